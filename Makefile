@@ -1,0 +1,44 @@
+.DEFAULT_GOAL := help
+.PHONY: help build test race lint vet ci bench fuzz clean
+
+FUZZTIME ?= 10s
+BENCHFLAGS ?=
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s  %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+build: ## build a release binary, ./retry (needs a C compiler)
+	CGO_ENABLED=1 go build -trimpath -ldflags '-s -w' -o retry .
+
+test: ## run all tests
+	go test ./...
+
+race: ## run all tests with the race detector, in a random order
+	go test -race -shuffle=on ./...
+
+lint: ## run golangci-lint from the PATH (make ci brings its own)
+	golangci-lint run ./...
+
+vet: ## check formatting, and vet for this system, darwin and windows
+	@test -z "$$(gofmt -l . | tee /dev/stderr)"
+	go vet ./...
+	GOOS=darwin CGO_ENABLED=0 go vet ./...
+	GOOS=windows CGO_ENABLED=0 go vet ./...
+
+ci: ## run everything a change has to pass
+	bash .ci/run
+
+bench: ## time whole processes, side by side (BENCHFLAGS='-runs 50')
+	go run ./bench $(BENCHFLAGS)
+
+fuzz: ## run every fuzz target for FUZZTIME (10s)
+	@set -e; for pkg in $$(go list ./...); do \
+		list=$$(go test -list '^Fuzz' $$pkg); \
+		for target in $$(printf '%s\n' "$$list" | grep '^Fuzz' || true); do \
+			echo "$$pkg $$target"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
+		done; \
+	done
+
+clean: ## remove what make built
+	rm -f retry

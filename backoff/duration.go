@@ -1,0 +1,132 @@
+package backoff
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	day  = 24 * time.Hour
+	week = 7 * day
+)
+
+var (
+	errEmpty       = errors.New("is empty")
+	errNegative    = errors.New("is negative")
+	errNotDuration = errors.New("is not a duration")
+	errTooLong     = errors.New("is too long: 292 years is the limit")
+)
+
+// ParseDuration reads Go's syntax, plus d and w ("1w2d3h", "1.5d"), plus a bare number of seconds ("30", "0.5").
+// Negative, empty, malformed and too long texts are errors.
+func ParseDuration(s string) (time.Duration, error) {
+	d, err := readDuration(s)
+	if err != nil {
+		return 0, fmt.Errorf("parse duration: %q %w\nhint: write 30s, 1h30m, 1.5d or a plain number of seconds", s, err)
+	}
+	return d, nil
+}
+
+func readDuration(s string) (time.Duration, error) {
+	if strings.HasPrefix(s, "-") {
+		return 0, errNegative
+	}
+	rest := strings.TrimPrefix(s, "+")
+	if rest == "" {
+		return 0, errEmpty
+	}
+	if _, err := readNumber(rest); err == nil {
+		rest += "s"
+	}
+	var total time.Duration
+	for rest != "" {
+		var number, unit string
+		number, rest = cutWhere(rest, isNotDigit)
+		unit, rest = cutWhere(rest, isDigit)
+		d, err := readSegment(number, unit)
+		if err != nil {
+			return 0, err
+		}
+		if d > math.MaxInt64-total {
+			return 0, errTooLong
+		}
+		total += d
+	}
+	return total, nil
+}
+
+// readSegment reads one number with its unit. What Go knows, Go reads, to the same nanosecond.
+func readSegment(number, unit string) (time.Duration, error) {
+	switch _, err := readNumber(number); {
+	case errors.Is(err, errTooLarge):
+		return 0, errTooLong
+	case err != nil:
+		return 0, errNotDuration
+	}
+	switch unit {
+	case "d":
+		return readDays(number, day)
+	case "w":
+		return readDays(number, week)
+	case "ns", "us", "µs", "μs", "ms", "s", "m", "h":
+		d, err := time.ParseDuration(number + unit)
+		if err != nil {
+			return 0, errTooLong
+		}
+		return d, nil
+	case "":
+		return 0, fmt.Errorf("has no unit after %s", number)
+	}
+	return 0, fmt.Errorf("has the unknown unit %q", unit)
+}
+
+// readDays keeps whole and fraction apart: a float of nanoseconds is exact for 104 days only.
+func readDays(number string, size time.Duration) (time.Duration, error) {
+	whole, fraction, _ := strings.Cut(number, ".")
+	count, countErr := strconv.ParseInt("0"+whole, 10, 64)
+	share, shareErr := strconv.ParseFloat("0."+fraction, 64)
+	if countErr != nil || shareErr != nil || count > int64(math.MaxInt64/size) {
+		return 0, errTooLong
+	}
+	d, rest := time.Duration(count)*size, time.Duration(math.Round(share*float64(size)))
+	if rest > math.MaxInt64-d {
+		return 0, errTooLong
+	}
+	return d + rest, nil
+}
+
+// FormatDuration is the short form that ParseDuration reads back to the same value: "1m30s", "500ms", "20d10h", "0s".
+func FormatDuration(d time.Duration) string {
+	if d <= 0 {
+		return d.String()
+	}
+	var text strings.Builder
+	for _, u := range []struct {
+		size time.Duration
+		name string
+	}{{day, "d"}, {time.Hour, "h"}, {time.Minute, "m"}} {
+		if count := d / u.size; count > 0 {
+			text.WriteString(strconv.FormatInt(int64(count), 10) + u.name)
+			d -= count * u.size
+		}
+	}
+	if d > 0 {
+		text.WriteString(d.String())
+	}
+	return text.String()
+}
+
+// cutWhere splits s before its first rune that ends the part.
+func cutWhere(s string, ends func(rune) bool) (part, rest string) {
+	if i := strings.IndexFunc(s, ends); i >= 0 {
+		return s[:i], s[i:]
+	}
+	return s, ""
+}
+
+func isDigit(r rune) bool    { return strings.ContainsRune(digitsAndDot, r) }
+func isNotDigit(r rune) bool { return !isDigit(r) }

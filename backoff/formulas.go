@@ -1,0 +1,158 @@
+package backoff
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+type constant struct{ delay time.Duration }
+
+func (f constant) at(int) time.Duration { return min(f.delay, Max) }
+func (f constant) String() string       { return "constant:" + FormatDuration(f.delay) }
+
+func parseConstant(body string) (formula, error) {
+	d, err := parsePart("delay", body)
+	return constant{d}, err
+}
+
+// linear is first + step·(n−1).
+type linear struct{ first, step time.Duration }
+
+func (f linear) at(n int) time.Duration {
+	return min(min(f.first, Max)+times(f.step, float64(n-1)), Max)
+}
+
+func (f linear) String() string {
+	if f.first == f.step {
+		return "linear:" + FormatDuration(f.step)
+	}
+	return "linear:" + FormatDuration(f.first) + "+" + FormatDuration(f.step)
+}
+
+func parseLinear(body string) (formula, error) {
+	first, step, both := strings.Cut(body, "+")
+	if !both {
+		d, err := parsePart("step", body)
+		return linear{d, d}, err
+	}
+	start, err := parsePart("initial delay", first)
+	if err != nil {
+		return nil, err
+	}
+	d, err := parsePart("step", step)
+	return linear{start, d}, err
+}
+
+// exponential is initial·multiplier^(n−1).
+type exponential struct {
+	initial    time.Duration
+	multiplier float64
+}
+
+func (f exponential) at(n int) time.Duration {
+	if n == 1 || f.multiplier == 1 { // exact, where a product of floats would lose nanoseconds
+		return min(f.initial, Max)
+	}
+	return min(times(f.initial, math.Pow(f.multiplier, float64(n-1))), Max)
+}
+
+func (f exponential) String() string {
+	if f.multiplier == 2 {
+		return "exp:" + FormatDuration(f.initial)
+	}
+	return "exp:" + FormatDuration(f.initial) + "*" + formatNumber(f.multiplier)
+}
+
+func parseExponential(body string) (formula, error) {
+	start, factor, given := strings.Cut(body, "*")
+	initial, err := parsePart("initial delay", start)
+	if err != nil {
+		return nil, err
+	}
+	if !given {
+		return exponential{initial, 2}, nil
+	}
+	multiplier, err := parseNumber("multiplier", factor)
+	if err == nil && multiplier < 1 {
+		err = fmt.Errorf("the multiplier %s is below 1: the delays would shrink", formatNumber(multiplier))
+	}
+	return exponential{initial, multiplier}, err
+}
+
+// fibonacci is scale·F(n), F = 1, 1, 2, 3, 5 …
+type fibonacci struct{ scale time.Duration }
+
+func (f fibonacci) at(n int) time.Duration {
+	if f.scale == 0 {
+		return 0
+	}
+	previous, d := time.Duration(0), min(f.scale, Max)
+	for i := 1; i < n && d < Max; i++ { // from a nanosecond it reaches Max in 80 steps
+		previous, d = d, d+previous
+	}
+	return min(d, Max)
+}
+
+func (f fibonacci) String() string { return "fib:" + FormatDuration(f.scale) }
+
+func parseFibonacci(body string) (formula, error) {
+	d, err := parsePart("delay", body)
+	return fibonacci{d}, err
+}
+
+// polynomial is start + n^exponent seconds.
+type polynomial struct {
+	start    time.Duration
+	exponent float64
+}
+
+func (f polynomial) at(n int) time.Duration {
+	return min(min(f.start, Max)+seconds(math.Pow(float64(n), f.exponent)), Max)
+}
+
+func (f polynomial) String() string {
+	return "poly:" + FormatDuration(f.start) + "+n^" + formatNumber(f.exponent)
+}
+
+func parsePolynomial(body string) (formula, error) {
+	start, power, _ := strings.Cut(body, "+")
+	base, err := parsePart("base delay", start)
+	if err != nil {
+		return nil, err
+	}
+	digits, ok := strings.CutPrefix(strings.TrimSpace(power), "n^")
+	if !ok {
+		return nil, errors.New("the base delay wants a +n^exponent after it")
+	}
+	exponent, err := parseNumber("exponent", digits)
+	return polynomial{base, exponent}, err
+}
+
+// list is its n-th delay; the last one repeats.
+type list []time.Duration
+
+func (f list) at(n int) time.Duration { return min(f[min(n, len(f))-1], Max) }
+
+func (f list) String() string {
+	parts := make([]string, len(f))
+	for i, d := range f {
+		parts[i] = FormatDuration(d)
+	}
+	return "list:" + strings.Join(parts, ",")
+}
+
+func parseList(body string) (formula, error) {
+	var f list
+	for i, part := range strings.Split(body, ",") {
+		d, err := parsePart("delay "+strconv.Itoa(i+1), part)
+		if err != nil {
+			return nil, err
+		}
+		f = append(f, d)
+	}
+	return f, nil
+}

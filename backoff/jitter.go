@@ -1,0 +1,162 @@
+package backoff
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// jitter turns the delay of a wait into a place in a span of delays.
+type jitter interface {
+	// draw gives the span, before the cap, and the share of it, in [0, 1], at which the delay lies.
+	draw(w wait, c Chance) (span, float64)
+	String() string
+}
+
+// wait is what a jitter bends: the delay d before retry n of a curve, after the cap.
+type wait struct {
+	curve curve
+	n     int
+	d     time.Duration
+}
+
+type none struct{}
+
+func (none) draw(w wait, _ Chance) (span, float64) { return span{least: w.d}, 0 }
+func (none) String() string                        { return "none" }
+
+// full is uniform(0, d).
+type full struct{}
+
+func (full) draw(w wait, c Chance) (span, float64) { return span{width: w.d}, c.random() }
+func (full) String() string                        { return "full" }
+
+// equal is d/2 + uniform(0, d/2).
+type equal struct{}
+
+func (equal) draw(w wait, c Chance) (span, float64) { return between(w.d/2, w.d), c.random() }
+func (equal) String() string                        { return "equal" }
+
+// decorrelated is uniform(initial, min(cap, 3 · previous delay)), initial the first time.
+type decorrelated struct{}
+
+func (decorrelated) draw(w wait, c Chance) (span, float64) {
+	initial := w.curve.base(1)
+	if w.n == 1 {
+		return span{least: initial}, 0
+	}
+	previous := c.Prev
+	if previous <= 0 {
+		previous = initial
+	}
+	most := min(times(previous, 3), w.curve.limit) // its own cap: moved down as a whole, the span would start below initial
+	return between(initial, max(initial, most)), c.random()
+}
+
+func (decorrelated) String() string { return "decorrelated" }
+
+// longestPrev is the longest delay that decorrelated can have had before retry n−1: initial · 3^(n−2).
+func longestPrev(cv curve, n int) time.Duration {
+	return exponential{cv.base(1), 3}.at(max(n-1, 1))
+}
+
+// percent is d · uniform(1 − p/100, 1 + p/100).
+type percent struct{ p float64 }
+
+func (j percent) draw(w wait, c Chance) (span, float64) {
+	return between(times(w.d, (100-j.p)/100), times(w.d, (100+j.p)/100)), c.random()
+}
+
+func (j percent) String() string { return formatNumber(j.p) + "%" }
+
+// add is d + uniform(least, most), or d + n·uniform(least, most) where it is scaled.
+type add struct {
+	least, most time.Duration
+	scaled      bool
+}
+
+const addExample = "add:5s"
+
+func (j add) draw(w wait, c Chance) (span, float64) {
+	k := 1.0
+	if j.scaled {
+		k = float64(w.n)
+	}
+	return span{w.d + times(j.least, k), times(j.most-j.least, k)}, c.random()
+}
+
+func (j add) String() string {
+	text := "add:"
+	if j.least > 0 {
+		text += FormatDuration(j.least) + ".."
+	}
+	text += FormatDuration(j.most)
+	if j.scaled {
+		text += "*n"
+	}
+	return text
+}
+
+// addsOnly says that a jitter leaves d whole, and so fits a curve with randomness of its own.
+func addsOnly(j jitter) bool {
+	switch j.(type) {
+	case none, add:
+		return true
+	}
+	return false
+}
+
+// plainJitters are those that a bare word names.
+func plainJitters() []jitter {
+	return []jitter{none{}, full{}, equal{}, decorrelated{}, phase{}}
+}
+
+func parseJitter(text string) (jitter, error) {
+	for _, j := range plainJitters() {
+		if j.String() == text {
+			return j, nil
+		}
+	}
+	var j jitter
+	var err error
+	if body, ok := strings.CutPrefix(text, "add:"); ok {
+		if j, err = parseAdd(body); err != nil {
+			return nil, badSpec("jitter", text, err, "for example "+addExample+", add:1s..5s or add:30s*n")
+		}
+		return j, nil
+	}
+	body, ok := strings.CutSuffix(text, "%")
+	if !ok {
+		return nil, unknownJitter(text)
+	}
+	if j, err = parsePercent(strings.TrimPrefix(body, "±")); err != nil {
+		return nil, badSpec("jitter", text, err, "for example 30%")
+	}
+	return j, nil
+}
+
+func parsePercent(body string) (jitter, error) {
+	p, err := parseNumber("percentage", body)
+	if err == nil && (p <= 0 || p > 100) {
+		err = errors.New("the percentage must be above 0 and at most 100")
+	}
+	return percent{p}, err
+}
+
+func parseAdd(body string) (jitter, error) {
+	body, scaled := strings.CutSuffix(body, "*n")
+	low, high, both := strings.Cut(body, "..")
+	if !both {
+		low, high = "0", body
+	}
+	least, err := parsePart("delay", low)
+	if err != nil {
+		return nil, err
+	}
+	most, err := parsePart("delay", high)
+	if err == nil && most < least {
+		err = fmt.Errorf("%s is below %s", FormatDuration(most), FormatDuration(least))
+	}
+	return add{least, most, scaled}, err
+}

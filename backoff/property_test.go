@@ -1,0 +1,153 @@
+package backoff
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// decimal draws a number with up to three places.
+func decimal(t *rapid.T, label string, least, most int) string {
+	return formatNumber(float64(rapid.IntRange(least*1000, most*1000).Draw(t, label)) / 1000)
+}
+
+func delay(t *rapid.T, label string) string { return FormatDuration(anyDuration(2*Max).Draw(t, label)) }
+
+// growing draws a curve whose delays never fall, with its cap or unlimited.
+func growing(t *rapid.T) (string, time.Duration) {
+	text := map[string]func() string{
+		"constant": func() string { return delay(t, "delay") },
+		"linear":   func() string { return delay(t, "first") + "+" + delay(t, "step") },
+		"exp":      func() string { return delay(t, "initial") + "*" + decimal(t, "multiplier", 1, 10) },
+		"fib":      func() string { return delay(t, "scale") },
+		"poly":     func() string { return delay(t, "base") + "+n^" + decimal(t, "exponent", 0, 8) },
+	}
+	family := rapid.SampledFrom([]string{"constant", "linear", "exp", "fib", "poly"}).Draw(t, "family")
+	curve := family + ":" + text[family]()
+	if family == "constant" || !rapid.Bool().Draw(t, "capped") {
+		return curve, unlimited
+	}
+	limit := parse(t, curve, "none").Base(1) + anyDuration(Max).Draw(t, "headroom")
+	return curve + ".." + FormatDuration(limit), limit
+}
+
+// anyCurve draws from all curves; own says that it has randomness of its own.
+func anyCurve(t *rapid.T) (curve string, limit time.Duration, own bool) {
+	switch rapid.SampledFrom([]string{"growing", "growing", "list", "buckets", "sidekiq"}).Draw(t, "kind") {
+	case "list":
+		parts := rapid.SliceOfN(rapid.Map(anyDuration(2*Max), FormatDuration), 1, 5).Draw(t, "list")
+		return "list:" + strings.Join(parts, ","), unlimited, false
+	case "buckets":
+		return "buckets:" + decimal(t, "exponent", 0, 8), unlimited, true
+	case "sidekiq":
+		return "sidekiq", unlimited, true
+	}
+	curve, limit = growing(t)
+	return curve, limit, false
+}
+
+func anyJitter(t *rapid.T, own bool) string {
+	low := anyDuration(2*Max).Draw(t, "low")
+	span := FormatDuration(low) + ".." + FormatDuration(low+anyDuration(2*Max).Draw(t, "width"))
+	fits := []string{"none", "add:" + delay(t, "most"), "add:" + span, "add:" + span + "*n"}
+	if !own {
+		fits = append(fits, "full", "equal", "decorrelated", "phase", decimal(t, "percent", 1, 100)+"%")
+	}
+	return rapid.SampledFrom(fits).Draw(t, "jitter")
+}
+
+func anyRetry(t *rapid.T) int {
+	return rapid.OneOf(rapid.IntRange(1, 12), rapid.IntRange(1, 1000), rapid.IntRange(1, math.MaxInt)).Draw(t, "n")
+}
+
+func chance(t *rapid.T, prev time.Duration) Chance {
+	unit := rapid.OneOf(rapid.Float64Range(0, justUnder), rapid.SampledFrom([]float64{0, 0.5, justUnder}))
+	return Chance{
+		Phase: unit.Draw(t, "phase"),
+		Prev:  prev,
+		Rand:  func() float64 { return unit.Draw(t, "random") },
+	}
+}
+
+func TestDelaysKeepTheirBounds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		curve, limit, own := anyCurve(t)
+		s := parse(t, curve, anyJitter(t, own))
+		n := anyRetry(t)
+		_, prev := s.Bounds(n - 1)
+		prev = time.Duration(rapid.Float64Range(0, 1).Draw(t, "prev") * float64(prev))
+
+		least, most := s.Bounds(n)
+		if least < 0 || most < least || most > min(limit, Max) {
+			t.Fatalf("the bounds are [%v, %v], the cap is %v", least, most, limit)
+		}
+		if got := s.Delay(n, chance(t, prev)); got < least || got > most {
+			t.Fatalf("the delay %v is outside [%v, %v]", got, least, most)
+		}
+		if d := s.Base(n); d < 0 || d > min(limit, Max) {
+			t.Fatalf("d(%d) = %v, the cap is %v", n, d, limit)
+		}
+	})
+}
+
+// Whatever history a caller brings, a server's delay of years too, the cap holds.
+func TestAnyHistoryKeepsTheCap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		curve, limit := growing(t)
+		s := parse(t, curve, "decorrelated")
+		prev := time.Duration(rapid.Int64().Draw(t, "prev"))
+		if got := s.Delay(anyRetry(t), chance(t, prev)); got < s.Base(1) || got > min(limit, Max) {
+			t.Fatalf("after %v the delay is %v, the cap is %v", prev, got, limit)
+		}
+	})
+}
+
+func TestBaseNeverFalls(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		curve, _ := growing(t)
+		s, n := parse(t, curve, ""), anyRetry(t)
+		if n < math.MaxInt && s.Base(n+1) < s.Base(n) {
+			t.Fatalf("d(%d) = %v, then %v", n, s.Base(n), s.Base(n+1))
+		}
+	})
+}
+
+func TestNoneIsTheBase(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		curve, _ := growing(t)
+		s, n := parse(t, curve, "none"), anyRetry(t)
+		if got := s.Delay(n, chance(t, 0)); got != s.Base(n) {
+			t.Fatalf("delay %d is %v; want %v", n, got, s.Base(n))
+		}
+	})
+}
+
+func TestSpecsComeBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		curve, _, own := anyCurve(t)
+		s := parse(t, curve, anyJitter(t, own))
+		if err := comesBack(s, anyRetry(t)); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// comesBack says how s differs from what its canonical text gives.
+func comesBack(s Spec, n int) error {
+	again, err := Parse(s.Curve(), s.Jitter())
+	if err != nil {
+		return err
+	}
+	if again.Curve() != s.Curve() || again.Jitter() != s.Jitter() {
+		return fmt.Errorf("%s/%s comes back as %s/%s", s.Curve(), s.Jitter(), again.Curve(), again.Jitter())
+	}
+	c := Chance{Phase: 0.3, Prev: time.Minute, Rand: always(0.7)}
+	if a, b := s.Delay(n, c), again.Delay(n, c); a != b || s.Base(n) != again.Base(n) {
+		return fmt.Errorf("%s/%s: delay %d is %v, then %v", s.Curve(), s.Jitter(), n, a, b)
+	}
+	return nil
+}

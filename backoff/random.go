@@ -1,0 +1,35 @@
+package backoff
+
+import (
+	"math"
+	"time"
+)
+
+// buckets is uniform between (n−1)^exponent and (n+1)^exponent seconds.
+type buckets struct{ exponent float64 }
+
+func (f buckets) at(n int) time.Duration { return f.reach(n).at(0.5) }
+func (f buckets) String() string         { return "buckets:" + formatNumber(f.exponent) }
+
+func (f buckets) reach(n int) span {
+	return between(seconds(math.Pow(float64(n)-1, f.exponent)), seconds(math.Pow(float64(n)+1, f.exponent)))
+}
+
+func (buckets) pick(random float64) float64 { return random }
+
+func parseBuckets(body string) (formula, error) {
+	exponent, err := parseNumber("exponent", body)
+	return buckets{exponent}, err
+}
+
+// sidekiq is Ruby's (count ** 4) + 15 + rand(10) * (count + 1) seconds, count = n−1.
+type sidekiq struct{}
+
+// at leaves the random part out.
+func (sidekiq) at(n int) time.Duration { return seconds(math.Pow(float64(n)-1, 4) + 15) }
+func (sidekiq) String() string         { return "sidekiq" }
+
+func (f sidekiq) reach(n int) span { return span{f.at(n), times(9*time.Second, float64(n))} }
+
+// pick follows rand(10), which is a whole number from 0 to 9.
+func (sidekiq) pick(random float64) float64 { return min(math.Floor(10*random), 9) / 9 }

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"strings"
+)
+
+// facts say what the figures depend on, and nothing that tells whose machine it was.
+type facts struct {
+	Cores      int    `json:"cores"`
+	Arch       string `json:"arch"`
+	Go         string `json:"go"`
+	Kernel     string `json:"kernel"`
+	FileSystem string `json:"file_system"` // under the journal; "" where unknown
+}
+
+func gatherFacts(ctx context.Context, dir string) facts {
+	f := facts{
+		Cores:      runtime.NumCPU(),
+		Arch:       runtime.GOARCH,
+		Go:         runtime.Version(),
+		Kernel:     ask(ctx, "uname", "-sr"),
+		FileSystem: ask(ctx, "stat", "-f", "-c", "%T", dir), // GNU's; others have no such format
+	}
+	if f.Kernel == "" {
+		f.Kernel = runtime.GOOS
+	}
+	return f
+}
+
+// ask is a command's output, "" where it fails.
+func ask(ctx context.Context, name string, args ...string) string {
+	out, err := exec.CommandContext(ctx, name, args...).Output()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (f facts) String() string {
+	line := fmt.Sprintf("%d cores (%s), %s, %s", f.Cores, f.Arch, f.Go, f.Kernel)
+	if f.FileSystem != "" {
+		line += ", journal on " + f.FileSystem
+	}
+	return line
+}

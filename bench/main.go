@@ -1,0 +1,79 @@
+// Command bench times retry as whole processes: next to a bare command, and next to Debian's retry where that is installed.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+)
+
+// options are the command line's flags.
+type options struct {
+	runs     int    // measured runs of each short command
+	longRuns int    // measured runs of each command with 100 attempts
+	json     string // where the figures go as JSON; "" for nowhere
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, parseFlags(), os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func parseFlags() options {
+	var o options
+	flag.IntVar(&o.runs, "runs", 200, "measured `runs` of each short command")
+	flag.IntVar(&o.longRuns, "long-runs", 20, "measured `runs` of each command with 100 attempts")
+	flag.StringVar(&o.json, "json", "", "write the figures to `FILE` as JSON too")
+	flag.Parse()
+	return o
+}
+
+func run(ctx context.Context, o options, out io.Writer) error {
+	if o.runs < 1 || o.longRuns < 1 {
+		return fmt.Errorf("read flags: -runs and -long-runs start at 1")
+	}
+	dir, err := os.MkdirTemp("", "retry-bench-")
+	if err != nil {
+		return fmt.Errorf("make a folder: %w", err)
+	}
+	defer os.RemoveAll(dir)
+
+	binary := filepath.Join(dir, "retry")
+	if err := build(ctx, binary); err != nil {
+		return err
+	}
+	groups, err := plan(o, binary, findDebian(ctx, filepath.SplitList(os.Getenv("PATH"))), dir)
+	if err != nil {
+		return err
+	}
+	result := report{Facts: gatherFacts(ctx, dir)}
+	for _, g := range groups {
+		figures, err := g.measure(ctx)
+		if err != nil {
+			return err
+		}
+		result.Groups = append(result.Groups, figures)
+	}
+	result.markdown(out)
+	return result.writeJSON(o.json)
+}
+
+// build compiles the checkout's retry with the flags of the Makefile's release build.
+func build(ctx context.Context, binary string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "github.com/10f93571/retry")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build retry: %w\n%s", err, said)
+	}
+	return nil
+}

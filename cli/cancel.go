@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/state"
+)
+
+// cancelCommand is `retry cancel TASK…`.
+type cancelCommand struct {
+	stateFlag
+	Tasks []string `arg:"" name:"task" help:"The tasks: an id, a beginning or an end of it, or a name."`
+}
+
+// run cancels each task; the attempt of one that runs gets TERM. One that cannot be cancelled does not keep the others.
+func (c *cancelCommand) run(p *Process) (int, error) {
+	ctx := context.Background()
+	journal, err := c.open(ctx, p)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = journal.Close() }()
+	var failures []error
+	for _, ref := range c.Tasks {
+		if err := cancelOne(ctx, p, journal, ref); err != nil {
+			failures = append(failures, err)
+		}
+	}
+	return 0, errors.Join(failures...)
+}
+
+func cancelOne(ctx context.Context, p *Process, journal *state.Journal, ref string) error {
+	task, err := journal.Find(ctx, ref)
+	if err != nil {
+		return err
+	}
+	if err := journal.Cancel(ctx, task.Number, time.Now()); err != nil {
+		return fmt.Errorf("cancel %s: %w", render.ShortID(task.ID), err)
+	}
+	stopOwner(journal, task.Number)
+	_, _ = fmt.Fprintf(p.Stdout, "cancelled %s\n", render.ShortID(task.ID))
+	return nil
+}
+
+// stopOwner sends TERM to the process that runs the task. The journal refuses its next write anyway; this spares the wait.
+func stopOwner(journal *state.Journal, number int64) {
+	pid, err := journal.Owner(number)
+	if err != nil || pid <= 0 {
+		return
+	}
+	process, err := os.FindProcess(pid)
+	if err != nil {
+		return
+	}
+	defer func() { _ = process.Release() }()
+	// Asked again: between the first answer and FindProcess the number could have gone to another process.
+	if again, err := journal.Owner(number); err == nil && again == pid {
+		_ = process.Signal(syscall.SIGTERM)
+	}
+}

@@ -1,0 +1,80 @@
+// Package cli is the command line: one file a subcommand, each a struct of flags with a run method. It wires the parts.
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/state"
+)
+
+// Process is all that retry has of the process it runs in.
+type Process struct {
+	Args                  []string // without the program's name
+	Environ               []string
+	Stdin, Stdout, Stderr *os.File
+}
+
+// subcommand is a parsed command line that can run. It returns the exit status.
+type subcommand interface {
+	run(p *Process) (int, error)
+}
+
+// subcommands makes each subcommand's flags by its name.
+var subcommands = map[string]func() subcommand{
+	"run":    func() subcommand { return &runCommand{} },
+	"status": func() subcommand { return &statusCommand{} },
+	"resume": func() subcommand { return &resumeCommand{} },
+	"cancel": func() subcommand { return &cancelCommand{} },
+}
+
+// Main runs retry and returns its exit status. It does not return where retry dies of a signal, as its caller expects.
+func (p *Process) Main() int {
+	ignoreBrokenPipes()
+	if err := state.CheckDriver(); err != nil {
+		return p.fail(err)
+	}
+	code, err := p.dispatch()
+	if err != nil {
+		return p.fail(err)
+	}
+	return code
+}
+
+func (p *Process) dispatch() (int, error) {
+	line, err := splitLine(p.Args)
+	if err != nil {
+		return 0, err
+	}
+	command := subcommands[line.subcommand]()
+	helped, err := p.parse(command, line)
+	if err != nil || helped {
+		return 0, err
+	}
+	return command.run(p)
+}
+
+// fail prints an error and its hints and returns the exit status of an error of retry itself.
+func (p *Process) fail(err error) int {
+	printError(p.Stderr, err)
+	return runner.ExitInternal
+}
+
+// printError writes "retry: message"; the hints, which follow the message line by line, stay lines of their own.
+func printError(w io.Writer, err error) {
+	_, _ = fmt.Fprintf(w, "retry: %s\n", strings.TrimSpace(err.Error()))
+}
+
+// getenv looks a variable up in the process's environment; the last one of a name wins, as for a child.
+func (p *Process) getenv(name string) string {
+	value := ""
+	for _, kv := range p.Environ {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
+			value = v
+		}
+	}
+	return value
+}

@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/alecthomas/kong"
+)
+
+// usages open the help of each subcommand; kong adds the flags.
+var usages = map[string]string{
+	"run": `retry runs a command until it succeeds, writes every attempt down, and picks an interrupted run up.
+
+Usage:
+  retry [flags] [--] COMMAND [ARG…]    run a command; what follows it is its own
+  retry status [TASK]                  what ran, what waits, what gave up
+  retry resume TASK… | --all           go on with what was cut off
+  retry cancel TASK…                   never go on with it
+
+Examples:
+  retry -- ./deploy.sh                            five attempts, 1 s doubling to a minute between them
+  retry -n 8 -b exp:2s..2m -B 30m -- rsync …      a policy of your own
+  retry -n 5 -b lock-busy --retry-on 75 -- job    only a busy lock is worth another attempt
+  retry -p sidekiq --dry-run                      the schedule of a policy; nothing runs
+
+Times are like 90s, 1h30m, 2d; a bare number is seconds. Every flag under Policy has a variable: --kill-after is RETRY_KILL_AFTER.
+`,
+	"status": `List the tasks of the journal, newest first, or show one with its attempts.
+
+Usage:
+  retry status [flags] [TASK]
+`,
+	"resume": `Go on with interrupted tasks: in their directory, with their numbers, keys and what is left of their budgets.
+A task that has finished never runs again, and one whose owner lives is left alone.
+
+Usage:
+  retry resume [flags] TASK…
+  retry resume [flags] --all
+`,
+	"cancel": `Cancel tasks that have not finished. The running attempt of one gets TERM.
+
+Usage:
+  retry cancel [flags] TASK…
+`,
+}
+
+// printHelp prints the help of a subcommand.
+func printHelp(subcommand string, options kong.HelpOptions, ctx *kong.Context) error {
+	if _, err := fmt.Fprint(ctx.Stdout, usages[subcommand]); err != nil {
+		return err
+	}
+	return kong.DefaultHelpPrinter(options, ctx)
+}

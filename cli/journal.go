@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/state"
+)
+
+// stateFlag says where the journal is; every subcommand has it.
+type stateFlag struct {
+	State string `group:"Journal" placeholder:"DIR" help:"The journal's directory. Default $RETRY_STATE_DIR, $XDG_STATE_HOME/retry or ~/.local/state/retry."`
+}
+
+// open opens the journal.
+func (f *stateFlag) open(ctx context.Context, p *Process) (*state.Journal, error) {
+	dir, err := state.Dir(f.State, p.getenv)
+	if err != nil {
+		return nil, err
+	}
+	return state.Open(ctx, dir)
+}
+
+// journalFlags say what a run does with the journal.
+type journalFlags struct {
+	stateFlag
+	NoState      bool `group:"Journal" help:"Keep no journal."`
+	RequireState bool `group:"Journal" help:"Run nothing where the journal cannot be written."`
+}
+
+// openForRun opens the journal of a run. A journal that cannot be used never stops the command, unless it is required.
+func (f *journalFlags) openForRun(ctx context.Context, p *Process, warn func(error)) (*guardedJournal, error) {
+	g := &guardedJournal{warn: warn, required: f.RequireState}
+	if f.NoState {
+		if f.RequireState {
+			return nil, errors.New("--no-state and --require-state exclude each other")
+		}
+		return g, nil
+	}
+	journal, err := f.open(ctx, p)
+	if err != nil {
+		return g, g.failed(err, f.RequireState)
+	}
+	g.journal = journal
+	return g, nil
+}
+
+// guardedJournal keeps a failing journal from failing the command: it warns once, and goes on without.
+type guardedJournal struct {
+	journal  *state.Journal // nil where none is kept
+	broken   bool           // it failed; it stays open all the same, for the locks that say who owns the tasks
+	warn     func(error)
+	required bool // fail instead, as long as nothing has run
+}
+
+// Claim implements runner.Journal.
+func (g *guardedJournal) Claim(ctx context.Context, t *runner.Task, now time.Time) error {
+	if g.absent() {
+		return nil
+	}
+	return g.failed(g.journal.Claim(ctx, t, now), g.required && t.AttemptCount == 0)
+}
+
+// Record implements runner.Journal.
+func (g *guardedJournal) Record(ctx context.Context, t *runner.Task, a runner.Attempt) error {
+	if g.absent() {
+		return nil
+	}
+	return g.failed(g.journal.Record(ctx, t, a), false)
+}
+
+// Settle implements runner.Journal.
+func (g *guardedJournal) Settle(ctx context.Context, t *runner.Task, d runner.Decision) error {
+	if g.absent() {
+		return nil
+	}
+	return g.failed(g.journal.Settle(ctx, t, d), false)
+}
+
+// failed turns an error of the journal into a warning. That a task was taken is no error of the journal.
+func (g *guardedJournal) failed(err error, fatal bool) error {
+	switch {
+	case err == nil, errors.Is(err, runner.ErrTaken), fatal:
+		return err
+	}
+	g.broken = true
+	g.warn(fmt.Errorf("going on without a journal: %w", err))
+	return nil
+}
+
+func (g *guardedJournal) absent() bool {
+	return g.journal == nil || g.broken
+}
+
+func (g *guardedJournal) close() {
+	if g.journal != nil {
+		_ = g.journal.Close() // every write was committed already
+	}
+}

@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/10f93571/retry/backoff"
+)
+
+// parse fills a subcommand from its command line. It reports true where it printed help instead.
+func (p *Process) parse(command subcommand, line commandLine) (helped bool, err error) {
+	parser, err := kong.New(command,
+		kong.Name("retry"),
+		kong.Writers(p.Stdout, p.Stderr),
+		kong.Exit(func(int) { helped = true }),
+		kong.Help(func(options kong.HelpOptions, ctx *kong.Context) error {
+			return printHelp(line.subcommand, options, ctx)
+		}),
+		kong.ConfigureHelp(kong.HelpOptions{NoAppSummary: true, WrapUpperBound: 110}),
+	)
+	if err != nil {
+		return false, err
+	}
+	_, err = parser.Parse(append(line.flags, line.words...))
+	if helped {
+		return true, nil
+	}
+	if err != nil {
+		return false, usageError(line, err)
+	}
+	if run, ok := command.(*runCommand); ok {
+		run.Command = line.command
+	}
+	return false, nil
+}
+
+// usageError adds what kong cannot know: that a flag may have been meant for a program of the same name as a subcommand.
+func usageError(line commandLine, err error) error {
+	text := strings.TrimPrefix(err.Error(), "unexpected argument ")
+	if text != err.Error() {
+		err = fmt.Errorf("unexpected argument %s", text)
+	}
+	if strings.Contains(err.Error(), "\nhint: ") {
+		return err
+	}
+	if line.subcommand != "run" {
+		return fmt.Errorf("%w\nhint: retry %s --help; to run a program named %s: retry -- %[2]s", err, line.subcommand, line.subcommand)
+	}
+	return fmt.Errorf("%w\nhint: retry --help lists the flags; what follows -- is the command", err)
+}
+
+// duration is a flag's value such as 1h30m, 2d or 45 (seconds).
+type duration time.Duration
+
+// UnmarshalText reads the value of a flag.
+func (d *duration) UnmarshalText(text []byte) error {
+	value, err := backoff.ParseDuration(string(text))
+	*d = duration(value)
+	return err
+}
+
+// count is a flag's value that is a whole number of 0 or more.
+type count int
+
+// maxCount is far beyond use and far below overflow.
+const maxCount = 1_000_000_000
+
+// UnmarshalText reads the value of a flag.
+func (c *count) UnmarshalText(text []byte) error {
+	var n int
+	if _, err := fmt.Sscanf(string(text)+"\n", "%d\n", &n); err != nil || n < 0 || n > maxCount {
+		return fmt.Errorf("%q is no whole number from 0 to %d", text, maxCount)
+	}
+	*c = count(n)
+	return nil
+}
+
+// moment is a flag's value that is a time: RFC 3339, or 15:04 for the next time the clock shows that.
+type moment time.Time
+
+// UnmarshalText reads the value of a flag.
+func (m *moment) UnmarshalText(text []byte) error {
+	value, err := parseMoment(string(text), time.Now())
+	*m = moment(value)
+	return err
+}
+
+func parseMoment(text string, now time.Time) (time.Time, error) {
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t, nil
+	}
+	clock, err := time.Parse("15:04", text)
+	if err != nil {
+		return time.Time{}, errors.New(`"` + text + "\" is no time\nhint: write 23:30, or RFC 3339 like 2026-01-02T23:30:00+01:00")
+	}
+	t := time.Date(now.Year(), now.Month(), now.Day(), clock.Hour(), clock.Minute(), 0, 0, now.Location())
+	if t.Before(now) {
+		t = time.Date(now.Year(), now.Month(), now.Day()+1, clock.Hour(), clock.Minute(), 0, 0, now.Location())
+	}
+	return t, nil
+}

@@ -1,0 +1,78 @@
+// Package render writes every line that a person reads about tasks: tables, details, progress, schedules. What a command
+// wrote passes through Escape before it reaches a terminal.
+package render
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Escape makes text safe for a terminal: control characters, invisible and bidirectional format characters and invalid UTF-8
+// are shown as \x1b, \u202e and the like.
+func Escape(text string) string {
+	var b strings.Builder
+	for i, r := range text {
+		switch {
+		case r == utf8.RuneError && isInvalid(text[i:]):
+			fmt.Fprintf(&b, `\x%02x`, text[i])
+		case safe(r):
+			b.WriteRune(r)
+		default:
+			b.WriteString(escapeRune(r))
+		}
+	}
+	return b.String()
+}
+
+func isInvalid(text string) bool {
+	_, size := utf8.DecodeRuneInString(text)
+	return size == 1
+}
+
+// safe reports whether a terminal just draws the character. unicode.IsPrint leaves out C0, C1, format characters such as
+// U+202E, and every space but the plain one.
+func safe(r rune) bool {
+	return unicode.IsPrint(r)
+}
+
+func escapeRune(r rune) string {
+	switch {
+	case r == '\n':
+		return `\n`
+	case r == '\t':
+		return `\t`
+	case r == '\r':
+		return `\r`
+	case r < 0x80:
+		return fmt.Sprintf(`\x%02x`, r)
+	case r <= 0xffff:
+		return fmt.Sprintf(`\u%04x`, r)
+	}
+	return fmt.Sprintf(`\U%08x`, r)
+}
+
+// Command writes an argument vector as a line that a shell (bash, zsh, ksh) would read back to it.
+func Command(argv []string) string {
+	quoted := make([]string, len(argv))
+	for i, arg := range argv {
+		quoted[i] = quote(arg)
+	}
+	return strings.Join(quoted, " ")
+}
+
+const plainCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_-^"
+
+func quote(arg string) string {
+	escaped := Escape(arg)
+	switch {
+	case arg == "":
+		return "''"
+	case strings.Trim(arg, plainCharacters) == "":
+		return arg
+	case escaped != arg:
+		return "$'" + Escape(strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(arg)) + "'"
+	}
+	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+}

@@ -1,0 +1,147 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// Observer tells people what a run does.
+type Observer interface {
+	runner.Observer
+	Warn(err error)
+}
+
+// Lines writes one line for each failed attempt and one at the end. On a terminal a countdown stands below them while
+// retry waits.
+type Lines struct {
+	w         io.Writer
+	verbose   bool
+	countdown countdown
+}
+
+// NewLines returns the observer for people. inForeground tells whether the terminal is ours to draw on.
+func NewLines(stderr *os.File, inForeground func() bool, verbose bool) *Lines {
+	return &Lines{w: stderr, verbose: verbose, countdown: countdown{w: stderr, screen: stderr, inForeground: inForeground}}
+}
+
+// Started implements runner.Observer.
+func (l *Lines) Started(t *runner.Task) {
+	l.countdown.clear()
+	if l.verbose {
+		l.print("attempt %s starts (task %s)", attemptOf(t), ShortID(t.ID))
+	}
+}
+
+// Ended implements runner.Observer. A success has its line at the end, if it needs one.
+func (l *Lines) Ended(t *runner.Task, a runner.Attempt) {
+	if a.Decision.Verdict == runner.VerdictSucceeded {
+		return
+	}
+	line := fmt.Sprintf("attempt %s: %s after %s", attemptOf(t), description(a.Outcome), Duration(a.Outcome.Duration))
+	if a.Decision.Verdict == runner.VerdictRetry {
+		line += announce(a.Decision)
+	}
+	l.print("%s", line)
+}
+
+func announce(d runner.Decision) string {
+	switch {
+	case d.Shortened:
+		return "; last one in " + Duration(d.Delay) + ", shortened to fit the budget"
+	case d.Delay == 0:
+		return "; next at once"
+	}
+	return "; next in " + Duration(d.Delay)
+}
+
+// Waiting implements runner.Observer.
+func (l *Lines) Waiting(t *runner.Task, left time.Duration) time.Duration {
+	return l.countdown.draw(t, left)
+}
+
+// Finished implements runner.Observer.
+func (l *Lines) Finished(t *runner.Task, r runner.Result) {
+	l.countdown.clear()
+	if text := summary(t, r); text != "" {
+		l.print("%s", text)
+	}
+}
+
+// Warn tells what went wrong beside the task.
+func (l *Lines) Warn(err error) {
+	l.countdown.clear()
+	l.print("warning: %s", strings.TrimSpace(err.Error()))
+}
+
+func (l *Lines) print(format string, args ...any) {
+	_, _ = fmt.Fprintf(l.w, "retry: "+format+"\n", args...)
+}
+
+// attemptOf writes "2/5", or "2" where there is no limit.
+func attemptOf(t *runner.Task) string {
+	return attemptCount(t)
+}
+
+// description says how an attempt ended, with the error's own words where it has any.
+func description(o runner.Outcome) string {
+	if o.Message != "" {
+		return Escape(o.Message)
+	}
+	return Outcome(o)
+}
+
+// summary is the last line of a run; empty where there is nothing to tell.
+func summary(t *runner.Task, r runner.Result) string {
+	elapsed := Duration(time.Since(t.CreatedAt))
+	switch r.Decision.Verdict {
+	case runner.VerdictSucceeded:
+		if t.AttemptCount == 1 {
+			return ""
+		}
+		return fmt.Sprintf("succeeded in attempt %d, after %s", t.AttemptCount, elapsed)
+	case runner.VerdictExhausted:
+		return fmt.Sprintf("gave up after %s in %s: %s%s", plural(t.AttemptCount, "attempt"), elapsed, exhaustion(r.Decision.Reason, t), more(t))
+	case runner.VerdictFailed:
+		return fmt.Sprintf("not retried: %s is not eligible%s", Outcome(r.Outcome), more(t))
+	case runner.VerdictCancelled:
+		return "cancelled" + bySignal(r.Signal) + more(t)
+	}
+	return "interrupted" + bySignal(r.Signal) + resumable(t)
+}
+
+func exhaustion(reason runner.Reason, t *runner.Task) string {
+	switch reason {
+	case runner.ReasonBudget:
+		return "no time is left in the budget of " + Duration(t.Policy.Budget)
+	case runner.ReasonCrashes:
+		return fmt.Sprintf("%d in a row ended with the death of retry itself", runner.MaxCrashes)
+	}
+	return "no attempts are left"
+}
+
+func bySignal(sig os.Signal) string {
+	if sig == nil {
+		return " by another process"
+	}
+	return " by " + signalName(sig)
+}
+
+// more points to where the attempts are written down.
+func more(t *runner.Task) string {
+	if t.Number == 0 {
+		return ""
+	}
+	return " (retry status " + ShortID(t.ID) + ")"
+}
+
+func resumable(t *runner.Task) string {
+	if t.Number == 0 {
+		return ""
+	}
+	return "; to go on: retry resume " + ShortID(t.ID)
+}

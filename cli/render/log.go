@@ -1,0 +1,82 @@
+package render
+
+import (
+	"io"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// Log writes the lines of a run as JSON, one object each, with the field names of the JSON of retry status.
+type Log struct {
+	logger  zerolog.Logger
+	verbose bool
+}
+
+// NewLog returns the observer for programs.
+func NewLog(w io.Writer, verbose bool) *Log {
+	return &Log{logger: zerolog.New(w), verbose: verbose}
+}
+
+func (l *Log) event(level zerolog.Level, t *runner.Task) *zerolog.Event {
+	event := l.logger.WithLevel(level).Str("time", *timestamp(time.Now()))
+	if t != nil {
+		event = event.Str("task", t.ID).Int("attempt", t.AttemptCount).Int("max_attempts", t.Policy.Attempts)
+	}
+	return event
+}
+
+// Started implements runner.Observer.
+func (l *Log) Started(t *runner.Task) {
+	if l.verbose {
+		l.event(zerolog.InfoLevel, t).Msg("attempt started")
+	}
+}
+
+// Ended implements runner.Observer.
+func (l *Log) Ended(t *runner.Task, a runner.Attempt) {
+	if a.Decision.Verdict == runner.VerdictSucceeded {
+		return
+	}
+	event := l.event(zerolog.WarnLevel, t).Str("decision", string(a.Decision.Verdict)).
+		Int64("duration_ms", a.Outcome.Duration.Milliseconds()).Int("exit", a.Outcome.Exit)
+	if a.Outcome.Signal != "" {
+		event.Str("signal", a.Outcome.Signal)
+	}
+	if a.Outcome.Error != runner.ErrorNone {
+		event.Str("error", string(a.Outcome.Error)).Str("detail", a.Outcome.Message)
+	}
+	if a.Decision.Verdict == runner.VerdictRetry {
+		event.Int64("delay_ms", a.Decision.Delay.Milliseconds())
+	}
+	event.Msg("attempt failed")
+}
+
+// Waiting implements runner.Observer.
+func (l *Log) Waiting(*runner.Task, time.Duration) time.Duration { return rarely }
+
+// Finished implements runner.Observer.
+func (l *Log) Finished(t *runner.Task, r runner.Result) {
+	if r.Decision.Verdict == runner.VerdictSucceeded && t.AttemptCount == 1 {
+		return
+	}
+	level := zerolog.ErrorLevel
+	if r.Decision.Verdict == runner.VerdictSucceeded {
+		level = zerolog.InfoLevel
+	}
+	event := l.event(level, t).Str("status", string(t.Status)).Int64("elapsed_ms", time.Since(t.CreatedAt).Milliseconds())
+	if r.Decision.Reason != "" {
+		event.Str("reason", string(r.Decision.Reason))
+	}
+	if r.Signal != nil {
+		event.Str("stopped_by", signalName(r.Signal))
+	}
+	event.Msg("run ended")
+}
+
+// Warn implements Observer.
+func (l *Log) Warn(err error) {
+	l.event(zerolog.WarnLevel, nil).Msg(err.Error())
+}

@@ -1,0 +1,62 @@
+package render
+
+import (
+	"sync"
+	"time"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// Silent tells nothing.
+type Silent struct{}
+
+// Started implements runner.Observer.
+func (Silent) Started(*runner.Task) {}
+
+// Ended implements runner.Observer.
+func (Silent) Ended(*runner.Task, runner.Attempt) {}
+
+// Waiting implements runner.Observer.
+func (Silent) Waiting(*runner.Task, time.Duration) time.Duration { return rarely }
+
+// Finished implements runner.Observer.
+func (Silent) Finished(*runner.Task, runner.Result) {}
+
+// Warn implements Observer.
+func (Silent) Warn(error) {}
+
+// Shared lets several runs use one observer; there is no countdown, since each would draw its own.
+func Shared(o Observer) Observer {
+	return &shared{observer: o}
+}
+
+type shared struct {
+	mutex    sync.Mutex
+	observer Observer
+}
+
+func (s *shared) Started(t *runner.Task) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.observer.Started(t)
+}
+
+func (s *shared) Ended(t *runner.Task, a runner.Attempt) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.observer.Ended(t, a)
+}
+
+func (s *shared) Waiting(*runner.Task, time.Duration) time.Duration { return rarely }
+
+func (s *shared) Finished(t *runner.Task, r runner.Result) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.observer.Finished(t, r)
+}
+
+func (s *shared) Warn(err error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.observer.Warn(err)
+}

@@ -1,0 +1,119 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/runner"
+)
+
+// Schedule is what a policy would do when every attempt fails: the delay before each retry and the waiting in all.
+type Schedule struct {
+	Policy  *runner.Policy
+	Retries []ScheduledRetry
+}
+
+// ScheduledRetry is a row of a schedule.
+type ScheduledRetry struct {
+	N                     int
+	Base, Least, Most     time.Duration
+	TotalLeast, TotalMost time.Duration
+}
+
+// unlimitedRows is how many retries are shown of a policy without a limit.
+const unlimitedRows = 10
+
+// maxRows keeps the schedule of a policy with a million attempts readable.
+const maxRows = 1000
+
+// NewSchedule computes the schedule of a policy from the curve and jitter that a run uses.
+func NewSchedule(p *runner.Policy) Schedule {
+	n := unlimitedRows
+	if p.Attempts > 0 {
+		n = min(p.Attempts-1, maxRows)
+	}
+	s := Schedule{Policy: p}
+	var least, most time.Duration
+	for i := 1; i <= n; i++ {
+		low, high := p.Backoff.Bounds(i)
+		least, most = sum(least, low), sum(most, high)
+		s.Retries = append(s.Retries, ScheduledRetry{i, p.Backoff.Base(i), low, high, least, most})
+	}
+	return s
+}
+
+// sum saturates, since a thousand delays of a year are more than a duration holds.
+func sum(a, b time.Duration) time.Duration {
+	return a + min(b, math.MaxInt64-a)
+}
+
+// Write prints the schedule as a table.
+func (s Schedule) Write(w io.Writer, screen Screen) error {
+	if _, err := fmt.Fprintf(w, "%s\n\n", Policy(s.Policy)); err != nil {
+		return err
+	}
+	rows := [][]string{screen.header("RETRY", "BASE", "LEAST", "MOST", "WAITED AT LEAST", "AT MOST")}
+	for _, r := range s.Retries {
+		rows = append(rows, []string{
+			strconv.Itoa(r.N), backoffText(r.Base), backoffText(r.Least), backoffText(r.Most),
+			backoffText(r.TotalLeast), backoffText(r.TotalMost),
+		})
+	}
+	if err := screen.writeRows(w, rows); err != nil {
+		return err
+	}
+	return s.writeNote(w)
+}
+
+func (s Schedule) writeNote(w io.Writer) error {
+	note := ""
+	switch {
+	case s.Policy.Attempts == 0:
+		note = "… and so on: there is no limit of attempts"
+	case s.Policy.Attempts-1 > len(s.Retries):
+		note = fmt.Sprintf("… and %d more", s.Policy.Attempts-1-len(s.Retries))
+	}
+	if s.Policy.Budget > 0 {
+		note += fmt.Sprintf("\nthe budget of %s ends it earlier where it is used up", Duration(s.Policy.Budget))
+	}
+	if note == "" {
+		return nil
+	}
+	_, err := fmt.Fprintln(w, note)
+	return err
+}
+
+func backoffText(d time.Duration) string {
+	return backoff.FormatDuration(d.Round(time.Millisecond))
+}
+
+type scheduleJSON struct {
+	Backoff string               `json:"backoff"`
+	Jitter  string               `json:"jitter"`
+	Retries []scheduledRetryJSON `json:"retries"`
+}
+
+type scheduledRetryJSON struct {
+	N          int   `json:"n"`
+	BaseMS     int64 `json:"base_ms"`
+	MinMS      int64 `json:"min_ms"`
+	MaxMS      int64 `json:"max_ms"`
+	TotalMinMS int64 `json:"total_min_ms"`
+	TotalMaxMS int64 `json:"total_max_ms"`
+}
+
+// WriteJSON prints the schedule as JSON; docs/json.md describes it.
+func (s Schedule) WriteJSON(w io.Writer) error {
+	j := scheduleJSON{Backoff: s.Policy.Backoff.Curve(), Jitter: s.Policy.Backoff.Jitter(), Retries: []scheduledRetryJSON{}}
+	for _, r := range s.Retries {
+		j.Retries = append(j.Retries, scheduledRetryJSON{
+			r.N, r.Base.Milliseconds(), r.Least.Milliseconds(), r.Most.Milliseconds(),
+			r.TotalLeast.Milliseconds(), r.TotalMost.Milliseconds(),
+		})
+	}
+	return writeJSON(w, j)
+}

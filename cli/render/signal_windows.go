@@ -1,0 +1,5 @@
+package render
+
+import "os"
+
+func signalName(sig os.Signal) string { return sig.String() }

@@ -1,0 +1,145 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// shortIDLength is how much of an id tables show: its end, since the beginning of a UUIDv7 is the same for a minute.
+const shortIDLength = 8
+
+// ShortID returns the part of an id that people see and type.
+func ShortID(id string) string {
+	return id[max(0, len(id)-shortIDLength):]
+}
+
+// Tasks draws the table of tasks; hidden is how many older ones were left out.
+func Tasks(w io.Writer, s Screen, tasks []TaskView, hidden int, now time.Time) error {
+	if len(tasks) == 0 {
+		_, err := fmt.Fprintln(w, "no tasks yet")
+		return err
+	}
+	rows := [][]string{s.header("ID", "STATUS", "ATTEMPTS", "LAST", "NEXT", "AGE", "COMMAND")}
+	for _, t := range tasks {
+		rows = append(rows, []string{
+			ShortID(t.ID), s.status(t), attemptCount(t.Task), lastOutcome(t), nextAttempt(t, now),
+			Duration(now.Sub(t.CreatedAt).Truncate(time.Second)), Command(t.Command),
+		})
+	}
+	if err := s.writeRows(w, rows); err != nil || hidden == 0 {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "… and %d older: retry status --limit 0\n", hidden)
+	return err
+}
+
+func (s Screen) header(titles ...string) []string {
+	for i := range titles {
+		titles[i] = s.paint(bold, titles[i])
+	}
+	return titles
+}
+
+// writeRows aligns columns. Whatever is too wide for the screen is cut at the end of the line.
+func (s Screen) writeRows(w io.Writer, rows [][]string) error {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], lipgloss.Width(cell))
+		}
+	}
+	for _, row := range rows {
+		var line strings.Builder
+		for i, cell := range row {
+			line.WriteString(cell)
+			if i < len(row)-1 {
+				line.WriteString(strings.Repeat(" ", widths[i]-lipgloss.Width(cell)+2))
+			}
+		}
+		if _, err := fmt.Fprintln(w, strings.TrimRight(s.cut(line.String()), " ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cut shortens a line to the screen's width, with an ellipsis.
+func (s Screen) cut(line string) string {
+	if s.Width == 0 {
+		return line
+	}
+	return ansi.Truncate(line, s.Width, "…")
+}
+
+// status names where the task stands. One without an owner waits for a resume, whatever its stored status.
+func (s Screen) status(t TaskView) string {
+	switch {
+	case t.Interrupted:
+		return s.paint(yellow, "INTERRUPTED")
+	case t.Status == runner.Succeeded:
+		return s.paint(green, string(t.Status))
+	case t.Status == runner.Exhausted || t.Status == runner.Failed:
+		return s.paint(red, string(t.Status))
+	case t.Status == runner.Cancelled:
+		return s.paint(faint, string(t.Status))
+	}
+	return s.paint(blue, string(t.Status))
+}
+
+func attemptCount(t *runner.Task) string {
+	count := strconv.Itoa(t.AttemptCount)
+	if t.Policy.Attempts > 0 {
+		count += "/" + strconv.Itoa(t.Policy.Attempts)
+	}
+	return count
+}
+
+func lastOutcome(t TaskView) string {
+	switch {
+	case t.Last.Number == 0:
+		return "-"
+	case t.Last.Decision.Verdict == "":
+		return inFlight(t)
+	}
+	return Outcome(t.Last.Outcome)
+}
+
+func inFlight(t TaskView) string {
+	if t.Interrupted {
+		return "no outcome"
+	}
+	return "running"
+}
+
+func nextAttempt(t TaskView, now time.Time) string {
+	switch {
+	case t.Interrupted:
+		return "on resume"
+	case t.NextAttemptAt.IsZero():
+		return "-"
+	}
+	return relative(t.NextAttemptAt, now)
+}
+
+// Outcome says in a word or two how an attempt ended.
+func Outcome(o runner.Outcome) string {
+	switch {
+	case o.IsCrash():
+		return "no outcome"
+	case o.Error != runner.ErrorNone:
+		return string(o.Error)
+	case o.Signal != "":
+		return o.Signal
+	case o.Exit == 0:
+		return "ok"
+	}
+	return "exit " + strconv.Itoa(o.Exit)
+}

@@ -1,0 +1,159 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/runner"
+)
+
+// Task draws one task in detail: what it is, its policy, and each attempt.
+func Task(w io.Writer, s Screen, t TaskView, attempts []runner.Attempt, now time.Time) error {
+	facts := [][2]string{
+		{"Task", t.ID},
+		{"Name", Escape(t.Name)},
+		{"Status", s.status(t) + s.explanation(t)},
+		{"Command", Command(t.Command)},
+		{"Directory", Escape(t.Directory)},
+		{"Policy", Policy(&t.Policy)},
+		{"Key", Escape(t.IdempotencyKey)},
+		{"Created", stamp(t.CreatedAt, now)},
+		{"Deadline", deadline(t, now)},
+		{"Next", next(t, now)},
+		{"Finished", stamp(t.FinishedAt, now)},
+	}
+	for _, f := range facts {
+		if f[1] == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "%s %s\n", s.paint(bold, fmt.Sprintf("%-9s", f[0])), f[1]); err != nil {
+			return err
+		}
+	}
+	return s.attempts(w, t, attempts, now)
+}
+
+func (s Screen) attempts(w io.Writer, t TaskView, attempts []runner.Attempt, now time.Time) error {
+	if len(attempts) == 0 {
+		return nil
+	}
+	rows := [][]string{s.header("#", "STARTED", "TOOK", "OUTCOME", "THEN", "")}
+	for _, a := range attempts {
+		rows = append(rows, []string{
+			strconv.Itoa(a.Number), clock(a.StartedAt, now), took(a, now, t), s.outcome(t, a), then(a), Escape(a.Outcome.Message),
+		})
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	return s.writeRows(w, rows)
+}
+
+func (s Screen) explanation(t TaskView) string {
+	switch {
+	case t.Interrupted:
+		return fmt.Sprintf(" (%s, its owner is dead): retry resume %s", t.Status, ShortID(t.ID))
+	case t.Reason != "":
+		return " (" + string(t.Reason) + ")"
+	}
+	return ""
+}
+
+func (s Screen) outcome(t TaskView, a runner.Attempt) string {
+	text := Outcome(a.Outcome)
+	switch {
+	case a.Decision.Verdict == "":
+		return s.paint(blue, inFlight(t))
+	case a.Decision.Verdict == runner.VerdictSucceeded:
+		return s.paint(green, text)
+	case a.Outcome.IsCrash():
+		return s.paint(yellow, text)
+	}
+	return s.paint(red, text)
+}
+
+func took(a runner.Attempt, now time.Time, t TaskView) string {
+	switch {
+	case a.Decision.Verdict == "" && !t.Interrupted:
+		return Duration(now.Sub(a.StartedAt).Truncate(time.Second))
+	case a.Outcome.IsCrash():
+		return "-"
+	}
+	return Duration(a.Outcome.Duration)
+}
+
+func then(a runner.Attempt) string {
+	d := a.Decision
+	switch {
+	case d.Verdict == "":
+		return "-"
+	case d.Verdict == runner.VerdictRetry && d.Shortened:
+		return "last retry after " + Duration(d.Delay) + ", to fit the budget"
+	case d.Verdict == runner.VerdictRetry:
+		return "retry after " + Duration(d.Delay)
+	}
+	return string(d.Verdict)
+}
+
+func stamp(t, now time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return clock(t, now) + " (" + relative(t, now) + ")"
+}
+
+func deadline(t TaskView, now time.Time) string {
+	end, ok := t.Deadline()
+	if !ok {
+		return ""
+	}
+	return stamp(end, now)
+}
+
+func next(t TaskView, now time.Time) string {
+	return stamp(t.NextAttemptAt, now)
+}
+
+// Policy writes a policy in one line.
+func Policy(p *runner.Policy) string {
+	attempts := "no limit of attempts"
+	if p.Attempts > 0 {
+		attempts = plural(p.Attempts, "attempt")
+	}
+	parts := []string{attempts, "backoff " + p.Backoff.Curve(), "jitter " + p.Backoff.Jitter()}
+	limits := []struct {
+		name  string
+		limit time.Duration
+	}{{"timeout", p.Timeout}, {"budget", p.Budget}, {"reset after", p.ResetAfter}}
+	for _, l := range limits {
+		if l.limit > 0 {
+			parts = append(parts, l.name+" "+backoff.FormatDuration(l.limit.Round(time.Millisecond)))
+		}
+	}
+	if p.Consecutive > 1 {
+		parts = append(parts, plural(p.Consecutive, "success")+" in a row")
+	}
+	for _, l := range []struct {
+		name string
+		list []runner.Condition
+	}{{"success on", p.SuccessOn}, {"stop on", p.StopOn}, {"retry on", p.RetryOn}} {
+		for _, c := range l.list {
+			parts = append(parts, l.name+" "+Escape(c.String()))
+		}
+	}
+	return Escape(p.Name) + ": " + strings.Join(parts, ", ")
+}
+
+func plural(n int, noun string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case strings.HasSuffix(noun, "s"):
+		return strconv.Itoa(n) + " " + noun + "es"
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}

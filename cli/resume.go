@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/state"
+)
+
+// resumeCommand is `retry resume TASK…|--all`.
+type resumeCommand struct {
+	stateFlag
+	outputFlags
+	groupFlags
+	All    bool      `help:"Every interrupted task."`
+	MaxAge *duration `placeholder:"TIME" help:"With --all: only tasks made within this time."`
+	Now    bool      `help:"Do not wait for the time of the next attempt."`
+	Tasks  []string  `arg:"" optional:"" name:"task" help:"The tasks: an id, a beginning or an end of it, or a name."`
+}
+
+func (c *resumeCommand) run(p *Process) (int, error) {
+	if err := c.check(); err != nil {
+		return 0, err
+	}
+	ctx := context.Background()
+	journal, err := c.open(ctx, p)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = journal.Close() }()
+	tasks, err := c.adopt(ctx, journal)
+	switch {
+	case err != nil:
+		return 0, err
+	case len(tasks) == 0:
+		_, _ = fmt.Fprintln(p.Stderr, "retry: nothing to resume")
+		return 0, nil
+	case len(c.Tasks) == 1:
+		return c.resumeOne(ctx, p, journal, tasks[0])
+	}
+	return c.resumeAll(ctx, p, journal, tasks)
+}
+
+func (c *resumeCommand) check() error {
+	switch {
+	case c.All && len(c.Tasks) > 0:
+		return errors.New("--all and a task exclude each other")
+	case !c.All && len(c.Tasks) == 0:
+		return errors.New("no task to resume\nhint: retry resume TASK, or --all; retry status lists the tasks")
+	case c.MaxAge != nil && !c.All:
+		return errors.New("--max-age goes with --all")
+	case c.Foreground && c.Group:
+		return errors.New("--foreground and --group exclude each other")
+	}
+	return nil
+}
+
+// adopt makes this process the owner of the tasks to resume. With --all it passes over those that others own or that
+// cannot be resumed; a task that was named is an error then.
+func (c *resumeCommand) adopt(ctx context.Context, journal *state.Journal) ([]*runner.Task, error) {
+	found, err := c.find(ctx, journal)
+	if err != nil {
+		return nil, err
+	}
+	var adopted []*runner.Task
+	for _, t := range found {
+		task, err := journal.Adopt(ctx, t.Number)
+		switch {
+		case err == nil:
+			adopted = append(adopted, task)
+		case c.All && (errors.Is(err, state.ErrOwned) || errors.Is(err, state.ErrFinished)):
+		default:
+			return nil, fmt.Errorf("resume %s: %w%s", render.ShortID(t.ID), err, adoptHint(err, t))
+		}
+	}
+	return adopted, nil
+}
+
+func adoptHint(err error, t *runner.Task) string {
+	switch {
+	case errors.Is(err, state.ErrOwned):
+		return "\nhint: its owner lives; retry cancel " + render.ShortID(t.ID) + " stops it"
+	case errors.Is(err, state.ErrFinished):
+		return fmt.Sprintf(": %s\nhint: a task that has finished never runs again; start it anew with retry -- %s", t.Status, render.Command(t.Command))
+	}
+	return ""
+}
+
+func (c *resumeCommand) find(ctx context.Context, journal *state.Journal) ([]*runner.Task, error) {
+	if !c.All {
+		return c.named(ctx, journal)
+	}
+	unfinished, err := journal.Unfinished(ctx)
+	if c.MaxAge == nil || err != nil {
+		return unfinished, err
+	}
+	oldest := time.Now().Add(-time.Duration(*c.MaxAge))
+	var young []*runner.Task
+	for _, t := range unfinished {
+		if t.CreatedAt.After(oldest) {
+			young = append(young, t)
+		}
+	}
+	return young, nil
+}
+
+// named finds the tasks of the arguments, each once: a process cannot be kept from adopting a task twice.
+func (c *resumeCommand) named(ctx context.Context, journal *state.Journal) ([]*runner.Task, error) {
+	var tasks []*runner.Task
+	seen := map[int64]bool{}
+	for _, ref := range c.Tasks {
+		t, err := journal.Find(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		if !seen[t.Number] {
+			seen[t.Number] = true
+			tasks = append(tasks, t)
+		}
+	}
+	return tasks, nil
+}
+
+// resumeOne goes on with a task as the wrapper would have, its exit status included.
+func (c *resumeCommand) resumeOne(ctx context.Context, p *Process, journal *state.Journal, t *runner.Task) (int, error) {
+	if err := directoryThere(t); err != nil {
+		return 0, err
+	}
+	r := c.runner(p, journal, t, c.observer(p))
+	r.Signals = listen()
+	result, err := r.Resume(ctx, t)
+	if err != nil {
+		return 0, err
+	}
+	_ = journal.Close() // every write was committed already
+	dieOf(result.DeathSignal())
+	return result.ExitCode(), nil
+}
+
+// runner returns what goes on with the task, in the task's directory.
+func (c *resumeCommand) runner(p *Process, journal *state.Journal, t *runner.Task, observer render.Observer) *runner.Runner {
+	if c.Now {
+		t.NextAttemptAt = time.Time{}
+	}
+	executor := c.executor(p)
+	executor.Dir = t.Directory
+	return &runner.Runner{
+		Journal:  &guardedJournal{journal: journal, warn: observer.Warn},
+		Executor: executor, Observer: observer, Random: rand.Float64,
+	}
+}
+
+func directoryThere(t *runner.Task) error {
+	info, err := os.Stat(t.Directory)
+	if err == nil && info.IsDir() {
+		return nil
+	}
+	return fmt.Errorf("resume %s: its directory %q is gone\nhint: make it again, or retry cancel %[1]s", render.ShortID(t.ID), t.Directory)
+}

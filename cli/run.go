@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/10f93571/retry/cmdexec"
+	"github.com/10f93571/retry/runner"
+)
+
+// runCommand is `retry [run] [flags] [--] COMMAND`.
+type runCommand struct {
+	policyFlags
+	journalFlags
+	outputFlags
+	groupFlags
+	IdempotencyKey string `group:"Running" placeholder:"KEY" help:"What the command finds as RETRY_IDEMPOTENCY_KEY. Default a random one."`
+	DryRun         bool   `group:"Running" help:"Print the schedule of the policy and run nothing."`
+	JSON           bool   `group:"Running" help:"With --dry-run: as JSON."`
+
+	Command []string `kong:"-"`
+}
+
+// groupFlags say whose process group the command is in.
+type groupFlags struct {
+	Foreground bool `group:"Running" help:"Run the command in retry's own process group, as on a terminal."`
+	Group      bool `group:"Running" help:"Run the command in a process group of its own, also on a terminal."`
+}
+
+func (c *runCommand) run(p *Process) (int, error) {
+	created := time.Now()
+	policy, err := c.resolve(p.getenv, created)
+	if err != nil {
+		return 0, err
+	}
+	if c.DryRun {
+		return 0, c.printSchedule(p, &policy)
+	}
+	if err := c.check(); err != nil {
+		return 0, err
+	}
+	task, err := c.newTask(policy, created)
+	if err != nil {
+		return 0, err
+	}
+	return c.execute(p, task)
+}
+
+func (c *runCommand) check() error {
+	switch {
+	case c.JSON:
+		return errors.New("--json goes with --dry-run\nhint: the command's own --json follows it: retry -- COMMAND --json")
+	case c.Foreground && c.Group:
+		return errors.New("--foreground and --group exclude each other")
+	case len(c.Command) == 0:
+		return errors.New("no command to run\nhint: retry -- COMMAND [ARG…], for example retry -n 3 -- curl -fsS https://example.org")
+	case c.Command[0] == "":
+		return errors.New("the command's name is empty\nhint: a variable that is not set? retry -- COMMAND [ARG…]")
+	}
+	return nil
+}
+
+func (c *runCommand) newTask(policy runner.Policy, created time.Time) (*runner.Task, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return nil, err
+	}
+	key := c.IdempotencyKey
+	if key == "" {
+		random, err := uuid.NewRandom()
+		if err != nil {
+			return nil, err
+		}
+		key = random.String()
+	}
+	directory, err := os.Getwd()
+	if err != nil {
+		directory = "" // removed, or unreadable: the command may not mind, and a resume says it
+	}
+	return &runner.Task{
+		ID: id.String(), Kind: runner.KindCommand, Command: c.Command, Directory: directory, Policy: policy,
+		IdempotencyKey: key, CreatedAt: created, Status: runner.Pending,
+		History: runner.History{CreatedAt: created, Phase: phaseOf(id)},
+	}, nil
+}
+
+// phaseOf is the phase of a task that no journal counts.
+func phaseOf(id uuid.UUID) float64 {
+	h := fnv.New64a()
+	_, _ = h.Write(id[:])
+	return float64(h.Sum64()>>11) / (1 << 53)
+}
+
+func (c *runCommand) execute(p *Process, task *runner.Task) (int, error) {
+	ctx := context.Background()
+	lines := c.observer(p)
+	journal, err := c.openForRun(ctx, p, lines.Warn)
+	if err != nil {
+		return 0, err
+	}
+	signals := listen()
+	r := runner.Runner{
+		Journal: journal, Executor: c.executor(p), Observer: lines, Signals: signals, Random: rand.Float64,
+	}
+	result, err := r.Run(ctx, task)
+	journal.close()
+	if err != nil {
+		return 0, err
+	}
+	dieOf(result.DeathSignal())
+	return result.ExitCode(), nil
+}
+
+func (c *groupFlags) executor(p *Process) *cmdexec.Executor {
+	return &cmdexec.Executor{
+		Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, Env: p.Environ,
+		SharedGroup: c.Foreground || (!c.Group && cmdexec.Interactive(p.Stdin)),
+	}
+}

@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// commandLine is a command line taken apart: what kong may parse, and the command, which it must not touch.
+type commandLine struct {
+	subcommand string
+	flags      []string // normalised to --name or --name=value
+	words      []string // what follows the name of a subcommand other than run
+	command    []string
+}
+
+// splitLine finds where retry's own flags end. A -- before the first word starts the command; otherwise the first word does,
+// unless it names a subcommand. Which flags take a value is read from run, whose flags include those that all share.
+func splitLine(args []string) (commandLine, error) {
+	line := commandLine{subcommand: "run"}
+	flags, err := newFlagSet()
+	if err != nil {
+		return line, err
+	}
+	named := false
+	for len(args) > 0 {
+		arg := args[0]
+		switch {
+		case arg == "--":
+			line.command = args[1:]
+			return line, nil
+		case !isFlag(arg) && !named && subcommands[arg] != nil:
+			line.subcommand, named, args = arg, true, args[1:]
+			if arg != "run" {
+				line.words = args
+				return line, nil
+			}
+		case !isFlag(arg):
+			line.command = args
+			return line, nil
+		default:
+			taken, rest, err := flags.take(args)
+			if err != nil {
+				return line, err
+			}
+			line.flags, args = append(line.flags, taken...), rest
+		}
+	}
+	return line, nil
+}
+
+func isFlag(arg string) bool {
+	return len(arg) > 1 && arg[0] == '-'
+}
+
+// flagSet knows the flags of run by their names, without their dashes.
+type flagSet map[string]*kong.Flag
+
+func newFlagSet() (flagSet, error) {
+	app, err := kong.New(&runCommand{})
+	if err != nil {
+		return nil, err
+	}
+	set := flagSet{}
+	for _, f := range app.Model.Flags {
+		set[f.Name] = f
+		if f.Short != 0 {
+			set[string(f.Short)] = f
+		}
+	}
+	return set, nil
+}
+
+// take reads the first argument as a flag, or as several short ones, with the value that belongs to it. A value may begin
+// with a dash. Unknown flags are left to kong, which names the nearest.
+func (s flagSet) take(args []string) (taken, rest []string, err error) {
+	name, isLong := strings.CutPrefix(args[0], "--")
+	if isLong {
+		flag := s[name]
+		if flag == nil || flag.IsBool() {
+			return args[:1], args[1:], nil
+		}
+		return valued(flag, args[0], "", args[1:])
+	}
+	shorts := args[0][1:]
+	for i, letter := range shorts {
+		flag := s[string(letter)]
+		switch {
+		case flag == nil:
+			return nil, nil, s.unknownShort(args[0], letter)
+		case flag.IsBool():
+			taken = append(taken, "--"+flag.Name)
+		default:
+			attached := strings.TrimPrefix(shorts[i+len(string(letter)):], "=")
+			more, rest, err := valued(flag, "-"+string(letter), attached, args[1:])
+			return append(taken, more...), rest, err
+		}
+	}
+	return taken, args[1:], nil
+}
+
+// valued pairs a flag with its value, which is attached or the next argument.
+func valued(flag *kong.Flag, written, attached string, rest []string) ([]string, []string, error) {
+	if attached == "" {
+		if len(rest) == 0 || rest[0] == "--" {
+			return nil, nil, fmt.Errorf("%s needs a value\nhint: --%s=%s", written, flag.Name, flag.FormatPlaceHolder())
+		}
+		attached, rest = rest[0], rest[1:]
+	}
+	return []string{"--" + flag.Name + "=" + attached}, rest, nil
+}
+
+func (s flagSet) unknownShort(arg string, letter rune) error {
+	if flag := s[arg[1:]]; flag != nil && len(arg) > 2 {
+		return fmt.Errorf("unknown flag %s, did you mean --%s?", arg, flag.Name)
+	}
+	return fmt.Errorf("unknown flag -%c\nhint: retry --help lists the flags; what follows -- is the command", letter)
+}

@@ -1,0 +1,124 @@
+//go:build unix
+
+package cmdexec
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/10f93571/retry/runner"
+)
+
+const shell = "/bin/sh"
+
+// process is a started command. Between the end of exited and reap its number cannot go to another process.
+type process struct {
+	cmd    *exec.Cmd
+	shared bool          // in retry's own process group
+	exited chan struct{} // closed when the process has ended, before it is reaped
+	reaped chan struct{}
+	permit chan struct{} // closed to have it reaped
+}
+
+// launch starts a process. One locked thread starts it and waits for it, since Linux sends the death signal of a parent when
+// the thread that forked ends.
+func (e *Executor) launch(path string, argv []string, env []string) (*process, error) {
+	p := &process{
+		cmd: &exec.Cmd{
+			Path: path, Args: argv, Dir: e.Dir, Env: env,
+			Stdin: e.Stdin, Stdout: e.Stdout, Stderr: e.Stderr,
+			SysProcAttr: sysProcAttr(e.SharedGroup),
+		},
+		shared: e.SharedGroup,
+		exited: make(chan struct{}), reaped: make(chan struct{}), permit: make(chan struct{}),
+	}
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(p.reaped)
+		err := p.cmd.Start()
+		started <- err
+		if err != nil {
+			return
+		}
+		awaitExit(p.cmd.Process.Pid)
+		close(p.exited)
+		<-p.permit
+		_ = p.cmd.Wait() // what it says is in ProcessState
+	}()
+	return p, <-started
+}
+
+// reap collects the ended process.
+func (p *process) reap() *os.ProcessState {
+	close(p.permit)
+	<-p.reaped
+	return p.cmd.ProcessState
+}
+
+// signal sends to the process's group, or to the process alone where the group is ours too. That it may have ended meanwhile
+// is no error.
+func (p *process) signal(sig os.Signal) {
+	n, ok := sig.(syscall.Signal)
+	if !ok {
+		return
+	}
+	target := -p.cmd.Process.Pid
+	if p.shared {
+		target = p.cmd.Process.Pid
+	}
+	_ = syscall.Kill(target, n)
+}
+
+// terminate asks the group to end. A stopped process takes a TERM only after a CONT.
+func (p *process) terminate() {
+	p.signal(syscall.SIGTERM)
+	p.signal(syscall.SIGCONT)
+}
+
+func (p *process) kill() {
+	p.signal(syscall.SIGKILL)
+}
+
+// getsFromTerminal reports whether the terminal sends this signal to the process too, as it does for a whole foreground group.
+func (p *process) getsFromTerminal(sig os.Signal) bool {
+	return p.shared && (sig == syscall.SIGINT || sig == syscall.SIGQUIT || sig == syscall.SIGWINCH)
+}
+
+// groupAlive reports whether a process of the ended leader's group still runs.
+func (p *process) groupAlive() bool {
+	return !p.shared && groupAlive(p.cmd.Process.Pid)
+}
+
+// outcomeOf reads how a process ended.
+func outcomeOf(state *os.ProcessState) runner.Outcome {
+	status, ok := state.Sys().(syscall.WaitStatus)
+	if ok && status.Signaled() {
+		return runner.Outcome{Exit: runner.ExitSignalBase + int(status.Signal()), Signal: signalName(status.Signal())}
+	}
+	return runner.Outcome{Exit: state.ExitCode()}
+}
+
+func signalName(sig syscall.Signal) string {
+	if name := unix.SignalName(sig); name != "" {
+		return name
+	}
+	return "SIG" + strconv.Itoa(int(sig)) // a real-time signal
+}
+
+func needsShell(err error) bool {
+	return errors.Is(err, syscall.ENOEXEC)
+}
+
+// notExecutable reports errors of execve that say the file is there but cannot be run, or not with such arguments.
+func notExecutable(err error) bool {
+	return errors.Is(err, syscall.E2BIG) || errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.ETXTBSY) ||
+		errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENOEXEC)
+}

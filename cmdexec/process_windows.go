@@ -1,0 +1,68 @@
+package cmdexec
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"github.com/10f93571/retry/runner"
+)
+
+const shell = "cmd.exe" // never used: needsShell is false
+
+// process is a started command. Windows has neither groups nor signals as Unix knows them: whatever asks the process to end
+// ends it.
+type process struct {
+	cmd    *exec.Cmd
+	exited chan struct{}
+}
+
+func (e *Executor) launch(path string, argv []string, env []string) (*process, error) {
+	p := &process{
+		cmd: &exec.Cmd{
+			Path: path, Args: argv, Dir: e.Dir, Env: env,
+			Stdin: e.Stdin, Stdout: e.Stdout, Stderr: e.Stderr,
+		},
+		exited: make(chan struct{}),
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		_ = p.cmd.Wait() // what it says is in ProcessState
+		close(p.exited)
+	}()
+	return p, nil
+}
+
+func (p *process) reap() *os.ProcessState { return p.cmd.ProcessState }
+
+func (p *process) signal(sig os.Signal) {
+	if runner.Stops(sig) {
+		p.kill()
+	}
+}
+
+func (p *process) terminate() { p.kill() }
+
+func (p *process) kill() { _ = p.cmd.Process.Kill() }
+
+// getsFromTerminal is true for Ctrl-C: the console sends it to every process attached to it.
+func (p *process) getsFromTerminal(sig os.Signal) bool { return sig == os.Interrupt }
+
+func (p *process) groupAlive() bool { return false }
+
+func outcomeOf(state *os.ProcessState) runner.Outcome {
+	return runner.Outcome{Exit: state.ExitCode()}
+}
+
+func needsShell(error) bool { return false }
+
+func notExecutable(err error) bool {
+	const badExeFormat = syscall.Errno(193)
+	return errors.Is(err, badExeFormat)
+}
+
+// Interactive is false: there are no foreground groups to share.
+func Interactive(*os.File) bool { return false }

@@ -1,0 +1,91 @@
+package runner
+
+import (
+	"os"
+	"time"
+)
+
+// Attempt is one execution of a task, numbered from 1.
+type Attempt struct {
+	Number    int
+	StartedAt time.Time
+	Outcome   Outcome
+	Decision  Decision // Verdict is empty while the attempt runs
+}
+
+// ErrorClass names the way in which an attempt ended other than by itself.
+type ErrorClass string
+
+// The classes of error of a command.
+const (
+	ErrorNone          ErrorClass = ""
+	ErrorTimeout       ErrorClass = "timeout"
+	ErrorNotFound      ErrorClass = "not found"
+	ErrorNotExecutable ErrorClass = "not executable"
+	ErrorStart         ErrorClass = "start" // the system could not start the process: no memory, too many processes, no such directory
+)
+
+// Outcome is how an attempt ended.
+type Outcome struct {
+	Exit     int        // the exit status, 128 + n for signal n; NoExit where the owner died first
+	Signal   string     // "SIGKILL"; empty where no signal ended it
+	Error    ErrorClass // why it ended other than by itself
+	Message  string     // the error for people
+	Duration time.Duration
+	Stop     os.Signal // the signal that asked retry itself to stop meanwhile; not stored
+}
+
+// NoExit is the Exit of an attempt without an outcome.
+const NoExit = -1
+
+// Crashed is the outcome of an attempt whose owner died: it has none.
+func Crashed() Outcome {
+	return Outcome{Exit: NoExit, Message: "retry itself was killed, or the machine went down"}
+}
+
+// IsCrash reports whether the attempt's owner died before it ended.
+func (o Outcome) IsCrash() bool {
+	return o.Exit == NoExit
+}
+
+// Started reports whether the command ran at all.
+func (o Outcome) Started() bool {
+	return o.Error == ErrorNone || o.Error == ErrorTimeout
+}
+
+// Verdict is what a decision says.
+type Verdict string
+
+// The verdicts.
+const (
+	VerdictSucceeded   Verdict = "succeeded"
+	VerdictRetry       Verdict = "retry"
+	VerdictFailed      Verdict = "failed"
+	VerdictExhausted   Verdict = "exhausted"
+	VerdictCancelled   Verdict = "cancelled"
+	VerdictInterrupted Verdict = "interrupted"
+)
+
+// Status returns the status that a verdict leads to.
+func (v Verdict) Status() Status {
+	switch v {
+	case VerdictSucceeded:
+		return Succeeded
+	case VerdictFailed:
+		return Failed
+	case VerdictExhausted:
+		return Exhausted
+	case VerdictCancelled:
+		return Cancelled
+	default:
+		return Pending
+	}
+}
+
+// Decision is what follows from an outcome.
+type Decision struct {
+	Verdict   Verdict
+	Reason    Reason
+	Delay     time.Duration // before the next attempt, where the verdict is retry
+	Shortened bool          // the delay was cut so that one last attempt fits the budget
+}

@@ -1,0 +1,62 @@
+package runner
+
+import "os"
+
+// The exit statuses of retry that are not the command's own; the numbers are those of timeout(1) and env(1).
+const (
+	ExitSuccess       = 0
+	ExitUnsuccessful  = 1 // the last attempt exited 0, and yet the task did not succeed
+	ExitTimeout       = 124
+	ExitInternal      = 125
+	ExitNotExecutable = 126
+	ExitNotFound      = 127
+	ExitSignalBase    = 128
+)
+
+// ExitCode returns the exit status that stands for the outcome.
+func (o Outcome) ExitCode() int {
+	switch o.Error {
+	case ErrorTimeout:
+		return ExitTimeout
+	case ErrorNotFound:
+		return ExitNotFound
+	case ErrorNotExecutable:
+		return ExitNotExecutable
+	case ErrorStart:
+		return ExitInternal
+	}
+	if o.IsCrash() {
+		return ExitInternal
+	}
+	return o.Exit
+}
+
+// Result is how a run of the loop ended.
+type Result struct {
+	Decision Decision
+	Outcome  Outcome   // of the last attempt
+	Signal   os.Signal // what ended the run, where a signal did
+}
+
+// ExitCode returns the exit status of retry for a run: 0 for success, else the last attempt's, 1 where that was 0.
+func (r Result) ExitCode() int {
+	if r.Decision.Verdict == VerdictSucceeded {
+		return ExitSuccess
+	}
+	if code := r.Outcome.ExitCode(); code != 0 {
+		return code
+	}
+	return ExitUnsuccessful
+}
+
+// DeathSignal returns the signal that retry has to die of, so that its caller sees what it would have seen without retry:
+// the one that cancelled the task, or ended a wait, or ended the command too. It is nil where retry just exits.
+func (r Result) DeathSignal() os.Signal {
+	switch {
+	case r.Decision.Verdict == VerdictCancelled:
+		return r.Signal
+	case r.Decision.Verdict == VerdictInterrupted && (r.Outcome.Stop == nil || r.Outcome.Signal != ""):
+		return r.Signal
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package runner
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/10f93571/retry/backoff"
+)
+
+// Policy says how often, how long and after which outcomes a task is tried again. A zero limit is no limit.
+type Policy struct {
+	Name        string
+	Attempts    int // all of them, the first included
+	Backoff     backoff.Spec
+	Timeout     time.Duration // of one attempt
+	KillAfter   time.Duration // between TERM and KILL
+	Budget      time.Duration // of the whole task, from its creation, waits and restarts included
+	ResetAfter  time.Duration // an attempt that ran this long starts the backoff anew
+	Consecutive int           // successes in a row that make the task succeed
+	RetryOn     []Condition
+	StopOn      []Condition
+	SuccessOn   []Condition
+}
+
+// DefaultPolicyName names the policy of a task that asks for none.
+const DefaultPolicyName = "default"
+
+// DefaultPolicy returns the policy of a task that asks for none: five attempts, 1 s doubling to a minute, phase jitter.
+func DefaultPolicy() Policy {
+	return shaped(DefaultPolicyName, 5, "exp:1s..1m", "")
+}
+
+// shaped returns the policy that a built-in shape stands for.
+func shaped(name string, attempts int, curve, jitter string) Policy {
+	spec, err := backoff.Parse(curve, jitter)
+	if err != nil {
+		panic("built-in policy " + name + ": " + err.Error()) // a test parses every one of them
+	}
+	return Policy{Name: name, Attempts: attempts, Backoff: spec, KillAfter: 5 * time.Second, Consecutive: 1}
+}
+
+// BuiltinPolicy returns the policy of that name: default, or a preset of package backoff.
+func BuiltinPolicy(name string) (Policy, error) {
+	if name == DefaultPolicyName {
+		return DefaultPolicy(), nil
+	}
+	names := []string{DefaultPolicyName}
+	for _, p := range backoff.Presets() {
+		if p.Name == name {
+			return shaped(p.Name, p.Attempts, p.Curve, p.Jitter), nil
+		}
+		names = append(names, p.Name)
+	}
+	return Policy{}, fmt.Errorf("unknown policy %q\nhint: the policies are %s", name, strings.Join(names, ", "))
+}
+
+// Class says what kind of end an outcome is under a policy.
+type Class int
+
+// The classes of outcome.
+const (
+	ClassSuccess   Class = iota
+	ClassRetryable       // another attempt may help
+	ClassFatal           // it would not
+)
+
+// Classify asks success-on, stop-on, retry-on and then the default for commands, in this order. A success-on or a retry-on
+// replaces what the default would call a success or retry.
+func (p *Policy) Classify(o Outcome) Class {
+	switch {
+	case anyMatch(p.SuccessOn, o):
+		return ClassSuccess
+	case anyMatch(p.StopOn, o):
+		return ClassFatal
+	case anyMatch(p.RetryOn, o):
+		return ClassRetryable
+	case o.ExitCode() == 0 && len(p.SuccessOn) == 0:
+		return ClassSuccess
+	case len(p.RetryOn) > 0 || !o.Started():
+		return ClassFatal
+	default:
+		return ClassRetryable
+	}
+}
+
+func anyMatch(conditions []Condition, o Outcome) bool {
+	for _, c := range conditions {
+		if c.Match(o) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,98 @@
+package runner
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/10f93571/retry/backoff"
+)
+
+// policyJSON is a policy in the journal and in the JSON for users; docs/json.md describes it.
+type policyJSON struct {
+	Name        string   `json:"name"`
+	Attempts    int      `json:"attempts"`
+	Backoff     string   `json:"backoff"`
+	Jitter      string   `json:"jitter"`
+	Timeout     *int64   `json:"timeout_ms"`
+	KillAfter   *int64   `json:"kill_after_ms"`
+	Budget      *int64   `json:"budget_ms"`
+	ResetAfter  *int64   `json:"reset_after_ms"`
+	Consecutive int      `json:"consecutive"`
+	RetryOn     []string `json:"retry_on"`
+	StopOn      []string `json:"stop_on"`
+	SuccessOn   []string `json:"success_on"`
+}
+
+// MarshalJSON writes every field; a limit that is not set is null.
+func (p Policy) MarshalJSON() ([]byte, error) {
+	return json.Marshal(policyJSON{
+		Name: p.Name, Attempts: p.Attempts, Backoff: p.Backoff.Curve(), Jitter: p.Backoff.Jitter(),
+		Timeout: millis(p.Timeout), KillAfter: millis(p.KillAfter), Budget: millis(p.Budget), ResetAfter: millis(p.ResetAfter),
+		Consecutive: p.Consecutive, RetryOn: texts(p.RetryOn), StopOn: texts(p.StopOn), SuccessOn: texts(p.SuccessOn),
+	})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (p *Policy) UnmarshalJSON(data []byte) error {
+	var j policyJSON
+	if err := json.Unmarshal(data, &j); err != nil {
+		return err
+	}
+	spec, err := backoff.Parse(j.Backoff, j.Jitter)
+	if err != nil {
+		return fmt.Errorf("policy %q: %w", j.Name, err)
+	}
+	*p = Policy{
+		Name: j.Name, Attempts: j.Attempts, Backoff: spec,
+		Timeout: duration(j.Timeout), KillAfter: duration(j.KillAfter), Budget: duration(j.Budget), ResetAfter: duration(j.ResetAfter),
+		Consecutive: j.Consecutive,
+	}
+	lists := []struct {
+		from []string
+		to   *[]Condition
+	}{{j.RetryOn, &p.RetryOn}, {j.StopOn, &p.StopOn}, {j.SuccessOn, &p.SuccessOn}}
+	for _, l := range lists {
+		if *l.to, err = ParseConditions(l.from); err != nil {
+			return fmt.Errorf("policy %q: %w", j.Name, err)
+		}
+	}
+	return nil
+}
+
+// ParseConditions reads several conditions, any of which may match.
+func ParseConditions(texts []string) ([]Condition, error) {
+	var conditions []Condition
+	for _, text := range texts {
+		c, err := ParseCondition(text)
+		if err != nil {
+			return nil, err
+		}
+		conditions = append(conditions, c)
+	}
+	return conditions, nil
+}
+
+func texts(conditions []Condition) []string {
+	list := []string{}
+	for _, c := range conditions {
+		list = append(list, c.String())
+	}
+	return list
+}
+
+// millis never rounds a limit down to none.
+func millis(d time.Duration) *int64 {
+	if d == 0 {
+		return nil
+	}
+	ms := max(1, d.Milliseconds())
+	return &ms
+}
+
+func duration(ms *int64) time.Duration {
+	if ms == nil {
+		return 0
+	}
+	return time.Duration(*ms) * time.Millisecond
+}

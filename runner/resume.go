@@ -1,0 +1,38 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Resume goes on with a task that lost its owner. The attempt that was in flight then has no outcome; the budget went on.
+func (r *Runner) Resume(ctx context.Context, t *Task) (Result, error) {
+	if err := r.recover(ctx, t, time.Now()); err != nil && !errors.Is(err, ErrTaken) {
+		return Result{}, err
+	}
+	if t.Status.Finished() {
+		d := Decision{Verdict: VerdictExhausted, Reason: t.Reason}
+		return r.finish(t, Result{Decision: d, Outcome: t.Last.Outcome}), nil
+	}
+	return r.Run(ctx, t)
+}
+
+// recover writes down what the dead owner could not, and ends the task where going on is of no use.
+func (r *Runner) recover(ctx context.Context, t *Task, now time.Time) error {
+	if t.Status == InFlight {
+		a := t.Last
+		a.Outcome = Crashed()
+		a.Decision = Decide(&t.Policy, t.History, a.Outcome, now, r.Random)
+		t.Decided(a, now)
+		if err := r.Journal.Record(ctx, t, a); err != nil || t.Status.Finished() {
+			return err
+		}
+	}
+	d := DecideResume(&t.Policy, t.History, t.NextAttemptAt, now)
+	if d.Verdict != VerdictExhausted {
+		return nil
+	}
+	t.Move(d, now)
+	return r.Journal.Settle(ctx, t, d)
+}

@@ -1,0 +1,104 @@
+// Package runner is the core of retry: what a task, an attempt and a policy are, the pure decision that follows an outcome,
+// and the loop that carries a task through its attempts. It knows neither SQLite nor processes nor flags.
+package runner
+
+import (
+	"errors"
+	"time"
+)
+
+// Kind says what a task executes.
+type Kind string
+
+// The kinds of task.
+const (
+	KindCommand Kind = "command"
+	KindHTTP    Kind = "http"
+)
+
+// Status is where a task stands. docs/state-machine.md draws how one leads to another.
+type Status string
+
+// The statuses of a task. Interrupted is not one of them: it is a Pending or InFlight task whose owner is dead.
+const (
+	Pending   Status = "PENDING"
+	InFlight  Status = "IN_FLIGHT"
+	Succeeded Status = "SUCCEEDED"
+	Exhausted Status = "EXHAUSTED"
+	Failed    Status = "FAILED"
+	Cancelled Status = "CANCELLED"
+)
+
+// Finished reports whether no attempt of the task will ever follow.
+func (s Status) Finished() bool {
+	return s != Pending && s != InFlight
+}
+
+// Reason says why a task ended, or waits, without success; empty where there is nothing to explain.
+type Reason string
+
+// The reasons of a task.
+const (
+	ReasonAttempts    Reason = "attempts"
+	ReasonBudget      Reason = "budget"
+	ReasonCrashes     Reason = "crashes"
+	ReasonNotEligible Reason = "not eligible"
+	ReasonCancelled   Reason = "cancelled"
+)
+
+// ErrTaken is what a Journal returns when a write came too late: the task was cancelled or finished by somebody else.
+var ErrTaken = errors.New("the task was cancelled or taken over by another process")
+
+// Task is one thing to get done, with the resolved copy of its policy.
+type Task struct {
+	Number         int64 // the journal's count of tasks; 0 where there is no journal
+	ID             string
+	Name           string
+	Kind           Kind
+	Command        []string
+	Directory      string
+	Policy         Policy
+	IdempotencyKey string
+	CreatedAt      time.Time
+
+	Status        Status
+	Reason        Reason
+	AttemptCount  int
+	FinishedAt    time.Time // zero until finished
+	NextAttemptAt time.Time // zero unless Pending
+	History       History
+	Last          Attempt // the latest attempt that was decided on; Number 0 before the first
+}
+
+// Deadline returns the end of the task's budget; ok is false where it has none.
+func (t *Task) Deadline() (deadline time.Time, ok bool) {
+	if t.Policy.Budget == 0 {
+		return time.Time{}, false
+	}
+	return t.CreatedAt.Add(t.Policy.Budget), true
+}
+
+// claimed moves the task into its next attempt.
+func (t *Task) claimed() {
+	t.Status, t.Reason = InFlight, ""
+	t.NextAttemptAt = time.Time{}
+	t.AttemptCount++
+}
+
+// Decided moves the task to where a decision about its attempt leads.
+func (t *Task) Decided(a Attempt, now time.Time) {
+	t.History = t.History.After(&t.Policy, a.Outcome, a.Decision)
+	t.Last = a
+	t.Move(a.Decision, now)
+}
+
+// Move applies a decision to the task's status alone.
+func (t *Task) Move(d Decision, now time.Time) {
+	t.Status, t.Reason = d.Verdict.Status(), d.Reason
+	t.NextAttemptAt, t.FinishedAt = time.Time{}, time.Time{}
+	if t.Status.Finished() {
+		t.FinishedAt = now
+	} else {
+		t.NextAttemptAt = now.Add(d.Delay)
+	}
+}

@@ -1,0 +1,65 @@
+package state
+
+import (
+	"context"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// Owner returns the process that owns the task; 0 where none does, negative where the system does not tell which.
+func (j *Journal) Owner(number int64) (pid int, err error) {
+	return j.owners.owner(number)
+}
+
+// Interrupted reports whether an unfinished task has lost its owner.
+func (j *Journal) Interrupted(t *runner.Task) (bool, error) {
+	if t.Status.Finished() {
+		return false, nil
+	}
+	pid, err := j.Owner(t.Number)
+	return pid == 0, err
+}
+
+// Adopt makes this process the owner of an interrupted task and returns it as it stands, its history gathered from its
+// attempts. It returns ErrOwned where another process owns it, and ErrFinished where nothing is left to do.
+func (j *Journal) Adopt(ctx context.Context, number int64) (*runner.Task, error) {
+	owned, err := j.owners.acquire(number)
+	if err != nil {
+		return nil, err
+	}
+	if !owned {
+		return nil, ErrOwned
+	}
+	t, err := j.adopted(ctx, number)
+	if err != nil {
+		_ = j.owners.release(number)
+	}
+	return t, err
+}
+
+// Release lets go of a task that this process owns.
+func (j *Journal) Release(number int64) error {
+	return j.owners.release(number)
+}
+
+// adopted reads the task anew: it may have gone on, or ended, before we had its lock.
+func (j *Journal) adopted(ctx context.Context, number int64) (*runner.Task, error) {
+	found, err := j.tasks(ctx, selectTasks+"WHERE t.number = ?", number)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(found) == 0:
+		return nil, ErrNotFound
+	case found[0].Status.Finished():
+		return nil, ErrFinished
+	}
+	t := found[0]
+	attempts, err := j.Attempts(ctx, number)
+	for _, a := range attempts {
+		t.Last = a
+		if a.Decision.Verdict != "" {
+			t.History = t.History.After(&t.Policy, a.Outcome, a.Decision)
+		}
+	}
+	return t, err
+}

@@ -1,0 +1,10 @@
+//go:build !cgo
+
+package state
+
+import "errors"
+
+// CheckDriver fails: without cgo the SQLite driver is an empty shell that would fail at the first query only.
+func CheckDriver() error { return ErrNoCgo }
+
+func isBusy(error) bool { return false }

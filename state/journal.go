@@ -1,0 +1,95 @@
+package state
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"time"
+
+	_ "github.com/mattn/go-sqlite3" // the driver "sqlite3"
+)
+
+// ErrNoCgo says that this binary can keep no journal.
+var ErrNoCgo = errors.New("this retry was built with CGO_ENABLED=0 and so without SQLite, which keeps its journal\nhint: build it with CGO_ENABLED=1 and a C compiler")
+
+// Journal holds tasks and their attempts. It implements runner.Journal. It is safe for concurrent use.
+type Journal struct {
+	db     *sql.DB
+	owners *owners
+	salt   uint64 // of the machine, for the phases of tasks
+}
+
+// busyTimeout is how long a statement waits for another process's write.
+const busyTimeout = 5 * time.Second
+
+// Open opens the journal in dir, and makes both where they do not exist.
+func Open(ctx context.Context, dir string) (*Journal, error) {
+	if err := CheckDriver(); err != nil {
+		return nil, err
+	}
+	if err := prepare(dir); err != nil {
+		return nil, fmt.Errorf("open the journal: %w", err)
+	}
+	db, err := openDatabase(ctx, filepath.Join(dir, databaseName))
+	if err != nil {
+		return nil, fmt.Errorf("open the journal in %s: %w", dir, err)
+	}
+	owners, err := openOwners(dir)
+	if err != nil {
+		_ = db.Close()
+		return nil, fmt.Errorf("open the journal: %w", err)
+	}
+	return &Journal{db: db, owners: owners, salt: machineSalt()}, nil
+}
+
+// Close closes the journal and lets go of every task that this process owns.
+func (j *Journal) Close() error {
+	err := j.db.Close()
+	if ownersErr := j.owners.close(); err == nil {
+		err = ownersErr
+	}
+	return err
+}
+
+// openDatabase retries while another process that opens the same fresh file is in the way: SQLite reports that at once,
+// without the busy timeout.
+func openDatabase(ctx context.Context, path string) (*sql.DB, error) {
+	give := time.Now().Add(busyTimeout)
+	for pause := time.Millisecond; ; pause *= 2 {
+		db, err := openOnce(ctx, path)
+		if err == nil || !isBusy(err) || time.Now().After(give) {
+			return db, err
+		}
+		time.Sleep(pause)
+	}
+}
+
+func openOnce(ctx context.Context, path string) (*sql.DB, error) {
+	db, err := sql.Open("sqlite3", dataSource(path))
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1) // one writer; readers of this process queue behind it
+	if err := migrate(ctx, db); err != nil {
+		_ = db.Close()
+		return nil, err
+	}
+	return db, nil
+}
+
+// dataSource is the one place for the connection's settings. A deferred transaction would fail at once where it has to wait
+// for its upgrade to a write, so every one begins immediate.
+func dataSource(path string) string {
+	settings := url.Values{
+		"_txlock":       {"immediate"},
+		"_busy_timeout": {fmt.Sprint(busyTimeout.Milliseconds())},
+		"_journal_mode": {"WAL"},
+		"_synchronous":  {"NORMAL"},
+		"_foreign_keys": {"on"},
+	}
+	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(path), RawQuery: settings.Encode()}
+	return u.String()
+}

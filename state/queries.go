@@ -1,0 +1,168 @@
+package state
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// The ways in which a task is not what a caller asked for.
+var (
+	ErrNotFound = errors.New("no such task")
+	ErrFinished = errors.New("the task has finished")
+	ErrOwned    = errors.New("the task is running")
+)
+
+// selectTasks reads tasks with the latest attempt of each.
+const selectTasks = `SELECT t.number, t.id, t.name, t.kind, t.status, t.reason, t.argv, t.directory, t.policy, t.idempotency_key,
+	t.attempt_count, t.created_at, t.finished_at, t.next_attempt_at, ` + attemptColumns + `
+	FROM tasks t LEFT JOIN attempts a ON a.task = t.number AND a.number = t.attempt_count `
+
+const attemptColumns = "a.number, a.started_at, a.duration, a.exit, a.signal, a.error, a.message, a.decision, a.delay, a.shortened"
+
+// List returns the newest tasks, newest first, without their attempts; a limit of 0 is none.
+func (j *Journal) List(ctx context.Context, limit int) ([]*runner.Task, error) {
+	if limit == 0 {
+		limit = -1
+	}
+	return j.tasks(ctx, selectTasks+"ORDER BY t.number DESC LIMIT ?", limit)
+}
+
+// Unfinished returns the tasks that have not ended, oldest first, without their attempts.
+func (j *Journal) Unfinished(ctx context.Context) ([]*runner.Task, error) {
+	return j.tasks(ctx, selectTasks+"WHERE t.status IN ('PENDING', 'IN_FLIGHT') ORDER BY t.number")
+}
+
+// Count returns how many tasks the journal holds.
+func (j *Journal) Count(ctx context.Context) (n int, err error) {
+	err = j.db.QueryRowContext(ctx, "SELECT count(*) FROM tasks").Scan(&n)
+	return n, err
+}
+
+// Find returns the task that a name, an id, or a unique prefix or suffix of an id stands for.
+func (j *Journal) Find(ctx context.Context, ref string) (*runner.Task, error) {
+	found, err := j.tasks(ctx, selectTasks+"WHERE t.id = ?1 OR t.name = ?1 ORDER BY t.number DESC LIMIT 1", ref)
+	if err == nil && len(found) == 0 && ref != "" {
+		const partial = "WHERE substr(t.id, 1, length(?1)) = ?1 OR substr(t.id, -length(?1)) = ?1 ORDER BY t.number DESC LIMIT 6"
+		found, err = j.tasks(ctx, selectTasks+partial, strings.ToLower(ref))
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case len(found) == 0:
+		return nil, fmt.Errorf("%w: %q\nhint: retry status lists the tasks; a part of an id is its beginning or its end", ErrNotFound, ref)
+	case len(found) > 1:
+		ids := make([]string, len(found))
+		for i, t := range found {
+			ids[i] = t.ID
+		}
+		return nil, fmt.Errorf("%q stands for several tasks\nhint: give more of one of %s", ref, strings.Join(ids, ", "))
+	}
+	return found[0], nil
+}
+
+func (j *Journal) tasks(ctx context.Context, query string, args ...any) ([]*runner.Task, error) {
+	rows, err := j.db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	var tasks []*runner.Task
+	for rows.Next() {
+		t, err := j.scanTask(rows)
+		if err != nil {
+			return nil, err
+		}
+		tasks = append(tasks, t)
+	}
+	return tasks, rows.Err()
+}
+
+func (j *Journal) scanTask(rows *sql.Rows) (*runner.Task, error) {
+	var t runner.Task
+	var name, reason sql.NullString
+	var argv, directory []byte
+	var policy string
+	var created int64
+	var finished, next sql.NullInt64
+	var last attemptRow
+	err := rows.Scan(append([]any{&t.Number, &t.ID, &name, &t.Kind, &t.Status, &reason, &argv, &directory, &policy, &t.IdempotencyKey,
+		&t.AttemptCount, &created, &finished, &next}, last.columns()...)...)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal([]byte(policy), &t.Policy); err != nil {
+		return nil, fmt.Errorf("task %s: %w", t.ID, err)
+	}
+	t.Name, t.Reason = name.String, runner.Reason(reason.String)
+	t.Command, t.Directory = splitArgv(argv), string(directory)
+	t.CreatedAt, t.FinishedAt, t.NextAttemptAt = time.UnixMicro(created), moment(finished), moment(next)
+	t.History = runner.History{CreatedAt: t.CreatedAt, Phase: phase(t.Number, j.salt)}
+	t.Last = last.attempt()
+	return &t, nil
+}
+
+// Attempts returns the task's attempts in their order. One that is in flight has no verdict yet.
+func (j *Journal) Attempts(ctx context.Context, number int64) ([]runner.Attempt, error) {
+	const query = "SELECT " + attemptColumns + " FROM attempts a WHERE a.task = ? ORDER BY a.number"
+	rows, err := j.db.QueryContext(ctx, query, number)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	var attempts []runner.Attempt
+	for rows.Next() {
+		var row attemptRow
+		if err := rows.Scan(row.columns()...); err != nil {
+			return nil, err
+		}
+		attempts = append(attempts, row.attempt())
+	}
+	return attempts, rows.Err()
+}
+
+// attemptRow is an attempt as the journal holds it; all of it is null for a task without one.
+type attemptRow struct {
+	number, started, duration, exit, delay sql.NullInt64
+	signal, class, message, decision       sql.NullString
+	shortened                              sql.NullBool
+}
+
+// columns are the places to scan attemptColumns into.
+func (r *attemptRow) columns() []any {
+	return []any{&r.number, &r.started, &r.duration, &r.exit, &r.signal, &r.class, &r.message, &r.decision, &r.delay, &r.shortened}
+}
+
+func (r *attemptRow) attempt() runner.Attempt {
+	a := runner.Attempt{
+		Number: int(r.number.Int64), StartedAt: moment(r.started),
+		Outcome: runner.Outcome{
+			Exit: runner.NoExit, Signal: r.signal.String, Error: runner.ErrorClass(r.class.String), Message: r.message.String,
+			Duration: fromMicros(r.duration),
+		},
+		Decision: runner.Decision{
+			Verdict: runner.Verdict(r.decision.String), Delay: fromMicros(r.delay), Shortened: r.shortened.Bool,
+		},
+	}
+	if r.exit.Valid {
+		a.Outcome.Exit = int(r.exit.Int64)
+	}
+	return a
+}
+
+func fromMicros(us sql.NullInt64) time.Duration {
+	return time.Duration(us.Int64) * time.Microsecond
+}
+
+func moment(us sql.NullInt64) time.Time {
+	if !us.Valid {
+		return time.Time{}
+	}
+	return time.UnixMicro(us.Int64)
+}

@@ -1,0 +1,103 @@
+package state
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// applicationID marks the file as ours: "rtry".
+const applicationID = 0x72747279
+
+// migrations lead from one user_version to the next; a released one is never edited. Times are microseconds since 1970,
+// durations microseconds. argv is NUL-terminated strings, since it may hold any other byte.
+var migrations = []string{
+	`CREATE TABLE tasks (
+		number          INTEGER PRIMARY KEY,
+		id              TEXT NOT NULL UNIQUE,
+		name            TEXT,
+		kind            TEXT NOT NULL CHECK (kind IN ('command', 'http')),
+		status          TEXT NOT NULL CHECK (status IN ('PENDING', 'IN_FLIGHT', 'SUCCEEDED', 'EXHAUSTED', 'FAILED', 'CANCELLED')),
+		reason          TEXT,
+		argv            BLOB NOT NULL,
+		directory       BLOB NOT NULL,
+		policy          TEXT NOT NULL,
+		idempotency_key TEXT NOT NULL,
+		attempt_count   INTEGER NOT NULL,
+		created_at      INTEGER NOT NULL,
+		finished_at     INTEGER,
+		next_attempt_at INTEGER
+	) STRICT;
+	CREATE INDEX tasks_unfinished ON tasks (number) WHERE status IN ('PENDING', 'IN_FLIGHT');
+	CREATE TABLE attempts (
+		task       INTEGER NOT NULL REFERENCES tasks (number) ON DELETE CASCADE,
+		number     INTEGER NOT NULL,
+		started_at INTEGER NOT NULL,
+		duration   INTEGER,
+		exit       INTEGER,
+		signal     TEXT,
+		error      TEXT,
+		message    TEXT,
+		decision   TEXT,
+		delay      INTEGER,
+		shortened  INTEGER NOT NULL DEFAULT 0,
+		PRIMARY KEY (task, number)
+	) STRICT, WITHOUT ROWID;`,
+}
+
+// migrate brings the schema up to date, all steps in one transaction. A journal of a newer retry, or a file that is none of
+// ours, is refused.
+func migrate(ctx context.Context, db *sql.DB) error {
+	application, version, err := identify(ctx, db)
+	if err != nil || (application == applicationID && version == len(migrations)) {
+		return err
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	// Read again: another process may have migrated while we waited for the lock.
+	if application, version, err = identify(ctx, tx); err != nil {
+		return err
+	}
+	if err := checkIdentity(ctx, tx, application, version); err != nil {
+		return err
+	}
+	for _, step := range migrations[version:] {
+		if _, err := tx.ExecContext(ctx, step); err != nil {
+			return fmt.Errorf("migrate the journal: %w", err)
+		}
+	}
+	stamp := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, len(migrations))
+	if _, err := tx.ExecContext(ctx, stamp); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// querier is what a database and a transaction have in common.
+type querier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+func identify(ctx context.Context, q querier) (application, version int, err error) {
+	const query = "SELECT application_id, user_version FROM pragma_application_id, pragma_user_version"
+	err = q.QueryRowContext(ctx, query).Scan(&application, &version)
+	return application, version, err
+}
+
+func checkIdentity(ctx context.Context, q querier, application, version int) error {
+	var tables int
+	if err := q.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
+		return err
+	}
+	switch {
+	case application != applicationID && tables > 0:
+		return fmt.Errorf("%s is a database of another program\nhint: use another directory with --state", databaseName)
+	case version > len(migrations):
+		return fmt.Errorf("the journal was written by a newer retry (schema %d, this one knows %d)\nhint: upgrade retry, or use another directory with --state", version, len(migrations))
+	}
+	return nil
+}

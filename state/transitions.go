@@ -1,0 +1,200 @@
+package state
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// Claim writes the intent of the task's next attempt, in one transaction with the task itself where this is its first.
+// Creating a task survives power loss; the claims that follow survive the death of the process.
+func (j *Journal) Claim(ctx context.Context, t *runner.Task, now time.Time) error {
+	if t.Number != 0 {
+		return j.write(ctx, func(tx *sql.Tx) error { return claim(ctx, tx, t, now) })
+	}
+	number := int64(0)
+	err := j.writeDurably(ctx, func(tx *sql.Tx) (err error) {
+		if number, err = insertTask(ctx, tx, t); err != nil {
+			return err
+		}
+		if err := j.own(number); err != nil { // before anybody else can see the task
+			return err
+		}
+		created := *t
+		created.Number = number
+		return claim(ctx, tx, &created, now)
+	})
+	if err != nil {
+		return fmt.Errorf("write the task to the journal: %w", err)
+	}
+	t.Number, t.History.Phase = number, phase(number, j.salt)
+	return nil
+}
+
+func (j *Journal) own(number int64) error {
+	owned, err := j.owners.acquire(number)
+	if err == nil && !owned {
+		err = errors.New("another process holds the lock of this task's number")
+	}
+	return err
+}
+
+func insertTask(ctx context.Context, tx *sql.Tx, t *runner.Task) (int64, error) {
+	policy, err := json.Marshal(t.Policy)
+	if err != nil {
+		return 0, err
+	}
+	const query = `INSERT INTO tasks (id, name, kind, status, argv, directory, policy, idempotency_key, attempt_count, created_at)
+		VALUES (?, ?, ?, 'PENDING', ?, ?, ?, ?, 0, ?)`
+	result, err := tx.ExecContext(ctx, query, t.ID, nullable(t.Name), t.Kind, joinArgv(t.Command), []byte(t.Directory),
+		string(policy), t.IdempotencyKey, t.CreatedAt.UnixMicro())
+	if err != nil {
+		return 0, err
+	}
+	return result.LastInsertId()
+}
+
+func claim(ctx context.Context, tx *sql.Tx, t *runner.Task, now time.Time) error {
+	const update = `UPDATE tasks SET status = 'IN_FLIGHT', reason = NULL, next_attempt_at = NULL, attempt_count = attempt_count + 1
+		WHERE number = ? AND status = 'PENDING' AND attempt_count = ?`
+	if err := guarded(tx.ExecContext(ctx, update, t.Number, t.AttemptCount)); err != nil {
+		return err
+	}
+	const insert = `INSERT INTO attempts (task, number, started_at) VALUES (?, ?, ?)`
+	_, err := tx.ExecContext(ctx, insert, t.Number, t.AttemptCount+1, now.UnixMicro())
+	return err
+}
+
+// Record writes the outcome of the attempt in flight and the decision, in one transaction.
+func (j *Journal) Record(ctx context.Context, t *runner.Task, a runner.Attempt) error {
+	return j.write(ctx, func(tx *sql.Tx) error {
+		if err := move(ctx, tx, t, runner.InFlight, a.Decision); err != nil {
+			return err
+		}
+		o, d := a.Outcome, a.Decision
+		exit, duration := any(o.Exit), any(o.Duration.Microseconds())
+		if o.IsCrash() {
+			exit, duration = nil, nil
+		}
+		var delay any
+		if d.Verdict == runner.VerdictRetry {
+			delay = d.Delay.Microseconds()
+		}
+		const query = `UPDATE attempts SET duration = ?, exit = ?, signal = ?, error = ?, message = ?, decision = ?, delay = ?, shortened = ?
+			WHERE task = ? AND number = ? AND decision IS NULL`
+		return guarded(tx.ExecContext(ctx, query, duration, exit, nullable(o.Signal), nullable(string(o.Error)), nullable(o.Message),
+			d.Verdict, delay, d.Shortened, t.Number, a.Number))
+	})
+}
+
+// Settle writes a decision about a task that waits. A task that never reached the journal has nothing to close.
+func (j *Journal) Settle(ctx context.Context, t *runner.Task, d runner.Decision) error {
+	if t.Number == 0 {
+		return nil
+	}
+	return j.write(ctx, func(tx *sql.Tx) error { return move(ctx, tx, t, runner.Pending, d) })
+}
+
+// move writes the status that a decision led to, provided that the task still stands where it was decided on.
+func move(ctx context.Context, tx *sql.Tx, t *runner.Task, from runner.Status, d runner.Decision) error {
+	if !runner.Allowed(string(d.Verdict), from, t.Status) {
+		return fmt.Errorf("no transition %q leads from %s to %s", d.Verdict, from, t.Status)
+	}
+	const query = `UPDATE tasks SET status = ?, reason = ?, finished_at = ?, next_attempt_at = ?
+		WHERE number = ? AND status = ? AND attempt_count = ?`
+	return guarded(tx.ExecContext(ctx, query, t.Status, nullable(string(t.Reason)), micros(t.FinishedAt), micros(t.NextAttemptAt),
+		t.Number, from, t.AttemptCount))
+}
+
+// Cancel ends an unfinished task, whoever owns it; an owner is refused its next write. It returns ErrFinished where the task
+// has ended already.
+func (j *Journal) Cancel(ctx context.Context, number int64, now time.Time) error {
+	return j.write(ctx, func(tx *sql.Tx) error {
+		const task = `UPDATE tasks SET status = 'CANCELLED', reason = 'cancelled', finished_at = ?, next_attempt_at = NULL
+			WHERE number = ? AND status IN ('PENDING', 'IN_FLIGHT')`
+		if err := guarded(tx.ExecContext(ctx, task, now.UnixMicro(), number)); err != nil {
+			return ErrFinished
+		}
+		const attempt = `UPDATE attempts SET decision = 'cancelled' WHERE task = ? AND decision IS NULL`
+		_, err := tx.ExecContext(ctx, attempt, number)
+		return err
+	})
+}
+
+// guarded turns an update that found nothing into ErrTaken.
+func guarded(result sql.Result, err error) error {
+	if err != nil {
+		return err
+	}
+	if n, err := result.RowsAffected(); err != nil || n == 1 {
+		return err
+	}
+	return runner.ErrTaken
+}
+
+// beginner is what a database and one of its connections have in common.
+type beginner interface {
+	BeginTx(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error)
+}
+
+func (j *Journal) write(ctx context.Context, do func(*sql.Tx) error) error {
+	return transact(ctx, j.db, do)
+}
+
+// writeDurably has the commit wait for the disk.
+func (j *Journal) writeDurably(ctx context.Context, do func(*sql.Tx) error) error {
+	conn, err := j.db.Conn(ctx) // so that no other transaction comes between
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := conn.ExecContext(ctx, "PRAGMA synchronous = FULL"); err != nil {
+		return err
+	}
+	err = transact(ctx, conn, do)
+	if _, normalErr := conn.ExecContext(ctx, "PRAGMA synchronous = NORMAL"); err == nil {
+		err = normalErr
+	}
+	return err
+}
+
+func transact(ctx context.Context, b beginner, do func(*sql.Tx) error) error {
+	tx, err := b.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := do(tx); err != nil {
+		_ = tx.Rollback()
+		return err
+	}
+	return tx.Commit()
+}
+
+func nullable(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+func micros(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UnixMicro()
+}
+
+// joinArgv ends each argument with the one byte that none can hold.
+func joinArgv(argv []string) []byte {
+	return []byte(strings.Join(argv, "\x00") + "\x00")
+}
+
+func splitArgv(joined []byte) []string {
+	return strings.Split(strings.TrimSuffix(string(joined), "\x00"), "\x00")
+}
