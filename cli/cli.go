@@ -23,9 +23,8 @@ type subcommand interface {
 	run(p *Process) (int, error)
 }
 
-// subcommands makes each subcommand's flags by its name.
+// subcommands makes the flags of each subcommand but run, by its name.
 var subcommands = map[string]func() subcommand{
-	"run":    func() subcommand { return &runCommand{} },
 	"status": func() subcommand { return &statusCommand{} },
 	"resume": func() subcommand { return &resumeCommand{} },
 	"cancel": func() subcommand { return &cancelCommand{} },
@@ -45,13 +44,24 @@ func (p *Process) Main() int {
 }
 
 func (p *Process) dispatch() (int, error) {
-	line, err := splitLine(p.Args)
+	run := &runCommand{}
+	parser, err := p.newParser("run", run)
 	if err != nil {
 		return 0, err
 	}
-	command := subcommands[line.subcommand]()
-	helped, err := p.parse(command, line)
-	if err != nil || helped {
+	line, err := splitLine(p.Args, newFlagSet(parser.Model))
+	if err != nil {
+		return 0, err
+	}
+	run.Command = line.command
+	command := subcommand(run)
+	if line.subcommand != "run" {
+		command = subcommands[line.subcommand]()
+		if parser, err = p.newParser(line.subcommand, command); err != nil {
+			return 0, err
+		}
+	}
+	if helped, err := parser.parse(line); err != nil || helped {
 		return 0, err
 	}
 	return command.run(p)

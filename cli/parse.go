@@ -11,29 +11,33 @@ import (
 	"github.com/10f93571/retry/backoff"
 )
 
-// parse fills a subcommand from its command line. It reports true where it printed help instead.
-func (p *Process) parse(command subcommand, line commandLine) (helped bool, err error) {
-	parser, err := kong.New(command,
+// parser fills a subcommand from its flags and words.
+type parser struct {
+	*kong.Kong
+	helped bool // help was asked for, and printed
+}
+
+func (p *Process) newParser(name string, command subcommand) (*parser, error) {
+	result := &parser{}
+	app, err := kong.New(command,
 		kong.Name("retry"),
 		kong.Writers(p.Stdout, p.Stderr),
-		kong.Exit(func(int) { helped = true }),
-		kong.Help(func(options kong.HelpOptions, ctx *kong.Context) error {
-			return printHelp(line.subcommand, options, ctx)
-		}),
+		kong.Exit(func(int) { result.helped = true }),
+		kong.Help(func(options kong.HelpOptions, ctx *kong.Context) error { return printHelp(name, options, ctx) }),
 		kong.ConfigureHelp(kong.HelpOptions{NoAppSummary: true, WrapUpperBound: 110}),
 	)
-	if err != nil {
-		return false, err
-	}
-	_, err = parser.Parse(append(line.flags, line.words...))
-	if helped {
+	result.Kong = app
+	return result, err
+}
+
+// parse reports true where it printed help instead.
+func (p *parser) parse(line commandLine) (helped bool, err error) {
+	_, err = p.Parse(append(line.flags, line.words...))
+	switch {
+	case p.helped:
 		return true, nil
-	}
-	if err != nil {
+	case err != nil:
 		return false, usageError(line, err)
-	}
-	if run, ok := command.(*runCommand); ok {
-		run.Command = line.command
 	}
 	return false, nil
 }

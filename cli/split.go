@@ -17,12 +17,8 @@ type commandLine struct {
 
 // splitLine finds where retry's own flags end. A -- before the first word starts the command; otherwise the first word does,
 // unless it names a subcommand. Which flags take a value is read from run, whose flags include those that all share.
-func splitLine(args []string) (commandLine, error) {
+func splitLine(args []string, flags flagSet) (commandLine, error) {
 	line := commandLine{subcommand: "run"}
-	flags, err := newFlagSet()
-	if err != nil {
-		return line, err
-	}
 	named := false
 	for len(args) > 0 {
 		arg := args[0]
@@ -30,7 +26,7 @@ func splitLine(args []string) (commandLine, error) {
 		case arg == "--":
 			line.command = args[1:]
 			return line, nil
-		case !isFlag(arg) && !named && subcommands[arg] != nil:
+		case !isFlag(arg) && !named && isSubcommand(arg):
 			line.subcommand, named, args = arg, true, args[1:]
 			if arg != "run" {
 				line.words = args
@@ -50,6 +46,10 @@ func splitLine(args []string) (commandLine, error) {
 	return line, nil
 }
 
+func isSubcommand(word string) bool {
+	return word == "run" || subcommands[word] != nil
+}
+
 func isFlag(arg string) bool {
 	return len(arg) > 1 && arg[0] == '-'
 }
@@ -57,19 +57,15 @@ func isFlag(arg string) bool {
 // flagSet knows the flags of run by their names, without their dashes.
 type flagSet map[string]*kong.Flag
 
-func newFlagSet() (flagSet, error) {
-	app, err := kong.New(&runCommand{})
-	if err != nil {
-		return nil, err
-	}
+func newFlagSet(run *kong.Application) flagSet {
 	set := flagSet{}
-	for _, f := range app.Model.Flags {
+	for _, f := range run.Flags {
 		set[f.Name] = f
 		if f.Short != 0 {
 			set[string(f.Short)] = f
 		}
 	}
-	return set, nil
+	return set
 }
 
 // take reads the first argument as a flag, or as several short ones, with the value that belongs to it. A value may begin
@@ -87,8 +83,12 @@ func (s flagSet) take(args []string) (taken, rest []string, err error) {
 	for i, letter := range shorts {
 		flag := s[string(letter)]
 		switch {
+		case flag == nil && s[shorts] != nil:
+			return nil, nil, fmt.Errorf("unknown flag %s, did you mean -%[1]s?", args[0])
+		case flag == nil && len(shorts) > 2:
+			return []string{"-" + args[0]}, args[1:], nil // a long one with a dash too few: kong names the nearest
 		case flag == nil:
-			return nil, nil, s.unknownShort(args[0], letter)
+			return nil, nil, fmt.Errorf("unknown flag -%c\nhint: retry --help lists the flags; what follows -- is the command", letter)
 		case flag.IsBool():
 			taken = append(taken, "--"+flag.Name)
 		default:
@@ -109,11 +109,4 @@ func valued(flag *kong.Flag, written, attached string, rest []string) ([]string,
 		attached, rest = rest[0], rest[1:]
 	}
 	return []string{"--" + flag.Name + "=" + attached}, rest, nil
-}
-
-func (s flagSet) unknownShort(arg string, letter rune) error {
-	if flag := s[arg[1:]]; flag != nil && len(arg) > 2 {
-		return fmt.Errorf("unknown flag %s, did you mean --%s?", arg, flag.Name)
-	}
-	return fmt.Errorf("unknown flag -%c\nhint: retry --help lists the flags; what follows -- is the command", letter)
 }

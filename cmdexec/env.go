@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/10f93571/retry/runner"
 )
@@ -18,6 +17,9 @@ const (
 	EnvLastExit       = "RETRY_LAST_EXIT" // of the attempt before; unset in the first
 	EnvDeadline       = "RETRY_DEADLINE"  // RFC 3339; unset without a budget
 )
+
+// milliseconds is RFC 3339 as precise as the journal, so that a resumed attempt finds the same deadline.
+const milliseconds = "2006-01-02T15:04:05.000Z07:00"
 
 var ownVariables = []string{EnvTaskID, EnvAttempt, EnvMaxAttempts, EnvIdempotencyKey, EnvLastExit, EnvDeadline}
 
@@ -39,7 +41,7 @@ func childEnv(environ []string, t *runner.Task, number int) []string {
 		env = append(env, EnvLastExit+"="+strconv.Itoa(t.Last.Outcome.ExitCode()))
 	}
 	if deadline, ok := t.Deadline(); ok {
-		env = append(env, EnvDeadline+"="+deadline.UTC().Format(time.RFC3339Nano))
+		env = append(env, EnvDeadline+"="+deadline.UTC().Format(milliseconds))
 	}
 	return env
 }

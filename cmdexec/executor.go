@@ -23,7 +23,7 @@ func (e *Executor) Execute(ctx context.Context, t *runner.Task, number int, sign
 	begun := time.Now()
 	p, err := e.start(t, number)
 	if err != nil {
-		o := startFailure(err)
+		o := startFailure(t.Command[0], err)
 		o.Duration = time.Since(begun)
 		return o
 	}

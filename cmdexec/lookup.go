@@ -14,7 +14,11 @@ import (
 // lookPath finds the program that name stands for, seen from the task's directory.
 func lookPath(name, dir string) (string, error) {
 	if filepath.Base(name) != name && !filepath.IsAbs(name) {
-		_, err := exec.LookPath(filepath.Join(dir, name))
+		seen := name
+		if dir != "" {
+			seen = filepath.Join(dir, name)
+		}
+		_, err := exec.LookPath(seen)
 		return name, err
 	}
 	path, err := exec.LookPath(name)
@@ -38,15 +42,23 @@ func inPath(name string) bool {
 }
 
 // startFailure classifies the error of a command that could not be started.
-func startFailure(err error) runner.Outcome {
-	o := runner.Outcome{Exit: runner.ExitInternal, Error: runner.ErrorStart, Message: err.Error()}
+func startFailure(name string, err error) runner.Outcome {
+	o := runner.Outcome{Exit: runner.ExitInternal, Error: runner.ErrorStart, Message: "start " + name + ": " + cause(err)}
 	var path *fs.PathError
 	switch {
 	case errors.As(err, &path) && path.Op == "chdir":
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
-		o.Exit, o.Error = runner.ExitNotFound, runner.ErrorNotFound
+		o.Exit, o.Error, o.Message = runner.ExitNotFound, runner.ErrorNotFound, name+": command not found"
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, exec.ErrDot), notExecutable(err):
-		o.Exit, o.Error = runner.ExitNotExecutable, runner.ErrorNotExecutable
+		o.Exit, o.Error, o.Message = runner.ExitNotExecutable, runner.ErrorNotExecutable, name+": not executable: "+cause(err)
 	}
 	return o
+}
+
+// cause is an error without the operation and the path in front of it.
+func cause(err error) string {
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner
+	}
+	return err.Error()
 }

@@ -2,8 +2,6 @@
 
 package state
 
-import "errors"
-
 // CheckDriver fails: without cgo the SQLite driver is an empty shell that would fail at the first query only.
 func CheckDriver() error { return ErrNoCgo }
 

@@ -73,24 +73,36 @@ func claim(ctx context.Context, tx *sql.Tx, t *runner.Task, now time.Time) error
 
 // Record writes the outcome of the attempt in flight and the decision, in one transaction.
 func (j *Journal) Record(ctx context.Context, t *runner.Task, a runner.Attempt) error {
-	return j.write(ctx, func(tx *sql.Tx) error {
+	err := j.write(ctx, func(tx *sql.Tx) error {
 		if err := move(ctx, tx, t, runner.InFlight, a.Decision); err != nil {
 			return err
 		}
-		o, d := a.Outcome, a.Decision
-		exit, duration := any(o.Exit), any(o.Duration.Microseconds())
-		if o.IsCrash() {
-			exit, duration = nil, nil
-		}
-		var delay any
-		if d.Verdict == runner.VerdictRetry {
-			delay = d.Delay.Microseconds()
-		}
-		const query = `UPDATE attempts SET duration = ?, exit = ?, signal = ?, error = ?, message = ?, decision = ?, delay = ?, shortened = ?
-			WHERE task = ? AND number = ? AND decision IS NULL`
-		return guarded(tx.ExecContext(ctx, query, duration, exit, nullable(o.Signal), nullable(string(o.Error)), nullable(o.Message),
-			d.Verdict, delay, d.Shortened, t.Number, a.Number))
+		return recordAttempt(ctx, tx, t.Number, a, "decision IS NULL")
 	})
+	if errors.Is(err, runner.ErrTaken) {
+		// Who cancelled the task left its attempt without an outcome. That is all a late writer may add.
+		a.Decision = runner.Decision{Verdict: runner.VerdictCancelled}
+		_ = j.write(ctx, func(tx *sql.Tx) error {
+			return recordAttempt(ctx, tx, t.Number, a, "decision = 'cancelled' AND exit IS NULL")
+		})
+	}
+	return err
+}
+
+func recordAttempt(ctx context.Context, tx *sql.Tx, task int64, a runner.Attempt, guard string) error {
+	o, d := a.Outcome, a.Decision
+	exit, duration := any(o.Exit), any(o.Duration.Microseconds())
+	if o.IsCrash() {
+		exit, duration = nil, nil
+	}
+	var delay any
+	if d.Verdict == runner.VerdictRetry {
+		delay = d.Delay.Microseconds()
+	}
+	query := `UPDATE attempts SET duration = ?, exit = ?, signal = ?, error = ?, message = ?, decision = ?, delay = ?, shortened = ?
+		WHERE task = ? AND number = ? AND ` + guard
+	return guarded(tx.ExecContext(ctx, query, duration, exit, nullable(o.Signal), nullable(string(o.Error)), nullable(o.Message),
+		d.Verdict, delay, d.Shortened, task, a.Number))
 }
 
 // Settle writes a decision about a task that waits. A task that never reached the journal has nothing to close.

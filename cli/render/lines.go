@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/10f93571/retry/runner"
@@ -42,7 +43,10 @@ func (l *Lines) Ended(t *runner.Task, a runner.Attempt) {
 	if a.Decision.Verdict == runner.VerdictSucceeded {
 		return
 	}
-	line := fmt.Sprintf("attempt %s: %s after %s", attemptOf(t), description(a.Outcome), Duration(a.Outcome.Duration))
+	line := fmt.Sprintf("attempt %s: %s", attemptOf(t), description(a.Outcome))
+	if a.Outcome.Error == runner.ErrorNone {
+		line += " after " + Duration(a.Outcome.Duration)
+	}
 	if a.Decision.Verdict == runner.VerdictRetry {
 		line += announce(a.Decision)
 	}
@@ -105,30 +109,31 @@ func summary(t *runner.Task, r runner.Result) string {
 		}
 		return fmt.Sprintf("succeeded in attempt %d, after %s", t.AttemptCount, elapsed)
 	case runner.VerdictExhausted:
-		return fmt.Sprintf("gave up after %s in %s: %s%s", plural(t.AttemptCount, "attempt"), elapsed, exhaustion(r.Decision.Reason, t), more(t))
+		return fmt.Sprintf("gave up after %s in %s: %s%s", plural(t.AttemptCount, "attempt"), elapsed, exhaustion(r, t), more(t))
 	case runner.VerdictFailed:
-		return fmt.Sprintf("not retried: %s is not eligible%s", Outcome(r.Outcome), more(t))
+		return fmt.Sprintf("not retried: %s is not eligible for another attempt%s", Outcome(r.Outcome), more(t))
 	case runner.VerdictCancelled:
-		return "cancelled" + bySignal(r.Signal) + more(t)
+		return "cancelled by " + canceller(r.Signal) + more(t)
 	}
-	return "interrupted" + bySignal(r.Signal) + resumable(t)
+	return "interrupted by " + signalName(r.Signal) + resumable(t)
 }
 
-func exhaustion(reason runner.Reason, t *runner.Task) string {
-	switch reason {
+func exhaustion(r runner.Result, t *runner.Task) string {
+	switch r.Decision.Reason {
 	case runner.ReasonBudget:
-		return "no time is left in the budget of " + Duration(t.Policy.Budget)
+		return "no time is left in the budget of " + Duration(t.Policy.Budget) + ", " + description(r.Outcome)
 	case runner.ReasonCrashes:
 		return fmt.Sprintf("%d in a row ended with the death of retry itself", runner.MaxCrashes)
 	}
-	return "no attempts are left"
+	return description(r.Outcome)
 }
 
-func bySignal(sig os.Signal) string {
-	if sig == nil {
-		return " by another process"
+// canceller says who cancelled. A TERM by itself only interrupts: with it came a retry cancel.
+func canceller(sig os.Signal) string {
+	if sig == nil || sig == syscall.SIGTERM {
+		return "retry cancel"
 	}
-	return " by " + signalName(sig)
+	return signalName(sig)
 }
 
 // more points to where the attempts are written down.

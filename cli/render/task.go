@@ -108,7 +108,7 @@ func stamp(t, now time.Time) string {
 
 func deadline(t TaskView, now time.Time) string {
 	end, ok := t.Deadline()
-	if !ok {
+	if !ok || t.Status.Finished() {
 		return ""
 	}
 	return stamp(end, now)
