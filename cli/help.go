@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"runtime/debug"
 
 	"github.com/alecthomas/kong"
 )
@@ -41,6 +42,20 @@ Usage:
 Usage:
   retry cancel [flags] TASK…
 `,
+}
+
+// versionFlag is --version.
+type versionFlag struct {
+	Version bool `help:"Print the version."`
+}
+
+// version is what the Go toolchain wrote into the binary.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "unknown"
+	}
+	return info.Main.Version
 }
 
 // printHelp prints the help of a subcommand.

@@ -36,7 +36,7 @@ func (f *journalFlags) openForRun(ctx context.Context, p *Process, warn func(err
 	g := &guardedJournal{warn: warn, required: f.RequireState}
 	if f.NoState {
 		if f.RequireState {
-			return nil, errors.New("--no-state and --require-state exclude each other")
+			return nil, errors.New("--no-state and --require-state exclude each other\nhint: give one of them")
 		}
 		return g, nil
 	}

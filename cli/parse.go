@@ -44,17 +44,18 @@ func (p *parser) parse(line commandLine) (helped bool, err error) {
 
 // usageError adds what kong cannot know: that a flag may have been meant for a program of the same name as a subcommand.
 func usageError(line commandLine, err error) error {
-	text := strings.TrimPrefix(err.Error(), "unexpected argument ")
-	if text != err.Error() {
-		err = fmt.Errorf("unexpected argument %s", text)
+	if line.subcommand != "run" {
+		return withHint(err, fmt.Sprintf("retry %s --help; to run a program named %[1]s: retry -- %[1]s", line.subcommand))
 	}
+	return withHint(err, "retry --help lists the flags; what follows -- is the command")
+}
+
+// withHint adds a hint to an error that has none.
+func withHint(err error, hint string) error {
 	if strings.Contains(err.Error(), "\nhint: ") {
 		return err
 	}
-	if line.subcommand != "run" {
-		return fmt.Errorf("%w\nhint: retry %s --help; to run a program named %s: retry -- %[2]s", err, line.subcommand, line.subcommand)
-	}
-	return fmt.Errorf("%w\nhint: retry --help lists the flags; what follows -- is the command", err)
+	return fmt.Errorf("%w\nhint: %s", err, hint)
 }
 
 // duration is a flag's value such as 1h30m, 2d or 45 (seconds).

@@ -75,7 +75,7 @@ func policyFromEnv(getenv func(string) string) (*policyFlags, error) {
 		return nil, err
 	}
 	if _, err := parser.Parse(args); err != nil {
-		return nil, fmt.Errorf("in the environment (%s): %w", strings.Join(names, ", "), err)
+		return nil, fmt.Errorf("in the environment (%s): %w", strings.Join(names, ", "), withHint(err, "correct the variable, or unset it"))
 	}
 	return flags, nil
 }
@@ -100,7 +100,7 @@ func (f *policyFlags) overlay(p *runner.Policy, now time.Time) (err error) {
 	if f.Deadline != nil {
 		left := time.Time(*f.Deadline).Sub(now)
 		if left <= 0 {
-			return fmt.Errorf("--deadline: %s has passed", time.Time(*f.Deadline).Format(time.RFC3339))
+			return fmt.Errorf("--deadline: %s has passed\nhint: write a time to come; 15:04 is the next time the clock shows that", time.Time(*f.Deadline).Format(time.RFC3339))
 		}
 		limitBudget(p, left)
 	}

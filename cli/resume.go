@@ -50,13 +50,13 @@ func (c *resumeCommand) run(p *Process) (int, error) {
 func (c *resumeCommand) check() error {
 	switch {
 	case c.All && len(c.Tasks) > 0:
-		return errors.New("--all and a task exclude each other")
+		return errors.New("--all and a task exclude each other\nhint: give one of them")
 	case !c.All && len(c.Tasks) == 0:
 		return errors.New("no task to resume\nhint: retry resume TASK, or --all; retry status lists the tasks")
 	case c.MaxAge != nil && !c.All:
-		return errors.New("--max-age goes with --all")
+		return errors.New("--max-age goes with --all\nhint: a task that is named is resumed whatever its age")
 	case c.Foreground && c.Group:
-		return errors.New("--foreground and --group exclude each other")
+		return errors.New("--foreground and --group exclude each other\nhint: give one of them")
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
@@ -20,6 +21,7 @@ type runCommand struct {
 	journalFlags
 	outputFlags
 	groupFlags
+	versionFlag
 	IdempotencyKey string `group:"Running" placeholder:"KEY" help:"What the command finds as RETRY_IDEMPOTENCY_KEY. Default a random one."`
 	DryRun         bool   `group:"Running" help:"Print the schedule of the policy and run nothing."`
 	JSON           bool   `group:"Running" help:"With --dry-run: as JSON."`
@@ -34,6 +36,10 @@ type groupFlags struct {
 }
 
 func (c *runCommand) run(p *Process) (int, error) {
+	if c.Version {
+		_, err := fmt.Fprintf(p.Stdout, "retry %s\n", version())
+		return 0, err
+	}
 	created := time.Now()
 	policy, err := c.resolve(p.getenv, created)
 	if err != nil {
@@ -57,7 +63,7 @@ func (c *runCommand) check() error {
 	case c.JSON:
 		return errors.New("--json goes with --dry-run\nhint: the command's own --json follows it: retry -- COMMAND --json")
 	case c.Foreground && c.Group:
-		return errors.New("--foreground and --group exclude each other")
+		return errors.New("--foreground and --group exclude each other\nhint: give one of them")
 	case len(c.Command) == 0:
 		return errors.New("no command to run\nhint: retry -- COMMAND [ARG…], for example retry -n 3 -- curl -fsS https://example.org")
 	case c.Command[0] == "":

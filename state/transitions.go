@@ -31,6 +31,9 @@ func (j *Journal) Claim(ctx context.Context, t *runner.Task, now time.Time) erro
 		return claim(ctx, tx, &created, now)
 	})
 	if err != nil {
+		if number != 0 {
+			_ = j.owners.release(number) // it goes to the next task, whoever makes that
+		}
 		return fmt.Errorf("write the task to the journal: %w", err)
 	}
 	t.Number, t.History.Phase = number, phase(number, j.salt)
@@ -130,11 +133,15 @@ func (j *Journal) Cancel(ctx context.Context, number int64, now time.Time) error
 	return j.write(ctx, func(tx *sql.Tx) error {
 		const task = `UPDATE tasks SET status = 'CANCELLED', reason = 'cancelled', finished_at = ?, next_attempt_at = NULL
 			WHERE number = ? AND status IN ('PENDING', 'IN_FLIGHT')`
-		if err := guarded(tx.ExecContext(ctx, task, now.UnixMicro(), number)); err != nil {
+		err := guarded(tx.ExecContext(ctx, task, now.UnixMicro(), number))
+		switch {
+		case errors.Is(err, runner.ErrTaken):
 			return ErrFinished
+		case err != nil:
+			return err
 		}
 		const attempt = `UPDATE attempts SET decision = 'cancelled' WHERE task = ? AND decision IS NULL`
-		_, err := tx.ExecContext(ctx, attempt, number)
+		_, err = tx.ExecContext(ctx, attempt, number)
 		return err
 	})
 }
@@ -170,9 +177,8 @@ func (j *Journal) writeDurably(ctx context.Context, do func(*sql.Tx) error) erro
 		return err
 	}
 	err = transact(ctx, conn, do)
-	if _, normalErr := conn.ExecContext(ctx, "PRAGMA synchronous = NORMAL"); err == nil {
-		err = normalErr
-	}
+	// Should this fail, what was committed stands all the same; the commits that follow are slower, no more.
+	_, _ = conn.ExecContext(context.WithoutCancel(ctx), "PRAGMA synchronous = NORMAL")
 	return err
 }
 
@@ -204,9 +210,16 @@ func micros(t time.Time) any {
 
 // joinArgv ends each argument with the one byte that none can hold.
 func joinArgv(argv []string) []byte {
-	return []byte(strings.Join(argv, "\x00") + "\x00")
+	joined := []byte{} // not nil, which would be NULL
+	for _, arg := range argv {
+		joined = append(append(joined, arg...), 0)
+	}
+	return joined
 }
 
 func splitArgv(joined []byte) []string {
+	if len(joined) == 0 {
+		return nil
+	}
 	return strings.Split(strings.TrimSuffix(string(joined), "\x00"), "\x00")
 }

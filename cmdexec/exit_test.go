@@ -1,0 +1,66 @@
+//go:build unix
+
+package cmdexec
+
+import (
+	"io"
+	"os/exec"
+	"testing"
+
+	"github.com/10f93571/retry/runner"
+)
+
+func TestOutcomeOfAnEnd(t *testing.T) {
+	tests := []struct {
+		code string
+		want runner.Outcome
+	}{
+		{"exit 0", runner.Outcome{}},
+		{"exit 1", runner.Outcome{Exit: 1}},
+		{"exit 127", runner.Outcome{Exit: 127}}, // said by the command, so no start failure
+		{"exit 255", runner.Outcome{Exit: 255}},
+		{"kill -HUP $$", runner.Outcome{Exit: 129, Signal: "SIGHUP"}},
+		{"kill -INT $$", runner.Outcome{Exit: 130, Signal: "SIGINT"}},
+		{"kill -KILL $$", runner.Outcome{Exit: 137, Signal: "SIGKILL"}},
+		{"ulimit -c 0; kill -SEGV $$", runner.Outcome{Exit: 139, Signal: "SIGSEGV"}},
+		{"kill -TERM $$", runner.Outcome{Exit: 143, Signal: "SIGTERM"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.code, func(t *testing.T) {
+			r := script(t, tt.code).start()
+			r.check(tt.want)
+			if got := r.outcome.ExitCode(); got != tt.want.Exit {
+				t.Errorf("exit code %d, want %d", got, tt.want.Exit)
+			}
+		})
+	}
+}
+
+// What a command leaves behind keeps its streams, lives on, and is no reason to wait.
+func TestLeavesADaemonAlone(t *testing.T) {
+	tests := map[string][]string{
+		"in the group":            {},
+		"in a session of its own": {"setsid"},
+	}
+	for name, wrapper := range tests {
+		t.Run(name, func(t *testing.T) {
+			need(t, wrapper...)
+			r := script(t, `exec 3<&0; "$@" & exit 3`, append(wrapper, "sh", "-c", `read -r x <&3; echo "$x"`)...)
+			stdin := r.stdin()
+			r.start().check(runner.Outcome{Exit: 3})
+			_, err := io.WriteString(stdin, "still here\n")
+			ok(t, err)
+			r.expect("still here")
+		})
+	}
+}
+
+// need skips a test where the system lacks a program.
+func need(t *testing.T, programs ...string) {
+	t.Helper()
+	for _, name := range programs {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skip(err)
+		}
+	}
+}

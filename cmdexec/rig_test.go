@@ -1,0 +1,188 @@
+//go:build unix
+
+package cmdexec
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// patience bounds how long a test waits for an event; a sound run needs a fraction of it.
+const patience = 30 * time.Second
+
+// rig runs one attempt of a command and listens to what the command writes.
+type rig struct {
+	*testing.T
+	executor Executor
+	task     runner.Task
+	number   int
+	signals  chan os.Signal
+	stdout   *bufio.Reader
+	cancel   context.CancelCauseFunc
+	ended    chan struct{} // closed when Execute has returned
+	outcome  runner.Outcome
+}
+
+// newRig prepares an attempt. Its KILL after a timeout comes so late that a test that meets one has failed.
+func newRig(t *testing.T, argv ...string) *rig {
+	t.Helper()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	ok(t, err)
+	out, in, err := os.Pipe()
+	ok(t, err)
+	ok(t, out.SetReadDeadline(time.Now().Add(patience)))
+	t.Cleanup(func() { null.Close(); out.Close(); in.Close() })
+	return &rig{
+		T:        t,
+		executor: Executor{Stdin: null, Stdout: in, Stderr: null, Env: os.Environ()},
+		task:     runner.Task{ID: "task", IdempotencyKey: "key", Command: argv, Policy: runner.Policy{Attempts: 5, KillAfter: time.Hour}},
+		number:   1,
+		signals:  make(chan os.Signal),
+		stdout:   bufio.NewReader(out),
+		ended:    make(chan struct{}),
+	}
+}
+
+// script is a rig whose command is a shell script.
+func script(t *testing.T, code string, args ...string) *rig {
+	t.Helper()
+	return newRig(t, append([]string{"sh", "-c", code, "sh"}, args...)...)
+}
+
+// start begins the attempt. Its stdout ends when Execute has returned and nobody else holds it.
+func (r *rig) start() *rig {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	r.cancel = cancel
+	go func() {
+		defer close(r.ended)
+		r.outcome = r.executor.Execute(ctx, &r.task, r.number, r.signals)
+		_ = r.executor.Stdout.Close()
+	}()
+	r.Cleanup(r.stop)
+	return r
+}
+
+// stop ends an attempt that a failed test has left running.
+func (r *rig) stop() {
+	r.cancel(errors.New("the test is over"))
+	for range 2 { // the second one kills
+		select {
+		case r.signals <- syscall.SIGTERM:
+		case <-r.ended:
+		}
+	}
+	<-r.ended
+}
+
+// stdin gives the command a pipe to read and returns its other end.
+func (r *rig) stdin() *os.File {
+	r.Helper()
+	out, in, err := os.Pipe()
+	ok(r, err)
+	r.Cleanup(func() { out.Close(); in.Close() })
+	r.executor.Stdin = out
+	return in
+}
+
+// timeout ends the attempt's context, as its deadline would.
+func (r *rig) timeout() { r.cancel(runner.ErrTimeout) }
+
+// send passes a signal to the attempt. When it returns, every signal before has been dealt with: the channel has no buffer.
+func (r *rig) send(signals ...os.Signal) {
+	r.Helper()
+	for _, sig := range signals {
+		select {
+		case r.signals <- sig:
+		case <-r.ended:
+			r.Fatalf("%v came too late: the attempt ended with %+v", sig, r.outcome)
+		case <-time.After(patience):
+			r.Fatalf("nobody took %v", sig)
+		}
+	}
+}
+
+// line returns the next line that the command writes.
+func (r *rig) line() string {
+	r.Helper()
+	text, err := r.stdout.ReadString('\n')
+	if err != nil {
+		r.Fatalf("reading a line of the command: %q, %v", text, err)
+	}
+	return strings.TrimSuffix(text, "\n")
+}
+
+// pid reads a line that is the number of a process. One that the attempt leaves behind does not outlive the test.
+func (r *rig) pid() int {
+	r.Helper()
+	pid, err := strconv.Atoi(strings.TrimSpace(r.line()))
+	ok(r, err)
+	r.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+	return pid
+}
+
+// expect reads lines that have to be these.
+func (r *rig) expect(lines ...string) {
+	r.Helper()
+	for _, want := range lines {
+		if got := r.line(); got != want {
+			r.Fatalf("the command wrote %q, want %q", got, want)
+		}
+	}
+}
+
+// end waits until Execute returns.
+func (r *rig) end() runner.Outcome {
+	r.Helper()
+	select {
+	case <-r.ended:
+	case <-time.After(patience):
+		r.Fatal("Execute does not return")
+	}
+	return r.outcome
+}
+
+// rest waits until Execute has returned and every process that holds stdout is gone, and returns what was not read yet.
+func (r *rig) rest() string {
+	r.Helper()
+	r.end()
+	text, err := io.ReadAll(r.stdout)
+	ok(r, err)
+	return string(text)
+}
+
+// run is an attempt from start to end.
+func (r *rig) run() (string, runner.Outcome) {
+	r.Helper()
+	text := r.start().rest()
+	return text, r.outcome
+}
+
+// check compares all of the outcome but its duration, which only has to be there.
+func (r *rig) check(want runner.Outcome) {
+	r.Helper()
+	got := r.end()
+	if got.Duration <= 0 {
+		r.Errorf("the attempt took %v", got.Duration)
+	}
+	got.Duration = 0
+	if got != want {
+		r.Errorf("outcome %+v\n   want %+v", got, want)
+	}
+}
+
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

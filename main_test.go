@@ -1,0 +1,62 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"retry": main})
+}
+
+// TestScripts runs the scripts of testdata: the command line's specification, with the real main and real processes.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("RETRY_STATE_DIR", filepath.Join(env.WorkDir, "state"))
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"appears": appears,
+			"signal":  sendSignal,
+		},
+	})
+}
+
+// patience bounds how long a script waits for an event; a sound run needs a fraction of it.
+const patience = 30 * time.Second
+
+// appears FILE [TEXT] waits until a file holds a whole line and, where a text is given, that text.
+func appears(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: appears FILE [TEXT]")
+	}
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		data, err := os.ReadFile(ts.MkAbs(args[0]))
+		if err == nil && strings.HasSuffix(string(data), "\n") && strings.Contains(string(data), strings.Join(args[1:], "")) {
+			return
+		}
+	}
+	ts.Fatalf("%q did not appear", args)
+}
+
+// signal NAME FILE sends a signal to the process whose number stands in a file.
+func sendSignal(ts *testscript.TestScript, neg bool, args []string) {
+	signals := map[string]syscall.Signal{"KILL": syscall.SIGKILL, "TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP}
+	if neg || len(args) != 2 || signals[args[0]] == 0 {
+		ts.Fatalf("usage: signal KILL|TERM|INT|HUP FILE")
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(args[1])))
+	ts.Check(err)
+	process, err := os.FindProcess(pid)
+	ts.Check(err)
+	ts.Check(process.Signal(signals[args[0]]))
+}

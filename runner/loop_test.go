@@ -1,0 +1,349 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// script is an Executor that plays outcomes, one an attempt, the last one again and again.
+type script struct {
+	outcomes []Outcome
+	starts   []time.Duration // of each attempt, since the first
+	begun    time.Time
+	stop     os.Signal // taken from the signals while an attempt runs
+}
+
+func (s *script) Execute(ctx context.Context, _ *Task, number int, signals <-chan os.Signal) Outcome {
+	if s.begun.IsZero() {
+		s.begun = time.Now()
+	}
+	s.starts = append(s.starts, time.Since(s.begun))
+	o := s.outcomes[min(len(s.starts), len(s.outcomes))-1]
+	select {
+	case <-time.After(o.Duration):
+	case o.Stop = <-signals:
+	case <-ctx.Done():
+		o = Outcome{Exit: 143, Signal: "SIGTERM", Error: ErrorTimeout, Message: context.Cause(ctx).Error()}
+	}
+	return o
+}
+
+// memory is a Journal that notes what it is told, in order.
+type memory struct {
+	log    []string
+	claims int
+	refuse map[string]error // by the name of the call
+}
+
+func (m *memory) Claim(_ context.Context, t *Task, _ time.Time) error {
+	m.claims++
+	m.log = append(m.log, "claim")
+	t.Number = 1
+	return m.refuse["claim"]
+}
+
+func (m *memory) Record(_ context.Context, t *Task, a Attempt) error {
+	m.log = append(m.log, "record "+string(a.Decision.Verdict)+" "+string(t.Status))
+	return m.refuse["record"]
+}
+
+func (m *memory) Settle(_ context.Context, t *Task, d Decision) error {
+	m.log = append(m.log, "settle "+string(d.Verdict)+" "+string(t.Status))
+	return m.refuse["settle"]
+}
+
+// witness is an Observer that notes what it is told.
+type witness struct{ log []string }
+
+func (w *witness) Started(*Task) { w.log = append(w.log, "started") }
+func (w *witness) Ended(_ *Task, a Attempt) {
+	w.log = append(w.log, "ended "+string(a.Decision.Verdict))
+}
+func (w *witness) Waiting(*Task, time.Duration) time.Duration {
+	return time.Second
+}
+func (w *witness) Finished(_ *Task, r Result) {
+	w.log = append(w.log, "finished "+string(r.Decision.Verdict))
+}
+
+type bench struct {
+	*Runner
+	task     *Task
+	executor *script
+	journal  *memory
+	witness  *witness
+	signals  chan os.Signal
+}
+
+// newBench must be called inside a bubble: its task is made at the bubble's time.
+func newBench(t *testing.T, change func(*Policy), outcomes ...Outcome) *bench {
+	b := &bench{
+		executor: &script{outcomes: outcomes}, journal: &memory{}, witness: &witness{}, signals: make(chan os.Signal, 8),
+		task: &Task{Status: Pending, CreatedAt: time.Now(), Policy: *policy(t, change)},
+	}
+	b.task.History.CreatedAt = b.task.CreatedAt
+	b.Runner = &Runner{Journal: b.journal, Executor: b.executor, Observer: b.witness, Signals: b.signals, Random: half}
+	return b
+}
+
+func TestRunRetriesUntilSuccess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil, exit(1), exit(1), exit(0))
+		result, err := b.Run(t.Context(), b.task)
+		if err != nil || result.ExitCode() != 0 || b.task.Status != Succeeded || b.task.AttemptCount != 3 {
+			t.Errorf("result %+v, %v; task %s after %d", result, err, b.task.Status, b.task.AttemptCount)
+		}
+		want := []string{"claim", "record retry PENDING", "claim", "record retry PENDING", "claim", "record succeeded SUCCEEDED"}
+		if !slices.Equal(b.journal.log, want) {
+			t.Errorf("journal: %q", b.journal.log)
+		}
+		if starts := []time.Duration{0, 11 * time.Second, 22 * time.Second}; !slices.Equal(b.executor.starts, starts) {
+			t.Errorf("attempts started at %v, want %v", b.executor.starts, starts)
+		}
+		if seen := []string{"started", "ended retry", "started", "ended retry", "started", "ended succeeded", "finished succeeded"}; !slices.Equal(b.witness.log, seen) {
+			t.Errorf("observer: %q", b.witness.log)
+		}
+	})
+}
+
+func TestRunNeverSleepsAfterTheLastAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, func(p *Policy) { p.Attempts = 2 }, exit(7))
+		begun := time.Now()
+		result, _ := b.Run(t.Context(), b.task)
+		if took := time.Since(begun); took != 12*time.Second {
+			t.Errorf("took %v, want two attempts of 1s and one wait of 10s", took)
+		}
+		if result.ExitCode() != 7 || b.task.Status != Exhausted || b.task.Reason != ReasonAttempts {
+			t.Errorf("exit %d, %s (%s)", result.ExitCode(), b.task.Status, b.task.Reason)
+		}
+	})
+}
+
+func TestRunEndsAnAttemptInTime(t *testing.T) {
+	tests := []struct {
+		name    string
+		change  func(*Policy)
+		message string
+		status  Status
+		after   time.Duration
+	}{
+		{"timeout", func(p *Policy) { p.Timeout, p.Attempts = 3*time.Second, 1 }, "timed out after 3s", Exhausted, 3 * time.Second},
+		{"budget", func(p *Policy) { p.Budget = 20 * time.Second }, "stopped at the end of the budget", Exhausted, 20 * time.Second},
+		{"the earlier of both", func(p *Policy) { p.Timeout, p.Budget, p.Attempts = 30*time.Second, 20*time.Second, 1 },
+			"stopped at the end of the budget", Exhausted, 20 * time.Second},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, tt.change, Outcome{Duration: time.Hour})
+				begun := time.Now()
+				result, _ := b.Run(t.Context(), b.task)
+				if result.Outcome.Message != tt.message || b.task.Status != tt.status || time.Since(begun) != tt.after || result.ExitCode() != ExitTimeout {
+					t.Errorf("%+v, %s, after %v", result, b.task.Status, time.Since(begun))
+				}
+			})
+		})
+	}
+}
+
+func TestRunStoppedInAWait(t *testing.T) {
+	tests := []struct {
+		sig    os.Signal
+		status Status
+		log    string
+	}{
+		{syscall.SIGINT, Cancelled, "settle cancelled CANCELLED"},
+		{syscall.SIGTERM, Pending, "settle interrupted PENDING"},
+		{syscall.SIGHUP, Pending, "settle interrupted PENDING"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.sig.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, nil, exit(1))
+				begun := time.Now()
+				go func() {
+					time.Sleep(4 * time.Second)
+					b.signals <- tt.sig
+				}()
+				result, err := b.Run(t.Context(), b.task)
+				if err != nil || result.Signal != tt.sig || result.DeathSignal() != tt.sig || b.task.Status != tt.status {
+					t.Errorf("%+v, %v, %s", result, err, b.task.Status)
+				}
+				if took := time.Since(begun); took != 4*time.Second {
+					t.Errorf("ended after %v", took)
+				}
+				if last := b.journal.log[len(b.journal.log)-1]; last != tt.log {
+					t.Errorf("journal: %q", last)
+				}
+				if due := begun.Add(11 * time.Second); tt.status == Pending && !b.task.NextAttemptAt.Equal(due) {
+					t.Errorf("next attempt at %v, was due at %v", b.task.NextAttemptAt, due)
+				}
+			})
+		})
+	}
+}
+
+// Signals that a command may take do not end a wait.
+func TestRunWaitsOnThroughOtherSignals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil, exit(1), exit(0))
+		go func() {
+			time.Sleep(4 * time.Second)
+			b.signals <- syscall.SIGUSR1
+			b.signals <- syscall.SIGWINCH
+		}()
+		result, _ := b.Run(t.Context(), b.task)
+		if result.ExitCode() != 0 || b.executor.starts[1] != 11*time.Second {
+			t.Errorf("%+v, second attempt at %v", result, b.executor.starts)
+		}
+	})
+}
+
+func TestRunStoppedInAnAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil, exit(143))
+		go func() {
+			time.Sleep(time.Millisecond)
+			b.signals <- syscall.SIGTERM
+		}()
+		result, _ := b.Run(t.Context(), b.task)
+		if result.Decision.Verdict != VerdictInterrupted || b.task.Status != Pending || b.journal.claims != 1 {
+			t.Errorf("%+v, %s, %d claims", result, b.task.Status, b.journal.claims)
+		}
+	})
+}
+
+// A signal that arrives between two attempts that no wait separates starts no further attempt.
+func TestRunSeesASignalWithoutAWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil, exit(0))
+		b.signals <- syscall.SIGUSR1
+		b.signals <- syscall.SIGTERM
+		result, _ := b.Run(t.Context(), b.task)
+		if b.journal.claims != 0 || result.Signal != syscall.SIGTERM {
+			t.Errorf("%d claims, %+v", b.journal.claims, result)
+		}
+	})
+}
+
+func TestRunLeavesATakenTask(t *testing.T) {
+	for _, call := range []string{"claim", "record"} {
+		t.Run(call, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, nil, exit(1))
+				b.journal.refuse = map[string]error{call: ErrTaken}
+				result, err := b.Run(t.Context(), b.task)
+				if err != nil || result.Decision.Verdict != VerdictCancelled || b.journal.claims != 1 {
+					t.Errorf("%+v, %v, %d claims", result, err, b.journal.claims)
+				}
+			})
+		})
+	}
+}
+
+func TestRunFailsWhereTheJournalDoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil, exit(0))
+		b.journal.refuse = map[string]error{"claim": errors.New("disk full")}
+		if _, err := b.Run(t.Context(), b.task); err == nil || len(b.executor.starts) != 0 {
+			t.Errorf("error %v, %d attempts", err, len(b.executor.starts))
+		}
+	})
+}
+
+func TestRunEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil, exit(1))
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		result, err := b.Run(ctx, b.task)
+		if err != nil || result.Decision.Verdict != VerdictInterrupted || b.task.Status != Pending {
+			t.Errorf("%+v, %v, %s", result, err, b.task.Status)
+		}
+	})
+}
+
+// One slot for two tasks: their attempts never overlap, their waits do.
+func TestRunSharesSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slots := make(chan struct{}, 1)
+		begun := time.Now()
+		done := make(chan struct{})
+		for range 2 {
+			b := newBench(t, func(p *Policy) { p.Attempts = 2 }, exit(1))
+			b.Slots = slots
+			go func() {
+				_, _ = b.Run(t.Context(), b.task)
+				done <- struct{}{}
+			}()
+		}
+		<-done
+		<-done
+		if took := time.Since(begun); took != 13*time.Second {
+			t.Errorf("took %v, want 13s: two attempts of 1s, a wait of 10s, and one attempt more in the other's way", took)
+		}
+	})
+}
+
+func TestResume(t *testing.T) {
+	inFlight := func(b *bench) {
+		b.task.Status, b.task.AttemptCount, b.task.Number = InFlight, 2, 1
+		b.task.Last = Attempt{Number: 2, Outcome: Outcome{Exit: NoExit}}
+	}
+	tests := []struct {
+		name   string
+		change func(*Policy)
+		before func(*bench)
+		status Status
+		reason Reason
+		count  int
+		log    []string
+	}{
+		{"an attempt was in flight", nil, inFlight, Succeeded, "", 3,
+			[]string{"record interrupted PENDING", "claim", "record succeeded SUCCEEDED"}},
+		{"the third in a row", nil, func(b *bench) { inFlight(b); b.task.History.Crashes = 2 }, Exhausted, ReasonCrashes, 2,
+			[]string{"record exhausted EXHAUSTED"}},
+		{"a wait was cut off", nil, func(b *bench) { b.task.AttemptCount = 1 }, Succeeded, "", 2,
+			[]string{"claim", "record succeeded SUCCEEDED"}},
+		{"the budget ended meanwhile", func(p *Policy) { p.Budget = time.Minute },
+			func(b *bench) { b.task.AttemptCount = 1; time.Sleep(time.Hour) }, Exhausted, ReasonBudget, 1,
+			[]string{"settle exhausted EXHAUSTED"}},
+		{"the budget ended in flight", func(p *Policy) { p.Budget = time.Minute },
+			func(b *bench) { inFlight(b); time.Sleep(time.Hour) }, Exhausted, ReasonBudget, 2,
+			[]string{"record interrupted PENDING", "settle exhausted EXHAUSTED"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, tt.change, exit(0))
+				tt.before(b)
+				result, err := b.Resume(t.Context(), b.task)
+				if err != nil || b.task.Status != tt.status || b.task.Reason != tt.reason || b.task.AttemptCount != tt.count {
+					t.Errorf("%+v, %v: %s (%s) after %d", result, err, b.task.Status, b.task.Reason, b.task.AttemptCount)
+				}
+				if !slices.Equal(b.journal.log, tt.log) {
+					t.Errorf("journal: %q, want %q", b.journal.log, tt.log)
+				}
+			})
+		})
+	}
+}
+
+// A wait that was cut off goes on to its time.
+func TestResumeWaitsForItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil, exit(0))
+		b.task.AttemptCount, b.task.NextAttemptAt = 1, time.Now().Add(time.Hour)
+		begun := time.Now()
+		if _, err := b.Resume(t.Context(), b.task); err != nil || time.Since(begun) != time.Hour+time.Second {
+			t.Errorf("%v, after %v", err, time.Since(begun))
+		}
+	})
+}

@@ -1,0 +1,191 @@
+//go:build unix
+
+package state
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// checkOwned checks what this process sees of a task that another one owns.
+func checkOwned(t *testing.T, j *Journal, number int64, pid int) {
+	t.Helper()
+	if got, err := j.Owner(number); got != pid || err != nil {
+		t.Errorf("the owner of task %d is %d (%v), not %d", number, got, err, pid)
+	}
+	task, err := j.tasks(t.Context(), selectTasks+"WHERE t.number = ?", number)
+	must(t, err)
+	if lost, err := j.Interrupted(task[0]); lost != (pid == 0) || err != nil {
+		t.Errorf("task %d with owner %d is interrupted: %v (%v)", number, pid, lost, err)
+	}
+}
+
+// The kernel lets go of a task whose owner was killed, and of no other.
+func TestAKilledOwnerLosesItsTasks(t *testing.T) {
+	dir := t.TempDir()
+	j := openIn(t, dir)
+	victim, bystander := startOn(t, dir), startOn(t, dir)
+	first, id := victim.create()
+	second, _ := victim.create()
+	other, _ := bystander.create()
+
+	checkOwned(t, j, first, victim.pid())
+	checkOwned(t, j, second, victim.pid())
+	checkOwned(t, j, other, bystander.pid())
+	if pid, err := j.Owner(other + 1); pid != 0 || err != nil {
+		t.Errorf("a task that does not exist has the owner %d (%v)", pid, err)
+	}
+	for _, number := range []int64{first, second, other} {
+		if _, err := j.Adopt(t.Context(), number); !errors.Is(err, ErrOwned) {
+			t.Errorf("adopt task %d: %v", number, err)
+		}
+	}
+
+	victim.kill()
+	checkOwned(t, j, first, 0)
+	checkOwned(t, j, second, 0)
+	checkOwned(t, j, other, bystander.pid())
+	task, err := j.Adopt(t.Context(), first)
+	must(t, err)
+	if task.ID != id || task.Status != runner.InFlight || task.AttemptCount != 1 || task.Last.Number != 1 || task.Last.Decision.Verdict != "" {
+		t.Errorf("adopted %s\nlast %s", showTask(task), showAttempt(task.Last))
+	}
+	if answer := bystander.ask("adopt", first); answer != "owned" {
+		t.Errorf("a second process: %s", answer)
+	}
+	if answer := bystander.ask("adopt", second); answer != "adopted IN_FLIGHT 1" {
+		t.Errorf("the other task: %s", answer)
+	}
+}
+
+// Letting go without dying: of one task, or of all of them with the journal.
+func TestReleaseAndClose(t *testing.T) {
+	dir := t.TempDir()
+	j := openIn(t, dir)
+	p := startOn(t, dir)
+	first, _ := p.create()
+	second, _ := p.create()
+	p.ask("release", first)
+	checkOwned(t, j, first, 0)
+	checkOwned(t, j, second, p.pid())
+	p.ask("close")
+	checkOwned(t, j, second, 0)
+}
+
+// A finished task has no owner to miss.
+func TestAFinishedTaskIsNeverInterrupted(t *testing.T) {
+	j := open(t)
+	task := inFlight(t, j)
+	must(t, recorded(j, task, exit(0), succeeded, epoch))
+	must(t, j.Release(task.Number))
+	if lost, err := j.Interrupted(task); lost || err != nil {
+		t.Errorf("interrupted: %v, %v", lost, err)
+	}
+}
+
+// However many processes want one task, one of them gets it.
+func TestOneOfTwoAdopts(t *testing.T) {
+	dir := t.TempDir()
+	j := openIn(t, dir)
+	racers := []*puppet{startOn(t, dir), startOn(t, dir)}
+	task := inFlight(t, j)
+	must(t, j.Release(task.Number))
+	for round := range 300 {
+		// Each of them has the first word in turn.
+		first, second := racers[round%2], racers[(round+1)%2]
+		first.tell("adopt", task.Number)
+		second.tell("adopt", task.Number)
+		answers := map[string]*puppet{first.hear(): first, second.hear(): second}
+		winner := answers["adopted IN_FLIGHT 1"]
+		if winner == nil || answers["owned"] == nil {
+			t.Fatalf("round %d: %v", round, answers)
+		}
+		checkOwned(t, j, task.Number, winner.pid())
+		winner.ask("release", task.Number)
+	}
+}
+
+// A refused adoption leaves the task to whoever comes next.
+func TestARefusedAdoptionKeepsNoLock(t *testing.T) {
+	dir := t.TempDir()
+	j := openIn(t, dir)
+	p := startOn(t, dir)
+	task := inFlight(t, j)
+	must(t, recorded(j, task, exit(0), succeeded, epoch))
+	must(t, j.Release(task.Number))
+	for number, want := range map[int64]error{task.Number: ErrFinished, 99: ErrNotFound} {
+		if _, err := j.Adopt(t.Context(), number); !errors.Is(err, want) {
+			t.Errorf("adopt task %d: %v", number, err)
+		}
+		if pid := p.ask("owner", number); pid != "0" {
+			t.Errorf("task %d has the owner %s", number, pid)
+		}
+	}
+}
+
+// A number whose task was never written goes to the next task, whoever makes it.
+func TestAFailedCreationKeepsNoLock(t *testing.T) {
+	dir := t.TempDir()
+	j := openIn(t, dir)
+	p := startOn(t, dir)
+	fail(t, j, "INSERT ON attempts")
+	if err := claimed(j, newTask(), epoch); err == nil {
+		t.Fatal("the claim did not fail")
+	}
+	if number, _ := p.create(); number != 1 {
+		t.Errorf("the next task has number %d", number)
+	}
+}
+
+// A task is its creator's before others can see it.
+func TestANewTaskIsOwnedFromTheFirst(t *testing.T) {
+	dir := t.TempDir()
+	j := openIn(t, dir)
+	p := startOn(t, dir)
+	task := inFlight(t, j)
+	if pid := p.ask("owner", task.Number); pid != fmt.Sprint(os.Getpid()) {
+		t.Errorf("the owner is %s", pid)
+	}
+	if answer := p.ask("adopt", task.Number); answer != "owned" {
+		t.Errorf("adopt: %s", answer)
+	}
+}
+
+// Where somebody holds the number already, no second owner is made.
+func TestATaskWhoseNumberIsHeldIsNotWritten(t *testing.T) {
+	dir := t.TempDir()
+	j := openIn(t, dir)
+	p := startOn(t, dir)
+	if owned, err := j.owners.acquire(1); !owned || err != nil {
+		t.Fatal(owned, err)
+	}
+	p.tell("create")
+	if answer := p.hear(); !strings.Contains(answer, "another process holds the lock") {
+		t.Errorf("got %s", answer)
+	}
+	if n, err := j.Count(t.Context()); n != 0 || err != nil {
+		t.Errorf("%d tasks, %v", n, err)
+	}
+}
+
+// Cancelling needs no ownership; the owner learns of it at its next write.
+func TestCancelUnderItsOwner(t *testing.T) {
+	dir := t.TempDir()
+	j := openIn(t, dir)
+	p := startOn(t, dir)
+	number, _ := p.create()
+	must(t, j.Cancel(t.Context(), number, time.Now()))
+	if pid, err := j.Owner(number); pid != p.pid() || err != nil {
+		t.Errorf("the owner is %d, %v", pid, err)
+	}
+	p.kill()
+	if answer := startOn(t, dir).ask("adopt", number); answer != "finished" {
+		t.Errorf("adopt: %s", answer)
+	}
+}

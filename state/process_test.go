@@ -1,0 +1,214 @@
+//go:build unix
+
+package state
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// puppetVariable turns the test binary into a puppet: a process that does on the journal what its test tells it, line by
+// line, and answers each order with one line.
+const puppetVariable = "RETRY_STATE_PUPPET"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(puppetVariable) != "" {
+		os.Exit(perform(os.Stdin, os.Stdout))
+	}
+	os.Exit(m.Run())
+}
+
+// perform ends with its input, so that no puppet outlives its test.
+func perform(orders io.Reader, answers io.Writer) int {
+	a := &actor{answers: answers}
+	for lines := bufio.NewScanner(orders); lines.Scan(); {
+		verb, arg, _ := strings.Cut(lines.Text(), " ")
+		answer, err := a.act(verb, arg)
+		if err != nil {
+			answer = "error " + strconv.Quote(err.Error())
+		}
+		_, _ = fmt.Fprintln(answers, answer)
+	}
+	return 0
+}
+
+// actor is the state of a puppet.
+type actor struct {
+	journal *Journal
+	answers io.Writer
+}
+
+func (a *actor) act(verb, arg string) (answer string, err error) {
+	ctx := context.Background()
+	number, _ := strconv.ParseInt(arg, 10, 64) // of the orders that have one
+	switch verb {
+	case "umask":
+		syscall.Umask(0)
+	case "prepare":
+		err = prepare(arg)
+	case "open":
+		a.journal, err = Open(ctx, arg)
+	case "close":
+		err = a.journal.Close()
+	case "create":
+		return a.create()
+	case "visit":
+		return a.visit(arg)
+	case "adopt":
+		return a.adopt(number)
+	case "release":
+		err = a.journal.Release(number)
+	case "owner":
+		pid, err := a.journal.Owner(number)
+		return strconv.Itoa(pid), err
+	case "write":
+		return "", a.write()
+	default:
+		err = fmt.Errorf("unknown order %q", verb)
+	}
+	return "done", err
+}
+
+func (a *actor) create() (string, error) {
+	task := newTask()
+	err := claimed(a.journal, task, time.Now())
+	return fmt.Sprint(task.Number, " ", task.ID), err
+}
+
+// visit is a whole process's use of the journal.
+func (a *actor) visit(dir string) (answer string, err error) {
+	if a.journal, err = Open(context.Background(), dir); err != nil {
+		return "", err
+	}
+	answer, err = a.create()
+	return answer, errors.Join(err, a.journal.Close())
+}
+
+func (a *actor) adopt(number int64) (string, error) {
+	task, err := a.journal.Adopt(context.Background(), number)
+	switch {
+	case errors.Is(err, ErrOwned):
+		return "owned", nil
+	case errors.Is(err, ErrFinished):
+		return "finished", nil
+	case err != nil:
+		return "", err
+	}
+	return fmt.Sprint("adopted ", task.Status, " ", task.AttemptCount), nil
+}
+
+// write takes tasks through their attempts until it is killed. Each line acknowledges a commit: the task and how many of
+// its writes there were.
+func (a *actor) write() error {
+	for {
+		task, writes := newTask(), 0
+		for _, d := range []runner.Decision{retryIn(time.Second), retryIn(time.Second), succeeded} {
+			steps := []func() error{
+				func() error { return claimed(a.journal, task, time.Now()) },
+				func() error { return recorded(a.journal, task, exit(1), d, time.Now()) },
+			}
+			for _, step := range steps {
+				if err := step(); err != nil {
+					return err
+				}
+				writes++
+				_, _ = fmt.Fprintln(a.answers, task.ID, writes)
+			}
+		}
+	}
+}
+
+// puppet is a running puppet, seen from its test.
+type puppet struct {
+	t       *testing.T
+	cmd     *exec.Cmd
+	orders  io.WriteCloser
+	answers *bufio.Scanner
+}
+
+func startPuppet(t *testing.T) *puppet {
+	t.Helper()
+	p := &puppet{t: t, cmd: exec.CommandContext(t.Context(), os.Args[0])} // killed with its test
+	p.cmd.Env = append(os.Environ(), puppetVariable+"=1")
+	p.cmd.Stderr = os.Stderr
+	orders, err := p.cmd.StdinPipe()
+	must(t, err)
+	answers, err := p.cmd.StdoutPipe()
+	must(t, err)
+	p.orders, p.answers = orders, bufio.NewScanner(answers)
+	must(t, p.cmd.Start())
+	t.Cleanup(func() {
+		_ = p.orders.Close()
+		_ = p.cmd.Wait()
+	})
+	return p
+}
+
+// startOn starts a puppet that has the journal open.
+func startOn(t *testing.T, dir string) *puppet {
+	t.Helper()
+	p := startOn(t, dir)
+	return p
+}
+
+func (p *puppet) pid() int { return p.cmd.Process.Pid }
+
+// tell gives an order and does not wait for the answer.
+func (p *puppet) tell(order string, args ...any) {
+	p.t.Helper()
+	_, err := fmt.Fprintln(p.orders, append([]any{order}, args...)...)
+	must(p.t, err)
+}
+
+// hear returns the next line of the answer.
+func (p *puppet) hear() string {
+	p.t.Helper()
+	if !p.answers.Scan() {
+		p.t.Fatalf("the puppet is gone: %v", p.answers.Err())
+	}
+	return p.answers.Text()
+}
+
+// ask fails the test where the puppet answers with an error.
+func (p *puppet) ask(order string, args ...any) string {
+	p.t.Helper()
+	p.tell(order, args...)
+	answer := p.hear()
+	if strings.HasPrefix(answer, "error") {
+		p.t.Fatalf("%s: %s", order, answer)
+	}
+	return answer
+}
+
+// create returns the number of a task that the puppet has made and owns.
+func (p *puppet) create() (number int64, id string) {
+	p.t.Helper()
+	answer := p.ask("create")
+	if _, err := fmt.Sscan(answer, &number, &id); err != nil {
+		p.t.Fatalf("create: %s", answer)
+	}
+	return number, id
+}
+
+// kill ends the puppet as kill -9 does, and returns what it had still said.
+func (p *puppet) kill() (rest []string) {
+	p.t.Helper()
+	must(p.t, p.cmd.Process.Kill())
+	for p.answers.Scan() {
+		rest = append(rest, p.answers.Text())
+	}
+	_ = p.cmd.Wait()
+	return rest
+}
