@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 
 // perform ends with its input, so that no puppet outlives its test.
 func perform(orders io.Reader, answers io.Writer) int {
-	a := &actor{answers: answers}
+	a := &actor{orders: orders, answers: answers}
 	for lines := bufio.NewScanner(orders); lines.Scan(); {
 		verb, arg, _ := strings.Cut(lines.Text(), " ")
 		answer, err := a.act(verb, arg)
@@ -47,6 +47,7 @@ func perform(orders io.Reader, answers io.Writer) int {
 // actor is the state of a puppet.
 type actor struct {
 	journal *Journal
+	orders  io.Reader
 	answers io.Writer
 }
 
@@ -112,6 +113,10 @@ func (a *actor) adopt(number int64) (string, error) {
 // write takes tasks through their attempts until it is killed. Each line acknowledges a commit: the task and how many of
 // its writes there were.
 func (a *actor) write() error {
+	go func() {
+		_, _ = io.Copy(io.Discard, a.orders)
+		os.Exit(0)
+	}()
 	for {
 		task, writes := newTask(), 0
 		for _, d := range []runner.Decision{retryIn(time.Second), retryIn(time.Second), succeeded} {
@@ -136,11 +141,12 @@ type puppet struct {
 	cmd     *exec.Cmd
 	orders  io.WriteCloser
 	answers *bufio.Scanner
+	killed  bool
 }
 
 func startPuppet(t *testing.T) *puppet {
 	t.Helper()
-	p := &puppet{t: t, cmd: exec.CommandContext(t.Context(), os.Args[0])} // killed with its test
+	p := &puppet{t: t, cmd: exec.Command(os.Args[0])}
 	p.cmd.Env = append(os.Environ(), puppetVariable+"=1")
 	p.cmd.Stderr = os.Stderr
 	orders, err := p.cmd.StdinPipe()
@@ -151,7 +157,9 @@ func startPuppet(t *testing.T) *puppet {
 	must(t, p.cmd.Start())
 	t.Cleanup(func() {
 		_ = p.orders.Close()
-		_ = p.cmd.Wait()
+		if err := p.cmd.Wait(); err != nil && !p.killed {
+			t.Errorf("the puppet ended with %v", err) // it panicked, or the race detector found something
+		}
 	})
 	return p
 }
@@ -159,7 +167,8 @@ func startPuppet(t *testing.T) *puppet {
 // startOn starts a puppet that has the journal open.
 func startOn(t *testing.T, dir string) *puppet {
 	t.Helper()
-	p := startOn(t, dir)
+	p := startPuppet(t)
+	p.ask("open", dir)
 	return p
 }
 
@@ -185,6 +194,12 @@ func (p *puppet) hear() string {
 func (p *puppet) ask(order string, args ...any) string {
 	p.t.Helper()
 	p.tell(order, args...)
+	return p.answer(order)
+}
+
+// answer fails the test where the answer to an order is an error.
+func (p *puppet) answer(order string) string {
+	p.t.Helper()
 	answer := p.hear()
 	if strings.HasPrefix(answer, "error") {
 		p.t.Fatalf("%s: %s", order, answer)
@@ -205,10 +220,10 @@ func (p *puppet) create() (number int64, id string) {
 // kill ends the puppet as kill -9 does, and returns what it had still said.
 func (p *puppet) kill() (rest []string) {
 	p.t.Helper()
+	p.killed = true
 	must(p.t, p.cmd.Process.Kill())
 	for p.answers.Scan() {
 		rest = append(rest, p.answers.Text())
 	}
-	_ = p.cmd.Wait()
 	return rest
 }

@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/runner"
+)
+
+var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+
+// resolved returns the policy that an environment and flags make at noon.
+func resolved(t *testing.T, environ, args string) (runner.Policy, error) {
+	t.Helper()
+	p := testProcess(strings.Fields(environ)...)
+	command := &runCommand{}
+	parser, err := p.newParser("run", command)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := splitLine(append(strings.Fields(args), "--", "x"), newFlagSet(parser.Model))
+	if err != nil {
+		return runner.Policy{}, err
+	}
+	if _, err := parser.parse(line); err != nil {
+		return runner.Policy{}, err
+	}
+	return command.resolve(p.getenv, noon)
+}
+
+func TestResolve(t *testing.T) {
+	tests := []struct{ environ, args, want string }{
+		{"", "", "default: 5 attempts, backoff exp:1s..1m, jitter phase"},
+		{"", "-p zizq", "zizq: 26 attempts, backoff poly:15s+n^4, jitter add:30s*n"},
+		{"", "-b zizq", "default: 5 attempts, backoff poly:15s+n^4, jitter add:30s*n"},
+		{"", "-b buckets:3", "default: 5 attempts, backoff buckets:3, jitter none"},
+		{"", "-p zizq -b exp:1s", "zizq: 26 attempts, backoff exp:1s, jitter add:30s*n"},
+		{"", "--retries 3", "default: 4 attempts, backoff exp:1s..1m, jitter phase"},
+		{"", "-n 0", "default: no limit of attempts, backoff exp:1s..1m, jitter phase"},
+		{"", "-t 30 -B 1h30m --reset-after 2d", "default: 5 attempts, backoff exp:1s..1m, jitter phase, timeout 30s, budget 1h30m, reset after 2d"},
+		{"", "--retry-on 1,2 --retry-on 75 --success-on 0,3", "default: 5 attempts, backoff exp:1s..1m, jitter phase, success on 0,3, retry on 1,2, retry on 75"},
+		{"RETRY_ATTEMPTS=2", "", "default: 2 attempts, backoff exp:1s..1m, jitter phase"},
+		{"RETRY_ATTEMPTS=2", "-n 3", "default: 3 attempts, backoff exp:1s..1m, jitter phase"},
+		{"RETRY_ATTEMPTS=2", "--retries 3", "default: 4 attempts, backoff exp:1s..1m, jitter phase"},
+		{"RETRY_RETRIES=2", "-n 9", "default: 9 attempts, backoff exp:1s..1m, jitter phase"},
+		{"RETRY_POLICY=aws RETRY_ATTEMPTS=9", "", "aws: 9 attempts, backoff exp:1s..20s, jitter full"},
+		{"RETRY_POLICY=aws", "-p lock-busy", "lock-busy: 100 attempts, backoff constant:500ms, jitter 30%"},
+		{"RETRY_BACKOFF=linear:2s RETRY_JITTER=full", "-b zizq", "default: 5 attempts, backoff poly:15s+n^4, jitter add:30s*n"},
+		{"RETRY_BACKOFF=linear:2s", "-j equal", "default: 5 attempts, backoff linear:2s, jitter equal"},
+		{"RETRY_DEADLINE=2026-03-04T12:10:00Z", "", "default: 5 attempts, backoff exp:1s..1m, jitter phase, budget 10m"},
+		{"RETRY_DEADLINE=2026-03-04T12:10:00Z", "-B 5m", "default: 5 attempts, backoff exp:1s..1m, jitter phase, budget 5m"},
+		{"RETRY_DEADLINE=2026-03-04T12:10:00Z", "-B 1h", "default: 5 attempts, backoff exp:1s..1m, jitter phase, budget 10m"},
+		{"RETRY_DEADLINE=2026-03-04T11:00:00Z", "", "default: 5 attempts, backoff exp:1s..1m, jitter phase, budget 1ms"},
+		{"", "--deadline 2026-03-04T12:20:00Z -B 1h", "default: 5 attempts, backoff exp:1s..1m, jitter phase, budget 20m"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.environ+" "+tt.args, func(t *testing.T) {
+			p, err := resolved(t, tt.environ, tt.args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := render.Policy(&p); got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestResolveRefuses(t *testing.T) {
+	tests := []struct{ environ, args, want string }{
+		{"RETRY_ATTEMPTS=x", "", "RETRY_ATTEMPTS"},
+		{"RETRY_BACKOFF=exp:", "", "exp:"},
+		{"RETRY_POLICY=nope", "", `unknown policy "nope"`},
+		{"", "-p aws -b sidekiq -j full", "does not fit"},
+		{"RETRY_DEADLINE=x", "", "RFC 3339"},
+		{"RETRY_ATTEMPTS=1 RETRY_RETRIES=1", "", "say the same thing"},
+	}
+	for _, tt := range tests {
+		if _, err := resolved(t, tt.environ, tt.args); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s %s: error %v, want %q in it", tt.environ, tt.args, err, tt.want)
+		}
+	}
+}
+
+// Every flag of a policy has its variable.
+func TestPolicyVariables(t *testing.T) {
+	known := map[string]bool{"deadline": true} // it comes from an outer retry
+	for _, name := range policyVariables {
+		known[name] = true
+	}
+	for name, flag := range flagsOfRun(t) {
+		if flag.Group != nil && flag.Group.Key == "Policy" && len(name) > 1 && !known[name] {
+			t.Errorf("--%s has no variable", name)
+		}
+	}
+}
+
+func TestParseMoment(t *testing.T) {
+	berlin := time.FixedZone("CET", 3600)
+	now := time.Date(2026, 3, 4, 22, 0, 0, 0, berlin)
+	tests := []struct {
+		text string
+		want time.Time
+	}{
+		{"23:30", time.Date(2026, 3, 4, 23, 30, 0, 0, berlin)},
+		{"22:00", now},
+		{"00:30", time.Date(2026, 3, 5, 0, 30, 0, 0, berlin)},
+		{"2026-03-04T23:30:00Z", time.Date(2026, 3, 5, 0, 30, 0, 0, berlin)},
+	}
+	for _, tt := range tests {
+		got, err := parseMoment(tt.text, now)
+		if err != nil || !got.Equal(tt.want) {
+			t.Errorf("%s: %v, %v; want %v", tt.text, got, err, tt.want)
+		}
+	}
+	for _, text := range []string{"", "24:00", "noon", "2026-03-04", "12"} {
+		if got, err := parseMoment(text, now); err == nil {
+			t.Errorf("%q was accepted as %v", text, got)
+		}
+	}
+}

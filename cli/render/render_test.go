@@ -1,0 +1,187 @@
+package render
+
+import (
+	"errors"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/runner"
+)
+
+var now = time.Date(2026, 3, 4, 12, 0, 0, 0, time.Local)
+
+func TestDuration(t *testing.T) {
+	tests := []struct {
+		d    time.Duration
+		want string
+	}{
+		{0, "0s"}, {53 * time.Microsecond, "0.053ms"}, {999 * time.Microsecond, "1ms"}, {12 * time.Millisecond, "12ms"},
+		{time.Second, "1s"}, {1560 * time.Millisecond, "1.5s"}, {9990 * time.Millisecond, "9.9s"}, {12300 * time.Millisecond, "12s"},
+		{time.Minute, "1m"}, {90 * time.Second, "1m30s"}, {time.Hour, "1h"}, {90*time.Minute + time.Second, "1h30m"},
+		{49 * time.Hour, "2d1h"}, {-time.Minute, "-1m"},
+	}
+	for _, tt := range tests {
+		if got := Duration(tt.d); got != tt.want {
+			t.Errorf("%d ns: %q, want %q", tt.d, got, tt.want)
+		}
+	}
+}
+
+func TestRelative(t *testing.T) {
+	tests := []struct {
+		t    time.Time
+		want string
+	}{
+		{time.Time{}, ""}, {now, "now"}, {now.Add(400 * time.Millisecond), "now"}, {now.Add(3 * time.Minute), "in 3m"}, {now.Add(-2 * time.Hour), "2h ago"},
+	}
+	for _, tt := range tests {
+		if got := relative(tt.t, now); got != tt.want {
+			t.Errorf("%v: %q, want %q", tt.t, got, tt.want)
+		}
+	}
+}
+
+func view(change func(*TaskView)) TaskView {
+	t := TaskView{Task: &runner.Task{
+		ID: "01a1fb79-5735-7565-b3a1-977a5b9a39db", Kind: runner.KindCommand, Command: []string{"sh", "-c", "exit 7"},
+		Directory: "/srv", Policy: runner.DefaultPolicy(), IdempotencyKey: "key", CreatedAt: now.Add(-time.Minute),
+		Status: runner.Exhausted, Reason: runner.ReasonAttempts, AttemptCount: 5, FinishedAt: now,
+		Last: runner.Attempt{Number: 5, Outcome: runner.Outcome{Exit: 7}, Decision: runner.Decision{Verdict: runner.VerdictExhausted}},
+	}}
+	if change != nil {
+		change(&t)
+	}
+	return t
+}
+
+func lines(t *testing.T, draw func(*strings.Builder) error) []string {
+	t.Helper()
+	var b strings.Builder
+	if err := draw(&b); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+}
+
+func TestTasks(t *testing.T) {
+	waiting := func(v *TaskView) {
+		v.Status, v.Reason, v.AttemptCount, v.NextAttemptAt, v.Policy.Attempts = runner.Pending, "", 1, now.Add(90*time.Second), 0
+	}
+	running := func(v *TaskView) {
+		v.Status, v.Last = runner.InFlight, runner.Attempt{Number: 5, Outcome: runner.Outcome{Exit: runner.NoExit}}
+	}
+	tasks := []TaskView{
+		view(nil), view(waiting), view(running),
+		view(func(v *TaskView) { waiting(v); v.Interrupted = true }),
+		view(func(v *TaskView) { running(v); v.Interrupted = true }),
+		view(func(v *TaskView) { v.Last.Outcome.Signal = "SIGKILL"; v.Command = []string{"a\nb"} }),
+	}
+	got := lines(t, func(b *strings.Builder) error { return Tasks(b, Screen{}, tasks, 3, now) })
+	want := []string{
+		"ID        STATUS       ATTEMPTS  LAST        NEXT       AGE  COMMAND",
+		"5b9a39db  EXHAUSTED    5/5       exit 7      -          1m   sh -c 'exit 7'",
+		"5b9a39db  PENDING      1         exit 7      in 1m30s   1m   sh -c 'exit 7'",
+		"5b9a39db  IN_FLIGHT    5/5       running     -          1m   sh -c 'exit 7'",
+		"5b9a39db  INTERRUPTED  1         exit 7      on resume  1m   sh -c 'exit 7'",
+		"5b9a39db  INTERRUPTED  5/5       no outcome  on resume  1m   sh -c 'exit 7'",
+		`5b9a39db  EXHAUSTED    5/5       SIGKILL     -          1m   $'a\nb'`,
+		"… and 3 older: retry status --limit 0",
+	}
+	for i := range want {
+		if i >= len(got) || got[i] != want[i] {
+			t.Fatalf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
+}
+
+// On a terminal no line is wider than it, so that none wraps.
+func TestTasksFitTheScreen(t *testing.T) {
+	long := view(func(v *TaskView) { v.Command = []string{"echo", strings.Repeat("日本", 100)} })
+	for _, line := range lines(t, func(b *strings.Builder) error { return Tasks(b, Screen{Width: 60}, []TaskView{long}, 0, now) }) {
+		if n := len([]rune(line)); n > 60 {
+			t.Errorf("%d characters: %s", n, line)
+		}
+	}
+	piped := lines(t, func(b *strings.Builder) error { return Tasks(b, Screen{}, []TaskView{long}, 0, now) })
+	if !strings.HasSuffix(piped[1], strings.Repeat("日本", 100)+"'") {
+		t.Errorf("cut in a pipe: %s", piped[1])
+	}
+}
+
+func TestColor(t *testing.T) {
+	colored := lines(t, func(b *strings.Builder) error {
+		return Tasks(b, Screen{Width: 99, Color: true}, []TaskView{view(nil)}, 0, now)
+	})
+	if !strings.Contains(colored[1], "\x1b[31mEXHAUSTED\x1b[") {
+		t.Errorf("no red in %q", colored[1])
+	}
+	plain := lines(t, func(b *strings.Builder) error { return Tasks(b, Screen{Width: 99}, []TaskView{view(nil)}, 0, now) })
+	if strings.Contains(plain[1], "\x1b") {
+		t.Errorf("an escape in %q", plain[1])
+	}
+}
+
+func TestSummary(t *testing.T) {
+	exit7 := runner.Outcome{Exit: 7}
+	tests := []struct {
+		name   string
+		result runner.Result
+		task   func(*runner.Task)
+		want   string
+	}{
+		{"first try", runner.Result{Decision: runner.Decision{Verdict: runner.VerdictSucceeded}}, func(t *runner.Task) { t.AttemptCount = 1 }, ""},
+		{"rescued", runner.Result{Decision: runner.Decision{Verdict: runner.VerdictSucceeded}}, nil, "succeeded in attempt 5, after"},
+		{"exhausted", runner.Result{Decision: runner.Decision{Verdict: runner.VerdictExhausted, Reason: runner.ReasonAttempts}, Outcome: exit7}, nil, "gave up after 5 attempts in"},
+		{"budget", runner.Result{Decision: runner.Decision{Verdict: runner.VerdictExhausted, Reason: runner.ReasonBudget}, Outcome: exit7},
+			func(t *runner.Task) { t.Policy.Budget = time.Minute }, "no time is left in the budget of 1m, exit 7 (retry status 5b9a39db)"},
+		{"crashes", runner.Result{Decision: runner.Decision{Verdict: runner.VerdictExhausted, Reason: runner.ReasonCrashes}, Outcome: runner.Crashed()}, nil, "3 in a row"},
+		{"failed", runner.Result{Decision: runner.Decision{Verdict: runner.VerdictFailed}, Outcome: exit7}, nil, "not retried: exit 7 is not eligible"},
+		{"INT", runner.Result{Decision: runner.Decision{Verdict: runner.VerdictCancelled}, Signal: syscall.SIGINT}, nil, "cancelled by SIGINT"},
+		{"retry cancel", runner.Result{Decision: runner.Decision{Verdict: runner.VerdictCancelled}, Signal: syscall.SIGTERM}, nil, "cancelled by retry cancel"},
+		{"TERM", runner.Result{Decision: runner.Decision{Verdict: runner.VerdictInterrupted}, Signal: syscall.SIGTERM}, nil, "interrupted by SIGTERM; to go on: retry resume 5b9a39db"},
+		{"TERM without a journal", runner.Result{Decision: runner.Decision{Verdict: runner.VerdictInterrupted}, Signal: syscall.SIGTERM},
+			func(t *runner.Task) { t.Number = 0 }, "interrupted by SIGTERM"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			task := view(nil).Task
+			task.Number = 1
+			if tt.task != nil {
+				tt.task(task)
+			}
+			got := summary(task, tt.result)
+			if !strings.Contains(got, tt.want) || (tt.want == "" && got != "") {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+			if task.Number == 0 && strings.Contains(got, "retry resume") {
+				t.Errorf("%q points to a journal that there is not", got)
+			}
+		})
+	}
+}
+
+// What a command's name brings along reaches stderr escaped.
+func TestLinesAreEscaped(t *testing.T) {
+	var b strings.Builder
+	l := &Lines{w: &b}
+	task := view(nil).Task
+	l.Ended(task, runner.Attempt{Outcome: runner.Outcome{Error: runner.ErrorNotFound, Message: "\x1b[2J: command not found"}, Decision: runner.Decision{Verdict: runner.VerdictFailed}})
+	l.Warn(errors.New("x"))
+	if strings.Contains(b.String(), "\x1b") {
+		t.Errorf("raw: %q", b.String())
+	}
+}
+
+func TestScheduleSaturates(t *testing.T) {
+	p := runner.DefaultPolicy()
+	p.Attempts = 2000
+	p.Backoff, _ = backoff.Parse("constant:365d", "none")
+	s := NewSchedule(&p)
+	last := s.Retries[len(s.Retries)-1]
+	if len(s.Retries) != maxRows || last.TotalMost < s.Retries[0].TotalMost {
+		t.Errorf("%d rows, the last %+v", len(s.Retries), last)
+	}
+}
