@@ -16,7 +16,6 @@ type script struct {
 	outcomes []Outcome
 	starts   []time.Duration // of each attempt, since the first
 	begun    time.Time
-	stop     os.Signal // taken from the signals while an attempt runs
 }
 
 func (s *script) Execute(ctx context.Context, _ *Task, number int, signals <-chan os.Signal) Outcome {

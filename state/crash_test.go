@@ -30,6 +30,39 @@ func TestManyProcessesOpenAFreshJournal(t *testing.T) {
 	}
 }
 
+// A new version of retry meets an old journal in many processes at once: it is migrated once.
+func TestManyProcessesMigrate(t *testing.T) {
+	puppets := make([]*puppet, 8)
+	for i := range puppets {
+		puppets[i] = startPuppet(t)
+		puppets[i].ask("upgrade")
+	}
+	for range 10 {
+		dir := closedJournal(t)
+		crowd(puppets, "open", dir)
+		j, err := Open(t.Context(), dir)
+		if err == nil {
+			_ = j.Close()
+			t.Error("the old version still opens it")
+		}
+		for _, p := range puppets {
+			p.create()
+		}
+		crowd(puppets, "close", "")
+		checkMigrated(t, dir, 1+len(puppets))
+	}
+}
+
+func checkMigrated(t *testing.T, dir string, tasks int) {
+	t.Helper()
+	known := migrations
+	defer func() { migrations = known }()
+	migrations = append(known[:len(known):len(known)], nextStep)
+	if found := checkTasks(t, openIn(t, dir)); len(found) != tasks {
+		t.Errorf("%d tasks of %d", len(found), tasks)
+	}
+}
+
 // meet has all puppets open the journal at once and make a task each, which it returns. In each fourth round they make
 // theirs at once too, and close it, so that the last one's checkpoint meets the others' writes; that takes longer.
 func meet(puppets []*puppet, dir string, round int) (tasks []string) {

@@ -80,13 +80,12 @@ func openOnce(ctx context.Context, path string) (*sql.DB, error) {
 	return db, nil
 }
 
-// dataSource is the one place for the connection's settings. A deferred transaction would fail at once where it has to wait
-// for its upgrade to a write, so every one begins immediate.
+// dataSource is the one place for the connection's settings; the file's journal mode is migrate's. A deferred transaction
+// would fail at once where it has to wait for its upgrade to a write, so every one begins immediate.
 func dataSource(path string) string {
 	settings := url.Values{
 		"_txlock":       {"immediate"},
 		"_busy_timeout": {fmt.Sprint(busyTimeout.Milliseconds())},
-		"_journal_mode": {"WAL"},
 		"_synchronous":  {"NORMAL"},
 		"_foreign_keys": {"on"},
 	}

@@ -59,6 +59,8 @@ func (a *actor) act(verb, arg string) (answer string, err error) {
 		syscall.Umask(0)
 	case "prepare":
 		err = prepare(arg)
+	case "upgrade":
+		migrations = append(migrations, nextStep)
 	case "open":
 		a.journal, err = Open(ctx, arg)
 	case "close":

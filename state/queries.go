@@ -47,7 +47,7 @@ func (j *Journal) Count(ctx context.Context) (n int, err error) {
 
 // Find returns the task that a name, an id, or a unique prefix or suffix of an id stands for.
 func (j *Journal) Find(ctx context.Context, ref string) (*runner.Task, error) {
-	found, err := j.tasks(ctx, selectTasks+"WHERE t.id = ?1 OR t.name = ?1 ORDER BY t.number DESC LIMIT 1", ref)
+	found, err := j.tasks(ctx, selectTasks+"WHERE t.id = ?1 OR t.name = ?1 ORDER BY t.id = ?1 DESC, t.number DESC LIMIT 1", ref)
 	if err == nil && len(found) == 0 && ref != "" {
 		const partial = "WHERE substr(t.id, 1, length(?1)) = ?1 OR substr(t.id, -length(?1)) = ?1 ORDER BY t.number DESC LIMIT 6"
 		found, err = j.tasks(ctx, selectTasks+partial, strings.ToLower(ref))

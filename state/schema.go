@@ -46,10 +46,17 @@ var migrations = []string{
 }
 
 // migrate brings the schema up to date, all steps in one transaction. A journal of a newer retry, or a file that is none of
-// ours, is refused.
+// ours, is refused, and stays as it is.
 func migrate(ctx context.Context, db *sql.DB) error {
-	application, version, err := identify(ctx, db)
-	if err != nil || (application == applicationID && version == len(migrations)) {
+	file, err := identify(ctx, db)
+	if err != nil {
+		return err
+	}
+	if err := file.check(); err != nil {
+		return err
+	}
+	// Not before the file is known to be ours: the mode is written into it.
+	if _, err := db.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil || file.version == len(migrations) {
 		return err
 	}
 	tx, err := db.BeginTx(ctx, nil)
@@ -58,13 +65,13 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	}
 	defer func() { _ = tx.Rollback() }()
 	// Read again: another process may have migrated while we waited for the lock.
-	if application, version, err = identify(ctx, tx); err != nil {
+	if file, err = identify(ctx, tx); err != nil {
 		return err
 	}
-	if err := checkIdentity(ctx, tx, application, version); err != nil {
+	if err := file.check(); err != nil {
 		return err
 	}
-	for _, step := range migrations[version:] {
+	for _, step := range migrations[file.version:] {
 		if _, err := tx.ExecContext(ctx, step); err != nil {
 			return fmt.Errorf("migrate the journal: %w", err)
 		}
@@ -76,28 +83,33 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	return tx.Commit()
 }
 
+// identity is what a file says of itself.
+type identity struct {
+	application, version, tables int
+}
+
 // querier is what a database and a transaction have in common.
 type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-func identify(ctx context.Context, q querier) (application, version int, err error) {
-	const query = "SELECT application_id, user_version FROM pragma_application_id, pragma_user_version"
-	err = q.QueryRowContext(ctx, query).Scan(&application, &version)
-	return application, version, err
+// identify asks for everything at once: another process may be migrating.
+func identify(ctx context.Context, q querier) (i identity, err error) {
+	const query = `SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)
+		FROM pragma_application_id, pragma_user_version`
+	err = q.QueryRowContext(ctx, query).Scan(&i.application, &i.version, &i.tables)
+	return i, err
 }
 
-func checkIdentity(ctx context.Context, q querier, application, version int) error {
-	var tables int
-	if err := q.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
-		return err
-	}
+// check accepts an empty file, and a journal that this retry can read or migrate.
+func (i identity) check() error {
 	switch {
-	case application != applicationID && tables > 0:
+	case i == identity{}:
+		return nil
+	case i.application != applicationID || i.version < 1:
 		return fmt.Errorf("%s is a database of another program\nhint: use another directory with --state", databaseName)
-	case version > len(migrations):
-		return fmt.Errorf("the journal was written by a newer retry (schema %d, this one knows %d)\nhint: upgrade retry, or use another directory with --state", version, len(migrations))
+	case i.version > len(migrations):
+		return fmt.Errorf("the journal was written by a newer retry (schema %d, this one knows %d)\nhint: upgrade retry, or use another directory with --state", i.version, len(migrations))
 	}
 	return nil
 }

@@ -1,0 +1,229 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// machine drives a journal and a model of it side by side. Its writers hold copies of tasks, some of them long out of date,
+// as processes do that were taken over or had a task cancelled under them.
+type machine struct {
+	dir     string
+	journal *Journal
+	tasks   []*modelTask // by number, from 1
+	writers []runner.Task
+	clock   time.Time
+}
+
+// Create makes a task; who made it is its first writer.
+func (m *machine) Create(t *rapid.T) {
+	w, now := newTask(), m.tick(t)
+	w.Name = rapid.SampledFrom([]string{"", "nightly"}).Draw(t, "name")
+	w.CreatedAt, w.History.CreatedAt = now, now
+	must(t, claimed(m.journal, w, now))
+	created := &modelTask{task: *w}
+	created.task.Number, created.task.Status, created.task.AttemptCount = int64(len(m.tasks)+1), runner.Pending, 0
+	created.claim(now)
+	m.tasks = append(m.tasks, created)
+	m.writers = append(m.writers, *w)
+}
+
+// Adopt makes another writer, with a copy that is up to date.
+func (m *machine) Adopt(t *rapid.T) {
+	task := m.draw(t)
+	w, err := m.journal.Adopt(context.Background(), task.task.Number)
+	if task.task.Status.Finished() {
+		m.wants(t, err, ErrFinished)
+		return
+	}
+	must(t, err)
+	if got, want := show(w, []runner.Attempt{w.Last}), show(&task.task, []runner.Attempt{*task.last()}); got != want {
+		t.Fatalf("adopted\n%s\nwant\n%s", got, want)
+	}
+	m.writers = append(m.writers, *w)
+}
+
+// Claim is a writer's try to begin the next attempt.
+func (m *machine) Claim(t *rapid.T) {
+	w, task := m.drawWriter(t)
+	now, may := m.tick(t), task.stands(w, runner.Pending)
+	err := claimed(m.journal, w, now)
+	if !may {
+		m.wants(t, err, runner.ErrTaken)
+		return
+	}
+	must(t, err)
+	task.claim(now)
+}
+
+// Record is a writer's try to end the attempt that it believes to be in flight.
+func (m *machine) Record(t *rapid.T) {
+	w, task := m.drawWriter(t)
+	o, d, now := drawOutcome(t), drawDecision(t, attemptEnds), m.tick(t)
+	err := recorded(m.journal, w, o, d, now)
+	if task.record(w, o, d, now) {
+		m.wants(t, err, runner.ErrTaken)
+		return
+	}
+	must(t, err)
+}
+
+// Settle is a writer's try to end a wait, or to write down that it was cut off.
+func (m *machine) Settle(t *rapid.T) {
+	w, task := m.drawWriter(t)
+	d, now := drawDecision(t, attemptEnds), m.tick(t)
+	may := task.stands(w, runner.Pending)
+	err := settled(m.journal, w, d, now)
+	status, known := waitEnds[d.Verdict]
+	switch {
+	case !known && (err == nil || errors.Is(err, runner.ErrTaken)):
+		t.Fatalf("%s: got %v", d.Verdict, err)
+	case known && !may:
+		m.wants(t, err, runner.ErrTaken)
+	case known:
+		must(t, err)
+		task.decide(status, d, now)
+	}
+}
+
+// Cancel ends a task, whoever owns it.
+func (m *machine) Cancel(t *rapid.T) {
+	task, now := m.draw(t), m.tick(t)
+	err := m.journal.Cancel(context.Background(), task.task.Number, now)
+	if task.cancel(now) {
+		m.wants(t, err, ErrFinished)
+		return
+	}
+	must(t, err)
+}
+
+// Crash ends the process: its connection and its locks are gone. Its writers live on, each as another process.
+func (m *machine) Crash(t *rapid.T) {
+	must(t, m.journal.Close())
+	var err error
+	m.journal, err = Open(context.Background(), m.dir)
+	must(t, err)
+}
+
+// Check compares all that can be read.
+func (m *machine) Check(t *rapid.T) {
+	list, err := m.journal.List(context.Background(), 0)
+	must(t, err)
+	var got, want []string
+	for i, task := range list {
+		got = append(got, show(task, attempts(t, m.journal, task.Number)))
+		model := m.tasks[len(m.tasks)-1-i]
+		want = append(want, show(&model.task, model.attempts))
+		if g, w := showAttempt(task.Last), showAttempt(*model.last()); g != w {
+			t.Fatalf("listed with the attempt\n%s\nwant\n%s", g, w)
+		}
+	}
+	if !slices.Equal(got, want) || len(list) != len(m.tasks) {
+		t.Fatalf("%d tasks of %d\n%s\n\nwant\n%s", len(list), len(m.tasks), strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	m.checkUnfinished(t)
+}
+
+func (m *machine) checkUnfinished(t *rapid.T) {
+	var want []int64
+	for _, task := range m.tasks {
+		if !task.task.Status.Finished() {
+			want = append(want, task.task.Number)
+		}
+	}
+	unfinished, err := m.journal.Unfinished(context.Background())
+	must(t, err)
+	var got []int64
+	for _, task := range unfinished {
+		got = append(got, task.Number)
+	}
+	if !slices.Equal(got, want) {
+		t.Fatalf("unfinished are %v, want %v", got, want)
+	}
+}
+
+func (m *machine) wants(t *rapid.T, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Fatalf("got %v, want %v", err, want)
+	}
+}
+
+// tick moves the clock, which can be set back.
+func (m *machine) tick(t *rapid.T) time.Time {
+	m.clock = m.clock.Add(time.Duration(rapid.Int64Range(-1e9, 1e12).Draw(t, "clock")))
+	return m.clock
+}
+
+func (m *machine) draw(t *rapid.T) *modelTask {
+	if len(m.tasks) == 0 {
+		t.Skip("no task yet")
+	}
+	return rapid.SampledFrom(m.tasks).Draw(t, "task")
+}
+
+func (m *machine) drawWriter(t *rapid.T) (*runner.Task, *modelTask) {
+	if len(m.writers) == 0 {
+		t.Skip("no writer yet")
+	}
+	w := &m.writers[rapid.IntRange(0, len(m.writers)-1).Draw(t, "writer")]
+	return w, m.tasks[w.Number-1]
+}
+
+func drawOutcome(t *rapid.T) runner.Outcome {
+	took := time.Duration(rapid.Int64Range(0, 1e15).Draw(t, "duration"))
+	return rapid.SampledFrom([]runner.Outcome{
+		{Exit: 0, Duration: took}, {Exit: 75, Duration: took}, {Exit: 137, Signal: "SIGKILL", Duration: took},
+		{Exit: 143, Signal: "SIGTERM", Error: runner.ErrorTimeout, Message: "timed out", Duration: took},
+		{Exit: 127, Error: runner.ErrorNotFound, Message: "not found"}, runner.Crashed(),
+	}).Draw(t, "outcome")
+}
+
+func drawDecision(t *rapid.T, of map[runner.Verdict]runner.Status) runner.Decision {
+	verdicts := make([]runner.Verdict, 0, len(of))
+	for v := range of {
+		verdicts = append(verdicts, v)
+	}
+	slices.Sort(verdicts)
+	d := runner.Decision{Verdict: rapid.SampledFrom(verdicts).Draw(t, "verdict")}
+	switch d.Verdict {
+	case runner.VerdictRetry:
+		d.Delay = time.Duration(rapid.Int64Range(0, int64(365*24*time.Hour)).Draw(t, "delay"))
+		d.Shortened = rapid.Bool().Draw(t, "shortened")
+	case runner.VerdictExhausted:
+		d.Reason = rapid.SampledFrom([]runner.Reason{runner.ReasonAttempts, runner.ReasonBudget, runner.ReasonCrashes}).Draw(t, "reason")
+	case runner.VerdictFailed:
+		d.Reason = runner.ReasonNotEligible
+	case runner.VerdictCancelled:
+		d.Reason = runner.ReasonCancelled
+	}
+	return d
+}
+
+// Whatever is done in whatever order, by writers up to date or not: the journal is what the model says.
+func TestTheJournalIsItsModel(t *testing.T) {
+	base, n := t.TempDir(), 0
+	rapid.Check(t, func(t *rapid.T) {
+		n++
+		m := &machine{dir: fmt.Sprint(base, "/", n), clock: epoch}
+		var err error
+		m.journal, err = Open(context.Background(), m.dir)
+		must(t, err)
+		t.Cleanup(func() {
+			_ = m.journal.Close()
+			_ = os.RemoveAll(m.dir)
+		})
+		t.Repeat(rapid.StateMachineActions(m))
+		integrity(t, m.journal)
+	})
+}
