@@ -32,7 +32,7 @@ var subcommands = map[string]func() subcommand{
 
 // Main runs retry and returns its exit status. It does not return where retry dies of a signal, as its caller expects.
 func (p *Process) Main() int {
-	ignoreBrokenPipes()
+	settleSignals()
 	if err := state.CheckDriver(); err != nil {
 		return p.fail(err)
 	}

@@ -5,27 +5,36 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/10f93571/retry/cmdexec"
 )
 
 // signalBuffer holds what arrives while nobody listens.
 const signalBuffer = 32
 
-// listen returns the signals to pass on. One that was ignored when retry started, as under nohup, stays ignored, and then
-// the command inherits that.
+// listen returns the signals to pass on, without those that were ignored when retry started.
 func listen() <-chan os.Signal {
 	signals := make(chan os.Signal, signalBuffer)
 	for _, sig := range forwarded {
-		if !signal.Ignored(sig) {
+		if !cmdexec.InheritedIgnored(sig) {
 			signal.Notify(signals, sig)
 		}
 	}
 	return signals
 }
 
-// ignoreBrokenPipes has a write to a closed stdout or stderr fail instead of killing retry. The command is not affected: a
-// signal that is caught, not ignored, has its default action again after exec.
-func ignoreBrokenPipes() {
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+// settleSignals keeps what was ignored when retry started, as under nohup, so that the command inherits it. Otherwise a write
+// to a closed stdout or stderr fails instead of killing retry, which does not concern the command: a signal that is caught, not
+// ignored, has its default action again after exec.
+func settleSignals() {
+	for _, sig := range inheritable {
+		if cmdexec.InheritedIgnored(sig) {
+			signal.Ignore(sig)
+		}
+	}
+	if !cmdexec.InheritedIgnored(syscall.SIGPIPE) {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	}
 }
 
 // dieOf ends the process by the signal, so that its parent sees what ended it. Where that does not happen it returns.

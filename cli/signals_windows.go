@@ -2,11 +2,12 @@ package cli
 
 import (
 	"errors"
-	"os"
 	"syscall"
 )
 
-var forwarded = []os.Signal{os.Interrupt, syscall.SIGTERM}
+var forwarded = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}
+
+var inheritable []syscall.Signal
 
 // raise fails: nothing dies of a signal on Windows.
 func raise(syscall.Signal) error { return errors.ErrUnsupported }

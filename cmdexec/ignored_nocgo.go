@@ -1,0 +1,13 @@
+//go:build !cgo || !unix
+
+package cmdexec
+
+import (
+	"os/signal"
+	"syscall"
+)
+
+// InheritedIgnored reports whether the process was started with the signal ignored.
+func InheritedIgnored(sig syscall.Signal) bool {
+	return signal.Ignored(sig)
+}
