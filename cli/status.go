@@ -42,7 +42,7 @@ func (c *statusCommand) one(ctx context.Context, p *Process, journal *state.Jour
 	if err != nil {
 		return err
 	}
-	view, err := viewOf(journal, task)
+	view, err := viewOf(ctx, journal, task)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (c *statusCommand) table(ctx context.Context, p *Process, journal *state.Jo
 	}
 	views := make([]render.TaskView, 0, len(tasks))
 	for _, t := range tasks {
-		view, err := viewOf(journal, t)
+		view, err := viewOf(ctx, journal, t)
 		if err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func (c *statusCommand) limit() int {
 	return tableLimit
 }
 
-func viewOf(journal *state.Journal, t *runner.Task) (render.TaskView, error) {
-	interrupted, err := journal.Interrupted(t)
+func viewOf(ctx context.Context, journal *state.Journal, t *runner.Task) (render.TaskView, error) {
+	interrupted, err := journal.Interrupted(ctx, t)
 	return render.TaskView{Task: t, Interrupted: interrupted}, err
 }

@@ -12,12 +12,17 @@ func (j *Journal) Owner(number int64) (pid int, err error) {
 }
 
 // Interrupted reports whether an unfinished task has lost its owner.
-func (j *Journal) Interrupted(t *runner.Task) (bool, error) {
+func (j *Journal) Interrupted(ctx context.Context, t *runner.Task) (bool, error) {
 	if t.Status.Finished() {
 		return false, nil
 	}
-	pid, err := j.Owner(t.Number)
-	return pid == 0, err
+	if pid, err := j.Owner(t.Number); pid != 0 || err != nil {
+		return false, err
+	}
+	// Its owner may have finished it and gone since t was read.
+	var status runner.Status
+	err := j.db.QueryRowContext(ctx, "SELECT status FROM tasks WHERE number = ?", t.Number).Scan(&status)
+	return err == nil && !status.Finished(), err
 }
 
 // Adopt makes this process the owner of an interrupted task and returns it as it stands, its history gathered from its

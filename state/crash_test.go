@@ -57,7 +57,7 @@ func checkMigrated(t *testing.T, dir string, tasks int) {
 	t.Helper()
 	known := migrations
 	defer func() { migrations = known }()
-	migrations = append(known[:len(known):len(known)], nextStep)
+	migrations = slices.Concat(known, []string{nextStep})
 	if found := checkTasks(t, openIn(t, dir)); len(found) != tasks {
 		t.Errorf("%d tasks of %d", len(found), tasks)
 	}
@@ -162,7 +162,7 @@ func checkAcknowledged(t *testing.T, dir string, acknowledged map[string]int) {
 		if got, want := writes(t, j, task), acknowledged[task.ID]; got < want || got > want+1 {
 			t.Errorf("%d commits were acknowledged, %d are there: %s", want, got, showTask(task))
 		}
-		if lost, err := j.Interrupted(task); err != nil || lost == task.Status.Finished() {
+		if lost, err := j.Interrupted(t.Context(), task); err != nil || lost == task.Status.Finished() {
 			t.Errorf("interrupted: %v, %v: %s", lost, err, showTask(task))
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
+	"math/rand/v2"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -44,11 +44,15 @@ func openIn(t *testing.T, dir string) *Journal {
 	return j
 }
 
-var lastID atomic.Int64
+// Ids are unique among the processes of a test, which process ids are not for long.
+var (
+	thisProcess = rand.Uint32()
+	lastID      atomic.Int64
+)
 
-// newTask returns a task that no journal knows yet. Its id is unique among the processes of a test.
+// newTask returns a task that no journal knows yet.
 func newTask() *runner.Task {
-	id := fmt.Sprintf("0190%04x-%04x-7000-8000-%012x", os.Getpid()>>16, os.Getpid()&0xffff, lastID.Add(1))
+	id := fmt.Sprintf("%08x-0000-7000-8000-%012x", thisProcess, lastID.Add(1))
 	return &runner.Task{
 		ID: id, Kind: runner.KindCommand, Command: []string{"false"}, Directory: "/tmp", Policy: runner.DefaultPolicy(),
 		IdempotencyKey: "key of " + id, CreatedAt: epoch, Status: runner.Pending, History: runner.History{CreatedAt: epoch},

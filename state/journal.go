@@ -33,14 +33,16 @@ func Open(ctx context.Context, dir string) (*Journal, error) {
 	if err := prepare(dir); err != nil {
 		return nil, fmt.Errorf("open the journal: %w", err)
 	}
-	db, err := openDatabase(ctx, filepath.Join(dir, databaseName))
-	if err != nil {
-		return nil, fmt.Errorf("open the journal in %s: %w", dir, err)
-	}
+	// Before the database: Linux closes the files of a process that dies in this order, and the number of a task that was
+	// never committed must be free again when the next writer comes to it.
 	owners, err := openOwners(dir)
 	if err != nil {
-		_ = db.Close()
 		return nil, fmt.Errorf("open the journal: %w", err)
+	}
+	db, err := openDatabase(ctx, filepath.Join(dir, databaseName))
+	if err != nil {
+		_ = owners.close()
+		return nil, fmt.Errorf("open the journal in %s: %w", dir, err)
 	}
 	return &Journal{db: db, owners: owners, salt: machineSalt()}, nil
 }

@@ -21,7 +21,7 @@ func checkOwned(t *testing.T, j *Journal, number int64, pid int) {
 	}
 	task, err := j.tasks(t.Context(), selectTasks+"WHERE t.number = ?", number)
 	must(t, err)
-	if lost, err := j.Interrupted(task[0]); lost != (pid == 0) || err != nil {
+	if lost, err := j.Interrupted(t.Context(), task[0]); lost != (pid == 0) || err != nil {
 		t.Errorf("task %d with owner %d is interrupted: %v (%v)", number, pid, lost, err)
 	}
 }
@@ -84,7 +84,7 @@ func TestAFinishedTaskIsNeverInterrupted(t *testing.T) {
 	task := inFlight(t, j)
 	must(t, recorded(j, task, exit(0), succeeded, epoch))
 	must(t, j.Release(task.Number))
-	if lost, err := j.Interrupted(task); lost || err != nil {
+	if lost, err := j.Interrupted(t.Context(), task); lost || err != nil {
 		t.Errorf("interrupted: %v, %v", lost, err)
 	}
 }
@@ -187,5 +187,29 @@ func TestCancelUnderItsOwner(t *testing.T) {
 	p.kill()
 	if answer := startOn(t, dir).ask("adopt", number); answer != "finished" {
 		t.Errorf("adopt: %s", answer)
+	}
+}
+
+// An owner may finish its task and die between the moment that a reader saw the row and the moment that it asks for the owner.
+func TestATaskThatEndedMeanwhileIsNotInterrupted(t *testing.T) {
+	j, err := Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	ended := newTask()
+	if err := j.Claim(t.Context(), ended, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	seen := *ended
+	seen.Status = runner.InFlight
+	if err := j.Cancel(t.Context(), ended.Number, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Release(ended.Number); err != nil {
+		t.Fatal(err)
+	}
+	if lost, err := j.Interrupted(t.Context(), &seen); lost || err != nil {
+		t.Errorf("interrupted: %v, %v", lost, err)
 	}
 }

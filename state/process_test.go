@@ -149,7 +149,8 @@ type puppet struct {
 func startPuppet(t *testing.T) *puppet {
 	t.Helper()
 	p := &puppet{t: t, cmd: exec.Command(os.Args[0])}
-	p.cmd.Env = append(os.Environ(), puppetVariable+"=1")
+	// The race detector would have each puppet sleep for a second before it exits.
+	p.cmd.Env = append(os.Environ(), puppetVariable+"=1", "GORACE=atexit_sleep_ms=0 "+os.Getenv("GORACE"))
 	p.cmd.Stderr = os.Stderr
 	orders, err := p.cmd.StdinPipe()
 	must(t, err)
@@ -158,8 +159,11 @@ func startPuppet(t *testing.T) *puppet {
 	p.orders, p.answers = orders, bufio.NewScanner(answers)
 	must(t, p.cmd.Start())
 	t.Cleanup(func() {
+		if p.killed {
+			return
+		}
 		_ = p.orders.Close()
-		if err := p.cmd.Wait(); err != nil && !p.killed {
+		if err := p.cmd.Wait(); err != nil {
 			t.Errorf("the puppet ended with %v", err) // it panicked, or the race detector found something
 		}
 	})
@@ -227,5 +231,6 @@ func (p *puppet) kill() (rest []string) {
 	for p.answers.Scan() {
 		rest = append(rest, p.answers.Text())
 	}
+	_ = p.cmd.Wait() // says that it was killed; closes both pipes
 	return rest
 }

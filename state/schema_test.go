@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -198,7 +199,7 @@ func TestADamagedJournalIsAnError(t *testing.T) {
 func withStep(t *testing.T, step string) {
 	t.Helper()
 	known := migrations
-	migrations = append(known[:len(known):len(known)], step)
+	migrations = slices.Concat(known, []string{step})
 	t.Cleanup(func() { migrations = known })
 }
 
