@@ -29,8 +29,11 @@ func (e *Executor) Execute(ctx context.Context, t *runner.Task, number int, sign
 	}
 	s := supervisor{process: p, killAfter: t.Policy.KillAfter}
 	s.run(ctx, signals)
-	o := outcomeOf(p.reap())
-	o.Duration, o.Stop = time.Since(begun), s.stop
+	end := p.reap()
+	o := outcomeOf(end)
+	o.Duration = time.Since(begun)
+	s.hearTerminal(end, signals)
+	o.Stop = s.stop
 	if s.timedOut {
 		o.Error, o.Message = runner.ErrorTimeout, context.Cause(ctx).Error()
 	}
@@ -39,6 +42,9 @@ func (e *Executor) Execute(ctx context.Context, t *runner.Task, number int, sign
 
 // start starts the command; a file that the system cannot execute by itself is handed to the shell, as execvp does.
 func (e *Executor) start(t *runner.Task, number int) (*process, error) {
+	if err := checkDir(e.Dir); err != nil {
+		return nil, err
+	}
 	path, err := lookPath(t.Command[0], e.Dir)
 	if err != nil {
 		return nil, err

@@ -46,9 +46,8 @@ func TestLeavesADaemonAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			need(t, wrapper...)
 			r := script(t, `exec 3<&0; "$@" & exit 3`, append(wrapper, "sh", "-c", `read -r x <&3; echo "$x"`)...)
-			stdin := r.stdin()
 			r.start().check(runner.Outcome{Exit: 3})
-			_, err := io.WriteString(stdin, "still here\n")
+			_, err := io.WriteString(r.stdin, "still here\n")
 			ok(t, err)
 			r.expect("still here")
 		})

@@ -77,9 +77,9 @@ func (p *process) signal(sig os.Signal) {
 	_ = syscall.Kill(target, n)
 }
 
-// terminate asks the group to end. A stopped process takes a TERM only after a CONT.
-func (p *process) terminate() {
-	p.signal(syscall.SIGTERM)
+// ask asks the group to end. A stopped process takes the signal only after a CONT.
+func (p *process) ask(sig os.Signal) {
+	p.signal(sig)
 	p.signal(syscall.SIGCONT)
 }
 

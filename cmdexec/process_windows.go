@@ -44,7 +44,7 @@ func (p *process) signal(sig os.Signal) {
 	}
 }
 
-func (p *process) terminate() { p.kill() }
+func (p *process) ask(os.Signal) { p.kill() }
 
 func (p *process) kill() { _ = p.cmd.Process.Kill() }
 

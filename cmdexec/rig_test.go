@@ -27,6 +27,7 @@ type rig struct {
 	task     runner.Task
 	number   int
 	signals  chan os.Signal
+	stdin    *os.File // the other end of the command's stdin, which stays open as long as the test runs
 	stdout   *bufio.Reader
 	cancel   context.CancelCauseFunc
 	ended    chan struct{} // closed when Execute has returned
@@ -38,17 +39,22 @@ func newRig(t *testing.T, argv ...string) *rig {
 	t.Helper()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	ok(t, err)
-	out, in, err := os.Pipe()
+	stdin, toStdin, err := os.Pipe()
 	ok(t, err)
-	ok(t, out.SetReadDeadline(time.Now().Add(patience)))
-	t.Cleanup(func() { null.Close(); out.Close(); in.Close() })
+	fromStdout, stdout, err := os.Pipe()
+	ok(t, err)
+	ok(t, fromStdout.SetReadDeadline(time.Now().Add(patience)))
+	for _, f := range []*os.File{null, stdin, toStdin, fromStdout, stdout} {
+		t.Cleanup(func() { _ = f.Close() })
+	}
 	return &rig{
 		T:        t,
-		executor: Executor{Stdin: null, Stdout: in, Stderr: null, Env: os.Environ()},
+		executor: Executor{Stdin: stdin, Stdout: stdout, Stderr: null, Env: os.Environ()},
 		task:     runner.Task{ID: "task", IdempotencyKey: "key", Command: argv, Policy: runner.Policy{Attempts: 5, KillAfter: time.Hour}},
 		number:   1,
 		signals:  make(chan os.Signal),
-		stdout:   bufio.NewReader(out),
+		stdin:    toStdin,
+		stdout:   bufio.NewReader(fromStdout),
 		ended:    make(chan struct{}),
 	}
 }
@@ -58,6 +64,10 @@ func script(t *testing.T, code string, args ...string) *rig {
 	t.Helper()
 	return newRig(t, append([]string{"sh", "-c", code, "sh"}, args...)...)
 }
+
+// untilStopped is the end of a script that somebody else has to end within a minute. The shell runs its traps when a sleep ends:
+// in read or wait it could fall asleep just after a signal.
+const untilStopped = `; echo ready; i=0; while [ $((i += 1)) -lt 3000 ]; do sleep 0.02; done; exit 99`
 
 // start begins the attempt. Its stdout ends when Execute has returned and nobody else holds it.
 func (r *rig) start() *rig {
@@ -79,19 +89,10 @@ func (r *rig) stop() {
 		select {
 		case r.signals <- syscall.SIGTERM:
 		case <-r.ended:
+			return
+		case <-time.After(patience):
 		}
 	}
-	<-r.ended
-}
-
-// stdin gives the command a pipe to read and returns its other end.
-func (r *rig) stdin() *os.File {
-	r.Helper()
-	out, in, err := os.Pipe()
-	ok(r, err)
-	r.Cleanup(func() { out.Close(); in.Close() })
-	r.executor.Stdin = out
-	return in
 }
 
 // timeout ends the attempt's context, as its deadline would.
@@ -121,12 +122,11 @@ func (r *rig) line() string {
 	return strings.TrimSuffix(text, "\n")
 }
 
-// pid reads a line that is the number of a process. One that the attempt leaves behind does not outlive the test.
+// pid reads a line that is the number of a process.
 func (r *rig) pid() int {
 	r.Helper()
 	pid, err := strconv.Atoi(strings.TrimSpace(r.line()))
 	ok(r, err)
-	r.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
 	return pid
 }
 

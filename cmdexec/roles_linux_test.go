@@ -4,11 +4,10 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"maps"
 	"os"
 	"os/signal"
 	"runtime"
-	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"unsafe"
@@ -23,69 +22,67 @@ const roleVariable = "CMDEXEC_TEST_ROLE"
 
 var roles = map[string]func() error{
 	"block":   playBlock,
-	"catch":   playCatch,
+	"count":   playCount,
 	"execute": playExecute,
+	"ignored": playIgnored,
 }
 
 func TestMain(m *testing.M) {
 	play, isRole := roles[os.Getenv(roleVariable)]
 	if !isRole {
+		heed(syscall.SIGHUP, syscall.SIGINT)
 		os.Exit(m.Run())
 	}
-	ok1(os.Unsetenv(roleVariable))
-	ok1(play())
-}
-
-// ok1 is ok for a helper process.
-func ok1(err error) {
-	if err != nil {
+	_ = os.Unsetenv(roleVariable)
+	if err := play(); err != nil {
 		fmt.Fprintln(os.Stderr, "helper process:", err)
 		os.Exit(99)
 	}
 }
 
-// role returns the command line of a helper process.
+// heed has the commands of the tests start without these signals ignored, even where nohup or a background job runs the tests.
+func heed(signals ...os.Signal) {
+	for _, sig := range signals {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
+	}
+}
+
+// role returns the command line of a helper process. The race detector would have it sleep for a second at its end.
 func role(name string, args ...string) []string {
-	return append([]string{"env", roleVariable + "=" + name, self}, args...)
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	return append([]string{"env", "GORACE=atexit_sleep_ms=0", roleVariable + "=" + name, self}, args...)
 }
 
-// self is the test binary, wherever a command runs.
-var self, _ = os.Executable()
+// countedSignal is one of the real-time signals, which are queued.
+const countedSignal = syscall.Signal(40)
 
-// lastSignal ends playCatch. The system hands pending signals out in the order of their numbers, so it is the last one.
-const lastSignal = syscall.Signal(64)
-
-// caught are the signals that playCatch reports. Several of the real-time one stay several, while others of a kind merge.
-var caught = map[string]syscall.Signal{
-	"HUP": unix.SIGHUP, "INT": unix.SIGINT, "QUIT": unix.SIGQUIT, "USR1": unix.SIGUSR1, "USR2": unix.SIGUSR2,
-	"TERM": unix.SIGTERM, "CONT": unix.SIGCONT, "WINCH": unix.SIGWINCH, "RT": 40, "last": lastSignal,
-}
-
-// playCatch blocks signals, says so, and then writes the name of each one that is pending, until the last one. What is
-// blocked cannot get lost or overtake, so that the list is complete whenever the last one is in it.
-func playCatch() error {
-	set := signalSet(slices.Collect(maps.Values(caught)))
-	if len(os.Args) == 1 { // block them in the one thread that is left after the exec
-		runtime.LockOSThread()
-		ok1(unix.PthreadSigmask(unix.SIG_BLOCK, set, nil))
-		return syscall.Exec(self, []string{self, "blocked"}, append(os.Environ(), roleVariable+"=catch"))
+// playCount writes a line for every countedSignal until the last one. It blocks both, so that none gets lost or overtakes:
+// that must be done before Go makes its threads.
+func playCount() error {
+	set := signalSet(countedSignal, lastSignal)
+	if len(os.Args) == 1 {
+		return execBlocked(set, append(role("count"), "blocked"))
 	}
 	fd, err := unix.Signalfd(-1, set, unix.SFD_CLOEXEC)
-	ok1(err)
+	if err != nil {
+		return err
+	}
 	fmt.Println("ready")
+	info := make([]byte, unsafe.Sizeof(unix.SignalfdSiginfo{}))
 	for {
-		info := make([]byte, unsafe.Sizeof(unix.SignalfdSiginfo{}))
-		_, err := unix.Read(fd, info)
-		ok1(err)
-		number := syscall.Signal(binary.NativeEndian.Uint32(info)) // ssi_signo
-		for name, sig := range caught {
-			if sig == number {
-				fmt.Println(name)
-			}
+		if _, err := unix.Read(fd, info); err != nil {
+			return err
 		}
+		number := syscall.Signal(binary.NativeEndian.Uint32(info)) // ssi_signo
 		if number == lastSignal {
 			return nil
 		}
+		fmt.Println(number)
 	}
 }
 
@@ -95,38 +92,57 @@ func playBlock() error {
 	for sig := syscall.Signal(1); sig <= lastSignal; sig++ {
 		all = append(all, sig)
 	}
-	path, err := lookPath(os.Args[1], "")
-	ok1(err)
-	runtime.LockOSThread()
-	ok1(unix.PthreadSigmask(unix.SIG_BLOCK, signalSet(all), nil))
-	return syscall.Exec(path, os.Args[1:], os.Environ())
+	return execBlocked(signalSet(all...), os.Args[1:])
 }
 
-// playExecute does with its arguments what retry does with a command, having opened what retry could forget to close.
-func playExecute() error {
-	file, err := os.Open("/etc/passwd")
-	ok1(err)
-	defer file.Close()
-	r, w, err := os.Pipe()
-	ok1(err)
-	defer r.Close()
-	defer w.Close()
-	signals := make(chan os.Signal, 32)
-	for _, sig := range []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1} {
-		if !signal.Ignored(sig) {
-			signal.Notify(signals, sig)
-		}
+// execBlocked becomes another program. What a thread blocks stays blocked in the process that it becomes.
+func execBlocked(set *unix.Sigset_t, argv []string) error {
+	path, err := lookPath(argv[0], "")
+	if err != nil {
+		return err
 	}
-	e := Executor{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Env: os.Environ()}
-	task := runner.Task{Command: os.Args[1:]}
-	os.Exit(e.Execute(context.Background(), &task, 1, signals).ExitCode())
-	return nil
+	runtime.LockOSThread()
+	if err := unix.PthreadSigmask(unix.SIG_BLOCK, set, nil); err != nil {
+		return err
+	}
+	return syscall.Exec(path, argv, os.Environ())
 }
 
-func signalSet(signals []syscall.Signal) *unix.Sigset_t {
+func signalSet(signals ...syscall.Signal) *unix.Sigset_t {
 	var set unix.Sigset_t
 	for _, sig := range signals {
 		set.Val[(sig-1)/64] |= 1 << ((sig - 1) % 64)
 	}
 	return &set
+}
+
+// playExecute does with its arguments what retry does with a command, having opened what the command must not get.
+func playExecute() error {
+	file, err := os.Open("/etc/passwd")
+	if err != nil {
+		return err
+	}
+	heard := make(chan os.Signal, 32)
+	for _, sig := range signals {
+		if !signal.Ignored(sig) {
+			signal.Notify(heard, sig)
+		}
+	}
+	e := Executor{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Env: os.Environ()}
+	o := e.Execute(context.Background(), &runner.Task{Command: os.Args[1:]}, 1, heard)
+	runtime.KeepAlive(file)
+	os.Exit(o.ExitCode())
+	return nil
+}
+
+// playIgnored writes the names of the signals that it was started with ignored, in the order of their numbers.
+func playIgnored() error {
+	var names []string
+	for sig := syscall.Signal(1); sig < 32; sig++ {
+		if InheritedIgnored(sig) {
+			names = append(names, strings.TrimPrefix(unix.SignalName(sig), "SIG"))
+		}
+	}
+	fmt.Print(strings.Join(names, " "))
+	return nil
 }

@@ -2,7 +2,8 @@ package cmdexec
 
 import (
 	"os"
-	"slices"
+	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -12,11 +13,23 @@ import (
 	"github.com/10f93571/retry/runner"
 )
 
-func TestForwardsEachSignalOnce(t *testing.T) {
+// lastSignal ends catcher. Signals that are pending together are handled in the order of their numbers, so that what was sent
+// before the last one is written before it.
+const lastSignal = syscall.Signal(64)
+
+// catcher is a script that writes the name of every signal that it gets.
+const catcher = `for s in HUP INT QUIT USR1 USR2 TERM CONT WINCH; do trap "echo $s" $s; done; trap 'echo last; exit 0' 64` + untilStopped
+
+var signals = map[string]syscall.Signal{
+	"HUP": unix.SIGHUP, "INT": unix.SIGINT, "QUIT": unix.SIGQUIT, "USR1": unix.SIGUSR1, "USR2": unix.SIGUSR2, "TERM": unix.SIGTERM,
+	"WINCH": unix.SIGWINCH, "last": lastSignal,
+}
+
+func TestForwardsSignals(t *testing.T) {
 	tests := []struct {
 		name         string
 		stops        bool
-		fromTerminal bool // the terminal sends it to a shared group by itself
+		fromTerminal bool // the terminal itself sends it to a group that is shared
 	}{
 		{"TERM", true, false},
 		{"INT", true, true},
@@ -25,112 +38,189 @@ func TestForwardsEachSignalOnce(t *testing.T) {
 		{"USR1", false, false},
 		{"USR2", false, false},
 		{"WINCH", false, true},
-		{"RT", false, false},
 	}
 	for _, tt := range tests {
-		for _, shared := range []bool{false, true} {
-			t.Run(tt.name+map[bool]string{false: " to its group", true: " in a shared group"}[shared], func(t *testing.T) {
-				r := newRig(t, role("catch")...)
+		for group, shared := range map[string]bool{"own": false, "shared": true} {
+			t.Run(tt.name+" "+group, func(t *testing.T) {
+				r := script(t, catcher)
 				r.executor.SharedGroup = shared
 				r.start().expect("ready")
-				r.send(caught[tt.name], lastSignal)
-				if !shared || !tt.fromTerminal {
-					r.expect(tt.name)
+				r.send(signals[tt.name], lastSignal)
+				want := tt.name + "\n"
+				switch {
+				case shared && tt.fromTerminal:
+					want = ""
+				case tt.stops:
+					want += "CONT\n" // a stopped command could not end
 				}
-				r.expect("last")
-				want := runner.Outcome{}
+				want += "last\n"
+				if got := r.rest(); got != want {
+					t.Errorf("the command got %q, want %q", got, want)
+				}
+				var stop os.Signal
 				if tt.stops {
-					want.Stop = caught[tt.name]
+					stop = signals[tt.name]
 				}
-				r.check(want)
+				r.check(runner.Outcome{Stop: stop})
 			})
 		}
 	}
 }
 
-func TestForwardsToTheWholeGroup(t *testing.T) {
-	r := script(t, `"$@" & exec "$@"`, role("catch")...).start()
-	r.expect("ready", "ready")
-	r.send(syscall.SIGUSR1, lastSignal)
-	got := []string{r.line(), r.line(), r.line(), r.line()}
-	slices.Sort(got)
-	if want := []string{"USR1", "USR1", "last", "last"}; !slices.Equal(got, want) {
-		t.Errorf("the group got %q, want %q", got, want)
+// Of most signals two at once are one. Those that playCount counts are not.
+func TestForwardsASignalOnce(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		r := newRig(t, role("count")...)
+		r.executor.SharedGroup = shared
+		r.start().expect("ready")
+		r.send(countedSignal, countedSignal, countedSignal, lastSignal)
+		if got, want := r.rest(), strings.Repeat("signal 40\n", 3); got != want {
+			t.Errorf("shared group %t: three signals arrived as %q", shared, got)
+		}
 	}
+}
+
+func TestForwardsToTheWholeGroup(t *testing.T) {
+	r := script(t, `sh -c "$1" & exec sh -c "$1"`, catcher).start()
+	r.expect("ready", "ready")
+	r.send(syscall.SIGUSR1)
+	r.expect("USR1", "USR1")
+	r.send(lastSignal)
+	r.expect("last", "last")
 	r.check(runner.Outcome{})
 }
 
-// What the terminal sends to a shared group never kills, however often: a prompt takes Ctrl-C as "another line".
 func TestSecondStopSignalKills(t *testing.T) {
+	killed := func(first os.Signal) runner.Outcome { return runner.Outcome{Exit: 137, Signal: "SIGKILL", Stop: first} }
 	tests := map[string]struct {
 		shared  bool
-		signals []string
+		signals string
 		want    runner.Outcome
 	}{
-		"the same":                 {false, []string{"TERM", "TERM"}, runner.Outcome{Exit: 137, Signal: "SIGKILL", Stop: syscall.SIGTERM}},
-		"another":                  {false, []string{"INT", "TERM"}, runner.Outcome{Exit: 137, Signal: "SIGKILL", Stop: syscall.SIGINT}},
-		"one in between":           {false, []string{"HUP", "USR1", "QUIT"}, runner.Outcome{Exit: 137, Signal: "SIGKILL", Stop: syscall.SIGHUP}},
-		"others do not count":      {false, []string{"USR1", "USR2", "WINCH", "USR1", "TERM", "last"}, runner.Outcome{Stop: syscall.SIGTERM}},
-		"the terminal's":           {true, []string{"INT", "INT", "QUIT", "INT", "last"}, runner.Outcome{Stop: syscall.SIGINT}},
-		"shared, not the terminal": {true, []string{"TERM", "HUP"}, runner.Outcome{Exit: 137, Signal: "SIGKILL", Stop: syscall.SIGTERM}},
+		"the same":                 {false, "TERM TERM", killed(syscall.SIGTERM)},
+		"another":                  {false, "INT TERM", killed(syscall.SIGINT)},
+		"one in between":           {false, "HUP USR1 QUIT", killed(syscall.SIGHUP)},
+		"others do not count":      {false, "USR1 USR2 WINCH USR1 TERM last", runner.Outcome{Stop: syscall.SIGTERM}},
+		"shared, not the terminal": {true, "TERM HUP", killed(syscall.SIGTERM)},
+		// Ctrl-C, again and again, is how one talks to a prompt.
+		"shared, the terminal's": {true, "INT INT QUIT last", runner.Outcome{Stop: syscall.SIGINT}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, role("catch")...)
+			r := script(t, catcher)
 			r.executor.SharedGroup = tt.shared
 			r.start().expect("ready")
-			for _, sig := range tt.signals {
-				r.send(caught[sig])
+			for name := range strings.FieldsSeq(tt.signals) {
+				r.send(signals[name])
 			}
 			r.check(tt.want)
 		})
 	}
 }
 
-func TestTimeoutContinuesWhatIsStopped(t *testing.T) {
-	r := script(t, "trap 'exit 9' TERM; echo $$; kill -STOP $$; exit 8").start()
-	ok(t, unix.Waitid(unix.P_PID, r.pid(), nil, unix.WSTOPPED|unix.WNOWAIT, nil))
-	r.timeout()
-	r.check(runner.Outcome{Exit: 9, Error: runner.ErrorTimeout, Message: "timed out"})
-}
-
-// After a timeout the leader may be gone while the rest of its group has its time. Signals are for that rest then.
+// After a timeout the rest of a group has its time when the leader is gone. Signals are for that rest then.
 func TestSignalsAfterTheLeader(t *testing.T) {
-	r := script(t, `echo $$; trap 'exit 9' TERM; "$@" & wait`, role("catch")...).start()
+	r := script(t, withGrandchild("echo $$; trap 'exit 9' TERM"), catcher).start()
 	leader := r.pid()
 	r.expect("ready")
 	r.timeout()
 	awaitExit(leader)
 	r.expect("TERM", "CONT")
-	for range 5 { // the first may come before the supervisor knows about the leader
+	for range 3 { // the first may come before the supervisor knows that the leader has ended
 		r.send(syscall.SIGUSR1)
 		r.expect("USR1")
 	}
 	r.send(syscall.SIGHUP)
-	r.expect("HUP")
+	r.expect("HUP", "CONT")
 	r.send(syscall.SIGTERM) // the second one that asks to stop
 	if rest := r.rest(); rest != "" {
 		t.Errorf("the group got %q instead of its end", rest)
 	}
-	r.check(runner.Outcome{Exit: 9, Error: runner.ErrorTimeout, Message: "timed out", Stop: syscall.SIGHUP})
+	want := timedOut(9, "")
+	want.Stop = syscall.SIGHUP
+	r.check(want)
 }
 
-// The terminal's Ctrl-C can end the command before retry has seen its own copy: it is the same Ctrl-C.
+func TestContinuesWhatIsStoppedAndHasToEnd(t *testing.T) {
+	tests := map[string]struct {
+		end  func(*rig)
+		want runner.Outcome
+	}{
+		"timeout": {(*rig).timeout, timedOut(9, "")},
+		"signal":  {func(r *rig) { r.send(syscall.SIGTERM) }, runner.Outcome{Exit: 9, Stop: syscall.SIGTERM}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := script(t, "trap 'exit 9' TERM; echo $$; kill -STOP $$; exit 8").start()
+			ok(t, unix.Waitid(unix.P_PID, r.pid(), nil, unix.WSTOPPED|unix.WNOWAIT, nil))
+			tt.end(r)
+			r.check(tt.want)
+		})
+	}
+}
+
+// Ctrl-C can end the command before retry has seen its own copy of the signal. It is the same Ctrl-C.
 func TestCtrlCThatEndsTheCommandFirst(t *testing.T) {
-	for sig, code := range map[os.Signal]string{
-		syscall.SIGINT:  "kill -INT $$",
-		syscall.SIGQUIT: "ulimit -c 0; kill -QUIT $$",
-	} {
+	for name, code := range map[string]string{"INT": "kill -INT $$", "QUIT": "ulimit -c 0; kill -QUIT $$"} {
 		r := script(t, "echo $$; read -r _; "+code)
 		r.executor.SharedGroup = true
-		stdin := r.stdin()
-		r.start()
-		child := r.pid()
-		ok(t, stdin.Close())
-		awaitExit(child)
-		r.send(sig)
-		number := sig.(syscall.Signal)
-		r.check(runner.Outcome{Exit: runner.ExitSignalBase + int(number), Signal: unix.SignalName(number), Stop: sig})
+		r.start().endAndReap()
+		r.send(signals[name])
+		number := signals[name]
+		r.check(runner.Outcome{Exit: runner.ExitSignalBase + int(number), Signal: "SIG" + name, Stop: number})
 	}
-	_ = time.Now
+}
+
+// After any other death a signal is no longer the attempt's.
+func TestOtherDeathsAreNoStop(t *testing.T) {
+	tests := []struct {
+		shared bool
+		name   string
+	}{{false, "INT"}, {true, "TERM"}, {true, "HUP"}}
+	for _, tt := range tests {
+		r := script(t, "echo $$; read -r _; kill -"+tt.name+" $$")
+		r.executor.SharedGroup = tt.shared
+		r.start().endAndReap()
+		select {
+		case r.signals <- syscall.SIGINT:
+			t.Errorf("SIGINT after a death of SIG%s, shared group %t, was taken", tt.name, tt.shared)
+		case <-r.ended:
+		}
+		r.check(runner.Outcome{Exit: runner.ExitSignalBase + int(signals[tt.name]), Signal: "SIG" + tt.name})
+	}
+}
+
+// endAndReap has a command that reads end, and returns when it is reaped: the supervisor has seen the end then.
+func (r *rig) endAndReap() {
+	r.Helper()
+	child := r.pid()
+	ok(r, r.stdin.Close())
+	for end := time.Now().Add(patience); syscall.Kill(child, 0) == nil; runtime.Gosched() {
+		if time.Now().After(end) {
+			r.Fatalf("process %d is not reaped", child)
+		}
+	}
+}
+
+func TestSignalWithoutAName(t *testing.T) {
+	script(t, "kill -40 $$").start().check(runner.Outcome{Exit: 168, Signal: "SIG40"})
+}
+
+func TestLeadsAGroupOfItsOwn(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		r := script(t, "echo $$"+untilStopped)
+		r.executor.SharedGroup = shared
+		child := r.start().pid()
+		group, err := unix.Getpgid(child)
+		ok(t, err)
+		want := child
+		if shared {
+			want = unix.Getpgrp()
+		}
+		if group != want {
+			t.Errorf("shared %t: process %d is in group %d, want %d", shared, child, group, want)
+		}
+		r.send(syscall.SIGTERM)
+		r.check(runner.Outcome{Exit: 143, Signal: "SIGTERM", Stop: syscall.SIGTERM})
+	}
 }

@@ -3,6 +3,7 @@ package cmdexec
 import (
 	"context"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/10f93571/retry/runner"
@@ -24,7 +25,7 @@ func (s *supervisor) run(ctx context.Context, signals <-chan os.Signal) {
 		select {
 		case <-s.process.exited:
 			if s.timedOut {
-				s.sweep()
+				s.sweep(signals)
 			}
 			return
 		case sig := <-signals:
@@ -32,7 +33,7 @@ func (s *supervisor) run(ctx context.Context, signals <-chan os.Signal) {
 		case <-expired:
 			expired = nil
 			s.timedOut = true
-			s.process.terminate()
+			s.process.ask(syscall.SIGTERM)
 			s.kill = time.After(s.killAfter)
 		case <-s.kill:
 			s.process.kill()
@@ -43,16 +44,16 @@ func (s *supervisor) run(ctx context.Context, signals <-chan os.Signal) {
 // forward passes a signal on. A second one that asks to stop kills, except for what the terminal sends to both of us: an
 // interpreter's prompt gets many of those and goes on.
 func (s *supervisor) forward(sig os.Signal) {
-	if s.process.getsFromTerminal(sig) {
-		s.noteStop(sig)
-		return
-	}
-	if s.stop != nil && runner.Stops(sig) {
+	switch {
+	case s.process.getsFromTerminal(sig):
+	case !runner.Stops(sig):
+		s.process.signal(sig)
+	case s.stop == nil:
+		s.process.ask(sig)
+	default:
 		s.process.kill()
-		return
 	}
 	s.noteStop(sig)
-	s.process.signal(sig)
 }
 
 func (s *supervisor) noteStop(sig os.Signal) {
@@ -64,16 +65,38 @@ func (s *supervisor) noteStop(sig os.Signal) {
 // sweepInterval is how often a group is looked at that outlives its leader.
 const sweepInterval = 10 * time.Millisecond
 
-// sweep gives what the leader left behind the rest of its time, then kills it. The leader is not reaped yet, so that no
-// other process can have its number.
-func (s *supervisor) sweep() {
+// sweep gives what the leader left behind the rest of its time, then kills it, and returns when it is gone. The leader is not
+// reaped yet, so that no other process can have its number.
+func (s *supervisor) sweep(signals <-chan os.Signal) {
 	tick := time.NewTicker(sweepInterval)
 	defer tick.Stop()
 	for s.process.groupAlive() {
 		select {
 		case <-tick.C:
+		case sig := <-signals:
+			s.forward(sig)
 		case <-s.kill:
 			s.process.kill()
+		}
+	}
+}
+
+// terminalGrace is how long retry's own copy of a signal may take that the terminal sent to the process too.
+const terminalGrace = time.Second
+
+// hearTerminal listens for the signal of the terminal that ended the process, where one did: it often comes a moment later,
+// and tells that the user stopped the command.
+func (s *supervisor) hearTerminal(end *os.ProcessState, signals <-chan os.Signal) {
+	status, ok := end.Sys().(syscall.WaitStatus)
+	if !ok || !status.Signaled() || !s.process.getsFromTerminal(status.Signal()) {
+		return
+	}
+	late := time.After(terminalGrace)
+	for s.stop == nil {
+		select {
+		case sig := <-signals:
+			s.noteStop(sig)
+		case <-late:
 			return
 		}
 	}

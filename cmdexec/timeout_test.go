@@ -13,27 +13,29 @@ import (
 	"github.com/10f93571/retry/runner"
 )
 
-// forEver is the end of a script that has to be ended. The shell waits in wait, where its traps work at once.
-const forEver = `; sleep 600 & p=$!; echo ready; while kill -0 $p; do wait $p; done 2>/dev/null`
+// timedOut is the outcome of an attempt that rig.timeout has ended.
+func timedOut(exit int, signal string) runner.Outcome {
+	return runner.Outcome{Exit: exit, Signal: signal, Error: runner.ErrorTimeout, Message: "timed out"}
+}
 
 func TestTimeoutAsksWithTERMFirst(t *testing.T) {
 	tests := map[string]struct {
 		code string
 		want runner.Outcome
 	}{
-		"dies of it":       {":", runner.Outcome{Exit: 143, Signal: "SIGTERM"}},
-		"handles it":       {"trap 'exit 9' TERM", runner.Outcome{Exit: 9}},
-		"handles it well":  {"trap 'exit 0' TERM", runner.Outcome{}},
-		"dies of another":  {"trap 'kill -HUP $$' TERM", runner.Outcome{Exit: 129, Signal: "SIGHUP"}},
-		"takes a while":    {"trap 'sleep 0.05; exit 9' TERM", runner.Outcome{Exit: 9}},
-		"ignores the CONT": {"trap 'exit 8' CONT; trap 'exit 9' TERM", runner.Outcome{Exit: 9}},
+		"dies of it":         {":", timedOut(143, "SIGTERM")},
+		"handles it":         {"trap 'exit 9' TERM", timedOut(9, "")},
+		"handles it well":    {"trap 'exit 0' TERM", timedOut(0, "")},
+		"dies of another":    {"trap 'kill -HUP $$' TERM", timedOut(129, "SIGHUP")},
+		"takes a while":      {"trap 'sleep 0.05; exit 9' TERM", timedOut(9, "")},
+		"before it goes on":  {"trap 'exit 8' CONT; trap 'exit 9' TERM", timedOut(9, "")},
+		"goes on afterwards": {"trap 'exit 8' CONT; trap : TERM", timedOut(8, "")},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := script(t, tt.code+forEver).start()
+			r := script(t, tt.code+untilStopped).start()
 			r.expect("ready")
 			r.timeout()
-			tt.want.Error, tt.want.Message = runner.ErrorTimeout, "timed out"
 			r.check(tt.want)
 			if code := r.outcome.ExitCode(); code != runner.ExitTimeout {
 				t.Errorf("exit code %d, want %d", code, runner.ExitTimeout)
@@ -44,7 +46,7 @@ func TestTimeoutAsksWithTERMFirst(t *testing.T) {
 
 func TestTimeoutSaysWhy(t *testing.T) {
 	for _, cause := range []error{fmt.Errorf("%w after 5s", runner.ErrTimeout), runner.ErrBudgetEnd} {
-		r := script(t, ":"+forEver).start()
+		r := script(t, ":"+untilStopped).start()
 		r.expect("ready")
 		r.cancel(cause)
 		r.check(runner.Outcome{Exit: 143, Signal: "SIGTERM", Error: runner.ErrorTimeout, Message: cause.Error()})
@@ -52,58 +54,70 @@ func TestTimeoutSaysWhy(t *testing.T) {
 }
 
 func TestTimeoutKillsWhatIgnoresTERM(t *testing.T) {
-	r := script(t, "trap '' TERM"+forEver)
+	r := script(t, "trap '' TERM"+untilStopped)
 	r.task.Policy.KillAfter = 10 * time.Millisecond
 	r.start().expect("ready")
 	r.timeout()
-	if rest := r.rest(); rest != "" {
-		t.Errorf("the command wrote %q", rest)
-	}
-	r.check(runner.Outcome{Exit: 137, Signal: "SIGKILL", Error: runner.ErrorTimeout, Message: "timed out"})
+	r.check(timedOut(137, "SIGKILL"))
 }
 
-// A grandchild that outlives its parent gets its time too, and the attempt is not over before it has ended.
+// withGrandchild is a leader, ended by TERM in its own way, whose child runs $1.
+func withGrandchild(leader string) string { return leader + `; sh -c "$1" sh "$2" & wait; wait` }
+
+// A grandchild that outlives the leader gets its time too, and the attempt is not over before it has ended.
 func TestTimeoutWaitsForTheGroup(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cleaned-up")
-	const grandchild = `trap 'sleep 0.3; : >"$1"; exit' TERM`
-	r := script(t, `trap 'exit 9' TERM; sh -c "$1" sh "$2" & wait; wait`, grandchild+forEver, file).start()
+	grandchild := `trap 'sleep 0.3; : >"$1"; exit' TERM` + untilStopped
+	r := script(t, withGrandchild("trap 'exit 9' TERM"), grandchild, file).start()
 	r.expect("ready")
 	r.timeout()
-	r.check(runner.Outcome{Exit: 9, Error: runner.ErrorTimeout, Message: "timed out"})
+	r.check(timedOut(9, ""))
 	if _, err := os.Stat(file); err != nil {
 		t.Error("Execute returned before the grandchild had cleaned up:", err)
 	}
 }
 
 func TestTimeoutKillsTheGroup(t *testing.T) {
-	tests := map[string]string{
-		"leader dies of TERM":  `sh -c "$1" & wait`,
-		"leader exits earlier": `trap 'exit 0' TERM; sh -c "$1" & wait; wait`,
-		"leader ignores TERM":  `trap '' TERM; sh -c "$1" & wait`,
-		"two generations down": `sh -c 'sh -c "$1" & wait' sh "$1" & wait`,
+	tests := map[string]struct {
+		leader string
+		want   runner.Outcome
+	}{
+		"leader dies of TERM": {":", timedOut(143, "SIGTERM")},
+		"leader ignores TERM": {"trap '' TERM", timedOut(137, "SIGKILL")},
 	}
-	for name, code := range tests {
+	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := script(t, code, "trap '' TERM"+forEver)
+			r := script(t, withGrandchild(tt.leader), "trap '' TERM; echo $$"+untilStopped)
 			r.task.Policy.KillAfter = 10 * time.Millisecond
-			r.start().expect("ready")
+			grandchild := r.start().pid()
+			r.expect("ready")
 			r.timeout()
-			if o := r.end(); o.Error != runner.ErrorTimeout {
-				t.Errorf("outcome %+v", o)
+			r.check(tt.want)
+			if runs(grandchild) {
+				t.Error("the grandchild is alive when the attempt has ended")
 			}
-			r.rest() // fails unless all who hold stdout die
+			r.rest() // the same by other means: it held stdout
 		})
 	}
+}
+
+// runs reports whether anybody in the process's group runs.
+func runs(pid int) bool {
+	group, err := syscall.Getpgid(pid)
+	return err == nil && groupAlive(group)
 }
 
 // Whoever has left the group cannot be stopped with it, but must not be waited for either.
 func TestTimeoutDoesNotWaitForADaemon(t *testing.T) {
 	need(t, "setsid")
-	r := script(t, `setsid sh -c 'echo $$; exec sleep 600' & wait`).start()
-	pid := r.pid()
+	r := script(t, `setsid sh -c 'echo $$; exec sleep 60' & wait`).start()
+	daemon := r.pid()
 	r.timeout()
-	r.check(runner.Outcome{Exit: 143, Signal: "SIGTERM", Error: runner.ErrorTimeout, Message: "timed out"})
-	ok(t, syscall.Kill(pid, 0))
+	r.check(timedOut(143, "SIGTERM"))
+	if !runs(daemon) {
+		t.Fatal("the daemon did not outlive the attempt: nothing was shown")
+	}
+	ok(t, syscall.Kill(daemon, syscall.SIGKILL))
 }
 
 // In a shared group the command alone is signalled: the rest of the group is ourselves and who called us.
@@ -113,16 +127,15 @@ func TestTimeoutInASharedGroup(t *testing.T) {
 		killAfter time.Duration
 		want      runner.Outcome
 	}{
-		"TERM": {"trap 'kill $p; exit 9' TERM", time.Hour, runner.Outcome{Exit: 9}},
-		"KILL": {"trap '' TERM", time.Millisecond, runner.Outcome{Exit: 137, Signal: "SIGKILL"}},
+		"TERM": {"trap 'exit 9' TERM", time.Hour, timedOut(9, "")},
+		"KILL": {"trap '' TERM", 10 * time.Millisecond, timedOut(137, "SIGKILL")},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := script(t, tt.code+"; sleep 600 & p=$!; echo $p; wait $p; wait $p")
+			r := script(t, tt.code+untilStopped)
 			r.executor.SharedGroup, r.task.Policy.KillAfter = true, tt.killAfter
-			r.start().pid()
+			r.start().expect("ready")
 			r.timeout()
-			tt.want.Error, tt.want.Message = runner.ErrorTimeout, "timed out"
 			r.check(tt.want)
 		})
 	}

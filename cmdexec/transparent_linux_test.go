@@ -18,7 +18,6 @@ func TestInheritsTheSame(t *testing.T) {
 		"under nohup":          {"nohup"},
 		"in the background":    {"sh", "-c", `trap '' INT; exec "$@"`, "sh"},
 		"with a file open":     {"sh", "-c", `exec 7</dev/null; exec "$@"`, "sh"},
-		"with stdin closed":    {"sh", "-c", `exec "$@" <&-`, "sh"},
 		"with limits":          {"sh", "-c", `umask 027; ulimit -n 200; ulimit -Sc 0; exec "$@"`, "sh"},
 		"with a lower limit":   {"sh", "-c", `ulimit -Sn 100; exec "$@"`, "sh"},
 		"nicely":               {"nice", "-n", "5"},

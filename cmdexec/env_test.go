@@ -1,0 +1,72 @@
+package cmdexec
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/10f93571/retry/runner"
+)
+
+func TestChildEnv(t *testing.T) {
+	created := time.Date(2026, 1, 2, 3, 4, 5, 678_912_345, time.FixedZone("", 3600))
+	last := func(o runner.Outcome) runner.Task {
+		return runner.Task{Last: runner.Attempt{Number: 1, Outcome: o}}
+	}
+	tests := []struct {
+		name    string
+		environ []string
+		task    runner.Task
+		number  int
+		want    []string
+	}{
+		{
+			"first attempt", nil, runner.Task{ID: "id", IdempotencyKey: "a=b", Policy: runner.Policy{Attempts: 5}}, 1,
+			[]string{"RETRY_TASK_ID=id", "RETRY_ATTEMPT=1", "RETRY_MAX_ATTEMPTS=5", "RETRY_IDEMPOTENCY_KEY=a=b"},
+		},
+		{
+			"no limit", nil, runner.Task{}, 12,
+			[]string{"RETRY_TASK_ID=", "RETRY_ATTEMPT=12", "RETRY_MAX_ATTEMPTS=0", "RETRY_IDEMPOTENCY_KEY="},
+		},
+		{
+			"budget", nil, runner.Task{CreatedAt: created, Policy: runner.Policy{Budget: time.Hour}}, 1,
+			withOwn(1, "RETRY_DEADLINE=2026-01-02T03:04:05.678Z"),
+		},
+		{"exit before", nil, last(runner.Outcome{Exit: 75}), 2, withOwn(2, "RETRY_LAST_EXIT=75")},
+		{"success before", nil, last(runner.Outcome{}), 2, withOwn(2, "RETRY_LAST_EXIT=0")},
+		{"signal before", nil, last(runner.Outcome{Exit: 137, Signal: "SIGKILL"}), 2, withOwn(2, "RETRY_LAST_EXIT=137")},
+		{"timeout before", nil, last(runner.Outcome{Error: runner.ErrorTimeout}), 2, withOwn(2, "RETRY_LAST_EXIT=124")},
+		{"crash before", nil, last(runner.Crashed()), 2, withOwn(2)},
+		{
+			"those of an outer retry",
+			[]string{
+				"A=1", "RETRY_TASK_ID=outer", "RETRY_ATTEMPT=9", "RETRY_MAX_ATTEMPTS=9", "B=2", "RETRY_IDEMPOTENCY_KEY=outer",
+				"RETRY_LAST_EXIT=9", "RETRY_DEADLINE=2026-01-02T03:04:05Z", "RETRY_ATTEMPT=8",
+			},
+			runner.Task{}, 1, slices.Concat([]string{"A=1", "B=2"}, withOwn(1)),
+		},
+		{
+			"others stay as they are",
+			[]string{"RETRY_STATE_DIR=/s", "RETRY_ATTEMPTS=3", "EMPTY=", "ODD", "=X=y", "BYTES=\xff\n", "retry_attempt=x"},
+			runner.Task{}, 1,
+			slices.Concat([]string{"RETRY_STATE_DIR=/s", "RETRY_ATTEMPTS=3", "EMPTY=", "ODD", "=X=y", "BYTES=\xff\n", "retry_attempt=x"}, withOwn(1)),
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			before := slices.Clone(tt.environ)
+			if got := childEnv(tt.environ, &tt.task, tt.number); !slices.Equal(got, tt.want) {
+				t.Errorf("environment %q\n       want %q", got, tt.want)
+			}
+			if !slices.Equal(tt.environ, before) {
+				t.Errorf("the environment of retry became %q", tt.environ)
+			}
+		})
+	}
+}
+
+// withOwn is what a task without an id, a key and limits adds, and more.
+func withOwn(number int, more ...string) []string {
+	attempt := map[int]string{1: "RETRY_ATTEMPT=1", 2: "RETRY_ATTEMPT=2"}[number]
+	return append([]string{"RETRY_TASK_ID=", attempt, "RETRY_MAX_ATTEMPTS=0", "RETRY_IDEMPOTENCY_KEY="}, more...)
+}

@@ -1,0 +1,176 @@
+//go:build unix
+
+package cmdexec
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// startDirs are directories to start programs in: bin is the PATH, work is the task's directory, elsewhere is retry's own.
+func startDirs(t *testing.T) (bin, work string) {
+	root := t.TempDir()
+	files := map[string]os.FileMode{
+		"bin/plain": 0o644, "bin/folder/x": 0o755, "bin/tool": 0o755, "work/tool": 0o755, "work/plain": 0o644, "work/sub/tool": 0o755, "elsewhere/here": 0o755,
+	}
+	for name, mode := range files {
+		write(t, filepath.Join(root, name), "#!/bin/sh\necho "+name, mode)
+	}
+	write(t, filepath.Join(root, "work", "orphan"), "#!/no/such/interpreter\n", 0o755)
+	t.Chdir(filepath.Join(root, "elsewhere"))
+	t.Setenv("PATH", filepath.Join(root, "bin")+":.:/bin:/usr/bin")
+	return filepath.Join(root, "bin"), filepath.Join(root, "work")
+}
+
+func write(t *testing.T, path, text string, mode os.FileMode) {
+	t.Helper()
+	ok(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	ok(t, os.WriteFile(path, []byte(text), mode))
+}
+
+func TestStartFailures(t *testing.T) {
+	bin, work := startDirs(t)
+	tests := []struct {
+		name, command, dir string
+		want               runner.ErrorClass
+		message            string
+	}{
+		{"no such name", "no-such-tool", work, runner.ErrorNotFound, "no-such-tool: command not found"},
+		{"no such file", work + "/none", work, runner.ErrorNotFound, work + "/none: command not found"},
+		{"no such file here", "./none", work, runner.ErrorNotFound, "./none: command not found"},
+		{"it is where retry is", "./here", work, runner.ErrorNotFound, "./here: command not found"},
+		{"not in the PATH", "orphan", work, runner.ErrorNotFound, "orphan: command not found"},
+		{"a directory in the PATH", "folder", work, runner.ErrorNotFound, "folder: command not found"},
+		{"below a file", "./tool/x", work, runner.ErrorNotExecutable, "./tool/x: not executable: not a directory"},
+		{"not executable", "./plain", work, runner.ErrorNotExecutable, "./plain: not executable: permission denied"},
+		{"not executable in the PATH", "plain", work, runner.ErrorNotExecutable, "plain: not executable: permission denied"},
+		{"not executable, absolute", bin + "/plain", "", runner.ErrorNotExecutable, bin + "/plain: not executable: permission denied"},
+		{"a directory", "./sub", work, runner.ErrorNotExecutable, "./sub: not executable: is a directory"},
+		{"a directory, absolute", work, "", runner.ErrorNotExecutable, work + ": not executable: is a directory"},
+		{"no interpreter", "./orphan", work, runner.ErrorNotFound, "./orphan: its interpreter is missing"},
+		{"through the dot in PATH", "here", "", runner.ErrorNotExecutable,
+			"here: not executable: cannot run executable found relative to current directory"},
+		{"no such directory", "tool", work + "/none", runner.ErrorStart, "enter " + work + "/none: no such file or directory"},
+		{"no such directory, ./", "./tool", work + "/none", runner.ErrorStart, "enter " + work + "/none: no such file or directory"},
+		{"directory is a file", "tool", work + "/plain", runner.ErrorStart, "enter " + work + "/plain: not a directory"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t, tt.command)
+			r.executor.Dir = tt.dir
+			exit := map[runner.ErrorClass]int{runner.ErrorNotFound: 127, runner.ErrorNotExecutable: 126, runner.ErrorStart: 125}[tt.want]
+			r.start().check(runner.Outcome{Exit: exit, Error: tt.want, Message: tt.message})
+			if code := r.outcome.ExitCode(); code != exit {
+				t.Errorf("exit code %d, want %d", code, exit)
+			}
+		})
+	}
+}
+
+func TestTooManyArguments(t *testing.T) {
+	r := newRig(t, "true", strings.Repeat("x", 4<<20))
+	r.start().check(runner.Outcome{Exit: 126, Error: runner.ErrorNotExecutable, Message: "true: not executable: argument list too long"})
+}
+
+func TestFindsTheProgram(t *testing.T) {
+	bin, work := startDirs(t)
+	tests := []struct{ name, command, dir, want string }{
+		{"in the PATH", "tool", work, "bin/tool"},
+		{"in the task's directory", "./tool", work, "work/tool"},
+		{"below it", "sub/tool", work, "work/sub/tool"},
+		{"above it", "../tool", work + "/sub", "work/tool"},
+		{"in retry's own directory", "./here", "", "elsewhere/here"},
+		{"absolute", bin + "/tool", work, "bin/tool"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t, tt.command)
+			r.executor.Dir = tt.dir
+			if got, o := r.run(); got != tt.want+"\n" || o.ExitCode() != 0 {
+				t.Errorf("ran %q with %+v, want %q", got, o, tt.want)
+			}
+		})
+	}
+}
+
+func TestFindsTheProgramWithoutPATH(t *testing.T) {
+	t.Setenv("PATH", "") // has it restored
+	ok(t, os.Unsetenv("PATH"))
+	if text, o := newRig(t, "sh", "-c", "echo here").run(); text != "here\n" {
+		t.Errorf("without a PATH the shell writes %q, %+v", text, o)
+	}
+	newRig(t, "no-such-tool").start().check(runner.Outcome{Exit: 127, Error: runner.ErrorNotFound, Message: "no-such-tool: command not found"})
+}
+
+// A script without a shebang is no program to the system. execvp hands it to the shell.
+func TestScriptWithoutShebang(t *testing.T) {
+	bin, work := startDirs(t)
+	const code = `printf '<%s>' "$0" "$@"; exit 7`
+	write(t, bin+"/in-path", code, 0o755)
+	write(t, work+"/-n", code, 0o755)
+	write(t, bin+"/empty", "", 0o755)
+	tests := []struct {
+		command, want string
+		exit          int
+	}{
+		{"in-path", bin + "/in-path", 7},
+		{bin + "/in-path", bin + "/in-path", 7},
+		{"./-n", "./-n", 7},
+		{"empty", "", 0},
+	}
+	for _, tt := range tests {
+		r := newRig(t, tt.command, "a b", "", "-x", "*")
+		r.executor.Dir = work
+		want := ""
+		if tt.want != "" {
+			want = "<" + tt.want + "><a b><><-x><*>"
+		}
+		if got, o := r.run(); got != want || o.ExitCode() != tt.exit || o.Error != runner.ErrorNone {
+			t.Errorf("%s wrote %q, want %q; outcome %+v", tt.command, got, want, o)
+		}
+	}
+}
+
+func TestArgumentsArriveUnchanged(t *testing.T) {
+	args := []string{"", " ", "a b", "line\nbreak\n", "\xff\xfe", "\x1b[2J", `\`, `"'`, "$HOME", "*", "--", "-x", "ü\u202e", ""}
+	r := script(t, `printf '%s\0' "$@"`, args...)
+	if got, _ := r.run(); got != strings.Join(args, "\x00")+"\x00" {
+		t.Errorf("%q arrived as %q", args, got)
+	}
+}
+
+// Programs like busybox look at the name they were called by.
+func TestNameArrivesUnchanged(t *testing.T) {
+	root := t.TempDir()
+	link := filepath.Join(root, "link")
+	ok(t, os.Symlink("/bin/sh", link))
+	for _, name := range []string{"sh", "/bin/sh", link, "./link"} {
+		r := newRig(t, name, "-c", `echo "$0"`) // without a further argument, $0 is the shell's own name
+		r.executor.Dir = root
+		if got, _ := r.run(); got != name+"\n" {
+			t.Errorf("%s was called %q", name, got)
+		}
+	}
+}
+
+func TestEnvironmentReachesTheCommand(t *testing.T) {
+	dir := t.TempDir()
+	for _, tt := range []struct{ dir, pwd string }{{"", "PWD=/outer"}, {dir, "PWD=" + dir}} {
+		r := newRig(t, "env")
+		r.executor.Dir, r.number = tt.dir, 3
+		r.executor.Env = []string{"A=1", "PWD=/outer", "RETRY_ATTEMPT=9", "B=x\xffy"}
+		text, _ := r.run()
+		got := slices.Sorted(strings.Lines(text))
+		want := []string{
+			"A=1\n", "B=x\xffy\n", tt.pwd + "\n", "RETRY_ATTEMPT=3\n", "RETRY_IDEMPOTENCY_KEY=key\n", "RETRY_MAX_ATTEMPTS=5\n", "RETRY_TASK_ID=task\n",
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("the command got %q\n          want %q", got, want)
+		}
+	}
+}

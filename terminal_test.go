@@ -1,0 +1,590 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+)
+
+// TestTerminal plays what people do at a terminal, with the real binary on a real one.
+func TestTerminal(t *testing.T) {
+	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
+		if signal.Ignored(sig) { // by nohup, or in the background: not so at a terminal
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
+	}
+	binary := filepath.Join(t.TempDir(), "retry")
+	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	scenes := map[string]func(*console){
+		"Ctrl-C reaches the command once":         ctrlCReachesTheCommandOnce,
+		"Ctrl-C reaches a group of its own":       ctrlCReachesAnotherGroup,
+		"Ctrl-C stops the caller's loop":          ctrlCStopsTheCallersLoop,
+		"Ctrl-C ends a wait":                      ctrlCEndsAWait,
+		"Ctrl-Z, fg and bg of a command":          ctrlZStopsACommand,
+		"bg of a command that needs no terminal":  bgLetsACommandWork,
+		"Ctrl-Z, bg and fg of a wait":             ctrlZStopsAWait,
+		"bg of a wait":                            bgLetsAWaitEnd,
+		"hanging up interrupts":                   hangingUpInterrupts,
+		"the command reads the terminal":          theCommandReads,
+		"the command reads a password":            theCommandReadsAPassword,
+		"the command is on a terminal":            theCommandIsOnATerminal,
+		"the countdown cleans up":                 theCountdownCleansUp,
+		"the countdown fits a narrow window":      theCountdownFits,
+		"no countdown when stderr is a file":      noCountdownInAFile,
+		"no countdown in the background":          noCountdownInTheBackground,
+		"a command inherits what it would anyhow": inheritsTheSame,
+	}
+	for name, scene := range scenes {
+		t.Run(name, func(t *testing.T) { scene(newConsole(t, binary)) })
+	}
+}
+
+func ctrlCReachesTheCommandOnce(s *console) {
+	s.start("retry", "-n", "2", "--", "./counter")
+	retry := s.number("ready ")
+	for n := range 3 {
+		s.press(interruptKey)
+		s.expect("INT " + strconv.Itoa(n+1))
+		// USR1 is passed on after whatever the Ctrl-C led to, and reports all that had come by then.
+		s.signal(retry, syscall.SIGUSR1)
+		s.expect("got " + strconv.Itoa(n+1) + " INT, 0 WINCH")
+	}
+	for n := range 3 {
+		s.resize(uint16(100 + n))
+		s.expect("WINCH " + strconv.Itoa(n+1))
+		s.signal(retry, syscall.SIGUSR1)
+		s.expect("got 3 INT, " + strconv.Itoa(n+1) + " WINCH")
+	}
+	s.signal(retry, syscall.SIGUSR2) // the command exits 5
+	s.diesOf(syscall.SIGINT)
+	s.checkTask(task{Status: "CANCELLED", Reason: "cancelled", AttemptCount: 1})
+}
+
+func ctrlCReachesAnotherGroup(s *console) {
+	s.start("retry", "--group", "--", "./counter")
+	retry := s.number("ready ")
+	s.press(interruptKey)
+	s.expect("INT 1")
+	s.signal(retry, syscall.SIGUSR1)
+	s.expect("got 1 INT, 0 WINCH")
+	s.press(interruptKey) // the second one kills
+	s.diesOf(syscall.SIGINT)
+	s.checkTask(task{Status: "CANCELLED", Reason: "cancelled", AttemptCount: 1})
+}
+
+func ctrlCStopsTheCallersLoop(s *console) {
+	s.shell()
+	for range 5 { // whether retry or the command is the first to hear of it is up to the system
+		s.enter("for i in 1 2 3; do echo $i >>rounds; retry -n 1 -- ./hang; done")
+		s.expect("hanging")
+		s.press(interruptKey)
+		s.expect(prompt)
+	}
+	s.enter("echo last-$?")
+	s.expect("last-130")
+	if got, want := s.read("rounds"), strings.Repeat("1\n", 5); got != want {
+		s.Errorf("the loops went through %q, want %q", got, want)
+	}
+}
+
+func ctrlCEndsAWait(s *console) {
+	s.start("retry", "-b", "constant:1h", "-j", "none", "--", "false")
+	s.expect("attempt 2/5 in 1h")
+	s.press(interruptKey)
+	s.diesOf(syscall.SIGINT)
+	s.checkTask(task{Status: "CANCELLED", Reason: "cancelled", AttemptCount: 1})
+	s.checkScreen(80, `retry: attempt 1/5: exit 1 after .*; next in 1h`, `retry: cancelled by SIGINT \(retry status .*\)`)
+}
+
+func ctrlZStopsACommand(s *console) {
+	s.shell()
+	s.enter("retry -- cat")
+	s.enter("one")
+	s.expect("one\r\n")
+	s.press(suspendKey)
+	s.expect("Stopped", prompt)
+	s.enter("fg")
+	s.expect("retry -- cat")
+	s.enter("two")
+	s.expect("two\r\n")
+	s.press(suspendKey)
+	s.expect("Stopped", prompt)
+	s.enter("bg; while jobs -r | grep -q retry; do :; done; echo stopped-$((40 + 2))") // cat must not read in the background
+	s.expect("stopped-42", prompt)
+	s.enter("fg")
+	s.expect("retry -- cat")
+	s.enter("three")
+	s.expect("three\r\n")
+	s.press(endKey)
+	s.expect(prompt)
+	s.enter("echo status-$?")
+	s.expect("status-0")
+}
+
+func bgLetsACommandWork(s *console) {
+	ok(s, syscall.Mkfifo(filepath.Join(s.dir, "fifo"), 0o600))
+	s.shell()
+	s.enter("retry -- ./worker")
+	s.expect("working")
+	s.press(suspendKey)
+	s.expect("Stopped", prompt)
+	s.enter("bg")
+	s.expect(prompt)
+	s.enter("echo go >fifo; wait; echo status-$?")
+	s.expect("done with go", "status-0")
+}
+
+func ctrlZStopsAWait(s *console) {
+	s.shell()
+	s.enter("retry -b constant:1h -j none -- false")
+	s.expect("attempt 2/5 in 1h")
+	for _, command := range []string{"fg", "bg; fg"} {
+		s.press(suspendKey)
+		s.expect("Stopped", prompt)
+		s.enter(command)
+		s.expect("attempt 2/5 in")
+	}
+	s.press(interruptKey)
+	s.expect(prompt)
+	s.enter("echo status-$?")
+	s.expect("status-130")
+	s.checkTask(task{Status: "CANCELLED", Reason: "cancelled", AttemptCount: 1})
+}
+
+func bgLetsAWaitEnd(s *console) {
+	s.shell()
+	s.enter("retry -b constant:2s -j none -- ./second")
+	s.expect("attempt 2/5 in 2s")
+	s.press(suspendKey)
+	s.expect("Stopped", prompt)
+	s.enter("bg; wait; echo status-$?")
+	text := s.expect("second attempt", "succeeded in attempt 2", "status-0")
+	if strings.Contains(text, "attempt 2/5 in") {
+		s.Errorf("a countdown in the background: %q", text)
+	}
+}
+
+func hangingUpInterrupts(s *console) {
+	s.start("retry", "--", "./hang")
+	s.expect("hanging")
+	ok(s, s.master.Close())
+	s.diesOf(syscall.SIGHUP)
+	s.checkTask(task{Status: "PENDING", Interrupted: true, AttemptCount: 1})
+}
+
+func theCommandReads(s *console) {
+	s.start("retry", "-b", "constant:0", "--", "./ask")
+	for _, answer := range []string{"no", "", "two words", "yes"} {
+		s.expect("sure? ")
+		s.enter(answer)
+		s.expect("<" + answer + ">")
+	}
+	s.exits(0)
+}
+
+func theCommandReadsAPassword(s *console) {
+	s.shell() // for its being there: read -s is bash's
+	s.enter("retry -- bash ./password")
+	s.expect("password? ")
+	s.enter("secret")
+	if text := s.expect("<secret>"); text != "<secret>" {
+		s.Errorf("the terminal shows %q for a password", text)
+	}
+	s.enter("echo status-$?")
+	s.expect("status-0")
+}
+
+func theCommandIsOnATerminal(s *console) {
+	s.start("retry", "--", "sh", "-c", "for fd in 0 1 2; do test -t $fd && echo terminal $fd; done")
+	s.expect("terminal 0", "terminal 1", "terminal 2")
+	s.exits(0)
+}
+
+func theCountdownCleansUp(s *console) {
+	s.start("retry", "-b", "constant:1.2s", "-j", "none", "--", "./second")
+	s.expect("attempt 2/5 in 2s", "attempt 2/5 in 1s")
+	s.checkScreen(80, `first attempt`, `retry: attempt 1/5: exit 1 after .*; next in 1\.2s`, `retry: attempt 2/5 in 1s`)
+	s.exits(0)
+	s.checkScreen(80, `first attempt`, `retry: attempt 1/5: exit 1 after .*; next in 1\.2s`, `second attempt`,
+		`retry: succeeded in attempt 2, after .*`)
+}
+
+func theCountdownFits(s *console) {
+	const width = 15
+	s.resize(width)
+	s.start("retry", "-b", "constant:100ms", "-j", "none", "--", "./second")
+	s.expect("retry: attempt")
+	s.exits(0)
+	s.checkScreen(width, `first attempt`, `retry: attempt 1/5: exit 1 after .*; next in 100ms`, `second attempt`,
+		`retry: succeeded in attempt 2, after .*`)
+}
+
+func noCountdownInAFile(s *console) {
+	file, err := os.Create(filepath.Join(s.dir, "stderr"))
+	ok(s, err)
+	defer file.Close()
+	cmd := s.command("retry", "-b", "constant:100ms", "-j", "none", "--", "./second")
+	cmd.Stderr = file
+	s.launch(cmd)
+	s.exits(0)
+	s.checkScreen(80, "first attempt", "second attempt")
+	lines := regexp.MustCompile(`^retry: attempt 1/5: exit 1 after \S+; next in 100ms\nretry: succeeded in attempt 2, after \S+\n$`)
+	if got := s.read("stderr"); !lines.MatchString(got) {
+		s.Errorf("stderr got %q", got)
+	}
+}
+
+func noCountdownInTheBackground(s *console) {
+	s.shell()
+	s.enter("retry -b constant:100ms -j none -- ./second & wait; echo status-$?")
+	text := s.expect("second attempt", "succeeded in attempt 2", "status-0")
+	if strings.Contains(text, "attempt 2/5 in") {
+		s.Errorf("a countdown in the background: %q", text)
+	}
+}
+
+// inheritsTheSame needs no terminal. It looks at what SQLite, the Go runtime and retry itself could leave to the command.
+func inheritsTheSame(s *console) {
+	probe := []string{"sh", "-c", `ls /dev/fd/; grep -E '^(SigBlk|SigIgn):' /proc/self/status; umask; ulimit -Sn; pwd`}
+	callers := map[string][]string{
+		"plainly":           {"env"},
+		"under nohup":       {"nohup"},
+		"ignoring signals":  {"sh", "-c", `trap '' HUP INT QUIT TERM USR1 USR2 PIPE ALRM TSTP WINCH; exec "$@"`, "sh"},
+		"in the background": {"sh", "-c", `trap '' INT; exec "$@"`, "sh"},
+		"with a file open":  {"sh", "-c", `exec 7</dev/null; exec "$@"`, "sh"},
+		"with limits":       {"sh", "-c", `umask 027; ulimit -Sn 100; exec "$@"`, "sh"},
+	}
+	for name, caller := range callers {
+		bare := s.output(slices.Concat(caller, probe)...)
+		wrapped := s.output(slices.Concat(caller, []string{"retry", "--"}, probe)...)
+		if bare != wrapped {
+			s.Errorf("%s, without retry:\n%s\nwith it:\n%s", name, bare, wrapped)
+		}
+	}
+}
+
+// What keys send, and what a shell says when it waits for a line.
+const (
+	interruptKey = "\x03"
+	endKey       = "\x04"
+	suspendKey   = "\x1a"
+	prompt       = "your turn> "
+)
+
+// scripts are the commands of the scenes.
+var scripts = map[string]string{
+	// In wait the shell runs its traps at once, so that two signals of a kind do not become one.
+	"counter": `int=0 winch=0
+		(trap '' USR1; exec sleep 60) & sleep=$!
+		trap 'int=$((int + 1)); echo INT $int' INT
+		trap 'winch=$((winch + 1)); echo WINCH $winch' WINCH
+		trap 'echo got $int INT, $winch WINCH' USR1
+		trap 'kill $sleep; exit 5' USR2
+		echo ready $PPID
+		while kill -0 $sleep; do wait $sleep; done`,
+	"hang":     `echo hanging; exec sleep 60`,
+	"worker":   `echo working; read -r x <fifo; echo done with $x`,
+	"second":   `[ $RETRY_ATTEMPT = 2 ] && echo second attempt || { echo first attempt; exit 1; }`,
+	"ask":      `printf 'sure? '; read -r x; echo "<$x>"; [ "$x" = yes ]`,
+	"password": `read -rsp 'password? ' x; echo "<$x>"`,
+}
+
+// console is a terminal with a person in front of it, and the directory in which its commands run.
+type console struct {
+	*testing.T
+	dir    string
+	env    []string
+	master *os.File
+	slave  *os.File
+	cmd    *exec.Cmd
+	chunks chan []byte // what the screen shows, as it comes; closed when nobody is left to write
+	raw    []byte      // all of it so far
+	seen   int         // how much of it expect has passed
+}
+
+func newConsole(t *testing.T, binary string) *console {
+	master, slave, err := pty.Open()
+	ok(t, err)
+	ok(t, syscall.SetNonblock(int(master.Fd()), true)) // or Close would wait for the end of watch
+	t.Cleanup(func() { _ = master.Close(); _ = slave.Close() })
+	s := &console{T: t, dir: t.TempDir(), master: master, slave: slave, chunks: make(chan []byte)}
+	s.env = append(os.Environ(), "RETRY_STATE_DIR="+filepath.Join(s.dir, "state"), "HOME="+s.dir, "LC_ALL=C", "TERM=xterm",
+		"PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"), "PS1="+prompt)
+	for name, code := range scripts {
+		ok(t, os.WriteFile(filepath.Join(s.dir, name), []byte("#!/bin/sh\n"+code+"\n"), 0o700))
+	}
+	s.resize(80)
+	go s.watch()
+	return s
+}
+
+// watch passes on what the screen shows, until the last process that could write to it is gone.
+func (s *console) watch() {
+	defer close(s.chunks)
+	for {
+		chunk := make([]byte, 4096)
+		n, err := s.master.Read(chunk)
+		if err != nil {
+			return
+		}
+		select {
+		case s.chunks <- chunk[:n]:
+		case <-s.Context().Done():
+			return
+		}
+	}
+}
+
+// command is a command that has the terminal as its own.
+func (s *console) command(argv ...string) *exec.Cmd {
+	cmd := exec.Command("env", argv...) // looks it up in the new PATH
+	cmd.Dir, cmd.Env = s.dir, s.env
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.slave, s.slave, s.slave
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	return cmd
+}
+
+func (s *console) launch(cmd *exec.Cmd) {
+	s.Helper()
+	ok(s, cmd.Start())
+	ok(s, s.slave.Close()) // so that the screen ends with the last process
+	s.cmd = cmd
+	s.Cleanup(func() {
+		_ = s.master.Close() // hangs up on whatever is left
+		if cmd.ProcessState == nil {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+	})
+}
+
+func (s *console) start(argv ...string) {
+	s.Helper()
+	s.launch(s.command(argv...))
+}
+
+// shell starts an interactive shell. It shows neither what is typed nor colours.
+func (s *console) shell() {
+	s.Helper()
+	if _, err := exec.LookPath("bash"); err != nil {
+		s.Skip(err)
+	}
+	s.start("bash", "--norc", "--noediting", "-i")
+	s.expect(prompt)
+	s.enter("stty -echo")
+	s.expect(prompt)
+}
+
+// expect waits until the screen has shown each of the texts, one after the other, and returns all that it has shown meanwhile.
+func (s *console) expect(texts ...string) string {
+	s.Helper()
+	begun, late := s.seen, time.After(patience)
+	for _, text := range texts {
+		for !bytes.Contains(s.raw[s.seen:], []byte(text)) {
+			if !s.look(late) {
+				s.Fatalf("the screen does not show %q; it went on with %q", text, s.raw[s.seen:])
+			}
+		}
+		s.seen += bytes.Index(s.raw[s.seen:], []byte(text)) + len(text)
+	}
+	return string(s.raw[begun:s.seen])
+}
+
+// look takes in what the screen shows next, and reports false where there will be nothing more, or it is too late.
+func (s *console) look(late <-chan time.Time) bool {
+	select {
+	case chunk, more := <-s.chunks:
+		s.raw = append(s.raw, chunk...)
+		return more
+	case <-late:
+		return false
+	}
+}
+
+// number is the number that the screen shows after a text.
+func (s *console) number(after string) int {
+	s.Helper()
+	s.expect(after)
+	n, err := strconv.Atoi(strings.TrimSpace(s.expect("\n")))
+	ok(s, err)
+	return n
+}
+
+func (s *console) press(key string) {
+	s.Helper()
+	_, err := s.master.WriteString(key)
+	ok(s, err)
+}
+
+func (s *console) enter(line string) {
+	s.Helper()
+	s.press(line + "\n")
+}
+
+func (s *console) resize(width uint16) {
+	s.Helper()
+	raw, err := s.master.SyscallConn() // pty.Setsize would have it block again
+	ok(s, err)
+	ok(s, raw.Control(func(fd uintptr) {
+		err = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: width})
+	}))
+	ok(s, err)
+}
+
+func (s *console) signal(pid int, sig syscall.Signal) {
+	s.Helper()
+	ok(s, syscall.Kill(pid, sig))
+}
+
+// end waits until nobody uses the terminal any more, and returns how the first process ended.
+func (s *console) end() syscall.WaitStatus {
+	s.Helper()
+	late := time.After(patience)
+	for s.look(late) {
+	}
+	s.seen = len(s.raw)
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = s.cmd.Wait() }()
+	select {
+	case <-ended:
+	case <-time.After(patience):
+		s.Fatalf("%q does not end; screen %q", s.cmd.Args, s.raw)
+	}
+	return s.cmd.ProcessState.Sys().(syscall.WaitStatus)
+}
+
+func (s *console) exits(code int) {
+	s.Helper()
+	if status := s.end(); !status.Exited() || status.ExitStatus() != code {
+		s.Errorf("retry ended with status %#x, want exit code %d; screen %q", status, code, s.raw)
+	}
+}
+
+func (s *console) diesOf(sig syscall.Signal) {
+	s.Helper()
+	if status := s.end(); !status.Signaled() || status.Signal() != sig {
+		s.Errorf("retry ended with status %#x, want death of %v; screen %q", status, sig, s.raw)
+	}
+}
+
+// task is what a scene wants to know of a task.
+type task struct {
+	Status       string `json:"status"`
+	Reason       string `json:"reason"`
+	Interrupted  bool   `json:"interrupted"`
+	AttemptCount int    `json:"attempt_count"`
+}
+
+// checkTask compares the only task of the journal.
+func (s *console) checkTask(want task) {
+	s.Helper()
+	var journal struct{ Tasks []task }
+	ok(s, json.Unmarshal([]byte(s.output("retry", "status", "--json")), &journal))
+	if !slices.Equal(journal.Tasks, []task{want}) {
+		s.Errorf("the journal holds %+v, want %+v", journal.Tasks, want)
+	}
+}
+
+// output runs a command away from the terminal.
+func (s *console) output(argv ...string) string {
+	s.Helper()
+	cmd := s.command(argv...)
+	stderr := new(strings.Builder)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = nil, nil, stderr, nil
+	out, err := cmd.Output()
+	if err != nil {
+		s.Fatalf("%q: %v\n%s", argv, err, stderr)
+	}
+	return string(out)
+}
+
+func (s *console) read(name string) string {
+	s.Helper()
+	text, err := os.ReadFile(filepath.Join(s.dir, name))
+	ok(s, err)
+	return string(text)
+}
+
+// checkScreen compares the lines that a person sees now, as far as expect has got; each is matched as a whole by a pattern.
+func (s *console) checkScreen(width int, patterns ...string) {
+	s.Helper()
+	got := strings.Join(s.screen(width), "\n")
+	want := regexp.MustCompile("^" + strings.Join(patterns, "\n") + "$")
+	if !want.MatchString(got) {
+		s.Errorf("the screen shows\n%s\nwant\n%v\nraw %q", got, want, s.raw)
+	}
+}
+
+// screen replays what was written to the terminal. A line that was too long and went on in the next row is one line again.
+func (s *console) screen(width int) []string {
+	s.Helper()
+	rows := [][]byte{nil}
+	wrapped := map[int]bool{} // rows that go on in the next one
+	row, column := 0, 0
+	newRow := func() {
+		if row++; row == len(rows) {
+			rows = append(rows, nil)
+		}
+	}
+	for rest := s.raw[:s.seen]; len(rest) > 0; {
+		switch {
+		case bytes.HasPrefix(rest, []byte("\x1b[K")):
+			rows[row] = rows[row][:min(column, len(rows[row]))]
+			rest = rest[2:]
+		case rest[0] == '\r':
+			column = 0
+		case rest[0] == '\n':
+			newRow()
+		case rest[0] < ' ' || rest[0] > '~':
+			s.Fatalf("this screen does not know %q", rest)
+		default:
+			if column == width {
+				wrapped[row], column = true, 0
+				newRow()
+			}
+			rows[row] = append(rows[row][:min(column, len(rows[row]))], append(rest[:1:1], rows[row][min(column+1, len(rows[row])):]...)...)
+			column++
+		}
+		rest = rest[1:]
+	}
+	return joined(rows, wrapped)
+}
+
+// joined makes lines of rows, without the empty one at the end.
+func joined(rows [][]byte, wrapped map[int]bool) []string {
+	lines := []string{""}
+	for i, row := range rows {
+		lines[len(lines)-1] += string(row)
+		if !wrapped[i] {
+			lines = append(lines, "")
+		}
+	}
+	for len(lines) > 0 && lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	return lines
+}
+
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
