@@ -126,6 +126,7 @@ func (c *runCommand) execute(p *Process, task *runner.Task) (int, error) {
 func (c *groupFlags) executor(p *Process) *cmdexec.Executor {
 	return &cmdexec.Executor{
 		Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, Env: p.Environ,
+		OnTerminal:  cmdexec.InForeground,
 		SharedGroup: c.Foreground || (!c.Group && cmdexec.Interactive(p.Stdin)),
 	}
 }

@@ -13,9 +13,10 @@ import (
 // Executor runs a task's command. The streams are files, handed to the child as they are.
 type Executor struct {
 	Stdin, Stdout, Stderr *os.File
-	Env                   []string // the environment of retry itself
-	Dir                   string   // where the command runs; empty for the directory of retry itself
-	SharedGroup           bool     // the child stays in retry's process group, as on a terminal
+	Env                   []string    // the environment of retry itself
+	Dir                   string      // where the command runs; empty for the directory of retry itself
+	OnTerminal            func() bool // whether our group now gets what is typed at a terminal; nil: it does not
+	SharedGroup           bool        // the child stays in retry's process group, as on a terminal
 }
 
 // Execute runs one attempt to its end. When ctx ends first, the group gets TERM, and KILL after the policy's kill-after.

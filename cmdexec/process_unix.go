@@ -21,6 +21,7 @@ const shell = "/bin/sh"
 type process struct {
 	cmd    *exec.Cmd
 	shared bool          // in retry's own process group
+	typed  func() bool   // Executor.OnTerminal
 	exited chan struct{} // closed when the process has ended, before it is reaped
 	reaped chan struct{}
 	permit chan struct{} // closed to have it reaped
@@ -35,7 +36,7 @@ func (e *Executor) launch(path string, argv []string, env []string) (*process, e
 			Stdin: e.Stdin, Stdout: e.Stdout, Stderr: e.Stderr,
 			SysProcAttr: sysProcAttr(e.SharedGroup),
 		},
-		shared: e.SharedGroup,
+		shared: e.SharedGroup, typed: e.OnTerminal,
 		exited: make(chan struct{}), reaped: make(chan struct{}), permit: make(chan struct{}),
 	}
 	started := make(chan error)
@@ -89,7 +90,11 @@ func (p *process) kill() {
 
 // getsFromTerminal reports whether the terminal sends this signal to the process too, as it does for a whole foreground group.
 func (p *process) getsFromTerminal(sig os.Signal) bool {
-	return p.shared && (sig == syscall.SIGINT || sig == syscall.SIGQUIT || sig == syscall.SIGWINCH)
+	return p.shared && (sig == syscall.SIGINT || sig == syscall.SIGQUIT || sig == syscall.SIGWINCH) && p.onTerminal()
+}
+
+func (p *process) onTerminal() bool {
+	return p.typed != nil && p.typed()
 }
 
 // groupAlive reports whether a process of the ended leader's group still runs.

@@ -66,3 +66,6 @@ func notExecutable(err error) bool {
 
 // Interactive is false: there are no foreground groups to share.
 func Interactive(*os.File) bool { return false }
+
+// InForeground is false, as Interactive is.
+func InForeground() bool { return false }

@@ -49,7 +49,7 @@ func newRig(t *testing.T, argv ...string) *rig {
 	}
 	return &rig{
 		T:        t,
-		executor: Executor{Stdin: stdin, Stdout: stdout, Stderr: null, Env: os.Environ()},
+		executor: Executor{Stdin: stdin, Stdout: stdout, Stderr: null, Env: os.Environ(), OnTerminal: func() bool { return true }},
 		task:     runner.Task{ID: "task", IdempotencyKey: "key", Command: argv, Policy: runner.Policy{Attempts: 5, KillAfter: time.Hour}},
 		number:   1,
 		signals:  make(chan os.Signal),

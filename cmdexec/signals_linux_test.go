@@ -224,3 +224,14 @@ func TestLeadsAGroupOfItsOwn(t *testing.T) {
 		r.check(runner.Outcome{Exit: 143, Signal: "SIGTERM", Stop: syscall.SIGTERM})
 	}
 }
+
+// A shared group without a terminal, as with --foreground in a script: nobody but retry gives the command its INT.
+func TestForwardsINTWithoutATerminal(t *testing.T) {
+	r := script(t, catcher)
+	r.executor.SharedGroup, r.executor.OnTerminal = true, func() bool { return false }
+	r.start().expect("ready")
+	r.send(signals["INT"], lastSignal)
+	if got, want := r.rest(), "INT\nCONT\nlast\n"; got != want {
+		t.Errorf("the command got %q, want %q", got, want)
+	}
+}

@@ -14,3 +14,13 @@ func Interactive(stdin *os.File) bool {
 	group, err := unix.IoctlGetInt(int(stdin.Fd()), unix.TIOCGPGRP)
 	return err == nil && group == unix.Getpgrp()
 }
+
+// InForeground reports whether our group is the foreground group of a terminal, whatever stdin is.
+func InForeground() bool {
+	terminal, err := os.Open("/dev/tty")
+	if err != nil {
+		return false
+	}
+	defer func() { _ = terminal.Close() }()
+	return Interactive(terminal)
+}
