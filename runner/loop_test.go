@@ -189,22 +189,6 @@ func TestRunStoppedInAWait(t *testing.T) {
 	}
 }
 
-// Signals that a command may take do not end a wait.
-func TestRunWaitsOnThroughOtherSignals(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, nil, exit(1), exit(0))
-		go func() {
-			time.Sleep(4 * time.Second)
-			b.signals <- syscall.SIGUSR1
-			b.signals <- syscall.SIGWINCH
-		}()
-		result, _ := b.Run(t.Context(), b.task)
-		if result.ExitCode() != 0 || b.executor.starts[1] != 11*time.Second {
-			t.Errorf("%+v, second attempt at %v", result, b.executor.starts)
-		}
-	})
-}
-
 func TestRunStoppedInAnAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil, exit(143))
@@ -215,19 +199,6 @@ func TestRunStoppedInAnAttempt(t *testing.T) {
 		result, _ := b.Run(t.Context(), b.task)
 		if result.Decision.Verdict != VerdictInterrupted || b.task.Status != Pending || b.journal.claims != 1 {
 			t.Errorf("%+v, %s, %d claims", result, b.task.Status, b.journal.claims)
-		}
-	})
-}
-
-// A signal that arrives between two attempts that no wait separates starts no further attempt.
-func TestRunSeesASignalWithoutAWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, nil, exit(0))
-		b.signals <- syscall.SIGUSR1
-		b.signals <- syscall.SIGTERM
-		result, _ := b.Run(t.Context(), b.task)
-		if b.journal.claims != 0 || result.Signal != syscall.SIGTERM {
-			t.Errorf("%d claims, %+v", b.journal.claims, result)
 		}
 	})
 }
