@@ -292,12 +292,11 @@ const (
 var scripts = map[string]string{
 	// In wait the shell runs its traps at once, so that two signals of a kind do not become one.
 	"counter": `int=0 winch=0
-		(trap '' USR1; exec sleep 60) & sleep=$!
 		trap 'int=$((int + 1)); echo INT $int' INT
 		trap 'winch=$((winch + 1)); echo WINCH $winch' WINCH
 		trap 'echo got $int INT, $winch WINCH' USR1
 		trap 'kill $sleep; exit 5' USR2
-		echo ready $PPID
+		(trap '' INT USR1; echo ready $PPID; exec sleep 60) & sleep=$! # ready once no Ctrl-C can end the sleep
 		while kill -0 $sleep; do wait $sleep; done`,
 	"hang":     `echo hanging; exec sleep 60`,
 	"worker":   `echo working; read -r x <fifo; echo done with $x`,

@@ -2,11 +2,14 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"syscall"
 
+	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
 )
@@ -69,13 +72,20 @@ func (p *Process) dispatch() (int, error) {
 
 // fail prints an error and its hints and returns the exit status of an error of retry itself.
 func (p *Process) fail(err error) int {
+	switch {
+	case errors.Is(err, syscall.EPIPE): // the reader of our report has seen enough
+		return runner.ExitSignalBase + int(syscall.SIGPIPE)
+	case errors.Is(err, errDeadlinePassed):
+		printError(p.Stderr, err)
+		return runner.ExitTimeout
+	}
 	printError(p.Stderr, err)
 	return runner.ExitInternal
 }
 
 // printError writes "retry: message"; the hints, which follow the message line by line, stay lines of their own.
 func printError(w io.Writer, err error) {
-	_, _ = fmt.Fprintf(w, "retry: %s\n", strings.TrimSpace(err.Error()))
+	_, _ = fmt.Fprintf(w, "retry: %s\n", render.Message(err))
 }
 
 // getenv looks a variable up in the process's environment; the last one of a name wins, as for a child.

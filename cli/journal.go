@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
 )
@@ -21,7 +22,11 @@ func (f *stateFlag) open(ctx context.Context, p *Process) (*state.Journal, error
 	if err != nil {
 		return nil, err
 	}
-	return state.Open(ctx, dir)
+	journal, err := state.Open(ctx, dir)
+	if err != nil {
+		return nil, withHint(err, "see who may read and write "+dir+" and whether its disk is full; a damaged journal can be moved away with its -wal and -shm")
+	}
+	return journal, nil
 }
 
 // journalFlags say what a run does with the journal.
@@ -67,17 +72,33 @@ func (g *guardedJournal) Claim(ctx context.Context, t *runner.Task, now time.Tim
 // Record implements runner.Journal.
 func (g *guardedJournal) Record(ctx context.Context, t *runner.Task, a runner.Attempt) error {
 	if g.absent() {
-		return nil
+		return g.catchUp(ctx, t)
 	}
-	return g.failed(g.journal.Record(ctx, t, a), false)
+	if err := g.failed(g.journal.Record(ctx, t, a), false); err != nil {
+		return err
+	}
+	return g.catchUp(ctx, t)
 }
 
 // Settle implements runner.Journal.
 func (g *guardedJournal) Settle(ctx context.Context, t *runner.Task, d runner.Decision) error {
 	if g.absent() {
-		return nil
+		return g.catchUp(ctx, t)
 	}
 	return g.failed(g.journal.Settle(ctx, t, d), false)
+}
+
+// catchUp writes the end of a task that the journal knows but could not follow, so that no resume runs it again.
+func (g *guardedJournal) catchUp(ctx context.Context, t *runner.Task) error {
+	if !g.broken || t.Number == 0 || !t.Status.Finished() {
+		return nil
+	}
+	err := g.journal.CatchUp(ctx, t)
+	if err == nil || errors.Is(err, runner.ErrTaken) {
+		return err
+	}
+	g.warn(fmt.Errorf("the journal still shows this task as unfinished: %w\nhint: do not resume it; when the journal can be written again: retry cancel %s", err, render.ShortID(t.ID)))
+	return nil
 }
 
 // failed turns an error of the journal into a warning. That a task was taken is no error of the journal.

@@ -20,7 +20,7 @@ func (f *outputFlags) observer(p *Process) render.Observer {
 	case f.LogFormat == "json":
 		return render.NewLog(p.Stderr, f.Verbose)
 	default:
-		inForeground := func() bool { return cmdexec.Interactive(p.Stderr) }
+		inForeground := func() bool { return p.getenv("TERM") != "dumb" && cmdexec.Interactive(p.Stderr) }
 		return render.NewLines(p.Stderr, inForeground, f.Verbose)
 	}
 }

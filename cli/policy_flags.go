@@ -42,28 +42,30 @@ func (f *policyFlags) resolve(getenv func(string) string, now time.Time) (runner
 	}
 	policy := runner.DefaultPolicy()
 	for _, layer := range []*policyFlags{env, f} {
-		if layer.Policy != nil {
-			if policy, err = runner.BuiltinPolicy(*layer.Policy); err != nil {
-				return policy, err
-			}
+		if layer.Policy == nil {
+			continue
 		}
-	}
-	for _, layer := range []*policyFlags{env, f} {
-		if err := layer.overlay(&policy, now); err != nil {
+		if policy, err = runner.BuiltinPolicy(*layer.Policy); err != nil && layer == env {
+			return policy, inEnvironment(getenv, err)
+		} else if err != nil {
 			return policy, err
 		}
+	}
+	if err := env.overlay(&policy, now); err != nil {
+		return policy, inEnvironment(getenv, err)
+	}
+	if err := f.overlay(&policy, now); err != nil {
+		return policy, err
 	}
 	return policy, obeyOuterDeadline(&policy, getenv(cmdexec.EnvDeadline), now)
 }
 
 // policyFromEnv reads the RETRY_… variables as if they were flags.
 func policyFromEnv(getenv func(string) string) (*policyFlags, error) {
-	var args, names []string
+	var args []string
 	for _, flag := range policyVariables {
-		name := "RETRY_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-		if value := getenv(name); value != "" {
+		if value := getenv(variable(flag)); value != "" {
 			args = append(args, "--"+flag+"="+value)
-			names = append(names, name)
 		}
 	}
 	flags := &policyFlags{}
@@ -75,9 +77,25 @@ func policyFromEnv(getenv func(string) string) (*policyFlags, error) {
 		return nil, err
 	}
 	if _, err := parser.Parse(args); err != nil {
-		return nil, fmt.Errorf("in the environment (%s): %w", strings.Join(names, ", "), withHint(err, "correct the variable, or unset it"))
+		return nil, inEnvironment(getenv, err)
 	}
 	return flags, nil
+}
+
+// variable is the name of a flag in the environment.
+func variable(flag string) string {
+	return "RETRY_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// inEnvironment names the variables that an error can come from.
+func inEnvironment(getenv func(string) string, err error) error {
+	var names []string
+	for _, flag := range policyVariables {
+		if getenv(variable(flag)) != "" {
+			names = append(names, variable(flag))
+		}
+	}
+	return fmt.Errorf("in the environment (%s): %w", strings.Join(names, ", "), withHint(err, "correct the variable, or unset it"))
 }
 
 // overlay replaces what the flags set.
@@ -96,6 +114,9 @@ func (f *policyFlags) overlay(p *runner.Policy, now time.Time) (err error) {
 	p.Consecutive = max(p.Consecutive, 1)
 	if err := f.overlayAttempts(p); err != nil {
 		return err
+	}
+	if p.Attempts > 0 && p.Consecutive > p.Attempts {
+		return fmt.Errorf("%d successes in a row need more than %d attempts\nhint: raise --attempts, or lower --consecutive", p.Consecutive, p.Attempts)
 	}
 	if f.Deadline != nil {
 		left := time.Time(*f.Deadline).Sub(now)
@@ -146,9 +167,15 @@ func obeyOuterDeadline(p *runner.Policy, text string, now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("%s=%q is no RFC 3339 time\nhint: unset it, or write it like 2026-01-02T23:30:00Z", cmdexec.EnvDeadline, text)
 	}
-	limitBudget(p, max(deadline.Sub(now), time.Millisecond))
+	if !deadline.After(now) {
+		return fmt.Errorf("%w: %s", errDeadlinePassed, text)
+	}
+	limitBudget(p, deadline.Sub(now))
 	return nil
 }
+
+// errDeadlinePassed ends retry as the end of its budget would, before anything ran.
+var errDeadlinePassed = errors.New("the deadline of the outer retry has passed")
 
 // limitBudget makes the budget no longer than left.
 func limitBudget(p *runner.Policy, left time.Duration) {

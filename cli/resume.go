@@ -36,8 +36,12 @@ func (c *resumeCommand) run(p *Process) (int, error) {
 	defer func() { _ = journal.Close() }()
 	tasks, err := c.adopt(ctx, journal)
 	switch {
-	case err != nil:
+	case err != nil && len(tasks) == 0:
 		return 0, err
+	case err != nil: // the others go on all the same
+		printError(p.Stderr, err)
+		_, err := c.resumeAll(ctx, p, journal, tasks)
+		return 1, err
 	case len(tasks) == 0:
 		_, _ = fmt.Fprintln(p.Stderr, "retry: nothing to resume")
 		return 0, nil
@@ -62,13 +66,14 @@ func (c *resumeCommand) check() error {
 }
 
 // adopt makes this process the owner of the tasks to resume. With --all it passes over those that others own or that
-// cannot be resumed; a task that was named is an error then.
+// have ended; of a task that was named that is an error, beside the tasks that it could adopt.
 func (c *resumeCommand) adopt(ctx context.Context, journal *state.Journal) ([]*runner.Task, error) {
 	found, err := c.find(ctx, journal)
 	if err != nil {
 		return nil, err
 	}
 	var adopted []*runner.Task
+	var refusals []error
 	for _, t := range found {
 		task, err := journal.Adopt(ctx, t.Number)
 		switch {
@@ -76,10 +81,10 @@ func (c *resumeCommand) adopt(ctx context.Context, journal *state.Journal) ([]*r
 			adopted = append(adopted, task)
 		case c.All && (errors.Is(err, state.ErrOwned) || errors.Is(err, state.ErrFinished)):
 		default:
-			return nil, fmt.Errorf("resume %s: %w%s", render.ShortID(t.ID), err, adoptHint(err, t))
+			refusals = append(refusals, fmt.Errorf("resume %s: %w%s", render.ShortID(t.ID), err, adoptHint(err, t)))
 		}
 	}
-	return adopted, nil
+	return adopted, errors.Join(refusals...)
 }
 
 func adoptHint(err error, t *runner.Task) string {
@@ -97,17 +102,21 @@ func (c *resumeCommand) find(ctx context.Context, journal *state.Journal) ([]*ru
 		return c.named(ctx, journal)
 	}
 	unfinished, err := journal.Unfinished(ctx)
-	if c.MaxAge == nil || err != nil {
-		return unfinished, err
+	if err != nil {
+		return nil, err
 	}
-	oldest := time.Now().Add(-time.Duration(*c.MaxAge))
-	var young []*runner.Task
+	var oldest time.Time
+	if c.MaxAge != nil {
+		oldest = time.Now().Add(-time.Duration(*c.MaxAge))
+	}
+	var found []*runner.Task
 	for _, t := range unfinished {
-		if t.CreatedAt.After(oldest) {
-			young = append(young, t)
+		// A nested task is its parent's business: resumed, that runs the inner retry anew.
+		if t.Parent == "" && t.CreatedAt.After(oldest) {
+			found = append(found, t)
 		}
 	}
-	return young, nil
+	return found, nil
 }
 
 // named finds the tasks of the arguments, each once: a process cannot be kept from adopting a task twice.

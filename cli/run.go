@@ -51,7 +51,7 @@ func (c *runCommand) run(p *Process) (int, error) {
 	if err := c.check(); err != nil {
 		return 0, err
 	}
-	task, err := c.newTask(policy, created)
+	task, err := c.newTask(policy, created, p.getenv(cmdexec.EnvTaskID))
 	if err != nil {
 		return 0, err
 	}
@@ -72,7 +72,7 @@ func (c *runCommand) check() error {
 	return nil
 }
 
-func (c *runCommand) newTask(policy runner.Policy, created time.Time) (*runner.Task, error) {
+func (c *runCommand) newTask(policy runner.Policy, created time.Time, parent string) (*runner.Task, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (c *runCommand) newTask(policy runner.Policy, created time.Time) (*runner.T
 		directory = "" // removed, or unreadable: the command may not mind, and a resume says it
 	}
 	return &runner.Task{
-		ID: id.String(), Kind: runner.KindCommand, Command: c.Command, Directory: directory, Policy: policy,
+		ID: id.String(), Parent: parent, Kind: runner.KindCommand, Command: c.Command, Directory: directory, Policy: policy,
 		IdempotencyKey: key, CreatedAt: created, Status: runner.Pending,
 		History: runner.History{CreatedAt: created, Phase: phaseOf(id)},
 	}, nil
@@ -127,6 +127,7 @@ func (c *groupFlags) executor(p *Process) *cmdexec.Executor {
 	return &cmdexec.Executor{
 		Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, Env: p.Environ,
 		OnTerminal:  cmdexec.InForeground,
+		Insistence:  time.Second, // timeout(1) and service managers send two signals at once and do not mean to kill
 		SharedGroup: c.Foreground || (!c.Group && cmdexec.Interactive(p.Stdin)),
 	}
 }

@@ -87,6 +87,8 @@ func (s flagSet) take(args []string) (taken, rest []string, err error) {
 			return nil, nil, fmt.Errorf("unknown flag %s, did you mean -%[1]s?", args[0])
 		case flag == nil && len(shorts) > 2:
 			return []string{"-" + args[0]}, args[1:], nil // a long one with a dash too few: kong names the nearest
+		case flag == nil && s[swapCase(letter)] != nil:
+			return nil, nil, fmt.Errorf("unknown flag -%c, did you mean -%s?", letter, swapCase(letter))
 		case flag == nil:
 			return nil, nil, fmt.Errorf("unknown flag -%c\nhint: retry --help lists the flags; what follows -- is the command", letter)
 		case flag.IsBool():
@@ -98,6 +100,14 @@ func (s flagSet) take(args []string) (taken, rest []string, err error) {
 		}
 	}
 	return taken, args[1:], nil
+}
+
+// swapCase is -n for -N.
+func swapCase(letter rune) string {
+	if lower := strings.ToLower(string(letter)); lower != string(letter) {
+		return lower
+	}
+	return strings.ToUpper(string(letter))
 }
 
 // valued pairs a flag with its value, which is attached or the next argument.

@@ -13,10 +13,11 @@ import (
 // Executor runs a task's command. The streams are files, handed to the child as they are.
 type Executor struct {
 	Stdin, Stdout, Stderr *os.File
-	Env                   []string    // the environment of retry itself
-	Dir                   string      // where the command runs; empty for the directory of retry itself
-	OnTerminal            func() bool // whether our group now gets what is typed at a terminal; nil: it does not
-	SharedGroup           bool        // the child stays in retry's process group, as on a terminal
+	Env                   []string      // the environment of retry itself
+	Dir                   string        // where the command runs; empty for the directory of retry itself
+	OnTerminal            func() bool   // whether our group now gets what is typed at a terminal; nil: it does not
+	Insistence            time.Duration // a second signal that asks to stop kills once the first is this old
+	SharedGroup           bool          // the child stays in retry's process group, as on a terminal
 }
 
 // Execute runs one attempt to its end. When ctx ends first, the group gets TERM, and KILL after the policy's kill-after.
@@ -28,7 +29,7 @@ func (e *Executor) Execute(ctx context.Context, t *runner.Task, number int, sign
 		o.Duration = time.Since(begun)
 		return o
 	}
-	s := supervisor{process: p, killAfter: t.Policy.KillAfter}
+	s := supervisor{process: p, killAfter: t.Policy.KillAfter, insistence: e.Insistence}
 	s.run(ctx, signals)
 	end := p.reap()
 	o := outcomeOf(end)

@@ -235,3 +235,14 @@ func TestForwardsINTWithoutATerminal(t *testing.T) {
 		t.Errorf("the command got %q, want %q", got, want)
 	}
 }
+
+// timeout(1) signals its child and then its group, a service manager sends HUP after TERM: that is one request, not two.
+func TestTwoStopSignalsTogetherDoNotKill(t *testing.T) {
+	for _, second := range []string{"TERM", "HUP"} {
+		r := script(t, catcher)
+		r.executor.Insistence = time.Hour
+		r.start().expect("ready")
+		r.send(signals["TERM"], signals[second], lastSignal)
+		r.check(runner.Outcome{Stop: syscall.SIGTERM})
+	}
+}

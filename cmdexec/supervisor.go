@@ -11,11 +11,13 @@ import (
 
 // supervisor stands between a running process and those who want something from it: signals, and the end of its time.
 type supervisor struct {
-	process   *process
-	killAfter time.Duration
-	stop      os.Signal // the first signal that asked to stop
-	timedOut  bool
-	kill      <-chan time.Time // fires when TERM has had its time
+	process    *process
+	killAfter  time.Duration
+	insistence time.Duration
+	stop       os.Signal // the first signal that asked to stop
+	stopped    time.Time // when it came
+	timedOut   bool
+	kill       <-chan time.Time // fires when TERM has had its time
 }
 
 // run returns when the process has ended and, after a timeout, when the rest of its group has too.
@@ -41,8 +43,8 @@ func (s *supervisor) run(ctx context.Context, signals <-chan os.Signal) {
 	}
 }
 
-// forward passes a signal on. A second one that asks to stop kills, except for what the terminal sends to both of us: an
-// interpreter's prompt gets many of those and goes on.
+// forward passes a signal on. A second one that asks to stop kills, unless it comes together with the first, or is what the
+// terminal sends to both of us: an interpreter's prompt gets many of those and goes on.
 func (s *supervisor) forward(sig os.Signal) {
 	switch {
 	case s.process.getsFromTerminal(sig):
@@ -50,15 +52,17 @@ func (s *supervisor) forward(sig os.Signal) {
 		s.process.signal(sig)
 	case s.stop == nil:
 		s.process.ask(sig)
-	default:
+	case time.Since(s.stopped) >= s.insistence || sig == os.Interrupt: // two INTs are typed, not sent by a manager
 		s.process.kill()
+	case sig != s.stop:
+		s.process.signal(sig)
 	}
 	s.noteStop(sig)
 }
 
 func (s *supervisor) noteStop(sig os.Signal) {
 	if s.stop == nil && runner.Stops(sig) {
-		s.stop = sig
+		s.stop, s.stopped = sig, time.Now()
 	}
 }
 
@@ -87,9 +91,8 @@ const terminalGrace = time.Second
 // hearTerminal listens for the signal of the terminal that ended the process, where one did: it often comes a moment later,
 // and tells that the user stopped the command.
 func (s *supervisor) hearTerminal(end *os.ProcessState, signals <-chan os.Signal) {
-	status, ok := end.Sys().(syscall.WaitStatus)
-	if !ok || !status.Signaled() || !s.process.getsFromTerminal(status.Signal()) {
-		return
+	if o := outcomeOf(end); !s.process.getsFromTerminal(syscall.Signal(o.Exit - runner.ExitSignalBase)) {
+		return // neither died of INT or QUIT nor caught it and exited as shells do then
 	}
 	late := time.After(terminalGrace)
 	for s.stop == nil {

@@ -53,6 +53,7 @@ var ErrTaken = errors.New("the task was cancelled or taken over by another proce
 type Task struct {
 	Number         int64 // the journal's count of tasks; 0 where there is no journal
 	ID             string
+	Parent         string // the id of the task whose command made this one; empty for most
 	Name           string
 	Kind           Kind
 	Command        []string

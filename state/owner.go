@@ -11,6 +11,9 @@ type owners struct {
 	file *os.File
 }
 
+// unknownPID stands for an owner of which the system tells no more than that it lives.
+const unknownPID = -1
+
 func openOwners(dir string) (*owners, error) {
 	f, err := os.OpenFile(filepath.Join(dir, ownersName), os.O_RDWR, 0)
 	if err != nil {

@@ -35,8 +35,11 @@ func (o *owners) release(number int64) error {
 // owner returns the process that owns the task; 0 where none does. It cannot see this process itself.
 func (o *owners) owner(number int64) (pid int, err error) {
 	lock, err := o.flock(unix.F_GETLK, unix.F_WRLCK, number)
-	if err != nil || lock.Type == unix.F_UNLCK {
+	switch {
+	case err != nil || lock.Type == unix.F_UNLCK:
 		return 0, err
+	case lock.Pid <= 0:
+		return unknownPID, nil // it is in another process namespace
 	}
 	return int(lock.Pid), nil
 }

@@ -24,9 +24,6 @@ func (o *owners) release(number int64) error {
 	return windows.UnlockFileEx(windows.Handle(o.file.Fd()), 0, 1, 0, at(number))
 }
 
-// unknownPID stands for an owner of which Windows tells no more than that it lives.
-const unknownPID = -1
-
 // owner returns unknownPID where the task has an owner, else 0.
 func (o *owners) owner(number int64) (pid int, err error) {
 	free, err := o.acquire(number)

@@ -20,7 +20,7 @@ var (
 )
 
 // selectTasks reads tasks with the latest attempt of each.
-const selectTasks = `SELECT t.number, t.id, t.name, t.kind, t.status, t.reason, t.argv, t.directory, t.policy, t.idempotency_key,
+const selectTasks = `SELECT t.number, t.id, t.parent, t.name, t.kind, t.status, t.reason, t.argv, t.directory, t.policy, t.idempotency_key,
 	t.attempt_count, t.created_at, t.finished_at, t.next_attempt_at, ` + attemptColumns + `
 	FROM tasks t LEFT JOIN attempts a ON a.task = t.number AND a.number = t.attempt_count `
 
@@ -86,13 +86,13 @@ func (j *Journal) tasks(ctx context.Context, query string, args ...any) ([]*runn
 
 func (j *Journal) scanTask(rows *sql.Rows) (*runner.Task, error) {
 	var t runner.Task
-	var name, reason sql.NullString
+	var parent, name, reason sql.NullString
 	var argv, directory []byte
 	var policy string
 	var created int64
 	var finished, next sql.NullInt64
 	var last attemptRow
-	err := rows.Scan(append([]any{&t.Number, &t.ID, &name, &t.Kind, &t.Status, &reason, &argv, &directory, &policy, &t.IdempotencyKey,
+	err := rows.Scan(append([]any{&t.Number, &t.ID, &parent, &name, &t.Kind, &t.Status, &reason, &argv, &directory, &policy, &t.IdempotencyKey,
 		&t.AttemptCount, &created, &finished, &next}, last.columns()...)...)
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (j *Journal) scanTask(rows *sql.Rows) (*runner.Task, error) {
 	if err := json.Unmarshal([]byte(policy), &t.Policy); err != nil {
 		return nil, fmt.Errorf("task %s: %w", t.ID, err)
 	}
-	t.Name, t.Reason = name.String, runner.Reason(reason.String)
+	t.Parent, t.Name, t.Reason = parent.String, name.String, runner.Reason(reason.String)
 	t.Command, t.Directory = splitArgv(argv), string(directory)
 	t.CreatedAt, t.FinishedAt, t.NextAttemptAt = time.UnixMicro(created), moment(finished), moment(next)
 	t.History = runner.History{CreatedAt: t.CreatedAt, Phase: phase(t.Number, j.salt)}

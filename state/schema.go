@@ -15,6 +15,7 @@ var migrations = []string{
 	`CREATE TABLE tasks (
 		number          INTEGER PRIMARY KEY,
 		id              TEXT NOT NULL UNIQUE,
+		parent          TEXT,
 		name            TEXT,
 		kind            TEXT NOT NULL CHECK (kind IN ('command', 'http')),
 		status          TEXT NOT NULL CHECK (status IN ('PENDING', 'IN_FLIGHT', 'SUCCEEDED', 'EXHAUSTED', 'FAILED', 'CANCELLED')),

@@ -53,9 +53,9 @@ func insertTask(ctx context.Context, tx *sql.Tx, t *runner.Task) (int64, error) 
 	if err != nil {
 		return 0, err
 	}
-	const query = `INSERT INTO tasks (id, name, kind, status, argv, directory, policy, idempotency_key, attempt_count, created_at)
-		VALUES (?, ?, ?, 'PENDING', ?, ?, ?, ?, 0, ?)`
-	result, err := tx.ExecContext(ctx, query, t.ID, nullable(t.Name), t.Kind, joinArgv(t.Command), []byte(t.Directory),
+	const query = `INSERT INTO tasks (id, parent, name, kind, status, argv, directory, policy, idempotency_key, attempt_count, created_at)
+		VALUES (?, ?, ?, ?, 'PENDING', ?, ?, ?, ?, 0, ?)`
+	result, err := tx.ExecContext(ctx, query, t.ID, nullable(t.Parent), nullable(t.Name), t.Kind, joinArgv(t.Command), []byte(t.Directory),
 		string(policy), t.IdempotencyKey, t.CreatedAt.UnixMicro())
 	if err != nil {
 		return 0, err
@@ -125,6 +125,29 @@ func move(ctx context.Context, tx *sql.Tx, t *runner.Task, from runner.Status, d
 		WHERE number = ? AND status = ? AND attempt_count = ?`
 	return guarded(tx.ExecContext(ctx, query, t.Status, nullable(string(t.Reason)), micros(t.FinishedAt), micros(t.NextAttemptAt),
 		t.Number, from, t.AttemptCount))
+}
+
+// CatchUp writes the end of a task whose owner could not write all that led there: the attempts in between are missing.
+func (j *Journal) CatchUp(ctx context.Context, t *runner.Task) error {
+	return j.write(ctx, func(tx *sql.Tx) error {
+		const task = `UPDATE tasks SET status = ?, reason = ?, finished_at = ?, next_attempt_at = NULL, attempt_count = ?
+			WHERE number = ? AND id = ? AND status IN ('PENDING', 'IN_FLIGHT') AND attempt_count <= ?`
+		err := guarded(tx.ExecContext(ctx, task, t.Status, nullable(string(t.Reason)), micros(t.FinishedAt), t.AttemptCount,
+			t.Number, t.ID, t.AttemptCount))
+		if err != nil {
+			return err
+		}
+		const last = `INSERT OR IGNORE INTO attempts (task, number, started_at) VALUES (?, ?, ?)`
+		if _, err := tx.ExecContext(ctx, last, t.Number, t.Last.Number, t.Last.StartedAt.UnixMicro()); err != nil {
+			return err
+		}
+		if err := recordAttempt(ctx, tx, t.Number, t.Last, "decision IS NULL"); err != nil {
+			return err
+		}
+		const lost = `UPDATE attempts SET decision = 'interrupted', message = 'the journal could not be written' WHERE task = ? AND decision IS NULL`
+		_, err = tx.ExecContext(ctx, lost, t.Number)
+		return err
+	})
 }
 
 // Cancel ends an unfinished task, whoever owns it; an owner is refused its next write. It returns ErrFinished where the task

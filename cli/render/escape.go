@@ -53,6 +53,15 @@ func escapeRune(r rune) string {
 	return fmt.Sprintf(`\U%08x`, r)
 }
 
+// Message writes an error and its hints, each line escaped.
+func Message(err error) string {
+	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
+	for i := range lines {
+		lines[i] = Escape(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
 // Command writes an argument vector as a line that a shell (bash, zsh, ksh) would read back to it.
 func Command(argv []string) string {
 	quoted := make([]string, len(argv))

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"syscall"
 	"time"
 
@@ -22,6 +21,7 @@ type Observer interface {
 type Lines struct {
 	w         io.Writer
 	verbose   bool
+	named     bool // each line says which task it is about
 	countdown countdown
 }
 
@@ -34,7 +34,7 @@ func NewLines(stderr *os.File, inForeground func() bool, verbose bool) *Lines {
 func (l *Lines) Started(t *runner.Task) {
 	l.countdown.clear()
 	if l.verbose {
-		l.print("attempt %s starts (task %s)", attemptOf(t), ShortID(t.ID))
+		l.print(t, "attempt %s starts (task %s)", attemptOf(t), ShortID(t.ID))
 	}
 }
 
@@ -50,7 +50,7 @@ func (l *Lines) Ended(t *runner.Task, a runner.Attempt) {
 	if a.Decision.Verdict == runner.VerdictRetry {
 		line += announce(a.Decision)
 	}
-	l.print("%s", line)
+	l.print(t, "%s", line)
 }
 
 func announce(d runner.Decision) string {
@@ -72,18 +72,22 @@ func (l *Lines) Waiting(t *runner.Task, left time.Duration) time.Duration {
 func (l *Lines) Finished(t *runner.Task, r runner.Result) {
 	l.countdown.clear()
 	if text := summary(t, r); text != "" {
-		l.print("%s", text)
+		l.print(t, "%s", text)
 	}
 }
 
 // Warn tells what went wrong beside the task.
 func (l *Lines) Warn(err error) {
 	l.countdown.clear()
-	l.print("warning: %s", strings.TrimSpace(err.Error()))
+	l.print(nil, "warning: %s", Message(err))
 }
 
-func (l *Lines) print(format string, args ...any) {
-	_, _ = fmt.Fprintf(l.w, "retry: "+format+"\n", args...)
+func (l *Lines) print(t *runner.Task, format string, args ...any) {
+	prefix := "retry: "
+	if l.named && t != nil {
+		prefix += ShortID(t.ID) + ": "
+	}
+	_, _ = fmt.Fprintf(l.w, prefix+format+"\n", args...)
 }
 
 // attemptOf writes "2/5", or "2" where there is no limit.
@@ -128,10 +132,10 @@ func exhaustion(r runner.Result, t *runner.Task) string {
 	return description(r.Outcome)
 }
 
-// canceller says who cancelled. A TERM by itself only interrupts: with it came a retry cancel.
+// canceller says who cancelled. A TERM by itself only interrupts: where the task is cancelled then, retry cancel sent it.
 func canceller(sig os.Signal) string {
 	if sig == nil || sig == syscall.SIGTERM {
-		return "retry cancel"
+		return "another process"
 	}
 	return signalName(sig)
 }

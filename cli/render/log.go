@@ -49,7 +49,7 @@ func (l *Log) Ended(t *runner.Task, a runner.Attempt) {
 		event.Str("error", string(a.Outcome.Error)).Str("detail", a.Outcome.Message)
 	}
 	if a.Decision.Verdict == runner.VerdictRetry {
-		event.Int64("delay_ms", a.Decision.Delay.Milliseconds())
+		event.Int64("delay_ms", a.Decision.Delay.Milliseconds()).Bool("shortened", a.Decision.Shortened)
 	}
 	event.Msg("attempt failed")
 }

@@ -25,8 +25,11 @@ func (Silent) Finished(*runner.Task, runner.Result) {}
 // Warn implements Observer.
 func (Silent) Warn(error) {}
 
-// Shared lets several runs use one observer; there is no countdown, since each would draw its own.
+// Shared lets several runs use one observer: lines name their task, and there is no countdown, since each would draw its own.
 func Shared(o Observer) Observer {
+	if lines, ok := o.(*Lines); ok {
+		lines.named = true
+	}
 	return &shared{observer: o}
 }
 

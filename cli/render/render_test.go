@@ -140,7 +140,7 @@ func TestSummary(t *testing.T) {
 		{"crashes", runner.Result{Decision: runner.Decision{Verdict: runner.VerdictExhausted, Reason: runner.ReasonCrashes}, Outcome: runner.Crashed()}, nil, "3 in a row"},
 		{"failed", runner.Result{Decision: runner.Decision{Verdict: runner.VerdictFailed}, Outcome: exit7}, nil, "not retried: exit 7 is not eligible"},
 		{"INT", runner.Result{Decision: runner.Decision{Verdict: runner.VerdictCancelled}, Signal: syscall.SIGINT}, nil, "cancelled by SIGINT"},
-		{"retry cancel", runner.Result{Decision: runner.Decision{Verdict: runner.VerdictCancelled}, Signal: syscall.SIGTERM}, nil, "cancelled by retry cancel"},
+		{"retry cancel", runner.Result{Decision: runner.Decision{Verdict: runner.VerdictCancelled}, Signal: syscall.SIGTERM}, nil, "cancelled by another process"},
 		{"TERM", runner.Result{Decision: runner.Decision{Verdict: runner.VerdictInterrupted}, Signal: syscall.SIGTERM}, nil, "interrupted by SIGTERM; to go on: retry resume 5b9a39db"},
 		{"TERM without a journal", runner.Result{Decision: runner.Decision{Verdict: runner.VerdictInterrupted}, Signal: syscall.SIGTERM},
 			func(t *runner.Task) { t.Number = 0 }, "interrupted by SIGTERM"},
