@@ -120,7 +120,8 @@ func ctrlZStopsACommand(s *console) {
 	s.expect("two\r\n")
 	s.press(suspendKey)
 	s.expect("Stopped", prompt)
-	s.enter("bg; while jobs -r | grep -q retry; do :; done; echo stopped-$((40 + 2))") // cat must not read in the background
+	// In the background cat must not read. Whether its whole group stops then or cat alone depends on who gets CONT first.
+	s.enter("bg; until ps -o stat= --ppid $(jobs -p) | grep -q T; do :; done; echo stopped-$((40 + 2))")
 	s.expect("stopped-42", prompt)
 	s.enter("fg")
 	s.expect("retry -- cat")
