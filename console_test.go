@@ -147,6 +147,22 @@ func (s *console) press(key string) {
 	ok(s, err)
 }
 
+// insist types a line again every second until the screen shows the text: what is typed while bash takes the terminal back from
+// a stopped command can be lost.
+func (s *console) insist(line, text string) {
+	s.Helper()
+	for late := time.Now().Add(patience); time.Now().Before(late); {
+		s.enter(line)
+		for again := time.After(time.Second); s.look(again); {
+			if bytes.Contains(s.raw[s.seen:], []byte(text)) {
+				s.expect(text)
+				return
+			}
+		}
+	}
+	s.Fatalf("the screen does not show %q; it went on with %q", text, s.raw[s.seen:])
+}
+
 func (s *console) enter(line string) {
 	s.Helper()
 	s.press(line + "\n")
