@@ -69,6 +69,13 @@ func (g *guardedJournal) Claim(ctx context.Context, t *runner.Task, now time.Tim
 	return g.failed(g.journal.Claim(ctx, t, now), g.required && t.AttemptCount == 0)
 }
 
+// Note implements runner.Journal.
+func (g *guardedJournal) Note(ctx context.Context, t *runner.Task, process string) {
+	if !g.absent() {
+		_ = g.failed(g.journal.Note(ctx, t, process), false) // it warns
+	}
+}
+
 // Record implements runner.Journal.
 func (g *guardedJournal) Record(ctx context.Context, t *runner.Task, a runner.Attempt) error {
 	if g.absent() {
@@ -110,6 +117,14 @@ func (g *guardedJournal) failed(err error, fatal bool) error {
 	g.broken = true
 	g.warn(fmt.Errorf("going on without a journal: %w", err))
 	return nil
+}
+
+// attempts returns the task's attempts as the journal has them, or as they were seen where it does not work.
+func (g *guardedJournal) attempts(ctx context.Context, t *runner.Task, seen []runner.Attempt) ([]runner.Attempt, error) {
+	if g.absent() {
+		return seen, nil
+	}
+	return g.journal.Attempts(ctx, t.Number)
 }
 
 func (g *guardedJournal) absent() bool {

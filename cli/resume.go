@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"time"
 
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
 )
@@ -17,11 +17,13 @@ import (
 type resumeCommand struct {
 	stateFlag
 	outputFlags
+	reportFlags
 	groupFlags
-	All    bool      `help:"Every interrupted task."`
-	MaxAge *duration `placeholder:"TIME" help:"With --all: only tasks made within this time."`
-	Now    bool      `help:"Do not wait for the time of the next attempt."`
-	Tasks  []string  `arg:"" optional:"" name:"task" help:"The tasks: an id, a beginning or an end of it, or a name."`
+	All         bool      `help:"Every interrupted task."`
+	MaxAge      *duration `placeholder:"TIME" help:"With --all: only tasks made within this time."`
+	Now         bool      `help:"Do not wait for the time of the next attempt."`
+	KillOrphans bool      `help:"Stop what an interrupted attempt left running, instead of waiting for its end."`
+	Tasks       []string  `arg:"" optional:"" name:"task" help:"The tasks: an id, a beginning or an end of it, or a name."`
 }
 
 func (c *resumeCommand) run(p *Process) (int, error) {
@@ -59,6 +61,8 @@ func (c *resumeCommand) check() error {
 		return errors.New("no task to resume\nhint: retry resume TASK, or --all; retry status lists the tasks")
 	case c.MaxAge != nil && !c.All:
 		return errors.New("--max-age goes with --all\nhint: a task that is named is resumed whatever its age")
+	case c.Report != "" && (c.All || len(c.Tasks) > 1):
+		return errors.New("--report goes with a single task\nhint: retry status TASK --json tells of any task")
 	case c.Foreground && c.Group:
 		return errors.New("--foreground and --group exclude each other\nhint: give one of them")
 	}
@@ -141,9 +145,18 @@ func (c *resumeCommand) resumeOne(ctx context.Context, p *Process, journal *stat
 	if err := directoryThere(t); err != nil {
 		return 0, err
 	}
-	r := c.runner(p, journal, t, c.observer(p))
-	r.Signals = listen()
-	result, err := r.Resume(ctx, t)
+	guarded := &guardedJournal{journal: journal}
+	lines, err := c.reported(c.observer(p), p, guarded)
+	if err != nil {
+		return 0, err
+	}
+	carrier, err := c.carry(p, guarded, t, lines)
+	if err != nil {
+		return 0, err
+	}
+	carrier.Signals = listen()
+	result, err := carrier.Resume(ctx, t)
+	carrier.close()
 	if err != nil {
 		return 0, err
 	}
@@ -152,17 +165,19 @@ func (c *resumeCommand) resumeOne(ctx context.Context, p *Process, journal *stat
 	return result.ExitCode(), nil
 }
 
-// runner returns what goes on with the task, in the task's directory.
-func (c *resumeCommand) runner(p *Process, journal *state.Journal, t *runner.Task, observer render.Observer) *runner.Runner {
+// carry returns what goes on with the task, in the task's directory.
+func (c *resumeCommand) carry(p *Process, journal *guardedJournal, t *runner.Task, lines render.Observer) (*carrier, error) {
 	if c.Now {
 		t.NextAttemptAt = time.Time{}
 	}
-	executor := c.executor(p)
-	executor.Dir = t.Directory
-	return &runner.Runner{
-		Journal:  &guardedJournal{journal: journal, warn: observer.Warn},
-		Executor: executor, Observer: observer, Random: rand.Float64,
+	journal.warn = lines.Warn
+	carrier, err := p.carry(t, journal, lines, &c.groupFlags, true)
+	if err != nil {
+		return nil, fmt.Errorf("resume %s: %w\nhint: start it anew, and end this one with retry cancel %[1]s", render.ShortID(t.ID), err)
 	}
+	carrier.executor.Dir = t.Directory
+	carrier.Survivors = cmdexec.Survivors{Kill: c.KillOrphans}
+	return carrier, nil
 }
 
 func directoryThere(t *runner.Task) error {

@@ -28,9 +28,9 @@ func (c *resumeCommand) resumeAll(ctx context.Context, p *Process, journal *stat
 	var group sync.WaitGroup
 	for i, t := range tasks {
 		group.Go(func() {
-			r := c.runner(&several, journal, t, observer)
-			r.Signals, r.Slots = channels[i], slots
-			results[i] = c.resumeInGroup(ctx, p, t, r)
+			results[i] = c.resumeInGroup(ctx, &several, journal, t, observer, func(r *runner.Runner) {
+				r.Signals, r.Slots = channels[i], slots
+			})
 		})
 	}
 	group.Wait()
@@ -38,16 +38,23 @@ func (c *resumeCommand) resumeAll(ctx context.Context, p *Process, journal *stat
 }
 
 // resumeInGroup reports an error of one task without keeping the others.
-func (c *resumeCommand) resumeInGroup(ctx context.Context, p *Process, t *runner.Task, r *runner.Runner) runner.Result {
-	failed := runner.Result{Outcome: runner.Outcome{Exit: runner.ExitInternal}}
-	if err := directoryThere(t); err != nil {
-		printError(p.Stderr, err)
-		return failed
-	}
-	result, err := r.Resume(ctx, t)
+func (c *resumeCommand) resumeInGroup(ctx context.Context, p *Process, journal *state.Journal, t *runner.Task,
+	observer render.Observer, prepare func(*runner.Runner)) runner.Result {
+	result, err := func() (result runner.Result, err error) {
+		if err := directoryThere(t); err != nil {
+			return result, err
+		}
+		carrier, err := c.carry(p, &guardedJournal{journal: journal}, t, observer)
+		if err != nil {
+			return result, err
+		}
+		defer carrier.close()
+		prepare(carrier.Runner)
+		return carrier.Resume(ctx, t)
+	}()
 	if err != nil {
 		printError(p.Stderr, err)
-		return failed
+		return runner.Result{Outcome: runner.Outcome{Exit: runner.ExitInternal}}
 	}
 	return result
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"math/rand/v2"
 	"os"
 	"time"
 
@@ -19,7 +18,9 @@ import (
 type runCommand struct {
 	policyFlags
 	journalFlags
+	optionFlags
 	outputFlags
+	reportFlags
 	groupFlags
 	versionFlag
 	IdempotencyKey string `group:"Running" placeholder:"KEY" help:"What the command finds as RETRY_IDEMPOTENCY_KEY. Default a random one."`
@@ -89,11 +90,13 @@ func (c *runCommand) newTask(policy runner.Policy, created time.Time, parent str
 	if err != nil {
 		directory = "" // removed, or unreadable: the command may not mind, and a resume says it
 	}
-	return &runner.Task{
-		ID: id.String(), Parent: parent, Kind: runner.KindCommand, Command: c.Command, Directory: directory, Policy: policy,
+	task := &runner.Task{
+		ID: id.String(), Parent: parent, Kind: runner.KindCommand, Command: c.Command, Directory: directory, Policy: policy, Options: c.options(),
 		IdempotencyKey: key, CreatedAt: created, Status: runner.Pending,
-		History: runner.History{CreatedAt: created, Phase: phaseOf(id)},
-	}, nil
+		History: runner.History{CreatedAt: created},
+	}
+	task.History.Phase = task.Options.Phase(phaseOf(id))
+	return task, nil
 }
 
 // phaseOf is the phase of a task that no journal counts.
@@ -110,24 +113,21 @@ func (c *runCommand) execute(p *Process, task *runner.Task) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	signals := listen()
-	r := runner.Runner{
-		Journal: journal, Executor: c.executor(p), Observer: lines, Signals: signals, Random: rand.Float64,
+	defer journal.close()
+	if lines, err = c.reported(lines, p, journal); err != nil {
+		return 0, err
 	}
-	result, err := r.Run(ctx, task)
+	carrier, err := p.carry(task, journal, lines, &c.groupFlags, false)
+	if err != nil {
+		return 0, err
+	}
+	carrier.Signals = listen()
+	result, err := carrier.Run(ctx, task)
+	carrier.close()
 	journal.close()
 	if err != nil {
 		return 0, err
 	}
 	dieOf(result.DeathSignal())
 	return result.ExitCode(), nil
-}
-
-func (c *groupFlags) executor(p *Process) *cmdexec.Executor {
-	return &cmdexec.Executor{
-		Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, Env: p.Environ,
-		OnTerminal:  cmdexec.InForeground,
-		Insistence:  time.Second, // timeout(1) and service managers send two signals at once and do not mean to kill
-		SharedGroup: c.Foreground || (!c.Group && cmdexec.Interactive(p.Stdin)),
-	}
 }

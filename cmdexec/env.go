@@ -21,7 +21,7 @@ const (
 // milliseconds is RFC 3339 as precise as the journal, so that a resumed attempt finds the same deadline.
 const milliseconds = "2006-01-02T15:04:05.000Z07:00"
 
-var ownVariables = []string{EnvTaskID, EnvAttempt, EnvMaxAttempts, EnvIdempotencyKey, EnvLastExit, EnvDeadline}
+var ownVariables = []string{EnvTaskID, EnvAttempt, EnvMaxAttempts, EnvIdempotencyKey, EnvLastExit, EnvDeadline, EnvStatus}
 
 // childEnv returns environ with the attempt's variables in place of those of an outer retry.
 func childEnv(environ []string, t *runner.Task, number int) []string {

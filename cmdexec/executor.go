@@ -4,37 +4,67 @@ package cmdexec
 
 import (
 	"context"
+	"errors"
 	"os"
 	"time"
 
 	"github.com/10f93571/retry/runner"
 )
 
-// Executor runs a task's command. The streams are files, handed to the child as they are.
+// Executor runs the command of one task.
 type Executor struct {
-	Stdin, Stdout, Stderr *os.File
-	Env                   []string      // the environment of retry itself
-	Dir                   string        // where the command runs; empty for the directory of retry itself
-	OnTerminal            func() bool   // whether our group now gets what is typed at a terminal; nil: it does not
-	Insistence            time.Duration // a second signal that asks to stop kills once the first is this old
-	SharedGroup           bool          // the child stays in retry's process group, as on a terminal
+	Stdin       Stdin
+	Output      Output
+	Env         []string      // the environment of retry itself
+	Dir         string        // where the command runs; empty for the directory of retry itself
+	OnTerminal  func() bool   // whether our group now gets what is typed at a terminal; nil: it does not
+	Insistence  time.Duration // a second signal that asks to stop kills once the first is this old
+	SharedGroup bool          // the child stays in retry's process group, as on a terminal
 }
 
 // Execute runs one attempt to its end. When ctx ends first, the group gets TERM, and KILL after the policy's kill-after.
-func (e *Executor) Execute(ctx context.Context, t *runner.Task, number int, signals <-chan os.Signal) runner.Outcome {
+func (e *Executor) Execute(ctx context.Context, t *runner.Task, c runner.Call) runner.Outcome {
 	begun := time.Now()
-	p, err := e.start(t, number)
+	o := e.execute(ctx, t, c)
+	o.Duration = time.Since(begun)
+	return o
+}
+
+func (e *Executor) execute(ctx context.Context, t *runner.Task, c runner.Call) runner.Outcome {
+	in, err := e.Stdin.open()
 	if err != nil {
-		o := startFailure(t.Command[0], err)
-		o.Duration = time.Since(begun)
-		return o
+		return startFailure("stdin", err)
 	}
-	s := supervisor{process: p, killAfter: t.Policy.KillAfter, insistence: e.Insistence}
-	s.run(ctx, signals)
+	out, err := e.Output.open(t)
+	if err != nil {
+		_ = in.end()
+		return startFailure("stdout", err)
+	}
+	p, err := e.start(t, c.Number, files{in.file, out.stdout, out.stderr})
+	if err != nil {
+		out.abandon()
+		_ = in.end()
+		return startFailure(t.Command[0], err)
+	}
+	in.fed()
+	out.begin()
+	o := p.supervise(ctx, &supervisor{process: p, killAfter: t.Policy.KillAfter, insistence: e.Insistence}, c)
+	out.end(c.Signals, &o)
+	if cut := (*stdinError)(nil); errors.As(in.end(), &cut) {
+		return cut.outcome()
+	}
+	o.Final = o.Final || (diedOfPipe(o) && readerGone(e.Output.Stdout))
+	return o
+}
+
+// supervise carries the started process to its end.
+func (p *process) supervise(ctx context.Context, s *supervisor, c runner.Call) runner.Outcome {
+	stop := p.introduce(c.Started)
+	s.run(ctx, c.Signals)
+	stop()
 	end := p.reap()
 	o := outcomeOf(end)
-	o.Duration = time.Since(begun)
-	s.hearTerminal(end, signals)
+	s.hearTerminal(end, c.Signals)
 	o.Stop = s.stop
 	if s.timedOut {
 		o.Error, o.Message = runner.ErrorTimeout, context.Cause(ctx).Error()
@@ -42,8 +72,39 @@ func (e *Executor) Execute(ctx context.Context, t *runner.Task, number int, sign
 	return o
 }
 
+// introduction is how long an attempt runs before its processes are made known. Most are over by then; those that are not can be
+// found meanwhile by what they have in their environment, where the system shows that.
+const introduction = 10 * time.Millisecond
+
+// introduce tells started where the process is found. The function that it returns ends that, and must be called before reap.
+func (p *process) introduce(started func(string)) (stop func()) {
+	if started == nil {
+		return nothing
+	}
+	told := make(chan struct{})
+	timer := time.AfterFunc(introduction, func() {
+		defer close(told)
+		if token := p.token(); token != "" {
+			started(token)
+		}
+	})
+	return func() {
+		if !timer.Stop() {
+			<-told
+		}
+	}
+}
+
+// Release implements runner.Executor.
+func (e *Executor) Release(t *runner.Task, signals <-chan os.Signal) (os.Signal, error) {
+	return e.Output.Release(t, signals)
+}
+
+// files are the standard streams of a process.
+type files struct{ stdin, stdout, stderr *os.File }
+
 // start starts the command; a file that the system cannot execute by itself is handed to the shell, as execvp does.
-func (e *Executor) start(t *runner.Task, number int) (*process, error) {
+func (e *Executor) start(t *runner.Task, number int, f files) (*process, error) {
 	if err := checkDir(e.Dir); err != nil {
 		return nil, err
 	}
@@ -55,9 +116,9 @@ func (e *Executor) start(t *runner.Task, number int) (*process, error) {
 	if e.Dir != "" {
 		env = append(env, "PWD="+e.Dir)
 	}
-	p, err := e.launch(path, t.Command, env)
+	p, err := e.launch(path, t.Command, env, f, t.ID)
 	if needsShell(err) {
-		return e.launch(shell, append([]string{shell, path}, t.Command[1:]...), env)
+		return e.launch(shell, append([]string{shell, path}, t.Command[1:]...), env, f, t.ID)
 	}
 	return p, err
 }

@@ -77,8 +77,8 @@ func TestLeavesNothingBehind(t *testing.T) {
 }
 
 func executeOnce(t *testing.T, name string) {
-	e := Executor{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
-	e.Execute(t.Context(), &runner.Task{Command: []string{name}}, 1, nil)
+	e := Executor{Stdin: &InheritedStdin{File: os.Stdin}, Output: Output{Stdout: os.Stdout, Stderr: os.Stderr}}
+	e.Execute(t.Context(), &runner.Task{Command: []string{name}}, runner.Call{Number: 1})
 }
 
 func openFiles(t *testing.T) int {

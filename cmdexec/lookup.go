@@ -69,6 +69,9 @@ func inPath(name string) bool {
 // startFailure classifies the error of a command that could not be started.
 func startFailure(name string, err error) runner.Outcome {
 	o := runner.Outcome{Exit: runner.ExitInternal, Error: runner.ErrorStart, Message: "start " + name + ": " + cause(err)}
+	if cut := (*stdinError)(nil); errors.As(err, &cut) {
+		return cut.outcome()
+	}
 	path := &fs.PathError{}
 	_ = errors.As(err, &path)
 	switch {

@@ -3,8 +3,6 @@ package cmdexec
 import (
 	"syscall"
 	"unsafe"
-
-	"golang.org/x/sys/unix"
 )
 
 // sysProcAttr gives the child a group of its own, unless it shares ours. Only Linux can have it die with a killed retry.
@@ -24,20 +22,4 @@ func awaitExit(pid int) {
 			return
 		}
 	}
-}
-
-const stateZombie = 5 // SZOMB of <sys/proc.h>
-
-// groupAlive reports whether a process of the group runs that is no zombie.
-func groupAlive(pgid int) bool {
-	members, err := unix.SysctlKinfoProcSlice("kern.proc.pgrp", pgid)
-	if err != nil {
-		return false
-	}
-	for _, m := range members {
-		if m.Proc.P_stat != stateZombie {
-			return true
-		}
-	}
-	return false
 }

@@ -1,9 +1,6 @@
 package cmdexec
 
 import (
-	"bytes"
-	"os"
-	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -21,28 +18,4 @@ func awaitExit(pid int) {
 			return
 		}
 	}
-}
-
-// groupAlive reports whether a process of the group runs that is no zombie. kill(2) cannot tell: it counts zombies.
-func groupAlive(pgid int) bool {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return false
-	}
-	for _, e := range entries {
-		if _, err := strconv.Atoi(e.Name()); err == nil && runsInGroup(e.Name(), pgid) {
-			return true
-		}
-	}
-	return false
-}
-
-// runsInGroup reads state and process group from stat: "pid (name) state ppid pgrp …", where a name may hold anything.
-func runsInGroup(pid string, pgid int) bool {
-	stat, err := os.ReadFile("/proc/" + pid + "/stat")
-	if err != nil {
-		return false
-	}
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	return len(fields) > 2 && string(fields[2]) == strconv.Itoa(pgid) && string(fields[0]) != "Z" && string(fields[0]) != "X"
 }

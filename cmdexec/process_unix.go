@@ -20,6 +20,7 @@ const shell = "/bin/sh"
 // process is a started command. Between the end of exited and reap its number cannot go to another process.
 type process struct {
 	cmd    *exec.Cmd
+	task   string        // the id of its task, which it has in its environment
 	shared bool          // in retry's own process group
 	typed  func() bool   // Executor.OnTerminal
 	exited chan struct{} // closed when the process has ended, before it is reaped
@@ -29,14 +30,14 @@ type process struct {
 
 // launch starts a process. One locked thread starts it and waits for it, since Linux sends the death signal of a parent when
 // the thread that forked ends.
-func (e *Executor) launch(path string, argv []string, env []string) (*process, error) {
+func (e *Executor) launch(path string, argv []string, env []string, f files, task string) (*process, error) {
 	p := &process{
 		cmd: &exec.Cmd{
 			Path: path, Args: argv, Dir: e.Dir, Env: env,
-			Stdin: e.Stdin, Stdout: e.Stdout, Stderr: e.Stderr,
+			Stdin: f.stdin, Stdout: f.stdout, Stderr: f.stderr,
 			SysProcAttr: sysProcAttr(e.SharedGroup),
 		},
-		shared: e.SharedGroup, typed: e.OnTerminal,
+		task: task, shared: e.SharedGroup, typed: e.OnTerminal,
 		exited: make(chan struct{}), reaped: make(chan struct{}), permit: make(chan struct{}),
 	}
 	started := make(chan error)
@@ -78,14 +79,34 @@ func (p *process) signal(sig os.Signal) {
 	_ = syscall.Kill(target, n)
 }
 
-// ask asks the group to end. A stopped process takes the signal only after a CONT.
+// ask asks the process, or its group, to end. A stopped process takes the signal only after a CONT.
 func (p *process) ask(sig os.Signal) {
 	p.signal(sig)
 	p.signal(syscall.SIGCONT)
 }
 
+// terminate asks everything that the process started to end.
+func (p *process) terminate() {
+	p.everywhere(syscall.SIGTERM)
+	p.everywhere(syscall.SIGCONT)
+}
+
+// kill kills everything that the process started.
 func (p *process) kill() {
-	p.signal(syscall.SIGKILL)
+	p.everywhere(syscall.SIGKILL)
+}
+
+// everywhere sends to the whole group, or to our part of a group that is shared.
+func (p *process) everywhere(sig syscall.Signal) {
+	p.signal(sig)
+	if !p.shared {
+		return
+	}
+	for _, m := range p.members() {
+		if m.pid != p.cmd.Process.Pid {
+			_ = syscall.Kill(m.pid, sig)
+		}
+	}
 }
 
 // getsFromTerminal reports whether the terminal sends this signal to the process too, as it does for a whole foreground group.
@@ -97,9 +118,10 @@ func (p *process) onTerminal() bool {
 	return p.typed != nil && p.typed()
 }
 
-// groupAlive reports whether a process of the ended leader's group still runs.
+// groupAlive reports whether something that the ended process started still runs in its group. kill(2) cannot tell: it counts
+// zombies.
 func (p *process) groupAlive() bool {
-	return !p.shared && groupAlive(p.cmd.Process.Pid)
+	return len(p.members()) > 0
 }
 
 // outcomeOf reads how a process ended.

@@ -18,11 +18,11 @@ type process struct {
 	exited chan struct{}
 }
 
-func (e *Executor) launch(path string, argv []string, env []string) (*process, error) {
+func (e *Executor) launch(path string, argv []string, env []string, f files, _ string) (*process, error) {
 	p := &process{
 		cmd: &exec.Cmd{
 			Path: path, Args: argv, Dir: e.Dir, Env: env,
-			Stdin: e.Stdin, Stdout: e.Stdout, Stderr: e.Stderr,
+			Stdin: f.stdin, Stdout: f.stdout, Stderr: f.stderr,
 		},
 		exited: make(chan struct{}),
 	}
@@ -46,12 +46,17 @@ func (p *process) signal(sig os.Signal) {
 
 func (p *process) ask(os.Signal) { p.kill() }
 
+func (p *process) terminate() { p.kill() }
+
 func (p *process) kill() { _ = p.cmd.Process.Kill() }
 
 // getsFromTerminal is true for Ctrl-C: the console sends it to every process attached to it.
 func (p *process) getsFromTerminal(sig os.Signal) bool { return sig == os.Interrupt }
 
 func (p *process) groupAlive() bool { return false }
+
+// token is empty: nothing survives a killed retry.
+func (p *process) token() string { return "" }
 
 func outcomeOf(state *os.ProcessState) runner.Outcome {
 	return runner.Outcome{Exit: state.ExitCode()}

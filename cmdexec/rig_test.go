@@ -48,14 +48,17 @@ func newRig(t *testing.T, argv ...string) *rig {
 		t.Cleanup(func() { _ = f.Close() })
 	}
 	return &rig{
-		T:        t,
-		executor: Executor{Stdin: stdin, Stdout: stdout, Stderr: null, Env: os.Environ(), OnTerminal: func() bool { return true }},
-		task:     runner.Task{ID: "task", IdempotencyKey: "key", Command: argv, Policy: runner.Policy{Attempts: 5, KillAfter: time.Hour}},
-		number:   1,
-		signals:  make(chan os.Signal),
-		stdin:    toStdin,
-		stdout:   bufio.NewReader(fromStdout),
-		ended:    make(chan struct{}),
+		T: t,
+		executor: Executor{
+			Stdin: &InheritedStdin{File: stdin}, Output: Output{Stdout: stdout, Stderr: null}, Env: os.Environ(),
+			OnTerminal: func() bool { return true },
+		},
+		task:    runner.Task{ID: "task", IdempotencyKey: "key", Command: argv, Policy: runner.Policy{Attempts: 5, KillAfter: time.Hour}},
+		number:  1,
+		signals: make(chan os.Signal),
+		stdin:   toStdin,
+		stdout:  bufio.NewReader(fromStdout),
+		ended:   make(chan struct{}),
 	}
 }
 
@@ -75,8 +78,8 @@ func (r *rig) start() *rig {
 	r.cancel = cancel
 	go func() {
 		defer close(r.ended)
-		r.outcome = r.executor.Execute(ctx, &r.task, r.number, r.signals)
-		_ = r.executor.Stdout.Close()
+		r.outcome = r.executor.Execute(ctx, &r.task, runner.Call{Number: r.number, Signals: r.signals})
+		_ = r.executor.Output.Stdout.Close()
 	}()
 	r.Cleanup(r.stop)
 	return r

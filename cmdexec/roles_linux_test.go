@@ -128,8 +128,8 @@ func playExecute() error {
 			signal.Notify(heard, sig)
 		}
 	}
-	e := Executor{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Env: os.Environ()}
-	o := e.Execute(context.Background(), &runner.Task{Command: os.Args[1:]}, 1, heard)
+	e := Executor{Stdin: &InheritedStdin{File: os.Stdin}, Output: Output{Stdout: os.Stdout, Stderr: os.Stderr}, Env: os.Environ()}
+	o := e.Execute(context.Background(), &runner.Task{Command: os.Args[1:]}, runner.Call{Number: 1, Signals: heard})
 	runtime.KeepAlive(file)
 	os.Exit(o.ExitCode())
 	return nil

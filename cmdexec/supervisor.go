@@ -35,7 +35,7 @@ func (s *supervisor) run(ctx context.Context, signals <-chan os.Signal) {
 		case <-expired:
 			expired = nil
 			s.timedOut = true
-			s.process.ask(syscall.SIGTERM)
+			s.process.terminate()
 			s.kill = time.After(s.killAfter)
 		case <-s.kill:
 			s.process.kill()

@@ -104,7 +104,7 @@ func TestTimeoutKillsTheGroup(t *testing.T) {
 // runs reports whether anybody in the process's group runs.
 func runs(pid int) bool {
 	group, err := syscall.Getpgid(pid)
-	return err == nil && groupAlive(group)
+	return err == nil && groupRuns(group)
 }
 
 // Whoever has left the group cannot be stopped with it, but must not be waited for either.
@@ -120,7 +120,7 @@ func TestTimeoutDoesNotWaitForADaemon(t *testing.T) {
 	ok(t, syscall.Kill(daemon, syscall.SIGKILL))
 }
 
-// In a shared group the command alone is signalled: the rest of the group is ourselves and who called us.
+// In a shared group only what the command started is signalled: the rest is ourselves and who called us.
 func TestTimeoutInASharedGroup(t *testing.T) {
 	tests := map[string]struct {
 		code      string
@@ -139,4 +139,17 @@ func TestTimeoutInASharedGroup(t *testing.T) {
 			r.check(tt.want)
 		})
 	}
+}
+
+// What a command started is found in a shared group by its environment.
+func TestTimeoutKillsGrandchildrenInASharedGroup(t *testing.T) {
+	r := script(t, `sh -c 'trap "" TERM; echo $$; while :; do sleep 0.02; done' & wait`)
+	r.executor.SharedGroup, r.task.Policy.KillAfter = true, 10*time.Millisecond
+	grandchild := r.start().pid()
+	r.timeout()
+	r.check(timedOut(143, "SIGTERM"))
+	if p, there := lookAt(grandchild); there && !p.zombie {
+		t.Error("the grandchild is alive when the attempt has ended")
+	}
+	r.rest() // the same by other means: it held stdout
 }

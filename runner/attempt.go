@@ -9,6 +9,7 @@ import (
 type Attempt struct {
 	Number    int
 	StartedAt time.Time
+	Process   string // what the executor needs to find its processes again; empty for one that was over quickly
 	Outcome   Outcome
 	Decision  Decision // Verdict is empty while the attempt runs
 }
@@ -32,6 +33,9 @@ type Outcome struct {
 	Error    ErrorClass // why it ended other than by itself
 	Message  string     // the error for people
 	Duration time.Duration
+	Stdout   string    // the end of what it wrote, where that was captured
+	Stderr   string    // the same; of both streams where they are one file
+	Final    bool      // no other can be of use: its output is passed on already, or nobody reads it any more; not stored
 	Stop     os.Signal // the signal that asked retry itself to stop meanwhile; not stored
 }
 

@@ -23,7 +23,7 @@ func Decide(p *Policy, h History, o Outcome, now time.Time, random func() float6
 		return Decision{Verdict: VerdictSucceeded}
 	case o.Stop != nil:
 		return stopped(o.Stop)
-	case class == ClassFatal:
+	case class == ClassFatal, o.Final:
 		return Decision{Verdict: VerdictFailed, Reason: ReasonNotEligible}
 	default:
 		return schedule(p, h.counting(p, o), now, random)

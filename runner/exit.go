@@ -1,6 +1,13 @@
 package runner
 
-import "os"
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// ErrStopped says that a signal ended what was under way.
+var ErrStopped = errors.New("stopped by a signal")
 
 // The exit statuses of retry that are not the command's own; the numbers are those of timeout(1) and env(1).
 const (
@@ -36,10 +43,18 @@ type Result struct {
 	Decision Decision
 	Outcome  Outcome   // of the last attempt
 	Signal   os.Signal // what ended the run, where a signal did
+	Lost     error     // why held output could not be passed on; nil where it could
 }
 
-// ExitCode returns the exit status of retry for a run: 0 for success, else the last attempt's, 1 where that was 0.
+// ExitCode returns the exit status of retry for a run: 0 for success, else the last attempt's, 1 where that was 0. A success
+// whose output is lost is none: where its reader had gone, the status is that of a command that wrote to it.
 func (r Result) ExitCode() int {
+	if r.Decision.Verdict == VerdictSucceeded && r.Lost != nil {
+		if errors.Is(r.Lost, syscall.EPIPE) {
+			return ExitSignalBase + int(syscall.SIGPIPE)
+		}
+		return ExitInternal
+	}
 	if r.Decision.Verdict == VerdictSucceeded {
 		return ExitSuccess
 	}
@@ -53,7 +68,7 @@ func (r Result) ExitCode() int {
 // the one that cancelled the task, or ended a wait, or ended the command too. It is nil where retry just exits.
 func (r Result) DeathSignal() os.Signal {
 	switch {
-	case r.Decision.Verdict == VerdictCancelled:
+	case r.Decision.Verdict == VerdictCancelled, errors.Is(r.Lost, ErrStopped):
 		return r.Signal
 	case r.Decision.Verdict == VerdictInterrupted && (r.Outcome.Stop == nil || r.Outcome.Signal != ""):
 		return r.Signal

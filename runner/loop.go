@@ -5,15 +5,27 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/10f93571/retry/backoff"
 )
 
-// Executor runs one attempt. It passes on the signals that arrive meanwhile, stops the attempt when the context ends, and
-// reports every failure as an Outcome.
+// Call is one execution of a task.
+type Call struct {
+	Number  int              // of the attempt, from 1
+	Signals <-chan os.Signal // to be passed on
+	Started func(process string)
+}
+
+// Executor runs one attempt at a time.
 type Executor interface {
-	Execute(ctx context.Context, t *Task, number int, signals <-chan os.Signal) Outcome
+	// Execute runs one attempt. It passes on the signals that arrive meanwhile, stops the attempt when the context ends, and
+	// reports every failure as an Outcome. It may call Started once, from any goroutine, before it returns.
+	Execute(ctx context.Context, t *Task, c Call) Outcome
+	// Release is told what the task came to with the attempt that was executed last. It passes held output on, or drops it. A
+	// signal that asks to stop meanwhile ends it with ErrStopped.
+	Release(t *Task, signals <-chan os.Signal) (os.Signal, error)
 }
 
 // Journal remembers. Each write is guarded: ErrTaken says that the task is no longer the caller's.
@@ -21,6 +33,8 @@ type Journal interface {
 	// Claim makes the intent of the task's next attempt durable before it starts. The first claim makes the task itself, and
 	// gives it its number and phase.
 	Claim(ctx context.Context, t *Task, now time.Time) error
+	// Note adds to the attempt in flight where its processes are found.
+	Note(ctx context.Context, t *Task, process string)
 	// Record writes an attempt's outcome and the decision, with the task as it stands after them.
 	Record(ctx context.Context, t *Task, a Attempt) error
 	// Settle writes a decision that no attempt led to, taken while the task was Pending.
@@ -34,6 +48,8 @@ type Observer interface {
 	// Waiting is called as often as it asks for: it returns the time until it wants to be called again.
 	Waiting(t *Task, left time.Duration) time.Duration
 	Finished(t *Task, r Result)
+	// Warn is told what went wrong beside the task.
+	Warn(err error)
 }
 
 // The causes of the end of an attempt's context.
@@ -44,12 +60,14 @@ var (
 
 // Runner carries a task through its attempts.
 type Runner struct {
-	Journal  Journal
-	Executor Executor
-	Observer Observer
-	Signals  <-chan os.Signal
-	Random   func() float64 // uniform in [0, 1)
-	Slots    chan struct{}  // its capacity bounds how many runners that share it attempt at once; nil for no bound
+	Journal   Journal
+	Executor  Executor
+	Observer  Observer
+	Hooks     Hooks     // nil: a task's hooks are not run
+	Survivors Survivors // nil: a dead owner's attempt leaves nothing running
+	Signals   <-chan os.Signal
+	Random    func() float64 // uniform in [0, 1)
+	Slots     chan struct{}  // its capacity bounds how many runners that share it attempt at once; nil for no bound
 }
 
 // Run attempts the task until a decision ends it or a signal stops the run. It fails only where the journal does.
@@ -60,13 +78,29 @@ func (r *Runner) Run(ctx context.Context, t *Task) (Result, error) {
 		}
 		a, err := r.attempt(ctx, t)
 		if err != nil {
-			return r.refused(t, err)
+			return r.refused(ctx, t, err)
 		}
+		sig, lost := r.release(t, a)
 		r.Observer.Ended(t, a)
-		if t.Status.Finished() || a.Outcome.Stop != nil {
-			return r.finish(t, Result{Decision: a.Decision, Outcome: a.Outcome, Signal: a.Outcome.Stop}), nil
+		if t.Status.Finished() || sig != nil {
+			return r.finish(ctx, t, Result{Decision: a.Decision, Outcome: a.Outcome, Signal: sig, Lost: lost}), nil
+		}
+		if sig := r.hook(ctx, t, t.Options.OnRetry); sig != nil {
+			return r.stop(ctx, t, sig)
 		}
 	}
+}
+
+// release has the attempt's output passed on or dropped. It returns the first signal that asked to stop, and why output is lost.
+func (r *Runner) release(t *Task, a Attempt) (os.Signal, error) {
+	sig, err := r.Executor.Release(t, r.Signals)
+	if err != nil && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, ErrStopped) {
+		r.Observer.Warn(fmt.Errorf("pass on the command's output: %w", err))
+	}
+	if a.Outcome.Stop != nil {
+		sig = a.Outcome.Stop
+	}
+	return sig, err
 }
 
 // attempt claims the task's next attempt, executes it, and records what it led to.
@@ -90,9 +124,11 @@ func (r *Runner) attempt(ctx context.Context, t *Task) (Attempt, error) {
 // execute runs the claimed attempt and decides what follows.
 func (r *Runner) execute(ctx context.Context, t *Task) Attempt {
 	a := Attempt{Number: t.AttemptCount, StartedAt: time.Now()}
-	ctx, cancel := limited(ctx, t, a.StartedAt)
+	limit, cancel := limited(ctx, t, a.StartedAt)
 	defer cancel()
-	a.Outcome = r.Executor.Execute(ctx, t, a.Number, r.Signals)
+	a.Outcome = r.Executor.Execute(limit, t, Call{Number: a.Number, Signals: r.Signals, Started: func(process string) {
+		r.Journal.Note(ctx, t, process)
+	}})
 	now := time.Now()
 	a.Decision = Decide(&t.Policy, t.History, a.Outcome, now, r.Random)
 	t.Decided(a, now)
@@ -127,19 +163,23 @@ func (r *Runner) stop(ctx context.Context, t *Task, sig os.Signal) (Result, erro
 		d = Decision{Verdict: VerdictCancelled, Reason: ReasonCancelled}
 		t.Move(d, now)
 	}
-	return r.finish(t, Result{Decision: d, Outcome: t.Last.Outcome, Signal: sig}), nil
+	return r.finish(ctx, t, Result{Decision: d, Outcome: t.Last.Outcome, Signal: sig}), nil
 }
 
-func (r *Runner) refused(t *Task, err error) (Result, error) {
+func (r *Runner) refused(ctx context.Context, t *Task, err error) (Result, error) {
 	if !errors.Is(err, ErrTaken) {
 		return Result{}, err
 	}
 	d := Decision{Verdict: VerdictCancelled, Reason: ReasonCancelled}
 	t.Move(d, time.Now())
-	return r.finish(t, Result{Decision: d, Outcome: t.Last.Outcome}), nil
+	return r.finish(ctx, t, Result{Decision: d, Outcome: t.Last.Outcome}), nil
 }
 
-func (r *Runner) finish(t *Task, result Result) Result {
+// finish tells that the run is over, and has the task's last hook run unless a signal ended it.
+func (r *Runner) finish(ctx context.Context, t *Task, result Result) Result {
 	r.Observer.Finished(t, result)
+	if result.Signal == nil {
+		result.Signal = r.hook(ctx, t, t.Options.finalHook(t.Status))
+	}
 	return result
 }

@@ -16,9 +16,11 @@ type script struct {
 	outcomes []Outcome
 	starts   []time.Duration // of each attempt, since the first
 	begun    time.Time
+	released int
+	lost     error // what Release returns
 }
 
-func (s *script) Execute(ctx context.Context, _ *Task, number int, signals <-chan os.Signal) Outcome {
+func (s *script) Execute(ctx context.Context, _ *Task, c Call) Outcome {
 	if s.begun.IsZero() {
 		s.begun = time.Now()
 	}
@@ -26,11 +28,16 @@ func (s *script) Execute(ctx context.Context, _ *Task, number int, signals <-cha
 	o := s.outcomes[min(len(s.starts), len(s.outcomes))-1]
 	select {
 	case <-time.After(o.Duration):
-	case o.Stop = <-signals:
+	case o.Stop = <-c.Signals:
 	case <-ctx.Done():
 		o = Outcome{Exit: 143, Signal: "SIGTERM", Error: ErrorTimeout, Message: context.Cause(ctx).Error()}
 	}
 	return o
+}
+
+func (s *script) Release(*Task, <-chan os.Signal) (os.Signal, error) {
+	s.released++
+	return nil, s.lost
 }
 
 // memory is a Journal that notes what it is told, in order.
@@ -45,6 +52,10 @@ func (m *memory) Claim(_ context.Context, t *Task, _ time.Time) error {
 	m.log = append(m.log, "claim")
 	t.Number = 1
 	return m.refuse["claim"]
+}
+
+func (m *memory) Note(_ context.Context, _ *Task, process string) {
+	m.log = append(m.log, "note "+process)
 }
 
 func (m *memory) Record(_ context.Context, t *Task, a Attempt) error {
@@ -70,6 +81,8 @@ func (w *witness) Waiting(*Task, time.Duration) time.Duration {
 func (w *witness) Finished(_ *Task, r Result) {
 	w.log = append(w.log, "finished "+string(r.Decision.Verdict))
 }
+
+func (w *witness) Warn(err error) { w.log = append(w.log, err.Error()) }
 
 type bench struct {
 	*Runner

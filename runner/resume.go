@@ -13,7 +13,10 @@ func (r *Runner) Resume(ctx context.Context, t *Task) (Result, error) {
 	}
 	if t.Status.Finished() {
 		d := Decision{Verdict: VerdictExhausted, Reason: t.Reason}
-		return r.finish(t, Result{Decision: d, Outcome: t.Last.Outcome}), nil
+		return r.finish(ctx, t, Result{Decision: d, Outcome: t.Last.Outcome}), nil
+	}
+	if sig := r.outlive(ctx, t); sig != nil || ctx.Err() != nil {
+		return r.stop(ctx, t, sig)
 	}
 	return r.Run(ctx, t)
 }

@@ -59,6 +59,7 @@ type Task struct {
 	Command        []string
 	Directory      string
 	Policy         Policy
+	Options        Options
 	IdempotencyKey string
 	CreatedAt      time.Time
 

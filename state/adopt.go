@@ -59,7 +59,7 @@ func (j *Journal) adopted(ctx context.Context, number int64) (*runner.Task, erro
 		return nil, ErrFinished
 	}
 	t := found[0]
-	attempts, err := j.Attempts(ctx, number)
+	attempts, err := j.history(ctx, number)
 	for _, a := range attempts {
 		t.Last = a
 		if a.Decision.Verdict != "" {

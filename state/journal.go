@@ -17,6 +17,7 @@ var ErrNoCgo = errors.New("this retry was built with CGO_ENABLED=0 and so withou
 
 // Journal holds tasks and their attempts. It implements runner.Journal. It is safe for concurrent use.
 type Journal struct {
+	dir    string
 	db     *sql.DB
 	owners *owners
 	salt   uint64 // of the machine, for the phases of tasks
@@ -44,7 +45,12 @@ func Open(ctx context.Context, dir string) (*Journal, error) {
 		_ = owners.close()
 		return nil, fmt.Errorf("open the journal in %s: %w", dir, err)
 	}
-	return &Journal{db: db, owners: owners, salt: machineSalt()}, nil
+	return &Journal{dir: dir, db: db, owners: owners, salt: machineSalt()}, nil
+}
+
+// Dir returns the directory of the journal.
+func (j *Journal) Dir() string {
+	return j.dir
 }
 
 // Close closes the journal and lets go of every task that this process owns.

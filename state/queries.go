@@ -20,11 +20,11 @@ var (
 )
 
 // selectTasks reads tasks with the latest attempt of each.
-const selectTasks = `SELECT t.number, t.id, t.parent, t.name, t.kind, t.status, t.reason, t.argv, t.directory, t.policy, t.idempotency_key,
+const selectTasks = `SELECT t.number, t.id, t.parent, t.name, t.kind, t.status, t.reason, t.argv, t.directory, t.policy, t.options, t.idempotency_key,
 	t.attempt_count, t.created_at, t.finished_at, t.next_attempt_at, ` + attemptColumns + `
 	FROM tasks t LEFT JOIN attempts a ON a.task = t.number AND a.number = t.attempt_count `
 
-const attemptColumns = "a.number, a.started_at, a.duration, a.exit, a.signal, a.error, a.message, a.decision, a.delay, a.shortened"
+const attemptColumns = "a.number, a.started_at, a.duration, a.exit, a.signal, a.error, a.message, a.decision, a.delay, a.shortened, a.process"
 
 // List returns the newest tasks, newest first, without their attempts; a limit of 0 is none.
 func (j *Journal) List(ctx context.Context, limit int) ([]*runner.Task, error) {
@@ -86,13 +86,13 @@ func (j *Journal) tasks(ctx context.Context, query string, args ...any) ([]*runn
 
 func (j *Journal) scanTask(rows *sql.Rows) (*runner.Task, error) {
 	var t runner.Task
-	var parent, name, reason sql.NullString
+	var parent, name, reason, options sql.NullString
 	var argv, directory []byte
 	var policy string
 	var created int64
 	var finished, next sql.NullInt64
 	var last attemptRow
-	err := rows.Scan(append([]any{&t.Number, &t.ID, &parent, &name, &t.Kind, &t.Status, &reason, &argv, &directory, &policy, &t.IdempotencyKey,
+	err := rows.Scan(append([]any{&t.Number, &t.ID, &parent, &name, &t.Kind, &t.Status, &reason, &argv, &directory, &policy, &options, &t.IdempotencyKey,
 		&t.AttemptCount, &created, &finished, &next}, last.columns()...)...)
 	if err != nil {
 		return nil, err
@@ -100,17 +100,44 @@ func (j *Journal) scanTask(rows *sql.Rows) (*runner.Task, error) {
 	if err := json.Unmarshal([]byte(policy), &t.Policy); err != nil {
 		return nil, fmt.Errorf("task %s: %w", t.ID, err)
 	}
+	if options.Valid {
+		if err := json.Unmarshal([]byte(options.String), &t.Options); err != nil {
+			return nil, fmt.Errorf("task %s: %w", t.ID, err)
+		}
+	}
 	t.Parent, t.Name, t.Reason = parent.String, name.String, runner.Reason(reason.String)
 	t.Command, t.Directory = splitArgv(argv), string(directory)
 	t.CreatedAt, t.FinishedAt, t.NextAttemptAt = time.UnixMicro(created), moment(finished), moment(next)
-	t.History = runner.History{CreatedAt: t.CreatedAt, Phase: phase(t.Number, j.salt)}
+	t.History = runner.History{CreatedAt: t.CreatedAt, Phase: t.Options.Phase(phase(t.Number, j.salt))}
 	t.Last = last.attempt()
 	return &t, nil
 }
 
-// Attempts returns the task's attempts in their order. One that is in flight has no verdict yet.
+// Attempts returns the task's attempts in their order, with the tails of their output. One that is in flight has no verdict yet.
 func (j *Journal) Attempts(ctx context.Context, number int64) ([]runner.Attempt, error) {
+	const query = "SELECT " + attemptColumns + `, o.stdout, o.stderr
+		FROM attempts a LEFT JOIN tails o ON o.task = a.task AND o.attempt = a.number WHERE a.task = ? ORDER BY a.number`
+	return j.attempts(ctx, number, query, func(rows *sql.Rows) (runner.Attempt, error) {
+		var row attemptRow
+		var stdout, stderr []byte
+		err := rows.Scan(append(row.columns(), &stdout, &stderr)...)
+		a := row.attempt()
+		a.Outcome.Stdout, a.Outcome.Stderr = string(stdout), string(stderr)
+		return a, err
+	})
+}
+
+// history returns the task's attempts without the tails.
+func (j *Journal) history(ctx context.Context, number int64) ([]runner.Attempt, error) {
 	const query = "SELECT " + attemptColumns + " FROM attempts a WHERE a.task = ? ORDER BY a.number"
+	return j.attempts(ctx, number, query, func(rows *sql.Rows) (runner.Attempt, error) {
+		var row attemptRow
+		err := rows.Scan(row.columns()...)
+		return row.attempt(), err
+	})
+}
+
+func (j *Journal) attempts(ctx context.Context, number int64, query string, scan func(*sql.Rows) (runner.Attempt, error)) ([]runner.Attempt, error) {
 	rows, err := j.db.QueryContext(ctx, query, number)
 	if err != nil {
 		return nil, err
@@ -118,11 +145,11 @@ func (j *Journal) Attempts(ctx context.Context, number int64) ([]runner.Attempt,
 	defer func() { _ = rows.Close() }()
 	var attempts []runner.Attempt
 	for rows.Next() {
-		var row attemptRow
-		if err := rows.Scan(row.columns()...); err != nil {
+		a, err := scan(rows)
+		if err != nil {
 			return nil, err
 		}
-		attempts = append(attempts, row.attempt())
+		attempts = append(attempts, a)
 	}
 	return attempts, rows.Err()
 }
@@ -131,17 +158,18 @@ func (j *Journal) Attempts(ctx context.Context, number int64) ([]runner.Attempt,
 type attemptRow struct {
 	number, started, duration, exit, delay sql.NullInt64
 	signal, class, message, decision       sql.NullString
+	process                                sql.NullString
 	shortened                              sql.NullBool
 }
 
 // columns are the places to scan attemptColumns into.
 func (r *attemptRow) columns() []any {
-	return []any{&r.number, &r.started, &r.duration, &r.exit, &r.signal, &r.class, &r.message, &r.decision, &r.delay, &r.shortened}
+	return []any{&r.number, &r.started, &r.duration, &r.exit, &r.signal, &r.class, &r.message, &r.decision, &r.delay, &r.shortened, &r.process}
 }
 
 func (r *attemptRow) attempt() runner.Attempt {
 	a := runner.Attempt{
-		Number: int(r.number.Int64), StartedAt: moment(r.started),
+		Number: int(r.number.Int64), StartedAt: moment(r.started), Process: r.process.String,
 		Outcome: runner.Outcome{
 			Exit: runner.NoExit, Signal: r.signal.String, Error: runner.ErrorClass(r.class.String), Message: r.message.String,
 			Duration: fromMicros(r.duration),

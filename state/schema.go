@@ -44,6 +44,17 @@ var migrations = []string{
 		shortened  INTEGER NOT NULL DEFAULT 0,
 		PRIMARY KEY (task, number)
 	) STRICT, WITHOUT ROWID;`,
+	// The tails are apart, so that the attempts stay small.
+	`ALTER TABLE tasks ADD COLUMN options TEXT;
+	ALTER TABLE attempts ADD COLUMN process TEXT;
+	CREATE TABLE tails (
+		task    INTEGER NOT NULL,
+		attempt INTEGER NOT NULL,
+		stdout  BLOB NOT NULL,
+		stderr  BLOB NOT NULL,
+		PRIMARY KEY (task, attempt),
+		FOREIGN KEY (task, attempt) REFERENCES attempts (task, number) ON DELETE CASCADE
+	) STRICT;`,
 }
 
 // migrate brings the schema up to date, all steps in one transaction. A journal of a newer retry, or a file that is none of

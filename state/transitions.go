@@ -36,8 +36,17 @@ func (j *Journal) Claim(ctx context.Context, t *runner.Task, now time.Time) erro
 		}
 		return fmt.Errorf("write the task to the journal: %w", err)
 	}
-	t.Number, t.History.Phase = number, phase(number, j.salt)
+	t.Number, t.History.Phase = number, t.Options.Phase(phase(number, j.salt))
 	return nil
+}
+
+// Note adds to the attempt in flight where its processes are found.
+func (j *Journal) Note(ctx context.Context, t *runner.Task, process string) error {
+	return j.write(ctx, func(tx *sql.Tx) error {
+		const query = `UPDATE attempts SET process = ? WHERE task = ? AND number = ? AND decision IS NULL`
+		_, err := tx.ExecContext(ctx, query, process, t.Number, t.AttemptCount)
+		return err
+	})
 }
 
 func (j *Journal) own(number int64) error {
@@ -53,14 +62,27 @@ func insertTask(ctx context.Context, tx *sql.Tx, t *runner.Task) (int64, error) 
 	if err != nil {
 		return 0, err
 	}
-	const query = `INSERT INTO tasks (id, parent, name, kind, status, argv, directory, policy, idempotency_key, attempt_count, created_at)
-		VALUES (?, ?, ?, ?, 'PENDING', ?, ?, ?, ?, 0, ?)`
+	options, err := marshalOptions(t.Options)
+	if err != nil {
+		return 0, err
+	}
+	const query = `INSERT INTO tasks (id, parent, name, kind, status, argv, directory, policy, options, idempotency_key, attempt_count, created_at)
+		VALUES (?, ?, ?, ?, 'PENDING', ?, ?, ?, ?, ?, 0, ?)`
 	result, err := tx.ExecContext(ctx, query, t.ID, nullable(t.Parent), nullable(t.Name), t.Kind, joinArgv(t.Command), []byte(t.Directory),
-		string(policy), t.IdempotencyKey, t.CreatedAt.UnixMicro())
+		string(policy), options, t.IdempotencyKey, t.CreatedAt.UnixMicro())
 	if err != nil {
 		return 0, err
 	}
 	return result.LastInsertId()
+}
+
+// marshalOptions returns NULL for a plain command.
+func marshalOptions(o runner.Options) (any, error) {
+	if o == (runner.Options{}) {
+		return nil, nil
+	}
+	text, err := json.Marshal(o)
+	return string(text), err
 }
 
 func claim(ctx context.Context, tx *sql.Tx, t *runner.Task, now time.Time) error {
@@ -89,6 +111,14 @@ func (j *Journal) Record(ctx context.Context, t *runner.Task, a runner.Attempt) 
 			return recordAttempt(ctx, tx, t.Number, a, "decision = 'cancelled' AND exit IS NULL")
 		})
 	}
+	return j.ended(t, err)
+}
+
+// ended drops what is of no use once the task has ended.
+func (j *Journal) ended(t *runner.Task, err error) error {
+	if err == nil && t.Status.Finished() && t.Options.Stdin == runner.StdinReplay {
+		j.dropInput(t.Number)
+	}
 	return err
 }
 
@@ -104,8 +134,13 @@ func recordAttempt(ctx context.Context, tx *sql.Tx, task int64, a runner.Attempt
 	}
 	query := `UPDATE attempts SET duration = ?, exit = ?, signal = ?, error = ?, message = ?, decision = ?, delay = ?, shortened = ?
 		WHERE task = ? AND number = ? AND ` + guard
-	return guarded(tx.ExecContext(ctx, query, duration, exit, nullable(o.Signal), nullable(string(o.Error)), nullable(o.Message),
+	err := guarded(tx.ExecContext(ctx, query, duration, exit, nullable(o.Signal), nullable(string(o.Error)), nullable(o.Message),
 		d.Verdict, delay, d.Shortened, task, a.Number))
+	if err != nil || o.Stdout+o.Stderr == "" {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, "INSERT INTO tails (task, attempt, stdout, stderr) VALUES (?, ?, ?, ?)", task, a.Number, []byte(o.Stdout), []byte(o.Stderr))
+	return err
 }
 
 // Settle writes a decision about a task that waits. A task that never reached the journal has nothing to close.
@@ -113,7 +148,7 @@ func (j *Journal) Settle(ctx context.Context, t *runner.Task, d runner.Decision)
 	if t.Number == 0 {
 		return nil
 	}
-	return j.write(ctx, func(tx *sql.Tx) error { return move(ctx, tx, t, runner.Pending, d) })
+	return j.ended(t, j.write(ctx, func(tx *sql.Tx) error { return move(ctx, tx, t, runner.Pending, d) }))
 }
 
 // move writes the status that a decision led to, provided that the task still stands where it was decided on.
@@ -129,7 +164,7 @@ func move(ctx context.Context, tx *sql.Tx, t *runner.Task, from runner.Status, d
 
 // CatchUp writes the end of a task whose owner could not write all that led there: the attempts in between are missing.
 func (j *Journal) CatchUp(ctx context.Context, t *runner.Task) error {
-	return j.write(ctx, func(tx *sql.Tx) error {
+	return j.ended(t, j.write(ctx, func(tx *sql.Tx) error {
 		const task = `UPDATE tasks SET status = ?, reason = ?, finished_at = ?, next_attempt_at = NULL, attempt_count = ?
 			WHERE number = ? AND id = ? AND status IN ('PENDING', 'IN_FLIGHT') AND attempt_count <= ?`
 		err := guarded(tx.ExecContext(ctx, task, t.Status, nullable(string(t.Reason)), micros(t.FinishedAt), t.AttemptCount,
@@ -147,13 +182,13 @@ func (j *Journal) CatchUp(ctx context.Context, t *runner.Task) error {
 		const lost = `UPDATE attempts SET decision = 'interrupted', message = 'the journal could not be written' WHERE task = ? AND decision IS NULL`
 		_, err = tx.ExecContext(ctx, lost, t.Number)
 		return err
-	})
+	}))
 }
 
 // Cancel ends an unfinished task, whoever owns it; an owner is refused its next write. It returns ErrFinished where the task
 // has ended already.
 func (j *Journal) Cancel(ctx context.Context, number int64, now time.Time) error {
-	return j.write(ctx, func(tx *sql.Tx) error {
+	err := j.write(ctx, func(tx *sql.Tx) error {
 		const task = `UPDATE tasks SET status = 'CANCELLED', reason = 'cancelled', finished_at = ?, next_attempt_at = NULL
 			WHERE number = ? AND status IN ('PENDING', 'IN_FLIGHT')`
 		err := guarded(tx.ExecContext(ctx, task, now.UnixMicro(), number))
@@ -167,6 +202,10 @@ func (j *Journal) Cancel(ctx context.Context, number int64, now time.Time) error
 		_, err = tx.ExecContext(ctx, attempt, number)
 		return err
 	})
+	if err == nil {
+		j.dropInput(number)
+	}
+	return err
 }
 
 // guarded turns an update that found nothing into ErrTaken.

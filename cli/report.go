@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2/maybe"
+
+	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/runner"
+)
+
+// reportFlags ask for a report.
+type reportFlags struct {
+	Report string `group:"Output" placeholder:"FILE|-" help:"Write the task with its attempts as JSON when the run ends, however it ends."`
+}
+
+// reporter writes the report. It hears of the end before the task's last hook runs, so that the hook can send it.
+type reporter struct {
+	render.Observer
+	path     string
+	process  *Process
+	journal  *guardedJournal
+	attempts []runner.Attempt // where no journal remembers them
+}
+
+// reported returns an observer that also writes the report, where one is asked for. The path is tried before anything runs.
+func (f *reportFlags) reported(o render.Observer, p *Process, journal *guardedJournal) (render.Observer, error) {
+	if f.Report == "" {
+		return o, nil
+	}
+	path := f.Report
+	if path != "-" {
+		var err error
+		if path, err = target(path); err != nil {
+			return nil, fmt.Errorf("--report: %w\nhint: give a file in a directory that can be written", err)
+		}
+	}
+	return &reporter{Observer: o, path: path, process: p, journal: journal}, nil
+}
+
+// target returns the file that a path leads to, and an error where it cannot be written.
+func target(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		if info.IsDir() {
+			return "", fmt.Errorf("%s is a directory", path)
+		}
+		return path, nil
+	}
+	trial, err := os.CreateTemp(filepath.Dir(path), ".retry-*")
+	if err != nil {
+		return "", err
+	}
+	_ = trial.Close()
+	return path, os.Remove(trial.Name())
+}
+
+// Ended implements runner.Observer.
+func (r *reporter) Ended(t *runner.Task, a runner.Attempt) {
+	if r.journal.absent() {
+		r.attempts = append(r.attempts, a)
+	}
+	r.Observer.Ended(t, a)
+}
+
+// Finished implements runner.Observer.
+func (r *reporter) Finished(t *runner.Task, result runner.Result) {
+	r.Observer.Finished(t, result)
+	if err := r.write(t); err != nil {
+		r.Warn(fmt.Errorf("write the report: %w", err))
+	}
+}
+
+func (r *reporter) write(t *runner.Task) error {
+	attempts, err := r.journal.attempts(context.Background(), t, r.attempts)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := render.TaskJSON(&text, render.TaskView{Task: t, Interrupted: !t.Status.Finished()}, attempts); err != nil {
+		return err
+	}
+	if r.path == "-" {
+		_, err := r.process.Stdout.Write(text.Bytes())
+		return err
+	}
+	return writeFile(r.path, text.Bytes())
+}
+
+// writeFile replaces a file at once, whole. What is no regular file, such as a pipe, is written to.
+func writeFile(path string, content []byte) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		file, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = file.Close() }()
+		_, err = file.Write(content)
+		return err
+	}
+	return maybe.WriteFile(path, content, 0o644)
+}

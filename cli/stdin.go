@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"errors"
+	"os"
+
+	"github.com/10f93571/retry/cmdexec"
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/spool"
+)
+
+// stdin returns what the task's attempts find on their stdin, and what has to be done when the run is over.
+func (g *guardedJournal) stdin(t *runner.Task, own *os.File, resumed bool, warn func(error)) (cmdexec.Stdin, func(), error) {
+	switch {
+	case t.Options.Stdin == runner.StdinNull:
+		return cmdexec.NullStdin{}, func() {}, nil
+	case t.Options.Stdin == runner.StdinReplay && resumed:
+		return g.keptStdin(t)
+	case t.Options.Stdin == runner.StdinReplay:
+		stdin, done := g.replayedStdin(t, own)
+		return stdin, done, nil
+	}
+	return &cmdexec.InheritedStdin{File: own, Consumed: func() {
+		warn(errors.New("stdin is a pipe, and what the first attempt read of it is gone\nhint: --stdin replay gives every attempt the same"))
+	}}, func() {}, nil
+}
+
+// keptStdin is that of a task that is resumed.
+func (g *guardedJournal) keptStdin(t *runner.Task) (cmdexec.Stdin, func(), error) {
+	file, err := g.journal.Input(t)
+	if err != nil {
+		return nil, nil, err
+	}
+	kept, err := spool.Of(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	return cmdexec.ReplayKept(kept), func() { _ = kept.Close() }, nil
+}
+
+// replayedStdin is kept for the other attempts: with a journal from the first byte in a file that goes with the task, so that it
+// outlives this process; without one in memory, as far as that is reasonable.
+func (g *guardedJournal) replayedStdin(t *runner.Task, own *os.File) (cmdexec.Stdin, func()) {
+	if g.journal == nil {
+		kept := spool.New(spool.MemoryLimit, g.temporary)
+		return cmdexec.Replay(own, kept, nil), func() { _ = kept.Close() }
+	}
+	file := &inputFile{journal: g, task: t}
+	kept := spool.New(0, file.create)
+	stdin := cmdexec.Replay(own, kept, file.complete)
+	return stdin, func() {
+		if !t.Status.Finished() {
+			stdin.Wait() // a resume needs it
+		}
+		_ = kept.Close()
+	}
+}
+
+// inputFile is the file that keeps a task's stdin.
+type inputFile struct {
+	journal *guardedJournal
+	task    *runner.Task
+	file    *os.File // nil where it does not go with the task
+}
+
+// create makes it; where that is not possible, a file that at least this process can use.
+func (f *inputFile) create() (*os.File, error) {
+	if !f.journal.absent() && f.task.Number != 0 {
+		file, err := f.journal.journal.KeepInput(f.task)
+		if err == nil {
+			f.file = file
+			return file, nil
+		}
+	}
+	return f.journal.temporary()
+}
+
+func (f *inputFile) complete() error {
+	if f.file == nil { // not a byte was written, or no file could be made
+		file, err := f.create()
+		if err != nil || f.file == nil {
+			return err
+		}
+		defer func() { _ = file.Close() }()
+	}
+	return f.journal.journal.CompleteInput(f.task, f.file)
+}
+
+// temporary makes a file for what is too much for the memory: beside the journal, or where the system keeps such files.
+func (g *guardedJournal) temporary() (*os.File, error) {
+	if g.journal != nil {
+		if file, err := spool.Temporary(g.journal.Dir()); err == nil {
+			return file, nil
+		}
+	}
+	return spool.Temporary("")
+}

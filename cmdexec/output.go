@@ -1,0 +1,194 @@
+package cmdexec
+
+import (
+	"cmp"
+	"errors"
+	"os"
+	"sync"
+	"syscall"
+
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/spool"
+)
+
+// tailSize is how much of the end of a stream is captured.
+const tailSize = 8 << 10
+
+// Output is where the attempts of one task write. Plain streams are handed to the process as they are; those that are held or
+// captured pass through a pipe.
+type Output struct {
+	Stdout, Stderr *os.File
+	Mode           runner.OutputMode
+	Limit          int64 // bytes that OutputFinal holds of one attempt; 0 = no limit
+	Capture        runner.CaptureMode
+	Temporary      func() (*os.File, error)       // makes a file for what is held, where it is much
+	Outgrown       func(t *runner.Task, at int64) // called when an attempt has outgrown the limit
+
+	current *attemptOutput // what Release is about
+}
+
+// attemptOutput is the output of one attempt.
+type attemptOutput struct {
+	stdout, stderr *os.File // what the process gets
+	taps           []*tap
+	outTap, errTap *tap // of taps; nil where a stream is plain, the same where both are one file
+	passing        *passing
+}
+
+// passing is what the taps of one attempt share: whether they hold what they get, or pass it on.
+type passing struct {
+	mutex    sync.Mutex
+	on       bool
+	limit    int64
+	held     int64
+	outgrown func(at int64)
+}
+
+// open prepares the streams of the next attempt.
+func (o *Output) open(t *runner.Task) (*attemptOutput, error) {
+	a := &attemptOutput{stdout: o.Stdout, stderr: o.Stderr, passing: &passing{on: !o.Mode.Held()}}
+	if o.Mode == runner.OutputFinal {
+		a.passing.limit = o.Limit
+		a.passing.outgrown = func(at int64) { o.Outgrown(t, at) }
+	}
+	o.current = a
+	both := o.Mode.Held() || o.Capture == runner.CaptureBoth
+	if !both && o.Capture != runner.CaptureStderr {
+		return a, nil
+	}
+	var err error
+	if sameFile(o.Stdout, o.Stderr) { // one pipe, or what was written would change its order
+		if a.errTap, err = o.tap(a, o.Stdout); err == nil {
+			a.stdout, a.stderr = a.errTap.write, a.errTap.write
+			a.outTap = a.errTap
+		}
+		return a, err
+	}
+	if a.errTap, err = o.tap(a, o.Stderr); err != nil {
+		return a, err
+	}
+	a.stderr = a.errTap.write
+	if both {
+		if a.outTap, err = o.tap(a, o.Stdout); err != nil {
+			a.abandon()
+			return a, err
+		}
+		a.stdout = a.outTap.write
+	}
+	return a, nil
+}
+
+func (o *Output) tap(a *attemptOutput, to *os.File) (*tap, error) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	t := &tap{
+		read: read, write: write, to: to, passing: a.passing,
+		held: spool.New(spool.MemoryLimit, o.Temporary), tail: spool.NewTail(tailSize), done: make(chan struct{}),
+	}
+	a.taps = append(a.taps, t)
+	return t, nil
+}
+
+// sameFile reports whether two streams lead to one file.
+func sameFile(f, g *os.File) bool {
+	a, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	b, err := g.Stat()
+	return err == nil && os.SameFile(a, b)
+}
+
+// begin starts to take in what the process writes, now that it has the other ends.
+func (a *attemptOutput) begin() {
+	for _, t := range a.taps {
+		_ = t.write.Close()
+		go t.run()
+	}
+}
+
+// abandon closes what no process will use.
+func (a *attemptOutput) abandon() {
+	for _, t := range a.taps {
+		_ = t.write.Close()
+		_ = t.read.Close()
+	}
+	a.taps = nil
+}
+
+// end takes in what the process wrote before it ended, and no more: what it left behind may write for ever. It returns early
+// where a signal asks to stop, since whoever reads our stdout may have stopped reading.
+func (a *attemptOutput) end(signals <-chan os.Signal, o *runner.Outcome) {
+	for _, t := range a.taps {
+		t.stop()
+	}
+	for _, t := range a.taps {
+		if sig := awaitOrStop(t.done, signals); sig != nil {
+			o.Stop = cmp.Or(o.Stop, sig)
+			t.fail(runner.ErrStopped)
+		}
+	}
+	if a.outTap != nil {
+		o.Stdout = a.outTap.tail.String()
+	}
+	if a.errTap != nil {
+		o.Stderr = a.errTap.tail.String()
+	}
+	o.Final = (a.passing.limit > 0 && a.passing.isOn()) || errors.Is(a.lost(), syscall.EPIPE)
+}
+
+// awaitOrStop waits for done. It returns the signal that asked to stop meanwhile.
+func awaitOrStop(done <-chan struct{}, signals <-chan os.Signal) os.Signal {
+	for {
+		select {
+		case <-done:
+			return nil
+		case sig := <-signals:
+			if runner.Stops(sig) {
+				return sig
+			}
+		}
+	}
+}
+
+// Release passes on what is held of the last attempt, or drops it, as the mode has it. It implements runner.Executor.
+func (o *Output) Release(t *runner.Task, signals <-chan os.Signal) (os.Signal, error) {
+	a := o.current
+	o.current = nil
+	if a == nil {
+		return nil, nil
+	}
+	defer a.drop()
+	if !o.Mode.PassesOn(t.Status) && !a.passing.isOn() {
+		return nil, a.lost()
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for _, tap := range a.taps {
+			tap.release()
+		}
+	}()
+	if sig := awaitOrStop(done, signals); sig != nil {
+		return sig, runner.ErrStopped
+	}
+	return nil, a.lost()
+}
+
+// lost returns why output could not be passed on.
+func (a *attemptOutput) lost() error {
+	for _, t := range a.taps {
+		if err := t.failure(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *attemptOutput) drop() {
+	for _, t := range a.taps {
+		_ = t.held.Close()
+	}
+}

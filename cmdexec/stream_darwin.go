@@ -1,0 +1,3 @@
+package cmdexec
+
+const bytesAvailable = 0x4004667f // FIONREAD of <sys/filio.h>

@@ -1,0 +1,47 @@
+//go:build unix
+
+package cmdexec
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/10f93571/retry/runner"
+)
+
+func streamOf(f *os.File) (s stream) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return s
+	}
+	_ = raw.Control(func(fd uintptr) {
+		s.available, _ = unix.IoctlGetInt(int(fd), bytesAvailable)
+		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		_, _ = unix.Poll(poll, 0)
+		s.ended = poll[0].Revents&unix.POLLHUP != 0
+	})
+	return s
+}
+
+// readerGone reports whether f is a pipe that nobody reads any more, and nobody ever will.
+func readerGone(f *os.File) bool {
+	if kindOf(f) != kindStream {
+		return false
+	}
+	raw, err := f.SyscallConn()
+	gone := false
+	if err == nil {
+		_ = raw.Control(func(fd uintptr) {
+			poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
+			_, _ = unix.Poll(poll, 0)
+			gone = poll[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0
+		})
+	}
+	return gone
+}
+
+// diedOfPipe reports whether a process ended because it wrote to such a pipe, or says so as shells do.
+func diedOfPipe(o runner.Outcome) bool {
+	return o.Signal == "SIGPIPE" || (o.Error == runner.ErrorNone && o.Exit == runner.ExitSignalBase+int(unix.SIGPIPE))
+}

@@ -1,0 +1,59 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+)
+
+// Survivors knows what an attempt left running when its owner died or was stopped.
+type Survivors interface {
+	// Find describes the processes that are still alive; empty where there are none.
+	Find(t *Task, a Attempt) string
+	// Signal sends them a signal.
+	Signal(t *Task, a Attempt, sig os.Signal)
+	// Unwanted reports whether they are to be stopped instead of waited for.
+	Unwanted() bool
+}
+
+// How often survivors are looked for: soon after the start, then ever more rarely.
+const (
+	firstLook   = 10 * time.Millisecond
+	slowestLook = time.Second
+)
+
+// outlive returns when nothing of the task's interrupted attempt runs any more: two attempts never run at once. It returns the
+// signal that ended the wait, nil where none did.
+func (r *Runner) outlive(ctx context.Context, t *Task) os.Signal {
+	if r.Survivors == nil || t.Last.Decision.Verdict != VerdictInterrupted {
+		return nil
+	}
+	found := r.Survivors.Find(t, t.Last)
+	if found == "" {
+		return nil
+	}
+	var kill <-chan time.Time
+	if r.Survivors.Unwanted() {
+		r.Observer.Warn(fmt.Errorf("attempt %d left %s running: stopping it", t.Last.Number, found))
+		r.Survivors.Signal(t, t.Last, syscall.SIGTERM)
+		kill = time.After(t.Policy.KillAfter)
+	} else {
+		r.Observer.Warn(fmt.Errorf("attempt %d left %s running: waiting for its end\nhint: --kill-orphans stops it", t.Last.Number, found))
+	}
+	for pause := firstLook; r.Survivors.Find(t, t.Last) != ""; pause = min(2*pause, slowestLook) {
+		select {
+		case <-time.After(pause):
+		case <-kill:
+			r.Survivors.Signal(t, t.Last, syscall.SIGKILL)
+		case <-ctx.Done():
+			return nil
+		case sig := <-r.Signals:
+			if Stops(sig) {
+				return sig
+			}
+		}
+	}
+	return nil
+}

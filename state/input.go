@@ -1,0 +1,65 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// ErrInputLost says that a task's stdin was to be kept, and was not when its owner died.
+var ErrInputLost = errors.New("its stdin was not kept to the end before retry was stopped")
+
+const (
+	inputsName = "stdin"
+	partSuffix = ".part" // until the end of the input is in the file
+)
+
+func (j *Journal) inputPath(number int64) string {
+	return filepath.Join(j.dir, inputsName, strconv.FormatInt(number, 10))
+}
+
+// KeepInput makes the file for the task's stdin. It goes with the task: when that ends, the file does.
+func (j *Journal) KeepInput(t *runner.Task) (*os.File, error) {
+	path := j.inputPath(t.Number) + partSuffix
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+}
+
+// CompleteInput says that the file holds the stdin to its end. From then on a resume can use it, also after a power loss.
+func (j *Journal) CompleteInput(t *runner.Task, file *os.File) error {
+	if err := file.Sync(); err != nil {
+		return err
+	}
+	path := j.inputPath(t.Number)
+	err := os.Rename(path+partSuffix, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // the task has ended meanwhile
+	}
+	return err
+}
+
+// Input opens the stdin that was kept for a task. It returns ErrInputLost where that is not whole.
+func (j *Journal) Input(t *runner.Task) (*os.File, error) {
+	file, err := os.Open(j.inputPath(t.Number))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = ErrInputLost
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the stdin of task %s: %w", t.ID, err)
+	}
+	return file, nil
+}
+
+// dropInput removes what was kept. The part goes first, so that it cannot be completed in between.
+func (j *Journal) dropInput(number int64) {
+	path := j.inputPath(number)
+	_ = os.Remove(path + partSuffix)
+	_ = os.Remove(path)
+}
