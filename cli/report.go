@@ -3,7 +3,9 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -58,7 +60,9 @@ func target(path string) (string, error) {
 		return path, nil
 	}
 	trial, err := os.CreateTemp(filepath.Dir(path), ".retry-*")
-	if err != nil {
+	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
+		return "", &fs.PathError{Op: "create", Path: path, Err: failed.Err}
+	} else if err != nil {
 		return "", err
 	}
 	_ = trial.Close()

@@ -34,7 +34,7 @@ func Replay(source *os.File, kept *spool.Spool, complete func() error) *Replayed
 
 // ReplayKept replays what was kept by an earlier run.
 func ReplayKept(kept *spool.Spool) *ReplayedStdin {
-	return &ReplayedStdin{kept: kept, ended: true}
+	return &ReplayedStdin{kept: kept, position: kept.Size(), ended: true}
 }
 
 // Wait returns when what was read to its end is safely kept.

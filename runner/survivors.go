@@ -36,11 +36,11 @@ func (r *Runner) outlive(ctx context.Context, t *Task) os.Signal {
 	}
 	var kill <-chan time.Time
 	if r.Survivors.Unwanted() {
-		r.Observer.Warn(fmt.Errorf("attempt %d left %s running: stopping it", t.Last.Number, found))
+		r.Observer.Warn(fmt.Errorf("attempt %d left %s running: stopping what is left", t.Last.Number, found))
 		r.Survivors.Signal(t, t.Last, syscall.SIGTERM)
 		kill = time.After(t.Policy.KillAfter)
 	} else {
-		r.Observer.Warn(fmt.Errorf("attempt %d left %s running: waiting for its end\nhint: --kill-orphans stops it", t.Last.Number, found))
+		r.Observer.Warn(fmt.Errorf("attempt %d left %s running: the next one waits for the end of that\nhint: --kill-orphans stops what is left", t.Last.Number, found))
 	}
 	for pause := firstLook; r.Survivors.Find(t, t.Last) != ""; pause = min(2*pause, slowestLook) {
 		select {

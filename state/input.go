@@ -2,7 +2,6 @@ package state
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -51,10 +50,7 @@ func (j *Journal) Input(t *runner.Task) (*os.File, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = ErrInputLost
 	}
-	if err != nil {
-		return nil, fmt.Errorf("the stdin of task %s: %w", t.ID, err)
-	}
-	return file, nil
+	return file, err
 }
 
 // dropInput removes what was kept. The part goes first, so that it cannot be completed in between.

@@ -95,6 +95,7 @@ func attemptToJSON(a runner.Attempt) attemptJSON {
 	j := attemptJSON{
 		Number: a.Number, StartedAt: timestamp(a.StartedAt), Decision: present(string(a.Decision.Verdict)),
 		Signal: present(a.Outcome.Signal), Error: present(string(a.Outcome.Error)), Message: present(a.Outcome.Message),
+		StdoutTail: present(a.Outcome.Stdout), StderrTail: present(a.Outcome.Stderr),
 	}
 	if !a.Outcome.IsCrash() { // neither has an attempt in flight an exit or a duration
 		exit, duration := a.Outcome.Exit, a.Outcome.Duration.Milliseconds()

@@ -20,6 +20,7 @@ func Task(w io.Writer, s Screen, t TaskView, attempts []runner.Attempt, now time
 		{"Command", Command(t.Command)},
 		{"Directory", Escape(t.Directory)},
 		{"Policy", Policy(&t.Policy)},
+		{"Options", Options(&t.Options)},
 		{"Key", Escape(t.IdempotencyKey)},
 		{"Created", stamp(t.CreatedAt, now)},
 		{"Deadline", deadline(t, now)},
@@ -34,7 +35,10 @@ func Task(w io.Writer, s Screen, t TaskView, attempts []runner.Attempt, now time
 			return err
 		}
 	}
-	return s.attempts(w, t, attempts, now)
+	if err := s.attempts(w, t, attempts, now); err != nil {
+		return err
+	}
+	return s.tails(w, attempts)
 }
 
 func (s Screen) attempts(w io.Writer, t TaskView, attempts []runner.Attempt, now time.Time) error {
