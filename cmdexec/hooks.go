@@ -29,8 +29,12 @@ func (h Hooks) Run(ctx context.Context, t *runner.Task, command string, signals 
 	if err := checkDir(h.Executor.Dir); err != nil {
 		return nil, err
 	}
+	path, err := hookShell()
+	if err != nil {
+		return nil, err
+	}
 	env := append(childEnv(h.Executor.Env, t, t.AttemptCount), EnvStatus+"="+string(t.Status))
-	p, err := h.Executor.launch(shell, []string{"sh", "-c", command}, env, files{in.file, h.Stderr, h.Stderr}, t.ID)
+	p, err := h.Executor.launch(path, []string{"sh", "-c", command}, env, files{in.file, h.Stderr, h.Stderr}, t.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,3 @@ func TestRunning(t *testing.T) {
 		_ = cmd.Wait()
 	}
 }
-
-func groupRuns(group int) bool {
-	return len(running(func(p proc) bool { return p.group == group })) > 0
-}

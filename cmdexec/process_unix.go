@@ -140,6 +140,9 @@ func signalName(sig syscall.Signal) string {
 	return "SIG" + strconv.Itoa(int(sig)) // a real-time signal
 }
 
+// hookShell returns the shell that runs hooks.
+func hookShell() (string, error) { return shell, nil }
+
 func needsShell(err error) bool {
 	return errors.Is(err, syscall.ENOEXEC)
 }

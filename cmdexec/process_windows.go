@@ -11,10 +11,11 @@ import (
 
 const shell = "cmd.exe" // never used: needsShell is false
 
-// process is a started command. Windows has neither groups nor signals as Unix knows them: whatever asks the process to end
+// process is a started command with what it starts. Windows has no signals as Unix knows them: whatever asks the process to end
 // ends it.
 type process struct {
 	cmd    *exec.Cmd
+	job    job // 0 where there is none: the process alone is ended then
 	exited chan struct{}
 }
 
@@ -29,6 +30,7 @@ func (e *Executor) launch(path string, argv []string, env []string, f files, _ s
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
+	p.job, _ = newJob(p.cmd.Process.Pid) // one that is over already needs none
 	go func() {
 		_ = p.cmd.Wait() // what it says is in ProcessState
 		close(p.exited)
@@ -36,7 +38,12 @@ func (e *Executor) launch(path string, argv []string, env []string, f files, _ s
 	return p, nil
 }
 
-func (p *process) reap() *os.ProcessState { return p.cmd.ProcessState }
+func (p *process) reap() *os.ProcessState {
+	if p.job != 0 {
+		p.job.release()
+	}
+	return p.cmd.ProcessState
+}
 
 func (p *process) signal(sig os.Signal) {
 	if runner.Stops(sig) {
@@ -48,7 +55,12 @@ func (p *process) ask(os.Signal) { p.kill() }
 
 func (p *process) terminate() { p.kill() }
 
-func (p *process) kill() { _ = p.cmd.Process.Kill() }
+func (p *process) kill() {
+	if p.job != 0 {
+		p.job.kill()
+	}
+	_ = p.cmd.Process.Kill()
+}
 
 // getsFromTerminal is true for Ctrl-C: the console sends it to every process attached to it.
 func (p *process) getsFromTerminal(sig os.Signal) bool { return sig == os.Interrupt }
@@ -61,6 +73,9 @@ func (p *process) token() string { return "" }
 func outcomeOf(state *os.ProcessState) runner.Outcome {
 	return runner.Outcome{Exit: state.ExitCode()}
 }
+
+// hookShell finds the shell that runs hooks, such as the one that comes with git.
+func hookShell() (string, error) { return exec.LookPath("sh") }
 
 func needsShell(error) bool { return false }
 

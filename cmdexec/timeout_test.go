@@ -101,6 +101,10 @@ func TestTimeoutKillsTheGroup(t *testing.T) {
 	}
 }
 
+func groupRuns(group int) bool {
+	return len(running(func(p proc) bool { return p.group == group })) > 0
+}
+
 // runs reports whether anybody in the process's group runs.
 func runs(pid int) bool {
 	group, err := syscall.Getpgid(pid)
