@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"os"
+	"sync"
 
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/runner"
@@ -53,6 +54,7 @@ func (g *guardedJournal) replayedStdin(t *runner.Task, own *os.File) (cmdexec.St
 			stdin.Wait() // a resume needs it
 		}
 		_ = kept.Close()
+		file.drop()
 	}
 }
 
@@ -60,11 +62,19 @@ func (g *guardedJournal) replayedStdin(t *runner.Task, own *os.File) (cmdexec.St
 type inputFile struct {
 	journal *guardedJournal
 	task    *runner.Task
+
+	mutex   sync.Mutex
 	file    *os.File // nil where it does not go with the task
+	dropped bool
 }
 
 // create makes it; where that is not possible, a file that at least this process can use.
 func (f *inputFile) create() (*os.File, error) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if f.dropped {
+		return nil, os.ErrClosed
+	}
 	if !f.journal.absent() && f.task.Number != 0 {
 		file, err := f.journal.journal.KeepInput(f.task)
 		if err == nil {
@@ -75,15 +85,35 @@ func (f *inputFile) create() (*os.File, error) {
 	return f.journal.temporary()
 }
 
+func (f *inputFile) current() *os.File {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	return f.file
+}
+
+// complete says that the file holds everything.
 func (f *inputFile) complete() error {
-	if f.file == nil { // not a byte was written, or no file could be made
+	if f.current() == nil { // not a byte was written, or no file could be made
 		file, err := f.create()
-		if err != nil || f.file == nil {
+		if err != nil {
 			return err
 		}
 		defer func() { _ = file.Close() }()
 	}
-	return f.journal.journal.CompleteInput(f.task, f.file)
+	if file := f.current(); file != nil {
+		return f.journal.journal.CompleteInput(f.task, file)
+	}
+	return nil
+}
+
+// drop removes the file of a task that has ended. What is being read just now makes no other.
+func (f *inputFile) drop() {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if f.task.Status.Finished() && f.task.Number != 0 {
+		f.dropped = true
+		f.journal.journal.DropInput(f.task)
+	}
 }
 
 // temporary makes a file for what is too much for the memory: beside the journal, or where the system keeps such files.

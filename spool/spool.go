@@ -19,6 +19,7 @@ type Spool struct {
 	memory []byte
 	file   *os.File // holds everything once there is one
 	size   int64
+	closed bool
 }
 
 // New returns an empty spool that keeps up to limit bytes in memory. What is more goes into the file that create makes, with
@@ -40,6 +41,9 @@ func Of(file *os.File) (*Spool, error) {
 func (s *Spool) Write(p []byte) (int, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	if s.closed {
+		return 0, os.ErrClosed
+	}
 	if s.file == nil && len(s.memory)+len(p) <= s.limit {
 		s.memory = append(s.memory, p...)
 		s.size += int64(len(p))
@@ -94,11 +98,11 @@ func (s *Spool) Size() int64 {
 	return s.size
 }
 
-// Close lets go of the memory and of the file.
+// Close lets go of the memory and of the file. Nothing can be written then.
 func (s *Spool) Close() error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.memory, s.size = nil, 0
+	s.memory, s.size, s.closed = nil, 0, true
 	if s.file == nil {
 		return nil
 	}

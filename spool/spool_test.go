@@ -80,6 +80,17 @@ func TestOfAFile(t *testing.T) {
 	}
 }
 
+func TestClosedSpoolMakesNoFile(t *testing.T) {
+	s := New(0, func() (*os.File, error) {
+		t.Error("a file is made")
+		return nil, nil
+	})
+	_ = s.Close()
+	if _, err := s.Write([]byte("late")); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("write after close: %v", err)
+	}
+}
+
 func TestTemporaryLeavesNothingBehind(t *testing.T) {
 	dir := t.TempDir()
 	file, err := Temporary(dir)

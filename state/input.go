@@ -53,6 +53,11 @@ func (j *Journal) Input(t *runner.Task) (*os.File, error) {
 	return file, err
 }
 
+// DropInput removes what was kept for a task that has ended. A write that was under way then may have made the file anew.
+func (j *Journal) DropInput(t *runner.Task) {
+	j.dropInput(t.Number)
+}
+
 // dropInput removes what was kept. The part goes first, so that it cannot be completed in between.
 func (j *Journal) dropInput(number int64) {
 	path := j.inputPath(number)
