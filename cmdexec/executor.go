@@ -51,7 +51,9 @@ func (e *Executor) execute(ctx context.Context, t *runner.Task, c runner.Call) r
 	o := p.supervise(ctx, &supervisor{process: p, killAfter: t.Policy.KillAfter, insistence: e.Insistence}, c)
 	out.end(c.Signals, &o)
 	if cut := (*stdinError)(nil); errors.As(in.end(), &cut) {
-		return cut.outcome()
+		lost := cut.outcome()
+		lost.Stop = o.Stop
+		return lost
 	}
 	o.Final = o.Final || (diedOfPipe(o) && readerGone(e.Output.Stdout))
 	return o

@@ -177,14 +177,12 @@ func (o *Output) Release(t *runner.Task, signals <-chan os.Signal) (os.Signal, e
 	return nil, a.lost()
 }
 
-// lost returns why output could not be passed on.
+// lost returns why what was written to stdout could not be passed on. That nobody reads stderr any more costs the caller nothing.
 func (a *attemptOutput) lost() error {
-	for _, t := range a.taps {
-		if err := t.failure(); err != nil {
-			return err
-		}
+	if a.outTap == nil {
+		return nil
 	}
-	return nil
+	return a.outTap.failure()
 }
 
 func (a *attemptOutput) drop() {

@@ -19,13 +19,14 @@ const shell = "/bin/sh"
 
 // process is a started command. Between the end of exited and reap its number cannot go to another process.
 type process struct {
-	cmd    *exec.Cmd
-	task   string        // the id of its task, which it has in its environment
-	shared bool          // in retry's own process group
-	typed  func() bool   // Executor.OnTerminal
-	exited chan struct{} // closed when the process has ended, before it is reaped
-	reaped chan struct{}
-	permit chan struct{} // closed to have it reaped
+	cmd         *exec.Cmd
+	task        string        // the id of its task, which it has in its environment
+	shared      bool          // in retry's own process group
+	typed       func() bool   // Executor.OnTerminal
+	hadTerminal bool          // when it was started
+	exited      chan struct{} // closed when the process has ended, before it is reaped
+	reaped      chan struct{}
+	permit      chan struct{} // closed to have it reaped
 }
 
 // launch starts a process. One locked thread starts it and waits for it, since Linux sends the death signal of a parent when
@@ -37,7 +38,7 @@ func (e *Executor) launch(path string, argv []string, env []string, f files, tas
 			Stdin: f.stdin, Stdout: f.stdout, Stderr: f.stderr,
 			SysProcAttr: sysProcAttr(e.SharedGroup),
 		},
-		task: task, shared: e.SharedGroup, typed: e.OnTerminal,
+		task: task, shared: e.SharedGroup, typed: e.OnTerminal, hadTerminal: e.SharedGroup && hasTerminal(),
 		exited: make(chan struct{}), reaped: make(chan struct{}), permit: make(chan struct{}),
 	}
 	started := make(chan error)
@@ -111,7 +112,23 @@ func (p *process) everywhere(sig syscall.Signal) {
 
 // getsFromTerminal reports whether the terminal sends this signal to the process too, as it does for a whole foreground group.
 func (p *process) getsFromTerminal(sig os.Signal) bool {
-	return p.shared && (sig == syscall.SIGINT || sig == syscall.SIGQUIT || sig == syscall.SIGWINCH) && p.onTerminal()
+	switch sig {
+	case syscall.SIGINT, syscall.SIGQUIT, syscall.SIGWINCH:
+		return p.shared && p.onTerminal()
+	case syscall.SIGHUP:
+		return p.shared && p.hungUp()
+	}
+	return false
+}
+
+// hungUp reports whether the terminal that the process was started on is gone. Then the shell and the system hang up on all of
+// its groups; only the leader of a session hears of it alone.
+func (p *process) hungUp() bool {
+	if p.typed == nil || !p.hadTerminal {
+		return false
+	}
+	sid, err := unix.Getsid(0)
+	return err == nil && sid != os.Getpid() && !hasTerminal()
 }
 
 func (p *process) onTerminal() bool {

@@ -15,6 +15,15 @@ func Interactive(stdin *os.File) bool {
 	return err == nil && group == unix.Getpgrp()
 }
 
+// hasTerminal reports whether we have a controlling terminal.
+func hasTerminal() bool {
+	terminal, err := os.Open("/dev/tty")
+	if err != nil {
+		return false
+	}
+	return terminal.Close() == nil
+}
+
 // InForeground reports whether our group is the foreground group of a terminal, whatever stdin is.
 func InForeground() bool {
 	terminal, err := os.Open("/dev/tty")
