@@ -33,6 +33,7 @@ type attemptOutput struct {
 	taps           []*tap
 	outTap, errTap *tap // of taps; nil where a stream is plain, the same where both are one file
 	passing        *passing
+	stopped        bool // a signal came before everything was taken in: the taps may be at work for ever
 }
 
 // passing is what the taps of one attempt share: whether they hold what they get, or pass it on.
@@ -126,7 +127,7 @@ func (a *attemptOutput) end(signals <-chan os.Signal, o *runner.Outcome) {
 	}
 	for _, t := range a.taps {
 		if sig := awaitOrStop(t.done, signals); sig != nil {
-			o.Stop = cmp.Or(o.Stop, sig)
+			o.Stop, a.stopped = cmp.Or(o.Stop, sig), true
 			t.fail(runner.ErrStopped)
 		}
 	}
@@ -157,8 +158,8 @@ func awaitOrStop(done <-chan struct{}, signals <-chan os.Signal) os.Signal {
 func (o *Output) Release(t *runner.Task, signals <-chan os.Signal) (os.Signal, error) {
 	a := o.current
 	o.current = nil
-	if a == nil {
-		return nil, nil
+	if a == nil || a.stopped {
+		return nil, a.lost()
 	}
 	defer a.drop()
 	if !o.Mode.PassesOn(t.Status) && !a.passing.isOn() {
@@ -179,7 +180,7 @@ func (o *Output) Release(t *runner.Task, signals <-chan os.Signal) (os.Signal, e
 
 // lost returns why what was written to stdout could not be passed on. That nobody reads stderr any more costs the caller nothing.
 func (a *attemptOutput) lost() error {
-	if a.outTap == nil {
+	if a == nil || a.outTap == nil {
 		return nil
 	}
 	return a.outTap.failure()
