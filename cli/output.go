@@ -10,6 +10,7 @@ type outputFlags struct {
 	Quiet     bool   `short:"q" group:"Output" help:"Print nothing about attempts."`
 	Verbose   bool   `short:"v" group:"Output" help:"Print also when an attempt starts."`
 	LogFormat string `group:"Output" enum:"text,json" default:"text" placeholder:"text|json" help:"Lines on stderr for people or for programs."`
+	CI        string `group:"Output" enum:"auto,github,gitlab,none" default:"auto" placeholder:"auto|github|gitlab|none" help:"The service whose log gets a folded group for each attempt, and annotations. Auto asks the environment."`
 }
 
 // observer returns who tells people about a run: on stderr, since stdout is the command's.
@@ -19,8 +20,24 @@ func (f *outputFlags) observer(p *Process) render.Observer {
 		return render.Silent{}
 	case f.LogFormat == "json":
 		return render.NewLog(p.Stderr, f.Verbose)
+	}
+	switch f.service(p) {
+	case render.CIGitHub:
+		return render.NewGitHub(p.Stderr, f.Verbose, p.getenv("GITHUB_STEP_SUMMARY"))
+	case render.CIGitLab:
+		return render.NewGitLab(p.Stderr, f.Verbose)
 	default:
 		inForeground := func() bool { return p.getenv("TERM") != "dumb" && cmdexec.Interactive(p.Stderr) }
 		return render.NewLines(p.Stderr, inForeground, f.Verbose)
 	}
+}
+
+// service returns the service in whose log the run is read. To auto, a nested retry is a part of an attempt: groups do not
+// nest, and its failure is not the last word.
+func (f *outputFlags) service(p *Process) render.CI {
+	service := render.CI(f.CI)
+	if service == render.CIAuto && p.getenv(cmdexec.EnvTaskID) != "" {
+		return render.CINone
+	}
+	return service.Detect(p.getenv)
 }

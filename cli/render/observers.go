@@ -27,10 +27,19 @@ func (Silent) Warn(error) {}
 
 // Shared lets several runs use one observer: lines name their task, and there is no countdown, since each would draw its own.
 func Shared(o Observer) Observer {
-	if lines, ok := o.(*Lines); ok {
-		lines.named = true
-	}
+	share(o)
 	return &shared{observer: o}
+}
+
+// share tells an observer, and those that it decorates, that several runs use it.
+func share(o Observer) {
+	if s, ok := o.(interface{ share() }); ok {
+		s.share()
+	}
+}
+
+func (l *Lines) share() {
+	l.named = true
 }
 
 type shared struct {

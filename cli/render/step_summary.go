@@ -1,0 +1,126 @@
+package render
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// stepSummary appends what became of a task to the summary page of a GitHub job, unless its first attempt succeeded.
+type stepSummary struct {
+	Observer
+	path     string
+	attempts map[string]*ends // by task, since several runs may share the observer
+}
+
+func newStepSummary(o Observer, path string) *stepSummary {
+	return &stepSummary{Observer: o, path: path, attempts: map[string]*ends{}}
+}
+
+// Ended implements runner.Observer.
+func (s *stepSummary) Ended(t *runner.Task, a runner.Attempt) {
+	s.Observer.Ended(t, a)
+	if s.attempts[t.ID] == nil {
+		s.attempts[t.ID] = &ends{}
+	}
+	s.attempts[t.ID].add(row(a))
+}
+
+// Finished implements runner.Observer.
+func (s *stepSummary) Finished(t *runner.Task, r runner.Result) {
+	s.Observer.Finished(t, r)
+	attempts := s.attempts[t.ID]
+	delete(s.attempts, t.ID)
+	result := summary(t, r)
+	if result == "" {
+		return
+	}
+	if err := appendFile(s.path, chapter(t, result, attempts)); err != nil {
+		s.Warn(fmt.Errorf("write the step summary: %w", err))
+	}
+}
+
+func (s *stepSummary) share() {
+	share(s.Observer)
+}
+
+// keptAtEachEnd bounds what a task without a limit of attempts keeps in memory, and the page: GitHub drops one over 1 MiB.
+const keptAtEachEnd = 25
+
+// ends are the rows of the first and of the last attempts of a task.
+type ends struct {
+	first, last []string
+	leftOut     int // between them
+}
+
+func (e *ends) add(row string) {
+	if len(e.first) < keptAtEachEnd {
+		e.first = append(e.first, row)
+		return
+	}
+	if len(e.last) == keptAtEachEnd {
+		e.last = slices.Delete(e.last, 0, 1)
+		e.leftOut++
+	}
+	e.last = append(e.last, row)
+}
+
+// chapter is the Markdown for one task. The empty line in front ends whatever the command itself wrote there.
+func chapter(t *runner.Task, result string, attempts *ends) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n### %s: %s\n\n", codeSpan(shortened(Command(t.Command))), markdown(shortened(result)))
+	if attempts == nil {
+		return b.String()
+	}
+	b.WriteString("| Attempt | Started | Took | Outcome | Then |\n|--:|---|--:|---|---|\n")
+	b.WriteString(strings.Join(attempts.first, ""))
+	if attempts.leftOut > 0 {
+		fmt.Fprintf(&b, "| … | | | %s left out | |\n", plural(attempts.leftOut, "attempt"))
+	}
+	b.WriteString(strings.Join(attempts.last, ""))
+	return b.String()
+}
+
+func row(a runner.Attempt) string {
+	return fmt.Sprintf("| %d | %s | %s | %s | %s |\n", a.Number, a.StartedAt.UTC().Format(time.RFC3339), Duration(a.Outcome.Duration),
+		markdown(shortened(description(a.Outcome))), then(a))
+}
+
+// markdown makes escaped text stand for itself, also in a cell of a table. A character reference never begins a structure,
+// while of a backslash before a pipe parsers think differently.
+func markdown(text string) string {
+	return markdownStructure.Replace(text)
+}
+
+var markdownStructure = strings.NewReplacer(
+	"&", "&#38;", "<", "&#60;", ">", "&#62;", "|", "&#124;", "`", "&#96;", `\`, "&#92;", "*", "&#42;", "_", "&#95;", "~", "&#126;",
+	"[", "&#91;", "]", "&#93;", "#", "&#35;", "@", "&#64;", "$", "&#36;", "://", "&#58;//", "www.", "www&#46;")
+
+// codeSpan shows escaped text as code, outside a table. It leaves the text as it is, so that GitHub knows a secret in it and
+// masks it.
+func codeSpan(text string) string {
+	fence := "`"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	if len(fence) > 1 { // spaces keep a backtick of the text off the fence
+		text = " " + text + " "
+	}
+	return fence + text + fence
+}
+
+func appendFile(path, text string) error {
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(text)
+	if closed := file.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
