@@ -20,9 +20,13 @@ func (j *Journal) Interrupted(ctx context.Context, t *runner.Task) (bool, error)
 		return false, err
 	}
 	// Its owner may have finished it and gone since t was read.
-	var status runner.Status
-	err := j.db.QueryRowContext(ctx, "SELECT status FROM tasks WHERE number = ?", t.Number).Scan(&status)
+	status, err := j.status(ctx, t.Number)
 	return err == nil && !status.Finished(), err
+}
+
+func (j *Journal) status(ctx context.Context, number int64) (status runner.Status, err error) {
+	err = j.db.QueryRowContext(ctx, "SELECT status FROM tasks WHERE number = ?", number).Scan(&status)
+	return status, err
 }
 
 // Adopt makes this process the owner of an interrupted task and returns it as it stands, its history gathered from its

@@ -34,3 +34,32 @@ func TestCatchUpWritesTheEnd(t *testing.T) {
 		t.Errorf("a task that has ended was written again: %v", err)
 	}
 }
+
+// The journal failed during a wait: it has the last attempt already, and only its task's end is missing.
+func TestCatchUpAfterAWait(t *testing.T) {
+	j := open(t)
+	task := waiting(t, j)
+	attempt := task.Last
+	task.Move(cancelled, epoch.Add(time.Hour))
+	must(t, j.CatchUp(t.Context(), task))
+	expect(t, j, task, attempt)
+}
+
+// Who has taken the task over has gone further than the one that catches up.
+func TestCatchUpIsRefusedWhereAnotherHasGoneOn(t *testing.T) {
+	j := open(t)
+	task := inFlight(t, j)
+	stale := *task
+	apply(t, j, task, recording(interrupted), claiming())
+	refuses(t, j, stale, catchingUp())
+	apply(t, j, task, recording(succeeded))
+	refuses(t, j, stale, catchingUp())
+}
+
+// Another task has the number, since the journal was moved away meanwhile.
+func TestCatchUpIsOfTheTaskItself(t *testing.T) {
+	j := open(t)
+	other := *inFlight(t, j)
+	other.ID = "another"
+	refuses(t, j, other, catchingUp())
+}

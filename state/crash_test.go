@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,6 +62,32 @@ func checkMigrated(t *testing.T, dir string, tasks int) {
 	if found := checkTasks(t, openIn(t, dir)); len(found) != tasks {
 		t.Errorf("%d tasks of %d", len(found), tasks)
 	}
+}
+
+// The first new retry after an upgrade is often several: those of a cron minute, or of a parallel build.
+func TestManyProcessesMigrateASchema1Journal(t *testing.T) {
+	puppets := make([]*puppet, 8)
+	for i := range puppets {
+		puppets[i] = startPuppet(t)
+	}
+	for range 10 {
+		dir := makeOldJournal(t)
+		before := dumpOldJournal(t, dir)
+		crowd(puppets, "open", dir)
+		made := crowd(puppets, "create", "")
+		crowd(puppets, "close", "")
+		j := openIn(t, dir)
+		if found := checkTasks(t, j); len(found) != 7+len(made) || !containsAll(found, made) {
+			t.Errorf("the journal holds %q, the processes made %q", found, made)
+		}
+		if after := oldDump(t, j.db); !containsAll(strings.Split(after, "\n"), strings.Split(before, "\n")) {
+			t.Errorf("got\n%s\nwant all of\n%s", after, before)
+		}
+	}
+}
+
+func containsAll(list, wanted []string) bool {
+	return !slices.ContainsFunc(wanted, func(want string) bool { return !slices.Contains(list, want) })
 }
 
 // meet has all puppets open the journal at once and make a task each, which it returns. In each fourth round they make

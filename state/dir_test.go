@@ -95,6 +95,19 @@ func TestFilesArePrivateFromTheFirst(t *testing.T) {
 	checkPrivate(t, dir, databaseName, ownersName)
 }
 
+// What a command reads may be secret: it is as private as the rest, while it comes and when it is whole.
+func TestInputsArePrivateFromTheFirst(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	p := startPuppet(t)
+	p.ask("umask")
+	p.ask("open", dir)
+	for _, order := range []string{"part", "keep"} {
+		number, _ := p.create()
+		p.ask(order, number)
+	}
+	checkPrivate(t, filepath.Join(dir, inputsName), "1"+partSuffix, "2")
+}
+
 // A directory that others may read is a choice of its owner.
 func TestAReadableDirectoryIsAccepted(t *testing.T) {
 	dir := t.TempDir()

@@ -168,15 +168,15 @@ func show(task *runner.Task, attempts []runner.Attempt) string {
 func dump(t tester, j *Journal) string {
 	t.Helper()
 	var lines []string
-	for _, table := range []string{"tasks", "attempts"} {
-		lines = append(lines, dumpTable(t, j, table)...)
+	for _, table := range []string{"tasks", "attempts", "tails"} {
+		lines = append(lines, dumpColumns(t, j, table, "*")...)
 	}
 	return strings.Join(lines, "\n")
 }
 
-func dumpTable(t tester, j *Journal, table string) []string {
+func dumpColumns(t tester, j *Journal, table, names string) []string {
 	t.Helper()
-	rows, err := j.db.Query("SELECT * FROM " + table + " ORDER BY 1, 2")
+	rows, err := j.db.Query("SELECT " + names + " FROM " + table + " ORDER BY 1, 2")
 	must(t, err)
 	defer func() { _ = rows.Close() }()
 	columns, err := rows.Columns()

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -22,13 +23,28 @@ func (j *Journal) inputPath(number int64) string {
 	return filepath.Join(j.dir, inputsName, strconv.FormatInt(number, 10))
 }
 
-// KeepInput makes the file for the task's stdin. It goes with the task: when that ends, the file does.
+// KeepInput makes the file for the task's stdin. It goes with the task: when that ends, the file does. It returns ErrFinished
+// where the task has ended already: the first bytes may come as late as that.
 func (j *Journal) KeepInput(t *runner.Task) (*os.File, error) {
 	path := j.inputPath(t.Number) + partSuffix
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	// Asked only now that the file is there: whoever ends the task after the answer finds it, and removes it.
+	status, err := j.status(context.Background(), t.Number)
+	if err == nil && status.Finished() {
+		err = ErrFinished
+	}
+	if err != nil {
+		_ = file.Close()
+		j.dropInput(t.Number)
+		return nil, err
+	}
+	return file, nil
 }
 
 // CompleteInput says that the file holds the stdin to its end. From then on a resume can use it, also after a power loss.

@@ -64,6 +64,23 @@ func TestAKilledOwnerLosesItsTasks(t *testing.T) {
 	}
 }
 
+// What a killed owner had of its task's stdin is lost where it is a part, and there where it is whole.
+func TestAKilledOwnersInput(t *testing.T) {
+	dir := t.TempDir()
+	j := openIn(t, dir)
+	victim := startOn(t, dir)
+	half, _ := victim.create()
+	whole, _ := victim.create()
+	victim.ask("part", half)
+	victim.ask("keep", whole)
+	victim.kill()
+	for number, want := range map[int64]string{half: "", whole: "part"} {
+		task, err := j.Adopt(t.Context(), number)
+		must(t, err)
+		checkInput(t, j, task, want)
+	}
+}
+
 // Letting go without dying: of one task, or of all of them with the journal.
 func TestReleaseAndClose(t *testing.T) {
 	dir := t.TempDir()

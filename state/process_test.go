@@ -76,6 +76,10 @@ func (a *actor) act(verb, arg string) (answer string, err error) {
 	case "owner":
 		pid, err := a.journal.Owner(number)
 		return strconv.Itoa(pid), err
+	case "part":
+		_, err = a.part(number)
+	case "keep":
+		err = a.keep(number)
 	case "write":
 		return "", a.write()
 	default:
@@ -110,6 +114,24 @@ func (a *actor) adopt(number int64) (string, error) {
 		return "", err
 	}
 	return fmt.Sprint("adopted ", task.Status, " ", task.AttemptCount), nil
+}
+
+// part keeps the beginning of a task's stdin.
+func (a *actor) part(number int64) (*os.File, error) {
+	file, err := a.journal.KeepInput(&runner.Task{Number: number})
+	if err == nil {
+		_, err = file.WriteString("part")
+	}
+	return file, err
+}
+
+// keep keeps the whole.
+func (a *actor) keep(number int64) error {
+	file, err := a.part(number)
+	if err != nil {
+		return err
+	}
+	return a.journal.CompleteInput(&runner.Task{Number: number}, file)
 }
 
 // write takes tasks through their attempts until it is killed. Each line acknowledges a commit: the task and how many of

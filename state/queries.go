@@ -101,7 +101,7 @@ func (j *Journal) scanTask(rows *sql.Rows) (*runner.Task, error) {
 		return nil, fmt.Errorf("task %s: %w", t.ID, err)
 	}
 	if options.Valid {
-		if err := json.Unmarshal([]byte(options.String), &t.Options); err != nil {
+		if t.Options, err = unmarshalOptions(options.String); err != nil {
 			return nil, fmt.Errorf("task %s: %w", t.ID, err)
 		}
 	}

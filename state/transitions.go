@@ -26,6 +26,9 @@ func (j *Journal) Claim(ctx context.Context, t *runner.Task, now time.Time) erro
 		if err := j.own(number); err != nil { // before anybody else can see the task
 			return err
 		}
+		if t.Options.Stdin == runner.StdinReplay {
+			j.dropInput(number) // of a task that had the number before, in a journal that was moved away
+		}
 		created := *t
 		created.Number = number
 		return claim(ctx, tx, &created, now)
@@ -74,15 +77,6 @@ func insertTask(ctx context.Context, tx *sql.Tx, t *runner.Task) (int64, error) 
 		return 0, err
 	}
 	return result.LastInsertId()
-}
-
-// marshalOptions returns NULL for a plain command.
-func marshalOptions(o runner.Options) (any, error) {
-	if o == (runner.Options{}) {
-		return nil, nil
-	}
-	text, err := json.Marshal(o)
-	return string(text), err
 }
 
 func claim(ctx context.Context, tx *sql.Tx, t *runner.Task, now time.Time) error {
@@ -176,7 +170,8 @@ func (j *Journal) CatchUp(ctx context.Context, t *runner.Task) error {
 		if _, err := tx.ExecContext(ctx, last, t.Number, t.Last.Number, t.Last.StartedAt.UnixMicro()); err != nil {
 			return err
 		}
-		if err := recordAttempt(ctx, tx, t.Number, t.Last, "decision IS NULL"); err != nil {
+		// Where the journal failed during a wait, the last attempt was written before.
+		if err := recordAttempt(ctx, tx, t.Number, t.Last, "decision IS NULL"); err != nil && !errors.Is(err, runner.ErrTaken) {
 			return err
 		}
 		const lost = `UPDATE attempts SET decision = 'interrupted', message = 'the journal could not be written' WHERE task = ? AND decision IS NULL`

@@ -1,0 +1,115 @@
+package state
+
+import (
+	"testing"
+	"time"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// notes are what the attempts of a task have as their process.
+func notes(t tester, j *Journal, task *runner.Task) (all []string) {
+	t.Helper()
+	for _, a := range attempts(t, j, task.Number) {
+		all = append(all, a.Process)
+	}
+	return all
+}
+
+func checkNotes(t *testing.T, j *Journal, task *runner.Task, want ...string) {
+	t.Helper()
+	got := notes(t, j, task)
+	for i := range max(len(got), len(want)) {
+		if i >= len(got) || i >= len(want) || got[i] != want[i] {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// It is noted of the attempt in flight alone, and stays with it whatever the attempt comes to.
+func TestNoteIsOfTheAttemptInFlight(t *testing.T) {
+	j := open(t)
+	task, other := inFlight(t, j), inFlight(t, j)
+	must(t, j.Note(t.Context(), task, "first"))
+	apply(t, j, task, recording(retryIn(0)), claiming())
+	checkNotes(t, j, task, "first", "")
+	must(t, j.Note(t.Context(), task, "second"))
+	must(t, j.Note(t.Context(), task, "second, corrected"))
+	apply(t, j, task, recording(succeeded))
+	checkNotes(t, j, task, "first", "second, corrected")
+	checkNotes(t, j, other, "")
+}
+
+// A note is late where the attempt was decided on, by whomever: it would lead a resume to processes of another.
+func TestALateNoteChangesNothing(t *testing.T) {
+	tests := map[string][]write{
+		"succeeded":            {recording(succeeded)},
+		"waits":                {recording(retryIn(time.Minute))},
+		"interrupted":          {recording(interrupted)},
+		"cancelled by another": {cancelling()},
+		"taken over":           {recording(interrupted), claiming()},
+		"caught up":            {catchingUp()},
+	}
+	for name, meanwhile := range tests {
+		t.Run(name, func(t *testing.T) {
+			j := open(t)
+			task := inFlight(t, j)
+			stale := *task
+			apply(t, j, task, meanwhile...)
+			before := dump(t, j)
+			must(t, j.Note(t.Context(), &stale, "late"))
+			if after := dump(t, j); after != before {
+				t.Errorf("changed\n%s\nto\n%s", before, after)
+			}
+		})
+	}
+}
+
+// A task that never reached the journal, or has not reached that attempt, has nothing to be noted of.
+func TestNoteOfAnUnknownAttemptWritesNothing(t *testing.T) {
+	j := open(t)
+	task := inFlight(t, j)
+	before := dump(t, j)
+	ahead := *task
+	ahead.AttemptCount++
+	must(t, j.Note(t.Context(), &ahead, "x"))
+	must(t, j.Note(t.Context(), newTask(), "x"))
+	if after := dump(t, j); after != before {
+		t.Errorf("changed\n%s\nto\n%s", before, after)
+	}
+}
+
+// What a dead owner noted leads the resume to what is left, and is still there for the next one where that resume dies too.
+func TestTheProcessSurvivesItsOwner(t *testing.T) {
+	const token = `{"pid":1,"machine":"\u0000"} ` + "\xff\n'"
+	j := open(t)
+	task := inFlight(t, j)
+	must(t, j.Note(t.Context(), task, token))
+	for query, got := range read(t, j, task) {
+		if got.Last.Process != token {
+			t.Errorf("%s: the process is %q", query, got.Last.Process)
+		}
+	}
+	adopted, err := j.Adopt(t.Context(), task.Number)
+	must(t, err)
+	must(t, recorded(j, adopted, runner.Crashed(), interrupted, epoch))
+	again, err := j.Adopt(t.Context(), task.Number)
+	must(t, err)
+	if last := again.Last; last.Process != token || last.Decision.Verdict != runner.VerdictInterrupted {
+		t.Errorf("after the crash was written down: %+v", last)
+	}
+	must(t, settled(j, again, interrupted, epoch)) // told to stop while it waited for the survivors
+	if again, err = j.Adopt(t.Context(), task.Number); err != nil || again.Last.Process != token || again.Last.Decision.Verdict != runner.VerdictInterrupted {
+		t.Errorf("after the wait was cut off: %+v, %v", again.Last, err)
+	}
+}
+
+// A note is one statement more on the way of every attempt that is not over at once: it waits for no disk.
+func TestNoteDoesNotWaitForTheDisk(t *testing.T) {
+	j := open(t)
+	levels := watchCommits(t, j, "UPDATE OF process ON attempts")
+	must(t, j.Note(t.Context(), inFlight(t, j), "x"))
+	if got := levels(); len(got) != 1 || got[0] != syncNormal {
+		t.Errorf("the levels are %v", got)
+	}
+}
