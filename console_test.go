@@ -39,7 +39,7 @@ func newConsole(t *testing.T, binary string) *console {
 	ok(t, syscall.SetNonblock(int(master.Fd()), true)) // or Close would wait for the end of watch
 	t.Cleanup(func() { _ = master.Close(); _ = slave.Close() })
 	s := &console{T: t, dir: t.TempDir(), master: master, slave: slave, chunks: make(chan []byte)}
-	s.env = append(os.Environ(), "RETRY_STATE_DIR="+filepath.Join(s.dir, "state"), "HOME="+s.dir, "LC_ALL=C", "TERM=xterm",
+	s.env = append(os.Environ(), "GITHUB_ACTIONS=", "GITLAB_CI=", "RETRY_STATE_DIR="+filepath.Join(s.dir, "state"), "HOME="+s.dir, "LC_ALL=C", "TERM=xterm",
 		"PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"), "PS1="+prompt)
 	for name, code := range scripts {
 		ok(t, os.WriteFile(filepath.Join(s.dir, name), []byte("#!/bin/sh\n"+code+"\n"), 0o700))

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -10,10 +12,22 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"retry": main})
+	testscript.Main(m, map[string]func(){"retry": func() {
+		awaitStdin()
+		main()
+	}})
+}
+
+// awaitStdin waits until the pipe that testscript makes for every command's stdin has been closed, or filled: otherwise it is up to
+// the system whether retry finds an empty pipe whose end is still to come.
+func awaitStdin() {
+	if info, err := os.Stdin.Stat(); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
+		_, _ = unix.Poll([]unix.PollFd{{Events: unix.POLLIN}}, 1000)
+	}
 }
 
 // TestScripts runs the scripts of testdata: the command line's specification, with the real main and real processes.

@@ -103,7 +103,7 @@ func findDebian(ctx context.Context, folders []string) string {
 	return ""
 }
 
-// environment is ours without any setting of retry's but the state directory.
+// environment is ours without any setting of retry's but the state directory, and without what tells it that this is a CI job.
 func (c command) environment() []string {
 	var env []string
 	for _, entry := range os.Environ() {
@@ -111,6 +111,7 @@ func (c command) environment() []string {
 			env = append(env, entry)
 		}
 	}
+	env = append(env, "GITHUB_ACTIONS=", "GITLAB_CI=")
 	if c.state != "" {
 		env = append(env, "RETRY_STATE_DIR="+c.state)
 	}

@@ -19,6 +19,8 @@ type Process struct {
 	Args                  []string // without the program's name
 	Environ               []string
 	Stdin, Stdout, Stderr *os.File
+
+	stderr *patientStderr // of Stderr, for the lines of a run
 }
 
 // subcommand is a parsed command line that can run. It returns the exit status.

@@ -19,16 +19,16 @@ func (f *outputFlags) observer(p *Process) render.Observer {
 	case f.Quiet:
 		return render.Silent{}
 	case f.LogFormat == "json":
-		return render.NewLog(p.Stderr, f.Verbose)
+		return render.NewLog(p.lines(), f.Verbose)
 	}
 	switch f.service(p) {
 	case render.CIGitHub:
-		return render.NewGitHub(p.Stderr, f.Verbose, p.getenv("GITHUB_STEP_SUMMARY"))
+		return render.NewGitHub(p.lines(), f.Verbose, p.getenv("GITHUB_STEP_SUMMARY"))
 	case render.CIGitLab:
-		return render.NewGitLab(p.Stderr, f.Verbose)
+		return render.NewGitLab(p.lines(), f.Verbose)
 	default:
 		inForeground := func() bool { return p.getenv("TERM") != "dumb" && cmdexec.Interactive(p.Stderr) }
-		return render.NewLines(p.Stderr, inForeground, f.Verbose)
+		return render.NewLines(p.lines(), p.Stderr, inForeground, f.Verbose)
 	}
 }
 

@@ -154,7 +154,7 @@ func (c *resumeCommand) resumeOne(ctx context.Context, p *Process, journal *stat
 	if err != nil {
 		return 0, err
 	}
-	carrier.Signals = listen()
+	carrier.Signals = p.listen()
 	result, err := carrier.Resume(ctx, t)
 	carrier.close()
 	if err != nil {

@@ -22,7 +22,7 @@ func (c *resumeCommand) resumeAll(ctx context.Context, p *Process, journal *stat
 	several.Stdin = null // they cannot share one
 	slots := make(chan struct{}, max(4, runtime.NumCPU()))
 	observer := render.Shared(c.observer(p))
-	channels := fanOut(listen(), len(tasks))
+	channels := fanOut(p.listen(), len(tasks))
 
 	results := make([]runner.Result, len(tasks))
 	var group sync.WaitGroup

@@ -121,7 +121,7 @@ func (c *runCommand) execute(p *Process, task *runner.Task) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	carrier.Signals = listen()
+	carrier.Signals = p.listen()
 	result, err := carrier.Run(ctx, task)
 	carrier.close()
 	journal.close()

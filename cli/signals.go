@@ -12,15 +12,13 @@ import (
 // signalBuffer holds what arrives while nobody listens.
 const signalBuffer = 32
 
-// listen returns the signals to pass on, without those that were ignored when retry started.
-func listen() <-chan os.Signal {
-	signals := make(chan os.Signal, signalBuffer)
+// notify sends the signals to pass on to a channel, of those that are wanted, without those that were ignored when retry started.
+func notify(signals chan<- os.Signal, wanted func(os.Signal) bool) {
 	for _, sig := range forwarded {
-		if !cmdexec.InheritedIgnored(sig) {
+		if wanted(sig) && !cmdexec.InheritedIgnored(sig) {
 			signal.Notify(signals, sig)
 		}
 	}
-	return signals
 }
 
 // settleSignals keeps what was ignored when retry started, as under nohup, so that the command inherits it. Otherwise a write

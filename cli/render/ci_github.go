@@ -2,7 +2,6 @@ package render
 
 import (
 	"io"
-	"os"
 	"strings"
 	"sync"
 
@@ -18,8 +17,8 @@ type github struct {
 
 // NewGitHub returns the observer for people who read the log of a GitHub Actions job. There is no countdown, since a log keeps
 // each step of it. Where summaryFile is not empty, a table of the attempts is appended to it.
-func NewGitHub(stderr *os.File, verbose bool, summaryFile string) Observer {
-	return newGitHub(NewLines(stderr, nil, verbose), stderr, summaryFile)
+func NewGitHub(w io.Writer, verbose bool, summaryFile string) Observer {
+	return newGitHub(NewLines(w, nil, nil, verbose), w, summaryFile)
 }
 
 func newGitHub(lines Observer, w io.Writer, summaryFile string) Observer {

@@ -3,15 +3,14 @@ package render
 import (
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/10f93571/retry/runner"
 )
 
 // NewGitLab returns the observer for people who read the log of a GitLab job, without a countdown too.
-func NewGitLab(stderr *os.File, verbose bool) Observer {
-	return newGitLab(NewLines(stderr, nil, verbose), stderr)
+func NewGitLab(w io.Writer, verbose bool) Observer {
+	return newGitLab(NewLines(w, nil, nil, verbose), w)
 }
 
 func newGitLab(lines Observer, w io.Writer) Observer {

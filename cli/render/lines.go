@@ -25,9 +25,10 @@ type Lines struct {
 	countdown countdown
 }
 
-// NewLines returns the observer for people. inForeground tells whether the terminal is ours to draw on.
-func NewLines(stderr *os.File, inForeground func() bool, verbose bool) *Lines {
-	return &Lines{w: stderr, verbose: verbose, countdown: countdown{w: stderr, screen: stderr, inForeground: inForeground}}
+// NewLines returns the observer for people, who read on screen what is written to w. inForeground tells whether a countdown may
+// be drawn there; nil: there is none.
+func NewLines(w io.Writer, screen *os.File, inForeground func() bool, verbose bool) *Lines {
+	return &Lines{w: w, verbose: verbose, countdown: countdown{w: w, screen: screen, inForeground: inForeground}}
 }
 
 // Started implements runner.Observer.
