@@ -18,27 +18,29 @@ type ReplayedStdin struct {
 	kept     *spool.Spool
 	complete func() error // called once, when everything is kept
 
-	reading   sync.Mutex // held while the source is read, which may take for ever
-	position  int64      // how much was read of it; guarded by reading
-	mutex     sync.Mutex // guards what follows
-	ended     bool       // the source has no more
-	broken    error      // of reading the source: no attempt gets the rest
-	unkept    error      // of keeping what was read: no later attempt gets it
+	reading   chan struct{} // holds one while the source is read, which may take for ever
+	position  int64         // how much was read of it; guarded by reading
+	mutex     sync.Mutex    // guards what follows
+	ended     bool          // the source has no more
+	broken    error         // of reading the source: no attempt gets the rest
+	unkept    error         // of keeping what was read: no later attempt gets it
 	completed sync.WaitGroup
 }
 
 // Replay keeps what it reads from source in kept, and calls complete when that is everything.
 func Replay(source *os.File, kept *spool.Spool, complete func() error) *ReplayedStdin {
-	return &ReplayedStdin{source: source, kept: kept, complete: complete}
+	return &ReplayedStdin{source: source, kept: kept, complete: complete, reading: make(chan struct{}, 1)}
 }
 
 // ReplayKept replays what was kept by an earlier run.
 func ReplayKept(kept *spool.Spool) *ReplayedStdin {
-	return &ReplayedStdin{kept: kept, position: kept.Size(), ended: true}
+	return &ReplayedStdin{kept: kept, position: kept.Size(), ended: true, reading: make(chan struct{}, 1)}
 }
 
 // Wait returns when what was read to its end is safely kept.
 func (r *ReplayedStdin) Wait() {
+	r.mutex.Lock() // a late end of the source comes before or after
+	defer r.mutex.Unlock()
 	r.completed.Wait()
 }
 
@@ -50,14 +52,16 @@ func (r *ReplayedStdin) open() (*input, error) {
 	if err != nil {
 		return nil, err
 	}
+	over := make(chan struct{})
 	return &input{
 		file: file,
 		fed: func() {
 			_ = file.Close()
-			go r.feed(feed)
+			go r.feed(feed, over)
 		},
 		end: func() error {
-			_ = feed.Close() // what nobody read is of no use any more
+			close(over)
+			_, _ = feed.Close(), file.Close() // what nobody read is of no use any more
 			return r.failure()
 		},
 	}, nil
@@ -86,12 +90,12 @@ func (r *ReplayedStdin) failure() error {
 // feedSize is how much is read at a time: as much as a pipe holds.
 const feedSize = 64 << 10
 
-// feed writes everything to an attempt's pipe, until that is closed or read no more.
-func (r *ReplayedStdin) feed(pipe *os.File) {
+// feed writes everything to an attempt's pipe, until that is closed or read no more, or the attempt is over.
+func (r *ReplayedStdin) feed(pipe *os.File, over <-chan struct{}) {
 	defer func() { _ = pipe.Close() }()
 	buffer := make([]byte, feedSize)
 	for offset := int64(0); ; {
-		n, err := r.next(buffer, offset)
+		n, err := r.next(buffer, offset, over)
 		if n > 0 {
 			if _, err := pipe.Write(buffer[:n]); err != nil {
 				return
@@ -104,17 +108,26 @@ func (r *ReplayedStdin) feed(pipe *os.File) {
 	}
 }
 
-// next returns what follows offset: from what is kept, else from the source.
-func (r *ReplayedStdin) next(p []byte, offset int64) (int, error) {
+// next returns what follows offset: from what is kept, else from the source. It waits for its turn there as long as the attempt
+// is not over.
+func (r *ReplayedStdin) next(p []byte, offset int64, over <-chan struct{}) (int, error) {
 	if offset < r.kept.Size() {
 		return r.again(p, offset)
 	}
-	r.reading.Lock()
-	defer r.reading.Unlock()
+	select {
+	case r.reading <- struct{}{}:
+	default: // an earlier attempt's feed waits for more
+		select {
+		case r.reading <- struct{}{}:
+		case <-over:
+			return 0, os.ErrClosed
+		}
+	}
+	defer func() { <-r.reading }()
 	if offset < r.kept.Size() { // another attempt's feed has read it meanwhile
 		return r.again(p, offset)
 	}
-	if err := r.over(offset); err != nil {
+	if err := r.exhausted(offset); err != nil {
 		return 0, err
 	}
 	n, err := r.source.Read(p)
@@ -130,8 +143,11 @@ func (r *ReplayedStdin) next(p []byte, offset int64) (int, error) {
 
 func (r *ReplayedStdin) again(p []byte, offset int64) (int, error) {
 	n, err := r.kept.ReadAt(p, offset)
-	if n > 0 || errors.Is(err, io.EOF) {
+	if n > 0 {
 		return n, nil
+	}
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF // somebody has cut the file
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -139,8 +155,8 @@ func (r *ReplayedStdin) again(p []byte, offset int64) (int, error) {
 	return 0, err
 }
 
-// over returns why the source has nothing for an attempt that got as far as offset; nil where it has.
-func (r *ReplayedStdin) over(offset int64) error {
+// exhausted returns why the source has nothing for an attempt that got as far as offset; nil where it has.
+func (r *ReplayedStdin) exhausted(offset int64) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	switch {

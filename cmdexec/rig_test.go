@@ -27,11 +27,14 @@ type rig struct {
 	task     runner.Task
 	number   int
 	signals  chan os.Signal
+	started  func(process string)
 	stdin    *os.File // the other end of the command's stdin, which stays open as long as the test runs
 	stdout   *bufio.Reader
 	cancel   context.CancelCauseFunc
-	ended    chan struct{} // closed when Execute has returned
+	ended    chan struct{} // closed when Execute has returned, and its output is released
 	outcome  runner.Outcome
+	stopped  os.Signal // what Release returned
+	lost     error
 }
 
 // newRig prepares an attempt. Its KILL after a timeout comes so late that a test that meets one has failed.
@@ -62,6 +65,12 @@ func newRig(t *testing.T, argv ...string) *rig {
 	}
 }
 
+// with gives the attempt a stdin, which it can share with others.
+func (r *rig) with(stdin Stdin) *rig {
+	r.executor.Stdin = stdin
+	return r
+}
+
 // script is a rig whose command is a shell script.
 func script(t *testing.T, code string, args ...string) *rig {
 	t.Helper()
@@ -78,7 +87,8 @@ func (r *rig) start() *rig {
 	r.cancel = cancel
 	go func() {
 		defer close(r.ended)
-		r.outcome = r.executor.Execute(ctx, &r.task, runner.Call{Number: r.number, Signals: r.signals})
+		r.outcome = r.executor.Execute(ctx, &r.task, runner.Call{Number: r.number, Signals: r.signals, Started: r.started})
+		r.stopped, r.lost = r.executor.Release(&r.task, r.signals)
 		_ = r.executor.Output.Stdout.Close()
 	}()
 	r.Cleanup(r.stop)
@@ -157,8 +167,8 @@ func (r *rig) end() runner.Outcome {
 // rest waits until Execute has returned and every process that holds stdout is gone, and returns what was not read yet.
 func (r *rig) rest() string {
 	r.Helper()
-	r.end()
 	text, err := io.ReadAll(r.stdout)
+	r.end()
 	ok(r, err)
 	return string(text)
 }

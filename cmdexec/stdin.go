@@ -104,7 +104,7 @@ func kindOf(f *os.File) kind {
 	switch {
 	case err != nil:
 		return kindOther
-	case info.Mode().IsRegular():
+	case info.Mode().IsRegular(), info.Mode().Type() == os.ModeDevice: // of blocks, such as a disk
 		return kindFile
 	case info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0:
 		return kindStream
@@ -121,10 +121,8 @@ type stream struct {
 // pipeCapacity is what a pipe holds before its writer has to wait, unless somebody changed it.
 const pipeCapacity = 64 << 10
 
-// untouched reports whether surely nothing was read between two looks. A full pipe looks the same when it was read and refilled.
+// untouched reports whether nothing was read between two looks. An open one that was empty or full looks the same when it was
+// read and refilled.
 func (s stream) untouched(later stream) bool {
-	if s.available == 0 {
-		return s.ended
-	}
-	return s.available == later.available && s.available < pipeCapacity
+	return s.available == later.available && (s.ended || s.available > 0 && s.available < pipeCapacity)
 }

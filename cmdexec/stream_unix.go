@@ -16,10 +16,11 @@ func streamOf(f *os.File) (s stream) {
 		return s
 	}
 	_ = raw.Control(func(fd uintptr) {
-		s.available, _ = unix.IoctlGetInt(int(fd), bytesAvailable)
 		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 		_, _ = unix.Poll(poll, 0)
-		s.ended = poll[0].Revents&unix.POLLHUP != 0
+		s.available, _ = unix.IoctlGetInt(int(fd), bytesAvailable)
+		nothing := poll[0].Revents&unix.POLLIN != 0 && s.available == 0 // but the end can be read: the writer has shut its side down
+		s.ended = poll[0].Revents&unix.POLLHUP != 0 || nothing
 	})
 	return s
 }

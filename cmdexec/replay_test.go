@@ -1,0 +1,525 @@
+//go:build unix
+
+package cmdexec
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"hash/crc32"
+	"io"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/spool"
+)
+
+// memory is a spool that needs no file.
+func memory(t *testing.T) *spool.Spool {
+	return spool.New(spool.MemoryLimit, func() (*os.File, error) {
+		t.Error("a file was made")
+		return nil, os.ErrInvalid
+	})
+}
+
+// onDisk is a spool that keeps everything in a file.
+func onDisk(t *testing.T) *spool.Spool {
+	kept := spool.New(0, func() (*os.File, error) { return spool.Temporary(t.TempDir()) })
+	t.Cleanup(func() { _ = kept.Close() })
+	return kept
+}
+
+// source is a pipe that somebody else writes to.
+func source(t *testing.T) (read, write *os.File) {
+	t.Helper()
+	read, write, err := os.Pipe()
+	ok(t, err)
+	t.Cleanup(func() { _, _ = read.Close(), write.Close() })
+	return read, write
+}
+
+// sourceOf is a pipe that gives text, then ends.
+func sourceOf(t *testing.T, text string) *os.File {
+	t.Helper()
+	read, write := source(t)
+	go func() {
+		_, _ = io.WriteString(write, text)
+		_ = write.Close()
+	}()
+	return read
+}
+
+func say(t *testing.T, to io.Writer, text string) {
+	t.Helper()
+	_, err := io.WriteString(to, text)
+	ok(t, err)
+}
+
+// eventually waits until something is so.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !is(); runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatal("never: ", what)
+		}
+	}
+}
+
+// passLines is a script that passes on line by line.
+const passLines = `while read -r x; do echo "$x"; done`
+
+func TestReplayPassesOnAsItComes(t *testing.T) {
+	read, write := source(t)
+	stdin := Replay(read, memory(t), nil)
+	r := script(t, passLines).with(stdin).start()
+	say(t, write, "one\n")
+	r.expect("one")
+	say(t, write, "two\nthr")
+	r.expect("two")
+	say(t, write, "ee\n")
+	r.expect("three")
+	ok(t, write.Close())
+	r.check(runner.Outcome{})
+	gets(t, stdin, "cat", "one\ntwo\nthree\n")
+}
+
+// An attempt that has ended may have asked for more before: what comes is the next one's.
+func TestReplayGivesEachAttemptTheSame(t *testing.T) {
+	for name, kept := range map[string]*spool.Spool{"memory": memory(t), "disk": onDisk(t)} {
+		t.Run(name, func(t *testing.T) {
+			read, write := source(t)
+			stdin := Replay(read, kept, nil)
+			say(t, write, "one\n")
+			for range 3 {
+				gets(t, stdin, firstLine, "one\n")
+			}
+			r := script(t, passLines).with(stdin).start()
+			r.expect("one")
+			say(t, write, "two\n")
+			r.expect("two")
+			r.send(syscall.SIGKILL)
+			r.end()
+			r = script(t, passLines).with(stdin).start()
+			r.expect("one", "two")
+			say(t, write, "three\n")
+			r.expect("three")
+			ok(t, write.Close())
+			r.check(runner.Outcome{})
+			for range 2 {
+				gets(t, stdin, "cat", "one\ntwo\nthree\n")
+			}
+		})
+	}
+}
+
+// Somebody may have an endless source, and want only its start.
+func TestReplayReadsNoMoreThanIsWanted(t *testing.T) {
+	read, write := source(t)
+	go func() {
+		for line := bytes.Repeat([]byte("y\n"), 1<<10); ; {
+			if _, err := write.Write(line); err != nil {
+				return
+			}
+		}
+	}()
+	kept := memory(t)
+	stdin := Replay(read, kept, nil)
+	for range 5 {
+		gets(t, stdin, firstLine, "y\n")
+	}
+	const most = pipeCapacity + 2*feedSize // in the attempt's pipe, in the feed, and read while the pipe was closed
+	if n := kept.Size(); n > most {
+		t.Errorf("%d bytes were read for one line, want at most %d", n, most)
+	}
+}
+
+// big is more than fits the pipes, and no two parts of it are the same.
+var big = func() string {
+	data := make([]byte, 300<<10)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(data)
+	return string(data)
+}()
+
+func TestReplayToWhoDoesNotRead(t *testing.T) {
+	for _, code := range []string{"exit 3", "exec <&-; exit 3", "exec <&-; sleep 0.05; exit 3", "read -r x; exit 3", "head -c 100000 >/dev/null; exit 3", "exec </dev/null; cat; exit 3"} {
+		t.Run(code, func(t *testing.T) {
+			stdin := Replay(sourceOf(t, big), memory(t), nil)
+			for range 2 {
+				script(t, code).with(stdin).start().check(runner.Outcome{Exit: 3})
+			}
+			gets(t, stdin, "cat", big)
+			gets(t, stdin, "cat", big)
+		})
+	}
+}
+
+// What is left behind of an attempt gets no more when that has ended, and nobody waits for it.
+func TestReplayToADaemon(t *testing.T) {
+	read, write := source(t)
+	stdin := Replay(read, memory(t), nil)
+	say(t, write, "one\ntwo\n") // and the source stays open
+	r := script(t, `exec 3<&0; sh -c "$1; echo end" <&3 & exit 3`, passLines).with(stdin).start()
+	r.check(runner.Outcome{Exit: 3})
+	if rest := r.rest(); !strings.HasSuffix(rest, "end\n") { // it held stdout too
+		t.Errorf("the daemon wrote %q and not that its stdin ended", rest)
+	}
+	gets(t, stdin, firstLine, "one\n")
+}
+
+func TestReplayOfMuch(t *testing.T) {
+	made := 0
+	kept := spool.New(1000, func() (*os.File, error) {
+		made++
+		return spool.Temporary(t.TempDir())
+	})
+	defer kept.Close()
+	stdin := Replay(sourceOf(t, big), kept, nil)
+	for range 3 {
+		gets(t, stdin, "cat", big)
+	}
+	if made != 1 {
+		t.Errorf("%d files were made, want 1", made)
+	}
+}
+
+func TestReplayOfNothing(t *testing.T) {
+	completed := atomic.Int32{}
+	stdin := Replay(sourceOf(t, ""), memory(t), func() error { completed.Add(1); return nil })
+	for range 3 {
+		gets(t, stdin, "cat; echo end", "end\n")
+	}
+	stdin.Wait()
+	if n := completed.Load(); n != 1 {
+		t.Errorf("completed %d times", n)
+	}
+}
+
+// A file can be a source too, and is not read from its start.
+func TestReplayOfAFile(t *testing.T) {
+	file := fileWith(t, fourLines)
+	take(t, file, "one\n")
+	stdin := Replay(file, memory(t), nil)
+	for range 2 {
+		gets(t, stdin, "cat", "two\nthree\nfour\n")
+	}
+}
+
+func TestReplayKept(t *testing.T) {
+	inMemory, inFile, empty := memory(t), onDisk(t), onDisk(t)
+	say(t, inMemory, big)
+	say(t, inFile, big)
+	of, err := spool.Of(fileWith(t, big))
+	ok(t, err)
+	for name, tt := range map[string]struct {
+		kept *spool.Spool
+		want string
+	}{"memory": {inMemory, big}, "disk": {inFile, big}, "a file of before": {of, big}, "nothing": {empty, ""}} {
+		t.Run(name, func(t *testing.T) {
+			stdin := ReplayKept(tt.kept)
+			script(t, "exit 3").with(stdin).start().check(runner.Outcome{Exit: 3})
+			gets(t, stdin, "cat", tt.want)
+			gets(t, stdin, firstLine+" >/dev/null", "")
+			gets(t, stdin, "cat", tt.want)
+			stdin.Wait()
+		})
+	}
+}
+
+// What was kept can be cut by others. An attempt must not take the rest for everything, nor wait for more for ever.
+func TestReplayKeptThatWasCut(t *testing.T) {
+	file := fileWith(t, big)
+	kept, err := spool.Of(file)
+	ok(t, err)
+	ok(t, os.Truncate(file.Name(), 1000))
+	r := script(t, "cat").with(ReplayKept(kept))
+	if got, _ := r.run(); got != big[:1000] {
+		t.Errorf("the attempt read %d bytes, want 1000", len(got))
+	}
+	r.check(lostStdin("read stdin: unexpected EOF"))
+}
+
+func lostStdin(message string) runner.Outcome {
+	return runner.Outcome{Exit: 125, Error: runner.ErrorStart, Message: message}
+}
+
+// completion is told when everything is kept.
+type completion struct{ calls atomic.Int32 }
+
+func (c *completion) call() error {
+	c.calls.Add(1)
+	return nil
+}
+
+func (c *completion) check(t *testing.T, stdin *ReplayedStdin, want int32) {
+	t.Helper()
+	stdin.Wait()
+	if got := c.calls.Load(); got != want {
+		t.Errorf("completed %d times, want %d", got, want)
+	}
+}
+
+func TestReplayCompletesOnce(t *testing.T) {
+	read, write := source(t)
+	var done completion
+	stdin := Replay(read, memory(t), done.call)
+	say(t, write, "one\n")
+	gets(t, stdin, firstLine, "one\n")
+	done.check(t, stdin, 0)
+	r := script(t, passLines).with(stdin).start()
+	r.expect("one")
+	ok(t, write.Close())
+	r.rest()
+	done.check(t, stdin, 1)
+	for range 3 {
+		gets(t, stdin, "cat", "one\n")
+	}
+	done.check(t, stdin, 1)
+}
+
+func TestWaitWaitsForCompletion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stdin := Replay(nil, nil, func() error { time.Sleep(time.Hour); return nil })
+		start := time.Now()
+		stdin.Wait()
+		if waited := time.Since(start); waited != 0 {
+			t.Errorf("waited %v for nothing", waited)
+		}
+		stdin.finish(io.EOF)
+		stdin.Wait()
+		if waited := time.Since(start); waited != time.Hour {
+			t.Errorf("waited %v, want an hour", waited)
+		}
+	})
+}
+
+// The end may come while somebody waits, when no attempt runs any more.
+func TestReplayEndsBesideWait(t *testing.T) {
+	for range 10 {
+		read, write := source(t)
+		var done completion
+		stdin := Replay(read, memory(t), done.call)
+		say(t, write, "one\n")
+		endWhileMoreIsAsked(t, stdin, "one\n")
+		go func() { _ = write.Close() }()
+		eventually(t, "the end is noticed", func() bool { stdin.Wait(); return done.calls.Load() == 1 })
+	}
+}
+
+// endWhileMoreIsAsked runs an attempt that reads text, and ends while its feed waits for more.
+func endWhileMoreIsAsked(t *testing.T, stdin *ReplayedStdin, text string) {
+	t.Helper()
+	r := script(t, `head -c "$1"; trap 'exit 3' TERM`+untilStopped, strconv.Itoa(len(text))).with(stdin).start()
+	take(t, r.stdout, text)
+	eventually(t, "the feed asks for more", func() bool { return len(stdin.reading) == 1 })
+	r.expect("ready")
+	r.send(syscall.SIGTERM)
+	r.check(runner.Outcome{Exit: 3, Stop: syscall.SIGTERM})
+}
+
+const notKept = "its stdin could not be kept for another attempt: "
+
+func noFile() (*os.File, error) {
+	return nil, &os.PathError{Op: "open", Path: "spool", Err: syscall.ENOSPC}
+}
+
+// The attempt that reads when the disk is full does not notice. The next one cannot have the same.
+func TestReplayWithoutRoom(t *testing.T) {
+	for _, limit := range []int{0, 1, 100, 200 << 10} {
+		checkWithoutRoom(t, spool.New(limit, noFile), notKept+"open spool: no space left on device")
+	}
+}
+
+func checkWithoutRoom(t *testing.T, kept *spool.Spool, message string) {
+	t.Helper()
+	var done completion
+	stdin := Replay(sourceOf(t, big), kept, done.call)
+	gets(t, stdin, "cat", big)
+	done.check(t, stdin, 0)
+	for range 2 {
+		r := script(t, "echo started").with(stdin)
+		if text := r.start().rest(); text != "" {
+			t.Error("the next attempt was started")
+		}
+		r.check(lostStdin(message))
+		if code := r.outcome.ExitCode(); code != runner.ExitInternal {
+			t.Errorf("exit code %d", code)
+		}
+	}
+}
+
+// The store fails while the second attempt reads, which had all that was kept before.
+func TestReplayWithoutRoomForTheThird(t *testing.T) {
+	read, write := source(t)
+	stdin := Replay(read, spool.New(feedSize+2000, noFile), nil) // room for what the first attempt's feed may read at most
+	say(t, write, big[:1000])
+	gets(t, stdin, "head -c 1000", big[:1000])
+	r := script(t, "cat").with(stdin).start()
+	go func() {
+		_, _ = io.WriteString(write, big[1000:])
+		_ = write.Close()
+	}()
+	if got := r.rest(); got != big {
+		t.Errorf("the second attempt read %d of %d bytes", len(got), len(big))
+	}
+	r.check(runner.Outcome{})
+	r = script(t, "echo started").with(stdin)
+	r.start().end()
+	if r.outcome.Error != runner.ErrorStart || !strings.HasPrefix(r.outcome.Message, notKept) {
+		t.Errorf("the third attempt ended with %+v", r.outcome)
+	}
+}
+
+// A feed whose attempt has ended reads on, and what it reads cannot be kept: the attempt that waits for it must not get what
+// follows, as if there was nothing between.
+func TestReplayMakesNoHole(t *testing.T) {
+	const start = "0123456789"
+	read, write := source(t)
+	stdin := Replay(read, spool.New(len(start), noFile), nil)
+	say(t, write, start)
+	endWhileMoreIsAsked(t, stdin, start)
+	second := script(t, "cat").with(stdin).start()
+	take(t, second.stdout, start)
+	say(t, write, "lost")
+	eventually(t, "it cannot be kept", func() bool { return stdin.lost() != nil })
+	say(t, write, "rest")
+	ok(t, write.Close())
+	if rest := second.rest(); rest != "" {
+		t.Errorf("the attempt went on with %q", rest)
+	}
+	second.check(lostStdin("read stdin: open spool: no space left on device"))
+}
+
+// A run is not to grow with its attempts, where nothing comes on stdin for days.
+func TestReplayOfASilentSourceLeavesNothingBehind(t *testing.T) {
+	read, write := source(t)
+	stdin := Replay(read, memory(t), nil)
+	say(t, write, "one\n")
+	gets(t, stdin, firstLine, "one\n")
+	goroutines := runtime.NumGoroutine()
+	for range 50 {
+		gets(t, stdin, firstLine, "one\n")
+	}
+	eventually(t, "no more goroutines than before", func() bool { return runtime.NumGoroutine() <= goroutines })
+	ok(t, write.Close())
+}
+
+func TestReplayOfMuchTakesLittleMemory(t *testing.T) {
+	const size, most = 100 << 20, 8 << 20
+	stdin := Replay(endOf(t, size), onDisk(t), nil)
+	want := crc32.NewIEEE()
+	_, err := io.CopyN(want, bytesOf(), size)
+	ok(t, err)
+	for attempt := range 2 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		r := script(t, "cat").with(stdin).start()
+		got := crc32.NewIEEE()
+		n, err := io.CopyBuffer(got, struct{ io.Reader }{r.stdout}, make([]byte, 64<<10))
+		ok(t, err)
+		r.check(runner.Outcome{})
+		runtime.ReadMemStats(&after)
+		if n != size || got.Sum32() != want.Sum32() {
+			t.Errorf("attempt %d read %d bytes, or others than were written", attempt+1, n)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > most {
+			t.Errorf("attempt %d took %d bytes of memory for %d of stdin", attempt+1, took, size)
+		}
+	}
+}
+
+// bytesOf is an endless stream that is always the same.
+func bytesOf() io.Reader {
+	return bufio.NewReaderSize(rand.NewChaCha8([32]byte{1}), 64<<10)
+}
+
+// endOf is a pipe that gives size bytes of it.
+func endOf(t *testing.T, size int64) *os.File {
+	read, write := source(t)
+	go func() {
+		_, _ = io.CopyBuffer(struct{ io.Writer }{write}, io.LimitReader(bytesOf(), size), make([]byte, 64<<10))
+		_ = write.Close()
+	}()
+	return read
+}
+
+// TestReplayProperty has attempts that stop reading anywhere. Each gets the start of the same bytes, whatever the chunks in which
+// they come; where they cannot be kept, an attempt that gets less than everything is told.
+func TestReplayProperty(t *testing.T) {
+	dir := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		chunks := rapid.SliceOfN(rapid.SliceOfN(rapid.Byte(), 1, 5000), 0, 20).Draw(t, "chunks")
+		data := bytes.Join(chunks, nil)
+		hasRoom := rapid.Bool().Draw(t, "has room")
+		kept := spool.New(rapid.IntRange(0, 20_000).Draw(t, "memory"), func() (*os.File, error) {
+			if !hasRoom {
+				return nil, syscall.ENOSPC
+			}
+			return spool.Temporary(dir)
+		})
+		defer func() { _ = kept.Close() }()
+		read, write, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = read.Close() }()
+		go func() {
+			for _, c := range chunks {
+				_, _ = write.Write(c)
+			}
+			_ = write.Close()
+		}()
+		var done completion
+		stdin := Replay(read, kept, done.call)
+		stops := rapid.SliceOfN(rapid.IntRange(0, len(data)), 0, 6).Draw(t, "stops")
+		for _, n := range append(stops, len(data)+1) {
+			replayTo(t, stdin, data, n, hasRoom)
+		}
+		stdin.Wait()
+		if calls := done.calls.Load(); hasRoom && calls != 1 || calls > 1 {
+			t.Fatalf("completed %d times", calls)
+		}
+	})
+}
+
+// replayTo is an attempt that reads n bytes; one that reads more than there are sees the end.
+func replayTo(t *rapid.T, stdin *ReplayedStdin, data []byte, n int, hasRoom bool) {
+	in, err := stdin.open()
+	if lost := (*stdinError)(nil); !hasRoom && errors.As(err, &lost) {
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	fd, err := syscall.Dup(int(in.file.Fd())) // the process's
+	if err != nil {
+		t.Fatal(err)
+	}
+	process := os.NewFile(uintptr(fd), "stdin")
+	in.fed()
+	got, err := io.ReadAll(io.LimitReader(process, int64(n)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = process.Close()
+	err = in.end()
+	if !bytes.HasPrefix(data, got) {
+		t.Fatalf("read %d bytes that are not the start of the %d written", len(got), len(data))
+	}
+	if len(got) < min(n, len(data)) && err == nil {
+		t.Fatalf("read %d of %d bytes, and nobody was told", len(got), min(n, len(data)))
+	}
+	if hasRoom && err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,143 @@
+package cmdexec
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/10f93571/retry/runner"
+)
+
+func offset(t *testing.T, file *os.File) int64 {
+	t.Helper()
+	at, err := file.Seek(0, io.SeekCurrent)
+	ok(t, err)
+	return at
+}
+
+// Others may read from the descriptor after retry, and beside it.
+func TestSharedOffsetOnlyMovesOn(t *testing.T) {
+	file := fileWith(t, fourLines)
+	take(t, file, "one\n")
+	stdin := &InheritedStdin{File: file}
+	steps := []struct {
+		code, want string
+		after      int64
+	}{
+		{firstLine, "two\n", 8},
+		{firstLine, "two\n", 8},
+		{"read -r x; " + firstLine, "three\n", 14},
+		{firstLine, "two\n", 14},
+		{"exec <&-", "", 14},
+		{"cat", "two\nthree\nfour\n", 19},
+		{firstLine, "two\n", 19},
+	}
+	for i, tt := range steps {
+		gets(t, stdin, tt.code, tt.want)
+		if got := offset(t, file); got != tt.after {
+			t.Errorf("after attempt %d the shared offset is %d, want %d", i+1, got, tt.after)
+		}
+	}
+}
+
+// A loop that reads the same descriptor while an attempt runs gets each line once.
+func TestSharedOffsetWhileAnAttemptRuns(t *testing.T) {
+	file := fileWith(t, fourLines)
+	stdin := &InheritedStdin{File: file}
+	gets(t, stdin, firstLine, "one\n")
+	r := script(t, firstLine+"; "+firstLine+"; trap 'exit 0' TERM"+untilStopped).with(stdin)
+	r.start().expect("one", "two", "ready")
+	take(t, file, "two\nthree\n")
+	r.send(syscall.SIGTERM)
+	r.check(runner.Outcome{Stop: syscall.SIGTERM})
+	take(t, file, "four\n")
+}
+
+// Without the right to open the file again, the shared offset has to go back.
+func TestFileThatCannotBeOpenedAgain(t *testing.T) {
+	file := fileWith(t, fourLines)
+	take(t, file, "one\n")
+	stdin := &InheritedStdin{File: file}
+	gets(t, stdin, "cat", "two\nthree\nfour\n")
+	ok(t, file.Chmod(0))
+	for range 2 {
+		in := openAsNobody(t, stdin)
+		if in.file != file {
+			t.Fatal("the file was opened again: nothing is shown")
+		}
+		take(t, in.file, "two\n")
+		ok(t, in.end())
+		if got := offset(t, file); got != 8 {
+			t.Errorf("afterwards the offset is %d, want 8", got)
+		}
+	}
+}
+
+// openAsNobody opens a stdin on a thread that has no right to files of others.
+func openAsNobody(t *testing.T, stdin Stdin) *input {
+	t.Helper()
+	const nobody = 65534
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before, _ := unix.SetfsuidRetUid(nobody)
+	defer func() { _ = unix.Setfsuid(before) }()
+	in, err := stdin.open()
+	ok(t, err)
+	return in
+}
+
+func TestBlockDeviceIsAFile(t *testing.T) {
+	devices, err := filepath.Glob("/dev/loop[0-9]*")
+	ok(t, err)
+	for _, name := range devices {
+		if device, err := os.Open(name); err == nil {
+			defer device.Close()
+			if kindOf(device) != kindFile {
+				t.Errorf("%s is not read from the same place again", name)
+			}
+			return
+		}
+	}
+	t.Skip("no block device here that may be opened")
+}
+
+// streamProbe writes how the streams of a process were opened, and all of its descriptors.
+const streamProbe = `for n in 0 1 2; do grep flags /proc/self/fdinfo/$n; done; ls /proc/self/fd`
+
+// A process expects streams that make it wait, and only those three.
+func TestPipesAreAsFromAShell(t *testing.T) {
+	bare := output(t, []string{"sh", "-c", streamProbe})
+	for _, mode := range []runner.OutputMode{runner.OutputStream, runner.OutputFinal} {
+		r := script(t, streamProbe).with(Replay(fileWith(t, ""), memory(t), nil))
+		r.executor.Output.Mode, r.executor.Output.Capture = mode, runner.CaptureBoth
+		text, _ := r.run()
+		flags, descriptors := splitProbe(t, text)
+		for n, bits := range flags {
+			if bits&unix.O_NONBLOCK != 0 {
+				t.Errorf("%s: descriptor %d does not block", mode, n)
+			}
+		}
+		if _, want := splitProbe(t, bare); descriptors != want {
+			t.Errorf("%s: the command's descriptors are %q, without retry %q", mode, descriptors, want)
+		}
+	}
+}
+
+func splitProbe(t *testing.T, text string) (flags [3]int64, descriptors string) {
+	t.Helper()
+	lines := strings.SplitN(text, "\n", len(flags)+1)
+	for i := range flags {
+		octal := strings.TrimSpace(strings.TrimPrefix(lines[i], "flags:"))
+		bits, err := strconv.ParseInt(octal, 8, 64)
+		ok(t, err)
+		flags[i] = bits
+	}
+	return flags, lines[len(flags)]
+}

@@ -1,0 +1,277 @@
+//go:build unix
+
+package cmdexec
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+
+	"github.com/10f93571/retry/runner"
+)
+
+const fourLines = "one\ntwo\nthree\nfour\n"
+
+// firstLine is a script that reads no more than a line: the shell takes one byte at a time.
+const firstLine = `read -r x; echo "$x"`
+
+func fileWith(t *testing.T, text string) *os.File {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	ok(t, os.WriteFile(path, []byte(text), 0o600))
+	file, err := os.Open(path)
+	ok(t, err)
+	t.Cleanup(func() { _ = file.Close() })
+	return file
+}
+
+func take(t *testing.T, r io.Reader, want string) {
+	t.Helper()
+	got := make([]byte, len(want))
+	_, err := io.ReadFull(r, got)
+	ok(t, err)
+	if string(got) != want {
+		t.Fatalf("read %q, want %q", got, want)
+	}
+}
+
+// gets runs an attempt that has to write what it is expected to read.
+func gets(t *testing.T, stdin Stdin, code, want string) {
+	t.Helper()
+	got, o := script(t, code).with(stdin).run()
+	if got != want || o.ExitCode() != 0 {
+		t.Errorf("%q read %q, want %q; outcome %+v", code, got, want, o)
+	}
+}
+
+func TestFileIsReadAgainFromTheSamePlace(t *testing.T) {
+	tests := map[string]func(*testing.T, *os.File){
+		"there":   func(*testing.T, *os.File) {},
+		"removed": func(t *testing.T, file *os.File) { ok(t, os.Remove(file.Name())) },
+		"has grown": func(t *testing.T, file *os.File) {
+			more, err := os.OpenFile(file.Name(), os.O_WRONLY|os.O_APPEND, 0)
+			ok(t, err)
+			_, err = more.WriteString("five\n")
+			ok(t, err)
+			ok(t, more.Close())
+		},
+	}
+	for name, meanwhile := range tests {
+		t.Run(name, func(t *testing.T) {
+			file := fileWith(t, fourLines)
+			take(t, file, "one\n") // it is not always the start of the file that retry is given
+			stdin := &InheritedStdin{File: file, Consumed: func() { t.Error("a file was called consumed") }}
+			gets(t, stdin, firstLine, "two\n")
+			meanwhile(t, file)
+			rest, err := io.ReadAll(io.NewSectionReader(file, 4, 1000))
+			ok(t, err)
+			gets(t, stdin, "cat", string(rest))
+			gets(t, stdin, firstLine, "two\n")
+			gets(t, stdin, "exec <&-", "")
+			gets(t, stdin, "cat", string(rest))
+		})
+	}
+}
+
+// An attempt that does not even start is the first one all the same.
+func TestFileAfterAFailedStart(t *testing.T) {
+	stdin := &InheritedStdin{File: fileWith(t, fourLines)}
+	newRig(t, "/no/such/command").with(stdin).start().end()
+	gets(t, stdin, firstLine, "one\n")
+	gets(t, stdin, firstLine, "one\n")
+}
+
+// streamKinds are the streams that a stdin can be.
+var streamKinds = map[string]func(*testing.T) (read, write *os.File){
+	"pipe": func(t *testing.T) (read, write *os.File) {
+		read, write, err := os.Pipe()
+		ok(t, err)
+		return read, write
+	},
+	"socket": func(t *testing.T) (read, write *os.File) {
+		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+		ok(t, err)
+		return os.NewFile(uintptr(pair[0]), "read"), os.NewFile(uintptr(pair[1]), "write")
+	},
+}
+
+// The writer of a socket can say that there is no more, and listen on.
+func TestConsumedOfAHalfClosedSocket(t *testing.T) {
+	for _, there := range []int{0, 10} {
+		read, write := streamKinds["socket"](t)
+		send(t, write, there)
+		ok(t, unix.Shutdown(int(write.Fd()), unix.SHUT_WR))
+		stdin := &InheritedStdin{File: read, Consumed: func() { t.Errorf("called with %d bytes that nobody read", there) }}
+		for range 3 {
+			openAgain(t, stdin)
+		}
+		_, _ = read.Close(), write.Close()
+	}
+}
+
+func TestConsumed(t *testing.T) {
+	tests := []struct {
+		name  string
+		there int  // bytes before the first attempt
+		ended bool // nobody will write any more
+		read  int  // by the first attempt
+		more  int  // came while it ran
+		want  int  // times that Consumed is called
+	}{
+		{"some was read", 10, false, 1, 0, 1},
+		{"all was read", 10, false, 10, 0, 1},
+		{"all was read of what had ended", 10, true, 10, 0, 1},
+		{"some was read of what had ended", 10, true, 9, 0, 1},
+		{"a full one was read", pipeCapacity, true, 1, 0, 1},
+		{"a full one was read and filled again", pipeCapacity, false, 4096, 4096, 1},
+		{"it came and was read", 0, false, 0, 0, 1}, // cannot be told from one where nothing came
+		{"more came", 10, false, 0, 5, 1},           // cannot be told from one where some was read
+		{"nothing was read", 10, false, 0, 0, 0},
+		{"nothing was read of what had ended", 10, true, 0, 0, 0},
+		{"nothing was read of what had ended full", pipeCapacity, true, 0, 0, 0},
+		{"it had ended and was empty", 0, true, 0, 0, 0},
+	}
+	for _, tt := range tests {
+		for kind, open := range streamKinds {
+			t.Run(tt.name+" "+kind, func(t *testing.T) {
+				read, write := open(t)
+				defer func() { _, _ = read.Close(), write.Close() }()
+				send(t, write, tt.there)
+				if tt.ended {
+					ok(t, write.Close())
+				}
+				calls := 0
+				stdin := &InheritedStdin{File: read, Consumed: func() { calls++ }}
+				openAgain(t, stdin)
+				if calls != 0 {
+					t.Error("called before the first attempt")
+				}
+				take(t, read, string(make([]byte, tt.read)))
+				send(t, write, tt.more)
+				for range 3 {
+					openAgain(t, stdin)
+				}
+				if calls != tt.want {
+					t.Errorf("called %d times, want %d", calls, tt.want)
+				}
+			})
+		}
+	}
+}
+
+func send(t *testing.T, to io.Writer, n int) {
+	t.Helper()
+	if n > 0 {
+		_, err := to.Write(make([]byte, n))
+		ok(t, err)
+	}
+}
+
+// openAgain is what an attempt does with its stdin.
+func openAgain(t *testing.T, stdin Stdin) {
+	t.Helper()
+	in, err := stdin.open()
+	ok(t, err)
+	in.fed()
+	ok(t, in.end())
+}
+
+// The first attempt left it alone; the second one reads, and the third one is told.
+func TestConsumedByALaterAttempt(t *testing.T) {
+	r := script(t, "exit")
+	_, err := io.WriteString(r.stdin, fourLines)
+	ok(t, err)
+	ok(t, r.stdin.Close())
+	stdin := r.executor.Stdin.(*InheritedStdin)
+	calls := 0
+	stdin.Consumed = func() { calls++ }
+	for i, want := range []int{0, 0, 1, 1} {
+		code := []string{"exit", firstLine, "exit", firstLine}[i]
+		next := script(t, code).with(stdin)
+		next.number = i + 1
+		next.start().check(runner.Outcome{})
+		if calls != want {
+			t.Errorf("called %d times with attempt %d, want %d", calls, i+1, want)
+		}
+	}
+}
+
+// Whoever does not care is not told.
+func TestConsumedOfNobody(t *testing.T) {
+	r := script(t, "exit")
+	for range 3 {
+		openAgain(t, r.executor.Stdin)
+	}
+}
+
+func TestNotConsumed(t *testing.T) {
+	tests := map[string]func(*testing.T) *os.File{
+		"terminal": func(t *testing.T) *os.File {
+			master, terminal, err := pty.Open()
+			if err != nil {
+				t.Skip(err)
+			}
+			t.Cleanup(func() { _ = master.Close() })
+			return terminal
+		},
+		"/dev/null": func(t *testing.T) *os.File {
+			null, err := os.Open(os.DevNull)
+			ok(t, err)
+			return null
+		},
+		"closed": func(t *testing.T) *os.File {
+			read, write, err := os.Pipe()
+			ok(t, err)
+			ok(t, write.Close())
+			ok(t, read.Close())
+			return read
+		},
+		"file": func(t *testing.T) *os.File { return fileWith(t, fourLines) },
+	}
+	for name, open := range tests {
+		t.Run(name, func(t *testing.T) {
+			file := open(t)
+			t.Cleanup(func() { _ = file.Close() })
+			stdin := &InheritedStdin{File: file, Consumed: func() { t.Error("called") }}
+			for range 3 {
+				openAgain(t, stdin)
+			}
+			gets(t, stdin, "exit", "")
+		})
+	}
+}
+
+func TestNullStdin(t *testing.T) {
+	for range 2 {
+		gets(t, NullStdin{}, "cat; echo end", "end\n")
+	}
+}
+
+// What the first attempt leaves of a stream is the second one's, as without retry.
+func TestStreamIsShared(t *testing.T) {
+	r := script(t, firstLine)
+	_, err := io.WriteString(r.stdin, fourLines)
+	ok(t, err)
+	ok(t, r.stdin.Close())
+	stdin := r.executor.Stdin
+	gets(t, stdin, firstLine, "one\n")
+	gets(t, stdin, firstLine, "two\n")
+	gets(t, stdin, "cat", "three\nfour\n")
+}
+
+// A file of any bytes arrives as it is.
+func TestFileOfAnyBytes(t *testing.T) {
+	var all bytes.Buffer
+	for i := range 1 << 16 {
+		all.WriteByte(byte(i ^ i>>8))
+	}
+	stdin := &InheritedStdin{File: fileWith(t, all.String())}
+	for range 2 {
+		gets(t, stdin, "cat", all.String())
+	}
+}
