@@ -16,10 +16,15 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"retry": func() {
+	testscript.Main(m, commands)
+}
+
+// commands are the programs that scripts find in their PATH beside the system's.
+var commands = map[string]func(){
+	"retry": func() {
 		awaitStdin()
 		main()
-	}})
+	},
 }
 
 // awaitStdin waits until the pipe that testscript makes for every command's stdin has been closed, or filled: otherwise it is up to

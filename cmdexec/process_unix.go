@@ -46,7 +46,7 @@ func (e *Executor) launch(path string, argv []string, env []string, f files, tas
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer close(p.reaped)
-		err := p.cmd.Start()
+		err := underInheritedMask(p.cmd.Start)
 		started <- err
 		if err != nil {
 			return

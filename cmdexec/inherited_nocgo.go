@@ -11,3 +11,5 @@ import (
 func InheritedIgnored(sig syscall.Signal) bool {
 	return signal.Ignored(sig)
 }
+
+func underInheritedMask(do func() error) error { return do() }

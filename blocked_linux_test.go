@@ -1,0 +1,31 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+func init() {
+	commands["blocking"] = becomeBlocked
+}
+
+// becomeBlocked becomes the program that its arguments name, with every signal blocked. What a thread blocks stays blocked in the
+// process that it becomes.
+func becomeBlocked() {
+	path, err := exec.LookPath(os.Args[1])
+	if err == nil {
+		runtime.LockOSThread()
+		var all unix.Sigset_t
+		for i := range all.Val {
+			all.Val[i] = ^uint64(0)
+		}
+		if err = unix.PthreadSigmask(unix.SIG_SETMASK, &all, nil); err == nil {
+			err = syscall.Exec(path, os.Args[1:], os.Environ())
+		}
+	}
+	panic(err)
+}
