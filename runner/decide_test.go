@@ -48,6 +48,7 @@ func TestDecide(t *testing.T) {
 	succeeded := Decision{Verdict: VerdictSucceeded}
 	budget := func(d time.Duration) func(*Policy) { return func(p *Policy) { p.Budget = d } }
 	stop := func(o Outcome, sig os.Signal) Outcome { o.Stop = sig; return o }
+	final := func(o Outcome) Outcome { o.Final = true; return o }
 
 	tests := []struct {
 		name    string
@@ -81,6 +82,15 @@ func TestDecide(t *testing.T) {
 		{"HUP", nil, History{}, stop(exit(1), syscall.SIGHUP), 0, Decision{Verdict: VerdictInterrupted}},
 		{"TERM in the last attempt", nil, History{Counted: 4}, stop(exit(1), syscall.SIGTERM), 0, Decision{Verdict: VerdictInterrupted}},
 		{"success in spite of INT", nil, History{}, stop(exit(0), os.Interrupt), 0, succeeded},
+
+		{"final", nil, History{}, final(exit(1)), 0, failed},
+		{"final, with retry-on", func(p *Policy) { p.RetryOn, _ = ParseConditions([]string{"any"}) }, History{}, final(exit(1)), 0, failed},
+		{"final success", nil, History{}, final(exit(0)), 0, succeeded},
+		{"final, the first of two successes in a row", func(p *Policy) { p.Consecutive = 2 }, History{}, final(exit(0)), 0, failed},
+		{"final, in the last attempt", nil, History{Counted: 4}, final(exit(1)), 0, failed},
+		{"final, budget used up", budget(time.Minute), History{}, final(exit(1)), time.Hour, failed},
+		{"final, INT", nil, History{}, final(stop(exit(1), os.Interrupt)), 0, cancelled},
+		{"final, TERM", nil, History{}, final(stop(exit(1), syscall.SIGTERM)), 0, Decision{Verdict: VerdictInterrupted}},
 
 		{"first of two successes in a row", func(p *Policy) { p.Consecutive = 2 }, History{}, exit(0), 0, retry},
 		{"second of two", func(p *Policy) { p.Consecutive = 2 }, History{Successes: 1}, exit(0), 0, succeeded},

@@ -82,8 +82,11 @@ func (r *Runner) Run(ctx context.Context, t *Task) (Result, error) {
 		}
 		sig, lost := r.release(t, a)
 		r.Observer.Ended(t, a)
-		if t.Status.Finished() || sig != nil {
+		switch {
+		case t.Status.Finished(), a.Outcome.Stop != nil:
 			return r.finish(ctx, t, Result{Decision: a.Decision, Outcome: a.Outcome, Signal: sig, Lost: lost}), nil
+		case sig != nil: // it came after the decision
+			return r.stop(ctx, t, sig)
 		}
 		if sig := r.hook(ctx, t, t.Options.OnRetry); sig != nil {
 			return r.stop(ctx, t, sig)
@@ -106,6 +109,9 @@ func (r *Runner) release(t *Task, a Attempt) (os.Signal, error) {
 // attempt claims the task's next attempt, executes it, and records what it led to.
 func (r *Runner) attempt(ctx context.Context, t *Task) (Attempt, error) {
 	defer r.leave()
+	if deadline, ok := t.Deadline(); ok && t.AttemptCount > 0 && !time.Now().Before(deadline) {
+		return Attempt{}, ErrBudgetEnd // a hook, survivors or other tasks took what was left of it
+	}
 	if err := r.Journal.Claim(ctx, t, time.Now()); err != nil {
 		return Attempt{}, err
 	}
@@ -150,10 +156,14 @@ func limited(ctx context.Context, t *Task, start time.Time) (context.Context, co
 	return context.WithDeadlineCause(ctx, end, cause)
 }
 
-// stop ends a run between two attempts. Whoever cancelled the task meanwhile has the last word.
+// stop ends a run between two attempts.
 func (r *Runner) stop(ctx context.Context, t *Task, sig os.Signal) (Result, error) {
+	return r.settle(ctx, t, stopped(sig), sig)
+}
+
+// settle ends a run with a decision that no attempt led to. Whoever cancelled the task meanwhile has the last word.
+func (r *Runner) settle(ctx context.Context, t *Task, d Decision, sig os.Signal) (Result, error) {
 	now := time.Now()
-	d := stopped(sig)
 	due := t.NextAttemptAt
 	t.Move(d, now)
 	if d.Verdict == VerdictInterrupted {
@@ -166,8 +176,12 @@ func (r *Runner) stop(ctx context.Context, t *Task, sig os.Signal) (Result, erro
 	return r.finish(ctx, t, Result{Decision: d, Outcome: t.Last.Outcome, Signal: sig}), nil
 }
 
+// refused ends a run whose next attempt could not begin.
 func (r *Runner) refused(ctx context.Context, t *Task, err error) (Result, error) {
-	if !errors.Is(err, ErrTaken) {
+	switch {
+	case errors.Is(err, ErrBudgetEnd):
+		return r.settle(ctx, t, Decision{Verdict: VerdictExhausted, Reason: ReasonBudget}, nil)
+	case !errors.Is(err, ErrTaken):
 		return Result{}, err
 	}
 	d := Decision{Verdict: VerdictCancelled, Reason: ReasonCancelled}

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"syscall"
@@ -11,13 +12,25 @@ import (
 	"time"
 )
 
+// diary is what happened to a task, in order, whoever saw it.
+type diary struct{ lines []string }
+
+func (d *diary) note(line string) {
+	if d != nil {
+		d.lines = append(d.lines, line)
+	}
+}
+
 // script is an Executor that plays outcomes, one an attempt, the last one again and again.
 type script struct {
+	*diary
 	outcomes []Outcome
 	starts   []time.Duration // of each attempt, since the first
 	begun    time.Time
-	released int
-	lost     error // what Release returns
+	plain    bool      // the outcomes are as they are, whatever happens meanwhile
+	process  string    // what it says of its processes, where that is not empty
+	sig      os.Signal // what Release returns
+	lost     error
 }
 
 func (s *script) Execute(ctx context.Context, _ *Task, c Call) Outcome {
@@ -26,6 +39,13 @@ func (s *script) Execute(ctx context.Context, _ *Task, c Call) Outcome {
 	}
 	s.starts = append(s.starts, time.Since(s.begun))
 	o := s.outcomes[min(len(s.starts), len(s.outcomes))-1]
+	if s.process != "" {
+		c.Started(s.process)
+	}
+	if s.plain {
+		time.Sleep(o.Duration)
+		return o
+	}
 	select {
 	case <-time.After(o.Duration):
 	case o.Stop = <-c.Signals:
@@ -35,57 +55,72 @@ func (s *script) Execute(ctx context.Context, _ *Task, c Call) Outcome {
 	return o
 }
 
-func (s *script) Release(*Task, <-chan os.Signal) (os.Signal, error) {
-	s.released++
-	return nil, s.lost
+func (s *script) Release(t *Task, _ <-chan os.Signal) (os.Signal, error) {
+	s.note("release " + string(t.Status))
+	return s.sig, s.lost
 }
 
 // memory is a Journal that notes what it is told, in order.
 type memory struct {
+	*diary
 	log    []string
 	claims int
 	refuse map[string]error // by the name of the call
 }
 
+func (m *memory) note(line string) {
+	m.log = append(m.log, line)
+	m.diary.note(line)
+}
+
 func (m *memory) Claim(_ context.Context, t *Task, _ time.Time) error {
 	m.claims++
-	m.log = append(m.log, "claim")
+	m.note("claim")
 	t.Number = 1
 	return m.refuse["claim"]
 }
 
-func (m *memory) Note(_ context.Context, _ *Task, process string) {
-	m.log = append(m.log, "note "+process)
+func (m *memory) Note(_ context.Context, t *Task, process string) {
+	m.note(fmt.Sprint("note ", t.AttemptCount, " ", process))
 }
 
 func (m *memory) Record(_ context.Context, t *Task, a Attempt) error {
-	m.log = append(m.log, "record "+string(a.Decision.Verdict)+" "+string(t.Status))
+	m.note("record " + string(a.Decision.Verdict) + " " + string(t.Status))
 	return m.refuse["record"]
 }
 
 func (m *memory) Settle(_ context.Context, t *Task, d Decision) error {
-	m.log = append(m.log, "settle "+string(d.Verdict)+" "+string(t.Status))
+	m.note("settle " + string(d.Verdict) + " " + string(t.Status))
 	return m.refuse["settle"]
 }
 
 // witness is an Observer that notes what it is told.
-type witness struct{ log []string }
-
-func (w *witness) Started(*Task) { w.log = append(w.log, "started") }
-func (w *witness) Ended(_ *Task, a Attempt) {
-	w.log = append(w.log, "ended "+string(a.Decision.Verdict))
+type witness struct {
+	*diary
+	log      []string
+	warnings []string
 }
+
+func (w *witness) note(line string) {
+	w.log = append(w.log, line)
+	w.diary.note(line)
+}
+
+func (w *witness) Started(*Task)            { w.note("started") }
+func (w *witness) Ended(_ *Task, a Attempt) { w.note("ended " + string(a.Decision.Verdict)) }
 func (w *witness) Waiting(*Task, time.Duration) time.Duration {
 	return time.Second
 }
-func (w *witness) Finished(_ *Task, r Result) {
-	w.log = append(w.log, "finished "+string(r.Decision.Verdict))
-}
+func (w *witness) Finished(_ *Task, r Result) { w.note("finished " + string(r.Decision.Verdict)) }
 
-func (w *witness) Warn(err error) { w.log = append(w.log, err.Error()) }
+func (w *witness) Warn(err error) {
+	w.warnings = append(w.warnings, err.Error())
+	w.diary.note("warning")
+}
 
 type bench struct {
 	*Runner
+	*diary   // of all that follow
 	task     *Task
 	executor *script
 	journal  *memory
@@ -95,9 +130,11 @@ type bench struct {
 
 // newBench must be called inside a bubble: its task is made at the bubble's time.
 func newBench(t *testing.T, change func(*Policy), outcomes ...Outcome) *bench {
+	d := &diary{}
 	b := &bench{
-		executor: &script{outcomes: outcomes}, journal: &memory{}, witness: &witness{}, signals: make(chan os.Signal, 8),
-		task: &Task{Status: Pending, CreatedAt: time.Now(), Policy: *policy(t, change)},
+		diary: d, executor: &script{diary: d, outcomes: outcomes}, journal: &memory{diary: d}, witness: &witness{diary: d},
+		signals: make(chan os.Signal, 8),
+		task:    &Task{Status: Pending, CreatedAt: time.Now(), Policy: *policy(t, change)},
 	}
 	b.task.History.CreatedAt = b.task.CreatedAt
 	b.Runner = &Runner{Journal: b.journal, Executor: b.executor, Observer: b.witness, Signals: b.signals, Random: half}
@@ -163,6 +200,36 @@ func TestRunEndsAnAttemptInTime(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A task is always tried once, however little time it has.
+func TestRunMakesAFirstAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, func(p *Policy) { p.Budget = time.Millisecond }, exit(0))
+		time.Sleep(time.Second)
+		result, err := b.Run(t.Context(), b.task)
+		if err != nil || result.ExitCode() != ExitTimeout || b.task.Status != Exhausted || len(b.executor.starts) != 1 {
+			t.Errorf("%+v, %v, %s after %d attempts", result, err, b.task.Status, len(b.executor.starts))
+		}
+	})
+}
+
+// What has waited for a slot until its budget was over does not begin any more.
+func TestABudgetThatEndsInAQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, func(p *Policy) { p.Budget = time.Minute }, exit(7))
+		b.Slots = make(chan struct{}, 1)
+		go func() {
+			time.Sleep(5 * time.Second)
+			b.Slots <- struct{}{}
+			time.Sleep(time.Hour)
+			<-b.Slots
+		}()
+		result, err := b.Run(t.Context(), b.task)
+		if err != nil || result.ExitCode() != 7 || b.task.Status != Exhausted || b.task.Reason != ReasonBudget || len(b.Slots) != 0 || len(b.executor.starts) != 1 {
+			t.Errorf("%+v, %v, %s (%s), attempts at %v", result, err, b.task.Status, b.task.Reason, b.executor.starts)
+		}
+	})
 }
 
 func TestRunStoppedInAWait(t *testing.T) {

@@ -2,14 +2,13 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"time"
 )
 
 // Resume goes on with a task that lost its owner. The attempt that was in flight then has no outcome; the budget went on.
 func (r *Runner) Resume(ctx context.Context, t *Task) (Result, error) {
-	if err := r.recover(ctx, t, time.Now()); err != nil && !errors.Is(err, ErrTaken) {
-		return Result{}, err
+	if err := r.recover(ctx, t, time.Now()); err != nil {
+		return r.refused(ctx, t, err)
 	}
 	if t.Status.Finished() {
 		d := Decision{Verdict: VerdictExhausted, Reason: t.Reason}

@@ -47,6 +47,7 @@ func (r *Runner) outlive(ctx context.Context, t *Task) os.Signal {
 		case <-time.After(pause):
 		case <-kill:
 			r.Survivors.Signal(t, t.Last, syscall.SIGKILL)
+			kill = time.After(slowestLook) // for what was started while the others were killed
 		case <-ctx.Done():
 			return nil
 		case sig := <-r.Signals:
