@@ -1,11 +1,12 @@
 package cmdexec
 
 import (
-	"cmp"
 	"errors"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/spool"
@@ -119,15 +120,21 @@ func (a *attemptOutput) abandon() {
 	a.taps = nil
 }
 
-// end takes in what the process wrote before it ended, and no more: what it left behind may write for ever. It returns early
-// where a signal asks to stop, since whoever reads our stdout may have stopped reading.
+// lastWords is how long the taps may go on once a signal has asked to stop.
+const lastWords = 100 * time.Millisecond
+
+// end takes in what the process wrote before it ended, and no more: what it left behind may write for ever. After a signal that
+// asks to stop it does not wait long, since whoever reads our stdout may have stopped reading.
 func (a *attemptOutput) end(signals <-chan os.Signal, o *runner.Outcome) {
 	for _, t := range a.taps {
 		t.stop()
 	}
 	for _, t := range a.taps {
-		if sig := awaitOrStop(t.done, signals); sig != nil {
-			o.Stop, a.stopped = cmp.Or(o.Stop, sig), true
+		if o.Stop == nil {
+			o.Stop = awaitOrStop(t.done, signals)
+		}
+		if o.Stop != nil && !within(t.done, lastWords) {
+			a.stopped = true
 			t.fail(runner.ErrStopped)
 		}
 	}
@@ -140,9 +147,24 @@ func (a *attemptOutput) end(signals <-chan os.Signal, o *runner.Outcome) {
 	o.Final = (a.passing.limit > 0 && a.passing.isOn()) || errors.Is(a.lost(), syscall.EPIPE)
 }
 
+// within reports whether done is closed before that much time has passed.
+func within(done <-chan struct{}, limit time.Duration) bool {
+	select {
+	case <-done:
+		return true
+	case <-time.After(limit):
+		return false
+	}
+}
+
 // awaitOrStop waits for done. It returns the signal that asked to stop meanwhile.
 func awaitOrStop(done <-chan struct{}, signals <-chan os.Signal) os.Signal {
 	for {
+		select { // what came when it was done is for whoever listens next
+		case <-done:
+			return nil
+		default:
+		}
 		select {
 		case <-done:
 			return nil
@@ -162,7 +184,7 @@ func (o *Output) Release(t *runner.Task, signals <-chan os.Signal) (os.Signal, e
 		return nil, a.lost()
 	}
 	defer a.drop()
-	if !o.Mode.PassesOn(t.Status) && !a.passing.isOn() {
+	if !a.holds() || !o.Mode.PassesOn(t.Status) && !a.passing.isOn() {
 		return nil, a.lost()
 	}
 	done := make(chan struct{})
@@ -178,12 +200,24 @@ func (o *Output) Release(t *runner.Task, signals <-chan os.Signal) (os.Signal, e
 	return nil, a.lost()
 }
 
-// lost returns why what was written to stdout could not be passed on. That nobody reads stderr any more costs the caller nothing.
+// holds reports whether there is something to pass on, now that the taps are done.
+func (a *attemptOutput) holds() bool {
+	return slices.ContainsFunc(a.taps, func(t *tap) bool { return t.released < t.held.Size() })
+}
+
+// lost returns why what was written to stdout could not be passed on, or what was written to either could not be held. That nobody
+// reads stderr any more costs the caller nothing.
 func (a *attemptOutput) lost() error {
-	if a == nil || a.outTap == nil {
+	if a == nil {
 		return nil
 	}
-	return a.outTap.failure()
+	for _, t := range a.taps {
+		err := t.failure()
+		if unheld := (*unheldError)(nil); err != nil && (t == a.outTap || errors.As(err, &unheld)) {
+			return err
+		}
+	}
+	return nil
 }
 
 func (a *attemptOutput) drop() {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -30,6 +31,7 @@ type rig struct {
 	started  func(process string)
 	stdin    *os.File // the other end of the command's stdin, which stays open as long as the test runs
 	stdout   *bufio.Reader
+	reader   *os.File // what stdout reads
 	cancel   context.CancelCauseFunc
 	ended    chan struct{} // closed when Execute has returned, and its output is released
 	outcome  runner.Outcome
@@ -61,6 +63,7 @@ func newRig(t *testing.T, argv ...string) *rig {
 		signals: make(chan os.Signal),
 		stdin:   toStdin,
 		stdout:  bufio.NewReader(fromStdout),
+		reader:  fromStdout,
 		ended:   make(chan struct{}),
 	}
 }
@@ -162,6 +165,18 @@ func (r *rig) end() runner.Outcome {
 		r.Fatal("Execute does not return")
 	}
 	return r.outcome
+}
+
+// endAndReap has a command that reads end, and returns when it is reaped: the supervisor has seen the end then.
+func (r *rig) endAndReap() {
+	r.Helper()
+	child := r.pid()
+	ok(r, r.stdin.Close())
+	for end := time.Now().Add(patience); syscall.Kill(child, 0) == nil; runtime.Gosched() {
+		if time.Now().After(end) {
+			r.Fatalf("process %d is not reaped", child)
+		}
+	}
 }
 
 // rest waits until Execute has returned and every process that holds stdout is gone, and returns what was not read yet.

@@ -2,7 +2,6 @@ package cmdexec
 
 import (
 	"os"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -187,18 +186,6 @@ func TestOtherDeathsAreNoStop(t *testing.T) {
 		case <-r.ended:
 		}
 		r.check(runner.Outcome{Exit: runner.ExitSignalBase + int(signals[tt.name]), Signal: "SIG" + tt.name})
-	}
-}
-
-// endAndReap has a command that reads end, and returns when it is reaped: the supervisor has seen the end then.
-func (r *rig) endAndReap() {
-	r.Helper()
-	child := r.pid()
-	ok(r, r.stdin.Close())
-	for end := time.Now().Add(patience); syscall.Kill(child, 0) == nil; runtime.Gosched() {
-		if time.Now().After(end) {
-			r.Fatalf("process %d is not reaped", child)
-		}
 	}
 }
 

@@ -62,10 +62,17 @@ func (t *tap) take(p []byte) bool {
 	if t.passing.admits(len(p)) {
 		return t.passOn(p)
 	}
-	_, err := t.held.Write(p)
-	t.fail(err)
-	return err == nil
+	if _, err := t.held.Write(p); err != nil {
+		t.fail(&unheldError{err})
+		return false
+	}
+	return true
 }
+
+// unheldError says that there is no room for what has to be held.
+type unheldError struct{ error }
+
+func (e *unheldError) Unwrap() error { return e.error }
 
 // passOn writes to the stream itself, after what was held before.
 func (t *tap) passOn(p []byte) bool {

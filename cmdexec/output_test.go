@@ -1,0 +1,568 @@
+//go:build unix
+
+package cmdexec
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/iotest"
+
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/spool"
+)
+
+// heldOutput leads to two files.
+func heldOutput(t *testing.T, mode runner.OutputMode) Output {
+	dir := t.TempDir()
+	return Output{
+		Stdout: sink(t, dir, "stdout"), Stderr: sink(t, dir, "stderr"), Mode: mode,
+		Temporary: func() (*os.File, error) { return spool.Temporary(dir) },
+	}
+}
+
+// sink is a file to write to.
+func sink(t *testing.T, dir, name string) *os.File {
+	t.Helper()
+	file, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
+	ok(t, err)
+	t.Cleanup(func() { _ = file.Close() })
+	return file
+}
+
+func contents(t *testing.T, file *os.File) string {
+	t.Helper()
+	text, err := os.ReadFile(file.Name())
+	ok(t, err)
+	return string(text)
+}
+
+func checkText(t *testing.T, what, got, want string) {
+	t.Helper()
+	if got == want {
+		return
+	}
+	if len(got)+len(want) > 200 {
+		t.Errorf("%s: %d bytes, want %d; the same up to byte %d", what, len(got), len(want), same(got, want))
+		return
+	}
+	t.Errorf("%s: %q, want %q", what, got, want)
+}
+
+// same is how far two texts are the same.
+func same(a, b string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// to gives the attempt an output.
+func (r *rig) to(o Output) *rig {
+	r.executor.Output = o
+	return r
+}
+
+var (
+	outputModes = []runner.OutputMode{"", runner.OutputStream, runner.OutputFinal, runner.OutputSuccess, runner.OutputFailure}
+	captures    = []runner.CaptureMode{"", runner.CaptureNone, runner.CaptureStderr, runner.CaptureBoth}
+)
+
+// What is held comes when the decision about the attempt is known, and only then.
+func TestOutputIsReleasedOrDropped(t *testing.T) {
+	type ends map[runner.Status]bool
+	passedOn := map[runner.OutputMode]ends{
+		"":                   {},
+		runner.OutputStream:  {},
+		runner.OutputFinal:   {runner.Succeeded: true, runner.Failed: true, runner.Exhausted: true, runner.Cancelled: true},
+		runner.OutputSuccess: {runner.Succeeded: true},
+		runner.OutputFailure: {runner.Failed: true, runner.Exhausted: true},
+	}
+	statuses := []runner.Status{runner.Pending, runner.Succeeded, runner.Failed, runner.Exhausted, runner.Cancelled}
+	for _, mode := range outputModes {
+		for _, status := range statuses {
+			t.Run(fmt.Sprintf("%s %s", mode, status), func(t *testing.T) {
+				o := heldOutput(t, mode)
+				r := script(t, "printf 'to stdout'; printf 'to stderr' >&2; exit 3").to(o)
+				r.executor.Execute(t.Context(), &r.task, runner.Call{Number: 1})
+				both := func() string { return contents(t, o.Stdout) + "|" + contents(t, o.Stderr) }
+				before, after := "|", "|"
+				if !mode.Held() {
+					before = "to stdout|to stderr"
+				}
+				if !mode.Held() || passedOn[mode][status] {
+					after = "to stdout|to stderr"
+				}
+				checkText(t, "before", both(), before)
+				r.task.Status = status
+				for range 2 { // what was released is not released again
+					sig, err := r.executor.Release(&r.task, nil)
+					if sig != nil || err != nil {
+						t.Errorf("release: %v, %v", sig, err)
+					}
+					checkText(t, "after", both(), after)
+				}
+			})
+		}
+	}
+}
+
+// Each attempt's output is its own.
+func TestOutputOfSeveralAttempts(t *testing.T) {
+	o := heldOutput(t, runner.OutputFinal)
+	r := script(t, "echo $RETRY_ATTEMPT; echo $RETRY_ATTEMPT >&2").to(o)
+	for n, status := range []runner.Status{runner.Pending, runner.Pending, runner.Exhausted} {
+		out := r.executor.Execute(t.Context(), &r.task, runner.Call{Number: n + 1})
+		if want := fmt.Sprintln(n + 1); out.Stdout != want || out.Stderr != want {
+			t.Errorf("attempt %d captured %q and %q", n+1, out.Stdout, out.Stderr)
+		}
+		r.task.Status = status
+		_, err := r.executor.Release(&r.task, nil)
+		ok(t, err)
+	}
+	checkText(t, "stdout", contents(t, o.Stdout), "3\n")
+	checkText(t, "stderr", contents(t, o.Stderr), "3\n")
+}
+
+func TestCapture(t *testing.T) {
+	for _, mode := range outputModes {
+		for _, capture := range captures {
+			t.Run(fmt.Sprintf("%s %s", mode, capture), func(t *testing.T) {
+				o := heldOutput(t, mode)
+				o.Capture = capture
+				r := script(t, "printf 'to stdout'; printf 'to stderr' >&2; exit 3").to(o)
+				r.task.Status = runner.Failed
+				want := runner.Outcome{Exit: 3}
+				if mode.Held() || capture == runner.CaptureBoth {
+					want.Stdout = "to stdout"
+				}
+				if mode.Held() || capture == runner.CaptureBoth || capture == runner.CaptureStderr {
+					want.Stderr = "to stderr"
+				}
+				r.start().check(want)
+			})
+		}
+	}
+}
+
+// Nothing but a pipe keeps the order of what is written to one file by two descriptors.
+func TestOneFileKeepsItsOrder(t *testing.T) {
+	var want strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&want, "out %d\nerr %d\n", i+1, i+1)
+	}
+	for _, mode := range outputModes {
+		for _, capture := range captures {
+			t.Run(fmt.Sprintf("%s %s", mode, capture), func(t *testing.T) {
+				o := heldOutput(t, mode)
+				o.Stderr, o.Capture = sink(t, filepath.Dir(o.Stdout.Name()), "stdout"), capture // opened anew, as by >>file 2>>file
+				r := script(t, `i=0; while [ $((i += 1)) -le 200 ]; do echo out $i; echo err $i >&2; done`).to(o)
+				r.task.Status = runner.Failed
+				if mode == runner.OutputSuccess {
+					r.task.Status = runner.Succeeded
+				}
+				captured := r.start().end().Stderr
+				checkText(t, "passed on", contents(t, o.Stdout), want.String())
+				if mode.Held() || capture == runner.CaptureBoth || capture == runner.CaptureStderr {
+					checkText(t, "captured", captured, want.String())
+				}
+			})
+		}
+	}
+}
+
+func TestCapturedIsPassedOnAsItComes(t *testing.T) {
+	for _, capture := range []runner.CaptureMode{runner.CaptureStderr, runner.CaptureBoth} {
+		r := script(t, `read -r x; echo "$x"; echo "$x" >&2; read -r x; echo "$x" >&2`)
+		r.executor.Output.Capture = capture
+		r.executor.Output.Stderr = r.executor.Output.Stdout
+		r.start()
+		say(t, r.stdin, "one\n")
+		r.expect("one", "one")
+		say(t, r.stdin, "two\n")
+		r.expect("two")
+		r.check(runner.Outcome{Stdout: "one\none\ntwo\n", Stderr: "one\none\ntwo\n"})
+	}
+}
+
+func TestCapturesTheEnd(t *testing.T) {
+	tests := map[string]int{"less": tailSize - 1, "just that": tailSize, "more": tailSize + 1, "much": len(big)}
+	for name, size := range tests {
+		t.Run(name, func(t *testing.T) {
+			text := big[:size]
+			r := script(t, "cat; printf x >&2").with(ReplayKept(kept(t, text)))
+			r.executor.Output.Capture = runner.CaptureBoth
+			checkText(t, "passed on", r.start().rest(), text)
+			checkText(t, "captured", r.outcome.Stdout, text[max(0, size-8<<10):])
+		})
+	}
+}
+
+// kept is a spool that holds text.
+func kept(t *testing.T, text string) *spool.Spool {
+	t.Helper()
+	s := memory(t)
+	say(t, s, text)
+	return s
+}
+
+// What a command left behind may write for ever. It loses its reader when the attempt is over.
+func TestWhatIsLeftBehindIsNotTakenIn(t *testing.T) {
+	for _, mode := range []runner.OutputMode{runner.OutputStream, runner.OutputFinal} {
+		t.Run(string(mode), func(t *testing.T) {
+			o := heldOutput(t, mode)
+			o.Capture = runner.CaptureBoth
+			pids := sink(t, t.TempDir(), "pids")
+			r := script(t, `echo first; sh -c 'echo $$ >>"$0"; while :; do echo more; done' "$1" & while ! [ -s "$1" ]; do sleep 0.01; done; exit 3`, pids.Name()).to(o)
+			r.task.Status = runner.Failed
+			if got := r.start().end(); got.Exit != 3 || got.Final {
+				t.Errorf("outcome %+v", got)
+			}
+			text := contents(t, o.Stdout)
+			if !strings.HasPrefix(text, "first\n") || len(text) > largestPipe+2*tapSize+len(text)/2 {
+				t.Errorf("passed on %d bytes", len(text))
+			}
+			pid, err := strconv.Atoi(strings.TrimSpace(contents(t, pids)))
+			ok(t, err)
+			eventually(t, "its writer ends", func() bool { return len(running(func(p proc) bool { return p.pid == pid })) == 0 })
+			checkText(t, "afterwards", contents(t, o.Stdout), text)
+		})
+	}
+}
+
+// A daemon that writes nothing is no reason to wait.
+func TestASilentDaemonIsNotWaitedFor(t *testing.T) {
+	o := heldOutput(t, runner.OutputFinal)
+	r := script(t, `exec 3<&0; sh -c 'read -r _' <&3 & echo out; exit 3`).to(o)
+	r.task.Status = runner.Failed
+	r.start().check(runner.Outcome{Exit: 3, Stdout: "out\n"})
+	checkText(t, "passed on", contents(t, o.Stdout), "out\n")
+}
+
+// Whatever is in the pipe when the command ends is taken in. The reader of retry's stdout is too slow to have taken it before.
+func TestLastWordsAreTakenIn(t *testing.T) {
+	const size = 100_000 // fits retry's stdout and the command's, less what retry has in its hands
+	tests := map[string]string{
+		"at once":              "head -c 100000 /dev/zero",
+		"by one after another": "for i in 1 2 3 4; do head -c 25000 /dev/zero; done",
+		"by several together":  "for i in 1 2 3 4; do head -c 25000 /dev/zero & done; wait",
+	}
+	for name, code := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := script(t, "echo $$; "+code)
+			r.executor.Output.Capture = runner.CaptureBoth
+			r.start().endAndReap()
+			checkText(t, "passed on", r.rest(), string(make([]byte, size)))
+			r.check(runner.Outcome{Stdout: r.outcome.Stdout})
+		})
+	}
+}
+
+// What fits the pipe is not lost in the moment of the command's end, again and again.
+func TestLastWordsManyTimes(t *testing.T) {
+	o := heldOutput(t, runner.OutputFinal)
+	r := script(t, "head -c 65536 /dev/zero").to(o)
+	r.task.Status = runner.Succeeded
+	for n := range 50 {
+		r.executor.Execute(t.Context(), &r.task, runner.Call{Number: 1})
+		_, err := r.executor.Release(&r.task, nil)
+		ok(t, err)
+		if size := len(contents(t, o.Stdout)); size != (n+1)<<16 {
+			t.Fatalf("run %d: %d bytes in all, want %d", n+1, size, (n+1)<<16)
+		}
+	}
+}
+
+// closeReader has nobody read the command's stdout any more.
+func (r *rig) closeReader() {
+	r.Helper()
+	ok(r, r.reader.Close())
+}
+
+// Nobody reads what the command writes: it gets the signal it would have got without retry, and is not tried again.
+func TestReaderGoesAway(t *testing.T) {
+	died := runner.Outcome{Exit: 141, Signal: "SIGPIPE", Final: true}
+	tests := []struct {
+		code string
+		want runner.Outcome
+	}{
+		{"while :; do echo x; done", died},
+		{"trap 'exit 3' PIPE; while echo x; do :; done 2>/dev/null; exit 3", runner.Outcome{Exit: 3}},
+		{"(while :; do echo x; done); exit $?", runner.Outcome{Exit: 141, Final: true}},
+	}
+	for _, tt := range tests {
+		for _, capture := range captures {
+			t.Run(fmt.Sprintf("%s %s", tt.code, capture), func(t *testing.T) {
+				r := script(t, tt.code)
+				r.executor.Output.Capture = capture
+				r.start().expect("x")
+				r.closeReader()
+				got := r.end()
+				want := tt.want
+				want.Final = want.Final || capture == runner.CaptureBoth // retry itself has seen it
+				want.Stdout, want.Duration = got.Stdout, got.Duration
+				if got != want {
+					t.Errorf("outcome %+v\n   want %+v", got, want)
+				}
+			})
+		}
+	}
+}
+
+// A SIGPIPE of the command's own making is a failure like others.
+func TestOtherBrokenPipesAreTriedAgain(t *testing.T) {
+	for _, capture := range captures {
+		for _, code := range []string{"kill -PIPE $$", "exit 141"} {
+			r := script(t, code)
+			r.executor.Output.Capture = capture
+			if o := r.start().end(); o.Exit != 141 || o.Final {
+				t.Errorf("%s %s: outcome %+v", code, capture, o)
+			}
+		}
+	}
+}
+
+func TestReaderOfHeldOutputIsGone(t *testing.T) {
+	r := script(t, "head -c 100000 /dev/zero")
+	r.executor.Output.Mode, r.task.Status = runner.OutputFinal, runner.Succeeded
+	r.closeReader()
+	if o := r.start().end(); o.Exit != 0 || !errors.Is(r.lost, syscall.EPIPE) {
+		t.Errorf("outcome %+v, lost %v", o, r.lost)
+	}
+}
+
+// outgrown counts calls.
+type outgrown struct {
+	*testing.T
+	limit int64
+	calls int
+}
+
+func (c *outgrown) call(_ *runner.Task, at int64) {
+	c.calls++
+	if at != c.limit {
+		c.Errorf("outgrown at %d, want %d", at, c.limit)
+	}
+}
+
+func limited(t *testing.T, limit int64) (Output, *outgrown) {
+	calls := &outgrown{T: t, limit: limit}
+	o := heldOutput(t, runner.OutputFinal)
+	o.Limit, o.Outgrown = limit, calls.call
+	return o, calls
+}
+
+func TestOutgrown(t *testing.T) {
+	const chunk = 5000
+	tests := []struct {
+		name  string
+		limit int64
+		mode  runner.OutputMode
+		want  int
+	}{
+		{"no limit", 0, runner.OutputFinal, 0},
+		{"just the limit", 4 * chunk, runner.OutputFinal, 0},
+		{"a byte more", 4*chunk - 1, runner.OutputFinal, 1},
+		{"from the start", 1, runner.OutputFinal, 1},
+		{"in the middle", 2*chunk + 1000, runner.OutputFinal, 1},
+		{"success holds everything", 1, runner.OutputSuccess, 0},
+		{"failure holds everything", 1, runner.OutputFailure, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			o, calls := limited(t, tt.limit)
+			o.Mode = tt.mode
+			text := big[:4*chunk]
+			r := script(t, `for i in 1 2; do dd bs=5000 count=1; dd bs=5000 count=1 >&3; done 3>&2 2>/dev/null`).to(o)
+			r.with(&InheritedStdin{File: fileWith(t, text)}).task.Status = runner.Pending
+			got := r.start().end()
+			if calls.calls != tt.want || got.Final != (tt.want > 0) || got.Exit != 0 {
+				t.Errorf("called %d times, want %d; outcome final %v, exit %d", calls.calls, tt.want, got.Final, got.Exit)
+			}
+			out, err := text[:chunk]+text[2*chunk:3*chunk], text[chunk:2*chunk]+text[3*chunk:]
+			if tt.want == 0 {
+				out, err = "", "" // held, and dropped since another attempt will follow
+			}
+			checkText(t, "stdout", contents(t, o.Stdout), out)
+			checkText(t, "stderr", contents(t, o.Stderr), err)
+		})
+	}
+}
+
+// Much on both streams: through the file, in order, each byte once, while the command runs.
+func TestOutgrownByMuch(t *testing.T) {
+	o, calls := limited(t, 3<<20)
+	numbers := numbered(300_000)
+	r := script(t, `seq 300000 & seq 300000 >&2; wait`).to(o)
+	r.task.Status = runner.Pending
+	if got := r.start().end(); !got.Final || calls.calls != 1 {
+		t.Errorf("outcome final %v, called %d times", got.Final, calls.calls)
+	}
+	checkText(t, "stdout", contents(t, o.Stdout), numbers)
+	checkText(t, "stderr", contents(t, o.Stderr), numbers)
+}
+
+func numbered(n int) string {
+	var b bytes.Buffer
+	for i := range n {
+		b.WriteString(strconv.Itoa(i+1) + "\n")
+	}
+	return b.String()
+}
+
+// Who reads need not wait for the end of a command that will not be tried again.
+func TestOutgrownIsPassedOnAsItComes(t *testing.T) {
+	r := script(t, `echo one; echo two; read -r x; echo "$x"`)
+	called := make(chan int64, 10)
+	r.executor.Output.Mode, r.executor.Output.Limit = runner.OutputFinal, 7
+	r.executor.Output.Outgrown = func(_ *runner.Task, at int64) { called <- at }
+	r.task.Status = runner.Pending
+	r.start().expect("one", "two")
+	say(t, r.stdin, "three\n")
+	r.expect("three")
+	r.check(runner.Outcome{Final: true, Stdout: "one\ntwo\nthree\n"})
+	if at := <-called; at != 7 || len(called) > 0 {
+		t.Errorf("outgrown at %d, and %d times more", at, len(called))
+	}
+}
+
+// There is no room for what has to be held: the command ends as one whose reader has gone, and the loss is reported.
+func TestNoRoomForHeldOutput(t *testing.T) {
+	for _, redirection := range []string{"", " >&2"} {
+		t.Run("head"+redirection, func(t *testing.T) {
+			o := heldOutput(t, runner.OutputFinal)
+			o.Temporary = noFile
+			r := script(t, "head -c 3000000 /dev/zero"+redirection+"; exit 3").to(o)
+			r.task.Status = runner.Exhausted
+			if got := r.start().end(); got.Exit != 3 || got.Final {
+				t.Errorf("outcome %+v", got)
+			}
+			if !strings.Contains(fmt.Sprint(r.lost), "no space left on device") {
+				t.Errorf("release says %v", r.lost)
+			}
+		})
+	}
+}
+
+// When there is room again, or less to hold, everything is as ever.
+func TestRoomForTheNextAttempt(t *testing.T) {
+	o := heldOutput(t, runner.OutputFinal)
+	o.Temporary = noFile
+	r := script(t, "head -c $((3000000 / RETRY_ATTEMPT)) /dev/zero").to(o)
+	for _, n := range []int{1, 30} {
+		r.executor.Execute(t.Context(), &r.task, runner.Call{Number: n})
+		r.task.Status = runner.Exhausted
+		_, err := r.executor.Release(&r.task, nil)
+		if (err == nil) != (n == 30) {
+			t.Errorf("with %d bytes: %v", 3000000/n, err)
+		}
+	}
+}
+
+// fill is a script that writes so much to stdout, or to stderr and stdout, that it just fits, and retry cannot pass it on.
+var fill = map[string]string{
+	"stdout":     "head -c 100000 /dev/zero",
+	"stderr too": "head -c 100000 /dev/zero >&2; head -c 100000 /dev/zero",
+}
+
+// A signal ends retry also where it waits for a reader.
+func TestSlowReader(t *testing.T) {
+	tests := map[string]struct {
+		more string
+		wait func(r *rig, marker string)
+		want runner.Outcome
+	}{
+		"that the command waits for": {
+			`; : >"$1"; head -c 1000000 /dev/zero`, (*rig).await, runner.Outcome{Exit: 143, Signal: "SIGTERM", Stop: syscall.SIGTERM},
+		},
+		"that retry waits for": {"", func(r *rig, _ string) { r.endAndReap() }, runner.Outcome{Stop: syscall.SIGTERM}},
+	}
+	for name, tt := range tests {
+		for streams, code := range fill {
+			t.Run(name+", "+streams, func(t *testing.T) {
+				marker := filepath.Join(t.TempDir(), "marker")
+				r := script(t, "echo $$; "+code+tt.more, marker)
+				_, r.executor.Output.Stderr = source(t)
+				r.executor.Output.Capture = runner.CaptureBoth
+				tt.wait(r.start(), marker)
+				r.send(syscall.SIGWINCH, syscall.SIGTERM)
+				got := r.end()
+				want := tt.want
+				want.Stdout, want.Stderr, want.Duration = got.Stdout, got.Stderr, got.Duration
+				if got != want {
+					t.Errorf("outcome %+v\n   want %+v", got, want)
+				}
+				if !errors.Is(r.lost, runner.ErrStopped) || r.stopped != nil {
+					t.Errorf("release: %v, %v", r.stopped, r.lost)
+				}
+			})
+		}
+	}
+}
+
+// await waits until there is a file.
+func (r *rig) await(file string) {
+	r.Helper()
+	eventually(r.T, file+" appears", func() bool {
+		_, err := os.Stat(file)
+		return err == nil
+	})
+}
+
+// The same where retry passes on what it held.
+func TestSlowReaderOfHeldOutput(t *testing.T) {
+	r := script(t, "head -c 300000 /dev/zero; exit 3")
+	r.executor.Output.Mode, r.task.Status = runner.OutputFinal, runner.Failed
+	r.start()
+	take(t, r.stdout, "\x00") // it is about to be released
+	r.send(syscall.SIGWINCH, syscall.SIGHUP)
+	if got := r.end(); got.Exit != 3 || got.Stop != nil {
+		t.Errorf("outcome %+v", got)
+	}
+	if !errors.Is(r.lost, runner.ErrStopped) || r.stopped != syscall.SIGHUP {
+		t.Errorf("release: %v, %v", r.stopped, r.lost)
+	}
+}
+
+// A reader that takes its time gets everything.
+func TestSlowReaderIsWaitedFor(t *testing.T) {
+	for _, mode := range []runner.OutputMode{runner.OutputStream, runner.OutputFinal} {
+		r := script(t, "cat; exit 3").with(ReplayKept(kept(t, big)))
+		r.executor.Output.Mode, r.executor.Output.Capture, r.task.Status = mode, runner.CaptureBoth, runner.Failed
+		r.start()
+		got, err := io.ReadAll(iotest.OneByteReader(r.stdout))
+		ok(t, err)
+		checkText(t, "passed on", string(got), big)
+	}
+}
+
+// A signal that came when everything was done is not the attempt's, but of whoever listens next.
+func TestSignalAfterTheLastByte(t *testing.T) {
+	done := make(chan struct{})
+	close(done)
+	for range 100 {
+		signals := make(chan os.Signal, 1)
+		signals <- syscall.SIGTERM
+		if sig := awaitOrStop(done, signals); sig != nil || len(signals) != 1 {
+			t.Fatalf("%v was taken", sig)
+		}
+	}
+}
+
+func TestOutputOfACommandThatCannotStart(t *testing.T) {
+	for _, mode := range outputModes {
+		r := newRig(t, "/no/such/command").to(heldOutput(t, mode))
+		r.task.Status = runner.Failed
+		if o := r.start().end(); o.Error != runner.ErrorNotFound || r.lost != nil {
+			t.Errorf("%s: %+v, lost %v", mode, o, r.lost)
+		}
+	}
+}
