@@ -23,6 +23,7 @@ const roleVariable = "CMDEXEC_TEST_ROLE"
 var roles = map[string]func() error{
 	"block":   playBlock,
 	"count":   playCount,
+	"enlarge": playEnlarge,
 	"execute": playExecute,
 	"ignored": playIgnored,
 }

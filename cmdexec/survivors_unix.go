@@ -87,6 +87,9 @@ func survivors(t *runner.Task, a runner.Attempt) []proc {
 	if err := json.Unmarshal([]byte(a.Process), &known); err != nil || known.Machine != machine() {
 		return nil // the machine has been started anew since
 	}
+	if leader, there := lookAt(known.Pid); there && !known.Shared && leader.start != known.Start {
+		known.Group = -1 // all of it had ended before somebody else could have its number
+	}
 	return running(func(p proc) bool { return p.pid != self && known.covers(p, t.ID) })
 }
 

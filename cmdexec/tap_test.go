@@ -1,0 +1,199 @@
+//go:build unix
+
+package cmdexec
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/spool"
+)
+
+// tapTo is a tap that nothing is piped into. It holds 100 bytes in memory.
+func tapTo(to *os.File, p *passing, create func() (*os.File, error)) *tap {
+	return &tap{to: to, passing: p, held: spool.New(100, create), tail: spool.NewTail(tailSize), done: make(chan struct{})}
+}
+
+// fixture is two taps of one attempt, and what they are to come to.
+type fixture struct {
+	taps   [2]*tap
+	want   [2][]byte
+	total  int64
+	limit  int64
+	called int
+}
+
+func newFixture(t *rapid.T, dir string, limit int64) *fixture {
+	f := &fixture{limit: limit}
+	p := &passing{limit: limit, outgrown: func(int64) { f.called++ }}
+	for i := range f.taps {
+		to, err := spool.Temporary(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.taps[i] = tapTo(to, p, func() (*os.File, error) { return spool.Temporary(dir) })
+	}
+	return f
+}
+
+func (f *fixture) close() {
+	for _, tap := range f.taps {
+		_, _ = tap.to.Close(), tap.held.Close()
+	}
+}
+
+func (f *fixture) take(t *rapid.T, stream int, chunk []byte) {
+	if !f.taps[stream].take(chunk) {
+		t.Fatal(f.taps[stream].failure())
+	}
+	f.want[stream] = append(f.want[stream], chunk...)
+	f.total += int64(len(chunk))
+}
+
+// passed returns what has come to a stream.
+func (f *fixture) passed(t *rapid.T, stream int) []byte {
+	got, err := io.ReadAll(io.NewSectionReader(f.taps[stream].to, 0, 1<<30))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// TestTapProperty: what two streams carry is held, until it is together more than the limit; from then on everything has been
+// passed on, in order, whenever the stream has carried something. In the end a release passes on the rest.
+func TestTapProperty(t *testing.T) {
+	dir := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		f := newFixture(t, dir, rapid.Int64Range(0, 400).Draw(t, "limit"))
+		defer f.close()
+		for range rapid.IntRange(0, 20).Draw(t, "chunks") {
+			stream, chunk := rapid.IntRange(0, 1).Draw(t, "stream"), rapid.SliceOfN(rapid.Byte(), 0, 60).Draw(t, "chunk")
+			f.take(t, stream, chunk)
+			outgrown := f.limit > 0 && f.total > f.limit
+			if f.called > 1 || (f.called == 1) != outgrown {
+				t.Fatalf("with %d bytes of at most %d outgrown %d times", f.total, f.limit, f.called)
+			}
+			var want []byte
+			if outgrown && len(chunk) > 0 {
+				want = f.want[stream]
+			}
+			if got := f.passed(t, stream); len(chunk) > 0 && !bytes.Equal(got, want) {
+				t.Fatalf("stream %d got %q, want %q", stream, got, want)
+			}
+		}
+		for i, tap := range f.taps {
+			for range 2 {
+				tap.release()
+			}
+			if got := f.passed(t, i); !bytes.Equal(got, f.want[i]) {
+				t.Fatalf("stream %d has %q in the end, want %q", i, got, f.want[i])
+			}
+			if text := tap.tail.String(); text != string(f.want[i]) {
+				t.Fatalf("stream %d: the tail is %q", i, text)
+			}
+		}
+	})
+}
+
+// Two streams outgrow the limit at the same time.
+func TestTapsTogether(t *testing.T) {
+	for range 20 {
+		called := 0
+		p := &passing{limit: 3000, outgrown: func(int64) { called++ }}
+		dir := t.TempDir()
+		taps := []*tap{}
+		for _, name := range []string{"stdout", "stderr"} {
+			taps = append(taps, tapTo(sink(t, dir, name), p, func() (*os.File, error) { return spool.Temporary(dir) }))
+		}
+		var both sync.WaitGroup
+		for _, tap := range taps {
+			both.Go(func() {
+				for i := range 100 {
+					tap.take([]byte(big[100*i:][:100]))
+				}
+			})
+		}
+		both.Wait()
+		for _, tap := range taps {
+			tap.release()
+			checkText(t, "passed on", contents(t, tap.to), big[:10_000])
+		}
+		if called != 1 {
+			t.Errorf("outgrown %d times", called)
+		}
+	}
+}
+
+// A stream that takes nothing ends the tap. What it held is not tried again and again.
+func TestTapOfAStreamThatFails(t *testing.T) {
+	for _, on := range []bool{false, true} {
+		to := sink(t, t.TempDir(), "stdout")
+		tap := tapTo(to, &passing{on: false}, nil)
+		tap.take([]byte("held"))
+		tap.passing.on = on
+		ok(t, to.Close())
+		if on && tap.take([]byte("more")) {
+			t.Error("it goes on")
+		}
+		tap.release()
+		if err := tap.failure(); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("failed with %v", err)
+		}
+	}
+}
+
+// The first failure is the one that matters.
+func TestTapRemembersTheFirstFailure(t *testing.T) {
+	tap := tapTo(nil, &passing{}, nil)
+	for _, err := range []error{nil, syscall.EPIPE, nil, runner.ErrStopped} {
+		tap.fail(err)
+	}
+	if err := tap.failure(); !errors.Is(err, syscall.EPIPE) {
+		t.Errorf("failed with %v", err)
+	}
+}
+
+// Where the taps are stopped, they take what is there, and no more than a pipe holds.
+func TestTapStops(t *testing.T) {
+	tests := map[string]struct {
+		there   int
+		endless bool
+	}{"empty": {0, false}, "a byte": {1, false}, "full": {pipeCapacity, false}, "filled again and again": {1000, true}}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			tap := tapTo(sink(t, t.TempDir(), "stdout"), &passing{on: true}, nil)
+			tap.read, tap.write = source(t)
+			say(t, tap.write, big[:tt.there])
+			var gone sync.WaitGroup
+			if tt.endless {
+				gone.Go(func() {
+					for err := error(nil); err == nil; {
+						_, err = tap.write.WriteString("more")
+					}
+				})
+			}
+			tap.stop()
+			go tap.run()
+			select {
+			case <-tap.done:
+			case <-time.After(patience):
+				t.Fatal("it goes on")
+			}
+			gone.Wait() // its reader is gone
+			if got := contents(t, tap.to); !tt.endless {
+				checkText(t, "taken", got, big[:tt.there])
+			} else if len(got) < tt.there || len(got) > largestPipe {
+				t.Errorf("%d bytes were taken", len(got))
+			}
+		})
+	}
+}
