@@ -1,0 +1,193 @@
+//go:build unix
+
+package cmdexec
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// hookRig runs hooks of a task that is to be tried again after it exited 75.
+type hookRig struct {
+	*testing.T
+	hooks   Hooks
+	task    runner.Task
+	signals chan os.Signal
+}
+
+func newHookRig(t *testing.T) *hookRig {
+	t.Helper()
+	return &hookRig{
+		T: t,
+		hooks: Hooks{
+			Executor: &Executor{Stdin: NullStdin{}, Output: heldOutput(t, runner.OutputFinal), Env: os.Environ()},
+			Stderr:   sink(t, t.TempDir(), "stderr"),
+		},
+		task: runner.Task{
+			ID: "task", IdempotencyKey: "key", Status: runner.Pending, AttemptCount: 2,
+			Policy: runner.Policy{Attempts: 5, KillAfter: time.Hour},
+			Last:   runner.Attempt{Number: 2, Outcome: runner.Outcome{Exit: 75}},
+		},
+		signals: make(chan os.Signal),
+	}
+}
+
+func (r *hookRig) run(command string) (os.Signal, error) {
+	return r.hooks.Run(r.Context(), &r.task, command, r.signals)
+}
+
+// prints checks what a hook that succeeds writes to stderr.
+func (r *hookRig) prints(command, want string) {
+	r.Helper()
+	if sig, err := r.run(command); sig != nil || err != nil {
+		r.Errorf("%q: %v, %v", command, sig, err)
+	}
+	checkText(r.T, command, contents(r.T, r.hooks.Stderr), want)
+}
+
+// whenReady calls do when the hook has written something, or takes too long for it.
+func (r *hookRig) whenReady(do func()) {
+	r.Helper()
+	ready, said := source(r.T)
+	r.hooks.Stderr = said
+	ok(r, ready.SetReadDeadline(time.Now().Add(patience)))
+	go func() {
+		_, _ = ready.Read(make([]byte, 1))
+		do()
+	}()
+}
+
+func TestHookKnowsTheTask(t *testing.T) {
+	const all = `for n in STATUS TASK_ID IDEMPOTENCY_KEY ATTEMPT MAX_ATTEMPTS LAST_EXIT; do eval "echo \${RETRY_$n-unset}"; done`
+	exit := func(o runner.Outcome) func(*runner.Task) { return func(t *runner.Task) { t.Last.Outcome = o } }
+	tests := map[string]struct {
+		change func(*runner.Task)
+		want   string
+	}{
+		"retry":   {func(*runner.Task) {}, "PENDING task key 2 5 75"},
+		"success": {func(t *runner.Task) { t.Status, t.Last.Outcome = runner.Succeeded, runner.Outcome{} }, "SUCCEEDED task key 2 5 0"},
+		"failure": {func(t *runner.Task) { t.Status = runner.Exhausted }, "EXHAUSTED task key 2 5 75"},
+		"signal":  {exit(runner.Outcome{Exit: 137, Signal: "SIGKILL"}), "PENDING task key 2 5 137"},
+		"timeout": {exit(runner.Outcome{Exit: 143, Error: runner.ErrorTimeout}), "PENDING task key 2 5 124"},
+		"crash":   {exit(runner.Crashed()), "PENDING task key 2 5 unset"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := newHookRig(t)
+			r.hooks.Executor.Env = append(os.Environ(), "RETRY_STATUS=outer", "RETRY_LAST_EXIT=outer", "RETRY_ATTEMPT=outer")
+			tt.change(&r.task)
+			r.prints(all, strings.Join(strings.Fields(tt.want), "\n")+"\n")
+		})
+	}
+}
+
+// A hook has its own streams: stdin and stdout are the command's.
+func TestHookStreams(t *testing.T) {
+	r := newHookRig(t)
+	r.prints("cat; echo out; echo err >&2", "out\nerr\n")
+	if text := contents(t, r.hooks.Executor.Output.Stdout); text != "" {
+		t.Errorf("stdout has %q", text)
+	}
+	if sig, err := r.hooks.Executor.Release(&r.task, nil); sig != nil || err != nil {
+		t.Errorf("after a hook: release %v, %v", sig, err)
+	}
+}
+
+func TestHookRunsInTheTasksDirectory(t *testing.T) {
+	r := newHookRig(t)
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	ok(t, err)
+	r.hooks.Executor.Dir = dir
+	r.prints("pwd; pwd -P", dir+"\n"+dir+"\n")
+}
+
+func TestHookThatFails(t *testing.T) {
+	for command, want := range map[string]string{
+		"exit 3":                 "exit status 3",
+		"no-such-command 2>&-":   "exit status 127",
+		"kill -KILL $$":          "SIGKILL",
+		"kill -TERM $$; sleep 9": "SIGTERM",
+	} {
+		sig, err := newHookRig(t).run(command)
+		if sig != nil || err == nil || err.Error() != want {
+			t.Errorf("%q: %v, %v; want %s", command, sig, err, want)
+		}
+	}
+}
+
+func TestHookThatCannotStart(t *testing.T) {
+	r := newHookRig(t)
+	r.hooks.Executor.Dir = filepath.Join(t.TempDir(), "missing")
+	_, err := r.run("echo started")
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), r.hooks.Executor.Dir) {
+		t.Errorf("without its directory: %v", err)
+	}
+	r.hooks.Executor.Dir = ""
+	_, err = r.run(strings.Repeat(" ", 4<<20))
+	if !errors.Is(err, syscall.E2BIG) {
+		t.Errorf("with more than a process may be given: %v", err)
+	}
+	checkText(t, "printed", contents(t, r.hooks.Stderr), "")
+}
+
+// A signal is passed on, and the first that asks to stop is told of: how the hook ended does not matter then.
+func TestHookGetsSignals(t *testing.T) {
+	tests := map[string]struct {
+		hook    string
+		signals []os.Signal
+		want    os.Signal
+		err     string
+	}{
+		"TERM":                {"trap 'echo TERM >&2; exit 3' TERM", []os.Signal{syscall.SIGTERM}, syscall.SIGTERM, ""},
+		"TERM that ends it":   {":", []os.Signal{syscall.SIGTERM}, syscall.SIGTERM, ""},
+		"the first of two":    {"trap '' HUP", []os.Signal{syscall.SIGHUP, syscall.SIGTERM}, syscall.SIGHUP, ""},
+		"USR1 asks for none":  {"trap 'exit 3' USR1", []os.Signal{syscall.SIGUSR1}, nil, "exit status 3"},
+		"WINCH asks for none": {"trap 'exit 0' WINCH", []os.Signal{syscall.SIGWINCH}, nil, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := newHookRig(t)
+			r.whenReady(func() {
+				for _, sig := range tt.signals {
+					r.signals <- sig
+				}
+			})
+			sig, err := r.run(tt.hook + untilStopped)
+			if sig != tt.want || (err == nil) != (tt.err == "") || err != nil && err.Error() != tt.err {
+				t.Errorf("%v, %v; want %v, %q", sig, err, tt.want, tt.err)
+			}
+		})
+	}
+}
+
+// The end of the run's context ends its hook too.
+func TestHookEndsWithTheRun(t *testing.T) {
+	r := newHookRig(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	r.whenReady(cancel)
+	sig, err := r.hooks.Run(ctx, &r.task, ":"+untilStopped, r.signals)
+	if sig != nil || err == nil || err.Error() != "SIGTERM" {
+		t.Errorf("%v, %v", sig, err)
+	}
+}
+
+// What a hook leaves behind is not waited for.
+func TestHookLeavesADaemon(t *testing.T) {
+	r := newHookRig(t)
+	read, write := source(t)
+	r.hooks.Stderr = write
+	if sig, err := r.run("sh -c 'while :; do sleep 0.02; echo there || exit; done' & exit 0"); sig != nil || err != nil {
+		t.Errorf("%v, %v", sig, err)
+	}
+	take(t, read, "there\n")
+	ok(t, read.Close())
+}
