@@ -28,7 +28,7 @@ func (p *Process) carry(t *runner.Task, journal *guardedJournal, lines render.Ob
 		Stdin: stdin,
 		Output: cmdexec.Output{
 			Stdout: p.Stdout, Stderr: p.Stderr, Mode: t.Options.Output, Limit: t.Options.OutputLimit, Capture: t.Options.Capture,
-			Temporary: journal.temporary, Outgrown: outgrown(lines),
+			Temporary: journal.temporary, Outgrown: outgrown(lines), Unheld: unheld(lines),
 		},
 		Env:         p.Environ,
 		OnTerminal:  cmdexec.InForeground,
@@ -52,8 +52,15 @@ func outgrown(lines render.Observer) func(*runner.Task, int64) {
 	}
 }
 
-// shared reports whether the command stays in retry's process group: where that group has a terminal, prompts and keys work only
-// there, whatever stdin is.
+func unheld(lines render.Observer) func(*runner.Task, error) {
+	return func(t *runner.Task, why error) {
+		lines.Warn(fmt.Errorf("there is no room to hold the output of attempt %d (%w): it is passed on from now on, and it will not be tried again",
+			t.AttemptCount, why))
+	}
+}
+
+// shared reports whether the command stays in retry's process group. Where that group has a terminal, or may have it later as a
+// job of a shell, prompts and keys work only there. A command whose stdin is something else can still ask at the terminal.
 func (g *groupFlags) shared(stdin *os.File) bool {
 	switch {
 	case g.Foreground:
@@ -61,7 +68,7 @@ func (g *groupFlags) shared(stdin *os.File) bool {
 	case g.Group:
 		return false
 	}
-	return cmdexec.Interactive(stdin) || cmdexec.InForeground()
+	return cmdexec.OnTerminal(stdin) || cmdexec.InForeground()
 }
 
 // random returns the source of the task's random numbers. With a seed they depend on it and on the attempt alone, so that they

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/google/renameio/v2/maybe"
 
@@ -104,7 +105,7 @@ func (r *reporter) write(t *runner.Task) error {
 // writeFile replaces a file at once, whole. What is no regular file, such as a pipe, is written to.
 func writeFile(path string, content []byte) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		file, err := os.OpenFile(path, os.O_WRONLY, 0)
+		file, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0) // a pipe that nobody reads is an error, not a wait
 		if err != nil {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"github.com/10f93571/retry/cmdexec"
 )
@@ -37,12 +36,7 @@ func settleSignals() {
 
 // dieOf ends the process by the signal, so that its parent sees what ended it. Where that does not happen it returns.
 func dieOf(sig os.Signal) {
-	number, ok := sig.(syscall.Signal)
-	if !ok || number == syscall.SIGQUIT { // Go would print its goroutines instead of dying
-		return
-	}
-	signal.Reset(number)
-	if raise(number) == nil {
-		time.Sleep(time.Second) // it is delivered long before
+	if number, ok := sig.(syscall.Signal); ok {
+		cmdexec.DieOf(number)
 	}
 }

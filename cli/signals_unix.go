@@ -2,10 +2,7 @@
 
 package cli
 
-import (
-	"os"
-	"syscall"
-)
+import "syscall"
 
 var forwarded = []syscall.Signal{
 	syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH,
@@ -15,7 +12,3 @@ var forwarded = []syscall.Signal{
 var inheritable = append([]syscall.Signal{
 	syscall.SIGPIPE, syscall.SIGALRM, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU, syscall.SIGXFSZ,
 }, forwarded...)
-
-func raise(sig syscall.Signal) error {
-	return syscall.Kill(os.Getpid(), sig)
-}

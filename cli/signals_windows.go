@@ -1,13 +1,7 @@
 package cli
 
-import (
-	"errors"
-	"syscall"
-)
+import "syscall"
 
 var forwarded = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}
 
 var inheritable []syscall.Signal
-
-// raise fails: nothing dies of a signal on Windows.
-func raise(syscall.Signal) error { return errors.ErrUnsupported }

@@ -12,9 +12,9 @@ import (
 // statusCommand is `retry status [TASK]`.
 type statusCommand struct {
 	stateFlag
-	JSON  bool   `help:"Print JSON; its fields are stable."`
-	Limit *count `placeholder:"N" help:"Show the newest N tasks; 0 = all. Default 20, with --json all."`
-	Task  string `arg:"" optional:"" help:"One task in detail: its id, a beginning or an end of it, or its name."`
+	JSON  bool    `help:"Print JSON; its fields are stable."`
+	Limit *count  `placeholder:"N" help:"Show the newest N tasks; 0 = all. Default 20, with --json all."`
+	Task  *string `arg:"" optional:"" help:"One task in detail: its id, a beginning or an end of it, or its name."`
 }
 
 // tableLimit is how many tasks a table shows.
@@ -27,14 +27,14 @@ func (c *statusCommand) run(p *Process) (int, error) {
 		return 0, err
 	}
 	defer func() { _ = journal.Close() }()
-	if c.Task != "" {
+	if c.Task != nil {
 		return 0, c.one(ctx, p, journal)
 	}
 	return 0, c.table(ctx, p, journal)
 }
 
 func (c *statusCommand) one(ctx context.Context, p *Process, journal *state.Journal) error {
-	task, err := journal.Find(ctx, c.Task)
+	task, err := journal.Find(ctx, *c.Task)
 	if err != nil {
 		return err
 	}

@@ -18,8 +18,9 @@ func (g *guardedJournal) stdin(t *runner.Task, own *os.File, resumed bool, warn 
 	case t.Options.Stdin == runner.StdinReplay && resumed:
 		return g.keptStdin(t)
 	case t.Options.Stdin == runner.StdinReplay:
-		stdin, done := g.replayedStdin(t, own)
-		return stdin, done, nil
+		source, letGo := cmdexec.Private(own)
+		stdin, done := g.replayedStdin(t, source)
+		return stdin, func() { done(); letGo() }, nil
 	}
 	return &cmdexec.InheritedStdin{File: own, Consumed: func() {
 		warn(errors.New("stdin is a pipe, and what the first attempt read of it is gone\nhint: --stdin replay gives every attempt the same"))

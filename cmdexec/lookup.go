@@ -24,46 +24,52 @@ func checkDir(dir string) error {
 
 // lookPath finds the program that name stands for, seen from the task's directory.
 func lookPath(name, dir string) (string, error) {
-	if filepath.Base(name) != name && !filepath.IsAbs(name) {
+	if strings.ContainsRune(name, filepath.Separator) {
 		seen := name
-		if dir != "" {
+		if dir != "" && !filepath.IsAbs(name) {
 			seen = filepath.Join(dir, name)
 		}
 		_, err := exec.LookPath(seen)
 		return name, err
 	}
-	path, err := search(name)
-	if errors.Is(err, exec.ErrNotFound) && inPath(name) {
-		return "", &exec.Error{Name: name, Err: fs.ErrPermission} // there, but not executable
-	}
-	return path, err
+	return search(name, dir)
 }
 
 // defaultPath is where execvp looks when there is no PATH.
 var defaultPath = []string{"/bin", "/usr/bin"}
 
-func search(name string) (string, error) {
-	if _, ok := os.LookupEnv("PATH"); !ok {
-		for _, dir := range defaultPath {
-			if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
-				return path, nil
-			}
+// search looks a name up as execvp does: also in directories that PATH names relatively, seen from the task's directory.
+func search(name, dir string) (string, error) {
+	found := error(&exec.Error{Name: name, Err: exec.ErrNotFound})
+	if name == "" {
+		return "", found
+	}
+	for _, d := range searchPath() {
+		path := filepath.Join(d, name)
+		if !filepath.IsAbs(path) {
+			path = "." + string(filepath.Separator) + path
+		}
+		seen := path
+		if dir != "" && !filepath.IsAbs(path) {
+			seen = filepath.Join(dir, path)
+		}
+		_, err := exec.LookPath(seen)
+		if err == nil {
+			return path, nil
+		}
+		if info, statErr := os.Stat(seen); statErr == nil && info.Mode().IsRegular() {
+			found = &exec.Error{Name: name, Err: fs.ErrPermission} // there, but not executable
 		}
 	}
-	return exec.LookPath(name)
+	return "", found
 }
 
-// inPath reports whether a file of that name stands in a directory of PATH, executable or not.
-func inPath(name string) bool {
-	if strings.ContainsRune(name, filepath.Separator) {
-		return false
+func searchPath() []string {
+	path, ok := os.LookupEnv("PATH")
+	if !ok {
+		return defaultPath
 	}
-	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
-		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() {
-			return true
-		}
-	}
-	return false
+	return filepath.SplitList(path)
 }
 
 // startFailure classifies the error of a command that could not be started.

@@ -22,8 +22,9 @@ type Output struct {
 	Mode           runner.OutputMode
 	Limit          int64 // bytes that OutputFinal holds of one attempt; 0 = no limit
 	Capture        runner.CaptureMode
-	Temporary      func() (*os.File, error)       // makes a file for what is held, where it is much
-	Outgrown       func(t *runner.Task, at int64) // called when an attempt has outgrown the limit
+	Temporary      func() (*os.File, error)        // makes a file for what is held, where it is much
+	Outgrown       func(t *runner.Task, at int64)  // called when an attempt has outgrown the limit
+	Unheld         func(t *runner.Task, why error) // called when there is no room to hold it under OutputFinal
 
 	current *attemptOutput // what Release is about
 }
@@ -44,6 +45,7 @@ type passing struct {
 	limit    int64
 	held     int64
 	outgrown func(at int64)
+	unheld   func(why error) // nil where what cannot be held is lost
 }
 
 // open prepares the streams of the next attempt.
@@ -52,6 +54,7 @@ func (o *Output) open(t *runner.Task) (*attemptOutput, error) {
 	if o.Mode == runner.OutputFinal {
 		a.passing.limit = o.Limit
 		a.passing.outgrown = func(at int64) { o.Outgrown(t, at) }
+		a.passing.unheld = func(why error) { o.Unheld(t, why) }
 	}
 	o.current = a
 	both := o.Mode.Held() || o.Capture == runner.CaptureBoth
@@ -144,7 +147,7 @@ func (a *attemptOutput) end(signals <-chan os.Signal, o *runner.Outcome) {
 	if a.errTap != nil {
 		o.Stderr = a.errTap.tail.String()
 	}
-	o.Final = (a.passing.limit > 0 && a.passing.isOn()) || errors.Is(a.lost(), syscall.EPIPE)
+	o.Final = (a.passing.outgrown != nil && a.passing.isOn()) || errors.Is(a.lost(), syscall.EPIPE)
 }
 
 // within reports whether done is closed before that much time has passed.
@@ -184,6 +187,9 @@ func (o *Output) Release(t *runner.Task, signals <-chan os.Signal) (os.Signal, e
 		return nil, a.lost()
 	}
 	defer a.drop()
+	if o.Mode == runner.OutputSuccess && a.lost() != nil {
+		return nil, a.lost() // half of it could pass for the whole
+	}
 	if !a.holds() || !o.Mode.PassesOn(t.Status) && !a.passing.isOn() {
 		return nil, a.lost()
 	}

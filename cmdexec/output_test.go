@@ -434,28 +434,43 @@ func TestOutgrownIsPassedOnAsItComes(t *testing.T) {
 	}
 }
 
-// There is no room for what has to be held: the command ends as one whose reader has gone, and the loss is reported.
+// Where there is no room for what has to be held, the command goes on all the same. Its output is passed on whole, or the loss is
+// reported; half of it never passes for a success.
 func TestNoRoomForHeldOutput(t *testing.T) {
-	for _, redirection := range []string{"", " >&2"} {
-		t.Run("head"+redirection, func(t *testing.T) {
-			o := heldOutput(t, runner.OutputFinal)
-			o.Temporary = noFile
-			r := script(t, "head -c 3000000 /dev/zero"+redirection+"; exit 3").to(o)
-			r.task.Status = runner.Exhausted
-			if got := r.start().end(); got.Exit != 3 || got.Final {
-				t.Errorf("outcome %+v", got)
-			}
-			if !strings.Contains(fmt.Sprint(r.lost), "no space left on device") {
-				t.Errorf("release says %v", r.lost)
-			}
-		})
+	tests := map[runner.OutputMode]struct {
+		status runner.Status
+		lost   bool
+		passed int
+	}{
+		runner.OutputFinal:   {runner.Failed, false, 3_000_000},
+		runner.OutputSuccess: {runner.Succeeded, true, 0},
+		runner.OutputFailure: {runner.Failed, true, spool.MemoryLimit},
+	}
+	for mode, tt := range tests {
+		for _, redirection := range []string{"", " >&2"} {
+			t.Run(string(mode)+redirection, func(t *testing.T) {
+				o, called := heldOutput(t, mode), 0
+				o.Temporary, o.Unheld = noFile, func(*runner.Task, error) { called++ }
+				r := script(t, "head -c 3000000 /dev/zero"+redirection+"; exit 3").to(o)
+				r.task.Status = tt.status
+				if got := r.start().end(); got.Exit != 3 || got.Final == tt.lost || called == 1 == tt.lost {
+					t.Errorf("outcome %+v, called %d times", got, called)
+				}
+				if lost := strings.Contains(fmt.Sprint(r.lost), "no space left on device"); lost != tt.lost {
+					t.Errorf("release says %v", r.lost)
+				}
+				if passed := len(contents(t, o.Stdout) + contents(t, o.Stderr)); passed > tt.passed || (passed < tt.passed && mode != runner.OutputFailure) {
+					t.Errorf("%d bytes are passed on, want %d", passed, tt.passed)
+				}
+			})
+		}
 	}
 }
 
 // When there is room again, or less to hold, everything is as ever.
 func TestRoomForTheNextAttempt(t *testing.T) {
 	o := heldOutput(t, runner.OutputFinal)
-	o.Temporary = noFile
+	o.Mode, o.Temporary = runner.OutputFailure, noFile
 	r := script(t, "head -c $((3000000 / RETRY_ATTEMPT)) /dev/zero").to(o)
 	for _, n := range []int{1, 30} {
 		r.executor.Execute(t.Context(), &r.task, runner.Call{Number: n})

@@ -97,14 +97,15 @@ func (p *process) kill() {
 	p.everywhere(syscall.SIGKILL)
 }
 
-// everywhere sends to the whole group, or to our part of a group that is shared.
+// everywhere sends to the whole group, or to our part of a group that is shared. What a nested retry started is that one's to
+// ask, but to be killed with it.
 func (p *process) everywhere(sig syscall.Signal) {
 	p.signal(sig)
-	if !p.shared {
+	if !p.shared && sig != syscall.SIGKILL {
 		return
 	}
 	for _, m := range p.members() {
-		if m.pid != p.cmd.Process.Pid {
+		if m.pid != p.cmd.Process.Pid && (sig == syscall.SIGKILL || m.group == syscall.Getpgrp()) {
 			_ = syscall.Kill(m.pid, sig)
 		}
 	}

@@ -87,5 +87,8 @@ func notExecutable(err error) bool {
 // Interactive is false: there are no foreground groups to share.
 func Interactive(*os.File) bool { return false }
 
+// OnTerminal is false, as Interactive is.
+func OnTerminal(*os.File) bool { return false }
+
 // InForeground is false, as Interactive is.
 func InForeground() bool { return false }

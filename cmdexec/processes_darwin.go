@@ -44,5 +44,5 @@ func lookAt(pid int) (p proc, ok bool) {
 	return procOf(k), true
 }
 
-// hasInEnvironment is false: the system shows no environment.
-func (p proc) hasInEnvironment(...string) bool { return false }
+// environment is empty: the system shows none.
+func (p proc) environment() []string { return nil }

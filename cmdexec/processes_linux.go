@@ -3,8 +3,8 @@ package cmdexec
 import (
 	"bytes"
 	"os"
-	"slices"
 	"strconv"
+	"strings"
 )
 
 // machine identifies what process numbers refer to: this boot, and this namespace of them.
@@ -62,17 +62,8 @@ func lookAt(pid int) (p proc, ok bool) {
 	}, true
 }
 
-// hasInEnvironment reports whether the process was started with all of these settings. That of other users cannot be read.
-func (p proc) hasInEnvironment(settings ...string) bool {
-	environ, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/environ")
-	if err != nil {
-		return false
-	}
-	all := bytes.Split(environ, []byte{0})
-	for _, s := range settings {
-		if !slices.ContainsFunc(all, func(kv []byte) bool { return string(kv) == s }) {
-			return false
-		}
-	}
-	return true
+// environment returns the settings that the process was started with. Those of other users cannot be read.
+func (p proc) environment() []string {
+	environ, _ := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/environ")
+	return strings.Split(string(environ), "\x00")
 }

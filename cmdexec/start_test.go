@@ -44,7 +44,8 @@ func TestStartFailures(t *testing.T) {
 		{"no such file", work + "/none", work, runner.ErrorNotFound, work + "/none: command not found"},
 		{"no such file here", "./none", work, runner.ErrorNotFound, "./none: command not found"},
 		{"it is where retry is", "./here", work, runner.ErrorNotFound, "./here: command not found"},
-		{"not in the PATH", "orphan", work, runner.ErrorNotFound, "orphan: command not found"},
+		{"not in the PATH", "orphan", "", runner.ErrorNotFound, "orphan: command not found"},
+		{"through the dot in PATH", "orphan", work, runner.ErrorNotFound, "orphan: its interpreter is missing"},
 		{"a directory in the PATH", "folder", work, runner.ErrorNotFound, "folder: command not found"},
 		{"below a file", "./tool/x", work, runner.ErrorNotExecutable, "./tool/x: not executable: not a directory"},
 		{"not executable", "./plain", work, runner.ErrorNotExecutable, "./plain: not executable: permission denied"},
@@ -53,8 +54,6 @@ func TestStartFailures(t *testing.T) {
 		{"a directory", "./sub", work, runner.ErrorNotExecutable, "./sub: not executable: is a directory"},
 		{"a directory, absolute", work, "", runner.ErrorNotExecutable, work + ": not executable: is a directory"},
 		{"no interpreter", "./orphan", work, runner.ErrorNotFound, "./orphan: its interpreter is missing"},
-		{"through the dot in PATH", "here", "", runner.ErrorNotExecutable,
-			"here: not executable: cannot run executable found relative to current directory"},
 		{"no such directory", "tool", work + "/none", runner.ErrorStart, "enter " + work + "/none: no such file or directory"},
 		{"no such directory, ./", "./tool", work + "/none", runner.ErrorStart, "enter " + work + "/none: no such file or directory"},
 		{"directory is a file", "tool", work + "/plain", runner.ErrorStart, "enter " + work + "/plain: not a directory"},
@@ -171,6 +170,19 @@ func TestEnvironmentReachesTheCommand(t *testing.T) {
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("the command got %q\n          want %q", got, want)
+		}
+	}
+}
+
+// A directory that PATH names relatively is searched as execvp does: where the command runs.
+func TestRelativePath(t *testing.T) {
+	_, work := startDirs(t)
+	write(t, filepath.Join(work, "local"), "#!/bin/sh\necho local", 0o755)
+	for dir, name := range map[string]string{"": "here", work: "local"} {
+		r := newRig(t, name)
+		r.executor.Dir = dir
+		if text, o := r.run(); o.Exit != 0 || !strings.Contains(text, name) {
+			t.Errorf("%s in %q: %q, %+v", name, dir, text, o)
 		}
 	}
 }

@@ -49,10 +49,11 @@ func (s *InheritedStdin) open() (*input, error) {
 	shared := &input{file: s.File, fed: nothing, end: noError}
 	switch kindOf(s.File) {
 	case kindFile:
-		if again {
+		at, _ := s.File.Seek(0, io.SeekCurrent)
+		if again && at != s.start { // else it was not read, and what is locked through it stays so
 			return s.rewound()
 		}
-		s.start, _ = s.File.Seek(0, io.SeekCurrent)
+		s.start = at
 	case kindStream:
 		if !again {
 			s.before = streamOf(s.File)
@@ -80,6 +81,24 @@ func (s *InheritedStdin) rewound() (*input, error) {
 		s.moveOn(private)
 		return private.Close()
 	}}, nil
+}
+
+// Private returns a file to read what stdin holds from here on, and a function that lets go of it. Where stdin is a file, its own
+// offset stays where it is: who shares it, such as a loop around retry, does not miss what is read ahead.
+func Private(stdin *os.File) (*os.File, func()) {
+	if kindOf(stdin) != kindFile {
+		return stdin, nothing
+	}
+	at, err := stdin.Seek(0, io.SeekCurrent)
+	private, err2 := reopen(stdin)
+	if err != nil || err2 != nil {
+		return stdin, nothing
+	}
+	if _, err := private.Seek(at, io.SeekStart); err != nil {
+		_ = private.Close()
+		return stdin, nothing
+	}
+	return private, func() { _ = private.Close() }
 }
 
 func (s *InheritedStdin) moveOn(private *os.File) {

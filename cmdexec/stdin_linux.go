@@ -9,7 +9,11 @@ import (
 
 const bytesAvailable = unix.TIOCINQ // FIONREAD
 
-// reopen opens a file again, with an offset of its own.
+// reopen opens a file again, in the same mode, with an offset of its own.
 func reopen(f *os.File) (*os.File, error) {
-	return os.Open(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
+	mode, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
+	if err != nil {
+		return nil, err
+	}
+	return os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), mode&(unix.O_ACCMODE|unix.O_APPEND), 0)
 }

@@ -6,8 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/10f93571/retry/runner"
 )
@@ -17,6 +21,20 @@ type proc struct {
 	pid, group, session int
 	start               int64 // in units of the system's own, since its boot or since 1970
 	zombie              bool
+}
+
+// hasInEnvironment reports whether the process was started with all of these settings.
+func (p proc) hasInEnvironment(settings ...string) bool {
+	all := p.environment()
+	return !slices.ContainsFunc(settings, func(s string) bool { return !slices.Contains(all, s) })
+}
+
+// nestedIn reports whether a retry inside the task started the process.
+func (p proc) nestedIn(task string) bool {
+	return slices.ContainsFunc(p.environment(), func(kv string) bool {
+		outer, ok := strings.CutPrefix(kv, envOuterTasks+"=")
+		return ok && slices.Contains(strings.Split(outer, ","), task)
+	})
 }
 
 // token says where the processes of an attempt are found. It stands in the journal.
@@ -98,7 +116,7 @@ func survivors(t *runner.Task, a runner.Attempt) []proc {
 func (k token) covers(p proc, task string) bool {
 	switch {
 	case p.group != k.Group:
-		return false
+		return p.session == k.Session && p.nestedIn(task)
 	case p.pid == k.Pid:
 		return p.start == k.Start
 	case k.Shared:
@@ -108,13 +126,18 @@ func (k token) covers(p proc, task string) bool {
 }
 
 // members returns the processes of a running attempt: those of its own group, or those of ours that have its task in their
-// environment.
+// environment; and what a nested retry has in groups of its own, but no daemon in a session of its own.
 func (p *process) members() []proc {
-	group, leader := p.cmd.Process.Pid, p.cmd.Process.Pid
+	leader := p.cmd.Process.Pid
+	group, session := leader, 0
 	if p.shared {
 		group = syscall.Getpgrp()
 	}
+	session, _ = unix.Getsid(0)
 	return running(func(q proc) bool {
-		return q.group == group && (!p.shared || q.pid == leader || q.hasInEnvironment(EnvTaskID+"="+p.task))
+		if q.group != group {
+			return q.session == session && q.nestedIn(p.task)
+		}
+		return !p.shared || q.pid == leader || q.hasInEnvironment(EnvTaskID+"="+p.task)
 	})
 }

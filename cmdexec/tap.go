@@ -62,17 +62,28 @@ func (t *tap) take(p []byte) bool {
 	if t.passing.admits(len(p)) {
 		return t.passOn(p)
 	}
-	if _, err := t.held.Write(p); err != nil {
-		t.fail(&unheldError{err})
-		return false
+	if t.failure() != nil {
+		return true // the rest is lost, and the command must not be
 	}
+	n, err := t.held.Write(p)
+	if err == nil {
+		return true
+	}
+	if t.passing.insteadOfHolding(err) {
+		return t.passOn(p[n:])
+	}
+	t.fail(&unheldError{err})
 	return true
 }
 
-// unheldError says that there is no room for what has to be held.
-type unheldError struct{ error }
+// unheldError says that there was no room for what had to be held.
+type unheldError struct{ cause error }
 
-func (e *unheldError) Unwrap() error { return e.error }
+func (e *unheldError) Error() string {
+	return "there was no room to hold all of it: " + cause(e.cause) + "\nhint: hold it elsewhere with --state, or TMPDIR where no journal is kept; or see --output stream"
+}
+
+func (e *unheldError) Unwrap() error { return e.cause }
 
 // passOn writes to the stream itself, after what was held before.
 func (t *tap) passOn(p []byte) bool {
@@ -122,6 +133,17 @@ func (p *passing) admits(n int) bool {
 	if p.limit > 0 && p.held > p.limit {
 		p.on = true
 		p.outgrown(p.limit)
+	}
+	return p.on
+}
+
+// insteadOfHolding reports whether output is passed on from now on, since there is no room to hold it.
+func (p *passing) insteadOfHolding(why error) bool {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.unheld != nil && !p.on {
+		p.on = true
+		p.unheld(why)
 	}
 	return p.on
 }

@@ -15,6 +15,12 @@ func Interactive(stdin *os.File) bool {
 	return err == nil && group == unix.Getpgrp()
 }
 
+// OnTerminal reports whether a stream is our controlling terminal, whichever group is in its foreground now.
+func OnTerminal(stream *os.File) bool {
+	_, err := unix.IoctlGetInt(int(stream.Fd()), unix.TIOCGPGRP)
+	return err == nil
+}
+
 // hasTerminal reports whether we have a controlling terminal.
 func hasTerminal() bool {
 	terminal, err := os.Open("/dev/tty")

@@ -167,9 +167,9 @@ func TestHistoryAfter(t *testing.T) {
 	}{
 		{"failure", exit(1), retry, History{Counted: 3, Step: 3, Delay: 7 * time.Second, Longest: time.Minute, Final: true}},
 		{"success", exit(0), retry, History{Counted: 3, Step: 1, Delay: 7 * time.Second, Successes: 2, Longest: time.Minute, Final: true}},
-		{"crash", Crashed(), interrupted, History{Counted: 2, Step: 2, Delay: time.Second, Successes: 1, Crashes: 2, Longest: time.Minute}},
+		{"crash", Crashed(), interrupted, History{Counted: 2, Interrupted: 1, Step: 2, Delay: time.Second, Successes: 1, Crashes: 2, Longest: time.Minute}},
 		{"interrupted by TERM", Outcome{Exit: 143, Duration: time.Hour}, interrupted,
-			History{Counted: 2, Step: 2, Delay: time.Second, Successes: 1, Longest: time.Hour}},
+			History{Counted: 2, Interrupted: 1, Step: 2, Delay: time.Second, Successes: 1, Longest: time.Hour}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -43,6 +43,7 @@ type Result struct {
 	Decision Decision
 	Outcome  Outcome   // of the last attempt
 	Signal   os.Signal // what ended the run, where a signal did
+	Hooked   os.Signal // what ended the last hook, where a signal did
 	Lost     error     // why held output could not be passed on; nil where it could
 }
 
@@ -68,6 +69,8 @@ func (r Result) ExitCode() int {
 // the one that cancelled the task, or ended a wait, or ended the command too. It is nil where retry just exits.
 func (r Result) DeathSignal() os.Signal {
 	switch {
+	case r.Hooked != nil:
+		return r.Hooked
 	case r.Decision.Verdict == VerdictCancelled, errors.Is(r.Lost, ErrStopped):
 		return r.Signal
 	case r.Decision.Verdict == VerdictInterrupted && (r.Outcome.Stop == nil || r.Outcome.Signal != ""):

@@ -4,26 +4,29 @@ import "time"
 
 // History is what a decision remembers of a task's earlier attempts. It stays small however many there were.
 type History struct {
-	CreatedAt time.Time
-	Phase     float64       // the task's fixed phase, in [0, 1)
-	Counted   int           // attempts that used up one of the policy's
-	Step      int           // n of the latest retry; 0 before the first and after a reset
-	Delay     time.Duration // before the latest retry
-	Successes int           // in a row
-	Crashes   int           // attempts in a row whose owner died
-	Longest   time.Duration // the longest attempt so far
-	Final     bool          // the latest delay was shortened: what follows it is the last attempt
+	CreatedAt   time.Time
+	Phase       float64       // the task's fixed phase, in [0, 1)
+	Counted     int           // attempts that used up one of the policy's
+	Interrupted int           // attempts that did not
+	Step        int           // n of the latest retry; 0 before the first and after a reset
+	Delay       time.Duration // before the latest retry
+	Successes   int           // in a row
+	Crashes     int           // attempts in a row whose owner died
+	Longest     time.Duration // the longest attempt so far
+	Final       bool          // the latest delay was shortened: what follows it is the last attempt
 }
 
 // After returns the history with one more attempt in it. An attempt that was interrupted keeps its number but uses up nothing.
 func (h History) After(p *Policy, o Outcome, d Decision) History {
 	if o.IsCrash() {
 		h.Crashes++
+		h.Interrupted++
 		return h
 	}
 	h.Crashes = 0
 	h.Longest = max(h.Longest, o.Duration)
 	if d.Verdict == VerdictInterrupted {
+		h.Interrupted++
 		return h
 	}
 	h = h.counting(p, o)

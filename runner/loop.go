@@ -193,7 +193,7 @@ func (r *Runner) refused(ctx context.Context, t *Task, err error) (Result, error
 func (r *Runner) finish(ctx context.Context, t *Task, result Result) Result {
 	r.Observer.Finished(t, result)
 	if result.Signal == nil {
-		result.Signal = r.hook(ctx, t, t.Options.finalHook(t.Status))
+		result.Hooked = r.hook(ctx, t, t.Options.finalHook(t.Status))
 	}
 	return result
 }

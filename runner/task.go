@@ -80,6 +80,15 @@ func (t *Task) Deadline() (deadline time.Time, ok bool) {
 	return t.CreatedAt.Add(t.Policy.Budget), true
 }
 
+// MaxAttempts is the greatest number that an attempt can have; 0 where there is no limit. Interrupted attempts have numbers too,
+// and use up nothing.
+func (t *Task) MaxAttempts() int {
+	if t.Policy.Attempts == 0 {
+		return 0
+	}
+	return t.Policy.Attempts + t.History.Interrupted
+}
+
 // claimed moves the task into its next attempt.
 func (t *Task) claimed() {
 	t.Status, t.Reason = InFlight, ""

@@ -35,7 +35,7 @@ func NewLines(w io.Writer, screen *os.File, inForeground func() bool, verbose bo
 func (l *Lines) Started(t *runner.Task) {
 	l.countdown.clear()
 	if l.verbose {
-		l.print(t, "attempt %s starts (task %s)", attemptOf(t), ShortID(t.ID))
+		l.print(t, "attempt %s starts (task %s)", attemptCount(t), ShortID(t.ID))
 	}
 }
 
@@ -44,7 +44,7 @@ func (l *Lines) Ended(t *runner.Task, a runner.Attempt) {
 	if a.Decision.Verdict == runner.VerdictSucceeded {
 		return
 	}
-	line := fmt.Sprintf("attempt %s: %s", attemptOf(t), description(a.Outcome))
+	line := fmt.Sprintf("attempt %s: %s", attemptCount(t), description(a.Outcome))
 	if a.Outcome.Error == runner.ErrorNone {
 		line += " after " + Duration(a.Outcome.Duration)
 	}
@@ -91,11 +91,6 @@ func (l *Lines) print(t *runner.Task, format string, args ...any) {
 	_, _ = fmt.Fprintf(l.w, prefix+format+"\n", args...)
 }
 
-// attemptOf writes "2/5", or "2" where there is no limit.
-func attemptOf(t *runner.Task) string {
-	return attemptCount(t)
-}
-
 // description says how an attempt ended, with the error's own words where it has any.
 func description(o runner.Outcome) string {
 	if o.Message != "" {
@@ -116,11 +111,19 @@ func summary(t *runner.Task, r runner.Result) string {
 	case runner.VerdictExhausted:
 		return fmt.Sprintf("gave up after %s in %s: %s%s", plural(t.AttemptCount, "attempt"), elapsed, exhaustion(r, t), more(t))
 	case runner.VerdictFailed:
-		return fmt.Sprintf("not retried: %s is not eligible for another attempt%s", Outcome(r.Outcome), more(t))
+		return "not retried" + ineligible(r.Outcome) + more(t)
 	case runner.VerdictCancelled:
 		return "cancelled by " + canceller(r.Signal) + more(t)
 	}
 	return "interrupted by " + signalName(r.Signal) + resumable(t)
+}
+
+// ineligible says why there is no other attempt. An attempt that could not begin has said so.
+func ineligible(o runner.Outcome) string {
+	if o.Error == runner.ErrorStart {
+		return ""
+	}
+	return ": " + Outcome(o) + " is not eligible for another attempt"
 }
 
 func exhaustion(r runner.Result, t *runner.Task) string {

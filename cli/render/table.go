@@ -94,12 +94,18 @@ func (s Screen) status(t TaskView) string {
 	return s.paint(blue, string(t.Status))
 }
 
+// attemptCount writes "2/5", or "2" where there is no limit. Interrupted attempts have numbers and use up none, so each lets the
+// others have greater ones; a table does not know of them.
 func attemptCount(t *runner.Task) string {
 	count := strconv.Itoa(t.AttemptCount)
-	if t.Policy.Attempts > 0 {
-		count += "/" + strconv.Itoa(t.Policy.Attempts)
+	greatest := t.MaxAttempts()
+	if greatest == 0 {
+		return count
 	}
-	return count
+	if t.History.Interrupted > 0 && t.Last.Number == t.AttemptCount && t.Last.Decision.Verdict == runner.VerdictInterrupted {
+		greatest--
+	}
+	return count + "/" + strconv.Itoa(max(greatest, t.AttemptCount))
 }
 
 func lastOutcome(t TaskView) string {
