@@ -1,0 +1,310 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/10f93571/retry/runner"
+)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	must(t, os.WriteFile(path, []byte(content), 0o600))
+}
+
+func contents(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	must(t, err)
+	return string(data)
+}
+
+// names are what is in a directory.
+func names(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	must(t, err)
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return names
+}
+
+// A path is tried before anything runs, and nothing is left of the trial.
+func TestReportTarget(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	must(t, err)
+	in := func(name string) string { return filepath.Join(dir, name) }
+	must(t, os.MkdirAll(in("folder/inner"), 0o700))
+	write(t, in("there"), "old")
+	must(t, os.Symlink("../there", in("folder/link")))
+	must(t, os.Symlink("link", in("folder/chain")))
+	must(t, os.Symlink("inner", in("folder/way")))
+	tests := []struct{ path, want, failure string }{
+		{in("new"), in("new"), ""},
+		{in("there"), in("there"), ""},
+		{in("folder/../there"), in("there"), ""},
+		{in("folder/link"), in("there"), ""},
+		{in("folder/chain"), in("there"), ""},
+		{in("folder/way/new"), in("folder/way/new"), ""},
+		{os.DevNull, os.DevNull, ""},
+		{dir, "", dir + " is a directory"},
+		{in("folder/way"), "", "inner is a directory"},
+		{in("absent/new"), "", "create " + in("absent/new") + ": no such file or directory"},
+		{in("there/new"), "", "create " + in("there/new") + ": not a directory"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.path, func(t *testing.T) {
+			got, err := target(tt.path)
+			if got != tt.want || (err == nil) != (tt.failure == "") || (err != nil && !strings.Contains(err.Error(), tt.failure)) {
+				t.Errorf("got %q, %v, want %q, %q", got, err, tt.want, tt.failure)
+			}
+		})
+	}
+	if left := names(t, dir); !slices.Equal(left, []string{"folder", "there"}) {
+		t.Errorf("the trial left %q", left)
+	}
+	if left := names(t, in("folder")); !slices.Equal(left, []string{"chain", "inner", "link", "way"}) || contents(t, in("there")) != "old" {
+		t.Errorf("the trial left %q", left)
+	}
+}
+
+// A relative path is meant from where retry was started, wherever a resume's command runs.
+func TestReportTargetIsAbsolute(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	got, err := target("report.json")
+	if err != nil || got != filepath.Join(dir, "report.json") {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+func TestReportRefusesAPathBeforeTheRun(t *testing.T) {
+	o, err := (&reportFlags{Report: filepath.Join(t.TempDir(), "absent", "x")}).reported(&recorder{}, testProcess(), &guardedJournal{})
+	if o != nil || !errors.Is(err, fs.ErrNotExist) || !strings.HasPrefix(err.Error(), "--report: ") || !strings.Contains(err.Error(), "\nhint: ") {
+		t.Errorf("got %v, %v", o, err)
+	}
+	plain := &recorder{}
+	if o, err := (&reportFlags{}).reported(plain, testProcess(), &guardedJournal{}); o != plain || err != nil {
+		t.Errorf("without a report: %v, %v", o, err)
+	}
+}
+
+// A file is replaced whole: nothing of the old one is left, whoever reads it meanwhile has all of it, and its mode stays.
+func TestWriteFileReplacesTheWhole(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "report.json")
+	write(t, path, strings.Repeat("old", 1000))
+	must(t, os.Chmod(path, 0o640))
+	reader, err := os.Open(path)
+	must(t, err)
+	defer func() { _ = reader.Close() }()
+
+	must(t, writeFile(path, []byte("new")))
+	info, err := os.Stat(path)
+	must(t, err)
+	if got := contents(t, path); got != "new" || info.Mode().Perm() != 0o640 {
+		t.Errorf("got %q, mode %o", got, info.Mode().Perm())
+	}
+	if old, err := reader.Stat(); err != nil || old.Size() != 3000 {
+		t.Errorf("whoever was reading has %d bytes, %v", old.Size(), err)
+	}
+	if left := names(t, dir); len(left) != 1 {
+		t.Errorf("left are %q", left)
+	}
+}
+
+func TestWriteFileMakesAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "report.json")
+	must(t, writeFile(path, []byte("new")))
+	if got := contents(t, path); got != "new" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// The link stays one; what it leads to is replaced.
+func TestReportFollowsASymlink(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(dir, "data"), 0o700))
+	real, link := filepath.Join(dir, "data", "report.json"), filepath.Join(dir, "link")
+	write(t, real, "old")
+	must(t, os.Symlink(filepath.Join("data", "report.json"), link))
+	path, err := target(link)
+	must(t, err)
+	must(t, writeFile(path, []byte("new")))
+	if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 || contents(t, real) != "new" {
+		t.Errorf("%v, %v; the file holds %q", info, err, contents(t, real))
+	}
+}
+
+// A device stays what it is: the report goes through it.
+func TestReportWritesThroughADevice(t *testing.T) {
+	read, device, err := os.Pipe()
+	must(t, err)
+	defer func() { _ = read.Close() }()
+	path := fmt.Sprint("/dev/fd/", device.Fd())
+	if _, err := os.Stat(path); err != nil {
+		t.Skip("there is no /dev/fd")
+	}
+	got, err := target(path)
+	if err != nil || got != path {
+		t.Errorf("the target is %q, %v", got, err)
+	}
+	must(t, writeFile(path, []byte("report")))
+	_ = device.Close()
+	if content, err := io.ReadAll(read); err != nil || string(content) != "report" {
+		t.Errorf("got %q, %v", content, err)
+	}
+}
+
+// A pipe that nobody reads is an error: retry has ended its task and must not wait for a reader that may never come.
+func TestReportToAPipeThatNobodyReads(t *testing.T) {
+	read, device, err := os.Pipe()
+	must(t, err)
+	defer func() { _ = device.Close() }()
+	path := fmt.Sprint("/dev/fd/", device.Fd())
+	if _, err := os.Stat(path); err != nil {
+		t.Skip("there is no /dev/fd")
+	}
+	_ = read.Close()
+	if err := writeFile(path, []byte("report")); err == nil {
+		t.Error("written")
+	}
+}
+
+// reports runs a task as the loop does: each decision ends an attempt. It returns the report.
+func reports(t *testing.T, g *guardedJournal, task *runner.Task, broken int, decisions ...runner.Decision) (report map[string]any, path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "report.json")
+	o, err := (&reportFlags{Report: path}).reported(&recorder{}, testProcess(), g)
+	must(t, err)
+	ctx := context.Background()
+	for i, d := range decisions {
+		if i+1 == broken {
+			_ = g.failed(errors.New("database is locked"), false)
+		}
+		must(t, g.Claim(ctx, task, time.Now()))
+		task.AttemptCount++
+		task.Status = runner.InFlight
+		a := runner.Attempt{Number: task.AttemptCount, StartedAt: time.Now(), Outcome: runner.Outcome{Exit: i, Stderr: fmt.Sprint("tail ", i+1)}, Decision: d}
+		task.Decided(a, time.Now())
+		must(t, g.Record(ctx, task, a))
+		o.Ended(task, a)
+	}
+	o.Finished(task, runner.Result{Decision: decisions[len(decisions)-1]})
+	must(t, json.Unmarshal([]byte(contents(t, path)), &report))
+	return report, path
+}
+
+var (
+	goesOn = runner.Decision{Verdict: runner.VerdictRetry, Delay: time.Second}
+	won    = runner.Decision{Verdict: runner.VerdictSucceeded}
+)
+
+// attemptsOf are the numbers and tails of a report's attempts.
+func attemptsOf(report map[string]any) (list []string) {
+	for _, a := range report["attempts"].([]any) {
+		a := a.(map[string]any)
+		list = append(list, fmt.Sprint(a["number"], " ", a["decision"], " ", a["stderr_tail"]))
+	}
+	return list
+}
+
+func TestReportHasAllAttempts(t *testing.T) {
+	want := []string{"1 retry tail 1", "2 retry tail 2", "3 succeeded tail 3"}
+	tests := map[string]struct {
+		journal func(*testing.T) *guardedJournal
+		broken  int
+	}{
+		"with a journal":             {func(t *testing.T) *guardedJournal { return openJournal(t, func(err error) { t.Error(err) }) }, 0},
+		"without one":                {func(*testing.T) *guardedJournal { return &guardedJournal{} }, 0},
+		"with one that never worked": {func(t *testing.T) *guardedJournal { return openJournal(t, func(error) {}) }, 1},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			report, _ := reports(t, tt.journal(t), newTask("x"), tt.broken, goesOn, goesOn, won)
+			if got := attemptsOf(report); !slices.Equal(got, want) {
+				t.Errorf("got %q\nwant %q", got, want)
+			}
+			if report["status"] != "SUCCEEDED" || report["interrupted"] != false || report["attempt_count"] != 3.0 {
+				t.Errorf("%v", report)
+			}
+		})
+	}
+}
+
+// A resumed task's report has the attempts of the earlier run too.
+func TestReportOfAResume(t *testing.T) {
+	g := openJournal(t, func(err error) { t.Error(err) })
+	task := newTask("x")
+	reports(t, g, task, 0, goesOn, goesOn)
+	must(t, g.journal.Release(task.Number))
+	adopted, err := g.journal.Adopt(t.Context(), task.Number)
+	must(t, err)
+	report, _ := reports(t, g, adopted, 0, won)
+	if got := attemptsOf(report); len(got) != 3 {
+		t.Errorf("got %q", got)
+	}
+}
+
+// However the run ends: an unfinished task is one to be resumed.
+func TestReportOfAnUnfinishedTask(t *testing.T) {
+	report, _ := reports(t, &guardedJournal{}, newTask("x"), 0, runner.Decision{Verdict: runner.VerdictInterrupted})
+	if report["status"] != "PENDING" || report["interrupted"] != true || len(attemptsOf(report)) != 1 {
+		t.Errorf("%v", report)
+	}
+}
+
+// A report that cannot be written is a warning: the task has ended, and how is told all the same.
+func TestAReportThatFailsIsAWarning(t *testing.T) {
+	told := &recorder{}
+	dir := filepath.Join(t.TempDir(), "gone")
+	must(t, os.Mkdir(dir, 0o700))
+	o, err := (&reportFlags{Report: filepath.Join(dir, "report.json")}).reported(told, testProcess(), &guardedJournal{})
+	must(t, err)
+	must(t, os.Remove(dir))
+	o.Ended(newTask("x"), runner.Attempt{})
+	o.Finished(newTask("x"), runner.Result{})
+	if !slices.Equal(told.told, []string{"ended", "finished", "warned"}) || len(told.warnings) != 1 || !strings.HasPrefix(told.warnings[0], "write the report: ") {
+		t.Errorf("told %q, warned %q", told.told, told.warnings)
+	}
+}
+
+// On stdout, which a reader may have left.
+func TestReportOnStdout(t *testing.T) {
+	read, stdout, err := os.Pipe()
+	must(t, err)
+	p := testProcess()
+	p.Stdout = stdout
+	told := &recorder{}
+	o, err := (&reportFlags{Report: "-"}).reported(told, p, &guardedJournal{})
+	must(t, err)
+	o.Finished(newTask("x"), runner.Result{})
+	_ = stdout.Close()
+	var report map[string]any
+	if err := json.NewDecoder(read).Decode(&report); err != nil || report["id"] == nil || len(told.warnings) > 0 {
+		t.Errorf("%v, %v, warned %q", report, err, told.warnings)
+	}
+	_ = read.Close()
+	o.Finished(newTask("x"), runner.Result{})
+	if len(told.warnings) != 1 {
+		t.Errorf("warned %q of a closed stdout", told.warnings)
+	}
+}
