@@ -502,23 +502,30 @@ func TestSlowReader(t *testing.T) {
 	}
 	for name, tt := range tests {
 		for streams, code := range fill {
-			t.Run(name+", "+streams, func(t *testing.T) {
-				marker := filepath.Join(t.TempDir(), "marker")
-				r := script(t, "echo $$; "+code+tt.more, marker)
-				_, r.executor.Output.Stderr = source(t)
-				r.executor.Output.Capture = runner.CaptureBoth
-				tt.wait(r.start(), marker)
-				r.send(syscall.SIGWINCH, syscall.SIGTERM)
-				got := r.end()
-				want := tt.want
-				want.Stdout, want.Stderr, want.Duration = got.Stdout, got.Stderr, got.Duration
-				if got != want {
-					t.Errorf("outcome %+v\n   want %+v", got, want)
-				}
-				if !errors.Is(r.lost, runner.ErrStopped) || r.stopped != nil {
-					t.Errorf("release: %v, %v", r.stopped, r.lost)
-				}
-			})
+			for _, limit := range []int64{0, 1} { // captured; outgrown
+				t.Run(fmt.Sprintf("%s, %s, limit %d", name, streams, limit), func(t *testing.T) {
+					marker := filepath.Join(t.TempDir(), "marker")
+					r := script(t, "echo $$; "+code+tt.more, marker)
+					_, r.executor.Output.Stderr = source(t)
+					r.executor.Output.Capture = runner.CaptureBoth
+					if limit > 0 {
+						r.executor.Output.Mode, r.executor.Output.Limit = runner.OutputFinal, limit
+						r.executor.Output.Outgrown = func(*runner.Task, int64) {}
+					}
+					tt.wait(r.start(), marker)
+					r.send(syscall.SIGWINCH, syscall.SIGTERM)
+					got := r.end()
+					want := tt.want
+					want.Final = limit > 0
+					want.Stdout, want.Stderr, want.Duration = got.Stdout, got.Stderr, got.Duration
+					if got != want {
+						t.Errorf("outcome %+v\n   want %+v", got, want)
+					}
+					if !errors.Is(r.lost, runner.ErrStopped) || r.stopped != nil {
+						t.Errorf("release: %v, %v", r.stopped, r.lost)
+					}
+				})
+			}
 		}
 	}
 }

@@ -92,7 +92,7 @@ func TestStreamsLeaveNothingBehind(t *testing.T) {
 	e := Executor{Stdin: Replay(read, memory(t), nil)}
 	attempt := func(i int) {
 		e.Output = heldOutput(t, runner.OutputFinal)
-		task := runner.Task{Command: []string{"sh", "-c", []string{"exit", "read -r x", "head -c 100000 /dev/zero", "kill -9 $$"}[i%4]}}
+		task := runner.Task{Command: []string{"sh", "-c", []string{"exit", "read -r x", "head -c 2000000 /dev/zero", "kill -9 $$"}[i%4]}}
 		if i%3 == 0 {
 			task.Command = []string{[]string{"/no/such/command", "/"}[i%2]}
 		}
@@ -116,4 +116,18 @@ func TestStreamsLeaveNothingBehind(t *testing.T) {
 		t.Errorf("%d open files, %d before", n, files)
 	}
 	eventually(t, "no more goroutines than before", func() bool { return runtime.NumGoroutine() <= goroutines })
+}
+
+// Each later attempt has a descriptor of its own for a file.
+func TestFileStdinLeavesNothingBehind(t *testing.T) {
+	stdin := &InheritedStdin{File: fileWith(t, fourLines)}
+	gets(t, stdin, firstLine, "one\n")
+	files := openFiles(t)
+	for _, command := range []string{"true", "false", "/no/such/command", "/"} {
+		e := Executor{Stdin: stdin}
+		e.Execute(t.Context(), &runner.Task{Command: []string{command}}, runner.Call{Number: 2})
+	}
+	if n := openFiles(t); n != files {
+		t.Errorf("%d open files, %d before", n, files)
+	}
 }

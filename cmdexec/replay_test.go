@@ -177,6 +177,17 @@ func TestReplayToADaemon(t *testing.T) {
 	gets(t, stdin, firstLine, "one\n")
 }
 
+// A pipe that retry itself could read would not tell that the command does not.
+func TestReplayKeepsNoReader(t *testing.T) {
+	in, err := Replay(sourceOf(t, ""), memory(t), nil).open()
+	ok(t, err)
+	in.fed()
+	if err := in.file.Close(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("retry keeps its end of the pipe: %v", err)
+	}
+	ok(t, in.end())
+}
+
 func TestReplayOfMuch(t *testing.T) {
 	made := 0
 	kept := spool.New(1000, func() (*os.File, error) {
@@ -338,6 +349,17 @@ func TestReplayWithoutRoom(t *testing.T) {
 	for _, limit := range []int{0, 1, 100, 200 << 10} {
 		checkWithoutRoom(t, spool.New(limit, noFile), notKept+"open spool: no space left on device")
 	}
+}
+
+// That there is room again comes too late: there would be a hole.
+func TestReplayWithRoomAgain(t *testing.T) {
+	tries := 0
+	checkWithoutRoom(t, spool.New(100, func() (*os.File, error) {
+		if tries++; tries == 1 {
+			return noFile()
+		}
+		return spool.Temporary(t.TempDir())
+	}), notKept+"open spool: no space left on device")
 }
 
 func checkWithoutRoom(t *testing.T, kept *spool.Spool, message string) {
