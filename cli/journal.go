@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/10f93571/retry/cli/render"
@@ -56,7 +57,7 @@ func (f *journalFlags) openForRun(ctx context.Context, p *Process, warn func(err
 // guardedJournal keeps a failing journal from failing the command: it warns once, and goes on without.
 type guardedJournal struct {
 	journal  *state.Journal // nil where none is kept
-	broken   bool           // it failed; it stays open all the same, for the locks that say who owns the tasks
+	broken   atomic.Bool    // it failed; it stays open all the same, for the locks that say who owns the tasks
 	warn     func(error)
 	required bool // fail instead, as long as nothing has run
 }
@@ -92,12 +93,15 @@ func (g *guardedJournal) Settle(ctx context.Context, t *runner.Task, d runner.De
 	if g.absent() {
 		return g.catchUp(ctx, t)
 	}
-	return g.failed(g.journal.Settle(ctx, t, d), false)
+	if err := g.failed(g.journal.Settle(ctx, t, d), false); err != nil {
+		return err
+	}
+	return g.catchUp(ctx, t)
 }
 
 // catchUp writes the end of a task that the journal knows but could not follow, so that no resume runs it again.
 func (g *guardedJournal) catchUp(ctx context.Context, t *runner.Task) error {
-	if !g.broken || t.Number == 0 || !t.Status.Finished() {
+	if !g.broken.Load() || t.Number == 0 || !t.Status.Finished() {
 		return nil
 	}
 	err := g.journal.CatchUp(ctx, t)
@@ -114,21 +118,32 @@ func (g *guardedJournal) failed(err error, fatal bool) error {
 	case err == nil, errors.Is(err, runner.ErrTaken), fatal:
 		return err
 	}
-	g.broken = true
+	g.broken.Store(true)
 	g.warn(fmt.Errorf("going on without a journal: %w", err))
 	return nil
 }
 
-// attempts returns the task's attempts as the journal has them, or as they were seen where it does not work.
+// attempts returns the task's attempts as the journal has them. What was seen since it failed takes the place of what it lacks: a
+// journal that cannot be written can often be read.
 func (g *guardedJournal) attempts(ctx context.Context, t *runner.Task, seen []runner.Attempt) ([]runner.Attempt, error) {
-	if g.absent() {
+	if g.journal == nil || t.Number == 0 {
 		return seen, nil
 	}
-	return g.journal.Attempts(ctx, t.Number)
+	stored, err := g.journal.Attempts(ctx, t.Number)
+	if !g.broken.Load() {
+		return stored, err
+	}
+	for i, a := range stored {
+		if len(seen) > 0 && a.Number >= seen[0].Number {
+			stored = stored[:i]
+			break
+		}
+	}
+	return append(stored, seen...), nil
 }
 
 func (g *guardedJournal) absent() bool {
-	return g.journal == nil || g.broken
+	return g.journal == nil || g.broken.Load()
 }
 
 func (g *guardedJournal) close() {

@@ -25,7 +25,7 @@ type reportFlags struct {
 type reporter struct {
 	render.Observer
 	path     string
-	process  *Process
+	stream   *os.File // instead of a path; nil for a file
 	journal  *guardedJournal
 	attempts []runner.Attempt // where no journal remembers them
 }
@@ -35,14 +35,26 @@ func (f *reportFlags) reported(o render.Observer, p *Process, journal *guardedJo
 	if f.Report == "" {
 		return o, nil
 	}
-	path := f.Report
-	if path != "-" {
+	r := &reporter{Observer: o, stream: p.stream(f.Report), journal: journal}
+	if r.stream == nil {
 		var err error
-		if path, err = target(path); err != nil {
+		if r.path, err = target(f.Report); err != nil {
 			return nil, fmt.Errorf("--report: %w\nhint: give a file in a directory that can be written", err)
 		}
 	}
-	return &reporter{Observer: o, path: path, process: p, journal: journal}, nil
+	return r, nil
+}
+
+// stream returns the stream of ours that a path names; nil where it names none. Such a path must not be followed: where the stream
+// leads to a file, that has more in it than the report.
+func (p *Process) stream(path string) *os.File {
+	switch path {
+	case "-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1":
+		return p.Stdout
+	case "/dev/stderr", "/dev/fd/2", "/proc/self/fd/2":
+		return p.Stderr
+	}
+	return nil
 }
 
 // target returns the file that a path leads to, and an error where it cannot be written.
@@ -54,10 +66,13 @@ func target(path string) (string, error) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		if info.IsDir() {
-			return "", fmt.Errorf("%s is a directory", path)
-		}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		path = promised(path)
+	case info.IsDir():
+		return "", fmt.Errorf("%s is a directory", path)
+	case !info.Mode().IsRegular():
 		return path, nil
 	}
 	trial, err := os.CreateTemp(filepath.Dir(path), ".retry-*")
@@ -68,6 +83,25 @@ func target(path string) (string, error) {
 	}
 	_ = trial.Close()
 	return path, os.Remove(trial.Name())
+}
+
+// maxLinks is how many symlinks Linux follows.
+const maxLinks = 40
+
+// promised returns where a link leads that stands ready for a file to come; any other path as it is.
+func promised(path string) string {
+	to := path
+	for range maxLinks {
+		link, err := os.Readlink(to)
+		if err != nil {
+			return to
+		}
+		if !filepath.IsAbs(link) {
+			link = filepath.Join(filepath.Dir(to), link)
+		}
+		to = link
+	}
+	return path
 }
 
 // Ended implements runner.Observer.
@@ -95,8 +129,8 @@ func (r *reporter) write(t *runner.Task) error {
 	if err := render.TaskJSON(&text, render.TaskView{Task: t, Interrupted: !t.Status.Finished()}, attempts); err != nil {
 		return err
 	}
-	if r.path == "-" {
-		_, err := r.process.Stdout.Write(text.Bytes())
+	if r.stream != nil {
+		_, err := r.stream.Write(text.Bytes())
 		return err
 	}
 	return writeFile(r.path, text.Bytes())

@@ -57,6 +57,8 @@ func TestReportTarget(t *testing.T) {
 	must(t, os.Symlink("../there", in("folder/link")))
 	must(t, os.Symlink("link", in("folder/chain")))
 	must(t, os.Symlink("inner", in("folder/way")))
+	must(t, os.Symlink("way/promised", in("folder/ready")))
+	must(t, os.Symlink("absent/x", in("folder/lost")))
 	tests := []struct{ path, want, failure string }{
 		{in("new"), in("new"), ""},
 		{in("there"), in("there"), ""},
@@ -64,9 +66,11 @@ func TestReportTarget(t *testing.T) {
 		{in("folder/link"), in("there"), ""},
 		{in("folder/chain"), in("there"), ""},
 		{in("folder/way/new"), in("folder/way/new"), ""},
+		{in("folder/ready"), in("folder/way/promised"), ""},
 		{os.DevNull, os.DevNull, ""},
 		{dir, "", dir + " is a directory"},
 		{in("folder/way"), "", "inner is a directory"},
+		{in("folder/lost"), "", "create " + in("folder/absent/x") + ": no such file or directory"},
 		{in("absent/new"), "", "create " + in("absent/new") + ": no such file or directory"},
 		{in("there/new"), "", "create " + in("there/new") + ": not a directory"},
 	}
@@ -81,7 +85,7 @@ func TestReportTarget(t *testing.T) {
 	if left := names(t, dir); !slices.Equal(left, []string{"folder", "there"}) {
 		t.Errorf("the trial left %q", left)
 	}
-	if left := names(t, in("folder")); !slices.Equal(left, []string{"chain", "inner", "link", "way"}) || contents(t, in("there")) != "old" {
+	if left := names(t, in("folder")); !slices.Equal(left, []string{"chain", "inner", "link", "lost", "ready", "way"}) || contents(t, in("there")) != "old" {
 		t.Errorf("the trial left %q", left)
 	}
 }
@@ -233,9 +237,11 @@ func TestReportHasAllAttempts(t *testing.T) {
 		journal func(*testing.T) *guardedJournal
 		broken  int
 	}{
-		"with a journal":             {func(t *testing.T) *guardedJournal { return openJournal(t, func(err error) { t.Error(err) }) }, 0},
-		"without one":                {func(*testing.T) *guardedJournal { return &guardedJournal{} }, 0},
-		"with one that never worked": {func(t *testing.T) *guardedJournal { return openJournal(t, func(error) {}) }, 1},
+		"with a journal":                         {func(t *testing.T) *guardedJournal { return openJournal(t, func(err error) { t.Error(err) }) }, 0},
+		"without one":                            {func(*testing.T) *guardedJournal { return &guardedJournal{} }, 0},
+		"with one that never worked":             {func(t *testing.T) *guardedJournal { return openJournal(t, func(error) {}) }, 1},
+		"with one that broke in the middle":      {func(t *testing.T) *guardedJournal { return openJournal(t, func(error) {}) }, 2},
+		"with one that broke in the last moment": {func(t *testing.T) *guardedJournal { return openJournal(t, func(error) {}) }, 3},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -284,6 +290,25 @@ func TestAReportThatFailsIsAWarning(t *testing.T) {
 	o.Finished(newTask("x"), runner.Result{})
 	if !slices.Equal(told.told, []string{"ended", "finished", "warned"}) || len(told.warnings) != 1 || !strings.HasPrefix(told.warnings[0], "write the report: ") {
 		t.Errorf("told %q, warned %q", told.told, told.warnings)
+	}
+}
+
+// A stream that leads to a file holds what others write too: the report goes where they write, and takes nothing's place.
+func TestReportOnAStreamThatIsAFile(t *testing.T) {
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	must(t, err)
+	defer func() { _ = log.Close() }()
+	p := testProcess()
+	p.Stdout, p.Stderr = log, log
+	for _, path := range []string{"-", "/dev/stdout", "/dev/stderr", "/dev/fd/1", "/dev/fd/2"} {
+		_, _ = fmt.Fprintln(log, "before", path)
+		o, err := (&reportFlags{Report: path}).reported(&recorder{}, p, &guardedJournal{})
+		must(t, err)
+		o.Finished(newTask("x"), runner.Result{})
+		_, _ = fmt.Fprintln(log, "after", path)
+	}
+	if got := contents(t, log.Name()); strings.Count(got, "before ") != 5 || strings.Count(got, `"id": `) != 5 || strings.Count(got, "after ") != 5 {
+		t.Errorf("got\n%s", got)
 	}
 }
 

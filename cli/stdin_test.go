@@ -130,7 +130,7 @@ func TestReplayedStdin(t *testing.T) {
 					t.Errorf("got %d bytes of %d", len(got), len(content))
 				}
 			}
-			if g.journal != nil && !g.broken {
+			if g.journal != nil && !g.broken.Load() {
 				end(t, g, task, goesOn)
 				done()
 				if got := kept(t, g, task); got != content {
@@ -252,7 +252,7 @@ func TestInputFile(t *testing.T) {
 		whole  bool // a resume finds it
 	}{
 		{"with the task", func(*testing.T, *guardedJournal, *runner.Task) {}, true},
-		{"the journal is broken", func(_ *testing.T, g *guardedJournal, _ *runner.Task) { g.broken = true }, false},
+		{"the journal is broken", func(_ *testing.T, g *guardedJournal, _ *runner.Task) { g.broken.Store(true) }, false},
 		{"the task never reached the journal", func(_ *testing.T, _ *guardedJournal, task *runner.Task) { task.Number = 0 }, false},
 		{"no directory can be made", func(t *testing.T, g *guardedJournal, _ *runner.Task) {
 			write(t, filepath.Join(g.journal.Dir(), "stdin"), "")

@@ -1,9 +1,13 @@
 package render
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
+	"strings"
 	"time"
+	"unicode/utf16"
 
 	"github.com/10f93571/retry/runner"
 )
@@ -75,11 +79,35 @@ func TaskJSON(w io.Writer, t TaskView, attempts []runner.Attempt) error {
 	return writeJSON(w, task)
 }
 
+// writeJSON writes what a command brought along so that a terminal just draws it, too: JSON itself lets DEL, C1 and bidirectional
+// characters stand.
 func writeJSON(w io.Writer, v any) error {
-	encoder := json.NewEncoder(w)
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	return encoder.Encode(v)
+	if err := encoder.Encode(v); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, escapeJSON(text.String()))
+	return err
+}
+
+// escapeJSON writes the characters of JSON that are not safe as \u009b and the like. They can only stand in strings.
+func escapeJSON(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case safe(r) || r == '\n':
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
 }
 
 func taskToJSON(t TaskView) taskJSON {

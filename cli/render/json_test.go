@@ -114,6 +114,23 @@ func TestTailsInJSON(t *testing.T) {
 	}
 }
 
+// A terminal just draws it, as it does all that a command brought along.
+func TestJSONIsEscaped(t *testing.T) {
+	for _, text := range nasty {
+		var b strings.Builder
+		v := view(func(v *TaskView) { v.Command, v.Directory, v.Name = []string{text}, text, text })
+		if err := TaskJSON(&b, v, []runner.Attempt{wrote(1, text, text)}); err != nil {
+			t.Fatal(err)
+		}
+		checkDrawn(t, text, strings.Split(b.String(), "\n"))
+		b.Reset()
+		if err := TasksJSON(&b, []TaskView{v}); err != nil {
+			t.Fatal(err)
+		}
+		checkDrawn(t, text, strings.Split(b.String(), "\n"))
+	}
+}
+
 // replaced has U+FFFD in place of each byte that is no UTF-8.
 func replaced(text string) string {
 	var b strings.Builder
