@@ -42,7 +42,7 @@ func TestChildEnv(t *testing.T) {
 			[]string{
 				"A=1", "RETRY_TASK_ID=outer", "RETRY_ATTEMPT=9", "RETRY_MAX_ATTEMPTS=9", "B=2", "RETRY_IDEMPOTENCY_KEY=outer",
 				"RETRY_LAST_EXIT=9", "RETRY_DEADLINE=2026-01-02T03:04:05Z", "RETRY_ATTEMPT=8",
-				"RETRY_OUTER_TASKS=outermost",
+				"RETRY_OUTER_TASKS=outermost", "RETRY_STATUS=FAILED",
 			},
 			runner.Task{}, 1, slices.Concat([]string{"A=1", "B=2"}, withOwn(1, "RETRY_OUTER_TASKS=outer,outermost")),
 		},

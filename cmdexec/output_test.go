@@ -339,6 +339,40 @@ func TestReaderOfHeldOutputIsGone(t *testing.T) {
 	}
 }
 
+// Nobody reads stderr any more: that is the command's affair, and costs the task nothing.
+func TestReaderOfStderrGoesAway(t *testing.T) {
+	for _, mode := range []runner.OutputMode{runner.OutputStream, runner.OutputFinal} {
+		read, write := source(t)
+		r := script(t, "echo out; echo err >&2; echo err >&2; exit 3")
+		r.executor.Output.Mode, r.executor.Output.Capture, r.executor.Output.Stderr = mode, runner.CaptureBoth, write
+		r.task.Status = runner.Failed
+		ok(t, read.Close())
+		text := r.start().rest()
+		if r.outcome.Final || r.lost != nil || text != "out\n" {
+			t.Errorf("%s: %q, %+v, lost %v", mode, text, r.outcome, r.lost)
+		}
+	}
+}
+
+// What was held is let go of, whether it was passed on or not.
+func TestHeldFilesAreClosed(t *testing.T) {
+	for _, status := range []runner.Status{runner.Pending, runner.Succeeded} {
+		var made []*os.File
+		o := heldOutput(t, runner.OutputFinal)
+		o.Temporary = func() (*os.File, error) {
+			file, err := spool.Temporary(t.TempDir())
+			made = append(made, file)
+			return file, err
+		}
+		r := script(t, "head -c 2000000 /dev/zero").to(o)
+		r.task.Status = status
+		r.start().end()
+		if len(made) != 1 || !errors.Is(made[0].Close(), os.ErrClosed) {
+			t.Errorf("%s: of %d files one is not closed", status, len(made))
+		}
+	}
+}
+
 // outgrown counts calls.
 type outgrown struct {
 	*testing.T
@@ -451,7 +485,7 @@ func TestNoRoomForHeldOutput(t *testing.T) {
 			t.Run(string(mode)+redirection, func(t *testing.T) {
 				o, called := heldOutput(t, mode), 0
 				o.Temporary, o.Unheld = noFile, func(*runner.Task, error) { called++ }
-				r := script(t, "head -c 3000000 /dev/zero"+redirection+"; exit 3").to(o)
+				r := script(t, "head -c 3000000 /dev/zero"+redirection+" || exit 9; exit 3").to(o)
 				r.task.Status = tt.status
 				if got := r.start().end(); got.Exit != 3 || got.Final == tt.lost || called == 1 == tt.lost {
 					t.Errorf("outcome %+v, called %d times", got, called)

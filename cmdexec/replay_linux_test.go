@@ -3,6 +3,7 @@ package cmdexec
 import (
 	"os"
 	"runtime"
+	"runtime/debug"
 	"syscall"
 	"testing"
 
@@ -88,7 +89,8 @@ func TestReplayOfASourceThatFailsBesideASignal(t *testing.T) {
 
 // TestStreamsLeaveNothingBehind is TestLeavesNothingBehind for everything that stands between a command and its streams.
 func TestStreamsLeaveNothingBehind(t *testing.T) {
-	read, write := source(t) // silent: the feed of each attempt waits
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it closes files that are lost
+	read, write := source(t)                         // silent: the feed of each attempt waits
 	e := Executor{Stdin: Replay(read, memory(t), nil)}
 	attempt := func(i int) {
 		e.Output = heldOutput(t, runner.OutputFinal)
@@ -109,7 +111,7 @@ func TestStreamsLeaveNothingBehind(t *testing.T) {
 		attempt(i)
 	}
 	goroutines, files := runtime.NumGoroutine(), openFiles(t)
-	for i := range 120 {
+	for i := range 60 {
 		attempt(i)
 	}
 	if n := openFiles(t); n != files {
@@ -120,6 +122,7 @@ func TestStreamsLeaveNothingBehind(t *testing.T) {
 
 // Each later attempt has a descriptor of its own for a file.
 func TestFileStdinLeavesNothingBehind(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	stdin := &InheritedStdin{File: fileWith(t, fourLines)}
 	gets(t, stdin, firstLine, "one\n")
 	files := openFiles(t)

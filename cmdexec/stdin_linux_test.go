@@ -60,6 +60,33 @@ func TestSharedOffsetWhileAnAttemptRuns(t *testing.T) {
 	take(t, file, "four\n")
 }
 
+// What nobody has read is not opened again: a lock that the command takes on it is one for all attempts.
+func TestFileThatWasNotReadIsShared(t *testing.T) {
+	file := fileWith(t, fourLines)
+	stdin := &InheritedStdin{File: file}
+	for range 3 {
+		in, err := stdin.open()
+		ok(t, err)
+		if in.file != file {
+			t.Error("the file was opened again")
+		}
+		ok(t, in.end())
+	}
+	gets(t, stdin, firstLine, "one\n")
+	gets(t, stdin, firstLine, "one\n")
+}
+
+// A stdin that can be written to, as of <>file, can be in each attempt.
+func TestFileIsOpenedAgainInTheSameMode(t *testing.T) {
+	file, err := os.OpenFile(fileWith(t, fourLines).Name(), os.O_RDWR, 0)
+	ok(t, err)
+	defer file.Close()
+	stdin := &InheritedStdin{File: file}
+	gets(t, stdin, "cat; echo five >&0", fourLines)
+	gets(t, stdin, "cat; echo six >&0", fourLines+"five\n")
+	gets(t, stdin, "cat", fourLines+"five\nsix\n")
+}
+
 // Without the right to open the file again, the shared offset has to go back.
 func TestFileThatCannotBeOpenedAgain(t *testing.T) {
 	file := fileWith(t, fourLines)

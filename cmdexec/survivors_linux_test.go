@@ -67,8 +67,9 @@ func leaveBehind(t *testing.T, shared bool, processes int, code string) *left {
 
 const (
 	sleeper  = `sh -c 'echo $$; exec sleep 60' &`
-	stubborn = `sh -c 'trap "" TERM; echo $$; while :; do sleep 0.02; done' &`
+	stubborn = `sh -c 'trap "" TERM; echo $$; exec sleep 60' &`
 	daemon   = `setsid sh -c 'echo $$; exec sleep 60' &`
+	outside  = `RETRY_OUTER_TASKS="$RETRY_TASK_ID" setsid sh -c 'echo $$; exec sleep 60' &`
 )
 
 func (l *left) find(s Survivors) string { return s.Find(&l.task, l.attempt) }
@@ -98,6 +99,23 @@ func TestSurvivorsAreFound(t *testing.T) {
 			l.checkFound("")
 		})
 	}
+}
+
+// A retry inside the command has its command in a group of its own.
+func TestNestedSurvivors(t *testing.T) {
+	nested := strings.Join(role("execute", "sh", "-c", `'echo $$; exec sleep 60' &`), " ")
+	l := leaveBehind(t, false, 1, nested)
+	group, err := unix.Getpgid(l.pids[0])
+	ok(t, err)
+	if group != l.pids[0] {
+		t.Fatalf("process %d is in group %d: nothing is shown", l.pids[0], group)
+	}
+	found := survivors(&l.task, l.attempt)
+	if !slices.ContainsFunc(found, func(p proc) bool { return p.pid == l.pids[0] }) {
+		t.Errorf("process %d is not among %v", l.pids[0], found)
+	}
+	Survivors{Kill: true}.Signal(&l.task, l.attempt, syscall.SIGKILL)
+	l.gone()
 }
 
 func TestSeveralSurvivors(t *testing.T) {
@@ -143,9 +161,13 @@ func TestZombiesDoNotSurvive(t *testing.T) {
 // A daemon has left the group, as the command wanted.
 func TestDaemonsDoNotCount(t *testing.T) {
 	need(t, "setsid")
-	for group, shared := range map[string]bool{"own": false, "shared": true} {
-		t.Run(group, func(t *testing.T) {
-			l := leaveBehind(t, shared, 1, daemon)
+	tests := map[string]struct {
+		shared bool
+		code   string
+	}{"own": {false, daemon}, "shared": {true, daemon}, "of a nested retry": {false, outside}}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := leaveBehind(t, tt.shared, 1, tt.code)
 			if found := l.find(Survivors{}); found != "" {
 				t.Fatalf("found %q", found) // and do not kill it: that might be ourselves
 			}

@@ -181,6 +181,7 @@ func TestTapStops(t *testing.T) {
 func TestTapStopsAFlood(t *testing.T) {
 	tap := tapTo(nil, &passing{on: true}, nil)
 	tap.read, tap.write = source(t)
+	say(t, tap.write, big[:pipeCapacity])
 	read, to := source(t) // slow, so that the pipe is always full
 	tap.to = to
 	var flood, reader sync.WaitGroup
