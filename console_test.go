@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -31,6 +32,21 @@ type console struct {
 	chunks chan []byte // what the screen shows, as it comes; closed when nobody is left to write
 	raw    []byte      // all of it so far
 	seen   int         // how much of it expect has passed
+}
+
+// buildForTerminals builds retry for a test that plays at terminals.
+func buildForTerminals(t *testing.T) string {
+	t.Helper()
+	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
+		if signal.Ignored(sig) { // by nohup, or in the background: not so at a terminal
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
+	}
+	binary := filepath.Join(t.TempDir(), "retry")
+	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return binary
 }
 
 func newConsole(t *testing.T, binary string) *console {
@@ -81,7 +97,8 @@ func (s *console) launch(cmd *exec.Cmd) {
 	ok(s, s.slave.Close()) // so that the screen ends with the last process
 	s.cmd = cmd
 	s.Cleanup(func() {
-		_ = s.master.Close() // hangs up on whatever is left
+		s.clear()
+		_ = s.master.Close()
 		if cmd.ProcessState == nil {
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
@@ -113,7 +130,7 @@ func (s *console) expect(texts ...string) string {
 	for _, text := range texts {
 		for !bytes.Contains(s.raw[s.seen:], []byte(text)) {
 			if !s.look(late) {
-				s.Fatalf("the screen does not show %q; it went on with %q", text, s.raw[s.seen:])
+				s.Fatalf("the screen does not show %q; it went on with %q, after %q", text, s.raw[s.seen:], s.raw[:s.seen])
 			}
 		}
 		s.seen += bytes.Index(s.raw[s.seen:], []byte(text)) + len(text)
@@ -147,20 +164,33 @@ func (s *console) press(key string) {
 	ok(s, err)
 }
 
-// insist types a line again every second until the screen shows the text: what is typed while bash takes the terminal back from
-// a stopped command can be lost.
-func (s *console) insist(line, text string) {
+// idle waits until every process at the terminal waits for something. A program that has just asked may not listen yet: a key
+// that sends a signal could come too soon for it.
+func (s *console) idle() {
 	s.Helper()
-	for late := time.Now().Add(patience); time.Now().Before(late); {
-		s.enter(line)
-		for again := time.After(time.Second); s.look(again); {
-			if bytes.Contains(s.raw[s.seen:], []byte(text)) {
-				s.expect(text)
-				return
-			}
+	for end := time.Now().Add(patience); strings.ContainsAny(s.ps("stat="), "RDU"); { // U is the D of BSD
+		if time.Now().After(end) {
+			s.Fatalf("somebody is still busy:\n%s", s.ps("stat,args"))
 		}
 	}
-	s.Fatalf("the screen does not show %q; it went on with %q", text, s.raw[s.seen:])
+}
+
+// ps tells of the processes at the terminal.
+func (s *console) ps(columns string) string {
+	out, _ := exec.Command("ps", "-o", columns, "-t", strings.TrimPrefix(s.slave.Name(), "/dev/")).Output() // fails where there is none
+	return string(out)
+}
+
+// clear kills what a failed test has left at the terminal.
+func (s *console) clear() {
+	if _, err := s.master.Stat(); err != nil {
+		return // hung up: the name may be that of another terminal by now
+	}
+	for pid := range strings.FieldsSeq(s.ps("pid=")) {
+		if n, err := strconv.Atoi(pid); err == nil {
+			_ = syscall.Kill(n, syscall.SIGKILL)
+		}
+	}
 }
 
 func (s *console) enter(line string) {
