@@ -536,17 +536,22 @@ func TestSlowReader(t *testing.T) {
 	}
 	for name, tt := range tests {
 		for streams, code := range fill {
-			for _, limit := range []int64{0, 1} { // captured; outgrown
+			for _, limit := range []int64{0, 70_000} { // captured; some held, and outgrown
 				t.Run(fmt.Sprintf("%s, %s, limit %d", name, streams, limit), func(t *testing.T) {
 					marker := filepath.Join(t.TempDir(), "marker")
 					r := script(t, "echo $$; "+code+tt.more, marker)
 					_, r.executor.Output.Stderr = source(t)
 					r.executor.Output.Capture = runner.CaptureBoth
+					outgrown := make(chan struct{})
 					if limit > 0 {
 						r.executor.Output.Mode, r.executor.Output.Limit = runner.OutputFinal, limit
-						r.executor.Output.Outgrown = func(*runner.Task, int64) {}
+						r.executor.Output.Outgrown = func(*runner.Task, int64) { close(outgrown) }
+					} else {
+						close(outgrown)
 					}
-					tt.wait(r.start(), marker)
+					r.start()
+					receive(t, outgrown)
+					tt.wait(r, marker)
 					r.send(syscall.SIGWINCH, syscall.SIGTERM)
 					got := r.end()
 					want := tt.want

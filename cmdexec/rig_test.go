@@ -214,3 +214,15 @@ func ok(t testing.TB, err error) {
 		t.Fatal(err)
 	}
 }
+
+// receive waits for a value, or for a channel to be closed.
+func receive[T any](t *testing.T, from <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(patience):
+		t.Fatal("nothing comes")
+		panic("unreachable")
+	}
+}

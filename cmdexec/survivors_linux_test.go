@@ -27,17 +27,6 @@ func (r *rig) known() <-chan string {
 	return tokens
 }
 
-func receive[T any](t *testing.T, from <-chan T) T {
-	t.Helper()
-	select {
-	case v := <-from:
-		return v
-	case <-time.After(patience):
-		t.Fatal("nothing comes")
-		panic("unreachable")
-	}
-}
-
 // left is an attempt that has left processes running, and what they wrote first: their numbers.
 type left struct {
 	*rig
@@ -116,6 +105,21 @@ func TestNestedSurvivors(t *testing.T) {
 	}
 	Survivors{Kill: true}.Signal(&l.task, l.attempt, syscall.SIGKILL)
 	l.gone()
+}
+
+// A timeout stops also what a nested retry has left in a group of its own.
+func TestTimeoutKillsNestedGrandchildren(t *testing.T) {
+	grandchild := `'sh -c "trap \"\" TERM; echo \$\$; exec sleep 60" & wait'`
+	r := script(t, strings.Join(role("execute", "sh", "-c", grandchild), " ")+" & wait")
+	r.task.ID, r.task.Policy.KillAfter = t.Name(), 10*time.Millisecond
+	pid := r.start().pid()
+	r.timeout()
+	r.check(timedOut(143, "SIGTERM"))
+	if p, there := lookAt(pid); there && !p.zombie {
+		t.Error("it is alive when the attempt has ended")
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	r.rest() // it held stdout
 }
 
 func TestSeveralSurvivors(t *testing.T) {

@@ -183,6 +183,7 @@ func TestTapStopsAFlood(t *testing.T) {
 	tap.read, tap.write = source(t)
 	say(t, tap.write, big[:pipeCapacity])
 	read, to := source(t) // slow, so that the pipe is always full
+	say(t, to, big[:pipeCapacity])
 	tap.to = to
 	var flood, reader sync.WaitGroup
 	flood.Go(func() {
@@ -205,7 +206,7 @@ func TestTapStopsAFlood(t *testing.T) {
 	flood.Wait() // its reader is gone
 	ok(t, to.Close())
 	reader.Wait()
-	if taken == 0 || taken > largestPipe {
+	if taken == 0 || taken > largestPipe+pipeCapacity {
 		t.Errorf("%d bytes were taken", taken)
 	}
 }
