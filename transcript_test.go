@@ -94,7 +94,7 @@ var sessions = map[string]struct {
 		{"q", "bye\r\n", prompt},
 		status("0 0"),
 	}},
-	"an editor that stops itself": {defect: missesStops, steps: []step{
+	"an editor that stops itself": {steps: []step{
 		{"RETRY ./editor\n", "editing\r\n"},
 		{"Z", "suspending", "Stopped", prompt},
 		{"fg\n", "editing again\r\n"},
@@ -104,7 +104,7 @@ var sessions = map[string]struct {
 		{"q", "bye\r\n", prompt},
 		status("0 0"),
 	}},
-	"an editor that is killed": {defect: staysRaw, front: "retry -n 1 -- ", steps: []step{
+	"an editor that is killed": {front: "retry -n 1 -- ", steps: []step{
 		{"RETRY ./editor\n", "editing\r\n"},
 		{"k", prompt},
 		status("137 137"),
@@ -126,7 +126,7 @@ var sessions = map[string]struct {
 		{"secret\n", "<6 letters>", prompt},
 		status("0 0"),
 	}},
-	"Ctrl-Z where the command cleans up": {defect: stopsEarly, steps: []step{
+	"Ctrl-Z where the command cleans up": {steps: []step{
 		{"RETRY ./careful\n", "careful?\r\n"},
 		{suspendKey, "cleaned up", "Stopped", prompt},
 		{"fg\n", "back again\r\n"},
@@ -135,13 +135,13 @@ var sessions = map[string]struct {
 		{"yes\n", "answer yes", prompt},
 		status("0 0"),
 	}},
-	"Ctrl-Z where the command ignores it": {defect: stopsEarly, steps: []step{
+	"Ctrl-Z where the command ignores it": {steps: []step{
 		{"RETRY ./stubborn\n", "sure? "},
 		{suspendKey, "^Z"},
 		{"yes\n", "<yes>", prompt},
 		status("0 0"),
 	}},
-	"Ctrl-Z, bg, fg": {defect: missesStops, steps: []step{
+	"Ctrl-Z, bg, fg": {steps: []step{
 		{"RETRY ./sure\n", "sure? "},
 		{suspendKey, "Stopped", prompt},
 		{"bg; " + untilStopped, "stopped 1", prompt}, // it reads, and must not in the background
@@ -261,7 +261,7 @@ var sessions = map[string]struct {
 		status("0 0"),
 		{"cat notes >>log\n", prompt},
 	}},
-	"less": {needs: "less", defect: stopsEarly, steps: []step{
+	"less": {needs: "less", steps: []step{
 		{"export LESS= LESSHISTFILE=-; seq 100 >numbers\n", prompt},
 		{"RETRY less numbers\n", "\x1b[7mnumbers"},
 		{"G", "(END)"},
@@ -270,7 +270,7 @@ var sessions = map[string]struct {
 		{"q", prompt},
 		status("0 0"),
 	}},
-	"less of a pipe": {needs: "less", defect: stopsEarly, steps: []step{
+	"less of a pipe": {needs: "less", steps: []step{
 		{"export LESS= LESSHISTFILE=-\n", prompt},
 		{"seq 100 | RETRY less\n", "\n:"},
 		{"G", "(END)"},
@@ -288,7 +288,7 @@ var sessions = map[string]struct {
 		{interruptKey, prompt},
 		status("130 130"),
 	}},
-	"ssh-keygen, Ctrl-Z, fg": {needs: "ssh-keygen", defect: stopsEarly, steps: []step{
+	"ssh-keygen, Ctrl-Z, fg": {needs: "ssh-keygen", steps: []step{
 		{"RETRY ssh-keygen -q -t ed25519 -f key\n", "passphrase): "},
 		{suspendKey, "Stopped", prompt},
 		{"fg\n", "passphrase): "},
@@ -312,9 +312,7 @@ var sessions = map[string]struct {
 
 // The defects of retry that sessions still wait for.
 const (
-	stopsEarly  = "Ctrl-Z stops retry at once, also while the command still cleans up, or where it does not stop at all"
-	missesStops = "a command that stops alone leaves retry running, and the shell waiting"
-	staysRaw    = "after a command that a signal ended nobody sets the terminal right, as the shell does without retry"
+	missesStops = "a shell inside that suspends itself has the terminal for a group of its own: retry does not take that for a stop of ours"
 	ownGroup    = "in the background, with its stdin elsewhere, the command gets a group of its own, which fg does not bring to the front"
 )
 

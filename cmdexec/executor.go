@@ -61,11 +61,15 @@ func (e *Executor) execute(ctx context.Context, t *runner.Task, c runner.Call) r
 
 // supervise carries the started process to its end.
 func (p *process) supervise(ctx context.Context, s *supervisor, c runner.Call) runner.Outcome {
+	restore := p.saveTerminal()
 	stop := p.introduce(c.Started)
 	s.run(ctx, c.Signals)
 	stop()
 	end := p.reap()
 	o := outcomeOf(end)
+	if o.Signal != "" {
+		restore()
+	}
 	s.hearTerminal(end, c.Signals)
 	o.Stop = s.stop
 	if s.timedOut {

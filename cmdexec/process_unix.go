@@ -46,12 +46,19 @@ func (e *Executor) launch(path string, argv []string, env []string, f files, tas
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer close(p.reaped)
+		if p.shared {
+			defer holdStops()()
+		}
 		err := underInheritedMask(p.cmd.Start)
 		started <- err
 		if err != nil {
 			return
 		}
-		awaitExit(p.cmd.Process.Pid)
+		if p.shared {
+			awaitEndOrStops(p.cmd.Process.Pid, p.onTerminal)
+		} else {
+			awaitExit(p.cmd.Process.Pid)
+		}
 		close(p.exited)
 		<-p.permit
 		_ = p.cmd.Wait() // what it says is in ProcessState

@@ -87,6 +87,9 @@ func notExecutable(err error) bool {
 // Interactive is false: there are no foreground groups to share.
 func Interactive(*os.File) bool { return false }
 
+// saveTerminal has nothing to do: a console is set for each process.
+func (p *process) saveTerminal() (restore func()) { return nothing }
+
 // OnTerminal is false, as Interactive is.
 func OnTerminal(*os.File) bool { return false }
 

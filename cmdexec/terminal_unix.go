@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 )
 
 // Interactive reports whether stdin is a terminal whose foreground group is ours: then Ctrl-C, Ctrl-Z and prompts work only
@@ -38,4 +39,29 @@ func InForeground() bool {
 	}
 	defer func() { _ = terminal.Close() }()
 	return Interactive(terminal)
+}
+
+// saveTerminal notes how the terminal is set before the process uses it. The function that it returns sets it so again, as a shell
+// does after a command that a signal ended: such a command has not tidied up.
+func (p *process) saveTerminal() (restore func()) {
+	if !p.shared || !p.onTerminal() {
+		return nothing
+	}
+	terminal, err := os.Open("/dev/tty")
+	if err != nil {
+		return nothing
+	}
+	defer func() { _ = terminal.Close() }()
+	state, err := term.GetState(int(terminal.Fd()))
+	if err != nil {
+		return nothing
+	}
+	return func() {
+		terminal, err := os.Open("/dev/tty")
+		if err != nil || !p.onTerminal() {
+			return
+		}
+		_ = term.Restore(int(terminal.Fd()), state)
+		_ = terminal.Close()
+	}
 }
