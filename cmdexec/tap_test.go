@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"sync"
 	"syscall"
 	"testing"
@@ -185,12 +186,10 @@ func TestTapStopsAFlood(t *testing.T) {
 	read, to := source(t) // slow, so that the pipe is always full
 	say(t, to, big[:pipeCapacity])
 	tap.to = to
-	var flood, reader sync.WaitGroup
-	flood.Go(func() {
-		for err := error(nil); err == nil; {
-			_, err = tap.write.WriteString(big)
-		}
-	})
+	flood := exec.Command("cat", "/dev/zero")
+	flood.Stdout = tap.write
+	ok(t, flood.Start())
+	var reader sync.WaitGroup
 	taken := int64(0)
 	reader.Go(func() {
 		taken, _ = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{read}, make([]byte, 1000))
@@ -202,8 +201,8 @@ func TestTapStopsAFlood(t *testing.T) {
 	case <-time.After(patience):
 		t.Error("it goes on")
 	}
-	_ = tap.read.Close()
-	flood.Wait() // its reader is gone
+	_, _ = tap.read.Close(), tap.write.Close()
+	_ = flood.Wait() // its reader is gone
 	ok(t, to.Close())
 	reader.Wait()
 	if taken == 0 || taken > largestPipe+pipeCapacity {
