@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -43,12 +44,21 @@ func TestScripts(t *testing.T) {
 			env.Setenv("RETRY_STATE_DIR", filepath.Join(env.WorkDir, "state"))
 			return nil
 		},
+		Condition: func(name string) (bool, error) {
+			if name != "race" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			return raceDetector, nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"appears": appears,
 			"signal":  sendSignal,
 		},
 	})
 }
+
+// raceDetector is on where the tests were built with -race, which takes several times the memory.
+var raceDetector bool
 
 // patience bounds how long a script waits for an event; a sound run needs a fraction of it.
 const patience = 30 * time.Second
