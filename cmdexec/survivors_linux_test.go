@@ -253,7 +253,8 @@ func TestSharedGroupHasOthers(t *testing.T) {
 	ok(t, other.Start())
 	defer func() { _, _ = other.Process.Kill(), other.Wait() }()
 	l := leaveBehind(t, true, 1, sleeper+" env -u RETRY_TASK_ID sleep 60 & echo $! >&2")
-	l.checkFound(fmt.Sprintf("process %d", l.pids[0]))
+	want := fmt.Sprintf("process %d", l.pids[0])
+	eventually(t, "env has cleared what it starts with", func() bool { return l.find(Survivors{}) == want })
 	l.task.ID = "another"
 	l.checkFound("")
 }
