@@ -53,7 +53,7 @@ func (c *statusCommand) one(ctx context.Context, p *Process, journal *state.Jour
 }
 
 func (c *statusCommand) table(ctx context.Context, p *Process, journal *state.Journal) error {
-	tasks, err := journal.List(ctx, c.limit())
+	tasks, err := journal.List(ctx, state.Filter{Limit: c.limit()})
 	if err != nil {
 		return err
 	}

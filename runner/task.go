@@ -54,14 +54,18 @@ type Task struct {
 	Number         int64 // the journal's count of tasks; 0 where there is no journal
 	ID             string
 	Parent         string // the id of the task whose command made this one; empty for most
-	Name           string
+	Name           string // given by --id; of the unfinished tasks only one has it
+	Once           bool   // its success is remembered for ever
 	Kind           Kind
 	Command        []string
 	Directory      string
+	Environment    []string // kept for a resume: NAME=value, or NAME for a variable that was not set
 	Policy         Policy
 	Options        Options
 	IdempotencyKey string
 	CreatedAt      time.Time
+	RequeuedAt     time.Time // when it was last given fresh attempts; zero for most
+	RequeuedAfter  int       // the number of its last attempt before that
 
 	Status        Status
 	Reason        Reason

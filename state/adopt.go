@@ -39,6 +39,7 @@ func (j *Journal) Adopt(ctx context.Context, number int64) (*runner.Task, error)
 	if !owned {
 		return nil, ErrOwned
 	}
+	step("task adopted")
 	t, err := j.adopted(ctx, number)
 	if err != nil {
 		_ = j.owners.release(number)

@@ -121,7 +121,7 @@ func crowd(puppets []*puppet, order, arg string) (answers []string) {
 func checkTasks(t *testing.T, j *Journal) (names []string) {
 	t.Helper()
 	integrity(t, j)
-	tasks, err := j.List(t.Context(), 0)
+	tasks, err := j.List(t.Context(), Filter{})
 	must(t, err)
 	for _, task := range tasks {
 		names = append(names, fmt.Sprint(task.Number, " ", task.ID))
@@ -181,7 +181,7 @@ func checkAcknowledged(t *testing.T, dir string, acknowledged map[string]int) {
 	t.Helper()
 	j := openIn(t, dir)
 	checkTasks(t, j)
-	tasks, err := j.List(t.Context(), 0)
+	tasks, err := j.List(t.Context(), Filter{})
 	must(t, err)
 	found := map[string]bool{}
 	for _, task := range tasks {

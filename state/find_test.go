@@ -65,6 +65,7 @@ func TestFind(t *testing.T) {
 		task := newTask()
 		task.ID, task.Name = n.id, n.name
 		must(t, claimed(j, task, epoch))
+		must(t, recorded(j, task, exit(0), succeeded, epoch)) // of the unfinished ones only one may have a name
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -34,6 +34,7 @@ func (j *Journal) KeepInput(t *runner.Task) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	step("input made")
 	// Asked only now that the file is there: whoever ends the task after the answer finds it, and removes it.
 	status, err := j.status(context.Background(), t.Number)
 	if err == nil && status.Finished() {
@@ -52,6 +53,7 @@ func (j *Journal) CompleteInput(t *runner.Task, file *os.File) error {
 	if err := file.Sync(); err != nil {
 		return err
 	}
+	step("input synced")
 	path := j.inputPath(t.Number)
 	err := os.Rename(path+partSuffix, path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -36,6 +36,7 @@ func Open(ctx context.Context, dir string) (*Journal, error) {
 	}
 	// Before the database: Linux closes the files of a process that dies in this order, and the number of a task that was
 	// never committed must be free again when the next writer comes to it.
+	step("directory prepared")
 	owners, err := openOwners(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open the journal: %w", err)
@@ -45,6 +46,7 @@ func Open(ctx context.Context, dir string) (*Journal, error) {
 		_ = owners.close()
 		return nil, fmt.Errorf("open the journal in %s: %w", dir, err)
 	}
+	step("journal opened")
 	return &Journal{dir: dir, db: db, owners: owners, salt: machineSalt()}, nil
 }
 

@@ -27,12 +27,24 @@ func (m *machine) Create(t *rapid.T) {
 	w, now := newTask(), m.tick(t)
 	w.Name = rapid.SampledFrom([]string{"", "nightly"}).Draw(t, "name")
 	w.CreatedAt, w.History.CreatedAt = now, now
-	must(t, claimed(m.journal, w, now))
+	err := claimed(m.journal, w, now)
+	if m.named(w.Name) {
+		m.wants(t, err, ErrNamed)
+		return
+	}
+	must(t, err)
 	created := &modelTask{task: *w}
 	created.task.Number, created.task.Status, created.task.AttemptCount = int64(len(m.tasks)+1), runner.Pending, 0
 	created.claim(now)
 	m.tasks = append(m.tasks, created)
 	m.writers = append(m.writers, *w)
+}
+
+// named reports whether an unfinished task has the name.
+func (m *machine) named(name string) bool {
+	return name != "" && slices.ContainsFunc(m.tasks, func(task *modelTask) bool {
+		return task.task.Name == name && !task.task.Status.Finished()
+	})
 }
 
 // Adopt makes another writer, with a copy that is up to date.
@@ -112,7 +124,7 @@ func (m *machine) Crash(t *rapid.T) {
 
 // Check compares all tasks with their last attempts; what else can be read is compared at the end, for the sake of speed.
 func (m *machine) Check(t *rapid.T) {
-	list, err := m.journal.List(context.Background(), 0)
+	list, err := m.journal.List(context.Background(), Filter{})
 	must(t, err)
 	if len(list) != len(m.tasks) {
 		t.Fatalf("%d tasks of %d", len(list), len(m.tasks))

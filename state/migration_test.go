@@ -108,7 +108,7 @@ func TestASchema1JournalIsMigratedWithNothingLost(t *testing.T) {
 // What was read from an old journal is what its retry would have read.
 func TestASchema1JournalIsRead(t *testing.T) {
 	j := openIn(t, makeOldJournal(t))
-	tasks, err := j.List(t.Context(), 0)
+	tasks, err := j.List(t.Context(), Filter{})
 	must(t, err)
 	var seen []string
 	for _, task := range tasks {

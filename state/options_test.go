@@ -26,7 +26,7 @@ func everyOption() runner.Options {
 func read(t tester, j *Journal, task *runner.Task) map[string]*runner.Task {
 	t.Helper()
 	ctx := context.Background()
-	list, err := j.List(ctx, 1)
+	list, err := j.List(ctx, Filter{Limit: 1})
 	must(t, err)
 	unfinished, err := j.Unfinished(ctx)
 	must(t, err)

@@ -17,21 +17,41 @@ var (
 	ErrNotFound = errors.New("no such task")
 	ErrFinished = errors.New("the task has finished")
 	ErrOwned    = errors.New("the task is running")
+	ErrNamed    = errors.New("an unfinished task has this name")
 )
 
 // selectTasks reads tasks with the latest attempt of each.
 const selectTasks = `SELECT t.number, t.id, t.parent, t.name, t.kind, t.status, t.reason, t.argv, t.directory, t.policy, t.options, t.idempotency_key,
-	t.attempt_count, t.created_at, t.finished_at, t.next_attempt_at, ` + attemptColumns + `
+	t.attempt_count, t.created_at, t.finished_at, t.next_attempt_at, t.once, t.environment, t.requeued_at, t.requeued_after, ` + attemptColumns + `
 	FROM tasks t LEFT JOIN attempts a ON a.task = t.number AND a.number = t.attempt_count `
 
 const attemptColumns = "a.number, a.started_at, a.duration, a.exit, a.signal, a.error, a.message, a.decision, a.delay, a.shortened, a.process"
 
-// List returns the newest tasks, newest first, without their attempts; a limit of 0 is none.
-func (j *Journal) List(ctx context.Context, limit int) ([]*runner.Task, error) {
+// Filter says which tasks a list holds. Its zero value lets all of them pass.
+type Filter struct {
+	Statuses []runner.Status // any of these
+	Since    time.Time       // made at this time or later
+	Limit    int             // no more than the newest so many; 0 is no limit
+}
+
+// List returns tasks, newest first, without their attempts.
+func (j *Journal) List(ctx context.Context, f Filter) ([]*runner.Task, error) {
+	where, args := []string{"true"}, []any{}
+	if len(f.Statuses) > 0 {
+		marks := strings.Repeat(", ?", len(f.Statuses))
+		where = append(where, "t.status IN ("+marks[2:]+")")
+		for _, s := range f.Statuses {
+			args = append(args, s)
+		}
+	}
+	if !f.Since.IsZero() {
+		where, args = append(where, "t.created_at >= ?"), append(args, f.Since.UnixMicro())
+	}
+	limit := f.Limit
 	if limit == 0 {
 		limit = -1
 	}
-	return j.tasks(ctx, selectTasks+"ORDER BY t.number DESC LIMIT ?", limit)
+	return j.tasks(ctx, selectTasks+"WHERE "+strings.Join(where, " AND ")+" ORDER BY t.number DESC LIMIT ?", append(args, limit)...)
 }
 
 // Unfinished returns the tasks that have not ended, oldest first, without their attempts.
@@ -87,13 +107,13 @@ func (j *Journal) tasks(ctx context.Context, query string, args ...any) ([]*runn
 func (j *Journal) scanTask(rows *sql.Rows) (*runner.Task, error) {
 	var t runner.Task
 	var parent, name, reason, options sql.NullString
-	var argv, directory []byte
+	var argv, directory, environment []byte
 	var policy string
 	var created int64
-	var finished, next sql.NullInt64
+	var finished, next, requeued sql.NullInt64
 	var last attemptRow
 	err := rows.Scan(append([]any{&t.Number, &t.ID, &parent, &name, &t.Kind, &t.Status, &reason, &argv, &directory, &policy, &options, &t.IdempotencyKey,
-		&t.AttemptCount, &created, &finished, &next}, last.columns()...)...)
+		&t.AttemptCount, &created, &finished, &next, &t.Once, &environment, &requeued, &t.RequeuedAfter}, last.columns()...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +126,8 @@ func (j *Journal) scanTask(rows *sql.Rows) (*runner.Task, error) {
 		}
 	}
 	t.Parent, t.Name, t.Reason = parent.String, name.String, runner.Reason(reason.String)
-	t.Command, t.Directory = splitArgv(argv), string(directory)
+	t.Command, t.Directory, t.Environment = splitStrings(argv), string(directory), splitStrings(environment)
+	t.RequeuedAt = moment(requeued)
 	t.CreatedAt, t.FinishedAt, t.NextAttemptAt = time.UnixMicro(created), moment(finished), moment(next)
 	t.History = runner.History{CreatedAt: t.CreatedAt, Phase: t.Options.Phase(phase(t.Number, j.salt))}
 	t.Last = last.attempt()

@@ -55,6 +55,15 @@ var migrations = []string{
 		PRIMARY KEY (task, attempt),
 		FOREIGN KEY (task, attempt) REFERENCES attempts (task, number) ON DELETE CASCADE
 	) STRICT;`,
+	// A name has one unfinished task at a time. environment is like argv; requeued_after is the number of the last attempt
+	// before the task was given fresh ones; what is kept for --once is not pruned.
+	`ALTER TABLE tasks ADD COLUMN environment BLOB;
+	ALTER TABLE tasks ADD COLUMN once INTEGER NOT NULL DEFAULT 0;
+	ALTER TABLE tasks ADD COLUMN requeued_at INTEGER;
+	ALTER TABLE tasks ADD COLUMN requeued_after INTEGER NOT NULL DEFAULT 0;
+	CREATE UNIQUE INDEX tasks_unfinished_name ON tasks (name) WHERE name IS NOT NULL AND status IN ('PENDING', 'IN_FLIGHT');
+	CREATE INDEX tasks_name ON tasks (name) WHERE name IS NOT NULL;
+	CREATE INDEX tasks_finished ON tasks (finished_at) WHERE finished_at IS NOT NULL AND NOT once;`,
 }
 
 // migrate brings the schema up to date, all steps in one transaction. A journal of a newer retry, or a file that is none of
@@ -71,6 +80,7 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	if _, err := db.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil || file.version == len(migrations) {
 		return err
 	}
+	step("mode set")
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -88,6 +98,7 @@ func migrate(ctx context.Context, db *sql.DB) error {
 			return fmt.Errorf("migrate the journal: %w", err)
 		}
 	}
+	step("schema migrated")
 	stamp := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, len(migrations))
 	if _, err := tx.ExecContext(ctx, stamp); err != nil {
 		return err

@@ -13,7 +13,8 @@ import (
 )
 
 // Claim writes the intent of the task's next attempt, in one transaction with the task itself where this is its first.
-// Creating a task survives power loss; the claims that follow survive the death of the process.
+// Creating a task survives power loss; the claims that follow survive the death of the process. It returns ErrNamed where an
+// unfinished task has the new one's name.
 func (j *Journal) Claim(ctx context.Context, t *runner.Task, now time.Time) error {
 	if t.Number != 0 {
 		return j.write(ctx, func(tx *sql.Tx) error { return claim(ctx, tx, t, now) })
@@ -23,12 +24,14 @@ func (j *Journal) Claim(ctx context.Context, t *runner.Task, now time.Time) erro
 		if number, err = insertTask(ctx, tx, t); err != nil {
 			return err
 		}
+		step("task inserted")
 		if err := j.own(number); err != nil { // before anybody else can see the task
 			return err
 		}
 		if t.Options.Stdin == runner.StdinReplay {
 			j.dropInput(number) // of a task that had the number before, in a journal that was moved away
 		}
+		step("task owned")
 		created := *t
 		created.Number = number
 		return claim(ctx, tx, &created, now)
@@ -69,11 +72,14 @@ func insertTask(ctx context.Context, tx *sql.Tx, t *runner.Task) (int64, error) 
 	if err != nil {
 		return 0, err
 	}
-	const query = `INSERT INTO tasks (id, parent, name, kind, status, argv, directory, policy, options, idempotency_key, attempt_count, created_at)
-		VALUES (?, ?, ?, ?, 'PENDING', ?, ?, ?, ?, ?, 0, ?)`
-	result, err := tx.ExecContext(ctx, query, t.ID, nullable(t.Parent), nullable(t.Name), t.Kind, joinArgv(t.Command), []byte(t.Directory),
-		string(policy), options, t.IdempotencyKey, t.CreatedAt.UnixMicro())
-	if err != nil {
+	const query = `INSERT INTO tasks (id, parent, name, once, kind, status, argv, directory, environment, policy, options, idempotency_key, attempt_count, created_at)
+		VALUES (?, ?, ?, ?, ?, 'PENDING', ?, ?, ?, ?, ?, ?, 0, ?)`
+	result, err := tx.ExecContext(ctx, query, t.ID, nullable(t.Parent), nullable(t.Name), t.Once, t.Kind, joinStrings(t.Command), []byte(t.Directory),
+		joinStrings(t.Environment), string(policy), options, t.IdempotencyKey, t.CreatedAt.UnixMicro())
+	switch {
+	case isNameTaken(err):
+		return 0, ErrNamed
+	case err != nil:
 		return 0, err
 	}
 	return result.LastInsertId()
@@ -85,6 +91,7 @@ func claim(ctx context.Context, tx *sql.Tx, t *runner.Task, now time.Time) error
 	if err := guarded(tx.ExecContext(ctx, update, t.Number, t.AttemptCount)); err != nil {
 		return err
 	}
+	step("attempt counted")
 	const insert = `INSERT INTO attempts (task, number, started_at) VALUES (?, ?, ?)`
 	_, err := tx.ExecContext(ctx, insert, t.Number, t.AttemptCount+1, now.UnixMicro())
 	return err
@@ -96,6 +103,7 @@ func (j *Journal) Record(ctx context.Context, t *runner.Task, a runner.Attempt) 
 		if err := move(ctx, tx, t, runner.InFlight, a.Decision); err != nil {
 			return err
 		}
+		step("task moved")
 		return recordAttempt(ctx, tx, t.Number, a, "decision IS NULL")
 	})
 	if errors.Is(err, runner.ErrTaken) {
@@ -187,6 +195,7 @@ func (j *Journal) Cancel(ctx context.Context, number int64, now time.Time) error
 		const task = `UPDATE tasks SET status = 'CANCELLED', reason = 'cancelled', finished_at = ?, next_attempt_at = NULL
 			WHERE number = ? AND status IN ('PENDING', 'IN_FLIGHT')`
 		err := guarded(tx.ExecContext(ctx, task, now.UnixMicro(), number))
+		step("task cancelled")
 		switch {
 		case errors.Is(err, runner.ErrTaken):
 			return ErrFinished
@@ -244,11 +253,15 @@ func transact(ctx context.Context, b beginner, do func(*sql.Tx) error) error {
 	if err != nil {
 		return err
 	}
+	step("transaction begun")
 	if err := do(tx); err != nil {
 		_ = tx.Rollback()
 		return err
 	}
-	return tx.Commit()
+	step("transaction written")
+	err = tx.Commit()
+	step("transaction committed")
+	return err
 }
 
 func nullable(s string) any {
@@ -265,16 +278,16 @@ func micros(t time.Time) any {
 	return t.UnixMicro()
 }
 
-// joinArgv ends each argument with the one byte that none can hold.
-func joinArgv(argv []string) []byte {
+// joinStrings ends each string with the one byte that no argument and no variable can hold.
+func joinStrings(list []string) []byte {
 	joined := []byte{} // not nil, which would be NULL
-	for _, arg := range argv {
-		joined = append(append(joined, arg...), 0)
+	for _, s := range list {
+		joined = append(append(joined, s...), 0)
 	}
 	return joined
 }
 
-func splitArgv(joined []byte) []string {
+func splitStrings(joined []byte) []string {
 	if len(joined) == 0 {
 		return nil
 	}

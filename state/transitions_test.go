@@ -70,7 +70,7 @@ func expect(t *testing.T, j *Journal, want *runner.Task, list ...runner.Attempt)
 	if g, w := show(got, attempts(t, j, got.Number)), show(want, list); g != w {
 		t.Errorf("stored\n%s\nwant\n%s", g, w)
 	}
-	newest, err := j.List(t.Context(), 1)
+	newest, err := j.List(t.Context(), Filter{Limit: 1})
 	must(t, err)
 	if len(newest) != 1 || showTask(newest[0]) != showTask(want) {
 		t.Errorf("List(1) returned %d tasks, the first one %s", len(newest), showTask(newest[0]))
