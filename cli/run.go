@@ -113,7 +113,6 @@ func (c *runCommand) execute(p *Process, task *runner.Task) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer journal.close()
 	if lines, err = c.reported(lines, p, journal); err != nil {
 		return 0, err
 	}
@@ -124,7 +123,6 @@ func (c *runCommand) execute(p *Process, task *runner.Task) (int, error) {
 	carrier.Signals = p.listen()
 	result, err := carrier.Run(ctx, task)
 	carrier.close()
-	journal.close()
 	if err != nil {
 		return 0, err
 	}

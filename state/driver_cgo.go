@@ -16,9 +16,3 @@ func isBusy(err error) bool {
 	var e sqlite3.Error
 	return errors.As(err, &e) && (e.Code == sqlite3.ErrBusy || e.Code == sqlite3.ErrLocked)
 }
-
-// isNameTaken reports that a task was to get the name of another one. Ids collide never.
-func isNameTaken(err error) bool {
-	var e sqlite3.Error
-	return errors.As(err, &e) && e.ExtendedCode == sqlite3.ErrConstraintUnique
-}

@@ -6,5 +6,3 @@ package state
 func CheckDriver() error { return ErrNoCgo }
 
 func isBusy(error) bool { return false }
-
-func isNameTaken(error) bool { return false }

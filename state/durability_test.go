@@ -3,69 +3,11 @@ package state
 import (
 	"database/sql"
 	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"testing"
 )
-
-// The values of PRAGMA synchronous.
-const (
-	syncNormal = 1
-	syncFull   = 2
-)
-
-func synchronous(t *testing.T, q querier) (level int) {
-	t.Helper()
-	must(t, q.QueryRowContext(t.Context(), "PRAGMA synchronous").Scan(&level))
-	return level
-}
-
-// watchCommits has the connection note, at each such write, whether its commit will wait for the disk.
-func watchCommits(t *testing.T, j *Journal, event string) (levels func() []int) {
-	t.Helper()
-	_, err := j.db.Exec(`CREATE TEMP TABLE seen (level);
-		CREATE TEMP TRIGGER watch AFTER ` + event + ` BEGIN INSERT INTO seen SELECT synchronous FROM pragma_synchronous; END`)
-	must(t, err)
-	return func() (levels []int) {
-		rows, err := j.db.Query("SELECT level FROM seen")
-		must(t, err)
-		defer func() { _ = rows.Close() }()
-		for rows.Next() {
-			var level int
-			must(t, rows.Scan(&level))
-			levels = append(levels, level)
-		}
-		must(t, rows.Err())
-		return levels
-	}
-}
-
-// A task survives power loss, so its first commit waits for the disk; the others would only be slowed by that.
-func TestOnlyTheFirstClaimWaitsForTheDisk(t *testing.T) {
-	j := open(t)
-	levels := watchCommits(t, j, "INSERT ON attempts")
-	task := waiting(t, j)
-	apply(t, j, task, claiming(), recording(succeeded))
-	inFlight(t, j)
-	if got := levels(); len(got) != 3 || got[0] != syncFull || got[1] != syncNormal || got[2] != syncFull {
-		t.Errorf("the levels of two tasks' claims are %v", got)
-	}
-	if level := synchronous(t, j.db); level != syncNormal {
-		t.Errorf("left at %d", level)
-	}
-}
-
-func TestAFailedFirstClaimLeavesTheConnectionAsItWas(t *testing.T) {
-	j := open(t)
-	failure := errors.New("no")
-	err := j.writeDurably(t.Context(), func(tx *sql.Tx) error {
-		if level := synchronous(t, tx); level != syncFull {
-			t.Errorf("level %d within", level)
-		}
-		return failure
-	})
-	if level := synchronous(t, j.db); level != syncNormal || !errors.Is(err, failure) {
-		t.Errorf("left at %d, error %v", level, err)
-	}
-}
 
 // A transaction holds the write lock from its beginning. One that took it later would fail where it has to wait.
 func TestTransactionsBeginImmediate(t *testing.T) {
@@ -84,4 +26,34 @@ func TestTransactionsBeginImmediate(t *testing.T) {
 		return nil
 	}))
 	must(t, other.write(t.Context(), func(*sql.Tx) error { return nil }))
+}
+
+// A task that was never acknowledged must not be run by a resume.
+func TestATaskThatCannotBeSyncedIsForgotten(t *testing.T) {
+	j := open(t)
+	log := filepath.Join(j.dir, databaseName) + "-wal"
+	must(t, os.Rename(log, log+".away"))
+	if err := claimed(j, newTask(), epoch); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	must(t, os.Rename(log+".away", log))
+	if left := dump(t, j); left != "" {
+		t.Errorf("left:\n%s", left)
+	}
+	if pid, err := j.owners.owner(1); pid != 0 || err != nil {
+		t.Errorf("its number has the owner %d, %v", pid, err)
+	}
+	inFlight(t, j)
+}
+
+// Only the task has to survive a power loss: what follows waits for no disk.
+func TestOnlyTheFirstClaimWaitsForTheDisk(t *testing.T) {
+	j := open(t)
+	task := inFlight(t, j)
+	must(t, os.Remove(filepath.Join(j.dir, databaseName)+"-wal")) // whoever would sync it could not
+	must(t, j.Note(t.Context(), task, "x"))
+	apply(t, j, task, recording(retryIn(0)), claiming(), recording(succeeded))
+	if err := claimed(j, newTask(), epoch); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the next task: %v", err)
+	}
 }

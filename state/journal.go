@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
-	"time"
 
 	_ "github.com/mattn/go-sqlite3" // the driver "sqlite3"
 )
@@ -23,8 +22,9 @@ type Journal struct {
 	salt   uint64 // of the machine, for the phases of tasks
 }
 
-// busyTimeout is how long a statement waits for another process's write.
-const busyTimeout = 5 * time.Second
+// walPages is the length at which the next commit copies the log back into the database. Whoever opens the journal after all have
+// gone reads the log, so it is short; each copy waits for the disk twice, so it is not shorter.
+const walPages = 100
 
 // Open opens the journal in dir, and makes both where they do not exist.
 func Open(ctx context.Context, dir string) (*Journal, error) {
@@ -64,17 +64,13 @@ func (j *Journal) Close() error {
 	return err
 }
 
-// openDatabase retries while another process that opens the same fresh file is in the way: SQLite reports that at once,
-// without the busy timeout.
-func openDatabase(ctx context.Context, path string) (*sql.DB, error) {
-	give := time.Now().Add(busyTimeout)
-	for pause := time.Millisecond; ; pause *= 2 {
-		db, err := openOnce(ctx, path)
-		if err == nil || !isBusy(err) || time.Now().After(give) {
-			return db, err
-		}
-		time.Sleep(pause)
-	}
+// openDatabase waits while another process that opens the same fresh file, or closes it as the last one, is in the way.
+func openDatabase(ctx context.Context, path string) (db *sql.DB, err error) {
+	err = patiently(ctx, func() error {
+		db, err = openOnce(ctx, path)
+		return err
+	})
+	return db, err
 }
 
 func openOnce(ctx context.Context, path string) (*sql.DB, error) {
@@ -83,7 +79,11 @@ func openOnce(ctx context.Context, path string) (*sql.DB, error) {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1) // one writer; readers of this process queue behind it
-	if err := migrate(ctx, db); err != nil {
+	err = migrate(ctx, db)
+	if err == nil {
+		_, err = db.ExecContext(ctx, fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", walPages))
+	}
+	if err != nil {
 		_ = db.Close()
 		return nil, err
 	}
@@ -91,11 +91,12 @@ func openOnce(ctx context.Context, path string) (*sql.DB, error) {
 }
 
 // dataSource is the one place for the connection's settings; the file's journal mode is migrate's. A deferred transaction
-// would fail at once where it has to wait for its upgrade to a write, so every one begins immediate.
+// would fail at once where it has to wait for its upgrade to a write, so every one begins immediate. SQLite's own waiting sleeps
+// for up to 100 ms between two looks, and lets nobody interrupt it: patiently does it instead.
 func dataSource(path string) string {
 	settings := url.Values{
 		"_txlock":       {"immediate"},
-		"_busy_timeout": {fmt.Sprint(busyTimeout.Milliseconds())},
+		"_busy_timeout": {"0"},
 		"_synchronous":  {"NORMAL"},
 		"_foreign_keys": {"on"},
 	}

@@ -103,13 +103,3 @@ func TestTheProcessSurvivesItsOwner(t *testing.T) {
 		t.Errorf("after the wait was cut off: %+v, %v", again.Last, err)
 	}
 }
-
-// A note is one statement more on the way of every attempt that is not over at once: it waits for no disk.
-func TestNoteDoesNotWaitForTheDisk(t *testing.T) {
-	j := open(t)
-	levels := watchCommits(t, j, "UPDATE OF process ON attempts")
-	must(t, j.Note(t.Context(), inFlight(t, j), "x"))
-	if got := levels(); len(got) != 1 || got[0] != syncNormal {
-		t.Errorf("the levels are %v", got)
-	}
-}

@@ -88,20 +88,33 @@ func (j *Journal) Find(ctx context.Context, ref string) (*runner.Task, error) {
 }
 
 func (j *Journal) tasks(ctx context.Context, query string, args ...any) ([]*runner.Task, error) {
+	return collect(ctx, j, query, args, j.scanTask)
+}
+
+// collect returns all rows of a query.
+func collect[T any](ctx context.Context, j *Journal, query string, args []any, scan func(*sql.Rows) (T, error)) (list []T, err error) {
+	err = patiently(ctx, func() error { // another process may be making the log's index anew
+		list, err = collectOnce(ctx, j, query, args, scan)
+		return err
+	})
+	return list, err
+}
+
+func collectOnce[T any](ctx context.Context, j *Journal, query string, args []any, scan func(*sql.Rows) (T, error)) ([]T, error) {
 	rows, err := j.db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = rows.Close() }()
-	var tasks []*runner.Task
+	var list []T
 	for rows.Next() {
-		t, err := j.scanTask(rows)
+		item, err := scan(rows)
 		if err != nil {
 			return nil, err
 		}
-		tasks = append(tasks, t)
+		list = append(list, item)
 	}
-	return tasks, rows.Err()
+	return list, rows.Err()
 }
 
 func (j *Journal) scanTask(rows *sql.Rows) (*runner.Task, error) {
@@ -138,7 +151,7 @@ func (j *Journal) scanTask(rows *sql.Rows) (*runner.Task, error) {
 func (j *Journal) Attempts(ctx context.Context, number int64) ([]runner.Attempt, error) {
 	const query = "SELECT " + attemptColumns + `, o.stdout, o.stderr
 		FROM attempts a LEFT JOIN tails o ON o.task = a.task AND o.attempt = a.number WHERE a.task = ? ORDER BY a.number`
-	return j.attempts(ctx, number, query, func(rows *sql.Rows) (runner.Attempt, error) {
+	return collect(ctx, j, query, []any{number}, func(rows *sql.Rows) (runner.Attempt, error) {
 		var row attemptRow
 		var stdout, stderr []byte
 		err := rows.Scan(append(row.columns(), &stdout, &stderr)...)
@@ -151,28 +164,11 @@ func (j *Journal) Attempts(ctx context.Context, number int64) ([]runner.Attempt,
 // history returns the task's attempts without the tails.
 func (j *Journal) history(ctx context.Context, number int64) ([]runner.Attempt, error) {
 	const query = "SELECT " + attemptColumns + " FROM attempts a WHERE a.task = ? ORDER BY a.number"
-	return j.attempts(ctx, number, query, func(rows *sql.Rows) (runner.Attempt, error) {
+	return collect(ctx, j, query, []any{number}, func(rows *sql.Rows) (runner.Attempt, error) {
 		var row attemptRow
 		err := rows.Scan(row.columns()...)
 		return row.attempt(), err
 	})
-}
-
-func (j *Journal) attempts(ctx context.Context, number int64, query string, scan func(*sql.Rows) (runner.Attempt, error)) ([]runner.Attempt, error) {
-	rows, err := j.db.QueryContext(ctx, query, number)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
-	var attempts []runner.Attempt
-	for rows.Next() {
-		a, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		attempts = append(attempts, a)
-	}
-	return attempts, rows.Err()
 }
 
 // attemptRow is an attempt as the journal holds it; all of it is null for a task without one.

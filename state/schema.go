@@ -55,13 +55,12 @@ var migrations = []string{
 		PRIMARY KEY (task, attempt),
 		FOREIGN KEY (task, attempt) REFERENCES attempts (task, number) ON DELETE CASCADE
 	) STRICT;`,
-	// A name has one unfinished task at a time. environment is like argv; requeued_after is the number of the last attempt
+	// environment is like argv; requeued_after is the number of the last attempt
 	// before the task was given fresh ones; what is kept for --once is not pruned.
 	`ALTER TABLE tasks ADD COLUMN environment BLOB;
 	ALTER TABLE tasks ADD COLUMN once INTEGER NOT NULL DEFAULT 0;
 	ALTER TABLE tasks ADD COLUMN requeued_at INTEGER;
 	ALTER TABLE tasks ADD COLUMN requeued_after INTEGER NOT NULL DEFAULT 0;
-	CREATE UNIQUE INDEX tasks_unfinished_name ON tasks (name) WHERE name IS NOT NULL AND status IN ('PENDING', 'IN_FLIGHT');
 	CREATE INDEX tasks_name ON tasks (name) WHERE name IS NOT NULL;
 	CREATE INDEX tasks_finished ON tasks (finished_at) WHERE finished_at IS NOT NULL AND NOT once;`,
 }
@@ -69,6 +68,9 @@ var migrations = []string{
 // migrate brings the schema up to date, all steps in one transaction. A journal of a newer retry, or a file that is none of
 // ours, is refused, and stays as it is.
 func migrate(ctx context.Context, db *sql.DB) error {
+	if done, err := migrated(ctx, db); done || err != nil {
+		return err // it is in WAL mode, too: that was written before the version
+	}
 	file, err := identify(ctx, db)
 	if err != nil {
 		return err
@@ -77,7 +79,7 @@ func migrate(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	// Not before the file is known to be ours: the mode is written into it.
-	if _, err := db.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil || file.version == len(migrations) {
+	if _, err := db.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
 		return err
 	}
 	step("mode set")
@@ -104,6 +106,16 @@ func migrate(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	return tx.Commit()
+}
+
+// migrated asks in the two ways that cost least whether there is nothing to do, as nearly always.
+func migrated(ctx context.Context, db *sql.DB) (bool, error) {
+	application, version := 0, 0
+	if err := db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&application); err != nil || application != applicationID {
+		return false, err
+	}
+	err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version)
+	return version == len(migrations), err
 }
 
 // identity is what a file says of itself.

@@ -21,7 +21,7 @@ func TestSettings(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), name)
 			j := openIn(t, dir)
 			for pragma, want := range map[string]string{
-				"journal_mode": "wal", "synchronous": "1", "foreign_keys": "1", "busy_timeout": "5000",
+				"journal_mode": "wal", "synchronous": "1", "foreign_keys": "1", "busy_timeout": "0",
 				"application_id": fmt.Sprint(0x72747279), "user_version": fmt.Sprint(len(migrations)),
 			} {
 				var got string
