@@ -30,7 +30,7 @@ func (p *Process) carry(t *runner.Task, journal *guardedJournal, lines render.Ob
 			Stdout: p.Stdout, Stderr: p.Stderr, Mode: t.Options.Output, Limit: t.Options.OutputLimit, Capture: t.Options.Capture,
 			Temporary: journal.temporary, Outgrown: outgrown(lines), Unheld: unheld(lines),
 		},
-		Env:         p.Environ,
+		Env:         environment(p.Environ, t),
 		OnTerminal:  cmdexec.InForeground,
 		Insistence:  time.Second, // timeout(1) and service managers send two signals at once and do not mean to kill
 		SharedGroup: g.shared(p.Stdin),

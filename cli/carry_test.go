@@ -184,7 +184,7 @@ func newTask(command ...string) *runner.Task {
 	now := time.Now()
 	return &runner.Task{
 		ID: fmt.Sprintf("01a1fb79-5735-7565-b3a1-%012d", now.UnixNano()%1e12), Kind: runner.KindCommand, Command: command, Policy: runner.DefaultPolicy(),
-		IdempotencyKey: "key", CreatedAt: now, Status: runner.Pending, History: runner.History{CreatedAt: now},
+		IdempotencyKey: "key", CreatedAt: now, Status: runner.Pending, History: runner.History{Began: now},
 	}
 }
 
@@ -204,16 +204,16 @@ func openJournal(t *testing.T, warn func(error)) *guardedJournal {
 func TestCarryRefusesALostStdin(t *testing.T) {
 	g := openJournal(t, func(err error) { t.Error(err) })
 	task := newTask("cat")
-	task.Options.Stdin = runner.StdinReplay
+	task.Options.Stdin, task.Directory = runner.StdinReplay, t.TempDir()
 	if err := g.Claim(t.Context(), task, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	c := &resumeCommand{}
-	if _, err := c.carry(testProcess(), g, task, &recorder{}); !errors.Is(err, state.ErrInputLost) || !strings.Contains(err.Error(), "\nhint: start it anew") {
+	how := continuation{group: &groupFlags{}}
+	if _, err := testProcess().carryOn(task, g, &recorder{}, how); !errors.Is(err, state.ErrInputLost) || !strings.Contains(err.Error(), "\nhint: start it anew") {
 		t.Errorf("got %v", err)
 	}
 	keepInput(t, g, task, "kept")
-	carrier, err := c.carry(testProcess(), g, task, &recorder{})
+	carrier, err := testProcess().carryOn(task, g, &recorder{}, how)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +21,9 @@ type Process struct {
 	Environ               []string
 	Stdin, Stdout, Stderr *os.File
 
-	stderr *patientStderr // of Stderr, for the lines of a run
+	stderr   *patientStderr // of Stderr, for the lines of a run
+	patience context.Context
+	stop     context.CancelCauseFunc // ends patience
 }
 
 // subcommand is a parsed command line that can run. It returns the exit status.
@@ -30,9 +33,10 @@ type subcommand interface {
 
 // subcommands makes the flags of each subcommand but run, by its name.
 var subcommands = map[string]func() subcommand{
-	"status": func() subcommand { return &statusCommand{} },
-	"resume": func() subcommand { return &resumeCommand{} },
-	"cancel": func() subcommand { return &cancelCommand{} },
+	"status":  func() subcommand { return &statusCommand{} },
+	"resume":  func() subcommand { return &resumeCommand{} },
+	"cancel":  func() subcommand { return &cancelCommand{} },
+	"requeue": func() subcommand { return &requeueCommand{} },
 }
 
 // Main runs retry and returns its exit status. It does not return where retry dies of a signal, as its caller expects.

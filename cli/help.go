@@ -16,6 +16,7 @@ Usage:
   retry status [TASK]                  what ran, what waits, what gave up
   retry resume TASK… | --all           go on with what was cut off
   retry cancel TASK…                   never go on with it
+  retry requeue TASK…                  give one that has ended fresh attempts
 
 Examples:
   retry -- ./deploy.sh                            five attempts, 1 s doubling to a minute between them
@@ -41,6 +42,12 @@ Usage:
 
 Usage:
   retry cancel [flags] TASK…
+`,
+	"requeue": `Give tasks that have finished fresh attempts: their numbers go on, their keys stay, their budgets begin anew.
+They wait for retry resume, unless --run runs one here.
+
+Usage:
+  retry requeue [flags] TASK…
 `,
 }
 

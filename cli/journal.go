@@ -39,7 +39,7 @@ type journalFlags struct {
 
 // openForRun opens the journal of a run. A journal that cannot be used never stops the command, unless it is required.
 func (f *journalFlags) openForRun(ctx context.Context, p *Process, warn func(error)) (*guardedJournal, error) {
-	g := &guardedJournal{warn: warn, required: f.RequireState}
+	g := &guardedJournal{warn: warn, required: f.RequireState, patience: p.stopping()}
 	if f.NoState {
 		if f.RequireState {
 			return nil, errors.New("--no-state and --require-state exclude each other\nhint: give one of them")
@@ -59,13 +59,17 @@ type guardedJournal struct {
 	journal  *state.Journal // nil where none is kept
 	broken   atomic.Bool    // it failed; it stays open all the same, for the locks that say who owns the tasks
 	warn     func(error)
-	required bool // fail instead, as long as nothing has run
+	required bool            // fail instead, as long as nothing has run
+	patience context.Context // how long a claim waits for other processes; nil: as long as it takes
 }
 
 // Claim implements runner.Journal.
 func (g *guardedJournal) Claim(ctx context.Context, t *runner.Task, now time.Time) error {
 	if g.absent() {
 		return nil
+	}
+	if g.patience != nil {
+		ctx = g.patience
 	}
 	return g.failed(g.journal.Claim(ctx, t, now), g.required && t.AttemptCount == 0)
 }
@@ -99,6 +103,16 @@ func (g *guardedJournal) Settle(ctx context.Context, t *runner.Task, d runner.De
 	return g.catchUp(ctx, t)
 }
 
+// CancelNested implements runner.Journal.
+func (g *guardedJournal) CancelNested(ctx context.Context, t *runner.Task) {
+	if g.absent() || t.Number == 0 {
+		return
+	}
+	if err := g.journal.CancelNested(ctx, t, time.Now()); err != nil {
+		g.warn(err)
+	}
+}
+
 // catchUp writes the end of a task that the journal knows but could not follow, so that no resume runs it again.
 func (g *guardedJournal) catchUp(ctx context.Context, t *runner.Task) error {
 	if !g.broken.Load() || t.Number == 0 || !t.Status.Finished() {
@@ -115,7 +129,7 @@ func (g *guardedJournal) catchUp(ctx context.Context, t *runner.Task) error {
 // failed turns an error of the journal into a warning. That a task was taken is no error of the journal.
 func (g *guardedJournal) failed(err error, fatal bool) error {
 	switch {
-	case err == nil, errors.Is(err, runner.ErrTaken), fatal:
+	case err == nil, errors.Is(err, runner.ErrTaken), errors.Is(err, runner.ErrStopped), errors.Is(err, state.ErrNamed), fatal:
 		return err
 	}
 	g.broken.Store(true)

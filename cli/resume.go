@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/10f93571/retry/cli/render"
-	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
 )
@@ -140,50 +138,30 @@ func (c *resumeCommand) named(ctx context.Context, journal *state.Journal) ([]*r
 	return tasks, nil
 }
 
+// adoptOne makes this process the owner of a task and goes on with it.
+func (c *resumeCommand) adoptOne(ctx context.Context, p *Process, journal *state.Journal, t *runner.Task) (int, error) {
+	adopted, err := journal.Adopt(ctx, t.Number)
+	if err != nil {
+		return 0, fmt.Errorf("resume %s: %w%s", render.ShortID(t.ID), err, adoptHint(err, t))
+	}
+	return c.resumeOne(ctx, p, journal, adopted)
+}
+
 // resumeOne goes on with a task as the wrapper would have, its exit status included.
 func (c *resumeCommand) resumeOne(ctx context.Context, p *Process, journal *state.Journal, t *runner.Task) (int, error) {
-	if err := directoryThere(t); err != nil {
-		return 0, err
-	}
-	guarded := &guardedJournal{journal: journal}
+	guarded := &guardedJournal{journal: journal, patience: p.stopping()}
 	lines, err := c.reported(c.observer(p), p, guarded)
 	if err != nil {
 		return 0, err
 	}
-	carrier, err := c.carry(p, guarded, t, lines)
+	result, err := p.goOn(ctx, t, guarded, lines, c.continuation())
 	if err != nil {
 		return 0, err
 	}
-	carrier.Signals = p.listen()
-	result, err := carrier.Resume(ctx, t)
-	carrier.close()
-	if err != nil {
-		return 0, err
-	}
-	_ = journal.Close() // every write was committed already
 	dieOf(result.DeathSignal())
 	return result.ExitCode(), nil
 }
 
-// carry returns what goes on with the task, in the task's directory.
-func (c *resumeCommand) carry(p *Process, journal *guardedJournal, t *runner.Task, lines render.Observer) (*carrier, error) {
-	if c.Now {
-		t.NextAttemptAt = time.Time{}
-	}
-	journal.warn = lines.Warn
-	carrier, err := p.carry(t, journal, lines, &c.groupFlags, true)
-	if err != nil {
-		return nil, fmt.Errorf("resume %s: %w\nhint: start it anew, and end this one with retry cancel %[1]s", render.ShortID(t.ID), err)
-	}
-	carrier.executor.Dir = t.Directory
-	carrier.Survivors = cmdexec.Survivors{Kill: c.KillOrphans}
-	return carrier, nil
-}
-
-func directoryThere(t *runner.Task) error {
-	info, err := os.Stat(t.Directory)
-	if err == nil && info.IsDir() {
-		return nil
-	}
-	return fmt.Errorf("resume %s: its directory %q is gone\nhint: make it again, or retry cancel %[1]s", render.ShortID(t.ID), t.Directory)
+func (c *resumeCommand) continuation() continuation {
+	return continuation{group: &c.groupFlags, now: c.Now, killOrphans: c.KillOrphans}
 }

@@ -40,13 +40,10 @@ func (c *resumeCommand) resumeAll(ctx context.Context, p *Process, journal *stat
 // resumeInGroup reports an error of one task without keeping the others.
 func (c *resumeCommand) resumeInGroup(ctx context.Context, p *Process, journal *state.Journal, t *runner.Task,
 	observer render.Observer, prepare func(*runner.Runner)) runner.Result {
-	result, err := func() (result runner.Result, err error) {
-		if err := directoryThere(t); err != nil {
-			return result, err
-		}
-		carrier, err := c.carry(p, &guardedJournal{journal: journal}, t, observer)
+	result, err := func() (runner.Result, error) {
+		carrier, err := p.carryOn(t, &guardedJournal{journal: journal, patience: p.stopping()}, observer, c.continuation())
 		if err != nil {
-			return result, err
+			return runner.Result{}, err
 		}
 		defer carrier.close()
 		prepare(carrier.Runner)

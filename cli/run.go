@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/runner"
 )
@@ -18,7 +19,9 @@ import (
 type runCommand struct {
 	policyFlags
 	journalFlags
+	nameFlags
 	optionFlags
+	environmentFlags
 	outputFlags
 	reportFlags
 	groupFlags
@@ -52,7 +55,7 @@ func (c *runCommand) run(p *Process) (int, error) {
 	if err := c.check(); err != nil {
 		return 0, err
 	}
-	task, err := c.newTask(policy, created, p.getenv(cmdexec.EnvTaskID))
+	task, err := c.newTask(p, policy, created)
 	if err != nil {
 		return 0, err
 	}
@@ -70,10 +73,10 @@ func (c *runCommand) check() error {
 	case c.Command[0] == "":
 		return errors.New("the command's name is empty\nhint: a variable that is not set? retry -- COMMAND [ARG…]")
 	}
-	return nil
+	return c.nameFlags.check(c.NoState)
 }
 
-func (c *runCommand) newTask(policy runner.Policy, created time.Time, parent string) (*runner.Task, error) {
+func (c *runCommand) newTask(p *Process, policy runner.Policy, created time.Time) (*runner.Task, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return nil, err
@@ -86,14 +89,18 @@ func (c *runCommand) newTask(policy runner.Policy, created time.Time, parent str
 		}
 		key = random.String()
 	}
+	environment, err := c.kept(p)
+	if err != nil {
+		return nil, err
+	}
 	directory, err := os.Getwd()
 	if err != nil {
 		directory = "" // removed, or unreadable: the command may not mind, and a resume says it
 	}
 	task := &runner.Task{
-		ID: id.String(), Parent: parent, Kind: runner.KindCommand, Command: c.Command, Directory: directory, Policy: policy, Options: c.options(),
-		IdempotencyKey: key, CreatedAt: created, Status: runner.Pending,
-		History: runner.History{CreatedAt: created},
+		ID: id.String(), Parent: p.getenv(cmdexec.EnvTaskID), Name: c.ID, Once: c.Once, Kind: runner.KindCommand, Command: c.Command,
+		Directory: directory, Environment: environment, Policy: policy, Options: c.options(), IdempotencyKey: key, CreatedAt: created, Status: runner.Pending,
+		History: runner.History{Began: created},
 	}
 	task.History.Phase = task.Options.Phase(phaseOf(id))
 	return task, nil
@@ -116,16 +123,42 @@ func (c *runCommand) execute(p *Process, task *runner.Task) (int, error) {
 	if lines, err = c.reported(lines, p, journal); err != nil {
 		return 0, err
 	}
-	carrier, err := p.carry(task, journal, lines, &c.groupFlags, false)
-	if err != nil {
+	met, err := c.meet(ctx, journal, task, lines)
+	if err != nil || met.done {
 		return 0, err
 	}
-	carrier.Signals = p.listen()
-	result, err := carrier.Run(ctx, task)
-	carrier.close()
+	if met.waited {
+		if err := c.beginNow(p, task); err != nil {
+			return 0, err
+		}
+	}
+	result, err := c.attempt(ctx, p, journal, task, met.interrupted, lines)
 	if err != nil {
 		return 0, err
 	}
 	dieOf(result.DeathSignal())
 	return result.ExitCode(), nil
+}
+
+// beginNow has the task's budget begin after another run of its name. A deadline stays where it is.
+func (c *runCommand) beginNow(p *Process, t *runner.Task) (err error) {
+	t.CreatedAt = time.Now()
+	t.History.Began = t.CreatedAt
+	t.Policy, err = c.resolve(p.getenv, t.CreatedAt)
+	return err
+}
+
+// attempt carries the task, or an interrupted one in its place, through its attempts.
+func (c *runCommand) attempt(ctx context.Context, p *Process, journal *guardedJournal, task, interrupted *runner.Task,
+	lines render.Observer) (runner.Result, error) {
+	if interrupted != nil {
+		return p.goOn(ctx, interrupted, journal, lines, continuation{group: &c.groupFlags, ownStdin: true})
+	}
+	carrier, err := p.carry(task, journal, lines, &c.groupFlags, false)
+	if err != nil {
+		return runner.Result{}, err
+	}
+	defer carrier.close()
+	carrier.Signals = p.listen()
+	return carrier.Run(ctx, task)
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"os"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 // stop, nothing may wait, so they are dropped then.
 type patientStderr struct {
 	*os.File
-	stopping chan os.Signal // holds the first signal that asked to stop
+	stopping <-chan struct{} // closed by the first signal that asked to stop
 }
 
 // patience is how often a signal is looked for while nobody reads.
@@ -21,14 +22,28 @@ const patience = 50 * time.Millisecond
 // lines is where the lines of a run are written.
 func (p *Process) lines() *patientStderr {
 	if p.stderr == nil {
-		p.stderr = &patientStderr{File: p.Stderr, stopping: make(chan os.Signal, 1)}
+		p.stderr = &patientStderr{File: p.Stderr, stopping: p.stopping().Done()}
 	}
 	return p.stderr
 }
 
+// stopping returns a context that ends with the first signal that asks to stop, once listen takes in signals.
+func (p *Process) stopping() context.Context {
+	if p.patience == nil {
+		p.patience, p.stop = context.WithCancelCause(context.Background())
+	}
+	return p.patience
+}
+
 // listen begins to take in signals.
 func (p *Process) listen() <-chan os.Signal {
-	notify(p.lines().stopping, runner.Stops)
+	p.stopping()
+	first := make(chan os.Signal, 1)
+	notify(first, runner.Stops)
+	go func() {
+		<-first
+		p.stop(runner.ErrStopped)
+	}()
 	signals := make(chan os.Signal, signalBuffer)
 	notify(signals, func(os.Signal) bool { return true })
 	return signals
@@ -37,8 +52,10 @@ func (p *Process) listen() <-chan os.Signal {
 // Write never reports a line that was dropped.
 func (w *patientStderr) Write(p []byte) (int, error) {
 	for !cmdexec.Writable(w.File, patience) {
-		if len(w.stopping) > 0 {
+		select {
+		case <-w.stopping:
 			return len(p), nil
+		default:
 		}
 	}
 	return w.File.Write(p)

@@ -29,7 +29,7 @@ func TestChildEnv(t *testing.T) {
 			[]string{"RETRY_TASK_ID=", "RETRY_ATTEMPT=12", "RETRY_MAX_ATTEMPTS=0", "RETRY_IDEMPOTENCY_KEY="},
 		},
 		{
-			"budget", nil, runner.Task{CreatedAt: created, Policy: runner.Policy{Budget: time.Hour}}, 1,
+			"budget", nil, runner.Task{History: runner.History{Began: created}, Policy: runner.Policy{Budget: time.Hour}}, 1,
 			withOwn(1, "RETRY_DEADLINE=2026-01-02T03:04:05.678Z"),
 		},
 		{"exit before", nil, last(runner.Outcome{Exit: 75}), 2, withOwn(2, "RETRY_LAST_EXIT=75")},

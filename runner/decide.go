@@ -60,7 +60,7 @@ func schedule(p *Policy, h History, now time.Time, random func() float64) Decisi
 // withinBudget keeps a delay inside the budget, taking the longest attempt so far as the estimate of the next. A delay too
 // long is cut once, so that a last attempt may take twice the estimate.
 func withinBudget(p *Policy, h History, delay time.Duration, now time.Time) Decision {
-	left := p.Budget - now.Sub(h.CreatedAt)
+	left := p.Budget - now.Sub(h.Began)
 	switch {
 	case left <= 0 || left < h.Longest || h.Final:
 		return Decision{Verdict: VerdictExhausted, Reason: ReasonBudget}
@@ -76,7 +76,7 @@ func DecideResume(p *Policy, h History, next, now time.Time) Decision {
 	if next.Before(now) {
 		next = now
 	}
-	left := p.Budget - next.Sub(h.CreatedAt)
+	left := p.Budget - next.Sub(h.Began)
 	if p.Budget > 0 && (left <= 0 || (left < h.Longest && !h.Final)) {
 		return Decision{Verdict: VerdictExhausted, Reason: ReasonBudget}
 	}

@@ -110,7 +110,7 @@ func TestDecide(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			tt.history.CreatedAt = epoch
+			tt.history.Began = epoch
 			got := Decide(policy(t, tt.change), tt.history, tt.outcome, epoch.Add(tt.elapsed), half)
 			if got != tt.want {
 				t.Errorf("got %+v, want %+v", got, tt.want)
@@ -124,7 +124,7 @@ func TestDecideUsesTheStepOfTheBackoff(t *testing.T) {
 		p.Backoff, _ = backoff.Parse("exp:1s", "none")
 		p.Attempts, p.ResetAfter = 0, time.Minute
 	})
-	h := History{CreatedAt: epoch}
+	h := History{Began: epoch}
 	long := exit(1)
 	long.Duration = time.Minute
 	steps := []struct {
@@ -147,7 +147,7 @@ func TestDecideUsesTheStepOfTheBackoff(t *testing.T) {
 // The delay before the last retry is what decorrelated jitter grows from.
 func TestDecidePassesThePreviousDelay(t *testing.T) {
 	p := policy(t, func(p *Policy) { p.Backoff, _ = backoff.Parse("exp:1s", "decorrelated") })
-	h := History{CreatedAt: epoch, Counted: 1, Step: 1, Delay: 10 * time.Second}
+	h := History{Began: epoch, Counted: 1, Step: 1, Delay: 10 * time.Second}
 	almostOne := func() float64 { return 1 - 1e-12 }
 	if d := Decide(p, h, exit(1), epoch, almostOne); d.Delay < 29*time.Second || d.Delay > 30*time.Second {
 		t.Errorf("delay %v, want just under 30s", d.Delay)
@@ -198,7 +198,7 @@ func TestDecideResume(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			tt.history.CreatedAt = epoch
+			tt.history.Began = epoch
 			got := DecideResume(tt.policy, tt.history, epoch.Add(tt.next), epoch.Add(tt.now))
 			if got.Verdict != tt.want {
 				t.Errorf("got %+v, want %s", got, tt.want)

@@ -4,7 +4,7 @@ import "time"
 
 // History is what a decision remembers of a task's earlier attempts. It stays small however many there were.
 type History struct {
-	CreatedAt   time.Time
+	Began       time.Time     // where the budget begins
 	Phase       float64       // the task's fixed phase, in [0, 1)
 	Counted     int           // attempts that used up one of the policy's
 	Interrupted int           // attempts that did not

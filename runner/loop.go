@@ -31,7 +31,7 @@ type Executor interface {
 // Journal remembers. Each write is guarded: ErrTaken says that the task is no longer the caller's.
 type Journal interface {
 	// Claim makes the intent of the task's next attempt durable before it starts. The first claim makes the task itself, and
-	// gives it its number and phase.
+	// gives it its number and phase. ErrStopped says that a signal asked to stop meanwhile.
 	Claim(ctx context.Context, t *Task, now time.Time) error
 	// Note adds to the attempt in flight where its processes are found.
 	Note(ctx context.Context, t *Task, process string)
@@ -39,6 +39,8 @@ type Journal interface {
 	Record(ctx context.Context, t *Task, a Attempt) error
 	// Settle writes a decision that no attempt led to, taken while the task was Pending.
 	Settle(ctx context.Context, t *Task, d Decision) error
+	// CancelNested ends the tasks that the task's attempts made, and that were stopped with them: the next attempt makes others.
+	CancelNested(ctx context.Context, t *Task)
 }
 
 // Observer is told of a task's progress, so that people can be.
@@ -124,6 +126,9 @@ func (r *Runner) attempt(ctx context.Context, t *Task) (Attempt, error) {
 		t.Move(a.Decision, time.Now())
 		err = nil
 	}
+	if a.Outcome.Error == ErrorTimeout || a.Outcome.Stop != nil || a.Decision.Verdict == VerdictCancelled {
+		r.Journal.CancelNested(context.WithoutCancel(ctx), t)
+	}
 	return a, err
 }
 
@@ -179,6 +184,8 @@ func (r *Runner) settle(ctx context.Context, t *Task, d Decision, sig os.Signal)
 // refused ends a run whose next attempt could not begin.
 func (r *Runner) refused(ctx context.Context, t *Task, err error) (Result, error) {
 	switch {
+	case errors.Is(err, ErrStopped): // while it waited for others' writes
+		return r.stop(ctx, t, r.nextStop())
 	case errors.Is(err, ErrBudgetEnd):
 		return r.settle(ctx, t, Decision{Verdict: VerdictExhausted, Reason: ReasonBudget}, nil)
 	case !errors.Is(err, ErrTaken):

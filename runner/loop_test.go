@@ -65,6 +65,7 @@ type memory struct {
 	*diary
 	log    []string
 	claims int
+	nested int // how often nested tasks were to be cancelled
 	refuse map[string]error // by the name of the call
 }
 
@@ -88,6 +89,8 @@ func (m *memory) Record(_ context.Context, t *Task, a Attempt) error {
 	m.note("record " + string(a.Decision.Verdict) + " " + string(t.Status))
 	return m.refuse["record"]
 }
+
+func (m *memory) CancelNested(context.Context, *Task) { m.nested++ }
 
 func (m *memory) Settle(_ context.Context, t *Task, d Decision) error {
 	m.note("settle " + string(d.Verdict) + " " + string(t.Status))
@@ -136,7 +139,7 @@ func newBench(t *testing.T, change func(*Policy), outcomes ...Outcome) *bench {
 		signals: make(chan os.Signal, 8),
 		task:    &Task{Status: Pending, CreatedAt: time.Now(), Policy: *policy(t, change)},
 	}
-	b.task.History.CreatedAt = b.task.CreatedAt
+	b.task.History.Began = b.task.CreatedAt
 	b.Runner = &Runner{Journal: b.journal, Executor: b.executor, Observer: b.witness, Signals: b.signals, Random: half}
 	return b
 }
@@ -390,7 +393,7 @@ func TestResume(t *testing.T) {
 func TestResumeWaitsForItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil, exit(0))
-		b.task.AttemptCount, b.task.NextAttemptAt = 1, time.Now().Add(time.Hour)
+		b.task.AttemptCount, b.task.NextAttemptAt, b.task.History.Delay = 1, time.Now().Add(time.Hour), 2*time.Hour
 		begun := time.Now()
 		if _, err := b.Resume(t.Context(), b.task); err != nil || time.Since(begun) != time.Hour+time.Second {
 			t.Errorf("%v, after %v", err, time.Since(begun))

@@ -35,7 +35,7 @@ func TestDecideKeepsItsLimits(t *testing.T) {
 		p := drawPolicy(t)
 		dice := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		now := epoch
-		h := History{CreatedAt: now, Phase: dice.Float64()}
+		h := History{Began: now, Phase: dice.Float64()}
 		counted := 0
 		for range 40 {
 			o := Outcome{
@@ -73,7 +73,7 @@ func TestDecideShortensOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPolicy(t)
 		p.Budget, p.Attempts, p.Consecutive = time.Minute, 0, 1
-		now, h, shortened := epoch, History{CreatedAt: epoch}, 0
+		now, h, shortened := epoch, History{Began: epoch}, 0
 		for {
 			o := Outcome{Exit: 1, Duration: time.Duration(rapid.IntRange(1, 9000).Draw(t, "ms")) * time.Millisecond}
 			now = now.Add(o.Duration)

@@ -17,11 +17,23 @@ func (r *Runner) Resume(ctx context.Context, t *Task) (Result, error) {
 	if sig := r.outlive(ctx, t); sig != nil || ctx.Err() != nil {
 		return r.stop(ctx, t, sig)
 	}
+	r.Journal.CancelNested(ctx, t)
 	return r.Run(ctx, t)
+}
+
+// catchUpWithClock bounds what a clock that was set back since then would make longer: the wait, and the budget.
+func (t *Task) catchUpWithClock(now time.Time) {
+	if latest := now.Add(t.History.Delay); t.NextAttemptAt.After(latest) {
+		t.NextAttemptAt = latest
+	}
+	if t.History.Began.After(now) {
+		t.History.Began = now
+	}
 }
 
 // recover writes down what the dead owner could not, and ends the task where going on is of no use.
 func (r *Runner) recover(ctx context.Context, t *Task, now time.Time) error {
+	t.catchUpWithClock(now)
 	if t.Status == InFlight {
 		a := t.Last
 		a.Outcome = Crashed()

@@ -302,7 +302,7 @@ func TestSurvivorsAreInsideTheDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := resumed(t, &leftovers{lasts: 20 * time.Second}, nil)
 		b.task.Status, b.task.Last.Decision = Pending, Decision{Verdict: VerdictInterrupted}
-		b.task.NextAttemptAt = time.Now().Add(time.Minute)
+		b.task.NextAttemptAt, b.task.History.Delay = time.Now().Add(time.Minute), time.Minute
 		begun := time.Now()
 		_, _ = b.Resume(t.Context(), b.task)
 		if waited := b.executor.begun.Sub(begun); waited != time.Minute {

@@ -81,7 +81,15 @@ func (t *Task) Deadline() (deadline time.Time, ok bool) {
 	if t.Policy.Budget == 0 {
 		return time.Time{}, false
 	}
-	return t.CreatedAt.Add(t.Policy.Budget), true
+	return t.History.Began.Add(t.Policy.Budget), true
+}
+
+// Began is when the task was made, or last given fresh attempts.
+func (t *Task) Began() time.Time {
+	if t.RequeuedAt.IsZero() {
+		return t.CreatedAt
+	}
+	return t.RequeuedAt
 }
 
 // MaxAttempts is the greatest number that an attempt can have; 0 where there is no limit. Interrupted attempts have numbers too,
@@ -90,7 +98,7 @@ func (t *Task) MaxAttempts() int {
 	if t.Policy.Attempts == 0 {
 		return 0
 	}
-	return t.Policy.Attempts + t.History.Interrupted
+	return t.RequeuedAfter + t.Policy.Attempts + t.History.Interrupted
 }
 
 // claimed moves the task into its next attempt.

@@ -15,7 +15,7 @@ func TestMaxAttempts(t *testing.T) {
 // No attempt has a greater number, however often the task is interrupted on its way.
 func TestNoAttemptIsBeyondTheGreatest(t *testing.T) {
 	p := policy(t, func(p *Policy) { p.Attempts = 3 })
-	task := Task{Policy: *p, History: History{CreatedAt: epoch}}
+	task := Task{Policy: *p, History: History{Began: epoch}}
 	for i := 0; ; i++ {
 		o := exit(1)
 		if i%2 == 0 {

@@ -8,8 +8,9 @@ type Transition struct {
 
 // The events of a task's life that are not a verdict.
 const (
-	EventCreate = "create"
-	EventClaim  = "claim"
+	EventCreate  = "create"
+	EventClaim   = "claim"
+	EventRequeue = "requeue"
 )
 
 // Transitions lists every step a task can take. A verdict's event is its name.
@@ -26,6 +27,10 @@ func Transitions() []Transition {
 		{string(VerdictExhausted), Pending, Exhausted},
 		{string(VerdictCancelled), InFlight, Cancelled},
 		{string(VerdictCancelled), Pending, Cancelled},
+		{EventRequeue, Succeeded, Pending},
+		{EventRequeue, Failed, Pending},
+		{EventRequeue, Exhausted, Pending},
+		{EventRequeue, Cancelled, Pending},
 	}
 }
 

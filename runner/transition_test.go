@@ -31,10 +31,10 @@ func TestTransitionsAreAsDrawn(t *testing.T) {
 	}
 }
 
-// What is drawn as an end is one, and nothing leads out of it.
+// What is drawn as an end is one, and nothing leads out of it but a person's word.
 func TestFinishedIsFinal(t *testing.T) {
 	for _, tr := range Transitions() {
-		if tr.From.Finished() && tr.From != "" {
+		if tr.From.Finished() && tr.From != "" && tr.Event != EventRequeue {
 			t.Errorf("%+v leads out of an end", tr)
 		}
 	}

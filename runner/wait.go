@@ -60,6 +60,15 @@ func (r *Runner) enter(ctx context.Context) os.Signal {
 	}
 }
 
+// nextStop returns a signal that asked to stop, and that is known to have come.
+func (r *Runner) nextStop() os.Signal {
+	for {
+		if sig := <-r.Signals; Stops(sig) {
+			return sig
+		}
+	}
+}
+
 // leave gives the slot back.
 func (r *Runner) leave() {
 	if r.Slots != nil {

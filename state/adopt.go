@@ -67,7 +67,7 @@ func (j *Journal) adopted(ctx context.Context, number int64) (*runner.Task, erro
 	attempts, err := j.history(ctx, number)
 	for _, a := range attempts {
 		t.Last = a
-		if a.Decision.Verdict != "" {
+		if a.Number > t.RequeuedAfter && a.Decision.Verdict != "" {
 			t.History = t.History.After(&t.Policy, a.Outcome, a.Decision)
 		}
 	}

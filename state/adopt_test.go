@@ -82,7 +82,7 @@ func TestAdoptGathersTheHistory(t *testing.T) {
 		got, err := j.Adopt(t.Context(), task.Number)
 		must(t, err)
 		want := task.History
-		want.CreatedAt = got.History.CreatedAt // compared to the microsecond elsewhere
+		want.Began = got.History.Began // compared to the microsecond elsewhere
 		if got.History != want {
 			t.Fatalf("gathered %+v\nlived    %+v", got.History, want)
 		}

@@ -55,7 +55,7 @@ func newTask() *runner.Task {
 	id := fmt.Sprintf("%08x-0000-7000-8000-%012x", thisProcess, lastID.Add(1))
 	return &runner.Task{
 		ID: id, Kind: runner.KindCommand, Command: []string{"false"}, Directory: "/tmp", Policy: runner.DefaultPolicy(),
-		IdempotencyKey: "key of " + id, CreatedAt: epoch, Status: runner.Pending, History: runner.History{CreatedAt: epoch},
+		IdempotencyKey: "key of " + id, CreatedAt: epoch, Status: runner.Pending, History: runner.History{Began: epoch},
 	}
 }
 

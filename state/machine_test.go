@@ -26,7 +26,7 @@ type machine struct {
 func (m *machine) Create(t *rapid.T) {
 	w, now := newTask(), m.tick(t)
 	w.Name = rapid.SampledFrom([]string{"", "nightly"}).Draw(t, "name")
-	w.CreatedAt, w.History.CreatedAt = now, now
+	w.CreatedAt, w.History.Began = now, now
 	err := claimed(m.journal, w, now)
 	if m.named(w.Name) {
 		m.wants(t, err, ErrNamed)

@@ -142,7 +142,7 @@ func (j *Journal) scanTask(rows *sql.Rows) (*runner.Task, error) {
 	t.Command, t.Directory, t.Environment = splitStrings(argv), string(directory), splitStrings(environment)
 	t.RequeuedAt = moment(requeued)
 	t.CreatedAt, t.FinishedAt, t.NextAttemptAt = time.UnixMicro(created), moment(finished), moment(next)
-	t.History = runner.History{CreatedAt: t.CreatedAt, Phase: t.Options.Phase(phase(t.Number, j.salt))}
+	t.History = runner.History{Began: t.Began(), Phase: t.Options.Phase(phase(t.Number, j.salt))}
 	t.Last = last.attempt()
 	return &t, nil
 }

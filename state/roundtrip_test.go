@@ -78,7 +78,7 @@ func TestTimesComeBackToTheMicrosecond(t *testing.T) {
 		must(t, recorded(j, task, runner.Outcome{Exit: 1, Duration: 1_234_567 * time.Nanosecond}, retryIn(time.Second), at))
 		got := stored(t, j, task.ID)
 		for name, pair := range map[string][2]time.Time{
-			"created": {got.CreatedAt, at}, "history": {got.History.CreatedAt, at}, "started": {got.Last.StartedAt, at},
+			"created": {got.CreatedAt, at}, "history": {got.History.Began, at}, "started": {got.Last.StartedAt, at},
 			"next": {got.NextAttemptAt, at.Add(time.Second)},
 		} {
 			if late := pair[1].Sub(pair[0]); late < 0 || late >= time.Microsecond {

@@ -24,6 +24,9 @@ const (
 func patiently(ctx context.Context, do func() error) error {
 	start := time.Now()
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
 		err := do()
 		if err == nil || !isBusy(err) || time.Since(start) > busyTimeout {
 			return err
@@ -31,7 +34,6 @@ func patiently(ctx context.Context, do func() error) error {
 		select {
 		case <-time.After(pause/2 + rand.N(pause)):
 		case <-ctx.Done():
-			return context.Cause(ctx)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 // unfinished task has the new one's name.
 func (j *Journal) Claim(ctx context.Context, t *runner.Task, now time.Time) error {
 	if t.Number != 0 {
-		return j.write(ctx, func(tx *sql.Tx) error { return claim(ctx, tx, t, now) })
+		return j.write(ctx, func(tx *sql.Tx) error { return claim(context.WithoutCancel(ctx), tx, t, now) })
 	}
 	number, err := j.create(ctx, t, now)
 	if err != nil {
@@ -28,7 +28,9 @@ func (j *Journal) Claim(ctx context.Context, t *runner.Task, now time.Time) erro
 
 // create writes a task and makes this process its owner.
 func (j *Journal) create(ctx context.Context, t *runner.Task, now time.Time) (number int64, err error) {
-	err = j.write(ctx, func(tx *sql.Tx) (err error) {
+	turn := ctx
+	ctx = context.WithoutCancel(ctx) // only the wait for its turn may be cut off
+	err = j.write(turn, func(tx *sql.Tx) (err error) {
 		if number, err = insertTask(ctx, tx, t); err != nil {
 			return err
 		}
@@ -97,19 +99,6 @@ func insertTask(ctx context.Context, tx *sql.Tx, t *runner.Task) (int64, error) 
 		return 0, err
 	}
 	return result.LastInsertId()
-}
-
-// nameFree returns ErrNamed where an unfinished task has the name: of those only one may.
-func nameFree(ctx context.Context, tx *sql.Tx, name string) error {
-	if name == "" {
-		return nil
-	}
-	const query = `SELECT EXISTS (SELECT 1 FROM tasks WHERE name = ? AND status IN ('PENDING', 'IN_FLIGHT'))`
-	taken := false
-	if err := tx.QueryRowContext(ctx, query, name).Scan(&taken); err != nil || !taken {
-		return err
-	}
-	return ErrNamed
 }
 
 func claim(ctx context.Context, tx *sql.Tx, t *runner.Task, now time.Time) error {

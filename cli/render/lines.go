@@ -13,7 +13,8 @@ import (
 // Observer tells people what a run does.
 type Observer interface {
 	runner.Observer
-	Warn(err error)
+	// Say tells what is worth knowing, and no warning.
+	Say(text string)
 }
 
 // Lines writes one line for each failed attempt and one at the end. On a terminal a countdown stands below them while
@@ -83,6 +84,12 @@ func (l *Lines) Warn(err error) {
 	l.print(nil, "warning: %s", Message(err))
 }
 
+// Say implements Observer.
+func (l *Lines) Say(text string) {
+	l.countdown.clear()
+	l.print(nil, "%s", text)
+}
+
 func (l *Lines) print(t *runner.Task, format string, args ...any) {
 	prefix := "retry: "
 	if l.named && t != nil {
@@ -101,7 +108,7 @@ func description(o runner.Outcome) string {
 
 // summary is the last line of a run; empty where there is nothing to tell.
 func summary(t *runner.Task, r runner.Result) string {
-	elapsed := Duration(time.Since(t.CreatedAt))
+	elapsed := Duration(time.Since(t.Began()))
 	switch r.Decision.Verdict {
 	case runner.VerdictSucceeded:
 		if t.AttemptCount == 1 {

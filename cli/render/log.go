@@ -76,7 +76,12 @@ func (l *Log) Finished(t *runner.Task, r runner.Result) {
 	event.Msg("run ended")
 }
 
-// Warn implements Observer.
+// Say implements Observer.
+func (l *Log) Say(text string) {
+	l.event(zerolog.InfoLevel, nil).Msg(text)
+}
+
+// Warn implements runner.Observer.
 func (l *Log) Warn(err error) {
 	l.event(zerolog.WarnLevel, nil).Msg(err.Error())
 }

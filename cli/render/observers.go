@@ -22,8 +22,11 @@ func (Silent) Waiting(*runner.Task, time.Duration) time.Duration { return rarely
 // Finished implements runner.Observer.
 func (Silent) Finished(*runner.Task, runner.Result) {}
 
-// Warn implements Observer.
+// Warn implements runner.Observer.
 func (Silent) Warn(error) {}
+
+// Say implements Observer.
+func (Silent) Say(string) {}
 
 // Shared lets several runs use one observer: lines name their task, and there is no countdown, since each would draw its own.
 func Shared(o Observer) Observer {
@@ -65,6 +68,12 @@ func (s *shared) Finished(t *runner.Task, r runner.Result) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.observer.Finished(t, r)
+}
+
+func (s *shared) Say(text string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.observer.Say(text)
 }
 
 func (s *shared) Warn(err error) {

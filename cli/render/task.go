@@ -152,6 +152,9 @@ func Policy(p *runner.Policy) string {
 	return Escape(p.Name) + ": " + strings.Join(parts, ", ")
 }
 
+// Attempts counts attempts in words.
+func Attempts(n int) string { return plural(n, "attempt") }
+
 func plural(n int, noun string) string {
 	switch {
 	case n == 1:

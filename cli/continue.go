@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cmdexec"
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/state"
+)
+
+// continuation says how an interrupted task goes on.
+type continuation struct {
+	group       *groupFlags
+	now         bool // not waiting for the time of the next attempt
+	killOrphans bool // stopping what the interrupted attempt left running
+	ownStdin    bool // reading this process's stdin where the one that was to be kept is lost
+}
+
+// goOn carries an adopted task on to its end.
+func (p *Process) goOn(ctx context.Context, t *runner.Task, journal *guardedJournal, lines render.Observer, how continuation) (runner.Result, error) {
+	carrier, err := p.carryOn(t, journal, lines, how)
+	if err != nil {
+		return runner.Result{}, err
+	}
+	defer carrier.close()
+	carrier.Signals = p.listen()
+	return carrier.Resume(ctx, t)
+}
+
+// carryOn puts together what goes on with a task, in the task's directory and with the environment that was kept for it.
+func (p *Process) carryOn(t *runner.Task, journal *guardedJournal, lines render.Observer, how continuation) (*carrier, error) {
+	if err := directoryThere(t); err != nil {
+		return nil, err
+	}
+	if how.now {
+		t.NextAttemptAt = time.Time{}
+	}
+	journal.warn = lines.Warn
+	carrier, err := p.carry(t, journal, lines, how.group, true)
+	if how.ownStdin && errors.Is(err, state.ErrInputLost) {
+		carrier, err = p.carry(t, journal, lines, how.group, false)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("resume %s: %w\nhint: start it anew, and end this one with retry cancel %[1]s", render.ShortID(t.ID), err)
+	}
+	carrier.executor.Dir = t.Directory
+	carrier.Survivors = cmdexec.Survivors{Kill: how.killOrphans}
+	return carrier, nil
+}
+
+func directoryThere(t *runner.Task) error {
+	info, err := os.Stat(t.Directory)
+	if err == nil && info.IsDir() {
+		return nil
+	}
+	return fmt.Errorf("resume %s: its directory %q is gone\nhint: make it again, or retry cancel %[1]s", render.ShortID(t.ID), t.Directory)
+}

@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/state"
+)
+
+// nameFlags give a task a name, and say what to do where the name is taken.
+type nameFlags struct {
+	ID        string `name:"id" group:"Name" placeholder:"KEY" help:"The task's name. Where an earlier run of this name and command was interrupted, this one continues it."`
+	Fresh     bool   `group:"Name" help:"Cancel an interrupted run of this name instead, whatever its command, and start anew."`
+	Once      bool   `group:"Name" help:"Do nothing, with exit status 0, where a task of this name has succeeded before."`
+	IfRunning string `group:"Name" enum:"fail,skip,wait" default:"fail" placeholder:"fail|skip|wait" help:"Where a task of this name is running: fail with 125 (default), do nothing with exit status 0, or wait for its end."`
+}
+
+func (f *nameFlags) check(stateless bool) error {
+	switch {
+	case f.ID == "" && (f.Fresh || f.Once || f.IfRunning != "fail"):
+		return errors.New("--fresh, --once and --if-running are about a name\nhint: give the task one with --id KEY")
+	case f.ID != "" && stateless:
+		return errors.New("--id needs a journal, and --no-state keeps none\nhint: give one of them")
+	case f.Fresh && f.Once:
+		return errors.New("--fresh and --once exclude each other\nhint: give one of them")
+	}
+	return nil
+}
+
+// The pauses between two looks at whether a running task of the name has ended.
+const (
+	firstNameLook   = 10 * time.Millisecond
+	slowestNameLook = 500 * time.Millisecond
+)
+
+// meeting is what came of looking for the tasks that have the name of a new one.
+type meeting struct {
+	interrupted *runner.Task // to be gone on with, and owned already; nil to start the new one
+	done        bool         // nothing is to be run
+	waited      bool         // another run came first: this one begins now
+}
+
+// meet makes this process the one that may start a task of the name. Who runs one already is waited for, or not, as the flags say.
+func (f *nameFlags) meet(ctx context.Context, journal *guardedJournal, t *runner.Task, lines render.Observer) (meeting, error) {
+	if f.ID == "" || journal.absent() {
+		return meeting{}, nil
+	}
+	told := false
+	for pause := firstNameLook; ; pause = min(2*pause, slowestNameLook) {
+		m, err := f.look(ctx, journal.journal, t, lines)
+		running := (*runningError)(nil)
+		switch {
+		case !errors.As(err, &running):
+			m.waited = told
+			return m, journal.failed(err, journal.required || errors.Is(err, errName))
+		case f.IfRunning == "skip":
+			lines.Say(running.Error() + ": nothing is done")
+			return meeting{done: true}, nil
+		case f.IfRunning != "wait":
+			return m, fmt.Errorf("%w\nhint: --if-running wait waits for its end, --if-running skip does nothing then", running)
+		case !told:
+			lines.Say(running.Error() + ": waiting for its end")
+			told = true
+		}
+		time.Sleep(pause) // a signal ends retry itself: it has nothing to clean up yet
+	}
+}
+
+// look returns a runningError where another process has the name.
+func (f *nameFlags) look(ctx context.Context, journal *state.Journal, t *runner.Task, lines render.Observer) (meeting, error) {
+	if done, err := f.succeeded(ctx, journal, t, lines); done || err != nil {
+		return meeting{done: done}, err
+	}
+	owned, pid, err := journal.OwnName(f.ID)
+	if err != nil || !owned {
+		return meeting{}, errors.Join(err, &runningError{f.ID, pid})
+	}
+	earlier, err := journal.Named(ctx, f.ID)
+	if err != nil || earlier == nil {
+		return meeting{}, err
+	}
+	interrupted, err := journal.Adopt(ctx, earlier.Number)
+	switch {
+	case errors.Is(err, state.ErrOwned): // by a resume
+		pid, _ := journal.Owner(earlier.Number)
+		return meeting{}, &runningError{f.ID, pid}
+	case errors.Is(err, state.ErrFinished):
+		return f.look(ctx, journal, t, lines)
+	case err != nil:
+		return meeting{}, err
+	case f.Fresh:
+		return meeting{}, f.discard(ctx, journal, interrupted)
+	}
+	if err := sameCommand(interrupted, t); err != nil {
+		_ = journal.Release(interrupted.Number)
+		return meeting{}, err
+	}
+	lines.Say(fmt.Sprintf("continues %s, which was interrupted after %s", render.ShortID(interrupted.ID), render.Attempts(interrupted.AttemptCount)))
+	return meeting{interrupted: interrupted}, nil
+}
+
+// succeeded answers for --once.
+func (f *nameFlags) succeeded(ctx context.Context, journal *state.Journal, t *runner.Task, lines render.Observer) (bool, error) {
+	if !f.Once {
+		return false, nil
+	}
+	success, err := journal.Success(ctx, f.ID)
+	if err != nil || success == nil {
+		return false, err
+	}
+	if !slices.Equal(success.Command, t.Command) {
+		lines.Warn(fmt.Errorf("%s succeeded with another command: %s\nhint: another name runs this one", f.ID, render.Command(success.Command)))
+	}
+	lines.Say(fmt.Sprintf("%s succeeded before (%s): nothing is done", render.Escape(f.ID), render.ShortID(success.ID)))
+	return true, nil
+}
+
+// discard ends an interrupted task of the name for --fresh.
+func (f *nameFlags) discard(ctx context.Context, journal *state.Journal, interrupted *runner.Task) error {
+	defer func() { _ = journal.Release(interrupted.Number) }()
+	err := journal.Cancel(ctx, interrupted.Number, time.Now())
+	if errors.Is(err, state.ErrFinished) {
+		return nil
+	}
+	return err
+}
+
+// errName says that a name stands for something else. It is no error of the journal.
+var errName = errors.New("the name is taken")
+
+// sameCommand refuses to go on with what was not asked for.
+func sameCommand(interrupted, t *runner.Task) error {
+	const hint = "\nhint: retry resume %s goes on with that one; --fresh cancels it and runs this one"
+	id := render.ShortID(interrupted.ID)
+	switch {
+	case !slices.Equal(interrupted.Command, t.Command):
+		return fmt.Errorf("%w: %s was interrupted with another command, %s"+hint, errName, t.Name, render.Command(interrupted.Command), id)
+	case interrupted.Directory != t.Directory:
+		return fmt.Errorf("%w: %s was interrupted in another directory, %s"+hint, errName, t.Name, interrupted.Directory, id)
+	}
+	return nil
+}
+
+// runningError says that another process runs a task of the name.
+type runningError struct {
+	name string
+	pid  int
+}
+
+func (e *runningError) Error() string {
+	if e.pid <= 0 {
+		return render.Escape(e.name) + " is running"
+	}
+	return fmt.Sprintf("%s is running as process %d", render.Escape(e.name), e.pid)
+}

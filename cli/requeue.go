@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/state"
+)
+
+// requeueCommand is `retry requeue TASK…`.
+type requeueCommand struct {
+	stateFlag
+	outputFlags
+	reportFlags
+	groupFlags
+	Run   bool     `help:"Run it here and now; else retry resume takes it."`
+	Tasks []string `arg:"" name:"task" help:"The tasks: an id, a beginning or an end of it, or a name."`
+}
+
+func (c *requeueCommand) run(p *Process) (int, error) {
+	switch {
+	case c.Run && len(c.Tasks) > 1:
+		return 0, errors.New("--run goes with a single task\nhint: without it, retry resume --all runs them side by side")
+	case c.Report != "" && !c.Run:
+		return 0, errors.New("--report goes with --run\nhint: retry status TASK --json tells of any task")
+	}
+	ctx := context.Background()
+	journal, err := c.open(ctx, p)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = journal.Close() }()
+	var failures []error
+	for _, ref := range c.Tasks {
+		task, err := requeueOne(ctx, journal, ref)
+		switch {
+		case err != nil:
+			failures = append(failures, err)
+		case c.Run:
+			resume := &resumeCommand{stateFlag: c.stateFlag, outputFlags: c.outputFlags, reportFlags: c.reportFlags, groupFlags: c.groupFlags}
+			return resume.adoptOne(ctx, p, journal, task)
+		default:
+			_, _ = fmt.Fprintf(p.Stdout, "requeued %s\n", render.ShortID(task.ID))
+		}
+	}
+	return 0, errors.Join(failures...)
+}
+
+func requeueOne(ctx context.Context, journal *state.Journal, ref string) (*runner.Task, error) {
+	task, err := journal.Find(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	if err := journal.Requeue(ctx, task, time.Now()); err != nil {
+		return nil, fmt.Errorf("requeue %s: %w%s", render.ShortID(task.ID), err, requeueHint(err, task))
+	}
+	return task, nil
+}
+
+func requeueHint(err error, t *runner.Task) string {
+	switch {
+	case errors.Is(err, state.ErrUnfinished):
+		return "\nhint: retry resume " + render.ShortID(t.ID) + " goes on with it where it was interrupted"
+	case errors.Is(err, state.ErrNamed):
+		return fmt.Sprintf("\nhint: retry status %q shows that one", t.Name)
+	case errors.Is(err, state.ErrInputDropped):
+		return "\nhint: start it anew"
+	}
+	return ""
+}

@@ -1,0 +1,60 @@
+package state
+
+import (
+	"context"
+	"database/sql"
+	"hash/fnv"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// OwnName makes this process the one that may start the task of a name, or go on with it, until it exits. It reports false where
+// another process is that: its pid is negative where the system does not tell which.
+func (j *Journal) OwnName(name string) (owned bool, pid int, err error) {
+	for {
+		if owned, err = j.owners.acquire(nameLock(name)); owned || err != nil {
+			return owned, 0, err
+		}
+		if pid, err = j.owners.owner(nameLock(name)); pid != 0 || err != nil {
+			return false, pid, err
+		}
+	}
+}
+
+// nameLock is the byte of a name, far beyond those of all tasks.
+func nameLock(name string) int64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name))
+	return 1<<62 | int64(h.Sum64()>>2)
+}
+
+// Named returns the unfinished task of a name; nil where there is none.
+func (j *Journal) Named(ctx context.Context, name string) (*runner.Task, error) {
+	return j.newest(ctx, "WHERE t.name = ? AND t.status IN ('PENDING', 'IN_FLIGHT')", name)
+}
+
+// Success returns the newest task of a name that succeeded; nil where none did.
+func (j *Journal) Success(ctx context.Context, name string) (*runner.Task, error) {
+	return j.newest(ctx, "WHERE t.name = ? AND t.status = 'SUCCEEDED'", name)
+}
+
+func (j *Journal) newest(ctx context.Context, where string, args ...any) (*runner.Task, error) {
+	found, err := j.tasks(ctx, selectTasks+where+" ORDER BY t.number DESC LIMIT 1", args...)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return found[0], nil
+}
+
+// nameFree returns ErrNamed where an unfinished task has the name: of those only one may.
+func nameFree(ctx context.Context, tx *sql.Tx, name string) error {
+	if name == "" {
+		return nil
+	}
+	const query = `SELECT EXISTS (SELECT 1 FROM tasks WHERE name = ? AND status IN ('PENDING', 'IN_FLIGHT'))`
+	taken := false
+	if err := tx.QueryRowContext(ctx, query, name).Scan(&taken); err != nil || !taken {
+		return err
+	}
+	return ErrNamed
+}
