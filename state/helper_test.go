@@ -137,8 +137,8 @@ func attempts(t tester, j *Journal, number int64) []runner.Attempt {
 
 // showTask writes what the journal has to remember of a task, so that two can be compared and told apart by eye.
 func showTask(t *runner.Task) string {
-	return fmt.Sprintf("%d %s name=%q env=%q %s %q in %q key=%q created %s | %s %q attempt %d, finished %s, next %s",
-		t.Number, t.ID, t.Name, t.Environment, t.Kind, t.Command, t.Directory, t.IdempotencyKey, showTime(t.CreatedAt),
+	return fmt.Sprintf("%d %s name=%q env=%q %s %q in %q key=%q created %s requeued %s after %d | %s %q attempt %d, finished %s, next %s",
+		t.Number, t.ID, t.Name, t.Environment, t.Kind, t.Command, t.Directory, t.IdempotencyKey, showTime(t.CreatedAt), showTime(t.RequeuedAt), t.RequeuedAfter,
 		t.Status, t.Reason, t.AttemptCount, showTime(t.FinishedAt), showTime(t.NextAttemptAt))
 }
 

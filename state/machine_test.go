@@ -114,6 +114,22 @@ func (m *machine) Cancel(t *rapid.T) {
 	must(t, err)
 }
 
+// Requeue gives a task fresh attempts, if it has ended and its name is free.
+func (m *machine) Requeue(t *rapid.T) {
+	task, now := m.draw(t), m.tick(t)
+	stands := task.task
+	err := m.journal.Requeue(context.Background(), &stands, now)
+	switch {
+	case !task.task.Status.Finished():
+		m.wants(t, err, ErrUnfinished)
+	case m.named(task.task.Name):
+		m.wants(t, err, ErrNamed)
+	default:
+		must(t, err)
+		task.requeue(now)
+	}
+}
+
 // Crash ends the process: its connection and its locks are gone. Its writers live on, each as another process.
 func (m *machine) Crash(t *rapid.T) {
 	must(t, m.journal.Close())

@@ -61,6 +61,12 @@ func (m *modelTask) record(w *runner.Task, o runner.Outcome, d runner.Decision, 
 	return true
 }
 
+func (m *modelTask) requeue(now time.Time) {
+	m.task.Status, m.task.Reason = runner.Pending, ""
+	m.task.FinishedAt, m.task.NextAttemptAt = time.Time{}, now
+	m.task.RequeuedAt, m.task.RequeuedAfter = now, m.task.AttemptCount
+}
+
 func (m *modelTask) cancel(now time.Time) (finished bool) {
 	if m.task.Status != runner.Pending && m.task.Status != runner.InFlight {
 		return true

@@ -66,7 +66,10 @@ func (a *actor) act(verb, arg string) (answer string, err error) {
 	case "close":
 		err = a.journal.Close()
 	case "create":
-		return a.create()
+		return a.create(arg)
+	case "name":
+		owned, pid, err := a.journal.OwnName(arg)
+		return fmt.Sprint(owned, " ", pid), err
 	case "visit":
 		return a.visit(arg)
 	case "adopt":
@@ -88,8 +91,9 @@ func (a *actor) act(verb, arg string) (answer string, err error) {
 	return "done", err
 }
 
-func (a *actor) create() (string, error) {
+func (a *actor) create(name string) (string, error) {
 	task := newTask()
+	task.Name = name
 	err := claimed(a.journal, task, time.Now())
 	return fmt.Sprint(task.Number, " ", task.ID), err
 }
@@ -99,7 +103,7 @@ func (a *actor) visit(dir string) (answer string, err error) {
 	if a.journal, err = Open(context.Background(), dir); err != nil {
 		return "", err
 	}
-	answer, err = a.create()
+	answer, err = a.create("")
 	return answer, errors.Join(err, a.journal.Close())
 }
 
