@@ -3,6 +3,7 @@
 package main
 
 import (
+	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,6 +27,23 @@ var commands = map[string]func(){
 		awaitStdin()
 		main()
 	},
+	"hold": hold,
+}
+
+// hold keeps the write lock of a database until it is killed, and says on stdout and in the file "held" that it has it.
+func hold() {
+	db, err := sql.Open("sqlite3", "file:"+os.Args[1]+"?_txlock=immediate")
+	if err == nil {
+		_, err = db.Begin()
+	}
+	if err == nil {
+		err = os.WriteFile("held", []byte("held\n"), 0o600)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	select {}
 }
 
 // awaitStdin waits until the pipe that testscript makes for every command's stdin has been closed, or filled: otherwise it is up to

@@ -65,7 +65,8 @@ type memory struct {
 	*diary
 	log    []string
 	claims int
-	nested int // how often nested tasks were to be cancelled
+	busy   func()           // what happens while a claim waits for its turn
+	nested int              // how often nested tasks were to be cancelled
 	refuse map[string]error // by the name of the call
 }
 
@@ -77,6 +78,9 @@ func (m *memory) note(line string) {
 func (m *memory) Claim(_ context.Context, t *Task, _ time.Time) error {
 	m.claims++
 	m.note("claim")
+	if m.busy != nil {
+		m.busy()
+	}
 	t.Number = 1
 	return m.refuse["claim"]
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -174,21 +173,22 @@ func TestANewTaskIsOwnedFromTheFirst(t *testing.T) {
 	}
 }
 
-// Where somebody holds the number already, no second owner is made.
-func TestATaskWhoseNumberIsHeldIsNotWritten(t *testing.T) {
+// Where somebody holds numbers already, as after the database was removed under its owners, no second owner is made.
+func TestNumbersThatAreHeldArePassedOver(t *testing.T) {
 	dir := t.TempDir()
 	j := openIn(t, dir)
 	p := startOn(t, dir)
-	if owned, err := j.owners.acquire(1); !owned || err != nil {
-		t.Fatal(owned, err)
+	for _, held := range []int64{1, 2} {
+		if owned, err := j.owners.acquire(held); !owned || err != nil {
+			t.Fatal(owned, err)
+		}
 	}
-	p.tell("create")
-	if answer := p.hear(); !strings.Contains(answer, "another process holds the lock") {
-		t.Errorf("got %s", answer)
+	number, id := p.create()
+	if number != 3 || stored(t, j, id).Number != 3 || stored(t, j, id).Last.Number != 1 {
+		t.Errorf("the task has number %d", number)
 	}
-	if n, err := j.Count(t.Context()); n != 0 || err != nil {
-		t.Errorf("%d tasks, %v", n, err)
-	}
+	checkOwned(t, j, 3, p.pid())
+	integrity(t, j)
 }
 
 // Cancelling needs no ownership; the owner learns of it at its next write.

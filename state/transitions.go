@@ -35,7 +35,7 @@ func (j *Journal) create(ctx context.Context, t *runner.Task, now time.Time) (nu
 			return err
 		}
 		step("task inserted")
-		if err := j.own(number); err != nil { // before anybody else can see the task
+		if number, err = j.own(ctx, tx, number); err != nil { // before anybody else can see the task
 			return err
 		}
 		if t.Options.Stdin == runner.StdinReplay {
@@ -70,12 +70,25 @@ func (j *Journal) Note(ctx context.Context, t *runner.Task, process string) erro
 	})
 }
 
-func (j *Journal) own(number int64) error {
-	owned, err := j.owners.acquire(number)
-	if err == nil && !owned {
-		err = errors.New("another process holds the lock of this task's number")
+// own makes this process the owner of a task that nobody has seen yet. Where the database was removed under a living owner, its
+// number is passed over.
+func (j *Journal) own(ctx context.Context, tx *sql.Tx, number int64) (int64, error) {
+	free := number
+	for {
+		owned, err := j.owners.acquire(free)
+		if err != nil {
+			return 0, err
+		}
+		if owned {
+			break
+		}
+		free++
 	}
-	return err
+	if free == number {
+		return number, nil
+	}
+	_, err := tx.ExecContext(ctx, "UPDATE tasks SET number = ? WHERE number = ?", free, number)
+	return free, err
 }
 
 // insertTask writes a task whose first attempt is claimed already.
