@@ -90,9 +90,9 @@ func TestFilesArePrivateFromTheFirst(t *testing.T) {
 	}
 	p.ask("open", dir)
 	p.create()
-	checkPrivate(t, dir, databaseName, databaseName+"-shm", databaseName+"-wal", ownersName)
+	checkPrivate(t, dir, databaseName, databaseName+"-shm", databaseName+"-wal", ownersName, reserveName)
 	p.ask("close")
-	checkPrivate(t, dir, databaseName, ownersName)
+	checkPrivate(t, dir, databaseName, ownersName, reserveName)
 }
 
 // What a command reads may be secret: it is as private as the rest, while it comes and when it is whole.

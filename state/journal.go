@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 
 	_ "github.com/mattn/go-sqlite3" // the driver "sqlite3"
@@ -17,9 +18,11 @@ var ErrNoCgo = errors.New("this retry was built with CGO_ENABLED=0 and so withou
 // Journal holds tasks and their attempts. It implements runner.Journal. It is safe for concurrent use.
 type Journal struct {
 	dir    string
+	file   os.FileInfo // of the database
 	db     *sql.DB
 	owners *owners
 	salt   uint64 // of the machine, for the phases of tasks
+	copied string // the directory of a private copy, which goes at the end; empty for most
 }
 
 // walPages is the length at which the next commit copies the log back into the database. Whoever opens the journal after all have
@@ -31,23 +34,59 @@ func Open(ctx context.Context, dir string) (*Journal, error) {
 	if err := CheckDriver(); err != nil {
 		return nil, err
 	}
-	if err := prepare(dir); err != nil {
-		return nil, fmt.Errorf("open the journal: %w", err)
+	unlock, err := enter(ctx, dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the journal: %w", diagnose(dir, err))
+	}
+	defer unlock()
+	j, err := newJournal(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the journal: %w", diagnose(dir, err))
+	}
+	if j.db, err = openDatabase(ctx, filepath.Join(dir, databaseName)); err != nil {
+		_ = j.owners.close()
+		return nil, fmt.Errorf("open the journal in %s: %w", dir, j.diagnose(err))
+	}
+	step("journal opened")
+	j.keepReserve()
+	return j, nil
+}
+
+// enter makes the directory, and keeps others from setting aside what is in it.
+func enter(ctx context.Context, dir string) (unlock func(), err error) {
+	if err := prepareDir(dir); err != nil {
+		return nil, err
+	}
+	return lockDir(ctx, dir, false)
+}
+
+// newJournal has all of a journal but the database.
+func newJournal(dir string) (*Journal, error) {
+	if err := prepareFiles(dir); err != nil {
+		return nil, err
+	}
+	file, err := statWhole(dir)
+	if err != nil {
+		return nil, err
 	}
 	// Before the database: Linux closes the files of a process that dies in this order, and the number of a task that was
 	// never committed must be free again when the next writer comes to it.
 	step("directory prepared")
 	owners, err := openOwners(dir)
 	if err != nil {
-		return nil, fmt.Errorf("open the journal: %w", err)
+		return nil, err
 	}
-	db, err := openDatabase(ctx, filepath.Join(dir, databaseName))
-	if err != nil {
-		_ = owners.close()
-		return nil, fmt.Errorf("open the journal in %s: %w", dir, err)
+	return &Journal{dir: dir, file: file, owners: owners, salt: machineSalt()}, nil
+}
+
+// diagnose is diagnose, and remembers which file is damaged.
+func (j *Journal) diagnose(err error) error {
+	err = diagnose(j.dir, err)
+	var f *Fault
+	if errors.As(err, &f) && f.file == nil {
+		f.file = j.file
 	}
-	step("journal opened")
-	return &Journal{dir: dir, db: db, owners: owners, salt: machineSalt()}, nil
+	return err
 }
 
 // Dir returns the directory of the journal.
@@ -58,8 +97,11 @@ func (j *Journal) Dir() string {
 // Close closes the journal and lets go of every task that this process owns.
 func (j *Journal) Close() error {
 	err := j.db.Close()
-	if ownersErr := j.owners.close(); err == nil {
-		err = ownersErr
+	if j.owners != nil {
+		err = errors.Join(err, j.owners.close())
+	}
+	if j.copied != "" {
+		err = errors.Join(err, os.RemoveAll(j.copied))
 	}
 	return err
 }

@@ -58,7 +58,9 @@ func (a *actor) act(verb, arg string) (answer string, err error) {
 	case "umask":
 		syscall.Umask(0)
 	case "prepare":
-		err = prepare(arg)
+		if err = prepareDir(arg); err == nil {
+			err = prepareFiles(arg)
+		}
 	case "upgrade":
 		migrations = append(migrations, nextStep)
 	case "open":

@@ -97,7 +97,7 @@ func collect[T any](ctx context.Context, j *Journal, query string, args []any, s
 		list, err = collectOnce(ctx, j, query, args, scan)
 		return err
 	})
-	return list, err
+	return list, j.diagnose(err)
 }
 
 func collectOnce[T any](ctx context.Context, j *Journal, query string, args []any, scan func(*sql.Rows) (T, error)) ([]T, error) {

@@ -142,9 +142,10 @@ func (i identity) check() error {
 	case i == identity{}:
 		return nil
 	case i.application != applicationID || i.version < 1:
-		return fmt.Errorf("%s is a database of another program\nhint: use another directory with --state", databaseName)
+		return fault(ErrForeign, "use another directory with --state", "%s is a database of another program", databaseName)
 	case i.version > len(migrations):
-		return fmt.Errorf("the journal was written by a newer retry (schema %d, this one knows %d)\nhint: upgrade retry, or use another directory with --state", i.version, len(migrations))
+		return fault(ErrNewer, "upgrade retry, or use another directory with --state",
+			"the journal was written by a newer retry (schema %d, this one knows %d)", i.version, len(migrations))
 	}
 	return nil
 }

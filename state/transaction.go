@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-
 	"time"
 )
 
@@ -44,7 +43,7 @@ type beginner interface {
 }
 
 func (j *Journal) write(ctx context.Context, do func(*sql.Tx) error) error {
-	return transact(ctx, j.db, do)
+	return j.diagnose(transact(ctx, j.db, do))
 }
 
 // sync has what was committed survive a power loss. SQLite would wait for the disk while it holds the lock; here others write

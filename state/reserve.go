@@ -1,0 +1,43 @@
+package state
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+const (
+	reserveName = "reserve"
+	reserveSize = 256 << 10 // bytes: the end of a task takes a few pages
+)
+
+// keepReserve makes a file that takes up room, so that the end of a task can be written though the disk is full. Without that,
+// what has succeeded would run again in a resume. A disk that has no room for it now is none of the task's concern.
+func (j *Journal) keepReserve() {
+	path := filepath.Join(j.dir, reserveName)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return // mostly since it is there
+	}
+	err = allocate(f, reserveSize)
+	if closeErr := f.Close(); err != nil || closeErr != nil {
+		_ = os.Remove(path)
+	}
+}
+
+// writeEnd is write for what ends an attempt. On a full disk it gives the reserve up and tries once more.
+func (j *Journal) writeEnd(ctx context.Context, do func(*sql.Tx) error) error {
+	err := j.write(ctx, do)
+	if errors.Is(err, ErrFull) && os.Remove(filepath.Join(j.dir, reserveName)) == nil {
+		err = j.write(ctx, do)
+	}
+	return err
+}
+
+// fill writes zeros: a file system that packs them gives less room back, which is still no loss.
+func fill(f *os.File, size int64) error {
+	_, err := f.Write(make([]byte, size))
+	return err
+}

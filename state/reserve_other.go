@@ -1,0 +1,7 @@
+//go:build !linux
+
+package state
+
+import "os"
+
+func allocate(f *os.File, size int64) error { return fill(f, size) }

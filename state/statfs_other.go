@@ -1,0 +1,9 @@
+//go:build unix && !linux && !darwin && !freebsd
+
+package state
+
+import "errors"
+
+func systemStatfs(string) (fileSystem, error) {
+	return fileSystem{}, errors.ErrUnsupported
+}
