@@ -37,6 +37,7 @@ var subcommands = map[string]func() subcommand{
 	"resume":  func() subcommand { return &resumeCommand{} },
 	"cancel":  func() subcommand { return &cancelCommand{} },
 	"requeue": func() subcommand { return &requeueCommand{} },
+	"doctor":  func() subcommand { return &doctorCommand{} },
 }
 
 // Main runs retry and returns its exit status. It does not return where retry dies of a signal, as its caller expects.

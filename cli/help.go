@@ -17,6 +17,7 @@ Usage:
   retry resume TASK… | --all           go on with what was cut off
   retry cancel TASK…                   never go on with it
   retry requeue TASK…                  give one that has ended fresh attempts
+  retry doctor                         what is wrong with the journal, and the fix
 
 Examples:
   retry -- ./deploy.sh                            five attempts, 1 s doubling to a minute between them
@@ -48,6 +49,12 @@ They wait for retry resume, unless --run runs one here.
 
 Usage:
   retry requeue [flags] TASK…
+`,
+	"doctor": `Examine the journal and where it lies, and say how to mend what is wrong. It changes nothing.
+It exits 0 when nothing is worse than a warning, 1 when there is a problem.
+
+Usage:
+  retry doctor [flags]
 `,
 }
 

@@ -25,7 +25,23 @@ func (f *stateFlag) open(ctx context.Context, p *Process) (*state.Journal, error
 	}
 	journal, err := state.Open(ctx, dir)
 	if err != nil {
-		return nil, withHint(err, "see who may read and write "+dir+" and whether its disk is full; a damaged journal can be moved away with its -wal and -shm")
+		return nil, withHint(err, "retry doctor says what is wrong")
+	}
+	return journal, nil
+}
+
+// read opens the journal for a report, which writes nothing. Where none is yet, there are no tasks.
+func (f *stateFlag) read(ctx context.Context, p *Process) (*state.Journal, error) {
+	dir, err := state.Dir(f.State, p.getenv)
+	if err != nil {
+		return nil, err
+	}
+	journal, err := state.OpenReader(ctx, dir)
+	switch {
+	case errors.Is(err, state.ErrNoJournal):
+		return state.OpenEmpty(ctx)
+	case err != nil:
+		return nil, withHint(err, "retry doctor says what is wrong")
 	}
 	return journal, nil
 }
@@ -47,6 +63,10 @@ func (f *journalFlags) openForRun(ctx context.Context, p *Process, warn func(err
 		return g, nil
 	}
 	journal, err := f.open(ctx, p)
+	if !f.RequireState {
+		g.renew = func(damage error) (*state.Journal, error) { return f.renew(ctx, p, warn, damage) }
+		journal, err = g.renewed(journal, err)
+	}
 	if err != nil {
 		return g, g.failed(err, f.RequireState)
 	}
@@ -59,8 +79,10 @@ type guardedJournal struct {
 	journal  *state.Journal // nil where none is kept
 	broken   atomic.Bool    // it failed; it stays open all the same, for the locks that say who owns the tasks
 	warn     func(error)
-	required bool            // fail instead, as long as nothing has run
-	patience context.Context // how long a claim waits for other processes; nil: as long as it takes
+	required bool                                       // fail instead, as long as nothing has run
+	patience context.Context                            // how long a claim waits for other processes; nil: as long as it takes
+	gone     atomic.Bool                                // it was damaged, and set aside
+	renew    func(damage error) (*state.Journal, error) // sets it aside and begins a new one; nil where that is not ours to do
 }
 
 // Claim implements runner.Journal.
@@ -71,7 +93,11 @@ func (g *guardedJournal) Claim(ctx context.Context, t *runner.Task, now time.Tim
 	if g.patience != nil {
 		ctx = g.patience
 	}
-	return g.failed(g.journal.Claim(ctx, t, now), g.required && t.AttemptCount == 0)
+	err := g.journal.Claim(ctx, t, now)
+	if t.Number == 0 && errors.Is(err, state.ErrCorrupt) && g.renewInPlace(err) {
+		err = g.journal.Claim(ctx, t, now)
+	}
+	return g.failed(err, g.required && t.AttemptCount == 0)
 }
 
 // Note implements runner.Journal.
@@ -115,7 +141,7 @@ func (g *guardedJournal) CancelNested(ctx context.Context, t *runner.Task) {
 
 // catchUp writes the end of a task that the journal knows but could not follow, so that no resume runs it again.
 func (g *guardedJournal) catchUp(ctx context.Context, t *runner.Task) error {
-	if !g.broken.Load() || t.Number == 0 || !t.Status.Finished() {
+	if !g.broken.Load() || g.gone.Load() || t.Number == 0 || !t.Status.Finished() {
 		return nil
 	}
 	err := g.journal.CatchUp(ctx, t)
@@ -133,7 +159,7 @@ func (g *guardedJournal) failed(err error, fatal bool) error {
 		return err
 	}
 	g.broken.Store(true)
-	g.warn(fmt.Errorf("going on without a journal: %w", err))
+	g.warn(fmt.Errorf("going on without a journal: %w", g.setAside(err)))
 	return nil
 }
 

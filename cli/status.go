@@ -22,7 +22,7 @@ const tableLimit = 20
 
 func (c *statusCommand) run(p *Process) (int, error) {
 	ctx := context.Background()
-	journal, err := c.open(ctx, p)
+	journal, err := c.read(ctx, p)
 	if err != nil {
 		return 0, err
 	}

@@ -69,7 +69,7 @@ func kindOf(err error) error {
 func hintFor(kind error, dir string) string {
 	switch kind {
 	case ErrCorrupt:
-		return "retry doctor --state " + dir + " tells what is wrong; the next retry -- COMMAND sets the journal aside and begins a new one"
+		return "retry doctor --state " + dir + " says what is wrong; retry -- COMMAND, without --require-state, sets the journal aside and begins a new one"
 	case ErrFull:
 		return "make room on the file system of " + dir + ", or use another directory with --state"
 	case ErrReadOnly:

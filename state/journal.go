@@ -48,6 +48,10 @@ func Open(ctx context.Context, dir string) (*Journal, error) {
 		return nil, fmt.Errorf("open the journal in %s: %w", dir, j.diagnose(err))
 	}
 	step("journal opened")
+	if err := checkSpare(); err != nil {
+		_ = j.Close()
+		return nil, fmt.Errorf("open the journal: %w", err)
+	}
 	j.keepReserve()
 	return j, nil
 }

@@ -23,7 +23,26 @@ func OpenReader(ctx context.Context, dir string) (*Journal, error) {
 	return j, nil
 }
 
+// OpenEmpty returns a journal without tasks, which is nowhere: it stands for one that does not exist yet.
+func OpenEmpty(ctx context.Context) (*Journal, error) {
+	db, err := sql.Open("sqlite3", ":memory:")
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	if err := migrate(ctx, db); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return &Journal{db: db}, nil
+}
+
 func openReader(ctx context.Context, dir string) (*Journal, error) {
+	if _, err := existing(dir); err != nil {
+		return nil, err
+	}
+	if unlock, err := lockDir(ctx, dir, false); err == nil { // a directory may be searched and not read
+		defer unlock()
+	}
 	file, err := existing(dir)
 	if err != nil {
 		return nil, err

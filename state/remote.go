@@ -32,6 +32,12 @@ var remote = map[uint32]string{
 // fuseMagic stands for every file system in user space, local ones and others.
 const fuseMagic = 0x65735546
 
+// The file systems that are memory.
+const (
+	tmpfsMagic = 0x01021994
+	ramfsMagic = 0x858458f6
+)
+
 // remoteFUSE are the programs behind FUSE that are known to reach over a network. What is not known may be local, and is used:
 // the doctor says so.
 var remoteFUSE = []string{
@@ -60,6 +66,7 @@ type fileSystem struct {
 	name     string // of its type, where that is known
 	remote   bool
 	unsure   bool // it may be either
+	memory   bool // a reboot loses what is there
 	readOnly bool
 	free     uint64 // bytes
 	inodes   uint64 // free ones

@@ -22,6 +22,7 @@ func systemStatfs(path string) (fileSystem, error) {
 		fuse = mountType(path)
 		system.unsure = fuse != "fuseblk" // which is a disk
 	}
+	system.memory = magic == tmpfsMagic || magic == ramfsMagic
 	system.name, system.remote = isRemote(magic, fuse)
 	return system, nil
 }

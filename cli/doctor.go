@@ -1,0 +1,32 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/state"
+)
+
+// doctorCommand is `retry doctor`.
+type doctorCommand struct {
+	stateFlag
+	JSON bool `help:"Print JSON; its fields are stable."`
+}
+
+// run exits 1 when there is a problem. It changes nothing.
+func (c *doctorCommand) run(p *Process) (int, error) {
+	place, checks := state.Examine(context.Background(), c.State, p.getenv, time.Now())
+	findings := make([]render.Finding, len(checks))
+	code := 0
+	for i, check := range checks {
+		findings[i] = render.Finding{Name: check.Name, Level: string(check.Level), Text: check.Text, Fix: check.Fix}
+		if check.Level == state.LevelProblem {
+			code = 1
+		}
+	}
+	if c.JSON {
+		return code, render.DoctorJSON(p.Stdout, place.Dir, place.Source, findings)
+	}
+	return code, render.Doctor(p.Stdout, render.ScreenOf(p.Stdout, p.getenv), findings)
+}

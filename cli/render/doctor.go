@@ -1,0 +1,86 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Finding is one line of the doctor.
+type Finding struct {
+	Name  string `json:"name"`
+	Level string `json:"level"` // "ok", "warning" or "problem"
+	Text  string `json:"text"`
+	Fix   string `json:"-"`
+}
+
+// Doctor writes the findings in the order of the examination, each fix below what it mends, and the verdict last, where the eye is
+// when the text has scrolled by.
+func Doctor(w io.Writer, s Screen, findings []Finding) error {
+	width := 0
+	for _, f := range findings {
+		width = max(width, len(f.Name))
+	}
+	for _, f := range findings {
+		line := fmt.Sprintf("%s %-*s  %s", s.mark(f.Level), width, f.Name, Escape(f.Text))
+		if f.Fix != "" {
+			line += fmt.Sprintf("\n%s  %s %s", strings.Repeat(" ", width+2), s.paint(bold, "fix:"), Escape(f.Fix))
+		}
+		if _, err := fmt.Fprintln(w, line); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(w, "\n%s\n", s.verdict(findings))
+	return err
+}
+
+// mark is a sign that can be told from the others without colour.
+func (s Screen) mark(level string) string {
+	switch level {
+	case "problem":
+		return s.paint(red, "✗")
+	case "warning":
+		return s.paint(yellow, "!")
+	}
+	return s.paint(green, "✓")
+}
+
+func (s Screen) verdict(findings []Finding) string {
+	levels := map[string]int{}
+	for _, f := range findings {
+		levels[f.Level]++
+	}
+	problems, warnings := levels["problem"], levels["warning"]
+	switch {
+	case problems > 0 && warnings > 0:
+		return s.paint(red, plural(problems, "problem")+" and "+plural(warnings, "warning"))
+	case problems > 0:
+		return s.paint(red, plural(problems, "problem"))
+	case warnings > 0:
+		return s.paint(yellow, plural(warnings, "warning")+"; the journal can be used")
+	}
+	return s.paint(green, "all is well")
+}
+
+// doctorJSON is the stable form of an examination; docs/json.md describes it.
+type doctorJSON struct {
+	Directory *string       `json:"directory"`
+	Source    *string       `json:"source"`
+	OK        bool          `json:"ok"`
+	Checks    []findingJSON `json:"checks"`
+}
+
+type findingJSON struct {
+	Finding
+	Fix *string `json:"fix"`
+}
+
+// DoctorJSON writes the findings as JSON.
+func DoctorJSON(w io.Writer, directory, source string, findings []Finding) error {
+	view := doctorJSON{Directory: present(directory), Source: present(source), OK: true, Checks: []findingJSON{}}
+	for _, f := range findings {
+		view.OK = view.OK && f.Level != "problem"
+		view.Checks = append(view.Checks, findingJSON{Finding: f, Fix: present(f.Fix)})
+	}
+	return writeJSON(w, view)
+}

@@ -1,0 +1,92 @@
+package state
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// listed is how many tasks a finding lists by their ids.
+const listed = 3
+
+// tasks looks for those that need somebody.
+func (e *examiner) tasks(j *Journal) {
+	unfinished, err := j.Unfinished(e.ctx)
+	if err != nil {
+		e.fail("tasks", j.diagnose(err))
+		return
+	}
+	var interrupted, homeless, inputless []string
+	numbers := map[string]bool{}
+	for _, t := range unfinished {
+		numbers[strconv.FormatInt(t.Number, 10)] = true
+		if cut, err := j.Interrupted(e.ctx, t); err != nil || !cut {
+			continue
+		}
+		id := t.ID[max(0, len(t.ID)-8):]
+		interrupted = append(interrupted, id)
+		if info, err := os.Stat(t.Directory); err != nil || !info.IsDir() {
+			homeless = append(homeless, id)
+		}
+		if inputLost(j, t) {
+			inputless = append(inputless, id)
+		}
+	}
+	e.unresumed(len(unfinished), interrupted, homeless, inputless)
+	e.future(j)
+	if stale := staleInputs(j.dir, numbers); len(stale) > 0 {
+		e.add("stdin", LevelWarning, "rm "+strings.Join(stale, " "), "%s of tasks that have ended", several(len(stale), "input was kept", "inputs were kept"))
+	}
+}
+
+func inputLost(j *Journal, t *runner.Task) bool {
+	if t.Options.Stdin != runner.StdinReplay {
+		return false
+	}
+	file, err := j.Input(t)
+	if err == nil {
+		_ = file.Close()
+	}
+	return errors.Is(err, ErrInputLost)
+}
+
+func (e *examiner) unresumed(unfinished int, interrupted, homeless, inputless []string) {
+	if len(interrupted) == 0 {
+		e.add("tasks", LevelOK, "", "%d unfinished, none interrupted", unfinished)
+		return
+	}
+	e.add("tasks", LevelWarning, "retry resume --all, or retry cancel TASK", "%s interrupted: %s", several(len(interrupted), "was", "were"), list(interrupted))
+	if len(homeless) > 0 {
+		e.add("tasks", LevelWarning, "make the directory again, or retry cancel "+homeless[0], "the directory of %s is gone", list(homeless))
+	}
+	if len(inputless) > 0 {
+		e.add("tasks", LevelWarning, "start it anew, then retry cancel "+inputless[0], "the stdin of %s is lost", list(inputless))
+	}
+}
+
+// future finds what a clock that was set back left behind.
+func (e *examiner) future(j *Journal) {
+	var tasks, latest int64
+	const query = "SELECT count(*), coalesce(max(created_at), 0) FROM tasks WHERE created_at > ?"
+	err := j.db.QueryRowContext(e.ctx, query, e.now.Add(time.Minute).UnixMicro()).Scan(&tasks, &latest)
+	switch {
+	case err != nil:
+		e.fail("clock", j.diagnose(err))
+	case tasks > 0:
+		e.add("clock", LevelWarning, "set the clock right (date, timedatectl); budgets and waits count from these times", "%s in the future, up to %s from now: the clock was set back",
+			several(int(tasks), "task was made", "tasks were made"), elapsed(time.UnixMicro(latest).Sub(e.now)))
+	default:
+		e.add("clock", LevelOK, "", "no task is from the future")
+	}
+}
+
+func list(ids []string) string {
+	if len(ids) <= listed {
+		return strings.Join(ids, ", ")
+	}
+	return strings.Join(ids[:listed], ", ") + " and " + strconv.Itoa(len(ids)-listed) + " more"
+}
