@@ -63,10 +63,13 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Condition: func(name string) (bool, error) {
-			if name != "race" {
-				return false, fmt.Errorf("unknown condition %q", name)
+			switch name {
+			case "race":
+				return raceDetector, nil
+			case "root":
+				return os.Geteuid() == 0, nil
 			}
-			return raceDetector, nil
+			return false, fmt.Errorf("unknown condition %q", name)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"appears": appears,

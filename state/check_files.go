@@ -76,6 +76,8 @@ func (e *examiner) files() {
 		switch {
 		case err != nil:
 			e.fail("files", err)
+		case !writable(path):
+			e.add("files", LevelProblem, "chmod u+w "+path, "you may not write %s (mode %04o)", path, info.Mode().Perm())
 		case readableByOthers(info):
 			e.add("files", LevelWarning, "chmod 600 "+path, "%s may be read by others (mode %04o)", path, info.Mode().Perm())
 		default:

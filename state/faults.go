@@ -73,7 +73,7 @@ func hintFor(kind error, dir string) string {
 	case ErrFull:
 		return "make room on the file system of " + dir + ", or use another directory with --state"
 	case ErrReadOnly:
-		return "mount the file system of " + dir + " writable, or use another directory with --state"
+		return readOnlyHint(dir)
 	case ErrLocked:
 		return "retry doctor --state " + dir + " names the process that holds it"
 	case ErrForbidden:
@@ -82,6 +82,14 @@ func hintFor(kind error, dir string) string {
 		return "raise the limit with ulimit -n, or keep no journal with --no-state"
 	}
 	return "retry doctor --state " + dir + " tells more"
+}
+
+// readOnlyHint tells a file system that is read-only from files that are: SQLite does not.
+func readOnlyHint(dir string) string {
+	if system, err := statfs(dir); err == nil && !system.readOnly {
+		return "chmod u+w " + dir + " and what is in it, or use another directory with --state"
+	}
+	return "mount the file system of " + dir + " writable, or use another directory with --state"
 }
 
 // fault makes an error of a kind from a message and a hint.
