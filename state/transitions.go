@@ -16,7 +16,8 @@ import (
 // unfinished task has the new one's name.
 func (j *Journal) Claim(ctx context.Context, t *runner.Task, now time.Time) error {
 	if t.Number != 0 {
-		return j.write(ctx, func(tx *sql.Tx) error { return claim(context.WithoutCancel(ctx), tx, t, now) })
+		err := j.write(ctx, func(tx *sql.Tx) error { return claim(context.WithoutCancel(ctx), tx, t, now) })
+		return j.confirm(ctx, t, runner.Pending, err)
 	}
 	number, err := j.create(ctx, t, now)
 	if err != nil {
@@ -139,6 +140,9 @@ func (j *Journal) Record(ctx context.Context, t *runner.Task, a runner.Attempt) 
 		step("task moved")
 		return recordAttempt(ctx, tx, t.Number, a, "decision IS NULL")
 	})
+	if a.Number == t.AttemptCount {
+		err = j.confirm(ctx, t, runner.InFlight, err)
+	}
 	if errors.Is(err, runner.ErrTaken) {
 		// Who cancelled the task left its attempt without an outcome. That is all a late writer may add.
 		a.Decision = runner.Decision{Verdict: runner.VerdictCancelled}
@@ -183,7 +187,8 @@ func (j *Journal) Settle(ctx context.Context, t *runner.Task, d runner.Decision)
 	if t.Number == 0 {
 		return nil
 	}
-	return j.ended(t, j.writeEnd(ctx, func(tx *sql.Tx) error { return move(ctx, tx, t, runner.Pending, d) }))
+	err := j.writeEnd(ctx, func(tx *sql.Tx) error { return move(ctx, tx, t, runner.Pending, d) })
+	return j.ended(t, j.confirm(ctx, t, runner.Pending, err))
 }
 
 // move writes the status that a decision led to, provided that the task still stands where it was decided on.
