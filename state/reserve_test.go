@@ -1,0 +1,70 @@
+//go:build unix && cgo
+
+package state
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/10f93571/retry/runner"
+)
+
+func TestTheReserveTakesUpRoom(t *testing.T) {
+	dir := t.TempDir()
+	openIn(t, dir)
+	info, err := os.Stat(filepath.Join(dir, reserveName))
+	must(t, err)
+	if info.Size() != reserveSize || info.Mode().Perm() != 0o600 {
+		t.Errorf("%d bytes, mode %04o", info.Size(), info.Mode().Perm())
+	}
+}
+
+// A full disk costs the reserve, once; nothing else does.
+func TestTheReserveIsForAFullDisk(t *testing.T) {
+	j := open(t)
+	reserve := filepath.Join(j.dir, reserveName)
+	calls := 0
+	failing := func(err error) func(*sql.Tx) error {
+		calls = 0
+		return func(*sql.Tx) error {
+			calls++
+			return err
+		}
+	}
+	if err := j.writeEnd(t.Context(), failing(runner.ErrTaken)); !errors.Is(err, runner.ErrTaken) || calls != 1 {
+		t.Errorf("%v after %d tries", err, calls)
+	}
+	if _, err := os.Stat(reserve); err != nil {
+		t.Errorf("given up for nothing: %v", err)
+	}
+	full := fault(ErrFull, "make room", "full")
+	for _, want := range []int{2, 1} { // the second time nothing is left to give up
+		if err := j.writeEnd(t.Context(), failing(full)); !errors.Is(err, ErrFull) || calls != want {
+			t.Errorf("%v after %d tries, not %d", err, calls, want)
+		}
+	}
+}
+
+// A write that finds no row, though nobody has taken the task, is damage and no cancellation.
+func TestALostRowIsNoCancellation(t *testing.T) {
+	lose := map[string]string{
+		"the task":       "DELETE FROM attempts; DELETE FROM tasks",
+		"the attempt":    "DELETE FROM attempts",
+		"another's task": "UPDATE tasks SET id = 'other', status = 'FAILED'",
+	}
+	for name, statement := range lose {
+		t.Run(name, func(t *testing.T) {
+			j := open(t)
+			task := inFlight(t, j)
+			_, err := j.db.ExecContext(context.Background(), statement)
+			must(t, err)
+			if err := recorded(j, task, exit(0), succeeded, epoch); !errors.Is(err, ErrCorrupt) || errors.Is(err, runner.ErrTaken) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
