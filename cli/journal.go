@@ -134,9 +134,7 @@ func (g *guardedJournal) CancelNested(ctx context.Context, t *runner.Task) {
 	if g.absent() || t.Number == 0 {
 		return
 	}
-	if err := g.journal.CancelNested(ctx, t, time.Now()); err != nil {
-		g.warn(err)
-	}
+	_ = g.failed(g.journal.CancelNested(ctx, t, time.Now()), false) // it warns
 }
 
 // catchUp writes the end of a task that the journal knows but could not follow, so that no resume runs it again.
@@ -145,8 +143,11 @@ func (g *guardedJournal) catchUp(ctx context.Context, t *runner.Task) error {
 		return nil
 	}
 	err := g.journal.CatchUp(ctx, t)
-	if err == nil || errors.Is(err, runner.ErrTaken) {
+	switch {
+	case err == nil, errors.Is(err, runner.ErrTaken):
 		return err
+	case errors.Is(err, state.ErrCorrupt): // that was said
+		return nil
 	}
 	g.warn(fmt.Errorf("the journal still shows this task as unfinished: %w\nhint: do not resume it; when the journal can be written again: retry cancel %s", err, render.ShortID(t.ID)))
 	return nil

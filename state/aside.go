@@ -111,11 +111,12 @@ func statWhole(dir string) (os.FileInfo, error) {
 }
 
 // asides lists the journals that were set aside, oldest first.
-func asides(dir string) []string {
-	found, _ := filepath.Glob(filepath.Join(escapeGlob(dir), asidePrefix+"*"))
+func asides(dir string) (found []string) {
+	entries, _ := os.ReadDir(dir) // sorted, and the names begin with their times
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), asidePrefix) {
+			found = append(found, filepath.Join(dir, entry.Name()))
+		}
+	}
 	return found
-}
-
-func escapeGlob(path string) string {
-	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(path)
 }

@@ -8,12 +8,13 @@ import (
 	"github.com/10f93571/retry/runner"
 )
 
-// errLost says that a row is not where it was written.
-var errLost = errors.New("a row that was written cannot be found")
-
-// confirm looks at a task that a write found taken. Where it still stands as it was guarded, or not at all, nobody has taken it:
+// confirm looks at a task that a write found taken. Where it still stands where that began, or not at all, nobody has taken it:
 // the write missed it in a damaged table. That must not pass for a cancelled task, whose command is not run again.
 func (j *Journal) confirm(ctx context.Context, t *runner.Task, from runner.Status, err error) error {
+	return j.confirmIf(ctx, t, err, func(status runner.Status, count int) bool { return status == from && count == t.AttemptCount })
+}
+
+func (j *Journal) confirmIf(ctx context.Context, t *runner.Task, err error, stands func(runner.Status, int) bool) error {
 	if !errors.Is(err, runner.ErrTaken) {
 		return err
 	}
@@ -23,15 +24,16 @@ func (j *Journal) confirm(ctx context.Context, t *runner.Task, from runner.Statu
 	const query = "SELECT id, status, attempt_count FROM tasks WHERE number = ?"
 	found := j.db.QueryRowContext(ctx, query, t.Number).Scan(&id, &status, &count)
 	switch {
-	case errors.Is(found, sql.ErrNoRows), found == nil && id != t.ID, found == nil && status == from && count == t.AttemptCount:
-		return j.damaged(errLost)
+	case errors.Is(found, sql.ErrNoRows), found == nil && id != t.ID, found == nil && stands(status, count):
+		return j.lost()
 	case found != nil:
 		return j.diagnose(found)
 	}
 	return err
 }
 
-// damaged is an ErrCorrupt of our own finding.
-func (j *Journal) damaged(err error) error {
-	return &Fault{Kind: ErrCorrupt, Err: err, Hint: hintFor(ErrCorrupt, j.dir), dir: j.dir, file: j.file}
+// lost is an ErrCorrupt of our own finding. It is no ground to set a journal aside: a cancelled task may have been requeued before
+// we looked.
+func (j *Journal) lost() error {
+	return fault(ErrCorrupt, "retry doctor --state "+j.dir+" says what is wrong", "a row that was written cannot be found")
 }

@@ -204,7 +204,7 @@ func move(ctx context.Context, tx *sql.Tx, t *runner.Task, from runner.Status, d
 
 // CatchUp writes the end of a task whose owner could not write all that led there: the attempts in between are missing.
 func (j *Journal) CatchUp(ctx context.Context, t *runner.Task) error {
-	return j.ended(t, j.writeEnd(ctx, func(tx *sql.Tx) error {
+	err := j.writeEnd(ctx, func(tx *sql.Tx) error {
 		const task = `UPDATE tasks SET status = ?, reason = ?, finished_at = ?, next_attempt_at = NULL, attempt_count = ?
 			WHERE number = ? AND id = ? AND status IN ('PENDING', 'IN_FLIGHT') AND attempt_count <= ?`
 		err := guarded(tx.ExecContext(ctx, task, t.Status, nullable(string(t.Reason)), micros(t.FinishedAt), t.AttemptCount,
@@ -223,6 +223,9 @@ func (j *Journal) CatchUp(ctx context.Context, t *runner.Task) error {
 		const lost = `UPDATE attempts SET decision = 'interrupted', message = 'the journal could not be written' WHERE task = ? AND decision IS NULL`
 		_, err = tx.ExecContext(ctx, lost, t.Number)
 		return err
+	})
+	return j.ended(t, j.confirmIf(ctx, t, err, func(status runner.Status, count int) bool {
+		return !status.Finished() && count <= t.AttemptCount
 	}))
 }
 
