@@ -72,6 +72,5 @@ func (g *guardedJournal) setAside(damage error) error {
 	if err != nil || aside == "" {
 		return damage
 	}
-	g.gone.Store(true)
 	return fmt.Errorf("%w; it is now in %s%s", bare(damage), aside, recovery(aside))
 }

@@ -81,7 +81,6 @@ type guardedJournal struct {
 	warn     func(error)
 	required bool                                       // fail instead, as long as nothing has run
 	patience context.Context                            // how long a claim waits for other processes; nil: as long as it takes
-	gone     atomic.Bool                                // it was damaged, and set aside
 	renew    func(damage error) (*state.Journal, error) // sets it aside and begins a new one; nil where that is not ours to do
 }
 
@@ -139,7 +138,7 @@ func (g *guardedJournal) CancelNested(ctx context.Context, t *runner.Task) {
 
 // catchUp writes the end of a task that the journal knows but could not follow, so that no resume runs it again.
 func (g *guardedJournal) catchUp(ctx context.Context, t *runner.Task) error {
-	if !g.broken.Load() || g.gone.Load() || t.Number == 0 || !t.Status.Finished() {
+	if !g.broken.Load() || t.Number == 0 || !t.Status.Finished() {
 		return nil
 	}
 	err := g.journal.CatchUp(ctx, t)

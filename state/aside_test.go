@@ -4,12 +4,14 @@ package state
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -218,3 +220,39 @@ func TestOpeningWaitsForWhoSetsAside(t *testing.T) {
 	unlock()
 	openIn(t, dir)
 }
+
+// Until the database is open, and its WAL with it: the two must be of one journal.
+func TestOpeningIsNotCutInTwo(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, databaseName), nil, 0o600))
+	writer, err := sql.Open("sqlite3", dataSource(filepath.Join(dir, databaseName)))
+	must(t, err)
+	defer func() { _ = writer.Close() }()
+	tx, err := writer.Begin() // keeps the opening waiting
+	must(t, err)
+	opened := make(chan error, 1)
+	go func() {
+		j, err := Open(context.Background(), dir)
+		if err == nil {
+			err = j.Close()
+		}
+		opened <- err
+	}()
+	lock, err := openForLock(dir)
+	must(t, err)
+	for held := 0; held < 50; {
+		switch err := tryLock(lock, true); {
+		case errors.Is(err, errHeld):
+			held++
+		case held > 0:
+			t.Fatal("the directory was free before the journal was open")
+		}
+		must(t, unlocked(lock))
+		time.Sleep(time.Millisecond)
+	}
+	must(t, lock.Close())
+	must(t, tx.Rollback())
+	must(t, <-opened)
+}
+
+func unlocked(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
