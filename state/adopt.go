@@ -67,7 +67,7 @@ func (j *Journal) adopted(ctx context.Context, number int64) (*runner.Task, erro
 		return nil, ErrFinished
 	}
 	t := found[0]
-	attempts, err := j.history(ctx, number)
+	attempts, err := j.History(ctx, number)
 	for _, a := range attempts {
 		t.Last = a
 		if a.Number > t.RequeuedAfter && a.Decision.Verdict != "" {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/10f93571/retry/runner"
@@ -27,33 +26,6 @@ const selectTasks = `SELECT t.number, t.id, t.parent, t.name, t.kind, t.status, 
 
 const attemptColumns = "a.number, a.started_at, a.duration, a.exit, a.signal, a.error, a.message, a.decision, a.delay, a.shortened, a.process"
 
-// Filter says which tasks a list holds. Its zero value lets all of them pass.
-type Filter struct {
-	Statuses []runner.Status // any of these
-	Since    time.Time       // made at this time or later
-	Limit    int             // no more than the newest so many; 0 is no limit
-}
-
-// List returns tasks, newest first, without their attempts.
-func (j *Journal) List(ctx context.Context, f Filter) ([]*runner.Task, error) {
-	where, args := []string{"true"}, []any{}
-	if len(f.Statuses) > 0 {
-		marks := strings.Repeat(", ?", len(f.Statuses))
-		where = append(where, "t.status IN ("+marks[2:]+")")
-		for _, s := range f.Statuses {
-			args = append(args, s)
-		}
-	}
-	if !f.Since.IsZero() {
-		where, args = append(where, "t.created_at >= ?"), append(args, f.Since.UnixMicro())
-	}
-	limit := f.Limit
-	if limit == 0 {
-		limit = -1
-	}
-	return j.tasks(ctx, selectTasks+"WHERE "+strings.Join(where, " AND ")+" ORDER BY t.number DESC LIMIT ?", append(args, limit)...)
-}
-
 // Unfinished returns the tasks that have not ended, oldest first, without their attempts.
 func (j *Journal) Unfinished(ctx context.Context) ([]*runner.Task, error) {
 	return j.tasks(ctx, selectTasks+"WHERE t.status IN ('PENDING', 'IN_FLIGHT') ORDER BY t.number")
@@ -63,28 +35,6 @@ func (j *Journal) Unfinished(ctx context.Context) ([]*runner.Task, error) {
 func (j *Journal) Count(ctx context.Context) (n int, err error) {
 	err = j.db.QueryRowContext(ctx, "SELECT count(*) FROM tasks").Scan(&n)
 	return n, err
-}
-
-// Find returns the task that a name, an id, or a unique prefix or suffix of an id stands for.
-func (j *Journal) Find(ctx context.Context, ref string) (*runner.Task, error) {
-	found, err := j.tasks(ctx, selectTasks+"WHERE t.id = ?1 OR t.name = ?1 ORDER BY t.id = ?1 DESC, t.number DESC LIMIT 1", ref)
-	if err == nil && len(found) == 0 && ref != "" {
-		const partial = "WHERE substr(t.id, 1, length(?1)) = ?1 OR substr(t.id, -length(?1)) = ?1 ORDER BY t.number DESC LIMIT 6"
-		found, err = j.tasks(ctx, selectTasks+partial, strings.ToLower(ref))
-	}
-	switch {
-	case err != nil:
-		return nil, err
-	case len(found) == 0:
-		return nil, fmt.Errorf("%w: %q\nhint: retry status lists the tasks; a part of an id is its beginning or its end", ErrNotFound, ref)
-	case len(found) > 1:
-		ids := make([]string, len(found))
-		for i, t := range found {
-			ids[i] = t.ID
-		}
-		return nil, fmt.Errorf("%q stands for several tasks\nhint: give more of one of %s", ref, strings.Join(ids, ", "))
-	}
-	return found[0], nil
 }
 
 func (j *Journal) tasks(ctx context.Context, query string, args ...any) ([]*runner.Task, error) {
@@ -161,8 +111,8 @@ func (j *Journal) Attempts(ctx context.Context, number int64) ([]runner.Attempt,
 	})
 }
 
-// history returns the task's attempts without the tails.
-func (j *Journal) history(ctx context.Context, number int64) ([]runner.Attempt, error) {
+// History returns the task's attempts in their order, without the tails.
+func (j *Journal) History(ctx context.Context, number int64) ([]runner.Attempt, error) {
 	const query = "SELECT " + attemptColumns + " FROM attempts a WHERE a.task = ? ORDER BY a.number"
 	return collect(ctx, j, query, []any{number}, func(rows *sql.Rows) (runner.Attempt, error) {
 		var row attemptRow
