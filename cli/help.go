@@ -14,6 +14,7 @@ var usages = map[string]string{
 Usage:
   retry [flags] [--] COMMAND [ARG…]    run a command; what follows it is its own
   retry status [TASK]                  what ran, what waits, what gave up
+  retry logs TASK                      what it wrote, where that was captured
   retry resume TASK… | --all           go on with what was cut off
   retry cancel TASK…                   never go on with it
   retry requeue TASK…                  give one that has ended fresh attempts
@@ -31,6 +32,16 @@ Times are like 90s, 1h30m, 2d; a bare number is seconds. Every flag under Policy
 
 Usage:
   retry status [flags] [TASK]
+
+Examples:
+  retry status --status exhausted,failed --since 1d    what gave up since yesterday
+  retry status --status interrupted                    what a resume would go on with
+  retry status --watch nightly                         the newest task of that name, as it goes on
+`,
+	"logs": `Show the end of what an attempt wrote: what --capture stderr or --capture both kept of it.
+
+Usage:
+  retry logs [flags] TASK
 `,
 	"resume": `Go on with interrupted tasks: in their directory, with their numbers, keys and what is left of their budgets.
 A task that has finished never runs again, and one whose owner lives is left alone.

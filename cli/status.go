@@ -2,6 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"io"
+	"iter"
 	"time"
 
 	"github.com/10f93571/retry/cli/render"
@@ -12,8 +15,9 @@ import (
 // statusCommand is `retry status [TASK]`.
 type statusCommand struct {
 	stateFlag
+	filterFlags
 	JSON  bool    `help:"Print JSON; its fields are stable."`
-	Limit *count  `placeholder:"N" help:"Show the newest N tasks; 0 = all. Default 20, with --json all."`
+	Watch bool    `help:"Draw it again every second, until Ctrl-C."`
 	Task  *string `arg:"" optional:"" help:"One task in detail: its id, a beginning or an end of it, or its name."`
 }
 
@@ -21,75 +25,135 @@ type statusCommand struct {
 const tableLimit = 20
 
 func (c *statusCommand) run(p *Process) (int, error) {
+	if err := c.check(); err != nil {
+		return 0, err
+	}
 	ctx := context.Background()
 	journal, err := c.read(ctx, p)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = journal.Close() }()
-	if c.Task != nil {
-		return 0, c.one(ctx, p, journal)
-	}
-	return 0, c.table(ctx, p, journal)
-}
-
-func (c *statusCommand) one(ctx context.Context, p *Process, journal *state.Journal) error {
-	task, err := journal.Find(ctx, *c.Task)
-	if err != nil {
-		return err
-	}
-	attempts, err := journal.Attempts(ctx, task.Number)
-	if err != nil {
-		return err
-	}
-	view, err := viewOf(ctx, journal, task)
-	if err != nil {
-		return err
+	if c.Watch {
+		return 0, watch(p, journal, func(w io.Writer, s render.Screen) error { return c.draw(ctx, journal, w, s) })
 	}
 	if c.JSON {
-		return render.TaskJSON(p.Stdout, view, attempts)
+		return 0, c.print(ctx, p, journal)
 	}
-	return render.Task(p.Stdout, render.ScreenOf(p.Stdout, p.getenv), view, attempts, time.Now())
+	return 0, c.draw(ctx, journal, p.Stdout, render.ScreenOf(p.Stdout, p.getenv))
 }
 
-func (c *statusCommand) table(ctx context.Context, p *Process, journal *state.Journal) error {
-	tasks, err := journal.List(ctx, state.Filter{Limit: c.limit()})
-	if err != nil {
-		return err
-	}
-	views := make([]render.TaskView, 0, len(tasks))
-	for _, t := range tasks {
-		view, err := viewOf(ctx, journal, t)
-		if err != nil {
-			return err
-		}
-		views = append(views, view)
-	}
-	if c.JSON {
-		return render.TasksJSON(p.Stdout, views)
-	}
-	hidden := 0
-	if len(tasks) == c.limit() {
-		total, err := journal.Count(ctx)
-		if err != nil {
-			return err
-		}
-		hidden = total - len(tasks)
-	}
-	return render.Tasks(p.Stdout, render.ScreenOf(p.Stdout, p.getenv), views, hidden, time.Now())
-}
-
-func (c *statusCommand) limit() int {
+func (c *statusCommand) check() error {
 	switch {
-	case c.Limit != nil:
-		return int(*c.Limit)
-	case c.JSON:
-		return 0
+	case c.Watch && c.JSON:
+		return errors.New("--watch and --json exclude each other\nhint: a program asks again itself: retry status --json")
+	case c.Task != nil && (c.given() || c.Limit != nil):
+		return errors.New("--status, --since and --limit choose from the list, not from one task\nhint: leave them out, or leave the task out")
 	}
-	return tableLimit
+	return nil
+}
+
+// print writes JSON.
+func (c *statusCommand) print(ctx context.Context, p *Process, journal *state.Journal) error {
+	if c.Task == nil {
+		limit := 0
+		if c.Limit != nil {
+			limit = int(*c.Limit)
+		}
+		return render.TasksJSON(p.Stdout, take(c.views(ctx, journal, limit), limit))
+	}
+	view, err := findView(ctx, journal, *c.Task)
+	if err != nil {
+		return err
+	}
+	attempts, err := journal.Attempts(ctx, view.Number)
+	if err != nil {
+		return err
+	}
+	return render.TaskJSON(p.Stdout, view, attempts)
+}
+
+// draw writes what a person reads.
+func (c *statusCommand) draw(ctx context.Context, journal *state.Journal, w io.Writer, s render.Screen) error {
+	if c.Task == nil {
+		table := c.table(s)
+		asked := 0
+		if table.Limit > 0 {
+			asked = table.Limit + 1 // the last one tells that there are more
+		}
+		return render.Tasks(w, s, c.views(ctx, journal, asked), table, time.Now())
+	}
+	view, err := findView(ctx, journal, *c.Task)
+	if err != nil {
+		return err
+	}
+	attempts, err := shownAttempts(ctx, journal, view.Number)
+	if err != nil {
+		return err
+	}
+	return render.Task(w, s, view, attempts, time.Now())
+}
+
+// table says how much of the list is shown, and what to say about the rest.
+func (c *statusCommand) table(s render.Screen) render.Table {
+	table := render.Table{Limit: tableLimit, None: "no tasks yet", More: "… and older ones: retry status --limit 0"}
+	if c.Limit != nil {
+		table.Limit = int(*c.Limit)
+	}
+	if c.given() {
+		table.None, table.More = "no such tasks", "… and older ones: --limit 0 shows them too"
+	}
+	if s.Height > 0 {
+		room := max(1, s.Height-2) // beside the titles and what is said of the rest
+		if table.Limit == 0 || table.Limit > room {
+			table.Limit, table.More = room, "… and older ones"
+		}
+	}
+	return table
+}
+
+// shownAttempts are a task's attempts with the one captured output that is shown. All of them together could be large.
+func shownAttempts(ctx context.Context, journal *state.Journal, number int64) ([]runner.Attempt, error) {
+	attempts, err := journal.History(ctx, number)
+	if err != nil {
+		return nil, err
+	}
+	output, err := journal.Output(ctx, number, 0)
+	if errors.Is(err, state.ErrNoOutput) {
+		return attempts, nil
+	}
+	for i := range attempts {
+		if attempts[i].Number == output.Attempt {
+			attempts[i].Outcome.Stdout, attempts[i].Outcome.Stderr = output.Stdout, output.Stderr
+		}
+	}
+	return attempts, err
+}
+
+func findView(ctx context.Context, journal *state.Journal, ref string) (render.TaskView, error) {
+	t, err := journal.Find(ctx, ref)
+	if err != nil {
+		return render.TaskView{}, err
+	}
+	return viewOf(ctx, journal, t)
 }
 
 func viewOf(ctx context.Context, journal *state.Journal, t *runner.Task) (render.TaskView, error) {
 	interrupted, err := journal.Interrupted(ctx, t)
 	return render.TaskView{Task: t, Interrupted: interrupted}, err
+}
+
+// take yields the first n; 0 is all.
+func take(views iter.Seq2[render.TaskView, error], n int) iter.Seq2[render.TaskView, error] {
+	return func(yield func(render.TaskView, error) bool) {
+		taken := 0
+		for view, err := range views {
+			if !yield(view, err) {
+				return
+			}
+			if taken++; taken == n {
+				return
+			}
+		}
+	}
 }

@@ -1,10 +1,13 @@
 package render
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 	"time"
 	"unicode/utf16"
@@ -22,6 +25,7 @@ type TaskView struct {
 type taskJSON struct {
 	ID             string         `json:"id"`
 	Name           *string        `json:"name"`
+	Once           bool           `json:"once"`
 	Kind           runner.Kind    `json:"kind"`
 	Status         runner.Status  `json:"status"`
 	Interrupted    bool           `json:"interrupted"`
@@ -31,8 +35,10 @@ type taskJSON struct {
 	Request        *requestJSON   `json:"request"`
 	Policy         runner.Policy  `json:"policy"`
 	IdempotencyKey string         `json:"idempotency_key"`
+	Kept           []string       `json:"kept_environment"` // names; their values may be secret
 	AttemptCount   int            `json:"attempt_count"`
 	CreatedAt      *string        `json:"created_at"`
+	RequeuedAt     *string        `json:"requeued_at"`
 	FinishedAt     *string        `json:"finished_at"`
 	NextAttemptAt  *string        `json:"next_attempt_at"`
 	Attempts       *[]attemptJSON `json:"attempts,omitempty"` // left out of lists
@@ -59,13 +65,26 @@ type attemptJSON struct {
 	RequestsWritten *int    `json:"requests_written"`
 }
 
-// TasksJSON writes a list of tasks.
-func TasksJSON(w io.Writer, tasks []TaskView) error {
-	list := make([]taskJSON, len(tasks))
-	for i, t := range tasks {
-		list[i] = taskToJSON(t)
+// TasksJSON writes a list of tasks, each as it comes: there may be more than fit into memory.
+func TasksJSON(w io.Writer, tasks iter.Seq2[TaskView, error]) error {
+	out := bufio.NewWriterSize(w, 1<<16)
+	separator, end := "\n    ", "]\n}\n"
+	_, _ = out.WriteString("{\n  \"tasks\": [") // an error stays for Flush
+	for t, err := range tasks {
+		if err != nil {
+			return errors.Join(err, out.Flush())
+		}
+		text, err := marshal(taskToJSON(t), "    ")
+		if err != nil {
+			return err
+		}
+		if _, err := out.WriteString(separator + strings.TrimSuffix(text, "\n")); err != nil {
+			return err
+		}
+		separator, end = ",\n    ", "\n  ]\n}\n"
 	}
-	return writeJSON(w, map[string]any{"tasks": list})
+	_, _ = out.WriteString(end)
+	return out.Flush()
 }
 
 // TaskJSON writes one task with its attempts.
@@ -79,18 +98,24 @@ func TaskJSON(w io.Writer, t TaskView, attempts []runner.Attempt) error {
 	return writeJSON(w, task)
 }
 
-// writeJSON writes what a command brought along so that a terminal just draws it, too: JSON itself lets DEL, C1 and bidirectional
-// characters stand.
 func writeJSON(w io.Writer, v any) error {
+	text, err := marshal(v, "")
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, text)
+	return err
+}
+
+// marshal writes what a command brought along so that a terminal just draws it, too: JSON itself lets DEL, C1 and bidirectional
+// characters stand. All lines but the first begin with the prefix.
+func marshal(v any, prefix string) (string, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(v); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, escapeJSON(text.String()))
-	return err
+	encoder.SetIndent(prefix, "  ")
+	err := encoder.Encode(v)
+	return escapeJSON(text.String()), err
 }
 
 // escapeJSON writes the characters of JSON that are not safe as \u009b and the like. They can only stand in strings.
@@ -112,11 +137,20 @@ func escapeJSON(text string) string {
 
 func taskToJSON(t TaskView) taskJSON {
 	return taskJSON{
-		ID: t.ID, Name: present(t.Name), Kind: t.Kind, Status: t.Status, Interrupted: t.Interrupted, Reason: present(string(t.Reason)),
+		ID: t.ID, Name: present(t.Name), Once: t.Once, Kind: t.Kind, Status: t.Status, Interrupted: t.Interrupted, Reason: present(string(t.Reason)),
 		Command: t.Command, Directory: present(t.Directory), Policy: t.Policy, IdempotencyKey: t.IdempotencyKey,
-		AttemptCount: t.AttemptCount, CreatedAt: timestamp(t.CreatedAt), FinishedAt: timestamp(t.FinishedAt),
+		Kept: keptNames(t.Task), AttemptCount: t.AttemptCount, CreatedAt: timestamp(t.CreatedAt), RequeuedAt: timestamp(t.RequeuedAt), FinishedAt: timestamp(t.FinishedAt),
 		NextAttemptAt: timestamp(t.NextAttemptAt),
 	}
+}
+
+// keptNames are the names of the environment variables that are kept for a resume.
+func keptNames(t *runner.Task) []string {
+	names := make([]string, len(t.Environment))
+	for i, variable := range t.Environment {
+		names[i], _, _ = strings.Cut(variable, "=")
+	}
+	return names
 }
 
 func attemptToJSON(a runner.Attempt) attemptJSON {

@@ -38,9 +38,9 @@ func TestTaskJSONHasItsFields(t *testing.T) {
 	if err := TaskJSON(&b, view(nil), []runner.Attempt{{Number: 1}}); err != nil {
 		t.Fatal(err)
 	}
-	const want = `id name kind status interrupted reason command directory request policy ` +
+	const want = `id name once kind status interrupted reason command directory request policy ` +
 		`name attempts backoff jitter timeout_ms kill_after_ms budget_ms reset_after_ms consecutive retry_on stop_on success_on ` +
-		`idempotency_key attempt_count created_at finished_at next_attempt_at attempts ` +
+		`idempotency_key kept_environment attempt_count created_at requeued_at finished_at next_attempt_at attempts ` +
 		`number started_at duration_ms exit signal http_status error message decision delay_ms stdout_tail stderr_tail requests_written`
 	var names []string
 	for line := range strings.Lines(b.String()) {
@@ -124,7 +124,7 @@ func TestJSONIsEscaped(t *testing.T) {
 		}
 		checkDrawn(t, text, strings.Split(b.String(), "\n"))
 		b.Reset()
-		if err := TasksJSON(&b, []TaskView{v}); err != nil {
+		if err := TasksJSON(&b, all(v)); err != nil {
 			t.Fatal(err)
 		}
 		checkDrawn(t, text, strings.Split(b.String(), "\n"))
@@ -143,7 +143,7 @@ func replaced(text string) string {
 // A list has no attempts: it would be long.
 func TestTasksJSONHasNoAttempts(t *testing.T) {
 	var b strings.Builder
-	if err := TasksJSON(&b, []TaskView{view(nil), view(nil)}); err != nil {
+	if err := TasksJSON(&b, all(view(nil), view(nil))); err != nil {
 		t.Fatal(err)
 	}
 	var list struct{ Tasks []map[string]any }
@@ -154,7 +154,7 @@ func TestTasksJSONHasNoAttempts(t *testing.T) {
 		t.Error("it has")
 	}
 	b.Reset()
-	if err := TasksJSON(&b, nil); err != nil || strings.Join(strings.Fields(b.String()), "") != `{"tasks":[]}` {
+	if err := TasksJSON(&b, all()); err != nil || strings.Join(strings.Fields(b.String()), "") != `{"tasks":[]}` {
 		t.Errorf("none: %v, %s", err, b.String())
 	}
 }

@@ -108,7 +108,7 @@ func description(o runner.Outcome) string {
 
 // summary is the last line of a run; empty where there is nothing to tell.
 func summary(t *runner.Task, r runner.Result) string {
-	elapsed := Duration(time.Since(t.Began()))
+	elapsed := Duration(max(0, time.Since(t.Began())))
 	switch r.Decision.Verdict {
 	case runner.VerdictSucceeded:
 		if t.AttemptCount == 1 {

@@ -2,6 +2,7 @@ package render
 
 import (
 	"errors"
+	"iter"
 	"strings"
 	"syscall"
 	"testing"
@@ -57,6 +58,17 @@ func view(change func(*TaskView)) TaskView {
 	return t
 }
 
+// all yields views as the journal does.
+func all(views ...TaskView) iter.Seq2[TaskView, error] {
+	return func(yield func(TaskView, error) bool) {
+		for _, v := range views {
+			if !yield(v, nil) {
+				return
+			}
+		}
+	}
+}
+
 func lines(t *testing.T, draw func(*strings.Builder) error) []string {
 	t.Helper()
 	var b strings.Builder
@@ -78,8 +90,12 @@ func TestTasks(t *testing.T) {
 		view(func(v *TaskView) { waiting(v); v.Interrupted = true }),
 		view(func(v *TaskView) { running(v); v.Interrupted = true }),
 		view(func(v *TaskView) { v.Last.Outcome.Signal = "SIGKILL"; v.Command = []string{"a\nb"} }),
+		view(func(v *TaskView) { v.Name, v.CreatedAt = "nightly\x1b", now.Add(time.Hour) }), // made before the clock went back
+		view(nil), // one too many
 	}
-	got := lines(t, func(b *strings.Builder) error { return Tasks(b, Screen{}, tasks, 3, now) })
+	got := lines(t, func(b *strings.Builder) error {
+		return Tasks(b, Screen{}, all(tasks...), Table{Limit: 7, More: "… and older ones"}, now)
+	})
 	want := []string{
 		"ID        STATUS       ATTEMPTS  LAST        NEXT       AGE  COMMAND",
 		"5b9a39db  EXHAUSTED    5/5       exit 7      -          1m   sh -c 'exit 7'",
@@ -88,7 +104,8 @@ func TestTasks(t *testing.T) {
 		"5b9a39db  INTERRUPTED  1         exit 7      on resume  1m   sh -c 'exit 7'",
 		"5b9a39db  INTERRUPTED  5/5       no outcome  on resume  1m   sh -c 'exit 7'",
 		`5b9a39db  EXHAUSTED    5/5       SIGKILL     -          1m   $'a\nb'`,
-		"… and 3 older: retry status --limit 0",
+		`5b9a39db  EXHAUSTED    5/5       exit 7      -          0s   nightly\x1b: sh -c 'exit 7'`,
+		"… and older ones",
 	}
 	for i := range want {
 		if i >= len(got) || got[i] != want[i] {
@@ -100,12 +117,12 @@ func TestTasks(t *testing.T) {
 // On a terminal no line is wider than it, so that none wraps.
 func TestTasksFitTheScreen(t *testing.T) {
 	long := view(func(v *TaskView) { v.Command = []string{"echo", strings.Repeat("日本", 100)} })
-	for _, line := range lines(t, func(b *strings.Builder) error { return Tasks(b, Screen{Width: 60}, []TaskView{long}, 0, now) }) {
+	for _, line := range lines(t, func(b *strings.Builder) error { return Tasks(b, Screen{Width: 60}, all(long), Table{}, now) }) {
 		if n := len([]rune(line)); n > 60 {
 			t.Errorf("%d characters: %s", n, line)
 		}
 	}
-	piped := lines(t, func(b *strings.Builder) error { return Tasks(b, Screen{}, []TaskView{long}, 0, now) })
+	piped := lines(t, func(b *strings.Builder) error { return Tasks(b, Screen{}, all(long), Table{}, now) })
 	if !strings.HasSuffix(piped[1], strings.Repeat("日本", 100)+"'") {
 		t.Errorf("cut in a pipe: %s", piped[1])
 	}
@@ -113,12 +130,12 @@ func TestTasksFitTheScreen(t *testing.T) {
 
 func TestColor(t *testing.T) {
 	colored := lines(t, func(b *strings.Builder) error {
-		return Tasks(b, Screen{Width: 99, Color: true}, []TaskView{view(nil)}, 0, now)
+		return Tasks(b, Screen{Width: 99, Color: true}, all(view(nil)), Table{}, now)
 	})
 	if !strings.Contains(colored[1], "\x1b[31mEXHAUSTED\x1b[") {
 		t.Errorf("no red in %q", colored[1])
 	}
-	plain := lines(t, func(b *strings.Builder) error { return Tasks(b, Screen{Width: 99}, []TaskView{view(nil)}, 0, now) })
+	plain := lines(t, func(b *strings.Builder) error { return Tasks(b, Screen{Width: 99}, all(view(nil)), Table{}, now) })
 	if strings.Contains(plain[1], "\x1b") {
 		t.Errorf("an escape in %q", plain[1])
 	}

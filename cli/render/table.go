@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -21,24 +22,43 @@ func ShortID(id string) string {
 	return id[max(0, len(id)-shortIDLength):]
 }
 
-// Tasks draws the table of tasks; hidden is how many older ones were left out.
-func Tasks(w io.Writer, s Screen, tasks []TaskView, hidden int, now time.Time) error {
-	if len(tasks) == 0 {
-		_, err := fmt.Fprintln(w, "no tasks yet")
-		return err
-	}
+// Table says how much of a list is drawn, and what stands in place of the rest.
+type Table struct {
+	Limit int    // the most rows; 0 is no limit
+	More  string // below a table that leaves tasks out
+	None  string // instead of a table without rows
+}
+
+// Tasks draws the table of tasks. It keeps no more of each than its row.
+func Tasks(w io.Writer, s Screen, tasks iter.Seq2[TaskView, error], table Table, now time.Time) error {
 	rows := [][]string{s.header("ID", "STATUS", "ATTEMPTS", "LAST", "NEXT", "AGE", "COMMAND")}
-	for _, t := range tasks {
-		rows = append(rows, []string{
-			ShortID(t.ID), s.status(t), attemptCount(t.Task), lastOutcome(t), nextAttempt(t, now),
-			Duration(now.Sub(t.CreatedAt).Truncate(time.Second)), Command(t.Command),
-		})
+	more := false
+	for t, err := range tasks {
+		if err != nil {
+			return err
+		}
+		if more = table.Limit > 0 && len(rows) > table.Limit; more {
+			break
+		}
+		rows = append(rows, s.row(t, now))
 	}
-	if err := s.writeRows(w, rows); err != nil || hidden == 0 {
+	if len(rows) == 1 {
+		_, err := fmt.Fprintln(w, table.None)
 		return err
 	}
-	_, err := fmt.Fprintf(w, "… and %d older: retry status --limit 0\n", hidden)
+	if err := s.writeRows(w, rows); err != nil || !more {
+		return err
+	}
+	_, err := fmt.Fprintln(w, s.cut(table.More))
 	return err
+}
+
+func (s Screen) row(t TaskView, now time.Time) []string {
+	command := Command(t.Command)
+	if t.Name != "" {
+		command = Escape(t.Name) + ": " + command
+	}
+	return []string{ShortID(t.ID), s.status(t), attemptCount(t.Task), lastOutcome(t), nextAttempt(t, now), age(t.CreatedAt, now), command}
 }
 
 func (s Screen) header(titles ...string) []string {

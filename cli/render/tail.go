@@ -3,7 +3,10 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+
+	"charm.land/lipgloss/v2"
 
 	"github.com/10f93571/retry/runner"
 )
@@ -13,40 +16,89 @@ const tailLines = 10
 
 // tails shows the end of what the latest attempt wrote, of those whose output was captured.
 func (s Screen) tails(w io.Writer, attempts []runner.Attempt) error {
-	for i := len(attempts) - 1; i >= 0; i-- {
-		o := attempts[i].Outcome
-		if o.Stdout+o.Stderr == "" {
-			continue
+	for _, a := range slices.Backward(attempts) {
+		sections := outputs(a.Number, a.Outcome.Stdout, a.Outcome.Stderr)
+		for _, o := range sections {
+			if err := s.output(w, o.shortened(), "\n"); err != nil {
+				return err
+			}
 		}
-		if o.Stdout == o.Stderr {
-			return s.tail(w, fmt.Sprintf("Output of attempt %d", attempts[i].Number), o.Stdout)
+		if len(sections) > 0 {
+			return nil
 		}
-		if err := s.tail(w, fmt.Sprintf("Stdout of attempt %d", attempts[i].Number), o.Stdout); err != nil {
-			return err
-		}
-		return s.tail(w, fmt.Sprintf("Stderr of attempt %d", attempts[i].Number), o.Stderr)
 	}
 	return nil
 }
 
-func (s Screen) tail(w io.Writer, title, text string) error {
-	if text == "" {
-		return nil
+// Logs shows all that was captured of an attempt.
+func Logs(w io.Writer, s Screen, attempt int, stdout, stderr string) error {
+	above := ""
+	for _, o := range outputs(attempt, stdout, stderr) {
+		if err := s.output(w, o, above); err != nil {
+			return err
+		}
+		above = "\n"
 	}
-	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	if len(lines) > tailLines {
-		lines = lines[len(lines)-tailLines:]
-		title += fmt.Sprintf(", its last %d lines", tailLines)
+	return nil
+}
+
+// output is the end of what a stream of an attempt brought.
+type output struct {
+	title string
+	lines []string
+}
+
+// outputs are what there is to show of an attempt; one where both streams were one file.
+func outputs(attempt int, stdout, stderr string) (list []output) {
+	streams := []struct{ name, text string }{{"Stdout", stdout}, {"Stderr", stderr}}
+	if stdout == stderr {
+		streams = streams[:1]
+		streams[0].name = "Output"
 	}
-	if _, err := fmt.Fprintf(w, "\n%s\n", s.paint(bold, title)); err != nil {
+	for _, stream := range streams {
+		if stream.text != "" {
+			title := fmt.Sprintf("%s of attempt %d", stream.name, attempt)
+			list = append(list, output{title, strings.Split(strings.TrimSuffix(stream.text, "\n"), "\n")})
+		}
+	}
+	return list
+}
+
+func (o output) shortened() output {
+	if len(o.lines) <= tailLines {
+		return o
+	}
+	return output{o.title + fmt.Sprintf(", its last %d lines", tailLines), o.lines[len(o.lines)-tailLines:]}
+}
+
+// output indents each line, so that none looks like one of ours.
+func (s Screen) output(w io.Writer, o output, above string) error {
+	if _, err := fmt.Fprintf(w, "%s%s\n", above, s.paint(bold, o.title)); err != nil {
 		return err
 	}
-	for _, line := range lines {
-		if _, err := fmt.Fprintf(w, "  %s\n", Escape(line)); err != nil {
+	for _, line := range o.lines {
+		if _, err := fmt.Fprintf(w, "  %s\n", escapeLine(line)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// tabWidth is the distance of a terminal's tab stops.
+const tabWidth = 8
+
+// escapeLine escapes a line of output, with spaces for its tabs.
+func escapeLine(line string) string {
+	cells := strings.Split(line, "\t")
+	var b strings.Builder
+	for i, cell := range cells {
+		cell = Escape(cell)
+		b.WriteString(cell)
+		if i < len(cells)-1 {
+			b.WriteString(strings.Repeat(" ", tabWidth-lipgloss.Width(cell)%tabWidth))
+		}
+	}
+	return b.String()
 }
 
 // Options writes in one line how a task is run, where that is not the usual way.

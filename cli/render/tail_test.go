@@ -74,6 +74,28 @@ var nasty = []string{
 	"\U000e0001\U000e0041", "\ufffe", "\u00ad", "\u061c", "a\u0300", "日本", "🙂",
 }
 
+// logs shows all of it, and nothing above the first title.
+func TestLogs(t *testing.T) {
+	tests := []struct {
+		name, stdout, stderr string
+		want                 []string
+	}{
+		{"both", "out\n", "err\n", []string{"Stdout of attempt 3", "  out", "", "Stderr of attempt 3", "  err"}},
+		{"one file", "a\n", "a\n", []string{"Output of attempt 3", "  a"}},
+		{"stderr alone", "", "err", []string{"Stderr of attempt 3", "  err"}},
+		{"long", numbered(1, 500), "", append([]string{"Stdout of attempt 3"}, indented(numbered(1, 500))...)},
+		{"tabs", "a\tbc\t\x1b\td\n\te", "", []string{"Stdout of attempt 3", `  a       bc      \x1b    d`, "          e"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := lines(t, func(b *strings.Builder) error { return Logs(b, Screen{}, 3, tt.stdout, tt.stderr) })
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("got  %q\nwant %q", got, tt.want)
+			}
+		})
+	}
+}
+
 func TestTailsAreEscaped(t *testing.T) {
 	for _, text := range nasty {
 		for _, a := range []runner.Attempt{wrote(1, text, ""), wrote(1, "", "x\n"+text+"\ny\n"), wrote(1, text, text), wrote(1, strings.Repeat(text+"\n", 40), "x")} {

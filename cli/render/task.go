@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,21 +12,66 @@ import (
 	"github.com/10f93571/retry/runner"
 )
 
-// Task draws one task in detail: what it is, its policy, and each attempt.
+// Task draws one task in detail: what it is, its policy, each attempt, its time, and what it wrote at last.
 func Task(w io.Writer, s Screen, t TaskView, attempts []runner.Attempt, now time.Time) error {
+	var sections [][]string
+	for _, draw := range []func(io.Writer) error{
+		func(w io.Writer) error { return s.facts(w, t, now) },
+		func(w io.Writer) error { return s.attempts(w, t, attempts, now) },
+		func(w io.Writer) error { return s.timeline(w, t, attempts, now) },
+		func(w io.Writer) error { return s.tails(w, attempts) },
+	} {
+		var text strings.Builder
+		if err := draw(&text); err != nil {
+			return err
+		}
+		sections = append(sections, slices.Collect(strings.Lines(text.String())))
+	}
+	if s.Height > 0 {
+		sections = s.fit(sections[0], sections[1], sections[2], sections[3])
+	}
+	_, err := io.WriteString(w, strings.Join(slices.Concat(sections...), ""))
+	return err
+}
+
+const (
+	tableHead = 2 // lines above the attempts
+	leastRows = 3 // attempts that are shown beside a timeline
+)
+
+// fit leaves out what has no room on a screen that does not scroll: the output first, then all but the newest attempts.
+func (s Screen) fit(facts, table, chart, tail []string) [][]string {
+	if len(facts)+len(table)+len(chart)+len(tail) > s.Height {
+		tail = nil
+	}
+	if len(facts)+min(len(table), tableHead+leastRows)+len(chart) > s.Height {
+		chart = nil
+	}
+	switch room := s.Height - len(facts) - len(chart); {
+	case room <= tableHead:
+		table = nil
+	case len(table) > room:
+		table = slices.Concat(table[:tableHead], table[len(table)-room+tableHead:])
+	}
+	return [][]string{facts, table, chart, tail}
+}
+
+func (s Screen) facts(w io.Writer, t TaskView, now time.Time) error {
 	facts := [][2]string{
 		{"Task", t.ID},
-		{"Name", Escape(t.Name)},
+		{"Name", name(t.Task)},
 		{"Status", s.status(t) + s.explanation(t)},
 		{"Command", Command(t.Command)},
 		{"Directory", Escape(t.Directory)},
+		{"Kept", Escape(strings.Join(keptNames(t.Task), ", "))},
 		{"Policy", Policy(&t.Policy)},
 		{"Options", Options(&t.Options)},
 		{"Key", Escape(t.IdempotencyKey)},
-		{"Created", stamp(t.CreatedAt, now)},
+		{"Created", past(t.CreatedAt, now)},
+		{"Requeued", requeued(t.Task, now)},
 		{"Deadline", deadline(t, now)},
-		{"Next", next(t, now)},
-		{"Finished", stamp(t.FinishedAt, now)},
+		{"Next", stamp(t.NextAttemptAt, now)},
+		{"Finished", past(t.FinishedAt, now)},
 	}
 	for _, f := range facts {
 		if f[1] == "" {
@@ -35,10 +81,21 @@ func Task(w io.Writer, s Screen, t TaskView, attempts []runner.Attempt, now time
 			return err
 		}
 	}
-	if err := s.attempts(w, t, attempts, now); err != nil {
-		return err
+	return nil
+}
+
+func name(t *runner.Task) string {
+	if t.Once {
+		return Escape(t.Name) + " (once: not run again after a success)"
 	}
-	return s.tails(w, attempts)
+	return Escape(t.Name)
+}
+
+func requeued(t *runner.Task, now time.Time) string {
+	if t.RequeuedAt.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf("%s, after attempt %d", past(t.RequeuedAt, now), t.RequeuedAfter)
 }
 
 func (s Screen) attempts(w io.Writer, t TaskView, attempts []runner.Attempt, now time.Time) error {
@@ -83,7 +140,7 @@ func (s Screen) outcome(t TaskView, a runner.Attempt) string {
 func took(a runner.Attempt, now time.Time, t TaskView) string {
 	switch {
 	case a.Decision.Verdict == "" && !t.Interrupted:
-		return Duration(now.Sub(a.StartedAt).Truncate(time.Second))
+		return age(a.StartedAt, now)
 	case a.Outcome.IsCrash():
 		return "-"
 	}
@@ -110,16 +167,20 @@ func stamp(t, now time.Time) string {
 	return clock(t, now) + " (" + relative(t, now) + ")"
 }
 
+// past is a stamp of what is not to come.
+func past(t, now time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return clock(t, now) + " (" + since(t, now) + ")"
+}
+
 func deadline(t TaskView, now time.Time) string {
 	end, ok := t.Deadline()
 	if !ok || t.Status.Finished() {
 		return ""
 	}
 	return stamp(end, now)
-}
-
-func next(t TaskView, now time.Time) string {
-	return stamp(t.NextAttemptAt, now)
 }
 
 // Policy writes a policy in one line.

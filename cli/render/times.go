@@ -57,6 +57,19 @@ func relative(t, now time.Time) string {
 	return "now"
 }
 
+// since writes a time that has passed as seen from now. To a clock that went back it may lie ahead; that is "now", too.
+func since(t, now time.Time) string {
+	if t.After(now) {
+		return "now"
+	}
+	return relative(t, now)
+}
+
+// age is how long ago something was, in whole seconds, and never negative.
+func age(t, now time.Time) string {
+	return Duration(max(0, now.Sub(t).Truncate(time.Second)))
+}
+
 // clock writes a time for people: local, with the date where it is not today's.
 func clock(t, now time.Time) string {
 	t, now = t.Local(), now.Local()

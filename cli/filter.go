@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/state"
+)
+
+// filterFlags say which tasks a list holds.
+type filterFlags struct {
+	Status []wantedStatus `placeholder:"S,…" help:"Only tasks of these statuses: PENDING, IN_FLIGHT, INTERRUPTED, SUCCEEDED, EXHAUSTED, FAILED, CANCELLED."`
+	Since  *pastMoment    `placeholder:"TIME" help:"Only tasks made within 2h, 3d or the like, or since 15:04, 2026-01-31 or an RFC 3339 time."`
+	Limit  *count         `placeholder:"N" help:"The newest N tasks; 0 = all. Default 20, with --json all."`
+}
+
+// given reports whether the flags leave tasks out for what they are.
+func (f *filterFlags) given() bool {
+	return len(f.Status) > 0 || f.Since != nil
+}
+
+// views yields the tasks that pass, newest first, with what the journal alone does not tell of them.
+func (f *filterFlags) views(ctx context.Context, journal *state.Journal, limit int) iter.Seq2[render.TaskView, error] {
+	return func(yield func(render.TaskView, error) bool) {
+		for t, err := range journal.All(ctx, f.stored(limit)) {
+			view := render.TaskView{Task: t}
+			if err == nil {
+				view, err = viewOf(ctx, journal, t)
+			}
+			if err == nil && !f.passes(view) {
+				continue
+			}
+			if !yield(view, err) {
+				return
+			}
+		}
+	}
+}
+
+// stored is the part of the filter that the journal can answer. Which tasks are interrupted it cannot, so all that may be are
+// read: the unfinished ones.
+func (f *filterFlags) stored(limit int) state.Filter {
+	filter := state.Filter{Limit: limit}
+	if f.Since != nil {
+		filter.Since = time.Time(*f.Since)
+	}
+	for _, s := range f.Status {
+		if s == interrupted {
+			filter.Limit = 0
+			filter.Statuses = append(filter.Statuses, runner.Pending, runner.InFlight)
+		} else {
+			filter.Statuses = append(filter.Statuses, runner.Status(s))
+		}
+	}
+	return filter
+}
+
+func (f *filterFlags) passes(view render.TaskView) bool {
+	return len(f.Status) == 0 || slices.Contains(f.Status, wantedStatus(view.Status)) ||
+		view.Interrupted && slices.Contains(f.Status, interrupted)
+}
+
+// wantedStatus is a flag's value that is a status, stored or interrupted.
+type wantedStatus string
+
+// interrupted is shown as a status and stored as none.
+const interrupted wantedStatus = "INTERRUPTED"
+
+var wantedStatuses = []wantedStatus{
+	wantedStatus(runner.Pending), wantedStatus(runner.InFlight), interrupted, wantedStatus(runner.Succeeded),
+	wantedStatus(runner.Exhausted), wantedStatus(runner.Failed), wantedStatus(runner.Cancelled),
+}
+
+// UnmarshalText reads the value of a flag.
+func (s *wantedStatus) UnmarshalText(text []byte) error {
+	name := wantedStatus(strings.ToUpper(strings.TrimSpace(string(text))))
+	if slices.Contains(wantedStatuses, name) {
+		*s = name
+		return nil
+	}
+	names := make([]string, len(wantedStatuses))
+	for i, s := range wantedStatuses {
+		names[i] = string(s)
+	}
+	return fmt.Errorf("%q is no status\nhint: give %s, or several with commas between", text, strings.Join(names, ", "))
+}
+
+// pastMoment is a flag's value that is a time in the past.
+type pastMoment time.Time
+
+// UnmarshalText reads the value of a flag.
+func (m *pastMoment) UnmarshalText(text []byte) error {
+	value, err := parsePast(string(text), time.Now())
+	*m = pastMoment(value)
+	return err
+}
+
+// parsePast reads how long ago, the last time that the clock showed 15:04, a day, or RFC 3339.
+func parsePast(text string, now time.Time) (time.Time, error) {
+	if clock, err := time.Parse("15:04", text); err == nil {
+		today := func(days int) time.Time {
+			return time.Date(now.Year(), now.Month(), now.Day()+days, clock.Hour(), clock.Minute(), 0, 0, now.Location())
+		}
+		if t := today(0); !t.After(now) {
+			return t, nil
+		}
+		return today(-1), nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly, "2006-01-02 15:04", "2006-01-02T15:04", time.DateTime} {
+		if t, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
+			return t, nil
+		}
+	}
+	if ago, err := backoff.ParseDuration(text); err == nil && ago >= 0 {
+		return now.Add(-ago), nil
+	}
+	return time.Time{}, errors.New(`"` + text + "\" is no time\nhint: write 2h or 3d for how long ago, 15:04, 2026-01-31, or RFC 3339 like 2026-01-31T15:04:00+01:00")
+}

@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/state"
+)
+
+// logsCommand is `retry logs TASK`.
+type logsCommand struct {
+	stateFlag
+	Attempt *count `placeholder:"N" help:"The attempt. Default the latest that has output."`
+	Raw     bool   `help:"Print the bytes as they were, stdout's on stdout and stderr's on stderr. A terminal obeys whatever is in them."`
+	Task    string `arg:"" optional:"" help:"The task: its id, a beginning or an end of it, or its name."`
+}
+
+func (c *logsCommand) run(p *Process) (int, error) {
+	if c.Task == "" {
+		return 0, errors.New("no task to show the logs of\nhint: retry logs TASK; retry status lists the tasks")
+	}
+	ctx := context.Background()
+	journal, err := c.open(ctx, p)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = journal.Close() }()
+	view, err := findView(ctx, journal, c.Task)
+	if err != nil {
+		return 0, err
+	}
+	output, err := c.output(ctx, journal, view)
+	if err != nil {
+		return 0, err
+	}
+	if c.Raw {
+		return 0, printRaw(p, output)
+	}
+	return 0, render.Logs(p.Stdout, render.ScreenOf(p.Stdout, p.getenv), output.Attempt, output.Stdout, output.Stderr)
+}
+
+func (c *logsCommand) output(ctx context.Context, journal *state.Journal, view render.TaskView) (state.Output, error) {
+	number := 0
+	if c.Attempt != nil {
+		number = int(*c.Attempt)
+		if number < 1 || number > view.AttemptCount {
+			return state.Output{}, fmt.Errorf("task %s has no attempt %d\nhint: %s", render.ShortID(view.ID), number, attemptsThere(view.Task))
+		}
+	}
+	output, err := journal.Output(ctx, view.Number, number)
+	if errors.Is(err, state.ErrNoOutput) {
+		err = fmt.Errorf("%s: %w\nhint: %s", subject(view, number), err, whyNoOutput(view, number))
+	}
+	return output, err
+}
+
+func attemptsThere(t *runner.Task) string {
+	switch t.AttemptCount {
+	case 0:
+		return "it has none yet"
+	case 1:
+		return "it has attempt 1"
+	}
+	return fmt.Sprintf("it has attempts 1 to %d", t.AttemptCount)
+}
+
+func subject(view render.TaskView, number int) string {
+	if number == 0 {
+		return "task " + render.ShortID(view.ID)
+	}
+	return fmt.Sprintf("task %s, attempt %d", render.ShortID(view.ID), number)
+}
+
+// whyNoOutput tells one who has asked for output to be kept from one who has not.
+func whyNoOutput(view render.TaskView, number int) string {
+	running := view.Status == runner.InFlight && !view.Interrupted && (number == 0 || number == view.AttemptCount)
+	switch {
+	case view.Options.Capture == runner.CaptureNone || view.Options.Capture == "":
+		return "a run with --capture stderr or --capture both keeps the end of it"
+	case running:
+		return "an attempt's output is kept when it has ended"
+	case number == 0:
+		return fmt.Sprintf("no attempt wrote anything that --capture %s keeps", view.Options.Capture)
+	}
+	return fmt.Sprintf("it wrote nothing that --capture %s keeps; retry logs %s shows the latest attempt that did", view.Options.Capture, render.ShortID(view.ID))
+}
+
+// printRaw writes one stream where both were one file.
+func printRaw(p *Process, output state.Output) error {
+	if _, err := io.WriteString(p.Stdout, output.Stdout); err != nil || output.Stderr == output.Stdout {
+		return err
+	}
+	_, err := io.WriteString(p.Stderr, output.Stderr)
+	return err
+}

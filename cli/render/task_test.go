@@ -1,0 +1,205 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/10f93571/retry/runner"
+)
+
+func taskOf(t *testing.T, screen Screen, v TaskView, attempts ...runner.Attempt) []string {
+	t.Helper()
+	return lines(t, func(b *strings.Builder) error { return Task(b, screen, v, attempts, now) })
+}
+
+// fact is the line of a task's detail that begins with a word; empty where there is none.
+func fact(t *testing.T, v TaskView, word string) string {
+	t.Helper()
+	for _, line := range taskOf(t, Screen{}, v) {
+		if strings.HasPrefix(line, word+" ") {
+			return strings.TrimSpace(strings.TrimPrefix(line, word))
+		}
+	}
+	return ""
+}
+
+func TestTaskFacts(t *testing.T) {
+	tests := []struct {
+		word, want string
+		change     func(*TaskView)
+	}{
+		{"Name", "", nil},
+		{"Name", `nightly\x1b`, func(v *TaskView) { v.Name = "nightly\x1b" }},
+		{"Name", "nightly (once: not run again after a success)", func(v *TaskView) { v.Name, v.Once = "nightly", true }},
+		{"Kept", "", nil},
+		{"Kept", `HOME, TOKEN, EMPTY, A\x1b`, func(v *TaskView) { v.Environment = []string{"HOME=/root", "TOKEN=secret=x", "EMPTY", "A\x1b=1"} }},
+		{"Requeued", "", nil},
+		{"Requeued", "11:59:00 (1m ago), after attempt 3", func(v *TaskView) { v.RequeuedAt, v.RequeuedAfter = now.Add(-time.Minute), 3 }},
+		{"Created", "11:59:00 (1m ago)", nil},
+		{"Created", "13:00:00 (now)", func(v *TaskView) { v.CreatedAt = now.Add(time.Hour) }}, // the clock went back
+		{"Finished", "13:00:00 (now)", func(v *TaskView) { v.FinishedAt = now.Add(time.Hour) }},
+		{"Next", "13:00:00 (in 1h)", func(v *TaskView) {
+			v.Status, v.FinishedAt, v.NextAttemptAt = runner.Pending, time.Time{}, now.Add(time.Hour)
+		}},
+	}
+	for _, tt := range tests {
+		if got := fact(t, view(tt.change), tt.word); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.word, got, tt.want)
+		}
+	}
+}
+
+// A kept variable may be a secret: its value is in no output.
+func TestKeptValuesAreNotShown(t *testing.T) {
+	v := view(func(v *TaskView) { v.Environment = []string{"TOKEN=hunter2", "GONE"} })
+	if got := decoded(t, v)["kept_environment"]; fmt.Sprint(got) != "[TOKEN GONE]" {
+		t.Errorf("JSON has %v", got)
+	}
+	if got := decoded(t, view(nil))["kept_environment"]; fmt.Sprint(got) != "[]" {
+		t.Errorf("without any, JSON has %v", got)
+	}
+	if text := strings.Join(taskOf(t, Screen{}, v), "\n"); strings.Contains(text, "hunter2") {
+		t.Errorf("shown: %s", text)
+	}
+}
+
+// An attempt that began in the future, to a clock that went back, has run for no time yet.
+func TestNoAgeIsNegative(t *testing.T) {
+	for _, tt := range []struct {
+		at   time.Duration
+		want string
+	}{{-90 * s, "1m30s"}, {-s / 2, "0s"}, {0, "0s"}, {time.Hour, "0s"}} {
+		if got := age(now.Add(tt.at), now); got != tt.want {
+			t.Errorf("%v: %s, want %s", tt.at, got, tt.want)
+		}
+	}
+	v := madeNow(runner.InFlight, 0)
+	a := runner.Attempt{Number: 1, StartedAt: now.Add(time.Hour), Outcome: runner.Outcome{Exit: runner.NoExit}}
+	if got := strings.Join(taskOf(t, Screen{}, v, a), "\n"); !strings.Contains(got, "0s    running") {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+// A picture that is drawn again and again shows what is new, and never more than the screen has room for.
+func TestTaskFitsAScreen(t *testing.T) {
+	v := madeNow(runner.Pending, 0)
+	var attempts []runner.Attempt
+	for n := range 40 {
+		attempts = append(attempts, tried(n+1, time.Duration(n)*s, s/2, again(s/2)))
+	}
+	attempts[39].Outcome.Stderr = "why\n"
+	tests := []struct {
+		height   int
+		attempts []string // the numbers that are shown
+		timeline bool
+		output   bool
+	}{
+		{0, []string{"1", "40"}, true, true},
+		{90, []string{"1", "40"}, true, true},
+		{50, []string{"14", "40"}, true, false},
+		{24, []string{"36", "40"}, true, false},
+		{16, []string{"34", "40"}, false, false},
+		{10, []string{"40", "40"}, false, false},
+		{8, nil, false, false},
+	}
+	for _, tt := range tests {
+		got := taskOf(t, Screen{Height: tt.height}, v, attempts...)
+		if tt.height > 0 && len(got) > tt.height {
+			t.Errorf("height %d: %d lines", tt.height, len(got))
+		}
+		if shown := attemptsIn(got); !slices.Equal(shown, tt.attempts) {
+			t.Errorf("height %d: attempts %q, want %q in\n%s", tt.height, shown, tt.attempts, strings.Join(got, "\n"))
+		}
+		text := strings.Join(got, "\n")
+		if strings.Contains(text, "\nTimeline") != tt.timeline || strings.Contains(text, "\nStderr") != tt.output {
+			t.Errorf("height %d:\n%s", tt.height, text)
+		}
+	}
+}
+
+// attemptsIn are the first and the last number in the table of attempts.
+func attemptsIn(lines []string) []string {
+	var numbers []string
+	for _, line := range lines {
+		if words := strings.Fields(line); len(words) > 4 && words[4] == "1" && words[3] == "exit" {
+			numbers = append(numbers, words[0])
+		}
+	}
+	if len(numbers) == 0 {
+		return nil
+	}
+	return []string{numbers[0], numbers[len(numbers)-1]}
+}
+
+func TestTableSaysWhatIsMissing(t *testing.T) {
+	table := Table{Limit: 2, More: "more", None: "none"}
+	for n, want := range map[int]string{0: "none", 1: "", 2: "", 3: "more"} {
+		views := slices.Repeat([]TaskView{view(nil)}, n)
+		got := lines(t, func(b *strings.Builder) error { return Tasks(b, Screen{}, all(views...), table, now) })
+		last, rows := got[len(got)-1], min(n, 2)
+		if want == "" && len(got) != 1+rows || want != "" && last != want {
+			t.Errorf("%d tasks: got %q", n, got)
+		}
+	}
+}
+
+// The journal may fail in the middle of a list. What was read stays readable, and the error is the reader's to tell.
+func TestListsReportAFailingJournal(t *testing.T) {
+	failure := errors.New("disk I/O error")
+	broken := func(yield func(TaskView, error) bool) {
+		if yield(view(nil), nil) {
+			yield(TaskView{}, failure)
+		}
+	}
+	for name, draw := range map[string]func(*strings.Builder, iter.Seq2[TaskView, error]) error{
+		"table": func(b *strings.Builder, v iter.Seq2[TaskView, error]) error {
+			return Tasks(b, Screen{}, v, Table{}, now)
+		},
+		"JSON": func(b *strings.Builder, v iter.Seq2[TaskView, error]) error { return TasksJSON(b, v) },
+	} {
+		var b strings.Builder
+		if err := draw(&b, broken); !errors.Is(err, failure) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if name == "JSON" && !strings.Contains(b.String(), view(nil).ID) {
+			t.Errorf("what was read is lost: %q", b.String())
+		}
+	}
+	if err := TasksJSON(&closing{err: failure}, all(view(nil))); !errors.Is(err, failure) {
+		t.Errorf("a closed pipe: %v", err)
+	}
+}
+
+// A list is written task by task and reads like one that was written at once.
+func TestTasksJSONHasItsShape(t *testing.T) {
+	var whole, streamed strings.Builder
+	views := []TaskView{view(nil), view(func(v *TaskView) { v.Command = []string{"a\nb", "\x1b\u202e"} })}
+	if err := errors.Join(TasksJSON(&streamed, all(views...)), writeJSON(&whole, map[string]any{"tasks": []taskJSON{taskToJSON(views[0]), taskToJSON(views[1])}})); err != nil {
+		t.Fatal(err)
+	}
+	if streamed.String() != whole.String() {
+		t.Errorf("got\n%s\nwant\n%s", streamed.String(), whole.String())
+	}
+}
+
+// A frame begins in the corner and clears what the one before may have left; it is no higher and no wider than its screen.
+func TestFrame(t *testing.T) {
+	const text = "one\nfar too long\n\nlast\n"
+	tests := []struct {
+		height int
+		want   string
+	}{
+		{9, "\x1b[H\x1b[Kone\r\n\x1b[Kfar t…\r\n\x1b[K\r\n\x1b[Klast\r\n\x1b[J"},
+		{2, "\x1b[H\x1b[Kone\r\n\x1b[Kfar t…\r\n\x1b[J"},
+	}
+	for _, tt := range tests {
+		if got := (Screen{Width: 6, Height: tt.height}).Frame(text); got != tt.want {
+			t.Errorf("height %d: got %q", tt.height, got)
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package render
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// tried is an attempt that began so long after a task was made.
+func tried(number int, begun, took time.Duration, d runner.Decision) runner.Attempt {
+	exit := 1
+	if d.Verdict == runner.VerdictSucceeded {
+		exit = 0
+	}
+	return runner.Attempt{Number: number, StartedAt: now.Add(begun), Outcome: runner.Outcome{Exit: exit, Duration: took}, Decision: d}
+}
+
+func again(delay time.Duration) runner.Decision {
+	return runner.Decision{Verdict: runner.VerdictRetry, Delay: delay}
+}
+
+// madeNow is a task that was made at now and stands as it is told.
+func madeNow(status runner.Status, finished time.Duration) TaskView {
+	return view(func(v *TaskView) {
+		v.CreatedAt, v.Status, v.Reason, v.FinishedAt = now, status, "", time.Time{}
+		if status.Finished() {
+			v.FinishedAt = now.Add(finished)
+		}
+	})
+}
+
+func drawn(bars []bar) (rows []string) {
+	for _, b := range bars {
+		rows = append(rows, strings.ReplaceAll(string(runes(b.cells)), " ", "_"))
+	}
+	return rows
+}
+
+func runes(cells []mark) (list []rune) {
+	for _, c := range cells {
+		list = append(list, rune(c))
+	}
+	return list
+}
+
+const s = time.Second
+
+// Twenty cells for the task's whole time.
+func TestTimelineLayout(t *testing.T) {
+	var (
+		succeeded   = runner.Decision{Verdict: runner.VerdictSucceeded}
+		interrupted = runner.Decision{Verdict: runner.VerdictInterrupted}
+		cancelled   = runner.Decision{Verdict: runner.VerdictCancelled}
+		exhausted   = runner.Decision{Verdict: runner.VerdictExhausted}
+	)
+	crashed := func(a runner.Attempt) runner.Attempt { a.Outcome.Exit = runner.NoExit; return a }
+	lost := func(v TaskView) TaskView { v.Interrupted = true; return v }
+	tests := []struct {
+		name     string
+		task     TaskView
+		attempts []runner.Attempt
+		now      time.Duration
+		want     []string
+	}{
+		{"waits and attempts", madeNow(runner.Succeeded, 20*s), []runner.Attempt{tried(1, 0, 5*s, again(5*s)), tried(2, 10*s, 10*s, succeeded)}, 99 * s,
+			[]string{"▒▒▒▒▒_______________", "_____─────██████████"}},
+		{"a wait before the first", madeNow(runner.Succeeded, 20*s), []runner.Attempt{tried(1, 10*s, 10*s, succeeded)}, 0, []string{"──────────██████████"}},
+		{"still waiting", madeNow(runner.Pending, 0), []runner.Attempt{tried(1, 0, 5*s, again(60*s))}, 20 * s, []string{"▒▒▒▒▒_______________", "_____───────────────"}},
+		{"running", madeNow(runner.InFlight, 0), []runner.Attempt{crashed(tried(1, 5*s, 0, runner.Decision{}))}, 20 * s, []string{"─────░░░░░░░░░░░░░░░"}},
+		{"its owner died in an attempt", lost(madeNow(runner.InFlight, 0)), []runner.Attempt{crashed(tried(1, 5*s, 0, runner.Decision{}))}, 20 * s,
+			[]string{"─────!______________", "_____···············"}},
+		{"its owner died in a wait", lost(madeNow(runner.Pending, 0)), []runner.Attempt{tried(1, 0, 5*s, again(s))}, 20 * s, []string{"▒▒▒▒▒_______________", "_____···············"}},
+		{"resumed", madeNow(runner.Succeeded, 20*s), []runner.Attempt{crashed(tried(1, 0, 0, interrupted)), tried(2, 15*s, 5*s, succeeded)}, 0,
+			[]string{"!___________________", "···············█████"}},
+		{"interrupted by a signal", madeNow(runner.Succeeded, 20*s), []runner.Attempt{tried(1, 0, 5*s, interrupted), tried(2, 15*s, 5*s, succeeded)}, 0,
+			[]string{"▒▒▒▒▒_______________", "_____··········█████"}},
+		{"cancelled in an attempt", madeNow(runner.Cancelled, 20*s), []runner.Attempt{crashed(tried(1, 10*s, 0, cancelled))}, 0, []string{"──────────▒▒▒▒▒▒▒▒▒▒"}},
+		{"cancelled in a wait", madeNow(runner.Cancelled, 20*s), []runner.Attempt{tried(1, 0, 10*s, again(60*s))}, 0, []string{"▒▒▒▒▒▒▒▒▒▒__________", "__________──────────"}},
+		{"requeued after its end", madeNow(runner.Succeeded, 20*s), []runner.Attempt{tried(1, 0, 5*s, exhausted), tried(2, 15*s, 5*s, succeeded)}, 0,
+			[]string{"▒▒▒▒▒_______________", "_______________█████"}},
+		{"an attempt too short to see", madeNow(runner.Succeeded, 20*s), []runner.Attempt{tried(1, 0, 0, again(10*s)), tried(2, 10*s, 0, again(10*s)), tried(3, 20*s, 0, succeeded)}, 0,
+			[]string{"▒___________________", "──────────▒_________", "__________─────────█"}},
+		{"no time at all", madeNow(runner.Succeeded, 0), []runner.Attempt{tried(1, 0, 0, again(0)), tried(2, 0, 0, succeeded)}, 0, []string{"▒___________________", "█___________________"}},
+		{"the clock went back an hour", madeNow(runner.Succeeded, 20*s-time.Hour),
+			[]runner.Attempt{tried(1, 0, 5*s, again(5*s)), tried(2, 10*s-time.Hour, 10*s, succeeded)}, 0,
+			[]string{"▒▒▒▒▒_______________", "_____─────██████████"}},
+		{"it went back before the first", madeNow(runner.Pending, 0), []runner.Attempt{tried(1, -time.Hour, 10*s, again(60*s))}, 20*s - time.Hour,
+			[]string{"▒▒▒▒▒▒▒▒▒▒__________", "__________──────────"}},
+		{"a little", madeNow(runner.Succeeded, 20*s), []runner.Attempt{tried(1, 0, 10*s, again(0)), tried(2, 10*s-time.Millisecond, 10*s, succeeded)}, 0,
+			[]string{"▒▒▒▒▒▒▒▒▒▒__________", "__________██████████"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHistory(tt.task, tt.attempts, now.Add(tt.now))
+			if got := drawn(h.layout(20, maxBars)); !slices.Equal(got, tt.want) {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tt.want, "\n"))
+			}
+		})
+	}
+}
+
+// Twenty-one attempts are too many for a row each: they share rows, in their order.
+func TestTimelineBins(t *testing.T) {
+	var attempts []runner.Attempt
+	for n := range 21 {
+		attempts = append(attempts, tried(n+1, time.Duration(n)*s, s/2, again(s/2)))
+	}
+	v := madeNow(runner.Cancelled, 21*s)
+	for rows, want := range map[int]int{maxBars: 11 + 1, 21: 21 + 1, 4: 4 + 1, 1: 1 + 1} {
+		if got := len(newHistory(v, attempts, now).layout(84, rows)); got != want {
+			t.Errorf("%d rows, want %d", got, want)
+		}
+	}
+	first := drawn(newHistory(v, attempts, now).layout(84, maxBars))[0]
+	if want := "▒▒──▒▒" + strings.Repeat("_", 78); first != want {
+		t.Errorf("got %s", first)
+	}
+}
+
+// Whatever the clock has done: no stretch is negative, each begins where the one before ends, every cell is within the width, and
+// each attempt has one that lies no earlier than that of the attempt before.
+func TestTimelineNeverDrawsNonsense(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		task, attempts, at := anyHistory(t)
+		h := newHistory(task, attempts, at)
+		end := time.Duration(0)
+		for i, gap := range h.gaps {
+			if gap.from != end || gap.to < gap.from {
+				t.Fatalf("gap %d is %+v, after %v", i, gap, end)
+			}
+			if end = gap.to; i < len(h.runs) {
+				if h.runs[i].from != end || h.runs[i].to < end {
+					t.Fatalf("attempt %d is %+v, after %v", i, h.runs[i], end)
+				}
+				end = h.runs[i].to
+			}
+		}
+		if h.length != end {
+			t.Fatalf("it is %v long and ends at %v", h.length, end)
+		}
+		width, rows := rapid.IntRange(1, 250).Draw(t, "width"), rapid.IntRange(1, maxBars).Draw(t, "rows")
+		checkBars(t, h, h.layout(width, rows), width, rows)
+	})
+}
+
+func checkBars(t *rapid.T, h history, bars []bar, width, rows int) {
+	next, left := 0, 0
+	for _, b := range bars {
+		if b.first != next || b.last < b.first || len(b.cells) != width {
+			t.Fatalf("after attempt %d: %+v", next, b)
+		}
+		next = b.last + 1
+		begun := slices.IndexFunc(b.cells, func(m mark) bool { return m != blank })
+		if begun < 0 || begun < left && b.first < len(h.runs) {
+			t.Fatalf("a row begins at %d, the one before at %d", begun, left)
+		}
+		left = begun
+		for i := b.first; i <= b.last && i < len(h.runs); i++ {
+			if at := (scale{h.length, width}).cell(h.runs[i].from); at < 0 || b.cells[at] == blank || b.cells[at] == waited || b.cells[at] == cutOff {
+				t.Fatalf("attempt %d has no cell at %d in %c", i, at, b.cells)
+			}
+		}
+	}
+	if len(bars) > rows+1 || next < len(h.runs) {
+		t.Fatalf("%d rows end before attempt %d of %d", len(bars), next, len(h.runs))
+	}
+}
+
+// anyHistory is a task's attempts by a clock that is set now and then.
+func anyHistory(t *rapid.T) (TaskView, []runner.Attempt, time.Time) {
+	span := rapid.Custom(func(t *rapid.T) time.Duration {
+		return time.Duration(rapid.IntRange(0, 5).Draw(t, "n")) * rapid.SampledFrom([]time.Duration{1, time.Millisecond, s, time.Hour, 72 * time.Hour}).Draw(t, "unit")
+	})
+	verdicts := []runner.Verdict{runner.VerdictRetry, runner.VerdictInterrupted, runner.VerdictExhausted, runner.VerdictCancelled, ""}
+	var attempts []runner.Attempt
+	clock := now
+	for n := range rapid.IntRange(0, 60).Draw(t, "attempts") {
+		clock = clock.Add(span.Draw(t, "wait"))
+		if rapid.IntRange(0, 9).Draw(t, "jump") == 0 {
+			clock = clock.Add(-span.Draw(t, "back"))
+		}
+		a := tried(n+1, clock.Sub(now), span.Draw(t, "took"), runner.Decision{Verdict: rapid.SampledFrom(verdicts).Draw(t, "verdict"), Delay: span.Draw(t, "delay")})
+		if rapid.Bool().Draw(t, "crash") {
+			a.Outcome.Exit = runner.NoExit
+		}
+		clock = clock.Add(a.Outcome.Duration)
+		attempts = append(attempts, a)
+	}
+	status := rapid.SampledFrom([]runner.Status{runner.Pending, runner.InFlight, runner.Succeeded, runner.Cancelled}).Draw(t, "status")
+	v := madeNow(status, clock.Sub(now)-span.Draw(t, "early"))
+	v.Interrupted = !status.Finished() && rapid.Bool().Draw(t, "interrupted")
+	return v, attempts, clock.Add(-span.Draw(t, "late"))
+}
