@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -23,11 +24,21 @@ func (p *Process) newParser(name string, command subcommand) (*parser, error) {
 		kong.Name("retry"),
 		kong.Writers(p.Stdout, p.Stderr),
 		kong.Exit(func(int) { result.helped = true }),
+		kong.KindMapper(reflect.String, kong.MapperFunc(asItIs)),
 		kong.Help(func(options kong.HelpOptions, ctx *kong.Context) error { return printHelp(name, options, ctx) }),
 		kong.ConfigureHelp(kong.HelpOptions{NoAppSummary: true, WrapUpperBound: 110}),
 	)
 	result.Kong = app
 	return result, err
+}
+
+// asItIs takes a value with all of its bytes. Kong's own way leads through JSON, and so to another file where a path is no UTF-8.
+func asItIs(ctx *kong.DecodeContext, target reflect.Value) error {
+	token, err := ctx.Scan.PopValue("string")
+	if err == nil {
+		target.SetString(token.String())
+	}
+	return err
 }
 
 // parse reports true where it printed help instead.

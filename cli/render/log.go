@@ -17,7 +17,18 @@ type Log struct {
 
 // NewLog returns the observer for programs.
 func NewLog(w io.Writer, verbose bool) *Log {
-	return &Log{logger: zerolog.New(w), verbose: verbose}
+	return &Log{logger: zerolog.New(escapedJSON{w}), verbose: verbose}
+}
+
+// escapedJSON escapes what JSON lets stand and a terminal does not just draw.
+type escapedJSON struct{ io.Writer }
+
+// Write never reports a part of a line: it has another length.
+func (w escapedJSON) Write(line []byte) (int, error) {
+	if _, err := io.WriteString(w.Writer, escapeJSON(string(line))); err != nil {
+		return 0, err
+	}
+	return len(line), nil
 }
 
 func (l *Log) event(level zerolog.Level, t *runner.Task) *zerolog.Event {
