@@ -40,6 +40,10 @@ func TestTaskFacts(t *testing.T) {
 		{"Kept", `HOME, TOKEN, EMPTY, A\x1b`, func(v *TaskView) { v.Environment = []string{"HOME=/root", "TOKEN=secret=x", "EMPTY", "A\x1b=1"} }},
 		{"Requeued", "", nil},
 		{"Requeued", "11:59:00 (1m ago), after attempt 3", func(v *TaskView) { v.RequeuedAt, v.RequeuedAfter = now.Add(-time.Minute), 3 }},
+		{"Status", "INTERRUPTED (PENDING, its owner is dead): retry resume 5b9a39db", func(v *TaskView) { v.Status, v.Interrupted = runner.Pending, true }},
+		{"Status", "INTERRUPTED (requeued, nobody has taken it up yet): retry resume 5b9a39db", func(v *TaskView) {
+			v.Status, v.Interrupted, v.RequeuedAt, v.RequeuedAfter = runner.Pending, true, now, v.AttemptCount
+		}},
 		{"Created", "11:59:00 (1m ago)", nil},
 		{"Created", "13:00:00 (now)", func(v *TaskView) { v.CreatedAt = now.Add(time.Hour) }}, // the clock went back
 		{"Finished", "13:00:00 (now)", func(v *TaskView) { v.FinishedAt = now.Add(time.Hour) }},

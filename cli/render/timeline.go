@@ -69,7 +69,7 @@ func newHistory(t TaskView, attempts []runner.Attempt, now time.Time) history {
 		at += took
 		gap, planned = markAfter(a), max(0, a.Decision.Delay)
 	}
-	if t.Interrupted {
+	if t.Interrupted && gap != blank { // after an end it was requeued, and nobody has taken it up yet
 		gap = cutOff
 	}
 	planned = 0
@@ -104,7 +104,7 @@ func markAfter(a runner.Attempt) mark {
 	switch a.Decision.Verdict {
 	case runner.VerdictRetry:
 		return waited
-	case runner.VerdictInterrupted:
+	case runner.VerdictInterrupted, "":
 		return cutOff
 	}
 	return blank

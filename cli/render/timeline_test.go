@@ -83,6 +83,7 @@ func TestTimelineLayout(t *testing.T) {
 		{"cancelled in a wait", madeNow(runner.Cancelled, 20*s), []runner.Attempt{tried(1, 0, 10*s, again(60*s))}, 0, []string{"▒▒▒▒▒▒▒▒▒▒__________", "__________──────────"}},
 		{"requeued after its end", madeNow(runner.Succeeded, 20*s), []runner.Attempt{tried(1, 0, 5*s, exhausted), tried(2, 15*s, 5*s, succeeded)}, 0,
 			[]string{"▒▒▒▒▒_______________", "_______________█████"}},
+		{"requeued, and not taken up", lost(madeNow(runner.Pending, 0)), []runner.Attempt{tried(1, 0, 5*s, exhausted)}, 20 * s, []string{"▒▒▒▒▒_______________"}},
 		{"an attempt too short to see", madeNow(runner.Succeeded, 20*s), []runner.Attempt{tried(1, 0, 0, again(10*s)), tried(2, 10*s, 0, again(10*s)), tried(3, 20*s, 0, succeeded)}, 0,
 			[]string{"▒___________________", "──────────▒_________", "__________─────────█"}},
 		{"no time at all", madeNow(runner.Succeeded, 0), []runner.Attempt{tried(1, 0, 0, again(0)), tried(2, 0, 0, succeeded)}, 0, []string{"▒___________________", "█___________________"}},
