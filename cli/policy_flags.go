@@ -119,7 +119,7 @@ func (f *policyFlags) overlay(p *runner.Policy, now time.Time) (err error) {
 		return fmt.Errorf("%d successes in a row need more than %d attempts\nhint: raise --attempts, or lower --consecutive", p.Consecutive, p.Attempts)
 	}
 	if f.Deadline != nil {
-		left := time.Time(*f.Deadline).Sub(now)
+		left := until(time.Time(*f.Deadline), now)
 		if left <= 0 {
 			return fmt.Errorf("--deadline: %s has passed\nhint: write a time to come; 15:04 is the next time the clock shows that", time.Time(*f.Deadline).Format(time.RFC3339))
 		}
@@ -170,8 +170,18 @@ func obeyOuterDeadline(p *runner.Policy, text string, now time.Time) error {
 	if !deadline.After(now) {
 		return fmt.Errorf("%w: %s", errDeadlinePassed, text)
 	}
-	limitBudget(p, deadline.Sub(now))
+	limitBudget(p, until(deadline, now))
 	return nil
+}
+
+// until returns the time to a deadline as a budget, rounded up to milliseconds. The journal keeps no more of it, and a resumed
+// attempt has to find the deadline of the first.
+func until(deadline, now time.Time) time.Duration {
+	left := deadline.Sub(now)
+	if rest := left % time.Millisecond; rest > 0 {
+		left += time.Millisecond - rest
+	}
+	return left
 }
 
 // errDeadlinePassed ends retry as the end of its budget would, before anything ran.

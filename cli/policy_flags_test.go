@@ -67,6 +67,20 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+// What the journal keeps of a task and its budget leads to the same deadline, whenever the task was made.
+func TestUntilOutlastsTheJournal(t *testing.T) {
+	for _, fraction := range []time.Duration{0, 1, 999, time.Microsecond, 999_999, 500_001, 123_456} {
+		made, deadline := noon.Add(fraction), noon.Add(time.Hour)
+		budget := until(deadline, made)
+		stored := made.Truncate(time.Microsecond).Add(budget.Truncate(time.Millisecond))
+		for _, got := range []time.Time{made.Add(budget), stored} {
+			if got = got.Truncate(time.Millisecond); !got.Equal(deadline) {
+				t.Errorf("made %v after noon: %v", fraction, got)
+			}
+		}
+	}
+}
+
 func TestResolveRefuses(t *testing.T) {
 	tests := []struct{ environ, args, want string }{
 		{"RETRY_ATTEMPTS=x", "", "RETRY_ATTEMPTS"},
