@@ -1,0 +1,132 @@
+package crash
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"time"
+)
+
+// cast makes actors at random: what they do, and when they die.
+type cast struct {
+	*rand.Rand
+	binary string
+	self   string // the test binary, which is the children's too
+	tally  *tally
+}
+
+func newCast(binary string, tally *tally, seeds ...uint64) (*cast, error) {
+	self, err := os.Executable()
+	return &cast{Rand: rand.New(rand.NewPCG(seeds[0], seeds[1])), binary: binary, self: self, tally: tally}, err
+}
+
+// The roles.
+const (
+	roleFirst     = "first wrapper" // on a fresh journal
+	roleWrapper   = "wrapper"
+	roleReplayer  = "wrapper with stdin"
+	roleNester    = "nested wrapper"
+	roleResumer   = "resumer"
+	roleCanceller = "canceller"
+	roleReader    = "reader"
+)
+
+// next makes an actor. unfinished are tasks that were seen so.
+func (c *cast) next(unfinished []string) actor {
+	a := c.idle(unfinished)
+	a.fate = c.fate(a.role, false)
+	return a
+}
+
+// first makes a wrapper for a fresh journal, where it dies at a step that few have died at: some are passed there alone.
+func (c *cast) first() actor {
+	return actor{role: roleFirst, args: append(c.policy(), "--", c.self), fate: c.fate(roleFirst, true)}
+}
+
+func (c *cast) idle(unfinished []string) actor {
+	switch roll := c.IntN(100); {
+	case roll < 30:
+		return actor{role: roleWrapper, args: c.wrapper()}
+	case roll < 45:
+		return c.replayer()
+	case roll < 53:
+		return actor{role: roleNester, args: c.nester()}
+	case roll < 70 || (roll < 90 && len(unfinished) == 0):
+		return actor{role: roleResumer, args: c.resumer("--all")}
+	case roll < 82:
+		return actor{role: roleResumer, args: c.resumer(unfinished[c.IntN(len(unfinished))])}
+	case roll < 90:
+		return actor{role: roleCanceller, args: []string{"cancel", unfinished[c.IntN(len(unfinished))]}}
+	}
+	return actor{role: roleReader, args: []string{"status", "--json"}}
+}
+
+// policy returns flags by which every task ends soon.
+func (c *cast) policy() []string {
+	return []string{
+		"-n", fmt.Sprint(1 + c.IntN(7)), "-b", fmt.Sprintf("constant:%dms", c.IntN(15)), "-B", "1h", "--stop-on", fmt.Sprint(exitStop),
+	}
+}
+
+func (c *cast) wrapper() []string {
+	args := c.policy()
+	switch c.IntN(5) {
+	case 0:
+		args = append(args, "--capture", "both")
+	case 1:
+		args = append(args, "--output", "final")
+	case 2:
+		args = append(args, "--require-state")
+	}
+	if c.IntN(3) > 0 {
+		return append(args, "--", c.self)
+	}
+	// What sh starts does not die with retry, so that a resume has something to wait for.
+	return append(args, "--", "sh", "-c", `"$0" `+argSlow+` & wait $!`, c.self)
+}
+
+func (c *cast) replayer() actor {
+	stdin := make([]byte, c.IntN(200_000))
+	for i := range stdin {
+		stdin[i] = byte(c.Uint32())
+	}
+	return actor{role: roleReplayer, args: append(c.policy(), "--stdin", "replay", "--", c.self, argReads), stdin: stdin}
+}
+
+func (c *cast) nester() []string {
+	inner := append(c.policy(), "--", c.self)
+	if c.IntN(3) == 0 {
+		inner = append([]string{"env", "RETRY_CRASH_AT=" + c.fate(roleWrapper, false).at(), c.binary}, inner...)
+	} else {
+		inner = append([]string{c.binary}, inner...)
+	}
+	return append(append(c.policy(), "--"), inner...)
+}
+
+// at is the fate as the variable has it; of one that dies by chance, none.
+func (f fate) at() string { return fmt.Sprint(f.step, ":", f.times) }
+
+func (c *cast) resumer(what string) []string {
+	args := []string{"resume", what}
+	if c.IntN(2) == 0 {
+		args = append(args, "--now")
+	}
+	if c.IntN(4) == 0 {
+		args = append(args, "--kill-orphans")
+	}
+	return args
+}
+
+// lifetime bounds the time after which an actor is killed; most take as long when they live.
+const lifetime = 40 * time.Millisecond
+
+func (c *cast) fate(role string, fresh bool) fate {
+	switch roll := c.IntN(10); {
+	case fresh || roll < 5:
+		step, times := c.tally.choose(c.Rand, role, fresh)
+		return fate{step: step, times: times}
+	case roll < 8:
+		return fate{after: 1 + time.Duration(c.Int64N(int64(lifetime)))}
+	}
+	return fate{}
+}

@@ -1,0 +1,191 @@
+package crash
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// childVariable turns the test binary into the command of a task. Its value is the directory of the log.
+const childVariable = "RETRY_CRASH_CHILD"
+
+// What the arguments of a child ask for.
+const (
+	argReads = "reads" // its stdin, to the end
+	argSlow  = "slow"  // works longer, so that it outlives its retry where it can
+)
+
+// event is a line of the log: what a child says of itself.
+type event struct {
+	Kind     string // start, end or overlap
+	Task     string
+	Attempt  int
+	Key      string
+	Max      int
+	Deadline string
+	Pid      int
+	At       time.Time
+	Exit     int    // of an end
+	Stdin    string // of an end: the sum of what it read
+	Detail   string // of an overlap
+}
+
+// The kinds of event.
+const (
+	eventStart   = "start"
+	eventEnd     = "end"
+	eventOverlap = "overlap"
+)
+
+const logName = "children.log"
+
+// exitOf is the rule by which every attempt ends, so that what the journal says of it can be checked.
+func exitOf(task string, attempt int) int {
+	h := fnv.New32a()
+	_, _ = fmt.Fprint(h, task, " ", attempt)
+	switch h.Sum32() % 8 {
+	case 0, 1, 2:
+		return 0
+	case 3:
+		return exitStop
+	}
+	return 1
+}
+
+// exitStop is the exit status that the wrappers do not retry.
+const exitStop = 3
+
+// child is the command's life: it says that it starts, holds the task's lock, works a moment, and says how it ends.
+func child(dir string, args []string) int {
+	e := event{
+		Kind: eventStart, Task: os.Getenv("RETRY_TASK_ID"), Key: os.Getenv("RETRY_IDEMPOTENCY_KEY"),
+		Deadline: os.Getenv("RETRY_DEADLINE"), Pid: os.Getpid(), At: time.Now(),
+	}
+	e.Attempt, _ = strconv.Atoi(os.Getenv("RETRY_ATTEMPT"))
+	e.Max, _ = strconv.Atoi(os.Getenv("RETRY_MAX_ATTEMPTS"))
+	e.log(dir)
+	if other := lockTask(filepath.Join(dir, "lock."+e.Task)); other != "" {
+		overlap := e
+		overlap.Kind, overlap.Detail = eventOverlap, other
+		overlap.log(dir)
+	}
+	if slices.Contains(args, argReads) {
+		sum := sha256.New()
+		_, _ = io.Copy(sum, os.Stdin)
+		e.Stdin = hex.EncodeToString(sum.Sum(nil))
+	}
+	fmt.Printf("attempt %d\n", e.Attempt)
+	work := rand.N(8 * time.Millisecond)
+	if slices.Contains(args, argSlow) {
+		work += rand.N(60 * time.Millisecond)
+	}
+	time.Sleep(work)
+	e.Kind, e.Exit, e.At = eventEnd, exitOf(e.Task, e.Attempt), time.Now()
+	e.log(dir)
+	return e.Exit
+}
+
+// log appends the event with one write, which no other's can come between.
+func (e event) log(dir string) {
+	line, err := json.Marshal(e)
+	if err == nil {
+		err = appendLine(filepath.Join(dir, logName), line)
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+func appendLine(path string, line []byte) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(append(line, '\n'))
+	return errors.Join(err, file.Close())
+}
+
+// lockTask takes the lock that the task's children exclude each other with; the process keeps it to its end. It returns who is
+// alive beside this process. A process that was killed and holds the lock for a last moment is not: it runs nothing any more.
+func lockTask(path string) (other string) {
+	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		panic(err)
+	}
+	alive := 0
+	for {
+		err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
+		switch {
+		case err == nil:
+			return ""
+		case !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR):
+			panic(err)
+		}
+		if pid := lockHolder(fd); pid > 0 && !dying(pid) {
+			// Between taking the signal and leaving, a process shows neither: look again.
+			if alive++; alive == 5 {
+				return "process " + strconv.Itoa(pid)
+			}
+		}
+		time.Sleep(200 * time.Microsecond)
+	}
+}
+
+// lockHolder returns the process that holds a flock on the file; 0 where none does.
+func lockHolder(fd int) int {
+	var stat unix.Stat_t
+	if err := unix.Fstat(fd, &stat); err != nil {
+		panic(err)
+	}
+	inode := fmt.Sprintf(":%d", stat.Ino)
+	locks, _ := os.ReadFile("/proc/locks")
+	for line := range strings.Lines(string(locks)) {
+		// 1: FLOCK  ADVISORY  WRITE 4711 00:2a:1234 0 EOF
+		f := strings.Fields(line)
+		if len(f) > 5 && f[1] == "FLOCK" && strings.HasSuffix(f[5], inode) {
+			pid, _ := strconv.Atoi(f[4])
+			return pid
+		}
+	}
+	return 0
+}
+
+// dying reports whether a process will run no instruction of its own any more: it is gone, leaving, or SIGKILL is pending.
+func dying(pid int) bool {
+	const leaving = 0x4 // PF_EXITING of linux/sched.h
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return true
+	}
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	if flags, _ := strconv.Atoi(fields[6]); flags&leaving != 0 {
+		return true
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return true
+	}
+	for line := range strings.Lines(string(status)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":\t")
+		if name == "SigPnd" || name == "ShdPnd" {
+			if pending, _ := strconv.ParseUint(value, 16, 64); pending&(1<<(syscall.SIGKILL-1)) != 0 {
+				return true
+			}
+		}
+	}
+	return false
+}

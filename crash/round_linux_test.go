@@ -1,0 +1,190 @@
+package crash
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/state"
+)
+
+// scene is a journal and everything that was seen of it, over one round or several.
+type scene struct {
+	stage
+	tally *tally
+
+	mutex      sync.Mutex
+	number     int              // of the latest actor
+	sights     map[string]sight // of tasks, by id
+	unfinished []string         // when they were last looked at
+	problems   []string
+	counted    int // events of the log that the tally has already
+	tasks      int // the same of tasks
+	attempts   int
+}
+
+// sight is what a reader saw of a task.
+type sight struct {
+	ID     string        `json:"id"`
+	Status runner.Status `json:"status"`
+	Key    string        `json:"idempotency_key"`
+	Count  int           `json:"attempt_count"`
+}
+
+func newScene(binary, dir string, tally *tally) *scene {
+	return &scene{stage: stage{binary: binary, dir: dir}, tally: tally, sights: map[string]sight{}}
+}
+
+// act plays an actor, and notes what is wrong with its end.
+func (s *scene) act(a actor) end {
+	s.mutex.Lock()
+	s.number++
+	number := s.number
+	s.mutex.Unlock()
+	e, err := s.play(a, number)
+	s.tally.count(a, e)
+	switch complaint := a.complaint(e); {
+	case err != nil:
+		s.problem("%s: %v", a.describe(number), err)
+	case complaint != "":
+		s.problem("%s: %s", a.describe(number), complaint)
+	case a.role == roleReader && !e.killed:
+		s.look(a.describe(number), e)
+	}
+	return e
+}
+
+func (a actor) describe(number int) string {
+	return fmt.Sprintf("actor %d, a %s that %s: retry %s", number, a.role, a.fate, strings.Join(a.args, " "))
+}
+
+func (s *scene) problem(format string, args ...any) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.problems = append(s.problems, fmt.Sprintf(format, args...))
+}
+
+// look keeps what a reader has read. Two may have read at once, so the later answer need not be the newer one.
+func (s *scene) look(who string, e end) {
+	var list struct{ Tasks []sight }
+	if err := json.Unmarshal(e.stdout, &list); err != nil || e.exit != 0 {
+		s.problem("%s: exit %d, %v: %s", who, e.exit, err, e.stderr)
+		return
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.unfinished = nil
+	for _, seen := range list.Tasks {
+		if before, ok := s.sights[seen.ID]; !ok || seen.Count > before.Count || seen.Status.Finished() {
+			s.sights[seen.ID] = seen
+		}
+		if !seen.Status.Finished() {
+			s.unfinished = append(s.unfinished, seen.ID)
+		}
+	}
+}
+
+func (s *scene) lastUnfinished() []string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return slices.Clone(s.unfinished)
+}
+
+// stages is how many actors are at work at a time.
+const stages = 6
+
+// round has actors at the journal until quota of them were killed, then ends what they left, and checks all of it.
+func (s *scene) round(quota int, fresh bool, newCast func(stage int) (*cast, error)) error {
+	goal := s.tally.kills() + quota
+	var group sync.WaitGroup
+	for n := range stages {
+		c, err := newCast(n)
+		if err != nil {
+			return err
+		}
+		group.Go(func() {
+			if fresh {
+				s.act(c.first())
+			}
+			for s.tally.kills() < goal && !s.failed() {
+				s.act(c.next(s.lastUnfinished()))
+			}
+		})
+	}
+	group.Wait()
+	s.tally.rounds++
+	if err := s.settle(); err != nil {
+		return err
+	}
+	return s.examine()
+}
+
+func (s *scene) failed() bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return len(s.problems) > 0
+}
+
+// passes bounds how often the unfinished tasks are resumed undisturbed. One is enough, but for what is found alive still.
+const passes = 20
+
+// settle resumes undisturbed until every task has ended.
+func (s *scene) settle() error {
+	for range passes {
+		s.act(actor{role: roleResumer, args: []string{"resume", "--all", "--now"}})
+		left, err := s.leftovers()
+		if err != nil || len(left) == 0 {
+			return err
+		}
+		for _, t := range left {
+			s.finish(t)
+		}
+	}
+	s.problem("tasks do not end, however often they are resumed: %q", s.lastUnfinished())
+	return nil
+}
+
+// finish ends what resume --all passes over: the tasks of nested wrappers, and those without their stdin.
+func (s *scene) finish(t *runner.Task) {
+	switch {
+	case t.Options.Stdin == runner.StdinReplay && !s.keepsInput(t):
+		s.act(actor{role: roleCanceller, args: []string{"cancel", t.ID}})
+		s.tally.lostIn++
+	case t.Parent != "":
+		s.act(actor{role: roleResumer, args: []string{"resume", "--now", t.ID}})
+	}
+}
+
+func (s *scene) input(t *runner.Task) string {
+	return filepath.Join(s.journal(), "stdin", strconv.FormatInt(t.Number, 10))
+}
+
+func (s *scene) keepsInput(t *runner.Task) bool {
+	_, err := os.Stat(s.input(t))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+func (s *scene) leftovers() ([]*runner.Task, error) {
+	ctx := context.Background()
+	j, err := state.Open(ctx, s.journal())
+	if err != nil {
+		return nil, err
+	}
+	tasks, err := j.Unfinished(ctx)
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.unfinished = nil
+	for _, t := range tasks {
+		s.unfinished = append(s.unfinished, t.ID)
+	}
+	return tasks, errors.Join(err, j.Close())
+}
