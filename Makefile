@@ -1,8 +1,9 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint vet ci bench fuzz clean
+.PHONY: help build test race lint vet ci bench crash fuzz clean
 
 FUZZTIME ?= 10s
 BENCHFLAGS ?=
+KILLS ?= 10000
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s  %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -30,6 +31,9 @@ ci: ## run everything a change has to pass
 
 bench: ## time whole processes, side by side (BENCHFLAGS='-runs 50')
 	go run ./bench $(BENCHFLAGS)
+
+crash: ## kill retry KILLS times (10000) and check that nothing is lost or run twice
+	go test ./crash -v -count=1 -run '^TestKills$$' -timeout $$((120 + $(KILLS) / 4))s -args -kills $(KILLS)
 
 fuzz: ## run every fuzz target for FUZZTIME (10s)
 	@set -e; for pkg in $$(go list ./...); do \
