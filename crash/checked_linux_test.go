@@ -85,6 +85,7 @@ func TestCheck(t *testing.T) {
 		"sound":                  {func(*story) {}, ""},
 		"seen at its end":        {func(s *story) { s.see(runner.Succeeded, "key", 3) }, ""},
 		"survivor ends in peace": {func(s *story) { s.events = slices.Insert(s.events, 3, at(s.events[2], eventEnd)) }, ""},
+		"orphan comes late":      {func(s *story) { s.events[2].At = noon.Add(time.Hour) }, ""},
 
 		"task lost":             {func(s *story) { s.records, s.sights = nil, nil; s.events = s.events[:1] }, "knows nothing"},
 		"task seen, then lost":  {func(s *story) { s.sights["other"] = sight{} }, "a reader saw"},
