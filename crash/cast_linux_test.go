@@ -31,9 +31,9 @@ const (
 	roleReader    = "reader"
 )
 
-// next makes an actor. unfinished are tasks that were seen so.
-func (c *cast) next(unfinished []string) actor {
-	a := c.idle(unfinished)
+// next makes an actor. Some are at one of the tasks.
+func (c *cast) next(tasks []string) actor {
+	a := c.idle(tasks)
 	a.fate = c.fate(a.role, false)
 	return a
 }
@@ -43,20 +43,20 @@ func (c *cast) first() actor {
 	return actor{role: roleFirst, args: append(c.policy(), "--", c.self), fate: c.fate(roleFirst, true)}
 }
 
-func (c *cast) idle(unfinished []string) actor {
+func (c *cast) idle(tasks []string) actor {
 	switch roll := c.IntN(100); {
-	case roll < 30:
+	case roll < 28:
 		return actor{role: roleWrapper, args: c.wrapper()}
-	case roll < 45:
+	case roll < 43:
 		return c.replayer()
-	case roll < 53:
+	case roll < 50:
 		return actor{role: roleNester, args: c.nester()}
-	case roll < 70 || (roll < 90 && len(unfinished) == 0):
+	case roll < 68 || (roll < 90 && len(tasks) == 0):
 		return actor{role: roleResumer, args: c.resumer("--all")}
-	case roll < 82:
-		return actor{role: roleResumer, args: c.resumer(unfinished[c.IntN(len(unfinished))])}
+	case roll < 78:
+		return actor{role: roleResumer, args: c.resumer(tasks[c.IntN(len(tasks))])}
 	case roll < 90:
-		return actor{role: roleCanceller, args: []string{"cancel", unfinished[c.IntN(len(unfinished))]}}
+		return actor{role: roleCanceller, args: []string{"cancel", tasks[c.IntN(len(tasks))]}}
 	}
 	return actor{role: roleReader, args: []string{"status", "--json"}}
 }
@@ -90,7 +90,7 @@ func (c *cast) replayer() actor {
 	for i := range stdin {
 		stdin[i] = byte(c.Uint32())
 	}
-	return actor{role: roleReplayer, args: append(c.policy(), "--stdin", "replay", "--", c.self, argReads), stdin: stdin}
+	return actor{role: roleReplayer, args: append(c.policy(), "--stdin", "replay", "--", c.self, argReads, sum(stdin)), stdin: stdin}
 }
 
 func (c *cast) nester() []string {

@@ -20,7 +20,7 @@ func (l *life) problem(format string, args ...any) {
 }
 
 // check returns what is wrong. binary is that of retry: a task that runs it has no child of ours.
-func check(records []record, events []event, sights map[string]sight, binary string) (problems []string) {
+func check(records []record, events []event, told seen, binary string) (problems []string) {
 	lives := map[string]*life{}
 	for _, r := range records {
 		lives[r.ID] = &life{record: r}
@@ -33,7 +33,7 @@ func check(records []record, events []event, sights map[string]sight, binary str
 		}
 		l.events = append(l.events, e)
 	}
-	for id := range sights {
+	for id := range told.sights {
 		if lives[id] == nil {
 			problems = append(problems, fmt.Sprintf("lost: a reader saw the task %s", id))
 		}
@@ -45,9 +45,7 @@ func check(records []record, events []event, sights map[string]sight, binary str
 		if !slices.Contains(r.Command, binary) {
 			l.checkOutcomes()
 		}
-		if seen, ok := sights[l.ID]; ok {
-			l.checkSight(seen)
-		}
+		l.checkTold(told)
 		problems = append(problems, l.problems...)
 	}
 	return problems
@@ -78,8 +76,20 @@ func (l *life) checkJournal() {
 	if l.Policy.Attempts > 0 && counted > l.Policy.Attempts {
 		l.problem("used up %d attempts of %d", counted, l.Policy.Attempts)
 	}
+	l.checkEnd()
 	if l.Reason == runner.ReasonCrashes && crashes < runner.MaxCrashes {
 		l.problem("ended after %d crashes in a row", crashes)
+	}
+}
+
+// checkEnd checks that the task ended as its last attempt did, or between two.
+func (l *life) checkEnd() {
+	if len(l.attempts) == 0 {
+		return
+	}
+	last := l.attempts[len(l.attempts)-1].Decision.Verdict.Status()
+	if last != l.Status && (last.Finished() || (l.Status != runner.Cancelled && l.Status != runner.Exhausted)) {
+		l.problem("its last attempt led to %s", last)
 	}
 }
 
@@ -139,7 +149,10 @@ func (l *life) checkStart(e event) {
 
 // checkOutcomes checks that an attempt of which the journal knows how it ended did so.
 func (l *life) checkOutcomes() {
-	stdin := ""
+	stdin := "" // the sum of what all of them read
+	if at := slices.Index(l.Command, argReads); at >= 0 {
+		stdin = l.Command[at+1]
+	}
 	for _, a := range l.attempts {
 		if a.Outcome.IsCrash() || a.Outcome.Signal != "" {
 			continue
@@ -153,22 +166,32 @@ func (l *life) checkOutcomes() {
 		if a.Outcome.Exit != e.Exit || a.Outcome.Exit != exitOf(l.ID, a.Number) {
 			l.problem("attempt %d: the journal has exit %d, the child %d", a.Number, a.Outcome.Exit, e.Exit)
 		}
-		if stdin != "" && e.Stdin != stdin {
-			l.problem("attempt %d did not read what an earlier one did", a.Number)
+		if e.Stdin != stdin {
+			l.problem("attempt %d did not read what it was given", a.Number)
 		}
-		stdin = e.Stdin
 	}
 	if l.Status == runner.Succeeded && exitOf(l.ID, l.AttemptCount) != 0 {
 		l.problem("attempt %d was no success", l.AttemptCount)
 	}
 }
 
-// checkSight checks that an end, once seen, is final, and that nothing seen was taken back.
-func (l *life) checkSight(seen sight) {
-	if seen.Status.Finished() && (seen.Status != l.Status || seen.Count != l.AttemptCount) {
-		l.problem("has %d attempts, but was seen %s after %d", l.AttemptCount, seen.Status, seen.Count)
+// checkTold checks that an end that somebody was told of is final, and that nothing seen was taken back.
+func (l *life) checkTold(told seen) {
+	if s, ok := told.sights[l.ID]; ok {
+		if s.Status.Finished() && (s.Status != l.Status || s.Count != l.AttemptCount) {
+			l.problem("has %d attempts, but was seen %s after %d", l.AttemptCount, s.Status, s.Count)
+		}
+		if s.Count > l.AttemptCount || s.Key != l.IdempotencyKey {
+			l.problem("has %d attempts and the key %s, but was seen with %d and %s", l.AttemptCount, l.IdempotencyKey, s.Count, s.Key)
+		}
 	}
-	if seen.Count > l.AttemptCount || seen.Key != l.IdempotencyKey {
-		l.problem("has %d attempts and the key %s, but was seen with %d and %s", l.AttemptCount, l.IdempotencyKey, seen.Count, seen.Key)
+	if told.cancelled[l.ID] && l.Status != runner.Cancelled {
+		l.problem("was cancelled")
+	}
+	if told.refused[l.ID[max(0, len(l.ID)-shortID):]] && l.Status != runner.Cancelled {
+		l.problem("was taken from its owner, though nobody cancelled it")
 	}
 }
+
+// shortID is how much of an id is in what retry says.
+const shortID = 8

@@ -2,6 +2,7 @@ package crash
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,13 +18,13 @@ const testBinary = "/bin/retry"
 type story struct {
 	records []record
 	events  []event
-	sights  map[string]sight
+	seen    seen
 }
 
 // idOf returns the id of a task whose attempts end so.
 func idOf(exits ...int) string {
 	for n := 0; ; n++ {
-		id := strings.Repeat("x", n)
+		id := strconv.Itoa(n)
 		if ends(id, exits) {
 			return id
 		}
@@ -54,6 +55,8 @@ func newStory() *story {
 			At: noon.Add(time.Second), Exit: exit,
 		}
 	}
+	told := newSeen()
+	told.sights[id] = sight{ID: id, Status: runner.InFlight, Key: "key", Count: 2}
 	return &story{
 		records: []record{{t, []runner.Attempt{
 			attempt(1, runner.Outcome{Exit: 1}, runner.VerdictRetry),
@@ -63,17 +66,17 @@ func newStory() *story {
 		events: []event{
 			line(eventStart, 1, 3, 0), line(eventEnd, 1, 3, 1), line(eventStart, 2, 3, 0), line(eventStart, 3, 4, 0), line(eventEnd, 3, 4, 0),
 		},
-		sights: map[string]sight{id: {ID: id, Status: runner.InFlight, Key: "key", Count: 2}},
+		seen: told,
 	}
 }
 
 func (s *story) see(status runner.Status, key string, count int) {
 	id := s.records[0].ID
-	s.sights[id] = sight{ID: id, Status: status, Key: key, Count: count}
+	s.seen.sights[id] = sight{ID: id, Status: status, Key: key, Count: count}
 }
 
 func (s *story) check() []string {
-	return check(s.records, s.events, s.sights, testBinary)
+	return check(s.records, s.events, s.seen, testBinary)
 }
 
 // Each thing that must not happen is found, and a sound run is sound.
@@ -87,8 +90,8 @@ func TestCheck(t *testing.T) {
 		"survivor ends in peace": {func(s *story) { s.events = slices.Insert(s.events, 3, at(s.events[2], eventEnd)) }, ""},
 		"orphan comes late":      {func(s *story) { s.events[2].At = noon.Add(time.Hour) }, ""},
 
-		"task lost":             {func(s *story) { s.records, s.sights = nil, nil; s.events = s.events[:1] }, "knows nothing"},
-		"task seen, then lost":  {func(s *story) { s.sights["other"] = sight{} }, "a reader saw"},
+		"task lost":             {func(s *story) { s.records, s.seen = nil, seen{}; s.events = s.events[:1] }, "knows nothing"},
+		"task seen, then lost":  {func(s *story) { s.seen.sights["other"] = sight{} }, "a reader saw"},
 		"not ended":             {func(s *story) { s.records[0].Status = runner.Pending; s.records[0].FinishedAt = noon.Add(time.Hour) }, "has not ended"},
 		"attempt lost":          {func(s *story) { s.records[0].attempts = s.records[0].attempts[:2]; s.events = s.events[:3] }, "2 attempts of 3"},
 		"start not in journal":  {func(s *story) { s.events = append(s.events, started(s.events[4], 4)) }, "has no attempt 4"},
@@ -112,6 +115,10 @@ func TestCheck(t *testing.T) {
 		"end taken back":        {func(s *story) { s.see(runner.Cancelled, "key", 3) }, "was seen CANCELLED"},
 		"ran after its end":     {func(s *story) { s.see(runner.Succeeded, "key", 2) }, "was seen SUCCEEDED after 2"},
 		"attempt taken back":    {func(s *story) { s.see(runner.InFlight, "key", 4) }, "was seen with 4"},
+		"cancelled in vain":     {func(s *story) { s.seen.cancelled[s.records[0].ID] = true }, "was cancelled"},
+		"owner robbed":          {func(s *story) { s.seen.refused[s.records[0].ID] = true }, "taken from its owner"},
+		"cancelled at its end":  {func(s *story) { s.records[0].Status = runner.Cancelled }, "led to SUCCEEDED"},
+		"success of nobody":     {func(s *story) { s.records[0].attempts[2].Decision.Verdict = runner.VerdictRetry }, "led to PENDING"},
 		"key seen to be others": {func(s *story) { s.see(runner.InFlight, "other", 3) }, "other"},
 	}
 	for name, test := range tests {

@@ -2,7 +2,6 @@ package crash
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,7 +23,7 @@ const childVariable = "RETRY_CRASH_CHILD"
 
 // What the arguments of a child ask for.
 const (
-	argReads = "reads" // its stdin, to the end
+	argReads = "reads" // its stdin, to the end; the sum of it follows
 	argSlow  = "slow"  // works longer, so that it outlives its retry where it can
 )
 
@@ -81,9 +80,8 @@ func child(dir string, args []string) int {
 		overlap.log(dir)
 	}
 	if slices.Contains(args, argReads) {
-		sum := sha256.New()
-		_, _ = io.Copy(sum, os.Stdin)
-		e.Stdin = hex.EncodeToString(sum.Sum(nil))
+		read, _ := io.ReadAll(os.Stdin)
+		e.Stdin = sum(read)
 	}
 	fmt.Printf("attempt %d\n", e.Attempt)
 	work := rand.N(8 * time.Millisecond)
@@ -94,6 +92,10 @@ func child(dir string, args []string) int {
 	e.Kind, e.Exit, e.At = eventEnd, exitOf(e.Task, e.Attempt), time.Now()
 	e.log(dir)
 	return e.Exit
+}
+
+func sum(b []byte) string {
+	return fmt.Sprintf("%x", sha256.Sum256(b))
 }
 
 // log appends the event with one write, which no other's can come between.

@@ -35,7 +35,7 @@ func (s *scene) examine() error {
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.problems = append(s.problems, check(records, events, s.sights, s.binary)...)
+	s.problems = append(s.problems, check(records, events, s.seen, s.binary)...)
 	s.add(records, events)
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,13 +23,20 @@ type scene struct {
 	tally *tally
 
 	mutex      sync.Mutex
-	number     int              // of the latest actor
-	sights     map[string]sight // of tasks, by id
-	unfinished []string         // when they were last looked at
+	number     int // of the latest actor
+	seen       seen
+	unfinished []string // when they were last looked at
 	problems   []string
 	counted    int // events of the log that the tally has already
 	tasks      int // the same of tasks
 	attempts   int
+}
+
+// seen is what actors told of tasks, to be compared with their ends.
+type seen struct {
+	sights    map[string]sight // by id
+	cancelled map[string]bool  // ids that a canceller was told it had cancelled
+	refused   map[string]bool  // short ids that an owner was told had been cancelled
 }
 
 // sight is what a reader saw of a task.
@@ -41,26 +48,47 @@ type sight struct {
 }
 
 func newScene(binary, dir string, tally *tally) *scene {
-	return &scene{stage: stage{binary: binary, dir: dir}, tally: tally, sights: map[string]sight{}}
+	return &scene{stage: stage{binary: binary, dir: dir}, tally: tally, seen: newSeen()}
+}
+
+func newSeen() seen {
+	return seen{sights: map[string]sight{}, cancelled: map[string]bool{}, refused: map[string]bool{}}
 }
 
 // act plays an actor, and notes what is wrong with its end.
-func (s *scene) act(a actor) end {
+func (s *scene) act(a actor) {
 	s.mutex.Lock()
 	s.number++
 	number := s.number
 	s.mutex.Unlock()
 	e, err := s.play(a, number)
 	s.tally.count(a, e)
-	switch complaint := a.complaint(e); {
-	case err != nil:
+	if err != nil {
 		s.problem("%s: %v", a.describe(number), err)
-	case complaint != "":
+		return
+	}
+	if complaint := a.complaint(e); complaint != "" {
 		s.problem("%s: %s", a.describe(number), complaint)
-	case a.role == roleReader && !e.killed:
+	}
+	s.listen(a, e)
+	if a.role == roleReader && !e.killed {
 		s.look(a.describe(number), e)
 	}
-	return e
+}
+
+// takenAway is what an owner says that was refused a write. The end of the id follows.
+var takenAway = regexp.MustCompile(`cancelled by another process \(retry status ([0-9a-f]{8})\)`)
+
+// listen keeps what an actor was told of a task's end.
+func (s *scene) listen(a actor, e end) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if a.role == roleCanceller && e.exit == 0 {
+		s.seen.cancelled[a.args[len(a.args)-1]] = true
+	}
+	for _, match := range takenAway.FindAllStringSubmatch(e.stderr, -1) {
+		s.seen.refused[match[1]] = true
+	}
 }
 
 func (a actor) describe(number int) string {
@@ -82,21 +110,39 @@ func (s *scene) look(who string, e end) {
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.unfinished = nil
-	for _, seen := range list.Tasks {
-		if before, ok := s.sights[seen.ID]; !ok || seen.Count > before.Count || seen.Status.Finished() {
-			s.sights[seen.ID] = seen
-		}
-		if !seen.Status.Finished() {
-			s.unfinished = append(s.unfinished, seen.ID)
+	for _, t := range list.Tasks {
+		if before, ok := s.seen.sights[t.ID]; !ok || t.Count > before.Count || t.Status.Finished() {
+			s.seen.sights[t.ID] = t
 		}
 	}
 }
 
-func (s *scene) lastUnfinished() []string {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return slices.Clone(s.unfinished)
+// recent returns the tasks of the children that started last: most of them live.
+func (s *scene) recent() (ids []string) {
+	const lines, size = 8, 16 << 10
+	text, _ := readTail(filepath.Join(s.dir, logName), size)
+	for line := range strings.Lines(text) {
+		var e event
+		if json.Unmarshal([]byte(line), &e) == nil && e.Kind == eventStart {
+			ids = append(ids, e.Task)
+		}
+	}
+	return ids[max(0, len(ids)-lines):]
+}
+
+func readTail(path string, size int64) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = file.Close() }()
+	info, err := file.Stat()
+	if err != nil {
+		return "", err
+	}
+	tail := make([]byte, min(size, info.Size()))
+	_, err = file.ReadAt(tail, info.Size()-int64(len(tail)))
+	return string(tail), err
 }
 
 // stages is how many actors are at work at a time.
@@ -116,7 +162,7 @@ func (s *scene) round(quota int, fresh bool, newCast func(stage int) (*cast, err
 				s.act(c.first())
 			}
 			for s.tally.kills() < goal && !s.failed() {
-				s.act(c.next(s.lastUnfinished()))
+				s.act(c.next(s.recent()))
 			}
 		})
 	}
@@ -149,7 +195,7 @@ func (s *scene) settle() error {
 			s.finish(t)
 		}
 	}
-	s.problem("tasks do not end, however often they are resumed: %q", s.lastUnfinished())
+	s.problem("tasks do not end, however often they are resumed: %q", s.unfinished)
 	return nil
 }
 
