@@ -127,7 +127,7 @@ func (s *stage) ended(state *os.ProcessState, stdout, stderr *os.File) (e end, e
 var broken = regexp.MustCompile(`going on without a journal|journal still shows|panic|fatal error|malformed|disk I/O|is locked|goroutine \d`)
 
 // refusals are the ends with 125 that are right where others were at the same task.
-var refusals = regexp.MustCompile(`the task is running|the task has finished|its stdin was not kept|in a row ended with the death of retry|cancelled by another process`)
+var refusals = regexp.MustCompile(`is running|an unfinished task has this name|the task has finished|its stdin was not kept|in a row ended with the death of retry|cancelled by another process`)
 
 const exitInternal = 125
 

@@ -25,6 +25,7 @@ const (
 	roleFirst     = "first wrapper" // on a fresh journal
 	roleWrapper   = "wrapper"
 	roleReplayer  = "wrapper with stdin"
+	roleNamed     = "named wrapper"
 	roleNester    = "nested wrapper"
 	roleResumer   = "resumer"
 	roleCanceller = "canceller"
@@ -45,10 +46,12 @@ func (c *cast) first() actor {
 
 func (c *cast) idle(tasks []string) actor {
 	switch roll := c.IntN(100); {
-	case roll < 28:
+	case roll < 22:
 		return actor{role: roleWrapper, args: c.wrapper()}
-	case roll < 43:
+	case roll < 33:
 		return c.replayer()
+	case roll < 44:
+		return actor{role: roleNamed, args: c.named()}
 	case roll < 50:
 		return actor{role: roleNester, args: c.nester()}
 	case roll < 68 || (roll < 90 && len(tasks) == 0):
@@ -91,6 +94,22 @@ func (c *cast) replayer() actor {
 		stdin[i] = byte(c.Uint32())
 	}
 	return actor{role: roleReplayer, args: append(c.policy(), "--stdin", "replay", "--", c.self, argReads, sum(stdin)), stdin: stdin}
+}
+
+// onceName is the name that is to succeed only once.
+const onceName = "once"
+
+// named returns a wrapper of one of few names, so that several meet.
+func (c *cast) named() []string {
+	name := []string{"a", "b", onceName}[c.IntN(3)]
+	args := append(c.policy(), "--id", name, "--if-running", []string{"fail", "skip", "wait"}[c.IntN(3)])
+	switch {
+	case name == onceName:
+		args = append(args, "--once")
+	case c.IntN(6) == 0:
+		args = append(args, "--fresh")
+	}
+	return append(args, "--", c.self, argNamed, name)
 }
 
 func (c *cast) nester() []string {

@@ -38,6 +38,9 @@ func check(records []record, events []event, told seen, binary string) (problems
 			problems = append(problems, fmt.Sprintf("lost: a reader saw the task %s", id))
 		}
 	}
+	if n := successes(records, onceName); n > 1 {
+		problems = append(problems, fmt.Sprintf("%d tasks of one name succeeded with --once", n))
+	}
 	for _, r := range records {
 		l := lives[r.ID]
 		l.checkJournal()
@@ -49,6 +52,15 @@ func check(records []record, events []event, told seen, binary string) (problems
 		problems = append(problems, l.problems...)
 	}
 	return problems
+}
+
+func successes(records []record, name string) (n int) {
+	for _, r := range records {
+		if r.Name == name && r.Status == runner.Succeeded {
+			n++
+		}
+	}
+	return n
 }
 
 // checkJournal checks what the journal says of the task by itself.

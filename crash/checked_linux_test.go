@@ -44,7 +44,7 @@ func newStory() *story {
 	id := idOf(1, 1, 0)
 	t := &runner.Task{
 		Number: 1, ID: id, Command: []string{"child"}, Policy: runner.Policy{Attempts: 3, Budget: time.Hour}, IdempotencyKey: "key",
-		CreatedAt: noon, FinishedAt: noon.Add(time.Minute), Status: runner.Succeeded, AttemptCount: 3,
+		CreatedAt: noon, History: runner.History{Began: noon}, FinishedAt: noon.Add(time.Minute), Status: runner.Succeeded, AttemptCount: 3,
 	}
 	attempt := func(n int, o runner.Outcome, v runner.Verdict) runner.Attempt {
 		return runner.Attempt{Number: n, Outcome: o, Decision: runner.Decision{Verdict: v}}
@@ -119,6 +119,7 @@ func TestCheck(t *testing.T) {
 		"owner robbed":          {func(s *story) { s.seen.refused[s.records[0].ID] = true }, "taken from its owner"},
 		"cancelled at its end":  {func(s *story) { s.records[0].Status = runner.Cancelled }, "led to SUCCEEDED"},
 		"success of nobody":     {func(s *story) { s.records[0].attempts[2].Decision.Verdict = runner.VerdictRetry }, "led to PENDING"},
+		"two successes of once": {func(s *story) { s.records[0].Name = onceName; s.records = append(s.records, s.records[0]) }, "succeeded with --once"},
 		"key seen to be others": {func(s *story) { s.see(runner.InFlight, "other", 3) }, "other"},
 	}
 	for name, test := range tests {

@@ -24,6 +24,7 @@ const childVariable = "RETRY_CRASH_CHILD"
 // What the arguments of a child ask for.
 const (
 	argReads = "reads" // its stdin, to the end; the sum of it follows
+	argNamed = "named" // the task has the name that follows
 	argSlow  = "slow"  // works longer, so that it outlives its retry where it can
 )
 
@@ -74,10 +75,9 @@ func child(dir string, args []string) int {
 	e.Attempt, _ = strconv.Atoi(os.Getenv("RETRY_ATTEMPT"))
 	e.Max, _ = strconv.Atoi(os.Getenv("RETRY_MAX_ATTEMPTS"))
 	e.log(dir)
-	if other := lockTask(filepath.Join(dir, "lock."+e.Task)); other != "" {
-		overlap := e
-		overlap.Kind, overlap.Detail = eventOverlap, other
-		overlap.log(dir)
+	e.exclude(dir, "task."+e.Task)
+	if at := slices.Index(args, argNamed); at >= 0 {
+		e.exclude(dir, "name."+args[at+1])
 	}
 	if slices.Contains(args, argReads) {
 		read, _ := io.ReadAll(os.Stdin)
@@ -92,6 +92,14 @@ func child(dir string, args []string) int {
 	e.Kind, e.Exit, e.At = eventEnd, exitOf(e.Task, e.Attempt), time.Now()
 	e.log(dir)
 	return e.Exit
+}
+
+// exclude logs an overlap where another child holds the lock.
+func (e event) exclude(dir, lock string) {
+	if other := takeLock(filepath.Join(dir, "lock."+lock)); other != "" {
+		e.Kind, e.Detail = eventOverlap, other+" with the "+lock
+		e.log(dir)
+	}
 }
 
 func sum(b []byte) string {
@@ -118,9 +126,9 @@ func appendLine(path string, line []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// lockTask takes the lock that the task's children exclude each other with; the process keeps it to its end. It returns who is
+// takeLock takes the lock that the children of a task, or of a name, exclude each other with; the process keeps it to its end. It returns who is
 // alive beside this process. A process that was killed and holds the lock for a last moment is not: it runs nothing any more.
-func lockTask(path string) (other string) {
+func takeLock(path string) (other string) {
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		panic(err)
