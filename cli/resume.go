@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,7 +78,10 @@ func (c *resumeCommand) adopt(ctx context.Context, journal *state.Journal) ([]*r
 	var adopted []*runner.Task
 	var refusals []error
 	for _, t := range found {
-		task, err := journal.Adopt(ctx, t.Number)
+		task, err := (*runner.Task)(nil), state.ErrFinished
+		if !t.Status.Finished() { // else another task of the name may be ours already
+			task, err = adoptNamed(ctx, journal, t)
+		}
 		switch {
 		case err == nil:
 			adopted = append(adopted, task)
@@ -87,6 +91,30 @@ func (c *resumeCommand) adopt(ctx context.Context, journal *state.Journal) ([]*r
 		}
 	}
 	return adopted, errors.Join(refusals...)
+}
+
+// adoptNamed adopts a task with its name, so that no wrapper starts another of that name as long as this one has a process: not
+// even when it is cancelled.
+func adoptNamed(ctx context.Context, journal *state.Journal, t *runner.Task) (*runner.Task, error) {
+	if t.Name == "" {
+		return journal.Adopt(ctx, t.Number)
+	}
+	if owned, _, err := journal.OwnName(t.Name); err != nil || !owned {
+		return nil, cmp.Or(err, state.ErrOwned)
+	}
+	adopted, err := journal.Adopt(ctx, t.Number)
+	if err != nil {
+		_ = journal.ReleaseName(t.Name)
+	}
+	return adopted, err
+}
+
+// letGo is for a process that goes on with other tasks: this one may be requeued, and its name be used, meanwhile.
+func letGo(journal *state.Journal, t *runner.Task) {
+	_ = journal.Release(t.Number)
+	if t.Name != "" {
+		_ = journal.ReleaseName(t.Name)
+	}
 }
 
 func adoptHint(err error, t *runner.Task) string {
@@ -140,7 +168,7 @@ func (c *resumeCommand) named(ctx context.Context, journal *state.Journal) ([]*r
 
 // adoptOne makes this process the owner of a task and goes on with it.
 func (c *resumeCommand) adoptOne(ctx context.Context, p *Process, journal *state.Journal, t *runner.Task) (int, error) {
-	adopted, err := journal.Adopt(ctx, t.Number)
+	adopted, err := adoptNamed(ctx, journal, t)
 	if err != nil {
 		return 0, fmt.Errorf("resume %s: %w%s", render.ShortID(t.ID), err, adoptHint(err, t))
 	}

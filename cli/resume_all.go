@@ -40,6 +40,7 @@ func (c *resumeCommand) resumeAll(ctx context.Context, p *Process, journal *stat
 // resumeInGroup reports an error of one task without keeping the others.
 func (c *resumeCommand) resumeInGroup(ctx context.Context, p *Process, journal *state.Journal, t *runner.Task,
 	observer render.Observer, prepare func(*runner.Runner)) runner.Result {
+	defer letGo(journal, t)
 	result, err := func() (runner.Result, error) {
 		carrier, err := p.carryOn(t, &guardedJournal{journal: journal, patience: p.stopping()}, observer, c.continuation())
 		if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/10f93571/retry/runner"
 )
 
-// OwnName makes this process the one that may start the task of a name, or go on with it, until it exits. It reports false where
-// another process is that: its pid is negative where the system does not tell which.
+// OwnName makes this process the one that may start the task of a name, or go on with it, until it exits or lets go of the name.
+// It reports false where another process is that: its pid is negative where the system does not tell which.
 func (j *Journal) OwnName(name string) (owned bool, pid int, err error) {
 	for {
 		if owned, err = j.owners.acquire(nameLock(name)); owned || err != nil {
@@ -19,6 +19,11 @@ func (j *Journal) OwnName(name string) (owned bool, pid int, err error) {
 			return false, pid, err
 		}
 	}
+}
+
+// ReleaseName lets go of a name that this process owns.
+func (j *Journal) ReleaseName(name string) error {
+	return j.owners.release(nameLock(name))
 }
 
 // nameLock is the byte of a name, far beyond those of all tasks.
