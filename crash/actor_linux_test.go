@@ -50,7 +50,7 @@ type end struct {
 // patience bounds the life of an actor; a sound one needs a fraction of it.
 const patience = 2 * time.Minute
 
-// start is what all actors of a journal have in common.
+// stage is what all actors of a journal have in common.
 type stage struct {
 	binary string // retry, built with its steps
 	dir    string // of the journal, the log, and what the actors say

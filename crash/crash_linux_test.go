@@ -82,8 +82,8 @@ func play(t *testing.T, dir string, seed uint64, tally *tally) {
 			must(t, os.Mkdir(s.dir, 0o700))
 		}
 		uses--
-		err := s.round(quota, fresh, func(stage int) (*cast, error) {
-			return newCast(binary, tally, seed, round*stages+uint64(stage))
+		err := s.round(quota, fresh, func(nth int) (*cast, error) {
+			return newCast(binary, tally, seed, round*atOnce+uint64(nth))
 		})
 		if err != nil {
 			s.problem("%v", err)
