@@ -8,9 +8,11 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"syscall"
 	"time"
 )
 
@@ -20,7 +22,7 @@ const childVariable = "RETRY_CRASH_CHILD"
 // What the arguments of a child ask for.
 const (
 	argReads = "reads" // its stdin, to the end; the sum of it follows
-	argNamed = "named" // the task has the name that follows
+	argNamed = "named" // the task has the name that follows; TERM is ignored, so that who is cancelled still takes his time
 	argSlow  = "slow"  // works longer, so that it outlives its retry where it can
 )
 
@@ -73,6 +75,7 @@ func child(dir string, args []string) int {
 	e.log(dir)
 	e.exclude(dir, "task."+e.Task)
 	if at := slices.Index(args, argNamed); at >= 0 {
+		signal.Ignore(syscall.SIGTERM)
 		e.exclude(dir, "name."+args[at+1])
 	}
 	if slices.Contains(args, argReads) {
