@@ -2,6 +2,8 @@ package state
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 
 	"github.com/10f93571/retry/runner"
 )
@@ -22,8 +24,11 @@ func (j *Journal) Interrupted(ctx context.Context, t *runner.Task) (bool, error)
 	if pid, err := j.Owner(t.Number); pid != 0 || err != nil {
 		return false, err
 	}
-	// Its owner may have finished it and gone since t was read.
+	// Its owner may have finished it and gone since t was read, and it may have been pruned.
 	status, err := j.status(ctx, t.Number)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
 	return err == nil && !status.Finished(), err
 }
 

@@ -55,14 +55,14 @@ var migrations = []string{
 		PRIMARY KEY (task, attempt),
 		FOREIGN KEY (task, attempt) REFERENCES attempts (task, number) ON DELETE CASCADE
 	) STRICT;`,
-	// environment is like argv; requeued_after is the number of the last attempt
-	// before the task was given fresh ones; what is kept for --once is not pruned.
+	// environment is like argv; requeued_after is the number of the last attempt before the task was given fresh ones; a success that
+	// is kept for --once is not pruned.
 	`ALTER TABLE tasks ADD COLUMN environment BLOB;
 	ALTER TABLE tasks ADD COLUMN once INTEGER NOT NULL DEFAULT 0;
 	ALTER TABLE tasks ADD COLUMN requeued_at INTEGER;
 	ALTER TABLE tasks ADD COLUMN requeued_after INTEGER NOT NULL DEFAULT 0;
 	CREATE INDEX tasks_name ON tasks (name) WHERE name IS NOT NULL;
-	CREATE INDEX tasks_finished ON tasks (finished_at) WHERE finished_at IS NOT NULL AND NOT once;`,
+	CREATE INDEX tasks_finished ON tasks (status, finished_at) WHERE finished_at IS NOT NULL AND NOT (once AND status = 'SUCCEEDED');`,
 }
 
 // migrate brings the schema up to date, all steps in one transaction. A journal of a newer retry, or a file that is none of
