@@ -1,0 +1,172 @@
+package state
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// showStats writes a command's figures so that two can be told apart by eye.
+func showStats(s runner.CommandStats) string {
+	return fmt.Sprintf("%q %q: %d runs, %d first, %d rescued, %d failed, %d cancelled, %d unfinished; %d ended, p50 %s p95 %s, waited %s",
+		s.Name, s.Command, s.Runs, s.FirstTry, s.Rescues, s.Failures, s.Cancelled, s.Unfinished, s.Ended, s.P50, s.P95, s.Waiting)
+}
+
+func checkStats(t *testing.T, j *Journal, since time.Time, want ...string) {
+	t.Helper()
+	all, err := j.Stats(t.Context(), since)
+	must(t, err)
+	var got []string
+	for _, s := range all {
+		got = append(got, showStats(s))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+// running returns a change that gives a task a name and a command line.
+func running(name string, argv ...string) func(*runner.Task) {
+	return func(t *runner.Task) { t.Name, t.Command = name, argv }
+}
+
+func TestStats(t *testing.T) {
+	j := open(t)
+	checkStats(t, j, time.Time{})
+	after := func(d time.Duration) time.Time { return epoch.Add(d) }
+	ended(t, j, succeeded, 1, after(time.Second), running("", "a"))
+	ended(t, j, succeeded, 3, after(3*time.Second), running("", "a"))
+	ended(t, j, cancelled, 1, after(time.Hour), running("", "a")) // its duration says nothing
+	ended(t, j, failed, 1, after(time.Second), running("", "a", "b"))
+	ended(t, j, exhausted, 2, after(-time.Second), running("", "a", "b")) // the clock was set back
+	ended(t, j, succeeded, 2, after(time.Minute), running("", ""))
+	ended(t, j, failed, 1, after(2*time.Second), running("nightly", "old"))
+	must(t, j.Release(waiting(t, j).Number)) // of false
+	named := newTask()
+	named.Name, named.Command = "nightly", []string{"new", "\xff"}
+	must(t, claimed(j, named, epoch))
+
+	checkStats(t, j, time.Time{},
+		`"" ["a" "b"]: 2 runs, 0 first, 0 rescued, 2 failed, 0 cancelled, 0 unfinished; 2 ended, p50 0s p95 1s, waited 0s`,
+		`"nightly" ["new" "\xff"]: 2 runs, 0 first, 0 rescued, 1 failed, 0 cancelled, 1 unfinished; 1 ended, p50 2s p95 2s, waited 0s`,
+		`"" ["a"]: 3 runs, 1 first, 1 rescued, 0 failed, 1 cancelled, 0 unfinished; 2 ended, p50 1s p95 3s, waited 0s`,
+		`"" [""]: 1 runs, 0 first, 1 rescued, 0 failed, 0 cancelled, 0 unfinished; 1 ended, p50 1m0s p95 1m0s, waited 0s`,
+		`"" ["false"]: 1 runs, 0 first, 0 rescued, 0 failed, 0 cancelled, 1 unfinished; 0 ended, p50 0s p95 0s, waited 0s`,
+	)
+	checkStats(t, j, epoch.Add(time.Second))
+}
+
+// A name and a command line that look the same are two things.
+func TestStatsTellNamesFromCommands(t *testing.T) {
+	j := open(t)
+	ended(t, j, succeeded, 1, epoch, running("x", "y"))
+	ended(t, j, succeeded, 1, epoch, running("", "x"))
+	all, err := j.Stats(t.Context(), time.Time{})
+	must(t, err)
+	if len(all) != 2 {
+		t.Errorf("got %+v", all)
+	}
+}
+
+// The wait after the last attempt is not over, or was cut short: only what lies between two attempts counts.
+func TestStatsSumTheWaitsBetweenAttempts(t *testing.T) {
+	j := open(t)
+	task := newTask()
+	must(t, claimed(j, task, epoch))
+	var want time.Duration
+	for _, delay := range []time.Duration{time.Second, time.Minute, time.Hour} {
+		must(t, recorded(j, task, exit(1), retryIn(delay), epoch))
+		for _, got := range waits(t, j) {
+			if got != want {
+				t.Errorf("waiting: %s, want %s", got, want)
+			}
+		}
+		must(t, claimed(j, task, epoch))
+		want += delay
+		for _, got := range waits(t, j) {
+			if got != want {
+				t.Errorf("in the next attempt: %s, want %s", got, want)
+			}
+		}
+	}
+	must(t, recorded(j, task, exit(1), retryIn(time.Hour), epoch))
+	must(t, j.Cancel(t.Context(), task.Number, epoch))
+	for _, got := range waits(t, j) {
+		if got != want {
+			t.Errorf("cancelled: %s, want %s", got, want)
+		}
+	}
+}
+
+// waits are what the two say who sum the delays up.
+func waits(t *testing.T, j *Journal) []time.Duration {
+	t.Helper()
+	stats, err := j.Stats(t.Context(), time.Time{})
+	must(t, err)
+	figures, err := j.Figures(t.Context())
+	must(t, err)
+	return []time.Duration{stats[0].Waiting, figures.Waiting}
+}
+
+// A task that was requeued began anew.
+func TestStatsOfARequeuedTask(t *testing.T) {
+	j := open(t)
+	task := ended(t, j, succeeded, 1, epoch.Add(time.Hour), nil)
+	_, err := j.db.Exec("UPDATE tasks SET requeued_at = ? WHERE number = ?", epoch.Add(50*time.Minute).UnixMicro(), task.Number)
+	must(t, err)
+	all, err := j.Stats(t.Context(), time.Time{})
+	must(t, err)
+	if all[0].P50 != 10*time.Minute {
+		t.Errorf("it took %s", all[0].P50)
+	}
+}
+
+// Whatever is in the journal, each run is counted once.
+func TestStatsAgainstAModel(t *testing.T) {
+	j := open(t)
+	rapid.Check(t, func(t *rapid.T) {
+		_, err := j.db.Exec("DELETE FROM tasks")
+		must(t, err)
+		want := map[string]*runner.CommandStats{}
+		for range rapid.IntRange(0, 10).Draw(t, "tasks") {
+			argv := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", ""}), 1, 2).Draw(t, "argv")
+			d := rapid.SampledFrom([]runner.Decision{succeeded, failed, exhausted, cancelled, retryIn(0)}).Draw(t, "decision")
+			n := rapid.IntRange(1, 3).Draw(t, "attempts")
+			task := ended(t, j, d, n, epoch, running("", argv...))
+			s := want[fmt.Sprintf("%q", argv)]
+			if s == nil {
+				s = &runner.CommandStats{}
+				want[fmt.Sprintf("%q", argv)] = s
+			}
+			count := map[runner.Status]*int{
+				runner.Succeeded: &s.FirstTry, runner.Failed: &s.Failures, runner.Exhausted: &s.Failures, runner.Cancelled: &s.Cancelled,
+				runner.Pending: &s.Unfinished,
+			}[task.Status]
+			if task.Status == runner.Succeeded && n > 1 {
+				count = &s.Rescues
+			}
+			*count++
+			s.Runs++
+		}
+		all, err := j.Stats(t.Context(), time.Time{})
+		must(t, err)
+		for i, s := range all {
+			w := want[fmt.Sprintf("%q", s.Command)]
+			if w == nil || s.Runs != w.Runs || s.FirstTry != w.FirstTry || s.Rescues != w.Rescues || s.Failures != w.Failures ||
+				s.Cancelled != w.Cancelled || s.Unfinished != w.Unfinished || s.Ended != s.FirstTry+s.Rescues+s.Failures {
+				t.Fatalf("got %s, want %+v", showStats(s), w)
+			}
+			if i > 0 && (s.Failures > all[i-1].Failures || (s.Failures == all[i-1].Failures && s.Runs > all[i-1].Runs)) {
+				t.Fatalf("%s\nstands after %s", showStats(s), showStats(all[i-1]))
+			}
+		}
+		if len(all) != len(want) {
+			t.Fatalf("%d commands, want %d", len(all), len(want))
+		}
+	})
+}
