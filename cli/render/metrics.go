@@ -1,0 +1,127 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// metric is a family of samples. All are gauges: tasks leave the journal, so no count of it only grows.
+type metric struct {
+	name, help string
+	samples    []sample
+}
+
+// sample is a value under a label, or under none.
+type sample struct {
+	label, under string
+	value        float64
+}
+
+// Metrics writes the figures of a journal as OpenMetrics, in the part of it that is the Prometheus text format too: the textfile
+// collector reads that one.
+func Metrics(w io.Writer, f *runner.JournalFigures) error {
+	var text bytes.Buffer
+	for _, m := range slices.Concat(journalMetrics(f), nameMetrics(f.Names)) {
+		m.write(&text)
+	}
+	text.WriteString("# EOF\n")
+	_, err := w.Write(text.Bytes())
+	return err
+}
+
+func (m *metric) write(text *bytes.Buffer) {
+	if len(m.samples) == 0 {
+		return
+	}
+	fmt.Fprintf(text, "# HELP %s %s\n# TYPE %[1]s gauge\n", m.name, m.help)
+	for _, s := range m.samples {
+		text.WriteString(m.name)
+		if s.label != "" {
+			fmt.Fprintf(text, `{%s="%s"}`, s.label, labelEscapes.Replace(s.under))
+		}
+		text.WriteString(" " + strconv.FormatFloat(s.value, 'f', -1, 64) + "\n")
+	}
+}
+
+// labelEscapes are all that both formats know. Both want UTF-8, which Escape has seen to.
+var labelEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+
+func journalMetrics(f *runner.JournalFigures) []metric {
+	tasks := metric{name: "retry_tasks", help: "Tasks in the journal by status."}
+	for _, status := range []runner.Status{runner.Pending, runner.InFlight, runner.Succeeded, runner.Exhausted, runner.Failed, runner.Cancelled} {
+		tasks.samples = append(tasks.samples, sample{"status", string(status), float64(f.Tasks[status])})
+	}
+	oldest := metric{name: "retry_oldest_unfinished_timestamp_seconds", help: "When the oldest task that has not finished was made."}
+	oldest.at("", f.OldestUnfinished)
+	return []metric{
+		tasks,
+		single("retry_tasks_interrupted", "Unfinished tasks whose owner is dead; retry resume goes on with them.", float64(f.Interrupted)),
+		oldest,
+		single("retry_journal_attempts", "Attempts in the journal.", float64(f.Attempts)),
+		single("retry_journal_waiting_seconds", "Time between the attempts in the journal.", f.Waiting.Seconds()),
+		single("retry_journal_database_bytes", "Size of the database.", float64(f.DatabaseBytes)),
+		single("retry_journal_wal_bytes", "Size of its write-ahead log.", float64(f.WALBytes)),
+	}
+}
+
+func single(name, help string, value float64) metric {
+	return metric{name: name, help: help, samples: []sample{{value: value}}}
+}
+
+// at adds a time. One that never was has no sample: 0 would be a date.
+func (m *metric) at(name string, t time.Time) {
+	if t.IsZero() {
+		return
+	}
+	s := sample{value: float64(t.UnixMilli()) / 1000}
+	if name != "" {
+		s.label, s.under = "name", name
+	}
+	m.samples = append(m.samples, s)
+}
+
+func (m *metric) of(name string, value float64) {
+	m.samples = append(m.samples, sample{"name", name, value})
+}
+
+// nameMetrics are about tasks that have a name, which bounds their number.
+func nameMetrics(names []runner.NameFigures) []metric {
+	running := metric{name: "retry_running", help: "Whether a task of the name runs or waits, and its retry is alive."}
+	succeeded := metric{name: "retry_last_run_succeeded", help: "Whether the last run of the name that ended was a success."}
+	success := metric{name: "retry_last_success_timestamp_seconds", help: "When the last run that was a success ended."}
+	finished := metric{name: "retry_last_run_finished_timestamp_seconds", help: "When the last run ended."}
+	duration := metric{name: "retry_last_run_duration_seconds", help: "How long the last run took, waits included."}
+	attempts := metric{name: "retry_last_run_attempts", help: "Attempts of the last run."}
+	seen := map[string]bool{}
+	for _, n := range names {
+		name := Escape(n.Name)
+		if seen[name] { // two names that differ in what cannot be shown: samples must not repeat
+			continue
+		}
+		seen[name] = true
+		running.of(name, number(n.Running))
+		success.at(name, n.LastSuccess)
+		if n.FinishedAt.IsZero() {
+			continue
+		}
+		succeeded.of(name, number(n.Succeeded))
+		finished.at(name, n.FinishedAt)
+		duration.of(name, n.Duration.Seconds())
+		attempts.of(name, float64(n.Attempts))
+	}
+	return []metric{running, succeeded, success, finished, duration, attempts}
+}
+
+func number(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
