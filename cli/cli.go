@@ -39,6 +39,9 @@ var subcommands = map[string]func() subcommand{
 	"cancel":  func() subcommand { return &cancelCommand{} },
 	"requeue": func() subcommand { return &requeueCommand{} },
 	"doctor":  func() subcommand { return &doctorCommand{} },
+	"stats":   func() subcommand { return &statsCommand{} },
+	"metrics": func() subcommand { return &metricsCommand{} },
+	"prune":   func() subcommand { return &pruneCommand{} },
 }
 
 // Main runs retry and returns its exit status. It does not return where retry dies of a signal, as its caller expects.

@@ -19,6 +19,9 @@ Usage:
   retry cancel TASK…                   never go on with it
   retry requeue TASK…                  give one that has ended fresh attempts
   retry doctor                         what is wrong with the journal, and the fix
+  retry stats                          what fails, what is rescued, how long it takes
+  retry metrics                        the same for a monitor
+  retry prune                          remove what finished long ago
 
 Examples:
   retry -- ./deploy.sh                            five attempts, 1 s doubling to a minute between them
@@ -66,6 +69,27 @@ It exits 0 when nothing is worse than a warning, 1 when there is a problem.
 
 Usage:
   retry doctor [flags]
+`,
+	"stats": `Sum the tasks of the journal up by name, or by command line where they have none; what failed most comes first.
+P50 and P95 are of a run's duration, waits included: half and 95 % of the runs that ended took no longer. WAITED is the time
+between attempts.
+
+Usage:
+  retry stats [flags]
+`,
+	"metrics": `Print figures of the journal as OpenMetrics. Only tasks that have a name (--id) are told apart.
+
+Usage:
+  retry metrics [flags]
+
+Example, for node_exporter's textfile collector:
+  * * * * *  retry metrics --textfile /var/lib/node_exporter/retry.prom
+`,
+	"prune": `Remove finished tasks from the journal. Others can write to it meanwhile. What has not finished stays, and so does a success that
+--once remembers.
+
+Usage:
+  retry prune [flags]
 `,
 }
 

@@ -51,6 +51,8 @@ type journalFlags struct {
 	stateFlag
 	NoState      bool `group:"Journal" help:"Keep no journal."`
 	RequireState bool `group:"Journal" help:"Run nothing where the journal cannot be written."`
+
+	Retention *duration `group:"Journal" placeholder:"TIME" help:"Keep finished tasks this long; 0 = for ever. Default $RETRY_RETENTION, or 30d."`
 }
 
 // openForRun opens the journal of a run. A journal that cannot be used never stops the command, unless it is required.

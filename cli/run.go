@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,6 +115,10 @@ func phaseOf(id uuid.UUID) float64 {
 }
 
 func (c *runCommand) execute(p *Process, task *runner.Task) (int, error) {
+	kept, err := retentionOf(c.Retention, p.getenv)
+	if err != nil {
+		return 0, err
+	}
 	ctx := context.Background()
 	lines := c.observer(p)
 	journal, err := c.openForRun(ctx, p, lines.Warn)
@@ -133,6 +138,9 @@ func (c *runCommand) execute(p *Process, task *runner.Task) (int, error) {
 		}
 	}
 	result, err := c.attempt(ctx, p, journal, task, met.interrupted, lines)
+	if err := journal.tidy(ctx, cmp.Or(met.interrupted, task), kept); err != nil && c.Verbose {
+		lines.Warn(err)
+	}
 	if err != nil {
 		return 0, err
 	}

@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/10f93571/retry/cli/render"
+)
+
+// metricsCommand is `retry metrics`.
+type metricsCommand struct {
+	stateFlag
+	Textfile string `placeholder:"FILE" help:"Replace FILE at once, whole, instead of printing: for node_exporter's textfile collector. Its name has to end in .prom."`
+}
+
+func (c *metricsCommand) run(p *Process) (int, error) {
+	ctx := context.Background()
+	journal, err := c.read(ctx, p)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = journal.Close() }()
+	figures, err := journal.Figures(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var text bytes.Buffer
+	if err := render.Metrics(&text, &figures); err != nil {
+		return 0, err
+	}
+	if c.Textfile == "" {
+		_, err := p.Stdout.Write(text.Bytes())
+		return 0, err
+	}
+	if err := writeTextfile(c.Textfile, text.Bytes()); err != nil {
+		return 0, fmt.Errorf("--textfile: %w\nhint: give a file in a directory that can be written", err)
+	}
+	return 0, nil
+}
+
+// writeTextfile replaces a file. Whatever the umask, everybody may read it: the collector is another user. What is no file, such as
+// a pipe, is written to.
+func writeTextfile(path string, content []byte) error {
+	path, err := target(path)
+	if err != nil {
+		return err
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return writeFile(path, content)
+	}
+	// A name that the collector, which reads *.prom, passes over.
+	file, err := os.CreateTemp(filepath.Dir(path), ".retry-metrics-*.tmp")
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	if closed := file.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Chmod(file.Name(), 0o644)
+	}
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(file.Name())
+	}
+	return err
+}

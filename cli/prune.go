@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/state"
+)
+
+// pruneCommand is `retry prune`.
+type pruneCommand struct {
+	stateFlag
+	OlderThan *duration        `placeholder:"TIME" help:"Tasks that finished this long ago; 0 = all that have finished. Default $RETRY_RETENTION, or 30d."`
+	Status    []finishedStatus `placeholder:"S,…" help:"Only tasks that are SUCCEEDED, FAILED, EXHAUSTED or CANCELLED."`
+	DryRun    bool             `help:"Say what would go, and remove nothing."`
+	Vacuum    bool             `help:"Give the room back to the disk. Others have to wait for the journal meanwhile."`
+}
+
+// pruneRows bounds a step: others can write between two of them.
+const pruneRows = 2000
+
+func (c *pruneCommand) run(p *Process) (int, error) {
+	retention, err := c.retention(p.getenv, time.Now())
+	if err != nil {
+		return 0, err
+	}
+	ctx := context.Background()
+	journal, err := c.open(ctx, p)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = journal.Close() }()
+	if c.DryRun {
+		return 0, c.preview(ctx, p, journal, retention)
+	}
+	before, err := journal.Size()
+	if err != nil {
+		return 0, err
+	}
+	tasks, err := pruneAll(ctx, journal, retention)
+	if err != nil {
+		return 0, fmt.Errorf("prune, after %s: %w", render.Count(tasks, "task"), err)
+	}
+	_, _ = fmt.Fprintln(p.Stdout, "pruned", render.Count(tasks, "task"))
+	if c.Vacuum {
+		return 0, vacuum(ctx, p, journal, before)
+	}
+	return 0, nil
+}
+
+// retention says what goes. A variable that has everything kept for ever is not overruled by accident.
+func (c *pruneCommand) retention(getenv func(string) string, now time.Time) (r state.Retention, err error) {
+	if c.DryRun && c.Vacuum {
+		return r, errors.New("--dry-run and --vacuum exclude each other\nhint: give one of them")
+	}
+	kept, err := retentionOf(c.OlderThan, getenv)
+	switch {
+	case err != nil:
+		return r, err
+	case kept == 0 && c.OlderThan == nil:
+		return r, fmt.Errorf("%s=%s has finished tasks kept for ever\nhint: --older-than 30d says which go; 0 is all of them", retentionVariable, getenv(retentionVariable))
+	}
+	r.Rows = pruneRows
+	if kept > 0 {
+		r.Before = now.Add(-kept)
+	}
+	for _, s := range c.Status {
+		if status := runner.Status(s); !slices.Contains(r.Statuses, status) {
+			r.Statuses = append(r.Statuses, status)
+		}
+	}
+	return r, nil
+}
+
+func (c *pruneCommand) preview(ctx context.Context, p *Process, journal *state.Journal, r state.Retention) error {
+	would, err := journal.Prunable(ctx, r)
+	if err != nil {
+		return err
+	}
+	return render.Prunable(p.Stdout, would.Tasks, would.Oldest, would.Newest, time.Now())
+}
+
+func pruneAll(ctx context.Context, journal *state.Journal, r state.Retention) (tasks int, err error) {
+	for more := true; more && err == nil; {
+		var n int
+		n, more, err = journal.Prune(ctx, r)
+		tasks += n
+	}
+	return tasks, err
+}
+
+func vacuum(ctx context.Context, p *Process, journal *state.Journal, before state.Size) error {
+	if err := journal.Compact(ctx); err != nil {
+		return fmt.Errorf("give the room back: %w\nhint: it needs as much free room as the journal takes, and nobody else writing; what was pruned is gone all the same", err)
+	}
+	after, err := journal.Size()
+	if err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintf(p.Stdout, "gave %v back to the disk; the journal takes %v now\n", size(max(before.Total()-after.Total(), 0)), size(after.Total()))
+	return nil
+}
+
+// finishedStatus is a flag's value that is the status of a task that has ended.
+type finishedStatus runner.Status
+
+// UnmarshalText reads the value of a flag.
+func (s *finishedStatus) UnmarshalText(text []byte) error {
+	status := runner.Status(strings.ToUpper(strings.TrimSpace(string(text))))
+	switch status {
+	case runner.Succeeded, runner.Failed, runner.Exhausted, runner.Cancelled:
+		*s = finishedStatus(status)
+		return nil
+	case runner.Pending, runner.InFlight, "INTERRUPTED":
+		return fmt.Errorf("a task that is %s has not finished, and stays\nhint: retry cancel TASK ends it; then --status cancelled", status)
+	}
+	return fmt.Errorf("%q is no status\nhint: succeeded, failed, exhausted or cancelled", text)
+}

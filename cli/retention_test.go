@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/state"
+)
+
+func TestRetentionOf(t *testing.T) {
+	hour, forever := duration(time.Hour), duration(0)
+	tests := []struct {
+		flag     *duration
+		variable string
+		want     time.Duration
+	}{
+		{nil, "", 30 * 24 * time.Hour}, {nil, "2d", 48 * time.Hour}, {nil, "0", 0}, {&hour, "2d", time.Hour}, {&forever, "2d", 0}, {&hour, "nonsense", time.Hour},
+	}
+	for _, tt := range tests {
+		getenv := func(string) string { return tt.variable }
+		if got, err := retentionOf(tt.flag, getenv); err != nil || got != tt.want {
+			t.Errorf("%v, %q: %v, %v, want %v", tt.flag, tt.variable, got, err, tt.want)
+		}
+	}
+	_, err := retentionOf(nil, func(string) string { return "soon" })
+	if err == nil || !strings.HasPrefix(err.Error(), "in the environment (RETRY_RETENTION): ") || !strings.Contains(err.Error(), "\nhint: ") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Sixteen tasks that do not tidy by themselves are no more than one step removes: so the journal does not grow for ever.
+func TestAStepRemovesWhatCameSinceTheLast(t *testing.T) {
+	if most := tidyEvery * (1 + 2*tidyAttempts); most > tidyRows {
+		t.Errorf("%d rows can come, and %d go", most, tidyRows)
+	}
+}
+
+// tidied is how many of three old tasks are left after a task of this process has tidied up.
+func tidied(t *testing.T, kept time.Duration, change func(*guardedJournal, *runner.Task)) int {
+	t.Helper()
+	journal, err := state.Open(t.Context(), t.TempDir())
+	must(t, err)
+	g := &guardedJournal{journal: journal, warn: func(err error) { t.Errorf("warned: %v", err) }}
+	defer g.close()
+	for range 3 {
+		task := finishedTask(t, g, time.Now().Add(-time.Hour))
+		must(t, journal.Release(task.Number))
+	}
+	own := finishedTask(t, g, time.Now())
+	own.AttemptCount = tidyAttempts + 1
+	if change != nil {
+		change(g, own)
+	}
+	must(t, g.tidy(t.Context(), own, kept))
+	tasks, err := journal.List(t.Context(), state.Filter{})
+	must(t, err)
+	if !slices.ContainsFunc(tasks, func(t *runner.Task) bool { return t.ID == own.ID }) {
+		t.Error("its own task is gone")
+	}
+	return len(tasks) - 1
+}
+
+// finishedTask returns a task that ran once and ended at a time.
+func finishedTask(t *testing.T, g *guardedJournal, at time.Time) *runner.Task {
+	t.Helper()
+	task := &runner.Task{
+		ID: t.Name() + at.String(), Kind: runner.KindCommand, Command: []string{"x"}, Policy: runner.DefaultPolicy(), Status: runner.Pending, CreatedAt: at,
+	}
+	must(t, g.Claim(t.Context(), task, at))
+	task.AttemptCount, task.Status = 1, runner.InFlight
+	a := runner.Attempt{Number: 1, StartedAt: at, Decision: runner.Decision{Verdict: runner.VerdictSucceeded}}
+	task.Decided(a, at)
+	must(t, g.Record(t.Context(), task, a))
+	return task
+}
+
+func TestTidy(t *testing.T) {
+	tests := map[string]struct {
+		kept   time.Duration
+		change func(*guardedJournal, *runner.Task)
+		left   int
+	}{
+		"after many attempts":             {time.Minute, nil, 0},
+		"kept long enough":                {2 * time.Hour, nil, 3},
+		"kept for ever":                   {0, nil, 3},
+		"kept for less than it ran":       {time.Nanosecond, nil, 0},
+		"after a few attempts":            {time.Minute, func(_ *guardedJournal, t *runner.Task) { t.AttemptCount = tidyAttempts }, 3},
+		"every sixteenth":                 {time.Minute, func(_ *guardedJournal, t *runner.Task) { t.AttemptCount, t.Number = 1, 2*tidyEvery }, 0},
+		"while it is to be resumed":       {time.Minute, func(_ *guardedJournal, t *runner.Task) { t.Status = runner.Pending }, 3},
+		"a task the journal never had":    {time.Minute, func(_ *guardedJournal, t *runner.Task) { t.Number = 0 }, 3},
+		"a journal that failed meanwhile": {time.Minute, func(g *guardedJournal, _ *runner.Task) { g.broken.Store(true) }, 3},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := tidied(t, tt.kept, tt.change); got != tt.left {
+				t.Errorf("%d are left, want %d", got, tt.left)
+			}
+		})
+	}
+}
+
+func TestTidyReturnsItsError(t *testing.T) {
+	journal, err := state.Open(t.Context(), t.TempDir())
+	must(t, err)
+	must(t, journal.Close())
+	g := &guardedJournal{journal: journal, warn: func(err error) { t.Errorf("warned: %v", err) }}
+	err = g.tidy(t.Context(), &runner.Task{Number: tidyEvery, Status: runner.Succeeded, FinishedAt: time.Now()}, time.Hour)
+	if err == nil || !strings.HasPrefix(err.Error(), "remove old tasks from the journal: ") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestPruneRetention(t *testing.T) {
+	now := time.Now()
+	hour, zero := duration(time.Hour), duration(0)
+	tests := map[string]struct {
+		command pruneCommand
+		want    time.Time
+	}{
+		"by default": {pruneCommand{}, now.Add(-30 * 24 * time.Hour)}, "an age": {pruneCommand{OlderThan: &hour}, now.Add(-time.Hour)},
+		"any age": {pruneCommand{OlderThan: &zero}, time.Time{}},
+	}
+	for name, tt := range tests {
+		got, err := tt.command.retention(func(string) string { return "" }, now)
+		if err != nil || !got.Before.Equal(tt.want) || got.Rows != pruneRows || len(got.Statuses) > 0 {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
+// The file is there whole or not at all, for everybody to read, and nothing stands beside it that a collector would take for one.
+func TestWriteTextfile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "retry.prom")
+	must(t, os.WriteFile(path, []byte("old, and longer than the new one"), 0o600))
+	before, err := os.Stat(path)
+	must(t, err)
+	must(t, os.Symlink("retry.prom", filepath.Join(dir, "link.prom")))
+	must(t, writeTextfile(filepath.Join(dir, "link.prom"), []byte("new")))
+	after, err := os.Stat(path)
+	must(t, err)
+	if contents(t, path) != "new" || after.Mode() != fs.FileMode(0o644) || os.SameFile(before, after) {
+		t.Errorf("%q, mode %v", contents(t, path), after.Mode())
+	}
+	if got := names(t, dir); !slices.Equal(got, []string{"link.prom", "retry.prom"}) {
+		t.Errorf("there are %q", got)
+	}
+}

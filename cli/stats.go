@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/state"
+)
+
+// statsCommand is `retry stats`.
+type statsCommand struct {
+	stateFlag
+	Since *since `placeholder:"TIME" help:"Only tasks made since then: 2h, 3d, 15:04, 2026-11-20, or RFC 3339."`
+	JSON  bool   `help:"Print JSON; its fields are stable."`
+	Limit *count `placeholder:"N" help:"Show the first N commands; 0 = all. Default 20, with --json all."`
+}
+
+func (c *statsCommand) run(p *Process) (int, error) {
+	ctx := context.Background()
+	journal, err := c.read(ctx, p)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = journal.Close() }()
+	var from time.Time
+	if c.Since != nil {
+		from = time.Time(*c.Since)
+	}
+	all, err := journal.Stats(ctx, from)
+	if err != nil {
+		return 0, err
+	}
+	shown := all
+	if limit := c.limit(); limit > 0 {
+		shown = all[:min(limit, len(all))]
+	}
+	if c.JSON {
+		return 0, render.StatsJSON(p.Stdout, shown, from)
+	}
+	return 0, render.Stats(p.Stdout, render.ScreenOf(p.Stdout, p.getenv), shown, len(all)-len(shown), from, time.Now())
+}
+
+func (c *statsCommand) limit() int {
+	switch {
+	case c.Limit != nil:
+		return int(*c.Limit)
+	case c.JSON:
+		return 0
+	}
+	return tableLimit
+}
+
+// read opens the journal of a subcommand that changes nothing in it.
+func (f *stateFlag) read(ctx context.Context, p *Process) (*state.Journal, error) {
+	return f.open(ctx, p)
+}
