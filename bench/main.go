@@ -56,6 +56,11 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	big, err := grown(ctx, o, binary, dir)
+	if err != nil {
+		return err
+	}
+	groups = append(groups, big)
 	result := report{Facts: gatherFacts(ctx, dir)}
 	for _, g := range groups {
 		figures, err := g.measure(ctx)
