@@ -40,10 +40,14 @@ func fileSize(path string) (int64, error) {
 // Compact gives the room of what was removed back to the disk. It writes the whole journal anew, and others have to wait for it
 // meanwhile.
 func (j *Journal) Compact(ctx context.Context) error {
-	if _, err := j.db.ExecContext(ctx, "VACUUM"); err != nil {
+	err := patiently(ctx, func() error {
+		_, err := j.db.ExecContext(ctx, "VACUUM")
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	// Where somebody still reads the old pages, the next checkpoint does it.
-	_, err := j.db.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
+	_, err = j.db.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
 	return err
 }
