@@ -40,6 +40,8 @@ func parseMetrics(text string) (samples map[string]float64, err error) {
 		switch {
 		case !whole:
 			err = fmt.Errorf("an unfinished line")
+		case help != nil && previous == "type":
+			err = fmt.Errorf("a family without a sample before it")
 		case help != nil:
 			family, err = help[1], once(seen, "family "+help[1])
 			if slices.ContainsFunc(reserved, func(end string) bool { return strings.HasSuffix(family, end) }) || !strings.HasPrefix(family, "retry_") {
@@ -63,9 +65,22 @@ func parseMetrics(text string) (samples map[string]float64, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: %q", err, line)
 		}
-		previous = map[bool]string{true: "help", false: "other"}[help != nil]
+		previous = kindOf(help, kind)
+	}
+	if previous == "type" {
+		return nil, fmt.Errorf("the last family has no sample")
 	}
 	return samples, nil
+}
+
+func kindOf(help, kind []string) string {
+	switch {
+	case help != nil:
+		return "help"
+	case kind != nil:
+		return "type"
+	}
+	return "sample"
 }
 
 func once(seen map[string]bool, key string) error {
@@ -98,6 +113,8 @@ func TestTheParserOfMetricsIsStrict(t *testing.T) {
 	for name, text := range map[string]string{
 		"no end":              head + "retry_x 1\n",
 		"something after it":  head + "retry_x 1\n# EOF\n\n",
+		"no sample":           head + "# EOF\n",
+		"no sample, then one": head + "# HELP retry_y Y.\n# TYPE retry_y gauge\nretry_y 1\n# EOF\n",
 		"a blank line":        head + "\nretry_x 1\n# EOF\n",
 		"no type":             "# HELP retry_x X.\nretry_x 1\n# EOF\n",
 		"no help":             "# TYPE retry_x gauge\nretry_x 1\n# EOF\n",
