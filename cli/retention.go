@@ -47,7 +47,7 @@ func (g *guardedJournal) tidy(ctx context.Context, t *runner.Task, kept time.Dur
 	}
 	before := time.Now().Add(-kept)
 	if before.After(t.FinishedAt) {
-		before = t.FinishedAt // this process owns its own task
+		before = t.FinishedAt // a process does not see its own locks
 	}
 	ctx, cancel := context.WithTimeout(ctx, tidyPatience)
 	defer cancel()

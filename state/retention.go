@@ -111,7 +111,7 @@ type candidate struct {
 	attempts         int // no more than these
 }
 
-// candidates leaves out a task whose owner lives, for now: its number could go to a new task, which could not lock it.
+// candidates leaves out a task whose owner lives, for now: that may still read it, for a report.
 func (j *Journal) candidates(ctx context.Context, tx *sql.Tx, status runner.Status, before int64, most int) ([]candidate, error) {
 	rows, err := tx.QueryContext(ctx, selectPrune, status, before)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Its number would be free for a new task, whose owner could not lock it.
+// Its report may be still to come.
 func TestATaskWhoseOwnerLivesIsNotPruned(t *testing.T) {
 	dir := t.TempDir()
 	j := openIn(t, dir)
