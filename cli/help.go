@@ -72,7 +72,7 @@ Usage:
 `,
 	"stats": `Sum the tasks of the journal up by name, or by command line where they have none; what failed most comes first.
 P50 and P95 are of a run's duration, waits included: half and 95 % of the runs that ended took no longer. WAITED is the time
-between attempts.
+between attempts, OPEN what has not finished.
 
 Usage:
   retry stats [flags]

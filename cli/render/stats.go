@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -14,9 +15,17 @@ func Stats(w io.Writer, s Screen, commands []runner.CommandStats, hidden int, si
 	if len(commands) == 0 {
 		return noStats(w, since, now)
 	}
-	rows := [][]string{s.header("RUNS", "FIRST TRY", "RESCUED", "FAILED", "CANCELLED", "UNFINISHED", "P50", "P95", "WAITED", "NAME", "COMMAND")}
+	columns := slices.DeleteFunc(slices.Clone(statsColumns), func(c statsColumn) bool { return c.empty(commands) })
+	rows := [][]string{nil}
+	for _, c := range columns {
+		rows[0] = append(rows[0], s.paint(bold, c.title))
+	}
 	for i := range commands {
-		rows = append(rows, s.statsRow(&commands[i]))
+		var row []string
+		for _, c := range columns {
+			row = append(row, c.cell(s, &commands[i]))
+		}
+		rows = append(rows, row)
 	}
 	if err := s.writeRows(w, rows); err != nil || hidden == 0 {
 		return err
@@ -34,23 +43,53 @@ func noStats(w io.Writer, since, now time.Time) error {
 	return err
 }
 
-func (s Screen) statsRow(c *runner.CommandStats) []string {
-	failures := tallied(c.Failures)
-	if c.Failures > 0 {
-		failures = s.paint(red, failures)
+// statsColumn is a column of the table. One that is rarely needed is left out where no command has anything in it, so that there is
+// room for the command lines.
+type statsColumn struct {
+	title string
+	cell  func(Screen, *runner.CommandStats) string
+	rare  func(*runner.CommandStats) int // nil for a column that is always there
+}
+
+var statsColumns = []statsColumn{
+	{title: "RUNS", cell: func(_ Screen, c *runner.CommandStats) string { return strconv.Itoa(c.Runs) }},
+	{title: "FIRST TRY", cell: func(_ Screen, c *runner.CommandStats) string { return tallied(c.FirstTry) }},
+	{title: "RESCUED", cell: func(_ Screen, c *runner.CommandStats) string { return tallied(c.Rescues) }},
+	{title: "FAILED", cell: failures},
+	{title: "CANCELLED", cell: func(_ Screen, c *runner.CommandStats) string { return tallied(c.Cancelled) },
+		rare: func(c *runner.CommandStats) int { return c.Cancelled }},
+	{title: "OPEN", cell: func(_ Screen, c *runner.CommandStats) string { return tallied(c.Unfinished) },
+		rare: func(c *runner.CommandStats) int { return c.Unfinished }},
+	{title: "P50", cell: func(_ Screen, c *runner.CommandStats) string { return quantile(c, c.P50) }},
+	{title: "P95", cell: func(_ Screen, c *runner.CommandStats) string { return quantile(c, c.P95) }},
+	{title: "WAITED", cell: func(_ Screen, c *runner.CommandStats) string { return waited(c.Waiting) }},
+	{title: "COMMAND", cell: named},
+}
+
+func (c statsColumn) empty(commands []runner.CommandStats) bool {
+	return c.rare != nil && !slices.ContainsFunc(commands, func(s runner.CommandStats) bool { return c.rare(&s) > 0 })
+}
+
+func failures(s Screen, c *runner.CommandStats) string {
+	if c.Failures == 0 {
+		return tallied(0)
 	}
-	p50, p95 := "-", "-"
-	if c.Ended > 0 {
-		p50, p95 = Duration(c.P50), Duration(c.P95)
+	return s.paint(red, tallied(c.Failures))
+}
+
+func quantile(c *runner.CommandStats, d time.Duration) string {
+	if c.Ended == 0 {
+		return "-"
 	}
-	name := "-"
-	if c.Name != "" {
-		name = Escape(c.Name)
+	return Duration(d)
+}
+
+// named writes a command line behind the name of its tasks.
+func named(_ Screen, c *runner.CommandStats) string {
+	if c.Name == "" {
+		return Command(c.Command)
 	}
-	return []string{
-		strconv.Itoa(c.Runs), tallied(c.FirstTry), tallied(c.Rescues), failures, tallied(c.Cancelled), tallied(c.Unfinished),
-		p50, p95, waited(c.Waiting), name, Command(c.Command),
-	}
+	return Escape(c.Name) + ": " + Command(c.Command)
 }
 
 // tallied leaves out zeros, so that the others stand out.
