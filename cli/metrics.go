@@ -31,8 +31,12 @@ func (c *metricsCommand) run(p *Process) (int, error) {
 	if err := render.Metrics(&text, &figures); err != nil {
 		return 0, err
 	}
+	stream := p.stream(c.Textfile)
 	if c.Textfile == "" {
-		_, err := p.Stdout.Write(text.Bytes())
+		stream = p.Stdout
+	}
+	if stream != nil {
+		_, err := stream.Write(text.Bytes())
 		return 0, err
 	}
 	if err := writeTextfile(c.Textfile, text.Bytes()); err != nil {

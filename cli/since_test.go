@@ -39,3 +39,19 @@ func TestSinceRefuses(t *testing.T) {
 		}
 	}
 }
+
+func FuzzSince(f *testing.F) {
+	for _, text := range []string{"2h", "15:04", "2026-11-20", "2026-01-02T23:30:00Z", "9999999w", "24:00", ""} {
+		f.Add(text)
+	}
+	now := time.Date(2026, 11, 21, 12, 30, 15, 0, time.UTC)
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := parseSince(text, now)
+		if (err == nil) == got.IsZero() && text != "0001-01-01" && !strings.HasPrefix(text, "0001-01-01T") {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+		if err != nil && !strings.Contains(err.Error(), "\nhint: ") {
+			t.Errorf("%q: %v", text, err)
+		}
+	})
+}

@@ -44,7 +44,7 @@ func TestStats(t *testing.T) {
 func TestStatsLeaveOutWhatNeverHappened(t *testing.T) {
 	quiet, open := runner.CommandStats{Command: []string{"a"}, Runs: 1}, runner.CommandStats{Command: []string{"b"}, Runs: 1, Unfinished: 1}
 	tests := map[string][]runner.CommandStats{
-		"RUNS  FIRST TRY  RESCUED  FAILED  P50  P95  WAITED  COMMAND":             {quiet},
+		"RUNS  FIRST TRY  RESCUED  FAILED  P50  P95  WAITED  COMMAND":       {quiet},
 		"RUNS  FIRST TRY  RESCUED  FAILED  OPEN  P50  P95  WAITED  COMMAND": {quiet, open},
 	}
 	for want, commands := range tests {
