@@ -2,14 +2,12 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/10f93571/retry/backoff"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
@@ -18,7 +16,7 @@ import (
 // filterFlags say which tasks a list holds.
 type filterFlags struct {
 	Status []wantedStatus `placeholder:"S,…" help:"Only tasks of these statuses: PENDING, IN_FLIGHT, INTERRUPTED, SUCCEEDED, EXHAUSTED, FAILED, CANCELLED."`
-	Since  *pastMoment    `placeholder:"TIME" help:"Only tasks made within 2h, 3d or the like, or since 15:04, 2026-01-31 or an RFC 3339 time."`
+	Since  *since         `placeholder:"TIME" help:"Only tasks made within 2h, 3d or the like, or since 15:04, 2026-01-31 or an RFC 3339 time."`
 	Limit  *count         `placeholder:"N" help:"The newest N tasks; 0 = all. Default 20, with --json all."`
 }
 
@@ -91,36 +89,4 @@ func (s *wantedStatus) UnmarshalText(text []byte) error {
 		names[i] = string(s)
 	}
 	return fmt.Errorf("%q is no status\nhint: give %s, or several with commas between", text, strings.Join(names, ", "))
-}
-
-// pastMoment is a flag's value that is a time in the past.
-type pastMoment time.Time
-
-// UnmarshalText reads the value of a flag.
-func (m *pastMoment) UnmarshalText(text []byte) error {
-	value, err := parsePast(string(text), time.Now())
-	*m = pastMoment(value)
-	return err
-}
-
-// parsePast reads how long ago, the last time that the clock showed 15:04, a day, or RFC 3339.
-func parsePast(text string, now time.Time) (time.Time, error) {
-	if clock, err := time.Parse("15:04", text); err == nil {
-		today := func(days int) time.Time {
-			return time.Date(now.Year(), now.Month(), now.Day()+days, clock.Hour(), clock.Minute(), 0, 0, now.Location())
-		}
-		if t := today(0); !t.After(now) {
-			return t, nil
-		}
-		return today(-1), nil
-	}
-	for _, layout := range []string{time.RFC3339, time.DateOnly, "2006-01-02 15:04", "2006-01-02T15:04", time.DateTime} {
-		if t, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
-			return t, nil
-		}
-	}
-	if ago, err := backoff.ParseDuration(text); err == nil && ago >= 0 {
-		return now.Add(-ago), nil
-	}
-	return time.Time{}, errors.New(`"` + text + "\" is no time\nhint: write 2h or 3d for how long ago, 15:04, 2026-01-31, or RFC 3339 like 2026-01-31T15:04:00+01:00")
 }

@@ -34,12 +34,12 @@ func TestParsePast(t *testing.T) {
 		{"2026-02-03T04:05:00Z", day(2, 3, 5, 5)},
 	}
 	for _, tt := range tests {
-		if got, err := parsePast(tt.text, now); err != nil || !got.Equal(tt.want) {
+		if got, err := parseSince(tt.text, now); err != nil || !got.Equal(tt.want) {
 			t.Errorf("%s: %v, %v, want %v", tt.text, got, err, tt.want)
 		}
 	}
 	for _, text := range []string{"", "-2h", "yesterday", "25:00", "2026-13-01", "12:30:", "2h ago"} {
-		if got, err := parsePast(text, now); err == nil || strings.Count(err.Error(), "\nhint: ") != 1 {
+		if got, err := parseSince(text, now); err == nil || strings.Count(err.Error(), "\nhint: ") != 1 {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
 	}
@@ -50,7 +50,7 @@ func FuzzParsePast(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if _, err := parsePast(text, time.Now()); err != nil && !strings.Contains(err.Error(), "\nhint: ") {
+		if _, err := parseSince(text, time.Now()); err != nil && !strings.Contains(err.Error(), "\nhint: ") {
 			t.Errorf("%q: %v", text, err)
 		}
 	})

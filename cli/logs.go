@@ -24,7 +24,7 @@ func (c *logsCommand) run(p *Process) (int, error) {
 		return 0, errors.New("no task to show the logs of\nhint: retry logs TASK; retry status lists the tasks")
 	}
 	ctx := context.Background()
-	journal, err := c.open(ctx, p)
+	journal, err := c.read(ctx, p)
 	if err != nil {
 		return 0, err
 	}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/render"
-	"github.com/10f93571/retry/state"
 )
 
 // statsCommand is `retry stats`.
@@ -49,9 +48,4 @@ func (c *statsCommand) limit() int {
 		return 0
 	}
 	return tableLimit
-}
-
-// read opens the journal of a subcommand that changes nothing in it.
-func (f *stateFlag) read(ctx context.Context, p *Process) (*state.Journal, error) {
-	return f.open(ctx, p)
 }

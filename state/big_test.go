@@ -12,9 +12,9 @@ import (
 // bigVariable names a directory in which a test leaves a journal of a million attempts; bench asks for it.
 const bigVariable = "RETRY_BIG_JOURNAL"
 
-// fill writes tasks of so many attempts each, as if over a month: of five commands, one of them named, one that failed in a
+// fillBig writes tasks of so many attempts each, as if over a month: of five commands, one of them named, one that failed in a
 // hundred, the last one unfinished.
-func fill(t tester, j *Journal, tasks, attempts int, end time.Time) {
+func fillBig(t tester, j *Journal, tasks, attempts int, end time.Time) {
 	t.Helper()
 	policy, err := runner.DefaultPolicy().MarshalJSON()
 	must(t, err)
@@ -41,5 +41,5 @@ func TestMakeABigJournal(t *testing.T) {
 	if dir == "" {
 		t.Skip(bigVariable + " names no directory")
 	}
-	fill(t, openIn(t, dir), 200_000, 5, time.Now())
+	fillBig(t, openIn(t, dir), 200_000, 5, time.Now())
 }

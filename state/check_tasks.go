@@ -10,8 +10,8 @@ import (
 	"github.com/10f93571/retry/runner"
 )
 
-// listed is how many tasks a finding lists by their ids.
-const listed = 3
+// tasksListed is how many tasks a finding lists by their ids.
+const tasksListed = 3
 
 // tasks looks for those that need somebody.
 func (e *examiner) tasks(j *Journal) {
@@ -85,8 +85,8 @@ func (e *examiner) future(j *Journal) {
 }
 
 func list(ids []string) string {
-	if len(ids) <= listed {
+	if len(ids) <= tasksListed {
 		return strings.Join(ids, ", ")
 	}
-	return strings.Join(ids[:listed], ", ") + " and " + strconv.Itoa(len(ids)-listed) + " more"
+	return strings.Join(ids[:tasksListed], ", ") + " and " + strconv.Itoa(len(ids)-tasksListed) + " more"
 }

@@ -68,8 +68,8 @@ func TestListFilters(t *testing.T) {
 	}
 }
 
-// fill makes n finished tasks in one transaction, a second from each to the next.
-func fill(t *testing.T, j *Journal, n int) {
+// addFinished makes n finished tasks in one transaction, a second from each to the next.
+func addFinished(t *testing.T, j *Journal, n int) {
 	t.Helper()
 	madeAt(t, j, epoch)
 	const query = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
@@ -84,7 +84,7 @@ func fill(t *testing.T, j *Journal, n int) {
 func TestAllPages(t *testing.T) {
 	const many = 2*pageSize + 3
 	j := open(t)
-	fill(t, j, many-1)
+	addFinished(t, j, many-1)
 	var newest []int64
 	for n := int64(many); n > 0; n-- {
 		newest = append(newest, n)
@@ -105,7 +105,7 @@ func TestAllPages(t *testing.T) {
 // Who takes the tasks slowly keeps nobody: the journal has one connection, and the WAL is reset only while nobody reads.
 func TestAllLetsOthersIn(t *testing.T) {
 	j := open(t)
-	fill(t, j, pageSize)
+	addFinished(t, j, pageSize)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // who is not let in waits for ever
 	defer cancel()
 	for _, err := range j.All(t.Context(), Filter{}) {
@@ -121,12 +121,12 @@ func TestAllLetsOthersIn(t *testing.T) {
 // What a person asks for takes no time in a journal of any size: none of these reads the whole table.
 func TestQueriesUseAnIndex(t *testing.T) {
 	j := open(t)
-	newest := func(f Filter) string { return planOf(t, j, f.query) }
+	newest := func(f Filter) string { return planOfTasks(t, j, f.query) }
 	tests := []struct{ name, plan, want string }{
-		{"an id", planOf(t, j, asked(findID, "x")), "SEARCH t USING INDEX sqlite_autoindex_tasks_1 (id=?)"},
-		{"a name", planOf(t, j, asked(findName, "x")), "SEARCH t USING INDEX tasks_name (name=?)"},
-		{"a beginning", planOf(t, j, asked(findPart, "x", 6)), "SEARCH tasks USING COVERING INDEX sqlite_autoindex_tasks_1 (id>? AND id<?)"},
-		{"an end", planOf(t, j, asked(findPart, "x", 6)), "SCAN tasks USING COVERING INDEX sqlite_autoindex_tasks_1"},
+		{"an id", planOfTasks(t, j, asked(findID, "x")), "SEARCH t USING INDEX sqlite_autoindex_tasks_1 (id=?)"},
+		{"a name", planOfTasks(t, j, asked(findName, "x")), "SEARCH t USING INDEX tasks_name (name=?)"},
+		{"a beginning", planOfTasks(t, j, asked(findPart, "x", 6)), "SEARCH tasks USING COVERING INDEX sqlite_autoindex_tasks_1 (id>? AND id<?)"},
+		{"an end", planOfTasks(t, j, asked(findPart, "x", 6)), "SCAN tasks USING COVERING INDEX sqlite_autoindex_tasks_1"},
 		{"the newest", newest(Filter{}), "SEARCH t USING INTEGER PRIMARY KEY (rowid<?)"},
 		{"unfinished", newest(Filter{Statuses: []runner.Status{runner.Pending}}), "SEARCH t USING INDEX tasks_unfinished (number<?)"},
 		{"since", newest(Filter{Since: epoch}), "SEARCH t USING INDEX sqlite_autoindex_tasks_1 (id>? AND id<?)"},
@@ -143,19 +143,8 @@ func asked(query string, args ...any) func(*runner.Task, int) (string, []any) {
 }
 
 // planOf is SQLite's plan for a query, step by step.
-func planOf(t *testing.T, j *Journal, ask func(*runner.Task, int) (string, []any)) string {
+func planOfTasks(t *testing.T, j *Journal, ask func(*runner.Task, int) (string, []any)) string {
 	t.Helper()
 	query, args := ask(newTask(), 1)
-	rows, err := j.db.Query("EXPLAIN QUERY PLAN "+query, args...)
-	must(t, err)
-	defer func() { _ = rows.Close() }()
-	var plan strings.Builder
-	for rows.Next() {
-		var id, parent, unused int
-		var step string
-		must(t, rows.Scan(&id, &parent, &unused, &step))
-		plan.WriteString(step + "\n")
-	}
-	must(t, rows.Err())
-	return plan.String()
+	return strings.Join(planOf(t, j, query, args...), "\n") + "\n"
 }

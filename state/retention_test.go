@@ -266,7 +266,7 @@ func TestPruneAgainstAModel(t *testing.T) {
 
 func TestCompactGivesTheRoomBack(t *testing.T) {
 	j := open(t)
-	fill(t, j, 2000, 2, epoch)
+	fillBig(t, j, 2000, 2, epoch)
 	before, err := j.Size()
 	must(t, err)
 	prune(t, j, Retention{Rows: 1000})
@@ -286,7 +286,7 @@ func TestCompactGivesTheRoomBack(t *testing.T) {
 func TestCompactWithAReader(t *testing.T) {
 	dir := t.TempDir()
 	j, reader := openIn(t, dir), openIn(t, dir)
-	fill(t, j, 200, 1, epoch)
+	fillBig(t, j, 200, 1, epoch)
 	rows, err := reader.db.Query("SELECT number FROM tasks")
 	must(t, err)
 	defer func() { _ = rows.Close() }()

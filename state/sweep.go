@@ -21,13 +21,13 @@ func (j *Journal) sweepInputs(ctx context.Context) error {
 	if err != nil || len(numbers) == 0 {
 		return err
 	}
-	stale, err := staleInputs(ctx, j.db, numbers)
+	stale, err := withoutTask(ctx, j.db, numbers)
 	if err != nil || len(stale) == 0 {
 		return err
 	}
 	return j.write(ctx, func(tx *sql.Tx) error {
 		// Asked again: nobody can make a task of such a number now.
-		stale, err := staleInputs(ctx, tx, stale)
+		stale, err := withoutTask(ctx, tx, stale)
 		for _, number := range stale {
 			j.dropInput(number)
 		}
@@ -35,8 +35,8 @@ func (j *Journal) sweepInputs(ctx context.Context) error {
 	})
 }
 
-// staleInputs returns those of the numbers that no unfinished task has.
-func staleInputs(ctx context.Context, q querier, numbers []int64) (stale []int64, err error) {
+// withoutTask returns those of the numbers that no unfinished task has.
+func withoutTask(ctx context.Context, q querier, numbers []int64) (stale []int64, err error) {
 	for _, number := range numbers {
 		var unfinished bool
 		const query = `SELECT status IN ('PENDING', 'IN_FLIGHT') FROM tasks WHERE number = ?`

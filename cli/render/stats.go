@@ -62,7 +62,7 @@ var statsColumns = []statsColumn{
 		rare: func(c *runner.CommandStats) int { return c.Unfinished }},
 	{title: "P50", cell: func(_ Screen, c *runner.CommandStats) string { return quantile(c, c.P50) }},
 	{title: "P95", cell: func(_ Screen, c *runner.CommandStats) string { return quantile(c, c.P95) }},
-	{title: "WAITED", cell: func(_ Screen, c *runner.CommandStats) string { return waited(c.Waiting) }},
+	{title: "WAITED", cell: func(_ Screen, c *runner.CommandStats) string { return waiting(c.Waiting) }},
 	{title: "COMMAND", cell: named},
 }
 
@@ -100,7 +100,7 @@ func tallied(n int) string {
 	return strconv.Itoa(n)
 }
 
-func waited(d time.Duration) string {
+func waiting(d time.Duration) string {
 	if d == 0 {
 		return "-"
 	}
