@@ -26,6 +26,17 @@ func TestFiguresOfAnEmptyJournal(t *testing.T) {
 	}
 }
 
+// A journal that does not exist yet is nowhere, not in the working directory.
+func TestFiguresOfNoJournal(t *testing.T) {
+	t.Chdir(closedJournal(t))
+	j, err := OpenEmpty(t.Context())
+	must(t, err)
+	defer func() { must(t, j.Close()) }()
+	if f := figures(t, j); f.DatabaseBytes != 0 || len(f.Tasks) != 6 {
+		t.Errorf("got %+v", f)
+	}
+}
+
 func TestFiguresCount(t *testing.T) {
 	j := open(t)
 	for i, d := range []runner.Decision{succeeded, failed, failed, exhausted, exhausted, exhausted, cancelled} {

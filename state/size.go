@@ -18,6 +18,9 @@ func (s Size) Total() int64 { return s.Database + s.WAL }
 
 // Size looks at the journal's files.
 func (j *Journal) Size() (s Size, err error) {
+	if j.dir == "" {
+		return s, nil // a journal that does not exist yet
+	}
 	if s.Database, err = fileSize(filepath.Join(j.dir, databaseName)); err != nil {
 		return s, err
 	}
