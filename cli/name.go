@@ -117,7 +117,7 @@ func (f *nameFlags) succeeded(ctx context.Context, journal *state.Journal, t *ru
 		lines.Warn(fmt.Errorf("%s succeeded with another command: %s\nhint: another name runs this one", f.ID, render.Command(success.Command)))
 	}
 	lines.Say(fmt.Sprintf("%s succeeded before (%s): nothing is done", render.Escape(f.ID), render.ShortID(success.ID)))
-	return true, nil
+	return true, journal.Remember(ctx, success)
 }
 
 // discard ends an interrupted task of the name for --fresh.

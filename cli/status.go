@@ -28,19 +28,24 @@ func (c *statusCommand) run(p *Process) (int, error) {
 	if err := c.check(); err != nil {
 		return 0, err
 	}
+	if c.Watch {
+		// Opened for each picture: there may be none yet, or another one later.
+		return 0, watch(p, func(w io.Writer, s render.Screen) error { return c.report(p, w, s) })
+	}
+	return 0, c.report(p, p.Stdout, render.ScreenOf(p.Stdout, p.getenv))
+}
+
+func (c *statusCommand) report(p *Process, w io.Writer, s render.Screen) error {
 	ctx := context.Background()
 	journal, err := c.read(ctx, p)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer func() { _ = journal.Close() }()
-	if c.Watch {
-		return 0, watch(p, journal, func(w io.Writer, s render.Screen) error { return c.draw(ctx, journal, w, s) })
-	}
 	if c.JSON {
-		return 0, c.print(ctx, p, journal)
+		return c.print(ctx, w, journal)
 	}
-	return 0, c.draw(ctx, journal, p.Stdout, render.ScreenOf(p.Stdout, p.getenv))
+	return c.draw(ctx, journal, w, s)
 }
 
 func (c *statusCommand) check() error {
@@ -54,13 +59,13 @@ func (c *statusCommand) check() error {
 }
 
 // print writes JSON.
-func (c *statusCommand) print(ctx context.Context, p *Process, journal *state.Journal) error {
+func (c *statusCommand) print(ctx context.Context, w io.Writer, journal *state.Journal) error {
 	if c.Task == nil {
 		limit := 0
 		if c.Limit != nil {
 			limit = int(*c.Limit)
 		}
-		return render.TasksJSON(p.Stdout, take(c.views(ctx, journal, limit), limit))
+		return render.TasksJSON(w, take(c.views(ctx, journal, limit), limit))
 	}
 	view, err := findView(ctx, journal, *c.Task)
 	if err != nil {
@@ -70,7 +75,7 @@ func (c *statusCommand) print(ctx context.Context, p *Process, journal *state.Jo
 	if err != nil {
 		return err
 	}
-	return render.TaskJSON(p.Stdout, view, attempts)
+	return render.TaskJSON(w, view, attempts)
 }
 
 // draw writes what a person reads.

@@ -13,7 +13,6 @@ import (
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/state"
 )
 
 // watchInterval is the time between two pictures.
@@ -21,7 +20,7 @@ const watchInterval = time.Second
 
 // watch draws a report over and over on the terminal, until a signal ends it. The terminal is left in no state of its own, whatever
 // ends it: the cursor stays visible, at the end of the picture.
-func watch(p *Process, journal *state.Journal, draw func(io.Writer, render.Screen) error) error {
+func watch(p *Process, draw func(io.Writer, render.Screen) error) error {
 	if !term.IsTerminal(int(p.Stdout.Fd())) {
 		return errors.New("--watch draws on a terminal, and stdout is none\nhint: leave it out; for a program: retry status --json")
 	}
@@ -40,7 +39,6 @@ func watch(p *Process, journal *state.Journal, draw func(io.Writer, render.Scree
 		case <-ticker.C:
 		case sig := <-signals: // another size is one to draw for
 			if runner.Stops(sig) {
-				_ = journal.Close() // it is only read
 				dieOf(sig)
 			}
 		}

@@ -43,6 +43,17 @@ func (j *Journal) Success(ctx context.Context, name string) (*runner.Task, error
 	return j.newest(ctx, "WHERE t.name = ? AND t.status = 'SUCCEEDED'", name)
 }
 
+// Remember keeps a success from being pruned: --once relies on it.
+func (j *Journal) Remember(ctx context.Context, t *runner.Task) error {
+	if t.Once {
+		return nil
+	}
+	return j.write(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "UPDATE tasks SET once = 1 WHERE number = ? AND id = ?", t.Number, t.ID)
+		return err
+	})
+}
+
 func (j *Journal) newest(ctx context.Context, where string, args ...any) (*runner.Task, error) {
 	found, err := j.tasks(ctx, selectTasks+where+" ORDER BY t.number DESC LIMIT 1", args...)
 	if err != nil || len(found) == 0 {
