@@ -15,7 +15,7 @@ import (
 
 // filterFlags say which tasks a list holds.
 type filterFlags struct {
-	Status []wantedStatus `placeholder:"S,…" help:"Only tasks of these statuses: PENDING, IN_FLIGHT, INTERRUPTED, SUCCEEDED, EXHAUSTED, FAILED, CANCELLED."`
+	Status []wantedStatus `placeholder:"S" help:"Only tasks of these statuses: PENDING, IN_FLIGHT, INTERRUPTED, SUCCEEDED, EXHAUSTED, FAILED, CANCELLED."`
 	Since  *since         `placeholder:"TIME" help:"Only tasks made within 2h, 3d or the like, or since 15:04, 2026-01-31 or an RFC 3339 time."`
 	Limit  *count         `placeholder:"N" help:"The newest N tasks; 0 = all. Default 20, with --json all."`
 }

@@ -9,10 +9,13 @@ import (
 )
 
 func TestWantedStatus(t *testing.T) {
-	for text, want := range map[string]wantedStatus{"FAILED": "FAILED", "in_flight": "IN_FLIGHT", " Interrupted ": interrupted} {
+	for _, tt := range []struct {
+		text string
+		want wantedStatus
+	}{{"FAILED", "FAILED"}, {"in_flight", "IN_FLIGHT"}, {" Interrupted ", interrupted}} {
 		var s wantedStatus
-		if err := s.UnmarshalText([]byte(text)); err != nil || s != want {
-			t.Errorf("%q: %q, %v", text, s, err)
+		if err := s.UnmarshalText([]byte(tt.text)); err != nil || s != tt.want {
+			t.Errorf("%q: %q, %v", tt.text, s, err)
 		}
 	}
 	for _, text := range []string{"", "FAIL", "IN FLIGHT", "*"} {
