@@ -14,7 +14,7 @@ func TestASignalEndsTheWaitForTheJournal(t *testing.T) {
 	for sig, status := range map[os.Signal]Status{syscall.SIGTERM: Pending, os.Interrupt: Cancelled} {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t, nil, exit(0))
-			b.journal.busy = func() { b.signals <- syscall.SIGUSR1; b.signals <- sig }
+			b.journal.busy = func() { b.signals <- syscall.SIGALRM; b.signals <- sig }
 			b.journal.refuse = map[string]error{"claim": ErrStopped}
 			result, err := b.Run(t.Context(), b.task)
 			if err != nil || result.Signal != sig || b.task.Status != status || len(b.executor.starts) != 0 {
