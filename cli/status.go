@@ -37,9 +37,6 @@ func (c *statusCommand) run(p *Process) (int, error) {
 
 func (c *statusCommand) report(p *Process, w io.Writer, s render.Screen) error {
 	ctx := context.Background()
-	if c.Watch {
-		return 0, watch(p, func(w io.Writer, s render.Screen) error { return c.drawAnew(ctx, p, w, s) })
-	}
 	journal, err := c.read(ctx, p)
 	if err != nil {
 		return err
@@ -48,16 +45,6 @@ func (c *statusCommand) report(p *Process, w io.Writer, s render.Screen) error {
 	if c.JSON {
 		return c.print(ctx, w, journal)
 	}
-	return c.draw(ctx, journal, w, s)
-}
-
-// drawAnew opens the journal for one picture: the next one may be of another file, or of the first that there is.
-func (c *statusCommand) drawAnew(ctx context.Context, p *Process, w io.Writer, s render.Screen) error {
-	journal, err := c.read(ctx, p)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = journal.Close() }()
 	return c.draw(ctx, journal, w, s)
 }
 
