@@ -103,8 +103,12 @@ func (g *guardedJournal) Claim(ctx context.Context, t *runner.Task, now time.Tim
 
 // Note implements runner.Journal.
 func (g *guardedJournal) Note(ctx context.Context, t *runner.Task, process string) {
-	if !g.absent() {
-		_ = g.failed(g.journal.Note(ctx, t, process), false) // it warns
+	if g.absent() {
+		return
+	}
+	// A disk that the command has just filled may still take the attempt's end: that has a reserve, and decides.
+	if err := g.journal.Note(ctx, t, process); !errors.Is(err, state.ErrFull) {
+		_ = g.failed(err, false) // it warns
 	}
 }
 
