@@ -36,8 +36,8 @@ func (j *Journal) writeEnd(ctx context.Context, do func(*sql.Tx) error) error {
 	return err
 }
 
-// fill writes zeros: a file system that packs them gives less room back, which is still no loss.
-func fill(f *os.File, size int64) error {
+// writeZeros writes zeros: a file system that packs them gives less room back, which is still no loss.
+func writeZeros(f *os.File, size int64) error {
 	_, err := f.Write(make([]byte, size))
 	return err
 }

@@ -4,4 +4,4 @@ package state
 
 import "os"
 
-func allocate(f *os.File, size int64) error { return fill(f, size) }
+func allocate(f *os.File, size int64) error { return writeZeros(f, size) }
