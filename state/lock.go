@@ -27,7 +27,10 @@ func lockDir(ctx context.Context, dir string, alone bool) (unlock func(), err er
 		case !errors.Is(err, errHeld):
 			unlock()
 			return nil, err
-		case time.Now().After(give) || ctx.Err() != nil:
+		case ctx.Err() != nil:
+			unlock()
+			return nil, context.Cause(ctx)
+		case time.Now().After(give):
 			unlock()
 			return nil, fault(ErrLocked, hintFor(ErrLocked, dir), "another process is opening the journal, or setting it aside")
 		}
