@@ -152,23 +152,32 @@ func TestAFullDisk(t *testing.T) {
 	s.survives("database or disk is full", "make room on the file system of "+s.state, "0 B free")
 }
 
-// The end of a command that succeeded is written though the command itself filled the disk: a resume must not run it again.
+// The end of a command that succeeded is written though the command itself filled the disk, also in the attempts before: a resume must
+// not run it again.
 func TestTheEndIsWrittenOnAFullDisk(t *testing.T) {
-	s := newSite(t)
+	for _, attempts := range []string{"1", "3"} {
+		t.Run(attempts, func(t *testing.T) { fillsTheDisk(newSite(t), attempts) })
+	}
+}
+
+func fillsTheDisk(s *site, attempts string) {
 	root := s.mount("2m")
-	s.sound("--", "sh", "-c", "cat /dev/zero >"+root+"/fill 2>/dev/null; true")
+	r := s.run("retry", "-n", "5", "-b", "constant:0", "--", "sh", "-c", "cat /dev/zero >"+root+"/fill 2>/dev/null; test $RETRY_ATTEMPT = "+attempts)
+	if warnings := strings.Count(r.stderr, "warning:"); r.code != 0 || warnings > 1 || (attempts == "1" && warnings > 0) {
+		s.Errorf("exit %d, stderr %q", r.code, r.stderr)
+	}
 	if r := s.sound("status"); !strings.Contains(r.stdout, "SUCCEEDED") {
-		t.Errorf("status: %s", r.stdout)
+		s.Errorf("status: %s", r.stdout)
 	}
 	if r := s.run("retry", "resume", "--all"); r.code != 0 || !strings.Contains(r.stderr, "nothing to resume") {
-		t.Errorf("resume: exit %d, %s", r.code, r.stderr)
+		s.Errorf("resume: exit %d, %s", r.code, r.stderr)
 	}
 	if err := os.Remove(filepath.Join(root, "fill")); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	s.sound("--", "true")
 	if _, err := os.Stat(filepath.Join(s.state, "reserve")); err != nil {
-		t.Errorf("the reserve is not made again: %v", err)
+		s.Errorf("the reserve is not made again: %v", err)
 	}
 }
 

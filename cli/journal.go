@@ -25,7 +25,7 @@ func (f *stateFlag) open(ctx context.Context, p *Process) (*state.Journal, error
 	}
 	journal, err := state.Open(ctx, dir)
 	if err != nil {
-		return nil, withHint(err, "retry doctor says what is wrong")
+		return nil, withHint(err, "retry doctor "+render.Command([]string{"--state", dir})+" says what is wrong")
 	}
 	return journal, nil
 }
@@ -41,7 +41,7 @@ func (f *stateFlag) read(ctx context.Context, p *Process) (*state.Journal, error
 	case errors.Is(err, state.ErrNoJournal):
 		return state.OpenEmpty(ctx)
 	case err != nil:
-		return nil, withHint(err, "retry doctor says what is wrong")
+		return nil, withHint(err, "retry doctor "+render.Command([]string{"--state", dir})+" says what is wrong")
 	}
 	return journal, nil
 }

@@ -23,10 +23,11 @@ func TestTheReserveTakesUpRoom(t *testing.T) {
 	}
 }
 
-// A full disk costs the reserve, once; nothing else does.
+// The end of a task on a full disk costs the reserve, once; nothing else does.
 func TestTheReserveIsForAFullDisk(t *testing.T) {
 	j := open(t)
 	reserve := filepath.Join(j.dir, reserveName)
+	ended := &runner.Task{Status: runner.Succeeded}
 	calls := 0
 	failing := func(err error) func(*sql.Tx) error {
 		calls = 0
@@ -35,15 +36,18 @@ func TestTheReserveIsForAFullDisk(t *testing.T) {
 			return err
 		}
 	}
-	if err := j.writeEnd(t.Context(), failing(runner.ErrTaken)); !errors.Is(err, runner.ErrTaken) || calls != 1 {
+	if err := j.writeEnd(t.Context(), ended, failing(runner.ErrTaken)); !errors.Is(err, runner.ErrTaken) || calls != 1 {
 		t.Errorf("%v after %d tries", err, calls)
 	}
 	if _, err := os.Stat(reserve); err != nil {
 		t.Errorf("given up for nothing: %v", err)
 	}
 	full := fault(ErrFull, "make room", "full")
+	if err := j.writeEnd(t.Context(), &runner.Task{Status: runner.Pending}, failing(full)); !errors.Is(err, ErrFull) || calls != 1 {
+		t.Errorf("between two attempts: %v after %d tries", err, calls)
+	}
 	for _, want := range []int{2, 1} { // the second time nothing is left to give up
-		if err := j.writeEnd(t.Context(), failing(full)); !errors.Is(err, ErrFull) || calls != want {
+		if err := j.writeEnd(t.Context(), ended, failing(full)); !errors.Is(err, ErrFull) || calls != want {
 			t.Errorf("%v after %d tries, not %d", err, calls, want)
 		}
 	}

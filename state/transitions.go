@@ -133,7 +133,7 @@ func insertAttempt(ctx context.Context, tx *sql.Tx, task int64, number int, now 
 
 // Record writes the outcome of the attempt in flight and the decision, in one transaction.
 func (j *Journal) Record(ctx context.Context, t *runner.Task, a runner.Attempt) error {
-	err := j.writeEnd(ctx, func(tx *sql.Tx) error {
+	err := j.writeEnd(ctx, t, func(tx *sql.Tx) error {
 		if err := move(ctx, tx, t, runner.InFlight, a.Decision); err != nil {
 			return err
 		}
@@ -187,7 +187,7 @@ func (j *Journal) Settle(ctx context.Context, t *runner.Task, d runner.Decision)
 	if t.Number == 0 {
 		return nil
 	}
-	err := j.writeEnd(ctx, func(tx *sql.Tx) error { return move(ctx, tx, t, runner.Pending, d) })
+	err := j.writeEnd(ctx, t, func(tx *sql.Tx) error { return move(ctx, tx, t, runner.Pending, d) })
 	return j.ended(t, j.confirm(ctx, t, runner.Pending, err))
 }
 
@@ -204,7 +204,7 @@ func move(ctx context.Context, tx *sql.Tx, t *runner.Task, from runner.Status, d
 
 // CatchUp writes the end of a task whose owner could not write all that led there: the attempts in between are missing.
 func (j *Journal) CatchUp(ctx context.Context, t *runner.Task) error {
-	err := j.writeEnd(ctx, func(tx *sql.Tx) error {
+	err := j.writeEnd(ctx, t, func(tx *sql.Tx) error {
 		const task = `UPDATE tasks SET status = ?, reason = ?, finished_at = ?, next_attempt_at = NULL, attempt_count = ?
 			WHERE number = ? AND id = ? AND status IN ('PENDING', 'IN_FLIGHT') AND attempt_count <= ?`
 		err := guarded(tx.ExecContext(ctx, task, t.Status, nullable(string(t.Reason)), micros(t.FinishedAt), t.AttemptCount,
