@@ -46,9 +46,9 @@ func (c *cast) first() actor {
 
 func (c *cast) idle(tasks []string) actor {
 	switch roll := c.IntN(100); {
-	case roll < 22:
+	case roll < 18:
 		return actor{role: roleWrapper, args: c.wrapper()}
-	case roll < 33:
+	case roll < 28:
 		return c.replayer()
 	case roll < 44:
 		return actor{role: roleNamed, args: c.named()}
@@ -99,9 +99,9 @@ func (c *cast) replayer() actor {
 // onceName is the name that is to succeed only once.
 const onceName = "once"
 
-// named returns a wrapper of one of few names, so that several meet.
+// named returns a wrapper of one of two names, so that several meet.
 func (c *cast) named() []string {
-	name := []string{"a", "b", onceName}[c.IntN(3)]
+	name := []string{"nightly", "nightly", "nightly", onceName}[c.IntN(4)]
 	args := append(c.policy(), "--id", name, "--if-running", []string{"fail", "skip", "wait"}[c.IntN(3)])
 	switch {
 	case name == onceName:
@@ -109,7 +109,7 @@ func (c *cast) named() []string {
 	case c.IntN(6) == 0:
 		args = append(args, "--fresh")
 	}
-	return append(args, "--", c.self, argNamed, name)
+	return append(args, "--", c.self, argNamed, name, argSlow)
 }
 
 func (c *cast) nester() []string {
