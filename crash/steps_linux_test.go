@@ -1,7 +1,7 @@
 package crash
 
 import (
-	"fmt"
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -39,16 +39,28 @@ func stepsIn(tree *ast.File) (steps []string, err error) {
 		if !ok || !isIdentifier(call.Fun, "step") {
 			return true
 		}
-		literal, ok := call.Args[0].(*ast.BasicLit)
-		if !ok {
-			err = fmt.Errorf("%s: the name of a step is no literal", tree.Name)
-			return false
-		}
-		name, unquoteErr := strconv.Unquote(literal.Value)
-		steps, err = append(steps, name), unquoteErr
+		name, nameErr := nameOf(call.Args[0])
+		steps, err = append(steps, name), errors.Join(err, nameErr)
 		return true
 	})
 	return steps, err
+}
+
+// family ends the name of a step whose rest is known only when it is passed.
+const family = "…"
+
+// nameOf reads the argument of a step: a literal, or one that something is added to.
+func nameOf(argument ast.Expr) (name string, err error) {
+	rest := ""
+	if sum, ok := argument.(*ast.BinaryExpr); ok {
+		argument, rest = sum.X, family
+	}
+	literal, ok := argument.(*ast.BasicLit)
+	if !ok {
+		return "", errors.New("the name of a step does not begin with a literal")
+	}
+	name, err = strconv.Unquote(literal.Value)
+	return name + rest, err
 }
 
 func isIdentifier(e ast.Expr, name string) bool {
@@ -66,7 +78,9 @@ func TestStepsIn(t *testing.T) {
 		"none":              {"go f()", nil, false},
 		"in an expression":  {`if err := g(func() { step("a b") }); err != nil { step("c") }`, []string{"a b", "c"}, false},
 		"another's step":    {`x.step("a")`, nil, false},
-		"a name at runtime": {`step(name)`, nil, true},
+		"a family":          {`step("a " + b)`, []string{"a …"}, false},
+		"a name at runtime": {`step(name)`, []string{""}, true},
+		"the first of two":  {`step(name); step("a")`, []string{"", "a"}, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
