@@ -22,6 +22,7 @@ func (j *Journal) confirmIf(ctx context.Context, t *runner.Task, err error, stan
 	var status runner.Status
 	var count int
 	const query = "SELECT id, status, attempt_count FROM tasks WHERE number = ?"
+	ctx = context.WithoutCancel(ctx) // who cancels a task has its owner stopped, too: just now
 	found := j.db.QueryRowContext(ctx, query, t.Number).Scan(&id, &status, &count)
 	switch {
 	case errors.Is(found, sql.ErrNoRows), found == nil && id != t.ID, found == nil && stands(status, count):
