@@ -37,11 +37,14 @@ func newTally(steps []string, goal int) *tally {
 }
 
 // choose returns a step for an actor to die at, rather one that few have died at, and how often to live through it before. On a
-// fresh journal that is the one with the fewest.
+// fresh journal that is the one with the fewest. It returns "" for a role that passes none.
 func (t *tally) choose(r *rand.Rand, role string, fresh bool) (step string, times int) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	candidates := t.candidates(role)
+	if len(candidates) == 0 {
+		return "", 0
+	}
 	r.Shuffle(len(candidates), func(i, j int) { candidates[i], candidates[j] = candidates[j], candidates[i] })
 	if len(candidates) > 2 && !fresh {
 		candidates = candidates[:2]
