@@ -77,8 +77,11 @@ func (f *nameFlags) look(ctx context.Context, journal *state.Journal, t *runner.
 		return meeting{done: done}, err
 	}
 	owned, pid, err := journal.OwnName(f.ID)
-	if err != nil || !owned {
-		return meeting{}, errors.Join(err, &runningError{f.ID, pid})
+	if err != nil {
+		return meeting{}, fmt.Errorf("ask who has the name: %w", err)
+	}
+	if !owned {
+		return meeting{}, &runningError{f.ID, pid}
 	}
 	earlier, err := journal.Named(ctx, f.ID)
 	if err != nil || earlier == nil {
