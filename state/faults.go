@@ -67,18 +67,18 @@ func kindOf(err error) error {
 
 // hintFor says what to do about a fault of the journal in dir.
 func hintFor(kind error, dir string) string {
-	switch kind {
-	case ErrCorrupt:
+	switch {
+	case errors.Is(kind, ErrCorrupt):
 		return "retry doctor --state " + dir + " says what is wrong; retry -- COMMAND, without --require-state, sets the journal aside and begins a new one"
-	case ErrFull:
+	case errors.Is(kind, ErrFull):
 		return "make room on the file system of " + dir + ", or use another directory with --state"
-	case ErrReadOnly:
+	case errors.Is(kind, ErrReadOnly):
 		return readOnlyHint(dir)
-	case ErrLocked:
+	case errors.Is(kind, ErrLocked):
 		return "retry doctor --state " + dir + " names the process that holds it"
-	case ErrForbidden:
+	case errors.Is(kind, ErrForbidden):
 		return "see who may read and write " + dir + ", or use a directory of your own with --state"
-	case ErrNoFiles:
+	case errors.Is(kind, ErrNoFiles):
 		return "raise the limit with ulimit -n, or keep no journal with --no-state"
 	}
 	return "retry doctor --state " + dir + " tells more"

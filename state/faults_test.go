@@ -47,7 +47,7 @@ func TestDiagnose(t *testing.T) {
 			if text, hint, _ := strings.Cut(got.Error(), "\nhint: "); text != "open: "+test.err.Error() || !strings.HasPrefix(hint, test.hint) {
 				t.Errorf("got %q; want the hint %q", got, test.hint)
 			}
-			if again := diagnose("/other", got); again != got {
+			if again := diagnose("/other", got); again != got { //nolint:errorlint // the very same
 				t.Errorf("a second diagnosis made %v", again)
 			}
 		})
@@ -57,7 +57,7 @@ func TestDiagnose(t *testing.T) {
 // What is no fault of the journal stays as it is.
 func TestDiagnoseLeavesTheRest(t *testing.T) {
 	for _, err := range []error{nil, runner.ErrTaken, ErrNamed, sqlite3.Error{Code: sqlite3.ErrConstraint}, errors.New("other")} {
-		if got := diagnose("/j", err); got != err {
+		if got := diagnose("/j", err); got != err { //nolint:errorlint // the very same
 			t.Errorf("%v became %v", err, got)
 		}
 	}

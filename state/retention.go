@@ -144,7 +144,7 @@ func newRemover(ctx context.Context, tx *sql.Tx) (r remover, err error) {
 		to    **sql.Stmt
 		query string
 	}{{&r.cut, selectCut}, {&r.upTo, deleteUpTo}, {&r.all, deleteAll}, {&r.task, deleteTask}} {
-		if *s.to, err = tx.PrepareContext(ctx, s.query); err != nil { // the transaction closes it
+		if *s.to, err = tx.PrepareContext(ctx, s.query); err != nil { //nolint:sqlclosecheck // the transaction closes it
 			return r, err
 		}
 	}

@@ -22,7 +22,7 @@ func checkSpare() error {
 	lowest, err := duplicate()
 	if err == nil {
 		_ = unix.Close(lowest)
-		if uint64(lowest)+plenty < uint64(limit.Cur) {
+		if uint64(lowest)+plenty < uint64(limit.Cur) { //nolint:unconvert // it is signed on some systems
 			return nil
 		}
 	}

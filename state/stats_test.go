@@ -38,7 +38,7 @@ func running(name string, argv ...string) func(*runner.Task) {
 func TestStats(t *testing.T) {
 	j := open(t)
 	checkStats(t, j, time.Time{})
-	after := func(d time.Duration) time.Time { return epoch.Add(d) }
+	after := epoch.Add
 	ended(t, j, succeeded, 1, after(time.Second), running("", "a"))
 	ended(t, j, succeeded, 3, after(3*time.Second), running("", "a"))
 	ended(t, j, cancelled, 1, after(time.Hour), running("", "a")) // its duration says nothing
