@@ -46,21 +46,13 @@ func stepsIn(tree *ast.File) (steps []string, err error) {
 	return steps, err
 }
 
-// family ends the name of a step whose rest is known only when it is passed.
-const family = "…"
-
-// nameOf reads the argument of a step: a literal, or one that something is added to.
-func nameOf(argument ast.Expr) (name string, err error) {
-	rest := ""
-	if sum, ok := argument.(*ast.BinaryExpr); ok {
-		argument, rest = sum.X, family
-	}
+// nameOf reads the argument of a step.
+func nameOf(argument ast.Expr) (string, error) {
 	literal, ok := argument.(*ast.BasicLit)
 	if !ok {
-		return "", errors.New("the name of a step does not begin with a literal")
+		return "", errors.New("the name of a step is no literal")
 	}
-	name, err = strconv.Unquote(literal.Value)
-	return name + rest, err
+	return strconv.Unquote(literal.Value)
 }
 
 func isIdentifier(e ast.Expr, name string) bool {
@@ -78,7 +70,6 @@ func TestStepsIn(t *testing.T) {
 		"none":              {"go f()", nil, false},
 		"in an expression":  {`if err := g(func() { step("a b") }); err != nil { step("c") }`, []string{"a b", "c"}, false},
 		"another's step":    {`x.step("a")`, nil, false},
-		"a family":          {`step("a " + b)`, []string{"a …"}, false},
 		"a name at runtime": {`step(name)`, []string{""}, true},
 		"the first of two":  {`step(name); step("a")`, []string{"", "a"}, true},
 	}
