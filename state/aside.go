@@ -59,7 +59,7 @@ func moveAside(dir string, now time.Time) (aside string, err error) {
 		return "", err
 	}
 	for _, name := range asideOrder {
-		step("about to set aside " + name)
+		step("about to set aside")
 		err := os.Rename(filepath.Join(dir, name), filepath.Join(aside, name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return aside, err
