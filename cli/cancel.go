@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
 )
 
@@ -43,24 +45,38 @@ func cancelOne(ctx context.Context, p *Process, journal *state.Journal, ref stri
 	if err := journal.Cancel(ctx, task.Number, time.Now()); err != nil {
 		return fmt.Errorf("cancel %s: %w", render.ShortID(task.ID), err)
 	}
-	stopOwner(journal, task.Number)
-	_, _ = fmt.Fprintf(p.Stdout, "cancelled %s\n", render.ShortID(task.ID))
+	note := stopOwner(ctx, journal, task.Number)
+	_, _ = fmt.Fprintf(p.Stdout, "cancelled %s%s\n", render.ShortID(task.ID), note)
 	return nil
 }
 
-// stopOwner sends TERM to the process that runs the task. The journal refuses its next write anyway; this spares the wait.
-func stopOwner(journal *state.Journal, number int64) {
+// stopOwner sends TERM to the process that runs the task. The journal refuses its next write anyway; this spares the wait. One that
+// carries other tasks, as resume --all does, is left alone; that is worth a note.
+func stopOwner(ctx context.Context, journal *state.Journal, number int64) (note string) {
 	pid, err := journal.Owner(number)
 	if err != nil || pid <= 0 {
-		return
+		return ""
+	}
+	if ownsOthers(ctx, journal, pid) {
+		return fmt.Sprintf("; an attempt that runs now goes on to its end, since process %d carries other tasks too", pid)
 	}
 	process, err := os.FindProcess(pid)
 	if err != nil {
-		return
+		return ""
 	}
 	defer func() { _ = process.Release() }()
 	// Asked again: between the first answer and FindProcess the number could have gone to another process.
 	if again, err := journal.Owner(number); err == nil && again == pid {
 		_ = process.Signal(syscall.SIGTERM)
 	}
+	return ""
+}
+
+// ownsOthers reports whether a process owns an unfinished task.
+func ownsOthers(ctx context.Context, journal *state.Journal, pid int) bool {
+	unfinished, err := journal.Unfinished(ctx)
+	return err == nil && slices.ContainsFunc(unfinished, func(t *runner.Task) bool {
+		owner, err := journal.Owner(t.Number)
+		return err == nil && owner == pid
+	})
 }
