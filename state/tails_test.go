@@ -26,6 +26,24 @@ func said(t tester, j *Journal, task *runner.Task) (all []string) {
 	return all
 }
 
+// A task that is tried for ever does not fill the disk with what it says.
+func TestOnlyTheLastTailsAreKept(t *testing.T) {
+	j := open(t)
+	task, other := inFlight(t, j), inFlight(t, j)
+	must(t, recorded(j, other, saying(1, "other", ""), retryIn(0), epoch))
+	for range keptTails + 5 {
+		must(t, recorded(j, task, saying(1, fmt.Sprint("attempt ", task.AttemptCount), ""), retryIn(0), epoch))
+		must(t, claimed(j, task, epoch))
+	}
+	all := said(t, j, task)
+	if first, last := all[5], all[keptTails+4]; all[4] != `5 "" ""` || first != `6 "attempt 6" ""` || last != `105 "attempt 105" ""` {
+		t.Errorf("kept %q", all[3:])
+	}
+	if got := said(t, j, other); got[0] != `1 "other" ""` {
+		t.Errorf("of another task: %q", got)
+	}
+}
+
 func TestTailsComeBackUnchanged(t *testing.T) {
 	every := make([]byte, 256)
 	for i := range every {

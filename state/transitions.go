@@ -179,8 +179,14 @@ func recordAttempt(ctx context.Context, tx *sql.Tx, task int64, a runner.Attempt
 		return err
 	}
 	_, err = tx.ExecContext(ctx, "INSERT INTO tails (task, attempt, stdout, stderr) VALUES (?, ?, ?, ?)", task, a.Number, []byte(o.Stdout), []byte(o.Stderr))
+	if err == nil && a.Number > keptTails {
+		_, err = tx.ExecContext(ctx, "DELETE FROM tails WHERE task = ? AND attempt <= ?", task, a.Number-keptTails)
+	}
 	return err
 }
+
+// keptTails is of how many attempts a task keeps the output: one without a limit of attempts may never end.
+const keptTails = 100
 
 // Settle writes a decision about a task that waits. A task that never reached the journal has nothing to close.
 func (j *Journal) Settle(ctx context.Context, t *runner.Task, d runner.Decision) error {
