@@ -77,7 +77,7 @@ func (l *Log) Finished(t *runner.Task, r runner.Result) {
 	if r.Decision.Verdict == runner.VerdictSucceeded {
 		level = zerolog.InfoLevel
 	}
-	event := l.event(level, t).Str("status", string(t.Status)).Int64("elapsed_ms", max(0, time.Since(t.CreatedAt)).Milliseconds())
+	event := l.event(level, t).Str("status", string(t.Status)).Int64("elapsed_ms", max(0, time.Since(t.Began())).Milliseconds())
 	if r.Decision.Reason != "" {
 		event.Str("reason", string(r.Decision.Reason))
 	}
