@@ -5,62 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/10f93571/retry/runner"
 )
-
-// Claim writes the intent of the task's next attempt, in one transaction with the task itself where this is its first.
-// Creating a task survives power loss; the claims that follow survive the death of the process. It returns ErrNamed where an
-// unfinished task has the new one's name.
-func (j *Journal) Claim(ctx context.Context, t *runner.Task, now time.Time) error {
-	if t.Number != 0 {
-		err := j.write(ctx, func(tx *sql.Tx) error { return claim(context.WithoutCancel(ctx), tx, t, now) })
-		return j.confirm(ctx, t, runner.Pending, err)
-	}
-	number, err := j.create(ctx, t, now)
-	if err != nil {
-		return fmt.Errorf("write the task to the journal: %w", j.diagnose(err))
-	}
-	t.Number, t.History.Phase = number, t.Options.Phase(phase(number, j.salt))
-	return nil
-}
-
-// create writes a task and makes this process its owner.
-func (j *Journal) create(ctx context.Context, t *runner.Task, now time.Time) (number int64, err error) {
-	turn := ctx
-	ctx = context.WithoutCancel(ctx) // only the wait for its turn may be cut off
-	err = j.write(turn, func(tx *sql.Tx) (err error) {
-		if number, err = insertTask(ctx, tx, t); err != nil {
-			return err
-		}
-		step("task inserted")
-		if number, err = j.own(ctx, tx, number); err != nil { // before anybody else can see the task
-			return err
-		}
-		if t.Options.Stdin == runner.StdinReplay {
-			j.dropInput(number) // of a task that had the number before, in a journal that was moved away
-		}
-		step("task owned")
-		return insertAttempt(ctx, tx, number, 1, now)
-	})
-	if err == nil {
-		if err = j.sync(); err != nil {
-			_ = j.write(ctx, func(tx *sql.Tx) error { return forget(ctx, tx, number) })
-		}
-	}
-	if err != nil && number != 0 {
-		_ = j.owners.release(number) // it goes to the next task, whoever makes that
-	}
-	return number, err
-}
-
-// forget removes a task that was never acknowledged.
-func forget(ctx context.Context, tx *sql.Tx, number int64) error {
-	_, err := tx.ExecContext(ctx, "DELETE FROM tasks WHERE number = ?", number)
-	return err
-}
 
 // Note adds to the attempt in flight where its processes are found.
 func (j *Journal) Note(ctx context.Context, t *runner.Task, process string) error {
@@ -69,66 +17,6 @@ func (j *Journal) Note(ctx context.Context, t *runner.Task, process string) erro
 		_, err := tx.ExecContext(ctx, query, process, t.Number, t.AttemptCount)
 		return err
 	})
-}
-
-// own makes this process the owner of a task that nobody has seen yet. Where the database was removed under a living owner, its
-// number is passed over.
-func (j *Journal) own(ctx context.Context, tx *sql.Tx, number int64) (int64, error) {
-	free := number
-	for {
-		owned, err := j.owners.acquire(free)
-		if err != nil {
-			return 0, err
-		}
-		if owned {
-			break
-		}
-		free++
-	}
-	if free == number {
-		return number, nil
-	}
-	_, err := tx.ExecContext(ctx, "UPDATE tasks SET number = ? WHERE number = ?", free, number)
-	return free, err
-}
-
-// insertTask writes a task whose first attempt is claimed already.
-func insertTask(ctx context.Context, tx *sql.Tx, t *runner.Task) (int64, error) {
-	if err := nameFree(ctx, tx, t.Name); err != nil {
-		return 0, err
-	}
-	policy, err := t.Policy.MarshalJSON() // a third of the time that json.Marshal takes for it
-	if err != nil {
-		return 0, err
-	}
-	options, err := marshalOptions(t.Options)
-	if err != nil {
-		return 0, err
-	}
-	const query = `INSERT INTO tasks (id, parent, name, once, kind, status, argv, directory, environment, policy, options, idempotency_key, attempt_count, created_at)
-		VALUES (?, ?, ?, ?, ?, 'IN_FLIGHT', ?, ?, ?, ?, ?, ?, 1, ?)`
-	result, err := tx.ExecContext(ctx, query, t.ID, nullable(t.Parent), nullable(t.Name), t.Once, t.Kind, joinStrings(t.Command), []byte(t.Directory),
-		joinStrings(t.Environment), string(policy), options, t.IdempotencyKey, t.CreatedAt.UnixMicro())
-	if err != nil {
-		return 0, err
-	}
-	return result.LastInsertId()
-}
-
-func claim(ctx context.Context, tx *sql.Tx, t *runner.Task, now time.Time) error {
-	const update = `UPDATE tasks SET status = 'IN_FLIGHT', reason = NULL, next_attempt_at = NULL, attempt_count = attempt_count + 1
-		WHERE number = ? AND status = 'PENDING' AND attempt_count = ?`
-	if err := guarded(tx.ExecContext(ctx, update, t.Number, t.AttemptCount)); err != nil {
-		return err
-	}
-	step("attempt counted")
-	return insertAttempt(ctx, tx, t.Number, t.AttemptCount+1, now)
-}
-
-func insertAttempt(ctx context.Context, tx *sql.Tx, task int64, number int, now time.Time) error {
-	const query = `INSERT INTO attempts (task, number, started_at) VALUES (?, ?, ?)`
-	_, err := tx.ExecContext(ctx, query, task, number, now.UnixMicro())
-	return err
 }
 
 // Record writes the outcome of the attempt in flight and the decision, in one transaction.
@@ -268,34 +156,4 @@ func guarded(result sql.Result, err error) error {
 		return err
 	}
 	return runner.ErrTaken
-}
-
-func nullable(s string) any {
-	if s == "" {
-		return nil
-	}
-	return s
-}
-
-func micros(t time.Time) any {
-	if t.IsZero() {
-		return nil
-	}
-	return t.UnixMicro()
-}
-
-// joinStrings ends each string with the one byte that no argument and no variable can hold.
-func joinStrings(list []string) []byte {
-	joined := []byte{} // not nil, which would be NULL
-	for _, s := range list {
-		joined = append(append(joined, s...), 0)
-	}
-	return joined
-}
-
-func splitStrings(joined []byte) []string {
-	if len(joined) == 0 {
-		return nil
-	}
-	return strings.Split(strings.TrimSuffix(string(joined), "\x00"), "\x00")
 }
