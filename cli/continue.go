@@ -53,6 +53,12 @@ func (p *Process) carryOn(t *runner.Task, journal *guardedJournal, lines render.
 	return carrier, nil
 }
 
+// outlive waits for the end of what an interrupted task left running. It returns the signal that ended the wait.
+func (p *Process) outlive(ctx context.Context, t *runner.Task, lines render.Observer) os.Signal {
+	watcher := &runner.Runner{Survivors: cmdexec.Survivors{}, Observer: lines, Signals: p.listen()}
+	return watcher.Outlive(ctx, t)
+}
+
 func directoryThere(t *runner.Task) error {
 	info, err := os.Stat(t.Directory)
 	if err == nil && info.IsDir() {

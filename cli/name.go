@@ -42,6 +42,7 @@ const (
 type meeting struct {
 	interrupted *runner.Task // to be gone on with, and owned already; nil to start the new one
 	done        bool         // nothing is to be run
+	discarded   *runner.Task // it was cancelled, and may have left something running
 	waited      bool         // another run came first: this one begins now
 }
 
@@ -97,7 +98,7 @@ func (f *nameFlags) look(ctx context.Context, journal *state.Journal, t *runner.
 	case err != nil:
 		return meeting{}, err
 	case f.Fresh:
-		return meeting{}, f.discard(ctx, journal, interrupted)
+		return meeting{discarded: interrupted}, f.discard(ctx, journal, interrupted)
 	}
 	if err := sameCommand(interrupted, t); err != nil {
 		_ = journal.Release(interrupted.Number)

@@ -132,6 +132,12 @@ func (c *runCommand) execute(p *Process, task *runner.Task) (int, error) {
 	if err != nil || met.done {
 		return 0, err
 	}
+	if met.discarded != nil {
+		if sig := p.outlive(ctx, met.discarded, lines); sig != nil {
+			dieOf(sig)
+		}
+		met.waited = true
+	}
 	if met.waited {
 		if err := c.beginNow(p, task); err != nil {
 			return 0, err

@@ -14,7 +14,7 @@ func (r *Runner) Resume(ctx context.Context, t *Task) (Result, error) {
 		d := Decision{Verdict: VerdictExhausted, Reason: t.Reason}
 		return r.finish(ctx, t, Result{Decision: d, Outcome: t.Last.Outcome}), nil
 	}
-	if sig := r.outlive(ctx, t); sig != nil || ctx.Err() != nil {
+	if sig := r.Outlive(ctx, t); sig != nil || ctx.Err() != nil {
 		return r.stop(ctx, t, sig)
 	}
 	r.Journal.CancelNested(ctx, t)
