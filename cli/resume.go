@@ -44,7 +44,7 @@ func (c *resumeCommand) run(p *Process) (int, error) {
 		_, err := c.resumeAll(ctx, p, journal, tasks)
 		return 1, err
 	case len(tasks) == 0:
-		_, _ = fmt.Fprintln(p.Stderr, "retry: nothing to resume")
+		c.observer(p).Say("nothing to resume")
 		return 0, nil
 	case len(c.Tasks) == 1:
 		return c.resumeOne(ctx, p, journal, tasks[0])
