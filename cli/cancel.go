@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
 )
@@ -45,16 +46,19 @@ func cancelOne(ctx context.Context, p *Process, journal *state.Journal, ref stri
 	if err := journal.Cancel(ctx, task.Number, time.Now()); err != nil {
 		return fmt.Errorf("cancel %s: %w", render.ShortID(task.ID), err)
 	}
-	note := stopOwner(ctx, journal, task.Number)
+	note := stopOwner(ctx, journal, task)
 	_, _ = fmt.Fprintf(p.Stdout, "cancelled %s%s\n", render.ShortID(task.ID), note)
 	return nil
 }
 
 // stopOwner sends TERM to the process that runs the task. The journal refuses its next write anyway; this spares the wait. One that
 // carries other tasks, as resume --all does, is left alone; that is worth a note.
-func stopOwner(ctx context.Context, journal *state.Journal, number int64) (note string) {
-	pid, err := journal.Owner(number)
-	if err != nil || pid <= 0 {
+func stopOwner(ctx context.Context, journal *state.Journal, t *runner.Task) (note string) {
+	pid, err := journal.Owner(t.Number)
+	switch {
+	case err == nil && pid == 0:
+		return stopSurvivors(t)
+	case err != nil || pid < 0:
 		return ""
 	}
 	if ownsOthers(ctx, journal, pid) {
@@ -66,10 +70,24 @@ func stopOwner(ctx context.Context, journal *state.Journal, number int64) (note 
 	}
 	defer func() { _ = process.Release() }()
 	// Asked again: between the first answer and FindProcess the number could have gone to another process.
-	if again, err := journal.Owner(number); err == nil && again == pid {
+	if again, err := journal.Owner(t.Number); err == nil && again == pid {
 		_ = process.Signal(syscall.SIGTERM)
 	}
 	return ""
+}
+
+// stopSurvivors sends TERM to what the attempt of a task left running whose owner is dead.
+func stopSurvivors(t *runner.Task) (note string) {
+	survivors := cmdexec.Survivors{}
+	if !t.Last.CutOff() {
+		return ""
+	}
+	found := survivors.Find(t, t.Last)
+	if found == "" {
+		return ""
+	}
+	survivors.Signal(t, t.Last, syscall.SIGTERM)
+	return "; TERM sent to " + found + ", which it had left running"
 }
 
 // ownsOthers reports whether a process owns an unfinished task.

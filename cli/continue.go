@@ -42,8 +42,12 @@ func (p *Process) carryOn(t *runner.Task, journal *guardedJournal, lines render.
 	}
 	journal.warn = lines.Warn
 	carrier, err := p.carry(t, journal, lines, how.group, true)
-	if how.ownStdin && errors.Is(err, state.ErrInputLost) {
+	switch {
+	case how.ownStdin && errors.Is(err, state.ErrInputLost):
+		lines.Say("its stdin was not kept to the end: reads this one's")
 		carrier, err = p.carry(t, journal, lines, how.group, false)
+	case how.ownStdin && t.Options.Stdin == runner.StdinReplay && err == nil:
+		lines.Say("reads the stdin that was kept for it, not this one's")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("resume %s: %w\nhint: start it anew, and end this one with retry cancel %[1]s", render.ShortID(t.ID), err)
@@ -54,8 +58,8 @@ func (p *Process) carryOn(t *runner.Task, journal *guardedJournal, lines render.
 }
 
 // outlive waits for the end of what an interrupted task left running. It returns the signal that ended the wait.
-func (p *Process) outlive(ctx context.Context, t *runner.Task, lines render.Observer) os.Signal {
-	watcher := &runner.Runner{Survivors: cmdexec.Survivors{}, Observer: lines, Signals: p.listen()}
+func (p *Process) outlive(ctx context.Context, t *runner.Task, lines render.Observer, kill bool) os.Signal {
+	watcher := &runner.Runner{Survivors: cmdexec.Survivors{Kill: kill}, Observer: lines, Signals: p.listen()}
 	return watcher.Outlive(ctx, t)
 }
 

@@ -39,6 +39,9 @@ func (c *metricsCommand) run(p *Process) (int, error) {
 		_, err := stream.Write(text.Bytes())
 		return 0, err
 	}
+	if filepath.Ext(c.Textfile) != ".prom" {
+		return 0, fmt.Errorf("--textfile: the name of %s does not end in .prom\nhint: the collector reads no other", c.Textfile)
+	}
 	if err := writeTextfile(c.Textfile, text.Bytes()); err != nil {
 		return 0, fmt.Errorf("--textfile: %w\nhint: give a file in a directory that can be written", err)
 	}

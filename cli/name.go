@@ -8,23 +8,35 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
 )
 
 // nameFlags give a task a name, and say what to do where the name is taken.
 type nameFlags struct {
-	ID        string `name:"id" group:"Name" placeholder:"KEY" help:"The task's name. Where an earlier run of this name and command was interrupted, this one continues it."`
-	Fresh     bool   `group:"Name" help:"Cancel an interrupted run of this name instead, whatever its command, and start anew."`
-	Once      bool   `group:"Name" help:"Do nothing, with exit status 0, where a task of this name has succeeded before."`
-	IfRunning string `group:"Name" enum:"fail,skip,wait" default:"fail" placeholder:"fail|skip|wait" help:"Where a task of this name is running: fail with 125 (default), do nothing with exit status 0, or wait for its end."`
+	ID          *string `name:"id" group:"Name" placeholder:"KEY" help:"The task's name. Where an earlier run of this name and command was interrupted, this one continues it."`
+	Fresh       bool    `group:"Name" help:"Cancel an interrupted run of this name instead, whatever its command, and start anew."`
+	Once        bool    `group:"Name" help:"Do nothing, with exit status 0, where a task of this name has succeeded before."`
+	KillOrphans bool    `group:"Name" help:"Stop what an interrupted run of this name left running, instead of waiting for its end."`
+	IfRunning   string  `group:"Name" enum:"fail,skip,wait" default:"fail" placeholder:"fail|skip|wait" help:"Where a task of this name is running: fail with 125 (default), do nothing with exit status 0, or wait for its end."`
+}
+
+// name returns the task's name; empty for none.
+func (f *nameFlags) name() string {
+	if f.ID == nil {
+		return ""
+	}
+	return *f.ID
 }
 
 func (f *nameFlags) check(stateless bool) error {
 	switch {
-	case f.ID == "" && (f.Fresh || f.Once || f.IfRunning != "fail"):
+	case f.ID != nil && *f.ID == "":
+		return errors.New("--id is empty\nhint: a variable that is not set?")
+	case f.ID == nil && (f.Fresh || f.Once || f.IfRunning != "fail"):
 		return errors.New("--fresh, --once and --if-running are about a name\nhint: give the task one with --id KEY")
-	case f.ID != "" && stateless:
+	case f.ID != nil && stateless:
 		return errors.New("--id needs a journal, and --no-state keeps none\nhint: give one of them")
 	case f.Fresh && f.Once:
 		return errors.New("--fresh and --once exclude each other\nhint: give one of them")
@@ -46,9 +58,10 @@ type meeting struct {
 	waited      bool         // another run came first: this one begins now
 }
 
-// meet makes this process the one that may start a task of the name. Who runs one already is waited for, or not, as the flags say.
-func (f *nameFlags) meet(ctx context.Context, journal *guardedJournal, t *runner.Task, lines render.Observer) (meeting, error) {
-	if f.ID == "" || journal.absent() {
+// meet makes this process the one that may start a task of the name. Who runs one already is waited for, or not, as the
+// flags say, and no longer than until end, where that is set.
+func (f *nameFlags) meet(ctx context.Context, p *Process, journal *guardedJournal, t *runner.Task, end time.Time, lines render.Observer) (meeting, error) {
+	if f.ID == nil || journal.absent() {
 		return meeting{}, nil
 	}
 	told := false
@@ -64,6 +77,10 @@ func (f *nameFlags) meet(ctx context.Context, journal *guardedJournal, t *runner
 			return meeting{done: true}, nil
 		case f.IfRunning != "wait":
 			return m, fmt.Errorf("%w\nhint: --if-running wait waits for its end, --if-running skip does nothing then", running)
+		case f.outer(ctx, p, journal.journal):
+			return m, fmt.Errorf("%w: it is what this command runs in, and would wait for itself\nhint: give the inner task another name", errName)
+		case !end.IsZero() && time.Now().After(end):
+			return m, fmt.Errorf("%w while %s", errDeadlinePassed, running)
 		case !told:
 			lines.Say(running.Error() + ": waiting for its end")
 			told = true
@@ -72,19 +89,29 @@ func (f *nameFlags) meet(ctx context.Context, journal *guardedJournal, t *runner
 	}
 }
 
+// outer reports whether the task that runs under the name is one that this process is a part of.
+func (f *nameFlags) outer(ctx context.Context, p *Process, journal *state.Journal) bool {
+	running, err := journal.Named(ctx, f.name())
+	return err == nil && running != nil && slices.Contains(cmdexec.OuterTasks(p.getenv), running.ID)
+}
+
 // look returns a runningError where another process has the name.
 func (f *nameFlags) look(ctx context.Context, journal *state.Journal, t *runner.Task, lines render.Observer) (meeting, error) {
 	if done, err := f.succeeded(ctx, journal, t, lines); done || err != nil {
 		return meeting{done: done}, err
 	}
-	owned, pid, err := journal.OwnName(f.ID)
+	owned, pid, err := journal.OwnName(f.name())
 	if err != nil {
 		return meeting{}, fmt.Errorf("ask who has the name: %w", err)
 	}
 	if !owned {
-		return meeting{}, &runningError{f.ID, pid}
+		return meeting{}, &runningError{f.name(), pid}
 	}
-	earlier, err := journal.Named(ctx, f.ID)
+	// Asked again: who had the name a moment ago may have succeeded.
+	if done, err := f.succeeded(ctx, journal, t, lines); done || err != nil {
+		return meeting{done: done}, err
+	}
+	earlier, err := journal.Named(ctx, f.name())
 	if err != nil || earlier == nil {
 		return meeting{}, err
 	}
@@ -92,7 +119,7 @@ func (f *nameFlags) look(ctx context.Context, journal *state.Journal, t *runner.
 	switch {
 	case errors.Is(err, state.ErrOwned): // by a resume
 		pid, _ := journal.Owner(earlier.Number)
-		return meeting{}, &runningError{f.ID, pid}
+		return meeting{}, &runningError{f.name(), pid}
 	case errors.Is(err, state.ErrFinished):
 		return f.look(ctx, journal, t, lines)
 	case err != nil:
@@ -104,7 +131,7 @@ func (f *nameFlags) look(ctx context.Context, journal *state.Journal, t *runner.
 		_ = journal.Release(interrupted.Number)
 		return meeting{}, err
 	}
-	lines.Say(fmt.Sprintf("continues %s, which was interrupted after %s", render.ShortID(interrupted.ID), render.Attempts(interrupted.AttemptCount)))
+	announce(interrupted, t, lines)
 	return meeting{interrupted: interrupted}, nil
 }
 
@@ -113,14 +140,14 @@ func (f *nameFlags) succeeded(ctx context.Context, journal *state.Journal, t *ru
 	if !f.Once {
 		return false, nil
 	}
-	success, err := journal.Success(ctx, f.ID)
+	success, err := journal.Success(ctx, f.name())
 	if err != nil || success == nil {
 		return false, err
 	}
 	if !slices.Equal(success.Command, t.Command) {
-		lines.Warn(fmt.Errorf("%s succeeded with another command: %s\nhint: another name runs this one", f.ID, render.Command(success.Command)))
+		lines.Warn(fmt.Errorf("%s succeeded with another command: %s\nhint: another name runs this one", f.name(), render.Command(success.Command)))
 	}
-	lines.Say(fmt.Sprintf("%s succeeded before (%s): nothing is done", render.Escape(f.ID), render.ShortID(success.ID)))
+	lines.Say(fmt.Sprintf("%s succeeded before (%s): nothing is done", render.Escape(f.name()), render.ShortID(success.ID)))
 	return true, journal.Remember(ctx, success)
 }
 

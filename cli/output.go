@@ -17,7 +17,7 @@ type outputFlags struct {
 func (f *outputFlags) observer(p *Process) render.Observer {
 	switch {
 	case f.Quiet:
-		return render.Silent{}
+		return render.NewQuiet(render.NewLines(p.lines(), nil, nil, false))
 	case f.LogFormat == "json":
 		return render.NewLog(p.lines(), f.Verbose)
 	}

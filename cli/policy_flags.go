@@ -168,7 +168,7 @@ func obeyOuterDeadline(p *runner.Policy, text string, now time.Time) error {
 		return fmt.Errorf("%s=%q is no RFC 3339 time\nhint: unset it, or write it like 2026-01-02T23:30:00Z", cmdexec.EnvDeadline, text)
 	}
 	if !deadline.After(now) {
-		return fmt.Errorf("%w: %s", errDeadlinePassed, text)
+		return fmt.Errorf("%w: %s=%s", errDeadlinePassed, cmdexec.EnvDeadline, text)
 	}
 	limitBudget(p, until(deadline, now))
 	return nil
@@ -185,7 +185,7 @@ func until(deadline, now time.Time) time.Duration {
 }
 
 // errDeadlinePassed ends retry as the end of its budget would, before anything ran.
-var errDeadlinePassed = errors.New("the deadline of the outer retry has passed")
+var errDeadlinePassed = errors.New("the deadline has passed")
 
 // limitBudget makes the budget no longer than left.
 func limitBudget(p *runner.Policy, left time.Duration) {

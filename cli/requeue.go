@@ -56,13 +56,16 @@ func requeueOne(ctx context.Context, journal *state.Journal, ref string) (*runne
 		return nil, err
 	}
 	if err := journal.Requeue(ctx, task, time.Now()); err != nil {
-		return nil, fmt.Errorf("requeue %s: %w%s", render.ShortID(task.ID), err, requeueHint(err, task))
+		interrupted, _ := journal.Interrupted(ctx, task)
+		return nil, fmt.Errorf("requeue %s: %w%s", render.ShortID(task.ID), err, requeueHint(err, task, interrupted))
 	}
 	return task, nil
 }
 
-func requeueHint(err error, t *runner.Task) string {
+func requeueHint(err error, t *runner.Task, interrupted bool) string {
 	switch {
+	case errors.Is(err, state.ErrUnfinished) && !interrupted:
+		return "\nhint: it is running; retry status " + render.ShortID(t.ID) + " shows how far it is"
 	case errors.Is(err, state.ErrUnfinished):
 		return "\nhint: retry resume " + render.ShortID(t.ID) + " goes on with it where it was interrupted"
 	case errors.Is(err, state.ErrNamed):

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/state"
 )
 
 // runCommand is `retry [run] [flags] [--] COMMAND`.
@@ -99,7 +99,7 @@ func (c *runCommand) newTask(p *Process, policy runner.Policy, created time.Time
 		directory = "" // removed, or unreadable: the command may not mind, and a resume says it
 	}
 	task := &runner.Task{
-		ID: id.String(), Parent: p.getenv(cmdexec.EnvTaskID), Name: c.ID, Once: c.Once, Kind: runner.KindCommand, Command: c.Command,
+		ID: id.String(), Parent: p.getenv(cmdexec.EnvTaskID), Name: c.name(), Once: c.Once, Kind: runner.KindCommand, Command: c.Command,
 		Directory: directory, Environment: environment, Policy: policy, Options: c.options(), IdempotencyKey: key, CreatedAt: created, Status: runner.Pending,
 		History: runner.History{Began: created},
 	}
@@ -128,46 +128,55 @@ func (c *runCommand) execute(p *Process, task *runner.Task) (int, error) {
 	if lines, err = c.reported(lines, p, journal); err != nil {
 		return 0, err
 	}
-	met, err := c.meet(ctx, journal, task, lines)
-	if err != nil || met.done {
+	result, last, err := c.carryNamed(ctx, p, journal, task, lines)
+	if last == nil || err != nil {
 		return 0, err
 	}
-	if met.discarded != nil {
-		if sig := p.outlive(ctx, met.discarded, lines); sig != nil {
-			dieOf(sig)
-		}
-		met.waited = true
-	}
-	if met.waited {
-		if err := c.beginNow(p, task); err != nil {
-			return 0, err
-		}
-	}
-	result, err := c.attempt(ctx, p, journal, task, met.interrupted, lines)
-	if err := journal.tidy(ctx, cmp.Or(met.interrupted, task), kept); err != nil && c.Verbose {
+	if err := journal.tidy(ctx, last, kept); err != nil && c.Verbose {
 		lines.Warn(err)
-	}
-	if err != nil {
-		return 0, err
 	}
 	dieOf(result.DeathSignal())
 	return result.ExitCode(), nil
 }
 
-// beginNow has the task's budget begin after another run of its name. A deadline stays where it is.
-func (c *runCommand) beginNow(p *Process, t *runner.Task) (err error) {
-	t.CreatedAt = time.Now()
-	t.History.Began = t.CreatedAt
-	t.Policy, err = c.resolve(p.getenv, t.CreatedAt)
-	return err
+// carryNamed carries the task through its attempts, or in its place an interrupted one of its name. It returns the one that it carried
+// last; nil where there was nothing to do.
+func (c *runCommand) carryNamed(ctx context.Context, p *Process, journal *guardedJournal, task *runner.Task,
+	lines render.Observer) (runner.Result, *runner.Task, error) {
+	for {
+		met, err := c.meet(ctx, p, journal, task, c.end(p, task), lines)
+		if err != nil || met.done {
+			return runner.Result{}, nil, err
+		}
+		if earlier := met.interrupted; earlier != nil {
+			before := earlier.AttemptCount
+			result, err := p.goOn(ctx, earlier, journal, lines, continuation{group: &c.groupFlags, killOrphans: c.KillOrphans, ownStdin: true})
+			if err != nil || earlier.Status != runner.Exhausted || earlier.AttemptCount > before {
+				return result, earlier, err
+			}
+			met.discarded = earlier // it was over already: this one is not to pay for that
+		}
+		if err := c.begin(ctx, p, met, task, lines); err != nil {
+			return runner.Result{}, nil, err
+		}
+		result, err := c.carry(ctx, p, journal, task, lines)
+		if !errors.Is(err, state.ErrNamed) { // else one of its name was requeued meanwhile
+			return result, task, err
+		}
+	}
 }
 
-// attempt carries the task, or an interrupted one in its place, through its attempts.
-func (c *runCommand) attempt(ctx context.Context, p *Process, journal *guardedJournal, task, interrupted *runner.Task,
-	lines render.Observer) (runner.Result, error) {
-	if interrupted != nil {
-		return p.goOn(ctx, interrupted, journal, lines, continuation{group: &c.groupFlags, ownStdin: true})
+// end is a deadline by the clock, which stays where it is; zero where there is none.
+func (c *runCommand) end(p *Process, t *runner.Task) time.Time {
+	if c.Deadline == nil && p.getenv(cmdexec.EnvDeadline) == "" {
+		return time.Time{}
 	}
+	end, _ := t.Deadline()
+	return end
+}
+
+// carry carries a new task.
+func (c *runCommand) carry(ctx context.Context, p *Process, journal *guardedJournal, task *runner.Task, lines render.Observer) (runner.Result, error) {
 	carrier, err := p.carry(task, journal, lines, &c.groupFlags, false)
 	if err != nil {
 		return runner.Result{}, err
@@ -175,4 +184,21 @@ func (c *runCommand) attempt(ctx context.Context, p *Process, journal *guardedJo
 	defer carrier.close()
 	carrier.Signals = p.listen()
 	return carrier.Run(ctx, task)
+}
+
+// begin has the task's budget begin after all that came first: another run of its name, and what that left running. A deadline
+// stays where it is.
+func (c *runCommand) begin(ctx context.Context, p *Process, met meeting, t *runner.Task, lines render.Observer) (err error) {
+	if met.discarded != nil {
+		if sig := p.outlive(ctx, met.discarded, lines, c.KillOrphans); sig != nil {
+			dieOf(sig)
+		}
+	}
+	if met.discarded == nil && !met.waited {
+		return nil
+	}
+	t.CreatedAt = time.Now()
+	t.History.Began = t.CreatedAt
+	t.Policy, err = c.resolve(p.getenv, t.CreatedAt)
+	return err
 }

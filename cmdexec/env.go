@@ -21,6 +21,11 @@ const (
 	envOuterTasks = "RETRY_OUTER_TASKS"
 )
 
+// OuterTasks returns the ids of the tasks that this process is a part of.
+func OuterTasks(getenv func(string) string) []string {
+	return strings.FieldsFunc(getenv(EnvTaskID)+","+getenv(envOuterTasks), func(r rune) bool { return r == ',' })
+}
+
 // milliseconds is RFC 3339 as precise as the journal, so that a resumed attempt finds the same deadline.
 const milliseconds = "2006-01-02T15:04:05.000Z07:00"
 

@@ -14,6 +14,11 @@ type Attempt struct {
 	Decision  Decision // Verdict is empty while the attempt runs
 }
 
+// CutOff reports whether the attempt may have left something running: its owner died or was told to stop.
+func (a Attempt) CutOff() bool {
+	return a.Number > 0 && (a.Outcome.IsCrash() || a.Decision.Verdict == VerdictInterrupted)
+}
+
 // ErrorClass names the way in which an attempt ended other than by itself.
 type ErrorClass string
 

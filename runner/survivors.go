@@ -27,8 +27,7 @@ const (
 // Outlive returns when nothing of the task's interrupted attempt runs any more: two attempts never run at once. It returns the
 // signal that ended the wait, nil where none did.
 func (r *Runner) Outlive(ctx context.Context, t *Task) os.Signal {
-	ended := t.Last.Decision.Verdict != "" && t.Last.Decision.Verdict != VerdictInterrupted
-	if r.Survivors == nil || t.Last.Number == 0 || ended {
+	if r.Survivors == nil || !t.Last.CutOff() {
 		return nil
 	}
 	found := r.Survivors.Find(t, t.Last)

@@ -84,6 +84,11 @@ func (t *Task) Deadline() (deadline time.Time, ok bool) {
 	return t.History.Began.Add(t.Policy.Budget), true
 }
 
+// Requeued reports whether it has fresh attempts and made none of them yet.
+func (t *Task) Requeued() bool {
+	return !t.RequeuedAt.IsZero() && t.AttemptCount == t.RequeuedAfter
+}
+
 // Began is when the task was made, or last given fresh attempts.
 func (t *Task) Began() time.Time {
 	if t.RequeuedAt.IsZero() {

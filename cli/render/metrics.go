@@ -95,7 +95,7 @@ func (m *metric) of(name string, value float64) {
 func nameMetrics(names []runner.NameFigures) []metric {
 	running := metric{name: "retry_running", help: "Whether a task of the name runs or waits, and its retry is alive."}
 	succeeded := metric{name: "retry_last_run_succeeded", help: "Whether the last run of the name that ended was a success."}
-	success := metric{name: "retry_last_success_timestamp_seconds", help: "When the last run that was a success ended."}
+	success := metric{name: "retry_last_success_timestamp_seconds", help: "When the last run that was a success ended; 0 where the journal knows of none."}
 	finished := metric{name: "retry_last_run_finished_timestamp_seconds", help: "When the last run ended."}
 	duration := metric{name: "retry_last_run_duration_seconds", help: "How long the last run took, waits included."}
 	attempts := metric{name: "retry_last_run_attempts", help: "Attempts of the last run."}
@@ -107,7 +107,8 @@ func nameMetrics(names []runner.NameFigures) []metric {
 		}
 		seen[name] = true
 		running.of(name, number(n.Running))
-		success.at(name, n.LastSuccess)
+		// 0 is a time long past: an alert on its age finds a job that never succeeded, or so long ago that it was pruned.
+		success.of(name, max(0, float64(n.LastSuccess.UnixMilli())/1000))
 		if n.FinishedAt.IsZero() {
 			continue
 		}

@@ -155,6 +155,7 @@ func TestMetrics(t *testing.T) {
 		"retry_running name nightly": 1, "retry_running name new": 0, "retry_running name fine": 0,
 		"retry_last_run_succeeded name nightly": 0, "retry_last_run_succeeded name fine": 1,
 		"retry_last_success_timestamp_seconds name nightly":      1767319445.678,
+		"retry_last_success_timestamp_seconds name new":          0,
 		"retry_last_success_timestamp_seconds name fine":         1767323045.678,
 		"retry_last_run_finished_timestamp_seconds name nightly": 1767323045.678,
 		"retry_last_run_finished_timestamp_seconds name fine":    1767323045.678,

@@ -115,7 +115,7 @@ func (s Screen) attempts(w io.Writer, t TaskView, attempts []runner.Attempt, now
 
 func (s Screen) explanation(t TaskView) string {
 	switch {
-	case t.Interrupted && !t.RequeuedAt.IsZero() && t.AttemptCount == t.RequeuedAfter:
+	case t.Interrupted && t.Requeued():
 		return fmt.Sprintf(" (requeued, nobody has taken it up yet): retry resume %s", ShortID(t.ID))
 	case t.Interrupted:
 		return fmt.Sprintf(" (%s, its owner is dead): retry resume %s", t.Status, ShortID(t.ID))
