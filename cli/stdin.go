@@ -2,12 +2,14 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"sync"
 
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/spool"
+	"github.com/10f93571/retry/state"
 )
 
 // stdin returns what the task's attempts find on their stdin, and what has to be done when the run is over.
@@ -77,10 +79,13 @@ func (f *inputFile) create() (*os.File, error) {
 		return nil, os.ErrClosed
 	}
 	if !f.journal.absent() && f.task.Number != 0 {
-		file, err := f.journal.journal.KeepInput(f.task)
+		file, err := f.journal.keepInput(f.task)
 		if err == nil {
 			f.file = file
 			return file, nil
+		}
+		if !errors.Is(err, state.ErrFinished) { // it is of no use any more
+			f.journal.warn(fmt.Errorf("a resume will not find the stdin: %w", err))
 		}
 	}
 	return f.journal.temporary()
@@ -117,9 +122,17 @@ func (f *inputFile) drop() {
 	}
 }
 
+// keepInput makes a task's file beside the journal.
+func (g *guardedJournal) keepInput(t *runner.Task) (*os.File, error) {
+	if !g.journal.HasRoom() {
+		return nil, fmt.Errorf("the file system of %s is nearly full", g.journal.Dir())
+	}
+	return g.journal.KeepInput(t)
+}
+
 // temporary makes a file for what is too much for the memory: beside the journal, or where the system keeps such files.
 func (g *guardedJournal) temporary() (*os.File, error) {
-	if g.journal != nil {
+	if !g.absent() && g.journal.HasRoom() {
 		if file, err := spool.Temporary(g.journal.Dir()); err == nil {
 			return file, nil
 		}

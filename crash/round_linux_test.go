@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -131,7 +130,7 @@ func (s *scene) finish(t *runner.Task) {
 }
 
 func (s *scene) input(t *runner.Task) string {
-	return filepath.Join(s.journal(), "stdin", strconv.FormatInt(t.Number, 10))
+	return filepath.Join(s.journal(), "stdin", fmt.Sprintf("%d.%s", t.Number, t.ID))
 }
 
 func (s *scene) keepsInput(t *runner.Task) bool {

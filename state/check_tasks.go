@@ -23,7 +23,7 @@ func (e *examiner) tasks(j *Journal) {
 	var interrupted, homeless, inputless []string
 	numbers := map[string]bool{}
 	for _, t := range unfinished {
-		numbers[strconv.FormatInt(t.Number, 10)] = true
+		numbers[inputName(t.Number, t.ID)] = true
 		if cut, err := j.Interrupted(e.ctx, t); err != nil || !cut {
 			continue
 		}

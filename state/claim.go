@@ -37,9 +37,6 @@ func (j *Journal) create(ctx context.Context, t *runner.Task, now time.Time) (nu
 		if number, err = j.own(ctx, tx, number); err != nil { // before anybody else can see the task
 			return err
 		}
-		if t.Options.Stdin == runner.StdinReplay {
-			j.dropInput(number) // of a task that had the number before, in a journal that was moved away
-		}
 		step("task owned")
 		return insertAttempt(ctx, tx, number, 1, now)
 	})

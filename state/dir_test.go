@@ -101,11 +101,13 @@ func TestInputsArePrivateFromTheFirst(t *testing.T) {
 	p := startPuppet(t)
 	p.ask("umask")
 	p.ask("open", dir)
+	var names []string
 	for _, order := range []string{"part", "keep"} {
-		number, _ := p.create()
+		number, id := p.create()
 		p.ask(order, number)
+		names = append(names, inputName(number, id))
 	}
-	checkPrivate(t, filepath.Join(dir, inputsName), "1"+partSuffix, "2")
+	checkPrivate(t, filepath.Join(dir, inputsName), names[0]+partSuffix, names[1])
 }
 
 // A directory that others may read is a choice of its owner.

@@ -19,14 +19,23 @@ const (
 	partSuffix = ".part" // until the end of the input is in the file
 )
 
-func (j *Journal) inputPath(number int64) string {
-	return filepath.Join(j.dir, inputsName, strconv.FormatInt(number, 10))
+// inputName has the task's id, too: in a directory whose journal was set aside or removed, other tasks get the same numbers.
+func inputName(number int64, id string) string {
+	return strconv.FormatInt(number, 10) + "." + id
+}
+
+func (j *Journal) inputPath(name string) string {
+	return filepath.Join(j.dir, inputsName, name)
+}
+
+func (j *Journal) inputOf(t *runner.Task) string {
+	return j.inputPath(inputName(t.Number, t.ID))
 }
 
 // KeepInput makes the file for the task's stdin. It goes with the task: when that ends, the file does. It returns ErrFinished
 // where the task has ended already: the first bytes may come as late as that.
 func (j *Journal) KeepInput(t *runner.Task) (*os.File, error) {
-	path := j.inputPath(t.Number) + partSuffix
+	path := j.inputOf(t) + partSuffix
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
@@ -42,7 +51,7 @@ func (j *Journal) KeepInput(t *runner.Task) (*os.File, error) {
 	}
 	if err != nil {
 		_ = file.Close()
-		j.dropInput(t.Number)
+		j.DropInput(t)
 		return nil, err
 	}
 	return file, nil
@@ -54,7 +63,7 @@ func (j *Journal) CompleteInput(t *runner.Task, file *os.File) error {
 		return err
 	}
 	step("input synced")
-	path := j.inputPath(t.Number)
+	path := j.inputOf(t)
 	err := os.Rename(path+partSuffix, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // the task has ended meanwhile
@@ -64,7 +73,7 @@ func (j *Journal) CompleteInput(t *runner.Task, file *os.File) error {
 
 // Input opens the stdin that was kept for a task. It returns ErrInputLost where that is not whole.
 func (j *Journal) Input(t *runner.Task) (*os.File, error) {
-	file, err := os.Open(j.inputPath(t.Number))
+	file, err := os.Open(j.inputOf(t))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = ErrInputLost
 	}
@@ -73,12 +82,12 @@ func (j *Journal) Input(t *runner.Task) (*os.File, error) {
 
 // DropInput removes what was kept for a task that has ended. A write that was under way then may have made the file anew.
 func (j *Journal) DropInput(t *runner.Task) {
-	j.dropInput(t.Number)
+	j.dropInput(inputName(t.Number, t.ID))
 }
 
 // dropInput removes what was kept. The part goes first, so that it cannot be completed in between.
-func (j *Journal) dropInput(number int64) {
-	path := j.inputPath(number)
+func (j *Journal) dropInput(name string) {
+	path := j.inputPath(name)
 	_ = os.Remove(path + partSuffix)
 	_ = os.Remove(path)
 }

@@ -70,7 +70,12 @@ func inputs(t tester, dir string) (names []string) {
 		must(t, err)
 	}
 	for _, entry := range entries {
-		names = append(names, entry.Name())
+		name, part := strings.CutSuffix(entry.Name(), partSuffix)
+		name, _, _ = strings.Cut(name, ".") // the number
+		if part {
+			name += partSuffix
+		}
+		names = append(names, name)
 	}
 	return names
 }
@@ -356,8 +361,9 @@ func TestAnotherTaskOfTheNumberHasItsOwnInput(t *testing.T) {
 			dir := t.TempDir()
 			first, err := Open(t.Context(), dir)
 			must(t, err)
-			keep(t, first, replaying(t, first), "the first one's")
-			must(t, begin(t, first, replaying(t, first), "the second one's").Close())
+			old, half := replaying(t, first), replaying(t, first)
+			keep(t, first, old, "the first one's")
+			file := begin(t, first, half, "the second one's")
 			must(t, first.Close())
 
 			j := next(t, dir)
@@ -366,10 +372,10 @@ func TestAnotherTaskOfTheNumberHasItsOwnInput(t *testing.T) {
 				t.Fatalf("the numbers are %d and %d", one.Number, two.Number)
 			}
 			checkInput(t, j, one, "")
-			if left := inputs(t, dir); len(left) > 0 {
-				t.Errorf("left are %q", left)
-			}
 			keep(t, j, one, "new")
+			first.DropInput(old) // its owner may live on, in the journal that is gone
+			must(t, first.CompleteInput(half, file))
+			must(t, file.Close())
 			checkInput(t, j, one, "new")
 			checkInput(t, j, two, "")
 		})

@@ -122,9 +122,17 @@ func (a *actor) adopt(number int64) (string, error) {
 	return fmt.Sprint("adopted ", task.Status, " ", task.AttemptCount), nil
 }
 
+func (a *actor) task(number int64) (*runner.Task, error) {
+	return a.journal.newest(context.Background(), "WHERE t.number = ?", number)
+}
+
 // part keeps the beginning of a task's stdin.
 func (a *actor) part(number int64) (*os.File, error) {
-	file, err := a.journal.KeepInput(&runner.Task{Number: number})
+	task, err := a.task(number)
+	if err != nil {
+		return nil, err
+	}
+	file, err := a.journal.KeepInput(task)
 	if err == nil {
 		_, err = file.WriteString("part")
 	}
@@ -137,7 +145,11 @@ func (a *actor) keep(number int64) error {
 	if err != nil {
 		return err
 	}
-	return a.journal.CompleteInput(&runner.Task{Number: number}, file)
+	task, err := a.task(number)
+	if err != nil {
+		return err
+	}
+	return a.journal.CompleteInput(task, file)
 }
 
 // write takes tasks through their attempts until it is killed. Each line acknowledges a commit: the task and how many of

@@ -44,3 +44,12 @@ func writeZeros(f *os.File, size int64) error {
 	_, err := f.Write(make([]byte, size))
 	return err
 }
+
+// enoughRoom is what the file system of a journal has to have left for more than the journal itself.
+const enoughRoom = 16 << 20 // bytes
+
+// HasRoom reports whether inputs and outputs can be kept beside the journal.
+func (j *Journal) HasRoom() bool {
+	system, err := statfs(j.dir)
+	return err == nil && system.free >= enoughRoom
+}

@@ -168,9 +168,9 @@ func TestPruneDropsKeptInput(t *testing.T) {
 	keep(t, j, live, "needed")
 	apply(t, j, done, recording(succeeded))
 	must(t, j.Release(done.Number))
-	for _, number := range []int64{done.Number, 99} { // as if their owners had died right after the end
-		must(t, os.WriteFile(j.inputPath(number), []byte("left"), 0o600))
-		must(t, os.WriteFile(j.inputPath(number)+partSuffix, []byte("left"), 0o600))
+	for _, name := range []string{inputName(done.Number, done.ID), inputName(live.Number, done.ID), inputName(99, live.ID), "99"} { // as if their owners had died right after the end
+		must(t, os.WriteFile(j.inputPath(name), []byte("left"), 0o600))
+		must(t, os.WriteFile(j.inputPath(name)+partSuffix, []byte("left"), 0o600))
 	}
 	must(t, os.WriteFile(filepath.Join(j.Dir(), inputsName, "notes"), nil, 0o600)) // not ours
 	_, _, err := j.Prune(t.Context(), Retention{Before: epoch.AddDate(-1, 0, 0)})

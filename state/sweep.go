@@ -17,32 +17,32 @@ const sweepLimit = 256
 // sweepInputs removes what was kept of the stdin of tasks that have finished or are gone: whoever ended them may have died before
 // it could. It comes before a prune, so that what is kept goes no later than its task.
 func (j *Journal) sweepInputs(ctx context.Context) error {
-	numbers, err := keptInputs(filepath.Join(j.dir, inputsName))
-	if err != nil || len(numbers) == 0 {
+	names, err := keptInputs(filepath.Join(j.dir, inputsName))
+	if err != nil || len(names) == 0 {
 		return err
 	}
-	stale, err := withoutTask(ctx, j.db, numbers)
+	stale, err := withoutTask(ctx, j.db, names)
 	if err != nil || len(stale) == 0 {
 		return err
 	}
 	return j.write(ctx, func(tx *sql.Tx) error {
-		// Asked again: nobody can make a task of such a number now.
-		stale, err := withoutTask(ctx, tx, stale)
-		for _, number := range stale {
-			j.dropInput(number)
+		stale, err := withoutTask(ctx, tx, stale) // asked again, now that nothing changes
+		for _, name := range stale {
+			j.dropInput(name)
 		}
 		return err
 	})
 }
 
-// withoutTask returns those of the numbers that no unfinished task has.
-func withoutTask(ctx context.Context, q querier, numbers []int64) (stale []int64, err error) {
-	for _, number := range numbers {
+// withoutTask returns those of the names that belong to no unfinished task.
+func withoutTask(ctx context.Context, q querier, names []string) (stale []string, err error) {
+	for _, name := range names {
+		number, id, _ := strings.Cut(name, ".")
 		var unfinished bool
-		const query = `SELECT status IN ('PENDING', 'IN_FLIGHT') FROM tasks WHERE number = ?`
-		switch err := q.QueryRowContext(ctx, query, number).Scan(&unfinished); {
+		const query = `SELECT status IN ('PENDING', 'IN_FLIGHT') FROM tasks WHERE number = ? AND id = ?`
+		switch err := q.QueryRowContext(ctx, query, number, id).Scan(&unfinished); {
 		case errors.Is(err, sql.ErrNoRows), err == nil && !unfinished:
-			stale = append(stale, number)
+			stale = append(stale, name)
 		case err != nil:
 			return nil, err
 		}
@@ -50,8 +50,8 @@ func withoutTask(ctx context.Context, q querier, numbers []int64) (stale []int64
 	return stale, nil
 }
 
-// keptInputs are the numbers of the tasks of which something is kept, some of them where they are many.
-func keptInputs(dir string) ([]int64, error) {
+// keptInputs are the names of what is kept, some of them where they are many.
+func keptInputs(dir string) ([]string, error) {
 	folder, err := os.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -60,13 +60,14 @@ func keptInputs(dir string) ([]int64, error) {
 		return nil, err
 	}
 	defer func() { _ = folder.Close() }()
-	names, _ := folder.Readdirnames(sweepLimit) // io.EOF where it is empty
-	var numbers []int64
-	for _, name := range names {
-		number, err := strconv.ParseInt(strings.TrimSuffix(name, partSuffix), 10, 64)
-		if err == nil {
-			numbers = append(numbers, number)
+	entries, _ := folder.Readdirnames(sweepLimit) // io.EOF where it is empty
+	var names []string
+	for _, entry := range entries {
+		name := strings.TrimSuffix(entry, partSuffix)
+		number, _, _ := strings.Cut(name, ".")
+		if _, err := strconv.ParseInt(number, 10, 64); err == nil { // else it is not ours
+			names = append(names, name)
 		}
 	}
-	return numbers, nil
+	return names, nil
 }

@@ -44,7 +44,7 @@ func (j *Journal) Record(ctx context.Context, t *runner.Task, a runner.Attempt) 
 // ended drops what is of no use once the task has ended.
 func (j *Journal) ended(t *runner.Task, err error) error {
 	if err == nil && t.Status.Finished() && t.Options.Stdin == runner.StdinReplay {
-		j.dropInput(t.Number)
+		j.DropInput(t)
 	}
 	return err
 }
@@ -126,13 +126,14 @@ func (j *Journal) CatchUp(ctx context.Context, t *runner.Task) error {
 // Cancel ends an unfinished task, whoever owns it; an owner is refused its next write. It returns ErrFinished where the task
 // has ended already.
 func (j *Journal) Cancel(ctx context.Context, number int64, now time.Time) error {
+	id := ""
 	err := j.write(ctx, func(tx *sql.Tx) error {
 		const task = `UPDATE tasks SET status = 'CANCELLED', reason = 'cancelled', finished_at = ?, next_attempt_at = NULL
-			WHERE number = ? AND status IN ('PENDING', 'IN_FLIGHT')`
-		err := guarded(tx.ExecContext(ctx, task, now.UnixMicro(), number))
+			WHERE number = ? AND status IN ('PENDING', 'IN_FLIGHT') RETURNING id`
+		err := tx.QueryRowContext(ctx, task, now.UnixMicro(), number).Scan(&id)
 		step("task cancelled")
 		switch {
-		case errors.Is(err, runner.ErrTaken):
+		case errors.Is(err, sql.ErrNoRows):
 			return ErrFinished
 		case err != nil:
 			return err
@@ -142,7 +143,7 @@ func (j *Journal) Cancel(ctx context.Context, number int64, now time.Time) error
 		return err
 	})
 	if err == nil {
-		j.dropInput(number)
+		j.dropInput(inputName(number, id))
 	}
 	return err
 }
