@@ -70,7 +70,7 @@ func (f *journalFlags) openForRun(ctx context.Context, p *Process, warn func(err
 		journal, err = g.renewed(journal, err)
 	}
 	if err != nil {
-		return g, g.failed(err, f.RequireState)
+		return g, g.failed(err, nil, f.RequireState)
 	}
 	g.journal = journal
 	return g, nil
@@ -82,7 +82,8 @@ type guardedJournal struct {
 	broken   atomic.Bool    // it failed; it stays open all the same, for the locks that say who owns the tasks
 	warn     func(error)
 	required bool                                       // fail instead, as long as nothing has run
-	patience context.Context                            // how long a claim waits for other processes; nil: as long as it takes
+	patience context.Context                            // ends with the first signal that asks to stop; nil: with none
+	waited   atomic.Int64                               // nanoseconds, for other processes
 	renew    func(damage error) (*state.Journal, error) // sets it aside and begins a new one; nil where that is not ours to do
 }
 
@@ -94,11 +95,12 @@ func (g *guardedJournal) Claim(ctx context.Context, t *runner.Task, now time.Tim
 	if g.patience != nil {
 		ctx = g.patience
 	}
-	err := g.journal.Claim(ctx, t, now)
+	claim := func(ctx context.Context) error { return g.journal.Claim(ctx, t, now) }
+	err := g.inTime(ctx, claim)
 	if t.Number == 0 && errors.Is(err, state.ErrCorrupt) && g.renewInPlace(err) {
-		err = g.journal.Claim(ctx, t, now)
+		err = g.inTime(ctx, claim)
 	}
-	return g.failed(err, g.required && t.AttemptCount == 0)
+	return g.failed(err, t, g.required && t.AttemptCount == 0)
 }
 
 // Note implements runner.Journal.
@@ -106,9 +108,11 @@ func (g *guardedJournal) Note(ctx context.Context, t *runner.Task, process strin
 	if g.absent() {
 		return
 	}
-	// A disk that the command has just filled may still take the attempt's end: that has a reserve, and decides.
-	if err := g.journal.Note(ctx, t, process); !errors.Is(err, state.ErrFull) {
-		_ = g.failed(err, false) // it warns
+	ctx, cancel := context.WithTimeout(ctx, shortly)
+	defer cancel()
+	// A disk that the command has just filled, or a lock, may yet let the attempt's end pass: that decides.
+	if err := g.journal.Note(ctx, t, process); !errors.Is(err, state.ErrFull) && !errors.Is(err, state.ErrLocked) {
+		_ = g.failed(err, t, false) // it warns
 	}
 }
 
@@ -117,7 +121,8 @@ func (g *guardedJournal) Record(ctx context.Context, t *runner.Task, a runner.At
 	if g.absent() {
 		return g.catchUp(ctx, t)
 	}
-	if err := g.failed(g.journal.Record(ctx, t, a), false); err != nil {
+	err := g.inTime(ctx, func(ctx context.Context) error { return g.journal.Record(ctx, t, a) })
+	if err := g.failed(err, t, false); err != nil {
 		return err
 	}
 	return g.catchUp(ctx, t)
@@ -128,7 +133,8 @@ func (g *guardedJournal) Settle(ctx context.Context, t *runner.Task, d runner.De
 	if g.absent() {
 		return g.catchUp(ctx, t)
 	}
-	if err := g.failed(g.journal.Settle(ctx, t, d), false); err != nil {
+	err := g.inTime(ctx, func(ctx context.Context) error { return g.journal.Settle(ctx, t, d) })
+	if err := g.failed(err, t, false); err != nil {
 		return err
 	}
 	return g.catchUp(ctx, t)
@@ -139,7 +145,7 @@ func (g *guardedJournal) CancelNested(ctx context.Context, t *runner.Task) {
 	if g.absent() || t.Number == 0 {
 		return
 	}
-	_ = g.failed(g.journal.CancelNested(ctx, t, time.Now()), false) // it warns
+	_ = g.failed(g.journal.CancelNested(ctx, t, time.Now()), t, false) // it warns
 }
 
 // catchUp writes the end of a task that the journal knows but could not follow, so that no resume runs it again.
@@ -147,25 +153,45 @@ func (g *guardedJournal) catchUp(ctx context.Context, t *runner.Task) error {
 	if !g.broken.Load() || t.Number == 0 || !t.Status.Finished() {
 		return nil
 	}
-	err := g.journal.CatchUp(ctx, t)
-	switch {
-	case err == nil, errors.Is(err, runner.ErrTaken):
+	ctx, cancel := context.WithTimeout(ctx, shortly)
+	defer cancel()
+	if err := g.journal.CatchUp(ctx, t); errors.Is(err, runner.ErrTaken) {
 		return err
-	case errors.Is(err, state.ErrCorrupt): // that was said
-		return nil
 	}
-	g.warn(fmt.Errorf("the journal still shows this task as unfinished: %w\nhint: do not resume it; when the journal can be written again: retry cancel %s", err, render.ShortID(t.ID)))
-	return nil
+	return nil // what to do then was said with the first failure
+}
+
+// patience is how long a run waits for other processes in all, and shortly how long for what can do without.
+const (
+	patience = 5 * time.Second
+	shortly  = 100 * time.Millisecond
+)
+
+// inTime lets a write wait for other processes for what is left of the run's patience: the waits of many attempts must not add up.
+func (g *guardedJournal) inTime(ctx context.Context, write func(context.Context) error) error {
+	left := max(shortly, patience-time.Duration(g.waited.Load()))
+	ctx, cancel := context.WithTimeout(ctx, left)
+	defer cancel()
+	begun := time.Now()
+	err := write(ctx)
+	if took := time.Since(begun); took > shortly {
+		g.waited.Add(int64(took))
+	}
+	return err
 }
 
 // failed turns an error of the journal into a warning. That a task was taken is no error of the journal.
-func (g *guardedJournal) failed(err error, fatal bool) error {
+func (g *guardedJournal) failed(err error, t *runner.Task, fatal bool) error {
 	switch {
 	case err == nil, errors.Is(err, runner.ErrTaken), errors.Is(err, runner.ErrStopped), errors.Is(err, state.ErrNamed), fatal:
 		return err
 	}
 	g.broken.Store(true)
-	g.warn(fmt.Errorf("going on without a journal: %w", g.setAside(err)))
+	err = fmt.Errorf("going on without a journal: %w", g.setAside(err))
+	if t != nil && t.Number != 0 && !errors.Is(err, state.ErrCorrupt) {
+		err = fmt.Errorf("%w; should it show %s as interrupted later, end it with retry cancel %[2]s", err, render.ShortID(t.ID))
+	}
+	g.warn(err)
 	return nil
 }
 

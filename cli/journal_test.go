@@ -24,7 +24,7 @@ func TestGuardedJournalWritesTheEnd(t *testing.T) {
 	if err := g.Claim(t.Context(), task, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.failed(errors.New("database is locked"), false); err != nil || len(warnings) != 1 {
+	if err := g.failed(errors.New("database is locked"), nil, false); err != nil || len(warnings) != 1 {
 		t.Fatalf("%v, warnings %q", err, warnings)
 	}
 	task.AttemptCount, task.Status = 1, runner.InFlight

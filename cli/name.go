@@ -71,7 +71,7 @@ func (f *nameFlags) meet(ctx context.Context, p *Process, journal *guardedJourna
 		switch {
 		case !errors.As(err, &running):
 			m.waited = told
-			return m, journal.failed(err, journal.required || errors.Is(err, errName))
+			return m, journal.failed(err, nil, journal.required || errors.Is(err, errName))
 		case f.IfRunning == "skip":
 			lines.Say(running.Error() + ": nothing is done")
 			return meeting{done: true}, nil

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/state"
 )
 
 // A signal that asks to stop ends the wait for another process's lock, and what was to be claimed is not.
@@ -39,4 +41,35 @@ func TestAStopEndsTheWaitForTheJournal(t *testing.T) {
 	if err := g.Claim(t.Context(), task, time.Now()); err != nil || task.Number != 1 {
 		t.Errorf("afterwards: %v, number %d", err, task.Number)
 	}
+}
+
+// However often a run meets a lock, it waits for others no longer than its patience in all, and warns once.
+func TestTheWaitsOfARunDoNotAddUp(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		journal, err := state.Open(t.Context(), dir)
+		must(t, err)
+		warnings := 0
+		g := &guardedJournal{journal: journal, warn: func(error) { warnings++ }}
+		defer g.close()
+		task := newTask("true")
+		must(t, g.Claim(t.Context(), task, time.Now()))
+		db, err := sql.Open("sqlite3", "file:"+filepath.Join(dir, "journal.db")+"?_txlock=immediate")
+		must(t, err)
+		defer func() { _ = db.Close() }()
+		begun := time.Now()
+		for range 3 { // it is free in between
+			lock, err := db.Begin()
+			must(t, err)
+			time.AfterFunc(patience*3/5, func() { must(t, lock.Rollback()) })
+			must(t, g.inTime(t.Context(), func(ctx context.Context) error {
+				return g.failed(journal.Remember(ctx, task), task, false)
+			}))
+			synctest.Wait()
+			time.Sleep(patience)
+		}
+		if waited := time.Since(begun) - 3*patience; waited > patience+3*shortly || warnings == 0 {
+			t.Errorf("waited for %v, %d warnings", waited, warnings)
+		}
+	})
 }

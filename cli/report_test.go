@@ -202,7 +202,7 @@ func reports(t *testing.T, g *guardedJournal, task *runner.Task, broken int, dec
 	ctx := context.Background()
 	for i, d := range decisions {
 		if i+1 == broken {
-			_ = g.failed(errors.New("database is locked"), false)
+			_ = g.failed(errors.New("database is locked"), nil, false)
 		}
 		must(t, g.Claim(ctx, task, time.Now()))
 		task.AttemptCount++

@@ -16,8 +16,8 @@ type patientStderr struct {
 	stopping <-chan struct{} // closed by the first signal that asked to stop
 }
 
-// patience is how often a signal is looked for while nobody reads.
-const patience = 50 * time.Millisecond
+// lookAgain is how often a signal is looked for while nobody reads.
+const lookAgain = 50 * time.Millisecond
 
 // lines is where the lines of a run are written.
 func (p *Process) lines() *patientStderr {
@@ -51,7 +51,7 @@ func (p *Process) listen() <-chan os.Signal {
 
 // Write never reports a line that was dropped.
 func (w *patientStderr) Write(p []byte) (int, error) {
-	for !cmdexec.Writable(w.File, patience) {
+	for !cmdexec.Writable(w.File, lookAgain) {
 		select {
 		case <-w.stopping:
 			return len(p), nil

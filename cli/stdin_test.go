@@ -149,7 +149,7 @@ func TestReplayedStdin(t *testing.T) {
 func brokenJournal(t *testing.T) *guardedJournal {
 	t.Helper()
 	g := openJournal(t, func(error) {})
-	_ = g.failed(errors.New("database is locked"), false)
+	_ = g.failed(errors.New("database is locked"), nil, false)
 	return g
 }
 

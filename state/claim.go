@@ -14,7 +14,7 @@ import (
 // unfinished task has the new one's name.
 func (j *Journal) Claim(ctx context.Context, t *runner.Task, now time.Time) error {
 	if t.Number != 0 {
-		err := j.write(ctx, func(tx *sql.Tx) error { return claim(context.WithoutCancel(ctx), tx, t, now) })
+		err := j.write(ctx, func(ctx context.Context, tx *sql.Tx) error { return claim(ctx, tx, t, now) })
 		return j.confirm(ctx, t, runner.Pending, err)
 	}
 	number, err := j.create(ctx, t, now)
@@ -27,9 +27,7 @@ func (j *Journal) Claim(ctx context.Context, t *runner.Task, now time.Time) erro
 
 // create writes a task and makes this process its owner.
 func (j *Journal) create(ctx context.Context, t *runner.Task, now time.Time) (number int64, err error) {
-	turn := ctx
-	ctx = context.WithoutCancel(ctx) // only the wait for its turn may be cut off
-	err = j.write(turn, func(tx *sql.Tx) (err error) {
+	err = j.write(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
 		if number, err = insertTask(ctx, tx, t); err != nil {
 			return err
 		}
@@ -42,7 +40,7 @@ func (j *Journal) create(ctx context.Context, t *runner.Task, now time.Time) (nu
 	})
 	if err == nil {
 		if err = j.sync(); err != nil {
-			_ = j.write(ctx, func(tx *sql.Tx) error { return forget(ctx, tx, number) })
+			_ = j.write(ctx, func(ctx context.Context, tx *sql.Tx) error { return forget(ctx, tx, number) })
 		}
 	}
 	if err != nil && number != 0 {

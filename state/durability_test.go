@@ -1,6 +1,7 @@
 package state
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"io/fs"
@@ -15,7 +16,7 @@ func TestTransactionsBeginImmediate(t *testing.T) {
 	j, other := openIn(t, dir), openIn(t, dir)
 	_, err := other.db.Exec("PRAGMA busy_timeout = 0")
 	must(t, err)
-	must(t, j.write(t.Context(), func(*sql.Tx) error {
+	must(t, j.write(t.Context(), func(context.Context, *sql.Tx) error {
 		second, err := other.db.Begin()
 		if err == nil {
 			must(t, second.Rollback())
@@ -25,7 +26,7 @@ func TestTransactionsBeginImmediate(t *testing.T) {
 		}
 		return nil
 	}))
-	must(t, other.write(t.Context(), func(*sql.Tx) error { return nil }))
+	must(t, other.write(t.Context(), func(context.Context, *sql.Tx) error { return nil }))
 }
 
 // A task that was never acknowledged must not be run by a resume.

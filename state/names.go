@@ -48,7 +48,7 @@ func (j *Journal) Remember(ctx context.Context, t *runner.Task) error {
 	if t.Once {
 		return nil
 	}
-	return j.write(ctx, func(tx *sql.Tx) error {
+	return j.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "UPDATE tasks SET once = 1 WHERE number = ? AND id = ?", t.Number, t.ID)
 		return err
 	})

@@ -23,7 +23,7 @@ func (j *Journal) Requeue(ctx context.Context, t *runner.Task, now time.Time) er
 	if t.Options.Stdin == runner.StdinReplay {
 		return ErrInputDropped
 	}
-	return j.write(ctx, func(tx *sql.Tx) error {
+	return j.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if err := nameFree(ctx, tx, t.Name); err != nil && t.Status.Finished() {
 			return err
 		}

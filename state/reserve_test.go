@@ -29,9 +29,9 @@ func TestTheReserveIsForAFullDisk(t *testing.T) {
 	reserve := filepath.Join(j.dir, reserveName)
 	ended := &runner.Task{Status: runner.Succeeded}
 	calls := 0
-	failing := func(err error) func(*sql.Tx) error {
+	failing := func(err error) func(context.Context, *sql.Tx) error {
 		calls = 0
-		return func(*sql.Tx) error {
+		return func(context.Context, *sql.Tx) error {
 			calls++
 			return err
 		}

@@ -57,7 +57,7 @@ func (j *Journal) Prune(ctx context.Context, r Retention) (tasks int, more bool,
 	if err := j.sweepInputs(ctx); err != nil {
 		return 0, false, err
 	}
-	err = j.write(ctx, func(tx *sql.Tx) error {
+	err = j.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		found, err := j.prunable(ctx, tx, r, max(r.Rows, leastRows)/leastRows+1)
 		if err != nil {
 			return err

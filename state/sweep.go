@@ -25,7 +25,7 @@ func (j *Journal) sweepInputs(ctx context.Context) error {
 	if err != nil || len(stale) == 0 {
 		return err
 	}
-	return j.write(ctx, func(tx *sql.Tx) error {
+	return j.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		stale, err := withoutTask(ctx, tx, stale) // asked again, now that nothing changes
 		for _, name := range stale {
 			j.dropInput(name)

@@ -3,6 +3,7 @@ package state
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -18,16 +19,17 @@ const (
 	lastPause  = 4 * time.Millisecond
 )
 
-// patiently repeats what another process's lock keeps it from, for busyTimeout or until the context ends. The pauses are
-// uneven, so that none of many is always too late.
+// patiently repeats what another process's lock keeps it from, for busyTimeout or until the context ends. The pauses are uneven, so that none of many is
+// always too late. Where the context ends for its deadline, what came of the last try is the error.
 func patiently(ctx context.Context, do func() error) error {
-	start := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
+	defer cancel()
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		if err := context.Cause(ctx); err != nil {
-			return err
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return context.Cause(ctx)
 		}
 		err := do()
-		if err == nil || !isBusy(err) || time.Since(start) > busyTimeout {
+		if err == nil || !isBusy(err) || ctx.Err() != nil {
 			return err
 		}
 		select {
@@ -42,7 +44,12 @@ type beginner interface {
 	BeginTx(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error)
 }
 
-func (j *Journal) write(ctx context.Context, do func(*sql.Tx) error) error {
+// write waits in line for its turn, for busyTimeout or as long as the context lets it. What it has begun it brings to an end: the context
+// that do gets does not end.
+func (j *Journal) write(ctx context.Context, do func(context.Context, *sql.Tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
+	defer cancel()
+	defer j.owners.turn(ctx)()
 	return j.diagnose(transact(ctx, j.db, do))
 }
 
@@ -63,18 +70,18 @@ func syncFile(path string) error {
 	return syncData(file)
 }
 
-// transact waits for its turn as long as the context lets it. What it has begun it brings to an end.
-func transact(ctx context.Context, b beginner, do func(*sql.Tx) error) error {
+func transact(ctx context.Context, b beginner, do func(context.Context, *sql.Tx) error) error {
+	plain := context.WithoutCancel(ctx) // one that can end would cost a goroutine for each statement
 	var tx *sql.Tx
 	err := patiently(ctx, func() (err error) {
-		tx, err = b.BeginTx(context.WithoutCancel(ctx), nil)
+		tx, err = b.BeginTx(plain, nil)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	step("transaction begun")
-	if err := do(tx); err != nil {
+	if err := do(plain, tx); err != nil {
 		_ = tx.Rollback()
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 
 // Note adds to the attempt in flight where its processes are found.
 func (j *Journal) Note(ctx context.Context, t *runner.Task, process string) error {
-	return j.write(ctx, func(tx *sql.Tx) error {
+	return j.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		const query = `UPDATE attempts SET process = ? WHERE task = ? AND number = ? AND decision IS NULL`
 		_, err := tx.ExecContext(ctx, query, process, t.Number, t.AttemptCount)
 		return err
@@ -21,7 +21,7 @@ func (j *Journal) Note(ctx context.Context, t *runner.Task, process string) erro
 
 // Record writes the outcome of the attempt in flight and the decision, in one transaction.
 func (j *Journal) Record(ctx context.Context, t *runner.Task, a runner.Attempt) error {
-	err := j.writeEnd(ctx, t, func(tx *sql.Tx) error {
+	err := j.writeEnd(ctx, t, func(ctx context.Context, tx *sql.Tx) error {
 		if err := move(ctx, tx, t, runner.InFlight, a.Decision); err != nil {
 			return err
 		}
@@ -34,7 +34,7 @@ func (j *Journal) Record(ctx context.Context, t *runner.Task, a runner.Attempt) 
 	if errors.Is(err, runner.ErrTaken) {
 		// Who cancelled the task left its attempt without an outcome. That is all a late writer may add.
 		a.Decision = runner.Decision{Verdict: runner.VerdictCancelled}
-		_ = j.write(ctx, func(tx *sql.Tx) error {
+		_ = j.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
 			return recordAttempt(ctx, tx, t.Number, a, "decision = 'cancelled' AND exit IS NULL")
 		})
 	}
@@ -81,7 +81,7 @@ func (j *Journal) Settle(ctx context.Context, t *runner.Task, d runner.Decision)
 	if t.Number == 0 {
 		return nil
 	}
-	err := j.writeEnd(ctx, t, func(tx *sql.Tx) error { return move(ctx, tx, t, runner.Pending, d) })
+	err := j.writeEnd(ctx, t, func(ctx context.Context, tx *sql.Tx) error { return move(ctx, tx, t, runner.Pending, d) })
 	return j.ended(t, j.confirm(ctx, t, runner.Pending, err))
 }
 
@@ -98,7 +98,7 @@ func move(ctx context.Context, tx *sql.Tx, t *runner.Task, from runner.Status, d
 
 // CatchUp writes the end of a task whose owner could not write all that led there: the attempts in between are missing.
 func (j *Journal) CatchUp(ctx context.Context, t *runner.Task) error {
-	err := j.writeEnd(ctx, t, func(tx *sql.Tx) error {
+	err := j.writeEnd(ctx, t, func(ctx context.Context, tx *sql.Tx) error {
 		const task = `UPDATE tasks SET status = ?, reason = ?, finished_at = ?, next_attempt_at = NULL, attempt_count = ?
 			WHERE number = ? AND id = ? AND status IN ('PENDING', 'IN_FLIGHT') AND attempt_count <= ?`
 		err := guarded(tx.ExecContext(ctx, task, t.Status, nullable(string(t.Reason)), micros(t.FinishedAt), t.AttemptCount,
@@ -127,7 +127,7 @@ func (j *Journal) CatchUp(ctx context.Context, t *runner.Task) error {
 // has ended already.
 func (j *Journal) Cancel(ctx context.Context, number int64, now time.Time) error {
 	id := ""
-	err := j.write(ctx, func(tx *sql.Tx) error {
+	err := j.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		const task = `UPDATE tasks SET status = 'CANCELLED', reason = 'cancelled', finished_at = ?, next_attempt_at = NULL
 			WHERE number = ? AND status IN ('PENDING', 'IN_FLIGHT') RETURNING id`
 		err := tx.QueryRowContext(ctx, task, now.UnixMicro(), number).Scan(&id)
