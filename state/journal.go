@@ -125,7 +125,7 @@ func openOnce(ctx context.Context, path string) (*sql.DB, error) {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1) // one writer; readers of this process queue behind it
-	err = migrate(ctx, db)
+	err = migrate(ctx, db, path)
 	if err == nil {
 		_, err = db.ExecContext(ctx, fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", walPages))
 	}

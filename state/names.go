@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"hash/fnv"
+	"os"
+	"path/filepath"
 
 	"github.com/10f93571/retry/runner"
 )
@@ -12,8 +14,12 @@ import (
 // It reports false where another process is that: its pid is negative where the system does not tell which.
 func (j *Journal) OwnName(name string) (owned bool, pid int, err error) {
 	for {
-		if owned, err = j.owners.acquire(nameLock(name)); owned || err != nil {
-			return owned, 0, err
+		if owned, err = j.owners.acquire(nameLock(name)); err != nil {
+			return false, 0, err
+		}
+		if owned {
+			pid = ownerAside(j.dir, name)
+			return pid == 0, pid, nil
 		}
 		if pid, err = j.owners.owner(nameLock(name)); pid != 0 || err != nil {
 			return false, pid, err
@@ -24,6 +30,22 @@ func (j *Journal) OwnName(name string) (owned bool, pid int, err error) {
 // ReleaseName lets go of a name that this process owns.
 func (j *Journal) ReleaseName(name string) error {
 	return j.owners.release(nameLock(name))
+}
+
+// ownerAside returns the process that runs a task of the name on a journal that was set aside meanwhile; 0 where none does.
+func ownerAside(dir, name string) (pid int) {
+	for _, aside := range asides(dir) {
+		file, err := os.Open(filepath.Join(aside, ownersName))
+		if err != nil {
+			continue
+		}
+		pid, _ = (&owners{file: file}).owner(nameLock(name))
+		_ = file.Close()
+		if pid != 0 {
+			return pid
+		}
+	}
+	return 0
 }
 
 // nameLock is the byte of a name, far beyond those of all tasks.

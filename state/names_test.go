@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -223,5 +224,26 @@ func TestCancelNested(t *testing.T) {
 	}
 	if err := recorded(j, lost, exit(0), succeeded, epoch); !errors.Is(err, runner.ErrTaken) {
 		t.Errorf("a late owner: %v", err)
+	}
+}
+
+// Who runs a task of a name on a journal that was set aside still runs it.
+func TestANameThatRunsOnAJournalSetAsideIsTaken(t *testing.T) {
+	dir := t.TempDir()
+	p := startOn(t, dir)
+	p.ask("name", "nightly")
+	aside := filepath.Join(dir, asidePrefix+"then")
+	must(t, os.Mkdir(aside, 0o700))
+	must(t, os.Rename(filepath.Join(dir, ownersName), filepath.Join(aside, ownersName)))
+	j := openIn(t, dir)
+	if owned, pid, err := j.OwnName("nightly"); owned || pid != p.pid() || err != nil {
+		t.Errorf("got %v, %d, %v", owned, pid, err)
+	}
+	if owned, _, err := j.OwnName("hourly"); !owned || err != nil {
+		t.Errorf("another name: %v, %v", owned, err)
+	}
+	p.kill()
+	if owned, _, err := j.OwnName("nightly"); !owned || err != nil {
+		t.Errorf("after its death: %v, %v", owned, err)
 	}
 }

@@ -30,7 +30,7 @@ func OpenEmpty(ctx context.Context) (*Journal, error) {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1)
-	if err := migrate(ctx, db); err != nil {
+	if err := migrate(ctx, db, ""); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return &Journal{db: db}, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"os"
 )
 
 // applicationID marks the file as ours: "rtry".
@@ -67,9 +68,9 @@ var migrations = []string{
 
 // migrate brings the schema up to date, all steps in one transaction. A journal of a newer retry, or a file that is none of
 // ours, is refused, and stays as it is.
-func migrate(ctx context.Context, db *sql.DB) error {
-	if done, err := migrated(ctx, db); done || err != nil {
-		return err // it is in WAL mode, too: that was written before the version
+func migrate(ctx context.Context, db *sql.DB, path string) error {
+	if done, err := migrated(ctx, db); err != nil || done && inWALMode(path) {
+		return err
 	}
 	file, err := identify(ctx, db)
 	if err != nil {
@@ -79,7 +80,7 @@ func migrate(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	// Not before the file is known to be ours: the mode is written into it.
-	if _, err := db.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
+	if _, err := db.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil || file.version == len(migrations) {
 		return err
 	}
 	step("mode set")
@@ -106,6 +107,13 @@ func migrate(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	return tx.Commit()
+}
+
+// inWALMode reports whether a journal that was just read is in the mode that migrate gave it: SQLite has made its WAL then. One that
+// was restored by way of VACUUM INTO is not.
+func inWALMode(path string) bool {
+	_, err := os.Stat(path + walSuffix)
+	return err == nil || path == ""
 }
 
 // migrated asks in the two ways that cost least whether there is nothing to do, as nearly always.

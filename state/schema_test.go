@@ -241,3 +241,22 @@ func TestAFailedMigrationChangesNothing(t *testing.T) {
 		t.Errorf("version %d", got)
 	}
 }
+
+// A journal that came back by way of VACUUM INTO has lost its mode, and gets it again.
+func TestAJournalGetsItsModeAgain(t *testing.T) {
+	dir := t.TempDir()
+	j := openIn(t, dir)
+	inFlight(t, j)
+	restored := filepath.Join(t.TempDir(), "state")
+	must(t, os.Mkdir(restored, 0o700))
+	_, err := j.db.Exec("VACUUM INTO ?", filepath.Join(restored, databaseName))
+	must(t, err)
+	must(t, os.Chmod(filepath.Join(restored, databaseName), 0o600))
+	again := openIn(t, restored)
+	inFlight(t, again)
+	var mode string
+	must(t, again.db.QueryRow("PRAGMA journal_mode").Scan(&mode))
+	if mode != "wal" {
+		t.Errorf("the mode is %q", mode)
+	}
+}
