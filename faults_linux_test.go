@@ -181,6 +181,26 @@ func fillsTheDisk(s *site, attempts string) {
 	}
 }
 
+// What is kept for a command goes where there is room: it runs as it would without a journal.
+func TestStreamsOnAFullDisk(t *testing.T) {
+	s := newSite(t)
+	root := s.mount("2m")
+	s.sound("--", "true")
+	s.run("sh", "-c", "cat /dev/zero >"+root+"/fill 2>/dev/null")
+	for script, want := range map[string]struct {
+		code, bytes int
+	}{
+		"echo hello | retry -n 3 -b constant:0 --stdin replay -- sh -c 'cat; test $RETRY_ATTEMPT = 2'":          {0, 2 * len("hello\n")},
+		"echo hello | retry -n 3 -b constant:0 --stdin replay --output final -- sh -c 'cat; exit 3'":            {3, len("hello\n")},
+		"retry -n 1 --output success -- head -c 1500000 /dev/zero":                                              {0, 1500000},
+		"retry -n 3 -b constant:0 --output final -- sh -c 'head -c 1500000 /dev/zero; test $RETRY_ATTEMPT = 2'": {0, 1500000},
+	} {
+		if r := s.run("sh", "-c", script); r.code != want.code || len(r.stdout) != want.bytes || strings.Count(r.stderr, "warning:") != 1 {
+			t.Errorf("%s: exit %d, %d bytes, stderr %q", script, r.code, len(r.stdout), r.stderr)
+		}
+	}
+}
+
 func TestAStrangersDirectory(t *testing.T) {
 	s := newSite(t)
 	s.needRoot()
