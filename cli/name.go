@@ -34,8 +34,8 @@ func (f *nameFlags) check(stateless bool) error {
 	switch {
 	case f.ID != nil && *f.ID == "":
 		return errors.New("--id is empty\nhint: a variable that is not set?")
-	case f.ID == nil && (f.Fresh || f.Once || f.IfRunning != "fail"):
-		return errors.New("--fresh, --once and --if-running are about a name\nhint: give the task one with --id KEY")
+	case f.ID == nil && (f.Fresh || f.Once || f.KillOrphans || f.IfRunning != "fail"):
+		return errors.New("--fresh, --once, --kill-orphans and --if-running are about a name\nhint: give the task one with --id KEY")
 	case f.ID != nil && stateless:
 		return errors.New("--id needs a journal, and --no-state keeps none\nhint: give one of them")
 	case f.Fresh && f.Once:
