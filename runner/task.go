@@ -74,6 +74,7 @@ type Task struct {
 	NextAttemptAt time.Time // zero unless Pending
 	History       History
 	Last          Attempt // the latest attempt that was decided on; Number 0 before the first
+	Damage        error   // what of it the journal holds and cannot be read; nil for all but a damaged one, which nobody may go on with
 }
 
 // Deadline returns the end of the task's budget; ok is false where it has none.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 
 	"github.com/10f93571/retry/runner"
 )
@@ -38,7 +39,8 @@ func (j *Journal) status(ctx context.Context, number int64) (status runner.Statu
 }
 
 // Adopt makes this process the owner of an interrupted task and returns it as it stands, its history gathered from its
-// attempts. It returns ErrOwned where another process owns it, and ErrFinished where nothing is left to do.
+// attempts. It returns ErrOwned where another process owns it, ErrFinished where nothing is left to do, and ErrDamaged where the
+// journal does not tell how it would go on.
 func (j *Journal) Adopt(ctx context.Context, number int64) (*runner.Task, error) {
 	owned, err := j.owners.acquire(number)
 	if err != nil {
@@ -73,11 +75,26 @@ func (j *Journal) adopted(ctx context.Context, number int64) (*runner.Task, erro
 	}
 	t := found[0]
 	attempts, err := j.History(ctx, number)
+	if err := errors.Join(err, sound(t, attempts)); err != nil {
+		return nil, err
+	}
 	for _, a := range attempts {
 		t.Last = a
 		if a.Number > t.RequeuedAfter && a.Decision.Verdict != "" {
 			t.History = t.History.After(&t.Policy, a.Outcome, a.Decision)
 		}
 	}
-	return t, err
+	return t, nil
+}
+
+// sound returns ErrDamaged for a task that cannot go on as it stands.
+func sound(t *runner.Task, attempts []runner.Attempt) error {
+	damage := t.Damage
+	if n := len(attempts); n > 0 && attempts[n-1].Number != t.AttemptCount {
+		damage = errors.Join(damage, fmt.Errorf("attempt_count: %d, and the latest attempt is %d", t.AttemptCount, attempts[n-1].Number))
+	}
+	if damage == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrDamaged, damage)
 }

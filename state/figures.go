@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/10f93571/retry/runner"
 )
@@ -53,12 +52,12 @@ func (j *Journal) countByStatus(ctx context.Context) (map[runner.Status]int, err
 // countAttempts counts the delays as Stats does: each but that after a task's last attempt.
 func (j *Journal) countAttempts(ctx context.Context, f *runner.JournalFigures) error {
 	const query = `SELECT (SELECT count(*) FROM attempts),
-		(SELECT coalesce(sum(delay), 0) FROM attempts) - coalesce(sum(a.delay), 0)
+		(SELECT total(delay) FROM attempts) - total(a.delay)
 		FROM tasks t CROSS JOIN attempts a ON a.task = t.number AND a.number = t.attempt_count
 		WHERE t.status IN ('PENDING', 'CANCELLED', 'EXHAUSTED')`
-	var delays sql.NullInt64
+	var delays span
 	err := j.db.QueryRowContext(ctx, query).Scan(&f.Attempts, &delays)
-	f.Waiting = fromMicros(delays)
+	f.Waiting = delays.Duration
 	return err
 }
 
@@ -97,7 +96,7 @@ func (j *Journal) unfinishedNames(ctx context.Context) ([]*runner.Task, error) {
 	var tasks []*runner.Task
 	for rows.Next() {
 		var t runner.Task
-		var created sql.NullInt64
+		var created integer
 		if err := rows.Scan(&t.Number, &t.Name, &t.Status, &created); err != nil {
 			return nil, err
 		}
@@ -126,12 +125,13 @@ func (j *Journal) names(ctx context.Context, running map[string]bool) ([]runner.
 	var names []runner.NameFigures
 	for rows.Next() {
 		var n runner.NameFigures
-		var finished, took, succeeded sql.NullInt64
-		if err := rows.Scan(&n.Name, &finished, &n.Succeeded, &took, &n.Attempts, &succeeded); err != nil {
+		var finished, attempts, succeeded integer
+		var took span
+		if err := rows.Scan(&n.Name, &finished, &n.Succeeded, &took, &attempts, &succeeded); err != nil {
 			return nil, err
 		}
 		n.FinishedAt, n.LastSuccess, n.Running = moment(finished), moment(succeeded), running[n.Name]
-		n.Duration = max(fromMicros(took), 0)
+		n.Duration, n.Attempts = took.Duration, int(max(attempts.Int64, 0))
 		names = append(names, n)
 	}
 	return names, rows.Err()

@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"errors"
 	"math"
 	"reflect"
 	"strings"
@@ -97,18 +98,18 @@ func count(t tester, j *Journal, from string) (n int) {
 	return n
 }
 
-// Options that this retry cannot read are an error that names the task: run without them it would be another task.
-func TestUnreadableOptionsAreAnError(t *testing.T) {
+// A task whose options this retry cannot read is damaged: run without them it would be another task.
+func TestUnreadableOptionsAreDamage(t *testing.T) {
 	for _, text := range []string{"", "x", "[]", `{"seed": -1}`, `{"seed": 1.5}`, `{"output_limit": "2GiB"}`, `{"on_retry": 1}`} {
 		j := open(t)
 		task := inFlight(t, j)
 		_, err := j.db.Exec("UPDATE tasks SET options = ?", text)
 		must(t, err)
-		if _, err := j.Find(t.Context(), task.ID); err == nil || !strings.Contains(err.Error(), task.ID) {
-			t.Errorf("%q: got %v", text, err)
+		if damage := stored(t, j, task.ID).Damage; damage == nil || !strings.HasPrefix(damage.Error(), "options: ") {
+			t.Errorf("%q: got %v", text, damage)
 		}
-		if _, err := j.Adopt(t.Context(), task.Number); err == nil {
-			t.Errorf("%q: adopted", text)
+		if _, err := j.Adopt(t.Context(), task.Number); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%q: adopted, %v", text, err)
 		}
 	}
 }

@@ -3,10 +3,7 @@ package state
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"time"
 
 	"github.com/10f93571/retry/runner"
 )
@@ -17,6 +14,7 @@ var (
 	ErrFinished = errors.New("the task has finished")
 	ErrOwned    = errors.New("the task is running")
 	ErrNamed    = errors.New("an unfinished task has this name")
+	ErrDamaged  = errors.New("the task cannot be read whole")
 )
 
 // selectTasks reads tasks with the latest attempt of each.
@@ -68,33 +66,13 @@ func collectOnce[T any](ctx context.Context, j *Journal, query string, args []an
 }
 
 func (j *Journal) scanTask(rows *sql.Rows) (*runner.Task, error) {
-	var t runner.Task
-	var parent, name, reason, options sql.NullString
-	var argv, directory, environment []byte
-	var policy string
-	var created int64
-	var finished, next, requeued sql.NullInt64
-	var last attemptRow
-	err := rows.Scan(append([]any{&t.Number, &t.ID, &parent, &name, &t.Kind, &t.Status, &reason, &argv, &directory, &policy, &options, &t.IdempotencyKey,
-		&t.AttemptCount, &created, &finished, &next, &t.Once, &environment, &requeued, &t.RequeuedAfter}, last.columns()...)...)
-	if err != nil {
+	var row taskRow
+	if err := rows.Scan(row.columns()...); err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal([]byte(policy), &t.Policy); err != nil {
-		return nil, fmt.Errorf("task %s: %w", t.ID, err)
-	}
-	if options.Valid {
-		if t.Options, err = unmarshalOptions(options.String); err != nil {
-			return nil, fmt.Errorf("task %s: %w", t.ID, err)
-		}
-	}
-	t.Parent, t.Name, t.Reason = parent.String, name.String, runner.Reason(reason.String)
-	t.Command, t.Directory, t.Environment = splitStrings(argv), string(directory), splitStrings(environment)
-	t.RequeuedAt = moment(requeued)
-	t.CreatedAt, t.FinishedAt, t.NextAttemptAt = time.UnixMicro(created), moment(finished), moment(next)
+	t := row.task()
 	t.History = runner.History{Began: t.Began(), Phase: t.Options.Phase(phase(t.Number, j.salt))}
-	t.Last = last.attempt()
-	return &t, nil
+	return t, nil
 }
 
 // Attempts returns the task's attempts in their order, with the tails of their output. One that is in flight has no verdict yet.
@@ -119,45 +97,4 @@ func (j *Journal) History(ctx context.Context, number int64) ([]runner.Attempt, 
 		err := rows.Scan(row.columns()...)
 		return row.attempt(), err
 	})
-}
-
-// attemptRow is an attempt as the journal holds it; all of it is null for a task without one.
-type attemptRow struct {
-	number, started, duration, exit, delay sql.NullInt64
-	signal, class, message, decision       sql.NullString
-	process                                sql.NullString
-	shortened                              sql.NullBool
-}
-
-// columns are the places to scan attemptColumns into.
-func (r *attemptRow) columns() []any {
-	return []any{&r.number, &r.started, &r.duration, &r.exit, &r.signal, &r.class, &r.message, &r.decision, &r.delay, &r.shortened, &r.process}
-}
-
-func (r *attemptRow) attempt() runner.Attempt {
-	a := runner.Attempt{
-		Number: int(r.number.Int64), StartedAt: moment(r.started), Process: r.process.String,
-		Outcome: runner.Outcome{
-			Exit: runner.NoExit, Signal: r.signal.String, Error: runner.ErrorClass(r.class.String), Message: r.message.String,
-			Duration: fromMicros(r.duration),
-		},
-		Decision: runner.Decision{
-			Verdict: runner.Verdict(r.decision.String), Delay: fromMicros(r.delay), Shortened: r.shortened.Bool,
-		},
-	}
-	if r.exit.Valid {
-		a.Outcome.Exit = int(r.exit.Int64)
-	}
-	return a
-}
-
-func fromMicros(us sql.NullInt64) time.Duration {
-	return time.Duration(us.Int64) * time.Microsecond
-}
-
-func moment(us sql.NullInt64) time.Time {
-	if !us.Valid {
-		return time.Time{}
-	}
-	return time.UnixMicro(us.Int64)
 }

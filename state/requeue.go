@@ -17,10 +17,13 @@ var (
 )
 
 // Requeue gives a finished task fresh attempts: their numbers go on, its key stays, its budget begins anew. Whoever resumes it
-// runs it. It returns ErrUnfinished where the task has not ended, ErrNamed where an unfinished one has its name, and ErrInputDropped
+// runs it. It returns ErrDamaged where that would not, ErrUnfinished where the task has not ended, ErrNamed where an unfinished one has its name, and ErrInputDropped
 // where its attempts read a stdin that was to be replayed.
 func (j *Journal) Requeue(ctx context.Context, t *runner.Task, now time.Time) error {
-	if t.Options.Stdin == runner.StdinReplay {
+	switch {
+	case t.Damage != nil:
+		return fmt.Errorf("%w: %w", ErrDamaged, t.Damage)
+	case t.Options.Stdin == runner.StdinReplay:
 		return ErrInputDropped
 	}
 	return j.write(ctx, func(ctx context.Context, tx *sql.Tx) error {

@@ -187,7 +187,7 @@ type Prunable struct {
 func (j *Journal) Prunable(ctx context.Context, r Retention) (p Prunable, err error) {
 	for _, status := range r.statuses() {
 		var n int
-		var oldest, newest sql.NullInt64
+		var oldest, newest integer
 		if err := j.db.QueryRowContext(ctx, countPrune, status, r.before()).Scan(&n, &oldest, &newest); err != nil {
 			return p, err
 		}

@@ -161,17 +161,6 @@ func asJSON(t *testing.T, p runner.Policy) string {
 	return string(data)
 }
 
-// A policy that this retry cannot read is an error that names the task, not another policy.
-func TestAnUnreadablePolicyIsAnError(t *testing.T) {
-	j := open(t)
-	task := inFlight(t, j)
-	_, err := j.db.Exec(`UPDATE tasks SET policy = '{"backoff": "tea:1s", "jitter": "none"}'`)
-	must(t, err)
-	if _, err := j.Find(t.Context(), task.ID); err == nil || !strings.Contains(err.Error(), task.ID) {
-		t.Errorf("got %v", err)
-	}
-}
-
 func TestListAndCount(t *testing.T) {
 	j := open(t)
 	var newest []string

@@ -13,8 +13,8 @@ import (
 )
 
 // waited is the sum of the delays between a task's attempts. That after the last one, where a task waits or was cancelled in its
-// wait, is not over or was cut short.
-const waited = `(SELECT sum(a.delay) FROM attempts a WHERE a.task = t.number AND a.number < t.attempt_count)`
+// wait, is not over or was cut short. It is a float, which does not overflow.
+const waited = `(SELECT total(a.delay) FROM attempts a WHERE a.task = t.number AND a.number < t.attempt_count)`
 
 // ran is from when until when a task ran, in microseconds; null where it has not ended.
 const ran = `t.finished_at - coalesce(t.requeued_at, t.created_at)`
@@ -46,8 +46,8 @@ func (j *Journal) Stats(ctx context.Context, since time.Time) ([]runner.CommandS
 // taskRun is what the sums need of a task. The raw columns are the driver's: they are good for one row.
 type taskRun struct {
 	name, argv, status sql.RawBytes
-	attempts           int
-	took, waited       sql.NullInt64
+	attempts           integer
+	took, waited       span
 }
 
 // group are the tasks of one key.
@@ -76,10 +76,10 @@ func (sums tally) add(r *taskRun) {
 
 func (g *group) add(r *taskRun) {
 	g.Runs++
-	g.Waiting += fromMicros(r.waited)
+	g.Waiting = plus(g.Waiting, r.waited.Duration)
 	switch runner.Status(r.status) {
 	case runner.Succeeded:
-		if r.attempts > 1 {
+		if r.attempts.Int64 > 1 {
 			g.Rescues++
 		} else {
 			g.FirstTry++
@@ -93,7 +93,12 @@ func (g *group) add(r *taskRun) {
 		g.Unfinished++
 		return
 	}
-	g.took = append(g.took, max(fromMicros(r.took), 0)) // the clock may have been set back
+	g.took = append(g.took, r.took.Duration) // not negative, though the clock may have been set back
+}
+
+// plus adds durations that are not negative, up to the greatest that there is.
+func plus(a, b time.Duration) time.Duration {
+	return a + min(b, math.MaxInt64-a)
 }
 
 func (sums tally) sorted() []runner.CommandStats {

@@ -1,0 +1,115 @@
+package state
+
+import (
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// taskRow is a task as the journal holds it, with its latest attempt.
+type taskRow struct {
+	number, count, created, finished, next, once, requeued, requeuedAfter integer
+
+	id, parent, name, kind, status, reason, policy, options, key sql.NullString
+
+	argv, directory, environment []byte
+
+	last attemptRow
+}
+
+// columns are the places to scan selectTasks into. None of them refuses a value: one bad row must not hide the others.
+func (r *taskRow) columns() []any {
+	return append([]any{&r.number, &r.id, &r.parent, &r.name, &r.kind, &r.status, &r.reason, &r.argv, &r.directory, &r.policy, &r.options, &r.key,
+		&r.count, &r.created, &r.finished, &r.next, &r.once, &r.environment, &r.requeued, &r.requeuedAfter}, r.last.columns()...)
+}
+
+// task is what can be read of the row; its Damage says what cannot.
+func (r *taskRow) task() *runner.Task {
+	t := &runner.Task{
+		Number: r.number.Int64, ID: r.id.String, Parent: r.parent.String, Name: r.name.String, Once: r.once.Int64 != 0, Kind: runner.Kind(r.kind.String),
+		Command: splitStrings(r.argv), Directory: string(r.directory), Environment: splitStrings(r.environment), IdempotencyKey: r.key.String,
+		CreatedAt: moment(r.created), RequeuedAt: moment(r.requeued), RequeuedAfter: int(r.requeuedAfter.Int64),
+		Status: runner.Status(r.status.String), Reason: runner.Reason(r.reason.String), AttemptCount: int(r.count.Int64),
+		FinishedAt: moment(r.finished), NextAttemptAt: moment(r.next), Last: r.last.attempt(),
+	}
+	policy, options := r.readPolicy(t), r.readOptions(t)
+	t.Damage = errors.Join(policy, options, r.checkCommand(t), r.checkCount())
+	return t
+}
+
+func (r *taskRow) readPolicy(t *runner.Task) error {
+	var p runner.Policy
+	if err := json.Unmarshal([]byte(r.policy.String), &p); err != nil {
+		return fmt.Errorf("policy: %w", err)
+	}
+	if p.Attempts < 0 || p.Consecutive < 0 || min(p.Timeout, p.KillAfter, p.Budget, p.ResetAfter) < 0 {
+		return errors.New("policy: a limit is negative")
+	}
+	t.Policy = p
+	return nil
+}
+
+func (r *taskRow) readOptions(t *runner.Task) error {
+	if !r.options.Valid {
+		return nil
+	}
+	options, err := unmarshalOptions(r.options.String)
+	if err != nil {
+		return fmt.Errorf("options: %w", err)
+	}
+	t.Options = options
+	return nil
+}
+
+func (r *taskRow) checkCommand(t *runner.Task) error {
+	if t.Kind == runner.KindCommand && len(t.Command) == 0 {
+		return errors.New("argv: it names no command")
+	}
+	return nil
+}
+
+// checkCount knows that a task's count is the number of its latest attempt: what follows from another one is absurd.
+func (r *taskRow) checkCount() error {
+	count := r.count.Int64
+	switch {
+	case !r.count.Valid || count < 0:
+		return fmt.Errorf("attempt_count: %d", count)
+	case count > 0 && !r.last.number.Valid:
+		return fmt.Errorf("attempt_count: %d, and there is no such attempt", count)
+	case r.requeuedAfter.Int64 < 0 || r.requeuedAfter.Int64 > count:
+		return fmt.Errorf("requeued_after: %d of %d attempts", r.requeuedAfter.Int64, count)
+	}
+	return nil
+}
+
+// attemptRow is an attempt as the journal holds it; all of it is null for a task without one.
+type attemptRow struct {
+	number, started, duration, exit, delay, shortened integer
+
+	signal, class, message, decision, process sql.NullString
+}
+
+// columns are the places to scan attemptColumns into.
+func (r *attemptRow) columns() []any {
+	return []any{&r.number, &r.started, &r.duration, &r.exit, &r.signal, &r.class, &r.message, &r.decision, &r.delay, &r.shortened, &r.process}
+}
+
+func (r *attemptRow) attempt() runner.Attempt {
+	a := runner.Attempt{
+		Number: int(r.number.Int64), StartedAt: moment(r.started), Process: r.process.String,
+		Outcome: runner.Outcome{
+			Exit: runner.NoExit, Signal: r.signal.String, Error: runner.ErrorClass(r.class.String), Message: r.message.String,
+			Duration: fromMicros(r.duration),
+		},
+		Decision: runner.Decision{
+			Verdict: runner.Verdict(r.decision.String), Delay: fromMicros(r.delay), Shortened: r.shortened.Int64 != 0,
+		},
+	}
+	if r.exit.Valid {
+		a.Outcome.Exit = int(r.exit.Int64)
+	}
+	return a
+}
