@@ -122,6 +122,10 @@ func (f *nameFlags) look(ctx context.Context, journal *state.Journal, t *runner.
 		return meeting{}, &runningError{f.name(), pid}
 	case errors.Is(err, state.ErrFinished):
 		return f.look(ctx, journal, t, lines)
+	case errors.Is(err, state.ErrDamaged) && f.Fresh:
+		return meeting{discarded: earlier}, f.discard(ctx, journal, earlier)
+	case errors.Is(err, state.ErrDamaged):
+		return meeting{}, fmt.Errorf("%w: %s was interrupted, and cannot go on: %w\nhint: --fresh cancels it and starts anew, as retry cancel %s does", errName, f.name(), err, render.ShortID(earlier.ID))
 	case err != nil:
 		return meeting{}, err
 	case f.Fresh:

@@ -70,7 +70,7 @@ func requeueHint(err error, t *runner.Task, interrupted bool) string {
 		return "\nhint: retry resume " + render.ShortID(t.ID) + " goes on with it where it was interrupted"
 	case errors.Is(err, state.ErrNamed):
 		return fmt.Sprintf("\nhint: retry status %q shows that one", t.Name)
-	case errors.Is(err, state.ErrInputDropped):
+	case errors.Is(err, state.ErrInputDropped), errors.Is(err, state.ErrDamaged):
 		return "\nhint: start it anew"
 	}
 	return ""

@@ -121,6 +121,8 @@ func adoptHint(err error, t *runner.Task) string {
 	switch {
 	case errors.Is(err, state.ErrOwned):
 		return "\nhint: its owner lives; retry cancel " + render.ShortID(t.ID) + " stops it"
+	case errors.Is(err, state.ErrDamaged):
+		return "\nhint: retry cancel " + render.ShortID(t.ID) + ", and start it anew"
 	case errors.Is(err, state.ErrFinished):
 		return fmt.Sprintf(": %s\nhint: a task that has finished never runs again; start it anew with retry -- %s", t.Status, render.Command(t.Command))
 	}

@@ -91,7 +91,7 @@ func (j *Journal) adopted(ctx context.Context, number int64) (*runner.Task, erro
 func sound(t *runner.Task, attempts []runner.Attempt) error {
 	damage := t.Damage
 	if n := len(attempts); n > 0 && attempts[n-1].Number != t.AttemptCount {
-		damage = errors.Join(damage, fmt.Errorf("attempt_count: %d, and the latest attempt is %d", t.AttemptCount, attempts[n-1].Number))
+		damage = also(damage, fmt.Errorf("attempt_count: %d, and the latest attempt is %d", t.AttemptCount, attempts[n-1].Number))
 	}
 	if damage == nil {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/10f93571/retry/runner"
 )
@@ -35,15 +36,30 @@ func (r *taskRow) task() *runner.Task {
 		Status: runner.Status(r.status.String), Reason: runner.Reason(r.reason.String), AttemptCount: int(r.count.Int64),
 		FinishedAt: moment(r.finished), NextAttemptAt: moment(r.next), Last: r.last.attempt(),
 	}
-	policy, options := r.readPolicy(t), r.readOptions(t)
-	t.Damage = errors.Join(policy, options, r.checkCommand(t), r.checkCount())
+	for _, read := range []func(*runner.Task) error{r.readPolicy, r.readOptions, r.checkCommand, r.checkCount} {
+		t.Damage = also(t.Damage, read(t))
+	}
 	return t
+}
+
+// also says two errors in one line; either may be nil.
+func also(a, b error) error {
+	if a == nil || b == nil {
+		return errors.Join(a, b)
+	}
+	return fmt.Errorf("%w; %w", a, b)
+}
+
+// unreadable is what a column's own error says of it, without a hint for who typed it: nobody did.
+func unreadable(column string, err error) error {
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	return fmt.Errorf("%s: %.200s", column, text)
 }
 
 func (r *taskRow) readPolicy(t *runner.Task) error {
 	var p runner.Policy
 	if err := json.Unmarshal([]byte(r.policy.String), &p); err != nil {
-		return fmt.Errorf("policy: %w", err)
+		return unreadable("policy", err)
 	}
 	if p.Attempts < 0 || p.Consecutive < 0 || min(p.Timeout, p.KillAfter, p.Budget, p.ResetAfter) < 0 {
 		return errors.New("policy: a limit is negative")
@@ -58,7 +74,7 @@ func (r *taskRow) readOptions(t *runner.Task) error {
 	}
 	options, err := unmarshalOptions(r.options.String)
 	if err != nil {
-		return fmt.Errorf("options: %w", err)
+		return unreadable("options", err)
 	}
 	t.Options = options
 	return nil
@@ -72,7 +88,7 @@ func (r *taskRow) checkCommand(t *runner.Task) error {
 }
 
 // checkCount knows that a task's count is the number of its latest attempt: what follows from another one is absurd.
-func (r *taskRow) checkCount() error {
+func (r *taskRow) checkCount(*runner.Task) error {
 	count := r.count.Int64
 	switch {
 	case !r.count.Valid || count < 0:

@@ -135,7 +135,7 @@ func axis(length time.Duration, width int) string {
 	scale, step := scale{length, width}, axisStep(length, width)
 	var b strings.Builder
 	at, before := 0, ""
-	for t := time.Duration(0); t < length || t == 0; t += step {
+	for t := time.Duration(0); t == 0 || t > 0 && t < length; t += step { // past the greatest duration it is negative
 		column, text := scale.cell(t), Duration(t)
 		if column < at || column+1+len(text) > width || text == before {
 			continue

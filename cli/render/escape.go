@@ -4,6 +4,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -53,11 +54,41 @@ func escapeRune(r rune) string {
 	return fmt.Sprintf(`\U%08x`, r)
 }
 
+// A text of any length may stand in a journal. These are the most characters of one that are drawn; JSON and the logs have all.
+const (
+	longText = 400
+	longLine = 4000 // of what a command wrote, or of an error, which may hold several texts
+)
+
+// beginning cuts a text that is too long to be read, with an ellipsis.
+func beginning(text string, most int) string {
+	if end := offset(text, most); end < len(text) {
+		return text[:end] + "…"
+	}
+	return text
+}
+
+// offset is where the first so many characters of a text end.
+func offset(text string, characters int) int {
+	for i := range text {
+		if characters--; characters < 0 {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// brief is Escape for a text of any length, where it stands among others.
+func brief(text string) string { return Escape(beginning(text, longText)) }
+
+// atLength is brief for a text that has its own line.
+func atLength(text string) string { return Escape(beginning(text, longLine)) }
+
 // Message writes an error and its hints, each line escaped.
 func Message(err error) string {
 	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
 	for i := range lines {
-		lines[i] = Escape(lines[i])
+		lines[i] = atLength(lines[i])
 	}
 	return strings.Join(lines, "\n")
 }
@@ -69,6 +100,18 @@ func Command(argv []string) string {
 		quoted[i] = quote(arg)
 	}
 	return strings.Join(quoted, " ")
+}
+
+// briefCommand is the beginning of Command, enough to tell which it is.
+func briefCommand(argv []string) string { return commandUpTo(argv, longText) }
+
+// commandUpTo quotes no more of a command than it shows.
+func commandUpTo(argv []string, most int) string {
+	few := slices.Clone(argv[:min(len(argv), most+1)])
+	for i, arg := range few {
+		few[i] = arg[:offset(arg, most+1)] // one more than is shown: then the line is cut, too
+	}
+	return beginning(Command(few), most)
 }
 
 const plainCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_-^"

@@ -33,7 +33,7 @@ type taskJSON struct {
 	Command        []string       `json:"command"`
 	Directory      *string        `json:"directory"`
 	Request        *requestJSON   `json:"request"`
-	Policy         runner.Policy  `json:"policy"`
+	Policy         *runner.Policy `json:"policy"`
 	IdempotencyKey string         `json:"idempotency_key"`
 	Kept           []string       `json:"kept_environment"` // names; their values may be secret
 	AttemptCount   int            `json:"attempt_count"`
@@ -41,6 +41,7 @@ type taskJSON struct {
 	RequeuedAt     *string        `json:"requeued_at"`
 	FinishedAt     *string        `json:"finished_at"`
 	NextAttemptAt  *string        `json:"next_attempt_at"`
+	Damage         *string        `json:"damage"`
 	Attempts       *[]attemptJSON `json:"attempts,omitempty"` // left out of lists
 }
 
@@ -136,12 +137,19 @@ func escapeJSON(text string) string {
 }
 
 func taskToJSON(t TaskView) taskJSON {
-	return taskJSON{
+	task := taskJSON{
 		ID: t.ID, Name: present(t.Name), Once: t.Once, Kind: t.Kind, Status: t.Status, Interrupted: t.Interrupted, Reason: present(string(t.Reason)),
-		Command: t.Command, Directory: present(t.Directory), Policy: t.Policy, IdempotencyKey: t.IdempotencyKey,
+		Command: t.Command, Directory: present(t.Directory), Policy: &t.Policy, IdempotencyKey: t.IdempotencyKey,
 		Kept: keptNames(t.Task), AttemptCount: t.AttemptCount, CreatedAt: timestamp(t.CreatedAt), RequeuedAt: timestamp(t.RequeuedAt), FinishedAt: timestamp(t.FinishedAt),
 		NextAttemptAt: timestamp(t.NextAttemptAt),
 	}
+	if lacksPolicy(t.Task) {
+		task.Policy = nil
+	}
+	if t.Damage != nil {
+		task.Damage = present(t.Damage.Error())
+	}
+	return task
 }
 
 // keptNames are the names of the environment variables that are kept for a resume.
@@ -180,6 +188,9 @@ func present(text string) *string {
 func timestamp(t time.Time) *string {
 	if t.IsZero() {
 		return nil
+	}
+	if t.UTC().Year() > 9999 { // RFC 3339 has four digits
+		t = time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC)
 	}
 	text := t.UTC().Format("2006-01-02T15:04:05.000Z07:00")
 	return &text

@@ -101,7 +101,7 @@ func (l *Lines) print(t *runner.Task, format string, args ...any) {
 // description says how an attempt ended, with the error's own words where it has any.
 func description(o runner.Outcome) string {
 	if o.Message != "" {
-		return Escape(o.Message)
+		return brief(o.Message)
 	}
 	return Outcome(o)
 }

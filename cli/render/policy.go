@@ -33,10 +33,10 @@ func Policy(p *runner.Policy) string {
 		list []runner.Condition
 	}{{"success on", p.SuccessOn}, {"stop on", p.StopOn}, {"retry on", p.RetryOn}} {
 		for _, c := range l.list {
-			parts = append(parts, l.name+" "+Escape(c.String()))
+			parts = append(parts, l.name+" "+brief(c.String()))
 		}
 	}
-	return Escape(p.Name) + ": " + strings.Join(parts, ", ")
+	return brief(p.Name) + ": " + strings.Join(parts, ", ")
 }
 
 // Attempts counts attempts in words.

@@ -87,9 +87,9 @@ func quantile(c *runner.CommandStats, d time.Duration) string {
 // named writes a command line behind the name of its tasks.
 func named(_ Screen, c *runner.CommandStats) string {
 	if c.Name == "" {
-		return Command(c.Command)
+		return briefCommand(c.Command)
 	}
-	return Escape(c.Name) + ": " + Command(c.Command)
+	return brief(c.Name) + ": " + briefCommand(c.Command)
 }
 
 // tallied leaves out zeros, so that the others stand out.

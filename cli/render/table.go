@@ -19,7 +19,7 @@ const shortIDLength = 8
 
 // ShortID returns the part of an id that people see and type.
 func ShortID(id string) string {
-	return id[max(0, len(id)-shortIDLength):]
+	return Escape(id[max(0, len(id)-shortIDLength):])
 }
 
 // Table says how much of a list is drawn, and what stands in place of the rest.
@@ -54,11 +54,15 @@ func Tasks(w io.Writer, s Screen, tasks iter.Seq2[TaskView, error], table Table,
 }
 
 func (s Screen) row(t TaskView, now time.Time) []string {
-	command := Command(t.Command)
+	command := briefCommand(t.Command)
 	if t.Name != "" {
-		command = Escape(t.Name) + ": " + command
+		command = brief(t.Name) + ": " + command
 	}
-	return []string{ShortID(t.ID), s.status(t), attemptCount(t.Task), lastOutcome(t), nextAttempt(t, now), age(t.CreatedAt, now), command}
+	status := s.status(t)
+	if t.Damage != nil {
+		status += s.paint(red, " (damaged)")
+	}
+	return []string{ShortID(t.ID), status, attemptCount(t.Task), lastOutcome(t), nextAttempt(t, now), age(t.CreatedAt, now), command}
 }
 
 func (s Screen) header(titles ...string) []string {
@@ -111,7 +115,7 @@ func (s Screen) status(t TaskView) string {
 	case t.Status == runner.Cancelled:
 		return s.paint(faint, string(t.Status))
 	}
-	return s.paint(blue, string(t.Status))
+	return s.paint(blue, brief(string(t.Status)))
 }
 
 // attemptCount writes "2/5", or "2" where there is no limit. Interrupted attempts have numbers and use up none, so each lets the
@@ -147,9 +151,9 @@ func inFlight(t TaskView) string {
 
 func nextAttempt(t TaskView, now time.Time) string {
 	switch {
-	case t.Interrupted:
+	case t.Interrupted && t.Damage == nil:
 		return "on resume"
-	case t.NextAttemptAt.IsZero():
+	case t.Interrupted, t.NextAttemptAt.IsZero():
 		return "-"
 	}
 	return relative(t.NextAttemptAt, now)
@@ -161,9 +165,9 @@ func Outcome(o runner.Outcome) string {
 	case o.IsCrash():
 		return "no outcome"
 	case o.Error != runner.ErrorNone:
-		return string(o.Error)
+		return brief(string(o.Error))
 	case o.Signal != "":
-		return o.Signal
+		return brief(o.Signal)
 	case o.Exit == 0:
 		return "ok"
 	}

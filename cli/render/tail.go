@@ -65,10 +65,13 @@ func outputs(attempt int, stdout, stderr string) (list []output) {
 }
 
 func (o output) shortened() output {
-	if len(o.lines) <= tailLines {
-		return o
+	if len(o.lines) > tailLines {
+		o = output{o.title + fmt.Sprintf(", its last %d lines", tailLines), o.lines[len(o.lines)-tailLines:]}
 	}
-	return output{o.title + fmt.Sprintf(", its last %d lines", tailLines), o.lines[len(o.lines)-tailLines:]}
+	for i, line := range o.lines {
+		o.lines[i] = beginning(line, longLine)
+	}
+	return o
 }
 
 // output indents each line, so that none looks like one of ours.
@@ -109,7 +112,7 @@ func Options(o *runner.Options) string {
 		{"on retry", o.OnRetry}, {"on success", o.OnSuccess}, {"on failure", o.OnFailure},
 	} {
 		if p[1] != "" {
-			parts = append(parts, p[0]+" "+quote(p[1]))
+			parts = append(parts, p[0]+" "+quote(beginning(p[1], longText)))
 		}
 	}
 	if o.Seed != nil {

@@ -57,15 +57,16 @@ func (s Screen) fit(facts, table, chart, tail []string) [][]string {
 
 func (s Screen) facts(w io.Writer, t TaskView, now time.Time) error {
 	facts := [][2]string{
-		{"Task", t.ID},
+		{"Task", brief(t.ID)},
 		{"Name", name(t.Task)},
 		{"Status", s.status(t) + s.explanation(t)},
-		{"Command", Command(t.Command)},
-		{"Directory", Escape(t.Directory)},
-		{"Kept", Escape(strings.Join(keptNames(t.Task), ", "))},
-		{"Policy", Policy(&t.Policy)},
+		{"Damaged", s.paint(red, damage(t.Task))},
+		{"Command", commandUpTo(t.Command, longLine)},
+		{"Directory", atLength(t.Directory)},
+		{"Kept", atLength(strings.Join(keptNames(t.Task), ", "))},
+		{"Policy", policy(t.Task)},
 		{"Options", Options(&t.Options)},
-		{"Key", Escape(t.IdempotencyKey)},
+		{"Key", brief(t.IdempotencyKey)},
 		{"Created", past(t.CreatedAt, now)},
 		{"Requeued", requeued(t.Task, now)},
 		{"Deadline", deadline(t, now)},
@@ -85,9 +86,28 @@ func (s Screen) facts(w io.Writer, t TaskView, now time.Time) error {
 
 func name(t *runner.Task) string {
 	if t.Once {
-		return Escape(t.Name) + " (once: not run again after a success)"
+		return brief(t.Name) + " (once: not run again after a success)"
 	}
-	return Escape(t.Name)
+	return brief(t.Name)
+}
+
+func damage(t *runner.Task) string {
+	if t.Damage == nil {
+		return ""
+	}
+	return atLength(t.Damage.Error())
+}
+
+func policy(t *runner.Task) string {
+	if lacksPolicy(t) {
+		return ""
+	}
+	return Policy(&t.Policy)
+}
+
+// lacksPolicy reports whether the policy is what cannot be read of a task. Every other one has a name.
+func lacksPolicy(t *runner.Task) bool {
+	return t.Damage != nil && t.Policy.Name == ""
 }
 
 func requeued(t *runner.Task, now time.Time) string {
@@ -104,7 +124,7 @@ func (s Screen) attempts(w io.Writer, t TaskView, attempts []runner.Attempt, now
 	rows := [][]string{s.header("#", "STARTED", "TOOK", "OUTCOME", "THEN", "")}
 	for _, a := range attempts {
 		rows = append(rows, []string{
-			strconv.Itoa(a.Number), clock(a.StartedAt, now), took(a, now, t), s.outcome(t, a), then(a), Escape(a.Outcome.Message),
+			strconv.Itoa(a.Number), clock(a.StartedAt, now), took(a, now, t), s.outcome(t, a), then(a), brief(a.Outcome.Message),
 		})
 	}
 	if _, err := fmt.Fprintln(w); err != nil {
@@ -115,12 +135,14 @@ func (s Screen) attempts(w io.Writer, t TaskView, attempts []runner.Attempt, now
 
 func (s Screen) explanation(t TaskView) string {
 	switch {
+	case t.Interrupted && t.Damage != nil:
+		return fmt.Sprintf(" (%s, its owner is dead, and it cannot go on): retry cancel %s", t.Status, ShortID(t.ID))
 	case t.Interrupted && t.Requeued():
 		return fmt.Sprintf(" (requeued, nobody has taken it up yet): retry resume %s", ShortID(t.ID))
 	case t.Interrupted:
 		return fmt.Sprintf(" (%s, its owner is dead): retry resume %s", t.Status, ShortID(t.ID))
 	case t.Reason != "":
-		return " (" + string(t.Reason) + ")"
+		return " (" + brief(string(t.Reason)) + ")"
 	}
 	return ""
 }
@@ -158,7 +180,7 @@ func then(a runner.Attempt) string {
 	case d.Verdict == runner.VerdictRetry:
 		return "retry after " + Duration(d.Delay)
 	}
-	return string(d.Verdict)
+	return brief(string(d.Verdict))
 }
 
 func stamp(t, now time.Time) string {

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"math"
 	"time"
 
 	"github.com/10f93571/retry/runner"
@@ -34,6 +35,19 @@ type history struct {
 	wentBack   bool // the clock; the waits there are the planned ones
 }
 
+// longest is the longest history that is drawn, and how long any part of it counts. Two of them can be added.
+const longest = math.MaxInt64 / 2
+
+// span is the time between two moments, at most longest whatever they are.
+func span(from, to time.Time) time.Duration {
+	return min(max(to.Sub(from), -longest), longest)
+}
+
+// plus adds two spans.
+func plus(a, b time.Duration) time.Duration {
+	return min(max(a+b, -longest), longest)
+}
+
 // slack is how far the clocks of two stretches may differ without one having been set.
 const slack = time.Second
 
@@ -44,11 +58,11 @@ func newHistory(t TaskView, attempts []runner.Attempt, now time.Time) history {
 	gap, planned := waited, time.Duration(0)
 	// advance leads over the gap to a time by the clock.
 	advance := func(moment time.Time) {
-		to := moment.Sub(t.CreatedAt) + shift
+		to := plus(span(t.CreatedAt, moment), shift)
 		if to < at-slack {
 			h.wentBack = true
-			shift += at + planned - to
-			to = at + planned
+			shift = plus(shift, plus(plus(at, planned), -to))
+			to = plus(at, planned)
 		}
 		to = max(to, at)
 		h.gaps = append(h.gaps, stretch{at, to, gap})
@@ -65,9 +79,9 @@ func newHistory(t TaskView, attempts []runner.Attempt, now time.Time) history {
 			next = attempts[i+1].StartedAt
 		}
 		took := lasted(t, a, next)
-		h.runs = append(h.runs, stretch{at, at + took, markOf(t, a)})
-		at += took
-		gap, planned = markAfter(a), max(0, a.Decision.Delay)
+		h.runs = append(h.runs, stretch{at, plus(at, took), markOf(t, a)})
+		at = plus(at, took)
+		gap, planned = markAfter(a), min(max(0, a.Decision.Delay), longest)
 	}
 	if t.Interrupted && gap != blank { // after an end it was requeued, and nobody has taken it up yet
 		gap = cutOff
@@ -82,9 +96,9 @@ func newHistory(t TaskView, attempts []runner.Attempt, now time.Time) history {
 func lasted(t TaskView, a runner.Attempt, next time.Time) time.Duration {
 	runs := a.Decision.Verdict == "" && !t.Interrupted
 	if a.Outcome.IsCrash() && (runs || a.Decision.Verdict == runner.VerdictCancelled) {
-		return max(0, next.Sub(a.StartedAt))
+		return max(0, span(a.StartedAt, next))
 	}
-	return max(0, a.Outcome.Duration)
+	return min(max(0, a.Outcome.Duration), longest)
 }
 
 func markOf(t TaskView, a runner.Attempt) mark {
@@ -158,7 +172,7 @@ func (s scale) cell(t time.Duration) int {
 	if s.length <= 0 {
 		return 0
 	}
-	return min(int(float64(t)/float64(s.length)*float64(s.width)), s.width-1)
+	return min(max(0, int(float64(t)/float64(s.length)*float64(s.width))), s.width-1)
 }
 
 // draw marks the cells of a stretch and returns how many they are: those that it begins in or fills, and the least number in any case.

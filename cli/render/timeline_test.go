@@ -1,10 +1,12 @@
 package render
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
@@ -147,6 +149,45 @@ func TestTimelineNeverDrawsNonsense(t *testing.T) {
 		width, rows := rapid.IntRange(1, 250).Draw(t, "width"), rapid.IntRange(1, maxBars).Draw(t, "rows")
 		checkBars(t, h, h.layout(width, rows), width, rows)
 	})
+}
+
+// A journal that was tampered with has any times. The timeline comes to its end all the same, and no line is wider than the screen.
+func TestTimelineOfAnyTimes(t *testing.T) {
+	moment := rapid.Custom(func(t *rapid.T) time.Time {
+		if rapid.Bool().Draw(t, "sound") {
+			return now.Add(time.Duration(rapid.Int64Range(-1e12, 1e12).Draw(t, "near")))
+		}
+		return time.UnixMicro(rapid.Int64().Draw(t, "any"))
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		task, attempts, _ := anyHistory(t)
+		task.CreatedAt, task.FinishedAt = moment.Draw(t, "created"), moment.Draw(t, "finished")
+		for i := range attempts {
+			attempts[i].StartedAt = moment.Draw(t, "started")
+			attempts[i].Outcome.Duration = time.Duration(rapid.Int64().Draw(t, "took"))
+			attempts[i].Decision.Delay = time.Duration(rapid.Int64().Draw(t, "delay"))
+		}
+		h := newHistory(task, attempts, moment.Draw(t, "now"))
+		checkBars(t, h, h.layout(40, maxBars), 40, maxBars)
+		var b strings.Builder
+		if err := (Screen{Width: 40}).timeline(&b, task, attempts, moment.Draw(t, "seen")); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(b.String()) {
+			if n := utf8.RuneCountInString(line); n > 41 {
+				t.Fatalf("%d characters in %q", n, line)
+			}
+		}
+	})
+}
+
+// The marks of an axis end, however long it is.
+func TestAxisOfAnyLength(t *testing.T) {
+	for _, length := range []time.Duration{-1, 0, 1, math.MaxInt64 - 1, math.MaxInt64} {
+		if got := axis(length, 80); utf8.RuneCountInString(got) > 80 || !strings.HasPrefix(got, "│0s") {
+			t.Errorf("%d: %q", length, got)
+		}
+	}
 }
 
 func checkBars(t *rapid.T, h history, bars []bar, width, rows int) {

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -9,7 +10,7 @@ import (
 func Duration(d time.Duration) string {
 	switch {
 	case d < 0:
-		return "-" + Duration(-d)
+		return "-" + Duration(-max(d, -math.MaxInt64))
 	case d == 0:
 		return "0s"
 	case d < time.Millisecond:
@@ -52,7 +53,7 @@ func relative(t, now time.Time) string {
 	case d >= time.Second:
 		return "in " + Duration(d.Truncate(time.Second))
 	case d <= -time.Second:
-		return Duration((-d).Truncate(time.Second)) + " ago"
+		return Duration(-max(d, -math.MaxInt64).Truncate(time.Second)) + " ago"
 	}
 	return "now"
 }
