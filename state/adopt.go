@@ -72,29 +72,16 @@ func (j *Journal) adopted(ctx context.Context, number int64) (*runner.Task, erro
 		return nil, ErrNotFound
 	case found[0].Status.Finished():
 		return nil, ErrFinished
+	case found[0].Damage != nil:
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, found[0].Damage)
 	}
 	t := found[0]
 	attempts, err := j.History(ctx, number)
-	if err := errors.Join(err, sound(t, attempts)); err != nil {
-		return nil, err
-	}
 	for _, a := range attempts {
 		t.Last = a
 		if a.Number > t.RequeuedAfter && a.Decision.Verdict != "" {
 			t.History = t.History.After(&t.Policy, a.Outcome, a.Decision)
 		}
 	}
-	return t, nil
-}
-
-// sound returns ErrDamaged for a task that cannot go on as it stands.
-func sound(t *runner.Task, attempts []runner.Attempt) error {
-	damage := t.Damage
-	if n := len(attempts); n > 0 && attempts[n-1].Number != t.AttemptCount {
-		damage = also(damage, fmt.Errorf("attempt_count: %d, and the latest attempt is %d", t.AttemptCount, attempts[n-1].Number))
-	}
-	if damage == nil {
-		return nil
-	}
-	return fmt.Errorf("%w: %w", ErrDamaged, damage)
+	return t, err
 }

@@ -40,9 +40,11 @@ func Examine(ctx context.Context, explicit string, getenv func(string) string, n
 	e.dir = place.Dir
 	if e.directory(place) {
 		e.fileSystem()
-		e.files()
-		e.lock()
-		e.journal()
+		if e.files() {
+			e.lock()
+			e.journal()
+		}
+		e.inputs()
 		e.asides()
 	}
 	return place, e.checks
@@ -89,6 +91,10 @@ func (e *examiner) directory(place Place) bool {
 	}
 	if err := checkOwner(e.dir, info); err != nil {
 		e.fail("directory", err)
+		return true
+	}
+	if a := attribute(e.dir); a != "" {
+		e.protected("directory", e.dir, a)
 		return true
 	}
 	e.add("directory", LevelOK, "", "%s (%s), mode %04o%s", e.dir, place.Source, info.Mode().Perm(), target(e.dir))

@@ -2,6 +2,7 @@ package state
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -12,24 +13,36 @@ const (
 	longWAL      = 64 << 20 // bytes; SQLite empties it at about 4 MB unless somebody reads all the time
 )
 
-// lock asks whether a write could begin. It takes no lock itself.
+// lock asks whether a write could begin. It keeps no lock itself.
 func (e *examiner) lock() {
 	for give := time.Now().Add(lockPatience); ; time.Sleep(10 * time.Millisecond) {
-		pid, err := holder(e.dir)
+		who, of, err := e.locker()
 		switch {
 		case errors.Is(err, errors.ErrUnsupported):
 			return
 		case err != nil:
 			e.fail("lock", diagnose(e.dir, err))
 			return
-		case pid == 0:
+		case who == "":
 			e.add("lock", LevelOK, "", "a write can begin")
 			return
 		case time.Now().After(give):
-			e.add("lock", LevelProblem, "wait for its end, or stop it", "%s holds the lock of the journal", process(pid))
+			e.add("lock", LevelProblem, "wait for its end, or stop it", "%s holds the lock of %s", who, of)
 			return
 		}
 	}
+}
+
+// locker names a process that keeps others out, and of what; none where a write can begin.
+func (e *examiner) locker() (who, of string, err error) {
+	if who := directoryHolder(e.dir); who != "" {
+		return who, "the directory", nil
+	}
+	pid, err := holder(e.dir)
+	if pid == 0 || err != nil {
+		return "", "", err
+	}
+	return process(pid), "the journal", nil
 }
 
 // journal looks into the database.
@@ -45,8 +58,9 @@ func (e *examiner) journal() {
 	}
 	defer func() { _ = j.Close() }()
 	e.form(j)
-	if e.integrity(j) {
+	if e.schema(j) && e.integrity(j) {
 		e.tasks(j)
+		e.damaged(j)
 	}
 }
 
@@ -94,19 +108,23 @@ func (e *examiner) integrity(j *Journal) bool {
 	if err == nil && verdict == "ok" {
 		err = j.db.QueryRowContext(e.ctx, "SELECT count(*) FROM pragma_foreign_key_check").Scan(&broken)
 	}
-	damage := &Fault{Kind: ErrCorrupt}
 	switch {
 	case err != nil:
 		e.fail("integrity", j.diagnose(err))
 	case verdict != "ok":
-		damage.Err = errors.New("the journal is damaged: " + verdict)
-		e.fail("integrity", damage)
+		e.add("integrity", LevelProblem, e.moving(), "the journal is damaged: %s", verdict)
 	case broken > 0:
-		damage.Err = errors.New("the journal is damaged: " + several(broken, "row belongs", "rows belong") + " to no task")
-		e.fail("integrity", damage)
+		e.add("integrity", LevelProblem, e.moving(), "the journal is damaged: %s to no task", several(broken, "row belongs", "rows belong"))
 	default:
 		e.add("integrity", LevelOK, "", "no damage")
 		return true
 	}
 	return false
+}
+
+// moving is the fix for damage that a run may not notice, and so not set aside.
+func (e *examiner) moving() string {
+	database, aside := filepath.Join(e.dir, databaseName), filepath.Join(e.dir, "damaged")
+	return fmt.Sprintf("while no retry runs: mkdir %s && mv %s* %s; the next run begins a new one, and sqlite3 %s .recover saves what can be read of this one",
+		aside, database, aside, filepath.Join(aside, databaseName))
 }

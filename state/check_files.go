@@ -61,9 +61,9 @@ func (e *examiner) space(system fileSystem) {
 	}
 }
 
-// files looks at owners and modes.
-func (e *examiner) files() {
-	sound := 0
+// files looks at owners and modes. It reports false where one is no file: a pipe in its place would never answer.
+func (e *examiner) files() (regular bool) {
+	sound, regular := 0, true
 	for _, name := range []string{databaseName, databaseName + walSuffix, databaseName + shmSuffix, ownersName, reserveName} {
 		path := filepath.Join(e.dir, name)
 		info, err := os.Lstat(path)
@@ -73,9 +73,13 @@ func (e *examiner) files() {
 		if err == nil {
 			err = checkFile(path)
 		}
+		regular = regular && (info == nil || info.Mode().IsRegular())
+		a := attribute(path)
 		switch {
 		case err != nil:
 			e.fail("files", err)
+		case a != "":
+			e.protected("files", path, a)
 		case !writable(path):
 			e.add("files", LevelProblem, "chmod u+w "+path, "you may not write %s (mode %04o)", path, info.Mode().Perm())
 		case readableByOthers(info):
@@ -86,6 +90,29 @@ func (e *examiner) files() {
 	}
 	if sound > 0 {
 		e.add("files", LevelOK, "", "%d, all yours and private", sound)
+	}
+	return regular
+}
+
+// protected is about what chattr did: the owner and the mode do not show it, and root may not write either.
+func (e *examiner) protected(name, path string, a string) {
+	e.add(name, LevelProblem, "chattr -i -a "+path+", as root", "%s is %s", path, a)
+}
+
+// inputs looks at where the stdins of tasks are kept.
+func (e *examiner) inputs() {
+	path := filepath.Join(e.dir, inputsName)
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return // the first that is kept makes it
+	}
+	info, err := os.Stat(path)
+	switch a := attribute(path); {
+	case err != nil, !info.IsDir():
+		e.add("stdin", LevelWarning, "move "+path+" away", "%s is no directory: no stdin can be kept for a resume", path)
+	case a != "":
+		e.protected("stdin", path, a)
+	case !writable(path):
+		e.add("stdin", LevelWarning, "chmod u+wx "+path, "you may not write in %s (mode %04o): no stdin can be kept for a resume", path, info.Mode().Perm())
 	}
 }
 

@@ -2,7 +2,9 @@ package state
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -24,10 +26,10 @@ func (e *examiner) tasks(j *Journal) {
 	numbers := map[string]bool{}
 	for _, t := range unfinished {
 		numbers[inputName(t.Number, t.ID)] = true
-		if cut, err := j.Interrupted(e.ctx, t); err != nil || !cut {
+		if cut, err := j.Interrupted(e.ctx, t); err != nil || !cut || t.Damage != nil {
 			continue
 		}
-		id := t.ID[max(0, len(t.ID)-8):]
+		id := shortID(t)
 		interrupted = append(interrupted, id)
 		if info, err := os.Stat(t.Directory); err != nil || !info.IsDir() {
 			homeless = append(homeless, id)
@@ -68,17 +70,57 @@ func (e *examiner) unresumed(unfinished int, interrupted, homeless, inputless []
 	}
 }
 
+// damaged finds tasks that cannot be read whole, finished ones too.
+func (e *examiner) damaged(j *Journal) {
+	var open, ended, remembered []string
+	for t, err := range j.All(e.ctx, Filter{}) {
+		switch {
+		case err != nil:
+			e.fail("tasks", j.diagnose(err))
+			return
+		case t.Damage == nil:
+		case !t.Status.Finished():
+			open = append(open, shortID(t))
+		case t.FinishedAt.IsZero() || t.Once && t.Status == runner.Succeeded: // a prune passes it over
+			remembered = append(remembered, strconv.FormatInt(t.Number, 10))
+			fallthrough
+		default:
+			ended = append(ended, shortID(t))
+		}
+	}
+	e.unread(open, ended, remembered)
+}
+
+func (e *examiner) unread(open, ended, remembered []string) {
+	const text = "%s whole (retry status %s tells more): %s"
+	if len(open) > 0 {
+		e.add("tasks", LevelWarning, "retry cancel "+strings.Join(open, " "), text, several(len(open), "task cannot be read", "tasks cannot be read"), open[0], list(open))
+	}
+	if len(ended) == 0 {
+		return
+	}
+	fix := "retry prune --older-than 0 removes what has finished"
+	if len(remembered) > 0 {
+		fix += fmt.Sprintf(`; and sqlite3 %s "PRAGMA foreign_keys = ON; DELETE FROM tasks WHERE number IN (%s)" what it keeps`,
+			filepath.Join(e.dir, databaseName), strings.Join(remembered, ", "))
+	}
+	e.add("tasks", LevelWarning, fix, text, several(len(ended), "finished task cannot be read", "finished tasks cannot be read"), ended[0], list(ended))
+}
+
+// shortID is the part of an id that people see and type.
+func shortID(t *runner.Task) string { return t.ID[max(0, len(t.ID)-8):] }
+
 // future finds what a clock that was set back left behind.
 func (e *examiner) future(j *Journal) {
-	var tasks, latest int64
+	var tasks, latest integer
 	const query = "SELECT count(*), coalesce(max(created_at), 0) FROM tasks WHERE created_at > ?"
 	err := j.db.QueryRowContext(e.ctx, query, e.now.Add(time.Minute).UnixMicro()).Scan(&tasks, &latest)
 	switch {
 	case err != nil:
 		e.fail("clock", j.diagnose(err))
-	case tasks > 0:
+	case tasks.Int64 > 0:
 		e.add("clock", LevelWarning, "set the clock right (date, timedatectl); budgets and waits count from these times", "%s in the future, up to %s from now: the clock was set back",
-			several(int(tasks), "task was made", "tasks were made"), elapsed(time.UnixMicro(latest).Sub(e.now)))
+			several(int(tasks.Int64), "task was made", "tasks were made"), elapsed(moment(latest).Sub(e.now)))
 	default:
 		e.add("clock", LevelOK, "", "no task is from the future")
 	}

@@ -4,10 +4,13 @@ package state
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // finds asserts that the doctor has a finding.
@@ -64,6 +67,17 @@ func TestExamineTheDatabase(t *testing.T) {
 		{"newer", "PRAGMA user_version = 99", LevelProblem, "database", "written by a newer retry", "upgrade retry"},
 		{"foreign", "PRAGMA application_id = 1", LevelProblem, "database", "another program", "another directory"},
 		{"orphans", "PRAGMA foreign_keys = OFF; INSERT INTO attempts (task, number, started_at) VALUES (77, 1, 1)", LevelProblem, "integrity", "1 row belongs to no task", "begins a new one"},
+		{"a status that is none", "PRAGMA ignore_check_constraints = ON; UPDATE tasks SET status = 'ODD'", LevelWarning, "tasks", "1 finished task", "WHERE number IN (1)"},
+		{"no table", "DROP TABLE tails", LevelProblem, "schema", "the table tails is missing", "mkdir"},
+		{"no index", "DROP INDEX tasks_name", LevelProblem, "schema", "the index tasks_name is missing", "mkdir"},
+		{"no column", "ALTER TABLE tasks DROP COLUMN environment", LevelProblem, "schema", "the table tasks is not as retry makes it", "mkdir"},
+		{"a trigger", `CREATE TRIGGER "it's" BEFORE INSERT ON tasks BEGIN SELECT RAISE(ABORT, 'no'); END`, LevelProblem, "schema", "the trigger it's is not retry's", `'DROP TRIGGER "it'\''s"'`},
+		{"an index", "CREATE UNIQUE INDEX odd ON tasks (status)", LevelProblem, "schema", "the index odd is not retry's", `'DROP INDEX "odd"'`},
+		{"a view", "CREATE VIEW recent AS SELECT * FROM tasks", LevelWarning, "schema", "the view recent is not retry's", `'DROP VIEW "recent"'`},
+		{"an unreadable task", "UPDATE tasks SET policy = '{'", LevelWarning, "tasks", "1 task cannot be read whole", "retry cancel "},
+		{"an unreadable task that has finished", "UPDATE tasks SET policy = '{', status = 'FAILED', finished_at = 1", LevelWarning, "tasks", "1 finished task cannot be read whole", "retry prune --older-than 0"},
+		{"one that a prune keeps", "UPDATE tasks SET policy = '{', status = 'SUCCEEDED', finished_at = 1, once = 1", LevelWarning, "tasks", "1 finished task", "WHERE number IN (1)"},
+		{"a time out of this world", "UPDATE tasks SET created_at = 9223372036854775807", LevelWarning, "clock", "1 task was made in the future", "set the clock right"},
 		{"from the future", "UPDATE tasks SET created_at = created_at + 1000000000000000", LevelWarning, "clock", "1 task was made in the future", "set the clock right"},
 	}
 	for _, test := range tests {
@@ -83,7 +97,104 @@ func TestExamineFindsDamageThatOpens(t *testing.T) {
 	_, err = f.WriteAt([]byte(strings.Repeat("x", 4096)), 3*4096)
 	must(t, err)
 	must(t, f.Close())
-	finds(t, dir, "integrity", LevelProblem, "", "sets it aside")
+	finds(t, dir, "integrity", LevelProblem, "the journal is damaged", "mkdir")
+}
+
+// What the fixes say helps.
+func TestTheFixesOfADamagedSchemaHelp(t *testing.T) {
+	for name, statements := range map[string]string{
+		"a table": "DROP TABLE tails", "a trigger": `CREATE TRIGGER "it's" AFTER INSERT ON tasks BEGIN SELECT 1; END`,
+		"an orphan":  "PRAGMA foreign_keys = OFF; INSERT INTO attempts (task, number, started_at) VALUES (77, 1, 1)",
+		"remembered": "UPDATE tasks SET policy = '{', status = 'SUCCEEDED', finished_at = 1, once = 1",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := exec.LookPath("sqlite3"); err != nil {
+				t.Skip(err)
+			}
+			dir := closedJournal(t)
+			execute(t, dir, statements)
+			for _, c := range amiss(t, dir) {
+				run := strings.TrimPrefix(c.Fix, "while no retry runs: ")
+				run, _, _ = strings.Cut(run, "; the next run")
+				run = strings.TrimPrefix(run, "retry prune --older-than 0 removes what has finished; and ")
+				run = strings.TrimSuffix(run, " what it keeps")
+				if out, err := exec.Command("sh", "-c", run).CombinedOutput(); err != nil {
+					t.Fatalf("%s: %v, %s", run, err, out)
+				}
+			}
+			j := openIn(t, dir)
+			inFlight(t, j)
+			if found := amiss(t, dir); len(found) > 0 {
+				t.Errorf("still %+v", found)
+			}
+		})
+	}
+}
+
+// amiss are the findings that have a fix, but for an interrupted task.
+func amiss(t *testing.T, dir string) (found []Check) {
+	t.Helper()
+	_, checks := Examine(t.Context(), dir, func(string) string { return "" }, epoch)
+	for _, c := range checks {
+		if c.Fix != "" && !strings.Contains(c.Text, "interrupted") {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+// A pipe in place of a file never answers whoever opens it.
+func TestExamineDoesNotWaitForAPipe(t *testing.T) {
+	for _, name := range []string{databaseName, databaseName + walSuffix, databaseName + shmSuffix, ownersName, inputsName} {
+		t.Run(name, func(t *testing.T) {
+			dir := closedJournal(t)
+			path := filepath.Join(dir, name)
+			must(t, os.RemoveAll(path))
+			must(t, unix.Mkfifo(path, 0o600))
+			if name == inputsName {
+				finds(t, dir, "stdin", LevelWarning, "is no directory", "move "+path+" away")
+			} else {
+				finds(t, dir, "files", LevelProblem, name+" is not a regular file", "move it away")
+			}
+			must(t, os.Rename(path, filepath.Join(t.TempDir(), "away")))
+			openIn(t, dir)
+		})
+	}
+}
+
+func TestExamineTheInputs(t *testing.T) {
+	dir := closedJournal(t)
+	path := filepath.Join(dir, inputsName)
+	must(t, os.Symlink("nowhere", path))
+	finds(t, dir, "stdin", LevelWarning, "is no directory", "move "+path+" away")
+	must(t, os.Remove(path))
+	must(t, os.Mkdir(path, 0o500))
+	if os.Geteuid() != 0 { // who may write everywhere
+		finds(t, dir, "stdin", LevelWarning, "you may not write in", "chmod u+wx "+path)
+	}
+}
+
+func TestExamineFindsWhoLocksTheDirectory(t *testing.T) {
+	dir := closedJournal(t)
+	unlock, err := lockDir(t.Context(), dir, true)
+	must(t, err)
+	defer unlock()
+	finds(t, dir, "lock", LevelProblem, "process", "wait for its end")
+	finds(t, dir, "lock", LevelProblem, "holds the lock of the directory", "")
+}
+
+func TestFlockerReadsTheListOfLocks(t *testing.T) {
+	const locks = `1: POSIX  ADVISORY  WRITE 11 fe:00:77 0 EOF
+2: FLOCK  ADVISORY  READ  12 fe:00:77 0 EOF
+2: -> FLOCK  ADVISORY  WRITE 13 fe:00:77 0 EOF
+3: FLOCK  ADVISORY  WRITE 14 fe:00:177 0 EOF
+4: FLOCK  ADVISORY  WRITE 15 fe:00:77 0 EOF
+`
+	for inode, want := range map[uint64]int{77: 15, 177: 14, 7: 0} {
+		if got := flocker(locks, inode); got != want {
+			t.Errorf("%d: got %d, want %d", inode, got, want)
+		}
+	}
 }
 
 // An examination looks, and no more.

@@ -19,7 +19,8 @@ var (
 
 // selectTasks reads tasks with the latest attempt of each.
 const selectTasks = `SELECT t.number, t.id, t.parent, t.name, t.kind, t.status, t.reason, t.argv, t.directory, t.policy, t.options, t.idempotency_key,
-	t.attempt_count, t.created_at, t.finished_at, t.next_attempt_at, t.once, t.environment, t.requeued_at, t.requeued_after, ` + attemptColumns + `
+	t.attempt_count, t.created_at, t.finished_at, t.next_attempt_at, t.once, t.environment, t.requeued_at, t.requeued_after,
+	(SELECT max(number) FROM attempts WHERE task = t.number), ` + attemptColumns + `
 	FROM tasks t LEFT JOIN attempts a ON a.task = t.number AND a.number = t.attempt_count `
 
 const attemptColumns = "a.number, a.started_at, a.duration, a.exit, a.signal, a.error, a.message, a.decision, a.delay, a.shortened, a.process"

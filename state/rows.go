@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/10f93571/retry/runner"
@@ -12,7 +13,7 @@ import (
 
 // taskRow is a task as the journal holds it, with its latest attempt.
 type taskRow struct {
-	number, count, created, finished, next, once, requeued, requeuedAfter integer
+	number, count, created, finished, next, once, requeued, requeuedAfter, latest integer
 
 	id, parent, name, kind, status, reason, policy, options, key sql.NullString
 
@@ -24,7 +25,7 @@ type taskRow struct {
 // columns are the places to scan selectTasks into. None of them refuses a value: one bad row must not hide the others.
 func (r *taskRow) columns() []any {
 	return append([]any{&r.number, &r.id, &r.parent, &r.name, &r.kind, &r.status, &r.reason, &r.argv, &r.directory, &r.policy, &r.options, &r.key,
-		&r.count, &r.created, &r.finished, &r.next, &r.once, &r.environment, &r.requeued, &r.requeuedAfter}, r.last.columns()...)
+		&r.count, &r.created, &r.finished, &r.next, &r.once, &r.environment, &r.requeued, &r.requeuedAfter, &r.latest}, r.last.columns()...)
 }
 
 // task is what can be read of the row; its Damage says what cannot.
@@ -36,7 +37,7 @@ func (r *taskRow) task() *runner.Task {
 		Status: runner.Status(r.status.String), Reason: runner.Reason(r.reason.String), AttemptCount: int(r.count.Int64),
 		FinishedAt: moment(r.finished), NextAttemptAt: moment(r.next), Last: r.last.attempt(),
 	}
-	for _, read := range []func(*runner.Task) error{r.readPolicy, r.readOptions, r.checkCommand, r.checkCount} {
+	for _, read := range []func(*runner.Task) error{r.checkStatus, r.readPolicy, r.readOptions, r.checkCommand, r.checkCount} {
 		t.Damage = also(t.Damage, read(t))
 	}
 	return t
@@ -53,7 +54,17 @@ func also(a, b error) error {
 // unreadable is what a column's own error says of it, without a hint for who typed it: nobody did.
 func unreadable(column string, err error) error {
 	text, _, _ := strings.Cut(err.Error(), "\n")
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+		text = "it has " + wrong.Value + " in place of another kind of value" // without the names of our types
+	}
 	return fmt.Errorf("%s: %.200s", column, text)
+}
+
+func (r *taskRow) checkStatus(t *runner.Task) error {
+	if t.Status.Finished() && !slices.Contains(finishedStatuses, t.Status) {
+		return fmt.Errorf("status: %.200q", t.Status)
+	}
+	return nil
 }
 
 func (r *taskRow) readPolicy(t *runner.Task) error {
@@ -89,12 +100,12 @@ func (r *taskRow) checkCommand(t *runner.Task) error {
 
 // checkCount knows that a task's count is the number of its latest attempt: what follows from another one is absurd.
 func (r *taskRow) checkCount(*runner.Task) error {
-	count := r.count.Int64
+	count, latest := r.count.Int64, r.latest.Int64
 	switch {
 	case !r.count.Valid || count < 0:
 		return fmt.Errorf("attempt_count: %d", count)
-	case count > 0 && !r.last.number.Valid:
-		return fmt.Errorf("attempt_count: %d, and there is no such attempt", count)
+	case count != latest:
+		return fmt.Errorf("attempt_count: %d, and the latest attempt is %d", count, latest)
 	case r.requeuedAfter.Int64 < 0 || r.requeuedAfter.Int64 > count:
 		return fmt.Errorf("requeued_after: %d of %d attempts", r.requeuedAfter.Int64, count)
 	}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package state
+
+func attribute(string) string { return "" }
