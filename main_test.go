@@ -28,6 +28,19 @@ var commands = map[string]func(){
 		main()
 	},
 	"hold": hold,
+	"sql":  execute,
+}
+
+// execute runs statements on a database: sql FILE STATEMENTS.
+func execute() {
+	db, err := sql.Open("sqlite3", "file:"+os.Args[1])
+	if err == nil {
+		_, err = db.Exec(os.Args[2])
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 }
 
 // hold keeps the write lock of a database until it is killed, and says on stdout and in the file "held" that it has it.

@@ -179,8 +179,7 @@ func TestExamineFindsWhoLocksTheDirectory(t *testing.T) {
 	unlock, err := lockDir(t.Context(), dir, true)
 	must(t, err)
 	defer unlock()
-	finds(t, dir, "lock", LevelProblem, "process", "wait for its end")
-	finds(t, dir, "lock", LevelProblem, "holds the lock of the directory", "")
+	finds(t, dir, "lock", LevelProblem, "holds the lock of the directory", "wait for its end")
 }
 
 func TestFlockerReadsTheListOfLocks(t *testing.T) {
