@@ -70,7 +70,8 @@ It exits 0 when nothing is worse than a warning, 1 when there is a problem.
 Usage:
   retry doctor [flags]
 `,
-	"stats": `Sum the tasks of the journal up by name, or by command line where they have none; what failed most comes first.
+	"stats": `Sum the tasks of the journal up by name, or by command line where they have none. What is broken now comes first: whose last run
+failed. LAST is that run, or "running"; cancelled ones say nothing.
 P50 and P95 are of a run's duration, waits included: half and 95 % of the runs that ended took no longer. WAITED is the time
 between attempts, OPEN what has not finished.
 

@@ -26,18 +26,14 @@ func (c *statsCommand) run(p *Process) (int, error) {
 	if c.Since != nil {
 		from = time.Time(*c.Since)
 	}
-	all, err := journal.Stats(ctx, from)
+	shown, all, err := journal.Stats(ctx, from, c.limit())
 	if err != nil {
 		return 0, err
-	}
-	shown := all
-	if limit := c.limit(); limit > 0 {
-		shown = all[:min(limit, len(all))]
 	}
 	if c.JSON {
 		return 0, render.StatsJSON(p.Stdout, shown, from)
 	}
-	return 0, render.Stats(p.Stdout, render.ScreenOf(p.Stdout, p.getenv), shown, len(all)-len(shown), from, time.Now())
+	return 0, render.Stats(p.Stdout, render.ScreenOf(p.Stdout, p.getenv), shown, all-len(shown), from, time.Now())
 }
 
 func (c *statsCommand) limit() int {

@@ -20,6 +20,21 @@ type CommandStats struct {
 	Ended    int           // runs that succeeded or failed: those of which there is a duration
 	P50, P95 time.Duration // from the making of a task to its end, or from its requeueing
 	Waiting  time.Duration // all delays between attempts
+	Last     LastRuns
+}
+
+// LastRuns tell what a command is up to now. Cancelled runs are left out: they say nothing of the command.
+type LastRuns struct {
+	Status      Status // of the run that ended last; empty where none has
+	Outcome     Outcome
+	FinishedAt  time.Time
+	SucceededAt time.Time // the end of the last run that succeeded; zero where none has
+	Running     bool      // a run has a living owner
+}
+
+// Broken reports whether the run that ended last was no success.
+func (l *LastRuns) Broken() bool {
+	return l.Status == Failed || l.Status == Exhausted
 }
 
 // Quantile returns the value at rank ⌈q·n⌉ of n sorted ones ("nearest rank"): one that occurred, never one between two. It is 0

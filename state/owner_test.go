@@ -230,3 +230,24 @@ func TestATaskThatEndedMeanwhileIsNotInterrupted(t *testing.T) {
 		t.Errorf("interrupted: %v, %v", lost, err)
 	}
 }
+
+// Whoever is dead leaves what it ran open, and what it ran does not run.
+func TestStatsTellWhatRunsFromWhatWasCutOff(t *testing.T) {
+	dir := t.TempDir()
+	j := openIn(t, dir)
+	victim, bystander := startOn(t, dir), startOn(t, dir)
+	bystander.create()
+	victim.create()
+	nobody := func() []string { return nil }
+	for _, owners := range []struct {
+		kill func() []string
+		want bool
+	}{{nobody, true}, {victim.kill, true}, {bystander.kill, false}} {
+		owners.kill()
+		list, _, err := j.Stats(t.Context(), time.Time{}, 0)
+		must(t, err)
+		if list[0].Last.Running != owners.want || list[0].Unfinished != 2 {
+			t.Errorf("got %+v, want %v", list[0], owners.want)
+		}
+	}
+}

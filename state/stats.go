@@ -1,9 +1,11 @@
 package state
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"database/sql"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -20,13 +22,34 @@ const waited = `(SELECT total(a.delay) FROM attempts a WHERE a.task = t.number A
 const ran = `t.finished_at - coalesce(t.requeued_at, t.created_at)`
 
 // Stats sums the tasks up by what they run, those made at since or later: the tasks of a name together, the others by their command
-// line. Those that failed most come first, then those that ran most.
-func (j *Journal) Stats(ctx context.Context, since time.Time) ([]runner.CommandStats, error) {
+// line. Those whose last run failed come first, then those that failed most, then those that ran most. It returns no more than limit
+// of them, 0 being no limit, and how many there are.
+func (j *Journal) Stats(ctx context.Context, since time.Time, limit int) (list []runner.CommandStats, all int, err error) {
+	sums, err := j.tally(ctx, since)
+	if err != nil {
+		return nil, 0, err
+	}
+	groups := sums.sorted()
+	all = len(groups)
+	if limit > 0 {
+		groups = groups[:min(limit, all)]
+	}
+	if err := j.lookAtLast(ctx, groups); err != nil {
+		return nil, 0, err
+	}
+	for _, g := range groups {
+		list = append(list, g.sum())
+	}
+	return list, all, nil
+}
+
+// tally reads each task once, in no order.
+func (j *Journal) tally(ctx context.Context, since time.Time) (tally, error) {
 	from := int64(math.MinInt64)
 	if !since.IsZero() {
 		from = since.UnixMicro()
 	}
-	const query = `SELECT t.name, t.argv, t.status, t.attempt_count, ` + ran + `, ` + waited + ` FROM tasks t WHERE t.created_at >= ?`
+	const query = `SELECT t.number, t.name, t.argv, t.status, t.attempt_count, t.finished_at, ` + ran + `, ` + waited + ` FROM tasks t WHERE t.created_at >= ?`
 	rows, err := j.db.QueryContext(ctx, query, from)
 	if err != nil {
 		return nil, err
@@ -35,18 +58,19 @@ func (j *Journal) Stats(ctx context.Context, since time.Time) ([]runner.CommandS
 	sums := tally{}
 	for rows.Next() {
 		var r taskRun
-		if err := rows.Scan(&r.name, &r.argv, &r.status, &r.attempts, &r.took, &r.waited); err != nil {
+		if err := rows.Scan(&r.number, &r.name, &r.argv, &r.status, &r.attempts, &r.finished, &r.took, &r.waited); err != nil {
 			return nil, err
 		}
 		sums.add(&r)
 	}
-	return sums.sorted(), rows.Err()
+	return sums, rows.Err()
 }
 
 // taskRun is what the sums need of a task. The raw columns are the driver's: they are good for one row.
 type taskRun struct {
+	number             int64
 	name, argv, status sql.RawBytes
-	attempts           integer
+	attempts, finished integer
 	took, waited       span
 }
 
@@ -55,6 +79,9 @@ type group struct {
 	runner.CommandStats
 	argv []byte          // of the latest
 	took []time.Duration // of those that succeeded or failed
+
+	last int64   // the number of the one of these that ended last
+	open []int64 // the numbers of those that have not ended
 }
 
 // tally holds the groups by name, or by command line. That ends with NUL, which no name can hold.
@@ -91,30 +118,49 @@ func (g *group) add(r *taskRun) {
 		return
 	default:
 		g.Unfinished++
+		g.open = append(g.open, r.number)
 		return
 	}
+	g.ended(r)
 	g.took = append(g.took, r.took.Duration) // not negative, though the clock may have been set back
+}
+
+// ended keeps the last ends. Where two are the same, the newer task is the later one.
+func (g *group) ended(r *taskRun) {
+	at := moment(r.finished)
+	if runner.Status(r.status) == runner.Succeeded && at.After(g.Last.SucceededAt) {
+		g.Last.SucceededAt = at
+	}
+	if c := at.Compare(g.Last.FinishedAt); c > 0 || (c == 0 && r.number > g.last) {
+		g.last, g.Last.Status, g.Last.FinishedAt = r.number, runner.Status(r.status), at
+	}
+}
+
+func (g *group) sum() runner.CommandStats {
+	slices.Sort(g.took)
+	s := g.CommandStats
+	s.Command, s.Ended = splitStrings(g.argv), len(g.took)
+	s.P50, s.P95 = runner.Quantile(g.took, 0.5), runner.Quantile(g.took, 0.95)
+	return s
+}
+
+func (sums tally) sorted() []*group {
+	return slices.SortedFunc(maps.Values(sums), func(a, b *group) int {
+		return cmp.Or(
+			broken(b)-broken(a), cmp.Compare(b.Failures, a.Failures), cmp.Compare(b.Runs, a.Runs),
+			strings.Compare(a.Name, b.Name), bytes.Compare(a.argv, b.argv),
+		)
+	})
+}
+
+func broken(g *group) int {
+	if g.Last.Broken() {
+		return 1
+	}
+	return 0
 }
 
 // plus adds durations that are not negative, up to the greatest that there is.
 func plus(a, b time.Duration) time.Duration {
 	return a + min(b, math.MaxInt64-a)
-}
-
-func (sums tally) sorted() []runner.CommandStats {
-	list := make([]runner.CommandStats, 0, len(sums))
-	for _, g := range sums {
-		slices.Sort(g.took)
-		s := g.CommandStats
-		s.Command, s.Ended = splitStrings(g.argv), len(g.took)
-		s.P50, s.P95 = runner.Quantile(g.took, 0.5), runner.Quantile(g.took, 0.95)
-		list = append(list, s)
-	}
-	slices.SortFunc(list, func(a, b runner.CommandStats) int {
-		return cmp.Or(
-			-cmp.Compare(a.Failures, b.Failures), -cmp.Compare(a.Runs, b.Runs),
-			strings.Compare(a.Name, b.Name), slices.Compare(a.Command, b.Command),
-		)
-	})
-	return list
 }

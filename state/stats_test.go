@@ -19,7 +19,7 @@ func showStats(s runner.CommandStats) string {
 
 func checkStats(t *testing.T, j *Journal, since time.Time, want ...string) {
 	t.Helper()
-	all, err := j.Stats(t.Context(), since)
+	all, _, err := j.Stats(t.Context(), since, 0)
 	must(t, err)
 	var got []string
 	for _, s := range all {
@@ -66,7 +66,7 @@ func TestStatsTellNamesFromCommands(t *testing.T) {
 	j := open(t)
 	ended(t, j, succeeded, 1, epoch, running("x", "y"))
 	ended(t, j, succeeded, 1, epoch, running("", "x"))
-	all, err := j.Stats(t.Context(), time.Time{})
+	all, _, err := j.Stats(t.Context(), time.Time{}, 0)
 	must(t, err)
 	if len(all) != 2 {
 		t.Errorf("got %+v", all)
@@ -106,7 +106,7 @@ func TestStatsSumTheWaitsBetweenAttempts(t *testing.T) {
 // waits are what the two say who sum the delays up.
 func waits(t *testing.T, j *Journal) []time.Duration {
 	t.Helper()
-	stats, err := j.Stats(t.Context(), time.Time{})
+	stats, _, err := j.Stats(t.Context(), time.Time{}, 0)
 	must(t, err)
 	figures, err := j.Figures(t.Context())
 	must(t, err)
@@ -119,11 +119,20 @@ func TestStatsOfARequeuedTask(t *testing.T) {
 	task := ended(t, j, succeeded, 1, epoch.Add(time.Hour), nil)
 	_, err := j.db.Exec("UPDATE tasks SET requeued_at = ? WHERE number = ?", epoch.Add(50*time.Minute).UnixMicro(), task.Number)
 	must(t, err)
-	all, err := j.Stats(t.Context(), time.Time{})
+	all, _, err := j.Stats(t.Context(), time.Time{}, 0)
 	must(t, err)
 	if all[0].P50 != 10*time.Minute {
 		t.Errorf("it took %s", all[0].P50)
 	}
+}
+
+// rank is greater for what comes first.
+func rank(s runner.CommandStats) int {
+	n := s.Failures*100 + s.Runs
+	if s.Last.Broken() {
+		n += 10_000
+	}
+	return n
 }
 
 // Whatever is in the journal, each run is counted once.
@@ -152,8 +161,11 @@ func TestStatsAgainstAModel(t *testing.T) {
 			}
 			*count++
 			s.Runs++
+			if task.Status.Finished() && task.Status != runner.Cancelled {
+				s.Last.Status = task.Status // all end at the same time
+			}
 		}
-		all, err := j.Stats(t.Context(), time.Time{})
+		all, _, err := j.Stats(t.Context(), time.Time{}, 0)
 		must(t, err)
 		for i, s := range all {
 			w := want[fmt.Sprintf("%q", s.Command)]
@@ -161,8 +173,11 @@ func TestStatsAgainstAModel(t *testing.T) {
 				s.Cancelled != w.Cancelled || s.Unfinished != w.Unfinished || s.Ended != s.FirstTry+s.Rescues+s.Failures {
 				t.Fatalf("got %s, want %+v", showStats(s), w)
 			}
-			if i > 0 && (s.Failures > all[i-1].Failures || (s.Failures == all[i-1].Failures && s.Runs > all[i-1].Runs)) {
+			if i > 0 && rank(s) > rank(all[i-1]) {
 				t.Fatalf("%s\nstands after %s", showStats(s), showStats(all[i-1]))
+			}
+			if s.Last.Status != w.Last.Status {
+				t.Fatalf("%s ended last as %q, want %q", showStats(s), s.Last.Status, w.Last.Status)
 			}
 		}
 		if len(all) != len(want) {

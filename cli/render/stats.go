@@ -1,14 +1,19 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/10f93571/retry/runner"
 )
+
+// leastCommand is how much of the command lines is to be seen before a column is given up for them.
+const leastCommand = 24
 
 // Stats draws a table of commands with what became of their runs; hidden is how many more were left out.
 func Stats(w io.Writer, s Screen, commands []runner.CommandStats, hidden int, since, now time.Time) error {
@@ -16,6 +21,23 @@ func Stats(w io.Writer, s Screen, commands []runner.CommandStats, hidden int, si
 		return noStats(w, since, now)
 	}
 	columns := slices.DeleteFunc(slices.Clone(statsColumns), func(c statsColumn) bool { return c.empty(commands) })
+	rows := s.statsRows(columns, commands, now)
+	for s.Width > 0 && lastColumn(rows) > s.Width-leastCommand {
+		lightest := slices.MinFunc(columns, func(a, b statsColumn) int { return cmp.Compare(a.weight, b.weight) }).weight
+		if lightest == always {
+			break
+		}
+		columns = slices.DeleteFunc(columns, func(c statsColumn) bool { return c.weight == lightest })
+		rows = s.statsRows(columns, commands, now)
+	}
+	if err := s.writeRows(w, rows); err != nil || hidden == 0 {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "… and %d more: retry stats --limit 0\n", hidden)
+	return err
+}
+
+func (s Screen) statsRows(columns []statsColumn, commands []runner.CommandStats, now time.Time) [][]string {
 	rows := [][]string{nil}
 	for _, c := range columns {
 		rows[0] = append(rows[0], s.paint(bold, c.title))
@@ -23,15 +45,11 @@ func Stats(w io.Writer, s Screen, commands []runner.CommandStats, hidden int, si
 	for i := range commands {
 		var row []string
 		for _, c := range columns {
-			row = append(row, c.cell(s, &commands[i]))
+			row = append(row, c.cell(s, &commands[i], now))
 		}
 		rows = append(rows, row)
 	}
-	if err := s.writeRows(w, rows); err != nil || hidden == 0 {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "… and %d more: retry stats --limit 0\n", hidden)
-	return err
+	return rows
 }
 
 func noStats(w io.Writer, since, now time.Time) error {
@@ -43,34 +61,66 @@ func noStats(w io.Writer, since, now time.Time) error {
 	return err
 }
 
-// statsColumn is a column of the table. One that is rarely needed is left out where no command has anything in it, so that there is
-// room for the command lines.
+// statsColumn is a column of the table. One that is rarely needed is left out where no command has anything in it, and the lightest
+// ones where the screen is narrow, so that there is room for the command lines.
 type statsColumn struct {
-	title string
-	cell  func(Screen, *runner.CommandStats) string
-	rare  func(*runner.CommandStats) int // nil for a column that is always there
+	title  string
+	weight int
+	cell   func(s Screen, c *runner.CommandStats, now time.Time) string
+	rare   func(*runner.CommandStats) int // nil for a column that is always there
 }
 
+// always is the weight of a column that stays on any screen.
+const always = 9
+
 var statsColumns = []statsColumn{
-	{title: "RUNS", cell: func(_ Screen, c *runner.CommandStats) string { return strconv.Itoa(c.Runs) }},
-	{title: "FIRST TRY", cell: func(_ Screen, c *runner.CommandStats) string { return tallied(c.FirstTry) }},
-	{title: "RESCUED", cell: func(_ Screen, c *runner.CommandStats) string { return tallied(c.Rescues) }},
-	{title: "FAILED", cell: failures},
-	{title: "CANCELLED", cell: func(_ Screen, c *runner.CommandStats) string { return tallied(c.Cancelled) },
-		rare: func(c *runner.CommandStats) int { return c.Cancelled }},
-	{title: "OPEN", cell: func(_ Screen, c *runner.CommandStats) string { return tallied(c.Unfinished) },
-		rare: func(c *runner.CommandStats) int { return c.Unfinished }},
-	{title: "P50", cell: func(_ Screen, c *runner.CommandStats) string { return quantile(c, c.P50) }},
-	{title: "P95", cell: func(_ Screen, c *runner.CommandStats) string { return quantile(c, c.P95) }},
-	{title: "WAITED", cell: func(_ Screen, c *runner.CommandStats) string { return waiting(c.Waiting) }},
-	{title: "COMMAND", cell: named},
+	{title: "LAST", weight: always, cell: lastRun},
+	{title: "RUNS", weight: always, cell: tally(func(c *runner.CommandStats) int { return c.Runs })},
+	{title: "FIRST TRY", weight: 3, cell: tally(func(c *runner.CommandStats) int { return c.FirstTry })},
+	{title: "RESCUED", weight: 7, cell: tally(func(c *runner.CommandStats) int { return c.Rescues })},
+	{title: "FAILED", weight: always, cell: failures},
+	{title: "CANCELLED", weight: 2, cell: tally(cancelled), rare: cancelled},
+	{title: "OPEN", weight: 6, cell: tally(unfinished), rare: unfinished},
+	{title: "P50", weight: 4, cell: func(_ Screen, c *runner.CommandStats, _ time.Time) string { return quantile(c, c.P50) }},
+	{title: "P95", weight: 5, cell: func(_ Screen, c *runner.CommandStats, _ time.Time) string { return quantile(c, c.P95) }},
+	{title: "WAITED", weight: 1, cell: func(_ Screen, c *runner.CommandStats, _ time.Time) string { return waiting(c.Waiting) }},
+	{title: "COMMAND", weight: always, cell: named},
 }
+
+func tally(of func(*runner.CommandStats) int) func(Screen, *runner.CommandStats, time.Time) string {
+	return func(_ Screen, c *runner.CommandStats, _ time.Time) string { return tallied(of(c)) }
+}
+
+func cancelled(c *runner.CommandStats) int  { return c.Cancelled }
+func unfinished(c *runner.CommandStats) int { return c.Unfinished }
 
 func (c statsColumn) empty(commands []runner.CommandStats) bool {
 	return c.rare != nil && !slices.ContainsFunc(commands, func(s runner.CommandStats) bool { return c.rare(&s) > 0 })
 }
 
-func failures(s Screen, c *runner.CommandStats) string {
+// lastRun says how a command stands: how its last run came out, unless one is going on.
+func lastRun(s Screen, c *runner.CommandStats, now time.Time) string {
+	switch last := &c.Last; {
+	case last.Running:
+		return s.paint(blue, "running")
+	case last.Status == "":
+		return "-"
+	case last.Broken():
+		return s.paint(red, complaint(last)+" "+agoRoughly(last.FinishedAt, now))
+	default:
+		return "ok " + agoRoughly(last.FinishedAt, now)
+	}
+}
+
+// complaint is the outcome, unless that alone would not tell why the run failed: too few successes in a row, or no owner that lived.
+func complaint(last *runner.LastRuns) string {
+	if text := Outcome(last.Outcome); text != "ok" && !last.Outcome.IsCrash() {
+		return text
+	}
+	return strings.ToLower(string(last.Status))
+}
+
+func failures(s Screen, c *runner.CommandStats, _ time.Time) string {
 	if c.Failures == 0 {
 		return tallied(0)
 	}
@@ -85,7 +135,7 @@ func quantile(c *runner.CommandStats, d time.Duration) string {
 }
 
 // named writes a command line behind the name of its tasks.
-func named(_ Screen, c *runner.CommandStats) string {
+func named(_ Screen, c *runner.CommandStats, _ time.Time) string {
 	if c.Name == "" {
 		return briefCommand(c.Command)
 	}
@@ -119,6 +169,10 @@ type commandStatsJSON struct {
 	Unfinished int          `json:"unfinished"`
 	DurationMS *quantilesMS `json:"duration_ms"`
 	WaitingMS  int64        `json:"waiting_ms"`
+
+	LastStatus     *string `json:"last_status"`
+	LastFinishedAt *string `json:"last_finished_at"`
+	LastSuccessAt  *string `json:"last_success_at"`
 }
 
 type quantilesMS struct {
@@ -133,6 +187,7 @@ func StatsJSON(w io.Writer, commands []runner.CommandStats, since time.Time) err
 		list[i] = commandStatsJSON{
 			Name: present(c.Name), Command: c.Command, Runs: c.Runs, FirstTry: c.FirstTry, Rescues: c.Rescues, Failures: c.Failures,
 			Cancelled: c.Cancelled, Unfinished: c.Unfinished, WaitingMS: c.Waiting.Milliseconds(),
+			LastStatus: present(string(c.Last.Status)), LastFinishedAt: timestamp(c.Last.FinishedAt), LastSuccessAt: timestamp(c.Last.SucceededAt),
 		}
 		if c.Ended > 0 {
 			list[i].DurationMS = &quantilesMS{P50: c.P50.Milliseconds(), P95: c.P95.Milliseconds()}

@@ -17,20 +17,24 @@ func someStats() []runner.CommandStats {
 		{
 			Name: "nightly", Command: []string{"sh", "-c", "exit 7"}, Runs: 12, FirstTry: 1, Rescues: 2, Failures: 7, Cancelled: 1, Unfinished: 1,
 			Ended: 10, P50: 1500 * time.Millisecond, P95: 90 * time.Second, Waiting: 26 * time.Hour,
+			Last: runner.LastRuns{
+				Status: runner.Exhausted, Outcome: runner.Outcome{Exit: 7}, FinishedAt: now.Add(-150 * time.Minute), SucceededAt: now.AddDate(0, 0, -3),
+			},
 		},
-		{Name: rude, Command: []string{rude}, Runs: 3, FirstTry: 3, Ended: 3, P50: time.Millisecond},
-		{Command: []string{"sleep", "9"}, Runs: 1, Unfinished: 1},
+		{Name: rude, Command: []string{rude}, Runs: 3, FirstTry: 3, Ended: 3, P50: time.Millisecond,
+			Last: runner.LastRuns{Status: runner.Succeeded, FinishedAt: now.Add(-90 * time.Second), SucceededAt: now.Add(-90 * time.Second)}},
+		{Command: []string{"sleep", "9"}, Runs: 1, Unfinished: 1, Last: runner.LastRuns{Running: true}},
 	}
 }
 
 func TestStats(t *testing.T) {
 	got := lines(t, func(b *strings.Builder) error { return Stats(b, Screen{}, someStats(), 4, time.Time{}, now) })
 	want := []string{
-		`RUNS  FIRST TRY  RESCUED  FAILED  CANCELLED  OPEN  P50   P95    WAITED  COMMAND`,
-		`12    1          2        7       1          1     1.5s  1m30s  1d2h    nightly: sh -c 'exit 7'`,
-		`3     3          -        -       -          -     1ms   0s     -       \x1b]0;title\x07\x1b[2J\u202e\u009b\xff\r\n"\: ` +
+		`LAST           RUNS  FIRST TRY  RESCUED  FAILED  CANCELLED  OPEN  P50   P95    WAITED  COMMAND`,
+		`exit 7 2h ago  12    1          2        7       1          1     1.5s  1m30s  1d2h    nightly: sh -c 'exit 7'`,
+		`ok 1m ago      3     3          -        -       -          -     1ms   0s     -       \x1b]0;title\x07\x1b[2J\u202e\u009b\xff\r\n"\: ` +
 			`$'\x1b]0;title\x07\x1b[2J\u202e\u009b\xff\r\n"\\'`,
-		`1     -          -        -       -          1     -     -      -       sleep 9`,
+		`running        1     -          -        -       -          1     -     -      -       sleep 9`,
 		`… and 4 more: retry stats --limit 0`,
 	}
 	for i := range want {
@@ -44,8 +48,8 @@ func TestStats(t *testing.T) {
 func TestStatsLeaveOutWhatNeverHappened(t *testing.T) {
 	quiet, open := runner.CommandStats{Command: []string{"a"}, Runs: 1}, runner.CommandStats{Command: []string{"b"}, Runs: 1, Unfinished: 1}
 	tests := map[string][]runner.CommandStats{
-		"RUNS  FIRST TRY  RESCUED  FAILED  P50  P95  WAITED  COMMAND":       {quiet},
-		"RUNS  FIRST TRY  RESCUED  FAILED  OPEN  P50  P95  WAITED  COMMAND": {quiet, open},
+		"LAST  RUNS  FIRST TRY  RESCUED  FAILED  P50  P95  WAITED  COMMAND":       {quiet},
+		"LAST  RUNS  FIRST TRY  RESCUED  FAILED  OPEN  P50  P95  WAITED  COMMAND": {quiet, open},
 	}
 	for want, commands := range tests {
 		if got := lines(t, func(b *strings.Builder) error { return Stats(b, Screen{}, commands, 0, time.Time{}, now) }); got[0] != want {
@@ -74,6 +78,52 @@ func TestStatsColor(t *testing.T) {
 	}
 }
 
+func TestLastRun(t *testing.T) {
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	exhausted := func(o runner.Outcome) runner.LastRuns {
+		return runner.LastRuns{Status: runner.Exhausted, Outcome: o, FinishedAt: ago(time.Hour)}
+	}
+	tests := []struct {
+		last runner.LastRuns
+		want string
+	}{
+		{runner.LastRuns{}, "-"},
+		{runner.LastRuns{Status: runner.Failed, FinishedAt: now, Running: true}, "running"},
+		{runner.LastRuns{Status: runner.Succeeded, FinishedAt: now}, "ok now"},
+		{runner.LastRuns{Status: runner.Succeeded, FinishedAt: now.Add(time.Hour)}, "ok now"}, // the clock was set back
+		{runner.LastRuns{Status: runner.Succeeded, Outcome: runner.Outcome{Exit: 3}, FinishedAt: ago(59 * time.Second)}, "ok 59s ago"},
+		{runner.LastRuns{Status: runner.Succeeded, FinishedAt: ago(119 * time.Second)}, "ok 1m ago"},
+		{runner.LastRuns{Status: runner.Failed, Outcome: runner.Outcome{Exit: 1}, FinishedAt: ago(23*time.Hour + 59*time.Minute)}, "exit 1 23h ago"},
+		{runner.LastRuns{Status: runner.Failed, Outcome: runner.Outcome{Exit: 1}, FinishedAt: ago(47 * time.Hour)}, "exit 1 1d ago"},
+		{exhausted(runner.Outcome{Exit: 124, Error: runner.ErrorTimeout}), "timeout 1h ago"},
+		{exhausted(runner.Outcome{Exit: 0}), "exhausted 1h ago"}, // too few successes in a row
+		{exhausted(runner.Outcome{Exit: runner.NoExit}), "exhausted 1h ago"},
+	}
+	for _, tt := range tests {
+		if got := lastRun(Screen{}, &runner.CommandStats{Last: tt.last}, now); got != tt.want {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
+	}
+}
+
+// The lightest columns give way to the command lines, how a command stands never.
+func TestStatsOnANarrowScreen(t *testing.T) {
+	tests := map[int]string{
+		0:   "LAST RUNS FIRST TRY RESCUED FAILED CANCELLED OPEN P50 P95 WAITED COMMAND",
+		120: "LAST RUNS FIRST TRY RESCUED FAILED CANCELLED OPEN P50 P95 WAITED COMMAND",
+		80:  "LAST RUNS RESCUED FAILED OPEN P95 COMMAND",
+		30:  "LAST RUNS FAILED COMMAND",
+	}
+	for width, want := range tests {
+		got := lines(t, func(b *strings.Builder) error {
+			return Stats(b, Screen{Width: width}, someStats(), 0, time.Time{}, now)
+		})
+		if title := strings.Join(strings.Fields(got[0]), " "); !strings.HasPrefix(want, strings.TrimSuffix(title, "…")) || len(title) < 20 {
+			t.Errorf("%d columns: got %q, want %q", width, title, want)
+		}
+	}
+}
+
 func TestStatsFitTheScreen(t *testing.T) {
 	for _, line := range lines(t, func(b *strings.Builder) error { return Stats(b, Screen{Width: 70}, someStats(), 0, time.Time{}, now) }) {
 		if n := len([]rune(line)); n > 70 {
@@ -97,12 +147,14 @@ func TestStatsJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(b.String()), &got); err != nil || !got.Since.Equal(now) || len(got.Commands) != 3 {
 		t.Fatalf("%v\n%s", err, b.String())
 	}
-	want := `{"cancelled":1,"command":["sh","-c","exit 7"],"duration_ms":{"p50":1500,"p95":90000},"failures":7,"first_try":1,"name":"nightly",` +
+	want := `{"cancelled":1,"command":["sh","-c","exit 7"],"duration_ms":{"p50":1500,"p95":90000},"failures":7,"first_try":1,"last_finished_at":"2026-03-04T09:30:00.000Z",` +
+		`"last_status":"EXHAUSTED","last_success_at":"2026-03-01T12:00:00.000Z","name":"nightly",` +
 		`"rescues":2,"runs":12,"unfinished":1,"waiting_ms":93600000}`
 	if text, _ := json.Marshal(got.Commands[0]); string(text) != want {
 		t.Errorf("got %s\nwant %s", text, want)
 	}
-	if last := got.Commands[2]; last["name"] != nil || last["duration_ms"] != nil {
+	if last := got.Commands[2]; last["name"] != nil || last["duration_ms"] != nil ||
+		last["last_status"] != nil || last["last_finished_at"] != nil || last["last_success_at"] != nil {
 		t.Errorf("absent is null: %v", last)
 	}
 }

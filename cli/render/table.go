@@ -17,6 +17,9 @@ import (
 // shortIDLength is how much of an id tables show: its end, since the beginning of a UUIDv7 is the same for a minute.
 const shortIDLength = 8
 
+// columnGap is the room between two columns of a table.
+const columnGap = 2
+
 // ShortID returns the part of an id that people see and type.
 func ShortID(id string) string {
 	return Escape(id[max(0, len(id)-shortIDLength):])
@@ -72,20 +75,35 @@ func (s Screen) header(titles ...string) []string {
 	return titles
 }
 
-// writeRows aligns columns. Whatever is too wide for the screen is cut at the end of the line.
-func (s Screen) writeRows(w io.Writer, rows [][]string) error {
+// columnWidths are the widths of the widest cells.
+func columnWidths(rows [][]string) []int {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
 			widths[i] = max(widths[i], lipgloss.Width(cell))
 		}
 	}
+	return widths
+}
+
+// lastColumn is where the last column begins.
+func lastColumn(rows [][]string) (at int) {
+	widths := columnWidths(rows)
+	for _, width := range widths[:len(widths)-1] {
+		at += width + columnGap
+	}
+	return at
+}
+
+// writeRows aligns columns. Whatever is too wide for the screen is cut at the end of the line.
+func (s Screen) writeRows(w io.Writer, rows [][]string) error {
+	widths := columnWidths(rows)
 	for _, row := range rows {
 		var line strings.Builder
 		for i, cell := range row {
 			line.WriteString(cell)
 			if i < len(row)-1 {
-				line.WriteString(strings.Repeat(" ", widths[i]-lipgloss.Width(cell)+2))
+				line.WriteString(strings.Repeat(" ", widths[i]-lipgloss.Width(cell)+columnGap))
 			}
 		}
 		if _, err := fmt.Fprintln(w, strings.TrimRight(s.cut(line.String()), " ")); err != nil {

@@ -66,6 +66,17 @@ func since(t, now time.Time) string {
 	return relative(t, now)
 }
 
+// agoRoughly is since in one unit, for a table: "2h ago".
+func agoRoughly(t, now time.Time) string {
+	d := now.Sub(t)
+	for _, unit := range []time.Duration{24 * time.Hour, time.Hour, time.Minute} {
+		if d >= unit {
+			return since(now.Add(-d.Truncate(unit)), now)
+		}
+	}
+	return since(t, now)
+}
+
 // age is how long ago something was, in whole seconds, and never negative.
 func age(t, now time.Time) string {
 	return Duration(max(0, now.Sub(t).Truncate(time.Second)))
