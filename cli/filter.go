@@ -15,6 +15,7 @@ import (
 
 // filterFlags say which tasks a list holds.
 type filterFlags struct {
+	ID     *string        `name:"id" placeholder:"NAME" help:"Only the tasks of this name: the runs of a job."`
 	Status []wantedStatus `placeholder:"S" help:"Only tasks of these statuses: PENDING, IN_FLIGHT, INTERRUPTED, SUCCEEDED, EXHAUSTED, FAILED, CANCELLED."`
 	Since  *since         `placeholder:"TIME" help:"Only tasks made within 2h, 3d or the like, or since 15:04, 2026-01-31 or an RFC 3339 time."`
 	Limit  *count         `placeholder:"N" help:"The newest N tasks; 0 = all. Default 20, with --json all."`
@@ -22,7 +23,7 @@ type filterFlags struct {
 
 // given reports whether the flags leave tasks out for what they are.
 func (f *filterFlags) given() bool {
-	return len(f.Status) > 0 || f.Since != nil
+	return f.ID != nil || len(f.Status) > 0 || f.Since != nil
 }
 
 // views yields the tasks that pass, newest first, with what the journal alone does not tell of them.
@@ -47,6 +48,9 @@ func (f *filterFlags) views(ctx context.Context, journal *state.Journal, limit i
 // read: the unfinished ones.
 func (f *filterFlags) stored(limit int) state.Filter {
 	filter := state.Filter{Limit: limit}
+	if f.ID != nil {
+		filter.Name = *f.ID
+	}
 	if f.Since != nil {
 		filter.Since = time.Time(*f.Since)
 	}

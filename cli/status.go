@@ -53,7 +53,9 @@ func (c *statusCommand) check() error {
 	case c.Watch && c.JSON:
 		return errors.New("--watch and --json exclude each other\nhint: a program asks again itself: retry status --json")
 	case c.Task != nil && (c.given() || c.Limit != nil):
-		return errors.New("--status, --since and --limit choose from the list, not from one task\nhint: leave them out, or leave the task out")
+		return errors.New("--id, --status, --since and --limit choose from the list, not from one task\nhint: leave them out, or leave the task out")
+	case c.ID != nil && *c.ID == "":
+		return errors.New("--id is empty\nhint: a variable that is not set?")
 	}
 	return nil
 }

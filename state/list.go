@@ -15,6 +15,7 @@ import (
 type Filter struct {
 	Statuses []runner.Status // any of these
 	Since    time.Time       // made at this time or later
+	Name     string          // of this name; empty for any
 	Limit    int             // no more than the newest so many; 0 is no limit
 }
 
@@ -69,7 +70,7 @@ func (j *Journal) page(ctx context.Context, f Filter, last *runner.Task, limit i
 func (f Filter) query(last *runner.Task, limit int) (query string, args []any) {
 	where, args := f.conditions()
 	order := "t.number"
-	if !f.Since.IsZero() {
+	if f.byID() {
 		order = "t.id"
 	}
 	switch {
@@ -80,6 +81,11 @@ func (f Filter) query(last *runner.Task, limit int) (query string, args []any) {
 		where, args = append(where, "t.number < ?"), append(args, last.Number)
 	}
 	return selectTasks + "WHERE " + strings.Join(where, " AND ") + " ORDER BY " + order + " DESC LIMIT ?", append(args, limit)
+}
+
+// byID reports whether the index of the ids answers. That of the names is better, where one is given.
+func (f Filter) byID() bool {
+	return !f.Since.IsZero() && f.Name == ""
 }
 
 // conditions are the filter in SQL. Two of them say what follows from others, so that an index answers: that of the unfinished
@@ -95,8 +101,14 @@ func (f Filter) conditions() (where []string, args []any) {
 			where = append(where, "t.status IN ('PENDING', 'IN_FLIGHT')")
 		}
 	}
+	if f.Name != "" {
+		where, args = append(where, "t.name = ?"), append(args, f.Name)
+	}
 	if !f.Since.IsZero() {
-		where, args = append(where, "t.created_at >= ?", "t.id >= ?"), append(args, f.Since.UnixMicro(), earliestID(f.Since))
+		where, args = append(where, "t.created_at >= ?"), append(args, f.Since.UnixMicro())
+	}
+	if f.byID() {
+		where, args = append(where, "t.id >= ?"), append(args, earliestID(f.Since))
 	}
 	return where, args
 }

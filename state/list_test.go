@@ -34,6 +34,10 @@ func TestListFilters(t *testing.T) {
 	j := open(t)
 	for n := range 6 { // 1 to 6, a minute from each to the next
 		task := madeAt(t, j, epoch.Add(time.Duration(n)*time.Minute))
+		if n%3 == 2 {
+			_, err := j.db.Exec("UPDATE tasks SET name = 'nightly' WHERE number = ?", task.Number)
+			must(t, err)
+		}
 		switch n % 3 {
 		case 1:
 			must(t, recorded(j, task, exit(0), succeeded, epoch))
@@ -57,6 +61,9 @@ func TestListFilters(t *testing.T) {
 		{"a moment later", Filter{Since: minute(3).Add(time.Microsecond)}, []int64{6, 5}},
 		{"since before 1970", Filter{Since: time.Unix(-99, 0)}, []int64{6, 5, 4, 3, 2, 1}},
 		{"since later", Filter{Since: minute(9)}, nil},
+		{"a name", Filter{Name: "nightly"}, []int64{6, 3}},
+		{"of a name since", Filter{Name: "nightly", Since: minute(3)}, []int64{6}},
+		{"a beginning of a name", Filter{Name: "night"}, nil},
 		{"all at once", Filter{Since: minute(1), Statuses: statuses(runner.InFlight, runner.Pending), Limit: 2}, []int64{6, 4}},
 	}
 	for _, tt := range tests {
@@ -129,6 +136,10 @@ func TestQueriesUseAnIndex(t *testing.T) {
 		{"an end", planOfTasks(t, j, asked(findPart, "x", 6)), "SCAN tasks USING COVERING INDEX sqlite_autoindex_tasks_1"},
 		{"the newest", newest(Filter{}), "SEARCH t USING INTEGER PRIMARY KEY (rowid<?)"},
 		{"unfinished", newest(Filter{Statuses: []runner.Status{runner.Pending}}), "SEARCH t USING INDEX tasks_unfinished (number<?)"},
+		{"the runs of a name", newest(Filter{Name: "x"}), "SEARCH t USING INDEX tasks_name (name=? AND rowid<?)"},
+		{"of some statuses", newest(Filter{Name: "x", Statuses: []runner.Status{runner.Pending, runner.Failed}}), "SEARCH t USING INDEX tasks_name (name=? AND rowid<?)"},
+		{"made since", newest(Filter{Name: "x", Since: epoch}), "SEARCH t USING INDEX tasks_name (name=? AND rowid<?)"},
+		{"unfinished ones", newest(Filter{Name: "x", Statuses: []runner.Status{runner.Pending}}), "SEARCH t USING INDEX tasks_name (name=? AND rowid<?)"},
 		{"since", newest(Filter{Since: epoch}), "SEARCH t USING INDEX sqlite_autoindex_tasks_1 (id>? AND id<?)"},
 	}
 	for _, tt := range tests {

@@ -19,7 +19,10 @@ import (
 const waited = `(SELECT total(a.delay) FROM attempts a WHERE a.task = t.number AND a.number < t.attempt_count)`
 
 // ran is from when until when a task ran, in microseconds; null where it has not ended.
-const ran = `t.finished_at - coalesce(t.requeued_at, t.created_at)`
+const ran = `t.finished_at - ` + began
+
+// began is when a task was made, or last given fresh attempts.
+const began = `coalesce(t.requeued_at, t.created_at)`
 
 // Stats sums the tasks up by what they run, those made at since or later: the tasks of a name together, the others by their command
 // line. Those whose last run failed come first, then those that failed most, then those that ran most. It returns no more than limit
@@ -49,7 +52,7 @@ func (j *Journal) tally(ctx context.Context, since time.Time) (tally, error) {
 	if !since.IsZero() {
 		from = since.UnixMicro()
 	}
-	const query = `SELECT t.number, t.name, t.argv, t.status, t.attempt_count, t.finished_at, ` + ran + `, ` + waited + ` FROM tasks t WHERE t.created_at >= ?`
+	const query = `SELECT t.number, t.name, t.argv, t.status, t.attempt_count, ` + began + `, t.finished_at, ` + waited + ` FROM tasks t WHERE t.created_at >= ?`
 	rows, err := j.db.QueryContext(ctx, query, from)
 	if err != nil {
 		return nil, err
@@ -58,7 +61,7 @@ func (j *Journal) tally(ctx context.Context, since time.Time) (tally, error) {
 	sums := tally{}
 	for rows.Next() {
 		var r taskRun
-		if err := rows.Scan(&r.number, &r.name, &r.argv, &r.status, &r.attempts, &r.finished, &r.took, &r.waited); err != nil {
+		if err := rows.Scan(&r.number, &r.name, &r.argv, &r.status, &r.attempts, &r.began, &r.finished, &r.waited); err != nil {
 			return nil, err
 		}
 		sums.add(&r)
@@ -68,10 +71,10 @@ func (j *Journal) tally(ctx context.Context, since time.Time) (tally, error) {
 
 // taskRun is what the sums need of a task. The raw columns are the driver's: they are good for one row.
 type taskRun struct {
-	number             int64
-	name, argv, status sql.RawBytes
-	attempts, finished integer
-	took, waited       span
+	number                    int64
+	name, argv, status        sql.RawBytes
+	attempts, began, finished integer
+	waited                    span
 }
 
 // group are the tasks of one key.
@@ -122,7 +125,7 @@ func (g *group) add(r *taskRun) {
 		return
 	}
 	g.ended(r)
-	g.took = append(g.took, r.took.Duration) // not negative, though the clock may have been set back
+	g.took = append(g.took, max(moment(r.finished).Sub(moment(r.began)), 0)) // the clock may have been set back
 }
 
 // ended keeps the last ends. Where two are the same, the newer task is the later one.
