@@ -18,11 +18,14 @@ import (
 // cancelCommand is `retry cancel TASK…`.
 type cancelCommand struct {
 	stateFlag
-	Tasks []string `arg:"" name:"task" help:"The tasks: an id, a beginning or an end of it, or a name."`
+	Tasks []string `arg:"" optional:"" name:"task" help:"The tasks: an id, a beginning or an end of it, or a name."`
 }
 
 // run cancels each task; the attempt of one that runs gets TERM. One that cannot be cancelled does not keep the others.
 func (c *cancelCommand) run(p *Process) (int, error) {
+	if len(c.Tasks) == 0 {
+		return 0, errors.New("no task to cancel\nhint: retry cancel TASK…; retry status lists the tasks")
+	}
 	ctx := context.Background()
 	journal, err := c.open(ctx, p)
 	if err != nil {

@@ -3,7 +3,9 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,6 +27,7 @@ func (p *Process) newParser(name string, command subcommand) (*parser, error) {
 		kong.Writers(p.Stdout, p.Stderr),
 		kong.Exit(func(int) { result.helped = true }),
 		kong.KindMapper(reflect.String, kong.MapperFunc(asItIs)),
+		kong.KindMapper(reflect.Uint64, kong.MapperFunc(asNumber)),
 		kong.Help(func(options kong.HelpOptions, ctx *kong.Context) error { return printHelp(name, options, ctx) }),
 		kong.ConfigureHelp(kong.HelpOptions{NoAppSummary: true, WrapUpperBound: 110}),
 	)
@@ -41,9 +44,26 @@ func asItIs(ctx *kong.DecodeContext, target reflect.Value) error {
 	return err
 }
 
+// asNumber refuses what is no number in words for people.
+func asNumber(ctx *kong.DecodeContext, target reflect.Value) error {
+	token, err := ctx.Scan.PopValue("number")
+	if err != nil {
+		return err
+	}
+	n, err := strconv.ParseUint(token.String(), 0, 64)
+	if err != nil {
+		return fmt.Errorf("%q is no whole number from 0 to %d", token.String(), uint64(math.MaxUint64))
+	}
+	target.SetUint(n)
+	return nil
+}
+
 // parse reports true where it printed help instead.
 func (p *parser) parse(line commandLine) (helped bool, err error) {
-	_, err = p.Parse(append(line.flags, line.words...))
+	words, err := newFlagSet(p.Model).pair(line.words)
+	if err == nil {
+		_, err = p.Parse(append(line.flags, words...))
+	}
 	switch {
 	case p.helped:
 		return true, nil

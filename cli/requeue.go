@@ -18,11 +18,13 @@ type requeueCommand struct {
 	reportFlags
 	groupFlags
 	Run   bool     `help:"Run it here and now; else retry resume takes it."`
-	Tasks []string `arg:"" name:"task" help:"The tasks: an id, a beginning or an end of it, or a name."`
+	Tasks []string `arg:"" optional:"" name:"task" help:"The tasks: an id, a beginning or an end of it, or a name."`
 }
 
 func (c *requeueCommand) run(p *Process) (int, error) {
 	switch {
+	case len(c.Tasks) == 0:
+		return 0, errors.New("no task to give fresh attempts\nhint: retry requeue TASK…; retry status lists the tasks")
 	case c.Run && len(c.Tasks) > 1:
 		return 0, errors.New("--run goes with a single task\nhint: without it, retry resume --all runs them side by side")
 	case c.Report != "" && !c.Run:

@@ -68,6 +68,24 @@ func newFlagSet(run *kong.Application) flagSet {
 	return set
 }
 
+// pair gives each known flag among the words of a subcommand the value that belongs to it, as take does for run: also one that begins
+// with a dash. What follows a -- stays as it is.
+func (s flagSet) pair(words []string) (paired []string, err error) {
+	for len(words) > 0 {
+		taken, rest := words[:1], words[1:]
+		switch word := words[0]; {
+		case word == "--":
+			return append(paired, words...), nil
+		case isFlag(word) && (word[1] == '-' || s[word[1:2]] != nil):
+			if taken, rest, err = s.take(words); err != nil {
+				return nil, err
+			}
+		}
+		paired, words = append(paired, taken...), rest
+	}
+	return paired, nil
+}
+
 // take reads the first argument as a flag, or as several short ones, with the value that belongs to it. A value may begin
 // with a dash. Unknown flags are left to kong, which names the nearest.
 func (s flagSet) take(args []string) (taken, rest []string, err error) {

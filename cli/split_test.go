@@ -78,6 +78,32 @@ func TestSplitLineRefuses(t *testing.T) {
 	}
 }
 
+func TestPair(t *testing.T) {
+	parser, err := testProcess().newParser("resume", &resumeCommand{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := newFlagSet(parser.Model)
+	for words, want := range map[string]string{
+		"":                     "",
+		"a b":                  "a b",
+		"a --max-age 2h b":     "a --max-age=2h b",
+		"--max-age=2h -- -q":   "--max-age=2h -- -q",
+		"--max-age -1 --all a": "--max-age=-1 --all a",
+		"-qv - a":              "--quiet --verbose - a",
+		"--nosuch 3 -Z":        "--nosuch 3 -Z",
+	} {
+		if got, err := flags.pair(strings.Fields(words)); err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%q: got %q, %v", words, got, err)
+		}
+	}
+	for _, words := range []string{"--max-age", "a --max-age -- b"} {
+		if got, err := flags.pair(strings.Fields(words)); err == nil {
+			t.Errorf("%q was accepted: %q", words, got)
+		}
+	}
+}
+
 // Whatever the arguments, none is lost or changed on its way to the command, and nothing panics.
 func FuzzSplitLine(f *testing.F) {
 	for _, seed := range []string{"-n\x003\x00--\x00true", "run\x00-q\x00x", "-", "--", "-\xff", "--=\x00a", "-n", "-né\x00x"} {
