@@ -22,6 +22,9 @@ type nameFlags struct {
 	IfRunning   string  `group:"Name" enum:"fail,skip,wait" default:"fail" placeholder:"fail|skip|wait" help:"Where a task of this name is running: fail with 125 (default), do nothing with exit status 0, or wait for its end."`
 }
 
+// maxName is in bytes: a name is typed, and stands in tables and metrics.
+const maxName = 200
+
 // name returns the task's name; empty for none.
 func (f *nameFlags) name() string {
 	if f.ID == nil {
@@ -36,6 +39,8 @@ func (f *nameFlags) check(stateless bool) error {
 		return errors.New("--id is empty\nhint: a variable that is not set?")
 	case f.ID == nil && (f.Fresh || f.Once || f.KillOrphans || f.IfRunning != "fail"):
 		return errors.New("--fresh, --once, --kill-orphans and --if-running are about a name\nhint: give the task one with --id KEY")
+	case len(f.name()) > maxName:
+		return fmt.Errorf("--id: the name has %d bytes, and %d are the most\nhint: what tells one run from another belongs to the command, not to the name", len(f.name()), maxName)
 	case f.ID != nil && stateless:
 		return errors.New("--id needs a journal, and --no-state keeps none\nhint: give one of them")
 	case f.Fresh && f.Once:

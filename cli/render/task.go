@@ -141,7 +141,7 @@ func (s Screen) explanation(t TaskView) string {
 		return fmt.Sprintf(" (requeued, nobody has taken it up yet): retry resume %s", ShortID(t.ID))
 	case t.Interrupted:
 		return fmt.Sprintf(" (%s, its owner is dead): retry resume %s", t.Status, ShortID(t.ID))
-	case t.Reason != "":
+	case t.Reason != "" && t.Reason != runner.ReasonCancelled: // which the status says already
 		return " (" + brief(string(t.Reason)) + ")"
 	}
 	return ""
