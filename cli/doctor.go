@@ -25,8 +25,9 @@ func (c *doctorCommand) run(p *Process) (int, error) {
 			code = 1
 		}
 	}
+	absent := c.absence(p)
 	if c.JSON {
-		return code, render.DoctorJSON(p.Stdout, place.Dir, place.Source, findings)
+		return code, render.DoctorJSON(p.Stdout, place.Dir, place.Source, absent == nil, findings)
 	}
-	return code, render.Doctor(p.Stdout, render.ScreenOf(p.Stdout, p.getenv), findings)
+	return code, render.Doctor(p.Stdout, render.ScreenOf(p.Stdout, p.getenv), absent, findings)
 }

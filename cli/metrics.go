@@ -23,6 +23,9 @@ func (c *metricsCommand) run(p *Process) (int, error) {
 		return 0, err
 	}
 	defer func() { _ = journal.Close() }()
+	if absent := c.absence(p); absent != nil {
+		printError(p.Stderr, absent) // no failure: the collector is to see zeros
+	}
 	figures, err := journal.Figures(ctx)
 	if err != nil {
 		return 0, err

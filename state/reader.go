@@ -23,6 +23,12 @@ func OpenReader(ctx context.Context, dir string) (*Journal, error) {
 	return j, nil
 }
 
+// Exists reports false where OpenReader would return ErrNoJournal.
+func Exists(dir string) bool {
+	_, err := existing(dir)
+	return !errors.Is(err, ErrNoJournal)
+}
+
 // OpenEmpty returns a journal without tasks, which is nowhere: it stands for one that does not exist yet.
 func OpenEmpty(ctx context.Context) (*Journal, error) {
 	db, err := sql.Open("sqlite3", ":memory:")

@@ -15,8 +15,8 @@ type Finding struct {
 }
 
 // Doctor writes the findings in the order of the examination, each fix below what it mends, and the verdict last, where the eye is
-// when the text has scrolled by.
-func Doctor(w io.Writer, s Screen, findings []Finding) error {
+// when the text has scrolled by. Where there is no journal, absent says where it was looked for.
+func Doctor(w io.Writer, s Screen, absent error, findings []Finding) error {
 	width := 0
 	for _, f := range findings {
 		width = max(width, len(f.Name))
@@ -30,7 +30,7 @@ func Doctor(w io.Writer, s Screen, findings []Finding) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w, "\n%s\n", s.verdict(findings))
+	_, err := fmt.Fprintf(w, "\n%s\n", s.verdict(absent, findings))
 	return err
 }
 
@@ -45,7 +45,7 @@ func (s Screen) mark(level string) string {
 	return s.paint(green, "✓")
 }
 
-func (s Screen) verdict(findings []Finding) string {
+func (s Screen) verdict(absent error, findings []Finding) string {
 	levels := map[string]int{}
 	for _, f := range findings {
 		levels[f.Level]++
@@ -56,6 +56,10 @@ func (s Screen) verdict(findings []Finding) string {
 		return s.paint(red, plural(problems, "problem")+" and "+plural(warnings, "warning"))
 	case problems > 0:
 		return s.paint(red, plural(problems, "problem"))
+	case absent != nil && warnings > 0:
+		return s.paint(yellow, plural(warnings, "warning")+", and nothing to examine:") + " " + Message(absent)
+	case absent != nil:
+		return s.paint(yellow, "nothing to examine:") + " " + Message(absent)
 	case warnings > 0:
 		return s.paint(yellow, plural(warnings, "warning")+"; the journal can be used")
 	}
@@ -67,6 +71,7 @@ type doctorJSON struct {
 	Directory *string       `json:"directory"`
 	Source    *string       `json:"source"`
 	OK        bool          `json:"ok"`
+	Journal   bool          `json:"journal"`
 	Checks    []findingJSON `json:"checks"`
 }
 
@@ -76,8 +81,8 @@ type findingJSON struct {
 }
 
 // DoctorJSON writes the findings as JSON.
-func DoctorJSON(w io.Writer, directory, source string, findings []Finding) error {
-	view := doctorJSON{Directory: present(directory), Source: present(source), OK: true, Checks: []findingJSON{}}
+func DoctorJSON(w io.Writer, directory, source string, journal bool, findings []Finding) error {
+	view := doctorJSON{Directory: present(directory), Source: present(source), OK: true, Journal: journal, Checks: []findingJSON{}}
 	for _, f := range findings {
 		view.OK = view.OK && f.Level != "problem"
 		view.Checks = append(view.Checks, findingJSON{Finding: f, Fix: present(f.Fix)})

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
@@ -8,22 +9,27 @@ import (
 func TestDoctor(t *testing.T) {
 	ok := Finding{Name: "space", Level: "ok", Text: "9 GiB free"}
 	warning := Finding{Name: "tasks", Level: "warning", Text: "1 was interrupted", Fix: "retry resume --all"}
+	absent := errors.New("/d: none\nhint: look elsewhere")
 	problem := Finding{Name: "lock", Level: "problem", Text: "held by \x1b[31m", Fix: "stop it"}
 	tests := []struct {
 		name     string
+		absent   error
 		findings []Finding
 		want     string
 	}{
-		{"well", []Finding{ok}, "✓ space  9 GiB free\n\nall is well\n"},
-		{"a warning", []Finding{ok, warning},
+		{"well", nil, []Finding{ok}, "✓ space  9 GiB free\n\nall is well\n"},
+		{"a warning", nil, []Finding{ok, warning},
 			"✓ space  9 GiB free\n! tasks  1 was interrupted\n         fix: retry resume --all\n\n1 warning; the journal can be used\n"},
-		{"a problem", []Finding{problem}, "✗ lock  held by \\x1b[31m\n        fix: stop it\n\n1 problem\n"},
-		{"both", []Finding{warning, problem, problem}, "✗"},
+		{"a problem", nil, []Finding{problem}, "✗ lock  held by \\x1b[31m\n        fix: stop it\n\n1 problem\n"},
+		{"no journal", absent, []Finding{ok}, "✓ space  9 GiB free\n\nnothing to examine: /d: none\nhint: look elsewhere\n"},
+		{"none, and a warning", absent, []Finding{warning}, "\n\n1 warning, and nothing to examine: /d: none\nhint: look elsewhere\n"},
+		{"none, and a problem", absent, []Finding{problem}, "\n\n1 problem\n"},
+		{"both", nil, []Finding{warning, problem, problem}, "✗"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var b strings.Builder
-			if err := Doctor(&b, Screen{}, test.findings); err != nil || !strings.Contains(b.String(), test.want) {
+			if err := Doctor(&b, Screen{}, test.absent, test.findings); err != nil || !strings.Contains(b.String(), test.want) {
 				t.Errorf("got %v\n%s\nwant\n%s", err, b.String(), test.want)
 			}
 			if len(test.findings) == 3 && !strings.HasSuffix(b.String(), "\n\n2 problems and 1 warning\n") {
@@ -50,16 +56,16 @@ func TestDoctorJSON(t *testing.T) {
 		findings                []Finding
 		want                    string
 	}{
-		{"nothing to say", "", "", nil, `{"directory": null, "source": null, "ok": true, "checks": []}`},
+		{"nothing to say", "", "", nil, `{"directory": null, "source": null, "ok": true, "journal": false, "checks": []}`},
 		{"a warning is no problem", "/d", "HOME", []Finding{{Name: "n", Level: "warning", Text: "t", Fix: "f"}},
-			`{"directory": "/d", "source": "HOME", "ok": true, "checks": [{"name": "n", "level": "warning", "text": "t", "fix": "f"}]}`},
+			`{"directory": "/d", "source": "HOME", "ok": true, "journal": true, "checks": [{"name": "n", "level": "warning", "text": "t", "fix": "f"}]}`},
 		{"a problem is", "/d", "--state", []Finding{{Name: "n", Level: "problem", Text: "t"}},
-			`{"directory": "/d", "source": "--state", "ok": false, "checks": [{"name": "n", "level": "problem", "text": "t", "fix": null}]}`},
+			`{"directory": "/d", "source": "--state", "ok": false, "journal": true, "checks": [{"name": "n", "level": "problem", "text": "t", "fix": null}]}`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var b strings.Builder
-			if err := DoctorJSON(&b, test.directory, test.source, test.findings); err != nil {
+			if err := DoctorJSON(&b, test.directory, test.source, test.directory != "", test.findings); err != nil {
 				t.Fatal(err)
 			}
 			got := strings.NewReplacer("{ ", "{", " }", "}", "[ ", "[", " ]", "]").Replace(strings.Join(strings.Fields(b.String()), " "))
