@@ -99,6 +99,46 @@ func TestDocsCanBeRefused(t *testing.T) {
 	}
 }
 
+// Each job of a crontab is silent while all is well, and mails what its last attempt wrote when it has failed; in both cases the journal
+// can tell it, too.
+func TestCronLinesLeaveATrace(t *testing.T) {
+	bench := newDocsBench(t)
+	for _, path := range []string{"README.md", filepath.Join("docs", "cron.md")} {
+		page, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range examples(string(page)) {
+			args, err := bench.taken(line)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if id := slices.Index(args[0], "--id"); id >= 0 && slices.Contains(args[0], "--if-running") {
+				bench.checkTrace(t, line, args[0], args[0][id+1])
+				bench.tried++
+			}
+		}
+	}
+	if bench.tried < 3 {
+		t.Errorf("only %d jobs were found", bench.tried)
+	}
+}
+
+func (b *docsBench) checkTrace(t *testing.T, line string, args []string, name string) {
+	t.Helper()
+	flags := args[:slices.Index(args, "--"):slices.Index(args, "--")]
+	for exit, mail := range []string{"", "said\n"} {
+		job := append(flags, "-n", "1", "--", "/bin/sh", "-c", fmt.Sprintf("echo said; exit %d", exit))
+		cron := b.command(job...)
+		if said, _ := cron.Output(); string(said) != mail || cron.ProcessState.ExitCode() != exit {
+			t.Errorf("%s\nwith exit %d the mail is %q: %v", line, exit, said, cron.ProcessState)
+		}
+		if said, err := b.command("logs", name).Output(); err != nil || !strings.Contains(string(said), "said") {
+			t.Errorf("%s\nafter exit %d retry logs %s: %q, %v", line, exit, name, said, err)
+		}
+	}
+}
+
 // pages are the README and what lies in docs.
 func pages(t *testing.T) (paths []string) {
 	t.Helper()
@@ -143,31 +183,47 @@ func newDocsBench(t *testing.T) *docsBench {
 
 // accepted returns what a real retry has against one of the command lines in a line of shell.
 func (b *docsBench) accepted(line string) error {
+	lists, err := b.taken(line)
+	if err != nil {
+		return err
+	}
+	var failures []error
+	for _, args := range lists {
+		failures = append(failures, b.parsed(args))
+	}
+	return errors.Join(failures...)
+}
+
+// taken returns the arguments of each retry in a line of shell.
+func (b *docsBench) taken(line string) (lists [][]string, err error) {
 	_ = os.Remove(b.given)
 	shell := exec.Command("/bin/sh", "-c", line)
 	shell.Dir, shell.Env = b.dir, []string{"PATH=" + filepath.Join(b.dir, "bin")}
 	said, _ := shell.CombinedOutput() // other programs are missing
 	given, err := os.ReadFile(b.given)
 	if err != nil {
-		return fmt.Errorf("the shell ran no retry: %s", said)
+		return nil, fmt.Errorf("the shell ran no retry: %s", said)
 	}
-	lists := strings.Split(strings.TrimSuffix(string(given), "END\x00"), "END\x00")
-	var failures []error
-	for _, list := range lists {
-		failures = append(failures, b.parsed(strings.Split(strings.TrimSuffix(list, "\x00"), "\x00")))
+	for list := range strings.SplitSeq(strings.TrimSuffix(string(given), "END\x00"), "END\x00") {
+		lists = append(lists, strings.Split(strings.TrimSuffix(list, "\x00"), "\x00"))
 	}
-	return errors.Join(failures...)
+	return lists, nil
 }
 
 // parsed has retry read arguments without a command running. There is no journal, so that it is right not to find a task.
 func (b *docsBench) parsed(args []string) error {
-	retry := exec.Command(b.retry, harmless(args)...)
-	retry.Dir, retry.Env = b.dir, []string{"RETRY_STATE_DIR=" + filepath.Join(b.dir, "state")}
-	said, err := retry.CombinedOutput()
+	said, err := b.command(harmless(args)...).CombinedOutput()
 	if err != nil && !strings.Contains(string(said), "no such task") {
 		return fmt.Errorf("%w: %s", err, said)
 	}
 	return nil
+}
+
+// command is a real retry with a journal of its own.
+func (b *docsBench) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(b.retry, args...)
+	cmd.Dir, cmd.Env = b.dir, []string{"RETRY_STATE_DIR=" + filepath.Join(b.dir, "state")}
+	return cmd
 }
 
 // reports are the subcommands that do nothing to an empty journal. All else is given --dry-run, and a subcommand refuses that.

@@ -77,16 +77,20 @@ func subject(view render.TaskView, number int) string {
 
 // whyNoOutput tells one who has asked for output to be kept from one who has not.
 func whyNoOutput(view render.TaskView, number int) string {
+	kept := "--capture " + string(view.Options.Capture)
+	if view.Options.Output.Held() { // all of that is captured
+		kept = "--output " + string(view.Options.Output)
+	}
 	running := view.Status == runner.InFlight && !view.Interrupted && (number == 0 || number == view.AttemptCount)
 	switch {
-	case view.Options.Capture == runner.CaptureNone || view.Options.Capture == "":
+	case kept == "--capture ":
 		return "a run with --capture stderr or --capture both keeps the end of it"
 	case running:
 		return "an attempt's output is kept when it has ended"
 	case number == 0:
-		return fmt.Sprintf("no attempt wrote anything that --capture %s keeps", view.Options.Capture)
+		return fmt.Sprintf("no attempt wrote anything that %s keeps", kept)
 	}
-	return fmt.Sprintf("it wrote nothing that --capture %s keeps; retry logs %s shows the latest attempt that did", view.Options.Capture, render.ShortID(view.ID))
+	return fmt.Sprintf("it wrote nothing that %s keeps; retry logs %s shows the latest attempt that did", kept, render.ShortID(view.ID))
 }
 
 // printRaw writes one stream where both were one file.
