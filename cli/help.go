@@ -37,12 +37,12 @@ Usage:
   retry status [flags] [TASK]
 
 Examples:
-  retry status --status exhausted,failed --since 1d    what gave up since yesterday
+  retry status --status exhausted,failed --since 1d    of the runs made since yesterday those that gave up
   retry status --status interrupted                    what a resume would go on with
   retry status --id nightly                            how the runs of that name went
   retry status --watch nightly                         the newest task of that name, as it goes on
 `,
-	"logs": `Show the end of what an attempt wrote: what --capture stderr or --capture both kept of it.
+	"logs": `Show the end of what an attempt wrote: what --capture stderr, --capture both or held output (--output) kept of it.
 
 Usage:
   retry logs [flags] TASK

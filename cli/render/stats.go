@@ -22,7 +22,7 @@ func Stats(w io.Writer, s Screen, commands []runner.CommandStats, hidden int, si
 	}
 	columns := slices.DeleteFunc(slices.Clone(statsColumns), func(c statsColumn) bool { return c.empty(commands) })
 	rows := s.statsRows(columns, commands, now)
-	for s.Width > 0 && lastColumn(rows) > s.Width-leastCommand {
+	for s.Width > 0 && wanted(rows) > s.Width {
 		lightest := slices.MinFunc(columns, func(a, b statsColumn) int { return cmp.Compare(a.weight, b.weight) }).weight
 		if lightest == always {
 			break
@@ -35,6 +35,16 @@ func Stats(w io.Writer, s Screen, commands []runner.CommandStats, hidden int, si
 	}
 	_, err := fmt.Fprintf(w, "… and %d more: retry stats --limit 0\n", hidden)
 	return err
+}
+
+// wanted is how wide the table should at least be.
+func wanted(rows [][]string) int {
+	widths := columnWidths(rows)
+	width := min(widths[len(widths)-1], leastCommand)
+	for _, w := range widths[:len(widths)-1] {
+		width += w + columnGap
+	}
+	return width
 }
 
 func (s Screen) statsRows(columns []statsColumn, commands []runner.CommandStats, now time.Time) [][]string {

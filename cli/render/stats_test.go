@@ -124,6 +124,18 @@ func TestStatsOnANarrowScreen(t *testing.T) {
 	}
 }
 
+// Where the command lines are short, nothing gives way to them.
+func TestStatsKeepWhatFits(t *testing.T) {
+	short := []runner.CommandStats{{Command: []string{"a"}, Runs: 1}}
+	const full = "LAST  RUNS  FIRST TRY  RESCUED  FAILED  P50  P95  WAITED  COMMAND"
+	for width, want := range map[int]string{len(full): full, len(full) - 1: strings.Replace(full, "WAITED  ", "", 1)} {
+		got := lines(t, func(b *strings.Builder) error { return Stats(b, Screen{Width: width}, short, 0, time.Time{}, now) })
+		if got[0] != want {
+			t.Errorf("%d columns: got %q, want %q", width, got[0], want)
+		}
+	}
+}
+
 func TestStatsFitTheScreen(t *testing.T) {
 	for _, line := range lines(t, func(b *strings.Builder) error { return Stats(b, Screen{Width: 70}, someStats(), 0, time.Time{}, now) }) {
 		if n := len([]rune(line)); n > 70 {

@@ -86,15 +86,6 @@ func columnWidths(rows [][]string) []int {
 	return widths
 }
 
-// lastColumn is where the last column begins.
-func lastColumn(rows [][]string) (at int) {
-	widths := columnWidths(rows)
-	for _, width := range widths[:len(widths)-1] {
-		at += width + columnGap
-	}
-	return at
-}
-
 // writeRows aligns columns. Whatever is too wide for the screen is cut at the end of the line.
 func (s Screen) writeRows(w io.Writer, rows [][]string) error {
 	widths := columnWidths(rows)
