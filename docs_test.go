@@ -3,11 +3,9 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -126,9 +124,9 @@ func TestCronLinesLeaveATrace(t *testing.T) {
 
 func (b *docsBench) checkTrace(t *testing.T, line string, args []string, name string) {
 	t.Helper()
-	flags := args[:slices.Index(args, "--"):slices.Index(args, "--")]
+	flags := args[:slices.Index(args, "--")]
 	for exit, mail := range []string{"", "said\n"} {
-		job := append(flags, "-n", "1", "--", "/bin/sh", "-c", fmt.Sprintf("echo said; exit %d", exit))
+		job := slices.Concat(flags, []string{"-n", "1", "--", "/bin/sh", "-c", fmt.Sprintf("echo said; exit %d", exit)})
 		cron := b.command(job...)
 		if said, _ := cron.Output(); string(said) != mail || cron.ProcessState.ExitCode() != exit {
 			t.Errorf("%s\nwith exit %d the mail is %q: %v", line, exit, said, cron.ProcessState)
@@ -152,97 +150,4 @@ func pages(t *testing.T) (paths []string) {
 		t.Fatal(err)
 	}
 	return append(paths, "README.md")
-}
-
-// docsBench tries examples where they can do no harm: a shell takes them apart, with a retry in its PATH that only writes down what it
-// was given, and nothing else.
-type docsBench struct {
-	dir, retry, given string
-	tried             int
-}
-
-func newDocsBench(t *testing.T) *docsBench {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	b := &docsBench{dir: dir, retry: filepath.Join(dir, "real", "retry"), given: filepath.Join(dir, "given")}
-	stub := "#!/bin/sh\nprintf '%s\\0' \"$@\" END >>" + b.given + "\n"
-	for _, err := range []error{
-		os.Mkdir(filepath.Join(dir, "real"), 0o700), os.Symlink(self, b.retry),
-		os.Mkdir(filepath.Join(dir, "bin"), 0o700), os.WriteFile(filepath.Join(dir, "bin", "retry"), []byte(stub), 0o700),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return b
-}
-
-// accepted returns what a real retry has against one of the command lines in a line of shell.
-func (b *docsBench) accepted(line string) error {
-	lists, err := b.taken(line)
-	if err != nil {
-		return err
-	}
-	var failures []error
-	for _, args := range lists {
-		failures = append(failures, b.parsed(args))
-	}
-	return errors.Join(failures...)
-}
-
-// taken returns the arguments of each retry in a line of shell.
-func (b *docsBench) taken(line string) (lists [][]string, err error) {
-	_ = os.Remove(b.given)
-	shell := exec.Command("/bin/sh", "-c", line)
-	shell.Dir, shell.Env = b.dir, []string{"PATH=" + filepath.Join(b.dir, "bin")}
-	said, _ := shell.CombinedOutput() // other programs are missing
-	given, err := os.ReadFile(b.given)
-	if err != nil {
-		return nil, fmt.Errorf("the shell ran no retry: %s", said)
-	}
-	for list := range strings.SplitSeq(strings.TrimSuffix(string(given), "END\x00"), "END\x00") {
-		lists = append(lists, strings.Split(strings.TrimSuffix(list, "\x00"), "\x00"))
-	}
-	return lists, nil
-}
-
-// parsed has retry read arguments without a command running. There is no journal, so that it is right not to find a task.
-func (b *docsBench) parsed(args []string) error {
-	said, err := b.command(harmless(args)...).CombinedOutput()
-	if err != nil && !strings.Contains(string(said), "no such task") {
-		return fmt.Errorf("%w: %s", err, said)
-	}
-	return nil
-}
-
-// command is a real retry with a journal of its own.
-func (b *docsBench) command(args ...string) *exec.Cmd {
-	cmd := exec.Command(b.retry, args...)
-	cmd.Dir, cmd.Env = b.dir, []string{"RETRY_STATE_DIR=" + filepath.Join(b.dir, "state")}
-	return cmd
-}
-
-// reports are the subcommands that do nothing to an empty journal. All else is given --dry-run, and a subcommand refuses that.
-var reports = []string{"status", "logs", "resume", "cancel", "requeue", "doctor", "stats", "metrics", "prune"}
-
-// harmless leaves out what would reach beyond the test: a command, a terminal, files elsewhere.
-func harmless(args []string) []string {
-	if !slices.Contains(reports, args[0]) {
-		return append([]string{"--dry-run"}, args...)
-	}
-	var safe []string
-	for i, arg := range args {
-		switch {
-		case arg == "--watch":
-		case args[max(0, i-1)] == "--textfile":
-			safe = append(safe, "retry.prom")
-		default:
-			safe = append(safe, arg)
-		}
-	}
-	return safe
 }
