@@ -132,7 +132,7 @@ func checkReports(t *testing.T, j *Journal) {
 			checkSpan(t, a.Decision.Delay)
 		}
 	}
-	stats, err := j.Stats(t.Context(), time.Time{})
+	stats, _, err := j.Stats(t.Context(), time.Time{}, 0)
 	must(t, err)
 	for _, s := range stats {
 		checkSpan(t, s.P95)
