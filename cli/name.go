@@ -85,7 +85,7 @@ func (f *nameFlags) meet(ctx context.Context, p *Process, journal *guardedJourna
 		case f.outer(ctx, p, journal.journal):
 			return m, fmt.Errorf("%w: it is what this command runs in, and would wait for itself\nhint: give the inner task another name", errName)
 		case !end.IsZero() && time.Now().After(end):
-			return m, fmt.Errorf("%w while %s", errDeadlinePassed, running)
+			return m, fmt.Errorf("%w while %s", errDeadlinePassed, running.Error())
 		case !told:
 			lines.Say(running.Error() + ": waiting for its end")
 			told = true

@@ -125,7 +125,8 @@ func (g *group) add(r *taskRun) {
 		return
 	}
 	g.ended(r)
-	g.took = append(g.took, max(moment(r.finished).Sub(moment(r.began)), 0)) // the clock may have been set back
+	took := moment(r.finished).Sub(moment(r.began))
+	g.took = append(g.took, min(max(took, 0), longest)) // the clock may have been set back
 }
 
 // ended keeps the last ends. Where two are the same, the newer task is the later one.
