@@ -33,6 +33,7 @@ func (e *examiner) fileSystem() {
 		e.fail("file system", checkLocal(e.dir))
 	case system.readOnly:
 		e.add("file system", LevelProblem, hintFor(ErrReadOnly, e.dir), "%s is mounted read-only", path)
+	case attribute(path) != "": // that was said of the directory
 	case !writable(path):
 		e.add("file system", LevelProblem, hintFor(ErrForbidden, e.dir), "you may not write in %s", path)
 	case system.unsure:
