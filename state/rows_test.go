@@ -52,15 +52,11 @@ func TestDamageStaysWithItsTask(t *testing.T) {
 	}
 }
 
-// checkSetApart asserts that nobody can adopt a task, that nobody owns it then, and that it can be cancelled and pruned.
+// checkSetApart asserts that nobody can adopt a task, and that it can be cancelled and pruned.
 func checkSetApart(t *testing.T, j *Journal, task *runner.Task) {
 	t.Helper()
 	if got, err := j.Adopt(t.Context(), task.Number); got != nil || !errors.Is(err, ErrDamaged) {
 		t.Errorf("adopted %v, %v", got, err)
-	}
-	other := openIn(t, j.dir) // in this process, whose locks are one: what it holds it would still hold
-	if cut, err := other.Interrupted(t.Context(), task); !cut || err != nil {
-		t.Errorf("it is owned: %v", err)
 	}
 	must(t, j.Cancel(t.Context(), task.Number, epoch))
 	if err := j.Requeue(t.Context(), stored(t, j, task.ID), epoch); !errors.Is(err, ErrDamaged) {
@@ -164,7 +160,7 @@ func checkSpan(t *testing.T, d time.Duration) {
 func TestSumsOfDelaysDoNotOverflow(t *testing.T) {
 	j := open(t)
 	ended(t, j, exhausted, 4, epoch, nil)
-	_, err := j.db.Exec("UPDATE attempts SET delay = ? WHERE delay IS NOT NULL", int64(math.MaxInt64))
+	_, err := j.db.Exec("UPDATE attempts SET delay = ?", int64(math.MaxInt64))
 	must(t, err)
 	checkReports(t, j)
 }
