@@ -130,7 +130,7 @@ func (f *nameFlags) look(ctx context.Context, journal *state.Journal, t *runner.
 	case errors.Is(err, state.ErrDamaged) && f.Fresh:
 		return meeting{discarded: earlier}, f.discard(ctx, journal, earlier)
 	case errors.Is(err, state.ErrDamaged):
-		return meeting{}, fmt.Errorf("%w: %s was interrupted, and cannot go on: %w\nhint: --fresh cancels it and starts anew, as retry cancel %s does", errName, f.name(), err, render.ShortID(earlier.ID))
+		return meeting{}, fmt.Errorf("%w: %s was interrupted, and cannot go on: %w\nhint: retry cancel %s ends it; --fresh does so and runs this one", errName, f.name(), err, render.ShortID(earlier.ID))
 	case err != nil:
 		return meeting{}, err
 	case f.Fresh:
