@@ -55,7 +55,7 @@ func also(a, b error) error {
 func unreadable(column string, err error) error {
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
-		text = "it has " + wrong.Value + " in place of another kind of value" // without the names of our types
+		text = wrong.Value + " where another kind of value belongs" // without the names of our types
 	}
 	return fmt.Errorf("%s: %.200s", column, text)
 }

@@ -25,7 +25,7 @@ func TestDamageStaysWithItsTask(t *testing.T) {
 		`policy = '{"backoff": "tea:1s"}'`:             "policy: policy",
 		`policy = json_set(policy, '$.attempts', -1)`:  "policy: a limit is negative",
 		`policy = json_set(policy, '$.budget_ms', -1)`: "policy: a limit is negative",
-		"options = '[]'":                               "options: it has array in place",
+		"options = '[]'":                               "options: array where another",
 		"argv = x''":                                   "argv: it names no command",
 		"attempt_count = -5":                           "attempt_count: -5",
 		"attempt_count = 9223372036854775807":          "attempt_count: 9223372036854775807, and the latest attempt is 1",
