@@ -24,13 +24,23 @@ type policyJSON struct {
 	SuccessOn   []string `json:"success_on"`
 }
 
-// MarshalJSON writes every field; a limit that is not set is null.
+// MarshalJSON writes every field of policyJSON; a limit that is not set is null. It is on the way of every start, where a reflecting
+// encoder takes as long as a write to the journal.
 func (p Policy) MarshalJSON() ([]byte, error) {
-	return json.Marshal(policyJSON{
-		Name: p.Name, Attempts: p.Attempts, Backoff: p.Backoff.Curve(), Jitter: p.Backoff.Jitter(),
-		Timeout: millis(p.Timeout), KillAfter: millis(p.KillAfter), Budget: millis(p.Budget), ResetAfter: millis(p.ResetAfter),
-		Consecutive: p.Consecutive, RetryOn: texts(p.RetryOn), StopOn: texts(p.StopOn), SuccessOn: texts(p.SuccessOn),
-	})
+	var b jsonObject
+	b.text("name", p.Name)
+	b.number("attempts", int64(p.Attempts))
+	b.text("backoff", p.Backoff.Curve())
+	b.text("jitter", p.Backoff.Jitter())
+	b.limit("timeout_ms", p.Timeout)
+	b.limit("kill_after_ms", p.KillAfter)
+	b.limit("budget_ms", p.Budget)
+	b.limit("reset_after_ms", p.ResetAfter)
+	b.number("consecutive", int64(p.Consecutive))
+	b.list("retry_on", p.RetryOn)
+	b.list("stop_on", p.StopOn)
+	b.list("success_on", p.SuccessOn)
+	return append(b, '}'), nil
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
@@ -71,23 +81,6 @@ func ParseConditions(texts []string) ([]Condition, error) {
 		conditions = append(conditions, c)
 	}
 	return conditions, nil
-}
-
-func texts(conditions []Condition) []string {
-	list := []string{}
-	for _, c := range conditions {
-		list = append(list, c.String())
-	}
-	return list
-}
-
-// millis never rounds a limit down to none.
-func millis(d time.Duration) *int64 {
-	if d == 0 {
-		return nil
-	}
-	ms := max(1, d.Milliseconds())
-	return &ms
 }
 
 func duration(ms *int64) time.Duration {
