@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -18,7 +19,20 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if commands[filepath.Base(os.Args[0])] == nil {
+		heed(syscall.SIGHUP, syscall.SIGINT)
+	}
 	testscript.Main(m, commands)
+}
+
+// heed has the commands of the tests start without these signals ignored, even where nohup or a background job runs the tests: a
+// signal that is caught has its default action again after exec.
+func heed(signals ...os.Signal) {
+	for _, sig := range signals {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
+	}
 }
 
 // commands are the programs that scripts find in their PATH beside the system's.
