@@ -32,13 +32,7 @@ func (c *cancelCommand) run(p *Process) (int, error) {
 		return 0, err
 	}
 	defer func() { _ = journal.Close() }()
-	var failures []error
-	for _, ref := range c.Tasks {
-		if err := cancelOne(ctx, p, journal, ref); err != nil {
-			failures = append(failures, err)
-		}
-	}
-	return 0, errors.Join(failures...)
+	return 0, each(c.Tasks, func(ref string) error { return cancelOne(ctx, p, journal, ref) })
 }
 
 func cancelOne(ctx context.Context, p *Process, journal *state.Journal, ref string) error {

@@ -21,9 +21,9 @@ type Process struct {
 	Environ               []string
 	Stdin, Stdout, Stderr *os.File
 
-	stderr   *patientStderr // of Stderr, for the lines of a run
-	patience context.Context
-	stop     context.CancelCauseFunc // ends patience
+	stderr  *patientStderr // of Stderr, for the lines of a run
+	stopped context.Context
+	stop    context.CancelCauseFunc // ends stopped
 }
 
 // subcommand is a parsed command line that can run. It returns the exit status.

@@ -48,7 +48,7 @@ Usage:
   retry logs [flags] TASK
 `,
 	"resume": `Go on with interrupted tasks: in their directory, with their numbers, keys and what is left of their budgets.
-A task that has finished never runs again, and one whose owner lives is left alone.
+A task that has finished runs again only when it was requeued, and one whose owner lives is left alone.
 
 Usage:
   retry resume [flags] TASK…

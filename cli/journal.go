@@ -57,7 +57,7 @@ type journalFlags struct {
 
 // openForRun opens the journal of a run. A journal that cannot be used never stops the command, unless it is required.
 func (f *journalFlags) openForRun(ctx context.Context, p *Process, warn func(error)) (*guardedJournal, error) {
-	g := &guardedJournal{warn: warn, required: f.RequireState, patience: p.stopping()}
+	g := &guardedJournal{warn: warn, required: f.RequireState, stopping: p.stopping()}
 	if f.NoState {
 		if f.RequireState {
 			return nil, errors.New("--no-state and --require-state exclude each other\nhint: give one of them")
@@ -82,7 +82,7 @@ type guardedJournal struct {
 	broken   atomic.Bool    // it failed; it stays open all the same, for the locks that say who owns the tasks
 	warn     func(error)
 	required bool                                       // fail instead, as long as nothing has run
-	patience context.Context                            // ends with the first signal that asks to stop; nil: with none
+	stopping context.Context                            // ends with the first signal that asks to stop; nil: with none
 	waited   atomic.Int64                               // nanoseconds, for other processes
 	renew    func(damage error) (*state.Journal, error) // sets it aside and begins a new one; nil where that is not ours to do
 }
@@ -92,8 +92,8 @@ func (g *guardedJournal) Claim(ctx context.Context, t *runner.Task, now time.Tim
 	if g.absent() {
 		return nil
 	}
-	if g.patience != nil {
-		ctx = g.patience
+	if g.stopping != nil {
+		ctx = g.stopping
 	}
 	claim := func(ctx context.Context) error { return g.journal.Claim(ctx, t, now) }
 	err := g.inTime(ctx, claim)

@@ -25,8 +25,8 @@ func TestAStopEndsTheWaitForTheJournal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	patience, stop := context.WithCancelCause(t.Context())
-	g.patience = patience
+	stopping, stop := context.WithCancelCause(t.Context())
+	g.stopping = stopping
 	claimed := make(chan error)
 	task := newTask("true")
 	go func() { claimed <- g.Claim(t.Context(), task, time.Now()) }()
@@ -37,7 +37,7 @@ func TestAStopEndsTheWaitForTheJournal(t *testing.T) {
 	if err := lock.Rollback(); err != nil {
 		t.Fatal(err)
 	}
-	g.patience = nil
+	g.stopping = nil
 	if err := g.Claim(t.Context(), task, time.Now()); err != nil || task.Number != 1 {
 		t.Errorf("afterwards: %v, number %d", err, task.Number)
 	}

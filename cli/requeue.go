@@ -36,20 +36,26 @@ func (c *requeueCommand) run(p *Process) (int, error) {
 		return 0, err
 	}
 	defer func() { _ = journal.Close() }()
-	var failures []error
-	for _, ref := range c.Tasks {
+	if c.Run {
+		return c.runHere(ctx, p, journal)
+	}
+	return 0, each(c.Tasks, func(ref string) error {
 		task, err := requeueOne(ctx, journal, ref)
-		switch {
-		case err != nil:
-			failures = append(failures, err)
-		case c.Run:
-			resume := &resumeCommand{stateFlag: c.stateFlag, outputFlags: c.outputFlags, reportFlags: c.reportFlags, groupFlags: c.groupFlags}
-			return resume.adoptOne(ctx, p, journal, task)
-		default:
+		if err == nil {
 			_, _ = fmt.Fprintf(p.Stdout, "requeued %s\n", render.ShortID(task.ID))
 		}
+		return err
+	})
+}
+
+// runHere goes on with the one task as a resume would.
+func (c *requeueCommand) runHere(ctx context.Context, p *Process, journal *state.Journal) (int, error) {
+	task, err := requeueOne(ctx, journal, c.Tasks[0])
+	if err != nil {
+		return 0, err
 	}
-	return 0, errors.Join(failures...)
+	resume := &resumeCommand{stateFlag: c.stateFlag, outputFlags: c.outputFlags, reportFlags: c.reportFlags, groupFlags: c.groupFlags}
+	return resume.adoptOne(ctx, p, journal, task)
 }
 
 func requeueOne(ctx context.Context, journal *state.Journal, ref string) (*runner.Task, error) {

@@ -19,7 +19,7 @@ type resumeCommand struct {
 	reportFlags
 	groupFlags
 	All         bool      `help:"Every interrupted task."`
-	MaxAge      *duration `placeholder:"TIME" help:"With --all: only tasks made within this time."`
+	MaxAge      *duration `placeholder:"TIME" help:"With --all: only tasks made, or requeued, within this time."`
 	Now         bool      `help:"Do not wait for the time of the next attempt."`
 	KillOrphans bool      `help:"Stop what an interrupted attempt left running, instead of waiting for its end."`
 	Tasks       []string  `arg:"" optional:"" name:"task" help:"The tasks: an id, a beginning or an end of it, or a name."`
@@ -124,7 +124,7 @@ func adoptHint(err error, t *runner.Task) string {
 	case errors.Is(err, state.ErrDamaged):
 		return "\nhint: retry cancel " + render.ShortID(t.ID) + ", and start it anew"
 	case errors.Is(err, state.ErrFinished):
-		return fmt.Sprintf(": %s\nhint: a task that has finished never runs again; start it anew with retry -- %s", t.Status, render.Command(t.Command))
+		return fmt.Sprintf(": %s\nhint: retry requeue --run %s gives it fresh attempts", t.Status, render.ShortID(t.ID))
 	}
 	return ""
 }
@@ -144,7 +144,7 @@ func (c *resumeCommand) find(ctx context.Context, journal *state.Journal) ([]*ru
 	var found []*runner.Task
 	for _, t := range unfinished {
 		// A nested task is its parent's business: resumed, that runs the inner retry anew.
-		if t.Parent == "" && t.CreatedAt.After(oldest) {
+		if t.Parent == "" && t.Began().After(oldest) {
 			found = append(found, t)
 		}
 	}
@@ -179,7 +179,7 @@ func (c *resumeCommand) adoptOne(ctx context.Context, p *Process, journal *state
 
 // resumeOne goes on with a task as the wrapper would have, its exit status included.
 func (c *resumeCommand) resumeOne(ctx context.Context, p *Process, journal *state.Journal, t *runner.Task) (int, error) {
-	guarded := &guardedJournal{journal: journal, patience: p.stopping()}
+	guarded := &guardedJournal{journal: journal, stopping: p.stopping()}
 	lines, err := c.reported(c.observer(p), p, guarded)
 	if err != nil {
 		return 0, err

@@ -42,7 +42,7 @@ func (c *resumeCommand) resumeInGroup(ctx context.Context, p *Process, journal *
 	observer render.Observer, prepare func(*runner.Runner)) runner.Result {
 	defer letGo(journal, t)
 	result, err := func() (runner.Result, error) {
-		carrier, err := p.carryOn(t, &guardedJournal{journal: journal, patience: p.stopping()}, observer, c.continuation())
+		carrier, err := p.carryOn(t, &guardedJournal{journal: journal, stopping: p.stopping()}, observer, c.continuation())
 		if err != nil {
 			return runner.Result{}, err
 		}

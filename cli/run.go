@@ -154,6 +154,7 @@ func (c *runCommand) carryNamed(ctx context.Context, p *Process, journal *guarde
 			if err != nil || earlier.Status != runner.Exhausted || earlier.AttemptCount > before {
 				return result, earlier, err
 			}
+			_ = journal.journal.Release(earlier.Number)
 			met.discarded = earlier // it was over already: this one is not to pay for that
 		}
 		if err := c.begin(ctx, p, met, task, lines); err != nil {

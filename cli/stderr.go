@@ -29,10 +29,10 @@ func (p *Process) lines() *patientStderr {
 
 // stopping returns a context that ends with the first signal that asks to stop, once listen takes in signals.
 func (p *Process) stopping() context.Context {
-	if p.patience == nil {
-		p.patience, p.stop = context.WithCancelCause(context.Background())
+	if p.stopped == nil {
+		p.stopped, p.stop = context.WithCancelCause(context.Background())
 	}
-	return p.patience
+	return p.stopped
 }
 
 // listen begins to take in signals.

@@ -18,7 +18,9 @@ func (j *Journal) OwnName(name string) (owned bool, pid int, err error) {
 			return false, 0, err
 		}
 		if owned {
-			pid = ownerAside(j.dir, name)
+			if pid = ownerAside(j.dir, name); pid != 0 {
+				_ = j.ReleaseName(name)
+			}
 			return pid == 0, pid, nil
 		}
 		if pid, err = j.owners.owner(nameLock(name)); pid != 0 || err != nil {

@@ -17,8 +17,8 @@ var (
 )
 
 // Requeue gives a finished task fresh attempts: their numbers go on, its key stays, its budget begins anew. Whoever resumes it
-// runs it. It returns ErrDamaged where that would not, ErrUnfinished where the task has not ended, ErrNamed where an unfinished one has its name, and ErrInputDropped
-// where its attempts read a stdin that was to be replayed.
+// runs it. It returns ErrDamaged where that would not, ErrUnfinished where the task has not ended, ErrNamed where an unfinished one
+// has its name, and ErrInputDropped where its attempts read a stdin that was to be replayed.
 func (j *Journal) Requeue(ctx context.Context, t *runner.Task, now time.Time) error {
 	switch {
 	case t.Damage != nil:

@@ -24,7 +24,7 @@ func (j *Journal) Size() (s Size, err error) {
 	if s.Database, err = fileSize(filepath.Join(j.dir, databaseName)); err != nil {
 		return s, err
 	}
-	s.WAL, err = fileSize(filepath.Join(j.dir, databaseName+"-wal"))
+	s.WAL, err = fileSize(filepath.Join(j.dir, databaseName+walSuffix))
 	return s, err
 }
 

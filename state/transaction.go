@@ -19,8 +19,8 @@ const (
 	lastPause  = 4 * time.Millisecond
 )
 
-// patiently repeats what another process's lock keeps it from, for busyTimeout or until the context ends. The pauses are uneven, so that none of many is
-// always too late. Where the context ends for its deadline, what came of the last try is the error.
+// patiently repeats what another process's lock keeps it from, for busyTimeout or until the context ends. The pauses are uneven, so
+// that none of many is always too late. Where the context ends for its deadline, what came of the last try is the error.
 func patiently(ctx context.Context, do func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()
@@ -44,8 +44,8 @@ type beginner interface {
 	BeginTx(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error)
 }
 
-// write waits in line for its turn, for busyTimeout or as long as the context lets it. What it has begun it brings to an end: the context
-// that do gets does not end.
+// write waits in line for its turn, for busyTimeout or as long as the context lets it. What it has begun it brings to an end: the
+// context that do gets does not end.
 func (j *Journal) write(ctx context.Context, do func(context.Context, *sql.Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()
@@ -57,7 +57,7 @@ func (j *Journal) write(ctx context.Context, do func(context.Context, *sql.Tx) e
 // meanwhile, and their waits become one.
 func (j *Journal) sync() error {
 	step("transaction not synced")
-	return syncFile(filepath.Join(j.dir, databaseName) + "-wal")
+	return syncFile(filepath.Join(j.dir, databaseName+walSuffix))
 }
 
 // syncFile waits until the disk has what was written to a file, by whomever.
