@@ -140,6 +140,9 @@ func readOnly(s *site, closed bool) {
 		s.Skipf("nothing can be remounted here: %v", err)
 	}
 	s.survives("read-only file system", "mount the file system of "+s.state+" writable", "is mounted read-only")
+	if r := s.run("retry", "doctor"); strings.Contains(r.stdout, "chmod") {
+		s.Errorf("a mode is blamed: %s", r.stdout)
+	}
 	if r := s.sound("status"); !strings.Contains(r.stdout, "echo before") {
 		s.Errorf("status does not read the journal: %s", r.stdout)
 	}

@@ -30,7 +30,10 @@ func (e *examiner) descriptors() {
 	e.add("descriptors", LevelOK, "", "%d file descriptors", limit.Cur)
 }
 
-func writable(path string) bool { return unix.Access(path, unix.W_OK) == nil }
+func writable(path string) bool {
+	err := unix.Access(path, unix.W_OK)
+	return err == nil || err == unix.EROFS // which is said of the file system
+}
 
 func readableByOthers(info fs.FileInfo) bool { return info.Mode().Perm()&0o044 != 0 }
 
