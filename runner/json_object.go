@@ -50,6 +50,22 @@ func (b *jsonObject) list(name string, conditions []Condition) {
 	*b = append(*b, ']')
 }
 
+func (b *jsonObject) rules(name string, rules []Rule) {
+	b.key(name)
+	*b = append(*b, '[')
+	for i, r := range rules {
+		if i > 0 {
+			*b = append(*b, ',')
+		}
+		var o jsonObject
+		o.text("when", r.When.String())
+		o.text("backoff", r.Backoff.Curve())
+		o.text("jitter", r.Backoff.Jitter())
+		*b = append(append(*b, o...), '}')
+	}
+	*b = append(*b, ']')
+}
+
 // plainText is what JSON writes as it is.
 const plainText = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .,:;*+-_/%()=!|~^'#@?$"
 

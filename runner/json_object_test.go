@@ -23,7 +23,7 @@ func TestAPolicyIsWrittenAsByTheLibrary(t *testing.T) {
 			Name: rapid.String().Draw(t, "name"), Attempts: rapid.Int().Draw(t, "attempts"), Backoff: curve,
 			Timeout: duration.Draw(t, "timeout"), KillAfter: duration.Draw(t, "kill after"), Budget: duration.Draw(t, "budget"),
 			ResetAfter: duration.Draw(t, "reset after"), Consecutive: rapid.Int().Draw(t, "consecutive"),
-			RetryOn: drawConditions(t), StopOn: drawConditions(t), SuccessOn: drawConditions(t),
+			RetryOn: drawConditions(t), StopOn: drawConditions(t), SuccessOn: drawConditions(t), Rules: drawRules(t),
 		}
 		got, err := p.MarshalJSON()
 		if err != nil {
@@ -32,7 +32,7 @@ func TestAPolicyIsWrittenAsByTheLibrary(t *testing.T) {
 		want, err := json.Marshal(policyJSON{
 			Name: p.Name, Attempts: p.Attempts, Backoff: curve.Curve(), Jitter: curve.Jitter(), Timeout: millisOf(p.Timeout), KillAfter: millisOf(p.KillAfter),
 			Budget: millisOf(p.Budget), ResetAfter: millisOf(p.ResetAfter), Consecutive: p.Consecutive,
-			RetryOn: wordsOf(p.RetryOn), StopOn: wordsOf(p.StopOn), SuccessOn: wordsOf(p.SuccessOn),
+			RetryOn: wordsOf(p.RetryOn), StopOn: wordsOf(p.StopOn), SuccessOn: wordsOf(p.SuccessOn), Rules: rulesOf(p.Rules),
 		})
 		if err != nil || string(got) != string(want) {
 			t.Fatalf("got\n%s\nwant\n%s, %v", got, want, err)
@@ -47,6 +47,25 @@ func drawConditions(t *rapid.T) (list []Condition) {
 			t.Fatal(err)
 		}
 		list = append(list, c)
+	}
+	return list
+}
+
+func drawRules(t *rapid.T) (rules []Rule) {
+	for _, when := range drawConditions(t) {
+		rule, err := ParseRule(when.String(), "exp:1s..1m", rapid.SampledFrom([]string{"", "30%"}).Draw(t, "jitter"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules = append(rules, rule)
+	}
+	return rules
+}
+
+func rulesOf(rules []Rule) []ruleJSON {
+	list := []ruleJSON{}
+	for _, r := range rules {
+		list = append(list, ruleJSON{r.When.String(), r.Backoff.Curve(), r.Backoff.Jitter()})
 	}
 	return list
 }

@@ -21,6 +21,23 @@ type Policy struct {
 	RetryOn     []Condition
 	StopOn      []Condition
 	SuccessOn   []Condition
+	Rules       []Rule // the first that matches gives the delay
+}
+
+// Rule gives one class of outcome its own delay. It says nothing of whether there is another attempt.
+type Rule struct {
+	When    Condition
+	Backoff backoff.Spec
+}
+
+// ParseRule reads a rule; an empty jitter is the curve's own.
+func ParseRule(when, curve, jitter string) (Rule, error) {
+	condition, err := ParseCondition(when)
+	if err != nil {
+		return Rule{}, err
+	}
+	spec, err := backoff.Parse(curve, jitter)
+	return Rule{When: condition, Backoff: spec}, err
 }
 
 // DefaultPolicyName names the policy of a task that asks for none.

@@ -10,18 +10,25 @@ import (
 
 // policyJSON is a policy in the journal and in the JSON for users; docs/json.md describes it.
 type policyJSON struct {
-	Name        string   `json:"name"`
-	Attempts    int      `json:"attempts"`
-	Backoff     string   `json:"backoff"`
-	Jitter      string   `json:"jitter"`
-	Timeout     *int64   `json:"timeout_ms"`
-	KillAfter   *int64   `json:"kill_after_ms"`
-	Budget      *int64   `json:"budget_ms"`
-	ResetAfter  *int64   `json:"reset_after_ms"`
-	Consecutive int      `json:"consecutive"`
-	RetryOn     []string `json:"retry_on"`
-	StopOn      []string `json:"stop_on"`
-	SuccessOn   []string `json:"success_on"`
+	Name        string     `json:"name"`
+	Attempts    int        `json:"attempts"`
+	Backoff     string     `json:"backoff"`
+	Jitter      string     `json:"jitter"`
+	Timeout     *int64     `json:"timeout_ms"`
+	KillAfter   *int64     `json:"kill_after_ms"`
+	Budget      *int64     `json:"budget_ms"`
+	ResetAfter  *int64     `json:"reset_after_ms"`
+	Consecutive int        `json:"consecutive"`
+	RetryOn     []string   `json:"retry_on"`
+	StopOn      []string   `json:"stop_on"`
+	SuccessOn   []string   `json:"success_on"`
+	Rules       []ruleJSON `json:"rules"`
+}
+
+type ruleJSON struct {
+	When    string `json:"when"`
+	Backoff string `json:"backoff"`
+	Jitter  string `json:"jitter"`
 }
 
 // MarshalJSON writes every field of policyJSON; a limit that is not set is null. It is on the way of every start, where a reflecting
@@ -40,6 +47,7 @@ func (p Policy) MarshalJSON() ([]byte, error) {
 	b.list("retry_on", p.RetryOn)
 	b.list("stop_on", p.StopOn)
 	b.list("success_on", p.SuccessOn)
+	b.rules("rules", p.Rules)
 	return append(b, '}'), nil
 }
 
@@ -66,6 +74,13 @@ func (p *Policy) UnmarshalJSON(data []byte) error {
 		if *l.to, err = ParseConditions(l.from); err != nil {
 			return fmt.Errorf("policy %q: %w", j.Name, err)
 		}
+	}
+	for i, r := range j.Rules {
+		rule, err := ParseRule(r.When, r.Backoff, r.Jitter)
+		if err != nil {
+			return fmt.Errorf("policy %q: rule %d: %w", j.Name, i+1, err)
+		}
+		p.Rules = append(p.Rules, rule)
 	}
 	return nil
 }

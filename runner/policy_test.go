@@ -124,7 +124,7 @@ func TestPolicyJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `{"name":"zizq","attempts":26,"backoff":"poly:15s+n^4","jitter":"add:30s*n","timeout_ms":1500,"kill_after_ms":5000,` +
-		`"budget_ms":3600000,"reset_after_ms":60000,"consecutive":2,"retry_on":["75","signal"],"stop_on":["2"],"success_on":["0,3"]}`
+		`"budget_ms":3600000,"reset_after_ms":60000,"consecutive":2,"retry_on":["75","signal"],"stop_on":["2"],"success_on":["0,3"],"rules":[]}`
 	if string(data) != want {
 		t.Errorf("got  %s\nwant %s", data, want)
 	}

@@ -39,7 +39,7 @@ func TestTaskJSONHasItsFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `id name once kind status interrupted reason command directory request policy ` +
-		`name attempts backoff jitter timeout_ms kill_after_ms budget_ms reset_after_ms consecutive retry_on stop_on success_on ` +
+		`name attempts backoff jitter timeout_ms kill_after_ms budget_ms reset_after_ms consecutive retry_on stop_on success_on rules ` +
 		`idempotency_key kept_environment attempt_count created_at requeued_at finished_at next_attempt_at damage attempts ` +
 		`number started_at duration_ms exit signal http_status error message decision delay_ms stdout_tail stderr_tail requests_written`
 	var names []string
