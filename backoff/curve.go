@@ -12,11 +12,18 @@ type formula interface {
 	String() string
 }
 
-// random is a formula with randomness of its own.
+// random is a formula that can have randomness of its own.
 type random interface {
 	formula
-	reach(n int) span            // where the delay may fall
-	pick(random float64) float64 // at which share of it, for a random number
+	rolls() bool                        // it does
+	reach(n int) span                   // where the delay may fall
+	roll(n int, c Chance) time.Duration // it, for the random numbers of a chance
+}
+
+// ownRandomness returns the formula where it has randomness of its own.
+func ownRandomness(f formula) (r random, ok bool) {
+	r, ok = f.(random)
+	return r, ok && r.rolls()
 }
 
 // curve is a formula under its cap.
@@ -37,7 +44,7 @@ func (cv curve) base(n int) time.Duration { return min(cv.at(n), cv.limit) }
 
 // reach is where the delay may fall before any jitter: one point, unless the formula has randomness of its own.
 func (cv curve) reach(n int) span {
-	if f, ok := cv.formula.(random); ok {
+	if f, ok := ownRandomness(cv.formula); ok {
 		return f.reach(n)
 	}
 	return span{least: cv.base(n)}
@@ -45,8 +52,8 @@ func (cv curve) reach(n int) span {
 
 // roll is the delay before any jitter.
 func (cv curve) roll(n int, c Chance) time.Duration {
-	if f, ok := cv.formula.(random); ok {
-		return f.reach(n).at(f.pick(c.random()))
+	if f, ok := ownRandomness(cv.formula); ok {
+		return f.roll(n, c)
 	}
 	return cv.base(n)
 }
@@ -69,6 +76,7 @@ func families() []family {
 		{"poly", "poly:15s+n^4..1h", true, parsePolynomial},
 		{"list", "list:1s,2s,5s,1m", false, parseList},
 		{"buckets", "buckets:3", false, parseBuckets},
+		{"expr", "expr:15 + n^4 + rand(30)*n", true, parseExpression},
 	}
 }
 

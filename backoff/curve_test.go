@@ -169,7 +169,7 @@ func TestCurveErrors(t *testing.T) {
 		{"list:1s..2s", "list takes no cap", "list:1s,2s,5s,1m"},
 		{"buckets:", "the exponent is missing", "buckets:3"},
 		{"buckets:3s", "is not a plain decimal number", "buckets:3"},
-		{"expr:15 + n^4", "not available yet", "poly:15s+n^4"},
+		{"expr:15 + n^4", "not part of this program", "expr:15 + n^4 + rand(30)*n"},
 		{"exponential:1s", `there is no curve "exponential"`, "did you mean exp:1s*2..30s?"},
 		{"EXP:1s", `there is no curve "EXP"`, "did you mean exp:1s*2..30s?"},
 		{"const:5s", `there is no curve "const"`, "did you mean constant:5m?"},

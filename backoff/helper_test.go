@@ -23,8 +23,6 @@ func parse(t rapid.TB, curve, jitter string) Spec {
 // sec is x seconds to the nanosecond.
 func sec(x float64) time.Duration { return time.Duration(math.Round(x * 1e9)) }
 
-func always(x float64) func() float64 { return func() float64 { return x } }
-
 // anyDuration draws durations of every order of magnitude up to most.
 func anyDuration(most time.Duration) *rapid.Generator[time.Duration] {
 	upTo := func(d time.Duration) *rapid.Generator[time.Duration] {

@@ -8,6 +8,9 @@ import (
 
 // badSpec is the one shape of this package's parse errors: what was read, what is wrong, how it is written.
 func badSpec(kind, text string, err error, hint string) error {
+	if strings.Contains(err.Error(), "\nhint: ") { // of a formula's compiler, which knows better
+		return fmt.Errorf("parse %s %q: %w", kind, text, err)
+	}
 	return fmt.Errorf("parse %s %q: %w\nhint: %s", kind, text, err, hint)
 }
 
@@ -22,8 +25,6 @@ func unknownCurve(text, name string) error {
 	switch {
 	case text == "":
 		return badSpec("backoff", text, errors.New("it is empty"), "for example "+curveExample)
-	case name == "expr" && name != text:
-		return badSpec("backoff", text, errors.New("formulas are not available yet"), "poly:15s+n^4 comes near")
 	case err == nil:
 		hint = "for a fixed delay write constant:" + text
 	case !found:

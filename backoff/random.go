@@ -15,7 +15,9 @@ func (f buckets) reach(n int) span {
 	return between(seconds(math.Pow(float64(n)-1, f.exponent)), seconds(math.Pow(float64(n)+1, f.exponent)))
 }
 
-func (buckets) pick(random float64) float64 { return random }
+func (buckets) rolls() bool { return true }
+
+func (f buckets) roll(n int, c Chance) time.Duration { return f.reach(n).at(c.random()) }
 
 func parseBuckets(body string) (formula, error) {
 	exponent, err := parseNumber("exponent", body)
@@ -31,5 +33,9 @@ func (sidekiq) String() string         { return "sidekiq" }
 
 func (f sidekiq) reach(n int) span { return span{f.at(n), times(9*time.Second, float64(n))} }
 
-// pick follows rand(10), which is a whole number from 0 to 9.
-func (sidekiq) pick(random float64) float64 { return min(math.Floor(10*random), 9) / 9 }
+func (sidekiq) rolls() bool { return true }
+
+// roll follows rand(10), which is a whole number from 0 to 9.
+func (f sidekiq) roll(n int, c Chance) time.Duration {
+	return f.reach(n).at(min(math.Floor(10*c.random()), 9) / 9)
+}

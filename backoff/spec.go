@@ -119,7 +119,7 @@ var errOwnRandomness = errors.New("the curve carries its own randomness")
 
 // join puts a curve and a jitter together where they fit: randomness that the curve has can be added to, not replaced.
 func join(shape curve, bend jitter, chosen bool) (Spec, error) {
-	if _, own := shape.formula.(random); own && !addsOnly(bend) {
+	if _, own := ownRandomness(shape.formula); own && !addsOnly(bend) {
 		return Spec{}, fmt.Errorf("jitter %q does not fit backoff %q: %w\nhint: with this backoff use the jitter none or %s",
 			bend, shape, errOwnRandomness, addExample)
 	}
@@ -128,7 +128,7 @@ func join(shape curve, bend jitter, chosen bool) (Spec, error) {
 
 // ownJitter is what a curve gets when no jitter is asked for.
 func ownJitter(shape curve) jitter {
-	if _, own := shape.formula.(random); own {
+	if _, own := ownRandomness(shape.formula); own {
 		return none{}
 	}
 	return phase{}

@@ -27,7 +27,7 @@ func (p *Process) carry(t *runner.Task, journal *guardedJournal, lines render.Ob
 	executor := &cmdexec.Executor{
 		Stdin: stdin,
 		Output: cmdexec.Output{
-			Stdout: p.Stdout, Stderr: p.Stderr, Mode: t.Options.Output, Limit: t.Options.OutputLimit, Capture: t.Options.Capture,
+			Stdout: p.Stdout, Stderr: p.Stderr, Mode: t.Options.Output, Limit: t.Options.OutputLimit, Capture: t.Options.Capture, Tail: tail(t),
 			Temporary: journal.temporary, Outgrown: outgrown(lines), Unheld: unheld(lines),
 		},
 		Env:         environment(p.Environ, t),
@@ -43,6 +43,14 @@ func (p *Process) carry(t *runner.Task, journal *guardedJournal, lines render.Ob
 		executor: executor,
 		close:    done,
 	}, nil
+}
+
+// tail is how much of the end of a stream is captured: conditions look at more than is kept.
+func tail(t *runner.Task) int {
+	if t.Policy.Looks() == runner.CaptureNone {
+		return runner.Kept
+	}
+	return runner.LookedAt
 }
 
 func outgrown(lines render.Observer) func(*runner.Task, int64) {

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/10f93571/retry/cli/render"
+	_ "github.com/10f93571/retry/expression" // conditions and formulas understand expressions
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
 )

@@ -103,6 +103,9 @@ func (c *runCommand) newTask(p *Process, policy runner.Policy, created time.Time
 		Directory: directory, Environment: environment, Policy: policy, Options: c.options(), IdempotencyKey: key, CreatedAt: created, Status: runner.Pending,
 		History: runner.History{Began: created},
 	}
+	if looks := policy.Looks(); looks != runner.CaptureNone {
+		task.Options.Capture = task.Options.Capture.And(looks)
+	}
 	task.History.Phase = task.Options.Phase(phaseOf(id))
 	return task, nil
 }

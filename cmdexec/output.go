@@ -12,9 +12,6 @@ import (
 	"github.com/10f93571/retry/spool"
 )
 
-// tailSize is how much of the end of a stream is captured.
-const tailSize = 8 << 10
-
 // Output is where the attempts of one task write. Plain streams are handed to the process as they are; those that are held or
 // captured pass through a pipe.
 type Output struct {
@@ -22,6 +19,7 @@ type Output struct {
 	Mode           runner.OutputMode
 	Limit          int64 // bytes that OutputFinal holds of one attempt; 0 = no limit
 	Capture        runner.CaptureMode
+	Tail           int                             // bytes of the end of a stream that are captured; 0: what is kept
 	Temporary      func() (*os.File, error)        // makes a file for what is held, where it is much
 	Outgrown       func(t *runner.Task, at int64)  // called when an attempt has outgrown the limit
 	Unheld         func(t *runner.Task, why error) // called when there is no room to hold it under OutputFinal
@@ -90,7 +88,7 @@ func (o *Output) tap(a *attemptOutput, to *os.File) (*tap, error) {
 	}
 	t := &tap{
 		read: read, write: write, to: to, passing: a.passing,
-		held: spool.New(spool.MemoryLimit, o.Temporary), tail: spool.NewTail(tailSize), done: make(chan struct{}),
+		held: spool.New(spool.MemoryLimit, o.Temporary), tail: spool.NewTail(max(o.Tail, runner.Kept)), done: make(chan struct{}),
 	}
 	a.taps = append(a.taps, t)
 	return t, nil

@@ -194,7 +194,7 @@ func TestCapturedIsPassedOnAsItComes(t *testing.T) {
 }
 
 func TestCapturesTheEnd(t *testing.T) {
-	tests := map[string]int{"less": tailSize - 1, "just that": tailSize, "more": tailSize + 1, "much": len(big)}
+	tests := map[string]int{"less": runner.Kept - 1, "just that": runner.Kept, "more": runner.Kept + 1, "much": len(big)}
 	for name, size := range tests {
 		t.Run(name, func(t *testing.T) {
 			text := big[:size]

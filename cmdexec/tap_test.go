@@ -20,7 +20,7 @@ import (
 
 // tapTo is a tap that nothing is piped into. It holds 100 bytes in memory.
 func tapTo(to *os.File, p *passing, create func() (*os.File, error)) *tap {
-	return &tap{to: to, passing: p, held: spool.New(100, create), tail: spool.NewTail(tailSize), done: make(chan struct{})}
+	return &tap{to: to, passing: p, held: spool.New(100, create), tail: spool.NewTail(runner.Kept), done: make(chan struct{})}
 }
 
 // fixture is two taps of one attempt, and what they are to come to.

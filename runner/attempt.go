@@ -2,6 +2,7 @@ package runner
 
 import (
 	"os"
+	"strings"
 	"time"
 )
 
@@ -38,10 +39,29 @@ type Outcome struct {
 	Error    ErrorClass // why it ended other than by itself
 	Message  string     // the error for people
 	Duration time.Duration
-	Stdout   string    // the end of what it wrote, where that was captured
+	Stdout   string    // the end of what it wrote, where that was captured: LookedAt for the decision, Kept after it
 	Stderr   string    // the same; of both streams where they are one file
 	Final    bool      // no other can be of use: its output is passed on already, or nobody reads it any more; not stored
 	Stop     os.Signal // the signal that asked retry itself to stop meanwhile; not stored
+}
+
+// How many bytes of the end of a captured stream conditions can look at, and how many are kept.
+const (
+	LookedAt = 1 << 20
+	Kept     = 8 << 10
+)
+
+// brief leaves of the captured output what is kept.
+func (o Outcome) brief() Outcome {
+	o.Stdout, o.Stderr = ending(o.Stdout), ending(o.Stderr)
+	return o
+}
+
+func ending(text string) string {
+	if len(text) <= Kept {
+		return text
+	}
+	return strings.Clone(text[len(text)-Kept:]) // or the whole of it would stay in memory
 }
 
 // NoExit is the Exit of an attempt without an outcome.
@@ -97,4 +117,7 @@ type Decision struct {
 	Reason    Reason
 	Delay     time.Duration // before the next attempt, where the verdict is retry
 	Shortened bool          // the delay was cut so that one last attempt fits the budget
+	Rule      int           // the number of the policy's rule that gave the delay, from 1; 0 for none
+	Success   bool          // the outcome is a success under the policy, one of consecutive ones perhaps
+	Trouble   error         // why a condition could not be evaluated; not stored
 }

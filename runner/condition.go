@@ -1,23 +1,47 @@
 package runner
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
-// Condition is a set of outcomes, written as a list: exit codes (75), ranges of them (100-120), signals (SIGSEGV), and the
-// words signal, timeout and any.
+// Condition is a set of outcomes, written as a list or as an expression. A list has exit codes (75), ranges of them (100-120), signals
+// (SIGSEGV), and the words signal, timeout and any.
 type Condition struct {
-	text    string
-	matches []func(Outcome) bool
+	text       string
+	matches    []func(Evidence) bool // of a list
+	expression Expression            // nil for a list
 }
 
-// ParseCondition reads a list of outcomes.
-func ParseCondition(text string) (Condition, error) {
-	c := Condition{text: text}
-	for item := range strings.SplitSeq(text, ",") {
+// Expression is a compiled expression over an outcome.
+type Expression interface {
+	Match(e Evidence) (bool, error)
+	Looks() CaptureMode // the streams it looks at
+}
+
+// compileExpression is handed in, so that this package needs no library for expressions.
+var compileExpression = func(string) (Expression, error) {
+	return nil, errors.New("expressions are not part of this program\nhint: write a list such as 1,75,100-120,SIGSEGV")
+}
+
+// UseExpressions hands in the compiler of expressions. It is for the init function of the package that has one.
+func UseExpressions(compile func(text string) (Expression, error)) { compileExpression = compile }
+
+// ParseCondition reads a list of outcomes or an expression.
+func ParseCondition(text string) (c Condition, err error) {
+	c.text = strings.TrimSpace(text)
+	if isExpression(c.text) {
+		c.expression, err = compileExpression(c.text)
+		if err != nil {
+			return Condition{}, fmt.Errorf("condition %s: %w", quoted(c.text), err)
+		}
+		return c, nil
+	}
+	for item := range strings.SplitSeq(c.text, ",") {
 		match, err := parseItem(strings.TrimSpace(item))
 		if err != nil {
 			return Condition{}, fmt.Errorf("condition %q: %w", text, err)
@@ -27,9 +51,45 @@ func ParseCondition(text string) (Condition, error) {
 	return c, nil
 }
 
-// Match reports whether the outcome is in the set.
-func (c Condition) Match(o Outcome) bool {
-	return slices.ContainsFunc(c.matches, func(match func(Outcome) bool) bool { return match(o) })
+// isExpression tells an expression from a list, whose items are of letters, digits and dashes.
+func isExpression(text string) bool {
+	for item := range strings.SplitSeq(text, ",") {
+		if strings.ContainsFunc(strings.TrimSpace(item), func(r rune) bool {
+			return r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// Match reports whether the outcome is in the set. An expression that cannot be evaluated does not match, and says why.
+func (c Condition) Match(e Evidence) (bool, error) {
+	if c.expression != nil {
+		matches, err := c.expression.Match(e)
+		if err != nil {
+			return false, fmt.Errorf("condition %s %w", quoted(c.text), err)
+		}
+		return matches, nil
+	}
+	return slices.ContainsFunc(c.matches, func(match func(Evidence) bool) bool { return match(e) }), nil
+}
+
+// quoted is a text for an error: its beginning, where it is long.
+func quoted(text string) string {
+	const most = 100
+	if len(text) > most {
+		return strconv.Quote(text[:most]) + "…"
+	}
+	return strconv.Quote(text)
+}
+
+// Looks returns the streams that the condition looks at.
+func (c Condition) Looks() CaptureMode {
+	if c.expression == nil {
+		return CaptureNone
+	}
+	return c.expression.Looks()
 }
 
 // String returns the condition as it was written.
@@ -39,15 +99,15 @@ func (c Condition) String() string {
 
 const conditionHint = "\nhint: a condition is a list such as 1,75,100-120,SIGSEGV,signal,timeout,any"
 
-func parseItem(item string) (func(Outcome) bool, error) {
+func parseItem(item string) (func(Evidence) bool, error) {
 	switch {
 	case item == "any":
 		// Any end of a command that ran. One that cannot start is named by its number.
-		return func(o Outcome) bool { return o.Started() && !o.IsCrash() && o.ExitCode() != 0 }, nil
+		return func(o Evidence) bool { return o.Started() && !o.IsCrash() && o.ExitCode() != 0 }, nil
 	case item == "timeout":
-		return func(o Outcome) bool { return o.Error == ErrorTimeout }, nil
+		return func(o Evidence) bool { return o.Error == ErrorTimeout }, nil
 	case item == "signal":
-		return func(o Outcome) bool { return o.Error == ErrorNone && o.Signal != "" }, nil
+		return func(o Evidence) bool { return o.Error == ErrorNone && o.Signal != "" }, nil
 	case strings.HasPrefix(item, "SIG"):
 		return parseSignal(item)
 	case item != "" && strings.Trim(item, "0123456789-") == "":
@@ -58,15 +118,15 @@ func parseItem(item string) (func(Outcome) bool, error) {
 	return nil, fmt.Errorf("%q is no exit code, range, signal or known word%s", item, conditionHint)
 }
 
-func parseSignal(name string) (func(Outcome) bool, error) {
+func parseSignal(name string) (func(Evidence) bool, error) {
 	if !slices.Contains(signalNames, name) {
 		return nil, fmt.Errorf("unknown signal %q\nhint: signals are written like SIGSEGV, SIGTERM, SIGKILL; the word signal means any of them", name)
 	}
-	return func(o Outcome) bool { return o.Error == ErrorNone && o.Signal == name }, nil
+	return func(o Evidence) bool { return o.Error == ErrorNone && o.Signal == name }, nil
 }
 
 // parseExit reads 75 or 100-120. A timed-out attempt counts as ExitTimeout, which is how retry itself would end.
-func parseExit(item string) (func(Outcome) bool, error) {
+func parseExit(item string) (func(Evidence) bool, error) {
 	first, last, isRange := strings.Cut(item, "-")
 	if !isRange {
 		last = first
@@ -76,7 +136,7 @@ func parseExit(item string) (func(Outcome) bool, error) {
 	if err != nil || err2 != nil || low > high {
 		return nil, fmt.Errorf("%q is no exit code or range of them\nhint: write 75, or 100-120 with the smaller one first", item)
 	}
-	return func(o Outcome) bool { return !o.IsCrash() && int(low) <= o.ExitCode() && o.ExitCode() <= int(high) }, nil
+	return func(o Evidence) bool { return !o.IsCrash() && int(low) <= o.ExitCode() && o.ExitCode() <= int(high) }, nil
 }
 
 // signalNames are the signals that POSIX and Linux name, less those that cannot end a process.

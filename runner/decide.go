@@ -17,17 +17,27 @@ func Decide(p *Policy, h History, o Outcome, now time.Time, random func() float6
 	if o.IsCrash() {
 		return decideCrash(h)
 	}
-	class := p.Classify(o)
+	e := h.evidence(o, now)
+	class, trouble := p.Classify(e)
+	d := decide(p, h, class, e, now, random)
+	d.Success = class == ClassSuccess
+	d.Trouble = first(trouble, d.Trouble)
+	return d
+}
+
+func decide(p *Policy, h History, class Class, e Evidence, now time.Time, random func() float64) Decision {
 	switch {
 	case class == ClassSuccess && h.Successes+1 >= p.Consecutive:
 		return Decision{Verdict: VerdictSucceeded}
-	case o.Stop != nil:
-		return stopped(o.Stop)
-	case class == ClassFatal, o.Final:
+	case e.Stop != nil:
+		return stopped(e.Stop)
+	case class == ClassFatal, e.Final:
 		return Decision{Verdict: VerdictFailed, Reason: ReasonNotEligible}
-	default:
-		return schedule(p, h.counting(p, o), now, random)
 	}
+	rule, trouble := p.rule(e)
+	d := schedule(p, h.counting(p, e.Outcome, class == ClassSuccess), rule, now, random)
+	d.Trouble = trouble
+	return d
 }
 
 func decideCrash(h History) Decision {
@@ -45,16 +55,19 @@ func stopped(sig os.Signal) Decision {
 	return Decision{Verdict: VerdictInterrupted}
 }
 
-// schedule decides on the next attempt of a task whose latest one, already in h, asks for another.
-func schedule(p *Policy, h History, now time.Time, random func() float64) Decision {
+// schedule decides on the next attempt of a task whose latest one, already in h, asks for another under a rule; 0 is none.
+func schedule(p *Policy, h History, rule int, now time.Time, random func() float64) Decision {
 	if p.Attempts > 0 && h.Counted >= p.Attempts {
 		return Decision{Verdict: VerdictExhausted, Reason: ReasonAttempts}
 	}
-	delay := p.Backoff.Delay(h.Step+1, backoff.Chance{Phase: h.Phase, Prev: h.Delay, Rand: random})
-	if p.Budget == 0 {
-		return Decision{Verdict: VerdictRetry, Delay: delay}
+	along := h.along(rule)
+	delay := p.curve(rule).Delay(along.Step+1, backoff.Chance{Phase: h.Phase, Prev: along.Delay, Rand: random})
+	d := Decision{Verdict: VerdictRetry, Delay: delay}
+	if p.Budget > 0 {
+		d = withinBudget(p, h, delay, now)
 	}
-	return withinBudget(p, h, delay, now)
+	d.Rule = rule
+	return d
 }
 
 // withinBudget keeps a delay inside the budget, taking the longest attempt so far as the estimate of the next. A delay too

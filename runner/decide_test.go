@@ -111,6 +111,7 @@ func TestDecide(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.history.Began = epoch
+			tt.want.Success = tt.outcome.Exit == 0
 			got := Decide(policy(t, tt.change), tt.history, tt.outcome, epoch.Add(tt.elapsed), half)
 			if got != tt.want {
 				t.Errorf("got %+v, want %+v", got, tt.want)
@@ -147,7 +148,7 @@ func TestDecideUsesTheStepOfTheBackoff(t *testing.T) {
 // The delay before the last retry is what decorrelated jitter grows from.
 func TestDecidePassesThePreviousDelay(t *testing.T) {
 	p := policy(t, func(p *Policy) { p.Backoff, _ = backoff.Parse("exp:1s", "decorrelated") })
-	h := History{Began: epoch, Counted: 1, Step: 1, Delay: 10 * time.Second}
+	h := History{Began: epoch, Counted: 1, Own: Progress{1, 10 * time.Second}}
 	almostOne := func() float64 { return 1 - 1e-12 }
 	if d := Decide(p, h, exit(1), epoch, almostOne); d.Delay < 29*time.Second || d.Delay > 30*time.Second {
 		t.Errorf("delay %v, want just under 30s", d.Delay)
@@ -157,19 +158,35 @@ func TestDecidePassesThePreviousDelay(t *testing.T) {
 func TestHistoryAfter(t *testing.T) {
 	p := policy(t, func(p *Policy) { p.Consecutive = 3 })
 	retry := Decision{Verdict: VerdictRetry, Delay: 7 * time.Second, Shortened: true}
+	success := retry
+	success.Success = true
+	ruled := Decision{Verdict: VerdictRetry, Delay: 3 * time.Second, Rule: 2}
 	interrupted := Decision{Verdict: VerdictInterrupted}
-	before := History{Counted: 2, Step: 2, Delay: time.Second, Successes: 1, Crashes: 1, Longest: time.Minute}
+	before := History{Made: 3, Counted: 2, Delay: time.Second, Own: Progress{2, time.Second}, Rule: 2, Ruled: Progress{4, time.Second}, Successes: 1, Crashes: 1, Longest: time.Minute}
+	after := func(change func(*History)) History {
+		h := before
+		h.Made, h.Crashes = 4, 0
+		change(&h)
+		return h
+	}
 	tests := []struct {
 		name     string
 		outcome  Outcome
 		decision Decision
 		want     History
 	}{
-		{"failure", exit(1), retry, History{Counted: 3, Step: 3, Delay: 7 * time.Second, Longest: time.Minute, Final: true}},
-		{"success", exit(0), retry, History{Counted: 3, Step: 1, Delay: 7 * time.Second, Successes: 2, Longest: time.Minute, Final: true}},
-		{"crash", Crashed(), interrupted, History{Counted: 2, Interrupted: 1, Step: 2, Delay: time.Second, Successes: 1, Crashes: 2, Longest: time.Minute}},
-		{"interrupted by TERM", Outcome{Exit: 143, Duration: time.Hour}, interrupted,
-			History{Counted: 2, Interrupted: 1, Step: 2, Delay: time.Second, Successes: 1, Longest: time.Hour}},
+		{"failure", exit(1), retry, after(func(h *History) {
+			h.Counted, h.Delay, h.Own, h.Rule, h.Successes, h.Final = 3, 7*time.Second, Progress{3, 7 * time.Second}, 0, 0, true
+		})},
+		{"failure under the same rule", exit(1), ruled, after(func(h *History) {
+			h.Counted, h.Delay, h.Ruled, h.Successes = 3, 3*time.Second, Progress{5, 3 * time.Second}, 0
+		})},
+		{"success", exit(0), success, after(func(h *History) {
+			h.Counted, h.Delay, h.Own, h.Rule, h.Ruled = 3, 7*time.Second, Progress{1, 7 * time.Second}, 0, Progress{}
+			h.Successes, h.Final = 2, true
+		})},
+		{"crash", Crashed(), interrupted, after(func(h *History) { h.Interrupted, h.Crashes = 1, 2 })},
+		{"interrupted by TERM", Outcome{Exit: 143, Duration: time.Hour}, interrupted, after(func(h *History) { h.Interrupted, h.Longest = 1, time.Hour })},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -2,22 +2,44 @@ package runner
 
 import "time"
 
+// Progress is how far a task has got along a backoff curve.
+type Progress struct {
+	Step  int           // n of the latest retry; 0 before the first and after a reset
+	Delay time.Duration // before it
+}
+
 // History is what a decision remembers of a task's earlier attempts. It stays small however many there were.
 type History struct {
 	Began       time.Time     // where the budget begins
 	Phase       float64       // the task's fixed phase, in [0, 1)
+	Made        int           // the number of the latest attempt
 	Counted     int           // attempts that used up one of the policy's
 	Interrupted int           // attempts that did not
-	Step        int           // n of the latest retry; 0 before the first and after a reset
 	Delay       time.Duration // before the latest retry
+	Own         Progress      // along the policy's curve
+	Rule        int           // the number of the rule that gave the latest delay, from 1; 0 where none did
+	Ruled       Progress      // along that rule's curve
 	Successes   int           // in a row
 	Crashes     int           // attempts in a row whose owner died
 	Longest     time.Duration // the longest attempt so far
 	Final       bool          // the latest delay was shortened: what follows it is the last attempt
 }
 
+// along returns the progress along the curve of a rule; 0 is the policy's own. A rule begins anew where another delay came between:
+// it is for a run of outcomes of one class. The policy's curve goes on where it was.
+func (h History) along(rule int) Progress {
+	switch rule {
+	case 0:
+		return h.Own
+	case h.Rule:
+		return h.Ruled
+	}
+	return Progress{}
+}
+
 // After returns the history with one more attempt in it. An attempt that was interrupted keeps its number but uses up nothing.
 func (h History) After(p *Policy, o Outcome, d Decision) History {
+	h.Made++
 	if o.IsCrash() {
 		h.Crashes++
 		h.Interrupted++
@@ -29,20 +51,31 @@ func (h History) After(p *Policy, o Outcome, d Decision) History {
 		h.Interrupted++
 		return h
 	}
-	h = h.counting(p, o)
+	h = h.counting(p, o, d.Success)
 	if d.Verdict == VerdictRetry {
-		h.Step, h.Delay, h.Final = h.Step+1, d.Delay, d.Shortened
+		h = h.retried(d)
 	}
 	return h
 }
 
+// retried takes the step that a decision to retry took.
+func (h History) retried(d Decision) History {
+	next := Progress{Step: h.along(d.Rule).Step + 1, Delay: d.Delay}
+	if d.Rule == 0 {
+		h.Own = next
+	} else {
+		h.Ruled = next
+	}
+	h.Rule, h.Delay, h.Final = d.Rule, d.Delay, d.Shortened
+	return h
+}
+
 // counting adds what an outcome alone changes. A success, or an attempt that ran for reset-after, starts the backoff anew.
-func (h History) counting(p *Policy, o Outcome) History {
+func (h History) counting(p *Policy, o Outcome, success bool) History {
 	h.Counted++
 	h.Longest = max(h.Longest, o.Duration)
-	success := p.Classify(o) == ClassSuccess
 	if success || (p.ResetAfter > 0 && o.Duration >= p.ResetAfter) {
-		h.Step, h.Delay = 0, 0
+		h.Delay, h.Own, h.Rule, h.Ruled = 0, Progress{}, 0, Progress{}
 	}
 	if success {
 		h.Successes++

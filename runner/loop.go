@@ -142,7 +142,11 @@ func (r *Runner) execute(ctx context.Context, t *Task) Attempt {
 	}})
 	now := time.Now()
 	a.Decision = Decide(&t.Policy, t.History, a.Outcome, now, r.Random)
+	a.Outcome = a.Outcome.brief()
 	t.Decided(a, now)
+	if a.Decision.Trouble != nil {
+		r.Observer.Warn(a.Decision.Trouble)
+	}
 	return a
 }
 

@@ -51,6 +51,17 @@ const (
 	CaptureBoth   CaptureMode = "both"
 )
 
+// And returns the mode that keeps what either keeps.
+func (m CaptureMode) And(other CaptureMode) CaptureMode {
+	switch {
+	case m == CaptureBoth || other == CaptureBoth:
+		return CaptureBoth
+	case m == CaptureStderr || other == CaptureStderr:
+		return CaptureStderr
+	}
+	return CaptureNone
+}
+
 // Options are how a task is run, beside its policy. The zero value is a plain command.
 type Options struct {
 	Stdin       StdinMode   `json:"stdin,omitempty"`        // empty: auto

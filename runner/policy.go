@@ -24,22 +24,6 @@ type Policy struct {
 	Rules       []Rule // the first that matches gives the delay
 }
 
-// Rule gives one class of outcome its own delay. It says nothing of whether there is another attempt.
-type Rule struct {
-	When    Condition
-	Backoff backoff.Spec
-}
-
-// ParseRule reads a rule; an empty jitter is the curve's own.
-func ParseRule(when, curve, jitter string) (Rule, error) {
-	condition, err := ParseCondition(when)
-	if err != nil {
-		return Rule{}, err
-	}
-	spec, err := backoff.Parse(curve, jitter)
-	return Rule{When: condition, Backoff: spec}, err
-}
-
 // DefaultPolicyName names the policy of a task that asks for none.
 const DefaultPolicyName = "default"
 
@@ -83,29 +67,57 @@ const (
 )
 
 // Classify asks success-on, stop-on, retry-on and then the default for commands, in this order. A success-on or a retry-on
-// replaces what the default would call a success or retry.
-func (p *Policy) Classify(o Outcome) Class {
-	switch {
-	case anyMatch(p.SuccessOn, o):
-		return ClassSuccess
-	case anyMatch(p.StopOn, o):
-		return ClassFatal
-	case anyMatch(p.RetryOn, o):
-		return ClassRetryable
-	case o.ExitCode() == 0 && len(p.SuccessOn) == 0:
-		return ClassSuccess
-	case len(p.RetryOn) > 0 || !o.Started():
-		return ClassFatal
-	default:
-		return ClassRetryable
-	}
-}
-
-func anyMatch(conditions []Condition, o Outcome) bool {
-	for _, c := range conditions {
-		if c.Match(o) {
-			return true
+// replaces what the default would call a success or retry. A condition that cannot be evaluated does not match; the first trouble
+// with one is returned beside the class.
+func (p *Policy) Classify(e Evidence) (class Class, trouble error) {
+	for _, list := range []struct {
+		conditions []Condition
+		class      Class
+	}{{p.SuccessOn, ClassSuccess}, {p.StopOn, ClassFatal}, {p.RetryOn, ClassRetryable}} {
+		matches, err := anyMatch(list.conditions, e)
+		trouble = first(trouble, err)
+		if matches {
+			return list.class, trouble
 		}
 	}
-	return false
+	switch {
+	case e.ExitCode() == 0 && len(p.SuccessOn) == 0:
+		return ClassSuccess, trouble
+	case len(p.RetryOn) > 0 || !e.Started():
+		return ClassFatal, trouble
+	}
+	return ClassRetryable, trouble
+}
+
+func anyMatch(conditions []Condition, e Evidence) (matches bool, trouble error) {
+	for _, c := range conditions {
+		matches, err := c.Match(e)
+		if matches {
+			return true, trouble
+		}
+		trouble = first(trouble, err)
+	}
+	return false, trouble
+}
+
+// Looks returns the streams that the policy's conditions look at.
+func (p *Policy) Looks() CaptureMode {
+	looks := CaptureNone
+	for _, list := range [][]Condition{p.SuccessOn, p.StopOn, p.RetryOn} {
+		for _, c := range list {
+			looks = looks.And(c.Looks())
+		}
+	}
+	for _, r := range p.Rules {
+		looks = looks.And(r.When.Looks())
+	}
+	return looks
+}
+
+// first returns the first error of two.
+func first(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
 }

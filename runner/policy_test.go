@@ -52,7 +52,7 @@ func TestClassify(t *testing.T) {
 					*to = conditions(t, *text)
 				}
 			}
-			if got := p.Classify(tt.outcome); got != tt.want {
+			if got, _ := p.Classify(Evidence{Outcome: tt.outcome}); got != tt.want {
 				t.Errorf("got class %d, want %d", got, tt.want)
 			}
 		})
@@ -76,7 +76,10 @@ func FuzzParseCondition(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		c, err := ParseCondition(text)
-		if err == nil && c.Match(Crashed()) {
+		if err != nil {
+			return
+		}
+		if matches, _ := c.Match(Evidence{Outcome: Crashed()}); matches {
 			t.Errorf("%q matches an attempt without an outcome", text)
 		}
 	})
@@ -135,7 +138,7 @@ func TestPolicyJSON(t *testing.T) {
 	if again, _ := json.Marshal(back); string(again) != want {
 		t.Errorf("not the same after a round trip: %s", again)
 	}
-	if back.Classify(exit(75)) != ClassRetryable || back.Classify(exit(1)) != ClassFatal {
+	if classOf(&back, exit(75)) != ClassRetryable || classOf(&back, exit(1)) != ClassFatal {
 		t.Error("the conditions were lost")
 	}
 }
@@ -157,4 +160,9 @@ func TestPolicyJSONKeepsTinyLimits(t *testing.T) {
 	if err := json.Unmarshal(data, &back); err != nil || back.Budget != time.Millisecond {
 		t.Errorf("budget %v, %v", back.Budget, err)
 	}
+}
+
+func classOf(p *Policy, o Outcome) Class {
+	class, _ := p.Classify(Evidence{Outcome: o})
+	return class
 }

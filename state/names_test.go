@@ -149,7 +149,7 @@ func TestRequeue(t *testing.T) {
 			if showTask(got) != showTask(&want) {
 				t.Errorf("got %s\nwant %s", showTask(got), showTask(&want))
 			}
-			if h := got.History; h.Counted+h.Step+h.Successes != 0 || !h.Began.Equal(got.RequeuedAt) || got.Last.Number != 2 {
+			if h := got.History; h.Counted+h.Own.Step+h.Successes != 0 || !h.Began.Equal(got.RequeuedAt) || got.Last.Number != 2 {
 				t.Errorf("the history is %+v, the last attempt %d", h, got.Last.Number)
 			}
 			apply(t, j, got, claiming(), recording(retryIn(0)))

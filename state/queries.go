@@ -23,7 +23,7 @@ const selectTasks = `SELECT t.number, t.id, t.parent, t.name, t.kind, t.status, 
 	(SELECT max(number) FROM attempts WHERE task = t.number), ` + attemptColumns + `
 	FROM tasks t LEFT JOIN attempts a ON a.task = t.number AND a.number = t.attempt_count `
 
-const attemptColumns = "a.number, a.started_at, a.duration, a.exit, a.signal, a.error, a.message, a.decision, a.delay, a.shortened, a.process"
+const attemptColumns = "a.number, a.started_at, a.duration, a.exit, a.signal, a.error, a.message, a.decision, a.delay, a.shortened, a.process, a.success, a.rule"
 
 // Unfinished returns the tasks that have not ended, oldest first, without their attempts.
 func (j *Journal) Unfinished(ctx context.Context) ([]*runner.Task, error) {
@@ -72,7 +72,7 @@ func (j *Journal) scanTask(rows *sql.Rows) (*runner.Task, error) {
 		return nil, err
 	}
 	t := row.task()
-	t.History = runner.History{Began: t.Began(), Phase: t.Options.Phase(phase(t.Number, j.salt))}
+	t.History = runner.History{Began: t.Began(), Made: t.RequeuedAfter, Phase: t.Options.Phase(phase(t.Number, j.salt))}
 	return t, nil
 }
 

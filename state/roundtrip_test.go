@@ -141,7 +141,9 @@ func samePolicy(t *testing.T, got, want runner.Policy) {
 		}
 	}
 	for _, o := range []runner.Outcome{exit(0), exit(1), exit(75), exit(110), {Exit: 139, Signal: "SIGSEGV"}, {Exit: 143, Error: runner.ErrorTimeout}} {
-		if g, w := got.Classify(o), want.Classify(o); g != w {
+		e := runner.Evidence{Outcome: o}
+		g, _ := got.Classify(e)
+		if w, _ := want.Classify(e); g != w {
 			t.Errorf("%+v is of class %v, was %v", o, g, w)
 		}
 	}

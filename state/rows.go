@@ -114,14 +114,15 @@ func (r *taskRow) checkCount(*runner.Task) error {
 
 // attemptRow is an attempt as the journal holds it; all of it is null for a task without one.
 type attemptRow struct {
-	number, started, duration, exit, delay, shortened integer
+	number, started, duration, exit, delay, shortened, success, rule integer
 
 	signal, class, message, decision, process sql.NullString
 }
 
 // columns are the places to scan attemptColumns into.
 func (r *attemptRow) columns() []any {
-	return []any{&r.number, &r.started, &r.duration, &r.exit, &r.signal, &r.class, &r.message, &r.decision, &r.delay, &r.shortened, &r.process}
+	return []any{&r.number, &r.started, &r.duration, &r.exit, &r.signal, &r.class, &r.message, &r.decision, &r.delay, &r.shortened, &r.process,
+		&r.success, &r.rule}
 }
 
 func (r *attemptRow) attempt() runner.Attempt {
@@ -133,10 +134,14 @@ func (r *attemptRow) attempt() runner.Attempt {
 		},
 		Decision: runner.Decision{
 			Verdict: runner.Verdict(r.decision.String), Delay: fromMicros(r.delay), Shortened: r.shortened.Int64 != 0,
+			Rule: int(r.rule.Int64), Success: r.success.Int64 != 0,
 		},
 	}
 	if r.exit.Valid {
 		a.Outcome.Exit = int(r.exit.Int64)
+	}
+	if !r.success.Valid { // an older retry decided, which kept no more than this
+		a.Decision.Success = a.Decision.Verdict == runner.VerdictSucceeded || a.Outcome.ExitCode() == 0
 	}
 	return a
 }

@@ -55,14 +55,17 @@ func recordAttempt(ctx context.Context, tx *sql.Tx, task int64, a runner.Attempt
 	if o.IsCrash() {
 		exit, duration = nil, nil
 	}
-	var delay any
+	var delay, rule any
 	if d.Verdict == runner.VerdictRetry {
 		delay = d.Delay.Microseconds()
 	}
-	query := `UPDATE attempts SET duration = ?, exit = ?, signal = ?, error = ?, message = ?, decision = ?, delay = ?, shortened = ?
-		WHERE task = ? AND number = ? AND ` + guard
+	if d.Rule != 0 {
+		rule = d.Rule
+	}
+	query := `UPDATE attempts SET duration = ?, exit = ?, signal = ?, error = ?, message = ?, decision = ?, delay = ?, shortened = ?,
+		success = ?, rule = ? WHERE task = ? AND number = ? AND ` + guard
 	err := guarded(tx.ExecContext(ctx, query, duration, exit, nullable(o.Signal), nullable(string(o.Error)), nullable(o.Message),
-		d.Verdict, delay, d.Shortened, task, a.Number))
+		d.Verdict, delay, d.Shortened, d.Success, rule, task, a.Number))
 	if err != nil || o.Stdout+o.Stderr == "" {
 		return err
 	}

@@ -61,6 +61,7 @@ type attemptJSON struct {
 	Message         *string `json:"message"`
 	Decision        *string `json:"decision"`
 	DelayMS         *int64  `json:"delay_ms"`
+	Rule            *int    `json:"rule"`
 	StdoutTail      *string `json:"stdout_tail"`
 	StderrTail      *string `json:"stderr_tail"`
 	RequestsWritten *int    `json:"requests_written"`
@@ -174,6 +175,9 @@ func attemptToJSON(a runner.Attempt) attemptJSON {
 	if a.Decision.Verdict == runner.VerdictRetry {
 		delay := a.Decision.Delay.Milliseconds()
 		j.DelayMS = &delay
+		if a.Decision.Rule != 0 {
+			j.Rule = &a.Decision.Rule
+		}
 	}
 	return j
 }

@@ -41,7 +41,7 @@ func TestTaskJSONHasItsFields(t *testing.T) {
 	const want = `id name once kind status interrupted reason command directory request policy ` +
 		`name attempts backoff jitter timeout_ms kill_after_ms budget_ms reset_after_ms consecutive retry_on stop_on success_on rules ` +
 		`idempotency_key kept_environment attempt_count created_at requeued_at finished_at next_attempt_at damage attempts ` +
-		`number started_at duration_ms exit signal http_status error message decision delay_ms stdout_tail stderr_tail requests_written`
+		`number started_at duration_ms exit signal http_status error message decision delay_ms rule stdout_tail stderr_tail requests_written`
 	var names []string
 	for line := range strings.Lines(b.String()) {
 		if name, _, ok := strings.Cut(strings.TrimSpace(line), `": `); ok {
@@ -66,7 +66,7 @@ func TestAttemptJSON(t *testing.T) {
 	started := time.Date(2026, 3, 4, 12, 0, 0, 123_456_789, time.FixedZone("CET", 3600))
 	empty := map[string]any{
 		"number": 1.0, "started_at": nil, "duration_ms": 0.0, "exit": 0.0, "signal": nil, "http_status": nil, "error": nil, "message": nil,
-		"decision": nil, "delay_ms": nil, "stdout_tail": nil, "stderr_tail": nil, "requests_written": nil,
+		"decision": nil, "delay_ms": nil, "rule": nil, "stdout_tail": nil, "stderr_tail": nil, "requests_written": nil,
 	}
 	tests := []struct {
 		name    string

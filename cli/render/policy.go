@@ -36,6 +36,9 @@ func Policy(p *runner.Policy) string {
 			parts = append(parts, l.name+" "+brief(c.String()))
 		}
 	}
+	for _, r := range p.Rules {
+		parts = append(parts, "where "+brief(r.When.String())+": backoff "+r.Backoff.Curve()+", jitter "+r.Backoff.Jitter())
+	}
 	return brief(p.Name) + ": " + strings.Join(parts, ", ")
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/10f93571/retry/backoff"
@@ -77,13 +78,16 @@ func (s Schedule) writeNote(w io.Writer) error {
 	case s.Policy.Attempts-1 > len(s.Retries):
 		note = fmt.Sprintf("… and %d more", s.Policy.Attempts-1-len(s.Retries))
 	}
+	for _, r := range s.Policy.Rules {
+		note += fmt.Sprintf("\nwhere %s: backoff %s, jitter %s", brief(r.When.String()), r.Backoff.Curve(), r.Backoff.Jitter())
+	}
 	if s.Policy.Budget > 0 {
 		note += fmt.Sprintf("\nthe budget of %s ends it earlier where it is used up", Duration(s.Policy.Budget))
 	}
 	if note == "" {
 		return nil
 	}
-	_, err := fmt.Fprintln(w, note)
+	_, err := fmt.Fprintln(w, strings.TrimPrefix(note, "\n"))
 	return err
 }
 

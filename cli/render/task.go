@@ -178,9 +178,17 @@ func then(a runner.Attempt) string {
 	case d.Verdict == runner.VerdictRetry && d.Shortened:
 		return "last retry after " + Duration(d.Delay) + ", to fit the budget"
 	case d.Verdict == runner.VerdictRetry:
-		return "retry after " + Duration(d.Delay)
+		return "retry after " + Duration(d.Delay) + byRule(d)
 	}
 	return brief(string(d.Verdict))
+}
+
+// byRule names the rule that gave a delay.
+func byRule(d runner.Decision) string {
+	if d.Rule == 0 {
+		return ""
+	}
+	return ", by rule " + strconv.Itoa(d.Rule)
 }
 
 func stamp(t, now time.Time) string {

@@ -107,7 +107,7 @@ func markOf(t TaskView, a runner.Attempt) mark {
 		return running
 	case a.Outcome.IsCrash() && a.Decision.Verdict != runner.VerdictCancelled:
 		return noOutcome
-	case t.Policy.Classify(a.Outcome) == runner.ClassSuccess:
+	case a.Decision.Success:
 		return succeeded
 	}
 	return failed

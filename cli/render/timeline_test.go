@@ -17,7 +17,7 @@ import (
 func tried(number int, begun, took time.Duration, d runner.Decision) runner.Attempt {
 	exit := 1
 	if d.Verdict == runner.VerdictSucceeded {
-		exit = 0
+		exit, d.Success = 0, true
 	}
 	return runner.Attempt{Number: number, StartedAt: now.Add(begun), Outcome: runner.Outcome{Exit: exit, Duration: took}, Decision: d}
 }

@@ -1,0 +1,73 @@
+// Package expression compiles the expressions that a person writes: conditions over an outcome for runner, and expr: formulas for
+// backoff. Importing it is what makes both understand them. An expression can look at what it is given and compute; it reaches nothing
+// else, and it ends: there are no loops but over a list, and its memory is bounded.
+package expression
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/file"
+
+	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/runner"
+)
+
+func init() {
+	runner.UseExpressions(func(text string) (runner.Expression, error) { return Condition(text) })
+	backoff.UseFormulas(func(text string) (backoff.Formula, error) { return Formula(text) })
+}
+
+// maxLength is far beyond what a person writes, and bounds what a compiler is given.
+const maxLength = 4096
+
+// language is what both kinds of expression have in common: of the library's own functions only those that are pure, and plain.
+func language(functions ...string) []expr.Option {
+	options := []expr.Option{expr.DisableAllBuiltins(), expr.MaxNodes(1000)}
+	for _, name := range functions {
+		options = append(options, expr.EnableBuiltin(name))
+	}
+	return options
+}
+
+// marked puts the library's error in our form: what is wrong, and where, with a mark below the place.
+func marked(text string, err error, hint string) error {
+	wrong := (*file.Error)(nil)
+	if !errors.As(err, &wrong) || wrong.Line < 1 {
+		return fmt.Errorf("%s\nhint: %s", firstLine(err.Error()), hint)
+	}
+	line := strings.ReplaceAll(strings.Split(text, "\n")[wrong.Line-1], "\t", " ")
+	shown, column := around([]rune(line), wrong.Column)
+	return fmt.Errorf("%s at %s\n  %s\n  %s^\nhint: %s", firstLine(wrong.Message), place(wrong), shown, strings.Repeat(" ", column), hint)
+}
+
+func place(wrong *file.Error) string {
+	if wrong.Line == 1 {
+		return fmt.Sprintf("column %d", wrong.Column+1)
+	}
+	return fmt.Sprintf("line %d, column %d", wrong.Line, wrong.Column+1)
+}
+
+// reach is how much of a long line is shown on either side of a mark.
+const reach = 50
+
+// around cuts a long line to what is near a column, and returns where that stands then.
+func around(line []rune, column int) (shown string, at int) {
+	column = min(column, len(line))
+	from, to := max(0, column-reach), min(len(line), column+reach)
+	before, after := "", ""
+	if from > 0 {
+		before = "…"
+	}
+	if to < len(line) {
+		after = "…"
+	}
+	return before + string(line[from:to]) + after, column - from + len([]rune(before))
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}

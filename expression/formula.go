@@ -1,0 +1,77 @@
+package expression
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/vm"
+
+	"github.com/10f93571/retry/backoff"
+)
+
+// quantities are what a formula computes with; all are floats, so that nothing overflows or is cut off.
+type quantities struct {
+	N        float64                             `expr:"n"`
+	Retry    float64                             `expr:"retry"` // n − 1
+	Previous float64                             `expr:"prev"`  // seconds
+	Rand     func(most float64) float64          `expr:"rand"`
+	Min      func(first, second float64) float64 `expr:"min"`
+	Max      func(first, second float64) float64 `expr:"max"`
+}
+
+const formulaHint = "the names are n (1 for the first retry), retry (n-1), prev (the delay before, in seconds), rand(x), min, max, abs, ceil, floor " +
+	"and round; for example expr:15 + n^4 + rand(30)*n"
+
+// formula is a compiled formula. It is safe for concurrent use.
+type formula struct {
+	program          *vm.Program
+	rolls, remembers bool
+}
+
+// Formula compiles a delay in seconds.
+func Formula(text string) (backoff.Formula, error) {
+	if len(text) > maxLength {
+		return nil, fmt.Errorf("it is longer than %d bytes\nhint: list:1s,2s,5s names delays one by one", maxLength)
+	}
+	f := &formula{}
+	options := append(language("abs", "ceil", "floor", "round"), expr.Env(quantities{}), expr.AsFloat64(), expr.Patch(f))
+	program, err := expr.Compile(text, options...)
+	if err != nil {
+		return nil, marked(text, err, formulaHint)
+	}
+	f.program = program
+	return f, nil
+}
+
+// Visit implements the library's visitor: it notes what the formula uses.
+func (f *formula) Visit(node *ast.Node) {
+	if name, ok := (*node).(*ast.IdentifierNode); ok {
+		f.rolls = f.rolls || name.Value == "rand"
+		f.remembers = f.remembers || name.Value == "prev"
+	}
+}
+
+// Rolls implements backoff.Formula.
+func (f *formula) Rolls() bool { return f.rolls }
+
+// Remembers implements backoff.Formula.
+func (f *formula) Remembers() bool { return f.remembers }
+
+// Seconds implements backoff.Formula.
+func (f *formula) Seconds(n int, previous float64, random func() float64) (float64, error) {
+	result, err := expr.Run(f.program, quantities{
+		N: float64(n), Retry: float64(n - 1), Previous: previous,
+		Rand: func(most float64) float64 { return most * random() },
+		Min:  math.Min, Max: math.Max,
+	})
+	if err != nil {
+		return 0, fmt.Errorf("%s", firstLine(err.Error()))
+	}
+	seconds, ok := result.(float64)
+	if !ok {
+		return 0, fmt.Errorf("it gives %v, which is no number", result)
+	}
+	return seconds, nil
+}
