@@ -107,6 +107,14 @@ func addsOnly(j jitter) bool {
 	return false
 }
 
+// fitting reports whether a jitter fits a formula with randomness of its own, and what does.
+func fitting(f random, j jitter) (fits bool, hint string) {
+	if e, ok := f.(*expression); ok && e.formula.Remembers() { // what is added would go into the next delay, too
+		return j == none{}, "none, and add + rand(5) to the formula"
+	}
+	return addsOnly(j), "none or " + addExample
+}
+
 // plainJitters are those that a bare word names.
 func plainJitters() []jitter {
 	return []jitter{none{}, full{}, equal{}, decorrelated{}, phase{}}

@@ -119,9 +119,10 @@ var errOwnRandomness = errors.New("the curve carries its own randomness")
 
 // join puts a curve and a jitter together where they fit: randomness that the curve has can be added to, not replaced.
 func join(shape curve, bend jitter, chosen bool) (Spec, error) {
-	if _, own := ownRandomness(shape.formula); own && !addsOnly(bend) {
-		return Spec{}, fmt.Errorf("jitter %q does not fit backoff %q: %w\nhint: with this backoff use the jitter none or %s",
-			bend, shape, errOwnRandomness, addExample)
+	if f, own := ownRandomness(shape.formula); own {
+		if fits, hint := fitting(f, bend); !fits {
+			return Spec{}, fmt.Errorf("jitter %q does not fit backoff %q: %w\nhint: with this backoff use the jitter %s", bend, shape, errOwnRandomness, hint)
+		}
 	}
 	return Spec{shape: shape, jitter: bend, chosen: chosen}, nil
 }

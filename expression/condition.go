@@ -40,10 +40,10 @@ func Condition(text string) (runner.Expression, error) {
 	if len(text) > maxLength {
 		return nil, fmt.Errorf("it is longer than %d bytes\nhint: let a script decide, and tell by its exit status", maxLength)
 	}
-	seen := &looking{}
-	options := append(language("len", "lower", "upper", "trim", "abs", "min", "max", "int", "float", "string", "any", "all", "none", "split"),
+	seen := &looking{at: runner.CaptureNone}
+	options := append(language("len", "lower", "upper", "trim", "abs", "min", "max", "int", "float", "string"),
 		expr.Env(names{}), expr.AsBool(), expr.Patch(seen))
-	program, err := expr.Compile(text, options...)
+	program, err := compile(text, options)
 	if err != nil {
 		return nil, marked(text, err, hintFor(text, err))
 	}

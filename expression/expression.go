@@ -1,15 +1,18 @@
 // Package expression compiles the expressions that a person writes: conditions over an outcome for runner, and expr: formulas for
 // backoff. Importing it is what makes both understand them. An expression can look at what it is given and compute; it reaches nothing
-// else, and it ends: there are no loops but over a list, and its memory is bounded.
+// else, and it ends: there are no loops, and its memory is bounded.
 package expression
 
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/vm"
 
 	"github.com/10f93571/retry/backoff"
 	"github.com/10f93571/retry/runner"
@@ -32,6 +35,33 @@ func language(functions ...string) []expr.Option {
 	return options
 }
 
+// compile refuses what the library cannot be told to refuse: functions that loop over a list.
+func compile(text string, options []expr.Option) (*vm.Program, error) {
+	loops := &looping{}
+	program, err := expr.Compile(text, append(options, expr.Patch(loops))...)
+	if err == nil && loops.found != nil {
+		err = loops.found.Bind(file.NewSource(text))
+	}
+	return program, err
+}
+
+// looping finds a function that loops.
+type looping struct{ found *file.Error }
+
+// Visit implements the library's visitor.
+func (l *looping) Visit(node *ast.Node) {
+	if f, ok := (*node).(*ast.BuiltinNode); ok && loops(f) {
+		l.found = &file.Error{Location: f.Location(), Message: "unknown name " + f.Name}
+	}
+}
+
+func loops(f *ast.BuiltinNode) bool {
+	return slices.ContainsFunc(f.Arguments, func(argument ast.Node) bool {
+		_, ok := argument.(*ast.PredicateNode)
+		return ok
+	})
+}
+
 // marked puts the library's error in our form: what is wrong, and where, with a mark below the place.
 func marked(text string, err error, hint string) error {
 	wrong := (*file.Error)(nil)
@@ -40,7 +70,8 @@ func marked(text string, err error, hint string) error {
 	}
 	line := strings.ReplaceAll(strings.Split(text, "\n")[wrong.Line-1], "\t", " ")
 	shown, column := around([]rune(line), wrong.Column)
-	return fmt.Errorf("%s at %s\n  %s\n  %s^\nhint: %s", firstLine(wrong.Message), place(wrong), shown, strings.Repeat(" ", column), hint)
+	message := strings.ReplaceAll(firstLine(wrong.Message), "unexpected token EOF", "it ends too early")
+	return fmt.Errorf("%s at %s\n  %s\n  %s^\nhint: %s", message, place(wrong), shown, strings.Repeat(" ", column), hint)
 }
 
 func place(wrong *file.Error) string {

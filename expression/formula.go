@@ -37,7 +37,7 @@ func Formula(text string) (backoff.Formula, error) {
 	}
 	f := &formula{}
 	options := append(language("abs", "ceil", "floor", "round"), expr.Env(quantities{}), expr.AsFloat64(), expr.Patch(f))
-	program, err := expr.Compile(text, options...)
+	program, err := compile(text, options)
 	if err != nil {
 		return nil, marked(text, err, formulaHint)
 	}

@@ -1,0 +1,147 @@
+package expression
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/10f93571/retry/runner"
+)
+
+func evidence(change func(*runner.Evidence)) runner.Evidence {
+	e := runner.Evidence{
+		Outcome: runner.Outcome{Exit: 75, Stdout: "out\n", Stderr: "line 1\nconnection timed out\n", Duration: 1500 * time.Millisecond},
+		Attempt: 3, Elapsed: time.Minute,
+	}
+	if change != nil {
+		change(&e)
+	}
+	return e
+}
+
+func TestCondition(t *testing.T) {
+	killed := func(e *runner.Evidence) { e.Exit, e.Signal = 137, "SIGKILL" }
+	late := func(e *runner.Evidence) { e.Exit, e.Signal, e.Error = 143, "SIGTERM", runner.ErrorTimeout }
+	tests := []struct {
+		text   string
+		change func(*runner.Evidence)
+		want   bool
+	}{
+		{"exit == 75", nil, true},
+		{"exit in [1, 75] and stderr matches \"timed out\"", nil, true},
+		{"exit in [1, 2]", nil, false},
+		{"exit in 70..80", nil, true},
+		{"not (exit == 75)", nil, false},
+		{"stderr contains 'connection'", nil, true},
+		{`stderr matches "(?m)^connection .* out$"`, nil, true},
+		{`stderr matches "^connection"`, nil, false}, // the text begins with line 1
+		{"stdout startsWith 'out' and len(stdout) == 4", nil, true},
+		{"lower('ABC') == 'abc' and trim(stdout) == 'out'", nil, true},
+		{"attempt == 3 and elapsed == 60 and duration == 1.5", nil, true},
+		{"duration < 2 ? exit == 75 : false", nil, true},
+		{"exit == 137 and signal == 'SIGKILL'", killed, true},
+		{"signal == ''", nil, true},
+		{"error == 'timeout' and exit == 124", late, true},
+		{"error == ''", nil, true},
+		{"status == 0 and body == '' and header['X-Reason'] == ''", nil, true}, // of a command
+		{"let e = exit; e > 1 && e < 100", nil, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.text, func(t *testing.T) {
+			c, err := Condition(tt.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := c.Match(evidence(tt.change)); got != tt.want || err != nil {
+				t.Errorf("got %v, %v, want %v", got, err, tt.want)
+			}
+		})
+	}
+}
+
+// Each mistake is found when the condition is parsed, with a mark below its place.
+func TestConditionRefuses(t *testing.T) {
+	tests := []struct{ text, wrong, marked, hint string }{
+		{"exitt == 1", "unknown name exitt at column 1", "  exitt == 1\n  ^\n", "the names are exit"},
+		{"exit == 1 and stdrr == ''", "unknown name stdrr at column 15", "\n                ^\n", "stderr"},
+		{"exit == 'a'", "mismatched types int and string", "\n       ^\n", ""},
+		{"exit + 1", "got int", "", ""},
+		{"exit ==", "it ends too early", "", ""},
+		{`stderr matches "("`, "missing closing )", "\n         ^\n", "RE2"},
+		{`stderr =~ "a"`, "unexpected token", "\n         ^\n", `stderr matches "pattern"`},
+		{"timeout or exit == 3", "unknown name timeout", "  timeout or exit == 3\n  ^\n", `error == "timeout"`},
+		{"exit == 1\n and nope", "unknown name nope at line 2, column 6", "   and nope\n       ^\n", ""},
+		{"now() > 1", "unknown name now", "", ""},
+		{"exit.foo == 1", "has no field foo", "", ""},
+		{"len(exit) > 1", "invalid argument", "", ""},
+		{"map(1..3, # * 2) == []", "unknown name map", "", ""},
+		{strings.Repeat("(", 500) + "exit" + strings.Repeat(")", 500) + " == nope", "unknown name nope", "…", ""},
+		{"exit == 1 or " + strings.Repeat("exit == 1 or ", 400) + "true", "longer than", "", "script"},
+		{strings.Repeat("!", 2000) + "true", "", "", "hint: "},
+	}
+	for _, tt := range tests {
+		t.Run(tt.text[:min(len(tt.text), 30)], func(t *testing.T) {
+			_, err := Condition(tt.text)
+			if err == nil {
+				t.Fatal("it was accepted")
+			}
+			message, hint, _ := strings.Cut(err.Error(), "\nhint: ")
+			if !strings.Contains(message, tt.wrong) || !strings.Contains(message+"\n", tt.marked) || !strings.Contains("hint: "+hint, tt.hint) || hint == "" {
+				t.Errorf("%s", err)
+			}
+		})
+	}
+}
+
+// What fails only with some outputs does not match, and is told.
+func TestConditionFailsWhenItIsEvaluated(t *testing.T) {
+	for _, text := range []string{"int(stderr) > 3", "exit % (exit - 75) == 0", "len(1..100000000) > exit"} {
+		c, err := Condition(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		matches, err := c.Match(evidence(nil))
+		if matches || err == nil || !strings.HasPrefix(err.Error(), "cannot be evaluated: ") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, %v", text, matches, err)
+		}
+	}
+}
+
+func TestConditionLooks(t *testing.T) {
+	for text, want := range map[string]runner.CaptureMode{
+		"exit == 1":                         runner.CaptureNone,
+		"exit == 1 and stderr contains 'a'": runner.CaptureStderr,
+		"len(trim(stdout)) > 3":             runner.CaptureBoth,
+		"stdout == stderr":                  runner.CaptureBoth,
+		"'stderr' == signal":                runner.CaptureNone,
+	} {
+		c, err := Condition(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Looks(); got != want {
+			t.Errorf("%s looks at %s, want %s", text, got, want)
+		}
+	}
+}
+
+func FuzzCondition(f *testing.F) {
+	for _, seed := range []string{"exit in [1, 75]", `stderr matches "a+b" or exit > 1`, "let x = 3; x == exit", "1..9 == []", "header['a'] ?? '' == ''", "!(", "\xff\n\t'"} {
+		f.Add(seed, 1, "text")
+	}
+	f.Fuzz(func(t *testing.T, text string, exit int, stderr string) {
+		c, err := Condition(text)
+		if err != nil {
+			if !strings.Contains(err.Error(), "\nhint: ") {
+				t.Errorf("%q: no hint in %q", text, err)
+			}
+			return
+		}
+		e := evidence(func(e *runner.Evidence) { e.Exit, e.Stderr = exit, stderr })
+		once, err := c.Match(e)
+		again, _ := c.Match(e)
+		if once != again || once && err != nil {
+			t.Errorf("%q: %v and then %v, %v", text, once, again, err)
+		}
+	})
+}
