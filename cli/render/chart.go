@@ -78,7 +78,7 @@ func (b bar) label(attempts []runner.Attempt, width int) string {
 	case width < roomyLabels || first.Decision.Verdict == "":
 		return fmt.Sprint(first.Number)
 	}
-	return fmt.Sprintf("%d %s", first.Number, Outcome(first.Outcome))
+	return fmt.Sprintf("%d %s", first.Number, ended(first.Outcome, first.Decision))
 }
 
 // title says what a cell and a row stand for, so that nobody counts what cannot be counted.

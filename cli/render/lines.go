@@ -45,7 +45,7 @@ func (l *Lines) Ended(t *runner.Task, a runner.Attempt) {
 	if a.Decision.Verdict == runner.VerdictSucceeded {
 		return
 	}
-	line := fmt.Sprintf("attempt %s: %s", attemptCount(t), description(a.Outcome))
+	line := fmt.Sprintf("attempt %s: %s", attemptCount(t), description(a.Outcome, a.Decision))
 	if a.Outcome.Error == runner.ErrorNone {
 		line += " after " + Duration(a.Outcome.Duration)
 	}
@@ -99,11 +99,19 @@ func (l *Lines) print(t *runner.Task, format string, args ...any) {
 }
 
 // description says how an attempt ended, with the error's own words where it has any.
-func description(o runner.Outcome) string {
+func description(o runner.Outcome, d runner.Decision) string {
 	if o.Message != "" {
 		return brief(o.Message)
 	}
-	return Outcome(o)
+	return ended(o, d)
+}
+
+// ended is Outcome, but calls no exit of 0 ok that the policy calls a failure.
+func ended(o runner.Outcome, d runner.Decision) string {
+	if text := Outcome(o); text != "ok" || d.Success {
+		return text
+	}
+	return "exit 0"
 }
 
 // summary is the last line of a run; empty where there is nothing to tell.
@@ -118,7 +126,7 @@ func summary(t *runner.Task, r runner.Result) string {
 	case runner.VerdictExhausted:
 		return fmt.Sprintf("gave up after %s in %s: %s%s", plural(t.AttemptCount, "attempt"), elapsed, exhaustion(r, t), more(t))
 	case runner.VerdictFailed:
-		return "not retried" + ineligible(r.Outcome) + more(t)
+		return "not retried" + ineligible(r) + more(t)
 	case runner.VerdictCancelled:
 		return "cancelled by " + canceller(r.Signal) + more(t)
 	}
@@ -126,21 +134,21 @@ func summary(t *runner.Task, r runner.Result) string {
 }
 
 // ineligible says why there is no other attempt. An attempt that could not begin has said so.
-func ineligible(o runner.Outcome) string {
-	if o.Error == runner.ErrorStart {
+func ineligible(r runner.Result) string {
+	if r.Outcome.Error == runner.ErrorStart {
 		return ""
 	}
-	return ": " + Outcome(o) + " is not eligible for another attempt"
+	return ": " + ended(r.Outcome, r.Decision) + " is not eligible for another attempt"
 }
 
 func exhaustion(r runner.Result, t *runner.Task) string {
 	switch r.Decision.Reason {
 	case runner.ReasonBudget:
-		return "no time is left in the budget of " + Duration(t.Policy.Budget) + ", " + description(r.Outcome)
+		return "no time is left in the budget of " + Duration(t.Policy.Budget) + ", " + description(r.Outcome, r.Decision)
 	case runner.ReasonCrashes:
 		return fmt.Sprintf("%d in a row ended with the death of retry itself", runner.MaxCrashes)
 	}
-	return description(r.Outcome)
+	return description(r.Outcome, r.Decision)
 }
 
 // canceller says who cancelled. A TERM by itself only interrupts: where the task is cancelled then, retry cancel sent it.

@@ -87,7 +87,7 @@ func chapter(t *runner.Task, result string, attempts *ends) string {
 
 func row(a runner.Attempt) string {
 	return fmt.Sprintf("| %d | %s | %s | %s | %s |\n", a.Number, a.StartedAt.UTC().Format(time.RFC3339), Duration(a.Outcome.Duration),
-		markdown(shortened(description(a.Outcome))), then(a))
+		markdown(shortened(description(a.Outcome, a.Decision))), then(a))
 }
 
 // markdown makes escaped text stand for itself, also in a cell of a table. A character reference never begins a structure,

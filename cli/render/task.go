@@ -148,7 +148,7 @@ func (s Screen) explanation(t TaskView) string {
 }
 
 func (s Screen) outcome(t TaskView, a runner.Attempt) string {
-	text := Outcome(a.Outcome)
+	text := ended(a.Outcome, a.Decision)
 	switch {
 	case a.Decision.Verdict == "":
 		return s.paint(blue, inFlight(t))
