@@ -122,7 +122,7 @@ const corners = 64
 
 // reach is where the delay falls, found by trying: exact for a formula that is linear in each rand(x), and looks at no previous delay.
 func (f *expression) reach(n int) span {
-	least, most := time.Duration(Max), time.Duration(0)
+	least, most := Max, time.Duration(0)
 	for corner := range corners {
 		bit := 0
 		random := func() float64 {

@@ -19,8 +19,8 @@ import (
 )
 
 func init() {
-	runner.UseExpressions(func(text string) (runner.Expression, error) { return Condition(text) })
-	backoff.UseFormulas(func(text string) (backoff.Formula, error) { return Formula(text) })
+	runner.UseExpressions(Condition)
+	backoff.UseFormulas(Formula)
 }
 
 // maxLength is far beyond what a person writes, and bounds what a compiler is given.
