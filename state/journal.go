@@ -17,12 +17,13 @@ var ErrNoCgo = errors.New("this retry was built with CGO_ENABLED=0 and so withou
 
 // Journal holds tasks and their attempts. It implements runner.Journal. It is safe for concurrent use.
 type Journal struct {
-	dir    string
-	file   os.FileInfo // of the database
-	db     *sql.DB
-	owners *owners
-	salt   uint64 // of the machine, for the phases of tasks
-	copied string // the directory of a private copy, which goes at the end; empty for most
+	dir      string
+	file     os.FileInfo // of the database
+	db       *sql.DB
+	owners   *owners
+	salt     uint64 // of the machine, for the phases of tasks
+	policies policyTexts
+	copied   string // the directory of a private copy, which goes at the end; empty for most
 }
 
 // walPages is the length at which the next commit copies the log back into the database. Whoever opens the journal after all have

@@ -67,7 +67,7 @@ func collectOnce[T any](ctx context.Context, j *Journal, query string, args []an
 }
 
 func (j *Journal) scanTask(rows *sql.Rows) (*runner.Task, error) {
-	var row taskRow
+	row := taskRow{policies: &j.policies}
 	if err := rows.Scan(row.columns()...); err != nil {
 		return nil, err
 	}

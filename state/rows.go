@@ -20,6 +20,8 @@ type taskRow struct {
 	argv, directory, environment []byte
 
 	last attemptRow
+
+	policies *policyTexts
 }
 
 // columns are the places to scan selectTasks into. None of them refuses a value: one bad row must not hide the others.
@@ -68,15 +70,11 @@ func (r *taskRow) checkStatus(t *runner.Task) error {
 }
 
 func (r *taskRow) readPolicy(t *runner.Task) error {
-	var p runner.Policy
-	if err := json.Unmarshal([]byte(r.policy.String), &p); err != nil {
-		return unreadable("policy", err)
+	p, err := r.policies.read(r.policy.String)
+	if err == nil {
+		t.Policy = p
 	}
-	if p.Attempts < 0 || p.Consecutive < 0 || min(p.Timeout, p.KillAfter, p.Budget, p.ResetAfter) < 0 {
-		return errors.New("policy: a limit is negative")
-	}
-	t.Policy = p
-	return nil
+	return err
 }
 
 func (r *taskRow) readOptions(t *runner.Task) error {
