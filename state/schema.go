@@ -64,9 +64,14 @@ var migrations = []string{
 	ALTER TABLE tasks ADD COLUMN requeued_after INTEGER NOT NULL DEFAULT 0;
 	CREATE INDEX tasks_name ON tasks (name) WHERE name IS NOT NULL;
 	CREATE INDEX tasks_finished ON tasks (status, finished_at) WHERE finished_at IS NOT NULL AND NOT (once AND status = 'SUCCEEDED');`,
-	// What the decision made of the outcome: conditions may have looked at output that is not kept.
+	// What the decision made of the outcome: conditions may have looked at output that is not kept. And the named policies.
 	`ALTER TABLE attempts ADD COLUMN success INTEGER;
-	ALTER TABLE attempts ADD COLUMN rule INTEGER;`,
+	ALTER TABLE attempts ADD COLUMN rule INTEGER;
+	CREATE TABLE policies (
+		name       TEXT PRIMARY KEY,
+		policy     TEXT NOT NULL,
+		updated_at INTEGER NOT NULL
+	) STRICT, WITHOUT ROWID;`,
 }
 
 // migrate brings the schema up to date, all steps in one transaction. A journal of a newer retry, or a file that is none of
