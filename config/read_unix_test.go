@@ -1,0 +1,68 @@
+//go:build unix
+
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestReadFindsNothing(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "file"), "")
+	for _, path := range []string{filepath.Join(dir, "none"), filepath.Join(dir, "none", "none"), filepath.Join(dir, "file", "below")} {
+		if _, err := Read(path); !errors.Is(err, ErrAbsent) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What is no config file is refused at once, without a wait for whoever might write to it.
+func TestReadRefuses(t *testing.T) {
+	dir := t.TempDir()
+	pipe, large, closed := filepath.Join(dir, "pipe"), filepath.Join(dir, "large"), filepath.Join(dir, "closed")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	write(t, large, "#"+strings.Repeat("x", Limit))
+	write(t, closed, "")
+	if err := os.Chmod(closed, 0); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{dir: "is a directory", pipe: "no plain file", large: "larger than", closed: "permission denied", "/dev/zero": "no plain file"} {
+		if path == closed && os.Geteuid() == 0 {
+			continue // root may read it
+		}
+		_, err := Read(path)
+		if err == nil || errors.Is(err, ErrAbsent) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "\nhint: ") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+func TestReadTakesNull(t *testing.T) {
+	f, err := Read(os.DevNull)
+	if err != nil || len(f.Root.Entries) != 0 {
+		t.Errorf("%v, %v", f, err)
+	}
+}
+
+func TestReadAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.toml")
+	write(t, path, "#"+strings.Repeat("x", Limit-8)+"\na = 1\n")
+	f, err := Read(path)
+	if err != nil || f.Place(f.Root.Get("a").Offset) != path+":2" {
+		t.Errorf("%v, %v", f, err)
+	}
+}
