@@ -116,3 +116,6 @@ func distance(a, b string) int {
 	}
 	return row[len(b)]
 }
+
+// Apart counts the letters to add, drop or change between two words; one that begins the other counts as one away.
+func Apart(a, b string) int { return apart(a, b) }

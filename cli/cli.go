@@ -34,15 +34,24 @@ type subcommand interface {
 
 // subcommands makes the flags of each subcommand but run, by its name.
 var subcommands = map[string]func() subcommand{
-	"status":  func() subcommand { return &statusCommand{} },
-	"logs":    func() subcommand { return &logsCommand{} },
-	"resume":  func() subcommand { return &resumeCommand{} },
-	"cancel":  func() subcommand { return &cancelCommand{} },
-	"requeue": func() subcommand { return &requeueCommand{} },
-	"doctor":  func() subcommand { return &doctorCommand{} },
-	"stats":   func() subcommand { return &statsCommand{} },
-	"metrics": func() subcommand { return &metricsCommand{} },
-	"prune":   func() subcommand { return &pruneCommand{} },
+	"status":   func() subcommand { return &statusCommand{} },
+	"logs":     func() subcommand { return &logsCommand{} },
+	"resume":   func() subcommand { return &resumeCommand{} },
+	"cancel":   func() subcommand { return &cancelCommand{} },
+	"requeue":  func() subcommand { return &requeueCommand{} },
+	"doctor":   func() subcommand { return &doctorCommand{} },
+	"stats":    func() subcommand { return &statsCommand{} },
+	"metrics":  func() subcommand { return &metricsCommand{} },
+	"prune":    func() subcommand { return &pruneCommand{} },
+	policyWord: func() subcommand { return &policyCommand{} },
+}
+
+// newSubcommand makes the flags of a subcommand, whose name may be of two words.
+func newSubcommand(name string) subcommand {
+	if _, second, both := strings.Cut(name, " "); both {
+		return policyCommands[second]()
+	}
+	return subcommands[name]()
 }
 
 // Main runs retry and returns its exit status. It does not return where retry dies of a signal, as its caller expects.
@@ -71,7 +80,7 @@ func (p *Process) dispatch() (int, error) {
 	run.Command = line.command
 	command := subcommand(run)
 	if line.subcommand != "run" {
-		command = subcommands[line.subcommand]()
+		command = newSubcommand(line.subcommand)
 		if parser, err = p.newParser(line.subcommand, command); err != nil {
 			return 0, err
 		}

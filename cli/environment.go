@@ -58,3 +58,9 @@ func environment(environ []string, t *runner.Task) []string {
 	}
 	return result
 }
+
+// nameOf is the NAME of NAME=value.
+func nameOf(variable string) string {
+	name, _, _ := strings.Cut(variable, "=")
+	return name
+}

@@ -22,6 +22,7 @@ Usage:
   retry stats                          what fails, what is rescued, how long it takes
   retry metrics                        the same for a monitor
   retry prune                          remove what finished long ago
+  retry policy list|show|set|rm|check  policies by name, for -p
 
 Examples:
   retry -- ./deploy.sh                            five attempts, 1 s doubling to a minute between them
@@ -86,6 +87,69 @@ Usage:
 
 Example, for node_exporter's textfile collector:
   * * * * *  retry metrics --textfile /var/lib/node_exporter/retry.prom
+`,
+	"policy": `Policies by name, for retry -p NAME. They are built in, or kept in the journal (retry policy set), or stand in the config file:
+$XDG_CONFIG_HOME/retry/config.toml, ~/.config/retry/config.toml, or what --config or RETRY_CONFIG names. In this order a later one replaces
+an earlier one of its name whole. Then come the environment (RETRY_ATTEMPTS, …) and the flags. A run without -p uses the one named default.
+
+Usage:
+  retry policy list                   all of them, and where each is from
+  retry policy show [NAME] [flags]    what a run would use, as a part of a config file
+  retry policy set NAME [flags]       keep one in the journal
+  retry policy rm NAME…               remove it from there
+  retry policy check [FILE]           every mistake in a config file
+  retry policy schema                 a JSON schema of the file, for editors
+
+Example of a config file:
+  [policy.deploy]
+  attempts = 8
+  backoff  = "exp:2s..2m"
+  budget   = "30m"
+  stop-on  = [2, "SIGSEGV"]
+  [[policy.deploy.rule]]              # a busy lock is tried fast, all else backs off
+  when    = 75
+  backoff = "lock-busy"
+`,
+	"policy list": `List the policies by name, with where each is from, and what it hides.
+
+Usage:
+  retry policy list [flags]
+`,
+	"policy show": `Print a policy as a part of a config file, each value with where it is from. Without a name it is what a run here would use: the
+environment and the flags count.
+
+Usage:
+  retry policy show [NAME] [flags]
+
+Examples:
+  retry policy show zizq -n 8
+  retry policy show deploy >>~/.config/retry/config.toml
+`,
+	"policy set": `Keep a policy in the journal. It begins with the built-in default, or with the policy that -p names, and replaces one of its name whole.
+The environment is no part of it. Tasks that exist keep the policy that they were made with.
+
+Usage:
+  retry policy set NAME [flags]
+
+Examples:
+  retry policy set deploy -n 8 -b exp:2s..2m -B 30m --stop-on 2
+  retry policy set default -p aws -n 10
+`,
+	"policy rm": `Remove policies from the journal. Tasks that exist keep the policy that they were made with.
+
+Usage:
+  retry policy rm NAME…
+`,
+	"policy check": `Read a config file as a run would, but all of it, and say what is wrong: one message a mistake, with its line and the fix.
+It exits 1 where there are mistakes, 125 where the file cannot be read.
+
+Usage:
+  retry policy check [FILE]
+`,
+	"policy schema": `Print a JSON schema of the config file, for editors that complete and check TOML.
+
+Usage:
+  retry policy schema
 `,
 	"prune": `Remove finished tasks from the journal. Others can write to it meanwhile. What has not finished stays, and so does a success that
 --once remembers.

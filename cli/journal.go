@@ -66,7 +66,10 @@ func (f *journalFlags) openForRun(ctx context.Context, p *Process, warn func(err
 	}
 	journal, err := f.open(ctx, p)
 	if !f.RequireState {
-		g.renew = func(damage error) (*state.Journal, error) { return f.renew(ctx, p, warn, damage) }
+		g.renew = func(damage error) (*state.Journal, error) {
+			g.lost = damage
+			return f.renew(ctx, p, warn, damage)
+		}
 		journal, err = g.renewed(journal, err)
 	}
 	if err != nil {
@@ -79,6 +82,7 @@ func (f *journalFlags) openForRun(ctx context.Context, p *Process, warn func(err
 // guardedJournal keeps a failing journal from failing the command: it warns once, and goes on without.
 type guardedJournal struct {
 	journal  *state.Journal // nil where none is kept
+	lost     error          // the damage of the one that was there before; nil: none was lost
 	broken   atomic.Bool    // it failed; it stays open all the same, for the locks that say who owns the tasks
 	warn     func(error)
 	required bool                                       // fail instead, as long as nothing has run

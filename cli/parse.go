@@ -76,7 +76,8 @@ func (p *parser) parse(line commandLine) (helped bool, err error) {
 // usageError adds what kong cannot know: that a flag may have been meant for a program of the same name as a subcommand.
 func usageError(line commandLine, err error) error {
 	if line.subcommand != "run" {
-		return withHint(err, fmt.Sprintf("retry %s --help; to run a program named %[1]s: retry -- %[1]s", line.subcommand))
+		program, _, _ := strings.Cut(line.subcommand, " ")
+		return withHint(err, fmt.Sprintf("retry %s --help; to run a program named %s: retry -- %[2]s", line.subcommand, program))
 	}
 	return withHint(err, "retry --help lists the flags; what follows -- is the command")
 }

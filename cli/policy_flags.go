@@ -6,93 +6,65 @@ import (
 	"strings"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/runner"
 )
 
-// policyFlags are the flags that make a policy. Each has its variable, RETRY_ and its name in capitals.
+// policyFlags are the flags that make a policy. Each has its variable, RETRY_ and its name in capitals, and most are keys of the config
+// file. An example is for its schema.
 type policyFlags struct {
-	Policy      *string   `short:"p" group:"Policy" placeholder:"NAME" help:"Start from a named policy: default, sidekiq, zizq, aws, grpc, lock-busy."`
-	Attempts    *count    `short:"n" group:"Policy" placeholder:"N" help:"All attempts, the first included; 0 = no limit. Default 5."`
-	Retries     *count    `group:"Policy" placeholder:"N" help:"The same, without the first one."`
-	Backoff     *string   `short:"b" group:"Policy" placeholder:"SPEC" help:"Delays: constant:5s, linear:2s, exp:1s..30s, exp:1s*1.5, fib:1s, poly:15s+n^4, list:1s,5s,1m, buckets:3, or a preset. Default exp:1s..1m."`
-	Jitter      *string   `short:"j" group:"Policy" placeholder:"SPEC" help:"phase (default), none, full, equal, decorrelated, 30%, add:5s, add:1s..5s, add:30s*n."`
-	Timeout     *duration `short:"t" group:"Policy" placeholder:"TIME" help:"Stop an attempt that takes longer: TERM to its process group, then KILL."`
-	KillAfter   *duration `group:"Policy" placeholder:"TIME" help:"Between TERM and KILL. Default 5s."`
-	Budget      *duration `short:"B" group:"Policy" placeholder:"TIME" help:"For everything together, waits included."`
+	Policy      *string   `short:"p" group:"Policy" placeholder:"NAME" help:"Start from a named policy: retry policy list shows them." example:"default"`
+	Attempts    *count    `short:"n" group:"Policy" placeholder:"N" help:"All attempts, the first included; 0 = no limit. Default 5." example:"8"`
+	Retries     *count    `group:"Policy" placeholder:"N" help:"The same, without the first one." example:"4"`
+	Backoff     *string   `short:"b" group:"Policy" placeholder:"SPEC" help:"Delays: constant:5s, linear:2s, exp:1s..30s, exp:1s*1.5, fib:1s, poly:15s+n^4, list:1s,5s,1m, buckets:3, or a preset. Default exp:1s..1m." example:"exp:2s..2m"`
+	Jitter      *string   `short:"j" group:"Policy" placeholder:"SPEC" help:"phase (default), none, full, equal, decorrelated, 30%, add:5s, add:1s..5s, add:30s*n." example:"30%"`
+	Timeout     *duration `short:"t" group:"Policy" placeholder:"TIME" help:"Stop an attempt that takes longer: TERM to its process group, then KILL." example:"30s"`
+	KillAfter   *duration `group:"Policy" placeholder:"TIME" help:"Between TERM and KILL. Default 5s." example:"10s"`
+	Budget      *duration `short:"B" group:"Policy" placeholder:"TIME" help:"For everything together, waits included." example:"30m"`
 	Deadline    *moment   `group:"Policy" placeholder:"WHEN" help:"A budget by the clock: 23:30, or RFC 3339."`
-	ResetAfter  *duration `group:"Policy" placeholder:"TIME" help:"An attempt that ran this long starts the backoff anew."`
-	Consecutive *count    `group:"Policy" placeholder:"N" help:"Succeed after so many successes in a row."`
-	RetryOn     []string  `group:"Policy" sep:"none" placeholder:"LIST" help:"Retry these outcomes only: 1,75,100-120,SIGSEGV,signal,timeout,any."`
-	StopOn      []string  `group:"Policy" sep:"none" placeholder:"LIST" help:"Never retry these."`
-	SuccessOn   []string  `group:"Policy" sep:"none" placeholder:"LIST" help:"These, and only these, are a success."`
+	ResetAfter  *duration `group:"Policy" placeholder:"TIME" help:"An attempt that ran this long starts the backoff anew." example:"10m"`
+	Consecutive *count    `group:"Policy" placeholder:"N" help:"Succeed after so many successes in a row." example:"3"`
+	RetryOn     []string  `group:"Policy" sep:"none" placeholder:"LIST" help:"Retry these outcomes only: 1,75,100-120,SIGSEGV,signal,timeout,any." example:"1,75"`
+	StopOn      []string  `group:"Policy" sep:"none" placeholder:"LIST" help:"Never retry these." example:"2"`
+	SuccessOn   []string  `group:"Policy" sep:"none" placeholder:"LIST" help:"These, and only these, are a success." example:"0,3"`
 }
 
-// policyVariables are the flags that the environment may give. RETRY_DEADLINE is not one of them: it comes from an outer retry.
-var policyVariables = []string{"policy", "attempts", "retries", "backoff", "jitter", "timeout", "kill-after", "budget",
-	"reset-after", "consecutive", "retry-on", "stop-on", "success-on"}
-
-// resolve layers the named policy, the environment and the flags.
-func (f *policyFlags) resolve(getenv func(string) string, now time.Time) (runner.Policy, error) {
-	env, err := policyFromEnv(getenv)
-	if err != nil {
-		return runner.Policy{}, err
-	}
-	policy := runner.DefaultPolicy()
-	for _, layer := range []*policyFlags{env, f} {
-		if layer.Policy == nil {
-			continue
+// resolve layers the environment and the flags over a named policy; outer is the deadline of a retry that runs this one.
+func (f *policyFlags) resolve(base runner.Policy, env *policyFlags, outer string, now time.Time) (runner.Policy, error) {
+	policy := base
+	if err := f.over(env).overlay(&policy, now); err != nil {
+		if alone := base; f.overlay(&alone, now) == nil {
+			return policy, inEnvironment(env, err)
 		}
-		if policy, err = runner.BuiltinPolicy(*layer.Policy); err != nil && layer == env {
-			return policy, inEnvironment(getenv, err)
-		} else if err != nil {
-			return policy, err
-		}
-	}
-	if err := env.overlay(&policy, now); err != nil {
-		return policy, inEnvironment(getenv, err)
-	}
-	if err := f.overlay(&policy, now); err != nil {
 		return policy, err
 	}
-	return policy, obeyOuterDeadline(&policy, getenv(cmdexec.EnvDeadline), now)
+	return policy, obeyOuterDeadline(&policy, outer, now)
 }
 
 // policyFromEnv reads the RETRY_… variables as if they were flags.
 func policyFromEnv(getenv func(string) string) (*policyFlags, error) {
-	var args []string
-	for _, flag := range policyVariables {
-		if value := getenv(variable(flag)); value != "" {
-			args = append(args, "--"+flag+"="+value)
+	flags := &policyFlags{}
+	for _, k := range policyKeys() {
+		text := getenv(variable(k.name))
+		if text == "" || k.name == "deadline" { // RETRY_DEADLINE comes from an outer retry
+			continue
+		}
+		if err := k.set(flags, text); err != nil {
+			return nil, withHint(fmt.Errorf("in the environment (%s): %w", variable(k.name), err), "correct the variable, or unset it")
 		}
 	}
-	flags := &policyFlags{}
-	if len(args) == 0 {
-		return flags, nil
-	}
-	parser, err := kong.New(flags, kong.NoDefaultHelp())
-	if err != nil {
-		return nil, err
-	}
-	if _, err := parser.Parse(args); err != nil {
-		return nil, inEnvironment(getenv, err)
+	if flags.Attempts != nil && flags.Retries != nil {
+		return nil, inEnvironment(flags, errAttemptsTwice)
 	}
 	return flags, nil
 }
 
-// variable is the name of a flag in the environment.
-func variable(flag string) string {
-	return "RETRY_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-}
-
 // inEnvironment names the variables that an error can come from.
-func inEnvironment(getenv func(string) string, err error) error {
+func inEnvironment(env *policyFlags, err error) error {
 	var names []string
-	for _, flag := range policyVariables {
-		if getenv(variable(flag)) != "" {
-			names = append(names, variable(flag))
+	for _, k := range policyKeys() {
+		if k.given(env) {
+			names = append(names, variable(k.name))
 		}
 	}
 	return fmt.Errorf("in the environment (%s): %w", strings.Join(names, ", "), withHint(err, "correct the variable, or unset it"))
@@ -101,9 +73,6 @@ func inEnvironment(getenv func(string) string, err error) error {
 // overlay replaces what the flags set.
 func (f *policyFlags) overlay(p *runner.Policy, now time.Time) (err error) {
 	if p.Backoff, err = p.Backoff.With(value(f.Backoff), value(f.Jitter)); err != nil {
-		return err
-	}
-	if err := errors.Join(notEmpty("backoff", f.Backoff), notEmpty("jitter", f.Jitter)); err != nil {
 		return err
 	}
 	set(&p.Timeout, f.Timeout)
@@ -116,7 +85,7 @@ func (f *policyFlags) overlay(p *runner.Policy, now time.Time) (err error) {
 		return err
 	}
 	if p.Attempts > 0 && p.Consecutive > p.Attempts {
-		return fmt.Errorf("%d successes in a row need more than %d attempts\nhint: raise --attempts, or lower --consecutive", p.Consecutive, p.Attempts)
+		return fmt.Errorf("%d successes in a row need more than %d attempts\nhint: raise attempts, or lower consecutive", p.Consecutive, p.Attempts)
 	}
 	if f.Deadline != nil {
 		left := until(time.Time(*f.Deadline), now)
@@ -128,9 +97,11 @@ func (f *policyFlags) overlay(p *runner.Policy, now time.Time) (err error) {
 	return f.overlayConditions(p)
 }
 
+var errAttemptsTwice = errors.New("--attempts and --retries say the same thing\nhint: give one of them; --retries N is --attempts N+1")
+
 func (f *policyFlags) overlayAttempts(p *runner.Policy) error {
 	if f.Attempts != nil && f.Retries != nil {
-		return errors.New("--attempts and --retries say the same thing\nhint: give one of them; --retries N is --attempts N+1")
+		return errAttemptsTwice
 	}
 	set(&p.Attempts, f.Attempts)
 	if f.Retries != nil {
@@ -192,13 +163,6 @@ func limitBudget(p *runner.Policy, left time.Duration) {
 	if p.Budget == 0 || left < p.Budget {
 		p.Budget = left
 	}
-}
-
-func notEmpty(flag string, text *string) error {
-	if text != nil && *text == "" {
-		return fmt.Errorf("--%s is empty\nhint: leave it out, or see retry --help for what it takes", flag)
-	}
-	return nil
 }
 
 func value(text *string) string {

@@ -27,7 +27,11 @@ func resolved(t *testing.T, environ, args string) (runner.Policy, error) {
 	if _, err := parser.parse(line); err != nil {
 		return runner.Policy{}, err
 	}
-	return command.resolve(p.getenv, noon)
+	choice, err := p.choose(&command.policyFlags, &command.configFlag, func(err error) { t.Error(err) })
+	if err != nil {
+		return runner.Policy{}, err
+	}
+	return choice.resolve(noon)
 }
 
 func TestResolve(t *testing.T) {
@@ -47,7 +51,10 @@ func TestResolve(t *testing.T) {
 		{"RETRY_RETRIES=2", "-n 9", "default: 9 attempts, backoff exp:1s..1m, jitter phase"},
 		{"RETRY_POLICY=aws RETRY_ATTEMPTS=9", "", "aws: 9 attempts, backoff exp:1s..20s, jitter full"},
 		{"RETRY_POLICY=aws", "-p lock-busy", "lock-busy: 100 attempts, backoff constant:500ms, jitter 30%"},
-		{"RETRY_BACKOFF=linear:2s RETRY_JITTER=full", "-b zizq", "default: 5 attempts, backoff poly:15s+n^4, jitter add:30s*n"},
+		{"RETRY_BACKOFF=linear:2s RETRY_JITTER=full", "-b zizq", "default: 5 attempts, backoff poly:15s+n^4, jitter full"},
+		{"RETRY_BACKOFF=linear:2s", "-b zizq", "default: 5 attempts, backoff poly:15s+n^4, jitter add:30s*n"},
+		{"RETRY_JITTER=full", "-b buckets:3 -j none", "default: 5 attempts, backoff buckets:3, jitter none"},
+		{"RETRY_BACKOFF=buckets:3", "-p aws -j none", "aws: 3 attempts, backoff buckets:3, jitter none"},
 		{"RETRY_BACKOFF=linear:2s", "-j equal", "default: 5 attempts, backoff linear:2s, jitter equal"},
 		{"RETRY_DEADLINE=2026-03-04T12:10:00Z", "", "default: 5 attempts, backoff exp:1s..1m, jitter phase, budget 10m"},
 		{"RETRY_DEADLINE=2026-03-04T12:10:00Z", "-B 5m", "default: 5 attempts, backoff exp:1s..1m, jitter phase, budget 5m"},
@@ -87,6 +94,11 @@ func TestResolveRefuses(t *testing.T) {
 		{"RETRY_BACKOFF=exp:", "", "exp:"},
 		{"RETRY_POLICY=nope", "", `unknown policy "nope"`},
 		{"", "-p aws -b sidekiq -j full", "does not fit"},
+		{"RETRY_JITTER=full", "-b sidekiq", `(RETRY_JITTER): jitter "full" does not fit backoff "sidekiq"`},
+		{"RETRY_JITTER=nope", "-j full", "RETRY_JITTER"},
+		{"RETRY_CONSECUTIVE=3", "-n 2", "(RETRY_CONSECUTIVE): 3 successes in a row"},
+		{"", "-b nope -j nope", "--backoff: "},
+		{"", "--retry-on nope", "--retry-on: "},
 		{"RETRY_DEADLINE=x", "", "RFC 3339"},
 		{"RETRY_DEADLINE=2026-03-04T11:00:00Z", "", "has passed"},
 		{"RETRY_BACKOFF=foo", "", "RETRY_BACKOFF"},
@@ -101,15 +113,31 @@ func TestResolveRefuses(t *testing.T) {
 	}
 }
 
-// Every flag of a policy has its variable.
-func TestPolicyVariables(t *testing.T) {
-	known := map[string]bool{"deadline": true} // it comes from an outer retry
-	for _, name := range policyVariables {
-		known[name] = true
+// What kong calls a flag, the keys call so, too.
+func TestPolicyKeysAreTheFlags(t *testing.T) {
+	known := map[string]bool{}
+	for _, k := range policyKeys() {
+		known[k.name] = true
+		if k.kind != keyNone && (k.help == "" || k.example == "") {
+			t.Errorf("%s has no help or no example: %+v", k.name, k)
+		}
+		if elsewhere[k.name] == "" && k.kind == keyNone {
+			t.Errorf("%s is a key that nobody can read", k.name)
+		}
 	}
 	for name, flag := range flagsOfRun(t) {
-		if flag.Group != nil && flag.Group.Key == "Policy" && len(name) > 1 && !known[name] {
-			t.Errorf("--%s has no variable", name)
+		if flag.Group != nil && flag.Group.Key == "Policy" && len(name) > 1 && name != "config" && !known[name] {
+			t.Errorf("--%s is no setting of a policy", name)
+		}
+	}
+}
+
+// Every setting can come from the environment; RETRY_DEADLINE is an outer retry's.
+func TestPolicyVariables(t *testing.T) {
+	for _, k := range policyKeys() {
+		env, err := policyFromEnv(func(name string) string { return map[string]string{variable(k.name): k.example}[name] })
+		if err != nil || k.given(env) != (k.example != "") {
+			t.Errorf("%s=%s: %+v, %v", variable(k.name), k.example, env, err)
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 // runCommand is `retry [run] [flags] [--] COMMAND`.
 type runCommand struct {
 	policyFlags
+	configFlag
 	journalFlags
 	nameFlags
 	optionFlags
@@ -32,6 +33,8 @@ type runCommand struct {
 	JSON           bool   `group:"Running" help:"With --dry-run: as JSON."`
 
 	Command []string `kong:"-"`
+
+	choice *policyChoice
 }
 
 // groupFlags say whose process group the command is in.
@@ -45,22 +48,27 @@ func (c *runCommand) run(p *Process) (int, error) {
 		_, err := fmt.Fprintf(p.Stdout, "retry %s\n", version())
 		return 0, err
 	}
-	created := time.Now()
-	policy, err := c.resolve(p.getenv, created)
-	if err != nil {
+	created, lines := time.Now(), c.observer(p)
+	var err error
+	if c.choice, err = p.choose(&c.policyFlags, &c.configFlag, lines.Warn); err != nil {
 		return 0, err
 	}
+	c.choice.settled = c.choice.settled || c.NoState
 	if c.DryRun {
-		return 0, c.printSchedule(p, &policy)
+		return 0, c.dryRun(p, created, lines)
 	}
 	if err := c.check(); err != nil {
+		return 0, err
+	}
+	policy, err := c.choice.resolve(created)
+	if err != nil && (c.choice.settled || !c.mayKnow(p)) {
 		return 0, err
 	}
 	task, err := c.newTask(p, policy, created)
 	if err != nil {
 		return 0, err
 	}
-	return c.execute(p, task)
+	return c.execute(p, task, lines)
 }
 
 func (c *runCommand) check() error {
@@ -100,14 +108,20 @@ func (c *runCommand) newTask(p *Process, policy runner.Policy, created time.Time
 	}
 	task := &runner.Task{
 		ID: id.String(), Parent: p.getenv(cmdexec.EnvTaskID), Name: c.name(), Once: c.Once, Kind: runner.KindCommand, Command: c.Command,
-		Directory: directory, Environment: environment, Policy: policy, Options: c.options(), IdempotencyKey: key, CreatedAt: created, Status: runner.Pending,
+		Directory: directory, Environment: environment, Policy: policy, Options: c.optionsFor(&policy), IdempotencyKey: key, CreatedAt: created, Status: runner.Pending,
 		History: runner.History{Began: created},
-	}
-	if looks := policy.Looks(); looks != runner.CaptureNone {
-		task.Options.Capture = task.Options.Capture.And(looks)
 	}
 	task.History.Phase = task.Options.Phase(phaseOf(id))
 	return task, nil
+}
+
+// optionsFor captures what the policy's conditions look at.
+func (c *runCommand) optionsFor(policy *runner.Policy) runner.Options {
+	options := c.options()
+	if looks := policy.Looks(); looks != runner.CaptureNone {
+		options.Capture = options.Capture.And(looks)
+	}
+	return options
 }
 
 // phaseOf is the phase of a task that no journal counts.
@@ -117,15 +131,17 @@ func phaseOf(id uuid.UUID) float64 {
 	return float64(h.Sum64()>>11) / (1 << 53)
 }
 
-func (c *runCommand) execute(p *Process, task *runner.Task) (int, error) {
+func (c *runCommand) execute(p *Process, task *runner.Task, lines render.Observer) (int, error) {
 	kept, err := retentionOf(c.Retention, p.getenv)
 	if err != nil {
 		return 0, err
 	}
 	ctx := context.Background()
-	lines := c.observer(p)
 	journal, err := c.openForRun(ctx, p, lines.Warn)
 	if err != nil {
+		return 0, err
+	}
+	if err := c.settle(ctx, journal, task, lines.Warn); err != nil {
 		return 0, err
 	}
 	if lines, err = c.reported(lines, p, journal); err != nil {
@@ -203,6 +219,6 @@ func (c *runCommand) begin(ctx context.Context, p *Process, met meeting, t *runn
 	}
 	t.CreatedAt = time.Now()
 	t.History.Began = t.CreatedAt
-	t.Policy, err = c.resolve(p.getenv, t.CreatedAt)
+	t.Policy, err = c.choice.resolve(t.CreatedAt)
 	return err
 }

@@ -146,3 +146,16 @@ func Quote(text string) string {
 
 // unprintable is what a terminal would not just draw, or nobody would see.
 func unprintable(r rune) bool { return r != ' ' && !strconv.IsPrint(r) || r == utf8.RuneError }
+
+// Mistakes returns the mistakes that an error of Parse joins.
+func Mistakes(err error) (mistakes []*Error) {
+	switch e := err.(type) { //nolint:errorlint // it takes apart what Parse has joined
+	case *Error:
+		return []*Error{e}
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			mistakes = append(mistakes, Mistakes(one)...)
+		}
+	}
+	return mistakes
+}

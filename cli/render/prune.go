@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 )
 
@@ -20,10 +21,13 @@ func Prunable(w io.Writer, tasks int, oldest, newest, now time.Time) error {
 	return err
 }
 
-// Count writes a number with what it counts: "1 task", "3 tasks".
+// Count writes a number with what it counts: "1 task", "3 tasks", "2 policies".
 func Count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
+	}
+	if stem, ok := strings.CutSuffix(what, "y"); ok {
+		return fmt.Sprintf("%d %sies", n, stem)
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/config"
+)
+
+// policyCheckCommand is `retry policy check [FILE]`.
+type policyCheckCommand struct {
+	configFlag
+	File *string `arg:"" optional:"" help:"The file; else the config file."`
+}
+
+// exitMistakes is the status of a check that found something, as linters have it.
+const exitMistakes = 1
+
+func (c *policyCheckCommand) run(p *Process) (int, error) {
+	if c.File != nil {
+		if c.Config != nil {
+			return 0, errors.New("FILE and --config say the same thing\nhint: give one of them")
+		}
+		c.Config = c.File
+	}
+	path, named := c.place(p.getenv)
+	if path == "" {
+		return 0, errors.New("there is no config file to check\nhint: retry policy check FILE")
+	}
+	file, err := config.Read(path)
+	switch {
+	case errors.Is(err, config.ErrAbsent) && !named:
+		return 0, withHint(err, "retry policy check FILE names another one; without a file retry uses the policies of retry policy list")
+	case file == nil:
+		return 0, withHint(err, "retry policy check FILE")
+	}
+	mistakes, policies := (&policyFile{File: file}).check(config.Mistakes(err))
+	if mistakes == nil {
+		_, err := fmt.Fprintf(p.Stdout, "%s: %s, no mistakes\n", render.Escape(path), render.Count(policies, "policy"))
+		return 0, err
+	}
+	for _, m := range mistakes {
+		if _, err := fmt.Fprintln(p.Stdout, render.Message(m)); err != nil {
+			return 0, err
+		}
+	}
+	_, err = fmt.Fprintf(p.Stdout, "%s: %s\n", render.Escape(path), render.Count(len(mistakes), "mistake"))
+	return exitMistakes, err
+}
+
+// check reads the whole file, all values too.
+func (f *policyFile) check(mistakes []*config.Error) ([]*config.Error, int) {
+	mistakes = append(mistakes, f.structure()...)
+	entries := f.entries()
+	for i := range entries {
+		if entries[i].Value.Kind == config.Tables {
+			_, wrong := f.policy(&entries[i])
+			mistakes = append(mistakes, wrong...)
+		}
+	}
+	return config.Mistakes(joined(mistakes)), len(entries)
+}

@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/10f93571/retry/config"
+	"github.com/10f93571/retry/runner"
+)
+
+// valueReader reads the values of a policy and collects what is wrong with them.
+type valueReader struct {
+	file     *policyFile
+	path     []string
+	mistakes []*config.Error
+}
+
+func (r *valueReader) mistake(offset int, key string, err error) {
+	path := config.Key(append(append([]string{}, r.path...), key)...)
+	r.mistakes = append(r.mistakes, r.file.Errorf(offset, path, "%w", err))
+}
+
+// policy reads an entry that has the structure of a policy. What it leaves out is as in the built-in default.
+func (f *policyFile) policy(e *config.Entry) (runner.Policy, []*config.Error) {
+	r := &valueReader{file: f, path: []string{policyTable, e.Key}}
+	policy := runner.DefaultPolicy()
+	policy.Name = e.Key
+	flags := &policyFlags{}
+	for _, setting := range e.Value.Table.Entries {
+		if setting.Key == ruleKey {
+			policy.Rules = r.rules(setting)
+		} else if k := keyNamed(setting.Key); k != nil {
+			r.setting(k, flags, setting.Value)
+		}
+	}
+	if len(r.mistakes) == 0 {
+		r.together(e.Value.Table, flags, &policy)
+	}
+	return policy, r.mistakes
+}
+
+// setting reads a value into the flag of the same name.
+func (r *valueReader) setting(k *policyKey, flags *policyFlags, v config.Value) {
+	for _, item := range items(k.kind, v) {
+		text, ok := textIn(k.kind, item)
+		if !ok {
+			r.mistake(item.Offset, k.name, wrongKind(k, item.Kind))
+			continue
+		}
+		one := &policyFlags{} // so that a wrong item of a list is told apart from the others
+		if err := k.set(one, text); err != nil {
+			r.mistake(item.Offset, k.name, err)
+		} else if err := k.set(flags, text); err != nil {
+			r.mistake(item.Offset, k.name, err)
+		}
+	}
+}
+
+// items are the conditions of a list, or the one value.
+func items(kind keyKind, v config.Value) []config.Value {
+	if kind == keyConditions && v.Kind == config.List {
+		return v.Items
+	}
+	return []config.Value{v}
+}
+
+// textIn is how a value would be written for the flag; false where its type does not go with the key.
+func textIn(kind keyKind, v config.Value) (text string, ok bool) {
+	switch {
+	case v.Kind == config.String:
+		return v.Text, kind != keyCount
+	case v.Kind == config.Integer && kind != keySpec:
+		if n, small := v.Integer(); small {
+			return strconv.FormatInt(n, 10), true
+		}
+		return v.Text, true // which the flag finds too large
+	case v.Kind == config.Float && kind == keyDuration:
+		n, err := strconv.ParseFloat(strings.ReplaceAll(v.Text, "_", ""), 64)
+		if err != nil || math.IsInf(n, 0) || math.IsNaN(n) {
+			return v.Text, true
+		}
+		return strconv.FormatFloat(n, 'f', -1, 64), true
+	}
+	return "", false
+}
+
+func wrongKind(k *policyKey, got config.Kind) error {
+	example := config.Quote(k.example)
+	switch k.kind {
+	case keyCount:
+		example = k.example
+	case keyConditions:
+		example = "[" + example + "]"
+	}
+	return fmt.Errorf("%s where %s belongs\nhint: for example %s = %s", got, k.kind, k.name, example)
+}
+
+// together lays the values over the default, where some may not go with each other.
+func (r *valueReader) together(table *config.Table, flags *policyFlags, policy *runner.Policy) {
+	var err error
+	if policy.Backoff, err = policy.Backoff.With(value(flags.Backoff), value(flags.Jitter)); err != nil {
+		key := firstOf(table, "jitter", "backoff")
+		r.mistake(key.Value.Offset, key.Key, err)
+		return
+	}
+	flags.Backoff, flags.Jitter = nil, nil
+	if err := flags.overlay(policy, time.Time{}); err != nil {
+		key := firstOf(table, "consecutive", "attempts")
+		r.mistake(key.Value.Offset, key.Key, err)
+	}
+}
+
+// firstOf returns the first of the keys that a table has.
+func firstOf(table *config.Table, keys ...string) *config.Entry {
+	for _, k := range keys {
+		if e := table.Get(k); e != nil {
+			return e
+		}
+	}
+	return &config.Entry{Key: keys[0]}
+}
+
+// rules reads the tables of a list.
+func (r *valueReader) rules(e config.Entry) (rules []runner.Rule) {
+	for _, item := range e.Value.Items {
+		if item.Kind != config.Tables {
+			continue
+		}
+		before := len(r.mistakes)
+		when := r.ruleText(item, "when")
+		curve := r.ruleText(item, "backoff")
+		jitter := r.ruleText(item, "jitter")
+		if len(r.mistakes) > before {
+			continue
+		}
+		rule, err := runner.ParseRule(when, curve, jitter)
+		if err != nil { // each is right alone
+			key := firstOf(item.Table, "jitter", "backoff")
+			r.mistake(key.Value.Offset, ruleKey+"."+key.Key, err)
+		}
+		rules = append(rules, rule)
+	}
+	return rules
+}
+
+// ruleText reads and checks one key of a rule, of which only jitter may be left out.
+func (r *valueReader) ruleText(rule config.Value, name string) string {
+	examples := map[string]string{"when": "exit == 75", "backoff": "constant:500ms", "jitter": "30%"}
+	e := rule.Table.Get(name)
+	if e == nil {
+		if name != "jitter" {
+			r.mistake(rule.Offset, ruleKey, fmt.Errorf("a rule without %s\nhint: add for example %s = %s", name, name, config.Quote(examples[name])))
+		}
+		return ""
+	}
+	kind := keySpec
+	if name == "when" {
+		kind = keyConditions
+	}
+	text, ok := textIn(kind, e.Value)
+	if !ok {
+		r.mistake(e.Value.Offset, ruleKey+"."+name, fmt.Errorf("%s where a text belongs\nhint: for example %s = %s", e.Value.Kind, name, config.Quote(examples[name])))
+		return ""
+	}
+	if err := checkRuleText(name, text); err != nil {
+		r.mistake(e.Value.Offset, ruleKey+"."+name, err)
+	}
+	return text
+}
+
+func checkRuleText(name, text string) (err error) {
+	if name == "when" {
+		_, err = runner.ParseCondition(text)
+		return err
+	}
+	flags := &policyFlags{}
+	return keyNamed(name).set(flags, text)
+}

@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/state"
+)
+
+// policySetCommand is `retry policy set NAME`.
+type policySetCommand struct {
+	policyFlags
+	configFlag
+	stateFlag
+	Name string `arg:"" optional:"" help:"The policy."`
+}
+
+func (c *policySetCommand) run(p *Process) (int, error) {
+	if c.Deadline != nil {
+		return 0, errors.New("--deadline is a time, and a policy is for any time\nhint: give --budget, or --deadline with the run")
+	}
+	if err := checkPolicyName(c.Name); err != nil {
+		return 0, withHint(err, "retry policy set NAME")
+	}
+	// The policy is for whoever uses it, wherever: what this environment says of runs is no part of it.
+	plain := *p
+	plain.Environ = withoutPolicy(p.Environ)
+	choice, err := plain.choose(&c.policyFlags, &c.configFlag, p.warn)
+	if err != nil {
+		return 0, err
+	}
+	base := "default"
+	if c.Policy != nil {
+		base = *c.Policy
+		err = choice.askReader(context.Background(), p, &c.stateFlag, p.warn)
+	} else {
+		choice.base = builtinPolicy(base)
+	}
+	if err != nil {
+		return 0, err
+	}
+	policy, err := choice.resolve(time.Now())
+	if err != nil {
+		return 0, err
+	}
+	policy.Name = c.Name
+	ctx := context.Background()
+	journal, err := c.open(ctx, p)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = journal.Close() }()
+	if err := journal.SetPolicy(ctx, policy, time.Now()); err != nil {
+		return 0, fmt.Errorf("store the policy: %w", err)
+	}
+	if hiding := choice.file.entry(c.Name); hiding != nil {
+		p.warn(fmt.Errorf("%s has a policy of that name, which is used in its place\nhint: remove that one, or choose another name", choice.file.Place(hiding.Offset)))
+	}
+	_, err = fmt.Fprintf(p.Stdout, "set %s\n", render.Policy(&policy))
+	return 0, err
+}
+
+// withoutPolicy leaves out the variables that change a policy.
+func withoutPolicy(environ []string) (rest []string) {
+	dropped := map[string]bool{}
+	for _, k := range policyKeys() {
+		dropped[variable(k.name)] = true
+	}
+	for _, kv := range environ {
+		if !dropped[nameOf(kv)] {
+			rest = append(rest, kv)
+		}
+	}
+	return rest
+}
+
+// policyRemoveCommand is `retry policy rm NAME…`.
+type policyRemoveCommand struct {
+	configFlag
+	stateFlag
+	Names []string `arg:"" optional:"" name:"name" help:"The policies."`
+}
+
+func (c *policyRemoveCommand) run(p *Process) (int, error) {
+	if len(c.Names) == 0 {
+		return 0, errors.New("no policy to remove\nhint: retry policy rm NAME…; retry policy list shows them")
+	}
+	file, err := c.load(p.getenv, p.warn)
+	if err != nil {
+		return 0, err
+	}
+	if c.absence(p) != nil {
+		return 0, each(c.Names, func(name string) error { return notStored(name, file, nil) })
+	}
+	ctx := context.Background()
+	journal, err := c.open(ctx, p)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = journal.Close() }()
+	return 0, each(c.Names, func(name string) error {
+		err := journal.RemovePolicy(ctx, name)
+		if errors.Is(err, state.ErrNoPolicy) {
+			stored, _ := journal.Policies(ctx) // for the hint alone
+			return notStored(name, file, stored)
+		}
+		if err != nil {
+			return fmt.Errorf("remove %s: %w", render.Escape(name), err)
+		}
+		_, err = fmt.Fprintf(p.Stdout, "removed %s%s\n", render.Escape(name), remains(name, file))
+		return err
+	})
+}
+
+// notStored says why a policy cannot be removed.
+func notStored(name string, file *policyFile, stored []state.StoredPolicy) error {
+	shown := render.Escape(name)
+	if e := file.entry(name); e != nil {
+		return fmt.Errorf("%s is not in the journal\nhint: it stands in %s: remove it there", shown, file.Place(e.Offset))
+	}
+	if builtinPolicy(name) != nil {
+		return fmt.Errorf("%s is built in, and stays\nhint: retry policy set %[1]s puts another one in its place", shown)
+	}
+	known := append(builtinNames(), namesOf(file)...)
+	for _, s := range stored {
+		known = append(known, s.Name)
+	}
+	return unknownPolicy(name, known)
+}
+
+// remains says what the name stands for from now on.
+func remains(name string, file *policyFile) string {
+	switch e := file.entry(name); {
+	case e != nil:
+		return "; the one in " + render.Escape(file.Place(e.Offset)) + " stays in use"
+	case builtinPolicy(name) != nil:
+		return "; from now on it is the built-in one"
+	}
+	return ""
+}

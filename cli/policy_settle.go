@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/state"
+)
+
+// settle has the journal say what it knows of the policy, and gives the task the one that holds.
+func (c *runCommand) settle(ctx context.Context, journal *guardedJournal, t *runner.Task, warn func(error)) (err error) {
+	if !c.choice.settled {
+		if err := c.consult(ctx, journal, warn); err != nil {
+			return err
+		}
+	}
+	if t.Policy, err = c.choice.resolve(t.CreatedAt); err == nil {
+		t.Options = c.optionsFor(&t.Policy)
+	}
+	return err
+}
+
+// consult asks a journal that may fail. A policy that can be read nowhere else lets the command run once.
+func (c *runCommand) consult(ctx context.Context, journal *guardedJournal, warn func(error)) error {
+	err := journal.lost
+	if !journal.absent() && err == nil {
+		err = c.choice.ask(ctx, journal.journal)
+	}
+	damaged := errors.Is(err, errPolicyDamaged)
+	switch {
+	case damaged && c.RequireState:
+		return fmt.Errorf("policy %s: %w%s", render.Escape(c.choice.name), err, damagedHint(c.choice.name))
+	case err != nil && !damaged && journal.lost == nil:
+		if err := journal.failed(err, nil, c.RequireState); err != nil {
+			return err
+		}
+	}
+	if damaged || c.choice.base == nil && (err != nil || journal.absent()) {
+		c.choice.unread()
+		warn(onceError(c.choice.name, err))
+	}
+	return nil
+}
+
+func damagedHint(name string) string {
+	return "\nhint: retry policy set " + render.Command([]string{name}) + " writes it anew"
+}
+
+// onceError says why there is one attempt alone.
+func onceError(name string, err error) error {
+	hint := "\nhint: retry doctor says what is wrong; a policy in the config file needs no journal"
+	if errors.Is(err, errPolicyDamaged) {
+		hint = damagedHint(name)
+	}
+	reason := ""
+	if err != nil {
+		reason = " (" + bare(err).Error() + ")"
+	}
+	return fmt.Errorf("the policy %s cannot be read%s: the command runs once, without retries, since that policy may forbid them%s",
+		render.Escape(name), reason, hint)
+}
+
+// mayKnow reports whether a journal could have a policy of any name: one that is there, or cannot be looked at.
+func (f *journalFlags) mayKnow(p *Process) bool {
+	if f.NoState {
+		return false
+	}
+	dir, err := state.Dir(f.State, p.getenv)
+	return err != nil || state.Exists(dir)
+}
+
+// askReader asks the journal of a report, which makes none. One that cannot be read is no reason not to report.
+func (c *policyChoice) askReader(ctx context.Context, p *Process, place *stateFlag, warn func(error)) error {
+	dir, err := state.Dir(place.State, p.getenv)
+	if c.settled || err != nil || !state.Exists(dir) {
+		return nil
+	}
+	journal, err := place.read(ctx, p)
+	if err == nil {
+		defer func() { _ = journal.Close() }()
+		err = c.ask(ctx, journal)
+	}
+	if err == nil {
+		return nil
+	}
+	if c.base == nil || errors.Is(err, errPolicyDamaged) {
+		return fmt.Errorf("policy %s: %w", render.Escape(c.name), err)
+	}
+	warn(fmt.Errorf("without the journal's policies: %w", err))
+	return nil
+}

@@ -1,0 +1,147 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// PolicyRow is a named policy in a list.
+type PolicyRow struct {
+	runner.Policy
+	Layer  string // built in, journal, config file
+	File   string // of the config file
+	Line   int
+	Hides  []string // layers that have a policy of this name, too
+	Damage error    // it cannot be read
+}
+
+// Policies draws the table of policies.
+func Policies(w io.Writer, s Screen, rows []PolicyRow) error {
+	lines := [][]string{s.header("NAME", "ATTEMPTS", "BACKOFF", "JITTER", "FROM")}
+	for _, r := range rows {
+		attempts, curve, jitter := "no limit", brief(r.Backoff.Curve()), r.Backoff.Jitter()
+		if r.Attempts > 0 {
+			attempts = strconv.Itoa(r.Attempts)
+		}
+		if r.Damage != nil {
+			attempts, curve, jitter = "-", s.paint(red, "cannot be read"), "-"
+		}
+		lines = append(lines, []string{brief(r.Name), attempts, curve, jitter, s.from(r)})
+	}
+	return s.writeRows(w, lines)
+}
+
+// from says where a policy is from, and which it hides.
+func (s Screen) from(r PolicyRow) string {
+	from := r.Layer
+	if r.File != "" {
+		from = Escape(r.File) + ":" + strconv.Itoa(r.Line)
+	}
+	if len(r.Hides) > 0 {
+		from += s.paint(faint, ", hides "+strings.Join(r.Hides, ", "))
+	}
+	return from
+}
+
+type policyRowJSON struct {
+	Name   string         `json:"name"`
+	Source string         `json:"source"`
+	File   *string        `json:"file"`
+	Line   *int           `json:"line"`
+	Hides  []string       `json:"hides"`
+	Damage *string        `json:"damage"`
+	Policy *runner.Policy `json:"policy"`
+}
+
+// PoliciesJSON prints the list as JSON; docs/json.md describes it.
+func PoliciesJSON(w io.Writer, rows []PolicyRow) error {
+	list := []policyRowJSON{}
+	for _, r := range rows {
+		j := policyRowJSON{Name: r.Name, Source: r.Layer, File: present(r.File), Hides: append([]string{}, r.Hides...), Policy: &r.Policy}
+		if r.File != "" {
+			j.Line = &r.Line
+		}
+		if r.Damage != nil {
+			j.Policy, j.Damage = nil, present(r.Damage.Error())
+		}
+		list = append(list, j)
+	}
+	return writeJSON(w, map[string]any{"policies": list})
+}
+
+// Setting is a line of a policy as the config file has it.
+type Setting struct {
+	Key    string // "" for a header
+	Text   string // TOML
+	Origin string // where it is from
+}
+
+// PolicyTOML prints a policy as it can be pasted into a config file, with a comment beside each value.
+func PolicyTOML(w io.Writer, s Screen, settings []Setting) error {
+	for i := 0; i < len(settings); {
+		end := i + 1
+		for end < len(settings) && settings[end].Key != "" {
+			end++
+		}
+		if err := s.writeTable(w, settings[i:end]); err != nil {
+			return err
+		}
+		i = end
+	}
+	return nil
+}
+
+// writeTable aligns the values of a table, and its comments as far as they lie near each other.
+func (s Screen) writeTable(w io.Writer, settings []Setting) error {
+	keys, texts := 0, 0
+	for _, one := range settings {
+		keys = max(keys, len(one.Key))
+	}
+	lines := make([]string, len(settings))
+	for i, one := range settings {
+		lines[i] = one.Text
+		if one.Key != "" {
+			lines[i] = fmt.Sprintf("%-*s = %s", keys, one.Key, one.Text)
+		}
+		if width := ansi.StringWidth(lines[i]); width <= farthestComment {
+			texts = max(texts, width)
+		}
+	}
+	for i, one := range settings {
+		line := lines[i]
+		if one.Origin != "" {
+			line += strings.Repeat(" ", max(0, texts-ansi.StringWidth(line))) + s.paint(faint, "  # "+Escape(one.Origin))
+		}
+		if _, err := fmt.Fprintln(w, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// farthestComment is the column that comments are lined up before.
+const farthestComment = 48
+
+type shownJSON struct {
+	Policy  *runner.Policy    `json:"policy"`
+	Source  string            `json:"source"`
+	Sources map[string]string `json:"sources"`
+}
+
+// PolicyShownJSON prints a resolved policy with where each value is from; docs/json.md describes it.
+func PolicyShownJSON(w io.Writer, p *runner.Policy, settings []Setting) error {
+	j := shownJSON{Policy: p, Source: settings[0].Origin, Sources: map[string]string{}}
+	for _, one := range settings[1:] {
+		if one.Key == "" {
+			break // the rules
+		}
+		j.Sources[strings.ReplaceAll(one.Key, "-", "_")] = one.Origin
+	}
+	return writeJSON(w, j)
+}
