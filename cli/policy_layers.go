@@ -134,7 +134,7 @@ func (c *policyChoice) ask(ctx context.Context, journal *state.Journal) error {
 	stored, err := journal.Policy(ctx, c.name)
 	switch {
 	case err != nil:
-		return err
+		return fmt.Errorf("read the journal's policies: %w", err)
 	case stored != nil && stored.Damage != nil:
 		return fmt.Errorf("%w: %w", errPolicyDamaged, stored.Damage)
 	case stored != nil:

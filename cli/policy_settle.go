@@ -31,18 +31,28 @@ func (c *runCommand) consult(ctx context.Context, journal *guardedJournal, warn 
 	}
 	damaged := errors.Is(err, errPolicyDamaged)
 	switch {
+	case err == nil && (!journal.absent() || c.choice.base != nil):
+		return nil
 	case damaged && c.RequireState:
 		return fmt.Errorf("policy %s: %w%s", render.Escape(c.choice.name), err, damagedHint(c.choice.name))
-	case err != nil && !damaged && journal.lost == nil:
-		if err := journal.failed(err, nil, c.RequireState); err != nil {
+	case !damaged && journal.lost == nil && !journal.absent():
+		if err := journal.passOver(err, c.RequireState); err != nil {
 			return err
 		}
 	}
-	if damaged || c.choice.base == nil && (err != nil || journal.absent()) {
+	if damaged || c.choice.base == nil {
 		c.choice.unread()
 		warn(onceError(c.choice.name, err))
 	}
 	return nil
+}
+
+// passOver goes on after an error of the journal: with a new one in place of a damaged one, or without any.
+func (g *guardedJournal) passOver(err error, fatal bool) error {
+	if !fatal && errors.Is(err, state.ErrCorrupt) && g.renewInPlace(err) {
+		return nil
+	}
+	return g.failed(err, nil, fatal)
 }
 
 func damagedHint(name string) string {
