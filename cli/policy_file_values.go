@@ -50,12 +50,12 @@ func (r *valueReader) setting(k *policyKey, flags *policyFlags, v config.Value) 
 			r.mistake(item.Offset, k.name, wrongKind(k, item.Kind))
 			continue
 		}
-		one := &policyFlags{} // so that a wrong item of a list is told apart from the others
-		if err := k.set(one, text); err != nil {
-			r.mistake(item.Offset, k.name, err)
-		} else if err := k.set(flags, text); err != nil {
-			r.mistake(item.Offset, k.name, err)
+		alone := &policyFlags{} // a wrong item of a list is not to be said again with the next
+		if err := k.set(alone, text); err != nil {
+			r.mistake(item.Offset, k.name, withHint(err, "for example "+k.line()))
+			continue
 		}
+		_ = k.set(flags, text) // each item is right alone, and so are all
 	}
 }
 
@@ -88,14 +88,18 @@ func textIn(kind keyKind, v config.Value) (text string, ok bool) {
 }
 
 func wrongKind(k *policyKey, got config.Kind) error {
-	example := config.Quote(k.example)
+	return fmt.Errorf("%s where %s belongs\nhint: for example %s", got, k.kind, k.line())
+}
+
+// line is an example of the key in a file.
+func (k *policyKey) line() string {
 	switch k.kind {
 	case keyCount:
-		example = k.example
+		return k.name + " = " + k.example
 	case keyConditions:
-		example = "[" + example + "]"
+		return k.name + " = [" + config.Quote(k.example) + "]"
 	}
-	return fmt.Errorf("%s where %s belongs\nhint: for example %s = %s", got, k.kind, k.name, example)
+	return k.name + " = " + config.Quote(k.example)
 }
 
 // together lays the values over the default, where some may not go with each other.
