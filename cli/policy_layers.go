@@ -2,13 +2,13 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/config"
 	"github.com/10f93571/retry/runner"
@@ -136,7 +136,7 @@ func (c *policyChoice) ask(ctx context.Context, journal *state.Journal) error {
 	case err != nil:
 		return fmt.Errorf("read the journal's policies: %w", err)
 	case stored != nil && stored.Damage != nil:
-		return fmt.Errorf("%w: %w", errPolicyDamaged, stored.Damage)
+		return &damagedPolicy{stored.Name, stored.Damage}
 	case stored != nil:
 		c.base = storedPolicy(stored)
 	case c.base == nil:
@@ -148,8 +148,18 @@ func (c *policyChoice) ask(ctx context.Context, journal *state.Journal) error {
 	return nil
 }
 
-// errPolicyDamaged says that the journal has a policy of the name, and nobody knows what it says.
-var errPolicyDamaged = errors.New("the journal's policy of that name cannot be read")
+// damagedPolicy says that the journal has a policy of the name, and nobody knows what it says.
+type damagedPolicy struct {
+	name string
+	err  error
+}
+
+func (e *damagedPolicy) Error() string {
+	return fmt.Sprintf("the journal's policy %s cannot be read: %v\nhint: retry policy set %s writes it anew",
+		render.Escape(e.name), e.err, render.Command([]string{e.name}))
+}
+
+func (e *damagedPolicy) Unwrap() error { return e.err }
 
 // unread stands in for a policy that cannot be read: it may forbid a second attempt, so there is none.
 func (c *policyChoice) unread() {

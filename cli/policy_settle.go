@@ -29,18 +29,18 @@ func (c *runCommand) consult(ctx context.Context, journal *guardedJournal, warn 
 	if !journal.absent() && err == nil {
 		err = c.choice.ask(ctx, journal.journal)
 	}
-	damaged := errors.Is(err, errPolicyDamaged)
+	damaged := (*damagedPolicy)(nil)
 	switch {
 	case err == nil && (!journal.absent() || c.choice.base != nil):
 		return nil
-	case damaged && c.RequireState:
-		return fmt.Errorf("policy %s: %w%s", render.Escape(c.choice.name), err, damagedHint(c.choice.name))
-	case !damaged && journal.lost == nil && !journal.absent():
+	case errors.As(err, &damaged) && c.RequireState:
+		return err
+	case damaged == nil && journal.lost == nil && !journal.absent():
 		if err := journal.passOver(err, c.RequireState); err != nil {
 			return err
 		}
 	}
-	if damaged || c.choice.base == nil {
+	if damaged != nil || c.choice.base == nil {
 		c.choice.unread()
 		warn(onceError(c.choice.name, err))
 	}
@@ -55,22 +55,17 @@ func (g *guardedJournal) passOver(err error, fatal bool) error {
 	return g.failed(err, nil, fatal)
 }
 
-func damagedHint(name string) string {
-	return "\nhint: retry policy set " + render.Command([]string{name}) + " writes it anew"
-}
-
 // onceError says why there is one attempt alone.
 func onceError(name string, err error) error {
-	hint := "\nhint: retry doctor says what is wrong; a policy in the config file needs no journal"
-	if errors.Is(err, errPolicyDamaged) {
-		hint = damagedHint(name)
-	}
+	const once = "so the command runs once, without retries: that policy may forbid them"
 	reason := ""
-	if err != nil {
+	if damaged := (*damagedPolicy)(nil); errors.As(err, &damaged) {
+		reason = " (" + damaged.err.Error() + ")"
+	} else if err != nil {
 		reason = " (" + bare(err).Error() + ")"
 	}
-	return fmt.Errorf("the policy %s cannot be read%s: the command runs once, without retries, since that policy may forbid them%s",
-		render.Escape(name), reason, hint)
+	return fmt.Errorf("the journal's policy %s cannot be read%s, %s\nhint: retry doctor says what is wrong; a policy in the config file needs no journal",
+		render.Escape(name), reason, once)
 }
 
 // mayKnow reports whether a journal could have a policy of any name: one that is there, or cannot be looked at.
@@ -96,8 +91,8 @@ func (c *policyChoice) askReader(ctx context.Context, p *Process, place *stateFl
 	if err == nil {
 		return nil
 	}
-	if c.base == nil || errors.Is(err, errPolicyDamaged) {
-		return fmt.Errorf("policy %s: %w", render.Escape(c.name), err)
+	if damaged := (*damagedPolicy)(nil); c.base == nil || errors.As(err, &damaged) {
+		return err
 	}
 	warn(fmt.Errorf("without the journal's policies: %w", err))
 	return nil

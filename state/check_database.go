@@ -61,6 +61,7 @@ func (e *examiner) journal() {
 	if e.schema(j) && e.integrity(j) {
 		e.tasks(j)
 		e.damaged(j)
+		e.policies(j)
 	}
 }
 

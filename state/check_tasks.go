@@ -107,6 +107,25 @@ func (e *examiner) unread(open, ended, remembered []string) {
 	e.add("tasks", LevelWarning, fix, text, several(len(ended), "finished task cannot be read", "finished tasks cannot be read"), ended[0], list(ended))
 }
 
+// policies finds those that cannot be read: their runs are not tried again.
+func (e *examiner) policies(j *Journal) {
+	all, err := j.Policies(e.ctx)
+	if err != nil {
+		e.fail("policies", j.diagnose(err))
+		return
+	}
+	var names []string
+	for _, p := range all {
+		if p.Damage != nil {
+			names = append(names, p.Name)
+		}
+	}
+	if len(names) > 0 {
+		e.add("policies", LevelProblem, "retry policy set NAME writes it anew, retry policy rm NAME removes it", "%s: %s",
+			several(len(names), "policy cannot be read", "policies cannot be read"), list(names))
+	}
+}
+
 // shortID is the part of an id that people see and type.
 func shortID(t *runner.Task) string { return t.ID[max(0, len(t.ID)-8):] }
 
