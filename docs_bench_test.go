@@ -32,6 +32,7 @@ func newDocsBench(t *testing.T) *docsBench {
 	for _, err := range []error{
 		os.Mkdir(filepath.Join(dir, "real"), 0o700), os.Symlink(self, b.retry),
 		os.Mkdir(filepath.Join(dir, "bin"), 0o700), os.WriteFile(filepath.Join(dir, "bin", "retry"), []byte(stub), 0o700),
+		os.WriteFile(filepath.Join(dir, "config.toml"), []byte("[policy.deploy]\n"), 0o600), // the policy that the pages speak of
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -81,12 +82,12 @@ func (b *docsBench) parsed(args []string) error {
 // command is a real retry with a journal of its own.
 func (b *docsBench) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(b.retry, args...)
-	cmd.Dir, cmd.Env = b.dir, []string{"RETRY_STATE_DIR=" + filepath.Join(b.dir, "state")}
+	cmd.Dir, cmd.Env = b.dir, []string{"RETRY_STATE_DIR=" + filepath.Join(b.dir, "state"), "RETRY_CONFIG=" + filepath.Join(b.dir, "config.toml")}
 	return cmd
 }
 
 // reports are the subcommands that do nothing to an empty journal. All else is given --dry-run, and a subcommand refuses that.
-var reports = []string{"status", "logs", "resume", "cancel", "requeue", "doctor", "stats", "metrics", "prune"}
+var reports = []string{"status", "logs", "resume", "cancel", "requeue", "doctor", "stats", "metrics", "prune", "policy"}
 
 // harmless leaves out what would reach beyond the test: a command, a terminal, files elsewhere.
 func harmless(args []string) []string {

@@ -41,7 +41,7 @@ func policySchema() ([]byte, error) {
 			"description": "The policies by their names.",
 			"type":        "object",
 			// What Go calls printable is more than a pattern can say: retry policy check knows it.
-			"propertyNames":        object{"minLength": 1, "maxLength": maxPolicyName, "pattern": `^[^/\u0000-\u001f\u007f-\u009f]*$`},
+			"propertyNames":        object{"minLength": 1, "maxLength": maxPolicyName, "pattern": `^[^/\x00-\x1f\x7f-\x9f]*$`},
 			"additionalProperties": object{"type": "object", "additionalProperties": false, "properties": properties},
 		}},
 	}
