@@ -56,7 +56,7 @@ func policyRows(stored []namedPolicy, file *policyFile) []render.PolicyRow {
 			row.File, row.Line = n.file.Path, n.file.At(n.entry.Offset).Line
 		}
 		if earlier := rows[n.Name]; earlier != nil {
-			row.Hides = append(earlier.Hides, earlier.Layer)
+			row.Hides = slices.Concat(earlier.Hides, []string{earlier.Layer})
 		}
 		rows[n.Name] = &row
 	}

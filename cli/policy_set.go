@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
 )
 
@@ -32,14 +33,9 @@ func (c *policySetCommand) run(p *Process) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	base := "default"
-	if c.Policy != nil {
-		base = *c.Policy
-		err = choice.askReader(context.Background(), p, &c.stateFlag, p.warn)
-	} else {
-		choice.base = builtinPolicy(base)
-	}
-	if err != nil {
+	if c.Policy == nil {
+		choice.base = builtinPolicy(runner.DefaultPolicyName)
+	} else if err := choice.askReader(context.Background(), p, &c.stateFlag, p.warn); err != nil {
 		return 0, err
 	}
 	policy, err := choice.resolve(time.Now())

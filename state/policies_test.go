@@ -113,7 +113,7 @@ func TestPoliciesOfAnOlderJournal(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, databaseName), nil, 0o600))
 	execute(t, dir, strings.Join(migrations[:3], ";")+fmt.Sprintf(";PRAGMA journal_mode = WAL; PRAGMA application_id = %d; PRAGMA user_version = 3;", applicationID))
 	before := contents(t, dir)
-	j := reader(t, dir)
+	j := readerOf(t, dir)
 	if all, err := j.Policies(t.Context()); err != nil || len(all) != 0 {
 		t.Errorf("%v, %v", all, err)
 	}
@@ -121,7 +121,15 @@ func TestPoliciesOfAnOlderJournal(t *testing.T) {
 		t.Error("the journal was changed")
 	}
 	must(t, openIn(t, dir).SetPolicy(t.Context(), fullPolicy(t, "x", "exp:1s", ""), epoch))
-	if p, err := reader(t, dir).Policy(t.Context(), "x"); err != nil || p == nil {
+	if p, err := readerOf(t, dir).Policy(t.Context(), "x"); err != nil || p == nil {
 		t.Errorf("%v, %v", p, err)
 	}
+}
+
+func readerOf(t *testing.T, dir string) *Journal {
+	t.Helper()
+	j, err := OpenReader(t.Context(), dir)
+	must(t, err)
+	t.Cleanup(func() { must(t, j.Close()) })
+	return j
 }
