@@ -42,6 +42,7 @@ type Retry struct {
 	Unbounded         bool          // Most is not reached by any bound of the spec
 	Mean              time.Duration // of the waits that were played through
 	CV                float64       // their coefficient of variation: standard deviation / mean
+	Tasks             int           // how many came to it: all, unless a budget ends some
 }
 
 // Window is the time from the first failure to a task's last retry.
@@ -52,6 +53,15 @@ type Load struct {
 	Peak, Mean float64 // retries a second
 	Idle       float64 // share of the seconds without one, up to the last retry
 	Local      float64 // the worst sixteenth of an octave against its octave's mean, from the base delay to the median task's last retry; 1 is even
+
+	Step time.Duration // what was counted together as one second: more than one only where retries are spread over half a year and more
+
+	spread *spread
+}
+
+// Rates are the retries a second between one edge and the next, for a picture of the load over time.
+func (l Load) Rates(edges []time.Duration) []float64 {
+	return l.spread.rates(edges)
 }
 
 // Dot is one retry of one task.
