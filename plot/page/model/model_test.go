@@ -1,0 +1,107 @@
+package model
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/10f93571/retry/backoff"
+	_ "github.com/10f93571/retry/expression"
+)
+
+func answer(t *testing.T, specs ...Spec) Answer {
+	t.Helper()
+	a := Request{Tasks: 20, Seed: 1, Specs: specs}.Answer()
+	if _, err := json.Marshal(a); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func TestAnswer(t *testing.T) {
+	shown := answer(t, Spec{Label: "deploy", Backoff: " zizq ", Attempts: 3}).Specs[0]
+	if shown.Backoff != "poly:15s+n^4" || shown.Jitter != "add:30s*n" || shown.Curve != "poly" || shown.Bend != "add" {
+		t.Errorf("the spec is %+v", shown)
+	}
+	if len(shown.Retries) != 2 || len(shown.Figures) == 0 || len(shown.Parameters) != 5 || !strings.Contains(shown.SVG, "<title>deploy</title>") {
+		t.Errorf("got %+v", shown)
+	}
+}
+
+// What is wrong with one policy is said there; the others are shown, each at its own place.
+func TestOneIsWrong(t *testing.T) {
+	specs := answer(t, Spec{Backoff: "exp:1s", Jitter: "none", Attempts: 3}, Spec{Backoff: "exp:", Attempts: 3},
+		Spec{Backoff: "exp:2s", Attempts: 1}, Spec{Backoff: "exp:3s", Jitter: "none", Attempts: 3}).Specs
+	for i, want := range []string{"", "the initial delay is missing", "one attempt has no retry to show", ""} {
+		if !strings.Contains(specs[i].Error, want) || (want == "") != (specs[i].Error == "") {
+			t.Errorf("%d: the error is %q, want %q", i, specs[i].Error, want)
+		}
+	}
+	if specs[1].SVG != "" || !strings.Contains(specs[3].SVG, "<title>exp:3s/none</title>") {
+		t.Error("a picture stands at the wrong place")
+	}
+}
+
+func TestMove(t *testing.T) {
+	for _, tt := range []struct {
+		move Move
+		want string
+	}{
+		{Move{Index: 0, Place: 0}, "exp:0s..1m full"},
+		{Move{Index: 0, Place: 1}, "exp:1m..1m full"},
+		{Move{Index: 1, Place: 1}, "exp:1s*5..1m full"},
+		{Move{Index: 2, None: true}, "exp:1s full"},
+	} {
+		s := answer(t, Spec{Backoff: "exp:1s..1m", Jitter: "full", Attempts: 3, Move: &tt.move}).Specs[0]
+		if got := s.Backoff + " " + s.Jitter; got != tt.want || s.Error != "" || s.Move != nil {
+			t.Errorf("%+v gives %s, %s, want %s", tt.move, got, s.Error, tt.want)
+		}
+	}
+	if s := answer(t, Spec{Backoff: "sidekiq", Attempts: 3, Move: &Move{Index: 7}}).Specs[0]; s.Error == "" {
+		t.Error("a slider that there is not was moved")
+	}
+}
+
+// Every choice of the page is a spec, and is shown as that choice.
+func TestChoices(t *testing.T) {
+	for _, c := range Curves() {
+		s := answer(t, Spec{Backoff: c.Spec, Attempts: 3}).Specs[0]
+		if preset := c.Name == c.Spec; s.Error != "" || s.Curve != c.Name && !preset {
+			t.Errorf("%s: %s, %s", c.Name, s.Curve, s.Error)
+		}
+	}
+	for _, c := range Jitters() {
+		if s := answer(t, Spec{Backoff: "exp:1s", Jitter: c.Spec, Attempts: 3}).Specs[0]; s.Error != "" || s.Bend != c.Name {
+			t.Errorf("%s: %s, %s", c.Name, s.Bend, s.Error)
+		}
+	}
+	if len(Curves()) < 8+len(backoff.Presets()) || len(Jitters()) < 7 {
+		t.Errorf("only %d curves and %d jitters", len(Curves()), len(Jitters()))
+	}
+}
+
+func TestCommand(t *testing.T) {
+	for spec, want := range map[Spec]string{
+		{Backoff: "exp:1s..1m", Jitter: "30%", Attempts: 9}:                            "retry -n 9 -b exp:1s..1m -j 30% -- …",
+		{Backoff: "exp:1s*1.5", Jitter: "add:1s*n", Attempts: 2, BudgetMS: 90_000}:     "retry -n 2 -b 'exp:1s*1.5' -j 'add:1s*n' -B 1m30s -- …",
+		{Backoff: "expr:n ? 'a' : 1", Jitter: "none", Attempts: 3, Label: "not in it"}: `retry -n 3 -b 'expr:n ? '\''a'\'' : 1' -j none -- …`,
+	} {
+		if got := command(spec); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
+// However much is asked for, by a link too, the page stays quick.
+func TestFit(t *testing.T) {
+	for _, tt := range []struct{ tasks, attempts, want int }{{100, 9, 100}, {1_000_000, 9, 10_000}, {10_000, 1000, 1000}, {100, math.MaxInt, 1}} {
+		r := Request{Tasks: tt.tasks, Specs: []Spec{{Attempts: 2}, {Attempts: tt.attempts}}}
+		if r.Fit(); r.Tasks != tt.want {
+			t.Errorf("%d tasks of %d attempts: %d, want %d", tt.tasks, tt.attempts, r.Tasks, tt.want)
+		}
+	}
+	if a := (Request{Tasks: 1 << 40, Specs: []Spec{{Backoff: "exp:1s", Attempts: 2}}}).Answer(); a.Tasks != 10_000 || a.Specs[0].Error != "" {
+		t.Errorf("%d tasks, %s", a.Tasks, a.Specs[0].Error)
+	}
+}
