@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint vet ci bench crash fuzz clean
+.PHONY: help build test race lint vet ci bench crash fuzz engine clean
 
 FUZZTIME ?= 10s
 BENCHFLAGS ?=
@@ -43,6 +43,9 @@ fuzz: ## run every fuzz target for FUZZTIME (10s)
 			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
 		done; \
 	done
+
+engine: ## make the engine of the page of retry plot --html
+	go generate ./plot/page
 
 clean: ## remove what make built
 	rm -f retry
