@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/10f93571/retry/backoff"
 	"github.com/10f93571/retry/runner"
 )
 
@@ -107,8 +108,9 @@ func (g *game) study(s Subject) Study {
 		study.Dots = append(study.Dots, g.dots[i]...)
 	}
 	study.Window = Window{Least: total.least, Mean: inTime(total.window.mean), Most: total.most}
-	study.Load = all.seconds.load()
-	study.Load.Local = all.spread.local(all.ends.median())
+	median := min(max(all.ends.median(), total.least), total.most) // a bin is wider than a time that all tasks have in common
+	study.Load = all.seconds.load(median)
+	study.Load.Local = all.spread.local(median)
 	study.Load.spread = all.spread
 	study.Retries = g.rows(total)
 	return study
@@ -123,6 +125,7 @@ func (g *game) rows(total *sums) (rows []Retry) {
 		spec := g.policy.Backoff
 		r := Retry{N: i + 1, Base: spec.Base(i + 1), Tasks: w.count, Mean: inTime(w.mean), CV: w.cv()}
 		r.Least, r.Most = spec.Bounds(i + 1)
+		r.Unbounded = r.Most >= backoff.Max
 		rows = append(rows, r)
 	}
 	return rows

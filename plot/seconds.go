@@ -81,23 +81,29 @@ func (s *seconds) join(o *seconds) {
 	s.fit()
 }
 
-// load sums up what happened after the first second.
-func (s *seconds) load() Load {
+// load sums up what happened after the first second. Idle seconds count up to the time until.
+func (s *seconds) load(until time.Duration) Load {
 	l := Load{Step: s.step}
 	var busy, last, all int64
+	end := int64(until / s.step)
 	for number, p := range s.pages {
 		for i, n := range p {
 			bin := number*pageSize + int64(i)
 			if n == 0 || bin == 0 {
 				continue
 			}
-			busy, last, all = busy+1, max(last, bin), all+int64(n)
+			if bin <= end {
+				busy++
+			}
+			last, all = max(last, bin), all+int64(n)
 			l.Peak = max(l.Peak, float64(n)/s.step.Seconds())
 		}
 	}
 	if last > 0 {
 		l.Mean = float64(all) / float64(last) / s.step.Seconds()
-		l.Idle = 1 - float64(busy)/float64(last)
+	}
+	if end > 0 {
+		l.Idle = 1 - float64(busy)/float64(end)
 	}
 	return l
 }

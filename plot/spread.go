@@ -42,42 +42,37 @@ func (s *spread) start(bin int) float64 {
 	return s.base * math.Exp2(float64(bin+s.first)/fine)
 }
 
-// median is the bin of the middle of what was counted.
-func (s *spread) median() int {
+// median is the middle of what was counted; within a bin times are taken to be even.
+func (s *spread) median() time.Duration {
 	var all, seen int64
 	for _, n := range s.counts {
 		all += n
 	}
 	for i, n := range s.counts {
-		if seen += n; 2*seen >= all && n > 0 {
-			return i
+		if n > 0 && 2*(seen+n) >= all {
+			share := (float64(all)/2 - float64(seen)) / float64(n)
+			return time.Duration(s.start(i) + share*(s.start(i+1)-s.start(i)))
 		}
+		seen += n
 	}
 	return 0
 }
 
-// local is the worst part of an octave against its octave's mean, of the octaves from the base to the part that holds the bin last.
-// Without any retry there it is 0.
-func (s *spread) local(last int) (worst float64) {
+// local is the worst part of an octave against the mean of the octave around it, of the parts from the base to the one that holds the
+// time last. Where nothing falls into them it is 0.
+func (s *spread) local(last time.Duration) (worst float64) {
 	const width = fine / parts
-	end := (last + s.first) / width // the last part, from the base on
-	for octave := 0; octave <= end; octave += parts {
-		var sum, most int64
-		top := min(octave+parts-1, end)
-		for part := octave; part <= top; part++ {
-			n := s.sum(part*width - s.first)
-			sum, most = sum+n, max(most, n)
-		}
-		if sum > 0 {
-			worst = max(worst, float64(most)*float64(top-octave+1)/float64(sum))
+	for bin := -s.first; bin <= s.bin(last); bin += width {
+		if octave := s.sum(bin-fine/2, fine); octave > 0 {
+			worst = max(worst, float64(parts*s.sum(bin, width))/float64(octave))
 		}
 	}
 	return worst
 }
 
-// sum counts the part that begins at a bin.
-func (s *spread) sum(bin int) (n int64) {
-	for i := max(bin, 0); i < min(bin+fine/parts, len(s.counts)); i++ {
+// sum counts what fell into some bins.
+func (s *spread) sum(first, bins int) (n int64) {
+	for i := max(first, 0); i < min(first+bins, len(s.counts)); i++ {
 		n += s.counts[i]
 	}
 	return n

@@ -39,7 +39,7 @@ const MaxDrawn = 1000
 type Retry struct {
 	N                 int
 	Base, Least, Most time.Duration // of the spec: without jitter, and its bounds
-	Unbounded         bool          // Most is not reached by any bound of the spec
+	Unbounded         bool          // Most is only where every delay saturates
 	Mean              time.Duration // of the waits that were played through
 	CV                float64       // their coefficient of variation: standard deviation / mean
 	Tasks             int           // how many came to it: all, unless a budget ends some
@@ -51,10 +51,10 @@ type Window struct{ Least, Mean, Most time.Duration }
 // Load is how the retries of all tasks fall together. Seconds are counted from the first failure, and the first one is left out.
 type Load struct {
 	Peak, Mean float64 // retries a second
-	Idle       float64 // share of the seconds without one, up to the last retry
-	Local      float64 // the worst sixteenth of an octave against its octave's mean, from the base delay to the median task's last retry; 1 is even
+	Idle       float64 // share of the seconds without one, up to the median task's last retry
+	Local      float64 // the worst sixteenth of an octave against the octave around it, from the base delay to the same time; 1 is even
 
-	Step time.Duration // what was counted together as one second: more than one only where retries are spread over half a year and more
+	Step time.Duration // what was counted as one second: longer only where retries fall all over half a year and more
 
 	spread *spread
 }

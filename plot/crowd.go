@@ -1,0 +1,90 @@
+package plot
+
+import (
+	"time"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// Where a simulation ends though not all of its clients are done.
+const (
+	maxSimulated = 365 * day     // of the clients' time
+	maxCalls     = 1_000_000_000 // of all clients together
+)
+
+// crowd are clients that call until they are served. Who is refused asks the policy how long to wait.
+type crowd struct {
+	policy  runner.Policy
+	dice    *dice
+	clients []runner.Progress // all that is kept of one between two calls
+	queue   queue
+	calls   int
+	limit   int             // of calls
+	refused int             // calls that came to nothing though the service was there
+	waves   []int           // the same, by how many retries came before
+	ended   time.Duration   // the time of the latest call
+	waits   []time.Duration // until each was served, in the order of serving
+}
+
+// newCrowd gathers clients that make their first call at time 0. None gives up: attempts and budget do not count.
+func newCrowd(p runner.Policy, clients int, seed uint64) *crowd {
+	p = plain(p)
+	p.Attempts, p.Budget = 0, 0
+	c := &crowd{policy: p, dice: newDice(seed), clients: make([]runner.Progress, clients), queue: make(queue, clients), limit: maxCalls}
+	for i := range clients {
+		c.queue[i].client = int32(i) // all at 0, by their numbers: that is a heap
+	}
+	c.waits = make([]time.Duration, 0, clients)
+	c.waves = make([]int, 0, maxWaves)
+	return c
+}
+
+// next is the earliest call; false where nobody is left or it will not be waited for.
+func (c *crowd) next() (call, bool) {
+	if len(c.queue) == 0 || c.calls >= c.limit || c.queue[0].at > maxSimulated {
+		return call{}, false
+	}
+	c.calls++
+	c.ended = c.queue[0].at
+	return c.queue[0], true
+}
+
+// serve ends the earliest call: its client has what it wants, after a wait.
+func (c *crowd) serve(wait time.Duration) {
+	c.queue.pop()
+	c.waits = append(c.waits, wait)
+}
+
+// refuse sends the client of the earliest call away at a time. It returns how many retries it had behind it.
+func (c *crowd) refuse(at time.Duration) (wave int) {
+	who := c.queue[0].client
+	along := &c.clients[who]
+	wave = along.Step
+	c.dice.of(uint64(who), uint64(wave))
+	h := runner.History{Began: began, Phase: c.dice.phase(uint64(who)), Made: wave, Counted: wave, Own: *along}
+	d := runner.Decide(&c.policy, h, failure, began.Add(at), c.dice.next)
+	*along = h.After(&c.policy, failure, d).Own
+	c.queue.replace(call{later(at, d.Delay), who})
+	return wave
+}
+
+// count counts a call that was refused after so many retries.
+func (c *crowd) count(wave int) {
+	c.refused++
+	for len(c.waves) <= wave && wave < maxWaves {
+		c.waves = append(c.waves, 0)
+	}
+	if wave < maxWaves {
+		c.waves[wave]++
+	}
+}
+
+// trial sums up; each client goes on for a time after it was served.
+func (c *crowd) trial(s Subject, held time.Duration) Trial {
+	t := Trial{
+		Subject: s, Clients: len(c.clients), Calls: c.calls, Refused: c.refused, ByWave: c.waves,
+		Wait: quantiles(c.waits, len(c.clients)), Left: len(c.queue), Ended: c.ended,
+	}
+	t.Done = t.Wait.plus(held)
+	return t
+}
