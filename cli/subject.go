@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/plot"
+	"github.com/10f93571/retry/runner"
+)
+
+// subjectFlags say which policies are looked at: each SPEC, or the policy that a run here would use.
+type subjectFlags struct {
+	policyFlags
+	configFlag
+	stateFlag
+	Specs []string `arg:"" optional:"" name:"spec" help:"A backoff, a preset or a named policy; /JITTER after it puts another jitter in place of its own."`
+}
+
+// subjects returns the policies that are looked at, each under the name that was asked for. One without a limit of attempts keeps none,
+// and so does a bare curve.
+func (p *Process) subjects(f *subjectFlags) (subjects []plot.Subject, err error) {
+	if len(f.Specs) == 0 {
+		return p.ownSubject(f)
+	}
+	if err := f.checkBeside(); err != nil {
+		return nil, err
+	}
+	r := &subjectReader{process: p, flags: f, now: time.Now()}
+	for _, spec := range f.Specs {
+		policy, err := r.read(spec)
+		if err != nil {
+			return nil, fmt.Errorf("spec %q: %w", spec, err)
+		}
+		subjects = append(subjects, plot.Subject{Label: spec, Policy: policy})
+	}
+	return subjects, nil
+}
+
+// ownSubject is the policy that a run here would use.
+func (p *Process) ownSubject(f *subjectFlags) ([]plot.Subject, error) {
+	choice, err := p.choose(&f.policyFlags, &f.configFlag, p.warn)
+	if err != nil {
+		return nil, err
+	}
+	if err := choice.askReader(context.Background(), p, &f.stateFlag, p.warn); err != nil {
+		return nil, err
+	}
+	policy, err := choice.resolve(time.Now())
+	return []plot.Subject{{Label: policy.Name, Policy: policy}}, err
+}
+
+// checkBeside refuses flags that say what each SPEC says for itself.
+func (f *subjectFlags) checkBeside() error {
+	for _, k := range policyKeys() {
+		if slices.Contains([]string{"policy", "backoff", "jitter"}, k.name) && k.given(&f.policyFlags) {
+			return fmt.Errorf("--%s and a SPEC exclude each other\nhint: write a SPEC like exp:1s..1m/30%%; the flag is for the policy that is shown without one", k.name)
+		}
+	}
+	return f.check(func(key string) string { return "--" + key })
+}
+
+// subjectReader reads one SPEC after the other.
+type subjectReader struct {
+	process *Process
+	flags   *subjectFlags
+	now     time.Time
+	file    *policyFile
+	loaded  bool
+	warned  bool // the journal cannot be read
+}
+
+// read returns the policy of a SPEC with what the flags say of all. The environment is about runs.
+func (r *subjectReader) read(spec string) (runner.Policy, error) {
+	name, jitter := cutJitter(spec)
+	if jitter == "" && name != spec {
+		return runner.Policy{}, errors.New("no jitter follows the /\nhint: write one like 30% or full, or leave the / out")
+	}
+	policy, err := r.base(name)
+	if err != nil {
+		return policy, err
+	}
+	if policy.Backoff, err = policy.Backoff.With("", jitter); err != nil {
+		return policy, err
+	}
+	return policy, r.flags.overlay(&policy, r.now)
+}
+
+// cutJitter takes a /JITTER off. The / of a formula is a division, unless a jitter follows it.
+func cutJitter(spec string) (name, jitter string) {
+	at := strings.LastIndex(spec, "/")
+	if at < 0 {
+		return spec, ""
+	}
+	_, err := backoff.Parse("constant:1s", spec[at+1:]) // which takes any
+	if strings.HasPrefix(spec, "expr:") && (err != nil || spec[at+1:] == "") {
+		return spec, ""
+	}
+	return spec[:at], spec[at+1:]
+}
+
+// base is a curve, or the policy of a name. A curve has a colon in it; only for a name is a file or the journal read.
+func (r *subjectReader) base(name string) (runner.Policy, error) {
+	spec, notCurve := backoff.Parse(name, "")
+	if notCurve == nil && strings.Contains(name, ":") {
+		policy := runner.DefaultPolicy()
+		policy.Name, policy.Attempts, policy.Backoff = "", 0, spec
+		return policy, nil
+	}
+	choice, err := r.named(name)
+	switch {
+	case err != nil:
+		return runner.Policy{}, err
+	case choice.base == nil && strings.Contains(name, ":"):
+		return runner.Policy{}, notCurve
+	case choice.base == nil:
+		return runner.Policy{}, choice.neither(notCurve)
+	}
+	return choice.base.Policy, nil
+}
+
+// named looks for a policy: in the config file, in the journal, among those that are built in.
+func (r *subjectReader) named(name string) (c *policyChoice, err error) {
+	if !r.loaded {
+		if r.file, err = r.flags.load(r.process.getenv, r.process.warn); err != nil {
+			return nil, err
+		}
+		r.loaded = true
+	}
+	c = &policyChoice{flags: &policyFlags{}, env: &policyFlags{}, file: r.file}
+	if err := c.begin(name); err != nil {
+		return nil, err
+	}
+	return c, c.askReader(context.Background(), r.process, &r.flags.stateFlag, r.warn)
+}
+
+// warn says once that the journal cannot be read, however many names are looked up there.
+func (r *subjectReader) warn(err error) {
+	if !r.warned {
+		r.process.warn(err)
+	}
+	r.warned = true
+}
+
+// neither is the error for a word that is no policy; what it is not as a curve tells more unless a policy's name is near.
+func (c *policyChoice) neither(notCurve error) error {
+	unknown := unknownPolicy(c.name, c.known)
+	if c.name == "" {
+		return errors.New("it is empty\nhint: write a backoff like exp:1s..1m, or the name of a policy")
+	}
+	if nearest(c.name, c.known) != "" {
+		return unknown
+	}
+	_, hint, _ := strings.Cut(unknown.Error(), "\nhint: ")
+	return fmt.Errorf("%w\nhint: %s", notCurve, hint)
+}
