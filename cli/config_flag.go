@@ -48,7 +48,7 @@ func (f *configFlag) load(getenv func(string) string, warn func(error)) (*policy
 	case errors.Is(err, config.ErrAbsent):
 		return nil, withHint(err, "retry policy show --config /dev/null >"+path+" makes one")
 	case errors.Is(err, fs.ErrPermission) && !named:
-		warn(fmt.Errorf("going on without it: %w", err))
+		warn(fmt.Errorf("going on without a config file: %w", err))
 		return nil, nil
 	case file == nil:
 		return nil, err

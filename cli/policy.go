@@ -24,7 +24,7 @@ var policyVerbs = []string{"list", "show", "set", "rm", "check", "schema"}
 
 // policyCommand is `retry policy` with a second word that there is not, or none.
 type policyCommand struct {
-	Words []string `arg:"" optional:"" hidden:""`
+	Words []string `arg:"" optional:"" name:"command" help:"list, show, set, rm, check or schema; each has a --help of its own."`
 }
 
 func (c *policyCommand) run(*Process) (int, error) {

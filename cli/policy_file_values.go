@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,9 +19,8 @@ type valueReader struct {
 	mistakes []*config.Error
 }
 
-func (r *valueReader) mistake(offset int, key string, err error) {
-	path := config.Key(append(append([]string{}, r.path...), key)...)
-	r.mistakes = append(r.mistakes, r.file.Errorf(offset, path, "%w", err))
+func (r *valueReader) mistake(offset int, err error, keys ...string) {
+	r.mistakes = append(r.mistakes, r.file.Errorf(offset, config.Key(slices.Concat(r.path, keys)...), "%w", err))
 }
 
 // policy reads an entry that has the structure of a policy. What it leaves out is as in the built-in default.
@@ -47,12 +47,12 @@ func (r *valueReader) setting(k *policyKey, flags *policyFlags, v config.Value) 
 	for _, item := range items(k.kind, v) {
 		text, ok := textIn(k.kind, item)
 		if !ok {
-			r.mistake(item.Offset, k.name, wrongKind(k, item.Kind))
+			r.mistake(item.Offset, wrongKind(k, item.Kind), k.name)
 			continue
 		}
 		alone := &policyFlags{} // a wrong item of a list is not to be said again with the next
 		if err := k.set(alone, text); err != nil {
-			r.mistake(item.Offset, k.name, withHint(err, "for example "+k.line()))
+			r.mistake(item.Offset, withHint(err, "for example "+k.line()), k.name)
 			continue
 		}
 		_ = k.set(flags, text) // each item is right alone, and so are all
@@ -107,13 +107,13 @@ func (r *valueReader) together(table *config.Table, flags *policyFlags, policy *
 	var err error
 	if policy.Backoff, err = policy.Backoff.With(value(flags.Backoff), value(flags.Jitter)); err != nil {
 		key := firstOf(table, "jitter", "backoff")
-		r.mistake(key.Value.Offset, key.Key, err)
+		r.mistake(key.Value.Offset, err, key.Key)
 		return
 	}
 	flags.Backoff, flags.Jitter = nil, nil
 	if err := flags.overlay(policy, time.Time{}); err != nil {
 		key := firstOf(table, "consecutive", "attempts")
-		r.mistake(key.Value.Offset, key.Key, err)
+		r.mistake(key.Value.Offset, err, key.Key)
 	}
 }
 
@@ -143,7 +143,7 @@ func (r *valueReader) rules(e config.Entry) (rules []runner.Rule) {
 		rule, err := runner.ParseRule(when, curve, jitter)
 		if err != nil { // each is right alone
 			key := firstOf(item.Table, "jitter", "backoff")
-			r.mistake(key.Value.Offset, ruleKey+"."+key.Key, err)
+			r.mistake(key.Value.Offset, err, ruleKey, key.Key)
 		}
 		rules = append(rules, rule)
 	}
@@ -156,7 +156,7 @@ func (r *valueReader) ruleText(rule config.Value, name string) string {
 	e := rule.Table.Get(name)
 	if e == nil {
 		if name != "jitter" {
-			r.mistake(rule.Offset, ruleKey, fmt.Errorf("a rule without %s\nhint: add for example %s = %s", name, name, config.Quote(examples[name])))
+			r.mistake(rule.Offset, fmt.Errorf("a rule without %s\nhint: add for example %[1]s = %s", name, config.Quote(examples[name])), ruleKey)
 		}
 		return ""
 	}
@@ -166,11 +166,11 @@ func (r *valueReader) ruleText(rule config.Value, name string) string {
 	}
 	text, ok := textIn(kind, e.Value)
 	if !ok {
-		r.mistake(e.Value.Offset, ruleKey+"."+name, fmt.Errorf("%s where a text belongs\nhint: for example %s = %s", e.Value.Kind, name, config.Quote(examples[name])))
+		r.mistake(e.Value.Offset, fmt.Errorf("%s where a text belongs\nhint: for example %s = %s", e.Value.Kind, name, config.Quote(examples[name])), ruleKey, name)
 		return ""
 	}
 	if err := checkRuleText(name, text); err != nil {
-		r.mistake(e.Value.Offset, ruleKey+"."+name, err)
+		r.mistake(e.Value.Offset, err, ruleKey, name)
 	}
 	return text
 }

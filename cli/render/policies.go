@@ -89,6 +89,9 @@ func PolicyTOML(w io.Writer, s Screen, settings []Setting) error {
 		for end < len(settings) && settings[end].Key != "" {
 			end++
 		}
+		if i > 0 {
+			_, _ = fmt.Fprintln(w)
+		}
 		if err := s.writeTable(w, settings[i:end]); err != nil {
 			return err
 		}
