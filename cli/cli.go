@@ -43,13 +43,14 @@ var subcommands = map[string]func() subcommand{
 	"stats":    func() subcommand { return &statsCommand{} },
 	"metrics":  func() subcommand { return &metricsCommand{} },
 	"prune":    func() subcommand { return &pruneCommand{} },
-	policyWord: func() subcommand { return &policyCommand{} },
+	"policy":   func() subcommand { return &groupCommand{word: "policy"} },
+	"simulate": func() subcommand { return &groupCommand{word: "simulate"} },
 }
 
 // newSubcommand makes the flags of a subcommand, whose name may be of two words.
 func newSubcommand(name string) subcommand {
-	if _, second, both := strings.Cut(name, " "); both {
-		return policyCommands[second]()
+	if word, verb, both := strings.Cut(name, " "); both {
+		return groups[word].commands[verb]()
 	}
 	return subcommands[name]()
 }

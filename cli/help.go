@@ -23,6 +23,7 @@ Usage:
   retry metrics                        the same for a monitor
   retry prune                          remove what finished long ago
   retry policy list|show|set|rm|check  policies by name, for -p
+  retry simulate lock|outage SPEC…     what many clients do to a lock, or to a service that comes back
 
 Examples:
   retry -- ./deploy.sh                            five attempts, 1 s doubling to a minute between them
@@ -87,6 +88,34 @@ Usage:
 
 Example, for node_exporter's textfile collector:
   * * * * *  retry metrics --textfile /var/lib/node_exporter/retry.prom
+`,
+	"simulate": `Let many clients of a policy loose on a lock, or on a service that is down and comes back, and see what becomes of them. Several
+SPECs stand side by side; without one it is the policy that a run here would use.
+
+Usage:
+  retry simulate lock [flags] [SPEC[/JITTER]…]
+  retry simulate outage [flags] [SPEC[/JITTER]…]
+`,
+	"simulate lock": `Clients that all want one lock, each once. All call first at time 0, and none ever gives up: attempts and budgets do not count.
+A call that finds the lock taken waits for it for as long as --spin says; those who wait get it in the order in which they came. Else it
+is a collision, and the client backs off.
+
+Usage:
+  retry simulate lock [flags] [SPEC[/JITTER]…]
+
+Example:
+  retry simulate lock --hold 10ms lock-busy exp:100ms..10s/none exp:100ms..10s/equal exp:100ms..10s/full
+`,
+	"simulate outage": `Clients of a service that is down, and comes back. All call first at time 0, and none ever gives up: attempts and budgets do
+not count. Once it is back the service answers as many calls a second as --capacity says, up to that many at once, and rejects the
+others. REJECTED are those alone, not the calls while it was down.
+
+Usage:
+  retry simulate outage [flags] [SPEC[/JITTER]…]
+
+Examples:
+  retry simulate outage exp:10s exp:10s/full exp:10s/equal sidekiq
+  retry simulate outage --clients 5000 --down 10m --capacity 50 deploy --json
 `,
 	"policy": `Policies by name, for retry -p NAME. They are built in, or kept in the journal (retry policy set), or stand in the config file:
 $XDG_CONFIG_HOME/retry/config.toml, ~/.config/retry/config.toml, or what --config or RETRY_CONFIG names. In this order a later one replaces

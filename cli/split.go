@@ -28,7 +28,7 @@ func splitLine(args []string, flags flagSet) (commandLine, error) {
 			return line, nil
 		case !isFlag(arg) && !named && isSubcommand(arg):
 			line.subcommand, named, args = arg, true, args[1:]
-			if arg == policyWord && len(args) > 0 && policyCommands[args[0]] != nil {
+			if len(args) > 0 && hasVerb(arg, args[0]) {
 				line.subcommand, args = arg+" "+args[0], args[1:]
 			}
 			if arg != "run" {

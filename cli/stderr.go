@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"time"
 
@@ -59,4 +60,9 @@ func (w *patientStderr) Write(p []byte) (int, error) {
 		}
 	}
 	return w.File.Write(p)
+}
+
+// warn tells of what does not keep a report from being printed.
+func (p *Process) warn(err error) {
+	printError(p.Stderr, fmt.Errorf("warning: %w", err))
 }

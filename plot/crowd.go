@@ -9,7 +9,8 @@ import (
 // Where a simulation ends though not all of its clients are done.
 const (
 	maxSimulated = 365 * day     // of the clients' time
-	maxCalls     = 1_000_000_000 // of all clients together
+	maxCalls     = 100_000_000 // of all clients together
+	stillFor     = 100           // calls of each client, and no time passes: it never will
 )
 
 // crowd are clients that call until they are served. Who is refused asks the policy how long to wait.
@@ -19,7 +20,7 @@ type crowd struct {
 	clients []runner.Progress // all that is kept of one between two calls
 	queue   queue
 	calls   int
-	limit   int             // of calls
+	still   int             // calls since the time went on
 	refused int             // calls that came to nothing though the service was there
 	waves   []int           // the same, by how many retries came before
 	ended   time.Duration   // the time of the latest call
@@ -30,7 +31,7 @@ type crowd struct {
 func newCrowd(p runner.Policy, clients int, seed uint64) *crowd {
 	p = plain(p)
 	p.Attempts, p.Budget = 0, 0
-	c := &crowd{policy: p, dice: newDice(seed), clients: make([]runner.Progress, clients), queue: make(queue, clients), limit: maxCalls}
+	c := &crowd{policy: p, dice: newDice(seed), clients: make([]runner.Progress, clients), queue: make(queue, clients)}
 	for i := range clients {
 		c.queue[i].client = int32(i) // all at 0, by their numbers: that is a heap
 	}
@@ -41,11 +42,13 @@ func newCrowd(p runner.Policy, clients int, seed uint64) *crowd {
 
 // next is the earliest call; false where nobody is left or it will not be waited for.
 func (c *crowd) next() (call, bool) {
-	if len(c.queue) == 0 || c.calls >= c.limit || c.queue[0].at > maxSimulated {
+	if len(c.queue) == 0 || c.calls >= maxCalls || c.queue[0].at > maxSimulated || c.still > stillFor*len(c.clients) {
 		return call{}, false
 	}
-	c.calls++
-	c.ended = c.queue[0].at
+	if c.calls++; c.queue[0].at > c.ended {
+		c.ended, c.still = c.queue[0].at, 0
+	}
+	c.still++
 	return c.queue[0], true
 }
 

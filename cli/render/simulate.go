@@ -1,0 +1,159 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/plot"
+)
+
+// Lock writes what became of clients that wanted a lock, a row for each spec.
+func Lock(w io.Writer, s Screen, l plot.Lock, trials []plot.Trial) error {
+	_, err := fmt.Fprintf(w, "%s for a lock that each holds for %s%s; done at the best after %s\n\n",
+		plural(l.Clients, "client"), backoff.FormatDuration(l.Hold), spinning(l.Spin), Duration(l.Ideal()))
+	if err != nil {
+		return err
+	}
+	if err := s.trials(w, "COLLISIONS", trials); err != nil {
+		return err
+	}
+	return s.waves(w, trials)
+}
+
+func spinning(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return ", and waits for " + backoff.FormatDuration(d) + " in each call"
+}
+
+// Outage writes what became of clients of a service that came back, a row for each spec.
+func Outage(w io.Writer, s Screen, o plot.Outage, trials []plot.Trial) error {
+	_, err := fmt.Fprintf(w, "%s of a service that is down for %s and then answers %s a second; done at the best after %s\n\n",
+		plural(o.Clients, "client"), backoff.FormatDuration(o.Down), plural(o.Capacity, "call"), Duration(o.Ideal()))
+	if err != nil {
+		return err
+	}
+	return s.trials(w, "REJECTED", trials)
+}
+
+// trialColumn is a figure of a trial; the less the better.
+type trialColumn struct {
+	title string
+	value func(plot.Trial) int64 // negative for never
+	text  func(int64) string
+}
+
+func trialColumns(refused string) []trialColumn {
+	whole := func(n int64) string { return strconv.FormatInt(n, 10) }
+	since := func(n int64) string {
+		if n < 0 {
+			return "never"
+		}
+		return Duration(time.Duration(n))
+	}
+	return []trialColumn{
+		{"CALLS", func(t plot.Trial) int64 { return int64(t.Calls) }, whole},
+		{refused, func(t plot.Trial) int64 { return int64(t.Refused) }, whole},
+		{"WAIT P50", func(t plot.Trial) int64 { return int64(t.Wait.P50) }, since},
+		{"P95", func(t plot.Trial) int64 { return int64(t.Wait.P95) }, since},
+		{"P99", func(t plot.Trial) int64 { return int64(t.Wait.P99) }, since},
+		{"99% DONE", func(t plot.Trial) int64 { return int64(t.Done.P99) }, since},
+		{"ALL DONE", func(t plot.Trial) int64 { return int64(t.Done.All) }, since},
+	}
+}
+
+// trials writes the table. The best of each column is marked where there is something to compare.
+func (s Screen) trials(w io.Writer, refused string, trials []plot.Trial) error {
+	columns := trialColumns(refused)
+	titles := []string{"SPEC"}
+	for _, c := range columns {
+		titles = append(titles, c.title)
+	}
+	rows := [][]string{s.header(titles...)}
+	for _, t := range trials {
+		row := []string{specName(t.Subject)}
+		for _, c := range columns {
+			text := c.text(c.value(t))
+			if c.best(t, trials) {
+				text = s.paint(green, text+"*")
+			}
+			row = append(row, text)
+		}
+		rows = append(rows, row)
+	}
+	if err := s.writeRows(w, rows); err != nil {
+		return err
+	}
+	return s.trialNotes(w, trials)
+}
+
+// best reports whether nobody has less, and somebody has more. What takes for ever is not the best of anything: it has few calls because
+// it was given up.
+func (c trialColumn) best(t plot.Trial, trials []plot.Trial) bool {
+	mine, more := c.value(t), false
+	if mine < 0 || t.Left > 0 {
+		return false
+	}
+	for _, other := range trials {
+		theirs := c.value(other)
+		if theirs >= 0 && other.Left == 0 && theirs < mine {
+			return false
+		}
+		more = more || theirs != mine
+	}
+	return more
+}
+
+func specName(s plot.Subject) string {
+	spec := s.Policy.Backoff
+	if name := brief(s.Label); name != spec.Curve() && name != spec.Curve()+"/"+spec.Jitter() {
+		return name
+	}
+	return spec.Curve() + "/" + spec.Jitter()
+}
+
+func (s Screen) trialNotes(w io.Writer, trials []plot.Trial) error {
+	if len(trials) > 1 {
+		if _, err := fmt.Fprintln(w, s.cut("* the least of the column")); err != nil {
+			return err
+		}
+	}
+	for _, t := range trials {
+		if t.Left == 0 {
+			continue
+		}
+		_, err := fmt.Fprintln(w, s.cut(fmt.Sprintf("%s: %s of %d were not done after %s and %d calls, where the simulation ended",
+			specName(t.Subject), plural(t.Left, "client"), t.Clients, Duration(t.Ended), t.Calls)))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wavesShown is how many waves are told.
+const wavesShown = 12
+
+// waves writes how many of the first calls, of the first retries and so on were collisions.
+func (s Screen) waves(w io.Writer, trials []plot.Trial) error {
+	rows := [][]string{s.header("COLLISIONS PER WAVE", "FIRST CALLS, FIRST RETRIES, SECOND …")}
+	for _, t := range trials {
+		text := ""
+		for i, n := range t.ByWave {
+			if i == wavesShown {
+				text += "…"
+				break
+			}
+			text += strconv.Itoa(n) + " "
+		}
+		rows = append(rows, []string{specName(t.Subject), text})
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	return s.writeRows(w, rows)
+}

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/plot"
+)
+
+// simulateFlags are those of every simulation.
+type simulateFlags struct {
+	subjectFlags
+	Seed uint64 `group:"Simulation" default:"1" placeholder:"N" help:"The same seed gives the same figures. Default 1."`
+	JSON bool   `group:"Simulation" help:"Print JSON; its fields are stable."`
+}
+
+// simulateLockCommand is `retry simulate lock`.
+type simulateLockCommand struct {
+	simulateFlags
+	Clients count    `group:"Simulation" default:"100" placeholder:"N" help:"How many want the lock. Default 100."`
+	Hold    duration `group:"Simulation" default:"100ms" placeholder:"TIME" help:"How long each keeps it. Default 100ms."`
+	Spin    duration `group:"Simulation" default:"0" placeholder:"TIME" help:"How long a call waits for it before it is a collision. Default 0."`
+}
+
+func (c *simulateLockCommand) run(p *Process) (int, error) {
+	lock := plot.Lock{Clients: int(c.Clients), Hold: time.Duration(c.Hold), Spin: time.Duration(c.Spin), Seed: c.Seed}
+	trials, err := c.trials(p, lock)
+	if err != nil {
+		return 0, err
+	}
+	if c.JSON {
+		return 0, render.LockJSON(p.Stdout, lock, trials)
+	}
+	return 0, render.Lock(p.Stdout, render.ScreenOf(p.Stdout, p.getenv), lock, trials)
+}
+
+// simulateOutageCommand is `retry simulate outage`.
+type simulateOutageCommand struct {
+	simulateFlags
+	Clients  count    `group:"Simulation" default:"10000" placeholder:"N" help:"How many use the service. Default 10000."`
+	Down     duration `group:"Simulation" default:"2m" placeholder:"TIME" help:"How long it is down. Default 2m."`
+	Capacity count    `group:"Simulation" default:"100" placeholder:"N" help:"How many calls a second it answers once it is back. Default 100."`
+}
+
+func (c *simulateOutageCommand) run(p *Process) (int, error) {
+	outage := plot.Outage{Clients: int(c.Clients), Down: time.Duration(c.Down), Capacity: int(c.Capacity), Seed: c.Seed}
+	trials, err := c.trials(p, outage)
+	if err != nil {
+		return 0, err
+	}
+	if c.JSON {
+		return 0, render.OutageJSON(p.Stdout, outage, trials)
+	}
+	return 0, render.Outage(p.Stdout, render.ScreenOf(p.Stdout, p.getenv), outage, trials)
+}
+
+// trials lets the clients of each subject loose, all subjects at once.
+func (f *simulateFlags) trials(p *Process, simulation plot.Simulation) ([]plot.Trial, error) {
+	subjects, err := p.subjects(&f.subjectFlags)
+	if err != nil {
+		return nil, err
+	}
+	trials, errs := make([]plot.Trial, len(subjects)), make([]error, len(subjects))
+	var running sync.WaitGroup
+	for i, subject := range subjects {
+		running.Go(func() { trials[i], errs[i] = simulation.Run(subject) })
+	}
+	running.Wait()
+	for i, err := range errs {
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", subjects[i].Label, err)
+		}
+	}
+	return trials, nil
+}
