@@ -8,9 +8,9 @@ import (
 
 // Where a simulation ends though not all of its clients are done.
 const (
-	maxSimulated = 365 * day     // of the clients' time
+	maxSimulated = 365 * day   // of the clients' time
 	maxCalls     = 100_000_000 // of all clients together
-	stillFor     = 100           // calls of each client, and no time passes: it never will
+	stillFor     = 100         // calls of each client, and no time passes: it never will
 )
 
 // crowd are clients that call until they are served. Who is refused asks the policy how long to wait.
