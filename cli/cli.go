@@ -45,6 +45,7 @@ var subcommands = map[string]func() subcommand{
 	"prune":    func() subcommand { return &pruneCommand{} },
 	"policy":   func() subcommand { return &groupCommand{word: "policy"} },
 	"simulate": func() subcommand { return &groupCommand{word: "simulate"} },
+	"plot":     func() subcommand { return &plotCommand{} },
 }
 
 // newSubcommand makes the flags of a subcommand, whose name may be of two words.

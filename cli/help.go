@@ -24,6 +24,7 @@ Usage:
   retry prune                          remove what finished long ago
   retry policy list|show|set|rm|check  policies by name, for -p
   retry simulate lock|outage SPEC…     what many clients do to a lock, or to a service that comes back
+  retry plot [SPEC…]                   see what a policy does before it is used
 
 Examples:
   retry -- ./deploy.sh                            five attempts, 1 s doubling to a minute between them
@@ -179,6 +180,22 @@ Usage:
 
 Usage:
   retry policy schema
+`,
+	"plot": `Draw what policies do to many tasks that fail together: the delay before each retry with the range that jitter gives it, when each task
+retries, the load that this makes, and figures to compare. It plays the policy through with the code that runs, and runs nothing.
+
+Usage:
+  retry plot [flags] [SPEC[/JITTER]…]
+
+A SPEC is a backoff, a preset, or the name of a policy; a /JITTER after it puts another in place of its own. Without a SPEC it is the
+policy that a run here would use: the environment and the flags count. What has no limit of attempts is shown with 9, if --attempts
+does not say how many.
+
+Examples:
+  retry plot exp:1s..1m                      a curve with its jitter, phase
+  retry plot exp:10s/none exp:10s/full       what jitter is good for
+  retry plot sidekiq zizq --html both.html   a page with sliders
+  retry plot -p deploy -n 12                 a policy of the config file, with more attempts
 `,
 	"prune": `Remove finished tasks from the journal. Others can write to it meanwhile. What has not finished stays, and so does a success that
 --once remembers.

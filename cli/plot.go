@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/plot"
+)
+
+// plotCommand is `retry plot [SPEC[/JITTER]…]`.
+type plotCommand struct {
+	subjectFlags
+	pictureFlags
+	Tasks count  `default:"100" placeholder:"N" help:"How many tasks fail together. Default 100."`
+	Seed  uint64 `default:"1" placeholder:"N" help:"The same seed, the same figures. Default 1."`
+	JSON  bool   `help:"Print JSON; its fields are stable."`
+}
+
+// usualRetries is how many retries are shown of what has no limit of attempts.
+const usualRetries = 8
+
+func (c *plotCommand) run(p *Process) (int, error) {
+	files, err := c.files(p)
+	if err != nil {
+		return 0, err
+	}
+	if c.JSON && slices.ContainsFunc(files, func(f pictureFile) bool { return f.stream == p.Stdout }) {
+		return 0, errors.New("--json and a picture go to the same place\nhint: give the picture a file of its own")
+	}
+	subjects, err := p.subjects(&c.subjectFlags)
+	if err != nil {
+		return 0, err
+	}
+	options := plot.Options{Tasks: int(c.Tasks), Retries: usualRetries, Seed: c.Seed}
+	studies, err := studied(subjects, options)
+	if err != nil {
+		return 0, err
+	}
+	if err := writePictures(files, studies, options); err != nil {
+		return 0, err
+	}
+	switch {
+	case c.JSON:
+		return 0, render.PlotJSON(p.Stdout, studies, options)
+	case len(files) == 0:
+		return 0, render.Plot(p.Stdout, render.ScreenOf(p.Stdout, p.getenv), studies)
+	}
+	return 0, nil
+}
+
+// studied plays every subject through.
+func studied(subjects []plot.Subject, options plot.Options) (studies []plot.Study, err error) {
+	for _, s := range subjects {
+		study, err := plot.NewStudy(s, options)
+		if err != nil {
+			return nil, err
+		}
+		studies = append(studies, study)
+	}
+	return studies, nil
+}

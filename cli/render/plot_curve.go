@@ -1,0 +1,106 @@
+package render
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/10f93571/retry/plot"
+)
+
+const (
+	mostCurveRows = 12
+	leastBar      = 16 // the fewest cells of a range beside its numbers
+)
+
+// The marks of a curve.
+const (
+	rangeMark = "░"
+	baseMark  = "┃"
+	moreMark  = "→" // the range goes on beyond the axis
+)
+
+// curve draws the delay before each retry, one below the other: the range that the jitter gives it, and the delay without.
+func (k sketch) curve() []string {
+	shown := k.curveRows()
+	numbers := k.curveNumbers(shown)
+	cells := k.cells() - lipgloss.Width(numbers[0])
+	lines := []string{k.title("Delay before retry n" + scaleName(k.axes.delay) + ": " + rangeMark + " range, " + baseMark + " without jitter")}
+	lines[0] += strings.Repeat(" ", max(1, gutter+1+cells-lipgloss.Width(lines[0])))
+	if lipgloss.Width(lines[0])+lipgloss.Width(numbers[0]) <= k.width {
+		lines[0] += k.paint(faint, numbers[0])
+	}
+	for i, r := range shown {
+		label := k.paintRetry(r.N, strconv.Itoa(r.N))
+		lines = append(lines, k.row(label, k.delayBar(r, cells)+numbers[i+1]))
+	}
+	return append(lines, k.below(k.axes.delay, cells))
+}
+
+// curveRows are the retries that have a row: all, or one of so many, and the last.
+func (k sketch) curveRows() (rows []plot.Retry) {
+	all := k.study.Retries
+	step := (len(all) + mostCurveRows - 1) / mostCurveRows
+	for i := 0; i < len(all); i += step {
+		rows = append(rows, all[i])
+	}
+	if last := all[len(all)-1]; len(rows) > 0 && rows[len(rows)-1].N != last.N {
+		rows = append(rows, last)
+	}
+	return rows
+}
+
+// delayBar is the range of a delay with its base.
+func (k sketch) delayBar(r plot.Retry, cells int) string {
+	a := k.axes.delay
+	at := func(t time.Duration) int { return min(int(a.Place(t)*float64(cells)), cells-1) }
+	from, to, base := at(r.Least), at(r.Most), at(r.Base)
+	var b strings.Builder
+	for i := range cells {
+		switch {
+		case i == base:
+			b.WriteString(k.paintRetry(r.N, baseMark))
+		case i == cells-1 && r.Most > a.Most:
+			b.WriteString(moreMark)
+		case from <= i && i <= to && from < to:
+			b.WriteString(k.paint(faint, rangeMark))
+		default:
+			b.WriteByte(' ')
+		}
+	}
+	return b.String()
+}
+
+// curveNumbers are the columns right of the ranges, with their titles first; without those that have no room.
+func (k sketch) curveNumbers(rows []plot.Retry) []string {
+	columns := [][]string{{"BASE"}, {"RANGE"}, {"CV"}}
+	for _, r := range rows {
+		span := Duration(r.Least) + "–" + Duration(r.Most)
+		if unbounded(r) {
+			span = "≥ " + Duration(r.Least)
+		}
+		columns[0], columns[1] = append(columns[0], Duration(r.Base)), append(columns[1], span)
+		columns[2] = append(columns[2], strings.TrimPrefix(fmt.Sprintf("%.2f", r.CV), "0"))
+	}
+	lines := make([]string, len(rows)+1)
+	for _, c := range columns {
+		wide := columnWidth(c)
+		if k.cells()-lipgloss.Width(lines[0])-wide-columnGap < leastBar {
+			continue
+		}
+		for i, text := range c {
+			lines[i] += strings.Repeat(" ", columnGap+wide-lipgloss.Width(text)) + text
+		}
+	}
+	return lines
+}
+
+func columnWidth(texts []string) (widest int) {
+	for _, t := range texts {
+		widest = max(widest, lipgloss.Width(t))
+	}
+	return widest
+}

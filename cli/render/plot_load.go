@@ -1,0 +1,115 @@
+package render
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/10f93571/retry/plot"
+)
+
+const (
+	loadRows = 4
+	rateBins = 64 // for the height of an axis that several pictures share
+	eighths  = 8
+)
+
+var eighthBlocks = []rune(" ▁▂▃▄▅▆▇█")
+
+// loadOver returns the retries a second in each of so many cells. Where cells are shorter than a second, several show the same, as a load
+// is counted by seconds.
+func loadOver(s plot.Study, a plot.Axis, cells int) []float64 {
+	shortest := min(time.Second, a.Most/eighths)
+	edges, owner := []time.Duration{a.At(0)}, make([]int, cells)
+	for i := range cells {
+		owner[i] = len(edges) - 1
+		end := a.At(float64(i+1) / float64(cells))
+		if i == cells-1 {
+			edges = append(edges, a.Most+1) // the last retry is in it, too
+		} else if end-edges[len(edges)-1] >= shortest && a.Most-end >= shortest {
+			edges = append(edges, end)
+		}
+	}
+	rates := s.Load.Rates(edges)
+	all := make([]float64, cells)
+	for i, o := range owner {
+		all[i] = rates[min(o, len(rates)-1)]
+	}
+	return all
+}
+
+// load draws how many retries fall into a second.
+func (k sketch) load() []string {
+	rates := loadOver(k.study, k.axes.time, k.cells())
+	axis := k.axes.rates
+	scale := ""
+	if axis.log() {
+		scale = ", logarithmic"
+	}
+	lines := []string{k.title("Load: retries a second, mean of a column" + scale)}
+	for y := range loadRows {
+		var b strings.Builder
+		for _, r := range rates {
+			b.WriteRune(axis.block(r, loadRows-1-y))
+		}
+		label := ""
+		switch y {
+		case 0:
+			label = rateText(axis.most)
+		case loadRows - 1:
+			label = rateText(axis.floor())
+		}
+		lines = append(lines, k.row(label, b.String()))
+	}
+	return append(lines, k.below(k.axes.time, k.cells()))
+}
+
+// rateAxis is an upright axis of retries a second, over all rates above 0.
+type rateAxis struct{ least, most float64 }
+
+func (a rateAxis) with(rate float64) rateAxis {
+	switch {
+	case rate <= 0:
+		return a
+	case a.most == 0:
+		return rateAxis{rate, rate}
+	}
+	return rateAxis{min(a.least, rate), max(a.most, rate)}
+}
+
+// log reports whether low rates could not be seen beside high ones.
+func (a rateAxis) log() bool { return a.least > 0 && a.most/a.least >= loadRows*eighths }
+
+// floor is the rate at the lower end: 0, or a power of ten below the least.
+func (a rateAxis) floor() float64 {
+	if !a.log() {
+		return 0
+	}
+	return math.Pow(10, math.Floor(math.Log10(a.least*0.99)))
+}
+
+// place is where a rate stands, from 0 to 1.
+func (a rateAxis) place(rate float64) float64 {
+	switch {
+	case rate <= 0 || a.most <= 0:
+		return 0
+	case a.log():
+		return min(max(math.Log(rate/a.floor())/math.Log(a.most/a.floor()), 0), 1)
+	}
+	return min(rate/a.most, 1)
+}
+
+// block is the cell of a bar in a row, counted from below. No load is too low to be seen.
+func (a rateAxis) block(rate float64, row int) rune {
+	if rate <= 0 {
+		return ' '
+	}
+	height := max(1, int(math.Round(a.place(rate)*loadRows*eighths)))
+	return eighthBlocks[min(max(height-row*eighths, 0), eighths)]
+}
+
+// rateText is a rate that fits beside the axis.
+func rateText(rate float64) string {
+	return strings.Replace(strconv.FormatFloat(rate, 'g', 3, 64), "e-0", "e-", 1)
+}

@@ -1,0 +1,138 @@
+package render
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+)
+
+const (
+	scatterRows = 12
+	signs       = "123456789abcdefghijklmnopqrstuvwxyz"
+	braille     = 0x2800
+)
+
+// brailleBits are the dots of a braille cell by column and by row from above.
+var brailleBits = [2][4]rune{{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}}
+
+// retryColours repeat: neighbours can be told apart, and far ones lie apart.
+var retryColours = []lipgloss.Style{
+	red, yellow, green, lipgloss.NewStyle().Foreground(lipgloss.Cyan), blue, lipgloss.NewStyle().Foreground(lipgloss.Magenta),
+}
+
+// perSign is how many retries share a sign or a colour.
+func (k sketch) perSign() int { return (len(k.study.Retries) + len(signs) - 1) / len(signs) }
+
+func (k sketch) group(retry int) int { return (retry - 1) / k.perSign() }
+
+// paintRetry paints what belongs to a retry in its colour.
+func (k sketch) paintRetry(retry int, text string) string {
+	return k.paint(retryColours[k.group(retry)%len(retryColours)], text)
+}
+
+// scatter draws every retry of every task: when it comes, and which one it is.
+func (k sketch) scatter() []string {
+	tasks := fmt.Sprintf("each of %d tasks retries", k.study.Tasks)
+	if k.study.Tasks == 1 {
+		tasks = "the task retries"
+	} else if k.study.Drawn < k.study.Tasks {
+		tasks = fmt.Sprintf("the first %d of %d tasks retry", k.study.Drawn, k.study.Tasks)
+	}
+	lines := []string{k.title("When " + tasks + scaleName(k.axes.time)), k.legendOfRetries()}
+	for _, row := range newCloud(k).rows() {
+		lines = append(lines, row)
+	}
+	return lines
+}
+
+// legendOfRetries says what a colour or a sign means.
+func (k sketch) legendOfRetries() string {
+	n, each := len(k.study.Retries), k.perSign()
+	if k.Color {
+		return k.colourLegend(n, each)
+	}
+	text := "a sign is the number of the retry"
+	switch {
+	case each > 1:
+		text = fmt.Sprintf("signs 1-9, a-z stand for %d retries each", each)
+	case n > 9:
+		text = fmt.Sprintf("a sign is the number of the retry, a is 10, %c is %d", signs[n-1], n)
+	}
+	return k.title(text)
+}
+
+func (k sketch) colourLegend(n, each int) string {
+	line := "retry"
+	for first := 1; first <= n; first += each {
+		text := strconv.Itoa(first)
+		if last := min(first+each-1, n); last > first {
+			text += "–" + strconv.Itoa(last)
+		}
+		if lipgloss.Width(line)+len(text)+3 > k.width {
+			return line + " …"
+		}
+		line += " " + k.paintRetry(first, text)
+	}
+	return line
+}
+
+// cloud counts the retries that fall into a cell.
+type cloud struct {
+	sketch
+	width, height int
+	dots          []rune   // of a cell: its braille dots
+	counts        []uint32 // of a cell and a group of retries
+	groups        int
+}
+
+func newCloud(k sketch) *cloud {
+	drawn := k.study.Drawn
+	c := &cloud{sketch: k, width: k.cells(), height: min(max((drawn+3)/4, 1), scatterRows), groups: k.group(len(k.study.Retries)) + 1}
+	c.dots, c.counts = make([]rune, c.width*c.height), make([]uint32, c.width*c.height*c.groups)
+	for _, d := range k.study.Dots {
+		x := min(int(k.axes.time.Place(d.At)*float64(2*c.width)), 2*c.width-1)
+		y := (drawn - 1 - d.Task) * 4 * c.height / max(drawn, 4*c.height)
+		cell := y/4*c.width + x/2
+		c.dots[cell] |= brailleBits[x%2][y%4]
+		c.counts[cell*c.groups+k.group(d.Retry)]++
+	}
+	return c
+}
+
+func (c *cloud) rows() (rows []string) {
+	for y := range c.height {
+		var b strings.Builder
+		for x := range c.width {
+			b.WriteString(c.cell(y*c.width + x))
+		}
+		label := ""
+		switch {
+		case y == c.height-1:
+			label = "1"
+		case y == 0:
+			label = strconv.Itoa(c.study.Drawn)
+		}
+		rows = append(rows, c.row(label, b.String()))
+	}
+	return rows
+}
+
+// cell shows the retry that most of what falls into it is.
+func (c *cloud) cell(i int) string {
+	if c.dots[i] == 0 {
+		return " "
+	}
+	counts := c.counts[i*c.groups : (i+1)*c.groups]
+	most := 0
+	for g, n := range counts {
+		if n >= counts[most] {
+			most = g
+		}
+	}
+	if !c.Color {
+		return signs[most : most+1]
+	}
+	return c.paint(retryColours[most%len(retryColours)], string(braille+c.dots[i]))
+}
