@@ -2,13 +2,9 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
-	"github.com/10f93571/retry/backoff"
 	"github.com/10f93571/retry/config"
 )
 
@@ -64,10 +60,11 @@ func (f *policyFile) structure() (mistakes []*config.Error) {
 	for _, e := range f.Root.Entries {
 		switch {
 		case e.Key != policyTable:
-			mistakes = append(mistakes, f.Errorf(e.Offset, config.Key(e.Key), "unknown %s\nhint: %s", tableOrKey(e), hintFor(e.Key, []string{policyTable},
-				"did you mean [%s.NAME]?", "the file holds [policy.NAME] tables, and nothing else")))
+			hint := hintFor(e.Key, []string{policyTable}, "did you mean [%s.NAME]?", "the file holds [policy.NAME] tables, and nothing else")
+			mistakes = append(mistakes, f.Errorf(e.Offset, config.Key(e.Key), "unknown %s\nhint: %s", tableOrKey(e), hint))
 		case e.Value.Kind != config.Tables:
-			mistakes = append(mistakes, f.Errorf(e.Offset, policyTable, "%s where a table belongs\nhint: a policy begins with [policy.NAME]", e.Value.Kind))
+			mistakes = append(mistakes,
+				f.Errorf(e.Offset, policyTable, "%s where a table belongs\nhint: a policy begins with [policy.NAME]", e.Value.Kind))
 		default:
 			for _, policy := range e.Value.Table.Entries {
 				mistakes = append(mistakes, f.policyStructure(policy)...)
@@ -88,7 +85,8 @@ func (f *policyFile) policyStructure(e config.Entry) (mistakes []*config.Error) 
 	path := config.Key(policyTable, e.Key)
 	switch {
 	case e.Value.Kind != config.Tables && (keyNamed(e.Key) != nil || e.Key == ruleKey):
-		return []*config.Error{f.Errorf(e.Offset, path, "it belongs to no policy\nhint: put it below [policy.NAME]; [policy.default] is what a run without -p uses")}
+		const hint = "\nhint: put it below [policy.NAME]; [policy.default] is what a run without -p uses"
+		return []*config.Error{f.Errorf(e.Offset, path, "it belongs to no policy"+hint)}
 	case e.Value.Kind != config.Tables:
 		return []*config.Error{f.Errorf(e.Offset, path, "%s where a table belongs\nhint: a policy begins with [%s]", e.Value.Kind, path)}
 	}
@@ -135,48 +133,4 @@ func (f *policyFile) ruleStructure(e config.Entry, path string) (mistakes []*con
 		}
 	}
 	return mistakes
-}
-
-// hintFor names the nearest of the known words, or says what is known.
-func hintFor(word string, known []string, near, otherwise string) string {
-	if found := nearest(word, known); found != "" {
-		return fmt.Sprintf(near, found)
-	}
-	return otherwise
-}
-
-// nearest returns the word that a person most likely meant; "" where none is near.
-func nearest(word string, known []string) (found string) {
-	word = strings.ToLower(strings.ReplaceAll(word, "_", "-"))
-	least := max(len(word)/3, 1) + 1
-	for _, k := range known {
-		if away := backoff.Apart(word, strings.ToLower(k)); len(word) <= 2*maxTypo && away < least {
-			least, found = away, k
-		}
-	}
-	return found
-}
-
-// maxTypo bounds what is compared: nobody mistypes more.
-const maxTypo = 32
-
-// maxPolicyName is the length of a name in bytes.
-const maxPolicyName = 200
-
-// checkPolicyName refuses a name that could not be typed, shown or be a part of a path.
-func checkPolicyName(name string) error {
-	const hint = "\nhint: a name has letters, digits, spaces and signs but /, and 200 bytes at the most"
-	switch {
-	case name == "":
-		return errors.New("the policy's name is empty" + hint)
-	case len(name) > maxPolicyName:
-		return fmt.Errorf("the policy's name has %d bytes%s", len(name), hint)
-	case !utf8.ValidString(name):
-		return errors.New("the policy's name is no UTF-8" + hint)
-	case strings.Contains(name, "/"):
-		return errors.New("the policy's name has a / in it" + hint)
-	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return errors.New("the policy's name has a character that cannot be shown" + hint)
-	}
-	return nil
 }

@@ -166,7 +166,8 @@ func (r *valueReader) ruleText(rule config.Value, name string) string {
 	}
 	text, ok := textIn(kind, e.Value)
 	if !ok {
-		r.mistake(e.Value.Offset, fmt.Errorf("%s where a text belongs\nhint: for example %s = %s", e.Value.Kind, name, config.Quote(examples[name])), ruleKey, name)
+		err := fmt.Errorf("%s where a text belongs\nhint: for example %s = %s", e.Value.Kind, name, config.Quote(examples[name]))
+		r.mistake(e.Value.Offset, err, ruleKey, name)
 		return ""
 	}
 	if err := checkRuleText(name, text); err != nil {

@@ -3,11 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/10f93571/retry/backoff"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/config"
@@ -54,15 +51,6 @@ func (n *namedPolicy) origin(key string) string {
 		return n.file.Place(e.Offset)
 	}
 	return builtIn
-}
-
-// builtinNames are the policies that every retry has.
-func builtinNames() []string {
-	names := []string{runner.DefaultPolicyName}
-	for _, p := range backoff.Presets() {
-		names = append(names, p.Name)
-	}
-	return names
 }
 
 // builtinPolicy returns nil where none has the name.
@@ -120,13 +108,6 @@ func (c *policyChoice) begin(name string) error {
 	policy, mistakes := c.file.policy(entry)
 	c.base, c.settled = &namedPolicy{Policy: policy, file: c.file, entry: entry}, true
 	return joined(mistakes)
-}
-
-func namesOf(f *policyFile) (names []string) {
-	for _, e := range f.entries() {
-		names = append(names, e.Key)
-	}
-	return names
 }
 
 // ask takes what the journal has of the name in place of a built-in policy.
@@ -187,16 +168,6 @@ func (c *policyChoice) unknown() error {
 		return inEnvironment(&policyFlags{Policy: c.env.Policy}, err)
 	}
 	return err
-}
-
-func unknownPolicy(name string, known []string) error {
-	slices.Sort(known)
-	known = slices.Compact(known)
-	hint := "the policies are " + strings.Join(known, ", ")
-	if found := nearest(name, known); found != "" {
-		hint = fmt.Sprintf("did you mean %s? %s", found, hint)
-	}
-	return fmt.Errorf("unknown policy %q\nhint: %s", name, hint)
 }
 
 // layer names the layer without its place.

@@ -43,20 +43,28 @@ func (c *policySetCommand) run(p *Process) (int, error) {
 		return 0, err
 	}
 	policy.Name = c.Name
-	ctx := context.Background()
-	journal, err := c.open(ctx, p)
-	if err != nil {
+	if err := c.store(p, policy); err != nil {
 		return 0, err
 	}
-	defer func() { _ = journal.Close() }()
-	if err := journal.SetPolicy(ctx, policy, time.Now()); err != nil {
-		return 0, fmt.Errorf("store the policy: %w", err)
-	}
 	if hiding := choice.file.entry(c.Name); hiding != nil {
-		p.warn(fmt.Errorf("%s has a policy of that name, which is used in its place\nhint: remove that one, or choose another name", choice.file.Place(hiding.Offset)))
+		p.warn(fmt.Errorf("%s has a policy of that name, which is used in its place\nhint: remove that one, or choose another name",
+			choice.file.Place(hiding.Offset)))
 	}
 	_, err = fmt.Fprintf(p.Stdout, "set %s\n", render.Policy(&policy))
 	return 0, err
+}
+
+func (c *policySetCommand) store(p *Process, policy runner.Policy) error {
+	ctx := context.Background()
+	journal, err := c.open(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = journal.Close() }()
+	if err := journal.SetPolicy(ctx, policy, time.Now()); err != nil {
+		return fmt.Errorf("store the policy: %w", err)
+	}
+	return nil
 }
 
 // withoutPolicy leaves out the variables that change a policy.

@@ -64,8 +64,8 @@ func onceError(name string, err error) error {
 	} else if err != nil {
 		reason = " (" + bare(err).Error() + ")"
 	}
-	return fmt.Errorf("the journal's policy %s cannot be read%s, %s\nhint: retry doctor says what is wrong; a policy in the config file needs no journal",
-		render.Escape(name), reason, once)
+	const hint = "\nhint: retry doctor says what is wrong; a policy in the config file needs no journal"
+	return fmt.Errorf("the journal's policy %s cannot be read%s, %s%s", render.Escape(name), reason, once, hint)
 }
 
 // mayKnow reports whether a journal could have a policy of any name: one that is there, or cannot be looked at.

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/runner"
+)
+
+// builtinNames are the policies that every retry has.
+func builtinNames() []string {
+	names := []string{runner.DefaultPolicyName}
+	for _, p := range backoff.Presets() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+func namesOf(f *policyFile) (names []string) {
+	for _, e := range f.entries() {
+		names = append(names, e.Key)
+	}
+	return names
+}
+
+// unknownPolicy is the error for a name among those that are known.
+func unknownPolicy(name string, known []string) error {
+	slices.Sort(known)
+	known = slices.Compact(known)
+	hint := "the policies are " + strings.Join(known, ", ")
+	if found := nearest(name, known); found != "" {
+		hint = fmt.Sprintf("did you mean %s? %s", found, hint)
+	}
+	return fmt.Errorf("unknown policy %q\nhint: %s", name, hint)
+}
+
+// hintFor names the nearest of the known words, or says what is known.
+func hintFor(word string, known []string, near, otherwise string) string {
+	if found := nearest(word, known); found != "" {
+		return fmt.Sprintf(near, found)
+	}
+	return otherwise
+}
+
+// nearest returns the word that a person most likely meant; "" where none is near.
+func nearest(word string, known []string) (found string) {
+	word = strings.ToLower(strings.ReplaceAll(word, "_", "-"))
+	least := max(len(word)/3, 1) + 1
+	for _, k := range known {
+		if away := backoff.Apart(word, strings.ToLower(k)); len(word) <= 2*maxTypo && away < least {
+			least, found = away, k
+		}
+	}
+	return found
+}
+
+// maxTypo bounds what is compared: nobody mistypes more.
+const maxTypo = 32
+
+// maxPolicyName is the length of a name in bytes.
+const maxPolicyName = 200
+
+// checkPolicyName refuses a name that could not be typed, shown or be a part of a path.
+func checkPolicyName(name string) error {
+	const hint = "\nhint: a name has letters, digits, spaces and signs but /, and 200 bytes at the most"
+	switch {
+	case name == "":
+		return errors.New("the policy's name is empty" + hint)
+	case len(name) > maxPolicyName:
+		return fmt.Errorf("the policy's name has %d bytes%s", len(name), hint)
+	case !utf8.ValidString(name):
+		return errors.New("the policy's name is no UTF-8" + hint)
+	case strings.Contains(name, "/"):
+		return errors.New("the policy's name has a / in it" + hint)
+	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return errors.New("the policy's name has a character that cannot be shown" + hint)
+	}
+	return nil
+}
