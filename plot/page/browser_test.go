@@ -133,6 +133,8 @@ func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 func (b *tab) until(expression string) {
 	b.Helper()
 	if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression)); err != nil {
+		b.lock.Lock()
+		defer b.lock.Unlock()
 		b.Fatalf("%s: %v\nconsole: %q", expression, err, b.console)
 	}
 }
