@@ -219,3 +219,39 @@ func TestWithoutWebAssembly(t *testing.T) {
 		t.Errorf("the page has %d bytes", size)
 	}
 }
+
+// Should a text become a script one day, or something ask the network: the page's policy refuses both.
+func TestPolicyRefuses(t *testing.T) {
+	b := open(t, request("exp:1s/full"))
+	eval[chromedp.Void](b, `(() => {
+		window.refused = [];
+		document.addEventListener("securitypolicyviolation", (e) => window.refused.push(e.effectiveDirective));
+		const script = document.createElement("script");
+		script.textContent = "window.hacked = 1";
+		document.body.append(script);
+		document.body.insertAdjacentHTML("beforeend", "<img src='https://example.invalid/x.png'>");
+		fetch("https://example.invalid/").catch(() => {});
+	})()`)
+	b.until("window.refused.length === 3")
+	if got := eval[string](b, "window.refused.sort().join(' ') + ' ' + typeof hacked"); got != "connect-src img-src script-src-elem undefined" {
+		t.Errorf("refused: %s", got)
+	}
+}
+
+// While somebody writes, the field is left alone; when it is left, it has the form that a spec has. A slider moved before has no say.
+func TestTyping(t *testing.T) {
+	b := open(t, request("exp:1s/full"))
+	b.do(chromedp.Focus(chromedp.CSS(".sliders input")), chromedp.KeyEvent(kb.ArrowRight))
+	b.until("document.querySelector('.backoff').value !== 'exp:1s'")
+	b.do(chromedp.Focus(chromedp.CSS(".backoff")))
+	eval[chromedp.Void](b, "document.activeElement.select()")
+	b.do(chromedp.KeyEvent("exp:90"))
+	b.until("document.querySelector('.picture title').textContent === 'exp:1m30s/full'")
+	if got := eval[string](b, "document.activeElement.value"); got != "exp:90" {
+		t.Errorf("while it was written the field became %q", got)
+	}
+	b.do(chromedp.KeyEvent(kb.Tab))
+	b.until("document.querySelector('.backoff').value === 'exp:1m30s'")
+	b.checkNative(request())
+	b.quiet()
+}
