@@ -223,7 +223,7 @@ let sliders = 0;
 function newSlider(name, index, optional, least, most) {
   const id = "slider-" + sliders++, input = make("input", { type: "range", min: least, max: most, id });
   Object.assign(input.dataset, index === "attempts" ? { role: "attempts", grows: "" } : { index, role: "place" });
-  const box = make("div", { className: "slider" }, make("label", { htmlFor: id }, name), make("output", { htmlFor: id }), input);
+  const box = make("div", { className: "slider" }, make("label", { htmlFor: id }, name), make("output", { htmlFor: id, ariaLive: "off" }), input);
   if (optional) {
     const none = make("input", { type: "checkbox", ariaLabel: "no " + name });
     Object.assign(none.dataset, { index, role: "none" });

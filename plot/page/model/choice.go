@@ -61,7 +61,11 @@ func parameter(p backoff.Parameter) Parameter {
 
 // row is a line of the table of all retries.
 func row(r plot.Retry) []string {
-	return []string{strconv.Itoa(r.N), exact(r.Base), exact(r.Least), exact(r.Mean), exact(r.Most), strconv.FormatFloat(r.CV, 'f', 2, 64)}
+	most := exact(r.Most)
+	if r.Unbounded {
+		most = "no bound"
+	}
+	return []string{strconv.Itoa(r.N), exact(r.Base), exact(r.Least), exact(r.Mean), most, strconv.FormatFloat(r.CV, 'f', 2, 64)}
 }
 
 // exact is a delay to the millisecond, as a spec would have it.

@@ -74,7 +74,7 @@ type Parameter struct {
 // What keeps the page quick: it plays every task through while a slider moves.
 const (
 	mostTasks   = 10_000
-	mostRetries = 1_000_000 // of the tasks of one policy
+	mostRetries = 200_000 // of the tasks of one policy
 )
 
 // Fit has the page play no more tasks than it can while a slider moves.
