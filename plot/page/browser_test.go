@@ -49,6 +49,14 @@ func chromium(t *testing.T) string {
 // open writes the page of a request and opens it.
 func open(t *testing.T, r model.Request) *tab {
 	t.Helper()
+	b := start(t, r)
+	b.load("")
+	return b
+}
+
+// start writes the page of a request, and starts a browser.
+func start(t *testing.T, r model.Request) *tab {
+	t.Helper()
 	options := []chromedp.ExecAllocatorOption{chromedp.ExecPath(chromium(t)), chromedp.UserDataDir(t.TempDir()), chromedp.Headless}
 	for _, flag := range []string{
 		"no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking", "disable-component-update", "disable-sync",
@@ -64,7 +72,6 @@ func open(t *testing.T, r model.Request) *tab {
 	b := &tab{T: t, ctx: ctx, path: filepath.Join(t.TempDir(), "page.html")}
 	b.watch()
 	b.write(r)
-	b.load("")
 	return b
 }
 
@@ -114,12 +121,18 @@ func (b *tab) write(r model.Request) {
 // load opens the page with a fragment, and waits until its sliders are there.
 func (b *tab) load(fragment string) {
 	b.Helper()
+	if notice := b.visit(fragment); notice != "" {
+		b.Fatal(notice)
+	}
+}
+
+// visit returns what the page says where it has no sliders.
+func (b *tab) visit(fragment string) string {
+	b.Helper()
 	address := url.URL{Scheme: "file", Path: b.path}
 	b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(address.String()+fragment))
 	b.until("document.body.dataset.ready !== undefined || !document.querySelector('#notice').hidden")
-	if notice := eval[string](b, "document.querySelector('#notice').textContent"); notice != "" {
-		b.Fatal(notice)
-	}
+	return eval[string](b, "document.querySelector('#notice').textContent")
 }
 
 func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
