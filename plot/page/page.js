@@ -257,10 +257,16 @@ if (typeof WebAssembly !== "object" || typeof DecompressionStream !== "function"
 } else {
   start().then(() => {
     recall();
+    const first = [...find("cards").children];
     find("cards").replaceChildren();
-    find("common").hidden = false;
-    update();
+    try {
+      update();
+    } catch (error) {
+      find("cards").replaceChildren(...first);
+      throw error;
+    }
     listen();
+    find("common").hidden = false;
     document.body.dataset.ready = "";
   }).catch((error) => fail("The sliders do not work here: " + error.message));
 }

@@ -80,7 +80,7 @@ func (b *tab) checkNative(r model.Request) []card {
 
 // A slider moves by the keyboard, the curve and the figures move with it, and are those that retry itself computes.
 func TestSliderMovesThePicture(t *testing.T) {
-	r := request("exp:1s..1m/phase", "list:1s,2s,5s/30%", "expr:15 + n^4 + rand(30)*n/none")
+	r := request("exp:1s..1m/phase", "list:1s,2s,5s/30%", "expr:15 + n^4 + rand(30)*n/none", "sidekiq/none")
 	b := open(t, r)
 	before := b.checkNative(r)
 	for i, index := range []int{0, 3} { // the initial delay of the first card, the percentage of the second

@@ -107,7 +107,7 @@ func (r Request) Answer() Answer {
 }
 
 func (r Request) show(s Spec) (Shown, plot.Study, error) {
-	shown := Shown{Spec: s}
+	shown := Shown{Spec: s, Figures: []Figure{}, Parameters: []Parameter{}, Retries: [][]string{}} // none is [] in JSON, not null
 	spec, err := s.parse()
 	if err != nil {
 		return shown, plot.Study{}, err

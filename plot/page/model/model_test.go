@@ -13,8 +13,12 @@ import (
 func answer(t *testing.T, specs ...Spec) Answer {
 	t.Helper()
 	a := Request{Tasks: 20, Seed: 1, Specs: specs}.Answer()
-	if _, err := json.Marshal(a); err != nil {
+	text, err := json.Marshal(a)
+	if err != nil {
 		t.Fatal(err)
+	}
+	if strings.Contains(string(text), ":null") {
+		t.Errorf("the page would have to look out for null: %s", text)
 	}
 	return a
 }
