@@ -80,6 +80,14 @@ func families() []family {
 	}
 }
 
+// Curves are the names of the curves, in the order of their tables.
+func Curves() (all []string) {
+	for _, f := range families() {
+		all = append(all, f.name)
+	}
+	return all
+}
+
 // parseCurve reads a curve that is not the name of a preset.
 func parseCurve(text string) (curve, error) {
 	name, body, _ := strings.Cut(text, ":")

@@ -120,6 +120,14 @@ func plainJitters() []jitter {
 	return []jitter{none{}, full{}, equal{}, decorrelated{}, phase{}}
 }
 
+// Jitters are the names of the jitters; percent and add are written with a number.
+func Jitters() (all []string) {
+	for _, j := range plainJitters() {
+		all = append(all, j.String())
+	}
+	return append(all, "percent", "add")
+}
+
 func parseJitter(text string) (jitter, error) {
 	for _, j := range plainJitters() {
 		if j.String() == text {
