@@ -38,6 +38,9 @@ func replayed(page string, says func(line string) string) string {
 }
 
 func indented(indent, text string) (lines []string) {
+	if text == "" {
+		return nil
+	}
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
 		if line != "" {
 			line = indent + line
