@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/config"
+	"github.com/10f93571/retry/runner"
+)
+
+// shownTo returns what show prints of the policy that flags make, and that policy.
+func shownTo(t *testing.T, args ...string) (string, runner.Policy) {
+	t.Helper()
+	p := testProcess()
+	command := &policyShowCommand{}
+	parser, err := p.newParser("policy show", command)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parser.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	choice, err := p.choose(&command.policyFlags, &command.configFlag, func(err error) { t.Error(err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy, err := choice.resolve(noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := render.PolicyTOML(&b, render.Screen{}, choice.explain(&policy)); err != nil {
+		t.Fatal(err)
+	}
+	return b.String(), policy
+}
+
+// What show prints is a config file with the same policy.
+func TestWhatIsShownCanBePasted(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.toml")
+	text := "[policy.\"a 'b\\\" \\\\ ü\"]\n[[policy.\"a 'b\\\" \\\\ ü\".rule]]\nwhen = 'stderr matches \"a\\\\.b\"'\nbackoff = 'aws'\n[policy.plain]\nattempts = 0\nkill-after = 0\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		nil,
+		{"--policy=sidekiq"},
+		{"--config=" + path, "--policy=plain"},
+		{"--config=" + path, `--policy=a 'b" \ ü`, "--retry-on=exit == 75 and\nstderr matches \"x'y\"", "--stop-on=1,2", "--stop-on=any", "--success-on=0"},
+		{"--attempts=0", "--backoff=expr:15 + n^4", "--jitter=add:1s..5s", "--timeout=1.5", "--kill-after=90s", "--budget=2d3h", "--reset-after=1ms", "--consecutive=7"},
+		{"--backoff=list:1s,2s,1m", "--jitter=±12.5%", "--deadline=2026-03-04T13:00:00.001Z"},
+	} {
+		shown, want := shownTo(t, args...)
+		file, err := config.Parse("c.toml", []byte(shown))
+		if err != nil {
+			t.Fatalf("%q: %v\n%s", args, err, shown)
+		}
+		pasted := &policyFile{File: file}
+		if err := joined(pasted.structure()); err != nil {
+			t.Fatalf("%q: %v\n%s", args, err, shown)
+		}
+		got, mistakes := pasted.policy(pasted.entry(want.Name))
+		if render.Policy(&got) != render.Policy(&want) || got.KillAfter != want.KillAfter || mistakes != nil {
+			t.Errorf("%q\ngot  %s, %v\nwant %s\nfrom\n%s", args, render.Policy(&got), joined(mistakes), render.Policy(&want), shown)
+		}
+	}
+}
+
+// Each value names what gave it, and a jitter that follows from a backoff names that.
+func TestOrigins(t *testing.T) {
+	tests := []struct{ args, key, want string }{
+		{"", "attempts", "built in"},
+		{"--attempts=3", "attempts", "--attempts"},
+		{"--retries=3", "attempts", "--retries"},
+		{"--backoff=zizq", "jitter", "--backoff"},
+		{"--backoff=exp:2s", "jitter", "built in"},
+		{"--backoff=exp:2s --jitter=full", "jitter", "--jitter"},
+		{"--budget=1h", "budget", "--budget"},
+		{"--budget=3h --deadline=2026-03-04T13:00:00Z", "budget", "--deadline"},
+		{"--budget=3m --deadline=2026-03-04T13:00:00Z", "budget", "--budget"},
+	}
+	for _, tt := range tests {
+		shown, _ := shownTo(t, strings.Fields(tt.args)...)
+		for line := range strings.Lines(shown) {
+			if strings.HasPrefix(line, tt.key+" ") && !strings.HasSuffix(line, "# "+tt.want+"\n") {
+				t.Errorf("%s: %s, not %s", tt.args, line, tt.want)
+			}
+		}
+		if !strings.Contains(shown, "\n"+tt.key+" ") {
+			t.Errorf("%s: no %s in\n%s", tt.args, tt.key, shown)
+		}
+	}
+}
