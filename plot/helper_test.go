@@ -7,8 +7,14 @@ import (
 	"github.com/10f93571/retry/runner"
 )
 
+// fataler is a test, or a check of one.
+type fataler interface {
+	Helper()
+	Fatal(args ...any)
+}
+
 // subject is a policy with so many attempts; 0 is no limit.
-func subject(t testing.TB, curve, jitter string, attempts int) Subject {
+func subject(t fataler, curve, jitter string, attempts int) Subject {
 	t.Helper()
 	spec, err := backoff.Parse(curve, jitter)
 	if err != nil {

@@ -18,19 +18,6 @@ type queue []call
 
 const below = 4
 
-func (q *queue) push(c call) {
-	*q = append(*q, c)
-	h, i := *q, len(*q)-1
-	for i > 0 {
-		above := (i - 1) / below
-		if !c.before(h[above]) {
-			break
-		}
-		h[i], i = h[above], above
-	}
-	h[i] = c
-}
-
 func (q *queue) pop() call {
 	h := *q
 	first, last := h[0], h[len(h)-1]

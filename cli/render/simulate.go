@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/10f93571/retry/backoff"
@@ -108,12 +109,13 @@ func (c trialColumn) best(t plot.Trial, trials []plot.Trial) bool {
 	return more
 }
 
+// specName is what was asked for; of a bare curve it also tells the jitter that is implied.
 func specName(s plot.Subject) string {
 	spec := s.Policy.Backoff
-	if name := brief(s.Label); name != spec.Curve() && name != spec.Curve()+"/"+spec.Jitter() {
-		return name
+	if s.Label == spec.Curve() && strings.Contains(s.Label, ":") {
+		return brief(s.Label) + "/" + spec.Jitter()
 	}
-	return spec.Curve() + "/" + spec.Jitter()
+	return brief(s.Label)
 }
 
 func (s Screen) trialNotes(w io.Writer, trials []plot.Trial) error {

@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"encoding/json"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// printed runs a subcommand and returns what it prints on stdout.
+func printed(t *testing.T, args ...string) []byte {
+	t.Helper()
+	dir := t.TempDir()
+	stdout, err := os.Create(filepath.Join(dir, "stdout"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stdout.Close() }()
+	p := &Process{
+		Args: args, Environ: []string{"RETRY_STATE_DIR=" + dir, "XDG_CONFIG_HOME=" + dir}, Stdin: os.Stdin, Stdout: stdout, Stderr: os.Stderr,
+	}
+	if code, err := p.dispatch(); code != 0 || err != nil {
+		t.Fatalf("retry %v: %d, %v", args, code, err)
+	}
+	if _, err := stdout.Seek(0, io.SeekStart); err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(stdout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func decoded[T any](t *testing.T, data []byte) (v T) {
+	t.Helper()
+	if err := json.Unmarshal(data, &v); err != nil {
+		t.Fatalf("%v in %s", err, data)
+	}
+	return v
+}
+
+// figure is what was published, and how far from it ours may be: the size of what chance does to it, seen over twenty seeds, or the last
+// digit that was published.
+type figure struct{ want, within float64 }
+
+func (f figure) check(t *testing.T, name string, got float64) {
+	t.Helper()
+	if math.Abs(got-f.want) > f.within {
+		t.Errorf("%s is %.4g, want %.4g ± %.2g", name, got, f.want, f.within)
+	}
+}
+
+type plotFigures struct {
+	Specs []struct {
+		Load    struct{ Idle, Local float64 }
+		Retries []struct{ CV float64 }
+	}
+}
+
+// The table of figures by which phase jitter was chosen: 100,000 tasks that fail together, base 10 s doubling, 8 retries.
+func TestPublishedFiguresOfPlot(t *testing.T) {
+	rows := []struct {
+		spec        string
+		idle, local figure
+		cv          []float64
+	}{
+		{"exp:10s", figure{0.002, 0.001}, figure{1.03, 0.03}, []float64{.31, .20, .20, .20, .20, .20, .20, .20}},
+		{"exp:10s/full", figure{0, 0.001}, figure{1.21, 0.03}, []float64{.58, .58, .58, .58, .58, .58, .58, .58}},
+		{"exp:10s/equal", figure{0.11, 0.015}, figure{2.15, 0.05}, []float64{.19, .19, .19, .19, .19, .19, .19, .19}},
+		// Sidekiq's rand(10) is a whole number. The published figures are those of a fraction, whose waves are a tenth wider.
+		{"sidekiq", figure{0.82, 0.01}, figure{13.8, 2.8}, []float64{.15, .23, .19, .10, .05, .03, .02, .01}},
+		{"exp:10s/none", figure{0.997, 0.001}, figure{16, 0.001}, []float64{0, 0, 0, 0, 0, 0, 0, 0}},
+	}
+	args := []string{"plot", "--json", "--tasks", "100000", "--attempts", "9", "--seed", "1"}
+	for _, r := range rows {
+		args = append(args, r.spec)
+	}
+	got := decoded[plotFigures](t, printed(t, args...))
+	for i, r := range rows {
+		s := got.Specs[i]
+		r.idle.check(t, r.spec+": idle", s.Load.Idle)
+		r.local.check(t, r.spec+": local", s.Load.Local)
+		for n, want := range r.cv {
+			figure{want, 0.008}.check(t, r.spec+": CV", s.Retries[n].CV)
+		}
+	}
+}
+
+type outageFigures struct {
+	Specs []struct {
+		Rejected float64
+		Done     struct{ P99, All *float64 } `json:"done_ms"`
+	}
+}
+
+// The same table's recovery: down for 120 s, then 1,000 calls a second are answered. When the last one of all is done is chance.
+func TestPublishedFiguresOfAnOutage(t *testing.T) {
+	rows := []struct {
+		spec               string
+		p99, all, rejected figure
+	}{
+		{"exp:10s", figure{244, 2}, figure{288, 10}, figure{564, 300}},
+		{"exp:10s/full", figure{520, 35}, figure{2012, 800}, figure{0, 0}},
+		{"exp:10s/equal", figure{279, 2}, figure{293, 3}, figure{11172, 300}},
+		{"sidekiq", figure{534, 8}, figure{548, 10}, figure{38617, 300}},
+	}
+	args := []string{"simulate", "outage", "--json", "--clients", "100000", "--down", "120s", "--capacity", "1000", "--seed", "1"}
+	for _, r := range rows {
+		args = append(args, r.spec)
+	}
+	got := decoded[outageFigures](t, printed(t, args...))
+	for i, r := range rows {
+		s := got.Specs[i]
+		r.p99.check(t, r.spec+": 99 % done", *s.Done.P99/1000)
+		r.all.check(t, r.spec+": all done", *s.Done.All/1000)
+		r.rejected.check(t, r.spec+": rejected", s.Rejected)
+	}
+	few := printed(t, "simulate", "outage", "--json", "--clients", "2000", "--down", "120s", "--capacity", "20", "exp:10s/none")
+	if none := decoded[outageFigures](t, few).Specs[0]; none.Done.P99 != nil || none.Done.All != nil {
+		t.Errorf("without jitter: %+v, want never", none)
+	}
+}
