@@ -1,6 +1,8 @@
 package plot
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/10f93571/retry/runner"
@@ -10,7 +12,8 @@ import (
 const (
 	maxSimulated = 365 * day   // of the clients' time
 	maxCalls     = 100_000_000 // of all clients together
-	stillFor     = 100         // calls of each client, and no time passes: it never will
+	maxEach      = 100_000     // of a client, in the mean
+	stillFor     = 100         // of each client while no time passes: it never will
 )
 
 // crowd are clients that call until they are served. Who is refused asks the policy how long to wait.
@@ -42,7 +45,7 @@ func newCrowd(p runner.Policy, clients int, seed uint64) *crowd {
 
 // next is the earliest call; false where nobody is left or it will not be waited for.
 func (c *crowd) next() (call, bool) {
-	if len(c.queue) == 0 || c.calls >= maxCalls || c.queue[0].at > maxSimulated || c.still > stillFor*len(c.clients) {
+	if len(c.queue) == 0 || c.queue[0].at > maxSimulated || c.tired() {
 		return call{}, false
 	}
 	if c.calls++; c.queue[0].at > c.ended {
@@ -50,6 +53,27 @@ func (c *crowd) next() (call, bool) {
 	}
 	c.still++
 	return c.queue[0], true
+}
+
+// tired reports whether there were more calls than anybody waits for.
+func (c *crowd) tired() bool {
+	return c.calls >= min(maxCalls, maxEach*len(c.clients)) || c.still > stillFor*len(c.clients)
+}
+
+// idle has each client call in vain until a time. What order the calls have does not matter yet, so no queue has to keep it.
+func (c *crowd) idle(until time.Duration) {
+	for i := range c.queue {
+		q := &c.queue[i]
+		for q.at < until && !c.tired() {
+			at := q.at
+			q.at, _ = c.again(q.client, at)
+			if c.calls++; q.at > at {
+				c.still = 0
+			}
+			c.still++
+		}
+	}
+	slices.SortFunc(c.queue, func(a, b call) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.client, b.client)) })
 }
 
 // serve ends the earliest call: its client has what it wants, after a wait.
@@ -61,14 +85,20 @@ func (c *crowd) serve(wait time.Duration) {
 // refuse sends the client of the earliest call away at a time. It returns how many retries it had behind it.
 func (c *crowd) refuse(at time.Duration) (wave int) {
 	who := c.queue[0].client
+	next, wave := c.again(who, at)
+	c.queue.replace(call{next, who})
+	return wave
+}
+
+// again is when a client calls again that was sent away at a time, and how many retries it had behind it.
+func (c *crowd) again(who int32, at time.Duration) (next time.Duration, wave int) {
 	along := &c.clients[who]
 	wave = along.Step
 	c.dice.of(uint64(who), uint64(wave))
 	h := runner.History{Began: began, Phase: c.dice.phase(uint64(who)), Made: wave, Counted: wave, Own: *along}
 	d := runner.Decide(&c.policy, h, failure, began.Add(at), c.dice.next)
 	*along = h.After(&c.policy, failure, d).Own
-	c.queue.replace(call{later(at, d.Delay), who})
-	return wave
+	return later(at, d.Delay), wave
 }
 
 // count counts a call that was refused after so many retries.

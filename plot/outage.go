@@ -25,13 +25,11 @@ func (o Outage) Run(s Subject) (Trial, error) {
 		return Trial{}, fmt.Errorf("simulate an outage: %w", err)
 	}
 	c, tokens := newCrowd(s.Policy, o.Clients, o.Seed), newBucket(o)
+	c.idle(o.Down)
 	for now, ok := c.next(); ok; now, ok = c.next() {
-		switch {
-		case now.at < o.Down:
-			c.refuse(now.at)
-		case tokens.take(now.at):
+		if tokens.take(now.at) {
 			c.serve(now.at)
-		default:
+		} else {
 			c.count(c.refuse(now.at))
 		}
 	}
