@@ -25,11 +25,11 @@ func Plot(w io.Writer, screen Screen, studies []plot.Study) error {
 	all := newPlotAxes(studies)
 	var lines []string
 	for first := 0; first < len(studies); first += side {
-		var blocks [][]string
+		var sketches []sketch
 		for i := first; i < min(first+side, len(studies)); i++ {
-			blocks = append(blocks, sketch{screen, width, studies[i], all[i]}.lines())
+			sketches = append(sketches, sketch{screen, width, studies[i], all[i]})
 		}
-		lines = append(append(lines, beside(blocks, width)...), "")
+		lines = append(lines, sideBySide(sketches)...)
 	}
 	lines = append(lines, screen.figures(studies, total)...)
 	lines = append(lines, plotNotes(studies, total)...)
@@ -47,6 +47,18 @@ func plotWidth(s Screen) int {
 		return usualWidth
 	}
 	return min(max(s.Width, leastPlot), mostPlot)
+}
+
+// sideBySide draws sketches next to each other, each part beside those of the others.
+func sideBySide(sketches []sketch) (lines []string) {
+	for _, part := range []func(sketch) []string{sketch.head, sketch.curve, sketch.scatter, sketch.load} {
+		var blocks [][]string
+		for _, k := range sketches {
+			blocks = append(blocks, part(k))
+		}
+		lines = append(append(lines, beside(blocks, sketches[0].width)...), "")
+	}
+	return lines
 }
 
 // beside puts blocks of lines next to each other.
@@ -86,12 +98,16 @@ const gutter = 6
 // cells is how wide a diagram is.
 func (k sketch) cells() int { return k.width - gutter - 1 }
 
-func (k sketch) lines() []string {
-	lines := []string{k.paint(bold, shorten(Escape(k.study.Subject.Label), k.width)), k.paint(faint, shorten(k.about(), k.width))}
-	for _, panel := range [][]string{k.curve(), k.scatter(), k.load()} {
-		lines = append(append(lines, ""), panel...)
+func (k sketch) head() []string {
+	lines := []string{k.paint(bold, shorten(Escape(k.study.Subject.Label), k.width))}
+	for _, line := range wrapped(k.about(), k.width) {
+		lines = append(lines, k.paint(faint, line))
 	}
 	return lines
+}
+
+func wrapped(text string, width int) []string {
+	return strings.Split(lipgloss.Wrap(text, width, ""), "\n")
 }
 
 // about says what the label stands for.
@@ -105,7 +121,15 @@ func (k sketch) row(label, cells string) string {
 	return strings.Repeat(" ", max(0, gutter-lipgloss.Width(label))) + label + k.paint(faint, "│") + cells
 }
 
-func (k sketch) title(text string) string { return shorten(text, k.width) }
+// title is the first of the texts that fits.
+func (k sketch) title(texts ...string) string {
+	for _, text := range texts {
+		if lipgloss.Width(text) <= k.width {
+			return text
+		}
+	}
+	return shorten(texts[len(texts)-1], k.width)
+}
 
 // below is the line of an axis of times below a diagram of so many cells.
 func (k sketch) below(a plot.Axis, cells int) string {

@@ -1,6 +1,8 @@
 package render
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/10f93571/retry/backoff"
@@ -13,32 +15,43 @@ type plotAxes struct {
 	rates       rateAxis
 }
 
-// comparable is how many times as long as another a window may be so that both are drawn to one scale: of a shorter one too little would
-// be seen.
-const comparableWindows = 10
+// comparable is how many times as long as another a window may be where both are drawn to one scale: of a shorter one too little would be
+// seen.
+const comparable = 10
 
-// newPlotAxes returns the axes of each study: the same ones where all can be compared by eye, else each its own.
+// newPlotAxes returns the axes of each study: the same ones for those that can be compared by eye.
 func newPlotAxes(studies []plot.Study) []plotAxes {
 	all := make([]plotAxes, len(studies))
-	if comparable(studies) {
-		common := axesOf(studies)
-		for i := range all {
+	for _, group := range alike(studies) {
+		var members []plot.Study
+		for _, i := range group {
+			members = append(members, studies[i])
+		}
+		common := axesOf(members)
+		for _, i := range group {
 			all[i] = common
 		}
-		return all
-	}
-	for i := range all {
-		all[i] = axesOf(studies[i : i+1])
 	}
 	return all
 }
 
-func comparable(studies []plot.Study) bool {
-	least, most := studies[0].Window.Most, time.Duration(0)
-	for _, s := range studies {
-		least, most = min(least, s.Window.Most), max(most, s.Window.Most)
+// alike puts studies of comparable windows together, by their indices, the shortest first.
+func alike(studies []plot.Study) (groups [][]int) {
+	order := make([]int, len(studies))
+	for i := range order {
+		order[i] = i
 	}
-	return most/comparableWindows <= least
+	window := func(i int) time.Duration { return studies[i].Window.Most }
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(window(a), window(b)) })
+	for _, i := range order {
+		last := len(groups) - 1
+		if last < 0 || window(i)/comparable > window(groups[last][0]) {
+			groups = append(groups, nil)
+			last++
+		}
+		groups[last] = append(groups[last], i)
+	}
+	return groups
 }
 
 func axesOf(studies []plot.Study) plotAxes {
@@ -113,9 +126,9 @@ func orSecond(t time.Duration) time.Duration {
 }
 
 // scaleName says what has to be known to read an axis.
-func scaleName(a plot.Axis) string {
-	if a.Log {
-		return ", logarithmic"
+func scaleName(log bool) string {
+	if log {
+		return " (log)"
 	}
 	return ""
 }

@@ -13,7 +13,7 @@ import (
 
 const (
 	mostCurveRows = 12
-	leastBar      = 16 // the fewest cells of a range beside its numbers
+	leastBar      = 24 // the fewest cells of a range beside its numbers
 )
 
 // The marks of a curve.
@@ -28,7 +28,8 @@ func (k sketch) curve() []string {
 	shown := k.curveRows()
 	numbers := k.curveNumbers(shown)
 	cells := k.cells() - lipgloss.Width(numbers[0])
-	lines := []string{k.title("Delay before retry n" + scaleName(k.axes.delay) + ": " + rangeMark + " range, " + baseMark + " without jitter")}
+	legend := scaleName(k.axes.delay.Log) + ": " + rangeMark + " range, " + baseMark + " base"
+	lines := []string{k.title("Delay before retry n"+legend, "Delays"+legend)}
 	lines[0] += strings.Repeat(" ", max(1, gutter+1+cells-lipgloss.Width(lines[0])))
 	if lipgloss.Width(lines[0])+lipgloss.Width(numbers[0]) <= k.width {
 		lines[0] += k.paint(faint, numbers[0])
@@ -76,26 +77,33 @@ func (k sketch) delayBar(r plot.Retry, cells int) string {
 
 // curveNumbers are the columns right of the ranges, with their titles first; without those that have no room.
 func (k sketch) curveNumbers(rows []plot.Retry) []string {
-	columns := [][]string{{"BASE"}, {"RANGE"}, {"CV"}}
+	base, span, cv := []string{"BASE"}, []string{"RANGE"}, []string{"CV"}
 	for _, r := range rows {
-		span := Duration(r.Least) + "–" + Duration(r.Most)
-		if unbounded(r) {
-			span = "≥ " + Duration(r.Least)
-		}
-		columns[0], columns[1] = append(columns[0], Duration(r.Base)), append(columns[1], span)
-		columns[2] = append(columns[2], strings.TrimPrefix(fmt.Sprintf("%.2f", r.CV), "0"))
+		base, span = append(base, Duration(r.Base)), append(span, rangeText(r))
+		cv = append(cv, strings.TrimPrefix(fmt.Sprintf("%.2f", r.CV), "0"))
+	}
+	columns := [][]string{base, span, cv} // the range can be read off the picture, too
+	if columnWidth(base)+columnWidth(span)+columnWidth(cv)+3*columnGap > k.cells()-leastBar {
+		columns = [][]string{base, cv}
 	}
 	lines := make([]string, len(rows)+1)
 	for _, c := range columns {
-		wide := columnWidth(c)
-		if k.cells()-lipgloss.Width(lines[0])-wide-columnGap < leastBar {
-			continue
-		}
 		for i, text := range c {
-			lines[i] += strings.Repeat(" ", columnGap+wide-lipgloss.Width(text)) + text
+			lines[i] += strings.Repeat(" ", columnGap+columnWidth(c)-lipgloss.Width(text)) + text
 		}
 	}
 	return lines
+}
+
+func rangeText(r plot.Retry) string {
+	least, most := Duration(r.Least), Duration(r.Most)
+	switch {
+	case unbounded(r):
+		return "from " + least
+	case least == most:
+		return least
+	}
+	return least + "–" + most
 }
 
 func columnWidth(texts []string) (widest int) {

@@ -47,6 +47,9 @@ func figureColumn(study plot.Study) []string {
 
 // figureRows writes columns as lines.
 func (s Screen) figureRows(columns [][]string, width int) (lines []string) {
+	if len(columns) == 2 && columnWidth(columns[0])+columnGap+columnWidth(columns[1]) > width {
+		return s.figureList(columns, width)
+	}
 	for i := range columns[0] {
 		line := ""
 		for j, c := range columns {
@@ -64,6 +67,15 @@ func (s Screen) figureRows(columns [][]string, width int) (lines []string) {
 	return lines
 }
 
+// figureList writes each name above its value.
+func (s Screen) figureList(columns [][]string, width int) []string {
+	lines := []string{s.paint(bold, shorten(columns[1][0], width))}
+	for i := 1; i < len(columns[0]); i++ {
+		lines = append(lines, shorten(columns[0][i], width), shorten("  "+columns[1][i], width))
+	}
+	return lines
+}
+
 // plotNotes say what a picture does not show.
 func plotNotes(studies []plot.Study, width int) (notes []string) {
 	unlimited := 0
@@ -73,20 +85,39 @@ func plotNotes(studies []plot.Study, width int) (notes []string) {
 			unlimited = len(s.Retries) + 1
 		}
 		if len(p.Rules) > 0 {
-			notes = append(notes, fmt.Sprintf("%s: its own curve alone is drawn, not the delays of its %s.", Escape(s.Subject.Label), plural(len(p.Rules), "rule")))
+			notes = append(notes, fmt.Sprintf("%s has %s, which the picture leaves out: it is of the policy's own curve.", Escape(s.Subject.Label), plural(len(p.Rules), "rule")))
 		}
 		if last := s.Retries[len(s.Retries)-1]; p.Budget > 0 && last.Tasks < s.Tasks {
 			notes = append(notes, fmt.Sprintf("%s: the budget of %s leaves %s for retry %d.", Escape(s.Subject.Label), Duration(p.Budget), plural(last.Tasks, "task"), last.N))
 		}
 	}
-	if !comparable(studies) {
-		notes = append(notes, "The windows differ much, so each picture has scales of its own.")
-	}
+	notes = append(notes, scaleNotes(studies)...)
 	if unlimited > 0 {
 		notes = append(notes, fmt.Sprintf("What has no limit of attempts is shown with %d; --attempts N shows others.", unlimited))
 	}
 	if len(notes) == 0 {
 		return nil
 	}
-	return append([]string{""}, strings.Split(lipgloss.Wrap(strings.Join(notes, "\n"), width, ""), "\n")...)
+	return append([]string{""}, wrapped(strings.Join(notes, "\n"), width)...)
+}
+
+// scaleNotes say which pictures can be compared by eye.
+func scaleNotes(studies []plot.Study) (notes []string) {
+	groups := alike(studies)
+	if len(studies) > 1 && len(groups) == 1 {
+		return []string{"All pictures have the same scales."}
+	}
+	for _, group := range groups {
+		var labels []string
+		for _, i := range group {
+			labels = append(labels, Escape(studies[i].Subject.Label))
+		}
+		if len(group) > 1 {
+			notes = append(notes, "The same scales: "+strings.Join(labels, ", "))
+		}
+	}
+	if len(groups) > 1 {
+		notes = append(notes, fmt.Sprintf("Pictures whose windows differ by more than %d times have scales of their own.", comparable))
+	}
+	return notes
 }

@@ -20,14 +20,13 @@ var eighthBlocks = []rune(" ▁▂▃▄▅▆▇█")
 // loadOver returns the retries a second in each of so many cells. Where cells are shorter than a second, several show the same, as a load
 // is counted by seconds.
 func loadOver(s plot.Study, a plot.Axis, cells int) []float64 {
-	shortest := min(time.Second, a.Most/eighths)
-	edges, owner := []time.Duration{a.At(0)}, make([]int, cells)
+	edges, owner := []time.Duration{0}, make([]int, cells)
 	for i := range cells {
 		owner[i] = len(edges) - 1
 		end := a.At(float64(i+1) / float64(cells))
 		if i == cells-1 {
 			edges = append(edges, a.Most+1) // the last retry is in it, too
-		} else if end-edges[len(edges)-1] >= shortest && a.Most-end >= shortest {
+		} else if end-edges[len(edges)-1] >= time.Second && a.Most-end >= time.Second/2 {
 			edges = append(edges, end)
 		}
 	}
@@ -43,11 +42,7 @@ func loadOver(s plot.Study, a plot.Axis, cells int) []float64 {
 func (k sketch) load() []string {
 	rates := loadOver(k.study, k.axes.time, k.cells())
 	axis := k.axes.rates
-	scale := ""
-	if axis.log() {
-		scale = ", logarithmic"
-	}
-	lines := []string{k.title("Load: retries a second, mean of a column" + scale)}
+	lines := []string{k.title("Load: retries a second, mean of a column"+scaleName(axis.log()), "Load: retries a second"+scaleName(axis.log()))}
 	for y := range loadRows {
 		var b strings.Builder
 		for _, r := range rates {
@@ -111,5 +106,8 @@ func (a rateAxis) block(rate float64, row int) rune {
 
 // rateText is a rate that fits beside the axis.
 func rateText(rate float64) string {
-	return strings.Replace(strconv.FormatFloat(rate, 'g', 3, 64), "e-0", "e-", 1)
+	if rate >= 1000 && rate < 1e6 {
+		return strconv.FormatFloat(rate, 'f', 0, 64)
+	}
+	return strings.NewReplacer("e-0", "e-", "e+0", "e").Replace(strconv.FormatFloat(rate, 'g', 3, 64))
 }

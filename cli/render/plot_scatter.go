@@ -34,17 +34,12 @@ func (k sketch) paintRetry(retry int, text string) string {
 
 // scatter draws every retry of every task: when it comes, and which one it is.
 func (k sketch) scatter() []string {
-	tasks := fmt.Sprintf("each of %d tasks retries", k.study.Tasks)
-	if k.study.Tasks == 1 {
-		tasks = "the task retries"
-	} else if k.study.Drawn < k.study.Tasks {
-		tasks = fmt.Sprintf("the first %d of %d tasks retry", k.study.Drawn, k.study.Tasks)
+	title, scale := "Retries of "+plural(k.study.Tasks, "task"), scaleName(k.axes.time.Log)
+	if k.study.Drawn < k.study.Tasks {
+		title = fmt.Sprintf("Retries of the first %d of %d tasks", k.study.Drawn, k.study.Tasks)
 	}
-	lines := []string{k.title("When " + tasks + scaleName(k.axes.time)), k.legendOfRetries()}
-	for _, row := range newCloud(k).rows() {
-		lines = append(lines, row)
-	}
-	return lines
+	lines := []string{k.title(title+" over the time since the first failure"+scale, title+" over time"+scale, title+scale), k.legendOfRetries()}
+	return append(lines, newCloud(k).rows()...)
 }
 
 // legendOfRetries says what a colour or a sign means.
@@ -57,7 +52,9 @@ func (k sketch) legendOfRetries() string {
 	switch {
 	case each > 1:
 		text = fmt.Sprintf("signs 1-9, a-z stand for %d retries each", each)
-	case n > 9:
+	case n == 10:
+		text = "a sign is the number of the retry, a is 10"
+	case n > 10:
 		text = fmt.Sprintf("a sign is the number of the retry, a is 10, %c is %d", signs[n-1], n)
 	}
 	return k.title(text)
