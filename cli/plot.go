@@ -44,7 +44,7 @@ func (c *plotCommand) run(p *Process) (int, error) {
 	case c.JSON:
 		return 0, render.PlotJSON(p.Stdout, studies, options)
 	case len(files) == 0:
-		return 0, render.Plot(p.Stdout, render.ScreenOf(p.Stdout, p.getenv), studies)
+		return 0, render.Plot(p.Stdout, render.ScreenOf(p.Stdout, p.getenv), studies, options)
 	}
 	return 0, nil
 }

@@ -18,7 +18,7 @@ const (
 )
 
 // Plot draws studies: each with its curve, its retries and its load, side by side where there is room, and the figures of all below.
-func Plot(w io.Writer, screen Screen, studies []plot.Study) error {
+func Plot(w io.Writer, screen Screen, studies []plot.Study, o plot.Options) error {
 	total := plotWidth(screen)
 	side := min(len(studies), max(1, (total+blockGap)/(leastBlock+blockGap)))
 	width := (total+blockGap)/side - blockGap
@@ -27,12 +27,12 @@ func Plot(w io.Writer, screen Screen, studies []plot.Study) error {
 	for first := 0; first < len(studies); first += side {
 		var sketches []sketch
 		for i := first; i < min(first+side, len(studies)); i++ {
-			sketches = append(sketches, sketch{screen, width, studies[i], all[i]})
+			sketches = append(sketches, sketch{screen, width, studies[i], o.Retries, all[i]})
 		}
 		lines = append(lines, sideBySide(sketches)...)
 	}
 	lines = append(lines, screen.figures(studies, total)...)
-	lines = append(lines, plotNotes(studies, total)...)
+	lines = append(lines, plotNotes(studies, o, total)...)
 	for _, line := range lines {
 		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " ")); err != nil {
 			return err
@@ -89,6 +89,7 @@ type sketch struct {
 	Screen
 	width int
 	study plot.Study
+	usual int // retries of what has no limit of attempts
 	axes  plotAxes
 }
 
@@ -112,8 +113,12 @@ func wrapped(text string, width int) []string {
 
 // about says what the label stands for.
 func (k sketch) about() string {
-	spec := k.study.Subject.Policy.Backoff
-	return fmt.Sprintf("%d attempts, backoff %s, jitter %s", len(k.study.Retries)+1, spec.Curve(), spec.Jitter())
+	policy := k.study.Subject.Policy
+	attempts := policy.Attempts
+	if attempts == 0 {
+		attempts = k.usual + 1
+	}
+	return fmt.Sprintf("%d attempts, backoff %s, jitter %s", attempts, policy.Backoff.Curve(), policy.Backoff.Jitter())
 }
 
 // row is a line of a diagram with its label.

@@ -77,23 +77,22 @@ func (s Screen) figureList(columns [][]string, width int) []string {
 }
 
 // plotNotes say what a picture does not show.
-func plotNotes(studies []plot.Study, width int) (notes []string) {
-	unlimited := 0
+func plotNotes(studies []plot.Study, o plot.Options, width int) (notes []string) {
+	unlimited := false
 	for _, s := range studies {
 		p := s.Subject.Policy
-		if p.Attempts == 0 {
-			unlimited = len(s.Retries) + 1
-		}
+		unlimited = unlimited || p.Attempts == 0
 		if len(p.Rules) > 0 {
 			notes = append(notes, fmt.Sprintf("%s has %s, which the picture leaves out: it is of the policy's own curve.", Escape(s.Subject.Label), plural(len(p.Rules), "rule")))
 		}
-		if last := s.Retries[len(s.Retries)-1]; p.Budget > 0 && last.Tasks < s.Tasks {
-			notes = append(notes, fmt.Sprintf("%s: the budget of %s leaves %s for retry %d.", Escape(s.Subject.Label), Duration(p.Budget), plural(last.Tasks, "task"), last.N))
+		if last := s.Retries[len(s.Retries)-1]; p.Budget > 0 && s.Window.Most >= p.Budget {
+			notes = append(notes, fmt.Sprintf("%s: the budget of %s ends tasks early; the last retry is number %d, of %s.",
+				Escape(s.Subject.Label), Duration(p.Budget), last.N, plural(last.Tasks, "task")))
 		}
 	}
 	notes = append(notes, scaleNotes(studies)...)
-	if unlimited > 0 {
-		notes = append(notes, fmt.Sprintf("What has no limit of attempts is shown with %d; --attempts N shows others.", unlimited))
+	if unlimited {
+		notes = append(notes, fmt.Sprintf("What has no limit of attempts is shown with %d; --attempts N shows others.", o.Retries+1))
 	}
 	if len(notes) == 0 {
 		return nil

@@ -13,6 +13,7 @@ const (
 	loadRows = 4
 	rateBins = 64 // for the height of an axis that several pictures share
 	eighths  = 8
+	counted  = 128 // a load knows times to a part of so many of an octave
 )
 
 var eighthBlocks = []rune(" ▁▂▃▄▅▆▇█")
@@ -25,7 +26,7 @@ func loadOver(s plot.Study, a plot.Axis, cells int) []float64 {
 		owner[i] = len(edges) - 1
 		end := a.At(float64(i+1) / float64(cells))
 		if i == cells-1 {
-			edges = append(edges, a.Most+1) // the last retry is in it, too
+			edges = append(edges, a.Most+a.Most/counted) // with all that was counted together with the last retry
 		} else if end-edges[len(edges)-1] >= time.Second && a.Most-end >= time.Second/2 {
 			edges = append(edges, end)
 		}
