@@ -90,7 +90,7 @@ func newCloud(k sketch) *cloud {
 	c.dots, c.counts = make([]rune, c.width*c.height), make([]uint32, c.width*c.height*c.groups)
 	for _, d := range k.study.Dots {
 		x := min(int(k.axes.time.Place(d.At)*float64(2*c.width)), 2*c.width-1)
-		y := (drawn - 1 - d.Task) * 4 * c.height / max(drawn, 4*c.height)
+		y := 4*c.height - 1 - d.Task*4*c.height/max(drawn, 4*c.height)
 		cell := y/4*c.width + x/2
 		c.dots[cell] |= brailleBits[x%2][y%4]
 		c.counts[cell*c.groups+k.group(d.Retry)]++

@@ -1,0 +1,60 @@
+package render
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/plot"
+)
+
+func TestDelayBar(t *testing.T) {
+	linear := plot.Axis{Most: 10 * time.Second}
+	for _, tt := range []struct {
+		axis              plot.Axis
+		least, base, most time.Duration
+		want              string
+	}{
+		{linear, 2 * time.Second, 4 * time.Second, 6 * time.Second, "  ░░┃░░   "},
+		{linear, 0, 10 * time.Second, 10 * time.Second, "░░░░░░░░░┃"},
+		{linear, 5 * time.Second, 5 * time.Second, 5 * time.Second, "     ┃    "},
+		{linear, 0, 0, 0, "┃         "},
+		{linear, 5 * time.Second, 6 * time.Second, time.Minute, "     ░┃░░→"},
+		{linear, 5 * time.Second, time.Minute, time.Minute, "     ░░░░┃"},
+		{plot.Axis{Least: time.Second, Most: 1024 * time.Second, Log: true}, 0, 32 * time.Second, 32 * time.Second, "░░░░░┃    "},
+	} {
+		k := sketch{axes: plotAxes{delay: tt.axis}, study: plot.Study{Retries: make([]plot.Retry, 8)}}
+		if got := k.delayBar(plot.Retry{N: 1, Least: tt.least, Base: tt.base, Most: tt.most}, 10); got != tt.want {
+			t.Errorf("%s..%s..%s: %q, want %q", tt.least, tt.base, tt.most, got, tt.want)
+		}
+	}
+}
+
+// All retries have a row, or every so many of them, and the last one always.
+func TestCurveRows(t *testing.T) {
+	for n, want := range map[int]string{1: "[1]", 4: "[1 2 3 4]", 13: "[1 3 5 7 9 11 13]", 14: "[1 3 5 7 9 11 13 14]", 999: "[1 85 169 253 337 421 505 589 673 757 841 925 999]"} {
+		k := sketch{}
+		for i := range n {
+			k.study.Retries = append(k.study.Retries, plot.Retry{N: i + 1})
+		}
+		var got []int
+		for _, r := range k.curveRows() {
+			got = append(got, r.N)
+		}
+		if fmt.Sprint(got) != want {
+			t.Errorf("%d: %v, want %s", n, got, want)
+		}
+	}
+}
+
+func TestRangeText(t *testing.T) {
+	for _, tt := range []struct {
+		least, most time.Duration
+		want        string
+	}{{0, time.Second, "0s–1s"}, {time.Second, time.Second, "1s"}, {29*time.Hour + 1, 29*time.Hour + 9, "1d5h"}, {time.Second, backoff.Max, "from 1s"}} {
+		if got := rangeText(plot.Retry{Least: tt.least, Most: tt.most}); got != tt.want {
+			t.Errorf("%s to %s: %s, want %s", tt.least, tt.most, got, tt.want)
+		}
+	}
+}
