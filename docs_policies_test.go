@@ -21,8 +21,8 @@ func TestEveryPolicyHasAPage(t *testing.T) {
 		if name == "fixed" {
 			continue
 		}
-		if page := policyPage(t, name+".md"); !strings.HasPrefix(page, "# "+name+": ") {
-			t.Errorf("the page of %s has another title", name)
+		if page := policyPage(t, name+".md"); !strings.HasPrefix(page, "# "+name+": ") || !strings.Contains(page, "]("+name+".svg)") {
+			t.Errorf("the page of %s has another title, or no picture", name)
 		}
 		if !strings.Contains(policyPage(t, "README.md"), "("+name+".md)") {
 			t.Errorf("the first page does not lead to %s", name)
