@@ -146,6 +146,7 @@ func (b *docsBench) computes(t *testing.T, line string) (f figuresJSON) {
 
 // about tells whether a row is that of a spec: it names the jitter of exp:10s/full, and a spec of one word.
 func about(row, spec string) bool {
+	row, _, _ = strings.Cut(row, "](")
 	return strings.Contains(row, spec[strings.LastIndex(spec, "/")+1:])
 }
 
