@@ -52,7 +52,7 @@ func cvText(retries []plot.Retry) string {
 		if i < 4 || i == len(retries)-1 {
 			texts = append(texts, strings.TrimPrefix(fmt.Sprintf("%.2f", r.CV), "0"))
 		}
-		if i == 4 && len(retries) > 6 {
+		if i == 4 && len(retries) > 5 {
 			texts = append(texts, "…")
 		}
 	}
