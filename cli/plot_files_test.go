@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/creack/pty"
+
 	"github.com/10f93571/retry/plot"
 	"github.com/10f93571/retry/runner"
 )
@@ -63,6 +65,20 @@ func TestPictureToStdout(t *testing.T) {
 		t.Errorf("stdout has %q", text[:min(40, len(text))])
 	}
 	must(t, stdout.Close())
+}
+
+func TestPNGOnATerminal(t *testing.T) {
+	other, terminal, err := pty.Open()
+	if err != nil {
+		t.Skip(err)
+	}
+	defer func() { _, _ = other.Close(), terminal.Close() }()
+	if _, err := (&pictureFlags{PNG: "-"}).files(&Process{Stdout: terminal}); err == nil || !strings.Contains(err.Error(), "a terminal cannot show") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := (&pictureFlags{SVG: "-"}).files(&Process{Stdout: terminal}); err != nil {
+		t.Errorf("SVG is text: %v", err)
+	}
 }
 
 // What cannot be written is said before anything is computed, with the flag that asks for it.

@@ -15,7 +15,6 @@ const (
 	rightRoom     = 22
 	panelsEnd     = 668
 	figuresHeight = 142
-	mostAbreast   = 3
 )
 
 // SVG draws studies side by side, as one document.
@@ -35,7 +34,7 @@ func Each(studies []plot.Study) []string {
 
 // drawn is the one drawing of all writers.
 func drawn(studies []plot.Study) *scene {
-	abreast := max(1, min(len(studies), mostAbreast))
+	abreast := abreast(len(studies))
 	rows := (len(studies) + abreast - 1) / abreast
 	sc := &scene{wide: float64(abreast * columnWidth), high: float64(rows * (panelsEnd + figuresHeight))}
 	sc.add(rectangle{box{0, 0, sc.wide, sc.high}, card})
@@ -49,6 +48,14 @@ func drawn(studies []plot.Study) *scene {
 	}
 	sc.title, sc.about = "retry plot "+strings.Join(titles, " "), strings.Join(abouts, "\n")
 	return sc
+}
+
+// abreast is how many columns stand side by side: three at the most, and four as two and two.
+func abreast(n int) int {
+	if n == 4 {
+		return 2
+	}
+	return max(1, min(n, 3))
 }
 
 // column draws one study.

@@ -65,7 +65,8 @@ func TestColumnsWrap(t *testing.T) {
 	for n, want := range map[int][2]float64{
 		1: {columnWidth, panelsEnd + figuresHeight},
 		3: {3 * columnWidth, panelsEnd + figuresHeight},
-		4: {3 * columnWidth, 2 * (panelsEnd + figuresHeight)},
+		4: {2 * columnWidth, 2 * (panelsEnd + figuresHeight)},
+		5: {3 * columnWidth, 2 * (panelsEnd + figuresHeight)},
 	} {
 		var studies []plot.Study
 		for range n {
