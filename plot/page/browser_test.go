@@ -142,10 +142,16 @@ func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// until waits until an expression is true.
+// until waits until an expression is true. Just after a navigation the browser may still look for the page that is gone: then again.
 func (b *tab) until(expression string) {
 	b.Helper()
-	if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression)); err != nil {
+	var err error
+	for range 3 {
+		if _, err = chromedp.Run(b.ctx, chromedp.Poll[bool](expression)); err == nil || b.ctx.Err() != nil {
+			break
+		}
+	}
+	if err != nil {
 		b.lock.Lock()
 		defer b.lock.Unlock()
 		b.Fatalf("%s: %v\nconsole: %q", expression, err, b.console)
