@@ -4,7 +4,7 @@ import "time"
 
 const (
 	pageSize = 1024
-	maxPages = 1 << 14 // 64 MiB: 194 days with a retry in every second
+	maxPages = 1 << 12 // 16 MiB: 48 days with a retry in every second
 )
 
 type page [pageSize]uint32
