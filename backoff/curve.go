@@ -44,6 +44,9 @@ func (cv curve) base(n int) time.Duration { return min(cv.at(n), cv.limit) }
 
 // reach is where the delay may fall before any jitter: one point, unless the formula has randomness of its own.
 func (cv curve) reach(n int) span {
+	if e, ok := cv.formula.(*expression); ok && e.rolls() {
+		return e.within(cv.limit, n)
+	}
 	if f, ok := ownRandomness(cv.formula); ok {
 		return f.reach(n)
 	}
@@ -52,10 +55,15 @@ func (cv curve) reach(n int) span {
 
 // roll is the delay before any jitter.
 func (cv curve) roll(n int, c Chance) time.Duration {
-	if f, ok := ownRandomness(cv.formula); ok {
-		return f.roll(n, c)
+	f, ok := ownRandomness(cv.formula)
+	if !ok {
+		return cv.base(n)
 	}
-	return cv.base(n)
+	d := f.roll(n, c)
+	if e, ok := f.(*expression); ok && cv.limit != unlimited {
+		return e.under(cv.limit, n, d)
+	}
+	return d
 }
 
 // family is one kind of curve: the word before the colon, and how to read what follows it.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -34,6 +35,7 @@ type expression struct {
 	text    string
 	formula Formula
 	bases   []time.Duration // before retries 1 to tried, every rand(x) at its middle
+	reaches [tried]atomic.Pointer[span]
 }
 
 func parseExpression(body string) (formula, error) {
@@ -115,6 +117,43 @@ func (f *expression) rolls() bool { return f.formula.Rolls() }
 
 // roll is the delay for the random numbers of a chance.
 func (f *expression) roll(n int, c Chance) time.Duration { return f.evaluate(n, c.Prev, c.random) }
+
+// within is where the delay falls under a cap.
+func (f *expression) within(limit time.Duration, n int) span {
+	sp := f.known(n)
+	if f.formula.Remembers() {
+		least, most := min(sp.least, limit), min(sp.most(), limit)
+		return between(least, most)
+	}
+	return sp.under(limit)
+}
+
+// under moves a delay with the whole interval that chance has, so that it ends at the cap: cut off there, delays would clump. A formula that
+// looks at its previous delay has no such interval, and is cut off, as decorrelated jitter is.
+func (f *expression) under(limit time.Duration, n int, d time.Duration) time.Duration {
+	if f.formula.Remembers() {
+		return d
+	}
+	sp := f.known(n)
+	if sp.width == 0 || sp.most() <= limit {
+		return d
+	}
+	return sp.under(limit).at(float64(d-sp.least) / float64(sp.width))
+}
+
+// known is reach, which is worked out once.
+func (f *expression) known(n int) span {
+	if n > tried {
+		return f.reach(n)
+	}
+	sp := f.reaches[n-1].Load()
+	if sp == nil {
+		worked := f.reach(n)
+		sp = &worked
+		f.reaches[n-1].Store(sp)
+	}
+	return *sp
+}
 
 // corners are the random numbers that reach tries: the delay of a formula that is linear in each of its random numbers is at its least
 // and its most where they are 0 or 1.

@@ -83,6 +83,25 @@ func TestFormulaRemembers(t *testing.T) {
 	}
 }
 
+// Where chance reaches past the cap, all of it moves down, and nothing clumps at the cap.
+func TestFormulaMovesUnderItsCap(t *testing.T) {
+	free, capped := parse(t, "expr:15 + n^4 + rand(30)*n", ""), parse(t, "expr:15 + n^4 + rand(30)*n ..5m", "")
+	for _, n := range []int{1, 3, 4, 9, 150} {
+		least, most := free.Bounds(n)
+		down := max(0, most-5*time.Minute)
+		for _, x := range []float64{0, 0.25, 0.75} {
+			c := backoff.Chance{Rand: always(x)}
+			want := max(free.Delay(n, c)-down, 0)
+			if width := most - least; width > 5*time.Minute { // then it is the whole of what is below the cap
+				want = time.Duration(x * float64(5*time.Minute))
+			}
+			if got := capped.Delay(n, c); (got - want).Abs() > time.Microsecond {
+				t.Errorf("retry %d at %v: %v, want %v", n, x, got, want)
+			}
+		}
+	}
+}
+
 func TestFormulaRefuses(t *testing.T) {
 	tests := []struct{ curve, jitter, wrong, hint string }{
 		{"expr:", "", "the formula is missing", "expr:15 + n^4"},
@@ -119,7 +138,7 @@ func TestFormulaRefuses(t *testing.T) {
 // A formula without chance takes every jitter, one with chance what adds to it; the text is read back to the same delays.
 func TestFormulaWithJitter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		curve := rapid.SampledFrom([]string{"expr:n", "expr:15 + n^4..1h", "expr:prev*2+1", "expr:n > 3 ? 60 : 5", "expr:rand(9)*n + 1", "expr:max(1, rand(prev*3))..1m"}).Draw(t, "curve")
+		curve := rapid.SampledFrom([]string{"expr:n", "expr:15 + n^4..1h", "expr:prev*2+1", "expr:n > 3 ? 60 : 5", "expr:rand(9)*n + 1", "expr:15 + n^4 + rand(30)*n..5m", "expr:max(1, rand(prev*3))..1m"}).Draw(t, "curve")
 		jitters := []string{"", "none"}
 		if !strings.Contains(curve, "rand(prev") {
 			jitters = append(jitters, "add:3s", "add:1s*n")

@@ -29,7 +29,9 @@ func TestTrialsMarkTheBest(t *testing.T) {
 	given := trial(t, "constant:0", 1, 0, plot.Never)
 	given.Left, given.Ended = 10, 90*time.Second
 	trials := []plot.Trial{trial(t, "exp:1s", 20, 10, 7*time.Second), trial(t, "exp:1s/full", 30, 5, 7*time.Second), given}
-	got := lines(t, func(b *strings.Builder) error { return Outage(b, Screen{}, plot.Outage{Clients: 10, Capacity: 1}, trials) })
+	got := lines(t, func(b *strings.Builder) error {
+		return Outage(b, Screen{}, plot.Outage{Clients: 10, Capacity: 1}, trials)
+	})
 	want := []string{
 		"10 clients of a service that is down for 0s and then answers 1 call a second; done at the best after 10s",
 		"",
