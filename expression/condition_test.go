@@ -65,7 +65,7 @@ func TestConditionRefuses(t *testing.T) {
 		{"exitt == 1", "unknown name exitt at column 1", "  exitt == 1\n  ^\n", "the names are exit"},
 		{"exit == 1 and stdrr == ''", "unknown name stdrr at column 15", "\n                ^\n", "stderr"},
 		{"exit == 'a'", "mismatched types int and string", "\n       ^\n", ""},
-		{"exit + 1", "got int", "", ""},
+		{"exit + 1", "expected bool, but got int at column 1", "\n  exit + 1\n  ^\n", ""},
 		{"exit ==", "it ends too early", "", ""},
 		{`stderr matches "("`, "missing closing )", "\n         ^\n", "RE2"},
 		{`stderr =~ "a"`, "unexpected token", "\n         ^\n", `stderr matches "pattern"`},

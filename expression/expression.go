@@ -65,8 +65,8 @@ func loops(f *ast.BuiltinNode) bool {
 // marked puts the library's error in our form: what is wrong, and where, with a mark below the place.
 func marked(text string, err error, hint string) error {
 	wrong := (*file.Error)(nil)
-	if !errors.As(err, &wrong) || wrong.Line < 1 {
-		return fmt.Errorf("%s\nhint: %s", firstLine(err.Error()), hint)
+	if !errors.As(err, &wrong) || wrong.Line < 1 { // it is about the whole
+		wrong = &file.Error{Line: 1, Message: err.Error()}
 	}
 	line := strings.ReplaceAll(strings.Split(text, "\n")[wrong.Line-1], "\t", " ")
 	shown, column := around([]rune(line), wrong.Column)
