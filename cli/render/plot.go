@@ -22,7 +22,7 @@ func Plot(w io.Writer, screen Screen, studies []plot.Study, o plot.Options) erro
 	total := plotWidth(screen)
 	side := min(len(studies), max(1, (total+blockGap)/(leastBlock+blockGap)))
 	width := (total+blockGap)/side - blockGap
-	all := newPlotAxes(studies)
+	all := newPlotAxes(studies, width-gutter-1)
 	var lines []string
 	for first := 0; first < len(studies); first += side {
 		var sketches []sketch

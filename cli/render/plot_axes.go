@@ -19,15 +19,15 @@ type plotAxes struct {
 // seen.
 const comparable = 10
 
-// newPlotAxes returns the axes of each study: the same ones for those that can be compared by eye.
-func newPlotAxes(studies []plot.Study) []plotAxes {
+// newPlotAxes returns the axes of each study, so many cells wide: the same ones for those that can be compared by eye.
+func newPlotAxes(studies []plot.Study, cells int) []plotAxes {
 	all := make([]plotAxes, len(studies))
 	for _, group := range alike(studies) {
 		var members []plot.Study
 		for _, i := range group {
 			members = append(members, studies[i])
 		}
-		common := axesOf(members)
+		common := axesOf(members, cells)
 		for _, i := range group {
 			all[i] = common
 		}
@@ -43,21 +43,24 @@ func alike(studies []plot.Study) (groups [][]int) {
 	}
 	window := func(i int) time.Duration { return studies[i].Window.Most }
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(window(a), window(b)) })
+	shortest := time.Duration(-1)
 	for _, i := range order {
-		last := len(groups) - 1
-		if last < 0 || window(i)/comparable > window(groups[last][0]) {
-			groups = append(groups, nil)
-			last++
+		if shortest < 0 || window(i)/comparable > shortest {
+			groups, shortest = append(groups, nil), window(i)
 		}
+		last := len(groups) - 1
 		groups[last] = append(groups[last], i)
+	}
+	for _, g := range groups {
+		slices.Sort(g)
 	}
 	return groups
 }
 
-func axesOf(studies []plot.Study) plotAxes {
+func axesOf(studies []plot.Study, cells int) plotAxes {
 	a := plotAxes{delay: delayAxis(studies), time: timeAxis(studies)}
 	for _, s := range studies {
-		for _, r := range loadOver(s, a.time, rateBins) {
+		for _, r := range loadOver(s, a.time, cells) {
 			a.rates = a.rates.with(r)
 		}
 	}

@@ -22,9 +22,9 @@ func TestAlike(t *testing.T) {
 		want    string
 	}{
 		{[]time.Duration{time.Minute}, "[[0]]"},
-		{[]time.Duration{10 * time.Minute, time.Minute}, "[[1 0]]"},
+		{[]time.Duration{10 * time.Minute, time.Minute}, "[[0 1]]"},
 		{[]time.Duration{11 * time.Minute, time.Minute}, "[[1] [0]]"},
-		{[]time.Duration{time.Hour, time.Second, 20 * time.Minute, 2 * time.Second}, "[[1 3] [2 0]]"},
+		{[]time.Duration{time.Hour, time.Second, 20 * time.Minute, 2 * time.Second}, "[[1 3] [0 2]]"},
 		{[]time.Duration{0, 0, time.Second}, "[[0 1] [2]]"},
 	} {
 		if got := fmt.Sprint(alike(lasting(tt.windows...))); got != tt.want {

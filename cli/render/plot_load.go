@@ -11,7 +11,6 @@ import (
 
 const (
 	loadRows = 4
-	rateBins = 64 // for the height of an axis that several pictures share
 	eighths  = 8
 	counted  = 128 // a load knows times to a part of so many of an octave
 )
@@ -110,5 +109,12 @@ func rateText(rate float64) string {
 	if rate >= 1000 && rate < 1e6 {
 		return strconv.FormatFloat(rate, 'f', 0, 64)
 	}
-	return strings.NewReplacer("e-0", "e-", "e+0", "e").Replace(strconv.FormatFloat(rate, 'g', 3, 64))
+	text := strconv.FormatFloat(rate, 'g', 3, 64)
+	if len(text) > gutter {
+		text = strconv.FormatFloat(rate, 'g', 2, 64)
+	}
+	if len(text) > gutter {
+		text = strconv.FormatFloat(rate, 'e', 1, 64)
+	}
+	return strings.NewReplacer("e-0", "e-", "e+0", "e").Replace(text)
 }

@@ -71,8 +71,8 @@ func TestRateAxis(t *testing.T) {
 }
 
 func TestRateText(t *testing.T) {
-	for rate, want := range map[float64]string{0: "0", 0.1: "0.1", 1e-6: "1e-6", 0.00012: "0.00012", 22.34: "22.3", 999: "999", 6400: "6400", 718296.4: "718296", 1.25e7: "1.25e7"} {
-		if got := rateText(rate); got != want || len(got) > gutter+1 {
+	for rate, want := range map[float64]string{0: "0", 0.1: "0.1", 1e-6: "1e-6", 0.00212: "0.0021", 0.00012: "1.2e-4", 22.34: "22.3", 999: "999", 6400: "6400", 718296.4: "718296", 1.25e7: "1.2e7"} {
+		if got := rateText(rate); got != want || len(got) > gutter {
 			t.Errorf("%v: %s, want %s", rate, got, want)
 		}
 	}
