@@ -59,11 +59,11 @@ func alike(studies []plot.Study) (groups [][]int) {
 
 func axesOf(studies []plot.Study, cells int) plotAxes {
 	a := plotAxes{delay: delayAxis(studies), time: timeAxis(studies)}
+	var rates []float64
 	for _, s := range studies {
-		for _, r := range loadOver(s, a.time, cells) {
-			a.rates = a.rates.with(r)
-		}
+		rates = append(rates, loadOver(s, a.time, cells)...)
 	}
+	a.rates = newRateAxis(rates)
 	return a
 }
 

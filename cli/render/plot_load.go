@@ -1,7 +1,9 @@
 package render
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,7 +44,11 @@ func loadOver(s plot.Study, a plot.Axis, cells int) []float64 {
 func (k sketch) load() []string {
 	rates := loadOver(k.study, k.axes.time, k.cells())
 	axis := k.axes.rates
-	lines := []string{k.title("Load: retries a second, mean of a column"+scaleName(axis.log()), "Load: retries a second"+scaleName(axis.log()))}
+	scale := scaleName(axis.log())
+	lines := []string{k.title(
+		fmt.Sprintf("Load: retries a second, mean of a column%s; the busiest second has %s", scale, rateText(k.study.Load.Peak)),
+		"Load: retries a second, mean of a column"+scale, "Load: retries a second"+scale,
+	)}
 	for y := range loadRows {
 		var b strings.Builder
 		for _, r := range rates {
@@ -60,21 +66,21 @@ func (k sketch) load() []string {
 	return append(lines, k.below(k.axes.time, k.cells()))
 }
 
-// rateAxis is an upright axis of retries a second, over all rates above 0.
-type rateAxis struct{ least, most float64 }
+// rateAxis is an upright axis of retries a second, over all rates above 0. A quarter of them is not above low.
+type rateAxis struct{ least, low, most float64 }
 
-func (a rateAxis) with(rate float64) rateAxis {
-	switch {
-	case rate <= 0:
-		return a
-	case a.most == 0:
-		return rateAxis{rate, rate}
+func newRateAxis(rates []float64) rateAxis {
+	slices.Sort(rates)
+	first := slices.IndexFunc(rates, func(r float64) bool { return r > 0 })
+	if first < 0 {
+		return rateAxis{}
 	}
-	return rateAxis{min(a.least, rate), max(a.most, rate)}
+	rates = rates[first:]
+	return rateAxis{rates[0], rates[len(rates)/4], rates[len(rates)-1]}
 }
 
-// log reports whether low rates could not be seen beside high ones.
-func (a rateAxis) log() bool { return a.least > 0 && a.most/a.least >= loadRows*eighths }
+// log reports whether many rates could not be seen beside the highest.
+func (a rateAxis) log() bool { return a.low > 0 && a.most/a.low >= loadRows*eighths }
 
 // floor is the rate at the lower end: 0, or a power of ten below the least.
 func (a rateAxis) floor() float64 {

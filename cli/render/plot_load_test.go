@@ -55,11 +55,11 @@ func TestRateAxis(t *testing.T) {
 		{[]float64{1, 1000}, 10, "██  ", 0.1},
 		{[]float64{1, 1000}, 1, "█   ", 0.1},
 		{[]float64{0}, 0, "    ", 0},
+		{[]float64{1, 50, 60, 70, 100}, 50, "██  ", 0}, // one that is low is not worth a logarithmic axis
+		{[]float64{1, 50, 60, 70, 100}, 1, "▁   ", 0},
+		{[]float64{1, 1, 60, 70, 100}, 10, "██▅ ", 0.1},
 	} {
-		var a rateAxis
-		for _, r := range tt.rates {
-			a = a.with(r)
-		}
+		a := newRateAxis(tt.rates)
 		var bar strings.Builder
 		for row := range loadRows {
 			bar.WriteRune(a.block(tt.rate, row))

@@ -10,6 +10,8 @@ import (
 
 const (
 	scatterRows = 12
+	fewestTasks = 24  // that are drawn, however many retries each has
+	mostTasks   = 200 // more would fill the rows
 	signs       = "123456789abcdefghijklmnopqrstuvwxyz"
 	braille     = 0x2800
 )
@@ -35,11 +37,17 @@ func (k sketch) paintRetry(retry int, text string) string {
 // scatter draws every retry of every task: when it comes, and which one it is.
 func (k sketch) scatter() []string {
 	title, scale := "Retries of "+plural(k.study.Tasks, "task"), scaleName(k.axes.time.Log)
-	if k.study.Drawn < k.study.Tasks {
-		title = fmt.Sprintf("Retries of the first %d of %d tasks", k.study.Drawn, k.study.Tasks)
+	if drawn := k.drawn(); drawn < k.study.Tasks {
+		title = fmt.Sprintf("Retries of the first %d of %d tasks", drawn, k.study.Tasks)
 	}
 	lines := []string{k.title(title+" over the time since the first failure"+scale, title+" over time"+scale, title+scale), k.legendOfRetries()}
 	return append(lines, newCloud(k).rows()...)
+}
+
+// drawn is how many tasks are drawn: of so many that most of their retries have a dot of their own.
+func (k sketch) drawn() int {
+	dots := scatterRows * 4 * k.cells() * 2
+	return min(k.study.Drawn, max(dots/len(k.study.Retries), fewestTasks), mostTasks)
 }
 
 // legendOfRetries says what a colour or a sign means.
@@ -85,10 +93,13 @@ type cloud struct {
 }
 
 func newCloud(k sketch) *cloud {
-	drawn := k.study.Drawn
+	drawn := k.drawn()
 	c := &cloud{sketch: k, width: k.cells(), height: min(max((drawn+3)/4, 1), scatterRows), groups: k.group(len(k.study.Retries)) + 1}
 	c.dots, c.counts = make([]rune, c.width*c.height), make([]uint32, c.width*c.height*c.groups)
 	for _, d := range k.study.Dots {
+		if d.Task >= drawn {
+			break
+		}
 		x := min(int(k.axes.time.Place(d.At)*float64(2*c.width)), 2*c.width-1)
 		y := 4*c.height - 1 - d.Task*4*c.height/max(drawn, 4*c.height)
 		cell := y/4*c.width + x/2
@@ -109,7 +120,7 @@ func (c *cloud) rows() (rows []string) {
 		case y == c.height-1:
 			label = "1"
 		case y == 0:
-			label = strconv.Itoa(c.study.Drawn)
+			label = strconv.Itoa(c.drawn())
 		}
 		rows = append(rows, c.row(label, b.String()))
 	}

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -49,15 +50,33 @@ func TestScatter(t *testing.T) {
 	}
 }
 
-// A thousand tasks have no more rows than a hundred, and every one has its place.
+// Many tasks have no more rows than a few, and every one has its place.
 func TestScatterOfMany(t *testing.T) {
-	for _, tasks := range []int{1, 4, 5, 48, 49, 100, 1000} {
+	for _, tasks := range []int{1, 4, 5, 48, 49, 100, 200} {
 		for task := range tasks {
 			c := newCloud(cloudOf(true, 1, tasks, dot(task, 1, 0)))
 			row := c.height - 1 - task*c.height/max(tasks, 1)
 			if near := c.dots[max(row-1, 0)*c.width] | c.dots[row*c.width] | c.dots[min(row+1, c.height-1)*c.width]; near == 0 || c.height > scatterRows {
 				t.Fatalf("task %d of %d is not near row %d of %d", task, tasks, row, c.height)
 			}
+		}
+	}
+}
+
+// So many tasks are drawn that dots do not cover each other, and the title says how many.
+func TestScatterOfFew(t *testing.T) {
+	for _, tt := range []struct{ tasks, retries, width, want int }{
+		{100, 8, 80, 100}, {1000, 8, 80, 200}, {1000, 99, 80, 70}, {100, 999, 80, 24}, {10, 999, 80, 10}, {1, 1, 40, 1},
+	} {
+		k := cloudOf(false, tt.retries, tt.tasks, dot(tt.want-1, 1, 0), dot(tt.want, 2, 0))
+		k.width = tt.width
+		lines := k.scatter()
+		title := lines[0]
+		if want := fmt.Sprintf("Retries of the first %d of %d tasks", tt.want, tt.tasks); k.drawn() != tt.want || strings.HasPrefix(title, want) != (tt.want < tt.tasks) {
+			t.Errorf("%d tasks of %d retries: %d drawn, %s", tt.tasks, tt.retries, k.drawn(), title)
+		}
+		if text := strings.Join(lines[2:], ""); !strings.Contains(text, "│1") || strings.Contains(text, "│2") {
+			t.Errorf("%d tasks of %d retries: not the first %d", tt.tasks, tt.retries, tt.want)
 		}
 	}
 }
