@@ -58,3 +58,16 @@ func TestRangeText(t *testing.T) {
 		}
 	}
 }
+
+// Numbers leave the ranges their room: what the picture shows, too, gives way first.
+func TestCurveNumbers(t *testing.T) {
+	retry := plot.Retry{N: 1, Base: 90 * time.Second, Least: time.Second, Most: 2 * time.Hour, CV: 1.234}
+	for width, want := range map[int][2]string{
+		80: {"   BASE  RANGE    CV", "  1m30s  1s–2h  1.23"}, gutter + 1 + 20 + leastBar: {"   BASE  RANGE    CV", "  1m30s  1s–2h  1.23"},
+		gutter + 1 + 19 + leastBar: {"   BASE    CV", "  1m30s  1.23"}, 40: {"   BASE    CV", "  1m30s  1.23"},
+	} {
+		if got := (sketch{width: width}).curveNumbers([]plot.Retry{retry}); got[0] != want[0] || got[1] != want[1] {
+			t.Errorf("%d columns: %q, want %q", width, got, want)
+		}
+	}
+}
