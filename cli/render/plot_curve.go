@@ -98,7 +98,7 @@ func (k sketch) curveNumbers(rows []plot.Retry) []string {
 func rangeText(r plot.Retry) string {
 	least, most := Duration(r.Least), Duration(r.Most)
 	switch {
-	case unbounded(r):
+	case r.Unbounded:
 		return "from " + least
 	case least == most:
 		return least

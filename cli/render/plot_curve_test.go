@@ -49,12 +49,12 @@ func TestCurveRows(t *testing.T) {
 }
 
 func TestRangeText(t *testing.T) {
-	for _, tt := range []struct {
-		least, most time.Duration
-		want        string
-	}{{0, time.Second, "0s–1s"}, {time.Second, time.Second, "1s"}, {29*time.Hour + 1, 29*time.Hour + 9, "1d5h"}, {time.Second, backoff.Max, "from 1s"}} {
-		if got := rangeText(plot.Retry{Least: tt.least, Most: tt.most}); got != tt.want {
-			t.Errorf("%s to %s: %s, want %s", tt.least, tt.most, got, tt.want)
+	for want, r := range map[string]plot.Retry{
+		"0s–1s": {Most: time.Second}, "1s": {Least: time.Second, Most: time.Second}, "1d5h": {Least: 29*time.Hour + 1, Most: 29*time.Hour + 9},
+		"from 1s": {Least: time.Second, Most: backoff.Max, Unbounded: true},
+	} {
+		if got := rangeText(r); got != want {
+			t.Errorf("%s to %s: %s, want %s", r.Least, r.Most, got, want)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/10f93571/retry/backoff"
 	"github.com/10f93571/retry/plot"
 )
 
@@ -72,14 +71,12 @@ func newPlotSpecJSON(s plot.Study) plotSpecJSON {
 
 // bound is the longest wait; nil where none keeps it below what every delay saturates at.
 func bound(r plot.Retry) *int64 {
-	if unbounded(r) {
+	if r.Unbounded {
 		return nil
 	}
 	most := r.Most.Milliseconds()
 	return &most
 }
-
-func unbounded(r plot.Retry) bool { return r.Unbounded || r.Most >= backoff.Max }
 
 // sixDigits leaves out digits that say nothing.
 func sixDigits(x float64) float64 {
