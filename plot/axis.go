@@ -68,7 +68,7 @@ func (a Axis) Ticks(atMost int) []time.Duration {
 		}
 	}
 	var ticks []time.Duration
-	for t := time.Duration(0); t <= a.Most; t += step {
+	for t := time.Duration(0); t >= 0 && t <= a.Most; t += step { // past the greatest duration it is negative
 		ticks = append(ticks, t)
 	}
 	return ticks

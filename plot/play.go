@@ -3,6 +3,7 @@ package plot
 import (
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -132,5 +133,8 @@ func (g *game) rows(total *sums) (rows []Retry) {
 }
 
 func inTime(seconds float64) time.Duration {
-	return time.Duration(seconds * float64(time.Second))
+	if ns := seconds * float64(time.Second); ns < math.MaxInt64 {
+		return time.Duration(ns)
+	}
+	return math.MaxInt64
 }

@@ -27,7 +27,7 @@ func loadOver(s plot.Study, a plot.Axis, cells int) []float64 {
 		owner[i] = len(edges) - 1
 		end := a.At(float64(i+1) / float64(cells))
 		if i == cells-1 {
-			edges = append(edges, a.Most+a.Most/counted) // with all that was counted together with the last retry
+			edges = append(edges, a.Most+min(a.Most/counted, math.MaxInt64-a.Most)) // with all that was counted together with the last retry
 		} else if end-edges[len(edges)-1] >= time.Second && a.Most-end >= time.Second/2 {
 			edges = append(edges, end)
 		}

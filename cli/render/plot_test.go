@@ -52,6 +52,7 @@ func TestPlotFits(t *testing.T) {
 		studies = append(studies, studyOf(t, subject(t, s[0], s[1]), o))
 	}
 	studies[1].Subject.Label = strings.Repeat("wide 界 ", 40)
+	studies = append(studies, studyOf(t, subject(t, "constant:365d", "full"), plot.Options{Tasks: 3, Retries: 999, Seed: 1}))
 	for _, retries := range []int{1, 10, 36, 999} {
 		studies = append(studies, studyOf(t, subject(t, "fib:10ms..1h", "30%"), plot.Options{Tasks: 3, Retries: retries, Seed: 1}))
 	}
@@ -118,5 +119,14 @@ func TestPlotHead(t *testing.T) {
 	lines := plotted(t, Screen{Width: 100}, []plot.Study{studyOf(t, s, o)}, o)
 	if lines[0] != `a\x1b[31mb` || lines[1] != "9 attempts, backoff exp:10s, jitter none" {
 		t.Errorf("%q", lines[:2])
+	}
+}
+
+func TestTick(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	for want, d := range map[string]time.Duration{"0s": 0, "30s": 30 * time.Second, "2h": 2 * time.Hour, "365d": year, "30y": 30 * year, "731d": 2*year + 24*time.Hour} {
+		if got := tick(d); got != want {
+			t.Errorf("%s: %s, want %s", d, got, want)
+		}
 	}
 }

@@ -90,7 +90,7 @@ func TestBins(t *testing.T) {
 
 // All retries are in the load that is drawn.
 func TestLoadIsWhole(t *testing.T) {
-	for _, s := range studies(t, 100, 8, "exp:10s/full", "constant:5s", "exp:1s..1m") {
+	for _, s := range studies(t, 100, 8, "exp:10s/full", "constant:5s", "exp:1s..1m", "exp:10s/none", "constant:5s/none") {
 		edges := edgesOf(timeAxis([]plot.Study{s}))
 		sum := 0.0
 		for i, rate := range s.Load.Rates(edges) {

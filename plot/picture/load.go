@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"math"
 	"time"
 
 	"github.com/10f93571/retry/plot"
@@ -37,7 +38,7 @@ func edgesOf(a plot.Axis) []time.Duration {
 			edges = append(edges, t)
 		}
 	}
-	return append(edges, a.Most+1) // the last retry is in it, too
+	return append(edges, a.Most+min(a.Most/128+1, math.MaxInt64-a.Most)) // with all that was counted together with the last retry
 }
 
 // drawLoad draws how many retries fall into a second.
