@@ -1,7 +1,6 @@
 package render
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -27,7 +26,8 @@ func loadOver(s plot.Study, a plot.Axis, cells int) []float64 {
 		owner[i] = len(edges) - 1
 		end := a.At(float64(i+1) / float64(cells))
 		if i == cells-1 {
-			edges = append(edges, a.Most+min(a.Most/counted, math.MaxInt64-a.Most)) // with all that was counted together with the last retry
+			end = a.Most + min(a.Most/counted, math.MaxInt64-a.Most)
+			edges = append(edges, max(end, time.Second)) // with all that was counted together with the last retry
 		} else if end-edges[len(edges)-1] >= time.Second && a.Most-end >= time.Second/2 {
 			edges = append(edges, end)
 		}
@@ -45,10 +45,11 @@ func (k sketch) load() []string {
 	rates := loadOver(k.study, k.axes.time, k.cells())
 	axis := k.axes.rates
 	scale := scaleName(axis.log())
-	lines := []string{k.title(
-		fmt.Sprintf("Load: retries a second, mean of a column%s; the busiest second has %s", scale, rateText(k.study.Load.Peak)),
-		"Load: retries a second, mean of a column"+scale, "Load: retries a second"+scale,
-	)}
+	titles := []string{"Load: retries a second, mean of a column" + scale, "Load: retries a second" + scale}
+	if peak := k.study.Load.Peak; peak > 0 {
+		titles = slices.Insert(titles, 0, titles[0]+"; busiest second but the first: "+rateText(peak))
+	}
+	lines := []string{k.title(titles...)}
 	for y := range loadRows {
 		var b strings.Builder
 		for _, r := range rates {
@@ -122,5 +123,5 @@ func rateText(rate float64) string {
 	if len(text) > gutter {
 		text = strconv.FormatFloat(rate, 'e', 1, 64)
 	}
-	return strings.NewReplacer("e-0", "e-", "e+0", "e").Replace(text)
+	return strings.NewReplacer("e-0", "e-", "e+0", "e", "e+", "e").Replace(text)
 }

@@ -11,7 +11,7 @@ import (
 
 // Over all columns the load is all retries, whatever the axis.
 func TestLoadOverCountsAll(t *testing.T) {
-	for _, curve := range []string{"constant:5s", "constant:0", "exp:1s..1m", "exp:10s", "sidekiq", "lock-busy", "list:1ms"} {
+	for _, curve := range []string{"constant:5s", "constant:0", "exp:1s..1m", "exp:10s", "sidekiq", "lock-busy"} {
 		o := plot.Options{Tasks: 50, Retries: 8, Seed: 1}
 		s := studyOf(t, subject(t, curve, ""), o)
 		axis, sum := timeAxis([]plot.Study{s}), 0.0
@@ -35,6 +35,18 @@ func TestLoadOverShortColumns(t *testing.T) {
 		want := map[int]float64{2: 10, 3: 10}[i/10]
 		if math.Abs(rate-want) > 0.4 {
 			t.Errorf("column %d: %.2f a second, want %v", i, rate, want)
+		}
+	}
+}
+
+// What is over in less than a second has the load of a second.
+func TestLoadOverWithinASecond(t *testing.T) {
+	for _, curve := range []string{"constant:0", "list:1ms", "exp:1ns"} {
+		s := studyOf(t, subject(t, curve, ""), plot.Options{Tasks: 50, Retries: 8, Seed: 1})
+		for i, rate := range loadOver(s, timeAxis([]plot.Study{s}), 10) {
+			if math.Abs(rate-400) > 4 {
+				t.Errorf("%s: %.1f a second in column %d, want 400", curve, rate, i)
+			}
 		}
 	}
 }
@@ -71,7 +83,7 @@ func TestRateAxis(t *testing.T) {
 }
 
 func TestRateText(t *testing.T) {
-	for rate, want := range map[float64]string{0: "0", 0.1: "0.1", 1e-6: "1e-6", 0.00212: "0.0021", 0.00012: "1.2e-4", 22.34: "22.3", 999: "999", 6400: "6400", 718296.4: "718296", 1.25e7: "1.2e7"} {
+	for rate, want := range map[float64]string{0: "0", 0.1: "0.1", 1e-6: "1e-6", 0.00212: "0.0021", 0.00012: "1.2e-4", 22.34: "22.3", 999: "999", 6400: "6400", 718296.4: "718296", 1.25e7: "1.2e7", 2.6e10: "2.6e10"} {
 		if got := rateText(rate); got != want || len(got) > gutter {
 			t.Errorf("%v: %s, want %s", rate, got, want)
 		}
