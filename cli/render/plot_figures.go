@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"charm.land/lipgloss/v2"
@@ -10,7 +11,10 @@ import (
 	"github.com/10f93571/retry/plot/picture"
 )
 
-const longestColumn = 30
+const (
+	longestColumn = 30
+	manyTasks     = 10_000 // of fewer, the fullest part of an octave is the one that chance has filled
+)
 
 // figures is the table of what was measured, a column a study; as many tables as it takes for all of them.
 func (s Screen) figures(studies []plot.Study, width int) (lines []string) {
@@ -94,10 +98,17 @@ func plotNotes(studies []plot.Study, o plot.Options, width int) (notes []string)
 	if unlimited {
 		notes = append(notes, fmt.Sprintf("What has no limit of attempts is shown with %d; --attempts N shows others.", o.Retries+1))
 	}
+	if o.Tasks < manyTasks && slices.ContainsFunc(studies, jittered) {
+		notes = append(notes, fmt.Sprintf("The worst local load of %s is mostly chance; --tasks 100000 tells more.", plural(o.Tasks, "task")))
+	}
 	if len(notes) == 0 {
 		return nil
 	}
 	return append([]string{""}, wrapped(strings.Join(notes, "\n"), width)...)
+}
+
+func jittered(s plot.Study) bool {
+	return slices.ContainsFunc(s.Retries, func(r plot.Retry) bool { return r.Least != r.Most })
 }
 
 // scaleNotes say which pictures can be compared by eye.

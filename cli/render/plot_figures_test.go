@@ -37,6 +37,7 @@ func TestPlotNotes(t *testing.T) {
 		{[]plot.Study{named("a", "exp:1s", nothing), named("b", "exp:2s", nothing)}, []string{"All pictures have the same scales."}},
 		{[]plot.Study{named("a", "exp:1s", nothing), named("b", "exp:1m", nothing)}, []string{apart}},
 		{[]plot.Study{named("a", "exp:1m", nothing), named("b", "exp:1s", nothing), named("c", "exp:10s", endless)}, []string{"The same scales: a, c", apart, limit}},
+		{[]plot.Study{named("a", "buckets:3", nothing)}, []string{"The worst local load of 4 tasks is mostly chance; --tasks 100000 tells more."}},
 	} {
 		got := plotNotes(tt.studies, o, 200)
 		if len(got) > 0 {
@@ -45,6 +46,14 @@ func TestPlotNotes(t *testing.T) {
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("got  %q\nwant %q", got, tt.want)
 		}
+	}
+}
+
+func TestPlotNotesOfManyTasks(t *testing.T) {
+	s := studyOf(t, subject(t, "exp:1s", "full"), plot.Options{Tasks: 10, Retries: 8, Seed: 1})
+	s.Subject.Policy.Attempts = 9
+	if got := plotNotes([]plot.Study{s}, plot.Options{Tasks: manyTasks, Retries: 8}, 200); got != nil {
+		t.Errorf("%q", got)
 	}
 }
 
