@@ -14,7 +14,7 @@ func TestLoadOverCountsAll(t *testing.T) {
 	for _, curve := range []string{"constant:5s", "constant:0", "exp:1s..1m", "exp:10s", "sidekiq", "lock-busy"} {
 		o := plot.Options{Tasks: 50, Retries: 8, Seed: 1}
 		s := studyOf(t, subject(t, curve, ""), o)
-		axis, sum := timeAxis([]plot.Study{s}), 0.0
+		axis, sum := plot.TimeAxis([]plot.Study{s}), 0.0
 		for i, rate := range loadOver(s, axis, 70) {
 			from := axis.At(float64(i) / 70)
 			if i == 0 {
@@ -43,7 +43,7 @@ func TestLoadOverShortColumns(t *testing.T) {
 func TestLoadOverWithinASecond(t *testing.T) {
 	for _, curve := range []string{"constant:0", "list:1ms", "exp:1ns"} {
 		s := studyOf(t, subject(t, curve, ""), plot.Options{Tasks: 50, Retries: 8, Seed: 1})
-		for i, rate := range loadOver(s, timeAxis([]plot.Study{s}), 10) {
+		for i, rate := range loadOver(s, plot.TimeAxis([]plot.Study{s}), 10) {
 			if math.Abs(rate-400) > 4 {
 				t.Errorf("%s: %.1f a second in column %d, want 400", curve, rate, i)
 			}

@@ -4,9 +4,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 
-	"github.com/10f93571/retry/backoff"
 	"github.com/10f93571/retry/plot"
 )
 
@@ -18,74 +16,13 @@ type axes struct {
 }
 
 func newAxes(studies []plot.Study) axes {
-	a := axes{delay: delayAxis(studies), time: timeAxis(studies)}
+	a := axes{delay: plot.DelayAxis(studies), time: plot.TimeAxis(studies)}
 	for _, s := range studies {
 		for _, b := range loadOf(s, a.time) {
 			a.load = a.load.with(b.rate)
 		}
 	}
 	return a
-}
-
-// clipped is how many times the longest mean a band may reach: above it a jitter that could grow without an end would press all else down.
-const clipped = 4
-
-func delayAxis(studies []plot.Study) plot.Axis {
-	var least, most, usual time.Duration
-	down := time.Duration(1)
-	for _, s := range studies {
-		for _, r := range s.Retries {
-			if r.Least == 0 {
-				down = 4 // a logarithmic axis has no 0: the band leaves it at its lower end, and has to be seen to
-			}
-			usual = max(usual, r.Base, r.Mean)
-			least = leastAbove0(least, leastAbove0(r.Base, leastAbove0(r.Least, r.Mean)))
-		}
-	}
-	for _, s := range studies {
-		for _, r := range s.Retries {
-			most = max(most, min(r.Most, clipped*min(usual, backoff.Max)))
-		}
-	}
-	return plot.NewAxis(least/down, orSecond(max(most, usual)))
-}
-
-// orSecond gives an axis on which everything is 0 a length.
-func orSecond(most time.Duration) time.Duration {
-	if most == 0 {
-		return time.Second
-	}
-	return most
-}
-
-// growth is the ratio of a policy's waits from which on its retries are shown on a logarithmic axis. Waits that hardly grow are even in
-// time, and an axis that is not would hide it.
-const growth = 8
-
-func timeAxis(studies []plot.Study) plot.Axis {
-	var first, shortest, longest time.Duration
-	grows := false
-	for _, s := range studies {
-		least, most := waits(s)
-		grows = grows || float64(most) >= growth*float64(least)
-		for _, d := range s.Dots {
-			// The few that come at once would take half of the axis.
-			first = leastAbove0(first, max(d.At, least/16))
-		}
-		shortest, longest = leastAbove0(shortest, s.Window.Most), max(longest, s.Window.Most)
-	}
-	if grows || float64(longest) >= 2*growth*float64(shortest) {
-		return plot.NewAxis(first, orSecond(longest))
-	}
-	return plot.Axis{Most: orSecond(longest)}
-}
-
-// waits are the shortest and the longest mean wait, of those above 0.
-func waits(s plot.Study) (least, most time.Duration) {
-	for _, r := range s.Retries {
-		least, most = leastAbove0(least, r.Mean), max(most, r.Mean)
-	}
-	return least, most
 }
 
 // rates is an axis of retries a second.

@@ -15,48 +15,6 @@ func studies(t *testing.T, tasks, retries int, specs ...string) (all []plot.Stud
 	return all
 }
 
-// Waits that hardly grow are even in time, and stay so; those that grow, or lie far apart, need a logarithmic axis.
-func TestTimeAxis(t *testing.T) {
-	for _, tt := range []struct {
-		specs []string
-		log   bool
-	}{
-		{[]string{"constant:5s"}, false},
-		{[]string{"constant:500ms/30%"}, false},
-		{[]string{"exp:1s..1m"}, true},
-		{[]string{"constant:5s", "exp:1s..1m"}, true},
-		{[]string{"constant:1s", "constant:10s"}, false},
-		{[]string{"constant:1s", "constant:1h"}, true},
-		{[]string{"constant:0s"}, false},
-	} {
-		a := timeAxis(studies(t, 20, 12, tt.specs...))
-		if a.Log != tt.log || a.Most <= a.Least {
-			t.Errorf("%v: %+v", tt.specs, a)
-		}
-	}
-}
-
-func TestDelayAxis(t *testing.T) {
-	for spec, want := range map[string]plot.Axis{
-		"constant:5s/none": {Most: 5 * time.Second},
-		"exp:1s..30s/none": {Most: 30 * time.Second},
-		"exp:1s..2m/none":  {Least: time.Second, Most: 2 * time.Minute, Log: true},
-		"constant:0s/none": {Most: time.Second},
-	} {
-		if got := delayAxis(studies(t, 10, 10, spec)); got != want {
-			t.Errorf("%s: %+v, want %+v", spec, got, want)
-		}
-	}
-	full := studies(t, 1000, 8, "exp:10s/full")
-	if a := delayAxis(full); a.Least > full[0].Retries[0].Mean/3 {
-		t.Errorf("a band that goes down to 0 has no room below its line: %+v", a)
-	}
-	decorrelated := studies(t, 10, 20, "exp:1s/decorrelated")
-	if a := delayAxis(decorrelated); a.Most > clipped*decorrelated[0].Retries[19].Base {
-		t.Errorf("a band without an end presses the line down: %+v", a)
-	}
-}
-
 func TestRates(t *testing.T) {
 	flat, steep := rates{}.with(3).with(0).with(12), rates{}.with(0.004).with(800)
 	if flat.log() || flat.place(0) != 0 || flat.place(6) != 0.5 || flat.place(12) != 1 {
@@ -91,7 +49,7 @@ func TestBins(t *testing.T) {
 // All retries are in the load that is drawn.
 func TestLoadIsWhole(t *testing.T) {
 	for _, s := range studies(t, 100, 8, "exp:10s/full", "constant:5s", "exp:1s..1m", "exp:10s/none", "constant:5s/none") {
-		edges := edgesOf(timeAxis([]plot.Study{s}))
+		edges := edgesOf(plot.TimeAxis([]plot.Study{s}))
 		sum := 0.0
 		for i, rate := range s.Load.Rates(edges) {
 			sum += rate * (edges[i+1] - edges[i]).Seconds()

@@ -146,11 +146,3 @@ func steps(n, atMost int) (marks []mark) {
 
 // place is where the i-th of n stands, from 0 to 1.
 func place(i, n int) float64 { return (float64(i) - 0.5) / float64(max(n, 1)) }
-
-// leastAbove0 is the lesser of two times that is above 0.
-func leastAbove0(a, b time.Duration) time.Duration {
-	if a <= 0 || b > 0 && b < a {
-		return b
-	}
-	return a
-}
