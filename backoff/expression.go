@@ -65,8 +65,11 @@ func (f *expression) try(x float64) error {
 		if err != nil {
 			return fmt.Errorf("for retry %d it cannot be evaluated: %w", n, err)
 		}
-		if math.IsNaN(seconds) || math.IsInf(seconds, 0) || seconds < 0 {
+		switch {
+		case math.IsNaN(seconds), math.IsInf(seconds, 0):
 			return fmt.Errorf("for retry %d it gives %s seconds", n, formatWild(seconds))
+		case seconds < 0:
+			return fmt.Errorf("for retry %d it gives %s seconds\nhint: write expr:max(0, %s)", n, formatWild(seconds), f.text)
 		}
 		f.bases = append(f.bases, inSeconds(seconds))
 		previous = min(seconds, Max.Seconds())

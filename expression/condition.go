@@ -2,10 +2,11 @@ package expression
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/vm"
 
 	"github.com/10f93571/retry/runner"
@@ -26,9 +27,6 @@ type names struct {
 	Duration float64           `expr:"duration"` // seconds of the attempt
 }
 
-const conditionHint = `the names are exit, signal, status, error, stdout, stderr, body, header, attempt, elapsed and duration; ` +
-	`for example exit in [1, 75] and stderr matches "timed out"`
-
 // condition is a compiled condition. It is safe for concurrent use.
 type condition struct {
 	program *vm.Program
@@ -41,30 +39,17 @@ func Condition(text string) (runner.Expression, error) {
 		return nil, fmt.Errorf("it is longer than %d bytes\nhint: let a script decide, and tell by its exit status", maxLength)
 	}
 	seen := &looking{at: runner.CaptureNone}
-	options := append(language("len", "lower", "upper", "trim", "abs", "min", "max", "int", "float", "string"),
+	options := append(language("len", "lower", "upper", "trim", "abs", "min", "max", "string"),
 		expr.Env(names{}), expr.AsBool(), expr.Patch(seen))
+	options = append(options, conversions()...)
 	program, err := compile(text, options)
+	if err == nil && seen.never != nil {
+		err = seen.never.Bind(file.NewSource(text))
+	}
 	if err != nil {
 		return nil, marked(text, err, hintFor(text, err))
 	}
 	return &condition{program: program, looks: seen.at}, nil
-}
-
-// hintFor answers the mistakes that are easily made.
-func hintFor(text string, err error) string {
-	message := err.Error()
-	for _, word := range []string{"timeout", "any"} {
-		if strings.Contains(message, "unknown name "+word) {
-			return fmt.Sprintf("%s alone is a condition; in an expression write error == %q, or exit != 0", word, "timeout")
-		}
-	}
-	if strings.Contains(text, "=~") {
-		return `write stderr matches "pattern"`
-	}
-	if strings.Contains(message, "parsing regexp") {
-		return `a pattern is a regular expression of RE2; write \\ for one backslash, or stderr contains "text" for plain text`
-	}
-	return conditionHint
 }
 
 // Match evaluates the condition.
@@ -74,7 +59,7 @@ func (c *condition) Match(e runner.Evidence) (bool, error) {
 		Attempt: e.Attempt, Elapsed: e.Elapsed.Seconds(), Duration: e.Duration.Seconds(),
 	})
 	if err != nil {
-		return false, fmt.Errorf("cannot be evaluated: %s", firstLine(err.Error()))
+		return false, fmt.Errorf("cannot be evaluated: %s", trouble(err))
 	}
 	return result == true, nil
 }
@@ -82,17 +67,55 @@ func (c *condition) Match(e runner.Evidence) (bool, error) {
 // Looks returns the streams that the condition looks at.
 func (c *condition) Looks() runner.CaptureMode { return c.looks }
 
-// looking notes which streams an expression names.
-type looking struct{ at runner.CaptureMode }
+// looking notes which streams an expression names, and what it compares with a text that can never be there: a misspelt signal would
+// pass for a condition that just did not match, for ever.
+type looking struct {
+	at    runner.CaptureMode
+	never *file.Error
+}
 
 // Visit implements the library's visitor.
 func (l *looking) Visit(node *ast.Node) {
-	if name, ok := (*node).(*ast.IdentifierNode); ok {
-		switch name.Value {
+	switch n := (*node).(type) {
+	case *ast.IdentifierNode:
+		switch n.Value {
 		case "stdout":
 			l.at = l.at.And(runner.CaptureBoth)
 		case "stderr":
 			l.at = l.at.And(runner.CaptureStderr)
 		}
+	case *ast.BinaryNode:
+		if slices.Contains([]string{"==", "!=", "in"}, n.Operator) {
+			l.compare(n.Left, n.Right)
+			l.compare(n.Right, n.Left)
+		}
 	}
+}
+
+// compare looks at a name and the texts that it is compared with.
+func (l *looking) compare(left, right ast.Node) {
+	name, ok := left.(*ast.IdentifierNode)
+	if !ok {
+		return
+	}
+	texts := []ast.Node{right}
+	if list, ok := right.(*ast.ArrayNode); ok {
+		texts = list.Nodes
+	}
+	for _, node := range texts {
+		text, ok := node.(*ast.StringNode)
+		if ok && l.never == nil && text.Value != "" && !canBe(name.Value, text.Value) {
+			l.never = refuse(text, fmt.Sprintf("%s is never %q", name.Value, text.Value))
+		}
+	}
+}
+
+func canBe(name, text string) bool {
+	switch name {
+	case "signal":
+		return runner.IsSignal(text)
+	case "error":
+		return slices.Contains(runner.ErrorClasses(), runner.ErrorClass(text))
+	}
+	return true
 }

@@ -44,6 +44,8 @@ func TestCondition(t *testing.T) {
 		{"error == 'timeout' and exit == 124", late, true},
 		{"error == ''", nil, true},
 		{"status == 0 and body == '' and header['X-Reason'] == ''", nil, true}, // of a command
+		{"signal in ['', 'SIGTERM', 'SIG34'] and error in ['', 'not found']", nil, true},
+		{"int(' 12\\n') == 12 and float('1.5\\n') == 1.5 and int(1.9) == 1 and float(3) == 3.0 and int(exit) == 75", nil, true},
 		{"let e = exit; e > 1 && e < 100", nil, true},
 	}
 	for _, tt := range tests {
@@ -64,8 +66,24 @@ func TestConditionRefuses(t *testing.T) {
 	tests := []struct{ text, wrong, marked, hint string }{
 		{"exitt == 1", "unknown name exitt at column 1", "  exitt == 1\n  ^\n", "the names are exit"},
 		{"exit == 1 and stdrr == ''", "unknown name stdrr at column 15", "\n                ^\n", "stderr"},
-		{"exit == 'a'", "mismatched types int and string", "\n       ^\n", ""},
-		{"exit + 1", "expected bool, but got int at column 1", "\n  exit + 1\n  ^\n", ""},
+		{"exit == 'a'", "mismatched types number and text", "\n       ^\n", "quotes"},
+		{"exit + 1", "expected true or false, but got number at column 1", "\n  exit + 1\n  ^\n", "exit == 75"},
+		{"exit in ['75']", "cannot use number as type text", "", ""},
+		{"exit = 1", "unexpected token", "\n       ^\n", "write == to compare"},
+		{"exit in [1, 2] AND attempt < 3", "AND", "", "write and"},
+		{"exit == 1, attempt < 3", "unexpected token", "", "brackets"},
+		{"duration > 5s", "bad number", "", "numbers of seconds"},
+		{`stderr matches "\d+"`, "invalid char escape", "", "twice"},
+		{"stder contains 'a'", "unknown name stder", "", "did you mean stderr?"},
+		{"exitt == 1", "unknown name exitt", "", "did you mean exit?"},
+		{"SIGKILL or exit == 1", "unknown name SIGKILL", "", `signal == "SIGKILL"`},
+		{"code == 1", "unknown name code", "", "did you mean exit?"},
+		{"q == 1", "unknown name q", "", "the names are"},
+		{`signal == "KILL"`, `signal is never "KILL" at column 11`, "\n            ^\n", "SIGKILL"},
+		{`signal not in ["", "SIGTERM", "INT"]`, `signal is never "INT"`, "", "SIGKILL"},
+		{`"tmeout" != error or exit == 1`, `error is never "tmeout" at column 1`, "", `"timeout", "not found"`},
+		{`$env["stderr"] contains "a"`, "unknown name $env at column 1", "", "the names are"},
+		{`"exit" in $env`, "unknown name $env", "", ""},
 		{"exit ==", "it ends too early", "", ""},
 		{`stderr matches "("`, "missing closing )", "\n         ^\n", "RE2"},
 		{`stderr =~ "a"`, "unexpected token", "\n         ^\n", `stderr matches "pattern"`},
@@ -95,7 +113,7 @@ func TestConditionRefuses(t *testing.T) {
 
 // What fails only with some outputs does not match, and is told.
 func TestConditionFailsWhenItIsEvaluated(t *testing.T) {
-	for _, text := range []string{"int(stderr) > 3", "exit % (exit - 75) == 0", "len(1..100000000) > exit"} {
+	for _, text := range []string{"int(stderr) > 3", "float(stderr) > 3", "int('1.5') == exit", "exit % (exit - 75) == 0", "len(1..100000000) > exit"} {
 		c, err := Condition(text)
 		if err != nil {
 			t.Fatal(err)
@@ -107,13 +125,31 @@ func TestConditionFailsWhenItIsEvaluated(t *testing.T) {
 	}
 }
 
+// A warning is a line, and not what the command wrote.
+func TestTroubleIsShort(t *testing.T) {
+	long := strings.Repeat("ü", 1<<19)
+	for text, want := range map[string]string{
+		"int(stdout) == 1":      `cannot be evaluated: "a\nü`,
+		"stdout matches stderr": "cannot be evaluated: error parsing regexp",
+	} {
+		c, err := Condition(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Match(evidence(func(e *runner.Evidence) { e.Stdout, e.Stderr = "a\n"+long, "("+long }))
+		if err == nil || len(err.Error()) > 250 || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %.300q", text, err)
+		}
+	}
+}
+
 func TestConditionLooks(t *testing.T) {
 	for text, want := range map[string]runner.CaptureMode{
 		"exit == 1":                         runner.CaptureNone,
 		"exit == 1 and stderr contains 'a'": runner.CaptureStderr,
 		"len(trim(stdout)) > 3":             runner.CaptureBoth,
 		"stdout == stderr":                  runner.CaptureBoth,
-		"'stderr' == signal":                runner.CaptureNone,
+		"'stderr' == string(signal)":        runner.CaptureNone,
 	} {
 		c, err := Condition(text)
 		if err != nil {

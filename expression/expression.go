@@ -35,24 +35,35 @@ func language(functions ...string) []expr.Option {
 	return options
 }
 
-// compile refuses what the library cannot be told to refuse: functions that loop over a list.
+// compile refuses what the library cannot be told to refuse.
 func compile(text string, options []expr.Option) (*vm.Program, error) {
-	loops := &looping{}
-	program, err := expr.Compile(text, append(options, expr.Patch(loops))...)
-	if err == nil && loops.found != nil {
-		err = loops.found.Bind(file.NewSource(text))
+	refused := &refusal{}
+	program, err := expr.Compile(text, append(options, expr.Patch(refused))...)
+	if err == nil && refused.found != nil {
+		err = refused.found.Bind(file.NewSource(text))
 	}
 	return program, err
 }
 
-// looping finds a function that loops.
-type looping struct{ found *file.Error }
+// refusal finds functions that loop over a list, and $env, through which names could be reached that nobody sees being looked at.
+type refusal struct{ found *file.Error }
 
 // Visit implements the library's visitor.
-func (l *looping) Visit(node *ast.Node) {
-	if f, ok := (*node).(*ast.BuiltinNode); ok && loops(f) {
-		l.found = &file.Error{Location: f.Location(), Message: "unknown name " + f.Name}
+func (r *refusal) Visit(node *ast.Node) {
+	switch n := (*node).(type) {
+	case *ast.BuiltinNode:
+		if loops(n) {
+			r.found = refuse(n, "unknown name "+n.Name)
+		}
+	case *ast.IdentifierNode:
+		if n.Value == "$env" {
+			r.found = refuse(n, "unknown name $env")
+		}
 	}
+}
+
+func refuse(node ast.Node, message string) *file.Error {
+	return &file.Error{Location: node.Location(), Message: message}
 }
 
 func loops(f *ast.BuiltinNode) bool {
@@ -70,8 +81,7 @@ func marked(text string, err error, hint string) error {
 	}
 	line := strings.ReplaceAll(strings.Split(text, "\n")[wrong.Line-1], "\t", " ")
 	shown, column := around([]rune(line), wrong.Column)
-	message := strings.ReplaceAll(firstLine(wrong.Message), "unexpected token EOF", "it ends too early")
-	return fmt.Errorf("%s at %s\n  %s\n  %s^\nhint: %s", message, place(wrong), shown, strings.Repeat(" ", column), hint)
+	return fmt.Errorf("%s at %s\n  %s\n  %s^\nhint: %s", plain(firstLine(wrong.Message)), place(wrong), shown, strings.Repeat(" ", column), hint)
 }
 
 func place(wrong *file.Error) string {

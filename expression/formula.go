@@ -1,8 +1,10 @@
 package expression
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
@@ -39,10 +41,21 @@ func Formula(text string) (backoff.Formula, error) {
 	options := append(language("abs", "ceil", "floor", "round"), expr.Env(quantities{}), expr.AsFloat64(), expr.Patch(f))
 	program, err := compile(text, options)
 	if err != nil {
-		return nil, marked(text, err, formulaHint)
+		return nil, marked(text, err, formulaHintFor(err))
 	}
 	f.program = program
 	return f, nil
+}
+
+// formulaHintFor answers the mistakes that are easily made.
+func formulaHintFor(err error) string {
+	switch message := err.Error(); {
+	case strings.Contains(message, "operation: %"):
+		return "n has no remainder here: n % 2 is n - 2*floor(n/2)"
+	case strings.Contains(message, "bad number syntax"):
+		return "a formula computes in seconds: 5 is 5s, 60 is 1m"
+	}
+	return formulaHint
 }
 
 // Visit implements the library's visitor: it notes what the formula uses.
@@ -67,7 +80,7 @@ func (f *formula) Seconds(n int, previous float64, random func() float64) (float
 		Min:  math.Min, Max: math.Max,
 	})
 	if err != nil {
-		return 0, fmt.Errorf("%s", firstLine(err.Error()))
+		return 0, errors.New(trouble(err))
 	}
 	seconds, ok := result.(float64)
 	if !ok {

@@ -32,6 +32,11 @@ const (
 	ErrorStart         ErrorClass = "start" // the system could not start the process: no memory, too many processes, no such directory
 )
 
+// ErrorClasses are all of them but ErrorNone.
+func ErrorClasses() []ErrorClass {
+	return []ErrorClass{ErrorTimeout, ErrorNotFound, ErrorNotExecutable, ErrorStart}
+}
+
 // Outcome is how an attempt ended.
 type Outcome struct {
 	Exit     int        // the exit status, 128 + n for signal n; NoExit where the owner died first

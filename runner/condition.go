@@ -119,10 +119,17 @@ func parseItem(item string) (func(Evidence) bool, error) {
 }
 
 func parseSignal(name string) (func(Evidence) bool, error) {
-	if !slices.Contains(signalNames, name) {
+	if !IsSignal(name) {
 		return nil, fmt.Errorf("unknown signal %q\nhint: signals are written like SIGSEGV, SIGTERM, SIGKILL; the word signal means any of them", name)
 	}
 	return func(o Evidence) bool { return o.Error == ErrorNone && o.Signal == name }, nil
+}
+
+// IsSignal reports whether a signal that can end a process is written so; those without a name are SIG and a number.
+func IsSignal(name string) bool {
+	number, _ := strings.CutPrefix(name, "SIG")
+	_, err := strconv.ParseUint(number, 10, 7)
+	return slices.Contains(signalNames, name) || err == nil && number != name
 }
 
 // parseExit reads 75 or 100-120. A timed-out attempt counts as ExitTimeout, which is how retry itself would end.
