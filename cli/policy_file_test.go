@@ -103,10 +103,24 @@ func TestPolicyNames(t *testing.T) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	for _, name := range []string{"", "a/b", "a\nb", "\x1b", "a\u202eb", "\xff", "a\u00a0b", strings.Repeat("x", maxPolicyName+1)} {
+	for _, name := range []string{"", "a/b", "a\nb", "\x1b", "a\u202eb", "\xff", "a\u00a0b", " ", " a", "a ", strings.Repeat("x", maxPolicyName+1)} {
 		if err := checkPolicyName(name); err == nil || !strings.Contains(err.Error(), "\nhint: ") {
 			t.Errorf("%q was accepted: %v", name, err)
 		}
+	}
+}
+
+// The error for a name can be made twice, and lists each name once.
+func TestUnknownPolicy(t *testing.T) {
+	known := []string{"deploy", "aws", "deploy"}
+	for range 2 {
+		err := unknownPolicy("x", known)
+		if want := "unknown policy \"x\"\nhint: the policies are aws, deploy"; err.Error() != want {
+			t.Errorf("got %q, want %q", err, want)
+		}
+	}
+	if got := nearest("x", []string{"y"}); got != "" {
+		t.Errorf("%s is near x", got)
 	}
 }
 

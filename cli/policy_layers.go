@@ -74,6 +74,7 @@ type policyChoice struct {
 	file       *policyFile
 	base       *namedPolicy // nil: not found yet
 	settled    bool         // the journal cannot change it
+	unasked    bool         // --no-state: the journal could know it
 	known      []string     // names
 	once       bool         // it cannot be read, and may forbid a second attempt
 }
@@ -164,6 +165,9 @@ func (c *policyChoice) resolve(now time.Time) (runner.Policy, error) {
 // unknown is the error for a name that no layer has.
 func (c *policyChoice) unknown() error {
 	err := unknownPolicy(c.name, c.known)
+	if c.unasked {
+		err = fmt.Errorf("%w; --no-state leaves those of the journal out", err)
+	}
 	if c.flags.Policy == nil && c.env.Policy != nil {
 		return inEnvironment(&policyFlags{Policy: c.env.Policy}, err)
 	}

@@ -30,8 +30,7 @@ func namesOf(f *policyFile) (names []string) {
 
 // unknownPolicy is the error for a name among those that are known.
 func unknownPolicy(name string, known []string) error {
-	slices.Sort(known)
-	known = slices.Compact(known)
+	known = slices.Compact(slices.Sorted(slices.Values(known)))
 	hint := "the policies are " + strings.Join(known, ", ")
 	if found := nearest(name, known); found != "" {
 		hint = fmt.Sprintf("did you mean %s? %s", found, hint)
@@ -50,7 +49,7 @@ func hintFor(word string, known []string, near, otherwise string) string {
 // nearest returns the word that a person most likely meant; "" where none is near.
 func nearest(word string, known []string) (found string) {
 	word = strings.ToLower(strings.ReplaceAll(word, "_", "-"))
-	least := max(len(word)/3, 1) + 1
+	least := min(max(len(word)/3, 1)+1, len(word)) // no letter of a word need be left but one
 	for _, k := range known {
 		if away := backoff.Apart(word, strings.ToLower(k)); len(word) <= 2*maxTypo && away < least {
 			least, found = away, k
@@ -77,6 +76,8 @@ func checkPolicyName(name string) error {
 		return errors.New("the policy's name is no UTF-8" + hint)
 	case strings.Contains(name, "/"):
 		return errors.New("the policy's name has a / in it" + hint)
+	case strings.TrimSpace(name) != name:
+		return errors.New("the policy's name begins or ends with a space" + hint)
 	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return errors.New("the policy's name has a character that cannot be shown" + hint)
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"strings"
 
 	"github.com/10f93571/retry/backoff"
@@ -41,7 +42,7 @@ func policySchema() ([]byte, error) {
 			"description": "The policies by their names.",
 			"type":        "object",
 			// What Go calls printable is more than a pattern can say: retry policy check knows it.
-			"propertyNames":        object{"minLength": 1, "maxLength": maxPolicyName, "pattern": `^[^/\x00-\x1f\x7f-\x9f]*$`},
+			"propertyNames":        object{"minLength": 1, "maxLength": maxPolicyName, "pattern": namePattern},
 			"additionalProperties": object{"type": "object", "additionalProperties": false, "properties": properties},
 		}},
 	}
@@ -55,14 +56,15 @@ func policySchema() ([]byte, error) {
 
 // What a text may stand beside.
 var (
-	secondsSchema   = object{"type": "number", "minimum": 0, "description": "Seconds."}
-	exitCodeSchema  = object{"type": "integer", "minimum": 0, "description": "An exit code."}
-	conditionSchema = object{"type": "string", "minLength": 1, "description": "A list such as 1,75,100-120,SIGSEGV,signal,timeout,any, or an expression."}
+	secondsSchema   = object{"type": "number", "minimum": 0, "maximum": 9223372036, "description": "Seconds."}
+	exitCodeSchema  = object{"type": "integer", "minimum": 0, "maximum": math.MaxInt32, "description": "An exit code."}
+	conditionSchema = object{"type": "string", "pattern": `\S`, "description": "A list such as 1,75,100-120,SIGSEGV,signal,timeout,any, or an expression."}
 )
 
 const (
+	namePattern     = `^[^/\x00-\x20\x7f-\x9f]([^/\x00-\x1f\x7f-\x9f]*[^/\x00-\x20\x7f-\x9f])?$`
 	durationPattern = `^\+?(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h|d|w))+$|^\+?([0-9]+\.?[0-9]*|\.[0-9]+)$`
-	jitterPattern   = `^(none|full|equal|decorrelated|phase|±?[0-9.]+%|add:.+)$`
+	jitterPattern   = `^(none|full|equal|decorrelated|phase|\s*±?\s*[0-9.]+\s*%|add:.+)$`
 )
 
 func curvePattern() string {

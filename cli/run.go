@@ -53,7 +53,7 @@ func (c *runCommand) run(p *Process) (int, error) {
 	if c.choice, err = p.choose(&c.policyFlags, &c.configFlag, lines.Warn); err != nil {
 		return 0, err
 	}
-	c.choice.settled = c.choice.settled || c.NoState
+	c.choice.settled, c.choice.unasked = c.choice.settled || c.NoState, c.NoState
 	if c.DryRun {
 		return 0, c.dryRun(p, created, lines)
 	}
