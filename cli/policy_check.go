@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/config"
@@ -59,5 +60,14 @@ func (f *policyFile) check(mistakes []*config.Error) ([]*config.Error, int) {
 			mistakes = append(mistakes, wrong...)
 		}
 	}
-	return config.Mistakes(joined(mistakes)), len(entries)
+	return oncePerPlace(config.Mistakes(joined(mistakes))), len(entries)
+}
+
+// oncePerPlace leaves out what TOML says of a place of which a key says more.
+func oncePerPlace(mistakes []*config.Error) []*config.Error {
+	keyed := map[config.Position]bool{}
+	for _, m := range mistakes {
+		keyed[m.Position] = keyed[m.Position] || m.Key != ""
+	}
+	return slices.DeleteFunc(mistakes, func(m *config.Error) bool { return m.Key == "" && keyed[m.Position] })
 }

@@ -110,6 +110,15 @@ func TestPolicyNames(t *testing.T) {
 	}
 }
 
+// A number that TOML cannot hold is one mistake: its key says more than the decoder.
+func TestOneMistakeIsSaidOnce(t *testing.T) {
+	file, err := config.Parse("c.toml", []byte("[policy.a]\nattempts = 99999999999999999999"))
+	mistakes, _ := (&policyFile{File: file}).check(config.Mistakes(err))
+	if len(mistakes) != 1 || mistakes[0].Key != "policy.a.attempts" {
+		t.Errorf("got %v", mistakes)
+	}
+}
+
 // The error for a name can be made twice, and lists each name once.
 func TestUnknownPolicy(t *testing.T) {
 	known := []string{"deploy", "aws", "deploy"}

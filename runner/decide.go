@@ -36,7 +36,9 @@ func decide(p *Policy, h History, class Class, e Evidence, now time.Time, random
 	}
 	rule, trouble := p.rule(e)
 	d := schedule(p, h.counting(p, e.Outcome, class == ClassSuccess), rule, now, random)
-	d.Trouble = trouble
+	if d.Verdict == VerdictRetry { // else no delay was asked for
+		d.Trouble = trouble
+	}
 	return d
 }
 

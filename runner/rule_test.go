@@ -144,6 +144,20 @@ func TestDecideWithExpressions(t *testing.T) {
 	}
 }
 
+// A rule gives a delay: where none follows, it matters to nobody that it cannot be evaluated.
+func TestARuleIsNoTroubleAtTheEnd(t *testing.T) {
+	p := DefaultPolicy()
+	p.Rules = []Rule{{When: Condition{text: "long", expression: fake{}}, Backoff: p.Backoff}}
+	o := exit(1)
+	o.Stderr = "?"
+	if d := Decide(&p, History{Began: epoch}, o, epoch, half); d.Verdict != VerdictRetry || !errors.Is(d.Trouble, errUnreadable) {
+		t.Errorf("got %+v", d)
+	}
+	if d := Decide(&p, History{Began: epoch, Counted: p.Attempts - 1}, o, epoch, half); d.Verdict != VerdictExhausted || d.Trouble != nil {
+		t.Errorf("got %+v", d)
+	}
+}
+
 // Conditions see the number of the attempt and the time since the task began, also after it was given fresh attempts.
 func TestEvidence(t *testing.T) {
 	e := History{Began: epoch, Made: 7}.evidence(exit(3), epoch.Add(time.Minute))

@@ -54,7 +54,9 @@ func sum(a, b time.Duration) time.Duration {
 
 // Write prints the schedule as a table.
 func (s Schedule) Write(w io.Writer, screen Screen) error {
-	if _, err := fmt.Fprintf(w, "%s\n\n", Policy(s.Policy)); err != nil {
+	alone := *s.Policy
+	alone.Rules = nil // each has a line below the table
+	if _, err := fmt.Fprintf(w, "%s\n\n", Policy(&alone)); err != nil {
 		return err
 	}
 	rows := [][]string{screen.header("RETRY", "BASE", "LEAST", "MOST", "WAITED AT LEAST", "AT MOST")}
