@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/config"
 )
 
@@ -46,7 +47,7 @@ func (f *configFlag) load(getenv func(string) string, warn func(error)) (*policy
 	case errors.Is(err, config.ErrAbsent) && !named:
 		return nil, nil
 	case errors.Is(err, config.ErrAbsent):
-		return nil, withHint(err, "retry policy show --config /dev/null >"+path+" makes one")
+		return nil, withHint(err, "retry policy show --config /dev/null >"+render.Command([]string{path})+" makes one")
 	case errors.Is(err, fs.ErrPermission) && !named:
 		warn(fmt.Errorf("going on without a config file: %w", err))
 		return nil, nil
@@ -54,5 +55,17 @@ func (f *configFlag) load(getenv func(string) string, warn func(error)) (*policy
 		return nil, err
 	}
 	result := &policyFile{File: file}
-	return result, joined(append(config.Mistakes(err), result.structure()...))
+	return result, firstOfMany(path, append(config.Mistakes(err), result.structure()...))
+}
+
+// mostMistakes is how many a run says: a file that is no config file at all is not to fill a mail.
+const mostMistakes = 10
+
+func firstOfMany(path string, mistakes []*config.Error) error {
+	all := joined(mistakes) // which sorts them
+	if len(mistakes) <= mostMistakes {
+		return all
+	}
+	return fmt.Errorf("%w\n… and %d more\nhint: retry policy check %s says all of them",
+		joined(mistakes[:mostMistakes]), len(mistakes)-mostMistakes, render.Command([]string{path}))
 }

@@ -66,6 +66,22 @@ func TestLoadWithoutAFile(t *testing.T) {
 	}
 }
 
+// A file that is no config file does not fill a cron job's mail; and what is to be typed can be.
+func TestLoadSaysAFew(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a b.toml")
+	text := strings.Repeat("[x]\n", mostMistakes+3)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := (&configFlag{Config: &path}).load(testProcess().getenv, nil)
+	if err == nil || !strings.HasSuffix(err.Error(), "\n… and 3 more\nhint: retry policy check '"+path+"' says all of them") {
+		t.Errorf("got %v", err)
+	}
+	if lines := strings.Count(err.Error(), ":1: ") + strings.Count(err.Error(), ":2: "); lines != mostMistakes {
+		t.Errorf("%d mistakes in %v", lines, err)
+	}
+}
+
 // The default file may lie in the home of somebody else.
 func TestLoadWithoutPermission(t *testing.T) {
 	if os.Geteuid() == 0 {
