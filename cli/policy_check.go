@@ -12,7 +12,7 @@ import (
 // policyCheckCommand is `retry policy check [FILE]`.
 type policyCheckCommand struct {
 	configFlag
-	File *string `arg:"" optional:"" help:"The file; else the config file."`
+	File *string `arg:"" optional:"" help:"The file, - for stdin; else the config file."`
 }
 
 // exitMistakes is the status of a check that found something, as linters have it.
@@ -29,7 +29,7 @@ func (c *policyCheckCommand) run(p *Process) (int, error) {
 	if path == "" {
 		return 0, errors.New("there is no config file to check\nhint: retry policy check FILE")
 	}
-	file, err := config.Read(path)
+	file, err := c.read(p, path)
 	switch {
 	case errors.Is(err, config.ErrAbsent) && !named:
 		return 0, withHint(err, "retry policy check FILE names another one; without a file retry uses the policies of retry policy list")
@@ -48,6 +48,14 @@ func (c *policyCheckCommand) run(p *Process) (int, error) {
 	}
 	_, err = fmt.Fprintf(p.Stdout, "%s: %s\n", render.Escape(path), render.Count(len(mistakes), "mistake"))
 	return exitMistakes, err
+}
+
+// read takes a policy also from a pipe, as in ssh HOST retry policy show NAME | retry policy check -.
+func (c *policyCheckCommand) read(p *Process, path string) (*config.File, error) {
+	if c.File != nil && path == "-" {
+		return config.ReadFrom(path, p.Stdin)
+	}
+	return config.Read(path)
 }
 
 // check reads the whole file, all values too.

@@ -25,6 +25,15 @@ func Read(path string) (*File, error) {
 	return Parse(path, data)
 }
 
+// ReadFrom parses what a reader yields to its end, for example a pipe; path is what mistakes call it.
+func ReadFrom(path string, from io.Reader) (*File, error) {
+	data, err := all(path, from)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(path, data)
+}
+
 // load costs one system call where there is no file. It waits for nobody: a pipe that no one writes to is refused like all that is no
 // plain file, /dev/null excepted.
 func load(path string) ([]byte, error) {
@@ -45,7 +54,11 @@ func load(path string) ([]byte, error) {
 	case !info.Mode().IsRegular() && path != os.DevNull:
 		return nil, unread(path, errors.New("it is no plain file"), "copy what it yields to a file")
 	}
-	data, err := io.ReadAll(io.LimitReader(file, Limit+1))
+	return all(path, file)
+}
+
+func all(path string, from io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(from, Limit+1))
 	switch {
 	case err != nil:
 		return nil, unread(path, err, "")
