@@ -17,21 +17,29 @@ const (
 )
 
 // figures is the table of what was measured, a column a study; as many tables as it takes for all of them.
-func (s Screen) figures(studies []plot.Study, width int) (lines []string) {
+func (s Screen) figures(studies []plot.Study, width int) []string {
 	names := []string{""}
 	for _, f := range picture.Figures(studies[0]) {
 		names = append(names, f.Name)
 	}
-	for len(studies) > 0 {
+	var columns [][]string
+	for _, study := range studies {
+		columns = append(columns, figureColumn(study))
+	}
+	return s.columns(names, columns, width)
+}
+
+// columns writes what stands in columns, with the names of the rows before them: as many tables as it takes for all of them.
+func (s Screen) columns(names []string, columns [][]string, width int) (lines []string) {
+	for len(columns) > 0 {
 		table := [][]string{names}
 		used := columnWidth(names)
-		for len(studies) > 0 {
-			column := figureColumn(studies[0])
-			wide := columnGap + columnWidth(column)
+		for len(columns) > 0 {
+			wide := columnGap + columnWidth(columns[0])
 			if len(table) > 1 && used+wide > width {
 				break
 			}
-			table, studies, used = append(table, column), studies[1:], used+wide
+			table, columns, used = append(table, columns[0]), columns[1:], used+wide
 		}
 		if len(lines) > 0 {
 			lines = append(lines, "")

@@ -13,8 +13,8 @@ import (
 
 // Lock writes what became of clients that wanted a lock, a row for each spec.
 func Lock(w io.Writer, s Screen, l plot.Lock, trials []plot.Trial) error {
-	_, err := fmt.Fprintf(w, "%s for a lock that each holds for %s%s; done at the best after %s\n\n",
-		plural(l.Clients, "client"), backoff.FormatDuration(l.Hold), spinning(l.Spin), Duration(l.Ideal()))
+	err := s.write(w, fmt.Sprintf("%s for a lock that each holds for %s%s; done at the best after %s",
+		plural(l.Clients, "client"), backoff.FormatDuration(l.Hold), spinning(l.Spin), Duration(l.Ideal())), "")
 	if err != nil {
 		return err
 	}
@@ -33,8 +33,8 @@ func spinning(d time.Duration) string {
 
 // Outage writes what became of clients of a service that came back, a row for each spec.
 func Outage(w io.Writer, s Screen, o plot.Outage, trials []plot.Trial) error {
-	_, err := fmt.Fprintf(w, "%s of a service that is down for %s and then answers %s a second; done at the best after %s\n\n",
-		plural(o.Clients, "client"), backoff.FormatDuration(o.Down), plural(o.Capacity, "call"), Duration(o.Ideal()))
+	err := s.write(w, fmt.Sprintf("%s of a service that is down for %s and then answers %s a second; done at the best after %s",
+		plural(o.Clients, "client"), backoff.FormatDuration(o.Down), plural(o.Capacity, "call"), Duration(o.Ideal())), "")
 	if err != nil {
 		return err
 	}
@@ -86,10 +86,37 @@ func (s Screen) trials(w io.Writer, refused string, trials []plot.Trial) error {
 		}
 		rows = append(rows, row)
 	}
-	if err := s.writeRows(w, rows); err != nil {
+	write, of := s.writeRows, "column"
+	if s.tooWide(rows) {
+		write, of = s.turned, "row"
+	}
+	if err := write(w, rows); err != nil {
 		return err
 	}
-	return s.trialNotes(w, trials)
+	return s.trialNotes(w, trials, of)
+}
+
+// tooWide reports whether a table has no room on the screen.
+func (s Screen) tooWide(rows [][]string) bool {
+	wide := -columnGap
+	for _, width := range columnWidths(rows) {
+		wide += width + columnGap
+	}
+	return s.Width > 0 && wide > s.Width
+}
+
+// turned writes each spec as a column instead of a row: what a row loses at its end are the figures that one looks for.
+func (s Screen) turned(w io.Writer, rows [][]string) error {
+	for _, row := range rows[1:] {
+		row[0] = shorten(row[0], min(longestColumn, s.Width/2))
+	}
+	rows[0][0] = "SPEC" // which is painted with the row that it heads
+	for _, line := range s.columns(rows[0], rows[1:], s.Width) {
+		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " ")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // best reports whether nobody has less, and somebody has more. What takes for ever is not the best of anything: it has few calls because
@@ -118,19 +145,32 @@ func specName(s plot.Subject) string {
 	return brief(s.Label)
 }
 
-func (s Screen) trialNotes(w io.Writer, trials []plot.Trial) error {
+// trialNotes say what the marks mean, of a column or a row, and what the figures do not show.
+func (s Screen) trialNotes(w io.Writer, trials []plot.Trial, of string) error {
+	var notes []string
 	if len(trials) > 1 {
-		if _, err := fmt.Fprintln(w, s.cut("* the least of the column")); err != nil {
-			return err
-		}
+		notes = append(notes, "* the least of the "+of)
 	}
 	for _, t := range trials {
-		if t.Left == 0 {
-			continue
+		if t.Left > 0 {
+			notes = append(notes, fmt.Sprintf("%s: %s of %d were not done after %s and %s, where the simulation ended",
+				specName(t.Subject), plural(t.Left, "client"), t.Clients, Duration(t.Ended), plural(t.Calls, "call")))
 		}
-		_, err := fmt.Fprintln(w, s.cut(fmt.Sprintf("%s: %s of %d were not done after %s and %d calls, where the simulation ended",
-			specName(t.Subject), plural(t.Left, "client"), t.Clients, Duration(t.Ended), t.Calls)))
-		if err != nil {
+		if n := len(t.Subject.Policy.Rules); n > 0 {
+			notes = append(notes, fmt.Sprintf("%s has %s, which the simulation leaves out: its clients follow the policy's own curve",
+				specName(t.Subject), plural(n, "rule")))
+		}
+	}
+	return s.write(w, notes...)
+}
+
+// write writes texts, each on lines of its own that fit the screen; into a pipe it goes as one.
+func (s Screen) write(w io.Writer, texts ...string) error {
+	for _, text := range texts {
+		if s.Width > 0 {
+			text = strings.Join(wrapped(text, s.Width), "\n")
+		}
+		if _, err := fmt.Fprintln(w, text); err != nil {
 			return err
 		}
 	}
@@ -144,18 +184,31 @@ const wavesShown = 12
 func (s Screen) waves(w io.Writer, trials []plot.Trial) error {
 	rows := [][]string{s.header("COLLISIONS PER WAVE", "FIRST CALLS, FIRST RETRIES, SECOND …")}
 	for _, t := range trials {
-		text := ""
-		for i, n := range t.ByWave {
-			if i == wavesShown {
-				text += "…"
-				break
-			}
-			text += strconv.Itoa(n) + " "
+		name := specName(t.Subject)
+		if s.Width > 0 {
+			name = shorten(name, min(longestColumn, s.Width/2))
 		}
-		rows = append(rows, []string{specName(t.Subject), text})
+		rows = append(rows, []string{name, ""})
+	}
+	room := s.Width - columnWidths(rows)[0] - columnGap
+	for i, t := range trials {
+		rows[i+1][1] = waveCounts(t.ByWave, room)
 	}
 	if _, err := fmt.Fprintln(w); err != nil {
 		return err
 	}
 	return s.writeRows(w, rows)
+}
+
+// waveCounts are as many of the waves as there is room for; a room below 0 has no end. Half a number would be another number.
+func waveCounts(waves []int, room int) string {
+	text := ""
+	for i, n := range waves {
+		next := text + strconv.Itoa(n) + " "
+		if i == wavesShown || room >= 0 && len(next) >= room {
+			return text + "…"
+		}
+		text = next
+	}
+	return text
 }

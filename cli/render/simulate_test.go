@@ -1,9 +1,13 @@
 package render
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/10f93571/retry/backoff"
 	"github.com/10f93571/retry/plot"
@@ -40,7 +44,7 @@ func TestTrialsMarkTheBest(t *testing.T) {
 		"exp:1s/full   30     5*        1s        2s   3s   3s        7s*",
 		"constant:0    1      0         1s        2s   3s   3s        never",
 		"* the least of the column",
-		"constant:0: 10 clients of 10 were not done after 1m30s and 1 calls, where the simulation ended",
+		"constant:0: 10 clients of 10 were not done after 1m30s and 1 call, where the simulation ended",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s", strings.Join(got, "\n"))
@@ -51,11 +55,11 @@ func TestTrialsAlone(t *testing.T) {
 	got := strings.Join(lines(t, func(b *strings.Builder) error {
 		return Lock(b, Screen{Width: 50}, plot.Lock{Clients: 10, Hold: time.Second, Spin: 20 * time.Millisecond}, []plot.Trial{trial(t, "aws", 20, 10, time.Second)})
 	}), "\n")
-	if strings.Contains(got, "*") || !strings.Contains(got, "holds for 1s, and waits for 20ms in each call") || !strings.Contains(got, "aws") {
+	if strings.Contains(got, "*") || !strings.Contains(got, "holds for 1s, and\nwaits for 20ms in each call") || !strings.Contains(got, "aws") {
 		t.Errorf("got\n%s", got)
 	}
 	for line := range strings.SplitSeq(got, "\n") {
-		if len([]rune(line)) > 50 && !strings.HasPrefix(line, "10 clients") {
+		if len([]rune(line)) > 50 {
 			t.Errorf("too wide: %s", line)
 		}
 	}
@@ -68,5 +72,57 @@ func TestTrialsEscapeNames(t *testing.T) {
 	got := strings.Join(lines(t, func(b *strings.Builder) error { return Lock(b, Screen{}, plot.Lock{Clients: 1}, []plot.Trial{nasty}) }), "\n")
 	if strings.ContainsAny(got, "\x1b\u202e") {
 		t.Errorf("got %q", got)
+	}
+}
+
+// On a narrow screen each spec is a column: no figure is cut off, the last one least of all.
+func TestTrialsTurn(t *testing.T) {
+	trials := []plot.Trial{trial(t, "exp:100ms..10s/equal", 1000, 10, 9*time.Second), trial(t, "exp:100ms..10s/full", 30, 5, 7*time.Second)}
+	trials = append(trials, trial(t, "list:"+strings.Repeat("1s,", 50)+"2s", 40, 6, 8*time.Second))
+	for _, width := range []int{40, 60, 64, 80, 100} {
+		got := lines(t, func(b *strings.Builder) error {
+			return Outage(b, Screen{Width: width, Color: width == 80}, plot.Outage{Clients: 10, Capacity: 1}, trials)
+		})
+		text := strings.Join(got, "\n")
+		for _, part := range []string{"ALL DONE", "9s", "7s*", "8s", "* the least of the row"} {
+			if !strings.Contains(ansi.Strip(text), part) {
+				t.Errorf("%d columns: no %q in\n%s", width, part, text)
+			}
+		}
+		for _, line := range got {
+			if lipgloss.Width(line) > width {
+				t.Errorf("%d columns: too wide: %s", width, line)
+			}
+		}
+	}
+}
+
+// A number of which the end is cut off would be another one.
+func TestWaveCounts(t *testing.T) {
+	for _, tt := range []struct {
+		waves []int
+		room  int
+		want  string
+	}{
+		{[]int{99, 98, 5}, -1, "99 98 5 "},
+		{[]int{99, 98, 5}, 9, "99 98 5 "},
+		{[]int{99, 98, 5}, 8, "99 98 …"},
+		{[]int{100, 98}, 2, "…"},
+		{slices.Repeat([]int{1}, 13), -1, strings.Repeat("1 ", 12) + "…"},
+		{nil, 20, ""},
+	} {
+		if got := waveCounts(tt.waves, tt.room); got != tt.want {
+			t.Errorf("%v in %d cells: %q, want %q", tt.waves, tt.room, got, tt.want)
+		}
+	}
+}
+
+// The rule for a busy lock does not count here; who compares policies has to know.
+func TestTrialsTellOfRules(t *testing.T) {
+	ruled := trial(t, "aws", 1, 0, time.Second)
+	ruled.Subject.Policy.Rules = make([]runner.Rule, 2)
+	got := strings.Join(lines(t, func(b *strings.Builder) error { return Lock(b, Screen{}, plot.Lock{Clients: 1}, []plot.Trial{ruled}) }), "\n")
+	if !strings.Contains(got, "aws has 2 rules, which the simulation leaves out") {
+		t.Errorf("got\n%s", got)
 	}
 }
