@@ -66,6 +66,7 @@ func (c *crowd) idle(until time.Duration) {
 		q := &c.queue[i]
 		for q.at < until && !c.tired() {
 			at := q.at
+			c.ended = max(c.ended, at)
 			q.at, _ = c.again(q.client, at)
 			if c.calls++; q.at > at {
 				c.still = 0

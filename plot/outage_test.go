@@ -104,3 +104,11 @@ func TestStudyIsRepeatable(t *testing.T) {
 		t.Errorf("window %v, %v; load %+v, %+v", one.Window, four.Window, one.Load, four.Load)
 	}
 }
+
+// A simulation that ends before the service is back says how far it came.
+func TestOutageEndsWhileDown(t *testing.T) {
+	got := run(t, Outage{Clients: 2, Down: day, Capacity: 1}, subject(t, "constant:1ms", "none", 0))
+	if got.Left != 2 || got.Ended != 199_999*time.Millisecond {
+		t.Errorf("%d left after %v", got.Left, got.Ended)
+	}
+}
