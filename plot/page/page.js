@@ -2,8 +2,8 @@
 // The page's controls. It knows no formula: every change goes to the engine, retry's own code, and what comes back is shown.
 const find = (id) => document.getElementById(id);
 const decoder = new TextDecoder(), encoder = new TextEncoder();
-const mostCards = 6;
 let state = JSON.parse(find("start").textContent), answer, engine, asked = false;
+const mostCards = Math.max(6, state.specs.length); // a page that was made with more keeps them when it is loaded again
 
 // system is the little of WASI that Go's runtime asks for: the time, random bytes, and a place for its last words.
 function system(memory) {

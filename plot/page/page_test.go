@@ -180,3 +180,21 @@ func TestTyping(t *testing.T) {
 	b.checkNative(request())
 	b.quiet()
 }
+
+// A page that was made with more policies than can be added keeps all of them when it is loaded again.
+func TestManyPolicies(t *testing.T) {
+	var specs []string
+	for i := range 8 {
+		specs = append(specs, fmt.Sprintf("constant:%ds/none", i+1))
+	}
+	b := open(t, request(specs...))
+	b.set("#tasks", "3", "input")
+	b.until("location.hash.includes('tasks=3')")
+	b.load(eval[string](b, "location.hash"))
+	if n := eval[int](b, "document.querySelectorAll('.card').length"); n != len(specs) {
+		t.Errorf("%d of %d policies are left", n, len(specs))
+	}
+	if !eval[bool](b, "document.querySelector('#add').disabled") {
+		t.Error("there is room for one more")
+	}
+}
