@@ -2,6 +2,7 @@ package plot
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -21,6 +22,11 @@ func (a Axis) Place(t time.Duration) float64 {
 		share = math.Log(float64(max(t, 1))/float64(a.Least)) / math.Log(float64(a.Most)/float64(a.Least))
 	}
 	return min(max(share, 0), 1)
+}
+
+// Early reports whether some of the dots are before the axis begins, and so stand at its end together, though they do not come together.
+func (a Axis) Early(all []Dot) bool {
+	return a.Log && slices.ContainsFunc(all, func(d Dot) bool { return d.At < a.Least })
 }
 
 // At is the time that stands at a share of the axis.

@@ -3,13 +3,12 @@ package render
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
-	"time"
 
 	"charm.land/lipgloss/v2"
 
 	"github.com/10f93571/retry/plot"
+	"github.com/10f93571/retry/plot/picture"
 )
 
 const (
@@ -138,21 +137,17 @@ func (k sketch) title(texts ...string) string {
 	return shorten(texts[len(texts)-1], k.width)
 }
 
-// tick is a round time of an axis.
-func tick(t time.Duration) string {
-	const year = 365 * 24 * time.Hour
-	if t >= 2*year && t%year == 0 {
-		return strconv.Itoa(int(t/year)) + "y"
-	}
-	return Duration(t)
-}
-
-// below is the line of an axis of times below a diagram of so many cells.
-func (k sketch) below(a plot.Axis, cells int) string {
+// below is the line of an axis of times below a diagram of so many cells. Where dots from before its begin stand there, the first mark
+// says so.
+func (k sketch) below(a plot.Axis, cells int, dots ...plot.Dot) string {
 	var b strings.Builder
 	at := 0
+	if a.Early(dots) {
+		b.WriteString("│" + picture.Before(a))
+		at = lipgloss.Width(b.String())
+	}
 	for _, t := range a.Ticks(max(2, cells/axisDistance)) {
-		column, text := int(a.Place(t)*float64(cells)), tick(t)
+		column, text := int(a.Place(t)*float64(cells)), picture.Tick(t)
 		if column < at || column+1+lipgloss.Width(text) > cells {
 			continue
 		}

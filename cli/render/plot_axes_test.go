@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,6 +30,17 @@ func TestAlike(t *testing.T) {
 	} {
 		if got := fmt.Sprint(alike(lasting(tt.windows...))); got != tt.want {
 			t.Errorf("%v: %s, want %s", tt.windows, got, tt.want)
+		}
+	}
+}
+
+// What comes before an axis begins stands at its begin, and the first mark says so.
+func TestAxisOfEarlyRetries(t *testing.T) {
+	o := plot.Options{Tasks: 100, Retries: 8, Seed: 1}
+	for spec, want := range map[string]bool{"full": true, "none": false} {
+		text := strings.Join(plotted(t, Screen{}, []plot.Study{studyOf(t, subject(t, "exp:10s", spec), o)}, o), "\n")
+		if strings.Contains(text, "│≤") != want {
+			t.Errorf("%s:\n%s", spec, text)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func (k sketch) load() []string {
 		}
 		lines = append(lines, k.row(label, b.String()))
 	}
-	return append(lines, k.below(k.axes.time, k.cells()))
+	return append(lines, k.below(k.axes.time, k.cells(), k.study.Dots...))
 }
 
 // rateAxis is an upright axis of retries a second, over all rates above 0. A quarter of them is not above low.

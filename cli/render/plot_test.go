@@ -121,12 +121,3 @@ func TestPlotHead(t *testing.T) {
 		t.Errorf("%q", lines[:2])
 	}
 }
-
-func TestTick(t *testing.T) {
-	const year = 365 * 24 * time.Hour
-	for want, d := range map[string]time.Duration{"0s": 0, "30s": 30 * time.Second, "2h": 2 * time.Hour, "365d": year, "30y": 30 * year, "731d": 2*year + 24*time.Hour} {
-		if got := tick(d); got != want {
-			t.Errorf("%s: %s, want %s", d, got, want)
-		}
-	}
-}

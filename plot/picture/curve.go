@@ -4,7 +4,7 @@ import "github.com/10f93571/retry/plot"
 
 // drawCurve draws the delay before each retry: the band that the jitter may use, the mean of what was played through, and the base.
 func drawCurve(p panel, s plot.Study, a axes) {
-	p.begin("Delay before retry n", entry{"range", band}, entry{"base", baseInk}, entry{"mean", curveInk})
+	p.begin("Delay before retry n", a.delay.Log, entry{"range", band}, entry{"base", baseInk}, entry{"mean", curveInk})
 	n := len(s.Retries)
 	var top, bottom, mean, base []point
 	for i, r := range s.Retries {

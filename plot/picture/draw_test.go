@@ -97,3 +97,31 @@ func TestEach(t *testing.T) {
 		t.Errorf("got %q", all)
 	}
 }
+
+// wordsOf are the texts of a picture.
+func wordsOf(studies ...plot.Study) (all []string) {
+	for _, s := range drawn(studies).shapes {
+		if letters, ok := s.(text); ok {
+			all = append(all, letters.words)
+		}
+	}
+	return all
+}
+
+// A logarithmic axis is called one, and what stands at its begin though it comes earlier is no wave: the mark says so.
+func TestAxesAreHonest(t *testing.T) {
+	for spec, want := range map[string]struct{ logs, early int }{"exp:10s/full": {3, 2}, "exp:10s/none": {3, 0}, "constant:5s/30%": {1, 0}} {
+		logs, early := 0, 0
+		for _, words := range wordsOf(study(t, spec, 1000, 8)) {
+			if words == "(log)" {
+				logs++
+			}
+			if strings.HasPrefix(words, "≤") {
+				early++
+			}
+		}
+		if logs != want.logs || early != want.early {
+			t.Errorf("%s: %d logarithmic axes, %d marks of what is earlier; want %+v", spec, logs, early, want)
+		}
+	}
+}

@@ -17,7 +17,7 @@ func Figures(s plot.Study) []Figure {
 		{"Window: least · mean · most", together(s.Window.Least, s.Window.Mean, s.Window.Most)},
 		{"Load: peak · mean", often(s.Load.Peak) + " · " + often(s.Load.Mean)},
 		{"Seconds without a retry", percent(s.Load.Idle)},
-		{"Worst local load, 1 is even", digits(s.Load.Local)},
+		{"Worst local load, 1 is even", local(s.Load.Local)},
 		{"CV of the wait, n = 1, 2 …", cvText(s.Retries)},
 	}
 }
@@ -36,6 +36,14 @@ func together(times ...time.Duration) string {
 		texts = append([]string{text}, texts...)
 	}
 	return strings.Join(texts, " · ")
+}
+
+// local is at least 1 where anything was measured: a 0 would look better than even.
+func local(worst float64) string {
+	if worst == 0 {
+		return "–"
+	}
+	return digits(worst)
 }
 
 func percent(share float64) string {

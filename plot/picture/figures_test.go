@@ -50,3 +50,10 @@ func TestPercent(t *testing.T) {
 		}
 	}
 }
+
+// Where nothing falls between the base delay and the median task's last retry there is no worst place; 0 would be better than even.
+func TestNoLocal(t *testing.T) {
+	if got := Figures(plot.Study{})[3]; got.Value != "–" {
+		t.Errorf("got %+v", got)
+	}
+}

@@ -43,12 +43,12 @@ func edgesOf(a plot.Axis) []time.Duration {
 
 // drawLoad draws how many retries fall into a second.
 func drawLoad(p panel, s plot.Study, a axes) {
-	p.begin("Load: retries a second")
+	p.begin("Load: retries a second", a.load.log())
 	p.across(a.load.marks())
 	for _, b := range loadOf(s, a.time) {
 		if b.rate > 0 {
 			p.add(rectangle{box{p.x(b.from), p.y(a.load.place(b.rate)), p.x(b.to), p.bottom}, loadInk})
 		}
 	}
-	p.alongTimes(a.time)
+	p.alongTimes(a.time, s.Dots)
 }

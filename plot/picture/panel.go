@@ -2,6 +2,7 @@ package picture
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/10f93571/retry/backoff"
@@ -24,14 +25,18 @@ type panel struct {
 func (p panel) x(share float64) float64 { return p.left + share*p.width() }
 func (p panel) y(share float64) float64 { return p.bottom - share*p.height() }
 
-// begin draws the frame of a panel and what stands above it.
-func (p panel) begin(title string, key ...entry) {
+// begin draws the frame of a panel and what stands above it. Who is not told of a logarithmic axis takes its bars for a share.
+func (p panel) begin(title string, log bool, key ...entry) {
 	frame := box{p.left - padding, p.top - padding, p.right + padding, p.bottom + padding}
 	at := point{frame.left, frame.top - 8}
 	p.add(
 		line{points: []point{{frame.left, frame.top}, {frame.left, frame.bottom}, {frame.right, frame.bottom}}, width: 1, stroke: grid},
 		text{at: at, words: title, size: usual, bold: true, fill: words},
 	)
+	if log {
+		at.x += width(title, usual, true) + 5
+		p.add(text{at: at, words: "(log)", size: small, fill: muted})
+	}
 	p.legend(point{frame.right, at.y}, key)
 }
 
@@ -75,7 +80,7 @@ func (p panel) along(marks []mark) {
 	free := p.left - padding - letterRoom
 	for _, m := range marks {
 		x, half := p.x(m.share), width(m.words, small, false)/2
-		centre := min(x, p.right+padding+9-half) // the last text stays in the picture
+		centre := max(min(x, p.right+padding+9-half), p.left-padding-letterRoom+half) // the first and the last text stay in the picture
 		if centre-half < free {
 			continue
 		}
@@ -90,23 +95,27 @@ func (p panel) along(marks []mark) {
 // times are the marks of an axis of times.
 func times(a plot.Axis, atMost int) (marks []mark) {
 	for _, t := range a.Ticks(atMost) {
-		marks = append(marks, mark{a.Place(t), tick(t)})
+		marks = append(marks, mark{a.Place(t), Tick(t)})
 	}
 	return marks
 }
 
 const year = 365 * 24 * time.Hour
 
-// tick is a round time.
-func tick(t time.Duration) string {
+// Tick is a round time.
+func Tick(t time.Duration) string {
 	if t > year && t%year == 0 {
 		return strconv.Itoa(int(t/year)) + "y"
 	}
 	return backoff.FormatDuration(t)
 }
 
-// alongTimes draws as many marks of an axis of times as have room.
-func (p panel) alongTimes(a plot.Axis) {
+// alongTimes draws as many marks of an axis of times as have room. What comes before its begin is drawn there: the first mark says so.
+func (p panel) alongTimes(a plot.Axis, all []plot.Dot) {
+	if a.Early(all) {
+		p.along(append([]mark{{0, Before(a)}}, times(a, 9)...))
+		return
+	}
 	for atMost := 9; ; atMost-- {
 		if marks := times(a, atMost); atMost == 1 || a.Log || p.fit(marks) {
 			p.along(marks)
@@ -114,6 +123,9 @@ func (p panel) alongTimes(a plot.Axis) {
 		}
 	}
 }
+
+// Before is the mark at the begin of an axis where earlier times stand there, too.
+func Before(a plot.Axis) string { return "≤" + strings.ReplaceAll(Short(a.Least), " ", "") }
 
 // fit reports whether no text of the axis below touches the next one. Where one had to be left out, even steps would look uneven.
 func (p panel) fit(marks []mark) bool {

@@ -15,13 +15,13 @@ func drawScatter(p panel, s plot.Study, a axes) {
 	if s.Drawn < s.Tasks {
 		title = fmt.Sprintf("First %d tasks", s.Drawn)
 	}
-	p.begin(title)
+	p.begin(title, a.time.Log)
 	p.across([]mark{{place(1, s.Drawn), "1"}, {place(s.Drawn, s.Drawn), strconv.Itoa(s.Drawn)}})
 	radius := min(max(p.height()/float64(max(s.Drawn, 1))*0.45, 1.1), 2.6)
 	for _, d := range p.cloud(s, a, radius) {
 		p.add(d)
 	}
-	p.alongTimes(a.time)
+	p.alongTimes(a.time, s.Dots)
 	p.colours(len(s.Retries))
 }
 
