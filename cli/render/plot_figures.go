@@ -97,9 +97,8 @@ func plotNotes(studies []plot.Study, o plot.Options, width int) (notes []string)
 		if len(p.Rules) > 0 {
 			notes = append(notes, fmt.Sprintf("%s has %s, which the picture leaves out: it is of the policy's own curve.", Escape(s.Subject.Label), plural(len(p.Rules), "rule")))
 		}
-		if last := s.Retries[len(s.Retries)-1]; p.Budget > 0 && s.Window.Most >= p.Budget {
-			notes = append(notes, fmt.Sprintf("%s: the budget of %s ends tasks early; the last retry is number %d, of %s.",
-				Escape(s.Subject.Label), Duration(p.Budget), last.N, plural(last.Tasks, "task")))
+		if note := budgetNote(s, o); note != "" {
+			notes = append(notes, Escape(s.Subject.Label)+": "+note)
 		}
 	}
 	notes = append(notes, scaleNotes(studies)...)
@@ -117,6 +116,28 @@ func plotNotes(studies []plot.Study, o plot.Options, width int) (notes []string)
 
 func jittered(s plot.Study) bool {
 	return slices.ContainsFunc(s.Retries, func(r plot.Retry) bool { return r.Least != r.Most })
+}
+
+// budgetNote says what the budget of a study cuts off; nothing where all waits fit into it.
+func budgetNote(s plot.Study, o plot.Options) string {
+	p, retries := s.Subject.Policy, o.Retries
+	if p.Attempts > 0 {
+		retries = p.Attempts - 1
+	}
+	longest := 0.0 // in seconds: a thousand years are more than a duration holds
+	for _, r := range s.Retries {
+		longest += r.Most.Seconds()
+	}
+	last := s.Retries[len(s.Retries)-1]
+	switch {
+	case p.Budget == 0 || s.Window.Most < p.Budget:
+		return ""
+	case last.N < retries || last.Tasks < s.Tasks:
+		return fmt.Sprintf("the budget of %s ends tasks early; the last retry is number %d, of %s.", Duration(p.Budget), last.N, plural(last.Tasks, "task"))
+	case longest > p.Budget.Seconds():
+		return fmt.Sprintf("the budget of %s shortens a last wait that would pass it.", Duration(p.Budget))
+	}
+	return ""
 }
 
 // scaleNotes say which pictures can be compared by eye.

@@ -21,7 +21,7 @@ func TestPlotNotes(t *testing.T) {
 	}
 	nothing := func(*runner.Policy) {}
 	rules := func(p *runner.Policy) { p.Rules = make([]runner.Rule, 2) }
-	budget := func(p *runner.Policy) { p.Budget = 4 * time.Second }
+	limited := func(d time.Duration) func(p *runner.Policy) { return func(p *runner.Policy) { p.Budget = d } }
 	endless := func(p *runner.Policy) { p.Attempts = 0 }
 	const limit = "What has no limit of attempts is shown with 9; --attempts N shows others."
 	const apart = "Pictures whose windows differ by more than 10 times have scales of their own."
@@ -31,8 +31,10 @@ func TestPlotNotes(t *testing.T) {
 	}{
 		{[]plot.Study{named("a", "exp:1s", nothing)}, nil},
 		{[]plot.Study{named("a", "exp:1s", rules)}, []string{"a has 2 rules, which the picture leaves out: it is of the policy's own curve."}},
-		{[]plot.Study{named("a", "exp:1s", budget)}, []string{"a: the budget of 4s ends tasks early; the last retry is number 3, of 4 tasks."}},
-		{[]plot.Study{named("a", "exp:1ms", budget)}, nil},
+		{[]plot.Study{named("a", "exp:1s", limited(2*time.Second))}, []string{"a: the budget of 2s ends tasks early; the last retry is number 2, of 4 tasks."}},
+		{[]plot.Study{named("a", "exp:1s", limited(4*time.Second))}, []string{"a: the budget of 4s shortens a last wait that would pass it."}},
+		{[]plot.Study{named("a", "exp:1s", limited(7*time.Second))}, nil},
+		{[]plot.Study{named("a", "exp:1ms", limited(4*time.Second))}, nil},
 		{[]plot.Study{named("a", "exp:1s", endless)}, []string{limit}},
 		{[]plot.Study{named("a", "exp:1s", nothing), named("b", "exp:2s", nothing)}, []string{"All pictures have the same scales."}},
 		{[]plot.Study{named("a", "exp:1s", nothing), named("b", "exp:1m", nothing)}, []string{apart}},
