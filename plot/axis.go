@@ -24,6 +24,15 @@ func (a Axis) Place(t time.Duration) float64 {
 	return min(max(share, 0), 1)
 }
 
+// Shortest is the shortest stretch of time that a picture shows the load of. A load is counted by seconds; of a few of them that would
+// be one block, whatever happens in it.
+func (a Axis) Shortest() time.Duration {
+	if a.Most >= 20*time.Second {
+		return time.Second
+	}
+	return min(100*time.Millisecond, max(a.Most/40, 1))
+}
+
 // Early reports whether some of the dots are before the axis begins, and so stand at its end together, though they do not come together.
 func (a Axis) Early(all []Dot) bool {
 	return a.Log && slices.ContainsFunc(all, func(d Dot) bool { return d.At < a.Least })

@@ -18,17 +18,15 @@ const (
 
 var eighthBlocks = []rune(" ▁▂▃▄▅▆▇█")
 
-// loadOver returns the retries a second in each of so many cells. Where cells are shorter than a second, several show the same, as a load
-// is counted by seconds.
+// loadOver returns the retries a second in each of so many cells. Where cells are too short, several show the same.
 func loadOver(s plot.Study, a plot.Axis, cells int) []float64 {
-	edges, owner := []time.Duration{0}, make([]int, cells)
+	shortest, edges, owner := a.Shortest(), []time.Duration{0}, make([]int, cells)
 	for i := range cells {
 		owner[i] = len(edges) - 1
 		end := a.At(float64(i+1) / float64(cells))
 		if i == cells-1 {
-			end = a.Most + min(a.Most/counted, math.MaxInt64-a.Most)
-			edges = append(edges, max(end, time.Second)) // with all that was counted together with the last retry
-		} else if end-edges[len(edges)-1] >= time.Second && a.Most-end >= time.Second/2 {
+			edges = append(edges, a.Most+min(a.Most/counted, math.MaxInt64-a.Most)) // with all that was counted together with the last retry
+		} else if end-edges[len(edges)-1] >= shortest && a.Most-end >= shortest/2 {
 			edges = append(edges, end)
 		}
 	}

@@ -34,7 +34,7 @@ func TestRates(t *testing.T) {
 func TestBins(t *testing.T) {
 	for _, a := range []plot.Axis{{Most: time.Minute}, {Least: time.Second, Most: time.Hour, Log: true}, {Least: 1, Most: year, Log: true}, {Most: 2 * time.Second}, {Most: 1}} {
 		edges := edgesOf(a)
-		shortest := min(time.Second, a.Most/20)
+		shortest := min(time.Second, a.Most/40)
 		for i := 1; i < len(edges); i++ {
 			if edges[i]-edges[i-1] < shortest {
 				t.Errorf("%+v: bin %d goes from %s to %s", a, i, edges[i-1], edges[i])

@@ -15,9 +15,9 @@ type Figure struct{ Name, Value string }
 func Figures(s plot.Study) []Figure {
 	return []Figure{
 		{"Window: least · mean · most", together(s.Window.Least, s.Window.Mean, s.Window.Most)},
-		{"Load: peak · mean", often(s.Load.Peak) + " · " + often(s.Load.Mean)},
-		{"Seconds without a retry", percent(s.Load.Idle)},
-		{"Worst local load, 1 is even", local(s.Load.Local)},
+		{"Load: peak · mean", orNone(often(s.Load.Peak)+" · "+often(s.Load.Mean), s.Load.Peak)},
+		{"Seconds without a retry", orNone(percent(s.Load.Idle), s.Load.Peak)},
+		{"Worst local load, 1 is even", orNone(digits(s.Load.Local), s.Load.Local)},
 		{"CV of the wait, n = 1, 2 …", cvText(s.Retries)},
 	}
 }
@@ -38,12 +38,13 @@ func together(times ...time.Duration) string {
 	return strings.Join(texts, " · ")
 }
 
-// local is at least 1 where anything was measured: a 0 would look better than even.
-func local(worst float64) string {
-	if worst == 0 {
+// orNone is a figure, or a dash where there was nothing to measure: all is over within the second that is left out, or before the base
+// delay. A worst load of 0 would look better than even.
+func orNone(figure string, measured float64) string {
+	if measured == 0 {
 		return "–"
 	}
-	return digits(worst)
+	return figure
 }
 
 func percent(share float64) string {

@@ -13,7 +13,7 @@ type bin struct {
 	rate     float64 // retries a second
 }
 
-// bins is into how many the axis is cut; where one would be shorter than a second, several make one, as a load is counted by seconds.
+// bins is into how many the axis is cut; where one would be too short, several make one.
 const bins = 90
 
 func loadOf(s plot.Study, a plot.Axis) []bin {
@@ -27,11 +27,7 @@ func loadOf(s plot.Study, a plot.Axis) []bin {
 
 // edgesOf are the times at which a bin ends and the next begins.
 func edgesOf(a plot.Axis) []time.Duration {
-	shortest := time.Second
-	if a.Most < 20*time.Second {
-		shortest = min(100*time.Millisecond, a.Most)
-	}
-	edges := []time.Duration{a.At(0)}
+	shortest, edges := a.Shortest(), []time.Duration{a.At(0)}
 	for i := 1; i < bins; i++ {
 		t := a.At(float64(i) / bins)
 		if t-edges[len(edges)-1] >= shortest && a.Most-t >= shortest {
