@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	fine      = 128 // parts of an octave that are counted
-	parts     = 16  // parts of an octave that are compared
-	allOctave = 64  // from a nanosecond to the longest duration
+	fine      = 1024 // parts of an octave that are counted: a wave that falls to both sides of an edge would look like two weaker ones
+	parts     = 16   // parts of an octave that are compared
+	allOctave = 64   // from a nanosecond to the longest duration
 )
 
 // spread counts times on a logarithmic axis, whose octaves begin at a base time.

@@ -13,7 +13,7 @@ import (
 const (
 	loadRows = 4
 	eighths  = 8
-	counted  = 128 // a load knows times to a part of so many of an octave
+	counted  = 1024 // a load knows times to a part of so many of an octave
 )
 
 var eighthBlocks = []rune(" ▁▂▃▄▅▆▇█")

@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -74,6 +75,22 @@ func TestLatestRetryIsSeen(t *testing.T) {
 	for _, s := range drawn(studies(t, 3, 4, "constant:0s")).shapes {
 		if d, ok := s.(dots); ok && d.fill >= roles && len(d.points) > 1 && d.fill != shade(4, 4) {
 			t.Errorf("%d dots have the ink %d", len(d.points), d.fill)
+		}
+	}
+}
+
+// Waves of as many retries look alike: neither is one cut in two, nor is the last one lower.
+func TestWavesLookAlike(t *testing.T) {
+	for _, spec := range []string{"constant:5s/none", "constant:7s/none", "constant:3m/none"} {
+		var rates []float64
+		s := study(t, spec, 10, 8)
+		for _, b := range loadOf(s, timeAxis([]plot.Study{s})) {
+			if b.rate > 0 {
+				rates = append(rates, b.rate)
+			}
+		}
+		if len(rates) != 8 || slices.Max(rates) > 1.5*slices.Min(rates) {
+			t.Errorf("%s: the waves are %.2f", spec, rates)
 		}
 	}
 }

@@ -16,6 +16,9 @@ type bin struct {
 // bins is into how many the axis is cut; where one would be too short, several make one.
 const bins = 90
 
+// counted is into how many parts of an octave a load knows times apart.
+const counted = 1024
+
 func loadOf(s plot.Study, a plot.Axis) []bin {
 	edges := edgesOf(a)
 	var all []bin
@@ -34,7 +37,7 @@ func edgesOf(a plot.Axis) []time.Duration {
 			edges = append(edges, t)
 		}
 	}
-	return append(edges, a.Most+min(a.Most/128+1, math.MaxInt64-a.Most)) // with all that was counted together with the last retry
+	return append(edges, a.Most+min(a.Most/counted+1, math.MaxInt64-a.Most)) // with all that was counted together with the last retry
 }
 
 // drawLoad draws how many retries fall into a second.
