@@ -84,7 +84,7 @@ func TestWavesLookAlike(t *testing.T) {
 	for _, spec := range []string{"constant:5s/none", "constant:7s/none", "constant:3m/none"} {
 		var rates []float64
 		s := study(t, spec, 10, 8)
-		for _, b := range loadOf(s, timeAxis([]plot.Study{s})) {
+		for _, b := range loadOf(s, plot.TimeAxis([]plot.Study{s})) {
 			if b.rate > 0 {
 				rates = append(rates, b.rate)
 			}
