@@ -40,6 +40,9 @@ func (c *plotCommand) run(p *Process) (int, error) {
 	if err := writePictures(files, studies, options); err != nil {
 		return 0, err
 	}
+	if len(files) > 0 {
+		c.warnOfPictures(p, studies, options)
+	}
 	switch {
 	case c.JSON:
 		return 0, render.PlotJSON(p.Stdout, studies, options)

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/plot"
 	"github.com/10f93571/retry/plot/page"
 	"github.com/10f93571/retry/plot/page/model"
@@ -94,6 +95,10 @@ func writePNG(w io.Writer, studies []plot.Study, _ plot.Options) error {
 }
 
 func writePage(w io.Writer, studies []plot.Study, options plot.Options) error {
+	return page.Write(w, pageRequest(studies, options))
+}
+
+func pageRequest(studies []plot.Study, options plot.Options) model.Request {
 	r := model.Request{Tasks: options.Tasks, Seed: options.Seed}
 	for _, s := range studies {
 		policy := s.Subject.Policy
@@ -107,5 +112,20 @@ func writePage(w io.Writer, studies []plot.Study, options plot.Options) error {
 		})
 	}
 	r.Fit()
-	return page.Write(w, r)
+	return r
+}
+
+// warnOfPictures says what files do not show, as the terminal says it below its pictures.
+func (c *plotCommand) warnOfPictures(p *Process, studies []plot.Study, options plot.Options) {
+	for _, s := range studies {
+		if len(s.Subject.Policy.Rules) > 0 {
+			p.warn(fmt.Errorf("%s: its rules are left out: the picture is of the policy's own curve", render.Escape(s.Subject.Label)))
+		}
+	}
+	if c.HTML == "" {
+		return
+	}
+	if r := pageRequest(studies, options); r.Tasks < options.Tasks {
+		p.warn(fmt.Errorf("--html: the page plays %d tasks through, not %d, so that its sliders stay quick", r.Tasks, options.Tasks))
+	}
 }
