@@ -67,8 +67,8 @@ func (c *condition) Match(e runner.Evidence) (bool, error) {
 // Looks returns the streams that the condition looks at.
 func (c *condition) Looks() runner.CaptureMode { return c.looks }
 
-// looking notes which streams an expression names, and what it compares with a text that can never be there: a misspelt signal would
-// pass for a condition that just did not match, for ever.
+// looking notes which streams an expression names, and refuses what compiles and is never meant: a misspelt signal would pass for a
+// condition that just did not match, for ever.
 type looking struct {
 	at    runner.CaptureMode
 	never *file.Error
@@ -85,10 +85,21 @@ func (l *looking) Visit(node *ast.Node) {
 			l.at = l.at.And(runner.CaptureStderr)
 		}
 	case *ast.BinaryNode:
-		if slices.Contains([]string{"==", "!=", "in"}, n.Operator) {
+		switch n.Operator {
+		case "==", "!=", "in":
 			l.compare(n.Left, n.Right)
 			l.compare(n.Right, n.Left)
+		case "matches":
+			l.pattern(n.Right)
 		}
+	}
+}
+
+// pattern refuses one that is made of output: a MiB of text against a MiB of pattern took more than eight minutes, and no
+// signal ends that.
+func (l *looking) pattern(node ast.Node) {
+	if _, ok := node.(*ast.StringNode); !ok && l.never == nil {
+		l.never = refuse(node, "the pattern is not written out")
 	}
 }
 

@@ -53,6 +53,7 @@ func hintFor(text string, err error) string {
 		return hintForName(name)
 	}
 	for _, mistake := range []struct{ said, hint string }{
+		{"not written out", `a pattern is a text in quotes: stderr matches "timed out"; for a text from elsewhere use contains`},
 		{"parsing regexp", `a pattern is a regular expression of RE2; write \\ for one backslash, or stderr contains "text" for plain text`},
 		{"invalid char escape", "in quotes a backslash is written twice, in ` ` once: matches `\\d+`"},
 		{"bad number syntax", "times are numbers of seconds: duration > 5"},
