@@ -39,6 +39,7 @@ func Formula(text string) (backoff.Formula, error) {
 	}
 	f := &formula{}
 	options := append(language("abs", "ceil", "floor", "round"), expr.Env(quantities{}), expr.AsFloat64(), expr.Patch(f))
+	options = append(options, remainders()...)
 	program, err := compile(text, options)
 	if err != nil {
 		return nil, marked(text, err, formulaHintFor(err))
@@ -47,12 +48,9 @@ func Formula(text string) (backoff.Formula, error) {
 	return f, nil
 }
 
-// formulaHintFor answers the mistakes that are easily made.
+// formulaHintFor answers the mistake that is easily made.
 func formulaHintFor(err error) string {
-	switch message := err.Error(); {
-	case strings.Contains(message, "operation: %"):
-		return "n has no remainder here: n % 2 is n - 2*floor(n/2)"
-	case strings.Contains(message, "bad number syntax"):
+	if strings.Contains(err.Error(), "bad number syntax") {
 		return "a formula computes in seconds: 5 is 5s, 60 is 1m"
 	}
 	return formulaHint

@@ -2,6 +2,7 @@ package expression
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -15,6 +16,19 @@ func conversions() []expr.Option {
 			new(func(int) int), new(func(float64) int), new(func(string) int)),
 		expr.Function("float", func(from ...any) (any, error) { return fraction(from[0]) },
 			new(func(int) float64), new(func(float64) float64), new(func(string) float64)),
+	}
+}
+
+// remainders make % work on all numbers: to the library it is a matter of whole ones, and none of a formula's is.
+func remainders() []expr.Option {
+	remainder := func(of ...any) (any, error) {
+		first, _ := fraction(of[0])
+		second, _ := fraction(of[1])
+		return math.Mod(first, second), nil
+	}
+	return []expr.Option{
+		expr.Function("mod", remainder, new(func(float64, float64) float64), new(func(float64, int) float64), new(func(int, float64) float64)),
+		expr.Operator("%", "mod"),
 	}
 }
 
