@@ -22,6 +22,8 @@ func typeWord(name string) string {
 		return "true or false"
 	case "[]interface":
 		return "list"
+	case "map[string]string":
+		return "texts by name"
 	}
 	return ""
 }
@@ -35,11 +37,11 @@ func plain(message string) string {
 	words := strings.Split(strings.ReplaceAll(message, "[]interface {}", "[]interface"), " ")
 	for i, word := range words {
 		bare := strings.Trim(word, "(),")
-		if other := typeWord(bare); other != "" {
+		if other := typeWord(bare); other != "" && (i == 0 || words[i-1] != "call") { // int and string are functions, too
 			words[i] = strings.Replace(word, bare, other, 1)
 		}
 	}
-	return strings.Join(words, " ")
+	return strings.TrimSpace(strings.Join(words, " "))
 }
 
 const conditionHint = `the names are exit, signal, status, error, stdout, stderr, body, header, attempt, elapsed and duration; ` +
@@ -62,6 +64,8 @@ func hintFor(text string, err error) string {
 		{`Identifier("OR")`, "write or"},
 		{"signal is never", `the signals are written like "SIGKILL", and "" is none`},
 		{"error is never", `the errors are ` + errorClasses() + `; "" is none`},
+		{"operation: not (", `what is denied stands in parentheses: not (stderr contains "a"), or stderr not contains "a"`},
+		{"operation: ! (", `what is denied stands in parentheses: !(stderr contains "a"), or stderr not contains "a"`},
 		{"mismatched types", `texts stand in quotes, numbers do not: exit == 75 and signal == "SIGKILL"`},
 		{"expected bool", "compare it: exit == 75, or exit in [1, 75]"},
 	} {
