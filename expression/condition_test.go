@@ -134,7 +134,7 @@ func TestConditionFailsWhenItIsEvaluated(t *testing.T) {
 func TestTroubleIsShort(t *testing.T) {
 	long := strings.Repeat("ü", 1<<19)
 	for text, want := range map[string]string{
-		"int(stdout) == 1":      `cannot be evaluated: "a\nü`,
+		"int(stdout) == 1": `cannot be evaluated: "a\nü`,
 	} {
 		c, err := Condition(text)
 		if err != nil {

@@ -97,7 +97,21 @@ func (c Condition) String() string {
 	return c.text
 }
 
-const conditionHint = "\nhint: a condition is a list such as 1,75,100-120,SIGSEGV,signal,timeout,any"
+const conditionHint = "\nhint: a condition is a list such as 1,75,100-120,SIGSEGV,signal,timeout,any, or an expression such as exit == 75"
+
+// wordHint answers a word of a list that is written in other letters, or a signal without its SIG.
+func wordHint(item string) string {
+	lower, upper := strings.ToLower(item), strings.ToUpper(item)
+	switch {
+	case slices.Contains([]string{"any", "timeout", "signal"}, lower):
+		return "\nhint: write " + lower
+	case IsSignal(upper):
+		return "\nhint: write " + upper
+	case IsSignal("SIG" + upper):
+		return "\nhint: write SIG" + upper
+	}
+	return conditionHint
+}
 
 func parseItem(item string) (func(Evidence) bool, error) {
 	switch {
@@ -115,7 +129,7 @@ func parseItem(item string) (func(Evidence) bool, error) {
 	case item == "":
 		return nil, fmt.Errorf("an item is empty%s", conditionHint)
 	}
-	return nil, fmt.Errorf("%q is no exit code, range, signal or known word%s", item, conditionHint)
+	return nil, fmt.Errorf("%q is no exit code, range, signal or known word%s", item, wordHint(item))
 }
 
 func parseSignal(name string) (func(Evidence) bool, error) {

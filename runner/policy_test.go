@@ -70,6 +70,17 @@ func TestParseConditionRefuses(t *testing.T) {
 	}
 }
 
+func TestParseConditionKnowsBetter(t *testing.T) {
+	for text, hint := range map[string]string{
+		"sigterm": "write SIGTERM", "KILL": "write SIGKILL", "1,hup": "write SIGHUP", "Timeout": "write timeout", "ANY": "write any",
+		"exit": "an expression such as exit == 75", "5xx": "a list such as",
+	} {
+		if _, err := ParseCondition(text); err == nil || !strings.Contains(err.Error(), hint) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 func FuzzParseCondition(f *testing.F) {
 	for _, seed := range []string{"1,75,100-120", "SIGSEGV", "any, timeout", "-", "1--2", "signal"} {
 		f.Add(seed)
