@@ -1,6 +1,6 @@
 // Package expression compiles the expressions that a person writes: conditions over an outcome for runner, and expr: formulas for
 // backoff. Importing it is what makes both understand them. An expression can look at what it is given and compute; it reaches nothing
-// else, and it ends: there are no loops, and its memory is bounded.
+// else, and it ends: there are no loops. Only text that it joins to itself again and again can fill the memory.
 package expression
 
 import (
