@@ -3,8 +3,10 @@ package backoff
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -16,7 +18,7 @@ type Parameter struct {
 	Optional bool // None is a value, too
 	Jitter   bool // a part of the jitter, not of the curve
 
-	least, most float64 // every value from the least to the most is valid while the others stay; durations in nanoseconds
+	least, most float64 // every value from the least to the most is valid while the others stay, but in a formula; durations in nanoseconds
 }
 
 // Unit is what a parameter counts.
@@ -34,7 +36,7 @@ const None = "none"
 
 var errNoParameter = errors.New("the spec has no such parameter")
 
-// Parameters are those of the curve, then those of the jitter. A formula and a preset with code of its own have none.
+// Parameters are those of the curve, then those of the jitter. A preset with code of its own has none.
 func (s Spec) Parameters() []Parameter {
 	_, all := s.curve().adjustable()
 	_, bend := adjustable(s.bend())
@@ -144,6 +146,8 @@ func adjustable(part fmt.Stringer) (form string, all []Parameter) {
 		return "%s%%", []Parameter{p}
 	case add:
 		return f.adjustable()
+	case *expression:
+		return f.adjustable()
 	}
 	return strings.ReplaceAll(part.String(), "%", "%%"), nil
 }
@@ -182,4 +186,22 @@ func JitterExamples() (all []string) {
 		all = append(all, j.String())
 	}
 	return append(all, "30%", addExample)
+}
+
+// literals finds the plain numbers of a formula, and its names: a digit behind a letter is part of one. It is made when it is needed.
+var literals = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`[A-Za-z_][A-Za-z_0-9]*|[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?`)
+})
+
+// adjustable makes each plain number of the formula a parameter. They have no names of their own, and not every value has to be valid.
+func (f *expression) adjustable() (form string, all []Parameter) {
+	form = literals().ReplaceAllStringFunc(strings.ReplaceAll(f.text, "%", "%%"), func(word string) string {
+		x, err := readNumber(word)
+		if err != nil {
+			return word
+		}
+		all = append(all, amount(fmt.Sprintf("number %d", len(all)+1), x, 0, max(10, 2*x)))
+		return "%s"
+	})
+	return "expr:" + form, all
 }

@@ -57,6 +57,11 @@ func NewAxis(least, most time.Duration) Axis {
 	return Axis{Most: max(most, 1)}
 }
 
+// Beyond is where a load that is drawn along the axis ends: with all that was counted together with the last retry.
+func (a Axis) Beyond() time.Duration {
+	return a.Most + min(a.Most/fine+1, math.MaxInt64-a.Most)
+}
+
 // round are the times at which people divide an axis.
 var round = []time.Duration{
 	time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond,

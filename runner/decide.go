@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"os"
 	"syscall"
 	"time"
@@ -21,7 +22,7 @@ func Decide(p *Policy, h History, o Outcome, now time.Time, random func() float6
 	class, trouble := p.Classify(e)
 	d := decide(p, h, class, e, now, random)
 	d.Success = class == ClassSuccess
-	d.Trouble = first(trouble, d.Trouble)
+	d.Trouble = cmp.Or(trouble, d.Trouble)
 	return d
 }
 

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -75,7 +76,7 @@ func (p *Policy) Classify(e Evidence) (class Class, trouble error) {
 		class      Class
 	}{{p.SuccessOn, ClassSuccess}, {p.StopOn, ClassFatal}, {p.RetryOn, ClassRetryable}} {
 		matches, err := anyMatch(list.conditions, e)
-		trouble = first(trouble, err)
+		trouble = cmp.Or(trouble, err)
 		if matches {
 			return list.class, trouble
 		}
@@ -95,7 +96,7 @@ func anyMatch(conditions []Condition, e Evidence) (matches bool, trouble error) 
 		if matches {
 			return true, trouble
 		}
-		trouble = first(trouble, err)
+		trouble = cmp.Or(trouble, err)
 	}
 	return false, trouble
 }
@@ -112,12 +113,4 @@ func (p *Policy) Looks() CaptureMode {
 		looks = looks.And(r.When.Looks())
 	}
 	return looks
-}
-
-// first returns the first error of two.
-func first(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }

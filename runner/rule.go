@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/10f93571/retry/backoff"
@@ -29,7 +30,7 @@ func (p *Policy) rule(e Evidence) (number int, trouble error) {
 		if matches {
 			return i + 1, trouble
 		}
-		trouble = first(trouble, err)
+		trouble = cmp.Or(trouble, err)
 	}
 	return 0, trouble
 }

@@ -13,7 +13,6 @@ import (
 const (
 	loadRows = 4
 	eighths  = 8
-	counted  = 1024 // a load knows times to a part of so many of an octave
 )
 
 var eighthBlocks = []rune(" ▁▂▃▄▅▆▇█")
@@ -25,7 +24,7 @@ func loadOver(s plot.Study, a plot.Axis, cells int) []float64 {
 		owner[i] = len(edges) - 1
 		end := a.At(float64(i+1) / float64(cells))
 		if i == cells-1 {
-			edges = append(edges, a.Most+min(a.Most/counted, math.MaxInt64-a.Most)) // with all that was counted together with the last retry
+			edges = append(edges, a.Beyond())
 		} else if end-edges[len(edges)-1] >= shortest && a.Most-end >= shortest/2 {
 			edges = append(edges, end)
 		}

@@ -1,7 +1,6 @@
 package picture
 
 import (
-	"math"
 	"time"
 
 	"github.com/10f93571/retry/plot"
@@ -15,9 +14,6 @@ type bin struct {
 
 // bins is into how many the axis is cut; where one would be too short, several make one.
 const bins = 90
-
-// counted is into how many parts of an octave a load knows times apart.
-const counted = 1024
 
 func loadOf(s plot.Study, a plot.Axis) []bin {
 	edges := edgesOf(a)
@@ -37,7 +33,7 @@ func edgesOf(a plot.Axis) []time.Duration {
 			edges = append(edges, t)
 		}
 	}
-	return append(edges, a.Most+min(a.Most/counted+1, math.MaxInt64-a.Most)) // with all that was counted together with the last retry
+	return append(edges, a.Beyond())
 }
 
 // drawLoad draws how many retries fall into a second.

@@ -62,6 +62,10 @@ func TestMove(t *testing.T) {
 			t.Errorf("%+v gives %s, %s, want %s", tt.move, got, s.Error, tt.want)
 		}
 	}
+	formula := Spec{Backoff: "expr:15 + n^4", Attempts: 3, Move: &Move{Index: 0, Place: 1}}
+	if s := answer(t, formula).Specs[0]; s.Backoff != "expr:30 + n^4" || s.Error != "" || len(s.Parameters) != 3 {
+		t.Errorf("a number of a formula was moved: %s, %s, %d parameters", s.Backoff, s.Error, len(s.Parameters))
+	}
 	if s := answer(t, Spec{Backoff: "sidekiq", Attempts: 3, Move: &Move{Index: 7}}).Specs[0]; s.Error == "" {
 		t.Error("a slider that there is not was moved")
 	}
