@@ -54,10 +54,14 @@ func Condition(text string) (runner.Expression, error) {
 
 // Match evaluates the condition.
 func (c *condition) Match(e runner.Evidence) (bool, error) {
-	result, err := expr.Run(c.program, names{
+	known := names{
 		Exit: e.ExitCode(), Signal: e.Signal, Error: string(e.Error), Stdout: e.Stdout, Stderr: e.Stderr,
 		Attempt: e.Attempt, Elapsed: e.Elapsed.Seconds(), Duration: e.Duration.Seconds(),
-	})
+	}
+	if e.HTTP != nil {
+		known.Status, known.Header, known.Body = e.HTTP.Status, e.HTTP.Header, e.HTTP.Body
+	}
+	result, err := expr.Run(c.program, known)
 	if err != nil {
 		return false, fmt.Errorf("cannot be evaluated: %s", trouble(err))
 	}

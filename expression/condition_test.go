@@ -22,6 +22,9 @@ func evidence(change func(*runner.Evidence)) runner.Evidence {
 func TestCondition(t *testing.T) {
 	killed := func(e *runner.Evidence) { e.Exit, e.Signal = 137, "SIGKILL" }
 	late := func(e *runner.Evidence) { e.Exit, e.Signal, e.Error = 143, "SIGTERM", runner.ErrorTimeout }
+	replied := func(e *runner.Evidence) {
+		e.Exit, e.HTTP = 22, &runner.Exchange{Status: 409, Header: map[string]string{"X-Reason": "busy"}, Body: "try later"}
+	}
 	tests := []struct {
 		text   string
 		change func(*runner.Evidence)
@@ -46,6 +49,8 @@ func TestCondition(t *testing.T) {
 		{"status == 0 and body == '' and header['X-Reason'] == ''", nil, true}, // of a command
 		{"signal in ['', 'SIGTERM', 'SIG34'] and error in ['', 'not found']", nil, true},
 		{"int(' 12\\n') == 12 and float('1.5\\n') == 1.5 and int(1.9) == 1 and float(3) == 3.0 and int(exit) == 75", nil, true},
+		{`status == 409 and header["X-Reason"] == "busy" and body contains "later"`, replied, true},
+		{`status >= 500 or exit != 22`, replied, false},
 		{"let e = exit; e > 1 && e < 100", nil, true},
 	}
 	for _, tt := range tests {

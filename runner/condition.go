@@ -10,7 +10,8 @@ import (
 )
 
 // Condition is a set of outcomes, written as a list or as an expression. A list has exit codes (75), ranges of them (100-120), signals
-// (SIGSEGV), and the words signal, timeout and any.
+// (SIGSEGV), and the words signal, timeout and any. For HTTP the numbers are statuses (429, 520-524, 5xx), and there are the words dns,
+// connect, tls, reset and truncated.
 type Condition struct {
 	text       string
 	matches    []func(Evidence) bool // of a list
@@ -97,13 +98,14 @@ func (c Condition) String() string {
 	return c.text
 }
 
-const conditionHint = "\nhint: a condition is a list such as 1,75,100-120,SIGSEGV,signal,timeout,any, or an expression such as exit == 75"
+const conditionHint = "\nhint: a condition is a list such as 1,75,100-120,SIGSEGV,signal,timeout,any" +
+	", for HTTP 429,5xx,dns,connect,tls,reset,truncated,timeout,any, or an expression such as exit == 75"
 
 // wordHint answers a word of a list that is written in other letters, or a signal without its SIG.
 func wordHint(item string) string {
 	lower, upper := strings.ToLower(item), strings.ToUpper(item)
 	switch {
-	case slices.Contains([]string{"any", "timeout", "signal"}, lower):
+	case slices.Contains([]string{"any", "timeout", "signal"}, lower), isFault(lower), isStatusClass(lower):
 		return "\nhint: write " + lower
 	case IsSignal(upper):
 		return "\nhint: write " + upper
@@ -124,6 +126,10 @@ func parseItem(item string) (func(Evidence) bool, error) {
 		return func(o Evidence) bool { return o.Error == ErrorNone && o.Signal != "" }, nil
 	case strings.HasPrefix(item, "SIG"):
 		return parseSignal(item)
+	case isFault(item):
+		return func(o Evidence) bool { return o.Error == ErrorClass(item) }, nil
+	case isStatusClass(item):
+		return parseExit(item[:1] + "00-" + item[:1] + "99")
 	case item != "" && strings.Trim(item, "0123456789-") == "":
 		return parseExit(item)
 	case item == "":
@@ -146,7 +152,8 @@ func IsSignal(name string) bool {
 	return slices.Contains(signalNames, name) || err == nil && number != name
 }
 
-// parseExit reads 75 or 100-120. A timed-out attempt counts as ExitTimeout, which is how retry itself would end.
+// parseExit reads 75 or 100-120: exit codes, or statuses of HTTP. A timed-out attempt of a command counts as ExitTimeout, which is how
+// retry itself would end.
 func parseExit(item string) (func(Evidence) bool, error) {
 	first, last, isRange := strings.Cut(item, "-")
 	if !isRange {
@@ -157,7 +164,7 @@ func parseExit(item string) (func(Evidence) bool, error) {
 	if err != nil || err2 != nil || low > high {
 		return nil, fmt.Errorf("%q is no exit code or range of them\nhint: write 75, or 100-120 with the smaller one first", item)
 	}
-	return func(o Evidence) bool { return !o.IsCrash() && int(low) <= o.ExitCode() && o.ExitCode() <= int(high) }, nil
+	return func(o Evidence) bool { return !o.IsCrash() && int(low) <= o.number() && o.number() <= int(high) }, nil
 }
 
 // signalNames are the signals that POSIX and Linux name, less those that cannot end a process.

@@ -20,8 +20,11 @@ const (
 	ExitSignalBase    = 128
 )
 
-// ExitCode returns the exit status that stands for the outcome.
+// ExitCode returns the exit status that stands for the outcome. An HTTP request has curl's, whatever went wrong.
 func (o Outcome) ExitCode() int {
+	if o.HTTP != nil && !o.IsCrash() {
+		return o.Exit
+	}
 	switch o.Error {
 	case ErrorTimeout:
 		return ExitTimeout

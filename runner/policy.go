@@ -67,7 +67,7 @@ const (
 	ClassFatal           // it would not
 )
 
-// Classify asks success-on, stop-on, retry-on and then the default for commands, in this order. A success-on or a retry-on
+// Classify asks success-on, stop-on, retry-on and then the default for that kind of task, in this order. A success-on or a retry-on
 // replaces what the default would call a success or retry. A condition that cannot be evaluated does not match; the first trouble
 // with one is returned beside the class.
 func (p *Policy) Classify(e Evidence) (class Class, trouble error) {
@@ -82,6 +82,8 @@ func (p *Policy) Classify(e Evidence) (class Class, trouble error) {
 		}
 	}
 	switch {
+	case e.HTTP != nil && len(p.RetryOn) == 0 && e.ExitCode() != 0:
+		return e.HTTP.Default.Class, trouble
 	case e.ExitCode() == 0 && len(p.SuccessOn) == 0:
 		return ClassSuccess, trouble
 	case len(p.RetryOn) > 0 || !e.Started():

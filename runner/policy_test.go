@@ -73,7 +73,7 @@ func TestParseConditionRefuses(t *testing.T) {
 func TestParseConditionKnowsBetter(t *testing.T) {
 	for text, hint := range map[string]string{
 		"sigterm": "write SIGTERM", "KILL": "write SIGKILL", "1,hup": "write SIGHUP", "Timeout": "write timeout", "ANY": "write any",
-		"exit": "an expression such as exit == 75", "5xx": "a list such as",
+		"exit": "an expression such as exit == 75", "foo": "a list such as", "5XX": "write 5xx", "Dns": "write dns",
 	} {
 		if _, err := ParseCondition(text); err == nil || !strings.Contains(err.Error(), hint) {
 			t.Errorf("%s: %v", text, err)

@@ -1,0 +1,44 @@
+package runner
+
+import "time"
+
+// Exchange is what an attempt of an HTTP request saw, beside its outcome.
+type Exchange struct {
+	Status      int               // of the last reply; 0 where none came
+	Header      map[string]string // of the last reply, by canonical name; lines of one name are joined with ", "
+	Body        string            // the end of its body, at most LookedAt bytes
+	Written     int               // requests that went out: one, and one for each redirect that was followed
+	ServerDelay time.Duration     // how long the server asks to be left alone; 0 for no wish
+	Phases      Phases
+	Default     Eligibility // what follows where no condition of the policy says it; not stored
+}
+
+// Phases are how long the parts of an exchange took: of its last request, but for Total. 0 for what did not happen.
+type Phases struct {
+	DNS       time.Duration
+	Connect   time.Duration
+	TLS       time.Duration
+	FirstByte time.Duration // from the written request to the first byte of the reply
+	Total     time.Duration // of the whole attempt
+}
+
+// Eligibility is what the kind of a task makes of an outcome by itself.
+type Eligibility struct {
+	Class     Class
+	Event     string // what happened, as the table of events names it
+	AtMost    int    // attempts in a row that may end in this event; 0 = the policy's limit alone
+	Ambiguous bool   // the request may have taken effect, and is not safe to repeat
+}
+
+// The classes of error of an HTTP request, beside ErrorTimeout. An attempt that ends with a status has none.
+const (
+	ErrorURL       ErrorClass = "url"       // it cannot be requested: malformed, or of an unknown scheme
+	ErrorDNS       ErrorClass = "dns"       // the host's address, or the proxy's, could not be found
+	ErrorConnect   ErrorClass = "connect"   // refused, unreachable, or turned away by a proxy
+	ErrorTLS       ErrorClass = "tls"       // of the handshake, the certificate, or an alert
+	ErrorReset     ErrorClass = "reset"     // the connection broke before the reply was there
+	ErrorTruncated ErrorClass = "truncated" // the reply's body was cut
+	ErrorProtocol  ErrorClass = "protocol"  // the reply is not HTTP
+	ErrorRedirects ErrorClass = "redirects" // too many, or to where requests are not sent
+	ErrorLocal     ErrorClass = "local"     // of this machine: a file that cannot be read, no room for the reply
+)
