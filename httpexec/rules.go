@@ -1,0 +1,85 @@
+package httpexec
+
+import "github.com/10f93571/retry/runner"
+
+// row is one row of the table: what an event leads to, for a request that is idempotent and for any other.
+type row struct {
+	events            []Event
+	statuses          []statuses
+	idempotent, other answer
+}
+
+// statuses is a range of them, both ends included.
+type statuses struct{ first, last int }
+
+// answer says whether an event is worth another attempt, given what is known beside it.
+type answer func(Safety, Facts) runner.Eligibility
+
+// table is what is retried unless the policy says otherwise. The first row that an event is in decides.
+var table = []row{
+	{events: []Event{EventUnsent, EventUnprocessed}, idempotent: retry, other: retry},
+	{events: []Event{EventNoHost}, idempotent: atMost(3), other: atMost(3)},
+	{events: []Event{EventHopeless, EventLocal}, idempotent: stop, other: stop},
+	{events: []Event{EventLost, EventCut}, idempotent: retry, other: ambiguous},
+	{events: []Event{EventNotHTTP}, idempotent: atMost(2), other: ambiguous},
+
+	{statuses: some(408, 421, 425, 429, 529), idempotent: retry, other: retry},
+	{statuses: some(503), idempotent: retry, other: ifAsked},
+	{statuses: some(525), idempotent: atMost(3), other: atMost(3)},
+	{statuses: some(403, 413), idempotent: ifAskedOrNothing, other: ifAskedOrNothing},
+	{statuses: some(409), idempotent: ifKeyed, other: stop},
+	{statuses: []statuses{{501, 501}, {505, 508}, {510, 511}, {526, 526}}, idempotent: stop, other: stop},
+	{statuses: []statuses{{400, 499}}, idempotent: stop, other: stop},
+	{statuses: []statuses{{500, 599}}, idempotent: unlessReplayed, other: ambiguous}, // RFC 9110 treats unknown ones as 500
+}
+
+// Default returns what follows from an event where no condition of the policy says it. It is pure.
+func Default(e Event, s Safety, f Facts) runner.Eligibility {
+	eligibility := decide(e, s, f)
+	eligibility.Event = string(e)
+	return eligibility
+}
+
+func decide(e Event, s Safety, f Facts) runner.Eligibility {
+	status := e.status()
+	switch {
+	case status >= 100 && status < 400:
+		return runner.Eligibility{Class: runner.ClassSuccess}
+	case status != 0 && f.Advice == AdviceStop:
+		return stop(s, f)
+	case status != 0 && f.Advice == AdviceRetry && !f.Replayed:
+		return retry(s, f)
+	}
+	for _, r := range table {
+		if !r.covers(e, status) {
+			continue
+		}
+		if s.Idempotent {
+			return r.idempotent(s, f)
+		}
+		return r.other(s, f)
+	}
+	return stop(s, f) // a status that HTTP does not know
+}
+
+func (r row) covers(e Event, status int) bool {
+	for _, event := range r.events {
+		if event == e {
+			return true
+		}
+	}
+	for _, of := range r.statuses {
+		if of.first <= status && status <= of.last {
+			return true
+		}
+	}
+	return false
+}
+
+// some makes ranges of single statuses.
+func some(list ...int) (ranges []statuses) {
+	for _, status := range list {
+		ranges = append(ranges, statuses{status, status})
+	}
+	return ranges
+}

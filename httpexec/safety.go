@@ -1,0 +1,66 @@
+package httpexec
+
+import (
+	"net/http"
+	"strings"
+)
+
+// Safety is what sending a request twice may do.
+type Safety struct {
+	Idempotent bool // two of them do what one does: by the method, by a key of the user's own, or because the user says so
+	Keyed      bool // it has a key of the user's own
+}
+
+// SafetyOf returns what is known of a method. A key that retry made up does not make a server deduplicate; one that the user gave
+// says that the server does.
+func SafetyOf(method string, ownKey, declared bool) Safety {
+	return Safety{Idempotent: IdempotentMethod(method) || ownKey || declared, Keyed: ownKey}
+}
+
+// IdempotentMethod reports whether RFC 9110, section 9.2.2, calls a method idempotent. Methods are told apart by case.
+func IdempotentMethod(method string) bool {
+	switch method {
+	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
+		return true
+	}
+	return false
+}
+
+// Facts are what the headers of a reply say that bears on another attempt.
+type Facts struct {
+	Word
+	Replayed bool // it is the kept reply to an earlier request of the same key: another one would get it again
+	Advice   Advice
+}
+
+// Advice is what a server says outright of another attempt.
+type Advice int
+
+// The kinds of advice.
+const (
+	AdviceNone  Advice = iota
+	AdviceRetry        // it is safe and of use
+	AdviceStop         // it is not
+)
+
+// adviceOf reads the headers with which a few services say whether to retry.
+func adviceOf(h http.Header) Advice {
+	for _, name := range []string{"X-Should-Retry", "Stripe-Should-Retry"} {
+		switch strings.ToLower(strings.TrimSpace(h.Get(name))) {
+		case "true":
+			return AdviceRetry
+		case "false":
+			return AdviceStop
+		}
+	}
+	return AdviceNone
+}
+
+// factsOf reads a reply's headers, given the word of when to come back.
+func factsOf(h http.Header, word Word) Facts {
+	return Facts{
+		Word:     word,
+		Replayed: strings.EqualFold(strings.TrimSpace(h.Get("Idempotent-Replayed")), "true"),
+		Advice:   adviceOf(h),
+	}
+}
