@@ -36,6 +36,9 @@ var table = []row{
 // Default returns what follows from an event where no condition of the policy says it. It is pure.
 func Default(e Event, s Safety, f Facts) runner.Eligibility {
 	eligibility := decide(e, s, f)
+	if f.Redirected && !s.Idempotent && eligibility.Class == runner.ClassRetryable {
+		eligibility = ambiguous(s, f)
+	}
 	eligibility.Event = string(e)
 	return eligibility
 }

@@ -29,8 +29,9 @@ func IdempotentMethod(method string) bool {
 // Facts are what the headers of a reply say that bears on another attempt.
 type Facts struct {
 	Word
-	Replayed bool // it is the kept reply to an earlier request of the same key: another one would get it again
-	Advice   Advice
+	Replayed   bool // it is the kept reply to an earlier request of the same key: another one would get it again
+	Redirected bool // the request itself was answered with a redirect to look elsewhere; what follows is about that
+	Advice     Advice
 }
 
 // Advice is what a server says outright of another attempt.

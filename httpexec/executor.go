@@ -1,0 +1,126 @@
+package httpexec
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptrace"
+	"os"
+	"time"
+
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/spool"
+)
+
+// Executor sends the request of one task.
+type Executor struct {
+	Request   Request
+	Options   Options
+	Safety    Safety
+	Output    Output
+	Temporary func() (*os.File, error) // makes a file for a reply that is large
+
+	held *reply // what Release is about
+}
+
+// attempt is one request under way, or several where redirects are followed.
+type attempt struct {
+	*Executor
+	watch      *watch // of the latest hop
+	written    int    // requests that went out
+	redirected bool   // the first request was answered, and its body is not asked for again
+	reply      reply
+}
+
+// Execute implements runner.Executor. When ctx ends first, the connection is closed.
+func (e *Executor) Execute(ctx context.Context, _ *runner.Task, c runner.Call) runner.Outcome {
+	begun := time.Now()
+	ctx, cancel := context.WithCancelCause(ctx)
+	heard := listen(c.Signals, cancel)
+	a := &attempt{Executor: e, watch: newWatch()}
+	err := a.run(ctx)
+	sig := heard()
+	o := a.outcome(explain(ctx, err), time.Now())
+	cancel(nil)
+	o.Stop = sig
+	o.Duration = time.Since(begun)
+	o.HTTP.Phases.Total = o.Duration
+	e.held = &a.reply
+	return o
+}
+
+// run sends the request, follows redirects, and takes the reply in.
+func (a *attempt) run(ctx context.Context) error {
+	h, err := a.Request.first()
+	if err != nil {
+		return err
+	}
+	for redirects := 0; ; redirects++ {
+		response, done, err := a.send(ctx, h)
+		if err != nil {
+			return err
+		}
+		if a.Options.MaxRedirects == 0 {
+			return a.take(response, done)
+		}
+		to, ok, err := h.next(response.StatusCode, response.Header.Get("Location"), a.Request.MethodGiven)
+		if !ok && err == nil {
+			return a.take(response, done)
+		}
+		a.reply.note(response)
+		done()
+		if err == nil && redirects == a.Options.MaxRedirects {
+			err = tooManyRedirects(redirects)
+		}
+		if err != nil {
+			return err
+		}
+		a.redirected = a.redirected || to.method != h.method || (to.body == nil) != (h.body == nil)
+		h = to
+	}
+}
+
+// send sends one request over a connection of its own. Nothing here sends it again: NewClientConn has neither a pool nor a loop.
+func (a *attempt) send(ctx context.Context, h hop) (*http.Response, func(), error) {
+	a.watch, a.reply = newWatch(), reply{}
+	defer func() { a.written += a.watch.requests() }()
+	transport, err := a.transport(h.url, a.watch)
+	if err != nil {
+		return nil, nil, err
+	}
+	traced := httptrace.WithClientTrace(ctx, a.watch.trace())
+	request, err := h.request(traced)
+	if err != nil {
+		return nil, nil, err
+	}
+	connection, err := a.connect(traced, transport, h)
+	if err != nil {
+		return nil, nil, err
+	}
+	a.watch.ready()
+	response, err := connection.RoundTrip(request)
+	if err != nil {
+		_ = connection.Close()
+		return nil, nil, err
+	}
+	a.watch.enter(stageBody)
+	return response, func() { _, _ = response.Body.Close(), connection.Close() }, nil
+}
+
+// connect makes the connection within its own time.
+func (a *attempt) connect(ctx context.Context, t *http.Transport, h hop) (*http.ClientConn, error) {
+	if limit := a.Options.ConnectTimeout; limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, connectTimeout(limit))
+		defer cancel()
+	}
+	c, err := t.NewClientConn(ctx, h.url.Scheme, h.address())
+	return c, explain(ctx, err)
+}
+
+// take reads the reply whole.
+func (a *attempt) take(response *http.Response, done func()) error {
+	defer done()
+	a.reply.note(response)
+	a.reply.body = spool.New(spool.MemoryLimit, a.Temporary)
+	return a.reply.read(response.Body)
+}

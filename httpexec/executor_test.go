@@ -1,0 +1,362 @@
+package httpexec
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/spool"
+)
+
+// sending returns an executor for a request, which believes the authority where there is one.
+func sending(t *testing.T, method, url string, change func(*Executor)) *Executor {
+	t.Helper()
+	e := &Executor{
+		Request:   Request{Method: method, URL: url, Header: headers("User-Agent", "test")},
+		Safety:    SafetyOf(method, false, false),
+		Output:    Output{Stdout: io.Discard},
+		Temporary: func() (*os.File, error) { return spool.Temporary(t.TempDir()) },
+	}
+	if change != nil {
+		change(e)
+	}
+	return e
+}
+
+// execute runs one attempt.
+func execute(t *testing.T, e *Executor) runner.Outcome {
+	t.Helper()
+	return e.Execute(t.Context(), &runner.Task{}, runner.Call{Number: 1})
+}
+
+// release returns what reaches stdout of the attempt that was executed last, given what the task came to.
+func release(t *testing.T, e *Executor, status runner.Status) string {
+	t.Helper()
+	var out bytes.Buffer
+	e.Output.Stdout = &out
+	sig, err := e.Release(&runner.Task{Status: status}, nil)
+	if sig != nil || err != nil {
+		t.Errorf("release: %v, %v", sig, err)
+	}
+	return out.String()
+}
+
+func data(text string) Body { return strings.NewReader(text) }
+
+func TestExecute(t *testing.T) {
+	tests := []struct {
+		name          string
+		method        string
+		change        func(*Executor)
+		reply         string
+		request, body string
+	}{
+		{"GET", "GET", nil, okReply, "GET /path?q=1 HTTP/1.1\r\nHost: HOST\r\nUser-Agent: test\r\n\r\n", "hello"},
+		{"HEAD", "HEAD", nil, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", "HEAD /path?q=1 HTTP/1.1\r\nHost: HOST\r\nUser-Agent: test\r\n\r\n", ""},
+		{"POST", "POST", func(e *Executor) { e.Request.Body = data("a=b") }, okReply,
+			"POST /path?q=1 HTTP/1.1\r\nHost: HOST\r\nUser-Agent: test\r\nContent-Length: 3\r\n\r\na=b", "hello"},
+		{"POST of nothing", "POST", func(e *Executor) { e.Request.Body = data("") }, okReply,
+			"POST /path?q=1 HTTP/1.1\r\nHost: HOST\r\nUser-Agent: test\r\nContent-Length: 0\r\n\r\n", "hello"},
+		{"a host of its own", "GET", func(e *Executor) { e.Request.Header.Set("Host", "virtual") }, okReply,
+			"GET /path?q=1 HTTP/1.1\r\nHost: virtual\r\nUser-Agent: test\r\n\r\n", "hello"},
+		{"the URL's user", "GET", func(e *Executor) { e.Request.URL = strings.Replace(e.Request.URL, "://", "://me:secret@", 1) }, okReply,
+			"GET /path?q=1 HTTP/1.1\r\nHost: HOST\r\nUser-Agent: test\r\nAuthorization: Basic bWU6c2VjcmV0\r\n\r\n", "hello"},
+		{"a reply in chunks", "GET", nil, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n",
+			"GET /path?q=1 HTTP/1.1\r\nHost: HOST\r\nUser-Agent: test\r\n\r\n", "hello"},
+		{"an interim reply", "GET", nil, "HTTP/1.1 103 Early Hints\r\n\r\n" + okReply, "GET /path?q=1 HTTP/1.1\r\nHost: HOST\r\nUser-Agent: test\r\n\r\n", "hello"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := serve(t, replies("%s", tt.reply))
+			e := sending(t, tt.method, s.url("http"), tt.change)
+			o := execute(t, e)
+			s.saw(1)
+			if o.Exit != 0 || o.Error != runner.ErrorNone || o.HTTP.Status != 200 || o.HTTP.Written != 1 || o.HTTP.Body != tt.body {
+				t.Errorf("%+v, %+v", o, o.HTTP)
+			}
+			if want := strings.Replace(tt.request, "HOST", s.address(), 1); s.requests[0] != want {
+				t.Errorf("on the wire %q\nwant %q", s.requests[0], want)
+			}
+			if got := release(t, e, runner.Succeeded); got != tt.body {
+				t.Errorf("on stdout %q", got)
+			}
+		})
+	}
+}
+
+// A body goes to a server that closes after its reply in the same way.
+func TestExecuteUntilTheConnectionCloses(t *testing.T) {
+	s := serve(t, closes("HTTP/1.0 200 OK\r\n\r\nhello"))
+	e := sending(t, "GET", s.url("http"), nil)
+	if o := execute(t, e); o.Exit != 0 || o.HTTP.Body != "hello" {
+		t.Errorf("%+v", o)
+	}
+	s.saw(1)
+}
+
+// Every attempt reads the body from its start, and each is one request on a connection of its own.
+func TestEachAttemptSendsTheSame(t *testing.T) {
+	kept := spool.New(10, func() (*os.File, error) { return spool.Temporary(t.TempDir()) })
+	text := strings.Repeat("0123456789", 100_000)
+	_, err := io.WriteString(kept, text)
+	ok(t, err)
+	s := serve(t, replies("HTTP/1.1 503 No\r\nContent-Length: 0\r\nRetry-After: 7\r\n\r\n"), closes(""), replies(okReply))
+	e := sending(t, "POST", s.url("http"), func(e *Executor) { e.Request.Body = kept })
+	var exits []int
+	for range 3 {
+		o := execute(t, e)
+		exits = append(exits, o.Exit)
+		if o.HTTP.Written != 1 {
+			t.Errorf("%d requests written", o.HTTP.Written)
+		}
+		release(t, e, runner.Pending)
+	}
+	s.saw(3)
+	if fmt.Sprint(exits) != "[22 52 0]" {
+		t.Errorf("exits %v", exits)
+	}
+	for i, request := range s.requests {
+		if !strings.HasSuffix(request, "\r\n\r\n"+text) || request != s.requests[0] {
+			t.Errorf("request %d differs: %d bytes", i+1, len(request))
+		}
+	}
+}
+
+func TestExchange(t *testing.T) {
+	s := serve(t, replies("HTTP/1.1 503 No\r\nContent-Length: 4\r\nRetry-After: 7\r\nX-A: 1\r\nx-a: 2\r\n\r\nbusy"))
+	o := execute(t, sending(t, "POST", s.url("http"), nil))
+	s.saw(1)
+	x := o.HTTP
+	if o.Exit != 22 || o.Message != "status 503 Service Unavailable" || x.Status != 503 || x.Body != "busy" || x.ServerDelay != 7*time.Second {
+		t.Errorf("%+v, %+v", o, x)
+	}
+	if x.Header["X-A"] != "1, 2" || x.Default != (runner.Eligibility{Class: runner.ClassRetryable, Event: "503"}) {
+		t.Errorf("%+v", x)
+	}
+	if p := x.Phases; p.Connect <= 0 || p.FirstByte <= 0 || p.Total < p.Connect+p.FirstByte || p.TLS != 0 || p.Total != o.Duration {
+		t.Errorf("phases %+v", p)
+	}
+}
+
+// Only the last attempt's body is shown, and only a whole one.
+func TestRelease(t *testing.T) {
+	failed := "HTTP/1.1 500 No\r\nContent-Length: 4\r\n\r\noops"
+	tests := []struct {
+		name   string
+		reply  string
+		fail   bool
+		status runner.Status
+		want   string
+	}{
+		{"success", okReply, false, runner.Succeeded, "hello"},
+		{"there is another attempt", failed, false, runner.Pending, ""},
+		{"the last error's", failed, false, runner.Exhausted, "oops"},
+		{"not wanted", failed, true, runner.Failed, ""},
+		{"half a body", cutReply, false, runner.Exhausted, ""},
+		{"half an error's", "HTTP/1.1 500 No\r\nContent-Length: 40\r\n\r\noops", false, runner.Failed, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := serve(t, closes(tt.reply))
+			e := sending(t, "GET", s.url("http"), func(e *Executor) { e.Output.Fail = tt.fail })
+			execute(t, e)
+			if got := release(t, e, tt.status); got != tt.want {
+				t.Errorf("on stdout %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// A large reply goes through a file; of its text only the end is looked at.
+func TestLargeReply(t *testing.T) {
+	text := strings.Repeat("x", 3<<20) + "end"
+	s := serve(t, replies("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(text), text))
+	e := sending(t, "GET", s.url("http"), nil)
+	o := execute(t, e)
+	if len(o.HTTP.Body) != runner.LookedAt || !strings.HasSuffix(o.HTTP.Body, "xend") {
+		t.Errorf("%d bytes are looked at", len(o.HTTP.Body))
+	}
+	if got := release(t, e, runner.Succeeded); got != text {
+		t.Errorf("%d bytes on stdout, want %d", len(got), len(text))
+	}
+}
+
+func TestExecuteOverTLS(t *testing.T) {
+	a := newAuthority(t)
+	wantsClient := a.server(nil)
+	wantsClient.ClientAuth, wantsClient.ClientCAs = tls.RequireAndVerifyClientCert, a.pool()
+	client := a.client()
+	http2Reply := http2(func(c *wire, stream uint32) bool {
+		c.frame(frameHeaders, flagEndHeaders, stream, status200)
+		c.frame(frameData, flagEndStream, stream, "hello")
+		return false
+	})
+	tests := []struct {
+		name   string
+		config *tls.Config
+		script script
+		change func(*Executor)
+	}{
+		{"believed", a.server(nil), replies(okReply), nil},
+		{"anybody", a.server(nil), replies(okReply), func(e *Executor) { e.Options.TLS = TLS{Insecure: true} }},
+		{"a client's certificate", wantsClient, replies(okReply), func(e *Executor) { e.Options.TLS.Cert = client }},
+		{"HTTP/2", a.server(nil, "h2"), http2Reply, nil},
+		{"HTTP/1.1 asked for", a.server(nil, "h2", "http/1.1"), replies(okReply), func(e *Executor) { e.Options.HTTP1 = true }},
+		{"another host's address", a.server(func(c *certificate) { c.IPAddresses = nil }), replies(okReply), func(e *Executor) {
+			u := must(e.Request.URL)
+			e.Options.Resolve = map[string][]string{"service.example:" + u.Port(): {"127.0.0.1"}}
+			e.Request.URL = "https://Service.example:" + u.Port() + "/"
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := serveTLS(t, tt.config, tt.script)
+			e := sending(t, "GET", s.url("https"), func(e *Executor) { e.Options.TLS.CACert = a.file })
+			if tt.change != nil {
+				tt.change(e)
+			}
+			o := execute(t, e)
+			s.saw(1)
+			if o.Exit != 0 || o.HTTP.Body != "hello" || o.HTTP.Written != 1 || o.HTTP.Phases.TLS <= 0 {
+				t.Errorf("%+v, %+v", o, o.HTTP)
+			}
+		})
+	}
+}
+
+func TestExecuteOverAUnixSocket(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Skip(err)
+	}
+	s := serveOn(t, listener, nil, []script{replies(okReply)})
+	o := execute(t, sending(t, "GET", "http://anything.invalid/", func(e *Executor) {
+		e.Options.UnixSocket = path
+		e.Options.Proxies.All = "http://nowhere.invalid"
+	}))
+	s.saw(1)
+	if o.Exit != 0 || o.HTTP.Body != "hello" {
+		t.Errorf("%+v", o)
+	}
+}
+
+func TestExecuteThroughAProxy(t *testing.T) {
+	s := serve(t, replies(okReply))
+	o := execute(t, sending(t, "GET", "http://service.example/path", func(e *Executor) { e.Options.Proxies.HTTP = "me:pw@" + s.address() }))
+	s.saw(1)
+	if o.Exit != 0 || !strings.HasPrefix(s.requests[0], "GET http://service.example/path HTTP/1.1\r\n") ||
+		!strings.Contains(s.requests[0], "Proxy-Authorization: Basic bWU6cHc=\r\n") {
+		t.Errorf("%+v\n%q", o, s.requests)
+	}
+}
+
+func TestExecuteThroughATunnel(t *testing.T) {
+	a := newAuthority(t)
+	s := serveTLS(t, a.server(nil), replies(okReply))
+	proxy := serve(t, func(c *wire) {
+		c.request()
+		c.send("HTTP/1.1 200 Connected\r\n\r\n")
+		to, err := net.Dial("tcp", s.address())
+		if err != nil {
+			return
+		}
+		defer func() { _ = to.Close() }()
+		go func() { _, _ = io.Copy(c.Conn, to) }()
+		_, _ = io.Copy(to, c.reader)
+	})
+	o := execute(t, sending(t, "GET", "https://service.example/path", func(e *Executor) {
+		e.Options.Proxies.HTTPS, e.Options.TLS.CACert = proxy.address(), a.file
+	}))
+	proxy.saw(1)
+	s.saw(1)
+	if o.Exit != 0 || o.HTTP.Body != "hello" || o.HTTP.Written != 1 || !strings.HasPrefix(proxy.requests[0], "CONNECT service.example:443 HTTP/1.1\r\n") {
+		t.Errorf("%+v\n%q", o, proxy.requests)
+	}
+}
+
+func TestExecuteFollowsRedirects(t *testing.T) {
+	there := serve(t, replies(okReply))
+	s := serve(t, replies("HTTP/1.1 302 Found\r\nLocation: %s\r\nContent-Length: 4\r\n\r\nbody", there.url("http")))
+	e := sending(t, "POST", s.url("http"), func(e *Executor) { e.Options.MaxRedirects, e.Request.Body = 5, data("a=b") })
+	o := execute(t, e)
+	s.saw(1)
+	there.saw(1)
+	if o.Exit != 0 || o.HTTP.Status != 200 || o.HTTP.Written != 2 || release(t, e, runner.Succeeded) != "hello" {
+		t.Errorf("%+v, %+v", o, o.HTTP)
+	}
+	if !strings.HasPrefix(there.requests[0], "GET /path") || strings.Contains(there.requests[0], "a=b") {
+		t.Errorf("redirected to %q", there.requests)
+	}
+}
+
+func TestExecuteLeavesARedirect(t *testing.T) {
+	s := serve(t, replies("HTTP/1.1 302 Found\r\nLocation: /there\r\nContent-Length: 4\r\n\r\nbody"))
+	o := execute(t, sending(t, "GET", s.url("http"), nil))
+	s.saw(1)
+	if o.Exit != 0 || o.HTTP.Status != 302 || o.HTTP.Body != "body" || o.HTTP.Default.Class != runner.ClassSuccess {
+		t.Errorf("%+v, %+v", o, o.HTTP)
+	}
+}
+
+func TestExecuteUnpacks(t *testing.T) {
+	packed := "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xcbH\xcd\xc9\xc9\x07\x00\x86\xa6\x106\x05\x00\x00\x00"
+	reply := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", len(packed), packed)
+	for compressed, want := range map[bool]string{true: "hello", false: packed} {
+		s := serve(t, replies("%s", reply))
+		o := execute(t, sending(t, "GET", s.url("http"), func(e *Executor) { e.Options.Compressed = compressed }))
+		s.saw(1)
+		if o.HTTP.Body != want || strings.Contains(s.requests[0], "Accept-Encoding: gzip") != compressed {
+			t.Errorf("compressed %v: %q after %q", compressed, o.HTTP.Body, s.requests)
+		}
+	}
+}
+
+// A signal that asks to stop ends the attempt at once; others are nobody's.
+func TestSignalEndsAnAttempt(t *testing.T) {
+	signals := make(chan os.Signal)
+	s := serve(t, func(c *wire) {
+		c.request()
+		signals <- syscall.SIGWINCH
+		signals <- syscall.SIGTERM
+		c.stall()
+	})
+	e := sending(t, "POST", s.url("http"), nil)
+	o := e.Execute(t.Context(), &runner.Task{}, runner.Call{Number: 1, Signals: signals})
+	s.saw(1)
+	if o.Exit != 143 || o.Signal != "SIGTERM" || o.Stop != syscall.SIGTERM || !o.HTTP.Default.Ambiguous {
+		t.Errorf("%+v, %+v", o, o.HTTP)
+	}
+}
+
+func TestSignalStopsARelease(t *testing.T) {
+	s := serve(t, replies(okReply))
+	e := sending(t, "GET", s.url("http"), nil)
+	execute(t, e)
+	read, write := io.Pipe() // nobody reads
+	e.Output.Stdout = write
+	signals := make(chan os.Signal, 2)
+	signals <- syscall.SIGWINCH
+	signals <- syscall.SIGINT
+	sig, err := e.Release(&runner.Task{Status: runner.Succeeded}, signals)
+	if sig != syscall.SIGINT || err != runner.ErrStopped { //nolint:errorlint // it is returned as it is
+		t.Errorf("%v, %v", sig, err)
+	}
+	_ = read.Close()
+}
+
+// limited ends an attempt with a cause once something has happened.
+func limited(t *testing.T) (ctx context.Context, end func()) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	return ctx, func() { cancel(fmt.Errorf("%w after 5s", runner.ErrTimeout)) }
+}

@@ -1,0 +1,222 @@
+package httpexec
+
+import (
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/runner"
+)
+
+// fault is what went wrong, in the words of everybody who has to know.
+type fault struct {
+	class runner.ErrorClass
+	exit  int
+	event Event
+	cause string // for people; empty: the error's own words
+}
+
+// connectTimeout is the cause of the end of a connection's time.
+func connectTimeout(limit time.Duration) error {
+	return fmt.Errorf("%w after %s", runner.ErrTimeout, backoff.FormatDuration(limit))
+}
+
+func tooManyRedirects(n int) error { return &loopError{n} }
+
+// loopError says that redirects lead to redirects.
+type loopError struct{ followed int }
+
+func (e *loopError) Error() string {
+	return fmt.Sprintf("%d redirects were followed, and there is another", e.followed)
+}
+func (e *loopError) Unwrap() error { return errRedirects }
+
+// proxyError says that a proxy opens no way to the host.
+type proxyError struct{ status int }
+
+func (e *proxyError) Error() string {
+	return fmt.Sprintf("the proxy refuses with status %d %s", e.status, http.StatusText(e.status))
+}
+
+// streamError has the shape of net/http's error for a stream of HTTP/2 that was reset, which is known to errors.As by its fields.
+type streamError struct {
+	StreamID uint32
+	Code     streamCode
+	Cause    error
+}
+
+type streamCode uint32
+
+func (e streamError) Error() string { return fmt.Sprintf("HTTP/2 stream error %d", e.Code) }
+
+// refusedStream says that nothing was done: RFC 9113, section 8.7.
+const refusedStream streamCode = 7
+
+// explain returns why a context ended, where that is what an error is about.
+func explain(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		<-ctx.Done() // the network's own timers may have been faster
+	}
+	if ctx.Err() != nil && !errors.As(err, new(*localError)) {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// classify tells an error by its type and by how far the request has got, never by its text.
+func (a *attempt) classify(err error) fault {
+	switch at := a.watch.at(); {
+	case errors.As(err, new(*localError)):
+		return classifyLocal(err)
+	case errors.Is(err, errRedirects), errors.Is(err, errURL), errors.Is(err, errHead), errors.Is(err, errProxy):
+		return classifyInput(err)
+	case isTimeout(err):
+		return fault{runner.ErrorTimeout, exitTimeout, a.event(), ""}
+	case at <= stageConnect:
+		return a.classifyConnect(err)
+	case at == stageProxy:
+		return classifyProxy(err)
+	case at == stageTLS:
+		return classifyTLS(err)
+	case !a.watch.sent():
+		return fault{runner.ErrorReset, exitSend, EventUnsent, ""}
+	case at == stageBody:
+		return classifyBody(err)
+	default:
+		return a.classifyReply(err)
+	}
+}
+
+// event is what an end without a reason of its own means.
+func (a *attempt) event() Event {
+	switch {
+	case !a.watch.sent():
+		return EventUnsent
+	case a.watch.at() == stageBody:
+		return EventCut
+	}
+	return EventLost
+}
+
+func classifyLocal(err error) fault {
+	var local *localError
+	errors.As(err, &local)
+	return fault{runner.ErrorLocal, local.exit, EventLocal, ""}
+}
+
+// classifyInput is for what is wrong with the request, or with where it is sent.
+func classifyInput(err error) fault {
+	class, exit := runner.ErrorURL, exitURL
+	if errors.Is(err, errRedirects) {
+		class = runner.ErrorRedirects
+	}
+	switch {
+	case errors.As(err, new(*schemeError)):
+		exit = exitScheme
+	case errors.As(err, new(*loopError)):
+		exit = exitRedirects
+	case errors.Is(err, errProxy):
+		exit = exitProxyName
+	}
+	return fault{class, exit, EventHopeless, ""}
+}
+
+func (a *attempt) classifyConnect(err error) fault {
+	var name *net.DNSError
+	if !errors.As(err, &name) {
+		return fault{runner.ErrorConnect, exitConnect, EventUnsent, ""}
+	}
+	f := fault{runner.ErrorDNS, exitDNS, EventUnsent, ""}
+	if a.watch.viaProxy {
+		f.exit = exitProxyName
+	}
+	if name.IsNotFound {
+		f.event, f.cause = EventNoHost, "no such host: "+name.Name
+	}
+	return f
+}
+
+func classifyProxy(err error) fault {
+	f := fault{runner.ErrorConnect, exitProxy, EventUnsent, ""}
+	if errors.As(err, new(*proxyError)) || isCut(err) {
+		f.exit = exitReceive
+	}
+	return f
+}
+
+// classifyTLS takes a handshake that was cut for a passing fault, and every other for one that stays.
+func classifyTLS(err error) fault {
+	f := fault{runner.ErrorTLS, exitTLS, EventHopeless, ""}
+	switch {
+	case errors.As(err, new(*tls.CertificateVerificationError)):
+		f.exit = exitUntrusted
+	case errors.As(err, new(tls.RecordHeaderError)):
+		f.cause = "the server does not speak TLS"
+	case isCut(err) && !isAlert(err):
+		f.event = EventUnsent
+	}
+	return f
+}
+
+// classifyReply is for what came instead of a reply's header.
+func (a *attempt) classifyReply(err error) fault {
+	f := fault{runner.ErrorReset, exitReceive, EventLost, ""}
+	var stream streamError
+	switch {
+	case errors.As(err, &stream):
+		f.exit = exitStream
+		if stream.Code == refusedStream {
+			f.event = EventUnprocessed
+		}
+	case isAlert(err):
+		f.class, f.event = runner.ErrorTLS, EventHopeless
+	case a.watch.at() == stageWait && errors.Is(err, io.EOF):
+		f.exit = exitEmpty
+	case isCut(err):
+	case a.watch.http2:
+		f.exit = exitHTTP2
+	default:
+		f.class, f.exit, f.event, f.cause = runner.ErrorProtocol, exitNotHTTP, EventNotHTTP, "the reply is not HTTP"
+	}
+	return f
+}
+
+func classifyBody(err error) fault {
+	f := fault{runner.ErrorTruncated, exitReceive, EventCut, ""}
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		f.exit = exitCut
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum):
+		f.exit = exitEncoding
+	case errors.As(err, new(streamError)):
+		f.exit = exitStream
+	}
+	return f
+}
+
+// isTimeout knows our own limits, and those of the system.
+func isTimeout(err error) bool {
+	return errors.Is(err, runner.ErrTimeout) || errors.Is(err, runner.ErrBudgetEnd) || errors.Is(err, syscall.ETIMEDOUT)
+}
+
+// isAlert reports whether the other end refused TLS.
+func isAlert(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "remote error"
+}
+
+// isCut reports whether a connection ended.
+func isCut(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, new(*net.OpError))
+}

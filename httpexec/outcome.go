@@ -1,0 +1,80 @@
+package httpexec
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// outcome is what an attempt came to that ended with err at a time.
+func (a *attempt) outcome(err error, now time.Time) runner.Outcome {
+	o, event := a.judge(err)
+	word := ReadWord(a.reply.header, now)
+	facts := factsOf(a.reply.header, word)
+	facts.Redirected = a.redirected
+	o.HTTP = &runner.Exchange{
+		Status: a.reply.status, Header: a.reply.flat(), Body: a.reply.tail(), Written: a.written,
+		ServerDelay: word.Delay, Phases: a.watch.measured(), Default: Default(event, a.Safety, facts),
+	}
+	return o
+}
+
+// judge says how an attempt ended. The status of an error goes before whatever happened to its body.
+func (a *attempt) judge(err error) (runner.Outcome, Event) {
+	status := a.reply.status
+	answered := a.watch.at() == stageBody && status >= 400 && !errors.As(err, new(*localError))
+	var stop *stopError
+	switch {
+	case errors.As(err, &stop):
+		return stop.outcome(), a.event()
+	case answered:
+		return runner.Outcome{Exit: exitStatus, Message: statusMessage(status, err)}, StatusEvent(status)
+	case err == nil:
+		return runner.Outcome{}, StatusEvent(status)
+	}
+	f := a.classify(err)
+	if f.cause == "" {
+		f.cause = cause(err)
+	}
+	return runner.Outcome{Exit: f.exit, Error: f.class, Message: doing(a.watch.at()) + f.cause}, f.event
+}
+
+func statusMessage(status int, err error) string {
+	text := fmt.Sprintf("status %d", status)
+	if name := http.StatusText(status); name != "" {
+		text += " " + name
+	}
+	if err != nil {
+		text += ", and its body was cut"
+	}
+	return text
+}
+
+// doing says what a request was about, for a message.
+func doing(at stage) string {
+	return map[stage]string{
+		stageDNS: "look up the host: ", stageConnect: "connect: ", stageProxy: "connect through the proxy: ", stageTLS: "TLS handshake: ",
+		stageSend: "send the request: ", stageWait: "wait for the reply: ", stageHeader: "read the reply's header: ", stageBody: "read the reply: ",
+	}[at]
+}
+
+// cause puts what people meet most into their words.
+func cause(err error) string {
+	var number syscall.Errno
+	var lookup *net.DNSError
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the connection was closed"
+	case errors.As(err, &number):
+		return number.Error()
+	case errors.As(err, &lookup):
+		return lookup.Err + ": " + lookup.Name
+	}
+	return err.Error()
+}

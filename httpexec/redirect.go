@@ -1,0 +1,54 @@
+package httpexec
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// errRedirects says that a redirect was not followed.
+var errRedirects = errors.New("the redirect is not followed")
+
+// next returns the hop that a reply leads to; ok is false where it leads nowhere. The methods are curl's: POST becomes GET after a 301, 302
+// or 303, everything but HEAD after a 303; one that was given with -X stays, without its body.
+func (h hop) next(status int, location string, methodGiven bool) (to hop, ok bool, err error) {
+	if status < 300 || status > 399 || location == "" {
+		return hop{}, false, nil
+	}
+	u, err := h.url.Parse(location)
+	if err != nil {
+		return hop{}, false, fmt.Errorf("%w: its Location is no URL", errRedirects)
+	}
+	if err := checkURL(u); err != nil {
+		return hop{}, false, fmt.Errorf("%w: %w", errRedirects, err)
+	}
+	to = hop{method: h.method, url: u, header: h.header.Clone(), body: h.body}
+	if becomesGet(h.method, h.body, status, methodGiven) {
+		to.body = nil
+		to.header.Del("Content-Type")
+		if !methodGiven && h.method != http.MethodHead {
+			to.method = http.MethodGet
+		}
+	}
+	if to.origin() != h.origin() {
+		for _, name := range []string{"Authorization", "Cookie", "Host"} { // they were meant for the first one
+			to.header.Del(name)
+		}
+	}
+	return to, true, nil
+}
+
+// becomesGet reports whether a redirect drops the body. What -X calls the method does not matter to curl there: data is data.
+func becomesGet(method string, body Body, status int, methodGiven bool) bool {
+	switch status {
+	case http.StatusMovedPermanently, http.StatusFound:
+		return method == http.MethodPost || (methodGiven && body != nil)
+	case http.StatusSeeOther:
+		return true
+	}
+	return false
+}
+
+// origin is whom the secrets of a request are for.
+func (h *hop) origin() string { return h.url.Scheme + "://" + strings.ToLower(h.address()) }

@@ -1,0 +1,144 @@
+package httpexec
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// Request is what every attempt sends.
+type Request struct {
+	Method      string // GET where empty
+	MethodGiven bool   // it stays through redirects, as with curl's -X
+	URL         string
+	Header      http.Header // Host, where it is given, goes before the URL's
+	Body        Body        // nil for none
+}
+
+// Body is what a request carries. Every attempt reads it from the start. A spool is one, and so is an io.SectionReader.
+type Body interface {
+	io.ReaderAt
+	Size() int64
+}
+
+// hop is one request of an attempt: the first, or what a redirect led to.
+type hop struct {
+	method string
+	url    *url.URL
+	header http.Header
+	body   Body
+}
+
+// errURL says that a URL cannot be requested.
+var errURL = errors.New("the URL cannot be requested")
+
+// first returns the hop that an attempt begins with.
+func (r *Request) first() (hop, error) {
+	u, err := parseURL(r.URL)
+	if err != nil {
+		return hop{}, err
+	}
+	header := r.Header.Clone()
+	if header == nil {
+		header = http.Header{}
+	}
+	return hop{method: cmp.Or(r.Method, http.MethodGet), url: u, header: header, body: r.Body}, nil
+}
+
+// parseURL reads a URL and refuses what net/http would refuse without a type.
+func parseURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		var detail *url.Error
+		if errors.As(err, &detail) {
+			err = detail.Err // the rest repeats the URL, secrets included
+		}
+		return nil, fmt.Errorf("%w: %w", errURL, err)
+	}
+	return u, checkURL(u)
+}
+
+func checkURL(u *url.URL) error {
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https":
+		return &schemeError{u.Scheme}
+	case u.Hostname() == "":
+		return fmt.Errorf("%w: it names no host", errURL)
+	case strings.ContainsFunc(u.Hostname(), func(r rune) bool { return r > '~' }):
+		return fmt.Errorf("%w: its host has letters beyond ASCII\nhint: write the host in its xn-- form", errURL)
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return fmt.Errorf("%w: %s is no port", errURL, port)
+		}
+	}
+	return nil
+}
+
+// schemeError says that a URL is of a protocol that is not spoken here.
+type schemeError struct{ scheme string }
+
+func (e *schemeError) Error() string {
+	if e.scheme == "" {
+		return errURL.Error() + ": it does not begin with http:// or https://"
+	}
+	return fmt.Sprintf("%s: %q is neither http nor https", errURL.Error(), e.scheme)
+}
+
+func (e *schemeError) Unwrap() error { return errURL }
+
+// address is where a hop connects to without a proxy: host:port.
+func (h *hop) address() string {
+	port := h.url.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[h.url.Scheme]
+	}
+	return join(h.url.Hostname(), port)
+}
+
+// request makes the one that net/http sends. It has no GetBody, so that nothing can read the body a second time.
+func (h *hop) request(ctx context.Context) (*http.Request, error) {
+	if err := checkHead(h.method, h.header); err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, h.method, h.url.String(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errURL, err)
+	}
+	r.Header = h.header.Clone()
+	r.Host = cmp.Or(h.header.Get("Host"), r.Host)
+	r.Header.Del("Host")
+	if user := h.url.User; user != nil && r.Header.Get("Authorization") == "" {
+		password, _ := user.Password()
+		r.SetBasicAuth(user.Username(), password)
+	}
+	if h.body == nil {
+		return r, nil
+	}
+	r.ContentLength = h.body.Size()
+	r.Body = http.NoBody
+	if r.ContentLength > 0 {
+		r.Body = &bodyReader{Reader: io.NewSectionReader(h.body, 0, r.ContentLength)}
+	}
+	return r, nil
+}
+
+// bodyReader marks the errors of a body, which are of this machine and not of the network.
+type bodyReader struct{ io.Reader }
+
+func (b *bodyReader) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = &localError{"read the request's body", err, exitRead}
+	}
+	return n, err
+}
+
+// Close leaves the body to the next attempt.
+func (b *bodyReader) Close() error { return nil }

@@ -1,0 +1,144 @@
+package httpexec
+
+import (
+	"crypto/tls"
+	"net/http/httptrace"
+	"sync"
+	"time"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// stage is how far a request has got.
+type stage int
+
+const (
+	stageStart   stage = iota
+	stageDNS           // looking its host up
+	stageConnect       // to the host, or to a proxy
+	stageProxy         // asking the proxy for a way on
+	stageTLS           // in the handshake
+	stageSend          // connected
+	stageWait          // the request goes out
+	stageHeader        // the first byte of the reply is there
+	stageBody          // the reply's headers are
+)
+
+// watch follows one request through its stages. Its hooks are called from several goroutines.
+type watch struct {
+	viaProxy bool  // a proxy is connected to instead of the host
+	proxied  bool  // and has to open a way to the host
+	conn     *conn // once there is one
+	before   int64 // bytes on it before the request
+
+	mutex   sync.Mutex
+	stage   stage
+	http2   bool
+	written int // requests that were begun
+	phases  runner.Phases
+	began   map[stage]time.Time
+}
+
+func newWatch() *watch { return &watch{began: map[stage]time.Time{}} }
+
+// at returns the stage that was reached.
+func (w *watch) at() stage {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.stage
+}
+
+// ready notes that the connection stands, and nothing of the request is on it.
+func (w *watch) ready() {
+	w.enter(stageSend)
+	w.before = w.conn.wrote.Load()
+}
+
+// sent reports whether something of the request may have got to the server.
+func (w *watch) sent() bool {
+	return w.at() >= stageWait && w.conn.wrote.Load() > w.before
+}
+
+// measured returns the phases so far.
+func (w *watch) measured() runner.Phases {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.phases
+}
+
+// requests returns how many were written.
+func (w *watch) requests() int {
+	if !w.sent() {
+		return 0
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.written
+}
+
+// enter notes that a stage begins.
+func (w *watch) enter(s stage) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.stage = s
+	w.began[s] = time.Now()
+}
+
+// ended adds the time since a stage began to a phase, and enters the next one.
+func (w *watch) ended(s stage, phase *time.Duration, next stage) {
+	w.mutex.Lock()
+	*phase += time.Since(w.began[s])
+	w.mutex.Unlock()
+	w.enter(next)
+}
+
+// connected is the stage after the connection to the host, or to its proxy.
+func (w *watch) connected() stage {
+	if w.proxied {
+		return stageProxy
+	}
+	return stageSend
+}
+
+// trace returns the hooks of net/http.
+func (w *watch) trace() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{
+		DNSStart: func(httptrace.DNSStartInfo) { w.enter(stageDNS) },
+		DNSDone: func(info httptrace.DNSDoneInfo) {
+			if info.Err == nil {
+				w.ended(stageDNS, &w.phases.DNS, stageConnect)
+			}
+		},
+		TLSHandshakeStart: func() { w.enter(stageTLS) },
+		TLSHandshakeDone: func(state tls.ConnectionState, err error) {
+			if err == nil {
+				w.http2 = state.NegotiatedProtocol == "h2"
+				w.ended(stageTLS, &w.phases.TLS, w.connected())
+			}
+		},
+		WroteHeaderField:     func(name string, _ []string) { w.writing(name) },
+		WroteRequest:         func(httptrace.WroteRequestInfo) { w.writtenWhole() },
+		GotFirstResponseByte: func() { w.ended(stageWait, &w.phases.FirstByte, stageHeader) },
+	}
+}
+
+// writing notes a request by the one header that each has. WroteHeaders comes too late: HTTP/2 calls it after the headers are on the
+// wire, and the reply may be faster.
+func (w *watch) writing(name string) {
+	if name != "Host" && name != ":authority" {
+		return
+	}
+	w.mutex.Lock()
+	w.written++
+	w.mutex.Unlock()
+	w.enter(stageWait)
+}
+
+// writtenWhole makes the wait for the reply begin, unless that has begun to come.
+func (w *watch) writtenWhole() {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.stage == stageWait {
+		w.began[stageWait] = time.Now()
+	}
+}
