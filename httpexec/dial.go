@@ -82,6 +82,7 @@ type conn struct {
 	spoken chan struct{} // closed when something was written, or when it is over
 	once   sync.Once
 	wrote  atomic.Int64
+	ended  atomic.Pointer[error] // how reading from it ended
 }
 
 func (w *watch) guard(c net.Conn) *conn {
@@ -91,7 +92,11 @@ func (w *watch) guard(c net.Conn) *conn {
 
 func (c *conn) Read(p []byte) (int, error) {
 	<-c.spoken
-	return c.Conn.Read(p)
+	n, err := c.Conn.Read(p)
+	if err != nil && !errors.Is(err, net.ErrClosed) {
+		c.ended.Store(&err)
+	}
+	return n, err
 }
 
 func (c *conn) Write(p []byte) (int, error) {

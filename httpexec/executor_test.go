@@ -2,7 +2,6 @@ package httpexec
 
 import (
 	"bytes"
-	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -353,10 +352,4 @@ func TestSignalStopsARelease(t *testing.T) {
 		t.Errorf("%v, %v", sig, err)
 	}
 	_ = read.Close()
-}
-
-// limited ends an attempt with a cause once something has happened.
-func limited(t *testing.T) (ctx context.Context, end func()) {
-	ctx, cancel := context.WithCancelCause(t.Context())
-	return ctx, func() { cancel(fmt.Errorf("%w after 5s", runner.ErrTimeout)) }
 }

@@ -55,7 +55,12 @@ type streamError struct {
 
 type streamCode uint32
 
-func (e streamError) Error() string { return fmt.Sprintf("HTTP/2 stream error %d", e.Code) }
+func (e streamError) Error() string {
+	if e.Code == refusedStream {
+		return "the server refused the request unseen"
+	}
+	return fmt.Sprintf("HTTP/2 stream reset with code %d", e.Code)
+}
 
 // refusedStream says that nothing was done: RFC 9113, section 8.7.
 const refusedStream streamCode = 7
@@ -181,9 +186,11 @@ func (a *attempt) classifyReply(err error) fault {
 		}
 	case isAlert(err):
 		f.class, f.event = runner.ErrorTLS, EventHopeless
-	case a.watch.at() == stageWait && errors.Is(err, io.EOF):
+	case a.watch.at() == stageWait && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
 		f.exit = exitEmpty
 	case isCut(err):
+	case a.watch.conn.ended.Load() != nil: // net/http took the half of a line for a whole one
+		f.cause = cause(*a.watch.conn.ended.Load())
 	case a.watch.http2:
 		f.exit = exitHTTP2
 	default:

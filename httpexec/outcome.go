@@ -68,9 +68,12 @@ func doing(at stage) string {
 func cause(err error) string {
 	var number syscall.Errno
 	var lookup *net.DNSError
+	var stream streamError
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "the connection was closed"
+	case errors.As(err, &stream):
+		return stream.Error()
 	case errors.As(err, &number):
 		return number.Error()
 	case errors.As(err, &lookup):

@@ -34,6 +34,7 @@ func http2(do func(c *wire, stream uint32) (over bool)) script {
 			return
 		}
 		c.frame(frameSettings, 0, 0, "")
+		acked, waiting := false, uint32(0) // the client writes no more once both are there
 		for {
 			kind, flags, stream, err := c.readFrame()
 			switch {
@@ -41,8 +42,14 @@ func http2(do func(c *wire, stream uint32) (over bool)) script {
 				return
 			case kind == frameSettings && flags&flagAck == 0:
 				c.frame(frameSettings, flagAck, 0, "")
+			case kind == frameSettings:
+				acked = true
 			case (kind == frameHeaders || kind == frameData) && flags&flagEndStream != 0:
 				c.note("HTTP/2")
+				waiting = stream
+			}
+			if acked && waiting != 0 {
+				stream, waiting = waiting, 0
 				if do(c, stream) {
 					return
 				}

@@ -31,6 +31,9 @@ type server struct {
 	accepted int
 	requests []string // each one whole, as it came
 	surplus  int      // bytes that came after them
+
+	reached chan struct{} // closed when the client has got as far as the test wants it to
+	timeUp  func()        // ends the attempt's time
 }
 
 // serve answers the n-th connection with the n-th script; a further one is a failure of the test.
@@ -50,7 +53,7 @@ func serveTLS(t *testing.T, config *tls.Config, scripts ...script) *server {
 }
 
 func serveOn(t *testing.T, listener net.Listener, config *tls.Config, scripts []script) *server {
-	s := &server{T: t, listener: listener}
+	s := &server{T: t, listener: listener, reached: make(chan struct{}), timeUp: func() {}}
 	s.running.Go(func() { s.accept(config, scripts) })
 	t.Cleanup(s.stop)
 	return s
@@ -215,23 +218,27 @@ func closes(part string) script {
 	}
 }
 
-// resets reads a request, sends what is left of a reply, and resets once the client had time to read it.
-func resets(part string, read <-chan struct{}) script {
+// resets reads a request, sends what is left of a reply, and resets: where there is something to read, once the client has read it.
+func resets(part string) script {
 	return func(c *wire) {
 		c.request()
 		c.send("%s", part)
-		if read != nil {
-			<-read
+		if part != "" {
+			<-c.server.reached
 		}
 		c.reset()
 	}
 }
 
-// stalls reads a request, sends what is left of a reply, and no more.
+// stalls does the same, and then nothing until the attempt's time is over.
 func stalls(part string) script {
 	return func(c *wire) {
 		c.request()
 		c.send("%s", part)
+		if part != "" {
+			<-c.server.reached
+		}
+		c.server.timeUp()
 		c.stall()
 	}
 }
