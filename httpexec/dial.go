@@ -42,7 +42,8 @@ func (e *Executor) transport(u *url.URL, w *watch) (*http.Transport, error) {
 		return nil, err
 	}
 	if proxy != nil {
-		w.proxied = u.Scheme == "https" || strings.HasPrefix(proxy.Scheme, "socks5")
+		w.socks = strings.HasPrefix(proxy.Scheme, "socks5")
+		w.proxied = w.socks || u.Scheme == "https"
 		w.viaProxy = true
 		t.Proxy = http.ProxyURL(proxy)
 	}
@@ -64,7 +65,7 @@ func (o *Options) dial(ctx context.Context, address string, w *watch) (net.Conn,
 	w.enter(stageConnect) // the name, where there is one, comes first and has hooks of its own
 	var failures []error
 	for _, to := range addresses {
-		var d net.Dialer
+		d := net.Dialer{Resolver: o.resolver}
 		conn, err := d.DialContext(ctx, network, to)
 		if err == nil {
 			w.ended(stageConnect, &w.phases.Connect, w.connected())

@@ -91,7 +91,7 @@ func (a *attempt) classify(err error) fault {
 	case at <= stageConnect:
 		return a.classifyConnect(err)
 	case at == stageProxy:
-		return classifyProxy(err)
+		return a.classifyProxy()
 	case at == stageTLS:
 		return classifyTLS(err)
 	case !a.watch.sent():
@@ -117,7 +117,7 @@ func (a *attempt) event() Event {
 func classifyLocal(err error) fault {
 	var local *localError
 	errors.As(err, &local)
-	return fault{runner.ErrorLocal, local.exit, EventLocal, ""}
+	return fault{runner.ErrorLocal, local.exit, EventLocal, local.Error()}
 }
 
 // classifyInput is for what is wrong with the request, or with where it is sent.
@@ -152,12 +152,11 @@ func (a *attempt) classifyConnect(err error) fault {
 	return f
 }
 
-func classifyProxy(err error) fault {
-	f := fault{runner.ErrorConnect, exitProxy, EventUnsent, ""}
-	if errors.As(err, new(*proxyError)) || isCut(err) {
-		f.exit = exitReceive
+func (a *attempt) classifyProxy() fault {
+	if a.watch.socks {
+		return fault{runner.ErrorConnect, exitProxy, EventUnsent, ""}
 	}
-	return f
+	return fault{runner.ErrorConnect, exitReceive, EventUnsent, ""}
 }
 
 // classifyTLS takes a handshake that was cut for a passing fault, and every other for one that stays.

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"time"
 )
@@ -19,6 +20,8 @@ type Options struct {
 	HTTP1          bool // do not offer HTTP/2
 	Compressed     bool // ask for gzip, and unpack it
 	MaxRedirects   int  // 0: a redirect is the reply
+
+	resolver *net.Resolver // nil: the system's; tests have their own
 }
 
 // TLS is how the two ends prove who they are. Files are read anew for each attempt: somebody may renew them meanwhile.

@@ -39,10 +39,20 @@ func (a *attempt) judge(err error) (runner.Outcome, Event) {
 		return runner.Outcome{}, StatusEvent(status)
 	}
 	f := a.classify(err)
-	if f.cause == "" {
+	return runner.Outcome{Exit: f.exit, Error: f.class, Message: f.message(a.watch.at(), err)}, f.event
+}
+
+// message says what went wrong, and at what, unless the network has nothing to do with it.
+func (f fault) message(at stage, err error) string {
+	switch {
+	case f.event == EventLocal:
+		return f.cause
+	case f.class == runner.ErrorURL, f.class == runner.ErrorRedirects:
+		return err.Error()
+	case f.cause == "":
 		f.cause = cause(err)
 	}
-	return runner.Outcome{Exit: f.exit, Error: f.class, Message: doing(a.watch.at()) + f.cause}, f.event
+	return doing(at) + f.cause
 }
 
 func statusMessage(status int, err error) string {

@@ -28,6 +28,7 @@ const (
 type watch struct {
 	viaProxy bool  // a proxy is connected to instead of the host
 	proxied  bool  // and has to open a way to the host
+	socks    bool  // it is none of HTTP
 	conn     *conn // once there is one
 	before   int64 // bytes on it before the request
 

@@ -1,0 +1,302 @@
+package httpexec
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// unsent checks a fault that needs no server, or comes before a request gets to one: for each method nothing is written.
+func (f faulty) unsent(t *testing.T, url string) {
+	for _, method := range []string{"GET", "POST"} {
+		t.Run(f.name+"/"+method, func(t *testing.T) {
+			e := sending(t, method, url, f.change)
+			f.compare(t, execute(t, e), f.i)
+		})
+	}
+}
+
+// closedPort returns an address where nobody listens.
+func closedPort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	ok(t, err)
+	ok(t, listener.Close())
+	return listener.Addr().String()
+}
+
+func TestFaultsBeforeTheConnection(t *testing.T) {
+	nobody := "http://" + closedPort(t) + "/"
+	for _, f := range []struct {
+		faulty
+		url string
+	}{
+		{faulty{name: "refused", class: "connect", exit: 7, message: "connect: connection refused", i: "retry"}, nobody},
+		{faulty{name: "no socket", class: "connect", exit: 7, message: "connect: no such file or directory", i: "retry",
+			change: func(e *Executor) { e.Options.UnixSocket = filepath.Join(t.TempDir(), "none") }}, nobody},
+		{faulty{name: "all addresses refused", class: "connect", exit: 7, message: "connection refused", i: "retry", change: func(e *Executor) {
+			e.Options.Resolve = map[string][]string{must(e.Request.URL).Host: {"127.0.0.1", "127.0.0.2"}}
+		}}, nobody},
+		{faulty{name: "proxy refused", class: "connect", exit: 7, message: "connection refused", i: "retry",
+			change: func(e *Executor) { e.Options.Proxies.All = nobody }}, "http://service.example/"},
+	} {
+		f.unsent(t, f.url)
+	}
+}
+
+// names answers every question about a name with a code of DNS.
+func names(code byte) *net.Resolver {
+	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		client, server := net.Pipe()
+		go func() {
+			defer func() { _ = server.Close() }()
+			for {
+				length := make([]byte, 2) // net.Pipe is no packet connection, so the questions come as over TCP
+				if _, err := io.ReadFull(server, length); err != nil {
+					return
+				}
+				question := make([]byte, int(length[0])<<8|int(length[1]))
+				if _, err := io.ReadFull(server, question); err != nil {
+					return
+				}
+				question[2] |= 0x80
+				question[3] = question[3]&0xf0 | code
+				_, _ = server.Write(append(length, question...))
+			}
+		}()
+		return client, nil
+	}}
+}
+
+func TestFaultsOfNames(t *testing.T) {
+	const (
+		serverFailure = 2
+		noSuchName    = 3
+	)
+	proxied := func(code byte) func(*Executor) {
+		return func(e *Executor) { e.Options.resolver, e.Options.Proxies.All = names(code), "proxy.example:1" }
+	}
+	with := func(code byte) func(*Executor) { return func(e *Executor) { e.Options.resolver = names(code) } }
+	for _, f := range []faulty{
+		{name: "no such host", change: with(noSuchName), class: "dns", exit: 6, message: "look up the host: no such host: service.example", i: "retry 3"},
+		{name: "no such proxy", change: proxied(noSuchName), class: "dns", exit: 5, message: "no such host: proxy.example", i: "retry 3"},
+		{name: "no answer", change: with(serverFailure), class: "dns", exit: 6, message: "look up the host: server misbehaving: service.example", i: "retry"},
+		{name: "no answer for the proxy", change: proxied(serverFailure), class: "dns", exit: 5, message: "server misbehaving: proxy.example", i: "retry"},
+	} {
+		f.unsent(t, "http://service.example/")
+	}
+}
+
+// A request that cannot be sent is known before anything is connected to.
+func TestFaultsOfTheRequest(t *testing.T) {
+	header := func(name, value string) func(*Executor) {
+		return func(e *Executor) { e.Request.Header = http.Header{name: {value}} }
+	}
+	tests := []struct {
+		faulty
+		url string
+	}{
+		{faulty{name: "garbage", exit: 3, message: "the URL cannot be requested"}, "http://[::1"},
+		{faulty{name: "no host", exit: 3, message: "it names no host"}, "http:///path"},
+		{faulty{name: "no port", exit: 3, message: "70000 is no port"}, "http://host:70000/"},
+		{faulty{name: "beyond ASCII", exit: 3, message: "xn--"}, "http://b\u00fccher.example/"},
+		{faulty{name: "no scheme", exit: 1, message: "http:// or https://"}, "host/path"},
+		{faulty{name: "another scheme", exit: 1, message: `"ftp" is neither http nor https`}, "ftp://host/"},
+		{faulty{name: "a header's name", exit: 3, message: `"a b" is no name of a header`, change: header("a b", "c")}, "http://host/"},
+		{faulty{name: "a header's value", exit: 3, message: "the header A holds a control character", change: header("A", "b\r\nC: d")}, "http://host/"},
+		{faulty{name: "a proxy", exit: 5, message: "the proxy cannot be used", change: func(e *Executor) { e.Options.Proxies.All = "ftp://p" }}, "http://host/"},
+	}
+	for _, tt := range tests {
+		tt.class, tt.i = runner.ErrorURL, "stop"
+		tt.unsent(t, tt.url)
+	}
+}
+
+func TestMethodThatIsNone(t *testing.T) {
+	o := execute(t, sending(t, "GET /", "http://host/", nil))
+	faulty{class: "url", exit: 3, message: `"GET /" is no method`}.compare(t, o, "stop")
+}
+
+// What is wrong on this machine stays so.
+func TestFaultsOfThisMachine(t *testing.T) {
+	garbage := filepath.Join(t.TempDir(), "garbage")
+	ok(t, os.WriteFile(garbage, []byte("garbage"), 0o600))
+	missing := filepath.Join(t.TempDir(), "missing")
+	options := func(o TLS) func(*Executor) { return func(e *Executor) { e.Options.TLS = o } }
+	for _, f := range []faulty{
+		{name: "no file of authorities", change: options(TLS{CACert: missing}), exit: 77, message: "no such file"},
+		{name: "no authority in the file", change: options(TLS{CACert: garbage}), exit: 77, message: "no certificate in PEM form"},
+		{name: "no certificate of ours", change: options(TLS{Cert: missing}), exit: 58, message: "no such file"},
+		{name: "no certificate in the file", change: options(TLS{Cert: garbage}), exit: 58, message: "PEM"},
+		{name: "a key alone", change: options(TLS{Key: garbage}), exit: 58, message: "there is a key but no certificate"},
+	} {
+		f.class, f.i = runner.ErrorLocal, "stop"
+		f.unsent(t, "https://host/")
+	}
+}
+
+// brokenBody fails on its way.
+type brokenBody struct{ size int64 }
+
+func (b brokenBody) Size() int64 { return b.size }
+
+func (b brokenBody) ReadAt(p []byte, offset int64) (int, error) {
+	if offset > 0 {
+		return 0, syscall.EIO
+	}
+	return len(p), nil
+}
+
+func TestBodyThatCannotBeRead(t *testing.T) {
+	s := serve(t, func(c *wire) { _, _ = io.Copy(io.Discard, c.reader) })
+	e := sending(t, "PUT", s.url("http"), func(e *Executor) { e.Request.Body = brokenBody{1 << 20} })
+	faulty{class: "local", exit: 26, message: "read the request's body: input/output error", wire: 1}.compare(t, execute(t, e), "stop")
+}
+
+func TestReplyThatCannotBeKept(t *testing.T) {
+	s := serve(t, func(c *wire) {
+		c.request()
+		c.send("%s", largeCut)
+		c.stall()
+	})
+	e := sending(t, "GET", s.url("http"), func(e *Executor) {
+		e.Temporary = func() (*os.File, error) { return nil, syscall.ENOSPC }
+	})
+	faulty{class: "local", exit: 23, message: "keep the reply: no space left on device", wire: 1}.compare(t, execute(t, e), "stop")
+}
+
+func TestFaultsOfTLS(t *testing.T) {
+	a := newAuthority(t)
+	hello := func(c *wire) { // reads the client's whole first record
+		head := make([]byte, 5)
+		_, _ = io.ReadFull(c.reader, head)
+		_, _ = io.CopyN(io.Discard, c.reader, int64(head[3])<<8|int64(head[4]))
+	}
+	const passing = "TLS handshake: "
+	for _, f := range []faulty{
+		{name: "closed", script: hello, message: passing + "the connection was closed", i: "retry"},
+		{name: "cut", script: func(c *wire) {
+			hello(c)
+			c.send("\x16\x03\x03\x00\x7a\x02\x00")
+		}, message: passing + "the connection was closed", i: "retry"},
+		{name: "reset", script: func(c *wire) {
+			hello(c)
+			c.reset()
+		}, message: passing + "connection reset by peer", i: "retry"},
+		{name: "late", script: func(c *wire) {
+			hello(c)
+			c.server.timeUp()
+			_, _ = io.Copy(io.Discard, c.reader)
+		}, class: "timeout", exit: 28, message: passing + "timed out after 5s", i: "retry"},
+		{name: "no TLS", script: func(c *wire) {
+			hello(c)
+			c.send("HTTP/1.1 400 Bad Request\r\n\r\n")
+			_, _ = io.Copy(io.Discard, c.reader)
+		}, message: passing + "the server does not speak TLS", i: "stop"},
+	} {
+		f.n = f.i
+		if f.class == "" {
+			f.class, f.exit = "tls", 35
+		}
+		f.change = func(e *Executor) { e.Options.TLS.CACert = a.file }
+		f.check(t, "https", nil)
+	}
+}
+
+func TestRefusalsOfTLS(t *testing.T) {
+	a, stranger := newAuthority(t), newAuthority(t)
+	alert := a.server(nil)
+	alert.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return nil, errors.New("refused") }
+	wantsClient := a.server(nil)
+	wantsClient.ClientAuth, wantsClient.ClientCAs = tls.RequireAndVerifyClientCert, a.pool()
+	handshake := func(c *wire) { _, _ = io.Copy(io.Discard, c.reader) }
+	old := a.server(nil)
+	old.MaxVersion = tls.VersionTLS11 //nolint:gosec // this is the point
+	tests := []struct {
+		faulty
+		config *tls.Config
+	}{
+		{faulty{name: "unknown authority", exit: 60, message: "unknown authority"}, stranger.server(nil)},
+		{faulty{name: "expired", exit: 60, message: "expired"}, a.server(func(c *certificate) { c.NotAfter = time.Now().Add(-time.Minute) })},
+		{faulty{name: "another host's", exit: 60, message: "127.0.0.1"}, a.server(func(c *certificate) { c.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 9)} })},
+		{faulty{name: "alert", exit: 35, message: "remote error"}, alert},
+		{faulty{name: "too old", exit: 35, message: "TLS handshake: "}, old},
+	}
+	for _, tt := range tests {
+		tt.class, tt.script, tt.i, tt.n = "tls", handshake, "stop", "stop"
+		tt.change = func(e *Executor) { e.Options.TLS.CACert = a.file }
+		tt.check(t, "https", tt.config)
+	}
+}
+
+// In TLS 1.3 a server refuses a client after the client has begun to write.
+func TestClientWithoutACertificate(t *testing.T) {
+	a := newAuthority(t)
+	config := a.server(nil)
+	config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, a.pool()
+	s := serveTLS(t, config, func(c *wire) { _, _ = c.reader.ReadByte() })
+	o := execute(t, sending(t, "POST", s.url("https"), func(e *Executor) { e.Options.TLS.CACert = a.file }))
+	if o.Error != runner.ErrorTLS || describe(o.HTTP.Default) != "stop" || !strings.Contains(o.Message, "certificate required") {
+		t.Errorf("%+v, %+v", o, o.HTTP)
+	}
+}
+
+func TestFaultsOfProxies(t *testing.T) {
+	socks := func(reply string) script {
+		return func(c *wire) {
+			_, _ = c.reader.Discard(3) // version, and one method
+			c.send("\x05\x00")
+			_, _ = c.reader.Peek(1)
+			c.send("%s", reply)
+			c.timesUpAfter(reply)
+		}
+	}
+	const through = "connect through the proxy: "
+	for _, f := range []faulty{
+		{name: "refuses", script: replies("HTTP/1.1 403 No\r\n\r\n"), class: "connect", exit: 56, message: through + "the proxy refuses with status 403 Forbidden"},
+		{name: "closes", script: closes(""), class: "connect", exit: 56, message: through + "the connection was closed"},
+		{name: "resets", script: resets(""), class: "connect", exit: 56, message: through + "connection reset by peer"},
+		{name: "garbage", script: replies("nonsense\r\n"), class: "connect", exit: 56, message: through},
+		{name: "late", script: stalls(""), class: "timeout", exit: 28, message: through + "timed out after 5s"},
+	} {
+		f.proxied(t, "", 1)
+	}
+	for _, f := range []faulty{
+		{name: "socks refuses", script: socks("\x05\x05\x00\x01\x00\x00\x00\x00\x00\x00"), class: "connect", exit: 97, message: through},
+		{name: "socks late", script: socks(""), class: "timeout", exit: 28, message: through + "timed out after 5s"},
+	} {
+		f.proxied(t, "socks5h://", 0)
+	}
+}
+
+// proxied checks a fault of a proxy. It reads its own requests, and not one for the host.
+func (f faulty) proxied(t *testing.T, scheme string, asked int) {
+	for _, method := range []string{"GET", "POST"} {
+		t.Run(f.name+"/"+method, func(t *testing.T) {
+			s := serve(t, f.script)
+			e := sending(t, method, "https://service.example/", func(e *Executor) { e.Options.Proxies.All = scheme + s.address() })
+			o := e.Execute(f.context(t, s, e), &runner.Task{}, runner.Call{Number: 1})
+			s.saw(asked)
+			f.compare(t, o, "retry")
+		})
+	}
+}
+
+// timesUpAfter ends the attempt's time where nothing was sent, and waits for the client to go.
+func (c *wire) timesUpAfter(sent string) {
+	if sent == "" {
+		c.server.timeUp()
+	}
+	_, _ = io.Copy(io.Discard, c.reader)
+}
