@@ -1,0 +1,115 @@
+package httpexec
+
+import (
+	"io"
+	"net/http/httptrace"
+	"testing"
+	"time"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// moved is a redirect as a whole reply.
+func moved(status, location string) string {
+	return "HTTP/1.1 " + status + " Moved\r\nLocation: " + location + "\r\nContent-Length: 0\r\n\r\n"
+}
+
+func following(most int, body Body) func(*Executor) {
+	return func(e *Executor) { e.Options.MaxRedirects, e.Request.Body = most, body }
+}
+
+func TestRedirectLoop(t *testing.T) {
+	again := closes(moved("302", "/again"))
+	s := serve(t, again, again, again)
+	o := execute(t, sending(t, "GET", s.url("http"), following(2, nil)))
+	s.saw(3)
+	faulty{class: "redirects", exit: 47, message: "2 redirects were followed, and there is another", wire: 3}.compare(t, o, "stop")
+	if o.HTTP.Status != 302 {
+		t.Errorf("status %d", o.HTTP.Status)
+	}
+}
+
+func TestRedirectToNowhere(t *testing.T) {
+	for location, exit := range map[string]int{"gopher://host/": 1, "http://[": 3, "http://host:99999/": 3} {
+		s := serve(t, closes(moved("302", location)))
+		o := execute(t, sending(t, "GET", s.url("http"), following(2, nil)))
+		s.saw(1)
+		faulty{class: "redirects", exit: exit, message: "the redirect is not followed", wire: 1}.compare(t, o, "stop")
+	}
+}
+
+// What comes after a redirect is about another request. One that was answered has taken effect, if the first server had it so; one that was
+// only sent on has not.
+func TestFaultsAfterARedirect(t *testing.T) {
+	refused := "http://" + closedPort(t) + "/"
+	busy := "HTTP/1.1 503 No\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n"
+	tests := []struct {
+		name, method, status string
+		then                 string // a reply, or nothing for a port where nobody listens
+		want                 string
+	}{
+		{"GET, refused", "GET", "302", "", "retry"},
+		{"POST, answered, refused", "POST", "303", "", "ambiguous"},
+		{"POST, answered, busy", "POST", "302", busy, "ambiguous"},
+		{"POST, sent on, refused", "POST", "307", "", "retry"},
+		{"POST, sent on, busy", "POST", "308", busy, "retry"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			location, wire := refused, 1
+			if tt.then != "" {
+				there := serve(t, closes(tt.then))
+				location, wire = there.url("http"), 2
+			}
+			s := serve(t, closes(moved(tt.status, location)))
+			o := execute(t, sending(t, tt.method, s.url("http"), following(2, data("a=b"))))
+			s.saw(1)
+			if got := describe(o.HTTP.Default); got != tt.want || o.HTTP.Written != wire {
+				t.Errorf("%s, %d requests; want %s, %d: %+v", got, o.HTTP.Written, tt.want, wire, o)
+			}
+		})
+	}
+}
+
+// The connection has a time of its own. What it ends has not been sent.
+func TestConnectTimeout(t *testing.T) {
+	s := serve(t, func(c *wire) { _, _ = io.Copy(io.Discard, c.reader) }) // never answers the handshake
+	o := execute(t, sending(t, "POST", s.url("https"), func(e *Executor) { e.Options.ConnectTimeout = 20 * time.Millisecond }))
+	faulty{class: "timeout", exit: 28, message: "timed out after 20ms"}.compare(t, o, "retry")
+}
+
+// It is over when the connection stands: its context is cancelled then, and the request goes on.
+func TestConnectTimeoutEndsWithTheConnection(t *testing.T) {
+	a := newAuthority(t)
+	answer := http2(func(c *wire, stream uint32) bool {
+		c.frame(frameHeaders, flagEndHeaders|flagEndStream, stream, status200)
+		return false
+	})
+	for protocol, do := range map[string]script{"http/1.1": replies(okReply), "h2": answer} {
+		s := serveTLS(t, a.server(nil, protocol), do)
+		o := execute(t, sending(t, "POST", s.url("https"), func(e *Executor) { e.Options.ConnectTimeout, e.Options.TLS.CACert = patience, a.file }))
+		s.saw(1)
+		if o.Exit != 0 {
+			t.Errorf("%s: %+v", protocol, o)
+		}
+	}
+}
+
+// A connection that broke before anything was written has not seen the request.
+func TestBrokenBeforeTheRequest(t *testing.T) {
+	for _, method := range []string{"GET", "POST"} {
+		connected := make(chan struct{})
+		s := serve(t, func(c *wire) {
+			<-connected
+			c.reset()
+			close(c.server.reached)
+		})
+		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{ConnectDone: func(string, string, error) {
+			close(connected)
+			<-s.reached
+		}})
+		o := sending(t, method, s.url("http"), nil).Execute(ctx, &runner.Task{}, runner.Call{Number: 1})
+		s.saw(0)
+		faulty{class: "reset", exit: 55, message: "connection reset by peer"}.compare(t, o, "retry")
+	}
+}
