@@ -94,6 +94,8 @@ func (a *attempt) classify(err error) fault {
 		return a.classifyProxy()
 	case at == stageTLS:
 		return classifyTLS(err)
+	case at < stageBody && isAlert(err): // in TLS 1.3 a server may refuse the client after the handshake
+		return fault{runner.ErrorTLS, exitReceive, EventHopeless, ""}
 	case !a.watch.sent():
 		return fault{runner.ErrorReset, exitSend, EventUnsent, ""}
 	case at == stageBody:
@@ -183,8 +185,6 @@ func (a *attempt) classifyReply(err error) fault {
 		if stream.Code == refusedStream {
 			f.event = EventUnprocessed
 		}
-	case isAlert(err):
-		f.class, f.event = runner.ErrorTLS, EventHopeless
 	case a.watch.at() == stageWait && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
 		f.exit = exitEmpty
 	case isCut(err):

@@ -2,11 +2,8 @@ package httpexec
 
 import (
 	"io"
-	"net/http/httptrace"
 	"testing"
 	"time"
-
-	"github.com/10f93571/retry/runner"
 )
 
 // moved is a redirect as a whole reply.
@@ -64,6 +61,9 @@ func TestFaultsAfterARedirect(t *testing.T) {
 			s := serve(t, closes(moved(tt.status, location)))
 			o := execute(t, sending(t, tt.method, s.url("http"), following(2, data("a=b"))))
 			s.saw(1)
+			if tt.then == "" && o.HTTP.Status != 0 {
+				t.Errorf("status %d of the redirect, and there was no reply", o.HTTP.Status)
+			}
 			if got := describe(o.HTTP.Default); got != tt.want || o.HTTP.Written != wire {
 				t.Errorf("%s, %d requests; want %s, %d: %+v", got, o.HTTP.Written, tt.want, wire, o)
 			}
@@ -92,24 +92,5 @@ func TestConnectTimeoutEndsWithTheConnection(t *testing.T) {
 		if o.Exit != 0 {
 			t.Errorf("%s: %+v", protocol, o)
 		}
-	}
-}
-
-// A connection that broke before anything was written has not seen the request.
-func TestBrokenBeforeTheRequest(t *testing.T) {
-	for _, method := range []string{"GET", "POST"} {
-		connected := make(chan struct{})
-		s := serve(t, func(c *wire) {
-			<-connected
-			c.reset()
-			close(c.server.reached)
-		})
-		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{ConnectDone: func(string, string, error) {
-			close(connected)
-			<-s.reached
-		}})
-		o := sending(t, method, s.url("http"), nil).Execute(ctx, &runner.Task{}, runner.Call{Number: 1})
-		s.saw(0)
-		faulty{class: "reset", exit: 55, message: "connection reset by peer"}.compare(t, o, "retry")
 	}
 }

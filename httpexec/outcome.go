@@ -38,8 +38,11 @@ func (a *attempt) judge(err error) (runner.Outcome, Event) {
 	case err == nil:
 		return runner.Outcome{}, StatusEvent(status)
 	}
-	f := a.classify(err)
-	return runner.Outcome{Exit: f.exit, Error: f.class, Message: f.message(a.watch.at(), err)}, f.event
+	f, at := a.classify(err), a.watch.at()
+	if at > stageSend && !a.watch.sent() {
+		at = stageSend
+	}
+	return runner.Outcome{Exit: f.exit, Error: f.class, Message: f.message(at, err)}, f.event
 }
 
 // message says what went wrong, and at what, unless the network has nothing to do with it.

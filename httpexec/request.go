@@ -113,7 +113,6 @@ func (h *hop) request(ctx context.Context) (*http.Request, error) {
 	}
 	r.Header = h.header.Clone()
 	r.Host = cmp.Or(h.header.Get("Host"), r.Host)
-	r.Header.Del("Host")
 	if user := h.url.User; user != nil && r.Header.Get("Authorization") == "" {
 		password, _ := user.Password()
 		r.SetBasicAuth(user.Username(), password)
