@@ -51,6 +51,7 @@ func TestCondition(t *testing.T) {
 		{"int(' 12\\n') == 12 and float('1.5\\n') == 1.5 and int(1.9) == 1 and float(3) == 3.0 and int(exit) == 75", nil, true},
 		{`status == 409 and header["X-Reason"] == "busy" and body contains "later"`, replied, true},
 		{`status >= 500 or exit != 22`, replied, false},
+		{`error in ["dns", "connect", "reset"]`, replied, false},
 		{"let e = exit; e > 1 && e < 100", nil, true},
 	}
 	for _, tt := range tests {

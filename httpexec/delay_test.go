@@ -70,7 +70,8 @@ func TestReadWord(t *testing.T) {
 
 		{"vendor, seconds", []string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "30"}, nothing(30 * time.Second)},
 		{"vendor, since 1970", []string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "1767323105"}, nothing(time.Minute)},
-		{"vendor, since 1970 with a fraction", []string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "1767323105.5"}, nothing(60500 * time.Millisecond)},
+		{"vendor, since 1970 with a fraction", []string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "1767323105.5"},
+			nothing(60500 * time.Millisecond)},
 		{"vendor, milliseconds since 1970", []string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "1767323105000"}, nothing(time.Minute)},
 		{"vendor, past", []string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "1767323000"}, nothing(0)},
 		{"vendor, far away", []string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "9" + strings.Repeat("0", 40)}, nothing(backoff.Max)},
@@ -78,7 +79,8 @@ func TestReadWord(t *testing.T) {
 		{"vendor, reset alone", []string{"X-RateLimit-Reset", "30"}, Word{}},
 		{"vendor, no reset", []string{"X-RateLimit-Remaining", "0"}, nothing(0)},
 		{"vendor, garbage", []string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "later"}, nothing(0)},
-		{"vendor, a past one after a date", []string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "9", "Retry-After", "Fri, 02 Jan 2026 03:04:04 GMT"},
+		{"vendor, after a date in the past",
+			[]string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "9", "Retry-After", "Fri, 02 Jan 2026 03:04:04 GMT"},
 			Word{Delay: 9 * time.Second, Asked: true, Nothing: true}},
 	}
 	for _, tt := range tests {

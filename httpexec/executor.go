@@ -122,5 +122,8 @@ func (a *attempt) take(response *http.Response, done func()) error {
 	defer done()
 	a.reply.note(response)
 	a.reply.body = spool.New(spool.MemoryLimit, a.Temporary)
+	if response.StatusCode == http.StatusSwitchingProtocols {
+		return nil // what follows is not HTTP, and has no end
+	}
 	return a.reply.read(response.Body)
 }

@@ -2,14 +2,10 @@ package httpexec
 
 import (
 	"bytes"
-	"crypto/tls"
 	"fmt"
 	"io"
-	"net"
 	"os"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -53,6 +49,7 @@ func release(t *testing.T, e *Executor, status runner.Status) string {
 func data(text string) Body { return strings.NewReader(text) }
 
 func TestExecute(t *testing.T) {
+	const get = "GET /path?q=1 HTTP/1.1\r\nHost: HOST\r\nUser-Agent: test\r\n\r\n"
 	tests := []struct {
 		name          string
 		method        string
@@ -60,8 +57,8 @@ func TestExecute(t *testing.T) {
 		reply         string
 		request, body string
 	}{
-		{"GET", "GET", nil, okReply, "GET /path?q=1 HTTP/1.1\r\nHost: HOST\r\nUser-Agent: test\r\n\r\n", "hello"},
-		{"HEAD", "HEAD", nil, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", "HEAD /path?q=1 HTTP/1.1\r\nHost: HOST\r\nUser-Agent: test\r\n\r\n", ""},
+		{"GET", "GET", nil, okReply, get, "hello"},
+		{"HEAD", "HEAD", nil, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", "HEAD" + get[3:], ""},
 		{"POST", "POST", func(e *Executor) { e.Request.Body = data("a=b") }, okReply,
 			"POST /path?q=1 HTTP/1.1\r\nHost: HOST\r\nUser-Agent: test\r\nContent-Length: 3\r\n\r\na=b", "hello"},
 		{"POST of nothing", "POST", func(e *Executor) { e.Request.Body = data("") }, okReply,
@@ -71,8 +68,8 @@ func TestExecute(t *testing.T) {
 		{"the URL's user", "GET", func(e *Executor) { e.Request.URL = strings.Replace(e.Request.URL, "://", "://me:secret@", 1) }, okReply,
 			"GET /path?q=1 HTTP/1.1\r\nHost: HOST\r\nUser-Agent: test\r\nAuthorization: Basic bWU6c2VjcmV0\r\n\r\n", "hello"},
 		{"a reply in chunks", "GET", nil, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n",
-			"GET /path?q=1 HTTP/1.1\r\nHost: HOST\r\nUser-Agent: test\r\n\r\n", "hello"},
-		{"an interim reply", "GET", nil, "HTTP/1.1 103 Early Hints\r\n\r\n" + okReply, "GET /path?q=1 HTTP/1.1\r\nHost: HOST\r\nUser-Agent: test\r\n\r\n", "hello"},
+			get, "hello"},
+		{"an interim reply", "GET", nil, "HTTP/1.1 103 Early Hints\r\n\r\n" + okReply, get, "hello"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -190,100 +187,6 @@ func TestLargeReply(t *testing.T) {
 	}
 }
 
-func TestExecuteOverTLS(t *testing.T) {
-	a := newAuthority(t)
-	wantsClient := a.server(nil)
-	wantsClient.ClientAuth, wantsClient.ClientCAs = tls.RequireAndVerifyClientCert, a.pool()
-	client := a.client()
-	http2Reply := http2(func(c *wire, stream uint32) bool {
-		c.frame(frameHeaders, flagEndHeaders, stream, status200)
-		c.frame(frameData, flagEndStream, stream, "hello")
-		return false
-	})
-	tests := []struct {
-		name   string
-		config *tls.Config
-		script script
-		change func(*Executor)
-	}{
-		{"believed", a.server(nil), replies(okReply), nil},
-		{"anybody", a.server(nil), replies(okReply), func(e *Executor) { e.Options.TLS = TLS{Insecure: true} }},
-		{"a client's certificate", wantsClient, replies(okReply), func(e *Executor) { e.Options.TLS.Cert = client }},
-		{"HTTP/2", a.server(nil, "h2"), http2Reply, nil},
-		{"HTTP/1.1 asked for", a.server(nil, "h2", "http/1.1"), replies(okReply), func(e *Executor) { e.Options.HTTP1 = true }},
-		{"another host's address", a.server(func(c *certificate) { c.IPAddresses = nil }), replies(okReply), func(e *Executor) {
-			u := must(e.Request.URL)
-			e.Options.Resolve = map[string][]string{"service.example:" + u.Port(): {"127.0.0.1"}}
-			e.Request.URL = "https://Service.example:" + u.Port() + "/"
-		}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			s := serveTLS(t, tt.config, tt.script)
-			e := sending(t, "GET", s.url("https"), func(e *Executor) { e.Options.TLS.CACert = a.file })
-			if tt.change != nil {
-				tt.change(e)
-			}
-			o := execute(t, e)
-			s.saw(1)
-			if o.Exit != 0 || o.HTTP.Body != "hello" || o.HTTP.Written != 1 || o.HTTP.Phases.TLS <= 0 {
-				t.Errorf("%+v, %+v", o, o.HTTP)
-			}
-		})
-	}
-}
-
-func TestExecuteOverAUnixSocket(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s")
-	listener, err := net.Listen("unix", path)
-	if err != nil {
-		t.Skip(err)
-	}
-	s := serveOn(t, listener, nil, []script{replies(okReply)})
-	o := execute(t, sending(t, "GET", "http://anything.invalid/", func(e *Executor) {
-		e.Options.UnixSocket = path
-		e.Options.Proxies.All = "http://nowhere.invalid"
-	}))
-	s.saw(1)
-	if o.Exit != 0 || o.HTTP.Body != "hello" {
-		t.Errorf("%+v", o)
-	}
-}
-
-func TestExecuteThroughAProxy(t *testing.T) {
-	s := serve(t, replies(okReply))
-	o := execute(t, sending(t, "GET", "http://service.example/path", func(e *Executor) { e.Options.Proxies.HTTP = "me:pw@" + s.address() }))
-	s.saw(1)
-	if o.Exit != 0 || !strings.HasPrefix(s.requests[0], "GET http://service.example/path HTTP/1.1\r\n") ||
-		!strings.Contains(s.requests[0], "Proxy-Authorization: Basic bWU6cHc=\r\n") {
-		t.Errorf("%+v\n%q", o, s.requests)
-	}
-}
-
-func TestExecuteThroughATunnel(t *testing.T) {
-	a := newAuthority(t)
-	s := serveTLS(t, a.server(nil), replies(okReply))
-	proxy := serve(t, func(c *wire) {
-		c.request()
-		c.send("HTTP/1.1 200 Connected\r\n\r\n")
-		to, err := net.Dial("tcp", s.address())
-		if err != nil {
-			return
-		}
-		defer func() { _ = to.Close() }()
-		go func() { _, _ = io.Copy(c.Conn, to) }()
-		_, _ = io.Copy(to, c.reader)
-	})
-	o := execute(t, sending(t, "GET", "https://service.example/path", func(e *Executor) {
-		e.Options.Proxies.HTTPS, e.Options.TLS.CACert = proxy.address(), a.file
-	}))
-	proxy.saw(1)
-	s.saw(1)
-	if o.Exit != 0 || o.HTTP.Body != "hello" || o.HTTP.Written != 1 || !strings.HasPrefix(proxy.requests[0], "CONNECT service.example:443 HTTP/1.1\r\n") {
-		t.Errorf("%+v\n%q", o, proxy.requests)
-	}
-}
-
 func TestExecuteFollowsRedirects(t *testing.T) {
 	there := serve(t, replies(okReply))
 	s := serve(t, replies("HTTP/1.1 302 Found\r\nLocation: %s\r\nContent-Length: 4\r\n\r\nbody", there.url("http")))
@@ -321,35 +224,25 @@ func TestExecuteUnpacks(t *testing.T) {
 	}
 }
 
-// A signal that asks to stop ends the attempt at once; others are nobody's.
-func TestSignalEndsAnAttempt(t *testing.T) {
-	signals := make(chan os.Signal)
+// A server may refuse a body before it has read it. That is its reply, and not a broken connection.
+func TestEarlyReply(t *testing.T) {
 	s := serve(t, func(c *wire) {
-		c.request()
-		signals <- syscall.SIGWINCH
-		signals <- syscall.SIGTERM
-		c.stall()
+		c.header(&bytes.Buffer{})
+		c.send("HTTP/1.1 413 Too Large\r\nContent-Length: 4\r\nConnection: close\r\n\r\nless")
+		_, _ = io.Copy(io.Discard, c.reader)
 	})
-	e := sending(t, "POST", s.url("http"), nil)
-	o := e.Execute(t.Context(), &runner.Task{}, runner.Call{Number: 1, Signals: signals})
-	s.saw(1)
-	if o.Exit != 143 || o.Signal != "SIGTERM" || o.Stop != syscall.SIGTERM || !o.HTTP.Default.Ambiguous {
+	o := execute(t, sending(t, "POST", s.url("http"), func(e *Executor) { e.Request.Body = data(strings.Repeat("x", 16<<20)) }))
+	if o.Exit != 22 || o.HTTP.Status != 413 || o.HTTP.Body != "less" || describe(o.HTTP.Default) != "stop" {
 		t.Errorf("%+v, %+v", o, o.HTTP)
 	}
 }
 
-func TestSignalStopsARelease(t *testing.T) {
-	s := serve(t, replies(okReply))
-	e := sending(t, "GET", s.url("http"), nil)
-	execute(t, e)
-	read, write := io.Pipe() // nobody reads
-	e.Output.Stdout = write
-	signals := make(chan os.Signal, 2)
-	signals <- syscall.SIGWINCH
-	signals <- syscall.SIGINT
-	sig, err := e.Release(&runner.Task{Status: runner.Succeeded}, signals)
-	if sig != syscall.SIGINT || err != runner.ErrStopped { //nolint:errorlint // it is returned as it is
-		t.Errorf("%v, %v", sig, err)
+// What follows an upgrade is another protocol, and nobody waits for its end.
+func TestUpgrade(t *testing.T) {
+	s := serve(t, replies("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n"))
+	o := execute(t, sending(t, "GET", s.url("http"), nil))
+	s.saw(1)
+	if o.Exit != 0 || o.HTTP.Status != 101 {
+		t.Errorf("%+v, %+v", o, o.HTTP)
 	}
-	_ = read.Close()
 }

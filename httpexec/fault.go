@@ -88,6 +88,8 @@ func (a *attempt) classify(err error) fault {
 		return classifyInput(err)
 	case isTimeout(err):
 		return fault{runner.ErrorTimeout, exitTimeout, a.event(), ""}
+	case errors.Is(err, context.Canceled):
+		return fault{runner.ErrorReset, exitReceive, a.event(), "cancelled"}
 	case at <= stageConnect:
 		return a.classifyConnect(err)
 	case at == stageProxy:
@@ -213,7 +215,12 @@ func classifyBody(err error) fault {
 
 // isTimeout knows our own limits, and those of the system.
 func isTimeout(err error) bool {
-	return errors.Is(err, runner.ErrTimeout) || errors.Is(err, runner.ErrBudgetEnd) || errors.Is(err, syscall.ETIMEDOUT)
+	for _, limit := range []error{runner.ErrTimeout, runner.ErrBudgetEnd, context.DeadlineExceeded, syscall.ETIMEDOUT} {
+		if errors.Is(err, limit) {
+			return true
+		}
+	}
+	return false
 }
 
 // isAlert reports whether the other end refused TLS.

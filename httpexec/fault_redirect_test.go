@@ -87,7 +87,8 @@ func TestConnectTimeoutEndsWithTheConnection(t *testing.T) {
 	})
 	for protocol, do := range map[string]script{"http/1.1": replies(okReply), "h2": answer} {
 		s := serveTLS(t, a.server(nil, protocol), do)
-		o := execute(t, sending(t, "POST", s.url("https"), func(e *Executor) { e.Options.ConnectTimeout, e.Options.TLS.CACert = patience, a.file }))
+		e := sending(t, "POST", s.url("https"), func(e *Executor) { e.Options.ConnectTimeout, e.Options.TLS.CACert = patience, a.file })
+		o := execute(t, e)
 		s.saw(1)
 		if o.Exit != 0 {
 			t.Errorf("%s: %+v", protocol, o)

@@ -73,7 +73,8 @@ func statusMessage(status int, err error) string {
 func doing(at stage) string {
 	return map[stage]string{
 		stageDNS: "look up the host: ", stageConnect: "connect: ", stageProxy: "connect through the proxy: ", stageTLS: "TLS handshake: ",
-		stageSend: "send the request: ", stageWait: "wait for the reply: ", stageHeader: "read the reply's header: ", stageBody: "read the reply: ",
+		stageSend: "send the request: ", stageWait: "wait for the reply: ",
+		stageHeader: "read the reply's header: ", stageBody: "read the reply: ",
 	}[at]
 }
 

@@ -34,7 +34,10 @@ const (
 
 // ErrorClasses are all of them but ErrorNone.
 func ErrorClasses() []ErrorClass {
-	return []ErrorClass{ErrorTimeout, ErrorNotFound, ErrorNotExecutable, ErrorStart}
+	return []ErrorClass{
+		ErrorTimeout, ErrorNotFound, ErrorNotExecutable, ErrorStart,
+		ErrorURL, ErrorDNS, ErrorConnect, ErrorTLS, ErrorReset, ErrorTruncated, ErrorProtocol, ErrorRedirects, ErrorLocal,
+	}
 }
 
 // Outcome is how an attempt ended.

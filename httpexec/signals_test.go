@@ -1,0 +1,56 @@
+package httpexec
+
+import (
+	"context"
+	"io"
+	"os"
+	"syscall"
+	"testing"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// A signal that asks to stop ends the attempt at once; others are nobody's.
+func TestSignalEndsAnAttempt(t *testing.T) {
+	signals := make(chan os.Signal)
+	s := serve(t, func(c *wire) {
+		c.request()
+		signals <- syscall.SIGALRM
+		signals <- syscall.SIGTERM
+		c.stall()
+	})
+	e := sending(t, "POST", s.url("http"), nil)
+	o := e.Execute(t.Context(), &runner.Task{}, runner.Call{Number: 1, Signals: signals})
+	s.saw(1)
+	if o.Exit != 143 || o.Signal != "SIGTERM" || o.Stop != syscall.SIGTERM || !o.HTTP.Default.Ambiguous {
+		t.Errorf("%+v, %+v", o, o.HTTP)
+	}
+}
+
+func TestSignalStopsARelease(t *testing.T) {
+	s := serve(t, replies(okReply))
+	e := sending(t, "GET", s.url("http"), nil)
+	execute(t, e)
+	read, write := io.Pipe() // nobody reads
+	e.Output.Stdout = write
+	signals := make(chan os.Signal, 2)
+	signals <- syscall.SIGALRM
+	signals <- syscall.SIGINT
+	sig, err := e.Release(&runner.Task{Status: runner.Succeeded}, signals)
+	if sig != syscall.SIGINT || err != runner.ErrStopped { //nolint:errorlint // it is returned as it is
+		t.Errorf("%v, %v", sig, err)
+	}
+	_ = read.Close()
+}
+
+// A run that is given up has no timeout of its own to blame.
+func TestCancelledAttempt(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	s := serve(t, func(c *wire) {
+		c.request()
+		cancel()
+		c.stall()
+	})
+	o := sending(t, "POST", s.url("http"), nil).Execute(ctx, &runner.Task{}, runner.Call{Number: 1})
+	faulty{class: "reset", exit: 56, message: "wait for the reply: cancelled", wire: 1}.compare(t, o, "ambiguous")
+}
