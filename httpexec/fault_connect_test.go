@@ -38,8 +38,8 @@ func TestFaultsBeforeTheConnection(t *testing.T) {
 		faulty
 		url string
 	}{
-		{faulty{name: "refused", class: "connect", exit: 7, message: "connect: connection refused", i: "retry"}, nobody},
-		{faulty{name: "no socket", class: "connect", exit: 7, message: "connect: no such file or directory", i: "retry",
+		{faulty{name: "refused", class: "connect", exit: 7, message: "connect to 127.0.0.1:", i: "retry"}, nobody},
+		{faulty{name: "no socket", class: "connect", exit: 7, message: "/none: no such file or directory", i: "retry",
 			change: func(e *Executor) { e.Options.UnixSocket = filepath.Join(t.TempDir(), "none") }}, nobody},
 		{faulty{name: "all addresses refused", class: "connect", exit: 7, message: "connection refused", i: "retry", change: func(e *Executor) {
 			e.Options.Resolve = map[string][]string{must(e.Request.URL).Host: {"127.0.0.1", "127.0.0.2"}}
@@ -225,4 +225,17 @@ func (c *wire) timesUpAfter(sent string) {
 		c.server.timeUp()
 	}
 	_, _ = io.Copy(io.Discard, c.reader)
+}
+
+// Where an attempt stayed is seen in its phases.
+func TestPhasesOfAFault(t *testing.T) {
+	refused := execute(t, sending(t, "GET", "http://"+closedPort(t), nil)).HTTP.Phases
+	if refused.Connect <= 0 || refused.FirstByte != 0 {
+		t.Errorf("refused: %+v", refused)
+	}
+	s := serve(t, closes(""))
+	closed := execute(t, sending(t, "GET", s.url("http"), nil)).HTTP.Phases
+	if closed.Connect <= 0 || closed.FirstByte <= 0 {
+		t.Errorf("closed: %+v", closed)
+	}
 }

@@ -55,6 +55,9 @@ func (f fault) message(at stage, err error) string {
 	case f.cause == "":
 		f.cause = cause(err)
 	}
+	if to := (*net.OpError)(nil); at == stageConnect && errors.As(err, &to) && to.Addr != nil {
+		return fmt.Sprintf("connect to %s: %s", to.Addr, f.cause)
+	}
 	return doing(at) + f.cause
 }
 

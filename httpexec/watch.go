@@ -60,11 +60,18 @@ func (w *watch) sent() bool {
 	return w.at() >= stageWait && w.conn.wrote.Load() > w.before
 }
 
-// measured returns the phases so far.
+// measured returns the phases so far, with the one that is under way.
 func (w *watch) measured() runner.Phases {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	return w.phases
+	phases := w.phases
+	current := map[stage]*time.Duration{
+		stageDNS: &phases.DNS, stageConnect: &phases.Connect, stageTLS: &phases.TLS, stageWait: &phases.FirstByte,
+	}[w.stage]
+	if current != nil {
+		*current += time.Since(w.began[w.stage])
+	}
+	return phases
 }
 
 // requests returns how many were written.
