@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -107,6 +108,7 @@ func TestFaultsOfTheRequest(t *testing.T) {
 		url string
 	}{
 		{faulty{name: "garbage", exit: 3, message: "the URL cannot be requested"}, "http://[::1"},
+		{faulty{name: "garbage after a password", exit: 3, message: "the URL cannot be requested: it is malformed"}, "http://me:sec/ret@host/"},
 		{faulty{name: "no host", exit: 3, message: "it names no host"}, "http:///path"},
 		{faulty{name: "no port", exit: 3, message: "70000 is no port"}, "http://host:70000/"},
 		{faulty{name: "beyond ASCII", exit: 3, message: "xn--"}, "http://b\u00fccher.example/"},
@@ -148,9 +150,12 @@ func TestFaultsOfThisMachine(t *testing.T) {
 }
 
 // brokenBody fails on its way.
-type brokenBody struct{ size int64 }
+type brokenBody struct{ sized }
 
-func (b brokenBody) Size() int64 { return b.size }
+// sized is a body's size.
+type sized struct{ size int64 }
+
+func (s sized) Size() int64 { return s.size }
 
 func (b brokenBody) ReadAt(p []byte, offset int64) (int, error) {
 	if offset > 0 {
@@ -161,8 +166,19 @@ func (b brokenBody) ReadAt(p []byte, offset int64) (int, error) {
 
 func TestBodyThatCannotBeRead(t *testing.T) {
 	s := serve(t, func(c *wire) { _, _ = io.Copy(io.Discard, c.reader) })
-	e := sending(t, "PUT", s.url("http"), func(e *Executor) { e.Request.Body = brokenBody{1 << 20} })
+	e := sending(t, "PUT", s.url("http"), func(e *Executor) { e.Request.Body = brokenBody{sized{1 << 20}} })
 	faulty{class: "local", exit: 26, message: "read the request's body: input/output error", wire: 1}.compare(t, execute(t, e), "stop")
+}
+
+// A file may be cut between two attempts.
+func TestBodyThatHasShrunk(t *testing.T) {
+	s := serve(t, func(c *wire) { _, _ = io.Copy(io.Discard, c.reader) })
+	shrunk := struct {
+		io.ReaderAt
+		sized
+	}{strings.NewReader("short"), sized{100}}
+	e := sending(t, "PUT", s.url("http"), func(e *Executor) { e.Request.Body = shrunk })
+	faulty{class: "local", exit: 26, message: "read the request's body: it is shorter than it was", wire: 1}.compare(t, execute(t, e), "stop")
 }
 
 func TestReplyThatCannotBeKept(t *testing.T) {

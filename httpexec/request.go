@@ -21,12 +21,6 @@ type Request struct {
 	Body        Body        // nil for none
 }
 
-// Body is what a request carries. Every attempt reads it from the start. A spool is one, and so is an io.SectionReader.
-type Body interface {
-	io.ReaderAt
-	Size() int64
-}
-
 // hop is one request of an attempt: the first, or what a redirect led to.
 type hop struct {
 	method string
@@ -55,13 +49,18 @@ func (r *Request) first() (hop, error) {
 func parseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		var detail *url.Error
-		if errors.As(err, &detail) {
-			err = detail.Err // the rest repeats the URL, secrets included
-		}
-		return nil, fmt.Errorf("%w: %w", errURL, err)
+		return nil, urlError(text, err)
 	}
 	return u, checkURL(u)
+}
+
+// urlError says what is wrong with a URL, and repeats none of it that may be a password.
+func urlError(text string, err error) error {
+	var detail *url.Error
+	if !errors.As(err, &detail) || strings.Contains(text, "@") {
+		return fmt.Errorf("%w: it is malformed", errURL)
+	}
+	return fmt.Errorf("%w: %w", errURL, detail.Err)
 }
 
 func checkURL(u *url.URL) error {
@@ -123,21 +122,7 @@ func (h *hop) request(ctx context.Context) (*http.Request, error) {
 	r.ContentLength = h.body.Size()
 	r.Body = http.NoBody
 	if r.ContentLength > 0 {
-		r.Body = &bodyReader{Reader: io.NewSectionReader(h.body, 0, r.ContentLength)}
+		r.Body = &bodyReader{io.NewSectionReader(h.body, 0, r.ContentLength), r.ContentLength}
 	}
 	return r, nil
 }
-
-// bodyReader marks the errors of a body, which are of this machine and not of the network.
-type bodyReader struct{ io.Reader }
-
-func (b *bodyReader) Read(p []byte) (int, error) {
-	n, err := b.Reader.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = &localError{"read the request's body", err, exitRead}
-	}
-	return n, err
-}
-
-// Close leaves the body to the next attempt.
-func (b *bodyReader) Close() error { return nil }

@@ -1,0 +1,146 @@
+package httpexec
+
+import (
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// classify tells an error by its type and by how far the request has got, never by its text.
+func (a *attempt) classify(err error) fault {
+	switch at := a.watch.at(); {
+	case errors.As(err, new(*localError)):
+		return classifyLocal(err)
+	case errors.Is(err, errRedirects), errors.Is(err, errURL), errors.Is(err, errHead), errors.Is(err, errProxy):
+		return classifyInput(err)
+	case isTimeout(err):
+		return fault{runner.ErrorTimeout, exitTimeout, a.event(), ""}
+	case errors.Is(err, context.Canceled):
+		return fault{runner.ErrorReset, exitReceive, a.event(), "cancelled"}
+	case at <= stageConnect:
+		return a.classifyConnect(err)
+	case at == stageProxy:
+		return a.classifyProxy()
+	case at == stageTLS:
+		return classifyTLS(err)
+	case at < stageBody && isAlert(err): // in TLS 1.3 a server may refuse the client after the handshake
+		return fault{runner.ErrorTLS, exitReceive, EventHopeless, ""}
+	case !a.watch.sent():
+		return fault{runner.ErrorReset, exitSend, EventUnsent, ""}
+	case at == stageBody:
+		return classifyBody(err)
+	default:
+		return a.classifyReply(err)
+	}
+}
+
+// event is what an end without a reason of its own means.
+func (a *attempt) event() Event {
+	switch {
+	case !a.watch.sent():
+		return EventUnsent
+	case a.watch.at() == stageBody:
+		return EventCut
+	}
+	return EventLost
+}
+
+func classifyLocal(err error) fault {
+	var local *localError
+	errors.As(err, &local)
+	return fault{runner.ErrorLocal, local.exit, EventLocal, local.Error()}
+}
+
+// classifyInput is for what is wrong with the request, or with where it is sent.
+func classifyInput(err error) fault {
+	class, exit := runner.ErrorURL, exitURL
+	if errors.Is(err, errRedirects) {
+		class = runner.ErrorRedirects
+	}
+	switch {
+	case errors.As(err, new(*schemeError)):
+		exit = exitScheme
+	case errors.As(err, new(*loopError)):
+		exit = exitRedirects
+	case errors.Is(err, errProxy):
+		exit = exitProxyName
+	}
+	return fault{class, exit, EventHopeless, ""}
+}
+
+func (a *attempt) classifyConnect(err error) fault {
+	var name *net.DNSError
+	if !errors.As(err, &name) {
+		return fault{runner.ErrorConnect, exitConnect, EventUnsent, ""}
+	}
+	f := fault{runner.ErrorDNS, exitDNS, EventUnsent, ""}
+	if a.watch.viaProxy {
+		f.exit = exitProxyName
+	}
+	if name.IsNotFound {
+		f.event, f.cause = EventNoHost, "no such host: "+name.Name
+	}
+	return f
+}
+
+func (a *attempt) classifyProxy() fault {
+	if a.watch.socks {
+		return fault{runner.ErrorConnect, exitProxy, EventUnsent, ""}
+	}
+	return fault{runner.ErrorConnect, exitReceive, EventUnsent, ""}
+}
+
+// classifyTLS takes a handshake that was cut for a passing fault, and every other for one that stays.
+func classifyTLS(err error) fault {
+	f := fault{runner.ErrorTLS, exitTLS, EventHopeless, ""}
+	switch {
+	case errors.As(err, new(*tls.CertificateVerificationError)):
+		f.exit = exitUntrusted
+	case errors.As(err, new(tls.RecordHeaderError)):
+		f.cause = "the server does not speak TLS"
+	case isCut(err) && !isAlert(err):
+		f.event = EventUnsent
+	}
+	return f
+}
+
+// classifyReply is for what came instead of a reply's header.
+func (a *attempt) classifyReply(err error) fault {
+	f := fault{runner.ErrorReset, exitReceive, EventLost, ""}
+	var stream streamError
+	switch {
+	case errors.As(err, &stream):
+		f.exit = exitStream
+		if stream.Code == refusedStream {
+			f.event = EventUnprocessed
+		}
+	case a.watch.at() == stageWait && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
+		f.exit = exitEmpty
+	case isCut(err):
+	case a.watch.conn.ended.Load() != nil: // net/http took the half of a line for a whole one
+		f.cause = cause(*a.watch.conn.ended.Load())
+	case a.watch.http2:
+		f.exit = exitHTTP2
+	default:
+		f.class, f.exit, f.event, f.cause = runner.ErrorProtocol, exitNotHTTP, EventNotHTTP, "the reply is not HTTP"
+	}
+	return f
+}
+
+func classifyBody(err error) fault {
+	f := fault{runner.ErrorTruncated, exitReceive, EventCut, ""}
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		f.exit = exitCut
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum):
+		f.exit = exitEncoding
+	case errors.As(err, new(streamError)):
+		f.exit = exitStream
+	}
+	return f
+}
