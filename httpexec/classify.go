@@ -121,7 +121,7 @@ func (a *attempt) classifyReply(err error) fault {
 		}
 	case a.watch.at() == stageWait && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
 		f.exit = exitEmpty
-	case isCut(err):
+	case isCut(err) && !errors.Is(err, net.ErrClosed): // what net/http closed itself, it did for what it had read
 	case a.watch.conn.ended.Load() != nil: // net/http took the half of a line for a whole one
 		f.cause = cause(*a.watch.conn.ended.Load())
 	case a.watch.http2:

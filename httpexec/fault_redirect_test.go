@@ -38,7 +38,6 @@ func TestRedirectToNowhere(t *testing.T) {
 // What comes after a redirect is about another request. One that was answered has taken effect, if the first server had it so; one that was
 // only sent on has not.
 func TestFaultsAfterARedirect(t *testing.T) {
-	refused := "http://" + closedPort(t) + "/"
 	busy := "HTTP/1.1 503 No\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n"
 	tests := []struct {
 		name, method, status string
@@ -53,7 +52,7 @@ func TestFaultsAfterARedirect(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			location, wire := refused, 1
+			location, wire := nobody, 1
 			if tt.then != "" {
 				there := serve(t, closes(tt.then))
 				location, wire = there.url("http"), 2
