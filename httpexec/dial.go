@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
-	"sync/atomic"
 )
 
 // transport makes the one transport of a hop: for one connection, which is used once.
@@ -74,41 +72,4 @@ func (o *Options) dial(ctx context.Context, address string, w *watch) (net.Conn,
 		failures = append(failures, err)
 	}
 	return nil, errors.Join(failures...)
-}
-
-// conn is a connection that does not read before something was written. A server that speaks first is none of HTTP; it would be that
-// or a broken connection, as the race goes, and net/http would log it.
-type conn struct {
-	net.Conn
-	spoken chan struct{} // closed when something was written, or when it is over
-	once   sync.Once
-	wrote  atomic.Int64
-	ended  atomic.Pointer[error] // how reading from it ended
-}
-
-func (w *watch) guard(c net.Conn) *conn {
-	w.conn = &conn{Conn: c, spoken: make(chan struct{})}
-	return w.conn
-}
-
-func (c *conn) Read(p []byte) (int, error) {
-	<-c.spoken
-	n, err := c.Conn.Read(p)
-	if err != nil && !errors.Is(err, net.ErrClosed) {
-		c.ended.Store(&err)
-	}
-	return n, err
-}
-
-func (c *conn) Write(p []byte) (int, error) {
-	c.wrote.Add(int64(len(p))) // before: the reply may be here before Write returns
-	n, err := c.Conn.Write(p)
-	c.wrote.Add(int64(n - len(p)))
-	c.once.Do(func() { close(c.spoken) })
-	return n, err
-}
-
-func (c *conn) Close() error {
-	c.once.Do(func() { close(c.spoken) })
-	return c.Conn.Close()
 }

@@ -30,7 +30,6 @@ type watch struct {
 	proxied  bool  // and has to open a way to the host
 	socks    bool  // it is none of HTTP
 	conn     *conn // once there is one
-	before   int64 // bytes on it before the request
 
 	mutex   sync.Mutex
 	stage   stage
@@ -52,12 +51,12 @@ func (w *watch) at() stage {
 // ready notes that the connection stands, and nothing of the request is on it.
 func (w *watch) ready() {
 	w.enter(stageSend)
-	w.before = w.conn.wrote.Load()
+	w.conn.ready()
 }
 
 // sent reports whether something of the request may have got to the server.
 func (w *watch) sent() bool {
-	return w.at() >= stageWait && w.conn.wrote.Load() > w.before
+	return w.at() >= stageWait && w.conn.begun()
 }
 
 // measured returns the phases so far, with the one that is under way.
