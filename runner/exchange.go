@@ -9,8 +9,9 @@ type Exchange struct {
 	Body        string            // the end of its body, at most LookedAt bytes
 	Written     int               // requests that went out: one, and one for each redirect that was followed
 	ServerDelay time.Duration     // how long the server asks to be left alone; 0 for no wish
+	Patience    time.Duration     // the longest ServerDelay that is waited for; 0 = any; not stored
 	Phases      Phases
-	Default     Eligibility // what follows where no condition of the policy says it; not stored
+	Default     Eligibility // what follows where no condition of the policy says it; of it, the event is stored
 }
 
 // Phases are how long the parts of an exchange took: of its last request, but for Total. 0 for what did not happen.

@@ -43,6 +43,9 @@ const (
 	ReasonBudget      Reason = "budget"
 	ReasonCrashes     Reason = "crashes"
 	ReasonNotEligible Reason = "not eligible"
+	ReasonAmbiguous   Reason = "ambiguous" // the request may have taken effect, and is not safe to repeat
+	ReasonExpired     Reason = "expired"   // its idempotency key is too old for the server to know
+	ReasonDeferred    Reason = "deferred"  // it waits, for longer than a process should: the server said until when
 	ReasonCancelled   Reason = "cancelled"
 )
 
@@ -58,6 +61,7 @@ type Task struct {
 	Once           bool   // its success is remembered for ever
 	Kind           Kind
 	Command        []string
+	Request        *Request // of KindHTTP; nil for a command
 	Directory      string
 	Environment    []string // kept for a resume: NAME=value, or NAME for a variable that was not set
 	Policy         Policy
