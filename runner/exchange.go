@@ -1,6 +1,10 @@
 package runner
 
-import "time"
+import (
+	"time"
+
+	"github.com/10f93571/retry/backoff"
+)
 
 // Exchange is what an attempt of an HTTP request saw, beside its outcome.
 type Exchange struct {
@@ -29,6 +33,28 @@ type Eligibility struct {
 	Event     string // what happened, as the table of events names it
 	AtMost    int    // attempts in a row that may end in this event; 0 = the policy's limit alone
 	Ambiguous bool   // the request may have taken effect, and is not safe to repeat
+}
+
+// isAmbiguous reports whether the attempt may have taken effect, and is not safe to repeat.
+func (o Outcome) isAmbiguous() bool { return o.HTTP != nil && o.HTTP.Default.Ambiguous }
+
+// wish is how long a server asks to be left alone, and how much of that is waited for; 0 = none, and any.
+type wish struct{ delay, patience time.Duration }
+
+// asks returns what the server wishes.
+func (o Outcome) asks() wish {
+	if o.HTTP == nil {
+		return wish{}
+	}
+	return wish{o.HTTP.ServerDelay, o.HTTP.Patience}
+}
+
+// spread is the delay and up to a tenth more, so that those who were told the same do not all come at once.
+func (w wish) spread(random func() float64) time.Duration {
+	if w.delay == 0 {
+		return 0
+	}
+	return min(w.delay+time.Duration(float64(w.delay/10)*random()), backoff.Max)
 }
 
 // The classes of error of an HTTP request, beside ErrorTimeout. An attempt that ends with a status has none.

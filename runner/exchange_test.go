@@ -64,8 +64,8 @@ func TestClassifyHTTP(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got, err := policy(t, tt.change).Classify(Evidence{Outcome: tt.outcome}); got != tt.want || err != nil {
-				t.Errorf("class %d, %v; want %d", got, err, tt.want)
+			if got, err := policy(t, tt.change).Classify(Evidence{Outcome: tt.outcome}); got.Class != tt.want || err != nil {
+				t.Errorf("class %d, %v; want %d", got.Class, err, tt.want)
 			}
 		})
 	}

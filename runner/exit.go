@@ -12,7 +12,8 @@ var ErrStopped = errors.New("stopped by a signal")
 // The exit statuses of retry that are not the command's own; the numbers are those of timeout(1) and env(1).
 const (
 	ExitSuccess       = 0
-	ExitUnsuccessful  = 1 // the last attempt exited 0, and yet the task did not succeed
+	ExitUnsuccessful  = 1  // the last attempt exited 0, and yet the task did not succeed
+	ExitDeferred      = 75 // EX_TEMPFAIL of sysexits.h: another run has to go on with it
 	ExitTimeout       = 124
 	ExitInternal      = 125
 	ExitNotExecutable = 126
@@ -59,8 +60,11 @@ func (r Result) ExitCode() int {
 		}
 		return ExitInternal
 	}
-	if r.Decision.Verdict == VerdictSucceeded {
+	switch {
+	case r.Decision.Verdict == VerdictSucceeded:
 		return ExitSuccess
+	case r.Decision.Reason == ReasonDeferred && r.Signal == nil:
+		return ExitDeferred
 	}
 	if code := r.Outcome.ExitCode(); code != 0 {
 		return code
@@ -77,6 +81,8 @@ func (r Result) DeathSignal() os.Signal {
 	case r.Decision.Verdict == VerdictCancelled, errors.Is(r.Lost, ErrStopped):
 		return r.Signal
 	case r.Decision.Verdict == VerdictInterrupted && (r.Outcome.Stop == nil || r.Outcome.Signal != ""):
+		return r.Signal
+	case r.Decision.Reason == ReasonAmbiguous: // it could not be left interrupted
 		return r.Signal
 	}
 	return nil

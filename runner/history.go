@@ -11,6 +11,7 @@ type Progress struct {
 // History is what a decision remembers of a task's earlier attempts. It stays small however many there were.
 type History struct {
 	Began       time.Time     // where the budget begins
+	Expires     time.Time     // when its idempotency key is too old for another attempt to begin; zero = never
 	Phase       float64       // the task's fixed phase, in [0, 1)
 	Made        int           // the number of the latest attempt
 	Counted     int           // attempts that used up one of the policy's
@@ -23,6 +24,30 @@ type History struct {
 	Crashes     int           // attempts in a row whose owner died
 	Longest     time.Duration // the longest attempt so far
 	Final       bool          // the latest delay was shortened: what follows it is the last attempt
+	Event       string        // what the latest attempt of HTTP came to
+	InARow      int           // how many ended so
+}
+
+// expired reports whether an attempt would begin too late for the task's idempotency key.
+func (h History) expired(start time.Time) bool {
+	return !h.Expires.IsZero() && start.After(h.Expires)
+}
+
+// tooOften reports whether with one more outcome as many attempts in a row came to the same as there may.
+func (h History) tooOften(o Outcome) bool {
+	return o.HTTP != nil && o.HTTP.Default.AtMost > 0 && h.meeting(o).InARow >= o.HTTP.Default.AtMost
+}
+
+// meeting counts what an outcome came to.
+func (h History) meeting(o Outcome) History {
+	switch {
+	case o.HTTP == nil:
+	case h.Event == o.HTTP.Default.Event:
+		h.InARow++
+	default:
+		h.Event, h.InARow = o.HTTP.Default.Event, 1
+	}
+	return h
 }
 
 // along returns the progress along the curve of a rule; 0 is the policy's own. A rule begins anew where another delay came between:
@@ -51,16 +76,20 @@ func (h History) After(p *Policy, o Outcome, d Decision) History {
 		h.Interrupted++
 		return h
 	}
-	h = h.counting(p, o, d.Success)
+	h = h.counting(p, o, d.Success).meeting(o)
 	if d.Verdict == VerdictRetry {
-		h = h.retried(d)
+		h = h.retried(o, d)
 	}
 	return h
 }
 
-// retried takes the step that a decision to retry took.
-func (h History) retried(d Decision) History {
-	next := Progress{Step: h.along(d.Rule).Step + 1, Delay: d.Delay}
+// retried takes the step that a decision to retry took. A server's delay is none of the curve's.
+func (h History) retried(o Outcome, d Decision) History {
+	before := h.along(d.Rule)
+	next := Progress{Step: before.Step + 1, Delay: d.Delay}
+	if o.asks().delay > 0 {
+		next.Delay = before.Delay
+	}
 	if d.Rule == 0 {
 		h.Own = next
 	} else {

@@ -85,7 +85,7 @@ func (r *Runner) Run(ctx context.Context, t *Task) (Result, error) {
 		sig, lost := r.release(t, a)
 		r.Observer.Ended(t, a)
 		switch {
-		case t.Status.Finished(), a.Outcome.Stop != nil:
+		case t.Status.Finished(), a.Outcome.Stop != nil, a.Decision.Reason == ReasonDeferred:
 			return r.finish(ctx, t, Result{Decision: a.Decision, Outcome: a.Outcome, Signal: sig, Lost: lost}), nil
 		case sig != nil: // it came after the decision
 			return r.stop(ctx, t, sig)
@@ -173,10 +173,10 @@ func (r *Runner) stop(ctx context.Context, t *Task, sig os.Signal) (Result, erro
 // settle ends a run with a decision that no attempt led to. Whoever cancelled the task meanwhile has the last word.
 func (r *Runner) settle(ctx context.Context, t *Task, d Decision, sig os.Signal) (Result, error) {
 	now := time.Now()
-	due := t.NextAttemptAt
+	due, reason := t.NextAttemptAt, t.Reason
 	t.Move(d, now)
 	if d.Verdict == VerdictInterrupted {
-		t.NextAttemptAt = due
+		t.NextAttemptAt, t.Reason = due, reason
 	}
 	if err := r.Journal.Settle(context.WithoutCancel(ctx), t, d); errors.Is(err, ErrTaken) {
 		d = Decision{Verdict: VerdictCancelled, Reason: ReasonCancelled}
@@ -203,7 +203,11 @@ func (r *Runner) refused(ctx context.Context, t *Task, err error) (Result, error
 // finish tells that the run is over, and has the task's last hook run unless a signal ended it.
 func (r *Runner) finish(ctx context.Context, t *Task, result Result) Result {
 	r.Observer.Finished(t, result)
-	if result.Signal == nil {
+	switch {
+	case result.Signal != nil:
+	case result.Decision.Reason == ReasonDeferred: // another run makes the next attempt
+		result.Hooked = r.hook(ctx, t, t.Options.OnRetry)
+	default:
 		result.Hooked = r.hook(ctx, t, t.Options.finalHook(t.Status))
 	}
 	return result

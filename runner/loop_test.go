@@ -372,6 +372,12 @@ func TestResume(t *testing.T) {
 		{"the budget ended meanwhile", func(p *Policy) { p.Budget = time.Minute },
 			func(b *bench) { b.task.AttemptCount = 1; time.Sleep(time.Hour) }, Exhausted, ReasonBudget, 1,
 			[]string{"settle exhausted EXHAUSTED"}},
+		{"a request was in flight that may be sent twice", nil, func(b *bench) { inFlight(b); b.task.Request = &Request{Method: "PUT"} },
+			Succeeded, "", 3, []string{"record interrupted PENDING", "claim", "record succeeded SUCCEEDED"}},
+		{"a request was in flight that may not", nil, func(b *bench) { inFlight(b); b.task.Request = &Request{Method: "POST"} },
+			Failed, ReasonAmbiguous, 2, []string{"record failed FAILED"}},
+		{"the idempotency key expired meanwhile", nil, func(b *bench) { b.task.AttemptCount = 1; b.task.History.Expires = time.Now(); time.Sleep(time.Hour) },
+			Exhausted, ReasonExpired, 1, []string{"settle exhausted EXHAUSTED"}},
 		{"the budget ended in flight", func(p *Policy) { p.Budget = time.Minute },
 			func(b *bench) { inFlight(b); time.Sleep(time.Hour) }, Exhausted, ReasonBudget, 2,
 			[]string{"record interrupted PENDING", "settle exhausted EXHAUSTED"}},
@@ -401,6 +407,26 @@ func TestResumeWaitsForItsTime(t *testing.T) {
 		begun := time.Now()
 		if _, err := b.Resume(t.Context(), b.task); err != nil || time.Since(begun) != time.Hour+time.Second {
 			t.Errorf("%v, after %v", err, time.Since(begun))
+		}
+	})
+}
+
+// What the server puts off for longer than a process should wait is left to another run.
+func TestDeferred(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := answered("429", ClassRetryable, func(x *Exchange) { x.ServerDelay, x.Patience = 2*time.Hour, time.Hour })
+		b := newBench(t, nil, o)
+		due := time.Now().Add(o.Duration + 2*time.Hour)
+		result, err := b.Run(t.Context(), b.task)
+		if err != nil || result.ExitCode() != ExitDeferred || b.task.Status != Pending || b.task.Reason != ReasonDeferred {
+			t.Fatalf("%v: exit %d, %s (%s)", err, result.ExitCode(), b.task.Status, b.task.Reason)
+		}
+		if b.task.NextAttemptAt.Before(due) || len(b.executor.starts) != 1 {
+			t.Errorf("next at %v, %d attempts", b.task.NextAttemptAt, len(b.executor.starts))
+		}
+		b.signals <- syscall.SIGTERM
+		if _, err := b.Resume(t.Context(), b.task); err != nil || b.task.Reason != ReasonDeferred {
+			t.Errorf("a resume that was stopped left it %s (%s), %v", b.task.Status, b.task.Reason, err)
 		}
 	})
 }

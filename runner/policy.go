@@ -67,10 +67,16 @@ const (
 	ClassFatal           // it would not
 )
 
+// Classified is what a policy makes of an outcome.
+type Classified struct {
+	Class Class
+	Named bool // a condition says so; else it is the default for that kind of task
+}
+
 // Classify asks success-on, stop-on, retry-on and then the default for that kind of task, in this order. A success-on or a retry-on
 // replaces what the default would call a success or retry. A condition that cannot be evaluated does not match; the first trouble
 // with one is returned beside the class.
-func (p *Policy) Classify(e Evidence) (class Class, trouble error) {
+func (p *Policy) Classify(e Evidence) (c Classified, trouble error) {
 	for _, list := range []struct {
 		conditions []Condition
 		class      Class
@@ -78,18 +84,22 @@ func (p *Policy) Classify(e Evidence) (class Class, trouble error) {
 		matches, err := anyMatch(list.conditions, e)
 		trouble = cmp.Or(trouble, err)
 		if matches {
-			return list.class, trouble
+			return Classified{list.class, true}, trouble
 		}
 	}
+	return Classified{Class: p.classifyByDefault(e)}, trouble
+}
+
+func (p *Policy) classifyByDefault(e Evidence) Class {
 	switch {
 	case e.HTTP != nil && len(p.RetryOn) == 0 && e.ExitCode() != 0:
-		return e.HTTP.Default.Class, trouble
+		return e.HTTP.Default.Class
 	case e.ExitCode() == 0 && len(p.SuccessOn) == 0:
-		return ClassSuccess, trouble
+		return ClassSuccess
 	case len(p.RetryOn) > 0 || !e.Started():
-		return ClassFatal, trouble
+		return ClassFatal
 	}
-	return ClassRetryable, trouble
+	return ClassRetryable
 }
 
 func anyMatch(conditions []Condition, e Evidence) (matches bool, trouble error) {

@@ -52,8 +52,8 @@ func TestClassify(t *testing.T) {
 					*to = conditions(t, *text)
 				}
 			}
-			if got, _ := p.Classify(Evidence{Outcome: tt.outcome}); got != tt.want {
-				t.Errorf("got class %d, want %d", got, tt.want)
+			if got, _ := p.Classify(Evidence{Outcome: tt.outcome}); got.Class != tt.want {
+				t.Errorf("got class %d, want %d", got.Class, tt.want)
 			}
 		})
 	}
@@ -174,6 +174,6 @@ func TestPolicyJSONKeepsTinyLimits(t *testing.T) {
 }
 
 func classOf(p *Policy, o Outcome) Class {
-	class, _ := p.Classify(Evidence{Outcome: o})
-	return class
+	c, _ := p.Classify(Evidence{Outcome: o})
+	return c.Class
 }

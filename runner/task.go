@@ -89,6 +89,14 @@ func (t *Task) Deadline() (deadline time.Time, ok bool) {
 	return t.History.Began.Add(t.Policy.Budget), true
 }
 
+// Expiry returns when the task's idempotency key is too old for another attempt to begin; zero for never.
+func (t *Task) Expiry() time.Time {
+	if t.Request == nil || t.Request.KeyTTL == 0 || !t.Request.SendsKey() {
+		return time.Time{}
+	}
+	return t.CreatedAt.Add(t.Request.KeyTTL)
+}
+
 // Requeued reports whether it has fresh attempts and made none of them yet.
 func (t *Task) Requeued() bool {
 	return !t.RequeuedAt.IsZero() && t.AttemptCount == t.RequeuedAfter
