@@ -97,6 +97,11 @@ func (t *Task) Expiry() time.Time {
 	return t.CreatedAt.Add(t.Request.KeyTTL)
 }
 
+// KeepsInput reports whether what came on stdin is kept for the task until it ends.
+func (t *Task) KeepsInput() bool {
+	return t.Options.Stdin == StdinReplay || t.Request != nil && t.Request.ReadsStdin()
+}
+
 // Requeued reports whether it has fresh attempts and made none of them yet.
 func (t *Task) Requeued() bool {
 	return !t.RequeuedAt.IsZero() && t.AttemptCount == t.RequeuedAfter

@@ -22,7 +22,7 @@ func (e *examiner) tasks(j *Journal) {
 		e.fail("tasks", j.diagnose(err))
 		return
 	}
-	var interrupted, homeless, inputless []string
+	var interrupted, deferred, homeless, inputless []string
 	numbers := map[string]bool{}
 	for _, t := range unfinished {
 		numbers[inputName(t.Number, t.ID)] = true
@@ -30,7 +30,11 @@ func (e *examiner) tasks(j *Journal) {
 			continue
 		}
 		id := shortID(t)
-		interrupted = append(interrupted, id)
+		if t.Reason == runner.ReasonDeferred && t.NextAttemptAt.After(e.now) {
+			deferred = append(deferred, id)
+		} else {
+			interrupted = append(interrupted, id)
+		}
 		if info, err := os.Stat(t.Directory); err != nil || !info.IsDir() {
 			homeless = append(homeless, id)
 		}
@@ -38,7 +42,8 @@ func (e *examiner) tasks(j *Journal) {
 			inputless = append(inputless, id)
 		}
 	}
-	e.unresumed(len(unfinished), interrupted, homeless, inputless)
+	e.unresumed(len(unfinished), interrupted, deferred)
+	e.unresumable(homeless, inputless)
 	e.future(j)
 	if stale := staleInputs(j.dir, numbers); len(stale) > 0 {
 		e.add("stdin", LevelWarning, "rm "+strings.Join(stale, " "), "%s of tasks that have ended", several(len(stale), "input was kept", "inputs were kept"))
@@ -46,7 +51,7 @@ func (e *examiner) tasks(j *Journal) {
 }
 
 func inputLost(j *Journal, t *runner.Task) bool {
-	if t.Options.Stdin != runner.StdinReplay {
+	if !t.KeepsInput() {
 		return false
 	}
 	file, err := j.Input(t)
@@ -56,12 +61,20 @@ func inputLost(j *Journal, t *runner.Task) bool {
 	return errors.Is(err, ErrInputLost)
 }
 
-func (e *examiner) unresumed(unfinished int, interrupted, homeless, inputless []string) {
+// unresumed tells of those that wait for somebody. One whose server said when to come back waits for that time first.
+func (e *examiner) unresumed(unfinished int, interrupted, deferred []string) {
+	if len(deferred) > 0 {
+		e.add("tasks", LevelOK, "", "%s for the time that a server named: %s", several(len(deferred), "waits", "wait"), list(deferred))
+	}
 	if len(interrupted) == 0 {
 		e.add("tasks", LevelOK, "", "%d unfinished, none interrupted", unfinished)
 		return
 	}
 	e.add("tasks", LevelWarning, "retry resume --all, or retry cancel TASK", "%s interrupted: %s", several(len(interrupted), "was", "were"), list(interrupted))
+}
+
+// unresumable tells of those that lack what they need.
+func (e *examiner) unresumable(homeless, inputless []string) {
 	if len(homeless) > 0 {
 		e.add("tasks", LevelWarning, "make the directory again, or retry cancel "+homeless[0], "the directory of %s is gone", list(homeless))
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/10f93571/retry/runner"
 )
 
 // finds asserts that the doctor has a finding.
@@ -224,4 +226,18 @@ func TestSize(t *testing.T) {
 			t.Errorf("%d: got %q, want %q", n, got, want)
 		}
 	}
+}
+
+// A task whose server named a time waits for that, and is nothing to worry about before. Then nobody has gone on with it.
+func TestExamineDeferredTasks(t *testing.T) {
+	dir := t.TempDir()
+	j := openIn(t, dir)
+	task := sending(requests()["least"])
+	must(t, claimed(j, task, epoch))
+	must(t, recorded(j, task, refused(429), runner.Decision{Verdict: runner.VerdictRetry, Delay: time.Hour, Reason: runner.ReasonDeferred}, time.Now()))
+	must(t, j.Release(task.Number))
+	finds(t, dir, "tasks", LevelOK, "1 waits for the time that a server named: "+shortID(task), "")
+	finds(t, dir, "tasks", LevelOK, "1 unfinished, none interrupted", "")
+	spoil(t, j, task, "next_attempt_at = 1")
+	finds(t, dir, "tasks", LevelWarning, "1 was interrupted: "+shortID(task), "retry resume --all")
 }

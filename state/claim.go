@@ -89,9 +89,13 @@ func insertTask(ctx context.Context, tx *sql.Tx, t *runner.Task) (int64, error) 
 	if err != nil {
 		return 0, err
 	}
-	const query = `INSERT INTO tasks (id, parent, name, once, kind, status, argv, directory, environment, policy, options, idempotency_key, attempt_count, created_at)
-		VALUES (?, ?, ?, ?, ?, 'IN_FLIGHT', ?, ?, ?, ?, ?, ?, 1, ?)`
-	result, err := tx.ExecContext(ctx, query, t.ID, nullable(t.Parent), nullable(t.Name), t.Once, t.Kind, joinStrings(t.Command), []byte(t.Directory),
+	request, err := marshalRequest(t)
+	if err != nil {
+		return 0, err
+	}
+	const query = `INSERT INTO tasks (id, parent, name, once, kind, status, argv, request, directory, environment, policy, options, idempotency_key, attempt_count, created_at)
+		VALUES (?, ?, ?, ?, ?, 'IN_FLIGHT', ?, ?, ?, ?, ?, ?, ?, 1, ?)`
+	result, err := tx.ExecContext(ctx, query, t.ID, nullable(t.Parent), nullable(t.Name), t.Once, t.Kind, joinStrings(t.Command), request, []byte(t.Directory),
 		joinStrings(t.Environment), string(policy), options, t.IdempotencyKey, t.CreatedAt.UnixMicro())
 	if err != nil {
 		return 0, err

@@ -25,7 +25,7 @@ func (j *Journal) lookAtLast(ctx context.Context, groups []*group) error {
 }
 
 // selectLast reads the last attempts of the tasks whose numbers are in a JSON list.
-const selectLast = `SELECT t.number, a.exit, a.signal, a.error FROM json_each(?) n CROSS JOIN tasks t ON t.number = n.value
+const selectLast = `SELECT t.number, a.exit, a.signal, a.error, a.exchange FROM json_each(?) n CROSS JOIN tasks t ON t.number = n.value
 	CROSS JOIN attempts a ON a.task = t.number AND a.number = t.attempt_count`
 
 // lastOutcomes returns the outcomes by the number of their task.
@@ -42,7 +42,7 @@ func (j *Journal) lastOutcomes(ctx context.Context, groups []*group) (map[int64]
 	_, err = collect(ctx, j, selectLast, []any{string(list)}, func(rows *sql.Rows) (struct{}, error) {
 		var number int64
 		var row attemptRow
-		err := rows.Scan(&number, &row.exit, &row.signal, &row.class)
+		err := rows.Scan(&number, &row.exit, &row.signal, &row.class, &row.exchange)
 		outcomes[number] = row.attempt().Outcome
 		return struct{}{}, err
 	})

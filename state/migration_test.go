@@ -75,7 +75,7 @@ func dumpOldJournal(t *testing.T, dir string) string {
 
 // A released migration is never edited: journals have taken it already.
 func TestReleasedMigrationsAreAsTheyWere(t *testing.T) {
-	for i, want := range []string{"d155a063"} {
+	for i, want := range []string{"d155a063", "b811bcd7", "e12652c0", "f2c2e278"} {
 		if got := fmt.Sprintf("%x", sha256.Sum256([]byte(migrations[i])))[:8]; got != want {
 			t.Errorf("migration %d is now %s, was %s", i+1, got, want)
 		}
@@ -192,4 +192,30 @@ func TestASchema1WriterGoesOnInAMigratedJournal(t *testing.T) {
 		t.Error(showTask(task))
 	}
 	integrity(t, j)
+}
+
+// A journal of the schema before HTTP is migrated with nothing lost; its commands have no request, their attempts no exchange.
+func TestASchema4JournalIsMigrated(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, databaseName), nil, 0o600))
+	execute(t, dir, strings.Join(migrations[:4], ";")+fmt.Sprintf(";PRAGMA journal_mode = WAL; PRAGMA application_id = %d; PRAGMA user_version = 4;", applicationID)+
+		strings.ReplaceAll(oldRows, ":policy", "'"+oldPolicy+"'"))
+	before := dumpOldJournal(t, dir)
+	j := openIn(t, dir)
+	if after := oldDump(t, j.db); after != before {
+		t.Errorf("got\n%s\nwant\n%s", after, before)
+	}
+	integrity(t, j)
+	for _, id := range []string{"waits", "failed"} {
+		task := stored(t, j, id)
+		if task.Damage != nil || task.Request != nil || task.Last.Outcome.HTTP != nil {
+			t.Errorf("read as %s, %+v, %+v, %v", showTask(task), task.Request, task.Last.Outcome.HTTP, task.Damage)
+		}
+	}
+	task := sending(requests()["least"])
+	must(t, claimed(j, task, epoch))
+	must(t, recorded(j, task, refused(404), failed, epoch))
+	if got := stored(t, j, task.ID); got.Last.Outcome.HTTP == nil || got.Request == nil {
+		t.Errorf("written and read as %+v", got)
+	}
 }

@@ -16,8 +16,11 @@ var (
 const longest = 36_525 * 24 * time.Hour
 
 // fromMicros returns a duration in [0, longest]; 0 for null.
-func fromMicros(us integer) time.Duration {
-	return time.Duration(min(max(us.Int64, 0), longest.Microseconds())) * time.Microsecond
+func fromMicros(us integer) time.Duration { return spanOf(us.Int64) }
+
+// spanOf returns so many microseconds, in [0, longest].
+func spanOf(us int64) time.Duration {
+	return time.Duration(min(max(us, 0), longest.Microseconds())) * time.Microsecond
 }
 
 // moment returns a time between the years 1900 and 10000; the zero time for null.

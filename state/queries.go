@@ -19,11 +19,11 @@ var (
 
 // selectTasks reads tasks with the latest attempt of each.
 const selectTasks = `SELECT t.number, t.id, t.parent, t.name, t.kind, t.status, t.reason, t.argv, t.directory, t.policy, t.options, t.idempotency_key,
-	t.attempt_count, t.created_at, t.finished_at, t.next_attempt_at, t.once, t.environment, t.requeued_at, t.requeued_after,
+	t.attempt_count, t.created_at, t.finished_at, t.next_attempt_at, t.once, t.environment, t.requeued_at, t.requeued_after, t.request,
 	(SELECT max(number) FROM attempts WHERE task = t.number), ` + attemptColumns + `
 	FROM tasks t LEFT JOIN attempts a ON a.task = t.number AND a.number = t.attempt_count `
 
-const attemptColumns = "a.number, a.started_at, a.duration, a.exit, a.signal, a.error, a.message, a.decision, a.delay, a.shortened, a.process, a.success, a.rule"
+const attemptColumns = "a.number, a.started_at, a.duration, a.exit, a.signal, a.error, a.message, a.decision, a.delay, a.shortened, a.process, a.success, a.rule, a.exchange"
 
 // Unfinished returns the tasks that have not ended, oldest first, without their attempts.
 func (j *Journal) Unfinished(ctx context.Context) ([]*runner.Task, error) {
@@ -72,7 +72,7 @@ func (j *Journal) scanTask(rows *sql.Rows) (*runner.Task, error) {
 		return nil, err
 	}
 	t := row.task()
-	t.History = runner.History{Began: t.Began(), Made: t.RequeuedAfter, Phase: t.Options.Phase(phase(t.Number, j.salt))}
+	t.History = runner.History{Began: t.Began(), Expires: t.Expiry(), Made: t.RequeuedAfter, Phase: t.Options.Phase(phase(t.Number, j.salt))}
 	return t, nil
 }
 

@@ -23,7 +23,7 @@ func (j *Journal) Requeue(ctx context.Context, t *runner.Task, now time.Time) er
 	switch {
 	case t.Damage != nil:
 		return fmt.Errorf("%w: %w", ErrDamaged, t.Damage)
-	case t.Options.Stdin == runner.StdinReplay:
+	case t.KeepsInput():
 		return ErrInputDropped
 	}
 	return j.write(ctx, func(ctx context.Context, tx *sql.Tx) error {

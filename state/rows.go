@@ -15,7 +15,7 @@ import (
 type taskRow struct {
 	number, count, created, finished, next, once, requeued, requeuedAfter, latest integer
 
-	id, parent, name, kind, status, reason, policy, options, key sql.NullString
+	id, parent, name, kind, status, reason, request, policy, options, key sql.NullString
 
 	argv, directory, environment []byte
 
@@ -27,7 +27,7 @@ type taskRow struct {
 // columns are the places to scan selectTasks into. None of them refuses a value: one bad row must not hide the others.
 func (r *taskRow) columns() []any {
 	return append([]any{&r.number, &r.id, &r.parent, &r.name, &r.kind, &r.status, &r.reason, &r.argv, &r.directory, &r.policy, &r.options, &r.key,
-		&r.count, &r.created, &r.finished, &r.next, &r.once, &r.environment, &r.requeued, &r.requeuedAfter, &r.latest}, r.last.columns()...)
+		&r.count, &r.created, &r.finished, &r.next, &r.once, &r.environment, &r.requeued, &r.requeuedAfter, &r.request, &r.latest}, r.last.columns()...)
 }
 
 // task is what can be read of the row; its Damage says what cannot.
@@ -39,7 +39,7 @@ func (r *taskRow) task() *runner.Task {
 		Status: runner.Status(r.status.String), Reason: runner.Reason(r.reason.String), AttemptCount: int(r.count.Int64),
 		FinishedAt: moment(r.finished), NextAttemptAt: moment(r.next), Last: r.last.attempt(),
 	}
-	for _, read := range []func(*runner.Task) error{r.checkStatus, r.readPolicy, r.readOptions, r.checkCommand, r.checkCount} {
+	for _, read := range []func(*runner.Task) error{r.checkStatus, r.readPolicy, r.readOptions, r.checkCommand, r.readRequest, r.checkCount} {
 		t.Damage = also(t.Damage, read(t))
 	}
 	return t
@@ -114,13 +114,13 @@ func (r *taskRow) checkCount(*runner.Task) error {
 type attemptRow struct {
 	number, started, duration, exit, delay, shortened, success, rule integer
 
-	signal, class, message, decision, process sql.NullString
+	signal, class, message, decision, process, exchange sql.NullString
 }
 
 // columns are the places to scan attemptColumns into.
 func (r *attemptRow) columns() []any {
 	return []any{&r.number, &r.started, &r.duration, &r.exit, &r.signal, &r.class, &r.message, &r.decision, &r.delay, &r.shortened, &r.process,
-		&r.success, &r.rule}
+		&r.success, &r.rule, &r.exchange}
 }
 
 func (r *attemptRow) attempt() runner.Attempt {
@@ -137,6 +137,7 @@ func (r *attemptRow) attempt() runner.Attempt {
 	}
 	if r.exit.Valid {
 		a.Outcome.Exit = int(r.exit.Int64)
+		a.Outcome.HTTP = r.readExchange(a.Outcome.Duration)
 	}
 	if !r.success.Valid { // an older retry decided, which kept no more than this
 		a.Decision.Success = a.Decision.Verdict == runner.VerdictSucceeded || a.Outcome.ExitCode() == 0

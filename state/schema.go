@@ -72,6 +72,9 @@ var migrations = []string{
 		policy     TEXT NOT NULL,
 		updated_at INTEGER NOT NULL
 	) STRICT, WITHOUT ROWID;`,
+	// Of HTTP, as JSON: what a task asks for, and what an attempt saw.
+	`ALTER TABLE tasks ADD COLUMN request TEXT;
+	ALTER TABLE attempts ADD COLUMN exchange TEXT;`,
 }
 
 // migrate brings the schema up to date, all steps in one transaction. A journal of a newer retry, or a file that is none of

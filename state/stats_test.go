@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -184,4 +185,57 @@ func TestStatsAgainstAModel(t *testing.T) {
 			t.Fatalf("%d commands, want %d", len(all), len(want))
 		}
 	})
+}
+
+// requesting returns a change that makes a task one of HTTP.
+func requesting(name, method, url string) func(*runner.Task) {
+	return func(t *runner.Task) {
+		t.Kind, t.Name, t.Command, t.Request = runner.KindHTTP, name, nil, &runner.Request{Method: method, URL: url}
+	}
+}
+
+// Requests go together by their method and URL; a query is another one each time perhaps.
+func TestStatsOfRequests(t *testing.T) {
+	j := open(t)
+	for _, change := range []func(*runner.Task){
+		requesting("", "GET", "https://h/a?page=1"), requesting("", "GET", "https://h/a?page=2#x"), requesting("", "GET", "https://h/a#y"),
+		requesting("", "POST", "https://h/a"), requesting("", "GET", "https://h/b"), requesting("GET https://h/a", "PUT", "https://h/c?d"),
+		running("", "GET", "https://h/a"), running("", "GET https://h/a"),
+	} {
+		ended(t, j, succeeded, 1, epoch, change)
+	}
+	all, _, err := j.Stats(t.Context(), time.Time{}, 0)
+	must(t, err)
+	got := map[string]int{}
+	for _, s := range all {
+		got[fmt.Sprintf("%q %q %s %s", s.Name, s.Command, s.Method, s.URL)] = s.Runs
+	}
+	want := map[string]int{
+		`"" [] GET https://h/a`: 3, `"" [] POST https://h/a`: 1, `"" [] GET https://h/b`: 1, `"GET https://h/a" [] PUT https://h/c`: 1,
+		`"" ["GET" "https://h/a"]  `: 1, `"" ["GET https://h/a"]  `: 1,
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
+// What the last attempt was answered is known, too; requests that cannot be read go together.
+func TestStatsOfDamagedRequests(t *testing.T) {
+	j := open(t)
+	task := sending(requests()["least"])
+	must(t, claimed(j, task, epoch))
+	must(t, recorded(j, task, refused(503), failed, epoch))
+	list, _, err := j.Stats(t.Context(), time.Time{}, 0)
+	must(t, err)
+	if o := list[0].Last.Outcome; o.HTTP == nil || o.HTTP.Status != 503 {
+		t.Errorf("the last outcome is %+v", o)
+	}
+	for _, text := range []string{"{", "[]", "{}", "7", `{"method":{},"url":[]}`} {
+		spoil(t, j, task, "request = '"+text+"'")
+		list, n, err := j.Stats(t.Context(), time.Time{}, 0)
+		must(t, err)
+		if n != 1 || list[0].Failures != 1 {
+			t.Errorf("%s: %+v", text, list)
+		}
+	}
 }

@@ -43,7 +43,7 @@ func (j *Journal) Record(ctx context.Context, t *runner.Task, a runner.Attempt) 
 
 // ended drops what is of no use once the task has ended.
 func (j *Journal) ended(t *runner.Task, err error) error {
-	if err == nil && t.Status.Finished() && t.Options.Stdin == runner.StdinReplay {
+	if err == nil && t.Status.Finished() && t.KeepsInput() {
 		j.DropInput(t)
 	}
 	return err
@@ -62,14 +62,30 @@ func recordAttempt(ctx context.Context, tx *sql.Tx, task int64, a runner.Attempt
 	if d.Rule != 0 {
 		rule = d.Rule
 	}
-	query := `UPDATE attempts SET duration = ?, exit = ?, signal = ?, error = ?, message = ?, decision = ?, delay = ?, shortened = ?,
-		success = ?, rule = ? WHERE task = ? AND number = ? AND ` + guard
-	err := guarded(tx.ExecContext(ctx, query, duration, exit, nullable(o.Signal), nullable(string(o.Error)), nullable(o.Message),
-		d.Verdict, delay, d.Shortened, d.Success, rule, task, a.Number))
-	if err != nil || o.Stdout+o.Stderr == "" {
+	exchange, err := marshalExchange(o.HTTP)
+	if err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, "INSERT INTO tails (task, attempt, stdout, stderr) VALUES (?, ?, ?, ?)", task, a.Number, []byte(o.Stdout), []byte(o.Stderr))
+	query := `UPDATE attempts SET duration = ?, exit = ?, signal = ?, error = ?, message = ?, decision = ?, delay = ?, shortened = ?,
+		success = ?, rule = ?, exchange = ? WHERE task = ? AND number = ? AND ` + guard
+	err = guarded(tx.ExecContext(ctx, query, duration, exit, nullable(o.Signal), nullable(string(o.Error)), nullable(o.Message),
+		d.Verdict, delay, d.Shortened, d.Success, rule, exchange, task, a.Number))
+	if err != nil {
+		return err
+	}
+	return keepTail(ctx, tx, task, a)
+}
+
+// keepTail writes the end of what an attempt wrote, or of the body that it was refused with. That of a success is not kept.
+func keepTail(ctx context.Context, tx *sql.Tx, task int64, a runner.Attempt) error {
+	o := a.Outcome
+	if o.HTTP != nil && o.Stdout == "" && !a.Decision.Success {
+		o.Stdout = o.HTTP.Body
+	}
+	if o.Stdout+o.Stderr == "" {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, "INSERT INTO tails (task, attempt, stdout, stderr) VALUES (?, ?, ?, ?)", task, a.Number, []byte(o.Stdout), []byte(o.Stderr))
 	if err == nil && a.Number > keptTails {
 		_, err = tx.ExecContext(ctx, "DELETE FROM tails WHERE task = ? AND attempt <= ?", task, a.Number-keptTails)
 	}
