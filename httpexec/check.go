@@ -2,38 +2,58 @@ package httpexec
 
 import (
 	"errors"
-	"fmt"
-	"net/http"
 	"strings"
+
+	"github.com/10f93571/retry/runner"
 )
 
-// errHead says that a method or a header cannot be sent.
-var errHead = errors.New("the request cannot be sent")
-
-// checkHead refuses what net/http refuses only when the connection stands, and without a type. Values are not repeated: they may be secret.
-func checkHead(method string, header http.Header) error {
-	if !isToken(method) {
-		return fmt.Errorf("%w: %q is no method", errHead, method)
+// Check returns what is wrong with a request and can be known before anything is sent; Stamp does so for the files of its body.
+func Check(r *runner.Request, lookup func(name string) (value string, ok bool)) error {
+	p := &plan{refs: &references{lookup: lookup}}
+	err := p.read(r, "", "")
+	if err == nil {
+		err = p.checkNetwork()
 	}
-	for name, values := range header {
-		if !isToken(name) {
-			return fmt.Errorf("%w: %q is no name of a header", errHead, name)
-		}
-		for _, value := range values {
-			if strings.ContainsFunc(value, isControl) {
-				return fmt.Errorf("%w: the header %s holds a control character", errHead, name)
-			}
+	return p.refs.cleanError(err)
+}
+
+// CheckKey returns what is wrong with an idempotency key.
+func CheckKey(key string) error {
+	for _, c := range []byte(key) {
+		if c < ' ' || c > '~' {
+			return errors.New("the idempotency key holds a character that a header cannot\nhint: use letters and digits")
 		}
 	}
 	return nil
 }
 
-func isControl(r rune) bool { return r != '\t' && (r < ' ' || r == 0x7f) }
+func (p *plan) checkNetwork() error {
+	if _, err := p.Options.TLS.config(); err != nil {
+		return err
+	}
+	if p.Options.UnixSocket != "" {
+		return nil
+	}
+	_, err := p.Options.Proxies.For(p.first.url)
+	return err
+}
 
-// isToken follows RFC 9110, section 5.6.2.
-func isToken(text string) bool {
-	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
-		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
-		return !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
-	})
+// LiteralSecrets names what of a request would be stored as it is, and is a secret.
+func LiteralSecrets(r *runner.Request) (names []string) {
+	for _, line := range r.Header {
+		if runner.HasLiteralSecret(line) {
+			name, _, _ := strings.Cut(line, ":")
+			names = append(names, "the header "+strings.TrimSpace(name))
+		}
+	}
+	for _, place := range []struct{ name, text, masked string }{
+		{"the password in the URL", r.URL, runner.MaskURL(r.URL)},
+		{"the user's password", r.User, runner.MaskUser(r.User)},
+		{"the proxy's password", r.Network.Proxy, runner.MaskURL(r.Network.Proxy)},
+	} {
+		if place.masked != place.text {
+			names = append(names, place.name)
+		}
+	}
+	return names
 }

@@ -16,7 +16,10 @@ func (a *attempt) classify(err error) fault {
 	switch at := a.watch.at(); {
 	case errors.As(err, new(*localError)):
 		return classifyLocal(err)
-	case errors.Is(err, errRedirects), errors.Is(err, errURL), errors.Is(err, errHead), errors.Is(err, errProxy):
+	case errors.Is(err, errReference):
+		return fault{runner.ErrorLocal, runner.ExitInternal, EventLocal, err.Error()}
+	case errors.Is(err, errRedirects), errors.Is(err, errURL), errors.Is(err, errHead), errors.Is(err, errProxy),
+		errors.Is(err, errResolve):
 		return classifyInput(err)
 	case isTimeout(err):
 		return fault{runner.ErrorTimeout, exitTimeout, a.event(), ""}
@@ -69,6 +72,8 @@ func classifyInput(err error) fault {
 		exit = exitRedirects
 	case errors.Is(err, errProxy):
 		exit = exitProxyName
+	case errors.Is(err, errResolve):
+		exit = exitResolve
 	}
 	return fault{class, exit, EventHopeless, ""}
 }

@@ -58,7 +58,7 @@ func TestEarlyReplyAndClosed(t *testing.T) {
 			c.header(&bytes.Buffer{})
 			c.send("HTTP/1.1 413 Too Large\r\nContent-Length: 4\r\nConnection: close\r\n\r\nless")
 		})
-		o := execute(t, sending(t, "POST", s.url("http"), func(e *Executor) { e.Request.Body = data(strings.Repeat("x", 1<<20)) }))
+		o := execute(t, sending(t, "POST", s.url("http"), func(e *sender) { e.carry(data(strings.Repeat("x", 1<<20))) }))
 		if o.Exit != 22 || o.HTTP.Status != 413 {
 			t.Fatalf("%+v, %+v", o, o.HTTP)
 		}
@@ -71,7 +71,7 @@ func TestResetInTheMiddleOfABody(t *testing.T) {
 		c.header(&bytes.Buffer{})
 		c.reset()
 	})
-	o := execute(t, sending(t, "POST", s.url("http"), func(e *Executor) { e.Request.Body = data(strings.Repeat("x", 16<<20)) }))
+	o := execute(t, sending(t, "POST", s.url("http"), func(e *sender) { e.carry(data(strings.Repeat("x", 16<<20))) }))
 	waiting := strings.HasPrefix(o.Message, "wait for the reply: ")
 	if o.Error != runner.ErrorReset || describe(o.HTTP.Default) != "ambiguous" || o.HTTP.Written != 1 || !waiting {
 		t.Errorf("%+v, %+v", o, o.HTTP)

@@ -23,23 +23,23 @@ func TestExecuteOverTLS(t *testing.T) {
 		name   string
 		config *tls.Config
 		script script
-		change func(*Executor)
+		change func(*sender)
 	}{
 		{"believed", a.server(nil), replies(okReply), nil},
-		{"anybody", a.server(nil), replies(okReply), func(e *Executor) { e.Options.TLS = TLS{Insecure: true} }},
-		{"a client's certificate", wantsClient, replies(okReply), func(e *Executor) { e.Options.TLS.Cert = client }},
+		{"anybody", a.server(nil), replies(okReply), func(e *sender) { e.Network.CACert, e.Network.Insecure = "", true }},
+		{"a client's certificate", wantsClient, replies(okReply), func(e *sender) { e.Network.Cert = client }},
 		{"HTTP/2", a.server(nil, "h2"), http2Reply, nil},
-		{"HTTP/1.1 asked for", a.server(nil, "h2", "http/1.1"), replies(okReply), func(e *Executor) { e.Options.HTTP1 = true }},
-		{"another host's address", a.server(func(c *certificate) { c.IPAddresses = nil }), replies(okReply), func(e *Executor) {
+		{"HTTP/1.1 asked for", a.server(nil, "h2", "http/1.1"), replies(okReply), func(e *sender) { e.Network.HTTP1 = true }},
+		{"another host's address", a.server(func(c *certificate) { c.IPAddresses = nil }), replies(okReply), func(e *sender) {
 			u := must(e.Request.URL)
-			e.Options.Resolve = map[string][]string{"service.example:" + u.Port(): {"127.0.0.1"}}
+			e.Network.Resolve = []string{"service.example:" + u.Port() + ":127.0.0.1"}
 			e.Request.URL = "https://Service.example:" + u.Port() + "/"
 		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := serveTLS(t, tt.config, tt.script)
-			e := sending(t, "GET", s.url("https"), func(e *Executor) { e.Options.TLS.CACert = a.file })
+			e := sending(t, "GET", s.url("https"), func(e *sender) { e.Network.CACert = a.file })
 			if tt.change != nil {
 				tt.change(e)
 			}
@@ -59,9 +59,9 @@ func TestExecuteOverAUnixSocket(t *testing.T) {
 		t.Skip(err)
 	}
 	s := serveOn(t, listener, nil, []script{replies(okReply)})
-	o := execute(t, sending(t, "GET", "http://anything.invalid/", func(e *Executor) {
-		e.Options.UnixSocket = path
-		e.Options.Proxies.All = "http://nowhere.invalid"
+	o := execute(t, sending(t, "GET", "http://anything.invalid/", func(e *sender) {
+		e.Network.UnixSocket = path
+		e.Network.Proxy = "http://nowhere.invalid"
 	}))
 	s.saw(1)
 	if o.Exit != 0 || o.HTTP.Body != "hello" {
@@ -71,7 +71,7 @@ func TestExecuteOverAUnixSocket(t *testing.T) {
 
 func TestExecuteThroughAProxy(t *testing.T) {
 	s := serve(t, replies(okReply))
-	o := execute(t, sending(t, "GET", "http://service.example/path", func(e *Executor) { e.Options.Proxies.HTTP = "me:pw@" + s.address() }))
+	o := execute(t, sending(t, "GET", "http://service.example/path", func(e *sender) { e.Network.Proxy = "me:pw@" + s.address() }))
 	s.saw(1)
 	if o.Exit != 0 || !strings.HasPrefix(s.requests[0], "GET http://service.example/path HTTP/1.1\r\n") ||
 		!strings.Contains(s.requests[0], "Proxy-Authorization: Basic bWU6cHc=\r\n") {
@@ -93,8 +93,8 @@ func TestExecuteThroughATunnel(t *testing.T) {
 		go func() { _, _ = io.Copy(c.Conn, to) }()
 		_, _ = io.Copy(to, c.reader)
 	})
-	o := execute(t, sending(t, "GET", "https://service.example/path", func(e *Executor) {
-		e.Options.Proxies.HTTPS, e.Options.TLS.CACert = proxy.address(), a.file
+	o := execute(t, sending(t, "GET", "https://service.example/path", func(e *sender) {
+		e.Network.Proxy, e.Network.CACert = proxy.address(), a.file
 	}))
 	proxy.saw(1)
 	s.saw(1)

@@ -10,8 +10,8 @@ import (
 )
 
 // transport makes the one transport of a hop: for one connection, which is used once.
-func (e *Executor) transport(u *url.URL, w *watch) (*http.Transport, error) {
-	o := &e.Options
+func (a *attempt) transport(u *url.URL, w *watch) (*http.Transport, error) {
+	o := &a.Options
 	t := &http.Transport{
 		DialContext:        func(ctx context.Context, _, address string) (net.Conn, error) { return o.dial(ctx, address, w) },
 		DisableCompression: !o.Compressed,

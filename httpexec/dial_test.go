@@ -21,7 +21,8 @@ func TestBrokenBeforeTheRequest(t *testing.T) {
 			close(connected)
 			<-s.reached
 		}})
-		o := sending(t, method, s.url("http"), nil).Execute(ctx, &runner.Task{}, runner.Call{Number: 1})
+		e := sending(t, method, s.url("http"), nil)
+		o := e.Execute(ctx, e.task(), runner.Call{Number: 1})
 		s.saw(0)
 		faulty{class: "reset", exit: 55, message: "send the request: "}.compare(t, o, "retry")
 	}
@@ -37,8 +38,8 @@ func TestBrokenAfterTheHandshake(t *testing.T) {
 			close(c.server.reached)
 		})
 		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{TLSHandshakeDone: func(tls.ConnectionState, error) { <-s.reached }})
-		e := sending(t, method, s.url("https"), func(e *Executor) { e.Options.TLS.CACert = a.file })
-		o := e.Execute(ctx, &runner.Task{}, runner.Call{Number: 1})
+		e := sending(t, method, s.url("https"), func(e *sender) { e.Network.CACert = a.file })
+		o := e.Execute(ctx, e.task(), runner.Call{Number: 1})
 		s.saw(0)
 		faulty{class: "reset", exit: 55, message: "send the request: "}.compare(t, o, "retry")
 	}

@@ -2,6 +2,7 @@ package httpexec
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"os"
@@ -11,20 +12,25 @@ import (
 	"github.com/10f93571/retry/spool"
 )
 
-// Executor sends the request of one task.
+// Executor sends the request of one task. It holds what belongs to this process; what is sent is in the task.
 type Executor struct {
-	Request   Request
-	Options   Options
-	Safety    Safety
+	Stdin     Body                                      // what the request's body takes from stdin; nil for nothing
+	Keep      func(*runner.Task) error                  // called once, before the first send; nil: nothing is to be kept
+	Lookup    func(name string) (value string, ok bool) // the environment, for {env:NAME} and the proxies
+	UserAgent string                                    // "retry/1.0"
 	Output    Output
-	Temporary func() (*os.File, error) // makes a file for a reply that is large
+	Temporary func() (*os.File, error) // makes a file for what is large
 
-	held *reply // what Release is about
+	resolver *net.Resolver        // nil: the system's; tests have their own
+	made     map[int]*spool.Spool // parts of the body that were transformed, by their number
+	kept     bool
+	held     *reply // what Release is about
 }
 
 // attempt is one request under way, or several where redirects are followed.
 type attempt struct {
 	*Executor
+	*plan
 	watch      *watch // of the latest hop
 	written    int    // requests that went out
 	redirected bool   // the first request was answered, and its body is not asked for again
@@ -32,15 +38,20 @@ type attempt struct {
 }
 
 // Execute implements runner.Executor. When ctx ends first, the connection is closed.
-func (e *Executor) Execute(ctx context.Context, _ *runner.Task, c runner.Call) runner.Outcome {
+func (e *Executor) Execute(ctx context.Context, t *runner.Task, c runner.Call) runner.Outcome {
 	begun := time.Now()
 	ctx, cancel := context.WithCancelCause(ctx)
 	heard := listen(c.Signals, cancel)
 	a := &attempt{Executor: e, watch: newWatch()}
-	err := a.run(ctx)
+	err := a.prepare(t)
+	if err == nil {
+		err = a.run(ctx)
+	}
 	sig := heard()
+	a.plan.close()
 	o := a.outcome(explain(ctx, err), time.Now())
 	cancel(nil)
+	o.Message = a.refs.clean(o.Message)
 	o.Stop = sig
 	o.Duration = time.Since(begun)
 	o.HTTP.Phases.Total = o.Duration
@@ -48,13 +59,21 @@ func (e *Executor) Execute(ctx context.Context, _ *runner.Task, c runner.Call) r
 	return o
 }
 
-// run sends the request, follows redirects, and takes the reply in.
-func (a *attempt) run(ctx context.Context) error {
-	h, err := a.Request.first()
-	if err != nil {
+// prepare makes the plan of the attempt. What the next process needs is kept before the first request is sent.
+func (a *attempt) prepare(t *runner.Task) (err error) {
+	if a.plan, err = a.Executor.plan(t); err != nil || a.Keep == nil || a.kept {
 		return err
 	}
-	for redirects := 0; ; redirects++ {
+	a.kept = true
+	if err := a.Keep(t); err != nil {
+		return &localError{"keep the request's body", err, runner.ExitInternal}
+	}
+	return nil
+}
+
+// run sends the request, follows redirects, and takes the reply in.
+func (a *attempt) run(ctx context.Context) error {
+	for h, redirects := a.first, 0; ; redirects++ {
 		response, done, err := a.send(ctx, h)
 		if err != nil {
 			return err
@@ -62,7 +81,7 @@ func (a *attempt) run(ctx context.Context) error {
 		if a.Options.MaxRedirects == 0 {
 			return a.take(response, done)
 		}
-		to, ok, err := h.next(response.StatusCode, response.Header.Get("Location"), a.Request.MethodGiven)
+		to, ok, err := h.next(response.StatusCode, response.Header.Get("Location"), a.methodGiven)
 		if !ok && err == nil {
 			return a.take(response, done)
 		}

@@ -13,29 +13,50 @@ import (
 	"github.com/10f93571/retry/spool"
 )
 
-// sending returns an executor for a request, which believes the authority where there is one.
-func sending(t *testing.T, method, url string, change func(*Executor)) *Executor {
+// sender is an executor and the request of its task.
+type sender struct {
+	*Executor
+	Request *runner.Request
+	Network *runner.Network // of the request
+	key     string
+}
+
+// sending returns one for a request.
+func sending(t *testing.T, method, url string, change func(*sender)) *sender {
 	t.Helper()
-	e := &Executor{
-		Request:   Request{Method: method, URL: url, Header: headers("User-Agent", "test")},
-		Safety:    SafetyOf(method, false, false),
-		Output:    Output{Stdout: io.Discard},
-		Temporary: func() (*os.File, error) { return spool.Temporary(t.TempDir()) },
+	e := &sender{
+		Executor: &Executor{
+			UserAgent: "test",
+			Output:    Output{Stdout: io.Discard},
+			Temporary: func() (*os.File, error) { return spool.Temporary(t.TempDir()) },
+		},
+		Request: &runner.Request{Method: method, URL: url},
 	}
+	e.Network = &e.Request.Network
 	if change != nil {
 		change(e)
 	}
 	return e
 }
 
+// task is what the executor is given.
+func (e *sender) task() *runner.Task {
+	return &runner.Task{Kind: runner.KindHTTP, Request: e.Request, IdempotencyKey: e.key}
+}
+
+// carry makes a body that of the request.
+func (e *sender) carry(body Body) {
+	e.Stdin, e.Request.Body = body, []runner.Part{{File: runner.StdinFile}}
+}
+
 // execute runs one attempt.
-func execute(t *testing.T, e *Executor) runner.Outcome {
+func execute(t *testing.T, e *sender) runner.Outcome {
 	t.Helper()
-	return e.Execute(t.Context(), &runner.Task{}, runner.Call{Number: 1})
+	return e.Execute(t.Context(), e.task(), runner.Call{Number: 1})
 }
 
 // release returns what reaches stdout of the attempt that was executed last, given what the task came to.
-func release(t *testing.T, e *Executor, status runner.Status) string {
+func release(t *testing.T, e *sender, status runner.Status) string {
 	t.Helper()
 	var out bytes.Buffer
 	e.Output.Stdout = &out
@@ -49,24 +70,24 @@ func release(t *testing.T, e *Executor, status runner.Status) string {
 func data(text string) Body { return strings.NewReader(text) }
 
 func TestExecute(t *testing.T) {
-	const get = "GET /path?q=1 HTTP/1.1\r\nHost: HOST\r\nUser-Agent: test\r\n\r\n"
+	const get = "GET /path?q=1 HTTP/1.1\r\nHost: HOST\r\nUser-Agent: test\r\nAccept: */*\r\n\r\n"
 	tests := []struct {
 		name          string
 		method        string
-		change        func(*Executor)
+		change        func(*sender)
 		reply         string
 		request, body string
 	}{
 		{"GET", "GET", nil, okReply, get, "hello"},
 		{"HEAD", "HEAD", nil, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", "HEAD" + get[3:], ""},
-		{"POST", "POST", func(e *Executor) { e.Request.Body = data("a=b") }, okReply,
-			"POST /path?q=1 HTTP/1.1\r\nHost: HOST\r\nUser-Agent: test\r\nContent-Length: 3\r\n\r\na=b", "hello"},
-		{"POST of nothing", "POST", func(e *Executor) { e.Request.Body = data("") }, okReply,
-			"POST /path?q=1 HTTP/1.1\r\nHost: HOST\r\nUser-Agent: test\r\nContent-Length: 0\r\n\r\n", "hello"},
-		{"a host of its own", "GET", func(e *Executor) { e.Request.Header.Set("Host", "virtual") }, okReply,
-			"GET /path?q=1 HTTP/1.1\r\nHost: virtual\r\nUser-Agent: test\r\n\r\n", "hello"},
-		{"the URL's user", "GET", func(e *Executor) { e.Request.URL = strings.Replace(e.Request.URL, "://", "://me:secret@", 1) }, okReply,
-			"GET /path?q=1 HTTP/1.1\r\nHost: HOST\r\nUser-Agent: test\r\nAuthorization: Basic bWU6c2VjcmV0\r\n\r\n", "hello"},
+		{"POST", "POST", func(e *sender) { e.carry(data("a=b")) }, okReply,
+			"POST /path?q=1 HTTP/1.1\r\nHost: HOST\r\nUser-Agent: test\r\nContent-Length: 3\r\nAccept: */*\r\nContent-Type: application/x-www-form-urlencoded\r\n\r\na=b", "hello"},
+		{"POST of nothing", "POST", func(e *sender) { e.carry(data("")) }, okReply,
+			"POST /path?q=1 HTTP/1.1\r\nHost: HOST\r\nUser-Agent: test\r\nContent-Length: 0\r\nAccept: */*\r\nContent-Type: application/x-www-form-urlencoded\r\n\r\n", "hello"},
+		{"a host of its own", "GET", func(e *sender) { e.Request.Header = []string{"Host: virtual"} }, okReply,
+			"GET /path?q=1 HTTP/1.1\r\nHost: virtual\r\nUser-Agent: test\r\nAccept: */*\r\n\r\n", "hello"},
+		{"the URL's user", "GET", func(e *sender) { e.Request.URL = strings.Replace(e.Request.URL, "://", "://me:secret@", 1) }, okReply,
+			"GET /path?q=1 HTTP/1.1\r\nHost: HOST\r\nUser-Agent: test\r\nAccept: */*\r\nAuthorization: Basic bWU6c2VjcmV0\r\n\r\n", "hello"},
 		{"a reply in chunks", "GET", nil, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n",
 			get, "hello"},
 		{"an interim reply", "GET", nil, "HTTP/1.1 103 Early Hints\r\n\r\n" + okReply, get, "hello"},
@@ -107,7 +128,7 @@ func TestEachAttemptSendsTheSame(t *testing.T) {
 	_, err := io.WriteString(kept, text)
 	ok(t, err)
 	s := serve(t, replies("HTTP/1.1 503 No\r\nContent-Length: 0\r\nRetry-After: 7\r\n\r\n"), closes(""), replies(okReply))
-	e := sending(t, "POST", s.url("http"), func(e *Executor) { e.Request.Body = kept })
+	e := sending(t, "POST", s.url("http"), func(e *sender) { e.carry(kept) })
 	var exits []int
 	for range 3 {
 		o := execute(t, e)
@@ -164,7 +185,7 @@ func TestRelease(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := serve(t, closes(tt.reply))
-			e := sending(t, "GET", s.url("http"), func(e *Executor) { e.Output.Fail = tt.fail })
+			e := sending(t, "GET", s.url("http"), func(e *sender) { e.Output.Fail = tt.fail })
 			execute(t, e)
 			if got := release(t, e, tt.status); got != tt.want {
 				t.Errorf("on stdout %q, want %q", got, tt.want)
@@ -190,7 +211,7 @@ func TestLargeReply(t *testing.T) {
 func TestExecuteFollowsRedirects(t *testing.T) {
 	there := serve(t, replies(okReply))
 	s := serve(t, replies("HTTP/1.1 302 Found\r\nLocation: %s\r\nContent-Length: 4\r\n\r\nbody", there.url("http")))
-	e := sending(t, "POST", s.url("http"), func(e *Executor) { e.Options.MaxRedirects, e.Request.Body = 5, data("a=b") })
+	e := sending(t, "POST", s.url("http"), following(5, data("a=b")))
 	o := execute(t, e)
 	s.saw(1)
 	there.saw(1)
@@ -216,7 +237,7 @@ func TestExecuteUnpacks(t *testing.T) {
 	reply := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", len(packed), packed)
 	for compressed, want := range map[bool]string{true: "hello", false: packed} {
 		s := serve(t, replies("%s", reply))
-		o := execute(t, sending(t, "GET", s.url("http"), func(e *Executor) { e.Options.Compressed = compressed }))
+		o := execute(t, sending(t, "GET", s.url("http"), func(e *sender) { e.Network.Compressed = compressed }))
 		s.saw(1)
 		if o.HTTP.Body != want || strings.Contains(s.requests[0], "Accept-Encoding: gzip") != compressed {
 			t.Errorf("compressed %v: %q after %q", compressed, o.HTTP.Body, s.requests)
@@ -231,7 +252,7 @@ func TestEarlyReply(t *testing.T) {
 		c.send("HTTP/1.1 413 Too Large\r\nContent-Length: 4\r\nConnection: close\r\n\r\nless")
 		_, _ = io.Copy(io.Discard, c.reader)
 	})
-	o := execute(t, sending(t, "POST", s.url("http"), func(e *Executor) { e.Request.Body = data(strings.Repeat("x", 16<<20)) }))
+	o := execute(t, sending(t, "POST", s.url("http"), func(e *sender) { e.carry(data(strings.Repeat("x", 16<<20))) }))
 	if o.Exit != 22 || o.HTTP.Status != 413 || o.HTTP.Body != "less" || describe(o.HTTP.Default) != "stop" {
 		t.Errorf("%+v, %+v", o, o.HTTP)
 	}

@@ -16,6 +16,7 @@ const (
 	exitTimeout    = 28
 	exitTLS        = 35
 	exitRedirects  = 47
+	exitResolve    = 49
 	exitEmpty      = 52
 	exitSend       = 55
 	exitReceive    = 56

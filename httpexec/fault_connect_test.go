@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,12 +33,12 @@ func TestFaultsBeforeTheConnection(t *testing.T) {
 	}{
 		{faulty{name: "refused", class: "connect", exit: 7, message: "connect to 127.0.0.1:", i: "retry"}, nobody},
 		{faulty{name: "no socket", class: "connect", exit: 7, message: "/none: no such file or directory", i: "retry",
-			change: func(e *Executor) { e.Options.UnixSocket = filepath.Join(t.TempDir(), "none") }}, nobody},
-		{faulty{name: "all addresses refused", class: "connect", exit: 7, message: "connection refused", i: "retry", change: func(e *Executor) {
-			e.Options.Resolve = map[string][]string{must(e.Request.URL).Host: {"127.0.0.1", "127.0.0.2"}}
+			change: func(e *sender) { e.Network.UnixSocket = filepath.Join(t.TempDir(), "none") }}, nobody},
+		{faulty{name: "all addresses refused", class: "connect", exit: 7, message: "connection refused", i: "retry", change: func(e *sender) {
+			e.Network.Resolve = []string{must(e.Request.URL).Host + ":127.0.0.1,127.0.0.2"}
 		}}, nobody},
 		{faulty{name: "proxy refused", class: "connect", exit: 7, message: "connection refused", i: "retry",
-			change: func(e *Executor) { e.Options.Proxies.All = nobody }}, "http://service.example/"},
+			change: func(e *sender) { e.Network.Proxy = nobody }}, "http://service.example/"},
 	} {
 		f.unsent(t, f.url)
 	}
@@ -74,10 +73,10 @@ func TestFaultsOfNames(t *testing.T) {
 		serverFailure = 2
 		noSuchName    = 3
 	)
-	proxied := func(code byte) func(*Executor) {
-		return func(e *Executor) { e.Options.resolver, e.Options.Proxies.All = names(code), "proxy.example:1" }
+	proxied := func(code byte) func(*sender) {
+		return func(e *sender) { e.resolver, e.Network.Proxy = names(code), "proxy.example:1" }
 	}
-	with := func(code byte) func(*Executor) { return func(e *Executor) { e.Options.resolver = names(code) } }
+	with := func(code byte) func(*sender) { return func(e *sender) { e.resolver = names(code) } }
 	for _, f := range []faulty{
 		{name: "no such host", change: with(noSuchName),
 			class: "dns", exit: 6, message: "look up the host: no such host: service.example", i: "retry 3"},
@@ -93,8 +92,8 @@ func TestFaultsOfNames(t *testing.T) {
 
 // A request that cannot be sent is known before anything is connected to.
 func TestFaultsOfTheRequest(t *testing.T) {
-	header := func(name, value string) func(*Executor) {
-		return func(e *Executor) { e.Request.Header = http.Header{name: {value}} }
+	header := func(line string) func(*sender) {
+		return func(e *sender) { e.Request.Header = []string{line} }
 	}
 	tests := []struct {
 		faulty
@@ -105,13 +104,12 @@ func TestFaultsOfTheRequest(t *testing.T) {
 		{faulty{name: "no host", exit: 3, message: "it names no host"}, "http:///path"},
 		{faulty{name: "no port", exit: 3, message: "70000 is no port"}, "http://host:70000/"},
 		{faulty{name: "beyond ASCII", exit: 3, message: "xn--"}, "http://b\u00fccher.example/"},
-		{faulty{name: "no scheme", exit: 1, message: "http:// or https://"}, "host/path"},
 		{faulty{name: "another scheme", exit: 1, message: `"ftp" is neither http nor https`}, "ftp://host/"},
-		{faulty{name: "a header's name", exit: 3, message: `"a b" is no name of a header`, change: header("a b", "c")}, "http://host/"},
+		{faulty{name: "a header's name", exit: 3, message: `header 1 has a name that is none: "a b"`, change: header("a b: c")}, "http://host/"},
 		{faulty{name: "a header's value", exit: 3, message: "the header A holds a control character",
-			change: header("A", "b\r\nC: d")}, "http://host/"},
+			change: header("A: b\r\nC: d")}, "http://host/"},
 		{faulty{name: "a proxy", exit: 5, message: "the proxy cannot be used",
-			change: func(e *Executor) { e.Options.Proxies.All = "ftp://p" }}, "http://host/"},
+			change: func(e *sender) { e.Network.Proxy = "ftp://p" }}, "http://host/"},
 	}
 	for _, tt := range tests {
 		tt.class, tt.i = runner.ErrorURL, "stop"
@@ -129,13 +127,13 @@ func TestFaultsOfThisMachine(t *testing.T) {
 	garbage := filepath.Join(t.TempDir(), "garbage")
 	ok(t, os.WriteFile(garbage, []byte("garbage"), 0o600))
 	missing := filepath.Join(t.TempDir(), "missing")
-	options := func(o TLS) func(*Executor) { return func(e *Executor) { e.Options.TLS = o } }
+	options := func(n runner.Network) func(*sender) { return func(e *sender) { *e.Network = n } }
 	for _, f := range []faulty{
-		{name: "no file of authorities", change: options(TLS{CACert: missing}), exit: 77, message: "no such file"},
-		{name: "no authority in the file", change: options(TLS{CACert: garbage}), exit: 77, message: "no certificate in PEM form"},
-		{name: "no certificate of ours", change: options(TLS{Cert: missing}), exit: 58, message: "no such file"},
-		{name: "no certificate in the file", change: options(TLS{Cert: garbage}), exit: 58, message: "PEM"},
-		{name: "a key alone", change: options(TLS{Key: garbage}), exit: 58, message: "there is a key but no certificate"},
+		{name: "no file of authorities", change: options(runner.Network{CACert: missing}), exit: 77, message: "no such file"},
+		{name: "no authority in the file", change: options(runner.Network{CACert: garbage}), exit: 77, message: "no certificate in PEM form"},
+		{name: "no certificate of ours", change: options(runner.Network{Cert: missing}), exit: 58, message: "no such file"},
+		{name: "no certificate in the file", change: options(runner.Network{Cert: garbage}), exit: 58, message: "PEM"},
+		{name: "a key alone", change: options(runner.Network{Key: garbage}), exit: 58, message: "there is a key but no certificate"},
 	} {
 		f.class, f.i = runner.ErrorLocal, "stop"
 		f.unsent(t, "https://host/")
@@ -159,7 +157,7 @@ func (b brokenBody) ReadAt(p []byte, offset int64) (int, error) {
 
 func TestBodyThatCannotBeRead(t *testing.T) {
 	s := serve(t, func(c *wire) { _, _ = io.Copy(io.Discard, c.reader) })
-	e := sending(t, "PUT", s.url("http"), func(e *Executor) { e.Request.Body = brokenBody{sized{1 << 20}} })
+	e := sending(t, "PUT", s.url("http"), func(e *sender) { e.carry(brokenBody{sized{1 << 20}}) })
 	faulty{class: "local", exit: 26, message: "read the request's body: input/output error", wire: 1}.compare(t, execute(t, e), "stop")
 }
 
@@ -170,7 +168,7 @@ func TestBodyThatHasShrunk(t *testing.T) {
 		io.ReaderAt
 		sized
 	}{strings.NewReader("short"), sized{100}}
-	e := sending(t, "PUT", s.url("http"), func(e *Executor) { e.Request.Body = shrunk })
+	e := sending(t, "PUT", s.url("http"), func(e *sender) { e.carry(shrunk) })
 	faulty{class: "local", exit: 26, message: "read the request's body: it is shorter than it was", wire: 1}.compare(t, execute(t, e), "stop")
 }
 
@@ -180,7 +178,7 @@ func TestReplyThatCannotBeKept(t *testing.T) {
 		c.send("%s", largeCut)
 		c.stall()
 	})
-	e := sending(t, "GET", s.url("http"), func(e *Executor) {
+	e := sending(t, "GET", s.url("http"), func(e *sender) {
 		e.Temporary = func() (*os.File, error) { return nil, syscall.ENOSPC }
 	})
 	faulty{class: "local", exit: 23, message: "keep the reply: no space left on device", wire: 1}.compare(t, execute(t, e), "stop")
@@ -220,8 +218,8 @@ func (f faulty) proxied(t *testing.T, scheme string, asked int) {
 	for _, method := range []string{"GET", "POST"} {
 		t.Run(f.name+"/"+method, func(t *testing.T) {
 			s := serve(t, f.script)
-			e := sending(t, method, "https://service.example/", func(e *Executor) { e.Options.Proxies.All = scheme + s.address() })
-			o := e.Execute(f.context(t, s, e), &runner.Task{}, runner.Call{Number: 1})
+			e := sending(t, method, "https://service.example/", func(e *sender) { e.Network.Proxy = scheme + s.address() })
+			o := e.Execute(f.context(t, s, e), e.task(), runner.Call{Number: 1})
 			s.saw(asked)
 			f.compare(t, o, "retry")
 		})

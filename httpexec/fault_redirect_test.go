@@ -11,8 +11,13 @@ func moved(status, location string) string {
 	return "HTTP/1.1 " + status + " Moved\r\nLocation: " + location + "\r\nContent-Length: 0\r\n\r\n"
 }
 
-func following(most int, body Body) func(*Executor) {
-	return func(e *Executor) { e.Options.MaxRedirects, e.Request.Body = most, body }
+func following(most int, body Body) func(*sender) {
+	return func(e *sender) {
+		e.Network.MaxRedirects = most
+		if body != nil {
+			e.carry(body)
+		}
+	}
 }
 
 func TestRedirectLoop(t *testing.T) {
@@ -73,7 +78,7 @@ func TestFaultsAfterARedirect(t *testing.T) {
 // The connection has a time of its own. What it ends has not been sent.
 func TestConnectTimeout(t *testing.T) {
 	s := serve(t, func(c *wire) { _, _ = io.Copy(io.Discard, c.reader) }) // never answers the handshake
-	o := execute(t, sending(t, "POST", s.url("https"), func(e *Executor) { e.Options.ConnectTimeout = 20 * time.Millisecond }))
+	o := execute(t, sending(t, "POST", s.url("https"), func(e *sender) { e.Network.ConnectTimeout = 20 * time.Millisecond }))
 	faulty{class: "timeout", exit: 28, message: "timed out after 20ms"}.compare(t, o, "retry")
 }
 
@@ -86,7 +91,7 @@ func TestConnectTimeoutEndsWithTheConnection(t *testing.T) {
 	})
 	for protocol, do := range map[string]script{"http/1.1": replies(okReply), "h2": answer} {
 		s := serveTLS(t, a.server(nil, protocol), do)
-		e := sending(t, "POST", s.url("https"), func(e *Executor) { e.Options.ConnectTimeout, e.Options.TLS.CACert = patience, a.file })
+		e := sending(t, "POST", s.url("https"), func(e *sender) { e.Network.ConnectTimeout, e.Network.CACert = patience, a.file })
 		o := execute(t, e)
 		s.saw(1)
 		if o.Exit != 0 {

@@ -17,7 +17,7 @@ import (
 type faulty struct {
 	name    string
 	script  script
-	change  func(*Executor)
+	change  func(*sender)
 	class   runner.ErrorClass
 	exit    int
 	message string
@@ -38,9 +38,9 @@ func (f faulty) check(t *testing.T, scheme string, config *tls.Config) {
 			}
 			e := sending(t, method, s.url(scheme), f.change)
 			if method == "POST" {
-				e.Request.Body = data("a=b")
+				e.carry(data("a=b"))
 			}
-			o := e.Execute(f.context(t, s, e), &runner.Task{}, runner.Call{Number: 1})
+			o := e.Execute(f.context(t, s, e), e.task(), runner.Call{Number: 1})
 			s.saw(f.wire)
 			f.compare(t, o, want)
 			if s.accepted > 1 {
@@ -61,7 +61,7 @@ func (f faulty) orAmbiguous() faulty {
 
 // context returns one that a timeout ends when the script says so, and has the script told how far the client is: it has the first byte of
 // the reply, or so much of the body that it goes into a file.
-func (f faulty) context(t *testing.T, s *server, e *Executor) context.Context {
+func (f faulty) context(t *testing.T, s *server, e *sender) context.Context {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	s.timeUp = func() { cancel(connectTimeout(5 * time.Second)) }
 	switch f.until {
@@ -184,7 +184,7 @@ func TestFaultsOfHTTP2(t *testing.T) {
 		{name: "garbage", script: answer(func(c *wire, _ uint32) { c.send("HTTP/1.1 400 Bad Request\r\n\r\n") }),
 			class: "reset", exit: 16, message: "wait for the reply: http2: "},
 	} {
-		f.change = func(e *Executor) { e.Options.TLS.Insecure = true }
+		f.change = func(e *sender) { e.Network.Insecure = true }
 		f.orAmbiguous().check(t, "https", config)
 	}
 }

@@ -44,7 +44,7 @@ func TestFaultsOfTLS(t *testing.T) {
 		if f.class == "" {
 			f.class, f.exit = "tls", 35
 		}
-		f.change = func(e *Executor) { e.Options.TLS.CACert = a.file }
+		f.change = func(e *sender) { e.Network.CACert = a.file }
 		f.check(t, "https", nil)
 	}
 }
@@ -70,7 +70,7 @@ func TestRefusalsOfTLS(t *testing.T) {
 	}
 	for _, tt := range tests {
 		tt.class, tt.script, tt.i, tt.n = "tls", handshake, "stop", "stop"
-		tt.change = func(e *Executor) { e.Options.TLS.CACert = a.file }
+		tt.change = func(e *sender) { e.Network.CACert = a.file }
 		tt.check(t, "https", tt.config)
 	}
 }
@@ -81,7 +81,7 @@ func TestClientWithoutACertificate(t *testing.T) {
 	config := a.server(nil)
 	config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, a.pool()
 	s := serveTLS(t, config, func(c *wire) { _, _ = c.reader.ReadByte() })
-	o := execute(t, sending(t, "POST", s.url("https"), func(e *Executor) { e.Options.TLS.CACert = a.file }))
+	o := execute(t, sending(t, "POST", s.url("https"), func(e *sender) { e.Network.CACert = a.file }))
 	if o.Error != runner.ErrorTLS || describe(o.HTTP.Default) != "stop" || !strings.Contains(o.Message, "certificate required") {
 		t.Errorf("%+v, %+v", o, o.HTTP)
 	}

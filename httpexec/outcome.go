@@ -20,7 +20,7 @@ func (a *attempt) outcome(err error, now time.Time) runner.Outcome {
 	facts.Redirected = a.redirected
 	o.HTTP = &runner.Exchange{
 		Status: a.reply.status, Header: a.reply.flat(), Body: a.reply.tail(), Written: a.written,
-		ServerDelay: word.Delay, Phases: a.watch.measured(), Default: Default(event, a.Safety, facts),
+		ServerDelay: word.Delay, Patience: a.patience, Phases: a.watch.measured(), Default: Default(event, a.Safety, facts),
 	}
 	return o
 }

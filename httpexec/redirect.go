@@ -10,6 +10,9 @@ import (
 // errRedirects says that a redirect was not followed.
 var errRedirects = errors.New("the redirect is not followed")
 
+// meantForOne are the headers that another server is not told. curl takes X-Api-Key along.
+var meantForOne = []string{"Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key", "Host"}
+
 // next returns the hop that a reply leads to; ok is false where it leads nowhere. The methods are curl's: POST becomes GET after a 301, 302
 // or 303, everything but HEAD after a 303; one that was given with -X stays, without its body.
 func (h hop) next(status int, location string, methodGiven bool) (to hop, ok bool, err error) {
@@ -23,17 +26,18 @@ func (h hop) next(status int, location string, methodGiven bool) (to hop, ok boo
 	if err := checkURL(u); err != nil {
 		return hop{}, false, fmt.Errorf("%w: %w", errRedirects, err)
 	}
-	to = hop{method: h.method, url: u, header: h.header.Clone(), body: h.body}
+	to = hop{method: h.method, url: u, header: h.header.Clone(), body: h.body, chunked: h.chunked}
 	if becomesGet(h.method, h.body, status, methodGiven) {
 		to.body = nil
-		to.header.Del("Content-Type")
+		remove(to.header, "Content-Type")
+		remove(to.header, "Content-Length")
 		if !methodGiven && h.method != http.MethodHead {
 			to.method = http.MethodGet
 		}
 	}
 	if to.origin() != h.origin() {
-		for _, name := range []string{"Authorization", "Cookie", "Host"} { // they were meant for the first one
-			to.header.Del(name)
+		for _, name := range meantForOne {
+			remove(to.header, name)
 		}
 	}
 	return to, true, nil

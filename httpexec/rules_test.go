@@ -10,7 +10,7 @@ import (
 var (
 	I  = Safety{Idempotent: true}
 	N  = Safety{}
-	IK = SafetyOf("POST", true, false) // with a key of the user's own
+	IK = Safety{Idempotent: true, Keyed: true}
 )
 
 func TestDefault(t *testing.T) {
@@ -99,24 +99,6 @@ func describe(e runner.Eligibility) string {
 		return "ambiguous"
 	}
 	return "stop"
-}
-
-func TestSafetyOf(t *testing.T) {
-	tests := []struct {
-		method           string
-		ownKey, declared bool
-		want             Safety
-	}{
-		{"GET", false, false, I}, {"HEAD", false, false, I}, {"OPTIONS", false, false, I}, {"TRACE", false, false, I},
-		{"PUT", false, false, I}, {"DELETE", false, false, I}, {"", false, false, I},
-		{"POST", false, false, N}, {"PATCH", false, false, N}, {"PROPFIND", false, false, N}, {"get", false, false, N},
-		{"POST", true, false, IK}, {"POST", false, true, I}, {"GET", true, false, IK},
-	}
-	for _, tt := range tests {
-		if got := SafetyOf(tt.method, tt.ownKey, tt.declared); got != tt.want {
-			t.Errorf("%s, key %v, declared %v: %+v, want %+v", tt.method, tt.ownKey, tt.declared, got, tt.want)
-		}
-	}
 }
 
 func TestFactsOf(t *testing.T) {

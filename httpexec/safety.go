@@ -8,22 +8,7 @@ import (
 // Safety is what sending a request twice may do.
 type Safety struct {
 	Idempotent bool // two of them do what one does: by the method, by a key of the user's own, or because the user says so
-	Keyed      bool // it has a key of the user's own
-}
-
-// SafetyOf returns what is known of a method. A key that retry made up does not make a server deduplicate; one that the user gave
-// says that the server does.
-func SafetyOf(method string, ownKey, declared bool) Safety {
-	return Safety{Idempotent: IdempotentMethod(method) || ownKey || declared, Keyed: ownKey}
-}
-
-// IdempotentMethod reports whether RFC 9110, section 9.2.2, calls a method idempotent. Methods are told apart by case.
-func IdempotentMethod(method string) bool {
-	switch method {
-	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
-		return true
-	}
-	return false
+	Keyed      bool // it is, and a key goes out with it
 }
 
 // Facts are what the headers of a reply say that bears on another attempt.

@@ -20,7 +20,7 @@ func TestSignalEndsAnAttempt(t *testing.T) {
 		c.stall()
 	})
 	e := sending(t, "POST", s.url("http"), nil)
-	o := e.Execute(t.Context(), &runner.Task{}, runner.Call{Number: 1, Signals: signals})
+	o := e.Execute(t.Context(), e.task(), runner.Call{Number: 1, Signals: signals})
 	s.saw(1)
 	if o.Exit != 143 || o.Signal != "SIGTERM" || o.Stop != syscall.SIGTERM || !o.HTTP.Default.Ambiguous {
 		t.Errorf("%+v, %+v", o, o.HTTP)
@@ -51,6 +51,7 @@ func TestCancelledAttempt(t *testing.T) {
 		cancel()
 		c.stall()
 	})
-	o := sending(t, "POST", s.url("http"), nil).Execute(ctx, &runner.Task{}, runner.Call{Number: 1})
+	e := sending(t, "POST", s.url("http"), nil)
+	o := e.Execute(ctx, e.task(), runner.Call{Number: 1})
 	faulty{class: "reset", exit: 56, message: "wait for the reply: cancelled", wire: 1}.compare(t, o, "ambiguous")
 }

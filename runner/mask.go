@@ -1,4 +1,133 @@
 package runner
 
-// MaskURL returns a URL without the password in it.
-func MaskURL(url string) string { return url }
+import (
+	"slices"
+	"strings"
+)
+
+// mask stands for a secret.
+const mask = "***"
+
+// MaskURL returns a URL without the password in it, which may be any that somebody typed: nothing is taken for well-formed. A password
+// that is a reference stays.
+func MaskURL(url string) string {
+	first, last := passwordIn(url)
+	if first == last || literals(url[first:last]) == "" {
+		return url
+	}
+	return url[:first] + mask + url[last:]
+}
+
+// URLPassword returns the password that MaskURL hides or leaves; empty for none.
+func URLPassword(url string) string {
+	first, last := passwordIn(url)
+	return url[first:last]
+}
+
+// passwordIn returns where the password of a URL is. One with a slash in it makes a URL that cannot be read, except where what precedes
+// the slash is a port.
+func passwordIn(url string) (first, last int) {
+	plain := BlankReferences(url)
+	start := authorityIn(plain)
+	rest := plain[start:]
+	authority := rest
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		authority = rest[:end]
+	}
+	at := strings.LastIndexByte(authority, '@')
+	if at < 0 && !isHostPort(authority) {
+		at = strings.LastIndexByte(rest, '@')
+	}
+	colon := strings.IndexByte(rest, ':')
+	if at < 0 || colon < 0 || colon > at {
+		return 0, 0
+	}
+	return start + colon + 1, start + at
+}
+
+// authorityIn is where the host and what precedes it begin. A URL without a scheme begins with them.
+func authorityIn(url string) int {
+	start := 0
+	if i := strings.Index(url, "://"); i >= 0 && isScheme(url[:i]) {
+		start = i + len("://")
+	}
+	return start + len(url[start:]) - len(strings.TrimLeft(url[start:], "/"))
+}
+
+func isScheme(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+		return !letter && !strings.ContainsRune("+-.", r)
+	})
+}
+
+// isHostPort reports whether what follows a colon can be a port.
+func isHostPort(authority string) bool {
+	if end := strings.IndexByte(authority, ']'); end > 0 && authority[0] == '[' {
+		authority = authority[end:]
+	}
+	_, port, _ := strings.Cut(authority, ":")
+	return strings.Trim(port, "0123456789") == ""
+}
+
+// MaskUser returns name:password without the password, unless that is made of references.
+func MaskUser(user string) string {
+	colon := strings.IndexByte(BlankReferences(user), ':')
+	if colon < 0 || literals(user[colon+1:]) == "" {
+		return user
+	}
+	return user[:colon+1] + mask
+}
+
+// secretHeaders are those whose values are secrets, in lower case.
+var secretHeaders = []string{"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key"}
+
+// schemes are the words before the credentials of Authorization that say nothing of them, in lower case.
+var schemes = []string{"basic", "bearer", "digest", "negotiate", "token", "apikey", "dpop", "aws4-hmac-sha256"}
+
+// IsSecretHeader reports whether a header's value is a secret.
+func IsSecretHeader(name string) bool {
+	return slices.Contains(secretHeaders, strings.ToLower(strings.TrimSpace(name)))
+}
+
+// MaskHeader returns a header's line without the secret in it. One that is made of references stays, and so does the scheme.
+func MaskHeader(line string) string {
+	name, value, _ := strings.Cut(line, ":")
+	if !HasLiteralSecret(line) {
+		return line
+	}
+	if scheme, _, more := strings.Cut(strings.TrimSpace(value), " "); more && slices.Contains(schemes, strings.ToLower(scheme)) {
+		return name + ": " + scheme + " " + mask
+	}
+	return name + ": " + mask
+}
+
+// HasLiteralSecret reports whether a header's line holds a secret itself, and not by references alone.
+func HasLiteralSecret(line string) bool {
+	name, value, found := strings.Cut(line, ":")
+	if !found || !IsSecretHeader(name) {
+		return false
+	}
+	left := strings.TrimSpace(literals(value))
+	switch strings.ToLower(strings.TrimSpace(name)) {
+	case "cookie", "set-cookie":
+		return hasLiteralCookie(value)
+	case "authorization", "proxy-authorization":
+		return left != "" && !slices.Contains(schemes, strings.ToLower(left))
+	}
+	return left != ""
+}
+
+// hasLiteralCookie looks at the value of each name.
+func hasLiteralCookie(value string) bool {
+	for cookie := range strings.SplitSeq(value, ";") {
+		_, secret, named := strings.Cut(cookie, "=")
+		if !named {
+			secret = cookie
+		}
+		if strings.TrimSpace(literals(secret)) != "" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,150 @@
+package httpexec
+
+import (
+	"cmp"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// errHead says that a method or a header cannot be sent.
+var errHead = errors.New("the request cannot be sent")
+
+// headerOf returns the headers of a request: the user's, by curl's rules, and the defaults that these leave. Names keep the case in which
+// they were written.
+func headerOf(r *runner.Request, defaults http.Header, refs *references) (http.Header, error) {
+	header := http.Header{}
+	for i, line := range r.Header {
+		name, value, err := cutLine(line)
+		if err != nil {
+			return nil, fmt.Errorf("%w: header %d %w", errHead, i+1, err)
+		}
+		if value, err = refs.expand(value); err != nil {
+			return nil, fmt.Errorf("header %s: %w", name, err)
+		}
+		remove(defaults, name)
+		if strings.EqualFold(name, "Host") {
+			name = "Host"
+		}
+		if value != "" || strings.HasSuffix(line, ";") {
+			header[name] = append(header[name], value)
+		}
+	}
+	for name, values := range defaults {
+		header[name] = values
+	}
+	return header, nil
+}
+
+// cutLine splits "Name: value", "Name:" and "Name;". The line is not repeated: it may be secret.
+func cutLine(line string) (name, value string, err error) {
+	name, value, found := strings.Cut(line, ":")
+	if !found {
+		if name, found = strings.CutSuffix(line, ";"); !found {
+			return "", "", errors.New("has no colon\nhint: write it as 'Name: value'")
+		}
+	}
+	if !isToken(name) {
+		return "", "", fmt.Errorf("has a name that is none: %q", name)
+	}
+	return name, strings.Trim(value, " \t"), nil
+}
+
+// defaultsOf are the headers that go out unless the user says otherwise.
+func (p *plan) defaultsOf(r *runner.Request, agent, key string) http.Header {
+	header := http.Header{"Accept": {"*/*"}}
+	if agent != "" {
+		header["User-Agent"] = []string{agent}
+	}
+	if p.user != "" {
+		header["Authorization"] = []string{"Basic " + base64.StdEncoding.EncodeToString([]byte(p.user))}
+	}
+	if r.SendsKey() && key != "" {
+		header[keyHeader] = []string{styled(key, r.KeyStyle)}
+	}
+	if len(r.Body) > 0 && !r.Get && r.Boundary == "" {
+		header["Content-Type"] = []string{"application/x-www-form-urlencoded"}
+	}
+	return header
+}
+
+const keyHeader = "Idempotency-Key"
+
+// styled writes a key; as a string of RFC 8941, section 3.3.3, in quotes.
+func styled(key string, style runner.KeyStyle) string {
+	if style != runner.KeySF {
+		return key
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`
+}
+
+// setForm puts the boundary of a form behind its type, which may be the user's own.
+func (p *plan) setForm(r *runner.Request) {
+	if r.Boundary == "" || r.Get || takenAway(r.Header, "Content-Type") {
+		return
+	}
+	kind := cmp.Or(value(p.first.header, "Content-Type"), "multipart/form-data")
+	remove(p.first.header, "Content-Type")
+	p.first.header["Content-Type"] = []string{kind + "; boundary=" + r.Boundary}
+}
+
+// takenAway reports whether "Name:" stands among the lines.
+func takenAway(lines []string, name string) bool {
+	for _, line := range lines {
+		if got, text, found := strings.Cut(line, ":"); found && strings.EqualFold(got, name) && strings.TrimSpace(text) == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// value returns the first of a header, whatever the case of its name.
+func value(header http.Header, name string) string {
+	for got, values := range header {
+		if strings.EqualFold(got, name) && len(values) > 0 {
+			return values[0]
+		}
+	}
+	return ""
+}
+
+// remove takes a header away, whatever the case of its name.
+func remove(header http.Header, name string) {
+	for got := range header {
+		if strings.EqualFold(got, name) {
+			delete(header, got)
+		}
+	}
+}
+
+// checkHead refuses what net/http refuses only when the connection stands, and without a type. Values are not repeated: they may be secret.
+func checkHead(method string, header http.Header) error {
+	if !isToken(method) {
+		return fmt.Errorf("%w: %q is no method", errHead, method)
+	}
+	for name, values := range header {
+		if !isToken(name) {
+			return fmt.Errorf("%w: %q is no name of a header", errHead, name)
+		}
+		for _, value := range values {
+			if strings.ContainsFunc(value, isControl) {
+				return fmt.Errorf("%w: the header %s holds a control character", errHead, name)
+			}
+		}
+	}
+	return nil
+}
+
+func isControl(r rune) bool { return r != '\t' && (r < ' ' || r == 0x7f) }
+
+// isToken follows RFC 9110, section 5.6.2.
+func isToken(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+		return !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+	})
+}

@@ -1,0 +1,151 @@
+package httpexec
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// errURL says that a URL cannot be requested.
+var errURL = errors.New("the URL cannot be requested")
+
+// readURL reads a URL as curl does, with the values of its references. The user and the password in it are returned beside it.
+func readURL(text string, refs *references) (u *url.URL, user string, err error) {
+	text, err = refs.expandAt(text, escapeIn(text))
+	if err != nil {
+		return nil, "", err
+	}
+	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		return nil, "", fmt.Errorf("%w: it holds a space or a control character\nhint: write a space as %%20", errURL)
+	}
+	text, _, _ = strings.Cut(text, "#")
+	start, end := authorityOf(text)
+	scheme, host := text[:start], text[start:end]
+	if scheme == "" {
+		scheme = "http://"
+	}
+	if at := strings.LastIndexByte(host, '@'); at >= 0 {
+		user, host = userinfo(host[:at]), host[at+1:]
+	}
+	u, err = url.Parse(scheme + host + legal(text[end:]))
+	if err != nil {
+		return nil, "", urlError(err)
+	}
+	u = (&url.URL{}).ResolveReference(u) // without the dot segments
+	return u, user, checkURL(u)
+}
+
+// authorityOf returns where the user and the host of a URL are. Where they begin with the text, there is no scheme.
+func authorityOf(text string) (start, end int) {
+	if scheme, _, found := strings.Cut(text, ":/"); found && isToken(scheme) {
+		start = len(scheme) + len(":")
+		start += len(text[start:]) - len(strings.TrimPrefix(text[start:], "//"))
+	}
+	if length := strings.IndexAny(text[start:], "/?"); length >= 0 {
+		return start, start + length
+	}
+	return start, len(text)
+}
+
+// escapeIn says how the value of a reference is written into a URL: as data, so that it stays in its part of it. One that the URL begins
+// with, or that is in the host, is taken as it is.
+func escapeIn(text string) func(at int, value string) string {
+	plain := runner.BlankReferences(text)
+	start, end := authorityOf(plain)
+	user := start + strings.LastIndexByte(plain[start:end], '@')
+	return func(at int, value string) string {
+		switch {
+		case at < user:
+			return percentEncode(value, "")
+		case at < end:
+			return value
+		case strings.Contains(plain[:at], "?"):
+			return percentEncode(value, "")
+		}
+		return percentEncode(value, "/")
+	}
+}
+
+// userinfo decodes a user and a password. What is no code stays.
+func userinfo(text string) string {
+	name, password, _ := strings.Cut(text, ":")
+	return decode(name) + ":" + decode(password)
+}
+
+func decode(text string) string {
+	if decoded, err := url.PathUnescape(text); err == nil {
+		return decoded
+	}
+	return text
+}
+
+// legal writes what a URL must not hold in its path as a code. A query goes out as it stands, but for what is not ASCII.
+func legal(text string) string {
+	path, query, found := strings.Cut(text, "?")
+	path = encodeIf(path, func(c byte) bool { return c > '~' || strings.IndexByte("\"<>\\^`{|}", c) >= 0 })
+	if !found {
+		return path
+	}
+	return path + "?" + encodeIf(query, func(c byte) bool { return c > '~' })
+}
+
+const hexDigits = "0123456789ABCDEF"
+
+func encodeIf(text string, wanted func(byte) bool) string {
+	var b strings.Builder
+	for i := range len(text) {
+		if c := text[i]; wanted(c) {
+			b.Write([]byte{'%', hexDigits[c>>4], hexDigits[c&15]})
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// percentEncode leaves what RFC 3986 calls unreserved, and what keep names.
+func percentEncode(text, keep string) string {
+	return encodeIf(text, func(c byte) bool { return !isUnreserved(c) && strings.IndexByte(keep, c) < 0 })
+}
+
+func isUnreserved(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0
+}
+
+// urlError says what is wrong with a URL, and repeats none of it: what looks like a port may be a password.
+func urlError(err error) error {
+	if errors.As(err, new(url.EscapeError)) {
+		return fmt.Errorf("%w: a %% in it is not followed by two digits\nhint: write a %% as %%25", errURL)
+	}
+	return fmt.Errorf("%w: it is malformed", errURL)
+}
+
+func checkURL(u *url.URL) error {
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https":
+		return &schemeError{u.Scheme}
+	case u.Hostname() == "":
+		return fmt.Errorf("%w: it names no host", errURL)
+	case strings.ContainsFunc(u.Hostname(), func(r rune) bool { return r > '~' }):
+		return fmt.Errorf("%w: its host has letters beyond ASCII\nhint: write the host in its xn-- form", errURL)
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return fmt.Errorf("%w: %s is no port", errURL, port)
+		}
+	}
+	return nil
+}
+
+// schemeError says that a URL is of a protocol that is not spoken here.
+type schemeError struct{ scheme string }
+
+func (e *schemeError) Error() string {
+	return fmt.Sprintf("%s: %q is neither http nor https", errURL.Error(), e.scheme)
+}
+
+func (e *schemeError) Unwrap() error { return errURL }
