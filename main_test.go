@@ -101,6 +101,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"appears": appears,
 			"signal":  sendSignal,
+			"serve":   serve,
 		},
 	})
 }

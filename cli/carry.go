@@ -9,40 +9,60 @@ import (
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/spool"
 )
 
 // carrier is what carries one task through its attempts, put together for this process.
 type carrier struct {
 	*runner.Runner
-	executor *cmdexec.Executor
-	close    func() // call it when the run is over
+	commands *cmdexec.Executor // of the task's command, and of its hooks
+	close    func()            // call it when the run is over
+}
+
+// means are what this process has for the execution of a task.
+type means struct {
+	group *groupFlags  // of a command; nil: where its terminal is
+	body  *spool.Spool // what a request reads from stdin; nil where it was not read
 }
 
 // carry puts the parts together. An error says that the task's stdin is lost.
-func (p *Process) carry(t *runner.Task, journal *guardedJournal, lines render.Observer, g *groupFlags, resumed bool) (*carrier, error) {
+func (p *Process) carry(t *runner.Task, journal *guardedJournal, lines render.Observer, m means, resumed bool) (*carrier, error) {
+	if t.Kind == runner.KindHTTP {
+		return p.carryRequest(t, journal, lines, m, resumed)
+	}
 	stdin, done, err := journal.stdin(t, p.Stdin, resumed, lines.Warn)
 	if err != nil {
 		return nil, err
 	}
-	executor := &cmdexec.Executor{
-		Stdin: stdin,
-		Output: cmdexec.Output{
-			Stdout: p.Stdout, Stderr: p.Stderr, Mode: t.Options.Output, Limit: t.Options.OutputLimit, Capture: t.Options.Capture, Tail: tail(t),
-			Temporary: journal.temporary, Outgrown: outgrown(lines), Unheld: unheld(lines),
+	commands := p.commands(t, m)
+	commands.Stdin = stdin
+	commands.Output = cmdexec.Output{
+		Stdout: p.Stdout, Stderr: p.Stderr, Mode: t.Options.Output, Limit: t.Options.OutputLimit, Capture: t.Options.Capture, Tail: tail(t),
+		Temporary: journal.temporary, Outgrown: outgrown(lines), Unheld: unheld(lines),
+	}
+	return p.carryWith(t, commands, commands, journal, lines, done), nil
+}
+
+func (p *Process) carryWith(t *runner.Task, executor runner.Executor, commands *cmdexec.Executor, journal *guardedJournal,
+	lines render.Observer, done func()) *carrier {
+	return &carrier{
+		Runner: &runner.Runner{
+			Journal: journal, Executor: executor, Observer: lines, Hooks: cmdexec.Hooks{Executor: commands, Stderr: p.Stderr},
+			Random: random(t),
 		},
+		commands: commands,
+		close:    done,
+	}
+}
+
+// commands is what runs the processes of a task, without their streams.
+func (p *Process) commands(t *runner.Task, m means) *cmdexec.Executor {
+	return &cmdexec.Executor{
 		Env:         environment(p.Environ, t),
 		OnTerminal:  cmdexec.InForeground,
 		Insistence:  time.Second, // timeout(1) and service managers send two signals at once and do not mean to kill
-		SharedGroup: g.shared(p.Stdin),
+		SharedGroup: m.group.shared(p.Stdin),
 	}
-	return &carrier{
-		Runner: &runner.Runner{
-			Journal: journal, Executor: executor, Observer: lines, Hooks: cmdexec.Hooks{Executor: executor, Stderr: p.Stderr},
-			Random: random(t),
-		},
-		executor: executor,
-		close:    done,
-	}, nil
 }
 
 // tail is how much of the end of a stream is captured: conditions look at more than is kept.
@@ -71,9 +91,9 @@ func unheld(lines render.Observer) func(*runner.Task, error) {
 // job of a shell, prompts and keys work only there. A command whose stdin is something else can still ask at the terminal.
 func (g *groupFlags) shared(stdin *os.File) bool {
 	switch {
-	case g.Foreground:
+	case g != nil && g.Foreground:
 		return true
-	case g.Group:
+	case g != nil && g.Group:
 		return false
 	}
 	return cmdexec.OnTerminal(stdin) || cmdexec.InForeground()

@@ -162,12 +162,12 @@ func TestCarryHandsTheOptionsOn(t *testing.T) {
 	task := newTask("true")
 	task.Options = runner.Options{Stdin: runner.StdinNull, Output: runner.OutputFinal, OutputLimit: 5, Capture: runner.CaptureBoth, Seed: seed(1)}
 	p := testProcess("A=B")
-	c, err := p.carry(task, &guardedJournal{}, &recorder{}, &groupFlags{Group: true}, false)
+	c, err := p.carry(task, &guardedJournal{}, &recorder{}, means{group: &groupFlags{Group: true}}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.close()
-	e := c.executor
+	e := c.commands
 	if _, null := e.Stdin.(cmdexec.NullStdin); !null || e.Output.Mode != runner.OutputFinal || e.Output.Limit != 5 || e.Output.Capture != runner.CaptureBoth {
 		t.Errorf("%+v", e)
 	}
@@ -208,7 +208,7 @@ func TestCarryRefusesALostStdin(t *testing.T) {
 	if err := g.Claim(t.Context(), task, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	how := continuation{group: &groupFlags{}}
+	how := continuation{means: means{group: &groupFlags{}}}
 	if _, err := testProcess().carryOn(task, g, &recorder{}, how); !errors.Is(err, state.ErrInputLost) || !strings.Contains(err.Error(), "\nhint: start it anew") {
 		t.Errorf("got %v", err)
 	}

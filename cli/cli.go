@@ -34,6 +34,7 @@ type subcommand interface {
 
 // subcommands makes the flags of each subcommand but run, by its name.
 var subcommands = map[string]func() subcommand{
+	"http":     func() subcommand { return &httpCommand{} },
 	"status":   func() subcommand { return &statusCommand{} },
 	"logs":     func() subcommand { return &logsCommand{} },
 	"resume":   func() subcommand { return &resumeCommand{} },

@@ -15,7 +15,7 @@ import (
 
 // continuation says how an interrupted task goes on.
 type continuation struct {
-	group       *groupFlags
+	means
 	now         bool // not waiting for the time of the next attempt
 	killOrphans bool // stopping what the interrupted attempt left running
 	ownStdin    bool // reading this process's stdin where the one that was to be kept is lost
@@ -41,18 +41,18 @@ func (p *Process) carryOn(t *runner.Task, journal *guardedJournal, lines render.
 		t.NextAttemptAt = time.Time{}
 	}
 	journal.warn = lines.Warn
-	carrier, err := p.carry(t, journal, lines, how.group, true)
+	carrier, err := p.carry(t, journal, lines, how.means, true)
 	switch {
 	case how.ownStdin && errors.Is(err, state.ErrInputLost):
 		lines.Say("its stdin was not kept to the end: reads this one's")
-		carrier, err = p.carry(t, journal, lines, how.group, false)
+		carrier, err = p.carry(t, journal, lines, how.means, false)
 	case how.ownStdin && t.Options.Stdin == runner.StdinReplay && err == nil:
 		lines.Say("reads the stdin that was kept for it, not this one's")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("resume %s: %w\nhint: start it anew, and end this one with retry cancel %[1]s", render.ShortID(t.ID), err)
 	}
-	carrier.executor.Dir = t.Directory
+	carrier.commands.Dir = t.Directory
 	carrier.Survivors = cmdexec.Survivors{Kill: how.killOrphans}
 	return carrier, nil
 }

@@ -13,6 +13,7 @@ var usages = map[string]string{
 
 Usage:
   retry [flags] [--] COMMAND [ARG…]    run a command; what follows it is its own
+  retry http [flags] URL               send a request, with the flags of curl, until it succeeds
   retry status [TASK]                  what ran, what waits, what gave up
   retry logs TASK                      what it wrote, where that was captured
   retry resume TASK… | --all           go on with what was cut off
@@ -33,6 +34,18 @@ Examples:
   retry -p sidekiq --dry-run                      the schedule of a policy; nothing runs
 
 Times are like 90s, 1h30m, 2d; a bare number is seconds. Every flag under Policy has a variable: --kill-after is RETRY_KILL_AFTER.
+`,
+	"http": `Send an HTTP request until it succeeds, but never twice what is not safe to repeat. The flags are curl's where curl has them, and so
+are the exit statuses: 22 for a status of 400 or more, 6 DNS, 7 connect, 18 body cut, 28 timeout, 35 and 60 TLS, 52 and 56 no reply.
+
+Usage:
+  retry http [flags] URL
+
+Examples:
+  retry http -fo data.csv https://example.org/data.csv            a download; what was cut goes on where it was
+  retry http --json @order.json https://example.org/orders        a POST: sent again only where it cannot have taken effect
+  retry http --idempotency-key order-17 --json @order.json URL    one that the server knows by its key: safe to send again
+  retry http -H 'Authorization: Bearer {env:TOKEN}' URL           the token is read at each send, and never stored
 `,
 	"status": `List the tasks of the journal, newest first, or show one with its attempts.
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -136,7 +137,7 @@ func (f *nameFlags) look(ctx context.Context, journal *state.Journal, t *runner.
 	case f.Fresh:
 		return meeting{discarded: interrupted}, f.discard(ctx, journal, interrupted)
 	}
-	if err := sameCommand(interrupted, t); err != nil {
+	if err := sameTask(interrupted, t); err != nil {
 		_ = journal.Release(interrupted.Number)
 		return meeting{}, err
 	}
@@ -153,8 +154,8 @@ func (f *nameFlags) succeeded(ctx context.Context, journal *state.Journal, t *ru
 	if err != nil || success == nil {
 		return false, err
 	}
-	if !slices.Equal(success.Command, t.Command) {
-		lines.Warn(fmt.Errorf("%s succeeded with another command: %s\nhint: another name runs this one", f.name(), render.Command(success.Command)))
+	if !sameWork(success, t) {
+		lines.Warn(fmt.Errorf("%s succeeded with another %s: %s\nhint: another name runs this one", f.name(), work(success), render.Title(success)))
 	}
 	lines.Say(fmt.Sprintf("%s succeeded before (%s): nothing is done", render.Escape(f.name()), render.ShortID(success.ID)))
 	return true, journal.Remember(ctx, success)
@@ -173,17 +174,47 @@ func (f *nameFlags) discard(ctx context.Context, journal *state.Journal, interru
 // errName says that a name stands for something else. It is no error of the journal.
 var errName = errors.New("the name is taken")
 
-// sameCommand refuses to go on with what was not asked for.
-func sameCommand(interrupted, t *runner.Task) error {
+// sameTask refuses to go on with what was not asked for.
+func sameTask(interrupted, t *runner.Task) error {
 	const hint = "\nhint: retry resume %s goes on with that one; --fresh cancels it and runs this one"
 	id := render.ShortID(interrupted.ID)
 	switch {
-	case !slices.Equal(interrupted.Command, t.Command):
-		return fmt.Errorf("%w: %s was interrupted with another command, %s"+hint, errName, t.Name, render.Command(interrupted.Command), id)
+	case !sameWork(interrupted, t):
+		return fmt.Errorf("%w: %s was interrupted with another %s, %s"+hint, errName, t.Name, work(interrupted), render.Title(interrupted), id)
 	case interrupted.Directory != t.Directory:
 		return fmt.Errorf("%w: %s was interrupted in another directory, %s"+hint, errName, t.Name, interrupted.Directory, id)
 	}
 	return nil
+}
+
+// sameWork reports whether two tasks execute the same.
+func sameWork(a, b *runner.Task) bool {
+	return slices.Equal(a.Command, b.Command) && reflect.DeepEqual(essence(a.Request), essence(b.Request))
+}
+
+// essence is what a request asks for, without what is made anew for each, and what says only how long it is tried.
+func essence(r *runner.Request) *runner.Request {
+	if r == nil {
+		return nil
+	}
+	e := *r
+	e.Boundary, e.KeyTTL, e.MaxRetryAfter = "", 0, 0
+	e.Body = slices.Clone(r.Body)
+	for i := range e.Body {
+		e.Body[i].Size, e.Body[i].Time = 0, time.Time{}
+		if len(e.Body[i].Text) == 0 {
+			e.Body[i].Text = nil
+		}
+	}
+	return &e
+}
+
+// work is the word for what a task executes.
+func work(t *runner.Task) string {
+	if t.Kind == runner.KindHTTP {
+		return "request"
+	}
+	return "command"
 }
 
 // runningError says that another process runs a task of the name.

@@ -22,7 +22,7 @@ func parsedOptions(t *testing.T, args string) (runner.Options, error) {
 		return runner.Options{}, err
 	}
 	_, err = parser.parse(line)
-	return command.options(), err
+	return command.over(command.hookFlags.options()), err
 }
 
 func seed(n uint64) *uint64 { return &n }

@@ -11,38 +11,38 @@ import (
 )
 
 // settle has the journal say what it knows of the policy, and gives the task the one that holds.
-func (c *runCommand) settle(ctx context.Context, journal *guardedJournal, t *runner.Task, warn func(error)) (err error) {
-	if !c.choice.settled {
-		if err := c.consult(ctx, journal, warn); err != nil {
+func (w *wrapper) settle(ctx context.Context, journal *guardedJournal, t *runner.Task, warn func(error)) (err error) {
+	if !w.choice.settled {
+		if err := w.consult(ctx, journal, warn); err != nil {
 			return err
 		}
 	}
-	if t.Policy, err = c.choice.resolve(t.CreatedAt); err == nil {
-		t.Options = c.optionsFor(&t.Policy)
+	if t.Policy, err = w.choice.resolve(t.CreatedAt); err == nil {
+		t.Options = w.optionsFor(t)
 	}
 	return err
 }
 
 // consult asks a journal that may fail. A policy that can be read nowhere else lets the command run once.
-func (c *runCommand) consult(ctx context.Context, journal *guardedJournal, warn func(error)) error {
+func (w *wrapper) consult(ctx context.Context, journal *guardedJournal, warn func(error)) error {
 	err := journal.lost
 	if !journal.absent() && err == nil {
-		err = c.choice.ask(ctx, journal.journal)
+		err = w.choice.ask(ctx, journal.journal)
 	}
 	damaged := (*damagedPolicy)(nil)
 	switch {
-	case err == nil && (!journal.absent() || c.choice.base != nil):
+	case err == nil && (!journal.absent() || w.choice.base != nil):
 		return nil
-	case errors.As(err, &damaged) && c.RequireState:
+	case errors.As(err, &damaged) && w.RequireState:
 		return err
 	case damaged == nil && journal.lost == nil && !journal.absent():
-		if err := journal.passOver(err, c.RequireState); err != nil {
+		if err := journal.passOver(err, w.RequireState); err != nil {
 			return err
 		}
 	}
-	if damaged != nil || c.choice.base == nil {
-		c.choice.unread()
-		warn(onceError(c.choice.name, err))
+	if damaged != nil || w.choice.base == nil {
+		w.choice.unread()
+		warn(onceError(w.choice.name, err))
 	}
 	return nil
 }

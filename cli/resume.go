@@ -193,5 +193,5 @@ func (c *resumeCommand) resumeOne(ctx context.Context, p *Process, journal *stat
 }
 
 func (c *resumeCommand) continuation() continuation {
-	return continuation{group: &c.groupFlags, now: c.Now, killOrphans: c.KillOrphans}
+	return continuation{means: means{group: &c.groupFlags}, now: c.Now, killOrphans: c.KillOrphans}
 }

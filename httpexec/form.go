@@ -46,7 +46,7 @@ func FormType(part *runner.Part) string {
 	switch {
 	case part.FileName == "" && kind == "text/plain":
 		return "" // that is what a part without a type is
-	case part.FileName != "" && kind == "":
+	case part.FileName != "" && kind == "" && part.File != runner.StdinFile:
 		return "application/octet-stream"
 	}
 	return kind

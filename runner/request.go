@@ -99,5 +99,14 @@ func (r *Request) ReadsStdin() bool {
 	return false
 }
 
+// StdinSize notes how much was read from stdin.
+func (r *Request) StdinSize(n int64) {
+	for i := range r.Body {
+		if r.Body[i].File == StdinFile {
+			r.Body[i].Size = n
+		}
+	}
+}
+
 // Shown is the request in a line, without the secrets in it.
 func (r *Request) Shown() string { return r.Method + " " + MaskURL(r.URL) }

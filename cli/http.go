@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cmdexec"
+	"github.com/10f93571/retry/httpexec"
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/spool"
+)
+
+// httpCommand is `retry http [flags] URL`.
+type httpCommand struct {
+	wrapper
+	requestFlags
+	bodyFlags
+	networkFlags
+	replyFlags
+	safetyFlags
+	URL []string `arg:"" optional:"" name:"url" help:"Where the request goes; http:// unless it says otherwise."`
+
+	request *runner.Request
+	stdin   *spool.Spool // what the body reads from it
+}
+
+func (c *httpCommand) run(p *Process) (int, error) {
+	if c.MaxTime != nil {
+		if c.Timeout != nil {
+			return 0, errors.New("--max-time and --timeout say the same thing\nhint: give one of them")
+		}
+		c.Timeout = c.MaxTime
+	}
+	return c.wrap(p, c, false)
+}
+
+// check implements wrapped.
+func (c *httpCommand) check(p *Process) error {
+	switch {
+	case len(c.URL) == 0:
+		return errors.New("no URL to request\nhint: retry http [flags] URL, for example retry http -fsS https://example.org")
+	case len(c.URL) > 1:
+		return fmt.Errorf("%s is one URL too many\nhint: a task is one request; quote a URL that has spaces", render.Command(c.URL[1:2]))
+	}
+	request, err := c.build()
+	if err != nil {
+		return err
+	}
+	c.request = request
+	return httpexec.Check(request, lookup(p.Environ))
+}
+
+// build makes the request that the flags ask for.
+func (c *httpCommand) build() (*runner.Request, error) {
+	r := &runner.Request{URL: c.URL[0], Header: slices.Clone(c.Header), User: value(c.User)}
+	for _, step := range []func(*runner.Request) error{
+		c.bodyFlags.into, c.requestFlags.into, c.networkFlags.into, c.replyFlags.into, c.safetyFlags.into,
+	} {
+		if err := step(r); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// fill implements wrapped. A body from stdin is read to its end first, as by curl: its time is none of the task's.
+func (c *httpCommand) fill(p *Process, t *runner.Task) (err error) {
+	if err := httpexec.Stamp(c.request); err != nil {
+		return err
+	}
+	if c.request.ReadsStdin() {
+		if c.stdin, err = p.readBody(); err != nil {
+			return err
+		}
+		t.CreatedAt = time.Now()
+		c.request.StdinSize(c.stdin.Size())
+	}
+	t.Kind, t.Request = runner.KindHTTP, c.request
+	if key := c.ownKey(c.request); key != "" {
+		t.IdempotencyKey = key
+	}
+	t.Options.Capture = c.capture()
+	return nil
+}
+
+// means implements wrapped.
+func (c *httpCommand) means() means {
+	return means{body: c.stdin}
+}
+
+// carryRequest puts together what sends a task's request.
+func (p *Process) carryRequest(t *runner.Task, journal *guardedJournal, lines render.Observer, m means, resumed bool) (*carrier, error) {
+	body, keep, done, err := journal.body(t, m, resumed)
+	if err != nil {
+		return nil, err
+	}
+	executor := &httpexec.Executor{
+		Keep:      keep,
+		Lookup:    lookup(environment(p.Environ, t)),
+		UserAgent: "retry/" + strings.TrimPrefix(version(), "v"),
+		Output:    httpexec.Output{Stdout: p.Stdout},
+		Temporary: journal.temporary,
+	}
+	if body != nil {
+		executor.Stdin = body
+	}
+	commands := p.commands(t, m)
+	commands.Stdin = cmdexec.NullStdin{}
+	return p.carryWith(t, executor, commands, journal, lines, done), nil
+}
+
+// lookup returns what finds a variable; the last one of a name wins, as for a child.
+func lookup(environ []string) func(name string) (string, bool) {
+	return func(name string) (string, bool) {
+		if value, found := strings.CutPrefix(lookUp(environ, name), name+"="); found {
+			return value, true
+		}
+		return "", false
+	}
+}
+
+// absolute returns a path that another directory finds, too.
+func absolute(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	return filepath.Abs(path)
+}
+
+// warnOfSecrets tells what of the request would be in the journal for who reads that.
+func warnOfSecrets(r *runner.Request, warn func(error)) {
+	secrets := httpexec.LiteralSecrets(r)
+	if len(secrets) == 0 {
+		return
+	}
+	warn(fmt.Errorf("the journal keeps %s as typed here\nhint: {env:NAME} instead keeps only the name of a variable, which is read at each send", render.Escape(strings.Join(secrets, " and "))))
+}

@@ -1,0 +1,192 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// requestOf returns the request that words after `retry http` make.
+func requestOf(t *testing.T, words ...string) (*runner.Request, error) {
+	t.Helper()
+	command := &httpCommand{}
+	parser, err := testProcess().newParser("http", command)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parser.parse(commandLine{subcommand: "http", words: words}); err != nil {
+		return nil, err
+	}
+	return command.build()
+}
+
+// plainRequest is what `retry http URL` asks for, and what change makes of it.
+func plainRequest(change func(*runner.Request)) *runner.Request {
+	r := &runner.Request{Method: "GET", URL: "http://h/", KeyTTL: 24 * time.Hour, MaxRetryAfter: time.Hour}
+	change(r)
+	return r
+}
+
+func text(s string) runner.Part { return runner.Part{Text: []byte(s)} }
+
+func TestRequestOfFlags(t *testing.T) {
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := func(name string) string { return filepath.Join(dir, name) }
+	post := func(r *runner.Request, parts ...runner.Part) { r.Method, r.Body = "POST", parts }
+	tests := []struct {
+		words  string
+		change func(*runner.Request)
+	}{
+		{"", func(*runner.Request) {}},
+		{"-XPATCH", func(r *runner.Request) { r.Method, r.MethodGiven = "PATCH", true }},
+		{"-I", func(r *runner.Request) { r.Method, r.Include = "HEAD", true }},
+		{"-H A:1 --header B:|2,3", func(r *runner.Request) { r.Header = []string{"A:1", "B: 2,3"} }},
+		{"-A me", func(r *runner.Request) { r.Header = []string{"User-Agent: me"} }},
+		{"-A ''", func(r *runner.Request) { r.Header = []string{"User-Agent:"} }},
+		{"-H user-agent:|you -A me", func(r *runner.Request) { r.Header = []string{"user-agent: you"} }},
+		{"-u me:secret", func(r *runner.Request) { r.User = "me:secret" }},
+		{"-L", func(r *runner.Request) { r.Network.MaxRedirects = 50 }},
+		{"-L --max-redirs 3", func(r *runner.Request) { r.Network.MaxRedirects = 3 }},
+		{"--max-redirs 3", func(*runner.Request) {}},
+
+		{"-d a=1", func(r *runner.Request) { post(r, text("a=1")) }},
+		{"-d a=1 -d b=2", func(r *runner.Request) { post(r, text("a=1"), text("&"), text("b=2")) }},
+		{"-d a --data-raw @b --data-binary c -d d", func(r *runner.Request) {
+			post(r, text("a"), text("&"), text("@b"), text("&"), text("c"), text("&"), text("d"))
+		}},
+		{"-d ''", func(r *runner.Request) { post(r, text("")) }},
+		{"-d @f", func(r *runner.Request) { post(r, runner.Part{File: here("f"), Strip: true}) }},
+		{"-d @-", func(r *runner.Request) { post(r, runner.Part{File: "-", Strip: true}) }},
+		{"--data-binary @f", func(r *runner.Request) { post(r, runner.Part{File: here("f")}) }},
+		{"--data-urlencode a|b", func(r *runner.Request) { post(r, runner.Part{Text: []byte("a b"), Encode: true}) }},
+		{"--data-urlencode =a", func(r *runner.Request) { post(r, runner.Part{Text: []byte("a"), Encode: true}) }},
+		{"--data-urlencode n=a=b", func(r *runner.Request) { post(r, text("n="), runner.Part{Text: []byte("a=b"), Encode: true}) }},
+		{"--data-urlencode n@f", func(r *runner.Request) { post(r, text("n="), runner.Part{File: here("f"), Encode: true}) }},
+		{"--json {}", func(r *runner.Request) {
+			post(r, text("{}"))
+			r.Header = []string{"Content-Type: application/json", "Accept: application/json"}
+		}},
+		{"--json {} --json 1 -H accept:x", func(r *runner.Request) {
+			post(r, text("{}"), text("1"))
+			r.Header = []string{"accept:x", "Content-Type: application/json"}
+		}},
+		{"-X PUT -d a", func(r *runner.Request) { post(r, text("a")); r.Method, r.MethodGiven = "PUT", true }},
+		{"-G -d a -d b", func(r *runner.Request) { r.Body, r.Get = []runner.Part{text("a"), text("&"), text("b")}, true }},
+		{"-G -I -d a", func(r *runner.Request) {
+			r.Method, r.Body, r.Get, r.Include = "HEAD", []runner.Part{text("a")}, true, true
+		}},
+		{"-T f", func(r *runner.Request) {
+			r.Method, r.Body, r.Header, r.URL = "PUT", []runner.Part{{File: here("f")}}, []string{"Content-Type:"}, "http://h/f"
+		}},
+		{"-T - -H content-type:x", func(r *runner.Request) {
+			r.Method, r.Body, r.Header = "PUT", []runner.Part{{File: "-"}}, []string{"content-type:x"}
+		}},
+
+		{"-m 3 --connect-timeout 1.5", func(r *runner.Request) { r.Network.ConnectTimeout = 1500 * time.Millisecond }},
+		{"-x proxy:1", func(r *runner.Request) { r.Network.Proxy = "proxy:1" }},
+		{"-x ''", func(r *runner.Request) { r.Network.NoProxy = pointer("*") }},
+		{"--noproxy a,b", func(r *runner.Request) { r.Network.NoProxy = pointer("a,b") }},
+		{"-k --compressed --http1.1", func(r *runner.Request) { r.Network.Insecure, r.Network.Compressed, r.Network.HTTP1 = true, true, true }},
+		{"--cacert a --cert b --key c --unix-socket d", func(r *runner.Request) {
+			r.Network.CACert, r.Network.Cert, r.Network.Key, r.Network.UnixSocket = here("a"), here("b"), here("c"), here("d")
+		}},
+		{"--resolve h:80:127.0.0.1,[::1]", func(r *runner.Request) { r.Network.Resolve = []string{"h:80:127.0.0.1,[::1]"} }},
+
+		{"-fsSi -o f", func(r *runner.Request) { r.HideFail, r.Include, r.Output = true, true, here("f") }},
+		{"-o -", func(*runner.Request) {}},
+
+		{"--idempotent", func(r *runner.Request) { r.Idempotent = true }},
+		{"--idempotency-key k", func(r *runner.Request) { r.Keyed = true }},
+		{"--idempotency-key none", func(r *runner.Request) { r.KeyStyle = runner.KeyNone }},
+		{"--idempotency-style sf --idempotency-ttl 0", func(r *runner.Request) { r.KeyStyle, r.KeyTTL = runner.KeySF, 0 }},
+		{"-H idempotency-key:|k", func(r *runner.Request) { r.Keyed, r.Header = true, []string{"idempotency-key: k"} }},
+		{"--max-retry-after 5m", func(r *runner.Request) { r.MaxRetryAfter = 5 * time.Minute }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.words, func(t *testing.T) {
+			got, err := requestOf(t, append(words(tt.words), "http://h/")...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := plainRequest(tt.change); !reflect.DeepEqual(essence(got), essence(want)) || got.KeyTTL != want.KeyTTL || got.MaxRetryAfter != want.MaxRetryAfter {
+				t.Errorf("got  %+v\nwant %+v", got, want)
+			}
+		})
+	}
+}
+
+// words are separated by spaces; a | is a space in one, and ” an empty one.
+func words(line string) []string {
+	list := strings.Fields(line)
+	for i, word := range list {
+		list[i] = strings.ReplaceAll(strings.ReplaceAll(word, "|", " "), "''", "")
+	}
+	return list
+}
+
+func pointer(s string) *string { return &s }
+
+func TestFormOfFlags(t *testing.T) {
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "f.txt")
+	for flag, want := range map[string]runner.Part{
+		`a=b`:                              {Name: "a", Text: []byte("b")},
+		`a=`:                               {Name: "a", Text: []byte("")},
+		`a=b=c`:                            {Name: "a", Text: []byte("b=c")},
+		`a=b;type=text/x`:                  {Name: "a", Text: []byte("b"), Type: "text/x"},
+		`a="b;c"`:                          {Name: "a", Text: []byte("b;c")},
+		`a="b\"c\\"`:                       {Name: "a", Text: []byte(`b"c\`)},
+		`a=@f.txt`:                         {Name: "a", File: file, FileName: "f.txt", Type: "text/plain"},
+		`a=@"f.txt"`:                       {Name: "a", File: file, FileName: "f.txt", Type: "text/plain"},
+		`a=@f.txt;type=x/y;filename=g`:     {Name: "a", File: file, FileName: "g", Type: "x/y"},
+		`a=@f.txt; filename="g;h"`:         {Name: "a", File: file, FileName: "g;h", Type: "text/plain"},
+		`a=<f.txt`:                         {Name: "a", File: file},
+		`a=@-`:                             {Name: "a", File: "-", FileName: "-"},
+		`a=@-;filename=x`:                  {Name: "a", File: "-", FileName: "x"},
+		`a=text;filename=x;type=text/html`: {Name: "a", Text: []byte("text"), FileName: "x", Type: "text/html"},
+	} {
+		r, err := requestOf(t, "-F", flag, "http://h/")
+		if err != nil || r.Method != "POST" || len(r.Body) != 1 || !reflect.DeepEqual(r.Body[0], want) {
+			t.Errorf("%s: %+v, %v", flag, r, err)
+		}
+	}
+	one, _ := requestOf(t, "-F", "a=b", "h")
+	two, _ := requestOf(t, "-F", "a=b", "h")
+	if one.Boundary == two.Boundary || len(one.Boundary) != 40 {
+		t.Errorf("boundaries %q and %q", one.Boundary, two.Boundary)
+	}
+}
+
+func TestRequestRefused(t *testing.T) {
+	for line, want := range map[string]string{
+		"-d a -F b=c h":         "exclude each other",
+		"-d a -T f h":           "exclude each other",
+		"-F a=b -G h":           "-d instead of -F",
+		"-F a h":                "is no NAME=CONTENT",
+		"-F a=b;c=d h":          "is neither type= nor filename=",
+		"-I -d a h":             "-G puts the data into the URL",
+		"-d @ h":                "without the name of a file",
+		"-u me h":               "-u 'me:{env:NAME}'",
+		"--idempotency-key ä h": "cannot be sent in a header",
+		"--idempotency-key a -H idempotency-key:b h": "say the same thing",
+		"--idempotency-style xml h":                  "--idempotency-style",
+		"--capture both h":                           "--capture",
+		"--no-such-flag h":                           "unknown flag",
+	} {
+		_, err := requestOf(t, words(line)...)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Count(err.Error(), "\nhint: ") != 1 {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/spool"
+)
+
+// readBody reads stdin to its end. A signal ends retry itself meanwhile: nothing was made yet.
+func (p *Process) readBody() (*spool.Spool, error) {
+	body := spool.New(spool.MemoryLimit, func() (*os.File, error) { return spool.Temporary("") })
+	if _, err := io.Copy(body, p.Stdin); err != nil {
+		return nil, fmt.Errorf("read the body from stdin: %w", err)
+	}
+	return body, nil
+}
+
+// body returns what a task's request reads from stdin, what keeps that for a resume, and what has to be done when the run is over.
+func (g *guardedJournal) body(t *runner.Task, m means, resumed bool) (body *spool.Spool, keep func(*runner.Task) error, done func(), err error) {
+	switch {
+	case !t.Request.ReadsStdin():
+		return nil, nil, func() {}, nil
+	case resumed:
+		file, err := g.journal.Input(t)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		if body, err = spool.Of(file); err != nil {
+			return nil, nil, nil, err
+		}
+		return body, nil, func() { _ = body.Close() }, nil
+	}
+	keep = func(t *runner.Task) error {
+		if g.absent() || t.Number == 0 {
+			return nil
+		}
+		if err := g.keepBody(t, m.body); err != nil {
+			g.warn(fmt.Errorf("a resume will not find the request's body: %w", err))
+		}
+		return nil
+	}
+	return m.body, keep, func() { _ = m.body.Close() }, nil
+}
+
+// keepBody writes the body beside the journal.
+func (g *guardedJournal) keepBody(t *runner.Task, body *spool.Spool) error {
+	file, err := g.keepInput(t)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, io.NewSectionReader(body, 0, body.Size()))
+	if err == nil {
+		err = g.journal.CompleteInput(t, file)
+	}
+	return errors.Join(err, file.Close())
+}
