@@ -71,27 +71,36 @@ func (p *Process) Main() int {
 }
 
 func (p *Process) dispatch() (int, error) {
-	run := &runCommand{}
-	parser, err := p.newParser("run", run)
+	line, command, parser, err := p.split()
 	if err != nil {
 		return 0, err
-	}
-	line, err := splitLine(p.Args, newFlagSet(parser.Model))
-	if err != nil {
-		return 0, err
-	}
-	run.Command = line.command
-	command := subcommand(run)
-	if line.subcommand != "run" {
-		command = newSubcommand(line.subcommand)
-		if parser, err = p.newParser(line.subcommand, command); err != nil {
-			return 0, err
-		}
 	}
 	if helped, err := parser.parse(line); err != nil || helped {
 		return 0, err
 	}
 	return command.run(p)
+}
+
+// split takes the command line apart, and makes the subcommand that it names with its parser.
+func (p *Process) split() (line commandLine, command subcommand, parser *parser, err error) {
+	run := &runCommand{}
+	var flags flagSet
+	if len(p.Args) == 0 || subcommands[p.Args[0]] == nil { // else no flag of run precedes it, and what those are need not be known
+		if parser, err = p.newParser("run", run); err != nil {
+			return line, nil, nil, err
+		}
+		flags = newFlagSet(parser.Model)
+	}
+	if line, err = splitLine(p.Args, flags); err != nil {
+		return line, nil, nil, err
+	}
+	if line.subcommand == "run" {
+		run.Command = line.command
+		return line, run, parser, nil
+	}
+	command = newSubcommand(line.subcommand)
+	parser, err = p.newParser(line.subcommand, command)
+	return line, command, parser, err
 }
 
 // fail prints an error and its hints and returns the exit status of an error of retry itself.
