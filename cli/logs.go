@@ -40,7 +40,7 @@ func (c *logsCommand) run(p *Process) (int, error) {
 	if c.Raw {
 		return 0, printRaw(p, output)
 	}
-	return 0, render.Logs(p.Stdout, render.ScreenOf(p.Stdout, p.getenv), output.Attempt, output.Stdout, output.Stderr)
+	return 0, render.Logs(p.Stdout, render.ScreenOf(p.Stdout, p.getenv), view.Kind, output.Attempt, output.Stdout, output.Stderr)
 }
 
 func (c *logsCommand) output(ctx context.Context, journal *state.Journal, view render.TaskView) (state.Output, error) {
@@ -83,6 +83,8 @@ func whyNoOutput(view render.TaskView, number int) string {
 	}
 	running := view.Status == runner.InFlight && !view.Interrupted && (number == 0 || number == view.AttemptCount)
 	switch {
+	case view.Kind == runner.KindHTTP:
+		return "of a reply the end of its body is kept, where the attempt was no success"
 	case kept == "--capture ":
 		return "a run with --capture stderr or --capture both keeps the end of it"
 	case running:

@@ -87,7 +87,7 @@ func (f *folds) write(text string) {
 
 // heading is the line that is left of a folded attempt.
 func heading(t *runner.Task) string {
-	return "retry: attempt " + attemptCount(t) + ": " + shortened(Command(t.Command))
+	return "retry: attempt " + attemptCount(t) + ": " + shortened(Title(t))
 }
 
 // maxShown is how many columns of a command or a message a heading or a cell shows.

@@ -46,7 +46,7 @@ func (g *github) Ended(t *runner.Task, a runner.Attempt) {
 func (g *github) Finished(t *runner.Task, r runner.Result) {
 	g.close(t)
 	if text := summary(t, r); text != "" {
-		g.annotate(severity(r.Decision.Verdict), g.subject(t)+": "+text)
+		g.annotate(severity(r.Decision.Verdict), g.subject(t)+": "+text+hints(t, r))
 	}
 	g.othersWrite(t.Options.OnSuccess+t.Options.OnFailure != "")
 }
@@ -58,7 +58,7 @@ func (g *github) Warn(err error) {
 
 // subject names what an annotation is about, since GitHub shows it away from the log too.
 func (g *github) subject(t *runner.Task) string {
-	command := shortened(Command(t.Command))
+	command := shortened(Title(t))
 	if g.shared {
 		return ShortID(t.ID) + ": " + command
 	}

@@ -45,28 +45,6 @@ type taskJSON struct {
 	Attempts       *[]attemptJSON `json:"attempts,omitempty"` // left out of lists
 }
 
-type requestJSON struct {
-	Method string `json:"method"`
-	URL    string `json:"url"`
-}
-
-type attemptJSON struct {
-	Number          int     `json:"number"`
-	StartedAt       *string `json:"started_at"`
-	DurationMS      *int64  `json:"duration_ms"`
-	Exit            *int    `json:"exit"`
-	Signal          *string `json:"signal"`
-	HTTPStatus      *int    `json:"http_status"`
-	Error           *string `json:"error"`
-	Message         *string `json:"message"`
-	Decision        *string `json:"decision"`
-	DelayMS         *int64  `json:"delay_ms"`
-	Rule            *int    `json:"rule"`
-	StdoutTail      *string `json:"stdout_tail"`
-	StderrTail      *string `json:"stderr_tail"`
-	RequestsWritten *int    `json:"requests_written"`
-}
-
 // TasksJSON writes a list of tasks, each as it comes: there may be more than fit into memory.
 func TasksJSON(w io.Writer, tasks iter.Seq2[TaskView, error]) error {
 	out := bufio.NewWriterSize(w, 1<<16)
@@ -140,7 +118,7 @@ func escapeJSON(text string) string {
 func taskToJSON(t TaskView) taskJSON {
 	task := taskJSON{
 		ID: t.ID, Name: present(t.Name), Once: t.Once, Kind: t.Kind, Status: t.Status, Interrupted: t.Interrupted, Reason: present(string(t.Reason)),
-		Command: t.Command, Directory: present(t.Directory), Policy: &t.Policy, IdempotencyKey: t.IdempotencyKey,
+		Command: t.Command, Request: requestToJSON(t.Request), Directory: present(t.Directory), Policy: &t.Policy, IdempotencyKey: t.IdempotencyKey,
 		Kept: keptNames(t.Task), AttemptCount: t.AttemptCount, CreatedAt: timestamp(t.CreatedAt), RequeuedAt: timestamp(t.RequeuedAt), FinishedAt: timestamp(t.FinishedAt),
 		NextAttemptAt: timestamp(t.NextAttemptAt),
 	}
@@ -160,26 +138,6 @@ func keptNames(t *runner.Task) []string {
 		names[i], _, _ = strings.Cut(variable, "=")
 	}
 	return names
-}
-
-func attemptToJSON(a runner.Attempt) attemptJSON {
-	j := attemptJSON{
-		Number: a.Number, StartedAt: timestamp(a.StartedAt), Decision: present(string(a.Decision.Verdict)),
-		Signal: present(a.Outcome.Signal), Error: present(string(a.Outcome.Error)), Message: present(a.Outcome.Message),
-		StdoutTail: present(a.Outcome.Stdout), StderrTail: present(a.Outcome.Stderr),
-	}
-	if !a.Outcome.IsCrash() { // neither has an attempt in flight an exit or a duration
-		exit, duration := a.Outcome.Exit, a.Outcome.Duration.Milliseconds()
-		j.Exit, j.DurationMS = &exit, &duration
-	}
-	if a.Decision.Verdict == runner.VerdictRetry {
-		delay := a.Decision.Delay.Milliseconds()
-		j.DelayMS = &delay
-		if a.Decision.Rule != 0 {
-			j.Rule = &a.Decision.Rule
-		}
-	}
-	return j
 }
 
 func present(text string) *string {

@@ -35,13 +35,14 @@ func attemptJSONOf(t *testing.T, a runner.Attempt) map[string]any {
 // Names and their order are what programs rely on: one is added, none is changed or left out.
 func TestTaskJSONHasItsFields(t *testing.T) {
 	var b strings.Builder
-	if err := TaskJSON(&b, view(nil), []runner.Attempt{{Number: 1}}); err != nil {
+	if err := TaskJSON(&b, requesting(nil), []runner.Attempt{answered(1, 503)}); err != nil {
 		t.Fatal(err)
 	}
-	const want = `id name once kind status interrupted reason command directory request policy ` +
+	const want = `id name once kind status interrupted reason command directory request method url headers policy ` +
 		`name attempts backoff jitter timeout_ms kill_after_ms budget_ms reset_after_ms consecutive retry_on stop_on success_on rules ` +
 		`idempotency_key kept_environment attempt_count created_at requeued_at finished_at next_attempt_at damage attempts ` +
-		`number started_at duration_ms exit signal http_status error message decision delay_ms rule stdout_tail stderr_tail requests_written`
+		`number started_at duration_ms exit signal http_status error message decision delay_ms rule stdout_tail stderr_tail requests_written ` +
+		`event server_delay_ms phases_ms dns connect tls first_byte total`
 	var names []string
 	for line := range strings.Lines(b.String()) {
 		if name, _, ok := strings.Cut(strings.TrimSpace(line), `": `); ok {
@@ -67,6 +68,7 @@ func TestAttemptJSON(t *testing.T) {
 	empty := map[string]any{
 		"number": 1.0, "started_at": nil, "duration_ms": 0.0, "exit": 0.0, "signal": nil, "http_status": nil, "error": nil, "message": nil,
 		"decision": nil, "delay_ms": nil, "rule": nil, "stdout_tail": nil, "stderr_tail": nil, "requests_written": nil,
+		"event": nil, "server_delay_ms": nil, "phases_ms": nil,
 	}
 	tests := []struct {
 		name    string
@@ -84,6 +86,15 @@ func TestAttemptJSON(t *testing.T) {
 		{"retry at once", runner.Attempt{Decision: runner.Decision{Verdict: runner.VerdictRetry}}, map[string]any{"decision": "retry", "delay_ms": 0.0}},
 		{"tails", wrote(1, "out\n", "err\n"), map[string]any{"exit": 1.0, "stdout_tail": "out\n", "stderr_tail": "err\n"}},
 		{"one file", wrote(1, "x", "x"), map[string]any{"exit": 1.0, "stdout_tail": "x", "stderr_tail": "x"}},
+		{"answered", answered(1, 503), map[string]any{
+			"started_at": "2026-03-04T11:59:01.000Z", "duration_ms": 1300.0, "exit": 22.0, "http_status": 503.0, "message": "status 503 Service Unavailable",
+			"decision": "retry", "delay_ms": 2100.0, "requests_written": 1.0, "event": "503", "server_delay_ms": 2000.0,
+			"phases_ms": map[string]any{"dns": 12.0, "connect": 0.0, "tls": nil, "first_byte": 1200.0, "total": 1300.0},
+		}},
+		{"no address", lost(1, runner.ErrorDNS, "no such host: x"), map[string]any{
+			"duration_ms": 5.0, "exit": 6.0, "error": "dns", "message": "no such host: x", "decision": "failed", "requests_written": 0.0,
+			"phases_ms": map[string]any{"dns": 5.0, "connect": nil, "tls": nil, "first_byte": nil, "total": 5.0},
+		}},
 		{"stderr alone", wrote(1, "", "\n"), map[string]any{"exit": 1.0, "stderr_tail": "\n"}},
 	}
 	for _, tt := range tests {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"syscall"
 	"time"
 
 	"github.com/10f93571/retry/runner"
@@ -49,20 +48,28 @@ func (l *Lines) Ended(t *runner.Task, a runner.Attempt) {
 	if a.Outcome.Error == runner.ErrorNone {
 		line += " after " + Duration(a.Outcome.Duration)
 	}
-	if a.Decision.Verdict == runner.VerdictRetry {
-		line += announce(a.Decision)
+	switch {
+	case a.Decision.Verdict == runner.VerdictRetry:
+		line += announce(a)
+	case a.Decision.Reason == runner.ReasonAmbiguous:
+		line += "; " + mayHaveWorked(t)
 	}
 	l.print(t, "%s", line)
 }
 
-func announce(d runner.Decision) string {
-	switch {
+// announce says when the next attempt begins, and who wants that.
+func announce(a runner.Attempt) string {
+	wish := asked(a.Outcome, " (the server asks for %s)")
+	switch d := a.Decision; {
+	case d.Reason == runner.ReasonDeferred:
+		return asked(a.Outcome, "; the server asks for a pause of %s")
 	case d.Shortened:
 		return "; last one in " + Duration(d.Delay) + ", shortened to fit the budget"
 	case d.Delay == 0:
 		return "; next at once"
+	default:
+		return "; next in " + Duration(d.Delay) + wish
 	}
-	return "; next in " + Duration(d.Delay)
 }
 
 // Waiting implements runner.Observer.
@@ -74,7 +81,7 @@ func (l *Lines) Waiting(t *runner.Task, left time.Duration) time.Duration {
 func (l *Lines) Finished(t *runner.Task, r runner.Result) {
 	l.countdown.clear()
 	if text := summary(t, r); text != "" {
-		l.print(t, "%s", text)
+		l.print(t, "%s", text+hints(t, r))
 	}
 }
 
@@ -96,80 +103,4 @@ func (l *Lines) print(t *runner.Task, format string, args ...any) {
 		prefix += ShortID(t.ID) + ": "
 	}
 	_, _ = fmt.Fprintf(l.w, prefix+format+"\n", args...)
-}
-
-// description says how an attempt ended, with the error's own words where it has any.
-func description(o runner.Outcome, d runner.Decision) string {
-	if o.Message != "" {
-		return brief(o.Message)
-	}
-	return ended(o, d)
-}
-
-// ended is Outcome, but calls no exit of 0 ok that the policy calls a failure.
-func ended(o runner.Outcome, d runner.Decision) string {
-	if text := Outcome(o); text != "ok" || d.Success {
-		return text
-	}
-	return "exit 0"
-}
-
-// summary is the last line of a run; empty where there is nothing to tell.
-func summary(t *runner.Task, r runner.Result) string {
-	elapsed := Duration(max(0, time.Since(t.Began())))
-	switch r.Decision.Verdict {
-	case runner.VerdictSucceeded:
-		if t.AttemptCount == 1 {
-			return ""
-		}
-		return fmt.Sprintf("succeeded in attempt %d, after %s", t.AttemptCount, elapsed)
-	case runner.VerdictExhausted:
-		return fmt.Sprintf("gave up after %s in %s: %s%s", plural(t.AttemptCount, "attempt"), elapsed, exhaustion(r, t), more(t))
-	case runner.VerdictFailed:
-		return "not retried" + ineligible(r) + more(t)
-	case runner.VerdictCancelled:
-		return "cancelled by " + canceller(r.Signal) + more(t)
-	}
-	return "interrupted by " + signalName(r.Signal) + resumable(t)
-}
-
-// ineligible says why there is no other attempt. An attempt that could not begin has said so.
-func ineligible(r runner.Result) string {
-	if r.Outcome.Error == runner.ErrorStart {
-		return ""
-	}
-	return ": " + ended(r.Outcome, r.Decision) + " is not eligible for another attempt"
-}
-
-func exhaustion(r runner.Result, t *runner.Task) string {
-	switch r.Decision.Reason {
-	case runner.ReasonBudget:
-		return "no time is left in the budget of " + Duration(t.Policy.Budget) + ", " + description(r.Outcome, r.Decision)
-	case runner.ReasonCrashes:
-		return fmt.Sprintf("%d in a row ended with the death of retry itself", runner.MaxCrashes)
-	}
-	return description(r.Outcome, r.Decision)
-}
-
-// canceller says who cancelled. A TERM by itself only interrupts: where the task is cancelled then, retry cancel sent it.
-func canceller(sig os.Signal) string {
-	if sig == nil || sig == syscall.SIGTERM {
-		return "another process"
-	}
-	return signalName(sig)
-}
-
-// more points to where the attempts are written down.
-func more(t *runner.Task) string {
-	if t.Number == 0 {
-		return ""
-	}
-	return " (retry status " + ShortID(t.ID) + ")"
-}
-
-func resumable(t *runner.Task) string {
-	if t.Number == 0 {
-		return ""
-	}
-	return "; to go on: retry resume " + ShortID(t.ID)
 }

@@ -59,10 +59,25 @@ func (l *Log) Ended(t *runner.Task, a runner.Attempt) {
 	if a.Outcome.Error != runner.ErrorNone {
 		event.Str("error", string(a.Outcome.Error)).Str("detail", a.Outcome.Message)
 	}
+	logExchange(event, a.Outcome.HTTP)
 	if a.Decision.Verdict == runner.VerdictRetry {
 		event.Int64("delay_ms", a.Decision.Delay.Milliseconds()).Bool("shortened", a.Decision.Shortened)
 	}
 	event.Msg("attempt failed")
+}
+
+// logExchange adds what an attempt of HTTP saw.
+func logExchange(event *zerolog.Event, e *runner.Exchange) {
+	if e == nil {
+		return
+	}
+	event.Int("requests_written", e.Written)
+	if e.Status > 0 {
+		event.Int("http_status", e.Status)
+	}
+	if e.ServerDelay > 0 {
+		event.Int64("server_delay_ms", e.ServerDelay.Milliseconds())
+	}
 }
 
 // Waiting implements runner.Observer.

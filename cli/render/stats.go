@@ -146,10 +146,14 @@ func quantile(c *runner.CommandStats, d time.Duration) string {
 
 // named writes a command line behind the name of its tasks.
 func named(_ Screen, c *runner.CommandStats, _ time.Time) string {
-	if c.Name == "" {
-		return briefCommand(c.Command)
+	command := briefCommand(c.Command)
+	if c.Method != "" {
+		command = brief(c.Method + " " + runner.MaskURL(c.URL))
 	}
-	return brief(c.Name) + ": " + briefCommand(c.Command)
+	if c.Name == "" {
+		return command
+	}
+	return brief(c.Name) + ": " + command
 }
 
 // tallied leaves out zeros, so that the others stand out.
@@ -171,6 +175,7 @@ func waiting(d time.Duration) string {
 type commandStatsJSON struct {
 	Name       *string      `json:"name"`
 	Command    []string     `json:"command"`
+	Request    *targetJSON  `json:"request"`
 	Runs       int          `json:"runs"`
 	FirstTry   int          `json:"first_try"`
 	Rescues    int          `json:"rescues"`
@@ -198,6 +203,9 @@ func StatsJSON(w io.Writer, commands []runner.CommandStats, since time.Time) err
 			Name: present(c.Name), Command: c.Command, Runs: c.Runs, FirstTry: c.FirstTry, Rescues: c.Rescues, Failures: c.Failures,
 			Cancelled: c.Cancelled, Unfinished: c.Unfinished, WaitingMS: c.Waiting.Milliseconds(),
 			LastStatus: present(string(c.Last.Status)), LastFinishedAt: timestamp(c.Last.FinishedAt), LastSuccessAt: timestamp(c.Last.SucceededAt),
+		}
+		if c.Method != "" {
+			list[i].Request = &targetJSON{Method: c.Method, URL: runner.MaskURL(c.URL)}
 		}
 		if c.Ended > 0 {
 			list[i].DurationMS = &quantilesMS{P50: c.P50.Milliseconds(), P95: c.P95.Milliseconds()}

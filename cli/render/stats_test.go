@@ -161,7 +161,7 @@ func TestStatsJSON(t *testing.T) {
 	}
 	want := `{"cancelled":1,"command":["sh","-c","exit 7"],"duration_ms":{"p50":1500,"p95":90000},"failures":7,"first_try":1,"last_finished_at":"2026-03-04T09:30:00.000Z",` +
 		`"last_status":"EXHAUSTED","last_success_at":"2026-03-01T12:00:00.000Z","name":"nightly",` +
-		`"rescues":2,"runs":12,"unfinished":1,"waiting_ms":93600000}`
+		`"request":null,"rescues":2,"runs":12,"unfinished":1,"waiting_ms":93600000}`
 	if text, _ := json.Marshal(got.Commands[0]); string(text) != want {
 		t.Errorf("got %s\nwant %s", text, want)
 	}

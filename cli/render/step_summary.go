@@ -72,7 +72,7 @@ func (e *ends) add(row string) {
 // chapter is the Markdown for one task. The empty line in front ends whatever the command itself wrote there.
 func chapter(t *runner.Task, result string, attempts *ends) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n### %s: %s\n\n", codeSpan(shortened(Command(t.Command))), markdown(shortened(result)))
+	fmt.Fprintf(&b, "\n### %s: %s\n\n", codeSpan(shortened(Title(t))), markdown(shortened(result)))
 	if attempts == nil {
 		return b.String()
 	}

@@ -57,7 +57,7 @@ func Tasks(w io.Writer, s Screen, tasks iter.Seq2[TaskView, error], table Table,
 }
 
 func (s Screen) row(t TaskView, now time.Time) []string {
-	command := briefCommand(t.Command)
+	command := titleUpTo(t.Task, longText)
 	if t.Name != "" {
 		command = brief(t.Name) + ": " + command
 	}
@@ -115,7 +115,7 @@ func (s Screen) cut(line string) string {
 // status names where the task stands. One without an owner waits for a resume, whatever its stored status.
 func (s Screen) status(t TaskView) string {
 	switch {
-	case t.Interrupted:
+	case t.Interrupted && !deferred(t):
 		return s.paint(yellow, "INTERRUPTED")
 	case t.Status == runner.Succeeded:
 		return s.paint(green, string(t.Status))
@@ -160,6 +160,8 @@ func inFlight(t TaskView) string {
 
 func nextAttempt(t TaskView, now time.Time) string {
 	switch {
+	case deferred(t) && t.NextAttemptAt.After(now):
+		return relative(t.NextAttemptAt, now)
 	case t.Interrupted && t.Damage == nil:
 		return "on resume"
 	case t.Interrupted, t.NextAttemptAt.IsZero():
@@ -177,6 +179,8 @@ func Outcome(o runner.Outcome) string {
 		return brief(string(o.Error))
 	case o.Signal != "":
 		return brief(o.Signal)
+	case o.HTTP != nil && o.HTTP.Status > 0:
+		return strconv.Itoa(o.HTTP.Status)
 	case o.Exit == 0:
 		return "ok"
 	}

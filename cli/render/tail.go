@@ -17,7 +17,7 @@ const tailLines = 10
 // tails shows the end of what the latest attempt wrote, of those whose output was captured.
 func (s Screen) tails(w io.Writer, attempts []runner.Attempt) error {
 	for _, a := range slices.Backward(attempts) {
-		sections := outputs(a.Number, a.Outcome.Stdout, a.Outcome.Stderr)
+		sections := outputs(a.Number, a.Outcome.HTTP != nil, a.Outcome.Stdout, a.Outcome.Stderr)
 		for _, o := range sections {
 			if err := s.output(w, o.shortened(), "\n"); err != nil {
 				return err
@@ -31,9 +31,9 @@ func (s Screen) tails(w io.Writer, attempts []runner.Attempt) error {
 }
 
 // Logs shows all that was captured of an attempt.
-func Logs(w io.Writer, s Screen, attempt int, stdout, stderr string) error {
+func Logs(w io.Writer, s Screen, kind runner.Kind, attempt int, stdout, stderr string) error {
 	above := ""
-	for _, o := range outputs(attempt, stdout, stderr) {
+	for _, o := range outputs(attempt, kind == runner.KindHTTP, stdout, stderr) {
 		if err := s.output(w, o, above); err != nil {
 			return err
 		}
@@ -48,10 +48,13 @@ type output struct {
 	lines []string
 }
 
-// outputs are what there is to show of an attempt; one where both streams were one file.
-func outputs(attempt int, stdout, stderr string) (list []output) {
+// outputs are what there is to show of an attempt; one where both streams were one file, or of a reply.
+func outputs(attempt int, reply bool, stdout, stderr string) (list []output) {
 	streams := []struct{ name, text string }{{"Stdout", stdout}, {"Stderr", stderr}}
-	if stdout == stderr {
+	switch {
+	case reply:
+		streams[0].name = "Reply"
+	case stdout == stderr:
 		streams = streams[:1]
 		streams[0].name = "Output"
 	}

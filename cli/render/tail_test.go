@@ -88,7 +88,7 @@ func TestLogs(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := lines(t, func(b *strings.Builder) error { return Logs(b, Screen{}, 3, tt.stdout, tt.stderr) })
+			got := lines(t, func(b *strings.Builder) error { return Logs(b, Screen{}, runner.KindCommand, 3, tt.stdout, tt.stderr) })
 			if !slices.Equal(got, tt.want) {
 				t.Errorf("got  %q\nwant %q", got, tt.want)
 			}

@@ -17,6 +17,7 @@ func Task(w io.Writer, s Screen, t TaskView, attempts []runner.Attempt, now time
 	for _, draw := range []func(io.Writer) error{
 		func(w io.Writer) error { return s.facts(w, t, now) },
 		func(w io.Writer) error { return s.attempts(w, t, attempts, now) },
+		func(w io.Writer) error { return s.phases(w, attempts) },
 		func(w io.Writer) error { return s.timeline(w, t, attempts, now) },
 		func(w io.Writer) error { return s.tails(w, attempts) },
 	} {
@@ -27,7 +28,7 @@ func Task(w io.Writer, s Screen, t TaskView, attempts []runner.Attempt, now time
 		sections = append(sections, slices.Collect(strings.Lines(text.String())))
 	}
 	if s.Height > 0 {
-		sections = s.fit(sections[0], sections[1], sections[2], sections[3])
+		sections = s.fit(sections[0], sections[1], sections[2], sections[3], sections[4])
 	}
 	_, err := io.WriteString(w, strings.Join(slices.Concat(sections...), ""))
 	return err
@@ -38,8 +39,11 @@ const (
 	leastRows = 3 // attempts that are shown beside a timeline
 )
 
-// fit leaves out what has no room on a screen that does not scroll: the output first, then all but the newest attempts.
-func (s Screen) fit(facts, table, chart, tail []string) [][]string {
+// fit leaves out what has no room on a screen that does not scroll: the phases and the output first, then all but the newest attempts.
+func (s Screen) fit(facts, table, phases, chart, tail []string) [][]string {
+	if len(facts)+len(table)+len(phases)+len(chart)+len(tail) > s.Height {
+		phases = nil
+	}
 	if len(facts)+len(table)+len(chart)+len(tail) > s.Height {
 		tail = nil
 	}
@@ -52,27 +56,28 @@ func (s Screen) fit(facts, table, chart, tail []string) [][]string {
 	case len(table) > room:
 		table = slices.Concat(table[:tableHead], table[len(table)-room+tableHead:])
 	}
-	return [][]string{facts, table, chart, tail}
+	return [][]string{facts, table, phases, chart, tail}
 }
 
 func (s Screen) facts(w io.Writer, t TaskView, now time.Time) error {
-	facts := [][2]string{
+	facts := slices.Concat([][2]string{
 		{"Task", brief(t.ID)},
 		{"Name", name(t.Task)},
-		{"Status", s.status(t) + s.explanation(t)},
+		{"Status", s.status(t) + s.explanation(t, now)},
 		{"Damaged", s.paint(red, damage(t.Task))},
 		{"Command", commandUpTo(t.Command, longLine)},
+	}, requestFacts(t.Task), [][2]string{
 		{"Directory", atLength(t.Directory)},
 		{"Kept", atLength(strings.Join(keptNames(t.Task), ", "))},
 		{"Policy", policy(t.Task)},
 		{"Options", Options(&t.Options)},
-		{"Key", brief(t.IdempotencyKey)},
+		{"Key", keyOf(t.Task)},
 		{"Created", past(t.CreatedAt, now)},
 		{"Requeued", requeued(t.Task, now)},
 		{"Deadline", deadline(t, now)},
 		{"Next", stamp(t.NextAttemptAt, now)},
 		{"Finished", past(t.FinishedAt, now)},
-	}
+	})
 	for _, f := range facts {
 		if f[1] == "" {
 			continue
@@ -124,7 +129,7 @@ func (s Screen) attempts(w io.Writer, t TaskView, attempts []runner.Attempt, now
 	rows := [][]string{s.header("#", "STARTED", "TOOK", "OUTCOME", "THEN", "")}
 	for _, a := range attempts {
 		rows = append(rows, []string{
-			strconv.Itoa(a.Number), clock(a.StartedAt, now), took(a, now, t), s.outcome(t, a), then(a), brief(a.Outcome.Message),
+			strconv.Itoa(a.Number), clock(a.StartedAt, now), took(a, now, t), s.outcome(t, a), then(a), brief(message(a.Outcome)),
 		})
 	}
 	if _, err := fmt.Fprintln(w); err != nil {
@@ -133,18 +138,18 @@ func (s Screen) attempts(w io.Writer, t TaskView, attempts []runner.Attempt, now
 	return s.writeRows(w, rows)
 }
 
-func (s Screen) explanation(t TaskView) string {
+func (s Screen) explanation(t TaskView, now time.Time) string {
 	switch {
 	case t.Interrupted && t.Damage != nil:
 		return fmt.Sprintf(" (%s, its owner is dead, and it cannot go on): retry cancel %s", t.Status, ShortID(t.ID))
+	case deferred(t):
+		return reason(t, now) + ": retry resume " + ShortID(t.ID)
 	case t.Interrupted && t.Requeued():
 		return fmt.Sprintf(" (requeued, nobody has taken it up yet): retry resume %s", ShortID(t.ID))
 	case t.Interrupted:
 		return fmt.Sprintf(" (%s, its owner is dead): retry resume %s", t.Status, ShortID(t.ID))
-	case t.Reason != "" && t.Reason != runner.ReasonCancelled: // which the status says already
-		return " (" + brief(string(t.Reason)) + ")"
 	}
-	return ""
+	return reason(t, now)
 }
 
 func (s Screen) outcome(t TaskView, a runner.Attempt) string {
@@ -178,7 +183,7 @@ func then(a runner.Attempt) string {
 	case d.Verdict == runner.VerdictRetry && d.Shortened:
 		return "last retry after " + Duration(d.Delay) + ", to fit the budget"
 	case d.Verdict == runner.VerdictRetry:
-		return "retry after " + Duration(d.Delay) + byRule(d)
+		return "retry after " + Duration(d.Delay) + byRule(d) + asked(a.Outcome, " (asked for %s)")
 	}
 	return brief(string(d.Verdict))
 }

@@ -1,0 +1,106 @@
+package render
+
+import (
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// message is an attempt's error for people. A status speaks for itself.
+func message(o runner.Outcome) string {
+	if o.HTTP != nil && o.HTTP.Status > 0 {
+		return strings.TrimPrefix(o.Message, "status ")
+	}
+	return o.Message
+}
+
+// asked says how long the server wants to be left alone; empty where it said nothing.
+func asked(o runner.Outcome, format string) string {
+	if o.HTTP == nil || o.HTTP.ServerDelay == 0 {
+		return ""
+	}
+	return strings.Replace(format, "%s", Duration(o.HTTP.ServerDelay), 1)
+}
+
+// phases draws where the time of each attempt of HTTP went. What did not happen is a dash.
+func (s Screen) phases(w io.Writer, attempts []runner.Attempt) error {
+	rows := [][]string{s.header("#", "DNS", "CONNECT", "TLS", "FIRST BYTE", "TOTAL")}
+	for _, a := range attempts {
+		if a.Outcome.HTTP == nil {
+			continue
+		}
+		row := []string{strconv.Itoa(a.Number)}
+		for _, p := range phaseList(&a.Outcome.HTTP.Phases) {
+			row = append(row, phase(p))
+		}
+		rows = append(rows, row)
+	}
+	if len(rows) == 1 {
+		return nil
+	}
+	if _, err := io.WriteString(w, "\n"); err != nil {
+		return err
+	}
+	return s.writeRows(w, rows)
+}
+
+func phaseList(p *runner.Phases) []time.Duration {
+	return []time.Duration{p.DNS, p.Connect, p.TLS, p.FirstByte, p.Total}
+}
+
+func phase(d time.Duration) string {
+	if d == 0 {
+		return "-"
+	}
+	return Duration(d)
+}
+
+// deferred reports whether a task waits for a time that a server named, and no process with it.
+func deferred(t TaskView) bool {
+	return t.Interrupted && t.Reason == runner.ReasonDeferred && t.Damage == nil
+}
+
+// reason explains what the status of a task does not say.
+func reason(t TaskView, now time.Time) string {
+	switch t.Reason {
+	case runner.ReasonDeferred:
+		return " (deferred: " + comeBack(t.NextAttemptAt, now) + ")"
+	case runner.ReasonAmbiguous:
+		return " (ambiguous: it may have taken effect; " + lookFirst(t.Task) + ")"
+	case runner.ReasonExpired:
+		return " (expired: its idempotency key " + oldKey(t.Task) + ")"
+	case "", runner.ReasonCancelled: // which the status says already
+		return ""
+	}
+	return " (" + brief(string(t.Reason)) + ")"
+}
+
+// oldKey says what is wrong with a key that has expired. The request itself may be unreadable.
+func oldKey(t *runner.Task) string {
+	if t.Request == nil {
+		return "is too old"
+	}
+	return "would be older than " + Duration(t.Request.KeyTTL)
+}
+
+// comeBack says until when a server wants to be left alone.
+func comeBack(at, now time.Time) string {
+	if at.Before(now) {
+		return "the server asked to come back at " + stamp(at, now)
+	}
+	return "the server asks to come back at " + stamp(at, now)
+}
+
+// lookFirst says what to do about a request that may have taken effect.
+func lookFirst(t *runner.Task) string {
+	switch {
+	case t.Number == 0:
+		return "look at the server before you send it again"
+	case t.KeepsInput():
+		return "look at the server before you send it again; its stdin is kept no longer"
+	}
+	return "look at the server before you send it again: retry requeue --run " + ShortID(t.ID)
+}

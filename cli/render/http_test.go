@@ -1,0 +1,198 @@
+package render
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/10f93571/retry/runner"
+)
+
+const ms = time.Millisecond
+
+// requesting is a view of a POST that was given up.
+func requesting(change func(*TaskView)) TaskView {
+	return view(func(v *TaskView) {
+		v.Number, v.Kind, v.Command = 1, runner.KindHTTP, nil
+		v.Request = &runner.Request{Method: "POST", URL: "https://api.example.com/orders"}
+		v.Last = answered(5, 503)
+		if change != nil {
+			change(v)
+		}
+	})
+}
+
+// answered is an attempt that got a status, and is to be made again.
+func answered(number, status int) runner.Attempt {
+	text := map[int]string{429: "Too Many Requests", 503: "Service Unavailable", 404: "Not Found"}[status]
+	e := &runner.Exchange{Status: status, Written: 1, ServerDelay: 2 * s, Default: runner.Eligibility{Event: "503"}}
+	e.Phases = runner.Phases{DNS: 12 * ms, Connect: 53 * time.Microsecond, FirstByte: 1200 * ms, Total: 1300 * ms}
+	return runner.Attempt{
+		Number: number, StartedAt: now.Add(-time.Minute + time.Duration(number)*s),
+		Outcome:  runner.Outcome{Exit: 22, Message: "status " + strings.TrimSpace(statusOf(status)+" "+text), Duration: 1300 * ms, HTTP: e},
+		Decision: runner.Decision{Verdict: runner.VerdictRetry, Delay: 2100 * ms},
+	}
+}
+
+func statusOf(status int) string {
+	return Outcome(runner.Outcome{HTTP: &runner.Exchange{Status: status}})
+}
+
+// lost is an attempt without a reply, and the last one.
+func lost(number int, class runner.ErrorClass, text string) runner.Attempt {
+	exit := map[runner.ErrorClass]int{runner.ErrorDNS: 6, runner.ErrorReset: 52}[class]
+	return runner.Attempt{
+		Number:   number,
+		Outcome:  runner.Outcome{Exit: exit, Error: class, Message: text, Duration: 5 * ms, HTTP: &runner.Exchange{Phases: runner.Phases{DNS: 5 * ms, Total: 5 * ms}}},
+		Decision: runner.Decision{Verdict: runner.VerdictFailed, Reason: runner.ReasonNotEligible},
+	}
+}
+
+func ambiguous(a runner.Attempt) runner.Attempt {
+	a.Decision = runner.Decision{Verdict: runner.VerdictFailed, Reason: runner.ReasonAmbiguous}
+	return a
+}
+
+// untilLater is an attempt whose server wants more than is waited for.
+func untilLater(a runner.Attempt) runner.Attempt {
+	a.Outcome.HTTP.ServerDelay = 2 * time.Hour
+	a.Decision = runner.Decision{Verdict: runner.VerdictRetry, Reason: runner.ReasonDeferred, Delay: 2 * time.Hour}
+	return a
+}
+
+func TestOutcomesOfHTTP(t *testing.T) {
+	tests := []struct {
+		attempt        runner.Attempt
+		outcome, words string
+	}{
+		{answered(1, 503), "503", "503 Service Unavailable"},
+		{lost(1, runner.ErrorReset, "wait for the reply: the connection was closed"), "reset", "wait for the reply: the connection was closed"},
+		{runner.Attempt{Outcome: runner.Outcome{HTTP: &runner.Exchange{Status: 200}}, Decision: runner.Decision{Success: true}}, "200", "200"},
+		{runner.Attempt{Outcome: runner.Outcome{HTTP: &runner.Exchange{Status: 200}}}, "200", "200"}, // --success-on wants something else
+		{runner.Attempt{Outcome: runner.Outcome{Exit: 18, Error: runner.ErrorTruncated, HTTP: &runner.Exchange{Status: 200}}}, "truncated", "truncated"},
+		{runner.Attempt{Outcome: runner.Outcome{Exit: 143, Signal: "SIGTERM", HTTP: &runner.Exchange{}}}, "SIGTERM", "SIGTERM"},
+	}
+	for _, tt := range tests {
+		o := tt.attempt.Outcome
+		if got := Outcome(o); got != tt.outcome {
+			t.Errorf("got %q, want %q", got, tt.outcome)
+		}
+		if got := description(o, tt.attempt.Decision); got != tt.words {
+			t.Errorf("got %q, want %q", got, tt.words)
+		}
+	}
+}
+
+// told are the lines about a run of HTTP whose last attempt was this.
+func told(task *runner.Task, attempts ...runner.Attempt) string {
+	var b strings.Builder
+	l := &Lines{w: &b}
+	for _, a := range attempts {
+		task.AttemptCount = a.Number
+		l.Ended(task, a)
+	}
+	last := attempts[len(attempts)-1]
+	l.Finished(task, runner.Result{Decision: last.Decision, Outcome: last.Outcome})
+	return b.String()
+}
+
+func TestLinesOfHTTP(t *testing.T) {
+	exhausted := answered(2, 503)
+	exhausted.Decision = runner.Decision{Verdict: runner.VerdictExhausted, Reason: runner.ReasonBudget}
+	expired := answered(2, 503)
+	expired.Decision = runner.Decision{Verdict: runner.VerdictExhausted, Reason: runner.ReasonExpired}
+	fatal := answered(2, 404)
+	fatal.Decision = runner.Decision{Verdict: runner.VerdictFailed, Reason: runner.ReasonNotEligible}
+	reset := ambiguous(lost(2, runner.ErrorReset, "wait for the reply: the connection was closed"))
+	killed := runner.Attempt{Number: 2, Outcome: runner.Crashed(), Decision: reset.Decision}
+	const first = "retry: attempt 1/5: 503 Service Unavailable after 1.3s; next in 2.1s (the server asks for 2s)\n"
+	const ambiguity = "retry: FAILED, ambiguous: POST may have taken effect, and is not safe to repeat (retry status 5b9a39db)\n" +
+		"hint: look at the server before you send it again: retry requeue --run 5b9a39db\n" +
+		"hint: where the server knows a request again, --idempotency-key KEY or --idempotent has it sent again\n"
+	tests := []struct {
+		name string
+		last runner.Attempt
+		want string
+	}{
+		{"fatal", fatal, first + "retry: attempt 2/5: 404 Not Found after 1.3s\n" +
+			"retry: not retried: 404 is not eligible for another attempt (retry status 5b9a39db)\n"},
+		{"ambiguous", reset, first + "retry: attempt 2/5: wait for the reply: the connection was closed; POST may have taken effect\n" + ambiguity},
+		{"killed", killed, first + "retry: attempt 2/5: retry itself was killed, or the machine went down after 0s; POST may have taken effect\n" + ambiguity},
+		{"deferred", untilLater(answered(2, 429)), first + "retry: attempt 2/5: 429 Too Many Requests after 1.3s; the server asks for a pause of 2h\n" +
+			"retry: deferred until 2090-01-02 14:05:00 (in T): the server asks for that; to go on: retry resume 5b9a39db\n"},
+		{"budget", exhausted, first + "retry: attempt 2/5: 503 Service Unavailable after 1.3s\n" +
+			"retry: gave up after 2 attempts in T: no time is left in the budget of 1m (the server asks for 2s), 503 Service Unavailable (retry status 5b9a39db)\n"},
+		{"expired", expired, first + "retry: attempt 2/5: 503 Service Unavailable after 1.3s\n" +
+			"retry: gave up after 2 attempts in T: the idempotency key would be older than 1d by the next attempt, 503 Service Unavailable (retry status 5b9a39db)\n" +
+			"hint: the server may have forgotten the key, and take the request for another one: look at it before you send that anew\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			task := requesting(nil).Task
+			task.Policy.Budget, task.Request.KeyTTL = time.Minute, 24*time.Hour
+			task.NextAttemptAt = time.Date(2090, 1, 2, 14, 5, 0, 0, time.Local)
+			if got := withoutSpans(told(task, answered(1, 503), tt.last)); got != tt.want {
+				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
+			}
+		})
+	}
+}
+
+// withoutSpans leaves out what depends on the time of day.
+func withoutSpans(text string) string {
+	for _, around := range [][2]string{{"attempts in ", ":"}, {"(in ", ")"}} {
+		if before, rest, found := strings.Cut(text, around[0]); found {
+			_, after, _ := strings.Cut(rest, around[1])
+			text = before + around[0] + "T" + around[1] + after
+		}
+	}
+	return text
+}
+
+// Without a journal there is nothing to requeue or to resume.
+func TestLinesOfHTTPWithoutAJournal(t *testing.T) {
+	for _, last := range []runner.Attempt{ambiguous(answered(1, 503)), untilLater(answered(1, 429))} {
+		task := requesting(nil).Task
+		task.Number = 0
+		if got := told(task, last); strings.Contains(got, "retry re") || strings.Contains(got, "retry status") {
+			t.Errorf("got\n%s", got)
+		}
+	}
+}
+
+// A stdin that is gone cannot be sent again.
+func TestAmbiguousWithStdin(t *testing.T) {
+	task := requesting(func(v *TaskView) { v.Request.Body = []runner.Part{{File: runner.StdinFile}} }).Task
+	if got := told(task, ambiguous(answered(1, 503))); strings.Contains(got, "requeue") || !strings.Contains(got, "its stdin is kept no longer") {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+func TestTableOfHTTP(t *testing.T) {
+	later := func(at time.Duration, interrupted bool) func(*TaskView) {
+		return func(v *TaskView) {
+			v.Status, v.Reason, v.Interrupted, v.AttemptCount = runner.Pending, runner.ReasonDeferred, interrupted, 1
+			v.Last, v.FinishedAt, v.NextAttemptAt = untilLater(answered(1, 429)), time.Time{}, now.Add(at)
+		}
+	}
+	views := []TaskView{
+		requesting(nil), requesting(later(2*time.Hour, true)), requesting(later(2*time.Hour, false)), requesting(later(-time.Hour, true)),
+		requesting(func(v *TaskView) { v.Status, v.Name, v.Last = runner.Failed, "order", lost(5, runner.ErrorReset, "") }),
+		requesting(func(v *TaskView) { v.Request.Method, v.Request.URL = "A\x1b", "b\u202ec" }),
+		requesting(func(v *TaskView) { v.Request = nil }),
+	}
+	got := lines(t, func(b *strings.Builder) error { return Tasks(b, Screen{}, all(views...), Table{}, now) })
+	want := []string{
+		"ID        STATUS     ATTEMPTS  LAST   NEXT       AGE  COMMAND",
+		"5b9a39db  EXHAUSTED  5/5       503    -          1m   POST https://api.example.com/orders",
+		"5b9a39db  PENDING    1/5       429    in 2h      1m   POST https://api.example.com/orders",
+		"5b9a39db  PENDING    1/5       429    in 2h      1m   POST https://api.example.com/orders",
+		"5b9a39db  PENDING    1/5       429    on resume  1m   POST https://api.example.com/orders",
+		"5b9a39db  FAILED     5/5       reset  -          1m   order: POST https://api.example.com/orders",
+		`5b9a39db  EXHAUSTED  5/5       503    -          1m   A\x1b b\u202ec`,
+		"5b9a39db  EXHAUSTED  5/5       503    -          1m   a request that cannot be read",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}

@@ -1,0 +1,138 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/runner"
+)
+
+// Title is what a task does in one line: its command, or its request without the secrets in it.
+func Title(t *runner.Task) string { return titleUpTo(t, maxTitle) }
+
+// maxTitle bounds a title that is shown whole.
+const maxTitle = 1 << 20
+
+// titleUpTo writes no more of a title than is shown.
+func titleUpTo(t *runner.Task, most int) string {
+	switch {
+	case t.Request != nil:
+		return Escape(beginning(t.Request.Shown(), most))
+	case t.Kind == runner.KindHTTP:
+		return "a request that cannot be read"
+	}
+	return commandUpTo(t.Command, most)
+}
+
+// requestFacts tell what a task of HTTP sends, and where its reply goes. They are none for a command.
+func requestFacts(t *runner.Task) [][2]string {
+	r := t.Request
+	if r == nil {
+		return nil
+	}
+	facts := [][2]string{{"Request", titleUpTo(t, longLine)}}
+	for i, line := range r.Header {
+		facts = append(facts, [2]string{onlyFirst(i, "Headers"), atLength(runner.MaskHeader(line))})
+	}
+	return append(facts, [][2]string{
+		{"User", userOf(r)}, {"Body", bodyOf(t)}, {"Network", networkOf(&r.Network)}, {"Output", atLength(r.Output)},
+	}...)
+}
+
+// onlyFirst titles the first of several lines.
+func onlyFirst(i int, title string) string {
+	if i > 0 {
+		return ""
+	}
+	return title
+}
+
+func userOf(r *runner.Request) string {
+	name, _, found := strings.Cut(r.User, ":")
+	if found {
+		return brief(name) + ", with a password"
+	}
+	return brief(name)
+}
+
+// bodyOf names the files of a body. Of a text it tells the length alone: there may be secrets in it.
+func bodyOf(t *runner.Task) string {
+	var parts []string
+	for i := range t.Request.Body {
+		parts = append(parts, partOf(&t.Request.Body[i], !t.Status.Finished()))
+	}
+	text := strings.Join(parts, ", ")
+	if text != "" && t.Request.Get {
+		text += ", in the URL"
+	}
+	return text
+}
+
+func partOf(p *runner.Part, kept bool) string {
+	text := fmt.Sprintf("%s of text", sizeOf(int64(len(p.Text))))
+	switch {
+	case p.File == runner.StdinFile && p.Size == 0:
+		text = "stdin"
+	case p.File == runner.StdinFile && kept:
+		text = fmt.Sprintf("stdin (%s kept)", sizeOf(p.Size))
+	case p.File == runner.StdinFile:
+		text = fmt.Sprintf("stdin (%s)", sizeOf(p.Size))
+	case p.File != "" && p.Time.IsZero() && p.Size == 0:
+		text = "@" + brief(p.File)
+	case p.File != "":
+		text = fmt.Sprintf("@%s (%s)", brief(p.File), sizeOf(p.Size))
+	}
+	if p.Name != "" {
+		return brief(p.Name) + "=" + text
+	}
+	return text
+}
+
+// networkOf says in one line how the server is reached, where that is not the usual way.
+func networkOf(n *runner.Network) string {
+	var parts []string
+	add := func(yes bool, text string) {
+		if yes {
+			parts = append(parts, text)
+		}
+	}
+	add(n.UnixSocket != "", "over "+brief(n.UnixSocket))
+	add(n.Proxy != "", "proxy "+brief(runner.MaskURL(n.Proxy)))
+	add(len(n.Resolve) > 0, "resolved as "+brief(strings.Join(n.Resolve, " ")))
+	add(n.ConnectTimeout > 0, "connect timeout "+backoff.FormatDuration(n.ConnectTimeout))
+	add(n.Insecure, "certificate not checked")
+	add(n.CACert != "", "CA "+brief(n.CACert))
+	add(n.Cert != "", "certificate "+brief(n.Cert))
+	add(n.HTTP1, "HTTP/1.1")
+	add(n.Compressed, "compressed")
+	add(n.MaxRedirects > 0, "redirects followed")
+	return strings.Join(parts, ", ")
+}
+
+// keyOf is the task's idempotency key, and how it goes out.
+func keyOf(t *runner.Task) string {
+	text := brief(t.IdempotencyKey)
+	switch r := t.Request; {
+	case r == nil, text == "":
+		return text
+	case !r.SendsKey():
+		return text + " (not sent)"
+	case r.KeyStyle == runner.KeySF:
+		return text + " (sent in quotes, as the IETF's draft asks)"
+	}
+	return text + " (sent as Idempotency-Key)"
+}
+
+// sizeOf writes a number of bytes for people.
+func sizeOf(n int64) string {
+	const units = "KMGTPE"
+	value, unit := float64(n)/1024, 0
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	for ; value >= 1024 && unit < len(units)-1; unit++ {
+		value /= 1024
+	}
+	return fmt.Sprintf("%s %ciB", trimZero(fmt.Sprintf("%.1f", value)), units[unit])
+}

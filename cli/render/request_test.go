@@ -1,0 +1,136 @@
+package render
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/10f93571/retry/runner"
+)
+
+func TestFactsOfHTTP(t *testing.T) {
+	body := func(parts ...runner.Part) func(*TaskView) {
+		return func(v *TaskView) { v.Request.Body = parts }
+	}
+	pending := func(reason runner.Reason, at time.Duration) func(*TaskView) {
+		return func(v *TaskView) {
+			v.Status, v.Reason, v.Interrupted, v.NextAttemptAt = runner.Pending, reason, true, now.Add(at)
+		}
+	}
+	file := runner.Part{File: "/srv/a b.json", Size: 1234, Time: now}
+	tests := []struct {
+		word, want string
+		change     func(*TaskView)
+	}{
+		{"Request", "POST https://api.example.com/orders", nil},
+		{"Request", `A\n b\x1b`, func(v *TaskView) { v.Request.Method, v.Request.URL = "A\n", "b\x1b" }},
+		{"Request", "", func(v *TaskView) { v.Request = nil }},
+		{"Command", "", nil},
+		{"Headers", "", nil},
+		{"Headers", `X: \x1b`, func(v *TaskView) { v.Request.Header = []string{"X: \x1b", "Y: z"} }},
+		{"User", "", nil},
+		{"User", "ann", func(v *TaskView) { v.Request.User = "ann" }},
+		{"User", "ann, with a password", func(v *TaskView) { v.Request.User = "ann:secret" }},
+		{"Body", "", nil},
+		{"Body", "13 B of text", body(runner.Part{Text: []byte("user=ann&pw=x")})},
+		{"Body", "@/srv/a b.json (1.2 KiB), 1 B of text", body(file, runner.Part{Text: []byte("x")})},
+		{"Body", "@/dev/fd/3", body(runner.Part{File: "/dev/fd/3"})},
+		{"Body", "file=@/srv/a b.json (1.2 KiB), note=2 B of text", body(runner.Part{Name: "file", File: file.File, Size: 1234}, runner.Part{Name: "note", Text: []byte("hi")})},
+		{"Body", "stdin", body(runner.Part{File: runner.StdinFile})},
+		{"Body", "stdin (3 KiB)", body(runner.Part{File: runner.StdinFile, Size: 3 << 10})},
+		{"Body", "stdin (3 KiB kept)", func(v *TaskView) {
+			v.Status, v.Request.Body = runner.Pending, []runner.Part{{File: runner.StdinFile, Size: 3 << 10}}
+		}},
+		{"Body", "3 B of text, in the URL", func(v *TaskView) { v.Request.Body, v.Request.Get = []runner.Part{{Text: []byte("a=b")}}, true }},
+		{"Network", "", nil},
+		{"Network", "over /run/x.sock, connect timeout 5s, certificate not checked, HTTP/1.1, redirects followed", func(v *TaskView) {
+			v.Request.Network = runner.Network{UnixSocket: "/run/x.sock", ConnectTimeout: 5 * s, Insecure: true, HTTP1: true, MaxRedirects: 50}
+		}},
+		{"Output", "/srv/reply", func(v *TaskView) { v.Request.Output = "/srv/reply" }},
+		{"Key", "key (sent as Idempotency-Key)", nil},
+		{"Key", "key (sent in quotes, as the IETF's draft asks)", func(v *TaskView) { v.Request.KeyStyle = runner.KeySF }},
+		{"Key", "key (not sent)", func(v *TaskView) { v.Request.KeyStyle = runner.KeyNone }},
+		{"Key", "key (not sent)", func(v *TaskView) { v.Request.Method = "GET" }},
+		{"Status", "FAILED (ambiguous: it may have taken effect; look at the server before you send it again: retry requeue --run 5b9a39db)",
+			func(v *TaskView) { v.Status, v.Reason = runner.Failed, runner.ReasonAmbiguous }},
+		{"Status", "EXHAUSTED (expired: its idempotency key would be older than 1d)",
+			func(v *TaskView) { v.Reason, v.Request.KeyTTL = runner.ReasonExpired, 24*time.Hour }},
+		{"Status", "EXHAUSTED (expired: its idempotency key is too old)", func(v *TaskView) { v.Reason, v.Request = runner.ReasonExpired, nil }},
+		{"Status", "PENDING (deferred: the server asks to come back at 14:00:00 (in 2h)): retry resume 5b9a39db", pending(runner.ReasonDeferred, 2*time.Hour)},
+		{"Status", "PENDING (deferred: the server asked to come back at 11:00:00 (1h ago)): retry resume 5b9a39db", pending(runner.ReasonDeferred, -time.Hour)},
+		{"Status", "PENDING (deferred: the server asks to come back at 14:00:00 (in 2h))",
+			func(v *TaskView) { pending(runner.ReasonDeferred, 2*time.Hour)(v); v.Interrupted = false }},
+	}
+	for _, tt := range tests {
+		if got := fact(t, requesting(tt.change), tt.word); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.word, got, tt.want)
+		}
+	}
+}
+
+func TestSizes(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1 KiB", 1536: "1.5 KiB", 1 << 20: "1 MiB", 200 << 20: "200 MiB", 1<<63 - 1: "8 EiB"} {
+		if got := sizeOf(n); got != want {
+			t.Errorf("%d: got %q, want %q", n, got, want)
+		}
+	}
+}
+
+// The whole of what a person reads about a task of HTTP, and every line of it no wider than a terminal.
+func TestTaskOfHTTP(t *testing.T) {
+	v := requesting(func(v *TaskView) {
+		v.Status, v.Reason, v.AttemptCount = runner.Failed, runner.ReasonAmbiguous, 2
+		v.Request.Header = []string{"Content-Type: application/json", "X-Trace: 7"}
+		v.Request.Body = []runner.Part{{File: "/srv/order.json", Size: 1234, Time: now}}
+	})
+	last := ambiguous(lost(2, runner.ErrorReset, "wait for the reply: the connection was closed"))
+	last.StartedAt = now.Add(-20 * s)
+	first := answered(1, 503)
+	first.Outcome.Stdout = "try later\x1b[2J\n"
+	got := taskOf(t, Screen{Width: 80}, v, first, last)
+	want := []string{
+		"Request   POST https://api.example.com/orders",
+		"Headers   Content-Type: application/json",
+		"          X-Trace: 7",
+		"Body      @/srv/order.json (1.2 KiB)",
+		"#  STARTED   TOOK  OUTCOME  THEN",
+		"1  11:59:01  1.3s  503      retry after 2.1s (asked for 2s)  503 Service Unavai…",
+		"2  11:59:40  5ms   reset    failed                           wait for the reply…",
+		"#  DNS   CONNECT  TLS  FIRST BYTE  TOTAL",
+		"1  12ms  0.053ms  -    1.2s        1.3s",
+		"2  5ms   -        -    -           5ms",
+		"Reply of attempt 1",
+		`  try later\x1b[2J`,
+	}
+	rest := got
+	for _, line := range want {
+		i := indexOf(rest, line)
+		if i < 0 {
+			t.Fatalf("no %q in its place in\n%s", line, strings.Join(got, "\n"))
+		}
+		rest = rest[i+1:]
+	}
+}
+
+func indexOf(lines []string, line string) int {
+	for i := range lines {
+		if lines[i] == line {
+			return i
+		}
+	}
+	return -1
+}
+
+// A command has no phases, and a screen without room for them does without.
+func TestPhasesGiveWay(t *testing.T) {
+	if text := strings.Join(taskOf(t, Screen{}, view(nil), wrote(1, "", "")), "\n"); strings.Contains(text, "FIRST BYTE") {
+		t.Errorf("a command:\n%s", text)
+	}
+	v := requesting(nil)
+	for height, want := range map[int]bool{0: true, 99: true, 20: true, 17: false} {
+		text := strings.Join(taskOf(t, Screen{Height: height}, v, answered(1, 503)), "\n")
+		if strings.Contains(text, "FIRST BYTE") != want || !strings.Contains(text, "OUTCOME") {
+			t.Errorf("height %d:\n%s", height, text)
+		}
+	}
+}

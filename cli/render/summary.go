@@ -1,0 +1,113 @@
+package render
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// description says how an attempt ended, with the error's own words where it has any.
+func description(o runner.Outcome, d runner.Decision) string {
+	if o.Message != "" {
+		return brief(message(o))
+	}
+	return ended(o, d)
+}
+
+// ended is Outcome, but calls no exit of 0 ok that the policy calls a failure.
+func ended(o runner.Outcome, d runner.Decision) string {
+	if text := Outcome(o); text != "ok" || d.Success {
+		return text
+	}
+	return "exit 0"
+}
+
+// summary is the last line of a run; empty where there is nothing to tell.
+func summary(t *runner.Task, r runner.Result) string {
+	elapsed := Duration(max(0, time.Since(t.Began())))
+	switch r.Decision.Verdict {
+	case runner.VerdictSucceeded:
+		if t.AttemptCount == 1 {
+			return ""
+		}
+		return fmt.Sprintf("succeeded in attempt %d, after %s", t.AttemptCount, elapsed)
+	case runner.VerdictExhausted:
+		return fmt.Sprintf("gave up after %s in %s: %s%s", plural(t.AttemptCount, "attempt"), elapsed, exhaustion(r, t), more(t))
+	case runner.VerdictFailed:
+		if r.Decision.Reason == runner.ReasonAmbiguous {
+			return "FAILED, ambiguous: " + mayHaveWorked(t) + ", and is not safe to repeat" + more(t)
+		}
+		return "not retried" + ineligible(r) + more(t)
+	case runner.VerdictCancelled:
+		return "cancelled by " + canceller(r.Signal) + more(t)
+	}
+	if r.Decision.Reason == runner.ReasonDeferred {
+		return "deferred until " + stamp(t.NextAttemptAt, time.Now()) + ": the server asks for that" + resumable(t)
+	}
+	return "interrupted by " + signalName(r.Signal) + resumable(t)
+}
+
+// hints say what a person can do beside what summary names, each on a line of its own.
+func hints(t *runner.Task, r runner.Result) string {
+	switch r.Decision.Reason {
+	case runner.ReasonAmbiguous:
+		return "\nhint: " + lookFirst(t) + "\nhint: where the server knows a request again, --idempotency-key KEY or --idempotent has it sent again"
+	case runner.ReasonExpired:
+		return "\nhint: the server may have forgotten the key, and take the request for another one: look at it before you send that anew"
+	}
+	return ""
+}
+
+// mayHaveWorked says of a request what nobody knows.
+func mayHaveWorked(t *runner.Task) string {
+	if t.Request == nil {
+		return "it may have taken effect"
+	}
+	return brief(t.Request.Method) + " may have taken effect"
+}
+
+// ineligible says why there is no other attempt. An attempt that could not begin has said so.
+func ineligible(r runner.Result) string {
+	if r.Outcome.Error == runner.ErrorStart {
+		return ""
+	}
+	return ": " + ended(r.Outcome, r.Decision) + " is not eligible for another attempt"
+}
+
+func exhaustion(r runner.Result, t *runner.Task) string {
+	switch r.Decision.Reason {
+	case runner.ReasonBudget:
+		return "no time is left in the budget of " + Duration(t.Policy.Budget) + asked(r.Outcome, " (the server asks for %s)") + ", " + description(r.Outcome, r.Decision)
+	case runner.ReasonExpired:
+		return "the idempotency key " + oldKey(t) + " by the next attempt, " + description(r.Outcome, r.Decision)
+	case runner.ReasonCrashes:
+		return fmt.Sprintf("%d in a row ended with the death of retry itself", runner.MaxCrashes)
+	}
+	return description(r.Outcome, r.Decision)
+}
+
+// canceller says who cancelled. A TERM by itself only interrupts: where the task is cancelled then, retry cancel sent it.
+func canceller(sig os.Signal) string {
+	if sig == nil || sig == syscall.SIGTERM {
+		return "another process"
+	}
+	return signalName(sig)
+}
+
+// more points to where the attempts are written down.
+func more(t *runner.Task) string {
+	if t.Number == 0 {
+		return ""
+	}
+	return " (retry status " + ShortID(t.ID) + ")"
+}
+
+func resumable(t *runner.Task) string {
+	if t.Number == 0 {
+		return ""
+	}
+	return "; to go on: retry resume " + ShortID(t.ID)
+}
