@@ -194,7 +194,7 @@ func requesting(name, method, url string) func(*runner.Task) {
 	}
 }
 
-// Requests go together by their method and URL; a query is another one each time perhaps.
+// Requests go together by their method and URL; a query or a password is another one each time perhaps.
 func TestStatsOfRequests(t *testing.T) {
 	j := open(t)
 	for _, change := range []func(*runner.Task){

@@ -25,18 +25,17 @@ func asked(o runner.Outcome, format string) string {
 	return strings.Replace(format, "%s", Duration(o.HTTP.ServerDelay), 1)
 }
 
-// phases draws where the time of each attempt of HTTP went. What did not happen is a dash.
-func (s Screen) phases(w io.Writer, attempts []runner.Attempt) error {
-	rows := [][]string{s.header("#", "DNS", "CONNECT", "TLS", "FIRST BYTE", "TOTAL")}
+// exchanges draws of each attempt of HTTP where its time went, how many requests went out, and what the server asks for.
+func (s Screen) exchanges(w io.Writer, attempts []runner.Attempt) error {
+	rows := [][]string{s.header("#", "DNS", "CONNECT", "TLS", "FIRST BYTE", "TOTAL", "SENT", "ASKED FOR")}
 	for _, a := range attempts {
-		if a.Outcome.HTTP == nil {
-			continue
+		if e := a.Outcome.HTTP; e != nil {
+			p := e.Phases
+			rows = append(rows, []string{
+				strconv.Itoa(a.Number), spanOf(p.DNS), spanOf(p.Connect), spanOf(p.TLS), spanOf(p.FirstByte), spanOf(p.Total),
+				strconv.Itoa(e.Written), spanOf(e.ServerDelay),
+			})
 		}
-		row := []string{strconv.Itoa(a.Number)}
-		for _, p := range phaseList(&a.Outcome.HTTP.Phases) {
-			row = append(row, phase(p))
-		}
-		rows = append(rows, row)
 	}
 	if len(rows) == 1 {
 		return nil
@@ -47,11 +46,8 @@ func (s Screen) phases(w io.Writer, attempts []runner.Attempt) error {
 	return s.writeRows(w, rows)
 }
 
-func phaseList(p *runner.Phases) []time.Duration {
-	return []time.Duration{p.DNS, p.Connect, p.TLS, p.FirstByte, p.Total}
-}
-
-func phase(d time.Duration) string {
+// spanOf has a dash for what did not happen.
+func spanOf(d time.Duration) string {
 	if d == 0 {
 		return "-"
 	}

@@ -59,7 +59,7 @@ func (l *Log) Ended(t *runner.Task, a runner.Attempt) {
 	if a.Outcome.Error != runner.ErrorNone {
 		event.Str("error", string(a.Outcome.Error)).Str("detail", a.Outcome.Message)
 	}
-	logExchange(event, a.Outcome.HTTP)
+	logExchange(event, a.Outcome)
 	if a.Decision.Verdict == runner.VerdictRetry {
 		event.Int64("delay_ms", a.Decision.Delay.Milliseconds()).Bool("shortened", a.Decision.Shortened)
 	}
@@ -67,9 +67,13 @@ func (l *Log) Ended(t *runner.Task, a runner.Attempt) {
 }
 
 // logExchange adds what an attempt of HTTP saw.
-func logExchange(event *zerolog.Event, e *runner.Exchange) {
+func logExchange(event *zerolog.Event, o runner.Outcome) {
+	e := o.HTTP
 	if e == nil {
 		return
+	}
+	if o.Error == runner.ErrorNone {
+		event.Str("detail", o.Message)
 	}
 	event.Int("requests_written", e.Written)
 	if e.Status > 0 {

@@ -94,11 +94,11 @@ func TestTaskOfHTTP(t *testing.T) {
 		"          X-Trace: 7",
 		"Body      @/srv/order.json (1.2 KiB)",
 		"#  STARTED   TOOK  OUTCOME  THEN",
-		"1  11:59:01  1.3s  503      retry after 2.1s (asked for 2s)  503 Service Unavai…",
-		"2  11:59:40  5ms   reset    failed                           wait for the reply…",
-		"#  DNS   CONNECT  TLS  FIRST BYTE  TOTAL",
-		"1  12ms  0.053ms  -    1.2s        1.3s",
-		"2  5ms   -        -    -           5ms",
+		"1  11:59:01  1.3s  503      retry after 2.1s  503 Service Unavailable",
+		"2  11:59:40  5ms   reset    failed            wait for the reply: the connectio…",
+		"#  DNS   CONNECT  TLS  FIRST BYTE  TOTAL  SENT  ASKED FOR",
+		"1  12ms  0.053ms  -    1.2s        1.3s   1     2s",
+		"2  5ms   -        -    -           5ms    0     -",
 		"Reply of attempt 1",
 		`  try later\x1b[2J`,
 	}
@@ -121,8 +121,8 @@ func indexOf(lines []string, line string) int {
 	return -1
 }
 
-// A command has no phases, and a screen without room for them does without.
-func TestPhasesGiveWay(t *testing.T) {
+// A command has no exchanges, and a screen without room for them does without.
+func TestExchangesGiveWay(t *testing.T) {
 	if text := strings.Join(taskOf(t, Screen{}, view(nil), wrote(1, "", "")), "\n"); strings.Contains(text, "FIRST BYTE") {
 		t.Errorf("a command:\n%s", text)
 	}

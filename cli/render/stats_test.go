@@ -195,3 +195,16 @@ func TestPrunable(t *testing.T) {
 		}
 	}
 }
+
+func TestStatsOfHTTP(t *testing.T) {
+	all := []runner.CommandStats{{Method: "GET", URL: "https://h/a", Runs: 1}, {Name: "n", Method: "PUT", URL: "https://h/b", Runs: 2}}
+	all[0].Last = runner.LastRuns{Status: runner.Failed, FinishedAt: now, Outcome: answered(1, 503).Outcome}
+	got := lines(t, func(b *strings.Builder) error { return Stats(b, Screen{}, all, 0, time.Time{}, now) })
+	if !strings.HasPrefix(got[1], "503 now ") || !strings.HasSuffix(got[1], "  GET https://h/a") || !strings.HasSuffix(got[2], "  n: PUT https://h/b") {
+		t.Errorf("got %q", got)
+	}
+	text := strings.Join(lines(t, func(b *strings.Builder) error { return StatsJSON(b, all, time.Time{}) }), "")
+	if want := `"command": null,      "request": {        "method": "GET",        "url": "https://h/a"      },`; !strings.Contains(text, want) {
+		t.Errorf("got %s", text)
+	}
+}

@@ -17,7 +17,7 @@ func Task(w io.Writer, s Screen, t TaskView, attempts []runner.Attempt, now time
 	for _, draw := range []func(io.Writer) error{
 		func(w io.Writer) error { return s.facts(w, t, now) },
 		func(w io.Writer) error { return s.attempts(w, t, attempts, now) },
-		func(w io.Writer) error { return s.phases(w, attempts) },
+		func(w io.Writer) error { return s.exchanges(w, attempts) },
 		func(w io.Writer) error { return s.timeline(w, t, attempts, now) },
 		func(w io.Writer) error { return s.tails(w, attempts) },
 	} {
@@ -39,10 +39,10 @@ const (
 	leastRows = 3 // attempts that are shown beside a timeline
 )
 
-// fit leaves out what has no room on a screen that does not scroll: the phases and the output first, then all but the newest attempts.
-func (s Screen) fit(facts, table, phases, chart, tail []string) [][]string {
-	if len(facts)+len(table)+len(phases)+len(chart)+len(tail) > s.Height {
-		phases = nil
+// fit leaves out what has no room on a screen that does not scroll: the exchanges and the output first, then all but the newest attempts.
+func (s Screen) fit(facts, table, exchanges, chart, tail []string) [][]string {
+	if len(facts)+len(table)+len(exchanges)+len(chart)+len(tail) > s.Height {
+		exchanges = nil
 	}
 	if len(facts)+len(table)+len(chart)+len(tail) > s.Height {
 		tail = nil
@@ -56,7 +56,7 @@ func (s Screen) fit(facts, table, phases, chart, tail []string) [][]string {
 	case len(table) > room:
 		table = slices.Concat(table[:tableHead], table[len(table)-room+tableHead:])
 	}
-	return [][]string{facts, table, phases, chart, tail}
+	return [][]string{facts, table, exchanges, chart, tail}
 }
 
 func (s Screen) facts(w io.Writer, t TaskView, now time.Time) error {
@@ -183,7 +183,7 @@ func then(a runner.Attempt) string {
 	case d.Verdict == runner.VerdictRetry && d.Shortened:
 		return "last retry after " + Duration(d.Delay) + ", to fit the budget"
 	case d.Verdict == runner.VerdictRetry:
-		return "retry after " + Duration(d.Delay) + byRule(d) + asked(a.Outcome, " (asked for %s)")
+		return "retry after " + Duration(d.Delay) + byRule(d)
 	}
 	return brief(string(d.Verdict))
 }

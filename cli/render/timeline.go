@@ -83,7 +83,7 @@ func newHistory(t TaskView, attempts []runner.Attempt, now time.Time) history {
 		at = plus(at, took)
 		gap, planned = markAfter(a), min(max(0, a.Decision.Delay), longest)
 	}
-	if t.Interrupted && gap != blank { // after an end it was requeued, and nobody has taken it up yet
+	if t.Interrupted && !deferred(t) && gap != blank { // after an end it was requeued, and nobody has taken it up yet
 		gap = cutOff
 	}
 	planned = 0

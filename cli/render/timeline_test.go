@@ -238,3 +238,15 @@ func anyHistory(t *rapid.T) (TaskView, []runner.Attempt, time.Time) {
 	v.Interrupted = !status.Finished() && rapid.Bool().Draw(t, "interrupted")
 	return v, attempts, clock.Add(-span.Draw(t, "late"))
 }
+
+// Until the time that its server named a task waits, though no process does.
+func TestTimelineOfADeferredTask(t *testing.T) {
+	v := requesting(func(v *TaskView) {
+		v.Status, v.Reason, v.Interrupted, v.AttemptCount = runner.Pending, runner.ReasonDeferred, true, 1
+		v.FinishedAt, v.NextAttemptAt = time.Time{}, now.Add(time.Hour)
+	})
+	h := newHistory(v, []runner.Attempt{untilLater(answered(1, 429))}, now)
+	if got := h.gaps[1].mark; got != waited {
+		t.Errorf("drawn as %c", got)
+	}
+}
