@@ -1,6 +1,7 @@
 package httpexec
 
 import (
+	"compress/flate"
 	"compress/gzip"
 	"context"
 	"crypto/tls"
@@ -140,9 +141,9 @@ func (a *attempt) classifyReply(err error) fault {
 func classifyBody(err error) fault {
 	f := fault{runner.ErrorTruncated, exitReceive, EventCut, ""}
 	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, new(*rangeError)):
 		f.exit = exitCut
-	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum):
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.As(err, new(flate.CorruptInputError)):
 		f.exit = exitEncoding
 	case errors.As(err, new(streamError)):
 		f.exit = exitStream

@@ -13,6 +13,7 @@ import (
 // or a broken connection, as the race goes, and net/http would log it.
 type conn struct {
 	net.Conn
+	heard  *recorder     // nil: nobody asks for what is read
 	spoken chan struct{} // closed when something was written, or when it is over
 	once   sync.Once
 	wrote  atomic.Int64
@@ -22,7 +23,7 @@ type conn struct {
 }
 
 func (w *watch) guard(c net.Conn) *conn {
-	w.conn = &conn{Conn: c, spoken: make(chan struct{})}
+	w.conn = &conn{Conn: c, heard: w.plain, spoken: make(chan struct{})}
 	w.conn.before.Store(math.MaxInt64)
 	return w.conn
 }
@@ -36,6 +37,7 @@ func (c *conn) begun() bool { return c.wrote.Load() > c.before.Load() }
 func (c *conn) Read(p []byte) (int, error) {
 	<-c.spoken
 	n, err := c.Conn.Read(p)
+	c.heard.hear(p[:n])
 	if broke := c.broke.Load(); broke != nil && errors.Is(err, io.EOF) {
 		err = *broke // the system tells only once that a connection was reset
 	}

@@ -21,10 +21,14 @@ type Executor struct {
 	Output    Output
 	Temporary func() (*os.File, error) // makes a file for what is large
 
-	resolver *net.Resolver        // nil: the system's; tests have their own
-	made     map[int]*spool.Spool // parts of the body that were transformed, by their number
-	kept     bool
-	held     *reply // what Release is about
+	Progress func(runner.Transfer) // told how far the bytes have got; nil: nobody is
+
+	resolver   *net.Resolver        // nil: the system's; tests have their own
+	made       map[int]*spool.Spool // parts of the body that were transformed, by their number
+	kept       bool
+	held       *reply // what Release is about
+	unfinished *reply // whose body was cut, and can be gone on with
+	beside     *part  // the file that becomes the output; nil: there is none
 }
 
 // attempt is one request under way, or several where redirects are followed.
@@ -35,6 +39,11 @@ type attempt struct {
 	written    int    // requests that went out
 	redirected bool   // the first request was answered, and its body is not asked for again
 	reply      reply
+	asked      *runner.Request
+	continues  bool   // a body that is cut can be gone on with
+	ranged     bool   // the rest of a body was asked for
+	resumed    int64  // how much of the body was there already
+	head       []byte // the headers of all replies, where they are shown
 }
 
 // Execute implements runner.Executor. When ctx ends first, the connection is closed.
@@ -42,8 +51,11 @@ func (e *Executor) Execute(ctx context.Context, t *runner.Task, c runner.Call) r
 	begun := time.Now()
 	ctx, cancel := context.WithCancelCause(ctx)
 	heard := listen(c.Signals, cancel)
-	a := &attempt{Executor: e, watch: newWatch()}
+	a := &attempt{Executor: e, watch: newWatch(), asked: requestOf(t)}
 	err := a.prepare(t)
+	if err == nil {
+		err = a.open(t)
+	}
 	if err == nil {
 		err = a.run(ctx)
 	}
@@ -55,6 +67,7 @@ func (e *Executor) Execute(ctx context.Context, t *runner.Task, c runner.Call) r
 	o.Stop = sig
 	o.Duration = time.Since(begun)
 	o.HTTP.Phases.Total = o.Duration
+	o.Stdout = a.reply.captured(t.Options.Capture)
 	e.held = &a.reply
 	return o
 }
@@ -73,6 +86,7 @@ func (a *attempt) prepare(t *runner.Task) (err error) {
 
 // run sends the request, follows redirects, and takes the reply in.
 func (a *attempt) run(ctx context.Context) error {
+	a.ask(&a.first)
 	for h, redirects := a.first, 0; ; redirects++ {
 		response, done, err := a.send(ctx, h)
 		if err != nil {
@@ -101,6 +115,7 @@ func (a *attempt) run(ctx context.Context) error {
 // send sends one request over a connection of its own. Nothing here sends it again: NewClientConn has neither a pool nor a loop.
 func (a *attempt) send(ctx context.Context, h hop) (*http.Response, func(), error) {
 	a.watch, a.reply = newWatch(), reply{}
+	a.record(h)
 	defer func() { a.written += a.watch.requests() }()
 	transport, err := a.transport(h.url, a.watch)
 	if err != nil {
@@ -122,6 +137,7 @@ func (a *attempt) send(ctx context.Context, h hop) (*http.Response, func(), erro
 		return nil, nil, err
 	}
 	a.watch.enter(stageBody)
+	a.keepHead(response)
 	return response, func() { _, _ = response.Body.Close(), connection.Close() }, nil
 }
 
@@ -140,9 +156,17 @@ func (a *attempt) connect(ctx context.Context, t *http.Transport, h hop) (*http.
 func (a *attempt) take(response *http.Response, done func()) error {
 	defer done()
 	a.reply.note(response)
-	a.reply.body = spool.New(spool.MemoryLimit, a.Temporary)
 	if response.StatusCode == http.StatusSwitchingProtocols {
 		return nil // what follows is not HTTP, and has no end
 	}
-	return a.reply.read(response.Body)
+	if err := a.place(response); err != nil || a.reply.whole {
+		return err
+	}
+	err := a.reply.read(response.Body, response.ContentLength)
+	if err == nil {
+		err = a.check()
+	}
+	a.reply.whole = err == nil
+	a.remember(response, err)
+	return err
 }

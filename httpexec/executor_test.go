@@ -171,21 +171,19 @@ func TestRelease(t *testing.T) {
 	tests := []struct {
 		name   string
 		reply  string
-		fail   bool
 		status runner.Status
 		want   string
 	}{
-		{"success", okReply, false, runner.Succeeded, "hello"},
-		{"there is another attempt", failed, false, runner.Pending, ""},
-		{"the last error's", failed, false, runner.Exhausted, "oops"},
-		{"not wanted", failed, true, runner.Failed, ""},
-		{"half a body", cutReply, false, runner.Exhausted, ""},
-		{"half an error's", "HTTP/1.1 500 No\r\nContent-Length: 40\r\n\r\noops", false, runner.Failed, ""},
+		{"success", okReply, runner.Succeeded, "hello"},
+		{"there is another attempt", failed, runner.Pending, ""},
+		{"the last error's", failed, runner.Exhausted, "oops"},
+		{"half a body", cutReply, runner.Exhausted, ""},
+		{"half an error's", "HTTP/1.1 500 No\r\nContent-Length: 40\r\n\r\noops", runner.Failed, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := serve(t, closes(tt.reply))
-			e := sending(t, "GET", s.url("http"), func(e *sender) { e.Output.Fail = tt.fail })
+			e := sending(t, "GET", s.url("http"), nil)
 			execute(t, e)
 			if got := release(t, e, tt.status); got != tt.want {
 				t.Errorf("on stdout %q, want %q", got, tt.want)

@@ -19,7 +19,7 @@ func (a *attempt) outcome(err error, now time.Time) runner.Outcome {
 	facts := factsOf(a.reply.header, word)
 	facts.Redirected = a.redirected
 	o.HTTP = &runner.Exchange{
-		Status: a.reply.status, Header: a.reply.flat(), Body: a.reply.tail(), Written: a.written,
+		Status: a.reply.status, Header: a.reply.flat(), Body: a.reply.tail(runner.LookedAt), Written: a.written,
 		ServerDelay: word.Delay, Patience: a.patience, Phases: a.watch.measured(), Default: Default(event, a.Safety, facts),
 	}
 	return o
@@ -28,7 +28,7 @@ func (a *attempt) outcome(err error, now time.Time) runner.Outcome {
 // judge says how an attempt ended. The status of an error goes before whatever happened to its body.
 func (a *attempt) judge(err error) (runner.Outcome, Event) {
 	status := a.reply.status
-	answered := a.watch.at() == stageBody && status >= 400 && !errors.As(err, new(*localError))
+	answered := a.watch.at() == stageBody && status >= 400 && !errors.As(err, new(*localError)) && !errors.As(err, new(*rangeError))
 	var stop *stopError
 	switch {
 	case errors.As(err, &stop):

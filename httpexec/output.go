@@ -7,28 +7,32 @@ import (
 	"github.com/10f93571/retry/runner"
 )
 
-// Output is where the reply's body goes: whole or not at all.
+// Output is where replies go that go to no file: whole or not at all.
 type Output struct {
 	Stdout io.Writer
-	Fail   bool // an error's body is not shown, as with curl's -f
+	Stderr io.Writer // for an error's body where a success has a file
 }
 
 // Release implements runner.Executor: it passes on the body of the task's last attempt, where it came whole.
 func (e *Executor) Release(t *runner.Task, signals <-chan os.Signal) (os.Signal, error) {
 	r := e.held
 	e.held = nil
-	if r == nil {
+	if !t.Status.Finished() {
+		e.putAside(r)
 		return nil, nil
 	}
-	if !t.Status.Finished() || !r.whole || r.body == nil || (e.Output.Fail && r.status >= 400) {
+	p := e.beside
+	e.beside = nil
+	if r == nil || !e.shows(t, r) {
 		r.drop()
+		p.drop()
+		e.forget()
 		return nil, nil
 	}
 	copied := make(chan error, 1)
 	go func() {
 		defer r.drop()
-		_, err := io.Copy(struct{ io.Writer }{e.Output.Stdout}, io.NewSectionReader(r.body, 0, r.body.Size()))
-		copied <- err
+		copied <- e.passOn(t, r, p)
 	}()
 	for {
 		select {
@@ -40,4 +44,73 @@ func (e *Executor) Release(t *runner.Task, signals <-chan os.Signal) (os.Signal,
 			}
 		}
 	}
+}
+
+// Close lets go of what was kept for another attempt. Call it when the run is over, however it ended.
+func (e *Executor) Close() {
+	e.held.drop()
+	e.forget()
+	e.beside.drop()
+	e.held, e.beside = nil, nil
+}
+
+// putAside keeps of a reply what the next attempt can go on with. A file with nothing in it does not lie around while retry waits.
+func (e *Executor) putAside(r *reply) {
+	if e.unfinished == nil || r == nil || e.unfinished.body != r.body {
+		r.drop()
+	}
+	if e.beside != nil && (e.unfinished == nil || e.unfinished.body != e.beside.body) {
+		e.beside.drop()
+		e.beside = nil
+	}
+}
+
+func (e *Executor) shows(t *runner.Task, r *reply) bool {
+	return r.whole && !(requestOf(t).HideFail && r.status >= 400)
+}
+
+// passOn sends a whole reply to where it belongs.
+func (e *Executor) passOn(t *runner.Task, r *reply, p *part) error {
+	path := requestOf(t).Output
+	switch {
+	case path == "":
+		return r.writeTo(e.Output.Stdout)
+	case t.Status != runner.Succeeded:
+		defer p.drop()
+		return r.writeTo(e.Output.Stderr)
+	case p == nil:
+		return outputError(path, writeThrough(path, r))
+	case r.body == p.body:
+		return outputError(path, p.install())
+	}
+	err := p.body.Truncate()
+	if err == nil {
+		err = r.writeTo(p.body)
+	}
+	if err != nil {
+		p.drop()
+		return outputError(path, err)
+	}
+	return outputError(path, p.install())
+}
+
+// writeThrough writes to what stays where it is. Opening a pipe waits for its reader.
+func writeThrough(path string, r *reply) error {
+	d, err := destinationOf(path)
+	if err != nil {
+		return err
+	}
+	flags := os.O_WRONLY
+	if d.mode.IsRegular() { // somebody writes there already
+		flags |= os.O_APPEND
+	}
+	file, err := os.OpenFile(d.path, flags, 0)
+	if err != nil {
+		return err
+	}
+	err = r.writeTo(file)
+	if closed := file.Close(); err == nil {
+		err = closed
+	}
+	return err
 }

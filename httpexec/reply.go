@@ -1,9 +1,9 @@
 package httpexec
 
 import (
-	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/10f93571/retry/runner"
@@ -14,19 +14,41 @@ import (
 type reply struct {
 	status int // 0 for none
 	header http.Header
-	body   *spool.Spool // nil for none
+	head   []byte // the header as it came, where it is shown
+	body   *spool.Spool
 	whole  bool
+	inPart bool // the body is the part file's
+
+	// For another attempt to go on with:
+	url       *url.URL
+	validator string
+	end       int64 // the size of the body when all of this reply is there; -1 = unknown
+	total     int64 // the size of all of it; -1 = unknown
 }
 
 // note keeps what is known before the body.
 func (r *reply) note(response *http.Response) {
 	r.status, r.header = response.StatusCode, response.Header
+	r.end, r.total = response.ContentLength, response.ContentLength
+	if response.Request != nil {
+		r.url = response.Request.URL
+	}
 }
 
+// The sizes of the buffer for a body whose size is known, and of that for any other.
+const (
+	minBuffer = 4 << 10
+	buffer    = 64 << 10
+	maxBuffer = 256 << 10
+)
+
 // read takes the body in.
-func (r *reply) read(body io.Reader) error {
-	_, err := io.Copy(&room{r.body}, body)
-	r.whole = err == nil
+func (r *reply) read(body io.Reader, length int64) error {
+	size := int64(buffer)
+	if length >= 0 {
+		size = min(max(length+1, minBuffer), maxBuffer) // a byte more, so that the end comes with the last ones
+	}
+	_, err := io.CopyBuffer(&room{r.body}, struct{ io.Reader }{body}, make([]byte, size))
 	return err
 }
 
@@ -41,17 +63,26 @@ func (r *room) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// tail is the end of the body, for conditions to look at.
-func (r *reply) tail() string {
+// tail is the end of the body, of so many bytes at most.
+func (r *reply) tail(most int64) string {
 	if r.body == nil {
 		return ""
 	}
-	from := max(0, r.body.Size()-runner.LookedAt)
-	text, err := io.ReadAll(io.NewSectionReader(r.body, from, r.body.Size()-from))
-	if err != nil && !errors.Is(err, io.EOF) {
+	from := max(0, r.body.Size()-most)
+	var text strings.Builder
+	text.Grow(int(r.body.Size() - from))
+	if _, err := io.Copy(&text, io.NewSectionReader(r.body, from, r.body.Size()-from)); err != nil {
 		return ""
 	}
-	return string(text)
+	return text.String()
+}
+
+// captured is what the journal keeps of the body.
+func (r *reply) captured(mode runner.CaptureMode) string {
+	if mode == runner.CaptureBoth || (mode == runner.CaptureStderr && r.status >= 400) {
+		return r.tail(runner.Kept)
+	}
+	return ""
 }
 
 // flat is the header with one value a name.
@@ -63,9 +94,23 @@ func (r *reply) flat() map[string]string {
 	return flat
 }
 
-// drop lets go of the body.
+// writeTo writes the header, where it is shown, and the body.
+func (r *reply) writeTo(w io.Writer) error {
+	if len(r.head) > 0 {
+		if _, err := w.Write(r.head); err != nil {
+			return err
+		}
+	}
+	if r.body == nil || r.body.Size() == 0 {
+		return nil
+	}
+	_, err := r.body.WriteTo(w)
+	return err
+}
+
+// drop lets go of the body, unless that is a file's.
 func (r *reply) drop() {
-	if r.body != nil {
+	if r != nil && r.body != nil && !r.inPart {
 		_ = r.body.Close()
 	}
 }

@@ -26,10 +26,12 @@ const (
 
 // watch follows one request through its stages. Its hooks are called from several goroutines.
 type watch struct {
-	viaProxy bool  // a proxy is connected to instead of the host
-	proxied  bool  // and has to open a way to the host
-	socks    bool  // it is none of HTTP
-	conn     *conn // once there is one
+	viaProxy bool      // a proxy is connected to instead of the host
+	proxied  bool      // and has to open a way to the host
+	socks    bool      // it is none of HTTP
+	conn     *conn     // once there is one
+	heard    *recorder // of the reply's header, over HTTP/1; nil: nobody asks for it
+	plain    *recorder // the same where there is no TLS
 
 	mutex   sync.Mutex
 	stage   stage

@@ -1,0 +1,199 @@
+package httpexec
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/10f93571/retry/runner"
+)
+
+const failedReply = "HTTP/1.1 500 No\r\nContent-Length: 4\r\n\r\noops"
+
+// Where the body of a task's last reply goes.
+func TestWhereABodyGoes(t *testing.T) {
+	tests := []struct {
+		name           string
+		reply          string
+		status         runner.Status
+		file, hideFail bool
+		out, err       string
+		content        string // of the file, which held "old"
+	}{
+		{"success", okReply, runner.Succeeded, false, false, "hello", "", ""},
+		{"success to a file", okReply, runner.Succeeded, true, false, "", "", "hello"},
+		{"an error", failedReply, runner.Failed, false, false, "oops", "", ""},
+		{"an error beside a file", failedReply, runner.Exhausted, true, false, "", "oops", "old"},
+		{"an error that is hidden", failedReply, runner.Failed, false, true, "", "", ""},
+		{"an error that is hidden beside a file", failedReply, runner.Failed, true, true, "", "", "old"},
+		{"an error that the policy calls a success", failedReply, runner.Succeeded, true, false, "", "", "oops"},
+		{"a success that the policy calls an error", okReply, runner.Failed, true, false, "", "hello", "old"},
+		{"there is another attempt", okReply, runner.Pending, true, false, "", "", "old"},
+		{"a body that was cut", cutReply, runner.Exhausted, false, false, "", "", ""},
+		{"a body that was cut, beside a file", cutReply, runner.Exhausted, true, false, "", "", "old"},
+		{"a cut body that the policy calls a success", cutReply, runner.Succeeded, true, false, "", "", "old"},
+		{"no body at all", "HTTP/1.1 204 No Content\r\n\r\n", runner.Succeeded, true, false, "", "", ""},
+		{"a redirect that is not followed", "HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 4\r\n\r\nthen", runner.Succeeded, true, false, "", "", "then"},
+		{"in chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", runner.Succeeded, true, false, "", "", "hello"},
+		{"cut in a chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel", runner.Exhausted, true, false, "", "", "old"},
+		{"cut before the last chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", runner.Exhausted, true, false, "", "", "old"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			path := ""
+			c := asking(t, serve(t, closes(tt.reply)).url("http"), func(c *client) {
+				c.task.Request.HideFail = tt.hideFail
+				if tt.file {
+					path = c.into("file")
+					ok(t, os.WriteFile(path, []byte("old"), 0o600))
+				}
+			})
+			c.attempt()
+			ok(t, c.comes(tt.status))
+			c.saw(tt.out, tt.err)
+			if tt.file {
+				holds(t, path, tt.content, "file")
+			}
+		})
+	}
+}
+
+// A new file gets the mode that any other would, and one that is replaced keeps its own.
+func TestModeOfTheFile(t *testing.T) {
+	usual := filepath.Join(t.TempDir(), "usual")
+	file, err := os.Create(usual)
+	ok(t, err)
+	ok(t, file.Close())
+	info, err := os.Stat(usual)
+	ok(t, err)
+	for _, had := range []os.FileMode{0, 0o600, 0o666, 0o755} {
+		want, path := info.Mode(), ""
+		c := asking(t, serve(t, replies(okReply)).url("http"), func(c *client) { path = c.into("file") })
+		if had != 0 {
+			want = had
+			ok(t, os.WriteFile(path, nil, had))
+			ok(t, os.Chmod(path, had))
+		}
+		c.attempt()
+		ok(t, c.comes(runner.Succeeded))
+		if info, err := os.Stat(path); err != nil || info.Mode() != want {
+			t.Errorf("%v became %v, want %v; %v", had, info.Mode(), want, err)
+		}
+	}
+}
+
+// A link stays, and what it leads to is replaced, be it there or not.
+func TestFileBehindLinks(t *testing.T) {
+	for _, there := range []bool{true, false} {
+		path := ""
+		c := asking(t, serve(t, replies(okReply)).url("http"), func(c *client) { path = c.into("link") })
+		dir := filepath.Dir(path)
+		ok(t, os.Mkdir(filepath.Join(dir, "below"), 0o700))
+		ok(t, os.Symlink("below/second", path))
+		ok(t, os.Symlink("../target", filepath.Join(dir, "below", "second")))
+		target := filepath.Join(dir, "target")
+		if there {
+			ok(t, os.WriteFile(target, []byte("old"), 0o600))
+		}
+		c.attempt()
+		only(t, filepath.Join(dir, "below"), "second")
+		ok(t, c.comes(runner.Succeeded))
+		holds(t, target, "hello", "target", "below", "link")
+		if link, err := os.Readlink(path); link != "below/second" {
+			t.Errorf("the link leads to %q, %v", link, err)
+		}
+	}
+}
+
+// What cannot be written is told before anything is sent.
+func TestOutputThatCannotBe(t *testing.T) {
+	dir := t.TempDir()
+	ok(t, os.Symlink("loop", filepath.Join(dir, "loop")))
+	ok(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
+	for name, want := range map[string]string{
+		"missing/file": "there is no directory " + dir + "/missing\nhint: make it first: mkdir -p " + dir + "/missing",
+		".":            "it is a directory\nhint: add the name of a file",
+		"loop":         "there are too many symbolic links",
+		"file/below":   "not a directory",
+	} {
+		path := filepath.Join(dir, name)
+		err := CheckOutput(path)
+		if text := fmt.Sprintf("write the reply to %s: %s", path, want); err == nil || err.Error() != text {
+			t.Errorf("check %s: %v\nwant %s", name, err, text)
+		}
+		s := serve(t)
+		o := asking(t, s.url("http"), func(c *client) { c.task.Request.Output = path }).attempt()
+		s.saw(0)
+		if o.Exit != 23 || o.Error != runner.ErrorLocal || o.Message != err.Error() || describe(o.HTTP.Default) != "stop" {
+			t.Errorf("%s: %+v, %+v", name, o, o.HTTP)
+		}
+	}
+	for _, fine := range []string{"file", "new"} {
+		if err := CheckOutput(filepath.Join(dir, fine)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Files that an earlier run left are neither followed nor kept, and a name that is nearly too long leaves room for ours.
+func TestPartFile(t *testing.T) {
+	for _, name := range []string{"file", strings.Repeat("n", 250)} {
+		path := ""
+		c := asking(t, serve(t, replies(okReply)).url("http"), func(c *client) { path = c.into(name) })
+		elsewhere := filepath.Join(t.TempDir(), "elsewhere")
+		ok(t, os.WriteFile(elsewhere, []byte("old"), 0o600))
+		left := partName(path, c.task.ID)
+		ok(t, os.Symlink(elsewhere, left))
+		c.attempt()
+		only(t, filepath.Dir(path), filepath.Base(left))
+		ok(t, c.comes(runner.Succeeded))
+		holds(t, path, "hello", name)
+		holds(t, elsewhere, "old", "elsewhere")
+	}
+	if got := partName("/dir/file", "01a1fb79-5735-7565-b3a1-977a5b9a39db"); got != filepath.FromSlash("/dir/.file.5b9a39db.part") {
+		t.Error(got)
+	}
+}
+
+// Whatever way a run ends, nothing is left beside the file.
+func TestCloseLeavesNothing(t *testing.T) {
+	path := ""
+	c := asking(t, serve(t, closes("HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: 50\r\n\r\nhello")).url("http"), func(c *client) { path = c.into("file") })
+	c.attempt()
+	ok(t, c.comes(runner.Pending))
+	only(t, filepath.Dir(path), ".file.5b9a39db.part") // for another attempt
+	c.Close()
+	only(t, filepath.Dir(path))
+}
+
+// A failed write is told as one.
+func TestReleaseFails(t *testing.T) {
+	path := ""
+	c := asking(t, serve(t, replies(okReply)).url("http"), func(c *client) { path = c.into("file") })
+	c.attempt()
+	ok(t, os.Mkdir(path, 0o700)) // meanwhile
+	if err := c.comes(runner.Succeeded); err == nil || !strings.HasPrefix(err.Error(), "write the reply to "+path) || !errors.Is(err, os.ErrExist) {
+		t.Error(err)
+	}
+	only(t, filepath.Dir(path), "file")
+}
+
+func TestCapture(t *testing.T) {
+	long := strings.Repeat("x", 3*runner.Kept)
+	for _, tt := range []struct {
+		capture runner.CaptureMode
+		status  int
+		want    int
+	}{
+		{"", 200, 0}, {runner.CaptureNone, 500, 0}, {runner.CaptureStderr, 200, 0}, {runner.CaptureStderr, 404, runner.Kept}, {runner.CaptureBoth, 200, runner.Kept},
+	} {
+		s := serve(t, replies("HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n%s", tt.status, len(long), long))
+		o := asking(t, s.url("http"), func(c *client) { c.task.Options.Capture = tt.capture }).attempt()
+		if len(o.Stdout) != tt.want || o.Stderr != "" {
+			t.Errorf("%q of a %d keeps %d bytes, want %d", tt.capture, tt.status, len(o.Stdout), tt.want)
+		}
+	}
+}
