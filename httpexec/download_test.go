@@ -1,0 +1,284 @@
+package httpexec
+
+import (
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// full is the file that the servers of these tests have, and begun a reply that ends after "hello".
+const (
+	full   = "hello, world"
+	tagged = "ETag: \"a\"\r\n"
+	dated  = "Last-Modified: Mon, 02 Mar 2026 10:00:00 GMT\r\nDate: Mon, 02 Mar 2026 11:00:00 GMT\r\n"
+)
+
+func begun(header string) string {
+	return fmt.Sprintf("HTTP/1.1 200 OK\r\n%sContent-Length: %d\r\n\r\nhello", header, len(full))
+}
+
+// rest is a reply with the part of the file from its sixth byte on, unless the range says else.
+func rest(contentRange, header, body string) string {
+	return fmt.Sprintf("HTTP/1.1 206 Partial Content\r\nContent-Range: %s\r\n%sContent-Length: %d\r\n\r\n%s", contentRange, header, len(body), body)
+}
+
+var asksFor = regexp.MustCompile(`(?m)^(?:Range|If-Range): (.*)\r$`)
+
+// ranges returns what a request asks for: the range, and under which condition.
+func ranges(request string) string {
+	var all []string
+	for _, found := range asksFor.FindAllStringSubmatch(request, -1) {
+		all = append(all, found[1])
+	}
+	slices.Reverse(all) // they are in the order of their names
+	return strings.Join(all, " ")
+}
+
+// A body that was cut is gone on with where the server allows it, and begun anew where it does not.
+func TestDownloadGoesOn(t *testing.T) {
+	whole := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(full), full)
+	unknown := "HTTP/1.1 200 OK\r\n" + tagged + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
+	fits := rest("bytes 5-11/12", "", ", world")
+	tests := []struct {
+		name   string
+		first  string
+		asks   string // the second attempt
+		second string
+		exits  string
+		body   string // after the second attempt
+	}{
+		{"by its tag", begun(tagged), `bytes=5- "a"`, fits, "18 0", full},
+		{"by its date", begun(dated), "bytes=5- Mon, 02 Mar 2026 10:00:00 GMT", fits, "18 0", full},
+		{"its size was unknown", unknown, `bytes=5- "a"`, fits, "18 0", full},
+		{"its size stays unknown", unknown, `bytes=5- "a"`, rest("bytes 5-11/*", "", ", world"), "18 0", full},
+		{"the tag is repeated", begun(tagged), `bytes=5- "a"`, rest("bytes 5-11/12", tagged, ", world"), "18 0", full},
+		{"the file has changed", begun(tagged), `bytes=5- "a"`, "HTTP/1.1 200 OK\r\nETag: \"b\"\r\nContent-Length: 3\r\n\r\nnew", "18 0", "new"},
+		{"ranges are ignored", begun(tagged), `bytes=5- "a"`, whole, "18 0", full},
+
+		{"no validator", begun(""), "", whole, "18 0", full},
+		{"a weak tag", begun("ETag: W/\"a\"\r\n" + dated), "", whole, "18 0", full},
+		{"a tag without quotes", begun("ETag: a\r\n"), "", whole, "18 0", full},
+		{"a date that is too new", begun("Last-Modified: Mon, 02 Mar 2026 10:00:00 GMT\r\nDate: Mon, 02 Mar 2026 10:00:59 GMT\r\n"), "", whole, "18 0", full},
+		{"a date, but no clock", begun("Last-Modified: Mon, 02 Mar 2026 10:00:00 GMT\r\n"), "", whole, "18 0", full},
+		{"the server knows no ranges", begun(tagged + "Accept-Ranges: none\r\n"), "", whole, "18 0", full},
+		{"nothing came yet", "HTTP/1.1 200 OK\r\n" + tagged + "Content-Length: 12\r\n\r\n", "", whole, "18 0", full},
+		{"it was an error", "HTTP/1.1 500 No\r\n" + tagged + "Content-Length: 12\r\n\r\nhello", "", whole, "22 0", full},
+
+		{"another part", begun(tagged), `bytes=5- "a"`, rest("bytes 4-11/12", "", "o, world"), "18 18", ""},
+		{"of another size", begun(tagged), `bytes=5- "a"`, rest("bytes 5-12/13", "", ", world!"), "18 18", ""},
+		{"of another file", begun(tagged), `bytes=5- "a"`, rest("bytes 5-11/12", "ETag: \"b\"\r\n", ", world"), "18 18", ""},
+		{"of another date", begun(dated), "bytes=5- Mon, 02 Mar 2026 10:00:00 GMT",
+			rest("bytes 5-11/12", "Last-Modified: Mon, 02 Mar 2026 10:00:01 GMT\r\n", ", world"), "18 18", ""},
+		{"no range is named", begun(tagged), `bytes=5- "a"`, "HTTP/1.1 206 Partial Content\r\nContent-Length: 7\r\n\r\n, world", "18 18", ""},
+		{"the lengths disagree", begun(tagged), `bytes=5- "a"`, rest("bytes 5-11/12", "", ", worl"), "18 18", ""},
+		{"more than announced", begun(tagged), `bytes=5- "a"`,
+			"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-11/12\r\nTransfer-Encoding: chunked\r\n\r\n8\r\n, world!\r\n0\r\n\r\n", "18 18", ""},
+		{"nothing is left", unknown, `bytes=5- "a"`, "HTTP/1.1 416 No\r\nContent-Range: bytes */5\r\nContent-Length: 4\r\n\r\nnone", "18 0", "hello"},
+		{"it has shrunk", begun(tagged), `bytes=5- "a"`, "HTTP/1.1 416 No\r\nContent-Range: bytes */5\r\nContent-Length: 0\r\n\r\n", "18 18", ""},
+		{"it is gone", begun(tagged), `bytes=5- "a"`, "HTTP/1.1 416 No\r\nContent-Range: bytes */3\r\nContent-Length: 0\r\n\r\n", "18 18", ""},
+		{"no range, for no reason", begun(tagged), `bytes=5- "a"`, "HTTP/1.1 416 No\r\nContent-Length: 0\r\n\r\n", "18 18", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, file := range []bool{false, true} {
+				s := serve(t, closes(tt.first), closes(tt.second))
+				path := ""
+				c := asking(t, s.url("http"), func(c *client) {
+					if file {
+						path = c.into("file")
+					}
+				})
+				exits := fmt.Sprint(c.attempt().Exit)
+				ok(t, c.comes(runner.Pending))
+				o := c.attempt()
+				exits += " " + fmt.Sprint(o.Exit)
+				s.saw(2)
+				if asked := ranges(s.requests[0]) + ranges(s.requests[1]); exits != tt.exits || asked != tt.asks {
+					t.Errorf("exits %s, want %s; it asks for %q, want %q: %+v", exits, tt.exits, asked, tt.asks, o)
+				}
+				if o.Exit != 0 {
+					checkBeginsAnew(t, c, o)
+					continue
+				}
+				ok(t, c.comes(runner.Succeeded))
+				if file {
+					holds(t, path, tt.body, "file")
+					tt.body = ""
+				}
+				c.saw(tt.body, "")
+			}
+		})
+	}
+}
+
+// checkBeginsAnew wants the next attempt to ask for everything.
+func checkBeginsAnew(t *testing.T, c *client, o runner.Outcome) {
+	t.Helper()
+	if o.Error != runner.ErrorTruncated || describe(o.HTTP.Default) != "retry" || !strings.Contains(o.Message, "begins anew") {
+		t.Errorf("%+v, %+v", o, o.HTTP)
+	}
+	ok(t, c.comes(runner.Pending))
+	s := serve(t, closes(okReply))
+	c.task.Request.URL = s.url("http")
+	c.Request.URL = s.url("http")
+	if o := c.attempt(); o.Exit != 0 {
+		t.Errorf("%+v", o)
+	}
+	ok(t, c.comes(runner.Pending))
+	s.saw(1)
+	if asked := ranges(s.requests[0]); asked != "" {
+		t.Errorf("the third attempt asks for %q", asked)
+	}
+}
+
+// What is there survives an attempt that brings nothing, and one that brings some more.
+func TestDownloadGoesOnAndOn(t *testing.T) {
+	s := serve(t,
+		closes(begun(tagged)),
+		closes(""),
+		replies("HTTP/1.1 503 No\r\nContent-Length: 4\r\n\r\nbusy"),
+		closes("HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-11/12\r\nContent-Length: 7\r\n\r\n, w"),
+		replies("%s", rest("bytes 8-9/12", tagged, "or")), // as much as it wants to send at a time
+		replies("%s", rest("bytes 10-11/12", tagged, "ld")),
+	)
+	path := ""
+	c := asking(t, s.url("http"), func(c *client) { path = c.into("file") })
+	var asked []string
+	for i, exit := range []int{18, 52, 22, 18, 18, 0} {
+		if o := c.attempt(); o.Exit != exit {
+			t.Errorf("attempt %d: %+v", i+1, o)
+		}
+		if i < 5 {
+			ok(t, c.comes(runner.Pending))
+			only(t, filepath.Dir(path), ".file.5b9a39db.part")
+		}
+	}
+	ok(t, c.comes(runner.Succeeded))
+	holds(t, path, full, "file")
+	s.saw(6)
+	for _, request := range s.requests {
+		asked = append(asked, ranges(request))
+	}
+	want := `; bytes=5- "a"; bytes=5- "a"; bytes=5- "a"; bytes=8- "a"; bytes=10- "a"`
+	if got := strings.Join(asked, "; "); got != want {
+		t.Errorf("it asks for %s\nwant %s", got, want)
+	}
+}
+
+// Without a reply that is whole in the end, nothing of it is shown.
+func TestDownloadThatNeverEnds(t *testing.T) {
+	c := asking(t, serve(t, closes(begun(tagged)), closes(failedReply)).url("http"), nil)
+	c.attempt()
+	ok(t, c.comes(runner.Pending))
+	c.attempt()
+	ok(t, c.comes(runner.Exhausted))
+	c.saw("oops", "")
+}
+
+// Some requests are not for a part of anything, or for one of the user's own.
+func TestNoRangeIsAskedFor(t *testing.T) {
+	packed := "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n" + tagged + "Content-Length: 90\r\n\r\n\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xcbH\xcd"
+	for name, tt := range map[string]struct {
+		change func(*Executor)
+		first  string
+		asks   string
+	}{
+		"a POST":                    {func(e *Executor) { e.Request.Method = "POST" }, begun(tagged), ""},
+		"a range of the user's":     {func(e *Executor) { e.Request.Header.Set("Range", "bytes=0-") }, begun(tagged), "bytes=0-"},
+		"a condition of the user's": {func(e *Executor) { e.Request.Header.Set("If-Range", "x") }, begun(tagged), "x"},
+		"unpacked here":             {func(e *Executor) { e.Options.Compressed = true }, packed, ""},
+		"not packed after all":      {func(e *Executor) { e.Options.Compressed = true }, begun(tagged), ""},
+	} {
+		s := serve(t, closes(tt.first), replies(okReply))
+		c := asking(t, s.url("http"), func(c *client) { tt.change(c.Executor) })
+		if o := c.attempt(); o.Exit != 18 {
+			t.Errorf("%s: %+v", name, o)
+		}
+		ok(t, c.comes(runner.Pending))
+		c.attempt()
+		ok(t, c.comes(runner.Succeeded))
+		c.saw("hello", "")
+		s.saw(2)
+		if got := ranges(s.requests[1]); got != tt.asks {
+			t.Errorf("%s: it asks for %q", name, got)
+		}
+	}
+}
+
+// The rest is asked for where the redirect leads, too. Elsewhere than before, a server has to say that it has the same file.
+func TestDownloadOverARedirect(t *testing.T) {
+	for header, exit := range map[string]int{tagged: 0, "": 18} {
+		first := serve(t, closes(begun(tagged)))
+		second := serve(t, closes(rest("bytes 5-11/12", header, ", world")))
+		s := serve(t,
+			replies("HTTP/1.1 302 Found\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n", first.url("http")),
+			replies("HTTP/1.1 302 Found\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n", second.url("http")))
+		c := asking(t, s.url("http"), func(c *client) { c.Options.MaxRedirects = 5 })
+		c.attempt()
+		ok(t, c.comes(runner.Pending))
+		if o := c.attempt(); o.Exit != exit {
+			t.Errorf("%+v", o)
+		}
+		second.saw(1)
+		if got := ranges(second.requests[0]); got != `bytes=5- "a"` {
+			t.Errorf("it asks for %q", got)
+		}
+	}
+}
+
+// A stream of HTTP/2 that is reset in its body is a body that was cut.
+func TestDownloadOverHTTP2(t *testing.T) {
+	a := newAuthority(t)
+	const header = status200 + "\x0f\x13\x03\"a\"" // etag, of the static table, without indexing
+	s := serveTLS(t, a.server(nil, "h2"), http2(func(c *wire, stream uint32) bool {
+		c.frame(frameHeaders, flagEndHeaders, stream, header)
+		c.frame(frameData, 0, stream, "hello")
+		c.resetStream(stream, codeInternal)
+		return false
+	}), http2(func(c *wire, stream uint32) bool {
+		c.frame(frameHeaders, flagEndHeaders, stream, "\x8a\x0f\x0f\x0bbytes 5-7/8")
+		c.frame(frameData, flagEndStream, stream, "!!!")
+		return false
+	}))
+	c := asking(t, s.url("https"), func(c *client) { c.Options.TLS.CACert = a.file })
+	if o := c.attempt(); o.Exit != 92 || o.Error != runner.ErrorTruncated {
+		t.Errorf("%+v", o)
+	}
+	ok(t, c.comes(runner.Pending))
+	if o := c.attempt(); o.Exit != 0 || o.HTTP.Status != http.StatusPartialContent {
+		t.Errorf("%+v, %+v", o, o.HTTP)
+	}
+	ok(t, c.comes(runner.Succeeded))
+	c.saw("hello!!!", "")
+}
+
+func TestParseContentRange(t *testing.T) {
+	none := contentRange{}
+	for text, want := range map[string]contentRange{
+		"bytes 0-9/20": {0, 9, 20}, "Bytes 3-3/4": {3, 3, 4}, "bytes 0-9/*": {0, 9, -1}, "bytes */20": {0, -1, 20}, " bytes  5-6/7 ": {5, 6, 7},
+		"": none, "bytes": none, "bytes 0-9": none, "bytes */*": none, "items 0-9/20": none, "bytes 9-0/20": none, "bytes 0-20/20": none,
+		"bytes -1-2/3": none, "bytes 0-/3": none, "bytes +0-1/3": none, "bytes 0-1/99999999999999999999": none, "bytes a-1/3": none,
+	} {
+		if got, ok := parseContentRange(text); ok != (want != none) || (ok && got != want) {
+			t.Errorf("%q: %+v, %v; want %+v", text, got, ok, want)
+		}
+	}
+}
+
+func FuzzContentRange(f *testing.F) {
+	for _, seed := range []string{"bytes 0-9/20", "bytes */5", "bytes 1-2/*", "x"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		r, ok := parseContentRange(text)
+		if ok && (r.first < 0 || r.last < r.first-1 || (r.total >= 0 && r.last >= r.total) || (r.total < 0 && r.last < 0)) {
+			t.Errorf("%q: %+v", text, r)
+		}
+	})
+}
