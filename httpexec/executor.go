@@ -121,6 +121,7 @@ func (a *attempt) send(ctx context.Context, h hop) (*http.Response, func(), erro
 	if err != nil {
 		return nil, nil, err
 	}
+	a.hearTLS(transport, h)
 	traced := httptrace.WithClientTrace(ctx, a.watch.trace())
 	request, err := h.request(traced)
 	if err != nil {

@@ -65,8 +65,14 @@ func (e *Executor) putAside(r *reply) {
 	}
 }
 
+// shows reports whether something of a reply is shown. Of an error that is hidden the header may be, as with curl.
 func (e *Executor) shows(t *runner.Task, r *reply) bool {
-	return r.whole && !(requestOf(t).HideFail && r.status >= 400)
+	if requestOf(t).HideFail && r.status >= 400 {
+		r.drop()
+		r.body = nil
+		return r.whole && len(r.head) > 0
+	}
+	return r.whole
 }
 
 // passOn sends a whole reply to where it belongs.
