@@ -28,7 +28,7 @@ func rest(contentRange, header, body string) string {
 	return fmt.Sprintf("HTTP/1.1 206 Partial Content\r\nContent-Range: %s\r\n%sContent-Length: %d\r\n\r\n%s", contentRange, header, len(body), body)
 }
 
-var asksFor = regexp.MustCompile(`(?m)^(?:Range|If-Range): (.*)\r$`)
+var asksFor = regexp.MustCompile(`(?mi)^(?:Range|If-Range): (.*)\r$`)
 
 // ranges returns what a request asks for: the range, and under which condition.
 func ranges(request string) string {
@@ -126,7 +126,6 @@ func checkBeginsAnew(t *testing.T, c *client, o runner.Outcome) {
 	ok(t, c.comes(runner.Pending))
 	s := serve(t, closes(okReply))
 	c.task.Request.URL = s.url("http")
-	c.Request.URL = s.url("http")
 	if o := c.attempt(); o.Exit != 0 {
 		t.Errorf("%+v", o)
 	}
@@ -185,18 +184,18 @@ func TestDownloadThatNeverEnds(t *testing.T) {
 func TestNoRangeIsAskedFor(t *testing.T) {
 	packed := "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n" + tagged + "Content-Length: 90\r\n\r\n\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xcbH\xcd"
 	for name, tt := range map[string]struct {
-		change func(*Executor)
+		change func(*sender)
 		first  string
 		asks   string
 	}{
-		"a POST":                    {func(e *Executor) { e.Request.Method = "POST" }, begun(tagged), ""},
-		"a range of the user's":     {func(e *Executor) { e.Request.Header.Set("Range", "bytes=0-") }, begun(tagged), "bytes=0-"},
-		"a condition of the user's": {func(e *Executor) { e.Request.Header.Set("If-Range", "x") }, begun(tagged), "x"},
-		"unpacked here":             {func(e *Executor) { e.Options.Compressed = true }, packed, ""},
-		"not packed after all":      {func(e *Executor) { e.Options.Compressed = true }, begun(tagged), ""},
+		"a POST":                    {func(e *sender) { e.Request.Method = "POST" }, begun(tagged), ""},
+		"a range of the user's":     {func(e *sender) { e.Request.Header = []string{"range: bytes=0-"} }, begun(tagged), "bytes=0-"},
+		"a condition of the user's": {func(e *sender) { e.Request.Header = []string{"If-Range: x"} }, begun(tagged), "x"},
+		"unpacked here":             {func(e *sender) { e.Network.Compressed = true }, packed, ""},
+		"not packed after all":      {func(e *sender) { e.Network.Compressed = true }, begun(tagged), ""},
 	} {
 		s := serve(t, closes(tt.first), replies(okReply))
-		c := asking(t, s.url("http"), func(c *client) { tt.change(c.Executor) })
+		c := asking(t, s.url("http"), func(c *client) { tt.change(c.sender) })
 		if o := c.attempt(); o.Exit != 18 {
 			t.Errorf("%s: %+v", name, o)
 		}
@@ -219,7 +218,7 @@ func TestDownloadOverARedirect(t *testing.T) {
 		s := serve(t,
 			replies("HTTP/1.1 302 Found\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n", first.url("http")),
 			replies("HTTP/1.1 302 Found\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n", second.url("http")))
-		c := asking(t, s.url("http"), func(c *client) { c.Options.MaxRedirects = 5 })
+		c := asking(t, s.url("http"), func(c *client) { c.Network.MaxRedirects = 5 })
 		c.attempt()
 		ok(t, c.comes(runner.Pending))
 		if o := c.attempt(); o.Exit != exit {
@@ -246,7 +245,7 @@ func TestDownloadOverHTTP2(t *testing.T) {
 		c.frame(frameData, flagEndStream, stream, "!!!")
 		return false
 	}))
-	c := asking(t, s.url("https"), func(c *client) { c.Options.TLS.CACert = a.file })
+	c := asking(t, s.url("https"), func(c *client) { c.Network.CACert = a.file })
 	if o := c.attempt(); o.Exit != 92 || o.Error != runner.ErrorTruncated {
 		t.Errorf("%+v", o)
 	}

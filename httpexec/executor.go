@@ -43,6 +43,7 @@ type attempt struct {
 	continues  bool   // a body that is cut can be gone on with
 	ranged     bool   // the rest of a body was asked for
 	resumed    int64  // how much of the body was there already
+	meter      *meter // nil: nobody is told
 	head       []byte // the headers of all replies, where they are shown
 }
 
@@ -51,7 +52,7 @@ func (e *Executor) Execute(ctx context.Context, t *runner.Task, c runner.Call) r
 	begun := time.Now()
 	ctx, cancel := context.WithCancelCause(ctx)
 	heard := listen(c.Signals, cancel)
-	a := &attempt{Executor: e, watch: newWatch(), asked: requestOf(t)}
+	a := &attempt{Executor: e, watch: newWatch(), asked: requestOf(t), meter: newMeter(e.Progress)}
 	err := a.prepare(t)
 	if err == nil {
 		err = a.open(t)
@@ -59,6 +60,7 @@ func (e *Executor) Execute(ctx context.Context, t *runner.Task, c runner.Call) r
 	if err == nil {
 		err = a.run(ctx)
 	}
+	a.meter.end()
 	sig := heard()
 	a.plan.close()
 	o := a.outcome(explain(ctx, err), time.Now())
@@ -127,6 +129,9 @@ func (a *attempt) send(ctx context.Context, h hop) (*http.Response, func(), erro
 	if err != nil {
 		return nil, nil, err
 	}
+	if h.body != nil && h.body.Size() > 0 {
+		request.Body = a.meter.watched(request.Body, runner.Transfer{Sending: true, Total: h.body.Size()})
+	}
 	connection, err := a.connect(traced, transport, h)
 	if err != nil {
 		return nil, nil, err
@@ -163,7 +168,8 @@ func (a *attempt) take(response *http.Response, done func()) error {
 	if err := a.place(response); err != nil || a.reply.whole {
 		return err
 	}
-	err := a.reply.read(response.Body, response.ContentLength)
+	body := a.meter.watched(response.Body, runner.Transfer{Total: a.reply.total, From: a.resumed})
+	err := a.reply.read(body, response.ContentLength)
 	if err == nil {
 		err = a.check()
 	}

@@ -23,7 +23,7 @@ func TestHeadIsShownAsItCame(t *testing.T) {
 		"no header at all": {"HTTP/1.0 200 OK\r\n\r\nhello", "HTTP/1.0 200 OK\r\n\r\n", "hello", nil},
 		"an error":         {failedReply, failedReply[:len(failedReply)-4], "oops", nil},
 		"a hidden error":   {failedReply, failedReply[:len(failedReply)-4], "", func(c *client) { c.task.Request.HideFail = true }},
-		"HEAD":             {odd, odd, "", func(c *client) { c.Request.Method, c.task.Request.Method = "HEAD", "HEAD" }},
+		"HEAD":             {odd, odd, "", func(c *client) { c.Request.Method = "HEAD" }},
 		"a long header":    {"HTTP/1.1 200 OK\r\nLong: " + strings.Repeat("x", 100_000) + "\r\n" + odd[26:] + "hello", "HTTP/1.1 200 OK\r\nLong: " + strings.Repeat("x", 100_000) + "\r\n" + odd[26:], "hello", nil},
 	} {
 		for _, scheme := range []string{"http", "https"} {
@@ -36,7 +36,7 @@ func TestHeadIsShownAsItCame(t *testing.T) {
 			path := ""
 			c := asking(t, s.url(scheme), func(c *client) {
 				c.task.Request.Include = true
-				c.Options.TLS.CACert = a.file
+				c.Network.CACert = a.file
 				if tt.change != nil {
 					tt.change(c)
 				}
@@ -66,7 +66,7 @@ func TestHeadOverHTTP2(t *testing.T) {
 		c.frame(frameData, flagEndStream, stream, "hello")
 		return false
 	}))
-	c := asking(t, s.url("https"), func(c *client) { c.Options.TLS.CACert, c.task.Request.Include = a.file, true })
+	c := asking(t, s.url("https"), func(c *client) { c.Network.CACert, c.task.Request.Include = a.file, true })
 	c.attempt()
 	ok(t, c.comes(runner.Succeeded))
 	c.saw("HTTP/2 200 \r\netag: \"a\"\r\nx-b: c\r\nx-b: d\r\n\r\nhello", "")
@@ -77,7 +77,7 @@ func TestHeadsOfSeveralReplies(t *testing.T) {
 	there := serve(t, closes(begun(tagged)), closes(rest("bytes 5-11/12", "", ", world")))
 	redirect := "HTTP/1.1 302 Found\r\nLocation: " + there.url("http") + "\r\nContent-Length: 4\r\n\r\n"
 	s := serve(t, closes(redirect+"body"), closes(redirect+"body"))
-	c := asking(t, s.url("http"), func(c *client) { c.Options.MaxRedirects, c.task.Request.Include = 5, true })
+	c := asking(t, s.url("http"), func(c *client) { c.Network.MaxRedirects, c.task.Request.Include = 5, true })
 	c.attempt()
 	ok(t, c.comes(runner.Pending))
 	c.attempt()
@@ -116,7 +116,7 @@ func TestHeadThroughATunnel(t *testing.T) {
 		_, _ = io.Copy(c, there)
 	})
 	c := asking(t, s.url("https"), func(c *client) {
-		c.Options.TLS.CACert, c.Options.Proxies.HTTPS, c.task.Request.Include = a.file, "http://"+p.address(), true
+		c.Network.CACert, c.Network.Proxy, c.task.Request.Include = a.file, "http://"+p.address(), true
 	})
 	c.attempt()
 	ok(t, c.comes(runner.Succeeded))

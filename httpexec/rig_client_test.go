@@ -11,7 +11,7 @@ import (
 
 // client is a task with the executor that carries it, and what people get to see of its replies.
 type client struct {
-	*Executor
+	*sender
 	t        *testing.T
 	task     *runner.Task
 	out, err bytes.Buffer
@@ -21,9 +21,9 @@ type client struct {
 // asking returns one for a GET. The executor lets go of everything at the end of the test.
 func asking(t *testing.T, url string, change func(*client)) *client {
 	t.Helper()
-	c := &client{Executor: sending(t, "GET", url, nil), t: t}
+	c := &client{sender: sending(t, "GET", url, nil), t: t}
 	c.task = &runner.Task{ID: "01a1fb79-5735-7565-b3a1-977a5b9a39db", Kind: runner.KindHTTP}
-	c.task.Request = &runner.Request{Method: "GET", URL: url}
+	c.task.Request = c.Request
 	c.Output = Output{Stdout: &c.out, Stderr: &c.err}
 	if change != nil {
 		change(c)
