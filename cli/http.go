@@ -52,7 +52,10 @@ func (c *httpCommand) check(p *Process) error {
 		return err
 	}
 	c.request = request
-	return httpexec.Check(request, lookup(p.Environ))
+	if err := httpexec.Check(request, lookup(p.Environ)); err != nil || request.Output == "" {
+		return err
+	}
+	return httpexec.CheckOutput(request.Output)
 }
 
 // build makes the request that the flags ask for.
@@ -70,11 +73,12 @@ func (c *httpCommand) build() (*runner.Request, error) {
 
 // fill implements wrapped. A body from stdin is read to its end first, as by curl: its time is none of the task's.
 func (c *httpCommand) fill(p *Process, t *runner.Task) (err error) {
-	if err := httpexec.Stamp(c.request); err != nil {
+	source, err := p.source(c.request)
+	if err != nil {
 		return err
 	}
-	if c.request.ReadsStdin() {
-		if c.stdin, err = p.readBody(); err != nil {
+	if source != nil {
+		if c.stdin, err = readBody(source); err != nil {
 			return err
 		}
 		t.CreatedAt = time.Now()
@@ -103,7 +107,7 @@ func (p *Process) carryRequest(t *runner.Task, journal *guardedJournal, lines re
 		Keep:      keep,
 		Lookup:    lookup(environment(p.Environ, t)),
 		UserAgent: "retry/" + strings.TrimPrefix(version(), "v"),
-		Output:    httpexec.Output{Stdout: p.Stdout},
+		Output:    httpexec.Output{Stdout: p.Stdout, Stderr: p.Stderr},
 		Temporary: journal.temporary,
 	}
 	if body != nil {

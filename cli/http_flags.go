@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/10f93571/retry/httpexec"
 	"github.com/10f93571/retry/runner"
 )
 
@@ -147,8 +148,8 @@ func (f *safetyFlags) into(r *runner.Request) error {
 	if key != "" && header != "" {
 		return errors.New("--idempotency-key and -H 'Idempotency-Key: …' say the same thing\nhint: give one of them")
 	}
-	if strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' }) {
-		return fmt.Errorf("--idempotency-key: %q cannot be sent in a header\nhint: letters, digits and signs of ASCII alone", key)
+	if err := httpexec.CheckKey(key); err != nil {
+		return fmt.Errorf("--idempotency-key: %w", err)
 	}
 	r.Idempotent = f.Idempotent
 	r.Keyed = key != "" && key != noKey || header != ""

@@ -178,7 +178,7 @@ func TestRequestRefused(t *testing.T) {
 		"-I -d a h":             "-G puts the data into the URL",
 		"-d @ h":                "without the name of a file",
 		"-u me h":               "-u 'me:{env:NAME}'",
-		"--idempotency-key ä h": "cannot be sent in a header",
+		"--idempotency-key ä h": "--idempotency-key: the idempotency key holds",
 		"--idempotency-key a -H idempotency-key:b h": "say the same thing",
 		"--idempotency-style xml h":                  "--idempotency-style",
 		"--capture both h":                           "--capture",

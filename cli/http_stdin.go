@@ -6,15 +6,37 @@ import (
 	"io"
 	"os"
 
+	"github.com/10f93571/retry/httpexec"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/spool"
 )
 
-// readBody reads stdin to its end. A signal ends retry itself meanwhile: nothing was made yet.
-func (p *Process) readBody() (*spool.Spool, error) {
+// source returns what the request's body is read from once and kept: stdin, or another pipe in its place, such as <(COMMAND) of a shell.
+// It is nil where all of the body can be read again.
+func (p *Process) source(r *runner.Request) (*os.File, error) {
+	var source *os.File
+	for {
+		err := httpexec.Stamp(r)
+		stream := (*httpexec.StreamError)(nil)
+		switch {
+		case err == nil && source == nil && r.ReadsStdin():
+			return p.Stdin, nil
+		case !errors.As(err, &stream), r.ReadsStdin():
+			return source, err
+		}
+		part := &r.Body[stream.Part]
+		if source, err = os.Open(part.File); err != nil {
+			return nil, fmt.Errorf("the request's body: %w", err)
+		}
+		part.File = runner.StdinFile
+	}
+}
+
+// readBody reads it to its end. A signal ends retry itself meanwhile: nothing was made yet.
+func readBody(source *os.File) (*spool.Spool, error) {
 	body := spool.New(spool.MemoryLimit, func() (*os.File, error) { return spool.Temporary("") })
-	if _, err := io.Copy(body, p.Stdin); err != nil {
-		return nil, fmt.Errorf("read the body from stdin: %w", err)
+	if _, err := io.Copy(body, source); err != nil {
+		return nil, fmt.Errorf("read the request's body: %w", err)
 	}
 	return body, nil
 }
