@@ -115,7 +115,7 @@ func (p *Process) carryRequest(t *runner.Task, journal *guardedJournal, lines re
 	}
 	commands := p.commands(t, m)
 	commands.Stdin = cmdexec.NullStdin{}
-	return p.carryWith(t, executor, commands, journal, lines, done), nil
+	return p.carryWith(t, executor, commands, journal, lines, func() { executor.Close(); done() }), nil
 }
 
 // lookup returns what finds a variable; the last one of a name wins, as for a child.
