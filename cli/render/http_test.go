@@ -25,7 +25,7 @@ func requesting(change func(*TaskView)) TaskView {
 // answered is an attempt that got a status, and is to be made again.
 func answered(number, status int) runner.Attempt {
 	text := map[int]string{429: "Too Many Requests", 503: "Service Unavailable", 404: "Not Found"}[status]
-	e := &runner.Exchange{Status: status, Written: 1, ServerDelay: 2 * s, Default: runner.Eligibility{Event: "503"}}
+	e := &runner.Exchange{Status: status, Written: 1, Body: "try later\n", ServerDelay: 2 * s, Default: runner.Eligibility{Event: "503"}}
 	e.Phases = runner.Phases{DNS: 12 * ms, Connect: 53 * time.Microsecond, FirstByte: 1200 * ms, Total: 1300 * ms}
 	return runner.Attempt{
 		Number: number, StartedAt: now.Add(-time.Minute + time.Duration(number)*s),
