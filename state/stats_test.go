@@ -199,7 +199,7 @@ func TestStatsOfRequests(t *testing.T) {
 	j := open(t)
 	for _, change := range []func(*runner.Task){
 		requesting("", "GET", "https://h/a?page=1"), requesting("", "GET", "https://h/a?page=2#x"), requesting("", "GET", "https://h/a#y"),
-		requesting("", "POST", "https://h/a"), requesting("", "GET", "https://h/b"), requesting("GET https://h/a", "PUT", "https://h/c?d"),
+		requesting("", "POST", "https://h/a"), requesting("", "PUT", "https://u:old@h/a"), requesting("", "PUT", "https://u:new@h/a"), requesting("", "GET", "https://h/b"), requesting("GET https://h/a", "PUT", "https://h/c?d"),
 		running("", "GET", "https://h/a"), running("", "GET https://h/a"),
 	} {
 		ended(t, j, succeeded, 1, epoch, change)
@@ -211,7 +211,7 @@ func TestStatsOfRequests(t *testing.T) {
 		got[fmt.Sprintf("%q %q %s %s", s.Name, s.Command, s.Method, s.URL)] = s.Runs
 	}
 	want := map[string]int{
-		`"" [] GET https://h/a`: 3, `"" [] POST https://h/a`: 1, `"" [] GET https://h/b`: 1, `"GET https://h/a" [] PUT https://h/c`: 1,
+		`"" [] GET https://h/a`: 3, `"" [] POST https://h/a`: 1, `"" [] PUT https://u:***@h/a`: 2, `"" [] GET https://h/b`: 1, `"GET https://h/a" [] PUT https://h/c`: 1,
 		`"" ["GET" "https://h/a"]  `: 1, `"" ["GET https://h/a"]  `: 1,
 	}
 	if !maps.Equal(got, want) {
