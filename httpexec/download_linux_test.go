@@ -1,0 +1,191 @@
+package httpexec
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/spool"
+)
+
+const (
+	envDownload = "HTTPEXEC_TEST_DOWNLOAD" // the URL that a process of its own downloads
+	envOutput   = "HTTPEXEC_TEST_OUTPUT"   // into this file; empty: to stdout
+	cuts        = 5
+)
+
+// mostMemory is what the process may have used, whatever the size.
+const mostMemory = 30 << 20
+
+// raceDetector is on where the tests were built with -race, which takes several times the memory and the time.
+var raceDetector bool
+
+func largeSize() int64 {
+	if testing.Short() || raceDetector {
+		return 16 << 20
+	}
+	return 200 << 20
+}
+
+// A large download that is cut again and again arrives bit for bit, in little memory, and each byte is sent once.
+func TestLargeDownload(t *testing.T) {
+	if os.Getenv(envDownload) != "" {
+		t.Skip("that is the other process")
+	}
+	for _, toFile := range []bool{true, false} {
+		var sent atomic.Int64
+		size := largeSize()
+		s := httptest.NewServer(cutting(size, &sent))
+		cmd := exec.Command(os.Args[0], "-test.run=^TestDownloadInAProcess$")
+		cmd.Env = append(os.Environ(), envDownload+"="+s.URL)
+		path := ""
+		if toFile {
+			path = filepath.Join(t.TempDir(), "file")
+			cmd.Env = append(cmd.Env, envOutput+"="+path)
+		}
+		sum := sha256.New()
+		var notes bytes.Buffer
+		cmd.Stdout, cmd.Stderr = sum, &notes
+		if err := cmd.Run(); err != nil {
+			t.Fatalf("%v: %s", err, &notes)
+		}
+		s.Close()
+		if toFile {
+			sum = sumOf(t, path)
+		}
+		want := sha256.New()
+		_, err := io.Copy(want, io.NewSectionReader(pattern{}, 0, size))
+		ok(t, err)
+		if got := hex.EncodeToString(sum.Sum(nil)); got != hex.EncodeToString(want.Sum(nil)) {
+			t.Errorf("to a file %v: other bytes than the server has", toFile)
+		}
+		if sent.Load() != size {
+			t.Errorf("to a file %v: %d bytes were sent, want %d", toFile, sent.Load(), size)
+		}
+		checkMemory(t, notes.String())
+	}
+}
+
+// cutting serves a large file, and closes the connection after a sixth of it.
+func cutting(size int64, sent *atomic.Int64) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"large"`)
+		left := size/(cuts+1) + 1
+		http.ServeContent(&cutter{w, &left, sent}, r, "", time.Time{}, io.NewSectionReader(pattern{}, 0, size))
+		if left == 0 {
+			panic(http.ErrAbortHandler)
+		}
+	})
+}
+
+// cutter passes on so much and no more.
+type cutter struct {
+	http.ResponseWriter
+	left *int64
+	sent *atomic.Int64
+}
+
+func (c *cutter) Write(p []byte) (int, error) {
+	n, err := c.ResponseWriter.Write(p[:min(int64(len(p)), *c.left)])
+	*c.left -= int64(n)
+	c.sent.Add(int64(n))
+	if err == nil && n < len(p) {
+		_ = http.NewResponseController(c.ResponseWriter).Flush()
+		err = io.ErrShortWrite
+	}
+	return n, err
+}
+
+// pattern is a file without end in which no two places look alike.
+type pattern struct{}
+
+func (pattern) ReadAt(p []byte, offset int64) (int, error) {
+	for i := range p {
+		at := uint64(offset) + uint64(i)
+		p[i] = byte((at >> 3 * 0x9e3779b97f4a7c15) >> (8 * (at & 7)))
+	}
+	return len(p), nil
+}
+
+func sumOf(t *testing.T, path string) hash.Hash {
+	t.Helper()
+	file, err := os.Open(path)
+	ok(t, err)
+	defer func() { _ = file.Close() }()
+	sum := sha256.New()
+	_, err = io.Copy(sum, file)
+	ok(t, err)
+	return sum
+}
+
+// checkMemory looks at what the process said of itself. The race detector needs a multiple.
+func checkMemory(t *testing.T, notes string) {
+	t.Helper()
+	var used int64
+	if _, err := fmt.Sscanf(notes, "VmHWM %d", &used); err != nil {
+		t.Fatalf("%q: %v", notes, err)
+	}
+	t.Logf("%d KiB at most", used>>10)
+	if used > mostMemory && !raceDetector {
+		t.Errorf("%d bytes of memory, want at most %d", used, mostMemory)
+	}
+}
+
+// TestDownloadInAProcess is no test: it is the process that downloads.
+func TestDownloadInAProcess(t *testing.T) {
+	url := os.Getenv(envDownload)
+	if url == "" {
+		t.Skip("there is nothing to download")
+	}
+	e := &Executor{
+		Output:    Output{Stdout: os.Stdout, Stderr: os.Stderr},
+		Temporary: func() (*os.File, error) { return spool.Temporary("") },
+	}
+	task := &runner.Task{Kind: runner.KindHTTP, Request: &runner.Request{Method: "GET", URL: url, Output: os.Getenv(envOutput)}}
+	for n := 1; n <= cuts+1; n++ {
+		o := e.Execute(t.Context(), task, runner.Call{Number: n})
+		task.Status = runner.Pending
+		if last := n == cuts+1; last == (o.Exit != 0) {
+			fmt.Fprintf(os.Stderr, "attempt %d: %+v", n, o)
+			os.Exit(1)
+		} else if last {
+			task.Status = runner.Succeeded
+		}
+		if _, err := e.Release(task, nil); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	fmt.Fprintf(os.Stderr, "VmHWM %d", mostUsed())
+	os.Exit(0) // no word of the test's on stdout
+}
+
+// mostUsed is how much memory the process had at most, in bytes.
+func mostUsed() int64 {
+	file, err := os.Open("/proc/self/status")
+	if err != nil {
+		return -1
+	}
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		if text, ok := strings.CutPrefix(lines.Text(), "VmHWM:"); ok {
+			n, _ := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(text, "kB")), 10, 64)
+			return n << 10
+		}
+	}
+	return -1
+}

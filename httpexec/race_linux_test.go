@@ -1,0 +1,5 @@
+//go:build race
+
+package httpexec
+
+func init() { raceDetector = true }
