@@ -23,6 +23,7 @@ type Lines struct {
 	verbose   bool
 	named     bool // each line says which task it is about
 	countdown countdown
+	transfer  *transfer // nil: none is drawn
 }
 
 // NewLines returns the observer for people, who read on screen what is written to w. inForeground tells whether a countdown may
@@ -87,14 +88,20 @@ func (l *Lines) Finished(t *runner.Task, r runner.Result) {
 
 // Warn tells what went wrong beside the task.
 func (l *Lines) Warn(err error) {
-	l.countdown.clear()
+	l.clear()
 	l.print(nil, "warning: %s", Message(err))
 }
 
 // Say implements Observer.
 func (l *Lines) Say(text string) {
-	l.countdown.clear()
+	l.clear()
 	l.print(nil, "%s", text)
+}
+
+// clear removes what is drawn below the lines.
+func (l *Lines) clear() {
+	l.countdown.clear()
+	l.transfer.clear()
 }
 
 func (l *Lines) print(t *runner.Task, format string, args ...any) {

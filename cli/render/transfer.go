@@ -1,0 +1,122 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"golang.org/x/term"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// transfer is a line about the bytes that are under way, drawn over itself as the countdown is.
+type transfer struct {
+	w            io.Writer
+	screen       *os.File
+	inForeground func() bool
+
+	mutex sync.Mutex
+	drawn bool
+	next  time.Time // when it is drawn again
+}
+
+const (
+	shownAfter = time.Second     // a transfer that is over by then needs no line
+	drawEvery  = time.Second / 4 // nobody reads faster
+)
+
+// Progress returns what draws how far the bytes of an attempt have got. Nil: there is nobody to see it.
+func Progress(o Observer) func(runner.Transfer) {
+	l, ok := o.(*Lines)
+	if !ok || l.named || l.countdown.inForeground == nil || !term.IsTerminal(int(l.countdown.screen.Fd())) {
+		return nil
+	}
+	t := &transfer{w: l.w, screen: l.countdown.screen, inForeground: l.countdown.inForeground}
+	l.transfer = t
+	return t.told
+}
+
+// told draws the line, or removes it when all is over.
+func (t *transfer) told(now runner.Transfer) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	at := time.Now()
+	switch {
+	case now.Over:
+		t.erase()
+	case at.Sub(now.Began) >= shownAfter && !at.Before(t.next):
+		t.next = at.Add(drawEvery)
+		t.draw(now, at)
+	}
+}
+
+func (t *transfer) draw(now runner.Transfer, at time.Time) {
+	if !t.inForeground() {
+		t.drawn = false // the shell has written over it
+		return
+	}
+	width, _, err := term.GetSize(int(t.screen.Fd()))
+	if err != nil || width < 2 {
+		return
+	}
+	_, _ = fmt.Fprint(t.w, eraseLine+ansi.Truncate("retry: "+transferred(now, at), width-1, ""))
+	t.drawn = true
+}
+
+// clear removes the line, for something else to be written. The next one may be drawn below that.
+func (t *transfer) clear() {
+	if t == nil {
+		return
+	}
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.erase()
+}
+
+func (t *transfer) erase() {
+	if t.drawn {
+		_, _ = fmt.Fprint(t.w, eraseLine)
+		t.drawn = false
+	}
+}
+
+// transferred says how far a transfer has got: "43% of 200 MiB, 12 MiB/s, 9s left".
+func transferred(now runner.Transfer, at time.Time) string {
+	text := byteCount(now.Bytes)
+	if now.Total > 0 {
+		text = fmt.Sprintf("%d%% of %s", min(100, int64(float64(now.Bytes)/float64(now.Total)*100)), byteCount(now.Total))
+	}
+	if now.Sending {
+		text += " sent"
+	}
+	if now.Sending && now.Bytes >= now.Total {
+		return text + ", no reply yet"
+	}
+	took := at.Sub(now.Began).Seconds()
+	rate := float64(now.Bytes-now.From) / took
+	if took <= 0 || rate < 1 {
+		return text
+	}
+	text += ", " + byteCount(int64(rate)) + "/s"
+	const longest = 100 * 365 * 24 * 3600 // that a Duration can hold
+	if left := math.Ceil(float64(now.Total-now.Bytes) / rate); left > 0 && left < longest {
+		text += ", " + Duration(time.Duration(left)*time.Second) + " left"
+	}
+	return text
+}
+
+// byteCount writes a number of bytes with three digits.
+func byteCount(n int64) string {
+	size, unit := float64(n), 0
+	for units := len(byteUnits) - 1; size >= 999.5 && unit < units; unit++ {
+		size /= 1024
+	}
+	return fmt.Sprintf("%.3g %s", size, byteUnits[unit])
+}
+
+var byteUnits = []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
