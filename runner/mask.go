@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 )
@@ -35,7 +36,7 @@ func passwordIn(url string) (first, last int) {
 		authority = rest[:end]
 	}
 	at := strings.LastIndexByte(authority, '@')
-	if at < 0 && !isHostPort(authority) {
+	if !isHostPort(authority[at+1:]) {
 		at = strings.LastIndexByte(rest, '@')
 	}
 	colon := strings.IndexByte(rest, ':')
@@ -48,26 +49,30 @@ func passwordIn(url string) (first, last int) {
 // authorityIn is where the host and what precedes it begin. A URL without a scheme begins with them.
 func authorityIn(url string) int {
 	start := 0
-	if i := strings.Index(url, "://"); i >= 0 && isScheme(url[:i]) {
+	if i := strings.Index(url, "://"); i >= 0 && isName(url[:i]) {
 		start = i + len("://")
 	}
 	return start + len(url[start:]) - len(strings.TrimLeft(url[start:], "/"))
 }
 
-func isScheme(text string) bool {
+// isName reports whether a text can be the name of a scheme or of a host.
+func isName(text string) bool {
 	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
 		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
-		return !letter && !strings.ContainsRune("+-.", r)
+		return !letter && r < 0x80 && !strings.ContainsRune("+-._~", r)
 	})
 }
 
-// isHostPort reports whether what follows a colon can be a port.
+// isHostPort reports whether there is what can be a host, and what follows its colon can be a port.
 func isHostPort(authority string) bool {
-	if end := strings.IndexByte(authority, ']'); end > 0 && authority[0] == '[' {
-		authority = authority[end:]
+	if address, rest, bracketed := strings.Cut(authority, "]"); bracketed && strings.HasPrefix(address, "[") {
+		if _, err := netip.ParseAddr(address[1:]); err != nil {
+			return false
+		}
+		authority = "address" + rest
 	}
-	_, port, _ := strings.Cut(authority, ":")
-	return strings.Trim(port, "0123456789") == ""
+	host, port, has := strings.Cut(authority, ":")
+	return isName(host) && (!has || port != "" && strings.Trim(port, "0123456789") == "")
 }
 
 // MaskUser returns name:password without the password, unless that is made of references.
