@@ -1,0 +1,105 @@
+package httpexec
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/10f93571/retry/runner"
+)
+
+// headOf is the header that a request goes out with, but for what each has.
+func headOf(t *testing.T, r runner.Request, key string) (map[string][]string, error) {
+	t.Helper()
+	r.URL = "http://host/"
+	p := &plan{refs: &references{lookup: variables}}
+	err := p.read(&r, "agent", key)
+	header := p.first.header
+	for name, usual := range map[string]string{"Accept": "*/*", "User-Agent": "agent"} {
+		if fmt.Sprint(header[name]) == "["+usual+"]" {
+			delete(header, name)
+		}
+	}
+	return header, err
+}
+
+func TestHeaders(t *testing.T) {
+	form := []runner.Part{{Name: "a"}}
+	tests := []struct {
+		name    string
+		request runner.Request
+		key     string
+		want    string
+	}{
+		{"nothing", runner.Request{Method: "GET"}, "k", "map[]"},
+		{"as written", runner.Request{Method: "GET", Header: lines("x-a:  b c ", "X-A: d", "x-a: e")}, "", "map[X-A:[d] x-a:[b c e]]"},
+		{"empty", runner.Request{Method: "GET", Header: lines("X-A;", "X-B:", "X-C: ")}, "", "map[X-A:[]]"},
+		{"a reference", runner.Request{Method: "GET", Header: lines("Authorization: Bearer {env:TOKEN}")}, "",
+			"map[Authorization:[Bearer tok/en=1]]"},
+		{"a user", runner.Request{Method: "GET", User: "me:{env:PW}"}, "", "map[Authorization:[Basic bWU6cEBzczp3L3Jk]]"},
+		{"a user alone", runner.Request{Method: "GET", User: "me"}, "", "map[Authorization:[Basic bWU6]]"},
+		{"a user taken away", runner.Request{Method: "GET", User: "me:pw", Header: lines("authorization:")}, "", "map[]"},
+
+		{"a key", runner.Request{Method: "POST"}, "k", "map[Idempotency-Key:[k]]"},
+		{"no key", runner.Request{Method: "POST"}, "", "map[]"},
+		{"none wanted", runner.Request{Method: "POST", KeyStyle: runner.KeyNone}, "k", "map[]"},
+		{"a key of one's own", runner.Request{Method: "PUT", Keyed: true}, "k", "map[Idempotency-Key:[k]]"},
+		{"quoted", runner.Request{Method: "POST", KeyStyle: runner.KeySF}, `a"b\c`, `map[Idempotency-Key:["a\"b\\c"]]`},
+		{"the user's header", runner.Request{Method: "POST", Header: lines("idempotency-key: mine")}, "k", "map[idempotency-key:[mine]]"},
+		{"taken away", runner.Request{Method: "POST", Header: lines("Idempotency-Key:")}, "k", "map[]"},
+
+		{"a form", runner.Request{Method: "PUT", Body: form, Boundary: "b"}, "", "map[Content-Type:[multipart/form-data; boundary=b]]"},
+		{"a form of another type", runner.Request{Method: "PUT", Body: form, Boundary: "b", Header: lines("content-type: multipart/x")}, "",
+			"map[Content-Type:[multipart/x; boundary=b]]"},
+		{"a form without a type", runner.Request{Method: "PUT", Body: form, Boundary: "b", Header: lines("content-type:")}, "", "map[]"},
+	}
+	for _, tt := range tests {
+		got, err := headOf(t, tt.request, tt.key)
+		if err != nil || fmt.Sprint(got) != tt.want {
+			t.Errorf("%s: %v, %v; want %s", tt.name, got, err, tt.want)
+		}
+	}
+}
+
+func TestHeadersRefused(t *testing.T) {
+	tests := []struct {
+		line string
+		is   error
+		says string
+	}{
+		{"Authorization Bearer secret", errHead, "header 1 has no colon"}, {"a secret: b", errHead, "has a name that is none"},
+		{": b", errHead, "name"}, {"Host:", errHead, "cannot be left out"}, {"Content-Length:", errHead, "cannot be left out"},
+		{"Transfer-Encoding: gzip", errHead, "only chunked"}, {"A: {env:BAD}", errHead, "the header A holds a control character"},
+		{"A: {env:UNSET}", errReference, "header A: resolve a reference: the variable UNSET is not set"}, {"A: {env:", errReference, "NAME"},
+	}
+	for _, tt := range tests {
+		_, err := headOf(t, runner.Request{Method: "GET", Header: lines(tt.line)}, "")
+		if !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) || strings.Contains(err.Error(), "Bearer secret") {
+			t.Errorf("%s: %v", tt.line, err)
+		}
+	}
+}
+
+func TestSafety(t *testing.T) {
+	tests := []struct {
+		request runner.Request
+		key     string
+		want    Safety
+	}{
+		{runner.Request{Method: "GET"}, "k", I},
+		{runner.Request{Method: "POST"}, "k", N},
+		{runner.Request{Method: "POST", Idempotent: true}, "k", IK},
+		{runner.Request{Method: "POST", Idempotent: true, KeyStyle: runner.KeyNone}, "k", I},
+		{runner.Request{Method: "POST", Keyed: true}, "k", IK},
+		{runner.Request{Method: "PUT", Keyed: true}, "k", IK},
+		{runner.Request{Method: "PUT"}, "k", I},
+	}
+	for _, tt := range tests {
+		tt.request.URL = "http://host/"
+		p := &plan{refs: &references{}}
+		if err := p.read(&tt.request, "", tt.key); err != nil || p.Safety != tt.want {
+			t.Errorf("%+v: %+v, %v; want %+v", tt.request, p.Safety, err, tt.want)
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package httpexec
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/10f93571/retry/runner"
+)
+
+func TestReadResolve(t *testing.T) {
+	got, err := readResolve(lines("Host.example:443:192.0.2.1", "a:80:[2001:db8::1],192.0.2.2", "+b:1:::1", "a:80:192.0.2.3"))
+	if want := "map[a:80:[192.0.2.3] b:1:[::1] host.example:443:[192.0.2.1]]"; err != nil || fmt.Sprint(got) != want {
+		t.Errorf("%v, %v", got, err)
+	}
+	for line, says := range map[string]string{
+		"-host:443": "not done here", "*:443:192.0.2.1": "not done here", "host": "is not host:port:address", ":1:192.0.2.1": "is not",
+		"host:x:192.0.2.1": "no port", "host:0:192.0.2.1": "no port", "host:1:name": "an address that is none", "host:1:": "an address that is none",
+	} {
+		if _, err := readResolve(lines(line)); !errors.Is(err, errResolve) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+}
+
+func TestProxyOfATask(t *testing.T) {
+	spared := "host"
+	environment := func(name string) (string, bool) {
+		value, found := map[string]string{"http_proxy": "e:1", "no_proxy": "spared.example", "PW": "p@w"}[name]
+		return value, found
+	}
+	tests := []struct {
+		network   runner.Network
+		url, want string
+	}{
+		{runner.Network{}, "http://host/", "http://e:1"},
+		{runner.Network{}, "http://spared.example/", ""},
+		{runner.Network{Proxy: "p:2"}, "https://host/", "http://p:2"},
+		{runner.Network{Proxy: "p:2"}, "http://spared.example/", ""},
+		{runner.Network{NoProxy: &spared}, "http://host/", ""},
+		{runner.Network{NoProxy: new(string)}, "http://spared.example/", "http://e:1"},
+		{runner.Network{Proxy: "socks5h://me:{env:PW}@p:2"}, "http://host/", "socks5h://me:p%40w@p:2"},
+	}
+	for _, tt := range tests {
+		o, err := optionsOf(&tt.network, &references{lookup: environment})
+		ok(t, err)
+		u, err := o.Proxies.For(must(tt.url))
+		if err != nil || u == nil && tt.want != "" || u != nil && u.String() != tt.want {
+			t.Errorf("%+v, %s: %v, %v", tt.network, tt.url, u, err)
+		}
+	}
+	if _, err := optionsOf(&runner.Network{Proxy: "{env:UNSET}"}, &references{}); !errors.Is(err, errReference) {
+		t.Error(err)
+	}
+}
