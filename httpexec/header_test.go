@@ -10,7 +10,7 @@ import (
 )
 
 // headOf is the header that a request goes out with, but for what each has.
-func headOf(t *testing.T, r runner.Request, key string) (map[string][]string, error) {
+func sentHead(t *testing.T, r runner.Request, key string) (map[string][]string, error) {
 	t.Helper()
 	r.URL = "http://host/"
 	p := &plan{refs: &references{lookup: variables}}
@@ -55,7 +55,7 @@ func TestHeaders(t *testing.T) {
 		{"a form without a type", runner.Request{Method: "PUT", Body: form, Boundary: "b", Header: lines("content-type:")}, "", "map[]"},
 	}
 	for _, tt := range tests {
-		got, err := headOf(t, tt.request, tt.key)
+		got, err := sentHead(t, tt.request, tt.key)
 		if err != nil || fmt.Sprint(got) != tt.want {
 			t.Errorf("%s: %v, %v; want %s", tt.name, got, err, tt.want)
 		}
@@ -74,7 +74,7 @@ func TestHeadersRefused(t *testing.T) {
 		{"A: {env:UNSET}", errReference, "header A: resolve a reference: the variable UNSET is not set"}, {"A: {env:", errReference, "NAME"},
 	}
 	for _, tt := range tests {
-		_, err := headOf(t, runner.Request{Method: "GET", Header: lines(tt.line)}, "")
+		_, err := sentHead(t, runner.Request{Method: "GET", Header: lines(tt.line)}, "")
 		if !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) || strings.Contains(err.Error(), "Bearer secret") {
 			t.Errorf("%s: %v", tt.line, err)
 		}
