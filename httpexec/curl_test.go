@@ -21,7 +21,7 @@ type likeCurl struct {
 	request runner.Request
 }
 
-func part(text string) []runner.Part { return []runner.Part{{Text: []byte(text)}} }
+func aPart(text string) []runner.Part { return []runner.Part{{Text: []byte(text)}} }
 
 func lines(text ...string) []string { return text }
 
@@ -34,10 +34,10 @@ var curlTable = []likeCurl{
 	{"codes stay", "URL/a%2Fb%20c%2e/!$&'()*+,;=:@?x=%2f+%zz[1]{x}", runner.Request{URL: "URL/a%2Fb%20c%2e/!$&'()*+,;=:@?x=%2f+%zz[1]{x}"}},
 	{"HEAD", "-I|URL/path", runner.Request{Method: "HEAD"}},
 	{"DELETE", "-X|DELETE|URL/path", runner.Request{Method: "DELETE"}},
-	{"data", "-d|a=b&c=d|URL/path", runner.Request{Method: "POST", Body: part("a=b&c=d")}},
-	{"empty data", "-d||URL/path", runner.Request{Method: "POST", Body: part("")}},
-	{"DELETE with empty data", "-X|DELETE|-d||URL/path", runner.Request{Method: "DELETE", Body: part("")}},
-	{"GET with data", "-X|GET|-d|a=b|URL/path", runner.Request{Method: "GET", Body: part("a=b")}},
+	{"data", "-d|a=b&c=d|URL/path", runner.Request{Method: "POST", Body: aPart("a=b&c=d")}},
+	{"empty data", "-d||URL/path", runner.Request{Method: "POST", Body: aPart("")}},
+	{"DELETE with empty data", "-X|DELETE|-d||URL/path", runner.Request{Method: "DELETE", Body: aPart("")}},
+	{"GET with data", "-X|GET|-d|a=b|URL/path", runner.Request{Method: "GET", Body: aPart("a=b")}},
 	{"data of a file", "-d|@DIR/lines|URL/path", runner.Request{Method: "POST", Body: []runner.Part{{File: "DIR/lines", Strip: true}}}},
 	{"a file as it is", "--data-binary|@DIR/lines|URL/path", runner.Request{Method: "POST", Body: []runner.Part{{File: "DIR/lines"}}}},
 	{"pieces", "-d|a=b|-d|@DIR/lines|URL/path", runner.Request{Method: "POST",
@@ -46,15 +46,15 @@ var curlTable = []likeCurl{
 		Body: []runner.Part{{Text: []byte("n=")}, {Text: []byte("a b+c~\u00e9/&"), Encode: true}}}},
 	{"an encoded file", "--data-urlencode|n@DIR/lines|URL/path", runner.Request{Method: "POST",
 		Body: []runner.Part{{Text: []byte("n=")}, {File: "DIR/lines", Encode: true}}}},
-	{"-G", "-G|-d|a=b|-d|c=d|URL/path?q=1#part", runner.Request{Get: true, URL: "URL/path?q=1#part", Body: part("a=b&c=d")}},
+	{"-G", "-G|-d|a=b|-d|c=d|URL/path?q=1#part", runner.Request{Get: true, URL: "URL/path?q=1#part", Body: aPart("a=b&c=d")}},
 	{"-G without a query", "-G|--data-urlencode|a=b c|URL/path", runner.Request{Get: true,
 		Body: []runner.Part{{Text: []byte("a=")}, {Text: []byte("b c"), Encode: true}}}},
 	{"JSON", `-H|Content-Type: application/json|-H|Accept: application/json|--data-binary|{"a":1}|URL/path`, runner.Request{Method: "POST",
-		Header: lines("Content-Type: application/json", "Accept: application/json"), Body: part(`{"a":1}`)}},
+		Header: lines("Content-Type: application/json", "Accept: application/json"), Body: aPart(`{"a":1}`)}},
 	{"PUT of a file", "-T|DIR/lines|URL/path", runner.Request{Method: "PUT", Header: lines("Content-Type:"),
 		Body: []runner.Part{{File: "DIR/lines"}}}},
 	{"in chunks", "-H|Transfer-Encoding: chunked|-d|a=b|URL/path", runner.Request{Method: "POST", Header: lines("Transfer-Encoding: chunked"),
-		Body: part("a=b")}},
+		Body: aPart("a=b")}},
 	{"form", "-F|a=b|-F|c=d;type=text/x|URL/path", runner.Request{Method: "POST", Boundary: "curl's",
 		Body: []runner.Part{{Name: "a", Text: []byte("b")}, {Name: "c", Text: []byte("d"), Type: "text/x"}}}},
 	{"form with files", `-F|f=@DIR/lines|-F|p=@DIR/page.HTML;filename=a"b.png|-F|t=<DIR/page.HTML|-F|n=@DIR/lines;type=a/b|URL/path`,
@@ -71,7 +71,7 @@ var curlTable = []likeCurl{
 	{"headers", "-H|X-Up: a|-H|x-low:b|-H|x-low:c|-H|X-Empty;|-H|X-None:|-H|Accept:|URL/path",
 		runner.Request{Header: lines("X-Up: a", "x-low:b", "x-low:c", "X-Empty;", "X-None:", "Accept:")}},
 	{"a host", "-H|host: virtual|URL/path", runner.Request{Header: lines("host: virtual")}},
-	{"no type", "-H|content-type:|-d|a=b|URL/path", runner.Request{Method: "POST", Header: lines("content-type:"), Body: part("a=b")}},
+	{"no type", "-H|content-type:|-d|a=b|URL/path", runner.Request{Method: "POST", Header: lines("content-type:"), Body: aPart("a=b")}},
 	{"unix socket", "--unix-socket|DIR/socket|http://service.example/path",
 		runner.Request{URL: "http://service.example/path", Network: runner.Network{UnixSocket: "DIR/socket"}}},
 	{"resolved", "--resolve|service.example:PORT:127.0.0.1|http://service.example:PORT/path", runner.Request{
