@@ -23,6 +23,7 @@ type carrier struct {
 type means struct {
 	group *groupFlags  // of a command; nil: where its terminal is
 	body  *spool.Spool // what a request reads from stdin; nil where it was not read
+	quiet bool         // how far a request has got is not shown
 }
 
 // carry puts the parts together. An error says that the task's stdin is lost.

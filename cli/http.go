@@ -94,7 +94,7 @@ func (c *httpCommand) fill(p *Process, t *runner.Task) (err error) {
 
 // means implements wrapped.
 func (c *httpCommand) means() means {
-	return means{body: c.stdin}
+	return means{body: c.stdin, quiet: c.Silent}
 }
 
 // carryRequest puts together what sends a task's request.
@@ -109,6 +109,9 @@ func (p *Process) carryRequest(t *runner.Task, journal *guardedJournal, lines re
 		UserAgent: "retry/" + strings.TrimPrefix(version(), "v"),
 		Output:    httpexec.Output{Stdout: p.Stdout, Stderr: p.Stderr},
 		Temporary: journal.temporary,
+	}
+	if !m.quiet {
+		executor.Progress = render.Progress(lines)
 	}
 	if body != nil {
 		executor.Stdin = body

@@ -123,6 +123,9 @@ func (f *replyFlags) into(r *runner.Request) (err error) {
 	if f.Output != "-" {
 		r.Output, err = absolute(f.Output)
 	}
+	if err == nil && r.Output != "" {
+		err = httpexec.CheckOutput(r.Output)
+	}
 	return err
 }
 

@@ -104,6 +104,9 @@ func promised(path string) string {
 	return path
 }
 
+// Decorates returns the observer that people see.
+func (r *reporter) Decorates() render.Observer { return r.Observer }
+
 // Ended implements runner.Observer.
 func (r *reporter) Ended(t *runner.Task, a runner.Attempt) {
 	if r.journal.absent() {

@@ -32,6 +32,9 @@ const (
 
 // Progress returns what draws how far the bytes of an attempt have got. Nil: there is nobody to see it.
 func Progress(o Observer) func(runner.Transfer) {
+	if d, ok := o.(interface{ Decorates() Observer }); ok {
+		return Progress(d.Decorates())
+	}
 	l, ok := o.(*Lines)
 	if !ok || l.named || l.countdown.inForeground == nil || !term.IsTerminal(int(l.countdown.screen.Fd())) {
 		return nil
