@@ -68,8 +68,8 @@ func isInterim(line []byte) bool {
 	return len(status) >= 3 && status[0] == '1' && string(status[:3]) != "101"
 }
 
-// headOf writes a header where the bytes of it are unknown: HTTP/2 has none that could be shown. It looks like curl's.
-func headOf(response *http.Response) []byte {
+// shownHead writes a header where the bytes of it are unknown: HTTP/2 has none that could be shown. It looks like curl's.
+func shownHead(response *http.Response) []byte {
 	var b bytes.Buffer
 	name := strings.ToLower
 	if response.ProtoMajor == 2 {

@@ -47,7 +47,7 @@ func (a *attempt) keepHead(response *http.Response) {
 	}
 	head := a.watch.heard.head()
 	if head == nil || response.ProtoMajor != 1 {
-		head = headOf(response)
+		head = shownHead(response)
 	}
 	a.head = append(a.head, head...)
 	a.reply.head = a.head
