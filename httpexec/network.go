@@ -20,10 +20,7 @@ func optionsOf(n *runner.Network, refs *references) (Options, error) {
 		TLS: TLS{Insecure: n.Insecure, CACert: n.CACert, Cert: n.Cert, Key: n.Key},
 	}
 	o.Proxies = ProxiesOf(func(name string) string {
-		if refs.lookup == nil {
-			return ""
-		}
-		value, _ := refs.lookup(name)
+		value, _ := refs.find(name)
 		return value
 	})
 	if n.Proxy != "" {

@@ -50,12 +50,20 @@ func (r *references) expandAt(text string, escape func(at int, value string) str
 }
 
 func (r *references) value(name string) (string, error) {
-	if r.lookup != nil {
-		if value, ok := r.lookup(name); ok {
-			return value, nil
-		}
+	if value, ok := r.find(name); ok {
+		return value, nil
 	}
 	return "", fmt.Errorf("%w: the variable %s is not set\nhint: set it, for a resume too: the journal does not have its value", errReference, name)
+}
+
+func (r *references) find(name string) (value string, ok bool) {
+	if r.lookup == nil {
+		return "", false
+	}
+	if value, ok = r.lookup(name); !ok {
+		return "", false
+	}
+	return value, true
 }
 
 // shortest is how long a value has to be to be taken for a secret: a message without its digits is of no use.

@@ -57,7 +57,7 @@ func FuzzMaskURL(f *testing.F) {
 		before = strings.NewReplacer("@", "", ":", "", "/", "", "?", "", "#", "").Replace(before)
 		user = strings.NewReplacer("@", "", ":", "", "/", "", "?", "", "#", "").Replace(user)
 		if literals(password) == "" || strings.HasPrefix(password, "//") || // user:// is a scheme
-			strings.Contains(before+"http://"+user+":"+mask+end, password) {
+			strings.Contains("http:// "+before+"://"+user+":"+mask+end, password) {
 			return
 		}
 		for _, url := range []string{user + ":" + password + end, "http://" + user + ":" + password + end, before + "://" + user + ":" + password + end} {
@@ -77,12 +77,13 @@ func withoutPassword(text string) bool {
 	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
 		rest = rest[:end]
 	}
-	u, err := url.Parse("http://" + rest)
-	if err != nil || u.Host == "" {
-		return false
+	user, host := "", rest
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+		user, host = rest[:at], rest[at+1:]
 	}
-	password, _ := u.User.Password()
-	return password == ""
+	_, password, _ := strings.Cut(user, ":")
+	u, err := url.Parse("http://" + host)
+	return err == nil && u.Host != "" && password == ""
 }
 
 func TestMaskUser(t *testing.T) {

@@ -1,0 +1,163 @@
+package httpexec
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/spool"
+	"pgregory.net/rapid"
+)
+
+// TestJoined compares pieces one after another with one text.
+func TestJoined(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		whole, model := &joined{}, []byte(nil)
+		for _, piece := range rapid.SliceOf(rapid.SliceOfN(rapid.Byte(), 0, 9)).Draw(t, "pieces") {
+			whole.add(bytes.NewReader(piece))
+			model = append(model, piece...)
+		}
+		if whole.Size() != int64(len(model)) {
+			t.Fatalf("%d bytes, want %d", whole.Size(), len(model))
+		}
+		offset := rapid.Int64Range(0, int64(len(model))+2).Draw(t, "offset")
+		p, q := make([]byte, 20), make([]byte, 20)
+		n, err := whole.ReadAt(p, offset)
+		m, wantErr := bytes.NewReader(model).ReadAt(q, offset)
+		if n != m || !errors.Is(err, wantErr) || !bytes.Equal(p[:n], q[:m]) {
+			t.Fatalf("at %d: %q, %v; want %q, %v", offset, p[:n], err, q[:m], wantErr)
+		}
+	})
+}
+
+// contentOf is what a request's body comes to.
+func contentOf(t *testing.T, e *Executor, r *runner.Request) (string, error) {
+	t.Helper()
+	body, err := e.body(r)
+	if err != nil {
+		return "", err
+	}
+	defer body.close()
+	text, err := io.ReadAll(io.NewSectionReader(body, 0, body.Size()))
+	ok(t, err)
+	return string(text), nil
+}
+
+func TestBodyOfParts(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	ok(t, os.WriteFile(file, []byte("a\r\n\x00b \xff&\n"), 0o600))
+	tests := []struct {
+		name     string
+		boundary string
+		parts    []runner.Part
+		want     string
+	}{
+		{"nothing", "", []runner.Part{{}}, ""},
+		{"texts", "", []runner.Part{{Text: []byte("a=b")}, {Text: []byte("&")}, {Text: []byte("c\n")}}, "a=b&c\n"},
+		{"a file", "", []runner.Part{{Text: []byte("x")}, {File: file}}, "xa\r\n\x00b \xff&\n"},
+		{"stripped", "", []runner.Part{{File: file, Strip: true}}, "ab \xff&"},
+		{"encoded", "", []runner.Part{{File: file, Encode: true}}, "a%0D%0A%00b+%FF%26%0A"},
+		{"both", "", []runner.Part{{File: file, Encode: true, Strip: true}}, "ab+%FF%26"},
+		{"stdin", "", []runner.Part{{File: runner.StdinFile}, {File: runner.StdinFile, Strip: true}}, "in\nin"},
+		{"a form", "B", []runner.Part{{Name: "a\"\r\n", Text: []byte("b")}, {File: runner.StdinFile, FileName: "f", Type: "t/x"}},
+			"--B\r\nContent-Disposition: form-data; name=\"a%22%0D%0A\"\r\n\r\nb\r\n" +
+				"--B\r\nContent-Disposition: form-data; filename=\"f\"\r\nContent-Type: t/x\r\n\r\nin\n\r\n--B--\r\n"},
+	}
+	for _, tt := range tests {
+		r := &runner.Request{Body: tt.parts, Boundary: tt.boundary}
+		ok(t, Stamp(r))
+		e := &Executor{Stdin: data("in\n")}
+		for range 2 { // attempts
+			if got, err := contentOf(t, e, r); err != nil || got != tt.want {
+				t.Errorf("%s: %q, %v; want %q", tt.name, got, err, tt.want)
+			}
+		}
+	}
+}
+
+// What was transformed once stays, whatever becomes of its file; the text is as large as it may be.
+func TestTransformedOnce(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	text := strings.Repeat("a\nb ", 1<<20)
+	ok(t, os.WriteFile(file, []byte(text), 0o600))
+	r := &runner.Request{Body: []runner.Part{{File: file, Strip: true, Encode: true}}}
+	ok(t, Stamp(r))
+	e := &Executor{Temporary: func() (*os.File, error) { return spool.Temporary(t.TempDir()) }}
+	for range 2 {
+		if got, err := contentOf(t, e, r); err != nil || got != strings.Repeat("ab+", 1<<20) {
+			t.Errorf("%d bytes, %v", len(got), err)
+		}
+		ok(t, os.WriteFile(file, nil, 0o600))
+	}
+	if _, err := contentOf(t, &Executor{}, r); err == nil || !strings.Contains(err.Error(), "has changed") {
+		t.Errorf("another process: %v", err)
+	}
+}
+
+func TestBodyThatIsNotThere(t *testing.T) {
+	dir := t.TempDir()
+	large := filepath.Join(dir, "large")
+	ok(t, os.WriteFile(large, make([]byte, 2<<20), 0o600))
+	tests := []struct {
+		part runner.Part
+		says string
+	}{
+		{runner.Part{File: filepath.Join(dir, "none"), Time: time.Unix(1, 0)}, "no such file"},
+		{runner.Part{File: runner.StdinFile}, "no longer there\nhint: start anew"},
+		{runner.Part{File: large, Size: 1, Time: time.Unix(1, 0)}, "has changed since the task was made\nhint: "},
+		{runner.Part{File: large, Encode: true}, "no space left"},
+		{runner.Part{File: dir}, "it is a directory"},
+	}
+	for _, tt := range tests {
+		e := &Executor{Temporary: func() (*os.File, error) { return nil, syscall.ENOSPC }}
+		_, err := contentOf(t, e, &runner.Request{Body: []runner.Part{tt.part}})
+		if local := (*localError)(nil); !errors.As(err, &local) || local.exit != exitRead || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%+v: %v", tt.part, err)
+		}
+	}
+}
+
+func TestStamp(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	ok(t, os.WriteFile(file, []byte("content"), 0o600))
+	changed := time.Date(2024, 2, 29, 12, 0, 0, 123456789, time.UTC)
+	ok(t, os.Chtimes(file, changed, changed))
+	info, err := os.Stat(file)
+	ok(t, err)
+	r := &runner.Request{Body: []runner.Part{{Text: []byte("x")}, {File: runner.StdinFile}, {File: file}}}
+	ok(t, Stamp(r))
+	if p := r.Body[2]; p.Size != 7 || !p.Time.Equal(info.ModTime()) || !r.Body[1].Time.IsZero() {
+		t.Errorf("%+v", r.Body)
+	}
+	for path, says := range map[string]string{filepath.Join(dir, "none"): "no such file", dir: "it is a directory"} {
+		if err := Stamp(&runner.Request{Body: []runner.Part{{File: path}}}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	stream := (*StreamError)(nil)
+	err = Stamp(&runner.Request{Body: []runner.Part{{File: file}, {File: os.DevNull}}})
+	if !errors.As(err, &stream) || stream.Part != 1 || !strings.Contains(err.Error(), "hint: give it on stdin") {
+		t.Errorf("a device: %v", err)
+	}
+}
+
+func TestFormType(t *testing.T) {
+	tests := []struct{ file, name, want string }{
+		{"a.PNG", "a.PNG", "image/png"}, {"a.txt", "a.txt", "text/plain"}, {"a.bin", "a.bin", "application/octet-stream"},
+		{"a.html", "a.gif", "image/gif"}, {"a.html", "other", "text/html"}, {"a.html", "", "text/html"}, {"a.txt", "", ""}, {"a.bin", "", ""},
+		{"a.jpeg", "b", "image/jpeg"}, {"a.svg", "b", "image/svg+xml"}, {"a.pdf", "b", "application/pdf"}, {"a.xml", "b", "application/xml"},
+	}
+	for _, tt := range tests {
+		if got := FormType(&runner.Part{File: tt.file, FileName: tt.name}); got != tt.want {
+			t.Errorf("%+v: %q", tt, got)
+		}
+	}
+}

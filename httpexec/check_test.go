@@ -1,0 +1,70 @@
+package httpexec
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/10f93571/retry/runner"
+)
+
+func TestCheck(t *testing.T) {
+	garbage := filepath.Join(t.TempDir(), "garbage")
+	ok(t, os.WriteFile(garbage, []byte("garbage"), 0o600))
+	tests := []struct {
+		name    string
+		request runner.Request
+		says    string // empty: nothing is wrong
+	}{
+		{"a plain one", runner.Request{Method: "GET", URL: "host"}, ""},
+		{"all of it", runner.Request{Method: "POST", URL: "https://{env:HOST}/", Header: lines("A: {env:TOKEN}", "B:", "C;"), User: "me:{env:PW}",
+			Network: runner.Network{Proxy: "me:{env:PW}@p:1", Resolve: lines("host:1:::1")}}, ""},
+		{"URL", runner.Request{Method: "GET", URL: "http://ho st/"}, "hint: write a space as %20"},
+		{"scheme", runner.Request{Method: "GET", URL: "ftp://host/"}, "neither http nor https"},
+		{"method", runner.Request{Method: "GE T", URL: "host"}, "is no method"},
+		{"header", runner.Request{Method: "GET", URL: "host", Header: lines("A: b", "nothing")}, "header 2 has no colon"},
+		{"variable in the URL", runner.Request{Method: "GET", URL: "http://{env:UNSET}/"}, "UNSET is not set"},
+		{"variable in a header", runner.Request{Method: "GET", URL: "host", Header: lines("A: {env:UNSET}")}, "header A: "},
+		{"variable of the user", runner.Request{Method: "GET", URL: "host", User: "{env:UNSET}"}, "the user: "},
+		{"variable of the proxy", runner.Request{Method: "GET", URL: "host", Network: runner.Network{Proxy: "{env:UNSET}"}}, "the proxy: "},
+		{"proxy", runner.Request{Method: "GET", URL: "host", Network: runner.Network{Proxy: "ftp://p"}}, "the proxy cannot be used"},
+		{"address", runner.Request{Method: "GET", URL: "host", Network: runner.Network{Resolve: lines("host:1:name")}}, "an address that is none"},
+		{"authorities", runner.Request{Method: "GET", URL: "host", Network: runner.Network{CACert: garbage}}, "PEM"},
+		{"certificate", runner.Request{Method: "GET", URL: "host", Network: runner.Network{Cert: garbage}}, "PEM"},
+		{"key alone", runner.Request{Method: "GET", URL: "host", Network: runner.Network{Key: garbage}}, "no certificate"},
+	}
+	for _, tt := range tests {
+		err := Check(&tt.request, variables)
+		if err == nil && tt.says != "" || err != nil && (tt.says == "" || !strings.Contains(err.Error(), tt.says)) {
+			t.Errorf("%s: %v, want %q", tt.name, err, tt.says)
+		}
+	}
+}
+
+func TestCheckKey(t *testing.T) {
+	for key, good := range map[string]bool{"a-1 \"b\\": true, "a\n": false, "\u00fc": false, "\x7f": false} {
+		if err := CheckKey(key); (err == nil) != good {
+			t.Errorf("%q: %v", key, err)
+		}
+	}
+}
+
+func TestLiteralSecrets(t *testing.T) {
+	r := runner.Request{
+		URL: "http://me:pw@host/", User: "me:pw", Network: runner.Network{Proxy: "me:pw@p:1"},
+		Header: lines("authorization: Bearer abc", "Cookie: a=b", "X-Api-Key:", "X-Other: c"),
+	}
+	want := "[the header authorization the header Cookie the password in the URL the user's password the proxy's password]"
+	if got := LiteralSecrets(&r); fmt.Sprint(got) != want {
+		t.Errorf("%v", got)
+	}
+	r = runner.Request{
+		URL: "http://me:{env:PW}@host/", User: "{env:ME}:{env:PW}", Network: runner.Network{Proxy: "me@p:1"},
+		Header: lines("Authorization: Bearer {env:TOKEN}", "Cookie: a={env:B}", "X-Api-Key: {env:KEY}"),
+	}
+	if got := LiteralSecrets(&r); got != nil {
+		t.Errorf("%v", got)
+	}
+}
