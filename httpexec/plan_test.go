@@ -187,3 +187,42 @@ func TestTaskWithoutARequest(t *testing.T) {
 	o := (&Executor{}).Execute(t.Context(), &runner.Task{}, runner.Call{})
 	faulty{class: "local", exit: 125, message: "read the request"}.compare(t, o, "stop")
 }
+
+// A length in chunks is not told twice, however its header is written.
+func TestChunks(t *testing.T) {
+	s := serve(t, replies(okReply))
+	e := sending(t, "POST", s.url("http"), func(e *sender) {
+		e.Request.Header, e.Request.Body = lines("transfer-encoding: Chunked"), part("a=b")
+	})
+	execute(t, e)
+	s.saw(1)
+	if r := s.requests[0]; strings.Count(strings.ToLower(r), "transfer-encoding") != 1 || !strings.HasSuffix(r, "\r\n\r\n3\r\na=b\r\n0\r\n\r\n") {
+		t.Errorf("%q", r)
+	}
+}
+
+// Who asks for an encoding gets it.
+func TestEncodingOfOnesOwn(t *testing.T) {
+	s := serve(t, replies("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 6\r\n\r\npacked"))
+	e := sending(t, "GET", s.url("http"), func(e *sender) {
+		e.Network.Compressed, e.Request.Header = true, lines("accept-encoding: gzip")
+	})
+	o := execute(t, e)
+	s.saw(1)
+	if o.HTTP.Body != "packed" || strings.Count(strings.ToLower(s.requests[0]), "accept-encoding") != 1 {
+		t.Errorf("%+v, %q", o.HTTP, s.requests)
+	}
+}
+
+// HTTP/2 has no upgrade, so a request for one does not offer it.
+func TestUpgradeOverTLS(t *testing.T) {
+	a := newAuthority(t)
+	s := serveTLS(t, a.server(nil, "h2", "http/1.1"), replies("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n"))
+	o := execute(t, sending(t, "GET", s.url("https"), func(e *sender) {
+		e.Network.CACert, e.Request.Header = a.file, lines("Connection: Upgrade", "Upgrade: other")
+	}))
+	s.saw(1)
+	if o.HTTP.Status != 101 {
+		t.Errorf("%+v", o)
+	}
+}
