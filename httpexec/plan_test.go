@@ -86,7 +86,7 @@ func TestReferencesAreResolvedAtEachSend(t *testing.T) {
 // The bodies of requests are data.
 func TestReferencesAreNotResolvedInBodies(t *testing.T) {
 	s := serve(t, replies(okReply))
-	e := sending(t, "POST", s.url("http"), func(e *sender) { e.Request.Body, e.Lookup = part("{env:TOKEN}"), variables })
+	e := sending(t, "POST", s.url("http"), func(e *sender) { e.Request.Body, e.Lookup = aPart("{env:TOKEN}"), variables })
 	execute(t, e)
 	s.saw(1)
 	if !strings.HasSuffix(s.requests[0], "\r\n\r\n{env:TOKEN}") {
@@ -152,8 +152,8 @@ func TestContentLength(t *testing.T) {
 		body   []runner.Part
 		want   string // empty: refused
 	}{
-		{"Content-Length: 0", nil, "Content-Length: 0\r\n"}, {"content-length: 3", part("a=b"), "Content-Length: 3\r\n"},
-		{"Content-Length: 9", part("a=b"), ""}, {"Content-Length: 3", nil, ""},
+		{"Content-Length: 0", nil, "Content-Length: 0\r\n"}, {"content-length: 3", aPart("a=b"), "Content-Length: 3\r\n"},
+		{"Content-Length: 9", aPart("a=b"), ""}, {"Content-Length: 3", nil, ""},
 	}
 	for _, tt := range tests {
 		s := serve(t, replies(okReply))
@@ -170,7 +170,7 @@ func TestContentLength(t *testing.T) {
 
 func TestQuery(t *testing.T) {
 	for text, says := range map[string]string{"a b": "--data-urlencode", "a\n": "--data-urlencode", strings.Repeat("x", 2<<20): "1 MiB"} {
-		e := sending(t, "GET", "http://host/", func(e *sender) { e.Request.Get, e.Request.Body = true, part(text) })
+		e := sending(t, "GET", "http://host/", func(e *sender) { e.Request.Get, e.Request.Body = true, aPart(text) })
 		faulty{class: "url", exit: 3, message: says}.compare(t, execute(t, e), "stop")
 	}
 }
@@ -192,7 +192,7 @@ func TestTaskWithoutARequest(t *testing.T) {
 func TestChunks(t *testing.T) {
 	s := serve(t, replies(okReply))
 	e := sending(t, "POST", s.url("http"), func(e *sender) {
-		e.Request.Header, e.Request.Body = lines("transfer-encoding: Chunked"), part("a=b")
+		e.Request.Header, e.Request.Body = lines("transfer-encoding: Chunked"), aPart("a=b")
 	})
 	execute(t, e)
 	s.saw(1)
