@@ -128,10 +128,10 @@ func (a *attempt) classifyReply(err error) fault {
 	case a.watch.at() == stageWait && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
 		f.exit = exitEmpty
 	case isCut(err) && !errors.Is(err, net.ErrClosed): // what net/http closed itself, it did for what it had read
+	case a.watch.http2: // first, since such a connection is read from for longer than the error took to come
+		f.exit = exitHTTP2
 	case a.watch.conn.ended.Load() != nil: // net/http took the half of a line for a whole one
 		f.cause = cause(*a.watch.conn.ended.Load())
-	case a.watch.http2:
-		f.exit = exitHTTP2
 	default:
 		f.class, f.exit, f.event, f.cause = runner.ErrorProtocol, exitNotHTTP, EventNotHTTP, "the reply is not HTTP"
 	}
