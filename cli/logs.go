@@ -84,7 +84,7 @@ func whyNoOutput(view render.TaskView, number int) string {
 	running := view.Status == runner.InFlight && !view.Interrupted && (number == 0 || number == view.AttemptCount)
 	switch {
 	case view.Kind == runner.KindHTTP:
-		return "of a reply the end of its body is kept, where the attempt was no success"
+		return whyNoReply(view.Options.Capture)
 	case kept == "--capture ":
 		return "a run with --capture stderr or --capture both keeps the end of it"
 	case running:
@@ -93,6 +93,17 @@ func whyNoOutput(view render.TaskView, number int) string {
 		return fmt.Sprintf("no attempt wrote anything that %s keeps", kept)
 	}
 	return fmt.Sprintf("it wrote nothing that %s keeps; retry logs %s shows the latest attempt that did", kept, render.ShortID(view.ID))
+}
+
+// whyNoReply is whyNoOutput for HTTP.
+func whyNoReply(capture runner.CaptureMode) string {
+	switch capture {
+	case runner.CaptureBoth:
+		return "no reply had a body"
+	case runner.CaptureStderr:
+		return "no error had a body; a run with --capture all keeps the end of every reply"
+	}
+	return "a run with --capture errors or --capture all keeps the end of a reply"
 }
 
 // printRaw writes one stream where both were one file.

@@ -76,12 +76,9 @@ func recordAttempt(ctx context.Context, tx *sql.Tx, task int64, a runner.Attempt
 	return keepTail(ctx, tx, task, a)
 }
 
-// keepTail writes the end of what an attempt wrote, or of the body that it was refused with. That of a success is not kept.
+// keepTail writes the end of what an attempt wrote, or of the reply that it got.
 func keepTail(ctx context.Context, tx *sql.Tx, task int64, a runner.Attempt) error {
 	o := a.Outcome
-	if o.HTTP != nil && o.Stdout == "" && !a.Decision.Success {
-		o.Stdout = o.HTTP.Body
-	}
 	if o.Stdout+o.Stderr == "" {
 		return nil
 	}

@@ -15,7 +15,7 @@ func requesting(change func(*TaskView)) TaskView {
 	return view(func(v *TaskView) {
 		v.Number, v.Kind, v.Command = 1, runner.KindHTTP, nil
 		v.Request = &runner.Request{Method: "POST", URL: "https://api.example.com/orders"}
-		v.Last = answered(5, 503)
+		v.Last, v.Options.Capture = answered(5, 503), runner.CaptureStderr
 		if change != nil {
 			change(v)
 		}
@@ -25,7 +25,7 @@ func requesting(change func(*TaskView)) TaskView {
 // answered is an attempt that got a status, and is to be made again.
 func answered(number, status int) runner.Attempt {
 	text := map[int]string{429: "Too Many Requests", 503: "Service Unavailable", 404: "Not Found"}[status]
-	e := &runner.Exchange{Status: status, Written: 1, Body: "try later\n", ServerDelay: 2 * s, Default: runner.Eligibility{Event: "503"}}
+	e := &runner.Exchange{Status: status, Written: 1, ServerDelay: 2 * s, Default: runner.Eligibility{Event: "503"}}
 	e.Phases = runner.Phases{DNS: 12 * ms, Connect: 53 * time.Microsecond, FirstByte: 1200 * ms, Total: 1300 * ms}
 	return runner.Attempt{
 		Number: number, StartedAt: now.Add(-time.Minute + time.Duration(number)*s),
@@ -119,7 +119,7 @@ func TestLinesOfHTTP(t *testing.T) {
 		{"ambiguous", reset, first + "retry: attempt 2/5: wait for the reply: the connection was closed; POST may have taken effect\n" + ambiguity},
 		{"killed", killed, first + "retry: attempt 2/5: retry itself was killed, or the machine went down after 0s; POST may have taken effect\n" + ambiguity},
 		{"deferred", untilLater(answered(2, 429)), first + "retry: attempt 2/5: 429 Too Many Requests after 1.3s; the server asks for a pause of 2h\n" +
-			"retry: deferred until 2090-01-02 14:05:00 (in T): the server asks for that; to go on: retry resume 5b9a39db\n"},
+			"retry: deferred until 2090-01-02 14:05:00 (in T), as the server asks; to go on: retry resume 5b9a39db\n"},
 		{"budget", exhausted, first + "retry: attempt 2/5: 503 Service Unavailable after 1.3s\n" +
 			"retry: gave up after 2 attempts in T: no time is left in the budget of 1m (the server asks for 2s), 503 Service Unavailable (retry status 5b9a39db)\n"},
 		{"expired", expired, first + "retry: attempt 2/5: 503 Service Unavailable after 1.3s\n" +

@@ -40,7 +40,7 @@ func attemptToJSON(a runner.Attempt) attemptJSON {
 	j := attemptJSON{
 		Number: a.Number, StartedAt: timestamp(a.StartedAt), Decision: present(string(a.Decision.Verdict)),
 		Signal: present(a.Outcome.Signal), Error: present(string(a.Outcome.Error)), Message: present(a.Outcome.Message),
-		StdoutTail: present(stdoutOf(a)), StderrTail: present(a.Outcome.Stderr),
+		StdoutTail: present(a.Outcome.Stdout), StderrTail: present(a.Outcome.Stderr),
 	}
 	if !a.Outcome.IsCrash() { // neither has an attempt in flight an exit or a duration
 		exit, duration := a.Outcome.Exit, a.Outcome.Duration.Milliseconds()
@@ -54,14 +54,6 @@ func attemptToJSON(a runner.Attempt) attemptJSON {
 		}
 	}
 	return j.withExchange(a.Outcome.HTTP)
-}
-
-// stdoutOf is what the journal keeps as the end of an attempt's stdout: a run without a journal tells the same.
-func stdoutOf(a runner.Attempt) string {
-	if o := a.Outcome; o.HTTP != nil && o.Stdout == "" && !a.Decision.Success {
-		return o.HTTP.Body
-	}
-	return a.Outcome.Stdout
 }
 
 // withExchange adds what an attempt of HTTP saw.

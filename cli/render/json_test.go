@@ -89,8 +89,7 @@ func TestAttemptJSON(t *testing.T) {
 		{"answered", answered(1, 503), map[string]any{
 			"started_at": "2026-03-04T11:59:01.000Z", "duration_ms": 1300.0, "exit": 22.0, "http_status": 503.0, "message": "status 503 Service Unavailable",
 			"decision": "retry", "delay_ms": 2100.0, "requests_written": 1.0, "event": "503", "server_delay_ms": 2000.0,
-			"stdout_tail": "try later\n",
-			"phases_ms":   map[string]any{"dns": 12.0, "connect": 0.0, "tls": nil, "first_byte": 1200.0, "total": 1300.0},
+			"phases_ms": map[string]any{"dns": 12.0, "connect": 0.0, "tls": nil, "first_byte": 1200.0, "total": 1300.0},
 		}},
 		{"no address", lost(1, runner.ErrorDNS, "no such host: x"), map[string]any{
 			"duration_ms": 5.0, "exit": 6.0, "error": "dns", "message": "no such host: x", "decision": "failed", "requests_written": 0.0,

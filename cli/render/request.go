@@ -110,6 +110,15 @@ func networkOf(n *runner.Network) string {
 	return strings.Join(parts, ", ")
 }
 
+// optionsOf has the words of retry http for what it captures.
+func optionsOf(t *runner.Task) string {
+	o := t.Options
+	if t.Kind == runner.KindHTTP {
+		o.Capture = map[runner.CaptureMode]runner.CaptureMode{"": "none", runner.CaptureStderr: "", runner.CaptureBoth: "all"}[o.Capture]
+	}
+	return Options(&o)
+}
+
 // keyOf is the task's idempotency key, and how it goes out.
 func keyOf(t *runner.Task) string {
 	text := brief(t.IdempotencyKey)

@@ -47,6 +47,9 @@ func TestFactsOfHTTP(t *testing.T) {
 			v.Request.Network = runner.Network{UnixSocket: "/run/x.sock", ConnectTimeout: 5 * s, Insecure: true, HTTP1: true, MaxRedirects: 50}
 		}},
 		{"Output", "/srv/reply", func(v *TaskView) { v.Request.Output = "/srv/reply" }},
+		{"Options", "", nil},
+		{"Options", "capture none", func(v *TaskView) { v.Options.Capture = "" }},
+		{"Options", "capture all", func(v *TaskView) { v.Options.Capture = runner.CaptureBoth }},
 		{"Key", "key (sent as Idempotency-Key)", nil},
 		{"Key", "key (sent in quotes, as the IETF's draft asks)", func(v *TaskView) { v.Request.KeyStyle = runner.KeySF }},
 		{"Key", "key (not sent)", func(v *TaskView) { v.Request.KeyStyle = runner.KeyNone }},

@@ -45,7 +45,7 @@ func summary(t *runner.Task, r runner.Result) string {
 		return "cancelled by " + canceller(r.Signal) + more(t)
 	}
 	if r.Decision.Reason == runner.ReasonDeferred {
-		return "deferred until " + stamp(t.NextAttemptAt, time.Now()) + ": the server asks for that" + resumable(t)
+		return "deferred until " + stamp(t.NextAttemptAt, time.Now()) + ", as the server asks" + resumable(t)
 	}
 	return "interrupted by " + signalName(r.Signal) + resumable(t)
 }

@@ -70,7 +70,7 @@ func (s Screen) facts(w io.Writer, t TaskView, now time.Time) error {
 		{"Directory", atLength(t.Directory)},
 		{"Kept", atLength(strings.Join(keptNames(t.Task), ", "))},
 		{"Policy", policy(t.Task)},
-		{"Options", Options(&t.Options)},
+		{"Options", optionsOf(t.Task)},
 		{"Key", keyOf(t.Task)},
 		{"Created", past(t.CreatedAt, now)},
 		{"Requeued", requeued(t.Task, now)},
