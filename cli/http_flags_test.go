@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -157,7 +158,7 @@ func TestFormOfFlags(t *testing.T) {
 		`a=text;filename=x;type=text/html`: {Name: "a", Text: []byte("text"), FileName: "x", Type: "text/html"},
 	} {
 		r, err := requestOf(t, "-F", flag, "http://h/")
-		if err != nil || r.Method != "POST" || len(r.Body) != 1 || !reflect.DeepEqual(r.Body[0], want) {
+		if err != nil || r.Method != http.MethodPost || len(r.Body) != 1 || !reflect.DeepEqual(r.Body[0], want) {
 			t.Errorf("%s: %+v, %v", flag, r, err)
 		}
 	}

@@ -2,6 +2,7 @@ package httpexec
 
 import (
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -122,7 +123,7 @@ func (l likeCurl) compare(t *testing.T, curl string) {
 // listen starts a server for both, where the request wants it.
 func (l likeCurl) listen(t *testing.T, dir string) *server {
 	answer := replies(okReply)
-	if l.request.Method == "HEAD" {
+	if l.request.Method == http.MethodHead {
 		answer = replies("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 	}
 	if l.request.Network.UnixSocket == "" {
