@@ -108,7 +108,7 @@ func TestLinesOfHTTP(t *testing.T) {
 	const first = "retry: attempt 1/5: 503 Service Unavailable after 1.3s; next in 2.1s (the server asks for 2s)\n"
 	const ambiguity = "retry: FAILED, ambiguous: POST may have taken effect, and is not safe to repeat (retry status 5b9a39db)\n" +
 		"hint: look at the server before you send it again: retry requeue --run 5b9a39db\n" +
-		"hint: where the server knows a request again, --idempotency-key KEY or --idempotent has it sent again\n"
+		"hint: where the server deduplicates, --idempotency-key KEY or --idempotent lets retry send it again by itself\n"
 	tests := []struct {
 		name string
 		last runner.Attempt
@@ -117,7 +117,8 @@ func TestLinesOfHTTP(t *testing.T) {
 		{"fatal", fatal, first + "retry: attempt 2/5: 404 Not Found after 1.3s\n" +
 			"retry: not retried: 404 is not eligible for another attempt (retry status 5b9a39db)\n"},
 		{"ambiguous", reset, first + "retry: attempt 2/5: wait for the reply: the connection was closed; POST may have taken effect\n" + ambiguity},
-		{"killed", killed, first + "retry: attempt 2/5: retry itself was killed, or the machine went down after 0s; POST may have taken effect\n" + ambiguity},
+		{"killed", killed, first + "retry: attempt 2/5: retry itself was killed, or the machine went down after 0s; POST may have taken effect\n" +
+			strings.Replace(ambiguity, "POST", "retry was killed while it ran; POST", 1)},
 		{"deferred", untilLater(answered(2, 429)), first + "retry: attempt 2/5: 429 Too Many Requests after 1.3s; the server asks for a pause of 2h\n" +
 			"retry: deferred until 2090-01-02 14:05:00 (in T), as the server asks; to go on: retry resume 5b9a39db\n"},
 		{"budget", exhausted, first + "retry: attempt 2/5: 503 Service Unavailable after 1.3s\n" +

@@ -38,7 +38,7 @@ func summary(t *runner.Task, r runner.Result) string {
 		return fmt.Sprintf("gave up after %s in %s: %s%s", plural(t.AttemptCount, "attempt"), elapsed, exhaustion(r, t), more(t))
 	case runner.VerdictFailed:
 		if r.Decision.Reason == runner.ReasonAmbiguous {
-			return "FAILED, ambiguous: " + mayHaveWorked(t) + ", and is not safe to repeat" + more(t)
+			return "FAILED, ambiguous: " + killed(r) + mayHaveWorked(t) + ", and is not safe to repeat" + more(t)
 		}
 		return "not retried" + ineligible(r) + more(t)
 	case runner.VerdictCancelled:
@@ -54,9 +54,17 @@ func summary(t *runner.Task, r runner.Result) string {
 func hints(t *runner.Task, r runner.Result) string {
 	switch r.Decision.Reason {
 	case runner.ReasonAmbiguous:
-		return "\nhint: " + lookFirst(t) + "\nhint: where the server knows a request again, --idempotency-key KEY or --idempotent has it sent again"
+		return "\nhint: " + lookFirst(t) + "\nhint: where the server deduplicates, --idempotency-key KEY or --idempotent lets retry send it again by itself"
 	case runner.ReasonExpired:
 		return "\nhint: the server may have forgotten the key, and take the request for another one: look at it before you send that anew"
+	}
+	return ""
+}
+
+// killed begins a line about an attempt that has no line of its own: its owner died.
+func killed(r runner.Result) string {
+	if r.Outcome.IsCrash() {
+		return "retry was killed while it ran; "
 	}
 	return ""
 }
