@@ -197,6 +197,9 @@ func TestTheStdinOfARequestGoesWithIt(t *testing.T) {
 	kept, err := j.Input(task)
 	must(t, err)
 	must(t, kept.Close())
+	if err := j.Requeue(t.Context(), stored(t, j, task.ID), epoch); !errors.Is(err, ErrUnfinished) {
+		t.Errorf("requeued before the end: %v", err)
+	}
 	must(t, recorded(j, task, refused(404), failed, epoch))
 	if _, err := j.Input(task); !errors.Is(err, ErrInputLost) {
 		t.Errorf("after the end: %v", err)

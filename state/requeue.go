@@ -23,6 +23,8 @@ func (j *Journal) Requeue(ctx context.Context, t *runner.Task, now time.Time) er
 	switch {
 	case t.Damage != nil:
 		return fmt.Errorf("%w: %w", ErrDamaged, t.Damage)
+	case t.KeepsInput() && !t.Status.Finished():
+		return ErrUnfinished
 	case t.KeepsInput():
 		return ErrInputDropped
 	}
