@@ -22,6 +22,7 @@ func readURL(text string, refs *references) (u *url.URL, user string, err error)
 	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
 		return nil, "", fmt.Errorf("%w: it holds a space or a control character\nhint: write a space as %%20", errURL)
 	}
+	whole := text
 	text, _, _ = strings.Cut(text, "#")
 	start, end := authorityOf(text)
 	scheme, host := text[:start], text[start:end]
@@ -33,7 +34,7 @@ func readURL(text string, refs *references) (u *url.URL, user string, err error)
 	}
 	u, err = url.Parse(scheme + host + legal(text[end:]))
 	if err != nil {
-		return nil, "", urlError(err)
+		return nil, "", urlError(err, strings.Contains(whole[end:], "@"))
 	}
 	u = (&url.URL{}).ResolveReference(u) // without the dot segments
 	return u, user, checkURL(u)
@@ -117,9 +118,12 @@ func isUnreserved(c byte) bool {
 }
 
 // urlError says what is wrong with a URL, and repeats none of it: what looks like a port may be a password.
-func urlError(err error) error {
-	if errors.As(err, new(url.EscapeError)) {
+func urlError(err error, user bool) error {
+	switch {
+	case errors.As(err, new(url.EscapeError)):
 		return fmt.Errorf("%w: a %% in it is not followed by two digits\nhint: write a %% as %%25", errURL)
+	case user:
+		return fmt.Errorf("%w: it is malformed\nhint: in a password write / as %%2F, ? as %%3F and # as %%23", errURL)
 	}
 	return fmt.Errorf("%w: it is malformed", errURL)
 }

@@ -55,6 +55,7 @@ func TestReadURLRefuses(t *testing.T) {
 		{"http://host/a b", errURL, "%20"}, {"http://host/\n", errURL, "control character"}, {" http://host/", errURL, "space"},
 		{"", errURL, "no host"}, {"http:///path", errURL, "no host"}, {"http:/host", errURL, "no host"}, {"http://host:x/", errURL, "malformed"},
 		{"http://host:0/", errURL, "0 is no port"}, {"http://host/100%", errURL, "%25"}, {"ftp://host/", errURL, `"ftp"`},
+		{"http://me:p/w@host/", errURL, "hint: in a password write / as %2F"}, {"http://me:p#w@host/", errURL, "# as %23"},
 		{"http://[::1", errURL, "malformed"}, {"http://b\u00fccher/", errURL, "xn--"},
 		{"http://host/{env:UNSET}", errReference, "the variable UNSET is not set"}, {"http://host/{env:}", errReference, "{env:NAME}"},
 		{"http://{env:SPACE}/", errURL, "space"}, {"http://{env:BAD}/", errURL, "control"},
