@@ -65,7 +65,7 @@ func (e *Executor) Execute(ctx context.Context, t *runner.Task, c runner.Call) r
 	a.plan.close()
 	o := a.outcome(explain(ctx, err), time.Now())
 	cancel(nil)
-	o.Message = a.refs.clean(o.Message)
+	o.Message = inOneLine(a.refs.clean(o.Message))
 	o.Stop = sig
 	o.Duration = time.Since(begun)
 	o.HTTP.Phases.Total = o.Duration

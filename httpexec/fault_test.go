@@ -82,6 +82,9 @@ func (f faulty) compare(t *testing.T, o runner.Outcome, follows string) {
 	if o.Error != f.class || o.Exit != f.exit || !strings.Contains(o.Message, f.message) || f.message == "" {
 		t.Errorf("%q, exit %d, %q; want %q, exit %d, %q", o.Error, o.Exit, o.Message, f.class, f.exit, f.message)
 	}
+	if strings.Contains(o.Message, "\n") {
+		t.Errorf("more than a line: %q", o.Message)
+	}
 	if got := describe(o.HTTP.Default); got != follows {
 		t.Errorf("%s (%+v), want %s", got, o.HTTP.Default, follows)
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"syscall"
 	"time"
 
@@ -60,6 +61,9 @@ func (f fault) message(at stage, err error) string {
 	}
 	return doing(at) + f.cause
 }
+
+// inOneLine puts the hint of an error behind it: the journal and the line of an attempt have no second one.
+func inOneLine(message string) string { return strings.ReplaceAll(message, "\nhint: ", "; ") }
 
 func statusMessage(status int, err error) string {
 	text := fmt.Sprintf("status %d", status)

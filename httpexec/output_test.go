@@ -127,7 +127,7 @@ func TestOutputThatCannotBe(t *testing.T) {
 		s := serve(t)
 		o := asking(t, s.url("http"), func(c *client) { c.task.Request.Output = path }).attempt()
 		s.saw(0)
-		if o.Exit != 23 || o.Error != runner.ErrorLocal || o.Message != err.Error() || describe(o.HTTP.Default) != "stop" {
+		if o.Exit != 23 || o.Error != runner.ErrorLocal || o.Message != inOneLine(err.Error()) || describe(o.HTTP.Default) != "stop" {
 			t.Errorf("%s: %+v, %+v", name, o, o.HTTP)
 		}
 	}

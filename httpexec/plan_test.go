@@ -117,7 +117,7 @@ func TestVariableThatIsNotSet(t *testing.T) {
 	s := serve(t)
 	o := execute(t, sending(t, "GET", s.url("http"), func(e *sender) { e.Request.Header = lines("Authorization: Bearer {env:NONE}") }))
 	s.saw(0)
-	faulty{class: "local", exit: 125, message: "the variable NONE is not set\nhint: "}.compare(t, o, "stop")
+	faulty{class: "local", exit: 125, message: "the variable NONE is not set; set it"}.compare(t, o, "stop")
 }
 
 // What a resume needs is kept before the first request is sent, and once.
