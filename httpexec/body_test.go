@@ -96,8 +96,9 @@ func TestTransformedOnce(t *testing.T) {
 		}
 		ok(t, os.WriteFile(file, nil, 0o600))
 	}
-	if _, err := contentOf(t, &Executor{}, r); err == nil || !strings.Contains(err.Error(), "has changed") {
-		t.Errorf("another process: %v", err)
+	e.Close()
+	if _, err := contentOf(t, e, r); err == nil || !strings.Contains(err.Error(), "has changed") {
+		t.Errorf("made anew: %v", err)
 	}
 }
 

@@ -1,8 +1,10 @@
 package httpexec
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -102,4 +104,30 @@ func TestSafety(t *testing.T) {
 			t.Errorf("%+v: %+v, %v; want %+v", tt.request, p.Safety, err, tt.want)
 		}
 	}
+}
+
+// FuzzHeader holds that a line which is taken can be sent, and that no error repeats what follows a name.
+func FuzzHeader(f *testing.F) {
+	for _, line := range []string{"A: b", "A:", "A;", "no colon", "host: x", "a b: c", "A: {env:TOKEN}", "A: \x00", "Content-Length: 5", ": x"} {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		p := &plan{refs: &references{lookup: variables}}
+		if err := p.read(&runner.Request{Method: "GET", URL: "http://host/", Header: lines(line, "X-Own: 1")}, "agent", ""); err != nil {
+			if _, secret, _ := strings.Cut(line, ":"); len(secret) > 20 && strings.Contains(err.Error(), secret) {
+				t.Errorf("%q: %v", line, err)
+			}
+			return
+		}
+		r, err := p.first.request(t.Context())
+		if errors.Is(err, errHead) { // a length that is wrong
+			return
+		}
+		ok(t, err)
+		var wire strings.Builder
+		ok(t, r.Write(&wire))
+		if _, err := http.ReadRequest(bufio.NewReader(strings.NewReader(wire.String()))); err != nil || strings.Count(wire.String(), "X-Own: 1\r\n") != 1 {
+			t.Errorf("%q is sent as %q: %v", line, wire.String(), err)
+		}
+	})
 }

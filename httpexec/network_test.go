@@ -3,6 +3,7 @@ package httpexec
 import (
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 
@@ -53,4 +54,21 @@ func TestProxyOfATask(t *testing.T) {
 	if _, err := optionsOf(&runner.Network{Proxy: "{env:UNSET}"}, &references{}); !errors.Is(err, errReference) {
 		t.Error(err)
 	}
+}
+
+func FuzzReadResolve(f *testing.F) {
+	for _, line := range []string{"host:1:192.0.2.1", "+a:2:[::1],::2", "-a:1", "*:1:1.2.3.4", "a:1:", ":::", "a:b:c"} {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		given, err := readResolve(lines(line))
+		if err != nil && !errors.Is(err, errResolve) || err == nil && len(given) != 1 {
+			t.Errorf("%q: %v, %v", line, given, err)
+		}
+		for place, addresses := range given {
+			if _, _, err := net.SplitHostPort(place); err != nil || len(addresses) == 0 {
+				t.Errorf("%q: %v, %v", line, given, err)
+			}
+		}
+	})
 }

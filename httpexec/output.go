@@ -52,6 +52,7 @@ func (e *Executor) Close() {
 	e.forget()
 	e.beside.drop()
 	e.held, e.beside = nil, nil
+	e.dropMade()
 }
 
 // putAside keeps of a reply what the next attempt can go on with. A file with nothing in it does not lie around while retry waits.

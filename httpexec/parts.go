@@ -63,6 +63,14 @@ func (e *Executor) part(i int, part runner.Part) (Body, error) {
 	return made, nil
 }
 
+// dropMade lets go of the parts that were transformed.
+func (e *Executor) dropMade() {
+	for _, made := range e.made {
+		_ = made.Close()
+	}
+	e.made = nil
+}
+
 func (e *Executor) source(part runner.Part) (Body, error) {
 	switch part.File {
 	case "":
