@@ -14,6 +14,11 @@ func Check(r *runner.Request, lookup func(name string) (value string, ok bool)) 
 	if err == nil {
 		err = p.checkNetwork()
 	}
+	for _, part := range r.Body {
+		if err == nil && r.Get && part.File == "" && !part.Encode {
+			err = checkQuery(part.Text)
+		}
+	}
 	return p.refs.cleanError(err)
 }
 

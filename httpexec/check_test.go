@@ -33,6 +33,9 @@ func TestCheck(t *testing.T) {
 		{"address", runner.Request{Method: "GET", URL: "host", Network: runner.Network{Resolve: lines("host:1:name")}}, "an address that is none"},
 		{"authorities", runner.Request{Method: "GET", URL: "host", Network: runner.Network{CACert: garbage}}, "PEM"},
 		{"certificate", runner.Request{Method: "GET", URL: "host", Network: runner.Network{Cert: garbage}}, "PEM"},
+		{"query", runner.Request{Method: "GET", URL: "host", Get: true, Body: aPart("a b")}, "hint: give it with --data-urlencode"},
+		{"an encoded query", runner.Request{Method: "GET", URL: "host", Get: true, Body: []runner.Part{{Text: []byte("a b"), Encode: true}}}, ""},
+		{"data", runner.Request{Method: "POST", URL: "host", Body: aPart("a b")}, ""},
 		{"key alone", runner.Request{Method: "GET", URL: "host", Network: runner.Network{Key: garbage}}, "no certificate"},
 	}
 	for _, tt := range tests {

@@ -134,13 +134,21 @@ func (p *plan) query(body Body) error {
 	if err != nil {
 		return unreadable(err)
 	}
-	if bytes.ContainsFunc(data, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
-		return fmt.Errorf("%w: the data for its query holds a space or a control character\nhint: give it with --data-urlencode", errURL)
+	if err := checkQuery(data); err != nil {
+		return err
 	}
 	u := p.first.url
 	if u.RawQuery != "" && len(data) > 0 {
 		u.RawQuery += "&"
 	}
 	u.RawQuery += encodeIf(string(data), func(c byte) bool { return c > '~' })
+	return nil
+}
+
+// checkQuery refuses what would end a URL.
+func checkQuery(data []byte) error {
+	if bytes.ContainsFunc(data, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		return fmt.Errorf("%w: the data for its query holds a space or a control character\nhint: give it with --data-urlencode", errURL)
+	}
 	return nil
 }

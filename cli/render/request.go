@@ -49,11 +49,11 @@ func onlyFirst(i int, title string) string {
 }
 
 func userOf(r *runner.Request) string {
-	name, _, found := strings.Cut(r.User, ":")
-	if found {
-		return brief(name) + ", with a password"
+	colon := strings.IndexByte(runner.BlankReferences(r.User), ':')
+	if colon < 0 {
+		return brief(r.User)
 	}
-	return brief(name)
+	return brief(r.User[:colon]) + ", with a password"
 }
 
 // bodyOf names the files of a body. Of a text it tells the length alone: there may be secrets in it.

@@ -31,6 +31,7 @@ func TestFactsOfHTTP(t *testing.T) {
 		{"User", "", nil},
 		{"User", "ann", func(v *TaskView) { v.Request.User = "ann" }},
 		{"User", "ann, with a password", func(v *TaskView) { v.Request.User = "ann:secret" }},
+		{"User", "{env:ME}, with a password", func(v *TaskView) { v.Request.User = "{env:ME}:{env:PW}" }},
 		{"Body", "", nil},
 		{"Body", "13 B of text", body(runner.Part{Text: []byte("user=ann&pw=x")})},
 		{"Body", "@/srv/a b.json (1.2 KiB), 1 B of text", body(file, runner.Part{Text: []byte("x")})},
