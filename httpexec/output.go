@@ -84,7 +84,7 @@ func (e *Executor) passOn(t *runner.Task, r *reply, p *part) error {
 		return r.writeTo(e.Output.Stdout)
 	case t.Status != runner.Succeeded:
 		defer p.drop()
-		return r.writeTo(e.Output.Stderr)
+		return r.complain(e.Output.Stderr)
 	case p == nil:
 		return outputError(path, writeThrough(path, r))
 	case r.body == p.body:
@@ -99,6 +99,15 @@ func (e *Executor) passOn(t *runner.Task, r *reply, p *part) error {
 		return outputError(path, err)
 	}
 	return outputError(path, p.install())
+}
+
+// complain writes an error's body among the lines of stderr.
+func (r *reply) complain(w io.Writer) error {
+	err := r.writeTo(w)
+	if end := r.tail(1); err == nil && end != "" && end != "\n" {
+		_, err = io.WriteString(w, "\n")
+	}
+	return err
 }
 
 // writeThrough writes to what stays where it is. Opening a pipe waits for its reader.
