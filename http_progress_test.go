@@ -85,7 +85,8 @@ func theUploadIsShown(s *console, url string, seen chan struct{}) {
 // The silent ones begin before another, whose line is seen.
 func noTransferInSilence(s *console, url string, seen chan struct{}) {
 	s.start("sh", "-c", "retry http -s -o 1 $0/silent & retry http -q -o 2 $0/silent & retry http -o 3 $0/silent 2>notes & retry http -o 4 $0; wait; cat notes", url)
-	s.expect("retry: 50% of 4 MiB, ")
+	const line = "retry: 50% of 4 MiB, "
+	s.expect(line, line, line, line) // so long after its first second they would have drawn theirs
 	close(seen)
 	s.exits(0)
 	s.checkScreen(80)

@@ -71,6 +71,7 @@ func TestDownloadGoesOn(t *testing.T) {
 		{"it was an error", "HTTP/1.1 500 No\r\n" + tagged + "Content-Length: 12\r\n\r\nhello", "", whole, "22 0", full},
 
 		{"another part", begun(tagged), `bytes=5- "a"`, rest("bytes 4-11/12", "", "o, world"), "18 18", ""},
+		{"a later part", begun(tagged), `bytes=5- "a"`, rest("bytes 6-11/12", "", " world"), "18 18", ""},
 		{"of another size", begun(tagged), `bytes=5- "a"`, rest("bytes 5-12/13", "", ", world!"), "18 18", ""},
 		{"of another file", begun(tagged), `bytes=5- "a"`, rest("bytes 5-11/12", "ETag: \"b\"\r\n", ", world"), "18 18", ""},
 		{"of another date", begun(dated), "bytes=5- Mon, 02 Mar 2026 10:00:00 GMT",
@@ -168,6 +169,26 @@ func TestDownloadGoesOnAndOn(t *testing.T) {
 	if got := strings.Join(asked, "; "); got != want {
 		t.Errorf("it asks for %s\nwant %s", got, want)
 	}
+}
+
+// A part that is shorter than the server says leaves something to be asked for.
+func TestPartThatIsCutWithoutASize(t *testing.T) {
+	s := serve(t,
+		closes("HTTP/1.1 200 OK\r\n"+tagged+"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"),
+		closes("HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-11/*\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n, \r\n0\r\n\r\n"),
+		closes(rest("bytes 7-11/*", "", "world")),
+	)
+	c := asking(t, s.url("http"), nil)
+	for _, exit := range []int{18, 18, 0} {
+		if o := c.attempt(); o.Exit != exit {
+			t.Errorf("%+v", o)
+		}
+		if exit != 0 {
+			ok(t, c.comes(runner.Pending))
+		}
+	}
+	ok(t, c.comes(runner.Succeeded))
+	c.saw(full, "")
 }
 
 // Without a reply that is whole in the end, nothing of it is shown.

@@ -163,6 +163,7 @@ func (a *attempt) take(response *http.Response, done func()) error {
 	defer done()
 	a.reply.note(response)
 	if response.StatusCode == http.StatusSwitchingProtocols {
+		a.reply.whole = true
 		return nil // what follows is not HTTP, and has no end
 	}
 	if err := a.place(response); err != nil || a.reply.whole {

@@ -12,6 +12,7 @@ import (
 // What a server sends before the body is shown as it came, over TLS too, as curl shows it.
 func TestHeadIsShownAsItCame(t *testing.T) {
 	const odd = "HTTP/1.1 200 Sure thing\r\nx-LAST: 1\r\nA-first:  two  \r\nContent-Length: 5\r\n\r\n"
+	const upgradeReply = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n"
 	a := newAuthority(t)
 	for name, tt := range map[string]struct {
 		reply, head, body string
@@ -22,6 +23,7 @@ func TestHeadIsShownAsItCame(t *testing.T) {
 		"lines without CR": {"HTTP/1.0 200 OK\nx: y\n\nhello\n\nworld", "HTTP/1.0 200 OK\nx: y\n\n", "hello\n\nworld", nil},
 		"no header at all": {"HTTP/1.0 200 OK\r\n\r\nhello", "HTTP/1.0 200 OK\r\n\r\n", "hello", nil},
 		"an error":         {failedReply, failedReply[:len(failedReply)-4], "oops", nil},
+		"an upgrade":       {upgradeReply, upgradeReply, "", nil},
 		"a hidden error":   {failedReply, failedReply[:len(failedReply)-4], "", func(c *client) { c.task.Request.HideFail = true }},
 		"HEAD":             {odd, odd, "", func(c *client) { c.Request.Method = "HEAD" }},
 		"a long header":    {"HTTP/1.1 200 OK\r\nLong: " + strings.Repeat("x", 100_000) + "\r\n" + odd[26:] + "hello", "HTTP/1.1 200 OK\r\nLong: " + strings.Repeat("x", 100_000) + "\r\n" + odd[26:], "hello", nil},

@@ -171,6 +171,31 @@ func TestCloseLeavesNothing(t *testing.T) {
 	only(t, filepath.Dir(path))
 }
 
+// While retry waits, there is nothing in the directory that is of no use.
+func TestNothingLiesAroundMeanwhile(t *testing.T) {
+	for _, include := range []bool{false, true} {
+		path := ""
+		c := asking(t, serve(t, closes(failedReply), closes(begun(tagged)), closes(rest("bytes 5-11/12", "", ", world"))).url("http"), func(c *client) {
+			path = c.into("file")
+			c.task.Request.Include = include
+		})
+		c.attempt()
+		ok(t, c.comes(runner.Pending))
+		only(t, filepath.Dir(path))
+		c.attempt()
+		ok(t, c.comes(runner.Pending))
+		if include { // the header is not known yet
+			only(t, filepath.Dir(path))
+		}
+		c.attempt()
+		ok(t, c.comes(runner.Succeeded))
+		only(t, filepath.Dir(path), "file")
+		if got, err := os.ReadFile(path); err != nil || !strings.HasSuffix(string(got), full) {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+}
+
 // A failed write is told as one.
 func TestReleaseFails(t *testing.T) {
 	path := ""
