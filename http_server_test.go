@@ -18,7 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// serve FILE starts a raw HTTP server, and puts its address into the variable URL. Each line of the file is for one connection, the
+// serve FILE starts a raw HTTP server, and puts its address into the variables URL and HOST. Each line of the file is for one connection, the
 // last one for all that follow. What was asked is added to the file requests, each under a line "# N".
 //
 //	503 Retry-After:1 = busy    a reply: its status, headers, and after the = its body
@@ -35,6 +35,7 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(s.log, nil, 0o600))
 	s.running.Go(func() { s.accept(listener) })
 	ts.Setenv("URL", "http://"+listener.Addr().String())
+	ts.Setenv("HOST", listener.Addr().String())
 	ts.Defer(func() {
 		_ = listener.Close()
 		close(s.over)
