@@ -89,7 +89,7 @@ func (p *Process) split() (line commandLine, command subcommand, parser *parser,
 		if parser, err = p.newParser("run", run); err != nil {
 			return line, nil, nil, err
 		}
-		flags = newFlagSet(parser.Model)
+		flags = newFlagSet("run", parser.Model)
 	}
 	if line, err = splitLine(p.Args, flags); err != nil {
 		return line, nil, nil, err

@@ -12,7 +12,7 @@ import (
 
 // configFlag says where the config file is.
 type configFlag struct {
-	Config *string `group:"Policy" placeholder:"FILE" help:"Read named policies from FILE. Default $RETRY_CONFIG, $XDG_CONFIG_HOME/retry/config.toml or ~/.config/retry/config.toml."`
+	Config *string
 }
 
 // place returns the path of the config file, and whether somebody named it. Neither a relative XDG_CONFIG_HOME nor the current

@@ -10,7 +10,7 @@ import (
 
 // environmentFlags say what of the environment goes into the journal.
 type environmentFlags struct {
-	KeepEnv []string `group:"Journal" placeholder:"NAME" help:"Keep these variables in the journal, for a resume. All others are as the resume finds them."`
+	KeepEnv []string
 }
 
 // kept returns the variables to keep: NAME=value, or NAME for one that is not set.

@@ -220,7 +220,7 @@ Usage:
 
 // versionFlag is --version.
 type versionFlag struct {
-	Version bool `help:"Print the version."`
+	Version bool
 }
 
 // version is what the Go toolchain wrote into the binary.
@@ -237,5 +237,6 @@ func printHelp(subcommand string, options kong.HelpOptions, ctx *kong.Context) e
 	if _, err := fmt.Fprint(ctx.Stdout, usages[subcommand]); err != nil {
 		return err
 	}
+	describe(subcommand, ctx.Model.Flags)
 	return kong.DefaultHelpPrinter(options, ctx)
 }

@@ -17,12 +17,12 @@ import (
 
 // httpCommand is `retry http [flags] URL`.
 type httpCommand struct {
-	wrapper
 	requestFlags
 	bodyFlags
-	networkFlags
 	replyFlags
 	safetyFlags
+	networkFlags
+	wrapper
 	URL []string `arg:"" optional:"" name:"url" help:"Where the request goes; http:// unless it says otherwise."`
 
 	request *runner.Request

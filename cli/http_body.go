@@ -15,14 +15,14 @@ import (
 
 // bodyFlags say what is sent, in the words of curl.
 type bodyFlags struct {
-	Data          data   `short:"d" group:"Body" placeholder:"DATA" help:"Send this; several are joined with &. @FILE is read, @- is stdin; their line ends are left out."`
-	DataRaw       data   `group:"Body" placeholder:"DATA" help:"The same, and an @ means nothing."`
-	DataBinary    data   `group:"Body" placeholder:"DATA" help:"The same as -d, with all bytes of a file as they are."`
-	DataURLEncode data   `name:"data-urlencode" group:"Body" placeholder:"DATA" help:"Percent-encoded: TEXT, NAME=TEXT, @FILE or NAME@FILE."`
-	JSON          data   `name:"json" group:"Body" placeholder:"DATA" help:"As --data-binary, with the headers of JSON."`
-	Form          data   `short:"F" group:"Body" placeholder:"NAME=CONTENT" help:"A part of a multipart form: NAME=TEXT, NAME=@FILE (an upload), NAME=<FILE (its text); ;type= and ;filename= may follow."`
-	UploadFile    string `short:"T" group:"Body" placeholder:"FILE" help:"PUT this file; - is stdin. A URL that ends with / gets its name."`
-	Get           bool   `short:"G" group:"Body" help:"Put the data into the URL's query, and GET that."`
+	Data          data `short:"d"`
+	DataRaw       data
+	DataBinary    data
+	DataURLEncode data   `name:"data-urlencode"`
+	JSON          data   `name:"json"`
+	Form          data   `short:"F"`
+	UploadFile    string `short:"T"`
+	Get           bool   `short:"G"`
 }
 
 // data are the values of a flag for data, each with where it stood: curl joins those of all flags in their order.

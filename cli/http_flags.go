@@ -15,14 +15,14 @@ import (
 
 // requestFlags say what is asked for, in the words of curl.
 type requestFlags struct {
-	Request   string   `short:"X" group:"Request" placeholder:"METHOD" help:"The method. Default GET, POST with data, PUT with -T."`
-	Header    []string `short:"H" sep:"none" group:"Request" placeholder:"LINE" help:"A header: 'Name: value'; 'Name:' leaves a usual one out; 'Name;' is sent empty. {env:NAME} is read at each send, and never stored."`
-	User      *string  `short:"u" group:"Request" placeholder:"USER:PASSWORD" help:"Basic authentication; the password is best a reference: 'me:{env:NAME}'."`
-	UserAgent *string  `short:"A" group:"Request" placeholder:"NAME" help:"The User-Agent header."`
-	Referer   *string  `short:"e" group:"Request" placeholder:"URL" help:"The Referer header."`
-	Head      bool     `short:"I" group:"Request" help:"Ask for the header alone, and show it."`
-	Location  bool     `short:"L" group:"Request" help:"Follow redirects."`
-	MaxRedirs *count   `name:"max-redirs" group:"Request" placeholder:"N" help:"Follow at most so many. Default 50."`
+	Request   string   `short:"X"`
+	Header    []string `short:"H" sep:"none"`
+	User      *string  `short:"u"`
+	UserAgent *string  `short:"A"`
+	Referer   *string  `short:"e"`
+	Head      bool     `short:"I"`
+	Location  bool     `short:"L"`
+	MaxRedirs *count   `name:"max-redirs"`
 }
 
 // defaultRedirects is curl's.
@@ -72,18 +72,18 @@ func headerName(line string) string {
 
 // networkFlags say how a request gets to the server.
 type networkFlags struct {
-	MaxTime        *duration `short:"m" group:"Network" placeholder:"TIME" help:"The same as --timeout."`
-	ConnectTimeout *duration `group:"Network" placeholder:"TIME" help:"For looking up, connecting, the proxy and TLS together."`
-	Proxy          *string   `short:"x" group:"Network" placeholder:"URL" help:"Default http_proxy, https_proxy, all_proxy and no_proxy of the environment; empty for none. http, https, socks5, socks5h."`
-	NoProxy        *string   `name:"noproxy" group:"Network" placeholder:"HOSTS" help:"Hosts that are asked directly; * for all."`
-	UnixSocket     string    `group:"Network" placeholder:"PATH" help:"Connect to this socket instead of the host."`
-	Resolve        []string  `group:"Network" sep:"none" placeholder:"HOST:PORT:ADDRESS" help:"Connect to this address for that host and port."`
-	Insecure       bool      `short:"k" group:"Network" help:"Believe any certificate."`
-	CACert         string    `name:"cacert" group:"Network" placeholder:"FILE" help:"Believe these certificates instead of the system's."`
-	Cert           string    `group:"Network" placeholder:"FILE" help:"The client's own certificate, PEM, perhaps with its key."`
-	Key            string    `group:"Network" placeholder:"FILE" help:"Its key."`
-	Compressed     bool      `group:"Network" help:"Ask for gzip, and unpack it."`
-	HTTP11         bool      `name:"http1.1" group:"Network" help:"Do not speak HTTP/2."`
+	MaxTime        *duration `short:"m"`
+	ConnectTimeout *duration
+	Proxy          *string `short:"x"`
+	NoProxy        *string `name:"noproxy"`
+	UnixSocket     string
+	Resolve        []string `sep:"none"`
+	Insecure       bool     `short:"k"`
+	CACert         string   `name:"cacert"`
+	Cert           string
+	Key            string
+	Compressed     bool
+	HTTP11         bool `name:"http1.1"`
 }
 
 func (f *networkFlags) into(r *runner.Request) (err error) {
@@ -110,12 +110,12 @@ func (f *networkFlags) into(r *runner.Request) (err error) {
 
 // replyFlags say what becomes of what comes back.
 type replyFlags struct {
-	Output    string `short:"o" group:"Reply" placeholder:"FILE" help:"Write the body to a file, whole or not at all. What a cut download has got is not asked for again."`
-	Include   bool   `short:"i" group:"Reply" help:"Show the header, too."`
-	Fail      bool   `short:"f" group:"Reply" help:"Do not show the body of an error. It is exit status 22 in any case."`
-	Silent    bool   `short:"s" group:"Reply" help:"No progress bar; failures are told all the same, unless -q is given."`
-	ShowError bool   `short:"S" hidden:"" help:"For those who type curl -sS."`
-	Capture   string `group:"Reply" enum:"none,errors,all" default:"errors" placeholder:"none|errors|all" help:"Of which replies the journal keeps the end: 8 KiB. Default errors."`
+	Output    string `short:"o"`
+	Include   bool   `short:"i"`
+	Fail      bool   `short:"f"`
+	Silent    bool   `short:"s"`
+	ShowError bool   `short:"S" hidden:""`
+	Capture   string `enum:"none,errors,all" default:"errors"`
 }
 
 func (f *replyFlags) into(r *runner.Request) (err error) {
@@ -136,11 +136,11 @@ func (f *replyFlags) capture() runner.CaptureMode {
 
 // safetyFlags say what may be sent twice, and how long a server is waited for.
 type safetyFlags struct {
-	IdempotencyKey   string   `group:"Safety" placeholder:"KEY|none" help:"A key of your own: it says that the server looks at it. Default a random one, which every method sends that is not idempotent by itself; none sends none."`
-	Idempotent       bool     `group:"Safety" help:"Two of these requests do what one does, so a doubtful end is worth another attempt."`
-	IdempotencyStyle string   `group:"Safety" enum:"raw,sf" default:"raw" placeholder:"raw|sf" help:"The key as it is, or in quotes as the IETF's draft asks."`
-	IdempotencyTTL   duration `name:"idempotency-ttl" group:"Safety" default:"24h" placeholder:"TIME" help:"How long the server remembers a key: a request that carries one is not sent again after that. 0 = for ever. Default 24h."`
-	MaxRetryAfter    duration `group:"Safety" default:"1h" placeholder:"TIME" help:"The longest a server may have us wait. Beyond it the task is left PENDING, with exit status 75, for retry resume. 0 = any time. Default 1h."`
+	IdempotencyKey   string
+	Idempotent       bool
+	IdempotencyStyle string   `enum:"raw,sf" default:"raw"`
+	IdempotencyTTL   duration `name:"idempotency-ttl" default:"24h"`
+	MaxRetryAfter    duration `default:"1h"`
 }
 
 // idempotencyHeader carries the key.

@@ -14,7 +14,7 @@ import (
 
 // stateFlag says where the journal is; every subcommand has it.
 type stateFlag struct {
-	State string `group:"Journal" placeholder:"DIR" help:"The journal's directory. Default $RETRY_STATE_DIR, $XDG_STATE_HOME/retry or ~/.local/state/retry."`
+	State string
 }
 
 // open opens the journal.
@@ -49,10 +49,10 @@ func (f *stateFlag) read(ctx context.Context, p *Process) (*state.Journal, error
 // journalFlags say what a run does with the journal.
 type journalFlags struct {
 	stateFlag
-	NoState      bool `group:"Journal" help:"Keep no journal."`
-	RequireState bool `group:"Journal" help:"Run nothing where the journal cannot be written."`
+	NoState      bool
+	RequireState bool
 
-	Retention *duration `group:"Journal" placeholder:"TIME" help:"Keep finished tasks this long; 0 = for ever. Default $RETRY_RETENTION, or 30d."`
+	Retention *duration
 }
 
 // openForRun opens the journal of a run. A journal that cannot be used never stops the command, unless it is required.

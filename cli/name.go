@@ -16,11 +16,11 @@ import (
 
 // nameFlags give a task a name, and say what to do where the name is taken.
 type nameFlags struct {
-	ID          *string `name:"id" group:"Name" placeholder:"KEY" help:"The task's name. Where an earlier run of this name and command was interrupted, this one continues it."`
-	Fresh       bool    `group:"Name" help:"Cancel an interrupted run of this name instead, whatever its command, and start anew."`
-	Once        bool    `group:"Name" help:"Do nothing, with exit status 0, where a task of this name has succeeded before."`
-	KillOrphans bool    `group:"Name" help:"Stop what an interrupted run of this name left running, instead of waiting for its end."`
-	IfRunning   string  `group:"Name" enum:"fail,skip,wait" default:"fail" placeholder:"fail|skip|wait" help:"Where a task of this name is running: fail with 125 (default), do nothing with exit status 0, or wait for its end."`
+	ID          *string `name:"id"`
+	Fresh       bool
+	Once        bool
+	KillOrphans bool
+	IfRunning   string `enum:"fail,skip,wait" default:"fail"`
 }
 
 // maxName is in bytes: a name is typed, and stands in tables and metrics.

@@ -17,7 +17,7 @@ func parsedOptions(t *testing.T, args string) (runner.Options, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	line, err := splitLine(append(strings.Fields(args), "--", "x"), newFlagSet(parser.Model))
+	line, err := splitLine(append(strings.Fields(args), "--", "x"), newFlagSet("run", parser.Model))
 	if err != nil {
 		return runner.Options{}, err
 	}

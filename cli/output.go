@@ -7,10 +7,10 @@ import (
 
 // outputFlags say what retry itself prints about a run.
 type outputFlags struct {
-	Quiet     bool   `short:"q" group:"Output" help:"Print nothing; with --output failure only why it failed in the end."`
-	Verbose   bool   `short:"v" group:"Output" help:"Print also when an attempt starts."`
-	LogFormat string `group:"Output" enum:"text,json" default:"text" placeholder:"text|json" help:"Lines on stderr for people or for programs."`
-	CI        string `group:"Output" enum:"auto,github,gitlab,none" default:"auto" placeholder:"auto|github|gitlab|none" help:"The service whose log gets a folded group for each attempt, and annotations. Auto asks the environment."`
+	Quiet     bool   `short:"q"`
+	Verbose   bool   `short:"v"`
+	LogFormat string `enum:"text,json" default:"text"`
+	CI        string `enum:"auto,github,gitlab,none" default:"auto"`
 }
 
 // observer returns who tells people about a run: on stderr, since stdout is the command's.

@@ -60,7 +60,7 @@ func asNumber(ctx *kong.DecodeContext, target reflect.Value) error {
 
 // parse reports true where it printed help instead.
 func (p *parser) parse(line commandLine) (helped bool, err error) {
-	words, err := newFlagSet(p.Model).pair(line.words)
+	words, err := newFlagSet(line.subcommand, p.Model).pair(line.words)
 	if err == nil {
 		_, err = p.Parse(append(line.flags, words...))
 	}

@@ -95,11 +95,11 @@ func wrongKind(k *policyKey, got config.Kind) error {
 func (k *policyKey) line() string {
 	switch k.kind {
 	case keyCount:
-		return k.name + " = " + k.example
+		return k.name + " = " + k.text().example
 	case keyConditions:
-		return k.name + " = [" + config.Quote(k.example) + "]"
+		return k.name + " = [" + config.Quote(k.text().example) + "]"
 	}
-	return k.name + " = " + config.Quote(k.example)
+	return k.name + " = " + config.Quote(k.text().example)
 }
 
 // together lays the values over the default, where some may not go with each other.

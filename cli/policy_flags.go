@@ -13,20 +13,20 @@ import (
 // policyFlags are the flags that make a policy. Each has its variable, RETRY_ and its name in capitals, and most are keys of the config
 // file. An example is for its schema.
 type policyFlags struct {
-	Policy      *string   `short:"p" group:"Policy" placeholder:"NAME" help:"Start from a named policy: retry policy list shows them." example:"default"`
-	Attempts    *count    `short:"n" group:"Policy" placeholder:"N" help:"All attempts, the first included; 0 = no limit. Default 5." example:"8"`
-	Retries     *count    `group:"Policy" placeholder:"N" help:"The same, without the first one." example:"4"`
-	Backoff     *string   `short:"b" group:"Policy" placeholder:"SPEC" help:"Delays: constant:5s, linear:2s, exp:1s..30s, exp:1s*1.5, fib:1s, poly:15s+n^4, list:1s,5s,1m, buckets:3, expr:15+n^4, or a preset. Default exp:1s..1m." example:"exp:2s..2m"`
-	Jitter      *string   `short:"j" group:"Policy" placeholder:"SPEC" help:"phase (default), none, full, equal, decorrelated, 30%, add:5s, add:1s..5s, add:30s*n." example:"30%"`
-	Timeout     *duration `short:"t" group:"Policy" placeholder:"TIME" help:"Stop an attempt that takes longer: TERM to its process group, then KILL." example:"30s"`
-	KillAfter   *duration `group:"Policy" placeholder:"TIME" help:"Between TERM and KILL. Default 5s." example:"10s"`
-	Budget      *duration `short:"B" group:"Policy" placeholder:"TIME" help:"For everything together, waits included." example:"30m"`
-	Deadline    *moment   `group:"Policy" placeholder:"WHEN" help:"A budget by the clock: 23:30, or RFC 3339."`
-	ResetAfter  *duration `group:"Policy" placeholder:"TIME" help:"An attempt that ran this long starts the backoff anew." example:"10m"`
-	Consecutive *count    `group:"Policy" placeholder:"N" help:"Succeed after so many successes in a row." example:"3"`
-	RetryOn     []string  `group:"Policy" sep:"none" placeholder:"LIST" help:"Retry these outcomes only: 1,75,100-120,SIGSEGV,signal,timeout,any, or an expression such as 'exit == 75'." example:"1,75"`
-	StopOn      []string  `group:"Policy" sep:"none" placeholder:"LIST" help:"Never retry these." example:"2"`
-	SuccessOn   []string  `group:"Policy" sep:"none" placeholder:"LIST" help:"These, and only these, are a success." example:"0,3"`
+	Policy      *string `short:"p"`
+	Attempts    *count  `short:"n"`
+	Retries     *count
+	Backoff     *string   `short:"b"`
+	Jitter      *string   `short:"j"`
+	Timeout     *duration `short:"t"`
+	KillAfter   *duration
+	Budget      *duration `short:"B"`
+	Deadline    *moment
+	ResetAfter  *duration
+	Consecutive *count
+	RetryOn     []string `sep:"none"`
+	StopOn      []string `sep:"none"`
+	SuccessOn   []string `sep:"none"`
 }
 
 // resolve layers the environment and the flags over a named policy; outer is the deadline of a retry that runs this one.

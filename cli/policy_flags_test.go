@@ -20,7 +20,7 @@ func resolved(t *testing.T, environ, args string) (runner.Policy, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	line, err := splitLine(append(strings.Fields(args), "--", "x"), newFlagSet(parser.Model))
+	line, err := splitLine(append(strings.Fields(args), "--", "x"), newFlagSet("run", parser.Model))
 	if err != nil {
 		return runner.Policy{}, err
 	}
@@ -118,14 +118,14 @@ func TestPolicyKeysAreTheFlags(t *testing.T) {
 	known := map[string]bool{}
 	for _, k := range policyKeys() {
 		known[k.name] = true
-		if k.kind != keyNone && (k.help == "" || k.example == "") {
+		if k.kind != keyNone && (k.text().help == "" || k.text().example == "") {
 			t.Errorf("%s has no help or no example: %+v", k.name, k)
 		}
 		if elsewhere[k.name] == "" && k.kind == keyNone {
 			t.Errorf("%s is a key that nobody can read", k.name)
 		}
 	}
-	for name, flag := range flagsOfRun(t) {
+	for name, flag := range flagsOfRun(t).named {
 		if flag.Group != nil && flag.Group.Key == "Policy" && len(name) > 1 && name != "config" && !known[name] {
 			t.Errorf("--%s is no setting of a policy", name)
 		}
@@ -135,9 +135,9 @@ func TestPolicyKeysAreTheFlags(t *testing.T) {
 // Every setting can come from the environment; RETRY_DEADLINE is an outer retry's.
 func TestPolicyVariables(t *testing.T) {
 	for _, k := range policyKeys() {
-		env, err := policyFromEnv(func(name string) string { return map[string]string{variable(k.name): k.example}[name] })
-		if err != nil || k.given(env) != (k.example != "") {
-			t.Errorf("%s=%s: %+v, %v", variable(k.name), k.example, env, err)
+		env, err := policyFromEnv(func(name string) string { return map[string]string{variable(k.name): k.text().example}[name] })
+		if err != nil || k.given(env) != (k.text().example != "") {
+			t.Errorf("%s=%s: %+v, %v", variable(k.name), k.text().example, env, err)
 		}
 	}
 }

@@ -15,12 +15,13 @@ import (
 // policyKey is one setting of a policy: --kill-after, RETRY_KILL_AFTER and kill-after = in the config file. All come from the fields
 // of policyFlags, so that none can be forgotten.
 type policyKey struct {
-	name    string
-	field   int
-	kind    keyKind
-	help    string
-	example string
+	name  string
+	field int
+	kind  keyKind
 }
+
+// text is what is said of the key's flag.
+func (k *policyKey) text() *flagText { return textOf("", k.name) }
 
 // keyKind says what values a key takes.
 type keyKind string
@@ -53,7 +54,7 @@ var policyKeys = sync.OnceValue(func() (keys []policyKey) {
 	flags := reflect.TypeFor[policyFlags]()
 	for i := range flags.NumField() {
 		f := flags.Field(i)
-		key := policyKey{name: dashed(f.Name), field: i, kind: kinds[f.Type], help: f.Tag.Get("help"), example: f.Tag.Get("example")}
+		key := policyKey{name: dashed(f.Name), field: i, kind: kinds[f.Type]}
 		if elsewhere[key.name] != "" {
 			key.kind = keyNone
 		}
@@ -134,7 +135,7 @@ func (k *policyKey) check(f *policyFlags) (err error) {
 	text, _ := k.value(f).Interface().(*string)
 	switch {
 	case text != nil && *text == "":
-		return fmt.Errorf("it is empty\nhint: leave it out, or write %s", k.example)
+		return fmt.Errorf("it is empty\nhint: leave it out, or write %s", k.text().example)
 	case k.name == "backoff":
 		_, err = backoff.Parse(*text, "")
 	case k.name == "jitter":

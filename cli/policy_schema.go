@@ -77,21 +77,21 @@ func curvePattern() string {
 
 // schema says what values the key takes.
 func (k *policyKey) schema() object {
-	s := object{"description": k.help}
+	s := object{"description": k.text().help}
 	switch k.kind {
 	case keyCount:
-		s["type"], s["minimum"], s["maximum"], s["examples"] = "integer", 0, maxCount, []any{json.Number(k.example)}
+		s["type"], s["minimum"], s["maximum"], s["examples"] = "integer", 0, maxCount, []any{json.Number(k.text().example)}
 	case keySpec:
-		s["type"], s["pattern"], s["examples"] = "string", jitterPattern, []any{k.example}
+		s["type"], s["pattern"], s["examples"] = "string", jitterPattern, []any{k.text().example}
 		if k.name == "backoff" {
 			s["pattern"] = curvePattern()
 		}
 	case keyDuration:
-		s["anyOf"], s["examples"] = []object{{"type": "string", "pattern": durationPattern}, secondsSchema}, []any{k.example}
+		s["anyOf"], s["examples"] = []object{{"type": "string", "pattern": durationPattern}, secondsSchema}, []any{k.text().example}
 	case keyConditions:
 		one := []object{conditionSchema, exitCodeSchema}
 		s["anyOf"] = append(one, object{"type": "array", "items": object{"anyOf": one}})
-		s["examples"] = []any{[]any{k.example}}
+		s["examples"] = []any{[]any{k.text().example}}
 	}
 	return s
 }

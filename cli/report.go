@@ -18,7 +18,7 @@ import (
 
 // reportFlags ask for a report.
 type reportFlags struct {
-	Report string `group:"Output" placeholder:"FILE|-" help:"Write the task with its attempts as JSON when the run ends, however it ends."`
+	Report string
 }
 
 // reporter writes the report. It hears of the end before the task's last hook runs, so that the hook can send it.

@@ -13,16 +13,16 @@ type runCommand struct {
 	streamFlags
 	groupFlags
 	versionFlag
-	IdempotencyKey string `group:"Running" placeholder:"KEY" help:"What the command finds as RETRY_IDEMPOTENCY_KEY. Default a random one."`
-	JSON           bool   `group:"Running" help:"With --dry-run: as JSON."`
+	IdempotencyKey string
+	JSON           bool
 
 	Command []string `kong:"-"`
 }
 
 // groupFlags say whose process group the command is in.
 type groupFlags struct {
-	Foreground bool `group:"Running" help:"Run the command in retry's own process group, as on a terminal."`
-	Group      bool `group:"Running" help:"Run the command in a process group of its own, also on a terminal."`
+	Foreground bool
+	Group      bool
 }
 
 func (c *runCommand) run(p *Process) (int, error) {

@@ -57,15 +57,18 @@ func isFlag(arg string) bool {
 	return len(arg) > 1 && arg[0] == '-'
 }
 
-// flagSet knows the flags of run by their names, without their dashes.
-type flagSet map[string]*kong.Flag
+// flagSet knows the flags of a subcommand by their names, without their dashes.
+type flagSet struct {
+	subcommand string
+	named      map[string]*kong.Flag
+}
 
-func newFlagSet(run *kong.Application) flagSet {
-	set := flagSet{}
-	for _, f := range run.Flags {
-		set[f.Name] = f
+func newFlagSet(subcommand string, model *kong.Application) flagSet {
+	set := flagSet{subcommand, map[string]*kong.Flag{}}
+	for _, f := range model.Flags {
+		set.named[f.Name] = f
 		if f.Short != 0 {
-			set[string(f.Short)] = f
+			set.named[string(f.Short)] = f
 		}
 	}
 	return set
@@ -79,7 +82,7 @@ func (s flagSet) pair(words []string) (paired []string, err error) {
 		switch word := words[0]; {
 		case word == "--":
 			return append(paired, words...), nil
-		case isFlag(word) && (word[1] == '-' || s[word[1:2]] != nil):
+		case isFlag(word) && (word[1] == '-' || s.named[word[1:2]] != nil):
 			if taken, rest, err = s.take(words); err != nil {
 				return nil, err
 			}
@@ -94,21 +97,21 @@ func (s flagSet) pair(words []string) (paired []string, err error) {
 func (s flagSet) take(args []string) (taken, rest []string, err error) {
 	name, isLong := strings.CutPrefix(args[0], "--")
 	if isLong {
-		flag := s[name]
+		flag := s.named[name]
 		if flag == nil || flag.IsBool() {
 			return args[:1], args[1:], nil
 		}
-		return valued(flag, args[0], "", args[1:])
+		return s.valued(flag, args[0], "", args[1:])
 	}
 	shorts := args[0][1:]
 	for i, letter := range shorts {
-		flag := s[string(letter)]
+		flag := s.named[string(letter)]
 		switch {
-		case flag == nil && s[shorts] != nil:
+		case flag == nil && s.named[shorts] != nil:
 			return nil, nil, fmt.Errorf("unknown flag %s, did you mean -%[1]s?", args[0])
 		case flag == nil && len(shorts) > 2:
 			return []string{"-" + args[0]}, args[1:], nil // a long one with a dash too few: kong names the nearest
-		case flag == nil && s[swapCase(letter)] != nil:
+		case flag == nil && s.named[swapCase(letter)] != nil:
 			return nil, nil, fmt.Errorf("unknown flag -%c, did you mean -%s?", letter, swapCase(letter))
 		case flag == nil:
 			return nil, nil, fmt.Errorf("unknown flag -%c\nhint: retry --help lists the flags; what follows -- is the command", letter)
@@ -116,7 +119,7 @@ func (s flagSet) take(args []string) (taken, rest []string, err error) {
 			taken = append(taken, "--"+flag.Name)
 		default:
 			attached := strings.TrimPrefix(shorts[i+len(string(letter)):], "=")
-			more, rest, err := valued(flag, "-"+string(letter), attached, args[1:])
+			more, rest, err := s.valued(flag, "-"+string(letter), attached, args[1:])
 			return append(taken, more...), rest, err
 		}
 	}
@@ -132,9 +135,10 @@ func swapCase(letter rune) string {
 }
 
 // valued pairs a flag with its value, which is attached or the next argument.
-func valued(flag *kong.Flag, written, attached string, rest []string) ([]string, []string, error) {
+func (s flagSet) valued(flag *kong.Flag, written, attached string, rest []string) ([]string, []string, error) {
 	if attached == "" {
 		if len(rest) == 0 || rest[0] == "--" {
+			describe(s.subcommand, []*kong.Flag{flag})
 			return nil, nil, fmt.Errorf("%s needs a value\nhint: --%s=%s", written, flag.Name, flag.FormatPlaceHolder())
 		}
 		attached, rest = rest[0], rest[1:]

@@ -17,7 +17,7 @@ func flagsOfRun(t testing.TB) flagSet {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newFlagSet(parser.Model)
+	return newFlagSet("run", parser.Model)
 }
 
 func TestSplitLine(t *testing.T) {
@@ -83,7 +83,7 @@ func TestPair(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	flags := newFlagSet(parser.Model)
+	flags := newFlagSet("run", parser.Model)
 	for words, want := range map[string]string{
 		"":                     "",
 		"a b":                  "a b",

@@ -25,7 +25,7 @@ type wrapper struct {
 	environmentFlags
 	outputFlags
 	reportFlags
-	DryRun bool `group:"Running" help:"Print the schedule of the policy and run nothing."`
+	DryRun bool
 
 	what    wrapped
 	choice  *policyChoice
