@@ -34,7 +34,7 @@ func (p *Process) goOn(ctx context.Context, t *runner.Task, journal *guardedJour
 
 // carryOn puts together what goes on with a task, in the task's directory and with the environment that was kept for it.
 func (p *Process) carryOn(t *runner.Task, journal *guardedJournal, lines render.Observer, how continuation) (*carrier, error) {
-	if err := directoryThere(t); err != nil {
+	if err := directoryThere(t); err != nil && t.Kind == runner.KindCommand { // the paths of a request are whole
 		return nil, err
 	}
 	if how.now {
@@ -46,11 +46,11 @@ func (p *Process) carryOn(t *runner.Task, journal *guardedJournal, lines render.
 	case how.ownStdin && errors.Is(err, state.ErrInputLost):
 		lines.Say("its stdin was not kept to the end: reads this one's")
 		carrier, err = p.carry(t, journal, lines, how.means, false)
-	case how.ownStdin && t.Options.Stdin == runner.StdinReplay && err == nil:
+	case how.ownStdin && t.KeepsInput() && err == nil:
 		lines.Say("reads the stdin that was kept for it, not this one's")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("resume %s: %w\nhint: start it anew, and end this one with retry cancel %[1]s", render.ShortID(t.ID), err)
+		return nil, withHint(fmt.Errorf("resume %s: %w", render.ShortID(t.ID), err), "start it anew, and end this one with retry cancel "+render.ShortID(t.ID))
 	}
 	carrier.commands.Dir = t.Directory
 	carrier.Survivors = cmdexec.Survivors{Kill: how.killOrphans}

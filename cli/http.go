@@ -99,13 +99,17 @@ func (c *httpCommand) means() means {
 
 // carryRequest puts together what sends a task's request.
 func (p *Process) carryRequest(t *runner.Task, journal *guardedJournal, lines render.Observer, m means, resumed bool) (*carrier, error) {
+	find := lookup(environment(p.Environ, t))
+	if err := httpexec.Check(t.Request, find); resumed && err != nil { // a variable that is not set here may be elsewhere
+		return nil, err
+	}
 	body, keep, done, err := journal.body(t, m, resumed)
 	if err != nil {
 		return nil, err
 	}
 	executor := &httpexec.Executor{
 		Keep:      keep,
-		Lookup:    lookup(environment(p.Environ, t)),
+		Lookup:    find,
 		UserAgent: "retry/" + strings.TrimPrefix(version(), "v"),
 		Output:    httpexec.Output{Stdout: p.Stdout, Stderr: p.Stderr},
 		Temporary: journal.temporary,
