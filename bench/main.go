@@ -60,9 +60,17 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	groups = append(groups, big)
+	http, done, err := requests(o, binary, dir)
+	if err != nil {
+		return err
+	}
+	defer done()
+	groups = append(groups, http, big)
 	result := report{Facts: gatherFacts(ctx, dir)}
 	for _, g := range groups {
+		if len(g.commands) == 0 {
+			continue
+		}
 		figures, err := g.measure(ctx)
 		if err != nil {
 			return err
