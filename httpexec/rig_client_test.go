@@ -95,3 +95,7 @@ func only(t *testing.T, dir string, names ...string) {
 }
 
 func brief(text []byte) []byte { return text[:min(len(text), 60)] }
+
+func aPart(text string) []runner.Part { return []runner.Part{{Text: []byte(text)}} }
+
+func lines(text ...string) []string { return text }
