@@ -13,6 +13,7 @@ var ErrStopped = errors.New("stopped by a signal")
 const (
 	ExitSuccess       = 0
 	ExitUnsuccessful  = 1  // the last attempt exited 0, and yet the task did not succeed
+	ExitReplyLost     = 23 // curl's for a reply that could not be written
 	ExitDeferred      = 75 // EX_TEMPFAIL of sysexits.h: another run has to go on with it
 	ExitTimeout       = 124
 	ExitInternal      = 125
@@ -54,13 +55,9 @@ type Result struct {
 // ExitCode returns the exit status of retry for a run: 0 for success, else the last attempt's, 1 where that was 0. A success
 // whose output is lost is none: where its reader had gone, the status is that of a command that wrote to it.
 func (r Result) ExitCode() int {
-	if r.Decision.Verdict == VerdictSucceeded && r.Lost != nil {
-		if errors.Is(r.Lost, syscall.EPIPE) {
-			return ExitSignalBase + int(syscall.SIGPIPE)
-		}
-		return ExitInternal
-	}
 	switch {
+	case r.Decision.Verdict == VerdictSucceeded && r.Lost != nil:
+		return r.exitOfLost()
 	case r.Decision.Verdict == VerdictSucceeded:
 		return ExitSuccess
 	case r.Decision.Reason == ReasonDeferred && r.Signal == nil:
@@ -70,6 +67,17 @@ func (r Result) ExitCode() int {
 		return code
 	}
 	return ExitUnsuccessful
+}
+
+// exitOfLost is the exit status of a success whose output is lost.
+func (r Result) exitOfLost() int {
+	switch {
+	case r.Outcome.HTTP != nil:
+		return ExitReplyLost
+	case errors.Is(r.Lost, syscall.EPIPE):
+		return ExitSignalBase + int(syscall.SIGPIPE)
+	}
+	return ExitInternal
 }
 
 // DeathSignal returns the signal that retry has to die of, so that its caller sees what it would have seen without retry:

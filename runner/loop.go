@@ -100,7 +100,7 @@ func (r *Runner) Run(ctx context.Context, t *Task) (Result, error) {
 func (r *Runner) release(t *Task, a Attempt) (os.Signal, error) {
 	sig, err := r.Executor.Release(t, r.Signals)
 	if err != nil && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, ErrStopped) {
-		r.Observer.Warn(fmt.Errorf("pass on the command's output: %w", err))
+		r.Observer.Warn(fmt.Errorf("pass on the %s: %w", t.Kind.output(), err))
 	}
 	if a.Outcome.Stop != nil {
 		sig = a.Outcome.Stop

@@ -221,6 +221,8 @@ func TestExitCodeOfLostOutput(t *testing.T) {
 		{"EPIPE, by success-on", VerdictSucceeded, exit(3), syscall.EPIPE, 141},
 		{"EIO", VerdictSucceeded, exit(0), syscall.EIO, 125},
 		{"stopped", VerdictSucceeded, exit(0), ErrStopped, 125},
+		{"a reply", VerdictSucceeded, reply(200), syscall.EPIPE, 23},
+		{"an error's reply", VerdictFailed, reply(404), syscall.EPIPE, 22},
 		{"a failure", VerdictExhausted, exit(9), syscall.EPIPE, 9},
 		{"a failure that exited 0", VerdictFailed, exit(0), syscall.EIO, 1},
 		{"a cancelled one", VerdictCancelled, exit(130), syscall.EPIPE, 130},

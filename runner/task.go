@@ -16,6 +16,14 @@ const (
 	KindHTTP    Kind = "http"
 )
 
+// output is the word for what an attempt brings.
+func (k Kind) output() string {
+	if k == KindHTTP {
+		return "reply"
+	}
+	return "command's output"
+}
+
 // Status is where a task stands. docs/state-machine.md draws how one leads to another.
 type Status string
 
