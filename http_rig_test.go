@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
@@ -80,7 +81,7 @@ func (s *rawServer) stop() {
 func (c *rawConn) request() *http.Request {
 	r, err := http.ReadRequest(c.reader)
 	if err != nil {
-		return &http.Request{Header: http.Header{}}
+		return &http.Request{Header: http.Header{}, URL: &url.URL{}}
 	}
 	_, _ = io.Copy(io.Discard, r.Body)
 	if r.Method != http.MethodConnect {
@@ -115,8 +116,9 @@ func (c *rawConn) hello() {
 func http2(kind byte, stream uint32, payload ...byte) deed {
 	const settings, headers, data, ends, acknowledged = 4, 1, 0, 1, 1
 	frame := func(c *rawConn, kind, flags byte, stream uint32, payload ...byte) {
-		head := append(binary.BigEndian.AppendUint32(nil, uint32(len(payload)))[1:], kind, flags)
-		_, _ = c.Write(append(binary.BigEndian.AppendUint32(head, stream), payload...))
+		head := binary.BigEndian.AppendUint32(nil, uint32(len(payload))<<8|uint32(kind))
+		head = binary.BigEndian.AppendUint32(append(head, flags), stream)
+		_, _ = c.Write(append(head, payload...))
 	}
 	return func(c *rawConn) {
 		_, _ = io.CopyN(io.Discard, c.reader, 24)

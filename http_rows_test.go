@@ -51,6 +51,18 @@ func resets(c *rawConn) {
 	c.reset()
 }
 
+// redirects leads to /next, where then is said.
+func redirects(status, then string) deed {
+	return func(c *rawConn) {
+		if c.request().URL.Path == "/next" {
+			c.say(then)
+			return
+		}
+		c.say("HTTP/1.1 " + status + " Elsewhere\r\nLocation: /next\r\nContent-Length: 0\r\n\r\n")
+		c.drain()
+	}
+}
+
 func hangsUp(c *rawConn) { c.hello() }
 
 func stallsInHandshake(c *rawConn) {
@@ -65,6 +77,7 @@ const (
 	chunksCut = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
 	goesRound = "HTTP/1.1 307 Round\r\nLocation: /again\r\nContent-Length: 0\r\n\r\n"
 	goesOff   = "HTTP/1.1 307 Off\r\nLocation: ftp://elsewhere/\r\nContent-Length: 0\r\n\r\n"
+	slowDown  = "HTTP/1.1 429 Slow\r\nContent-Length: 0\r\n\r\n"
 	noWay     = "HTTP/1.1 503 No Way\r\nContent-Length: 0\r\n\r\n"
 )
 
@@ -116,6 +129,11 @@ func TestRows(t *testing.T) {
 		{"REFUSED_STREAM", "h2:", "-k", http2(3, 1, 0, 0, 0, 7), 92, "reset", "the server refused the request unseen", 1, tries, tries, tries, tries},
 		{"stream reset", "h2:", "-k", http2(3, 1, 0, 0, 0, 2), 92, "reset", "HTTP/2 stream reset with code 2", 1, tries, doubts, tries, tries},
 		{"GOAWAY", "h2:", "-k", http2(7, 0, 0, 0, 0, 0, 0, 0, 0, 0), 16, "reset", "GOAWAY", 1, tries, doubts, tries, tries},
+
+		{"answered elsewhere, then closed", "http:", "-L", redirects("303", ""), 52, "reset", "closed", 2, tries, doubts, tries, tries},
+		{"sent on, then closed", "http:", "-L", redirects("307", ""), 52, "reset", "closed", 2, tries, doubts, tries, tries},
+		{"answered elsewhere, then 429", "http:", "-L", redirects("303", slowDown), 22, "", ": 429", 2, tries, doubts, tries, tries},
+		{"sent on, then 429", "http:", "-L", redirects("307", slowDown), 22, "", ": 429", 2, tries, tries, tries, tries},
 
 		{"success", "http:", "", replies("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), 0, "", "", 1, "1", "1", "1", "1"},
 		{"a redirect that is not followed", "http:", "", replies(goesRound), 0, "", "", 1, "1", "1", "1", "1"},
