@@ -22,7 +22,7 @@ import (
 // last one for all that follow. What was asked is added to the file requests, each under a line "# N".
 //
 //	503 Retry-After:1 = busy    a reply: its status, headers, and after the = its body
-//	"HTTP/1.1 200 OK\r\n…"      bytes as they are
+//	"HTTP/1.1 200 OK\r\n…"      bytes as they are; with stall behind them, nothing more
 //	close, reset                the end of the connection, once the request is read
 //	stall                       no reply
 func serve(ts *testscript.TestScript, neg bool, args []string) {
@@ -99,11 +99,15 @@ func (s *scripted) answer(c *net.TCPConn, line string) {
 	case line == "stall":
 		<-s.over
 	case strings.HasPrefix(line, `"`):
-		text, err := strconv.Unquote(line)
+		quoted, stalls := strings.CutSuffix(line, " stall")
+		text, err := strconv.Unquote(quoted)
 		if err != nil {
 			text = err.Error()
 		}
 		_, _ = io.WriteString(c, text)
+		if stalls {
+			<-s.over
+		}
 	default:
 		_, _ = io.WriteString(c, replyOf(line))
 	}
