@@ -40,6 +40,9 @@ func summary(t *runner.Task, r runner.Result) string {
 		if r.Decision.Reason == runner.ReasonAmbiguous {
 			return "FAILED, ambiguous: " + killed(r) + mayHaveWorked(t) + ", and is not safe to repeat" + more(t)
 		}
+		if n := tooOften(t, r.Outcome); n > 0 {
+			return fmt.Sprintf("not retried again: %d attempts in a row ended with %s%s", n, ended(r.Outcome, r.Decision), more(t))
+		}
 		return "not retried" + ineligible(r) + more(t)
 	case runner.VerdictCancelled:
 		return "cancelled by " + canceller(r.Signal) + more(t)
@@ -83,6 +86,14 @@ func ineligible(r runner.Result) string {
 		return ""
 	}
 	return ": " + ended(r.Outcome, r.Decision) + " is not eligible for another attempt"
+}
+
+// tooOften returns how many attempts in a row came to what is not tried more often; 0 where that is not why there is no other.
+func tooOften(t *runner.Task, o runner.Outcome) int {
+	if o.HTTP == nil || o.HTTP.Default.AtMost == 0 || t.History.InARow < o.HTTP.Default.AtMost {
+		return 0
+	}
+	return t.History.InARow
 }
 
 func exhaustion(r runner.Result, t *runner.Task) string {
