@@ -98,7 +98,7 @@ func TestRows(t *testing.T) {
 		{"no such proxy", "http://h/", "-x http://a..b:1", nil, 5, "dns", "no such host: a..b", 0, "3 not eligible", "3 not eligible", "3 not eligible", "3 not eligible"},
 		{"refused", "http://127.0.0.1:1/", "", nil, 7, "connect", "connect to 127.0.0.1:1: connection refused", 0, tries, tries, tries, tries},
 		{"no socket", "http://h/", "--unix-socket none", nil, 7, "connect", "no such file or directory", 0, tries, tries, tries, tries},
-		{"proxy refused", "http://h/", "-x 127.0.0.1:1", nil, 7, "connect", "connection refused", 0, tries, tries, tries, tries},
+		{"proxy refused", "http://h/", "-x 127.0.0.1:1", nil, 7, "connect", "connect to 127.0.0.1:1: connection refused", 0, tries, tries, tries, tries},
 		{"proxy refuses", "https://h/", "-x ADDRESS", replies(noWay), 56, "connect", "the proxy refuses with status 503", 0, tries, tries, tries, tries},
 		{"proxy closes", "https://h/", "-x ADDRESS", closes(""), 56, "connect", "connect through the proxy: the connection was closed", 0, tries, tries, tries, tries},
 		{"proxy of SOCKS closes", "http://h/", "-x socks5h://ADDRESS", func(c *rawConn) { _, _ = c.reader.ReadByte() }, 97, "connect", "connect through the proxy: ", 0, tries, tries, tries, tries},

@@ -56,14 +56,24 @@ func (f fault) message(at stage, err error) string {
 	case f.cause == "":
 		f.cause = cause(err)
 	}
-	if to := (*net.OpError)(nil); at == stageConnect && errors.As(err, &to) && to.Addr != nil {
-		return fmt.Sprintf("connect to %s: %s", to.Addr, f.cause)
+	if to := dialled(err); at == stageConnect && to != nil {
+		return fmt.Sprintf("connect to %s: %s", to, f.cause)
 	}
 	return doing(at) + f.cause
 }
 
 // inOneLine puts the hint of an error behind it: the journal and the line of an attempt have no second one.
 func inOneLine(message string) string { return strings.ReplaceAll(message, "\nhint: ", "; ") }
+
+// dialled returns the address that an error is about, a proxy's too, which net/http wraps in an error without one.
+func dialled(err error) net.Addr {
+	for to := (*net.OpError)(nil); errors.As(err, &to); err = to.Err {
+		if to.Addr != nil {
+			return to.Addr
+		}
+	}
+	return nil
+}
 
 func statusMessage(status int, err error) string {
 	text := fmt.Sprintf("status %d", status)
