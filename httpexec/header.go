@@ -61,7 +61,11 @@ func (p *plan) defaultsOf(r *runner.Request, agent, key string) http.Header {
 		header["User-Agent"] = []string{agent}
 	}
 	if p.user != "" {
-		header["Authorization"] = []string{"Basic " + base64.StdEncoding.EncodeToString([]byte(p.user))}
+		encoded := base64.StdEncoding.EncodeToString([]byte(p.user))
+		if p.refs.clean(p.user) != p.user {
+			p.refs.hidden = append(p.refs.hidden, secret{encoded, "***"})
+		}
+		header["Authorization"] = []string{"Basic " + encoded}
 	}
 	if r.SendsKey() && key != "" {
 		header[keyHeader] = []string{styled(key, r.KeyStyle)}
