@@ -52,11 +52,14 @@ func (l *Lines) Ended(t *runner.Task, a runner.Attempt) {
 	switch {
 	case a.Decision.Verdict == runner.VerdictRetry:
 		line += announce(a)
-	case a.Decision.Reason == runner.ReasonAmbiguous:
+	case a.Decision.Reason == runner.ReasonAmbiguous, a.Decision.Verdict == runner.VerdictCancelled && isDoubtful(a.Outcome):
 		line += "; " + mayHaveWorked(t)
 	}
 	l.print(t, "%s", line)
 }
+
+// isDoubtful reports whether nobody knows what a request came to that should not be sent twice.
+func isDoubtful(o runner.Outcome) bool { return o.HTTP != nil && o.HTTP.Default.Ambiguous }
 
 // announce says when the next attempt begins, and who wants that.
 func announce(a runner.Attempt) string {
