@@ -143,6 +143,47 @@ func http2(kind byte, stream uint32, payload ...byte) deed {
 	}
 }
 
+// replies answers a request, and waits until the client has gone.
+func replies(text string) deed {
+	return func(c *rawConn) {
+		c.request()
+		c.say(text)
+		c.drain()
+	}
+}
+
+// closes answers it, or begins to.
+func closes(part string) deed {
+	return func(c *rawConn) {
+		c.request()
+		c.say(part)
+	}
+}
+
+func resets(c *rawConn) {
+	c.request()
+	c.reset()
+}
+
+// redirects leads to /next, where then is said.
+func redirects(status, then string) deed {
+	return func(c *rawConn) {
+		if c.request().URL.Path == "/next" {
+			c.say(then)
+			return
+		}
+		c.say("HTTP/1.1 " + status + " Elsewhere\r\nLocation: /next\r\nContent-Length: 0\r\n\r\n")
+		c.drain()
+	}
+}
+
+func hangsUp(c *rawConn) { c.hello() }
+
+func stallsInHandshake(c *rawConn) {
+	c.hello()
+	_, _ = c.reader.ReadByte()
+}
+
 // rawTLS returns a server's certificate for 127.0.0.1, and the file that makes a client believe it.
 func rawTLS(t *testing.T) (config *tls.Config, file string) {
 	t.Helper()
