@@ -47,7 +47,7 @@ func decide(e Event, s Safety, f Facts) runner.Eligibility {
 	status := e.status()
 	switch {
 	case status >= 100 && status < 400:
-		return runner.Eligibility{Class: runner.ClassSuccess}
+		return runner.Eligibility{Class: runner.ClassSuccess, Ambiguous: !s.Idempotent} // for a success-on that wants another
 	case status != 0 && f.Advice == AdviceStop:
 		return stop(s, f)
 	case status != 0 && f.Advice == AdviceRetry && !f.Replayed:

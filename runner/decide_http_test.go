@@ -16,6 +16,11 @@ func answered(event string, class Class, change func(*Exchange)) Outcome {
 	return o
 }
 
+func (o Outcome) exiting(status int) Outcome {
+	o.Exit = status
+	return o
+}
+
 func TestDecideHTTP(t *testing.T) {
 	asks := func(delay, patience time.Duration) func(*Exchange) {
 		return func(x *Exchange) { x.ServerDelay, x.Patience = delay, patience }
@@ -43,6 +48,11 @@ func TestDecideHTTP(t *testing.T) {
 		{"ambiguous, and no retry-on names it", func(p *Policy) { on(&p.RetryOn, "429") }, History{}, answered("lost", ClassFatal, ambiguous), failed(ReasonAmbiguous)},
 		{"ambiguous, but retry-on names it", func(p *Policy) { on(&p.RetryOn, "any") }, History{}, answered("lost", ClassFatal, ambiguous), retry(10 * time.Second)},
 		{"ambiguous, but stop-on names it", func(p *Policy) { on(&p.StopOn, "any") }, History{}, answered("lost", ClassFatal, ambiguous), failed(ReasonNotEligible)},
+		{"a success of what is not safe, but not the one that success-on names", func(p *Policy) { on(&p.SuccessOn, "201") }, History{},
+			answered("200", ClassSuccess, func(x *Exchange) { ambiguous(x); x.Status = 200 }).exiting(0), failed(ReasonAmbiguous)},
+		{"a success of what is safe, but not the one that success-on names", func(p *Policy) { on(&p.SuccessOn, "201") }, History{},
+			answered("200", ClassSuccess, func(x *Exchange) { x.Status = 200 }).exiting(0), retry(10 * time.Second)},
+		{"a success of what is not safe", nil, History{}, answered("200", ClassSuccess, ambiguous).exiting(0), Decision{Verdict: VerdictSucceeded, Success: true}},
 		{"ambiguous, stopped by TERM", nil, History{}, stop(answered("lost", ClassFatal, ambiguous), syscall.SIGTERM), failed(ReasonAmbiguous)},
 		{"ambiguous, cancelled at the keyboard", nil, History{}, stop(answered("lost", ClassFatal, ambiguous), os.Interrupt),
 			Decision{Verdict: VerdictCancelled, Reason: ReasonCancelled}},

@@ -96,7 +96,7 @@ func (p *Policy) classifyByDefault(e Evidence) Class {
 		return e.HTTP.Default.Class
 	case e.ExitCode() == 0 && len(p.SuccessOn) == 0:
 		return ClassSuccess
-	case len(p.RetryOn) > 0 || !e.Started():
+	case len(p.RetryOn) > 0 || !e.Started(), e.isAmbiguous(): // a POST that was answered with a success took effect, whatever success-on says
 		return ClassFatal
 	}
 	return ClassRetryable
