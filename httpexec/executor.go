@@ -109,7 +109,7 @@ func (a *attempt) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		a.redirected = a.redirected || to.method != h.method || (to.body == nil) != (h.body == nil)
+		a.redirected = a.redirected || answered(h, to, response.StatusCode)
 		h = to
 	}
 }

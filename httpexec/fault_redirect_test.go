@@ -48,12 +48,19 @@ func TestFaultsAfterARedirect(t *testing.T) {
 		name, method, status string
 		then                 string // a reply, or nothing for a port where nobody listens
 		want                 string
+		bare                 bool // the method was given with -X, and there is no body
 	}{
-		{"GET, refused", "GET", "302", "", "retry"},
-		{"POST, answered, refused", "POST", "303", "", "ambiguous"},
-		{"POST, answered, busy", "POST", "302", busy, "ambiguous"},
-		{"POST, sent on, refused", "POST", "307", "", "retry"},
-		{"POST, sent on, busy", "POST", "308", busy, "retry"},
+		{"GET, refused", "GET", "302", "", "retry", false},
+		{"POST, answered, refused", "POST", "303", "", "ambiguous", false},
+		{"POST, answered, busy", "POST", "302", busy, "ambiguous", false},
+		{"POST, sent on, refused", "POST", "307", "", "retry", false},
+		{"POST, sent on, busy", "POST", "308", busy, "retry", false},
+		{"-X POST without a body, answered, busy", "POST", "303", busy, "ambiguous", true},
+		{"-X POST without a body, moved, busy", "POST", "302", busy, "ambiguous", true},
+		{"-X POST without a body, moved, refused", "POST", "301", "", "ambiguous", true},
+		{"-X POST without a body, sent on, busy", "POST", "307", busy, "retry", true},
+		{"-X PATCH without a body, answered, busy", "PATCH", "303", busy, "ambiguous", true},
+		{"-X PATCH without a body, sent on, busy", "PATCH", "302", busy, "retry", true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -62,8 +69,14 @@ func TestFaultsAfterARedirect(t *testing.T) {
 				there := serve(t, closes(tt.then))
 				location, wire = there.url("http"), 2
 			}
+			var body Body
+			if !tt.bare {
+				body = data("a=b")
+			}
 			s := serve(t, closes(moved(tt.status, location)))
-			o := execute(t, sending(t, tt.method, s.url("http"), following(2, data("a=b"))))
+			e := sending(t, tt.method, s.url("http"), following(2, body))
+			e.Request.MethodGiven = tt.bare
+			o := execute(t, e)
 			s.saw(1)
 			if tt.then == "" && o.HTTP.Status != 0 {
 				t.Errorf("status %d of the redirect, and there was no reply", o.HTTP.Status)

@@ -54,5 +54,12 @@ func becomesGet(method string, body Body, status int, methodGiven bool) bool {
 	return false
 }
 
+// answered reports whether a redirect of that status says that the request was dealt with, and to look elsewhere for what came of it; any
+// other sends the request on. What -X keeps of it does not matter: with -X POST curl, too, sends another POST then.
+func answered(h, to hop, status int) bool {
+	return status == http.StatusSeeOther || to.method != h.method || (to.body == nil) != (h.body == nil) ||
+		(h.method == http.MethodPost && (status == http.StatusMovedPermanently || status == http.StatusFound))
+}
+
 // origin is whom the secrets of a request are for.
 func (h *hop) origin() string { return h.url.Scheme + "://" + strings.ToLower(h.address()) }
