@@ -104,7 +104,17 @@ func (g *guardedJournal) Claim(ctx context.Context, t *runner.Task, now time.Tim
 	if t.Number == 0 && errors.Is(err, state.ErrCorrupt) && g.renewInPlace(err) {
 		err = g.inTime(ctx, claim)
 	}
+	if isTrouble(err) && !errors.Is(err, state.ErrCorrupt) && wouldRepeat(t) {
+		return fmt.Errorf("%s is not sent again: the journal could not say so, and a resume would send it once more: %w\nhint: to go on: retry resume %s",
+			t.Request.Method, err, render.ShortID(t.ID))
+	}
 	return g.failed(err, t, g.required && t.AttemptCount == 0)
+}
+
+// wouldRepeat reports whether an attempt that the journal knows nothing of could be made a second time by a resume, and must not be. What a
+// damaged journal holds nobody resumes: it is set aside.
+func wouldRepeat(t *runner.Task) bool {
+	return t.Number != 0 && t.Request != nil && !t.Request.Safe()
 }
 
 // Note implements runner.Journal.
@@ -184,10 +194,14 @@ func (g *guardedJournal) inTime(ctx context.Context, write func(context.Context)
 	return err
 }
 
-// failed turns an error of the journal into a warning. That a task was taken is no error of the journal.
+// isTrouble reports whether an error is one of the journal. That a task was taken is none.
+func isTrouble(err error) bool {
+	return err != nil && !errors.Is(err, runner.ErrTaken) && !errors.Is(err, runner.ErrStopped) && !errors.Is(err, state.ErrNamed)
+}
+
+// failed turns an error of the journal into a warning.
 func (g *guardedJournal) failed(err error, t *runner.Task, fatal bool) error {
-	switch {
-	case err == nil, errors.Is(err, runner.ErrTaken), errors.Is(err, runner.ErrStopped), errors.Is(err, state.ErrNamed), fatal:
+	if fatal || !isTrouble(err) {
 		return err
 	}
 	g.broken.Store(true)

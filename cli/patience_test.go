@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,6 +41,50 @@ func TestAStopEndsTheWaitForTheJournal(t *testing.T) {
 	g.stopping = nil
 	if err := g.Claim(t.Context(), task, time.Now()); err != nil || task.Number != 1 {
 		t.Errorf("afterwards: %v, number %d", err, task.Number)
+	}
+}
+
+// A task waits, another process holds the journal, and the next attempt cannot be claimed. A command runs all the same. A request that is
+// not safe to repeat does not: it would succeed, and a resume would find the task waiting and send it again.
+func TestAnUnclaimedAttemptIsNotSent(t *testing.T) {
+	dir := t.TempDir()
+	for name, tt := range map[string]struct {
+		request *runner.Request
+		goesOn  bool
+	}{
+		"command":         {nil, true},
+		"GET":             {&runner.Request{Method: "GET", URL: "http://h"}, true},
+		"POST with a key": {&runner.Request{Method: "POST", URL: "http://h", Keyed: true}, true},
+		"POST":            {&runner.Request{Method: "POST", URL: "http://h"}, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			journal, err := state.Open(t.Context(), dir)
+			must(t, err)
+			warnings := 0
+			g := &guardedJournal{journal: journal, warn: func(error) { warnings++ }}
+			defer g.close()
+			task := newTask("true")
+			task.ID, task.Request = name, tt.request
+			must(t, g.Claim(t.Context(), task, time.Now()))
+			task.Status, task.AttemptCount = runner.InFlight, 1
+			a := runner.Attempt{Number: 1, StartedAt: time.Now(), Decision: runner.Decision{Verdict: runner.VerdictRetry}}
+			task.Decided(a, time.Now())
+			must(t, g.Record(t.Context(), task, a))
+
+			db, err := sql.Open("sqlite3", "file:"+filepath.Join(dir, "journal.db")+"?_txlock=immediate")
+			must(t, err)
+			defer func() { _ = db.Close() }()
+			lock, err := db.Begin()
+			must(t, err)
+			err = g.Claim(t.Context(), task, time.Now())
+			if (err == nil) != tt.goesOn || (warnings == 1) != tt.goesOn {
+				t.Errorf("%s: %v, %d warnings", name, err, warnings)
+			}
+			if !tt.goesOn && (!errors.Is(err, state.ErrLocked) || !strings.Contains(err.Error(), "POST is not sent again")) {
+				t.Errorf("%s: %v", name, err)
+			}
+			must(t, lock.Rollback())
+		})
 	}
 }
 
