@@ -58,7 +58,7 @@ func (f *requestFlags) into(r *runner.Request) error {
 
 // setDefault adds a header, unless a line of the user's own has it; an empty value leaves the usual one out.
 func setDefault(r *runner.Request, name string, value *string) {
-	if value == nil || slices.ContainsFunc(r.Header, func(line string) bool { return headerName(line) == name }) {
+	if value == nil || hasHeader(r.Header, name) {
 		return
 	}
 	r.Header = append(r.Header, strings.TrimSuffix(name+": "+*value, " "))
@@ -148,11 +148,13 @@ const idempotencyHeader = "Idempotency-Key"
 
 func (f *safetyFlags) into(r *runner.Request) error {
 	key, header := f.IdempotencyKey, headerValue(r.Header, idempotencyHeader)
-	if key != "" && header != "" {
+	if key != "" && hasHeader(r.Header, idempotencyHeader) { // one without a value would leave the key out
 		return errors.New("--idempotency-key and -H 'Idempotency-Key: …' say the same thing\nhint: give one of them")
 	}
-	if err := httpexec.CheckKey(key); err != nil {
-		return fmt.Errorf("--idempotency-key: %w", err)
+	for place, text := range map[string]string{"--idempotency-key": key, "-H 'Idempotency-Key: …'": header} {
+		if err := checkKey(text); err != nil {
+			return fmt.Errorf("%s: %w", place, err)
+		}
 	}
 	r.Idempotent = f.Idempotent
 	r.Keyed = key != "" && key != noKey || header != ""
@@ -169,13 +171,31 @@ func (f *safetyFlags) into(r *runner.Request) error {
 // noKey is the --idempotency-key that sends none.
 const noKey = "none"
 
-// ownKey is the key that the flags give, or a header; empty for none, and for one that is a secret.
+// checkKey refuses what would pass for a key of the user's own, and be none to the server: the request would be sent again.
+func checkKey(key string) error {
+	switch {
+	case runner.HasReference(key):
+		return errors.New("it has to be the same on a resume, so the journal keeps it, and {env:NAME} is not looked up\nhint: let the shell do it: --idempotency-key \"$NAME\"")
+	case key != "" && strings.TrimSpace(key) == "":
+		return errors.New("the idempotency key is blank\nhint: leave it out for a random one")
+	case key != noKey && strings.EqualFold(key, noKey):
+		return errors.New("the server would take this for a key\nhint: write none to send none")
+	}
+	return httpexec.CheckKey(key)
+}
+
+// ownKey is the key that the flags give, or a header; empty for none.
 func (f *safetyFlags) ownKey(r *runner.Request) string {
 	key := cmp.Or(f.IdempotencyKey, headerValue(r.Header, idempotencyHeader))
-	if key == noKey || strings.Contains(key, "{env:") {
+	if key == noKey {
 		return ""
 	}
 	return key
+}
+
+// hasHeader reports whether a line is about a header, with a value or without.
+func hasHeader(lines []string, name string) bool {
+	return slices.ContainsFunc(lines, func(line string) bool { return headerName(line) == name })
 }
 
 // headerValue is what the lines say of a header; empty where they do not, or leave it out.
