@@ -73,6 +73,9 @@ func (c *httpCommand) build() (*runner.Request, error) {
 
 // fill implements wrapped. A body from stdin is read to its end first, as by curl: its time is none of the task's.
 func (c *httpCommand) fill(p *Process, t *runner.Task) (err error) {
+	if n := t.Policy.Consecutive; n > 1 && !c.request.Safe() {
+		return fmt.Errorf("--consecutive %d sends a successful %s again, and it is not safe to repeat\nhint: --idempotent says that it is", n, c.request.Method)
+	}
 	source, err := p.source(c.request)
 	if err != nil {
 		return err
