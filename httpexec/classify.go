@@ -132,6 +132,8 @@ func (a *attempt) classifyReply(err error) fault {
 		f.exit = exitHTTP2
 	case a.watch.conn.ended.Load() != nil: // net/http took the half of a line for a whole one
 		f.cause = cause(*a.watch.conn.ended.Load())
+	case a.watch.conn.read.Load() >= mostHeader:
+		f.class, f.event, f.cause = runner.ErrorProtocol, EventNotHTTP, "it has no end within 300 KiB"
 	default:
 		f.class, f.exit, f.event, f.cause = runner.ErrorProtocol, exitNotHTTP, EventNotHTTP, "the reply is not HTTP"
 	}

@@ -17,6 +17,7 @@ type conn struct {
 	spoken chan struct{} // closed when something was written, or when it is over
 	once   sync.Once
 	wrote  atomic.Int64
+	read   atomic.Int64
 	before atomic.Int64          // how much was written before the request
 	broke  atomic.Pointer[error] // how writing the rest of a request failed
 	ended  atomic.Pointer[error] // how reading ended
@@ -37,6 +38,7 @@ func (c *conn) begun() bool { return c.wrote.Load() > c.before.Load() }
 func (c *conn) Read(p []byte) (int, error) {
 	<-c.spoken
 	n, err := c.Conn.Read(p)
+	c.read.Add(int64(n))
 	c.heard.hear(p[:n])
 	if broke := c.broke.Load(); broke != nil && errors.Is(err, io.EOF) {
 		err = *broke // the system tells only once that a connection was reset

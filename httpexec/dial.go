@@ -9,6 +9,9 @@ import (
 	"strings"
 )
 
+// mostHeader is how large a reply's header may be, those of interim replies included: curl's limit. A header is kept in memory several times.
+const mostHeader = 300 << 10
+
 // transport makes the one transport of a hop: for one connection, which is used once.
 func (a *attempt) transport(u *url.URL, w *watch) (*http.Transport, error) {
 	o := &a.Options
@@ -16,6 +19,8 @@ func (a *attempt) transport(u *url.URL, w *watch) (*http.Transport, error) {
 		DialContext:        func(ctx context.Context, _, address string) (net.Conn, error) { return o.dial(ctx, address, w) },
 		DisableCompression: !o.Compressed,
 		Protocols:          &http.Protocols{},
+
+		MaxResponseHeaderBytes: mostHeader,
 		OnProxyConnectResponse: func(_ context.Context, _ *url.URL, _ *http.Request, reply *http.Response) error {
 			if reply.StatusCode != http.StatusOK {
 				return &proxyError{reply.StatusCode}
