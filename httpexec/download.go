@@ -31,10 +31,18 @@ func (a *attempt) place(response *http.Response) error {
 		return a.goOn(response)
 	case a.ranged && response.StatusCode == http.StatusRequestedRangeNotSatisfiable:
 		return a.beyond(response)
+	case !a.ranged && a.isPart(response):
+		return &rangeError{"the server sent a part, and all was asked for"}
 	case response.StatusCode < 300:
 		a.forget()
 	}
 	return a.begin(response.StatusCode)
+}
+
+// isPart reports whether a reply is a part of what was asked for, although nobody asked for a part.
+func (a *attempt) isPart(response *http.Response) bool {
+	part, ok := parseContentRange(response.Header.Get("Content-Range"))
+	return response.StatusCode == http.StatusPartialContent && value(a.first.header, "Range") == "" && ok && (part.first > 0 || part.total > part.last+1)
 }
 
 // begin takes an empty place for a body. What may go to a file goes there at once.
@@ -92,20 +100,19 @@ func (r *reply) next(response *http.Response) (contentRange, error) {
 		return part, &rangeError{"the server sent another part than was asked for: the next attempt begins anew"}
 	}
 	if !r.isOf(response) {
-		return part, &rangeError{"the server sent a part of another file: the next attempt begins anew"}
+		return part, &rangeError{"the server sent a part, and not that it is one of the same file: the next attempt begins anew"}
 	}
 	return part, nil
 }
 
-// isOf reports whether a reply is about the same file in the same state. A server may leave out a date that it was given; elsewhere it
-// has to say.
+// isOf reports whether a reply is about the same file in the same state. A server has to repeat a tag (RFC 9110, section 15.3.7): one that
+// does not may know Range and not If-Range. It may leave out a date that it was given; elsewhere it has to say.
 func (r *reply) isOf(response *http.Response) bool {
 	header := response.Header
-	name := "Last-Modified"
 	if strings.HasPrefix(r.validator, `"`) {
-		name = "Etag"
+		return header.Get("Etag") == r.validator
 	}
-	if given := header.Get(name); given != "" {
+	if given := header.Get("Last-Modified"); given != "" {
 		return given == r.validator
 	}
 	return r.url != nil && response.Request != nil && r.url.String() == response.Request.URL.String()

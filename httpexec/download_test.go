@@ -3,6 +3,7 @@ package httpexec
 import (
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -44,7 +45,7 @@ func ranges(request string) string {
 func TestDownloadGoesOn(t *testing.T) {
 	whole := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(full), full)
 	unknown := "HTTP/1.1 200 OK\r\n" + tagged + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
-	fits := rest("bytes 5-11/12", "", ", world")
+	fits := rest("bytes 5-11/12", tagged, ", world")
 	tests := []struct {
 		name   string
 		first  string
@@ -54,10 +55,9 @@ func TestDownloadGoesOn(t *testing.T) {
 		body   string // after the second attempt
 	}{
 		{"by its tag", begun(tagged), `bytes=5- "a"`, fits, "18 0", full},
-		{"by its date", begun(dated), "bytes=5- Mon, 02 Mar 2026 10:00:00 GMT", fits, "18 0", full},
+		{"by its date", begun(dated), "bytes=5- Mon, 02 Mar 2026 10:00:00 GMT", rest("bytes 5-11/12", "", ", world"), "18 0", full},
 		{"its size was unknown", unknown, `bytes=5- "a"`, fits, "18 0", full},
-		{"its size stays unknown", unknown, `bytes=5- "a"`, rest("bytes 5-11/*", "", ", world"), "18 0", full},
-		{"the tag is repeated", begun(tagged), `bytes=5- "a"`, rest("bytes 5-11/12", tagged, ", world"), "18 0", full},
+		{"its size stays unknown", unknown, `bytes=5- "a"`, rest("bytes 5-11/*", tagged, ", world"), "18 0", full},
 		{"the file has changed", begun(tagged), `bytes=5- "a"`, "HTTP/1.1 200 OK\r\nETag: \"b\"\r\nContent-Length: 3\r\n\r\nnew", "18 0", "new"},
 		{"ranges are ignored", begun(tagged), `bytes=5- "a"`, whole, "18 0", full},
 
@@ -74,12 +74,13 @@ func TestDownloadGoesOn(t *testing.T) {
 		{"a later part", begun(tagged), `bytes=5- "a"`, rest("bytes 6-11/12", "", " world"), "18 18", ""},
 		{"of another size", begun(tagged), `bytes=5- "a"`, rest("bytes 5-12/13", "", ", world!"), "18 18", ""},
 		{"of another file", begun(tagged), `bytes=5- "a"`, rest("bytes 5-11/12", "ETag: \"b\"\r\n", ", world"), "18 18", ""},
+		{"of a file without a tag", begun(tagged), `bytes=5- "a"`, rest("bytes 5-11/12", "", ", WORLD"), "18 18", ""},
 		{"of another date", begun(dated), "bytes=5- Mon, 02 Mar 2026 10:00:00 GMT",
 			rest("bytes 5-11/12", "Last-Modified: Mon, 02 Mar 2026 10:00:01 GMT\r\n", ", world"), "18 18", ""},
 		{"no range is named", begun(tagged), `bytes=5- "a"`, "HTTP/1.1 206 Partial Content\r\nContent-Length: 7\r\n\r\n, world", "18 18", ""},
 		{"the lengths disagree", begun(tagged), `bytes=5- "a"`, rest("bytes 5-11/12", "", ", worl"), "18 18", ""},
 		{"more than announced", begun(tagged), `bytes=5- "a"`,
-			"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-11/12\r\nTransfer-Encoding: chunked\r\n\r\n8\r\n, world!\r\n0\r\n\r\n", "18 18", ""},
+			"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-11/12\r\n" + tagged + "Transfer-Encoding: chunked\r\n\r\n8\r\n, world!\r\n0\r\n\r\n", "18 18", ""},
 		{"nothing is left", unknown, `bytes=5- "a"`, "HTTP/1.1 416 No\r\nContent-Range: bytes */5\r\nContent-Length: 4\r\n\r\nnone", "18 0", "hello"},
 		{"it has shrunk", begun(tagged), `bytes=5- "a"`, "HTTP/1.1 416 No\r\nContent-Range: bytes */5\r\nContent-Length: 0\r\n\r\n", "18 18", ""},
 		{"it is gone", begun(tagged), `bytes=5- "a"`, "HTTP/1.1 416 No\r\nContent-Range: bytes */3\r\nContent-Length: 0\r\n\r\n", "18 18", ""},
@@ -118,6 +119,42 @@ func TestDownloadGoesOn(t *testing.T) {
 	}
 }
 
+// A part is no reply to who asked for everything, unless it is everything.
+func TestAPartThatNobodyAskedFor(t *testing.T) {
+	for _, tt := range []struct {
+		part, asked string
+		exit        int
+	}{
+		{"bytes 0-4/12", "", 18}, {"bytes 7-11/12", "", 18}, {"bytes 7-11/*", "", 18},
+		{"bytes 0-4/5", "", 0}, {"bytes 0-4/*", "", 0}, {"none", "", 0}, {"bytes 7-11/12", "range: bytes=7-", 0},
+	} {
+		for _, file := range []bool{false, true} {
+			s := serve(t, closes(rest(tt.part, "", "world")))
+			path := ""
+			c := asking(t, s.url("http"), func(c *client) {
+				if tt.asked != "" {
+					c.task.Request.Header = []string{tt.asked}
+				}
+				if file {
+					path = c.into("file")
+				}
+			})
+			o := c.attempt()
+			if o.Exit != tt.exit || (tt.exit != 0 && (describe(o.HTTP.Default) != "retry" || o.Error != runner.ErrorTruncated)) {
+				t.Errorf("%s, %q: %+v", tt.part, tt.asked, o)
+			}
+			if tt.exit == 0 {
+				ok(t, c.comes(runner.Succeeded))
+			} else {
+				ok(t, c.comes(runner.Failed))
+			}
+			if _, err := os.Stat(path); file && (err == nil) != (tt.exit == 0) {
+				t.Errorf("%s: the file: %v", tt.part, err)
+			}
+		}
+	}
+}
+
 // checkBeginsAnew wants the next attempt to ask for everything.
 func checkBeginsAnew(t *testing.T, c *client, o runner.Outcome) {
 	t.Helper()
@@ -143,7 +180,7 @@ func TestDownloadGoesOnAndOn(t *testing.T) {
 		closes(begun(tagged)),
 		closes(""),
 		replies("HTTP/1.1 503 No\r\nContent-Length: 4\r\n\r\nbusy"),
-		closes("HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-11/12\r\nContent-Length: 7\r\n\r\n, w"),
+		closes("HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-11/12\r\n" + tagged + "Content-Length: 7\r\n\r\n, w"),
 		replies("%s", rest("bytes 8-9/12", tagged, "or")), // as much as it wants to send at a time
 		replies("%s", rest("bytes 10-11/12", tagged, "ld")),
 	)
@@ -175,8 +212,8 @@ func TestDownloadGoesOnAndOn(t *testing.T) {
 func TestPartThatIsCutWithoutASize(t *testing.T) {
 	s := serve(t,
 		closes("HTTP/1.1 200 OK\r\n"+tagged+"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"),
-		closes("HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-11/*\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n, \r\n0\r\n\r\n"),
-		closes(rest("bytes 7-11/*", "", "world")),
+		closes("HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-11/*\r\n" + tagged + "Transfer-Encoding: chunked\r\n\r\n2\r\n, \r\n0\r\n\r\n"),
+		closes(rest("bytes 7-11/*", tagged, "world")),
 	)
 	c := asking(t, s.url("http"), nil)
 	for _, exit := range []int{18, 18, 0} {
@@ -262,7 +299,7 @@ func TestDownloadOverHTTP2(t *testing.T) {
 		c.resetStream(stream, codeInternal)
 		return false
 	}), http2(func(c *wire, stream uint32) bool {
-		c.frame(frameHeaders, flagEndHeaders, stream, "\x8a\x0f\x0f\x0bbytes 5-7/8")
+		c.frame(frameHeaders, flagEndHeaders, stream, "\x8a\x0f\x0f\x0bbytes 5-7/8\x0f\x13\x03\"a\"")
 		c.frame(frameData, flagEndStream, stream, "!!!")
 		return false
 	}))

@@ -76,7 +76,7 @@ func TestHeadOverHTTP2(t *testing.T) {
 
 // Each redirect has its header shown, and no body. Of a download in parts it is the last one's.
 func TestHeadsOfSeveralReplies(t *testing.T) {
-	there := serve(t, closes(begun(tagged)), closes(rest("bytes 5-11/12", "", ", world")))
+	there := serve(t, closes(begun(tagged)), closes(rest("bytes 5-11/12", tagged, ", world")))
 	redirect := "HTTP/1.1 302 Found\r\nLocation: " + there.url("http") + "\r\nContent-Length: 4\r\n\r\n"
 	s := serve(t, closes(redirect+"body"), closes(redirect+"body"))
 	c := asking(t, s.url("http"), func(c *client) { c.Network.MaxRedirects, c.task.Request.Include = 5, true })
@@ -84,7 +84,7 @@ func TestHeadsOfSeveralReplies(t *testing.T) {
 	ok(t, c.comes(runner.Pending))
 	c.attempt()
 	ok(t, c.comes(runner.Succeeded))
-	c.saw(redirect+"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-11/12\r\nContent-Length: 7\r\n\r\n"+full, "")
+	c.saw(redirect+"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-11/12\r\n"+tagged+"Content-Length: 7\r\n\r\n"+full, "")
 }
 
 // A download whose end alone was missing is shown with the header that it had.

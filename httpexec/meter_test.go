@@ -34,7 +34,7 @@ func TestMeter(t *testing.T) {
 // Of a download that goes on, the bytes that were there count.
 func TestProgressOfADownload(t *testing.T) {
 	var last runner.Transfer
-	s := serve(t, closes(begun(tagged)), closes(rest("bytes 5-11/12", "", ", world")))
+	s := serve(t, closes(begun(tagged)), closes(rest("bytes 5-11/12", tagged, ", world")))
 	c := asking(t, s.url("http"), func(c *client) { c.Progress = func(now runner.Transfer) { last = now } })
 	for _, want := range []runner.Transfer{{Bytes: 5, Total: 12, Over: true}, {Bytes: 12, Total: 12, From: 5, Over: true}} {
 		c.attempt()

@@ -175,7 +175,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 func TestNothingLiesAroundMeanwhile(t *testing.T) {
 	for _, include := range []bool{false, true} {
 		path := ""
-		c := asking(t, serve(t, closes(failedReply), closes(begun(tagged)), closes(rest("bytes 5-11/12", "", ", world"))).url("http"), func(c *client) {
+		c := asking(t, serve(t, closes(failedReply), closes(begun(tagged)), closes(rest("bytes 5-11/12", tagged, ", world"))).url("http"), func(c *client) {
 			path = c.into("file")
 			c.task.Request.Include = include
 		})
