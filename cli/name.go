@@ -151,6 +151,9 @@ func (f *nameFlags) succeeded(ctx context.Context, journal *state.Journal, t *ru
 		return false, nil
 	}
 	success, err := journal.Success(ctx, f.name())
+	if err == nil && success == nil {
+		err = f.doubtful(ctx, journal, t)
+	}
 	if err != nil || success == nil {
 		return false, err
 	}
@@ -159,6 +162,18 @@ func (f *nameFlags) succeeded(ctx context.Context, journal *state.Journal, t *ru
 	}
 	lines.Say(fmt.Sprintf("%s succeeded before (%s): nothing is done", render.Escape(f.name()), render.ShortID(success.ID)))
 	return true, journal.Remember(ctx, success)
+}
+
+// doubtful refuses to send what may have taken effect under the name: with --once that would be twice.
+func (f *nameFlags) doubtful(ctx context.Context, journal *state.Journal, t *runner.Task) error {
+	if t.Request == nil || t.Request.Safe() {
+		return nil
+	}
+	last, err := journal.Newest(ctx, f.name())
+	if err != nil || last == nil || last.Status != runner.Failed || last.Reason != runner.ReasonAmbiguous {
+		return err
+	}
+	return fmt.Errorf("%w: %s may have succeeded before (%s, ambiguous), and --once sends nothing twice\nhint: look at the server; to send it again: retry requeue --run %[3]s", errName, render.Escape(f.name()), render.ShortID(last.ID))
 }
 
 // discard ends an interrupted task of the name for --fresh.

@@ -62,6 +62,11 @@ func (j *Journal) Named(ctx context.Context, name string) (*runner.Task, error) 
 	return j.newest(ctx, "WHERE t.name = ? AND t.status IN ('PENDING', 'IN_FLIGHT')", name)
 }
 
+// Newest returns the newest task of a name; nil where there is none.
+func (j *Journal) Newest(ctx context.Context, name string) (*runner.Task, error) {
+	return j.newest(ctx, "WHERE t.name = ?", name)
+}
+
 // Success returns the newest task of a name that succeeded; nil where none did.
 func (j *Journal) Success(ctx context.Context, name string) (*runner.Task, error) {
 	return j.newest(ctx, "WHERE t.name = ? AND t.status = 'SUCCEEDED'", name)
