@@ -18,6 +18,7 @@ var rowEvents = map[string]Event{
 	"the server refus": EventUnprocessed,
 	"connection":       EventLost,
 	"a 2xx whose":      EventCut,
+	"no room for":      EventUnkept,
 	"what came is not": EventNotHTTP,
 }
 
@@ -32,7 +33,11 @@ func TestDocsTable(t *testing.T) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
 		what, safe, other := strings.TrimSpace(cells[0]), strings.TrimSpace(cells[1]), strings.TrimSpace(cells[2])
 		facts := Facts{Word: Word{Asked: strings.Contains(what, "with Retry-After"), Nothing: strings.Contains(what, "nothing remaining")}}
-		for _, event := range eventsOf(what) {
+		events := eventsOf(what)
+		if len(events) == 0 {
+			t.Errorf("nobody knows what %q is", what)
+		}
+		for _, event := range events {
 			compared++
 			keyed := strings.Contains(safe, "where a key goes out")
 			if got := wordOf(Default(event, Safety{Idempotent: true, Keyed: keyed}, facts)); !strings.HasPrefix(safe, got) {

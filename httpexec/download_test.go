@@ -180,7 +180,7 @@ func TestDownloadGoesOnAndOn(t *testing.T) {
 		closes(begun(tagged)),
 		closes(""),
 		replies("HTTP/1.1 503 No\r\nContent-Length: 4\r\n\r\nbusy"),
-		closes("HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-11/12\r\n" + tagged + "Content-Length: 7\r\n\r\n, w"),
+		closes("HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-11/12\r\n"+tagged+"Content-Length: 7\r\n\r\n, w"),
 		replies("%s", rest("bytes 8-9/12", tagged, "or")), // as much as it wants to send at a time
 		replies("%s", rest("bytes 10-11/12", tagged, "ld")),
 	)
@@ -212,7 +212,7 @@ func TestDownloadGoesOnAndOn(t *testing.T) {
 func TestPartThatIsCutWithoutASize(t *testing.T) {
 	s := serve(t,
 		closes("HTTP/1.1 200 OK\r\n"+tagged+"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"),
-		closes("HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-11/*\r\n" + tagged + "Transfer-Encoding: chunked\r\n\r\n2\r\n, \r\n0\r\n\r\n"),
+		closes("HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-11/*\r\n"+tagged+"Transfer-Encoding: chunked\r\n\r\n2\r\n, \r\n0\r\n\r\n"),
 		closes(rest("bytes 7-11/*", tagged, "world")),
 	)
 	c := asking(t, s.url("http"), nil)

@@ -14,7 +14,8 @@ const (
 	EventLost        Event = "there was no reply"               // EOF, reset or timeout after the request was written
 	EventCut         Event = "the reply was cut"                // a 2xx whose body did not come whole
 	EventNotHTTP     Event = "the reply is not HTTP"
-	EventLocal       Event = "retry could not do its part" // no room for the reply, a file that cannot be read
+	EventUnkept      Event = "the reply could not be kept" // no room for a success
+	EventLocal       Event = "retry could not do its part" // no room for an error's body, a file that cannot be read
 )
 
 // StatusEvent is a reply that came with a status.

@@ -173,15 +173,17 @@ func TestBodyThatHasShrunk(t *testing.T) {
 }
 
 func TestReplyThatCannotBeKept(t *testing.T) {
-	s := serve(t, func(c *wire) {
-		c.request()
-		c.send("%s", largeCut)
-		c.stall()
-	})
-	e := sending(t, "GET", s.url("http"), func(e *sender) {
-		e.Temporary = func() (*os.File, error) { return nil, syscall.ENOSPC }
-	})
-	faulty{class: "local", exit: 23, message: "keep the reply: no space left on device", wire: 1}.compare(t, execute(t, e), "stop")
+	for method, follows := range map[string]string{"GET": "stop", "POST": "ambiguous"} {
+		s := serve(t, func(c *wire) {
+			c.request()
+			c.send("%s", largeCut)
+			c.stall()
+		})
+		e := sending(t, method, s.url("http"), func(e *sender) {
+			e.Temporary = func() (*os.File, error) { return nil, syscall.ENOSPC }
+		})
+		faulty{class: "local", exit: 23, message: "keep the reply: no space left on device", wire: 1}.compare(t, execute(t, e), follows)
+	}
 }
 
 func TestFaultsOfProxies(t *testing.T) {

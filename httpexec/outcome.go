@@ -40,6 +40,9 @@ func (a *attempt) judge(err error) (runner.Outcome, Event) {
 		return runner.Outcome{}, StatusEvent(status)
 	}
 	f, at := a.classify(err), a.watch.at()
+	if f.event == EventLocal && at == stageBody && status < 400 {
+		f.event = EventUnkept // what was asked for is done
+	}
 	if at > stageSend && !a.watch.sent() {
 		at = stageSend
 	}
@@ -49,7 +52,7 @@ func (a *attempt) judge(err error) (runner.Outcome, Event) {
 // message says what went wrong, and at what, unless the network has nothing to do with it.
 func (f fault) message(at stage, err error) string {
 	switch {
-	case f.event == EventLocal:
+	case f.event == EventLocal, f.event == EventUnkept:
 		return f.cause
 	case f.class == runner.ErrorURL, f.class == runner.ErrorRedirects:
 		return err.Error()

@@ -20,6 +20,7 @@ var table = []row{
 	{events: []Event{EventUnsent, EventUnprocessed}, idempotent: retry, other: retry},
 	{events: []Event{EventNoHost}, idempotent: atMost(3), other: atMost(3)},
 	{events: []Event{EventHopeless, EventLocal}, idempotent: stop, other: stop},
+	{events: []Event{EventUnkept}, idempotent: stop, other: ambiguous},
 	{events: []Event{EventLost, EventCut}, idempotent: retry, other: ambiguous},
 	{events: []Event{EventNotHTTP}, idempotent: atMost(2), other: ambiguous},
 

@@ -32,6 +32,7 @@ func TestDefault(t *testing.T) {
 		{"refused by HTTP/2", []Event{EventUnprocessed}, none, "retry", "retry", "retry"},
 		{"no such host", []Event{EventNoHost}, none, "retry 3", "retry 3", "retry 3"},
 		{"cannot be sent", []Event{EventHopeless, EventLocal}, none, "stop", "stop", "stop"},
+		{"no room for the reply", []Event{EventUnkept}, none, "stop", "ambiguous", "stop"},
 		{"no reply", []Event{EventLost}, none, "retry", "ambiguous", "retry"},
 		{"2xx body cut", []Event{EventCut}, none, "retry", "ambiguous", "retry"},
 		{"not HTTP", []Event{EventNotHTTP}, none, "retry 2", "ambiguous", "retry 2"},
