@@ -69,7 +69,7 @@ func (e *Executor) Execute(ctx context.Context, t *runner.Task, c runner.Call) r
 	o.Stop = sig
 	o.Duration = time.Since(begun)
 	o.HTTP.Phases.Total = o.Duration
-	o.Stdout = a.refs.clean(a.reply.captured(t.Options.Capture)) // a server may repeat what it was sent
+	o.Stdout = a.reply.captured(t.Options.Capture, a.refs)
 	e.held = &a.reply
 	return o
 }

@@ -53,6 +53,7 @@ func (p *plan) read(r *runner.Request, agent, key string) (err error) {
 	if p.first.header, err = headerOf(r, p.defaultsOf(r, agent, key), p.refs); err != nil {
 		return err
 	}
+	p.hideTyped(r)
 	p.setForm(r)
 	p.Safety.Idempotent = r.Safe()
 	p.Safety.Keyed = r.Safe() && value(p.first.header, keyHeader) != ""

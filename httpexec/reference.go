@@ -70,12 +70,28 @@ func (r *references) find(name string) (value string, ok bool) {
 const shortest = 4
 
 func (r *references) hide(name string, values ...string) {
+	r.hideAs("{env:"+name+"}", values...)
+}
+
+// hideAs has a text shown for values, however they are spelled. What was hidden first goes before the same value with another text.
+func (r *references) hideAs(shown string, values ...string) {
 	for _, value := range values {
-		if len(value) >= shortest {
-			r.hidden = append(r.hidden, secret{value, "{env:" + name + "}"})
+		if len(value) < shortest {
+			continue
+		}
+		for _, spelled := range slices.Compact(spellings(value)) {
+			r.hidden = append(r.hidden, secret{spelled, shown})
 		}
 	}
-	slices.SortFunc(r.hidden, func(a, b secret) int { return len(b.value) - len(a.value) })
+	slices.SortStableFunc(r.hidden, func(a, b secret) int { return len(b.value) - len(a.value) })
+}
+
+// longest is the length of the longest value; 0 for none.
+func (r *references) longest() int64 {
+	if len(r.hidden) == 0 {
+		return 0
+	}
+	return int64(len(r.hidden[0].value))
 }
 
 // clean returns a message without the values.

@@ -77,12 +77,17 @@ func (r *reply) tail(most int64) string {
 	return text.String()
 }
 
-// captured is what the journal keeps of the body.
-func (r *reply) captured(mode runner.CaptureMode) string {
-	if mode == runner.CaptureBoth || (mode == runner.CaptureStderr && r.status >= 400) {
-		return r.tail(runner.Kept)
+// captured is what the journal keeps of the body. A server may repeat what it was sent: secrets are left out, also what the cut leaves of one.
+func (r *reply) captured(mode runner.CaptureMode, refs *references) string {
+	if r.body == nil || mode != runner.CaptureBoth && (mode != runner.CaptureStderr || r.status < 400) {
+		return ""
 	}
-	return ""
+	looked := runner.Kept + refs.longest()
+	text := refs.clean(r.tail(looked))
+	if r.body.Size() > looked {
+		text = text[min(refs.longest(), int64(len(text))):]
+	}
+	return text[max(0, len(text)-runner.Kept):]
 }
 
 // flat is the header with one value a name.
