@@ -45,7 +45,7 @@ func (c *httpCommand) check(p *Process) error {
 	case len(c.URL) == 0:
 		return errors.New("no URL to request\nhint: retry http [flags] URL, for example retry http -fsS https://example.org")
 	case len(c.URL) > 1:
-		return fmt.Errorf("%s is one URL too many\nhint: a task is one request; quote a URL that has spaces", render.Command(c.URL[1:2]))
+		return fmt.Errorf("%s is one URL too many\nhint: a task is one request; quote a URL that has spaces", render.Command([]string{runner.MaskURL(c.URL[1])}))
 	}
 	request, err := c.build()
 	if err != nil {

@@ -30,7 +30,8 @@ const defaultRedirects = 50
 
 func (f *requestFlags) into(r *runner.Request) error {
 	if f.User != nil && !strings.Contains(*f.User, ":") && !strings.Contains(*f.User, "{env:") {
-		return fmt.Errorf("-u %s has no password, and nobody is asked for it\nhint: -u '%[1]s:{env:NAME}' takes it from a variable at each send; -u '%[1]s:' sends none", *f.User)
+		// not the user, which may be a key
+		return errors.New("-u has no password, and nobody is asked for it\nhint: -u 'USER:{env:NAME}' takes it from a variable at each send; -u 'USER:' sends none")
 	}
 	if f.Head && len(r.Body) > 0 && !r.Get {
 		return errors.New("-I asks for a header alone, and data is sent with another method\nhint: leave one of them out; -G puts the data into the URL")

@@ -178,7 +178,7 @@ func TestRequestRefused(t *testing.T) {
 		"-F a=b;c=d h":          "is neither type= nor filename=",
 		"-I -d a h":             "-G puts the data into the URL",
 		"-d @ h":                "without the name of a file",
-		"-u me h":               "-u 'me:{env:NAME}'",
+		"-u me h":               "-u 'USER:{env:NAME}'",
 		"--idempotency-key ä h": "--idempotency-key: the idempotency key holds",
 		"--idempotency-key a -H idempotency-key:b h": "say the same thing",
 		"--idempotency-key a -H Idempotency-Key: h":  "say the same thing",

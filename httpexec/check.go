@@ -53,7 +53,7 @@ func LiteralSecrets(r *runner.Request) (names []string) {
 	}
 	for _, place := range []struct{ name, text, masked string }{
 		{"the password in the URL", r.URL, runner.MaskURL(r.URL)},
-		{"the user's password", r.User, runner.MaskUser(r.User)},
+		{userSecret(r.User), r.User, runner.MaskUser(r.User)},
 		{"the proxy's password", r.Network.Proxy, runner.MaskURL(r.Network.Proxy)},
 	} {
 		if place.masked != place.text {
@@ -61,4 +61,12 @@ func LiteralSecrets(r *runner.Request) (names []string) {
 		}
 	}
 	return names
+}
+
+// userSecret says what of -u is one.
+func userSecret(user string) string {
+	if strings.HasSuffix(user, ":") {
+		return "the user"
+	}
+	return "the user's password"
 }

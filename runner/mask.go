@@ -75,10 +75,16 @@ func isHostPort(authority string) bool {
 	return isName(host) && (!has || port != "" && strings.Trim(port, "0123456789") == "")
 }
 
-// MaskUser returns name:password without the password, unless that is made of references.
+// MaskUser returns name:password without the password, unless that is made of references. A name whose password is empty is a key: services
+// that know their clients by one ask for -u KEY: as a rule.
 func MaskUser(user string) string {
 	colon := strings.IndexByte(BlankReferences(user), ':')
-	if colon < 0 || literals(user[colon+1:]) == "" {
+	switch {
+	case colon < 0:
+		return user
+	case colon == len(user)-1 && literals(user[:colon]) != "":
+		return mask + ":"
+	case literals(user[colon+1:]) == "":
 		return user
 	}
 	return user[:colon+1] + mask
@@ -95,9 +101,14 @@ func IsSecretHeader(name string) bool {
 	return slices.Contains(secretHeaders, strings.ToLower(strings.TrimSpace(name)))
 }
 
-// MaskHeader returns a header's line without the secret in it. One that is made of references stays, and so does the scheme.
+// MaskHeader returns a header's line without the secret in it. One that is made of references stays, and so does the scheme. Of Referer
+// only a password in its URL is one.
 func MaskHeader(line string) string {
 	name, value, _ := strings.Cut(line, ":")
+	if strings.EqualFold(strings.TrimSpace(name), "referer") {
+		url := strings.TrimLeft(value, " \t")
+		return line[:len(line)-len(url)] + MaskURL(url)
+	}
 	if !HasLiteralSecret(line) {
 		return line
 	}

@@ -90,6 +90,7 @@ func TestMaskUser(t *testing.T) {
 	for user, want := range map[string]string{
 		"me": "me", "me:pw": "me:***", "me:p:w": "me:***", ":": ":", "{env:ME}:{env:PW}": "{env:ME}:{env:PW}", "me:{env:PW}!": "me:***",
 		"{env:BOTH}": "{env:BOTH}",
+		"sk_live_1:": "***:", "{env:KEY}:": "{env:KEY}:", "a{env:KEY}:": "***:",
 	} {
 		if got := MaskUser(user); got != want {
 			t.Errorf("%s is shown as %s, want %s", user, got, want)
@@ -119,6 +120,17 @@ func TestMaskHeader(t *testing.T) {
 		}
 		if got := HasLiteralSecret(tt[0]); got != (tt[1] != "") {
 			t.Errorf("%s: a secret itself: %v", tt[0], got)
+		}
+	}
+}
+
+func TestMaskReferer(t *testing.T) {
+	for line, want := range map[string]string{
+		"Referer: http://me:pw@host/": "Referer: http://me:***@host/", "referer:me:pw@host": "referer:me:***@host", "Referer;": "Referer;",
+		"Referer: http://host/a:b@c": "Referer: http://host/a:b@c",
+	} {
+		if got := MaskHeader(line); got != want {
+			t.Errorf("%s is shown as %s, want %s", line, got, want)
 		}
 	}
 }

@@ -50,6 +50,9 @@ func onlyFirst(i int, title string) string {
 
 func userOf(r *runner.Request) string {
 	colon := strings.IndexByte(runner.BlankReferences(r.User), ':')
+	if colon == len(r.User)-1 { // a key, perhaps
+		return brief(runner.MaskUser(r.User))
+	}
 	if colon < 0 {
 		return brief(r.User)
 	}
