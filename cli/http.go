@@ -30,6 +30,9 @@ type httpCommand struct {
 }
 
 func (c *httpCommand) run(p *Process) (int, error) {
+	if spec := value(c.Backoff); strings.Contains(spec, "=") && !strings.HasPrefix(spec, "expr:") { // not the spec, which may be secret
+		return 0, errors.New("-b is the backoff here, not curl's cookies\nhint: -H 'Cookie: NAME={env:NAME}' sends one")
+	}
 	if c.MaxTime != nil {
 		if c.Timeout != nil {
 			return 0, errors.New("--max-time and --timeout say the same thing\nhint: give one of them")

@@ -26,6 +26,27 @@ func requestOf(t *testing.T, words ...string) (*runner.Request, error) {
 	return command.build()
 }
 
+// TestCurlHints holds the table against the flags that there are.
+func TestCurlHints(t *testing.T) {
+	parser, err := testProcess().newParser("http", &httpCommand{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := newFlagSet("http", parser.Model)
+	for _, row := range curlHints {
+		for name := range strings.FieldsSeq(row.names) {
+			if flags.named[name] != nil {
+				t.Errorf("retry http has %s, and a hint says that it has not", name)
+			}
+		}
+	}
+	for _, line := range []string{"-fsSL h", "h -o -O", "-- -O", "-H -w h", "-ofile-O h", "--json --retry h", "-sdw h"} {
+		if err := flags.checkCurl(words(line)); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+}
+
 // plainRequest is what `retry http URL` asks for, and what change makes of it.
 func plainRequest(change func(*runner.Request)) *runner.Request {
 	r := &runner.Request{Method: "GET", URL: "http://h/", KeyTTL: 24 * time.Hour, MaxRetryAfter: time.Hour}
@@ -190,6 +211,12 @@ func TestRequestRefused(t *testing.T) {
 		"--idempotency-style xml h":                  "--idempotency-style",
 		"--capture both h":                           "--capture",
 		"--no-such-flag h":                           "unknown flag",
+		"-fsSLO h":                                   "unknown flag -O\nhint: -o FILE",
+		"-X POST -o -w -w %{http_code} h":            "unknown flag -w\nhint: --report",
+		"h --retry=3":                                "unknown flag --retry\nhint: --retries",
+		"-a h":                                       "unknown flag -a\nhint: retry http --help",
+		"-k-# h":                                     "hint: ",
+		"-max-time 3 h":                              "hint: ",
 	} {
 		_, err := requestOf(t, words(line)...)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Count(err.Error(), "\nhint: ") != 1 {

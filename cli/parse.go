@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -60,7 +61,11 @@ func asNumber(ctx *kong.DecodeContext, target reflect.Value) error {
 
 // parse reports true where it printed help instead.
 func (p *parser) parse(line commandLine) (helped bool, err error) {
-	words, err := newFlagSet(line.subcommand, p.Model).pair(line.words)
+	flags := newFlagSet(line.subcommand, p.Model)
+	words, err := flags.pair(line.words)
+	if line.subcommand == "http" {
+		err = cmp.Or(flags.checkCurl(line.words), err)
+	}
 	if err == nil {
 		_, err = p.Parse(append(line.flags, words...))
 	}
