@@ -3,6 +3,7 @@ package expression
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
@@ -88,7 +89,12 @@ func (l *looking) Visit(node *ast.Node) {
 		case "stderr":
 			l.at = l.at.And(runner.CaptureStderr)
 		}
+	case *ast.MemberNode:
+		canonical(n.Node, n.Property)
 	case *ast.BinaryNode:
+		if n.Operator == "in" {
+			canonical(n.Right, n.Left)
+		}
 		switch n.Operator {
 		case "==", "!=", "in":
 			l.compare(n.Left, n.Right)
@@ -97,6 +103,26 @@ func (l *looking) Visit(node *ast.Node) {
 			l.pattern(n.Right)
 		}
 	}
+}
+
+// canonical writes the name of a header as net/http does: whatever its case is, it means the same. ETag would be none else.
+func canonical(of, name ast.Node) {
+	text, ok := name.(*ast.StringNode)
+	if header, isName := of.(*ast.IdentifierNode); ok && isName && header.Value == "header" {
+		text.Value = capitalised(text.Value)
+	}
+}
+
+// capitalised is Etag for ETag and X-Ratelimit-Limit for x-ratelimit-limit. It stands for net/textproto, which would bring all of net into
+// the page of retry plot.
+func capitalised(name string) string {
+	words := strings.Split(strings.ToLower(name), "-")
+	for i, word := range words {
+		if word != "" {
+			words[i] = strings.ToUpper(word[:1]) + word[1:]
+		}
+	}
+	return strings.Join(words, "-")
 }
 
 // pattern refuses one that is made of output: a MiB of text against a MiB of pattern took more than eight minutes, and no

@@ -23,7 +23,7 @@ func TestCondition(t *testing.T) {
 	killed := func(e *runner.Evidence) { e.Exit, e.Signal = 137, "SIGKILL" }
 	late := func(e *runner.Evidence) { e.Exit, e.Signal, e.Error = 143, "SIGTERM", runner.ErrorTimeout }
 	replied := func(e *runner.Evidence) {
-		e.Exit, e.HTTP = 22, &runner.Exchange{Status: 409, Header: map[string]string{"X-Reason": "busy"}, Body: "try later"}
+		e.Exit, e.HTTP = 22, &runner.Exchange{Status: 409, Header: map[string]string{"X-Reason": "busy", "Etag": "v1"}, Body: "try later"}
 	}
 	tests := []struct {
 		text   string
@@ -50,6 +50,8 @@ func TestCondition(t *testing.T) {
 		{"signal in ['', 'SIGTERM', 'SIG34'] and error in ['', 'not found']", nil, true},
 		{"int(' 12\\n') == 12 and float('1.5\\n') == 1.5 and int(1.9) == 1 and float(3) == 3.0 and int(exit) == 75", nil, true},
 		{`status == 409 and header["X-Reason"] == "busy" and body contains "later"`, replied, true},
+		{`header["x-reason"] == "busy" and header["ETag"] == "v1" and header.etag == "v1" and header?.ETAG == "v1"`, replied, true},
+		{`"etag" in header and "ETag" in header and not ("x" in header)`, replied, true},
 		{`status >= 500 or exit != 22`, replied, false},
 		{`error in ["dns", "connect", "reset"]`, replied, false},
 		{"let e = exit; e > 1 && e < 100", nil, true},
