@@ -48,10 +48,10 @@ const (
 func TestRows(t *testing.T) {
 	rows := []httpRow{
 		{"no such host", "http://a..b/", "", nil, 6, "dns", "look up the host: no such host: a..b", 0, "3 not eligible", "3 not eligible", "3 not eligible", "3 not eligible"},
-		{"no such proxy", "http://h/", "-x http://a..b:1", nil, 5, "dns", "no such host: a..b", 0, "3 not eligible", "3 not eligible", "3 not eligible", "3 not eligible"},
+		{"no such proxy", "http://h/", "-x http://a..b:1", nil, 5, "dns", "look up the proxy: no such host: a..b", 0, "3 not eligible", "3 not eligible", "3 not eligible", "3 not eligible"},
 		{"refused", "http://127.0.0.1:1/", "", nil, 7, "connect", "connect to 127.0.0.1:1: connection refused", 0, tries, tries, tries, tries},
 		{"no socket", "http://h/", "--unix-socket none", nil, 7, "connect", "no such file or directory", 0, tries, tries, tries, tries},
-		{"proxy refused", "http://h/", "-x 127.0.0.1:1", nil, 7, "connect", "connect to 127.0.0.1:1: connection refused", 0, tries, tries, tries, tries},
+		{"proxy refused", "http://h/", "-x 127.0.0.1:1", nil, 7, "connect", "connect to the proxy 127.0.0.1:1: connection refused", 0, tries, tries, tries, tries},
 		{"proxy refuses", "https://h/", "-x ADDRESS", replies(noWay), 56, "connect", "the proxy refuses with status 503", 0, tries, tries, tries, tries},
 		{"proxy closes", "https://h/", "-x ADDRESS", closes(""), 56, "connect", "connect through the proxy: the connection was closed", 0, tries, tries, tries, tries},
 		{"proxy of SOCKS closes", "http://h/", "-x socks5h://ADDRESS", func(c *rawConn) { _, _ = c.reader.ReadByte() }, 97, "connect", "connect through the proxy: ", 0, tries, tries, tries, tries},
@@ -65,6 +65,7 @@ func TestRows(t *testing.T) {
 		{"alert", "alert:", "", replies(""), 35, "tls", "TLS handshake: ", 0, stops, stops, stops, stops},
 		{"no TLS", "https:", "", func(c *rawConn) { c.hello(); c.say(noWay); c.drain() }, 35, "tls", "the server does not speak TLS", 0, stops, stops, stops, stops},
 		{"redirect loop", "http:", "-L --max-redirs 2", replies(goesRound), 47, "redirects", "2 redirects were followed, and there is another", 3, stops, stops, stops, stops},
+		{"a redirect where none may be", "http:", "-L --max-redirs 0", replies(goesRound), 47, "redirects", "0 redirects were followed, and there is another", 1, stops, stops, stops, stops},
 		{"redirect to another scheme", "http:", "-L", replies(goesOff), 1, "redirects", "ftp", 1, stops, stops, stops, stops},
 
 		{"closed", "http:", "", closes(""), 52, "reset", "wait for the reply: the connection was closed", 1, tries, doubts, tries, tries},
@@ -77,6 +78,7 @@ func TestRows(t *testing.T) {
 		{"chunks cut", "http:", "", closes(chunksCut), 18, "truncated", "read the reply: the connection was closed", 1, tries, doubts, tries, tries},
 		{"body late", "http:", limited, replies(bodyCut), 28, "timeout", "read the reply: timed out", 1, twice, doubts, twice, ""},
 		{"not HTTP", "http:", "", replies("SSH-2.0-OpenSSH_9.2\r\n"), 8, "protocol", "the reply is not HTTP", 1, "2 not eligible", doubts, "2 not eligible", "2 not eligible"},
+		{"no status", "http:", "", replies("HTTP/1.1 000 OK\r\nContent-Length: 0\r\n\r\n"), 8, "protocol", "read the reply's header: the reply is not HTTP", 1, "2 not eligible", doubts, "2 not eligible", "2 not eligible"},
 		{"not a header", "http:", "", replies("HTTP/1.1 200 OK\r\nno header\r\n\r\n"), 8, "protocol", "the reply is not HTTP", 1, "2 not eligible", doubts, "2 not eligible", "2 not eligible"},
 
 		{"REFUSED_STREAM", "h2:", "-k", http2(3, 1, 0, 0, 0, 7), 92, "reset", "the server refused the request unseen", 1, tries, tries, tries, tries},

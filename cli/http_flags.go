@@ -51,7 +51,7 @@ func (f *requestFlags) into(r *runner.Request) error {
 	if f.Location {
 		r.Network.MaxRedirects = defaultRedirects
 		if f.MaxRedirs != nil {
-			r.Network.MaxRedirects = int(*f.MaxRedirs)
+			r.Network.MaxRedirects = cmp.Or(int(*f.MaxRedirs), -1)
 		}
 	}
 	return nil

@@ -78,6 +78,7 @@ func TestRequestOfFlags(t *testing.T) {
 		{"-L", func(r *runner.Request) { r.Network.MaxRedirects = 50 }},
 		{"-L --max-redirs 3", func(r *runner.Request) { r.Network.MaxRedirects = 3 }},
 		{"--max-redirs 3", func(*runner.Request) {}},
+		{"-L --max-redirs 0", func(r *runner.Request) { r.Network.MaxRedirects = -1 }},
 
 		{"-d a=1", func(r *runner.Request) { post(r, text("a=1")) }},
 		{"-d a=1 -d b=2", func(r *runner.Request) { post(r, text("a=1"), text("&"), text("b=2")) }},

@@ -115,11 +115,16 @@ func classifyTLS(err error) fault {
 	return f
 }
 
+// errNoStatus says that a reply begins like one, but with 000 or its like, which net/http takes for any other number.
+var errNoStatus = errors.New("the reply is not HTTP")
+
 // classifyReply is for what came instead of a reply's header.
 func (a *attempt) classifyReply(err error) fault {
 	f := fault{runner.ErrorReset, exitReceive, EventLost, ""}
 	var stream streamError
 	switch {
+	case errors.Is(err, errNoStatus):
+		f.class, f.exit, f.event = runner.ErrorProtocol, exitNotHTTP, EventNotHTTP
 	case errors.As(err, &stream):
 		f.exit = exitStream
 		if stream.Code == refusedStream {

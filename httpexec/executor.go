@@ -103,7 +103,7 @@ func (a *attempt) run(ctx context.Context) error {
 		}
 		a.reply.note(response)
 		done()
-		if err == nil && redirects == a.Options.MaxRedirects {
+		if err == nil && redirects == max(a.Options.MaxRedirects, 0) {
 			err = tooManyRedirects(redirects)
 		}
 		if err != nil {
@@ -141,6 +141,10 @@ func (a *attempt) send(ctx context.Context, h hop) (*http.Response, func(), erro
 	if err != nil {
 		_ = connection.Close()
 		return nil, nil, err
+	}
+	if response.StatusCode < http.StatusContinue {
+		_ = connection.Close()
+		return nil, nil, errNoStatus
 	}
 	a.watch.enter(stageBody)
 	a.keepHead(response)

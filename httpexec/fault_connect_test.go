@@ -37,7 +37,7 @@ func TestFaultsBeforeTheConnection(t *testing.T) {
 		{faulty{name: "all addresses refused", class: "connect", exit: 7, message: "connection refused", i: "retry", change: func(e *sender) {
 			e.Network.Resolve = []string{must(e.Request.URL).Host + ":127.0.0.1,127.0.0.2"}
 		}}, nobody},
-		{faulty{name: "proxy refused", class: "connect", exit: 7, message: "connection refused", i: "retry",
+		{faulty{name: "proxy refused", class: "connect", exit: 7, message: "connect to the proxy 127.0.0.1:", i: "retry",
 			change: func(e *sender) { e.Network.Proxy = nobody }}, "http://service.example/"},
 	} {
 		f.unsent(t, f.url)

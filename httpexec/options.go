@@ -19,7 +19,7 @@ type Options struct {
 	TLS            TLS
 	HTTP1          bool // do not offer HTTP/2
 	Compressed     bool // ask for gzip, and unpack it
-	MaxRedirects   int  // 0: a redirect is the reply
+	MaxRedirects   int  // 0: a redirect is the reply; -1: it is one too many
 
 	resolver *net.Resolver // nil: the system's; tests have their own
 }

@@ -46,11 +46,11 @@ func (a *attempt) judge(err error) (runner.Outcome, Event) {
 	if at > stageSend && !a.watch.sent() {
 		at = stageSend
 	}
-	return runner.Outcome{Exit: f.exit, Error: f.class, Message: f.message(at, err)}, f.event
+	return runner.Outcome{Exit: f.exit, Error: f.class, Message: f.message(a.watch, at, err)}, f.event
 }
 
 // message says what went wrong, and at what, unless the network has nothing to do with it.
-func (f fault) message(at stage, err error) string {
+func (f fault) message(w *watch, at stage, err error) string {
 	switch {
 	case f.event == EventLocal, f.event == EventUnkept:
 		return f.cause
@@ -59,8 +59,16 @@ func (f fault) message(at stage, err error) string {
 	case f.cause == "":
 		f.cause = cause(err)
 	}
-	if to := dialled(err); at == stageConnect && to != nil {
-		return fmt.Sprintf("connect to %s: %s", to, f.cause)
+	the := ""
+	if w.viaProxy {
+		the = "the proxy "
+	}
+	to := dialled(err)
+	switch {
+	case at == stageConnect && to != nil:
+		return fmt.Sprintf("connect to %s%s: %s", the, to, f.cause)
+	case at == stageDNS && w.viaProxy:
+		return "look up the proxy: " + f.cause
 	}
 	return doing(at) + f.cause
 }

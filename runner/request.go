@@ -67,7 +67,7 @@ type Network struct {
 	Key            string        `json:"key,omitempty"`
 	HTTP1          bool          `json:"http1,omitempty"`
 	Compressed     bool          `json:"compressed,omitempty"`
-	MaxRedirects   int           `json:"max_redirects,omitempty"` // 0: none is followed
+	MaxRedirects   int           `json:"max_redirects,omitempty"` // 0: a redirect is the reply; -1: none may be followed, and there must be none
 }
 
 // SendsKey reports whether the idempotency key goes out with the request. A method that is idempotent by itself needs none.

@@ -110,6 +110,7 @@ func networkOf(n *runner.Network) string {
 	add(n.HTTP1, "HTTP/1.1")
 	add(n.Compressed, "compressed")
 	add(n.MaxRedirects > 0, "redirects followed")
+	add(n.MaxRedirects < 0, "redirects refused")
 	return strings.Join(parts, ", ")
 }
 
