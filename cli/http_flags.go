@@ -111,18 +111,25 @@ func (f *networkFlags) into(r *runner.Request) (err error) {
 
 // replyFlags say what becomes of what comes back.
 type replyFlags struct {
-	Output    string `short:"o"`
-	Include   bool   `short:"i"`
-	Fail      bool   `short:"f"`
-	Silent    bool   `short:"s"`
-	ShowError bool   `short:"S" hidden:""`
-	Capture   string `enum:"none,errors,all" default:"errors"`
+	Output    *string `short:"o"`
+	Include   bool    `short:"i"`
+	Fail      bool    `short:"f"`
+	Silent    bool    `short:"s"`
+	ShowError bool    `short:"S" hidden:""`
+	Capture   string  `enum:"none,errors,all" default:"errors"`
 }
 
 func (f *replyFlags) into(r *runner.Request) (err error) {
 	r.Include, r.HideFail = r.Include || f.Include, f.Fail
-	if f.Output != "-" {
-		r.Output, err = absolute(f.Output)
+	output := value(f.Output)
+	switch {
+	case f.Output != nil && output == "": // of a variable that is not set: stdout is hardly meant
+		return errors.New("-o names no file\nhint: leave it out for stdout")
+	case output != "-":
+		r.Output, err = absolute(output)
+	}
+	if strings.HasSuffix(output, "/") && r.Output != "/" {
+		r.Output += "/" // Abs leaves it out, and it makes a directory of the name
 	}
 	if err == nil && r.Output != "" {
 		err = httpexec.CheckOutput(r.Output)
@@ -137,7 +144,7 @@ func (f *replyFlags) capture() runner.CaptureMode {
 
 // safetyFlags say what may be sent twice, and how long a server is waited for.
 type safetyFlags struct {
-	IdempotencyKey   string
+	IdempotencyKey   *string
 	Idempotent       bool
 	IdempotencyStyle string   `enum:"raw,sf" default:"raw"`
 	IdempotencyTTL   duration `name:"idempotency-ttl" default:"24h"`
@@ -148,7 +155,10 @@ type safetyFlags struct {
 const idempotencyHeader = "Idempotency-Key"
 
 func (f *safetyFlags) into(r *runner.Request) error {
-	key, header := f.IdempotencyKey, headerValue(r.Header, idempotencyHeader)
+	if f.IdempotencyKey != nil && *f.IdempotencyKey == "" { // of a variable that is not set: a random one is hardly meant
+		return errors.New("--idempotency-key is empty\nhint: leave it out for a random one; none sends none")
+	}
+	key, header := value(f.IdempotencyKey), headerValue(r.Header, idempotencyHeader)
 	if key != "" && hasHeader(r.Header, idempotencyHeader) { // one without a value would leave the key out
 		return errors.New("--idempotency-key and -H 'Idempotency-Key: …' say the same thing\nhint: give one of them")
 	}
@@ -187,7 +197,7 @@ func checkKey(key string) error {
 
 // ownKey is the key that the flags give, or a header; empty for none.
 func (f *safetyFlags) ownKey(r *runner.Request) string {
-	key := cmp.Or(f.IdempotencyKey, headerValue(r.Header, idempotencyHeader))
+	key := cmp.Or(value(f.IdempotencyKey), headerValue(r.Header, idempotencyHeader))
 	if key == noKey {
 		return ""
 	}

@@ -191,6 +191,15 @@ func TestFormOfFlags(t *testing.T) {
 	}
 }
 
+// TestEmptyValue is what a variable leaves that is not set.
+func TestEmptyValue(t *testing.T) {
+	for flag, want := range map[string]string{"-o": "-o names no file", "--idempotency-key": "--idempotency-key is empty"} {
+		if _, err := requestOf(t, flag, "", "http://h/"); err == nil || !strings.HasPrefix(err.Error(), want+"\nhint: ") {
+			t.Errorf("%s '': %v", flag, err)
+		}
+	}
+}
+
 func TestRequestRefused(t *testing.T) {
 	for line, want := range map[string]string{
 		"-d a -F b=c h":         "exclude each other",
@@ -218,6 +227,7 @@ func TestRequestRefused(t *testing.T) {
 		"-a h":                                       "unknown flag -a\nhint: retry http --help",
 		"-k-# h":                                     "hint: ",
 		"-max-time 3 h":                              "hint: ",
+		"-o none/ h":                                 "it is a directory",
 	} {
 		_, err := requestOf(t, words(line)...)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Count(err.Error(), "\nhint: ") != 1 {

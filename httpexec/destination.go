@@ -34,6 +34,9 @@ func outputError(path string, err error) error {
 }
 
 func destinationOf(path string) (destination, error) {
+	if strings.HasSuffix(path, "/") {
+		return destination{}, errors.New("it is a directory\nhint: add the name of a file")
+	}
 	path, err := follow(path)
 	if err != nil {
 		return destination{}, err

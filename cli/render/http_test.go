@@ -103,9 +103,6 @@ func TestLinesOfHTTP(t *testing.T) {
 	expired.Decision = runner.Decision{Verdict: runner.VerdictExhausted, Reason: runner.ReasonExpired}
 	fatal := answered(2, 404)
 	fatal.Decision = runner.Decision{Verdict: runner.VerdictFailed, Reason: runner.ReasonNotEligible}
-	often := lost(2, runner.ErrorProtocol, "read the reply's header: the reply is not HTTP")
-	often.Outcome.HTTP.Default = runner.Eligibility{Class: runner.ClassRetryable, AtMost: 2}
-	often.Decision = fatal.Decision
 	reset := ambiguous(lost(2, runner.ErrorReset, "wait for the reply: the connection was closed"))
 	killed := runner.Attempt{Number: 2, Outcome: runner.Crashed(), Decision: reset.Decision}
 	const first = "retry: attempt 1/5: 503 Service Unavailable after 1.3s; next in 2.1s (the server asks for 2s)\n"
@@ -119,8 +116,6 @@ func TestLinesOfHTTP(t *testing.T) {
 	}{
 		{"fatal", fatal, first + "retry: attempt 2/5: 404 Not Found after 1.3s\n" +
 			"retry: not retried: 404 is not eligible for another attempt (retry status 5b9a39db)\n"},
-		{"often enough", often, first + "retry: attempt 2/5: read the reply's header: the reply is not HTTP\n" +
-			"retry: not retried any more: protocol came 2 times in a row (retry status 5b9a39db)\n"},
 		{"ambiguous", reset, first + "retry: attempt 2/5: wait for the reply: the connection was closed; POST may have taken effect\n" + ambiguity},
 		{"killed", killed, first + "retry: attempt 2/5: retry itself was killed, or the machine went down after 0s; POST may have taken effect\n" +
 			strings.Replace(ambiguity, "POST", "retry was killed while it ran; POST", 1)},

@@ -85,9 +85,6 @@ func ineligible(r runner.Result) string {
 	if r.Outcome.Error == runner.ErrorStart {
 		return ""
 	}
-	if x := r.Outcome.HTTP; x != nil && x.Default.AtMost > 0 && x.Default.Class == runner.ClassRetryable && !r.Outcome.Final {
-		return fmt.Sprintf(" any more: %s came %d times in a row", ended(r.Outcome, r.Decision), x.Default.AtMost)
-	}
 	return ": " + ended(r.Outcome, r.Decision) + " is not eligible for another attempt"
 }
 
