@@ -23,7 +23,7 @@ type Word struct {
 // X-RateLimit-Remaining with X-RateLimit-Reset. The first that names a delay gives it. What cannot be read is passed over.
 func ReadWord(h http.Header, now time.Time) Word {
 	precise, isPrecise := number(h.Get("Retry-After-Ms"), time.Millisecond)
-	after, isAfter := retryAfter(h.Get("Retry-After"), now)
+	after, isAfter := retryAfter(h.Values("Retry-After"), now)
 	draft, draftNothing := rateLimit(strings.Join(h.Values("RateLimit"), ","))
 	vendor, vendorNothing := vendorLimit(h, now)
 	return Word{
@@ -33,16 +33,21 @@ func ReadWord(h http.Header, now time.Time) Word {
 	}
 }
 
-// retryAfter reads seconds, or a date in any of HTTP's three forms.
-func retryAfter(text string, now time.Time) (time.Duration, bool) {
-	if delay, ok := number(text, time.Second); ok {
-		return delay, true
+// retryAfter reads seconds, or a date in any of HTTP's three forms. Of several, as a server and a proxy before it send them, the longest holds.
+func retryAfter(lines []string, now time.Time) (longest time.Duration, found bool) {
+	for _, line := range lines {
+		at, err := http.ParseTime(strings.TrimSpace(line))
+		if err == nil {
+			longest, found = max(longest, until(at, now)), true
+			continue
+		}
+		for text := range strings.SplitSeq(line, ",") { // lines that were joined on the way
+			if delay, ok := number(text, time.Second); ok {
+				longest, found = max(longest, delay), true
+			}
+		}
 	}
-	at, err := http.ParseTime(strings.TrimSpace(text))
-	if err != nil {
-		return 0, false
-	}
-	return until(at, now), true
+	return longest, found
 }
 
 // vendorLimit reads the headers that most services send. Their reset is in seconds, or a time since 1970 in seconds or milliseconds.

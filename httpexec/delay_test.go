@@ -42,6 +42,9 @@ func TestReadWord(t *testing.T) {
 		{"a lone dot", []string{"Retry-After", "."}, Word{}},
 		{"garbage", []string{"Retry-After", "soon"}, Word{}},
 		{"empty", []string{"Retry-After", ""}, Word{}},
+		{"two, of which one is garbage", []string{"Retry-After", "soon", "Retry-After", "7"}, asked(7 * time.Second)},
+		{"two, the longest", []string{"Retry-After", "7", "Retry-After", "Fri, 02 Jan 2026 03:05:05 GMT", "Retry-After", "5"}, asked(time.Minute)},
+		{"two in a line", []string{"Retry-After", "120, 240"}, asked(4 * time.Minute)},
 
 		{"a date", []string{"Retry-After", "Fri, 02 Jan 2026 03:05:05 GMT"}, asked(time.Minute)},
 		{"a date of RFC 850", []string{"Retry-After", "Friday, 02-Jan-26 03:05:05 GMT"}, asked(time.Minute)},
