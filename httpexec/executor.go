@@ -138,6 +138,9 @@ func (a *attempt) send(ctx context.Context, h hop) (*http.Response, func(), erro
 	}
 	a.watch.ready()
 	response, err := connection.RoundTrip(request)
+	if err == nil && response.StatusCode < 100 {
+		err = errNoStatus
+	}
 	if err != nil {
 		_ = connection.Close()
 		return nil, nil, err
