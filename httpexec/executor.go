@@ -138,16 +138,12 @@ func (a *attempt) send(ctx context.Context, h hop) (*http.Response, func(), erro
 	}
 	a.watch.ready()
 	response, err := connection.RoundTrip(request)
-	if err == nil && response.StatusCode < 100 {
+	if err == nil && response.StatusCode < http.StatusContinue {
 		err = errNoStatus
 	}
 	if err != nil {
 		_ = connection.Close()
 		return nil, nil, err
-	}
-	if response.StatusCode < http.StatusContinue {
-		_ = connection.Close()
-		return nil, nil, errNoStatus
 	}
 	a.watch.enter(stageBody)
 	a.keepHead(response)

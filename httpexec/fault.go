@@ -22,9 +22,6 @@ type fault struct {
 	cause string // for people; empty: the error's own words
 }
 
-// errNoStatus says that a reply has a status of three digits that is none: net/http takes them all.
-var errNoStatus = errors.New("the reply is not HTTP")
-
 // connectTimeout is the cause of the end of a connection's time.
 func connectTimeout(limit time.Duration) error {
 	return fmt.Errorf("%w after %s", runner.ErrTimeout, backoff.FormatDuration(limit))
