@@ -21,6 +21,9 @@ type continuation struct {
 	ownStdin    bool // reading this process's stdin where the one that was to be kept is lost
 }
 
+// longWait is for how long a resume waits in silence.
+const longWait = time.Minute
+
 // goOn carries an adopted task on to its end.
 func (p *Process) goOn(ctx context.Context, t *runner.Task, journal *guardedJournal, lines render.Observer, how continuation) (runner.Result, error) {
 	carrier, err := p.carryOn(t, journal, lines, how)
@@ -51,6 +54,9 @@ func (p *Process) carryOn(t *runner.Task, journal *guardedJournal, lines render.
 	}
 	if err != nil {
 		return nil, withHint(fmt.Errorf("resume %s: %w", render.ShortID(t.ID), err), "start it anew, and end this one with retry cancel "+render.ShortID(t.ID))
+	}
+	if now := time.Now(); t.NextAttemptAt.Sub(now) > longWait {
+		lines.Say(render.ShortID(t.ID) + " waits until " + render.Stamp(t.NextAttemptAt, now))
 	}
 	carrier.commands.Dir = t.Directory
 	carrier.Survivors = cmdexec.Survivors{Kill: how.killOrphans}

@@ -80,6 +80,14 @@ func TestExitCodeOfHTTP(t *testing.T) {
 	}
 }
 
+// A resume that finds a request in flight saw no reply. What it cannot send again ends so.
+func TestExitCodeOfARequestThatWasKilled(t *testing.T) {
+	task := &Task{Request: &Request{Method: "POST"}}
+	if got := task.crashed().ExitCode(); got != 56 {
+		t.Errorf("exit %d", got)
+	}
+}
+
 func TestBriefOfAnExchange(t *testing.T) {
 	o := Outcome{HTTP: &Exchange{Status: 200, Body: strings.Repeat("a", LookedAt-1) + "z"}}
 	brief := o.brief()

@@ -14,6 +14,7 @@ const (
 	ExitSuccess       = 0
 	ExitUnsuccessful  = 1  // the last attempt exited 0, and yet the task did not succeed
 	ExitReplyLost     = 23 // curl's for a reply that could not be written
+	ExitNoReply       = 56 // curl's for one that was not received
 	ExitDeferred      = 75 // EX_TEMPFAIL of sysexits.h: another run has to go on with it
 	ExitTimeout       = 124
 	ExitInternal      = 125
@@ -24,7 +25,10 @@ const (
 
 // ExitCode returns the exit status that stands for the outcome. An HTTP request has curl's, whatever went wrong.
 func (o Outcome) ExitCode() int {
-	if o.HTTP != nil && !o.IsCrash() {
+	switch {
+	case o.HTTP != nil && o.IsCrash(): // whether there was a reply, nobody saw
+		return ExitNoReply
+	case o.HTTP != nil:
 		return o.Exit
 	}
 	switch o.Error {

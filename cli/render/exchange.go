@@ -85,9 +85,9 @@ func oldKey(t *runner.Task) string {
 // comeBack says until when a server wants to be left alone.
 func comeBack(at, now time.Time) string {
 	if at.Before(now) {
-		return "the server asked to come back at " + stamp(at, now)
+		return "the server asked to come back at " + Stamp(at, now)
 	}
-	return "the server asks to come back at " + stamp(at, now)
+	return "the server asks to come back at " + Stamp(at, now)
 }
 
 // lookFirst says what to do about a request that may have taken effect.

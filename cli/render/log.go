@@ -93,8 +93,11 @@ func (l *Log) Finished(t *runner.Task, r runner.Result) {
 		return
 	}
 	level := zerolog.ErrorLevel
-	if r.Decision.Verdict == runner.VerdictSucceeded {
+	switch {
+	case r.Decision.Verdict == runner.VerdictSucceeded:
 		level = zerolog.InfoLevel
+	case r.Decision.Reason == runner.ReasonDeferred:
+		level = zerolog.WarnLevel
 	}
 	event := l.event(level, t).Str("status", string(t.Status)).Int64("elapsed_ms", max(0, time.Since(t.Began())).Milliseconds())
 	if r.Decision.Reason != "" {

@@ -14,10 +14,10 @@ func Prunable(w io.Writer, tasks int, oldest, newest, now time.Time) error {
 		_, err := fmt.Fprintln(w, "would prune no task")
 		return err
 	case 1:
-		_, err := fmt.Fprintf(w, "would prune 1 task, which finished %s\n", stamp(oldest, now))
+		_, err := fmt.Fprintf(w, "would prune 1 task, which finished %s\n", Stamp(oldest, now))
 		return err
 	}
-	_, err := fmt.Fprintf(w, "would prune %s: the oldest finished %s, the newest %s\n", Count(tasks, "task"), stamp(oldest, now), stamp(newest, now))
+	_, err := fmt.Fprintf(w, "would prune %s: the oldest finished %s, the newest %s\n", Count(tasks, "task"), Stamp(oldest, now), Stamp(newest, now))
 	return err
 }
 

@@ -48,7 +48,7 @@ func summary(t *runner.Task, r runner.Result) string {
 		return "cancelled by " + canceller(r.Signal) + more(t)
 	}
 	if r.Decision.Reason == runner.ReasonDeferred {
-		return "deferred until " + stamp(t.NextAttemptAt, time.Now()) + ", as the server asks" + resumable(t)
+		return "deferred until " + Stamp(t.NextAttemptAt, time.Now()) + ", as the server asks" + later(t)
 	}
 	return "interrupted by " + signalName(r.Signal) + resumable(t)
 }
@@ -122,6 +122,14 @@ func more(t *runner.Task) string {
 		return ""
 	}
 	return " (retry status " + ShortID(t.ID) + ")"
+}
+
+// later says how a deferred task goes on.
+func later(t *runner.Task) string {
+	if t.Number == 0 {
+		return "; no journal remembers it: run it again then"
+	}
+	return resumable(t)
 }
 
 func resumable(t *runner.Task) string {

@@ -75,7 +75,7 @@ func (s Screen) facts(w io.Writer, t TaskView, now time.Time) error {
 		{"Created", past(t.CreatedAt, now)},
 		{"Requeued", requeued(t.Task, now)},
 		{"Deadline", deadline(t, now)},
-		{"Next", stamp(t.NextAttemptAt, now)},
+		{"Next", Stamp(t.NextAttemptAt, now)},
 		{"Finished", past(t.FinishedAt, now)},
 	})
 	for _, f := range facts {
@@ -196,7 +196,8 @@ func byRule(d runner.Decision) string {
 	return ", by rule " + strconv.Itoa(d.Rule)
 }
 
-func stamp(t, now time.Time) string {
+// Stamp is a time, and how far it is from now; empty for none.
+func Stamp(t, now time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
@@ -216,5 +217,5 @@ func deadline(t TaskView, now time.Time) string {
 	if !ok || t.Status.Finished() {
 		return ""
 	}
-	return stamp(end, now)
+	return Stamp(end, now)
 }
