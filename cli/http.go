@@ -106,8 +106,10 @@ func (c *httpCommand) means() means {
 // carryRequest puts together what sends a task's request.
 func (p *Process) carryRequest(t *runner.Task, journal *guardedJournal, lines render.Observer, m means, resumed bool) (*carrier, error) {
 	find := lookup(environment(p.Environ, t))
-	if err := httpexec.Check(t.Request, find); resumed && err != nil { // a variable that is not set here may be elsewhere
-		return nil, err
+	if resumed { // a variable that is not set here may be elsewhere
+		if err := httpexec.Check(t.Request, find); err != nil {
+			return nil, err
+		}
 	}
 	body, keep, done, err := journal.body(t, m, resumed)
 	if err != nil {
