@@ -188,6 +188,10 @@ func TestTokensOfOthers(t *testing.T) {
 	l := leaveBehind(t, false, 1, sleeper)
 	var real token
 	ok(t, json.Unmarshal([]byte(l.attempt.Process), &real))
+	others := exec.Command("sleep", "600") // not our own group: who leads that may be gone, and then a younger one of it counts
+	others.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	ok(t, others.Start())
+	t.Cleanup(func() { _, _ = others.Process.Kill(), others.Wait() })
 	tests := map[string]struct {
 		change func(*token)
 		found  bool
@@ -196,7 +200,7 @@ func TestTokensOfOthers(t *testing.T) {
 		"another machine":               {func(k *token) { k.Machine = "another" }, false},
 		"another session":               {func(k *token) { k.Session++ }, false},
 		"another group":                 {func(k *token) { k.Group++ }, false},
-		"a group of others that waited": {func(k *token) { k.Group, k.Pid = syscall.Getpgrp(), syscall.Getpgrp() }, false},
+		"a group of others that waited": {func(k *token) { k.Group, k.Pid = others.Process.Pid, others.Process.Pid }, false},
 		"started later than all of it":  {func(k *token) { k.Start += 1 << 30 }, false},
 		"a shared group":                {func(k *token) { k.Shared = true }, true}, // by the task in the environment
 	}
