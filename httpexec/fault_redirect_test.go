@@ -53,6 +53,8 @@ func TestFaultsAfterARedirect(t *testing.T) {
 		{"GET, refused", "GET", "302", "", "retry", false},
 		{"POST, answered, refused", "POST", "303", "", "ambiguous", false},
 		{"POST, answered, busy", "POST", "302", busy, "ambiguous", false},
+		{"POST, answered, not there", "POST", "303", "HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n", "ambiguous", false},
+		{"POST, sent on, not there", "POST", "307", "HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n", "stop", false},
 		{"POST, sent on, refused", "POST", "307", "", "retry", false},
 		{"POST, sent on, busy", "POST", "308", busy, "retry", false},
 		{"-X POST without a body, answered, busy", "POST", "303", busy, "ambiguous", true},

@@ -37,7 +37,7 @@ var table = []row{
 // Default returns what follows from an event where no condition of the policy says it. It is pure.
 func Default(e Event, s Safety, f Facts) runner.Eligibility {
 	eligibility := decide(e, s, f)
-	if f.Redirected && !s.Idempotent && eligibility.Class == runner.ClassRetryable {
+	if f.Redirected && !s.Idempotent && eligibility.Class != runner.ClassSuccess { // also of what is fatal: the request itself was answered
 		eligibility = ambiguous(s, f)
 	}
 	eligibility.Event = string(e)
