@@ -2,12 +2,15 @@
 package main
 
 import (
+	"io"
+	"log"
 	"os"
 
 	"github.com/10f93571/retry/cli"
 )
 
 func main() {
+	log.SetOutput(io.Discard) // net/http logs what a server sends after its reply
 	p := cli.Process{
 		Args:    os.Args[1:],
 		Environ: os.Environ(),
