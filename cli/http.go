@@ -151,6 +151,15 @@ func absolute(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
+// warnOfRepetition tells that what nobody typed for this request has it sent again after it may have taken effect: a retry-on of
+// RETRY_RETRY_ON, or of the default policy, was perhaps meant for commands.
+func warnOfRepetition(t *runner.Task, warn func(error)) {
+	if len(t.Policy.RetryOn) == 0 || t.Request.Safe() {
+		return
+	}
+	warn(fmt.Errorf("retry-on is from the environment or the default policy, and may have %s sent again after it has taken effect\nhint: to mean it, type --retry-on or -p NAME; --idempotent says that it is safe", render.Escape(t.Request.Method)))
+}
+
 // warnOfSecrets tells what of the request would be in the journal for who reads that.
 func warnOfSecrets(r *runner.Request, warn func(error)) {
 	secrets := httpexec.LiteralSecrets(r)

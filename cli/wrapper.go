@@ -136,6 +136,9 @@ func (w *wrapper) execute(p *Process, task *runner.Task, lines render.Observer) 
 	if task.Request != nil && !journal.absent() {
 		warnOfSecrets(task.Request, lines.Warn)
 	}
+	if task.Request != nil && w.RetryOn == nil && w.Policy == nil {
+		warnOfRepetition(task, lines.Warn)
+	}
 	result, last, err := w.carryNamed(ctx, p, journal, task, lines)
 	if last == nil || err != nil {
 		return 0, err
