@@ -41,6 +41,9 @@ func destinationOf(path string) (destination, error) {
 	if err != nil {
 		return destination{}, err
 	}
+	if _, err := descriptorOf(path); err != nil {
+		return destination{}, err
+	}
 	d := destination{path: path}
 	info, err := os.Stat(path)
 	switch {

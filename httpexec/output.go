@@ -120,9 +120,11 @@ func writeThrough(path string, r *reply) error {
 	if d.mode.IsRegular() { // somebody writes there already
 		flags |= os.O_APPEND
 	}
-	file, err := os.OpenFile(d.path, flags, 0)
-	if err != nil {
-		return err
+	file := inherited(d.path)
+	if file == nil {
+		if file, err = os.OpenFile(d.path, flags, 0); err != nil {
+			return err
+		}
 	}
 	err = r.writeTo(file)
 	if closed := file.Close(); err == nil {

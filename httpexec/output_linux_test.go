@@ -73,8 +73,14 @@ func TestOpenFile(t *testing.T) {
 	ok(t, err)
 	_, err = io.WriteString(file, "before ")
 	ok(t, err)
+	if err := CheckOutput("/proc/self/fd/" + strconv.Itoa(int(file.Fd()))); !errors.Is(err, errDescriptor) {
+		t.Errorf("a file that nobody handed us: %v", err)
+	}
+	number, err := syscall.Dup(int(file.Fd())) // as if inherited: it stays open for programs that are started
+	ok(t, err)
+	defer func() { ok(t, syscall.Close(number)) }()
 	link := filepath.Join(t.TempDir(), "stdout")
-	ok(t, os.Symlink("/proc/self/fd/"+strconv.Itoa(int(file.Fd())), link))
+	ok(t, os.Symlink("/proc/self/fd/"+strconv.Itoa(number), link))
 	c := asking(t, serve(t, replies(okReply)).url("http"), func(c *client) { c.task.Request.Output = link })
 	c.attempt()
 	ok(t, c.comes(runner.Succeeded))

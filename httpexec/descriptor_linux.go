@@ -1,0 +1,57 @@
+package httpexec
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// errDescriptor says that nobody handed us the open file that a name stands for.
+var errDescriptor = errors.New("there is no open file of this number")
+
+// descriptorOf returns the number that /dev/stdout and its like come down to; -1 for another name. What we opened ourselves, the journal
+// above all, is none of the user's: unlike what we inherited, it is not for the programs that we start.
+func descriptorOf(path string) (int, error) {
+	name, ours := strings.CutPrefix(path, "/proc/self/fd/")
+	if !ours {
+		if name, ours = strings.CutPrefix(path, "/dev/fd/"); !ours {
+			return -1, nil
+		}
+	}
+	n, err := strconv.Atoi(name)
+	if err != nil {
+		return -1, errDescriptor
+	}
+	flags, err := control(n, syscall.F_GETFD)
+	if err != nil || n > 2 && flags&syscall.FD_CLOEXEC != 0 {
+		return -1, errDescriptor
+	}
+	return n, nil
+}
+
+// inherited opens the file that we inherited by a number, at the place where whoever has it open goes on; nil where it is not for writing.
+func inherited(path string) *os.File {
+	n, err := descriptorOf(path)
+	if n < 0 || err != nil {
+		return nil
+	}
+	mode, err := control(n, syscall.F_GETFL)
+	if err != nil || mode&syscall.O_ACCMODE == syscall.O_RDONLY {
+		return nil
+	}
+	another, err := control(n, syscall.F_DUPFD_CLOEXEC)
+	if err != nil {
+		return nil
+	}
+	return os.NewFile(uintptr(another), path)
+}
+
+func control(n, command int) (int, error) {
+	result, _, number := syscall.Syscall(syscall.SYS_FCNTL, uintptr(n), uintptr(command), 0)
+	if number != 0 {
+		return 0, number
+	}
+	return int(result), nil
+}
