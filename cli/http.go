@@ -50,6 +50,9 @@ func (c *httpCommand) check(p *Process) error {
 	case len(c.URL) > 1:
 		return fmt.Errorf("%s is one URL too many\nhint: a task is one request; quote a URL that has spaces", render.Command([]string{runner.MaskURL(c.URL[1])}))
 	}
+	if err := c.checkConditions(); err != nil {
+		return err
+	}
 	request, err := c.build()
 	if err != nil {
 		return err
@@ -59,6 +62,21 @@ func (c *httpCommand) check(p *Process) error {
 		return err
 	}
 	return httpexec.CheckOutput(request.Output)
+}
+
+// checkConditions looks at what was typed for this request.
+func (c *httpCommand) checkConditions() error {
+	for _, list := range []struct {
+		flag  string
+		texts []string
+	}{{"retry-on", c.RetryOn}, {"stop-on", c.StopOn}, {"success-on", c.SuccessOn}} {
+		for _, text := range list.texts {
+			if err := runner.CheckStatuses(text); err != nil {
+				return fmt.Errorf("--%s: %w", list.flag, err)
+			}
+		}
+	}
+	return nil
 }
 
 // build makes the request that the flags ask for.

@@ -64,11 +64,7 @@ func (p *plan) defaultsOf(r *runner.Request, agent, key string) http.Header {
 		header["User-Agent"] = []string{agent}
 	}
 	if p.user != "" {
-		encoded := base64.StdEncoding.EncodeToString([]byte(p.user))
-		if p.refs.clean(p.user) != p.user {
-			p.refs.hidden = append(p.refs.hidden, secret{encoded, "***"})
-		}
-		header["Authorization"] = []string{"Basic " + encoded}
+		header["Authorization"] = []string{"Basic " + base64.StdEncoding.EncodeToString([]byte(p.user))}
 	}
 	if r.SendsKey() && key != "" {
 		header[keyHeader] = []string{styled(key, r.KeyStyle)}

@@ -64,6 +64,32 @@ func isExpression(text string) bool {
 	return false
 }
 
+// CheckStatuses returns what no request can come to in a list of outcomes: its numbers are statuses, and no signal ends a request. In a
+// policy that commands share with requests that is no mistake.
+func CheckStatuses(text string) error {
+	if isExpression(text) {
+		return nil
+	}
+	for item := range strings.SplitSeq(text, ",") {
+		item = strings.TrimSpace(item)
+		_, last, isRange := strings.Cut(item, "-")
+		if !isRange {
+			last = item
+		}
+		number, err := strconv.Atoi(last)
+		switch {
+		case err == nil && number < leastStatus:
+			return fmt.Errorf("condition %q: %s is no status of HTTP\nhint: an exit status is written as exit == 22", text, item)
+		case item == "signal", IsSignal(item):
+			return fmt.Errorf("condition %q: no signal ends a request\nhint: write 429,5xx,dns,connect,tls,reset,truncated,timeout or any", text)
+		}
+	}
+	return nil
+}
+
+// leastStatus is the first status of HTTP.
+const leastStatus = 100
+
 // Match reports whether the outcome is in the set. An expression that cannot be evaluated does not match, and says why.
 func (c Condition) Match(e Evidence) (bool, error) {
 	if c.expression != nil {
