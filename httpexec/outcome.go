@@ -32,6 +32,8 @@ func (a *attempt) judge(err error) (runner.Outcome, Event) {
 	answered := a.watch.at() == stageBody && status >= 400 && !errors.As(err, new(*localError)) && !errors.As(err, new(*rangeError))
 	var stop *stopError
 	switch {
+	case errors.As(err, &stop) && answered:
+		return stop.outcome(), StatusEvent(status)
 	case errors.As(err, &stop):
 		return stop.outcome(), a.event()
 	case answered:

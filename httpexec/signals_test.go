@@ -55,3 +55,18 @@ func TestCancelledAttempt(t *testing.T) {
 	o := e.Execute(ctx, e.task(), runner.Call{Number: 1})
 	faulty{class: "reset", exit: 56, message: "wait for the reply: cancelled", wire: 1}.compare(t, o, "ambiguous")
 }
+
+// A status that has come says what the server did, though the signal was faster than the body.
+func TestSignalInTheBodyOfAnError(t *testing.T) {
+	for status, want := range map[int]Event{429: "429", 500: "500", 200: EventCut} {
+		a := &attempt{watch: newWatch(), reply: reply{status: status}}
+		a.watch.conn = a.watch.guard(nil)
+		a.watch.conn.ready()
+		a.watch.conn.wrote.Add(1)
+		a.watch.enter(stageBody)
+		o, event := a.judge(&stopError{syscall.SIGTERM})
+		if event != want || o.Signal != "SIGTERM" {
+			t.Errorf("%d: %q, %+v", status, event, o)
+		}
+	}
+}
