@@ -12,11 +12,14 @@ import (
 // announce says that an interrupted task is continued in place of a new one, and warns of what was asked for in vain: a task has
 // its policy and options for life.
 func announce(interrupted, asked *runner.Task, lines render.Observer) {
-	why := "was interrupted after " + render.Attempts(interrupted.AttemptCount)
-	if interrupted.Requeued() {
-		why = "was requeued after " + render.Attempts(interrupted.AttemptCount)
+	why := "interrupted"
+	switch {
+	case interrupted.Requeued():
+		why = "requeued"
+	case interrupted.Reason == runner.ReasonDeferred:
+		why = "deferred"
 	}
-	lines.Say(fmt.Sprintf("continues %s, which %s", render.ShortID(interrupted.ID), why))
+	lines.Say(fmt.Sprintf("continues %s, which was %s after %s", render.ShortID(interrupted.ID), why, render.Attempts(interrupted.AttemptCount)))
 	if kept := unlike(interrupted, asked); len(kept) > 0 {
 		lines.Warn(errors.New("it keeps " + strings.Join(kept, ", ") + ": what this command line says of that is for another task\nhint: --fresh cancels it and begins anew"))
 	}
