@@ -11,10 +11,10 @@ import (
 // signalBuffer holds what arrives while nobody listens.
 const signalBuffer = 32
 
-// notify sends the signals to pass on to a channel, of those that are wanted, without those that were ignored when retry started.
-func notify(signals chan<- os.Signal, wanted func(os.Signal) bool) {
+// notify sends the signals to pass on to a channel, without those that were ignored when retry started.
+func notify(signals chan<- os.Signal) {
 	for _, sig := range forwarded {
-		if wanted(sig) && !cmdexec.InheritedIgnored(sig) {
+		if !cmdexec.InheritedIgnored(sig) {
 			signal.Notify(signals, sig)
 		}
 	}

@@ -36,17 +36,22 @@ func (p *Process) stopping() context.Context {
 	return p.stopped
 }
 
-// listen begins to take in signals.
+// listen begins to take in signals. There is one place that they come to: one that came between two would end stopping, and no wait.
 func (p *Process) listen() <-chan os.Signal {
 	p.stopping()
-	first := make(chan os.Signal, 1)
-	notify(first, runner.Stops)
+	heard, signals := make(chan os.Signal, signalBuffer), make(chan os.Signal, signalBuffer)
+	notify(heard)
 	go func() {
-		<-first
-		p.stop(runner.ErrStopped)
+		for sig := range heard {
+			if runner.Stops(sig) {
+				p.stop(runner.ErrStopped)
+			}
+			select {
+			case signals <- sig:
+			default: // whoever listens has enough of them to act on
+			}
+		}
 	}()
-	signals := make(chan os.Signal, signalBuffer)
-	notify(signals, func(os.Signal) bool { return true })
 	return signals
 }
 

@@ -25,7 +25,7 @@ func watch(p *Process, draw func(io.Writer, render.Screen) error) error {
 		return errors.New("--watch draws on a terminal, and stdout is none\nhint: leave it out; for a program: retry status --json")
 	}
 	signals := make(chan os.Signal, signalBuffer)
-	notify(signals, func(os.Signal) bool { return true })
+	notify(signals)
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
 	for drawn := false; ; {
