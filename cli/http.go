@@ -178,6 +178,16 @@ func warnOfRepetition(t *runner.Task, warn func(error)) {
 	warn(fmt.Errorf("retry-on is from the environment or the default policy, and may have %s sent again after it has taken effect\nhint: to mean it, type --retry-on or -p NAME; --idempotent says that it is safe", render.Escape(t.Request.Method)))
 }
 
+// warnOfRequest tells what a user may not want of a new request.
+func (w *wrapper) warnOfRequest(t *runner.Task, journal *guardedJournal, warn func(error)) {
+	if !journal.absent() {
+		warnOfSecrets(t.Request, warn)
+	}
+	if w.RetryOn == nil && w.Policy == nil { // nobody typed it for this one
+		warnOfRepetition(t, warn)
+	}
+}
+
 // warnOfSecrets tells what of the request would be in the journal for who reads that.
 func warnOfSecrets(r *runner.Request, warn func(error)) {
 	secrets := httpexec.LiteralSecrets(r)

@@ -151,15 +151,12 @@ type safetyFlags struct {
 	MaxRetryAfter    duration `default:"1h"`
 }
 
-// idempotencyHeader carries the key.
-const idempotencyHeader = "Idempotency-Key"
-
 func (f *safetyFlags) into(r *runner.Request) error {
 	if f.IdempotencyKey != nil && *f.IdempotencyKey == "" { // of a variable that is not set: a random one is hardly meant
 		return errors.New("--idempotency-key is empty\nhint: leave it out for a random one; none sends none")
 	}
-	key, header := value(f.IdempotencyKey), headerValue(r.Header, idempotencyHeader)
-	if key != "" && hasHeader(r.Header, idempotencyHeader) { // one without a value would leave the key out
+	key, header := value(f.IdempotencyKey), headerValue(r.Header, httpexec.KeyHeader)
+	if key != "" && hasHeader(r.Header, httpexec.KeyHeader) { // one without a value would leave the key out
 		return errors.New("--idempotency-key and -H 'Idempotency-Key: …' say the same thing\nhint: give one of them")
 	}
 	for place, text := range map[string]string{"--idempotency-key": key, "-H 'Idempotency-Key: …'": header} {
@@ -197,7 +194,7 @@ func checkKey(key string) error {
 
 // ownKey is the key that the flags give, or a header; empty for none.
 func (f *safetyFlags) ownKey(r *runner.Request) string {
-	key := cmp.Or(value(f.IdempotencyKey), headerValue(r.Header, idempotencyHeader))
+	key := cmp.Or(value(f.IdempotencyKey), headerValue(r.Header, httpexec.KeyHeader))
 	if key == noKey {
 		return ""
 	}

@@ -133,11 +133,8 @@ func (w *wrapper) execute(p *Process, task *runner.Task, lines render.Observer) 
 	if lines, err = w.reported(lines, p, journal); err != nil {
 		return 0, err
 	}
-	if task.Request != nil && !journal.absent() {
-		warnOfSecrets(task.Request, lines.Warn)
-	}
-	if task.Request != nil && w.RetryOn == nil && w.Policy == nil {
-		warnOfRepetition(task, lines.Warn)
+	if task.Request != nil {
+		w.warnOfRequest(task, journal, lines.Warn)
 	}
 	result, last, err := w.carryNamed(ctx, p, journal, task, lines)
 	if last == nil || err != nil {
@@ -220,7 +217,7 @@ func (w *wrapper) begin(ctx context.Context, p *Process, met meeting, t *runner.
 		return nil
 	}
 	t.CreatedAt = time.Now()
-	t.History.Began = t.CreatedAt
+	t.History.Began, t.History.Expires = t.CreatedAt, t.Expiry()
 	t.Policy, err = w.choice.resolve(t.CreatedAt)
 	return err
 }

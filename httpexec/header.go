@@ -67,7 +67,7 @@ func (p *plan) defaultsOf(r *runner.Request, agent, key string) http.Header {
 		header["Authorization"] = []string{"Basic " + base64.StdEncoding.EncodeToString([]byte(p.user))}
 	}
 	if r.SendsKey() && key != "" {
-		header[keyHeader] = []string{styled(key, r.KeyStyle)}
+		header[KeyHeader] = []string{styled(key, r.KeyStyle)}
 	}
 	if len(r.Body) > 0 && !r.Get && r.Boundary == "" {
 		header["Content-Type"] = []string{"application/x-www-form-urlencoded"}
@@ -75,7 +75,8 @@ func (p *plan) defaultsOf(r *runner.Request, agent, key string) http.Header {
 	return header
 }
 
-const keyHeader = "Idempotency-Key"
+// KeyHeader carries the idempotency key.
+const KeyHeader = "Idempotency-Key"
 
 // styled writes a key; as a string of RFC 8941, section 3.3.3, in quotes.
 func styled(key string, style runner.KeyStyle) string {

@@ -19,7 +19,7 @@ const leastWord = 8
 func (p *plan) hideTyped(r *runner.Request) {
 	p.refs.hideUser(p.user)
 	for _, proxy := range []string{p.Options.Proxies.HTTP, p.Options.Proxies.HTTPS, p.Options.Proxies.All} {
-		if _, user, found := cutUser(proxy); found {
+		if user, found := userIn(proxy); found {
 			p.refs.hideUser(userinfo(user))
 		}
 	}
@@ -68,14 +68,14 @@ func (r *references) hideUser(user string) {
 	}
 }
 
-// cutUser finds the user and the password in a URL.
-func cutUser(text string) (before, user string, found bool) {
+// userIn finds the user and the password in a URL.
+func userIn(text string) (user string, found bool) {
 	start, end := authorityOf(text)
 	at := strings.LastIndexByte(text[start:end], '@')
 	if at < 0 {
-		return text, "", false
+		return "", false
 	}
-	return text[:start], text[start : start+at], true
+	return text[start : start+at], true
 }
 
 // spellings are the ways in which a server may repeat a value: as it is, in a string of JSON, in a URL.

@@ -56,7 +56,7 @@ func (p *plan) read(r *runner.Request, agent, key string) (err error) {
 	p.hideTyped(r)
 	p.setForm(r)
 	p.Safety.Idempotent = r.Safe()
-	p.Safety.Keyed = r.Safe() && value(p.first.header, keyHeader) != ""
+	p.Safety.Keyed = r.Safe() && value(p.first.header, KeyHeader) != ""
 	return p.settle(r)
 }
 

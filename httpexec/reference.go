@@ -61,7 +61,7 @@ func (r *references) find(name string) (value string, ok bool) {
 		return "", false
 	}
 	if value, ok = r.lookup(name); !ok {
-		return "", false
+		return "", false // whatever came beside that
 	}
 	return value, true
 }

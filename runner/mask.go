@@ -19,12 +19,6 @@ func MaskURL(url string) string {
 	return url[:first] + mask + url[last:]
 }
 
-// URLPassword returns the password that MaskURL hides or leaves; empty for none.
-func URLPassword(url string) string {
-	first, last := passwordIn(url)
-	return url[first:last]
-}
-
 // passwordIn returns where the password of a URL is. One with a slash in it makes a URL that cannot be read, except where what precedes
 // the slash is a port.
 func passwordIn(url string) (first, last int) {
