@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -153,6 +154,21 @@ func (r *rig) expect(lines ...string) {
 		if got := r.line(); got != want {
 			r.Fatalf("the command wrote %q, want %q", got, want)
 		}
+	}
+}
+
+// expectAny reads lines that come in any order: a shell that is at its traps already, for its child's end perhaps, goes through those
+// that follow by their numbers, and may be past the first.
+func (r *rig) expectAny(lines ...string) {
+	r.Helper()
+	got := make([]string, len(lines))
+	for i := range got {
+		got[i] = r.line()
+	}
+	slices.Sort(got)
+	slices.Sort(lines)
+	if !slices.Equal(got, lines) {
+		r.Fatalf("the command wrote %q, want %q", got, lines)
 	}
 }
 
