@@ -9,7 +9,7 @@ help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s  %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 build: ## build a release binary, ./retry (needs a C compiler)
-	CGO_ENABLED=1 go build -trimpath -ldflags '-s -w' -o retry .
+	bash .ci/release retry
 
 test: ## run all tests
 	go test ./...

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strings"
 )
 
 // options are the command line's flags.
@@ -81,11 +82,14 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	return result.writeJSON(o.json)
 }
 
-// build compiles the checkout's retry with the flags of the Makefile's release build.
+// build compiles the checkout's retry as a release is.
 func build(ctx context.Context, binary string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "github.com/10f93571/retry")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
-	if said, err := cmd.CombinedOutput(); err != nil {
+	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return fmt.Errorf("find the checkout: %w", err)
+	}
+	script := filepath.Join(strings.TrimSpace(string(root)), ".ci", "release")
+	if said, err := exec.CommandContext(ctx, "bash", script, binary).CombinedOutput(); err != nil {
 		return fmt.Errorf("build retry: %w\n%s", err, said)
 	}
 	return nil
