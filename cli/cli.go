@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/10f93571/retry/cli/render"
 	_ "github.com/10f93571/retry/expression" // conditions and formulas understand expressions
 	"github.com/10f93571/retry/runner"
@@ -71,22 +73,37 @@ func (p *Process) Main() int {
 }
 
 func (p *Process) dispatch() (int, error) {
-	line, command, parser, err := p.split()
-	if err != nil {
-		return 0, err
+	run := newRunCommand()
+	command, err := p.parse(run, typedFlags(run, p.Args))
+	if err != nil { // what is wrong, and what may have been meant, only the whole parser can say
+		command, err = p.parse(newRunCommand(), nil)
 	}
-	if helped, err := parser.parse(line); err != nil || helped {
+	if command == nil || err != nil {
 		return 0, err
 	}
 	return command.run(p)
 }
 
-// split takes the command line apart, and makes the subcommand that it names with its parser.
-func (p *Process) split() (line commandLine, command subcommand, parser *parser, err error) {
-	run := &runCommand{}
-	var flags flagSet
-	if len(p.Args) == 0 || subcommands[p.Args[0]] == nil { // else no flag of run precedes it, and what those are need not be known
-		if parser, err = p.newParser("run", run); err != nil {
+// parse fills the subcommand that the command line names; nil where it printed help instead. Where flags is not nil, those are all of run's
+// that the parser knows.
+func (p *Process) parse(run *runCommand, flags *kong.Plugins) (subcommand, error) {
+	line, command, parser, err := p.split(run, flags)
+	if err != nil || parser == nil {
+		return command, err
+	}
+	helped, err := parser.parse(line)
+	if err != nil || helped {
+		return nil, err
+	}
+	return command, nil
+}
+
+// split takes the command line apart, and makes the subcommand that it names with its parser: nil for a run without any flag.
+func (p *Process) split(run *runCommand, typed *kong.Plugins) (line commandLine, command subcommand, parser *parser, err error) {
+	flags := flagSet{subcommand: "run"}
+	first := len(p.Args) == 0 || subcommands[p.Args[0]] == nil // else no flag of run precedes it, and what those are need not be known
+	if first && (typed == nil || len(*typed) > 0) {
+		if parser, err = p.newRunParser(run, typed); err != nil {
 			return line, nil, nil, err
 		}
 		flags = newFlagSet("run", parser.Model)
@@ -96,11 +113,22 @@ func (p *Process) split() (line commandLine, command subcommand, parser *parser,
 	}
 	if line.subcommand == "run" {
 		run.Command = line.command
-		return line, run, parser, nil
+		if parser == nil && len(line.flags) > 0 { // unknown ones
+			parser, err = p.newRunParser(run, nil)
+		}
+		return line, run, parser, err
 	}
 	command = newSubcommand(line.subcommand)
 	parser, err = p.newParser(line.subcommand, command)
 	return line, command, parser, err
+}
+
+// newRunParser makes run's parser, of the typed flags alone where those are known.
+func (p *Process) newRunParser(run *runCommand, typed *kong.Plugins) (*parser, error) {
+	if typed == nil {
+		return p.newParser("run", run)
+	}
+	return p.newParser("run", &struct{ kong.Plugins }{*typed})
 }
 
 // fail prints an error and its hints and returns the exit status of an error of retry itself.

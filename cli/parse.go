@@ -21,9 +21,10 @@ type parser struct {
 	helped bool // help was asked for, and printed
 }
 
-func (p *Process) newParser(name string, command subcommand) (*parser, error) {
+// newParser makes the parser of a subcommand, whose flags are the fields of a struct.
+func (p *Process) newParser(name string, fields any) (*parser, error) {
 	result := &parser{}
-	app, err := kong.New(command,
+	app, err := kong.New(fields,
 		kong.Name("retry"),
 		kong.Writers(p.Stdout, p.Stderr),
 		kong.Exit(func(int) { result.helped = true }),

@@ -1,6 +1,9 @@
 package cli
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func BenchmarkParser(b *testing.B) {
 	for _, name := range []string{"run", "http"} {
@@ -11,6 +14,21 @@ func BenchmarkParser(b *testing.B) {
 					command = newSubcommand(name)
 				}
 				if _, err := testProcess().newParser(name, command); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkCommandLine(b *testing.B) {
+	for _, args := range []string{"-- true", "-n 3 -- true", "-n 3 --id x --capture both -q -- true", "--json --dry-run -- true"} {
+		b.Run(args, func(b *testing.B) {
+			p := testProcess()
+			p.Args = strings.Fields(args)
+			for b.Loop() {
+				run := newRunCommand()
+				if _, err := p.parse(run, typedFlags(run, p.Args)); err != nil {
 					b.Fatal(err)
 				}
 			}
