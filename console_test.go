@@ -42,11 +42,7 @@ func buildForTerminals(t *testing.T) string {
 			signal.Notify(make(chan os.Signal, 1), sig)
 		}
 	}
-	binary := filepath.Join(t.TempDir(), "retry")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	return binary
+	return buildRetry(t)
 }
 
 func newConsole(t *testing.T, binary string) *console {

@@ -64,7 +64,7 @@ func TestTypedFlagsAreReadAsByTheWholeParser(t *testing.T) {
 		"--state /x --retention 1d true", "--on-retry x --seed 7 true", "--group true", "--keep-env A,B true", "--config /c --report r true",
 		"--retry-on a,b --retry-on c true", "--backoff -n true", "--dry-run --json true", "--idempotency-key k true", "--version",
 		"-n 3 status", "-v status -n", "run -q true", "-q run true",
-		"-n", "-n --", "--attempts", "-n x true", "-x true", "-N 3 true", "-attempts 3 true", "-retry 3 true", "--attemps 3 true", "--capture all true",
+		"-n", "-n --", "--attempts", "-n x true", "-x true", "-N 3 true", "-attempts 3 true", "-retry 3 true", "--attempt 3 true", "--capture all true",
 		"-q=x true", "--quiet=x true", "-nv true", "--log-format yaml true", "-n 3 --unknown true", "--no-quiet true", "-ö true", "--n 3 true",
 	} {
 		p := testProcess()
