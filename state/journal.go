@@ -139,13 +139,15 @@ func openOnce(ctx context.Context, path string) (*sql.DB, error) {
 
 // dataSource is the one place for the connection's settings; the file's journal mode is migrate's. A deferred transaction
 // would fail at once where it has to wait for its upgrade to a write, so every one begins immediate. SQLite's own waiting sleeps
-// for up to 100 ms between two looks, and lets nobody interrupt it: patiently does it instead.
+// for up to 100 ms between two looks, and lets nobody interrupt it: patiently does it instead. A statement is compiled when it is first
+// run, and kept for the next attempt: to compile one takes longer than to run it.
 func dataSource(path string) string {
 	settings := url.Values{
-		"_txlock":       {"immediate"},
-		"_busy_timeout": {"0"},
-		"_synchronous":  {"NORMAL"},
-		"_foreign_keys": {"on"},
+		"_txlock":          {"immediate"},
+		"_busy_timeout":    {"0"},
+		"_synchronous":     {"NORMAL"},
+		"_foreign_keys":    {"on"},
+		"_stmt_cache_size": {"16"},
 	}
 	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(path), RawQuery: settings.Encode()}
 	return u.String()
