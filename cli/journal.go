@@ -142,6 +142,23 @@ func (g *guardedJournal) Record(ctx context.Context, t *runner.Task, a runner.At
 	return g.catchUp(ctx, t)
 }
 
+// RecordAndClaim implements runner.Chainer. It gives up soon: then Record is patient, and warns, and a signal can end the wait of Claim.
+func (g *guardedJournal) RecordAndClaim(ctx context.Context, t *runner.Task, a runner.Attempt, now time.Time) error {
+	if g.absent() || t.Number == 0 {
+		return errNoChain
+	}
+	if g.stopping != nil {
+		ctx = g.stopping
+	}
+	return g.inTime(ctx, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, shortly)
+		defer cancel()
+		return g.journal.RecordAndClaim(ctx, t, a, now)
+	})
+}
+
+var errNoChain = errors.New("there is no journal to write to")
+
 // Settle implements runner.Journal.
 func (g *guardedJournal) Settle(ctx context.Context, t *runner.Task, d runner.Decision) error {
 	if g.absent() {

@@ -106,6 +106,11 @@ func (e *Executor) Release(t *runner.Task, signals <-chan os.Signal) (os.Signal,
 	return e.Output.Release(t, signals)
 }
 
+// Holds implements runner.Holder.
+func (e *Executor) Holds(t *runner.Task) bool {
+	return e.Output.Holds(t)
+}
+
 // files are the standard streams of a process.
 type files struct{ stdin, stdout, stderr *os.File }
 

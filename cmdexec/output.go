@@ -188,7 +188,7 @@ func (o *Output) Release(t *runner.Task, signals <-chan os.Signal) (os.Signal, e
 	if o.Mode == runner.OutputSuccess && a.lost() != nil {
 		return nil, a.lost() // half of it could pass for the whole
 	}
-	if !a.holds() || !o.Mode.PassesOn(t.Status) && !a.passing.isOn() {
+	if !o.passesOn(a, t.Status) {
 		return nil, a.lost()
 	}
 	done := make(chan struct{})
@@ -202,6 +202,16 @@ func (o *Output) Release(t *runner.Task, signals <-chan os.Signal) (os.Signal, e
 		return sig, runner.ErrStopped
 	}
 	return nil, a.lost()
+}
+
+// Holds reports whether Release would pass anything on. It implements runner.Holder.
+func (o *Output) Holds(t *runner.Task) bool {
+	a := o.current
+	return a != nil && !a.stopped && o.passesOn(a, t.Status)
+}
+
+func (o *Output) passesOn(a *attemptOutput, s runner.Status) bool {
+	return a.holds() && (o.Mode.PassesOn(s) || a.passing.isOn())
 }
 
 // holds reports whether there is something to pass on, now that the taps are done.

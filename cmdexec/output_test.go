@@ -103,12 +103,18 @@ func TestOutputIsReleasedOrDropped(t *testing.T) {
 				}
 				checkText(t, "before", both(), before)
 				r.task.Status = status
+				if got := r.executor.Holds(&r.task); got != (mode.Held() && passedOn[mode][status]) {
+					t.Errorf("holds something: %v", got)
+				}
 				for range 2 { // what was released is not released again
 					sig, err := r.executor.Release(&r.task, nil)
 					if sig != nil || err != nil {
 						t.Errorf("release: %v, %v", sig, err)
 					}
 					checkText(t, "after", both(), after)
+				}
+				if r.executor.Holds(&r.task) {
+					t.Error("it still holds something")
 				}
 			})
 		}

@@ -33,6 +33,10 @@ func recording(d runner.Decision) write {
 	return write{"record " + string(d.Verdict), func(j *Journal, t *runner.Task) error { return recorded(j, t, exit(3), d, epoch) }}
 }
 
+func chaining() write {
+	return write{"chain", func(j *Journal, t *runner.Task) error { return chained(j, t, exit(3), epoch) }}
+}
+
 func settling(d runner.Decision) write {
 	return write{"settle " + string(d.Verdict), func(j *Journal, t *runner.Task) error { return settled(j, t, d, epoch) }}
 }
@@ -64,6 +68,7 @@ func TestLateWritersAreRefused(t *testing.T) {
 		{"in flight, waits meanwhile", inFlight, []write{recording(retryIn(time.Second))}},
 		{"in flight, its crash noticed meanwhile", inFlight, takenOver[:1]},
 		{"in flight, a later attempt in flight meanwhile", inFlight, takenOver},
+		{"in flight, a later attempt followed at once", inFlight, []write{chaining()}},
 		{"in flight, a later attempt succeeded meanwhile", inFlight, append(slices.Clone(takenOver), recording(succeeded))},
 		{"in flight, a later attempt cancelled meanwhile", inFlight, append(slices.Clone(takenOver), cancelling())},
 		{"waiting, cancelled meanwhile", waiting, []write{cancelling()}},
@@ -75,6 +80,7 @@ func TestLateWritersAreRefused(t *testing.T) {
 	late := map[runner.Status][]write{
 		runner.InFlight: {
 			recording(succeeded), recording(retryIn(time.Hour)), recording(failed), recording(exhausted), recording(cancelled), recording(interrupted),
+			chaining(),
 		},
 		runner.Pending: {claiming(), settling(interrupted), settling(exhausted), settling(cancelled)},
 	}
@@ -249,5 +255,22 @@ func TestAnIDIsTakenOnce(t *testing.T) {
 	}
 	if after := dump(t, j); after != before {
 		t.Errorf("changed\n%s\nto\n%s", before, after)
+	}
+}
+
+// A write of both is the same as one after the other. It adds the outcome of an attempt that was cancelled to nothing: Record does.
+func TestAChainIsARecordAndAClaim(t *testing.T) {
+	texts := map[string]string{}
+	for _, writes := range [][]write{{recording(atOnce), claiming()}, {chaining()}} {
+		j := open(t)
+		task := newTask()
+		task.ID, task.IdempotencyKey = "id", "key"
+		must(t, claimed(j, task, epoch))
+		apply(t, j, task, writes...)
+		apply(t, j, task, recording(succeeded))
+		texts[writes[0].name] = dump(t, j)
+	}
+	if texts["chain"] != texts["record retry"] {
+		t.Errorf("a chain wrote\n%s\nnot\n%s", texts["chain"], texts["record retry"])
 	}
 }

@@ -69,6 +69,22 @@ func claimed(j *Journal, t *runner.Task, now time.Time) error {
 	return nil
 }
 
+// atOnce is the decision that the next attempt follows at once.
+var atOnce = runner.Decision{Verdict: runner.VerdictRetry}
+
+// chained ends the attempt in flight and begins the next one, in one write.
+func chained(j *Journal, t *runner.Task, o runner.Outcome, now time.Time) error {
+	moved, a := *t, runner.Attempt{Number: t.AttemptCount, StartedAt: epoch, Outcome: o, Decision: atOnce}
+	moved.Decided(a, now)
+	if err := j.RecordAndClaim(context.Background(), &moved, a, now); err != nil {
+		return err
+	}
+	moved.Status, moved.Reason, moved.NextAttemptAt = runner.InFlight, "", time.Time{}
+	moved.AttemptCount++
+	*t = moved
+	return nil
+}
+
 // recorded ends the attempt in flight. A writer that is refused goes on with a task that never moved.
 func recorded(j *Journal, t *runner.Task, o runner.Outcome, d runner.Decision, now time.Time) error {
 	moved, a := *t, runner.Attempt{Number: t.AttemptCount, StartedAt: epoch, Outcome: o, Decision: d}

@@ -85,6 +85,21 @@ func (m *machine) Record(t *rapid.T) {
 	must(t, err)
 }
 
+// Chain is a writer's try to end the attempt that it believes to be in flight, and to begin the next one with it.
+func (m *machine) Chain(t *rapid.T) {
+	w, task := m.drawWriter(t)
+	o, now := drawOutcome(t), m.tick(t)
+	may := task.stands(w, runner.InFlight)
+	err := chained(m.journal, w, o, now)
+	if !may {
+		m.wants(t, err, runner.ErrTaken)
+		return
+	}
+	must(t, err)
+	task.last().Outcome, task.last().Decision = o, atOnce
+	task.claim(now)
+}
+
 // Settle is a writer's try to end a wait, or to write down that it was cut off.
 func (m *machine) Settle(t *rapid.T) {
 	w, task := m.drawWriter(t)

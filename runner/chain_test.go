@@ -1,0 +1,124 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/10f93571/retry/backoff"
+)
+
+// chainer is a Journal that can write an outcome and the next claim in one.
+type chainer struct {
+	*memory
+	err    error
+	before func() // the write
+}
+
+func (c *chainer) RecordAndClaim(_ context.Context, t *Task, a Attempt, _ time.Time) error {
+	if c.before != nil {
+		c.before()
+	}
+	c.memory.note("chain " + string(a.Decision.Verdict) + " " + string(t.Status))
+	return c.err
+}
+
+// holder is an Executor that says whether it holds something.
+type holder struct {
+	*script
+	holds bool
+}
+
+func (h *holder) Holds(*Task) bool { return h.holds }
+
+// newChain makes a bench whose attempts follow one another at once.
+func newChain(t *testing.T, outcomes ...Outcome) (*bench, *chainer, *holder) {
+	b := newBench(t, func(p *Policy) { p.Backoff = spec(t, "constant:0") }, outcomes...)
+	b.executor.plain = true
+	c, h := &chainer{memory: b.journal}, &holder{script: b.executor}
+	b.Journal, b.Executor = c, h
+	return b, c, h
+}
+
+func spec(t *testing.T, text string) backoff.Spec {
+	t.Helper()
+	s, err := backoff.Parse(text, "none")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// What follows at once is claimed with the outcome of what went before. Everybody else sees the same as ever.
+func TestAChainOfAttempts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _, _ := newChain(t, exit(1), exit(1), exit(0))
+		result, err := b.Run(t.Context(), b.task)
+		want := []string{
+			"claim", "started", "chain retry PENDING", "release PENDING", "ended retry", "started", "chain retry PENDING", "release PENDING", "ended retry",
+			"started", "record succeeded SUCCEEDED", "release SUCCEEDED", "ended succeeded", "finished succeeded",
+		}
+		if err != nil || result.ExitCode() != 0 || b.task.AttemptCount != 3 || !slices.Equal(b.lines, want) {
+			t.Errorf("%v, exit %d after %d\ngot  %q\nwant %q", err, result.ExitCode(), b.task.AttemptCount, b.lines, want)
+		}
+	})
+}
+
+// Where anything may lie between two attempts, the outcome is written alone.
+func TestNoChain(t *testing.T) {
+	tests := map[string]func(*bench, *chainer, *holder){
+		"a delay": func(b *bench, _ *chainer, _ *holder) {
+			b.task.Policy.Backoff = spec(t, "constant:1ms")
+		},
+		"a hook":              func(b *bench, _ *chainer, _ *holder) { b.Hooks, b.task.Options.OnRetry = &hooks{}, "x" },
+		"slots":               func(b *bench, _ *chainer, _ *holder) { b.Slots = make(chan struct{}, 1) },
+		"held output":         func(_ *bench, _ *chainer, h *holder) { h.holds = true },
+		"an executor unknown": func(b *bench, _ *chainer, h *holder) { b.Executor = h.script },
+		"a journal without":   func(b *bench, c *chainer, _ *holder) { b.Journal = c.memory },
+		"a timeout":           func(b *bench, _ *chainer, _ *holder) { b.executor.outcomes[0].Error = ErrorTimeout },
+		"a signal":            func(b *bench, _ *chainer, _ *holder) { b.journal.busy = func() { b.signals <- syscall.SIGALRM } },
+		"a last attempt":      func(b *bench, _ *chainer, _ *holder) { b.task.Policy.Attempts = 1 },
+	}
+	for name, change := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b, c, h := newChain(t, exit(1), exit(0))
+				change(b, c, h)
+				if _, err := b.Run(t.Context(), b.task); err != nil || b.journal.log[1][:6] != "record" {
+					t.Errorf("%v: %q", err, b.journal.log)
+				}
+			})
+		})
+	}
+}
+
+// A journal that cannot write both at once is asked for one after the other, and decides then.
+func TestABrokenChain(t *testing.T) {
+	for _, err := range []error{ErrTaken, ErrStopped, errors.New("locked")} {
+		synctest.Test(t, func(t *testing.T) {
+			b, c, _ := newChain(t, exit(1), exit(0))
+			c.err = err
+			want := []string{"claim", "chain retry PENDING", "record retry PENDING", "claim", "record succeeded SUCCEEDED"}
+			if _, err := b.Run(t.Context(), b.task); err != nil || !slices.Equal(b.journal.log, want) {
+				t.Errorf("%v: %q", err, b.journal.log)
+			}
+		})
+	}
+}
+
+// A signal that comes while both are written is the next attempt's: the journal has it in flight.
+func TestASignalDuringAChain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, c, _ := newChain(t, exit(1))
+		c.before = func() { b.executor.plain = false; b.signals <- syscall.SIGTERM }
+		result, err := b.Run(t.Context(), b.task)
+		want := []string{"claim", "chain retry PENDING", "record interrupted PENDING"}
+		if err != nil || result.Signal != syscall.SIGTERM || b.task.AttemptCount != 2 || !slices.Equal(b.journal.log, want) {
+			t.Errorf("%v, %v after %d: %q", err, result.Signal, b.task.AttemptCount, b.journal.log)
+		}
+	})
+}
