@@ -27,7 +27,7 @@ func (r *Runner) chain(ctx context.Context, t *Task, a Attempt) bool {
 // that may end the run.
 func (r *Runner) nothingBetween(ctx context.Context, t *Task, a Attempt) bool {
 	switch {
-	case a.Decision.Verdict != VerdictRetry, untilDue(t.NextAttemptAt, time.Now()) > 0, a.Decision.Reason == ReasonDeferred:
+	case a.Decision.Verdict != VerdictRetry, untilDue(t.NextAttemptAt, time.Now()) > 0:
 		return false
 	case a.Outcome.Error == ErrorTimeout: // first its nested tasks are cancelled
 		return false

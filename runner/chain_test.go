@@ -96,6 +96,19 @@ func TestNoChain(t *testing.T) {
 	}
 }
 
+// A run that is over begins nothing.
+func TestNoChainOnceTheContextEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _, _ := newChain(t, exit(1), exit(0))
+		ctx, cancel := context.WithCancel(t.Context())
+		b.journal.busy = cancel
+		want := []string{"claim", "record retry PENDING", "settle interrupted PENDING"}
+		if _, err := b.Run(ctx, b.task); err != nil || !slices.Equal(b.journal.log, want) {
+			t.Errorf("%v: %q", err, b.journal.log)
+		}
+	})
+}
+
 // A journal that cannot write both at once is asked for one after the other, and decides then.
 func TestABrokenChain(t *testing.T) {
 	for _, err := range []error{ErrTaken, ErrStopped, errors.New("locked")} {
