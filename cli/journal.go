@@ -157,6 +157,15 @@ func (g *guardedJournal) RecordAndClaim(ctx context.Context, t *runner.Task, a r
 	})
 }
 
+// Unclaim implements runner.Chainer.
+func (g *guardedJournal) Unclaim(ctx context.Context, t *runner.Task) {
+	if g.absent() {
+		return
+	}
+	err := g.inTime(ctx, func(ctx context.Context) error { return g.journal.Unclaim(ctx, t) })
+	_ = g.failed(err, t, false) // it warns; a task that was cancelled is Settle's to find
+}
+
 var errNoChain = errors.New("there is no journal to write to")
 
 // Settle implements runner.Journal.

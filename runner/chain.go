@@ -9,6 +9,8 @@ import (
 type Chainer interface {
 	// RecordAndClaim is Record followed by Claim, or nothing: it fails where it cannot write both, or not soon.
 	RecordAndClaim(ctx context.Context, t *Task, a Attempt, now time.Time) error
+	// Unclaim takes that claim back, where a signal came before the attempt began: the task waits after the last one, as decided.
+	Unclaim(ctx context.Context, t *Task)
 }
 
 // Holder is an Executor that knows what Release would do.
@@ -20,7 +22,24 @@ type Holder interface {
 // chain records an attempt and claims the next one, where nothing comes between the two. It reports whether it did.
 func (r *Runner) chain(ctx context.Context, t *Task, a Attempt) bool {
 	chainer, ok := r.Journal.(Chainer)
-	return ok && r.nothingBetween(ctx, t, a) && chainer.RecordAndClaim(ctx, t, a, time.Now()) == nil
+	t.chained = ok && r.nothingBetween(ctx, t, a) && chainer.RecordAndClaim(ctx, t, a, time.Now()) == nil
+	return t.chained
+}
+
+// claim makes the next attempt the task's own, unless it is.
+func (r *Runner) claim(ctx context.Context, t *Task) error {
+	if t.chained {
+		return nil
+	}
+	return r.Journal.Claim(ctx, t, time.Now())
+}
+
+// unclaim takes back the claim of an attempt that will not begin.
+func (r *Runner) unclaim(ctx context.Context, t *Task) {
+	if chainer, ok := r.Journal.(Chainer); ok && t.chained {
+		chainer.Unclaim(context.WithoutCancel(ctx), t)
+	}
+	t.chained = false
 }
 
 // nothingBetween reports whether the next attempt follows at once: no wait, for time or for others, nothing that takes time, and nothing

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"syscall"
 	"testing"
@@ -18,6 +19,8 @@ type chainer struct {
 	err    error
 	before func() // the write
 }
+
+func (c *chainer) Unclaim(_ context.Context, t *Task) { c.memory.note("unclaim " + string(t.Status)) }
 
 func (c *chainer) RecordAndClaim(_ context.Context, t *Task, a Attempt, _ time.Time) error {
 	if c.before != nil {
@@ -123,15 +126,17 @@ func TestABrokenChain(t *testing.T) {
 	}
 }
 
-// A signal that comes while both are written is the next attempt's: the journal has it in flight.
+// A signal that comes while both are written, or while people are told of the first, goes before the next attempt.
 func TestASignalDuringAChain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b, c, _ := newChain(t, exit(1))
-		c.before = func() { b.executor.plain = false; b.signals <- syscall.SIGTERM }
-		result, err := b.Run(t.Context(), b.task)
-		want := []string{"claim", "chain retry PENDING", "record interrupted PENDING"}
-		if err != nil || result.Signal != syscall.SIGTERM || b.task.AttemptCount != 2 || !slices.Equal(b.journal.log, want) {
-			t.Errorf("%v, %v after %d: %q", err, result.Signal, b.task.AttemptCount, b.journal.log)
-		}
-	})
+	for sig, status := range map[os.Signal]Status{syscall.SIGTERM: Pending, os.Interrupt: Cancelled} {
+		synctest.Test(t, func(t *testing.T) {
+			b, c, _ := newChain(t, exit(1))
+			c.before = func() { b.signals <- sig }
+			result, err := b.Run(t.Context(), b.task)
+			want := []string{"claim", "chain retry PENDING", "unclaim PENDING", "settle " + string(result.Decision.Verdict) + " " + string(status)}
+			if err != nil || result.Signal != sig || b.task.AttemptCount != 1 || !slices.Equal(b.journal.log, want) {
+				t.Errorf("%v, %v after %d: %q", err, result.Signal, b.task.AttemptCount, b.journal.log)
+			}
+		})
+	}
 }

@@ -74,20 +74,14 @@ type Runner struct {
 
 // Run attempts the task until a decision ends it or a signal stops the run. It fails only where the journal does.
 func (r *Runner) Run(ctx context.Context, t *Task) (Result, error) {
-	for claimed := false; ; {
-		if !claimed {
-			if sig := r.wait(ctx, t); sig != nil || ctx.Err() != nil {
-				return r.stop(ctx, t, sig)
-			}
-			if err := r.claim(ctx, t); err != nil {
-				return r.refused(ctx, t, err)
-			}
+	for {
+		if sig := r.wait(ctx, t); sig != nil || ctx.Err() != nil {
+			return r.stop(ctx, t, sig)
 		}
-		a, chained, err := r.attempt(ctx, t)
+		a, err := r.attempt(ctx, t)
 		if err != nil {
 			return r.refused(ctx, t, err)
 		}
-		claimed = chained
 		sig, lost := r.release(t, a)
 		r.Observer.Ended(t, a)
 		switch {
@@ -114,29 +108,22 @@ func (r *Runner) release(t *Task, a Attempt) (os.Signal, error) {
 	return sig, err
 }
 
-// claim makes the task's next attempt its own.
-func (r *Runner) claim(ctx context.Context, t *Task) (err error) {
-	defer func() {
-		if err != nil {
-			r.leave()
-		}
-	}()
-	if deadline, ok := t.Deadline(); ok && t.AttemptCount > 0 && !time.Now().Before(deadline) {
-		return ErrBudgetEnd // a hook, survivors or other tasks took what was left of it
-	}
-	return r.Journal.Claim(ctx, t, time.Now())
-}
-
-// attempt executes the task's claimed attempt, and records what it led to. It reports whether the next one is claimed already.
-func (r *Runner) attempt(ctx context.Context, t *Task) (a Attempt, claimed bool, err error) {
+// attempt claims the task's next attempt, executes it, and records what it led to.
+func (r *Runner) attempt(ctx context.Context, t *Task) (Attempt, error) {
 	defer r.leave()
+	if deadline, ok := t.Deadline(); ok && t.AttemptCount > 0 && !time.Now().Before(deadline) {
+		return Attempt{}, ErrBudgetEnd // a hook, survivors or other tasks took what was left of it
+	}
+	if err := r.claim(ctx, t); err != nil {
+		return Attempt{}, err
+	}
 	t.claimed()
 	r.Observer.Started(t)
-	a = r.execute(ctx, t)
+	a := r.execute(ctx, t)
 	if r.chain(ctx, t, a) {
-		return a, true, nil
+		return a, nil
 	}
-	err = r.Journal.Record(context.WithoutCancel(ctx), t, a)
+	err := r.Journal.Record(context.WithoutCancel(ctx), t, a)
 	if errors.Is(err, ErrTaken) {
 		a.Decision = Decision{Verdict: VerdictCancelled, Reason: ReasonCancelled}
 		t.Move(a.Decision, time.Now())
@@ -145,7 +132,7 @@ func (r *Runner) attempt(ctx context.Context, t *Task) (a Attempt, claimed bool,
 	if a.Outcome.Error == ErrorTimeout || a.Outcome.Stop != nil || a.Decision.Verdict == VerdictCancelled {
 		r.Journal.CancelNested(context.WithoutCancel(ctx), t)
 	}
-	return a, false, err
+	return a, err
 }
 
 // execute runs the claimed attempt and decides what follows.
@@ -188,6 +175,7 @@ func (r *Runner) stop(ctx context.Context, t *Task, sig os.Signal) (Result, erro
 
 // settle ends a run with a decision that no attempt led to. Whoever cancelled the task meanwhile has the last word.
 func (r *Runner) settle(ctx context.Context, t *Task, d Decision, sig os.Signal) (Result, error) {
+	r.unclaim(ctx, t)
 	now := time.Now()
 	due, reason := t.NextAttemptAt, t.Reason
 	t.Move(d, now)

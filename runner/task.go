@@ -86,6 +86,7 @@ type Task struct {
 	NextAttemptAt time.Time // zero unless Pending
 	History       History
 	Last          Attempt // the latest attempt that was decided on; Number 0 before the first
+	chained       bool    // the journal has its next attempt claimed already: see Chainer
 	Damage        error   // what of it the journal holds and cannot be read; nil for all but a damaged one, which nobody may go on with
 }
 
@@ -134,7 +135,7 @@ func (t *Task) MaxAttempts() int {
 
 // claimed moves the task into its next attempt.
 func (t *Task) claimed() {
-	t.Status, t.Reason = InFlight, ""
+	t.Status, t.Reason, t.chained = InFlight, "", false
 	t.NextAttemptAt = time.Time{}
 	t.AttemptCount++
 }

@@ -274,3 +274,29 @@ func TestAChainIsARecordAndAClaim(t *testing.T) {
 		t.Errorf("a chain wrote\n%s\nnot\n%s", texts["chain"], texts["record retry"])
 	}
 }
+
+// A chain whose second attempt never began is a record.
+func TestAnUnclaimLeavesARecord(t *testing.T) {
+	var texts []string
+	for range 2 {
+		j := open(t)
+		task := newTask()
+		task.ID, task.IdempotencyKey = "id", "key"
+		must(t, claimed(j, task, epoch))
+		if len(texts) == 0 {
+			must(t, recorded(j, task, exit(3), atOnce, epoch))
+		} else {
+			chain := *task
+			must(t, chained(j, &chain, exit(3), epoch))
+			task.Status, task.NextAttemptAt = runner.Pending, epoch
+			must(t, j.Unclaim(t.Context(), task))
+		}
+		texts = append(texts, dump(t, j))
+		if len(texts) == 2 {
+			refuses(t, j, *task, write{"unclaim", func(j *Journal, t *runner.Task) error { return j.Unclaim(context.Background(), t) }})
+		}
+	}
+	if texts[0] != texts[1] {
+		t.Errorf("taken back, a chain left\n%s\nnot\n%s", texts[1], texts[0])
+	}
+}

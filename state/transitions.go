@@ -63,6 +63,21 @@ func chain(ctx context.Context, tx *sql.Tx, t *runner.Task) error {
 	return guarded(tx.ExecContext(ctx, query, t.Number, t.AttemptCount))
 }
 
+// Unclaim takes back the claim of RecordAndClaim, before its attempt began: the task waits, as the decision had it. A task that was
+// cancelled meanwhile stays so, and gives ErrTaken.
+func (j *Journal) Unclaim(ctx context.Context, t *runner.Task) error {
+	return j.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		const task = `UPDATE tasks SET status = 'PENDING', reason = ?, next_attempt_at = ?, attempt_count = attempt_count - 1
+			WHERE number = ? AND status = 'IN_FLIGHT' AND attempt_count = ?`
+		if err := guarded(tx.ExecContext(ctx, task, nullable(string(t.Reason)), micros(t.NextAttemptAt), t.Number, t.AttemptCount+1)); err != nil {
+			return err
+		}
+		step("claim taken back")
+		const attempt = `DELETE FROM attempts WHERE task = ? AND number = ? AND decision IS NULL`
+		return guarded(tx.ExecContext(ctx, attempt, t.Number, t.AttemptCount+1))
+	})
+}
+
 // ended drops what is of no use once the task has ended.
 func (j *Journal) ended(t *runner.Task, err error) error {
 	if err == nil && t.Status.Finished() && t.KeepsInput() {
