@@ -72,7 +72,6 @@ func (j *Journal) Unclaim(ctx context.Context, t *runner.Task) error {
 		if err := guarded(tx.ExecContext(ctx, task, nullable(string(t.Reason)), micros(t.NextAttemptAt), t.Number, t.AttemptCount+1)); err != nil {
 			return err
 		}
-		step("claim taken back")
 		const attempt = `DELETE FROM attempts WHERE task = ? AND number = ? AND decision IS NULL`
 		return guarded(tx.ExecContext(ctx, attempt, t.Number, t.AttemptCount+1))
 	})
