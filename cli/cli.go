@@ -153,8 +153,8 @@ func printError(w io.Writer, err error) {
 func (p *Process) getenv(name string) string {
 	value := ""
 	for _, kv := range p.Environ {
-		if v, ok := strings.CutPrefix(kv, name+"="); ok {
-			value = v
+		if rest, ok := strings.CutPrefix(kv, name); ok && strings.HasPrefix(rest, "=") {
+			value = rest[1:]
 		}
 	}
 	return value

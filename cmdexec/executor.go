@@ -65,12 +65,11 @@ func (p *process) supervise(ctx context.Context, s *supervisor, c runner.Call) r
 	stop := p.introduce(c.Started)
 	s.run(ctx, c.Signals)
 	stop()
-	end := p.reap()
-	o := outcomeOf(end)
+	o := p.reap()
 	if o.Signal != "" {
 		restore()
 	}
-	s.hearTerminal(end, c.Signals)
+	s.hearTerminal(o, c.Signals)
 	o.Stop = s.stop
 	if s.timedOut {
 		o.Error, o.Message = runner.ErrorTimeout, context.Cause(ctx).Error()

@@ -57,6 +57,9 @@ func search(name, dir string) (string, error) {
 		if err == nil {
 			return path, nil
 		}
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
 		if info, statErr := os.Stat(seen); statErr == nil && info.Mode().IsRegular() {
 			found = &exec.Error{Name: name, Err: fs.ErrPermission} // there, but not executable
 		}

@@ -4,6 +4,7 @@ package cmdexec
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"runtime"
@@ -19,58 +20,76 @@ const shell = "/bin/sh"
 
 // process is a started command. Between the end of exited and reap its number cannot go to another process.
 type process struct {
-	cmd         *exec.Cmd
+	pid         int
 	task        string        // the id of its task, which it has in its environment
 	shared      bool          // in retry's own process group
 	typed       func() bool   // Executor.OnTerminal
 	hadTerminal bool          // when it was started
 	exited      chan struct{} // closed when the process has ended, before it is reaped
-	reaped      chan struct{}
-	permit      chan struct{} // closed to have it reaped
 }
 
 // launch starts a process. One locked thread starts it and waits for it, since Linux sends the death signal of a parent when
 // the thread that forked ends.
 func (e *Executor) launch(path string, argv []string, env []string, f files, task string) (*process, error) {
 	p := &process{
-		cmd: &exec.Cmd{
-			Path: path, Args: argv, Dir: e.Dir, Env: env,
-			Stdin: f.stdin, Stdout: f.stdout, Stderr: f.stderr,
-			SysProcAttr: sysProcAttr(e.SharedGroup),
-		},
 		task: task, shared: e.SharedGroup, typed: e.OnTerminal, hadTerminal: e.SharedGroup && hasTerminal(),
-		exited: make(chan struct{}), reaped: make(chan struct{}), permit: make(chan struct{}),
+		exited: make(chan struct{}),
+	}
+	attributes := &syscall.ProcAttr{
+		Dir: e.Dir, Env: unique(env), Files: []uintptr{f.stdin.Fd(), f.stdout.Fd(), f.stderr.Fd()}, Sys: sysProcAttr(e.SharedGroup),
 	}
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		defer close(p.reaped)
+		release := nothing
 		if p.shared {
-			defer holdStops()()
+			release = holdStops()
 		}
-		err := underInheritedMask(p.cmd.Start)
-		started <- err
+		err := underInheritedMask(func() error { return p.start(path, argv, attributes) })
 		if err != nil {
+			release()
+			started <- err
 			return
 		}
-		if p.shared {
-			awaitEndOrStops(p.cmd.Process.Pid, p.onTerminal)
-		} else {
-			awaitExit(p.cmd.Process.Pid)
-		}
+		started <- nil
+		p.await()
+		release()
 		close(p.exited)
-		<-p.permit
-		_ = p.cmd.Wait() // what it says is in ProcessState
 	}()
-	return p, <-started
+	err := <-started
+	runtime.KeepAlive(f)
+	return p, err
 }
 
-// reap collects the ended process.
-func (p *process) reap() *os.ProcessState {
-	close(p.permit)
-	<-p.reaped
-	return p.cmd.ProcessState
+// start does without package os, whose first process of all is one to try pidfds with. What has not been reaped keeps its number.
+func (p *process) start(path string, argv []string, attributes *syscall.ProcAttr) (err error) {
+	if p.pid, _, err = syscall.StartProcess(path, argv, attributes); err != nil {
+		return &fs.PathError{Op: "fork/exec", Path: path, Err: err}
+	}
+	return nil
+}
+
+// unique leaves the last one of each variable.
+func unique(env []string) []string { return (&exec.Cmd{Env: env}).Environ() }
+
+// await returns when the process has ended, and leaves it to be reaped.
+func (p *process) await() {
+	if p.shared {
+		awaitEndOrStops(p.pid, p.onTerminal)
+	} else {
+		awaitExit(p.pid)
+	}
+}
+
+// reap collects the ended process, and says how it ended.
+func (p *process) reap() runner.Outcome {
+	var status syscall.WaitStatus
+	for {
+		if _, err := syscall.Wait4(p.pid, &status, 0, nil); err != syscall.EINTR {
+			return outcomeOf(status)
+		}
+	}
 }
 
 // signal sends to the process's group, or to the process alone where the group is ours too. That it may have ended meanwhile
@@ -80,9 +99,9 @@ func (p *process) signal(sig os.Signal) {
 	if !ok {
 		return
 	}
-	target := -p.cmd.Process.Pid
+	target := -p.pid
 	if p.shared {
-		target = p.cmd.Process.Pid
+		target = p.pid
 	}
 	_ = syscall.Kill(target, n)
 }
@@ -112,7 +131,7 @@ func (p *process) everywhere(sig syscall.Signal) {
 		return
 	}
 	for _, m := range p.members() {
-		if m.pid != p.cmd.Process.Pid && (sig == syscall.SIGKILL || m.group == syscall.Getpgrp()) {
+		if m.pid != p.pid && (sig == syscall.SIGKILL || m.group == syscall.Getpgrp()) {
 			_ = syscall.Kill(m.pid, sig)
 		}
 	}
@@ -150,12 +169,11 @@ func (p *process) groupAlive() bool {
 }
 
 // outcomeOf reads how a process ended.
-func outcomeOf(state *os.ProcessState) runner.Outcome {
-	status, ok := state.Sys().(syscall.WaitStatus)
-	if ok && status.Signaled() {
+func outcomeOf(status syscall.WaitStatus) runner.Outcome {
+	if status.Signaled() {
 		return runner.Outcome{Exit: runner.ExitSignalBase + int(status.Signal()), Signal: signalName(status.Signal())}
 	}
-	return runner.Outcome{Exit: state.ExitCode()}
+	return runner.Outcome{Exit: status.ExitStatus()}
 }
 
 func signalName(sig syscall.Signal) string {

@@ -38,11 +38,11 @@ func (e *Executor) launch(path string, argv []string, env []string, f files, _ s
 	return p, nil
 }
 
-func (p *process) reap() *os.ProcessState {
+func (p *process) reap() runner.Outcome {
 	if p.job != 0 {
 		p.job.release()
 	}
-	return p.cmd.ProcessState
+	return runner.Outcome{Exit: p.cmd.ProcessState.ExitCode()}
 }
 
 func (p *process) signal(sig os.Signal) {
@@ -69,10 +69,6 @@ func (p *process) groupAlive() bool { return false }
 
 // token is empty: nothing survives a killed retry.
 func (p *process) token() string { return "" }
-
-func outcomeOf(state *os.ProcessState) runner.Outcome {
-	return runner.Outcome{Exit: state.ExitCode()}
-}
 
 // hookShell finds the shell that runs hooks, such as the one that comes with git.
 func hookShell() (string, error) { return exec.LookPath("sh") }

@@ -90,8 +90,8 @@ const terminalGrace = time.Second
 
 // hearTerminal listens for the signal of the terminal that ended the process, where one did: it often comes a moment later,
 // and tells that the user stopped the command.
-func (s *supervisor) hearTerminal(end *os.ProcessState, signals <-chan os.Signal) {
-	if o := outcomeOf(end); !s.process.getsFromTerminal(syscall.Signal(o.Exit - runner.ExitSignalBase)) {
+func (s *supervisor) hearTerminal(o runner.Outcome, signals <-chan os.Signal) {
+	if !s.process.getsFromTerminal(syscall.Signal(o.Exit - runner.ExitSignalBase)) {
 		return // neither died of INT or QUIT nor caught it and exited as shells do then
 	}
 	late := time.After(terminalGrace)

@@ -155,7 +155,7 @@ func TestZombiesDoNotSurvive(t *testing.T) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	ok(t, cmd.Start())
 	awaitExit(cmd.Process.Pid)
-	process := (&process{cmd: cmd}).token()
+	process := (&process{pid: cmd.Process.Pid}).token()
 	if process == "" || (Survivors{}).Find(&runner.Task{}, runner.Attempt{Process: process}) != "" {
 		t.Errorf("the zombie %s was found", process)
 	}
@@ -326,7 +326,7 @@ func ignoresTERM(t *testing.T, pid int) bool {
 
 // Most attempts are over before it is worth to write down where they are found.
 func TestIntroduction(t *testing.T) {
-	self := &process{cmd: &exec.Cmd{Process: &os.Process{Pid: os.Getpid()}}}
+	self := &process{pid: os.Getpid()}
 	for name, tt := range map[string]struct {
 		runs  time.Duration
 		calls int32

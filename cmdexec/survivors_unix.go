@@ -49,7 +49,7 @@ type token struct {
 
 // token returns where the process is found; empty where the system does not tell.
 func (p *process) token() string {
-	seen, ok := lookAt(p.cmd.Process.Pid)
+	seen, ok := lookAt(p.pid)
 	if !ok {
 		return ""
 	}
@@ -128,7 +128,7 @@ func (k token) covers(p proc, task string) bool {
 // members returns the processes of a running attempt: those of its own group, or those of ours that have its task in their
 // environment; and what a nested retry has in groups of its own, but no daemon in a session of its own.
 func (p *process) members() []proc {
-	leader := p.cmd.Process.Pid
+	leader := p.pid
 	group, session := leader, 0
 	if p.shared {
 		group = syscall.Getpgrp()
