@@ -7,7 +7,7 @@ import (
 )
 
 // leanWait is a wait that is worth giving memory back for: reading some of it again afterwards costs well under a millisecond.
-const leanWait = 5 * time.Second
+const leanWait = time.Second
 
 // lean gives back the memory of the program's code while a task waits for long: the kernel maps all of it around what has run.
 type lean struct {
