@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"runtime"
 	"strings"
+	"time"
 )
 
 // facts say what the figures depend on, and nothing that tells whose machine it was.
@@ -15,6 +17,8 @@ type facts struct {
 	Go         string `json:"go"`
 	Kernel     string `json:"kernel"`
 	FileSystem string `json:"file_system"` // under the journal; "" where unknown
+	Load       string `json:"load"`        // of the last minute, before the run; "" where unknown
+	Began      string `json:"began"`       // RFC 3339, UTC
 }
 
 func gatherFacts(ctx context.Context, dir string) facts {
@@ -24,6 +28,10 @@ func gatherFacts(ctx context.Context, dir string) facts {
 		Go:         runtime.Version(),
 		Kernel:     ask(ctx, "uname", "-sr"),
 		FileSystem: ask(ctx, "stat", "-f", "-c", "%T", dir), // GNU's; others have no such format
+		Began:      time.Now().UTC().Format(time.RFC3339),
+	}
+	if load, err := os.ReadFile("/proc/loadavg"); err == nil {
+		f.Load, _, _ = strings.Cut(string(load), " ")
 	}
 	if f.Kernel == "" {
 		f.Kernel = runtime.GOOS
@@ -41,9 +49,12 @@ func ask(ctx context.Context, name string, args ...string) string {
 }
 
 func (f facts) String() string {
-	line := fmt.Sprintf("%d cores (%s), %s, %s", f.Cores, f.Arch, f.Go, f.Kernel)
+	line := fmt.Sprintf("%s: %d cores (%s), %s, %s", f.Began, f.Cores, f.Arch, f.Go, f.Kernel)
 	if f.FileSystem != "" {
 		line += ", journal on " + f.FileSystem
+	}
+	if f.Load != "" {
+		line += ", load " + f.Load
 	}
 	return line
 }

@@ -9,16 +9,13 @@ import (
 )
 
 // grown times retry with a journal of a million attempts next to an empty one, which stands for the bare command here.
-func grown(ctx context.Context, o options, retry, dir string) (group, error) {
-	empty, million := filepath.Join(dir, "empty"), filepath.Join(dir, "million")
-	if err := fill(ctx, million); err != nil {
-		return group{}, err
-	}
-	return group{title: "A journal of 1,000,000 attempts, compared with an empty one", warmups: 5, runs: o.runs, commands: []command{
-		{label: "retry -- true, empty", role: bare, argv: []string{retry, "--", "true"}, state: empty},
-		{label: "retry -- true, a million", argv: []string{retry, "--", "true"}, state: million},
-		{label: "retry status, a million", argv: []string{retry, "status"}, state: million},
-	}}, nil
+func (p plan) grown() group {
+	empty, million := p.journal("empty"), p.journal("million")
+	return group{name: "million", title: "A journal of 1,000,000 attempts, compared with an empty one", warmups: 5, runs: p.runs, commands: []command{
+		{name: bare, label: "retry -- true, empty", argv: []string{p.retry, "--", "true"}, state: empty},
+		{name: "million", label: "retry -- true, a million", argv: []string{p.retry, "--", "true"}, state: million},
+		{name: "status", label: "retry status, a million", argv: []string{p.retry, "status"}, state: million},
+	}, setUp: func(ctx context.Context, _ *group) (func(), error) { return func() {}, fill(ctx, million) }}
 }
 
 // fill makes the journal. Only the package that keeps journals can: one of its tests does.

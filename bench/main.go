@@ -1,4 +1,5 @@
-// Command bench times retry as whole processes: next to a bare command, and next to Debian's retry where that is installed.
+// Command bench times retry as whole processes: next to bare commands, next to Debian's retry where that is installed, and next to
+// programs in Go that do less.
 package main
 
 import (
@@ -7,16 +8,16 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
-	"strings"
+	"regexp"
 )
 
 // options are the command line's flags.
 type options struct {
 	runs     int    // measured runs of each short command
-	longRuns int    // measured runs of each command with 100 attempts
+	longRuns int    // measured runs of each command with 100 attempts, and of 64 at once
+	bytes    int64  // through a pipe
+	only     string // a pattern of the groups' names
 	json     string // where the figures go as JSON; "" for nowhere
 }
 
@@ -33,9 +34,15 @@ func main() {
 func parseFlags() options {
 	var o options
 	flag.IntVar(&o.runs, "runs", 200, "measured `runs` of each short command")
-	flag.IntVar(&o.longRuns, "long-runs", 20, "measured `runs` of each command with 100 attempts")
+	flag.IntVar(&o.longRuns, "long-runs", 40, "measured `runs` of each command with 100 attempts, and of 64 at once; of pipes a quarter")
+	flag.StringVar(&o.only, "only", "", "only the groups whose name matches `PATTERN`: success, three, hundred, together, million, http, pipes, waiting, start")
 	flag.StringVar(&o.json, "json", "", "write the figures to `FILE` as JSON too")
+	short := flag.Bool("short", false, "64 MiB through a pipe, not 1 GiB")
 	flag.Parse()
+	o.bytes = 1 << 30
+	if *short {
+		o.bytes = 64 << 20
+	}
 	return o
 }
 
@@ -43,54 +50,47 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	if o.runs < 1 || o.longRuns < 1 {
 		return fmt.Errorf("read flags: -runs and -long-runs start at 1")
 	}
+	chosen, err := regexp.Compile(o.only)
+	if err != nil {
+		return fmt.Errorf("read -only: %w", err)
+	}
 	dir, err := os.MkdirTemp("", "retry-bench-")
 	if err != nil {
 		return fmt.Errorf("make a folder: %w", err)
 	}
 	defer os.RemoveAll(dir)
+	tools, err := gatherTools(ctx, dir)
+	if err != nil {
+		return err
+	}
+	r := report{Facts: gatherFacts(ctx, dir), Missing: tools.missing()}
+	if err := r.gather(ctx, plan{options: o, tools: tools, dir: dir}, chosen); err != nil {
+		return err
+	}
+	r.markdown(out)
+	return r.writeJSON(o.json)
+}
 
-	binary := filepath.Join(dir, "retry")
-	if err := build(ctx, binary); err != nil {
-		return err
-	}
-	groups, err := plan(o, binary, findDebian(ctx, filepath.SplitList(os.Getenv("PATH"))), dir)
-	if err != nil {
-		return err
-	}
-	big, err := grown(ctx, o, binary, dir)
-	if err != nil {
-		return err
-	}
-	http, done, err := requests(o, binary, dir)
-	if err != nil {
-		return err
-	}
-	defer done()
-	groups = append(groups, http, big)
-	result := report{Facts: gatherFacts(ctx, dir)}
-	for _, g := range groups {
-		if len(g.commands) == 0 {
-			continue
-		}
-		figures, err := g.measure(ctx)
+// gather measures what is chosen, and holds it against the targets.
+func (r *report) gather(ctx context.Context, p plan, chosen *regexp.Regexp) error {
+	for _, g := range p.groups(chosen) {
+		f, err := g.present().measure(ctx)
 		if err != nil {
 			return err
 		}
-		result.Groups = append(result.Groups, figures)
+		r.Groups = append(r.Groups, f)
 	}
-	result.markdown(out)
-	return result.writeJSON(o.json)
-}
-
-// build compiles the checkout's retry as a release is.
-func build(ctx context.Context, binary string) error {
-	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
-	if err != nil {
-		return fmt.Errorf("find the checkout: %w", err)
+	var err error
+	if chosen.MatchString("waiting") {
+		if r.Waiting, err = p.waiting(ctx); err != nil {
+			return err
+		}
 	}
-	script := filepath.Join(strings.TrimSpace(string(root)), ".ci", "release")
-	if said, err := exec.CommandContext(ctx, "bash", script, binary).CombinedOutput(); err != nil {
-		return fmt.Errorf("build retry: %w\n%s", err, said)
+	if chosen.MatchString("start") {
+		if r.Start, err = initialise(ctx, p.retry, p.runs); err != nil {
+			return err
+		}
 	}
+	r.Targets = reached(*r)
 	return nil
 }

@@ -17,31 +17,27 @@ type sample struct {
 
 // measure runs the commands in turn, in a new order each round, so that a busy moment of the machine hits all alike.
 func (g group) measure(ctx context.Context) (figures, error) {
-	for _, c := range g.commands {
-		if err := c.check(); err != nil {
+	fmt.Fprintf(os.Stderr, "bench: %s: %s\n", g.name, g.title)
+	if g.setUp != nil {
+		done, err := g.setUp(ctx, &g)
+		if err != nil {
 			return figures{}, err
 		}
+		defer done()
 	}
 	devNull, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return figures{}, fmt.Errorf("open the null device: %w", err)
 	}
 	defer devNull.Close()
-
-	samples := make([][]sample, len(g.commands))
-	for round := range g.warmups + g.runs {
-		for _, i := range rand.Perm(len(g.commands)) {
-			if err := ctx.Err(); err != nil {
-				return figures{}, err
-			}
-			s, err := g.commands[i].time(devNull)
-			if err != nil {
-				return figures{}, err
-			}
-			if round >= g.warmups {
-				samples[i] = append(samples[i], s)
-			}
+	for _, c := range g.commands {
+		if err := c.check(devNull); err != nil {
+			return figures{}, err
 		}
+	}
+	samples, err := g.rounds(ctx, devNull)
+	if err != nil {
+		return figures{}, err
 	}
 	peaks, err := g.peaks(ctx, devNull)
 	if err != nil {
@@ -50,39 +46,76 @@ func (g group) measure(ctx context.Context) (figures, error) {
 	return g.summarise(samples, peaks), nil
 }
 
-// check runs the command once, unmeasured: it must end as planned and leave a journal where one is asked for.
-func (c command) check() error {
-	cmd := c.prepare(nil)
-	said, err := cmd.CombinedOutput()
-	if err := c.ended(err); err != nil {
-		return fmt.Errorf("%w\n%s", err, tail(said))
+// rounds runs each command once a round, and keeps the samples of each, but for those to warm up.
+func (g group) rounds(ctx context.Context, devNull *os.File) ([][]sample, error) {
+	samples := make([][]sample, len(g.commands))
+	for round := range g.warmups + g.runs {
+		for _, i := range rand.Perm(len(g.commands)) {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			s, err := g.commands[i].time(devNull, devNull)
+			if err != nil {
+				return nil, err
+			}
+			if round >= g.warmups {
+				samples[i] = append(samples[i], s)
+			}
+		}
+	}
+	return samples, nil
+}
+
+// check runs the command once, unmeasured: it must end as planned, leave a journal where one is asked for, and many at once have nothing
+// to say.
+func (c command) check(devNull *os.File) error {
+	said, err := os.CreateTemp("", "retry-bench-said-")
+	if err != nil {
+		return fmt.Errorf("make a file: %w", err)
+	}
+	defer os.Remove(said.Name())
+	defer said.Close()
+	_, err = c.time(devNull, said)
+	text, _ := os.ReadFile(said.Name())
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, tail(text))
+	}
+	if c.atOnce > 1 && len(text) > 0 {
+		return fmt.Errorf("run %s: of many at once some said\n%s", c.label, tail(text))
 	}
 	if c.state == "" {
 		return nil
 	}
 	if entries, err := os.ReadDir(c.state); err != nil || len(entries) == 0 {
-		return fmt.Errorf("run %s: it left no journal\n%s", c.label, tail(said))
+		return fmt.Errorf("run %s: it left no journal\n%s", c.label, tail(text))
 	}
 	return nil
 }
 
-func (c command) time(devNull *os.File) (sample, error) {
-	cmd := c.prepare(devNull)
+// time runs the command, or as many of it as are to run at once: then it is the time until all have ended, and the sum of their CPU.
+func (c command) time(in, out *os.File) (s sample, err error) {
+	var started []*exec.Cmd
 	start := time.Now()
-	err := cmd.Run()
-	wall := time.Since(start)
-	if err := c.ended(err); err != nil {
-		return sample{}, err
+	for range max(1, c.atOnce) {
+		cmd := c.prepare(in, out)
+		if err = cmd.Start(); err != nil {
+			err = fmt.Errorf("run %s: %w", c.label, err)
+			break
+		}
+		started = append(started, cmd)
 	}
-	return sample{wall: wall, cpu: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}, nil
+	for _, cmd := range started {
+		err = errors.Join(err, c.ended(cmd.Wait()))
+		s.cpu += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	}
+	s.wall = time.Since(start)
+	return s, err
 }
 
-func (c command) prepare(devNull *os.File) *exec.Cmd {
+func (c command) prepare(in, out *os.File) *exec.Cmd {
 	cmd := exec.Command(c.argv[0], c.argv[1:]...)
 	cmd.Env = c.environment()
-	if devNull != nil {
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = devNull, devNull, devNull
-	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, out
 	return cmd
 }
 

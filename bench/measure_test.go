@@ -53,11 +53,24 @@ func TestMeasureStopsWithItsContext(t *testing.T) {
 	}
 }
 
+// null is the null device, open.
+func null(t *testing.T) *os.File {
+	t.Helper()
+	file, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = file.Close() })
+	return file
+}
+
 func TestCheck(t *testing.T) {
 	journaled := shell(`mkdir "$RETRY_STATE_DIR" && : >"$RETRY_STATE_DIR/journal"`, 0)
 	journaled.state = filepath.Join(t.TempDir(), "state")
 	forgetful := shell("", 0)
 	forgetful.state = filepath.Join(t.TempDir(), "state")
+	talkative, silent := shell("echo 'warning: x' >&2", 0), shell("", 0)
+	talkative.atOnce, silent.atOnce = 2, 2
 	for _, test := range []struct {
 		name string
 		c    command
@@ -69,10 +82,12 @@ func TestCheck(t *testing.T) {
 		{"a signal", shell("kill -9 $$", 0), "exit code -1, not 0"},
 		{"not there", command{label: "nothing", argv: []string{"/no/such/file"}}, "run nothing: "},
 		{"a journal", journaled, ""},
+		{"many at once", silent, ""},
+		{"many at once, with a warning", talkative, "warning: x\nwarning: x"},
 		{"no journal", forgetful, "left no journal"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			err := test.c.check()
+			err := test.c.check(null(t))
 			if test.want == "" && err != nil {
 				t.Errorf("check = %v, want no error", err)
 			}
@@ -83,21 +98,42 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestHighWater(t *testing.T) {
-	for _, test := range []struct {
-		name   string
-		status string
-		want   int64
-		ok     bool
-	}{
-		{"alive", "Name:\ttrue\nVmPeak:\t    9999 kB\nVmHWM:\t    1336 kB\nVmRSS:\t    1200 kB\n", 1336, true},
-		{"a zombie", "Name:\ttrue\nState:\tZ (zombie)\n", 0, false},
-		{"nothing", "", 0, false},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			if got, ok := highWater([]byte(test.status)); got != test.want || ok != test.ok {
-				t.Errorf("highWater = %d, %v; want %d, %v", got, ok, test.want, test.ok)
-			}
-		})
+// Two that wait for each other end only where they run at once.
+func TestManyAtOnce(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	meet := shell("mkfifo "+pipe+" 2>/dev/null && : <"+pipe+" || : >"+pipe, 0)
+	meet.atOnce = 2
+	s, err := meet.time(null(t), null(t))
+	if err != nil || s.wall <= 0 || s.cpu <= 0 {
+		t.Errorf("time = %+v, %v", s, err)
+	}
+}
+
+func TestManyAtOnceAllCount(t *testing.T) {
+	dir := t.TempDir()
+	odd := shell("mkdir "+filepath.Join(dir, "first")+" 2>/dev/null", 0) // one of them succeeds
+	odd.atOnce = 3
+	if _, err := odd.time(null(t), null(t)); err == nil || strings.Count(err.Error(), "exit code 1, not 0") != 2 {
+		t.Errorf("time = %v, want the ends of two", err)
+	}
+	absent := command{label: "nothing", argv: []string{"/no/such/file"}, atOnce: 2}
+	if _, err := absent.time(null(t), null(t)); err == nil {
+		t.Error("time = nil for what is not there")
+	}
+}
+
+func TestSetUp(t *testing.T) {
+	ended := false
+	g := group{runs: 1, unwatched: true, setUp: func(_ context.Context, g *group) (func(), error) {
+		g.commands = []command{shell("", 0)}
+		return func() { ended = true }, nil
+	}}
+	f, err := g.measure(t.Context())
+	if err != nil || len(f.Rows) != 1 || f.Rows[0].PeakKiB != 0 || !ended {
+		t.Errorf("measure = %+v, %v; ended: %t", f, err, ended)
+	}
+	g.setUp = func(context.Context, *group) (func(), error) { return nil, os.ErrPermission }
+	if _, err := g.measure(t.Context()); !errors.Is(err, os.ErrPermission) {
+		t.Errorf("measure = %v, want what setUp said", err)
 	}
 }

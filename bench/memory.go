@@ -12,9 +12,12 @@ import (
 // peakRuns is how many runs of each command are watched for their memory.
 const peakRuns = 10
 
-// peaks is each command's largest resident set, in KiB, 0 where the system has no /proc. These runs are not timed.
+// peaks is each command's largest resident set, in KiB, 0 where the system has no /proc, or where it says nothing. These runs are not timed.
 func (g group) peaks(ctx context.Context, devNull *os.File) ([]int64, error) {
 	peaks := make([]int64, len(g.commands))
+	if g.unwatched {
+		return peaks, nil
+	}
 	for range peakRuns {
 		for i, c := range g.commands {
 			if err := ctx.Err(); err != nil {
@@ -33,7 +36,7 @@ func (g group) peaks(ctx context.Context, devNull *os.File) ([]int64, error) {
 // peak reads the kernel's high-water mark until the process is gone. The rusage of Wait would be too high: there
 // Linux counts the memory shared with the parent between fork and exec, which is this program's own.
 func (c command) peak(devNull *os.File) (int64, error) {
-	cmd := c.prepare(devNull)
+	cmd := c.prepare(devNull, devNull)
 	if err := cmd.Start(); err != nil {
 		return 0, fmt.Errorf("run %s: %w", c.label, err)
 	}
@@ -46,7 +49,7 @@ func watch(cmd *exec.Cmd) int64 {
 	var peak int64
 	for {
 		status, err := os.ReadFile(path)
-		now, ok := highWater(status)
+		now, ok := statusLine(status, "VmHWM")
 		if err != nil || !ok {
 			return peak
 		}
@@ -54,10 +57,10 @@ func watch(cmd *exec.Cmd) int64 {
 	}
 }
 
-// highWater finds VmHWM in a /proc/PID/status, in KiB. A process that has ended has none.
-func highWater(status []byte) (int64, bool) {
+// statusLine finds a number of KiB in a /proc/PID/status. A process that has ended has none.
+func statusLine(status []byte, name string) (kib int64, ok bool) {
 	for line := range bytes.Lines(status) {
-		if rest, ok := bytes.CutPrefix(line, []byte("VmHWM:")); ok {
+		if rest, found := bytes.CutPrefix(line, []byte(name+":")); found {
 			number, _, _ := bytes.Cut(bytes.TrimSpace(rest), []byte(" "))
 			kib, err := strconv.ParseInt(string(number), 10, 64)
 			return kib, err == nil

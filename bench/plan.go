@@ -2,118 +2,116 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
-	"time"
 )
 
-// role says what a command is compared as.
-type role int
-
-const (
-	ours   role = iota
-	bare        // the command without any retry around it
-	debian      // Debian's retry
-)
-
-// command is one process to time, whole.
-type command struct {
-	label string
-	role  role
-	argv  []string
-	exit  int    // the exit code it must end with
-	state string // its RETRY_STATE_DIR, "" for none; a run leaves a journal there
-}
-
-// group is a set of commands that do the same work and take turns.
-type group struct {
-	title    string
-	warmups  int
-	runs     int
-	commands []command
-}
-
-// attempts is how often the second group tries.
+// attempts is how often the commands with many attempts try.
 const attempts = "100"
 
 // loop tries "$1" as often as "$2" says: what a script without retry does. A path keeps the shell from using a builtin.
 const loop = `i=0; until "$1"; do i=$((i+1)); [ "$i" -lt "$2" ] || exit 1; done`
 
-// plan lists what is timed. An empty debianRetry leaves its rows out; dir takes the journals.
-func plan(o options, retry, debianRetry, dir string) ([]group, error) {
-	truePath, err := exec.LookPath("true")
-	if err != nil {
-		return nil, fmt.Errorf("find a command to wrap: %w", err)
-	}
-	falsePath, err := exec.LookPath("false")
-	if err != nil {
-		return nil, fmt.Errorf("find a command to wrap: %w", err)
-	}
-	short := group{title: "Success at once", warmups: 5, runs: o.runs, commands: []command{
-		{label: "true", role: bare, argv: []string{truePath}},
-		{label: "Debian's retry -- true", role: debian, argv: []string{debianRetry, "--", "true"}},
-		{label: "retry -- true", argv: []string{retry, "--", "true"}, state: filepath.Join(dir, "short")},
-		{label: "retry --no-state -- true", argv: []string{retry, "--no-state", "--", "true"}},
+// third fails twice and then succeeds, by a count in the file that it is given. A shell does all of it without starting anything.
+const third = `read n <"$1"; echo $(((n + 1) % 3)) >"$1"; [ "$n" -eq 2 ]`
+
+// plan is what a run of bench is about.
+type plan struct {
+	options
+	tools
+	dir string // takes the journals
+}
+
+// groups lists what is timed, in its order, as far as a pattern chooses it.
+func (p plan) groups(chosen *regexp.Regexp) []group {
+	all := []group{p.success(), p.three(), p.hundred(), p.together(), p.grown(), p.requests(), p.pipes()}
+	return slices.DeleteFunc(all, func(g group) bool { return !chosen.MatchString(g.name) })
+}
+
+func (p plan) journal(name string) string { return filepath.Join(p.dir, "journal-"+name) }
+
+func (p plan) success() group {
+	state := p.journal("success")
+	return group{name: "success", title: "Success at once", warmups: 5, runs: p.runs, commands: []command{
+		{name: bare, label: "true", argv: []string{p.yes}},
+		{name: debian, label: "Debian's retry -- true", argv: []string{p.debian, "--", "true"}},
+		{name: "empty", label: "an empty Go program", argv: []string{p.empty}},
+		{name: "fork", label: "a Go program that runs true", argv: []string{p.fork, "true"}},
+		{name: "loop", label: "a loop in Go -- true", argv: []string{p.loop, "--", "true"}},
+		{name: "recur", label: "recur -- true", argv: []string{p.recur, "--", "true"}},
+		{name: "retry", label: "retry -- true", argv: []string{p.retry, "--", "true"}, state: state},
+		{name: "no-state", label: "retry --no-state -- true", argv: []string{p.retry, "--no-state", "--", "true"}},
+		{name: "flags", label: "retry -n 3 -- true", argv: []string{p.retry, "-n", "3", "--", "true"}, state: state},
+		{name: "capture", label: "retry --capture both -- true", argv: []string{p.retry, "--capture", "both", "--", "true"}, state: state},
 	}}
-	long := group{title: attempts + " attempts of false, no delay", warmups: 1, runs: o.longRuns, commands: []command{
-		{label: "a loop in sh", role: bare, exit: 1, argv: []string{"sh", "-c", loop, "sh", falsePath, attempts}},
-		{label: "Debian's retry --times=" + attempts + " --delay=0 -- false", role: debian, exit: 1,
-			argv: []string{debianRetry, "--times=" + attempts, "--delay=0", "--", "false"}},
-		{label: "retry -n " + attempts + " -b constant:0 -- false", exit: 1,
-			argv: []string{retry, "-n", attempts, "-b", "constant:0", "--", "false"}, state: filepath.Join(dir, "long")},
-		{label: "retry -n " + attempts + " -b constant:0 --no-state -- false", exit: 1,
-			argv: []string{retry, "-n", attempts, "-b", "constant:0", "--no-state", "--", "false"}},
+}
+
+// three is a script that fails twice and then succeeds.
+func (p plan) three() group {
+	script := filepath.Join(p.dir, "third.sh")
+	g := group{name: "three", title: "A script that succeeds at the third attempt, no delay", warmups: 5, runs: p.runs}
+	add := func(c command, wrapper ...string) {
+		c.argv = slices.Concat(wrapper, []string{"sh", script, filepath.Join(p.dir, "count-"+c.name)})
+		g.commands = append(g.commands, c)
+	}
+	add(command{name: bare, label: "a loop in sh"}, "sh", "-c", `until "$@"; do :; done`, "sh")
+	add(command{name: debian, label: "Debian's retry --delay=0 -- SCRIPT"}, p.debian, "--delay=0", "--")
+	add(command{name: "loop", label: "a loop in Go"}, p.loop, "--")
+	add(command{name: "recur", label: "recur"}, p.recur, "--")
+	add(command{name: "retry", label: "retry -b constant:0 -- SCRIPT", state: p.journal(g.name)}, p.retry, "-b", "constant:0", "--")
+	add(command{name: "no-state", label: "retry -b constant:0 --no-state -- SCRIPT"}, p.retry, "-b", "constant:0", "--no-state", "--")
+	add(command{name: "capture", label: "retry -b constant:0 --capture both -- SCRIPT", state: p.journal(g.name)},
+		p.retry, "-b", "constant:0", "--capture", "both", "--")
+	g.setUp = func(context.Context, *group) (func(), error) { return func() {}, g.writeThird(script) }
+	return g
+}
+
+// writeThird writes the script, and each command a count of its own to begin with.
+func (g group) writeThird(script string) error {
+	err := os.WriteFile(script, []byte(third+"\n"), 0o600)
+	for _, c := range g.commands {
+		err = errors.Join(err, os.WriteFile(c.argv[len(c.argv)-1], []byte("0\n"), 0o600))
+	}
+	return err
+}
+
+func (p plan) hundred() group {
+	g := group{name: "hundred", title: attempts + " attempts of false, no delay", warmups: 1, runs: p.longRuns, commands: []command{
+		{name: bare, label: "a loop in sh", argv: []string{"sh", "-c", loop, "sh", p.no, attempts}},
+		{name: debian, label: "Debian's retry --times=" + attempts + " --delay=0 -- false",
+			argv: []string{p.debian, "--times=" + attempts, "--delay=0", "--", "false"}},
+		{name: "loop", label: "a loop in Go -n " + attempts + " -- false", argv: []string{p.loop, "-n", attempts, "--", "false"}},
+		{name: "recur", label: "recur -a " + attempts + " -- false", argv: []string{p.recur, "-a", attempts, "--", "false"}},
 	}}
-	groups := []group{short, long}
-	if debianRetry == "" {
-		for i := range groups {
-			groups[i].commands = without(debian, groups[i].commands)
-		}
+	for _, c := range []struct{ name, flags, state string }{
+		{"retry", "", p.journal(g.name)}, {"no-state", " --no-state", ""}, {"capture", " --capture both", p.journal(g.name)},
+	} {
+		flags := "-n " + attempts + " -b constant:0" + c.flags + " -- false"
+		g.commands = append(g.commands, command{name: c.name, label: "retry " + flags, argv: append([]string{p.retry}, strings.Fields(flags)...), state: c.state})
 	}
-	return groups, nil
+	for i := range g.commands {
+		g.commands[i].exit = 1
+	}
+	return g
 }
 
-func without(r role, all []command) []command {
-	var kept []command
-	for _, c := range all {
-		if c.role != r {
-			kept = append(kept, c)
-		}
+// together starts many at once: how long until all have ended.
+func (p plan) together() group {
+	const many = 64
+	g := group{name: "together", title: strconv.Itoa(many) + " at once, until all have ended", warmups: 1, runs: p.longRuns, unwatched: true, commands: []command{
+		{name: bare, label: "true", argv: []string{p.yes}},
+		{name: debian, label: "Debian's retry -- true", argv: []string{p.debian, "--", "true"}},
+		{name: "loop", label: "a loop in Go -- true", argv: []string{p.loop, "--", "true"}},
+		{name: "retry", label: "retry -- true, one journal", argv: []string{p.retry, "--", "true"}, state: p.journal("together")},
+		{name: "no-state", label: "retry --no-state -- true", argv: []string{p.retry, "--no-state", "--", "true"}},
+	}}
+	for i := range g.commands {
+		g.commands[i].atOnce = many
 	}
-	return kept
-}
-
-// findDebian is the first retry in the folders that is Debian's by its help, or "".
-func findDebian(ctx context.Context, folders []string) string {
-	for _, folder := range folders {
-		path, err := exec.LookPath(filepath.Join(folder, "retry"))
-		if err != nil {
-			continue
-		}
-		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-		help, _ := exec.CommandContext(ctx, path, "--help").CombinedOutput()
-		cancel()
-		if strings.Contains(string(help), "--until") {
-			return path
-		}
-	}
-	return ""
-}
-
-// environment is ours without any setting of retry's but the state directory, and without what tells it that this is a CI job.
-func (c command) environment() []string {
-	var env []string
-	for _, entry := range os.Environ() {
-		if !strings.HasPrefix(entry, "RETRY_") {
-			env = append(env, entry)
-		}
-	}
-	env = append(env, "GITHUB_ACTIONS=", "GITLAB_CI=")
-	if c.state != "" {
-		env = append(env, "RETRY_STATE_DIR="+c.state)
-	}
-	return env
+	return g
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -18,49 +19,41 @@ func walled(ms ...time.Duration) []sample {
 	return all
 }
 
-var threeCommands = group{title: "Success", runs: 3, commands: []command{
-	{label: "true", role: bare},
-	{label: "theirs", role: debian},
-	{label: "retry"},
+var threeCommands = group{name: "success", title: "Success", runs: 3, commands: []command{
+	{name: bare, label: "true"},
+	{name: debian, label: "theirs"},
+	{name: "retry", label: "retry"},
 }}
 
-func TestMarkdown(t *testing.T) {
-	r := report{
-		Facts:  facts{Cores: 2, Arch: "amd64", Go: "go1.26", Kernel: "Linux 6", FileSystem: "ext4"},
-		Groups: []figures{threeCommands.summarise([][]sample{walled(1, 1, 3), walled(2, 2, 2), walled(5, 3, 9)}, []int64{512, 1024, 0})},
+func TestSummarise(t *testing.T) {
+	f := threeCommands.summarise([][]sample{walled(1, 1, 3), walled(2, 2, 2), walled(9, 3, 5)}, []int64{512, 1024, 0})
+	if f.Name != "success" || f.Runs != 3 || len(f.Rows) != 3 {
+		t.Fatalf("%+v", f)
 	}
-	var out strings.Builder
-	r.markdown(&out)
-	want := `2 cores (amd64), go1.26, Linux 6, journal on ext4
-
-| Success (3 runs) | median ms | min | p90 | CPU ms | peak MiB | to bare | to Debian's |
-|---|--:|--:|--:|--:|--:|--:|--:|
-| ` + "`true`" + ` | 1.00 | 1.00 | 3.00 | 0.50 | 0.5 | 1.00 × | 0.50 × |
-| ` + "`theirs`" + ` | 2.00 | 2.00 | 2.00 | 1.00 | 1.0 | 2.00 × | 1.00 × |
-| ` + "`retry`" + ` | 5.00 | 3.00 | 9.00 | 2.50 | – | 5.00 × | 2.50 × |
-`
-	if out.String() != want {
-		t.Errorf("got\n%s\nwant\n%s", &out, want)
+	got := f.Rows[2]
+	if *got.ToBare != 5 || *got.ToDebian != 2.5 {
+		t.Errorf("ratios %v and %v, want 5 and 2.5", *got.ToBare, *got.ToDebian)
+	}
+	got.ToBare, got.ToDebian = nil, nil
+	if want := (row{Name: "retry", Command: "retry", Median: 5, P10: 3, P90: 9, CPU: 2.5}); got != want {
+		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 }
 
-func TestMarkdownWithoutDebian(t *testing.T) {
+func TestSummariseWithoutDebian(t *testing.T) {
 	g := threeCommands
-	g.commands = without(debian, g.commands)
-	r := report{Groups: []figures{g.summarise([][]sample{walled(1), walled(3)}, []int64{0, 0})}}
-	var out strings.Builder
-	r.markdown(&out)
-	if !strings.Contains(out.String(), "Debian's retry is not installed") {
-		t.Errorf("does not say that rows are missing:\n%s", &out)
-	}
-	if !strings.Contains(out.String(), "| 3.00 × | – |") {
-		t.Errorf("compares with what is not there:\n%s", &out)
+	g.commands = []command{g.commands[0], g.commands[2]}
+	f := g.summarise([][]sample{walled(1), walled(3)}, []int64{0, 0})
+	if f.Rows[1].ToDebian != nil || *f.Rows[1].ToBare != 3 {
+		t.Errorf("compares with what is not there: %+v", f.Rows[1])
 	}
 }
 
 func TestWriteJSON(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "figures.json")
-	wrote := report{Groups: []figures{threeCommands.summarise([][]sample{walled(1), walled(2), walled(3)}, []int64{1, 2, 3})}}
+	wrote := found()
+	wrote.Targets = reached(wrote)
+	wrote.Waiting = []waiting{{Name: "retry", Peak: 3, Resident: 2, Own: 1}}
 	if err := wrote.writeJSON(file); err != nil {
 		t.Fatal(err)
 	}
@@ -72,8 +65,26 @@ func TestWriteJSON(t *testing.T) {
 	if err := json.Unmarshal(text, &read); err != nil {
 		t.Fatal(err)
 	}
-	row := read.Groups[0].Rows[2]
-	if row.Command != "retry" || row.Median != 3 || row.CPU != 1.5 || row.PeakKiB != 3 || *row.ToBare != 3 || *row.ToDebian != 1.5 {
-		t.Errorf("read back %+v", row)
+	if !reflect.DeepEqual(read, wrote) {
+		t.Errorf("read back %+v\nwrote %+v", read, wrote)
+	}
+	if err := wrote.writeJSON(""); err != nil {
+		t.Errorf("without a file: %v", err)
+	}
+}
+
+// docs/speed.md names every field.
+func TestJSONIsDocumented(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "docs", "speed.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range []any{report{}, facts{}, target{}, figures{}, row{}, waiting{}, start{}} {
+		kind := reflect.TypeOf(of)
+		for i := range kind.NumField() {
+			if name := kind.Field(i).Tag.Get("json"); !strings.Contains(string(page), "`"+name+"`") {
+				t.Errorf("%s of %s is not told of", name, kind)
+			}
+		}
 	}
 }
