@@ -1,12 +1,15 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint vet ci bench crash fuzz engine clean
+.PHONY: help build test race lint vet ci bench microbench compare crash fuzz engine clean
 
 FUZZTIME ?= 10s
 BENCHFLAGS ?=
+BENCHES = ./backoff ./runner ./expression ./state ./cli
+COUNT ?= 10
+BASE ?= main
 KILLS ?= 10000
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s  %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s  %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 build: ## build a release binary, ./retry (needs a C compiler)
 	bash .ci/release retry
@@ -31,6 +34,12 @@ ci: ## run everything a change has to pass
 
 bench: ## time whole processes, side by side (BENCHFLAGS='-runs 50')
 	go run ./bench $(BENCHFLAGS)
+
+microbench: ## run the Go benchmarks COUNT times (10) into microbench.out
+	go test -run '^$$' -bench . -benchmem -count $(COUNT) $(BENCHES) | tee microbench.out
+
+compare: ## run them COUNT times here and at BASE (main) in turn; benchstat says what changed
+	bash .ci/compare $(BASE) $(COUNT)
 
 crash: ## kill retry KILLS times (10000) and check that nothing is lost or run twice
 	go test ./crash -v -count=1 -run '^TestKills$$' -timeout $$((120 + $(KILLS) / 4))s -args -kills $(KILLS)

@@ -8,6 +8,7 @@ import (
 func BenchmarkParser(b *testing.B) {
 	for _, name := range []string{"run", "http"} {
 		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
 			for b.Loop() {
 				command := subcommand(&runCommand{})
 				if name != "run" {
@@ -26,6 +27,7 @@ func BenchmarkCommandLine(b *testing.B) {
 		b.Run(args, func(b *testing.B) {
 			p := testProcess()
 			p.Args = strings.Fields(args)
+			b.ReportAllocs()
 			for b.Loop() {
 				run := newRunCommand()
 				if _, err := p.parse(run, typedFlags(run, p.Args)); err != nil {

@@ -1,0 +1,27 @@
+package cli
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// From the arguments to the end, without a journal or a command: what is typed is parsed, the policy chosen and shown.
+func BenchmarkDispatch(b *testing.B) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer null.Close()
+	for _, line := range []string{"--version", "--dry-run -- true", "--dry-run -n 8 -b exp:2s..2m --retry-on 1,75 -- rsync a b"} {
+		b.Run(line, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				p := Process{Args: strings.Fields(line), Environ: []string{"HOME=/nonexistent"}, Stdin: null, Stdout: null, Stderr: null}
+				if code, err := p.dispatch(); code != 0 || err != nil {
+					b.Fatal(code, err)
+				}
+			}
+		})
+	}
+}
