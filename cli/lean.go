@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"runtime/debug"
 	"time"
 
 	"github.com/10f93571/retry/runner"
@@ -9,7 +10,8 @@ import (
 // leanWait is a wait that is worth giving memory back for: reading some of it again afterwards costs well under a millisecond.
 const leanWait = time.Second
 
-// lean gives back the memory of the program's code while a task waits for long: the kernel maps all of it around what has run.
+// lean gives memory back while a task waits for long: what earlier attempts left to be collected, and the program's code, which the
+// kernel maps all around what has run.
 type lean struct {
 	runner.Observer
 	leaned int // the count of attempts at the wait that it was given back for
@@ -20,6 +22,7 @@ func (l *lean) Waiting(t *runner.Task, left time.Duration) time.Duration {
 	again := l.Observer.Waiting(t, left)
 	if left >= leanWait && l.leaned != t.AttemptCount {
 		l.leaned = t.AttemptCount
+		debug.FreeOSMemory()
 		dropCode()
 	}
 	return again

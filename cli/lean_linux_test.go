@@ -2,6 +2,7 @@ package cli
 
 import (
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,8 +42,13 @@ func entry(header, anonymous, swap string) string {
 	return header + "\nSize: 4 kB\nRss: 4 kB\nAnonymous: " + anonymous + " kB\nSwap: " + swap + " kB\nVmFlags: rd ex mr mw me\n"
 }
 
-func TestALongWaitGivesTheCodesMemoryBack(t *testing.T) {
+func TestALongWaitGivesMemoryBack(t *testing.T) {
 	l := &lean{Observer: render.Silent{}}
+	garbage := make([]byte, 16<<20)
+	for i := range garbage {
+		garbage[i] = 1
+	}
+	runtime.KeepAlive(garbage)
 	task := &runner.Task{AttemptCount: 1}
 	before := residentFile(t)
 	l.Waiting(task, leanWait-time.Nanosecond)
@@ -52,6 +58,11 @@ func TestALongWaitGivesTheCodesMemoryBack(t *testing.T) {
 	l.Waiting(task, leanWait)
 	if after := residentFile(t); l.leaned != 1 || after >= before {
 		t.Errorf("%d kB of files are resident in a long wait, %d before", after, before)
+	}
+	var heap runtime.MemStats
+	runtime.ReadMemStats(&heap)
+	if left := heap.HeapSys - heap.HeapReleased; left >= uint64(len(garbage)) {
+		t.Errorf("the heap holds %d bytes in a long wait", left)
 	}
 }
 
