@@ -35,6 +35,9 @@ func Open(ctx context.Context, dir string) (*Journal, error) {
 	if err := CheckDriver(); err != nil {
 		return nil, err
 	}
+	if err := checkSpare(); err != nil {
+		return nil, fmt.Errorf("open the journal: %w", err)
+	}
 	unlock, err := enter(ctx, dir)
 	if err != nil {
 		return nil, fmt.Errorf("open the journal: %w", diagnose(dir, err))
@@ -49,10 +52,6 @@ func Open(ctx context.Context, dir string) (*Journal, error) {
 		return nil, fmt.Errorf("open the journal in %s: %w", dir, j.diagnose(err))
 	}
 	step("journal opened")
-	if err := checkSpare(); err != nil {
-		_ = j.Close()
-		return nil, fmt.Errorf("open the journal: %w", err)
-	}
 	j.keepReserve()
 	return j, nil
 }

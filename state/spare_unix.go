@@ -9,11 +9,13 @@ import (
 )
 
 const (
-	spareDescriptors = 12 // for the command's pipes, its kept streams, and what the system opens to start it
+	// spareDescriptors are the journal's eight, with Go's poller, and twelve for the command's pipes, its kept streams, and what the
+	// system opens to start it.
+	spareDescriptors = 20
 	plenty           = 64
 )
 
-// checkSpare refuses a journal that leaves too few file descriptors to start a command: that goes before being written down.
+// checkSpare refuses a journal that would leave too few file descriptors to start a command: that goes before being written down.
 func checkSpare() error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
@@ -28,7 +30,7 @@ func checkSpare() error {
 	}
 	if n := countSpare(); n < spareDescriptors {
 		return &Fault{
-			Kind: ErrNoFiles, Err: fmt.Errorf("beside it only %d file descriptors are left of %d, too few for a command", n, limit.Cur),
+			Kind: ErrNoFiles, Err: fmt.Errorf("only %d file descriptors are left of %d, too few for it and a command", n, limit.Cur),
 			Hint: hintFor(ErrNoFiles, ""),
 		}
 	}
