@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"charm.land/lipgloss/v2"
-
 	"github.com/10f93571/retry/runner"
 )
 
@@ -40,7 +38,7 @@ func (s Screen) timeline(w io.Writer, t TaskView, attempts []runner.Attempt, now
 	lines := []string{"", s.paint(bold, shorten(h.title(bars), width))}
 	for _, b := range bars {
 		label := b.label(attempts, width)
-		lines = append(lines, label+strings.Repeat(" ", labels-lipgloss.Width(label)+1)+s.cells(b.cells))
+		lines = append(lines, label+strings.Repeat(" ", labels-cellsOf(label)+1)+s.cells(b.cells))
 	}
 	lines = append(lines, strings.Repeat(" ", labels+1)+axis(h.length, cells), s.legend(bars, width))
 	for _, line := range lines {
@@ -61,7 +59,7 @@ func (s Screen) chartRows() int {
 
 func labelWidth(bars []bar, attempts []runner.Attempt, width int) (widest int) {
 	for _, b := range bars {
-		widest = max(widest, lipgloss.Width(b.label(attempts, width)))
+		widest = max(widest, cellsOf(b.label(attempts, width)))
 	}
 	return widest
 }
@@ -93,7 +91,7 @@ func (h history) title(bars []bar) string {
 	return title
 }
 
-var markStyles = map[mark]lipgloss.Style{
+var markStyles = map[mark]style{
 	succeeded: green, failed: red, running: blue, noOutcome: yellow, waited: faint, cutOff: yellow,
 }
 

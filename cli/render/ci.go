@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"github.com/10f93571/retry/runner"
 )
 
@@ -95,5 +93,5 @@ const maxShown = 200
 
 // shortened cuts escaped text that would drown what stands around it.
 func shortened(text string) string {
-	return ansi.Truncate(text, maxShown, "…")
+	return truncate(text, maxShown, "…")
 }

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"charm.land/lipgloss/v2"
-
 	"github.com/10f93571/retry/plot"
 	"github.com/10f93571/retry/plot/picture"
 )
@@ -72,7 +70,7 @@ func (s Screen) figureRows(columns [][]string, width int) (lines []string) {
 			if j > 0 {
 				line += strings.Repeat(" ", columnGap)
 			}
-			line += text + strings.Repeat(" ", columnWidth(c)-lipgloss.Width(text))
+			line += text + strings.Repeat(" ", columnWidth(c)-cellsOf(text))
 		}
 		lines = append(lines, Screen{Width: width}.cut(line))
 	}

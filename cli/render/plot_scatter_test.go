@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"github.com/10f93571/retry/plot"
 )
 
@@ -42,7 +40,7 @@ func TestScatter(t *testing.T) {
 	} {
 		lines := newCloud(cloudOf(tt.colour, 10, tt.tasks, tt.dots...)).rows()
 		for i := range lines {
-			lines[i] = strings.TrimRight(ansi.Strip(lines[i]), " ")
+			lines[i] = strings.TrimRight(withoutStyles(lines[i]), " ")
 		}
 		if got := strings.Join(lines, "\n"); got != tt.want {
 			t.Errorf("%s:\n%s\nwant\n%s", tt.name, got, tt.want)
@@ -99,7 +97,7 @@ func TestLegendOfRetries(t *testing.T) {
 	} {
 		k := cloudOf(tt.colour, tt.retries, 1)
 		k.width = tt.wide
-		if got := ansi.Strip(k.legendOfRetries()); got != tt.want {
+		if got := withoutStyles(k.legendOfRetries()); got != tt.want {
 			t.Errorf("%d retries: %s\nwant %s", tt.retries, got, tt.want)
 		}
 	}

@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"github.com/10f93571/retry/runner"
 )
 
@@ -112,14 +110,14 @@ func (s Screen) writeTable(w io.Writer, settings []Setting) error {
 		if one.Key != "" {
 			lines[i] = fmt.Sprintf("%-*s = %s", keys, one.Key, one.Text)
 		}
-		if width := ansi.StringWidth(lines[i]); width <= farthestComment {
+		if width := cellsOf(lines[i]); width <= farthestComment {
 			texts = max(texts, width)
 		}
 	}
 	for i, one := range settings {
 		line := lines[i]
 		if one.Origin != "" {
-			line += strings.Repeat(" ", max(0, texts-ansi.StringWidth(line))) + s.paint(faint, "  # "+Escape(one.Origin))
+			line += strings.Repeat(" ", max(0, texts-cellsOf(line))) + s.paint(faint, "  # "+Escape(one.Origin))
 		}
 		if _, err := fmt.Fprintln(w, line); err != nil {
 			return err

@@ -4,7 +4,6 @@ import (
 	"os"
 	"strings"
 
-	"charm.land/lipgloss/v2"
 	"golang.org/x/term"
 )
 
@@ -38,21 +37,4 @@ func (s Screen) Frame(text string) string {
 	}
 	b.WriteString("\x1b[J")
 	return b.String()
-}
-
-// The sixteen basic colours follow the user's own theme, so no terminal has to be asked for its background.
-var (
-	bold   = lipgloss.NewStyle().Bold(true)
-	faint  = lipgloss.NewStyle().Faint(true)
-	green  = lipgloss.NewStyle().Foreground(lipgloss.Green)
-	red    = lipgloss.NewStyle().Foreground(lipgloss.Red)
-	yellow = lipgloss.NewStyle().Foreground(lipgloss.Yellow)
-	blue   = lipgloss.NewStyle().Foreground(lipgloss.Blue)
-)
-
-func (s Screen) paint(style lipgloss.Style, text string) string {
-	if !s.Color || text == "" {
-		return text
-	}
-	return style.Render(text)
 }

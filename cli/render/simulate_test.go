@@ -6,9 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"charm.land/lipgloss/v2"
-	"github.com/charmbracelet/x/ansi"
-
 	"github.com/10f93571/retry/backoff"
 	"github.com/10f93571/retry/plot"
 	"github.com/10f93571/retry/runner"
@@ -85,12 +82,12 @@ func TestTrialsTurn(t *testing.T) {
 		})
 		text := strings.Join(got, "\n")
 		for _, part := range []string{"ALL DONE", "9s", "7s*", "8s", "* the least of the row"} {
-			if !strings.Contains(ansi.Strip(text), part) {
+			if !strings.Contains(withoutStyles(text), part) {
 				t.Errorf("%d columns: no %q in\n%s", width, part, text)
 			}
 		}
 		for _, line := range got {
-			if lipgloss.Width(line) > width {
+			if cellsOf(line) > width {
 				t.Errorf("%d columns: too wide: %s", width, line)
 			}
 		}

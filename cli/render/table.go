@@ -8,9 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"charm.land/lipgloss/v2"
-	"github.com/charmbracelet/x/ansi"
-
 	"github.com/10f93571/retry/runner"
 )
 
@@ -80,7 +77,7 @@ func columnWidths(rows [][]string) []int {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
-			widths[i] = max(widths[i], lipgloss.Width(cell))
+			widths[i] = max(widths[i], cellsOf(cell))
 		}
 	}
 	return widths
@@ -94,7 +91,7 @@ func (s Screen) writeRows(w io.Writer, rows [][]string) error {
 		for i, cell := range row {
 			line.WriteString(cell)
 			if i < len(row)-1 {
-				line.WriteString(strings.Repeat(" ", widths[i]-lipgloss.Width(cell)+columnGap))
+				line.WriteString(strings.Repeat(" ", widths[i]-cellsOf(cell)+columnGap))
 			}
 		}
 		if _, err := fmt.Fprintln(w, strings.TrimRight(s.cut(line.String()), " ")); err != nil {
@@ -109,7 +106,7 @@ func (s Screen) cut(line string) string {
 	if s.Width == 0 {
 		return line
 	}
-	return ansi.Truncate(line, s.Width, "…")
+	return truncate(line, s.Width, "…")
 }
 
 // status names where the task stands. One without an owner waits for a resume, whatever its stored status.

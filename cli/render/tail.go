@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"charm.land/lipgloss/v2"
-
 	"github.com/10f93571/retry/runner"
 )
 
@@ -101,7 +99,7 @@ func escapeLine(line string) string {
 		cell = Escape(cell)
 		b.WriteString(cell)
 		if i < len(cells)-1 {
-			b.WriteString(strings.Repeat(" ", tabWidth-lipgloss.Width(cell)%tabWidth))
+			b.WriteString(strings.Repeat(" ", tabWidth-cellsOf(cell)%tabWidth))
 		}
 	}
 	return b.String()
