@@ -34,29 +34,43 @@ type subcommand interface {
 	run(p *Process) (int, error)
 }
 
-// subcommands makes the flags of each subcommand but run, by its name.
-var subcommands = map[string]func() subcommand{
-	"http":     func() subcommand { return &httpCommand{} },
-	"status":   func() subcommand { return &statusCommand{} },
-	"logs":     func() subcommand { return &logsCommand{} },
-	"resume":   func() subcommand { return &resumeCommand{} },
-	"cancel":   func() subcommand { return &cancelCommand{} },
-	"requeue":  func() subcommand { return &requeueCommand{} },
-	"doctor":   func() subcommand { return &doctorCommand{} },
-	"stats":    func() subcommand { return &statsCommand{} },
-	"metrics":  func() subcommand { return &metricsCommand{} },
-	"prune":    func() subcommand { return &pruneCommand{} },
-	"policy":   func() subcommand { return &groupCommand{word: "policy"} },
-	"simulate": func() subcommand { return &groupCommand{word: "simulate"} },
-	"plot":     func() subcommand { return &plotCommand{} },
+// newSubcommand makes the flags of a subcommand but run, whose name may be of two words.
+func newSubcommand(name string) subcommand {
+	if strings.Contains(name, " ") {
+		return ofTwoWords(name)
+	}
+	return ofOneWord(name)
 }
 
-// newSubcommand makes the flags of a subcommand, whose name may be of two words.
-func newSubcommand(name string) subcommand {
-	if word, verb, both := strings.Cut(name, " "); both {
-		return groups[word].commands[verb]()
+// ofOneWord makes such flags; nil: there is no such subcommand. A map would be made at every start.
+func ofOneWord(name string) subcommand {
+	switch name {
+	case "http":
+		return &httpCommand{}
+	case "status":
+		return &statusCommand{}
+	case "logs":
+		return &logsCommand{}
+	case "resume":
+		return &resumeCommand{}
+	case "cancel":
+		return &cancelCommand{}
+	case "requeue":
+		return &requeueCommand{}
+	case "doctor":
+		return &doctorCommand{}
+	case "stats":
+		return &statsCommand{}
+	case "metrics":
+		return &metricsCommand{}
+	case "prune":
+		return &pruneCommand{}
+	case "policy", "simulate":
+		return &groupCommand{word: name}
+	case "plot":
+		return &plotCommand{}
 	}
-	return subcommands[name]()
+	return nil
 }
 
 // Main runs retry and returns its exit status. It does not return where retry dies of a signal, as its caller expects.
@@ -101,7 +115,7 @@ func (p *Process) parse(run *runCommand, flags *kong.Plugins) (subcommand, error
 // split takes the command line apart, and makes the subcommand that it names with its parser: nil for a run without any flag.
 func (p *Process) split(run *runCommand, typed *kong.Plugins) (line commandLine, command subcommand, parser *parser, err error) {
 	flags := flagSet{subcommand: "run"}
-	first := len(p.Args) == 0 || subcommands[p.Args[0]] == nil // else no flag of run precedes it, and what those are need not be known
+	first := len(p.Args) == 0 || ofOneWord(p.Args[0]) == nil // else no flag of run precedes it, and what those are need not be known
 	if first && (typed == nil || len(*typed) > 0) {
 		if parser, err = p.newRunParser(run, typed); err != nil {
 			return line, nil, nil, err

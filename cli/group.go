@@ -2,34 +2,47 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// group is a subcommand that has subcommands of its own.
-type group struct {
-	verbs    []string // their names in the order of the help
-	commands map[string]func() subcommand
+// verbsOf are the second words of a subcommand that has such, in the order of the help.
+func verbsOf(word string) []string {
+	switch word {
+	case "policy":
+		return []string{"list", "show", "set", "rm", "check", "schema"}
+	case "simulate":
+		return []string{"lock", "outage"}
+	}
+	return nil
 }
 
-// groups are those subcommands, by their first word.
-var groups = map[string]group{
-	"policy": {[]string{"list", "show", "set", "rm", "check", "schema"}, map[string]func() subcommand{
-		"list":   func() subcommand { return &policyListCommand{} },
-		"show":   func() subcommand { return &policyShowCommand{} },
-		"set":    func() subcommand { return &policySetCommand{} },
-		"rm":     func() subcommand { return &policyRemoveCommand{} },
-		"check":  func() subcommand { return &policyCheckCommand{} },
-		"schema": func() subcommand { return &policySchemaCommand{} },
-	}},
-	"simulate": {[]string{"lock", "outage"}, map[string]func() subcommand{
-		"lock":   func() subcommand { return &simulateLockCommand{} },
-		"outage": func() subcommand { return &simulateOutageCommand{} },
-	}},
+// ofTwoWords makes the flags of such a subcommand; nil: there is none.
+func ofTwoWords(name string) subcommand {
+	switch name {
+	case "policy list":
+		return &policyListCommand{}
+	case "policy show":
+		return &policyShowCommand{}
+	case "policy set":
+		return &policySetCommand{}
+	case "policy rm":
+		return &policyRemoveCommand{}
+	case "policy check":
+		return &policyCheckCommand{}
+	case "policy schema":
+		return &policySchemaCommand{}
+	case "simulate lock":
+		return &simulateLockCommand{}
+	case "simulate outage":
+		return &simulateOutageCommand{}
+	}
+	return nil
 }
 
 // hasVerb reports whether a subcommand of two words is there.
 func hasVerb(word, verb string) bool {
-	return groups[word].commands[verb] != nil
+	return slices.Contains(verbsOf(word), verb)
 }
 
 // groupCommand is a group's word with a second word that there is not, or none.
@@ -39,7 +52,7 @@ type groupCommand struct {
 }
 
 func (c *groupCommand) run(*Process) (int, error) {
-	verbs := groups[c.word].verbs
+	verbs := verbsOf(c.word)
 	all := fmt.Sprintf("retry %s %s; retry %[1]s --help tells more", c.word, strings.Join(verbs, "|"))
 	if len(c.Words) == 0 {
 		return 0, fmt.Errorf("retry %s needs a word more\nhint: %s", c.word, all)

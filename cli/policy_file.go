@@ -106,7 +106,7 @@ func (f *policyFile) policyStructure(e config.Entry) (mistakes []*config.Error) 
 }
 
 func unknownKeyHint(key string) string {
-	if hint := elsewhere[key]; hint != "" {
+	if hint := elsewhere(key); hint != "" {
 		return hint
 	}
 	known := []string{ruleKey}

@@ -121,7 +121,7 @@ func TestPolicyKeysAreTheFlags(t *testing.T) {
 		if k.kind != keyNone && (k.text().help == "" || k.text().example == "") {
 			t.Errorf("%s has no help or no example: %+v", k.name, k)
 		}
-		if elsewhere[k.name] == "" && k.kind == keyNone {
+		if elsewhere(k.name) == "" && k.kind == keyNone {
 			t.Errorf("%s is a key that nobody can read", k.name)
 		}
 	}

@@ -34,19 +34,32 @@ const (
 	keyNone       keyKind = "" // no key of the config file
 )
 
-// kinds tells what a field's type takes.
-var kinds = map[reflect.Type]keyKind{
-	reflect.TypeFor[*count]():    keyCount,
-	reflect.TypeFor[*string]():   keySpec,
-	reflect.TypeFor[*duration](): keyDuration,
-	reflect.TypeFor[[]string]():  keyConditions,
+// kindOf tells what a field's type takes.
+func kindOf(field reflect.Type) keyKind {
+	switch field {
+	case reflect.TypeFor[*count]():
+		return keyCount
+	case reflect.TypeFor[*string]():
+		return keySpec
+	case reflect.TypeFor[*duration]():
+		return keyDuration
+	case reflect.TypeFor[[]string]():
+		return keyConditions
+	}
+	return keyNone
 }
 
-// elsewhere are the flags that are no keys of the config file, with what to write there.
-var elsewhere = map[string]string{
-	"policy":   "a policy of the file begins with the built-in default: write its values out",
-	"retries":  "write attempts, which counts the first one too: retries = 4 is attempts = 5",
-	"deadline": "write budget; a time of the clock goes with the run: --deadline",
+// elsewhere says of a flag that is no key of the config file what to write there.
+func elsewhere(flag string) string {
+	switch flag {
+	case "policy":
+		return "a policy of the file begins with the built-in default: write its values out"
+	case "retries":
+		return "write attempts, which counts the first one too: retries = 4 is attempts = 5"
+	case "deadline":
+		return "write budget; a time of the clock goes with the run: --deadline"
+	}
+	return ""
 }
 
 // policyKeys are all settings in the order of their flags.
@@ -54,8 +67,8 @@ var policyKeys = sync.OnceValue(func() (keys []policyKey) {
 	flags := reflect.TypeFor[policyFlags]()
 	for i := range flags.NumField() {
 		f := flags.Field(i)
-		key := policyKey{name: dashed(f.Name), field: i, kind: kinds[f.Type]}
-		if elsewhere[key.name] != "" {
+		key := policyKey{name: dashed(f.Name), field: i, kind: kindOf(f.Type)}
+		if elsewhere(key.name) != "" {
 			key.kind = keyNone
 		}
 		keys = append(keys, key)

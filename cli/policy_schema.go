@@ -54,12 +54,18 @@ func policySchema() ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// What a text may stand beside.
-var (
-	secondsSchema   = object{"type": "number", "minimum": 0, "maximum": 9223372036, "description": "Seconds."}
-	exitCodeSchema  = object{"type": "integer", "minimum": 0, "maximum": math.MaxInt32, "description": "An exit code."}
-	conditionSchema = object{"type": "string", "pattern": `\S`, "description": "A list such as 1,75,100-120,SIGSEGV,signal,timeout,any, or an expression."}
-)
+// secondsSchema is what may stand in place of a text, as exitCodeSchema is.
+func secondsSchema() object {
+	return object{"type": "number", "minimum": 0, "maximum": 9223372036, "description": "Seconds."}
+}
+
+func exitCodeSchema() object {
+	return object{"type": "integer", "minimum": 0, "maximum": math.MaxInt32, "description": "An exit code."}
+}
+
+func conditionSchema() object {
+	return object{"type": "string", "pattern": `\S`, "description": "A list such as 1,75,100-120,SIGSEGV,signal,timeout,any, or an expression."}
+}
 
 const (
 	namePattern     = `^[^/\x00-\x20\x7f-\x9f]([^/\x00-\x1f\x7f-\x9f]*[^/\x00-\x20\x7f-\x9f])?$`
@@ -87,9 +93,9 @@ func (k *policyKey) schema() object {
 			s["pattern"] = curvePattern()
 		}
 	case keyDuration:
-		s["anyOf"], s["examples"] = []object{{"type": "string", "pattern": durationPattern}, secondsSchema}, []any{k.text().example}
+		s["anyOf"], s["examples"] = []object{{"type": "string", "pattern": durationPattern}, secondsSchema()}, []any{k.text().example}
 	case keyConditions:
-		one := []object{conditionSchema, exitCodeSchema}
+		one := []object{conditionSchema(), exitCodeSchema()}
 		s["anyOf"] = append(one, object{"type": "array", "items": object{"anyOf": one}})
 		s["examples"] = []any{[]any{k.text().example}}
 	}
@@ -100,7 +106,7 @@ func ruleSchema() object {
 	return object{
 		"type": "object", "additionalProperties": false, "required": []string{"when", "backoff"},
 		"properties": object{
-			"when":    object{"description": "Which outcomes.", "anyOf": []object{conditionSchema, exitCodeSchema}, "examples": []any{"exit == 75"}},
+			"when":    object{"description": "Which outcomes.", "anyOf": []object{conditionSchema(), exitCodeSchema()}, "examples": []any{"exit == 75"}},
 			"backoff": keyNamed("backoff").schema(),
 			"jitter":  keyNamed("jitter").schema(),
 		},

@@ -50,7 +50,7 @@ func splitLine(args []string, flags flagSet) (commandLine, error) {
 }
 
 func isSubcommand(word string) bool {
-	return word == "run" || subcommands[word] != nil
+	return word == "run" || ofOneWord(word) != nil
 }
 
 func isFlag(arg string) bool {

@@ -4,29 +4,32 @@ import "strings"
 
 // remote names the network file systems, by the number that Linux gives a type in statfs. WAL keeps its index in memory that
 // processes share, which two machines do not; and their locks may be none. The cluster file systems are here for the same reason.
-var remote = map[uint32]string{
-	0x00006969: "nfs",
-	0x0000517b: "smb",
-	0xff534d42: "cifs",
-	0xfe534d42: "smb2",
-	0x5346414f: "afs",
-	0x6b414653: "kafs",
-	0x00c36400: "ceph",
-	0x0bd00bd0: "lustre",
-	0x47504653: "gpfs",
-	0x01021997: "9p",
-	0x73757245: "coda",
-	0x7461636f: "ocfs2",
-	0x01161970: "gfs2",
-	0x0000564c: "ncp",
-	0x20030528: "orangefs",
-	0x19830326: "beegfs",
-	0xaad7aaea: "panfs",
-	0x61636673: "acfs",
-	0xbacbacbc: "vmhgfs",
-	0x786f4256: "vboxsf",
-	0xbeefdead: "snfs",
-	0x013111a8: "ibrix",
+var remote = []struct {
+	magic uint32
+	name  string
+}{
+	{0x00006969, "nfs"},
+	{0x0000517b, "smb"},
+	{0xff534d42, "cifs"},
+	{0xfe534d42, "smb2"},
+	{0x5346414f, "afs"},
+	{0x6b414653, "kafs"},
+	{0x00c36400, "ceph"},
+	{0x0bd00bd0, "lustre"},
+	{0x47504653, "gpfs"},
+	{0x01021997, "9p"},
+	{0x73757245, "coda"},
+	{0x7461636f, "ocfs2"},
+	{0x01161970, "gfs2"},
+	{0x0000564c, "ncp"},
+	{0x20030528, "orangefs"},
+	{0x19830326, "beegfs"},
+	{0xaad7aaea, "panfs"},
+	{0x61636673, "acfs"},
+	{0xbacbacbc, "vmhgfs"},
+	{0x786f4256, "vboxsf"},
+	{0xbeefdead, "snfs"},
+	{0x013111a8, "ibrix"},
 }
 
 // fuseMagic stands for every file system in user space, local ones and others.
@@ -57,8 +60,12 @@ func isRemote(magic uint32, fuse string) (name string, yes bool) {
 		}
 		return fuse, false
 	}
-	name, yes = remote[magic]
-	return name, yes
+	for _, system := range remote {
+		if system.magic == magic {
+			return system.name, true
+		}
+	}
+	return "", false
 }
 
 // fileSystem is what the system tells of the one that a path is on.

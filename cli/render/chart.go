@@ -91,8 +91,20 @@ func (h history) title(bars []bar) string {
 	return title
 }
 
-var markStyles = map[mark]style{
-	succeeded: green, failed: red, running: blue, noOutcome: yellow, waited: faint, cutOff: yellow,
+func (s Screen) paintMark(m mark, text string) string {
+	switch m {
+	case succeeded:
+		return s.paint(green, text)
+	case failed:
+		return s.paint(red, text)
+	case running:
+		return s.paint(blue, text)
+	case noOutcome, cutOff:
+		return s.paint(yellow, text)
+	case waited:
+		return s.paint(faint, text)
+	}
+	return text
 }
 
 // cells draws a row, the cells of one mark at once.
@@ -103,11 +115,7 @@ func (s Screen) cells(cells []mark) string {
 		if n < 0 {
 			n = len(cells)
 		}
-		text := strings.Repeat(string(cells[0]), n)
-		if style, ok := markStyles[cells[0]]; ok {
-			text = s.paint(style, text)
-		}
-		b.WriteString(text)
+		b.WriteString(s.paintMark(cells[0], strings.Repeat(string(cells[0]), n)))
 		cells = cells[n:]
 	}
 	return b.String()

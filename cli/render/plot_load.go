@@ -15,7 +15,7 @@ const (
 	eighths  = 8
 )
 
-var eighthBlocks = []rune(" ▁▂▃▄▅▆▇█")
+var eighthBlocks = [...]rune{' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'}
 
 // loadOver returns the retries a second in each of so many cells. Where cells are too short, several show the same.
 func loadOver(s plot.Study, a plot.Axis, cells int) []float64 {
