@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"time"
 
@@ -14,33 +13,35 @@ import (
 // unfinished task has the new one's name.
 func (j *Journal) Claim(ctx context.Context, t *runner.Task, now time.Time) error {
 	if t.Number != 0 {
-		err := j.write(ctx, func(ctx context.Context, tx *sql.Tx) error { return claim(ctx, tx, t, now) })
+		err := j.quickly(ctx, func(l *line) error { return claim(l, t, now) })
+		j.ready.Go(j.getReady)
 		return j.confirm(ctx, t, runner.Pending, err)
 	}
 	number, err := j.create(ctx, t, now)
 	if err != nil {
 		return fmt.Errorf("write the task to the journal: %w", j.diagnose(err))
 	}
+	j.ready.Go(j.getReady)
 	t.Number, t.History.Phase = number, t.Options.Phase(phase(number, j.salt))
 	return nil
 }
 
 // create writes a task and makes this process its owner.
 func (j *Journal) create(ctx context.Context, t *runner.Task, now time.Time) (number int64, err error) {
-	err = j.write(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
-		if number, err = insertTask(ctx, tx, t); err != nil {
+	err = j.quickly(ctx, func(l *line) (err error) {
+		if number, err = insertTask(l, t); err != nil {
 			return err
 		}
 		step("task inserted")
-		if number, err = j.own(ctx, tx, number); err != nil { // before anybody else can see the task
+		if number, err = j.own(l, number); err != nil { // before anybody else can see the task
 			return err
 		}
 		step("task owned")
-		return insertAttempt(ctx, tx, number, 1, now)
+		return insertAttempt(l, number, 1, now)
 	})
 	if err == nil {
 		if err = j.sync(); err != nil {
-			_ = j.write(ctx, func(ctx context.Context, tx *sql.Tx) error { return forget(ctx, tx, number) })
+			_ = j.quickly(ctx, func(l *line) error { return forget(l, number) })
 		}
 	}
 	if err != nil && number != 0 {
@@ -51,7 +52,7 @@ func (j *Journal) create(ctx context.Context, t *runner.Task, now time.Time) (nu
 
 // own makes this process the owner of a task that nobody has seen yet. Where the database was removed under a living owner, its
 // number is passed over.
-func (j *Journal) own(ctx context.Context, tx *sql.Tx, number int64) (int64, error) {
+func (j *Journal) own(l *line, number int64) (int64, error) {
 	free := number
 	for {
 		owned, err := j.owners.acquire(free)
@@ -66,19 +67,19 @@ func (j *Journal) own(ctx context.Context, tx *sql.Tx, number int64) (int64, err
 	if free == number {
 		return number, nil
 	}
-	_, err := tx.ExecContext(ctx, "UPDATE tasks SET number = ? WHERE number = ?", free, number)
+	_, err := l.exec("UPDATE tasks SET number = ? WHERE number = ?", free, number)
 	return free, err
 }
 
 // forget removes a task that was never acknowledged.
-func forget(ctx context.Context, tx *sql.Tx, number int64) error {
-	_, err := tx.ExecContext(ctx, "DELETE FROM tasks WHERE number = ?", number)
+func forget(l *line, number int64) error {
+	_, err := l.exec("DELETE FROM tasks WHERE number = ?", number)
 	return err
 }
 
 // insertTask writes a task whose first attempt is claimed already.
-func insertTask(ctx context.Context, tx *sql.Tx, t *runner.Task) (int64, error) {
-	if err := nameFree(ctx, tx, t.Name); err != nil {
+func insertTask(l *line, t *runner.Task) (int64, error) {
+	if err := nameFree(l, t.Name); err != nil {
 		return 0, err
 	}
 	policy, err := t.Policy.MarshalJSON() // a third of the time that json.Marshal takes for it
@@ -95,7 +96,7 @@ func insertTask(ctx context.Context, tx *sql.Tx, t *runner.Task) (int64, error) 
 	}
 	const query = `INSERT INTO tasks (id, parent, name, once, kind, status, argv, request, directory, environment, policy, options, idempotency_key, attempt_count, created_at)
 		VALUES (?, ?, ?, ?, ?, 'IN_FLIGHT', ?, ?, ?, ?, ?, ?, ?, 1, ?)`
-	result, err := tx.ExecContext(ctx, query, t.ID, nullable(t.Parent), nullable(t.Name), t.Once, t.Kind, joinStrings(t.Command), request, []byte(t.Directory),
+	result, err := l.exec(query, t.ID, nullable(t.Parent), nullable(t.Name), t.Once, t.Kind, joinStrings(t.Command), request, []byte(t.Directory),
 		joinStrings(t.Environment), string(policy), options, t.IdempotencyKey, t.CreatedAt.UnixMicro())
 	if err != nil {
 		return 0, err
@@ -103,18 +104,18 @@ func insertTask(ctx context.Context, tx *sql.Tx, t *runner.Task) (int64, error) 
 	return result.LastInsertId()
 }
 
-func claim(ctx context.Context, tx *sql.Tx, t *runner.Task, now time.Time) error {
+func claim(l *line, t *runner.Task, now time.Time) error {
 	const update = `UPDATE tasks SET status = 'IN_FLIGHT', reason = NULL, next_attempt_at = NULL, attempt_count = attempt_count + 1
 		WHERE number = ? AND status = 'PENDING' AND attempt_count = ?`
-	if err := guarded(tx.ExecContext(ctx, update, t.Number, t.AttemptCount)); err != nil {
+	if err := guarded(l.exec(update, t.Number, t.AttemptCount)); err != nil {
 		return err
 	}
 	step("attempt counted")
-	return insertAttempt(ctx, tx, t.Number, t.AttemptCount+1, now)
+	return insertAttempt(l, t.Number, t.AttemptCount+1, now)
 }
 
-func insertAttempt(ctx context.Context, tx *sql.Tx, task int64, number int, now time.Time) error {
+func insertAttempt(l *line, task int64, number int, now time.Time) error {
 	const query = `INSERT INTO attempts (task, number, started_at) VALUES (?, ?, ?)`
-	_, err := tx.ExecContext(ctx, query, task, number, now.UnixMicro())
+	_, err := l.exec(query, task, number, now.UnixMicro())
 	return err
 }

@@ -8,8 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-
-	_ "github.com/mattn/go-sqlite3" // the driver "sqlite3"
+	"sync"
 )
 
 // ErrNoCgo says that this binary can keep no journal.
@@ -18,17 +17,15 @@ var ErrNoCgo = errors.New("this retry was built with CGO_ENABLED=0 and so withou
 // Journal holds tasks and their attempts. It implements runner.Journal. It is safe for concurrent use.
 type Journal struct {
 	dir      string
-	file     os.FileInfo // of the database
+	file     os.FileInfo    // of the database
+	line     *line          // nil where the journal is only read
+	ready    sync.WaitGroup // for the end of a command
 	db       *sql.DB
 	owners   *owners
 	salt     uint64 // of the machine, for the phases of tasks
 	policies policyTexts
 	copied   string // the directory of a private copy, which goes at the end; empty for most
 }
-
-// walPages is the length at which the next commit copies the log back into the database. Whoever opens the journal after all have
-// gone reads the log, so it is short; each copy waits for the disk twice, so it is not shorter.
-const walPages = 100
 
 // Open opens the journal in dir, and makes both where they do not exist.
 func Open(ctx context.Context, dir string) (*Journal, error) {
@@ -47,7 +44,7 @@ func Open(ctx context.Context, dir string) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the journal: %w", diagnose(dir, err))
 	}
-	if j.db, err = openDatabase(ctx, filepath.Join(dir, databaseName)); err != nil {
+	if j.line, j.db, err = openDatabase(ctx, filepath.Join(dir, databaseName)); err != nil {
 		_ = j.owners.close()
 		return nil, fmt.Errorf("open the journal in %s: %w", dir, j.diagnose(err))
 	}
@@ -100,7 +97,13 @@ func (j *Journal) Dir() string {
 
 // Close closes the journal and lets go of every task that this process owns.
 func (j *Journal) Close() error {
-	err := j.db.Close()
+	j.ready.Wait()
+	var err error
+	if j.line != nil {
+		err = j.line.close(j.db)
+	} else {
+		err = j.db.Close()
+	}
 	if j.owners != nil {
 		err = errors.Join(err, j.owners.close())
 	}
@@ -111,42 +114,40 @@ func (j *Journal) Close() error {
 }
 
 // openDatabase waits while another process that opens the same fresh file, or closes it as the last one, is in the way.
-func openDatabase(ctx context.Context, path string) (db *sql.DB, err error) {
+func openDatabase(ctx context.Context, path string) (l *line, db *sql.DB, err error) {
 	err = patiently(ctx, func() error {
-		db, err = openOnce(ctx, path)
+		l, db, err = openOnce(ctx, path)
 		return err
 	})
-	return db, err
+	return l, db, err
 }
 
-func openOnce(ctx context.Context, path string) (*sql.DB, error) {
-	db, err := sql.Open("sqlite3", dataSource(path))
+func openOnce(ctx context.Context, path string) (*line, *sql.DB, error) {
+	l, err := openLine(dataSource(path))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	db.SetMaxOpenConns(1) // one writer; readers of this process queue behind it
-	err = migrate(ctx, db, path)
-	if err == nil {
-		_, err = db.ExecContext(ctx, fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", walPages))
+	db := l.database()
+	done, err := l.migrated()
+	if err == nil && (!done || !inWALMode(path)) {
+		err = migrate(ctx, db)
 	}
 	if err != nil {
-		_ = db.Close()
-		return nil, err
+		_ = l.close(db)
+		return nil, nil, err
 	}
-	return db, nil
+	return l, db, nil
 }
 
 // dataSource is the one place for the connection's settings; the file's journal mode is migrate's. A deferred transaction
 // would fail at once where it has to wait for its upgrade to a write, so every one begins immediate. SQLite's own waiting sleeps
-// for up to 100 ms between two looks, and lets nobody interrupt it: patiently does it instead. A statement is compiled when it is first
-// run, and kept for the next attempt: to compile one takes longer than to run it.
+// for up to 100 ms between two looks, and lets nobody interrupt it: patiently does it instead.
 func dataSource(path string) string {
 	settings := url.Values{
-		"_txlock":          {"immediate"},
-		"_busy_timeout":    {"0"},
-		"_synchronous":     {"NORMAL"},
-		"_foreign_keys":    {"on"},
-		"_stmt_cache_size": {"16"},
+		"_txlock":       {"immediate"},
+		"_busy_timeout": {"0"},
+		"_synchronous":  {"NORMAL"},
+		"_foreign_keys": {"on"},
 	}
 	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(path), RawQuery: settings.Encode()}
 	return u.String()

@@ -92,13 +92,13 @@ func (j *Journal) newest(ctx context.Context, where string, args ...any) (*runne
 }
 
 // nameFree returns ErrNamed where an unfinished task has the name: of those only one may.
-func nameFree(ctx context.Context, tx *sql.Tx, name string) error {
+func nameFree(l *line, name string) error {
 	if name == "" {
 		return nil
 	}
 	const query = `SELECT EXISTS (SELECT 1 FROM tasks WHERE name = ? AND status IN ('PENDING', 'IN_FLIGHT'))`
-	taken := false
-	if err := tx.QueryRowContext(ctx, query, name).Scan(&taken); err != nil || !taken {
+	var taken integer
+	if err := l.scan(query, []any{name}, &taken); err != nil || taken.Int64 == 0 {
 		return err
 	}
 	return ErrNamed

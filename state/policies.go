@@ -51,12 +51,18 @@ func (j *Journal) RemovePolicy(ctx context.Context, name string) error {
 
 // Policy returns the policy of a name; nil where there is none.
 func (j *Journal) Policy(ctx context.Context, name string) (*StoredPolicy, error) {
-	found, err := j.storedPolicies(ctx, "WHERE name = ?", name)
-	if err != nil || len(found) == 0 {
+	var row policyRow
+	err := j.first(ctx, selectPolicies+"WHERE name = ?", []any{name}, &row.name, &row.text, &row.updated)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil:
 		return nil, err
 	}
-	return &found[0], nil
+	return row.policy(), nil
 }
+
+const selectPolicies = "SELECT name, policy, updated_at FROM policies "
 
 // Policies returns all policies in the order of their names.
 func (j *Journal) Policies(ctx context.Context) ([]StoredPolicy, error) {
@@ -64,25 +70,33 @@ func (j *Journal) Policies(ctx context.Context) ([]StoredPolicy, error) {
 }
 
 func (j *Journal) storedPolicies(ctx context.Context, where string, args ...any) ([]StoredPolicy, error) {
-	return collect(ctx, j, "SELECT name, policy, updated_at FROM policies "+where, args, scanPolicy)
+	return collect(ctx, j, selectPolicies+where, args, scanPolicy)
 }
 
-// scanPolicy refuses no row: a bad one must not hide the others.
 func scanPolicy(rows *sql.Rows) (StoredPolicy, error) {
-	var name, text sql.NullString
-	var updated integer
-	if err := rows.Scan(&name, &text, &updated); err != nil {
+	var row policyRow
+	if err := rows.Scan(&row.name, &row.text, &row.updated); err != nil {
 		return StoredPolicy{}, err
 	}
-	p := StoredPolicy{UpdatedAt: moment(updated)}
-	if policy, err := unmarshalPolicy(text.String); err != nil {
+	return *row.policy(), nil
+}
+
+// policyRow is a policy as the journal holds it. No row is refused: a bad one must not hide the others.
+type policyRow struct {
+	name, text sql.NullString
+	updated    integer
+}
+
+func (r *policyRow) policy() *StoredPolicy {
+	p := &StoredPolicy{UpdatedAt: moment(r.updated)}
+	if policy, err := unmarshalPolicy(r.text.String); err != nil {
 		p.Damage = err
 	} else {
 		p.Policy = policy
 		p.Backoff = unchosen(p.Backoff)
 	}
-	p.Name = name.String
-	return p, nil
+	p.Name = r.name.String
+	return p
 }
 
 // unchosen has a jitter that a curve brings along give way to that of another curve. The journal does not tell whether it was asked for.

@@ -66,6 +66,16 @@ func collectOnce[T any](ctx context.Context, j *Journal, query string, args []an
 	return list, rows.Err()
 }
 
+// first reads what a query finds first, or returns sql.ErrNoRows.
+func (j *Journal) first(ctx context.Context, query string, args []any, to ...any) error {
+	return j.diagnose(patiently(ctx, func() error { // another process may be making the log's index anew
+		if j.line == nil {
+			return j.db.QueryRowContext(ctx, query, args...).Scan(to...)
+		}
+		return j.line.use(j.db, func(l *line) error { return l.scan(query, args, to...) })
+	}))
+}
+
 func (j *Journal) scanTask(rows *sql.Rows) (*runner.Task, error) {
 	row := taskRow{policies: &j.policies}
 	if err := rows.Scan(row.columns()...); err != nil {

@@ -36,7 +36,7 @@ func OpenEmpty(ctx context.Context) (*Journal, error) {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1)
-	if err := migrate(ctx, db, ""); err != nil {
+	if err := migrate(ctx, db); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return &Journal{db: db}, nil
@@ -125,7 +125,7 @@ func (j *Journal) openCopy(ctx context.Context, copyTo func(path string) error) 
 	if err := copyTo(path); err != nil {
 		return fmt.Errorf("copy the journal to %s: %w", j.copied, err)
 	}
-	j.db, err = openDatabase(ctx, path)
+	j.line, j.db, err = openDatabase(ctx, path)
 	return err
 }
 

@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -28,14 +27,14 @@ func (j *Journal) Requeue(ctx context.Context, t *runner.Task, now time.Time) er
 	case t.KeepsInput():
 		return ErrInputDropped
 	}
-	return j.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		if err := nameFree(ctx, tx, t.Name); err != nil && t.Status.Finished() {
+	return j.quickly(ctx, func(l *line) error {
+		if err := nameFree(l, t.Name); err != nil && t.Status.Finished() {
 			return err
 		}
 		// A nested task is its own from now on: nobody else would take it up.
 		const query = `UPDATE tasks SET status = 'PENDING', reason = NULL, finished_at = NULL, next_attempt_at = ?1, requeued_at = ?1,
 			requeued_after = attempt_count, parent = NULL WHERE number = ?2 AND status NOT IN ('PENDING', 'IN_FLIGHT')`
-		err := guarded(tx.ExecContext(ctx, query, now.UnixMicro(), t.Number))
+		err := guarded(l.exec(query, now.UnixMicro(), t.Number))
 		if errors.Is(err, runner.ErrTaken) {
 			return ErrUnfinished
 		}

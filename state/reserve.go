@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"os"
 	"path/filepath"
@@ -29,12 +28,12 @@ func (j *Journal) keepReserve() {
 	}
 }
 
-// writeEnd is write for what ends an attempt. Where it ends the task, on a full disk, it gives the reserve up and tries once more:
+// writeEnd is quickly for what ends an attempt. Where it ends the task, on a full disk, it gives the reserve up and tries once more:
 // between two attempts the next one would only fill that, too, and leave nothing for the end.
-func (j *Journal) writeEnd(ctx context.Context, t *runner.Task, do func(context.Context, *sql.Tx) error) error {
-	err := j.write(ctx, do)
+func (j *Journal) writeEnd(ctx context.Context, t *runner.Task, do func(*line) error) error {
+	err := j.quickly(ctx, do)
 	if errors.Is(err, ErrFull) && t.Status.Finished() && os.Remove(filepath.Join(j.dir, reserveName)) == nil {
-		err = j.write(ctx, do)
+		err = j.quickly(ctx, do)
 	}
 	return err
 }

@@ -4,7 +4,6 @@ package state
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"os"
 	"path/filepath"
@@ -29,9 +28,9 @@ func TestTheReserveIsForAFullDisk(t *testing.T) {
 	reserve := filepath.Join(j.dir, reserveName)
 	ended := &runner.Task{Status: runner.Succeeded}
 	calls := 0
-	failing := func(err error) func(context.Context, *sql.Tx) error {
+	failing := func(err error) func(*line) error {
 		calls = 0
-		return func(context.Context, *sql.Tx) error {
+		return func(*line) error {
 			calls++
 			return err
 		}

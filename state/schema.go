@@ -79,10 +79,7 @@ var migrations = []string{
 
 // migrate brings the schema up to date, all steps in one transaction. A journal of a newer retry, or a file that is none of
 // ours, is refused, and stays as it is.
-func migrate(ctx context.Context, db *sql.DB, path string) error {
-	if done, err := migrated(ctx, db); err != nil || done && inWALMode(path) {
-		return err
-	}
+func migrate(ctx context.Context, db *sql.DB) error {
 	file, err := identify(ctx, db)
 	if err != nil {
 		return err
@@ -124,17 +121,17 @@ func migrate(ctx context.Context, db *sql.DB, path string) error {
 // was restored by way of VACUUM INTO is not.
 func inWALMode(path string) bool {
 	_, err := os.Stat(path + walSuffix)
-	return err == nil || path == ""
+	return err == nil
 }
 
 // migrated asks in the two ways that cost least whether there is nothing to do, as nearly always.
-func migrated(ctx context.Context, db *sql.DB) (bool, error) {
-	application, version := 0, 0
-	if err := db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&application); err != nil || application != applicationID {
+func (l *line) migrated() (bool, error) {
+	var application, version integer
+	if err := l.scan("PRAGMA application_id", nil, &application); err != nil || application.Int64 != applicationID {
 		return false, err
 	}
-	err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version)
-	return version == len(migrations), err
+	err := l.scan("PRAGMA user_version", nil, &version)
+	return version.Int64 == int64(len(migrations)), err
 }
 
 // identity is what a file says of itself.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -30,9 +29,6 @@ func TestSettings(t *testing.T) {
 					t.Errorf("%s is %q (%v), not %q", pragma, got, err, want)
 				}
 			}
-			if !compilesOnce(t, j) {
-				t.Error("statements are not kept")
-			}
 			inFlight(t, j)
 			var file string
 			must(t, j.db.QueryRow("SELECT file FROM pragma_database_list WHERE name = 'main'").Scan(&file))
@@ -44,19 +40,6 @@ func TestSettings(t *testing.T) {
 			}
 		})
 	}
-}
-
-// compilesOnce asks the driver, which tells nobody, whether it keeps statements.
-func compilesOnce(t *testing.T, j *Journal) (kept bool) {
-	t.Helper()
-	conn, err := j.db.Conn(t.Context())
-	must(t, err)
-	defer func() { must(t, conn.Close()) }()
-	must(t, conn.Raw(func(driver any) error {
-		kept = reflect.ValueOf(driver).Elem().FieldByName("stmtCacheEnabled").Bool()
-		return nil
-	}))
-	return kept
 }
 
 // The file says what it is, to file(1) as well: the offsets are those of SQLite's file format.

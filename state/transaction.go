@@ -53,6 +53,35 @@ func (j *Journal) write(ctx context.Context, do func(context.Context, *sql.Tx) e
 	return j.diagnose(transact(ctx, j.db, do))
 }
 
+// quickly is write for what a run has to write: on the line as it is.
+func (j *Journal) quickly(ctx context.Context, do func(*line) error) error {
+	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
+	defer cancel()
+	defer j.owners.turn(ctx)()
+	return j.diagnose(j.line.use(j.db, func(l *line) error { return l.transact(ctx, do) }))
+}
+
+// transact rolls back also what could not be committed: SQLite may leave that open.
+func (l *line) transact(ctx context.Context, do func(*line) error) error {
+	err := patiently(ctx, func() error {
+		_, err := l.exec("BEGIN IMMEDIATE")
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	step("transaction begun")
+	if err = do(l); err == nil {
+		step("transaction written")
+		_, err = l.exec("COMMIT")
+		step("transaction committed")
+	}
+	if err != nil {
+		_, _ = l.exec("ROLLBACK")
+	}
+	return err
+}
+
 // sync has what was committed survive a power loss. SQLite would wait for the disk while it holds the lock; here others write
 // meanwhile, and their waits become one.
 func (j *Journal) sync() error {

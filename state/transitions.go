@@ -12,21 +12,21 @@ import (
 
 // Note adds to the attempt in flight where its processes are found.
 func (j *Journal) Note(ctx context.Context, t *runner.Task, process string) error {
-	return j.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	return j.quickly(ctx, func(l *line) error {
 		const query = `UPDATE attempts SET process = ? WHERE task = ? AND number = ? AND decision IS NULL`
-		_, err := tx.ExecContext(ctx, query, process, t.Number, t.AttemptCount)
+		_, err := l.exec(query, process, t.Number, t.AttemptCount)
 		return err
 	})
 }
 
 // Record writes the outcome of the attempt in flight and the decision, in one transaction.
 func (j *Journal) Record(ctx context.Context, t *runner.Task, a runner.Attempt) error {
-	err := j.writeEnd(ctx, t, func(ctx context.Context, tx *sql.Tx) error {
-		if err := move(ctx, tx, t, runner.InFlight, a.Decision); err != nil {
+	err := j.writeEnd(ctx, t, func(l *line) error {
+		if err := move(l, t, runner.InFlight, a.Decision); err != nil {
 			return err
 		}
 		step("task moved")
-		return recordAttempt(ctx, tx, t.Number, a, "decision IS NULL")
+		return recordAttempt(l, t.Number, a, isInFlight)
 	})
 	if a.Number == t.AttemptCount {
 		err = j.confirm(ctx, t, runner.InFlight, err)
@@ -34,8 +34,8 @@ func (j *Journal) Record(ctx context.Context, t *runner.Task, a runner.Attempt) 
 	if errors.Is(err, runner.ErrTaken) {
 		// Who cancelled the task left its attempt without an outcome. That is all a late writer may add.
 		a.Decision = runner.Decision{Verdict: runner.VerdictCancelled}
-		_ = j.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
-			return recordAttempt(ctx, tx, t.Number, a, "decision = 'cancelled' AND exit IS NULL")
+		_ = j.quickly(ctx, func(l *line) error {
+			return recordAttempt(l, t.Number, a, "decision = 'cancelled' AND exit IS NULL")
 		})
 	}
 	return j.ended(t, err)
@@ -44,36 +44,36 @@ func (j *Journal) Record(ctx context.Context, t *runner.Task, a runner.Attempt) 
 // RecordAndClaim is Record and the Claim of the attempt that follows at once, in one transaction: the task never waits in between. It
 // implements runner.Chainer. Where it cannot write both it writes nothing.
 func (j *Journal) RecordAndClaim(ctx context.Context, t *runner.Task, a runner.Attempt, now time.Time) error {
-	return j.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		if err := chain(ctx, tx, t); err != nil {
+	return j.quickly(ctx, func(l *line) error {
+		if err := chain(l, t); err != nil {
 			return err
 		}
 		step("next attempt counted")
-		if err := recordAttempt(ctx, tx, t.Number, a, "decision IS NULL"); err != nil {
+		if err := recordAttempt(l, t.Number, a, isInFlight); err != nil {
 			return err
 		}
 		step("attempt recorded")
-		return insertAttempt(ctx, tx, t.Number, t.AttemptCount+1, now)
+		return insertAttempt(l, t.Number, t.AttemptCount+1, now)
 	})
 }
 
 // chain takes a task from one attempt in flight to the next. It leaves the status alone, and with it an index.
-func chain(ctx context.Context, tx *sql.Tx, t *runner.Task) error {
+func chain(l *line, t *runner.Task) error {
 	const query = `UPDATE tasks SET attempt_count = attempt_count + 1 WHERE number = ? AND status = 'IN_FLIGHT' AND attempt_count = ?`
-	return guarded(tx.ExecContext(ctx, query, t.Number, t.AttemptCount))
+	return guarded(l.exec(query, t.Number, t.AttemptCount))
 }
 
 // Unclaim takes back the claim of RecordAndClaim, before its attempt began: the task waits, as the decision had it. A task that was
 // cancelled meanwhile stays so, and gives ErrTaken.
 func (j *Journal) Unclaim(ctx context.Context, t *runner.Task) error {
-	return j.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	return j.quickly(ctx, func(l *line) error {
 		const task = `UPDATE tasks SET status = 'PENDING', reason = ?, next_attempt_at = ?, attempt_count = attempt_count - 1
 			WHERE number = ? AND status = 'IN_FLIGHT' AND attempt_count = ?`
-		if err := guarded(tx.ExecContext(ctx, task, nullable(string(t.Reason)), micros(t.NextAttemptAt), t.Number, t.AttemptCount+1)); err != nil {
+		if err := guarded(l.exec(task, nullable(string(t.Reason)), micros(t.NextAttemptAt), t.Number, t.AttemptCount+1)); err != nil {
 			return err
 		}
 		const attempt = `DELETE FROM attempts WHERE task = ? AND number = ? AND decision IS NULL`
-		return guarded(tx.ExecContext(ctx, attempt, t.Number, t.AttemptCount+1))
+		return guarded(l.exec(attempt, t.Number, t.AttemptCount+1))
 	})
 }
 
@@ -85,7 +85,16 @@ func (j *Journal) ended(t *runner.Task, err error) error {
 	return err
 }
 
-func recordAttempt(ctx context.Context, tx *sql.Tx, task int64, a runner.Attempt, guard string) error {
+// The statements of an attempt's end, whose guards follow. A run compiles them before it needs them.
+const (
+	updateTask = `UPDATE tasks SET status = ?, reason = ?, finished_at = ?, next_attempt_at = ?
+		WHERE number = ? AND status = ? AND attempt_count = ?`
+	updateAttempt = `UPDATE attempts SET duration = ?, exit = ?, signal = ?, error = ?, message = ?, decision = ?, delay = ?, shortened = ?,
+		success = ?, rule = ?, exchange = ? WHERE task = ? AND number = ? AND `
+	isInFlight = "decision IS NULL"
+)
+
+func recordAttempt(l *line, task int64, a runner.Attempt, guard string) error {
 	o, d := a.Outcome, a.Decision
 	exit, duration := any(o.Exit), any(o.Duration.Microseconds())
 	if o.IsCrash() {
@@ -102,25 +111,23 @@ func recordAttempt(ctx context.Context, tx *sql.Tx, task int64, a runner.Attempt
 	if err != nil {
 		return err
 	}
-	query := `UPDATE attempts SET duration = ?, exit = ?, signal = ?, error = ?, message = ?, decision = ?, delay = ?, shortened = ?,
-		success = ?, rule = ?, exchange = ? WHERE task = ? AND number = ? AND ` + guard
-	err = guarded(tx.ExecContext(ctx, query, duration, exit, nullable(o.Signal), nullable(string(o.Error)), nullable(o.Message),
+	err = guarded(l.exec(updateAttempt+guard, duration, exit, nullable(o.Signal), nullable(string(o.Error)), nullable(o.Message),
 		d.Verdict, delay, d.Shortened, d.Success, rule, exchange, task, a.Number))
 	if err != nil {
 		return err
 	}
-	return keepTail(ctx, tx, task, a)
+	return keepTail(l, task, a)
 }
 
 // keepTail writes the end of what an attempt wrote, or of the reply that it got.
-func keepTail(ctx context.Context, tx *sql.Tx, task int64, a runner.Attempt) error {
+func keepTail(l *line, task int64, a runner.Attempt) error {
 	o := a.Outcome
 	if o.Stdout+o.Stderr == "" {
 		return nil
 	}
-	_, err := tx.ExecContext(ctx, "INSERT INTO tails (task, attempt, stdout, stderr) VALUES (?, ?, ?, ?)", task, a.Number, []byte(o.Stdout), []byte(o.Stderr))
+	_, err := l.exec("INSERT INTO tails (task, attempt, stdout, stderr) VALUES (?, ?, ?, ?)", task, a.Number, []byte(o.Stdout), []byte(o.Stderr))
 	if err == nil && a.Number > keptTails {
-		_, err = tx.ExecContext(ctx, "DELETE FROM tails WHERE task = ? AND attempt <= ?", task, a.Number-keptTails)
+		_, err = l.exec("DELETE FROM tails WHERE task = ? AND attempt <= ?", task, a.Number-keptTails)
 	}
 	return err
 }
@@ -133,41 +140,39 @@ func (j *Journal) Settle(ctx context.Context, t *runner.Task, d runner.Decision)
 	if t.Number == 0 {
 		return nil
 	}
-	err := j.writeEnd(ctx, t, func(ctx context.Context, tx *sql.Tx) error { return move(ctx, tx, t, runner.Pending, d) })
+	err := j.writeEnd(ctx, t, func(l *line) error { return move(l, t, runner.Pending, d) })
 	return j.ended(t, j.confirm(ctx, t, runner.Pending, err))
 }
 
 // move writes the status that a decision led to, provided that the task still stands where it was decided on.
-func move(ctx context.Context, tx *sql.Tx, t *runner.Task, from runner.Status, d runner.Decision) error {
+func move(l *line, t *runner.Task, from runner.Status, d runner.Decision) error {
 	if !runner.Allowed(string(d.Verdict), from, t.Status) {
 		return fmt.Errorf("no transition %q leads from %s to %s", d.Verdict, from, t.Status)
 	}
-	const query = `UPDATE tasks SET status = ?, reason = ?, finished_at = ?, next_attempt_at = ?
-		WHERE number = ? AND status = ? AND attempt_count = ?`
-	return guarded(tx.ExecContext(ctx, query, t.Status, nullable(string(t.Reason)), micros(t.FinishedAt), micros(t.NextAttemptAt),
+	return guarded(l.exec(updateTask, t.Status, nullable(string(t.Reason)), micros(t.FinishedAt), micros(t.NextAttemptAt),
 		t.Number, from, t.AttemptCount))
 }
 
 // CatchUp writes the end of a task whose owner could not write all that led there: the attempts in between are missing.
 func (j *Journal) CatchUp(ctx context.Context, t *runner.Task) error {
-	err := j.writeEnd(ctx, t, func(ctx context.Context, tx *sql.Tx) error {
+	err := j.writeEnd(ctx, t, func(l *line) error {
 		const task = `UPDATE tasks SET status = ?, reason = ?, finished_at = ?, next_attempt_at = NULL, attempt_count = ?
 			WHERE number = ? AND id = ? AND status IN ('PENDING', 'IN_FLIGHT') AND attempt_count <= ?`
-		err := guarded(tx.ExecContext(ctx, task, t.Status, nullable(string(t.Reason)), micros(t.FinishedAt), t.AttemptCount,
+		err := guarded(l.exec(task, t.Status, nullable(string(t.Reason)), micros(t.FinishedAt), t.AttemptCount,
 			t.Number, t.ID, t.AttemptCount))
 		if err != nil {
 			return err
 		}
 		const last = `INSERT OR IGNORE INTO attempts (task, number, started_at) VALUES (?, ?, ?)`
-		if _, err := tx.ExecContext(ctx, last, t.Number, t.Last.Number, t.Last.StartedAt.UnixMicro()); err != nil {
+		if _, err := l.exec(last, t.Number, t.Last.Number, t.Last.StartedAt.UnixMicro()); err != nil {
 			return err
 		}
 		// Where the journal failed during a wait, the last attempt was written before.
-		if err := recordAttempt(ctx, tx, t.Number, t.Last, "decision IS NULL"); err != nil && !errors.Is(err, runner.ErrTaken) {
+		if err := recordAttempt(l, t.Number, t.Last, isInFlight); err != nil && !errors.Is(err, runner.ErrTaken) {
 			return err
 		}
 		const lost = `UPDATE attempts SET decision = 'interrupted', message = 'the journal could not be written' WHERE task = ? AND decision IS NULL`
-		_, err = tx.ExecContext(ctx, lost, t.Number)
+		_, err = l.exec(lost, t.Number)
 		return err
 	})
 	return j.ended(t, j.confirmIf(ctx, t, err, func(status runner.Status, count int) bool {
