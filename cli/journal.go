@@ -151,7 +151,7 @@ func (g *guardedJournal) RecordAndClaim(ctx context.Context, t *runner.Task, a r
 		ctx = g.stopping
 	}
 	return g.inTime(ctx, func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, shortly)
+		ctx, cancel := state.Limit(ctx, shortly)
 		defer cancel()
 		return g.journal.RecordAndClaim(ctx, t, a, now)
 	})
@@ -210,7 +210,7 @@ const (
 // inTime lets a write wait for other processes for what is left of the run's patience: the waits of many attempts must not add up.
 func (g *guardedJournal) inTime(ctx context.Context, write func(context.Context) error) error {
 	left := max(shortly, patience-time.Duration(g.waited.Load()))
-	ctx, cancel := context.WithTimeout(ctx, left)
+	ctx, cancel := state.Limit(ctx, left)
 	defer cancel()
 	begun := time.Now()
 	err := write(ctx)

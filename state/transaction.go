@@ -22,7 +22,7 @@ const (
 // patiently repeats what another process's lock keeps it from, for busyTimeout or until the context ends. The pauses are uneven, so
 // that none of many is always too late. Where the context ends for its deadline, what came of the last try is the error.
 func patiently(ctx context.Context, do func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
+	ctx, cancel := Limit(ctx, busyTimeout)
 	defer cancel()
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		if errors.Is(ctx.Err(), context.Canceled) {
@@ -47,7 +47,7 @@ type beginner interface {
 // write waits in line for its turn, for busyTimeout or as long as the context lets it. What it has begun it brings to an end: the
 // context that do gets does not end.
 func (j *Journal) write(ctx context.Context, do func(context.Context, *sql.Tx) error) error {
-	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
+	ctx, cancel := Limit(ctx, busyTimeout)
 	defer cancel()
 	defer j.owners.turn(ctx)()
 	return j.diagnose(transact(ctx, j.db, do))
@@ -55,7 +55,7 @@ func (j *Journal) write(ctx context.Context, do func(context.Context, *sql.Tx) e
 
 // quickly is write for what a run has to write: on the line as it is.
 func (j *Journal) quickly(ctx context.Context, do func(*line) error) error {
-	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
+	ctx, cancel := Limit(ctx, busyTimeout)
 	defer cancel()
 	defer j.owners.turn(ctx)()
 	return j.diagnose(j.line.use(j.db, func(l *line) error { return l.transact(ctx, do) }))
