@@ -57,13 +57,21 @@ func (j *Journal) KeepInput(t *runner.Task) (*os.File, error) {
 	return file, nil
 }
 
-// CompleteInput says that the file holds the stdin to its end. From then on a resume can use it, also after a power loss.
+// CompleteInput says that the file holds the stdin to its end. From then on a resume can use it, also after a power loss. Where the
+// task ends meanwhile it gives up soon.
 func (j *Journal) CompleteInput(t *runner.Task, file *os.File) error {
+	path := j.inputOf(t)
+	dropped := func() bool {
+		_, err := os.Lstat(path + partSuffix)
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	if !writeOut(file, dropped) {
+		return nil
+	}
 	if err := file.Sync(); err != nil {
 		return err
 	}
 	step("input synced")
-	path := j.inputOf(t)
 	err := os.Rename(path+partSuffix, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // the task has ended meanwhile
