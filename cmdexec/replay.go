@@ -95,6 +95,10 @@ func (r *ReplayedStdin) feed(pipe *os.File, over <-chan struct{}) {
 	defer func() { _ = pipe.Close() }()
 	buffer := make([]byte, feedSize)
 	for offset := int64(0); ; {
+		if n, err := r.kept.GiveTo(pipe, offset); err == nil {
+			offset += int64(n)
+			continue
+		}
 		n, err := r.next(buffer, offset, over)
 		if n > 0 {
 			if _, err := pipe.Write(buffer[:n]); err != nil {

@@ -2,7 +2,6 @@ package cmdexec
 
 import (
 	"errors"
-	"io"
 	"os"
 	"sync"
 	"time"
@@ -98,11 +97,10 @@ func (t *tap) passOn(p []byte) bool {
 
 // release writes what is held.
 func (t *tap) release() {
-	rest := io.NewSectionReader(t.held, t.released, t.held.Size()-t.released)
-	if rest.Size() == 0 {
+	if t.released == t.held.Size() {
 		return
 	}
-	n, err := io.CopyBuffer(struct{ io.Writer }{t.to}, rest, make([]byte, min(rest.Size(), tapSize)))
+	n, err := t.held.WriteFrom(t.released, t.to)
 	t.released += n
 	t.fail(err)
 }

@@ -91,34 +91,6 @@ func (s *Spool) ReadAt(p []byte, offset int64) (int, error) {
 	return n, nil
 }
 
-// WriteTo implements io.WriterTo. What is in a file goes to another file without passing through this process, where the system can do
-// that. Nothing may be written meanwhile.
-func (s *Spool) WriteTo(w io.Writer) (int64, error) {
-	s.mutex.Lock()
-	memory, file, size := s.memory, s.file, s.size
-	s.mutex.Unlock()
-	if file == nil {
-		n, err := w.Write(memory)
-		return int64(n), err
-	}
-	if to, ok := w.(*os.File); ok && isRegular(to) {
-		if _, err := file.Seek(0, io.SeekStart); err != nil {
-			return 0, err
-		}
-		return io.Copy(to, io.LimitReader(file, size))
-	}
-	from := struct{ io.Reader }{io.NewSectionReader(file, 0, size)}
-	return io.CopyBuffer(struct{ io.Writer }{w}, from, make([]byte, copySize))
-}
-
-// copySize is how much is copied at a time: a few times what a pipe holds.
-const copySize = 256 << 10
-
-func isRegular(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode().IsRegular()
-}
-
 // Truncate empties the spool. What was in a file stays there, for what comes next.
 func (s *Spool) Truncate() error {
 	s.mutex.Lock()
