@@ -134,3 +134,17 @@ func TestFileStdinLeavesNothingBehind(t *testing.T) {
 		t.Errorf("%d open files, %d before", n, files)
 	}
 }
+
+// A command need not read what is kept in a file: nobody waits then for room in its pipe.
+func TestFeedFromAFileEnds(t *testing.T) {
+	kept := onDisk(t)
+	say(t, kept, big)
+	stdin := ReplayKept(kept)
+	goroutines := runtime.NumGoroutine()
+	for range 10 {
+		gets(t, stdin, "exec true", "")
+		gets(t, stdin, "head -c 1", big[:1])
+		gets(t, stdin, "cat", big)
+	}
+	eventually(t, "no more goroutines than before", func() bool { return runtime.NumGoroutine() <= goroutines })
+}
