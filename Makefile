@@ -3,7 +3,7 @@
 
 FUZZTIME ?= 10s
 BENCHFLAGS ?=
-BENCHES = ./backoff ./runner ./expression ./state ./cli
+BENCHES = ./backoff ./runner ./expression ./state ./spool ./cmdexec ./cli
 COUNT ?= 10
 BASE ?= main
 KILLS ?= 10000

@@ -22,11 +22,17 @@ import (
 // heldOutput leads to two files.
 func heldOutput(t *testing.T, mode runner.OutputMode) Output {
 	dir := t.TempDir()
-	return Output{
-		Stdout: sink(t, dir, "stdout"), Stderr: sink(t, dir, "stderr"), Mode: mode,
-		Temporary: func() (*os.File, error) { return spool.Temporary(dir) },
-	}
+	return Output{Stdout: sink(t, dir, "stdout"), Stderr: sink(t, dir, "stderr"), Mode: mode, Temporary: temporary(t)}
 }
+
+// temporary makes files of a spool.
+func temporary(t *testing.T) func() (*os.File, error) {
+	dir := t.TempDir()
+	return func() (*os.File, error) { return spool.Temporary(dir) }
+}
+
+// held are scripts whose output is more than a pipe holds, and is held in memory or in a file.
+var held = []string{"head -c 300000 /dev/zero", "head -c 3000000 /dev/zero"}
 
 // sink is a file to write to.
 func sink(t *testing.T, dir, name string) *os.File {
@@ -337,11 +343,13 @@ func TestOtherBrokenPipesAreTriedAgain(t *testing.T) {
 }
 
 func TestReaderOfHeldOutputIsGone(t *testing.T) {
-	r := script(t, "head -c 100000 /dev/zero")
-	r.executor.Output.Mode, r.task.Status = runner.OutputFinal, runner.Succeeded
-	r.closeReader()
-	if o := r.start().end(); o.Exit != 0 || !errors.Is(r.lost, syscall.EPIPE) {
-		t.Errorf("outcome %+v, lost %v", o, r.lost)
+	for _, code := range held {
+		r := script(t, code)
+		r.executor.Output.Mode, r.executor.Output.Temporary, r.task.Status = runner.OutputFinal, temporary(t), runner.Succeeded
+		r.closeReader()
+		if o := r.start().end(); o.Exit != 0 || !errors.Is(r.lost, syscall.EPIPE) {
+			t.Errorf("outcome %+v, lost %v", o, r.lost)
+		}
 	}
 }
 
@@ -586,16 +594,18 @@ func (r *rig) await(file string) {
 
 // The same where retry passes on what it held.
 func TestSlowReaderOfHeldOutput(t *testing.T) {
-	r := script(t, "head -c 300000 /dev/zero; exit 3")
-	r.executor.Output.Mode, r.task.Status = runner.OutputFinal, runner.Failed
-	r.start()
-	take(t, r.stdout, "\x00") // it is about to be released
-	r.send(syscall.SIGWINCH, syscall.SIGHUP)
-	if got := r.end(); got.Exit != 3 || got.Stop != nil {
-		t.Errorf("outcome %+v", got)
-	}
-	if !errors.Is(r.lost, runner.ErrStopped) || r.stopped != syscall.SIGHUP {
-		t.Errorf("release: %v, %v", r.stopped, r.lost)
+	for _, code := range held {
+		r := script(t, code+"; exit 3")
+		r.executor.Output.Mode, r.executor.Output.Temporary, r.task.Status = runner.OutputFinal, temporary(t), runner.Failed
+		r.start()
+		take(t, r.stdout, "\x00") // it is about to be released
+		r.send(syscall.SIGWINCH, syscall.SIGHUP)
+		if got := r.end(); got.Exit != 3 || got.Stop != nil {
+			t.Errorf("outcome %+v", got)
+		}
+		if !errors.Is(r.lost, runner.ErrStopped) || r.stopped != syscall.SIGHUP {
+			t.Errorf("release: %v, %v", r.stopped, r.lost)
+		}
 	}
 }
 
