@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -38,6 +39,11 @@ func (g group) measure(ctx context.Context) (figures, error) {
 	samples, err := g.rounds(ctx, devNull)
 	if err != nil {
 		return figures{}, err
+	}
+	for _, c := range g.commands {
+		if err := c.complete(1 + g.warmups + g.runs); err != nil {
+			return figures{}, err
+		}
 	}
 	peaks, err := g.peaks(ctx, devNull)
 	if err != nil {
@@ -88,6 +94,33 @@ func (c command) check(devNull *os.File) error {
 	}
 	if entries, err := os.ReadDir(c.state); err != nil || len(entries) == 0 {
 		return fmt.Errorf("run %s: it left no journal\n%s", c.label, tail(text))
+	}
+	return nil
+}
+
+// complete asks a journal that many wrote to at once whether it has all of their tasks, of so many rounds.
+func (c command) complete(rounds int) error {
+	if c.atOnce <= 1 || c.state == "" {
+		return nil
+	}
+	status := exec.Command(c.argv[0], "status", "--json", "--limit", "0")
+	status.Env = c.environment()
+	said, err := status.Output()
+	if err != nil {
+		return fmt.Errorf("read the journal of %s: %w", c.label, err)
+	}
+	var known struct{ Tasks []struct{ Status string } }
+	if err := json.Unmarshal(said, &known); err != nil {
+		return fmt.Errorf("read the journal of %s: %w", c.label, err)
+	}
+	succeeded := 0
+	for _, t := range known.Tasks {
+		if t.Status == "SUCCEEDED" {
+			succeeded++
+		}
+	}
+	if want := rounds * c.atOnce; succeeded != want {
+		return fmt.Errorf("run %s: %d tasks succeeded by its journal, not %d", c.label, succeeded, want)
 	}
 	return nil
 }

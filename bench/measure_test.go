@@ -137,3 +137,29 @@ func TestSetUp(t *testing.T) {
 		t.Errorf("measure = %v, want what setUp said", err)
 	}
 }
+
+// A journal of its own, of a line for each run.
+func TestComplete(t *testing.T) {
+	for _, test := range []struct{ name, status, want string }{
+		{"all", "SUCCEEDED", ""},
+		{"one that is not over", "IN_FLIGHT", "0 tasks succeeded by its journal, not 6"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			binary := script(t, `cd "$RETRY_STATE_DIR"; [ "$1" = status ] || { printf ',{"status":"`+test.status+`"}' >>log; exit; }
+printf '{"tasks":['; cut -c 2- log; echo ']}'`) + "/retry"
+			c := command{label: "it", argv: []string{binary, "--", "true"}, atOnce: 2, state: t.TempDir()}
+			for range 3 {
+				if _, err := c.time(null(t), null(t)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			err := c.complete(3)
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("complete = %v, want %q", err, test.want)
+			}
+			if err := c.complete(4); err == nil {
+				t.Error("complete does not miss a round")
+			}
+		})
+	}
+}

@@ -80,6 +80,10 @@ func (c command) intoDelay(ctx context.Context) (*exec.Cmd, error) {
 
 func (c command) look(pid int) waiting {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	return c.looked(status)
+}
+
+func (c command) looked(status []byte) waiting {
 	w := waiting{Name: c.name, Command: c.label}
 	w.Peak, _ = statusLine(status, "VmHWM")
 	w.Resident, _ = statusLine(status, "VmRSS")
