@@ -47,7 +47,8 @@ func (g group) present() group {
 	return g
 }
 
-// environment is ours without any setting of retry's but the state directory, and without what tells it that this is a CI job.
+// environment is ours without any setting of retry's but the state directory, and without what tells it that this is a CI job. There is no
+// config file.
 func (c command) environment() []string {
 	var env []string
 	for _, entry := range os.Environ() {
@@ -55,7 +56,7 @@ func (c command) environment() []string {
 			env = append(env, entry)
 		}
 	}
-	env = append(env, "GITHUB_ACTIONS=", "GITLAB_CI=")
+	env = append(env, "GITHUB_ACTIONS=", "GITLAB_CI=", "XDG_CONFIG_HOME=/nonexistent")
 	if c.state != "" {
 		env = append(env, "RETRY_STATE_DIR="+c.state)
 	}

@@ -18,6 +18,7 @@ type options struct {
 	longRuns int    // measured runs of each command with 100 attempts, and of 64 at once
 	bytes    int64  // through a pipe
 	only     string // a pattern of the groups' names
+	against  string // another retry, to compare with; "" for none
 	json     string // where the figures go as JSON; "" for nowhere
 }
 
@@ -36,6 +37,7 @@ func parseFlags() options {
 	flag.IntVar(&o.runs, "runs", 200, "measured `runs` of each short command")
 	flag.IntVar(&o.longRuns, "long-runs", 40, "measured `runs` of each command with 100 attempts, and of 64 at once; of pipes a quarter")
 	flag.StringVar(&o.only, "only", "", "only the groups whose name matches `PATTERN`: success, three, hundred, together, million, http, pipes, waiting, start")
+	flag.StringVar(&o.against, "before", "", "compare success and hundred with another retry, the program `FILE`")
 	flag.StringVar(&o.json, "json", "", "write the figures to `FILE` as JSON too")
 	short := flag.Bool("short", false, "64 MiB through a pipe, not 1 GiB")
 	flag.Parse()
@@ -59,7 +61,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 		return fmt.Errorf("make a folder: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	tools, err := gatherTools(ctx, dir)
+	tools, err := gatherTools(ctx, dir, o.against)
 	if err != nil {
 		return err
 	}

@@ -46,6 +46,8 @@ func (p plan) success() group {
 		{name: "recur", label: "recur -- true", argv: []string{p.recur, "--", "true"}},
 		{name: "retry", label: "retry -- true", argv: []string{p.retry, "--", "true"}, state: state},
 		{name: "no-state", label: "retry --no-state -- true", argv: []string{p.retry, "--no-state", "--", "true"}},
+		{name: "before", label: "retry -- true, before", argv: []string{p.before, "--", "true"}, state: p.journal("before")},
+		{name: "before-no-state", label: "retry --no-state -- true, before", argv: []string{p.before, "--no-state", "--", "true"}},
 		{name: "flags", label: "retry -n 3 -- true", argv: []string{p.retry, "-n", "3", "--", "true"}, state: state},
 		{name: "capture", label: "retry --capture both -- true", argv: []string{p.retry, "--capture", "both", "--", "true"}, state: state},
 	}}
@@ -88,12 +90,15 @@ func (p plan) hundred() group {
 		{name: "loop", label: "a loop in Go -n " + attempts + " -- false", argv: []string{p.loop, "-n", attempts, "--", "false"}},
 		{name: "recur", label: "recur -a " + attempts + " -- false", argv: []string{p.recur, "-a", attempts, "--", "false"}},
 	}}
-	for _, c := range []struct{ name, flags, state string }{
-		{"retry", "", p.journal(g.name)}, {"no-state", " --no-state", ""}, {"capture", " --capture both", p.journal(g.name)},
-	} {
-		flags := "-n " + attempts + " -b constant:0" + c.flags + " -- false"
-		g.commands = append(g.commands, command{name: c.name, label: "retry " + flags, argv: append([]string{p.retry}, strings.Fields(flags)...), state: c.state})
+	add := func(name, program, flags, state, note string) {
+		flags = "-n " + attempts + " -b constant:0" + flags + " -- false"
+		g.commands = append(g.commands, command{name: name, label: "retry " + flags + note, argv: append([]string{program}, strings.Fields(flags)...), state: state})
 	}
+	add("retry", p.retry, "", p.journal(g.name), "")
+	add("no-state", p.retry, " --no-state", "", "")
+	add("before", p.before, "", p.journal("before"), ", before")
+	add("before-no-state", p.before, " --no-state", "", ", before")
+	add("capture", p.retry, " --capture both", p.journal(g.name), "")
 	for i := range g.commands {
 		g.commands[i].exit = 1
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // allTools has a path for each; none of them is there.
-var allTools = tools{retry: "/r", debian: "/d", recur: "/u", curl: "/c", empty: "/e", fork: "/f", loop: "/l", yes: "/t", no: "/n"}
+var allTools = tools{retry: "/r", before: "/b", debian: "/d", recur: "/u", curl: "/c", empty: "/e", fork: "/f", loop: "/l", yes: "/t", no: "/n"}
 
 func names(groups []group) (names []string) {
 	for _, g := range groups {
@@ -63,12 +63,12 @@ func TestNamesOfRows(t *testing.T) {
 
 func TestAbsentToolsAreLeftOut(t *testing.T) {
 	few := allTools
-	few.debian, few.recur, few.curl = "", "", ""
+	few.debian, few.recur, few.curl, few.before = "", "", "", ""
 	all := plan{tools: allTools}.groups(regexp.MustCompile(""))
 	for i, g := range (plan{tools: few}).groups(regexp.MustCompile("")) {
 		kept, absent := g.present().commands, 0
 		for _, c := range all[i].commands {
-			if slices.Contains([]string{"/d", "/u", "/c"}, c.argv[0]) {
+			if slices.Contains([]string{"/d", "/u", "/c", "/b"}, c.argv[0]) {
 				absent++
 			}
 		}
@@ -131,6 +131,9 @@ func TestEnvironmentHidesOurSettings(t *testing.T) {
 	env := command{state: "/fresh"}.environment()
 	if slices.Contains(env, "RETRY_ATTEMPTS=3") || slices.Contains(env, "RETRY_STATE_DIR=/mine") {
 		t.Errorf("the caller's settings reach the command: %q", env)
+	}
+	if !slices.Contains(env, "XDG_CONFIG_HOME=/nonexistent") {
+		t.Errorf("the caller's config file may be read: %q", env)
 	}
 	if !slices.Contains(env, "RETRY_STATE_DIR=/fresh") {
 		t.Errorf("no state directory in %q", env)

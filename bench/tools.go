@@ -13,6 +13,7 @@ import (
 // tools are the programs that are compared, "" for what is not there.
 type tools struct {
 	retry             string // of this checkout, built as a release is
+	before            string // another retry, to compare with
 	debian, recur     string // other programs that repeat a command
 	curl              string
 	empty, fork, loop string // of bench/floor
@@ -20,8 +21,9 @@ type tools struct {
 }
 
 // gatherTools builds ours into a folder and finds the others'.
-func gatherTools(ctx context.Context, dir string) (tools, error) {
-	t := tools{retry: filepath.Join(dir, "retry"), debian: findDebian(ctx, filepath.SplitList(os.Getenv("PATH"))), recur: find("recur"), curl: find("curl")}
+func gatherTools(ctx context.Context, dir, before string) (tools, error) {
+	t := tools{retry: filepath.Join(dir, "retry"), before: before, recur: find("recur"), curl: find("curl")}
+	t.debian = findDebian(ctx, filepath.SplitList(os.Getenv("PATH")))
 	if err := build(ctx, t.retry); err != nil {
 		return t, err
 	}
