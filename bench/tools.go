@@ -22,7 +22,13 @@ type tools struct {
 
 // gatherTools builds ours into a folder and finds the others'.
 func gatherTools(ctx context.Context, dir, before string) (tools, error) {
-	t := tools{retry: filepath.Join(dir, "retry"), before: before, recur: find("recur"), curl: find("curl")}
+	t := tools{retry: filepath.Join(dir, "retry"), recur: find("recur"), curl: find("curl")}
+	if before != "" {
+		t.before = filepath.Join(dir, "before")
+		if err := install(ctx, before, t.before); err != nil {
+			return t, err
+		}
+	}
 	t.debian = findDebian(ctx, filepath.SplitList(os.Getenv("PATH")))
 	if err := build(ctx, t.retry); err != nil {
 		return t, err
@@ -69,18 +75,27 @@ func build(ctx context.Context, binary string) error {
 		return fmt.Errorf("find the checkout: %w", err)
 	}
 	script := filepath.Join(strings.TrimSpace(string(root)), ".ci", "release")
-	if said, err := exec.CommandContext(ctx, "bash", script, binary).CombinedOutput(); err != nil {
+	if said, err := exec.CommandContext(ctx, "bash", script, binary+".linked").CombinedOutput(); err != nil {
 		return fmt.Errorf("build retry: %w\n%s", err, said)
 	}
-	return nil
+	return install(ctx, binary+".linked", binary)
 }
 
 // buildFloor compiles a program of bench/floor: static and stripped, as a release of retry is.
 func buildFloor(ctx context.Context, name, binary string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "github.com/10f93571/retry/bench/floor/"+name)
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary+".linked", "github.com/10f93571/retry/bench/floor/"+name)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build floor/%s: %w\n%s", name, err, said)
+	}
+	return install(ctx, binary+".linked", binary)
+}
+
+// install copies a program, as is done with every program that people run. What the linker has just written lies in the page cache in large
+// pieces, which are mapped whole: fewer page faults, and 7 MiB more in memory, than of a program that was copied or read from the disk.
+func install(ctx context.Context, from, to string) error {
+	if said, err := exec.CommandContext(ctx, "cp", from, to).CombinedOutput(); err != nil {
+		return fmt.Errorf("install %s: %w\n%s", to, err, said)
 	}
 	return nil
 }

@@ -75,3 +75,18 @@ func TestFloor(t *testing.T) {
 		}
 	}
 }
+
+func TestInstall(t *testing.T) {
+	from := filepath.Join(script(t, "exit 3"), "retry")
+	to := filepath.Join(t.TempDir(), "copy")
+	if err := install(t.Context(), from, to); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(to)
+	if _ = cmd.Run(); cmd.ProcessState.ExitCode() != 3 {
+		t.Errorf("the copy is another program: %v", cmd.ProcessState)
+	}
+	if err := install(t.Context(), from+"x", to); err == nil {
+		t.Error("what is not there was installed")
+	}
+}
