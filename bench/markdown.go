@@ -30,16 +30,13 @@ func (r report) targetTable(w io.Writer) {
 	if len(r.Targets) == 0 {
 		return
 	}
-	fmt.Fprint(w, "\n| what | to reach | by medians | by 10th percentiles | |\n|---|--:|--:|--:|---|\n")
+	fmt.Fprint(w, "\n| what | to reach | by medians | by 10th percentiles | by CPU | |\n|---|--:|--:|--:|--:|---|\n")
 	for _, t := range r.Targets {
-		p10, word := "–", "missed"
-		if t.P10 != nil {
-			p10 = fmt.Sprintf("%.2f", *t.P10)
-		}
+		word := "missed"
 		if t.Reached {
 			word = "reached"
 		}
-		fmt.Fprintf(w, "| %s | ≤ %g %s | %.2f | %s | %s |\n", t.What, t.AtMost, t.Unit, t.Median, p10, word)
+		fmt.Fprintf(w, "| %s | ≤ %g %s | %.2f | %s | %s | %s |\n", t.What, t.AtMost, t.Unit, t.Median, figure(t.P10), figure(t.CPU), word)
 	}
 }
 
@@ -72,6 +69,13 @@ func (r report) waitingTable(w io.Writer) {
 	for _, x := range r.Waiting {
 		fmt.Fprintf(w, "| `%s` | %s | %s | %s |\n", x.Command, mebibytes(x.Peak), mebibytes(x.Resident), mebibytes(x.Own))
 	}
+}
+
+func figure(f *float64) string {
+	if f == nil {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f", *f)
 }
 
 func mebibytes(kib int64) string {

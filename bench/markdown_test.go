@@ -7,11 +7,11 @@ import (
 
 func TestMarkdown(t *testing.T) {
 	pipes := group{name: "pipes", title: "64 MiB through a pipe", runs: 1, bytes: 64 << 20, commands: []command{{name: bare, label: "cat"}}}
-	tenth := 0.25
+	tenth, cpu := 0.25, 0.75
 	r := report{
 		Facts:   facts{Began: "now", Cores: 2, Arch: "amd64", Go: "go1.26", Kernel: "Linux 6", FileSystem: "ext4", Load: "0.10"},
 		Missing: []string{"No cat is here."},
-		Targets: []target{{"one", "×", 1.1, 1.2345, &tenth, false}, {"two", "MiB", 12, 12, nil, true}},
+		Targets: []target{{"one", "×", 1.1, 1.2345, &tenth, &cpu, false}, {"two", "MiB", 12, 12, nil, nil, true}},
 		Groups: []figures{
 			threeCommands.summarise([][]sample{walled(1, 1, 3), walled(2, 2, 2), walled(5, 3, 9)}, []int64{512, 1024, 0}),
 			pipes.summarise([][]sample{walled(500)}, []int64{0}),
@@ -25,10 +25,10 @@ func TestMarkdown(t *testing.T) {
 
 No cat is here.
 
-| what | to reach | by medians | by 10th percentiles | |
-|---|--:|--:|--:|---|
-| one | ≤ 1.1 × | 1.23 | 0.25 | missed |
-| two | ≤ 12 MiB | 12.00 | – | reached |
+| what | to reach | by medians | by 10th percentiles | by CPU | |
+|---|--:|--:|--:|--:|---|
+| one | ≤ 1.1 × | 1.23 | 0.25 | 0.75 | missed |
+| two | ≤ 12 MiB | 12.00 | – | – | reached |
 
 | Success (3 runs) | median ms | p10 | p90 | CPU ms | peak MiB | to bare | to Debian's |
 |---|--:|--:|--:|--:|--:|--:|--:|

@@ -6,7 +6,7 @@ import "testing"
 func found() report {
 	return report{Groups: []figures{
 		{Name: "other", Rows: []row{{Name: "retry", Median: 99}}},
-		{Name: "success", Rows: []row{{Name: debian, Median: 2, P10: 2}, {Name: "fork", Median: 3.6, P10: 2}, {Name: "retry", Median: 4, P10: 3}}},
+		{Name: "success", Rows: []row{{Name: debian, Median: 2, P10: 2, CPU: 1}, {Name: "fork", Median: 3.6, P10: 2, CPU: 1}, {Name: "retry", Median: 4, P10: 3, CPU: 6}}},
 	}}
 }
 
@@ -15,14 +15,14 @@ func TestReached(t *testing.T) {
 	r.Start = &start{Median: 0.6, P10: 0.4}
 	r.Waiting = []waiting{{Name: debian, Resident: 1 << 20}, {Name: "retry", Command: "waits", Resident: 12 * 1024}}
 	for i, want := range []struct {
-		what        string
-		median, p10 float64
-		reached     bool
+		what             string
+		median, p10, cpu float64
+		reached          bool
 	}{
-		{"`retry -- true` to Debian's", 2, 1.5, false},
-		{"`retry -- true` over a Go program that runs true", 0.4, 1, true},
-		{"packages initialise", 0.6, 0.4, false},
-		{"resident while waiting: `waits`", 12, 0, true},
+		{"`retry -- true` to Debian's", 2, 1.5, 6, false},
+		{"`retry -- true` over a Go program that runs true", 0.4, 1, 5, true},
+		{"packages initialise", 0.6, 0.4, 0, false},
+		{"resident while waiting: `waits`", 12, 0, 0, true},
 	} {
 		all := reached(r)
 		if len(all) != 4 {
@@ -34,6 +34,9 @@ func TestReached(t *testing.T) {
 		}
 		if (got.P10 == nil) != (want.p10 == 0) || got.P10 != nil && !near(*got.P10, want.p10) {
 			t.Errorf("%s: by 10th percentiles %v, want %v", got.What, got.P10, want.p10)
+		}
+		if (got.CPU == nil) != (want.cpu == 0) || got.CPU != nil && !near(*got.CPU, want.cpu) {
+			t.Errorf("%s: by CPU %v, want %v", got.What, got.CPU, want.cpu)
 		}
 	}
 }
