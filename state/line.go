@@ -14,20 +14,23 @@ import (
 // line is the journal's one connection. A run writes on it as it is: database/sql costs a start more than the statements do. For all
 // else database/sql is lent it, when that is first asked for something.
 type line struct {
+	dataSource string
+
 	mutex    sync.Mutex
 	conn     driver.Conn
 	lent     bool
 	compiled map[string]driver.Stmt
 }
 
-var errOneLine = errors.New("the connection to the journal was lost")
-
 func openLine(dataSource string) (*line, error) {
-	conn, err := (&sqlite3.SQLiteDriver{}).Open(dataSource)
-	if err != nil {
-		return nil, err
-	}
-	return &line{conn: conn, compiled: map[string]driver.Stmt{}}, nil
+	l := &line{dataSource: dataSource}
+	return l, l.connect()
+}
+
+func (l *line) connect() (err error) {
+	l.compiled = map[string]driver.Stmt{}
+	l.conn, err = (&sqlite3.SQLiteDriver{}).Open(l.dataSource)
+	return err
 }
 
 // database returns the database/sql that the line is lent to.
@@ -37,12 +40,15 @@ func (l *line) database() *sql.DB {
 	return db
 }
 
-// Connect implements driver.Connector.
+// Connect implements driver.Connector. Who asks again has thrown the first one away, as database/sql does where a transaction's context
+// ends.
 func (l *line) Connect(context.Context) (driver.Conn, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if l.lent {
-		return nil, errOneLine
+		if err := l.connect(); err != nil {
+			return nil, err
+		}
 	}
 	l.lent = true
 	return l.conn, nil

@@ -49,8 +49,22 @@ func TestOneConnectionForAll(t *testing.T) {
 	if n, err := j.Count(t.Context()); n != 8 || err != nil {
 		t.Errorf("%d tasks, %v", n, err)
 	}
-	if _, err := j.line.Connect(t.Context()); !errors.Is(err, errOneLine) {
-		t.Errorf("a second connection: %v", err)
+}
+
+// database/sql throws a connection away where a transaction's context ends. The next one takes its place, for all.
+func TestALostConnectionIsReplaced(t *testing.T) {
+	j := open(t)
+	inFlight(t, j)
+	ctx, cancel := context.WithCancel(t.Context())
+	tx, err := j.db.BeginTx(ctx, nil)
+	must(t, err)
+	cancel()
+	if err := tx.Commit(); err == nil {
+		t.Error("it was committed after its context had ended")
+	}
+	inFlight(t, j)
+	if n, err := j.Count(t.Context()); n != 2 || err != nil {
+		t.Errorf("%d tasks, %v", n, err)
 	}
 }
 

@@ -31,6 +31,41 @@ func TestTheLogStaysShort(t *testing.T) {
 	}
 }
 
+// What somebody still reads cannot be copied. It stays for whoever comes later.
+func TestALogThatCannotBeCopiedIsLeft(t *testing.T) {
+	dir := t.TempDir()
+	j, other := openIn(t, dir), openIn(t, dir)
+	inFlight(t, j)
+	reader, err := other.db.Query("SELECT number FROM tasks")
+	must(t, err)
+	if !reader.Next() {
+		t.Fatal(reader.Err())
+	}
+	for range longLog / 4 {
+		inFlight(t, j)
+	}
+	j.ready.Wait()
+	must(t, j.line.use(j.db, func(l *line) error {
+		left, err := l.copyBack()
+		if left < longLog {
+			t.Errorf("%d pages are left", left)
+		}
+		return err
+	}))
+	must(t, reader.Close())
+	must(t, j.copyAlone())
+	if pages := logPages(t, j); pages != 0 {
+		t.Errorf("%d pages are left after the reader", pages)
+	}
+	must(t, j.line.use(j.db, func(l *line) error {
+		left, err := l.copyBack()
+		if left != 0 {
+			t.Errorf("%d pages are left of none", left)
+		}
+		return err
+	}))
+}
+
 // logPages is how many pages are in the log and not in the database.
 func logPages(t *testing.T, j *Journal) int64 {
 	t.Helper()
