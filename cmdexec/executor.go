@@ -20,6 +20,8 @@ type Executor struct {
 	OnTerminal  func() bool   // whether our group now gets what is typed at a terminal; nil: it does not
 	Insistence  time.Duration // a second signal that asks to stop kills once the first is this old
 	SharedGroup bool          // the child stays in retry's process group, as on a terminal
+
+	found struct{ name, path string } // where the command was, if that is an absolute path
 }
 
 // Execute runs one attempt to its end. When ctx ends first, the group gets TERM, and KILL after the policy's kill-after.
@@ -118,7 +120,7 @@ func (e *Executor) start(t *runner.Task, number int, f files) (*process, error) 
 	if err := checkDir(e.Dir); err != nil {
 		return nil, err
 	}
-	path, err := lookPath(t.Command[0], e.Dir)
+	path, err := e.find(t.Command[0])
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,19 @@ func checkDir(dir string) error {
 	return nil
 }
 
+// find remembers where an attempt before found the command, as shells do. It looks anew where that is no longer there.
+func (e *Executor) find(name string) (path string, err error) {
+	if name == e.found.name {
+		if _, err := exec.LookPath(e.found.path); err == nil {
+			return e.found.path, nil
+		}
+	}
+	if path, err = lookPath(name, e.Dir); err == nil && filepath.IsAbs(path) {
+		e.found.name, e.found.path = name, path
+	}
+	return path, err
+}
+
 // lookPath finds the program that name stands for, seen from the task's directory.
 func lookPath(name, dir string) (string, error) {
 	if strings.ContainsRune(name, filepath.Separator) {

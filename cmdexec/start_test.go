@@ -97,6 +97,31 @@ func TestFindsTheProgram(t *testing.T) {
 	}
 }
 
+// What comes into an earlier directory of PATH is found when the command is no longer where it was.
+func TestRemembersWhereTheProgramWas(t *testing.T) {
+	bin, work := startDirs(t)
+	t.Setenv("PATH", bin+":"+work)
+	e := &Executor{Dir: work}
+	name := "late"
+	for _, step := range []struct{ comes, goes, want string }{
+		{work, "", work}, {bin, "", work}, {"", work, bin}, {work, "", bin}, {"", bin, work}, {"", work, ""},
+	} {
+		if step.comes != "" {
+			write(t, filepath.Join(step.comes, name), "", 0o755)
+		}
+		if step.goes != "" {
+			ok(t, os.Remove(filepath.Join(step.goes, name)))
+		}
+		want := filepath.Join(step.want, name)
+		if step.want == "" {
+			want = ""
+		}
+		if got, err := e.find(name); got != want || (err == nil) != (want != "") {
+			t.Errorf("%+v: found %q, %v", step, got, err)
+		}
+	}
+}
+
 func TestFindsTheProgramWithoutPATH(t *testing.T) {
 	t.Setenv("PATH", "") // has it restored
 	ok(t, os.Unsetenv("PATH"))
