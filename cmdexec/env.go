@@ -1,6 +1,7 @@
 package cmdexec
 
 import (
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,9 +32,16 @@ const milliseconds = "2006-01-02T15:04:05.000Z07:00"
 
 var ownVariables = []string{EnvTaskID, EnvAttempt, EnvMaxAttempts, EnvIdempotencyKey, EnvLastExit, EnvDeadline, EnvStatus, envOuterTasks}
 
-// childEnv returns environ with the attempt's variables in place of those of an outer retry.
-func childEnv(environ []string, t *runner.Task, number int) []string {
-	env := make([]string, 0, len(environ)+len(ownVariables))
+// environ is the environment of an attempt: retry's own, with the attempt's variables in place of those of an outer retry.
+func (e *Executor) environ(t *runner.Task, number int) []string {
+	if e.inherited == nil {
+		e.inherited = inherit(e.Env, e.Dir)
+	}
+	return append(slices.Clip(e.inherited), attemptEnv(t, number)...)
+}
+
+// inherit is what all attempts have of environ, each variable once.
+func inherit(environ []string, dir string) (env []string) {
 	var outer []string
 	for _, kv := range environ {
 		name, value, _ := strings.Cut(kv, "=")
@@ -44,13 +52,24 @@ func childEnv(environ []string, t *runner.Task, number int) []string {
 			env = append(env, kv)
 		}
 	}
-	env = append(env,
-		EnvTaskID+"="+t.ID,
-		EnvAttempt+"="+strconv.Itoa(number),
-		EnvMaxAttempts+"="+strconv.Itoa(t.MaxAttempts()),
-		EnvIdempotencyKey+"="+t.IdempotencyKey)
 	if len(outer) > 0 {
 		env = append(env, envOuterTasks+"="+strings.Join(outer, ","))
+	}
+	if dir != "" {
+		env = append(env, "PWD="+dir)
+	}
+	if len(env) == 0 {
+		return []string{} // exec.Cmd takes nil for all of our own
+	}
+	return (&exec.Cmd{Env: env}).Environ()
+}
+
+func attemptEnv(t *runner.Task, number int) []string {
+	env := []string{
+		EnvTaskID + "=" + t.ID,
+		EnvAttempt + "=" + strconv.Itoa(number),
+		EnvMaxAttempts + "=" + strconv.Itoa(t.MaxAttempts()),
+		EnvIdempotencyKey + "=" + t.IdempotencyKey,
 	}
 	if t.Last.Number > 0 && !t.Last.Outcome.IsCrash() {
 		env = append(env, EnvLastExit+"="+strconv.Itoa(t.Last.Outcome.ExitCode()))

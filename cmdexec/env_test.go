@@ -8,7 +8,7 @@ import (
 	"github.com/10f93571/retry/runner"
 )
 
-func TestChildEnv(t *testing.T) {
+func TestEnviron(t *testing.T) {
 	created := time.Date(2026, 1, 2, 3, 4, 5, 678_912_345, time.FixedZone("", 3600))
 	last := func(o runner.Outcome) runner.Task {
 		return runner.Task{Last: runner.Attempt{Number: 1, Outcome: o}}
@@ -44,7 +44,10 @@ func TestChildEnv(t *testing.T) {
 				"RETRY_LAST_EXIT=9", "RETRY_DEADLINE=2026-01-02T03:04:05Z", "RETRY_ATTEMPT=8",
 				"RETRY_OUTER_TASKS=outermost", "RETRY_STATUS=FAILED",
 			},
-			runner.Task{}, 1, slices.Concat([]string{"A=1", "B=2"}, withOwn(1, "RETRY_OUTER_TASKS=outer,outermost")),
+			runner.Task{}, 1, slices.Concat([]string{"A=1", "B=2", "RETRY_OUTER_TASKS=outer,outermost"}, withOwn(1)),
+		},
+		{
+			"the last one of each", []string{"A=1", "B=2", "A=3"}, runner.Task{}, 1, slices.Concat([]string{"B=2", "A=3"}, withOwn(1)),
 		},
 		{
 			"others stay as they are",
@@ -56,8 +59,11 @@ func TestChildEnv(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			before := slices.Clone(tt.environ)
-			if got := childEnv(tt.environ, &tt.task, tt.number); !slices.Equal(got, tt.want) {
-				t.Errorf("environment %q\n       want %q", got, tt.want)
+			e := Executor{Env: tt.environ}
+			for range 2 {
+				if got := e.environ(&tt.task, tt.number); !slices.Equal(got, tt.want) {
+					t.Errorf("environment %q\n       want %q", got, tt.want)
+				}
 			}
 			if !slices.Equal(tt.environ, before) {
 				t.Errorf("the environment of retry became %q", tt.environ)

@@ -21,7 +21,8 @@ type Executor struct {
 	Insistence  time.Duration // a second signal that asks to stop kills once the first is this old
 	SharedGroup bool          // the child stays in retry's process group, as on a terminal
 
-	found struct{ name, path string } // where the command was, if that is an absolute path
+	inherited []string                    // of Env, by all attempts
+	found     struct{ name, path string } // where the command was, if that is an absolute path
 }
 
 // Execute runs one attempt to its end. When ctx ends first, the group gets TERM, and KILL after the policy's kill-after.
@@ -124,10 +125,7 @@ func (e *Executor) start(t *runner.Task, number int, f files) (*process, error) 
 	if err != nil {
 		return nil, err
 	}
-	env := childEnv(e.Env, t, number)
-	if e.Dir != "" {
-		env = append(env, "PWD="+e.Dir)
-	}
+	env := e.environ(t, number)
 	p, err := e.launch(path, t.Command, env, f, t.ID)
 	if needsShell(err) {
 		return e.launch(shell, append([]string{shell, path}, t.Command[1:]...), env, f, t.ID)

@@ -33,7 +33,7 @@ func (h Hooks) Run(ctx context.Context, t *runner.Task, command string, signals 
 	if err != nil {
 		return nil, err
 	}
-	env := append(childEnv(h.Executor.Env, t, t.AttemptCount), EnvStatus+"="+string(t.Status))
+	env := append(h.Executor.environ(t, t.AttemptCount), EnvStatus+"="+string(t.Status))
 	p, err := h.Executor.launch(path, []string{"sh", "-c", command}, env, files{in.file, h.Stderr, h.Stderr}, t.ID)
 	if err != nil {
 		return nil, err

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"os/exec"
 	"runtime"
 	"strconv"
 	"syscall"
@@ -36,7 +35,7 @@ func (e *Executor) launch(path string, argv []string, env []string, f files, tas
 		exited: make(chan struct{}),
 	}
 	attributes := &syscall.ProcAttr{
-		Dir: e.Dir, Env: unique(env), Files: []uintptr{f.stdin.Fd(), f.stdout.Fd(), f.stderr.Fd()}, Sys: sysProcAttr(e.SharedGroup),
+		Dir: e.Dir, Env: env, Files: []uintptr{f.stdin.Fd(), f.stdout.Fd(), f.stderr.Fd()}, Sys: sysProcAttr(e.SharedGroup),
 	}
 	started := make(chan error)
 	go func() {
@@ -69,9 +68,6 @@ func (p *process) start(path string, argv []string, attributes *syscall.ProcAttr
 	}
 	return nil
 }
-
-// unique leaves the last one of each variable.
-func unique(env []string) []string { return (&exec.Cmd{Env: env}).Environ() }
 
 // await returns when the process has ended, and leaves it to be reaped.
 func (p *process) await() {
