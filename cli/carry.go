@@ -48,7 +48,7 @@ func (p *Process) carryWith(t *runner.Task, executor runner.Executor, commands *
 	lines render.Observer, done func()) *carrier {
 	return &carrier{
 		Runner: &runner.Runner{
-			Journal: journal, Executor: executor, Observer: &lean{Observer: lines}, Hooks: cmdexec.Hooks{Executor: commands, Stderr: p.Stderr},
+			Journal: journal, Executor: executor, Observer: &lean{Observer: lines, last: time.Now()}, Hooks: cmdexec.Hooks{Executor: commands, Stderr: p.Stderr},
 			Random: random(t),
 		},
 		commands: commands,

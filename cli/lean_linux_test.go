@@ -43,7 +43,7 @@ func entry(header, anonymous, swap string) string {
 }
 
 func TestALongWaitGivesMemoryBack(t *testing.T) {
-	l := &lean{Observer: render.Silent{}}
+	l := &lean{Observer: render.Silent{}, last: time.Now()}
 	garbage := make([]byte, 16<<20)
 	for i := range garbage {
 		garbage[i] = 1
@@ -63,6 +63,18 @@ func TestALongWaitGivesMemoryBack(t *testing.T) {
 	runtime.ReadMemStats(&heap)
 	if left := heap.HeapSys - heap.HeapReleased; left >= uint64(len(garbage)) {
 		t.Errorf("the heap holds %d bytes in a long wait", left)
+	}
+}
+
+func TestOneOfManyShortWaitsGivesMemoryBack(t *testing.T) {
+	l := &lean{Observer: render.Silent{}, last: time.Now().Add(-leanEvery)}
+	task := &runner.Task{}
+	for range 3 {
+		task.AttemptCount++
+		l.Waiting(task, time.Millisecond)
+	}
+	if l.leaned != 1 {
+		t.Errorf("memory was given back at wait %d, want 1", l.leaned)
 	}
 }
 
