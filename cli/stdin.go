@@ -67,6 +67,7 @@ type inputFile struct {
 	task    *runner.Task
 
 	mutex   sync.Mutex
+	asked   bool     // something was to be kept
 	file    *os.File // nil where it does not go with the task
 	dropped bool
 }
@@ -75,6 +76,7 @@ type inputFile struct {
 func (f *inputFile) create() (*os.File, error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
+	f.asked = true
 	if f.dropped {
 		return nil, os.ErrClosed
 	}
@@ -91,22 +93,22 @@ func (f *inputFile) create() (*os.File, error) {
 	return f.journal.temporary()
 }
 
-func (f *inputFile) current() *os.File {
+func (f *inputFile) current() (file *os.File, asked bool) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	return f.file
+	return f.file, f.asked
 }
 
-// complete says that the file holds everything.
+// complete says that the file holds everything. Where none could be made, one made now would say that there was nothing.
 func (f *inputFile) complete() error {
-	if f.current() == nil { // not a byte was written, or no file could be made
+	if _, asked := f.current(); !asked { // not a byte was written
 		file, err := f.create()
 		if err != nil {
 			return err
 		}
 		defer func() { _ = file.Close() }()
 	}
-	if file := f.current(); file != nil {
+	if file, _ := f.current(); file != nil {
 		return f.journal.journal.CompleteInput(f.task, file)
 	}
 	return nil

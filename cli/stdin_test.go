@@ -283,6 +283,32 @@ func TestInputFile(t *testing.T) {
 	}
 }
 
+// What could not be kept is not kept as an empty stdin, should there be room once it has been read; and that is said once.
+func TestAnInputFileThatCouldNotBeMade(t *testing.T) {
+	for _, roomAgain := range []bool{false, true} {
+		warnings := 0
+		g := openJournal(t, func(error) { warnings++ })
+		task := replaying(t, g, "cat")
+		inTheWay := filepath.Join(g.journal.Dir(), "stdin")
+		write(t, inTheWay, "")
+		f := &inputFile{journal: g, task: task}
+		file, err := f.create()
+		must(t, err)
+		if roomAgain {
+			must(t, os.Remove(inTheWay))
+		}
+		must(t, f.complete())
+		must(t, file.Close())
+		if input, err := g.journal.Input(task); err == nil {
+			_ = input.Close()
+			t.Error("an empty stdin was kept")
+		}
+		if warnings != 1 {
+			t.Errorf("%d warnings", warnings)
+		}
+	}
+}
+
 // Once dropped it is not made again, whatever is still being read. That of an unfinished task is not dropped.
 func TestInputFileIsDropped(t *testing.T) {
 	g := openJournal(t, func(err error) { t.Error(err) })
