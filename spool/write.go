@@ -4,10 +4,11 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 )
 
-// copySize is how much is copied at a time: a few times what a pipe holds.
-const copySize = 256 << 10
+// copySize is how much is copied at a time: as much as a pipe holds. A socket of packets takes no more than some times that in one.
+const copySize = 64 << 10
 
 // WriteTo implements io.WriterTo; see WriteFrom.
 func (s *Spool) WriteTo(w io.Writer) (int64, error) { return s.WriteFrom(0, w) }
@@ -17,8 +18,7 @@ func (s *Spool) WriteTo(w io.Writer) (int64, error) { return s.WriteFrom(0, w) }
 func (s *Spool) WriteFrom(offset int64, w io.Writer) (int64, error) {
 	memory, file, size := s.contents()
 	if file == nil {
-		n, err := w.Write(memory[min(offset, size):])
-		return int64(n), err
+		return writeTo(w, memory[min(offset, size):])
 	}
 	to, isFile := w.(*os.File)
 	if isFile && isRegular(to) {
@@ -58,6 +58,17 @@ func (s *Spool) contents() (memory []byte, file *os.File, size int64) {
 func isRegular(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode().IsRegular()
+}
+
+func writeTo(w io.Writer, rest []byte) (written int64, err error) {
+	for piece := range slices.Chunk(rest, copySize) {
+		n, err := w.Write(piece)
+		written += int64(n)
+		if err != nil {
+			return written, err
+		}
+	}
+	return written, nil
 }
 
 // copyTo copies by a buffer of its own size. What the two ends could do better has been tried.

@@ -1,0 +1,48 @@
+package spool
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"syscall"
+	"testing"
+)
+
+// packets is a socket that takes each write as one packet, if that is not too large, and what comes out of it in the end.
+func packets(t *testing.T, write func(io.Writer)) []byte {
+	t.Helper()
+	ends, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET|syscall.SOCK_CLOEXEC, 0)
+	must(t, err)
+	read, to := os.NewFile(uintptr(ends[0]), "read"), os.NewFile(uintptr(ends[1]), "write")
+	t.Cleanup(func() { _ = read.Close() })
+	go func() {
+		write(to)
+		_ = to.Close()
+	}()
+	var got []byte
+	for packet := make([]byte, 1<<20); ; {
+		n, err := read.Read(packet)
+		if err != nil {
+			return got
+		}
+		got = append(got, packet[:n]...)
+	}
+}
+
+// A socket refuses a packet that is larger than what it can hold, by default some 200 KiB.
+func TestWriteToASocketOfPackets(t *testing.T) {
+	content := bytes.Repeat(much(), 2)
+	inMemory := New(MemoryLimit, nil)
+	_, err := inMemory.Write(content)
+	must(t, err)
+	for name, s := range map[string]*Spool{"memory": inMemory, "file": inAFile(t, content)} {
+		got := packets(t, func(w io.Writer) {
+			if n, err := s.WriteTo(w); n != int64(len(content)) || err != nil {
+				t.Errorf("%s: wrote %d, %v", name, n, err)
+			}
+		})
+		if !bytes.Equal(got, content) {
+			t.Errorf("%s: %d bytes came, or others", name, len(got))
+		}
+	}
+}
