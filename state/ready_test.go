@@ -2,7 +2,12 @@
 
 package state
 
-import "testing"
+import (
+	"errors"
+	"testing"
+
+	"github.com/mattn/go-sqlite3"
+)
 
 // What the end of an attempt takes is compiled while its command runs.
 func TestTheEndIsReadyBeforeItComes(t *testing.T) {
@@ -67,6 +72,33 @@ func TestALogThatCannotBeCopiedIsLeft(t *testing.T) {
 }
 
 // logPages is how many pages are in the log and not in the database.
+// Where the disk is full, what has a place in the log already is enough for a write, once it was copied. Where somebody reads it, it
+// was not.
+func TestAFullDiskShortensTheLog(t *testing.T) {
+	for _, read := range []bool{false, true} {
+		dir := t.TempDir()
+		j, other := openIn(t, dir), openIn(t, dir)
+		reader, err := other.db.Query("SELECT number FROM (SELECT 1 AS number UNION SELECT number FROM tasks) WHERE ?", read)
+		must(t, err)
+		if reader.Next() != read {
+			t.Fatal(reader.Err())
+		}
+		inFlight(t, j)
+		j.ready.Wait()
+		calls := 0
+		err = j.quickly(t.Context(), func(*line) error {
+			if calls++; calls > 1 {
+				return nil
+			}
+			return sqlite3.Error{Code: sqlite3.ErrFull}
+		})
+		if read && (!errors.Is(err, ErrFull) || calls != 1) || !read && (err != nil || calls != 2) {
+			t.Errorf("read by others: %t: %v after %d tries", read, err, calls)
+		}
+		must(t, reader.Close()) //nolint:sqlclosecheck // the journals close first otherwise
+	}
+}
+
 func logPages(t *testing.T, j *Journal) int64 {
 	t.Helper()
 	var busy, pages, copied integer

@@ -25,6 +25,7 @@ func TestTheReserveTakesUpRoom(t *testing.T) {
 // The end of a task on a full disk costs the reserve, once; nothing else does.
 func TestTheReserveIsForAFullDisk(t *testing.T) {
 	j := open(t)
+	must(t, j.copyAlone()) // a shorter log would leave room, too
 	reserve := filepath.Join(j.dir, reserveName)
 	ended := &runner.Task{Status: runner.Succeeded}
 	calls := 0

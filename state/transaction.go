@@ -58,7 +58,12 @@ func (j *Journal) quickly(ctx context.Context, do func(*line) error) error {
 	ctx, cancel := Limit(ctx, busyTimeout)
 	defer cancel()
 	defer j.owners.turn(ctx)()
-	return j.diagnose(j.line.use(j.db, func(l *line) error { return l.transact(ctx, do) }))
+	try := func() error { return j.diagnose(j.line.use(j.db, func(l *line) error { return l.transact(ctx, do) })) }
+	err := try()
+	if errors.Is(err, ErrFull) && j.makeRoom() {
+		err = try()
+	}
+	return err
 }
 
 // transact rolls back also what could not be committed: SQLite may leave that open.
