@@ -197,6 +197,22 @@ func TestManyAttemptsOnASmallDisk(t *testing.T) {
 	}
 }
 
+// Nor is a limit of the size of files.
+func TestManyAttemptsWithALimitOfFiles(t *testing.T) {
+	s := newSite(t)
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("no bash, whose exec can name a program")
+	}
+	s.sound("--", "true") // the reserve is as large
+	r := s.run("bash", "-c", `ulimit -f 200 && exec -a retry "$RETRY" -n 400 -b constant:0 -- false`)
+	if strings.Contains(r.stderr, "warning:") {
+		t.Error(r.stderr)
+	}
+	if r := s.sound("status"); !strings.Contains(r.stdout, "400/400") {
+		t.Errorf("status: %s", r.stdout)
+	}
+}
+
 // What is kept for a command goes where there is room: it runs as it would without a journal. A warning says, once, what a resume will
 // not find.
 func TestStreamsOnAFullDisk(t *testing.T) {

@@ -14,6 +14,7 @@ var (
 	ErrForeign     = errors.New("another program's database")
 	ErrNewer       = errors.New("the journal was written by a newer retry")
 	ErrFull        = errors.New("no space is left")
+	ErrFileLimit   = errors.New("a file has its largest size")
 	ErrReadOnly    = errors.New("the file system is read-only")
 	ErrLocked      = errors.New("another process holds the lock of the journal")
 	ErrForbidden   = errors.New("permission denied")
@@ -72,6 +73,8 @@ func hintFor(kind error, dir string) string {
 		return "retry doctor --state " + dir + " says what is wrong; retry -- COMMAND, without --require-state, sets the journal aside and begins a new one"
 	case errors.Is(kind, ErrFull):
 		return "make room on the file system of " + dir + ", or use another directory with --state"
+	case errors.Is(kind, ErrFileLimit):
+		return "raise the limit with ulimit -f, or keep no journal with --no-state"
 	case errors.Is(kind, ErrReadOnly):
 		return readOnlyHint(dir)
 	case errors.Is(kind, ErrLocked):

@@ -28,6 +28,7 @@ func TestDiagnose(t *testing.T) {
 		{"full", sqlite3.Error{Code: sqlite3.ErrFull}, ErrFull, "make room on the file system of /j"},
 		{"no room for the index", sqlite3.Error{Code: sqlite3.ErrIoErr, ExtendedCode: sqlite3.ErrIoErrSHMSize}, ErrFull, "make room"},
 		{"no room, says the system", sqlite3.Error{Code: sqlite3.ErrIoErr, SystemErrno: syscall.ENOSPC}, ErrFull, "make room"},
+		{"no larger file", sqlite3.Error{Code: sqlite3.ErrIoErr, SystemErrno: syscall.EFBIG}, ErrFileLimit, "raise the limit with ulimit -f"},
 		{"read-only", sqlite3.Error{Code: sqlite3.ErrReadonly}, ErrReadOnly, "mount the file system of /j writable"},
 		{"busy", sqlite3.Error{Code: sqlite3.ErrBusy}, ErrLocked, "retry doctor --state /j names the process"},
 		{"no descriptors", sqlite3.Error{Code: sqlite3.ErrCantOpen, SystemErrno: syscall.EMFILE}, ErrNoFiles, "raise the limit with ulimit -n"},

@@ -18,6 +18,8 @@ func systemKind(err error) error {
 	switch errno {
 	case syscall.ENOSPC, syscall.EDQUOT:
 		return ErrFull
+	case syscall.EFBIG:
+		return ErrFileLimit
 	case syscall.EROFS:
 		return ErrReadOnly
 	case syscall.EMFILE, syscall.ENFILE:

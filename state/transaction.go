@@ -60,7 +60,7 @@ func (j *Journal) quickly(ctx context.Context, do func(*line) error) error {
 	defer j.owners.turn(ctx)()
 	try := func() error { return j.diagnose(j.line.use(j.db, func(l *line) error { return l.transact(ctx, do) })) }
 	err := try()
-	if errors.Is(err, ErrFull) && j.makeRoom() {
+	if (errors.Is(err, ErrFull) || errors.Is(err, ErrFileLimit)) && j.makeRoom() {
 		err = try()
 	}
 	return err
