@@ -55,9 +55,9 @@ func (j *Journal) writeEnd(ctx context.Context, t *runner.Task, do func(*line) e
 	return err
 }
 
-// makeRoom copies the log back where that can grow no longer, so that the next write begins it anew in the room that it has, and keeps it short from
-// then on: the database needs some of the reserve to grow, and the log is not to take the rest. It reports false where nothing is gained:
-// all was copied before, or others still read the log.
+// makeRoom copies the log back where that can grow no longer, so that the next write begins it anew in the room that it has, and keeps
+// it short from then on: the database needs some of the reserve to grow, and the log is not to take the rest. It reports false where
+// nothing is gained: all was copied before, or others still read the log.
 func (j *Journal) makeRoom() (made bool) {
 	_ = j.line.use(j.db, func(l *line) error {
 		var pages, copied integer
