@@ -80,10 +80,14 @@ func (p *process) await() {
 
 // reap collects the ended process, and says how it ended.
 func (p *process) reap() runner.Outcome {
-	var status syscall.WaitStatus
 	for {
-		if _, err := syscall.Wait4(p.pid, &status, 0, nil); err != syscall.EINTR {
+		var status syscall.WaitStatus
+		switch _, err := syscall.Wait4(p.pid, &status, 0, nil); err {
+		case nil:
 			return outcomeOf(status)
+		case syscall.EINTR:
+		default: // somebody else has reaped it
+			return runner.Outcome{Exit: runner.ExitInternal, Error: runner.ErrorStart, Message: "wait for the command: " + err.Error()}
 		}
 	}
 }

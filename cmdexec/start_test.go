@@ -4,6 +4,7 @@ package cmdexec
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -209,5 +210,15 @@ func TestRelativePath(t *testing.T) {
 		if text, o := r.run(); o.Exit != 0 || !strings.Contains(text, name) {
 			t.Errorf("%s in %q: %q, %+v", name, dir, text, o)
 		}
+	}
+}
+
+// Nobody knows how a process ended that another one reaped: that is no success.
+func TestReapedByOthers(t *testing.T) {
+	cmd := exec.Command("true")
+	ok(t, cmd.Run())
+	got := (&process{pid: cmd.Process.Pid}).reap()
+	if want := (runner.Outcome{Exit: 125, Error: runner.ErrorStart, Message: "wait for the command: no child processes"}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

@@ -30,7 +30,7 @@ func checkSpare() error {
 	}
 	if n := countSpare(); n < spareDescriptors {
 		return &Fault{
-			Kind: ErrNoFiles, Err: fmt.Errorf("only %d file descriptors are left of %d, too few for it and a command", n, limit.Cur),
+			Kind: ErrNoFiles, Err: fmt.Errorf("%d of %d file descriptors are left, too few for it and a command", n, limit.Cur),
 			Hint: hintFor(ErrNoFiles, ""),
 		}
 	}
