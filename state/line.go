@@ -6,7 +6,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"io"
-	"sync"
 
 	"github.com/mattn/go-sqlite3"
 )
@@ -16,14 +15,14 @@ import (
 type line struct {
 	dataSource string
 
-	mutex    sync.Mutex
+	taken    chan struct{} // full while somebody has what follows: a bubble's clock goes on for who waits at a channel, not at a mutex
 	conn     driver.Conn
 	lent     bool
 	compiled map[string]driver.Stmt
 }
 
 func openLine(dataSource string) (*line, error) {
-	l := &line{dataSource: dataSource}
+	l := &line{dataSource: dataSource, taken: make(chan struct{}, 1)}
 	return l, l.connect()
 }
 
@@ -43,8 +42,7 @@ func (l *line) database() *sql.DB {
 // Connect implements driver.Connector. Who asks again has thrown the first one away, as database/sql does where a transaction's context
 // ends.
 func (l *line) Connect(context.Context) (driver.Conn, error) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
+	defer l.take()()
 	if l.lent {
 		if err := l.connect(); err != nil {
 			return nil, err
@@ -57,14 +55,19 @@ func (l *line) Connect(context.Context) (driver.Conn, error) {
 // Driver implements driver.Connector.
 func (l *line) Driver() driver.Driver { return &sqlite3.SQLiteDriver{} }
 
+func (l *line) take() (release func()) {
+	l.taken <- struct{}{}
+	return func() { <-l.taken }
+}
+
 // use has the line for itself.
 func (l *line) use(db *sql.DB, do func(*line) error) error {
-	l.mutex.Lock()
+	release := l.take()
 	if !l.lent {
-		defer l.mutex.Unlock()
+		defer release()
 		return do(l)
 	}
-	l.mutex.Unlock()
+	release()
 	conn, err := db.Conn(context.Background())
 	if err != nil {
 		return err
