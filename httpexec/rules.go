@@ -16,22 +16,24 @@ type statuses struct{ first, last int }
 type answer func(Safety, Facts) runner.Eligibility
 
 // table is what is retried unless the policy says otherwise. The first row that an event is in decides.
-var table = []row{
-	{events: []Event{EventUnsent, EventUnprocessed}, idempotent: retry, other: retry},
-	{events: []Event{EventNoHost}, idempotent: atMost(3), other: atMost(3)},
-	{events: []Event{EventHopeless, EventLocal}, idempotent: stop, other: stop},
-	{events: []Event{EventUnkept}, idempotent: stop, other: ambiguous},
-	{events: []Event{EventLost, EventCut}, idempotent: retry, other: ambiguous},
-	{events: []Event{EventNotHTTP}, idempotent: atMost(2), other: ambiguous},
+func table() []row {
+	return []row{
+		{events: []Event{EventUnsent, EventUnprocessed}, idempotent: retry, other: retry},
+		{events: []Event{EventNoHost}, idempotent: atMost(3), other: atMost(3)},
+		{events: []Event{EventHopeless, EventLocal}, idempotent: stop, other: stop},
+		{events: []Event{EventUnkept}, idempotent: stop, other: ambiguous},
+		{events: []Event{EventLost, EventCut}, idempotent: retry, other: ambiguous},
+		{events: []Event{EventNotHTTP}, idempotent: atMost(2), other: ambiguous},
 
-	{statuses: some(408, 421, 425, 429, 529), idempotent: retry, other: retry},
-	{statuses: some(503), idempotent: retry, other: ifAsked},
-	{statuses: some(525), idempotent: atMost(3), other: atMost(3)},
-	{statuses: some(403, 413), idempotent: ifAskedOrNothing, other: ifAskedOrNothing},
-	{statuses: some(409), idempotent: ifKeyed, other: stop},
-	{statuses: []statuses{{501, 501}, {505, 508}, {510, 511}, {526, 526}}, idempotent: stop, other: stop},
-	{statuses: []statuses{{400, 499}}, idempotent: stop, other: stop},
-	{statuses: []statuses{{500, 599}}, idempotent: unlessReplayed, other: ambiguous}, // RFC 9110 treats unknown ones as 500
+		{statuses: some(408, 421, 425, 429, 529), idempotent: retry, other: retry},
+		{statuses: some(503), idempotent: retry, other: ifAsked},
+		{statuses: some(525), idempotent: atMost(3), other: atMost(3)},
+		{statuses: some(403, 413), idempotent: ifAskedOrNothing, other: ifAskedOrNothing},
+		{statuses: some(409), idempotent: ifKeyed, other: stop},
+		{statuses: []statuses{{501, 501}, {505, 508}, {510, 511}, {526, 526}}, idempotent: stop, other: stop},
+		{statuses: []statuses{{400, 499}}, idempotent: stop, other: stop},
+		{statuses: []statuses{{500, 599}}, idempotent: unlessReplayed, other: ambiguous}, // RFC 9110 treats unknown ones as 500
+	}
 }
 
 // Default returns what follows from an event where no condition of the policy says it. It is pure.
@@ -54,7 +56,7 @@ func decide(e Event, s Safety, f Facts) runner.Eligibility {
 	case status != 0 && f.Advice == AdviceRetry && !f.Replayed:
 		return retry(s, f)
 	}
-	for _, r := range table {
+	for _, r := range table() {
 		if !r.covers(e, status) {
 			continue
 		}
