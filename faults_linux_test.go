@@ -216,10 +216,6 @@ func TestManyAttemptsWithALimitOfFiles(t *testing.T) {
 // What is kept for a command goes where there is room: it runs as it would without a journal. A warning says, once, what a resume will
 // not find.
 func TestStreamsOnAFullDisk(t *testing.T) {
-	s := newSite(t)
-	root := s.mount("2m")
-	s.sound("--", "true")
-	s.run("sh", "-c", "cat /dev/zero >"+root+"/fill 2>/dev/null")
 	for script, want := range map[string]struct {
 		code, bytes, warnings int
 	}{
@@ -228,6 +224,10 @@ func TestStreamsOnAFullDisk(t *testing.T) {
 		"retry -n 1 --output success -- head -c 1500000 /dev/zero":                                              {0, 1500000, 0},
 		"retry -n 3 -b constant:0 --output final -- sh -c 'head -c 1500000 /dev/zero; test $RETRY_ATTEMPT = 2'": {0, 1500000, 0},
 	} {
+		s := newSite(t) // a run may spend what another one needs of the reserve
+		root := s.mount("2m")
+		s.sound("--", "true")
+		s.run("sh", "-c", "cat /dev/zero >"+root+"/fill 2>/dev/null")
 		if r := s.run("sh", "-c", script); r.code != want.code || len(r.stdout) != want.bytes || strings.Count(r.stderr, "warning:") != want.warnings {
 			t.Errorf("%s: exit %d, %d bytes, stderr %q", script, r.code, len(r.stdout), r.stderr)
 		}
