@@ -3,7 +3,7 @@
 
 FUZZTIME ?= 10s
 BENCHFLAGS ?=
-BENCHES = ./backoff ./runner ./expression ./state ./spool ./cmdexec ./cli
+BENCHES = ./backoff ./task ./runner ./internal/expression ./state/sqlite ./internal/spool ./cmdexec ./cli
 COUNT ?= 10
 BASE ?= main
 KILLS ?= 10000
@@ -42,7 +42,7 @@ compare: ## run them COUNT times here and at BASE (main) in turn; benchstat says
 	bash .ci/compare $(BASE) $(COUNT)
 
 crash: ## kill retry KILLS times (10000) and check that nothing is lost or run twice
-	go test ./crash -v -count=1 -run '^TestKills$$' -timeout $$((120 + $(KILLS) / 4))s -args -kills $(KILLS)
+	go test ./test/crash -v -count=1 -run '^TestKills$$' -timeout $$((120 + $(KILLS) / 4))s -args -kills $(KILLS)
 
 fuzz: ## run every fuzz target for FUZZTIME (10s)
 	@set -e; for pkg in $$(go list ./...); do \

@@ -1,140 +1,21 @@
-//go:build unix
-
 package main
 
 import (
-	"database/sql"
-	"fmt"
-	"os"
-	"os/signal"
+	"errors"
+	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
-	"syscall"
 	"testing"
-	"time"
-
-	"github.com/rogpeppe/go-internal/testscript"
-	"golang.org/x/sys/unix"
 )
 
-func TestMain(m *testing.M) {
-	if commands[filepath.Base(os.Args[0])] == nil {
-		heed(syscall.SIGHUP, syscall.SIGINT)
+// TestExitStatus runs the real binary: what goes on inside is tested in test/e2e.
+func TestExitStatus(t *testing.T) {
+	binary := filepath.Join(t.TempDir(), "retry.exe") // Windows asks for the extension
+	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
 	}
-	testscript.Main(m, commands)
-}
-
-// heed has the commands of the tests start without these signals ignored, even where nohup or a background job runs the tests: a
-// signal that is caught has its default action again after exec.
-func heed(signals ...os.Signal) {
-	for _, sig := range signals {
-		if signal.Ignored(sig) {
-			signal.Notify(make(chan os.Signal, 1), sig)
-		}
+	var exit *exec.ExitError
+	err := exec.Command(binary, "--no-state", "-n", "1", "--", "go", "no-such-command").Run()
+	if !errors.As(err, &exit) || exit.ExitCode() != 2 {
+		t.Errorf("got %v, want exit status 2, the command's", err)
 	}
-}
-
-// commands are the programs that scripts find in their PATH beside the system's.
-var commands = map[string]func(){
-	"retry": func() {
-		awaitStdin()
-		main()
-	},
-	"hold": hold,
-	"sql":  execute,
-}
-
-// execute runs statements on a database: sql FILE STATEMENTS.
-func execute() {
-	db, err := sql.Open("sqlite3", "file:"+os.Args[1])
-	if err == nil {
-		_, err = db.Exec(os.Args[2])
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
-// hold keeps the write lock of a database until it is killed, and says on stdout and in the file "held" that it has it.
-func hold() {
-	db, err := sql.Open("sqlite3", "file:"+os.Args[1]+"?_txlock=immediate")
-	if err == nil {
-		_, err = db.Begin()
-	}
-	if err == nil {
-		err = os.WriteFile("held", []byte("held\n"), 0o600)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	select {}
-}
-
-// awaitStdin waits until the pipe that testscript makes for every command's stdin has been closed, or filled: otherwise it is up to
-// the system whether retry finds an empty pipe whose end is still to come.
-func awaitStdin() {
-	if info, err := os.Stdin.Stat(); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
-		_, _ = unix.Poll([]unix.PollFd{{Events: unix.POLLIN}}, 1000)
-	}
-}
-
-// TestScripts runs the scripts of testdata: the command line's specification, with the real main and real processes.
-func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir: "testdata",
-		Setup: func(env *testscript.Env) error {
-			env.Setenv("RETRY_STATE_DIR", filepath.Join(env.WorkDir, "state"))
-			return nil
-		},
-		Condition: func(name string) (bool, error) {
-			switch name {
-			case "race":
-				return raceDetector, nil
-			case "root":
-				return os.Geteuid() == 0, nil
-			}
-			return false, fmt.Errorf("unknown condition %q", name)
-		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"appears": appears,
-			"signal":  sendSignal,
-			"serve":   serve,
-		},
-	})
-}
-
-// raceDetector is on where the tests were built with -race, which takes several times the memory.
-var raceDetector bool
-
-// patience bounds how long a script waits for an event; a sound run needs a fraction of it.
-const patience = 30 * time.Second
-
-// appears FILE [TEXT] waits until a file holds a whole line and, where a text is given, that text.
-func appears(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 1 || len(args) > 2 {
-		ts.Fatalf("usage: appears FILE [TEXT]")
-	}
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		data, err := os.ReadFile(ts.MkAbs(args[0]))
-		if err == nil && strings.HasSuffix(string(data), "\n") && strings.Contains(string(data), strings.Join(args[1:], "")) {
-			return
-		}
-	}
-	ts.Fatalf("%q did not appear", args)
-}
-
-// signal NAME FILE sends a signal to the process whose number stands in a file.
-func sendSignal(ts *testscript.TestScript, neg bool, args []string) {
-	signals := map[string]syscall.Signal{"KILL": syscall.SIGKILL, "TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP}
-	if neg || len(args) != 2 || signals[args[0]] == 0 {
-		ts.Fatalf("usage: signal KILL|TERM|INT|HUP FILE")
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(args[1])))
-	ts.Check(err)
-	process, err := os.FindProcess(pid)
-	ts.Check(err)
-	ts.Check(process.Signal(signals[args[0]]))
 }

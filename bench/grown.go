@@ -20,7 +20,7 @@ func (p plan) grown() group {
 
 // fill makes the journal. Only the package that keeps journals can: one of its tests does.
 func fill(ctx context.Context, dir string) error {
-	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-run", "^TestMakeABigJournal$", "github.com/10f93571/retry/state")
+	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-run", "^TestMakeABigJournal$", "github.com/10f93571/retry/state/sqlite")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=1", "RETRY_BIG_JOURNAL="+dir)
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("make a journal: %w\n%s", err, said)

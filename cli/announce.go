@@ -6,17 +6,17 @@ import (
 	"strings"
 
 	"github.com/10f93571/retry/cli/render"
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // announce says that an interrupted task is continued in place of a new one, and warns of what was asked for in vain: a task has
 // its policy and options for life.
-func announce(interrupted, asked *runner.Task, lines render.Observer) {
+func announce(interrupted, asked *task.Task, lines render.Observer) {
 	why := "interrupted"
 	switch {
 	case interrupted.Requeued():
 		why = "requeued"
-	case interrupted.Reason == runner.ReasonDeferred:
+	case interrupted.Reason == task.ReasonDeferred:
 		why = "deferred"
 	}
 	lines.Say(fmt.Sprintf("continues %s, which was %s after %s", render.ShortID(interrupted.ID), why, render.Attempts(interrupted.AttemptCount)))
@@ -26,7 +26,7 @@ func announce(interrupted, asked *runner.Task, lines render.Observer) {
 }
 
 // unlike lists what is not as asked for.
-func unlike(interrupted, asked *runner.Task) (kept []string) {
+func unlike(interrupted, asked *task.Task) (kept []string) {
 	a, b := interrupted.Policy, asked.Policy
 	a.Budget, b.Budget = 0, 0 // a deadline by the clock is another budget each time
 	if render.Policy(&a) != render.Policy(&b) {

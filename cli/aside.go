@@ -7,12 +7,12 @@ import (
 	"path/filepath"
 
 	"github.com/10f93571/retry/cli/render"
-	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite"
 )
 
 // renew sets a damaged journal aside and opens a new one. Of the processes that find the damage, one does so and tells.
-func (f *stateFlag) renew(ctx context.Context, p *Process, warn func(error), damage error) (*state.Journal, error) {
-	aside, err := state.SetAside(ctx, damage)
+func (f *stateFlag) renew(ctx context.Context, p *Process, warn func(error), damage error) (*sqlite.Journal, error) {
+	aside, err := sqlite.SetAside(ctx, damage)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func (f *stateFlag) renew(ctx context.Context, p *Process, warn func(error), dam
 
 // bare returns an error without its hint.
 func bare(err error) error {
-	var fault *state.Fault
+	var fault *sqlite.Fault
 	if errors.As(err, &fault) {
 		return fault.Err
 	}
@@ -42,8 +42,8 @@ func recovery(aside string) string {
 }
 
 // renewed replaces a journal that could not be opened for its damage.
-func (g *guardedJournal) renewed(journal *state.Journal, err error) (*state.Journal, error) {
-	if !errors.Is(err, state.ErrCorrupt) {
+func (g *guardedJournal) renewed(journal *sqlite.Journal, err error) (*sqlite.Journal, error) {
+	if !errors.Is(err, sqlite.ErrCorrupt) {
 		return journal, err
 	}
 	return g.renew(err)
@@ -65,10 +65,10 @@ func (g *guardedJournal) renewInPlace(damage error) bool {
 
 // setAside sees to it that the next run has a new journal. This one goes on without: its task is in the damaged one.
 func (g *guardedJournal) setAside(damage error) error {
-	if g.renew == nil || !errors.Is(damage, state.ErrCorrupt) {
+	if g.renew == nil || !errors.Is(damage, sqlite.ErrCorrupt) {
 		return damage
 	}
-	aside, err := state.SetAside(context.Background(), damage)
+	aside, err := sqlite.SetAside(context.Background(), damage)
 	if err != nil || aside == "" {
 		return damage
 	}

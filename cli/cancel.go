@@ -11,8 +11,8 @@ import (
 
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
-	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/task"
 )
 
 // cancelCommand is `retry cancel TASK…`.
@@ -35,22 +35,22 @@ func (c *cancelCommand) run(p *Process) (int, error) {
 	return 0, each(c.Tasks, func(ref string) error { return cancelOne(ctx, p, journal, ref) })
 }
 
-func cancelOne(ctx context.Context, p *Process, journal *state.Journal, ref string) error {
-	task, err := journal.Find(ctx, ref)
+func cancelOne(ctx context.Context, p *Process, journal *sqlite.Journal, ref string) error {
+	tk, err := journal.Find(ctx, ref)
 	if err != nil {
 		return err
 	}
-	if err := journal.Cancel(ctx, task.Number, time.Now()); err != nil {
-		return fmt.Errorf("cancel %s: %w", render.ShortID(task.ID), err)
+	if err := journal.Cancel(ctx, tk.Number, time.Now()); err != nil {
+		return fmt.Errorf("cancel %s: %w", render.ShortID(tk.ID), err)
 	}
-	note := stopOwner(ctx, journal, task)
-	_, _ = fmt.Fprintf(p.Stdout, "cancelled %s%s\n", render.ShortID(task.ID), note)
+	note := stopOwner(ctx, journal, tk)
+	_, _ = fmt.Fprintf(p.Stdout, "cancelled %s%s\n", render.ShortID(tk.ID), note)
 	return nil
 }
 
 // stopOwner sends TERM to the process that runs the task. The journal refuses its next write anyway; this spares the wait. One that
 // carries other tasks, as resume --all does, is left alone; that is worth a note.
-func stopOwner(ctx context.Context, journal *state.Journal, t *runner.Task) (note string) {
+func stopOwner(ctx context.Context, journal *sqlite.Journal, t *task.Task) (note string) {
 	pid, err := journal.Owner(t.Number)
 	switch {
 	case err == nil && pid == 0:
@@ -74,7 +74,7 @@ func stopOwner(ctx context.Context, journal *state.Journal, t *runner.Task) (not
 }
 
 // stopSurvivors sends TERM to what the attempt of a task left running whose owner is dead.
-func stopSurvivors(t *runner.Task) (note string) {
+func stopSurvivors(t *task.Task) (note string) {
 	survivors := cmdexec.Survivors{}
 	if !t.Last.CutOff() {
 		return ""
@@ -88,9 +88,9 @@ func stopSurvivors(t *runner.Task) (note string) {
 }
 
 // ownsOthers reports whether a process owns an unfinished task.
-func ownsOthers(ctx context.Context, journal *state.Journal, pid int) bool {
+func ownsOthers(ctx context.Context, journal *sqlite.Journal, pid int) bool {
 	unfinished, err := journal.Unfinished(ctx)
-	return err == nil && slices.ContainsFunc(unfinished, func(t *runner.Task) bool {
+	return err == nil && slices.ContainsFunc(unfinished, func(t *task.Task) bool {
 		owner, err := journal.Owner(t.Number)
 		return err == nil && owner == pid
 	})

@@ -8,8 +8,9 @@ import (
 
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
+	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/spool"
+	"github.com/10f93571/retry/task"
 )
 
 // carrier is what carries one task through its attempts, put together for this process.
@@ -27,8 +28,8 @@ type means struct {
 }
 
 // carry puts the parts together. An error says that the task's stdin is lost.
-func (p *Process) carry(t *runner.Task, journal *guardedJournal, lines render.Observer, m means, resumed bool) (*carrier, error) {
-	if t.Kind == runner.KindHTTP {
+func (p *Process) carry(t *task.Task, journal *guardedJournal, lines render.Observer, m means, resumed bool) (*carrier, error) {
+	if t.Kind == task.KindHTTP {
 		return p.carryRequest(t, journal, lines, m, resumed)
 	}
 	stdin, done, err := journal.stdin(t, p.Stdin, resumed, lines.Warn)
@@ -44,7 +45,7 @@ func (p *Process) carry(t *runner.Task, journal *guardedJournal, lines render.Ob
 	return p.carryWith(t, commands, commands, journal, lines, done), nil
 }
 
-func (p *Process) carryWith(t *runner.Task, executor runner.Executor, commands *cmdexec.Executor, journal *guardedJournal,
+func (p *Process) carryWith(t *task.Task, executor runner.Executor, commands *cmdexec.Executor, journal *guardedJournal,
 	lines render.Observer, done func()) *carrier {
 	return &carrier{
 		Runner: &runner.Runner{
@@ -57,7 +58,7 @@ func (p *Process) carryWith(t *runner.Task, executor runner.Executor, commands *
 }
 
 // commands is what runs the processes of a task, without their streams.
-func (p *Process) commands(t *runner.Task, m means) *cmdexec.Executor {
+func (p *Process) commands(t *task.Task, m means) *cmdexec.Executor {
 	return &cmdexec.Executor{
 		Env:         environment(p.Environ, t),
 		OnTerminal:  cmdexec.InForeground,
@@ -67,22 +68,22 @@ func (p *Process) commands(t *runner.Task, m means) *cmdexec.Executor {
 }
 
 // tail is how much of the end of a stream is captured: conditions look at more than is kept.
-func tail(t *runner.Task) int {
-	if t.Policy.Looks() == runner.CaptureNone {
-		return runner.Kept
+func tail(t *task.Task) int {
+	if t.Policy.Looks() == task.CaptureNone {
+		return task.Kept
 	}
-	return runner.LookedAt
+	return task.LookedAt
 }
 
-func outgrown(lines render.Observer) func(*runner.Task, int64) {
-	return func(t *runner.Task, at int64) {
+func outgrown(lines render.Observer) func(*task.Task, int64) {
+	return func(t *task.Task, at int64) {
 		lines.Warn(fmt.Errorf("attempt %d has written more than %v: its output is passed on from now on, and it will not be tried again\nhint: --output-limit holds more",
 			t.AttemptCount, size(at)))
 	}
 }
 
-func unheld(lines render.Observer) func(*runner.Task, error) {
-	return func(t *runner.Task, why error) {
+func unheld(lines render.Observer) func(*task.Task, error) {
+	return func(t *task.Task, why error) {
 		lines.Warn(fmt.Errorf("there is no room to hold the output of attempt %d (%w): it is passed on from now on, and it will not be tried again",
 			t.AttemptCount, why))
 	}
@@ -102,7 +103,7 @@ func (g *groupFlags) shared(stdin *os.File) bool {
 
 // random returns the source of the task's random numbers. With a seed they depend on it and on the attempt alone, so that they
 // are the same in a resumed run.
-func random(t *runner.Task) func() float64 {
+func random(t *task.Task) func() float64 {
 	if t.Options.Seed == nil {
 		return rand.Float64
 	}

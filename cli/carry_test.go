@@ -13,17 +13,18 @@ import (
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/task"
 )
 
 // drawn returns the first random numbers of an attempt.
-func drawn(random func() float64, t *runner.Task, attempt int) []float64 {
+func drawn(random func() float64, t *task.Task, attempt int) []float64 {
 	t.AttemptCount = attempt
 	return []float64{random(), random(), random()}
 }
 
-func seeded(n uint64) *runner.Task {
-	return &runner.Task{Options: runner.Options{Seed: seed(n)}}
+func seeded(n uint64) *task.Task {
+	return &task.Task{Options: task.Options{Seed: seed(n)}}
 }
 
 // A run that is resumed, after whichever attempt, throws the dice as if it had never been away.
@@ -57,8 +58,8 @@ func TestSeededNumbersAreThoseOfTheAttempt(t *testing.T) {
 
 // The numbers that seeds stand for never change: a run can be repeated with any later retry.
 func TestSeededNumbersNeverChange(t *testing.T) {
-	task := seeded(42)
-	got := slices.Concat(drawn(random(task), task, 1), drawn(random(task), task, 2))
+	tk := seeded(42)
+	got := slices.Concat(drawn(random(tk), tk, 1), drawn(random(tk), tk, 2))
 	want := []float64{
 		0.8198675049548058, 0.06925341793671824, 0.33912145311103536, 0.4523266270407682, 0.2155597473269374, 0.38051759780842,
 	}
@@ -68,7 +69,7 @@ func TestSeededNumbersNeverChange(t *testing.T) {
 }
 
 func TestUnseededNumbersDiffer(t *testing.T) {
-	first, second := &runner.Task{}, &runner.Task{}
+	first, second := &task.Task{}, &task.Task{}
 	if slices.Equal(drawn(random(first), first, 1), drawn(random(second), second, 1)) {
 		t.Error("two tasks throw the same")
 	}
@@ -77,23 +78,23 @@ func TestUnseededNumbersDiffer(t *testing.T) {
 // delays returns the delays that a task gets for its failures, resumed before the attempt of that number; 0 = never.
 func delays(t *testing.T, jitter string, seed *uint64, resume int) (all []time.Duration) {
 	t.Helper()
-	task := &runner.Task{Options: runner.Options{Seed: seed}, Policy: runner.DefaultPolicy()}
+	tk := &task.Task{Options: task.Options{Seed: seed}, Policy: task.DefaultPolicy()}
 	var err error
-	if task.Policy.Backoff, err = backoff.Parse("exp:1s", jitter); err != nil {
+	if tk.Policy.Backoff, err = backoff.Parse("exp:1s", jitter); err != nil {
 		t.Fatal(err)
 	}
-	task.Policy.Attempts = 0
-	throw := random(task)
-	task.History.Phase = task.Options.Phase(0.3)
+	tk.Policy.Attempts = 0
+	throw := random(tk)
+	tk.History.Phase = tk.Options.Phase(0.3)
 	for attempt := 1; attempt <= 6; attempt++ {
 		if attempt == resume {
-			throw = random(task)
-			task.History.Phase = task.Options.Phase(0.7) // of a journal on another machine
+			throw = random(tk)
+			tk.History.Phase = tk.Options.Phase(0.7) // of a journal on another machine
 		}
-		task.AttemptCount = attempt
-		o := runner.Outcome{Exit: 1}
-		d := runner.Decide(&task.Policy, task.History, o, time.Time{}, throw)
-		task.Decided(runner.Attempt{Number: attempt, Outcome: o, Decision: d}, time.Time{})
+		tk.AttemptCount = attempt
+		o := task.Outcome{Exit: 1}
+		d := task.Decide(&tk.Policy, tk.History, o, time.Time{}, throw)
+		tk.Decided(task.Attempt{Number: attempt, Outcome: o, Decision: d}, time.Time{})
 		all = append(all, d.Delay)
 	}
 	return all
@@ -127,9 +128,9 @@ func TestSharedGroup(t *testing.T) {
 
 // What an attempt that cannot be held any more means for the user is said, with the way out where there is one.
 func TestWhatIsHeldNoMoreIsAWarning(t *testing.T) {
-	o, task := &recorder{}, &runner.Task{AttemptCount: 3}
-	outgrown(o)(task, 2<<30)
-	unheld(o)(task, errors.New("no space left on device"))
+	o, tk := &recorder{}, &task.Task{AttemptCount: 3}
+	outgrown(o)(tk, 2<<30)
+	unheld(o)(tk, errors.New("no space left on device"))
 	for i, want := range [][]string{
 		{"attempt 3 has written more than 2GiB", "not be tried again", "\nhint: --output-limit "},
 		{"no room to hold the output of attempt 3 (no space left on device)", "not be tried again"},
@@ -149,8 +150,9 @@ type recorder struct {
 	warnings []string
 }
 
-func (r *recorder) Ended(*runner.Task, runner.Attempt)   { r.told = append(r.told, "ended") }
-func (r *recorder) Finished(*runner.Task, runner.Result) { r.told = append(r.told, "finished") }
+func (r *recorder) Ended(*task.Task, task.Attempt) { r.told = append(r.told, "ended") }
+
+func (r *recorder) Finished(*task.Task, runner.Result) { r.told = append(r.told, "finished") }
 
 func (r *recorder) Warn(err error) {
 	r.told = append(r.told, "warned")
@@ -159,39 +161,39 @@ func (r *recorder) Warn(err error) {
 
 // Each option of a task reaches what carries it out.
 func TestCarryHandsTheOptionsOn(t *testing.T) {
-	task := newTask("true")
-	task.Options = runner.Options{Stdin: runner.StdinNull, Output: runner.OutputFinal, OutputLimit: 5, Capture: runner.CaptureBoth, Seed: seed(1)}
+	tk := newTask("true")
+	tk.Options = task.Options{Stdin: task.StdinNull, Output: task.OutputFinal, OutputLimit: 5, Capture: task.CaptureBoth, Seed: seed(1)}
 	p := testProcess("A=B")
-	c, err := p.carry(task, &guardedJournal{}, &recorder{}, means{group: &groupFlags{Group: true}}, false)
+	c, err := p.carry(tk, &guardedJournal{}, &recorder{}, means{group: &groupFlags{Group: true}}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.close()
 	e := c.commands
-	if _, null := e.Stdin.(cmdexec.NullStdin); !null || e.Output.Mode != runner.OutputFinal || e.Output.Limit != 5 || e.Output.Capture != runner.CaptureBoth {
+	if _, null := e.Stdin.(cmdexec.NullStdin); !null || e.Output.Mode != task.OutputFinal || e.Output.Limit != 5 || e.Output.Capture != task.CaptureBoth {
 		t.Errorf("%+v", e)
 	}
 	if e.Output.Stdout != p.Stdout || e.Output.Stderr != p.Stderr || !slices.Equal(e.Env, []string{"A=B"}) || e.SharedGroup || e.Output.Temporary == nil || e.Output.Outgrown == nil || e.Output.Unheld == nil {
 		t.Errorf("%+v", e)
 	}
-	if c.Hooks == nil || c.Random() != random(task)() || c.Runner.Executor != runner.Executor(e) {
+	if c.Hooks == nil || c.Random() != random(tk)() || c.Runner.Executor != runner.Executor(e) {
 		t.Errorf("%+v", c.Runner)
 	}
 }
 
 // newTask returns a task that no journal knows yet.
-func newTask(command ...string) *runner.Task {
+func newTask(command ...string) *task.Task {
 	now := time.Now()
-	return &runner.Task{
-		ID: fmt.Sprintf("01a1fb79-5735-7565-b3a1-%012d", now.UnixNano()%1e12), Kind: runner.KindCommand, Command: command, Policy: runner.DefaultPolicy(),
-		IdempotencyKey: "key", CreatedAt: now, Status: runner.Pending, History: runner.History{Began: now},
+	return &task.Task{
+		ID: fmt.Sprintf("01a1fb79-5735-7565-b3a1-%012d", now.UnixNano()%1e12), Kind: task.KindCommand, Command: command, Policy: task.DefaultPolicy(),
+		IdempotencyKey: "key", CreatedAt: now, Status: task.Pending, History: task.History{Began: now},
 	}
 }
 
 // openJournal opens a journal as a run does, in a directory of its own.
 func openJournal(t *testing.T, warn func(error)) *guardedJournal {
 	t.Helper()
-	journal, err := state.Open(t.Context(), t.TempDir())
+	journal, err := sqlite.Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,17 +205,17 @@ func openJournal(t *testing.T, warn func(error)) *guardedJournal {
 // A task whose stdin is lost is not carried on: half of it would be wrong.
 func TestCarryRefusesALostStdin(t *testing.T) {
 	g := openJournal(t, func(err error) { t.Error(err) })
-	task := newTask("cat")
-	task.Options.Stdin, task.Directory = runner.StdinReplay, t.TempDir()
-	if err := g.Claim(t.Context(), task, time.Now()); err != nil {
+	tk := newTask("cat")
+	tk.Options.Stdin, tk.Directory = task.StdinReplay, t.TempDir()
+	if err := g.Claim(t.Context(), tk, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	how := continuation{means: means{group: &groupFlags{}}}
-	if _, err := testProcess().carryOn(task, g, &recorder{}, how); !errors.Is(err, state.ErrInputLost) || !strings.Contains(err.Error(), "\nhint: start it anew") {
+	if _, err := testProcess().carryOn(tk, g, &recorder{}, how); !errors.Is(err, sqlite.ErrInputLost) || !strings.Contains(err.Error(), "\nhint: start it anew") {
 		t.Errorf("got %v", err)
 	}
-	keepInput(t, g, task, "kept")
-	carrier, err := testProcess().carryOn(task, g, &recorder{}, how)
+	keepInput(t, g, tk, "kept")
+	carrier, err := testProcess().carryOn(tk, g, &recorder{}, how)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,15 +223,15 @@ func TestCarryRefusesALostStdin(t *testing.T) {
 }
 
 // keepInput keeps a task's whole stdin.
-func keepInput(t *testing.T, g *guardedJournal, task *runner.Task, content string) {
+func keepInput(t *testing.T, g *guardedJournal, tk *task.Task, content string) {
 	t.Helper()
-	file, err := g.journal.KeepInput(task)
+	file, err := g.journal.KeepInput(tk)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = file.Close() }()
 	_, err = file.WriteString(content)
-	if err := errors.Join(err, g.journal.CompleteInput(task, file)); err != nil {
+	if err := errors.Join(err, g.journal.CompleteInput(tk, file)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/10f93571/retry/cli/render"
-	_ "github.com/10f93571/retry/expression" // conditions and formulas understand expressions
-	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/state"
+	_ "github.com/10f93571/retry/internal/expression"
+	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/task"
 )
 
 // Process is all that retry has of the process it runs in.
@@ -76,7 +76,7 @@ func ofOneWord(name string) subcommand {
 // Main runs retry and returns its exit status. It does not return where retry dies of a signal, as its caller expects.
 func (p *Process) Main() int {
 	settleSignals()
-	if err := state.CheckDriver(); err != nil {
+	if err := sqlite.CheckDriver(); err != nil {
 		return p.fail(err)
 	}
 	code, err := p.dispatch()
@@ -149,13 +149,13 @@ func (p *Process) newRunParser(run *runCommand, typed *kong.Plugins) (*parser, e
 func (p *Process) fail(err error) int {
 	switch {
 	case errors.Is(err, syscall.EPIPE): // the reader of our report has seen enough
-		return runner.ExitSignalBase + int(syscall.SIGPIPE)
+		return task.ExitSignalBase + int(syscall.SIGPIPE)
 	case errors.Is(err, errDeadlinePassed):
 		printError(p.Stderr, err)
-		return runner.ExitTimeout
+		return task.ExitTimeout
 	}
 	printError(p.Stderr, err)
-	return runner.ExitInternal
+	return task.ExitInternal
 }
 
 // printError writes "retry: message"; the hints, which follow the message line by line, stay lines of their own.

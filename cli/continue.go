@@ -10,7 +10,8 @@ import (
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/task"
 )
 
 // continuation says how an interrupted task goes on.
@@ -25,7 +26,7 @@ type continuation struct {
 const longWait = time.Minute
 
 // goOn carries an adopted task on to its end.
-func (p *Process) goOn(ctx context.Context, t *runner.Task, journal *guardedJournal, lines render.Observer, how continuation) (runner.Result, error) {
+func (p *Process) goOn(ctx context.Context, t *task.Task, journal *guardedJournal, lines render.Observer, how continuation) (runner.Result, error) {
 	carrier, err := p.carryOn(t, journal, lines, how)
 	if err != nil {
 		return runner.Result{}, err
@@ -36,8 +37,8 @@ func (p *Process) goOn(ctx context.Context, t *runner.Task, journal *guardedJour
 }
 
 // carryOn puts together what goes on with a task, in the task's directory and with the environment that was kept for it.
-func (p *Process) carryOn(t *runner.Task, journal *guardedJournal, lines render.Observer, how continuation) (*carrier, error) {
-	if err := directoryThere(t); err != nil && t.Kind == runner.KindCommand { // the paths of a request are whole
+func (p *Process) carryOn(t *task.Task, journal *guardedJournal, lines render.Observer, how continuation) (*carrier, error) {
+	if err := directoryThere(t); err != nil && t.Kind == task.KindCommand { // the paths of a request are whole
 		return nil, err
 	}
 	if how.now {
@@ -46,7 +47,7 @@ func (p *Process) carryOn(t *runner.Task, journal *guardedJournal, lines render.
 	journal.warn = lines.Warn
 	carrier, err := p.carry(t, journal, lines, how.means, true)
 	switch {
-	case how.ownStdin && errors.Is(err, state.ErrInputLost):
+	case how.ownStdin && errors.Is(err, sqlite.ErrInputLost):
 		lines.Say("its stdin was not kept to the end: reads this one's")
 		carrier, err = p.carry(t, journal, lines, how.means, false)
 	case how.ownStdin && t.KeepsInput() && err == nil:
@@ -64,12 +65,12 @@ func (p *Process) carryOn(t *runner.Task, journal *guardedJournal, lines render.
 }
 
 // outlive waits for the end of what an interrupted task left running. It returns the signal that ended the wait.
-func (p *Process) outlive(ctx context.Context, t *runner.Task, lines render.Observer, kill bool) os.Signal {
+func (p *Process) outlive(ctx context.Context, t *task.Task, lines render.Observer, kill bool) os.Signal {
 	watcher := &runner.Runner{Survivors: cmdexec.Survivors{Kill: kill}, Observer: lines, Signals: p.listen()}
 	return watcher.Outlive(ctx, t)
 }
 
-func directoryThere(t *runner.Task) error {
+func directoryThere(t *task.Task) error {
 	info, err := os.Stat(t.Directory)
 	if err == nil && info.IsDir() {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/render"
-	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite"
 )
 
 // doctorCommand is `retry doctor`.
@@ -16,12 +16,12 @@ type doctorCommand struct {
 
 // run exits 1 when there is a problem. It changes nothing.
 func (c *doctorCommand) run(p *Process) (int, error) {
-	place, checks := state.Examine(context.Background(), c.State, p.getenv, time.Now())
+	place, checks := sqlite.Examine(context.Background(), c.State, p.getenv, time.Now())
 	findings := make([]render.Finding, len(checks))
 	code := 0
 	for i, check := range checks {
 		findings[i] = render.Finding{Name: check.Name, Level: string(check.Level), Text: check.Text, Fix: check.Fix}
-		if check.Level == state.LevelProblem {
+		if check.Level == sqlite.LevelProblem {
 			code = 1
 		}
 	}

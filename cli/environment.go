@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // environmentFlags say what of the environment goes into the journal.
@@ -36,7 +36,7 @@ func lookUp(environ []string, name string) string {
 }
 
 // environment returns that of a task's attempts: this process's, with what was kept in its place.
-func environment(environ []string, t *runner.Task) []string {
+func environment(environ []string, t *task.Task) []string {
 	if len(t.Environment) == 0 {
 		return environ
 	}

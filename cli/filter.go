@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/render"
-	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/task"
 )
 
 // filterFlags say which tasks a list holds.
@@ -27,7 +27,7 @@ func (f *filterFlags) given() bool {
 }
 
 // views yields the tasks that pass, newest first, with what the journal alone does not tell of them.
-func (f *filterFlags) views(ctx context.Context, journal *state.Journal, limit int) iter.Seq2[render.TaskView, error] {
+func (f *filterFlags) views(ctx context.Context, journal *sqlite.Journal, limit int) iter.Seq2[render.TaskView, error] {
 	return func(yield func(render.TaskView, error) bool) {
 		for t, err := range journal.All(ctx, f.stored(limit)) {
 			view := render.TaskView{Task: t}
@@ -46,8 +46,8 @@ func (f *filterFlags) views(ctx context.Context, journal *state.Journal, limit i
 
 // stored is the part of the filter that the journal can answer. Which tasks are interrupted it cannot, so all that may be are
 // read: the unfinished ones.
-func (f *filterFlags) stored(limit int) state.Filter {
-	filter := state.Filter{Limit: limit}
+func (f *filterFlags) stored(limit int) sqlite.Filter {
+	filter := sqlite.Filter{Limit: limit}
 	if f.ID != nil {
 		filter.Name = *f.ID
 	}
@@ -57,9 +57,9 @@ func (f *filterFlags) stored(limit int) state.Filter {
 	for _, s := range f.Status {
 		if s == interrupted {
 			filter.Limit = 0
-			filter.Statuses = append(filter.Statuses, runner.Pending, runner.InFlight)
+			filter.Statuses = append(filter.Statuses, task.Pending, task.InFlight)
 		} else {
-			filter.Statuses = append(filter.Statuses, runner.Status(s))
+			filter.Statuses = append(filter.Statuses, task.Status(s))
 		}
 	}
 	return filter
@@ -77,8 +77,8 @@ type wantedStatus string
 const interrupted wantedStatus = "INTERRUPTED"
 
 var wantedStatuses = []wantedStatus{
-	wantedStatus(runner.Pending), wantedStatus(runner.InFlight), interrupted, wantedStatus(runner.Succeeded),
-	wantedStatus(runner.Exhausted), wantedStatus(runner.Failed), wantedStatus(runner.Cancelled),
+	wantedStatus(task.Pending), wantedStatus(task.InFlight), interrupted, wantedStatus(task.Succeeded),
+	wantedStatus(task.Exhausted), wantedStatus(task.Failed), wantedStatus(task.Cancelled),
 }
 
 // UnmarshalText reads the value of a flag.

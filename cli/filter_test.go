@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/10f93571/retry/cli/render"
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 func TestWantedStatus(t *testing.T) {
@@ -29,8 +29,8 @@ func TestWantedStatus(t *testing.T) {
 
 // INTERRUPTED is stored nowhere: it takes the unfinished tasks, and those without an owner of them.
 func TestFilterPasses(t *testing.T) {
-	view := func(s runner.Status, interrupted bool) render.TaskView {
-		return render.TaskView{Task: &runner.Task{Status: s}, Interrupted: interrupted}
+	view := func(s task.Status, interrupted bool) render.TaskView {
+		return render.TaskView{Task: &task.Task{Status: s}, Interrupted: interrupted}
 	}
 	tests := []struct {
 		name   string
@@ -38,13 +38,13 @@ func TestFilterPasses(t *testing.T) {
 		view   render.TaskView
 		want   bool
 	}{
-		{"no filter", nil, view(runner.Failed, false), true},
-		{"it", []wantedStatus{"FAILED"}, view(runner.Failed, false), true},
-		{"another", []wantedStatus{"FAILED"}, view(runner.Pending, true), false},
-		{"interrupted", []wantedStatus{interrupted}, view(runner.Pending, true), true},
-		{"not interrupted", []wantedStatus{interrupted}, view(runner.InFlight, false), false},
-		{"either", []wantedStatus{interrupted, "FAILED"}, view(runner.Failed, false), true},
-		{"the stored status of one that is interrupted", []wantedStatus{"IN_FLIGHT"}, view(runner.InFlight, true), true},
+		{"no filter", nil, view(task.Failed, false), true},
+		{"it", []wantedStatus{"FAILED"}, view(task.Failed, false), true},
+		{"another", []wantedStatus{"FAILED"}, view(task.Pending, true), false},
+		{"interrupted", []wantedStatus{interrupted}, view(task.Pending, true), true},
+		{"not interrupted", []wantedStatus{interrupted}, view(task.InFlight, false), false},
+		{"either", []wantedStatus{interrupted, "FAILED"}, view(task.Failed, false), true},
+		{"the stored status of one that is interrupted", []wantedStatus{"IN_FLIGHT"}, view(task.InFlight, true), true},
 	}
 	for _, tt := range tests {
 		flags := filterFlags{Status: tt.wanted}

@@ -11,8 +11,8 @@ import (
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/httpexec"
-	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/spool"
+	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/task"
 )
 
 // httpCommand is `retry http [flags] URL`.
@@ -25,7 +25,7 @@ type httpCommand struct {
 	wrapper
 	URL []string `arg:"" optional:"" name:"url" help:"Where the request goes; http:// unless it says otherwise."`
 
-	request *runner.Request
+	request *task.Request
 	stdin   *spool.Spool // what the body reads from it
 }
 
@@ -48,7 +48,7 @@ func (c *httpCommand) check(p *Process) error {
 	case len(c.URL) == 0:
 		return errors.New("no URL to request\nhint: retry http [flags] URL, for example retry http -fsS https://example.org")
 	case len(c.URL) > 1:
-		return fmt.Errorf("%s is one URL too many\nhint: a task is one request; quote a URL that has spaces", render.Command([]string{runner.MaskURL(c.URL[1])}))
+		return fmt.Errorf("%s is one URL too many\nhint: a task is one request; quote a URL that has spaces", render.Command([]string{task.MaskURL(c.URL[1])}))
 	}
 	if err := c.checkConditions(); err != nil {
 		return err
@@ -71,7 +71,7 @@ func (c *httpCommand) checkConditions() error {
 		texts []string
 	}{{"retry-on", c.RetryOn}, {"stop-on", c.StopOn}, {"success-on", c.SuccessOn}} {
 		for _, text := range list.texts {
-			if err := runner.CheckStatuses(text); err != nil {
+			if err := task.CheckStatuses(text); err != nil {
 				return fmt.Errorf("--%s: %w", list.flag, err)
 			}
 		}
@@ -80,9 +80,9 @@ func (c *httpCommand) checkConditions() error {
 }
 
 // build makes the request that the flags ask for.
-func (c *httpCommand) build() (*runner.Request, error) {
-	r := &runner.Request{URL: c.URL[0], Header: slices.Clone(c.Header), User: value(c.User)}
-	for _, step := range []func(*runner.Request) error{
+func (c *httpCommand) build() (*task.Request, error) {
+	r := &task.Request{URL: c.URL[0], Header: slices.Clone(c.Header), User: value(c.User)}
+	for _, step := range []func(*task.Request) error{
 		c.bodyFlags.into, c.requestFlags.into, c.networkFlags.into, c.replyFlags.into, c.safetyFlags.into,
 	} {
 		if err := step(r); err != nil {
@@ -93,7 +93,7 @@ func (c *httpCommand) build() (*runner.Request, error) {
 }
 
 // fill implements wrapped. A body from stdin is read to its end first, as by curl: its time is none of the task's.
-func (c *httpCommand) fill(p *Process, t *runner.Task) (err error) {
+func (c *httpCommand) fill(p *Process, t *task.Task) (err error) {
 	if n := t.Policy.Consecutive; n > 1 && !c.request.Safe() {
 		return fmt.Errorf("--consecutive %d sends a successful %s again, and it is not safe to repeat\nhint: --idempotent says that it is", n, c.request.Method)
 	}
@@ -108,7 +108,7 @@ func (c *httpCommand) fill(p *Process, t *runner.Task) (err error) {
 		t.CreatedAt = time.Now()
 		c.request.StdinSize(c.stdin.Size())
 	}
-	t.Kind, t.Request = runner.KindHTTP, c.request
+	t.Kind, t.Request = task.KindHTTP, c.request
 	if key := c.ownKey(c.request); key != "" {
 		t.IdempotencyKey = key
 	}
@@ -122,7 +122,7 @@ func (c *httpCommand) means() means {
 }
 
 // carryRequest puts together what sends a task's request.
-func (p *Process) carryRequest(t *runner.Task, journal *guardedJournal, lines render.Observer, m means, resumed bool) (*carrier, error) {
+func (p *Process) carryRequest(t *task.Task, journal *guardedJournal, lines render.Observer, m means, resumed bool) (*carrier, error) {
 	find := lookup(environment(p.Environ, t))
 	if resumed { // a variable that is not set here may be elsewhere
 		if err := httpexec.Check(t.Request, find); err != nil {
@@ -171,7 +171,7 @@ func absolute(path string) (string, error) {
 
 // warnOfRepetition tells that what nobody typed for this request has it sent again after it may have taken effect: a retry-on of
 // RETRY_RETRY_ON, or of the default policy, was perhaps meant for commands.
-func warnOfRepetition(t *runner.Task, warn func(error)) {
+func warnOfRepetition(t *task.Task, warn func(error)) {
 	if len(t.Policy.RetryOn) == 0 || t.Request.Safe() {
 		return
 	}
@@ -179,7 +179,7 @@ func warnOfRepetition(t *runner.Task, warn func(error)) {
 }
 
 // warnOfRequest tells what a user may not want of a new request.
-func (w *wrapper) warnOfRequest(t *runner.Task, journal *guardedJournal, warn func(error)) {
+func (w *wrapper) warnOfRequest(t *task.Task, journal *guardedJournal, warn func(error)) {
 	if !journal.absent() {
 		warnOfSecrets(t.Request, warn)
 	}
@@ -189,7 +189,7 @@ func (w *wrapper) warnOfRequest(t *runner.Task, journal *guardedJournal, warn fu
 }
 
 // warnOfSecrets tells what of the request would be in the journal for who reads that.
-func warnOfSecrets(r *runner.Request, warn func(error)) {
+func warnOfSecrets(r *task.Request, warn func(error)) {
 	secrets := httpexec.LiteralSecrets(r)
 	if len(secrets) == 0 {
 		return

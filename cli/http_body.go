@@ -10,7 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/google/uuid"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // bodyFlags say what is sent, in the words of curl.
@@ -45,10 +45,10 @@ func (d *data) Decode(ctx *kong.DecodeContext) error {
 // piece is a datum and how its flag has it read.
 type piece struct {
 	datum
-	read func(text string) ([]runner.Part, error)
+	read func(text string) ([]task.Part, error)
 }
 
-func (f *bodyFlags) into(r *runner.Request) error {
+func (f *bodyFlags) into(r *task.Request) error {
 	kinds := 0
 	for _, given := range []bool{len(f.Data)+len(f.DataRaw)+len(f.DataBinary)+len(f.DataURLEncode)+len(f.JSON) > 0, len(f.Form) > 0, f.UploadFile != ""} {
 		if given {
@@ -72,11 +72,11 @@ func (f *bodyFlags) into(r *runner.Request) error {
 }
 
 // data joins the values of the flags for data.
-func (f *bodyFlags) data(r *runner.Request) error {
+func (f *bodyFlags) data(r *task.Request) error {
 	var pieces []piece
 	for _, kind := range []struct {
 		values data
-		read   func(string) ([]runner.Part, error)
+		read   func(string) ([]task.Part, error)
 	}{{f.Data, stripped}, {f.DataRaw, literal}, {f.DataBinary, binary}, {f.DataURLEncode, encoded}, {f.JSON, binary}} {
 		for _, d := range kind.values {
 			pieces = append(pieces, piece{d, kind.read})
@@ -85,7 +85,7 @@ func (f *bodyFlags) data(r *runner.Request) error {
 	slices.SortStableFunc(pieces, func(a, b piece) int { return a.place - b.place })
 	for i, piece := range pieces {
 		if i > 0 && len(f.JSON) == 0 {
-			r.Body = append(r.Body, runner.Part{Text: []byte("&")})
+			r.Body = append(r.Body, task.Part{Text: []byte("&")})
 		}
 		parts, err := piece.read(piece.text)
 		if err != nil {
@@ -105,12 +105,12 @@ func (f *bodyFlags) data(r *runner.Request) error {
 	return nil
 }
 
-func (f *bodyFlags) upload(r *runner.Request) error {
+func (f *bodyFlags) upload(r *task.Request) error {
 	part, err := filePart(f.UploadFile)
-	r.Body, r.Method = []runner.Part{part}, "PUT"
+	r.Body, r.Method = []task.Part{part}, "PUT"
 	// The file has no type that we know of, and data has one.
 	r.Header = append(r.Header, unlessGiven(r, "Content-Type:")...)
-	if f.UploadFile != runner.StdinFile {
+	if f.UploadFile != task.StdinFile {
 		r.URL = named(r.URL, filepath.Base(part.File))
 	}
 	return err
@@ -134,14 +134,14 @@ func named(address, name string) string {
 }
 
 // unlessGiven is a header line, unless a line of the user's own is about the same.
-func unlessGiven(r *runner.Request, line string) []string {
+func unlessGiven(r *task.Request, line string) []string {
 	if slices.ContainsFunc(r.Header, func(own string) bool { return headerName(own) == headerName(line) }) {
 		return nil
 	}
 	return []string{line}
 }
 
-func (f *bodyFlags) form(r *runner.Request) error {
+func (f *bodyFlags) form(r *task.Request) error {
 	if f.Get {
 		return errors.New("-G puts data into the URL, and a form (-F) has no place there\nhint: -d instead of -F")
 	}
@@ -157,39 +157,39 @@ func (f *bodyFlags) form(r *runner.Request) error {
 	return err
 }
 
-func literal(text string) ([]runner.Part, error) {
-	return []runner.Part{{Text: []byte(text)}}, nil
+func literal(text string) ([]task.Part, error) {
+	return []task.Part{{Text: []byte(text)}}, nil
 }
 
 // stripped reads the value of -d.
-func stripped(text string) ([]runner.Part, error) {
+func stripped(text string) ([]task.Part, error) {
 	parts, err := binary(text)
 	parts[0].Strip = parts[0].File != ""
 	return parts, err
 }
 
-func binary(text string) ([]runner.Part, error) {
+func binary(text string) ([]task.Part, error) {
 	name, isFile := strings.CutPrefix(text, "@")
 	if !isFile {
 		return literal(text)
 	}
 	part, err := filePart(name)
-	return []runner.Part{part}, err
+	return []task.Part{part}, err
 }
 
 // encoded reads the value of --data-urlencode: what stands before the first = or @ is sent as it is.
-func encoded(text string) ([]runner.Part, error) {
+func encoded(text string) ([]task.Part, error) {
 	at := strings.IndexAny(text, "=@")
 	if at < 0 {
-		return []runner.Part{{Text: []byte(text), Encode: true}}, nil
+		return []task.Part{{Text: []byte(text), Encode: true}}, nil
 	}
-	var parts []runner.Part
+	var parts []task.Part
 	name, rest := text[:at], text[at+1:]
 	if name != "" {
-		parts = append(parts, runner.Part{Text: []byte(name + "=")})
+		parts = append(parts, task.Part{Text: []byte(name + "=")})
 	}
 	if text[at] == '=' {
-		return append(parts, runner.Part{Text: []byte(rest), Encode: true}), nil
+		return append(parts, task.Part{Text: []byte(rest), Encode: true}), nil
 	}
 	part, err := filePart(rest)
 	part.Encode = true
@@ -197,11 +197,11 @@ func encoded(text string) ([]runner.Part, error) {
 }
 
 // filePart names a file, or stdin.
-func filePart(name string) (part runner.Part, err error) {
+func filePart(name string) (part task.Part, err error) {
 	switch name {
 	case "":
 		err = errors.New("an @ without the name of a file\nhint: @FILE, or @- for stdin; --data-raw sends an @ as it is")
-	case runner.StdinFile:
+	case task.StdinFile:
 		part.File = name
 	default:
 		part.File, err = absolute(name)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/httpexec"
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // requestFlags say what is asked for, in the words of curl.
@@ -28,7 +28,7 @@ type requestFlags struct {
 // defaultRedirects is curl's.
 const defaultRedirects = 50
 
-func (f *requestFlags) into(r *runner.Request) error {
+func (f *requestFlags) into(r *task.Request) error {
 	if f.User != nil && !strings.Contains(*f.User, ":") && !strings.Contains(*f.User, "{env:") {
 		// not the user, which may be a key
 		return errors.New("-u has no password, and nobody is asked for it\nhint: -u 'USER:{env:NAME}' takes it from a variable at each send; -u 'USER:' sends none")
@@ -58,7 +58,7 @@ func (f *requestFlags) into(r *runner.Request) error {
 }
 
 // setDefault adds a header, unless a line of the user's own has it; an empty value leaves the usual one out.
-func setDefault(r *runner.Request, name string, value *string) {
+func setDefault(r *task.Request, name string, value *string) {
 	if value == nil || hasHeader(r.Header, name) {
 		return
 	}
@@ -87,7 +87,7 @@ type networkFlags struct {
 	HTTP11         bool `name:"http1.1"`
 }
 
-func (f *networkFlags) into(r *runner.Request) (err error) {
+func (f *networkFlags) into(r *task.Request) (err error) {
 	n := &r.Network
 	n.Proxy, n.NoProxy, n.Resolve = value(f.Proxy), f.NoProxy, f.Resolve
 	if f.Proxy != nil && *f.Proxy == "" { // curl's way to say none
@@ -119,7 +119,7 @@ type replyFlags struct {
 	Capture   string  `enum:"none,errors,all" default:"errors"`
 }
 
-func (f *replyFlags) into(r *runner.Request) (err error) {
+func (f *replyFlags) into(r *task.Request) (err error) {
 	r.Include, r.HideFail = r.Include || f.Include, f.Fail
 	output := value(f.Output)
 	switch {
@@ -138,8 +138,8 @@ func (f *replyFlags) into(r *runner.Request) (err error) {
 }
 
 // capture says it in the words of a command, whose stderr tells of errors.
-func (f *replyFlags) capture() runner.CaptureMode {
-	return map[string]runner.CaptureMode{"errors": runner.CaptureStderr, "all": runner.CaptureBoth}[f.Capture]
+func (f *replyFlags) capture() task.CaptureMode {
+	return map[string]task.CaptureMode{"errors": task.CaptureStderr, "all": task.CaptureBoth}[f.Capture]
 }
 
 // safetyFlags say what may be sent twice, and how long a server is waited for.
@@ -151,7 +151,7 @@ type safetyFlags struct {
 	MaxRetryAfter    duration `default:"1h"`
 }
 
-func (f *safetyFlags) into(r *runner.Request) error {
+func (f *safetyFlags) into(r *task.Request) error {
 	if f.IdempotencyKey != nil && *f.IdempotencyKey == "" { // of a variable that is not set: a random one is hardly meant
 		return errors.New("--idempotency-key is empty\nhint: leave it out for a random one; none sends none")
 	}
@@ -169,9 +169,9 @@ func (f *safetyFlags) into(r *runner.Request) error {
 	r.KeyTTL, r.MaxRetryAfter = time.Duration(f.IdempotencyTTL), time.Duration(f.MaxRetryAfter)
 	switch {
 	case key == noKey:
-		r.KeyStyle = runner.KeyNone
+		r.KeyStyle = task.KeyNone
 	case f.IdempotencyStyle == "sf":
-		r.KeyStyle = runner.KeySF
+		r.KeyStyle = task.KeySF
 	}
 	return nil
 }
@@ -182,7 +182,7 @@ const noKey = "none"
 // checkKey refuses what would pass for a key of the user's own, and be none to the server: the request would be sent again.
 func checkKey(key string) error {
 	switch {
-	case runner.HasReference(key):
+	case task.HasReference(key):
 		return errors.New("it has to be the same on a resume, so the journal keeps it, and {env:NAME} is not looked up\nhint: let the shell do it: --idempotency-key \"$NAME\"")
 	case key != "" && strings.TrimSpace(key) == "":
 		return errors.New("the idempotency key is blank\nhint: leave it out for a random one")
@@ -193,7 +193,7 @@ func checkKey(key string) error {
 }
 
 // ownKey is the key that the flags give, or a header; empty for none.
-func (f *safetyFlags) ownKey(r *runner.Request) string {
+func (f *safetyFlags) ownKey(r *task.Request) string {
 	key := cmp.Or(value(f.IdempotencyKey), headerValue(r.Header, httpexec.KeyHeader))
 	if key == noKey {
 		return ""

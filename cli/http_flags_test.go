@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // requestOf returns the request that words after `retry http` make.
-func requestOf(t *testing.T, words ...string) (*runner.Request, error) {
+func requestOf(t *testing.T, words ...string) (*task.Request, error) {
 	t.Helper()
 	command := &httpCommand{}
 	parser, err := testProcess().newParser("http", command)
@@ -48,13 +48,13 @@ func TestCurlHints(t *testing.T) {
 }
 
 // plainRequest is what `retry http URL` asks for, and what change makes of it.
-func plainRequest(change func(*runner.Request)) *runner.Request {
-	r := &runner.Request{Method: "GET", URL: "http://h/", KeyTTL: 24 * time.Hour, MaxRetryAfter: time.Hour}
+func plainRequest(change func(*task.Request)) *task.Request {
+	r := &task.Request{Method: "GET", URL: "http://h/", KeyTTL: 24 * time.Hour, MaxRetryAfter: time.Hour}
 	change(r)
 	return r
 }
 
-func text(s string) runner.Part { return runner.Part{Text: []byte(s)} }
+func text(s string) task.Part { return task.Part{Text: []byte(s)} }
 
 func TestRequestOfFlags(t *testing.T) {
 	dir, err := os.Getwd()
@@ -62,76 +62,76 @@ func TestRequestOfFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	here := func(name string) string { return filepath.Join(dir, name) }
-	post := func(r *runner.Request, parts ...runner.Part) { r.Method, r.Body = "POST", parts }
+	post := func(r *task.Request, parts ...task.Part) { r.Method, r.Body = "POST", parts }
 	tests := []struct {
 		words  string
-		change func(*runner.Request)
+		change func(*task.Request)
 	}{
-		{"", func(*runner.Request) {}},
-		{"-XPATCH", func(r *runner.Request) { r.Method, r.MethodGiven = "PATCH", true }},
-		{"-I", func(r *runner.Request) { r.Method, r.Include = "HEAD", true }},
-		{"-H A:1 --header B:|2,3", func(r *runner.Request) { r.Header = []string{"A:1", "B: 2,3"} }},
-		{"-A me", func(r *runner.Request) { r.Header = []string{"User-Agent: me"} }},
-		{"-A ''", func(r *runner.Request) { r.Header = []string{"User-Agent:"} }},
-		{"-H user-agent:|you -A me", func(r *runner.Request) { r.Header = []string{"user-agent: you"} }},
-		{"-u me:secret", func(r *runner.Request) { r.User = "me:secret" }},
-		{"-L", func(r *runner.Request) { r.Network.MaxRedirects = 50 }},
-		{"-L --max-redirs 3", func(r *runner.Request) { r.Network.MaxRedirects = 3 }},
-		{"--max-redirs 3", func(*runner.Request) {}},
-		{"-L --max-redirs 0", func(r *runner.Request) { r.Network.MaxRedirects = -1 }},
+		{"", func(*task.Request) {}},
+		{"-XPATCH", func(r *task.Request) { r.Method, r.MethodGiven = "PATCH", true }},
+		{"-I", func(r *task.Request) { r.Method, r.Include = "HEAD", true }},
+		{"-H A:1 --header B:|2,3", func(r *task.Request) { r.Header = []string{"A:1", "B: 2,3"} }},
+		{"-A me", func(r *task.Request) { r.Header = []string{"User-Agent: me"} }},
+		{"-A ''", func(r *task.Request) { r.Header = []string{"User-Agent:"} }},
+		{"-H user-agent:|you -A me", func(r *task.Request) { r.Header = []string{"user-agent: you"} }},
+		{"-u me:secret", func(r *task.Request) { r.User = "me:secret" }},
+		{"-L", func(r *task.Request) { r.Network.MaxRedirects = 50 }},
+		{"-L --max-redirs 3", func(r *task.Request) { r.Network.MaxRedirects = 3 }},
+		{"--max-redirs 3", func(*task.Request) {}},
+		{"-L --max-redirs 0", func(r *task.Request) { r.Network.MaxRedirects = -1 }},
 
-		{"-d a=1", func(r *runner.Request) { post(r, text("a=1")) }},
-		{"-d a=1 -d b=2", func(r *runner.Request) { post(r, text("a=1"), text("&"), text("b=2")) }},
-		{"-d a --data-raw @b --data-binary c -d d", func(r *runner.Request) {
+		{"-d a=1", func(r *task.Request) { post(r, text("a=1")) }},
+		{"-d a=1 -d b=2", func(r *task.Request) { post(r, text("a=1"), text("&"), text("b=2")) }},
+		{"-d a --data-raw @b --data-binary c -d d", func(r *task.Request) {
 			post(r, text("a"), text("&"), text("@b"), text("&"), text("c"), text("&"), text("d"))
 		}},
-		{"-d ''", func(r *runner.Request) { post(r, text("")) }},
-		{"-d @f", func(r *runner.Request) { post(r, runner.Part{File: here("f"), Strip: true}) }},
-		{"-d @-", func(r *runner.Request) { post(r, runner.Part{File: "-", Strip: true}) }},
-		{"--data-binary @f", func(r *runner.Request) { post(r, runner.Part{File: here("f")}) }},
-		{"--data-urlencode a|b", func(r *runner.Request) { post(r, runner.Part{Text: []byte("a b"), Encode: true}) }},
-		{"--data-urlencode =a", func(r *runner.Request) { post(r, runner.Part{Text: []byte("a"), Encode: true}) }},
-		{"--data-urlencode n=a=b", func(r *runner.Request) { post(r, text("n="), runner.Part{Text: []byte("a=b"), Encode: true}) }},
-		{"--data-urlencode n@f", func(r *runner.Request) { post(r, text("n="), runner.Part{File: here("f"), Encode: true}) }},
-		{"--json {}", func(r *runner.Request) {
+		{"-d ''", func(r *task.Request) { post(r, text("")) }},
+		{"-d @f", func(r *task.Request) { post(r, task.Part{File: here("f"), Strip: true}) }},
+		{"-d @-", func(r *task.Request) { post(r, task.Part{File: "-", Strip: true}) }},
+		{"--data-binary @f", func(r *task.Request) { post(r, task.Part{File: here("f")}) }},
+		{"--data-urlencode a|b", func(r *task.Request) { post(r, task.Part{Text: []byte("a b"), Encode: true}) }},
+		{"--data-urlencode =a", func(r *task.Request) { post(r, task.Part{Text: []byte("a"), Encode: true}) }},
+		{"--data-urlencode n=a=b", func(r *task.Request) { post(r, text("n="), task.Part{Text: []byte("a=b"), Encode: true}) }},
+		{"--data-urlencode n@f", func(r *task.Request) { post(r, text("n="), task.Part{File: here("f"), Encode: true}) }},
+		{"--json {}", func(r *task.Request) {
 			post(r, text("{}"))
 			r.Header = []string{"Content-Type: application/json", "Accept: application/json"}
 		}},
-		{"--json {} --json 1 -H accept:x", func(r *runner.Request) {
+		{"--json {} --json 1 -H accept:x", func(r *task.Request) {
 			post(r, text("{}"), text("1"))
 			r.Header = []string{"accept:x", "Content-Type: application/json"}
 		}},
-		{"-X PUT -d a", func(r *runner.Request) { post(r, text("a")); r.Method, r.MethodGiven = "PUT", true }},
-		{"-G -d a -d b", func(r *runner.Request) { r.Body, r.Get = []runner.Part{text("a"), text("&"), text("b")}, true }},
-		{"-G -I -d a", func(r *runner.Request) {
-			r.Method, r.Body, r.Get, r.Include = "HEAD", []runner.Part{text("a")}, true, true
+		{"-X PUT -d a", func(r *task.Request) { post(r, text("a")); r.Method, r.MethodGiven = "PUT", true }},
+		{"-G -d a -d b", func(r *task.Request) { r.Body, r.Get = []task.Part{text("a"), text("&"), text("b")}, true }},
+		{"-G -I -d a", func(r *task.Request) {
+			r.Method, r.Body, r.Get, r.Include = "HEAD", []task.Part{text("a")}, true, true
 		}},
-		{"-T f", func(r *runner.Request) {
-			r.Method, r.Body, r.Header, r.URL = "PUT", []runner.Part{{File: here("f")}}, []string{"Content-Type:"}, "http://h/f"
+		{"-T f", func(r *task.Request) {
+			r.Method, r.Body, r.Header, r.URL = "PUT", []task.Part{{File: here("f")}}, []string{"Content-Type:"}, "http://h/f"
 		}},
-		{"-T - -H content-type:x", func(r *runner.Request) {
-			r.Method, r.Body, r.Header = "PUT", []runner.Part{{File: "-"}}, []string{"content-type:x"}
+		{"-T - -H content-type:x", func(r *task.Request) {
+			r.Method, r.Body, r.Header = "PUT", []task.Part{{File: "-"}}, []string{"content-type:x"}
 		}},
 
-		{"-m 3 --connect-timeout 1.5", func(r *runner.Request) { r.Network.ConnectTimeout = 1500 * time.Millisecond }},
-		{"-x proxy:1", func(r *runner.Request) { r.Network.Proxy = "proxy:1" }},
-		{"-x ''", func(r *runner.Request) { r.Network.NoProxy = pointer("*") }},
-		{"--noproxy a,b", func(r *runner.Request) { r.Network.NoProxy = pointer("a,b") }},
-		{"-k --compressed --http1.1", func(r *runner.Request) { r.Network.Insecure, r.Network.Compressed, r.Network.HTTP1 = true, true, true }},
-		{"--cacert a --cert b --key c --unix-socket d", func(r *runner.Request) {
+		{"-m 3 --connect-timeout 1.5", func(r *task.Request) { r.Network.ConnectTimeout = 1500 * time.Millisecond }},
+		{"-x proxy:1", func(r *task.Request) { r.Network.Proxy = "proxy:1" }},
+		{"-x ''", func(r *task.Request) { r.Network.NoProxy = pointer("*") }},
+		{"--noproxy a,b", func(r *task.Request) { r.Network.NoProxy = pointer("a,b") }},
+		{"-k --compressed --http1.1", func(r *task.Request) { r.Network.Insecure, r.Network.Compressed, r.Network.HTTP1 = true, true, true }},
+		{"--cacert a --cert b --key c --unix-socket d", func(r *task.Request) {
 			r.Network.CACert, r.Network.Cert, r.Network.Key, r.Network.UnixSocket = here("a"), here("b"), here("c"), here("d")
 		}},
-		{"--resolve h:80:127.0.0.1,[::1]", func(r *runner.Request) { r.Network.Resolve = []string{"h:80:127.0.0.1,[::1]"} }},
+		{"--resolve h:80:127.0.0.1,[::1]", func(r *task.Request) { r.Network.Resolve = []string{"h:80:127.0.0.1,[::1]"} }},
 
-		{"-fsSi -o f", func(r *runner.Request) { r.HideFail, r.Include, r.Output = true, true, here("f") }},
-		{"-o -", func(*runner.Request) {}},
+		{"-fsSi -o f", func(r *task.Request) { r.HideFail, r.Include, r.Output = true, true, here("f") }},
+		{"-o -", func(*task.Request) {}},
 
-		{"--idempotent", func(r *runner.Request) { r.Idempotent = true }},
-		{"--idempotency-key k", func(r *runner.Request) { r.Keyed = true }},
-		{"--idempotency-key none", func(r *runner.Request) { r.KeyStyle = runner.KeyNone }},
-		{"--idempotency-style sf --idempotency-ttl 0", func(r *runner.Request) { r.KeyStyle, r.KeyTTL = runner.KeySF, 0 }},
-		{"-H idempotency-key:|k", func(r *runner.Request) { r.Keyed, r.Header = true, []string{"idempotency-key: k"} }},
-		{"--max-retry-after 5m", func(r *runner.Request) { r.MaxRetryAfter = 5 * time.Minute }},
+		{"--idempotent", func(r *task.Request) { r.Idempotent = true }},
+		{"--idempotency-key k", func(r *task.Request) { r.Keyed = true }},
+		{"--idempotency-key none", func(r *task.Request) { r.KeyStyle = task.KeyNone }},
+		{"--idempotency-style sf --idempotency-ttl 0", func(r *task.Request) { r.KeyStyle, r.KeyTTL = task.KeySF, 0 }},
+		{"-H idempotency-key:|k", func(r *task.Request) { r.Keyed, r.Header = true, []string{"idempotency-key: k"} }},
+		{"--max-retry-after 5m", func(r *task.Request) { r.MaxRetryAfter = 5 * time.Minute }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.words, func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestFormOfFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "f.txt")
-	for flag, want := range map[string]runner.Part{
+	for flag, want := range map[string]task.Part{
 		`a=b`:                              {Name: "a", Text: []byte("b")},
 		`a=`:                               {Name: "a", Text: []byte("")},
 		`a=b=c`:                            {Name: "a", Text: []byte("b=c")},

@@ -6,15 +6,15 @@ import (
 	"strings"
 
 	"github.com/10f93571/retry/httpexec"
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // formPart reads the value of -F: NAME=TEXT, NAME=@FILE, NAME=<FILE, and after each ;type=TYPE and ;filename=NAME. What stands in
 // double quotes may hold a semicolon.
-func formPart(text string) (runner.Part, error) {
+func formPart(text string) (task.Part, error) {
 	name, content, ok := strings.Cut(text, "=")
 	if !ok {
-		return runner.Part{}, fmt.Errorf("-F %q is no NAME=CONTENT\nhint: -F name=text, or -F name=@FILE for an upload", text)
+		return task.Part{}, fmt.Errorf("-F %q is no NAME=CONTENT\nhint: -F name=text, or -F name=@FILE for an upload", text)
 	}
 	content, attributes := splitAttributes(content)
 	part, err := formContent(content)
@@ -35,7 +35,7 @@ func formPart(text string) (runner.Part, error) {
 	return part, err
 }
 
-func formContent(content string) (part runner.Part, err error) {
+func formContent(content string) (part task.Part, err error) {
 	file, isUpload := strings.CutPrefix(content, "@")
 	text, isText := strings.CutPrefix(content, "<")
 	switch {

@@ -7,13 +7,13 @@ import (
 	"os"
 
 	"github.com/10f93571/retry/httpexec"
-	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/spool"
+	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/task"
 )
 
 // source returns what the request's body is read from once and kept: stdin, or another pipe in its place, such as <(COMMAND) of a shell.
 // It is nil where all of the body can be read again.
-func (p *Process) source(r *runner.Request) (*os.File, error) {
+func (p *Process) source(r *task.Request) (*os.File, error) {
 	var source *os.File
 	for {
 		err := httpexec.Stamp(r)
@@ -28,7 +28,7 @@ func (p *Process) source(r *runner.Request) (*os.File, error) {
 		if source, err = os.Open(part.File); err != nil {
 			return nil, fmt.Errorf("the request's body: %w", err)
 		}
-		part.File = runner.StdinFile
+		part.File = task.StdinFile
 	}
 }
 
@@ -42,7 +42,7 @@ func readBody(source *os.File) (*spool.Spool, error) {
 }
 
 // body returns what a task's request reads from stdin, what keeps that for a resume, and what has to be done when the run is over.
-func (g *guardedJournal) body(t *runner.Task, m means, resumed bool) (body *spool.Spool, keep func(*runner.Task) error, done func(), err error) {
+func (g *guardedJournal) body(t *task.Task, m means, resumed bool) (body *spool.Spool, keep func(*task.Task) error, done func(), err error) {
 	switch {
 	case !t.Request.ReadsStdin():
 		return nil, nil, func() {}, nil
@@ -56,7 +56,7 @@ func (g *guardedJournal) body(t *runner.Task, m means, resumed bool) (body *spoo
 		}
 		return body, nil, func() { _ = body.Close() }, nil
 	}
-	keep = func(t *runner.Task) error {
+	keep = func(t *task.Task) error {
 		if g.absent() || t.Number == 0 {
 			return nil
 		}
@@ -69,7 +69,7 @@ func (g *guardedJournal) body(t *runner.Task, m means, resumed bool) (body *spoo
 }
 
 // keepBody writes the body beside the journal.
-func (g *guardedJournal) keepBody(t *runner.Task, body *spool.Spool) error {
+func (g *guardedJournal) keepBody(t *task.Task, body *spool.Spool) error {
 	file, err := g.keepInput(t)
 	if err != nil {
 		return err

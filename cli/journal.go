@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/render"
-	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/task"
 )
 
 // stateFlag says where the journal is; every subcommand has it.
@@ -18,12 +18,12 @@ type stateFlag struct {
 }
 
 // open opens the journal.
-func (f *stateFlag) open(ctx context.Context, p *Process) (*state.Journal, error) {
-	dir, err := state.Dir(f.State, p.getenv)
+func (f *stateFlag) open(ctx context.Context, p *Process) (*sqlite.Journal, error) {
+	dir, err := sqlite.Dir(f.State, p.getenv)
 	if err != nil {
 		return nil, err
 	}
-	journal, err := state.Open(ctx, dir)
+	journal, err := sqlite.Open(ctx, dir)
 	if err != nil {
 		return nil, withHint(err, "retry doctor "+render.Command([]string{"--state", dir})+" says what is wrong")
 	}
@@ -31,15 +31,15 @@ func (f *stateFlag) open(ctx context.Context, p *Process) (*state.Journal, error
 }
 
 // read opens the journal for a report, which writes nothing. Where none is yet, there are no tasks.
-func (f *stateFlag) read(ctx context.Context, p *Process) (*state.Journal, error) {
-	dir, err := state.Dir(f.State, p.getenv)
+func (f *stateFlag) read(ctx context.Context, p *Process) (*sqlite.Journal, error) {
+	dir, err := sqlite.Dir(f.State, p.getenv)
 	if err != nil {
 		return nil, err
 	}
-	journal, err := state.OpenReader(ctx, dir)
+	journal, err := sqlite.OpenReader(ctx, dir)
 	switch {
-	case errors.Is(err, state.ErrNoJournal):
-		return state.OpenEmpty(ctx)
+	case errors.Is(err, sqlite.ErrNoJournal):
+		return sqlite.OpenEmpty(ctx)
 	case err != nil:
 		return nil, withHint(err, "retry doctor "+render.Command([]string{"--state", dir})+" says what is wrong")
 	}
@@ -66,7 +66,7 @@ func (f *journalFlags) openForRun(ctx context.Context, p *Process, warn func(err
 	}
 	journal, err := f.open(ctx, p)
 	if !f.RequireState {
-		g.renew = func(damage error) (*state.Journal, error) {
+		g.renew = func(damage error) (*sqlite.Journal, error) {
 			g.lost = damage
 			return f.renew(ctx, p, warn, damage)
 		}
@@ -81,18 +81,18 @@ func (f *journalFlags) openForRun(ctx context.Context, p *Process, warn func(err
 
 // guardedJournal keeps a failing journal from failing the command: it warns once, and goes on without.
 type guardedJournal struct {
-	journal  *state.Journal // nil where none is kept
-	lost     error          // the damage of the one that was there before; nil: none was lost
-	broken   atomic.Bool    // it failed; it stays open all the same, for the locks that say who owns the tasks
+	journal  *sqlite.Journal // nil where none is kept
+	lost     error           // the damage of the one that was there before; nil: none was lost
+	broken   atomic.Bool     // it failed; it stays open all the same, for the locks that say who owns the tasks
 	warn     func(error)
-	required bool                                       // fail instead, as long as nothing has run
-	stopping context.Context                            // ends with the first signal that asks to stop; nil: with none
-	waited   atomic.Int64                               // nanoseconds, for other processes
-	renew    func(damage error) (*state.Journal, error) // sets it aside and begins a new one; nil where that is not ours to do
+	required bool                                        // fail instead, as long as nothing has run
+	stopping context.Context                             // ends with the first signal that asks to stop; nil: with none
+	waited   atomic.Int64                                // nanoseconds, for other processes
+	renew    func(damage error) (*sqlite.Journal, error) // sets it aside and begins a new one; nil where that is not ours to do
 }
 
 // Claim implements runner.Journal.
-func (g *guardedJournal) Claim(ctx context.Context, t *runner.Task, now time.Time) error {
+func (g *guardedJournal) Claim(ctx context.Context, t *task.Task, now time.Time) error {
 	if g.absent() {
 		return nil
 	}
@@ -101,10 +101,10 @@ func (g *guardedJournal) Claim(ctx context.Context, t *runner.Task, now time.Tim
 	}
 	claim := func(ctx context.Context) error { return g.journal.Claim(ctx, t, now) }
 	err := g.inTime(ctx, claim)
-	if t.Number == 0 && errors.Is(err, state.ErrCorrupt) && g.renewInPlace(err) {
+	if t.Number == 0 && errors.Is(err, sqlite.ErrCorrupt) && g.renewInPlace(err) {
 		err = g.inTime(ctx, claim)
 	}
-	if isTrouble(err) && !errors.Is(err, state.ErrCorrupt) && wouldRepeat(t) {
+	if isTrouble(err) && !errors.Is(err, sqlite.ErrCorrupt) && wouldRepeat(t) {
 		return fmt.Errorf("%s is not sent again: the journal could not say so, and a resume would send it once more: %w\nhint: to go on: retry resume %s",
 			t.Request.Method, err, render.ShortID(t.ID))
 	}
@@ -113,25 +113,25 @@ func (g *guardedJournal) Claim(ctx context.Context, t *runner.Task, now time.Tim
 
 // wouldRepeat reports whether an attempt that the journal knows nothing of could be made a second time by a resume, and must not be. What a
 // damaged journal holds nobody resumes: it is set aside.
-func wouldRepeat(t *runner.Task) bool {
+func wouldRepeat(t *task.Task) bool {
 	return t.Number != 0 && t.Request != nil && !t.Request.Safe()
 }
 
 // Note implements runner.Journal.
-func (g *guardedJournal) Note(ctx context.Context, t *runner.Task, process string) {
+func (g *guardedJournal) Note(ctx context.Context, t *task.Task, process string) {
 	if g.absent() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, shortly)
 	defer cancel()
 	// A disk that the command has just filled, or a lock, may yet let the attempt's end pass: that decides.
-	if err := g.journal.Note(ctx, t, process); !errors.Is(err, state.ErrFull) && !errors.Is(err, state.ErrLocked) {
+	if err := g.journal.Note(ctx, t, process); !errors.Is(err, sqlite.ErrFull) && !errors.Is(err, sqlite.ErrLocked) {
 		_ = g.failed(err, t, false) // it warns
 	}
 }
 
 // Record implements runner.Journal.
-func (g *guardedJournal) Record(ctx context.Context, t *runner.Task, a runner.Attempt) error {
+func (g *guardedJournal) Record(ctx context.Context, t *task.Task, a task.Attempt) error {
 	if g.absent() {
 		return g.catchUp(ctx, t)
 	}
@@ -143,7 +143,7 @@ func (g *guardedJournal) Record(ctx context.Context, t *runner.Task, a runner.At
 }
 
 // RecordAndClaim implements runner.Chainer. It gives up soon: then Record is patient, and warns, and a signal can end the wait of Claim.
-func (g *guardedJournal) RecordAndClaim(ctx context.Context, t *runner.Task, a runner.Attempt, now time.Time) error {
+func (g *guardedJournal) RecordAndClaim(ctx context.Context, t *task.Task, a task.Attempt, now time.Time) error {
 	if g.absent() || t.Number == 0 {
 		return errNoChain
 	}
@@ -151,14 +151,14 @@ func (g *guardedJournal) RecordAndClaim(ctx context.Context, t *runner.Task, a r
 		ctx = g.stopping
 	}
 	return g.inTime(ctx, func(ctx context.Context) error {
-		ctx, cancel := state.Limit(ctx, shortly)
+		ctx, cancel := sqlite.Limit(ctx, shortly)
 		defer cancel()
 		return g.journal.RecordAndClaim(ctx, t, a, now)
 	})
 }
 
 // Unclaim implements runner.Chainer.
-func (g *guardedJournal) Unclaim(ctx context.Context, t *runner.Task) {
+func (g *guardedJournal) Unclaim(ctx context.Context, t *task.Task) {
 	if g.absent() {
 		return
 	}
@@ -169,7 +169,7 @@ func (g *guardedJournal) Unclaim(ctx context.Context, t *runner.Task) {
 var errNoChain = errors.New("there is no journal to write to")
 
 // Settle implements runner.Journal.
-func (g *guardedJournal) Settle(ctx context.Context, t *runner.Task, d runner.Decision) error {
+func (g *guardedJournal) Settle(ctx context.Context, t *task.Task, d task.Decision) error {
 	if g.absent() {
 		return g.catchUp(ctx, t)
 	}
@@ -181,7 +181,7 @@ func (g *guardedJournal) Settle(ctx context.Context, t *runner.Task, d runner.De
 }
 
 // CancelNested implements runner.Journal.
-func (g *guardedJournal) CancelNested(ctx context.Context, t *runner.Task) {
+func (g *guardedJournal) CancelNested(ctx context.Context, t *task.Task) {
 	if g.absent() || t.Number == 0 {
 		return
 	}
@@ -189,13 +189,13 @@ func (g *guardedJournal) CancelNested(ctx context.Context, t *runner.Task) {
 }
 
 // catchUp writes the end of a task that the journal knows but could not follow, so that no resume runs it again.
-func (g *guardedJournal) catchUp(ctx context.Context, t *runner.Task) error {
+func (g *guardedJournal) catchUp(ctx context.Context, t *task.Task) error {
 	if !g.broken.Load() || t.Number == 0 || !t.Status.Finished() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, shortly)
 	defer cancel()
-	if err := g.journal.CatchUp(ctx, t); errors.Is(err, runner.ErrTaken) {
+	if err := g.journal.CatchUp(ctx, t); errors.Is(err, task.ErrNotOwner) {
 		return err
 	}
 	return nil // what to do then was said with the first failure
@@ -210,7 +210,7 @@ const (
 // inTime lets a write wait for other processes for what is left of the run's patience: the waits of many attempts must not add up.
 func (g *guardedJournal) inTime(ctx context.Context, write func(context.Context) error) error {
 	left := max(shortly, patience-time.Duration(g.waited.Load()))
-	ctx, cancel := state.Limit(ctx, left)
+	ctx, cancel := sqlite.Limit(ctx, left)
 	defer cancel()
 	begun := time.Now()
 	err := write(ctx)
@@ -222,17 +222,17 @@ func (g *guardedJournal) inTime(ctx context.Context, write func(context.Context)
 
 // isTrouble reports whether an error is one of the journal. That a task was taken is none.
 func isTrouble(err error) bool {
-	return err != nil && !errors.Is(err, runner.ErrTaken) && !errors.Is(err, runner.ErrStopped) && !errors.Is(err, state.ErrNamed)
+	return err != nil && !errors.Is(err, task.ErrNotOwner) && !errors.Is(err, task.ErrStopped) && !errors.Is(err, sqlite.ErrNamed)
 }
 
 // failed turns an error of the journal into a warning.
-func (g *guardedJournal) failed(err error, t *runner.Task, fatal bool) error {
+func (g *guardedJournal) failed(err error, t *task.Task, fatal bool) error {
 	if fatal || !isTrouble(err) {
 		return err
 	}
 	g.broken.Store(true)
 	err = fmt.Errorf("going on without a journal: %w", g.setAside(err))
-	if t != nil && t.Number != 0 && !errors.Is(err, state.ErrCorrupt) {
+	if t != nil && t.Number != 0 && !errors.Is(err, sqlite.ErrCorrupt) {
 		err = fmt.Errorf("%w; should it show %s as interrupted later, end it with retry cancel %[2]s", err, render.ShortID(t.ID))
 	}
 	g.warn(err)
@@ -241,7 +241,7 @@ func (g *guardedJournal) failed(err error, t *runner.Task, fatal bool) error {
 
 // attempts returns the task's attempts as the journal has them. What was seen since it failed takes the place of what it lacks: a
 // journal that cannot be written can often be read.
-func (g *guardedJournal) attempts(ctx context.Context, t *runner.Task, seen []runner.Attempt) ([]runner.Attempt, error) {
+func (g *guardedJournal) attempts(ctx context.Context, t *task.Task, seen []task.Attempt) ([]task.Attempt, error) {
 	if g.journal == nil || t.Number == 0 {
 		return seen, nil
 	}

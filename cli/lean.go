@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // leanWait is a wait that is worth giving memory back for: reading some of it again afterwards costs a millisecond or two. Of many
@@ -23,7 +24,7 @@ type lean struct {
 }
 
 // Waiting implements runner.Observer.
-func (l *lean) Waiting(t *runner.Task, left time.Duration) time.Duration {
+func (l *lean) Waiting(t *task.Task, left time.Duration) time.Duration {
 	again := l.Observer.Waiting(t, left)
 	if l.leaned != t.AttemptCount && (left >= leanWait || time.Since(l.last) >= leanEvery) {
 		l.leaned, l.last = t.AttemptCount, time.Now()

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/render"
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 func TestOnlyWhatEqualsTheFileIsUnwritten(t *testing.T) {
@@ -49,13 +49,13 @@ func TestALongWaitGivesMemoryBack(t *testing.T) {
 		garbage[i] = 1
 	}
 	runtime.KeepAlive(garbage)
-	task := &runner.Task{AttemptCount: 1}
+	tk := &task.Task{AttemptCount: 1}
 	before := residentFile(t)
-	l.Waiting(task, leanWait-time.Nanosecond)
+	l.Waiting(tk, leanWait-time.Nanosecond)
 	if l.leaned != 0 {
 		t.Error("a short wait gave memory back")
 	}
-	l.Waiting(task, leanWait)
+	l.Waiting(tk, leanWait)
 	if after := residentFile(t); l.leaned != 1 || after >= before {
 		t.Errorf("%d kB of files are resident in a long wait, %d before", after, before)
 	}
@@ -68,10 +68,10 @@ func TestALongWaitGivesMemoryBack(t *testing.T) {
 
 func TestOneOfManyShortWaitsGivesMemoryBack(t *testing.T) {
 	l := &lean{Observer: render.Silent{}, last: time.Now().Add(-leanEvery)}
-	task := &runner.Task{}
+	tk := &task.Task{}
 	for range 3 {
-		task.AttemptCount++
-		l.Waiting(task, time.Millisecond)
+		tk.AttemptCount++
+		l.Waiting(tk, time.Millisecond)
 	}
 	if l.leaned != 1 {
 		t.Errorf("memory was given back at wait %d, want 1", l.leaned)

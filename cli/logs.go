@@ -7,8 +7,8 @@ import (
 	"io"
 
 	"github.com/10f93571/retry/cli/render"
-	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/task"
 )
 
 // logsCommand is `retry logs TASK`.
@@ -43,22 +43,22 @@ func (c *logsCommand) run(p *Process) (int, error) {
 	return 0, render.Logs(p.Stdout, render.ScreenOf(p.Stdout, p.getenv), view.Kind, output.Attempt, output.Stdout, output.Stderr)
 }
 
-func (c *logsCommand) output(ctx context.Context, journal *state.Journal, view render.TaskView) (state.Output, error) {
+func (c *logsCommand) output(ctx context.Context, journal *sqlite.Journal, view render.TaskView) (sqlite.Output, error) {
 	number := 0
 	if c.Attempt != nil {
 		number = int(*c.Attempt)
 		if number < 1 || number > view.AttemptCount {
-			return state.Output{}, fmt.Errorf("task %s has no attempt %d\nhint: %s", render.ShortID(view.ID), number, attemptsThere(view.Task))
+			return sqlite.Output{}, fmt.Errorf("task %s has no attempt %d\nhint: %s", render.ShortID(view.ID), number, attemptsThere(view.Task))
 		}
 	}
 	output, err := journal.Output(ctx, view.Number, number)
-	if errors.Is(err, state.ErrNoOutput) {
+	if errors.Is(err, sqlite.ErrNoOutput) {
 		err = fmt.Errorf("%s: %w\nhint: %s", subject(view, number), err, whyNoOutput(view, number))
 	}
 	return output, err
 }
 
-func attemptsThere(t *runner.Task) string {
+func attemptsThere(t *task.Task) string {
 	switch t.AttemptCount {
 	case 0:
 		return "it has none yet"
@@ -81,9 +81,9 @@ func whyNoOutput(view render.TaskView, number int) string {
 	if view.Options.Output.Held() { // all of that is captured
 		kept = "--output " + string(view.Options.Output)
 	}
-	running := view.Status == runner.InFlight && !view.Interrupted && (number == 0 || number == view.AttemptCount)
+	running := view.Status == task.InFlight && !view.Interrupted && (number == 0 || number == view.AttemptCount)
 	switch {
-	case view.Kind == runner.KindHTTP:
+	case view.Kind == task.KindHTTP:
 		return whyNoReply(view.Options.Capture)
 	case kept == "--capture ":
 		return "a run with --capture stderr or --capture both keeps the end of it"
@@ -96,18 +96,18 @@ func whyNoOutput(view render.TaskView, number int) string {
 }
 
 // whyNoReply is whyNoOutput for HTTP.
-func whyNoReply(capture runner.CaptureMode) string {
+func whyNoReply(capture task.CaptureMode) string {
 	switch capture {
-	case runner.CaptureBoth:
+	case task.CaptureBoth:
 		return "no reply had a body"
-	case runner.CaptureStderr:
+	case task.CaptureStderr:
 		return "no error had a body; a run with --capture all keeps the end of every reply"
 	}
 	return "a run with --capture errors or --capture all keeps the end of a reply"
 }
 
 // printRaw writes one stream where both were one file.
-func printRaw(p *Process, output state.Output) error {
+func printRaw(p *Process, output sqlite.Output) error {
 	if _, err := io.WriteString(p.Stdout, output.Stdout); err != nil || output.Stderr == output.Stdout {
 		return err
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
-	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/task"
 )
 
 // nameFlags give a task a name, and say what to do where the name is taken.
@@ -58,15 +58,15 @@ const (
 
 // meeting is what came of looking for the tasks that have the name of a new one.
 type meeting struct {
-	interrupted *runner.Task // to be gone on with, and owned already; nil to start the new one
-	done        bool         // nothing is to be run
-	discarded   *runner.Task // it was cancelled, and may have left something running
-	waited      bool         // another run came first: this one begins now
+	interrupted *task.Task // to be gone on with, and owned already; nil to start the new one
+	done        bool       // nothing is to be run
+	discarded   *task.Task // it was cancelled, and may have left something running
+	waited      bool       // another run came first: this one begins now
 }
 
 // meet makes this process the one that may start a task of the name. Who runs one already is waited for, or not, as the
 // flags say, and no longer than until end, where that is set.
-func (f *nameFlags) meet(ctx context.Context, p *Process, journal *guardedJournal, t *runner.Task, end time.Time, lines render.Observer) (meeting, error) {
+func (f *nameFlags) meet(ctx context.Context, p *Process, journal *guardedJournal, t *task.Task, end time.Time, lines render.Observer) (meeting, error) {
 	if f.ID == nil || journal.absent() {
 		return meeting{}, nil
 	}
@@ -96,13 +96,13 @@ func (f *nameFlags) meet(ctx context.Context, p *Process, journal *guardedJourna
 }
 
 // outer reports whether the task that runs under the name is one that this process is a part of.
-func (f *nameFlags) outer(ctx context.Context, p *Process, journal *state.Journal) bool {
+func (f *nameFlags) outer(ctx context.Context, p *Process, journal *sqlite.Journal) bool {
 	running, err := journal.Named(ctx, f.name())
 	return err == nil && running != nil && slices.Contains(cmdexec.OuterTasks(p.getenv), running.ID)
 }
 
 // look returns a runningError where another process has the name.
-func (f *nameFlags) look(ctx context.Context, journal *state.Journal, t *runner.Task, lines render.Observer) (meeting, error) {
+func (f *nameFlags) look(ctx context.Context, journal *sqlite.Journal, t *task.Task, lines render.Observer) (meeting, error) {
 	if done, err := f.succeeded(ctx, journal, t, lines); done || err != nil {
 		return meeting{done: done}, err
 	}
@@ -123,14 +123,14 @@ func (f *nameFlags) look(ctx context.Context, journal *state.Journal, t *runner.
 	}
 	interrupted, err := journal.Adopt(ctx, earlier.Number)
 	switch {
-	case errors.Is(err, state.ErrOwned): // by a resume
+	case errors.Is(err, sqlite.ErrOwned): // by a resume
 		pid, _ := journal.Owner(earlier.Number)
 		return meeting{}, &runningError{f.name(), pid}
-	case errors.Is(err, state.ErrFinished):
+	case errors.Is(err, sqlite.ErrFinished):
 		return f.look(ctx, journal, t, lines)
-	case errors.Is(err, state.ErrDamaged) && f.Fresh:
+	case errors.Is(err, sqlite.ErrDamaged) && f.Fresh:
 		return meeting{discarded: earlier}, f.discard(ctx, journal, earlier)
-	case errors.Is(err, state.ErrDamaged):
+	case errors.Is(err, sqlite.ErrDamaged):
 		return meeting{}, fmt.Errorf("%w: %s was interrupted, and cannot go on: %w\nhint: retry cancel %s ends it; --fresh does so and runs this one", errName, f.name(), err, render.ShortID(earlier.ID))
 	case err != nil:
 		return meeting{}, err
@@ -146,7 +146,7 @@ func (f *nameFlags) look(ctx context.Context, journal *state.Journal, t *runner.
 }
 
 // succeeded answers for --once.
-func (f *nameFlags) succeeded(ctx context.Context, journal *state.Journal, t *runner.Task, lines render.Observer) (bool, error) {
+func (f *nameFlags) succeeded(ctx context.Context, journal *sqlite.Journal, t *task.Task, lines render.Observer) (bool, error) {
 	if !f.Once {
 		return false, nil
 	}
@@ -165,22 +165,22 @@ func (f *nameFlags) succeeded(ctx context.Context, journal *state.Journal, t *ru
 }
 
 // doubtful refuses to send what may have taken effect under the name: with --once that would be twice.
-func (f *nameFlags) doubtful(ctx context.Context, journal *state.Journal, t *runner.Task) error {
+func (f *nameFlags) doubtful(ctx context.Context, journal *sqlite.Journal, t *task.Task) error {
 	if t.Request == nil || t.Request.Safe() {
 		return nil
 	}
 	last, err := journal.Newest(ctx, f.name())
-	if err != nil || last == nil || last.Status != runner.Failed || last.Reason != runner.ReasonAmbiguous {
+	if err != nil || last == nil || last.Status != task.Failed || last.Reason != task.ReasonAmbiguous {
 		return err
 	}
 	return fmt.Errorf("%w: %s may have succeeded before (%s, ambiguous), and --once sends nothing twice\nhint: look at the server; to send it again: retry requeue --run %[3]s", errName, render.Escape(f.name()), render.ShortID(last.ID))
 }
 
 // discard ends an interrupted task of the name for --fresh.
-func (f *nameFlags) discard(ctx context.Context, journal *state.Journal, interrupted *runner.Task) error {
+func (f *nameFlags) discard(ctx context.Context, journal *sqlite.Journal, interrupted *task.Task) error {
 	defer func() { _ = journal.Release(interrupted.Number) }()
 	err := journal.Cancel(ctx, interrupted.Number, time.Now())
-	if errors.Is(err, state.ErrFinished) {
+	if errors.Is(err, sqlite.ErrFinished) {
 		return nil
 	}
 	return err
@@ -190,7 +190,7 @@ func (f *nameFlags) discard(ctx context.Context, journal *state.Journal, interru
 var errName = errors.New("the name is taken")
 
 // sameTask refuses to go on with what was not asked for.
-func sameTask(interrupted, t *runner.Task) error {
+func sameTask(interrupted, t *task.Task) error {
 	const hint = "\nhint: retry resume %s goes on with that one; --fresh cancels it and runs this one"
 	id := render.ShortID(interrupted.ID)
 	switch {
@@ -203,12 +203,12 @@ func sameTask(interrupted, t *runner.Task) error {
 }
 
 // sameWork reports whether two tasks execute the same.
-func sameWork(a, b *runner.Task) bool {
+func sameWork(a, b *task.Task) bool {
 	return slices.Equal(a.Command, b.Command) && reflect.DeepEqual(essence(a.Request), essence(b.Request))
 }
 
 // essence is what a request asks for, without what is made anew for each, and what says only how long it is tried.
-func essence(r *runner.Request) *runner.Request {
+func essence(r *task.Request) *task.Request {
 	if r == nil {
 		return nil
 	}
@@ -225,8 +225,8 @@ func essence(r *runner.Request) *runner.Request {
 }
 
 // work is the word for what a task executes.
-func work(t *runner.Task) string {
-	if t.Kind == runner.KindHTTP {
+func work(t *task.Task) string {
+	if t.Kind == task.KindHTTP {
 		return "request"
 	}
 	return "command"

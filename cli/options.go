@@ -5,7 +5,7 @@ import (
 
 	"github.com/docker/go-units"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // streamFlags say what becomes of a command's streams; they go into the journal with the task.
@@ -17,17 +17,17 @@ type streamFlags struct {
 }
 
 // over puts what the flags say into a task's options. What they leave as it is stays empty.
-func (f *streamFlags) over(o runner.Options) runner.Options {
-	if mode := runner.StdinMode(f.Stdin); mode != runner.StdinAuto {
+func (f *streamFlags) over(o task.Options) task.Options {
+	if mode := task.StdinMode(f.Stdin); mode != task.StdinAuto {
 		o.Stdin = mode
 	}
-	if mode := runner.OutputMode(f.Output); mode.Held() {
+	if mode := task.OutputMode(f.Output); mode.Held() {
 		o.Output = mode
 	}
-	if o.Output == runner.OutputFinal {
+	if o.Output == task.OutputFinal {
 		o.OutputLimit = int64(f.OutputLimit)
 	}
-	if mode := runner.CaptureMode(f.Capture); mode != runner.CaptureNone {
+	if mode := task.CaptureMode(f.Capture); mode != task.CaptureNone {
 		o.Capture = mode
 	}
 	return o
@@ -41,8 +41,8 @@ type hookFlags struct {
 	Seed      *uint64
 }
 
-func (f *hookFlags) options() runner.Options {
-	return runner.Options{OnRetry: f.OnRetry, OnSuccess: f.OnSuccess, OnFailure: f.OnFailure, Seed: f.Seed}
+func (f *hookFlags) options() task.Options {
+	return task.Options{OnRetry: f.OnRetry, OnSuccess: f.OnSuccess, OnFailure: f.OnFailure, Seed: f.Seed}
 }
 
 // size is a flag's value that is a number of bytes: 2GiB, 512M, 4096.

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // parsedOptions returns the options that flags make.
-func parsedOptions(t *testing.T, args string) (runner.Options, error) {
+func parsedOptions(t *testing.T, args string) (task.Options, error) {
 	t.Helper()
 	command := &runCommand{}
 	parser, err := testProcess().newParser("run", command)
@@ -19,7 +19,7 @@ func parsedOptions(t *testing.T, args string) (runner.Options, error) {
 	}
 	line, err := splitLine(append(strings.Fields(args), "--", "x"), newFlagSet("run", parser.Model))
 	if err != nil {
-		return runner.Options{}, err
+		return task.Options{}, err
 	}
 	_, err = parser.parse(line)
 	return command.over(command.hookFlags.options()), err
@@ -31,24 +31,24 @@ func seed(n uint64) *uint64 { return &n }
 func TestOptions(t *testing.T) {
 	tests := []struct {
 		args string
-		want runner.Options
+		want task.Options
 	}{
-		{"", runner.Options{}},
-		{"--stdin auto --output stream --capture none", runner.Options{}},
-		{"--stdin replay", runner.Options{Stdin: runner.StdinReplay}},
-		{"--stdin=null", runner.Options{Stdin: runner.StdinNull}},
-		{"--output final", runner.Options{Output: runner.OutputFinal, OutputLimit: 2 << 30}},
-		{"--output final --output-limit 0", runner.Options{Output: runner.OutputFinal}},
-		{"--output final --output-limit 512M", runner.Options{Output: runner.OutputFinal, OutputLimit: 512 << 20}},
-		{"--output success", runner.Options{Output: runner.OutputSuccess}}, // the limit is final's alone
-		{"--output failure --output-limit 5", runner.Options{Output: runner.OutputFailure}},
-		{"--output-limit 5", runner.Options{}},
-		{"--capture stderr", runner.Options{Capture: runner.CaptureStderr}},
-		{"--capture both", runner.Options{Capture: runner.CaptureBoth}},
-		{"--on-retry a --on-success b --on-failure c", runner.Options{OnRetry: "a", OnSuccess: "b", OnFailure: "c"}},
-		{"--on-failure=x,y;z", runner.Options{OnFailure: "x,y;z"}},
-		{"--seed 0", runner.Options{Seed: seed(0)}},
-		{"--seed 18446744073709551615", runner.Options{Seed: seed(math.MaxUint64)}},
+		{"", task.Options{}},
+		{"--stdin auto --output stream --capture none", task.Options{}},
+		{"--stdin replay", task.Options{Stdin: task.StdinReplay}},
+		{"--stdin=null", task.Options{Stdin: task.StdinNull}},
+		{"--output final", task.Options{Output: task.OutputFinal, OutputLimit: 2 << 30}},
+		{"--output final --output-limit 0", task.Options{Output: task.OutputFinal}},
+		{"--output final --output-limit 512M", task.Options{Output: task.OutputFinal, OutputLimit: 512 << 20}},
+		{"--output success", task.Options{Output: task.OutputSuccess}}, // the limit is final's alone
+		{"--output failure --output-limit 5", task.Options{Output: task.OutputFailure}},
+		{"--output-limit 5", task.Options{}},
+		{"--capture stderr", task.Options{Capture: task.CaptureStderr}},
+		{"--capture both", task.Options{Capture: task.CaptureBoth}},
+		{"--on-retry a --on-success b --on-failure c", task.Options{OnRetry: "a", OnSuccess: "b", OnFailure: "c"}},
+		{"--on-failure=x,y;z", task.Options{OnFailure: "x,y;z"}},
+		{"--seed 0", task.Options{Seed: seed(0)}},
+		{"--seed 18446744073709551615", task.Options{Seed: seed(math.MaxUint64)}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.args, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/task"
 )
 
 // A signal that asks to stop ends the wait for another process's lock, and what was to be claimed is not.
@@ -29,18 +29,18 @@ func TestAStopEndsTheWaitForTheJournal(t *testing.T) {
 	stopping, stop := context.WithCancelCause(t.Context())
 	g.stopping = stopping
 	claimed := make(chan error)
-	task := newTask("true")
-	go func() { claimed <- g.Claim(t.Context(), task, time.Now()) }()
-	stop(runner.ErrStopped)
-	if err := <-claimed; !errors.Is(err, runner.ErrStopped) || task.Number != 0 {
-		t.Errorf("got %v, number %d", err, task.Number)
+	tk := newTask("true")
+	go func() { claimed <- g.Claim(t.Context(), tk, time.Now()) }()
+	stop(task.ErrStopped)
+	if err := <-claimed; !errors.Is(err, task.ErrStopped) || tk.Number != 0 {
+		t.Errorf("got %v, number %d", err, tk.Number)
 	}
 	if err := lock.Rollback(); err != nil {
 		t.Fatal(err)
 	}
 	g.stopping = nil
-	if err := g.Claim(t.Context(), task, time.Now()); err != nil || task.Number != 1 {
-		t.Errorf("afterwards: %v, number %d", err, task.Number)
+	if err := g.Claim(t.Context(), tk, time.Now()); err != nil || tk.Number != 1 {
+		t.Errorf("afterwards: %v, number %d", err, tk.Number)
 	}
 }
 
@@ -49,38 +49,38 @@ func TestAStopEndsTheWaitForTheJournal(t *testing.T) {
 func TestAnUnclaimedAttemptIsNotSent(t *testing.T) {
 	dir := t.TempDir()
 	for name, tt := range map[string]struct {
-		request *runner.Request
+		request *task.Request
 		goesOn  bool
 	}{
 		"command":         {nil, true},
-		"GET":             {&runner.Request{Method: "GET", URL: "http://h"}, true},
-		"POST with a key": {&runner.Request{Method: "POST", URL: "http://h", Keyed: true}, true},
-		"POST":            {&runner.Request{Method: "POST", URL: "http://h"}, false},
+		"GET":             {&task.Request{Method: "GET", URL: "http://h"}, true},
+		"POST with a key": {&task.Request{Method: "POST", URL: "http://h", Keyed: true}, true},
+		"POST":            {&task.Request{Method: "POST", URL: "http://h"}, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			journal, err := state.Open(t.Context(), dir)
+			journal, err := sqlite.Open(t.Context(), dir)
 			must(t, err)
 			warnings := 0
 			g := &guardedJournal{journal: journal, warn: func(error) { warnings++ }}
 			defer g.close()
-			task := newTask("true")
-			task.ID, task.Request = name, tt.request
-			must(t, g.Claim(t.Context(), task, time.Now()))
-			task.Status, task.AttemptCount = runner.InFlight, 1
-			a := runner.Attempt{Number: 1, StartedAt: time.Now(), Decision: runner.Decision{Verdict: runner.VerdictRetry}}
-			task.Decided(a, time.Now())
-			must(t, g.Record(t.Context(), task, a))
+			tk := newTask("true")
+			tk.ID, tk.Request = name, tt.request
+			must(t, g.Claim(t.Context(), tk, time.Now()))
+			tk.Status, tk.AttemptCount = task.InFlight, 1
+			a := task.Attempt{Number: 1, StartedAt: time.Now(), Decision: task.Decision{Verdict: task.VerdictRetry}}
+			tk.Decided(a, time.Now())
+			must(t, g.Record(t.Context(), tk, a))
 
 			db, err := sql.Open("sqlite3", "file:"+filepath.Join(dir, "journal.db")+"?_txlock=immediate")
 			must(t, err)
 			defer func() { _ = db.Close() }()
 			lock, err := db.Begin()
 			must(t, err)
-			err = g.Claim(t.Context(), task, time.Now())
+			err = g.Claim(t.Context(), tk, time.Now())
 			if (err == nil) != tt.goesOn || (warnings == 1) != tt.goesOn {
 				t.Errorf("%s: %v, %d warnings", name, err, warnings)
 			}
-			if !tt.goesOn && (!errors.Is(err, state.ErrLocked) || !strings.Contains(err.Error(), "POST is not sent again")) {
+			if !tt.goesOn && (!errors.Is(err, sqlite.ErrLocked) || !strings.Contains(err.Error(), "POST is not sent again")) {
 				t.Errorf("%s: %v", name, err)
 			}
 			must(t, lock.Rollback())
@@ -92,13 +92,13 @@ func TestAnUnclaimedAttemptIsNotSent(t *testing.T) {
 func TestTheWaitsOfARunDoNotAddUp(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		journal, err := state.Open(t.Context(), dir)
+		journal, err := sqlite.Open(t.Context(), dir)
 		must(t, err)
 		warnings := 0
 		g := &guardedJournal{journal: journal, warn: func(error) { warnings++ }}
 		defer g.close()
-		task := newTask("true")
-		must(t, g.Claim(t.Context(), task, time.Now()))
+		tk := newTask("true")
+		must(t, g.Claim(t.Context(), tk, time.Now()))
 		db, err := sql.Open("sqlite3", "file:"+filepath.Join(dir, "journal.db")+"?_txlock=immediate")
 		must(t, err)
 		defer func() { _ = db.Close() }()
@@ -108,7 +108,7 @@ func TestTheWaitsOfARunDoNotAddUp(t *testing.T) {
 			must(t, err)
 			time.AfterFunc(patience*3/5, func() { must(t, lock.Rollback()) })
 			must(t, g.inTime(t.Context(), func(ctx context.Context) error {
-				return g.failed(journal.Remember(ctx, task), task, false)
+				return g.failed(journal.Remember(ctx, tk), tk, false)
 			}))
 			synctest.Wait()
 			time.Sleep(patience)

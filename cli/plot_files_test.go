@@ -9,13 +9,13 @@ import (
 	"github.com/creack/pty"
 
 	"github.com/10f93571/retry/plot"
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 func pictured(t *testing.T) ([]plot.Study, plot.Options) {
 	t.Helper()
 	options := plot.Options{Tasks: 5, Retries: 8, Seed: 7}
-	policy := runner.DefaultPolicy()
+	policy := task.DefaultPolicy()
 	policy.Attempts = 0
 	study, err := plot.NewStudy(plot.Subject{Label: "for ever", Policy: policy}, options)
 	must(t, err)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/config"
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // valueReader reads the values of a policy and collects what is wrong with them.
@@ -24,9 +24,9 @@ func (r *valueReader) mistake(offset int, err error, keys ...string) {
 }
 
 // policy reads an entry that has the structure of a policy. What it leaves out is as in the built-in default.
-func (f *policyFile) policy(e *config.Entry) (runner.Policy, []*config.Error) {
+func (f *policyFile) policy(e *config.Entry) (task.Policy, []*config.Error) {
 	r := &valueReader{file: f, path: []string{policyTable, e.Key}}
-	policy := runner.DefaultPolicy()
+	policy := task.DefaultPolicy()
 	policy.Name = e.Key
 	flags := &policyFlags{}
 	for _, setting := range e.Value.Table.Entries {
@@ -103,7 +103,7 @@ func (k *policyKey) line() string {
 }
 
 // together lays the values over the default, where some may not go with each other.
-func (r *valueReader) together(table *config.Table, flags *policyFlags, policy *runner.Policy) {
+func (r *valueReader) together(table *config.Table, flags *policyFlags, policy *task.Policy) {
 	var err error
 	if policy.Backoff, err = policy.Backoff.With(value(flags.Backoff), value(flags.Jitter)); err != nil {
 		key := firstOf(table, "jitter", "backoff")
@@ -128,7 +128,7 @@ func firstOf(table *config.Table, keys ...string) *config.Entry {
 }
 
 // rules reads the tables of a list.
-func (r *valueReader) rules(e config.Entry) (rules []runner.Rule) {
+func (r *valueReader) rules(e config.Entry) (rules []task.Rule) {
 	for _, item := range e.Value.Items {
 		if item.Kind != config.Tables {
 			continue
@@ -140,7 +140,7 @@ func (r *valueReader) rules(e config.Entry) (rules []runner.Rule) {
 		if len(r.mistakes) > before {
 			continue
 		}
-		rule, err := runner.ParseRule(when, curve, jitter)
+		rule, err := task.ParseRule(when, curve, jitter)
 		if err != nil { // each is right alone
 			key := firstOf(item.Table, "jitter", "backoff")
 			r.mistake(key.Value.Offset, err, ruleKey, key.Key)
@@ -178,7 +178,7 @@ func (r *valueReader) ruleText(rule config.Value, name string) string {
 
 func checkRuleText(name, text string) (err error) {
 	if name == "when" {
-		_, err = runner.ParseCondition(text)
+		_, err = task.ParseCondition(text)
 		return err
 	}
 	flags := &policyFlags{}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cmdexec"
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // policyFlags are the flags that make a policy. Each has its variable, RETRY_ and its name in capitals, and most are keys of the config
@@ -30,7 +30,7 @@ type policyFlags struct {
 }
 
 // resolve layers the environment and the flags over a named policy; outer is the deadline of a retry that runs this one.
-func (f *policyFlags) resolve(base runner.Policy, env *policyFlags, outer string, now time.Time) (runner.Policy, error) {
+func (f *policyFlags) resolve(base task.Policy, env *policyFlags, outer string, now time.Time) (task.Policy, error) {
 	policy := base
 	if err := f.over(env).overlay(&policy, now); err != nil {
 		if alone := base; f.overlay(&alone, now) == nil {
@@ -71,7 +71,7 @@ func inEnvironment(env *policyFlags, err error) error {
 }
 
 // overlay replaces what the flags set.
-func (f *policyFlags) overlay(p *runner.Policy, now time.Time) (err error) {
+func (f *policyFlags) overlay(p *task.Policy, now time.Time) (err error) {
 	if p.Backoff, err = p.Backoff.With(value(f.Backoff), value(f.Jitter)); err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (f *policyFlags) overlay(p *runner.Policy, now time.Time) (err error) {
 
 var errAttemptsTwice = errors.New("--attempts and --retries say the same thing\nhint: give one of them; --retries N is --attempts N+1")
 
-func (f *policyFlags) overlayAttempts(p *runner.Policy) error {
+func (f *policyFlags) overlayAttempts(p *task.Policy) error {
 	if f.Attempts != nil && f.Retries != nil {
 		return errAttemptsTwice
 	}
@@ -110,17 +110,17 @@ func (f *policyFlags) overlayAttempts(p *runner.Policy) error {
 	return nil
 }
 
-func (f *policyFlags) overlayConditions(p *runner.Policy) error {
+func (f *policyFlags) overlayConditions(p *task.Policy) error {
 	lists := []struct {
 		flag  string
 		texts []string
-		to    *[]runner.Condition
+		to    *[]task.Condition
 	}{{"retry-on", f.RetryOn, &p.RetryOn}, {"stop-on", f.StopOn, &p.StopOn}, {"success-on", f.SuccessOn, &p.SuccessOn}}
 	for _, l := range lists {
 		if l.texts == nil {
 			continue
 		}
-		conditions, err := runner.ParseConditions(l.texts)
+		conditions, err := task.ParseConditions(l.texts)
 		if err != nil {
 			return fmt.Errorf("--%s: %w", l.flag, err)
 		}
@@ -130,7 +130,7 @@ func (f *policyFlags) overlayConditions(p *runner.Policy) error {
 }
 
 // obeyOuterDeadline keeps the task inside the budget of a retry that runs this one.
-func obeyOuterDeadline(p *runner.Policy, text string, now time.Time) error {
+func obeyOuterDeadline(p *task.Policy, text string, now time.Time) error {
 	if text == "" {
 		return nil
 	}
@@ -159,7 +159,7 @@ func until(deadline, now time.Time) time.Duration {
 var errDeadlinePassed = errors.New("the deadline has passed")
 
 // limitBudget makes the budget no longer than left.
-func limitBudget(p *runner.Policy, left time.Duration) {
+func limitBudget(p *task.Policy, left time.Duration) {
 	if p.Budget == 0 || left < p.Budget {
 		p.Budget = left
 	}

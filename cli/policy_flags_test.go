@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/render"
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 
 // resolved returns the policy that an environment and flags make at noon.
-func resolved(t *testing.T, environ, args string) (runner.Policy, error) {
+func resolved(t *testing.T, environ, args string) (task.Policy, error) {
 	t.Helper()
 	p := testProcess(strings.Fields(environ)...)
 	command := &runCommand{}
@@ -22,14 +22,14 @@ func resolved(t *testing.T, environ, args string) (runner.Policy, error) {
 	}
 	line, err := splitLine(append(strings.Fields(args), "--", "x"), newFlagSet("run", parser.Model))
 	if err != nil {
-		return runner.Policy{}, err
+		return task.Policy{}, err
 	}
 	if _, err := parser.parse(line); err != nil {
-		return runner.Policy{}, err
+		return task.Policy{}, err
 	}
 	choice, err := p.choose(&command.policyFlags, &command.configFlag, func(err error) { t.Error(err) })
 	if err != nil {
-		return runner.Policy{}, err
+		return task.Policy{}, err
 	}
 	return choice.resolve(noon)
 }

@@ -9,7 +9,7 @@ import (
 	"unicode"
 
 	"github.com/10f93571/retry/backoff"
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // policyKey is one setting of a policy: --kill-after, RETRY_KILL_AFTER and kill-after = in the config file. All come from the fields
@@ -155,7 +155,7 @@ func (k *policyKey) check(f *policyFlags) (err error) {
 		_, err = backoff.Parse("constant:1s", *text) // which takes any
 	}
 	if list, ok := k.value(f).Interface().([]string); ok {
-		_, err = runner.ParseConditions(list)
+		_, err = task.ParseConditions(list)
 	}
 	return err
 }

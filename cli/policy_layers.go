@@ -8,14 +8,14 @@ import (
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/config"
-	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/task"
 )
 
 // namedPolicy is a policy as one layer has it: it is built in, or in the journal, or in the config file. The later one replaces the
 // earlier one whole.
 type namedPolicy struct {
-	runner.Policy
+	task.Policy
 	stored bool          // in the journal
 	file   *policyFile   // nil where it is not in the config file
 	entry  *config.Entry // there
@@ -55,14 +55,14 @@ func (n *namedPolicy) origin(key string) string {
 
 // builtinPolicy returns nil where none has the name.
 func builtinPolicy(name string) *namedPolicy {
-	p, err := runner.BuiltinPolicy(name)
+	p, err := task.BuiltinPolicy(name)
 	if err != nil {
 		return nil
 	}
 	return &namedPolicy{Policy: p}
 }
 
-func storedPolicy(s *state.StoredPolicy) *namedPolicy {
+func storedPolicy(s *sqlite.StoredPolicy) *namedPolicy {
 	return &namedPolicy{Policy: s.Policy, stored: true, damage: s.Damage}
 }
 
@@ -88,7 +88,7 @@ func (p *Process) choose(flags *policyFlags, file *configFlag, warn func(error))
 	if err != nil {
 		return nil, err
 	}
-	c := &policyChoice{flags: flags, env: env, outer: p.getenv(cmdexec.EnvDeadline), name: runner.DefaultPolicyName}
+	c := &policyChoice{flags: flags, env: env, outer: p.getenv(cmdexec.EnvDeadline), name: task.DefaultPolicyName}
 	if asked := flags.over(env).Policy; asked != nil {
 		c.name = *asked
 	}
@@ -112,7 +112,7 @@ func (c *policyChoice) begin(name string) error {
 }
 
 // ask takes what the journal has of the name in place of a built-in policy.
-func (c *policyChoice) ask(ctx context.Context, journal *state.Journal) error {
+func (c *policyChoice) ask(ctx context.Context, journal *sqlite.Journal) error {
 	stored, err := journal.Policy(ctx, c.name)
 	switch {
 	case err != nil:
@@ -145,15 +145,15 @@ func (e *damagedPolicy) Unwrap() error { return e.err }
 
 // unread stands in for a policy that cannot be read: it may forbid a second attempt, so there is none.
 func (c *policyChoice) unread() {
-	stand := runner.DefaultPolicy()
+	stand := task.DefaultPolicy()
 	stand.Name = c.name
 	c.base, c.once = &namedPolicy{Policy: stand}, true
 }
 
 // resolve layers the environment and the flags over it.
-func (c *policyChoice) resolve(now time.Time) (runner.Policy, error) {
+func (c *policyChoice) resolve(now time.Time) (task.Policy, error) {
 	if c.base == nil {
-		return runner.Policy{}, c.unknown()
+		return task.Policy{}, c.unknown()
 	}
 	policy, err := c.flags.resolve(c.base.Policy, c.env, c.outer, now)
 	if c.once {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/10f93571/retry/cli/render"
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // policyListCommand is `retry policy list`.
@@ -79,7 +79,7 @@ func policyRows(stored []namedPolicy, file *policyFile) []render.PolicyRow {
 }
 
 func byName(a, b string) int {
-	switch runner.DefaultPolicyName {
+	switch task.DefaultPolicyName {
 	case a:
 		return -1
 	case b:

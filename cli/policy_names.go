@@ -9,12 +9,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/10f93571/retry/backoff"
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // builtinNames are the policies that every retry has.
 func builtinNames() []string {
-	names := []string{runner.DefaultPolicyName}
+	names := []string{task.DefaultPolicyName}
 	for _, p := range backoff.Presets() {
 		names = append(names, p.Name)
 	}

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/render"
-	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/task"
 )
 
 // policySetCommand is `retry policy set NAME`.
@@ -34,7 +34,7 @@ func (c *policySetCommand) run(p *Process) (int, error) {
 		return 0, err
 	}
 	if c.Policy == nil {
-		choice.base = builtinPolicy(runner.DefaultPolicyName)
+		choice.base = builtinPolicy(task.DefaultPolicyName)
 	} else if err := choice.askReader(context.Background(), p, &c.stateFlag, p.warn); err != nil {
 		return 0, err
 	}
@@ -54,7 +54,7 @@ func (c *policySetCommand) run(p *Process) (int, error) {
 	return 0, err
 }
 
-func (c *policySetCommand) store(p *Process, policy runner.Policy) error {
+func (c *policySetCommand) store(p *Process, policy task.Policy) error {
 	ctx := context.Background()
 	journal, err := c.open(ctx, p)
 	if err != nil {
@@ -107,7 +107,7 @@ func (c *policyRemoveCommand) run(p *Process) (int, error) {
 	defer func() { _ = journal.Close() }()
 	return 0, each(c.Names, func(name string) error {
 		err := journal.RemovePolicy(ctx, name)
-		if errors.Is(err, state.ErrNoPolicy) {
+		if errors.Is(err, sqlite.ErrNoPolicy) {
 			stored, _ := journal.Policies(ctx) // for the hint alone
 			return notStored(name, file, stored)
 		}
@@ -120,7 +120,7 @@ func (c *policyRemoveCommand) run(p *Process) (int, error) {
 }
 
 // notStored says why a policy cannot be removed.
-func notStored(name string, file *policyFile, stored []state.StoredPolicy) error {
+func notStored(name string, file *policyFile, stored []sqlite.StoredPolicy) error {
 	shown := render.Escape(name)
 	if e := file.entry(name); e != nil {
 		return fmt.Errorf("%s is not in the journal\nhint: it stands in %s: remove it there", shown, file.Place(e.Offset))

@@ -6,12 +6,12 @@ import (
 	"fmt"
 
 	"github.com/10f93571/retry/cli/render"
-	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/task"
 )
 
 // settle has the journal say what it knows of the policy, and gives the task the one that holds.
-func (w *wrapper) settle(ctx context.Context, journal *guardedJournal, t *runner.Task, warn func(error)) (err error) {
+func (w *wrapper) settle(ctx context.Context, journal *guardedJournal, t *task.Task, warn func(error)) (err error) {
 	if !w.choice.settled {
 		if err := w.consult(ctx, journal, warn); err != nil {
 			return err
@@ -49,7 +49,7 @@ func (w *wrapper) consult(ctx context.Context, journal *guardedJournal, warn fun
 
 // passOver goes on after an error of the journal: with a new one in place of a damaged one, or without any.
 func (g *guardedJournal) passOver(err error, fatal bool) error {
-	if !fatal && errors.Is(err, state.ErrCorrupt) && g.renewInPlace(err) {
+	if !fatal && errors.Is(err, sqlite.ErrCorrupt) && g.renewInPlace(err) {
 		return nil
 	}
 	return g.failed(err, nil, fatal)
@@ -73,14 +73,14 @@ func (f *journalFlags) mayKnow(p *Process) bool {
 	if f.NoState {
 		return false
 	}
-	dir, err := state.Dir(f.State, p.getenv)
-	return err != nil || state.Exists(dir)
+	dir, err := sqlite.Dir(f.State, p.getenv)
+	return err != nil || sqlite.Exists(dir)
 }
 
 // askReader asks the journal of a report, which makes none. One that cannot be read is no reason not to report.
 func (c *policyChoice) askReader(ctx context.Context, p *Process, place *stateFlag, warn func(error)) error {
-	dir, err := state.Dir(place.State, p.getenv)
-	if c.settled || err != nil || !state.Exists(dir) {
+	dir, err := sqlite.Dir(place.State, p.getenv)
+	if c.settled || err != nil || !sqlite.Exists(dir) {
 		return nil
 	}
 	journal, err := place.read(ctx, p)

@@ -11,7 +11,7 @@ import (
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/config"
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // policyShowCommand is `retry policy show [NAME]`.
@@ -49,7 +49,7 @@ func (c *policyShowCommand) run(p *Process) (int, error) {
 }
 
 // explain writes the policy as lines of a config file, with where each value is from.
-func (c *policyChoice) explain(policy *runner.Policy) []render.Setting {
+func (c *policyChoice) explain(policy *task.Policy) []render.Setting {
 	settings := []render.Setting{{Text: "[" + config.Key(policyTable, policy.Name) + "]", Origin: c.base.source()}}
 	for _, k := range fileKeys() {
 		if text := k.toml(policy); text != "" {
@@ -66,7 +66,7 @@ func (c *policyChoice) explain(policy *runner.Policy) []render.Setting {
 }
 
 // origin says which flag, variable or layer gave a key its value.
-func (c *policyChoice) origin(k *policyKey, policy *runner.Policy) string {
+func (c *policyChoice) origin(k *policyKey, policy *task.Policy) string {
 	origin := c.base.origin(k.name)
 	layers := []struct {
 		flags *policyFlags
@@ -89,7 +89,7 @@ func (c *policyChoice) origin(k *policyKey, policy *runner.Policy) string {
 }
 
 // budgetOrigin knows that a deadline is a budget, too, where it is the shorter one.
-func (c *policyChoice) budgetOrigin(origin string, policy *runner.Policy) string {
+func (c *policyChoice) budgetOrigin(origin string, policy *task.Policy) string {
 	written := c.base.Budget
 	set(&written, c.flags.over(c.env).Budget)
 	switch {
@@ -112,7 +112,7 @@ func (n *namedPolicy) ruleOrigin(i int) string {
 }
 
 // toml is how a policy's setting is written in the file; "" where it is as if it were left out.
-func (k *policyKey) toml(p *runner.Policy) string {
+func (k *policyKey) toml(p *task.Policy) string {
 	switch k.name {
 	case "attempts":
 		return strconv.Itoa(p.Attempts)
@@ -131,11 +131,11 @@ func (k *policyKey) toml(p *runner.Policy) string {
 	if limit := map[string]time.Duration{"timeout": p.Timeout, "budget": p.Budget, "reset-after": p.ResetAfter}[k.name]; limit > 0 {
 		return config.Quote(backoff.FormatDuration(limit))
 	}
-	return quotedList(map[string][]runner.Condition{"retry-on": p.RetryOn, "stop-on": p.StopOn, "success-on": p.SuccessOn}[k.name])
+	return quotedList(map[string][]task.Condition{"retry-on": p.RetryOn, "stop-on": p.StopOn, "success-on": p.SuccessOn}[k.name])
 }
 
 // quotedList is "" for no conditions.
-func quotedList(conditions []runner.Condition) string {
+func quotedList(conditions []task.Condition) string {
 	if len(conditions) == 0 {
 		return ""
 	}

@@ -8,11 +8,11 @@ import (
 
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/config"
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // shownTo returns what show prints of the policy that flags make, and that policy.
-func shownTo(t *testing.T, args ...string) (string, runner.Policy) {
+func shownTo(t *testing.T, args ...string) (string, task.Policy) {
 	t.Helper()
 	p := testProcess()
 	command := &policyShowCommand{}

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/render"
-	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/task"
 )
 
 // pruneCommand is `retry prune`.
@@ -55,7 +55,7 @@ func (c *pruneCommand) run(p *Process) (int, error) {
 }
 
 // retention says what goes. A variable that has everything kept for ever is not overruled by accident.
-func (c *pruneCommand) retention(getenv func(string) string, now time.Time) (r state.Retention, err error) {
+func (c *pruneCommand) retention(getenv func(string) string, now time.Time) (r sqlite.Retention, err error) {
 	if c.DryRun && c.Vacuum {
 		return r, errors.New("--dry-run and --vacuum exclude each other\nhint: give one of them")
 	}
@@ -71,14 +71,14 @@ func (c *pruneCommand) retention(getenv func(string) string, now time.Time) (r s
 		r.Before = now.Add(-kept)
 	}
 	for _, s := range c.Status {
-		if status := runner.Status(s); !slices.Contains(r.Statuses, status) {
+		if status := task.Status(s); !slices.Contains(r.Statuses, status) {
 			r.Statuses = append(r.Statuses, status)
 		}
 	}
 	return r, nil
 }
 
-func (c *pruneCommand) preview(ctx context.Context, p *Process, journal *state.Journal, r state.Retention) error {
+func (c *pruneCommand) preview(ctx context.Context, p *Process, journal *sqlite.Journal, r sqlite.Retention) error {
 	would, err := journal.Prunable(ctx, r)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (c *pruneCommand) preview(ctx context.Context, p *Process, journal *state.J
 	return render.Prunable(p.Stdout, would.Tasks, would.Oldest, would.Newest, time.Now())
 }
 
-func pruneAll(ctx context.Context, journal *state.Journal, r state.Retention) (tasks int, err error) {
+func pruneAll(ctx context.Context, journal *sqlite.Journal, r sqlite.Retention) (tasks int, err error) {
 	for more := true; more && err == nil; {
 		var n int
 		n, more, err = journal.Prune(ctx, r)
@@ -95,7 +95,7 @@ func pruneAll(ctx context.Context, journal *state.Journal, r state.Retention) (t
 	return tasks, err
 }
 
-func vacuum(ctx context.Context, p *Process, journal *state.Journal, before state.Size) error {
+func vacuum(ctx context.Context, p *Process, journal *sqlite.Journal, before sqlite.Size) error {
 	if err := journal.Compact(ctx); err != nil {
 		return fmt.Errorf("give the room back: %w\nhint: it needs as much free room as the journal takes, and nobody else writing; what was pruned is gone all the same", err)
 	}
@@ -108,16 +108,16 @@ func vacuum(ctx context.Context, p *Process, journal *state.Journal, before stat
 }
 
 // finishedStatus is a flag's value that is the status of a task that has ended.
-type finishedStatus runner.Status
+type finishedStatus task.Status
 
 // UnmarshalText reads the value of a flag.
 func (s *finishedStatus) UnmarshalText(text []byte) error {
-	status := runner.Status(strings.ToUpper(strings.TrimSpace(string(text))))
+	status := task.Status(strings.ToUpper(strings.TrimSpace(string(text))))
 	switch status {
-	case runner.Succeeded, runner.Failed, runner.Exhausted, runner.Cancelled:
+	case task.Succeeded, task.Failed, task.Exhausted, task.Cancelled:
 		*s = finishedStatus(status)
 		return nil
-	case runner.Pending, runner.InFlight, "INTERRUPTED":
+	case task.Pending, task.InFlight, "INTERRUPTED":
 		return fmt.Errorf("a task that is %s has not finished, and stays\nhint: retry cancel TASK ends it; then --status cancelled", status)
 	}
 	return fmt.Errorf("%q is no status\nhint: succeeded, failed, exhausted or cancelled", text)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // reportFlags ask for a report.
@@ -27,7 +28,7 @@ type reporter struct {
 	path     string
 	stream   *os.File // instead of a path; nil for a file
 	journal  *guardedJournal
-	attempts []runner.Attempt // where no journal remembers them
+	attempts []task.Attempt // where no journal remembers them
 }
 
 // reported returns an observer that also writes the report, where one is asked for. The path is tried before anything runs.
@@ -108,7 +109,7 @@ func promised(path string) string {
 func (r *reporter) Decorates() render.Observer { return r.Observer }
 
 // Ended implements runner.Observer.
-func (r *reporter) Ended(t *runner.Task, a runner.Attempt) {
+func (r *reporter) Ended(t *task.Task, a task.Attempt) {
 	if r.journal.absent() {
 		r.attempts = append(r.attempts, a)
 	}
@@ -116,14 +117,14 @@ func (r *reporter) Ended(t *runner.Task, a runner.Attempt) {
 }
 
 // Finished implements runner.Observer.
-func (r *reporter) Finished(t *runner.Task, result runner.Result) {
+func (r *reporter) Finished(t *task.Task, result runner.Result) {
 	r.Observer.Finished(t, result)
 	if err := r.write(t); err != nil {
 		r.Warn(fmt.Errorf("write the report: %w", err))
 	}
 }
 
-func (r *reporter) write(t *runner.Task) error {
+func (r *reporter) write(t *task.Task) error {
 	attempts, err := r.journal.attempts(context.Background(), t, r.attempts)
 	if err != nil {
 		return err

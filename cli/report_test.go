@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 func must(t *testing.T, err error) {
@@ -194,7 +195,7 @@ func TestReportToAPipeThatNobodyReads(t *testing.T) {
 }
 
 // reports runs a task as the loop does: each decision ends an attempt. It returns the report.
-func reports(t *testing.T, g *guardedJournal, task *runner.Task, broken int, decisions ...runner.Decision) (report map[string]any, path string) {
+func reports(t *testing.T, g *guardedJournal, tk *task.Task, broken int, decisions ...task.Decision) (report map[string]any, path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "report.json")
 	o, err := (&reportFlags{Report: path}).reported(&recorder{}, testProcess(), g)
@@ -204,22 +205,22 @@ func reports(t *testing.T, g *guardedJournal, task *runner.Task, broken int, dec
 		if i+1 == broken {
 			_ = g.failed(errors.New("database is locked"), nil, false)
 		}
-		must(t, g.Claim(ctx, task, time.Now()))
-		task.AttemptCount++
-		task.Status = runner.InFlight
-		a := runner.Attempt{Number: task.AttemptCount, StartedAt: time.Now(), Outcome: runner.Outcome{Exit: i, Stderr: fmt.Sprint("tail ", i+1)}, Decision: d}
-		task.Decided(a, time.Now())
-		must(t, g.Record(ctx, task, a))
-		o.Ended(task, a)
+		must(t, g.Claim(ctx, tk, time.Now()))
+		tk.AttemptCount++
+		tk.Status = task.InFlight
+		a := task.Attempt{Number: tk.AttemptCount, StartedAt: time.Now(), Outcome: task.Outcome{Exit: i, Stderr: fmt.Sprint("tail ", i+1)}, Decision: d}
+		tk.Decided(a, time.Now())
+		must(t, g.Record(ctx, tk, a))
+		o.Ended(tk, a)
 	}
-	o.Finished(task, runner.Result{Decision: decisions[len(decisions)-1]})
+	o.Finished(tk, runner.Result{Decision: decisions[len(decisions)-1]})
 	must(t, json.Unmarshal([]byte(contents(t, path)), &report))
 	return report, path
 }
 
 var (
-	goesOn = runner.Decision{Verdict: runner.VerdictRetry, Delay: time.Second}
-	won    = runner.Decision{Verdict: runner.VerdictSucceeded}
+	goesOn = task.Decision{Verdict: task.VerdictRetry, Delay: time.Second}
+	won    = task.Decision{Verdict: task.VerdictSucceeded}
 )
 
 // attemptsOf are the numbers and tails of a report's attempts.
@@ -259,10 +260,10 @@ func TestReportHasAllAttempts(t *testing.T) {
 // A resumed task's report has the attempts of the earlier run too.
 func TestReportOfAResume(t *testing.T) {
 	g := openJournal(t, func(err error) { t.Error(err) })
-	task := newTask("x")
-	reports(t, g, task, 0, goesOn, goesOn)
-	must(t, g.journal.Release(task.Number))
-	adopted, err := g.journal.Adopt(t.Context(), task.Number)
+	tk := newTask("x")
+	reports(t, g, tk, 0, goesOn, goesOn)
+	must(t, g.journal.Release(tk.Number))
+	adopted, err := g.journal.Adopt(t.Context(), tk.Number)
 	must(t, err)
 	report, _ := reports(t, g, adopted, 0, won)
 	if got := attemptsOf(report); len(got) != 3 {
@@ -272,7 +273,7 @@ func TestReportOfAResume(t *testing.T) {
 
 // However the run ends: an unfinished task is one to be resumed.
 func TestReportOfAnUnfinishedTask(t *testing.T) {
-	report, _ := reports(t, &guardedJournal{}, newTask("x"), 0, runner.Decision{Verdict: runner.VerdictInterrupted})
+	report, _ := reports(t, &guardedJournal{}, newTask("x"), 0, task.Decision{Verdict: task.VerdictInterrupted})
 	if report["status"] != "PENDING" || report["interrupted"] != true || len(attemptsOf(report)) != 1 {
 		t.Errorf("%v", report)
 	}
@@ -286,7 +287,7 @@ func TestAReportThatFailsIsAWarning(t *testing.T) {
 	o, err := (&reportFlags{Report: filepath.Join(dir, "report.json")}).reported(told, testProcess(), &guardedJournal{})
 	must(t, err)
 	must(t, os.Remove(dir))
-	o.Ended(newTask("x"), runner.Attempt{})
+	o.Ended(newTask("x"), task.Attempt{})
 	o.Finished(newTask("x"), runner.Result{})
 	if !slices.Equal(told.told, []string{"ended", "finished", "warned"}) || len(told.warnings) != 1 || !strings.HasPrefix(told.warnings[0], "write the report: ") {
 		t.Errorf("told %q, warned %q", told.told, told.warnings)

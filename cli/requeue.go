@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/render"
-	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/task"
 )
 
 // requeueCommand is `retry requeue TASK…`.
@@ -40,45 +40,45 @@ func (c *requeueCommand) run(p *Process) (int, error) {
 		return c.runHere(ctx, p, journal)
 	}
 	return 0, each(c.Tasks, func(ref string) error {
-		task, err := requeueOne(ctx, journal, ref)
+		tk, err := requeueOne(ctx, journal, ref)
 		if err == nil {
-			_, _ = fmt.Fprintf(p.Stdout, "requeued %s\n", render.ShortID(task.ID))
+			_, _ = fmt.Fprintf(p.Stdout, "requeued %s\n", render.ShortID(tk.ID))
 		}
 		return err
 	})
 }
 
 // runHere goes on with the one task as a resume would.
-func (c *requeueCommand) runHere(ctx context.Context, p *Process, journal *state.Journal) (int, error) {
-	task, err := requeueOne(ctx, journal, c.Tasks[0])
+func (c *requeueCommand) runHere(ctx context.Context, p *Process, journal *sqlite.Journal) (int, error) {
+	tk, err := requeueOne(ctx, journal, c.Tasks[0])
 	if err != nil {
 		return 0, err
 	}
 	resume := &resumeCommand{stateFlag: c.stateFlag, outputFlags: c.outputFlags, reportFlags: c.reportFlags, groupFlags: c.groupFlags}
-	return resume.adoptOne(ctx, p, journal, task)
+	return resume.adoptOne(ctx, p, journal, tk)
 }
 
-func requeueOne(ctx context.Context, journal *state.Journal, ref string) (*runner.Task, error) {
-	task, err := journal.Find(ctx, ref)
+func requeueOne(ctx context.Context, journal *sqlite.Journal, ref string) (*task.Task, error) {
+	tk, err := journal.Find(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	if err := journal.Requeue(ctx, task, time.Now()); err != nil {
-		interrupted, _ := journal.Interrupted(ctx, task)
-		return nil, fmt.Errorf("requeue %s: %w%s", render.ShortID(task.ID), err, requeueHint(err, task, interrupted))
+	if err := journal.Requeue(ctx, tk, time.Now()); err != nil {
+		interrupted, _ := journal.Interrupted(ctx, tk)
+		return nil, fmt.Errorf("requeue %s: %w%s", render.ShortID(tk.ID), err, requeueHint(err, tk, interrupted))
 	}
-	return task, nil
+	return tk, nil
 }
 
-func requeueHint(err error, t *runner.Task, interrupted bool) string {
+func requeueHint(err error, t *task.Task, interrupted bool) string {
 	switch {
-	case errors.Is(err, state.ErrUnfinished) && !interrupted:
+	case errors.Is(err, sqlite.ErrUnfinished) && !interrupted:
 		return "\nhint: it is running; retry status " + render.ShortID(t.ID) + " shows how far it is"
-	case errors.Is(err, state.ErrUnfinished):
+	case errors.Is(err, sqlite.ErrUnfinished):
 		return "\nhint: retry resume " + render.ShortID(t.ID) + " goes on with it where it was interrupted"
-	case errors.Is(err, state.ErrNamed):
+	case errors.Is(err, sqlite.ErrNamed):
 		return fmt.Sprintf("\nhint: retry status %q shows that one", t.Name)
-	case errors.Is(err, state.ErrInputDropped), errors.Is(err, state.ErrDamaged):
+	case errors.Is(err, sqlite.ErrInputDropped), errors.Is(err, sqlite.ErrDamaged):
 		return "\nhint: start it anew"
 	}
 	return ""

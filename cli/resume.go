@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/render"
-	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/task"
 )
 
 // resumeCommand is `retry resume TASK…|--all`.
@@ -70,22 +70,22 @@ func (c *resumeCommand) check() error {
 
 // adopt makes this process the owner of the tasks to resume. With --all it passes over those that others own or that
 // have ended; of a task that was named that is an error, beside the tasks that it could adopt.
-func (c *resumeCommand) adopt(ctx context.Context, journal *state.Journal) ([]*runner.Task, error) {
+func (c *resumeCommand) adopt(ctx context.Context, journal *sqlite.Journal) ([]*task.Task, error) {
 	found, err := c.find(ctx, journal)
 	if err != nil {
 		return nil, err
 	}
-	var adopted []*runner.Task
+	var adopted []*task.Task
 	var refusals []error
 	for _, t := range found {
-		task, err := (*runner.Task)(nil), state.ErrFinished
+		tk, err := (*task.Task)(nil), sqlite.ErrFinished
 		if !t.Status.Finished() { // else another task of the name may be ours already
-			task, err = adoptNamed(ctx, journal, t)
+			tk, err = adoptNamed(ctx, journal, t)
 		}
 		switch {
 		case err == nil:
-			adopted = append(adopted, task)
-		case c.All && (errors.Is(err, state.ErrOwned) || errors.Is(err, state.ErrFinished)):
+			adopted = append(adopted, tk)
+		case c.All && (errors.Is(err, sqlite.ErrOwned) || errors.Is(err, sqlite.ErrFinished)):
 		default:
 			refusals = append(refusals, fmt.Errorf("resume %s: %w%s", render.ShortID(t.ID), err, adoptHint(err, t)))
 		}
@@ -95,12 +95,12 @@ func (c *resumeCommand) adopt(ctx context.Context, journal *state.Journal) ([]*r
 
 // adoptNamed adopts a task with its name, so that no wrapper starts another of that name as long as this one has a process: not
 // even when it is cancelled.
-func adoptNamed(ctx context.Context, journal *state.Journal, t *runner.Task) (*runner.Task, error) {
+func adoptNamed(ctx context.Context, journal *sqlite.Journal, t *task.Task) (*task.Task, error) {
 	if t.Name == "" {
 		return journal.Adopt(ctx, t.Number)
 	}
 	if owned, _, err := journal.OwnName(t.Name); err != nil || !owned {
-		return nil, cmp.Or(err, state.ErrOwned)
+		return nil, cmp.Or(err, sqlite.ErrOwned)
 	}
 	adopted, err := journal.Adopt(ctx, t.Number)
 	if err != nil {
@@ -110,26 +110,26 @@ func adoptNamed(ctx context.Context, journal *state.Journal, t *runner.Task) (*r
 }
 
 // letGo is for a process that goes on with other tasks: this one may be requeued, and its name be used, meanwhile.
-func letGo(journal *state.Journal, t *runner.Task) {
+func letGo(journal *sqlite.Journal, t *task.Task) {
 	_ = journal.Release(t.Number)
 	if t.Name != "" {
 		_ = journal.ReleaseName(t.Name)
 	}
 }
 
-func adoptHint(err error, t *runner.Task) string {
+func adoptHint(err error, t *task.Task) string {
 	switch {
-	case errors.Is(err, state.ErrOwned):
+	case errors.Is(err, sqlite.ErrOwned):
 		return "\nhint: its owner lives; retry cancel " + render.ShortID(t.ID) + " stops it"
-	case errors.Is(err, state.ErrDamaged):
+	case errors.Is(err, sqlite.ErrDamaged):
 		return "\nhint: retry cancel " + render.ShortID(t.ID) + ", and start it anew"
-	case errors.Is(err, state.ErrFinished):
+	case errors.Is(err, sqlite.ErrFinished):
 		return fmt.Sprintf(": %s\nhint: retry requeue --run %s gives it fresh attempts", t.Status, render.ShortID(t.ID))
 	}
 	return ""
 }
 
-func (c *resumeCommand) find(ctx context.Context, journal *state.Journal) ([]*runner.Task, error) {
+func (c *resumeCommand) find(ctx context.Context, journal *sqlite.Journal) ([]*task.Task, error) {
 	if !c.All {
 		return c.named(ctx, journal)
 	}
@@ -141,7 +141,7 @@ func (c *resumeCommand) find(ctx context.Context, journal *state.Journal) ([]*ru
 	if c.MaxAge != nil {
 		oldest = time.Now().Add(-time.Duration(*c.MaxAge))
 	}
-	var found []*runner.Task
+	var found []*task.Task
 	for _, t := range unfinished {
 		// A nested task is its parent's business: resumed, that runs the inner retry anew.
 		if t.Parent == "" && t.Began().After(oldest) {
@@ -152,8 +152,8 @@ func (c *resumeCommand) find(ctx context.Context, journal *state.Journal) ([]*ru
 }
 
 // named finds the tasks of the arguments, each once: a process cannot be kept from adopting a task twice.
-func (c *resumeCommand) named(ctx context.Context, journal *state.Journal) ([]*runner.Task, error) {
-	var tasks []*runner.Task
+func (c *resumeCommand) named(ctx context.Context, journal *sqlite.Journal) ([]*task.Task, error) {
+	var tasks []*task.Task
 	seen := map[int64]bool{}
 	for _, ref := range c.Tasks {
 		t, err := journal.Find(ctx, ref)
@@ -169,7 +169,7 @@ func (c *resumeCommand) named(ctx context.Context, journal *state.Journal) ([]*r
 }
 
 // adoptOne makes this process the owner of a task and goes on with it.
-func (c *resumeCommand) adoptOne(ctx context.Context, p *Process, journal *state.Journal, t *runner.Task) (int, error) {
+func (c *resumeCommand) adoptOne(ctx context.Context, p *Process, journal *sqlite.Journal, t *task.Task) (int, error) {
 	adopted, err := adoptNamed(ctx, journal, t)
 	if err != nil {
 		return 0, fmt.Errorf("resume %s: %w%s", render.ShortID(t.ID), err, adoptHint(err, t))
@@ -178,7 +178,7 @@ func (c *resumeCommand) adoptOne(ctx context.Context, p *Process, journal *state
 }
 
 // resumeOne goes on with a task as the wrapper would have, its exit status included.
-func (c *resumeCommand) resumeOne(ctx context.Context, p *Process, journal *state.Journal, t *runner.Task) (int, error) {
+func (c *resumeCommand) resumeOne(ctx context.Context, p *Process, journal *sqlite.Journal, t *task.Task) (int, error) {
 	guarded := &guardedJournal{journal: journal, stopping: p.stopping()}
 	lines, err := c.reported(c.observer(p), p, guarded)
 	if err != nil {

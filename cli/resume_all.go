@@ -8,11 +8,12 @@ import (
 
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/task"
 )
 
 // resumeAll goes on with several tasks side by side, since one may wait for hours. It exits 0 when all of them succeeded.
-func (c *resumeCommand) resumeAll(ctx context.Context, p *Process, journal *state.Journal, tasks []*runner.Task) (int, error) {
+func (c *resumeCommand) resumeAll(ctx context.Context, p *Process, journal *sqlite.Journal, tasks []*task.Task) (int, error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return 0, err
@@ -38,7 +39,7 @@ func (c *resumeCommand) resumeAll(ctx context.Context, p *Process, journal *stat
 }
 
 // resumeInGroup reports an error of one task without keeping the others.
-func (c *resumeCommand) resumeInGroup(ctx context.Context, p *Process, journal *state.Journal, t *runner.Task,
+func (c *resumeCommand) resumeInGroup(ctx context.Context, p *Process, journal *sqlite.Journal, t *task.Task,
 	observer render.Observer, prepare func(*runner.Runner)) runner.Result {
 	defer letGo(journal, t)
 	result, err := func() (runner.Result, error) {
@@ -52,13 +53,13 @@ func (c *resumeCommand) resumeInGroup(ctx context.Context, p *Process, journal *
 	}()
 	if err != nil {
 		printError(p.Stderr, err)
-		return runner.Result{Outcome: runner.Outcome{Exit: runner.ExitInternal}}
+		return runner.Result{Outcome: task.Outcome{Exit: task.ExitInternal}}
 	}
 	return result
 }
 
 // summarise turns several results into one exit status; where a signal ended them, retry dies of it.
-func summarise(journal *state.Journal, results []runner.Result) int {
+func summarise(journal *sqlite.Journal, results []runner.Result) int {
 	code := 0
 	for _, r := range results {
 		if r.ExitCode() != 0 {

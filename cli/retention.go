@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/backoff"
-	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/task"
 )
 
 const (
@@ -41,7 +41,7 @@ const (
 )
 
 // tidy removes a few of the tasks that finished longer ago than they are kept.
-func (g *guardedJournal) tidy(ctx context.Context, t *runner.Task, kept time.Duration) error {
+func (g *guardedJournal) tidy(ctx context.Context, t *task.Task, kept time.Duration) error {
 	if g.absent() || kept == 0 || t.Number == 0 || !t.Status.Finished() || !tidies(t) {
 		return nil
 	}
@@ -51,12 +51,12 @@ func (g *guardedJournal) tidy(ctx context.Context, t *runner.Task, kept time.Dur
 	}
 	ctx, cancel := context.WithTimeout(ctx, tidyPatience)
 	defer cancel()
-	if _, _, err := g.journal.Prune(ctx, state.Retention{Before: before, Rows: tidyRows}); err != nil {
+	if _, _, err := g.journal.Prune(ctx, sqlite.Retention{Before: before, Rows: tidyRows}); err != nil {
 		return fmt.Errorf("remove old tasks from the journal: %w", err)
 	}
 	return nil
 }
 
-func tidies(t *runner.Task) bool {
+func tidies(t *task.Task) bool {
 	return t.Number%tidyEvery == 0 || t.AttemptCount > tidyAttempts
 }

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/task"
 )
 
 func TestRetentionOf(t *testing.T) {
@@ -42,15 +42,15 @@ func TestAStepRemovesWhatCameSinceTheLast(t *testing.T) {
 }
 
 // tidied is how many of three old tasks are left after a task of this process has tidied up.
-func tidied(t *testing.T, kept time.Duration, change func(*guardedJournal, *runner.Task)) int {
+func tidied(t *testing.T, kept time.Duration, change func(*guardedJournal, *task.Task)) int {
 	t.Helper()
-	journal, err := state.Open(t.Context(), t.TempDir())
+	journal, err := sqlite.Open(t.Context(), t.TempDir())
 	must(t, err)
 	g := &guardedJournal{journal: journal, warn: func(err error) { t.Errorf("warned: %v", err) }}
 	defer g.close()
 	for range 3 {
-		task := finishedTask(t, g, time.Now().Add(-time.Hour))
-		must(t, journal.Release(task.Number))
+		tk := finishedTask(t, g, time.Now().Add(-time.Hour))
+		must(t, journal.Release(tk.Number))
 	}
 	own := finishedTask(t, g, time.Now())
 	own.AttemptCount = tidyAttempts + 1
@@ -58,43 +58,43 @@ func tidied(t *testing.T, kept time.Duration, change func(*guardedJournal, *runn
 		change(g, own)
 	}
 	must(t, g.tidy(t.Context(), own, kept))
-	tasks, err := journal.List(t.Context(), state.Filter{})
+	tasks, err := journal.List(t.Context(), sqlite.Filter{})
 	must(t, err)
-	if !slices.ContainsFunc(tasks, func(t *runner.Task) bool { return t.ID == own.ID }) {
+	if !slices.ContainsFunc(tasks, func(t *task.Task) bool { return t.ID == own.ID }) {
 		t.Error("its own task is gone")
 	}
 	return len(tasks) - 1
 }
 
 // finishedTask returns a task that ran once and ended at a time.
-func finishedTask(t *testing.T, g *guardedJournal, at time.Time) *runner.Task {
+func finishedTask(t *testing.T, g *guardedJournal, at time.Time) *task.Task {
 	t.Helper()
-	task := &runner.Task{
-		ID: t.Name() + at.String(), Kind: runner.KindCommand, Command: []string{"x"}, Policy: runner.DefaultPolicy(), Status: runner.Pending, CreatedAt: at,
+	tk := &task.Task{
+		ID: t.Name() + at.String(), Kind: task.KindCommand, Command: []string{"x"}, Policy: task.DefaultPolicy(), Status: task.Pending, CreatedAt: at,
 	}
-	must(t, g.Claim(t.Context(), task, at))
-	task.AttemptCount, task.Status = 1, runner.InFlight
-	a := runner.Attempt{Number: 1, StartedAt: at, Decision: runner.Decision{Verdict: runner.VerdictSucceeded}}
-	task.Decided(a, at)
-	must(t, g.Record(t.Context(), task, a))
-	return task
+	must(t, g.Claim(t.Context(), tk, at))
+	tk.AttemptCount, tk.Status = 1, task.InFlight
+	a := task.Attempt{Number: 1, StartedAt: at, Decision: task.Decision{Verdict: task.VerdictSucceeded}}
+	tk.Decided(a, at)
+	must(t, g.Record(t.Context(), tk, a))
+	return tk
 }
 
 func TestTidy(t *testing.T) {
 	tests := map[string]struct {
 		kept   time.Duration
-		change func(*guardedJournal, *runner.Task)
+		change func(*guardedJournal, *task.Task)
 		left   int
 	}{
 		"after many attempts":             {time.Minute, nil, 0},
 		"kept long enough":                {2 * time.Hour, nil, 3},
 		"kept for ever":                   {0, nil, 3},
 		"kept for less than it ran":       {time.Nanosecond, nil, 0},
-		"after a few attempts":            {time.Minute, func(_ *guardedJournal, t *runner.Task) { t.AttemptCount = tidyAttempts }, 3},
-		"every sixteenth":                 {time.Minute, func(_ *guardedJournal, t *runner.Task) { t.AttemptCount, t.Number = 1, 2*tidyEvery }, 0},
-		"while it is to be resumed":       {time.Minute, func(_ *guardedJournal, t *runner.Task) { t.Status = runner.Pending }, 3},
-		"a task the journal never had":    {time.Minute, func(_ *guardedJournal, t *runner.Task) { t.Number = 0 }, 3},
-		"a journal that failed meanwhile": {time.Minute, func(g *guardedJournal, _ *runner.Task) { g.broken.Store(true) }, 3},
+		"after a few attempts":            {time.Minute, func(_ *guardedJournal, t *task.Task) { t.AttemptCount = tidyAttempts }, 3},
+		"every sixteenth":                 {time.Minute, func(_ *guardedJournal, t *task.Task) { t.AttemptCount, t.Number = 1, 2*tidyEvery }, 0},
+		"while it is to be resumed":       {time.Minute, func(_ *guardedJournal, t *task.Task) { t.Status = task.Pending }, 3},
+		"a task the journal never had":    {time.Minute, func(_ *guardedJournal, t *task.Task) { t.Number = 0 }, 3},
+		"a journal that failed meanwhile": {time.Minute, func(g *guardedJournal, _ *task.Task) { g.broken.Store(true) }, 3},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -106,11 +106,11 @@ func TestTidy(t *testing.T) {
 }
 
 func TestTidyReturnsItsError(t *testing.T) {
-	journal, err := state.Open(t.Context(), t.TempDir())
+	journal, err := sqlite.Open(t.Context(), t.TempDir())
 	must(t, err)
 	must(t, journal.Close())
 	g := &guardedJournal{journal: journal, warn: func(err error) { t.Errorf("warned: %v", err) }}
-	err = g.tidy(t.Context(), &runner.Task{Number: tidyEvery, Status: runner.Succeeded, FinishedAt: time.Now()}, time.Hour)
+	err = g.tidy(t.Context(), &task.Task{Number: tidyEvery, Status: task.Succeeded, FinishedAt: time.Now()}, time.Hour)
 	if err == nil || !strings.HasPrefix(err.Error(), "remove old tasks from the journal: ") {
 		t.Errorf("got %v", err)
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // runCommand is `retry [run] [flags] [--] COMMAND`.
@@ -58,8 +58,8 @@ func isURL(word string) bool {
 }
 
 // fill implements wrapped.
-func (c *runCommand) fill(_ *Process, t *runner.Task) error {
-	t.Kind, t.Command = runner.KindCommand, c.Command
+func (c *runCommand) fill(_ *Process, t *task.Task) error {
+	t.Kind, t.Command = task.KindCommand, c.Command
 	t.Options = c.streamFlags.over(t.Options)
 	if c.IdempotencyKey != "" {
 		t.IdempotencyKey = c.IdempotencyKey

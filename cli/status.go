@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/render"
-	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/task"
 )
 
 // statusCommand is `retry status [TASK]`.
@@ -61,7 +61,7 @@ func (c *statusCommand) check() error {
 }
 
 // print writes JSON.
-func (c *statusCommand) print(ctx context.Context, w io.Writer, journal *state.Journal) error {
+func (c *statusCommand) print(ctx context.Context, w io.Writer, journal *sqlite.Journal) error {
 	if c.Task == nil {
 		limit := 0
 		if c.Limit != nil {
@@ -81,7 +81,7 @@ func (c *statusCommand) print(ctx context.Context, w io.Writer, journal *state.J
 }
 
 // draw writes what a person reads.
-func (c *statusCommand) draw(ctx context.Context, journal *state.Journal, w io.Writer, s render.Screen) error {
+func (c *statusCommand) draw(ctx context.Context, journal *sqlite.Journal, w io.Writer, s render.Screen) error {
 	if c.Task == nil {
 		table := c.table(s)
 		asked := 0
@@ -120,13 +120,13 @@ func (c *statusCommand) table(s render.Screen) render.Table {
 }
 
 // shownAttempts are a task's attempts with the one captured output that is shown. All of them together could be large.
-func shownAttempts(ctx context.Context, journal *state.Journal, number int64) ([]runner.Attempt, error) {
+func shownAttempts(ctx context.Context, journal *sqlite.Journal, number int64) ([]task.Attempt, error) {
 	attempts, err := journal.History(ctx, number)
 	if err != nil {
 		return nil, err
 	}
 	output, err := journal.Output(ctx, number, 0)
-	if errors.Is(err, state.ErrNoOutput) {
+	if errors.Is(err, sqlite.ErrNoOutput) {
 		return attempts, nil
 	}
 	for i := range attempts {
@@ -137,7 +137,7 @@ func shownAttempts(ctx context.Context, journal *state.Journal, number int64) ([
 	return attempts, err
 }
 
-func findView(ctx context.Context, journal *state.Journal, ref string) (render.TaskView, error) {
+func findView(ctx context.Context, journal *sqlite.Journal, ref string) (render.TaskView, error) {
 	t, err := journal.Find(ctx, ref)
 	if err != nil {
 		return render.TaskView{}, err
@@ -145,7 +145,7 @@ func findView(ctx context.Context, journal *state.Journal, ref string) (render.T
 	return viewOf(ctx, journal, t)
 }
 
-func viewOf(ctx context.Context, journal *state.Journal, t *runner.Task) (render.TaskView, error) {
+func viewOf(ctx context.Context, journal *sqlite.Journal, t *task.Task) (render.TaskView, error) {
 	interrupted, err := journal.Interrupted(ctx, t)
 	return render.TaskView{Task: t, Interrupted: interrupted}, err
 }

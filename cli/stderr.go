@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cmdexec"
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // patientStderr writes retry's own lines. Where nobody reads them it waits, as any program would; but once a signal has asked to
@@ -43,8 +43,8 @@ func (p *Process) listen() <-chan os.Signal {
 	notify(heard)
 	go func() {
 		for sig := range heard {
-			if runner.Stops(sig) {
-				p.stop(runner.ErrStopped)
+			if task.Stops(sig) {
+				p.stop(task.ErrStopped)
 			}
 			select {
 			case signals <- sig:

@@ -7,19 +7,19 @@ import (
 	"sync"
 
 	"github.com/10f93571/retry/cmdexec"
-	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/spool"
-	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/task"
 )
 
 // stdin returns what the task's attempts find on their stdin, and what has to be done when the run is over.
-func (g *guardedJournal) stdin(t *runner.Task, own *os.File, resumed bool, warn func(error)) (cmdexec.Stdin, func(), error) {
+func (g *guardedJournal) stdin(t *task.Task, own *os.File, resumed bool, warn func(error)) (cmdexec.Stdin, func(), error) {
 	switch {
-	case t.Options.Stdin == runner.StdinNull:
+	case t.Options.Stdin == task.StdinNull:
 		return cmdexec.NullStdin{}, func() {}, nil
-	case t.Options.Stdin == runner.StdinReplay && resumed:
+	case t.Options.Stdin == task.StdinReplay && resumed:
 		return g.keptStdin(t)
-	case t.Options.Stdin == runner.StdinReplay:
+	case t.Options.Stdin == task.StdinReplay:
 		source, letGo := cmdexec.Private(own)
 		stdin, done := g.replayedStdin(t, source)
 		return stdin, func() { done(); letGo() }, nil
@@ -30,7 +30,7 @@ func (g *guardedJournal) stdin(t *runner.Task, own *os.File, resumed bool, warn 
 }
 
 // keptStdin is that of a task that is resumed.
-func (g *guardedJournal) keptStdin(t *runner.Task) (cmdexec.Stdin, func(), error) {
+func (g *guardedJournal) keptStdin(t *task.Task) (cmdexec.Stdin, func(), error) {
 	file, err := g.journal.Input(t)
 	if err != nil {
 		return nil, nil, err
@@ -44,7 +44,7 @@ func (g *guardedJournal) keptStdin(t *runner.Task) (cmdexec.Stdin, func(), error
 
 // replayedStdin is kept for the other attempts: with a journal from the first byte in a file that goes with the task, so that it
 // outlives this process; without one in memory, as far as that is reasonable.
-func (g *guardedJournal) replayedStdin(t *runner.Task, own *os.File) (cmdexec.Stdin, func()) {
+func (g *guardedJournal) replayedStdin(t *task.Task, own *os.File) (cmdexec.Stdin, func()) {
 	if g.journal == nil {
 		kept := spool.New(spool.MemoryLimit, g.temporary)
 		return cmdexec.Replay(own, kept, nil), func() { _ = kept.Close() }
@@ -64,7 +64,7 @@ func (g *guardedJournal) replayedStdin(t *runner.Task, own *os.File) (cmdexec.St
 // inputFile is the file that keeps a task's stdin.
 type inputFile struct {
 	journal *guardedJournal
-	task    *runner.Task
+	task    *task.Task
 
 	mutex   sync.Mutex
 	asked   bool     // something was to be kept
@@ -86,7 +86,7 @@ func (f *inputFile) create() (*os.File, error) {
 			f.file = file
 			return file, nil
 		}
-		if !errors.Is(err, state.ErrFinished) { // it is of no use any more
+		if !errors.Is(err, sqlite.ErrFinished) { // it is of no use any more
 			f.journal.warn(fmt.Errorf("a resume will not find the stdin: %w", err))
 		}
 	}
@@ -125,7 +125,7 @@ func (f *inputFile) drop() {
 }
 
 // keepInput makes a task's file beside the journal.
-func (g *guardedJournal) keepInput(t *runner.Task) (*os.File, error) {
+func (g *guardedJournal) keepInput(t *task.Task) (*os.File, error) {
 	if !g.journal.HasRoom() {
 		return nil, fmt.Errorf("the file system of %s is nearly full", g.journal.Dir())
 	}

@@ -13,7 +13,8 @@ import (
 
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/task"
 )
 
 // piped returns a stdin that gives a text and then its end.
@@ -30,27 +31,27 @@ func piped(t *testing.T, text string) *os.File {
 }
 
 // replaying returns a task in flight whose stdin is to be replayed.
-func replaying(t *testing.T, g *guardedJournal, command ...string) *runner.Task {
+func replaying(t *testing.T, g *guardedJournal, command ...string) *task.Task {
 	t.Helper()
-	task := newTask(command...)
-	task.Options.Stdin = runner.StdinReplay
-	must(t, g.Claim(t.Context(), task, time.Now()))
-	task.AttemptCount, task.Status = 1, runner.InFlight
-	return task
+	tk := newTask(command...)
+	tk.Options.Stdin = task.StdinReplay
+	must(t, g.Claim(t.Context(), tk, time.Now()))
+	tk.AttemptCount, tk.Status = 1, task.InFlight
+	return tk
 }
 
 // end ends the attempt in flight.
-func end(t *testing.T, g *guardedJournal, task *runner.Task, d runner.Decision) {
+func end(t *testing.T, g *guardedJournal, tk *task.Task, d task.Decision) {
 	t.Helper()
-	a := runner.Attempt{Number: task.AttemptCount, StartedAt: time.Now(), Decision: d}
-	task.Decided(a, time.Now())
-	must(t, g.Record(t.Context(), task, a))
+	a := task.Attempt{Number: tk.AttemptCount, StartedAt: time.Now(), Decision: d}
+	tk.Decided(a, time.Now())
+	must(t, g.Record(t.Context(), tk, a))
 }
 
 // kept is what a resume would find of a task's stdin; it fails the test where that is not whole.
-func kept(t *testing.T, g *guardedJournal, task *runner.Task) string {
+func kept(t *testing.T, g *guardedJournal, tk *task.Task) string {
 	t.Helper()
-	file, err := g.journal.Input(task)
+	file, err := g.journal.Input(tk)
 	must(t, err)
 	defer func() { _ = file.Close() }()
 	data, err := io.ReadAll(file)
@@ -68,15 +69,15 @@ func checkNothingKept(t *testing.T, g *guardedJournal) {
 }
 
 // attempt runs a task's command once with a stdin, and returns what it wrote.
-func attempt(t *testing.T, task *runner.Task, stdin cmdexec.Stdin) string {
+func attempt(t *testing.T, tk *task.Task, stdin cmdexec.Stdin) string {
 	t.Helper()
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	must(t, err)
 	defer func() { _ = out.Close() }()
 	e := &cmdexec.Executor{Stdin: stdin, Output: cmdexec.Output{Stdout: out, Stderr: out}, Env: os.Environ()}
-	o := e.Execute(context.Background(), task, runner.Call{Number: 1})
+	o := e.Execute(context.Background(), tk, runner.Call{Number: 1})
 	if o.ExitCode() != 0 {
-		t.Errorf("%q: %+v", task.Command, o)
+		t.Errorf("%q: %+v", tk.Command, o)
 	}
 	return contents(t, out.Name())
 }
@@ -84,18 +85,18 @@ func attempt(t *testing.T, task *runner.Task, stdin cmdexec.Stdin) string {
 func TestStdinIsAsTheOptionsSay(t *testing.T) {
 	g := openJournal(t, func(err error) { t.Error(err) })
 	tests := []struct {
-		mode runner.StdinMode
+		mode task.StdinMode
 		is   func(cmdexec.Stdin) bool
 	}{
 		{"", func(s cmdexec.Stdin) bool { _, ok := s.(*cmdexec.InheritedStdin); return ok }},
-		{runner.StdinAuto, func(s cmdexec.Stdin) bool { _, ok := s.(*cmdexec.InheritedStdin); return ok }},
-		{runner.StdinNull, func(s cmdexec.Stdin) bool { _, ok := s.(cmdexec.NullStdin); return ok }},
-		{runner.StdinReplay, func(s cmdexec.Stdin) bool { _, ok := s.(*cmdexec.ReplayedStdin); return ok }},
+		{task.StdinAuto, func(s cmdexec.Stdin) bool { _, ok := s.(*cmdexec.InheritedStdin); return ok }},
+		{task.StdinNull, func(s cmdexec.Stdin) bool { _, ok := s.(cmdexec.NullStdin); return ok }},
+		{task.StdinReplay, func(s cmdexec.Stdin) bool { _, ok := s.(*cmdexec.ReplayedStdin); return ok }},
 	}
 	for _, tt := range tests {
-		task := newTask("cat")
-		task.Options.Stdin = tt.mode
-		stdin, done, err := g.stdin(task, piped(t, ""), false, nil)
+		tk := newTask("cat")
+		tk.Options.Stdin = tt.mode
+		stdin, done, err := g.stdin(tk, piped(t, ""), false, nil)
 		if err != nil || !tt.is(stdin) {
 			t.Errorf("%q: %T, %v", tt.mode, stdin, err)
 		}
@@ -122,18 +123,18 @@ func TestReplayedStdin(t *testing.T) {
 		"with a journal": openJournal(t, func(err error) { t.Error(err) }), "without one": {}, "with a broken one": brokenJournal(t),
 	} {
 		t.Run(name, func(t *testing.T) {
-			task := replaying(t, g, "cat")
-			stdin, done, err := g.stdin(task, piped(t, content), false, nil)
+			tk := replaying(t, g, "cat")
+			stdin, done, err := g.stdin(tk, piped(t, content), false, nil)
 			must(t, err)
 			for range 2 {
-				if got := attempt(t, task, stdin); got != content {
+				if got := attempt(t, tk, stdin); got != content {
 					t.Errorf("got %d bytes of %d", len(got), len(content))
 				}
 			}
 			if g.journal != nil && !g.broken.Load() {
-				end(t, g, task, goesOn)
+				end(t, g, tk, goesOn)
 				done()
-				if got := kept(t, g, task); got != content {
+				if got := kept(t, g, tk); got != content {
 					t.Errorf("kept are %d bytes of %d", len(got), len(content))
 				}
 				return
@@ -158,13 +159,13 @@ func TestTheEndOfARunWaitsForWhatIsKept(t *testing.T) {
 	content := strings.Repeat("0123456789abcdef", 1<<18)
 	for range 8 {
 		g := openJournal(t, func(err error) { t.Error(err) })
-		task := replaying(t, g, "cat")
-		stdin, done, err := g.stdin(task, piped(t, content), false, nil)
+		tk := replaying(t, g, "cat")
+		stdin, done, err := g.stdin(tk, piped(t, content), false, nil)
 		must(t, err)
-		_ = attempt(t, task, stdin)
-		task.Status = runner.Pending
+		_ = attempt(t, tk, stdin)
+		tk.Status = task.Pending
 		done()
-		if got := kept(t, g, task); got != content {
+		if got := kept(t, g, tk); got != content {
 			t.Errorf("kept are %d bytes of %d", len(got), len(content))
 		}
 	}
@@ -173,17 +174,17 @@ func TestTheEndOfARunWaitsForWhatIsKept(t *testing.T) {
 // What a resume gets is what the first run kept, and neither its own stdin nor a second copy.
 func TestAResumeReplaysWhatWasKept(t *testing.T) {
 	g := openJournal(t, func(err error) { t.Error(err) })
-	task := replaying(t, g, "cat")
-	keepInput(t, g, task, "kept\x00")
-	stdin, done, err := g.stdin(task, piped(t, "another"), true, nil)
+	tk := replaying(t, g, "cat")
+	keepInput(t, g, tk, "kept\x00")
+	stdin, done, err := g.stdin(tk, piped(t, "another"), true, nil)
 	must(t, err)
 	defer done()
 	for range 2 {
-		if got := attempt(t, task, stdin); got != "kept\x00" {
+		if got := attempt(t, tk, stdin); got != "kept\x00" {
 			t.Errorf("got %q", got)
 		}
 	}
-	if got := kept(t, g, task); got != "kept\x00" {
+	if got := kept(t, g, tk); got != "kept\x00" {
 		t.Errorf("kept is %q", got)
 	}
 }
@@ -191,15 +192,15 @@ func TestAResumeReplaysWhatWasKept(t *testing.T) {
 // An empty stdin is one, for the resume too.
 func TestAnEmptyStdinIsKept(t *testing.T) {
 	g := openJournal(t, func(err error) { t.Error(err) })
-	task := replaying(t, g, "cat")
-	stdin, done, err := g.stdin(task, piped(t, ""), false, nil)
+	tk := replaying(t, g, "cat")
+	stdin, done, err := g.stdin(tk, piped(t, ""), false, nil)
 	must(t, err)
-	if got := attempt(t, task, stdin); got != "" {
+	if got := attempt(t, tk, stdin); got != "" {
 		t.Errorf("got %q", got)
 	}
-	end(t, g, task, goesOn)
+	end(t, g, tk, goesOn)
 	done()
-	if got := kept(t, g, task); got != "" {
+	if got := kept(t, g, tk); got != "" {
 		t.Errorf("kept is %q", got)
 	}
 }
@@ -208,34 +209,34 @@ func TestAnEmptyStdinIsKept(t *testing.T) {
 func TestNothingIsLeftOfAFinishedTasksStdin(t *testing.T) {
 	t.Run("read to its end", func(t *testing.T) {
 		g := openJournal(t, func(err error) { t.Error(err) })
-		task := replaying(t, g, "cat")
-		stdin, done, err := g.stdin(task, piped(t, "secret"), false, nil)
+		tk := replaying(t, g, "cat")
+		stdin, done, err := g.stdin(tk, piped(t, "secret"), false, nil)
 		must(t, err)
-		_ = attempt(t, task, stdin)
-		end(t, g, task, won)
+		_ = attempt(t, tk, stdin)
+		end(t, g, tk, won)
 		done()
 		checkNothingKept(t, g)
 	})
 	t.Run("not read to its end", func(t *testing.T) {
 		g := openJournal(t, func(err error) { t.Error(err) })
-		task := replaying(t, g, "sh", "-c", "read line")
+		tk := replaying(t, g, "sh", "-c", "read line")
 		read, write, err := os.Pipe()
 		must(t, err)
 		defer func() { _ = write.Close() }()
 		_, err = io.WriteString(write, "secret\n")
 		must(t, err)
-		stdin, done, err := g.stdin(task, read, false, nil)
+		stdin, done, err := g.stdin(tk, read, false, nil)
 		must(t, err)
-		_ = attempt(t, task, stdin)
-		end(t, g, task, won)
+		_ = attempt(t, tk, stdin)
+		end(t, g, tk, won)
 		done()
 		checkNothingKept(t, g)
 	})
 	t.Run("cancelled by another process", func(t *testing.T) {
 		g := openJournal(t, func(err error) { t.Error(err) })
-		task := replaying(t, g, "cat")
-		file := &inputFile{journal: g, task: task}
-		must(t, g.journal.Cancel(t.Context(), task.Number, time.Now()))
+		tk := replaying(t, g, "cat")
+		file := &inputFile{journal: g, task: tk}
+		must(t, g.journal.Cancel(t.Context(), tk.Number, time.Now()))
 		spooled, err := file.create() // the first byte comes now
 		must(t, err)
 		must(t, file.complete())
@@ -248,31 +249,31 @@ func TestNothingIsLeftOfAFinishedTasksStdin(t *testing.T) {
 func TestInputFile(t *testing.T) {
 	tests := []struct {
 		name   string
-		before func(*testing.T, *guardedJournal, *runner.Task)
+		before func(*testing.T, *guardedJournal, *task.Task)
 		whole  bool // a resume finds it
 	}{
-		{"with the task", func(*testing.T, *guardedJournal, *runner.Task) {}, true},
-		{"the journal is broken", func(_ *testing.T, g *guardedJournal, _ *runner.Task) { g.broken.Store(true) }, false},
-		{"the task never reached the journal", func(_ *testing.T, _ *guardedJournal, task *runner.Task) { task.Number = 0 }, false},
-		{"no directory can be made", func(t *testing.T, g *guardedJournal, _ *runner.Task) {
+		{"with the task", func(*testing.T, *guardedJournal, *task.Task) {}, true},
+		{"the journal is broken", func(_ *testing.T, g *guardedJournal, _ *task.Task) { g.broken.Store(true) }, false},
+		{"the task never reached the journal", func(_ *testing.T, _ *guardedJournal, tk *task.Task) { tk.Number = 0 }, false},
+		{"no directory can be made", func(t *testing.T, g *guardedJournal, _ *task.Task) {
 			write(t, filepath.Join(g.journal.Dir(), "stdin"), "")
 		}, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g := openJournal(t, func(error) {})
-			task := replaying(t, g, "cat")
-			number := task.Number
-			tt.before(t, g, task)
-			f := &inputFile{journal: g, task: task}
+			tk := replaying(t, g, "cat")
+			number := tk.Number
+			tt.before(t, g, tk)
+			f := &inputFile{journal: g, task: tk}
 			file, err := f.create()
 			must(t, err)
 			_, err = io.WriteString(file, "x")
 			must(t, err)
 			must(t, f.complete())
 			must(t, file.Close())
-			task.Number = number
-			input, err := g.journal.Input(task)
+			tk.Number = number
+			input, err := g.journal.Input(tk)
 			if whole := err == nil; whole != tt.whole {
 				t.Errorf("a resume finds it: %v, %v", whole, err)
 			}
@@ -288,10 +289,10 @@ func TestAnInputFileThatCouldNotBeMade(t *testing.T) {
 	for _, roomAgain := range []bool{false, true} {
 		warnings := 0
 		g := openJournal(t, func(error) { warnings++ })
-		task := replaying(t, g, "cat")
+		tk := replaying(t, g, "cat")
 		inTheWay := filepath.Join(g.journal.Dir(), "stdin")
 		write(t, inTheWay, "")
-		f := &inputFile{journal: g, task: task}
+		f := &inputFile{journal: g, task: tk}
 		file, err := f.create()
 		must(t, err)
 		if roomAgain {
@@ -299,7 +300,7 @@ func TestAnInputFileThatCouldNotBeMade(t *testing.T) {
 		}
 		must(t, f.complete())
 		must(t, file.Close())
-		if input, err := g.journal.Input(task); err == nil {
+		if input, err := g.journal.Input(tk); err == nil {
 			_ = input.Close()
 			t.Error("an empty stdin was kept")
 		}
@@ -312,18 +313,18 @@ func TestAnInputFileThatCouldNotBeMade(t *testing.T) {
 // Once dropped it is not made again, whatever is still being read. That of an unfinished task is not dropped.
 func TestInputFileIsDropped(t *testing.T) {
 	g := openJournal(t, func(err error) { t.Error(err) })
-	task := replaying(t, g, "cat")
-	f := &inputFile{journal: g, task: task}
+	tk := replaying(t, g, "cat")
+	f := &inputFile{journal: g, task: tk}
 	file, err := f.create()
 	must(t, err)
 	must(t, f.complete())
 	f.drop()
-	if got := kept(t, g, task); got != "" || f.dropped {
+	if got := kept(t, g, tk); got != "" || f.dropped {
 		t.Errorf("kept is %q, dropped %v", got, f.dropped)
 	}
-	task.Status = runner.Succeeded
+	tk.Status = task.Succeeded
 	f.drop()
-	if _, err := g.journal.Input(task); !errors.Is(err, state.ErrInputLost) {
+	if _, err := g.journal.Input(tk); !errors.Is(err, sqlite.ErrInputLost) {
 		t.Errorf("kept: %v", err)
 	}
 	if again, err := f.create(); err == nil {

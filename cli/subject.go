@@ -10,7 +10,7 @@ import (
 
 	"github.com/10f93571/retry/backoff"
 	"github.com/10f93571/retry/plot"
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // subjectFlags say which policies are looked at: each SPEC, or the policy that a run here would use.
@@ -75,10 +75,10 @@ type subjectReader struct {
 }
 
 // read returns the policy of a SPEC with what the flags say of all. The environment is about runs.
-func (r *subjectReader) read(spec string) (runner.Policy, error) {
+func (r *subjectReader) read(spec string) (task.Policy, error) {
 	name, jitter := cutJitter(spec)
 	if jitter == "" && name != spec {
-		return runner.Policy{}, errors.New("no jitter follows the /\nhint: write one like 30% or full, or leave the / out")
+		return task.Policy{}, errors.New("no jitter follows the /\nhint: write one like 30% or full, or leave the / out")
 	}
 	policy, err := r.base(name)
 	if err != nil {
@@ -104,21 +104,21 @@ func cutJitter(spec string) (name, jitter string) {
 }
 
 // base is a curve, or the policy of a name. A curve has a colon in it; only for a name is a file or the journal read.
-func (r *subjectReader) base(name string) (runner.Policy, error) {
+func (r *subjectReader) base(name string) (task.Policy, error) {
 	spec, notCurve := backoff.Parse(name, "")
 	if notCurve == nil && strings.Contains(name, ":") {
-		policy := runner.DefaultPolicy()
+		policy := task.DefaultPolicy()
 		policy.Name, policy.Attempts, policy.Backoff = "", 0, spec
 		return policy, nil
 	}
 	choice, err := r.named(name)
 	switch {
 	case err != nil:
-		return runner.Policy{}, err
+		return task.Policy{}, err
 	case choice.base == nil && strings.Contains(name, ":"):
-		return runner.Policy{}, notCurve
+		return task.Policy{}, notCurve
 	case choice.base == nil:
-		return runner.Policy{}, choice.neither(notCurve)
+		return task.Policy{}, choice.neither(notCurve)
 	}
 	return choice.base.Policy, nil
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // watchInterval is the time between two pictures.
@@ -38,7 +38,7 @@ func watch(p *Process, draw func(io.Writer, render.Screen) error) error {
 		select {
 		case <-ticker.C:
 		case sig := <-signals: // another size is one to draw for
-			if runner.Stops(sig) {
+			if task.Stops(sig) {
 				dieOf(sig)
 			}
 		}

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // A task that waited for another run of its name begins after that: its budget, and the age of its key.
@@ -15,12 +15,12 @@ func TestBeginAfterAWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	made := time.Now().Add(-48 * time.Hour)
-	task := &runner.Task{CreatedAt: made, Request: &runner.Request{Method: "POST", KeyTTL: 24 * time.Hour}}
-	task.History = runner.History{Began: made, Expires: task.Expiry()}
-	if err := w.begin(t.Context(), p, meeting{waited: true}, task, nil); err != nil {
+	tk := &task.Task{CreatedAt: made, Request: &task.Request{Method: "POST", KeyTTL: 24 * time.Hour}}
+	tk.History = task.History{Began: made, Expires: tk.Expiry()}
+	if err := w.begin(t.Context(), p, meeting{waited: true}, tk, nil); err != nil {
 		t.Fatal(err)
 	}
-	if task.History.Began.Equal(made) || !task.History.Expires.Equal(task.History.Began.Add(24*time.Hour)) {
-		t.Errorf("began %v, the key expires %v", task.History.Began, task.History.Expires)
+	if tk.History.Began.Equal(made) || !tk.History.Expires.Equal(tk.History.Began.Add(24*time.Hour)) {
+		t.Errorf("began %v, the key expires %v", tk.History.Began, tk.History.Expires)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // The variables that tell a command about its attempt.
@@ -33,7 +33,7 @@ const milliseconds = "2006-01-02T15:04:05.000Z07:00"
 var ownVariables = []string{EnvTaskID, EnvAttempt, EnvMaxAttempts, EnvIdempotencyKey, EnvLastExit, EnvDeadline, EnvStatus, envOuterTasks}
 
 // environ is the environment of an attempt: retry's own, with the attempt's variables in place of those of an outer retry.
-func (e *Executor) environ(t *runner.Task, number int) []string {
+func (e *Executor) environ(t *task.Task, number int) []string {
 	if e.inherited == nil {
 		e.inherited = inherit(e.Env, e.Dir)
 	}
@@ -64,7 +64,7 @@ func inherit(environ []string, dir string) (env []string) {
 	return (&exec.Cmd{Env: env}).Environ()
 }
 
-func attemptEnv(t *runner.Task, number int) []string {
+func attemptEnv(t *task.Task, number int) []string {
 	env := []string{
 		EnvTaskID + "=" + t.ID,
 		EnvAttempt + "=" + strconv.Itoa(number),

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // Executor runs the command of one task.
@@ -26,14 +27,14 @@ type Executor struct {
 }
 
 // Execute runs one attempt to its end. When ctx ends first, the group gets TERM, and KILL after the policy's kill-after.
-func (e *Executor) Execute(ctx context.Context, t *runner.Task, c runner.Call) runner.Outcome {
+func (e *Executor) Execute(ctx context.Context, t *task.Task, c runner.Call) task.Outcome {
 	begun := time.Now()
 	o := e.execute(ctx, t, c)
 	o.Duration = time.Since(begun)
 	return o
 }
 
-func (e *Executor) execute(ctx context.Context, t *runner.Task, c runner.Call) runner.Outcome {
+func (e *Executor) execute(ctx context.Context, t *task.Task, c runner.Call) task.Outcome {
 	in, err := e.Stdin.open()
 	if err != nil {
 		return startFailure("stdin", err)
@@ -63,7 +64,7 @@ func (e *Executor) execute(ctx context.Context, t *runner.Task, c runner.Call) r
 }
 
 // supervise carries the started process to its end.
-func (p *process) supervise(ctx context.Context, s *supervisor, c runner.Call) runner.Outcome {
+func (p *process) supervise(ctx context.Context, s *supervisor, c runner.Call) task.Outcome {
 	restore := p.saveTerminal()
 	stop := p.introduce(c.Started)
 	s.run(ctx, c.Signals)
@@ -75,7 +76,7 @@ func (p *process) supervise(ctx context.Context, s *supervisor, c runner.Call) r
 	s.hearTerminal(o, c.Signals)
 	o.Stop = s.stop
 	if s.timedOut {
-		o.Error, o.Message = runner.ErrorTimeout, context.Cause(ctx).Error()
+		o.Error, o.Message = task.ErrorTimeout, context.Cause(ctx).Error()
 	}
 	return o
 }
@@ -104,12 +105,12 @@ func (p *process) introduce(started func(string)) (stop func()) {
 }
 
 // Release implements runner.Executor.
-func (e *Executor) Release(t *runner.Task, signals <-chan os.Signal) (os.Signal, error) {
+func (e *Executor) Release(t *task.Task, signals <-chan os.Signal) (os.Signal, error) {
 	return e.Output.Release(t, signals)
 }
 
 // Holds implements runner.Holder.
-func (e *Executor) Holds(t *runner.Task) bool {
+func (e *Executor) Holds(t *task.Task) bool {
 	return e.Output.Holds(t)
 }
 
@@ -117,7 +118,7 @@ func (e *Executor) Holds(t *runner.Task) bool {
 type files struct{ stdin, stdout, stderr *os.File }
 
 // start starts the command; a file that the system cannot execute by itself is handed to the shell, as execvp does.
-func (e *Executor) start(t *runner.Task, number int, f files) (*process, error) {
+func (e *Executor) start(t *task.Task, number int, f files) (*process, error) {
 	if err := checkDir(e.Dir); err != nil {
 		return nil, err
 	}

@@ -7,23 +7,23 @@ import (
 	"os/exec"
 	"testing"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 func TestOutcomeOfAnEnd(t *testing.T) {
 	tests := []struct {
 		code string
-		want runner.Outcome
+		want task.Outcome
 	}{
-		{"exit 0", runner.Outcome{}},
-		{"exit 1", runner.Outcome{Exit: 1}},
-		{"exit 127", runner.Outcome{Exit: 127}}, // said by the command, so no start failure
-		{"exit 255", runner.Outcome{Exit: 255}},
-		{"kill -HUP $$", runner.Outcome{Exit: 129, Signal: "SIGHUP"}},
-		{"kill -INT $$", runner.Outcome{Exit: 130, Signal: "SIGINT"}},
-		{"kill -KILL $$", runner.Outcome{Exit: 137, Signal: "SIGKILL"}},
-		{"ulimit -c 0; kill -SEGV $$", runner.Outcome{Exit: 139, Signal: "SIGSEGV"}},
-		{"kill -TERM $$", runner.Outcome{Exit: 143, Signal: "SIGTERM"}},
+		{"exit 0", task.Outcome{}},
+		{"exit 1", task.Outcome{Exit: 1}},
+		{"exit 127", task.Outcome{Exit: 127}}, // said by the command, so no start failure
+		{"exit 255", task.Outcome{Exit: 255}},
+		{"kill -HUP $$", task.Outcome{Exit: 129, Signal: "SIGHUP"}},
+		{"kill -INT $$", task.Outcome{Exit: 130, Signal: "SIGINT"}},
+		{"kill -KILL $$", task.Outcome{Exit: 137, Signal: "SIGKILL"}},
+		{"ulimit -c 0; kill -SEGV $$", task.Outcome{Exit: 139, Signal: "SIGSEGV"}},
+		{"kill -TERM $$", task.Outcome{Exit: 143, Signal: "SIGTERM"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.code, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestLeavesADaemonAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			need(t, wrapper...)
 			r := script(t, `exec 3<&0; "$@" & exit 3`, append(wrapper, "sh", "-c", `read -r x <&3; echo "$x"`)...)
-			r.start().check(runner.Outcome{Exit: 3})
+			r.start().check(task.Outcome{Exit: 3})
 			_, err := io.WriteString(r.stdin, "still here\n")
 			ok(t, err)
 			r.expect("still here")

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // EnvStatus tells a hook what became of the task.
@@ -20,7 +21,7 @@ type Hooks struct {
 }
 
 // Run implements runner.Hooks.
-func (h Hooks) Run(ctx context.Context, t *runner.Task, command string, signals <-chan os.Signal) (os.Signal, error) {
+func (h Hooks) Run(ctx context.Context, t *task.Task, command string, signals <-chan os.Signal) (os.Signal, error) {
 	in, err := NullStdin{}.open()
 	if err != nil {
 		return nil, err
@@ -43,7 +44,7 @@ func (h Hooks) Run(ctx context.Context, t *runner.Task, command string, signals 
 }
 
 // failure says how a hook failed; nil where it did not.
-func failure(o runner.Outcome) error {
+func failure(o task.Outcome) error {
 	switch {
 	case o.Stop != nil, o.Exit == 0:
 		return nil

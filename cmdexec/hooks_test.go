@@ -13,14 +13,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // hookRig runs hooks of a task that is to be tried again after it exited 75.
 type hookRig struct {
 	*testing.T
 	hooks   Hooks
-	task    runner.Task
+	task    task.Task
 	signals chan os.Signal
 }
 
@@ -29,13 +29,13 @@ func newHookRig(t *testing.T) *hookRig {
 	return &hookRig{
 		T: t,
 		hooks: Hooks{
-			Executor: &Executor{Stdin: NullStdin{}, Output: heldOutput(t, runner.OutputFinal), Env: os.Environ()},
+			Executor: &Executor{Stdin: NullStdin{}, Output: heldOutput(t, task.OutputFinal), Env: os.Environ()},
 			Stderr:   sink(t, t.TempDir(), "stderr"),
 		},
-		task: runner.Task{
-			ID: "task", IdempotencyKey: "key", Status: runner.Pending, AttemptCount: 2,
-			Policy: runner.Policy{Attempts: 5, KillAfter: time.Hour},
-			Last:   runner.Attempt{Number: 2, Outcome: runner.Outcome{Exit: 75}},
+		task: task.Task{
+			ID: "task", IdempotencyKey: "key", Status: task.Pending, AttemptCount: 2,
+			Policy: task.Policy{Attempts: 5, KillAfter: time.Hour},
+			Last:   task.Attempt{Number: 2, Outcome: task.Outcome{Exit: 75}},
 		},
 		signals: make(chan os.Signal),
 	}
@@ -68,17 +68,17 @@ func (r *hookRig) whenReady(do func()) {
 
 func TestHookKnowsTheTask(t *testing.T) {
 	const all = `for n in STATUS TASK_ID IDEMPOTENCY_KEY ATTEMPT MAX_ATTEMPTS LAST_EXIT; do eval "echo \${RETRY_$n-unset}"; done`
-	exit := func(o runner.Outcome) func(*runner.Task) { return func(t *runner.Task) { t.Last.Outcome = o } }
+	exit := func(o task.Outcome) func(*task.Task) { return func(t *task.Task) { t.Last.Outcome = o } }
 	tests := map[string]struct {
-		change func(*runner.Task)
+		change func(*task.Task)
 		want   string
 	}{
-		"retry":   {func(*runner.Task) {}, "PENDING task key 2 5 75"},
-		"success": {func(t *runner.Task) { t.Status, t.Last.Outcome = runner.Succeeded, runner.Outcome{} }, "SUCCEEDED task key 2 5 0"},
-		"failure": {func(t *runner.Task) { t.Status = runner.Exhausted }, "EXHAUSTED task key 2 5 75"},
-		"signal":  {exit(runner.Outcome{Exit: 137, Signal: "SIGKILL"}), "PENDING task key 2 5 137"},
-		"timeout": {exit(runner.Outcome{Exit: 143, Error: runner.ErrorTimeout}), "PENDING task key 2 5 124"},
-		"crash":   {exit(runner.Crashed()), "PENDING task key 2 5 unset"},
+		"retry":   {func(*task.Task) {}, "PENDING task key 2 5 75"},
+		"success": {func(t *task.Task) { t.Status, t.Last.Outcome = task.Succeeded, task.Outcome{} }, "SUCCEEDED task key 2 5 0"},
+		"failure": {func(t *task.Task) { t.Status = task.Exhausted }, "EXHAUSTED task key 2 5 75"},
+		"signal":  {exit(task.Outcome{Exit: 137, Signal: "SIGKILL"}), "PENDING task key 2 5 137"},
+		"timeout": {exit(task.Outcome{Exit: 143, Error: task.ErrorTimeout}), "PENDING task key 2 5 124"},
+		"crash":   {exit(task.Crashed()), "PENDING task key 2 5 unset"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

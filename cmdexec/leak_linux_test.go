@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // The system sends the death signal of a parent when the thread that started the child ends, which Go's threads may do.
@@ -29,7 +30,7 @@ func TestChildOutlivesThreads(t *testing.T) {
 	_, err := io.WriteString(r.stdin, "alive\n")
 	ok(t, err)
 	r.expect("alive")
-	r.check(runner.Outcome{})
+	r.check(task.Outcome{})
 }
 
 func TestChildDiesWithRetry(t *testing.T) {
@@ -78,7 +79,7 @@ func TestLeavesNothingBehind(t *testing.T) {
 
 func executeOnce(t *testing.T, name string) {
 	e := Executor{Stdin: &InheritedStdin{File: os.Stdin}, Output: Output{Stdout: os.Stdout, Stderr: os.Stderr}}
-	e.Execute(t.Context(), &runner.Task{Command: []string{name}}, runner.Call{Number: 1})
+	e.Execute(t.Context(), &task.Task{Command: []string{name}}, runner.Call{Number: 1})
 }
 
 func openFiles(t *testing.T) int {

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // checkDir returns the error of entering a directory: that of starting a process there would blame the program.
@@ -89,8 +89,8 @@ func searchPath() []string {
 }
 
 // startFailure classifies the error of a command that could not be started.
-func startFailure(name string, err error) runner.Outcome {
-	o := runner.Outcome{Exit: runner.ExitInternal, Error: runner.ErrorStart, Message: "start " + name + ": " + cause(err)}
+func startFailure(name string, err error) task.Outcome {
+	o := task.Outcome{Exit: task.ExitInternal, Error: task.ErrorStart, Message: "start " + name + ": " + cause(err)}
 	if cut := (*stdinError)(nil); errors.As(err, &cut) {
 		return cut.outcome()
 	}
@@ -100,11 +100,11 @@ func startFailure(name string, err error) runner.Outcome {
 	case path.Op == "chdir":
 		o.Message = "enter " + path.Path + ": " + cause(err)
 	case path.Op == "fork/exec" && errors.Is(err, fs.ErrNotExist): // the file itself was found before
-		o.Exit, o.Error, o.Message = runner.ExitNotFound, runner.ErrorNotFound, name+": its interpreter is missing"
+		o.Exit, o.Error, o.Message = task.ExitNotFound, task.ErrorNotFound, name+": its interpreter is missing"
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
-		o.Exit, o.Error, o.Message = runner.ExitNotFound, runner.ErrorNotFound, name+": command not found"
+		o.Exit, o.Error, o.Message = task.ExitNotFound, task.ErrorNotFound, name+": command not found"
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, exec.ErrDot), notExecutable(err):
-		o.Exit, o.Error, o.Message = runner.ExitNotExecutable, runner.ErrorNotExecutable, name+": not executable: "+cause(err)
+		o.Exit, o.Error, o.Message = task.ExitNotExecutable, task.ErrorNotExecutable, name+": not executable: "+cause(err)
 	}
 	return o
 }

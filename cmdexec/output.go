@@ -8,21 +8,21 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/spool"
+	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/task"
 )
 
 // Output is where the attempts of one task write. Plain streams are handed to the process as they are; those that are held or
 // captured pass through a pipe.
 type Output struct {
 	Stdout, Stderr *os.File
-	Mode           runner.OutputMode
+	Mode           task.OutputMode
 	Limit          int64 // bytes that OutputFinal holds of one attempt; 0 = no limit
-	Capture        runner.CaptureMode
-	Tail           int                             // bytes of the end of a stream that are captured; 0: what is kept
-	Temporary      func() (*os.File, error)        // makes a file for what is held, where it is much
-	Outgrown       func(t *runner.Task, at int64)  // called when an attempt has outgrown the limit
-	Unheld         func(t *runner.Task, why error) // called when there is no room to hold it under OutputFinal
+	Capture        task.CaptureMode
+	Tail           int                           // bytes of the end of a stream that are captured; 0: what is kept
+	Temporary      func() (*os.File, error)      // makes a file for what is held, where it is much
+	Outgrown       func(t *task.Task, at int64)  // called when an attempt has outgrown the limit
+	Unheld         func(t *task.Task, why error) // called when there is no room to hold it under OutputFinal
 
 	current *attemptOutput // what Release is about
 }
@@ -47,16 +47,16 @@ type passing struct {
 }
 
 // open prepares the streams of the next attempt.
-func (o *Output) open(t *runner.Task) (*attemptOutput, error) {
+func (o *Output) open(t *task.Task) (*attemptOutput, error) {
 	a := &attemptOutput{stdout: o.Stdout, stderr: o.Stderr, passing: &passing{on: !o.Mode.Held()}}
-	if o.Mode == runner.OutputFinal {
+	if o.Mode == task.OutputFinal {
 		a.passing.limit = o.Limit
 		a.passing.outgrown = func(at int64) { o.Outgrown(t, at) }
 		a.passing.unheld = func(why error) { o.Unheld(t, why) }
 	}
 	o.current = a
-	both := o.Mode.Held() || o.Capture == runner.CaptureBoth
-	if !both && o.Capture != runner.CaptureStderr {
+	both := o.Mode.Held() || o.Capture == task.CaptureBoth
+	if !both && o.Capture != task.CaptureStderr {
 		return a, nil
 	}
 	var err error
@@ -88,7 +88,7 @@ func (o *Output) tap(a *attemptOutput, to *os.File) (*tap, error) {
 	}
 	t := &tap{
 		read: read, write: write, to: to, passing: a.passing,
-		held: spool.New(spool.MemoryLimit, o.Temporary), tail: spool.NewTail(max(o.Tail, runner.Kept)), done: make(chan struct{}),
+		held: spool.New(spool.MemoryLimit, o.Temporary), tail: spool.NewTail(max(o.Tail, task.Kept)), done: make(chan struct{}),
 	}
 	a.taps = append(a.taps, t)
 	return t, nil
@@ -126,7 +126,7 @@ const lastWords = 100 * time.Millisecond
 
 // end takes in what the process wrote before it ended, and no more: what it left behind may write for ever. After a signal that
 // asks to stop it does not wait long, since whoever reads our stdout may have stopped reading.
-func (a *attemptOutput) end(signals <-chan os.Signal, o *runner.Outcome) {
+func (a *attemptOutput) end(signals <-chan os.Signal, o *task.Outcome) {
 	for _, t := range a.taps {
 		t.stop()
 	}
@@ -136,7 +136,7 @@ func (a *attemptOutput) end(signals <-chan os.Signal, o *runner.Outcome) {
 		}
 		if o.Stop != nil && !within(t.done, lastWords) {
 			a.stopped = true
-			t.fail(runner.ErrStopped)
+			t.fail(task.ErrStopped)
 		}
 	}
 	if a.outTap != nil {
@@ -170,7 +170,7 @@ func awaitOrStop(done <-chan struct{}, signals <-chan os.Signal) os.Signal {
 		case <-done:
 			return nil
 		case sig := <-signals:
-			if runner.Stops(sig) {
+			if task.Stops(sig) {
 				return sig
 			}
 		}
@@ -178,14 +178,14 @@ func awaitOrStop(done <-chan struct{}, signals <-chan os.Signal) os.Signal {
 }
 
 // Release passes on what is held of the last attempt, or drops it, as the mode has it. It implements runner.Executor.
-func (o *Output) Release(t *runner.Task, signals <-chan os.Signal) (os.Signal, error) {
+func (o *Output) Release(t *task.Task, signals <-chan os.Signal) (os.Signal, error) {
 	a := o.current
 	o.current = nil
 	if a == nil || a.stopped {
 		return nil, a.lost()
 	}
 	defer a.drop()
-	if o.Mode == runner.OutputSuccess && a.lost() != nil {
+	if o.Mode == task.OutputSuccess && a.lost() != nil {
 		return nil, a.lost() // half of it could pass for the whole
 	}
 	if !o.passesOn(a, t.Status) {
@@ -199,18 +199,18 @@ func (o *Output) Release(t *runner.Task, signals <-chan os.Signal) (os.Signal, e
 		}
 	}()
 	if sig := awaitOrStop(done, signals); sig != nil {
-		return sig, runner.ErrStopped
+		return sig, task.ErrStopped
 	}
 	return nil, a.lost()
 }
 
 // Holds reports whether Release would pass anything on. It implements runner.Holder.
-func (o *Output) Holds(t *runner.Task) bool {
+func (o *Output) Holds(t *task.Task) bool {
 	a := o.current
 	return a != nil && !a.stopped && o.passesOn(a, t.Status)
 }
 
-func (o *Output) passesOn(a *attemptOutput, s runner.Status) bool {
+func (o *Output) passesOn(a *attemptOutput, s task.Status) bool {
 	return a.holds() && (o.Mode.PassesOn(s) || a.passing.isOn())
 }
 

@@ -15,12 +15,13 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/spool"
+	"github.com/10f93571/retry/task"
 )
 
 // heldOutput leads to two files.
-func heldOutput(t *testing.T, mode runner.OutputMode) Output {
+func heldOutput(t *testing.T, mode task.OutputMode) Output {
 	dir := t.TempDir()
 	return Output{Stdout: sink(t, dir, "stdout"), Stderr: sink(t, dir, "stderr"), Mode: mode, Temporary: temporary(t)}
 }
@@ -78,21 +79,21 @@ func (r *rig) to(o Output) *rig {
 }
 
 var (
-	outputModes = []runner.OutputMode{"", runner.OutputStream, runner.OutputFinal, runner.OutputSuccess, runner.OutputFailure}
-	captures    = []runner.CaptureMode{"", runner.CaptureNone, runner.CaptureStderr, runner.CaptureBoth}
+	outputModes = []task.OutputMode{"", task.OutputStream, task.OutputFinal, task.OutputSuccess, task.OutputFailure}
+	captures    = []task.CaptureMode{"", task.CaptureNone, task.CaptureStderr, task.CaptureBoth}
 )
 
 // What is held comes when the decision about the attempt is known, and only then.
 func TestOutputIsReleasedOrDropped(t *testing.T) {
-	type ends map[runner.Status]bool
-	passedOn := map[runner.OutputMode]ends{
-		"":                   {},
-		runner.OutputStream:  {},
-		runner.OutputFinal:   {runner.Succeeded: true, runner.Failed: true, runner.Exhausted: true, runner.Cancelled: true},
-		runner.OutputSuccess: {runner.Succeeded: true},
-		runner.OutputFailure: {runner.Failed: true, runner.Exhausted: true},
+	type ends map[task.Status]bool
+	passedOn := map[task.OutputMode]ends{
+		"":                 {},
+		task.OutputStream:  {},
+		task.OutputFinal:   {task.Succeeded: true, task.Failed: true, task.Exhausted: true, task.Cancelled: true},
+		task.OutputSuccess: {task.Succeeded: true},
+		task.OutputFailure: {task.Failed: true, task.Exhausted: true},
 	}
-	statuses := []runner.Status{runner.Pending, runner.Succeeded, runner.Failed, runner.Exhausted, runner.Cancelled}
+	statuses := []task.Status{task.Pending, task.Succeeded, task.Failed, task.Exhausted, task.Cancelled}
 	for _, mode := range outputModes {
 		for _, status := range statuses {
 			t.Run(fmt.Sprintf("%s %s", mode, status), func(t *testing.T) {
@@ -129,9 +130,9 @@ func TestOutputIsReleasedOrDropped(t *testing.T) {
 
 // Each attempt's output is its own.
 func TestOutputOfSeveralAttempts(t *testing.T) {
-	o := heldOutput(t, runner.OutputFinal)
+	o := heldOutput(t, task.OutputFinal)
 	r := script(t, "echo $RETRY_ATTEMPT; echo $RETRY_ATTEMPT >&2").to(o)
-	for n, status := range []runner.Status{runner.Pending, runner.Pending, runner.Exhausted} {
+	for n, status := range []task.Status{task.Pending, task.Pending, task.Exhausted} {
 		out := r.executor.Execute(t.Context(), &r.task, runner.Call{Number: n + 1})
 		if want := fmt.Sprintln(n + 1); out.Stdout != want || out.Stderr != want {
 			t.Errorf("attempt %d captured %q and %q", n+1, out.Stdout, out.Stderr)
@@ -151,12 +152,12 @@ func TestCapture(t *testing.T) {
 				o := heldOutput(t, mode)
 				o.Capture = capture
 				r := script(t, "printf 'to stdout'; printf 'to stderr' >&2; exit 3").to(o)
-				r.task.Status = runner.Failed
-				want := runner.Outcome{Exit: 3}
-				if mode.Held() || capture == runner.CaptureBoth {
+				r.task.Status = task.Failed
+				want := task.Outcome{Exit: 3}
+				if mode.Held() || capture == task.CaptureBoth {
 					want.Stdout = "to stdout"
 				}
-				if mode.Held() || capture == runner.CaptureBoth || capture == runner.CaptureStderr {
+				if mode.Held() || capture == task.CaptureBoth || capture == task.CaptureStderr {
 					want.Stderr = "to stderr"
 				}
 				r.start().check(want)
@@ -177,13 +178,13 @@ func TestOneFileKeepsItsOrder(t *testing.T) {
 				o := heldOutput(t, mode)
 				o.Stderr, o.Capture = sink(t, filepath.Dir(o.Stdout.Name()), "stdout"), capture // opened anew, as by >>file 2>>file
 				r := script(t, `i=0; while [ $((i += 1)) -le 200 ]; do echo out $i; echo err $i >&2; done`).to(o)
-				r.task.Status = runner.Failed
-				if mode == runner.OutputSuccess {
-					r.task.Status = runner.Succeeded
+				r.task.Status = task.Failed
+				if mode == task.OutputSuccess {
+					r.task.Status = task.Succeeded
 				}
 				captured := r.start().end().Stderr
 				checkText(t, "passed on", contents(t, o.Stdout), want.String())
-				if mode.Held() || capture == runner.CaptureBoth || capture == runner.CaptureStderr {
+				if mode.Held() || capture == task.CaptureBoth || capture == task.CaptureStderr {
 					checkText(t, "captured", captured, want.String())
 				}
 			})
@@ -192,7 +193,7 @@ func TestOneFileKeepsItsOrder(t *testing.T) {
 }
 
 func TestCapturedIsPassedOnAsItComes(t *testing.T) {
-	for _, capture := range []runner.CaptureMode{runner.CaptureStderr, runner.CaptureBoth} {
+	for _, capture := range []task.CaptureMode{task.CaptureStderr, task.CaptureBoth} {
 		r := script(t, `read -r x; echo "$x"; echo "$x" >&2; read -r x; echo "$x" >&2`)
 		r.executor.Output.Capture = capture
 		r.executor.Output.Stderr = r.executor.Output.Stdout
@@ -201,17 +202,17 @@ func TestCapturedIsPassedOnAsItComes(t *testing.T) {
 		r.expect("one", "one")
 		say(t, r.stdin, "two\n")
 		r.expect("two")
-		r.check(runner.Outcome{Stdout: "one\none\ntwo\n", Stderr: "one\none\ntwo\n"})
+		r.check(task.Outcome{Stdout: "one\none\ntwo\n", Stderr: "one\none\ntwo\n"})
 	}
 }
 
 func TestCapturesTheEnd(t *testing.T) {
-	tests := map[string]int{"less": runner.Kept - 1, "just that": runner.Kept, "more": runner.Kept + 1, "much": len(big)}
+	tests := map[string]int{"less": task.Kept - 1, "just that": task.Kept, "more": task.Kept + 1, "much": len(big)}
 	for name, size := range tests {
 		t.Run(name, func(t *testing.T) {
 			text := big[:size]
 			r := script(t, "cat; printf x >&2").with(ReplayKept(kept(t, text)))
-			r.executor.Output.Capture = runner.CaptureBoth
+			r.executor.Output.Capture = task.CaptureBoth
 			checkText(t, "passed on", r.start().rest(), text)
 			checkText(t, "captured", r.outcome.Stdout, text[max(0, size-8<<10):])
 		})
@@ -228,13 +229,13 @@ func kept(t *testing.T, text string) *spool.Spool {
 
 // What a command left behind may write for ever. It loses its reader when the attempt is over.
 func TestWhatIsLeftBehindIsNotTakenIn(t *testing.T) {
-	for _, mode := range []runner.OutputMode{runner.OutputStream, runner.OutputFinal} {
+	for _, mode := range []task.OutputMode{task.OutputStream, task.OutputFinal} {
 		t.Run(string(mode), func(t *testing.T) {
 			o := heldOutput(t, mode)
-			o.Capture = runner.CaptureBoth
+			o.Capture = task.CaptureBoth
 			pids := sink(t, t.TempDir(), "pids")
 			r := script(t, `echo first; sh -c 'echo $$ >>"$0"; while :; do echo more; done' "$1" & while ! [ -s "$1" ]; do sleep 0.01; done; exit 3`, pids.Name()).to(o)
-			r.task.Status = runner.Failed
+			r.task.Status = task.Failed
 			if got := r.start().end(); got.Exit != 3 || got.Final {
 				t.Errorf("outcome %+v", got)
 			}
@@ -252,10 +253,10 @@ func TestWhatIsLeftBehindIsNotTakenIn(t *testing.T) {
 
 // A daemon that writes nothing is no reason to wait.
 func TestASilentDaemonIsNotWaitedFor(t *testing.T) {
-	o := heldOutput(t, runner.OutputFinal)
+	o := heldOutput(t, task.OutputFinal)
 	r := script(t, `exec 3<&0; sh -c 'read -r _' <&3 & echo out; exit 3`).to(o)
-	r.task.Status = runner.Failed
-	r.start().check(runner.Outcome{Exit: 3, Stdout: "out\n"})
+	r.task.Status = task.Failed
+	r.start().check(task.Outcome{Exit: 3, Stdout: "out\n"})
 	checkText(t, "passed on", contents(t, o.Stdout), "out\n")
 }
 
@@ -270,19 +271,19 @@ func TestLastWordsAreTakenIn(t *testing.T) {
 	for name, code := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := script(t, "echo $$; "+code)
-			r.executor.Output.Capture = runner.CaptureBoth
+			r.executor.Output.Capture = task.CaptureBoth
 			r.start().endAndReap()
 			checkText(t, "passed on", r.rest(), string(make([]byte, size)))
-			r.check(runner.Outcome{Stdout: r.outcome.Stdout})
+			r.check(task.Outcome{Stdout: r.outcome.Stdout})
 		})
 	}
 }
 
 // What fits the pipe is not lost in the moment of the command's end, again and again.
 func TestLastWordsManyTimes(t *testing.T) {
-	o := heldOutput(t, runner.OutputFinal)
+	o := heldOutput(t, task.OutputFinal)
 	r := script(t, "head -c 65536 /dev/zero").to(o)
-	r.task.Status = runner.Succeeded
+	r.task.Status = task.Succeeded
 	for n := range 50 {
 		r.executor.Execute(t.Context(), &r.task, runner.Call{Number: 1})
 		_, err := r.executor.Release(&r.task, nil)
@@ -301,14 +302,14 @@ func (r *rig) closeReader() {
 
 // Nobody reads what the command writes: it gets the signal it would have got without retry, and is not tried again.
 func TestReaderGoesAway(t *testing.T) {
-	died := runner.Outcome{Exit: 141, Signal: "SIGPIPE", Final: true}
+	died := task.Outcome{Exit: 141, Signal: "SIGPIPE", Final: true}
 	tests := []struct {
 		code string
-		want runner.Outcome
+		want task.Outcome
 	}{
 		{"while :; do echo x; done", died},
-		{"trap 'exit 3' PIPE; while echo x; do :; done 2>/dev/null; exit 3", runner.Outcome{Exit: 3}},
-		{"(while :; do echo x; done); exit $?", runner.Outcome{Exit: 141, Final: true}},
+		{"trap 'exit 3' PIPE; while echo x; do :; done 2>/dev/null; exit 3", task.Outcome{Exit: 3}},
+		{"(while :; do echo x; done); exit $?", task.Outcome{Exit: 141, Final: true}},
 	}
 	for _, tt := range tests {
 		for _, capture := range captures {
@@ -319,7 +320,7 @@ func TestReaderGoesAway(t *testing.T) {
 				r.closeReader()
 				got := r.end()
 				want := tt.want
-				want.Final = want.Final || capture == runner.CaptureBoth // retry itself has seen it
+				want.Final = want.Final || capture == task.CaptureBoth // retry itself has seen it
 				want.Stdout, want.Duration = got.Stdout, got.Duration
 				if got != want {
 					t.Errorf("outcome %+v\n   want %+v", got, want)
@@ -345,7 +346,7 @@ func TestOtherBrokenPipesAreTriedAgain(t *testing.T) {
 func TestReaderOfHeldOutputIsGone(t *testing.T) {
 	for _, code := range held {
 		r := script(t, code)
-		r.executor.Output.Mode, r.executor.Output.Temporary, r.task.Status = runner.OutputFinal, temporary(t), runner.Succeeded
+		r.executor.Output.Mode, r.executor.Output.Temporary, r.task.Status = task.OutputFinal, temporary(t), task.Succeeded
 		r.closeReader()
 		if o := r.start().end(); o.Exit != 0 || !errors.Is(r.lost, syscall.EPIPE) {
 			t.Errorf("outcome %+v, lost %v", o, r.lost)
@@ -355,11 +356,11 @@ func TestReaderOfHeldOutputIsGone(t *testing.T) {
 
 // Nobody reads stderr any more: that is the command's affair, and costs the task nothing.
 func TestReaderOfStderrGoesAway(t *testing.T) {
-	for _, mode := range []runner.OutputMode{runner.OutputStream, runner.OutputFinal} {
+	for _, mode := range []task.OutputMode{task.OutputStream, task.OutputFinal} {
 		read, write := source(t)
 		r := script(t, "echo out; echo err >&2; echo err >&2; exit 3")
-		r.executor.Output.Mode, r.executor.Output.Capture, r.executor.Output.Stderr = mode, runner.CaptureBoth, write
-		r.task.Status = runner.Failed
+		r.executor.Output.Mode, r.executor.Output.Capture, r.executor.Output.Stderr = mode, task.CaptureBoth, write
+		r.task.Status = task.Failed
 		ok(t, read.Close())
 		text := r.start().rest()
 		if r.outcome.Final || r.lost != nil || text != "out\n" {
@@ -370,9 +371,9 @@ func TestReaderOfStderrGoesAway(t *testing.T) {
 
 // What was held is let go of, whether it was passed on or not.
 func TestHeldFilesAreClosed(t *testing.T) {
-	for _, status := range []runner.Status{runner.Pending, runner.Succeeded} {
+	for _, status := range []task.Status{task.Pending, task.Succeeded} {
 		var made []*os.File
-		o := heldOutput(t, runner.OutputFinal)
+		o := heldOutput(t, task.OutputFinal)
 		o.Temporary = func() (*os.File, error) {
 			file, err := spool.Temporary(t.TempDir())
 			made = append(made, file)
@@ -394,7 +395,7 @@ type outgrown struct {
 	calls int
 }
 
-func (c *outgrown) call(_ *runner.Task, at int64) {
+func (c *outgrown) call(_ *task.Task, at int64) {
 	c.calls++
 	if at != c.limit {
 		c.Errorf("outgrown at %d, want %d", at, c.limit)
@@ -403,7 +404,7 @@ func (c *outgrown) call(_ *runner.Task, at int64) {
 
 func limited(t *testing.T, limit int64) (Output, *outgrown) {
 	calls := &outgrown{T: t, limit: limit}
-	o := heldOutput(t, runner.OutputFinal)
+	o := heldOutput(t, task.OutputFinal)
 	o.Limit, o.Outgrown = limit, calls.call
 	return o, calls
 }
@@ -413,16 +414,16 @@ func TestOutgrown(t *testing.T) {
 	tests := []struct {
 		name  string
 		limit int64
-		mode  runner.OutputMode
+		mode  task.OutputMode
 		want  int
 	}{
-		{"no limit", 0, runner.OutputFinal, 0},
-		{"just the limit", 4 * chunk, runner.OutputFinal, 0},
-		{"a byte more", 4*chunk - 1, runner.OutputFinal, 1},
-		{"from the start", 1, runner.OutputFinal, 1},
-		{"in the middle", 2*chunk + 1000, runner.OutputFinal, 1},
-		{"success holds everything", 1, runner.OutputSuccess, 0},
-		{"failure holds everything", 1, runner.OutputFailure, 0},
+		{"no limit", 0, task.OutputFinal, 0},
+		{"just the limit", 4 * chunk, task.OutputFinal, 0},
+		{"a byte more", 4*chunk - 1, task.OutputFinal, 1},
+		{"from the start", 1, task.OutputFinal, 1},
+		{"in the middle", 2*chunk + 1000, task.OutputFinal, 1},
+		{"success holds everything", 1, task.OutputSuccess, 0},
+		{"failure holds everything", 1, task.OutputFailure, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -430,7 +431,7 @@ func TestOutgrown(t *testing.T) {
 			o.Mode = tt.mode
 			text := big[:4*chunk]
 			r := script(t, `for i in 1 2; do dd bs=5000 count=1; dd bs=5000 count=1 >&3; done 3>&2 2>/dev/null`).to(o)
-			r.with(&InheritedStdin{File: fileWith(t, text)}).task.Status = runner.Pending
+			r.with(&InheritedStdin{File: fileWith(t, text)}).task.Status = task.Pending
 			got := r.start().end()
 			if calls.calls != tt.want || got.Final != (tt.want > 0) || got.Exit != 0 {
 				t.Errorf("called %d times, want %d; outcome final %v, exit %d", calls.calls, tt.want, got.Final, got.Exit)
@@ -450,7 +451,7 @@ func TestOutgrownByMuch(t *testing.T) {
 	o, calls := limited(t, 3<<20)
 	numbers := numbered(300_000)
 	r := script(t, `seq 300000 & seq 300000 >&2; wait`).to(o)
-	r.task.Status = runner.Pending
+	r.task.Status = task.Pending
 	if got := r.start().end(); !got.Final || calls.calls != 1 {
 		t.Errorf("outcome final %v, called %d times", got.Final, calls.calls)
 	}
@@ -470,13 +471,13 @@ func numbered(n int) string {
 func TestOutgrownIsPassedOnAsItComes(t *testing.T) {
 	r := script(t, `echo one; echo two; read -r x; echo "$x"`)
 	called := make(chan int64, 10)
-	r.executor.Output.Mode, r.executor.Output.Limit = runner.OutputFinal, 7
-	r.executor.Output.Outgrown = func(_ *runner.Task, at int64) { called <- at }
-	r.task.Status = runner.Pending
+	r.executor.Output.Mode, r.executor.Output.Limit = task.OutputFinal, 7
+	r.executor.Output.Outgrown = func(_ *task.Task, at int64) { called <- at }
+	r.task.Status = task.Pending
 	r.start().expect("one", "two")
 	say(t, r.stdin, "three\n")
 	r.expect("three")
-	r.check(runner.Outcome{Final: true, Stdout: "one\ntwo\nthree\n"})
+	r.check(task.Outcome{Final: true, Stdout: "one\ntwo\nthree\n"})
 	if at := <-called; at != 7 || len(called) > 0 {
 		t.Errorf("outgrown at %d, and %d times more", at, len(called))
 	}
@@ -485,20 +486,20 @@ func TestOutgrownIsPassedOnAsItComes(t *testing.T) {
 // Where there is no room for what has to be held, the command goes on all the same. Its output is passed on whole, or the loss is
 // reported; half of it never passes for a success.
 func TestNoRoomForHeldOutput(t *testing.T) {
-	tests := map[runner.OutputMode]struct {
-		status runner.Status
+	tests := map[task.OutputMode]struct {
+		status task.Status
 		lost   bool
 		passed int
 	}{
-		runner.OutputFinal:   {runner.Failed, false, 3_000_000},
-		runner.OutputSuccess: {runner.Succeeded, true, 0},
-		runner.OutputFailure: {runner.Failed, true, spool.MemoryLimit},
+		task.OutputFinal:   {task.Failed, false, 3_000_000},
+		task.OutputSuccess: {task.Succeeded, true, 0},
+		task.OutputFailure: {task.Failed, true, spool.MemoryLimit},
 	}
 	for mode, tt := range tests {
 		for _, redirection := range []string{"", " >&2"} {
 			t.Run(string(mode)+redirection, func(t *testing.T) {
 				o, called := heldOutput(t, mode), 0
-				o.Temporary, o.Unheld = noFile, func(*runner.Task, error) { called++ }
+				o.Temporary, o.Unheld = noFile, func(*task.Task, error) { called++ }
 				r := script(t, "head -c 3000000 /dev/zero"+redirection+" || exit 9; exit 3").to(o)
 				r.task.Status = tt.status
 				if got := r.start().end(); got.Exit != 3 || got.Final == tt.lost || called == 1 == tt.lost {
@@ -507,7 +508,7 @@ func TestNoRoomForHeldOutput(t *testing.T) {
 				if lost := strings.Contains(fmt.Sprint(r.lost), "no space left on device"); lost != tt.lost {
 					t.Errorf("release says %v", r.lost)
 				}
-				if passed := len(contents(t, o.Stdout) + contents(t, o.Stderr)); passed > tt.passed || (passed < tt.passed && mode != runner.OutputFailure) {
+				if passed := len(contents(t, o.Stdout) + contents(t, o.Stderr)); passed > tt.passed || (passed < tt.passed && mode != task.OutputFailure) {
 					t.Errorf("%d bytes are passed on, want %d", passed, tt.passed)
 				}
 			})
@@ -517,12 +518,12 @@ func TestNoRoomForHeldOutput(t *testing.T) {
 
 // When there is room again, or less to hold, everything is as ever.
 func TestRoomForTheNextAttempt(t *testing.T) {
-	o := heldOutput(t, runner.OutputFinal)
-	o.Mode, o.Temporary = runner.OutputFailure, noFile
+	o := heldOutput(t, task.OutputFinal)
+	o.Mode, o.Temporary = task.OutputFailure, noFile
 	r := script(t, "head -c $((3000000 / RETRY_ATTEMPT)) /dev/zero").to(o)
 	for _, n := range []int{1, 30} {
 		r.executor.Execute(t.Context(), &r.task, runner.Call{Number: n})
-		r.task.Status = runner.Exhausted
+		r.task.Status = task.Exhausted
 		_, err := r.executor.Release(&r.task, nil)
 		if (err == nil) != (n == 30) {
 			t.Errorf("with %d bytes: %v", 3000000/n, err)
@@ -541,12 +542,12 @@ func TestSlowReader(t *testing.T) {
 	tests := map[string]struct {
 		more string
 		wait func(r *rig, marker string)
-		want runner.Outcome
+		want task.Outcome
 	}{
 		"that the command waits for": {
-			`; : >"$1"; head -c 1000000 /dev/zero`, (*rig).await, runner.Outcome{Exit: 143, Signal: "SIGTERM", Stop: syscall.SIGTERM},
+			`; : >"$1"; head -c 1000000 /dev/zero`, (*rig).await, task.Outcome{Exit: 143, Signal: "SIGTERM", Stop: syscall.SIGTERM},
 		},
-		"that retry waits for": {"", func(r *rig, _ string) { r.endAndReap() }, runner.Outcome{Stop: syscall.SIGTERM}},
+		"that retry waits for": {"", func(r *rig, _ string) { r.endAndReap() }, task.Outcome{Stop: syscall.SIGTERM}},
 	}
 	for name, tt := range tests {
 		for streams, code := range fill {
@@ -555,11 +556,11 @@ func TestSlowReader(t *testing.T) {
 					marker := filepath.Join(t.TempDir(), "marker")
 					r := script(t, "echo $$; "+code+tt.more, marker)
 					_, r.executor.Output.Stderr = source(t)
-					r.executor.Output.Capture = runner.CaptureBoth
+					r.executor.Output.Capture = task.CaptureBoth
 					outgrown := make(chan struct{})
 					if limit > 0 {
-						r.executor.Output.Mode, r.executor.Output.Limit = runner.OutputFinal, limit
-						r.executor.Output.Outgrown = func(*runner.Task, int64) { close(outgrown) }
+						r.executor.Output.Mode, r.executor.Output.Limit = task.OutputFinal, limit
+						r.executor.Output.Outgrown = func(*task.Task, int64) { close(outgrown) }
 					} else {
 						close(outgrown)
 					}
@@ -574,7 +575,7 @@ func TestSlowReader(t *testing.T) {
 					if got != want {
 						t.Errorf("outcome %+v\n   want %+v", got, want)
 					}
-					if !errors.Is(r.lost, runner.ErrStopped) || r.stopped != nil {
+					if !errors.Is(r.lost, task.ErrStopped) || r.stopped != nil {
 						t.Errorf("release: %v, %v", r.stopped, r.lost)
 					}
 				})
@@ -596,14 +597,14 @@ func (r *rig) await(file string) {
 func TestSlowReaderOfHeldOutput(t *testing.T) {
 	for _, code := range held {
 		r := script(t, code+"; exit 3")
-		r.executor.Output.Mode, r.executor.Output.Temporary, r.task.Status = runner.OutputFinal, temporary(t), runner.Failed
+		r.executor.Output.Mode, r.executor.Output.Temporary, r.task.Status = task.OutputFinal, temporary(t), task.Failed
 		r.start()
 		take(t, r.stdout, "\x00") // it is about to be released
 		r.send(syscall.SIGWINCH, syscall.SIGHUP)
 		if got := r.end(); got.Exit != 3 || got.Stop != nil {
 			t.Errorf("outcome %+v", got)
 		}
-		if !errors.Is(r.lost, runner.ErrStopped) || r.stopped != syscall.SIGHUP {
+		if !errors.Is(r.lost, task.ErrStopped) || r.stopped != syscall.SIGHUP {
 			t.Errorf("release: %v, %v", r.stopped, r.lost)
 		}
 	}
@@ -611,9 +612,9 @@ func TestSlowReaderOfHeldOutput(t *testing.T) {
 
 // A reader that takes its time gets everything.
 func TestSlowReaderIsWaitedFor(t *testing.T) {
-	for _, mode := range []runner.OutputMode{runner.OutputStream, runner.OutputFinal} {
+	for _, mode := range []task.OutputMode{task.OutputStream, task.OutputFinal} {
 		r := script(t, "cat; exit 3").with(ReplayKept(kept(t, big)))
-		r.executor.Output.Mode, r.executor.Output.Capture, r.task.Status = mode, runner.CaptureBoth, runner.Failed
+		r.executor.Output.Mode, r.executor.Output.Capture, r.task.Status = mode, task.CaptureBoth, task.Failed
 		r.start()
 		got, err := io.ReadAll(iotest.OneByteReader(r.stdout))
 		ok(t, err)
@@ -637,8 +638,8 @@ func TestSignalAfterTheLastByte(t *testing.T) {
 func TestOutputOfACommandThatCannotStart(t *testing.T) {
 	for _, mode := range outputModes {
 		r := newRig(t, "/no/such/command").to(heldOutput(t, mode))
-		r.task.Status = runner.Failed
-		if o := r.start().end(); o.Error != runner.ErrorNotFound || r.lost != nil {
+		r.task.Status = task.Failed
+		if o := r.start().end(); o.Error != task.ErrorNotFound || r.lost != nil {
 			t.Errorf("%s: %+v, lost %v", mode, o, r.lost)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 const shell = "/bin/sh"
@@ -29,9 +29,9 @@ type process struct {
 
 // launch starts a process. One locked thread starts it and waits for it, since Linux sends the death signal of a parent when
 // the thread that forked ends.
-func (e *Executor) launch(path string, argv []string, env []string, f files, task string) (*process, error) {
+func (e *Executor) launch(path string, argv []string, env []string, f files, tk string) (*process, error) {
 	p := &process{
-		task: task, shared: e.SharedGroup, typed: e.OnTerminal, hadTerminal: e.SharedGroup && hasTerminal(),
+		task: tk, shared: e.SharedGroup, typed: e.OnTerminal, hadTerminal: e.SharedGroup && hasTerminal(),
 		exited: make(chan struct{}),
 	}
 	attributes := &syscall.ProcAttr{
@@ -79,7 +79,7 @@ func (p *process) await() {
 }
 
 // reap collects the ended process, and says how it ended.
-func (p *process) reap() runner.Outcome {
+func (p *process) reap() task.Outcome {
 	for {
 		var status syscall.WaitStatus
 		switch _, err := syscall.Wait4(p.pid, &status, 0, nil); err {
@@ -87,7 +87,7 @@ func (p *process) reap() runner.Outcome {
 			return outcomeOf(status)
 		case syscall.EINTR:
 		default: // somebody else has reaped it
-			return runner.Outcome{Exit: runner.ExitInternal, Error: runner.ErrorStart, Message: "wait for the command: " + err.Error()}
+			return task.Outcome{Exit: task.ExitInternal, Error: task.ErrorStart, Message: "wait for the command: " + err.Error()}
 		}
 	}
 }
@@ -169,11 +169,11 @@ func (p *process) groupAlive() bool {
 }
 
 // outcomeOf reads how a process ended.
-func outcomeOf(status syscall.WaitStatus) runner.Outcome {
+func outcomeOf(status syscall.WaitStatus) task.Outcome {
 	if status.Signaled() {
-		return runner.Outcome{Exit: runner.ExitSignalBase + int(status.Signal()), Signal: signalName(status.Signal())}
+		return task.Outcome{Exit: task.ExitSignalBase + int(status.Signal()), Signal: signalName(status.Signal())}
 	}
-	return runner.Outcome{Exit: status.ExitStatus()}
+	return task.Outcome{Exit: status.ExitStatus()}
 }
 
 func signalName(sig syscall.Signal) string {

@@ -6,7 +6,7 @@ import (
 	"os/exec"
 	"syscall"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 const shell = "cmd.exe" // never used: needsShell is false
@@ -38,15 +38,15 @@ func (e *Executor) launch(path string, argv []string, env []string, f files, _ s
 	return p, nil
 }
 
-func (p *process) reap() runner.Outcome {
+func (p *process) reap() task.Outcome {
 	if p.job != 0 {
 		p.job.release()
 	}
-	return runner.Outcome{Exit: p.cmd.ProcessState.ExitCode()}
+	return task.Outcome{Exit: p.cmd.ProcessState.ExitCode()}
 }
 
 func (p *process) signal(sig os.Signal) {
-	if runner.Stops(sig) {
+	if task.Stops(sig) {
 		p.kill()
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"os"
 	"sync"
 
-	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/spool"
+	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/task"
 )
 
 // ReplayedStdin gives every attempt the same bytes. They are read from the source only as the attempts ask for more, passed on
@@ -205,6 +205,6 @@ func (e *stdinError) Unwrap() error { return e.error }
 
 // outcome is that of an attempt whose end means nothing, since its stdin was cut or could not be had. It is not tried again: the
 // next one would not have it either.
-func (e *stdinError) outcome() runner.Outcome {
-	return runner.Outcome{Exit: runner.ExitInternal, Error: runner.ErrorStart, Message: e.Error()}
+func (e *stdinError) outcome() task.Outcome {
+	return task.Outcome{Exit: task.ExitInternal, Error: task.ErrorStart, Message: e.Error()}
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
+	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/spool"
+	"github.com/10f93571/retry/task"
 )
 
 // A file that takes so many bytes and no more, as on a full disk.
@@ -82,7 +83,7 @@ func TestReplayOfASourceThatFailsBesideASignal(t *testing.T) {
 	r.send(syscall.SIGTERM)
 	take(t, r.stdout, "one ")
 	cut()
-	if o := r.end(); o.Stop != syscall.SIGTERM || o.Error != runner.ErrorStart {
+	if o := r.end(); o.Stop != syscall.SIGTERM || o.Error != task.ErrorStart {
 		t.Errorf("outcome %+v", o)
 	}
 }
@@ -93,17 +94,17 @@ func TestStreamsLeaveNothingBehind(t *testing.T) {
 	read, write := source(t)                         // silent: the feed of each attempt waits
 	e := Executor{Stdin: Replay(read, memory(t), nil)}
 	attempt := func(i int) {
-		e.Output = heldOutput(t, runner.OutputFinal)
-		task := runner.Task{Command: []string{"sh", "-c", []string{"exit", "read -r x", "head -c 2000000 /dev/zero", "kill -9 $$"}[i%4]}}
+		e.Output = heldOutput(t, task.OutputFinal)
+		tk := task.Task{Command: []string{"sh", "-c", []string{"exit", "read -r x", "head -c 2000000 /dev/zero", "kill -9 $$"}[i%4]}}
 		if i%3 == 0 {
-			task.Command = []string{[]string{"/no/such/command", "/"}[i%2]}
+			tk.Command = []string{[]string{"/no/such/command", "/"}[i%2]}
 		}
-		task.Status = []runner.Status{runner.Pending, runner.Failed}[i%2]
+		tk.Status = []task.Status{task.Pending, task.Failed}[i%2]
 		if i%4 == 1 && i%3 != 0 {
 			say(t, write, "a line\n")
 		}
-		e.Execute(t.Context(), &task, runner.Call{Number: 1})
-		_, err := e.Release(&task, nil)
+		e.Execute(t.Context(), &tk, runner.Call{Number: 1})
+		_, err := e.Release(&tk, nil)
 		ok(t, err)
 		_, _ = e.Output.Stdout.Close(), e.Output.Stderr.Close()
 	}
@@ -128,7 +129,7 @@ func TestFileStdinLeavesNothingBehind(t *testing.T) {
 	files := openFiles(t)
 	for _, command := range []string{"true", "false", "/no/such/command", "/"} {
 		e := Executor{Stdin: stdin}
-		e.Execute(t.Context(), &runner.Task{Command: []string{command}}, runner.Call{Number: 2})
+		e.Execute(t.Context(), &task.Task{Command: []string{command}}, runner.Call{Number: 2})
 	}
 	if n := openFiles(t); n != files {
 		t.Errorf("%d open files, %d before", n, files)

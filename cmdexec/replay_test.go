@@ -21,8 +21,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/spool"
+	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/task"
 )
 
 // memory is a spool that needs no file.
@@ -90,7 +90,7 @@ func TestReplayPassesOnAsItComes(t *testing.T) {
 	say(t, write, "ee\n")
 	r.expect("three")
 	ok(t, write.Close())
-	r.check(runner.Outcome{})
+	r.check(task.Outcome{})
 	gets(t, stdin, "cat", "one\ntwo\nthree\n")
 }
 
@@ -115,7 +115,7 @@ func TestReplayGivesEachAttemptTheSame(t *testing.T) {
 			say(t, write, "three\n")
 			r.expect("three")
 			ok(t, write.Close())
-			r.check(runner.Outcome{})
+			r.check(task.Outcome{})
 			for range 2 {
 				gets(t, stdin, "cat", "one\ntwo\nthree\n")
 			}
@@ -156,7 +156,7 @@ func TestReplayToWhoDoesNotRead(t *testing.T) {
 		t.Run(code, func(t *testing.T) {
 			stdin := Replay(sourceOf(t, big), memory(t), nil)
 			for range 2 {
-				script(t, code).with(stdin).start().check(runner.Outcome{Exit: 3})
+				script(t, code).with(stdin).start().check(task.Outcome{Exit: 3})
 			}
 			gets(t, stdin, "cat", big)
 			gets(t, stdin, "cat", big)
@@ -170,7 +170,7 @@ func TestReplayToADaemon(t *testing.T) {
 	stdin := Replay(read, memory(t), nil)
 	say(t, write, "one\ntwo\n") // and the source stays open
 	r := script(t, `exec 3<&0; sh -c "$1; echo end" <&3 & exit 3`, passLines).with(stdin).start()
-	r.check(runner.Outcome{Exit: 3})
+	r.check(task.Outcome{Exit: 3})
 	if rest := r.rest(); !strings.HasSuffix(rest, "end\n") { // it held stdout too
 		t.Errorf("the daemon wrote %q and not that its stdin ended", rest)
 	}
@@ -238,7 +238,7 @@ func TestReplayKept(t *testing.T) {
 	}{"memory": {inMemory, big}, "disk": {inFile, big}, "a file of before": {of, big}, "nothing": {empty, ""}} {
 		t.Run(name, func(t *testing.T) {
 			stdin := ReplayKept(tt.kept)
-			script(t, "exit 3").with(stdin).start().check(runner.Outcome{Exit: 3})
+			script(t, "exit 3").with(stdin).start().check(task.Outcome{Exit: 3})
 			gets(t, stdin, "cat", tt.want)
 			gets(t, stdin, firstLine+" >/dev/null", "")
 			gets(t, stdin, "cat", tt.want)
@@ -260,8 +260,8 @@ func TestReplayKeptThatWasCut(t *testing.T) {
 	r.check(lostStdin("read stdin: unexpected EOF"))
 }
 
-func lostStdin(message string) runner.Outcome {
-	return runner.Outcome{Exit: 125, Error: runner.ErrorStart, Message: message}
+func lostStdin(message string) task.Outcome {
+	return task.Outcome{Exit: 125, Error: task.ErrorStart, Message: message}
 }
 
 // completion is told when everything is kept.
@@ -335,7 +335,7 @@ func endWhileMoreIsAsked(t *testing.T, stdin *ReplayedStdin, text string) {
 	eventually(t, "the feed asks for more", func() bool { return len(stdin.reading) == 1 })
 	r.expect("ready")
 	r.send(syscall.SIGTERM)
-	r.check(runner.Outcome{Exit: 3, Stop: syscall.SIGTERM})
+	r.check(task.Outcome{Exit: 3, Stop: syscall.SIGTERM})
 }
 
 const notKept = "its stdin could not be kept for another attempt: "
@@ -374,7 +374,7 @@ func checkWithoutRoom(t *testing.T, kept *spool.Spool, message string) {
 			t.Error("the next attempt was started")
 		}
 		r.check(lostStdin(message))
-		if code := r.outcome.ExitCode(); code != runner.ExitInternal {
+		if code := r.outcome.ExitCode(); code != task.ExitInternal {
 			t.Errorf("exit code %d", code)
 		}
 	}
@@ -394,10 +394,10 @@ func TestReplayWithoutRoomForTheThird(t *testing.T) {
 	if got := r.rest(); got != big {
 		t.Errorf("the second attempt read %d of %d bytes", len(got), len(big))
 	}
-	r.check(runner.Outcome{})
+	r.check(task.Outcome{})
 	r = script(t, "echo started").with(stdin)
 	r.start().end()
-	if r.outcome.Error != runner.ErrorStart || !strings.HasPrefix(r.outcome.Message, notKept) {
+	if r.outcome.Error != task.ErrorStart || !strings.HasPrefix(r.outcome.Message, notKept) {
 		t.Errorf("the third attempt ended with %+v", r.outcome)
 	}
 }
@@ -449,7 +449,7 @@ func TestReplayOfMuchTakesLittleMemory(t *testing.T) {
 		got := crc32.NewIEEE()
 		n, err := io.CopyBuffer(got, struct{ io.Reader }{r.stdout}, make([]byte, 64<<10))
 		ok(t, err)
-		r.check(runner.Outcome{})
+		r.check(task.Outcome{})
 		runtime.ReadMemStats(&after)
 		if n != size || got.Sum32() != want.Sum32() {
 			t.Errorf("attempt %d read %d bytes, or others than were written", attempt+1, n)

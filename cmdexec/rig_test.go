@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // patience bounds how long a test waits for an event; a sound run needs a fraction of it.
@@ -26,7 +27,7 @@ const patience = 30 * time.Second
 type rig struct {
 	*testing.T
 	executor Executor
-	task     runner.Task
+	task     task.Task
 	number   int
 	signals  chan os.Signal
 	started  func(process string)
@@ -35,7 +36,7 @@ type rig struct {
 	reader   *os.File // what stdout reads
 	cancel   context.CancelCauseFunc
 	ended    chan struct{} // closed when Execute has returned, and its output is released
-	outcome  runner.Outcome
+	outcome  task.Outcome
 	stopped  os.Signal // what Release returned
 	lost     error
 }
@@ -59,7 +60,7 @@ func newRig(t *testing.T, argv ...string) *rig {
 			Stdin: &InheritedStdin{File: stdin}, Output: Output{Stdout: stdout, Stderr: null}, Env: os.Environ(),
 			OnTerminal: func() bool { return true },
 		},
-		task:    runner.Task{ID: "task", IdempotencyKey: "key", Command: argv, Policy: runner.Policy{Attempts: 5, KillAfter: time.Hour}},
+		task:    task.Task{ID: "task", IdempotencyKey: "key", Command: argv, Policy: task.Policy{Attempts: 5, KillAfter: time.Hour}},
 		number:  1,
 		signals: make(chan os.Signal),
 		stdin:   toStdin,
@@ -173,7 +174,7 @@ func (r *rig) expectAny(lines ...string) {
 }
 
 // end waits until Execute returns.
-func (r *rig) end() runner.Outcome {
+func (r *rig) end() task.Outcome {
 	r.Helper()
 	select {
 	case <-r.ended:
@@ -205,14 +206,14 @@ func (r *rig) rest() string {
 }
 
 // run is an attempt from start to end.
-func (r *rig) run() (string, runner.Outcome) {
+func (r *rig) run() (string, task.Outcome) {
 	r.Helper()
 	text := r.start().rest()
 	return text, r.outcome
 }
 
 // check compares all of the outcome but its duration, which only has to be there.
-func (r *rig) check(want runner.Outcome) {
+func (r *rig) check(want task.Outcome) {
 	r.Helper()
 	got := r.end()
 	if got.Duration <= 0 {

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // roleVariable has the test binary play a helper process instead of running tests.
@@ -130,7 +131,7 @@ func playExecute() error {
 		}
 	}
 	e := Executor{Stdin: &InheritedStdin{File: os.Stdin}, Output: Output{Stdout: os.Stdout, Stderr: os.Stderr}, Env: os.Environ()}
-	o := e.Execute(context.Background(), &runner.Task{Command: os.Args[1:]}, runner.Call{Number: 1, Signals: heard})
+	o := e.Execute(context.Background(), &task.Task{Command: os.Args[1:]}, runner.Call{Number: 1, Signals: heard})
 	runtime.KeepAlive(file)
 	os.Exit(o.ExitCode())
 	return nil

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // lastSignal ends catcher. Signals that are pending together are handled in the order of their numbers, so that what was sent
@@ -60,7 +60,7 @@ func TestForwardsSignals(t *testing.T) {
 				if tt.stops {
 					stop = signals[tt.name]
 				}
-				r.check(runner.Outcome{Stop: stop})
+				r.check(task.Outcome{Stop: stop})
 			})
 		}
 	}
@@ -86,23 +86,23 @@ func TestForwardsToTheWholeGroup(t *testing.T) {
 	r.expect("USR1", "USR1")
 	r.send(lastSignal)
 	r.expect("last", "last")
-	r.check(runner.Outcome{})
+	r.check(task.Outcome{})
 }
 
 func TestSecondStopSignalKills(t *testing.T) {
-	killed := func(first os.Signal) runner.Outcome { return runner.Outcome{Exit: 137, Signal: "SIGKILL", Stop: first} }
+	killed := func(first os.Signal) task.Outcome { return task.Outcome{Exit: 137, Signal: "SIGKILL", Stop: first} }
 	tests := map[string]struct {
 		shared  bool
 		signals string
-		want    runner.Outcome
+		want    task.Outcome
 	}{
 		"the same":                 {false, "TERM TERM", killed(syscall.SIGTERM)},
 		"another":                  {false, "INT TERM", killed(syscall.SIGINT)},
 		"one in between":           {false, "HUP USR1 QUIT", killed(syscall.SIGHUP)},
-		"others do not count":      {false, "USR1 USR2 WINCH USR1 TERM last", runner.Outcome{Stop: syscall.SIGTERM}},
+		"others do not count":      {false, "USR1 USR2 WINCH USR1 TERM last", task.Outcome{Stop: syscall.SIGTERM}},
 		"shared, not the terminal": {true, "TERM HUP", killed(syscall.SIGTERM)},
 		// Ctrl-C, again and again, is how one talks to a prompt.
-		"shared, the terminal's": {true, "INT INT QUIT last", runner.Outcome{Stop: syscall.SIGINT}},
+		"shared, the terminal's": {true, "INT INT QUIT last", task.Outcome{Stop: syscall.SIGINT}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -143,10 +143,10 @@ func TestSignalsAfterTheLeader(t *testing.T) {
 func TestContinuesWhatIsStoppedAndHasToEnd(t *testing.T) {
 	tests := map[string]struct {
 		end  func(*rig)
-		want runner.Outcome
+		want task.Outcome
 	}{
 		"timeout": {(*rig).timeout, timedOut(9, "")},
-		"signal":  {func(r *rig) { r.send(syscall.SIGTERM) }, runner.Outcome{Exit: 9, Stop: syscall.SIGTERM}},
+		"signal":  {func(r *rig) { r.send(syscall.SIGTERM) }, task.Outcome{Exit: 9, Stop: syscall.SIGTERM}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestCtrlCThatEndsTheCommandFirst(t *testing.T) {
 		r.start().endAndReap()
 		r.send(signals[name])
 		number := signals[name]
-		r.check(runner.Outcome{Exit: runner.ExitSignalBase + int(number), Signal: "SIG" + name, Stop: number})
+		r.check(task.Outcome{Exit: task.ExitSignalBase + int(number), Signal: "SIG" + name, Stop: number})
 	}
 }
 
@@ -185,12 +185,12 @@ func TestOtherDeathsAreNoStop(t *testing.T) {
 			t.Errorf("SIGINT after a death of SIG%s, shared group %t, was taken", tt.name, tt.shared)
 		case <-r.ended:
 		}
-		r.check(runner.Outcome{Exit: runner.ExitSignalBase + int(signals[tt.name]), Signal: "SIG" + tt.name})
+		r.check(task.Outcome{Exit: task.ExitSignalBase + int(signals[tt.name]), Signal: "SIG" + tt.name})
 	}
 }
 
 func TestSignalWithoutAName(t *testing.T) {
-	script(t, "kill -40 $$").start().check(runner.Outcome{Exit: 168, Signal: "SIG40"})
+	script(t, "kill -40 $$").start().check(task.Outcome{Exit: 168, Signal: "SIG40"})
 }
 
 func TestLeadsAGroupOfItsOwn(t *testing.T) {
@@ -208,7 +208,7 @@ func TestLeadsAGroupOfItsOwn(t *testing.T) {
 			t.Errorf("shared %t: process %d is in group %d, want %d", shared, child, group, want)
 		}
 		r.send(syscall.SIGTERM)
-		r.check(runner.Outcome{Exit: 143, Signal: "SIGTERM", Stop: syscall.SIGTERM})
+		r.check(task.Outcome{Exit: 143, Signal: "SIGTERM", Stop: syscall.SIGTERM})
 	}
 }
 
@@ -230,6 +230,6 @@ func TestTwoStopSignalsTogetherDoNotKill(t *testing.T) {
 		r.executor.Insistence = time.Hour
 		r.start().expect("ready")
 		r.send(signals["TERM"], signals[second], lastSignal)
-		r.check(runner.Outcome{Stop: syscall.SIGTERM})
+		r.check(task.Outcome{Stop: syscall.SIGTERM})
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // startDirs are directories to start programs in: bin is the PATH, work is the task's directory, elsewhere is retry's own.
@@ -38,33 +38,33 @@ func TestStartFailures(t *testing.T) {
 	bin, work := startDirs(t)
 	tests := []struct {
 		name, command, dir string
-		want               runner.ErrorClass
+		want               task.ErrorClass
 		message            string
 	}{
-		{"no such name", "no-such-tool", work, runner.ErrorNotFound, "no-such-tool: command not found"},
-		{"no such file", work + "/none", work, runner.ErrorNotFound, work + "/none: command not found"},
-		{"no such file here", "./none", work, runner.ErrorNotFound, "./none: command not found"},
-		{"it is where retry is", "./here", work, runner.ErrorNotFound, "./here: command not found"},
-		{"not in the PATH", "orphan", "", runner.ErrorNotFound, "orphan: command not found"},
-		{"through the dot in PATH", "orphan", work, runner.ErrorNotFound, "orphan: its interpreter is missing"},
-		{"a directory in the PATH", "folder", work, runner.ErrorNotFound, "folder: command not found"},
-		{"below a file", "./tool/x", work, runner.ErrorNotExecutable, "./tool/x: not executable: not a directory"},
-		{"not executable", "./plain", work, runner.ErrorNotExecutable, "./plain: not executable: permission denied"},
-		{"not executable in the PATH", "plain", work, runner.ErrorNotExecutable, "plain: not executable: permission denied"},
-		{"not executable, absolute", bin + "/plain", "", runner.ErrorNotExecutable, bin + "/plain: not executable: permission denied"},
-		{"a directory", "./sub", work, runner.ErrorNotExecutable, "./sub: not executable: is a directory"},
-		{"a directory, absolute", work, "", runner.ErrorNotExecutable, work + ": not executable: is a directory"},
-		{"no interpreter", "./orphan", work, runner.ErrorNotFound, "./orphan: its interpreter is missing"},
-		{"no such directory", "tool", work + "/none", runner.ErrorStart, "enter " + work + "/none: no such file or directory"},
-		{"no such directory, ./", "./tool", work + "/none", runner.ErrorStart, "enter " + work + "/none: no such file or directory"},
-		{"directory is a file", "tool", work + "/plain", runner.ErrorStart, "enter " + work + "/plain: not a directory"},
+		{"no such name", "no-such-tool", work, task.ErrorNotFound, "no-such-tool: command not found"},
+		{"no such file", work + "/none", work, task.ErrorNotFound, work + "/none: command not found"},
+		{"no such file here", "./none", work, task.ErrorNotFound, "./none: command not found"},
+		{"it is where retry is", "./here", work, task.ErrorNotFound, "./here: command not found"},
+		{"not in the PATH", "orphan", "", task.ErrorNotFound, "orphan: command not found"},
+		{"through the dot in PATH", "orphan", work, task.ErrorNotFound, "orphan: its interpreter is missing"},
+		{"a directory in the PATH", "folder", work, task.ErrorNotFound, "folder: command not found"},
+		{"below a file", "./tool/x", work, task.ErrorNotExecutable, "./tool/x: not executable: not a directory"},
+		{"not executable", "./plain", work, task.ErrorNotExecutable, "./plain: not executable: permission denied"},
+		{"not executable in the PATH", "plain", work, task.ErrorNotExecutable, "plain: not executable: permission denied"},
+		{"not executable, absolute", bin + "/plain", "", task.ErrorNotExecutable, bin + "/plain: not executable: permission denied"},
+		{"a directory", "./sub", work, task.ErrorNotExecutable, "./sub: not executable: is a directory"},
+		{"a directory, absolute", work, "", task.ErrorNotExecutable, work + ": not executable: is a directory"},
+		{"no interpreter", "./orphan", work, task.ErrorNotFound, "./orphan: its interpreter is missing"},
+		{"no such directory", "tool", work + "/none", task.ErrorStart, "enter " + work + "/none: no such file or directory"},
+		{"no such directory, ./", "./tool", work + "/none", task.ErrorStart, "enter " + work + "/none: no such file or directory"},
+		{"directory is a file", "tool", work + "/plain", task.ErrorStart, "enter " + work + "/plain: not a directory"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t, tt.command)
 			r.executor.Dir = tt.dir
-			exit := map[runner.ErrorClass]int{runner.ErrorNotFound: 127, runner.ErrorNotExecutable: 126, runner.ErrorStart: 125}[tt.want]
-			r.start().check(runner.Outcome{Exit: exit, Error: tt.want, Message: tt.message})
+			exit := map[task.ErrorClass]int{task.ErrorNotFound: 127, task.ErrorNotExecutable: 126, task.ErrorStart: 125}[tt.want]
+			r.start().check(task.Outcome{Exit: exit, Error: tt.want, Message: tt.message})
 			if code := r.outcome.ExitCode(); code != exit {
 				t.Errorf("exit code %d, want %d", code, exit)
 			}
@@ -74,7 +74,7 @@ func TestStartFailures(t *testing.T) {
 
 func TestTooManyArguments(t *testing.T) {
 	r := newRig(t, "true", strings.Repeat("x", 4<<20))
-	r.start().check(runner.Outcome{Exit: 126, Error: runner.ErrorNotExecutable, Message: "true: not executable: argument list too long"})
+	r.start().check(task.Outcome{Exit: 126, Error: task.ErrorNotExecutable, Message: "true: not executable: argument list too long"})
 }
 
 func TestFindsTheProgram(t *testing.T) {
@@ -129,7 +129,7 @@ func TestFindsTheProgramWithoutPATH(t *testing.T) {
 	if text, o := newRig(t, "sh", "-c", "echo here").run(); text != "here\n" {
 		t.Errorf("without a PATH the shell writes %q, %+v", text, o)
 	}
-	newRig(t, "no-such-tool").start().check(runner.Outcome{Exit: 127, Error: runner.ErrorNotFound, Message: "no-such-tool: command not found"})
+	newRig(t, "no-such-tool").start().check(task.Outcome{Exit: 127, Error: task.ErrorNotFound, Message: "no-such-tool: command not found"})
 }
 
 // A script without a shebang is no program to the system. execvp hands it to the shell.
@@ -155,7 +155,7 @@ func TestScriptWithoutShebang(t *testing.T) {
 		if tt.want != "" {
 			want = "<" + tt.want + "><a b><><-x><*>"
 		}
-		if got, o := r.run(); got != want || o.ExitCode() != tt.exit || o.Error != runner.ErrorNone {
+		if got, o := r.run(); got != want || o.ExitCode() != tt.exit || o.Error != task.ErrorNone {
 			t.Errorf("%s wrote %q, want %q; outcome %+v", tt.command, got, want, o)
 		}
 	}
@@ -218,7 +218,7 @@ func TestReapedByOthers(t *testing.T) {
 	cmd := exec.Command("true")
 	ok(t, cmd.Run())
 	got := (&process{pid: cmd.Process.Pid}).reap()
-	if want := (runner.Outcome{Exit: 125, Error: runner.ErrorStart, Message: "wait for the command: no child processes"}); got != want {
+	if want := (task.Outcome{Exit: 125, Error: task.ErrorStart, Message: "wait for the command: no child processes"}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

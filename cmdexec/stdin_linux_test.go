@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 func offset(t *testing.T, file *os.File) int64 {
@@ -56,7 +56,7 @@ func TestSharedOffsetWhileAnAttemptRuns(t *testing.T) {
 	r.start().expect("one", "two", "ready")
 	take(t, file, "two\nthree\n")
 	r.send(syscall.SIGTERM)
-	r.check(runner.Outcome{Stop: syscall.SIGTERM})
+	r.check(task.Outcome{Stop: syscall.SIGTERM})
 	take(t, file, "four\n")
 }
 
@@ -141,9 +141,9 @@ const streamProbe = `for n in 0 1 2; do grep flags /proc/self/fdinfo/$n; done; l
 // A process expects streams that make it wait, and only those three.
 func TestPipesAreAsFromAShell(t *testing.T) {
 	bare := output(t, []string{"sh", "-c", streamProbe})
-	for _, mode := range []runner.OutputMode{runner.OutputStream, runner.OutputFinal} {
+	for _, mode := range []task.OutputMode{task.OutputStream, task.OutputFinal} {
 		r := script(t, streamProbe).with(Replay(fileWith(t, ""), memory(t), nil))
-		r.executor.Output.Mode, r.executor.Output.Capture = mode, runner.CaptureBoth
+		r.executor.Output.Mode, r.executor.Output.Capture = mode, task.CaptureBoth
 		text, _ := r.run()
 		flags, descriptors := splitProbe(t, text)
 		for n, bits := range flags {

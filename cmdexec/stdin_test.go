@@ -12,7 +12,7 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 const fourLines = "one\ntwo\nthree\nfour\n"
@@ -194,7 +194,7 @@ func TestConsumedByALaterAttempt(t *testing.T) {
 		code := []string{"exit", firstLine, "exit", firstLine}[i]
 		next := script(t, code).with(stdin)
 		next.number = i + 1
-		next.start().check(runner.Outcome{})
+		next.start().check(task.Outcome{})
 		if calls != want {
 			t.Errorf("called %d times with attempt %d, want %d", calls, i+1, want)
 		}

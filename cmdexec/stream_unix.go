@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 func streamOf(f *os.File) (s stream) {
@@ -43,6 +43,6 @@ func readerGone(f *os.File) bool {
 }
 
 // diedOfPipe reports whether a process ended because it wrote to such a pipe, or says so as shells do.
-func diedOfPipe(o runner.Outcome) bool {
-	return o.Signal == "SIGPIPE" || (o.Error == runner.ErrorNone && o.Exit == runner.ExitSignalBase+int(unix.SIGPIPE))
+func diedOfPipe(o task.Outcome) bool {
+	return o.Signal == "SIGPIPE" || (o.Error == task.ErrorNone && o.Exit == task.ExitSignalBase+int(unix.SIGPIPE))
 }

@@ -3,7 +3,7 @@ package cmdexec
 import (
 	"os"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // streamOf cannot tell anything.
@@ -12,4 +12,4 @@ func streamOf(*os.File) stream { return stream{} }
 // readerGone cannot tell.
 func readerGone(*os.File) bool { return false }
 
-func diedOfPipe(runner.Outcome) bool { return false }
+func diedOfPipe(task.Outcome) bool { return false }

@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // supervisor stands between a running process and those who want something from it: signals, and the end of its time.
@@ -48,7 +48,7 @@ func (s *supervisor) run(ctx context.Context, signals <-chan os.Signal) {
 func (s *supervisor) forward(sig os.Signal) {
 	switch {
 	case s.process.getsFromTerminal(sig):
-	case !runner.Stops(sig):
+	case !task.Stops(sig):
 		s.process.signal(sig)
 	case s.stop == nil:
 		s.process.ask(sig)
@@ -61,7 +61,7 @@ func (s *supervisor) forward(sig os.Signal) {
 }
 
 func (s *supervisor) noteStop(sig os.Signal) {
-	if s.stop == nil && runner.Stops(sig) {
+	if s.stop == nil && task.Stops(sig) {
 		s.stop, s.stopped = sig, time.Now()
 	}
 }
@@ -90,8 +90,8 @@ const terminalGrace = time.Second
 
 // hearTerminal listens for the signal of the terminal that ended the process, where one did: it often comes a moment later,
 // and tells that the user stopped the command.
-func (s *supervisor) hearTerminal(o runner.Outcome, signals <-chan os.Signal) {
-	if !s.process.getsFromTerminal(syscall.Signal(o.Exit - runner.ExitSignalBase)) {
+func (s *supervisor) hearTerminal(o task.Outcome, signals <-chan os.Signal) {
+	if !s.process.getsFromTerminal(syscall.Signal(o.Exit - task.ExitSignalBase)) {
 		return // neither died of INT or QUIT nor caught it and exited as shells do then
 	}
 	late := time.After(terminalGrace)

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // known has the attempt's token come to the test.
@@ -30,7 +31,7 @@ func (r *rig) known() <-chan string {
 // left is an attempt that has left processes running, and what they wrote first: their numbers.
 type left struct {
 	*rig
-	attempt runner.Attempt
+	attempt task.Attempt
 	pids    []int
 }
 
@@ -48,9 +49,9 @@ func leaveBehind(t *testing.T, shared bool, processes int, code string) *left {
 		l.pids = append(l.pids, pid)
 		t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
 	}
-	l.attempt = runner.Attempt{Number: 1, Process: receive(t, tokens)}
+	l.attempt = task.Attempt{Number: 1, Process: receive(t, tokens)}
 	ok(t, r.stdin.Close())
-	r.check(runner.Outcome{Exit: 3})
+	r.check(task.Outcome{Exit: 3})
 	return l
 }
 
@@ -139,7 +140,7 @@ func TestTheAttemptItselfIsFound(t *testing.T) {
 	r := script(t, "echo $$; read -r _")
 	tokens := r.known()
 	pid := r.start().pid()
-	attempt := runner.Attempt{Number: 1, Process: receive(t, tokens)}
+	attempt := task.Attempt{Number: 1, Process: receive(t, tokens)}
 	if got, want := (Survivors{}).Find(&r.task, attempt), fmt.Sprintf("process %d", pid); got != want {
 		t.Errorf("found %q, want %q", got, want)
 	}
@@ -156,7 +157,7 @@ func TestZombiesDoNotSurvive(t *testing.T) {
 	ok(t, cmd.Start())
 	awaitExit(cmd.Process.Pid)
 	process := (&process{pid: cmd.Process.Pid}).token()
-	if process == "" || (Survivors{}).Find(&runner.Task{}, runner.Attempt{Process: process}) != "" {
+	if process == "" || (Survivors{}).Find(&task.Task{}, task.Attempt{Process: process}) != "" {
 		t.Errorf("the zombie %s was found", process)
 	}
 	ok(t, cmd.Wait())
@@ -210,14 +211,14 @@ func TestTokensOfOthers(t *testing.T) {
 			tt.change(&other)
 			text, err := json.Marshal(other)
 			ok(t, err)
-			attempt := runner.Attempt{Number: 1, Process: string(text)}
+			attempt := task.Attempt{Number: 1, Process: string(text)}
 			if got := (Survivors{}).Find(&l.task, attempt); (got != "") != tt.found {
 				t.Errorf("found %q", got)
 			}
 		})
 	}
 	for _, text := range []string{"{", "null", "[]", `"x"`, "{}", `{"pid":"x"}`} {
-		if got := (Survivors{}).Find(&l.task, runner.Attempt{Number: 1, Process: text}); got != "" {
+		if got := (Survivors{}).Find(&l.task, task.Attempt{Number: 1, Process: text}); got != "" {
 			t.Errorf("the token %s finds %q", text, got)
 		}
 	}
@@ -243,7 +244,7 @@ func TestGroupOfAnotherLeader(t *testing.T) {
 		tt.change(&old)
 		text, err := json.Marshal(old)
 		ok(t, err)
-		if got := survivors(&r.task, runner.Attempt{Number: 1, Process: string(text)}); len(got) != tt.want {
+		if got := survivors(&r.task, task.Attempt{Number: 1, Process: string(text)}); len(got) != tt.want {
 			t.Errorf("%s: %v are found, want %d; a member is %d", name, got, tt.want, member)
 		}
 	}

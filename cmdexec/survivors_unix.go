@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // proc is a process as the system shows it.
@@ -30,10 +30,10 @@ func (p proc) hasInEnvironment(settings ...string) bool {
 }
 
 // nestedIn reports whether a retry inside the task started the process.
-func (p proc) nestedIn(task string) bool {
+func (p proc) nestedIn(tk string) bool {
 	return slices.ContainsFunc(p.environment(), func(kv string) bool {
 		outer, ok := strings.CutPrefix(kv, envOuterTasks+"=")
-		return ok && slices.Contains(strings.Split(outer, ","), task)
+		return ok && slices.Contains(strings.Split(outer, ","), tk)
 	})
 }
 
@@ -71,7 +71,7 @@ type Survivors struct {
 func (s Survivors) Unwanted() bool { return s.Kill }
 
 // Find implements runner.Survivors.
-func (s Survivors) Find(t *runner.Task, a runner.Attempt) string {
+func (s Survivors) Find(t *task.Task, a task.Attempt) string {
 	found := survivors(t, a)
 	switch len(found) {
 	case 0:
@@ -83,7 +83,7 @@ func (s Survivors) Find(t *runner.Task, a runner.Attempt) string {
 }
 
 // Signal implements runner.Survivors. A stopped process takes a signal only after a CONT.
-func (s Survivors) Signal(t *runner.Task, a runner.Attempt, sig os.Signal) {
+func (s Survivors) Signal(t *task.Task, a task.Attempt, sig os.Signal) {
 	n, ok := sig.(syscall.Signal)
 	if !ok {
 		return
@@ -94,7 +94,7 @@ func (s Survivors) Signal(t *runner.Task, a runner.Attempt, sig os.Signal) {
 	}
 }
 
-func survivors(t *runner.Task, a runner.Attempt) []proc {
+func survivors(t *task.Task, a task.Attempt) []proc {
 	self := os.Getpid()
 	if a.Process == "" { // it was short, or its owner died before it could write that down
 		return running(func(p proc) bool {
@@ -113,14 +113,14 @@ func survivors(t *runner.Task, a runner.Attempt) []proc {
 
 // covers reports whether a process belongs to the attempt. The number of a group goes to no other as long as it has a member: one
 // that is younger than the first, in the same session, and not led by somebody else, is the same group still.
-func (k token) covers(p proc, task string) bool {
+func (k token) covers(p proc, tk string) bool {
 	switch {
 	case p.group != k.Group:
-		return p.session == k.Session && p.nestedIn(task)
+		return p.session == k.Session && p.nestedIn(tk)
 	case p.pid == k.Pid:
 		return p.start == k.Start
 	case k.Shared:
-		return p.hasInEnvironment(EnvTaskID + "=" + task)
+		return p.hasInEnvironment(EnvTaskID + "=" + tk)
 	}
 	return p.session == k.Session && p.start >= k.Start && p.pid != k.Group
 }

@@ -3,7 +3,7 @@ package cmdexec
 import (
 	"os"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // Survivors finds nothing: the job object of a killed retry takes its processes with it.
@@ -13,7 +13,7 @@ type Survivors struct{ Kill bool }
 func (s Survivors) Unwanted() bool { return s.Kill }
 
 // Find implements runner.Survivors.
-func (Survivors) Find(*runner.Task, runner.Attempt) string { return "" }
+func (Survivors) Find(*task.Task, task.Attempt) string { return "" }
 
 // Signal implements runner.Survivors.
-func (Survivors) Signal(*runner.Task, runner.Attempt, os.Signal) {}
+func (Survivors) Signal(*task.Task, task.Attempt, os.Signal) {}

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/10f93571/retry/spool"
+	"github.com/10f93571/retry/internal/spool"
 )
 
 // tap takes what an attempt writes to a stream: it remembers the end, and passes the rest on or holds it.

@@ -7,8 +7,8 @@ import (
 	"os"
 	"testing"
 
-	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/spool"
+	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/task"
 )
 
 // BenchmarkTap is how fast a stream goes from one pipe through a tap into another, or into a file.
@@ -27,7 +27,7 @@ func benchmarkTap(b *testing.B, to string, on bool) {
 		dir := b.TempDir()
 		read, sink := sinkOf(b, to)
 		held := spool.New(spool.MemoryLimit, func() (*os.File, error) { return spool.Temporary(dir) })
-		tap := &tap{to: sink, passing: &passing{on: on}, held: held, tail: spool.NewTail(runner.Kept), done: make(chan struct{})}
+		tap := &tap{to: sink, passing: &passing{on: on}, held: held, tail: spool.NewTail(task.Kept), done: make(chan struct{})}
 		var err error
 		tap.read, tap.write, err = os.Pipe()
 		ok(b, err)

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // fits is what an enlarged pipe holds beside the first line.
@@ -28,7 +28,7 @@ func playEnlarge() error {
 // A command can make its pipe larger than pipes are, and end when it has filled it.
 func TestLastWordsInALargePipe(t *testing.T) {
 	r := newRig(t, role("enlarge")...)
-	r.executor.Output.Capture = runner.CaptureBoth
+	r.executor.Output.Capture = task.CaptureBoth
 	r.start().endAndReap()
 	checkText(t, "passed on", r.rest(), strings.Repeat("x", fits))
 }

@@ -14,13 +14,13 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/spool"
+	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/task"
 )
 
 // tapTo is a tap that nothing is piped into. It holds 100 bytes in memory.
 func tapTo(to *os.File, p *passing, create func() (*os.File, error)) *tap {
-	return &tap{to: to, passing: p, held: spool.New(100, create), tail: spool.NewTail(runner.Kept), done: make(chan struct{})}
+	return &tap{to: to, passing: p, held: spool.New(100, create), tail: spool.NewTail(task.Kept), done: make(chan struct{})}
 }
 
 // fixture is two taps of one attempt, and what they are to come to.
@@ -154,7 +154,7 @@ func TestTapOfAStreamThatFails(t *testing.T) {
 // The first failure is the one that matters.
 func TestTapRemembersTheFirstFailure(t *testing.T) {
 	tap := tapTo(nil, &passing{}, nil)
-	for _, err := range []error{nil, syscall.EPIPE, nil, runner.ErrStopped} {
+	for _, err := range []error{nil, syscall.EPIPE, nil, task.ErrStopped} {
 		tap.fail(err)
 	}
 	if err := tap.failure(); !errors.Is(err, syscall.EPIPE) {

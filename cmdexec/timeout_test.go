@@ -11,17 +11,18 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // timedOut is the outcome of an attempt that rig.timeout has ended.
-func timedOut(exit int, signal string) runner.Outcome {
-	return runner.Outcome{Exit: exit, Signal: signal, Error: runner.ErrorTimeout, Message: "timed out"}
+func timedOut(exit int, signal string) task.Outcome {
+	return task.Outcome{Exit: exit, Signal: signal, Error: task.ErrorTimeout, Message: "timed out"}
 }
 
 func TestTimeoutAsksWithTERMFirst(t *testing.T) {
 	tests := map[string]struct {
 		code string
-		want runner.Outcome
+		want task.Outcome
 	}{
 		"dies of it":         {":", timedOut(143, "SIGTERM")},
 		"handles it":         {"trap 'exit 9' TERM", timedOut(9, "")},
@@ -37,8 +38,8 @@ func TestTimeoutAsksWithTERMFirst(t *testing.T) {
 			r.expect("ready")
 			r.timeout()
 			r.check(tt.want)
-			if code := r.outcome.ExitCode(); code != runner.ExitTimeout {
-				t.Errorf("exit code %d, want %d", code, runner.ExitTimeout)
+			if code := r.outcome.ExitCode(); code != task.ExitTimeout {
+				t.Errorf("exit code %d, want %d", code, task.ExitTimeout)
 			}
 		})
 	}
@@ -49,7 +50,7 @@ func TestTimeoutSaysWhy(t *testing.T) {
 		r := script(t, ":"+untilStopped).start()
 		r.expect("ready")
 		r.cancel(cause)
-		r.check(runner.Outcome{Exit: 143, Signal: "SIGTERM", Error: runner.ErrorTimeout, Message: cause.Error()})
+		r.check(task.Outcome{Exit: 143, Signal: "SIGTERM", Error: task.ErrorTimeout, Message: cause.Error()})
 	}
 }
 
@@ -80,7 +81,7 @@ func TestTimeoutWaitsForTheGroup(t *testing.T) {
 func TestTimeoutKillsTheGroup(t *testing.T) {
 	tests := map[string]struct {
 		leader string
-		want   runner.Outcome
+		want   task.Outcome
 	}{
 		"leader dies of TERM": {":", timedOut(143, "SIGTERM")},
 		"leader ignores TERM": {"trap '' TERM", timedOut(137, "SIGKILL")},
@@ -129,7 +130,7 @@ func TestTimeoutInASharedGroup(t *testing.T) {
 	tests := map[string]struct {
 		code      string
 		killAfter time.Duration
-		want      runner.Outcome
+		want      task.Outcome
 	}{
 		"TERM": {"trap 'exit 9' TERM", time.Hour, timedOut(9, "")},
 		"KILL": {"trap '' TERM", 10 * time.Millisecond, timedOut(137, "SIGKILL")},

@@ -1,29 +1,31 @@
 package httpexec
 
-import "github.com/10f93571/retry/runner"
+import (
+	"github.com/10f93571/retry/task"
+)
 
-func retry(Safety, Facts) runner.Eligibility {
-	return runner.Eligibility{Class: runner.ClassRetryable}
+func retry(Safety, Facts) task.Eligibility {
+	return task.Eligibility{Class: task.ClassRetryable}
 }
 
-func stop(Safety, Facts) runner.Eligibility {
-	return runner.Eligibility{Class: runner.ClassFatal}
+func stop(Safety, Facts) task.Eligibility {
+	return task.Eligibility{Class: task.ClassFatal}
 }
 
 // ambiguous stops since the request may have taken effect.
-func ambiguous(Safety, Facts) runner.Eligibility {
-	return runner.Eligibility{Class: runner.ClassFatal, Ambiguous: true}
+func ambiguous(Safety, Facts) task.Eligibility {
+	return task.Eligibility{Class: task.ClassFatal, Ambiguous: true}
 }
 
 // atMost retries until n attempts in a row have ended so.
 func atMost(n int) answer {
-	return func(Safety, Facts) runner.Eligibility {
-		return runner.Eligibility{Class: runner.ClassRetryable, AtMost: n}
+	return func(Safety, Facts) task.Eligibility {
+		return task.Eligibility{Class: task.ClassRetryable, AtMost: n}
 	}
 }
 
 // ifAsked retries where the server asked for it: then it did not process the request. Else nobody knows.
-func ifAsked(s Safety, f Facts) runner.Eligibility {
+func ifAsked(s Safety, f Facts) task.Eligibility {
 	if f.Asked {
 		return retry(s, f)
 	}
@@ -31,7 +33,7 @@ func ifAsked(s Safety, f Facts) runner.Eligibility {
 }
 
 // ifAskedOrNothing retries where the refusal is one of a limit.
-func ifAskedOrNothing(s Safety, f Facts) runner.Eligibility {
+func ifAskedOrNothing(s Safety, f Facts) task.Eligibility {
 	if f.Asked || f.Nothing {
 		return retry(s, f)
 	}
@@ -39,7 +41,7 @@ func ifAskedOrNothing(s Safety, f Facts) runner.Eligibility {
 }
 
 // ifKeyed retries where the conflict may be with the same request, still under way.
-func ifKeyed(s Safety, f Facts) runner.Eligibility {
+func ifKeyed(s Safety, f Facts) task.Eligibility {
 	if s.Keyed {
 		return retry(s, f)
 	}
@@ -47,7 +49,7 @@ func ifKeyed(s Safety, f Facts) runner.Eligibility {
 }
 
 // unlessReplayed retries unless the server has kept this very reply.
-func unlessReplayed(s Safety, f Facts) runner.Eligibility {
+func unlessReplayed(s Safety, f Facts) task.Eligibility {
 	if f.Replayed {
 		return stop(s, f)
 	}

@@ -9,7 +9,7 @@ import (
 	"io"
 	"net"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // classify tells an error by its type and by how far the request has got, never by its text.
@@ -18,14 +18,14 @@ func (a *attempt) classify(err error) fault {
 	case errors.As(err, new(*localError)):
 		return classifyLocal(err)
 	case errors.Is(err, errReference):
-		return fault{runner.ErrorLocal, runner.ExitInternal, EventLocal, err.Error()}
+		return fault{task.ErrorLocal, task.ExitInternal, EventLocal, err.Error()}
 	case errors.Is(err, errRedirects), errors.Is(err, errURL), errors.Is(err, errHead), errors.Is(err, errProxy),
 		errors.Is(err, errResolve):
 		return classifyInput(err)
 	case isTimeout(err):
-		return fault{runner.ErrorTimeout, exitTimeout, a.event(), ""}
+		return fault{task.ErrorTimeout, exitTimeout, a.event(), ""}
 	case errors.Is(err, context.Canceled):
-		return fault{runner.ErrorReset, exitReceive, a.event(), "cancelled"}
+		return fault{task.ErrorReset, exitReceive, a.event(), "cancelled"}
 	case at <= stageConnect:
 		return a.classifyConnect(err)
 	case at == stageProxy:
@@ -33,9 +33,9 @@ func (a *attempt) classify(err error) fault {
 	case at == stageTLS:
 		return classifyTLS(err)
 	case at < stageBody && isAlert(err): // in TLS 1.3 a server may refuse the client after the handshake
-		return fault{runner.ErrorTLS, exitReceive, EventHopeless, ""}
+		return fault{task.ErrorTLS, exitReceive, EventHopeless, ""}
 	case !a.watch.sent():
-		return fault{runner.ErrorReset, exitSend, EventUnsent, ""}
+		return fault{task.ErrorReset, exitSend, EventUnsent, ""}
 	case at == stageBody:
 		return classifyBody(err)
 	default:
@@ -57,14 +57,14 @@ func (a *attempt) event() Event {
 func classifyLocal(err error) fault {
 	var local *localError
 	errors.As(err, &local)
-	return fault{runner.ErrorLocal, local.exit, EventLocal, local.Error()}
+	return fault{task.ErrorLocal, local.exit, EventLocal, local.Error()}
 }
 
 // classifyInput is for what is wrong with the request, or with where it is sent.
 func classifyInput(err error) fault {
-	class, exit := runner.ErrorURL, exitURL
+	class, exit := task.ErrorURL, exitURL
 	if errors.Is(err, errRedirects) {
-		class = runner.ErrorRedirects
+		class = task.ErrorRedirects
 	}
 	switch {
 	case errors.As(err, new(*schemeError)):
@@ -82,9 +82,9 @@ func classifyInput(err error) fault {
 func (a *attempt) classifyConnect(err error) fault {
 	var name *net.DNSError
 	if !errors.As(err, &name) {
-		return fault{runner.ErrorConnect, exitConnect, EventUnsent, ""}
+		return fault{task.ErrorConnect, exitConnect, EventUnsent, ""}
 	}
-	f := fault{runner.ErrorDNS, exitDNS, EventUnsent, ""}
+	f := fault{task.ErrorDNS, exitDNS, EventUnsent, ""}
 	if a.watch.viaProxy {
 		f.exit = exitProxyName
 	}
@@ -96,14 +96,14 @@ func (a *attempt) classifyConnect(err error) fault {
 
 func (a *attempt) classifyProxy() fault {
 	if a.watch.socks {
-		return fault{runner.ErrorConnect, exitProxy, EventUnsent, ""}
+		return fault{task.ErrorConnect, exitProxy, EventUnsent, ""}
 	}
-	return fault{runner.ErrorConnect, exitReceive, EventUnsent, ""}
+	return fault{task.ErrorConnect, exitReceive, EventUnsent, ""}
 }
 
 // classifyTLS takes a handshake that was cut for a passing fault, and every other for one that stays.
 func classifyTLS(err error) fault {
-	f := fault{runner.ErrorTLS, exitTLS, EventHopeless, ""}
+	f := fault{task.ErrorTLS, exitTLS, EventHopeless, ""}
 	switch {
 	case errors.As(err, new(*tls.CertificateVerificationError)):
 		f.exit = exitUntrusted
@@ -120,11 +120,11 @@ var errNoStatus = errors.New("the reply is not HTTP")
 
 // classifyReply is for what came instead of a reply's header.
 func (a *attempt) classifyReply(err error) fault {
-	f := fault{runner.ErrorReset, exitReceive, EventLost, ""}
+	f := fault{task.ErrorReset, exitReceive, EventLost, ""}
 	var stream streamError
 	switch {
 	case errors.Is(err, errNoStatus):
-		f.class, f.exit, f.event = runner.ErrorProtocol, exitNotHTTP, EventNotHTTP
+		f.class, f.exit, f.event = task.ErrorProtocol, exitNotHTTP, EventNotHTTP
 	case errors.As(err, &stream):
 		f.exit = exitStream
 		if stream.Code == refusedStream {
@@ -138,15 +138,15 @@ func (a *attempt) classifyReply(err error) fault {
 	case a.watch.conn.ended.Load() != nil: // net/http took the half of a line for a whole one
 		f.cause = cause(*a.watch.conn.ended.Load())
 	case a.watch.conn.read.Load() >= mostHeader:
-		f.class, f.event, f.cause = runner.ErrorProtocol, EventNotHTTP, "it has no end within 300 KiB"
+		f.class, f.event, f.cause = task.ErrorProtocol, EventNotHTTP, "it has no end within 300 KiB"
 	default:
-		f.class, f.exit, f.event, f.cause = runner.ErrorProtocol, exitNotHTTP, EventNotHTTP, "the reply is not HTTP"
+		f.class, f.exit, f.event, f.cause = task.ErrorProtocol, exitNotHTTP, EventNotHTTP, "the reply is not HTTP"
 	}
 	return f
 }
 
 func classifyBody(err error) fault {
-	f := fault{runner.ErrorTruncated, exitReceive, EventCut, ""}
+	f := fault{task.ErrorTruncated, exitReceive, EventCut, ""}
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, new(*rangeError)):
 		f.exit = exitCut

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // talker is a connection that notes whether it was read before it was written.
@@ -73,7 +73,7 @@ func TestResetInTheMiddleOfABody(t *testing.T) {
 	})
 	o := execute(t, sending(t, "POST", s.url("http"), func(e *sender) { e.carry(data(strings.Repeat("x", 16<<20))) }))
 	waiting := strings.HasPrefix(o.Message, "wait for the reply: ")
-	if o.Error != runner.ErrorReset || describe(o.HTTP.Default) != "ambiguous" || o.HTTP.Written != 1 || !waiting {
+	if o.Error != task.ErrorReset || describe(o.HTTP.Default) != "ambiguous" || o.HTTP.Written != 1 || !waiting {
 		t.Errorf("%+v, %+v", o, o.HTTP)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // rowEvents are the rows of the table of docs/http.md that name no status.
@@ -82,13 +82,13 @@ func eventsOf(what string) (events []Event) {
 }
 
 // wordOf is an answer in the words of the page.
-func wordOf(e runner.Eligibility) string {
+func wordOf(e task.Eligibility) string {
 	switch {
 	case e.Ambiguous:
 		return "ambiguous"
 	case e.AtMost > 0:
 		return fmt.Sprintf("at most %d", e.AtMost)
-	case e.Class == runner.ClassRetryable:
+	case e.Class == task.ClassRetryable:
 		return "retry"
 	}
 	return "stop"

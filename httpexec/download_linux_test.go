@@ -19,8 +19,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/spool"
+	"github.com/10f93571/retry/task"
 )
 
 const (
@@ -156,17 +157,17 @@ func TestDownloadInAProcess(t *testing.T) {
 		Output:    Output{Stdout: os.Stdout, Stderr: os.Stderr},
 		Temporary: func() (*os.File, error) { return spool.Temporary("") },
 	}
-	task := &runner.Task{Kind: runner.KindHTTP, Request: &runner.Request{Method: "GET", URL: url, Output: os.Getenv(envOutput)}}
+	tk := &task.Task{Kind: task.KindHTTP, Request: &task.Request{Method: "GET", URL: url, Output: os.Getenv(envOutput)}}
 	for n := 1; n <= cuts+1; n++ {
-		o := e.Execute(t.Context(), task, runner.Call{Number: n})
-		task.Status = runner.Pending
+		o := e.Execute(t.Context(), tk, runner.Call{Number: n})
+		tk.Status = task.Pending
 		if last := n == cuts+1; last == (o.Exit != 0) {
 			fmt.Fprintf(os.Stderr, "attempt %d: %+v", n, o)
 			os.Exit(1)
 		} else if last {
-			task.Status = runner.Succeeded
+			tk.Status = task.Succeeded
 		}
-		if _, err := e.Release(task, nil); err != nil {
+		if _, err := e.Release(tk, nil); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // full is the file that the servers of these tests have, and begun a reply that ends after "hello".
@@ -97,7 +97,7 @@ func TestDownloadGoesOn(t *testing.T) {
 					}
 				})
 				exits := fmt.Sprint(c.attempt().Exit)
-				ok(t, c.comes(runner.Pending))
+				ok(t, c.comes(task.Pending))
 				o := c.attempt()
 				exits += " " + fmt.Sprint(o.Exit)
 				s.saw(2)
@@ -108,7 +108,7 @@ func TestDownloadGoesOn(t *testing.T) {
 					checkBeginsAnew(t, c, o)
 					continue
 				}
-				ok(t, c.comes(runner.Succeeded))
+				ok(t, c.comes(task.Succeeded))
 				if file {
 					holds(t, path, tt.body, "file")
 					tt.body = ""
@@ -140,13 +140,13 @@ func TestAPartThatNobodyAskedFor(t *testing.T) {
 				}
 			})
 			o := c.attempt()
-			if o.Exit != tt.exit || (tt.exit != 0 && (describe(o.HTTP.Default) != "retry" || o.Error != runner.ErrorTruncated)) {
+			if o.Exit != tt.exit || (tt.exit != 0 && (describe(o.HTTP.Default) != "retry" || o.Error != task.ErrorTruncated)) {
 				t.Errorf("%s, %q: %+v", tt.part, tt.asked, o)
 			}
 			if tt.exit == 0 {
-				ok(t, c.comes(runner.Succeeded))
+				ok(t, c.comes(task.Succeeded))
 			} else {
-				ok(t, c.comes(runner.Failed))
+				ok(t, c.comes(task.Failed))
 			}
 			if _, err := os.Stat(path); file && (err == nil) != (tt.exit == 0) {
 				t.Errorf("%s: the file: %v", tt.part, err)
@@ -156,18 +156,18 @@ func TestAPartThatNobodyAskedFor(t *testing.T) {
 }
 
 // checkBeginsAnew wants the next attempt to ask for everything.
-func checkBeginsAnew(t *testing.T, c *client, o runner.Outcome) {
+func checkBeginsAnew(t *testing.T, c *client, o task.Outcome) {
 	t.Helper()
-	if o.Error != runner.ErrorTruncated || describe(o.HTTP.Default) != "retry" || !strings.Contains(o.Message, "begins anew") {
+	if o.Error != task.ErrorTruncated || describe(o.HTTP.Default) != "retry" || !strings.Contains(o.Message, "begins anew") {
 		t.Errorf("%+v, %+v", o, o.HTTP)
 	}
-	ok(t, c.comes(runner.Pending))
+	ok(t, c.comes(task.Pending))
 	s := serve(t, closes(okReply))
 	c.task.Request.URL = s.url("http")
 	if o := c.attempt(); o.Exit != 0 {
 		t.Errorf("%+v", o)
 	}
-	ok(t, c.comes(runner.Pending))
+	ok(t, c.comes(task.Pending))
 	s.saw(1)
 	if asked := ranges(s.requests[0]); asked != "" {
 		t.Errorf("the third attempt asks for %q", asked)
@@ -192,11 +192,11 @@ func TestDownloadGoesOnAndOn(t *testing.T) {
 			t.Errorf("attempt %d: %+v", i+1, o)
 		}
 		if i < 5 {
-			ok(t, c.comes(runner.Pending))
+			ok(t, c.comes(task.Pending))
 			only(t, filepath.Dir(path), ".file.5b9a39db.part")
 		}
 	}
-	ok(t, c.comes(runner.Succeeded))
+	ok(t, c.comes(task.Succeeded))
 	holds(t, path, full, "file")
 	s.saw(6)
 	for _, request := range s.requests {
@@ -221,10 +221,10 @@ func TestPartThatIsCutWithoutASize(t *testing.T) {
 			t.Errorf("%+v", o)
 		}
 		if exit != 0 {
-			ok(t, c.comes(runner.Pending))
+			ok(t, c.comes(task.Pending))
 		}
 	}
-	ok(t, c.comes(runner.Succeeded))
+	ok(t, c.comes(task.Succeeded))
 	c.saw(full, "")
 }
 
@@ -232,9 +232,9 @@ func TestPartThatIsCutWithoutASize(t *testing.T) {
 func TestDownloadThatNeverEnds(t *testing.T) {
 	c := asking(t, serve(t, closes(begun(tagged)), closes(failedReply)).url("http"), nil)
 	c.attempt()
-	ok(t, c.comes(runner.Pending))
+	ok(t, c.comes(task.Pending))
 	c.attempt()
-	ok(t, c.comes(runner.Exhausted))
+	ok(t, c.comes(task.Exhausted))
 	c.saw("oops", "")
 }
 
@@ -257,9 +257,9 @@ func TestNoRangeIsAskedFor(t *testing.T) {
 		if o := c.attempt(); o.Exit != 18 {
 			t.Errorf("%s: %+v", name, o)
 		}
-		ok(t, c.comes(runner.Pending))
+		ok(t, c.comes(task.Pending))
 		c.attempt()
-		ok(t, c.comes(runner.Succeeded))
+		ok(t, c.comes(task.Succeeded))
 		c.saw("hello", "")
 		s.saw(2)
 		if got := ranges(s.requests[1]); got != tt.asks {
@@ -278,7 +278,7 @@ func TestDownloadOverARedirect(t *testing.T) {
 			replies("HTTP/1.1 302 Found\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n", second.url("http")))
 		c := asking(t, s.url("http"), func(c *client) { c.Network.MaxRedirects = 5 })
 		c.attempt()
-		ok(t, c.comes(runner.Pending))
+		ok(t, c.comes(task.Pending))
 		if o := c.attempt(); o.Exit != exit {
 			t.Errorf("%+v", o)
 		}
@@ -304,14 +304,14 @@ func TestDownloadOverHTTP2(t *testing.T) {
 		return false
 	}))
 	c := asking(t, s.url("https"), func(c *client) { c.Network.CACert = a.file })
-	if o := c.attempt(); o.Exit != 92 || o.Error != runner.ErrorTruncated {
+	if o := c.attempt(); o.Exit != 92 || o.Error != task.ErrorTruncated {
 		t.Errorf("%+v", o)
 	}
-	ok(t, c.comes(runner.Pending))
+	ok(t, c.comes(task.Pending))
 	if o := c.attempt(); o.Exit != 0 || o.HTTP.Status != http.StatusPartialContent {
 		t.Errorf("%+v, %+v", o, o.HTTP)
 	}
-	ok(t, c.comes(runner.Succeeded))
+	ok(t, c.comes(task.Succeeded))
 	c.saw("hello!!!", "")
 }
 

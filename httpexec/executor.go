@@ -8,20 +8,21 @@ import (
 	"os"
 	"time"
 
+	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/spool"
+	"github.com/10f93571/retry/task"
 )
 
 // Executor sends the request of one task. It holds what belongs to this process; what is sent is in the task.
 type Executor struct {
 	Stdin     Body                                      // what the request's body takes from stdin; nil for nothing
-	Keep      func(*runner.Task) error                  // called once, before the first send; nil: nothing is to be kept
+	Keep      func(*task.Task) error                    // called once, before the first send; nil: nothing is to be kept
 	Lookup    func(name string) (value string, ok bool) // the environment, for {env:NAME} and the proxies
 	UserAgent string                                    // "retry/1.0"
 	Output    Output
 	Temporary func() (*os.File, error) // makes a file for what is large
 
-	Progress func(runner.Transfer) // told how far the bytes have got; nil: nobody is
+	Progress func(task.Transfer) // told how far the bytes have got; nil: nobody is
 
 	resolver   *net.Resolver        // nil: the system's; tests have their own
 	made       map[int]*spool.Spool // parts of the body that were transformed, by their number
@@ -39,7 +40,7 @@ type attempt struct {
 	written    int    // requests that went out
 	redirected bool   // the first request was answered, and its body is not asked for again
 	reply      reply
-	asked      *runner.Request
+	asked      *task.Request
 	continues  bool   // a body that is cut can be gone on with
 	ranged     bool   // the rest of a body was asked for
 	resumed    int64  // how much of the body was there already
@@ -48,7 +49,7 @@ type attempt struct {
 }
 
 // Execute implements runner.Executor. When ctx ends first, the connection is closed.
-func (e *Executor) Execute(ctx context.Context, t *runner.Task, c runner.Call) runner.Outcome {
+func (e *Executor) Execute(ctx context.Context, t *task.Task, c runner.Call) task.Outcome {
 	begun := time.Now()
 	ctx, cancel := context.WithCancelCause(ctx)
 	heard := listen(c.Signals, cancel)
@@ -75,13 +76,13 @@ func (e *Executor) Execute(ctx context.Context, t *runner.Task, c runner.Call) r
 }
 
 // prepare makes the plan of the attempt. What the next process needs is kept before the first request is sent.
-func (a *attempt) prepare(t *runner.Task) (err error) {
+func (a *attempt) prepare(t *task.Task) (err error) {
 	if a.plan, err = a.Executor.plan(t); err != nil || a.Keep == nil || a.kept {
 		return err
 	}
 	a.kept = true
 	if err := a.Keep(t); err != nil {
-		return &localError{"keep the request's body", err, runner.ExitInternal}
+		return &localError{"keep the request's body", err, task.ExitInternal}
 	}
 	return nil
 }
@@ -130,7 +131,7 @@ func (a *attempt) send(ctx context.Context, h hop) (*http.Response, func(), erro
 		return nil, nil, err
 	}
 	if h.body != nil && h.body.Size() > 0 {
-		request.Body = a.meter.watched(request.Body, runner.Transfer{Sending: true, Total: h.body.Size()})
+		request.Body = a.meter.watched(request.Body, task.Transfer{Sending: true, Total: h.body.Size()})
 	}
 	connection, err := a.connect(traced, transport, h)
 	if err != nil {
@@ -172,7 +173,7 @@ func (a *attempt) take(response *http.Response, done func()) error {
 	if err := a.place(response); err != nil || a.reply.whole {
 		return err
 	}
-	body := a.meter.watched(response.Body, runner.Transfer{Total: a.reply.total, From: a.resumed})
+	body := a.meter.watched(response.Body, task.Transfer{Total: a.reply.total, From: a.resumed})
 	err := a.reply.read(body, response.ContentLength)
 	if err == nil {
 		err = a.check()

@@ -9,15 +9,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/spool"
+	"github.com/10f93571/retry/task"
 )
 
 // sender is an executor and the request of its task.
 type sender struct {
 	*Executor
-	Request *runner.Request
-	Network *runner.Network // of the request
+	Request *task.Request
+	Network *task.Network // of the request
 	key     string
 }
 
@@ -30,7 +31,7 @@ func sending(t *testing.T, method, url string, change func(*sender)) *sender {
 			Output:    Output{Stdout: io.Discard},
 			Temporary: func() (*os.File, error) { return spool.Temporary(t.TempDir()) },
 		},
-		Request: &runner.Request{Method: method, URL: url},
+		Request: &task.Request{Method: method, URL: url},
 	}
 	e.Network = &e.Request.Network
 	if change != nil {
@@ -40,27 +41,27 @@ func sending(t *testing.T, method, url string, change func(*sender)) *sender {
 }
 
 // task is what the executor is given.
-func (e *sender) task() *runner.Task {
-	return &runner.Task{Kind: runner.KindHTTP, Request: e.Request, IdempotencyKey: e.key}
+func (e *sender) task() *task.Task {
+	return &task.Task{Kind: task.KindHTTP, Request: e.Request, IdempotencyKey: e.key}
 }
 
 // carry makes a body that of the request.
 func (e *sender) carry(body Body) {
-	e.Stdin, e.Request.Body = body, []runner.Part{{File: runner.StdinFile}}
+	e.Stdin, e.Request.Body = body, []task.Part{{File: task.StdinFile}}
 }
 
 // execute runs one attempt.
-func execute(t *testing.T, e *sender) runner.Outcome {
+func execute(t *testing.T, e *sender) task.Outcome {
 	t.Helper()
 	return e.Execute(t.Context(), e.task(), runner.Call{Number: 1})
 }
 
 // release returns what reaches stdout of the attempt that was executed last, given what the task came to.
-func release(t *testing.T, e *sender, status runner.Status) string {
+func release(t *testing.T, e *sender, status task.Status) string {
 	t.Helper()
 	var out bytes.Buffer
 	e.Output.Stdout = &out
-	sig, err := e.Release(&runner.Task{Status: status}, nil)
+	sig, err := e.Release(&task.Task{Status: status}, nil)
 	if sig != nil || err != nil {
 		t.Errorf("release: %v, %v", sig, err)
 	}
@@ -98,13 +99,13 @@ func TestExecute(t *testing.T) {
 			e := sending(t, tt.method, s.url("http"), tt.change)
 			o := execute(t, e)
 			s.saw(1)
-			if o.Exit != 0 || o.Error != runner.ErrorNone || o.HTTP.Status != 200 || o.HTTP.Written != 1 || o.HTTP.Body != tt.body {
+			if o.Exit != 0 || o.Error != task.ErrorNone || o.HTTP.Status != 200 || o.HTTP.Written != 1 || o.HTTP.Body != tt.body {
 				t.Errorf("%+v, %+v", o, o.HTTP)
 			}
 			if want := strings.Replace(tt.request, "HOST", s.address(), 1); s.requests[0] != want {
 				t.Errorf("on the wire %q\nwant %q", s.requests[0], want)
 			}
-			if got := release(t, e, runner.Succeeded); got != tt.body {
+			if got := release(t, e, task.Succeeded); got != tt.body {
 				t.Errorf("on stdout %q", got)
 			}
 		})
@@ -136,7 +137,7 @@ func TestEachAttemptSendsTheSame(t *testing.T) {
 		if o.HTTP.Written != 1 {
 			t.Errorf("%d requests written", o.HTTP.Written)
 		}
-		release(t, e, runner.Pending)
+		release(t, e, task.Pending)
 	}
 	s.saw(3)
 	if fmt.Sprint(exits) != "[22 52 0]" {
@@ -157,7 +158,7 @@ func TestExchange(t *testing.T) {
 	if o.Exit != 22 || o.Message != "status 503 Service Unavailable" || x.Status != 503 || x.Body != "busy" || x.ServerDelay != 7*time.Second {
 		t.Errorf("%+v, %+v", o, x)
 	}
-	if x.Header["X-A"] != "1, 2" || x.Default != (runner.Eligibility{Class: runner.ClassRetryable, Event: "503"}) {
+	if x.Header["X-A"] != "1, 2" || x.Default != (task.Eligibility{Class: task.ClassRetryable, Event: "503"}) {
 		t.Errorf("%+v", x)
 	}
 	if p := x.Phases; p.Connect <= 0 || p.FirstByte <= 0 || p.Total < p.Connect+p.FirstByte || p.TLS != 0 || p.Total != o.Duration {
@@ -171,14 +172,14 @@ func TestRelease(t *testing.T) {
 	tests := []struct {
 		name   string
 		reply  string
-		status runner.Status
+		status task.Status
 		want   string
 	}{
-		{"success", okReply, runner.Succeeded, "hello"},
-		{"there is another attempt", failed, runner.Pending, ""},
-		{"the last error's", failed, runner.Exhausted, "oops"},
-		{"half a body", cutReply, runner.Exhausted, ""},
-		{"half an error's", "HTTP/1.1 500 No\r\nContent-Length: 40\r\n\r\noops", runner.Failed, ""},
+		{"success", okReply, task.Succeeded, "hello"},
+		{"there is another attempt", failed, task.Pending, ""},
+		{"the last error's", failed, task.Exhausted, "oops"},
+		{"half a body", cutReply, task.Exhausted, ""},
+		{"half an error's", "HTTP/1.1 500 No\r\nContent-Length: 40\r\n\r\noops", task.Failed, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -198,10 +199,10 @@ func TestLargeReply(t *testing.T) {
 	s := serve(t, replies("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(text), text))
 	e := sending(t, "GET", s.url("http"), nil)
 	o := execute(t, e)
-	if len(o.HTTP.Body) != runner.LookedAt || !strings.HasSuffix(o.HTTP.Body, "xend") {
+	if len(o.HTTP.Body) != task.LookedAt || !strings.HasSuffix(o.HTTP.Body, "xend") {
 		t.Errorf("%d bytes are looked at", len(o.HTTP.Body))
 	}
-	if got := release(t, e, runner.Succeeded); got != text {
+	if got := release(t, e, task.Succeeded); got != text {
 		t.Errorf("%d bytes on stdout, want %d", len(got), len(text))
 	}
 }
@@ -213,7 +214,7 @@ func TestExecuteFollowsRedirects(t *testing.T) {
 	o := execute(t, e)
 	s.saw(1)
 	there.saw(1)
-	if o.Exit != 0 || o.HTTP.Status != 200 || o.HTTP.Written != 2 || release(t, e, runner.Succeeded) != "hello" {
+	if o.Exit != 0 || o.HTTP.Status != 200 || o.HTTP.Written != 2 || release(t, e, task.Succeeded) != "hello" {
 		t.Errorf("%+v, %+v", o, o.HTTP)
 	}
 	if !strings.HasPrefix(there.requests[0], "GET /path") || strings.Contains(there.requests[0], "a=b") {
@@ -225,7 +226,7 @@ func TestExecuteLeavesARedirect(t *testing.T) {
 	s := serve(t, replies("HTTP/1.1 302 Found\r\nLocation: /there\r\nContent-Length: 4\r\n\r\nbody"))
 	o := execute(t, sending(t, "GET", s.url("http"), nil))
 	s.saw(1)
-	if o.Exit != 0 || o.HTTP.Status != 302 || o.HTTP.Body != "body" || o.HTTP.Default.Class != runner.ClassSuccess {
+	if o.Exit != 0 || o.HTTP.Status != 302 || o.HTTP.Body != "body" || o.HTTP.Default.Class != task.ClassSuccess {
 		t.Errorf("%+v, %+v", o, o.HTTP)
 	}
 }

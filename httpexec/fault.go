@@ -12,11 +12,12 @@ import (
 
 	"github.com/10f93571/retry/backoff"
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // fault is what went wrong, in the words of everybody who has to know.
 type fault struct {
-	class runner.ErrorClass
+	class task.ErrorClass
 	exit  int
 	event Event
 	cause string // for people; empty: the error's own words
@@ -35,6 +36,7 @@ type loopError struct{ followed int }
 func (e *loopError) Error() string {
 	return fmt.Sprintf("%d redirects were followed, and there is another", e.followed)
 }
+
 func (e *loopError) Unwrap() error { return errRedirects }
 
 // proxyError says that a proxy opens no way to the host.

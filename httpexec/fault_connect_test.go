@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // unsent checks a fault that needs no server, or comes before a request gets to one: for each method nothing is written.
@@ -112,7 +113,7 @@ func TestFaultsOfTheRequest(t *testing.T) {
 			change: func(e *sender) { e.Network.Proxy = "ftp://p" }}, "http://host/"},
 	}
 	for _, tt := range tests {
-		tt.class, tt.i = runner.ErrorURL, "stop"
+		tt.class, tt.i = task.ErrorURL, "stop"
 		tt.unsent(t, tt.url)
 	}
 }
@@ -127,15 +128,15 @@ func TestFaultsOfThisMachine(t *testing.T) {
 	garbage := filepath.Join(t.TempDir(), "garbage")
 	ok(t, os.WriteFile(garbage, []byte("garbage"), 0o600))
 	missing := filepath.Join(t.TempDir(), "missing")
-	options := func(n runner.Network) func(*sender) { return func(e *sender) { *e.Network = n } }
+	options := func(n task.Network) func(*sender) { return func(e *sender) { *e.Network = n } }
 	for _, f := range []faulty{
-		{name: "no file of authorities", change: options(runner.Network{CACert: missing}), exit: 77, message: "no such file"},
-		{name: "no authority in the file", change: options(runner.Network{CACert: garbage}), exit: 77, message: "no certificate in PEM form"},
-		{name: "no certificate of ours", change: options(runner.Network{Cert: missing}), exit: 58, message: "no such file"},
-		{name: "no certificate in the file", change: options(runner.Network{Cert: garbage}), exit: 58, message: "PEM"},
-		{name: "a key alone", change: options(runner.Network{Key: garbage}), exit: 58, message: "there is a key but no certificate"},
+		{name: "no file of authorities", change: options(task.Network{CACert: missing}), exit: 77, message: "no such file"},
+		{name: "no authority in the file", change: options(task.Network{CACert: garbage}), exit: 77, message: "no certificate in PEM form"},
+		{name: "no certificate of ours", change: options(task.Network{Cert: missing}), exit: 58, message: "no such file"},
+		{name: "no certificate in the file", change: options(task.Network{Cert: garbage}), exit: 58, message: "PEM"},
+		{name: "a key alone", change: options(task.Network{Key: garbage}), exit: 58, message: "there is a key but no certificate"},
 	} {
-		f.class, f.i = runner.ErrorLocal, "stop"
+		f.class, f.i = task.ErrorLocal, "stop"
 		f.unsent(t, "https://host/")
 	}
 }

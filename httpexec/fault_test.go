@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // faulty is one fault: what the server does, what becomes of the attempt for requests that are idempotent and for others, and how many
@@ -18,7 +19,7 @@ type faulty struct {
 	name    string
 	script  script
 	change  func(*sender)
-	class   runner.ErrorClass
+	class   task.ErrorClass
 	exit    int
 	message string
 	i, n    string // as in TestDefault
@@ -77,7 +78,7 @@ func (f faulty) context(t *testing.T, s *server, e *sender) context.Context {
 	return ctx
 }
 
-func (f faulty) compare(t *testing.T, o runner.Outcome, follows string) {
+func (f faulty) compare(t *testing.T, o task.Outcome, follows string) {
 	t.Helper()
 	if o.Error != f.class || o.Exit != f.exit || !strings.Contains(o.Message, f.message) || f.message == "" {
 		t.Errorf("%q, exit %d, %q; want %q, exit %d, %q", o.Error, o.Exit, o.Message, f.class, f.exit, f.message)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 func TestFaultsOfTLS(t *testing.T) {
@@ -82,7 +82,7 @@ func TestClientWithoutACertificate(t *testing.T) {
 	config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, a.pool()
 	s := serveTLS(t, config, func(c *wire) { _, _ = c.reader.ReadByte() })
 	o := execute(t, sending(t, "POST", s.url("https"), func(e *sender) { e.Network.CACert = a.file }))
-	if o.Error != runner.ErrorTLS || describe(o.HTTP.Default) != "stop" || !strings.Contains(o.Message, "certificate required") {
+	if o.Error != task.ErrorTLS || describe(o.HTTP.Default) != "stop" || !strings.Contains(o.Message, "certificate required") {
 		t.Errorf("%+v, %+v", o, o.HTTP)
 	}
 }

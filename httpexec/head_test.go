@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // What a server sends before the body is shown as it came, over TLS too, as curl shows it.
@@ -48,7 +48,7 @@ func TestHeadIsShownAsItCame(t *testing.T) {
 			})
 			c.attempt()
 			s.saw(1)
-			ok(t, c.comes(runner.Succeeded))
+			ok(t, c.comes(task.Succeeded))
 			if path != "" {
 				holds(t, path, tt.head+tt.body, "file")
 				continue
@@ -70,7 +70,7 @@ func TestHeadOverHTTP2(t *testing.T) {
 	}))
 	c := asking(t, s.url("https"), func(c *client) { c.Network.CACert, c.task.Request.Include = a.file, true })
 	c.attempt()
-	ok(t, c.comes(runner.Succeeded))
+	ok(t, c.comes(task.Succeeded))
 	c.saw("HTTP/2 200 \r\netag: \"a\"\r\nx-b: c\r\nx-b: d\r\n\r\nhello", "")
 }
 
@@ -81,9 +81,9 @@ func TestHeadsOfSeveralReplies(t *testing.T) {
 	s := serve(t, closes(redirect+"body"), closes(redirect+"body"))
 	c := asking(t, s.url("http"), func(c *client) { c.Network.MaxRedirects, c.task.Request.Include = 5, true })
 	c.attempt()
-	ok(t, c.comes(runner.Pending))
+	ok(t, c.comes(task.Pending))
 	c.attempt()
-	ok(t, c.comes(runner.Succeeded))
+	ok(t, c.comes(task.Succeeded))
 	c.saw(redirect+"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-11/12\r\n"+tagged+"Content-Length: 7\r\n\r\n"+full, "")
 }
 
@@ -93,11 +93,11 @@ func TestHeadOfWhatWasWholeAlready(t *testing.T) {
 	s := serve(t, closes(head+"5\r\nhello\r\n"), closes("HTTP/1.1 416 No\r\nContent-Range: bytes */5\r\n\r\n"))
 	c := asking(t, s.url("http"), func(c *client) { c.task.Request.Include = true })
 	c.attempt()
-	ok(t, c.comes(runner.Pending))
+	ok(t, c.comes(task.Pending))
 	if o := c.attempt(); o.Exit != 0 || o.HTTP.Status != 200 {
 		t.Errorf("%+v, %+v", o, o.HTTP)
 	}
-	ok(t, c.comes(runner.Succeeded))
+	ok(t, c.comes(task.Succeeded))
 	c.saw(head+"hello", "")
 }
 
@@ -121,6 +121,6 @@ func TestHeadThroughATunnel(t *testing.T) {
 		c.Network.CACert, c.Network.Proxy, c.task.Request.Include = a.file, "http://"+p.address(), true
 	})
 	c.attempt()
-	ok(t, c.comes(runner.Succeeded))
+	ok(t, c.comes(task.Succeeded))
 	c.saw("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "")
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // TestRepeatedSecret has a server repeat what it was sent, as services that show a request do.
@@ -15,33 +15,33 @@ func TestRepeatedSecret(t *testing.T) {
 		return value, ok
 	}
 	tests := map[string]struct {
-		change func(r *runner.Request)
+		change func(r *task.Request)
 		repeat string // what the server says
 		want   string
 	}{
-		"-u, as it is sent": {func(r *runner.Request) { r.User = "me:{env:PW}" }, "Basic bWU6cEB3ImQvc2VjcmV0!", "Basic ***!"},
-		"-u, in JSON":       {func(r *runner.Request) { r.User = "me:{env:PW}" }, `"p@w\"d/secret"`, `"{env:PW}"`},
-		"-u, in a URL":      {func(r *runner.Request) { r.User = "me:{env:PW}" }, "p%40w%22d%2Fsecret", "{env:PW}"},
-		"-u, typed":         {func(r *runner.Request) { r.User = "me:typed" }, "typed bWU6dHlwZWQ=", "*** ***"},
-		"a key alone":       {func(r *runner.Request) { r.User = "sk_live_1234:" }, "no key sk_live_1234", "no key ***"},
-		"a short name":      {func(r *runner.Request) { r.User = "name:" }, "no name", "no name"},
-		"the URL":           {func(r *runner.Request) { r.URL = strings.Replace(r.URL, "://", "://me:{env:PW}@", 1) }, "bWU6cEB3ImQvc2VjcmV0", "***"},
-		"a typed header": {func(r *runner.Request) { r.Header = []string{"authorization: Bearer typed"} },
+		"-u, as it is sent": {func(r *task.Request) { r.User = "me:{env:PW}" }, "Basic bWU6cEB3ImQvc2VjcmV0!", "Basic ***!"},
+		"-u, in JSON":       {func(r *task.Request) { r.User = "me:{env:PW}" }, `"p@w\"d/secret"`, `"{env:PW}"`},
+		"-u, in a URL":      {func(r *task.Request) { r.User = "me:{env:PW}" }, "p%40w%22d%2Fsecret", "{env:PW}"},
+		"-u, typed":         {func(r *task.Request) { r.User = "me:typed" }, "typed bWU6dHlwZWQ=", "*** ***"},
+		"a key alone":       {func(r *task.Request) { r.User = "sk_live_1234:" }, "no key sk_live_1234", "no key ***"},
+		"a short name":      {func(r *task.Request) { r.User = "name:" }, "no name", "no name"},
+		"the URL":           {func(r *task.Request) { r.URL = strings.Replace(r.URL, "://", "://me:{env:PW}@", 1) }, "bWU6cEB3ImQvc2VjcmV0", "***"},
+		"a typed header": {func(r *task.Request) { r.Header = []string{"authorization: Bearer typed"} },
 			"typed is no token", "*** is no token"},
-		"a mixed one": {func(r *runner.Request) { r.Header = []string{"X-Api-Key: a-{env:TOKEN}"} }, "key a-token-secret", "key ***"},
-		"cookies": {func(r *runner.Request) { r.Header = []string{"Cookie: theme=dark; session=12345678"} },
+		"a mixed one": {func(r *task.Request) { r.Header = []string{"X-Api-Key: a-{env:TOKEN}"} }, "key a-token-secret", "key ***"},
+		"cookies": {func(r *task.Request) { r.Header = []string{"Cookie: theme=dark; session=12345678"} },
 			"dark 12345678", "dark ***"},
-		"what is no secret": {func(r *runner.Request) { r.Header = []string{"X-Other: typed"} }, "typed", "typed"},
-		"one that is cut": {func(r *runner.Request) { r.Header = []string{"X: {env:TOKEN}"} },
-			"token-secret" + strings.Repeat("y", runner.Kept-4), "KEN}" + strings.Repeat("y", runner.Kept-4)},
-		"one before the end that is kept": {func(r *runner.Request) { r.Header = []string{"X: {env:TOKEN}"} },
-			strings.Repeat("x", 3) + "token-secret" + strings.Repeat("y", runner.Kept), strings.Repeat("y", runner.Kept-1)},
+		"what is no secret": {func(r *task.Request) { r.Header = []string{"X-Other: typed"} }, "typed", "typed"},
+		"one that is cut": {func(r *task.Request) { r.Header = []string{"X: {env:TOKEN}"} },
+			"token-secret" + strings.Repeat("y", task.Kept-4), "KEN}" + strings.Repeat("y", task.Kept-4)},
+		"one before the end that is kept": {func(r *task.Request) { r.Header = []string{"X: {env:TOKEN}"} },
+			strings.Repeat("x", 3) + "token-secret" + strings.Repeat("y", task.Kept), strings.Repeat("y", task.Kept-1)},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := serve(t, replies("HTTP/1.1 401 Unauthorized\r\nContent-Length: %d\r\n\r\n%s", len(tt.repeat), tt.repeat))
-			c := asking(t, s.url("http"), func(c *client) { c.task.Options.Capture, c.Lookup = runner.CaptureStderr, lookup })
+			c := asking(t, s.url("http"), func(c *client) { c.task.Options.Capture, c.Lookup = task.CaptureStderr, lookup })
 			tt.change(c.task.Request)
 			got := c.attempt().Stdout
 			if got != tt.want {

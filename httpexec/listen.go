@@ -6,7 +6,7 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // stopError is the cause of the end of an attempt that a signal ended.
@@ -15,10 +15,10 @@ type stopError struct{ signal os.Signal }
 func (e *stopError) Error() string { return fmt.Sprintf("stopped by a signal: %s", e.signal) }
 
 // outcome is that of a process that died of the signal, as curl would have.
-func (e *stopError) outcome() runner.Outcome {
-	o := runner.Outcome{Exit: runner.ExitInternal, Message: e.Error()}
+func (e *stopError) outcome() task.Outcome {
+	o := task.Outcome{Exit: task.ExitInternal, Message: e.Error()}
 	if number, ok := e.signal.(syscall.Signal); ok {
-		o.Exit, o.Signal = runner.ExitSignalBase+int(number), signalNames[number]
+		o.Exit, o.Signal = task.ExitSignalBase+int(number), signalNames[number]
 	}
 	return o
 }
@@ -37,7 +37,7 @@ func listen(signals <-chan os.Signal, cancel context.CancelCauseFunc) func() os.
 		for {
 			select {
 			case sig := <-signals:
-				if runner.Stops(sig) {
+				if task.Stops(sig) {
 					stop = sig
 					cancel(&stopError{sig})
 					return

@@ -5,23 +5,23 @@ import (
 	"sync"
 	"time"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // meter counts the bytes of an attempt, and tells of them now and then. A nil one does neither.
 type meter struct {
-	tell  func(runner.Transfer)
+	tell  func(task.Transfer)
 	over  chan struct{}
 	ended chan struct{}
 
 	mutex sync.Mutex
-	now   runner.Transfer
+	now   task.Transfer
 }
 
 // tellEvery is how often a meter tells, also where nothing moves: the time does.
 const tellEvery = 100 * time.Millisecond
 
-func newMeter(tell func(runner.Transfer)) *meter {
+func newMeter(tell func(task.Transfer)) *meter {
 	if tell == nil {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (m *meter) run() {
 }
 
 // begin starts to count for one direction.
-func (m *meter) begin(t runner.Transfer) {
+func (m *meter) begin(t task.Transfer) {
 	if m == nil {
 		return
 	}
@@ -57,7 +57,7 @@ func (m *meter) begin(t runner.Transfer) {
 	m.now = t
 }
 
-func (m *meter) read() runner.Transfer {
+func (m *meter) read() task.Transfer {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	return m.now
@@ -89,7 +89,7 @@ func (m *meter) end() {
 type metered struct {
 	io.ReadCloser
 	meter *meter
-	what  runner.Transfer
+	what  task.Transfer
 	begin sync.Once
 }
 
@@ -101,7 +101,7 @@ func (b *metered) Read(p []byte) (int, error) {
 }
 
 // watched returns a body that is counted from here on, where somebody is told.
-func (m *meter) watched(body io.ReadCloser, t runner.Transfer) io.ReadCloser {
+func (m *meter) watched(body io.ReadCloser, t task.Transfer) io.ReadCloser {
 	if m == nil || body == nil {
 		return body
 	}

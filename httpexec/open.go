@@ -4,20 +4,20 @@ import (
 	"net/http"
 	"os"
 
-	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/spool"
+	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/task"
 )
 
 // requestOf returns what a task asks for.
-func requestOf(t *runner.Task) *runner.Request {
+func requestOf(t *task.Task) *task.Request {
 	if t.Request == nil {
-		return &runner.Request{}
+		return &task.Request{}
 	}
 	return t.Request
 }
 
 // open makes sure, before anything is sent, that the reply can be written where it should be.
-func (a *attempt) open(t *runner.Task) error {
+func (a *attempt) open(t *task.Task) error {
 	path := a.asked.Output
 	if path == "" || a.beside != nil {
 		return nil

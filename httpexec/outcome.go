@@ -10,24 +10,24 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // outcome is what an attempt came to that ended with err at a time.
-func (a *attempt) outcome(err error, now time.Time) runner.Outcome {
+func (a *attempt) outcome(err error, now time.Time) task.Outcome {
 	o, event := a.judge(err)
 	word := ReadWord(a.reply.header, now)
 	facts := factsOf(a.reply.header, word)
 	facts.Redirected = a.redirected
-	o.HTTP = &runner.Exchange{
-		Status: a.reply.status, Header: a.reply.flat(), Body: a.reply.tail(runner.LookedAt), Written: a.written,
+	o.HTTP = &task.Reply{
+		Status: a.reply.status, Header: a.reply.flat(), Body: a.reply.tail(task.LookedAt), Written: a.written,
 		ServerDelay: word.Delay, Patience: a.patience, Phases: a.watch.measured(), Default: Default(event, a.Safety, facts),
 	}
 	return o
 }
 
 // judge says how an attempt ended. The status of an error goes before whatever happened to its body.
-func (a *attempt) judge(err error) (runner.Outcome, Event) {
+func (a *attempt) judge(err error) (task.Outcome, Event) {
 	status := a.reply.status
 	answered := a.watch.at() == stageBody && status >= 400 && !errors.As(err, new(*localError)) && !errors.As(err, new(*rangeError))
 	var stop *stopError
@@ -37,9 +37,9 @@ func (a *attempt) judge(err error) (runner.Outcome, Event) {
 	case errors.As(err, &stop):
 		return stop.outcome(), a.event()
 	case answered:
-		return runner.Outcome{Exit: exitStatus, Message: statusMessage(status, err)}, StatusEvent(status)
+		return task.Outcome{Exit: exitStatus, Message: statusMessage(status, err)}, StatusEvent(status)
 	case err == nil:
-		return runner.Outcome{}, StatusEvent(status)
+		return task.Outcome{}, StatusEvent(status)
 	}
 	f, at := a.classify(err), a.watch.at()
 	if f.event == EventLocal && at == stageBody && status < 400 {
@@ -48,7 +48,7 @@ func (a *attempt) judge(err error) (runner.Outcome, Event) {
 	if at > stageSend && !a.watch.sent() {
 		at = stageSend
 	}
-	return runner.Outcome{Exit: f.exit, Error: f.class, Message: f.message(a.watch, at, err)}, f.event
+	return task.Outcome{Exit: f.exit, Error: f.class, Message: f.message(a.watch, at, err)}, f.event
 }
 
 // message says what went wrong, and at what, unless the network has nothing to do with it.
@@ -56,7 +56,7 @@ func (f fault) message(w *watch, at stage, err error) string {
 	switch {
 	case f.event == EventLocal, f.event == EventUnkept:
 		return f.cause
-	case f.class == runner.ErrorURL, f.class == runner.ErrorRedirects:
+	case f.class == task.ErrorURL, f.class == task.ErrorRedirects:
 		return err.Error()
 	case f.cause == "":
 		f.cause = cause(err)

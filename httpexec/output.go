@@ -4,7 +4,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // Output is where replies go that go to no file: whole or not at all.
@@ -14,7 +14,7 @@ type Output struct {
 }
 
 // Release implements runner.Executor: it passes on the body of the task's last attempt, where it came whole.
-func (e *Executor) Release(t *runner.Task, signals <-chan os.Signal) (os.Signal, error) {
+func (e *Executor) Release(t *task.Task, signals <-chan os.Signal) (os.Signal, error) {
 	r := e.held
 	e.held = nil
 	if !t.Status.Finished() {
@@ -39,8 +39,8 @@ func (e *Executor) Release(t *runner.Task, signals <-chan os.Signal) (os.Signal,
 		case err := <-copied:
 			return nil, err
 		case sig := <-signals:
-			if runner.Stops(sig) {
-				return sig, runner.ErrStopped
+			if task.Stops(sig) {
+				return sig, task.ErrStopped
 			}
 		}
 	}
@@ -67,7 +67,7 @@ func (e *Executor) putAside(r *reply) {
 }
 
 // shows reports whether something of a reply is shown. Of an error that is hidden the header may be, as with curl.
-func (e *Executor) shows(t *runner.Task, r *reply) bool {
+func (e *Executor) shows(t *task.Task, r *reply) bool {
 	if requestOf(t).HideFail && r.status >= 400 {
 		r.drop()
 		r.body = nil
@@ -77,12 +77,12 @@ func (e *Executor) shows(t *runner.Task, r *reply) bool {
 }
 
 // passOn sends a whole reply to where it belongs.
-func (e *Executor) passOn(t *runner.Task, r *reply, p *part) error {
+func (e *Executor) passOn(t *task.Task, r *reply, p *part) error {
 	path := requestOf(t).Output
 	switch {
 	case path == "":
 		return r.writeTo(e.Output.Stdout)
-	case t.Status != runner.Succeeded:
+	case t.Status != task.Succeeded:
 		defer p.drop()
 		return r.complain(e.Output.Stderr)
 	case p == nil:

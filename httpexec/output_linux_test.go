@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/spool"
+	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/task"
 )
 
 // A pipe gets the body once it is whole; nobody opens it before.
@@ -22,7 +22,7 @@ func TestNamedPipe(t *testing.T) {
 	c := asking(t, s.url("http"), func(c *client) { path = c.into("pipe") })
 	ok(t, syscall.Mkfifo(path, 0o600))
 	c.attempt()
-	ok(t, c.comes(runner.Pending))
+	ok(t, c.comes(task.Pending))
 	c.attempt()
 	read := make(chan string)
 	go func() {
@@ -32,7 +32,7 @@ func TestNamedPipe(t *testing.T) {
 		}
 		read <- string(got)
 	}()
-	ok(t, c.comes(runner.Succeeded))
+	ok(t, c.comes(task.Succeeded))
 	if got := <-read; got != text {
 		t.Errorf("%d bytes came through the pipe, want %d", len(got), len(text))
 	}
@@ -45,11 +45,11 @@ func TestNamedPipeThatNobodyReads(t *testing.T) {
 	c := asking(t, serve(t, replies(okReply)).url("http"), func(c *client) { path = c.into("pipe") })
 	ok(t, syscall.Mkfifo(path, 0o600))
 	c.attempt()
-	c.task.Status = runner.Succeeded
+	c.task.Status = task.Succeeded
 	signals := make(chan os.Signal, 1)
 	signals <- syscall.SIGTERM
 	sig, err := c.Release(c.task, signals)
-	if sig != syscall.SIGTERM || !errors.Is(err, runner.ErrStopped) {
+	if sig != syscall.SIGTERM || !errors.Is(err, task.ErrStopped) {
 		t.Errorf("%v, %v", sig, err)
 	}
 	go func() { _, _ = os.ReadFile(path) }() // lets the writer go
@@ -60,7 +60,7 @@ func TestDevices(t *testing.T) {
 	for path, want := range map[string]error{"/dev/null": nil, "/dev/full": syscall.ENOSPC} {
 		c := asking(t, serve(t, replies(okReply)).url("http"), func(c *client) { c.task.Request.Output = path })
 		c.attempt()
-		if err := c.comes(runner.Succeeded); !errors.Is(err, want) {
+		if err := c.comes(task.Succeeded); !errors.Is(err, want) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -83,7 +83,7 @@ func TestOpenFile(t *testing.T) {
 	ok(t, os.Symlink("/proc/self/fd/"+strconv.Itoa(number), link))
 	c := asking(t, serve(t, replies(okReply)).url("http"), func(c *client) { c.task.Request.Output = link })
 	c.attempt()
-	ok(t, c.comes(runner.Succeeded))
+	ok(t, c.comes(task.Succeeded))
 	holds(t, path, "before hello", "file")
 	here, err := file.Stat()
 	ok(t, err)
@@ -107,10 +107,10 @@ func TestFullDisk(t *testing.T) {
 			c.Temporary = func() (*os.File, error) { return spool.Temporary(dir) }
 		})
 		o := c.attempt()
-		if o.Exit != 23 || o.Error != runner.ErrorLocal || !strings.Contains(o.Message, "no space left on device") || describe(o.HTTP.Default) != "stop" {
+		if o.Exit != 23 || o.Error != task.ErrorLocal || !strings.Contains(o.Message, "no space left on device") || describe(o.HTTP.Default) != "stop" {
 			t.Errorf("%+v", o)
 		}
-		ok(t, c.comes(runner.Failed))
+		ok(t, c.comes(task.Failed))
 		c.saw("", "")
 		holds(t, path, "old", "file")
 	}
@@ -126,7 +126,7 @@ func TestFullDiskInTheEnd(t *testing.T) {
 	if o := c.attempt(); o.Exit != 0 {
 		t.Errorf("%+v", o)
 	}
-	if err := c.comes(runner.Succeeded); !errors.Is(err, syscall.ENOSPC) {
+	if err := c.comes(task.Succeeded); !errors.Is(err, syscall.ENOSPC) {
 		t.Error(err)
 	}
 	holds(t, path, "old", "file")

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 const failedReply = "HTTP/1.1 500 No\r\nContent-Length: 4\r\n\r\noops"
@@ -18,30 +18,30 @@ func TestWhereABodyGoes(t *testing.T) {
 	tests := []struct {
 		name           string
 		reply          string
-		status         runner.Status
+		status         task.Status
 		file, hideFail bool
 		out, err       string
 		content        string // of the file, which held "old"
 	}{
-		{"success", okReply, runner.Succeeded, false, false, "hello", "", ""},
-		{"success to a file", okReply, runner.Succeeded, true, false, "", "", "hello"},
-		{"an error", failedReply, runner.Failed, false, false, "oops", "", ""},
-		{"an error beside a file", failedReply, runner.Exhausted, true, false, "", "oops\n", "old"},
-		{"an error that ends its line", "HTTP/1.1 500 No\r\nContent-Length: 5\r\n\r\noops\n", runner.Exhausted, true, false, "", "oops\n", "old"},
-		{"an error without a body", "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", runner.Exhausted, true, false, "", "", "old"},
-		{"an error that is hidden", failedReply, runner.Failed, false, true, "", "", ""},
-		{"an error that is hidden beside a file", failedReply, runner.Failed, true, true, "", "", "old"},
-		{"an error that the policy calls a success", failedReply, runner.Succeeded, true, false, "", "", "oops"},
-		{"a success that the policy calls an error", okReply, runner.Failed, true, false, "", "hello\n", "old"},
-		{"there is another attempt", okReply, runner.Pending, true, false, "", "", "old"},
-		{"a body that was cut", cutReply, runner.Exhausted, false, false, "", "", ""},
-		{"a body that was cut, beside a file", cutReply, runner.Exhausted, true, false, "", "", "old"},
-		{"a cut body that the policy calls a success", cutReply, runner.Succeeded, true, false, "", "", "old"},
-		{"no body at all", "HTTP/1.1 204 No Content\r\n\r\n", runner.Succeeded, true, false, "", "", ""},
-		{"a redirect that is not followed", "HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 4\r\n\r\nthen", runner.Succeeded, true, false, "", "", "then"},
-		{"in chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", runner.Succeeded, true, false, "", "", "hello"},
-		{"cut in a chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel", runner.Exhausted, true, false, "", "", "old"},
-		{"cut before the last chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", runner.Exhausted, true, false, "", "", "old"},
+		{"success", okReply, task.Succeeded, false, false, "hello", "", ""},
+		{"success to a file", okReply, task.Succeeded, true, false, "", "", "hello"},
+		{"an error", failedReply, task.Failed, false, false, "oops", "", ""},
+		{"an error beside a file", failedReply, task.Exhausted, true, false, "", "oops\n", "old"},
+		{"an error that ends its line", "HTTP/1.1 500 No\r\nContent-Length: 5\r\n\r\noops\n", task.Exhausted, true, false, "", "oops\n", "old"},
+		{"an error without a body", "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", task.Exhausted, true, false, "", "", "old"},
+		{"an error that is hidden", failedReply, task.Failed, false, true, "", "", ""},
+		{"an error that is hidden beside a file", failedReply, task.Failed, true, true, "", "", "old"},
+		{"an error that the policy calls a success", failedReply, task.Succeeded, true, false, "", "", "oops"},
+		{"a success that the policy calls an error", okReply, task.Failed, true, false, "", "hello\n", "old"},
+		{"there is another attempt", okReply, task.Pending, true, false, "", "", "old"},
+		{"a body that was cut", cutReply, task.Exhausted, false, false, "", "", ""},
+		{"a body that was cut, beside a file", cutReply, task.Exhausted, true, false, "", "", "old"},
+		{"a cut body that the policy calls a success", cutReply, task.Succeeded, true, false, "", "", "old"},
+		{"no body at all", "HTTP/1.1 204 No Content\r\n\r\n", task.Succeeded, true, false, "", "", ""},
+		{"a redirect that is not followed", "HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 4\r\n\r\nthen", task.Succeeded, true, false, "", "", "then"},
+		{"in chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", task.Succeeded, true, false, "", "", "hello"},
+		{"cut in a chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel", task.Exhausted, true, false, "", "", "old"},
+		{"cut before the last chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", task.Exhausted, true, false, "", "", "old"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestModeOfTheFile(t *testing.T) {
 			ok(t, os.Chmod(path, had))
 		}
 		c.attempt()
-		ok(t, c.comes(runner.Succeeded))
+		ok(t, c.comes(task.Succeeded))
 		if info, err := os.Stat(path); err != nil || info.Mode() != want {
 			t.Errorf("%v became %v, want %v; %v", had, info.Mode(), want, err)
 		}
@@ -102,7 +102,7 @@ func TestFileBehindLinks(t *testing.T) {
 		}
 		c.attempt()
 		only(t, filepath.Join(dir, "below"), "second")
-		ok(t, c.comes(runner.Succeeded))
+		ok(t, c.comes(task.Succeeded))
 		holds(t, target, "hello", "target", "below", "link")
 		if link, err := os.Readlink(path); link != "below/second" {
 			t.Errorf("the link leads to %q, %v", link, err)
@@ -129,7 +129,7 @@ func TestOutputThatCannotBe(t *testing.T) {
 		s := serve(t)
 		o := asking(t, s.url("http"), func(c *client) { c.task.Request.Output = path }).attempt()
 		s.saw(0)
-		if o.Exit != 23 || o.Error != runner.ErrorLocal || o.Message != inOneLine(err.Error()) || describe(o.HTTP.Default) != "stop" {
+		if o.Exit != 23 || o.Error != task.ErrorLocal || o.Message != inOneLine(err.Error()) || describe(o.HTTP.Default) != "stop" {
 			t.Errorf("%s: %+v, %+v", name, o, o.HTTP)
 		}
 	}
@@ -151,7 +151,7 @@ func TestPartFile(t *testing.T) {
 		ok(t, os.Symlink(elsewhere, left))
 		c.attempt()
 		only(t, filepath.Dir(path), filepath.Base(left))
-		ok(t, c.comes(runner.Succeeded))
+		ok(t, c.comes(task.Succeeded))
 		holds(t, path, "hello", name)
 		holds(t, elsewhere, "old", "elsewhere")
 	}
@@ -165,7 +165,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	path := ""
 	c := asking(t, serve(t, closes("HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: 50\r\n\r\nhello")).url("http"), func(c *client) { path = c.into("file") })
 	c.attempt()
-	ok(t, c.comes(runner.Pending))
+	ok(t, c.comes(task.Pending))
 	only(t, filepath.Dir(path), ".file.5b9a39db.part") // for another attempt
 	c.Close()
 	only(t, filepath.Dir(path))
@@ -180,15 +180,15 @@ func TestNothingLiesAroundMeanwhile(t *testing.T) {
 			c.task.Request.Include = include
 		})
 		c.attempt()
-		ok(t, c.comes(runner.Pending))
+		ok(t, c.comes(task.Pending))
 		only(t, filepath.Dir(path))
 		c.attempt()
-		ok(t, c.comes(runner.Pending))
+		ok(t, c.comes(task.Pending))
 		if include { // the header is not known yet
 			only(t, filepath.Dir(path))
 		}
 		c.attempt()
-		ok(t, c.comes(runner.Succeeded))
+		ok(t, c.comes(task.Succeeded))
 		only(t, filepath.Dir(path), "file")
 		if got, err := os.ReadFile(path); err != nil || !strings.HasSuffix(string(got), full) {
 			t.Errorf("%q, %v", got, err)
@@ -202,20 +202,20 @@ func TestReleaseFails(t *testing.T) {
 	c := asking(t, serve(t, replies(okReply)).url("http"), func(c *client) { path = c.into("file") })
 	c.attempt()
 	ok(t, os.Mkdir(path, 0o700)) // meanwhile
-	if err := c.comes(runner.Succeeded); err == nil || !strings.HasPrefix(err.Error(), "write the reply to "+path) || !errors.Is(err, os.ErrExist) {
+	if err := c.comes(task.Succeeded); err == nil || !strings.HasPrefix(err.Error(), "write the reply to "+path) || !errors.Is(err, os.ErrExist) {
 		t.Error(err)
 	}
 	only(t, filepath.Dir(path), "file")
 }
 
 func TestCapture(t *testing.T) {
-	long := strings.Repeat("x", 3*runner.Kept)
+	long := strings.Repeat("x", 3*task.Kept)
 	for _, tt := range []struct {
-		capture runner.CaptureMode
+		capture task.CaptureMode
 		status  int
 		want    int
 	}{
-		{"", 200, 0}, {runner.CaptureNone, 500, 0}, {runner.CaptureStderr, 200, 0}, {runner.CaptureStderr, 404, runner.Kept}, {runner.CaptureBoth, 200, runner.Kept},
+		{"", 200, 0}, {task.CaptureNone, 500, 0}, {task.CaptureStderr, 200, 0}, {task.CaptureStderr, 404, task.Kept}, {task.CaptureBoth, 200, task.Kept},
 	} {
 		s := serve(t, replies("HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n%s", tt.status, len(long), long))
 		o := asking(t, s.url("http"), func(c *client) { c.task.Options.Capture = tt.capture }).attempt()

@@ -4,7 +4,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/10f93571/retry/spool"
+	"github.com/10f93571/retry/internal/spool"
 )
 
 // part is the file beside a destination that takes its place once it is whole.

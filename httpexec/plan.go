@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // plan is what an attempt sends, and how: a task's request with the values of its references.
@@ -22,10 +22,10 @@ type plan struct {
 }
 
 // plan makes the plan of one attempt, anew for each: variables and files may be others by then.
-func (e *Executor) plan(t *runner.Task) (*plan, error) {
+func (e *Executor) plan(t *task.Task) (*plan, error) {
 	p := &plan{refs: &references{lookup: e.Lookup}}
 	if t.Request == nil {
-		return p, &localError{"read the request", errors.New("the task has none"), runner.ExitInternal}
+		return p, &localError{"read the request", errors.New("the task has none"), task.ExitInternal}
 	}
 	if err := p.read(t.Request, e.UserAgent, t.IdempotencyKey); err != nil {
 		return p, err
@@ -38,7 +38,7 @@ func (e *Executor) plan(t *runner.Task) (*plan, error) {
 }
 
 // read takes in all but the body.
-func (p *plan) read(r *runner.Request, agent, key string) (err error) {
+func (p *plan) read(r *task.Request, agent, key string) (err error) {
 	p.methodGiven, p.patience = r.MethodGiven, r.MaxRetryAfter
 	p.first.method = r.Method
 	if p.first.url, p.user, err = readURL(r.URL, p.refs); err != nil {
@@ -75,7 +75,7 @@ func (p *plan) readUser(user string) (err error) {
 }
 
 // settle takes the headers that say how the request is written.
-func (p *plan) settle(r *runner.Request) error {
+func (p *plan) settle(r *task.Request) error {
 	header := p.first.header
 	for _, name := range []string{"Host", "Content-Length"} {
 		if takenAway(r.Header, name) {
@@ -99,7 +99,7 @@ func (p *plan) settle(r *runner.Request) error {
 }
 
 // fill puts the body where it belongs.
-func (e *Executor) fill(p *plan, r *runner.Request) (err error) {
+func (e *Executor) fill(p *plan, r *task.Request) (err error) {
 	if p.body, err = e.body(r); err != nil {
 		return err
 	}

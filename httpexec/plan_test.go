@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // posting sends a file.
@@ -18,7 +19,7 @@ func posting(t *testing.T, s *server, content string) (e *sender, file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "file")
 	ok(t, os.WriteFile(file, []byte(content), 0o600))
-	e = sending(t, "POST", s.url("http"), func(e *sender) { e.Request.Body = []runner.Part{{File: file}} })
+	e = sending(t, "POST", s.url("http"), func(e *sender) { e.Request.Body = []task.Part{{File: file}} })
 	ok(t, Stamp(e.Request))
 	return e, file
 }
@@ -57,7 +58,7 @@ func TestFileChangedWhileItIsSent(t *testing.T) {
 	e, path := posting(t, s, strings.Repeat("x", size))
 	file = path
 	o := execute(t, e)
-	if o.Error != runner.ErrorLocal || !strings.Contains(o.Message, "has changed since the task was made") || o.HTTP.Default.Class != runner.ClassFatal {
+	if o.Error != task.ErrorLocal || !strings.Contains(o.Message, "has changed since the task was made") || o.HTTP.Default.Class != task.ClassFatal {
 		t.Errorf("%+v, %+v", o, o.HTTP)
 	}
 }
@@ -126,11 +127,11 @@ func TestKeep(t *testing.T) {
 	kept := 0
 	e := sending(t, "POST", s.url("http"), func(e *sender) {
 		e.carry(data("a=b"))
-		e.Keep = func(task *runner.Task) error {
+		e.Keep = func(tk *task.Task) error {
 			s.mutex.Lock()
 			defer s.mutex.Unlock()
-			if kept++; s.accepted > 0 || task.Request != e.Request {
-				t.Errorf("kept after %d connections: %+v", s.accepted, task)
+			if kept++; s.accepted > 0 || tk.Request != e.Request {
+				t.Errorf("kept after %d connections: %+v", s.accepted, tk)
 			}
 			return nil
 		}
@@ -141,7 +142,7 @@ func TestKeep(t *testing.T) {
 	if kept != 1 {
 		t.Errorf("kept %d times", kept)
 	}
-	e.kept, e.Keep = false, func(*runner.Task) error { return errors.New("no room") }
+	e.kept, e.Keep = false, func(*task.Task) error { return errors.New("no room") }
 	faulty{class: "local", exit: 125, message: "keep the request's body: no room"}.compare(t, execute(t, e), "stop")
 }
 
@@ -149,7 +150,7 @@ func TestKeep(t *testing.T) {
 func TestContentLength(t *testing.T) {
 	tests := []struct {
 		header string
-		body   []runner.Part
+		body   []task.Part
 		want   string // empty: refused
 	}{
 		{"Content-Length: 0", nil, "Content-Length: 0\r\n"}, {"content-length: 3", aPart("a=b"), "Content-Length: 3\r\n"},
@@ -184,7 +185,7 @@ func TestPatience(t *testing.T) {
 }
 
 func TestTaskWithoutARequest(t *testing.T) {
-	o := (&Executor{}).Execute(t.Context(), &runner.Task{}, runner.Call{})
+	o := (&Executor{}).Execute(t.Context(), &task.Task{}, runner.Call{})
 	faulty{class: "local", exit: 125, message: "read the request"}.compare(t, o, "stop")
 }
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // errReference says that a {env:NAME} cannot be resolved.
@@ -30,10 +30,10 @@ func (r *references) expand(text string) (string, error) {
 func (r *references) expandAt(text string, escape func(at int, value string) string) (string, error) {
 	var b strings.Builder
 	for rest := text; ; {
-		before, name, after, found := runner.CutReference(rest)
+		before, name, after, found := task.CutReference(rest)
 		b.WriteString(before)
 		if !found {
-			if runner.HasReference(before) {
+			if task.HasReference(before) {
 				return "", fmt.Errorf("%w: it is none\nhint: write it as {env:NAME}", errReference)
 			}
 			return b.String(), nil
@@ -116,4 +116,5 @@ type cleanedError struct {
 }
 
 func (e *cleanedError) Error() string { return e.text }
+
 func (e *cleanedError) Unwrap() error { return e.error }

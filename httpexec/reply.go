@@ -6,8 +6,8 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/spool"
+	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/task"
 )
 
 // reply is what came back in an attempt: of the last request of it.
@@ -78,16 +78,16 @@ func (r *reply) tail(most int64) string {
 }
 
 // captured is what the journal keeps of the body. A server may repeat what it was sent: secrets are left out, also what the cut leaves of one.
-func (r *reply) captured(mode runner.CaptureMode, refs *references) string {
-	if r.body == nil || mode != runner.CaptureBoth && (mode != runner.CaptureStderr || r.status < 400) {
+func (r *reply) captured(mode task.CaptureMode, refs *references) string {
+	if r.body == nil || mode != task.CaptureBoth && (mode != task.CaptureStderr || r.status < 400) {
 		return ""
 	}
-	looked := runner.Kept + refs.longest()
+	looked := task.Kept + refs.longest()
 	text := refs.clean(r.tail(looked))
 	if r.body.Size() > looked {
 		text = text[min(refs.longest(), int64(len(text))):]
 	}
-	return text[max(0, len(text)-runner.Kept):]
+	return text[max(0, len(text)-task.Kept):]
 }
 
 // flat is the header with one value a name.

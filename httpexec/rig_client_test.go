@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // client is a task with the executor that carries it, and what people get to see of its replies.
 type client struct {
 	*sender
 	t        *testing.T
-	task     *runner.Task
+	task     *task.Task
 	out, err bytes.Buffer
 	attempts int
 }
@@ -22,7 +23,7 @@ type client struct {
 func asking(t *testing.T, url string, change func(*client)) *client {
 	t.Helper()
 	c := &client{sender: sending(t, "GET", url, nil), t: t}
-	c.task = &runner.Task{ID: "01a1fb79-5735-7565-b3a1-977a5b9a39db", Kind: runner.KindHTTP}
+	c.task = &task.Task{ID: "01a1fb79-5735-7565-b3a1-977a5b9a39db", Kind: task.KindHTTP}
 	c.task.Request = c.Request
 	c.Output = Output{Stdout: &c.out, Stderr: &c.err}
 	if change != nil {
@@ -33,13 +34,13 @@ func asking(t *testing.T, url string, change func(*client)) *client {
 }
 
 // attempt runs one.
-func (c *client) attempt() runner.Outcome {
+func (c *client) attempt() task.Outcome {
 	c.attempts++
 	return c.Execute(c.t.Context(), c.task, runner.Call{Number: c.attempts})
 }
 
 // comes tells the executor what the task came to, and what that is worth: the error of passing a reply on.
-func (c *client) comes(to runner.Status) error {
+func (c *client) comes(to task.Status) error {
 	c.t.Helper()
 	c.task.Status = to
 	sig, err := c.Release(c.task, nil)
@@ -96,6 +97,6 @@ func only(t *testing.T, dir string, names ...string) {
 
 func brief(text []byte) []byte { return text[:min(len(text), 60)] }
 
-func aPart(text string) []runner.Part { return []runner.Part{{Text: []byte(text)}} }
+func aPart(text string) []task.Part { return []task.Part{{Text: []byte(text)}} }
 
 func lines(text ...string) []string { return text }

@@ -1,6 +1,8 @@
 package httpexec
 
-import "github.com/10f93571/retry/runner"
+import (
+	"github.com/10f93571/retry/task"
+)
 
 // row is one row of the table: what an event leads to, for a request that is idempotent and for any other.
 type row struct {
@@ -13,7 +15,7 @@ type row struct {
 type statuses struct{ first, last int }
 
 // answer says whether an event is worth another attempt, given what is known beside it.
-type answer func(Safety, Facts) runner.Eligibility
+type answer func(Safety, Facts) task.Eligibility
 
 // table is what is retried unless the policy says otherwise. The first row that an event is in decides.
 func table() []row {
@@ -37,20 +39,20 @@ func table() []row {
 }
 
 // Default returns what follows from an event where no condition of the policy says it. It is pure.
-func Default(e Event, s Safety, f Facts) runner.Eligibility {
+func Default(e Event, s Safety, f Facts) task.Eligibility {
 	eligibility := decide(e, s, f)
-	if f.Redirected && !s.Idempotent && eligibility.Class != runner.ClassSuccess { // also of what is fatal: the request itself was answered
+	if f.Redirected && !s.Idempotent && eligibility.Class != task.ClassSuccess { // also of what is fatal: the request itself was answered
 		eligibility = ambiguous(s, f)
 	}
 	eligibility.Event = string(e)
 	return eligibility
 }
 
-func decide(e Event, s Safety, f Facts) runner.Eligibility {
+func decide(e Event, s Safety, f Facts) task.Eligibility {
 	status := e.status()
 	switch {
 	case status >= 100 && status < 400:
-		return runner.Eligibility{Class: runner.ClassSuccess, Ambiguous: !s.Idempotent} // for a success-on that wants another
+		return task.Eligibility{Class: task.ClassSuccess, Ambiguous: !s.Idempotent} // for a success-on that wants another
 	case status != 0 && f.Advice == AdviceStop:
 		return stop(s, f)
 	case status != 0 && f.Advice == AdviceRetry && !f.Replayed:

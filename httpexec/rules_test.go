@@ -3,7 +3,7 @@ package httpexec
 import (
 	"testing"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // The columns of the table in TestDefault.
@@ -88,13 +88,13 @@ func all(list ...int) (events []Event) {
 	return events
 }
 
-func describe(e runner.Eligibility) string {
+func describe(e task.Eligibility) string {
 	switch {
-	case e.Class == runner.ClassSuccess:
+	case e.Class == task.ClassSuccess:
 		return "success"
-	case e.Class == runner.ClassRetryable && e.AtMost > 0:
+	case e.Class == task.ClassRetryable && e.AtMost > 0:
 		return "retry " + string(rune('0'+e.AtMost))
-	case e.Class == runner.ClassRetryable:
+	case e.Class == task.ClassRetryable:
 		return "retry"
 	case e.Ambiguous:
 		return "ambiguous"

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // A signal that asks to stop ends the attempt at once; others are nobody's.
@@ -36,8 +37,8 @@ func TestSignalStopsARelease(t *testing.T) {
 	signals := make(chan os.Signal, 2)
 	signals <- syscall.SIGALRM
 	signals <- syscall.SIGINT
-	sig, err := e.Release(&runner.Task{Status: runner.Succeeded}, signals)
-	if sig != syscall.SIGINT || err != runner.ErrStopped { //nolint:errorlint // it is returned as it is
+	sig, err := e.Release(&task.Task{Status: task.Succeeded}, signals)
+	if sig != syscall.SIGINT || err != task.ErrStopped { //nolint:errorlint // it is returned as it is
 		t.Errorf("%v, %v", sig, err)
 	}
 	_ = read.Close()

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // stage is how far a request has got.
@@ -37,7 +37,7 @@ type watch struct {
 	stage   stage
 	http2   bool
 	written int // requests that were begun
-	phases  runner.Phases
+	phases  task.Phases
 	began   map[stage]time.Time
 }
 
@@ -62,7 +62,7 @@ func (w *watch) sent() bool {
 }
 
 // measured returns the phases so far, with the one that is under way.
-func (w *watch) measured() runner.Phases {
+func (w *watch) measured() task.Phases {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	phases := w.phases

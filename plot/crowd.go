@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // Where a simulation ends though not all of its clients are done.
@@ -18,9 +18,9 @@ const (
 
 // crowd are clients that call until they are served. Who is refused asks the policy how long to wait.
 type crowd struct {
-	policy  runner.Policy
+	policy  task.Policy
 	dice    *dice
-	clients []runner.Progress // all that is kept of one between two calls
+	clients []task.Progress // all that is kept of one between two calls
 	queue   queue
 	calls   int
 	still   int             // calls since the time went on
@@ -31,10 +31,10 @@ type crowd struct {
 }
 
 // newCrowd gathers clients that make their first call at time 0. None gives up: attempts and budget do not count.
-func newCrowd(p runner.Policy, clients int, seed uint64) *crowd {
+func newCrowd(p task.Policy, clients int, seed uint64) *crowd {
 	p = plain(p)
 	p.Attempts, p.Budget = 0, 0
-	c := &crowd{policy: p, dice: newDice(seed), clients: make([]runner.Progress, clients), queue: make(queue, clients)}
+	c := &crowd{policy: p, dice: newDice(seed), clients: make([]task.Progress, clients), queue: make(queue, clients)}
 	for i := range clients {
 		c.queue[i].client = int32(i) // all at 0, by their numbers: that is a heap
 	}
@@ -96,8 +96,8 @@ func (c *crowd) again(who int32, at time.Duration) (next time.Duration, wave int
 	along := &c.clients[who]
 	wave = along.Step
 	c.dice.of(uint64(who), uint64(wave))
-	h := runner.History{Began: began, Phase: c.dice.phase(uint64(who)), Made: wave, Counted: wave, Own: *along}
-	d := runner.Decide(&c.policy, h, failure, began.Add(at), c.dice.next)
+	h := task.History{Began: began, Phase: c.dice.phase(uint64(who)), Made: wave, Counted: wave, Own: *along}
+	d := task.Decide(&c.policy, h, failure, began.Add(at), c.dice.next)
 	*along = h.After(&c.policy, failure, d).Own
 	return later(at, d.Delay), wave
 }

@@ -1,6 +1,8 @@
 package plot
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+)
 
 // dice are the random numbers of one task after the other. What a task draws depends on the seed and its index alone.
 type dice struct {
@@ -15,13 +17,13 @@ func newDice(seed uint64) *dice {
 }
 
 // of begins the numbers of a task at a place of its own, so that neither the order of tasks nor how many drew before matters.
-func (d *dice) of(task, draw uint64) {
-	d.source.Seed(mix(d.seed)^mix(task), mix(draw+1))
+func (d *dice) of(tk, draw uint64) {
+	d.source.Seed(mix(d.seed)^mix(tk), mix(draw+1))
 }
 
 // phase is a task's fixed phase: its index and the seed, hashed.
-func (d *dice) phase(task uint64) float64 {
-	return float64(mix(mix(d.seed)+task)>>11) / (1 << 53)
+func (d *dice) phase(tk uint64) float64 {
+	return float64(mix(mix(d.seed)+tk)>>11) / (1 << 53)
 }
 
 // mix is the finaliser of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/10f93571/retry/backoff"
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // fataler is a test, or a check of one.
@@ -20,7 +20,7 @@ func subject(t fataler, curve, jitter string, attempts int) Subject {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := runner.DefaultPolicy()
+	p := task.DefaultPolicy()
 	p.Backoff, p.Attempts = spec, attempts
 	return Subject{Label: curve + "/" + spec.Jitter(), Policy: p}
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/backoff"
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // The most that is played through.
@@ -52,14 +52,14 @@ func checkSize(tasks, retries int) error {
 }
 
 // plain is a policy that retries every failure by its own curve: which outcomes there would be nobody knows.
-func plain(p runner.Policy) runner.Policy {
+func plain(p task.Policy) task.Policy {
 	p.RetryOn, p.StopOn, p.SuccessOn, p.Rules = nil, nil, nil, nil
 	return p
 }
 
 // game is the playing of a study.
 type game struct {
-	policy  runner.Policy
+	policy  task.Policy
 	options Options
 	retries int
 	drawn   int
@@ -68,7 +68,7 @@ type game struct {
 	dots    [shards][]Dot
 }
 
-func newGame(p runner.Policy, retries int, o Options) *game {
+func newGame(p task.Policy, retries int, o Options) *game {
 	g := &game{policy: p, options: o, retries: retries, drawn: min(o.Tasks, MaxDrawn)}
 	for range min(runtime.GOMAXPROCS(0), shards) {
 		g.players = append(g.players, newPlayer(p, retries, o.Seed))

@@ -4,18 +4,18 @@ import (
 	"math"
 	"time"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // failure is how every attempt ends. It takes no time: what is to be seen are the waits.
-var failure = runner.Outcome{Exit: 1}
+var failure = task.Outcome{Exit: 1}
 
 // began is when every task begins; any moment would do.
 var began = time.Unix(0, 0)
 
 // player plays tasks through, one after the other, and keeps nothing of a task but what it adds to the sums.
 type player struct {
-	policy  runner.Policy
+	policy  task.Policy
 	retries int // the most of one task
 	dice    *dice
 	seconds *seconds
@@ -23,13 +23,13 @@ type player struct {
 	ends    *spread // of the last ones
 }
 
-func newPlayer(p runner.Policy, retries int, seed uint64) *player {
+func newPlayer(p task.Policy, retries int, seed uint64) *player {
 	base := firstDelay(p)
 	return &player{policy: p, retries: retries, dice: newDice(seed), seconds: newSeconds(), spread: newSpread(base), ends: newSpread(base)}
 }
 
 // firstDelay is where the octaves begin: the base delay, or the first one that is not 0.
-func firstDelay(p runner.Policy) time.Duration {
+func firstDelay(p task.Policy) time.Duration {
 	for n := 1; n <= 100; n++ {
 		if d := p.Backoff.Base(n); d > 0 {
 			return d
@@ -59,13 +59,13 @@ func (s *sums) join(o *sums) {
 
 // play plays the tasks from one index to another. Dots are kept where there is room for them.
 func (p *player) play(from, to int, s *sums, dots []Dot) []Dot {
-	for task := from; task < to; task++ {
-		p.dice.of(uint64(task), 0)
-		h := runner.History{Began: began, Phase: p.dice.phase(uint64(task))}
+	for tk := from; tk < to; tk++ {
+		p.dice.of(uint64(tk), 0)
+		h := task.History{Began: began, Phase: p.dice.phase(uint64(tk))}
 		var at time.Duration
 		for n := range p.retries {
-			d := runner.Decide(&p.policy, h, failure, began.Add(at), p.dice.next)
-			if d.Verdict != runner.VerdictRetry {
+			d := task.Decide(&p.policy, h, failure, began.Add(at), p.dice.next)
+			if d.Verdict != task.VerdictRetry {
 				break
 			}
 			h = h.After(&p.policy, failure, d)
@@ -74,7 +74,7 @@ func (p *player) play(from, to int, s *sums, dots []Dot) []Dot {
 			p.seconds.add(at)
 			p.spread.add(at)
 			if len(dots) < cap(dots) {
-				dots = append(dots, Dot{Task: task, Retry: n + 1, At: at})
+				dots = append(dots, Dot{Task: tk, Retry: n + 1, At: at})
 			}
 		}
 		p.ends.add(at)

@@ -5,13 +5,13 @@ package plot
 import (
 	"time"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // Subject is a policy to look at.
 type Subject struct {
 	Label  string // as it was asked for: "exp:1s..1m/full", "deploy"
-	Policy runner.Policy
+	Policy task.Policy
 }
 
 // Options say what is played through.

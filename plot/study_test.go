@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // Without jitter everything can be said beforehand.
@@ -136,7 +136,7 @@ func TestSecondsWiden(t *testing.T) {
 func TestStudyFails(t *testing.T) {
 	s := subject(t, "constant:2s", "none", 3)
 	var err error
-	if s.Policy.StopOn, err = runner.ParseConditions([]string{"any"}); err != nil {
+	if s.Policy.StopOn, err = task.ParseConditions([]string{"any"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := study(t, s, Options{Tasks: 1}); len(got.Retries) != 2 {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/task"
 )
 
 // chainer is a Journal that can write an outcome and the next claim in one.
@@ -20,9 +21,11 @@ type chainer struct {
 	before func() // the write
 }
 
-func (c *chainer) Unclaim(_ context.Context, t *Task) { c.memory.note("unclaim " + string(t.Status)) }
+func (c *chainer) Unclaim(_ context.Context, t *task.Task) {
+	c.memory.note("unclaim " + string(t.Status))
+}
 
-func (c *chainer) RecordAndClaim(_ context.Context, t *Task, a Attempt, _ time.Time) error {
+func (c *chainer) RecordAndClaim(_ context.Context, t *task.Task, a task.Attempt, _ time.Time) error {
 	if c.before != nil {
 		c.before()
 	}
@@ -36,11 +39,11 @@ type holder struct {
 	holds bool
 }
 
-func (h *holder) Holds(*Task) bool { return h.holds }
+func (h *holder) Holds(*task.Task) bool { return h.holds }
 
 // newChain makes a bench whose attempts follow one another at once.
-func newChain(t *testing.T, outcomes ...Outcome) (*bench, *chainer, *holder) {
-	b := newBench(t, func(p *Policy) { p.Backoff = spec(t, "constant:0") }, outcomes...)
+func newChain(t *testing.T, outcomes ...task.Outcome) (*bench, *chainer, *holder) {
+	b := newBench(t, func(p *task.Policy) { p.Backoff = spec(t, "constant:0") }, outcomes...)
 	b.executor.plain = true
 	c, h := &chainer{memory: b.journal}, &holder{script: b.executor}
 	b.Journal, b.Executor = c, h
@@ -82,7 +85,7 @@ func TestNoChain(t *testing.T) {
 		"held output":         func(_ *bench, _ *chainer, h *holder) { h.holds = true },
 		"an executor unknown": func(b *bench, _ *chainer, h *holder) { b.Executor = h.script },
 		"a journal without":   func(b *bench, c *chainer, _ *holder) { b.Journal = c.memory },
-		"a timeout":           func(b *bench, _ *chainer, _ *holder) { b.executor.outcomes[0].Error = ErrorTimeout },
+		"a timeout":           func(b *bench, _ *chainer, _ *holder) { b.executor.outcomes[0].Error = task.ErrorTimeout },
 		"a signal":            func(b *bench, _ *chainer, _ *holder) { b.journal.busy = func() { b.signals <- syscall.SIGALRM } },
 		"a last attempt":      func(b *bench, _ *chainer, _ *holder) { b.task.Policy.Attempts = 1 },
 	}
@@ -114,7 +117,7 @@ func TestNoChainOnceTheContextEnds(t *testing.T) {
 
 // A journal that cannot write both at once is asked for one after the other, and decides then.
 func TestABrokenChain(t *testing.T) {
-	for _, err := range []error{ErrTaken, ErrStopped, errors.New("locked")} {
+	for _, err := range []error{task.ErrNotOwner, task.ErrStopped, errors.New("locked")} {
 		synctest.Test(t, func(t *testing.T) {
 			b, c, _ := newChain(t, exit(1), exit(0))
 			c.err = err
@@ -128,7 +131,7 @@ func TestABrokenChain(t *testing.T) {
 
 // A signal that comes while both are written, or while people are told of the first, goes before the next attempt.
 func TestASignalDuringAChain(t *testing.T) {
-	for sig, status := range map[os.Signal]Status{syscall.SIGTERM: Pending, os.Interrupt: Cancelled} {
+	for sig, status := range map[os.Signal]task.Status{syscall.SIGTERM: task.Pending, os.Interrupt: task.Cancelled} {
 		synctest.Test(t, func(t *testing.T) {
 			b, c, _ := newChain(t, exit(1))
 			c.before = func() { b.signals <- sig }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/10f93571/retry/task"
 )
 
 // hooks is a Hooks that notes what it is asked to run.
@@ -19,14 +21,14 @@ type hooks struct {
 	err   error
 }
 
-func (h *hooks) Run(_ context.Context, t *Task, command string, signals <-chan os.Signal) (os.Signal, error) {
+func (h *hooks) Run(_ context.Context, t *task.Task, command string, signals <-chan os.Signal) (os.Signal, error) {
 	h.note("hook " + command + " " + string(t.Status))
 	for end := time.After(h.takes); ; {
 		select {
 		case <-end:
 			return nil, h.err
 		case sig := <-signals:
-			if Stops(sig) {
+			if task.Stops(sig) {
 				return sig, h.err
 			}
 		}
@@ -57,25 +59,25 @@ func (b *bench) after(d time.Duration, sig os.Signal) {
 	}()
 }
 
-func stopping(code int, sig os.Signal) Outcome { return Outcome{Exit: code, Stop: sig} }
+func stopping(code int, sig os.Signal) task.Outcome { return task.Outcome{Exit: code, Stop: sig} }
 
 func TestHooks(t *testing.T) {
 	tests := []struct {
 		name     string
-		change   func(*Policy)
-		outcomes []Outcome
+		change   func(*task.Policy)
+		outcomes []task.Outcome
 		want     []string
 	}{
-		{"success at once", nil, []Outcome{exit(0)}, []string{"on-success SUCCEEDED"}},
-		{"a rescue", nil, []Outcome{exit(1), exit(1), exit(0)}, []string{"on-retry PENDING", "on-retry PENDING", "on-success SUCCEEDED"}},
-		{"one success of two", func(p *Policy) { p.Consecutive = 2 }, []Outcome{exit(0)}, []string{"on-retry PENDING", "on-success SUCCEEDED"}},
-		{"attempts used up", func(p *Policy) { p.Attempts = 2 }, []Outcome{exit(1)}, []string{"on-retry PENDING", "on-failure EXHAUSTED"}},
-		{"budget used up", func(p *Policy) { p.Budget = time.Millisecond }, []Outcome{exit(1)}, []string{"on-failure EXHAUSTED"}},
-		{"not eligible", nil, []Outcome{{Exit: 127, Error: ErrorNotFound}}, []string{"on-failure FAILED"}},
-		{"final", nil, []Outcome{{Exit: 1, Final: true}}, []string{"on-failure FAILED"}},
-		{"INT in the attempt", nil, []Outcome{stopping(130, syscall.SIGINT)}, nil},
-		{"TERM in the attempt", nil, []Outcome{stopping(143, syscall.SIGTERM)}, nil},
-		{"INT in a later attempt", nil, []Outcome{exit(1), stopping(130, syscall.SIGINT)}, []string{"on-retry PENDING"}},
+		{"success at once", nil, []task.Outcome{exit(0)}, []string{"on-success SUCCEEDED"}},
+		{"a rescue", nil, []task.Outcome{exit(1), exit(1), exit(0)}, []string{"on-retry PENDING", "on-retry PENDING", "on-success SUCCEEDED"}},
+		{"one success of two", func(p *task.Policy) { p.Consecutive = 2 }, []task.Outcome{exit(0)}, []string{"on-retry PENDING", "on-success SUCCEEDED"}},
+		{"attempts used up", func(p *task.Policy) { p.Attempts = 2 }, []task.Outcome{exit(1)}, []string{"on-retry PENDING", "on-failure EXHAUSTED"}},
+		{"budget used up", func(p *task.Policy) { p.Budget = time.Millisecond }, []task.Outcome{exit(1)}, []string{"on-failure EXHAUSTED"}},
+		{"not eligible", nil, []task.Outcome{{Exit: 127, Error: task.ErrorNotFound}}, []string{"on-failure FAILED"}},
+		{"final", nil, []task.Outcome{{Exit: 1, Final: true}}, []string{"on-failure FAILED"}},
+		{"INT in the attempt", nil, []task.Outcome{stopping(130, syscall.SIGINT)}, nil},
+		{"TERM in the attempt", nil, []task.Outcome{stopping(143, syscall.SIGTERM)}, nil},
+		{"INT in a later attempt", nil, []task.Outcome{exit(1), stopping(130, syscall.SIGINT)}, []string{"on-retry PENDING"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -102,7 +104,7 @@ func TestNoHooks(t *testing.T) {
 		b = newBench(t, nil, exit(1), exit(0))
 		b.withHooks(0, nil)
 		b.Hooks = nil
-		if _, err := b.Run(t.Context(), b.task); err != nil || len(b.witness.warnings) > 0 || b.task.Status != Succeeded {
+		if _, err := b.Run(t.Context(), b.task); err != nil || len(b.witness.warnings) > 0 || b.task.Status != task.Succeeded {
 			t.Errorf("%v, %q, %s", err, b.witness.warnings, b.task.Status)
 		}
 	})
@@ -146,10 +148,10 @@ func TestAHookIsInsideTheDelay(t *testing.T) {
 }
 
 func TestAFailingHookIsAWarning(t *testing.T) {
-	for _, last := range []Outcome{exit(0), exit(7)} {
+	for _, last := range []task.Outcome{exit(0), exit(7)} {
 		synctest.Test(t, func(t *testing.T) {
-			b := newBench(t, func(p *Policy) { p.Attempts = 2 }, exit(1), last)
-			plain := newBench(t, func(p *Policy) { p.Attempts = 2 }, exit(1), last)
+			b := newBench(t, func(p *task.Policy) { p.Attempts = 2 }, exit(1), last)
+			plain := newBench(t, func(p *task.Policy) { p.Attempts = 2 }, exit(1), last)
 			failure := errors.New("exit status 3")
 			b.withHooks(time.Second, failure)
 			result, err := b.Run(t.Context(), b.task)
@@ -171,14 +173,14 @@ func TestAFailingHookIsAWarning(t *testing.T) {
 func TestASignalInAHookEndsTheRun(t *testing.T) {
 	tests := []struct {
 		sig    os.Signal
-		status Status
+		status task.Status
 		log    string
 		code   int
 	}{
-		{syscall.SIGINT, Cancelled, "settle cancelled CANCELLED", 7},
-		{syscall.SIGQUIT, Cancelled, "settle cancelled CANCELLED", 7},
-		{syscall.SIGTERM, Pending, "settle interrupted PENDING", 7},
-		{syscall.SIGHUP, Pending, "settle interrupted PENDING", 7},
+		{syscall.SIGINT, task.Cancelled, "settle cancelled CANCELLED", 7},
+		{syscall.SIGQUIT, task.Cancelled, "settle cancelled CANCELLED", 7},
+		{syscall.SIGTERM, task.Pending, "settle interrupted PENDING", 7},
+		{syscall.SIGHUP, task.Pending, "settle interrupted PENDING", 7},
 	}
 	for _, tt := range tests {
 		t.Run(tt.sig.String(), func(t *testing.T) {
@@ -197,7 +199,7 @@ func TestASignalInAHookEndsTheRun(t *testing.T) {
 				if last := b.journal.log[len(b.journal.log)-1]; last != tt.log {
 					t.Errorf("journal: %q", last)
 				}
-				if due := begun.Add(11 * time.Second); tt.status == Pending && !b.task.NextAttemptAt.Equal(due) {
+				if due := begun.Add(11 * time.Second); tt.status == task.Pending && !b.task.NextAttemptAt.Equal(due) {
 					t.Errorf("next attempt at %v, was due at %v", b.task.NextAttemptAt, due)
 				}
 				if ran := b.hooksRun(); len(ran) != 1 || len(b.witness.warnings) > 0 {
@@ -213,11 +215,11 @@ func TestASignalInALastHook(t *testing.T) {
 	for _, code := range []int{0, 7} {
 		for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, func(p *Policy) { p.Attempts = 1 }, exit(code))
+				b := newBench(t, func(p *task.Policy) { p.Attempts = 1 }, exit(code))
 				b.withHooks(time.Hour, nil)
 				b.after(3*time.Second, sig)
 				result, err := b.Run(t.Context(), b.task)
-				if err != nil || result.ExitCode() != code || result.DeathSignal() != sig || !b.task.Status.Finished() || b.task.Status == Cancelled {
+				if err != nil || result.ExitCode() != code || result.DeathSignal() != sig || !b.task.Status.Finished() || b.task.Status == task.Cancelled {
 					t.Errorf("%v, exit %d: %+v, %v, %s", sig, code, result, err, b.task.Status)
 				}
 				if want := "record " + string(b.task.Last.Decision.Verdict) + " " + string(b.task.Status); b.journal.log[len(b.journal.log)-1] != want {
@@ -261,9 +263,9 @@ func TestNoHookAfterASignal(t *testing.T) {
 func TestNoHookForATakenTask(t *testing.T) {
 	for _, call := range []string{"claim", "record"} {
 		synctest.Test(t, func(t *testing.T) {
-			b := newBench(t, func(p *Policy) { p.Attempts = 1 }, exit(1))
+			b := newBench(t, func(p *task.Policy) { p.Attempts = 1 }, exit(1))
 			b.withHooks(0, nil)
-			b.journal.refuse = map[string]error{call: ErrTaken}
+			b.journal.refuse = map[string]error{call: task.ErrNotOwner}
 			if _, err := b.Run(t.Context(), b.task); err != nil || b.hooksRun() != nil {
 				t.Errorf("%s: %v, ran %q", call, err, b.hooksRun())
 			}
@@ -274,10 +276,10 @@ func TestNoHookForATakenTask(t *testing.T) {
 // A budget that ends while a hook runs ends the task: no attempt begins that would be stopped at once.
 func TestABudgetThatEndsInAHook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(p *Policy) { p.Budget = 30 * time.Second }, exit(7))
+		b := newBench(t, func(p *task.Policy) { p.Budget = 30 * time.Second }, exit(7))
 		b.withHooks(time.Minute, nil)
 		result, err := b.Run(t.Context(), b.task)
-		if err != nil || b.task.Status != Exhausted || b.task.Reason != ReasonBudget || result.ExitCode() != 7 || len(b.executor.starts) != 1 {
+		if err != nil || b.task.Status != task.Exhausted || b.task.Reason != task.ReasonBudget || result.ExitCode() != 7 || len(b.executor.starts) != 1 {
 			t.Errorf("%+v, %v, %s (%s) after attempts at %v", result, err, b.task.Status, b.task.Reason, b.executor.starts)
 		}
 		if want := []string{"claim", "record retry PENDING", "settle exhausted EXHAUSTED"}; !slices.Equal(b.journal.log, want) {
@@ -293,22 +295,22 @@ func TestABudgetThatEndsInAHook(t *testing.T) {
 func TestHooksOfAResume(t *testing.T) {
 	tests := []struct {
 		name   string
-		change func(*Policy)
+		change func(*task.Policy)
 		before func(*bench)
 		want   []string
 	}{
 		{"crashes", nil, func(b *bench) {
-			b.task.Status, b.task.AttemptCount, b.task.History.Crashes = InFlight, 3, 2
-			b.task.Last = Attempt{Number: 3, Outcome: Crashed()}
+			b.task.Status, b.task.AttemptCount, b.task.History.Crashes = task.InFlight, 3, 2
+			b.task.Last = task.Attempt{Number: 3, Outcome: task.Crashed()}
 		}, []string{"on-failure EXHAUSTED"}},
-		{"budget", func(p *Policy) { p.Budget = time.Minute }, func(b *bench) {
+		{"budget", func(p *task.Policy) { p.Budget = time.Minute }, func(b *bench) {
 			b.task.AttemptCount = 1
 			time.Sleep(time.Hour)
 		}, []string{"on-failure EXHAUSTED"}},
 		{"goes on", nil, func(b *bench) { b.task.AttemptCount = 1 }, []string{"on-success SUCCEEDED"}},
-		{"cancelled meanwhile", func(p *Policy) { p.Budget = time.Minute }, func(b *bench) {
+		{"cancelled meanwhile", func(p *task.Policy) { p.Budget = time.Minute }, func(b *bench) {
 			b.task.AttemptCount = 1
-			b.journal.refuse = map[string]error{"settle": ErrTaken}
+			b.journal.refuse = map[string]error{"settle": task.ErrNotOwner}
 			time.Sleep(time.Hour)
 		}, nil},
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/10f93571/retry/task"
 )
 
 // diary is what happened to a task, in order, whoever saw it.
@@ -24,7 +26,7 @@ func (d *diary) note(line string) {
 // script is an Executor that plays outcomes, one an attempt, the last one again and again.
 type script struct {
 	*diary
-	outcomes []Outcome
+	outcomes []task.Outcome
 	starts   []time.Duration // of each attempt, since the first
 	begun    time.Time
 	plain    bool      // the outcomes are as they are, whatever happens meanwhile
@@ -33,7 +35,7 @@ type script struct {
 	lost     error
 }
 
-func (s *script) Execute(ctx context.Context, _ *Task, c Call) Outcome {
+func (s *script) Execute(ctx context.Context, _ *task.Task, c Call) task.Outcome {
 	if s.begun.IsZero() {
 		s.begun = time.Now()
 	}
@@ -50,12 +52,12 @@ func (s *script) Execute(ctx context.Context, _ *Task, c Call) Outcome {
 	case <-time.After(o.Duration):
 	case o.Stop = <-c.Signals:
 	case <-ctx.Done():
-		o = Outcome{Exit: 143, Signal: "SIGTERM", Error: ErrorTimeout, Message: context.Cause(ctx).Error()}
+		o = task.Outcome{Exit: 143, Signal: "SIGTERM", Error: task.ErrorTimeout, Message: context.Cause(ctx).Error()}
 	}
 	return o
 }
 
-func (s *script) Release(t *Task, _ <-chan os.Signal) (os.Signal, error) {
+func (s *script) Release(t *task.Task, _ <-chan os.Signal) (os.Signal, error) {
 	s.note("release " + string(t.Status))
 	return s.sig, s.lost
 }
@@ -75,7 +77,7 @@ func (m *memory) note(line string) {
 	m.diary.note(line)
 }
 
-func (m *memory) Claim(_ context.Context, t *Task, _ time.Time) error {
+func (m *memory) Claim(_ context.Context, t *task.Task, _ time.Time) error {
 	m.claims++
 	m.note("claim")
 	if m.busy != nil {
@@ -85,18 +87,18 @@ func (m *memory) Claim(_ context.Context, t *Task, _ time.Time) error {
 	return m.refuse["claim"]
 }
 
-func (m *memory) Note(_ context.Context, t *Task, process string) {
+func (m *memory) Note(_ context.Context, t *task.Task, process string) {
 	m.note(fmt.Sprint("note ", t.AttemptCount, " ", process))
 }
 
-func (m *memory) Record(_ context.Context, t *Task, a Attempt) error {
+func (m *memory) Record(_ context.Context, t *task.Task, a task.Attempt) error {
 	m.note("record " + string(a.Decision.Verdict) + " " + string(t.Status))
 	return m.refuse["record"]
 }
 
-func (m *memory) CancelNested(context.Context, *Task) { m.nested++ }
+func (m *memory) CancelNested(context.Context, *task.Task) { m.nested++ }
 
-func (m *memory) Settle(_ context.Context, t *Task, d Decision) error {
+func (m *memory) Settle(_ context.Context, t *task.Task, d task.Decision) error {
 	m.note("settle " + string(d.Verdict) + " " + string(t.Status))
 	return m.refuse["settle"]
 }
@@ -113,12 +115,15 @@ func (w *witness) note(line string) {
 	w.diary.note(line)
 }
 
-func (w *witness) Started(*Task)            { w.note("started") }
-func (w *witness) Ended(_ *Task, a Attempt) { w.note("ended " + string(a.Decision.Verdict)) }
-func (w *witness) Waiting(*Task, time.Duration) time.Duration {
+func (w *witness) Started(*task.Task) { w.note("started") }
+
+func (w *witness) Ended(_ *task.Task, a task.Attempt) { w.note("ended " + string(a.Decision.Verdict)) }
+
+func (w *witness) Waiting(*task.Task, time.Duration) time.Duration {
 	return time.Second
 }
-func (w *witness) Finished(_ *Task, r Result) { w.note("finished " + string(r.Decision.Verdict)) }
+
+func (w *witness) Finished(_ *task.Task, r Result) { w.note("finished " + string(r.Decision.Verdict)) }
 
 func (w *witness) Warn(err error) {
 	w.warnings = append(w.warnings, err.Error())
@@ -128,7 +133,7 @@ func (w *witness) Warn(err error) {
 type bench struct {
 	*Runner
 	*diary   // of all that follow
-	task     *Task
+	task     *task.Task
 	executor *script
 	journal  *memory
 	witness  *witness
@@ -136,12 +141,12 @@ type bench struct {
 }
 
 // newBench must be called inside a bubble: its task is made at the bubble's time.
-func newBench(t *testing.T, change func(*Policy), outcomes ...Outcome) *bench {
+func newBench(t *testing.T, change func(*task.Policy), outcomes ...task.Outcome) *bench {
 	d := &diary{}
 	b := &bench{
 		diary: d, executor: &script{diary: d, outcomes: outcomes}, journal: &memory{diary: d}, witness: &witness{diary: d},
 		signals: make(chan os.Signal, 8),
-		task:    &Task{Status: Pending, CreatedAt: time.Now(), Policy: *policy(t, change)},
+		task:    &task.Task{Status: task.Pending, CreatedAt: time.Now(), Policy: *policy(t, change)},
 	}
 	b.task.History.Began = b.task.CreatedAt
 	b.Runner = &Runner{Journal: b.journal, Executor: b.executor, Observer: b.witness, Signals: b.signals, Random: half}
@@ -152,7 +157,7 @@ func TestRunRetriesUntilSuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil, exit(1), exit(1), exit(0))
 		result, err := b.Run(t.Context(), b.task)
-		if err != nil || result.ExitCode() != 0 || b.task.Status != Succeeded || b.task.AttemptCount != 3 {
+		if err != nil || result.ExitCode() != 0 || b.task.Status != task.Succeeded || b.task.AttemptCount != 3 {
 			t.Errorf("result %+v, %v; task %s after %d", result, err, b.task.Status, b.task.AttemptCount)
 		}
 		want := []string{"claim", "record retry PENDING", "claim", "record retry PENDING", "claim", "record succeeded SUCCEEDED"}
@@ -170,13 +175,13 @@ func TestRunRetriesUntilSuccess(t *testing.T) {
 
 func TestRunNeverSleepsAfterTheLastAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(p *Policy) { p.Attempts = 2 }, exit(7))
+		b := newBench(t, func(p *task.Policy) { p.Attempts = 2 }, exit(7))
 		begun := time.Now()
 		result, _ := b.Run(t.Context(), b.task)
 		if took := time.Since(begun); took != 12*time.Second {
 			t.Errorf("took %v, want two attempts of 1s and one wait of 10s", took)
 		}
-		if result.ExitCode() != 7 || b.task.Status != Exhausted || b.task.Reason != ReasonAttempts {
+		if result.ExitCode() != 7 || b.task.Status != task.Exhausted || b.task.Reason != task.ReasonAttempts {
 			t.Errorf("exit %d, %s (%s)", result.ExitCode(), b.task.Status, b.task.Reason)
 		}
 	})
@@ -185,23 +190,23 @@ func TestRunNeverSleepsAfterTheLastAttempt(t *testing.T) {
 func TestRunEndsAnAttemptInTime(t *testing.T) {
 	tests := []struct {
 		name    string
-		change  func(*Policy)
+		change  func(*task.Policy)
 		message string
-		status  Status
+		status  task.Status
 		after   time.Duration
 	}{
-		{"timeout", func(p *Policy) { p.Timeout, p.Attempts = 3*time.Second, 1 }, "timed out after 3s", Exhausted, 3 * time.Second},
-		{"budget", func(p *Policy) { p.Budget = 20 * time.Second }, "stopped at the end of the budget", Exhausted, 20 * time.Second},
-		{"the earlier of both", func(p *Policy) { p.Timeout, p.Budget, p.Attempts = 30*time.Second, 20*time.Second, 1 },
-			"stopped at the end of the budget", Exhausted, 20 * time.Second},
+		{"timeout", func(p *task.Policy) { p.Timeout, p.Attempts = 3*time.Second, 1 }, "timed out after 3s", task.Exhausted, 3 * time.Second},
+		{"budget", func(p *task.Policy) { p.Budget = 20 * time.Second }, "stopped at the end of the budget", task.Exhausted, 20 * time.Second},
+		{"the earlier of both", func(p *task.Policy) { p.Timeout, p.Budget, p.Attempts = 30*time.Second, 20*time.Second, 1 },
+			"stopped at the end of the budget", task.Exhausted, 20 * time.Second},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, tt.change, Outcome{Duration: time.Hour})
+				b := newBench(t, tt.change, task.Outcome{Duration: time.Hour})
 				begun := time.Now()
 				result, _ := b.Run(t.Context(), b.task)
-				if result.Outcome.Message != tt.message || b.task.Status != tt.status || time.Since(begun) != tt.after || result.ExitCode() != ExitTimeout {
+				if result.Outcome.Message != tt.message || b.task.Status != tt.status || time.Since(begun) != tt.after || result.ExitCode() != task.ExitTimeout {
 					t.Errorf("%+v, %s, after %v", result, b.task.Status, time.Since(begun))
 				}
 			})
@@ -212,10 +217,10 @@ func TestRunEndsAnAttemptInTime(t *testing.T) {
 // A task is always tried once, however little time it has.
 func TestRunMakesAFirstAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(p *Policy) { p.Budget = time.Millisecond }, exit(0))
+		b := newBench(t, func(p *task.Policy) { p.Budget = time.Millisecond }, exit(0))
 		time.Sleep(time.Second)
 		result, err := b.Run(t.Context(), b.task)
-		if err != nil || result.ExitCode() != ExitTimeout || b.task.Status != Exhausted || len(b.executor.starts) != 1 {
+		if err != nil || result.ExitCode() != task.ExitTimeout || b.task.Status != task.Exhausted || len(b.executor.starts) != 1 {
 			t.Errorf("%+v, %v, %s after %d attempts", result, err, b.task.Status, len(b.executor.starts))
 		}
 	})
@@ -224,7 +229,7 @@ func TestRunMakesAFirstAttempt(t *testing.T) {
 // What has waited for a slot until its budget was over does not begin any more.
 func TestABudgetThatEndsInAQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(p *Policy) { p.Budget = time.Minute }, exit(7))
+		b := newBench(t, func(p *task.Policy) { p.Budget = time.Minute }, exit(7))
 		b.Slots = make(chan struct{}, 1)
 		go func() {
 			time.Sleep(5 * time.Second)
@@ -233,7 +238,7 @@ func TestABudgetThatEndsInAQueue(t *testing.T) {
 			<-b.Slots
 		}()
 		result, err := b.Run(t.Context(), b.task)
-		if err != nil || result.ExitCode() != 7 || b.task.Status != Exhausted || b.task.Reason != ReasonBudget || len(b.Slots) != 0 || len(b.executor.starts) != 1 {
+		if err != nil || result.ExitCode() != 7 || b.task.Status != task.Exhausted || b.task.Reason != task.ReasonBudget || len(b.Slots) != 0 || len(b.executor.starts) != 1 {
 			t.Errorf("%+v, %v, %s (%s), attempts at %v", result, err, b.task.Status, b.task.Reason, b.executor.starts)
 		}
 	})
@@ -242,12 +247,12 @@ func TestABudgetThatEndsInAQueue(t *testing.T) {
 func TestRunStoppedInAWait(t *testing.T) {
 	tests := []struct {
 		sig    os.Signal
-		status Status
+		status task.Status
 		log    string
 	}{
-		{syscall.SIGINT, Cancelled, "settle cancelled CANCELLED"},
-		{syscall.SIGTERM, Pending, "settle interrupted PENDING"},
-		{syscall.SIGHUP, Pending, "settle interrupted PENDING"},
+		{syscall.SIGINT, task.Cancelled, "settle cancelled CANCELLED"},
+		{syscall.SIGTERM, task.Pending, "settle interrupted PENDING"},
+		{syscall.SIGHUP, task.Pending, "settle interrupted PENDING"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.sig.String(), func(t *testing.T) {
@@ -268,7 +273,7 @@ func TestRunStoppedInAWait(t *testing.T) {
 				if last := b.journal.log[len(b.journal.log)-1]; last != tt.log {
 					t.Errorf("journal: %q", last)
 				}
-				if due := begun.Add(11 * time.Second); tt.status == Pending && !b.task.NextAttemptAt.Equal(due) {
+				if due := begun.Add(11 * time.Second); tt.status == task.Pending && !b.task.NextAttemptAt.Equal(due) {
 					t.Errorf("next attempt at %v, was due at %v", b.task.NextAttemptAt, due)
 				}
 			})
@@ -284,7 +289,7 @@ func TestRunStoppedInAnAttempt(t *testing.T) {
 			b.signals <- syscall.SIGTERM
 		}()
 		result, _ := b.Run(t.Context(), b.task)
-		if result.Decision.Verdict != VerdictInterrupted || b.task.Status != Pending || b.journal.claims != 1 {
+		if result.Decision.Verdict != task.VerdictInterrupted || b.task.Status != task.Pending || b.journal.claims != 1 {
 			t.Errorf("%+v, %s, %d claims", result, b.task.Status, b.journal.claims)
 		}
 	})
@@ -295,9 +300,9 @@ func TestRunLeavesATakenTask(t *testing.T) {
 		t.Run(call, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t, nil, exit(1))
-				b.journal.refuse = map[string]error{call: ErrTaken}
+				b.journal.refuse = map[string]error{call: task.ErrNotOwner}
 				result, err := b.Run(t.Context(), b.task)
-				if err != nil || result.Decision.Verdict != VerdictCancelled || b.journal.claims != 1 {
+				if err != nil || result.Decision.Verdict != task.VerdictCancelled || b.journal.claims != 1 {
 					t.Errorf("%+v, %v, %d claims", result, err, b.journal.claims)
 				}
 			})
@@ -321,7 +326,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		result, err := b.Run(ctx, b.task)
-		if err != nil || result.Decision.Verdict != VerdictInterrupted || b.task.Status != Pending {
+		if err != nil || result.Decision.Verdict != task.VerdictInterrupted || b.task.Status != task.Pending {
 			t.Errorf("%+v, %v, %s", result, err, b.task.Status)
 		}
 	})
@@ -334,7 +339,7 @@ func TestRunSharesSlots(t *testing.T) {
 		begun := time.Now()
 		done := make(chan struct{})
 		for range 2 {
-			b := newBench(t, func(p *Policy) { p.Attempts = 2 }, exit(1))
+			b := newBench(t, func(p *task.Policy) { p.Attempts = 2 }, exit(1))
 			b.Slots = slots
 			go func() {
 				_, _ = b.Run(t.Context(), b.task)
@@ -351,35 +356,35 @@ func TestRunSharesSlots(t *testing.T) {
 
 func TestResume(t *testing.T) {
 	inFlight := func(b *bench) {
-		b.task.Status, b.task.AttemptCount, b.task.Number = InFlight, 2, 1
-		b.task.Last = Attempt{Number: 2, Outcome: Outcome{Exit: NoExit}}
+		b.task.Status, b.task.AttemptCount, b.task.Number = task.InFlight, 2, 1
+		b.task.Last = task.Attempt{Number: 2, Outcome: task.Outcome{Exit: task.NoExit}}
 	}
 	tests := []struct {
 		name   string
-		change func(*Policy)
+		change func(*task.Policy)
 		before func(*bench)
-		status Status
-		reason Reason
+		status task.Status
+		reason task.Reason
 		count  int
 		log    []string
 	}{
-		{"an attempt was in flight", nil, inFlight, Succeeded, "", 3,
+		{"an attempt was in flight", nil, inFlight, task.Succeeded, "", 3,
 			[]string{"record interrupted PENDING", "claim", "record succeeded SUCCEEDED"}},
-		{"the third in a row", nil, func(b *bench) { inFlight(b); b.task.History.Crashes = 2 }, Exhausted, ReasonCrashes, 2,
+		{"the third in a row", nil, func(b *bench) { inFlight(b); b.task.History.Crashes = 2 }, task.Exhausted, task.ReasonCrashes, 2,
 			[]string{"record exhausted EXHAUSTED"}},
-		{"a wait was cut off", nil, func(b *bench) { b.task.AttemptCount = 1 }, Succeeded, "", 2,
+		{"a wait was cut off", nil, func(b *bench) { b.task.AttemptCount = 1 }, task.Succeeded, "", 2,
 			[]string{"claim", "record succeeded SUCCEEDED"}},
-		{"the budget ended meanwhile", func(p *Policy) { p.Budget = time.Minute },
-			func(b *bench) { b.task.AttemptCount = 1; time.Sleep(time.Hour) }, Exhausted, ReasonBudget, 1,
+		{"the budget ended meanwhile", func(p *task.Policy) { p.Budget = time.Minute },
+			func(b *bench) { b.task.AttemptCount = 1; time.Sleep(time.Hour) }, task.Exhausted, task.ReasonBudget, 1,
 			[]string{"settle exhausted EXHAUSTED"}},
-		{"a request was in flight that may be sent twice", nil, func(b *bench) { inFlight(b); b.task.Request = &Request{Method: "PUT"} },
-			Succeeded, "", 3, []string{"record interrupted PENDING", "claim", "record succeeded SUCCEEDED"}},
-		{"a request was in flight that may not", nil, func(b *bench) { inFlight(b); b.task.Request = &Request{Method: "POST"} },
-			Failed, ReasonAmbiguous, 2, []string{"record failed FAILED"}},
+		{"a request was in flight that may be sent twice", nil, func(b *bench) { inFlight(b); b.task.Request = &task.Request{Method: "PUT"} },
+			task.Succeeded, "", 3, []string{"record interrupted PENDING", "claim", "record succeeded SUCCEEDED"}},
+		{"a request was in flight that may not", nil, func(b *bench) { inFlight(b); b.task.Request = &task.Request{Method: "POST"} },
+			task.Failed, task.ReasonAmbiguous, 2, []string{"record failed FAILED"}},
 		{"the idempotency key expired meanwhile", nil, func(b *bench) { b.task.AttemptCount = 1; b.task.History.Expires = time.Now(); time.Sleep(time.Hour) },
-			Exhausted, ReasonExpired, 1, []string{"settle exhausted EXHAUSTED"}},
-		{"the budget ended in flight", func(p *Policy) { p.Budget = time.Minute },
-			func(b *bench) { inFlight(b); time.Sleep(time.Hour) }, Exhausted, ReasonBudget, 2,
+			task.Exhausted, task.ReasonExpired, 1, []string{"settle exhausted EXHAUSTED"}},
+		{"the budget ended in flight", func(p *task.Policy) { p.Budget = time.Minute },
+			func(b *bench) { inFlight(b); time.Sleep(time.Hour) }, task.Exhausted, task.ReasonBudget, 2,
 			[]string{"record interrupted PENDING", "settle exhausted EXHAUSTED"}},
 	}
 	for _, tt := range tests {
@@ -414,18 +419,18 @@ func TestResumeWaitsForItsTime(t *testing.T) {
 // What the server puts off for longer than a process should wait is left to another run.
 func TestDeferred(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := answered("429", ClassRetryable, func(x *Exchange) { x.ServerDelay, x.Patience = 2*time.Hour, time.Hour })
+		o := answered("429", task.ClassRetryable, func(x *task.Reply) { x.ServerDelay, x.Patience = 2*time.Hour, time.Hour })
 		b := newBench(t, nil, o)
 		due := time.Now().Add(o.Duration + 2*time.Hour)
 		result, err := b.Run(t.Context(), b.task)
-		if err != nil || result.ExitCode() != ExitDeferred || b.task.Status != Pending || b.task.Reason != ReasonDeferred {
+		if err != nil || result.ExitCode() != task.ExitDeferred || b.task.Status != task.Pending || b.task.Reason != task.ReasonDeferred {
 			t.Fatalf("%v: exit %d, %s (%s)", err, result.ExitCode(), b.task.Status, b.task.Reason)
 		}
 		if b.task.NextAttemptAt.Before(due) || len(b.executor.starts) != 1 {
 			t.Errorf("next at %v, %d attempts", b.task.NextAttemptAt, len(b.executor.starts))
 		}
 		b.signals <- syscall.SIGTERM
-		if _, err := b.Resume(t.Context(), b.task); err != nil || b.task.Reason != ReasonDeferred {
+		if _, err := b.Resume(t.Context(), b.task); err != nil || b.task.Reason != task.ReasonDeferred {
 			t.Errorf("a resume that was stopped left it %s (%s), %v", b.task.Status, b.task.Reason, err)
 		}
 	})

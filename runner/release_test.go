@@ -10,27 +10,29 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/10f93571/retry/task"
 )
 
 // Output is passed on when the outcome is in the journal, once an attempt, and before anybody is told that the attempt ended.
 func TestReleaseFollowsEachAttempt(t *testing.T) {
 	tests := []struct {
 		name     string
-		change   func(*Policy)
+		change   func(*task.Policy)
 		refuse   map[string]error
-		outcomes []Outcome
+		outcomes []task.Outcome
 		want     []string
 	}{
-		{"a rescue", nil, nil, []Outcome{exit(1), exit(0)}, []string{
+		{"a rescue", nil, nil, []task.Outcome{exit(1), exit(0)}, []string{
 			"claim", "started", "record retry PENDING", "release PENDING", "ended retry",
 			"claim", "started", "record succeeded SUCCEEDED", "release SUCCEEDED", "ended succeeded", "finished succeeded"}},
-		{"a failure", func(p *Policy) { p.Attempts = 1 }, nil, []Outcome{exit(1)}, []string{
+		{"a failure", func(p *task.Policy) { p.Attempts = 1 }, nil, []task.Outcome{exit(1)}, []string{
 			"claim", "started", "record exhausted EXHAUSTED", "release EXHAUSTED", "ended exhausted", "finished exhausted"}},
-		{"interrupted", nil, nil, []Outcome{stopping(143, syscall.SIGTERM)}, []string{
+		{"interrupted", nil, nil, []task.Outcome{stopping(143, syscall.SIGTERM)}, []string{
 			"claim", "started", "record interrupted PENDING", "release PENDING", "ended interrupted", "finished interrupted"}},
-		{"cancelled meanwhile", nil, map[string]error{"record": ErrTaken}, []Outcome{exit(1)}, []string{
+		{"cancelled meanwhile", nil, map[string]error{"record": task.ErrNotOwner}, []task.Outcome{exit(1)}, []string{
 			"claim", "started", "record retry PENDING", "release CANCELLED", "ended cancelled", "finished cancelled"}},
-		{"never begun", nil, map[string]error{"claim": ErrTaken}, []Outcome{exit(1)}, []string{"claim", "finished cancelled"}},
+		{"never begun", nil, map[string]error{"claim": task.ErrNotOwner}, []task.Outcome{exit(1)}, []string{"claim", "finished cancelled"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -49,10 +51,10 @@ func TestReleaseFollowsEachAttempt(t *testing.T) {
 func TestLostOutput(t *testing.T) {
 	pipe := &os.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.EPIPE}
 	full := &os.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}
-	stopped := fmt.Errorf("write: %w", ErrStopped)
+	stopped := fmt.Errorf("write: %w", task.ErrStopped)
 	tests := []struct {
 		name        string
-		outcome     Outcome
+		outcome     task.Outcome
 		lost        error
 		sig         os.Signal
 		code        int
@@ -69,13 +71,13 @@ func TestLostOutput(t *testing.T) {
 		{"failure, the reader has gone", exit(7), pipe, nil, 7, nil, 0, 0},
 		{"failure, the disk is full", exit(7), full, nil, 7, nil, 1, 0},
 		{"failure, TERM while it is passed on", exit(7), stopped, syscall.SIGTERM, 7, syscall.SIGTERM, 0, 0},
-		{"timeout, the disk is full", Outcome{Exit: 143, Signal: "SIGTERM", Error: ErrorTimeout}, full, nil, 124, nil, 1, 0},
+		{"timeout, the disk is full", task.Outcome{Exit: 143, Signal: "SIGTERM", Error: task.ErrorTimeout}, full, nil, 124, nil, 1, 0},
 		{"too few successes, the reader has gone", exit(0), pipe, nil, 1, nil, 0, 2},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, func(p *Policy) { p.Attempts, p.Consecutive = 1, max(1, tt.consecutive) }, tt.outcome)
+				b := newBench(t, func(p *task.Policy) { p.Attempts, p.Consecutive = 1, max(1, tt.consecutive) }, tt.outcome)
 				b.executor.plain, b.executor.lost, b.executor.sig = true, tt.lost, tt.sig
 				result, err := b.Run(t.Context(), b.task)
 				if err != nil || result.ExitCode() != tt.code || result.DeathSignal() != tt.death || !errors.Is(result.Lost, tt.lost) {
@@ -95,10 +97,10 @@ func TestLostOutput(t *testing.T) {
 // The signal that stopped the attempt goes before one that came later, while its output was passed on.
 func TestTheFirstSignalCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, nil, Outcome{Exit: 143, Signal: "SIGTERM", Stop: syscall.SIGTERM})
-		b.executor.plain, b.executor.sig, b.executor.lost = true, syscall.SIGINT, ErrStopped
+		b := newBench(t, nil, task.Outcome{Exit: 143, Signal: "SIGTERM", Stop: syscall.SIGTERM})
+		b.executor.plain, b.executor.sig, b.executor.lost = true, syscall.SIGINT, task.ErrStopped
 		result, err := b.Run(t.Context(), b.task)
-		if err != nil || result.Signal != syscall.SIGTERM || result.DeathSignal() != syscall.SIGTERM || b.task.Status != Pending {
+		if err != nil || result.Signal != syscall.SIGTERM || result.DeathSignal() != syscall.SIGTERM || b.task.Status != task.Pending {
 			t.Errorf("%+v, %v, %s", result, err, b.task.Status)
 		}
 		if b.journal.claims != 1 || len(b.journal.log) != 2 {
@@ -111,17 +113,17 @@ func TestTheFirstSignalCounts(t *testing.T) {
 func TestASignalInReleaseEndsTheRun(t *testing.T) {
 	tests := []struct {
 		sig    os.Signal
-		status Status
+		status task.Status
 		log    string
 	}{
-		{syscall.SIGINT, Cancelled, "settle cancelled CANCELLED"},
-		{syscall.SIGTERM, Pending, "settle interrupted PENDING"},
+		{syscall.SIGINT, task.Cancelled, "settle cancelled CANCELLED"},
+		{syscall.SIGTERM, task.Pending, "settle interrupted PENDING"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.sig.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t, nil, exit(1))
-				b.executor.sig, b.executor.lost = tt.sig, ErrStopped
+				b.executor.sig, b.executor.lost = tt.sig, task.ErrStopped
 				begun := time.Now()
 				result, err := b.Run(t.Context(), b.task)
 				if err != nil || result.Signal != tt.sig || result.DeathSignal() != tt.sig || result.ExitCode() != 1 || b.task.Status != tt.status {
@@ -130,7 +132,7 @@ func TestASignalInReleaseEndsTheRun(t *testing.T) {
 				if last := b.journal.log[len(b.journal.log)-1]; last != tt.log {
 					t.Errorf("journal: %q", b.journal.log)
 				}
-				if due := begun.Add(11 * time.Second); tt.status == Pending && !b.task.NextAttemptAt.Equal(due) {
+				if due := begun.Add(11 * time.Second); tt.status == task.Pending && !b.task.NextAttemptAt.Equal(due) {
 					t.Errorf("next attempt at %v, was due at %v", b.task.NextAttemptAt, due)
 				}
 			})
@@ -142,9 +144,9 @@ func TestASignalInReleaseEndsTheRun(t *testing.T) {
 func TestASignalInReleaseLeavesASuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil, exit(0))
-		b.executor.sig, b.executor.lost = syscall.SIGINT, ErrStopped
+		b.executor.sig, b.executor.lost = syscall.SIGINT, task.ErrStopped
 		_, err := b.Run(t.Context(), b.task)
-		if want := []string{"claim", "record succeeded SUCCEEDED"}; err != nil || b.task.Status != Succeeded || !slices.Equal(b.journal.log, want) {
+		if want := []string{"claim", "record succeeded SUCCEEDED"}; err != nil || b.task.Status != task.Succeeded || !slices.Equal(b.journal.log, want) {
 			t.Errorf("%v, %s, journal %q", err, b.task.Status, b.journal.log)
 		}
 	})
@@ -152,26 +154,26 @@ func TestASignalInReleaseLeavesASuccess(t *testing.T) {
 
 // No attempt follows a final one, whatever the policy would retry. A success stays one.
 func TestFinal(t *testing.T) {
-	retryAll := func(p *Policy) { p.RetryOn, _ = ParseConditions([]string{"any", "0-255", "timeout"}) }
+	retryAll := func(p *task.Policy) { p.RetryOn, _ = task.ParseConditions([]string{"any", "0-255", "timeout"}) }
 	tests := []struct {
 		name    string
-		change  func(*Policy)
-		outcome Outcome
-		status  Status
+		change  func(*task.Policy)
+		outcome task.Outcome
+		status  task.Status
 		code    int
 	}{
-		{"failure", nil, Outcome{Exit: 1}, Failed, 1},
-		{"retry-on", retryAll, Outcome{Exit: 1}, Failed, 1},
-		{"no limit of attempts", func(p *Policy) { p.Attempts = 0 }, Outcome{Exit: 1}, Failed, 1},
-		{"timeout", nil, Outcome{Exit: 143, Error: ErrorTimeout}, Failed, 124},
-		{"SIGPIPE", nil, Outcome{Exit: 141, Signal: "SIGPIPE"}, Failed, 141},
-		{"not the last of the attempts", func(p *Policy) { p.Attempts = 1 }, Outcome{Exit: 1}, Failed, 1},
-		{"success", nil, Outcome{}, Succeeded, 0},
-		{"success-on", func(p *Policy) { p.SuccessOn, _ = ParseConditions([]string{"3"}) }, Outcome{Exit: 3}, Succeeded, 0},
-		{"the first of two successes", func(p *Policy) { p.Consecutive = 2 }, Outcome{}, Failed, 1},
-		{"INT", nil, stopping(1, syscall.SIGINT), Cancelled, 1},
-		{"TERM", nil, stopping(1, syscall.SIGTERM), Pending, 1},
-		{"success in spite of TERM", nil, stopping(0, syscall.SIGTERM), Succeeded, 0},
+		{"failure", nil, task.Outcome{Exit: 1}, task.Failed, 1},
+		{"retry-on", retryAll, task.Outcome{Exit: 1}, task.Failed, 1},
+		{"no limit of attempts", func(p *task.Policy) { p.Attempts = 0 }, task.Outcome{Exit: 1}, task.Failed, 1},
+		{"timeout", nil, task.Outcome{Exit: 143, Error: task.ErrorTimeout}, task.Failed, 124},
+		{"SIGPIPE", nil, task.Outcome{Exit: 141, Signal: "SIGPIPE"}, task.Failed, 141},
+		{"not the last of the attempts", func(p *task.Policy) { p.Attempts = 1 }, task.Outcome{Exit: 1}, task.Failed, 1},
+		{"success", nil, task.Outcome{}, task.Succeeded, 0},
+		{"success-on", func(p *task.Policy) { p.SuccessOn, _ = task.ParseConditions([]string{"3"}) }, task.Outcome{Exit: 3}, task.Succeeded, 0},
+		{"the first of two successes", func(p *task.Policy) { p.Consecutive = 2 }, task.Outcome{}, task.Failed, 1},
+		{"INT", nil, stopping(1, syscall.SIGINT), task.Cancelled, 1},
+		{"TERM", nil, stopping(1, syscall.SIGTERM), task.Pending, 1},
+		{"success in spite of TERM", nil, stopping(0, syscall.SIGTERM), task.Succeeded, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -184,7 +186,7 @@ func TestFinal(t *testing.T) {
 				if err != nil || b.task.Status != tt.status || result.ExitCode() != tt.code || b.journal.claims != 1 || time.Since(begun) != 0 {
 					t.Errorf("%+v, %v, %s after %d attempts and %v", result, err, b.task.Status, b.journal.claims, time.Since(begun))
 				}
-				if tt.status == Failed && b.task.Reason != ReasonNotEligible {
+				if tt.status == task.Failed && b.task.Reason != task.ReasonNotEligible {
 					t.Errorf("reason %q", b.task.Reason)
 				}
 			})
@@ -211,24 +213,24 @@ func TestStartedIsNoted(t *testing.T) {
 func TestExitCodeOfLostOutput(t *testing.T) {
 	tests := []struct {
 		name    string
-		verdict Verdict
-		outcome Outcome
+		verdict task.Verdict
+		outcome task.Outcome
 		lost    error
 		want    int
 	}{
-		{"EPIPE", VerdictSucceeded, exit(0), syscall.EPIPE, 141},
-		{"EPIPE, wrapped", VerdictSucceeded, exit(0), fmt.Errorf("write: %w", syscall.EPIPE), 141},
-		{"EPIPE, by success-on", VerdictSucceeded, exit(3), syscall.EPIPE, 141},
-		{"EIO", VerdictSucceeded, exit(0), syscall.EIO, 125},
-		{"stopped", VerdictSucceeded, exit(0), ErrStopped, 125},
-		{"a reply", VerdictSucceeded, reply(200), syscall.EPIPE, 23},
-		{"an error's reply", VerdictFailed, reply(404), syscall.EPIPE, 22},
-		{"a failure", VerdictExhausted, exit(9), syscall.EPIPE, 9},
-		{"a failure that exited 0", VerdictFailed, exit(0), syscall.EIO, 1},
-		{"a cancelled one", VerdictCancelled, exit(130), syscall.EPIPE, 130},
+		{"EPIPE", task.VerdictSucceeded, exit(0), syscall.EPIPE, 141},
+		{"EPIPE, wrapped", task.VerdictSucceeded, exit(0), fmt.Errorf("write: %w", syscall.EPIPE), 141},
+		{"EPIPE, by success-on", task.VerdictSucceeded, exit(3), syscall.EPIPE, 141},
+		{"EIO", task.VerdictSucceeded, exit(0), syscall.EIO, 125},
+		{"stopped", task.VerdictSucceeded, exit(0), task.ErrStopped, 125},
+		{"a reply", task.VerdictSucceeded, reply(200), syscall.EPIPE, 23},
+		{"an error's reply", task.VerdictFailed, reply(404), syscall.EPIPE, 22},
+		{"a failure", task.VerdictExhausted, exit(9), syscall.EPIPE, 9},
+		{"a failure that exited 0", task.VerdictFailed, exit(0), syscall.EIO, 1},
+		{"a cancelled one", task.VerdictCancelled, exit(130), syscall.EPIPE, 130},
 	}
 	for _, tt := range tests {
-		r := Result{Decision: Decision{Verdict: tt.verdict}, Outcome: tt.outcome, Lost: tt.lost}
+		r := Result{Decision: task.Decision{Verdict: tt.verdict}, Outcome: tt.outcome, Lost: tt.lost}
 		if got := r.ExitCode(); got != tt.want {
 			t.Errorf("%s: got %d, want %d", tt.name, got, tt.want)
 		}
@@ -240,9 +242,9 @@ func TestDeathSignalOfLostOutput(t *testing.T) {
 		name string
 		lost error
 		want os.Signal
-	}{{"passed on", nil, nil}, {"stopped", ErrStopped, syscall.SIGTERM}, {"wrapped", fmt.Errorf("x: %w", ErrStopped), syscall.SIGTERM}, {"EPIPE", syscall.EPIPE, nil}} {
-		for _, verdict := range []Verdict{VerdictSucceeded, VerdictFailed, VerdictExhausted} {
-			r := Result{Decision: Decision{Verdict: verdict}, Outcome: Outcome{Stop: syscall.SIGTERM}, Signal: syscall.SIGTERM, Lost: tt.lost}
+	}{{"passed on", nil, nil}, {"stopped", task.ErrStopped, syscall.SIGTERM}, {"wrapped", fmt.Errorf("x: %w", task.ErrStopped), syscall.SIGTERM}, {"EPIPE", syscall.EPIPE, nil}} {
+		for _, verdict := range []task.Verdict{task.VerdictSucceeded, task.VerdictFailed, task.VerdictExhausted} {
+			r := Result{Decision: task.Decision{Verdict: verdict}, Outcome: task.Outcome{Stop: syscall.SIGTERM}, Signal: syscall.SIGTERM, Lost: tt.lost}
 			if got := r.DeathSignal(); got != tt.want {
 				t.Errorf("%s, %s: got %v, want %v", tt.name, verdict, got, tt.want)
 			}

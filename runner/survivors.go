@@ -6,14 +6,16 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/10f93571/retry/task"
 )
 
 // Survivors knows what an attempt left running when its owner died or was stopped.
 type Survivors interface {
 	// Find describes the processes that are still alive; empty where there are none.
-	Find(t *Task, a Attempt) string
+	Find(t *task.Task, a task.Attempt) string
 	// Signal sends them a signal.
-	Signal(t *Task, a Attempt, sig os.Signal)
+	Signal(t *task.Task, a task.Attempt, sig os.Signal)
 	// Unwanted reports whether they are to be stopped instead of waited for.
 	Unwanted() bool
 }
@@ -26,7 +28,7 @@ const (
 
 // Outlive returns when nothing of the task's interrupted attempt runs any more: two attempts never run at once. It returns the
 // signal that ended the wait, nil where none did.
-func (r *Runner) Outlive(ctx context.Context, t *Task) os.Signal {
+func (r *Runner) Outlive(ctx context.Context, t *task.Task) os.Signal {
 	if r.Survivors == nil || !t.Last.CutOff() {
 		return nil
 	}
@@ -51,7 +53,7 @@ func (r *Runner) Outlive(ctx context.Context, t *Task) os.Signal {
 		case <-ctx.Done():
 			return nil
 		case sig := <-r.Signals:
-			if Stops(sig) {
+			if task.Stops(sig) {
 				return sig
 			}
 		}

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/10f93571/retry/task"
 )
 
 // tooManyLooks makes a test fail that would never end.
@@ -21,17 +23,17 @@ type leftovers struct {
 	*diary
 	none     bool
 	unwanted bool
-	lasts    time.Duration        // from the first look on; 0 = for ever
-	dieOf    map[os.Signal]int    // how many of that signal it takes
-	begun    time.Time            // the first look
-	looks    []time.Duration      // since then
-	signals  []string             // with their times since then
-	asked    map[int]bool         // the attempts that were asked for
-	got      map[os.Signal]int    // signals
-	wrong    func(*Task, Attempt) // called where a question is asked
+	lasts    time.Duration                  // from the first look on; 0 = for ever
+	dieOf    map[os.Signal]int              // how many of that signal it takes
+	begun    time.Time                      // the first look
+	looks    []time.Duration                // since then
+	signals  []string                       // with their times since then
+	asked    map[int]bool                   // the attempts that were asked for
+	got      map[os.Signal]int              // signals
+	wrong    func(*task.Task, task.Attempt) // called where a question is asked
 }
 
-func (l *leftovers) Find(t *Task, a Attempt) string {
+func (l *leftovers) Find(t *task.Task, a task.Attempt) string {
 	if l.begun.IsZero() {
 		l.begun, l.asked, l.got = time.Now(), map[int]bool{}, map[os.Signal]int{}
 	}
@@ -54,7 +56,7 @@ func (l *leftovers) Find(t *Task, a Attempt) string {
 	return "process 42"
 }
 
-func (l *leftovers) Signal(_ *Task, _ Attempt, sig os.Signal) {
+func (l *leftovers) Signal(_ *task.Task, _ task.Attempt, sig os.Signal) {
 	l.got[sig]++
 	l.signals = append(l.signals, fmt.Sprint(sig, " at ", time.Since(l.begun)))
 }
@@ -62,10 +64,10 @@ func (l *leftovers) Signal(_ *Task, _ Attempt, sig os.Signal) {
 func (l *leftovers) Unwanted() bool { return l.unwanted }
 
 // resumed returns a bench whose task was interrupted in its second attempt.
-func resumed(t *testing.T, l *leftovers, change func(*Policy)) *bench {
+func resumed(t *testing.T, l *leftovers, change func(*task.Policy)) *bench {
 	b := newBench(t, change, exit(0))
-	b.task.Status, b.task.AttemptCount, b.task.Number = InFlight, 2, 1
-	b.task.Last = Attempt{Number: 2, Process: "token", Outcome: Outcome{Exit: NoExit}}
+	b.task.Status, b.task.AttemptCount, b.task.Number = task.InFlight, 2, 1
+	b.task.Last = task.Attempt{Number: 2, Process: "token", Outcome: task.Outcome{Exit: task.NoExit}}
 	b.Survivors, l.diary = l, b.diary
 	return b
 }
@@ -76,7 +78,7 @@ func TestAResumeWaitsForSurvivors(t *testing.T) {
 		t.Run(lasts.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := &leftovers{lasts: lasts}
-				l.wrong = func(_ *Task, a Attempt) {
+				l.wrong = func(_ *task.Task, a task.Attempt) {
 					if a.Number != 2 || a.Process != "token" {
 						t.Errorf("looked for %+v", a)
 					}
@@ -139,25 +141,25 @@ func TestNoSurvivors(t *testing.T) {
 
 // Only an attempt that was interrupted left something that matters: another's own end said that it is over.
 func TestSurvivorsAreAskedForAfterAnInterruption(t *testing.T) {
-	last := func(v Verdict) func(*Task) {
-		return func(task *Task) {
-			task.Status = Pending
-			task.Last = Attempt{Number: 2, Outcome: exit(1), Decision: Decision{Verdict: v}}
+	last := func(v task.Verdict) func(*task.Task) {
+		return func(tk *task.Task) {
+			tk.Status = task.Pending
+			tk.Last = task.Attempt{Number: 2, Outcome: exit(1), Decision: task.Decision{Verdict: v}}
 		}
 	}
 	tests := []struct {
 		name   string
-		change func(*Policy)
-		before func(*Task)
+		change func(*task.Policy)
+		before func(*task.Task)
 		asked  bool
 	}{
-		{"in flight", nil, func(*Task) {}, true},
-		{"in flight, the second crash", nil, func(t *Task) { t.History.Crashes = 1 }, true},
-		{"stopped in an attempt", nil, last(VerdictInterrupted), true},
-		{"waiting", nil, last(VerdictRetry), false},
-		{"before the first attempt", nil, func(t *Task) { t.Status, t.AttemptCount, t.Last = Pending, 0, Attempt{} }, false},
-		{"exhausted by crashes", nil, func(t *Task) { t.History.Crashes = 2 }, false},
-		{"exhausted by its budget", func(p *Policy) { p.Budget = time.Minute }, func(*Task) { time.Sleep(time.Hour) }, false},
+		{"in flight", nil, func(*task.Task) {}, true},
+		{"in flight, the second crash", nil, func(t *task.Task) { t.History.Crashes = 1 }, true},
+		{"stopped in an attempt", nil, last(task.VerdictInterrupted), true},
+		{"waiting", nil, last(task.VerdictRetry), false},
+		{"before the first attempt", nil, func(t *task.Task) { t.Status, t.AttemptCount, t.Last = task.Pending, 0, task.Attempt{} }, false},
+		{"exhausted by crashes", nil, func(t *task.Task) { t.History.Crashes = 2 }, false},
+		{"exhausted by its budget", func(p *task.Policy) { p.Budget = time.Minute }, func(*task.Task) { time.Sleep(time.Hour) }, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -203,7 +205,7 @@ func TestUnwantedSurvivors(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := &leftovers{unwanted: true, dieOf: tt.dieOf}
-				b := resumed(t, l, func(p *Policy) { p.KillAfter = tt.killAfter })
+				b := resumed(t, l, func(p *task.Policy) { p.KillAfter = tt.killAfter })
 				begun := time.Now()
 				result, err := b.Resume(t.Context(), b.task)
 				if waited := b.executor.begun.Sub(begun); err != nil || result.ExitCode() != 0 || waited > tt.begins {
@@ -238,12 +240,12 @@ func TestSurvivorsAreKilledUntilNoneIsLeft(t *testing.T) {
 func TestASignalEndsTheWaitForSurvivors(t *testing.T) {
 	tests := []struct {
 		sig    os.Signal
-		status Status
+		status task.Status
 		log    string
 	}{
-		{syscall.SIGINT, Cancelled, "settle cancelled CANCELLED"},
-		{syscall.SIGTERM, Pending, "settle interrupted PENDING"},
-		{syscall.SIGHUP, Pending, "settle interrupted PENDING"},
+		{syscall.SIGINT, task.Cancelled, "settle cancelled CANCELLED"},
+		{syscall.SIGTERM, task.Pending, "settle interrupted PENDING"},
+		{syscall.SIGHUP, task.Pending, "settle interrupted PENDING"},
 	}
 	for _, tt := range tests {
 		for _, unwanted := range []bool{false, true} {
@@ -274,7 +276,7 @@ func TestTheContextEndsTheWaitForSurvivors(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		result, err := b.Resume(ctx, b.task)
-		if err != nil || result.Decision.Verdict != VerdictInterrupted || b.task.Status != Pending || b.journal.claims != 0 {
+		if err != nil || result.Decision.Verdict != task.VerdictInterrupted || b.task.Status != task.Pending || b.journal.claims != 0 {
 			t.Errorf("%+v, %v, %s", result, err, b.task.Status)
 		}
 	})
@@ -286,7 +288,7 @@ func TestTheNextResumeAsksForSurvivorsAgain(t *testing.T) {
 		first, second := &leftovers{}, &leftovers{lasts: time.Second}
 		b := resumed(t, first, nil)
 		b.after(time.Minute, syscall.SIGTERM)
-		if _, err := b.Resume(t.Context(), b.task); err != nil || b.task.Status != Pending {
+		if _, err := b.Resume(t.Context(), b.task); err != nil || b.task.Status != task.Pending {
 			t.Fatalf("%v, %s", err, b.task.Status)
 		}
 		b.Survivors = second
@@ -301,7 +303,7 @@ func TestTheNextResumeAsksForSurvivorsAgain(t *testing.T) {
 func TestSurvivorsAreInsideTheDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := resumed(t, &leftovers{lasts: 20 * time.Second}, nil)
-		b.task.Status, b.task.Last.Decision = Pending, Decision{Verdict: VerdictInterrupted}
+		b.task.Status, b.task.Last.Decision = task.Pending, task.Decision{Verdict: task.VerdictInterrupted}
 		b.task.NextAttemptAt, b.task.History.Delay = time.Now().Add(time.Minute), time.Minute
 		begun := time.Now()
 		_, _ = b.Resume(t.Context(), b.task)
@@ -314,9 +316,9 @@ func TestSurvivorsAreInsideTheDelay(t *testing.T) {
 // A budget that the survivors outlast leaves nothing for another attempt.
 func TestABudgetThatEndsWithSurvivors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := resumed(t, &leftovers{lasts: time.Hour}, func(p *Policy) { p.Budget = time.Minute })
+		b := resumed(t, &leftovers{lasts: time.Hour}, func(p *task.Policy) { p.Budget = time.Minute })
 		result, err := b.Resume(t.Context(), b.task)
-		if err != nil || b.task.Status != Exhausted || b.task.Reason != ReasonBudget || b.journal.claims != 0 || result.ExitCode() == 0 {
+		if err != nil || b.task.Status != task.Exhausted || b.task.Reason != task.ReasonBudget || b.journal.claims != 0 || result.ExitCode() == 0 {
 			t.Errorf("%+v, %v, %s (%s), %d claims", result, err, b.task.Status, b.task.Reason, b.journal.claims)
 		}
 	})
@@ -327,9 +329,9 @@ func TestAResumeLeavesATakenTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &leftovers{}
 		b := resumed(t, l, nil)
-		b.journal.refuse = map[string]error{"record": ErrTaken}
+		b.journal.refuse = map[string]error{"record": task.ErrNotOwner}
 		result, err := b.Resume(t.Context(), b.task)
-		if err != nil || result.Decision.Verdict != VerdictCancelled || b.task.Status != Cancelled || len(l.looks) > 0 || b.journal.claims != 0 {
+		if err != nil || result.Decision.Verdict != task.VerdictCancelled || b.task.Status != task.Cancelled || len(l.looks) > 0 || b.journal.claims != 0 {
 			t.Errorf("%+v, %v, %s, looked at %v", result, err, b.task.Status, l.looks)
 		}
 	})

@@ -3,15 +3,16 @@ package runner
 import (
 	"context"
 	"os"
-	"syscall"
 	"time"
+
+	"github.com/10f93571/retry/task"
 )
 
 // maxSleep bounds one sleep, so that a machine that was suspended, whose timers stood still, notices that the time has come.
 const maxSleep = 30 * time.Second
 
 // wait sleeps until the task's next attempt is due and there is a slot for it. It returns the signal that ended the wait, nil where none did.
-func (r *Runner) wait(ctx context.Context, t *Task) os.Signal {
+func (r *Runner) wait(ctx context.Context, t *task.Task) os.Signal {
 	started := time.Now()
 	due := started.Add(t.NextAttemptAt.Sub(started)) // has a monotonic reading also after a resume
 	for {
@@ -25,7 +26,7 @@ func (r *Runner) wait(ctx context.Context, t *Task) os.Signal {
 		case <-ctx.Done():
 			return nil
 		case sig := <-r.Signals:
-			if Stops(sig) {
+			if task.Stops(sig) {
 				return sig
 			}
 		}
@@ -38,7 +39,7 @@ func (r *Runner) enter(ctx context.Context) os.Signal {
 	for {
 		select {
 		case sig := <-r.Signals:
-			if Stops(sig) {
+			if task.Stops(sig) {
 				return sig
 			}
 			continue
@@ -53,7 +54,7 @@ func (r *Runner) enter(ctx context.Context) os.Signal {
 		case <-ctx.Done():
 			return nil
 		case sig := <-r.Signals:
-			if Stops(sig) {
+			if task.Stops(sig) {
 				return sig
 			}
 		}
@@ -63,7 +64,7 @@ func (r *Runner) enter(ctx context.Context) os.Signal {
 // nextStop returns a signal that asked to stop, and that is known to have come.
 func (r *Runner) nextStop() os.Signal {
 	for {
-		if sig := <-r.Signals; Stops(sig) {
+		if sig := <-r.Signals; task.Stops(sig) {
 			return sig
 		}
 	}
@@ -80,13 +81,4 @@ func (r *Runner) leave() {
 // was set back makes the wait longer.
 func untilDue(due, now time.Time) time.Duration {
 	return min(due.Sub(now), due.Round(0).Sub(now.Round(0)))
-}
-
-// Stops reports whether a signal asks retry to end; the others are only passed on to a running attempt.
-func Stops(sig os.Signal) bool {
-	switch sig {
-	case os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT:
-		return true
-	}
-	return false
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 const (
@@ -19,7 +19,7 @@ const (
 )
 
 // timeline draws a task's time to scale. A single attempt with nothing before or after it has nothing to show.
-func (s Screen) timeline(w io.Writer, t TaskView, attempts []runner.Attempt, now time.Time) error {
+func (s Screen) timeline(w io.Writer, t TaskView, attempts []task.Attempt, now time.Time) error {
 	width := s.Width
 	if width == 0 {
 		width = usualWidth
@@ -57,7 +57,7 @@ func (s Screen) chartRows() int {
 	return min(max(s.Height/4, 4), maxBars)
 }
 
-func labelWidth(bars []bar, attempts []runner.Attempt, width int) (widest int) {
+func labelWidth(bars []bar, attempts []task.Attempt, width int) (widest int) {
 	for _, b := range bars {
 		widest = max(widest, cellsOf(b.label(attempts, width)))
 	}
@@ -65,7 +65,7 @@ func labelWidth(bars []bar, attempts []runner.Attempt, width int) (widest int) {
 }
 
 // label says which attempts a row shows, and how they ended where there is room.
-func (b bar) label(attempts []runner.Attempt, width int) string {
+func (b bar) label(attempts []task.Attempt, width int) string {
 	if b.first == len(attempts) {
 		return ""
 	}

@@ -8,18 +8,18 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
-func timelineOf(t *testing.T, screen Screen, v TaskView, attempts ...runner.Attempt) []string {
+func timelineOf(t *testing.T, screen Screen, v TaskView, attempts ...task.Attempt) []string {
 	t.Helper()
 	return lines(t, func(b *strings.Builder) error { return screen.timeline(b, v, attempts, now.Add(time.Hour)) })
 }
 
 func TestTimeline(t *testing.T) {
-	won := runner.Decision{Verdict: runner.VerdictSucceeded}
-	v := madeNow(runner.Succeeded, 20*s)
-	attempts := []runner.Attempt{tried(9, 0, 5*s, again(5*s)), tried(10, 10*s, 10*s, won)}
+	won := task.Decision{Verdict: task.VerdictSucceeded}
+	v := madeNow(task.Succeeded, 20*s)
+	attempts := []task.Attempt{tried(9, 0, 5*s, again(5*s)), tried(10, 10*s, 10*s, won)}
 	tests := []struct {
 		name   string
 		screen Screen
@@ -56,9 +56,9 @@ func TestTimeline(t *testing.T) {
 // A bar alone, as long as the scale, tells nothing.
 func TestTimelineOfNothing(t *testing.T) {
 	for name, got := range map[string][]string{
-		"no attempt":   timelineOf(t, Screen{}, madeNow(runner.Pending, 0)),
-		"one":          timelineOf(t, Screen{}, madeNow(runner.Succeeded, s), tried(1, 0, s, runner.Decision{Verdict: runner.VerdictSucceeded})),
-		"one that ran": timelineOf(t, Screen{}, madeNow(runner.Succeeded, 9*s), tried(1, 8*s, s, runner.Decision{Verdict: runner.VerdictFailed})),
+		"no attempt":   timelineOf(t, Screen{}, madeNow(task.Pending, 0)),
+		"one":          timelineOf(t, Screen{}, madeNow(task.Succeeded, s), tried(1, 0, s, task.Decision{Verdict: task.VerdictSucceeded})),
+		"one that ran": timelineOf(t, Screen{}, madeNow(task.Succeeded, 9*s), tried(1, 8*s, s, task.Decision{Verdict: task.VerdictFailed})),
 	} {
 		if !slices.Equal(got, []string{""}) {
 			t.Errorf("%s: got %q", name, got)
@@ -68,20 +68,20 @@ func TestTimelineOfNothing(t *testing.T) {
 
 // What is not as it looks is said.
 func TestTimelineTitle(t *testing.T) {
-	var many []runner.Attempt
+	var many []task.Attempt
 	for n := range 41 {
 		many = append(many, tried(n+1, time.Duration(n)*s, 0, again(s)))
 	}
-	back := []runner.Attempt{tried(1, 0, s, again(s)), tried(2, -time.Hour, s, again(s))}
+	back := []task.Attempt{tried(1, 0, s, again(s)), tried(2, -time.Hour, s, again(s))}
 	tests := []struct {
-		attempts []runner.Attempt
+		attempts []task.Attempt
 		want     string
 	}{
 		{many, "Timeline of 41s, 3 attempts a row (some may share a cell)"},
 		{back, "Timeline of 3s; the clock went back: the waits there are the planned ones"},
 	}
 	for _, tt := range tests {
-		v := madeNow(runner.Cancelled, 41*s)
+		v := madeNow(task.Cancelled, 41*s)
 		if len(tt.attempts) == 2 {
 			v.FinishedAt = now.Add(-time.Hour + s)
 		}

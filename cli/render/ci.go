@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // CI is the service in whose job log people read the lines of a run.
@@ -33,8 +34,8 @@ func (c CI) Detect(getenv func(string) string) CI {
 
 // marks are how a service tells where a group of lines begins and ends.
 type marks interface {
-	begin(t *runner.Task) string
-	end(t *runner.Task) string
+	begin(t *task.Task) string
+	end(t *task.Task) string
 }
 
 // folds puts what each attempt writes into a group of the log.
@@ -47,7 +48,7 @@ type folds struct {
 }
 
 // Started implements runner.Observer.
-func (f *folds) Started(t *runner.Task) {
+func (f *folds) Started(t *task.Task) {
 	if !f.shared {
 		f.write(f.marks.begin(t))
 		f.open = true
@@ -56,13 +57,13 @@ func (f *folds) Started(t *runner.Task) {
 }
 
 // Ended implements runner.Observer.
-func (f *folds) Ended(t *runner.Task, a runner.Attempt) {
+func (f *folds) Ended(t *task.Task, a task.Attempt) {
 	f.close(t)
 	f.Observer.Ended(t, a)
 }
 
 // Finished implements runner.Observer.
-func (f *folds) Finished(t *runner.Task, r runner.Result) {
+func (f *folds) Finished(t *task.Task, r runner.Result) {
 	f.close(t)
 	f.Observer.Finished(t, r)
 }
@@ -72,7 +73,7 @@ func (f *folds) share() {
 	share(f.Observer)
 }
 
-func (f *folds) close(t *runner.Task) {
+func (f *folds) close(t *task.Task) {
 	if f.open {
 		f.write(f.marks.end(t))
 		f.open = false
@@ -84,7 +85,7 @@ func (f *folds) write(text string) {
 }
 
 // heading is the line that is left of a folded attempt.
-func heading(t *runner.Task) string {
+func heading(t *task.Task) string {
 	return "retry: attempt " + attemptCount(t) + ": " + shortened(Title(t))
 }
 

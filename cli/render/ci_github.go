@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // github writes the log of a GitHub Actions job. The results of runs and the warnings are annotations, in place of the lines
@@ -31,19 +32,19 @@ func newGitHub(lines Observer, w io.Writer, summaryFile string) Observer {
 }
 
 // Started implements runner.Observer.
-func (g *github) Started(t *runner.Task) {
+func (g *github) Started(t *task.Task) {
 	g.folds.Started(t)
 	g.othersWrite(true)
 }
 
 // Ended implements runner.Observer.
-func (g *github) Ended(t *runner.Task, a runner.Attempt) {
+func (g *github) Ended(t *task.Task, a task.Attempt) {
 	g.folds.Ended(t, a)
-	g.othersWrite(a.Decision.Verdict == runner.VerdictRetry && t.Options.OnRetry != "")
+	g.othersWrite(a.Decision.Verdict == task.VerdictRetry && t.Options.OnRetry != "")
 }
 
 // Finished implements runner.Observer.
-func (g *github) Finished(t *runner.Task, r runner.Result) {
+func (g *github) Finished(t *task.Task, r runner.Result) {
 	g.close(t)
 	if text := summary(t, r); text != "" {
 		g.annotate(severity(r.Decision.Verdict), g.subject(t)+": "+text+hints(t, r))
@@ -57,7 +58,7 @@ func (g *github) Warn(err error) {
 }
 
 // subject names what an annotation is about, since GitHub shows it away from the log too.
-func (g *github) subject(t *runner.Task) string {
+func (g *github) subject(t *task.Task) string {
 	command := shortened(Title(t))
 	if g.shared {
 		return ShortID(t.ID) + ": " + command
@@ -65,11 +66,11 @@ func (g *github) subject(t *runner.Task) string {
 	return command
 }
 
-func severity(v runner.Verdict) string {
+func severity(v task.Verdict) string {
 	switch v {
-	case runner.VerdictSucceeded:
+	case task.VerdictSucceeded:
 		return "notice"
-	case runner.VerdictExhausted, runner.VerdictFailed:
+	case task.VerdictExhausted, task.VerdictFailed:
 		return "error"
 	default:
 		return "warning"
@@ -93,11 +94,11 @@ func (g *github) othersWrite(yes bool) {
 // workflowGroup marks the groups of GitHub Actions.
 type workflowGroup struct{}
 
-func (workflowGroup) begin(t *runner.Task) string {
+func (workflowGroup) begin(t *task.Task) string {
 	return workflowCommand("group", heading(t))
 }
 
-func (workflowGroup) end(*runner.Task) string {
+func (workflowGroup) end(*task.Task) string {
 	return workflowCommand("endgroup", "")
 }
 

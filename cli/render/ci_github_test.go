@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 func githubIn(b *strings.Builder) Observer {
@@ -57,18 +58,18 @@ func TestSeverity(t *testing.T) {
 		attempts int
 		want     string
 	}{
-		{runner.Result{Decision: runner.Decision{Verdict: runner.VerdictSucceeded}}, 1, ""},
-		{runner.Result{Decision: runner.Decision{Verdict: runner.VerdictSucceeded}}, 2, "::notice title=retry::sh -c 'exit 7': succeeded in attempt 2"},
-		{runner.Result{Decision: runner.Decision{Verdict: runner.VerdictExhausted}}, 1, "::error title=retry::sh -c 'exit 7': gave up after 1 attempt"},
-		{runner.Result{Decision: runner.Decision{Verdict: runner.VerdictFailed}}, 1, "::error title=retry::sh -c 'exit 7': not retried"},
-		{runner.Result{Decision: runner.Decision{Verdict: runner.VerdictCancelled}, Signal: syscall.SIGINT}, 1, "::warning title=retry::sh -c 'exit 7': cancelled by SIGINT"},
-		{runner.Result{Decision: runner.Decision{Verdict: runner.VerdictInterrupted}, Signal: syscall.SIGTERM}, 1, "::warning title=retry::sh -c 'exit 7': interrupted by SIGTERM"},
+		{runner.Result{Decision: task.Decision{Verdict: task.VerdictSucceeded}}, 1, ""},
+		{runner.Result{Decision: task.Decision{Verdict: task.VerdictSucceeded}}, 2, "::notice title=retry::sh -c 'exit 7': succeeded in attempt 2"},
+		{runner.Result{Decision: task.Decision{Verdict: task.VerdictExhausted}}, 1, "::error title=retry::sh -c 'exit 7': gave up after 1 attempt"},
+		{runner.Result{Decision: task.Decision{Verdict: task.VerdictFailed}}, 1, "::error title=retry::sh -c 'exit 7': not retried"},
+		{runner.Result{Decision: task.Decision{Verdict: task.VerdictCancelled}, Signal: syscall.SIGINT}, 1, "::warning title=retry::sh -c 'exit 7': cancelled by SIGINT"},
+		{runner.Result{Decision: task.Decision{Verdict: task.VerdictInterrupted}, Signal: syscall.SIGTERM}, 1, "::warning title=retry::sh -c 'exit 7': interrupted by SIGTERM"},
 	}
 	for _, tt := range tests {
 		var b strings.Builder
-		task := fresh("0123456789abcdef")
-		task.AttemptCount = tt.attempts
-		githubIn(&b).Finished(task, tt.result)
+		tk := fresh("0123456789abcdef")
+		tk.AttemptCount = tt.attempts
+		githubIn(&b).Finished(tk, tt.result)
 		if got := b.String(); !strings.HasPrefix(got, tt.want) || (tt.want == "" && got != "") || strings.Count(got, "\n") > 1 {
 			t.Errorf("%s: got %q, want %q", tt.result.Decision.Verdict, got, tt.want)
 		}
@@ -78,9 +79,9 @@ func TestSeverity(t *testing.T) {
 // A warning begins a line of its own also where it comes while a command's last line may be unfinished.
 func TestGitHubWarning(t *testing.T) {
 	var b strings.Builder
-	o, task := githubIn(&b), fresh("0123456789abcdef")
+	o, tk := githubIn(&b), fresh("0123456789abcdef")
 	o.Warn(errors.New("one\nhint: 100%\x1b[2J"))
-	o.Started(task)
+	o.Started(tk)
 	b.WriteString("half a line")
 	o.Warn(errors.New("two"))
 	want := "::warning title=retry::one%0Ahint: 100%25\\x1b[2J\n::group::retry: attempt 0/5: sh -c 'exit 7'\nhalf a line\n::warning title=retry::two\n"
@@ -93,13 +94,13 @@ func TestGitHubWarning(t *testing.T) {
 func TestSharedAnnotationBeginsALine(t *testing.T) {
 	var b strings.Builder
 	o := Shared(githubIn(&b))
-	steps := []func(*runner.Task){
-		func(*runner.Task) {}, o.Started, func(t *runner.Task) { o.Ended(t, lastOne) }, func(t *runner.Task) { o.Finished(t, runner.Result{Decision: success.Decision}) },
+	steps := []func(*task.Task){
+		func(*task.Task) {}, o.Started, func(t *task.Task) { o.Ended(t, lastOne) }, func(t *task.Task) { o.Finished(t, runner.Result{Decision: success.Decision}) },
 	}
 	for i, step := range steps {
-		task := fresh("0123456789abcdef")
-		task.AttemptCount = 1
-		step(task)
+		tk := fresh("0123456789abcdef")
+		tk.AttemptCount = 1
+		step(tk)
 		b.Reset()
 		b.WriteString("half a line")
 		o.Warn(errors.New("x"))
@@ -112,13 +113,13 @@ func TestSharedAnnotationBeginsALine(t *testing.T) {
 // After a hook too GitHub has to see a command: a hook's last line may be unfinished as well.
 func TestGitHubAfterAHook(t *testing.T) {
 	var b strings.Builder
-	o, task := githubIn(&b), fresh("0123456789abcdef")
-	task.Options.OnRetry, task.Options.OnFailure = "x", "y"
-	o.Ended(task, failing)
+	o, tk := githubIn(&b), fresh("0123456789abcdef")
+	tk.Options.OnRetry, tk.Options.OnFailure = "x", "y"
+	o.Ended(tk, failing)
 	b.WriteString("half a line")
-	o.Started(task)
-	o.Ended(task, lastOne)
-	o.Finished(task, runner.Result{Decision: lastOne.Decision})
+	o.Started(tk)
+	o.Ended(tk, lastOne)
+	o.Finished(tk, runner.Result{Decision: lastOne.Decision})
 	b.WriteString("half a line")
 	o.Warn(errors.New("hook failed"))
 	for _, want := range []string{"half a line\n::group::", "after 0s\n::error", "half a line\n::warning"} {
@@ -130,23 +131,23 @@ func TestGitHubAfterAHook(t *testing.T) {
 
 // What outgrows its limit is told from another goroutine.
 func TestGitHubWarnsFromAnywhere(t *testing.T) {
-	o, task := newGitHub(&Lines{w: io.Discard}, io.Discard, ""), fresh("0123456789abcdef")
+	o, tk := newGitHub(&Lines{w: io.Discard}, io.Discard, ""), fresh("0123456789abcdef")
 	var group sync.WaitGroup
 	group.Go(func() { o.Warn(errors.New("x")) })
-	o.Started(task)
-	o.Ended(task, lastOne)
-	o.Finished(task, runner.Result{Decision: lastOne.Decision})
+	o.Started(tk)
+	o.Ended(tk, lastOne)
+	o.Finished(tk, runner.Result{Decision: lastOne.Decision})
 	group.Wait()
 }
 
 // A command line and a message are data, whatever they are.
 func TestGitHubIsEscaped(t *testing.T) {
 	var b strings.Builder
-	task := fresh("0123456789abcdef")
-	task.Command = []string{"a\n::error::b", "\x1b[2J"}
-	play(githubIn(&b), task, func() {}, runner.Attempt{
-		Outcome:  runner.Outcome{Error: runner.ErrorNotFound, Message: "a\n::error::b: command not found"},
-		Decision: runner.Decision{Verdict: runner.VerdictFailed},
+	tk := fresh("0123456789abcdef")
+	tk.Command = []string{"a\n::error::b", "\x1b[2J"}
+	play(githubIn(&b), tk, func() {}, task.Attempt{
+		Outcome:  task.Outcome{Error: task.ErrorNotFound, Message: "a\n::error::b: command not found"},
+		Decision: task.Decision{Verdict: task.VerdictFailed},
 	})
 	for line := range strings.Lines(b.String()) {
 		if strings.HasPrefix(line, "::error::") || strings.Contains(line, "\x1b") {

@@ -13,9 +13,9 @@ func gitlabIn(b *strings.Builder) Observer {
 // The first attempt and the last that the policy allows are open, those between are collapsed.
 func TestGitLabLog(t *testing.T) {
 	var b strings.Builder
-	task := fresh("01a1fb79-5735-7565-b3a1-977a5b9a39db")
-	task.Policy.Attempts = 3
-	play(gitlabIn(&b), task, func() { b.WriteString("output\n") }, failing, failing, lastOne)
+	tk := fresh("01a1fb79-5735-7565-b3a1-977a5b9a39db")
+	tk.Policy.Attempts = 3
+	play(gitlabIn(&b), tk, func() { b.WriteString("output\n") }, failing, failing, lastOne)
 	section := func(number, options string) string {
 		return `\x1b\[0Ksection_start:\d{10}:retry_5b9a39db_` + number + options + `\r\x1b\[0Kretry: attempt ` + number + `/3: sh -c 'exit 7'
 output
@@ -32,26 +32,26 @@ output
 
 // Without a limit no attempt is known to be the last, and the names differ all the same.
 func TestSectionWithoutALimit(t *testing.T) {
-	task := fresh("01a1fb79-5735-7565-b3a1-977a5b9a39db")
-	task.Policy.Attempts = 0
+	tk := fresh("01a1fb79-5735-7565-b3a1-977a5b9a39db")
+	tk.Policy.Attempts = 0
 	names := map[string]bool{}
-	for task.AttemptCount = 1; task.AttemptCount < 100; task.AttemptCount++ {
-		name := sectionName(task)
+	for tk.AttemptCount = 1; tk.AttemptCount < 100; tk.AttemptCount++ {
+		name := sectionName(tk)
 		if names[name] || !regexp.MustCompile(`^[a-zA-Z0-9_.-]+$`).MatchString(name) {
 			t.Errorf("name %q", name)
 		}
 		names[name] = true
-		if open := sectionOptions(task) == ""; open != (task.AttemptCount == 1) {
-			t.Errorf("attempt %d is open: %v", task.AttemptCount, open)
+		if open := sectionOptions(tk) == ""; open != (tk.AttemptCount == 1) {
+			t.Errorf("attempt %d is open: %v", tk.AttemptCount, open)
 		}
 	}
 }
 
 func TestGitLabIsEscaped(t *testing.T) {
 	var b strings.Builder
-	task := fresh("0123456789abcdef")
-	task.Command = []string{"x\n\x1b[0Ksection_end:1:retry_89abcdef_1\r\x1b[0K"}
-	play(gitlabIn(&b), task, func() {}, lastOne)
+	tk := fresh("0123456789abcdef")
+	tk.Command = []string{"x\n\x1b[0Ksection_end:1:retry_89abcdef_1\r\x1b[0K"}
+	play(gitlabIn(&b), tk, func() {}, lastOne)
 	if got := b.String(); strings.Count(got, "\r") != 2 || strings.Count(got, "\x1b") != 4 {
 		t.Errorf("got %q", got)
 	}

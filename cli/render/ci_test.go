@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 func TestDetect(t *testing.T) {
@@ -42,20 +43,20 @@ func TestDetect(t *testing.T) {
 
 // The ends of an attempt that the runs of these tests know.
 var (
-	failing  = runner.Attempt{StartedAt: now, Outcome: runner.Outcome{Exit: 7, Duration: time.Second}, Decision: runner.Decision{Verdict: runner.VerdictRetry}}
-	lastOne  = runner.Attempt{StartedAt: now, Outcome: runner.Outcome{Exit: 7}, Decision: runner.Decision{Verdict: runner.VerdictExhausted, Reason: runner.ReasonAttempts}}
-	success  = runner.Attempt{StartedAt: now, Decision: runner.Decision{Verdict: runner.VerdictSucceeded}}
-	cutShort = runner.Attempt{StartedAt: now, Outcome: runner.Outcome{Exit: 143, Stop: syscall.SIGTERM}, Decision: runner.Decision{Verdict: runner.VerdictInterrupted}}
+	failing  = task.Attempt{StartedAt: now, Outcome: task.Outcome{Exit: 7, Duration: time.Second}, Decision: task.Decision{Verdict: task.VerdictRetry}}
+	lastOne  = task.Attempt{StartedAt: now, Outcome: task.Outcome{Exit: 7}, Decision: task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonAttempts}}
+	success  = task.Attempt{StartedAt: now, Decision: task.Decision{Verdict: task.VerdictSucceeded}}
+	cutShort = task.Attempt{StartedAt: now, Outcome: task.Outcome{Exit: 143, Stop: syscall.SIGTERM}, Decision: task.Decision{Verdict: task.VerdictInterrupted}}
 )
 
 // fresh is a task that has not begun.
-func fresh(id string) *runner.Task {
+func fresh(id string) *task.Task {
 	return view(func(v *TaskView) { v.ID, v.AttemptCount, v.CreatedAt = id, 0, time.Now() }).Task
 }
 
 // play shows an observer a whole run as the Runner does; between Started and Ended the command writes its output.
-func play(o Observer, t *runner.Task, command func(), attempts ...runner.Attempt) {
-	r := runner.Result{Decision: runner.Decision{Verdict: runner.VerdictCancelled}, Signal: syscall.SIGINT}
+func play(o Observer, t *task.Task, command func(), attempts ...task.Attempt) {
+	r := runner.Result{Decision: task.Decision{Verdict: task.VerdictCancelled}, Signal: syscall.SIGINT}
 	for _, a := range attempts {
 		t.AttemptCount++
 		a.Number = t.AttemptCount
@@ -70,7 +71,7 @@ func play(o Observer, t *runner.Task, command func(), attempts ...runner.Attempt
 
 // Whatever happens, a group that was begun is ended, once, before retry's own lines go on.
 func TestGroupsAreClosed(t *testing.T) {
-	runs := map[string][]runner.Attempt{
+	runs := map[string][]task.Attempt{
 		"nothing ran": nil, "success": {success}, "rescue": {failing, success}, "exhausted": {failing, lastOne}, "interrupted": {failing, cutShort},
 	}
 	services := map[string]func(*strings.Builder) Observer{"::group::": githubIn, "section_start:": gitlabIn}
@@ -107,9 +108,9 @@ func TestGroupsAreClosed(t *testing.T) {
 func TestFinishedClosesAGroup(t *testing.T) {
 	for end, service := range map[string]func(*strings.Builder) Observer{"\n::endgroup::\n": githubIn, "section_end:": gitlabIn} {
 		var b strings.Builder
-		o, task := service(&b), fresh("0123456789abcdef")
-		o.Started(task)
-		o.Finished(task, runner.Result{Decision: runner.Decision{Verdict: runner.VerdictCancelled}})
+		o, tk := service(&b), fresh("0123456789abcdef")
+		o.Started(tk)
+		o.Finished(tk, runner.Result{Decision: task.Decision{Verdict: task.VerdictCancelled}})
 		if at := strings.Index(b.String(), end); at < 0 || at > strings.Index(b.String(), "cancelled") {
 			t.Errorf("no %q in %q", end, b.String())
 		}
@@ -154,9 +155,9 @@ func TestShortened(t *testing.T) {
 	if !strings.HasSuffix(long, "…") || len(slices.Collect(strings.SplitSeq(long, ""))) > maxShown {
 		t.Errorf("%d bytes: %s", len(long), long)
 	}
-	task := fresh("x")
-	task.Command = []string{strings.Repeat("x", 1000)}
-	if got := heading(task); len(got) > maxShown+50 {
+	tk := fresh("x")
+	tk.Command = []string{strings.Repeat("x", 1000)}
+	if got := heading(tk); len(got) > maxShown+50 {
 		t.Errorf("the heading has %d bytes", len(got))
 	}
 	if got := shortened("sh -c 'exit 7'"); got != "sh -c 'exit 7'" {

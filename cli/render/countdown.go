@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // countdown is one line at the bottom of the terminal, drawn over itself, and gone before anything else is written.
@@ -26,7 +26,7 @@ const (
 
 // draw shows the time left and returns the time until it will have changed. In the background, or where stderr is no
 // terminal, it draws nothing and looks again after a while.
-func (c *countdown) draw(t *runner.Task, left time.Duration) time.Duration {
+func (c *countdown) draw(t *task.Task, left time.Duration) time.Duration {
 	if c.inForeground == nil || !term.IsTerminal(int(c.screen.Fd())) {
 		return rarely
 	}

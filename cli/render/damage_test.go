@@ -9,12 +9,12 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // damaged is an interrupted task whose policy cannot be read.
 func damaged(v *TaskView) {
-	v.Status, v.Interrupted, v.FinishedAt, v.Policy = runner.Pending, true, time.Time{}, runner.Policy{}
+	v.Status, v.Interrupted, v.FinishedAt, v.Policy = task.Pending, true, time.Time{}, task.Policy{}
 	v.Damage = errors.New("policy: \x1b")
 }
 
@@ -65,13 +65,13 @@ func TestDamageAsJSON(t *testing.T) {
 var endless = strings.Repeat("\x1b", 100_000)
 
 // endlessView has it wherever a text may stand.
-func endlessView() (TaskView, runner.Attempt) {
-	a := runner.Attempt{Number: 1, Decision: runner.Decision{Verdict: runner.Verdict(endless)}, Outcome: runner.Outcome{
+func endlessView() (TaskView, task.Attempt) {
+	a := task.Attempt{Number: 1, Decision: task.Decision{Verdict: task.Verdict(endless)}, Outcome: task.Outcome{
 		Exit: 1, Signal: endless, Message: endless, Stdout: endless + "\n" + endless, Stderr: "",
 	}}
 	return view(func(v *TaskView) {
 		v.ID, v.Name, v.Command, v.Directory, v.IdempotencyKey = endless, endless, []string{endless, endless}, endless, endless
-		v.Environment, v.Reason, v.Damage, v.Last, v.Policy.Name = []string{endless}, runner.Reason(endless), errors.New(endless), a, endless
+		v.Environment, v.Reason, v.Damage, v.Last, v.Policy.Name = []string{endless}, task.Reason(endless), errors.New(endless), a, endless
 		v.Options.OnRetry = endless
 	}), a
 }
@@ -79,10 +79,10 @@ func endlessView() (TaskView, runner.Attempt) {
 // A line holds no more of a text than can be read. JSON has all of it.
 func TestLinesAreNoLongerThanIsRead(t *testing.T) {
 	v, a := endlessView()
-	stats := []runner.CommandStats{{Name: endless, Command: v.Command}}
+	stats := []task.CommandStats{{Name: endless, Command: v.Command}}
 	for name, draw := range map[string]func(*strings.Builder) error{
 		"table": func(b *strings.Builder) error { return Tasks(b, Screen{}, all(v), Table{}, now) },
-		"task":  func(b *strings.Builder) error { return Task(b, Screen{}, v, []runner.Attempt{a}, now) },
+		"task":  func(b *strings.Builder) error { return Task(b, Screen{}, v, []task.Attempt{a}, now) },
 		"stats": func(b *strings.Builder) error { return Stats(b, Screen{}, stats, 0, time.Time{}, now) },
 		"run":   func(b *strings.Builder) error { NewLines(b, nil, nil, true).Ended(v.Task, a); return nil },
 		"error": func(b *strings.Builder) error { b.WriteString(Message(errors.New(endless))); return nil },
@@ -97,7 +97,7 @@ func TestLinesAreNoLongerThanIsRead(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	if err := TaskJSON(&b, v, []runner.Attempt{a}); err != nil || strings.Count(b.String(), `\u001b`) < 10*len(endless) {
+	if err := TaskJSON(&b, v, []task.Attempt{a}); err != nil || strings.Count(b.String(), `\u001b`) < 10*len(endless) {
 		t.Errorf("the JSON has %d characters, %v", b.Len(), err)
 	}
 }

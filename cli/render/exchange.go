@@ -6,11 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // message is an attempt's error for people. A status speaks for itself.
-func message(o runner.Outcome) string {
+func message(o task.Outcome) string {
 	if o.HTTP != nil && o.HTTP.Status > 0 {
 		return strings.TrimPrefix(o.Message, "status ")
 	}
@@ -18,7 +18,7 @@ func message(o runner.Outcome) string {
 }
 
 // asked says how long the server wants to be left alone; empty where it said nothing.
-func asked(o runner.Outcome, format string) string {
+func asked(o task.Outcome, format string) string {
 	if o.HTTP == nil || o.HTTP.ServerDelay == 0 {
 		return ""
 	}
@@ -26,7 +26,7 @@ func asked(o runner.Outcome, format string) string {
 }
 
 // exchanges draws of each attempt of HTTP where its time went, how many requests went out, and what the server asks for.
-func (s Screen) exchanges(w io.Writer, attempts []runner.Attempt) error {
+func (s Screen) exchanges(w io.Writer, attempts []task.Attempt) error {
 	rows := [][]string{s.header("#", "DNS", "CONNECT", "TLS", "FIRST BYTE", "TOTAL", "SENT", "ASKED FOR")}
 	for _, a := range attempts {
 		if e := a.Outcome.HTTP; e != nil {
@@ -56,26 +56,26 @@ func spanOf(d time.Duration) string {
 
 // deferred reports whether a task waits for a time that a server named, and no process with it.
 func deferred(t TaskView) bool {
-	return t.Interrupted && t.Reason == runner.ReasonDeferred && t.Damage == nil
+	return t.Interrupted && t.Reason == task.ReasonDeferred && t.Damage == nil
 }
 
 // reason explains what the status of a task does not say.
 func reason(t TaskView, now time.Time) string {
 	switch t.Reason {
-	case runner.ReasonDeferred:
+	case task.ReasonDeferred:
 		return " (deferred: " + comeBack(t.NextAttemptAt, now) + ")"
-	case runner.ReasonAmbiguous:
+	case task.ReasonAmbiguous:
 		return " (ambiguous: it may have taken effect; " + lookFirst(t.Task) + ")"
-	case runner.ReasonExpired:
+	case task.ReasonExpired:
 		return " (expired: its idempotency key " + oldKey(t.Task) + ")"
-	case "", runner.ReasonCancelled: // which the status says already
+	case "", task.ReasonCancelled: // which the status says already
 		return ""
 	}
 	return " (" + brief(string(t.Reason)) + ")"
 }
 
 // oldKey says what is wrong with a key that has expired. The request itself may be unreadable.
-func oldKey(t *runner.Task) string {
+func oldKey(t *task.Task) string {
 	if t.Request == nil {
 		return "is too old"
 	}
@@ -91,7 +91,7 @@ func comeBack(at, now time.Time) string {
 }
 
 // lookFirst says what to do about a request that may have taken effect.
-func lookFirst(t *runner.Task) string {
+func lookFirst(t *task.Task) string {
 	switch {
 	case t.Number == 0:
 		return "look at the server before you send it again"

@@ -8,10 +8,11 @@ import (
 	"testing"
 
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // loggedFields are the fields of the line that ends an attempt.
-func loggedFields(t *testing.T, a runner.Attempt) map[string]any {
+func loggedFields(t *testing.T, a task.Attempt) map[string]any {
 	t.Helper()
 	var b strings.Builder
 	NewLog(&b, false).Ended(requesting(nil).Task, a)
@@ -24,11 +25,11 @@ func loggedFields(t *testing.T, a runner.Attempt) map[string]any {
 
 func TestLogOfHTTP(t *testing.T) {
 	tests := []struct {
-		attempt runner.Attempt
+		attempt task.Attempt
 		want    map[string]any
 	}{
 		{answered(1, 503), map[string]any{"http_status": 503.0, "server_delay_ms": 2000.0, "requests_written": 1.0, "exit": 22.0, "detail": "status 503 Service Unavailable"}},
-		{lost(1, runner.ErrorDNS, "no such host: x"), map[string]any{"http_status": nil, "server_delay_ms": nil, "requests_written": 0.0, "error": "dns", "detail": "no such host: x"}},
+		{lost(1, task.ErrorDNS, "no such host: x"), map[string]any{"http_status": nil, "server_delay_ms": nil, "requests_written": 0.0, "error": "dns", "detail": "no such host: x"}},
 		{wrote(1, "", ""), map[string]any{"http_status": nil, "requests_written": nil, "detail": nil}},
 	}
 	for _, tt := range tests {
@@ -48,11 +49,11 @@ func TestCIOfHTTP(t *testing.T) {
 	for o, b := range map[Observer]*strings.Builder{
 		newGitHub(&Lines{w: &github}, &github, page): &github, newGitLab(&Lines{w: &gitlab}, &gitlab): &gitlab,
 	} {
-		task, last := requesting(nil).Task, ambiguous(answered(1, 503))
-		task.AttemptCount = 1
-		o.Started(task)
-		o.Ended(task, last)
-		o.Finished(task, runner.Result{Decision: last.Decision, Outcome: last.Outcome})
+		tk, last := requesting(nil).Task, ambiguous(answered(1, 503))
+		tk.AttemptCount = 1
+		o.Started(tk)
+		o.Ended(tk, last)
+		o.Finished(tk, runner.Result{Decision: last.Decision, Outcome: last.Outcome})
 		if !strings.Contains(b.String(), "retry: attempt 1/5: POST https://api.example.com/orders\n") {
 			t.Errorf("no heading in\n%s", b.String())
 		}
@@ -80,21 +81,21 @@ func TestCIOfHTTP(t *testing.T) {
 func TestHTTPIsEscaped(t *testing.T) {
 	for _, text := range nasty {
 		v := requesting(func(v *TaskView) {
-			v.Request = &runner.Request{
+			v.Request = &task.Request{
 				Method: text, URL: text, Header: []string{text}, User: text + ":x", Output: text,
-				Body: []runner.Part{{File: text, Name: text}}, Network: runner.Network{UnixSocket: text, Proxy: text, Resolve: []string{text}},
+				Body: []task.Part{{File: text, Name: text}}, Network: task.Network{UnixSocket: text, Proxy: text, Resolve: []string{text}},
 			}
 		})
-		a := ambiguous(lost(1, runner.ErrorReset, text))
+		a := ambiguous(lost(1, task.ErrorReset, text))
 		a.Outcome.HTTP.Default.Event = text
 		checkDrawn(t, text, taskOf(t, Screen{}, v, a))
 		checkDrawn(t, text, strings.Split(told(v.Task, a), "\n"))
 		var b strings.Builder
-		if err := TaskJSON(&b, v, []runner.Attempt{a}); err != nil {
+		if err := TaskJSON(&b, v, []task.Attempt{a}); err != nil {
 			t.Fatal(err)
 		}
 		checkDrawn(t, text, strings.Split(b.String(), "\n"))
-		stats := []runner.CommandStats{{Method: text, URL: text, Runs: 1}}
+		stats := []task.CommandStats{{Method: text, URL: text, Runs: 1}}
 		checkDrawn(t, text, lines(t, func(b *strings.Builder) error { return Stats(b, Screen{}, stats, 0, now, now) }))
 	}
 }

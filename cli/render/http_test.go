@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 const ms = time.Millisecond
@@ -13,9 +14,9 @@ const ms = time.Millisecond
 // requesting is a view of a POST that was given up.
 func requesting(change func(*TaskView)) TaskView {
 	return view(func(v *TaskView) {
-		v.Number, v.Kind, v.Command = 1, runner.KindHTTP, nil
-		v.Request = &runner.Request{Method: "POST", URL: "https://api.example.com/orders"}
-		v.Last, v.Options.Capture = answered(5, 503), runner.CaptureStderr
+		v.Number, v.Kind, v.Command = 1, task.KindHTTP, nil
+		v.Request = &task.Request{Method: "POST", URL: "https://api.example.com/orders"}
+		v.Last, v.Options.Capture = answered(5, 503), task.CaptureStderr
 		if change != nil {
 			change(v)
 		}
@@ -23,54 +24,54 @@ func requesting(change func(*TaskView)) TaskView {
 }
 
 // answered is an attempt that got a status, and is to be made again.
-func answered(number, status int) runner.Attempt {
+func answered(number, status int) task.Attempt {
 	text := map[int]string{429: "Too Many Requests", 503: "Service Unavailable", 404: "Not Found"}[status]
-	e := &runner.Exchange{Status: status, Written: 1, ServerDelay: 2 * s, Default: runner.Eligibility{Event: "503"}}
-	e.Phases = runner.Phases{DNS: 12 * ms, Connect: 53 * time.Microsecond, FirstByte: 1200 * ms, Total: 1300 * ms}
-	return runner.Attempt{
+	e := &task.Reply{Status: status, Written: 1, ServerDelay: 2 * s, Default: task.Eligibility{Event: "503"}}
+	e.Phases = task.Phases{DNS: 12 * ms, Connect: 53 * time.Microsecond, FirstByte: 1200 * ms, Total: 1300 * ms}
+	return task.Attempt{
 		Number: number, StartedAt: now.Add(-time.Minute + time.Duration(number)*s),
-		Outcome:  runner.Outcome{Exit: 22, Message: "status " + strings.TrimSpace(statusOf(status)+" "+text), Duration: 1300 * ms, HTTP: e},
-		Decision: runner.Decision{Verdict: runner.VerdictRetry, Delay: 2100 * ms},
+		Outcome:  task.Outcome{Exit: 22, Message: "status " + strings.TrimSpace(statusOf(status)+" "+text), Duration: 1300 * ms, HTTP: e},
+		Decision: task.Decision{Verdict: task.VerdictRetry, Delay: 2100 * ms},
 	}
 }
 
 func statusOf(status int) string {
-	return Outcome(runner.Outcome{HTTP: &runner.Exchange{Status: status}})
+	return Outcome(task.Outcome{HTTP: &task.Reply{Status: status}})
 }
 
 // lost is an attempt without a reply, and the last one.
-func lost(number int, class runner.ErrorClass, text string) runner.Attempt {
-	exit := map[runner.ErrorClass]int{runner.ErrorDNS: 6, runner.ErrorReset: 52}[class]
-	return runner.Attempt{
+func lost(number int, class task.ErrorClass, text string) task.Attempt {
+	exit := map[task.ErrorClass]int{task.ErrorDNS: 6, task.ErrorReset: 52}[class]
+	return task.Attempt{
 		Number:   number,
-		Outcome:  runner.Outcome{Exit: exit, Error: class, Message: text, Duration: 5 * ms, HTTP: &runner.Exchange{Phases: runner.Phases{DNS: 5 * ms, Total: 5 * ms}}},
-		Decision: runner.Decision{Verdict: runner.VerdictFailed, Reason: runner.ReasonNotEligible},
+		Outcome:  task.Outcome{Exit: exit, Error: class, Message: text, Duration: 5 * ms, HTTP: &task.Reply{Phases: task.Phases{DNS: 5 * ms, Total: 5 * ms}}},
+		Decision: task.Decision{Verdict: task.VerdictFailed, Reason: task.ReasonNotEligible},
 	}
 }
 
-func ambiguous(a runner.Attempt) runner.Attempt {
-	a.Decision = runner.Decision{Verdict: runner.VerdictFailed, Reason: runner.ReasonAmbiguous}
+func ambiguous(a task.Attempt) task.Attempt {
+	a.Decision = task.Decision{Verdict: task.VerdictFailed, Reason: task.ReasonAmbiguous}
 	return a
 }
 
 // untilLater is an attempt whose server wants more than is waited for.
-func untilLater(a runner.Attempt) runner.Attempt {
+func untilLater(a task.Attempt) task.Attempt {
 	a.Outcome.HTTP.ServerDelay = 2 * time.Hour
-	a.Decision = runner.Decision{Verdict: runner.VerdictRetry, Reason: runner.ReasonDeferred, Delay: 2 * time.Hour}
+	a.Decision = task.Decision{Verdict: task.VerdictRetry, Reason: task.ReasonDeferred, Delay: 2 * time.Hour}
 	return a
 }
 
 func TestOutcomesOfHTTP(t *testing.T) {
 	tests := []struct {
-		attempt        runner.Attempt
+		attempt        task.Attempt
 		outcome, words string
 	}{
 		{answered(1, 503), "503", "503 Service Unavailable"},
-		{lost(1, runner.ErrorReset, "wait for the reply: the connection was closed"), "reset", "wait for the reply: the connection was closed"},
-		{runner.Attempt{Outcome: runner.Outcome{HTTP: &runner.Exchange{Status: 200}}, Decision: runner.Decision{Success: true}}, "200", "200"},
-		{runner.Attempt{Outcome: runner.Outcome{HTTP: &runner.Exchange{Status: 200}}}, "200", "200"}, // --success-on wants something else
-		{runner.Attempt{Outcome: runner.Outcome{Exit: 18, Error: runner.ErrorTruncated, HTTP: &runner.Exchange{Status: 200}}}, "truncated", "truncated"},
-		{runner.Attempt{Outcome: runner.Outcome{Exit: 143, Signal: "SIGTERM", HTTP: &runner.Exchange{}}}, "SIGTERM", "SIGTERM"},
+		{lost(1, task.ErrorReset, "wait for the reply: the connection was closed"), "reset", "wait for the reply: the connection was closed"},
+		{task.Attempt{Outcome: task.Outcome{HTTP: &task.Reply{Status: 200}}, Decision: task.Decision{Success: true}}, "200", "200"},
+		{task.Attempt{Outcome: task.Outcome{HTTP: &task.Reply{Status: 200}}}, "200", "200"}, // --success-on wants something else
+		{task.Attempt{Outcome: task.Outcome{Exit: 18, Error: task.ErrorTruncated, HTTP: &task.Reply{Status: 200}}}, "truncated", "truncated"},
+		{task.Attempt{Outcome: task.Outcome{Exit: 143, Signal: "SIGTERM", HTTP: &task.Reply{}}}, "SIGTERM", "SIGTERM"},
 	}
 	for _, tt := range tests {
 		o := tt.attempt.Outcome
@@ -84,34 +85,34 @@ func TestOutcomesOfHTTP(t *testing.T) {
 }
 
 // told are the lines about a run of HTTP whose last attempt was this.
-func told(task *runner.Task, attempts ...runner.Attempt) string {
+func told(tk *task.Task, attempts ...task.Attempt) string {
 	var b strings.Builder
 	l := &Lines{w: &b}
 	for _, a := range attempts {
-		task.AttemptCount = a.Number
-		l.Ended(task, a)
+		tk.AttemptCount = a.Number
+		l.Ended(tk, a)
 	}
 	last := attempts[len(attempts)-1]
-	l.Finished(task, runner.Result{Decision: last.Decision, Outcome: last.Outcome})
+	l.Finished(tk, runner.Result{Decision: last.Decision, Outcome: last.Outcome})
 	return b.String()
 }
 
 func TestLinesOfHTTP(t *testing.T) {
 	exhausted := answered(2, 503)
-	exhausted.Decision = runner.Decision{Verdict: runner.VerdictExhausted, Reason: runner.ReasonBudget}
+	exhausted.Decision = task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonBudget}
 	expired := answered(2, 503)
-	expired.Decision = runner.Decision{Verdict: runner.VerdictExhausted, Reason: runner.ReasonExpired}
+	expired.Decision = task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonExpired}
 	fatal := answered(2, 404)
-	fatal.Decision = runner.Decision{Verdict: runner.VerdictFailed, Reason: runner.ReasonNotEligible}
-	reset := ambiguous(lost(2, runner.ErrorReset, "wait for the reply: the connection was closed"))
-	killed := runner.Attempt{Number: 2, Outcome: runner.Crashed(), Decision: reset.Decision}
+	fatal.Decision = task.Decision{Verdict: task.VerdictFailed, Reason: task.ReasonNotEligible}
+	reset := ambiguous(lost(2, task.ErrorReset, "wait for the reply: the connection was closed"))
+	killed := task.Attempt{Number: 2, Outcome: task.Crashed(), Decision: reset.Decision}
 	const first = "retry: attempt 1/5: 503 Service Unavailable after 1.3s; next in 2.1s (the server asks for 2s)\n"
 	const ambiguity = "retry: FAILED, ambiguous: POST may have taken effect, and is not safe to repeat (retry status 5b9a39db)\n" +
 		"hint: look at the server before you send it again: retry requeue --run 5b9a39db\n" +
 		"hint: where the server deduplicates, --idempotency-key KEY or --idempotent lets retry send it again by itself\n"
 	tests := []struct {
 		name string
-		last runner.Attempt
+		last task.Attempt
 		want string
 	}{
 		{"fatal", fatal, first + "retry: attempt 2/5: 404 Not Found after 1.3s\n" +
@@ -129,10 +130,10 @@ func TestLinesOfHTTP(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			task := requesting(nil).Task
-			task.Policy.Budget, task.Request.KeyTTL = time.Minute, 24*time.Hour
-			task.NextAttemptAt = time.Date(2090, 1, 2, 14, 5, 0, 0, time.Local)
-			if got := withoutSpans(told(task, answered(1, 503), tt.last)); got != tt.want {
+			tk := requesting(nil).Task
+			tk.Policy.Budget, tk.Request.KeyTTL = time.Minute, 24*time.Hour
+			tk.NextAttemptAt = time.Date(2090, 1, 2, 14, 5, 0, 0, time.Local)
+			if got := withoutSpans(told(tk, answered(1, 503), tt.last)); got != tt.want {
 				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
 			}
 		})
@@ -152,10 +153,10 @@ func withoutSpans(text string) string {
 
 // Without a journal there is nothing to requeue or to resume.
 func TestLinesOfHTTPWithoutAJournal(t *testing.T) {
-	for _, last := range []runner.Attempt{ambiguous(answered(1, 503)), untilLater(answered(1, 429))} {
-		task := requesting(nil).Task
-		task.Number = 0
-		if got := told(task, last); strings.Contains(got, "retry re") || strings.Contains(got, "retry status") {
+	for _, last := range []task.Attempt{ambiguous(answered(1, 503)), untilLater(answered(1, 429))} {
+		tk := requesting(nil).Task
+		tk.Number = 0
+		if got := told(tk, last); strings.Contains(got, "retry re") || strings.Contains(got, "retry status") {
 			t.Errorf("got\n%s", got)
 		}
 	}
@@ -163,8 +164,8 @@ func TestLinesOfHTTPWithoutAJournal(t *testing.T) {
 
 // A stdin that is gone cannot be sent again.
 func TestAmbiguousWithStdin(t *testing.T) {
-	task := requesting(func(v *TaskView) { v.Request.Body = []runner.Part{{File: runner.StdinFile}} }).Task
-	if got := told(task, ambiguous(answered(1, 503))); strings.Contains(got, "requeue") || !strings.Contains(got, "its stdin is kept no longer") {
+	tk := requesting(func(v *TaskView) { v.Request.Body = []task.Part{{File: task.StdinFile}} }).Task
+	if got := told(tk, ambiguous(answered(1, 503))); strings.Contains(got, "requeue") || !strings.Contains(got, "its stdin is kept no longer") {
 		t.Errorf("got\n%s", got)
 	}
 }
@@ -172,13 +173,13 @@ func TestAmbiguousWithStdin(t *testing.T) {
 func TestTableOfHTTP(t *testing.T) {
 	later := func(at time.Duration, interrupted bool) func(*TaskView) {
 		return func(v *TaskView) {
-			v.Status, v.Reason, v.Interrupted, v.AttemptCount = runner.Pending, runner.ReasonDeferred, interrupted, 1
+			v.Status, v.Reason, v.Interrupted, v.AttemptCount = task.Pending, task.ReasonDeferred, interrupted, 1
 			v.Last, v.FinishedAt, v.NextAttemptAt = untilLater(answered(1, 429)), time.Time{}, now.Add(at)
 		}
 	}
 	views := []TaskView{
 		requesting(nil), requesting(later(2*time.Hour, true)), requesting(later(2*time.Hour, false)), requesting(later(-time.Hour, true)),
-		requesting(func(v *TaskView) { v.Status, v.Name, v.Last = runner.Failed, "order", lost(5, runner.ErrorReset, "") }),
+		requesting(func(v *TaskView) { v.Status, v.Name, v.Last = task.Failed, "order", lost(5, task.ErrorReset, "") }),
 		requesting(func(v *TaskView) { v.Request.Method, v.Request.URL = "A\x1b", "b\u202ec" }),
 		requesting(func(v *TaskView) { v.Request = nil }),
 	}

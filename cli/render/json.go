@@ -12,12 +12,12 @@ import (
 	"time"
 	"unicode/utf16"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // TaskView is a task as it is shown: with what the journal alone does not tell.
 type TaskView struct {
-	*runner.Task
+	*task.Task
 	Interrupted bool // unfinished, and its owner is dead
 }
 
@@ -26,14 +26,14 @@ type taskJSON struct {
 	ID             string         `json:"id"`
 	Name           *string        `json:"name"`
 	Once           bool           `json:"once"`
-	Kind           runner.Kind    `json:"kind"`
-	Status         runner.Status  `json:"status"`
+	Kind           task.Kind      `json:"kind"`
+	Status         task.Status    `json:"status"`
 	Interrupted    bool           `json:"interrupted"`
 	Reason         *string        `json:"reason"`
 	Command        []string       `json:"command"`
 	Directory      *string        `json:"directory"`
 	Request        *requestJSON   `json:"request"`
-	Policy         *runner.Policy `json:"policy"`
+	Policy         *task.Policy   `json:"policy"`
 	IdempotencyKey string         `json:"idempotency_key"`
 	Kept           []string       `json:"kept_environment"` // names; their values may be secret
 	AttemptCount   int            `json:"attempt_count"`
@@ -68,14 +68,14 @@ func TasksJSON(w io.Writer, tasks iter.Seq2[TaskView, error]) error {
 }
 
 // TaskJSON writes one task with its attempts.
-func TaskJSON(w io.Writer, t TaskView, attempts []runner.Attempt) error {
+func TaskJSON(w io.Writer, t TaskView, attempts []task.Attempt) error {
 	list := make([]attemptJSON, len(attempts))
 	for i, a := range attempts {
 		list[i] = attemptToJSON(a)
 	}
-	task := taskToJSON(t)
-	task.Attempts = &list
-	return writeJSON(w, task)
+	tk := taskToJSON(t)
+	tk.Attempts = &list
+	return writeJSON(w, tk)
 }
 
 func writeJSON(w io.Writer, v any) error {
@@ -116,23 +116,23 @@ func escapeJSON(text string) string {
 }
 
 func taskToJSON(t TaskView) taskJSON {
-	task := taskJSON{
+	tk := taskJSON{
 		ID: t.ID, Name: present(t.Name), Once: t.Once, Kind: t.Kind, Status: t.Status, Interrupted: t.Interrupted, Reason: present(string(t.Reason)),
 		Command: t.Command, Request: requestToJSON(t.Request), Directory: present(t.Directory), Policy: &t.Policy, IdempotencyKey: t.IdempotencyKey,
 		Kept: keptNames(t.Task), AttemptCount: t.AttemptCount, CreatedAt: timestamp(t.CreatedAt), RequeuedAt: timestamp(t.RequeuedAt), FinishedAt: timestamp(t.FinishedAt),
 		NextAttemptAt: timestamp(t.NextAttemptAt),
 	}
 	if lacksPolicy(t.Task) {
-		task.Policy = nil
+		tk.Policy = nil
 	}
 	if t.Damage != nil {
-		task.Damage = present(t.Damage.Error())
+		tk.Damage = present(t.Damage.Error())
 	}
-	return task
+	return tk
 }
 
 // keptNames are the names of the environment variables that are kept for a resume.
-func keptNames(t *runner.Task) []string {
+func keptNames(t *task.Task) []string {
 	names := make([]string, len(t.Environment))
 	for i, variable := range t.Environment {
 		names[i], _, _ = strings.Cut(variable, "=")

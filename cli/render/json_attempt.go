@@ -3,7 +3,7 @@ package render
 import (
 	"time"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // attemptJSON is the stable form of an attempt; docs/json.md describes it.
@@ -36,7 +36,7 @@ type phasesJSON struct {
 	Total     *int64 `json:"total"`
 }
 
-func attemptToJSON(a runner.Attempt) attemptJSON {
+func attemptToJSON(a task.Attempt) attemptJSON {
 	j := attemptJSON{
 		Number: a.Number, StartedAt: timestamp(a.StartedAt), Decision: present(string(a.Decision.Verdict)),
 		Signal: present(a.Outcome.Signal), Error: present(string(a.Outcome.Error)), Message: present(a.Outcome.Message),
@@ -46,7 +46,7 @@ func attemptToJSON(a runner.Attempt) attemptJSON {
 		exit, duration := a.Outcome.Exit, a.Outcome.Duration.Milliseconds()
 		j.Exit, j.DurationMS = &exit, &duration
 	}
-	if a.Decision.Verdict == runner.VerdictRetry {
+	if a.Decision.Verdict == task.VerdictRetry {
 		delay := a.Decision.Delay.Milliseconds()
 		j.DelayMS = &delay
 		if a.Decision.Rule != 0 {
@@ -57,7 +57,7 @@ func attemptToJSON(a runner.Attempt) attemptJSON {
 }
 
 // withExchange adds what an attempt of HTTP saw.
-func (j attemptJSON) withExchange(e *runner.Exchange) attemptJSON {
+func (j attemptJSON) withExchange(e *task.Reply) attemptJSON {
 	if e == nil {
 		return j
 	}

@@ -1,6 +1,8 @@
 package render
 
-import "github.com/10f93571/retry/runner"
+import (
+	"github.com/10f93571/retry/task"
+)
 
 // targetJSON is where requests go.
 type targetJSON struct {
@@ -14,13 +16,13 @@ type requestJSON struct {
 	Headers []string `json:"headers"`
 }
 
-func requestToJSON(r *runner.Request) *requestJSON {
+func requestToJSON(r *task.Request) *requestJSON {
 	if r == nil {
 		return nil
 	}
 	headers := make([]string, len(r.Header))
 	for i, line := range r.Header {
-		headers[i] = runner.MaskHeader(line)
+		headers[i] = task.MaskHeader(line)
 	}
-	return &requestJSON{targetJSON{Method: r.Method, URL: runner.MaskURL(r.URL)}, headers}
+	return &requestJSON{targetJSON{Method: r.Method, URL: task.MaskURL(r.URL)}, headers}
 }

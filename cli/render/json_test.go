@@ -9,25 +9,25 @@ import (
 	"testing"
 	"time"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // decoded returns a task's JSON as a program reads it.
-func decoded(t *testing.T, v TaskView, attempts ...runner.Attempt) map[string]any {
+func decoded(t *testing.T, v TaskView, attempts ...task.Attempt) map[string]any {
 	t.Helper()
 	var b strings.Builder
 	if err := TaskJSON(&b, v, attempts); err != nil {
 		t.Fatal(err)
 	}
-	var task map[string]any
-	if err := json.Unmarshal([]byte(b.String()), &task); err != nil {
+	var tk map[string]any
+	if err := json.Unmarshal([]byte(b.String()), &tk); err != nil {
 		t.Fatalf("%v\n%s", err, b.String())
 	}
-	return task
+	return tk
 }
 
 // attemptJSONOf is the JSON of one attempt.
-func attemptJSONOf(t *testing.T, a runner.Attempt) map[string]any {
+func attemptJSONOf(t *testing.T, a task.Attempt) map[string]any {
 	t.Helper()
 	return decoded(t, view(nil), a)["attempts"].([]any)[0].(map[string]any)
 }
@@ -35,7 +35,7 @@ func attemptJSONOf(t *testing.T, a runner.Attempt) map[string]any {
 // Names and their order are what programs rely on: one is added, none is changed or left out.
 func TestTaskJSONHasItsFields(t *testing.T) {
 	var b strings.Builder
-	if err := TaskJSON(&b, requesting(nil), []runner.Attempt{answered(1, 503)}); err != nil {
+	if err := TaskJSON(&b, requesting(nil), []task.Attempt{answered(1, 503)}); err != nil {
 		t.Fatal(err)
 	}
 	const want = `id name once kind status interrupted reason command directory request method url headers policy ` +
@@ -72,18 +72,18 @@ func TestAttemptJSON(t *testing.T) {
 	}
 	tests := []struct {
 		name    string
-		attempt runner.Attempt
+		attempt task.Attempt
 		want    map[string]any
 	}{
-		{"success", runner.Attempt{Decision: runner.Decision{Verdict: runner.VerdictSucceeded}}, map[string]any{"decision": "succeeded"}},
-		{"in flight", runner.Attempt{StartedAt: started, Outcome: runner.Outcome{Exit: runner.NoExit}},
+		{"success", task.Attempt{Decision: task.Decision{Verdict: task.VerdictSucceeded}}, map[string]any{"decision": "succeeded"}},
+		{"in flight", task.Attempt{StartedAt: started, Outcome: task.Outcome{Exit: task.NoExit}},
 			map[string]any{"started_at": "2026-03-04T11:00:00.123Z", "exit": nil, "duration_ms": nil}},
-		{"crashed", runner.Attempt{Outcome: runner.Crashed(), Decision: runner.Decision{Verdict: runner.VerdictInterrupted}},
-			map[string]any{"exit": nil, "duration_ms": nil, "decision": "interrupted", "message": runner.Crashed().Message}},
-		{"retry", runner.Attempt{Outcome: runner.Outcome{Exit: 143, Signal: "SIGTERM", Error: runner.ErrorTimeout, Duration: 1999 * time.Microsecond},
-			Decision: runner.Decision{Verdict: runner.VerdictRetry, Delay: 90 * time.Second}},
+		{"crashed", task.Attempt{Outcome: task.Crashed(), Decision: task.Decision{Verdict: task.VerdictInterrupted}},
+			map[string]any{"exit": nil, "duration_ms": nil, "decision": "interrupted", "message": task.Crashed().Message}},
+		{"retry", task.Attempt{Outcome: task.Outcome{Exit: 143, Signal: "SIGTERM", Error: task.ErrorTimeout, Duration: 1999 * time.Microsecond},
+			Decision: task.Decision{Verdict: task.VerdictRetry, Delay: 90 * time.Second}},
 			map[string]any{"exit": 143.0, "signal": "SIGTERM", "error": "timeout", "duration_ms": 1.0, "decision": "retry", "delay_ms": 90000.0}},
-		{"retry at once", runner.Attempt{Decision: runner.Decision{Verdict: runner.VerdictRetry}}, map[string]any{"decision": "retry", "delay_ms": 0.0}},
+		{"retry at once", task.Attempt{Decision: task.Decision{Verdict: task.VerdictRetry}}, map[string]any{"decision": "retry", "delay_ms": 0.0}},
 		{"tails", wrote(1, "out\n", "err\n"), map[string]any{"exit": 1.0, "stdout_tail": "out\n", "stderr_tail": "err\n"}},
 		{"one file", wrote(1, "x", "x"), map[string]any{"exit": 1.0, "stdout_tail": "x", "stderr_tail": "x"}},
 		{"answered", answered(1, 503), map[string]any{
@@ -91,7 +91,7 @@ func TestAttemptJSON(t *testing.T) {
 			"decision": "retry", "delay_ms": 2100.0, "requests_written": 1.0, "event": "503", "server_delay_ms": 2000.0,
 			"phases_ms": map[string]any{"dns": 12.0, "connect": 0.0, "tls": nil, "first_byte": 1200.0, "total": 1300.0},
 		}},
-		{"no address", lost(1, runner.ErrorDNS, "no such host: x"), map[string]any{
+		{"no address", lost(1, task.ErrorDNS, "no such host: x"), map[string]any{
 			"duration_ms": 5.0, "exit": 6.0, "error": "dns", "message": "no such host: x", "decision": "failed", "requests_written": 0.0,
 			"phases_ms": map[string]any{"dns": 5.0, "connect": nil, "tls": nil, "first_byte": nil, "total": 5.0},
 		}},
@@ -130,7 +130,7 @@ func TestJSONIsEscaped(t *testing.T) {
 	for _, text := range nasty {
 		var b strings.Builder
 		v := view(func(v *TaskView) { v.Command, v.Directory, v.Name = []string{text}, text, text })
-		if err := TaskJSON(&b, v, []runner.Attempt{wrote(1, text, text)}); err != nil {
+		if err := TaskJSON(&b, v, []task.Attempt{wrote(1, text, text)}); err != nil {
 			t.Fatal(err)
 		}
 		checkDrawn(t, text, strings.Split(b.String(), "\n"))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // Observer tells people what a run does.
@@ -33,7 +34,7 @@ func NewLines(w io.Writer, screen *os.File, inForeground func() bool, verbose bo
 }
 
 // Started implements runner.Observer.
-func (l *Lines) Started(t *runner.Task) {
+func (l *Lines) Started(t *task.Task) {
 	l.countdown.clear()
 	if l.verbose {
 		l.print(t, "attempt %s starts (task %s)", attemptCount(t), ShortID(t.ID))
@@ -41,31 +42,31 @@ func (l *Lines) Started(t *runner.Task) {
 }
 
 // Ended implements runner.Observer. A success has its line at the end, if it needs one.
-func (l *Lines) Ended(t *runner.Task, a runner.Attempt) {
-	if a.Decision.Verdict == runner.VerdictSucceeded {
+func (l *Lines) Ended(t *task.Task, a task.Attempt) {
+	if a.Decision.Verdict == task.VerdictSucceeded {
 		return
 	}
 	line := fmt.Sprintf("attempt %s: %s", attemptCount(t), description(a.Outcome, a.Decision))
-	if a.Outcome.Error == runner.ErrorNone {
+	if a.Outcome.Error == task.ErrorNone {
 		line += " after " + Duration(a.Outcome.Duration)
 	}
 	switch {
-	case a.Decision.Verdict == runner.VerdictRetry:
+	case a.Decision.Verdict == task.VerdictRetry:
 		line += announce(a)
-	case a.Decision.Reason == runner.ReasonAmbiguous, a.Decision.Verdict == runner.VerdictCancelled && isDoubtful(a.Outcome):
+	case a.Decision.Reason == task.ReasonAmbiguous, a.Decision.Verdict == task.VerdictCancelled && isDoubtful(a.Outcome):
 		line += "; " + mayHaveWorked(t)
 	}
 	l.print(t, "%s", line)
 }
 
 // isDoubtful reports whether nobody knows what a request came to that should not be sent twice.
-func isDoubtful(o runner.Outcome) bool { return o.HTTP != nil && o.HTTP.Default.Ambiguous }
+func isDoubtful(o task.Outcome) bool { return o.HTTP != nil && o.HTTP.Default.Ambiguous }
 
 // announce says when the next attempt begins, and who wants that.
-func announce(a runner.Attempt) string {
+func announce(a task.Attempt) string {
 	wish := asked(a.Outcome, " (the server asks for %s)")
 	switch d := a.Decision; {
-	case d.Reason == runner.ReasonDeferred:
+	case d.Reason == task.ReasonDeferred:
 		return asked(a.Outcome, "; the server asks for a pause of %s")
 	case d.Shortened:
 		return "; last one in " + Duration(d.Delay) + ", shortened to fit the budget"
@@ -77,12 +78,12 @@ func announce(a runner.Attempt) string {
 }
 
 // Waiting implements runner.Observer.
-func (l *Lines) Waiting(t *runner.Task, left time.Duration) time.Duration {
+func (l *Lines) Waiting(t *task.Task, left time.Duration) time.Duration {
 	return l.countdown.draw(t, left)
 }
 
 // Finished implements runner.Observer.
-func (l *Lines) Finished(t *runner.Task, r runner.Result) {
+func (l *Lines) Finished(t *task.Task, r runner.Result) {
 	l.countdown.clear()
 	if text := summary(t, r); text != "" {
 		l.print(t, "%s", text+hints(t, r))
@@ -107,7 +108,7 @@ func (l *Lines) clear() {
 	l.transfer.clear()
 }
 
-func (l *Lines) print(t *runner.Task, format string, args ...any) {
+func (l *Lines) print(t *task.Task, format string, args ...any) {
 	prefix := "retry: "
 	if l.named && t != nil {
 		prefix += ShortID(t.ID) + ": "

@@ -7,6 +7,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // Log writes the lines of a run as JSON, one object each, with the field names of the JSON of retry status.
@@ -31,7 +32,7 @@ func (w escapedJSON) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-func (l *Log) event(level zerolog.Level, t *runner.Task) *zerolog.Event {
+func (l *Log) event(level zerolog.Level, t *task.Task) *zerolog.Event {
 	event := l.logger.WithLevel(level).Str("time", *timestamp(time.Now()))
 	if t != nil {
 		event = event.Str("task", t.ID).Int("attempt", t.AttemptCount).Int("max_attempts", t.Policy.Attempts)
@@ -40,15 +41,15 @@ func (l *Log) event(level zerolog.Level, t *runner.Task) *zerolog.Event {
 }
 
 // Started implements runner.Observer.
-func (l *Log) Started(t *runner.Task) {
+func (l *Log) Started(t *task.Task) {
 	if l.verbose {
 		l.event(zerolog.InfoLevel, t).Msg("attempt started")
 	}
 }
 
 // Ended implements runner.Observer.
-func (l *Log) Ended(t *runner.Task, a runner.Attempt) {
-	if a.Decision.Verdict == runner.VerdictSucceeded {
+func (l *Log) Ended(t *task.Task, a task.Attempt) {
+	if a.Decision.Verdict == task.VerdictSucceeded {
 		return
 	}
 	event := l.event(zerolog.WarnLevel, t).Str("decision", string(a.Decision.Verdict)).
@@ -56,23 +57,23 @@ func (l *Log) Ended(t *runner.Task, a runner.Attempt) {
 	if a.Outcome.Signal != "" {
 		event.Str("signal", a.Outcome.Signal)
 	}
-	if a.Outcome.Error != runner.ErrorNone {
+	if a.Outcome.Error != task.ErrorNone {
 		event.Str("error", string(a.Outcome.Error)).Str("detail", a.Outcome.Message)
 	}
 	logExchange(event, a.Outcome)
-	if a.Decision.Verdict == runner.VerdictRetry {
+	if a.Decision.Verdict == task.VerdictRetry {
 		event.Int64("delay_ms", a.Decision.Delay.Milliseconds()).Bool("shortened", a.Decision.Shortened)
 	}
 	event.Msg("attempt failed")
 }
 
 // logExchange adds what an attempt of HTTP saw.
-func logExchange(event *zerolog.Event, o runner.Outcome) {
+func logExchange(event *zerolog.Event, o task.Outcome) {
 	e := o.HTTP
 	if e == nil {
 		return
 	}
-	if o.Error == runner.ErrorNone {
+	if o.Error == task.ErrorNone {
 		event.Str("detail", o.Message)
 	}
 	event.Int("requests_written", e.Written)
@@ -85,18 +86,18 @@ func logExchange(event *zerolog.Event, o runner.Outcome) {
 }
 
 // Waiting implements runner.Observer.
-func (l *Log) Waiting(*runner.Task, time.Duration) time.Duration { return rarely }
+func (l *Log) Waiting(*task.Task, time.Duration) time.Duration { return rarely }
 
 // Finished implements runner.Observer.
-func (l *Log) Finished(t *runner.Task, r runner.Result) {
-	if r.Decision.Verdict == runner.VerdictSucceeded && t.AttemptCount == 1 {
+func (l *Log) Finished(t *task.Task, r runner.Result) {
+	if r.Decision.Verdict == task.VerdictSucceeded && t.AttemptCount == 1 {
 		return
 	}
 	level := zerolog.ErrorLevel
 	switch {
-	case r.Decision.Verdict == runner.VerdictSucceeded:
+	case r.Decision.Verdict == task.VerdictSucceeded:
 		level = zerolog.InfoLevel
-	case r.Decision.Reason == runner.ReasonDeferred:
+	case r.Decision.Reason == task.ReasonDeferred:
 		level = zerolog.WarnLevel
 	}
 	event := l.event(level, t).Str("status", string(t.Status)).Int64("elapsed_ms", max(0, time.Since(t.Began())).Milliseconds())

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // metric is a family of samples. All are gauges: tasks leave the journal, so no count of it only grows.
@@ -26,7 +26,7 @@ type sample struct {
 
 // Metrics writes the figures of a journal as OpenMetrics, in the part of it that is the Prometheus text format too: the textfile
 // collector reads that one.
-func Metrics(w io.Writer, f *runner.JournalFigures) error {
+func Metrics(w io.Writer, f *task.JournalFigures) error {
 	var text bytes.Buffer
 	for _, m := range slices.Concat(journalMetrics(f), nameMetrics(f.Names)) {
 		m.write(&text)
@@ -53,9 +53,9 @@ func (m *metric) write(text *bytes.Buffer) {
 // labelEscapes are all that both formats know. Both want UTF-8, which Escape has seen to.
 var labelEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
-func journalMetrics(f *runner.JournalFigures) []metric {
+func journalMetrics(f *task.JournalFigures) []metric {
 	tasks := metric{name: "retry_tasks", help: "Tasks in the journal by status."}
-	for _, status := range []runner.Status{runner.Pending, runner.InFlight, runner.Succeeded, runner.Exhausted, runner.Failed, runner.Cancelled} {
+	for _, status := range []task.Status{task.Pending, task.InFlight, task.Succeeded, task.Exhausted, task.Failed, task.Cancelled} {
 		tasks.samples = append(tasks.samples, sample{"status", string(status), float64(f.Tasks[status])})
 	}
 	oldest := metric{name: "retry_oldest_unfinished_timestamp_seconds", help: "When the oldest task that has not finished was made."}
@@ -92,7 +92,7 @@ func (m *metric) of(name string, value float64) {
 }
 
 // nameMetrics are about tasks that have a name, which bounds their number.
-func nameMetrics(names []runner.NameFigures) []metric {
+func nameMetrics(names []task.NameFigures) []metric {
 	running := metric{name: "retry_running", help: "Whether a task of the name runs or waits, and its retry is alive."}
 	succeeded := metric{name: "retry_last_run_succeeded", help: "Whether the last run of the name that ended was a success."}
 	success := metric{name: "retry_last_success_timestamp_seconds", help: "When the last run that was a success ended; 0 where the journal knows of none."}

@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // The lines that both OpenMetrics 1.0 and the Prometheus text format 0.0.4 allow, of those that gauges need.
@@ -95,7 +95,7 @@ func once(seen map[string]bool, key string) error {
 func metricsOf(t interface {
 	Helper()
 	Fatalf(string, ...any)
-}, f *runner.JournalFigures) map[string]float64 {
+}, f *task.JournalFigures) map[string]float64 {
 	t.Helper()
 	var b strings.Builder
 	if err := Metrics(&b, f); err != nil {
@@ -137,10 +137,10 @@ func TestTheParserOfMetricsIsStrict(t *testing.T) {
 
 func TestMetrics(t *testing.T) {
 	at := time.UnixMilli(1_767_323_045_678)
-	f := runner.JournalFigures{
-		Tasks: map[runner.Status]int{runner.Succeeded: 198000, runner.Failed: 2}, Interrupted: 3, OldestUnfinished: at, Attempts: 1_000_000,
+	f := task.JournalFigures{
+		Tasks: map[task.Status]int{task.Succeeded: 198000, task.Failed: 2}, Interrupted: 3, OldestUnfinished: at, Attempts: 1_000_000,
 		Waiting: 90 * time.Second, DatabaseBytes: 129_069_056, WALBytes: 4096,
-		Names: []runner.NameFigures{
+		Names: []task.NameFigures{
 			{Name: "nightly", Running: true, FinishedAt: at, LastSuccess: at.Add(-time.Hour), Duration: 1500 * time.Millisecond, Attempts: 5},
 			{Name: "new"},
 			{Name: "fine", FinishedAt: at, LastSuccess: at, Succeeded: true},
@@ -174,7 +174,7 @@ func TestMetrics(t *testing.T) {
 
 // A family without a sample is left out, and a time that never was has none: 0 would be 1970.
 func TestMetricsOfAnEmptyJournal(t *testing.T) {
-	got := metricsOf(t, &runner.JournalFigures{})
+	got := metricsOf(t, &task.JournalFigures{})
 	if _, ok := got["retry_oldest_unfinished_timestamp_seconds"]; ok || len(got) != 11 {
 		t.Errorf("got %v", got)
 	}
@@ -182,11 +182,11 @@ func TestMetricsOfAnEmptyJournal(t *testing.T) {
 
 // Whatever names hold, the text is valid and nothing in it reaches a terminal raw.
 func TestMetricsOfNastyNames(t *testing.T) {
-	f := runner.JournalFigures{Names: []runner.NameFigures{
+	f := task.JournalFigures{Names: []task.NameFigures{
 		{Name: rude}, {Name: "\xff"}, {Name: `\xff`}, {Name: `a"} 1`}, {Name: "a\nretry_tasks 9"}, {Name: "日本"}, {Name: "\x00"}, {Name: `\`},
 	}}
 	for _, name := range nasty {
-		f.Names = append(f.Names, runner.NameFigures{Name: name})
+		f.Names = append(f.Names, task.NameFigures{Name: name})
 	}
 	got := metricsOf(t, &f)
 	for _, want := range []string{
@@ -201,10 +201,10 @@ func TestMetricsOfNastyNames(t *testing.T) {
 
 func TestMetricsAreValidForAnyName(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		f := runner.JournalFigures{Waiting: time.Duration(rapid.Int64Min(0).Draw(t, "waiting")), DatabaseBytes: rapid.Int64Min(0).Draw(t, "bytes")}
+		f := task.JournalFigures{Waiting: time.Duration(rapid.Int64Min(0).Draw(t, "waiting")), DatabaseBytes: rapid.Int64Min(0).Draw(t, "bytes")}
 		for range rapid.IntRange(0, 5).Draw(t, "names") {
 			name := string(rapid.SliceOfN(rapid.OneOf(rapid.Byte(), rapid.SampledFrom([]byte("\"\\\n\x1b\xffn{}"))), 1, 6).Draw(t, "name"))
-			f.Names = append(f.Names, runner.NameFigures{Name: name, FinishedAt: now, Duration: time.Duration(rapid.Int64Min(0).Draw(t, "took"))})
+			f.Names = append(f.Names, task.NameFigures{Name: name, FinishedAt: now, Duration: time.Duration(rapid.Int64Min(0).Draw(t, "took"))})
 		}
 		for key := range metricsOf(t, &f) {
 			if Escape(key) != key {

@@ -5,22 +5,23 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // Silent tells nothing.
 type Silent struct{}
 
 // Started implements runner.Observer.
-func (Silent) Started(*runner.Task) {}
+func (Silent) Started(*task.Task) {}
 
 // Ended implements runner.Observer.
-func (Silent) Ended(*runner.Task, runner.Attempt) {}
+func (Silent) Ended(*task.Task, task.Attempt) {}
 
 // Waiting implements runner.Observer.
-func (Silent) Waiting(*runner.Task, time.Duration) time.Duration { return rarely }
+func (Silent) Waiting(*task.Task, time.Duration) time.Duration { return rarely }
 
 // Finished implements runner.Observer.
-func (Silent) Finished(*runner.Task, runner.Result) {}
+func (Silent) Finished(*task.Task, runner.Result) {}
 
 // Warn implements runner.Observer.
 func (Silent) Warn(error) {}
@@ -50,21 +51,21 @@ type shared struct {
 	observer Observer
 }
 
-func (s *shared) Started(t *runner.Task) {
+func (s *shared) Started(t *task.Task) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.observer.Started(t)
 }
 
-func (s *shared) Ended(t *runner.Task, a runner.Attempt) {
+func (s *shared) Ended(t *task.Task, a task.Attempt) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.observer.Ended(t, a)
 }
 
-func (s *shared) Waiting(*runner.Task, time.Duration) time.Duration { return rarely }
+func (s *shared) Waiting(*task.Task, time.Duration) time.Duration { return rarely }
 
-func (s *shared) Finished(t *runner.Task, r runner.Result) {
+func (s *shared) Finished(t *task.Task, r runner.Result) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.observer.Finished(t, r)

@@ -7,22 +7,22 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/plot"
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // What a picture leaves out is said.
 func TestPlotNotes(t *testing.T) {
 	o := plot.Options{Tasks: 4, Retries: 8, Seed: 1}
-	named := func(label, curve string, change func(*runner.Policy)) plot.Study {
+	named := func(label, curve string, change func(*task.Policy)) plot.Study {
 		s := subject(t, curve, "none")
 		s.Label, s.Policy.Attempts = label, 4
 		change(&s.Policy)
 		return studyOf(t, s, o)
 	}
-	nothing := func(*runner.Policy) {}
-	rules := func(p *runner.Policy) { p.Rules = make([]runner.Rule, 2) }
-	limited := func(d time.Duration) func(p *runner.Policy) { return func(p *runner.Policy) { p.Budget = d } }
-	endless := func(p *runner.Policy) { p.Attempts = 0 }
+	nothing := func(*task.Policy) {}
+	rules := func(p *task.Policy) { p.Rules = make([]task.Rule, 2) }
+	limited := func(d time.Duration) func(p *task.Policy) { return func(p *task.Policy) { p.Budget = d } }
+	endless := func(p *task.Policy) { p.Attempts = 0 }
 	const limit = "What has no limit of attempts is shown with 9; --attempts N shows others."
 	const apart = "Pictures whose windows differ by more than 10 times have scales of their own."
 	for _, tt := range []struct {

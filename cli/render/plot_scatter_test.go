@@ -17,8 +17,8 @@ func cloudOf(colour bool, retries, tasks int, dots ...plot.Dot) sketch {
 	}
 }
 
-func dot(task, retry, seconds int) plot.Dot {
-	return plot.Dot{Task: task, Retry: retry, At: time.Duration(seconds) * time.Second}
+func dot(tk, retry, seconds int) plot.Dot {
+	return plot.Dot{Task: tk, Retry: retry, At: time.Duration(seconds) * time.Second}
 }
 
 // In colour a cell has two times four dots, and the first task is below. Without, it has the sign of the retry that most of it is.
@@ -51,11 +51,11 @@ func TestScatter(t *testing.T) {
 // Many tasks have no more rows than a few, and every one has its place.
 func TestScatterOfMany(t *testing.T) {
 	for _, tasks := range []int{1, 4, 5, 48, 49, 100, 200} {
-		for task := range tasks {
-			c := newCloud(cloudOf(true, 1, tasks, dot(task, 1, 0)))
-			row := c.height - 1 - task*c.height/max(tasks, 1)
+		for tk := range tasks {
+			c := newCloud(cloudOf(true, 1, tasks, dot(tk, 1, 0)))
+			row := c.height - 1 - tk*c.height/max(tasks, 1)
 			if near := c.dots[max(row-1, 0)*c.width] | c.dots[row*c.width] | c.dots[min(row+1, c.height-1)*c.width]; near == 0 || c.height > scatterRows {
-				t.Fatalf("task %d of %d is not near row %d of %d", task, tasks, row, c.height)
+				t.Fatalf("task %d of %d is not near row %d of %d", tk, tasks, row, c.height)
 			}
 		}
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/10f93571/retry/backoff"
 	"github.com/10f93571/retry/plot"
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // subject is a policy without a limit of attempts.
@@ -17,7 +17,7 @@ func subject(t *testing.T, curve, jitter string) plot.Subject {
 	if err != nil {
 		t.Fatal(err)
 	}
-	policy := runner.DefaultPolicy()
+	policy := task.DefaultPolicy()
 	policy.Attempts, policy.Backoff = 0, spec
 	return plot.Subject{Label: curve + "/" + jitter, Policy: policy}
 }

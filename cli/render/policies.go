@@ -6,12 +6,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // PolicyRow is a named policy in a list.
 type PolicyRow struct {
-	runner.Policy
+	task.Policy
 	Layer  string // built in, journal, config file
 	File   string // of the config file
 	Line   int
@@ -48,13 +48,13 @@ func (s Screen) from(r PolicyRow) string {
 }
 
 type policyRowJSON struct {
-	Name   string         `json:"name"`
-	Source string         `json:"source"`
-	File   *string        `json:"file"`
-	Line   *int           `json:"line"`
-	Hides  []string       `json:"hides"`
-	Damage *string        `json:"damage"`
-	Policy *runner.Policy `json:"policy"`
+	Name   string       `json:"name"`
+	Source string       `json:"source"`
+	File   *string      `json:"file"`
+	Line   *int         `json:"line"`
+	Hides  []string     `json:"hides"`
+	Damage *string      `json:"damage"`
+	Policy *task.Policy `json:"policy"`
 }
 
 // PoliciesJSON prints the list as JSON; docs/json.md describes it.
@@ -130,13 +130,13 @@ func (s Screen) writeTable(w io.Writer, settings []Setting) error {
 const farthestComment = 48
 
 type shownJSON struct {
-	Policy  *runner.Policy    `json:"policy"`
+	Policy  *task.Policy      `json:"policy"`
 	Source  string            `json:"source"`
 	Sources map[string]string `json:"sources"`
 }
 
 // PolicyShownJSON prints a resolved policy with where each value is from; docs/json.md describes it.
-func PolicyShownJSON(w io.Writer, p *runner.Policy, settings []Setting) error {
+func PolicyShownJSON(w io.Writer, p *task.Policy, settings []Setting) error {
 	j := shownJSON{Policy: p, Source: settings[0].Origin, Sources: map[string]string{}}
 	for _, one := range settings[1:] {
 		if one.Key == "" {

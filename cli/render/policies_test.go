@@ -6,16 +6,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 func policyRows() []PolicyRow {
-	odd := runner.DefaultPolicy()
+	odd := task.DefaultPolicy()
 	odd.Name, odd.Attempts = "a\x1b[2J\u202eb", 0
 	return []PolicyRow{
-		{Policy: runner.DefaultPolicy(), Layer: "built in"},
+		{Policy: task.DefaultPolicy(), Layer: "built in"},
 		{Policy: odd, Layer: "config file", File: "/etc/\x1b]0;x\x07\n.toml", Line: 7, Hides: []string{"built in", "journal"}},
-		{Policy: runner.Policy{Name: "lost"}, Layer: "journal", Damage: errors.New("policy: nope\x1b")},
+		{Policy: task.Policy{Name: "lost"}, Layer: "journal", Damage: errors.New("policy: nope\x1b")},
 	}
 }
 

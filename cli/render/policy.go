@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/backoff"
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // Policy writes a policy in one line.
-func Policy(p *runner.Policy) string {
+func Policy(p *task.Policy) string {
 	attempts := "no limit of attempts"
 	if p.Attempts > 0 {
 		attempts = plural(p.Attempts, "attempt")
@@ -30,7 +30,7 @@ func Policy(p *runner.Policy) string {
 	}
 	for _, l := range []struct {
 		name string
-		list []runner.Condition
+		list []task.Condition
 	}{{"success on", p.SuccessOn}, {"stop on", p.StopOn}, {"retry on", p.RetryOn}} {
 		for _, c := range l.list {
 			parts = append(parts, l.name+" "+brief(c.String()))

@@ -1,6 +1,9 @@
 package render
 
-import "github.com/10f93571/retry/runner"
+import (
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
+)
 
 // Quiet tells nothing but, of a task whose output is shown on failure alone, why it failed in the end: a command that could not be
 // found, or that was stopped, may have written nothing itself.
@@ -13,14 +16,14 @@ type Quiet struct {
 func NewQuiet(lines *Lines) Quiet { return Quiet{lines: lines} }
 
 // Ended implements runner.Observer.
-func (q Quiet) Ended(t *runner.Task, a runner.Attempt) {
+func (q Quiet) Ended(t *task.Task, a task.Attempt) {
 	if tells(t) {
 		q.lines.Ended(t, a)
 	}
 }
 
 // Finished implements runner.Observer.
-func (q Quiet) Finished(t *runner.Task, r runner.Result) {
+func (q Quiet) Finished(t *task.Task, r runner.Result) {
 	if tells(t) {
 		q.lines.Finished(t, r)
 	}
@@ -29,6 +32,6 @@ func (q Quiet) Finished(t *runner.Task, r runner.Result) {
 // share has several runs name their tasks.
 func (q Quiet) share() { q.lines.share() }
 
-func tells(t *runner.Task) bool {
-	return t.Options.Output == runner.OutputFailure && (t.Status == runner.Failed || t.Status == runner.Exhausted)
+func tells(t *task.Task) bool {
+	return t.Options.Output == task.OutputFailure && (t.Status == task.Failed || t.Status == task.Exhausted)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/10f93571/retry/backoff"
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 var now = time.Date(2026, 3, 4, 12, 0, 0, 0, time.Local)
@@ -46,11 +47,11 @@ func TestRelative(t *testing.T) {
 }
 
 func view(change func(*TaskView)) TaskView {
-	t := TaskView{Task: &runner.Task{
-		ID: "01a1fb79-5735-7565-b3a1-977a5b9a39db", Kind: runner.KindCommand, Command: []string{"sh", "-c", "exit 7"},
-		Directory: "/srv", Policy: runner.DefaultPolicy(), IdempotencyKey: "key", CreatedAt: now.Add(-time.Minute),
-		Status: runner.Exhausted, Reason: runner.ReasonAttempts, AttemptCount: 5, FinishedAt: now,
-		Last: runner.Attempt{Number: 5, Outcome: runner.Outcome{Exit: 7}, Decision: runner.Decision{Verdict: runner.VerdictExhausted}},
+	t := TaskView{Task: &task.Task{
+		ID: "01a1fb79-5735-7565-b3a1-977a5b9a39db", Kind: task.KindCommand, Command: []string{"sh", "-c", "exit 7"},
+		Directory: "/srv", Policy: task.DefaultPolicy(), IdempotencyKey: "key", CreatedAt: now.Add(-time.Minute),
+		Status: task.Exhausted, Reason: task.ReasonAttempts, AttemptCount: 5, FinishedAt: now,
+		Last: task.Attempt{Number: 5, Outcome: task.Outcome{Exit: 7}, Decision: task.Decision{Verdict: task.VerdictExhausted}},
 	}}
 	if change != nil {
 		change(&t)
@@ -80,10 +81,10 @@ func lines(t *testing.T, draw func(*strings.Builder) error) []string {
 
 func TestTasks(t *testing.T) {
 	waiting := func(v *TaskView) {
-		v.Status, v.Reason, v.AttemptCount, v.NextAttemptAt, v.Policy.Attempts = runner.Pending, "", 1, now.Add(90*time.Second), 0
+		v.Status, v.Reason, v.AttemptCount, v.NextAttemptAt, v.Policy.Attempts = task.Pending, "", 1, now.Add(90*time.Second), 0
 	}
 	running := func(v *TaskView) {
-		v.Status, v.Last = runner.InFlight, runner.Attempt{Number: 5, Outcome: runner.Outcome{Exit: runner.NoExit}}
+		v.Status, v.Last = task.InFlight, task.Attempt{Number: 5, Outcome: task.Outcome{Exit: task.NoExit}}
 	}
 	tasks := []TaskView{
 		view(nil), view(waiting), view(running),
@@ -142,38 +143,38 @@ func TestColor(t *testing.T) {
 }
 
 func TestSummary(t *testing.T) {
-	exit7 := runner.Outcome{Exit: 7}
+	exit7 := task.Outcome{Exit: 7}
 	tests := []struct {
 		name   string
 		result runner.Result
-		task   func(*runner.Task)
+		task   func(*task.Task)
 		want   string
 	}{
-		{"first try", runner.Result{Decision: runner.Decision{Verdict: runner.VerdictSucceeded}}, func(t *runner.Task) { t.AttemptCount = 1 }, ""},
-		{"rescued", runner.Result{Decision: runner.Decision{Verdict: runner.VerdictSucceeded}}, nil, "succeeded in attempt 5, after"},
-		{"exhausted", runner.Result{Decision: runner.Decision{Verdict: runner.VerdictExhausted, Reason: runner.ReasonAttempts}, Outcome: exit7}, nil, "gave up after 5 attempts in"},
-		{"budget", runner.Result{Decision: runner.Decision{Verdict: runner.VerdictExhausted, Reason: runner.ReasonBudget}, Outcome: exit7},
-			func(t *runner.Task) { t.Policy.Budget = time.Minute }, "no time is left in the budget of 1m, exit 7 (retry status 5b9a39db)"},
-		{"crashes", runner.Result{Decision: runner.Decision{Verdict: runner.VerdictExhausted, Reason: runner.ReasonCrashes}, Outcome: runner.Crashed()}, nil, "3 in a row"},
-		{"failed", runner.Result{Decision: runner.Decision{Verdict: runner.VerdictFailed}, Outcome: exit7}, nil, "not retried: exit 7 is not eligible"},
-		{"INT", runner.Result{Decision: runner.Decision{Verdict: runner.VerdictCancelled}, Signal: syscall.SIGINT}, nil, "cancelled by SIGINT"},
-		{"retry cancel", runner.Result{Decision: runner.Decision{Verdict: runner.VerdictCancelled}, Signal: syscall.SIGTERM}, nil, "cancelled by another process"},
-		{"TERM", runner.Result{Decision: runner.Decision{Verdict: runner.VerdictInterrupted}, Signal: syscall.SIGTERM}, nil, "interrupted by SIGTERM; to go on: retry resume 5b9a39db"},
-		{"TERM without a journal", runner.Result{Decision: runner.Decision{Verdict: runner.VerdictInterrupted}, Signal: syscall.SIGTERM},
-			func(t *runner.Task) { t.Number = 0 }, "interrupted by SIGTERM"},
+		{"first try", runner.Result{Decision: task.Decision{Verdict: task.VerdictSucceeded}}, func(t *task.Task) { t.AttemptCount = 1 }, ""},
+		{"rescued", runner.Result{Decision: task.Decision{Verdict: task.VerdictSucceeded}}, nil, "succeeded in attempt 5, after"},
+		{"exhausted", runner.Result{Decision: task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonAttempts}, Outcome: exit7}, nil, "gave up after 5 attempts in"},
+		{"budget", runner.Result{Decision: task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonBudget}, Outcome: exit7},
+			func(t *task.Task) { t.Policy.Budget = time.Minute }, "no time is left in the budget of 1m, exit 7 (retry status 5b9a39db)"},
+		{"crashes", runner.Result{Decision: task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonCrashes}, Outcome: task.Crashed()}, nil, "3 in a row"},
+		{"failed", runner.Result{Decision: task.Decision{Verdict: task.VerdictFailed}, Outcome: exit7}, nil, "not retried: exit 7 is not eligible"},
+		{"INT", runner.Result{Decision: task.Decision{Verdict: task.VerdictCancelled}, Signal: syscall.SIGINT}, nil, "cancelled by SIGINT"},
+		{"retry cancel", runner.Result{Decision: task.Decision{Verdict: task.VerdictCancelled}, Signal: syscall.SIGTERM}, nil, "cancelled by another process"},
+		{"TERM", runner.Result{Decision: task.Decision{Verdict: task.VerdictInterrupted}, Signal: syscall.SIGTERM}, nil, "interrupted by SIGTERM; to go on: retry resume 5b9a39db"},
+		{"TERM without a journal", runner.Result{Decision: task.Decision{Verdict: task.VerdictInterrupted}, Signal: syscall.SIGTERM},
+			func(t *task.Task) { t.Number = 0 }, "interrupted by SIGTERM"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			task := view(nil).Task
-			task.Number = 1
+			tk := view(nil).Task
+			tk.Number = 1
 			if tt.task != nil {
-				tt.task(task)
+				tt.task(tk)
 			}
-			got := summary(task, tt.result)
+			got := summary(tk, tt.result)
 			if !strings.Contains(got, tt.want) || (tt.want == "" && got != "") {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
-			if task.Number == 0 && strings.Contains(got, "retry resume") {
+			if tk.Number == 0 && strings.Contains(got, "retry resume") {
 				t.Errorf("%q points to a journal that there is not", got)
 			}
 		})
@@ -184,8 +185,8 @@ func TestSummary(t *testing.T) {
 func TestLinesAreEscaped(t *testing.T) {
 	var b strings.Builder
 	l := &Lines{w: &b}
-	task := view(nil).Task
-	l.Ended(task, runner.Attempt{Outcome: runner.Outcome{Error: runner.ErrorNotFound, Message: "\x1b[2J: command not found"}, Decision: runner.Decision{Verdict: runner.VerdictFailed}})
+	tk := view(nil).Task
+	l.Ended(tk, task.Attempt{Outcome: task.Outcome{Error: task.ErrorNotFound, Message: "\x1b[2J: command not found"}, Decision: task.Decision{Verdict: task.VerdictFailed}})
 	l.Warn(errors.New("x"))
 	if strings.Contains(b.String(), "\x1b") {
 		t.Errorf("raw: %q", b.String())
@@ -193,7 +194,7 @@ func TestLinesAreEscaped(t *testing.T) {
 }
 
 func TestScheduleSaturates(t *testing.T) {
-	p := runner.DefaultPolicy()
+	p := task.DefaultPolicy()
 	p.Attempts = 2000
 	p.Backoff, _ = backoff.Parse("constant:365d", "none")
 	s := NewSchedule(&p)

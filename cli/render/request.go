@@ -5,35 +5,35 @@ import (
 	"strings"
 
 	"github.com/10f93571/retry/backoff"
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // Title is what a task does in one line: its command, or its request without the secrets in it.
-func Title(t *runner.Task) string { return titleUpTo(t, maxTitle) }
+func Title(t *task.Task) string { return titleUpTo(t, maxTitle) }
 
 // maxTitle bounds a title that is shown whole.
 const maxTitle = 1 << 20
 
 // titleUpTo writes no more of a title than is shown.
-func titleUpTo(t *runner.Task, most int) string {
+func titleUpTo(t *task.Task, most int) string {
 	switch {
 	case t.Request != nil:
 		return Escape(beginning(t.Request.Shown(), most))
-	case t.Kind == runner.KindHTTP:
+	case t.Kind == task.KindHTTP:
 		return "a request that cannot be read"
 	}
 	return commandUpTo(t.Command, most)
 }
 
 // requestFacts tell what a task of HTTP sends, and where its reply goes. They are none for a command.
-func requestFacts(t *runner.Task) [][2]string {
+func requestFacts(t *task.Task) [][2]string {
 	r := t.Request
 	if r == nil {
 		return nil
 	}
 	facts := [][2]string{{"Request", titleUpTo(t, longLine)}}
 	for i, line := range r.Header {
-		facts = append(facts, [2]string{onlyFirst(i, "Headers"), atLength(runner.MaskHeader(line))})
+		facts = append(facts, [2]string{onlyFirst(i, "Headers"), atLength(task.MaskHeader(line))})
 	}
 	return append(facts, [][2]string{
 		{"User", userOf(r)}, {"Body", bodyOf(t)}, {"Network", networkOf(&r.Network)}, {"Output", atLength(r.Output)},
@@ -48,10 +48,10 @@ func onlyFirst(i int, title string) string {
 	return title
 }
 
-func userOf(r *runner.Request) string {
-	colon := strings.IndexByte(runner.BlankReferences(r.User), ':')
+func userOf(r *task.Request) string {
+	colon := strings.IndexByte(task.BlankReferences(r.User), ':')
 	if colon == len(r.User)-1 { // a key, perhaps
-		return brief(runner.MaskUser(r.User))
+		return brief(task.MaskUser(r.User))
 	}
 	if colon < 0 {
 		return brief(r.User)
@@ -60,7 +60,7 @@ func userOf(r *runner.Request) string {
 }
 
 // bodyOf names the files of a body. Of a text it tells the length alone: there may be secrets in it.
-func bodyOf(t *runner.Task) string {
+func bodyOf(t *task.Task) string {
 	var parts []string
 	for i := range t.Request.Body {
 		parts = append(parts, partOf(&t.Request.Body[i], !t.Status.Finished()))
@@ -72,14 +72,14 @@ func bodyOf(t *runner.Task) string {
 	return text
 }
 
-func partOf(p *runner.Part, kept bool) string {
+func partOf(p *task.Part, kept bool) string {
 	text := fmt.Sprintf("%s of text", sizeOf(int64(len(p.Text))))
 	switch {
-	case p.File == runner.StdinFile && p.Size == 0:
+	case p.File == task.StdinFile && p.Size == 0:
 		text = "stdin"
-	case p.File == runner.StdinFile && kept:
+	case p.File == task.StdinFile && kept:
 		text = fmt.Sprintf("stdin (%s kept)", sizeOf(p.Size))
-	case p.File == runner.StdinFile:
+	case p.File == task.StdinFile:
 		text = fmt.Sprintf("stdin (%s)", sizeOf(p.Size))
 	case p.File != "" && p.Time.IsZero() && p.Size == 0:
 		text = "@" + brief(p.File)
@@ -93,7 +93,7 @@ func partOf(p *runner.Part, kept bool) string {
 }
 
 // networkOf says in one line how the server is reached, where that is not the usual way.
-func networkOf(n *runner.Network) string {
+func networkOf(n *task.Network) string {
 	var parts []string
 	add := func(yes bool, text string) {
 		if yes {
@@ -101,7 +101,7 @@ func networkOf(n *runner.Network) string {
 		}
 	}
 	add(n.UnixSocket != "", "over "+brief(n.UnixSocket))
-	add(n.Proxy != "", "proxy "+brief(runner.MaskURL(n.Proxy)))
+	add(n.Proxy != "", "proxy "+brief(task.MaskURL(n.Proxy)))
 	add(len(n.Resolve) > 0, "resolved as "+brief(strings.Join(n.Resolve, " ")))
 	add(n.ConnectTimeout > 0, "connect timeout "+backoff.FormatDuration(n.ConnectTimeout))
 	add(n.Insecure, "certificate not checked")
@@ -115,23 +115,23 @@ func networkOf(n *runner.Network) string {
 }
 
 // optionsOf has the words of retry http for what it captures.
-func optionsOf(t *runner.Task) string {
+func optionsOf(t *task.Task) string {
 	o := t.Options
-	if t.Kind == runner.KindHTTP {
-		o.Capture = map[runner.CaptureMode]runner.CaptureMode{"": "none", runner.CaptureStderr: "", runner.CaptureBoth: "all"}[o.Capture]
+	if t.Kind == task.KindHTTP {
+		o.Capture = map[task.CaptureMode]task.CaptureMode{"": "none", task.CaptureStderr: "", task.CaptureBoth: "all"}[o.Capture]
 	}
 	return Options(&o)
 }
 
 // keyOf is the task's idempotency key, and how it goes out.
-func keyOf(t *runner.Task) string {
+func keyOf(t *task.Task) string {
 	text := brief(t.IdempotencyKey)
 	switch r := t.Request; {
 	case r == nil, text == "":
 		return text
 	case !r.SendsKey():
 		return text + " (not sent)"
-	case r.KeyStyle == runner.KeySF:
+	case r.KeyStyle == task.KeySF:
 		return text + " (sent in quotes, as the IETF's draft asks)"
 	}
 	return text + " (sent as Idempotency-Key)"

@@ -5,19 +5,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 func TestFactsOfHTTP(t *testing.T) {
-	body := func(parts ...runner.Part) func(*TaskView) {
+	body := func(parts ...task.Part) func(*TaskView) {
 		return func(v *TaskView) { v.Request.Body = parts }
 	}
-	pending := func(reason runner.Reason, at time.Duration) func(*TaskView) {
+	pending := func(reason task.Reason, at time.Duration) func(*TaskView) {
 		return func(v *TaskView) {
-			v.Status, v.Reason, v.Interrupted, v.NextAttemptAt = runner.Pending, reason, true, now.Add(at)
+			v.Status, v.Reason, v.Interrupted, v.NextAttemptAt = task.Pending, reason, true, now.Add(at)
 		}
 	}
-	file := runner.Part{File: "/srv/a b.json", Size: 1234, Time: now}
+	file := task.Part{File: "/srv/a b.json", Size: 1234, Time: now}
 	tests := []struct {
 		word, want string
 		change     func(*TaskView)
@@ -33,37 +33,37 @@ func TestFactsOfHTTP(t *testing.T) {
 		{"User", "ann, with a password", func(v *TaskView) { v.Request.User = "ann:secret" }},
 		{"User", "{env:ME}, with a password", func(v *TaskView) { v.Request.User = "{env:ME}:{env:PW}" }},
 		{"Body", "", nil},
-		{"Body", "13 B of text", body(runner.Part{Text: []byte("user=ann&pw=x")})},
-		{"Body", "@/srv/a b.json (1.2 KiB), 1 B of text", body(file, runner.Part{Text: []byte("x")})},
-		{"Body", "@/dev/fd/3", body(runner.Part{File: "/dev/fd/3"})},
-		{"Body", "file=@/srv/a b.json (1.2 KiB), note=2 B of text", body(runner.Part{Name: "file", File: file.File, Size: 1234}, runner.Part{Name: "note", Text: []byte("hi")})},
-		{"Body", "stdin", body(runner.Part{File: runner.StdinFile})},
-		{"Body", "stdin (3 KiB)", body(runner.Part{File: runner.StdinFile, Size: 3 << 10})},
+		{"Body", "13 B of text", body(task.Part{Text: []byte("user=ann&pw=x")})},
+		{"Body", "@/srv/a b.json (1.2 KiB), 1 B of text", body(file, task.Part{Text: []byte("x")})},
+		{"Body", "@/dev/fd/3", body(task.Part{File: "/dev/fd/3"})},
+		{"Body", "file=@/srv/a b.json (1.2 KiB), note=2 B of text", body(task.Part{Name: "file", File: file.File, Size: 1234}, task.Part{Name: "note", Text: []byte("hi")})},
+		{"Body", "stdin", body(task.Part{File: task.StdinFile})},
+		{"Body", "stdin (3 KiB)", body(task.Part{File: task.StdinFile, Size: 3 << 10})},
 		{"Body", "stdin (3 KiB kept)", func(v *TaskView) {
-			v.Status, v.Request.Body = runner.Pending, []runner.Part{{File: runner.StdinFile, Size: 3 << 10}}
+			v.Status, v.Request.Body = task.Pending, []task.Part{{File: task.StdinFile, Size: 3 << 10}}
 		}},
-		{"Body", "3 B of text, in the URL", func(v *TaskView) { v.Request.Body, v.Request.Get = []runner.Part{{Text: []byte("a=b")}}, true }},
+		{"Body", "3 B of text, in the URL", func(v *TaskView) { v.Request.Body, v.Request.Get = []task.Part{{Text: []byte("a=b")}}, true }},
 		{"Network", "", nil},
 		{"Network", "over /run/x.sock, connect timeout 5s, certificate not checked, HTTP/1.1, redirects followed", func(v *TaskView) {
-			v.Request.Network = runner.Network{UnixSocket: "/run/x.sock", ConnectTimeout: 5 * s, Insecure: true, HTTP1: true, MaxRedirects: 50}
+			v.Request.Network = task.Network{UnixSocket: "/run/x.sock", ConnectTimeout: 5 * s, Insecure: true, HTTP1: true, MaxRedirects: 50}
 		}},
 		{"Output", "/srv/reply", func(v *TaskView) { v.Request.Output = "/srv/reply" }},
 		{"Options", "", nil},
 		{"Options", "capture none", func(v *TaskView) { v.Options.Capture = "" }},
-		{"Options", "capture all", func(v *TaskView) { v.Options.Capture = runner.CaptureBoth }},
+		{"Options", "capture all", func(v *TaskView) { v.Options.Capture = task.CaptureBoth }},
 		{"Key", "key (sent as Idempotency-Key)", nil},
-		{"Key", "key (sent in quotes, as the IETF's draft asks)", func(v *TaskView) { v.Request.KeyStyle = runner.KeySF }},
-		{"Key", "key (not sent)", func(v *TaskView) { v.Request.KeyStyle = runner.KeyNone }},
+		{"Key", "key (sent in quotes, as the IETF's draft asks)", func(v *TaskView) { v.Request.KeyStyle = task.KeySF }},
+		{"Key", "key (not sent)", func(v *TaskView) { v.Request.KeyStyle = task.KeyNone }},
 		{"Key", "key (not sent)", func(v *TaskView) { v.Request.Method = "GET" }},
 		{"Status", "FAILED (ambiguous: it may have taken effect; look at the server before you send it again: retry requeue --run 5b9a39db)",
-			func(v *TaskView) { v.Status, v.Reason = runner.Failed, runner.ReasonAmbiguous }},
+			func(v *TaskView) { v.Status, v.Reason = task.Failed, task.ReasonAmbiguous }},
 		{"Status", "EXHAUSTED (expired: its idempotency key would be older than 1d)",
-			func(v *TaskView) { v.Reason, v.Request.KeyTTL = runner.ReasonExpired, 24*time.Hour }},
-		{"Status", "EXHAUSTED (expired: its idempotency key is too old)", func(v *TaskView) { v.Reason, v.Request = runner.ReasonExpired, nil }},
-		{"Status", "PENDING (deferred: the server asks to come back at 14:00:00 (in 2h)): retry resume 5b9a39db", pending(runner.ReasonDeferred, 2*time.Hour)},
-		{"Status", "PENDING (deferred: the server asked to come back at 11:00:00 (1h ago)): retry resume 5b9a39db", pending(runner.ReasonDeferred, -time.Hour)},
+			func(v *TaskView) { v.Reason, v.Request.KeyTTL = task.ReasonExpired, 24*time.Hour }},
+		{"Status", "EXHAUSTED (expired: its idempotency key is too old)", func(v *TaskView) { v.Reason, v.Request = task.ReasonExpired, nil }},
+		{"Status", "PENDING (deferred: the server asks to come back at 14:00:00 (in 2h)): retry resume 5b9a39db", pending(task.ReasonDeferred, 2*time.Hour)},
+		{"Status", "PENDING (deferred: the server asked to come back at 11:00:00 (1h ago)): retry resume 5b9a39db", pending(task.ReasonDeferred, -time.Hour)},
 		{"Status", "PENDING (deferred: the server asks to come back at 14:00:00 (in 2h))",
-			func(v *TaskView) { pending(runner.ReasonDeferred, 2*time.Hour)(v); v.Interrupted = false }},
+			func(v *TaskView) { pending(task.ReasonDeferred, 2*time.Hour)(v); v.Interrupted = false }},
 	}
 	for _, tt := range tests {
 		if got := fact(t, requesting(tt.change), tt.word); got != tt.want {
@@ -83,11 +83,11 @@ func TestSizes(t *testing.T) {
 // The whole of what a person reads about a task of HTTP, and every line of it no wider than a terminal.
 func TestTaskOfHTTP(t *testing.T) {
 	v := requesting(func(v *TaskView) {
-		v.Status, v.Reason, v.AttemptCount = runner.Failed, runner.ReasonAmbiguous, 2
+		v.Status, v.Reason, v.AttemptCount = task.Failed, task.ReasonAmbiguous, 2
 		v.Request.Header = []string{"Content-Type: application/json", "X-Trace: 7"}
-		v.Request.Body = []runner.Part{{File: "/srv/order.json", Size: 1234, Time: now}}
+		v.Request.Body = []task.Part{{File: "/srv/order.json", Size: 1234, Time: now}}
 	})
-	last := ambiguous(lost(2, runner.ErrorReset, "wait for the reply: the connection was closed"))
+	last := ambiguous(lost(2, task.ErrorReset, "wait for the reply: the connection was closed"))
 	last.StartedAt = now.Add(-20 * s)
 	first := answered(1, 503)
 	first.Outcome.Stdout = "try later\x1b[2J\n"

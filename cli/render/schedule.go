@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/backoff"
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // Schedule is what a policy would do when every attempt fails: the delay before each retry and the waiting in all.
 type Schedule struct {
-	Policy  *runner.Policy
+	Policy  *task.Policy
 	Retries []ScheduledRetry
 }
 
@@ -32,7 +32,7 @@ const unlimitedRows = 10
 const maxRows = 1000
 
 // NewSchedule computes the schedule of a policy from the curve and jitter that a run uses.
-func NewSchedule(p *runner.Policy) Schedule {
+func NewSchedule(p *task.Policy) Schedule {
 	n := unlimitedRows
 	if p.Attempts > 0 {
 		n = min(p.Attempts-1, maxRows)

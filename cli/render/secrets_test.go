@@ -5,20 +5,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // A secret that somebody typed is in nothing that is shown; a reference to one is.
 func TestSecretsOfARequestAreNotShown(t *testing.T) {
 	v := requesting(func(v *TaskView) {
-		v.Request = &runner.Request{
+		v.Request = &task.Request{
 			Method: "POST", URL: "https://ann:hunter2@h/", User: "ann:hunter2",
 			Header: []string{"Authorization: Bearer hunter2", "Cookie: a=hunter2", "x-api-key:hunter2", "Authorization: Bearer {env:TOKEN}", "X-Id: 7"},
-			Body:   []runner.Part{{Text: []byte("hunter2")}}, Network: runner.Network{Proxy: "http://p:hunter2@proxy"},
+			Body:   []task.Part{{Text: []byte("hunter2")}}, Network: task.Network{Proxy: "http://p:hunter2@proxy"},
 		}
 	})
 	last := ambiguous(answered(1, 503))
-	stats := []runner.CommandStats{{Method: "POST", URL: v.Request.URL, Runs: 1}}
+	stats := []task.CommandStats{{Method: "POST", URL: v.Request.URL, Runs: 1}}
 	var github, table, statistics, statsJSON strings.Builder
 	play(githubIn(&github), v.Task, func() {}, last)
 	must(t, Tasks(&table, Screen{}, all(v), Table{}, now), Stats(&statistics, Screen{}, stats, 0, now, now), StatsJSON(&statsJSON, stats, now))

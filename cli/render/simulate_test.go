@@ -8,7 +8,7 @@ import (
 
 	"github.com/10f93571/retry/backoff"
 	"github.com/10f93571/retry/plot"
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 func trial(t *testing.T, label string, calls, refused int, all time.Duration) plot.Trial {
@@ -20,7 +20,7 @@ func trial(t *testing.T, label string, calls, refused int, all time.Duration) pl
 	}
 	q := plot.Quantiles{P50: time.Second, P95: 2 * time.Second, P99: 3 * time.Second, All: all}
 	return plot.Trial{
-		Subject: plot.Subject{Label: label, Policy: runner.Policy{Backoff: spec}}, Clients: 10, Calls: calls, Refused: refused,
+		Subject: plot.Subject{Label: label, Policy: task.Policy{Backoff: spec}}, Clients: 10, Calls: calls, Refused: refused,
 		ByWave: []int{refused}, Wait: q, Done: q,
 	}
 }
@@ -117,7 +117,7 @@ func TestWaveCounts(t *testing.T) {
 // The rule for a busy lock does not count here; who compares policies has to know.
 func TestTrialsTellOfRules(t *testing.T) {
 	ruled := trial(t, "aws", 1, 0, time.Second)
-	ruled.Subject.Policy.Rules = make([]runner.Rule, 2)
+	ruled.Subject.Policy.Rules = make([]task.Rule, 2)
 	got := strings.Join(lines(t, func(b *strings.Builder) error { return Lock(b, Screen{}, plot.Lock{Clients: 1}, []plot.Trial{ruled}) }), "\n")
 	if !strings.Contains(got, "aws has 2 rules, which the simulation leaves out") {
 		t.Errorf("got\n%s", got)

@@ -9,14 +9,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // leastCommand is how much of the command lines is to be seen before a column is given up for them.
 const leastCommand = 24
 
 // Stats draws a table of commands with what became of their runs; hidden is how many more were left out.
-func Stats(w io.Writer, s Screen, commands []runner.CommandStats, hidden int, since, now time.Time) error {
+func Stats(w io.Writer, s Screen, commands []task.CommandStats, hidden int, since, now time.Time) error {
 	if len(commands) == 0 {
 		return noStats(w, since, now)
 	}
@@ -47,7 +47,7 @@ func wanted(rows [][]string) int {
 	return width
 }
 
-func (s Screen) statsRows(columns []statsColumn, commands []runner.CommandStats, now time.Time) [][]string {
+func (s Screen) statsRows(columns []statsColumn, commands []task.CommandStats, now time.Time) [][]string {
 	rows := [][]string{nil}
 	for _, c := range columns {
 		rows[0] = append(rows[0], s.paint(bold, c.title))
@@ -76,8 +76,8 @@ func noStats(w io.Writer, since, now time.Time) error {
 type statsColumn struct {
 	title  string
 	weight int
-	cell   func(s Screen, c *runner.CommandStats, now time.Time) string
-	rare   func(*runner.CommandStats) int // nil for a column that is always there
+	cell   func(s Screen, c *task.CommandStats, now time.Time) string
+	rare   func(*task.CommandStats) int // nil for a column that is always there
 }
 
 // always is the weight of a column that stays on any screen.
@@ -85,31 +85,32 @@ const always = 9
 
 var statsColumns = []statsColumn{
 	{title: "LAST", weight: always, cell: lastRun},
-	{title: "RUNS", weight: always, cell: tally(func(c *runner.CommandStats) int { return c.Runs })},
-	{title: "FIRST TRY", weight: 3, cell: tally(func(c *runner.CommandStats) int { return c.FirstTry })},
-	{title: "RESCUED", weight: 7, cell: tally(func(c *runner.CommandStats) int { return c.Rescues })},
+	{title: "RUNS", weight: always, cell: tally(func(c *task.CommandStats) int { return c.Runs })},
+	{title: "FIRST TRY", weight: 3, cell: tally(func(c *task.CommandStats) int { return c.FirstTry })},
+	{title: "RESCUED", weight: 7, cell: tally(func(c *task.CommandStats) int { return c.Rescues })},
 	{title: "FAILED", weight: always, cell: failures},
 	{title: "CANCELLED", weight: 2, cell: tally(cancelled), rare: cancelled},
 	{title: "OPEN", weight: 6, cell: tally(unfinished), rare: unfinished},
-	{title: "P50", weight: 4, cell: func(_ Screen, c *runner.CommandStats, _ time.Time) string { return quantile(c, c.P50) }},
-	{title: "P95", weight: 5, cell: func(_ Screen, c *runner.CommandStats, _ time.Time) string { return quantile(c, c.P95) }},
-	{title: "WAITED", weight: 1, cell: func(_ Screen, c *runner.CommandStats, _ time.Time) string { return waiting(c.Waiting) }},
+	{title: "P50", weight: 4, cell: func(_ Screen, c *task.CommandStats, _ time.Time) string { return quantile(c, c.P50) }},
+	{title: "P95", weight: 5, cell: func(_ Screen, c *task.CommandStats, _ time.Time) string { return quantile(c, c.P95) }},
+	{title: "WAITED", weight: 1, cell: func(_ Screen, c *task.CommandStats, _ time.Time) string { return waiting(c.Waiting) }},
 	{title: "COMMAND", weight: always, cell: named},
 }
 
-func tally(of func(*runner.CommandStats) int) func(Screen, *runner.CommandStats, time.Time) string {
-	return func(_ Screen, c *runner.CommandStats, _ time.Time) string { return tallied(of(c)) }
+func tally(of func(*task.CommandStats) int) func(Screen, *task.CommandStats, time.Time) string {
+	return func(_ Screen, c *task.CommandStats, _ time.Time) string { return tallied(of(c)) }
 }
 
-func cancelled(c *runner.CommandStats) int  { return c.Cancelled }
-func unfinished(c *runner.CommandStats) int { return c.Unfinished }
+func cancelled(c *task.CommandStats) int { return c.Cancelled }
 
-func (c statsColumn) empty(commands []runner.CommandStats) bool {
-	return c.rare != nil && !slices.ContainsFunc(commands, func(s runner.CommandStats) bool { return c.rare(&s) > 0 })
+func unfinished(c *task.CommandStats) int { return c.Unfinished }
+
+func (c statsColumn) empty(commands []task.CommandStats) bool {
+	return c.rare != nil && !slices.ContainsFunc(commands, func(s task.CommandStats) bool { return c.rare(&s) > 0 })
 }
 
 // lastRun says how a command stands: how its last run came out, unless one is going on.
-func lastRun(s Screen, c *runner.CommandStats, now time.Time) string {
+func lastRun(s Screen, c *task.CommandStats, now time.Time) string {
 	switch last := &c.Last; {
 	case last.Running:
 		return s.paint(blue, "running")
@@ -123,21 +124,21 @@ func lastRun(s Screen, c *runner.CommandStats, now time.Time) string {
 }
 
 // complaint is the outcome, unless that alone would not tell why the run failed: too few successes in a row, or no owner that lived.
-func complaint(last *runner.LastRuns) string {
+func complaint(last *task.LastRuns) string {
 	if text := Outcome(last.Outcome); text != "ok" && !last.Outcome.IsCrash() {
 		return text
 	}
 	return strings.ToLower(string(last.Status))
 }
 
-func failures(s Screen, c *runner.CommandStats, _ time.Time) string {
+func failures(s Screen, c *task.CommandStats, _ time.Time) string {
 	if c.Failures == 0 {
 		return tallied(0)
 	}
 	return s.paint(red, tallied(c.Failures))
 }
 
-func quantile(c *runner.CommandStats, d time.Duration) string {
+func quantile(c *task.CommandStats, d time.Duration) string {
 	if c.Ended == 0 {
 		return "-"
 	}
@@ -145,10 +146,10 @@ func quantile(c *runner.CommandStats, d time.Duration) string {
 }
 
 // named writes a command line behind the name of its tasks.
-func named(_ Screen, c *runner.CommandStats, _ time.Time) string {
+func named(_ Screen, c *task.CommandStats, _ time.Time) string {
 	command := briefCommand(c.Command)
 	if c.Method != "" {
-		command = brief(c.Method + " " + runner.MaskURL(c.URL))
+		command = brief(c.Method + " " + task.MaskURL(c.URL))
 	}
 	if c.Name == "" {
 		return command
@@ -196,7 +197,7 @@ type quantilesMS struct {
 }
 
 // StatsJSON writes the statistics of commands.
-func StatsJSON(w io.Writer, commands []runner.CommandStats, since time.Time) error {
+func StatsJSON(w io.Writer, commands []task.CommandStats, since time.Time) error {
 	list := make([]commandStatsJSON, len(commands))
 	for i, c := range commands {
 		list[i] = commandStatsJSON{
@@ -205,7 +206,7 @@ func StatsJSON(w io.Writer, commands []runner.CommandStats, since time.Time) err
 			LastStatus: present(string(c.Last.Status)), LastFinishedAt: timestamp(c.Last.FinishedAt), LastSuccessAt: timestamp(c.Last.SucceededAt),
 		}
 		if c.Method != "" {
-			list[i].Request = &targetJSON{Method: c.Method, URL: runner.MaskURL(c.URL)}
+			list[i].Request = &targetJSON{Method: c.Method, URL: task.MaskURL(c.URL)}
 		}
 		if c.Ended > 0 {
 			list[i].DurationMS = &quantilesMS{P50: c.P50.Milliseconds(), P95: c.P95.Milliseconds()}

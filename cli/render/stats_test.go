@@ -6,24 +6,24 @@ import (
 	"testing"
 	"time"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // rude is what no terminal should get raw.
 const rude = "\x1b]0;title\x07\x1b[2J\u202e\u009b\xff\r\n\"\\"
 
-func someStats() []runner.CommandStats {
-	return []runner.CommandStats{
+func someStats() []task.CommandStats {
+	return []task.CommandStats{
 		{
 			Name: "nightly", Command: []string{"sh", "-c", "exit 7"}, Runs: 12, FirstTry: 1, Rescues: 2, Failures: 7, Cancelled: 1, Unfinished: 1,
 			Ended: 10, P50: 1500 * time.Millisecond, P95: 90 * time.Second, Waiting: 26 * time.Hour,
-			Last: runner.LastRuns{
-				Status: runner.Exhausted, Outcome: runner.Outcome{Exit: 7}, FinishedAt: now.Add(-150 * time.Minute), SucceededAt: now.AddDate(0, 0, -3),
+			Last: task.LastRuns{
+				Status: task.Exhausted, Outcome: task.Outcome{Exit: 7}, FinishedAt: now.Add(-150 * time.Minute), SucceededAt: now.AddDate(0, 0, -3),
 			},
 		},
 		{Name: rude, Command: []string{rude}, Runs: 3, FirstTry: 3, Ended: 3, P50: time.Millisecond,
-			Last: runner.LastRuns{Status: runner.Succeeded, FinishedAt: now.Add(-90 * time.Second), SucceededAt: now.Add(-90 * time.Second)}},
-		{Command: []string{"sleep", "9"}, Runs: 1, Unfinished: 1, Last: runner.LastRuns{Running: true}},
+			Last: task.LastRuns{Status: task.Succeeded, FinishedAt: now.Add(-90 * time.Second), SucceededAt: now.Add(-90 * time.Second)}},
+		{Command: []string{"sleep", "9"}, Runs: 1, Unfinished: 1, Last: task.LastRuns{Running: true}},
 	}
 }
 
@@ -46,8 +46,8 @@ func TestStats(t *testing.T) {
 
 // Columns without a single value make room for the command lines.
 func TestStatsLeaveOutWhatNeverHappened(t *testing.T) {
-	quiet, open := runner.CommandStats{Command: []string{"a"}, Runs: 1}, runner.CommandStats{Command: []string{"b"}, Runs: 1, Unfinished: 1}
-	tests := map[string][]runner.CommandStats{
+	quiet, open := task.CommandStats{Command: []string{"a"}, Runs: 1}, task.CommandStats{Command: []string{"b"}, Runs: 1, Unfinished: 1}
+	tests := map[string][]task.CommandStats{
 		"LAST  RUNS  FIRST TRY  RESCUED  FAILED  P50  P95  WAITED  COMMAND":       {quiet},
 		"LAST  RUNS  FIRST TRY  RESCUED  FAILED  OPEN  P50  P95  WAITED  COMMAND": {quiet, open},
 	}
@@ -80,27 +80,27 @@ func TestStatsColor(t *testing.T) {
 
 func TestLastRun(t *testing.T) {
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
-	exhausted := func(o runner.Outcome) runner.LastRuns {
-		return runner.LastRuns{Status: runner.Exhausted, Outcome: o, FinishedAt: ago(time.Hour)}
+	exhausted := func(o task.Outcome) task.LastRuns {
+		return task.LastRuns{Status: task.Exhausted, Outcome: o, FinishedAt: ago(time.Hour)}
 	}
 	tests := []struct {
-		last runner.LastRuns
+		last task.LastRuns
 		want string
 	}{
-		{runner.LastRuns{}, "-"},
-		{runner.LastRuns{Status: runner.Failed, FinishedAt: now, Running: true}, "running"},
-		{runner.LastRuns{Status: runner.Succeeded, FinishedAt: now}, "ok now"},
-		{runner.LastRuns{Status: runner.Succeeded, FinishedAt: now.Add(time.Hour)}, "ok now"}, // the clock was set back
-		{runner.LastRuns{Status: runner.Succeeded, Outcome: runner.Outcome{Exit: 3}, FinishedAt: ago(59 * time.Second)}, "ok 59s ago"},
-		{runner.LastRuns{Status: runner.Succeeded, FinishedAt: ago(119 * time.Second)}, "ok 1m ago"},
-		{runner.LastRuns{Status: runner.Failed, Outcome: runner.Outcome{Exit: 1}, FinishedAt: ago(23*time.Hour + 59*time.Minute)}, "exit 1 23h ago"},
-		{runner.LastRuns{Status: runner.Failed, Outcome: runner.Outcome{Exit: 1}, FinishedAt: ago(47 * time.Hour)}, "exit 1 1d ago"},
-		{exhausted(runner.Outcome{Exit: 124, Error: runner.ErrorTimeout}), "timeout 1h ago"},
-		{exhausted(runner.Outcome{Exit: 0}), "exhausted 1h ago"}, // too few successes in a row
-		{exhausted(runner.Outcome{Exit: runner.NoExit}), "exhausted 1h ago"},
+		{task.LastRuns{}, "-"},
+		{task.LastRuns{Status: task.Failed, FinishedAt: now, Running: true}, "running"},
+		{task.LastRuns{Status: task.Succeeded, FinishedAt: now}, "ok now"},
+		{task.LastRuns{Status: task.Succeeded, FinishedAt: now.Add(time.Hour)}, "ok now"}, // the clock was set back
+		{task.LastRuns{Status: task.Succeeded, Outcome: task.Outcome{Exit: 3}, FinishedAt: ago(59 * time.Second)}, "ok 59s ago"},
+		{task.LastRuns{Status: task.Succeeded, FinishedAt: ago(119 * time.Second)}, "ok 1m ago"},
+		{task.LastRuns{Status: task.Failed, Outcome: task.Outcome{Exit: 1}, FinishedAt: ago(23*time.Hour + 59*time.Minute)}, "exit 1 23h ago"},
+		{task.LastRuns{Status: task.Failed, Outcome: task.Outcome{Exit: 1}, FinishedAt: ago(47 * time.Hour)}, "exit 1 1d ago"},
+		{exhausted(task.Outcome{Exit: 124, Error: task.ErrorTimeout}), "timeout 1h ago"},
+		{exhausted(task.Outcome{Exit: 0}), "exhausted 1h ago"}, // too few successes in a row
+		{exhausted(task.Outcome{Exit: task.NoExit}), "exhausted 1h ago"},
 	}
 	for _, tt := range tests {
-		if got := lastRun(Screen{}, &runner.CommandStats{Last: tt.last}, now); got != tt.want {
+		if got := lastRun(Screen{}, &task.CommandStats{Last: tt.last}, now); got != tt.want {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
 	}
@@ -126,7 +126,7 @@ func TestStatsOnANarrowScreen(t *testing.T) {
 
 // Where the command lines are short, nothing gives way to them.
 func TestStatsKeepWhatFits(t *testing.T) {
-	short := []runner.CommandStats{{Command: []string{"a"}, Runs: 1}}
+	short := []task.CommandStats{{Command: []string{"a"}, Runs: 1}}
 	const full = "LAST  RUNS  FIRST TRY  RESCUED  FAILED  P50  P95  WAITED  COMMAND"
 	for width, want := range map[int]string{len(full): full, len(full) - 1: strings.Replace(full, "WAITED  ", "", 1)} {
 		got := lines(t, func(b *strings.Builder) error { return Stats(b, Screen{Width: width}, short, 0, time.Time{}, now) })
@@ -197,8 +197,8 @@ func TestPrunable(t *testing.T) {
 }
 
 func TestStatsOfHTTP(t *testing.T) {
-	all := []runner.CommandStats{{Method: "GET", URL: "https://h/a", Runs: 1}, {Name: "n", Method: "PUT", URL: "https://h/b", Runs: 2}}
-	all[0].Last = runner.LastRuns{Status: runner.Failed, FinishedAt: now, Outcome: answered(1, 503).Outcome}
+	all := []task.CommandStats{{Method: "GET", URL: "https://h/a", Runs: 1}, {Name: "n", Method: "PUT", URL: "https://h/b", Runs: 2}}
+	all[0].Last = task.LastRuns{Status: task.Failed, FinishedAt: now, Outcome: answered(1, 503).Outcome}
 	got := lines(t, func(b *strings.Builder) error { return Stats(b, Screen{}, all, 0, time.Time{}, now) })
 	if !strings.HasPrefix(got[1], "503 now ") || !strings.HasSuffix(got[1], "  GET https://h/a") || !strings.HasSuffix(got[2], "  n: PUT https://h/b") {
 		t.Errorf("got %q", got)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // stepSummary appends what became of a task to the summary page of a GitHub job, unless its first attempt succeeded.
@@ -22,7 +23,7 @@ func newStepSummary(o Observer, path string) *stepSummary {
 }
 
 // Ended implements runner.Observer.
-func (s *stepSummary) Ended(t *runner.Task, a runner.Attempt) {
+func (s *stepSummary) Ended(t *task.Task, a task.Attempt) {
 	s.Observer.Ended(t, a)
 	if s.attempts[t.ID] == nil {
 		s.attempts[t.ID] = &ends{}
@@ -31,7 +32,7 @@ func (s *stepSummary) Ended(t *runner.Task, a runner.Attempt) {
 }
 
 // Finished implements runner.Observer.
-func (s *stepSummary) Finished(t *runner.Task, r runner.Result) {
+func (s *stepSummary) Finished(t *task.Task, r runner.Result) {
 	s.Observer.Finished(t, r)
 	attempts := s.attempts[t.ID]
 	delete(s.attempts, t.ID)
@@ -70,7 +71,7 @@ func (e *ends) add(row string) {
 }
 
 // chapter is the Markdown for one task. The empty line in front ends whatever the command itself wrote there.
-func chapter(t *runner.Task, result string, attempts *ends) string {
+func chapter(t *task.Task, result string, attempts *ends) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n### %s: %s\n\n", codeSpan(shortened(Title(t))), markdown(shortened(result)))
 	if attempts == nil {
@@ -85,7 +86,7 @@ func chapter(t *runner.Task, result string, attempts *ends) string {
 	return b.String()
 }
 
-func row(a runner.Attempt) string {
+func row(a task.Attempt) string {
 	return fmt.Sprintf("| %d | %s | %s | %s | %s |\n", a.Number, a.StartedAt.UTC().Format(time.RFC3339), Duration(a.Outcome.Duration),
 		markdown(shortened(description(a.Outcome, a.Decision))), then(a))
 }

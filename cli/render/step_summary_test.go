@@ -9,15 +9,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // summaryOf returns the step summary that a run leaves, and what it prints.
-func summaryOf(t *testing.T, task *runner.Task, attempts ...runner.Attempt) (page, printed string) {
+func summaryOf(t *testing.T, tk *task.Task, attempts ...task.Attempt) (page, printed string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "summary")
 	var b strings.Builder
-	play(newGitHub(&Lines{w: &b}, &b, path), task, func() {}, attempts...)
+	play(newGitHub(&Lines{w: &b}, &b, path), tk, func() {}, attempts...)
 	data, err := os.ReadFile(path)
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
@@ -44,13 +44,13 @@ func TestStepSummary(t *testing.T) {
 func TestStepSummaryOf(t *testing.T) {
 	tests := []struct {
 		name     string
-		attempts []runner.Attempt
+		attempts []task.Attempt
 		want     string
 	}{
-		{"a success at once", []runner.Attempt{success}, ""},
-		{"a rescue", []runner.Attempt{failing, success}, "succeeded in attempt 2"},
-		{"a single failure", []runner.Attempt{lastOne}, "gave up after 1 attempt in"},
-		{"an interrupted one", []runner.Attempt{cutShort}, "interrupted by SIGTERM"},
+		{"a success at once", []task.Attempt{success}, ""},
+		{"a rescue", []task.Attempt{failing, success}, "succeeded in attempt 2"},
+		{"a single failure", []task.Attempt{lastOne}, "gave up after 1 attempt in"},
+		{"an interrupted one", []task.Attempt{cutShort}, "interrupted by SIGTERM"},
 	}
 	for _, tt := range tests {
 		page, _ := summaryOf(t, fresh("0123456789abcdef"), tt.attempts...)
@@ -73,7 +73,7 @@ func TestStepSummaryIsBounded(t *testing.T) {
 	for _, n := range []int{2*keptAtEachEnd - 1, 2 * keptAtEachEnd, 2*keptAtEachEnd + 1, 10_000} {
 		kept := &ends{}
 		for i := range n {
-			kept.add(row(runner.Attempt{Number: i + 1}))
+			kept.add(row(task.Attempt{Number: i + 1}))
 		}
 		leftOut := max(0, n-2*keptAtEachEnd)
 		if len(kept.first)+len(kept.last) != n-leftOut || kept.leftOut != leftOut || cap(kept.first)+cap(kept.last) > 6*keptAtEachEnd {
@@ -107,17 +107,17 @@ var hostile = []string{
 func TestStepSummaryIsEscaped(t *testing.T) {
 	row := regexp.MustCompile("^\\| [^|`<>\\\\*\\[\\]@]*( \\| [^|`<>\\\\*\\[\\]@]*){4} \\|$")
 	for _, text := range hostile {
-		task := fresh("0123456789abcdef")
-		task.Command = []string{text, text}
-		page, _ := summaryOf(t, task, runner.Attempt{
-			StartedAt: now, Outcome: runner.Outcome{Error: runner.ErrorNotFound, Message: text}, Decision: runner.Decision{Verdict: runner.VerdictExhausted},
+		tk := fresh("0123456789abcdef")
+		tk.Command = []string{text, text}
+		page, _ := summaryOf(t, tk, task.Attempt{
+			StartedAt: now, Outcome: task.Outcome{Error: task.ErrorNotFound, Message: text}, Decision: task.Decision{Verdict: task.VerdictExhausted},
 		})
 		rows := strings.Split(strings.TrimSuffix(page, "\n"), "\n")
 		if len(rows) != 6 || len(page) > 10_000 || !row.MatchString(rows[5]) {
 			t.Errorf("%q makes\n%s", text, page)
 			continue
 		}
-		span := codeSpan(shortened(Command(task.Command)))
+		span := codeSpan(shortened(Command(tk.Command)))
 		fence := span[:len(span)-len(strings.TrimLeft(span, "`"))]
 		if !strings.HasPrefix(rows[1], "### "+span+": ") || strings.Count(span, fence) != 2 {
 			t.Errorf("%q makes the heading %s", text, rows[1])

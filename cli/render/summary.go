@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // description says how an attempt ended, with the error's own words where it has any.
-func description(o runner.Outcome, d runner.Decision) string {
+func description(o task.Outcome, d task.Decision) string {
 	if o.Message != "" {
 		return brief(message(o))
 	}
@@ -18,7 +19,7 @@ func description(o runner.Outcome, d runner.Decision) string {
 }
 
 // ended is Outcome, but calls no exit of 0 ok that the policy calls a failure.
-func ended(o runner.Outcome, d runner.Decision) string {
+func ended(o task.Outcome, d task.Decision) string {
 	if text := Outcome(o); text != "ok" || d.Success {
 		return text
 	}
@@ -26,39 +27,39 @@ func ended(o runner.Outcome, d runner.Decision) string {
 }
 
 // summary is the last line of a run; empty where there is nothing to tell.
-func summary(t *runner.Task, r runner.Result) string {
+func summary(t *task.Task, r runner.Result) string {
 	elapsed := Duration(max(0, time.Since(t.Began())))
 	switch r.Decision.Verdict {
-	case runner.VerdictSucceeded:
+	case task.VerdictSucceeded:
 		if t.AttemptCount == 1 {
 			return ""
 		}
 		return fmt.Sprintf("succeeded in attempt %d, after %s", t.AttemptCount, elapsed)
-	case runner.VerdictExhausted:
+	case task.VerdictExhausted:
 		return fmt.Sprintf("gave up after %s in %s: %s%s", plural(t.AttemptCount, "attempt"), elapsed, exhaustion(r, t), more(t))
-	case runner.VerdictFailed:
-		if r.Decision.Reason == runner.ReasonAmbiguous {
+	case task.VerdictFailed:
+		if r.Decision.Reason == task.ReasonAmbiguous {
 			return "FAILED, ambiguous: " + killed(r) + mayHaveWorked(t) + ", and is not safe to repeat" + more(t)
 		}
 		if n := tooOften(t, r.Outcome); n > 0 {
 			return fmt.Sprintf("not retried again: %d attempts in a row ended with %s%s", n, ended(r.Outcome, r.Decision), more(t))
 		}
 		return "not retried" + ineligible(r) + more(t)
-	case runner.VerdictCancelled:
+	case task.VerdictCancelled:
 		return "cancelled by " + canceller(r.Signal) + more(t)
 	}
-	if r.Decision.Reason == runner.ReasonDeferred {
+	if r.Decision.Reason == task.ReasonDeferred {
 		return "deferred until " + Stamp(t.NextAttemptAt, time.Now()) + ", as the server asks" + later(t)
 	}
 	return "interrupted by " + signalName(r.Signal) + resumable(t)
 }
 
 // hints say what a person can do beside what summary names, each on a line of its own.
-func hints(t *runner.Task, r runner.Result) string {
+func hints(t *task.Task, r runner.Result) string {
 	switch r.Decision.Reason {
-	case runner.ReasonAmbiguous:
+	case task.ReasonAmbiguous:
 		return "\nhint: " + lookFirst(t) + "\nhint: where the server deduplicates, --idempotency-key KEY or --idempotent lets retry send it again by itself"
-	case runner.ReasonExpired:
+	case task.ReasonExpired:
 		return "\nhint: the server may have forgotten the key, and take the request for another one: look at it before you send that anew"
 	}
 	return ""
@@ -73,7 +74,7 @@ func killed(r runner.Result) string {
 }
 
 // mayHaveWorked says of a request what nobody knows.
-func mayHaveWorked(t *runner.Task) string {
+func mayHaveWorked(t *task.Task) string {
 	if t.Request == nil {
 		return "it may have taken effect"
 	}
@@ -82,28 +83,28 @@ func mayHaveWorked(t *runner.Task) string {
 
 // ineligible says why there is no other attempt. An attempt that could not begin has said so.
 func ineligible(r runner.Result) string {
-	if r.Outcome.Error == runner.ErrorStart {
+	if r.Outcome.Error == task.ErrorStart {
 		return ""
 	}
 	return ": " + ended(r.Outcome, r.Decision) + " is not eligible for another attempt"
 }
 
 // tooOften returns how many attempts in a row came to what is not tried more often; 0 where that is not why there is no other.
-func tooOften(t *runner.Task, o runner.Outcome) int {
+func tooOften(t *task.Task, o task.Outcome) int {
 	if o.HTTP == nil || o.HTTP.Default.AtMost == 0 || t.History.InARow < o.HTTP.Default.AtMost {
 		return 0
 	}
 	return t.History.InARow
 }
 
-func exhaustion(r runner.Result, t *runner.Task) string {
+func exhaustion(r runner.Result, t *task.Task) string {
 	switch r.Decision.Reason {
-	case runner.ReasonBudget:
+	case task.ReasonBudget:
 		return "no time is left in the budget of " + Duration(t.Policy.Budget) + asked(r.Outcome, " (the server asks for %s)") + ", " + description(r.Outcome, r.Decision)
-	case runner.ReasonExpired:
+	case task.ReasonExpired:
 		return "the idempotency key " + oldKey(t) + " by the next attempt, " + description(r.Outcome, r.Decision)
-	case runner.ReasonCrashes:
-		return fmt.Sprintf("%d in a row ended with the death of retry itself", runner.MaxCrashes)
+	case task.ReasonCrashes:
+		return fmt.Sprintf("%d in a row ended with the death of retry itself", task.MaxCrashes)
 	}
 	return description(r.Outcome, r.Decision)
 }
@@ -117,7 +118,7 @@ func canceller(sig os.Signal) string {
 }
 
 // more points to where the attempts are written down.
-func more(t *runner.Task) string {
+func more(t *task.Task) string {
 	if t.Number == 0 {
 		return ""
 	}
@@ -125,14 +126,14 @@ func more(t *runner.Task) string {
 }
 
 // later says how a deferred task goes on.
-func later(t *runner.Task) string {
+func later(t *task.Task) string {
 	if t.Number == 0 {
 		return "; no journal remembers it: run it again then"
 	}
 	return resumable(t)
 }
 
-func resumable(t *runner.Task) string {
+func resumable(t *task.Task) string {
 	if t.Number == 0 {
 		return ""
 	}

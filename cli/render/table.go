@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // shortIDLength is how much of an id tables show: its end, since the beginning of a UUIDv7 is the same for a minute.
@@ -114,11 +114,11 @@ func (s Screen) status(t TaskView) string {
 	switch {
 	case t.Interrupted && !deferred(t):
 		return s.paint(yellow, "INTERRUPTED")
-	case t.Status == runner.Succeeded:
+	case t.Status == task.Succeeded:
 		return s.paint(green, string(t.Status))
-	case t.Status == runner.Exhausted || t.Status == runner.Failed:
+	case t.Status == task.Exhausted || t.Status == task.Failed:
 		return s.paint(red, string(t.Status))
-	case t.Status == runner.Cancelled:
+	case t.Status == task.Cancelled:
 		return s.paint(faint, string(t.Status))
 	}
 	return s.paint(blue, brief(string(t.Status)))
@@ -126,13 +126,13 @@ func (s Screen) status(t TaskView) string {
 
 // attemptCount writes "2/5", or "2" where there is no limit. Interrupted attempts have numbers and use up none, so each lets the
 // others have greater ones; a table does not know of them.
-func attemptCount(t *runner.Task) string {
+func attemptCount(t *task.Task) string {
 	count := strconv.Itoa(t.AttemptCount)
 	greatest := t.MaxAttempts()
 	if greatest == 0 {
 		return count
 	}
-	if t.History.Interrupted > 0 && t.Last.Number == t.AttemptCount && t.Last.Decision.Verdict == runner.VerdictInterrupted {
+	if t.History.Interrupted > 0 && t.Last.Number == t.AttemptCount && t.Last.Decision.Verdict == task.VerdictInterrupted {
 		greatest--
 	}
 	return count + "/" + strconv.Itoa(max(greatest, t.AttemptCount))
@@ -168,11 +168,11 @@ func nextAttempt(t TaskView, now time.Time) string {
 }
 
 // Outcome says in a word or two how an attempt ended.
-func Outcome(o runner.Outcome) string {
+func Outcome(o task.Outcome) string {
 	switch {
 	case o.IsCrash():
 		return "no outcome"
-	case o.Error != runner.ErrorNone:
+	case o.Error != task.ErrorNone:
 		return brief(string(o.Error))
 	case o.Signal != "":
 		return brief(o.Signal)

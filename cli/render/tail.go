@@ -6,14 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // tailLines is how many lines of an attempt's output a report shows.
 const tailLines = 10
 
 // tails shows the end of what the latest attempt wrote, of those whose output was captured.
-func (s Screen) tails(w io.Writer, attempts []runner.Attempt) error {
+func (s Screen) tails(w io.Writer, attempts []task.Attempt) error {
 	for _, a := range slices.Backward(attempts) {
 		sections := outputs(a.Number, a.Outcome.HTTP != nil, a.Outcome.Stdout, a.Outcome.Stderr)
 		for _, o := range sections {
@@ -29,9 +29,9 @@ func (s Screen) tails(w io.Writer, attempts []runner.Attempt) error {
 }
 
 // Logs shows all that was captured of an attempt.
-func Logs(w io.Writer, s Screen, kind runner.Kind, attempt int, stdout, stderr string) error {
+func Logs(w io.Writer, s Screen, kind task.Kind, attempt int, stdout, stderr string) error {
 	above := ""
-	for _, o := range outputs(attempt, kind == runner.KindHTTP, stdout, stderr) {
+	for _, o := range outputs(attempt, kind == task.KindHTTP, stdout, stderr) {
 		if err := s.output(w, o, above); err != nil {
 			return err
 		}
@@ -106,7 +106,7 @@ func escapeLine(line string) string {
 }
 
 // Options writes in one line how a task is run, where that is not the usual way.
-func Options(o *runner.Options) string {
+func Options(o *task.Options) string {
 	var parts []string
 	for _, p := range [][2]string{
 		{"stdin", string(o.Stdin)}, {"output", string(o.Output)}, {"capture", string(o.Capture)},

@@ -9,15 +9,15 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // wrote is an attempt with captured output.
-func wrote(number int, stdout, stderr string) runner.Attempt {
-	return runner.Attempt{Number: number, Outcome: runner.Outcome{Exit: 1, Stdout: stdout, Stderr: stderr}}
+func wrote(number int, stdout, stderr string) task.Attempt {
+	return task.Attempt{Number: number, Outcome: task.Outcome{Exit: 1, Stdout: stdout, Stderr: stderr}}
 }
 
-func tailsOf(t *testing.T, attempts ...runner.Attempt) []string {
+func tailsOf(t *testing.T, attempts ...task.Attempt) []string {
 	t.Helper()
 	return lines(t, func(b *strings.Builder) error { return Screen{}.tails(b, attempts) })
 }
@@ -34,22 +34,22 @@ func numbered(from, to int) string {
 func TestTails(t *testing.T) {
 	tests := []struct {
 		name     string
-		attempts []runner.Attempt
+		attempts []task.Attempt
 		want     []string
 	}{
 		{"none", nil, []string{""}},
-		{"nothing captured", []runner.Attempt{wrote(1, "", ""), wrote(2, "", "")}, []string{""}},
-		{"both", []runner.Attempt{wrote(1, "out\n", "err\n")}, []string{"", "Stdout of attempt 1", "  out", "", "Stderr of attempt 1", "  err"}},
-		{"stdout alone", []runner.Attempt{wrote(1, "out", "")}, []string{"", "Stdout of attempt 1", "  out"}},
-		{"stderr alone", []runner.Attempt{wrote(1, "", "err")}, []string{"", "Stderr of attempt 1", "  err"}},
-		{"one file", []runner.Attempt{wrote(1, "a\nb\n", "a\nb\n")}, []string{"", "Output of attempt 1", "  a", "  b"}},
-		{"the latest", []runner.Attempt{wrote(1, "old", ""), wrote(2, "new", "")}, []string{"", "Stdout of attempt 2", "  new"}},
-		{"the latest that said something", []runner.Attempt{wrote(1, "", "old"), wrote(2, "", "")}, []string{"", "Stderr of attempt 1", "  old"}},
-		{"ten lines", []runner.Attempt{wrote(1, "", numbered(1, 10))},
+		{"nothing captured", []task.Attempt{wrote(1, "", ""), wrote(2, "", "")}, []string{""}},
+		{"both", []task.Attempt{wrote(1, "out\n", "err\n")}, []string{"", "Stdout of attempt 1", "  out", "", "Stderr of attempt 1", "  err"}},
+		{"stdout alone", []task.Attempt{wrote(1, "out", "")}, []string{"", "Stdout of attempt 1", "  out"}},
+		{"stderr alone", []task.Attempt{wrote(1, "", "err")}, []string{"", "Stderr of attempt 1", "  err"}},
+		{"one file", []task.Attempt{wrote(1, "a\nb\n", "a\nb\n")}, []string{"", "Output of attempt 1", "  a", "  b"}},
+		{"the latest", []task.Attempt{wrote(1, "old", ""), wrote(2, "new", "")}, []string{"", "Stdout of attempt 2", "  new"}},
+		{"the latest that said something", []task.Attempt{wrote(1, "", "old"), wrote(2, "", "")}, []string{"", "Stderr of attempt 1", "  old"}},
+		{"ten lines", []task.Attempt{wrote(1, "", numbered(1, 10))},
 			append([]string{"", "Stderr of attempt 1"}, indented(numbered(1, 10))...)},
-		{"more", []runner.Attempt{wrote(1, "", numbered(1, 500))},
+		{"more", []task.Attempt{wrote(1, "", numbered(1, 500))},
 			append([]string{"", "Stderr of attempt 1, its last 10 lines"}, indented(numbered(491, 500))...)},
-		{"blank lines within", []runner.Attempt{wrote(1, "a\n\nb\n", "")}, []string{"", "Stdout of attempt 1", "  a", "  ", "  b"}},
+		{"blank lines within", []task.Attempt{wrote(1, "a\n\nb\n", "")}, []string{"", "Stdout of attempt 1", "  a", "  ", "  b"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestLogs(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := lines(t, func(b *strings.Builder) error { return Logs(b, Screen{}, runner.KindCommand, 3, tt.stdout, tt.stderr) })
+			got := lines(t, func(b *strings.Builder) error { return Logs(b, Screen{}, task.KindCommand, 3, tt.stdout, tt.stderr) })
 			if !slices.Equal(got, tt.want) {
 				t.Errorf("got  %q\nwant %q", got, tt.want)
 			}
@@ -98,7 +98,7 @@ func TestLogs(t *testing.T) {
 
 func TestTailsAreEscaped(t *testing.T) {
 	for _, text := range nasty {
-		for _, a := range []runner.Attempt{wrote(1, text, ""), wrote(1, "", "x\n"+text+"\ny\n"), wrote(1, text, text), wrote(1, strings.Repeat(text+"\n", 40), "x")} {
+		for _, a := range []task.Attempt{wrote(1, text, ""), wrote(1, "", "x\n"+text+"\ny\n"), wrote(1, text, text), wrote(1, strings.Repeat(text+"\n", 40), "x")} {
 			checkDrawn(t, text, tailsOf(t, a))
 		}
 	}
@@ -144,7 +144,7 @@ func FuzzTails(f *testing.F) {
 func TestTailsReportAFailingWriter(t *testing.T) {
 	failure := errors.New("closed")
 	for n := range 6 {
-		err := Screen{}.tails(&closing{after: n, err: failure}, []runner.Attempt{wrote(1, "a\nb", "c")})
+		err := Screen{}.tails(&closing{after: n, err: failure}, []task.Attempt{wrote(1, "a\nb", "c")})
 		if want := n < 5; errors.Is(err, failure) != want {
 			t.Errorf("after %d writes: %v", n, err)
 		}
@@ -166,7 +166,7 @@ func (f *closing) Write(p []byte) (int, error) {
 
 func TestTailsAreBelowTheAttempts(t *testing.T) {
 	got := strings.Join(lines(t, func(b *strings.Builder) error {
-		return Task(b, Screen{}, view(nil), []runner.Attempt{wrote(5, "", "why\n")}, now)
+		return Task(b, Screen{}, view(nil), []task.Attempt{wrote(5, "", "why\n")}, now)
 	}), "\n")
 	if table, tail := strings.Index(got, "OUTCOME"), strings.Index(got, "Stderr of attempt 5\n  why"); table < 0 || tail < table {
 		t.Errorf("got\n%s", got)
@@ -176,16 +176,16 @@ func TestTailsAreBelowTheAttempts(t *testing.T) {
 func TestOptions(t *testing.T) {
 	seed := uint64(0)
 	tests := []struct {
-		options runner.Options
+		options task.Options
 		want    string
 	}{
-		{runner.Options{}, ""},
-		{runner.Options{Stdin: runner.StdinReplay}, "stdin replay"},
-		{runner.Options{Stdin: runner.StdinNull, Output: runner.OutputFinal, OutputLimit: 5, Capture: runner.CaptureBoth}, "stdin null, output final, capture both"},
-		{runner.Options{OnRetry: "date >>log", OnSuccess: "true", OnFailure: "it's"}, `on retry 'date >>log', on success true, on failure 'it'\''s'`},
-		{runner.Options{OnFailure: "a\nb\x1b[2J\u202e\xff"}, `on failure $'a\nb\x1b[2J\u202e\xff'`},
-		{runner.Options{Seed: &seed}, "seed 0"},
-		{runner.Options{Output: runner.OutputSuccess, Seed: &seed}, "output success, seed 0"},
+		{task.Options{}, ""},
+		{task.Options{Stdin: task.StdinReplay}, "stdin replay"},
+		{task.Options{Stdin: task.StdinNull, Output: task.OutputFinal, OutputLimit: 5, Capture: task.CaptureBoth}, "stdin null, output final, capture both"},
+		{task.Options{OnRetry: "date >>log", OnSuccess: "true", OnFailure: "it's"}, `on retry 'date >>log', on success true, on failure 'it'\''s'`},
+		{task.Options{OnFailure: "a\nb\x1b[2J\u202e\xff"}, `on failure $'a\nb\x1b[2J\u202e\xff'`},
+		{task.Options{Seed: &seed}, "seed 0"},
+		{task.Options{Output: task.OutputSuccess, Seed: &seed}, "output success, seed 0"},
 	}
 	for _, tt := range tests {
 		if got := Options(&tt.options); got != tt.want {

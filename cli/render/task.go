@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // Task draws one task in detail: what it is, its policy, each attempt, its time, and what it wrote at last.
-func Task(w io.Writer, s Screen, t TaskView, attempts []runner.Attempt, now time.Time) error {
+func Task(w io.Writer, s Screen, t TaskView, attempts []task.Attempt, now time.Time) error {
 	var sections [][]string
 	for _, draw := range []func(io.Writer) error{
 		func(w io.Writer) error { return s.facts(w, t, now) },
@@ -89,21 +89,21 @@ func (s Screen) facts(w io.Writer, t TaskView, now time.Time) error {
 	return nil
 }
 
-func name(t *runner.Task) string {
+func name(t *task.Task) string {
 	if t.Once {
 		return brief(t.Name) + " (once: not run again after a success)"
 	}
 	return brief(t.Name)
 }
 
-func damage(t *runner.Task) string {
+func damage(t *task.Task) string {
 	if t.Damage == nil {
 		return ""
 	}
 	return atLength(t.Damage.Error())
 }
 
-func policy(t *runner.Task) string {
+func policy(t *task.Task) string {
 	if lacksPolicy(t) {
 		return ""
 	}
@@ -111,18 +111,18 @@ func policy(t *runner.Task) string {
 }
 
 // lacksPolicy reports whether the policy is what cannot be read of a task. Every other one has a name.
-func lacksPolicy(t *runner.Task) bool {
+func lacksPolicy(t *task.Task) bool {
 	return t.Damage != nil && t.Policy.Name == ""
 }
 
-func requeued(t *runner.Task, now time.Time) string {
+func requeued(t *task.Task, now time.Time) string {
 	if t.RequeuedAt.IsZero() {
 		return ""
 	}
 	return fmt.Sprintf("%s, after attempt %d", past(t.RequeuedAt, now), t.RequeuedAfter)
 }
 
-func (s Screen) attempts(w io.Writer, t TaskView, attempts []runner.Attempt, now time.Time) error {
+func (s Screen) attempts(w io.Writer, t TaskView, attempts []task.Attempt, now time.Time) error {
 	if len(attempts) == 0 {
 		return nil
 	}
@@ -152,12 +152,12 @@ func (s Screen) explanation(t TaskView, now time.Time) string {
 	return reason(t, now)
 }
 
-func (s Screen) outcome(t TaskView, a runner.Attempt) string {
+func (s Screen) outcome(t TaskView, a task.Attempt) string {
 	text := ended(a.Outcome, a.Decision)
 	switch {
 	case a.Decision.Verdict == "":
 		return s.paint(blue, inFlight(t))
-	case a.Decision.Verdict == runner.VerdictSucceeded:
+	case a.Decision.Verdict == task.VerdictSucceeded:
 		return s.paint(green, text)
 	case a.Outcome.IsCrash():
 		return s.paint(yellow, text)
@@ -165,7 +165,7 @@ func (s Screen) outcome(t TaskView, a runner.Attempt) string {
 	return s.paint(red, text)
 }
 
-func took(a runner.Attempt, now time.Time, t TaskView) string {
+func took(a task.Attempt, now time.Time, t TaskView) string {
 	switch {
 	case a.Decision.Verdict == "" && !t.Interrupted:
 		return age(a.StartedAt, now)
@@ -175,21 +175,21 @@ func took(a runner.Attempt, now time.Time, t TaskView) string {
 	return Duration(a.Outcome.Duration)
 }
 
-func then(a runner.Attempt) string {
+func then(a task.Attempt) string {
 	d := a.Decision
 	switch {
 	case d.Verdict == "":
 		return "-"
-	case d.Verdict == runner.VerdictRetry && d.Shortened:
+	case d.Verdict == task.VerdictRetry && d.Shortened:
 		return "last retry after " + Duration(d.Delay) + ", to fit the budget"
-	case d.Verdict == runner.VerdictRetry:
+	case d.Verdict == task.VerdictRetry:
 		return "retry after " + Duration(d.Delay) + byRule(d)
 	}
 	return brief(string(d.Verdict))
 }
 
 // byRule names the rule that gave a delay.
-func byRule(d runner.Decision) string {
+func byRule(d task.Decision) string {
 	if d.Rule == 0 {
 		return ""
 	}

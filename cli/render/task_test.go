@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
-func taskOf(t *testing.T, screen Screen, v TaskView, attempts ...runner.Attempt) []string {
+func taskOf(t *testing.T, screen Screen, v TaskView, attempts ...task.Attempt) []string {
 	t.Helper()
 	return lines(t, func(b *strings.Builder) error { return Task(b, screen, v, attempts, now) })
 }
@@ -40,15 +40,15 @@ func TestTaskFacts(t *testing.T) {
 		{"Kept", `HOME, TOKEN, EMPTY, A\x1b`, func(v *TaskView) { v.Environment = []string{"HOME=/root", "TOKEN=secret=x", "EMPTY", "A\x1b=1"} }},
 		{"Requeued", "", nil},
 		{"Requeued", "11:59:00 (1m ago), after attempt 3", func(v *TaskView) { v.RequeuedAt, v.RequeuedAfter = now.Add(-time.Minute), 3 }},
-		{"Status", "INTERRUPTED (PENDING, its owner is dead): retry resume 5b9a39db", func(v *TaskView) { v.Status, v.Interrupted = runner.Pending, true }},
+		{"Status", "INTERRUPTED (PENDING, its owner is dead): retry resume 5b9a39db", func(v *TaskView) { v.Status, v.Interrupted = task.Pending, true }},
 		{"Status", "INTERRUPTED (requeued, nobody has taken it up yet): retry resume 5b9a39db", func(v *TaskView) {
-			v.Status, v.Interrupted, v.RequeuedAt, v.RequeuedAfter = runner.Pending, true, now, v.AttemptCount
+			v.Status, v.Interrupted, v.RequeuedAt, v.RequeuedAfter = task.Pending, true, now, v.AttemptCount
 		}},
 		{"Created", "11:59:00 (1m ago)", nil},
 		{"Created", "13:00:00 (now)", func(v *TaskView) { v.CreatedAt = now.Add(time.Hour) }}, // the clock went back
 		{"Finished", "13:00:00 (now)", func(v *TaskView) { v.FinishedAt = now.Add(time.Hour) }},
 		{"Next", "13:00:00 (in 1h)", func(v *TaskView) {
-			v.Status, v.FinishedAt, v.NextAttemptAt = runner.Pending, time.Time{}, now.Add(time.Hour)
+			v.Status, v.FinishedAt, v.NextAttemptAt = task.Pending, time.Time{}, now.Add(time.Hour)
 		}},
 	}
 	for _, tt := range tests {
@@ -82,8 +82,8 @@ func TestNoAgeIsNegative(t *testing.T) {
 			t.Errorf("%v: %s, want %s", tt.at, got, tt.want)
 		}
 	}
-	v := madeNow(runner.InFlight, 0)
-	a := runner.Attempt{Number: 1, StartedAt: now.Add(time.Hour), Outcome: runner.Outcome{Exit: runner.NoExit}}
+	v := madeNow(task.InFlight, 0)
+	a := task.Attempt{Number: 1, StartedAt: now.Add(time.Hour), Outcome: task.Outcome{Exit: task.NoExit}}
 	if got := strings.Join(taskOf(t, Screen{}, v, a), "\n"); !strings.Contains(got, "0s    running") {
 		t.Errorf("got\n%s", got)
 	}
@@ -91,8 +91,8 @@ func TestNoAgeIsNegative(t *testing.T) {
 
 // A picture that is drawn again and again shows what is new, and never more than the screen has room for.
 func TestTaskFitsAScreen(t *testing.T) {
-	v := madeNow(runner.Pending, 0)
-	var attempts []runner.Attempt
+	v := madeNow(task.Pending, 0)
+	var attempts []task.Attempt
 	for n := range 40 {
 		attempts = append(attempts, tried(n+1, time.Duration(n)*s, s/2, again(s/2)))
 	}

@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // mark is what a cell of a timeline shows.
@@ -52,7 +52,7 @@ func plus(a, b time.Duration) time.Duration {
 const slack = time.Second
 
 // newHistory puts the attempts one after the other, whatever the clock has done.
-func newHistory(t TaskView, attempts []runner.Attempt, now time.Time) history {
+func newHistory(t TaskView, attempts []task.Attempt, now time.Time) history {
 	var h history
 	var at, shift time.Duration // shift is what has to be added to offsets by the clock
 	gap, planned := waited, time.Duration(0)
@@ -93,19 +93,19 @@ func newHistory(t TaskView, attempts []runner.Attempt, now time.Time) history {
 }
 
 // lasted is how long an attempt took. Of one without an outcome that is known only where it runs, or was cancelled.
-func lasted(t TaskView, a runner.Attempt, next time.Time) time.Duration {
+func lasted(t TaskView, a task.Attempt, next time.Time) time.Duration {
 	runs := a.Decision.Verdict == "" && !t.Interrupted
-	if a.Outcome.IsCrash() && (runs || a.Decision.Verdict == runner.VerdictCancelled) {
+	if a.Outcome.IsCrash() && (runs || a.Decision.Verdict == task.VerdictCancelled) {
 		return max(0, span(a.StartedAt, next))
 	}
 	return min(max(0, a.Outcome.Duration), longest)
 }
 
-func markOf(t TaskView, a runner.Attempt) mark {
+func markOf(t TaskView, a task.Attempt) mark {
 	switch {
 	case a.Decision.Verdict == "" && !t.Interrupted:
 		return running
-	case a.Outcome.IsCrash() && a.Decision.Verdict != runner.VerdictCancelled:
+	case a.Outcome.IsCrash() && a.Decision.Verdict != task.VerdictCancelled:
 		return noOutcome
 	case a.Decision.Success:
 		return succeeded
@@ -114,11 +114,11 @@ func markOf(t TaskView, a runner.Attempt) mark {
 }
 
 // markAfter is what the time after an attempt was. After an end and before the task was given fresh attempts it was nothing.
-func markAfter(a runner.Attempt) mark {
+func markAfter(a task.Attempt) mark {
 	switch a.Decision.Verdict {
-	case runner.VerdictRetry:
+	case task.VerdictRetry:
 		return waited
-	case runner.VerdictInterrupted, "":
+	case task.VerdictInterrupted, "":
 		return cutOff
 	}
 	return blank

@@ -10,24 +10,24 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // tried is an attempt that began so long after a task was made.
-func tried(number int, begun, took time.Duration, d runner.Decision) runner.Attempt {
+func tried(number int, begun, took time.Duration, d task.Decision) task.Attempt {
 	exit := 1
-	if d.Verdict == runner.VerdictSucceeded {
+	if d.Verdict == task.VerdictSucceeded {
 		exit, d.Success = 0, true
 	}
-	return runner.Attempt{Number: number, StartedAt: now.Add(begun), Outcome: runner.Outcome{Exit: exit, Duration: took}, Decision: d}
+	return task.Attempt{Number: number, StartedAt: now.Add(begun), Outcome: task.Outcome{Exit: exit, Duration: took}, Decision: d}
 }
 
-func again(delay time.Duration) runner.Decision {
-	return runner.Decision{Verdict: runner.VerdictRetry, Delay: delay}
+func again(delay time.Duration) task.Decision {
+	return task.Decision{Verdict: task.VerdictRetry, Delay: delay}
 }
 
 // madeNow is a task that was made at now and stands as it is told.
-func madeNow(status runner.Status, finished time.Duration) TaskView {
+func madeNow(status task.Status, finished time.Duration) TaskView {
 	return view(func(v *TaskView) {
 		v.CreatedAt, v.Status, v.Reason, v.FinishedAt = now, status, "", time.Time{}
 		if status.Finished() {
@@ -55,46 +55,46 @@ const s = time.Second
 // Twenty cells for the task's whole time.
 func TestTimelineLayout(t *testing.T) {
 	var (
-		succeeded   = runner.Decision{Verdict: runner.VerdictSucceeded}
-		interrupted = runner.Decision{Verdict: runner.VerdictInterrupted}
-		cancelled   = runner.Decision{Verdict: runner.VerdictCancelled}
-		exhausted   = runner.Decision{Verdict: runner.VerdictExhausted}
+		succeeded   = task.Decision{Verdict: task.VerdictSucceeded}
+		interrupted = task.Decision{Verdict: task.VerdictInterrupted}
+		cancelled   = task.Decision{Verdict: task.VerdictCancelled}
+		exhausted   = task.Decision{Verdict: task.VerdictExhausted}
 	)
-	crashed := func(a runner.Attempt) runner.Attempt { a.Outcome.Exit = runner.NoExit; return a }
+	crashed := func(a task.Attempt) task.Attempt { a.Outcome.Exit = task.NoExit; return a }
 	lost := func(v TaskView) TaskView { v.Interrupted = true; return v }
 	tests := []struct {
 		name     string
 		task     TaskView
-		attempts []runner.Attempt
+		attempts []task.Attempt
 		now      time.Duration
 		want     []string
 	}{
-		{"waits and attempts", madeNow(runner.Succeeded, 20*s), []runner.Attempt{tried(1, 0, 5*s, again(5*s)), tried(2, 10*s, 10*s, succeeded)}, 99 * s,
+		{"waits and attempts", madeNow(task.Succeeded, 20*s), []task.Attempt{tried(1, 0, 5*s, again(5*s)), tried(2, 10*s, 10*s, succeeded)}, 99 * s,
 			[]string{"▒▒▒▒▒_______________", "_____─────██████████"}},
-		{"a wait before the first", madeNow(runner.Succeeded, 20*s), []runner.Attempt{tried(1, 10*s, 10*s, succeeded)}, 0, []string{"──────────██████████"}},
-		{"still waiting", madeNow(runner.Pending, 0), []runner.Attempt{tried(1, 0, 5*s, again(60*s))}, 20 * s, []string{"▒▒▒▒▒_______________", "_____───────────────"}},
-		{"running", madeNow(runner.InFlight, 0), []runner.Attempt{crashed(tried(1, 5*s, 0, runner.Decision{}))}, 20 * s, []string{"─────░░░░░░░░░░░░░░░"}},
-		{"its owner died in an attempt", lost(madeNow(runner.InFlight, 0)), []runner.Attempt{crashed(tried(1, 5*s, 0, runner.Decision{}))}, 20 * s,
+		{"a wait before the first", madeNow(task.Succeeded, 20*s), []task.Attempt{tried(1, 10*s, 10*s, succeeded)}, 0, []string{"──────────██████████"}},
+		{"still waiting", madeNow(task.Pending, 0), []task.Attempt{tried(1, 0, 5*s, again(60*s))}, 20 * s, []string{"▒▒▒▒▒_______________", "_____───────────────"}},
+		{"running", madeNow(task.InFlight, 0), []task.Attempt{crashed(tried(1, 5*s, 0, task.Decision{}))}, 20 * s, []string{"─────░░░░░░░░░░░░░░░"}},
+		{"its owner died in an attempt", lost(madeNow(task.InFlight, 0)), []task.Attempt{crashed(tried(1, 5*s, 0, task.Decision{}))}, 20 * s,
 			[]string{"─────!______________", "_____···············"}},
-		{"its owner died in a wait", lost(madeNow(runner.Pending, 0)), []runner.Attempt{tried(1, 0, 5*s, again(s))}, 20 * s, []string{"▒▒▒▒▒_______________", "_____···············"}},
-		{"resumed", madeNow(runner.Succeeded, 20*s), []runner.Attempt{crashed(tried(1, 0, 0, interrupted)), tried(2, 15*s, 5*s, succeeded)}, 0,
+		{"its owner died in a wait", lost(madeNow(task.Pending, 0)), []task.Attempt{tried(1, 0, 5*s, again(s))}, 20 * s, []string{"▒▒▒▒▒_______________", "_____···············"}},
+		{"resumed", madeNow(task.Succeeded, 20*s), []task.Attempt{crashed(tried(1, 0, 0, interrupted)), tried(2, 15*s, 5*s, succeeded)}, 0,
 			[]string{"!___________________", "···············█████"}},
-		{"interrupted by a signal", madeNow(runner.Succeeded, 20*s), []runner.Attempt{tried(1, 0, 5*s, interrupted), tried(2, 15*s, 5*s, succeeded)}, 0,
+		{"interrupted by a signal", madeNow(task.Succeeded, 20*s), []task.Attempt{tried(1, 0, 5*s, interrupted), tried(2, 15*s, 5*s, succeeded)}, 0,
 			[]string{"▒▒▒▒▒_______________", "_____··········█████"}},
-		{"cancelled in an attempt", madeNow(runner.Cancelled, 20*s), []runner.Attempt{crashed(tried(1, 10*s, 0, cancelled))}, 0, []string{"──────────▒▒▒▒▒▒▒▒▒▒"}},
-		{"cancelled in a wait", madeNow(runner.Cancelled, 20*s), []runner.Attempt{tried(1, 0, 10*s, again(60*s))}, 0, []string{"▒▒▒▒▒▒▒▒▒▒__________", "__________──────────"}},
-		{"requeued after its end", madeNow(runner.Succeeded, 20*s), []runner.Attempt{tried(1, 0, 5*s, exhausted), tried(2, 15*s, 5*s, succeeded)}, 0,
+		{"cancelled in an attempt", madeNow(task.Cancelled, 20*s), []task.Attempt{crashed(tried(1, 10*s, 0, cancelled))}, 0, []string{"──────────▒▒▒▒▒▒▒▒▒▒"}},
+		{"cancelled in a wait", madeNow(task.Cancelled, 20*s), []task.Attempt{tried(1, 0, 10*s, again(60*s))}, 0, []string{"▒▒▒▒▒▒▒▒▒▒__________", "__________──────────"}},
+		{"requeued after its end", madeNow(task.Succeeded, 20*s), []task.Attempt{tried(1, 0, 5*s, exhausted), tried(2, 15*s, 5*s, succeeded)}, 0,
 			[]string{"▒▒▒▒▒_______________", "_______________█████"}},
-		{"requeued, and not taken up", lost(madeNow(runner.Pending, 0)), []runner.Attempt{tried(1, 0, 5*s, exhausted)}, 20 * s, []string{"▒▒▒▒▒_______________"}},
-		{"an attempt too short to see", madeNow(runner.Succeeded, 20*s), []runner.Attempt{tried(1, 0, 0, again(10*s)), tried(2, 10*s, 0, again(10*s)), tried(3, 20*s, 0, succeeded)}, 0,
+		{"requeued, and not taken up", lost(madeNow(task.Pending, 0)), []task.Attempt{tried(1, 0, 5*s, exhausted)}, 20 * s, []string{"▒▒▒▒▒_______________"}},
+		{"an attempt too short to see", madeNow(task.Succeeded, 20*s), []task.Attempt{tried(1, 0, 0, again(10*s)), tried(2, 10*s, 0, again(10*s)), tried(3, 20*s, 0, succeeded)}, 0,
 			[]string{"▒___________________", "──────────▒_________", "__________─────────█"}},
-		{"no time at all", madeNow(runner.Succeeded, 0), []runner.Attempt{tried(1, 0, 0, again(0)), tried(2, 0, 0, succeeded)}, 0, []string{"▒___________________", "█___________________"}},
-		{"the clock went back an hour", madeNow(runner.Succeeded, 20*s-time.Hour),
-			[]runner.Attempt{tried(1, 0, 5*s, again(5*s)), tried(2, 10*s-time.Hour, 10*s, succeeded)}, 0,
+		{"no time at all", madeNow(task.Succeeded, 0), []task.Attempt{tried(1, 0, 0, again(0)), tried(2, 0, 0, succeeded)}, 0, []string{"▒___________________", "█___________________"}},
+		{"the clock went back an hour", madeNow(task.Succeeded, 20*s-time.Hour),
+			[]task.Attempt{tried(1, 0, 5*s, again(5*s)), tried(2, 10*s-time.Hour, 10*s, succeeded)}, 0,
 			[]string{"▒▒▒▒▒_______________", "_____─────██████████"}},
-		{"it went back before the first", madeNow(runner.Pending, 0), []runner.Attempt{tried(1, -time.Hour, 10*s, again(60*s))}, 20*s - time.Hour,
+		{"it went back before the first", madeNow(task.Pending, 0), []task.Attempt{tried(1, -time.Hour, 10*s, again(60*s))}, 20*s - time.Hour,
 			[]string{"▒▒▒▒▒▒▒▒▒▒__________", "__________──────────"}},
-		{"a little", madeNow(runner.Succeeded, 20*s), []runner.Attempt{tried(1, 0, 10*s, again(0)), tried(2, 10*s-time.Millisecond, 10*s, succeeded)}, 0,
+		{"a little", madeNow(task.Succeeded, 20*s), []task.Attempt{tried(1, 0, 10*s, again(0)), tried(2, 10*s-time.Millisecond, 10*s, succeeded)}, 0,
 			[]string{"▒▒▒▒▒▒▒▒▒▒__________", "__________██████████"}},
 	}
 	for _, tt := range tests {
@@ -109,11 +109,11 @@ func TestTimelineLayout(t *testing.T) {
 
 // Twenty-one attempts are too many for a row each: they share rows, in their order.
 func TestTimelineBins(t *testing.T) {
-	var attempts []runner.Attempt
+	var attempts []task.Attempt
 	for n := range 21 {
 		attempts = append(attempts, tried(n+1, time.Duration(n)*s, s/2, again(s/2)))
 	}
-	v := madeNow(runner.Cancelled, 21*s)
+	v := madeNow(task.Cancelled, 21*s)
 	for rows, want := range map[int]int{maxBars: 11 + 1, 21: 21 + 1, 4: 4 + 1, 1: 1 + 1} {
 		if got := len(newHistory(v, attempts, now).layout(84, rows)); got != want {
 			t.Errorf("%d rows, want %d", got, want)
@@ -129,8 +129,8 @@ func TestTimelineBins(t *testing.T) {
 // each attempt has one that lies no earlier than that of the attempt before.
 func TestTimelineNeverDrawsNonsense(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		task, attempts, at := anyHistory(t)
-		h := newHistory(task, attempts, at)
+		tk, attempts, at := anyHistory(t)
+		h := newHistory(tk, attempts, at)
 		end := time.Duration(0)
 		for i, gap := range h.gaps {
 			if gap.from != end || gap.to < gap.from {
@@ -160,17 +160,17 @@ func TestTimelineOfAnyTimes(t *testing.T) {
 		return time.UnixMicro(rapid.Int64().Draw(t, "any"))
 	})
 	rapid.Check(t, func(t *rapid.T) {
-		task, attempts, _ := anyHistory(t)
-		task.CreatedAt, task.FinishedAt = moment.Draw(t, "created"), moment.Draw(t, "finished")
+		tk, attempts, _ := anyHistory(t)
+		tk.CreatedAt, tk.FinishedAt = moment.Draw(t, "created"), moment.Draw(t, "finished")
 		for i := range attempts {
 			attempts[i].StartedAt = moment.Draw(t, "started")
 			attempts[i].Outcome.Duration = time.Duration(rapid.Int64().Draw(t, "took"))
 			attempts[i].Decision.Delay = time.Duration(rapid.Int64().Draw(t, "delay"))
 		}
-		h := newHistory(task, attempts, moment.Draw(t, "now"))
+		h := newHistory(tk, attempts, moment.Draw(t, "now"))
 		checkBars(t, h, h.layout(40, maxBars), 40, maxBars)
 		var b strings.Builder
-		if err := (Screen{Width: 40}).timeline(&b, task, attempts, moment.Draw(t, "seen")); err != nil {
+		if err := (Screen{Width: 40}).timeline(&b, tk, attempts, moment.Draw(t, "seen")); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(b.String()) {
@@ -214,26 +214,26 @@ func checkBars(t *rapid.T, h history, bars []bar, width, rows int) {
 }
 
 // anyHistory is a task's attempts by a clock that is set now and then.
-func anyHistory(t *rapid.T) (TaskView, []runner.Attempt, time.Time) {
+func anyHistory(t *rapid.T) (TaskView, []task.Attempt, time.Time) {
 	span := rapid.Custom(func(t *rapid.T) time.Duration {
 		return time.Duration(rapid.IntRange(0, 5).Draw(t, "n")) * rapid.SampledFrom([]time.Duration{1, time.Millisecond, s, time.Hour, 72 * time.Hour}).Draw(t, "unit")
 	})
-	verdicts := []runner.Verdict{runner.VerdictRetry, runner.VerdictInterrupted, runner.VerdictExhausted, runner.VerdictCancelled, ""}
-	var attempts []runner.Attempt
+	verdicts := []task.Verdict{task.VerdictRetry, task.VerdictInterrupted, task.VerdictExhausted, task.VerdictCancelled, ""}
+	var attempts []task.Attempt
 	clock := now
 	for n := range rapid.IntRange(0, 60).Draw(t, "attempts") {
 		clock = clock.Add(span.Draw(t, "wait"))
 		if rapid.IntRange(0, 9).Draw(t, "jump") == 0 {
 			clock = clock.Add(-span.Draw(t, "back"))
 		}
-		a := tried(n+1, clock.Sub(now), span.Draw(t, "took"), runner.Decision{Verdict: rapid.SampledFrom(verdicts).Draw(t, "verdict"), Delay: span.Draw(t, "delay")})
+		a := tried(n+1, clock.Sub(now), span.Draw(t, "took"), task.Decision{Verdict: rapid.SampledFrom(verdicts).Draw(t, "verdict"), Delay: span.Draw(t, "delay")})
 		if rapid.Bool().Draw(t, "crash") {
-			a.Outcome.Exit = runner.NoExit
+			a.Outcome.Exit = task.NoExit
 		}
 		clock = clock.Add(a.Outcome.Duration)
 		attempts = append(attempts, a)
 	}
-	status := rapid.SampledFrom([]runner.Status{runner.Pending, runner.InFlight, runner.Succeeded, runner.Cancelled}).Draw(t, "status")
+	status := rapid.SampledFrom([]task.Status{task.Pending, task.InFlight, task.Succeeded, task.Cancelled}).Draw(t, "status")
 	v := madeNow(status, clock.Sub(now)-span.Draw(t, "early"))
 	v.Interrupted = !status.Finished() && rapid.Bool().Draw(t, "interrupted")
 	return v, attempts, clock.Add(-span.Draw(t, "late"))
@@ -242,10 +242,10 @@ func anyHistory(t *rapid.T) (TaskView, []runner.Attempt, time.Time) {
 // Until the time that its server named a task waits, though no process does.
 func TestTimelineOfADeferredTask(t *testing.T) {
 	v := requesting(func(v *TaskView) {
-		v.Status, v.Reason, v.Interrupted, v.AttemptCount = runner.Pending, runner.ReasonDeferred, true, 1
+		v.Status, v.Reason, v.Interrupted, v.AttemptCount = task.Pending, task.ReasonDeferred, true, 1
 		v.FinishedAt, v.NextAttemptAt = time.Time{}, now.Add(time.Hour)
 	})
-	h := newHistory(v, []runner.Attempt{untilLater(answered(1, 429))}, now)
+	h := newHistory(v, []task.Attempt{untilLater(answered(1, 429))}, now)
 	if got := h.gaps[1].mark; got != waited {
 		t.Errorf("drawn as %c", got)
 	}

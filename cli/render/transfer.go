@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // transfer is a line about the bytes that are under way, drawn over itself as the countdown is.
@@ -30,7 +30,7 @@ const (
 )
 
 // Progress returns what draws how far the bytes of an attempt have got. Nil: there is nobody to see it.
-func Progress(o Observer) func(runner.Transfer) {
+func Progress(o Observer) func(task.Transfer) {
 	if d, ok := o.(interface{ Decorates() Observer }); ok {
 		return Progress(d.Decorates())
 	}
@@ -44,7 +44,7 @@ func Progress(o Observer) func(runner.Transfer) {
 }
 
 // told draws the line, or removes it when all is over.
-func (t *transfer) told(now runner.Transfer) {
+func (t *transfer) told(now task.Transfer) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	at := time.Now()
@@ -57,7 +57,7 @@ func (t *transfer) told(now runner.Transfer) {
 	}
 }
 
-func (t *transfer) draw(now runner.Transfer, at time.Time) {
+func (t *transfer) draw(now task.Transfer, at time.Time) {
 	if !t.inForeground() {
 		t.drawn = false // the shell has written over it
 		return
@@ -88,7 +88,7 @@ func (t *transfer) erase() {
 }
 
 // transferred says how far a transfer has got: "43% of 200 MiB, 12 MiB/s, 9s left".
-func transferred(now runner.Transfer, at time.Time) string {
+func transferred(now task.Transfer, at time.Time) string {
 	text := byteCount(now.Bytes)
 	if now.Total > 0 {
 		text = fmt.Sprintf("%d%% of %s", min(100, int64(float64(now.Bytes)/float64(now.Total)*100)), byteCount(now.Total))

@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	_ "github.com/10f93571/retry/expression"
+	_ "github.com/10f93571/retry/internal/expression"
 	"github.com/10f93571/retry/plot/page/model"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/10f93571/retry/backoff"
 	"github.com/10f93571/retry/plot"
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // study plays "label=spec/jitter" through.
@@ -17,7 +17,7 @@ func study(t *testing.T, text string, tasks, retries int) plot.Study {
 		spec = text
 	}
 	curve, jitter, _ := strings.Cut(spec, "/")
-	policy := runner.DefaultPolicy()
+	policy := task.DefaultPolicy()
 	var err error
 	if policy.Backoff, err = backoff.Parse(curve, jitter); err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"unsafe"
 
-	_ "github.com/10f93571/retry/expression"
+	_ "github.com/10f93571/retry/internal/expression"
 	"github.com/10f93571/retry/plot/page/model"
 )
 

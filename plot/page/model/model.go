@@ -9,7 +9,7 @@ import (
 	"github.com/10f93571/retry/backoff"
 	"github.com/10f93571/retry/plot"
 	"github.com/10f93571/retry/plot/picture"
-	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // Request is everything that the page shows.
@@ -118,7 +118,7 @@ func (r Request) show(s Spec) (Shown, plot.Study, error) {
 	if label == "" {
 		label = spec.Curve() + "/" + spec.Jitter()
 	}
-	policy := runner.DefaultPolicy()
+	policy := task.DefaultPolicy()
 	policy.Backoff, policy.Attempts, policy.Budget = spec, s.Attempts, time.Duration(s.BudgetMS)*time.Millisecond
 	options := plot.Options{Tasks: r.Tasks, Seed: r.Seed}
 	study, err := plot.NewStudy(plot.Subject{Label: label, Policy: policy}, options)

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/10f93571/retry/backoff"
-	_ "github.com/10f93571/retry/expression"
+	_ "github.com/10f93571/retry/internal/expression"
 )
 
 func answer(t *testing.T, specs ...Spec) Answer {

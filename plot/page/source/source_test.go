@@ -31,7 +31,7 @@ func TestDigestCovers(t *testing.T) {
 	for _, p := range packages {
 		found[p.ImportPath] = p
 	}
-	for _, ours := range []string{"plot/page/engine", "plot/page/model", "plot/picture", "plot", "expression", "runner", "backoff"} {
+	for _, ours := range []string{"plot/page/engine", "plot/page/model", "plot/picture", "plot", "internal/expression", "task", "backoff"} {
 		if p := found["github.com/10f93571/retry/"+ours]; len(p.GoFiles) == 0 || p.Module.Version != "" {
 			t.Errorf("%s is not among the sources: %+v", ours, p)
 		}

@@ -1,5 +1,0 @@
-//go:build race && unix
-
-package main
-
-func init() { raceDetector = true }

@@ -1,0 +1,237 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/task"
+)
+
+// Call is one execution of a task.
+type Call struct {
+	Number  int              // of the attempt, from 1
+	Signals <-chan os.Signal // to be passed on
+	Started func(process string)
+}
+
+// Executor runs one attempt at a time.
+type Executor interface {
+	// Execute runs one attempt. It passes on the signals that arrive meanwhile, stops the attempt when the context ends, and
+	// reports every failure as an Outcome. It may call Started once, from any goroutine, before it returns.
+	Execute(ctx context.Context, t *task.Task, c Call) task.Outcome
+	// Release is told what the task came to with the attempt that was executed last. It passes held output on, or drops it. A
+	// signal that asks to stop meanwhile ends it with ErrStopped.
+	Release(t *task.Task, signals <-chan os.Signal) (os.Signal, error)
+}
+
+// Journal remembers. Each write is guarded: ErrTaken says that the task is no longer the caller's.
+type Journal interface {
+	// Claim makes the intent of the task's next attempt durable before it starts. The first claim makes the task itself, and
+	// gives it its number and phase. ErrStopped says that a signal asked to stop meanwhile.
+	Claim(ctx context.Context, t *task.Task, now time.Time) error
+	// Note adds to the attempt in flight where its processes are found.
+	Note(ctx context.Context, t *task.Task, process string)
+	// Record writes an attempt's outcome and the decision, with the task as it stands after them.
+	Record(ctx context.Context, t *task.Task, a task.Attempt) error
+	// Settle writes a decision that no attempt led to, taken while the task was Pending.
+	Settle(ctx context.Context, t *task.Task, d task.Decision) error
+	// CancelNested ends the tasks that the task's attempts made, and that were stopped with them: the next attempt makes others.
+	CancelNested(ctx context.Context, t *task.Task)
+}
+
+// Observer is told of a task's progress, so that people can be.
+type Observer interface {
+	Started(t *task.Task)
+	Ended(t *task.Task, a task.Attempt)
+	// Waiting is called as often as it asks for: it returns the time until it wants to be called again.
+	Waiting(t *task.Task, left time.Duration) time.Duration
+	Finished(t *task.Task, r Result)
+	// Warn is told what went wrong beside the task.
+	Warn(err error)
+}
+
+// The causes of the end of an attempt's context.
+var (
+	ErrTimeout   = errors.New("timed out")
+	ErrBudgetEnd = errors.New("stopped at the end of the budget")
+)
+
+// Runner carries a task through its attempts.
+type Runner struct {
+	Journal   Journal
+	Executor  Executor
+	Observer  Observer
+	Hooks     Hooks     // nil: a task's hooks are not run
+	Survivors Survivors // nil: a dead owner's attempt leaves nothing running
+	Signals   <-chan os.Signal
+	Random    func() float64 // uniform in [0, 1)
+	Slots     chan struct{}  // its capacity bounds how many runners that share it attempt at once; nil for no bound
+}
+
+// Run attempts the task until a decision ends it or a signal stops the run. It fails only where the journal does.
+func (r *Runner) Run(ctx context.Context, t *task.Task) (Result, error) {
+	for {
+		if sig := r.wait(ctx, t); sig != nil || ctx.Err() != nil {
+			return r.stop(ctx, t, sig)
+		}
+		a, err := r.attempt(ctx, t)
+		if err != nil {
+			return r.refused(ctx, t, err)
+		}
+		sig, lost := r.release(t, a)
+		r.Observer.Ended(t, a)
+		switch {
+		case t.Status.Finished(), a.Outcome.Stop != nil, a.Decision.Reason == task.ReasonDeferred:
+			return r.finish(ctx, t, Result{Decision: a.Decision, Outcome: a.Outcome, Signal: sig, Lost: lost}), nil
+		case sig != nil: // it came after the decision
+			return r.stop(ctx, t, sig)
+		}
+		if sig := r.hook(ctx, t, t.Options.OnRetry); sig != nil {
+			return r.stop(ctx, t, sig)
+		}
+	}
+}
+
+// release has the attempt's output passed on or dropped. It returns the first signal that asked to stop, and why output is lost.
+func (r *Runner) release(t *task.Task, a task.Attempt) (os.Signal, error) {
+	sig, err := r.Executor.Release(t, r.Signals)
+	if err != nil && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, task.ErrStopped) {
+		r.Observer.Warn(fmt.Errorf("pass on the %s: %w", t.Kind.Output(), err))
+	}
+	if a.Outcome.Stop != nil {
+		sig = a.Outcome.Stop
+	}
+	return sig, err
+}
+
+// attempt claims the task's next attempt, executes it, and records what it led to.
+func (r *Runner) attempt(ctx context.Context, t *task.Task) (task.Attempt, error) {
+	defer r.leave()
+	if deadline, ok := t.Deadline(); ok && t.AttemptCount > 0 && !time.Now().Before(deadline) {
+		return task.Attempt{}, ErrBudgetEnd // a hook, survivors or other tasks took what was left of it
+	}
+	if err := r.claim(ctx, t); err != nil {
+		return task.Attempt{}, err
+	}
+	t.Claimed()
+	r.Observer.Started(t)
+	a := r.execute(ctx, t)
+	if r.chain(ctx, t, a) {
+		return a, nil
+	}
+	err := r.Journal.Record(context.WithoutCancel(ctx), t, a)
+	if errors.Is(err, task.ErrNotOwner) {
+		a.Decision = task.Decision{Verdict: task.VerdictCancelled, Reason: task.ReasonCancelled}
+		t.Move(a.Decision, time.Now())
+		err = nil
+	}
+	if a.Outcome.Error == task.ErrorTimeout || a.Outcome.Stop != nil || a.Decision.Verdict == task.VerdictCancelled {
+		r.Journal.CancelNested(context.WithoutCancel(ctx), t)
+	}
+	return a, err
+}
+
+// execute runs the claimed attempt and decides what follows.
+func (r *Runner) execute(ctx context.Context, t *task.Task) task.Attempt {
+	a := task.Attempt{Number: t.AttemptCount, StartedAt: time.Now()}
+	limit, cancel := limited(ctx, t, a.StartedAt)
+	defer cancel()
+	a.Outcome = r.Executor.Execute(limit, t, Call{Number: a.Number, Signals: r.Signals, Started: func(process string) {
+		r.Journal.Note(ctx, t, process)
+	}})
+	now := time.Now()
+	a.Decision = task.Decide(&t.Policy, t.History, a.Outcome, now, r.Random)
+	a.Outcome = a.Outcome.Brief()
+	t.Decided(a, now)
+	if a.Decision.Trouble != nil {
+		r.Observer.Warn(a.Decision.Trouble)
+	}
+	return a
+}
+
+// limited returns a context that ends with the attempt's timeout or the task's budget, whichever comes first.
+func limited(ctx context.Context, t *task.Task, start time.Time) (context.Context, context.CancelFunc) {
+	end, cause := time.Time{}, error(nil)
+	if t.Policy.Timeout > 0 {
+		end, cause = start.Add(t.Policy.Timeout), fmt.Errorf("%w after %s", ErrTimeout, backoff.FormatDuration(t.Policy.Timeout))
+	}
+	if deadline, ok := t.Deadline(); ok && (end.IsZero() || deadline.Before(end)) {
+		end, cause = deadline, ErrBudgetEnd
+	}
+	if end.IsZero() {
+		return ctx, func() {}
+	}
+	return context.WithDeadlineCause(ctx, end, cause)
+}
+
+// stop ends a run between two attempts.
+func (r *Runner) stop(ctx context.Context, t *task.Task, sig os.Signal) (Result, error) {
+	return r.settle(ctx, t, task.Stopped(sig), sig)
+}
+
+// settle ends a run with a decision that no attempt led to. Whoever cancelled the task meanwhile has the last word.
+func (r *Runner) settle(ctx context.Context, t *task.Task, d task.Decision, sig os.Signal) (Result, error) {
+	r.unclaim(ctx, t)
+	now := time.Now()
+	due, reason := t.NextAttemptAt, t.Reason
+	t.Move(d, now)
+	if d.Verdict == task.VerdictInterrupted {
+		t.NextAttemptAt, t.Reason = due, reason
+	}
+	if err := r.Journal.Settle(context.WithoutCancel(ctx), t, d); errors.Is(err, task.ErrNotOwner) {
+		d = task.Decision{Verdict: task.VerdictCancelled, Reason: task.ReasonCancelled}
+		t.Move(d, now)
+	}
+	return r.finish(ctx, t, Result{Decision: d, Outcome: t.Last.Outcome, Signal: sig}), nil
+}
+
+// refused ends a run whose next attempt could not begin.
+func (r *Runner) refused(ctx context.Context, t *task.Task, err error) (Result, error) {
+	switch {
+	case errors.Is(err, task.ErrStopped): // while it waited for others' writes
+		return r.stop(ctx, t, r.nextStop())
+	case errors.Is(err, ErrBudgetEnd):
+		return r.settle(ctx, t, task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonBudget}, nil)
+	case !errors.Is(err, task.ErrNotOwner):
+		return Result{}, err
+	}
+	d := task.Decision{Verdict: task.VerdictCancelled, Reason: task.ReasonCancelled}
+	t.Move(d, time.Now())
+	return r.finish(ctx, t, Result{Decision: d, Outcome: t.Last.Outcome}), nil
+}
+
+// finish tells that the run is over, and has the task's last hook run unless a signal ended it.
+func (r *Runner) finish(ctx context.Context, t *task.Task, result Result) Result {
+	r.Observer.Finished(t, result)
+	switch {
+	case result.Signal != nil:
+	case result.Decision.Reason == task.ReasonDeferred: // another run makes the next attempt
+		result.Hooked = r.hook(ctx, t, t.Options.OnRetry)
+	default:
+		result.Hooked = r.hook(ctx, t, t.Options.FinalHook(t.Status))
+	}
+	return result
+}
+
+// Hooks runs the commands that a task wants run when something happened to it.
+type Hooks interface {
+	// Run runs a shell command and passes on the signals that arrive meanwhile. It returns the first that asked to stop.
+	Run(ctx context.Context, t *task.Task, command string, signals <-chan os.Signal) (os.Signal, error)
+}
+
+// hook runs one of the task's hooks, where it has it. A hook that fails changes nothing.
+func (r *Runner) hook(ctx context.Context, t *task.Task, command string) os.Signal {
+	if command == "" || r.Hooks == nil {
+		return nil
+	}
+	sig, err := r.Hooks.Run(ctx, t, command, r.Signals)
+	if err != nil {
+		r.Observer.Warn(fmt.Errorf("hook %q: %w", command, err))
+	}
+	return sig
+}

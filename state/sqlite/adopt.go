@@ -1,0 +1,87 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/10f93571/retry/task"
+)
+
+// Owner returns the process that owns the task; 0 where none does, negative where the system does not tell which.
+func (j *Journal) Owner(number int64) (pid int, err error) {
+	if j.owners == nil { // the journal is read where nobody locks it
+		return 0, nil
+	}
+	return j.owners.owner(number)
+}
+
+// Interrupted reports whether an unfinished task has lost its owner.
+func (j *Journal) Interrupted(ctx context.Context, t *task.Task) (bool, error) {
+	if t.Status.Finished() {
+		return false, nil
+	}
+	if pid, err := j.Owner(t.Number); pid != 0 || err != nil {
+		return false, err
+	}
+	// Its owner may have finished it and gone since t was read, and it may have been pruned.
+	status, err := j.status(ctx, t.Number)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil && !status.Finished(), err
+}
+
+func (j *Journal) status(ctx context.Context, number int64) (status task.Status, err error) {
+	err = j.db.QueryRowContext(ctx, "SELECT status FROM tasks WHERE number = ?", number).Scan(&status)
+	return status, err
+}
+
+// Adopt makes this process the owner of an interrupted task and returns it as it stands, its history gathered from its
+// attempts. It returns ErrOwned where another process owns it, ErrFinished where nothing is left to do, and ErrDamaged where the
+// journal does not tell how it would go on.
+func (j *Journal) Adopt(ctx context.Context, number int64) (*task.Task, error) {
+	owned, err := j.owners.acquire(number)
+	if err != nil {
+		return nil, err
+	}
+	if !owned {
+		return nil, ErrOwned
+	}
+	step("task adopted")
+	t, err := j.adopted(ctx, number)
+	if err != nil {
+		_ = j.owners.release(number)
+	}
+	return t, err
+}
+
+// Release lets go of a task that this process owns.
+func (j *Journal) Release(number int64) error {
+	return j.owners.release(number)
+}
+
+// adopted reads the task anew: it may have gone on, or ended, before we had its lock.
+func (j *Journal) adopted(ctx context.Context, number int64) (*task.Task, error) {
+	found, err := j.tasks(ctx, selectTasks+"WHERE t.number = ?", number)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(found) == 0:
+		return nil, ErrNotFound
+	case found[0].Status.Finished():
+		return nil, ErrFinished
+	case found[0].Damage != nil:
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, found[0].Damage)
+	}
+	t := found[0]
+	attempts, err := j.History(ctx, number)
+	for _, a := range attempts {
+		t.Last = a
+		if a.Number > t.RequeuedAfter && a.Decision.Verdict != "" {
+			t.History = t.History.After(&t.Policy, a.Outcome, a.Decision)
+		}
+	}
+	return t, err
+}

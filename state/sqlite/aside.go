@@ -1,0 +1,122 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	walSuffix   = "-wal"
+	shmSuffix   = "-shm"
+	asidePrefix = "corrupt-"
+	asideTime   = "20060102T150405Z"
+)
+
+// asideOrder is in which order a damaged journal leaves. The database goes first and its WAL last: should we die in between, a WAL
+// without a database is damage to whoever opens the journal next, while a database without its WAL would look sound and lack
+// what was acknowledged. The locks and the inputs go along, since the numbers of tasks begin anew.
+var asideOrder = []string{databaseName, databaseName + shmSuffix, ownersName, inputsName, databaseName + walSuffix}
+
+// SetAside moves the journal that damage, an ErrCorrupt, complains of into a directory beside it, and returns that. It returns ""
+// where another process has done so before. Those that have the old files open go on with them there, and harm nothing.
+func SetAside(ctx context.Context, damage error) (aside string, err error) {
+	var f *Fault
+	if !errors.As(damage, &f) || !errors.Is(f.Kind, ErrCorrupt) || f.dir == "" {
+		return "", damage
+	}
+	unlock, err := lockDir(ctx, f.dir, true)
+	if err != nil {
+		return "", fmt.Errorf("set the damaged journal aside: %w", diagnose(f.dir, err))
+	}
+	defer unlock()
+	if current, err := statDatabase(f.dir); err != nil || !sameFile(current, f.file) {
+		return "", err
+	}
+	aside, err = moveAside(f.dir, time.Now())
+	if err != nil {
+		err = fmt.Errorf("set the damaged journal aside: %w", diagnose(f.dir, err))
+	}
+	return aside, err
+}
+
+// statDatabase returns nil where there is none.
+func statDatabase(dir string) (os.FileInfo, error) {
+	info, err := os.Lstat(filepath.Join(dir, databaseName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return info, err
+}
+
+func moveAside(dir string, now time.Time) (aside string, err error) {
+	if aside, err = makeAside(dir, now); err != nil {
+		return "", err
+	}
+	for _, name := range asideOrder {
+		step("about to set aside")
+		err := os.Rename(filepath.Join(dir, name), filepath.Join(aside, name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return aside, err
+		}
+	}
+	return aside, errors.Join(syncDir(aside), syncDir(dir))
+}
+
+// makeAside makes a directory of a name that is free.
+func makeAside(dir string, now time.Time) (string, error) {
+	name := filepath.Join(dir, asidePrefix+now.UTC().Format(asideTime))
+	for n := 1; ; n++ {
+		path := name
+		if n > 1 {
+			path = fmt.Sprintf("%s-%d", name, n)
+		}
+		if err := os.Mkdir(path, 0o700); !errors.Is(err, fs.ErrExist) {
+			return path, err
+		}
+	}
+}
+
+// checkWhole refuses a WAL whose database is empty: SQLite would take it for a leftover and delete it. wal has to be older than
+// database, for a fresh journal gets its first page before its WAL.
+func checkWhole(dir string, wal, database os.FileInfo) error {
+	if wal == nil || wal.Size() == 0 || database != nil && database.Size() > 0 {
+		return nil
+	}
+	return &Fault{
+		Kind: ErrCorrupt, Err: fmt.Errorf("%s is empty, and its WAL is not", databaseName),
+		Hint: hintFor(ErrCorrupt, dir), dir: dir, file: database,
+	}
+}
+
+// statWhole returns what is known of the database, or ErrCorrupt from checkWhole.
+func statWhole(dir string) (os.FileInfo, error) {
+	wal, err := os.Lstat(filepath.Join(dir, databaseName+walSuffix))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err != nil {
+		wal = nil
+	}
+	database, err := statDatabase(dir)
+	if err != nil {
+		return nil, err
+	}
+	return database, checkWhole(dir, wal, database)
+}
+
+// asides lists the journals that were set aside, oldest first.
+func asides(dir string) (found []string) {
+	entries, _ := os.ReadDir(dir) // sorted, and the names begin with their times
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), asidePrefix) {
+			found = append(found, filepath.Join(dir, entry.Name()))
+		}
+	}
+	return found
+}

@@ -1,0 +1,257 @@
+//go:build unix && cgo
+
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const noise = "this is no database, but it is long enough to have a header of a hundred bytes, so that SQLite reads it and says so itself"
+
+// damagedIn makes a journal with a task, and damages it.
+func damagedIn(t *testing.T, dir string) {
+	t.Helper()
+	j, err := Open(t.Context(), dir)
+	must(t, err)
+	inFlight(t, j)
+	must(t, j.Close())
+	must(t, os.WriteFile(filepath.Join(dir, databaseName), []byte(noise), 0o600))
+}
+
+// damageOf opens a damaged journal.
+func damageOf(t *testing.T, dir string) error {
+	t.Helper()
+	j, err := Open(t.Context(), dir)
+	if err == nil {
+		must(t, j.Close())
+	}
+	if !errors.Is(err, ErrCorrupt) {
+		t.Fatalf("opening a damaged journal: %v", err)
+	}
+	return err
+}
+
+func names(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	must(t, err)
+	var list []string
+	for _, entry := range entries {
+		list = append(list, entry.Name())
+	}
+	return list
+}
+
+func TestADamagedJournalIsSetAsideWhole(t *testing.T) {
+	dir := t.TempDir()
+	damagedIn(t, dir)
+	damage := damageOf(t, dir) // SQLite has copied what it could read of a WAL, and deleted that
+	for _, name := range []string{databaseName + walSuffix, databaseName + shmSuffix} {
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600))
+	}
+	must(t, os.MkdirAll(filepath.Join(dir, inputsName), 0o700))
+	must(t, os.WriteFile(filepath.Join(dir, inputsName, "1"), []byte("input"), 0o600))
+	aside, err := SetAside(t.Context(), damage)
+	must(t, err)
+	want := []string{databaseName, databaseName + shmSuffix, databaseName + walSuffix, ownersName, inputsName}
+	if got := names(t, aside); !slices.Equal(got, want) {
+		t.Errorf("aside are %q, not %q", got, want)
+	}
+	if data, err := os.ReadFile(filepath.Join(aside, databaseName)); err != nil || string(data) != noise {
+		t.Errorf("%q, %v", data, err)
+	}
+	if got := names(t, dir); !slices.Equal(got, []string{filepath.Base(aside), reserveName}) {
+		t.Errorf("left are %q", got)
+	}
+	if mode := modes(t, aside)["."]; mode != 0o700 {
+		t.Errorf("its mode is %04o", mode)
+	}
+	inFlight(t, openIn(t, dir))
+}
+
+// The second one to come with the same damage finds a fresh journal, and leaves it alone.
+func TestAFreshJournalIsNotSetAside(t *testing.T) {
+	dir := t.TempDir()
+	damagedIn(t, dir)
+	first, second := damageOf(t, dir), damageOf(t, dir)
+	_, err := SetAside(t.Context(), first)
+	must(t, err)
+	tk := inFlight(t, openIn(t, dir))
+	if aside, err := SetAside(t.Context(), second); aside != "" || err != nil {
+		t.Errorf("set aside in %q, %v", aside, err)
+	}
+	stored(t, openIn(t, dir), tk.ID)
+}
+
+func TestManyFindTheDamageAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	damagedIn(t, dir)
+	damage := damageOf(t, dir)
+	asides := make([]string, 16)
+	var group sync.WaitGroup
+	for i := range asides {
+		group.Go(func() {
+			aside, err := SetAside(t.Context(), damage)
+			if err != nil {
+				t.Error(err)
+			}
+			asides[i] = aside
+			j, err := Open(t.Context(), dir)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			inFlight(t, j)
+			must(t, j.Close())
+		})
+	}
+	group.Wait()
+	slices.Sort(asides)
+	if asides[14] != "" || asides[15] == "" {
+		t.Errorf("set aside in %q", asides)
+	}
+	if n, err := openIn(t, dir).Count(t.Context()); n != 16 || err != nil {
+		t.Errorf("%d tasks in the new journal, %v", n, err)
+	}
+}
+
+// Death between two moves: what is left is damage to who comes next, whichever move was the last, and no fresh journal lies beside
+// a WAL or locks of the old one.
+func TestSettingAsideCanBeCutOff(t *testing.T) {
+	for moved := 1; moved < len(asideOrder); moved++ {
+		t.Run(asideOrder[moved-1], func(t *testing.T) {
+			dir := t.TempDir()
+			damagedIn(t, dir)
+			for _, name := range asideOrder[1:] {
+				if name != inputsName && name != ownersName {
+					must(t, os.WriteFile(filepath.Join(dir, name), []byte(noise), 0o600))
+				}
+			}
+			before, err := makeAside(dir, time.Now())
+			must(t, err)
+			for _, name := range asideOrder[:moved] {
+				_ = os.Rename(filepath.Join(dir, name), filepath.Join(before, name))
+			}
+			aside, err := SetAside(t.Context(), damageOf(t, dir))
+			must(t, err)
+			if data, err := os.ReadFile(filepath.Join(aside, databaseName+walSuffix)); err != nil || string(data) != noise {
+				t.Errorf("the WAL is not kept: %q, %v", data, err)
+			}
+			inFlight(t, openIn(t, dir))
+		})
+	}
+}
+
+// Who had the old journal open goes on with it where it is now. Its end must not touch the new one's files, which have the names that
+// it knows.
+func TestAnOwnerOfTheOldJournalHarmsNothing(t *testing.T) {
+	dir := t.TempDir()
+	p := startPuppet(t)
+	p.ask("open", dir)
+	p.create()
+	old := &Fault{Kind: ErrCorrupt, Err: errors.New("damaged"), dir: dir}
+	var err error
+	old.file, err = statDatabase(dir)
+	must(t, err)
+	aside, err := SetAside(t.Context(), old)
+	must(t, err)
+	j := openIn(t, dir)
+	tk := inFlight(t, j)
+	p.create()
+	p.ask("close")
+	if got := names(t, dir); !slices.Contains(got, databaseName+walSuffix) {
+		t.Errorf("the new journal's WAL is gone: %q", got)
+	}
+	stored(t, j, tk.ID)
+	integrity(t, j)
+	read, err := OpenReader(t.Context(), aside)
+	must(t, err)
+	defer func() { must(t, read.Close()) }()
+	if n, err := read.Count(t.Context()); n != 2 || err != nil {
+		t.Errorf("the old journal has %d tasks, %v", n, err)
+	}
+}
+
+// What cannot be known to be damaged stays where it is.
+func TestOnlyDamageIsSetAside(t *testing.T) {
+	dir := t.TempDir()
+	inFlight(t, openIn(t, dir))
+	for _, err := range []error{errors.New("other"), fault(ErrFull, "", "full"), fault(ErrCorrupt, "", "of no directory")} {
+		if aside, got := SetAside(t.Context(), err); aside != "" || !errors.Is(got, err) {
+			t.Errorf("%v: set aside in %q, %v", err, aside, got)
+		}
+	}
+}
+
+// A name that is taken is not used twice.
+func TestAsidesHaveTheirOwnNames(t *testing.T) {
+	dir := t.TempDir()
+	for _, want := range []string{"corrupt-20260102T030405Z", "corrupt-20260102T030405Z-2", "corrupt-20260102T030405Z-3"} {
+		if got, err := makeAside(dir, epoch); filepath.Base(got) != want || err != nil {
+			t.Errorf("got %q, %v; want %q", got, err, want)
+		}
+	}
+	if got := asides(dir); len(got) != 3 {
+		t.Errorf("found %q", got)
+	}
+}
+
+// A journal is opened only while nobody moves it.
+func TestOpeningWaitsForWhoSetsAside(t *testing.T) {
+	dir := t.TempDir()
+	inFlight(t, openIn(t, dir))
+	unlock, err := lockDir(t.Context(), dir, true)
+	must(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Open(ctx, dir); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	unlock()
+	openIn(t, dir)
+}
+
+// Until the database is open, and its WAL with it: the two must be of one journal.
+func TestOpeningIsNotCutInTwo(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, databaseName), nil, 0o600))
+	writer, err := sql.Open("sqlite3", dataSource(filepath.Join(dir, databaseName)))
+	must(t, err)
+	defer func() { _ = writer.Close() }()
+	tx, err := writer.Begin() // keeps the opening waiting
+	must(t, err)
+	opened := make(chan error, 1)
+	go func() {
+		j, err := Open(context.Background(), dir)
+		if err == nil {
+			err = j.Close()
+		}
+		opened <- err
+	}()
+	lock, err := openForLock(dir)
+	must(t, err)
+	for held := 0; held < 50; {
+		switch err := tryLock(lock, true); {
+		case errors.Is(err, errHeld):
+			held++
+		case held > 0:
+			t.Fatal("the directory was free before the journal was open")
+		}
+		must(t, unlocked(lock))
+		time.Sleep(time.Millisecond)
+	}
+	must(t, lock.Close())
+	must(t, tx.Rollback())
+	must(t, <-opened)
+}
+
+func unlocked(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }

@@ -1,0 +1,111 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+// Level says how bad a finding is.
+type Level string
+
+// The levels. A problem keeps a journal from being used; a warning asks for somebody's eyes.
+const (
+	LevelOK      Level = "ok"
+	LevelWarning Level = "warning"
+	LevelProblem Level = "problem"
+)
+
+// Check is one finding: what was looked at, what was found, and what to do about it.
+type Check struct {
+	Name  string
+	Level Level
+	Text  string
+	Fix   string // empty where nothing has to be done
+}
+
+// Examine looks at everything that can keep a journal from being used, from the directory down to single tasks. It changes nothing.
+func Examine(ctx context.Context, explicit string, getenv func(string) string, now time.Time) (Place, []Check) {
+	e := &examiner{ctx: ctx, now: now}
+	e.add("sqlite", LevelOK, "", "SQLite %s", sqliteVersion())
+	e.descriptors()
+	place, err := Locate(explicit, getenv)
+	if err != nil {
+		e.fail("directory", err)
+		return place, e.checks
+	}
+	e.dir = place.Dir
+	if e.directory(place) {
+		e.fileSystem()
+		if e.files() {
+			e.lock()
+			e.journal()
+		}
+		e.inputs()
+		e.asides()
+	}
+	return place, e.checks
+}
+
+// examiner gathers findings.
+type examiner struct {
+	ctx    context.Context
+	dir    string
+	now    time.Time
+	checks []Check
+}
+
+func (e *examiner) add(name string, level Level, fix, format string, args ...any) {
+	e.checks = append(e.checks, Check{Name: name, Level: level, Text: fmt.Sprintf(format, args...), Fix: fix})
+}
+
+// fail adds an error; its hint is the fix.
+func (e *examiner) fail(name string, err error) {
+	text, fix, found := strings.Cut(diagnose(e.dir, err).Error(), "\nhint: ")
+	if !found {
+		fix = "see who may read and write " + e.dir
+	}
+	if errors.Is(err, ErrCorrupt) {
+		fix = "retry -- COMMAND sets it aside and begins a new one; " + "sqlite3 " + e.dir + "/" + databaseName + " .recover saves what can be read"
+	}
+	e.add(name, LevelProblem, fix, "%s", text)
+}
+
+// directory reports whether there is one to look into.
+func (e *examiner) directory(place Place) bool {
+	info, err := os.Stat(e.dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		e.add("directory", LevelOK, "", "%s (%s) is not there yet; the first run makes it", e.dir, place.Source)
+		e.fileSystem()
+		return false
+	case err != nil:
+		e.fail("directory", err)
+		return false
+	case !info.IsDir():
+		e.add("directory", LevelProblem, "move it away, or use another directory with --state", "%s (%s) is no directory", e.dir, place.Source)
+		return false
+	}
+	if err := checkOwner(e.dir, info); err != nil {
+		e.fail("directory", err)
+		return true
+	}
+	if a := attribute(e.dir); a != "" {
+		e.protected("directory", e.dir, a)
+		return true
+	}
+	e.add("directory", LevelOK, "", "%s (%s), mode %04o%s", e.dir, place.Source, info.Mode().Perm(), target(e.dir))
+	return true
+}
+
+// target tells where a link leads.
+func target(path string) string {
+	to, err := os.Readlink(path)
+	if err != nil {
+		return ""
+	}
+	return ", a link to " + to
+}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package sqlite
+
+func attribute(string) string { return "" }

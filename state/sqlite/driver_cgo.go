@@ -1,0 +1,55 @@
+//go:build cgo
+
+package sqlite
+
+import (
+	"errors"
+	"syscall"
+
+	"github.com/mattn/go-sqlite3"
+)
+
+// CheckDriver returns ErrNoCgo where the binary was built without SQLite.
+func CheckDriver() error { return nil }
+
+// isBusy reports that another process holds a lock that this one needs.
+func isBusy(err error) bool {
+	var e sqlite3.Error
+	return errors.As(err, &e) && (e.Code == sqlite3.ErrBusy || e.Code == sqlite3.ErrLocked)
+}
+
+// sqliteKind reads SQLite's code. An index of the WAL that cannot grow is a disk that is full.
+func sqliteKind(err error) error {
+	var e sqlite3.Error
+	if !errors.As(err, &e) {
+		return nil
+	}
+	switch {
+	case e.Code == sqlite3.ErrCorrupt || e.Code == sqlite3.ErrNotADB || e.ExtendedCode == sqlite3.ErrIoErrShortRead:
+		return ErrCorrupt
+	case e.Code == sqlite3.ErrFull || e.ExtendedCode == sqlite3.ErrIoErrSHMSize:
+		return ErrFull
+	case e.Code == sqlite3.ErrReadonly:
+		return ErrReadOnly
+	case e.Code == sqlite3.ErrPerm || e.Code == sqlite3.ErrAuth:
+		return ErrForbidden
+	case isBusy(err):
+		return ErrLocked
+	}
+	return nil
+}
+
+// sqliteErrno returns the system's error number behind an error of SQLite.
+func sqliteErrno(err error) (syscall.Errno, bool) {
+	var e sqlite3.Error
+	if !errors.As(err, &e) || e.SystemErrno == 0 {
+		return 0, false
+	}
+	return e.SystemErrno, true
+}
+
+// sqliteVersion is the version of the SQLite inside.
+func sqliteVersion() string {
+	version, _, _ := sqlite3.Version()
+	return version
+}

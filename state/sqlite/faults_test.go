@@ -1,0 +1,81 @@
+//go:build cgo
+
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/mattn/go-sqlite3"
+
+	"github.com/10f93571/retry/task"
+)
+
+func TestDiagnose(t *testing.T) {
+	tests := []struct {
+		name string
+		err  error
+		want error
+		hint string
+	}{
+		{"malformed", sqlite3.Error{Code: sqlite3.ErrCorrupt}, ErrCorrupt, "retry doctor --state /j"},
+		{"no database", sqlite3.Error{Code: sqlite3.ErrNotADB}, ErrCorrupt, "retry doctor --state /j"},
+		{"cut off", sqlite3.Error{Code: sqlite3.ErrIoErr, ExtendedCode: sqlite3.ErrIoErrShortRead}, ErrCorrupt, "retry doctor --state /j"},
+		{"full", sqlite3.Error{Code: sqlite3.ErrFull}, ErrFull, "make room on the file system of /j"},
+		{"no room for the index", sqlite3.Error{Code: sqlite3.ErrIoErr, ExtendedCode: sqlite3.ErrIoErrSHMSize}, ErrFull, "make room"},
+		{"no room, says the system", sqlite3.Error{Code: sqlite3.ErrIoErr, SystemErrno: syscall.ENOSPC}, ErrFull, "make room"},
+		{"no larger file", sqlite3.Error{Code: sqlite3.ErrIoErr, SystemErrno: syscall.EFBIG}, ErrFileLimit, "raise the limit with ulimit -f"},
+		{"read-only", sqlite3.Error{Code: sqlite3.ErrReadonly}, ErrReadOnly, "mount the file system of /j writable"},
+		{"busy", sqlite3.Error{Code: sqlite3.ErrBusy}, ErrLocked, "retry doctor --state /j names the process"},
+		{"no descriptors", sqlite3.Error{Code: sqlite3.ErrCantOpen, SystemErrno: syscall.EMFILE}, ErrNoFiles, "raise the limit with ulimit -n"},
+		{"forbidden", sqlite3.Error{Code: sqlite3.ErrCantOpen, SystemErrno: syscall.EACCES}, ErrForbidden, "see who may read and write /j"},
+		{"quota", &os.PathError{Op: "mkdir", Err: syscall.EDQUOT}, ErrFull, "make room"},
+		{"read-only directory", &os.PathError{Op: "mkdir", Err: syscall.EROFS}, ErrReadOnly, "mount the file system"},
+		{"no descriptors in all", &os.PathError{Op: "open", Err: syscall.ENFILE}, ErrNoFiles, "raise the limit"},
+		{"forbidden file", &os.PathError{Op: "open", Err: syscall.EPERM}, ErrForbidden, "see who may"},
+	}
+	replaceStatfs(t, fileSystem{readOnly: true})
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := diagnose("/j", fmt.Errorf("open: %w", test.err))
+			if !errors.Is(got, test.want) || !errors.Is(got, test.err) {
+				t.Errorf("got %v; want %v and what it came from", got, test.want)
+			}
+			if text, hint, _ := strings.Cut(got.Error(), "\nhint: "); text != "open: "+test.err.Error() || !strings.HasPrefix(hint, test.hint) {
+				t.Errorf("got %q; want the hint %q", got, test.hint)
+			}
+			if again := diagnose("/other", got); again != got { //nolint:errorlint // the very same
+				t.Errorf("a second diagnosis made %v", again)
+			}
+		})
+	}
+}
+
+// What is no fault of the journal stays as it is.
+func TestDiagnoseLeavesTheRest(t *testing.T) {
+	for _, err := range []error{nil, task.ErrNotOwner, ErrNamed, sqlite3.Error{Code: sqlite3.ErrConstraint}, errors.New("other")} {
+		if got := diagnose("/j", err); got != err { //nolint:errorlint // the very same
+			t.Errorf("%v became %v", err, got)
+		}
+	}
+}
+
+// Files that cannot be written are another thing to mend than a file system.
+func TestReadOnlyFilesHaveTheirOwnHint(t *testing.T) {
+	replaceStatfs(t, fileSystem{})
+	if got := hintFor(ErrReadOnly, "/j"); !strings.HasPrefix(got, "chmod u+w /j") {
+		t.Errorf("got %q", got)
+	}
+}
+
+// replaceStatfs has every path lie on one file system until the test ends.
+func replaceStatfs(t *testing.T, system fileSystem) {
+	t.Helper()
+	before := statfs
+	t.Cleanup(func() { statfs = before })
+	statfs = func(string) (fileSystem, error) { return system, nil }
+}

@@ -1,0 +1,20 @@
+package sqlite
+
+import (
+	"errors"
+
+	"golang.org/x/sys/windows"
+)
+
+// systemKind reads an error number.
+func systemKind(err error) error {
+	switch {
+	case errors.Is(err, windows.ERROR_DISK_FULL), errors.Is(err, windows.ERROR_HANDLE_DISK_FULL):
+		return ErrFull
+	case errors.Is(err, windows.ERROR_WRITE_PROTECT):
+		return ErrReadOnly
+	case errors.Is(err, windows.ERROR_TOO_MANY_OPEN_FILES):
+		return ErrNoFiles
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"hash/fnv"
+	"os"
+	"path/filepath"
+
+	"github.com/10f93571/retry/task"
+)
+
+// OwnName makes this process the one that may start the task of a name, or go on with it, until it exits or lets go of the name.
+// It reports false where another process is that: its pid is negative where the system does not tell which.
+func (j *Journal) OwnName(name string) (owned bool, pid int, err error) {
+	for {
+		if owned, err = j.owners.acquire(nameLock(name)); err != nil {
+			return false, 0, err
+		}
+		if owned {
+			if pid = ownerAside(j.dir, name); pid != 0 {
+				_ = j.ReleaseName(name)
+			}
+			return pid == 0, pid, nil
+		}
+		if pid, err = j.owners.owner(nameLock(name)); pid != 0 || err != nil {
+			return false, pid, err
+		}
+	}
+}
+
+// ReleaseName lets go of a name that this process owns.
+func (j *Journal) ReleaseName(name string) error {
+	return j.owners.release(nameLock(name))
+}
+
+// ownerAside returns the process that runs a task of the name on a journal that was set aside meanwhile; 0 where none does.
+func ownerAside(dir, name string) (pid int) {
+	for _, aside := range asides(dir) {
+		file, err := os.Open(filepath.Join(aside, ownersName))
+		if err != nil {
+			continue
+		}
+		pid, _ = (&owners{file: file}).owner(nameLock(name))
+		_ = file.Close()
+		if pid != 0 {
+			return pid
+		}
+	}
+	return 0
+}
+
+// nameLock is the byte of a name, far beyond those of all tasks.
+func nameLock(name string) int64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name))
+	return 1<<62 | int64(h.Sum64()>>2)
+}
+
+// Named returns the unfinished task of a name; nil where there is none.
+func (j *Journal) Named(ctx context.Context, name string) (*task.Task, error) {
+	return j.newest(ctx, "WHERE t.name = ? AND t.status IN ('PENDING', 'IN_FLIGHT')", name)
+}
+
+// Newest returns the newest task of a name; nil where there is none.
+func (j *Journal) Newest(ctx context.Context, name string) (*task.Task, error) {
+	return j.newest(ctx, "WHERE t.name = ?", name)
+}
+
+// Success returns the newest task of a name that succeeded; nil where none did.
+func (j *Journal) Success(ctx context.Context, name string) (*task.Task, error) {
+	return j.newest(ctx, "WHERE t.name = ? AND t.status = 'SUCCEEDED'", name)
+}
+
+// Remember keeps a success from being pruned: --once relies on it.
+func (j *Journal) Remember(ctx context.Context, t *task.Task) error {
+	if t.Once {
+		return nil
+	}
+	return j.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "UPDATE tasks SET once = 1 WHERE number = ? AND id = ?", t.Number, t.ID)
+		return err
+	})
+}
+
+func (j *Journal) newest(ctx context.Context, where string, args ...any) (*task.Task, error) {
+	found, err := j.tasks(ctx, selectTasks+where+" ORDER BY t.number DESC LIMIT 1", args...)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return found[0], nil
+}
+
+// nameFree returns ErrNamed where an unfinished task has the name: of those only one may.
+func nameFree(l *line, name string) error {
+	if name == "" {
+		return nil
+	}
+	const query = `SELECT EXISTS (SELECT 1 FROM tasks WHERE name = ? AND status IN ('PENDING', 'IN_FLIGHT'))`
+	var taken integer
+	if err := l.scan(query, []any{name}, &taken); err != nil || taken.Int64 == 0 {
+		return err
+	}
+	return ErrNamed
+}

@@ -1,0 +1,143 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// OpenReader opens the journal in dir to be read, beside whoever writes it, and where nothing can be written. It makes no
+// journal and changes none: one of an older schema is copied, and the copy migrated. It returns ErrNoJournal where none is.
+func OpenReader(ctx context.Context, dir string) (*Journal, error) {
+	if err := CheckDriver(); err != nil {
+		return nil, err
+	}
+	j, err := openReader(ctx, dir)
+	if err != nil {
+		return nil, fmt.Errorf("read the journal in %s: %w", dir, diagnose(dir, err))
+	}
+	return j, nil
+}
+
+// Exists reports false where OpenReader would return ErrNoJournal.
+func Exists(dir string) bool {
+	_, err := existing(dir)
+	return !errors.Is(err, ErrNoJournal)
+}
+
+// OpenEmpty returns a journal without tasks, which is nowhere: it stands for one that does not exist yet.
+func OpenEmpty(ctx context.Context) (*Journal, error) {
+	db, err := sql.Open("sqlite3", ":memory:")
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	if err := migrate(ctx, db); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return &Journal{db: db}, nil
+}
+
+func openReader(ctx context.Context, dir string) (*Journal, error) {
+	if _, err := existing(dir); err != nil {
+		return nil, err
+	}
+	if unlock, err := lockDir(ctx, dir, false); err == nil { // a directory may be searched and not read
+		defer unlock()
+	}
+	file, err := existing(dir)
+	if err != nil {
+		return nil, err
+	}
+	j := &Journal{dir: dir, file: file, salt: machineSalt()}
+	if err := j.openForReading(ctx); err != nil {
+		_ = os.RemoveAll(j.copied)
+		return nil, j.diagnose(err)
+	}
+	if j.owners, err = openOwnersToRead(dir); err != nil {
+		_ = j.Close()
+		return nil, err
+	}
+	return j, nil
+}
+
+// existing returns ErrNoJournal for what does not exist, and for an empty file, which is a journal that was never finished.
+func existing(dir string) (os.FileInfo, error) {
+	file, err := statWhole(dir)
+	if err == nil && (file == nil || file.Size() == 0) {
+		err = fault(ErrNoJournal, "the first retry -- COMMAND makes it", "no journal is there")
+	}
+	return file, err
+}
+
+// openForReading reads the file in place if it can.
+func (j *Journal) openForReading(ctx context.Context) error {
+	path := filepath.Join(j.dir, databaseName)
+	db, file, err := openInPlace(ctx, path)
+	switch {
+	case errors.Is(err, ErrCorrupt), errors.Is(err, ErrForeign), errors.Is(err, ErrNewer), errors.Is(err, ErrNoFiles), errors.Is(err, ErrLocked):
+		return err
+	case err != nil: // mostly where the index of the WAL cannot be made
+		return j.openCopy(ctx, func(to string) error { return copyFiles(path, to) })
+	case file.version < len(migrations):
+		defer func() { _ = db.Close() }()
+		return j.openCopy(ctx, func(to string) error {
+			_, err := db.ExecContext(ctx, "VACUUM INTO ?", to)
+			return err
+		})
+	}
+	j.db = db
+	return nil
+}
+
+// openInPlace opens a database that it cannot write. SQLite may still have to make the WAL's index beside it.
+func openInPlace(ctx context.Context, path string) (*sql.DB, identity, error) {
+	db, err := sql.Open("sqlite3", dataSource(path)+"&mode=ro")
+	if err != nil {
+		return nil, identity{}, err
+	}
+	db.SetMaxOpenConns(1)
+	var file identity
+	err = patiently(ctx, func() error { // another process may be making the log's index anew
+		file, err = identify(ctx, db)
+		return err
+	})
+	if err == nil {
+		err = file.check()
+	}
+	if err != nil {
+		_ = db.Close()
+		return nil, file, diagnose(filepath.Dir(path), err)
+	}
+	return db, file, nil
+}
+
+// openCopy opens a private copy, migrated.
+func (j *Journal) openCopy(ctx context.Context, copyTo func(path string) error) (err error) {
+	if j.copied, err = os.MkdirTemp("", "retry-"); err != nil {
+		return err
+	}
+	path := filepath.Join(j.copied, databaseName)
+	if err := copyTo(path); err != nil {
+		return fmt.Errorf("copy the journal to %s: %w", j.copied, err)
+	}
+	j.line, j.db, err = openDatabase(ctx, path)
+	return err
+}
+
+// openOwnersToRead returns nil where nobody has ever owned a task. A lock can be asked for without the right to take it.
+func openOwnersToRead(dir string) (*owners, error) {
+	o, err := openOwners(dir)
+	if err == nil {
+		return o, nil
+	}
+	f, err := os.Open(filepath.Join(dir, ownersName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return &owners{file: f}, err
+}

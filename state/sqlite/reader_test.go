@@ -1,0 +1,152 @@
+//go:build unix && cgo
+
+package sqlite
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// reader opens a journal to read it.
+func reader(t *testing.T, dir string) *Journal {
+	t.Helper()
+	j, err := OpenReader(t.Context(), dir)
+	must(t, err)
+	t.Cleanup(func() { must(t, j.Close()) })
+	return j
+}
+
+func TestAReaderMakesNoJournal(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	if _, err := OpenReader(t.Context(), dir); !errors.Is(err, ErrNoJournal) {
+		t.Errorf("without a directory: %v", err)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("the directory was made")
+	}
+	must(t, os.Mkdir(dir, 0o700))
+	must(t, os.WriteFile(filepath.Join(dir, databaseName), nil, 0o600)) // whoever made it died
+	if _, err := OpenReader(t.Context(), dir); !errors.Is(err, ErrNoJournal) {
+		t.Errorf("with an empty file: %v", err)
+	}
+	if got := names(t, dir); !slices.Equal(got, []string{databaseName}) {
+		t.Errorf("made were %q", got)
+	}
+}
+
+func TestAnEmptyJournalHasNoTasks(t *testing.T) {
+	j, err := OpenEmpty(t.Context())
+	must(t, err)
+	defer func() { must(t, j.Close()) }()
+	if list, err := j.List(t.Context(), Filter{}); len(list) > 0 || err != nil {
+		t.Errorf("%v, %v", list, err)
+	}
+	if _, err := j.Find(t.Context(), "x"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A reader sees what a living writer has committed, and who owns it, and cannot write.
+func TestAReaderBesideAWriter(t *testing.T) {
+	dir := t.TempDir()
+	p := startPuppet(t)
+	p.ask("open", dir)
+	_, id := p.create()
+	j := reader(t, dir)
+	tk := stored(t, j, id)
+	if interrupted, err := j.Interrupted(t.Context(), tk); interrupted || err != nil {
+		t.Errorf("interrupted %v, %v", interrupted, err)
+	}
+	if err := j.Cancel(t.Context(), tk.Number, epoch); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("a reader wrote: %v", err)
+	}
+	_, id = p.create()
+	stored(t, j, id)
+	p.kill()
+	if interrupted, err := j.Interrupted(t.Context(), tk); !interrupted || err != nil {
+		t.Errorf("interrupted %v, %v after its owner's death", interrupted, err)
+	}
+}
+
+// What cannot be read in place is read from a copy with its WAL; the copy is private, and goes.
+func TestAReaderOfACopy(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", t.TempDir())
+	p := startPuppet(t)
+	p.ask("open", dir)
+	_, id := p.create()
+	path := filepath.Join(dir, databaseName)
+	j := &Journal{dir: dir}
+	must(t, j.openCopy(t.Context(), func(to string) error { return copyFiles(path, to) }))
+	stored(t, j, id)
+	if mode := modes(t, j.copied); mode["."] != 0o700 || mode[databaseName] != 0o600 {
+		t.Errorf("others may read the copy: %v", mode)
+	}
+	must(t, j.Close())
+	if left := names(t, os.Getenv("TMPDIR")); len(left) > 0 {
+		t.Errorf("the copy is left: %q", left)
+	}
+}
+
+// A journal of an older retry is read, and stays one.
+func TestAReaderOfAnOlderSchema(t *testing.T) {
+	dir := closedJournal(t)
+	withStep(t, "ALTER TABLE tasks ADD COLUMN later TEXT")
+	before := contents(t, dir)
+	j := reader(t, dir)
+	if got := version(t, j); got != len(migrations) || j.copied == "" {
+		t.Errorf("schema %d, copied to %q", got, j.copied)
+	}
+	if list, err := j.List(t.Context(), Filter{}); len(list) != 1 || err != nil {
+		t.Errorf("%v, %v", list, err)
+	}
+	if !slices.Equal(contents(t, dir), before) {
+		t.Error("the journal was changed")
+	}
+}
+
+func TestAReaderRefuses(t *testing.T) {
+	tests := []struct {
+		name, statements string
+		want             error
+	}{
+		{"a newer journal", "PRAGMA user_version = 99", ErrNewer},
+		{"another program's database", "PRAGMA application_id = 7", ErrForeign},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			dir := closedJournal(t)
+			execute(t, dir, test.statements)
+			if _, err := OpenReader(t.Context(), dir); !errors.Is(err, test.want) || !strings.Contains(err.Error(), "\nhint: ") {
+				t.Errorf("got %v, want %v", err, test.want)
+			}
+		})
+	}
+	dir := t.TempDir()
+	damagedIn(t, dir)
+	if _, err := OpenReader(t.Context(), dir); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A database that changes while it is copied is no database.
+func TestACopyOfWhatChangesIsMadeAnew(t *testing.T) {
+	dir := closedJournal(t)
+	path := filepath.Join(dir, databaseName)
+	before := fingerprint(path)
+	must(t, os.WriteFile(path+walSuffix, []byte("more"), 0o600))
+	if fingerprint(path) == before {
+		t.Error("a WAL that has come is not noticed")
+	}
+	to := filepath.Join(t.TempDir(), "copy")
+	must(t, os.WriteFile(to+walSuffix, []byte("old"), 0o600))
+	must(t, os.Remove(path+walSuffix))
+	must(t, copyFiles(path, to))
+	if _, err := os.Stat(to + walSuffix); err == nil {
+		t.Error("the WAL of an earlier try is left")
+	}
+}

@@ -1,0 +1,167 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+)
+
+// applicationID marks the file as ours: "rtry".
+const applicationID = 0x72747279
+
+// migrations lead from one user_version to the next; a released one is never edited. Times are microseconds since 1970,
+// durations microseconds. argv is NUL-terminated strings, since it may hold any other byte.
+var migrations = []string{
+	`CREATE TABLE tasks (
+		number          INTEGER PRIMARY KEY,
+		id              TEXT NOT NULL UNIQUE,
+		parent          TEXT,
+		name            TEXT,
+		kind            TEXT NOT NULL CHECK (kind IN ('command', 'http')),
+		status          TEXT NOT NULL CHECK (status IN ('PENDING', 'IN_FLIGHT', 'SUCCEEDED', 'EXHAUSTED', 'FAILED', 'CANCELLED')),
+		reason          TEXT,
+		argv            BLOB NOT NULL,
+		directory       BLOB NOT NULL,
+		policy          TEXT NOT NULL,
+		idempotency_key TEXT NOT NULL,
+		attempt_count   INTEGER NOT NULL,
+		created_at      INTEGER NOT NULL,
+		finished_at     INTEGER,
+		next_attempt_at INTEGER
+	) STRICT;
+	CREATE INDEX tasks_unfinished ON tasks (number) WHERE status IN ('PENDING', 'IN_FLIGHT');
+	CREATE TABLE attempts (
+		task       INTEGER NOT NULL REFERENCES tasks (number) ON DELETE CASCADE,
+		number     INTEGER NOT NULL,
+		started_at INTEGER NOT NULL,
+		duration   INTEGER,
+		exit       INTEGER,
+		signal     TEXT,
+		error      TEXT,
+		message    TEXT,
+		decision   TEXT,
+		delay      INTEGER,
+		shortened  INTEGER NOT NULL DEFAULT 0,
+		PRIMARY KEY (task, number)
+	) STRICT, WITHOUT ROWID;`,
+	// The tails are apart, so that the attempts stay small.
+	`ALTER TABLE tasks ADD COLUMN options TEXT;
+	ALTER TABLE attempts ADD COLUMN process TEXT;
+	CREATE TABLE tails (
+		task    INTEGER NOT NULL,
+		attempt INTEGER NOT NULL,
+		stdout  BLOB NOT NULL,
+		stderr  BLOB NOT NULL,
+		PRIMARY KEY (task, attempt),
+		FOREIGN KEY (task, attempt) REFERENCES attempts (task, number) ON DELETE CASCADE
+	) STRICT;`,
+	// environment is like argv; requeued_after is the number of the last attempt before the task was given fresh ones; a success that
+	// is kept for --once is not pruned.
+	`ALTER TABLE tasks ADD COLUMN environment BLOB;
+	ALTER TABLE tasks ADD COLUMN once INTEGER NOT NULL DEFAULT 0;
+	ALTER TABLE tasks ADD COLUMN requeued_at INTEGER;
+	ALTER TABLE tasks ADD COLUMN requeued_after INTEGER NOT NULL DEFAULT 0;
+	CREATE INDEX tasks_name ON tasks (name) WHERE name IS NOT NULL;
+	CREATE INDEX tasks_finished ON tasks (status, finished_at) WHERE finished_at IS NOT NULL AND NOT (once AND status = 'SUCCEEDED');`,
+	// What the decision made of the outcome: conditions may have looked at output that is not kept. And the named policies.
+	`ALTER TABLE attempts ADD COLUMN success INTEGER;
+	ALTER TABLE attempts ADD COLUMN rule INTEGER;
+	CREATE TABLE policies (
+		name       TEXT PRIMARY KEY,
+		policy     TEXT NOT NULL,
+		updated_at INTEGER NOT NULL
+	) STRICT, WITHOUT ROWID;`,
+	// Of HTTP, as JSON: what a task asks for, and what an attempt saw.
+	`ALTER TABLE tasks ADD COLUMN request TEXT;
+	ALTER TABLE attempts ADD COLUMN exchange TEXT;`,
+}
+
+// migrate brings the schema up to date, all steps in one transaction. A journal of a newer retry, or a file that is none of
+// ours, is refused, and stays as it is.
+func migrate(ctx context.Context, db *sql.DB) error {
+	file, err := identify(ctx, db)
+	if err != nil {
+		return err
+	}
+	if err := file.check(); err != nil {
+		return err
+	}
+	// Not before the file is known to be ours: the mode is written into it.
+	if _, err := db.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil || file.version == len(migrations) {
+		return err
+	}
+	step("mode set")
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	// Read again: another process may have migrated while we waited for the lock.
+	if file, err = identify(ctx, tx); err != nil {
+		return err
+	}
+	if err := file.check(); err != nil {
+		return err
+	}
+	for _, step := range migrations[file.version:] {
+		if _, err := tx.ExecContext(ctx, step); err != nil {
+			return fmt.Errorf("migrate the journal: %w", err)
+		}
+	}
+	step("schema migrated")
+	stamp := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, len(migrations))
+	if _, err := tx.ExecContext(ctx, stamp); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// inWALMode reports whether a journal that was just read is in the mode that migrate gave it: SQLite has made its WAL then. One that
+// was restored by way of VACUUM INTO is not.
+func inWALMode(path string) bool {
+	_, err := os.Stat(path + walSuffix)
+	return err == nil
+}
+
+// migrated asks in the two ways that cost least whether there is nothing to do, as nearly always.
+func (l *line) migrated() (bool, error) {
+	var application, version integer
+	if err := l.scan("PRAGMA application_id", nil, &application); err != nil || application.Int64 != applicationID {
+		return false, err
+	}
+	err := l.scan("PRAGMA user_version", nil, &version)
+	return version.Int64 == int64(len(migrations)), err
+}
+
+// identity is what a file says of itself.
+type identity struct {
+	application, version, tables int
+}
+
+// querier is what a database and a transaction have in common.
+type querier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// identify asks for everything at once: another process may be migrating.
+func identify(ctx context.Context, q querier) (i identity, err error) {
+	const query = `SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)
+		FROM pragma_application_id, pragma_user_version`
+	err = q.QueryRowContext(ctx, query).Scan(&i.application, &i.version, &i.tables)
+	return i, err
+}
+
+// check accepts an empty file, and a journal that this retry can read or migrate.
+func (i identity) check() error {
+	switch {
+	case i == identity{}:
+		return nil
+	case i.application != applicationID || i.version < 1:
+		return fault(ErrForeign, "use another directory with --state", "%s is a database of another program", databaseName)
+	case i.version > len(migrations):
+		return fault(ErrNewer, "upgrade retry, or use another directory with --state",
+			"the journal was written by a newer retry (schema %d, this one knows %d)", i.version, len(migrations))
+	}
+	return nil
+}

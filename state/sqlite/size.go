@@ -1,0 +1,56 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Size is how much room the journal takes on the disk, in bytes.
+type Size struct {
+	Database, WAL int64
+}
+
+// Total is the room of all files together.
+func (s Size) Total() int64 { return s.Database + s.WAL }
+
+// Size looks at the journal's files.
+func (j *Journal) Size() (s Size, err error) {
+	if j.dir == "" {
+		return s, nil // a journal that does not exist yet
+	}
+	if s.Database, err = fileSize(filepath.Join(j.dir, databaseName)); err != nil {
+		return s, err
+	}
+	s.WAL, err = fileSize(filepath.Join(j.dir, databaseName+walSuffix))
+	return s, err
+}
+
+// fileSize of a file that is not there is 0.
+func fileSize(path string) (int64, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return 0, nil
+	case err != nil:
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// Compact gives the room of what was removed back to the disk. It writes the whole journal anew, and others have to wait for it
+// meanwhile.
+func (j *Journal) Compact(ctx context.Context) error {
+	err := patiently(ctx, func() error {
+		_, err := j.db.ExecContext(ctx, "VACUUM")
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	// Where somebody still reads the old pages, the next checkpoint does it.
+	_, err = j.db.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
+	return err
+}

@@ -1,0 +1,192 @@
+package sqlite
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"database/sql"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/10f93571/retry/task"
+)
+
+// waited is the sum of the delays between a task's attempts. That after the last one, where a task waits or was cancelled in its
+// wait, is not over or was cut short. It is a float, which does not overflow.
+const waited = `(SELECT total(a.delay) FROM attempts a WHERE a.task = t.number AND a.number < t.attempt_count)`
+
+// ran is from when until when a task ran, in microseconds; null where it has not ended.
+const ran = `t.finished_at - ` + began
+
+// requested is a method and a URL with a space between; null for a command, and for a request that cannot be read. SQLite finds the two
+// in the JSON several times faster than we would.
+const requested = `CASE WHEN t.kind = 'http' AND json_valid(t.request)
+	THEN json_extract(t.request, '$.method') || ' ' || json_extract(t.request, '$.url') END`
+
+// began is when a task was made, or last given fresh attempts.
+const began = `coalesce(t.requeued_at, t.created_at)`
+
+// Stats sums the tasks up by what they run, those made at since or later: the tasks of a name together, the others by their command
+// line, or by their method and URL. Those whose last run failed come first, then those that failed most, then those that ran most. It returns no more than limit
+// of them, 0 being no limit, and how many there are.
+func (j *Journal) Stats(ctx context.Context, since time.Time, limit int) (list []task.CommandStats, all int, err error) {
+	sums, err := j.tally(ctx, since)
+	if err != nil {
+		return nil, 0, err
+	}
+	groups := sums.sorted()
+	all = len(groups)
+	if limit > 0 {
+		groups = groups[:min(limit, all)]
+	}
+	if err := j.lookAtLast(ctx, groups); err != nil {
+		return nil, 0, err
+	}
+	for _, g := range groups {
+		list = append(list, g.sum())
+	}
+	return list, all, nil
+}
+
+// tally reads each task once, in no order.
+func (j *Journal) tally(ctx context.Context, since time.Time) (tally, error) {
+	from := int64(math.MinInt64)
+	if !since.IsZero() {
+		from = since.UnixMicro()
+	}
+	const query = `SELECT t.number, t.name, t.argv, ` + requested + `, t.status, t.attempt_count, ` + began + `, t.finished_at, ` + waited + ` FROM tasks t WHERE t.created_at >= ?`
+	rows, err := j.db.QueryContext(ctx, query, from)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	sums := tally{}
+	for rows.Next() {
+		var r taskRun
+		if err := rows.Scan(&r.number, &r.name, &r.argv, &r.request, &r.status, &r.attempts, &r.began, &r.finished, &r.waited); err != nil {
+			return nil, err
+		}
+		sums.add(&r)
+	}
+	return sums, rows.Err()
+}
+
+// taskRun is what the sums need of a task. The raw columns are the driver's: they are good for one row.
+type taskRun struct {
+	number                      int64
+	name, argv, request, status sql.RawBytes
+	attempts, began, finished   integer
+	waited                      span
+}
+
+// group are the tasks of one key.
+type group struct {
+	task.CommandStats
+	argv, request []byte          // of the latest
+	took          []time.Duration // of those that succeeded or failed
+
+	last int64   // the number of the one of these that ended last
+	open []int64 // the numbers of those that have not ended
+}
+
+// tally holds the groups by name, or by what they run: a command line ends with NUL, and a request begins with it, which no name can hold.
+type tally map[string]*group
+
+func (sums tally) add(r *taskRun) {
+	key := r.argv
+	request := place(r.request)
+	switch {
+	case len(r.name) > 0:
+		key = r.name
+	case len(request) > 0:
+		key = append([]byte{0}, request...)
+	}
+	g := sums[string(key)]
+	if g == nil {
+		g = &group{CommandStats: task.CommandStats{Name: string(r.name)}}
+		sums[string(key)] = g
+	}
+	g.argv, g.request = append(g.argv[:0], r.argv...), append(g.request[:0], request...)
+	g.add(r)
+}
+
+// place is a request without what may be another each time: the query of its URL, and a password.
+func place(request []byte) []byte {
+	if i := bytes.IndexAny(request, "?#"); i >= 0 {
+		request = request[:i]
+	}
+	method, url, _ := bytes.Cut(request, []byte(" "))
+	if !bytes.Contains(url, []byte("@")) {
+		return request
+	}
+	return []byte(string(method) + " " + task.MaskURL(string(url)))
+}
+
+func (g *group) add(r *taskRun) {
+	g.Runs++
+	g.Waiting = plus(g.Waiting, r.waited.Duration)
+	switch task.Status(r.status) {
+	case task.Succeeded:
+		if r.attempts.Int64 > 1 {
+			g.Rescues++
+		} else {
+			g.FirstTry++
+		}
+	case task.Failed, task.Exhausted:
+		g.Failures++
+	case task.Cancelled:
+		g.Cancelled++
+		return
+	default:
+		g.Unfinished++
+		g.open = append(g.open, r.number)
+		return
+	}
+	g.ended(r)
+	took := moment(r.finished).Sub(moment(r.began))
+	g.took = append(g.took, min(max(took, 0), longest)) // the clock may have been set back
+}
+
+// ended keeps the last ends. Where two are the same, the newer task is the later one.
+func (g *group) ended(r *taskRun) {
+	at := moment(r.finished)
+	if task.Status(r.status) == task.Succeeded && at.After(g.Last.SucceededAt) {
+		g.Last.SucceededAt = at
+	}
+	if c := at.Compare(g.Last.FinishedAt); c > 0 || (c == 0 && r.number > g.last) {
+		g.last, g.Last.Status, g.Last.FinishedAt = r.number, task.Status(r.status), at
+	}
+}
+
+func (g *group) sum() task.CommandStats {
+	slices.Sort(g.took)
+	s := g.CommandStats
+	s.Command, s.Ended = splitStrings(g.argv), len(g.took)
+	s.Method, s.URL, _ = strings.Cut(string(g.request), " ")
+	s.P50, s.P95 = task.Quantile(g.took, 0.5), task.Quantile(g.took, 0.95)
+	return s
+}
+
+func (sums tally) sorted() []*group {
+	return slices.SortedFunc(maps.Values(sums), func(a, b *group) int {
+		return cmp.Or(
+			broken(b)-broken(a), cmp.Compare(b.Failures, a.Failures), cmp.Compare(b.Runs, a.Runs),
+			strings.Compare(a.Name, b.Name), bytes.Compare(a.argv, b.argv), bytes.Compare(a.request, b.request),
+		)
+	})
+}
+
+func broken(g *group) int {
+	if g.Last.Broken() {
+		return 1
+	}
+	return 0
+}
+
+// plus adds durations that are not negative, up to the greatest that there is.
+func plus(a, b time.Duration) time.Duration {
+	return a + min(b, math.MaxInt64-a)
+}

@@ -1,0 +1,210 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/10f93571/retry/task"
+)
+
+// saying is an outcome with captured output.
+func saying(code int, stdout, stderr string) task.Outcome {
+	return task.Outcome{Exit: code, Stdout: stdout, Stderr: stderr}
+}
+
+// said is the captured output of a task's attempts, as the journal has it.
+func said(t tester, j *Journal, tk *task.Task) (all []string) {
+	t.Helper()
+	for _, a := range attempts(t, j, tk.Number) {
+		all = append(all, fmt.Sprintf("%d %q %q", a.Number, a.Outcome.Stdout, a.Outcome.Stderr))
+	}
+	return all
+}
+
+// A task that is tried for ever does not fill the disk with what it says.
+func TestOnlyTheLastTailsAreKept(t *testing.T) {
+	j := open(t)
+	tk, other := inFlight(t, j), inFlight(t, j)
+	must(t, recorded(j, other, saying(1, "other", ""), retryIn(0), epoch))
+	for range keptTails + 5 {
+		must(t, recorded(j, tk, saying(1, fmt.Sprint("attempt ", tk.AttemptCount), ""), retryIn(0), epoch))
+		must(t, claimed(j, tk, epoch))
+	}
+	all := said(t, j, tk)
+	if first, last := all[5], all[keptTails+4]; all[4] != `5 "" ""` || first != `6 "attempt 6" ""` || last != `105 "attempt 105" ""` {
+		t.Errorf("kept %q", all[3:])
+	}
+	if got := said(t, j, other); got[0] != `1 "other" ""` {
+		t.Errorf("of another task: %q", got)
+	}
+}
+
+func TestTailsComeBackUnchanged(t *testing.T) {
+	every := make([]byte, 256)
+	for i := range every {
+		every[i] = byte(i)
+	}
+	const nasty = "\x1b]0;title\x07\x1b[2J\u202e\u009b\xff\xc3\xed\xa0\x80\r\n"
+	tests := map[string]struct{ stdout, stderr string }{
+		"both":             {"out\n", "err\n"},
+		"stdout alone":     {"out", ""},
+		"stderr alone":     {"", "err"},
+		"one file":         {"same\n", "same\n"},
+		"NUL":              {"\x00", "a\x00b\x00"},
+		"every byte":       {string(every), string(every)},
+		"nasty":            {nasty, strings.Repeat(nasty, 100)},
+		"a blank":          {" ", "\n"},
+		"cut in a rune":    {"\x9c\x93 ok", "日本\xe6\x97"},
+		"as long as it is": {strings.Repeat("\xfe", 8<<10), strings.Repeat("x", 1<<20)},
+	}
+	j := open(t)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			tk := inFlight(t, j)
+			must(t, recorded(j, tk, saying(1, test.stdout, test.stderr), retryIn(0), epoch))
+			if got := attempts(t, j, tk.Number)[0].Outcome; got.Stdout != test.stdout || got.Stderr != test.stderr {
+				t.Errorf("got %.99q, %.99q", got.Stdout, got.Stderr)
+			}
+		})
+	}
+}
+
+// Each attempt has its own, whatever its decision, and no other's; what was not captured has no row.
+func TestTailsAreThereOnlyWhereCaptured(t *testing.T) {
+	j := open(t)
+	rapid.Check(t, func(t *rapid.T) {
+		_, err := j.db.Exec("DELETE FROM tasks")
+		must(t, err)
+		bytes := rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })
+		tasks, want, rows := []*task.Task{inFlight(t, j), inFlight(t, j)}, map[int64][]string{}, 0
+		for number := range rapid.IntRange(1, 4).Draw(t, "attempts") {
+			for _, tk := range tasks {
+				if number > 0 {
+					must(t, claimed(j, tk, epoch))
+				}
+				o := saying(1, bytes.Draw(t, "stdout"), bytes.Draw(t, "stderr"))
+				must(t, recorded(j, tk, o, rapid.SampledFrom([]task.Decision{retryIn(time.Hour), interrupted}).Draw(t, "decision"), epoch))
+				want[tk.Number] = append(want[tk.Number], fmt.Sprintf("%d %q %q", number+1, o.Stdout, o.Stderr))
+				if o.Stdout != "" || o.Stderr != "" {
+					rows++
+				}
+			}
+		}
+		for _, tk := range tasks {
+			if got := said(t, j, tk); strings.Join(got, "\n") != strings.Join(want[tk.Number], "\n") {
+				t.Fatalf("task %d: got %q, want %q", tk.Number, got, want[tk.Number])
+			}
+		}
+		if n := count(t, j, "tails"); n != rows {
+			t.Fatalf("%d rows for %d attempts with output", n, rows)
+		}
+	})
+}
+
+// What is read for a decision or a table leaves them out: they can be much.
+func TestTailsAreNotLoadedWhereTheyAreNotShown(t *testing.T) {
+	j := open(t)
+	tk := inFlight(t, j)
+	must(t, recorded(j, tk, saying(1, "out", "err"), retryIn(time.Minute), epoch))
+	for query, got := range read(t, j, tk) {
+		if o := got.Last.Outcome; got.Last.Number != 1 || o.Exit != 1 || o.Stdout+o.Stderr != "" {
+			t.Errorf("%s: %+v", query, o)
+		}
+	}
+}
+
+func TestTailsGoWithTheirAttempt(t *testing.T) {
+	tests := map[string]struct {
+		statement string
+		left      []int
+	}{
+		"an attempt": {"DELETE FROM attempts WHERE task = 1 AND number = 2", []int{1, 1}},
+		"a task":     {"DELETE FROM tasks WHERE number = 1", []int{0, 1}},
+		"all":        {"DELETE FROM tasks", []int{0, 0}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			j := open(t)
+			first, second := inFlight(t, j), inFlight(t, j)
+			must(t, recorded(j, first, saying(1, "1", ""), retryIn(0), epoch))
+			must(t, claimed(j, first, epoch))
+			must(t, recorded(j, first, saying(1, "2", ""), retryIn(0), epoch))
+			must(t, recorded(j, second, saying(1, "3", ""), retryIn(0), epoch))
+			_, err := j.db.Exec(test.statement)
+			must(t, err)
+			for i, want := range test.left {
+				if n := count(t, j, fmt.Sprint("tails WHERE task = ", i+1)); n != want {
+					t.Errorf("%d of task %d are left, want %d", n, i+1, want)
+				}
+			}
+			integrity(t, j)
+		})
+	}
+}
+
+// No tail without its attempt, however it came about.
+func TestATailNeedsItsAttempt(t *testing.T) {
+	j := open(t)
+	tk := inFlight(t, j)
+	for _, number := range []int{0, 2} {
+		if _, err := j.db.Exec("INSERT INTO tails VALUES (?, ?, x'', x'')", tk.Number, number); err == nil {
+			t.Errorf("written for attempt %d", number)
+		}
+	}
+}
+
+// A write that fails at the tails has not written the decision either.
+func TestAFailedTailLeavesNothingBehind(t *testing.T) {
+	j := open(t)
+	tk := inFlight(t, j)
+	before := dump(t, j)
+	fail(t, j, "INSERT ON tails")
+	if err := recorded(j, tk, saying(0, "out", ""), succeeded, epoch); err == nil || errors.Is(err, task.ErrNotOwner) {
+		t.Errorf("got %v", err)
+	}
+	if after := dump(t, j); after != before {
+		t.Errorf("changed\n%s\nto\n%s", before, after)
+	}
+}
+
+// An owner that learns of the cancellation only now has still something to tell, once.
+func TestTailsOfACancelledAttempt(t *testing.T) {
+	j := open(t)
+	tk := inFlight(t, j)
+	must(t, j.Cancel(t.Context(), tk.Number, epoch))
+	for range 2 {
+		if err := recorded(j, tk, saying(143, "out", "\x00"), interrupted, epoch); !errors.Is(err, task.ErrNotOwner) {
+			t.Errorf("got %v", err)
+		}
+		if got := said(t, j, tk); len(got) != 1 || got[0] != `1 "out" "\x00"` {
+			t.Errorf("got %q", got)
+		}
+	}
+}
+
+// A writer that is too late, and has nothing to add, adds no tail either.
+func TestALateWriterAddsNoTail(t *testing.T) {
+	j := open(t)
+	tk := inFlight(t, j)
+	stale := *tk
+	apply(t, j, tk, recording(interrupted), claiming())
+	refuses(t, j, stale, write{"record", func(j *Journal, tk *task.Task) error {
+		return recorded(j, tk, saying(0, "late", "late"), succeeded, epoch)
+	}})
+}
+
+func TestTailsOfAnEndThatIsCaughtUp(t *testing.T) {
+	j := open(t)
+	tk := inFlight(t, j)
+	tk.AttemptCount = 3
+	tk.Decided(task.Attempt{Number: 3, StartedAt: epoch, Outcome: saying(0, "out", "err"), Decision: succeeded}, epoch)
+	must(t, j.CatchUp(t.Context(), tk))
+	if got := said(t, j, tk); len(got) != 2 || got[1] != `3 "out" "err"` {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,6 +1,0 @@
-//go:build !crashpoints
-
-package state
-
-// step names a moment between two writes, for a build that can be made to die there: go build -tags crashpoints.
-func step(string) {}

@@ -1,0 +1,140 @@
+package task
+
+import (
+	"os"
+	"strings"
+	"time"
+)
+
+// Attempt is one execution of a task, numbered from 1.
+type Attempt struct {
+	Number    int
+	StartedAt time.Time
+	Process   string // what the executor needs to find its processes again; empty for one that was over quickly
+	Outcome   Outcome
+	Decision  Decision // Verdict is empty while the attempt runs
+}
+
+// CutOff reports whether the attempt may have left something running: its owner died or was told to stop.
+func (a Attempt) CutOff() bool {
+	return a.Number > 0 && (a.Outcome.IsCrash() || a.Decision.Verdict == VerdictInterrupted)
+}
+
+// ErrorClass names the way in which an attempt ended other than by itself.
+type ErrorClass string
+
+// The classes of error of a command.
+const (
+	ErrorNone          ErrorClass = ""
+	ErrorTimeout       ErrorClass = "timeout"
+	ErrorNotFound      ErrorClass = "not found"
+	ErrorNotExecutable ErrorClass = "not executable"
+	ErrorStart         ErrorClass = "start" // the system could not start the process: no memory, too many processes, no such directory
+)
+
+// ErrorClasses are all of them but ErrorNone.
+func ErrorClasses() []ErrorClass {
+	return []ErrorClass{
+		ErrorTimeout, ErrorNotFound, ErrorNotExecutable, ErrorStart,
+		ErrorURL, ErrorDNS, ErrorConnect, ErrorTLS, ErrorReset, ErrorTruncated, ErrorProtocol, ErrorRedirects, ErrorLocal,
+	}
+}
+
+// Outcome is how an attempt ended.
+type Outcome struct {
+	Exit     int        // the exit status, 128 + n for signal n; NoExit where the owner died first
+	Signal   string     // "SIGKILL"; empty where no signal ended it
+	Error    ErrorClass // why it ended other than by itself
+	Message  string     // the error for people
+	Duration time.Duration
+	Stdout   string    // the end of what it wrote, where that was captured: LookedAt for the decision, Kept after it
+	Stderr   string    // the same; of both streams where they are one file
+	Final    bool      // no other can be of use: its output is passed on already, or nobody reads it any more; not stored
+	Stop     os.Signal // the signal that asked retry itself to stop meanwhile; not stored
+	HTTP     *Reply    // of an HTTP request; nil for a command
+}
+
+// How many bytes of the end of a captured stream conditions can look at, and how many are kept.
+const (
+	LookedAt = 1 << 20
+	Kept     = 8 << 10
+)
+
+// brief leaves of the captured output what is kept.
+func (o Outcome) Brief() Outcome {
+	o.Stdout, o.Stderr = ending(o.Stdout), ending(o.Stderr)
+	if o.HTTP != nil {
+		kept := *o.HTTP
+		kept.Body = ending(kept.Body)
+		o.HTTP = &kept
+	}
+	return o
+}
+
+func ending(text string) string {
+	if len(text) <= Kept {
+		return text
+	}
+	return strings.Clone(text[len(text)-Kept:]) // or the whole of it would stay in memory
+}
+
+// NoExit is the Exit of an attempt without an outcome.
+const NoExit = -1
+
+// Crashed is the outcome of an attempt whose owner died: it has none.
+func Crashed() Outcome {
+	return Outcome{Exit: NoExit, Message: "retry itself was killed, or the machine went down"}
+}
+
+// IsCrash reports whether the attempt's owner died before it ended.
+func (o Outcome) IsCrash() bool {
+	return o.Exit == NoExit
+}
+
+// Started reports whether the command ran at all, or the request could be tried.
+func (o Outcome) Started() bool {
+	if o.HTTP != nil {
+		return o.Error != ErrorURL && o.Error != ErrorLocal
+	}
+	return o.Error == ErrorNone || o.Error == ErrorTimeout
+}
+
+// Verdict is what a decision says.
+type Verdict string
+
+// The verdicts.
+const (
+	VerdictSucceeded   Verdict = "succeeded"
+	VerdictRetry       Verdict = "retry"
+	VerdictFailed      Verdict = "failed"
+	VerdictExhausted   Verdict = "exhausted"
+	VerdictCancelled   Verdict = "cancelled"
+	VerdictInterrupted Verdict = "interrupted"
+)
+
+// Status returns the status that a verdict leads to.
+func (v Verdict) Status() Status {
+	switch v {
+	case VerdictSucceeded:
+		return Succeeded
+	case VerdictFailed:
+		return Failed
+	case VerdictExhausted:
+		return Exhausted
+	case VerdictCancelled:
+		return Cancelled
+	default:
+		return Pending
+	}
+}
+
+// Decision is what follows from an outcome.
+type Decision struct {
+	Verdict   Verdict
+	Reason    Reason
+	Delay     time.Duration // before the next attempt, where the verdict is retry
+	Shortened bool          // the delay was cut so that one last attempt fits the budget
+	Rule      int           // the number of the policy's rule that gave the delay, from 1; 0 for none
+	Success   bool          // the outcome is a success under the policy, one of consecutive ones perhaps
+	Trouble   error         // why a condition could not be evaluated; not stored
+}

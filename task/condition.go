@@ -1,0 +1,222 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Condition is a set of outcomes, written as a list or as an expression. A list has exit codes (75), ranges of them (100-120), signals
+// (SIGSEGV), and the words signal, timeout and any. For HTTP the numbers are statuses (429, 520-524, 5xx), and there are the words dns,
+// connect, tls, reset and truncated.
+type Condition struct {
+	text       string
+	matches    []func(Evidence) bool // of a list
+	expression Expression            // nil for a list
+}
+
+// Expression is a compiled expression over an outcome.
+type Expression interface {
+	Match(e Evidence) (bool, error)
+	Looks() CaptureMode // the streams it looks at
+}
+
+// compileExpression is handed in, so that this package needs no library for expressions.
+var compileExpression = func(string) (Expression, error) {
+	return nil, errors.New("expressions are not part of this program\nhint: write a list such as 1,75,100-120,SIGSEGV")
+}
+
+// UseExpressions hands in the compiler of expressions. It is for the init function of the package that has one.
+func UseExpressions(compile func(text string) (Expression, error)) { compileExpression = compile }
+
+// ParseCondition reads a list of outcomes or an expression.
+func ParseCondition(text string) (c Condition, err error) {
+	c.text = strings.TrimSpace(text)
+	if isExpression(c.text) {
+		c.expression, err = compileExpression(c.text)
+		if err != nil {
+			return Condition{}, fmt.Errorf("condition %s: %w", quoted(c.text), err)
+		}
+		return c, nil
+	}
+	for item := range strings.SplitSeq(c.text, ",") {
+		match, err := parseItem(strings.TrimSpace(item))
+		if err != nil {
+			return Condition{}, fmt.Errorf("condition %q: %w", text, err)
+		}
+		c.matches = append(c.matches, match)
+	}
+	return c, nil
+}
+
+// isExpression tells an expression from a list, whose items are of letters, digits and dashes.
+func isExpression(text string) bool {
+	for item := range strings.SplitSeq(text, ",") {
+		if strings.ContainsFunc(strings.TrimSpace(item), func(r rune) bool {
+			return r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// CheckStatuses returns what no request can come to in a list of outcomes: its numbers are statuses, and no signal ends a request. In a
+// policy that commands share with requests that is no mistake.
+func CheckStatuses(text string) error {
+	if isExpression(text) {
+		return nil
+	}
+	for item := range strings.SplitSeq(text, ",") {
+		item = strings.TrimSpace(item)
+		_, last, isRange := strings.Cut(item, "-")
+		if !isRange {
+			last = item
+		}
+		number, err := strconv.Atoi(last)
+		switch {
+		case err == nil && number < leastStatus:
+			return fmt.Errorf("condition %q: %s is no status of HTTP\nhint: an exit status is written as exit == 22", text, item)
+		case item == "signal", IsSignal(item):
+			return fmt.Errorf("condition %q: no signal ends a request\nhint: write 429,5xx,dns,connect,tls,reset,truncated,timeout or any", text)
+		}
+	}
+	return nil
+}
+
+// leastStatus is the first status of HTTP.
+const leastStatus = 100
+
+// Match reports whether the outcome is in the set. An expression that cannot be evaluated does not match, and says why.
+func (c Condition) Match(e Evidence) (bool, error) {
+	if c.expression != nil {
+		matches, err := c.expression.Match(e)
+		if err != nil {
+			return false, fmt.Errorf("condition %s %w", quoted(c.text), err)
+		}
+		return matches, nil
+	}
+	return slices.ContainsFunc(c.matches, func(match func(Evidence) bool) bool { return match(e) }), nil
+}
+
+// quoted is a text for an error: its beginning, where it is long.
+func quoted(text string) string {
+	const most = 100
+	if len(text) > most {
+		return strconv.Quote(text[:most]) + "…"
+	}
+	return strconv.Quote(text)
+}
+
+// Looks returns the streams that the condition looks at.
+func (c Condition) Looks() CaptureMode {
+	if c.expression == nil {
+		return CaptureNone
+	}
+	return c.expression.Looks()
+}
+
+// String returns the condition as it was written.
+func (c Condition) String() string {
+	return c.text
+}
+
+const conditionHint = "\nhint: a condition is a list such as 1,75,100-120,SIGSEGV,signal,timeout,any" +
+	", for HTTP 429,5xx,dns,connect,tls,reset,truncated,timeout,any, or an expression such as exit == 75"
+
+// wordHint answers a word of a list that is written in other letters, or a signal without its SIG.
+func wordHint(item string) string {
+	lower, upper := strings.ToLower(item), strings.ToUpper(item)
+	switch {
+	case slices.Contains([]string{"any", "timeout", "signal"}, lower), isFault(lower), isStatusClass(lower):
+		return "\nhint: write " + lower
+	case IsSignal(upper):
+		return "\nhint: write " + upper
+	case IsSignal("SIG" + upper):
+		return "\nhint: write SIG" + upper
+	}
+	return conditionHint
+}
+
+func parseItem(item string) (func(Evidence) bool, error) {
+	switch {
+	case item == "any":
+		// Any end of a command that ran. One that cannot start is named by its number.
+		return func(o Evidence) bool { return o.Started() && !o.IsCrash() && o.ExitCode() != 0 }, nil
+	case item == "timeout":
+		return func(o Evidence) bool { return o.Error == ErrorTimeout }, nil
+	case item == "signal":
+		return func(o Evidence) bool { return o.Error == ErrorNone && o.Signal != "" }, nil
+	case strings.HasPrefix(item, "SIG"):
+		return parseSignal(item)
+	case isFault(item):
+		return func(o Evidence) bool { return o.Error == ErrorClass(item) }, nil
+	case isStatusClass(item):
+		return parseExit(item[:1] + "00-" + item[:1] + "99")
+	case item != "" && strings.Trim(item, "0123456789-") == "":
+		return parseExit(item)
+	case item == "":
+		return nil, fmt.Errorf("an item is empty%s", conditionHint)
+	}
+	return nil, fmt.Errorf("%q is no exit code, range, signal or known word%s", item, wordHint(item))
+}
+
+func parseSignal(name string) (func(Evidence) bool, error) {
+	if !IsSignal(name) {
+		return nil, fmt.Errorf("unknown signal %q\nhint: signals are written like SIGSEGV, SIGTERM, SIGKILL; the word signal means any of them", name)
+	}
+	return func(o Evidence) bool { return o.Error == ErrorNone && o.Signal == name }, nil
+}
+
+// IsSignal reports whether a signal that can end a process is written so; those without a name are SIG and a number.
+func IsSignal(name string) bool {
+	number, _ := strings.CutPrefix(name, "SIG")
+	_, err := strconv.ParseUint(number, 10, 7)
+	return slices.Contains(signalNames, name) || err == nil && number != name
+}
+
+// parseExit reads 75 or 100-120: exit codes, or statuses of HTTP. A timed-out attempt of a command counts as ExitTimeout, which is how
+// retry itself would end.
+func parseExit(item string) (func(Evidence) bool, error) {
+	first, last, isRange := strings.Cut(item, "-")
+	if !isRange {
+		last = first
+	}
+	low, err := strconv.ParseUint(first, 10, 31)
+	high, err2 := strconv.ParseUint(last, 10, 31)
+	if err != nil || err2 != nil || low > high {
+		return nil, fmt.Errorf("%q is no exit code or range of them\nhint: write 75, or 100-120 with the smaller one first", item)
+	}
+	return func(o Evidence) bool { return !o.IsCrash() && int(low) <= o.number() && o.number() <= int(high) }, nil
+}
+
+// signalNames are the signals that POSIX and Linux name, less those that cannot end a process.
+var signalNames = []string{
+	"SIGHUP", "SIGINT", "SIGQUIT", "SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGKILL", "SIGUSR1", "SIGSEGV",
+	"SIGUSR2", "SIGPIPE", "SIGALRM", "SIGTERM", "SIGSTKFLT", "SIGXCPU", "SIGXFSZ", "SIGVTALRM", "SIGPROF", "SIGIO",
+	"SIGPWR", "SIGSYS", "SIGEMT",
+}
+
+// faults are the classes of error that a list can name, beside timeout.
+var faults = []ErrorClass{ErrorDNS, ErrorConnect, ErrorTLS, ErrorReset, ErrorTruncated}
+
+func isFault(item string) bool { return slices.Contains(faults, ErrorClass(item)) }
+
+// isStatusClass recognises 4xx.
+func isStatusClass(item string) bool {
+	return len(item) == 3 && item[1:] == "xx" && '1' <= item[0] && item[0] <= '9'
+}
+
+// number is what the numbers of a list are compared with. A reply that failed in spite of its status has none.
+func (o Outcome) number() int {
+	switch {
+	case o.HTTP == nil:
+		return o.ExitCode()
+	case o.Error != ErrorNone:
+		return NoExit
+	}
+	return o.HTTP.Status
+}

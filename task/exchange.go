@@ -1,0 +1,81 @@
+package task
+
+import (
+	"time"
+
+	"github.com/10f93571/retry/backoff"
+)
+
+// Exchange is what an attempt of an HTTP request saw, beside its outcome.
+type Reply struct {
+	Status      int               // of the last reply; 0 where none came
+	Header      map[string]string // of the last reply, by canonical name; lines of one name are joined with ", "
+	Body        string            // the end of its body, at most LookedAt bytes
+	Written     int               // requests that went out: one, and one for each redirect that was followed
+	ServerDelay time.Duration     // how long the server asks to be left alone; 0 for no wish
+	Patience    time.Duration     // the longest ServerDelay that is waited for; 0 = any; not stored
+	Phases      Phases
+	Default     Eligibility // what follows where no condition of the policy says it; of it, the event is stored
+}
+
+// Phases are how long the parts of an exchange took: of its last request, but for Total. 0 for what did not happen.
+type Phases struct {
+	DNS       time.Duration
+	Connect   time.Duration
+	TLS       time.Duration
+	FirstByte time.Duration // from the written request to the first byte of the reply
+	Total     time.Duration // of the whole attempt
+}
+
+// Eligibility is what the kind of a task makes of an outcome by itself.
+type Eligibility struct {
+	Class     Class
+	Event     string // what happened, as the table of events names it
+	AtMost    int    // attempts in a row that may end in this event; 0 = the policy's limit alone
+	Ambiguous bool   // the request may have taken effect, and is not safe to repeat
+}
+
+// isAmbiguous reports whether the attempt may have taken effect, and is not safe to repeat.
+func (o Outcome) isAmbiguous() bool { return o.HTTP != nil && o.HTTP.Default.Ambiguous }
+
+// wish is how long a server asks to be left alone, and how much of that is waited for; 0 = none, and any.
+type wish struct{ delay, patience time.Duration }
+
+// asks returns what the server wishes.
+func (o Outcome) asks() wish {
+	if o.HTTP == nil {
+		return wish{}
+	}
+	return wish{o.HTTP.ServerDelay, o.HTTP.Patience}
+}
+
+// spread is the delay and up to a tenth more, so that those who were told the same do not all come at once.
+func (w wish) spread(random func() float64) time.Duration {
+	if w.delay == 0 {
+		return 0
+	}
+	return min(w.delay+time.Duration(float64(w.delay/10)*random()), backoff.Max)
+}
+
+// The classes of error of an HTTP request, beside ErrorTimeout. An attempt that ends with a status has none.
+const (
+	ErrorURL       ErrorClass = "url"       // it cannot be requested: malformed, or of an unknown scheme
+	ErrorDNS       ErrorClass = "dns"       // the host's address, or the proxy's, could not be found
+	ErrorConnect   ErrorClass = "connect"   // refused, unreachable, or turned away by a proxy
+	ErrorTLS       ErrorClass = "tls"       // of the handshake, the certificate, or an alert
+	ErrorReset     ErrorClass = "reset"     // the connection broke before the reply was there
+	ErrorTruncated ErrorClass = "truncated" // the reply's body was cut
+	ErrorProtocol  ErrorClass = "protocol"  // the reply is not HTTP
+	ErrorRedirects ErrorClass = "redirects" // too many, or to where requests are not sent
+	ErrorLocal     ErrorClass = "local"     // of this machine: a file that cannot be read, no room for the reply
+)
+
+// Transfer is how far the bytes of an attempt have got.
+type Transfer struct {
+	Sending bool      // it is the request's body; else the reply's
+	Bytes   int64     // that have come, those of earlier attempts included
+	Total   int64     // that will have; -1 = unknown
+	From    int64     // that earlier attempts brought
+	Began   time.Time // this part of it
+	Over    bool      // nothing more comes
+}

@@ -1,0 +1,100 @@
+package task
+
+import (
+	"strings"
+	"testing"
+)
+
+func reply(status int) Outcome {
+	o := Outcome{HTTP: &Reply{Status: status}}
+	if status >= 400 {
+		o.Exit = 22
+		o.HTTP.Default.Class = ClassFatal
+	}
+	return o
+}
+
+func fault(class ErrorClass, exit int) Outcome {
+	return Outcome{Exit: exit, Error: class, HTTP: &Reply{Default: Eligibility{Class: ClassRetryable}}}
+}
+
+func TestConditionsOfHTTP(t *testing.T) {
+	cut := fault(ErrorTruncated, 18)
+	cut.HTTP.Status = 200
+	tests := []struct {
+		condition string
+		outcome   Outcome
+		want      bool
+	}{
+		{"429", reply(429), true}, {"429", reply(428), false},
+		{"5xx", reply(500), true}, {"5xx", reply(599), true}, {"5xx", reply(499), false}, {"5xx", reply(600), false},
+		{"520-524", reply(522), true}, {"520-524", reply(525), false},
+		{"22", reply(500), false}, // a status, not curl's exit code
+		{"200", cut, false}, {"truncated", cut, true}, {"any", cut, true},
+		{"dns", fault(ErrorDNS, 6), true}, {"connect", fault(ErrorConnect, 7), true}, {"tls", fault(ErrorTLS, 35), true},
+		{"reset", fault(ErrorReset, 56), true}, {"timeout", fault(ErrorTimeout, 28), true}, {"dns", fault(ErrorConnect, 7), false},
+		{"any", reply(404), true}, {"any", reply(200), false}, {"any", fault(ErrorURL, 3), false},
+		{"429,dns,5xx", fault(ErrorDNS, 6), true},
+		{"dns,reset,5xx", exit(5), false}, {"5xx", exit(500), true},
+	}
+	for _, tt := range tests {
+		if got, err := conditions(t, tt.condition)[0].Match(Evidence{Outcome: tt.outcome}); got != tt.want || err != nil {
+			t.Errorf("%s of %+v: %v, %v", tt.condition, tt.outcome, got, err)
+		}
+	}
+}
+
+func TestClassifyHTTP(t *testing.T) {
+	on := func(list string) func(*Policy) { return func(p *Policy) { p.RetryOn = conditions(t, list) } }
+	tests := []struct {
+		name    string
+		change  func(*Policy)
+		outcome Outcome
+		want    Class
+	}{
+		{"success", nil, reply(200), ClassSuccess},
+		{"the table's word", nil, reply(500), ClassFatal},
+		{"the table's word on a fault", nil, fault(ErrorReset, 56), ClassRetryable},
+		{"retry-on goes before the table", on("500"), reply(500), ClassRetryable},
+		{"retry-on replaces the table", on("500"), fault(ErrorReset, 56), ClassFatal},
+		{"retry-on leaves success alone", on("500"), reply(200), ClassSuccess},
+		{"stop-on goes before the table", func(p *Policy) { p.StopOn = conditions(t, "reset") }, fault(ErrorReset, 56), ClassFatal},
+		{"success-on", func(p *Policy) { p.SuccessOn = conditions(t, "404") }, reply(404), ClassSuccess},
+		{"not the success that is waited for", func(p *Policy) { p.SuccessOn = conditions(t, "201") }, reply(200), ClassRetryable},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got, err := policy(t, tt.change).Classify(Evidence{Outcome: tt.outcome}); got.Class != tt.want || err != nil {
+				t.Errorf("class %d, %v; want %d", got.Class, err, tt.want)
+			}
+		})
+	}
+}
+
+// The exit codes of an HTTP request are curl's, also where a command would get one of timeout's.
+func TestExitCodeOfHTTP(t *testing.T) {
+	for _, o := range []Outcome{fault(ErrorTimeout, 28), fault(ErrorDNS, 6), reply(404)} {
+		if got := o.ExitCode(); got != o.Exit {
+			t.Errorf("%+v: exit %d", o, got)
+		}
+	}
+}
+
+// A resume that finds a request in flight saw no reply. What it cannot send again ends so.
+func TestExitCodeOfARequestThatWasKilled(t *testing.T) {
+	tk := &Task{Request: &Request{Method: "POST"}}
+	if got := tk.Crashed().ExitCode(); got != 56 {
+		t.Errorf("exit %d", got)
+	}
+}
+
+func TestBriefOfAnExchange(t *testing.T) {
+	o := Outcome{HTTP: &Reply{Status: 200, Body: strings.Repeat("a", LookedAt-1) + "z"}}
+	brief := o.Brief()
+	if len(brief.HTTP.Body) != Kept || !strings.HasSuffix(brief.HTTP.Body, "az") || brief.HTTP.Status != 200 {
+		t.Errorf("%d bytes of the body are kept", len(brief.HTTP.Body))
+	}
+	if len(o.HTTP.Body) != LookedAt {
+		t.Error("the outcome that was looked at has changed")
+	}
+}

@@ -1,0 +1,96 @@
+package task
+
+import (
+	"math/rand/v2"
+)
+
+// StdinMode says what a command finds on its stdin.
+type StdinMode string
+
+// The stdin modes.
+const (
+	StdinAuto   StdinMode = "auto"   // retry's own; what is seekable is read from the same place again
+	StdinReplay StdinMode = "replay" // retry's own, kept, and given to each attempt from the start
+	StdinNull   StdinMode = "null"   // nothing
+)
+
+// OutputMode says which attempts' output is passed on.
+type OutputMode string
+
+// The output modes. All but stream hold an attempt's output until the decision about it is known.
+const (
+	OutputStream  OutputMode = "stream"  // everything, as it comes
+	OutputFinal   OutputMode = "final"   // the last attempt's
+	OutputSuccess OutputMode = "success" // the last attempt's, of a task that succeeded
+	OutputFailure OutputMode = "failure" // the last attempt's, of a task that failed
+)
+
+// Held reports whether output waits for the decision.
+func (m OutputMode) Held() bool {
+	return m != "" && m != OutputStream
+}
+
+// PassesOn reports whether the output of an attempt is passed on, given what the task came to.
+func (m OutputMode) PassesOn(s Status) bool {
+	switch m {
+	case OutputFinal:
+		return s.Finished()
+	case OutputSuccess:
+		return s == Succeeded
+	case OutputFailure:
+		return s == Failed || s == Exhausted
+	}
+	return false
+}
+
+// CaptureMode says of which streams the journal keeps the end.
+type CaptureMode string
+
+// The capture modes.
+const (
+	CaptureNone   CaptureMode = "none"
+	CaptureStderr CaptureMode = "stderr"
+	CaptureBoth   CaptureMode = "both"
+)
+
+// And returns the mode that keeps what either keeps.
+func (m CaptureMode) And(other CaptureMode) CaptureMode {
+	switch {
+	case m == CaptureBoth || other == CaptureBoth:
+		return CaptureBoth
+	case m == CaptureStderr || other == CaptureStderr:
+		return CaptureStderr
+	}
+	return CaptureNone
+}
+
+// Options are how a task is run, beside its policy. The zero value is a plain command.
+type Options struct {
+	Stdin       StdinMode   `json:"stdin,omitempty"`        // empty: auto
+	Output      OutputMode  `json:"output,omitempty"`       // empty: stream
+	OutputLimit int64       `json:"output_limit,omitempty"` // bytes of an attempt's output that OutputFinal holds; 0 = no limit
+	Capture     CaptureMode `json:"capture,omitempty"`      // empty: none
+	OnRetry     string      `json:"on_retry,omitempty"`     // shell commands; empty for none
+	OnSuccess   string      `json:"on_success,omitempty"`
+	OnFailure   string      `json:"on_failure,omitempty"`
+	Seed        *uint64     `json:"seed,omitempty"` // makes the jitter repeatable; nil: it is not
+}
+
+// Phase returns the task's phase: natural, unless the seed decides about all that is random.
+func (o *Options) Phase(natural float64) float64 {
+	if o.Seed == nil {
+		return natural
+	}
+	return rand.New(rand.NewPCG(*o.Seed, 0)).Float64()
+}
+
+// finalHook is the hook for a task that ended. One that was cancelled did not fail: somebody wanted it to end.
+func (o *Options) FinalHook(s Status) string {
+	switch s {
+	case Succeeded:
+		return o.OnSuccess
+	case Failed, Exhausted:
+		return o.OnFailure
+	}
+	return ""
+}

@@ -1,0 +1,164 @@
+package task
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/10f93571/retry/backoff"
+)
+
+// Policy says how often, how long and after which outcomes a task is tried again. A zero limit is no limit.
+type Policy struct {
+	Name        string
+	Attempts    int // all of them, the first included
+	Backoff     backoff.Spec
+	Timeout     time.Duration // of one attempt
+	KillAfter   time.Duration // between TERM and KILL
+	Budget      time.Duration // of the whole task, from its creation, waits and restarts included
+	ResetAfter  time.Duration // an attempt that ran this long starts the backoff anew
+	Consecutive int           // successes in a row that make the task succeed
+	RetryOn     []Condition
+	StopOn      []Condition
+	SuccessOn   []Condition
+	Rules       []Rule // the first that matches gives the delay
+}
+
+// DefaultPolicyName names the policy of a task that asks for none.
+const DefaultPolicyName = "default"
+
+// DefaultPolicy returns the policy of a task that asks for none: five attempts, 1 s doubling to a minute, phase jitter.
+func DefaultPolicy() Policy {
+	return shaped(DefaultPolicyName, 5, "exp:1s..1m", "")
+}
+
+// shaped returns the policy that a built-in shape stands for.
+func shaped(name string, attempts int, curve, jitter string) Policy {
+	spec, err := backoff.Parse(curve, jitter)
+	if err != nil {
+		panic("built-in policy " + name + ": " + err.Error()) // a test parses every one of them
+	}
+	return Policy{Name: name, Attempts: attempts, Backoff: spec, KillAfter: 5 * time.Second, Consecutive: 1}
+}
+
+// BuiltinPolicy returns the policy of that name: default, or a preset of package backoff.
+func BuiltinPolicy(name string) (Policy, error) {
+	if name == DefaultPolicyName {
+		return DefaultPolicy(), nil
+	}
+	names := []string{DefaultPolicyName}
+	for _, p := range backoff.Presets() {
+		if p.Name == name {
+			return shaped(p.Name, p.Attempts, p.Curve, p.Jitter), nil
+		}
+		names = append(names, p.Name)
+	}
+	return Policy{}, fmt.Errorf("unknown policy %q\nhint: the policies are %s", name, strings.Join(names, ", "))
+}
+
+// Class says what kind of end an outcome is under a policy.
+type Class int
+
+// The classes of outcome.
+const (
+	ClassSuccess   Class = iota
+	ClassRetryable       // another attempt may help
+	ClassFatal           // it would not
+)
+
+// Classified is what a policy makes of an outcome.
+type Classified struct {
+	Class Class
+	Named bool // a condition says so; else it is the default for that kind of task
+}
+
+// Classify asks success-on, stop-on, retry-on and then the default for that kind of task, in this order. A success-on or a retry-on
+// replaces what the default would call a success or retry. A condition that cannot be evaluated does not match; the first trouble
+// with one is returned beside the class.
+func (p *Policy) Classify(e Evidence) (c Classified, trouble error) {
+	for _, list := range []struct {
+		conditions []Condition
+		class      Class
+	}{{p.SuccessOn, ClassSuccess}, {p.StopOn, ClassFatal}, {p.RetryOn, ClassRetryable}} {
+		matches, err := anyMatch(list.conditions, e)
+		trouble = cmp.Or(trouble, err)
+		if matches {
+			return Classified{list.class, true}, trouble
+		}
+	}
+	return Classified{Class: p.classifyByDefault(e)}, trouble
+}
+
+func (p *Policy) classifyByDefault(e Evidence) Class {
+	switch {
+	case e.HTTP != nil && len(p.RetryOn) == 0 && e.ExitCode() != 0:
+		return e.HTTP.Default.Class
+	case e.ExitCode() == 0 && len(p.SuccessOn) == 0:
+		return ClassSuccess
+	case len(p.RetryOn) > 0 || !e.Started(), e.isAmbiguous(): // a POST that was answered with a success took effect, whatever success-on says
+		return ClassFatal
+	}
+	return ClassRetryable
+}
+
+func anyMatch(conditions []Condition, e Evidence) (matches bool, trouble error) {
+	for _, c := range conditions {
+		matches, err := c.Match(e)
+		if matches {
+			return true, trouble
+		}
+		trouble = cmp.Or(trouble, err)
+	}
+	return false, trouble
+}
+
+// Looks returns the streams that the policy's conditions look at.
+func (p *Policy) Looks() CaptureMode {
+	looks := CaptureNone
+	for _, list := range [][]Condition{p.SuccessOn, p.StopOn, p.RetryOn} {
+		for _, c := range list {
+			looks = looks.And(c.Looks())
+		}
+	}
+	for _, r := range p.Rules {
+		looks = looks.And(r.When.Looks())
+	}
+	return looks
+}
+
+// Rule gives one class of outcome its own delay. It says nothing of whether there is another attempt.
+type Rule struct {
+	When    Condition
+	Backoff backoff.Spec
+}
+
+// ParseRule reads a rule; an empty jitter is the curve's own.
+func ParseRule(when, curve, jitter string) (Rule, error) {
+	condition, err := ParseCondition(when)
+	if err != nil {
+		return Rule{}, fmt.Errorf("when: %w", err)
+	}
+	spec, err := backoff.Parse(curve, jitter)
+	return Rule{When: condition, Backoff: spec}, err
+}
+
+// rule returns the number of the first rule that matches, from 1; 0 where none does.
+func (p *Policy) rule(e Evidence) (number int, trouble error) {
+	for i, r := range p.Rules {
+		matches, err := r.When.Match(e)
+		if matches {
+			return i + 1, trouble
+		}
+		trouble = cmp.Or(trouble, err)
+	}
+	return 0, trouble
+}
+
+// curve returns what gives the delay under a rule of that number; 0 is none.
+func (p *Policy) curve(rule int) backoff.Spec {
+	if rule == 0 {
+		return p.Backoff
+	}
+	return p.Rules[rule-1].Backoff
+}

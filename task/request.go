@@ -1,0 +1,114 @@
+package task
+
+import (
+	"time"
+)
+
+// Request is what a task of KindHTTP sends, as it was asked for. Files and secrets are named in it, and read at each send.
+type Request struct {
+	Method      string   `json:"method"`
+	MethodGiven bool     `json:"method_given,omitempty"` // with -X: it stays through redirects
+	URL         string   `json:"url"`
+	Header      []string `json:"header,omitempty"`   // "Name: value"; "Name:" takes away what is sent by default; "Name;" goes out empty
+	User        string   `json:"user,omitempty"`     // name:password
+	Body        []Part   `json:"body,omitempty"`     // one after another
+	Boundary    string   `json:"boundary,omitempty"` // between the parts of a form; empty where the body is none
+	Get         bool     `json:"get,omitempty"`      // the body goes into the URL's query
+
+	Idempotent bool          `json:"idempotent,omitempty"` // the user says that two of them do what one does
+	Keyed      bool          `json:"keyed,omitempty"`      // the idempotency key is the user's own: the server is known to look at it
+	KeyStyle   KeyStyle      `json:"key_style,omitempty"`
+	KeyTTL     time.Duration `json:"key_ttl,omitempty"` // how long the server remembers the key; 0 = for ever
+
+	Network       Network       `json:"network"`
+	MaxRetryAfter time.Duration `json:"max_retry_after,omitempty"` // the longest delay of a server that is waited for; 0 = any
+
+	Output   string `json:"output,omitempty"`    // the file for the reply's body, absolute; empty: stdout
+	Include  bool   `json:"include,omitempty"`   // the reply's header is put before its body
+	HideFail bool   `json:"hide_fail,omitempty"` // the body of an error is not shown
+}
+
+// Part is a piece of a request's body: a text, or what a file holds.
+type Part struct {
+	Text   []byte    `json:"text,omitempty"`
+	File   string    `json:"file,omitempty"` // absolute; StdinFile for stdin; empty: Text
+	Size   int64     `json:"size,omitempty"` // of the file, and when it was changed: as it was when the task was made
+	Time   time.Time `json:"time,omitzero"`
+	Strip  bool      `json:"strip,omitempty"`  // line ends and NUL are left out
+	Encode bool      `json:"encode,omitempty"` // percent-encoded
+
+	// Of a form:
+	Name     string `json:"name,omitempty"`
+	FileName string `json:"file_name,omitempty"` // empty: the part is no file to the server
+	Type     string `json:"type,omitempty"`      // its media type; empty: none is sent
+}
+
+// StdinFile is the File of a Part that is read from stdin.
+const StdinFile = "-"
+
+// KeyStyle is how the idempotency key is written.
+type KeyStyle string
+
+// The styles of key.
+const (
+	KeyRaw  KeyStyle = ""     // as it is
+	KeySF   KeyStyle = "sf"   // as a string of RFC 8941, which draft-ietf-httpapi-idempotency-key-header asks for
+	KeyNone KeyStyle = "none" // none is sent
+)
+
+// Network is how a request gets to the server.
+type Network struct {
+	ConnectTimeout time.Duration `json:"connect_timeout,omitempty"` // for the name, the connection, the proxy and TLS together; 0 = none
+	Proxy          string        `json:"proxy,omitempty"`           // empty: what the environment says
+	NoProxy        *string       `json:"no_proxy,omitempty"`        // hosts that are asked directly; nil: what the environment says
+	UnixSocket     string        `json:"unix_socket,omitempty"`
+	Resolve        []string      `json:"resolve,omitempty"` // host:port:address[,address]
+	Insecure       bool          `json:"insecure,omitempty"`
+	CACert         string        `json:"ca_cert,omitempty"` // absolute paths, all three
+	Cert           string        `json:"cert,omitempty"`
+	Key            string        `json:"key,omitempty"`
+	HTTP1          bool          `json:"http1,omitempty"`
+	Compressed     bool          `json:"compressed,omitempty"`
+	MaxRedirects   int           `json:"max_redirects,omitempty"` // 0: a redirect is the reply; -1: none may be followed, and there must be none
+}
+
+// SendsKey reports whether the idempotency key goes out with the request. A method that is idempotent by itself needs none.
+func (r *Request) SendsKey() bool {
+	return r.KeyStyle != KeyNone && (r.Keyed || !IdempotentMethod(r.Method))
+}
+
+// Safe reports whether the request may be sent twice. A key that retry made up does not make a server deduplicate.
+func (r *Request) Safe() bool {
+	return r.Idempotent || r.Keyed || IdempotentMethod(r.Method)
+}
+
+// IdempotentMethod reports whether RFC 9110, section 9.2.2, calls a method idempotent. Methods are told apart by case.
+func IdempotentMethod(method string) bool {
+	switch method {
+	case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE":
+		return true
+	}
+	return false
+}
+
+// ReadsStdin reports whether a part of the body comes from stdin.
+func (r *Request) ReadsStdin() bool {
+	for _, p := range r.Body {
+		if p.File == StdinFile {
+			return true
+		}
+	}
+	return false
+}
+
+// StdinSize notes how much was read from stdin.
+func (r *Request) StdinSize(n int64) {
+	for i := range r.Body {
+		if r.Body[i].File == StdinFile {
+			r.Body[i].Size = n
+		}
+	}
+}
+
+// Shown is the request in a line, without the secrets in it.
+func (r *Request) Shown() string { return r.Method + " " + MaskURL(r.URL) }

@@ -1,0 +1,186 @@
+// Package runner is the core of retry: what a task, an attempt and a policy are, the pure decision that follows an outcome,
+// and the loop that carries a task through its attempts. It knows neither SQLite nor processes nor flags.
+package task
+
+import (
+	"errors"
+	"time"
+)
+
+// Kind says what a task executes.
+type Kind string
+
+// The kinds of task.
+const (
+	KindCommand Kind = "command"
+	KindHTTP    Kind = "http"
+)
+
+// output is the word for what an attempt brings.
+func (k Kind) Output() string {
+	if k == KindHTTP {
+		return "reply"
+	}
+	return "command's output"
+}
+
+// Status is where a task stands. docs/state-machine.md draws how one leads to another.
+type Status string
+
+// The statuses of a task. Interrupted is not one of them: it is a Pending or InFlight task whose owner is dead.
+const (
+	Pending   Status = "PENDING"
+	InFlight  Status = "IN_FLIGHT"
+	Succeeded Status = "SUCCEEDED"
+	Exhausted Status = "EXHAUSTED"
+	Failed    Status = "FAILED"
+	Cancelled Status = "CANCELLED"
+)
+
+// Finished reports whether no attempt of the task will ever follow.
+func (s Status) Finished() bool {
+	return s != Pending && s != InFlight
+}
+
+// Reason says why a task ended, or waits, without success; empty where there is nothing to explain.
+type Reason string
+
+// The reasons of a task.
+const (
+	ReasonAttempts    Reason = "attempts"
+	ReasonBudget      Reason = "budget"
+	ReasonCrashes     Reason = "crashes"
+	ReasonNotEligible Reason = "not eligible"
+	ReasonAmbiguous   Reason = "ambiguous" // the request may have taken effect, and is not safe to repeat
+	ReasonExpired     Reason = "expired"   // its idempotency key is too old for the server to know
+	ReasonDeferred    Reason = "deferred"  // it waits, for longer than a process should: the server said until when
+	ReasonCancelled   Reason = "cancelled"
+)
+
+// ErrTaken is what a Journal returns when a write came too late: the task was cancelled or finished by somebody else.
+var ErrNotOwner = errors.New("the task was cancelled or taken over by another process")
+
+// Task is one thing to get done, with the resolved copy of its policy.
+type Task struct {
+	Number         int64 // the journal's count of tasks; 0 where there is no journal
+	ID             string
+	Parent         string // the id of the task whose command made this one; empty for most
+	Name           string // given by --id; of the unfinished tasks only one has it
+	Once           bool   // its success is remembered for ever
+	Kind           Kind
+	Command        []string
+	Request        *Request // of KindHTTP; nil for a command
+	Directory      string
+	Environment    []string // kept for a resume: NAME=value, or NAME for a variable that was not set
+	Policy         Policy
+	Options        Options
+	IdempotencyKey string
+	CreatedAt      time.Time
+	RequeuedAt     time.Time // when it was last given fresh attempts; zero for most
+	RequeuedAfter  int       // the number of its last attempt before that
+
+	Status        Status
+	Reason        Reason
+	AttemptCount  int
+	FinishedAt    time.Time // zero until finished
+	NextAttemptAt time.Time // zero unless Pending
+	History       History
+	Last          Attempt // the latest attempt that was decided on; Number 0 before the first
+	Chained       bool    // the journal has its next attempt claimed already: see Chainer
+	Damage        error   // what of it the journal holds and cannot be read; nil for all but a damaged one, which nobody may go on with
+}
+
+// Deadline returns the end of the task's budget; ok is false where it has none.
+func (t *Task) Deadline() (deadline time.Time, ok bool) {
+	if t.Policy.Budget == 0 {
+		return time.Time{}, false
+	}
+	return t.History.Began.Add(t.Policy.Budget), true
+}
+
+// Expiry returns when the task's idempotency key is too old for another attempt to begin; zero for never.
+func (t *Task) Expiry() time.Time {
+	if t.Request == nil || t.Request.KeyTTL == 0 || !t.Request.SendsKey() {
+		return time.Time{}
+	}
+	return t.CreatedAt.Add(t.Request.KeyTTL)
+}
+
+// KeepsInput reports whether what came on stdin is kept for the task until it ends.
+func (t *Task) KeepsInput() bool {
+	return t.Options.Stdin == StdinReplay || t.Request != nil && t.Request.ReadsStdin()
+}
+
+// Requeued reports whether it has fresh attempts and made none of them yet.
+func (t *Task) Requeued() bool {
+	return !t.RequeuedAt.IsZero() && t.AttemptCount == t.RequeuedAfter
+}
+
+// Began is when the task was made, or last given fresh attempts.
+func (t *Task) Began() time.Time {
+	if t.RequeuedAt.IsZero() {
+		return t.CreatedAt
+	}
+	return t.RequeuedAt
+}
+
+// MaxAttempts is the greatest number that an attempt can have; 0 where there is no limit. Interrupted attempts have numbers too,
+// and use up nothing.
+func (t *Task) MaxAttempts() int {
+	if t.Policy.Attempts == 0 {
+		return 0
+	}
+	return t.RequeuedAfter + t.Policy.Attempts + t.History.Interrupted
+}
+
+// claimed moves the task into its next attempt.
+func (t *Task) Claimed() {
+	t.Status, t.Reason, t.Chained = InFlight, "", false
+	t.NextAttemptAt = time.Time{}
+	t.AttemptCount++
+}
+
+// Decided moves the task to where a decision about its attempt leads.
+func (t *Task) Decided(a Attempt, now time.Time) {
+	t.History = t.History.After(&t.Policy, a.Outcome, a.Decision)
+	t.Last = a
+	t.Move(a.Decision, now)
+}
+
+// Move applies a decision to the task's status alone.
+func (t *Task) Move(d Decision, now time.Time) {
+	t.Status, t.Reason = d.Verdict.Status(), d.Reason
+	t.NextAttemptAt, t.FinishedAt = time.Time{}, time.Time{}
+	if t.Status.Finished() {
+		t.FinishedAt = now
+	} else {
+		t.NextAttemptAt = now.Add(d.Delay)
+	}
+}
+
+// crashed is the outcome of an attempt whose owner died: a request may have taken effect by then.
+func (t *Task) Crashed() Outcome {
+	o := Crashed()
+	if t.Request != nil && !t.Request.Safe() {
+		o.HTTP = &Reply{Default: Eligibility{Class: ClassFatal, Ambiguous: true}}
+	}
+	return o
+}
+
+// end is the decision that ended a task.
+func (t *Task) End() Decision {
+	if t.Status == Failed {
+		return Decision{Verdict: VerdictFailed, Reason: t.Reason}
+	}
+	return Decision{Verdict: VerdictExhausted, Reason: t.Reason}
+}
+
+// catchUpWithClock bounds what a clock that was set back since then would make longer: the wait, and the budget.
+func (t *Task) CatchUpWithClock(now time.Time) {
+	if latest := now.Add(t.History.Delay); t.NextAttemptAt.After(latest) {
+		t.NextAttemptAt = latest
+	}
+	if t.History.Began.After(now) {
+		t.History.Began = now
+	}
+}

@@ -1,0 +1,96 @@
+package crash
+
+import (
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// sourceSteps reads the names of the steps out of the source of the journal, so that a new one cannot be forgotten.
+func sourceSteps(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("..", "..", "state", "*", "*.go"))
+	must(t, err)
+	var steps []string
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		must(t, err)
+		found, err := stepsIn(tree)
+		must(t, err)
+		steps = append(steps, found...)
+	}
+	slices.Sort(steps)
+	return slices.Compact(steps)
+}
+
+// stepsIn returns the arguments of all calls of step.
+func stepsIn(tree *ast.File) (steps []string, err error) {
+	ast.Inspect(tree, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || !isIdentifier(call.Fun, "step") {
+			return true
+		}
+		name, nameErr := nameOf(call.Args[0])
+		steps, err = append(steps, name), errors.Join(err, nameErr)
+		return true
+	})
+	return steps, err
+}
+
+// nameOf reads the argument of a step.
+func nameOf(argument ast.Expr) (string, error) {
+	literal, ok := argument.(*ast.BasicLit)
+	if !ok {
+		return "", errors.New("the name of a step is no literal")
+	}
+	return strconv.Unquote(literal.Value)
+}
+
+func isIdentifier(e ast.Expr, name string) bool {
+	identifier, ok := e.(*ast.Ident)
+	return ok && identifier.Name == name
+}
+
+func TestStepsIn(t *testing.T) {
+	const header = "package p\nfunc f() {"
+	tests := map[string]struct {
+		body string
+		want []string
+		fail bool
+	}{
+		"none":              {"go f()", nil, false},
+		"in an expression":  {`if err := g(func() { step("a b") }); err != nil { step("c") }`, []string{"a b", "c"}, false},
+		"another's step":    {`x.step("a")`, nil, false},
+		"a name at runtime": {`step(name)`, []string{""}, true},
+		"the first of two":  {`step(name); step("a")`, []string{"", "a"}, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			tree, err := parser.ParseFile(token.NewFileSet(), "p.go", header+test.body+"}", parser.SkipObjectResolution)
+			must(t, err)
+			got, err := stepsIn(tree)
+			if !slices.Equal(got, test.want) || (err != nil) != test.fail {
+				t.Errorf("got %q, %v", got, err)
+			}
+		})
+	}
+}
+
+// The steps without which the harness would hardly be one.
+func TestSourceStepsHoldsTheTransactions(t *testing.T) {
+	steps := sourceSteps(t)
+	for _, want := range []string{"transaction begun", "transaction written", "transaction committed", "attempt counted", "task adopted"} {
+		if !slices.Contains(steps, want) {
+			t.Errorf("no step %q in %q", want, steps)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+//go:build unix
+
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net"
+	"net/textproto"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestLikeCurl sends with retry and with curl what the same flags ask for, to one raw server, and compares what came: the request line,
+// the headers as they were written, but in any order, and the body.
+func TestLikeCurl(t *testing.T) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("there is no curl to compare with")
+	}
+	b := newDocsBench(t)
+	for name, content := range map[string]string{
+		"f.txt": "one\r\ntwo\nthree\n", "g.json": `{"a": [1, 2]}` + "\n", "h.bin": "\x00\xff\x80", "empty": "", "a b\"c.html": "<p>",
+		"large": strings.Repeat("0123456789abcdef", 1<<17),
+	} {
+		ok(t, os.WriteFile(filepath.Join(b.dir, name), []byte(content), 0o600))
+	}
+	for _, flags := range []string{
+		"URL", "URL/path/to?a=1&b=%20x+y", "URL/a/./b/../c", "URL/%7euser/%c3%A4", "URL?q", "URL/#fragment", "HOST/x", "-I URL/x",
+		"-X DELETE URL", "-X PATCH -d x URL", "-X post -d x URL",
+		"-d a=1 URL", "-d a=1 -d b=2 URL", "-d '' URL", "-d @f.txt URL", "-d @f.txt -d x URL", "-d @empty URL", "-d @- URL",
+		"--data-raw @x URL", "--data-binary @f.txt URL", "--data-binary @h.bin URL", "--data-binary @- URL", "--data-binary @large URL",
+		"--data-urlencode 'a b&c=ä' URL", "--data-urlencode 'n=a b/~-_.!*' URL", "--data-urlencode =x=y URL", "--data-urlencode n@f.txt URL",
+		"-d a --data-urlencode 'b= c' --data-binary d -d e URL",
+		"--json '{\"a\":1}' URL", "--json @g.json URL", "--json '{' --json '}' URL", "--json 1 -H 'Accept: text/x' -H 'content-type: a/b' URL",
+		"-G -d a=1 -d b=2 URL", "-G -d a=1 'URL/?x=y'", "-G --data-urlencode 'a= b' URL", "-I -G -d a URL", "-G -d a 'URL/p#f'",
+		"-F a=b URL", "-F a=b -F c=@f.txt URL", "-F 'f=@h.bin;type=image/x;filename=y.z' URL", "-F 'f=@a b\"c.html' URL", "-F 'f=<f.txt' URL",
+		"-F 'a=b;type=text/x' URL", "-F 'a\"b=c' URL", "-F f=@- URL", "-F 'f=@-;filename=x' URL", "-F 'f=@-;filename=x.png' URL", "-F f=@empty URL", "-F 'f=@g.json' -F 'g=@f.txt;filename=x.png' URL",
+		"-T f.txt URL/up/", "-T f.txt URL/up", "-T h.bin -X POST URL", "-T empty URL/x",
+		"-H 'X-A: 1' -H 'x-b:2' -H 'X-A: 3' URL", "-H 'Accept:' URL", "-H 'X-Empty;' URL", "-H 'X-Gone:' URL", "-H 'Host: other' URL",
+		"-H 'User-Agent:' URL", "-H 'Content-Type:' -d x URL", "-H 'Content-Type: text/plain' -d x URL",
+		"-A me/1.0 URL", "-A '' URL", "-e http://from/ URL", "-u me:pass:word URL", "-u me: URL", "http://us%20er:p%40ss@HOST/", "-u a:b http://c:d@HOST/",
+		"-H 'Authorization: Bearer x' -u a:b URL", "--compressed URL", "-H 'Cookie: a=b; c=d' URL", "-H 'Range: bytes=1-2' URL", "-H 'Content-Length: 1' -d a URL",
+		"-x HOST http://elsewhere.invalid/path?q", "-x http://me:pw@HOST http://elsewhere.invalid/", "-x HOST -H 'Proxy-Authorization: Basic x' http://e.invalid/",
+		"-x http://nowhere.invalid --noproxy 127.0.0.1 URL", "--unix-socket SOCKET http://name/path", "--resolve name.invalid:PORT:127.0.0.1 http://name.invalid:PORT/",
+		"--http1.1 URL", "-H 'Transfer-Encoding: chunked' -d abc URL", "-H 'Connection: close' URL", "-H 'Expect:' -d x URL",
+	} {
+		t.Run(flags, func(t *testing.T) {
+			theirs, said := b.sent(t, "curl -gsS "+flags)
+			ours, saidToo := b.sent(t, b.retry+" http --idempotency-key none "+flags)
+			if ours != theirs {
+				t.Errorf("curl sent\n%s%s\nand retry\n%s%s", theirs, said, ours, saidToo)
+			}
+		})
+	}
+}
+
+// sent returns what a command line sends to a server, whose address is in it as URL, HOST, PORT and SOCKET.
+func (b *docsBench) sent(t *testing.T, line string) (request, said string) {
+	t.Helper()
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	ok(t, err)
+	path := filepath.Join(t.TempDir(), "s")
+	local, err := net.Listen("unix", path)
+	ok(t, err)
+	heard := make(chan string, 8)
+	for _, l := range []net.Listener{tcp, local} {
+		defer func() { _ = l.Close() }()
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				heard <- hearRaw(c)
+			}
+		}()
+	}
+	host := tcp.Addr().String()
+	_, port, _ := net.SplitHostPort(host)
+	shell := exec.Command("/bin/sh", "-c", strings.NewReplacer("URL", "http://"+host, "HOST", host, "PORT", port, "SOCKET", path).Replace(line))
+	shell.Dir, shell.Stdin = b.dir, strings.NewReader("from\r\nstdin\n")
+	shell.Env = append(os.Environ(), quickExit, "RETRY_STATE_DIR="+filepath.Join(b.dir, "state"), "RETRY_ATTEMPTS=1")
+	out, err := shell.CombinedOutput()
+	if err != nil {
+		out = append(out, err.Error()...)
+	}
+	select {
+	case request = <-heard:
+	case <-time.After(map[bool]time.Duration{true: patience, false: time.Second}[err == nil]): // it may be heard later than answered
+		request = "nothing\n"
+	}
+	return strings.ReplaceAll(request, port, "PORT"), string(out)
+}
+
+// hearRaw reads a request off a connection, answers it, and returns it with sorted headers.
+func hearRaw(c net.Conn) string {
+	defer func() { _ = c.Close() }()
+	r := textproto.NewReader(bufio.NewReader(c))
+	line, err := r.ReadLine()
+	if err != nil {
+		return err.Error()
+	}
+	headers, length := []string{}, 0
+	for {
+		header, err := r.ReadLine()
+		if header == "" || err != nil {
+			break
+		}
+		name, value, _ := strings.Cut(header, ":")
+		header = name + ": " + strings.TrimSpace(value)
+		switch strings.ToLower(name) {
+		case "content-length":
+			length, _ = strconv.Atoi(strings.TrimSpace(value))
+		case "transfer-encoding":
+			length = -1
+		case "proxy-connection": // no proxy of this century looks at it
+			continue
+		case "accept-encoding": // curl unpacks more
+			header = strings.Replace(header, "deflate, gzip, br, zstd", "gzip", 1)
+		case "expect":
+			_, _ = io.WriteString(c, "HTTP/1.1 100 Continue\r\n\r\n")
+			continue
+		case "user-agent":
+			if strings.HasPrefix(value, " curl/") || strings.HasPrefix(value, " retry/") {
+				header = name + ": the default"
+			}
+		}
+		headers = append(headers, header)
+	}
+	slices.Sort(headers)
+	body := make([]byte, max(0, length))
+	if length >= 0 {
+		_, _ = io.ReadFull(r.R, body)
+	} else {
+		body = chunks(r.R)
+	}
+	_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+	text := line + "\n" + strings.Join(headers, "\n") + "\n\n" + string(body) + "\n"
+	if boundary := regexp.MustCompile(`boundary=(-+\w+)`).FindStringSubmatch(text); boundary != nil {
+		text = strings.ReplaceAll(text, boundary[1], "BOUNDARY")
+	}
+	return text
+}
+
+// chunks reads a chunked body to its end.
+func chunks(r *bufio.Reader) []byte {
+	var whole bytes.Buffer
+	for {
+		size, err := r.ReadString('\n')
+		n, _ := strconv.ParseInt(strings.TrimSpace(size), 16, 64)
+		if err != nil || n == 0 {
+			return append(whole.Bytes(), " in chunks"...)
+		}
+		_, _ = io.CopyN(&whole, r, n)
+		_, _ = r.ReadString('\n')
+	}
+}

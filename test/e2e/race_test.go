@@ -1,0 +1,5 @@
+//go:build race && unix
+
+package e2e
+
+func init() { raceDetector = true }
