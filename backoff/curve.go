@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/10f93571/retry/internal/text"
 )
 
 // formula is d(n) before the cap, for n ≥ 1, in [0, Max].
@@ -37,7 +39,7 @@ func (cv curve) String() string {
 	if cv.limit == unlimited {
 		return cv.formula.String()
 	}
-	return cv.formula.String() + ".." + FormatDuration(cv.limit)
+	return cv.formula.String() + ".." + text.FormatDuration(cv.limit)
 }
 
 func (cv curve) base(n int) time.Duration { return min(cv.at(n), cv.limit) }
@@ -132,7 +134,7 @@ func (f family) curve(body string) (curve, error) {
 		return curve{}, err
 	}
 	if first := formula.at(1); cv.limit < first {
-		return curve{}, fmt.Errorf("the cap %s is below the first delay %s", FormatDuration(cv.limit), FormatDuration(first))
+		return curve{}, fmt.Errorf("the cap %s is below the first delay %s", text.FormatDuration(cv.limit), text.FormatDuration(first))
 	}
 	return cv, nil
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/10f93571/retry/internal/text"
 )
 
 // Formula is what follows expr:, compiled. It must be safe for concurrent use.
@@ -84,7 +86,7 @@ func formatWild(x float64) string {
 	case math.IsInf(x, 0):
 		return "infinitely many"
 	}
-	return formatNumber(math.Round(x*1000) / 1000)
+	return text.FormatNumber(math.Round(x*1000) / 1000)
 }
 
 func always(x float64) func() float64 { return func() float64 { return x } }

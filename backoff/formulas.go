@@ -7,12 +7,15 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/10f93571/retry/internal/text"
 )
 
 type constant struct{ delay time.Duration }
 
 func (f constant) at(int) time.Duration { return min(f.delay, Max) }
-func (f constant) String() string       { return "constant:" + FormatDuration(f.delay) }
+
+func (f constant) String() string { return "constant:" + text.FormatDuration(f.delay) }
 
 func parseConstant(body string) (formula, error) {
 	d, err := parsePart("delay", body)
@@ -28,9 +31,9 @@ func (f linear) at(n int) time.Duration {
 
 func (f linear) String() string {
 	if f.first == f.step {
-		return "linear:" + FormatDuration(f.step)
+		return "linear:" + text.FormatDuration(f.step)
 	}
-	return "linear:" + FormatDuration(f.first) + "+" + FormatDuration(f.step)
+	return "linear:" + text.FormatDuration(f.first) + "+" + text.FormatDuration(f.step)
 }
 
 func parseLinear(body string) (formula, error) {
@@ -62,9 +65,9 @@ func (f exponential) at(n int) time.Duration {
 
 func (f exponential) String() string {
 	if f.multiplier == 2 {
-		return "exp:" + FormatDuration(f.initial)
+		return "exp:" + text.FormatDuration(f.initial)
 	}
-	return "exp:" + FormatDuration(f.initial) + "*" + formatNumber(f.multiplier)
+	return "exp:" + text.FormatDuration(f.initial) + "*" + text.FormatNumber(f.multiplier)
 }
 
 func parseExponential(body string) (formula, error) {
@@ -78,7 +81,7 @@ func parseExponential(body string) (formula, error) {
 	}
 	multiplier, err := parseNumber("multiplier", factor)
 	if err == nil && multiplier < 1 {
-		err = fmt.Errorf("the multiplier %s is below 1: the delays would shrink", formatNumber(multiplier))
+		err = fmt.Errorf("the multiplier %s is below 1: the delays would shrink", text.FormatNumber(multiplier))
 	}
 	return exponential{initial, multiplier}, err
 }
@@ -97,7 +100,7 @@ func (f fibonacci) at(n int) time.Duration {
 	return min(d, Max)
 }
 
-func (f fibonacci) String() string { return "fib:" + FormatDuration(f.scale) }
+func (f fibonacci) String() string { return "fib:" + text.FormatDuration(f.scale) }
 
 func parseFibonacci(body string) (formula, error) {
 	d, err := parsePart("delay", body)
@@ -115,7 +118,7 @@ func (f polynomial) at(n int) time.Duration {
 }
 
 func (f polynomial) String() string {
-	return "poly:" + FormatDuration(f.start) + "+n^" + formatNumber(f.exponent)
+	return "poly:" + text.FormatDuration(f.start) + "+n^" + text.FormatNumber(f.exponent)
 }
 
 func parsePolynomial(body string) (formula, error) {
@@ -140,7 +143,7 @@ func (f list) at(n int) time.Duration { return min(f[min(n, len(f))-1], Max) }
 func (f list) String() string {
 	parts := make([]string, len(f))
 	for i, d := range f {
-		parts[i] = FormatDuration(d)
+		parts[i] = text.FormatDuration(d)
 	}
 	return "list:" + strings.Join(parts, ",")
 }

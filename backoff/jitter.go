@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/10f93571/retry/internal/text"
 )
 
 // jitter turns the delay of a wait into a place in a span of delays.
@@ -24,19 +26,22 @@ type wait struct {
 type none struct{}
 
 func (none) draw(w wait, _ Chance) (span, float64) { return span{least: w.d}, 0 }
-func (none) String() string                        { return "none" }
+
+func (none) String() string { return "none" }
 
 // full is uniform(0, d).
 type full struct{}
 
 func (full) draw(w wait, c Chance) (span, float64) { return span{width: w.d}, c.random() }
-func (full) String() string                        { return "full" }
+
+func (full) String() string { return "full" }
 
 // equal is d/2 + uniform(0, d/2).
 type equal struct{}
 
 func (equal) draw(w wait, c Chance) (span, float64) { return between(w.d/2, w.d), c.random() }
-func (equal) String() string                        { return "equal" }
+
+func (equal) String() string { return "equal" }
 
 // decorrelated is uniform(initial, min(cap, 3 · previous delay)), initial the first time.
 type decorrelated struct{}
@@ -68,7 +73,7 @@ func (j percent) draw(w wait, c Chance) (span, float64) {
 	return between(times(w.d, (100-j.p)/100), times(w.d, (100+j.p)/100)), c.random()
 }
 
-func (j percent) String() string { return formatNumber(j.p) + "%" }
+func (j percent) String() string { return text.FormatNumber(j.p) + "%" }
 
 // add is d + uniform(least, most), or d + n·uniform(least, most) where it is scaled.
 type add struct {
@@ -87,15 +92,15 @@ func (j add) draw(w wait, c Chance) (span, float64) {
 }
 
 func (j add) String() string {
-	text := "add:"
+	txt := "add:"
 	if j.least > 0 {
-		text += FormatDuration(j.least) + ".."
+		txt += text.FormatDuration(j.least) + ".."
 	}
-	text += FormatDuration(j.most)
+	txt += text.FormatDuration(j.most)
 	if j.scaled {
-		text += "*n"
+		txt += "*n"
 	}
-	return text
+	return txt
 }
 
 // addsOnly says that a jitter leaves d whole, and so fits a curve with randomness of its own.
@@ -172,7 +177,7 @@ func parseAdd(body string) (jitter, error) {
 	}
 	most, err := parsePart("delay", high)
 	if err == nil && most < least {
-		err = fmt.Errorf("%s is below %s", FormatDuration(most), FormatDuration(least))
+		err = fmt.Errorf("%s is below %s", text.FormatDuration(most), text.FormatDuration(least))
 	}
 	return add{least, most, scaled}, err
 }

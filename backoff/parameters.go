@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/10f93571/retry/internal/text"
 )
 
 // Parameter is a number of a spec that can be changed on its own, and the range in which it is worth changing.
@@ -67,17 +69,17 @@ func (p *Parameter) take(value string) error {
 	case p.Optional && value == None:
 		p.Value = None
 	case p.Unit == UnitTime:
-		d, err := ParseDuration(value)
+		d, err := text.ParseDuration(value)
 		if err != nil {
 			return err
 		}
-		p.Value = FormatDuration(d)
+		p.Value = text.FormatDuration(d)
 	default:
-		x, err := readNumber(value)
+		x, err := text.ParseNumber(value)
 		if err != nil {
 			return fmt.Errorf("%q %w", value, err)
 		}
-		p.Value = formatNumber(x)
+		p.Value = text.FormatNumber(x)
 	}
 	return nil
 }
@@ -98,11 +100,11 @@ func (cv curve) adjustable() (form string, all []Parameter) {
 		return form, all
 	}
 	first := float64(cv.at(1))
-	limit := Parameter{Name: "cap", Value: None, Unit: UnitTime, Optional: true, least: first, most: max(float64(30*day), first)}
+	limit := Parameter{Name: "cap", Value: None, Unit: UnitTime, Optional: true, least: first, most: max(float64(30*24*time.Hour), first)}
 	if cv.limit == unlimited {
 		return form + "..%s", append(all, limit)
 	}
-	limit.Value, limit.most = FormatDuration(cv.limit), max(limit.most, float64(cv.limit))
+	limit.Value, limit.most = text.FormatDuration(cv.limit), max(limit.most, float64(cv.limit))
 	if len(all) > 0 { // the first parameter is what the first delay begins with: that may reach the cap, and no more
 		room := float64(cv.limit) - first
 		all[0].most = max(min(all[0].most, all[0].number()+room), all[0].number())
@@ -163,11 +165,11 @@ func (j add) adjustable() (form string, all []Parameter) {
 
 // length is a parameter that is a time, from nothing to a day.
 func length(name string, d time.Duration) Parameter {
-	return Parameter{Name: name, Value: FormatDuration(d), Unit: UnitTime, most: max(float64(day), float64(d))}
+	return Parameter{Name: name, Value: text.FormatDuration(d), Unit: UnitTime, most: max(float64(24*time.Hour), float64(d))}
 }
 
 func amount(name string, x, least, most float64) Parameter {
-	return Parameter{Name: name, Value: formatNumber(x), Unit: UnitNumber, least: min(least, x), most: max(most, x)}
+	return Parameter{Name: name, Value: text.FormatNumber(x), Unit: UnitNumber, least: min(least, x), most: max(most, x)}
 }
 
 // CurveExamples are a spec for each kind of curve.
@@ -196,7 +198,7 @@ var literals = sync.OnceValue(func() *regexp.Regexp {
 // adjustable makes each plain number of the formula a parameter. They have no names of their own, and not every value has to be valid.
 func (f *expression) adjustable() (form string, all []Parameter) {
 	form = literals().ReplaceAllStringFunc(strings.ReplaceAll(f.text, "%", "%%"), func(word string) string {
-		x, err := readNumber(word)
+		x, err := text.ParseNumber(word)
 		if err != nil {
 			return word
 		}

@@ -1,6 +1,10 @@
 package backoff
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/10f93571/retry/internal/text"
+)
 
 func BenchmarkParse(b *testing.B) {
 	for _, of := range []struct{ curve, jitter string }{
@@ -18,11 +22,11 @@ func BenchmarkParse(b *testing.B) {
 }
 
 func BenchmarkParseDuration(b *testing.B) {
-	for _, text := range []string{"90", "1h30m", "2d"} {
-		b.Run(text, func(b *testing.B) {
+	for _, txt := range []string{"90", "1h30m", "2d"} {
+		b.Run(txt, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := ParseDuration(text); err != nil {
+				if _, err := text.ParseDuration(txt); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/10f93571/retry/internal/text"
 )
 
 func TestPhase(t *testing.T) {
@@ -75,7 +77,7 @@ func TestPhaseTiles(t *testing.T) {
 		first := rapid.Float64Range(1, 100).Draw(t, "first")
 		r := rapid.Float64Range(1.1, 4).Draw(t, "r")
 		tasks := rapid.IntRange(2, 40).Draw(t, "tasks")
-		s := parse(t, "exp:"+FormatDuration(sec(first))+"*"+formatNumber(r), "phase")
+		s := parse(t, "exp:"+text.FormatDuration(sec(first))+"*"+text.FormatNumber(r), "phase")
 
 		times := retryTimes(s, tasks, 6)
 		slices.SortFunc(times, func(a, b retryTime) int { return cmp.Compare(a.at, b.at) })
@@ -122,7 +124,7 @@ func TestGeometricNearOne(t *testing.T) {
 			t.Errorf("r = 1 + %de-15: %.15f; want %.15f", r, got, want)
 		}
 	}
-	if got := geometric(364*day, 364*day+1, 0.3); got != 0.3 { // a difference that a float can't see
+	if got := geometric(364*24*time.Hour, 364*24*time.Hour+1, 0.3); got != 0.3 { // a difference that a float can't see
 		t.Errorf("a nanosecond more than 364 days: %v; want 0.3", got)
 	}
 }

@@ -8,18 +8,22 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/10f93571/retry/internal/text"
 )
 
 // decimal draws a number with up to three places.
 func decimal(t *rapid.T, label string, least, most int) string {
-	return formatNumber(float64(rapid.IntRange(least*1000, most*1000).Draw(t, label)) / 1000)
+	return text.FormatNumber(float64(rapid.IntRange(least*1000, most*1000).Draw(t, label)) / 1000)
 }
 
-func delay(t *rapid.T, label string) string { return FormatDuration(anyDuration(2*Max).Draw(t, label)) }
+func delay(t *rapid.T, label string) string {
+	return text.FormatDuration(anyDuration(2*Max).Draw(t, label))
+}
 
 // growing draws a curve whose delays never fall, with its cap or unlimited.
 func growing(t *rapid.T) (string, time.Duration) {
-	text := map[string]func() string{
+	txt := map[string]func() string{
 		"constant": func() string { return delay(t, "delay") },
 		"linear":   func() string { return delay(t, "first") + "+" + delay(t, "step") },
 		"exp":      func() string { return delay(t, "initial") + "*" + decimal(t, "multiplier", 1, 10) },
@@ -27,19 +31,19 @@ func growing(t *rapid.T) (string, time.Duration) {
 		"poly":     func() string { return delay(t, "base") + "+n^" + decimal(t, "exponent", 0, 8) },
 	}
 	family := rapid.SampledFrom([]string{"constant", "linear", "exp", "fib", "poly"}).Draw(t, "family")
-	curve := family + ":" + text[family]()
+	curve := family + ":" + txt[family]()
 	if family == "constant" || !rapid.Bool().Draw(t, "capped") {
 		return curve, unlimited
 	}
 	limit := parse(t, curve, "none").Base(1) + anyDuration(Max).Draw(t, "headroom")
-	return curve + ".." + FormatDuration(limit), limit
+	return curve + ".." + text.FormatDuration(limit), limit
 }
 
 // anyCurve draws from all curves; own says that it has randomness of its own.
 func anyCurve(t *rapid.T) (curve string, limit time.Duration, own bool) {
 	switch rapid.SampledFrom([]string{"growing", "growing", "list", "buckets", "sidekiq"}).Draw(t, "kind") {
 	case "list":
-		parts := rapid.SliceOfN(rapid.Map(anyDuration(2*Max), FormatDuration), 1, 5).Draw(t, "list")
+		parts := rapid.SliceOfN(rapid.Map(anyDuration(2*Max), text.FormatDuration), 1, 5).Draw(t, "list")
 		return "list:" + strings.Join(parts, ","), unlimited, false
 	case "buckets":
 		return "buckets:" + decimal(t, "exponent", 0, 8), unlimited, true
@@ -52,7 +56,7 @@ func anyCurve(t *rapid.T) (curve string, limit time.Duration, own bool) {
 
 func anyJitter(t *rapid.T, own bool) string {
 	low := anyDuration(2*Max).Draw(t, "low")
-	span := FormatDuration(low) + ".." + FormatDuration(low+anyDuration(2*Max).Draw(t, "width"))
+	span := text.FormatDuration(low) + ".." + text.FormatDuration(low+anyDuration(2*Max).Draw(t, "width"))
 	fits := []string{"none", "add:" + delay(t, "most"), "add:" + span, "add:" + span + "*n"}
 	if !own {
 		fits = append(fits, "full", "equal", "decorrelated", "phase", decimal(t, "percent", 1, 100)+"%")

@@ -3,6 +3,8 @@ package backoff
 import (
 	"math"
 	"time"
+
+	"github.com/10f93571/retry/internal/text"
 )
 
 // shortest is where the axis of a time that may be 0 begins: one step above 0.
@@ -11,10 +13,10 @@ const shortest = 10 * time.Millisecond
 // number is the value as a number, a time in nanoseconds.
 func (p Parameter) number() float64 {
 	if p.Unit == UnitTime {
-		d, _ := readDuration(p.Value)
+		d, _ := text.ReadDuration(p.Value)
 		return float64(d)
 	}
-	x, _ := readNumber(p.Value)
+	x, _ := text.ParseNumber(p.Value)
 	return x
 }
 
@@ -38,14 +40,14 @@ func (p Parameter) At(place float64) string {
 	place = unit(place)
 	if p.Unit != UnitTime {
 		x := p.least + place*(p.most-p.least)
-		return formatNumber(min(max(math.Round(x/p.step())*p.step(), p.least), p.most))
+		return text.FormatNumber(min(max(math.Round(x/p.step())*p.step(), p.least), p.most))
 	}
 	if place == 0 && p.least == 0 {
-		return FormatDuration(0)
+		return text.FormatDuration(0)
 	}
 	low := p.low()
 	x := low * math.Pow(p.most/low, place)
-	return FormatDuration(time.Duration(min(max(handy(x), p.least), p.most)))
+	return text.FormatDuration(time.Duration(min(max(handy(x), p.least), p.most)))
 }
 
 // low is where a logarithmic axis begins.
@@ -69,7 +71,7 @@ func handy(x float64) float64 {
 	step := math.Pow(10, math.Floor(math.Log10(max(x, 1)))-1)
 	for _, s := range []time.Duration{
 		50 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond, time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second,
-		time.Minute, 5 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour, 6 * time.Hour, 12 * time.Hour, day,
+		time.Minute, 5 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour,
 	} {
 		if x >= float64(time.Second) && float64(s) <= x/20 {
 			step = float64(s)

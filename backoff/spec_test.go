@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/10f93571/retry/internal/text"
 )
 
 func TestImpliedJitter(t *testing.T) {
@@ -180,12 +182,12 @@ func BenchmarkDelay(b *testing.B) {
 
 // A float of nanoseconds is exact for 104 days. Past that, d(1) must still be what was written, and the cap must hold.
 func TestNanosecondsPastAFloat(t *testing.T) {
-	const d = 200*day + 3
-	text := "exp:" + FormatDuration(d)
-	if got := parse(t, text, "none").Base(1); got != d {
-		t.Errorf("%s: d(1) = %d; want %d", text, got, d)
+	const d = 200*24*time.Hour + 3
+	txt := "exp:" + text.FormatDuration(d)
+	if got := parse(t, txt, "none").Base(1); got != d {
+		t.Errorf("%s: d(1) = %d; want %d", txt, got, d)
 	}
-	if got := parse(t, text+".."+FormatDuration(d), "full").Delay(1, Chance{Rand: always(1)}); got != d {
-		t.Errorf("%s under a cap of as much: %d; want %d", text, got, d)
+	if got := parse(t, txt+".."+text.FormatDuration(d), "full").Delay(1, Chance{Rand: always(1)}); got != d {
+		t.Errorf("%s under a cap of as much: %d; want %d", txt, got, d)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/state/sqlite"
 )
 
@@ -18,5 +18,5 @@ func (f *stateFlag) absence(p *Process) error {
 		return nil
 	}
 	return fmt.Errorf("%s (%s): %w\nhint: the first run makes it; do the jobs run as another user, or with another RETRY_STATE_DIR?",
-		render.Escape(place.Dir), place.Source, errAbsent)
+		text.Escape(place.Dir), place.Source, errAbsent)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/10f93571/retry/internal/text"
 )
 
 // verbsOf are the second words of a subcommand that has such, in the order of the help.
@@ -58,7 +60,7 @@ func (c *groupCommand) run(*Process) (int, error) {
 		return 0, fmt.Errorf("retry %s needs a word more\nhint: %s", c.word, all)
 	}
 	hint := "write " + all + "."
-	if found := nearest(c.Words[0], verbs); found != "" {
+	if found := text.Nearest(c.Words[0], verbs); found != "" {
 		hint = fmt.Sprintf("did you mean retry %s %s?", c.word, found)
 	}
 	return 0, fmt.Errorf("retry %s has no %q\nhint: %s To run a program named %[1]s: retry -- %[1]s", c.word, c.Words[0], hint)

@@ -12,6 +12,7 @@ import (
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/httpexec"
 	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/task"
 )
 
@@ -175,7 +176,7 @@ func warnOfRepetition(t *task.Task, warn func(error)) {
 	if len(t.Policy.RetryOn) == 0 || t.Request.Safe() {
 		return
 	}
-	warn(fmt.Errorf("retry-on is from the environment or the default policy, and may have %s sent again after it has taken effect\nhint: to mean it, type --retry-on or -p NAME; --idempotent says that it is safe", render.Escape(t.Request.Method)))
+	warn(fmt.Errorf("retry-on is from the environment or the default policy, and may have %s sent again after it has taken effect\nhint: to mean it, type --retry-on or -p NAME; --idempotent says that it is safe", text.Escape(t.Request.Method)))
 }
 
 // warnOfRequest tells what a user may not want of a new request.
@@ -194,5 +195,5 @@ func warnOfSecrets(r *task.Request, warn func(error)) {
 	if len(secrets) == 0 {
 		return
 	}
-	warn(fmt.Errorf("the journal keeps %s as typed here\nhint: {env:NAME} instead keeps only the name of a variable, which is read at each send", render.Escape(strings.Join(secrets, " and "))))
+	warn(fmt.Errorf("the journal keeps %s as typed here\nhint: {env:NAME} instead keeps only the name of a variable, which is read at each send", text.Escape(strings.Join(secrets, " and "))))
 }

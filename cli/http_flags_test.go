@@ -54,7 +54,7 @@ func plainRequest(change func(*task.Request)) *task.Request {
 	return r
 }
 
-func text(s string) task.Part { return task.Part{Text: []byte(s)} }
+func txt(s string) task.Part { return task.Part{Text: []byte(s)} }
 
 func TestRequestOfFlags(t *testing.T) {
 	dir, err := os.Getwd()
@@ -80,31 +80,31 @@ func TestRequestOfFlags(t *testing.T) {
 		{"--max-redirs 3", func(*task.Request) {}},
 		{"-L --max-redirs 0", func(r *task.Request) { r.Network.MaxRedirects = -1 }},
 
-		{"-d a=1", func(r *task.Request) { post(r, text("a=1")) }},
-		{"-d a=1 -d b=2", func(r *task.Request) { post(r, text("a=1"), text("&"), text("b=2")) }},
+		{"-d a=1", func(r *task.Request) { post(r, txt("a=1")) }},
+		{"-d a=1 -d b=2", func(r *task.Request) { post(r, txt("a=1"), txt("&"), txt("b=2")) }},
 		{"-d a --data-raw @b --data-binary c -d d", func(r *task.Request) {
-			post(r, text("a"), text("&"), text("@b"), text("&"), text("c"), text("&"), text("d"))
+			post(r, txt("a"), txt("&"), txt("@b"), txt("&"), txt("c"), txt("&"), txt("d"))
 		}},
-		{"-d ''", func(r *task.Request) { post(r, text("")) }},
+		{"-d ''", func(r *task.Request) { post(r, txt("")) }},
 		{"-d @f", func(r *task.Request) { post(r, task.Part{File: here("f"), Strip: true}) }},
 		{"-d @-", func(r *task.Request) { post(r, task.Part{File: "-", Strip: true}) }},
 		{"--data-binary @f", func(r *task.Request) { post(r, task.Part{File: here("f")}) }},
 		{"--data-urlencode a|b", func(r *task.Request) { post(r, task.Part{Text: []byte("a b"), Encode: true}) }},
 		{"--data-urlencode =a", func(r *task.Request) { post(r, task.Part{Text: []byte("a"), Encode: true}) }},
-		{"--data-urlencode n=a=b", func(r *task.Request) { post(r, text("n="), task.Part{Text: []byte("a=b"), Encode: true}) }},
-		{"--data-urlencode n@f", func(r *task.Request) { post(r, text("n="), task.Part{File: here("f"), Encode: true}) }},
+		{"--data-urlencode n=a=b", func(r *task.Request) { post(r, txt("n="), task.Part{Text: []byte("a=b"), Encode: true}) }},
+		{"--data-urlencode n@f", func(r *task.Request) { post(r, txt("n="), task.Part{File: here("f"), Encode: true}) }},
 		{"--json {}", func(r *task.Request) {
-			post(r, text("{}"))
+			post(r, txt("{}"))
 			r.Header = []string{"Content-Type: application/json", "Accept: application/json"}
 		}},
 		{"--json {} --json 1 -H accept:x", func(r *task.Request) {
-			post(r, text("{}"), text("1"))
+			post(r, txt("{}"), txt("1"))
 			r.Header = []string{"accept:x", "Content-Type: application/json"}
 		}},
-		{"-X PUT -d a", func(r *task.Request) { post(r, text("a")); r.Method, r.MethodGiven = "PUT", true }},
-		{"-G -d a -d b", func(r *task.Request) { r.Body, r.Get = []task.Part{text("a"), text("&"), text("b")}, true }},
+		{"-X PUT -d a", func(r *task.Request) { post(r, txt("a")); r.Method, r.MethodGiven = "PUT", true }},
+		{"-G -d a -d b", func(r *task.Request) { r.Body, r.Get = []task.Part{txt("a"), txt("&"), txt("b")}, true }},
 		{"-G -I -d a", func(r *task.Request) {
-			r.Method, r.Body, r.Get, r.Include = "HEAD", []task.Part{text("a")}, true, true
+			r.Method, r.Body, r.Get, r.Include = "HEAD", []task.Part{txt("a")}, true, true
 		}},
 		{"-T f", func(r *task.Request) {
 			r.Method, r.Body, r.Header, r.URL = "PUT", []task.Part{{File: here("f")}}, []string{"Content-Type:"}, "http://h/f"

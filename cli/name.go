@@ -10,6 +10,7 @@ import (
 
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
@@ -160,7 +161,7 @@ func (f *nameFlags) succeeded(ctx context.Context, journal *sqlite.Journal, t *t
 	if !sameWork(success, t) {
 		lines.Warn(fmt.Errorf("%s succeeded with another %s: %s\nhint: another name runs this one", f.name(), work(success), render.Title(success)))
 	}
-	lines.Say(fmt.Sprintf("%s succeeded before (%s): nothing is done", render.Escape(f.name()), render.ShortID(success.ID)))
+	lines.Say(fmt.Sprintf("%s succeeded before (%s): nothing is done", text.Escape(f.name()), render.ShortID(success.ID)))
 	return true, journal.Remember(ctx, success)
 }
 
@@ -173,7 +174,7 @@ func (f *nameFlags) doubtful(ctx context.Context, journal *sqlite.Journal, t *ta
 	if err != nil || last == nil || last.Status != task.Failed || last.Reason != task.ReasonAmbiguous {
 		return err
 	}
-	return fmt.Errorf("%w: %s may have succeeded before (%s, ambiguous), and --once sends nothing twice\nhint: look at the server; to send it again: retry requeue --run %[3]s", errName, render.Escape(f.name()), render.ShortID(last.ID))
+	return fmt.Errorf("%w: %s may have succeeded before (%s, ambiguous), and --once sends nothing twice\nhint: look at the server; to send it again: retry requeue --run %[3]s", errName, text.Escape(f.name()), render.ShortID(last.ID))
 }
 
 // discard ends an interrupted task of the name for --fresh.
@@ -240,7 +241,7 @@ type runningError struct {
 
 func (e *runningError) Error() string {
 	if e.pid <= 0 {
-		return render.Escape(e.name) + " is running"
+		return text.Escape(e.name) + " is running"
 	}
-	return fmt.Sprintf("%s is running as process %d", render.Escape(e.name), e.pid)
+	return fmt.Sprintf("%s is running as process %d", text.Escape(e.name), e.pid)
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/internal/text"
 )
 
 // parser fills a subcommand from its flags and words.
@@ -100,8 +100,8 @@ func withHint(err error, hint string) error {
 type duration time.Duration
 
 // UnmarshalText reads the value of a flag.
-func (d *duration) UnmarshalText(text []byte) error {
-	value, err := backoff.ParseDuration(string(text))
+func (d *duration) UnmarshalText(txt []byte) error {
+	value, err := text.ParseDuration(string(txt))
 	*d = duration(value)
 	return err
 }

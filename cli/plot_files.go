@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/plot"
 	"github.com/10f93571/retry/plot/page"
 	"github.com/10f93571/retry/plot/page/model"
@@ -119,7 +119,7 @@ func pageRequest(studies []plot.Study, options plot.Options) model.Request {
 func (c *plotCommand) warnOfPictures(p *Process, studies []plot.Study, options plot.Options) {
 	for _, s := range studies {
 		if len(s.Subject.Policy.Rules) > 0 {
-			p.warn(fmt.Errorf("%s: its rules are left out: the picture is of the policy's own curve", render.Escape(s.Subject.Label)))
+			p.warn(fmt.Errorf("%s: its rules are left out: the picture is of the policy's own curve", text.Escape(s.Subject.Label)))
 		}
 	}
 	if c.HTML == "" {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/config"
+	"github.com/10f93571/retry/internal/text"
 )
 
 // policyCheckCommand is `retry policy check [FILE]`.
@@ -38,7 +39,7 @@ func (c *policyCheckCommand) run(p *Process) (int, error) {
 	}
 	mistakes, policies := (&policyFile{File: file}).check(config.Mistakes(err))
 	if mistakes == nil {
-		_, err := fmt.Fprintf(p.Stdout, "%s: %s, no mistakes\n", render.Escape(path), render.Count(policies, "policy"))
+		_, err := fmt.Fprintf(p.Stdout, "%s: %s, no mistakes\n", text.Escape(path), render.Count(policies, "policy"))
 		return 0, err
 	}
 	for _, m := range mistakes {
@@ -46,7 +47,7 @@ func (c *policyCheckCommand) run(p *Process) (int, error) {
 			return 0, err
 		}
 	}
-	_, err = fmt.Fprintf(p.Stdout, "%s: %s\n", render.Escape(path), render.Count(len(mistakes), "mistake"))
+	_, err = fmt.Fprintf(p.Stdout, "%s: %s\n", text.Escape(path), render.Count(len(mistakes), "mistake"))
 	return exitMistakes, err
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/config"
+	"github.com/10f93571/retry/internal/text"
 )
 
 // inFile returns the policy x of a file.
@@ -128,7 +129,7 @@ func TestUnknownPolicy(t *testing.T) {
 			t.Errorf("got %q, want %q", err, want)
 		}
 	}
-	if got := nearest("x", []string{"y"}); got != "" {
+	if got := text.Nearest("x", []string{"y"}); got != "" {
 		t.Errorf("%s is near x", got)
 	}
 }

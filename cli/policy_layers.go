@@ -8,6 +8,7 @@ import (
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/config"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
@@ -138,7 +139,7 @@ type damagedPolicy struct {
 
 func (e *damagedPolicy) Error() string {
 	return fmt.Sprintf("the journal's policy %s cannot be read: %v\nhint: retry policy set %s writes it anew",
-		render.Escape(e.name), e.err, render.Command([]string{e.name}))
+		text.Escape(e.name), e.err, render.Command([]string{e.name}))
 }
 
 func (e *damagedPolicy) Unwrap() error { return e.err }

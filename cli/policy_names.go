@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/task"
 )
 
@@ -32,7 +33,7 @@ func namesOf(f *policyFile) (names []string) {
 func unknownPolicy(name string, known []string) error {
 	known = slices.Compact(slices.Sorted(slices.Values(known)))
 	hint := "the policies are " + strings.Join(known, ", ")
-	if found := nearest(name, known); found != "" {
+	if found := text.Nearest(name, known); found != "" {
 		hint = fmt.Sprintf("did you mean %s? %s", found, hint)
 	}
 	return fmt.Errorf("unknown policy %q\nhint: %s", name, hint)
@@ -40,26 +41,11 @@ func unknownPolicy(name string, known []string) error {
 
 // hintFor names the nearest of the known words, or says what is known.
 func hintFor(word string, known []string, near, otherwise string) string {
-	if found := nearest(word, known); found != "" {
+	if found := text.Nearest(word, known); found != "" {
 		return fmt.Sprintf(near, found)
 	}
 	return otherwise
 }
-
-// nearest returns the word that a person most likely meant; "" where none is near.
-func nearest(word string, known []string) (found string) {
-	word = strings.ToLower(strings.ReplaceAll(word, "_", "-"))
-	least := min(max(len(word)/3, 1)+1, len(word)) // no letter of a word need be left but one
-	for _, k := range known {
-		if away := backoff.Apart(word, strings.ToLower(k)); len(word) <= 2*maxTypo && away < least {
-			least, found = away, k
-		}
-	}
-	return found
-}
-
-// maxTypo bounds what is compared: nobody mistypes more.
-const maxTypo = 32
 
 // maxPolicyName is the length of a name in bytes.
 const maxPolicyName = 200

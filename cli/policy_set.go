@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
@@ -112,16 +113,16 @@ func (c *policyRemoveCommand) run(p *Process) (int, error) {
 			return notStored(name, file, stored)
 		}
 		if err != nil {
-			return fmt.Errorf("remove %s: %w", render.Escape(name), err)
+			return fmt.Errorf("remove %s: %w", text.Escape(name), err)
 		}
-		_, err = fmt.Fprintf(p.Stdout, "removed %s%s\n", render.Escape(name), remains(name, file))
+		_, err = fmt.Fprintf(p.Stdout, "removed %s%s\n", text.Escape(name), remains(name, file))
 		return err
 	})
 }
 
 // notStored says why a policy cannot be removed.
 func notStored(name string, file *policyFile, stored []sqlite.StoredPolicy) error {
-	shown := render.Escape(name)
+	shown := text.Escape(name)
 	if e := file.entry(name); e != nil {
 		return fmt.Errorf("%s is not in the journal\nhint: it stands in %s: remove it there", shown, file.Place(e.Offset))
 	}
@@ -139,7 +140,7 @@ func notStored(name string, file *policyFile, stored []sqlite.StoredPolicy) erro
 func remains(name string, file *policyFile) string {
 	switch e := file.entry(name); {
 	case e != nil:
-		return "; the one in " + render.Escape(file.Place(e.Offset)) + " stays in use"
+		return "; the one in " + text.Escape(file.Place(e.Offset)) + " stays in use"
 	case builtinPolicy(name) != nil:
 		return "; from now on it is the built-in one"
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
@@ -65,7 +65,7 @@ func onceError(name string, err error) error {
 		reason = " (" + bare(err).Error() + ")"
 	}
 	const hint = "\nhint: retry doctor says what is wrong; a policy in the config file needs no journal"
-	return fmt.Errorf("the journal's policy %s cannot be read%s, %s%s", render.Escape(name), reason, once, hint)
+	return fmt.Errorf("the journal's policy %s cannot be read%s, %s%s", text.Escape(name), reason, once, hint)
 }
 
 // mayKnow reports whether a journal could have a policy of any name: one that is there, or cannot be looked at.

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/10f93571/retry/backoff"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/config"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/task"
 )
 
@@ -126,10 +126,10 @@ func (k *policyKey) toml(p *task.Policy) string {
 	case "jitter":
 		return config.Quote(p.Backoff.Jitter())
 	case "kill-after":
-		return config.Quote(backoff.FormatDuration(p.KillAfter))
+		return config.Quote(text.FormatDuration(p.KillAfter))
 	}
 	if limit := map[string]time.Duration{"timeout": p.Timeout, "budget": p.Budget, "reset-after": p.ResetAfter}[k.name]; limit > 0 {
-		return config.Quote(backoff.FormatDuration(limit))
+		return config.Quote(text.FormatDuration(limit))
 	}
 	return quotedList(map[string][]task.Condition{"retry-on": p.RetryOn, "stop-on": p.StopOn, "success-on": p.SuccessOn}[k.name])
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
@@ -20,11 +20,11 @@ func retentionOf(flag *duration, getenv func(string) string) (time.Duration, err
 	if flag != nil {
 		return time.Duration(*flag), nil
 	}
-	text := getenv(retentionVariable)
-	if text == "" {
+	txt := getenv(retentionVariable)
+	if txt == "" {
 		return retentionDefault, nil
 	}
-	kept, err := backoff.ParseDuration(text)
+	kept, err := text.ParseDuration(txt)
 	if err != nil {
 		return 0, fmt.Errorf("in the environment (%s): %w", retentionVariable, err)
 	}

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/internal/text"
 )
 
 // since is a flag's value that is a time gone by.
@@ -18,8 +18,8 @@ func (m *since) UnmarshalText(text []byte) error {
 }
 
 // parseSince reads how long ago, the last time that the clock showed 15:04, a day, or RFC 3339.
-func parseSince(text string, now time.Time) (time.Time, error) {
-	if clock, err := time.Parse("15:04", text); err == nil {
+func parseSince(txt string, now time.Time) (time.Time, error) {
+	if clock, err := time.Parse("15:04", txt); err == nil {
 		today := func(days int) time.Time {
 			return time.Date(now.Year(), now.Month(), now.Day()+days, clock.Hour(), clock.Minute(), 0, 0, now.Location())
 		}
@@ -29,12 +29,12 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 		return today(-1), nil
 	}
 	for _, layout := range []string{time.RFC3339, time.DateOnly, "2006-01-02 15:04", "2006-01-02T15:04", time.DateTime} {
-		if t, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
+		if t, err := time.ParseInLocation(layout, txt, now.Location()); err == nil {
 			return t, nil
 		}
 	}
-	if ago, err := backoff.ParseDuration(text); err == nil && ago >= 0 {
+	if ago, err := text.ParseDuration(txt); err == nil && ago >= 0 {
 		return now.Add(-ago), nil
 	}
-	return time.Time{}, errors.New(`"` + text + "\" is no time\nhint: write 2h or 3d for how long ago, 15:04, 2026-01-31, or RFC 3339 like 2026-01-31T15:04:00+01:00")
+	return time.Time{}, errors.New(`"` + txt + "\" is no time\nhint: write 2h or 3d for how long ago, 15:04, 2026-01-31, or RFC 3339 like 2026-01-31T15:04:00+01:00")
 }

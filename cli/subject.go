@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/plot"
 	"github.com/10f93571/retry/task"
 )
@@ -152,7 +153,7 @@ func (c *policyChoice) neither(notCurve error) error {
 	if c.name == "" {
 		return errors.New("it is empty\nhint: write a backoff like exp:1s..1m, or the name of a policy")
 	}
-	if nearest(c.name, c.known) != "" {
+	if text.Nearest(c.name, c.known) != "" {
 		return unknown
 	}
 	_, hint, _ := strings.Cut(unknown.Error(), "\nhint: ")

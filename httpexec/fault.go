@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -25,7 +25,7 @@ type fault struct {
 
 // connectTimeout is the cause of the end of a connection's time.
 func connectTimeout(limit time.Duration) error {
-	return fmt.Errorf("%w after %s", runner.ErrTimeout, backoff.FormatDuration(limit))
+	return fmt.Errorf("%w after %s", runner.ErrTimeout, text.FormatDuration(limit))
 }
 
 func tooManyRedirects(n int) error { return &loopError{n} }

@@ -20,7 +20,7 @@ func (e *Executor) body(r *task.Request) (*joined, error) {
 	whole := &joined{}
 	for i, part := range r.Body {
 		if r.Boundary != "" {
-			whole.add(text(formHead(r.Boundary, part)))
+			whole.add(txt(formHead(r.Boundary, part)))
 		}
 		content, err := e.part(i, part)
 		if err != nil {
@@ -29,16 +29,16 @@ func (e *Executor) body(r *task.Request) (*joined, error) {
 		}
 		whole.add(content)
 		if r.Boundary != "" {
-			whole.add(text("\r\n"))
+			whole.add(txt("\r\n"))
 		}
 	}
 	if r.Boundary != "" {
-		whole.add(text("--" + r.Boundary + "--\r\n"))
+		whole.add(txt("--" + r.Boundary + "--\r\n"))
 	}
 	return whole, nil
 }
 
-func text(s string) Body { return bytes.NewReader([]byte(s)) }
+func txt(s string) Body { return bytes.NewReader([]byte(s)) }
 
 // part returns what a part holds.
 func (e *Executor) part(i int, part task.Part) (Body, error) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/internal/text"
 )
 
 // MaxClients is how many clients can be simulated.
@@ -20,7 +20,7 @@ func checkClients(n int) error {
 
 func checkTime(flag string, d time.Duration) error {
 	if d < 0 || d > maxSimulated/2 {
-		return fmt.Errorf("%s %s is too long\nhint: a simulation ends after %s", flag, backoff.FormatDuration(d), backoff.FormatDuration(maxSimulated))
+		return fmt.Errorf("%s %s is too long\nhint: a simulation ends after %s", flag, text.FormatDuration(d), text.FormatDuration(maxSimulated))
 	}
 	return nil
 }

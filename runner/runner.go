@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/task"
 )
 
@@ -158,7 +158,7 @@ func (r *Runner) execute(ctx context.Context, t *task.Task) task.Attempt {
 func limited(ctx context.Context, t *task.Task, start time.Time) (context.Context, context.CancelFunc) {
 	end, cause := time.Time{}, error(nil)
 	if t.Policy.Timeout > 0 {
-		end, cause = start.Add(t.Policy.Timeout), fmt.Errorf("%w after %s", ErrTimeout, backoff.FormatDuration(t.Policy.Timeout))
+		end, cause = start.Add(t.Policy.Timeout), fmt.Errorf("%w after %s", ErrTimeout, text.FormatDuration(t.Policy.Timeout))
 	}
 	if deadline, ok := t.Deadline(); ok && (end.IsZero() || deadline.Before(end)) {
 		end, cause = deadline, ErrBudgetEnd

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/task"
 )
 
@@ -81,7 +82,7 @@ func (b bar) label(attempts []task.Attempt, width int) string {
 
 // title says what a cell and a row stand for, so that nobody counts what cannot be counted.
 func (h history) title(bars []bar) string {
-	title := "Timeline of " + Duration(h.length)
+	title := "Timeline of " + text.Duration(h.length)
 	if each := bars[0].last - bars[0].first + 1; each > 1 {
 		title += fmt.Sprintf(", %d attempts a row (some may share a cell)", each)
 	}
@@ -142,7 +143,7 @@ func axis(length time.Duration, width int) string {
 	var b strings.Builder
 	at, before := 0, ""
 	for t := time.Duration(0); t == 0 || t > 0 && t < length; t += step { // past the greatest duration it is negative
-		column, text := scale.cell(t), Duration(t)
+		column, text := scale.cell(t), text.Duration(t)
 		if column < at || column+1+len(text) > width || text == before {
 			continue
 		}

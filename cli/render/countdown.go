@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/task"
 )
 
@@ -46,7 +47,7 @@ func (c *countdown) draw(t *task.Task, left time.Duration) time.Duration {
 	if err != nil || width < 2 {
 		return tick
 	}
-	text := fmt.Sprintf("retry: attempt %s in %s", attemptCount(&next), Duration(seconds))
+	text := fmt.Sprintf("retry: attempt %s in %s", attemptCount(&next), text.Duration(seconds))
 	_, _ = fmt.Fprint(c.w, eraseLine+truncate(text, width-1, ""))
 	c.drawn = true
 	return tick

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/task"
 )
 
@@ -104,7 +105,7 @@ func TestLinesAreNoLongerThanIsRead(t *testing.T) {
 
 func TestBeginning(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{{"", ""}, {"äöü", "äöü"}, {"äöüx", "äöü…"}, {"\xff\xff\xff\xff", "\xff\xff\xff…"}} {
-		if got := beginning(tt.text, 3); got != tt.want {
+		if got := text.Shorten(tt.text, 3); got != tt.want {
 			t.Errorf("%q: got %q", tt.text, got)
 		}
 	}
@@ -128,7 +129,7 @@ func TestABriefCommandShowsThatThereIsMore(t *testing.T) {
 
 // The least duration has no opposite.
 func TestTheShortestDurationIsWritten(t *testing.T) {
-	if got := Duration(math.MinInt64); got != "-106751d23h" {
+	if got := text.Duration(math.MinInt64); got != "-106751d23h" {
 		t.Errorf("got %q", got)
 	}
 	if got := relative(time.Date(1, 1, 2, 0, 0, 0, 0, time.UTC), now); got != "106751d23h ago" {

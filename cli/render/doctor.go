@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/10f93571/retry/internal/text"
 )
 
 // Finding is one line of the doctor.
@@ -22,9 +24,9 @@ func Doctor(w io.Writer, s Screen, absent error, findings []Finding) error {
 		width = max(width, len(f.Name))
 	}
 	for _, f := range findings {
-		line := fmt.Sprintf("%s %-*s  %s", s.mark(f.Level), width, f.Name, Escape(f.Text))
+		line := fmt.Sprintf("%s %-*s  %s", s.mark(f.Level), width, f.Name, text.Escape(f.Text))
 		if f.Fix != "" {
-			line += fmt.Sprintf("\n%s  %s %s", strings.Repeat(" ", width+2), s.paint(bold, "fix:"), Escape(f.Fix))
+			line += fmt.Sprintf("\n%s  %s %s", strings.Repeat(" ", width+2), s.paint(bold, "fix:"), text.Escape(f.Fix))
 		}
 		if _, err := fmt.Fprintln(w, line); err != nil {
 			return err

@@ -3,56 +3,11 @@
 package render
 
 import (
-	"fmt"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/10f93571/retry/internal/text"
 )
-
-// Escape makes text safe for a terminal: control characters, invisible and bidirectional format characters and invalid UTF-8
-// are shown as \x1b, \u202e and the like.
-func Escape(text string) string {
-	var b strings.Builder
-	for i, r := range text {
-		switch {
-		case r == utf8.RuneError && isInvalid(text[i:]):
-			fmt.Fprintf(&b, `\x%02x`, text[i])
-		case safe(r):
-			b.WriteRune(r)
-		default:
-			b.WriteString(escapeRune(r))
-		}
-	}
-	return b.String()
-}
-
-func isInvalid(text string) bool {
-	_, size := utf8.DecodeRuneInString(text)
-	return size == 1
-}
-
-// safe reports whether a terminal just draws the character. unicode.IsPrint leaves out C0, C1, format characters such as
-// U+202E, and every space but the plain one.
-func safe(r rune) bool {
-	return unicode.IsPrint(r)
-}
-
-func escapeRune(r rune) string {
-	switch {
-	case r == '\n':
-		return `\n`
-	case r == '\t':
-		return `\t`
-	case r == '\r':
-		return `\r`
-	case r < 0x80:
-		return fmt.Sprintf(`\x%02x`, r)
-	case r <= 0xffff:
-		return fmt.Sprintf(`\u%04x`, r)
-	}
-	return fmt.Sprintf(`\U%08x`, r)
-}
 
 // A text of any length may stand in a journal. These are the most characters of one that are drawn; JSON and the logs have all.
 const (
@@ -60,29 +15,11 @@ const (
 	longLine = 4000 // of what a command wrote, or of an error, which may hold several texts
 )
 
-// beginning cuts a text that is too long to be read, with an ellipsis.
-func beginning(text string, most int) string {
-	if end := offset(text, most); end < len(text) {
-		return text[:end] + "…"
-	}
-	return text
-}
-
-// offset is where the first so many characters of a text end.
-func offset(text string, characters int) int {
-	for i := range text {
-		if characters--; characters < 0 {
-			return i
-		}
-	}
-	return len(text)
-}
-
 // brief is Escape for a text of any length, where it stands among others.
-func brief(text string) string { return Escape(beginning(text, longText)) }
+func brief(txt string) string { return text.Escape(text.Shorten(txt, longText)) }
 
 // atLength is brief for a text that has its own line.
-func atLength(text string) string { return Escape(beginning(text, longLine)) }
+func atLength(txt string) string { return text.Escape(text.Shorten(txt, longLine)) }
 
 // Message writes an error and its hints, each line escaped.
 func Message(err error) string {
@@ -109,22 +46,22 @@ func briefCommand(argv []string) string { return commandUpTo(argv, longText) }
 func commandUpTo(argv []string, most int) string {
 	few := slices.Clone(argv[:min(len(argv), most+1)])
 	for i, arg := range few {
-		few[i] = arg[:offset(arg, most+1)] // one more than is shown: then the line is cut, too
+		few[i] = arg[:text.Offset(arg, most+1)] // one more than is shown: then the line is cut, too
 	}
-	return beginning(Command(few), most)
+	return text.Shorten(Command(few), most)
 }
 
 const plainCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_-^"
 
 func quote(arg string) string {
-	escaped := Escape(arg)
+	escaped := text.Escape(arg)
 	switch {
 	case arg == "":
 		return "''"
 	case strings.Trim(arg, plainCharacters) == "":
 		return arg
 	case escaped != arg:
-		return "$'" + Escape(strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(arg)) + "'"
+		return "$'" + text.Escape(strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(arg)) + "'"
 	}
 	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/task"
 )
 
@@ -22,7 +23,7 @@ func asked(o task.Outcome, format string) string {
 	if o.HTTP == nil || o.HTTP.ServerDelay == 0 {
 		return ""
 	}
-	return strings.Replace(format, "%s", Duration(o.HTTP.ServerDelay), 1)
+	return strings.Replace(format, "%s", text.Duration(o.HTTP.ServerDelay), 1)
 }
 
 // exchanges draws of each attempt of HTTP where its time went, how many requests went out, and what the server asks for.
@@ -51,7 +52,7 @@ func spanOf(d time.Duration) string {
 	if d == 0 {
 		return "-"
 	}
-	return Duration(d)
+	return text.Duration(d)
 }
 
 // deferred reports whether a task waits for a time that a server named, and no process with it.
@@ -79,7 +80,7 @@ func oldKey(t *task.Task) string {
 	if t.Request == nil {
 		return "is too old"
 	}
-	return "would be older than " + Duration(t.Request.KeyTTL)
+	return "would be older than " + text.Duration(t.Request.KeyTTL)
 }
 
 // comeBack says until when a server wants to be left alone.

@@ -5,13 +5,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"strings"
 	"time"
-	"unicode/utf16"
 
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/task"
 )
 
@@ -90,29 +89,12 @@ func writeJSON(w io.Writer, v any) error {
 // marshal writes what a command brought along so that a terminal just draws it, too: JSON itself lets DEL, C1 and bidirectional
 // characters stand. All lines but the first begin with the prefix.
 func marshal(v any, prefix string) (string, error) {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
+	var txt bytes.Buffer
+	encoder := json.NewEncoder(&txt)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent(prefix, "  ")
 	err := encoder.Encode(v)
-	return escapeJSON(text.String()), err
-}
-
-// escapeJSON writes the characters of JSON that are not safe as \u009b and the like. They can only stand in strings.
-func escapeJSON(text string) string {
-	var b strings.Builder
-	for _, r := range text {
-		switch {
-		case safe(r) || r == '\n':
-			b.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
+	return text.EscapeJSON(txt.String()), err
 }
 
 func taskToJSON(t TaskView) taskJSON {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -48,7 +49,7 @@ func (l *Lines) Ended(t *task.Task, a task.Attempt) {
 	}
 	line := fmt.Sprintf("attempt %s: %s", attemptCount(t), description(a.Outcome, a.Decision))
 	if a.Outcome.Error == task.ErrorNone {
-		line += " after " + Duration(a.Outcome.Duration)
+		line += " after " + text.Duration(a.Outcome.Duration)
 	}
 	switch {
 	case a.Decision.Verdict == task.VerdictRetry:
@@ -69,11 +70,11 @@ func announce(a task.Attempt) string {
 	case d.Reason == task.ReasonDeferred:
 		return asked(a.Outcome, "; the server asks for a pause of %s")
 	case d.Shortened:
-		return "; last one in " + Duration(d.Delay) + ", shortened to fit the budget"
+		return "; last one in " + text.Duration(d.Delay) + ", shortened to fit the budget"
 	case d.Delay == 0:
 		return "; next at once"
 	default:
-		return "; next in " + Duration(d.Delay) + wish
+		return "; next in " + text.Duration(d.Delay) + wish
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -26,7 +27,7 @@ type escapedJSON struct{ io.Writer }
 
 // Write never reports a part of a line: it has another length.
 func (w escapedJSON) Write(line []byte) (int, error) {
-	if _, err := io.WriteString(w.Writer, escapeJSON(string(line))); err != nil {
+	if _, err := io.WriteString(w.Writer, text.EscapeJSON(string(line))); err != nil {
 		return 0, err
 	}
 	return len(line), nil

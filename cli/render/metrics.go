@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/task"
 )
 
@@ -101,7 +102,7 @@ func nameMetrics(names []task.NameFigures) []metric {
 	attempts := metric{name: "retry_last_run_attempts", help: "Attempts of the last run."}
 	seen := map[string]bool{}
 	for _, n := range names {
-		name := Escape(n.Name)
+		name := text.Escape(n.Name)
 		if seen[name] { // two names that differ in what cannot be shown: samples must not repeat
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/task"
 )
 
@@ -207,7 +208,7 @@ func TestMetricsAreValidForAnyName(t *testing.T) {
 			f.Names = append(f.Names, task.NameFigures{Name: name, FinishedAt: now, Duration: time.Duration(rapid.Int64Min(0).Draw(t, "took"))})
 		}
 		for key := range metricsOf(t, &f) {
-			if Escape(key) != key {
+			if text.Escape(key) != key {
 				t.Fatalf("raw: %q", key)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/plot"
 	"github.com/10f93571/retry/plot/picture"
 )
@@ -99,7 +100,7 @@ const gutter = 6
 func (k sketch) cells() int { return k.width - gutter - 1 }
 
 func (k sketch) head() []string {
-	lines := []string{k.paint(bold, shorten(Escape(k.study.Subject.Label), k.width))}
+	lines := []string{k.paint(bold, shorten(text.Escape(k.study.Subject.Label), k.width))}
 	for _, line := range wrapped(k.about(), k.width) {
 		lines = append(lines, k.paint(faint, line))
 	}

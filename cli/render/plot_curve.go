@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/plot"
 )
 
@@ -77,7 +78,7 @@ func (k sketch) delayBar(r plot.Retry, cells int) string {
 func (k sketch) curveNumbers(rows []plot.Retry) []string {
 	base, span, cv := []string{"BASE"}, []string{"RANGE"}, []string{"CV"}
 	for _, r := range rows {
-		base, span = append(base, Duration(r.Base)), append(span, rangeText(r))
+		base, span = append(base, text.Duration(r.Base)), append(span, rangeText(r))
 		cv = append(cv, strings.TrimPrefix(fmt.Sprintf("%.2f", r.CV), "0"))
 	}
 	columns := [][]string{base, span, cv} // the range can be read off the picture, too
@@ -94,7 +95,7 @@ func (k sketch) curveNumbers(rows []plot.Retry) []string {
 }
 
 func rangeText(r plot.Retry) string {
-	least, most := Duration(r.Least), Duration(r.Most)
+	least, most := text.Duration(r.Least), text.Duration(r.Most)
 	switch {
 	case r.Unbounded:
 		return "from " + least

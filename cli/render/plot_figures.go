@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/plot"
 	"github.com/10f93571/retry/plot/picture"
 )
@@ -48,7 +49,7 @@ func (s Screen) columns(names []string, columns [][]string, width int) (lines []
 }
 
 func figureColumn(study plot.Study) []string {
-	column := []string{shorten(Escape(study.Subject.Label), longestColumn)}
+	column := []string{shorten(text.Escape(study.Subject.Label), longestColumn)}
 	for _, f := range picture.Figures(study) {
 		column = append(column, f.Value)
 	}
@@ -93,10 +94,10 @@ func plotNotes(studies []plot.Study, o plot.Options, width int) (notes []string)
 		p := s.Subject.Policy
 		unlimited = unlimited || p.Attempts == 0
 		if len(p.Rules) > 0 {
-			notes = append(notes, fmt.Sprintf("%s has %s, which the picture leaves out: it is of the policy's own curve.", Escape(s.Subject.Label), plural(len(p.Rules), "rule")))
+			notes = append(notes, fmt.Sprintf("%s has %s, which the picture leaves out: it is of the policy's own curve.", text.Escape(s.Subject.Label), plural(len(p.Rules), "rule")))
 		}
 		if note := budgetNote(s, o); note != "" {
-			notes = append(notes, Escape(s.Subject.Label)+": "+note)
+			notes = append(notes, text.Escape(s.Subject.Label)+": "+note)
 		}
 	}
 	notes = append(notes, scaleNotes(studies)...)
@@ -131,9 +132,9 @@ func budgetNote(s plot.Study, o plot.Options) string {
 	case p.Budget == 0 || s.Window.Most < p.Budget:
 		return ""
 	case last.N < retries || last.Tasks < s.Tasks:
-		return fmt.Sprintf("the budget of %s ends tasks early; the last retry is number %d, of %s.", Duration(p.Budget), last.N, plural(last.Tasks, "task"))
+		return fmt.Sprintf("the budget of %s ends tasks early; the last retry is number %d, of %s.", text.Duration(p.Budget), last.N, plural(last.Tasks, "task"))
 	case longest > p.Budget.Seconds():
-		return fmt.Sprintf("the budget of %s shortens a last wait that would pass it.", Duration(p.Budget))
+		return fmt.Sprintf("the budget of %s shortens a last wait that would pass it.", text.Duration(p.Budget))
 	}
 	return ""
 }
@@ -147,7 +148,7 @@ func scaleNotes(studies []plot.Study) (notes []string) {
 	for _, group := range groups {
 		var labels []string
 		for _, i := range group {
-			labels = append(labels, Escape(studies[i].Subject.Label))
+			labels = append(labels, text.Escape(studies[i].Subject.Label))
 		}
 		if len(group) > 1 {
 			notes = append(notes, "The same scales: "+strings.Join(labels, ", "))

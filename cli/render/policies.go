@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/task"
 )
 
@@ -39,7 +40,7 @@ func Policies(w io.Writer, s Screen, rows []PolicyRow) error {
 func (s Screen) from(r PolicyRow) string {
 	from := r.Layer
 	if r.File != "" {
-		from = Escape(r.File) + ":" + strconv.Itoa(r.Line)
+		from = text.Escape(r.File) + ":" + strconv.Itoa(r.Line)
 	}
 	if len(r.Hides) > 0 {
 		from += s.paint(faint, ", hides "+strings.Join(r.Hides, ", "))
@@ -117,7 +118,7 @@ func (s Screen) writeTable(w io.Writer, settings []Setting) error {
 	for i, one := range settings {
 		line := lines[i]
 		if one.Origin != "" {
-			line += strings.Repeat(" ", max(0, texts-cellsOf(line))) + s.paint(faint, "  # "+Escape(one.Origin))
+			line += strings.Repeat(" ", max(0, texts-cellsOf(line))) + s.paint(faint, "  # "+text.Escape(one.Origin))
 		}
 		if _, err := fmt.Fprintln(w, line); err != nil {
 			return err

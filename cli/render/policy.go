@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/task"
 )
 
@@ -22,7 +22,7 @@ func Policy(p *task.Policy) string {
 	}{{"timeout", p.Timeout}, {"budget", p.Budget}, {"reset after", p.ResetAfter}}
 	for _, l := range limits {
 		if l.limit > 0 {
-			parts = append(parts, l.name+" "+backoff.FormatDuration(l.limit.Round(time.Millisecond)))
+			parts = append(parts, l.name+" "+text.FormatDuration(l.limit.Round(time.Millisecond)))
 		}
 	}
 	if p.Consecutive > 1 {

@@ -15,23 +15,6 @@ import (
 
 var now = time.Date(2026, 3, 4, 12, 0, 0, 0, time.Local)
 
-func TestDuration(t *testing.T) {
-	tests := []struct {
-		d    time.Duration
-		want string
-	}{
-		{0, "0s"}, {53 * time.Microsecond, "0.053ms"}, {999 * time.Microsecond, "1ms"}, {12 * time.Millisecond, "12ms"},
-		{time.Second, "1s"}, {1560 * time.Millisecond, "1.5s"}, {9990 * time.Millisecond, "9.9s"}, {12300 * time.Millisecond, "12s"},
-		{time.Minute, "1m"}, {90 * time.Second, "1m30s"}, {time.Hour, "1h"}, {90*time.Minute + time.Second, "1h30m"},
-		{49 * time.Hour, "2d1h"}, {-time.Minute, "-1m"},
-	}
-	for _, tt := range tests {
-		if got := Duration(tt.d); got != tt.want {
-			t.Errorf("%d ns: %q, want %q", tt.d, got, tt.want)
-		}
-	}
-}
-
 func TestRelative(t *testing.T) {
 	tests := []struct {
 		t    time.Time

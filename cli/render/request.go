@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/task"
 )
 
@@ -18,7 +18,7 @@ const maxTitle = 1 << 20
 func titleUpTo(t *task.Task, most int) string {
 	switch {
 	case t.Request != nil:
-		return Escape(beginning(t.Request.Shown(), most))
+		return text.Escape(text.Shorten(t.Request.Shown(), most))
 	case t.Kind == task.KindHTTP:
 		return "a request that cannot be read"
 	}
@@ -103,7 +103,7 @@ func networkOf(n *task.Network) string {
 	add(n.UnixSocket != "", "over "+brief(n.UnixSocket))
 	add(n.Proxy != "", "proxy "+brief(task.MaskURL(n.Proxy)))
 	add(len(n.Resolve) > 0, "resolved as "+brief(strings.Join(n.Resolve, " ")))
-	add(n.ConnectTimeout > 0, "connect timeout "+backoff.FormatDuration(n.ConnectTimeout))
+	add(n.ConnectTimeout > 0, "connect timeout "+text.FormatDuration(n.ConnectTimeout))
 	add(n.Insecure, "certificate not checked")
 	add(n.CACert != "", "CA "+brief(n.CACert))
 	add(n.Cert != "", "certificate "+brief(n.Cert))
@@ -147,5 +147,5 @@ func sizeOf(n int64) string {
 	for ; value >= 1024 && unit < len(units)-1; unit++ {
 		value /= 1024
 	}
-	return fmt.Sprintf("%s %ciB", trimZero(fmt.Sprintf("%.1f", value)), units[unit])
+	return fmt.Sprintf("%s %ciB", text.TrimZero(fmt.Sprintf("%.1f", value)), units[unit])
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/task"
 )
 
@@ -84,7 +84,7 @@ func (s Schedule) writeNote(w io.Writer) error {
 		note += fmt.Sprintf("\nwhere %s: backoff %s, jitter %s", brief(r.When.String()), r.Backoff.Curve(), r.Backoff.Jitter())
 	}
 	if s.Policy.Budget > 0 {
-		note += fmt.Sprintf("\nthe budget of %s ends it earlier where it is used up", Duration(s.Policy.Budget))
+		note += fmt.Sprintf("\nthe budget of %s ends it earlier where it is used up", text.Duration(s.Policy.Budget))
 	}
 	if note == "" {
 		return nil
@@ -94,7 +94,7 @@ func (s Schedule) writeNote(w io.Writer) error {
 }
 
 func backoffText(d time.Duration) string {
-	return backoff.FormatDuration(d.Round(time.Millisecond))
+	return text.FormatDuration(d.Round(time.Millisecond))
 }
 
 type scheduleJSON struct {

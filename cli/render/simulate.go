@@ -7,14 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/plot"
 )
 
 // Lock writes what became of clients that wanted a lock, a row for each spec.
 func Lock(w io.Writer, s Screen, l plot.Lock, trials []plot.Trial) error {
 	err := s.write(w, fmt.Sprintf("%s for a lock that each holds for %s%s; done at the best after %s",
-		plural(l.Clients, "client"), backoff.FormatDuration(l.Hold), spinning(l.Spin), Duration(l.Ideal())), "")
+		plural(l.Clients, "client"), text.FormatDuration(l.Hold), spinning(l.Spin), text.Duration(l.Ideal())), "")
 	if err != nil {
 		return err
 	}
@@ -28,13 +28,13 @@ func spinning(d time.Duration) string {
 	if d == 0 {
 		return ""
 	}
-	return ", and waits for " + backoff.FormatDuration(d) + " in each call"
+	return ", and waits for " + text.FormatDuration(d) + " in each call"
 }
 
 // Outage writes what became of clients of a service that came back, a row for each spec.
 func Outage(w io.Writer, s Screen, o plot.Outage, trials []plot.Trial) error {
 	err := s.write(w, fmt.Sprintf("%s of a service that is down for %s and then answers %s a second; done at the best after %s",
-		plural(o.Clients, "client"), backoff.FormatDuration(o.Down), plural(o.Capacity, "call"), Duration(o.Ideal())), "")
+		plural(o.Clients, "client"), text.FormatDuration(o.Down), plural(o.Capacity, "call"), text.Duration(o.Ideal())), "")
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func trialColumns(refused string) []trialColumn {
 		if n < 0 {
 			return "never"
 		}
-		return Duration(time.Duration(n))
+		return text.Duration(time.Duration(n))
 	}
 	return []trialColumn{
 		{"CALLS", func(t plot.Trial) int64 { return int64(t.Calls) }, whole},
@@ -154,7 +154,7 @@ func (s Screen) trialNotes(w io.Writer, trials []plot.Trial, of string) error {
 	for _, t := range trials {
 		if t.Left > 0 {
 			notes = append(notes, fmt.Sprintf("%s: %s of %d were not done after %s and %s, where the simulation ended",
-				specName(t.Subject), plural(t.Left, "client"), t.Clients, Duration(t.Ended), plural(t.Calls, "call")))
+				specName(t.Subject), plural(t.Left, "client"), t.Clients, text.Duration(t.Ended), plural(t.Calls, "call")))
 		}
 		if n := len(t.Subject.Policy.Rules); n > 0 {
 			notes = append(notes, fmt.Sprintf("%s has %s, which the simulation leaves out: its clients follow the policy's own curve",

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/task"
 )
 
@@ -142,7 +143,7 @@ func quantile(c *task.CommandStats, d time.Duration) string {
 	if c.Ended == 0 {
 		return "-"
 	}
-	return Duration(d)
+	return text.Duration(d)
 }
 
 // named writes a command line behind the name of its tasks.
@@ -169,7 +170,7 @@ func waiting(d time.Duration) string {
 	if d == 0 {
 		return "-"
 	}
-	return Duration(d)
+	return text.Duration(d)
 }
 
 // commandStatsJSON is the stable form of a command's statistics; docs/json.md describes it.

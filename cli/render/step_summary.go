@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -87,7 +88,7 @@ func chapter(t *task.Task, result string, attempts *ends) string {
 }
 
 func row(a task.Attempt) string {
-	return fmt.Sprintf("| %d | %s | %s | %s | %s |\n", a.Number, a.StartedAt.UTC().Format(time.RFC3339), Duration(a.Outcome.Duration),
+	return fmt.Sprintf("| %d | %s | %s | %s | %s |\n", a.Number, a.StartedAt.UTC().Format(time.RFC3339), text.Duration(a.Outcome.Duration),
 		markdown(shortened(description(a.Outcome, a.Decision))), then(a))
 }
 

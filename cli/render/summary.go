@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -28,7 +29,7 @@ func ended(o task.Outcome, d task.Decision) string {
 
 // summary is the last line of a run; empty where there is nothing to tell.
 func summary(t *task.Task, r runner.Result) string {
-	elapsed := Duration(max(0, time.Since(t.Began())))
+	elapsed := text.Duration(max(0, time.Since(t.Began())))
 	switch r.Decision.Verdict {
 	case task.VerdictSucceeded:
 		if t.AttemptCount == 1 {
@@ -100,7 +101,7 @@ func tooOften(t *task.Task, o task.Outcome) int {
 func exhaustion(r runner.Result, t *task.Task) string {
 	switch r.Decision.Reason {
 	case task.ReasonBudget:
-		return "no time is left in the budget of " + Duration(t.Policy.Budget) + asked(r.Outcome, " (the server asks for %s)") + ", " + description(r.Outcome, r.Decision)
+		return "no time is left in the budget of " + text.Duration(t.Policy.Budget) + asked(r.Outcome, " (the server asks for %s)") + ", " + description(r.Outcome, r.Decision)
 	case task.ReasonExpired:
 		return "the idempotency key " + oldKey(t) + " by the next attempt, " + description(r.Outcome, r.Decision)
 	case task.ReasonCrashes:

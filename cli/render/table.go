@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/task"
 )
 
@@ -19,7 +20,7 @@ const columnGap = 2
 
 // ShortID returns the part of an id that people see and type.
 func ShortID(id string) string {
-	return Escape(id[max(0, len(id)-shortIDLength):])
+	return text.Escape(id[max(0, len(id)-shortIDLength):])
 }
 
 // Table says how much of a list is drawn, and what stands in place of the rest.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/task"
 )
 
@@ -70,7 +71,7 @@ func (o output) shortened() output {
 		o = output{o.title + fmt.Sprintf(", its last %d lines", tailLines), o.lines[len(o.lines)-tailLines:]}
 	}
 	for i, line := range o.lines {
-		o.lines[i] = beginning(line, longLine)
+		o.lines[i] = text.Shorten(line, longLine)
 	}
 	return o
 }
@@ -96,7 +97,7 @@ func escapeLine(line string) string {
 	cells := strings.Split(line, "\t")
 	var b strings.Builder
 	for i, cell := range cells {
-		cell = Escape(cell)
+		cell = text.Escape(cell)
 		b.WriteString(cell)
 		if i < len(cells)-1 {
 			b.WriteString(strings.Repeat(" ", tabWidth-cellsOf(cell)%tabWidth))
@@ -113,7 +114,7 @@ func Options(o *task.Options) string {
 		{"on retry", o.OnRetry}, {"on success", o.OnSuccess}, {"on failure", o.OnFailure},
 	} {
 		if p[1] != "" {
-			parts = append(parts, p[0]+" "+quote(beginning(p[1], longText)))
+			parts = append(parts, p[0]+" "+quote(text.Shorten(p[1], longText)))
 		}
 	}
 	if o.Seed != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/task"
 )
 
@@ -172,7 +173,7 @@ func took(a task.Attempt, now time.Time, t TaskView) string {
 	case a.Outcome.IsCrash():
 		return "-"
 	}
-	return Duration(a.Outcome.Duration)
+	return text.Duration(a.Outcome.Duration)
 }
 
 func then(a task.Attempt) string {
@@ -181,9 +182,9 @@ func then(a task.Attempt) string {
 	case d.Verdict == "":
 		return "-"
 	case d.Verdict == task.VerdictRetry && d.Shortened:
-		return "last retry after " + Duration(d.Delay) + ", to fit the budget"
+		return "last retry after " + text.Duration(d.Delay) + ", to fit the budget"
 	case d.Verdict == task.VerdictRetry:
-		return "retry after " + Duration(d.Delay) + byRule(d)
+		return "retry after " + text.Duration(d.Delay) + byRule(d)
 	}
 	return brief(string(d.Verdict))
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/task"
 )
 
@@ -89,27 +90,27 @@ func (t *transfer) erase() {
 
 // transferred says how far a transfer has got: "43% of 200 MiB, 12 MiB/s, 9s left".
 func transferred(now task.Transfer, at time.Time) string {
-	text := byteCount(now.Bytes)
+	txt := byteCount(now.Bytes)
 	if now.Total > 0 {
-		text = fmt.Sprintf("%d%% of %s", min(100, int64(float64(now.Bytes)/float64(now.Total)*100)), byteCount(now.Total))
+		txt = fmt.Sprintf("%d%% of %s", min(100, int64(float64(now.Bytes)/float64(now.Total)*100)), byteCount(now.Total))
 	}
 	if now.Sending {
-		text += " sent"
+		txt += " sent"
 	}
 	if now.Sending && now.Bytes >= now.Total {
-		return text + ", no reply yet"
+		return txt + ", no reply yet"
 	}
 	took := at.Sub(now.Began).Seconds()
 	rate := float64(now.Bytes-now.From) / took
 	if took <= 0 || rate < 1 {
-		return text
+		return txt
 	}
-	text += ", " + byteCount(int64(rate)) + "/s"
+	txt += ", " + byteCount(int64(rate)) + "/s"
 	const longest = 100 * 365 * 24 * 3600 // that a Duration can hold
 	if left := math.Ceil(float64(now.Total-now.Bytes) / rate); left > 0 && left < longest {
-		text += ", " + Duration(time.Duration(left)*time.Second) + " left"
+		txt += ", " + text.Duration(time.Duration(left)*time.Second) + " left"
 	}
-	return text
+	return txt
 }
 
 // byteCount writes a number of bytes with three digits.

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/10f93571/retry/internal/text"
 )
 
 func TestCellsOf(t *testing.T) {
@@ -90,7 +92,7 @@ func TestWrapped(t *testing.T) {
 // Whatever is wrapped fits, and nothing but the spaces of its ends goes.
 func TestWrappedKeepsAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text := Escape(rapid.StringOf(rapid.SampledFrom([]rune("a- é日👧\u0301\u200d🇩"))).Draw(t, "text"))
+		text := text.Escape(rapid.StringOf(rapid.SampledFrom([]rune("a- é日👧\u0301\u200d🇩"))).Draw(t, "text"))
 		cells := rapid.IntRange(2, 20).Draw(t, "cells")
 		lines := wrapped(text, cells)
 		for _, line := range lines {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/expr-lang/expr/file"
 
-	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/task"
 )
 
@@ -112,19 +112,14 @@ func hintForName(name string) string {
 		return fmt.Sprintf("%s alone is a condition; in an expression write signal == %[1]q", name)
 	case ours(name) != "":
 		return "did you mean " + ours(name) + "? " + conditionHint
-	case len(name) < 3 || len(name) > 32:
+	case len(name) < 3:
 		return conditionHint
 	}
-	found, least := "", max(len(name)/3, 1)+1
-	for _, known := range []string{"exit", "signal", "status", "error", "stdout", "stderr", "body", "header", "attempt", "elapsed", "duration"} {
-		if away := backoff.Apart(strings.ToLower(name), known); away < least {
-			found, least = known, away
-		}
+	names := []string{"exit", "signal", "status", "error", "stdout", "stderr", "body", "header", "attempt", "elapsed", "duration"}
+	if found := text.Nearest(name, names); found != "" {
+		return "did you mean " + found + "? " + conditionHint
 	}
-	if found == "" {
-		return conditionHint
-	}
-	return "did you mean " + found + "? " + conditionHint
+	return conditionHint
 }
 
 func errorClasses() string {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/plot"
 )
 
@@ -63,8 +63,8 @@ func (sc *scene) column(left, top float64, s plot.Study, a axes) {
 	at := point{left + leftRoom - padding, top + 26}
 	room := columnWidth - leftRoom - rightRoom + 2.0*padding
 	sc.add(
-		text{at: at, words: shorten(visible(s.Subject.Label), 15, true, room), size: 15, bold: true, fill: words},
-		text{at: point{at.x, at.y + 17}, words: shorten(subtitle(s), small, false, room), size: small, fill: muted},
+		txt{at: at, words: shorten(visible(s.Subject.Label), 15, true, room), size: 15, bold: true, fill: words},
+		txt{at: point{at.x, at.y + 17}, words: shorten(subtitle(s), small, false, room), size: small, fill: muted},
 	)
 	frame := func(from, to float64) panel {
 		return panel{sc, box{left + leftRoom, top + from, left + columnWidth - rightRoom, top + to}}
@@ -95,7 +95,7 @@ func about(s plot.Study) string {
 		if r.N > 10 {
 			break
 		}
-		lines = append(lines, fmt.Sprintf("Retry %d after %s on average, base %s.", r.N, Short(r.Mean), backoff.FormatDuration(r.Base)))
+		lines = append(lines, fmt.Sprintf("Retry %d after %s on average, base %s.", r.N, Short(r.Mean), text.FormatDuration(r.Base)))
 	}
 	for _, f := range Figures(s) {
 		lines = append(lines, f.Name+": "+f.Value+".")

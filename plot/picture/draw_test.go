@@ -12,10 +12,10 @@ func TestLayout(t *testing.T) {
 	for name, studies := range gallery(t) {
 		t.Run(name, func(t *testing.T) {
 			scene := drawn(studies)
-			var seen []text
+			var seen []txt
 			for _, s := range scene.shapes {
 				checkInside(t, scene, s)
-				if letters, ok := s.(text); ok {
+				if letters, ok := s.(txt); ok {
 					for _, other := range seen {
 						if overlap(letters.bounds(), other.bounds()) {
 							t.Errorf("%q at %v lies on %q at %v", letters.words, letters.at, other.words, other.at)
@@ -101,7 +101,7 @@ func TestEach(t *testing.T) {
 // wordsOf are the texts of a picture.
 func wordsOf(studies ...plot.Study) (all []string) {
 	for _, s := range drawn(studies).shapes {
-		if letters, ok := s.(text); ok {
+		if letters, ok := s.(txt); ok {
 			all = append(all, letters.words)
 		}
 	}

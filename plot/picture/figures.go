@@ -75,8 +75,8 @@ func (sc *scene) figures(left, top float64, s plot.Study) {
 	for _, f := range Figures(s) {
 		sc.add(
 			line{points: []point{{from, y - 15}, {to, y - 15}}, width: 1, stroke: grid},
-			text{at: point{from, y}, words: f.Name, size: small, fill: muted},
-			text{at: point{to, y}, words: f.Value, size: small, anchor: end, fill: words},
+			txt{at: point{from, y}, words: f.Name, size: small, fill: muted},
+			txt{at: point{to, y}, words: f.Value, size: small, anchor: end, fill: words},
 		)
 		y += 21
 	}

@@ -22,7 +22,7 @@ type style struct {
 // letters are the faces of a picture, each opened when it is first needed.
 type letters struct{ faces map[style]font.Face }
 
-func (l *letters) write(on *image.RGBA, t text) error {
+func (l *letters) write(on *image.RGBA, t txt) error {
 	face, err := l.face(style{t.size, t.bold})
 	if err != nil {
 		return err

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/plot"
 )
 
@@ -23,6 +23,7 @@ type panel struct {
 }
 
 func (p panel) x(share float64) float64 { return p.left + share*p.width() }
+
 func (p panel) y(share float64) float64 { return p.bottom - share*p.height() }
 
 // begin draws the frame of a panel and what stands above it. Who is not told of a logarithmic axis takes its bars for a share.
@@ -31,11 +32,11 @@ func (p panel) begin(title string, log bool, key ...entry) {
 	at := point{frame.left, frame.top - 8}
 	p.add(
 		line{points: []point{{frame.left, frame.top}, {frame.left, frame.bottom}, {frame.right, frame.bottom}}, width: 1, stroke: grid},
-		text{at: at, words: title, size: usual, bold: true, fill: words},
+		txt{at: at, words: title, size: usual, bold: true, fill: words},
 	)
 	if log {
 		at.x += width(title, usual, true) + 5
-		p.add(text{at: at, words: "(log)", size: small, fill: muted})
+		p.add(txt{at: at, words: "(log)", size: small, fill: muted})
 	}
 	p.legend(point{frame.right, at.y}, key)
 }
@@ -49,7 +50,7 @@ type entry struct {
 // legend draws what the inks mean, so that it ends at a point.
 func (p panel) legend(at point, key []entry) {
 	for i := len(key) - 1; i >= 0; i-- {
-		p.add(text{at: at, words: key[i].words, size: small, anchor: end, fill: muted})
+		p.add(txt{at: at, words: key[i].words, size: small, anchor: end, fill: muted})
 		at.x -= width(key[i].words, small, false) + 4
 		p.add(rectangle{box{at.x - 10, at.y - 8, at.x, at.y + 1}, key[i].fill})
 		at.x -= 10 + letterRoom
@@ -69,7 +70,7 @@ func (p panel) across(marks []mark) {
 		y := p.y(m.share)
 		p.add(line{points: []point{{p.left - padding, y}, {p.right + padding, y}}, width: 1, stroke: grid})
 		if y <= free {
-			p.add(text{at: point{p.left - padding - 5, y + 3.5}, words: m.words, size: small, anchor: end, fill: muted})
+			p.add(txt{at: point{p.left - padding - 5, y + 3.5}, words: m.words, size: small, anchor: end, fill: muted})
 			free = y - small - 3
 		}
 	}
@@ -87,7 +88,7 @@ func (p panel) along(marks []mark) {
 		free = centre + half + letterRoom
 		p.add(
 			line{points: []point{{x, p.bottom + padding}, {x, p.bottom + padding + 4}}, width: 1, stroke: muted},
-			text{at: point{centre, p.bottom + padding + 16}, words: m.words, size: small, anchor: middle, fill: muted},
+			txt{at: point{centre, p.bottom + padding + 16}, words: m.words, size: small, anchor: middle, fill: muted},
 		)
 	}
 }
@@ -107,7 +108,7 @@ func Tick(t time.Duration) string {
 	if t > year && t%year == 0 {
 		return strconv.Itoa(int(t/year)) + "y"
 	}
-	return backoff.FormatDuration(t)
+	return text.FormatDuration(t)
 }
 
 // alongTimes draws as many marks of an axis of times as have room. What comes before its begin is drawn there: the first mark says so.

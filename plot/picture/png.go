@@ -44,7 +44,7 @@ func (c *canvas) paint(s shape) error {
 		c.fill(s.bounds(), s.stroke, func(o outline) { o.stroke(s) })
 	case dots:
 		c.fill(s.bounds(), s.fill, func(o outline) { o.circles(s.points, s.radius) })
-	case text:
+	case txt:
 		return c.letters.write(c.RGBA, s)
 	}
 	return nil

@@ -57,7 +57,7 @@ func TestLettersFit(t *testing.T) {
 	var l letters
 	for name, studies := range gallery(t) {
 		for _, s := range drawn(studies).shapes {
-			words, ok := s.(text)
+			words, ok := s.(txt)
 			if !ok {
 				continue
 			}

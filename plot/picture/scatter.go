@@ -57,22 +57,22 @@ func (p panel) colours(n int) {
 	}
 	for i := n; i >= 1; i-- {
 		p.add(
-			text{at: at, words: strconv.Itoa(i), size: small, anchor: end, fill: muted},
+			txt{at: at, words: strconv.Itoa(i), size: small, anchor: end, fill: muted},
 			dots{points: []point{{at.x - 11, at.y - 3.5}}, radius: 3, fill: shade(i, n)},
 		)
 		at.x -= 19
 	}
-	p.add(text{at: at, words: "retry", size: small, anchor: end, fill: muted})
+	p.add(txt{at: at, words: "retry", size: small, anchor: end, fill: muted})
 }
 
 func (p panel) shadeScale(at point, n int) {
 	last := strconv.Itoa(n)
-	p.add(text{at: at, words: last, size: small, anchor: end, fill: muted})
+	p.add(txt{at: at, words: last, size: small, anchor: end, fill: muted})
 	at.x -= width(last, small, false) + 4
 	const each = 3
 	for i := range shades {
 		x := at.x - float64(shades-i)*each
 		p.add(rectangle{box{x, at.y - 8, x + each, at.y}, roles + ink(i)})
 	}
-	p.add(text{at: point{at.x - shades*each - 4, at.y}, words: "retry 1", size: small, anchor: end, fill: muted})
+	p.add(txt{at: point{at.x - shades*each - 4, at.y}, words: "retry 1", size: small, anchor: end, fill: muted})
 }

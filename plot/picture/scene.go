@@ -2,7 +2,9 @@
 // a few shapes, is written as SVG and as PNG, so that both look the same.
 package picture
 
-import "math"
+import (
+	"math"
+)
 
 // point is a place in a picture, in pixels from its upper left corner.
 type point struct{ x, y float64 }
@@ -10,7 +12,8 @@ type point struct{ x, y float64 }
 // box is an upright rectangle.
 type box struct{ left, top, right, bottom float64 }
 
-func (b box) width() float64  { return b.right - b.left }
+func (b box) width() float64 { return b.right - b.left }
+
 func (b box) height() float64 { return b.bottom - b.top }
 
 // scene is a drawing: shapes in the order in which they are painted.
@@ -56,7 +59,7 @@ type dots struct {
 }
 
 // text is one line of letters; at is the place of its anchor on the base line.
-type text struct {
+type txt struct {
 	at     point
 	words  string
 	size   float64
@@ -75,11 +78,14 @@ const (
 )
 
 func (r rectangle) bounds() box { return r.box }
-func (a area) bounds() box      { return around(a.points, 0) }
-func (l line) bounds() box      { return around(l.points, l.width/2) }
-func (d dots) bounds() box      { return around(d.points, d.radius) }
 
-func (t text) bounds() box {
+func (a area) bounds() box { return around(a.points, 0) }
+
+func (l line) bounds() box { return around(l.points, l.width/2) }
+
+func (d dots) bounds() box { return around(d.points, d.radius) }
+
+func (t txt) bounds() box {
 	wide := width(t.words, t.size, t.bold)
 	left := t.at.x - wide*float64(t.anchor)
 	return box{left, t.at.y - 0.75*t.size, left + wide, t.at.y + 0.25*t.size}

@@ -80,7 +80,7 @@ func (d dots) svg(w *svgWriter) {
 	fmt.Fprintf(w, `<path d="%s" stroke-width="%s" %s/>`+"\n", places(d.points, "M", "h0"), number(2*d.radius), w.stroke(d.fill))
 }
 
-func (t text) svg(w *svgWriter) {
+func (t txt) svg(w *svgWriter) {
 	anchors := map[anchor]string{middle: ` text-anchor="middle"`, end: ` text-anchor="end"`}
 	weight := ""
 	if t.bold {

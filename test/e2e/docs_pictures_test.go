@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/internal/text"
 )
 
 var drawing = regexp.MustCompile(`(?m)^    \$ (retry plot .*--svg (\S+))$`)
@@ -100,7 +100,7 @@ func long(ms *int64) string {
 	default:
 		d = d.Round(10 * time.Millisecond)
 	}
-	return backoff.FormatDuration(d)
+	return text.FormatDuration(d)
 }
 
 var computing = regexp.MustCompile(`(?m)^    (retry .*--json)$`)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/plot"
 	"github.com/10f93571/retry/plot/picture"
 )
@@ -73,14 +74,14 @@ func exact(d time.Duration) string {
 	if d < time.Millisecond {
 		return picture.Short(d)
 	}
-	return backoff.FormatDuration(d.Round(time.Millisecond))
+	return text.FormatDuration(d.Round(time.Millisecond))
 }
 
 // command is the command line that runs something under a spec.
 func command(s Spec) string {
 	line := "retry -n " + strconv.Itoa(s.Attempts) + " -b " + quote(s.Backoff) + " -j " + quote(s.Jitter)
 	if s.BudgetMS > 0 {
-		line += " -B " + backoff.FormatDuration(time.Duration(s.BudgetMS)*time.Millisecond)
+		line += " -B " + text.FormatDuration(time.Duration(s.BudgetMS)*time.Millisecond)
 	}
 	return line + " -- …"
 }

@@ -1,4 +1,4 @@
-package backoff
+package text
 
 import (
 	"errors"
@@ -24,14 +24,15 @@ var (
 // ParseDuration reads Go's syntax, plus d and w ("1w2d3h", "1.5d"), plus a bare number of seconds ("30", "0.5").
 // Negative, empty, malformed and too long texts are errors.
 func ParseDuration(s string) (time.Duration, error) {
-	d, err := readDuration(s)
+	d, err := ReadDuration(s)
 	if err != nil {
 		return 0, fmt.Errorf("parse duration: %q %w\nhint: write 30s, 1h30m, 1.5d or a plain number of seconds", s, err)
 	}
 	return d, nil
 }
 
-func readDuration(s string) (time.Duration, error) {
+// ReadDuration is ParseDuration for a caller that quotes the text in an error of its own: "is negative", "is empty".
+func ReadDuration(s string) (time.Duration, error) {
 	if strings.HasPrefix(s, "-") {
 		return 0, errNegative
 	}
@@ -39,7 +40,7 @@ func readDuration(s string) (time.Duration, error) {
 	if rest == "" {
 		return 0, errEmpty
 	}
-	if _, err := readNumber(rest); err == nil {
+	if _, err := ParseNumber(rest); err == nil {
 		rest += "s"
 	}
 	var total time.Duration
@@ -61,7 +62,7 @@ func readDuration(s string) (time.Duration, error) {
 
 // readSegment reads one number with its unit. What Go knows, Go reads, to the same nanosecond.
 func readSegment(number, unit string) (time.Duration, error) {
-	switch _, err := readNumber(number); {
+	switch _, err := ParseNumber(number); {
 	case errors.Is(err, errTooLarge):
 		return 0, errTooLong
 	case err != nil:
@@ -128,5 +129,44 @@ func cutWhere(s string, ends func(rune) bool) (part, rest string) {
 	return s, ""
 }
 
-func isDigit(r rune) bool    { return strings.ContainsRune(digitsAndDot, r) }
+func isDigit(r rune) bool { return strings.ContainsRune(digitsAndDot, r) }
+
 func isNotDigit(r rune) bool { return !isDigit(r) }
+
+// Duration writes a duration for people: two units at the most, and no more digits than they can use.
+func Duration(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "-" + Duration(-max(d, -math.MaxInt64))
+	case d == 0:
+		return "0s"
+	case d < time.Millisecond:
+		return fmt.Sprintf("%.2gms", float64(d)/float64(time.Millisecond))
+	case d < time.Second:
+		return fmt.Sprintf("%dms", d.Milliseconds())
+	case d < 10*time.Second:
+		return TrimZero(fmt.Sprintf("%.1f", d.Truncate(100*time.Millisecond).Seconds())) + "s"
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return twoUnits(d, time.Minute, "m", time.Second, "s")
+	case d < 24*time.Hour:
+		return twoUnits(d, time.Hour, "h", time.Minute, "m")
+	}
+	return twoUnits(d, 24*time.Hour, "d", time.Hour, "h")
+}
+
+func TrimZero(text string) string {
+	if n := len(text) - 2; n > 0 && text[n:] == ".0" {
+		return text[:n]
+	}
+	return text
+}
+
+func twoUnits(d, big time.Duration, bigName string, small time.Duration, smallName string) string {
+	text := fmt.Sprintf("%d%s", d/big, bigName)
+	if rest := d % big / small; rest > 0 {
+		text += fmt.Sprintf("%d%s", rest, smallName)
+	}
+	return text
+}

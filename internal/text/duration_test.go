@@ -1,4 +1,4 @@
-package backoff
+package text
 
 import (
 	"math"
@@ -33,7 +33,7 @@ func TestParseDuration(t *testing.T) {
 		"3h1d":                       27 * time.Hour,
 		"1d1ns":                      24*time.Hour + 1,
 		"0.3333333333333333333h":     20 * time.Minute,
-		"365d":                       Max,
+		"365d":                       365 * day,
 		"9223372036854775807ns":      math.MaxInt64,
 		"106751d23h47m16.854775807s": math.MaxInt64,
 	} {
@@ -110,7 +110,7 @@ func TestFormatDuration(t *testing.T) {
 		"1d1ns":   24*time.Hour + 1,
 		"7d":      168 * time.Hour,
 		"20d10h":  490 * time.Hour,
-		"365d":    Max,
+		"365d":    365 * day,
 		"-1.5s":   -1500 * time.Millisecond,
 	} {
 		if got := FormatDuration(d); got != want {
@@ -122,9 +122,17 @@ func TestFormatDuration(t *testing.T) {
 	}
 }
 
+// anyDuration draws durations of every order of magnitude.
+func anyDuration() *rapid.Generator[time.Duration] {
+	upTo := func(d time.Duration) *rapid.Generator[time.Duration] {
+		return rapid.Map(rapid.Int64Range(0, int64(d)), func(n int64) time.Duration { return time.Duration(n) })
+	}
+	return rapid.OneOf(upTo(time.Second), upTo(time.Hour), upTo(math.MaxInt64))
+}
+
 func TestDurationsComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := anyDuration(math.MaxInt64).Draw(t, "d")
+		d := anyDuration().Draw(t, "d")
 		text := FormatDuration(d)
 		if got, err := ParseDuration(text); err != nil || got != d {
 			t.Fatalf("%d is written %q and read back as %d, %v", d, text, got, err)
@@ -133,4 +141,42 @@ func TestDurationsComeBack(t *testing.T) {
 			t.Fatalf("Go's %q is read as %d, %v", d.String(), got, err)
 		}
 	})
+}
+
+func FuzzParseDuration(f *testing.F) {
+	for _, text := range []string{"30", "0.5", "1h30m", "1w2d3h", "1.5d", "-1s", "", "1e3", "NaN", "9223372036854775808ns", "106751.99d", "5µs"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		d, err := ParseDuration(text)
+		if goes, goErr := time.ParseDuration(text); goErr == nil && !strings.HasPrefix(text, "-") && (err != nil || d != goes) {
+			t.Fatalf("%q is %v, %v; Go reads %v", text, d, err, goes)
+		}
+		if err != nil {
+			if strings.Count(err.Error(), "\nhint: ") != 1 {
+				t.Fatalf("got error %q, want one with a hint", err)
+			}
+			return
+		}
+		if again, err := ParseDuration(FormatDuration(d)); d < 0 || err != nil || again != d {
+			t.Fatalf("%q is %d, which comes back as %d, %v", text, d, again, err)
+		}
+	})
+}
+
+func TestDuration(t *testing.T) {
+	tests := []struct {
+		d    time.Duration
+		want string
+	}{
+		{0, "0s"}, {53 * time.Microsecond, "0.053ms"}, {999 * time.Microsecond, "1ms"}, {12 * time.Millisecond, "12ms"},
+		{time.Second, "1s"}, {1560 * time.Millisecond, "1.5s"}, {9990 * time.Millisecond, "9.9s"}, {12300 * time.Millisecond, "12s"},
+		{time.Minute, "1m"}, {90 * time.Second, "1m30s"}, {time.Hour, "1h"}, {90*time.Minute + time.Second, "1h30m"},
+		{49 * time.Hour, "2d1h"}, {-time.Minute, "-1m"},
+	}
+	for _, tt := range tests {
+		if got := Duration(tt.d); got != tt.want {
+			t.Errorf("%d ns: %q, want %q", tt.d, got, tt.want)
+		}
+	}
 }

@@ -1,0 +1,19 @@
+package text
+
+import (
+	"testing"
+)
+
+func TestDistance(t *testing.T) {
+	for _, row := range []struct {
+		a, b string
+		want int
+	}{
+		{"", "", 0}, {"", "fib", 3}, {"fib", "fib", 0}, {"fob", "fib", 1}, {"fibs", "fib", 1}, {"ib", "fib", 1},
+		{"kitten", "sitting", 3}, {"linaer", "linear", 2}, {"abc", "xyz", 3},
+	} {
+		if got := distance(row.a, row.b); got != row.want {
+			t.Errorf("distance(%q, %q) = %d; want %d", row.a, row.b, got, row.want)
+		}
+	}
+}

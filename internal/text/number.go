@@ -1,0 +1,32 @@
+package text
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+)
+
+const digitsAndDot = "0123456789."
+
+var (
+	errNotNumber = errors.New("is not a plain decimal number")
+	errTooLarge  = errors.New("is too large")
+)
+
+// ParseNumber reads a plain decimal. strconv alone would let inf, nan, 0x1p4 and 1e9 through.
+func ParseNumber(s string) (float64, error) {
+	if strings.Trim(s, digitsAndDot) != "" {
+		return 0, errNotNumber
+	}
+	x, err := strconv.ParseFloat(s, 64)
+	if errors.Is(err, strconv.ErrRange) {
+		return 0, errTooLarge
+	}
+	if err != nil {
+		return 0, errNotNumber
+	}
+	return x, nil
+}
+
+// FormatNumber is the shortest decimal that ParseNumber reads back to x.
+func FormatNumber(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
