@@ -1,6 +1,6 @@
 //go:build unix && !linux && !darwin && !freebsd
 
-package state
+package sqlite
 
 import "errors"
 
