@@ -63,14 +63,14 @@ func (j *Journal) page(ctx context.Context, f Filter, last *task.Task, limit int
 	if limit <= 0 || limit > pageSize {
 		limit = pageSize
 	}
-	query, args := f.query(last, limit)
+	query, args := listQuery(f, last, limit)
 	return j.tasks(ctx, query, args...)
 }
 
-func (f Filter) query(last *task.Task, limit int) (query string, args []any) {
-	where, args := f.conditions()
+func listQuery(f Filter, last *task.Task, limit int) (query string, args []any) {
+	where, args := listConditions(f)
 	order := "t.number"
-	if f.byID() {
+	if byID(f) {
 		order = "t.id"
 	}
 	switch {
@@ -84,13 +84,13 @@ func (f Filter) query(last *task.Task, limit int) (query string, args []any) {
 }
 
 // byID reports whether the index of the ids answers. That of the names is better, where one is given.
-func (f Filter) byID() bool {
+func byID(f Filter) bool {
 	return !f.Since.IsZero() && f.Name == ""
 }
 
-// conditions are the filter in SQL. Two of them say what follows from others, so that an index answers: that of the unfinished
+// listConditions are the filter in SQL. Two of them say what follows from others, so that an index answers: that of the unfinished
 // tasks, and that of the ids, which begin with the time.
-func (f Filter) conditions() (where []string, args []any) {
+func listConditions(f Filter) (where []string, args []any) {
 	where = []string{"true"}
 	if len(f.Statuses) > 0 {
 		where = append(where, "t.status IN (?"+strings.Repeat(", ?", len(f.Statuses)-1)+")")
@@ -107,7 +107,7 @@ func (f Filter) conditions() (where []string, args []any) {
 	if !f.Since.IsZero() {
 		where, args = append(where, "t.created_at >= ?"), append(args, f.Since.UnixMicro())
 	}
-	if f.byID() {
+	if byID(f) {
 		where, args = append(where, "t.id >= ?"), append(args, earliestID(f.Since))
 	}
 	return where, args

@@ -36,14 +36,14 @@ const (
 // finishedStatuses are those that a task never leaves by itself.
 var finishedStatuses = []task.Status{task.Succeeded, task.Failed, task.Exhausted, task.Cancelled}
 
-func (r Retention) statuses() []task.Status {
+func statusesOf(r Retention) []task.Status {
 	if len(r.Statuses) == 0 {
 		return finishedStatuses
 	}
 	return r.Statuses
 }
 
-func (r Retention) before() int64 {
+func before(r Retention) int64 {
 	if r.Before.IsZero() {
 		return math.MaxInt64
 	}
@@ -94,8 +94,8 @@ func (j *Journal) remove(ctx context.Context, tx *sql.Tx, found []candidate, roo
 // prunable returns the oldest tasks that may go, at most so many.
 func (j *Journal) prunable(ctx context.Context, tx *sql.Tx, r Retention, most int) ([]candidate, error) {
 	var found []candidate
-	for _, status := range r.statuses() {
-		of, err := j.candidates(ctx, tx, status, r.before(), most)
+	for _, status := range statusesOf(r) {
+		of, err := j.candidates(ctx, tx, status, before(r), most)
 		if err != nil {
 			return nil, err
 		}
@@ -185,10 +185,10 @@ type Prunable struct {
 
 // Prunable tells what Prune would remove, and removes nothing.
 func (j *Journal) Prunable(ctx context.Context, r Retention) (p Prunable, err error) {
-	for _, status := range r.statuses() {
+	for _, status := range statusesOf(r) {
 		var n int
 		var oldest, newest integer
-		if err := j.db.QueryRowContext(ctx, countPrune, status, r.before()).Scan(&n, &oldest, &newest); err != nil {
+		if err := j.db.QueryRowContext(ctx, countPrune, status, before(r)).Scan(&n, &oldest, &newest); err != nil {
 			return p, err
 		}
 		if n == 0 {

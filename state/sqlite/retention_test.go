@@ -250,7 +250,7 @@ func TestPruneAgainstAModel(t *testing.T) {
 			at := epoch.Add(time.Duration(rapid.IntRange(0, 5).Draw(t, "at")) * time.Hour)
 			change := rapid.SampledFrom([]func(*task.Task){nil, once}).Draw(t, "once")
 			tk := ended(t, j, d, rapid.IntRange(1, 6).Draw(t, "attempts"), at, change)
-			goes := tk.Status.Finished() && at.Before(r.Before) && slices.Contains(r.statuses(), tk.Status) &&
+			goes := tk.Status.Finished() && at.Before(r.Before) && slices.Contains(statusesOf(r), tk.Status) &&
 				(!tk.Once || tk.Status != task.Succeeded)
 			if !goes {
 				want[tk.Number] = true
