@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
 )
 
@@ -29,7 +30,7 @@ func (f *stateFlag) renew(ctx context.Context, p *Process, warn func(error), dam
 
 // bare returns an error without its hint.
 func bare(err error) error {
-	var fault *sqlite.Fault
+	var fault *state.Fault
 	if errors.As(err, &fault) {
 		return fault.Err
 	}
@@ -43,7 +44,7 @@ func recovery(aside string) string {
 
 // renewed replaces a journal that could not be opened for its damage.
 func (g *guardedJournal) renewed(journal *sqlite.Journal, err error) (*sqlite.Journal, error) {
-	if !errors.Is(err, sqlite.ErrCorrupt) {
+	if !errors.Is(err, state.ErrCorrupt) {
 		return journal, err
 	}
 	return g.renew(err)
@@ -65,7 +66,7 @@ func (g *guardedJournal) renewInPlace(damage error) bool {
 
 // setAside sees to it that the next run has a new journal. This one goes on without: its task is in the damaged one.
 func (g *guardedJournal) setAside(damage error) error {
-	if g.renew == nil || !errors.Is(damage, sqlite.ErrCorrupt) {
+	if g.renew == nil || !errors.Is(damage, state.ErrCorrupt) {
 		return damage
 	}
 	aside, err := sqlite.SetAside(context.Background(), damage)

@@ -13,6 +13,7 @@ import (
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
@@ -211,7 +212,7 @@ func TestCarryRefusesALostStdin(t *testing.T) {
 		t.Fatal(err)
 	}
 	how := continuation{means: means{group: &groupFlags{}}}
-	if _, err := testProcess().carryOn(tk, g, &recorder{}, how); !errors.Is(err, sqlite.ErrInputLost) || !strings.Contains(err.Error(), "\nhint: start it anew") {
+	if _, err := testProcess().carryOn(tk, g, &recorder{}, how); !errors.Is(err, state.ErrInputLost) || !strings.Contains(err.Error(), "\nhint: start it anew") {
 		t.Errorf("got %v", err)
 	}
 	keepInput(t, g, tk, "kept")

@@ -10,7 +10,7 @@ import (
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -47,7 +47,7 @@ func (p *Process) carryOn(t *task.Task, journal *guardedJournal, lines render.Ob
 	journal.warn = lines.Warn
 	carrier, err := p.carry(t, journal, lines, how.means, true)
 	switch {
-	case how.ownStdin && errors.Is(err, sqlite.ErrInputLost):
+	case how.ownStdin && errors.Is(err, state.ErrInputLost):
 		lines.Say("its stdin was not kept to the end: reads this one's")
 		carrier, err = p.carry(t, journal, lines, how.means, false)
 	case how.ownStdin && t.KeepsInput() && err == nil:

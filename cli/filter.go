@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
@@ -46,8 +47,8 @@ func (f *filterFlags) views(ctx context.Context, journal *sqlite.Journal, limit 
 
 // stored is the part of the filter that the journal can answer. Which tasks are interrupted it cannot, so all that may be are
 // read: the unfinished ones.
-func (f *filterFlags) stored(limit int) sqlite.Filter {
-	filter := sqlite.Filter{Limit: limit}
+func (f *filterFlags) stored(limit int) state.Filter {
+	filter := state.Filter{Limit: limit}
 	if f.ID != nil {
 		filter.Name = *f.ID
 	}

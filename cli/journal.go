@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
@@ -38,7 +39,7 @@ func (f *stateFlag) read(ctx context.Context, p *Process) (*sqlite.Journal, erro
 	}
 	journal, err := sqlite.OpenReader(ctx, dir)
 	switch {
-	case errors.Is(err, sqlite.ErrNoJournal):
+	case errors.Is(err, state.ErrNoJournal):
 		return sqlite.OpenEmpty(ctx)
 	case err != nil:
 		return nil, withHint(err, "retry doctor "+render.Command([]string{"--state", dir})+" says what is wrong")
@@ -101,10 +102,10 @@ func (g *guardedJournal) Claim(ctx context.Context, t *task.Task, now time.Time)
 	}
 	claim := func(ctx context.Context) error { return g.journal.Claim(ctx, t, now) }
 	err := g.inTime(ctx, claim)
-	if t.Number == 0 && errors.Is(err, sqlite.ErrCorrupt) && g.renewInPlace(err) {
+	if t.Number == 0 && errors.Is(err, state.ErrCorrupt) && g.renewInPlace(err) {
 		err = g.inTime(ctx, claim)
 	}
-	if isTrouble(err) && !errors.Is(err, sqlite.ErrCorrupt) && wouldRepeat(t) {
+	if isTrouble(err) && !errors.Is(err, state.ErrCorrupt) && wouldRepeat(t) {
 		return fmt.Errorf("%s is not sent again: the journal could not say so, and a resume would send it once more: %w\nhint: to go on: retry resume %s",
 			t.Request.Method, err, render.ShortID(t.ID))
 	}
@@ -125,7 +126,7 @@ func (g *guardedJournal) Note(ctx context.Context, t *task.Task, process string)
 	ctx, cancel := context.WithTimeout(ctx, shortly)
 	defer cancel()
 	// A disk that the command has just filled, or a lock, may yet let the attempt's end pass: that decides.
-	if err := g.journal.Note(ctx, t, process); !errors.Is(err, sqlite.ErrFull) && !errors.Is(err, sqlite.ErrLocked) {
+	if err := g.journal.Note(ctx, t, process); !errors.Is(err, state.ErrFull) && !errors.Is(err, state.ErrLocked) {
 		_ = g.failed(err, t, false) // it warns
 	}
 }
@@ -222,7 +223,7 @@ func (g *guardedJournal) inTime(ctx context.Context, write func(context.Context)
 
 // isTrouble reports whether an error is one of the journal. That a task was taken is none.
 func isTrouble(err error) bool {
-	return err != nil && !errors.Is(err, task.ErrNotOwner) && !errors.Is(err, task.ErrStopped) && !errors.Is(err, sqlite.ErrNamed)
+	return err != nil && !errors.Is(err, task.ErrNotOwner) && !errors.Is(err, task.ErrStopped) && !errors.Is(err, state.ErrNamed)
 }
 
 // failed turns an error of the journal into a warning.
@@ -232,7 +233,7 @@ func (g *guardedJournal) failed(err error, t *task.Task, fatal bool) error {
 	}
 	g.broken.Store(true)
 	err = fmt.Errorf("going on without a journal: %w", g.setAside(err))
-	if t != nil && t.Number != 0 && !errors.Is(err, sqlite.ErrCorrupt) {
+	if t != nil && t.Number != 0 && !errors.Is(err, state.ErrCorrupt) {
 		err = fmt.Errorf("%w; should it show %s as interrupted later, end it with retry cancel %[2]s", err, render.ShortID(t.ID))
 	}
 	g.warn(err)

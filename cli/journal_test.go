@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
@@ -60,7 +61,7 @@ func TestGuardedJournalChainsSoonOrNot(t *testing.T) {
 		a := task.Attempt{Number: 1, StartedAt: time.Now(), Decision: task.Decision{Verdict: task.VerdictRetry}}
 		tk.Decided(a, time.Now())
 		unlock := locked(t, dir)
-		if err := g.RecordAndClaim(t.Context(), tk, a, time.Now()); !errors.Is(err, sqlite.ErrLocked) || time.Since(a.StartedAt) > 2*shortly {
+		if err := g.RecordAndClaim(t.Context(), tk, a, time.Now()); !errors.Is(err, state.ErrLocked) || time.Since(a.StartedAt) > 2*shortly {
 			t.Errorf("under a lock: %v after %v", err, time.Since(a.StartedAt))
 		}
 		unlock()

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
@@ -43,16 +44,16 @@ func (c *logsCommand) run(p *Process) (int, error) {
 	return 0, render.Logs(p.Stdout, render.ScreenOf(p.Stdout, p.getenv), view.Kind, output.Attempt, output.Stdout, output.Stderr)
 }
 
-func (c *logsCommand) output(ctx context.Context, journal *sqlite.Journal, view render.TaskView) (sqlite.Output, error) {
+func (c *logsCommand) output(ctx context.Context, journal *sqlite.Journal, view render.TaskView) (state.Output, error) {
 	number := 0
 	if c.Attempt != nil {
 		number = int(*c.Attempt)
 		if number < 1 || number > view.AttemptCount {
-			return sqlite.Output{}, fmt.Errorf("task %s has no attempt %d\nhint: %s", render.ShortID(view.ID), number, attemptsThere(view.Task))
+			return state.Output{}, fmt.Errorf("task %s has no attempt %d\nhint: %s", render.ShortID(view.ID), number, attemptsThere(view.Task))
 		}
 	}
 	output, err := journal.Output(ctx, view.Number, number)
-	if errors.Is(err, sqlite.ErrNoOutput) {
+	if errors.Is(err, state.ErrNoOutput) {
 		err = fmt.Errorf("%s: %w\nhint: %s", subject(view, number), err, whyNoOutput(view, number))
 	}
 	return output, err
@@ -107,7 +108,7 @@ func whyNoReply(capture task.CaptureMode) string {
 }
 
 // printRaw writes one stream where both were one file.
-func printRaw(p *Process, output sqlite.Output) error {
+func printRaw(p *Process, output state.Output) error {
 	if _, err := io.WriteString(p.Stdout, output.Stdout); err != nil || output.Stderr == output.Stdout {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/internal/text"
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
@@ -124,14 +125,14 @@ func (f *nameFlags) look(ctx context.Context, journal *sqlite.Journal, t *task.T
 	}
 	interrupted, err := journal.Adopt(ctx, earlier.Number)
 	switch {
-	case errors.Is(err, sqlite.ErrOwned): // by a resume
+	case errors.Is(err, state.ErrOwned): // by a resume
 		pid, _ := journal.Owner(earlier.Number)
 		return meeting{}, &runningError{f.name(), pid}
-	case errors.Is(err, sqlite.ErrFinished):
+	case errors.Is(err, state.ErrFinished):
 		return f.look(ctx, journal, t, lines)
-	case errors.Is(err, sqlite.ErrDamaged) && f.Fresh:
+	case errors.Is(err, state.ErrDamaged) && f.Fresh:
 		return meeting{discarded: earlier}, f.discard(ctx, journal, earlier)
-	case errors.Is(err, sqlite.ErrDamaged):
+	case errors.Is(err, state.ErrDamaged):
 		return meeting{}, fmt.Errorf("%w: %s was interrupted, and cannot go on: %w\nhint: retry cancel %s ends it; --fresh does so and runs this one", errName, f.name(), err, render.ShortID(earlier.ID))
 	case err != nil:
 		return meeting{}, err
@@ -181,7 +182,7 @@ func (f *nameFlags) doubtful(ctx context.Context, journal *sqlite.Journal, t *ta
 func (f *nameFlags) discard(ctx context.Context, journal *sqlite.Journal, interrupted *task.Task) error {
 	defer func() { _ = journal.Release(interrupted.Number) }()
 	err := journal.Cancel(ctx, interrupted.Number, time.Now())
-	if errors.Is(err, sqlite.ErrFinished) {
+	if errors.Is(err, state.ErrFinished) {
 		return nil
 	}
 	return err

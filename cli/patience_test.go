@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
@@ -80,7 +81,7 @@ func TestAnUnclaimedAttemptIsNotSent(t *testing.T) {
 			if (err == nil) != tt.goesOn || (warnings == 1) != tt.goesOn {
 				t.Errorf("%s: %v, %d warnings", name, err, warnings)
 			}
-			if !tt.goesOn && (!errors.Is(err, sqlite.ErrLocked) || !strings.Contains(err.Error(), "POST is not sent again")) {
+			if !tt.goesOn && (!errors.Is(err, state.ErrLocked) || !strings.Contains(err.Error(), "POST is not sent again")) {
 				t.Errorf("%s: %v", name, err)
 			}
 			must(t, lock.Rollback())

@@ -9,6 +9,7 @@ import (
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/config"
 	"github.com/10f93571/retry/internal/text"
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
@@ -63,7 +64,7 @@ func builtinPolicy(name string) *namedPolicy {
 	return &namedPolicy{Policy: p}
 }
 
-func storedPolicy(s *sqlite.StoredPolicy) *namedPolicy {
+func storedPolicy(s *state.StoredPolicy) *namedPolicy {
 	return &namedPolicy{Policy: s.Policy, stored: true, damage: s.Damage}
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/internal/text"
-	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -108,7 +108,7 @@ func (c *policyRemoveCommand) run(p *Process) (int, error) {
 	defer func() { _ = journal.Close() }()
 	return 0, each(c.Names, func(name string) error {
 		err := journal.RemovePolicy(ctx, name)
-		if errors.Is(err, sqlite.ErrNoPolicy) {
+		if errors.Is(err, state.ErrNoPolicy) {
 			stored, _ := journal.Policies(ctx) // for the hint alone
 			return notStored(name, file, stored)
 		}
@@ -121,7 +121,7 @@ func (c *policyRemoveCommand) run(p *Process) (int, error) {
 }
 
 // notStored says why a policy cannot be removed.
-func notStored(name string, file *policyFile, stored []sqlite.StoredPolicy) error {
+func notStored(name string, file *policyFile, stored []state.StoredPolicy) error {
 	shown := text.Escape(name)
 	if e := file.entry(name); e != nil {
 		return fmt.Errorf("%s is not in the journal\nhint: it stands in %s: remove it there", shown, file.Place(e.Offset))

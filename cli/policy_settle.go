@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/10f93571/retry/internal/text"
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
@@ -49,7 +50,7 @@ func (w *wrapper) consult(ctx context.Context, journal *guardedJournal, warn fun
 
 // passOver goes on after an error of the journal: with a new one in place of a damaged one, or without any.
 func (g *guardedJournal) passOver(err error, fatal bool) error {
-	if !fatal && errors.Is(err, sqlite.ErrCorrupt) && g.renewInPlace(err) {
+	if !fatal && errors.Is(err, state.ErrCorrupt) && g.renewInPlace(err) {
 		return nil
 	}
 	return g.failed(err, nil, fatal)

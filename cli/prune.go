@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
@@ -55,7 +56,7 @@ func (c *pruneCommand) run(p *Process) (int, error) {
 }
 
 // retention says what goes. A variable that has everything kept for ever is not overruled by accident.
-func (c *pruneCommand) retention(getenv func(string) string, now time.Time) (r sqlite.Retention, err error) {
+func (c *pruneCommand) retention(getenv func(string) string, now time.Time) (r state.Retention, err error) {
 	if c.DryRun && c.Vacuum {
 		return r, errors.New("--dry-run and --vacuum exclude each other\nhint: give one of them")
 	}
@@ -78,7 +79,7 @@ func (c *pruneCommand) retention(getenv func(string) string, now time.Time) (r s
 	return r, nil
 }
 
-func (c *pruneCommand) preview(ctx context.Context, p *Process, journal *sqlite.Journal, r sqlite.Retention) error {
+func (c *pruneCommand) preview(ctx context.Context, p *Process, journal *sqlite.Journal, r state.Retention) error {
 	would, err := journal.Prunable(ctx, r)
 	if err != nil {
 		return err
@@ -86,7 +87,7 @@ func (c *pruneCommand) preview(ctx context.Context, p *Process, journal *sqlite.
 	return render.Prunable(p.Stdout, would.Tasks, would.Oldest, would.Newest, time.Now())
 }
 
-func pruneAll(ctx context.Context, journal *sqlite.Journal, r sqlite.Retention) (tasks int, err error) {
+func pruneAll(ctx context.Context, journal *sqlite.Journal, r state.Retention) (tasks int, err error) {
 	for more := true; more && err == nil; {
 		var n int
 		n, more, err = journal.Prune(ctx, r)
@@ -95,7 +96,7 @@ func pruneAll(ctx context.Context, journal *sqlite.Journal, r sqlite.Retention) 
 	return tasks, err
 }
 
-func vacuum(ctx context.Context, p *Process, journal *sqlite.Journal, before sqlite.Size) error {
+func vacuum(ctx context.Context, p *Process, journal *sqlite.Journal, before state.Size) error {
 	if err := journal.Compact(ctx); err != nil {
 		return fmt.Errorf("give the room back: %w\nhint: it needs as much free room as the journal takes, and nobody else writing; what was pruned is gone all the same", err)
 	}

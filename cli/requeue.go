@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
@@ -72,13 +73,13 @@ func requeueOne(ctx context.Context, journal *sqlite.Journal, ref string) (*task
 
 func requeueHint(err error, t *task.Task, interrupted bool) string {
 	switch {
-	case errors.Is(err, sqlite.ErrUnfinished) && !interrupted:
+	case errors.Is(err, state.ErrUnfinished) && !interrupted:
 		return "\nhint: it is running; retry status " + render.ShortID(t.ID) + " shows how far it is"
-	case errors.Is(err, sqlite.ErrUnfinished):
+	case errors.Is(err, state.ErrUnfinished):
 		return "\nhint: retry resume " + render.ShortID(t.ID) + " goes on with it where it was interrupted"
-	case errors.Is(err, sqlite.ErrNamed):
+	case errors.Is(err, state.ErrNamed):
 		return fmt.Sprintf("\nhint: retry status %q shows that one", t.Name)
-	case errors.Is(err, sqlite.ErrInputDropped), errors.Is(err, sqlite.ErrDamaged):
+	case errors.Is(err, state.ErrInputDropped), errors.Is(err, state.ErrDamaged):
 		return "\nhint: start it anew"
 	}
 	return ""

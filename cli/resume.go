@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
@@ -78,14 +79,14 @@ func (c *resumeCommand) adopt(ctx context.Context, journal *sqlite.Journal) ([]*
 	var adopted []*task.Task
 	var refusals []error
 	for _, t := range found {
-		tk, err := (*task.Task)(nil), sqlite.ErrFinished
+		tk, err := (*task.Task)(nil), state.ErrFinished
 		if !t.Status.Finished() { // else another task of the name may be ours already
 			tk, err = adoptNamed(ctx, journal, t)
 		}
 		switch {
 		case err == nil:
 			adopted = append(adopted, tk)
-		case c.All && (errors.Is(err, sqlite.ErrOwned) || errors.Is(err, sqlite.ErrFinished)):
+		case c.All && (errors.Is(err, state.ErrOwned) || errors.Is(err, state.ErrFinished)):
 		default:
 			refusals = append(refusals, fmt.Errorf("resume %s: %w%s", render.ShortID(t.ID), err, adoptHint(err, t)))
 		}
@@ -100,7 +101,7 @@ func adoptNamed(ctx context.Context, journal *sqlite.Journal, t *task.Task) (*ta
 		return journal.Adopt(ctx, t.Number)
 	}
 	if owned, _, err := journal.OwnName(t.Name); err != nil || !owned {
-		return nil, cmp.Or(err, sqlite.ErrOwned)
+		return nil, cmp.Or(err, state.ErrOwned)
 	}
 	adopted, err := journal.Adopt(ctx, t.Number)
 	if err != nil {
@@ -119,11 +120,11 @@ func letGo(journal *sqlite.Journal, t *task.Task) {
 
 func adoptHint(err error, t *task.Task) string {
 	switch {
-	case errors.Is(err, sqlite.ErrOwned):
+	case errors.Is(err, state.ErrOwned):
 		return "\nhint: its owner lives; retry cancel " + render.ShortID(t.ID) + " stops it"
-	case errors.Is(err, sqlite.ErrDamaged):
+	case errors.Is(err, state.ErrDamaged):
 		return "\nhint: retry cancel " + render.ShortID(t.ID) + ", and start it anew"
-	case errors.Is(err, sqlite.ErrFinished):
+	case errors.Is(err, state.ErrFinished):
 		return fmt.Sprintf(": %s\nhint: retry requeue --run %s gives it fresh attempts", t.Status, render.ShortID(t.ID))
 	}
 	return ""

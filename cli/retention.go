@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/internal/text"
-	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -51,7 +51,7 @@ func (g *guardedJournal) tidy(ctx context.Context, t *task.Task, kept time.Durat
 	}
 	ctx, cancel := context.WithTimeout(ctx, tidyPatience)
 	defer cancel()
-	if _, _, err := g.journal.Prune(ctx, sqlite.Retention{Before: before, Rows: tidyRows}); err != nil {
+	if _, _, err := g.journal.Prune(ctx, state.Retention{Before: before, Rows: tidyRows}); err != nil {
 		return fmt.Errorf("remove old tasks from the journal: %w", err)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
@@ -58,7 +59,7 @@ func tidied(t *testing.T, kept time.Duration, change func(*guardedJournal, *task
 		change(g, own)
 	}
 	must(t, g.tidy(t.Context(), own, kept))
-	tasks, err := journal.List(t.Context(), sqlite.Filter{})
+	tasks, err := journal.List(t.Context(), state.Filter{})
 	must(t, err)
 	if !slices.ContainsFunc(tasks, func(t *task.Task) bool { return t.ID == own.ID }) {
 		t.Error("its own task is gone")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
@@ -126,7 +127,7 @@ func shownAttempts(ctx context.Context, journal *sqlite.Journal, number int64) (
 		return nil, err
 	}
 	output, err := journal.Output(ctx, number, 0)
-	if errors.Is(err, sqlite.ErrNoOutput) {
+	if errors.Is(err, state.ErrNoOutput) {
 		return attempts, nil
 	}
 	for i := range attempts {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/internal/spool"
-	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -86,7 +86,7 @@ func (f *inputFile) create() (*os.File, error) {
 			f.file = file
 			return file, nil
 		}
-		if !errors.Is(err, sqlite.ErrFinished) { // it is of no use any more
+		if !errors.Is(err, state.ErrFinished) { // it is of no use any more
 			f.journal.warn(fmt.Errorf("a resume will not find the stdin: %w", err))
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -324,7 +324,7 @@ func TestInputFileIsDropped(t *testing.T) {
 	}
 	tk.Status = task.Succeeded
 	f.drop()
-	if _, err := g.journal.Input(tk); !errors.Is(err, sqlite.ErrInputLost) {
+	if _, err := g.journal.Input(tk); !errors.Is(err, state.ErrInputLost) {
 		t.Errorf("kept: %v", err)
 	}
 	if again, err := f.create(); err == nil {

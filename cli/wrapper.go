@@ -13,7 +13,7 @@ import (
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -187,7 +187,7 @@ func (w *wrapper) carryNamed(ctx context.Context, p *Process, journal *guardedJo
 			return runner.Result{}, nil, err
 		}
 		result, err := w.carry(ctx, p, journal, tk, lines)
-		if !errors.Is(err, sqlite.ErrNamed) { // else one of its name was requeued meanwhile
+		if !errors.Is(err, state.ErrNamed) { // else one of its name was requeued meanwhile
 			return result, tk, err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -47,7 +48,7 @@ func (j *Journal) Adopt(ctx context.Context, number int64) (*task.Task, error) {
 		return nil, err
 	}
 	if !owned {
-		return nil, ErrOwned
+		return nil, state.ErrOwned
 	}
 	step("task adopted")
 	t, err := j.adopted(ctx, number)
@@ -69,11 +70,11 @@ func (j *Journal) adopted(ctx context.Context, number int64) (*task.Task, error)
 	case err != nil:
 		return nil, err
 	case len(found) == 0:
-		return nil, ErrNotFound
+		return nil, state.ErrNotFound
 	case found[0].Status.Finished():
-		return nil, ErrFinished
+		return nil, state.ErrFinished
 	case found[0].Damage != nil:
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, found[0].Damage)
+		return nil, fmt.Errorf("%w: %w", state.ErrDamaged, found[0].Damage)
 	}
 	t := found[0]
 	attempts, err := j.History(ctx, number)

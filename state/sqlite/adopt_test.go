@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -47,7 +48,7 @@ func TestAnAdoptedTaskGoesOn(t *testing.T) {
 	if end := stored(t, j, tk.ID); end.Status != task.Succeeded || end.AttemptCount != 2 || end.IdempotencyKey != tk.IdempotencyKey {
 		t.Errorf("ended as %s", showTask(end))
 	}
-	if _, err := j.Adopt(t.Context(), tk.Number); !errors.Is(err, ErrFinished) {
+	if _, err := j.Adopt(t.Context(), tk.Number); !errors.Is(err, state.ErrFinished) {
 		t.Errorf("adopted again: %v", err)
 	}
 }

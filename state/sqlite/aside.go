@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/10f93571/retry/state"
 )
 
 const (
@@ -26,21 +28,21 @@ var asideOrder = []string{databaseName, databaseName + shmSuffix, ownersName, in
 // SetAside moves the journal that damage, an ErrCorrupt, complains of into a directory beside it, and returns that. It returns ""
 // where another process has done so before. Those that have the old files open go on with them there, and harm nothing.
 func SetAside(ctx context.Context, damage error) (aside string, err error) {
-	var f *Fault
-	if !errors.As(damage, &f) || !errors.Is(f.Kind, ErrCorrupt) || f.dir == "" {
+	var f *state.Fault
+	if !errors.As(damage, &f) || !errors.Is(f.Kind, state.ErrCorrupt) || f.Dir == "" {
 		return "", damage
 	}
-	unlock, err := lockDir(ctx, f.dir, true)
+	unlock, err := lockDir(ctx, f.Dir, true)
 	if err != nil {
-		return "", fmt.Errorf("set the damaged journal aside: %w", diagnose(f.dir, err))
+		return "", fmt.Errorf("set the damaged journal aside: %w", diagnose(f.Dir, err))
 	}
 	defer unlock()
-	if current, err := statDatabase(f.dir); err != nil || !sameFile(current, f.file) {
+	if current, err := statDatabase(f.Dir); err != nil || !sameFile(current, f.File) {
 		return "", err
 	}
-	aside, err = moveAside(f.dir, time.Now())
+	aside, err = moveAside(f.Dir, time.Now())
 	if err != nil {
-		err = fmt.Errorf("set the damaged journal aside: %w", diagnose(f.dir, err))
+		err = fmt.Errorf("set the damaged journal aside: %w", diagnose(f.Dir, err))
 	}
 	return aside, err
 }
@@ -88,9 +90,9 @@ func checkWhole(dir string, wal, database os.FileInfo) error {
 	if wal == nil || wal.Size() == 0 || database != nil && database.Size() > 0 {
 		return nil
 	}
-	return &Fault{
-		Kind: ErrCorrupt, Err: fmt.Errorf("%s is empty, and its WAL is not", databaseName),
-		Hint: hintFor(ErrCorrupt, dir), dir: dir, file: database,
+	return &state.Fault{
+		Kind: state.ErrCorrupt, Err: fmt.Errorf("%s is empty, and its WAL is not", databaseName),
+		Hint: hintFor(state.ErrCorrupt, dir), Dir: dir, File: database,
 	}
 }
 

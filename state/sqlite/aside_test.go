@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/10f93571/retry/state"
 )
 
 const noise = "this is no database, but it is long enough to have a header of a hundred bytes, so that SQLite reads it and says so itself"
@@ -34,7 +36,7 @@ func damageOf(t *testing.T, dir string) error {
 	if err == nil {
 		must(t, j.Close())
 	}
-	if !errors.Is(err, ErrCorrupt) {
+	if !errors.Is(err, state.ErrCorrupt) {
 		t.Fatalf("opening a damaged journal: %v", err)
 	}
 	return err
@@ -158,9 +160,9 @@ func TestAnOwnerOfTheOldJournalHarmsNothing(t *testing.T) {
 	p := startPuppet(t)
 	p.ask("open", dir)
 	p.create()
-	old := &Fault{Kind: ErrCorrupt, Err: errors.New("damaged"), dir: dir}
+	old := &state.Fault{Kind: state.ErrCorrupt, Err: errors.New("damaged"), Dir: dir}
 	var err error
-	old.file, err = statDatabase(dir)
+	old.File, err = statDatabase(dir)
 	must(t, err)
 	aside, err := SetAside(t.Context(), old)
 	must(t, err)
@@ -185,7 +187,7 @@ func TestAnOwnerOfTheOldJournalHarmsNothing(t *testing.T) {
 func TestOnlyDamageIsSetAside(t *testing.T) {
 	dir := t.TempDir()
 	inFlight(t, openIn(t, dir))
-	for _, err := range []error{errors.New("other"), fault(ErrFull, "", "full"), fault(ErrCorrupt, "", "of no directory")} {
+	for _, err := range []error{errors.New("other"), state.NewFault(state.ErrFull, "", "full"), state.NewFault(state.ErrCorrupt, "", "of no directory")} {
 		if aside, got := SetAside(t.Context(), err); aside != "" || !errors.Is(got, err) {
 			t.Errorf("%v: set aside in %q, %v", err, aside, got)
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -62,7 +63,7 @@ func TestCatchUpIsOfTheTaskItself(t *testing.T) {
 	other := *inFlight(t, j)
 	other.ID = "another"
 	before := dump(t, j)
-	if err := catchingUp().do(j, &other); !errors.Is(err, ErrCorrupt) || errors.Is(err, task.ErrNotOwner) {
+	if err := catchingUp().do(j, &other); !errors.Is(err, state.ErrCorrupt) || errors.Is(err, task.ErrNotOwner) {
 		t.Errorf("got %v", err)
 	}
 	if after := dump(t, j); after != before {

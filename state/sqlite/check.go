@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/10f93571/retry/state"
 )
 
 // Level says how bad a finding is.
@@ -68,7 +70,7 @@ func (e *examiner) fail(name string, err error) {
 	if !found {
 		fix = "see who may read and write " + e.dir
 	}
-	if errors.Is(err, ErrCorrupt) {
+	if errors.Is(err, state.ErrCorrupt) {
 		fix = "retry -- COMMAND sets it aside and begins a new one; " + "sqlite3 " + e.dir + "/" + databaseName + " .recover saves what can be read"
 	}
 	e.add(name, LevelProblem, fix, "%s", text)

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/10f93571/retry/state"
 )
 
 const (
@@ -47,7 +49,7 @@ func (e *examiner) locker() (who, of string, err error) {
 
 // journal looks into the database.
 func (e *examiner) journal() {
-	if _, err := existing(e.dir); errors.Is(err, ErrNoJournal) {
+	if _, err := existing(e.dir); errors.Is(err, state.ErrNoJournal) {
 		e.add("database", LevelOK, "", "none yet; the first run makes it")
 		return
 	}

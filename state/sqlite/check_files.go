@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/10f93571/retry/state"
 )
 
 const (
@@ -32,10 +34,10 @@ func (e *examiner) fileSystem() {
 	case system.remote:
 		e.fail("file system", checkLocal(e.dir))
 	case system.readOnly:
-		e.add("file system", LevelProblem, hintFor(ErrReadOnly, e.dir), "%s is mounted read-only", path)
+		e.add("file system", LevelProblem, hintFor(state.ErrReadOnly, e.dir), "%s is mounted read-only", path)
 	case attribute(path) != "": // that was said of the directory
 	case !writable(path):
-		e.add("file system", LevelProblem, hintFor(ErrForbidden, e.dir), "you may not write in %s", path)
+		e.add("file system", LevelProblem, hintFor(state.ErrForbidden, e.dir), "you may not write in %s", path)
 	case system.unsure:
 		e.add("file system", LevelWarning, "if it reaches over a network, use a directory on a local disk with --state",
 			"%s is on %s, a file system in user space", path, name)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -58,7 +59,7 @@ func inputLost(j *Journal, t *task.Task) bool {
 	if err == nil {
 		_ = file.Close()
 	}
-	return errors.Is(err, ErrInputLost)
+	return errors.Is(err, state.ErrInputLost)
 }
 
 // unresumed tells of those that wait for somebody. One whose server said when to come back waits for that time first.
@@ -86,7 +87,7 @@ func (e *examiner) unresumable(homeless, inputless []string) {
 // damaged finds tasks that cannot be read whole, finished ones too.
 func (e *examiner) damaged(j *Journal) {
 	var open, ended, remembered []string
-	for t, err := range j.All(e.ctx, Filter{}) {
+	for t, err := range j.All(e.ctx, state.Filter{}) {
 		switch {
 		case err != nil:
 			e.fail("tasks", j.diagnose(err))

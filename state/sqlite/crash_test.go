@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -121,7 +122,7 @@ func crowd(puppets []*puppet, order, arg string) (answers []string) {
 func checkTasks(t *testing.T, j *Journal) (names []string) {
 	t.Helper()
 	integrity(t, j)
-	tasks, err := j.List(t.Context(), Filter{})
+	tasks, err := j.List(t.Context(), state.Filter{})
 	must(t, err)
 	for _, tk := range tasks {
 		names = append(names, fmt.Sprint(tk.Number, " ", tk.ID))
@@ -181,7 +182,7 @@ func checkAcknowledged(t *testing.T, dir string, acknowledged map[string]int) {
 	t.Helper()
 	j := openIn(t, dir)
 	checkTasks(t, j)
-	tasks, err := j.List(t.Context(), Filter{})
+	tasks, err := j.List(t.Context(), state.Filter{})
 	must(t, err)
 	found := map[string]bool{}
 	for _, tk := range tasks {

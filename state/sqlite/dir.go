@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/10f93571/retry/state"
 )
 
 const (
@@ -131,7 +133,7 @@ func checkFile(path string) error {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
-		return fault(ErrOwner, "move it away, or use another directory with --state", "%s is not a regular file", path)
+		return state.NewFault(state.ErrOwner, "move it away, or use another directory with --state", "%s is not a regular file", path)
 	}
 	return checkOwner(path, info)
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/10f93571/retry/state"
 )
 
 func homePlace(getenv func(string) string) (Place, error) {
@@ -31,7 +33,7 @@ func checkHome(place Place) error {
 	if !ok || stat.Uid == 0 || int(stat.Uid) == os.Geteuid() {
 		return nil
 	}
-	return fault(ErrForeignHome, "sudo -H sets the home; or name a directory of your own with --state or RETRY_STATE_DIR",
+	return state.NewFault(state.ErrForeignHome, "sudo -H sets the home; or name a directory of your own with --state or RETRY_STATE_DIR",
 		"%s leads to %s, which belongs to user %d, not to you (%d)", place.Source, path, stat.Uid, os.Geteuid())
 }
 
@@ -40,10 +42,10 @@ func checkOwner(path string, info fs.FileInfo) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	switch {
 	case ok && int(stat.Uid) != os.Geteuid():
-		return fault(ErrOwner, "chown it, or use a directory of your own with --state",
+		return state.NewFault(state.ErrOwner, "chown it, or use a directory of your own with --state",
 			"%s belongs to user %d, not to you (%d)", path, stat.Uid, os.Geteuid())
 	case info.Mode().Perm()&0o022 != 0:
-		return fault(ErrMode, "chmod go-w "+path, "%s may be written by others (mode %04o)", path, info.Mode().Perm())
+		return state.NewFault(state.ErrMode, "chmod go-w "+path, "%s may be written by others (mode %04o)", path, info.Mode().Perm())
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"syscall"
 
 	"github.com/mattn/go-sqlite3"
+
+	"github.com/10f93571/retry/state"
 )
 
 // CheckDriver returns ErrNoCgo where the binary was built without SQLite.
@@ -26,15 +28,15 @@ func sqliteKind(err error) error {
 	}
 	switch {
 	case e.Code == sqlite3.ErrCorrupt || e.Code == sqlite3.ErrNotADB || e.ExtendedCode == sqlite3.ErrIoErrShortRead:
-		return ErrCorrupt
+		return state.ErrCorrupt
 	case e.Code == sqlite3.ErrFull || e.ExtendedCode == sqlite3.ErrIoErrSHMSize:
-		return ErrFull
+		return state.ErrFull
 	case e.Code == sqlite3.ErrReadonly:
-		return ErrReadOnly
+		return state.ErrReadOnly
 	case e.Code == sqlite3.ErrPerm || e.Code == sqlite3.ErrAuth:
-		return ErrForbidden
+		return state.ErrForbidden
 	case isBusy(err):
-		return ErrLocked
+		return state.ErrLocked
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -197,14 +198,14 @@ func TestTheStdinOfARequestGoesWithIt(t *testing.T) {
 	kept, err := j.Input(tk)
 	must(t, err)
 	must(t, kept.Close())
-	if err := j.Requeue(t.Context(), stored(t, j, tk.ID), epoch); !errors.Is(err, ErrUnfinished) {
+	if err := j.Requeue(t.Context(), stored(t, j, tk.ID), epoch); !errors.Is(err, state.ErrUnfinished) {
 		t.Errorf("requeued before the end: %v", err)
 	}
 	must(t, recorded(j, tk, refused(404), failed, epoch))
-	if _, err := j.Input(tk); !errors.Is(err, ErrInputLost) {
+	if _, err := j.Input(tk); !errors.Is(err, state.ErrInputLost) {
 		t.Errorf("after the end: %v", err)
 	}
-	if err := j.Requeue(t.Context(), stored(t, j, tk.ID), epoch); !errors.Is(err, ErrInputDropped) {
+	if err := j.Requeue(t.Context(), stored(t, j, tk.ID), epoch); !errors.Is(err, state.ErrInputDropped) {
 		t.Errorf("requeued: %v", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mattn/go-sqlite3"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -22,21 +23,21 @@ func TestDiagnose(t *testing.T) {
 		want error
 		hint string
 	}{
-		{"malformed", sqlite3.Error{Code: sqlite3.ErrCorrupt}, ErrCorrupt, "retry doctor --state /j"},
-		{"no database", sqlite3.Error{Code: sqlite3.ErrNotADB}, ErrCorrupt, "retry doctor --state /j"},
-		{"cut off", sqlite3.Error{Code: sqlite3.ErrIoErr, ExtendedCode: sqlite3.ErrIoErrShortRead}, ErrCorrupt, "retry doctor --state /j"},
-		{"full", sqlite3.Error{Code: sqlite3.ErrFull}, ErrFull, "make room on the file system of /j"},
-		{"no room for the index", sqlite3.Error{Code: sqlite3.ErrIoErr, ExtendedCode: sqlite3.ErrIoErrSHMSize}, ErrFull, "make room"},
-		{"no room, says the system", sqlite3.Error{Code: sqlite3.ErrIoErr, SystemErrno: syscall.ENOSPC}, ErrFull, "make room"},
-		{"no larger file", sqlite3.Error{Code: sqlite3.ErrIoErr, SystemErrno: syscall.EFBIG}, ErrFileLimit, "raise the limit with ulimit -f"},
-		{"read-only", sqlite3.Error{Code: sqlite3.ErrReadonly}, ErrReadOnly, "mount the file system of /j writable"},
-		{"busy", sqlite3.Error{Code: sqlite3.ErrBusy}, ErrLocked, "retry doctor --state /j names the process"},
-		{"no descriptors", sqlite3.Error{Code: sqlite3.ErrCantOpen, SystemErrno: syscall.EMFILE}, ErrNoFiles, "raise the limit with ulimit -n"},
-		{"forbidden", sqlite3.Error{Code: sqlite3.ErrCantOpen, SystemErrno: syscall.EACCES}, ErrForbidden, "see who may read and write /j"},
-		{"quota", &os.PathError{Op: "mkdir", Err: syscall.EDQUOT}, ErrFull, "make room"},
-		{"read-only directory", &os.PathError{Op: "mkdir", Err: syscall.EROFS}, ErrReadOnly, "mount the file system"},
-		{"no descriptors in all", &os.PathError{Op: "open", Err: syscall.ENFILE}, ErrNoFiles, "raise the limit"},
-		{"forbidden file", &os.PathError{Op: "open", Err: syscall.EPERM}, ErrForbidden, "see who may"},
+		{"malformed", sqlite3.Error{Code: sqlite3.ErrCorrupt}, state.ErrCorrupt, "retry doctor --state /j"},
+		{"no database", sqlite3.Error{Code: sqlite3.ErrNotADB}, state.ErrCorrupt, "retry doctor --state /j"},
+		{"cut off", sqlite3.Error{Code: sqlite3.ErrIoErr, ExtendedCode: sqlite3.ErrIoErrShortRead}, state.ErrCorrupt, "retry doctor --state /j"},
+		{"full", sqlite3.Error{Code: sqlite3.ErrFull}, state.ErrFull, "make room on the file system of /j"},
+		{"no room for the index", sqlite3.Error{Code: sqlite3.ErrIoErr, ExtendedCode: sqlite3.ErrIoErrSHMSize}, state.ErrFull, "make room"},
+		{"no room, says the system", sqlite3.Error{Code: sqlite3.ErrIoErr, SystemErrno: syscall.ENOSPC}, state.ErrFull, "make room"},
+		{"no larger file", sqlite3.Error{Code: sqlite3.ErrIoErr, SystemErrno: syscall.EFBIG}, state.ErrFileLimit, "raise the limit with ulimit -f"},
+		{"read-only", sqlite3.Error{Code: sqlite3.ErrReadonly}, state.ErrReadOnly, "mount the file system of /j writable"},
+		{"busy", sqlite3.Error{Code: sqlite3.ErrBusy}, state.ErrLocked, "retry doctor --state /j names the process"},
+		{"no descriptors", sqlite3.Error{Code: sqlite3.ErrCantOpen, SystemErrno: syscall.EMFILE}, state.ErrNoFiles, "raise the limit with ulimit -n"},
+		{"forbidden", sqlite3.Error{Code: sqlite3.ErrCantOpen, SystemErrno: syscall.EACCES}, state.ErrForbidden, "see who may read and write /j"},
+		{"quota", &os.PathError{Op: "mkdir", Err: syscall.EDQUOT}, state.ErrFull, "make room"},
+		{"read-only directory", &os.PathError{Op: "mkdir", Err: syscall.EROFS}, state.ErrReadOnly, "mount the file system"},
+		{"no descriptors in all", &os.PathError{Op: "open", Err: syscall.ENFILE}, state.ErrNoFiles, "raise the limit"},
+		{"forbidden file", &os.PathError{Op: "open", Err: syscall.EPERM}, state.ErrForbidden, "see who may"},
 	}
 	replaceStatfs(t, fileSystem{readOnly: true})
 	for _, test := range tests {
@@ -57,7 +58,7 @@ func TestDiagnose(t *testing.T) {
 
 // What is no fault of the journal stays as it is.
 func TestDiagnoseLeavesTheRest(t *testing.T) {
-	for _, err := range []error{nil, task.ErrNotOwner, ErrNamed, sqlite3.Error{Code: sqlite3.ErrConstraint}, errors.New("other")} {
+	for _, err := range []error{nil, task.ErrNotOwner, state.ErrNamed, sqlite3.Error{Code: sqlite3.ErrConstraint}, errors.New("other")} {
 		if got := diagnose("/j", err); got != err { //nolint:errorlint // the very same
 			t.Errorf("%v became %v", err, got)
 		}
@@ -67,7 +68,7 @@ func TestDiagnoseLeavesTheRest(t *testing.T) {
 // Files that cannot be written are another thing to mend than a file system.
 func TestReadOnlyFilesHaveTheirOwnHint(t *testing.T) {
 	replaceStatfs(t, fileSystem{})
-	if got := hintFor(ErrReadOnly, "/j"); !strings.HasPrefix(got, "chmod u+w /j") {
+	if got := hintFor(state.ErrReadOnly, "/j"); !strings.HasPrefix(got, "chmod u+w /j") {
 		t.Errorf("got %q", got)
 	}
 }

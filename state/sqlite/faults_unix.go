@@ -5,6 +5,8 @@ package sqlite
 import (
 	"errors"
 	"syscall"
+
+	"github.com/10f93571/retry/state"
 )
 
 // systemKind reads an error number, which SQLite's errors hand through.
@@ -17,15 +19,15 @@ func systemKind(err error) error {
 	}
 	switch errno {
 	case syscall.ENOSPC, syscall.EDQUOT:
-		return ErrFull
+		return state.ErrFull
 	case syscall.EFBIG:
-		return ErrFileLimit
+		return state.ErrFileLimit
 	case syscall.EROFS:
-		return ErrReadOnly
+		return state.ErrReadOnly
 	case syscall.EMFILE, syscall.ENFILE:
-		return ErrNoFiles
+		return state.ErrNoFiles
 	case syscall.EACCES, syscall.EPERM:
-		return ErrForbidden
+		return state.ErrForbidden
 	}
 	return nil
 }

@@ -4,17 +4,19 @@ import (
 	"errors"
 
 	"golang.org/x/sys/windows"
+
+	"github.com/10f93571/retry/state"
 )
 
 // systemKind reads an error number.
 func systemKind(err error) error {
 	switch {
 	case errors.Is(err, windows.ERROR_DISK_FULL), errors.Is(err, windows.ERROR_HANDLE_DISK_FULL):
-		return ErrFull
+		return state.ErrFull
 	case errors.Is(err, windows.ERROR_WRITE_PROTECT):
-		return ErrReadOnly
+		return state.ErrReadOnly
 	case errors.Is(err, windows.ERROR_TOO_MANY_OPEN_FILES):
-		return ErrNoFiles
+		return state.ErrNoFiles
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -28,7 +29,7 @@ func (j *Journal) Find(ctx context.Context, ref string) (*task.Task, error) {
 	case err != nil:
 		return nil, err
 	case len(found) == 0:
-		return nil, fmt.Errorf("%w: %q\nhint: retry status lists the tasks; a part of an id is its beginning or its end", ErrNotFound, ref)
+		return nil, fmt.Errorf("%w: %q\nhint: retry status lists the tasks; a part of an id is its beginning or its end", state.ErrNotFound, ref)
 	case len(found) > 1:
 		ids := make([]string, len(found))
 		for i, t := range found {

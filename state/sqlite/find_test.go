@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/10f93571/retry/state"
 )
 
 func TestFind(t *testing.T) {
@@ -72,11 +74,11 @@ func TestFind(t *testing.T) {
 			got, err := j.Find(t.Context(), test.ref)
 			switch {
 			case test.want == "not found":
-				if !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "hint: retry status") {
+				if !errors.Is(err, state.ErrNotFound) || !strings.Contains(err.Error(), "hint: retry status") {
 					t.Errorf("got %v, %v", got, err)
 				}
 			case test.want == "":
-				if err == nil || errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "stands for several tasks") {
+				if err == nil || errors.Is(err, state.ErrNotFound) || !strings.Contains(err.Error(), "stands for several tasks") {
 					t.Errorf("got %v, %v", got, err)
 				}
 			case err != nil:

@@ -8,11 +8,9 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
-
-// ErrInputLost says that a task's stdin was to be kept, and was not when its owner died.
-var ErrInputLost = errors.New("its stdin was not kept to the end before retry was stopped")
 
 const (
 	inputsName = "stdin"
@@ -47,7 +45,7 @@ func (j *Journal) KeepInput(t *task.Task) (*os.File, error) {
 	// Asked only now that the file is there: whoever ends the task after the answer finds it, and removes it.
 	status, err := j.status(context.Background(), t.Number)
 	if err == nil && status.Finished() {
-		err = ErrFinished
+		err = state.ErrFinished
 	}
 	if err != nil {
 		_ = file.Close()
@@ -83,7 +81,7 @@ func (j *Journal) CompleteInput(t *task.Task, file *os.File) error {
 func (j *Journal) Input(t *task.Task) (*os.File, error) {
 	file, err := os.Open(j.inputOf(t))
 	if errors.Is(err, fs.ErrNotExist) {
-		err = ErrInputLost
+		err = state.ErrInputLost
 	}
 	return file, err
 }

@@ -15,6 +15,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -50,7 +51,7 @@ func checkInput(t *testing.T, j *Journal, tk *task.Task, want string) {
 	t.Helper()
 	file, err := j.Input(tk)
 	if err != nil {
-		if want != "" || !errors.Is(err, ErrInputLost) {
+		if want != "" || !errors.Is(err, state.ErrInputLost) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 		return
@@ -261,7 +262,7 @@ func TestNoInputOutlivesItsTaskInAnyOrder(t *testing.T) {
 			}
 			done++
 		}
-		if err := feed(j, &mine, next); errors.Is(err, ErrFinished) != (steps == 0) || (err != nil && steps > 0) {
+		if err := feed(j, &mine, next); errors.Is(err, state.ErrFinished) != (steps == 0) || (err != nil && steps > 0) {
 			t.Fatalf("feed: %v", err)
 		}
 		next() // the end may also come after all of them
@@ -286,7 +287,7 @@ func TestNoInputOutlivesItsTaskInARace(t *testing.T) {
 		var group sync.WaitGroup
 		group.Go(func() {
 			<-start
-			if err := feed(j, &mine, func() {}); err != nil && !errors.Is(err, ErrFinished) {
+			if err := feed(j, &mine, func() {}); err != nil && !errors.Is(err, state.ErrFinished) {
 				t.Errorf("feed: %v", err)
 			}
 		})
@@ -311,7 +312,7 @@ func TestInputOfAFinishedTaskIsNotKept(t *testing.T) {
 			j := open(t)
 			tk := replaying(t, j)
 			apply(t, j, tk, end)
-			if file, err := j.KeepInput(tk); !errors.Is(err, ErrFinished) {
+			if file, err := j.KeepInput(tk); !errors.Is(err, state.ErrFinished) {
 				_ = file.Close()
 				t.Errorf("got %v", err)
 			}
@@ -406,7 +407,7 @@ func TestKeepInputFailsWhereTheDirectoryCannotBeMade(t *testing.T) {
 		_ = file.Close()
 		t.Error("made")
 	}
-	if _, err := j.Input(tk); err == nil || errors.Is(err, ErrInputLost) {
+	if _, err := j.Input(tk); err == nil || errors.Is(err, state.ErrInputLost) {
 		t.Errorf("got %v", err)
 	}
 }

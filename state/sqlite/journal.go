@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/10f93571/retry/state"
 )
 
 // ErrNoCgo says that this binary can keep no journal.
@@ -83,9 +85,9 @@ func newJournal(dir string) (*Journal, error) {
 // diagnose is diagnose, and remembers which file is damaged.
 func (j *Journal) diagnose(err error) error {
 	err = diagnose(j.dir, err)
-	var f *Fault
-	if errors.As(err, &f) && f.file == nil {
-		f.file = j.file
+	var f *state.Fault
+	if errors.As(err, &f) && f.File == nil {
+		f.File = j.file
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -40,7 +41,7 @@ func TestOneConnectionForAll(t *testing.T) {
 			}
 		})
 		group.Go(func() {
-			if _, _, err := j.Prune(t.Context(), Retention{Rows: 10}); err != nil {
+			if _, _, err := j.Prune(t.Context(), state.Retention{Rows: 10}); err != nil {
 				t.Error(err)
 			}
 		})

@@ -8,23 +8,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
-
-// Filter says which tasks a list holds. Its zero value lets all of them pass.
-type Filter struct {
-	Statuses []task.Status // any of these
-	Since    time.Time     // made at this time or later
-	Name     string        // of this name; empty for any
-	Limit    int           // no more than the newest so many; 0 is no limit
-}
 
 // pageSize is how many tasks are read at once. Between two pages no transaction is open, however slowly the tasks are taken:
 // one would keep the WAL from being reset.
 const pageSize = 256
 
 // List returns tasks, newest first, without their attempts.
-func (j *Journal) List(ctx context.Context, f Filter) ([]*task.Task, error) {
+func (j *Journal) List(ctx context.Context, f state.Filter) ([]*task.Task, error) {
 	var tasks []*task.Task
 	for t, err := range j.All(ctx, f) {
 		if err != nil {
@@ -36,7 +29,7 @@ func (j *Journal) List(ctx context.Context, f Filter) ([]*task.Task, error) {
 }
 
 // All yields what List returns, and holds no more than a page of it. An error is the last that it yields.
-func (j *Journal) All(ctx context.Context, f Filter) iter.Seq2[*task.Task, error] {
+func (j *Journal) All(ctx context.Context, f state.Filter) iter.Seq2[*task.Task, error] {
 	return func(yield func(*task.Task, error) bool) {
 		var last *task.Task
 		for left := f.Limit; ; left -= pageSize {
@@ -59,7 +52,7 @@ func (j *Journal) All(ctx context.Context, f Filter) iter.Seq2[*task.Task, error
 }
 
 // page reads the tasks that follow the last one; limit is how many are wanted, as in Filter.
-func (j *Journal) page(ctx context.Context, f Filter, last *task.Task, limit int) ([]*task.Task, error) {
+func (j *Journal) page(ctx context.Context, f state.Filter, last *task.Task, limit int) ([]*task.Task, error) {
 	if limit <= 0 || limit > pageSize {
 		limit = pageSize
 	}
@@ -67,7 +60,7 @@ func (j *Journal) page(ctx context.Context, f Filter, last *task.Task, limit int
 	return j.tasks(ctx, query, args...)
 }
 
-func listQuery(f Filter, last *task.Task, limit int) (query string, args []any) {
+func listQuery(f state.Filter, last *task.Task, limit int) (query string, args []any) {
 	where, args := listConditions(f)
 	order := "t.number"
 	if byID(f) {
@@ -84,13 +77,13 @@ func listQuery(f Filter, last *task.Task, limit int) (query string, args []any) 
 }
 
 // byID reports whether the index of the ids answers. That of the names is better, where one is given.
-func byID(f Filter) bool {
+func byID(f state.Filter) bool {
 	return !f.Since.IsZero() && f.Name == ""
 }
 
 // listConditions are the filter in SQL. Two of them say what follows from others, so that an index answers: that of the unfinished
 // tasks, and that of the ids, which begin with the time.
-func listConditions(f Filter) (where []string, args []any) {
+func listConditions(f state.Filter) (where []string, args []any) {
 	where = []string{"true"}
 	if len(f.Statuses) > 0 {
 		where = append(where, "t.status IN (?"+strings.Repeat(", ?", len(f.Statuses)-1)+")")

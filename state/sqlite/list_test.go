@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -19,7 +20,7 @@ func madeAt(t *testing.T, j *Journal, at time.Time) *task.Task {
 	return tk
 }
 
-func listed(t *testing.T, j *Journal, f Filter) (numbers []int64) {
+func listed(t *testing.T, j *Journal, f state.Filter) (numbers []int64) {
 	t.Helper()
 	tasks, err := j.List(t.Context(), f)
 	must(t, err)
@@ -48,22 +49,22 @@ func TestListFilters(t *testing.T) {
 	statuses := func(s ...task.Status) []task.Status { return s }
 	tests := []struct {
 		name   string
-		filter Filter
+		filter state.Filter
 		want   []int64
 	}{
-		{"all", Filter{}, []int64{6, 5, 4, 3, 2, 1}},
-		{"a status", Filter{Statuses: statuses(task.Succeeded)}, []int64{5, 2}},
-		{"several", Filter{Statuses: statuses(task.Pending, task.Succeeded)}, []int64{6, 5, 3, 2}},
-		{"unfinished", Filter{Statuses: statuses(task.Pending, task.InFlight)}, []int64{6, 4, 3, 1}},
-		{"none of them", Filter{Statuses: statuses(task.Failed)}, nil},
-		{"since", Filter{Since: minute(3)}, []int64{6, 5, 4}},
-		{"a moment later", Filter{Since: minute(3).Add(time.Microsecond)}, []int64{6, 5}},
-		{"since before 1970", Filter{Since: time.Unix(-99, 0)}, []int64{6, 5, 4, 3, 2, 1}},
-		{"since later", Filter{Since: minute(9)}, nil},
-		{"a name", Filter{Name: "nightly"}, []int64{6, 3}},
-		{"of a name since", Filter{Name: "nightly", Since: minute(3)}, []int64{6}},
-		{"a beginning of a name", Filter{Name: "night"}, nil},
-		{"all at once", Filter{Since: minute(1), Statuses: statuses(task.InFlight, task.Pending), Limit: 2}, []int64{6, 4}},
+		{"all", state.Filter{}, []int64{6, 5, 4, 3, 2, 1}},
+		{"a status", state.Filter{Statuses: statuses(task.Succeeded)}, []int64{5, 2}},
+		{"several", state.Filter{Statuses: statuses(task.Pending, task.Succeeded)}, []int64{6, 5, 3, 2}},
+		{"unfinished", state.Filter{Statuses: statuses(task.Pending, task.InFlight)}, []int64{6, 4, 3, 1}},
+		{"none of them", state.Filter{Statuses: statuses(task.Failed)}, nil},
+		{"since", state.Filter{Since: minute(3)}, []int64{6, 5, 4}},
+		{"a moment later", state.Filter{Since: minute(3).Add(time.Microsecond)}, []int64{6, 5}},
+		{"since before 1970", state.Filter{Since: time.Unix(-99, 0)}, []int64{6, 5, 4, 3, 2, 1}},
+		{"since later", state.Filter{Since: minute(9)}, nil},
+		{"a name", state.Filter{Name: "nightly"}, []int64{6, 3}},
+		{"of a name since", state.Filter{Name: "nightly", Since: minute(3)}, []int64{6}},
+		{"a beginning of a name", state.Filter{Name: "night"}, nil},
+		{"all at once", state.Filter{Since: minute(1), Statuses: statuses(task.InFlight, task.Pending), Limit: 2}, []int64{6, 4}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -101,7 +102,7 @@ func TestAllPages(t *testing.T) {
 			if limit > 0 {
 				want = newest[:min(limit, many)]
 			}
-			if got := listed(t, j, Filter{Since: since, Limit: limit}); !slices.Equal(got, want) {
+			if got := listed(t, j, state.Filter{Since: since, Limit: limit}); !slices.Equal(got, want) {
 				t.Errorf("since %v, limit %d: %d tasks: %v", since, limit, len(got), got)
 			}
 		}
@@ -114,7 +115,7 @@ func TestAllLetsOthersIn(t *testing.T) {
 	addFinished(t, j, pageSize)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // who is not let in waits for ever
 	defer cancel()
-	for _, err := range j.All(t.Context(), Filter{}) {
+	for _, err := range j.All(t.Context(), state.Filter{}) {
 		must(t, err)
 		var busy, frames, moved int
 		must(t, j.db.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &moved))
@@ -127,7 +128,7 @@ func TestAllLetsOthersIn(t *testing.T) {
 // What a person asks for takes no time in a journal of any size: none of these reads the whole table.
 func TestQueriesUseAnIndex(t *testing.T) {
 	j := open(t)
-	newest := func(f Filter) []string {
+	newest := func(f state.Filter) []string {
 		query, args := listQuery(f, newTask(), 1)
 		return planOf(t, j, query, args...)
 	}
@@ -140,13 +141,13 @@ func TestQueriesUseAnIndex(t *testing.T) {
 		{"a name", planOf(t, j, findName, "x"), "SEARCH t USING INDEX tasks_name (name=?)"},
 		{"a beginning", planOf(t, j, findPart, "x", 6), "SEARCH tasks USING COVERING INDEX sqlite_autoindex_tasks_1 (id>? AND id<?)"},
 		{"an end", planOf(t, j, findPart, "x", 6), "SCAN tasks USING COVERING INDEX sqlite_autoindex_tasks_1"},
-		{"the newest", newest(Filter{}), "SEARCH t USING INTEGER PRIMARY KEY (rowid<?)"},
-		{"unfinished", newest(Filter{Statuses: []task.Status{task.Pending}}), "SEARCH t USING INDEX tasks_unfinished (number<?)"},
-		{"the runs of a name", newest(Filter{Name: "x"}), "SEARCH t USING INDEX tasks_name (name=? AND rowid<?)"},
-		{"of some statuses", newest(Filter{Name: "x", Statuses: []task.Status{task.Pending, task.Failed}}), "SEARCH t USING INDEX tasks_name (name=? AND rowid<?)"},
-		{"made since", newest(Filter{Name: "x", Since: epoch}), "SEARCH t USING INDEX tasks_name (name=? AND rowid<?)"},
-		{"unfinished ones", newest(Filter{Name: "x", Statuses: []task.Status{task.Pending}}), "SEARCH t USING INDEX tasks_name (name=? AND rowid<?)"},
-		{"since", newest(Filter{Since: epoch}), "SEARCH t USING INDEX sqlite_autoindex_tasks_1 (id>? AND id<?)"},
+		{"the newest", newest(state.Filter{}), "SEARCH t USING INTEGER PRIMARY KEY (rowid<?)"},
+		{"unfinished", newest(state.Filter{Statuses: []task.Status{task.Pending}}), "SEARCH t USING INDEX tasks_unfinished (number<?)"},
+		{"the runs of a name", newest(state.Filter{Name: "x"}), "SEARCH t USING INDEX tasks_name (name=? AND rowid<?)"},
+		{"of some statuses", newest(state.Filter{Name: "x", Statuses: []task.Status{task.Pending, task.Failed}}), "SEARCH t USING INDEX tasks_name (name=? AND rowid<?)"},
+		{"made since", newest(state.Filter{Name: "x", Since: epoch}), "SEARCH t USING INDEX tasks_name (name=? AND rowid<?)"},
+		{"unfinished ones", newest(state.Filter{Name: "x", Statuses: []task.Status{task.Pending}}), "SEARCH t USING INDEX tasks_name (name=? AND rowid<?)"},
+		{"since", newest(state.Filter{Since: epoch}), "SEARCH t USING INDEX sqlite_autoindex_tasks_1 (id>? AND id<?)"},
 	}
 	for _, tt := range tests {
 		if !slices.Contains(tt.plan, tt.want) || slices.Contains(tt.plan, "USE TEMP B-TREE FOR ORDER BY") {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"time"
+
+	"github.com/10f93571/retry/state"
 )
 
 // errHeld says that another process holds a lock of the directory.
@@ -32,7 +34,7 @@ func lockDir(ctx context.Context, dir string, alone bool) (unlock func(), err er
 			return nil, context.Cause(ctx)
 		case time.Now().After(give):
 			unlock()
-			return nil, fault(ErrLocked, hintFor(ErrLocked, dir), "another process is opening the journal, or setting it aside")
+			return nil, state.NewFault(state.ErrLocked, hintFor(state.ErrLocked, dir), "another process is opening the journal, or setting it aside")
 		}
 		time.Sleep(pause)
 	}

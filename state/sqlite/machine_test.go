@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -29,7 +30,7 @@ func (m *machine) Create(t *rapid.T) {
 	w.CreatedAt, w.History.Began = now, now
 	err := claimed(m.journal, w, now)
 	if m.named(w.Name) {
-		m.wants(t, err, ErrNamed)
+		m.wants(t, err, state.ErrNamed)
 		return
 	}
 	must(t, err)
@@ -52,7 +53,7 @@ func (m *machine) Adopt(t *rapid.T) {
 	tk := m.draw(t)
 	w, err := m.journal.Adopt(context.Background(), tk.task.Number)
 	if tk.task.Status.Finished() {
-		m.wants(t, err, ErrFinished)
+		m.wants(t, err, state.ErrFinished)
 		return
 	}
 	must(t, err)
@@ -123,7 +124,7 @@ func (m *machine) Cancel(t *rapid.T) {
 	tk, now := m.draw(t), m.tick(t)
 	err := m.journal.Cancel(context.Background(), tk.task.Number, now)
 	if tk.cancel(now) {
-		m.wants(t, err, ErrFinished)
+		m.wants(t, err, state.ErrFinished)
 		return
 	}
 	must(t, err)
@@ -136,9 +137,9 @@ func (m *machine) Requeue(t *rapid.T) {
 	err := m.journal.Requeue(context.Background(), &stands, now)
 	switch {
 	case !tk.task.Status.Finished():
-		m.wants(t, err, ErrUnfinished)
+		m.wants(t, err, state.ErrUnfinished)
 	case m.named(tk.task.Name):
-		m.wants(t, err, ErrNamed)
+		m.wants(t, err, state.ErrNamed)
 	default:
 		must(t, err)
 		tk.requeue(now)
@@ -155,7 +156,7 @@ func (m *machine) Crash(t *rapid.T) {
 
 // Check compares all tasks with their last attempts; what else can be read is compared at the end, for the sake of speed.
 func (m *machine) Check(t *rapid.T) {
-	list, err := m.journal.List(context.Background(), Filter{})
+	list, err := m.journal.List(context.Background(), state.Filter{})
 	must(t, err)
 	if len(list) != len(m.tasks) {
 		t.Fatalf("%d tasks of %d", len(list), len(m.tasks))

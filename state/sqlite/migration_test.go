@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -108,7 +109,7 @@ func TestASchema1JournalIsMigratedWithNothingLost(t *testing.T) {
 // What was read from an old journal is what its retry would have read.
 func TestASchema1JournalIsRead(t *testing.T) {
 	j := openIn(t, makeOldJournal(t))
-	tasks, err := j.List(t.Context(), Filter{})
+	tasks, err := j.List(t.Context(), state.Filter{})
 	must(t, err)
 	var seen []string
 	for _, tk := range tasks {
@@ -157,7 +158,7 @@ func TestASchema1TaskGoesOn(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"succeeded", "exhausted", "failed", "cancelled"} {
-		if _, err := j.Adopt(t.Context(), stored(t, j, id).Number); !errors.Is(err, ErrFinished) {
+		if _, err := j.Adopt(t.Context(), stored(t, j, id).Number); !errors.Is(err, state.ErrFinished) {
 			t.Errorf("adopt %s: %v", id, err)
 		}
 	}

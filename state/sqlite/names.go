@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -101,5 +102,5 @@ func nameFree(l *line, name string) error {
 	if err := l.scan(query, []any{name}, &taken); err != nil || taken.Int64 == 0 {
 		return err
 	}
-	return ErrNamed
+	return state.ErrNamed
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -29,14 +30,14 @@ func TestANameHasOneUnfinishedTask(t *testing.T) {
 	first := named(t, j, "nightly")
 	second := newTask()
 	second.Name = "nightly"
-	if err := claimed(j, second, epoch); !errors.Is(err, ErrNamed) || second.Number != 0 {
+	if err := claimed(j, second, epoch); !errors.Is(err, state.ErrNamed) || second.Number != 0 {
 		t.Errorf("a second one: %v, number %d", err, second.Number)
 	}
 	named(t, j, "hourly")
 	inFlight(t, j)
 	inFlight(t, j)
 	must(t, recorded(j, first, exit(1), retryIn(0), epoch))
-	if err := claimed(j, second, epoch); !errors.Is(err, ErrNamed) {
+	if err := claimed(j, second, epoch); !errors.Is(err, state.ErrNamed) {
 		t.Errorf("while the first waits: %v", err)
 	}
 	apply(t, j, first, claiming(), recording(succeeded))
@@ -121,7 +122,7 @@ func TestTwoProcessesRaceForAName(t *testing.T) {
 			switch answer := p.hear(); {
 			case !strings.HasPrefix(answer, "error"):
 				made++
-			case !strings.Contains(answer, ErrNamed.Error()):
+			case !strings.Contains(answer, state.ErrNamed.Error()):
 				t.Fatal(answer)
 			}
 		}
@@ -175,11 +176,11 @@ func TestWhatCannotBeRequeued(t *testing.T) {
 		task *task.Task
 		want error
 	}{
-		"in flight":               {inFlight(t, j), ErrUnfinished},
-		"waiting":                 {waiting(t, j), ErrUnfinished},
-		"its name is taken":       {ended, ErrNamed},
-		"its stdin was dropped":   {replayed, ErrInputDropped},
-		"unknown to this journal": {&task.Task{Number: 99}, ErrUnfinished},
+		"in flight":               {inFlight(t, j), state.ErrUnfinished},
+		"waiting":                 {waiting(t, j), state.ErrUnfinished},
+		"its name is taken":       {ended, state.ErrNamed},
+		"its stdin was dropped":   {replayed, state.ErrInputDropped},
+		"unknown to this journal": {&task.Task{Number: 99}, state.ErrUnfinished},
 	} {
 		before := dump(t, j)
 		if err := j.Requeue(t.Context(), test.task, epoch); !errors.Is(err, test.want) {

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -27,7 +28,7 @@ func everyOption() task.Options {
 func read(t tester, j *Journal, tk *task.Task) map[string]*task.Task {
 	t.Helper()
 	ctx := context.Background()
-	list, err := j.List(ctx, Filter{Limit: 1})
+	list, err := j.List(ctx, state.Filter{Limit: 1})
 	must(t, err)
 	unfinished, err := j.Unfinished(ctx)
 	must(t, err)
@@ -108,7 +109,7 @@ func TestUnreadableOptionsAreDamage(t *testing.T) {
 		if damage := stored(t, j, tk.ID).Damage; damage == nil || !strings.HasPrefix(damage.Error(), "options: ") {
 			t.Errorf("%q: got %v", text, damage)
 		}
-		if _, err := j.Adopt(t.Context(), tk.Number); !errors.Is(err, ErrDamaged) {
+		if _, err := j.Adopt(t.Context(), tk.Number); !errors.Is(err, state.ErrDamaged) {
 			t.Errorf("%q: adopted, %v", text, err)
 		}
 	}

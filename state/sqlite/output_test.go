@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -23,19 +24,19 @@ func TestOutput(t *testing.T) {
 		name    string
 		task    *task.Task
 		attempt int
-		want    Output
+		want    state.Output
 	}{
-		{"the latest that has any", tk, 0, Output{3, "same", "same"}},
-		{"one of them", tk, 2, Output{2, "out\xff\x00\n", ""}},
-		{"one that wrote nothing", tk, 4, Output{}},
-		{"one that runs", tk, 5, Output{}},
-		{"one that there is not", tk, 9, Output{}},
-		{"of a task that wrote nothing", other, 0, Output{}},
+		{"the latest that has any", tk, 0, state.Output{Attempt: 3, Stdout: "same", Stderr: "same"}},
+		{"one of them", tk, 2, state.Output{Attempt: 2, Stdout: "out\xff\x00\n", Stderr: ""}},
+		{"one that wrote nothing", tk, 4, state.Output{}},
+		{"one that runs", tk, 5, state.Output{}},
+		{"one that there is not", tk, 9, state.Output{}},
+		{"of a task that wrote nothing", other, 0, state.Output{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := j.Output(t.Context(), tt.task.Number, tt.attempt)
-			if got != tt.want || (tt.want.Attempt == 0) != errors.Is(err, ErrNoOutput) {
+			if got != tt.want || (tt.want.Attempt == 0) != errors.Is(err, state.ErrNoOutput) {
 				t.Errorf("got %+v, %v", got, err)
 			}
 		})

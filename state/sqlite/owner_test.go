@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -41,7 +42,7 @@ func TestAKilledOwnerLosesItsTasks(t *testing.T) {
 		t.Errorf("a task that does not exist has the owner %d (%v)", pid, err)
 	}
 	for _, number := range []int64{first, second, other} {
-		if _, err := j.Adopt(t.Context(), number); !errors.Is(err, ErrOwned) {
+		if _, err := j.Adopt(t.Context(), number); !errors.Is(err, state.ErrOwned) {
 			t.Errorf("adopt task %d: %v", number, err)
 		}
 	}
@@ -135,7 +136,7 @@ func TestARefusedAdoptionKeepsNoLock(t *testing.T) {
 	tk := inFlight(t, j)
 	must(t, recorded(j, tk, exit(0), succeeded, epoch))
 	must(t, j.Release(tk.Number))
-	for number, want := range map[int64]error{tk.Number: ErrFinished, 99: ErrNotFound} {
+	for number, want := range map[int64]error{tk.Number: state.ErrFinished, 99: state.ErrNotFound} {
 		if _, err := j.Adopt(t.Context(), number); !errors.Is(err, want) {
 			t.Errorf("adopt task %d: %v", number, err)
 		}

@@ -7,18 +7,9 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
-
-// ErrNoPolicy says that the journal holds no policy of a name.
-var ErrNoPolicy = errors.New("no such policy in the journal")
-
-// StoredPolicy is a named policy as the journal holds it.
-type StoredPolicy struct {
-	task.Policy
-	UpdatedAt time.Time
-	Damage    error // what of it cannot be read; then only its name is known
-}
 
 // SetPolicy stores a policy under its name, whole: nothing of an earlier one is left. It survives power loss.
 func (j *Journal) SetPolicy(ctx context.Context, p task.Policy, now time.Time) error {
@@ -43,14 +34,14 @@ func (j *Journal) RemovePolicy(ctx context.Context, name string) error {
 	return j.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		err := guarded(tx.ExecContext(ctx, "DELETE FROM policies WHERE name = ?", name))
 		if errors.Is(err, task.ErrNotOwner) {
-			return ErrNoPolicy
+			return state.ErrNoPolicy
 		}
 		return err
 	})
 }
 
 // Policy returns the policy of a name; nil where there is none.
-func (j *Journal) Policy(ctx context.Context, name string) (*StoredPolicy, error) {
+func (j *Journal) Policy(ctx context.Context, name string) (*state.StoredPolicy, error) {
 	var row policyRow
 	err := j.first(ctx, selectPolicies+"WHERE name = ?", []any{name}, &row.name, &row.text, &row.updated)
 	switch {
@@ -65,18 +56,18 @@ func (j *Journal) Policy(ctx context.Context, name string) (*StoredPolicy, error
 const selectPolicies = "SELECT name, policy, updated_at FROM policies "
 
 // Policies returns all policies in the order of their names.
-func (j *Journal) Policies(ctx context.Context) ([]StoredPolicy, error) {
+func (j *Journal) Policies(ctx context.Context) ([]state.StoredPolicy, error) {
 	return j.storedPolicies(ctx, "ORDER BY name")
 }
 
-func (j *Journal) storedPolicies(ctx context.Context, where string, args ...any) ([]StoredPolicy, error) {
+func (j *Journal) storedPolicies(ctx context.Context, where string, args ...any) ([]state.StoredPolicy, error) {
 	return collect(ctx, j, selectPolicies+where, args, scanPolicy)
 }
 
-func scanPolicy(rows *sql.Rows) (StoredPolicy, error) {
+func scanPolicy(rows *sql.Rows) (state.StoredPolicy, error) {
 	var row policyRow
 	if err := rows.Scan(&row.name, &row.text, &row.updated); err != nil {
-		return StoredPolicy{}, err
+		return state.StoredPolicy{}, err
 	}
 	return *row.policy(), nil
 }
@@ -87,8 +78,8 @@ type policyRow struct {
 	updated    integer
 }
 
-func (r *policyRow) policy() *StoredPolicy {
-	p := &StoredPolicy{UpdatedAt: moment(r.updated)}
+func (r *policyRow) policy() *state.StoredPolicy {
+	p := &state.StoredPolicy{UpdatedAt: moment(r.updated)}
 	if policy, err := unmarshalPolicy(r.text.String); err != nil {
 		p.Damage = err
 	} else {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -50,7 +51,7 @@ func TestPolicies(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 	must(t, j.RemovePolicy(t.Context(), "deploy"))
-	if err := j.RemovePolicy(t.Context(), "deploy"); !errors.Is(err, ErrNoPolicy) {
+	if err := j.RemovePolicy(t.Context(), "deploy"); !errors.Is(err, state.ErrNoPolicy) {
 		t.Errorf("removed twice: %v", err)
 	}
 	if p, err := j.Policy(t.Context(), "deploy"); p != nil || err != nil {

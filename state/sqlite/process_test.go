@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -112,9 +113,9 @@ func (a *actor) visit(dir string) (answer string, err error) {
 func (a *actor) adopt(number int64) (string, error) {
 	tk, err := a.journal.Adopt(context.Background(), number)
 	switch {
-	case errors.Is(err, ErrOwned):
+	case errors.Is(err, state.ErrOwned):
 		return "owned", nil
-	case errors.Is(err, ErrFinished):
+	case errors.Is(err, state.ErrFinished):
 		return "finished", nil
 	case err != nil:
 		return "", err

@@ -3,18 +3,8 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"errors"
 
 	"github.com/10f93571/retry/task"
-)
-
-// The ways in which a task is not what a caller asked for.
-var (
-	ErrNotFound = errors.New("no such task")
-	ErrFinished = errors.New("the task has finished")
-	ErrOwned    = errors.New("the task is running")
-	ErrNamed    = errors.New("an unfinished task has this name")
-	ErrDamaged  = errors.New("the task cannot be read whole")
 )
 
 // selectTasks reads tasks with the latest attempt of each.

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/10f93571/retry/state"
 )
 
 // OpenReader opens the journal in dir to be read, beside whoever writes it, and where nothing can be written. It makes no
@@ -26,7 +28,7 @@ func OpenReader(ctx context.Context, dir string) (*Journal, error) {
 // Exists reports false where OpenReader would return ErrNoJournal.
 func Exists(dir string) bool {
 	_, err := existing(dir)
-	return !errors.Is(err, ErrNoJournal)
+	return !errors.Is(err, state.ErrNoJournal)
 }
 
 // OpenEmpty returns a journal without tasks, which is nowhere: it stands for one that does not exist yet.
@@ -69,7 +71,7 @@ func openReader(ctx context.Context, dir string) (*Journal, error) {
 func existing(dir string) (os.FileInfo, error) {
 	file, err := statWhole(dir)
 	if err == nil && (file == nil || file.Size() == 0) {
-		err = fault(ErrNoJournal, "the first retry -- COMMAND makes it", "no journal is there")
+		err = state.NewFault(state.ErrNoJournal, "the first retry -- COMMAND makes it", "no journal is there")
 	}
 	return file, err
 }
@@ -79,7 +81,7 @@ func (j *Journal) openForReading(ctx context.Context) error {
 	path := filepath.Join(j.dir, databaseName)
 	db, file, err := openInPlace(ctx, path)
 	switch {
-	case errors.Is(err, ErrCorrupt), errors.Is(err, ErrForeign), errors.Is(err, ErrNewer), errors.Is(err, ErrNoFiles), errors.Is(err, ErrLocked):
+	case errors.Is(err, state.ErrCorrupt), errors.Is(err, state.ErrForeign), errors.Is(err, state.ErrNewer), errors.Is(err, state.ErrNoFiles), errors.Is(err, state.ErrLocked):
 		return err
 	case err != nil: // mostly where the index of the WAL cannot be made
 		return j.openCopy(ctx, func(to string) error { return copyFiles(path, to) })

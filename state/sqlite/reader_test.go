@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/10f93571/retry/state"
 )
 
 // reader opens a journal to read it.
@@ -22,7 +24,7 @@ func reader(t *testing.T, dir string) *Journal {
 
 func TestAReaderMakesNoJournal(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
-	if _, err := OpenReader(t.Context(), dir); !errors.Is(err, ErrNoJournal) {
+	if _, err := OpenReader(t.Context(), dir); !errors.Is(err, state.ErrNoJournal) {
 		t.Errorf("without a directory: %v", err)
 	}
 	if _, err := os.Stat(dir); err == nil {
@@ -30,7 +32,7 @@ func TestAReaderMakesNoJournal(t *testing.T) {
 	}
 	must(t, os.Mkdir(dir, 0o700))
 	must(t, os.WriteFile(filepath.Join(dir, databaseName), nil, 0o600)) // whoever made it died
-	if _, err := OpenReader(t.Context(), dir); !errors.Is(err, ErrNoJournal) {
+	if _, err := OpenReader(t.Context(), dir); !errors.Is(err, state.ErrNoJournal) {
 		t.Errorf("with an empty file: %v", err)
 	}
 	if got := names(t, dir); !slices.Equal(got, []string{databaseName}) {
@@ -42,10 +44,10 @@ func TestAnEmptyJournalHasNoTasks(t *testing.T) {
 	j, err := OpenEmpty(t.Context())
 	must(t, err)
 	defer func() { must(t, j.Close()) }()
-	if list, err := j.List(t.Context(), Filter{}); len(list) > 0 || err != nil {
+	if list, err := j.List(t.Context(), state.Filter{}); len(list) > 0 || err != nil {
 		t.Errorf("%v, %v", list, err)
 	}
-	if _, err := j.Find(t.Context(), "x"); !errors.Is(err, ErrNotFound) {
+	if _, err := j.Find(t.Context(), "x"); !errors.Is(err, state.ErrNotFound) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -61,7 +63,7 @@ func TestAReaderBesideAWriter(t *testing.T) {
 	if interrupted, err := j.Interrupted(t.Context(), tk); interrupted || err != nil {
 		t.Errorf("interrupted %v, %v", interrupted, err)
 	}
-	if err := j.Cancel(t.Context(), tk.Number, epoch); !errors.Is(err, ErrReadOnly) {
+	if err := j.Cancel(t.Context(), tk.Number, epoch); !errors.Is(err, state.ErrReadOnly) {
 		t.Errorf("a reader wrote: %v", err)
 	}
 	_, id = p.create()
@@ -101,7 +103,7 @@ func TestAReaderOfAnOlderSchema(t *testing.T) {
 	if got := version(t, j); got != len(migrations) || j.copied == "" {
 		t.Errorf("schema %d, copied to %q", got, j.copied)
 	}
-	if list, err := j.List(t.Context(), Filter{}); len(list) != 1 || err != nil {
+	if list, err := j.List(t.Context(), state.Filter{}); len(list) != 1 || err != nil {
 		t.Errorf("%v, %v", list, err)
 	}
 	if !slices.Equal(contents(t, dir), before) {
@@ -114,8 +116,8 @@ func TestAReaderRefuses(t *testing.T) {
 		name, statements string
 		want             error
 	}{
-		{"a newer journal", "PRAGMA user_version = 99", ErrNewer},
-		{"another program's database", "PRAGMA application_id = 7", ErrForeign},
+		{"a newer journal", "PRAGMA user_version = 99", state.ErrNewer},
+		{"another program's database", "PRAGMA application_id = 7", state.ErrForeign},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -128,7 +130,7 @@ func TestAReaderRefuses(t *testing.T) {
 	}
 	dir := t.TempDir()
 	damagedIn(t, dir)
-	if _, err := OpenReader(t.Context(), dir); !errors.Is(err, ErrCorrupt) {
+	if _, err := OpenReader(t.Context(), dir); !errors.Is(err, state.ErrCorrupt) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/mattn/go-sqlite3"
+
+	"github.com/10f93571/retry/state"
 )
 
 // What the end of an attempt takes is compiled while its command runs.
@@ -92,7 +94,7 @@ func TestAFullDiskShortensTheLog(t *testing.T) {
 			}
 			return sqlite3.Error{Code: sqlite3.ErrFull}
 		})
-		if read && (!errors.Is(err, ErrFull) || calls != 1) || !read && (err != nil || calls != 2) {
+		if read && (!errors.Is(err, state.ErrFull) || calls != 1) || !read && (err != nil || calls != 2) {
 			t.Errorf("read by others: %t: %v after %d tries", read, err, calls)
 		}
 		must(t, reader.Close()) //nolint:sqlclosecheck // the journals close first otherwise

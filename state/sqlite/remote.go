@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"strings"
+
+	"github.com/10f93571/retry/state"
 )
 
 // remote names the network file systems, by the number that Linux gives a type in statfs. WAL keeps its index in memory that
@@ -95,6 +97,6 @@ func checkLocal(dir string) error {
 	if err != nil || !system.remote {
 		return nil // where the system does not tell, it is no worse than without asking
 	}
-	return fault(ErrNetwork, "use a directory on a local disk, with --state or RETRY_STATE_DIR",
+	return state.NewFault(state.ErrNetwork, "use a directory on a local disk, with --state or RETRY_STATE_DIR",
 		"%s is on a network file system (%s), where SQLite cannot share a journal", path, system.name)
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/10f93571/retry/state"
 )
 
 func TestIsRemote(t *testing.T) {
@@ -52,7 +54,7 @@ func TestANetworkFileSystemIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "state")
 	replaceStatfs(t, fileSystem{name: "nfs", remote: true})
 	_, err := Open(t.Context(), dir)
-	if !errors.Is(err, ErrNetwork) || !strings.Contains(err.Error(), "network file system (nfs)") || !strings.Contains(err.Error(), "\nhint: use a directory on a local disk") {
+	if !errors.Is(err, state.ErrNetwork) || !strings.Contains(err.Error(), "network file system (nfs)") || !strings.Contains(err.Error(), "\nhint: use a directory on a local disk") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(filepath.Dir(dir)); !errors.Is(err, os.ErrNotExist) {

@@ -6,13 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
-)
-
-// The ways in which a task cannot be requeued.
-var (
-	ErrUnfinished   = errors.New("the task has not finished")
-	ErrInputDropped = errors.New("its stdin was kept until it ended, and no longer")
 )
 
 // Requeue gives a finished task fresh attempts: their numbers go on, its key stays, its budget begins anew. Whoever resumes it
@@ -21,11 +16,11 @@ var (
 func (j *Journal) Requeue(ctx context.Context, t *task.Task, now time.Time) error {
 	switch {
 	case t.Damage != nil:
-		return fmt.Errorf("%w: %w", ErrDamaged, t.Damage)
+		return fmt.Errorf("%w: %w", state.ErrDamaged, t.Damage)
 	case t.KeepsInput() && !t.Status.Finished():
-		return ErrUnfinished
+		return state.ErrUnfinished
 	case t.KeepsInput():
-		return ErrInputDropped
+		return state.ErrInputDropped
 	}
 	return j.quickly(ctx, func(l *line) error {
 		if err := nameFree(l, t.Name); err != nil && t.Status.Finished() {
@@ -36,7 +31,7 @@ func (j *Journal) Requeue(ctx context.Context, t *task.Task, now time.Time) erro
 			requeued_after = attempt_count, parent = NULL WHERE number = ?2 AND status NOT IN ('PENDING', 'IN_FLIGHT')`
 		err := guarded(l.exec(query, now.UnixMicro(), t.Number))
 		if errors.Is(err, task.ErrNotOwner) {
-			return ErrUnfinished
+			return state.ErrUnfinished
 		}
 		return err
 	})
@@ -52,7 +47,7 @@ func (j *Journal) CancelNested(ctx context.Context, t *task.Task, now time.Time)
 	}
 	var failures []error
 	for _, n := range nested {
-		if err := j.cancelAbandoned(ctx, n, now); err != nil && !errors.Is(err, ErrOwned) && !errors.Is(err, ErrFinished) {
+		if err := j.cancelAbandoned(ctx, n, now); err != nil && !errors.Is(err, state.ErrOwned) && !errors.Is(err, state.ErrFinished) {
 			failures = append(failures, fmt.Errorf("cancel the nested task %s: %w", n.ID, err))
 		}
 	}
@@ -62,7 +57,7 @@ func (j *Journal) CancelNested(ctx context.Context, t *task.Task, now time.Time)
 // cancelAbandoned ends a task that nobody owns, and what is nested in that.
 func (j *Journal) cancelAbandoned(ctx context.Context, t *task.Task, now time.Time) error {
 	if owned, err := j.owners.acquire(t.Number); !owned || err != nil {
-		return errors.Join(err, ErrOwned)
+		return errors.Join(err, state.ErrOwned)
 	}
 	defer func() { _ = j.owners.release(t.Number) }()
 	if err := j.Cancel(ctx, t.Number, now); err != nil {

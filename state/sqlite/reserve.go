@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -49,7 +50,7 @@ func (j *Journal) spareReserve() {
 // between two attempts the next one would only fill that, too, and leave nothing for the end.
 func (j *Journal) writeEnd(ctx context.Context, t *task.Task, do func(*line) error) error {
 	err := j.quickly(ctx, do)
-	if errors.Is(err, ErrFull) && t.Status.Finished() && os.Remove(filepath.Join(j.dir, reserveName)) == nil {
+	if errors.Is(err, state.ErrFull) && t.Status.Finished() && os.Remove(filepath.Join(j.dir, reserveName)) == nil {
 		err = j.quickly(ctx, do)
 	}
 	return err

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -42,12 +43,12 @@ func TestTheReserveIsForAFullDisk(t *testing.T) {
 	if _, err := os.Stat(reserve); err != nil {
 		t.Errorf("given up for nothing: %v", err)
 	}
-	full := fault(ErrFull, "make room", "full")
-	if err := j.writeEnd(t.Context(), &task.Task{Status: task.Pending}, failing(full)); !errors.Is(err, ErrFull) || calls != 1 {
+	full := state.NewFault(state.ErrFull, "make room", "full")
+	if err := j.writeEnd(t.Context(), &task.Task{Status: task.Pending}, failing(full)); !errors.Is(err, state.ErrFull) || calls != 1 {
 		t.Errorf("between two attempts: %v after %d tries", err, calls)
 	}
 	for _, want := range []int{2, 1} { // the second time nothing is left to give up
-		if err := j.writeEnd(t.Context(), ended, failing(full)); !errors.Is(err, ErrFull) || calls != want {
+		if err := j.writeEnd(t.Context(), ended, failing(full)); !errors.Is(err, state.ErrFull) || calls != want {
 			t.Errorf("%v after %d tries, not %d", err, calls, want)
 		}
 	}
@@ -66,7 +67,7 @@ func TestALostRowIsNoCancellation(t *testing.T) {
 			tk := inFlight(t, j)
 			_, err := j.db.ExecContext(context.Background(), statement)
 			must(t, err)
-			if err := recorded(j, tk, exit(0), succeeded, epoch); !errors.Is(err, ErrCorrupt) || errors.Is(err, task.ErrNotOwner) {
+			if err := recorded(j, tk, exit(0), succeeded, epoch); !errors.Is(err, state.ErrCorrupt) || errors.Is(err, task.ErrNotOwner) {
 				t.Errorf("got %v", err)
 			}
 		})

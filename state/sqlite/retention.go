@@ -7,17 +7,10 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"time"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
-
-// Retention says which finished tasks may go, and how many rows at once. A success that --once remembers never goes.
-type Retention struct {
-	Before   time.Time     // they finished before this time; zero is at any time
-	Statuses []task.Status // they have one of these; empty is every finished one
-	Rows     int           // a step removes no more rows of all tables together
-}
 
 // leastRows are those of a task with one attempt and its tail: a step with room for less would get nowhere.
 const leastRows = 3
@@ -36,14 +29,14 @@ const (
 // finishedStatuses are those that a task never leaves by itself.
 var finishedStatuses = []task.Status{task.Succeeded, task.Failed, task.Exhausted, task.Cancelled}
 
-func statusesOf(r Retention) []task.Status {
+func statusesOf(r state.Retention) []task.Status {
 	if len(r.Statuses) == 0 {
 		return finishedStatuses
 	}
 	return r.Statuses
 }
 
-func before(r Retention) int64 {
+func before(r state.Retention) int64 {
 	if r.Before.IsZero() {
 		return math.MaxInt64
 	}
@@ -53,7 +46,7 @@ func before(r Retention) int64 {
 // Prune takes one step: it removes finished tasks, the oldest first, in one transaction that others need not wait for long. A
 // task with more attempts than a step may remove loses them over several, and its own row last. It returns how many tasks are
 // gone, and whether another step would find more.
-func (j *Journal) Prune(ctx context.Context, r Retention) (tasks int, more bool, err error) {
+func (j *Journal) Prune(ctx context.Context, r state.Retention) (tasks int, more bool, err error) {
 	if err := j.sweepInputs(ctx); err != nil {
 		return 0, false, err
 	}
@@ -92,7 +85,7 @@ func (j *Journal) remove(ctx context.Context, tx *sql.Tx, found []candidate, roo
 }
 
 // prunable returns the oldest tasks that may go, at most so many.
-func (j *Journal) prunable(ctx context.Context, tx *sql.Tx, r Retention, most int) ([]candidate, error) {
+func (j *Journal) prunable(ctx context.Context, tx *sql.Tx, r state.Retention, most int) ([]candidate, error) {
 	var found []candidate
 	for _, status := range statusesOf(r) {
 		of, err := j.candidates(ctx, tx, status, before(r), most)
@@ -177,14 +170,8 @@ func (r remover) remove(ctx context.Context, c candidate, room int) (rows int, w
 	return 1 + 2*int(attempts), true, err
 }
 
-// Prunable is what Prune would remove in all.
-type Prunable struct {
-	Tasks          int
-	Oldest, Newest time.Time // when the first and the last of them finished
-}
-
 // Prunable tells what Prune would remove, and removes nothing.
-func (j *Journal) Prunable(ctx context.Context, r Retention) (p Prunable, err error) {
+func (j *Journal) Prunable(ctx context.Context, r state.Retention) (p state.Prunable, err error) {
 	for _, status := range statusesOf(r) {
 		var n int
 		var oldest, newest integer

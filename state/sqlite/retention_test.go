@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -36,7 +37,7 @@ func ended(t tester, j *Journal, d task.Decision, attempts int, at time.Time, ch
 func once(tk *task.Task) { tk.Once, tk.Name = true, tk.ID }
 
 // prune takes all steps, and returns how many tasks went in how many steps.
-func prune(t tester, j *Journal, r Retention) (tasks, steps int) {
+func prune(t tester, j *Journal, r state.Retention) (tasks, steps int) {
 	t.Helper()
 	for more := true; more; steps++ {
 		n, again, err := j.Prune(context.Background(), r)
@@ -52,7 +53,7 @@ func prune(t tester, j *Journal, r Retention) (tasks, steps int) {
 // left are the numbers of the tasks that are still there, oldest first.
 func left(t tester, j *Journal) (numbers []int64) {
 	t.Helper()
-	tasks, err := j.List(context.Background(), Filter{})
+	tasks, err := j.List(context.Background(), state.Filter{})
 	must(t, err)
 	for _, tk := range slices.Backward(tasks) {
 		numbers = append(numbers, tk.Number)
@@ -63,17 +64,17 @@ func left(t tester, j *Journal) (numbers []int64) {
 func TestPrune(t *testing.T) {
 	day := func(n int) time.Time { return epoch.AddDate(0, 0, n) }
 	tests := map[string]struct {
-		retention Retention
+		retention state.Retention
 		want      []int64
 	}{
-		"by age":                       {Retention{Before: day(3)}, []int64{3, 4, 6, 7, 8}},
-		"to the microsecond":           {Retention{Before: day(3).Add(time.Microsecond)}, []int64{4, 6, 7, 8}},
-		"of any age":                   {Retention{}, []int64{6, 7, 8}},
-		"a status":                     {Retention{Statuses: []task.Status{task.Failed}}, []int64{1, 3, 4, 5, 6, 7, 8}},
-		"statuses by age":              {Retention{Before: day(4), Statuses: []task.Status{task.Failed, task.Cancelled}}, []int64{1, 3, 4, 5, 6, 7, 8}},
-		"the success that once keeps":  {Retention{Statuses: []task.Status{task.Succeeded}}, []int64{2, 3, 4, 5, 6, 7, 8}},
-		"the failure with once":        {Retention{Statuses: []task.Status{task.Exhausted}}, []int64{1, 2, 4, 6, 7, 8}},
-		"statuses that have not ended": {Retention{Statuses: []task.Status{task.Pending, task.InFlight}}, []int64{1, 2, 3, 4, 5, 6, 7, 8}},
+		"by age":                       {state.Retention{Before: day(3)}, []int64{3, 4, 6, 7, 8}},
+		"to the microsecond":           {state.Retention{Before: day(3).Add(time.Microsecond)}, []int64{4, 6, 7, 8}},
+		"of any age":                   {state.Retention{}, []int64{6, 7, 8}},
+		"a status":                     {state.Retention{Statuses: []task.Status{task.Failed}}, []int64{1, 3, 4, 5, 6, 7, 8}},
+		"statuses by age":              {state.Retention{Before: day(4), Statuses: []task.Status{task.Failed, task.Cancelled}}, []int64{1, 3, 4, 5, 6, 7, 8}},
+		"the success that once keeps":  {state.Retention{Statuses: []task.Status{task.Succeeded}}, []int64{2, 3, 4, 5, 6, 7, 8}},
+		"the failure with once":        {state.Retention{Statuses: []task.Status{task.Exhausted}}, []int64{1, 2, 4, 6, 7, 8}},
+		"statuses that have not ended": {state.Retention{Statuses: []task.Status{task.Pending, task.InFlight}}, []int64{1, 2, 3, 4, 5, 6, 7, 8}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -106,12 +107,12 @@ func TestPrunableSaysFromWhenToWhen(t *testing.T) {
 	for i, d := range []task.Decision{failed, succeeded, exhausted, succeeded} {
 		ended(t, j, d, 1, epoch.Add(time.Duration(i)*time.Hour), nil)
 	}
-	got, err := j.Prunable(t.Context(), Retention{Before: epoch.Add(150 * time.Minute)})
+	got, err := j.Prunable(t.Context(), state.Retention{Before: epoch.Add(150 * time.Minute)})
 	must(t, err)
 	if got.Tasks != 3 || showTime(got.Oldest) != showTime(epoch) || showTime(got.Newest) != showTime(epoch.Add(2*time.Hour)) {
 		t.Errorf("got %+v", got)
 	}
-	if got, err := j.Prunable(t.Context(), Retention{Before: epoch}); err != nil || got != (Prunable{}) {
+	if got, err := j.Prunable(t.Context(), state.Retention{Before: epoch}); err != nil || got != (state.Prunable{}) {
 		t.Errorf("of none: %+v, %v", got, err)
 	}
 }
@@ -130,7 +131,7 @@ func TestAPruneStepIsBounded(t *testing.T) {
 		{10, 2, true, []int64{1, 2}}, {5, 1, true, []int64{1}}, {99, 1, false, nil}, {99, 0, false, nil},
 	}
 	for i, step := range steps {
-		n, more, err := j.Prune(t.Context(), Retention{Rows: step.rows})
+		n, more, err := j.Prune(t.Context(), state.Retention{Rows: step.rows})
 		must(t, err)
 		if got := left(t, j); n != step.tasks || more != step.more || !slices.Equal(got, step.want) {
 			t.Errorf("step %d: %d tasks, more %v, left %v", i+1, n, more, got)
@@ -146,7 +147,7 @@ func TestALongTaskGoesBitByBit(t *testing.T) {
 	for more := true; more; {
 		var n int
 		var err error
-		n, more, err = j.Prune(t.Context(), Retention{Rows: 9})
+		n, more, err = j.Prune(t.Context(), state.Retention{Rows: 9})
 		must(t, err)
 		first := 0
 		if list := attempts(t, j, tk.Number); len(list) > 0 {
@@ -173,13 +174,13 @@ func TestPruneDropsKeptInput(t *testing.T) {
 		must(t, os.WriteFile(j.inputPath(name)+partSuffix, []byte("left"), 0o600))
 	}
 	must(t, os.WriteFile(filepath.Join(j.Dir(), inputsName, "notes"), nil, 0o600)) // not ours
-	_, _, err := j.Prune(t.Context(), Retention{Before: epoch.AddDate(-1, 0, 0)})
+	_, _, err := j.Prune(t.Context(), state.Retention{Before: epoch.AddDate(-1, 0, 0)})
 	must(t, err)
 	if got := inputs(t, j.Dir()); !slices.Equal(got, []string{"1", "notes"}) {
 		t.Errorf("left are %q", got)
 	}
 	checkInput(t, j, live, "needed")
-	if n, _ := prune(t, j, Retention{}); n != 1 {
+	if n, _ := prune(t, j, state.Retention{}); n != 1 {
 		t.Errorf("%d went", n)
 	}
 	checkInput(t, j, live, "needed")
@@ -191,7 +192,7 @@ func TestAFailedPruneChangesNothing(t *testing.T) {
 	ended(t, j, failed, 2, epoch, nil)
 	before := dump(t, j)
 	fail(t, j, "DELETE ON tasks")
-	if n, _, err := j.Prune(t.Context(), Retention{Rows: 99}); err == nil {
+	if n, _, err := j.Prune(t.Context(), state.Retention{Rows: 99}); err == nil {
 		t.Errorf("%d went", n)
 	}
 	if after := dump(t, j); after != before {
@@ -239,7 +240,7 @@ func TestPruneAgainstAModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		_, err := j.db.Exec("DELETE FROM tasks")
 		must(t, err)
-		r := Retention{
+		r := state.Retention{
 			Before:   epoch.Add(time.Duration(rapid.IntRange(0, 6).Draw(t, "before")) * time.Hour),
 			Statuses: rapid.SliceOfNDistinct(rapid.SampledFrom(finishedStatuses), 0, 3, rapid.ID).Draw(t, "statuses"),
 			Rows:     rapid.IntRange(0, 20).Draw(t, "rows"),
@@ -269,7 +270,7 @@ func TestCompactGivesTheRoomBack(t *testing.T) {
 	fillBig(t, j, 2000, 2, epoch)
 	before, err := j.Size()
 	must(t, err)
-	prune(t, j, Retention{Rows: 1000})
+	prune(t, j, state.Retention{Rows: 1000})
 	must(t, j.Compact(t.Context()))
 	after, err := j.Size()
 	must(t, err)

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -170,7 +171,7 @@ func TestListAndCount(t *testing.T) {
 		newest = slices.Insert(newest, 0, inFlight(t, j).ID)
 	}
 	for limit, want := range map[int][]string{0: newest, 1: newest[:1], 3: newest[:3], 5: newest, 99: newest} {
-		tasks, err := j.List(t.Context(), Filter{Limit: limit})
+		tasks, err := j.List(t.Context(), state.Filter{Limit: limit})
 		must(t, err)
 		var got []string
 		for _, tk := range tasks {

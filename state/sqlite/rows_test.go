@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -36,7 +37,7 @@ func TestDamageStaysWithItsTask(t *testing.T) {
 			damaged, sound := inFlight(t, j), inFlight(t, j)
 			must(t, errors.Join(j.Release(damaged.Number), j.Release(sound.Number)))
 			spoil(t, j, damaged, set)
-			list, err := j.List(t.Context(), Filter{})
+			list, err := j.List(t.Context(), state.Filter{})
 			must(t, err)
 			if len(list) != 2 || list[0].Damage != nil || list[1].Damage == nil || !strings.HasPrefix(list[1].Damage.Error(), want) {
 				t.Fatalf("listed %+v, want %q of the second", list, want)
@@ -55,14 +56,14 @@ func TestDamageStaysWithItsTask(t *testing.T) {
 // checkSetApart asserts that nobody can adopt a task, and that it can be cancelled and pruned.
 func checkSetApart(t *testing.T, j *Journal, tk *task.Task) {
 	t.Helper()
-	if got, err := j.Adopt(t.Context(), tk.Number); got != nil || !errors.Is(err, ErrDamaged) {
+	if got, err := j.Adopt(t.Context(), tk.Number); got != nil || !errors.Is(err, state.ErrDamaged) {
 		t.Errorf("adopted %v, %v", got, err)
 	}
 	must(t, j.Cancel(t.Context(), tk.Number, epoch))
-	if err := j.Requeue(t.Context(), stored(t, j, tk.ID), epoch); !errors.Is(err, ErrDamaged) {
+	if err := j.Requeue(t.Context(), stored(t, j, tk.ID), epoch); !errors.Is(err, state.ErrDamaged) {
 		t.Errorf("requeued: %v", err)
 	}
-	if n, _, err := j.Prune(t.Context(), Retention{Rows: 100}); n != 1 || err != nil {
+	if n, _, err := j.Prune(t.Context(), state.Retention{Rows: 100}); n != 1 || err != nil {
 		t.Errorf("pruned %d, %v", n, err)
 	}
 }
@@ -118,7 +119,7 @@ func TestAbsurdNumbersAreReadAsLimits(t *testing.T) {
 // checkReports asserts that all of a journal can be read, and that what comes of it can be added up.
 func checkReports(t *testing.T, j *Journal) {
 	t.Helper()
-	list, err := j.List(t.Context(), Filter{})
+	list, err := j.List(t.Context(), state.Filter{})
 	must(t, err)
 	for _, tk := range list {
 		checkTime(t, tk.CreatedAt, tk.RequeuedAt, tk.FinishedAt, tk.NextAttemptAt)
@@ -136,7 +137,7 @@ func checkReports(t *testing.T, j *Journal) {
 	f, err := j.Figures(t.Context())
 	must(t, err)
 	checkSpan(t, f.Waiting)
-	_, err = j.Prunable(t.Context(), Retention{})
+	_, err = j.Prunable(t.Context(), state.Retention{})
 	must(t, err)
 }
 

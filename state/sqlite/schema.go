@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 	"os"
+
+	"github.com/10f93571/retry/state"
 )
 
 // applicationID marks the file as ours: "rtry".
@@ -158,9 +160,9 @@ func (i identity) check() error {
 	case i == identity{}:
 		return nil
 	case i.application != applicationID || i.version < 1:
-		return fault(ErrForeign, "use another directory with --state", "%s is a database of another program", databaseName)
+		return state.NewFault(state.ErrForeign, "use another directory with --state", "%s is a database of another program", databaseName)
 	case i.version > len(migrations):
-		return fault(ErrNewer, "upgrade retry, or use another directory with --state",
+		return state.NewFault(state.ErrNewer, "upgrade retry, or use another directory with --state",
 			"the journal was written by a newer retry (schema %d, this one knows %d)", i.version, len(migrations))
 	}
 	return nil

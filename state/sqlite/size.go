@@ -6,18 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/10f93571/retry/state"
 )
 
-// Size is how much room the journal takes on the disk, in bytes.
-type Size struct {
-	Database, WAL int64
-}
-
-// Total is the room of all files together.
-func (s Size) Total() int64 { return s.Database + s.WAL }
-
 // Size looks at the journal's files.
-func (j *Journal) Size() (s Size, err error) {
+func (j *Journal) Size() (s state.Size, err error) {
 	if j.dir == "" {
 		return s, nil // a journal that does not exist yet
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/10f93571/retry/state"
 )
 
 const (
@@ -29,9 +31,9 @@ func checkSpare() error {
 		}
 	}
 	if n := countSpare(); n < spareDescriptors {
-		return &Fault{
-			Kind: ErrNoFiles, Err: fmt.Errorf("%d of %d file descriptors are left, too few for it and a command", n, limit.Cur),
-			Hint: hintFor(ErrNoFiles, ""),
+		return &state.Fault{
+			Kind: state.ErrNoFiles, Err: fmt.Errorf("%d of %d file descriptors are left, too few for it and a command", n, limit.Cur),
+			Hint: hintFor(state.ErrNoFiles, ""),
 		}
 	}
 	return nil

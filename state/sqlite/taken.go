@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -36,5 +37,5 @@ func (j *Journal) confirmIf(ctx context.Context, t *task.Task, err error, stands
 // lost is an ErrCorrupt of our own finding. It is no ground to set a journal aside: a cancelled task may have been requeued before
 // we looked.
 func (j *Journal) lost() error {
-	return fault(ErrCorrupt, "retry doctor --state "+j.dir+" says what is wrong", "a row that was written cannot be found")
+	return state.NewFault(state.ErrCorrupt, "retry doctor --state "+j.dir+" says what is wrong", "a row that was written cannot be found")
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/10f93571/retry/state"
 )
 
 // busyTimeout is how long one process waits for the others' writes.
@@ -60,7 +62,7 @@ func (j *Journal) quickly(ctx context.Context, do func(*line) error) error {
 	defer j.owners.turn(ctx)()
 	try := func() error { return j.diagnose(j.line.use(j.db, func(l *line) error { return l.transact(ctx, do) })) }
 	err := try()
-	if (errors.Is(err, ErrFull) || errors.Is(err, ErrFileLimit)) && j.makeRoom() {
+	if (errors.Is(err, state.ErrFull) || errors.Is(err, state.ErrFileLimit)) && j.makeRoom() {
 		err = try()
 	}
 	return err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -191,7 +192,7 @@ func (j *Journal) Cancel(ctx context.Context, number int64, now time.Time) error
 		step("task cancelled")
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
-			return ErrFinished
+			return state.ErrFinished
 		case err != nil:
 			return err
 		}

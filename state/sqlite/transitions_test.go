@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -70,7 +71,7 @@ func expect(t *testing.T, j *Journal, want *task.Task, list ...task.Attempt) {
 	if g, w := show(got, attempts(t, j, got.Number)), show(want, list); g != w {
 		t.Errorf("stored\n%s\nwant\n%s", g, w)
 	}
-	newest, err := j.List(t.Context(), Filter{Limit: 1})
+	newest, err := j.List(t.Context(), state.Filter{Limit: 1})
 	must(t, err)
 	if len(newest) != 1 || showTask(newest[0]) != showTask(want) {
 		t.Errorf("List(1) returned %d tasks, the first one %s", len(newest), showTask(newest[0]))
@@ -180,7 +181,7 @@ func TestCancel(t *testing.T) {
 			tk := inFlight(t, j)
 			must(t, recorded(j, tk, exit(0), task.Decision{Verdict: status}, epoch))
 			before := dump(t, j)
-			if err := j.Cancel(t.Context(), tk.Number, now); !errors.Is(err, ErrFinished) {
+			if err := j.Cancel(t.Context(), tk.Number, now); !errors.Is(err, state.ErrFinished) {
 				t.Errorf("got %v", err)
 			}
 			if after := dump(t, j); after != before {
@@ -195,7 +196,7 @@ func TestCancelTellsAFailureFromAnEnd(t *testing.T) {
 	j := open(t)
 	tk := inFlight(t, j)
 	fail(t, j, "UPDATE ON tasks")
-	if err := j.Cancel(t.Context(), tk.Number, epoch); err == nil || errors.Is(err, ErrFinished) {
+	if err := j.Cancel(t.Context(), tk.Number, epoch); err == nil || errors.Is(err, state.ErrFinished) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
@@ -66,7 +67,7 @@ func readRecords(dir string) (records []record, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
-	tasks, err := j.List(ctx, sqlite.Filter{})
+	tasks, err := j.List(ctx, state.Filter{})
 	if err != nil {
 		return nil, err
 	}
