@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/internal/files"
 )
 
 // metricsCommand is `retry metrics`.
@@ -51,33 +52,17 @@ func (c *metricsCommand) run(p *Process) (int, error) {
 	return 0, nil
 }
 
-// writeTextfile replaces a file. Whatever the umask, everybody may read it: the collector is another user. What is no file, such as
-// a pipe, is written to.
+// writeTextfile replaces a file. Whatever the umask, everybody may read it: the collector is another user.
 func writeTextfile(path string, content []byte) error {
-	path, err := target(path)
+	path, err := files.Target(path)
 	if err != nil {
 		return err
 	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return writeFile(path, content)
-	}
-	// A name that the collector, which reads *.prom, passes over.
-	file, err := os.CreateTemp(filepath.Dir(path), ".retry-metrics-*.tmp")
-	if err != nil {
+	if err := files.Replace(path, content); err != nil {
 		return err
 	}
-	_, err = file.Write(content)
-	if closed := file.Close(); err == nil {
-		err = closed
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return err
 	}
-	if err == nil {
-		err = os.Chmod(file.Name(), 0o644)
-	}
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(file.Name())
-	}
-	return err
+	return os.Chmod(path, 0o644)
 }

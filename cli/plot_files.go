@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/10f93571/retry/internal/files"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/plot"
 	"github.com/10f93571/retry/plot/page"
@@ -32,7 +33,7 @@ type pictureFile struct {
 }
 
 // files returns what is asked for. Each path is tried before anything is computed.
-func (f *pictureFlags) files(p *Process) (files []pictureFile, err error) {
+func (f *pictureFlags) files(p *Process) (pictures []pictureFile, err error) {
 	for _, file := range []pictureFile{
 		{flag: "--svg", path: f.SVG, write: writeSVG}, {flag: "--png", path: f.PNG, write: writePNG}, {flag: "--html", path: f.HTML, write: writePage},
 	} {
@@ -40,15 +41,15 @@ func (f *pictureFlags) files(p *Process) (files []pictureFile, err error) {
 			continue
 		}
 		if file.stream = p.stream(file.path); file.stream == nil {
-			if file.path, err = target(file.path); err != nil {
+			if file.path, err = files.Target(file.path); err != nil {
 				return nil, fmt.Errorf("%s: %w\nhint: give a file in a directory that can be written", file.flag, err)
 			}
 		} else if file.flag == "--png" && term.IsTerminal(int(file.stream.Fd())) {
 			return nil, errors.New("--png: a terminal cannot show the bytes of a PNG\nhint: give a file, or send them into a pipe")
 		}
-		files = append(files, file)
+		pictures = append(pictures, file)
 	}
-	return files, checkApart(files)
+	return pictures, checkApart(pictures)
 }
 
 // checkApart returns an error where one file would follow or replace another.
@@ -82,7 +83,7 @@ func (f pictureFile) put(studies []plot.Study, options plot.Options) error {
 		_, err := f.stream.Write(content.Bytes())
 		return err
 	}
-	return writeFile(f.path, content.Bytes())
+	return files.Replace(f.path, content.Bytes())
 }
 
 func writeSVG(w io.Writer, studies []plot.Study, _ plot.Options) error {

@@ -3,16 +3,11 @@ package cli
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"syscall"
-
-	"github.com/google/renameio/v2/maybe"
 
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/internal/files"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -39,7 +34,7 @@ func (f *reportFlags) reported(o render.Observer, p *Process, journal *guardedJo
 	r := &reporter{Observer: o, stream: p.stream(f.Report), journal: journal}
 	if r.stream == nil {
 		var err error
-		if r.path, err = target(f.Report); err != nil {
+		if r.path, err = files.Target(f.Report); err != nil {
 			return nil, fmt.Errorf("--report: %w\nhint: give a file in a directory that can be written", err)
 		}
 	}
@@ -56,53 +51,6 @@ func (p *Process) stream(path string) *os.File {
 		return p.Stderr
 	}
 	return nil
-}
-
-// target returns the file that a path leads to, and an error where it cannot be written.
-func target(path string) (string, error) {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		path = promised(path)
-	case info.IsDir():
-		return "", fmt.Errorf("%s is a directory", path)
-	case !info.Mode().IsRegular():
-		return path, nil
-	}
-	trial, err := os.CreateTemp(filepath.Dir(path), ".retry-*")
-	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
-		return "", &fs.PathError{Op: "create", Path: path, Err: failed.Err}
-	} else if err != nil {
-		return "", err
-	}
-	_ = trial.Close()
-	return path, os.Remove(trial.Name())
-}
-
-// maxLinks is how many symlinks Linux follows.
-const maxLinks = 40
-
-// promised returns where a link leads that stands ready for a file to come; any other path as it is.
-func promised(path string) string {
-	to := path
-	for range maxLinks {
-		link, err := os.Readlink(to)
-		if err != nil {
-			return to
-		}
-		if !filepath.IsAbs(link) {
-			link = filepath.Join(filepath.Dir(to), link)
-		}
-		to = link
-	}
-	return path
 }
 
 // Decorates returns the observer that people see.
@@ -137,19 +85,5 @@ func (r *reporter) write(t *task.Task) error {
 		_, err := r.stream.Write(text.Bytes())
 		return err
 	}
-	return writeFile(r.path, text.Bytes())
-}
-
-// writeFile replaces a file at once, whole. What is no regular file, such as a pipe, is written to.
-func writeFile(path string, content []byte) error {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		file, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0) // a pipe that nobody reads is an error, not a wait
-		if err != nil {
-			return err
-		}
-		defer func() { _ = file.Close() }()
-		_, err = file.Write(content)
-		return err
-	}
-	return maybe.WriteFile(path, content, 0o644)
+	return files.Replace(r.path, text.Bytes())
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/10f93571/retry/internal/files"
 )
 
 // destination is the file that a reply's body is for.
@@ -37,7 +39,7 @@ func destinationOf(path string) (destination, error) {
 	if strings.HasSuffix(path, "/") {
 		return destination{}, errors.New("it is a directory\nhint: add the name of a file")
 	}
-	path, err := follow(path)
+	path, err := files.Follow(path)
 	if err != nil {
 		return destination{}, err
 	}
@@ -55,7 +57,7 @@ func destinationOf(path string) (destination, error) {
 		return destination{}, errors.New("it is a directory\nhint: add the name of a file")
 	}
 	d.mode = info.Mode()
-	d.through = !d.mode.IsRegular() || isOpenElsewhere(path)
+	d.through = !d.mode.IsRegular() || files.IsDescriptor(path)
 	if d.mode.IsRegular() {
 		err = checkWritable(path)
 	}
@@ -85,32 +87,4 @@ func checkWritable(path string) error {
 		_ = file.Close()
 	}
 	return nil
-}
-
-// mostLinks is how many links in a row the systems follow.
-const mostLinks = 40
-
-// follow goes through symbolic links, so that they stay and what they lead to is replaced. The last may lead to no file yet.
-func follow(path string) (string, error) {
-	for range mostLinks {
-		link, err := os.Readlink(path)
-		if err != nil || isOpenElsewhere(path) {
-			return path, nil
-		}
-		if !filepath.IsAbs(link) {
-			dir, err := filepath.EvalSymlinks(filepath.Dir(path))
-			if err != nil {
-				return "", err
-			}
-			link = filepath.Join(dir, link)
-		}
-		path = link
-	}
-	return "", errors.New("there are too many symbolic links")
-}
-
-// isOpenElsewhere knows the names that stand for open files, such as /dev/stdout in the end: a file put in their place is not where
-// the process that has them open goes on writing.
-func isOpenElsewhere(path string) bool {
-	return strings.HasPrefix(path, "/proc/") || strings.HasPrefix(path, "/dev/fd/")
 }
