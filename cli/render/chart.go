@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/charmbracelet/lipgloss"
+
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/task"
 )
@@ -39,7 +41,7 @@ func (s Screen) timeline(w io.Writer, t TaskView, attempts []task.Attempt, now t
 	lines := []string{"", s.paint(bold, shorten(h.title(bars), width))}
 	for _, b := range bars {
 		label := b.label(attempts, width)
-		lines = append(lines, label+strings.Repeat(" ", labels-cellsOf(label)+1)+s.cells(b.cells))
+		lines = append(lines, label+strings.Repeat(" ", labels-lipgloss.Width(label)+1)+s.cells(b.cells))
 	}
 	lines = append(lines, strings.Repeat(" ", labels+1)+axis(h.length, cells), s.legend(bars, width))
 	for _, line := range lines {
@@ -60,7 +62,7 @@ func (s Screen) chartRows() int {
 
 func labelWidth(bars []bar, attempts []task.Attempt, width int) (widest int) {
 	for _, b := range bars {
-		widest = max(widest, cellsOf(b.label(attempts, width)))
+		widest = max(widest, lipgloss.Width(b.label(attempts, width)))
 	}
 	return widest
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/charmbracelet/lipgloss"
 	"pgregory.net/rapid"
 
 	"github.com/10f93571/retry/task"
@@ -120,7 +121,7 @@ func TestAxisIsLegible(t *testing.T) {
 		for width := 8; width < 900; width += 7 {
 			got := axis(length, width)
 			labels := strings.Fields(strings.ReplaceAll(got, "│", " "))
-			if len(slices.Compact(slices.Clone(labels))) < len(labels) || strings.Count(got, "│") != len(labels) || cellsOf(got) > width {
+			if len(slices.Compact(slices.Clone(labels))) < len(labels) || strings.Count(got, "│") != len(labels) || lipgloss.Width(got) > width {
 				t.Fatalf("%v in %d cells: %s", length, width, got)
 			}
 		}
@@ -134,7 +135,7 @@ func TestTimelineFitsTheScreen(t *testing.T) {
 		screen := Screen{Width: rapid.IntRange(1, 220).Draw(r, "width"), Height: rapid.SampledFrom([]int{0, 9, 24, 99}).Draw(r, "height")}
 		got := lines(t, func(b *strings.Builder) error { return screen.timeline(b, v, attempts, at) })
 		for _, line := range got {
-			if cellsOf(line) > screen.Width {
+			if lipgloss.Width(line) > screen.Width {
 				r.Fatalf("wider than %d: %s", screen.Width, line)
 			}
 		}

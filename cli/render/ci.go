@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -94,5 +96,5 @@ const maxShown = 200
 
 // shortened cuts escaped text that would drown what stands around it.
 func shortened(text string) string {
-	return truncate(text, maxShown, "…")
+	return ansi.Truncate(text, maxShown, "…")
 }

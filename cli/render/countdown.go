@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/term"
 
 	"github.com/10f93571/retry/internal/text"
@@ -48,7 +49,7 @@ func (c *countdown) draw(t *task.Task, left time.Duration) time.Duration {
 		return tick
 	}
 	text := fmt.Sprintf("retry: attempt %s in %s", attemptCount(&next), text.Duration(seconds))
-	_, _ = fmt.Fprint(c.w, eraseLine+truncate(text, width-1, ""))
+	_, _ = fmt.Fprint(c.w, eraseLine+ansi.Truncate(text, width-1, ""))
 	c.drawn = true
 	return tick
 }

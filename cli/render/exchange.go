@@ -28,7 +28,7 @@ func asked(o task.Outcome, format string) string {
 
 // exchanges draws of each attempt of HTTP where its time went, how many requests went out, and what the server asks for.
 func (s Screen) exchanges(w io.Writer, attempts []task.Attempt) error {
-	rows := [][]string{s.header("#", "DNS", "CONNECT", "TLS", "FIRST BYTE", "TOTAL", "SENT", "ASKED FOR")}
+	rows := [][]string{{"#", "DNS", "CONNECT", "TLS", "FIRST BYTE", "TOTAL", "SENT", "ASKED FOR"}}
 	for _, a := range attempts {
 		if e := a.Outcome.HTTP; e != nil {
 			p := e.Phases

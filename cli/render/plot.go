@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/charmbracelet/lipgloss"
+
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/plot"
 	"github.com/10f93571/retry/plot/picture"
@@ -70,7 +72,7 @@ func beside(blocks [][]string, width int) (lines []string) {
 			if i < len(block) {
 				line = block[i]
 			}
-			b.WriteString(line + strings.Repeat(" ", max(0, width-cellsOf(line))+blockGap))
+			b.WriteString(line + strings.Repeat(" ", max(0, width-lipgloss.Width(line))+blockGap))
 		}
 		lines = append(lines, b.String())
 	}
@@ -119,13 +121,13 @@ func (k sketch) about() string {
 
 // row is a line of a diagram with its label.
 func (k sketch) row(label, cells string) string {
-	return strings.Repeat(" ", max(0, gutter-cellsOf(label))) + label + k.paint(faint, "│") + cells
+	return strings.Repeat(" ", max(0, gutter-lipgloss.Width(label))) + label + k.paint(faint, "│") + cells
 }
 
 // title is the first of the texts that fits.
 func (k sketch) title(texts ...string) string {
 	for _, text := range texts {
-		if cellsOf(text) <= k.width {
+		if lipgloss.Width(text) <= k.width {
 			return text
 		}
 	}
@@ -139,15 +141,15 @@ func (k sketch) below(a plot.Axis, cells int, dots ...plot.Dot) string {
 	at := 0
 	if a.Early(dots) {
 		b.WriteString("│" + picture.Before(a))
-		at = cellsOf(b.String())
+		at = lipgloss.Width(b.String())
 	}
 	for _, t := range a.Ticks(max(2, cells/axisDistance)) {
 		column, text := int(a.Place(t)*float64(cells)), picture.Tick(t)
-		if column < at || column+1+cellsOf(text) > cells {
+		if column < at || column+1+lipgloss.Width(text) > cells {
 			continue
 		}
 		b.WriteString(strings.Repeat(" ", column-at) + "│" + text)
-		at = column + 1 + cellsOf(text)
+		at = column + 1 + lipgloss.Width(text)
 	}
 	return strings.Repeat(" ", gutter+1) + k.paint(faint, b.String())
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/charmbracelet/lipgloss"
+
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/plot"
 )
@@ -26,11 +28,11 @@ const (
 func (k sketch) curve() []string {
 	shown := k.curveRows()
 	numbers := k.curveNumbers(shown)
-	cells := k.cells() - cellsOf(numbers[0])
+	cells := k.cells() - lipgloss.Width(numbers[0])
 	legend := scaleName(k.axes.delay.Log) + ": " + rangeMark + " range, " + baseMark + " base"
 	lines := []string{k.title("Delay before retry n"+legend, "Delays"+legend)}
-	lines[0] += strings.Repeat(" ", max(1, gutter+1+cells-cellsOf(lines[0])))
-	if cellsOf(lines[0])+cellsOf(numbers[0]) <= k.width {
+	lines[0] += strings.Repeat(" ", max(1, gutter+1+cells-lipgloss.Width(lines[0])))
+	if lipgloss.Width(lines[0])+lipgloss.Width(numbers[0]) <= k.width {
 		lines[0] += k.paint(faint, numbers[0])
 	}
 	for i, r := range shown {
@@ -88,7 +90,7 @@ func (k sketch) curveNumbers(rows []plot.Retry) []string {
 	lines := make([]string, len(rows)+1)
 	for _, c := range columns {
 		for i, text := range c {
-			lines[i] += strings.Repeat(" ", columnGap+columnWidth(c)-cellsOf(text)) + text
+			lines[i] += strings.Repeat(" ", columnGap+columnWidth(c)-lipgloss.Width(text)) + text
 		}
 	}
 	return lines
@@ -107,7 +109,7 @@ func rangeText(r plot.Retry) string {
 
 func columnWidth(texts []string) (widest int) {
 	for _, t := range texts {
-		widest = max(widest, cellsOf(t))
+		widest = max(widest, lipgloss.Width(t))
 	}
 	return widest
 }

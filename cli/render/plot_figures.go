@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/charmbracelet/lipgloss"
+
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/plot"
 	"github.com/10f93571/retry/plot/picture"
@@ -71,7 +73,7 @@ func (s Screen) figureRows(columns [][]string, width int) (lines []string) {
 			if j > 0 {
 				line += strings.Repeat(" ", columnGap)
 			}
-			line += text + strings.Repeat(" ", columnWidth(c)-cellsOf(text))
+			line += text + strings.Repeat(" ", columnWidth(c)-lipgloss.Width(text))
 		}
 		lines = append(lines, Screen{Width: width}.cut(line))
 	}

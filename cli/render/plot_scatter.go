@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/charmbracelet/lipgloss"
 )
 
 const (
@@ -18,7 +20,7 @@ const (
 var brailleBits = [2][4]rune{{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}}
 
 // retryColours repeat: neighbours can be told apart, and far ones lie apart.
-var retryColours = [...]style{red, yellow, green, cyan, blue, magenta}
+var retryColours = [...]lipgloss.Style{red, yellow, green, cyan, blue, magenta}
 
 // perSign is how many retries share a sign or a colour.
 func (k sketch) perSign() int { return (len(k.study.Retries) + len(signs) - 1) / len(signs) }
@@ -71,7 +73,7 @@ func (k sketch) colourLegend(n, each int) string {
 		if last := min(first+each-1, n); last > first {
 			text += "–" + strconv.Itoa(last)
 		}
-		if cellsOf(line)+len(text)+3 > k.width {
+		if lipgloss.Width(line)+len(text)+3 > k.width {
 			return line + " …"
 		}
 		line += " " + k.paintRetry(first, text)

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/charmbracelet/lipgloss"
+
 	"github.com/10f93571/retry/backoff"
 	"github.com/10f93571/retry/plot"
 	"github.com/10f93571/retry/task"
@@ -67,8 +69,8 @@ func checkFits(t *testing.T, s Screen, studies []plot.Study, o plot.Options) {
 	t.Helper()
 	lines := plotted(t, s, studies, o)
 	for _, line := range lines {
-		if cellsOf(line) > min(s.Width, mostPlot) {
-			t.Errorf("%d columns, %d studies: %d wide: %s", s.Width, len(studies), cellsOf(line), line)
+		if lipgloss.Width(line) > min(s.Width, mostPlot) {
+			t.Errorf("%d columns, %d studies: %d wide: %s", s.Width, len(studies), lipgloss.Width(line), line)
 		}
 		if strings.Contains(line, "\x1b") && !s.Color {
 			t.Errorf("a colour without colours: %q", line)

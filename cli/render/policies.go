@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/charmbracelet/lipgloss"
+
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/task"
 )
@@ -22,7 +24,7 @@ type PolicyRow struct {
 
 // Policies draws the table of policies.
 func Policies(w io.Writer, s Screen, rows []PolicyRow) error {
-	lines := [][]string{s.header("NAME", "ATTEMPTS", "BACKOFF", "JITTER", "FROM")}
+	lines := [][]string{{"NAME", "ATTEMPTS", "BACKOFF", "JITTER", "FROM"}}
 	for _, r := range rows {
 		attempts, curve, jitter := "no limit", brief(r.Backoff.Curve()), r.Backoff.Jitter()
 		if r.Attempts > 0 {
@@ -111,14 +113,14 @@ func (s Screen) writeTable(w io.Writer, settings []Setting) error {
 		if one.Key != "" {
 			lines[i] = fmt.Sprintf("%-*s = %s", keys, one.Key, one.Text)
 		}
-		if width := cellsOf(lines[i]); width <= farthestComment {
+		if width := lipgloss.Width(lines[i]); width <= farthestComment {
 			texts = max(texts, width)
 		}
 	}
 	for i, one := range settings {
 		line := lines[i]
 		if one.Origin != "" {
-			line += strings.Repeat(" ", max(0, texts-cellsOf(line))) + s.paint(faint, "  # "+text.Escape(one.Origin))
+			line += strings.Repeat(" ", max(0, texts-lipgloss.Width(line))) + s.paint(faint, "  # "+text.Escape(one.Origin))
 		}
 		if _, err := fmt.Fprintln(w, line); err != nil {
 			return err

@@ -59,7 +59,7 @@ func (s Schedule) Write(w io.Writer, screen Screen) error {
 	if _, err := fmt.Fprintf(w, "%s\n\n", Policy(&alone)); err != nil {
 		return err
 	}
-	rows := [][]string{screen.header("RETRY", "BASE", "LEAST", "MOST", "WAITED AT LEAST", "AT MOST")}
+	rows := [][]string{{"RETRY", "BASE", "LEAST", "MOST", "WAITED AT LEAST", "AT MOST"}}
 	for _, r := range s.Retries {
 		rows = append(rows, []string{
 			strconv.Itoa(r.N), backoffText(r.Base), backoffText(r.Least), backoffText(r.Most),

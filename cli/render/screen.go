@@ -1,20 +1,25 @@
 package render
 
 import (
+	"io"
 	"os"
 	"strings"
 
+	"github.com/charmbracelet/lipgloss"
+	"github.com/charmbracelet/lipgloss/table"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/muesli/termenv"
 	"golang.org/x/term"
 )
 
 // Screen is what a report is drawn on. A width of 0 is a pipe or a file: nothing is cut there.
 type Screen struct {
 	Width  int
-	Height int // the most lines of what is drawn anew again and again; 0 where it may scroll
+	Height int // the most lines of a report that is drawn again and again; 0 where it may scroll
 	Color  bool
 }
 
-// ScreenOf looks at where a file leads: only a terminal has a width, and colours unless NO_COLOR or TERM=dumb says not.
+// ScreenOf returns the screen that a file leads to. Only a terminal has a width, and colours unless NO_COLOR or TERM=dumb is set.
 func ScreenOf(f *os.File, getenv func(string) string) Screen {
 	if !term.IsTerminal(int(f.Fd())) {
 		return Screen{}
@@ -24,6 +29,101 @@ func ScreenOf(f *os.File, getenv func(string) string) Screen {
 		width = 80
 	}
 	return Screen{Width: width, Color: getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"}
+}
+
+// The styles. The eight basic colours follow the user's own theme, so the terminal need not be asked for its background.
+var (
+	bold    = lipgloss.NewStyle().Bold(true)
+	faint   = lipgloss.NewStyle().Faint(true)
+	red     = lipgloss.NewStyle().Foreground(lipgloss.ANSIColor(1))
+	green   = lipgloss.NewStyle().Foreground(lipgloss.ANSIColor(2))
+	yellow  = lipgloss.NewStyle().Foreground(lipgloss.ANSIColor(3))
+	blue    = lipgloss.NewStyle().Foreground(lipgloss.ANSIColor(4))
+	magenta = lipgloss.NewStyle().Foreground(lipgloss.ANSIColor(5))
+	cyan    = lipgloss.NewStyle().Foreground(lipgloss.ANSIColor(6))
+)
+
+// The renderers have their colour profile set, so lipgloss does not look for one in the environment and at stdout.
+var (
+	uncolored = newRenderer(termenv.Ascii)
+	colored   = newRenderer(termenv.ANSI)
+)
+
+func newRenderer(profile termenv.Profile) *lipgloss.Renderer {
+	r := lipgloss.NewRenderer(io.Discard, termenv.WithProfile(profile))
+	r.SetColorProfile(profile)
+	return r
+}
+
+// on returns a style as this screen shows it.
+func (s Screen) on(style lipgloss.Style) lipgloss.Style {
+	if s.Color {
+		return style.Renderer(colored)
+	}
+	return style.Renderer(uncolored)
+}
+
+// paint styles a text of one line.
+func (s Screen) paint(style lipgloss.Style, text string) string {
+	if text == "" {
+		return ""
+	}
+	return s.on(style).Inline(true).Render(text)
+}
+
+// cut shortens a line to the screen's width, with an ellipsis.
+func (s Screen) cut(line string) string {
+	if s.Width == 0 {
+		return line
+	}
+	return ansi.Truncate(line, s.Width, "…")
+}
+
+// wrapped breaks a text without styles into lines of so many cells. ansi.Wrap would break --tasks after its hyphens, and writes wide
+// characters past the end of a line.
+func wrapped(text string, cells int) (lines []string) {
+	for paragraph := range strings.SplitSeq(text, "\n") {
+		line := ""
+		for i, word := range strings.Split(paragraph, " ") {
+			switch {
+			case i == 0:
+				line = word
+			case lipgloss.Width(line)+1+lipgloss.Width(word) <= cells:
+				line += " " + word
+			default:
+				lines, line = append(lines, line), word
+			}
+			for head := ansi.Truncate(line, cells, ""); head != line && head != ""; head = ansi.Truncate(line, cells, "") {
+				lines, line = append(lines, head), line[len(head):]
+			}
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// columnGap is the space between two columns of a table.
+const columnGap = 2
+
+// writeRows draws a table whose first row holds the titles. Whatever is too wide for the screen is cut at the end of the line.
+func (s Screen) writeRows(w io.Writer, rows [][]string) error {
+	// A cell has one line: without Inline, lipgloss would wrap where it measures a cluster of characters differently.
+	cell := s.on(lipgloss.NewStyle()).PaddingRight(columnGap).Inline(true)
+	title := cell.Bold(true)
+	text := table.New().Headers(rows[0]...).Rows(rows[1:]...).Wrap(false).
+		BorderTop(false).BorderBottom(false).BorderLeft(false).BorderRight(false).BorderColumn(false).BorderHeader(false).
+		StyleFunc(func(row, _ int) lipgloss.Style {
+			if row == table.HeaderRow {
+				return title
+			}
+			return cell
+		}).Render()
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(strings.TrimRight(s.cut(strings.TrimRight(line, " \n")), " ") + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // Frame makes a picture of a report, to be drawn over the one before: from the upper left corner, each line cut where it would wrap

@@ -74,7 +74,7 @@ func (s Screen) trials(w io.Writer, refused string, trials []plot.Trial) error {
 	for _, c := range columns {
 		titles = append(titles, c.title)
 	}
-	rows := [][]string{s.header(titles...)}
+	rows := [][]string{titles}
 	for _, t := range trials {
 		row := []string{specName(t.Subject)}
 		for _, c := range columns {
@@ -110,7 +110,7 @@ func (s Screen) turned(w io.Writer, rows [][]string) error {
 	for _, row := range rows[1:] {
 		row[0] = shorten(row[0], min(longestColumn, s.Width/2))
 	}
-	rows[0][0] = "SPEC" // which is painted with the row that it heads
+
 	for _, line := range s.columns(rows[0], rows[1:], s.Width) {
 		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " ")); err != nil {
 			return err
@@ -182,7 +182,7 @@ const wavesShown = 12
 
 // waves writes how many of the first calls, of the first retries and so on were collisions.
 func (s Screen) waves(w io.Writer, trials []plot.Trial) error {
-	rows := [][]string{s.header("COLLISIONS PER WAVE", "FIRST CALLS, FIRST RETRIES, SECOND …")}
+	rows := [][]string{{"COLLISIONS PER WAVE", "FIRST CALLS, FIRST RETRIES, SECOND …"}}
 	for _, t := range trials {
 		name := specName(t.Subject)
 		if s.Width > 0 {

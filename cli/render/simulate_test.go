@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/charmbracelet/lipgloss"
+
 	"github.com/10f93571/retry/backoff"
 	"github.com/10f93571/retry/plot"
 	"github.com/10f93571/retry/task"
@@ -87,7 +89,7 @@ func TestTrialsTurn(t *testing.T) {
 			}
 		}
 		for _, line := range got {
-			if cellsOf(line) > width {
+			if lipgloss.Width(line) > width {
 				t.Errorf("%d columns: too wide: %s", width, line)
 			}
 		}

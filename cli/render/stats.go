@@ -51,7 +51,7 @@ func wanted(rows [][]string) int {
 func (s Screen) statsRows(columns []statsColumn, commands []task.CommandStats, now time.Time) [][]string {
 	rows := [][]string{nil}
 	for _, c := range columns {
-		rows[0] = append(rows[0], s.paint(bold, c.title))
+		rows[0] = append(rows[0], c.title)
 	}
 	for i := range commands {
 		var row []string

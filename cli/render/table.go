@@ -5,8 +5,9 @@ import (
 	"io"
 	"iter"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/charmbracelet/lipgloss"
 
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/task"
@@ -14,9 +15,6 @@ import (
 
 // shortIDLength is how much of an id tables show: its end, since the beginning of a UUIDv7 is the same for a minute.
 const shortIDLength = 8
-
-// columnGap is the room between two columns of a table.
-const columnGap = 2
 
 // ShortID returns the part of an id that people see and type.
 func ShortID(id string) string {
@@ -32,7 +30,7 @@ type Table struct {
 
 // Tasks draws the table of tasks. It keeps no more of each than its row.
 func Tasks(w io.Writer, s Screen, tasks iter.Seq2[TaskView, error], table Table, now time.Time) error {
-	rows := [][]string{s.header("ID", "STATUS", "ATTEMPTS", "LAST", "NEXT", "AGE", "COMMAND")}
+	rows := [][]string{{"ID", "STATUS", "ATTEMPTS", "LAST", "NEXT", "AGE", "COMMAND"}}
 	more := false
 	for t, err := range tasks {
 		if err != nil {
@@ -66,48 +64,15 @@ func (s Screen) row(t TaskView, now time.Time) []string {
 	return []string{ShortID(t.ID), status, attemptCount(t.Task), lastOutcome(t), nextAttempt(t, now), age(t.CreatedAt, now), command}
 }
 
-func (s Screen) header(titles ...string) []string {
-	for i := range titles {
-		titles[i] = s.paint(bold, titles[i])
-	}
-	return titles
-}
-
 // columnWidths are the widths of the widest cells.
 func columnWidths(rows [][]string) []int {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
-			widths[i] = max(widths[i], cellsOf(cell))
+			widths[i] = max(widths[i], lipgloss.Width(cell))
 		}
 	}
 	return widths
-}
-
-// writeRows aligns columns. Whatever is too wide for the screen is cut at the end of the line.
-func (s Screen) writeRows(w io.Writer, rows [][]string) error {
-	widths := columnWidths(rows)
-	for _, row := range rows {
-		var line strings.Builder
-		for i, cell := range row {
-			line.WriteString(cell)
-			if i < len(row)-1 {
-				line.WriteString(strings.Repeat(" ", widths[i]-cellsOf(cell)+columnGap))
-			}
-		}
-		if _, err := fmt.Fprintln(w, strings.TrimRight(s.cut(line.String()), " ")); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// cut shortens a line to the screen's width, with an ellipsis.
-func (s Screen) cut(line string) string {
-	if s.Width == 0 {
-		return line
-	}
-	return truncate(line, s.Width, "…")
 }
 
 // status names where the task stands. One without an owner waits for a resume, whatever its stored status.

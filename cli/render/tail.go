@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/charmbracelet/lipgloss"
+
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/task"
 )
@@ -100,7 +102,7 @@ func escapeLine(line string) string {
 		cell = text.Escape(cell)
 		b.WriteString(cell)
 		if i < len(cells)-1 {
-			b.WriteString(strings.Repeat(" ", tabWidth-cellsOf(cell)%tabWidth))
+			b.WriteString(strings.Repeat(" ", tabWidth-lipgloss.Width(cell)%tabWidth))
 		}
 	}
 	return b.String()

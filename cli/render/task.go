@@ -127,7 +127,7 @@ func (s Screen) attempts(w io.Writer, t TaskView, attempts []task.Attempt, now t
 	if len(attempts) == 0 {
 		return nil
 	}
-	rows := [][]string{s.header("#", "STARTED", "TOOK", "OUTCOME", "THEN", "")}
+	rows := [][]string{{"#", "STARTED", "TOOK", "OUTCOME", "THEN", ""}}
 	for _, a := range attempts {
 		rows = append(rows, []string{
 			strconv.Itoa(a.Number), clock(a.StartedAt, now), took(a, now, t), s.outcome(t, a), then(a), brief(message(a.Outcome)),

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/term"
 
 	"github.com/10f93571/retry/internal/text"
@@ -67,7 +68,7 @@ func (t *transfer) draw(now task.Transfer, at time.Time) {
 	if err != nil || width < 2 {
 		return
 	}
-	_, _ = fmt.Fprint(t.w, eraseLine+truncate("retry: "+transferred(now, at), width-1, ""))
+	_, _ = fmt.Fprint(t.w, eraseLine+ansi.Truncate("retry: "+transferred(now, at), width-1, ""))
 	t.drawn = true
 }
 

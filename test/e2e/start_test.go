@@ -55,10 +55,11 @@ func traceInit(t *testing.T, binary string) (sum initialisation) {
 	return sum
 }
 
-// Packages initialise at every start, so also for a run that uses none of them. What they allocate hardly varies, as a clock would: 84 kB
-// in 655 pieces on Linux, and some 0.3 ms. A tenth more is a library that builds tables, or a map of ours.
+// Packages initialise at every start, so also for a run that uses none of them. What they allocate hardly varies, as a clock would: 94 kB
+// in 705 pieces on Linux, and some 0.3 ms. Of that lipgloss and what it needs take 10.5 kB in 64 pieces, and 0.05 ms. A tenth more than
+// all of it is another library that builds tables, or a map of ours.
 func TestPackagesInitialiseLittle(t *testing.T) {
-	const maxBytes, maxAllocs = 95_000, 720
+	const maxBytes, maxAllocs = 105_500, 784
 	sum := traceInit(t, buildRetry(t))
 	t.Logf("%d bytes, %d allocations; the costliest: %s", sum.bytes, sum.allocs, sum.costliest)
 	if sum.allocs == 0 {
