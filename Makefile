@@ -33,7 +33,7 @@ ci: ## run everything a change has to pass
 	bash .ci/run
 
 bench: ## time whole processes, side by side (BENCHFLAGS='-runs 50')
-	go run ./bench $(BENCHFLAGS)
+	go run ./test/bench $(BENCHFLAGS)
 
 microbench: ## run the Go benchmarks COUNT times (10) into microbench.out
 	go test -run '^$$' -bench . -benchmem -count $(COUNT) $(BENCHES) | tee microbench.out
