@@ -186,9 +186,9 @@ func TestPrint(t *testing.T) {
 	want := strings.ReplaceAll(`
 | Success (3 runs) | median ms | p10 | CPU ms | to the first row | to reach | to before |
 |---|--:|--:|--:|--:|--:|--:|
-| ~theirs~ | 2.00 | 1.00 | 0.50 | 1.00 (1.00) | – | – |
-| ~retry~ | 5.00 | 3.00 | 2.50 | 2.50 (3.00) | ≤ 4 | 1.25 (0.75) |
-| ~retry, before~ | 4.00 | 4.00 | 1.00 | 2.00 (4.00) | – | – |
+| ~theirs~ | 2.00 | 1.00 | 0.50 | 1.00 (1.00, 1.00) | – | – |
+| ~retry~ | 5.00 | 3.00 | 2.50 | 2.50 (3.00, 5.00) | ≤ 4 | 1.25 (0.75, 2.50) |
+| ~retry, before~ | 4.00 | 4.00 | 1.00 | 2.00 (4.00, 2.00) | – | – |
 `, "~", "`")
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", &out, want)
@@ -228,7 +228,7 @@ func TestFindDebian(t *testing.T) {
 func TestProcessHidesTheCallersSettings(t *testing.T) {
 	t.Setenv("RETRY_ATTEMPTS", "3")
 	t.Setenv("RETRY_STATE_DIR", "/mine")
-	env := (&command{argv: []string{"true"}, state: "/fresh"}).process().Env
+	env := (&command{argv: []string{"true"}, state: "/fresh"}).process(nil).Env
 	for entry, want := range map[string]bool{"RETRY_ATTEMPTS=3": false, "RETRY_STATE_DIR=/mine": false,
 		"RETRY_STATE_DIR=/fresh": true, "XDG_CONFIG_HOME=/nonexistent": true} {
 		if got := slices.Contains(env, entry); got != want {

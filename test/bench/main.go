@@ -72,19 +72,20 @@ for file in *; do printf ' %s %d' "$file" $(($(wc -c <"$file") / 1024)); done`, 
 	return nil
 }
 
-// print writes a table. A ratio is one of medians, and in brackets one of 10th percentiles.
+// print writes a table. A ratio is one of medians, and in brackets those of 10th percentiles and of processor times.
 func (g group) print(out io.Writer) {
 	fmt.Fprintf(out, "\n| %s (%d runs) | median ms | p10 | CPU ms | to the first row | to reach | to before |\n"+
 		"|---|--:|--:|--:|--:|--:|--:|\n", g.title, g.runs)
 	for _, c := range g.commands {
-		median, p10 := percentile(c.wall, 50), percentile(c.wall, 10)
+		median, p10, cpu := percentile(c.wall, 50), percentile(c.wall, 10), percentile(c.cpu, 50)
 		ratio := func(to *command) string {
 			if to == nil {
 				return "–"
 			}
-			return fmt.Sprintf("%.2f (%.2f)", median/percentile(to.wall, 50), p10/percentile(to.wall, 10))
+			m, p, c := percentile(to.wall, 50), percentile(to.wall, 10), percentile(to.cpu, 50)
+			return fmt.Sprintf("%.2f (%.2f, %.2f)", median/m, p10/p, cpu/c)
 		}
-		fmt.Fprintf(out, "| `%s` | %.2f | %.2f | %.2f | %s | %s | %s |\n", c.label, median, p10, percentile(c.cpu, 50),
+		fmt.Fprintf(out, "| `%s` | %.2f | %.2f | %.2f | %s | %s | %s |\n", c.label, median, p10, cpu,
 			ratio(g.commands[0]), cmp.Or(c.reach, "–"), ratio(c.before))
 	}
 }

@@ -45,7 +45,7 @@ func (g group) check(said string, tasks int) error {
 		if g.atOnce == 1 || c.state == "" || slices.Contains(c.argv, "--no-state") {
 			continue
 		}
-		status := c.process()
+		status := c.process(nil)
 		status.Args = []string{c.argv[0], "status", "--json", "--limit", "0"}
 		out, err := status.Output()
 		if got := bytes.Count(out, []byte(`"SUCCEEDED"`)); err != nil || got != tasks {
@@ -56,12 +56,10 @@ func (g group) check(said string, tasks int) error {
 }
 
 // time runs processes of the command together: wall is the time until all were reaped, cpu the sum of theirs.
-func (c *command) time(atOnce int, said *os.File, counts bool) error {
+func (c *command) time(atOnce int, said io.Writer, counts bool) error {
 	var cmds []*exec.Cmd
 	for range atOnce {
-		cmd := c.process()
-		cmd.Stderr = said
-		cmds = append(cmds, cmd)
+		cmds = append(cmds, c.process(said))
 	}
 	var failures []error
 	var cpu time.Duration
@@ -86,8 +84,9 @@ func (c *command) time(atOnce int, said *os.File, counts bool) error {
 }
 
 // process makes one process of the command, without the caller's settings of retry, without a config file or a CI.
-func (c *command) process() *exec.Cmd {
+func (c *command) process(stderr io.Writer) *exec.Cmd {
 	cmd := exec.Command(c.argv[0], c.argv[1:]...)
+	cmd.Stderr = stderr
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "RETRY_") })
 	cmd.Env = append(cmd.Env, "GITHUB_ACTIONS=", "GITLAB_CI=", "XDG_CONFIG_HOME=/nonexistent", "RETRY_STATE_DIR="+c.state)
 	return cmd
@@ -107,7 +106,7 @@ func (p plan) waiting(out io.Writer, settle time.Duration) error {
 	g.add(p, "retry", "retry --no-state -b constant:1h -- false", "≤ 4 MiB")
 	var waiting []*exec.Cmd
 	for _, c := range g.commands {
-		cmd := c.process()
+		cmd := c.process(nil)
 		if err := cmd.Start(); err != nil {
 			return fmt.Errorf("run %s: %w", c.label, err)
 		}
