@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/render"
-	"github.com/10f93571/retry/cmdexec"
+	"github.com/10f93571/retry/cmdexec/proc"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
@@ -75,7 +75,7 @@ func stopOwner(ctx context.Context, journal *sqlite.Journal, t *task.Task) (note
 
 // stopSurvivors sends TERM to what the attempt of a task left running whose owner is dead.
 func stopSurvivors(t *task.Task) (note string) {
-	survivors := cmdexec.Survivors{}
+	survivors := proc.Survivors{}
 	if !t.Last.CutOff() {
 		return ""
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
+	"github.com/10f93571/retry/cmdexec/proc"
+	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
@@ -38,9 +40,9 @@ func (p *Process) carry(t *task.Task, journal *guardedJournal, lines render.Obse
 	}
 	commands := p.commands(t, m)
 	commands.Stdin = stdin
-	commands.Output = cmdexec.Output{
+	commands.Output = stdio.Output{
 		Stdout: p.Stdout, Stderr: p.Stderr, Mode: t.Options.Output, Limit: t.Options.OutputLimit, Capture: t.Options.Capture, Tail: tail(t),
-		Temporary: journal.temporary, Outgrown: outgrown(lines), Unheld: unheld(lines),
+		Temporary: journal.temporary, LimitExceeded: outgrown(lines), HoldFailed: unheld(lines),
 	}
 	return p.carryWith(t, commands, commands, journal, lines, done), nil
 }
@@ -60,10 +62,10 @@ func (p *Process) carryWith(t *task.Task, executor runner.Executor, commands *cm
 // commands is what runs the processes of a task, without their streams.
 func (p *Process) commands(t *task.Task, m means) *cmdexec.Executor {
 	return &cmdexec.Executor{
-		Env:         environment(p.Environ, t),
-		OnTerminal:  cmdexec.InForeground,
-		Insistence:  time.Second, // timeout(1) and service managers send two signals at once and do not mean to kill
-		SharedGroup: m.group.shared(p.Stdin),
+		Env:             environment(p.Environ, t),
+		OnTerminal:      proc.InForeground,
+		SecondStopKills: time.Second, // timeout(1) and service managers send two signals at once and do not mean to kill
+		SharedGroup:     m.group.shared(p.Stdin),
 	}
 }
 
@@ -98,7 +100,7 @@ func (g *groupFlags) shared(stdin *os.File) bool {
 	case g != nil && g.Group:
 		return false
 	}
-	return cmdexec.OnTerminal(stdin) || cmdexec.InForeground()
+	return proc.OnTerminal(stdin) || proc.InForeground()
 }
 
 // random returns the source of the task's random numbers. With a seed they depend on it and on the attempt alone, so that they

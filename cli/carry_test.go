@@ -11,7 +11,7 @@ import (
 
 	"github.com/10f93571/retry/backoff"
 	"github.com/10f93571/retry/cli/render"
-	"github.com/10f93571/retry/cmdexec"
+	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
@@ -171,10 +171,10 @@ func TestCarryHandsTheOptionsOn(t *testing.T) {
 	}
 	defer c.close()
 	e := c.commands
-	if _, null := e.Stdin.(cmdexec.NullStdin); !null || e.Output.Mode != task.OutputFinal || e.Output.Limit != 5 || e.Output.Capture != task.CaptureBoth {
+	if _, null := e.Stdin.(stdio.NullStdin); !null || e.Output.Mode != task.OutputFinal || e.Output.Limit != 5 || e.Output.Capture != task.CaptureBoth {
 		t.Errorf("%+v", e)
 	}
-	if e.Output.Stdout != p.Stdout || e.Output.Stderr != p.Stderr || !slices.Equal(e.Env, []string{"A=B"}) || e.SharedGroup || e.Output.Temporary == nil || e.Output.Outgrown == nil || e.Output.Unheld == nil {
+	if e.Output.Stdout != p.Stdout || e.Output.Stderr != p.Stderr || !slices.Equal(e.Env, []string{"A=B"}) || e.SharedGroup || e.Output.Temporary == nil || e.Output.LimitExceeded == nil || e.Output.HoldFailed == nil {
 		t.Errorf("%+v", e)
 	}
 	if c.Hooks == nil || c.Random() != random(tk)() || c.Runner.Executor != runner.Executor(e) {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/render"
-	"github.com/10f93571/retry/cmdexec"
+	"github.com/10f93571/retry/cmdexec/proc"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
@@ -60,13 +60,13 @@ func (p *Process) carryOn(t *task.Task, journal *guardedJournal, lines render.Ob
 		lines.Say(render.ShortID(t.ID) + " waits until " + render.Stamp(t.NextAttemptAt, now))
 	}
 	carrier.commands.Dir = t.Directory
-	carrier.Survivors = cmdexec.Survivors{Kill: how.killOrphans}
+	carrier.Survivors = proc.Survivors{Kill: how.killOrphans}
 	return carrier, nil
 }
 
 // outlive waits for the end of what an interrupted task left running. It returns the signal that ended the wait.
 func (p *Process) outlive(ctx context.Context, t *task.Task, lines render.Observer, kill bool) os.Signal {
-	watcher := &runner.Runner{Survivors: cmdexec.Survivors{Kill: kill}, Observer: lines, Signals: p.listen()}
+	watcher := &runner.Runner{Survivors: proc.Survivors{Kill: kill}, Observer: lines, Signals: p.listen()}
 	return watcher.Outlive(ctx, t)
 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/render"
-	"github.com/10f93571/retry/cmdexec"
+	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/httpexec"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/internal/text"
@@ -148,7 +148,7 @@ func (p *Process) carryRequest(t *task.Task, journal *guardedJournal, lines rend
 		executor.Stdin = body
 	}
 	commands := p.commands(t, m)
-	commands.Stdin = cmdexec.NullStdin{}
+	commands.Stdin = stdio.NullStdin{}
 	return p.carryWith(t, executor, commands, journal, lines, func() { executor.Close(); done() }), nil
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
+	"github.com/10f93571/retry/cmdexec/proc"
 )
 
 // outputFlags say what retry itself prints about a run.
@@ -27,7 +28,7 @@ func (f *outputFlags) observer(p *Process) render.Observer {
 	case render.CIGitLab:
 		return render.NewGitLab(p.lines(), f.Verbose)
 	default:
-		inForeground := func() bool { return p.getenv("TERM") != "dumb" && cmdexec.Interactive(p.Stderr) }
+		inForeground := func() bool { return p.getenv("TERM") != "dumb" && proc.Interactive(p.Stderr) }
 		return render.NewLines(p.lines(), p.Stderr, inForeground, f.Verbose)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/10f93571/retry/cmdexec"
+	"github.com/10f93571/retry/cmdexec/proc"
 )
 
 // signalBuffer holds what arrives while nobody listens.
@@ -14,7 +14,7 @@ const signalBuffer = 32
 // notify sends the signals to pass on to a channel, without those that were ignored when retry started.
 func notify(signals chan<- os.Signal) {
 	for _, sig := range forwarded {
-		if !cmdexec.InheritedIgnored(sig) {
+		if !proc.InheritedIgnored(sig) {
 			signal.Notify(signals, sig)
 		}
 	}
@@ -25,11 +25,11 @@ func notify(signals chan<- os.Signal) {
 // ignored, has its default action again after exec.
 func settleSignals() {
 	for _, sig := range inheritable {
-		if cmdexec.InheritedIgnored(sig) {
+		if proc.InheritedIgnored(sig) {
 			signal.Ignore(sig)
 		}
 	}
-	if !cmdexec.InheritedIgnored(syscall.SIGPIPE) {
+	if !proc.InheritedIgnored(syscall.SIGPIPE) {
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	}
 }
@@ -37,6 +37,6 @@ func settleSignals() {
 // dieOf ends the process by the signal, so that its parent sees what ended it. Where that does not happen it returns.
 func dieOf(sig os.Signal) {
 	if number, ok := sig.(syscall.Signal); ok {
-		cmdexec.DieOf(number)
+		proc.DieOf(number)
 	}
 }

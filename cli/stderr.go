@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/10f93571/retry/cmdexec"
+	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/task"
 )
 
@@ -57,7 +57,7 @@ func (p *Process) listen() <-chan os.Signal {
 
 // Write never reports a line that was dropped.
 func (w *patientStderr) Write(p []byte) (int, error) {
-	for !cmdexec.Writable(w.File, lookAgain) {
+	for !stdio.Writable(w.File, lookAgain) {
 		select {
 		case <-w.stopping:
 			return len(p), nil

@@ -6,31 +6,31 @@ import (
 	"os"
 	"sync"
 
-	"github.com/10f93571/retry/cmdexec"
+	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
 // stdin returns what the task's attempts find on their stdin, and what has to be done when the run is over.
-func (g *guardedJournal) stdin(t *task.Task, own *os.File, resumed bool, warn func(error)) (cmdexec.Stdin, func(), error) {
+func (g *guardedJournal) stdin(t *task.Task, own *os.File, resumed bool, warn func(error)) (stdio.Stdin, func(), error) {
 	switch {
 	case t.Options.Stdin == task.StdinNull:
-		return cmdexec.NullStdin{}, func() {}, nil
+		return stdio.NullStdin{}, func() {}, nil
 	case t.Options.Stdin == task.StdinReplay && resumed:
 		return g.keptStdin(t)
 	case t.Options.Stdin == task.StdinReplay:
-		source, letGo := cmdexec.Private(own)
+		source, letGo := stdio.Private(own)
 		stdin, done := g.replayedStdin(t, source)
 		return stdin, func() { done(); letGo() }, nil
 	}
-	return &cmdexec.InheritedStdin{File: own, Consumed: func() {
+	return &stdio.InheritedStdin{File: own, Consumed: func() {
 		warn(errors.New("stdin is a pipe, and what the first attempt read of it is gone\nhint: --stdin replay gives every attempt the same"))
 	}}, func() {}, nil
 }
 
 // keptStdin is that of a task that is resumed.
-func (g *guardedJournal) keptStdin(t *task.Task) (cmdexec.Stdin, func(), error) {
+func (g *guardedJournal) keptStdin(t *task.Task) (stdio.Stdin, func(), error) {
 	file, err := g.journal.Input(t)
 	if err != nil {
 		return nil, nil, err
@@ -39,19 +39,19 @@ func (g *guardedJournal) keptStdin(t *task.Task) (cmdexec.Stdin, func(), error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	return cmdexec.ReplayKept(kept), func() { _ = kept.Close() }, nil
+	return stdio.ReplayKept(kept), func() { _ = kept.Close() }, nil
 }
 
 // replayedStdin is kept for the other attempts: with a journal from the first byte in a file that goes with the task, so that it
 // outlives this process; without one in memory, as far as that is reasonable.
-func (g *guardedJournal) replayedStdin(t *task.Task, own *os.File) (cmdexec.Stdin, func()) {
+func (g *guardedJournal) replayedStdin(t *task.Task, own *os.File) (stdio.Stdin, func()) {
 	if g.journal == nil {
 		kept := spool.New(spool.MemoryLimit, g.temporary)
-		return cmdexec.Replay(own, kept, nil), func() { _ = kept.Close() }
+		return stdio.Replay(own, kept, nil), func() { _ = kept.Close() }
 	}
 	file := &inputFile{journal: g, task: t}
 	kept := spool.New(0, file.create)
-	stdin := cmdexec.Replay(own, kept, file.complete)
+	stdin := stdio.Replay(own, kept, file.complete)
 	return stdin, func() {
 		if !t.Status.Finished() {
 			stdin.Wait() // a resume needs it

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cmdexec"
+	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
@@ -69,12 +70,12 @@ func checkNothingKept(t *testing.T, g *guardedJournal) {
 }
 
 // attempt runs a task's command once with a stdin, and returns what it wrote.
-func attempt(t *testing.T, tk *task.Task, stdin cmdexec.Stdin) string {
+func attempt(t *testing.T, tk *task.Task, stdin stdio.Stdin) string {
 	t.Helper()
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	must(t, err)
 	defer func() { _ = out.Close() }()
-	e := &cmdexec.Executor{Stdin: stdin, Output: cmdexec.Output{Stdout: out, Stderr: out}, Env: os.Environ()}
+	e := &cmdexec.Executor{Stdin: stdin, Output: stdio.Output{Stdout: out, Stderr: out}, Env: os.Environ()}
 	o := e.Execute(context.Background(), tk, runner.Call{Number: 1})
 	if o.ExitCode() != 0 {
 		t.Errorf("%q: %+v", tk.Command, o)
@@ -86,12 +87,12 @@ func TestStdinIsAsTheOptionsSay(t *testing.T) {
 	g := openJournal(t, func(err error) { t.Error(err) })
 	tests := []struct {
 		mode task.StdinMode
-		is   func(cmdexec.Stdin) bool
+		is   func(stdio.Stdin) bool
 	}{
-		{"", func(s cmdexec.Stdin) bool { _, ok := s.(*cmdexec.InheritedStdin); return ok }},
-		{task.StdinAuto, func(s cmdexec.Stdin) bool { _, ok := s.(*cmdexec.InheritedStdin); return ok }},
-		{task.StdinNull, func(s cmdexec.Stdin) bool { _, ok := s.(cmdexec.NullStdin); return ok }},
-		{task.StdinReplay, func(s cmdexec.Stdin) bool { _, ok := s.(*cmdexec.ReplayedStdin); return ok }},
+		{"", func(s stdio.Stdin) bool { _, ok := s.(*stdio.InheritedStdin); return ok }},
+		{task.StdinAuto, func(s stdio.Stdin) bool { _, ok := s.(*stdio.InheritedStdin); return ok }},
+		{task.StdinNull, func(s stdio.Stdin) bool { _, ok := s.(stdio.NullStdin); return ok }},
+		{task.StdinReplay, func(s stdio.Stdin) bool { _, ok := s.(*stdio.ReplayedStdin); return ok }},
 	}
 	for _, tt := range tests {
 		tk := newTask("cat")
@@ -110,7 +111,7 @@ func TestConsumedStdinIsAWarning(t *testing.T) {
 	stdin, done, err := (&guardedJournal{}).stdin(newTask("cat"), piped(t, "x"), false, func(err error) { warnings = append(warnings, err.Error()) })
 	must(t, err)
 	defer done()
-	stdin.(*cmdexec.InheritedStdin).Consumed()
+	stdin.(*stdio.InheritedStdin).Consumed()
 	if len(warnings) != 1 || !strings.Contains(warnings[0], "\nhint: --stdin replay ") {
 		t.Errorf("%q", warnings)
 	}

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/10f93571/retry/cli/render"
-	"github.com/10f93571/retry/cmdexec"
+	"github.com/10f93571/retry/cmdexec/proc"
 	"github.com/10f93571/retry/task"
 )
 
@@ -29,7 +29,7 @@ func watch(p *Process, draw func(io.Writer, render.Screen) error) error {
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
 	for drawn := false; ; {
-		if cmdexec.Interactive(p.Stdout) { // in the background it would draw over the shell
+		if proc.Interactive(p.Stdout) { // in the background it would draw over the shell
 			if err := drawFrame(p, draw, drawn); err != nil {
 				return err
 			}

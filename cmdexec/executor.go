@@ -1,106 +1,97 @@
-// Package cmdexec executes the attempts of a command: it starts the process so that it can hardly tell retry is there, passes
+// Package cmdexec executes the attempts of a command. It starts the process so that it can hardly tell that retry is there, passes
 // signals on, and on a timeout stops the whole process group.
 package cmdexec
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
 	"time"
 
+	"github.com/10f93571/retry/cmdexec/proc"
+	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
 
 // Executor runs the command of one task.
 type Executor struct {
-	Stdin       Stdin
-	Output      Output
-	Env         []string      // the environment of retry itself
-	Dir         string        // where the command runs; empty for the directory of retry itself
-	OnTerminal  func() bool   // whether our group now gets what is typed at a terminal; nil: it does not
-	Insistence  time.Duration // a second signal that asks to stop kills once the first is this old
-	SharedGroup bool          // the child stays in retry's process group, as on a terminal
-
-	inherited []string                    // of Env, by all attempts
-	found     struct{ name, path string } // where the command was, if that is an absolute path
+	Stdin           stdio.Stdin
+	Output          stdio.Output
+	Env             []string      // the environment of retry itself
+	Dir             string        // where the command runs; empty for retry's own directory
+	OnTerminal      func() bool   // whether the terminal now sends its signals to our process group; nil means never
+	SharedGroup     bool          // the process stays in retry's process group, as it must on a terminal
+	SecondStopKills time.Duration // a second signal that asks to stop kills the command if the first is at least this old
 }
 
-// Execute runs one attempt to its end. When ctx ends first, the group gets TERM, and KILL after the policy's kill-after.
+// Execute runs one attempt to its end. When ctx ends first, the process group gets TERM, and KILL after the policy's kill-after.
 func (e *Executor) Execute(ctx context.Context, t *task.Task, c runner.Call) task.Outcome {
-	begun := time.Now()
+	start := time.Now()
 	o := e.execute(ctx, t, c)
-	o.Duration = time.Since(begun)
+	o.Duration = time.Since(start)
 	return o
 }
 
 func (e *Executor) execute(ctx context.Context, t *task.Task, c runner.Call) task.Outcome {
-	in, err := e.Stdin.open()
+	in, err := e.Stdin.Open()
 	if err != nil {
 		return startFailure("stdin", err)
 	}
-	out, err := e.Output.open(t)
+	out, err := e.Output.Open(t)
 	if err != nil {
-		_ = in.end()
+		_ = in.Close()
 		return startFailure("stdout", err)
 	}
-	p, err := e.start(t, c.Number, files{in.file, out.stdout, out.stderr})
+	p, err := e.start(t, c.Number, in.File, out.Stdout, out.Stderr)
 	if err != nil {
-		out.abandon()
-		_ = in.end()
+		out.Discard()
+		_ = in.Close()
 		return startFailure(t.Command[0], err)
 	}
-	in.fed()
-	out.begin()
-	o := p.supervise(ctx, &supervisor{process: p, killAfter: t.Policy.KillAfter, insistence: e.Insistence}, c)
-	out.end(c.Signals, &o)
-	if cut := (*stdinError)(nil); errors.As(in.end(), &cut) {
-		lost := cut.outcome()
-		lost.Stop = o.Stop
-		return lost
+	in.Started()
+	out.Begin()
+	o := e.supervise(ctx, p, t.Policy.KillAfter, c)
+	out.End(c.Signals, &o)
+	if incomplete := (*stdio.StdinError)(nil); errors.As(in.Close(), &incomplete) {
+		failed := incomplete.Outcome()
+		failed.Stop = o.Stop
+		return failed
 	}
-	o.Final = o.Final || (diedOfPipe(o) && readerGone(e.Output.Stdout))
-	return o
-}
-
-// supervise carries the started process to its end.
-func (p *process) supervise(ctx context.Context, s *supervisor, c runner.Call) task.Outcome {
-	restore := p.saveTerminal()
-	stop := p.introduce(c.Started)
-	s.run(ctx, c.Signals)
-	stop()
-	o := p.reap()
-	if o.Signal != "" {
-		restore()
-	}
-	s.hearTerminal(o, c.Signals)
-	o.Stop = s.stop
-	if s.timedOut {
-		o.Error, o.Message = task.ErrorTimeout, context.Cause(ctx).Error()
+	if o.Signal == "SIGPIPE" || o.Error == task.ErrorNone && o.Exit == task.ExitSignalBase+int(syscall.SIGPIPE) {
+		o.Final = o.Final || stdio.ReaderGone(e.Output.Stdout)
 	}
 	return o
 }
 
-// introduction is how long an attempt runs before its processes are made known. Most are over by then; those that are not can be
-// found meanwhile by what they have in their environment, where the system shows that.
-const introduction = 10 * time.Millisecond
-
-// introduce tells started where the process is found. The function that it returns ends that, and must be called before reap.
-func (p *process) introduce(started func(string)) (stop func()) {
-	if started == nil {
-		return nothing
+// start starts the command. If the system cannot execute the file, it gives it to the shell, as execvp does.
+func (e *Executor) start(t *task.Task, number int, stdin, stdout, stderr *os.File) (*proc.Process, error) {
+	if err := checkDirectory(e.Dir); err != nil {
+		return nil, err
 	}
-	told := make(chan struct{})
-	timer := time.AfterFunc(introduction, func() {
-		defer close(told)
-		if token := p.token(); token != "" {
-			started(token)
-		}
-	})
-	return func() {
-		if !timer.Stop() {
-			<-told
-		}
+	path, err := lookPath(t.Command[0], e.Dir)
+	if err != nil {
+		return nil, err
+	}
+	c := e.command(t, number, stdin, stdout, stderr)
+	c.Path, c.Argv = path, t.Command
+	p, err := c.Start()
+	if errors.Is(err, syscall.ENOEXEC) {
+		c.Path, c.Argv = shell, append([]string{shell, path}, t.Command[1:]...)
+		return c.Start()
+	}
+	return p, err
+}
+
+// command returns what all processes of a task have in common.
+func (e *Executor) command(t *task.Task, number int, stdin, stdout, stderr *os.File) *proc.Command {
+	return &proc.Command{
+		Env: environment(e.Env, e.Dir, t, number), Dir: e.Dir, Stdin: stdin, Stdout: stdout, Stderr: stderr,
+		TaskID: t.ID, SharedGroup: e.SharedGroup, OnTerminal: e.OnTerminal,
 	}
 }
 
@@ -114,22 +105,41 @@ func (e *Executor) Holds(t *task.Task) bool {
 	return e.Output.Holds(t)
 }
 
-// files are the standard streams of a process.
-type files struct{ stdin, stdout, stderr *os.File }
+// Hooks runs shell commands beside a task. They have the environment of its command and RETRY_STATUS, an empty stdin, and their stdout
+// goes to stderr, since stdout belongs to the command. It implements runner.Hooks.
+type Hooks struct {
+	Executor *Executor // of the task's command
+	Stderr   *os.File
+}
 
-// start starts the command; a file that the system cannot execute by itself is handed to the shell, as execvp does.
-func (e *Executor) start(t *task.Task, number int, f files) (*process, error) {
-	if err := checkDir(e.Dir); err != nil {
-		return nil, err
-	}
-	path, err := e.find(t.Command[0])
+// Run implements runner.Hooks.
+func (h Hooks) Run(ctx context.Context, t *task.Task, command string, signals <-chan os.Signal) (os.Signal, error) {
+	in, err := stdio.NullStdin{}.Open()
 	if err != nil {
 		return nil, err
 	}
-	env := e.environ(t, number)
-	p, err := e.launch(path, t.Command, env, f, t.ID)
-	if needsShell(err) {
-		return e.launch(shell, append([]string{shell, path}, t.Command[1:]...), env, f, t.ID)
+	defer func() { _ = in.Close() }()
+	if err := checkDirectory(h.Executor.Dir); err != nil {
+		return nil, err
 	}
-	return p, err
+	path := shell
+	if runtime.GOOS == "windows" { // where git brings one, for example
+		if path, err = exec.LookPath("sh"); err != nil {
+			return nil, err
+		}
+	}
+	c := h.Executor.command(t, t.AttemptCount, in.File, h.Stderr, h.Stderr)
+	c.Path, c.Argv, c.Env = path, []string{"sh", "-c", command}, append(c.Env, EnvStatus+"="+string(t.Status))
+	p, err := c.Start()
+	if err != nil {
+		return nil, err
+	}
+	o := h.Executor.supervise(ctx, p, t.Policy.KillAfter, runner.Call{Signals: signals})
+	switch {
+	case o.Stop != nil, o.Exit == 0:
+		return o.Stop, nil
+	case o.Signal != "":
+		return nil, errors.New(o.Signal)
+	}
+	return nil, fmt.Errorf("exit status %d", o.Exit)
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/task"
 )
 
@@ -29,7 +30,7 @@ func newHookRig(t *testing.T) *hookRig {
 	return &hookRig{
 		T: t,
 		hooks: Hooks{
-			Executor: &Executor{Stdin: NullStdin{}, Output: heldOutput(t, task.OutputFinal), Env: os.Environ()},
+			Executor: &Executor{Stdin: stdio.NullStdin{}, Output: heldOutput(t, task.OutputFinal), Env: os.Environ()},
 			Stderr:   sink(t, t.TempDir(), "stderr"),
 		},
 		task: task.Task{

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -78,7 +79,7 @@ func TestLeavesNothingBehind(t *testing.T) {
 }
 
 func executeOnce(t *testing.T, name string) {
-	e := Executor{Stdin: &InheritedStdin{File: os.Stdin}, Output: Output{Stdout: os.Stdout, Stderr: os.Stderr}}
+	e := Executor{Stdin: &stdio.InheritedStdin{File: os.Stdin}, Output: stdio.Output{Stdout: os.Stdout, Stderr: os.Stderr}}
 	e.Execute(t.Context(), &task.Task{Command: []string{name}}, runner.Call{Number: 1})
 }
 

@@ -15,15 +15,16 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
 
 // heldOutput leads to two files.
-func heldOutput(t *testing.T, mode task.OutputMode) Output {
+func heldOutput(t *testing.T, mode task.OutputMode) stdio.Output {
 	dir := t.TempDir()
-	return Output{Stdout: sink(t, dir, "stdout"), Stderr: sink(t, dir, "stderr"), Mode: mode, Temporary: temporary(t)}
+	return stdio.Output{Stdout: sink(t, dir, "stdout"), Stderr: sink(t, dir, "stderr"), Mode: mode, Temporary: temporary(t)}
 }
 
 // temporary makes files of a spool.
@@ -73,7 +74,7 @@ func same(a, b string) int {
 }
 
 // to gives the attempt an output.
-func (r *rig) to(o Output) *rig {
+func (r *rig) to(o stdio.Output) *rig {
 	r.executor.Output = o
 	return r
 }
@@ -211,7 +212,7 @@ func TestCapturesTheEnd(t *testing.T) {
 	for name, size := range tests {
 		t.Run(name, func(t *testing.T) {
 			text := big[:size]
-			r := script(t, "cat; printf x >&2").with(ReplayKept(kept(t, text)))
+			r := script(t, "cat; printf x >&2").with(stdio.ReplayKept(kept(t, text)))
 			r.executor.Output.Capture = task.CaptureBoth
 			checkText(t, "passed on", r.start().rest(), text)
 			checkText(t, "captured", r.outcome.Stdout, text[max(0, size-8<<10):])
@@ -240,12 +241,12 @@ func TestWhatIsLeftBehindIsNotTakenIn(t *testing.T) {
 				t.Errorf("outcome %+v", got)
 			}
 			text := contents(t, o.Stdout)
-			if !strings.HasPrefix(text, "first\n") || len(text) > largestPipe+2*tapSize+len(text)/2 {
+			if !strings.HasPrefix(text, "first\n") || len(text) > 1<<20+128<<10+len(text)/2 {
 				t.Errorf("passed on %d bytes", len(text))
 			}
 			pid, err := strconv.Atoi(strings.TrimSpace(contents(t, pids)))
 			ok(t, err)
-			eventually(t, "its writer ends", func() bool { return len(running(func(p proc) bool { return p.pid == pid })) == 0 })
+			eventually(t, "its writer ends", func() bool { return !alive(pid) })
 			checkText(t, "afterwards", contents(t, o.Stdout), text)
 		})
 	}
@@ -402,10 +403,10 @@ func (c *outgrown) call(_ *task.Task, at int64) {
 	}
 }
 
-func limited(t *testing.T, limit int64) (Output, *outgrown) {
+func limited(t *testing.T, limit int64) (stdio.Output, *outgrown) {
 	calls := &outgrown{T: t, limit: limit}
 	o := heldOutput(t, task.OutputFinal)
-	o.Limit, o.Outgrown = limit, calls.call
+	o.Limit, o.LimitExceeded = limit, calls.call
 	return o, calls
 }
 
@@ -431,7 +432,7 @@ func TestOutgrown(t *testing.T) {
 			o.Mode = tt.mode
 			text := big[:4*chunk]
 			r := script(t, `for i in 1 2; do dd bs=5000 count=1; dd bs=5000 count=1 >&3; done 3>&2 2>/dev/null`).to(o)
-			r.with(&InheritedStdin{File: fileWith(t, text)}).task.Status = task.Pending
+			r.with(&stdio.InheritedStdin{File: fileWith(t, text)}).task.Status = task.Pending
 			got := r.start().end()
 			if calls.calls != tt.want || got.Final != (tt.want > 0) || got.Exit != 0 {
 				t.Errorf("called %d times, want %d; outcome final %v, exit %d", calls.calls, tt.want, got.Final, got.Exit)
@@ -472,7 +473,7 @@ func TestOutgrownIsPassedOnAsItComes(t *testing.T) {
 	r := script(t, `echo one; echo two; read -r x; echo "$x"`)
 	called := make(chan int64, 10)
 	r.executor.Output.Mode, r.executor.Output.Limit = task.OutputFinal, 7
-	r.executor.Output.Outgrown = func(_ *task.Task, at int64) { called <- at }
+	r.executor.Output.LimitExceeded = func(_ *task.Task, at int64) { called <- at }
 	r.task.Status = task.Pending
 	r.start().expect("one", "two")
 	say(t, r.stdin, "three\n")
@@ -499,7 +500,7 @@ func TestNoRoomForHeldOutput(t *testing.T) {
 		for _, redirection := range []string{"", " >&2"} {
 			t.Run(string(mode)+redirection, func(t *testing.T) {
 				o, called := heldOutput(t, mode), 0
-				o.Temporary, o.Unheld = noFile, func(*task.Task, error) { called++ }
+				o.Temporary, o.HoldFailed = noFile, func(*task.Task, error) { called++ }
 				r := script(t, "head -c 3000000 /dev/zero"+redirection+" || exit 9; exit 3").to(o)
 				r.task.Status = tt.status
 				if got := r.start().end(); got.Exit != 3 || got.Final == tt.lost || called == 1 == tt.lost {
@@ -560,7 +561,7 @@ func TestSlowReader(t *testing.T) {
 					outgrown := make(chan struct{})
 					if limit > 0 {
 						r.executor.Output.Mode, r.executor.Output.Limit = task.OutputFinal, limit
-						r.executor.Output.Outgrown = func(*task.Task, int64) { close(outgrown) }
+						r.executor.Output.LimitExceeded = func(*task.Task, int64) { close(outgrown) }
 					} else {
 						close(outgrown)
 					}
@@ -613,25 +614,12 @@ func TestSlowReaderOfHeldOutput(t *testing.T) {
 // A reader that takes its time gets everything.
 func TestSlowReaderIsWaitedFor(t *testing.T) {
 	for _, mode := range []task.OutputMode{task.OutputStream, task.OutputFinal} {
-		r := script(t, "cat; exit 3").with(ReplayKept(kept(t, big)))
+		r := script(t, "cat; exit 3").with(stdio.ReplayKept(kept(t, big)))
 		r.executor.Output.Mode, r.executor.Output.Capture, r.task.Status = mode, task.CaptureBoth, task.Failed
 		r.start()
 		got, err := io.ReadAll(iotest.OneByteReader(r.stdout))
 		ok(t, err)
 		checkText(t, "passed on", string(got), big)
-	}
-}
-
-// A signal that came when everything was done is not the attempt's, but of whoever listens next.
-func TestSignalAfterTheLastByte(t *testing.T) {
-	done := make(chan struct{})
-	close(done)
-	for range 100 {
-		signals := make(chan os.Signal, 1)
-		signals <- syscall.SIGTERM
-		if sig := awaitOrStop(done, signals); sig != nil || len(signals) != 1 {
-			t.Fatalf("%v was taken", sig)
-		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
+	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
@@ -60,7 +61,7 @@ func TestReplayOfASourceThatFails(t *testing.T) {
 	const brokenOff = "read stdin: read /dev/ptmx: input/output error"
 	read, cut := failing(t, "one ")
 	var done completion
-	stdin := Replay(read, memory(t), done.call)
+	stdin := stdio.Replay(read, memory(t), done.call)
 	r := script(t, "cat; exit 75").with(stdin).start()
 	take(t, r.stdout, "one ")
 	cut()
@@ -78,7 +79,7 @@ func TestReplayOfASourceThatFails(t *testing.T) {
 // Somebody who wants to stop is heard all the same.
 func TestReplayOfASourceThatFailsBesideASignal(t *testing.T) {
 	read, cut := failing(t, "one ")
-	r := script(t, "trap 'cat; exit 9' TERM"+untilStopped).with(Replay(read, memory(t), nil)).start()
+	r := script(t, "trap 'cat; exit 9' TERM"+untilStopped).with(stdio.Replay(read, memory(t), nil)).start()
 	r.expect("ready")
 	r.send(syscall.SIGTERM)
 	take(t, r.stdout, "one ")
@@ -92,7 +93,7 @@ func TestReplayOfASourceThatFailsBesideASignal(t *testing.T) {
 func TestStreamsLeaveNothingBehind(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it closes files that are lost
 	read, write := source(t)                         // silent: the feed of each attempt waits
-	e := Executor{Stdin: Replay(read, memory(t), nil)}
+	e := Executor{Stdin: stdio.Replay(read, memory(t), nil)}
 	attempt := func(i int) {
 		e.Output = heldOutput(t, task.OutputFinal)
 		tk := task.Task{Command: []string{"sh", "-c", []string{"exit", "read -r x", "head -c 2000000 /dev/zero", "kill -9 $$"}[i%4]}}
@@ -124,7 +125,7 @@ func TestStreamsLeaveNothingBehind(t *testing.T) {
 // Each later attempt has a descriptor of its own for a file.
 func TestFileStdinLeavesNothingBehind(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	stdin := &InheritedStdin{File: fileWith(t, fourLines)}
+	stdin := &stdio.InheritedStdin{File: fileWith(t, fourLines)}
 	gets(t, stdin, firstLine, "one\n")
 	files := openFiles(t)
 	for _, command := range []string{"true", "false", "/no/such/command", "/"} {
@@ -140,7 +141,7 @@ func TestFileStdinLeavesNothingBehind(t *testing.T) {
 func TestFeedFromAFileEnds(t *testing.T) {
 	kept := onDisk(t)
 	say(t, kept, big)
-	stdin := ReplayKept(kept)
+	stdin := stdio.ReplayKept(kept)
 	goroutines := runtime.NumGoroutine()
 	for range 10 {
 		gets(t, stdin, "exec true", "")

@@ -5,22 +5,18 @@ package cmdexec
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"hash/crc32"
 	"io"
 	"math/rand/v2"
 	"os"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"pgregory.net/rapid"
-
+	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/task"
 )
@@ -81,7 +77,7 @@ const passLines = `while read -r x; do echo "$x"; done`
 
 func TestReplayPassesOnAsItComes(t *testing.T) {
 	read, write := source(t)
-	stdin := Replay(read, memory(t), nil)
+	stdin := stdio.Replay(read, memory(t), nil)
 	r := script(t, passLines).with(stdin).start()
 	say(t, write, "one\n")
 	r.expect("one")
@@ -99,7 +95,7 @@ func TestReplayGivesEachAttemptTheSame(t *testing.T) {
 	for name, kept := range map[string]*spool.Spool{"memory": memory(t), "disk": onDisk(t)} {
 		t.Run(name, func(t *testing.T) {
 			read, write := source(t)
-			stdin := Replay(read, kept, nil)
+			stdin := stdio.Replay(read, kept, nil)
 			say(t, write, "one\n")
 			for range 3 {
 				gets(t, stdin, firstLine, "one\n")
@@ -134,11 +130,11 @@ func TestReplayReadsNoMoreThanIsWanted(t *testing.T) {
 		}
 	}()
 	kept := memory(t)
-	stdin := Replay(read, kept, nil)
+	stdin := stdio.Replay(read, kept, nil)
 	for range 5 {
 		gets(t, stdin, firstLine, "y\n")
 	}
-	const most = pipeCapacity + 2*feedSize // in the attempt's pipe, in the feed, and read while the pipe was closed
+	const most = 3 * pipeCapacity // in the attempt's pipe, in the feed, and read while the pipe was closed
 	if n := kept.Size(); n > most {
 		t.Errorf("%d bytes were read for one line, want at most %d", n, most)
 	}
@@ -154,7 +150,7 @@ var big = func() string {
 func TestReplayToWhoDoesNotRead(t *testing.T) {
 	for _, code := range []string{"exit 3", "exec <&-; exit 3", "exec <&-; sleep 0.05; exit 3", "read -r x; exit 3", "head -c 100000 >/dev/null; exit 3", "exec </dev/null; cat; exit 3"} {
 		t.Run(code, func(t *testing.T) {
-			stdin := Replay(sourceOf(t, big), memory(t), nil)
+			stdin := stdio.Replay(sourceOf(t, big), memory(t), nil)
 			for range 2 {
 				script(t, code).with(stdin).start().check(task.Outcome{Exit: 3})
 			}
@@ -167,7 +163,7 @@ func TestReplayToWhoDoesNotRead(t *testing.T) {
 // What is left behind of an attempt gets no more when that has ended, and nobody waits for it.
 func TestReplayToADaemon(t *testing.T) {
 	read, write := source(t)
-	stdin := Replay(read, memory(t), nil)
+	stdin := stdio.Replay(read, memory(t), nil)
 	say(t, write, "one\ntwo\n") // and the source stays open
 	r := script(t, `exec 3<&0; sh -c "$1; echo end" <&3 & exit 3`, passLines).with(stdin).start()
 	r.check(task.Outcome{Exit: 3})
@@ -177,17 +173,6 @@ func TestReplayToADaemon(t *testing.T) {
 	gets(t, stdin, firstLine, "one\n")
 }
 
-// A pipe that retry itself could read would not tell that the command does not.
-func TestReplayKeepsNoReader(t *testing.T) {
-	in, err := Replay(sourceOf(t, ""), memory(t), nil).open()
-	ok(t, err)
-	in.fed()
-	if err := in.file.Close(); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("retry keeps its end of the pipe: %v", err)
-	}
-	ok(t, in.end())
-}
-
 func TestReplayOfMuch(t *testing.T) {
 	made := 0
 	kept := spool.New(1000, func() (*os.File, error) {
@@ -195,7 +180,7 @@ func TestReplayOfMuch(t *testing.T) {
 		return spool.Temporary(t.TempDir())
 	})
 	defer kept.Close()
-	stdin := Replay(sourceOf(t, big), kept, nil)
+	stdin := stdio.Replay(sourceOf(t, big), kept, nil)
 	for range 3 {
 		gets(t, stdin, "cat", big)
 	}
@@ -206,7 +191,7 @@ func TestReplayOfMuch(t *testing.T) {
 
 func TestReplayOfNothing(t *testing.T) {
 	completed := atomic.Int32{}
-	stdin := Replay(sourceOf(t, ""), memory(t), func() error { completed.Add(1); return nil })
+	stdin := stdio.Replay(sourceOf(t, ""), memory(t), func() error { completed.Add(1); return nil })
 	for range 3 {
 		gets(t, stdin, "cat; echo end", "end\n")
 	}
@@ -220,7 +205,7 @@ func TestReplayOfNothing(t *testing.T) {
 func TestReplayOfAFile(t *testing.T) {
 	file := fileWith(t, fourLines)
 	take(t, file, "one\n")
-	stdin := Replay(file, memory(t), nil)
+	stdin := stdio.Replay(file, memory(t), nil)
 	for range 2 {
 		gets(t, stdin, "cat", "two\nthree\nfour\n")
 	}
@@ -237,7 +222,7 @@ func TestReplayKept(t *testing.T) {
 		want string
 	}{"memory": {inMemory, big}, "disk": {inFile, big}, "a file of before": {of, big}, "nothing": {empty, ""}} {
 		t.Run(name, func(t *testing.T) {
-			stdin := ReplayKept(tt.kept)
+			stdin := stdio.ReplayKept(tt.kept)
 			script(t, "exit 3").with(stdin).start().check(task.Outcome{Exit: 3})
 			gets(t, stdin, "cat", tt.want)
 			gets(t, stdin, firstLine+" >/dev/null", "")
@@ -253,7 +238,7 @@ func TestReplayKeptThatWasCut(t *testing.T) {
 	kept, err := spool.Of(file)
 	ok(t, err)
 	ok(t, os.Truncate(file.Name(), 1000))
-	r := script(t, "cat").with(ReplayKept(kept))
+	r := script(t, "cat").with(stdio.ReplayKept(kept))
 	if got, _ := r.run(); got != big[:1000] {
 		t.Errorf("the attempt read %d bytes, want 1000", len(got))
 	}
@@ -272,7 +257,7 @@ func (c *completion) call() error {
 	return nil
 }
 
-func (c *completion) check(t *testing.T, stdin *ReplayedStdin, want int32) {
+func (c *completion) check(t *testing.T, stdin *stdio.ReplayedStdin, want int32) {
 	t.Helper()
 	stdin.Wait()
 	if got := c.calls.Load(); got != want {
@@ -283,7 +268,7 @@ func (c *completion) check(t *testing.T, stdin *ReplayedStdin, want int32) {
 func TestReplayCompletesOnce(t *testing.T) {
 	read, write := source(t)
 	var done completion
-	stdin := Replay(read, memory(t), done.call)
+	stdin := stdio.Replay(read, memory(t), done.call)
 	say(t, write, "one\n")
 	gets(t, stdin, firstLine, "one\n")
 	done.check(t, stdin, 0)
@@ -296,46 +281,6 @@ func TestReplayCompletesOnce(t *testing.T) {
 		gets(t, stdin, "cat", "one\n")
 	}
 	done.check(t, stdin, 1)
-}
-
-func TestWaitWaitsForCompletion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		stdin := Replay(nil, nil, func() error { time.Sleep(time.Hour); return nil })
-		start := time.Now()
-		stdin.Wait()
-		if waited := time.Since(start); waited != 0 {
-			t.Errorf("waited %v for nothing", waited)
-		}
-		stdin.finish(io.EOF)
-		stdin.Wait()
-		if waited := time.Since(start); waited != time.Hour {
-			t.Errorf("waited %v, want an hour", waited)
-		}
-	})
-}
-
-// The end may come while somebody waits, when no attempt runs any more.
-func TestReplayEndsBesideWait(t *testing.T) {
-	for range 10 {
-		read, write := source(t)
-		var done completion
-		stdin := Replay(read, memory(t), done.call)
-		say(t, write, "one\n")
-		endWhileMoreIsAsked(t, stdin, "one\n")
-		go func() { _ = write.Close() }()
-		eventually(t, "the end is noticed", func() bool { stdin.Wait(); return done.calls.Load() == 1 })
-	}
-}
-
-// endWhileMoreIsAsked runs an attempt that reads text, and ends while its feed waits for more.
-func endWhileMoreIsAsked(t *testing.T, stdin *ReplayedStdin, text string) {
-	t.Helper()
-	r := script(t, `head -c "$1"; trap 'exit 3' TERM`+untilStopped, strconv.Itoa(len(text))).with(stdin).start()
-	take(t, r.stdout, text)
-	eventually(t, "the feed asks for more", func() bool { return len(stdin.reading) == 1 })
-	r.expect("ready")
-	r.send(syscall.SIGTERM)
-	r.check(task.Outcome{Exit: 3, Stop: syscall.SIGTERM})
 }
 
 const notKept = "its stdin could not be kept for another attempt: "
@@ -365,7 +310,7 @@ func TestReplayWithRoomAgain(t *testing.T) {
 func checkWithoutRoom(t *testing.T, kept *spool.Spool, message string) {
 	t.Helper()
 	var done completion
-	stdin := Replay(sourceOf(t, big), kept, done.call)
+	stdin := stdio.Replay(sourceOf(t, big), kept, done.call)
 	gets(t, stdin, "cat", big)
 	done.check(t, stdin, 0)
 	for range 2 {
@@ -383,7 +328,7 @@ func checkWithoutRoom(t *testing.T, kept *spool.Spool, message string) {
 // The store fails while the second attempt reads, which had all that was kept before.
 func TestReplayWithoutRoomForTheThird(t *testing.T) {
 	read, write := source(t)
-	stdin := Replay(read, spool.New(feedSize+2000, noFile), nil) // room for what the first attempt's feed may read at most
+	stdin := stdio.Replay(read, spool.New(pipeCapacity+2000, noFile), nil) // room for what the first attempt's feed may read at most
 	say(t, write, big[:1000])
 	gets(t, stdin, "head -c 1000", big[:1000])
 	r := script(t, "cat").with(stdin).start()
@@ -402,30 +347,10 @@ func TestReplayWithoutRoomForTheThird(t *testing.T) {
 	}
 }
 
-// A feed whose attempt has ended reads on, and what it reads cannot be kept: the attempt that waits for it must not get what
-// follows, as if there was nothing between.
-func TestReplayMakesNoHole(t *testing.T) {
-	const start = "0123456789"
-	read, write := source(t)
-	stdin := Replay(read, spool.New(len(start), noFile), nil)
-	say(t, write, start)
-	endWhileMoreIsAsked(t, stdin, start)
-	second := script(t, "cat").with(stdin).start()
-	take(t, second.stdout, start)
-	say(t, write, "lost")
-	eventually(t, "it cannot be kept", func() bool { return stdin.lost() != nil })
-	say(t, write, "rest")
-	ok(t, write.Close())
-	if rest := second.rest(); rest != "" {
-		t.Errorf("the attempt went on with %q", rest)
-	}
-	second.check(lostStdin("read stdin: open spool: no space left on device"))
-}
-
 // A run is not to grow with its attempts, where nothing comes on stdin for days.
 func TestReplayOfASilentSourceLeavesNothingBehind(t *testing.T) {
 	read, write := source(t)
-	stdin := Replay(read, memory(t), nil)
+	stdin := stdio.Replay(read, memory(t), nil)
 	say(t, write, "one\n")
 	gets(t, stdin, firstLine, "one\n")
 	goroutines := runtime.NumGoroutine()
@@ -438,7 +363,7 @@ func TestReplayOfASilentSourceLeavesNothingBehind(t *testing.T) {
 
 func TestReplayOfMuchTakesLittleMemory(t *testing.T) {
 	const size, most = 100 << 20, 8 << 20
-	stdin := Replay(endOf(t, size), onDisk(t), nil)
+	stdin := stdio.Replay(endOf(t, size), onDisk(t), nil)
 	want := crc32.NewIEEE()
 	_, err := io.CopyN(want, bytesOf(), size)
 	ok(t, err)
@@ -473,75 +398,4 @@ func endOf(t *testing.T, size int64) *os.File {
 		_ = write.Close()
 	}()
 	return read
-}
-
-// TestReplayProperty has attempts that stop reading anywhere. Each gets the start of the same bytes, whatever the chunks in which
-// they come; where they cannot be kept, an attempt that gets less than everything is told.
-func TestReplayProperty(t *testing.T) {
-	dir := t.TempDir()
-	rapid.Check(t, func(t *rapid.T) {
-		chunks := rapid.SliceOfN(rapid.SliceOfN(rapid.Byte(), 1, 5000), 0, 20).Draw(t, "chunks")
-		data := bytes.Join(chunks, nil)
-		hasRoom := rapid.Bool().Draw(t, "has room")
-		kept := spool.New(rapid.IntRange(0, 20_000).Draw(t, "memory"), func() (*os.File, error) {
-			if !hasRoom {
-				return nil, syscall.ENOSPC
-			}
-			return spool.Temporary(dir)
-		})
-		defer func() { _ = kept.Close() }()
-		read, write, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = read.Close() }()
-		go func() {
-			for _, c := range chunks {
-				_, _ = write.Write(c)
-			}
-			_ = write.Close()
-		}()
-		var done completion
-		stdin := Replay(read, kept, done.call)
-		stops := rapid.SliceOfN(rapid.IntRange(0, len(data)), 0, 6).Draw(t, "stops")
-		for _, n := range append(stops, len(data)+1) {
-			replayTo(t, stdin, data, n, hasRoom)
-		}
-		stdin.Wait()
-		if calls := done.calls.Load(); hasRoom && calls != 1 || calls > 1 {
-			t.Fatalf("completed %d times", calls)
-		}
-	})
-}
-
-// replayTo is an attempt that reads n bytes; one that reads more than there are sees the end.
-func replayTo(t *rapid.T, stdin *ReplayedStdin, data []byte, n int, hasRoom bool) {
-	in, err := stdin.open()
-	if lost := (*stdinError)(nil); !hasRoom && errors.As(err, &lost) {
-		return
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	fd, err := syscall.Dup(int(in.file.Fd())) // the process's
-	if err != nil {
-		t.Fatal(err)
-	}
-	process := os.NewFile(uintptr(fd), "stdin")
-	in.fed()
-	got, err := io.ReadAll(io.LimitReader(process, int64(n)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = process.Close()
-	err = in.end()
-	if !bytes.HasPrefix(data, got) {
-		t.Fatalf("read %d bytes that are not the start of the %d written", len(got), len(data))
-	}
-	if len(got) < min(n, len(data)) && err == nil {
-		t.Fatalf("read %d of %d bytes, and nobody was told", len(got), min(n, len(data)))
-	}
-	if hasRoom && err != nil {
-		t.Fatal(err)
-	}
 }

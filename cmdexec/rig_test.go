@@ -4,8 +4,10 @@ package cmdexec
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"runtime"
@@ -16,12 +18,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
 
 // patience bounds how long a test waits for an event; a sound run needs a fraction of it.
 const patience = 30 * time.Second
+
+// pipeCapacity is what a pipe holds, and what retry reads of it at a time.
+const pipeCapacity = 64 << 10
 
 // rig runs one attempt of a command and listens to what the command writes.
 type rig struct {
@@ -57,7 +63,7 @@ func newRig(t *testing.T, argv ...string) *rig {
 	return &rig{
 		T: t,
 		executor: Executor{
-			Stdin: &InheritedStdin{File: stdin}, Output: Output{Stdout: stdout, Stderr: null}, Env: os.Environ(),
+			Stdin: &stdio.InheritedStdin{File: stdin}, Output: stdio.Output{Stdout: stdout, Stderr: null}, Env: os.Environ(),
 			OnTerminal: func() bool { return true },
 		},
 		task:    task.Task{ID: "task", IdempotencyKey: "key", Command: argv, Policy: task.Policy{Attempts: 5, KillAfter: time.Hour}},
@@ -71,7 +77,7 @@ func newRig(t *testing.T, argv ...string) *rig {
 }
 
 // with gives the attempt a stdin, which it can share with others.
-func (r *rig) with(stdin Stdin) *rig {
+func (r *rig) with(stdin stdio.Stdin) *rig {
 	r.executor.Stdin = stdin
 	return r
 }
@@ -223,6 +229,15 @@ func (r *rig) check(want task.Outcome) {
 	if got != want {
 		r.Errorf("outcome %+v\n   want %+v", got, want)
 	}
+}
+
+// alive reports whether a process runs. A zombie does not.
+func alive(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return runtime.GOOS != "linux" && syscall.Kill(pid, 0) == nil
+	}
+	return !strings.HasPrefix(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " Z")
 }
 
 func ok(t testing.TB, err error) {

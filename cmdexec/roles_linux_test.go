@@ -14,6 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/10f93571/retry/cmdexec/proc"
+	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -130,7 +132,7 @@ func playExecute() error {
 			signal.Notify(heard, sig)
 		}
 	}
-	e := Executor{Stdin: &InheritedStdin{File: os.Stdin}, Output: Output{Stdout: os.Stdout, Stderr: os.Stderr}, Env: os.Environ()}
+	e := Executor{Stdin: &stdio.InheritedStdin{File: os.Stdin}, Output: stdio.Output{Stdout: os.Stdout, Stderr: os.Stderr}, Env: os.Environ()}
 	o := e.Execute(context.Background(), &task.Task{Command: os.Args[1:]}, runner.Call{Number: 1, Signals: heard})
 	runtime.KeepAlive(file)
 	os.Exit(o.ExitCode())
@@ -141,7 +143,7 @@ func playExecute() error {
 func playIgnored() error {
 	var names []string
 	for sig := syscall.Signal(1); sig < 32; sig++ {
-		if InheritedIgnored(sig) {
+		if proc.InheritedIgnored(sig) {
 			names = append(names, strings.TrimPrefix(unix.SignalName(sig), "SIG"))
 		}
 	}

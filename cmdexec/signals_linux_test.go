@@ -123,7 +123,7 @@ func TestSignalsAfterTheLeader(t *testing.T) {
 	leader := r.pid()
 	r.expect("ready")
 	r.timeout()
-	awaitExit(leader)
+	ok(t, unix.Waitid(unix.P_PID, leader, nil, unix.WEXITED|unix.WNOWAIT, nil))
 	r.expectAny("TERM", "CONT")
 	for range 3 { // the first may come before the supervisor knows that the leader has ended
 		r.send(syscall.SIGUSR1)
@@ -227,7 +227,7 @@ func TestForwardsINTWithoutATerminal(t *testing.T) {
 func TestTwoStopSignalsTogetherDoNotKill(t *testing.T) {
 	for _, second := range []string{"TERM", "HUP"} {
 		r := script(t, catcher)
-		r.executor.Insistence = time.Hour
+		r.executor.SecondStopKills = time.Hour
 		r.start().expect("ready")
 		r.send(signals["TERM"], signals[second], lastSignal)
 		r.check(task.Outcome{Stop: syscall.SIGTERM})

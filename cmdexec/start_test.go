@@ -4,7 +4,6 @@ package cmdexec
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -98,31 +97,6 @@ func TestFindsTheProgram(t *testing.T) {
 	}
 }
 
-// What comes into an earlier directory of PATH is found when the command is no longer where it was.
-func TestRemembersWhereTheProgramWas(t *testing.T) {
-	bin, work := startDirs(t)
-	t.Setenv("PATH", bin+":"+work)
-	e := &Executor{Dir: work}
-	name := "late"
-	for _, step := range []struct{ comes, goes, want string }{
-		{work, "", work}, {bin, "", work}, {"", work, bin}, {work, "", bin}, {"", bin, work}, {"", work, ""},
-	} {
-		if step.comes != "" {
-			write(t, filepath.Join(step.comes, name), "", 0o755)
-		}
-		if step.goes != "" {
-			ok(t, os.Remove(filepath.Join(step.goes, name)))
-		}
-		want := filepath.Join(step.want, name)
-		if step.want == "" {
-			want = ""
-		}
-		if got, err := e.find(name); got != want || (err == nil) != (want != "") {
-			t.Errorf("%+v: found %q, %v", step, got, err)
-		}
-	}
-}
-
 func TestFindsTheProgramWithoutPATH(t *testing.T) {
 	t.Setenv("PATH", "") // has it restored
 	ok(t, os.Unsetenv("PATH"))
@@ -210,15 +184,5 @@ func TestRelativePath(t *testing.T) {
 		if text, o := r.run(); o.Exit != 0 || !strings.Contains(text, name) {
 			t.Errorf("%s in %q: %q, %+v", name, dir, text, o)
 		}
-	}
-}
-
-// Nobody knows how a process ended that another one reaped: that is no success.
-func TestReapedByOthers(t *testing.T) {
-	cmd := exec.Command("true")
-	ok(t, cmd.Run())
-	got := (&process{pid: cmd.Process.Pid}).reap()
-	if want := (task.Outcome{Exit: 125, Error: task.ErrorStart, Message: "wait for the command: no child processes"}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

@@ -3,7 +3,6 @@ package cmdexec
 import (
 	"io"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/task"
 )
 
@@ -26,7 +26,7 @@ func offset(t *testing.T, file *os.File) int64 {
 func TestSharedOffsetOnlyMovesOn(t *testing.T) {
 	file := fileWith(t, fourLines)
 	take(t, file, "one\n")
-	stdin := &InheritedStdin{File: file}
+	stdin := &stdio.InheritedStdin{File: file}
 	steps := []struct {
 		code, want string
 		after      int64
@@ -50,7 +50,7 @@ func TestSharedOffsetOnlyMovesOn(t *testing.T) {
 // A loop that reads the same descriptor while an attempt runs gets each line once.
 func TestSharedOffsetWhileAnAttemptRuns(t *testing.T) {
 	file := fileWith(t, fourLines)
-	stdin := &InheritedStdin{File: file}
+	stdin := &stdio.InheritedStdin{File: file}
 	gets(t, stdin, firstLine, "one\n")
 	r := script(t, firstLine+"; "+firstLine+"; trap 'exit 0' TERM"+untilStopped).with(stdin)
 	r.start().expect("one", "two", "ready")
@@ -63,14 +63,14 @@ func TestSharedOffsetWhileAnAttemptRuns(t *testing.T) {
 // What nobody has read is not opened again: a lock that the command takes on it is one for all attempts.
 func TestFileThatWasNotReadIsShared(t *testing.T) {
 	file := fileWith(t, fourLines)
-	stdin := &InheritedStdin{File: file}
+	stdin := &stdio.InheritedStdin{File: file}
 	for range 3 {
-		in, err := stdin.open()
+		in, err := stdin.Open()
 		ok(t, err)
-		if in.file != file {
+		if in.File != file {
 			t.Error("the file was opened again")
 		}
-		ok(t, in.end())
+		ok(t, in.Close())
 	}
 	gets(t, stdin, firstLine, "one\n")
 	gets(t, stdin, firstLine, "one\n")
@@ -81,7 +81,7 @@ func TestFileIsOpenedAgainInTheSameMode(t *testing.T) {
 	file, err := os.OpenFile(fileWith(t, fourLines).Name(), os.O_RDWR, 0)
 	ok(t, err)
 	defer file.Close()
-	stdin := &InheritedStdin{File: file}
+	stdin := &stdio.InheritedStdin{File: file}
 	gets(t, stdin, "cat; echo five >&0", fourLines)
 	gets(t, stdin, "cat; echo six >&0", fourLines+"five\n")
 	gets(t, stdin, "cat", fourLines+"five\nsix\n")
@@ -91,16 +91,16 @@ func TestFileIsOpenedAgainInTheSameMode(t *testing.T) {
 func TestFileThatCannotBeOpenedAgain(t *testing.T) {
 	file := fileWith(t, fourLines)
 	take(t, file, "one\n")
-	stdin := &InheritedStdin{File: file}
+	stdin := &stdio.InheritedStdin{File: file}
 	gets(t, stdin, "cat", "two\nthree\nfour\n")
 	ok(t, file.Chmod(0))
 	for range 2 {
 		in := openAsNobody(t, stdin)
-		if in.file != file {
+		if in.File != file {
 			t.Fatal("the file was opened again: nothing is shown")
 		}
-		take(t, in.file, "two\n")
-		ok(t, in.end())
+		take(t, in.File, "two\n")
+		ok(t, in.Close())
 		if got := offset(t, file); got != 8 {
 			t.Errorf("afterwards the offset is %d, want 8", got)
 		}
@@ -108,31 +108,16 @@ func TestFileThatCannotBeOpenedAgain(t *testing.T) {
 }
 
 // openAsNobody opens a stdin on a thread that has no right to files of others.
-func openAsNobody(t *testing.T, stdin Stdin) *input {
+func openAsNobody(t *testing.T, stdin stdio.Stdin) *stdio.Input {
 	t.Helper()
 	const nobody = 65534
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	before, _ := unix.SetfsuidRetUid(nobody)
 	defer func() { _ = unix.Setfsuid(before) }()
-	in, err := stdin.open()
+	in, err := stdin.Open()
 	ok(t, err)
 	return in
-}
-
-func TestBlockDeviceIsAFile(t *testing.T) {
-	devices, err := filepath.Glob("/dev/loop[0-9]*")
-	ok(t, err)
-	for _, name := range devices {
-		if device, err := os.Open(name); err == nil {
-			defer device.Close()
-			if kindOf(device) != kindFile {
-				t.Errorf("%s is not read from the same place again", name)
-			}
-			return
-		}
-	}
-	t.Skip("no block device here that may be opened")
 }
 
 // streamProbe writes how the streams of a process were opened, and all of its descriptors.
@@ -142,7 +127,7 @@ const streamProbe = `for n in 0 1 2; do grep flags /proc/self/fdinfo/$n; done; l
 func TestPipesAreAsFromAShell(t *testing.T) {
 	bare := output(t, []string{"sh", "-c", streamProbe})
 	for _, mode := range []task.OutputMode{task.OutputStream, task.OutputFinal} {
-		r := script(t, streamProbe).with(Replay(fileWith(t, ""), memory(t), nil))
+		r := script(t, streamProbe).with(stdio.Replay(fileWith(t, ""), memory(t), nil))
 		r.executor.Output.Mode, r.executor.Output.Capture = mode, task.CaptureBoth
 		text, _ := r.run()
 		flags, descriptors := splitProbe(t, text)

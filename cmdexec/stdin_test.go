@@ -12,6 +12,7 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
+	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/task"
 )
 
@@ -41,7 +42,7 @@ func take(t *testing.T, r io.Reader, want string) {
 }
 
 // gets runs an attempt that has to write what it is expected to read.
-func gets(t *testing.T, stdin Stdin, code, want string) {
+func gets(t *testing.T, stdin stdio.Stdin, code, want string) {
 	t.Helper()
 	got, o := script(t, code).with(stdin).run()
 	if got != want || o.ExitCode() != 0 {
@@ -65,7 +66,7 @@ func TestFileIsReadAgainFromTheSamePlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := fileWith(t, fourLines)
 			take(t, file, "one\n") // it is not always the start of the file that retry is given
-			stdin := &InheritedStdin{File: file, Consumed: func() { t.Error("a file was called consumed") }}
+			stdin := &stdio.InheritedStdin{File: file, Consumed: func() { t.Error("a file was called consumed") }}
 			gets(t, stdin, firstLine, "two\n")
 			meanwhile(t, file)
 			rest, err := io.ReadAll(io.NewSectionReader(file, 4, 1000))
@@ -80,7 +81,7 @@ func TestFileIsReadAgainFromTheSamePlace(t *testing.T) {
 
 // An attempt that does not even start is the first one all the same.
 func TestFileAfterAFailedStart(t *testing.T) {
-	stdin := &InheritedStdin{File: fileWith(t, fourLines)}
+	stdin := &stdio.InheritedStdin{File: fileWith(t, fourLines)}
 	newRig(t, "/no/such/command").with(stdin).start().end()
 	gets(t, stdin, firstLine, "one\n")
 	gets(t, stdin, firstLine, "one\n")
@@ -106,7 +107,7 @@ func TestConsumedOfAHalfClosedSocket(t *testing.T) {
 		read, write := streamKinds["socket"](t)
 		send(t, write, there)
 		ok(t, unix.Shutdown(int(write.Fd()), unix.SHUT_WR))
-		stdin := &InheritedStdin{File: read, Consumed: func() { t.Errorf("called with %d bytes that nobody read", there) }}
+		stdin := &stdio.InheritedStdin{File: read, Consumed: func() { t.Errorf("called with %d bytes that nobody read", there) }}
 		for range 3 {
 			openAgain(t, stdin)
 		}
@@ -146,7 +147,7 @@ func TestConsumed(t *testing.T) {
 					ok(t, write.Close())
 				}
 				calls := 0
-				stdin := &InheritedStdin{File: read, Consumed: func() { calls++ }}
+				stdin := &stdio.InheritedStdin{File: read, Consumed: func() { calls++ }}
 				openAgain(t, stdin)
 				if calls != 0 {
 					t.Error("called before the first attempt")
@@ -173,12 +174,12 @@ func send(t *testing.T, to io.Writer, n int) {
 }
 
 // openAgain is what an attempt does with its stdin.
-func openAgain(t *testing.T, stdin Stdin) {
+func openAgain(t *testing.T, stdin stdio.Stdin) {
 	t.Helper()
-	in, err := stdin.open()
+	in, err := stdin.Open()
 	ok(t, err)
-	in.fed()
-	ok(t, in.end())
+	in.Started()
+	ok(t, in.Close())
 }
 
 // The first attempt left it alone; the second one reads, and the third one is told.
@@ -187,7 +188,7 @@ func TestConsumedByALaterAttempt(t *testing.T) {
 	_, err := io.WriteString(r.stdin, fourLines)
 	ok(t, err)
 	ok(t, r.stdin.Close())
-	stdin := r.executor.Stdin.(*InheritedStdin)
+	stdin := r.executor.Stdin.(*stdio.InheritedStdin)
 	calls := 0
 	stdin.Consumed = func() { calls++ }
 	for i, want := range []int{0, 0, 1, 1} {
@@ -237,7 +238,7 @@ func TestNotConsumed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := open(t)
 			t.Cleanup(func() { _ = file.Close() })
-			stdin := &InheritedStdin{File: file, Consumed: func() { t.Error("called") }}
+			stdin := &stdio.InheritedStdin{File: file, Consumed: func() { t.Error("called") }}
 			for range 3 {
 				openAgain(t, stdin)
 			}
@@ -248,7 +249,7 @@ func TestNotConsumed(t *testing.T) {
 
 func TestNullStdin(t *testing.T) {
 	for range 2 {
-		gets(t, NullStdin{}, "cat; echo end", "end\n")
+		gets(t, stdio.NullStdin{}, "cat; echo end", "end\n")
 	}
 }
 
@@ -270,7 +271,7 @@ func TestFileOfAnyBytes(t *testing.T) {
 	for i := range 1 << 16 {
 		all.WriteByte(byte(i ^ i>>8))
 	}
-	stdin := &InheritedStdin{File: fileWith(t, all.String())}
+	stdin := &stdio.InheritedStdin{File: fileWith(t, all.String())}
 	for range 2 {
 		gets(t, stdin, "cat", all.String())
 	}

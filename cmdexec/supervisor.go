@@ -6,98 +6,145 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/10f93571/retry/cmdexec/proc"
+	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
 
-// supervisor stands between a running process and those who want something from it: signals, and the end of its time.
-type supervisor struct {
-	process    *process
-	killAfter  time.Duration
-	insistence time.Duration
-	stop       os.Signal // the first signal that asked to stop
-	stopped    time.Time // when it came
-	timedOut   bool
-	kill       <-chan time.Time // fires when TERM has had its time
+// supervise waits for the end of a started process, and meanwhile passes signals on and stops it when ctx ends.
+func (e *Executor) supervise(ctx context.Context, p *proc.Process, killAfter time.Duration, c runner.Call) task.Outcome {
+	s := &supervisor{process: p, killAfter: killAfter, secondStopKills: e.SecondStopKills, signals: c.Signals}
+	restoreTerminal := p.SaveTerminal()
+	cancel := announce(p.Token, c.Started)
+	s.run(ctx)
+	cancel()
+	o := p.Reap()
+	if o.Signal != "" {
+		restoreTerminal()
+	}
+	s.awaitTerminalSignal(o)
+	o.Stop = s.stop
+	if s.timedOut {
+		o.Error, o.Message = task.ErrorTimeout, context.Cause(ctx).Error()
+	}
+	return o
 }
 
-// run returns when the process has ended and, after a timeout, when the rest of its group has too.
-func (s *supervisor) run(ctx context.Context, signals <-chan os.Signal) {
-	expired := ctx.Done()
-	for {
-		select {
-		case <-s.process.exited:
-			if s.timedOut {
-				s.sweep(signals)
-			}
-			return
-		case sig := <-signals:
-			s.forward(sig)
-		case <-expired:
-			expired = nil
-			s.timedOut = true
-			s.process.terminate()
-			s.kill = time.After(s.killAfter)
-		case <-s.kill:
-			s.process.kill()
+// announceAfter is how long an attempt runs before its token is stored. Most attempts have ended by then and need no write; a resume
+// finds the processes of such an attempt by their environment.
+const announceAfter = 10 * time.Millisecond
+
+// announce calls started with the token after a delay. The caller must call cancel before the process is reaped; it waits for a call
+// that has begun.
+func announce(token func() string, started func(string)) (cancel func()) {
+	if started == nil {
+		return func() {}
+	}
+	done := make(chan struct{})
+	timer := time.AfterFunc(announceAfter, func() {
+		defer close(done)
+		if text := token(); text != "" {
+			started(text)
+		}
+	})
+	return func() {
+		if !timer.Stop() {
+			<-done
 		}
 	}
 }
 
-// forward passes a signal on. A second one that asks to stop kills, unless it comes together with the first, or is what the
-// terminal sends to both of us: an interpreter's prompt gets many of those and goes on.
+// supervisor passes signals and the timeout to a running process.
+type supervisor struct {
+	process         *proc.Process
+	killAfter       time.Duration
+	secondStopKills time.Duration
+	signals         <-chan os.Signal
+
+	stop     os.Signal // the first signal that asked to stop
+	stopTime time.Time // when it came
+	timedOut bool
+	kill     <-chan time.Time // fires at the end of killAfter
+}
+
+// run returns when the process has ended. After a timeout it also waits for the rest of the group.
+func (s *supervisor) run(ctx context.Context) {
+	expired := ctx.Done()
+	for {
+		select {
+		case <-s.process.Ended:
+			if s.timedOut {
+				s.awaitGroup()
+			}
+			return
+		case sig := <-s.signals:
+			s.forward(sig)
+		case <-expired:
+			expired = nil
+			s.timedOut = true
+			s.process.Terminate()
+			s.kill = time.After(s.killAfter)
+		case <-s.kill:
+			s.process.Kill()
+		}
+	}
+}
+
+// forward passes a signal on. A second signal that asks to stop kills, unless it comes together with the first, or the terminal has sent
+// it to the process too: the prompt of an interpreter gets many of those and goes on.
 func (s *supervisor) forward(sig os.Signal) {
 	switch {
-	case s.process.getsFromTerminal(sig):
+	case s.process.GetsFromTerminal(sig):
 	case !task.Stops(sig):
-		s.process.signal(sig)
+		s.process.Signal(sig)
 	case s.stop == nil:
-		s.process.ask(sig)
-	case time.Since(s.stopped) >= s.insistence || sig == os.Interrupt: // two INTs are typed, not sent by a manager
-		s.process.kill()
+		s.process.Stop(sig)
+	case time.Since(s.stopTime) >= s.secondStopKills || sig == os.Interrupt: // a person types INT twice, a service manager does not send it
+		s.process.Kill()
 	case sig != s.stop:
-		s.process.signal(sig)
+		s.process.Signal(sig)
 	}
 	s.noteStop(sig)
 }
 
 func (s *supervisor) noteStop(sig os.Signal) {
 	if s.stop == nil && task.Stops(sig) {
-		s.stop, s.stopped = sig, time.Now()
+		s.stop, s.stopTime = sig, time.Now()
 	}
 }
 
-// sweepInterval is how often a group is looked at that outlives its leader.
-const sweepInterval = 10 * time.Millisecond
+// groupInterval is the time between two checks whether the rest of a group has ended.
+const groupInterval = 10 * time.Millisecond
 
-// sweep gives what the leader left behind the rest of its time, then kills it, and returns when it is gone. The leader is not
-// reaped yet, so that no other process can have its number.
-func (s *supervisor) sweep(signals <-chan os.Signal) {
-	tick := time.NewTicker(sweepInterval)
+// awaitGroup waits until the processes that the leader left behind have ended too, and kills them at the end of killAfter. The leader is
+// not reaped yet, so that its group keeps its number.
+func (s *supervisor) awaitGroup() {
+	tick := time.NewTicker(groupInterval)
 	defer tick.Stop()
-	for s.process.groupAlive() {
+	for s.process.GroupAlive() {
 		select {
 		case <-tick.C:
-		case sig := <-signals:
+		case sig := <-s.signals:
 			s.forward(sig)
 		case <-s.kill:
-			s.process.kill()
+			s.process.Kill()
 		}
 	}
 }
 
-// terminalGrace is how long retry's own copy of a signal may take that the terminal sent to the process too.
-const terminalGrace = time.Second
+// terminalDelay is how much later than the process retry may get a signal that the terminal sends to both.
+const terminalDelay = time.Second
 
-// hearTerminal listens for the signal of the terminal that ended the process, where one did: it often comes a moment later,
-// and tells that the user stopped the command.
-func (s *supervisor) hearTerminal(o task.Outcome, signals <-chan os.Signal) {
-	if !s.process.getsFromTerminal(syscall.Signal(o.Exit - task.ExitSignalBase)) {
-		return // neither died of INT or QUIT nor caught it and exited as shells do then
+// awaitTerminalSignal waits for retry's own copy of a terminal signal that has ended the process: it tells that the user stopped the
+// command. The process has either died of INT or QUIT, or caught it and exited with the status that shells use then.
+func (s *supervisor) awaitTerminalSignal(o task.Outcome) {
+	if !s.process.GetsFromTerminal(syscall.Signal(o.Exit - task.ExitSignalBase)) {
+		return
 	}
-	late := time.After(terminalGrace)
+	late := time.After(terminalDelay)
 	for s.stop == nil {
 		select {
-		case sig := <-signals:
+		case sig := <-s.signals:
 			s.noteStop(sig)
 		case <-late:
 			return

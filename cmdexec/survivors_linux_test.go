@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/10f93571/retry/cmdexec/proc"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -55,6 +56,16 @@ func leaveBehind(t *testing.T, shared bool, processes int, code string) *left {
 	return l
 }
 
+// token is the text in the journal that tells where the processes of an attempt are found.
+type token struct {
+	Shared  bool   `json:"shared,omitempty"`
+	Pid     int    `json:"pid"`
+	Group   int    `json:"group"`
+	Session int    `json:"session"`
+	Start   int64  `json:"start"`
+	Machine string `json:"machine"`
+}
+
 const (
 	sleeper  = `sh -c 'echo $$; exec sleep 60' &`
 	stubborn = `sh -c 'trap "" TERM; echo $$; exec sleep 60' &`
@@ -62,11 +73,11 @@ const (
 	outside  = `RETRY_OUTER_TASKS="$RETRY_TASK_ID" setsid sh -c 'echo $$; exec sleep 60' &`
 )
 
-func (l *left) find(s Survivors) string { return s.Find(&l.task, l.attempt) }
+func (l *left) find(s proc.Survivors) string { return s.Find(&l.task, l.attempt) }
 
 func (l *left) checkFound(want string) {
 	l.Helper()
-	if got := l.find(Survivors{}); got != want {
+	if got := l.find(proc.Survivors{}); got != want {
 		l.Errorf("found %q, want %q", got, want)
 	}
 }
@@ -74,9 +85,7 @@ func (l *left) checkFound(want string) {
 // gone waits until the processes have ended; whoever adopted them may leave them as zombies.
 func (l *left) gone() {
 	l.Helper()
-	eventually(l.T, "they end", func() bool {
-		return len(running(func(p proc) bool { return slices.Contains(l.pids, p.pid) })) == 0
-	})
+	eventually(l.T, "they end", func() bool { return !slices.ContainsFunc(l.pids, alive) })
 }
 
 func TestSurvivorsAreFound(t *testing.T) {
@@ -100,11 +109,10 @@ func TestNestedSurvivors(t *testing.T) {
 	if group != l.pids[0] {
 		t.Fatalf("process %d is in group %d: nothing is shown", l.pids[0], group)
 	}
-	found := survivors(&l.task, l.attempt)
-	if !slices.ContainsFunc(found, func(p proc) bool { return p.pid == l.pids[0] }) {
-		t.Errorf("process %d is not among %v", l.pids[0], found)
+	if found := l.find(proc.Survivors{}); found == "" {
+		t.Errorf("process %d is not found", l.pids[0])
 	}
-	Survivors{Kill: true}.Signal(&l.task, l.attempt, syscall.SIGKILL)
+	proc.Survivors{Kill: true}.Signal(&l.task, l.attempt, syscall.SIGKILL)
 	l.gone()
 }
 
@@ -116,7 +124,7 @@ func TestTimeoutKillsNestedGrandchildren(t *testing.T) {
 	pid := r.start().pid()
 	r.timeout()
 	r.check(timedOut(143, "SIGTERM"))
-	if p, there := lookAt(pid); there && !p.zombie {
+	if alive(pid) {
 		t.Error("it is alive when the attempt has ended")
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
@@ -130,7 +138,7 @@ func TestSeveralSurvivors(t *testing.T) {
 	l.checkFound(fmt.Sprintf("3 processes (process group %d)", group))
 	for i, pid := range l.pids {
 		ok(t, syscall.Kill(pid, syscall.SIGKILL))
-		eventually(t, "it ends", func() bool { p, there := lookAt(pid); return !there || p.zombie })
+		eventually(t, "it ends", func() bool { return !alive(pid) })
 		l.checkFound([]string{fmt.Sprintf("2 processes (process group %d)", group), fmt.Sprintf("process %d", l.pids[2]), ""}[i])
 	}
 }
@@ -141,26 +149,14 @@ func TestTheAttemptItselfIsFound(t *testing.T) {
 	tokens := r.known()
 	pid := r.start().pid()
 	attempt := task.Attempt{Number: 1, Process: receive(t, tokens)}
-	if got, want := (Survivors{}).Find(&r.task, attempt), fmt.Sprintf("process %d", pid); got != want {
+	if got, want := (proc.Survivors{}).Find(&r.task, attempt), fmt.Sprintf("process %d", pid); got != want {
 		t.Errorf("found %q, want %q", got, want)
 	}
 	ok(t, r.stdin.Close())
 	r.end()
-	if got := (Survivors{}).Find(&r.task, attempt); got != "" {
+	if got := (proc.Survivors{}).Find(&r.task, attempt); got != "" {
 		t.Errorf("found %q when it had ended", got)
 	}
-}
-
-func TestZombiesDoNotSurvive(t *testing.T) {
-	cmd := exec.Command("true")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	ok(t, cmd.Start())
-	awaitExit(cmd.Process.Pid)
-	process := (&process{pid: cmd.Process.Pid}).token()
-	if process == "" || (Survivors{}).Find(&task.Task{}, task.Attempt{Process: process}) != "" {
-		t.Errorf("the zombie %s was found", process)
-	}
-	ok(t, cmd.Wait())
 }
 
 // A daemon has left the group, as the command wanted.
@@ -173,11 +169,11 @@ func TestDaemonsDoNotCount(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			l := leaveBehind(t, tt.shared, 1, tt.code)
-			if found := l.find(Survivors{}); found != "" {
+			if found := l.find(proc.Survivors{}); found != "" {
 				t.Fatalf("found %q", found) // and do not kill it: that might be ourselves
 			}
-			Survivors{Kill: true}.Signal(&l.task, l.attempt, syscall.SIGKILL)
-			if p, there := lookAt(l.pids[0]); !there || p.zombie {
+			proc.Survivors{Kill: true}.Signal(&l.task, l.attempt, syscall.SIGKILL)
+			if !alive(l.pids[0]) {
 				t.Error("the daemon was killed")
 			}
 		})
@@ -212,13 +208,13 @@ func TestTokensOfOthers(t *testing.T) {
 			text, err := json.Marshal(other)
 			ok(t, err)
 			attempt := task.Attempt{Number: 1, Process: string(text)}
-			if got := (Survivors{}).Find(&l.task, attempt); (got != "") != tt.found {
+			if got := (proc.Survivors{}).Find(&l.task, attempt); (got != "") != tt.found {
 				t.Errorf("found %q", got)
 			}
 		})
 	}
 	for _, text := range []string{"{", "null", "[]", `"x"`, "{}", `{"pid":"x"}`} {
-		if got := (Survivors{}).Find(&l.task, task.Attempt{Number: 1, Process: text}); got != "" {
+		if got := (proc.Survivors{}).Find(&l.task, task.Attempt{Number: 1, Process: text}); got != "" {
 			t.Errorf("the token %s finds %q", text, got)
 		}
 	}
@@ -233,19 +229,19 @@ func TestGroupOfAnotherLeader(t *testing.T) {
 	ok(t, json.Unmarshal([]byte(receive(t, tokens)), &real))
 	tests := map[string]struct {
 		change func(*token)
-		want   int
+		want   string
 	}{
-		"the same":              {func(*token) {}, 2},
-		"another leader":        {func(k *token) { k.Start-- }, 0},
-		"one in a shared group": {func(k *token) { k.Start, k.Shared = k.Start-1, true }, 1}, // that has been there all the time
+		"the same":              {func(*token) {}, fmt.Sprintf("2 processes (process group %d)", real.Group)},
+		"another leader":        {func(k *token) { k.Start-- }, ""},
+		"one in a shared group": {func(k *token) { k.Start, k.Shared = k.Start-1, true }, fmt.Sprintf("process %d", member)}, // that has been there all the time
 	}
 	for name, tt := range tests {
 		old := real
 		tt.change(&old)
 		text, err := json.Marshal(old)
 		ok(t, err)
-		if got := survivors(&r.task, task.Attempt{Number: 1, Process: string(text)}); len(got) != tt.want {
-			t.Errorf("%s: %v are found, want %d; a member is %d", name, got, tt.want, member)
+		if got := (proc.Survivors{}).Find(&r.task, task.Attempt{Number: 1, Process: string(text)}); got != tt.want {
+			t.Errorf("%s: got %q, want %q", name, got, tt.want)
 		}
 	}
 	ok(t, r.stdin.Close())
@@ -259,7 +255,7 @@ func TestSharedGroupHasOthers(t *testing.T) {
 	defer func() { _, _ = other.Process.Kill(), other.Wait() }()
 	l := leaveBehind(t, true, 1, sleeper+" env -u RETRY_TASK_ID sleep 60 & echo $! >&2")
 	want := fmt.Sprintf("process %d", l.pids[0])
-	eventually(t, "env has cleared what it starts with", func() bool { return l.find(Survivors{}) == want })
+	eventually(t, "env has cleared what it starts with", func() bool { return l.find(proc.Survivors{}) == want })
 	l.task.ID = "another"
 	l.checkFound("")
 }
@@ -289,7 +285,7 @@ func TestSurvivorsAreSignalled(t *testing.T) {
 	stopped := l.pids[slices.IndexFunc(l.pids, func(pid int) bool { return pid != last })]
 	ok(t, syscall.Kill(stopped, syscall.SIGSTOP))
 	eventually(t, "one is stopped", func() bool { return state(stopped) == "T" })
-	s := Survivors{Kill: true}
+	s := proc.Survivors{Kill: true}
 	s.Signal(&l.task, l.attempt, syscall.SIGTERM)
 	want := fmt.Sprintf("process %d", last)
 	eventually(t, "all but the stubborn one end", func() bool { return l.find(s) == want })
@@ -297,12 +293,6 @@ func TestSurvivorsAreSignalled(t *testing.T) {
 	l.gone()
 	l.checkFound("")
 	s.Signal(&l.task, l.attempt, syscall.SIGKILL) // nobody is there
-}
-
-func TestUnwanted(t *testing.T) {
-	if !(Survivors{Kill: true}).Unwanted() || (Survivors{}).Unwanted() {
-		t.Error("Unwanted is not Kill")
-	}
 }
 
 // state is the letter that the system has for the state of a process.
@@ -326,23 +316,23 @@ func ignoresTERM(t *testing.T, pid int) bool {
 }
 
 // Most attempts are over before it is worth to write down where they are found.
-func TestIntroduction(t *testing.T) {
-	self := &process{pid: os.Getpid()}
+func TestAnnounce(t *testing.T) {
+	token := func() string { return "token" }
 	for name, tt := range map[string]struct {
 		runs  time.Duration
 		calls int32
-	}{"short": {introduction - 1, 0}, "longer": {introduction + 1, 1}, "long": {time.Hour, 1}} {
+	}{"short": {announceAfter - 1, 0}, "longer": {announceAfter + 1, 1}, "long": {time.Hour, 1}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var calls atomic.Int32
-				stop := self.introduce(func(process string) {
+				cancel := announce(token, func(string) {
 					time.Sleep(time.Hour) // the journal is busy
 					calls.Add(1)
 				})
 				time.Sleep(tt.runs)
-				stop()
+				cancel()
 				if n := calls.Load(); n != tt.calls {
-					t.Errorf("called %d times before stop returned, want %d", n, tt.calls)
+					t.Errorf("called %d times before cancel returned, want %d", n, tt.calls)
 				}
 				time.Sleep(24 * time.Hour)
 				if n := calls.Load(); n != tt.calls {
@@ -351,7 +341,7 @@ func TestIntroduction(t *testing.T) {
 			})
 		})
 	}
-	self.introduce(nil)()
+	announce(token, nil)()
 }
 
 // The token names the process, once, and never when Execute has returned.
@@ -361,9 +351,13 @@ func TestTokenOfAnAttempt(t *testing.T) {
 	pid := r.start().pid()
 	var got token
 	ok(t, json.Unmarshal([]byte(receive(t, tokens)), &got))
-	p, _ := lookAt(pid)
-	if want := (token{Pid: pid, Group: pid, Session: p.session, Start: p.start, Machine: machine()}); got != want {
-		t.Errorf("token %+v, want %+v", got, want)
+	session, err := unix.Getsid(pid)
+	ok(t, err)
+	if want := (token{Pid: pid, Group: pid, Session: session, Start: got.Start, Machine: got.Machine}); got != want {
+		t.Errorf("got token %+v, want %+v", got, want)
+	}
+	if got.Start == 0 || len(got.Machine) < 36 { // a boot id is that long
+		t.Errorf("got token %+v, want a start and a machine", got)
 	}
 	ok(t, r.stdin.Close())
 	r.end()

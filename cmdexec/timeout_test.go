@@ -94,22 +94,12 @@ func TestTimeoutKillsTheGroup(t *testing.T) {
 			r.expect("ready")
 			r.timeout()
 			r.check(tt.want)
-			if runs(grandchild) {
+			if alive(grandchild) {
 				t.Error("the grandchild is alive when the attempt has ended")
 			}
 			r.rest() // the same by other means: it held stdout
 		})
 	}
-}
-
-func groupRuns(group int) bool {
-	return len(running(func(p proc) bool { return p.group == group })) > 0
-}
-
-// runs reports whether anybody in the process's group runs.
-func runs(pid int) bool {
-	group, err := syscall.Getpgid(pid)
-	return err == nil && groupRuns(group)
 }
 
 // Whoever has left the group cannot be stopped with it, but must not be waited for either.
@@ -119,7 +109,7 @@ func TestTimeoutDoesNotWaitForADaemon(t *testing.T) {
 	daemon := r.pid()
 	r.timeout()
 	r.check(timedOut(143, "SIGTERM"))
-	if !runs(daemon) {
+	if !alive(daemon) {
 		t.Fatal("the daemon did not outlive the attempt: nothing was shown")
 	}
 	ok(t, syscall.Kill(daemon, syscall.SIGKILL))
@@ -153,7 +143,7 @@ func TestTimeoutKillsGrandchildrenInASharedGroup(t *testing.T) {
 	grandchild := r.start().pid()
 	r.timeout()
 	r.check(timedOut(143, "SIGTERM"))
-	if p, there := lookAt(grandchild); there && !p.zombie {
+	if alive(grandchild) {
 		t.Error("the grandchild is alive when the attempt has ended")
 	}
 	r.rest() // the same by other means: it held stdout

@@ -1,4 +1,4 @@
-// Package spool keeps bytes that are written once and read several times: in memory while they are few, then in a file.
+// Package spool keeps bytes that are written once and read several times. A small amount stays in memory, more goes into a file.
 package spool
 
 import (
@@ -7,28 +7,28 @@ import (
 	"sync"
 )
 
-// MemoryLimit is how many bytes a spool keeps in memory unless told otherwise.
+// MemoryLimit is the number of bytes that a spool usually keeps in memory.
 const MemoryLimit = 1 << 20
 
-// Spool is an io.Writer that appends and an io.ReaderAt. It is safe for concurrent use.
+// Spool is an io.Writer that appends, and an io.ReaderAt. It is safe for concurrent use.
 type Spool struct {
 	limit  int
 	create func() (*os.File, error)
 
 	mutex  sync.Mutex
 	memory []byte
-	file   *os.File // holds everything once there is one
+	file   *os.File // holds everything once it exists
 	size   int64
 	closed bool
 }
 
-// New returns an empty spool that keeps up to limit bytes in memory. What is more goes into the file that create makes, with
-// what came before.
+// New returns an empty spool that keeps up to limit bytes in memory. When it grows beyond that, everything moves into the file that
+// create returns.
 func New(limit int, create func() (*os.File, error)) *Spool {
 	return &Spool{limit: limit, create: create}
 }
 
-// Of returns a spool that holds what a file holds.
+// Of returns a spool with the content of a file.
 func Of(file *os.File) (*Spool, error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *Spool) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// spill moves what is in memory into a file.
+// spill moves the memory into a file, unless there is one.
 func (s *Spool) spill() error {
 	if s.file != nil {
 		return nil
@@ -91,7 +91,15 @@ func (s *Spool) ReadAt(p []byte, offset int64) (int, error) {
 	return n, nil
 }
 
-// Truncate empties the spool. What was in a file stays there, for what comes next.
+// WriteTo implements io.WriterTo.
+func (s *Spool) WriteTo(w io.Writer) (int64, error) { return s.WriteFrom(0, w) }
+
+// WriteFrom writes everything from offset on to w. It writes in pieces of 32 KiB, which also fit a socket that sends packets.
+func (s *Spool) WriteFrom(offset int64, w io.Writer) (int64, error) {
+	return io.Copy(w, io.NewSectionReader(s, offset, s.Size()-offset))
+}
+
+// Truncate empties the spool. It keeps its file, if it has one.
 func (s *Spool) Truncate() error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -107,14 +115,14 @@ func (s *Spool) Truncate() error {
 	return nil
 }
 
-// Size returns how many bytes the spool holds.
+// Size returns the number of bytes in the spool.
 func (s *Spool) Size() int64 {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.size
 }
 
-// Close lets go of the memory and of the file. Nothing can be written then.
+// Close frees the memory and closes the file. Later writes fail.
 func (s *Spool) Close() error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -125,13 +133,47 @@ func (s *Spool) Close() error {
 	return s.file.Close()
 }
 
-// Temporary makes a file in dir that is gone when it is closed, or when the process dies. An empty dir is the system's
-// directory for such files.
+// Temporary creates a file in dir, or in the system's temporary directory if dir is empty. The file has no name any more, so that it is
+// gone when it is closed or when the process dies.
 func Temporary(dir string) (*os.File, error) {
 	file, err := os.CreateTemp(dir, "retry-spool-*")
 	if err != nil {
 		return nil, err
 	}
-	_ = os.Remove(file.Name()) // windows refuses; there it stays until the directory is cleaned
+	_ = os.Remove(file.Name()) // Windows refuses: the file stays until the directory is cleaned
 	return file, nil
+}
+
+// Tail is an io.Writer that remembers the last bytes. It is safe for concurrent use.
+type Tail struct {
+	limit  int
+	mutex  sync.Mutex
+	buffer []byte
+}
+
+// NewTail returns a tail of at most limit bytes.
+func NewTail(limit int) *Tail {
+	return &Tail{limit: limit}
+}
+
+// Write never fails.
+func (t *Tail) Write(p []byte) (int, error) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.buffer = append(t.buffer, p[max(0, len(p)-t.limit):]...)
+	if len(t.buffer) > 2*t.limit { // not at every write: each one moves the whole tail
+		t.buffer = append(t.buffer[:0], t.last()...)
+	}
+	return len(p), nil
+}
+
+// String returns the last bytes.
+func (t *Tail) String() string {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return string(t.last())
+}
+
+func (t *Tail) last() []byte {
+	return t.buffer[max(0, len(t.buffer)-t.limit):]
 }

@@ -1,4 +1,4 @@
-package cmdexec
+package stdio
 
 import (
 	"fmt"
@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const bytesAvailable = unix.TIOCINQ // FIONREAD
+const bytesAvailable = unix.TIOCINQ // the same as FIONREAD
 
-// reopen opens a file again, in the same mode, with an offset of its own.
+// reopen opens a file again in the same mode, with an offset of its own.
 func reopen(f *os.File) (*os.File, error) {
 	mode, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
 	if err != nil {

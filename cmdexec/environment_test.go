@@ -59,14 +59,11 @@ func TestEnviron(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			before := slices.Clone(tt.environ)
-			e := Executor{Env: tt.environ}
-			for range 2 {
-				if got := e.environ(&tt.task, tt.number); !slices.Equal(got, tt.want) {
-					t.Errorf("environment %q\n       want %q", got, tt.want)
-				}
+			if got := environment(tt.environ, "", &tt.task, tt.number); !slices.Equal(got, tt.want) {
+				t.Errorf("got  %q\nwant %q", got, tt.want)
 			}
 			if !slices.Equal(tt.environ, before) {
-				t.Errorf("the environment of retry became %q", tt.environ)
+				t.Errorf("the environment of retry: got %q, want %q", tt.environ, before)
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package cmdexec
+package stdio
 
 import (
 	"errors"
@@ -11,19 +11,19 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// ReplayedStdin gives every attempt the same bytes. They are read from the source only as the attempts ask for more, passed on
-// as they come, and kept for the next attempt.
+// ReplayedStdin gives every attempt the same bytes. It reads the source only when an attempt asks for more, passes on what comes, and
+// keeps it for the next attempt.
 type ReplayedStdin struct {
-	source   *os.File // nil where everything is kept already
+	source   *os.File // nil if everything is kept already
 	kept     *spool.Spool
 	complete func() error // called once, when everything is kept
 
-	reading   chan struct{} // holds one while the source is read, which may take for ever
-	position  int64         // how much was read of it; guarded by reading
-	mutex     sync.Mutex    // guards what follows
+	reading   chan struct{} // a lock with a timeout: holds one element while somebody reads the source, perhaps for ever
+	position  int64         // how many bytes were read from the source; guarded by reading
+	mutex     sync.Mutex    // guards the fields below
 	ended     bool          // the source has no more
-	broken    error         // of reading the source: no attempt gets the rest
-	unkept    error         // of keeping what was read: no later attempt gets it
+	broken    error         // reading the source failed: no attempt gets the rest
+	unkept    error         // keeping what was read failed: no later attempt gets it
 	completed sync.WaitGroup
 }
 
@@ -32,19 +32,20 @@ func Replay(source *os.File, kept *spool.Spool, complete func() error) *Replayed
 	return &ReplayedStdin{source: source, kept: kept, complete: complete, reading: make(chan struct{}, 1)}
 }
 
-// ReplayKept replays what was kept by an earlier run.
+// ReplayKept replays what an earlier run has kept.
 func ReplayKept(kept *spool.Spool) *ReplayedStdin {
 	return &ReplayedStdin{kept: kept, position: kept.Size(), ended: true, reading: make(chan struct{}, 1)}
 }
 
-// Wait returns when what was read to its end is safely kept.
+// Wait waits for complete, if the source has ended.
 func (r *ReplayedStdin) Wait() {
-	r.mutex.Lock() // a late end of the source comes before or after
+	r.mutex.Lock() // orders it before or after a concurrent end of the source
 	defer r.mutex.Unlock()
 	r.completed.Wait()
 }
 
-func (r *ReplayedStdin) open() (*input, error) {
+// Open implements Stdin.
+func (r *ReplayedStdin) Open() (*Input, error) {
 	if err := r.lost(); err != nil {
 		return nil, err
 	}
@@ -53,52 +54,48 @@ func (r *ReplayedStdin) open() (*input, error) {
 		return nil, err
 	}
 	over := make(chan struct{})
-	return &input{
-		file: file,
-		fed: func() {
-			_ = file.Close()
+	return &Input{
+		File: file,
+		Started: func() {
+			_ = file.Close() // with a reader of our own, we would not notice that the process has closed its stdin
 			go r.feed(feed, over)
 		},
-		end: func() error {
+		Close: func() error {
 			close(over)
-			_, _ = feed.Close(), file.Close() // what nobody read is of no use any more
+			_, _ = feed.Close(), file.Close()
 			return r.failure()
 		},
 	}, nil
 }
 
-// lost returns why another attempt cannot have the same stdin as the first.
+// lost returns an error if another attempt cannot have the same stdin as the first.
 func (r *ReplayedStdin) lost() error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if r.unkept != nil {
-		return &stdinError{fmt.Errorf("its stdin could not be kept for another attempt: %w", r.unkept)}
+		return &StdinError{fmt.Errorf("its stdin could not be kept for another attempt: %w", r.unkept)}
 	}
 	return nil
 }
 
-// failure returns why the attempt had to do with a part of stdin.
+// failure returns an error if the attempt got only a part of stdin.
 func (r *ReplayedStdin) failure() error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if r.broken != nil {
-		return &stdinError{fmt.Errorf("read stdin: %w", r.broken)}
+		return &StdinError{fmt.Errorf("read stdin: %w", r.broken)}
 	}
 	return nil
 }
 
-// feedSize is how much is read at a time: as much as a pipe holds.
+// feedSize is the size of one read: as much as a pipe holds.
 const feedSize = 64 << 10
 
-// feed writes everything to an attempt's pipe, until that is closed or read no more, or the attempt is over.
+// feed writes stdin to the pipe of an attempt, until the pipe has no reader any more or the attempt is over.
 func (r *ReplayedStdin) feed(pipe *os.File, over <-chan struct{}) {
 	defer func() { _ = pipe.Close() }()
 	buffer := make([]byte, feedSize)
 	for offset := int64(0); ; {
-		if n, err := r.kept.GiveTo(pipe, offset); err == nil {
-			offset += int64(n)
-			continue
-		}
 		n, err := r.next(buffer, offset, over)
 		if n > 0 {
 			if _, err := pipe.Write(buffer[:n]); err != nil {
@@ -112,15 +109,15 @@ func (r *ReplayedStdin) feed(pipe *os.File, over <-chan struct{}) {
 	}
 }
 
-// next returns what follows offset: from what is kept, else from the source. It waits for its turn there as long as the attempt
-// is not over.
+// next reads what follows offset: from the kept bytes, or at their end from the source. The feed of an earlier attempt may be reading the
+// source: then it waits until that has read something, or until the attempt is over.
 func (r *ReplayedStdin) next(p []byte, offset int64, over <-chan struct{}) (int, error) {
 	if offset < r.kept.Size() {
-		return r.again(p, offset)
+		return r.readKept(p, offset)
 	}
 	select {
 	case r.reading <- struct{}{}:
-	default: // an earlier attempt's feed waits for more
+	default:
 		select {
 		case r.reading <- struct{}{}:
 		case <-over:
@@ -128,8 +125,8 @@ func (r *ReplayedStdin) next(p []byte, offset int64, over <-chan struct{}) (int,
 		}
 	}
 	defer func() { <-r.reading }()
-	if offset < r.kept.Size() { // another attempt's feed has read it meanwhile
-		return r.again(p, offset)
+	if offset < r.kept.Size() { // the other feed has kept more meanwhile
+		return r.readKept(p, offset)
 	}
 	if err := r.exhausted(offset); err != nil {
 		return 0, err
@@ -145,13 +142,13 @@ func (r *ReplayedStdin) next(p []byte, offset int64, over <-chan struct{}) (int,
 	return n, err
 }
 
-func (r *ReplayedStdin) again(p []byte, offset int64) (int, error) {
+func (r *ReplayedStdin) readKept(p []byte, offset int64) (int, error) {
 	n, err := r.kept.ReadAt(p, offset)
 	if n > 0 {
 		return n, nil
 	}
 	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF // somebody has cut the file
+		err = io.ErrUnexpectedEOF // somebody has truncated the file
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -159,14 +156,14 @@ func (r *ReplayedStdin) again(p []byte, offset int64) (int, error) {
 	return 0, err
 }
 
-// exhausted returns why the source has nothing for an attempt that got as far as offset; nil where it has.
+// exhausted returns an error if the source has nothing for an attempt that has read up to offset.
 func (r *ReplayedStdin) exhausted(offset int64) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	switch {
 	case r.broken != nil:
 		return r.broken
-	case offset != r.position: // an earlier attempt had what could not be kept
+	case offset != r.position: // the bytes between went to an earlier attempt and could not be kept
 		r.broken = r.unkept
 		return r.broken
 	case r.ended:
@@ -183,7 +180,7 @@ func (r *ReplayedStdin) keep(p []byte) {
 	}
 }
 
-// finish notes that the source gives no more, and has what is kept completed: without waiting, since that can take the disk long.
+// finish handles the end of the source. It calls complete in the background, since that waits for the disk.
 func (r *ReplayedStdin) finish(err error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -195,16 +192,15 @@ func (r *ReplayedStdin) finish(err error) {
 	if r.unkept != nil || r.complete == nil {
 		return
 	}
-	r.completed.Go(func() { _ = r.complete() }) // where it fails, a resume says what is missing
+	r.completed.Go(func() { _ = r.complete() }) // if it fails, a resume reports that the stdin is missing
 }
 
-// stdinError says that an attempt's stdin is not what it should be.
-type stdinError struct{ error }
+// StdinError says that an attempt cannot have its stdin, or got only a part of it.
+type StdinError struct{ error }
 
-func (e *stdinError) Unwrap() error { return e.error }
+func (e *StdinError) Unwrap() error { return e.error }
 
-// outcome is that of an attempt whose end means nothing, since its stdin was cut or could not be had. It is not tried again: the
-// next one would not have it either.
-func (e *stdinError) outcome() task.Outcome {
+// Outcome is the outcome of such an attempt, however its command ended. Another attempt would not get its stdin either.
+func (e *StdinError) Outcome() task.Outcome {
 	return task.Outcome{Exit: task.ExitInternal, Error: task.ErrorStart, Message: e.Error()}
 }

@@ -1,39 +1,56 @@
-package cmdexec
+package proc
 
 import (
 	"bytes"
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
-// machine identifies what process numbers refer to: this boot, and this namespace of them.
+// sysProcAttr gives the child a group of its own, unless it shares ours, and kills it if retry is killed.
+func sysProcAttr(shared bool) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: !shared, Pdeathsig: syscall.SIGKILL}
+}
+
+// waitForEnd waits until the child has ended, and leaves it as a zombie.
+func waitForEnd(pid int) {
+	for {
+		if err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil); err != unix.EINTR {
+			return
+		}
+	}
+}
+
+// machine identifies what process numbers refer to: this boot and this PID namespace.
 func machine() string {
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	namespace, _ := os.Readlink("/proc/self/ns/pid")
 	return string(bytes.TrimSpace(boot)) + " " + namespace
 }
 
-// running returns the processes for which keep is true, without zombies.
-func running(keep func(proc) bool) []proc {
+// processes returns the processes that keep selects, without zombies.
+func processes(keep func(info) bool) []info {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil
 	}
-	var found []proc
+	var found []info
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil {
 			continue
 		}
-		if p, ok := lookAt(pid); ok && !p.zombie && keep(p) {
+		if p, ok := lookup(pid); ok && !p.zombie && keep(p) {
 			found = append(found, p)
 		}
 	}
 	return found
 }
 
-// Places in /proc/PID/stat, counted behind "pid (name)", where a name may hold anything.
+// Fields of /proc/PID/stat, counted after "pid (name)", since the name may contain anything.
 const (
 	statState   = 0
 	statGroup   = 2
@@ -41,8 +58,8 @@ const (
 	statStart   = 19
 )
 
-// lookAt reads about a process; ok is false where it is gone.
-func lookAt(pid int) (p proc, ok bool) {
+// lookup describes a process; ok is false if there is none.
+func lookup(pid int) (p info, ok bool) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return p, false
@@ -56,14 +73,14 @@ func lookAt(pid int) (p proc, ok bool) {
 		return n
 	}
 	state := fields[statState][0]
-	return proc{
+	return info{
 		pid: pid, group: int(number(statGroup)), session: int(number(statSession)), start: number(statStart),
 		zombie: state == 'Z' || state == 'X',
 	}, true
 }
 
-// environment returns the settings that the process was started with. Those of other users cannot be read.
-func (p proc) environment() []string {
+// environment returns the settings that the process was started with. It is empty for a process of another user.
+func (p info) environment() []string {
 	environ, _ := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/environ")
 	return strings.Split(string(environ), "\x00")
 }

@@ -1,0 +1,27 @@
+// Package proc runs a process as a shell would: in a process group of its own or in ours, with the signals and the terminal that we were
+// started with. It stops a whole group, and finds processes that an earlier attempt has left running.
+package proc
+
+import "os"
+
+// The variables by which the processes of a task are found.
+const (
+	EnvTaskID     = "RETRY_TASK_ID"
+	EnvAttempt    = "RETRY_ATTEMPT"
+	EnvOuterTasks = "RETRY_OUTER_TASKS" // the tasks that a nested retry runs in, separated by commas
+)
+
+// Command describes a process to start.
+type Command struct {
+	Path                  string
+	Argv                  []string
+	Env                   []string
+	Dir                   string // empty for our own directory
+	Stdin, Stdout, Stderr *os.File
+
+	TaskID      string      // the value of EnvTaskID in Env
+	SharedGroup bool        // the process stays in our process group, as it must on a terminal
+	OnTerminal  func() bool // whether the terminal now sends its signals to our group; nil means never
+}
+
+func nothing() {}

@@ -1,0 +1,72 @@
+package proc
+
+import (
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// sysProcAttr gives the child a group of its own, unless it shares ours. Only Linux can kill it together with retry.
+func sysProcAttr(shared bool) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: !shared}
+}
+
+const idTypePID = 1 // P_PID of <sys/wait.h>
+
+// waitForEnd waits until the child has ended, and leaves it as a zombie.
+func waitForEnd(pid int) {
+	var info [128]byte // large enough for a siginfo_t
+	for {
+		_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, idTypePID, uintptr(pid), uintptr(unsafe.Pointer(&info)),
+			syscall.WEXITED|syscall.WNOWAIT, 0, 0)
+		if errno != syscall.EINTR {
+			return
+		}
+	}
+}
+
+// machine identifies what process numbers refer to: this boot.
+func machine() string {
+	boot, _ := unix.Sysctl("kern.bootsessionuuid")
+	return boot
+}
+
+// processes returns the processes that keep selects, without zombies.
+func processes(keep func(info) bool) []info {
+	all, err := unix.SysctlKinfoProcSlice("kern.proc.all")
+	if err != nil {
+		return nil
+	}
+	var found []info
+	for i := range all {
+		if p := infoOf(&all[i]); !p.zombie && keep(p) {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// lookup describes a process; ok is false if there is none.
+func lookup(pid int) (p info, ok bool) {
+	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil {
+		return p, false
+	}
+	return infoOf(k), true
+}
+
+const stateZombie = 5 // SZOMB of <sys/proc.h>
+
+func infoOf(k *unix.KinfoProc) info {
+	pid := int(k.Proc.P_pid)
+	session, _ := unix.Getsid(pid)
+	start := k.Proc.P_starttime
+	return info{
+		pid: pid, group: int(k.Eproc.Pgid), session: session, start: start.Sec*1e6 + int64(start.Usec),
+		zombie: k.Proc.P_stat == stateZombie,
+	}
+}
+
+// environment is empty: the system does not show it.
+func (p info) environment() []string { return nil }

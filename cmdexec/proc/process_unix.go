@@ -1,0 +1,180 @@
+//go:build unix
+
+package proc
+
+import (
+	"io/fs"
+	"os"
+	"runtime"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/10f93571/retry/task"
+)
+
+// Process is a started command. It stays a zombie until Reap is called, so that no other process gets its number.
+type Process struct {
+	Ended chan struct{} // closed when the process has ended
+
+	pid         int
+	taskID      string
+	shared      bool        // it is in our own process group
+	onTerminal  func() bool // Command.OnTerminal, never nil
+	hadTerminal bool        // we had a controlling terminal when it was started
+}
+
+// Start starts the process. One locked thread starts it and waits for it: on Linux the parent-death signal is sent when the thread that
+// forked ends.
+func (c *Command) Start() (*Process, error) {
+	p := &Process{
+		Ended: make(chan struct{}), taskID: c.TaskID, shared: c.SharedGroup, onTerminal: c.OnTerminal,
+		hadTerminal: c.SharedGroup && hasTerminal(),
+	}
+	if p.onTerminal == nil {
+		p.onTerminal = func() bool { return false }
+	}
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		wait, release := waitForEnd, nothing
+		if p.shared {
+			release = catchStops()
+			wait = func(pid int) { waitForEndOrStops(pid, p.onTerminal) }
+		}
+		if err := withInheritedMask(func() error { return p.start(c) }); err != nil {
+			release()
+			started <- err
+			return
+		}
+		started <- nil
+		wait(p.pid)
+		release()
+		close(p.Ended)
+	}()
+	return p, <-started
+}
+
+// start calls syscall.StartProcess: os.StartProcess forks once more to probe for pidfd support, and we need no pidfd, since we reap the
+// process ourselves.
+func (p *Process) start(c *Command) (err error) {
+	p.pid, _, err = syscall.StartProcess(c.Path, c.Argv, &syscall.ProcAttr{
+		Dir: c.Dir, Env: c.Env, Files: []uintptr{c.Stdin.Fd(), c.Stdout.Fd(), c.Stderr.Fd()}, Sys: sysProcAttr(c.SharedGroup),
+	})
+	runtime.KeepAlive(c)
+	if err != nil {
+		return &fs.PathError{Op: "fork/exec", Path: c.Path, Err: err}
+	}
+	return nil
+}
+
+// Reap collects the ended process and returns how it ended.
+func (p *Process) Reap() task.Outcome {
+	for {
+		var status syscall.WaitStatus
+		switch _, err := syscall.Wait4(p.pid, &status, 0, nil); {
+		case err == syscall.EINTR:
+		case err != nil: // somebody else has reaped it
+			return task.Outcome{Exit: task.ExitInternal, Error: task.ErrorStart, Message: "wait for the command: " + err.Error()}
+		case status.Signaled():
+			return task.Outcome{Exit: task.ExitSignalBase + int(status.Signal()), Signal: signalName(status.Signal())}
+		default:
+			return task.Outcome{Exit: status.ExitStatus()}
+		}
+	}
+}
+
+func signalName(sig syscall.Signal) string {
+	if name := unix.SignalName(sig); name != "" {
+		return name
+	}
+	return "SIG" + strconv.Itoa(int(sig)) // a real-time signal
+}
+
+// Signal sends a signal to the process group, or to the process alone if it shares our group. A process that has ended is no error.
+func (p *Process) Signal(sig os.Signal) {
+	number, ok := sig.(syscall.Signal)
+	if !ok {
+		return
+	}
+	target := -p.pid
+	if p.shared {
+		target = p.pid
+	}
+	_ = syscall.Kill(target, number)
+}
+
+// Stop passes on a signal that asks to end. A stopped process handles it only after a CONT.
+func (p *Process) Stop(sig os.Signal) {
+	p.Signal(sig)
+	p.Signal(syscall.SIGCONT)
+}
+
+// Terminate sends TERM to everything that the process has started.
+func (p *Process) Terminate() {
+	p.signalAll(syscall.SIGTERM)
+	p.signalAll(syscall.SIGCONT)
+}
+
+// Kill kills everything that the process has started.
+func (p *Process) Kill() {
+	p.signalAll(syscall.SIGKILL)
+}
+
+// signalAll sends a signal to the whole group, or to our part of a shared group. It leaves the processes of a nested retry to that one,
+// except for a KILL.
+func (p *Process) signalAll(sig syscall.Signal) {
+	p.Signal(sig)
+	if !p.shared && sig != syscall.SIGKILL {
+		return
+	}
+	for _, m := range p.members() {
+		if m.pid != p.pid && (sig == syscall.SIGKILL || m.group == syscall.Getpgrp()) {
+			_ = syscall.Kill(m.pid, sig)
+		}
+	}
+}
+
+// GroupAlive reports whether something that the process has started still runs. kill(2) cannot tell, since it finds zombies too.
+func (p *Process) GroupAlive() bool {
+	return len(p.members()) > 0
+}
+
+// members returns the processes of a running attempt: in a group of its own all of them, in a shared group those that have the task in
+// their environment. What a nested retry runs in other groups belongs to it too, but not a daemon, which is in another session.
+func (p *Process) members() []info {
+	group := p.pid
+	if p.shared {
+		group = syscall.Getpgrp()
+	}
+	session, _ := unix.Getsid(0)
+	return processes(func(q info) bool {
+		if q.group != group {
+			return q.session == session && q.isNestedIn(p.taskID)
+		}
+		return !p.shared || q.pid == p.pid || q.hasEnvironment(EnvTaskID+"="+p.taskID)
+	})
+}
+
+// GetsFromTerminal reports whether the terminal sends this signal to the process too, as it does to a whole foreground group.
+func (p *Process) GetsFromTerminal(sig os.Signal) bool {
+	switch sig {
+	case syscall.SIGINT, syscall.SIGQUIT, syscall.SIGWINCH:
+		return p.shared && p.onTerminal()
+	case syscall.SIGHUP:
+		return p.shared && p.hungUp()
+	}
+	return false
+}
+
+// hungUp reports whether the terminal that the process was started on is gone. Then the shell and the system send HUP to all of its
+// groups; only the leader of a session gets one of its own.
+func (p *Process) hungUp() bool {
+	if !p.hadTerminal {
+		return false
+	}
+	session, err := unix.Getsid(0)
+	return err == nil && session != os.Getpid() && !hasTerminal()
+}

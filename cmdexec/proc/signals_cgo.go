@@ -1,0 +1,145 @@
+//go:build cgo && unix
+
+package proc
+
+/*
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static unsigned long long ignored;
+static sigset_t blocked;
+
+// Runs before Go's runtime, which installs its own handlers and its own mask.
+__attribute__((constructor)) static void save_inherited(void) {
+	for (int n = 1; n <= 31; n++) {
+		struct sigaction action;
+		if (sigaction(n, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+			ignored |= 1ULL << n;
+	}
+	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+}
+
+static unsigned long long retry_ignored_signals(void) { return ignored; }
+static void retry_set_inherited_mask(sigset_t *before) { pthread_sigmask(SIG_SETMASK, &blocked, before); }
+static void retry_set_mask(sigset_t *mask) { pthread_sigmask(SIG_SETMASK, mask, NULL); }
+
+static void retry_die_of(int n) {
+	struct rlimit none = {0, 0};
+	struct sigaction action = {0};
+	sigset_t set;
+	setrlimit(RLIMIT_CORE, &none); // the core dump of the command is of use, ours is not
+	action.sa_handler = SIG_DFL;
+	sigaction(n, &action, NULL);
+	sigemptyset(&set);
+	sigaddset(&set, n);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	kill(getpid(), n);
+}
+
+static const int stops[] = {SIGTSTP, SIGTTIN, SIGTTOU};
+static struct sigaction before[3];
+
+static void do_nothing(int sig) { (void)sig; }
+
+// A caught signal has its default action in the command, an ignored one stays ignored there.
+static void retry_catch_stops(void) {
+	for (int i = 0; i < 3; i++) {
+		struct sigaction caught = {.sa_handler = do_nothing, .sa_flags = SA_RESTART | SA_ONSTACK};
+		sigaction(stops[i], NULL, &before[i]);
+		if (before[i].sa_handler == SIG_DFL)
+			sigaction(stops[i], &caught, NULL);
+	}
+}
+
+static void retry_release_stops(void) {
+	for (int i = 0; i < 3; i++)
+		sigaction(stops[i], &before[i], NULL);
+}
+
+// Stops this process by the signal. Returns when somebody continues it.
+static void retry_stop_self(int sig) {
+	struct sigaction stop = {.sa_handler = SIG_DFL}, caught;
+	sigset_t one, old;
+	sigemptyset(&one);
+	sigaddset(&one, sig);
+	if (sig != SIGSTOP)
+		sigaction(sig, &stop, &caught);
+	pthread_sigmask(SIG_UNBLOCK, &one, &old);
+	pthread_kill(pthread_self(), sig); // delivered before it returns
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (sig != SIGSTOP)
+		sigaction(sig, &caught, NULL);
+}
+
+// Returns the signal that has stopped the child, or 0 when it has ended. It leaves an ended child as a zombie.
+static int retry_wait_stopped(pid_t pid) {
+	siginfo_t info;
+	for (;;) {
+		info.si_pid = 0;
+		if (waitid(P_PID, pid, &info, WEXITED | WSTOPPED | WNOWAIT) != 0) {
+			if (errno == EINTR)
+				continue;
+			return 0;
+		}
+		if (info.si_code != CLD_STOPPED)
+			return 0;
+		info.si_pid = 0;
+		if (waitid(P_PID, pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid == pid)
+			return info.si_status;
+	}
+}
+*/
+import "C"
+
+import (
+	"syscall"
+	"time"
+)
+
+// DieOf ends this process by the signal, so that its parent sees the signal. It returns if that is not possible. os/signal cannot do this
+// for QUIT, since Go's runtime prints its goroutines then.
+func DieOf(sig syscall.Signal) {
+	C.retry_die_of(C.int(sig))
+	time.Sleep(time.Second) // the signal is delivered long before
+}
+
+// InheritedIgnored reports whether the process was started with the signal ignored, as nohup does. os/signal knows that of HUP and INT
+// only.
+func InheritedIgnored(sig syscall.Signal) bool {
+	return C.retry_ignored_signals()&(1<<uint(sig)) != 0
+}
+
+// withInheritedMask calls do while the thread blocks the signals that were blocked when this process was started: a child inherits the
+// mask of the thread that forks. The goroutine must be locked to its thread.
+func withInheritedMask(do func() error) error {
+	var before C.sigset_t
+	C.retry_set_inherited_mask(&before)
+	defer C.retry_set_mask(&before)
+	return do()
+}
+
+// catchStops keeps Ctrl-Z from stopping this process until release is called. The command may have to tidy up before it stops, or may not
+// want to stop, and the shell takes the terminal as soon as this process has stopped.
+func catchStops() (release func()) {
+	C.retry_catch_stops()
+	return func() { C.retry_release_stops() }
+}
+
+// waitForEndOrStops waits until the child has ended, and leaves it as a zombie. If the child is stopped at a terminal, it stops this
+// process by the same signal, so that our shell notices.
+func waitForEndOrStops(pid int, onTerminal func() bool) {
+	for {
+		sig := C.retry_wait_stopped(C.pid_t(pid))
+		if sig == 0 {
+			return
+		}
+		if syscall.Signal(sig) != syscall.SIGSTOP || onTerminal() {
+			C.retry_stop_self(sig)
+		}
+	}
+}

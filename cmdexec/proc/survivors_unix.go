@@ -1,0 +1,124 @@
+//go:build unix
+
+package proc
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/10f93571/retry/task"
+)
+
+// info is a process as the system describes it.
+type info struct {
+	pid, group, session int
+	start               int64 // in a unit of the system, since its boot or since 1970
+	zombie              bool
+}
+
+// hasEnvironment reports whether the process was started with all of these settings.
+func (p info) hasEnvironment(settings ...string) bool {
+	all := p.environment()
+	return !slices.ContainsFunc(settings, func(s string) bool { return !slices.Contains(all, s) })
+}
+
+// isNestedIn reports whether the process was started by a retry that runs inside the task.
+func (p info) isNestedIn(taskID string) bool {
+	return slices.ContainsFunc(p.environment(), func(setting string) bool {
+		outer, ok := strings.CutPrefix(setting, EnvOuterTasks+"=")
+		return ok && slices.Contains(strings.Split(outer, ","), taskID)
+	})
+}
+
+// token tells a later run where the processes of an attempt are found. The journal stores it as JSON.
+type token struct {
+	Shared  bool   `json:"shared,omitempty"` // the group was retry's own
+	Pid     int    `json:"pid"`
+	Group   int    `json:"group"`
+	Session int    `json:"session"`
+	Start   int64  `json:"start"` // when the process was started
+	Machine string `json:"machine"`
+}
+
+// Token returns the token of the process, or "" if the system does not describe it.
+func (p *Process) Token() string {
+	found, ok := lookup(p.pid)
+	if !ok {
+		return ""
+	}
+	text, err := json.Marshal(token{
+		Shared: p.shared, Pid: found.pid, Group: found.group, Session: found.session, Start: found.start, Machine: machine(),
+	})
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// Survivors finds what an attempt left running when its retry was killed or stopped. It implements runner.Survivors.
+type Survivors struct {
+	Kill bool // stop them instead of waiting for their end
+}
+
+// Unwanted implements runner.Survivors.
+func (s Survivors) Unwanted() bool { return s.Kill }
+
+// Find implements runner.Survivors.
+func (s Survivors) Find(t *task.Task, a task.Attempt) string {
+	found := survivors(t, a)
+	switch len(found) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("process %d", found[0].pid)
+	}
+	return fmt.Sprintf("%d processes (process group %d)", len(found), found[0].group)
+}
+
+// Signal implements runner.Survivors. A stopped process handles a signal only after a CONT.
+func (s Survivors) Signal(t *task.Task, a task.Attempt, sig os.Signal) {
+	number, ok := sig.(syscall.Signal)
+	if !ok {
+		return
+	}
+	for _, p := range survivors(t, a) {
+		_ = syscall.Kill(p.pid, number)
+		_ = syscall.Kill(p.pid, syscall.SIGCONT)
+	}
+}
+
+func survivors(t *task.Task, a task.Attempt) []info {
+	self := os.Getpid()
+	if a.Process == "" { // it was short, or its retry died before it stored the token
+		return processes(func(p info) bool {
+			return p.pid != self && p.hasEnvironment(EnvTaskID+"="+t.ID, EnvAttempt+"="+strconv.Itoa(a.Number))
+		})
+	}
+	var known token
+	if err := json.Unmarshal([]byte(a.Process), &known); err != nil || known.Machine != machine() {
+		return nil // the machine has been rebooted since
+	}
+	if leader, ok := lookup(known.Pid); ok && !known.Shared && leader.start != known.Start {
+		known.Group = -1 // the number of the leader was given to another process, so the whole group had ended
+	}
+	return processes(func(p info) bool { return p.pid != self && known.covers(p, t.ID) })
+}
+
+// covers reports whether a process belongs to the attempt. The system gives the number of a group to no other group while it has members:
+// a younger process in the same session, with that group but not its leader, is in the same group still.
+func (k token) covers(p info, taskID string) bool {
+	switch {
+	case p.group != k.Group:
+		return p.session == k.Session && p.isNestedIn(taskID)
+	case p.pid == k.Pid:
+		return p.start == k.Start
+	case k.Shared:
+		return p.hasEnvironment(EnvTaskID + "=" + taskID)
+	}
+	return p.session == k.Session && p.start >= k.Start && p.pid != k.Group
+}

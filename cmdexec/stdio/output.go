@@ -1,0 +1,228 @@
+package stdio
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/task"
+)
+
+// Output says where the attempts of one task write. The process gets a plain stream as it is; a stream that is held or captured goes
+// through a pipe.
+type Output struct {
+	Stdout, Stderr *os.File
+	Mode           task.OutputMode
+	Limit          int64 // bytes that OutputFinal holds of one attempt; 0 = no limit
+	Capture        task.CaptureMode
+	Tail           int                              // size of the captured end of a stream, at least task.Kept
+	Temporary      func() (*os.File, error)         // creates a file for held output that is too large for memory
+	LimitExceeded  func(t *task.Task, limit int64)  // called when OutputFinal begins to pass on, since Limit is exceeded
+	HoldFailed     func(t *task.Task, reason error) // called when OutputFinal begins to pass on, since there is no room to hold
+
+	last *Streams // of the attempt that Release handles
+}
+
+// Streams are stdout and stderr of one attempt.
+type Streams struct {
+	Stdout, Stderr *os.File // what the process gets
+
+	captures       []*capture
+	stdout, stderr *capture // nil for a plain stream; the same one if both lead to one file
+	forwarding     *forwarding
+	abandoned      bool // a signal asked to stop while a capture was blocked, perhaps for ever
+}
+
+// Open prepares the streams of the next attempt.
+func (o *Output) Open(t *task.Task) (*Streams, error) {
+	s := &Streams{Stdout: o.Stdout, Stderr: o.Stderr, forwarding: &forwarding{enabled: !o.Mode.Held()}}
+	if o.Mode == task.OutputFinal {
+		s.forwarding.limit = o.Limit
+		s.forwarding.limitExceeded = func(limit int64) { o.LimitExceeded(t, limit) }
+		s.forwarding.holdFailed = func(reason error) { o.HoldFailed(t, reason) }
+	}
+	o.last = s
+	both := o.Mode.Held() || o.Capture == task.CaptureBoth
+	if !both && o.Capture != task.CaptureStderr {
+		return s, nil
+	}
+	var err error
+	if sameFile(o.Stdout, o.Stderr) { // only a single pipe keeps the order of the writes
+		if s.stderr, err = o.capture(s, o.Stdout); err == nil {
+			s.stdout = s.stderr
+			s.Stdout, s.Stderr = s.stderr.write, s.stderr.write
+		}
+		return s, err
+	}
+	if s.stderr, err = o.capture(s, o.Stderr); err != nil {
+		return s, err
+	}
+	s.Stderr = s.stderr.write
+	if both {
+		if s.stdout, err = o.capture(s, o.Stdout); err != nil {
+			s.Discard()
+			return s, err
+		}
+		s.Stdout = s.stdout.write
+	}
+	return s, nil
+}
+
+func (o *Output) capture(s *Streams, destination *os.File) (*capture, error) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	c := &capture{
+		read: read, write: write, destination: destination, forwarding: s.forwarding,
+		held: spool.New(spool.MemoryLimit, o.Temporary), tail: spool.NewTail(max(o.Tail, task.Kept)), done: make(chan struct{}),
+	}
+	s.captures = append(s.captures, c)
+	return c, nil
+}
+
+// sameFile reports whether two streams lead to one file.
+func sameFile(f, g *os.File) bool {
+	a, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	b, err := g.Stat()
+	return err == nil && os.SameFile(a, b)
+}
+
+// Begin starts to read the output. The process must have been started, since Begin closes its ends of the pipes.
+func (s *Streams) Begin() {
+	for _, c := range s.captures {
+		_ = c.write.Close()
+		go c.run()
+	}
+}
+
+// Discard closes the streams of a process that was not started.
+func (s *Streams) Discard() {
+	for _, c := range s.captures {
+		_ = c.write.Close()
+		_ = c.read.Close()
+	}
+	s.captures = nil
+}
+
+// stopGrace is the time that End waits for blocked output after a signal has asked to stop.
+const stopGrace = 100 * time.Millisecond
+
+// End reads what the process wrote before it ended, and completes the outcome. It does not wait for the processes that the process left
+// running, since they may write for ever. After a signal that asks to stop it waits for stopGrace only, since the reader of retry's own
+// stdout may have stopped reading.
+func (s *Streams) End(signals <-chan os.Signal, o *task.Outcome) {
+	for _, c := range s.captures {
+		c.stop()
+	}
+	for _, c := range s.captures {
+		if o.Stop == nil {
+			o.Stop = waitOrStop(c.done, signals)
+		}
+		if o.Stop != nil && !waitFor(c.done, stopGrace) {
+			s.abandoned = true
+			c.fail(task.ErrStopped)
+		}
+	}
+	if s.stdout != nil {
+		o.Stdout = s.stdout.tail.String()
+	}
+	if s.stderr != nil {
+		o.Stderr = s.stderr.tail.String()
+	}
+	forwarded := s.forwarding.limitExceeded != nil && s.forwarding.isEnabled()
+	o.Final = forwarded || errors.Is(s.lost(), syscall.EPIPE)
+}
+
+// waitFor reports whether done is closed within the limit.
+func waitFor(done <-chan struct{}, limit time.Duration) bool {
+	select {
+	case <-done:
+		return true
+	case <-time.After(limit):
+		return false
+	}
+}
+
+// waitOrStop waits until done is closed or a signal asks to stop. It returns that signal.
+func waitOrStop(done <-chan struct{}, signals <-chan os.Signal) os.Signal {
+	for {
+		select { // if both are ready, the signal is left for the next reader
+		case <-done:
+			return nil
+		default:
+		}
+		select {
+		case <-done:
+			return nil
+		case sig := <-signals:
+			if task.Stops(sig) {
+				return sig
+			}
+		}
+	}
+}
+
+// Release passes on or drops the held output of the last attempt, depending on the mode and the status of the task. It implements
+// runner.Executor.
+func (o *Output) Release(t *task.Task, signals <-chan os.Signal) (os.Signal, error) {
+	s := o.last
+	o.last = nil
+	if s == nil || s.abandoned {
+		return nil, s.lost()
+	}
+	defer func() {
+		for _, c := range s.captures {
+			_ = c.held.Close()
+		}
+	}()
+	if o.Mode == task.OutputSuccess && s.lost() != nil { // a part of the output could pass for all of it
+		return nil, s.lost()
+	}
+	if !o.passesOn(s, t.Status) {
+		return nil, s.lost()
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for _, c := range s.captures {
+			c.release()
+		}
+	}()
+	if sig := waitOrStop(done, signals); sig != nil {
+		return sig, task.ErrStopped
+	}
+	return nil, s.lost()
+}
+
+// Holds reports whether Release would pass anything on. It implements runner.Holder.
+func (o *Output) Holds(t *task.Task) bool {
+	return o.last != nil && !o.last.abandoned && o.passesOn(o.last, t.Status)
+}
+
+// passesOn reports whether there is held output, and the mode passes it on at this status.
+func (o *Output) passesOn(s *Streams, status task.Status) bool {
+	holds := slices.ContainsFunc(s.captures, func(c *capture) bool { return c.released < c.held.Size() })
+	return holds && (o.Mode.PassesOn(status) || s.forwarding.isEnabled())
+}
+
+// lost returns why some of stdout could not be passed on, or why some output could not be held. It ignores a failed write to stderr:
+// if nobody reads that any more, the caller loses nothing.
+func (s *Streams) lost() error {
+	if s == nil {
+		return nil
+	}
+	for _, c := range s.captures {
+		err := c.failure()
+		if hold := (*holdError)(nil); err != nil && (c == s.stdout || errors.As(err, &hold)) {
+			return err
+		}
+	}
+	return nil
+}

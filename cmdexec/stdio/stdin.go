@@ -1,0 +1,153 @@
+// Package stdio gives the attempts of a command their standard streams: a stdin that can be read again by each attempt, and an output
+// that is captured, and held until the task has ended.
+package stdio
+
+import (
+	"io"
+	"os"
+)
+
+// Stdin gives each attempt of one task its standard input.
+type Stdin interface {
+	// Open prepares the stdin of the next attempt.
+	Open() (*Input, error)
+}
+
+// Input is the stdin of one attempt.
+type Input struct {
+	File    *os.File     // what the process gets
+	Started func()       // must be called when the process has been started
+	Close   func() error // must be called when the process has ended; a *StdinError says that it did not get all of its stdin
+}
+
+func nothing()       {}
+func noError() error { return nil }
+
+// NullStdin gives every attempt an empty stdin.
+type NullStdin struct{}
+
+// Open implements Stdin.
+func (NullStdin) Open() (*Input, error) {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, err
+	}
+	return &Input{File: null, Started: nothing, Close: null.Close}, nil
+}
+
+// InheritedStdin gives the attempts retry's own stdin. The first attempt shares it, as a command without retry would. If it is a file,
+// the later attempts read from the same offset again.
+type InheritedStdin struct {
+	File     *os.File
+	Consumed func() // called once, when an attempt starts and an earlier one may have read from a pipe or a socket
+
+	opened bool
+	start  int64 // the offset at which the first attempt began to read a file
+	before streamState
+}
+
+// Open implements Stdin.
+func (s *InheritedStdin) Open() (*Input, error) {
+	again := s.opened
+	s.opened = true
+	switch kindOf(s.File) {
+	case kindFile:
+		at, _ := s.File.Seek(0, io.SeekCurrent)
+		if again && at != s.start { // a file that was not read stays shared, and with it the locks that were taken through it
+			return s.rewind()
+		}
+		s.start = at
+	case kindStream:
+		if !again {
+			s.before = stateOf(s.File)
+		} else if s.Consumed != nil && !s.before.untouched(stateOf(s.File)) {
+			s.Consumed()
+			s.Consumed = nil
+		}
+	}
+	return &Input{File: s.File, Started: nothing, Close: noError}, nil
+}
+
+// rewind opens the file anew at the start offset. The shared offset moves only forward, when the attempt has ended: a loop around retry
+// may be reading from the same descriptor, and must not see a line twice.
+func (s *InheritedStdin) rewind() (*Input, error) {
+	private, err := openAt(s.File, s.start)
+	if err != nil { // not supported here, or not permitted: move the shared offset
+		_, err := s.File.Seek(s.start, io.SeekStart)
+		return &Input{File: s.File, Started: nothing, Close: noError}, err
+	}
+	return &Input{File: private, Started: nothing, Close: func() error {
+		read, err := private.Seek(0, io.SeekCurrent)
+		shared, err2 := s.File.Seek(0, io.SeekCurrent)
+		if err == nil && err2 == nil && read > shared {
+			_, _ = s.File.Seek(read, io.SeekStart)
+		}
+		return private.Close()
+	}}, nil
+}
+
+// Private returns a file to read the rest of stdin from, and a function that closes it. If stdin is a file, its own offset does not
+// move, so that another reader of it, such as a loop around retry, misses nothing.
+func Private(stdin *os.File) (*os.File, func()) {
+	if kindOf(stdin) != kindFile {
+		return stdin, nothing
+	}
+	at, err := stdin.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return stdin, nothing
+	}
+	private, err := openAt(stdin, at)
+	if err != nil {
+		return stdin, nothing
+	}
+	return private, func() { _ = private.Close() }
+}
+
+// openAt opens a file again, with an offset of its own.
+func openAt(f *os.File, offset int64) (*os.File, error) {
+	private, err := reopen(f)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := private.Seek(offset, io.SeekStart); err != nil {
+		_ = private.Close()
+		return nil, err
+	}
+	return private, nil
+}
+
+type kind int
+
+const (
+	kindOther  kind = iota // a terminal, a device, or closed: reading it again may give anything
+	kindFile               // can be read again from an offset
+	kindStream             // what was read is gone
+)
+
+func kindOf(f *os.File) kind {
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return kindOther
+	case info.Mode().IsRegular(), info.Mode().Type() == os.ModeDevice: // the latter is a block device
+		return kindFile
+	case info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0:
+		return kindStream
+	}
+	return kindOther
+}
+
+// streamState is what a pipe or a socket shows without being read.
+type streamState struct {
+	available int  // bytes that can be read
+	ended     bool // there is no writer any more
+}
+
+// pipeCapacity is what a pipe holds, unless somebody has changed that.
+const pipeCapacity = 64 << 10
+
+// untouched reports whether nothing was read between two states. It cannot tell for a stream that is still open and was empty or full:
+// that looks the same when it was read and filled again.
+func (s streamState) untouched(later streamState) bool {
+	return s.available == later.available && (s.ended || s.available > 0 && s.available < pipeCapacity)
+}

@@ -1,0 +1,209 @@
+//go:build unix
+
+package stdio
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/10f93571/retry/internal/spool"
+)
+
+// attempt plays a process that reads its stdin.
+type attempt struct {
+	t     testing.TB
+	input *Input
+	stdin *os.File // the descriptor of the process
+}
+
+func open(t testing.TB, stdin Stdin) *attempt {
+	t.Helper()
+	in, err := stdin.Open()
+	ok(t, err)
+	return start(t, in)
+}
+
+func start(t testing.TB, in *Input) *attempt {
+	t.Helper()
+	fd, err := syscall.Dup(int(in.File.Fd()))
+	ok(t, err)
+	in.Started()
+	return &attempt{t: t, input: in, stdin: os.NewFile(uintptr(fd), "stdin")}
+}
+
+// read reads at most n bytes, and less at the end of stdin.
+func (a *attempt) read(n int) []byte {
+	a.t.Helper()
+	got, err := io.ReadAll(io.LimitReader(a.stdin, int64(n)))
+	ok(a.t, err)
+	return got
+}
+
+// end ends the process and returns the error of its stdin.
+func (a *attempt) end() error {
+	_ = a.stdin.Close()
+	return a.input.Close()
+}
+
+// inMemory is a spool that needs no file.
+func inMemory() *spool.Spool { return spool.New(spool.MemoryLimit, nil) }
+
+func noFile() (*os.File, error) {
+	return nil, &os.PathError{Op: "open", Path: "spool", Err: syscall.ENOSPC}
+}
+
+func TestWaitWaitsForComplete(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stdin := Replay(nil, nil, func() error { time.Sleep(time.Hour); return nil })
+		start := time.Now()
+		stdin.Wait()
+		if got := time.Since(start); got != 0 {
+			t.Errorf("before the end: waited %v, want 0", got)
+		}
+		stdin.finish(io.EOF)
+		stdin.Wait()
+		if got := time.Since(start); got != time.Hour {
+			t.Errorf("after the end: waited %v, want 1h", got)
+		}
+	})
+}
+
+// endWhileFeedWaits runs an attempt that reads text and ends while its feed waits for more.
+func endWhileFeedWaits(t *testing.T, stdin *ReplayedStdin, text string) {
+	t.Helper()
+	a := open(t, stdin)
+	if got := a.read(len(text)); string(got) != text {
+		t.Fatalf("the attempt read %q, want %q", got, text)
+	}
+	eventually(t, "the feed waits for the source", func() bool { return len(stdin.reading) == 1 })
+	ok(t, a.end())
+}
+
+// The source may end during Wait, when no attempt runs any more.
+func TestReplayEndsDuringWait(t *testing.T) {
+	for range 10 {
+		read, write := pipe(t)
+		var completed atomic.Int32
+		stdin := Replay(read, inMemory(), func() error { completed.Add(1); return nil })
+		send(t, write, "one\n")
+		endWhileFeedWaits(t, stdin, "one\n")
+		go func() { _ = write.Close() }()
+		eventually(t, "the end is noticed", func() bool { stdin.Wait(); return completed.Load() == 1 })
+	}
+}
+
+// The feed of an attempt that has ended reads on, and its bytes cannot be kept. The attempt that waits for them must not get the bytes
+// after them.
+func TestReplayLeavesNoGap(t *testing.T) {
+	const text = "0123456789"
+	read, write := pipe(t)
+	stdin := Replay(read, spool.New(len(text), noFile), nil)
+	send(t, write, text)
+	endWhileFeedWaits(t, stdin, text)
+	second := open(t, stdin)
+	if got := second.read(len(text)); string(got) != text {
+		t.Fatalf("the second attempt read %q, want %q", got, text)
+	}
+	send(t, write, "lost")
+	eventually(t, "it cannot be kept", func() bool { return stdin.lost() != nil })
+	send(t, write, "rest")
+	ok(t, write.Close())
+	if got := second.read(100); len(got) > 0 {
+		t.Errorf("the second attempt read %q after the gap, want nothing", got)
+	}
+	const want = "read stdin: open spool: no space left on device"
+	if err := second.end(); err == nil || err.Error() != want {
+		t.Errorf("got error %v, want %s", err, want)
+	}
+}
+
+// If retry could read the pipe itself, it would not notice that the process does not.
+func TestReplayClosesItsReader(t *testing.T) {
+	read, write := pipe(t)
+	ok(t, write.Close())
+	in, err := Replay(read, inMemory(), nil).Open()
+	ok(t, err)
+	in.Started()
+	if err := in.File.Close(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("close the reader again: got %v, want %v", err, os.ErrClosed)
+	}
+	ok(t, in.Close())
+}
+
+// TestReplayProperty has attempts that stop reading anywhere. Each gets a prefix of the same bytes, whatever the chunks in which they
+// come. An attempt that gets less than it reads gets an error.
+func TestReplayProperty(t *testing.T) {
+	dir := t.TempDir()
+	rapid.Check(t, func(rt *rapid.T) {
+		chunks := rapid.SliceOfN(rapid.SliceOfN(rapid.Byte(), 1, 5000), 0, 20).Draw(rt, "chunks")
+		data := bytes.Join(chunks, nil)
+		hasRoom := rapid.Bool().Draw(rt, "has room")
+		kept := spool.New(rapid.IntRange(0, 20_000).Draw(rt, "memory"), func() (*os.File, error) {
+			if !hasRoom {
+				return nil, syscall.ENOSPC
+			}
+			return spool.Temporary(dir)
+		})
+		defer func() { _ = kept.Close() }()
+		read, write, err := os.Pipe()
+		ok(t, err)
+		defer func() { _ = read.Close() }()
+		go func() {
+			for _, c := range chunks {
+				_, _ = write.Write(c)
+			}
+			_ = write.Close()
+		}()
+		var completed atomic.Int32
+		stdin := Replay(read, kept, func() error { completed.Add(1); return nil })
+		stops := rapid.SliceOfN(rapid.IntRange(0, len(data)), 0, 6).Draw(rt, "stops")
+		for _, n := range append(stops, len(data)+1) {
+			in, err := stdin.Open()
+			if err != nil && !hasRoom {
+				continue
+			}
+			ok(t, err)
+			a := start(t, in)
+			got := a.read(n)
+			err = a.end()
+			if !bytes.HasPrefix(data, got) {
+				rt.Fatalf("got %d bytes that are no prefix of the %d that were written", len(got), len(data))
+			}
+			if want := min(n, len(data)); len(got) < want && err == nil {
+				rt.Fatalf("got %d bytes and no error, want %d", len(got), want)
+			}
+			if hasRoom && err != nil {
+				rt.Fatal(err)
+			}
+		}
+		stdin.Wait()
+		if got := completed.Load(); hasRoom && got != 1 || got > 1 {
+			rt.Fatalf("completed %d times, want once if there is room", got)
+		}
+	})
+}
+
+func TestBlockDeviceIsAFile(t *testing.T) {
+	devices, err := filepath.Glob("/dev/loop[0-9]*")
+	ok(t, err)
+	for _, name := range devices {
+		if device, err := os.Open(name); err == nil {
+			defer device.Close()
+			if got := kindOf(device); got != kindFile {
+				t.Errorf("%s: got kind %v, want %v", name, got, kindFile)
+			}
+			return
+		}
+	}
+	t.Skip("there is no block device that may be opened")
+}

@@ -1,0 +1,78 @@
+//go:build unix
+
+package stdio
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// poll waits up to timeout for events on f, and returns what happened. With a zero timeout it returns at once.
+func poll(f *os.File, events int16, timeout time.Duration) (happened int16, err error) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	closed := raw.Control(func(fd uintptr) {
+		fds := []unix.PollFd{{Fd: int32(fd), Events: events}}
+		_, err = unix.Poll(fds, int(timeout.Milliseconds()))
+		happened = fds[0].Revents
+	})
+	if closed != nil {
+		return 0, closed
+	}
+	return happened, err
+}
+
+func stateOf(f *os.File) (s streamState) {
+	happened, err := poll(f, unix.POLLIN, 0)
+	if err != nil {
+		return s
+	}
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return s
+	}
+	_ = raw.Control(func(fd uintptr) { s.available, _ = unix.IoctlGetInt(int(fd), bytesAvailable) })
+	shutDown := happened&unix.POLLIN != 0 && s.available == 0 // readable without bytes: the writer of a socket has shut its side down
+	s.ended = happened&unix.POLLHUP != 0 || shutDown
+	return s
+}
+
+// ReaderGone reports whether f is a pipe or a socket that has no reader any more.
+func ReaderGone(f *os.File) bool {
+	if kindOf(f) != kindStream {
+		return false
+	}
+	happened, _ := poll(f, unix.POLLOUT, 0)
+	return happened&(unix.POLLERR|unix.POLLHUP) != 0
+}
+
+// Writable reports whether f takes some bytes at once, or within the timeout. If it cannot tell, it returns true: then the write tells.
+func Writable(f *os.File, timeout time.Duration) bool {
+	happened, err := poll(f, unix.POLLOUT, timeout)
+	return happened != 0 || (err != nil && !errors.Is(err, unix.EINTR))
+}
+
+// largestPipe is the largest pipe that a process without privileges can make.
+const largestPipe = 1 << 20
+
+// drain reads what is in the pipe, and does not wait for more. Everything that the process wrote before it ended is there.
+func (c *capture) drain(buffer []byte) {
+	raw, err := c.read.SyscallConn()
+	if err != nil {
+		return
+	}
+	for left := largestPipe; left > 0; {
+		n := 0
+		err := raw.Control(func(fd uintptr) { n, _ = syscall.Read(int(fd), buffer[:min(left, len(buffer))]) })
+		if n <= 0 || err != nil || !c.handle(buffer[:n]) {
+			return
+		}
+		left -= n
+	}
+}
