@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/cmdexec/proc"
@@ -80,7 +81,7 @@ func tail(t *task.Task) int {
 func outgrown(lines render.Observer) func(*task.Task, int64) {
 	return func(t *task.Task, at int64) {
 		lines.Warn(fmt.Errorf("attempt %d has written more than %v: its output is passed on from now on, and it will not be tried again\nhint: --output-limit holds more",
-			t.AttemptCount, size(at)))
+			t.AttemptCount, flags.Size(at)))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
@@ -18,8 +19,8 @@ import (
 type filterFlags struct {
 	ID     *string        `name:"id" placeholder:"NAME" help:"Only the tasks of this name: the runs of a job."`
 	Status []wantedStatus `placeholder:"S" help:"Only tasks of these statuses: PENDING, IN_FLIGHT, INTERRUPTED, SUCCEEDED, EXHAUSTED, FAILED, CANCELLED."`
-	Since  *since         `placeholder:"TIME" help:"Only tasks made within 2h, 3d or the like, or since 15:04, 2026-01-31 or an RFC 3339 time."`
-	Limit  *count         `placeholder:"N" help:"The newest N tasks; 0 = all. Default 20, with --json all."`
+	Since  *flags.Since   `placeholder:"TIME" help:"Only tasks made within 2h, 3d or the like, or since 15:04, 2026-01-31 or an RFC 3339 time."`
+	Limit  *flags.Count   `placeholder:"N" help:"The newest N tasks; 0 = all. Default 20, with --json all."`
 }
 
 // given reports whether the flags leave tasks out for what they are.

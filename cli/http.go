@@ -3,11 +3,10 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/httpexec"
@@ -18,11 +17,7 @@ import (
 
 // httpCommand is `retry http [flags] URL`.
 type httpCommand struct {
-	requestFlags
-	bodyFlags
-	replyFlags
-	safetyFlags
-	networkFlags
+	flags.HTTPFlags
 	wrapper
 	URL []string `arg:"" optional:"" name:"url" help:"Where the request goes; http:// unless it says otherwise."`
 
@@ -54,7 +49,7 @@ func (c *httpCommand) check(p *Process) error {
 	if err := c.checkConditions(); err != nil {
 		return err
 	}
-	request, err := c.build()
+	request, err := c.Build(c.URL[0])
 	if err != nil {
 		return err
 	}
@@ -80,19 +75,6 @@ func (c *httpCommand) checkConditions() error {
 	return nil
 }
 
-// build makes the request that the flags ask for.
-func (c *httpCommand) build() (*task.Request, error) {
-	r := &task.Request{URL: c.URL[0], Header: slices.Clone(c.Header), User: value(c.User)}
-	for _, step := range []func(*task.Request) error{
-		c.bodyFlags.into, c.requestFlags.into, c.networkFlags.into, c.replyFlags.into, c.safetyFlags.into,
-	} {
-		if err := step(r); err != nil {
-			return nil, err
-		}
-	}
-	return r, nil
-}
-
 // fill implements wrapped. A body from stdin is read to its end first, as by curl: its time is none of the task's.
 func (c *httpCommand) fill(p *Process, t *task.Task) (err error) {
 	if n := t.Policy.Consecutive; n > 1 && !c.request.Safe() {
@@ -110,10 +92,10 @@ func (c *httpCommand) fill(p *Process, t *task.Task) (err error) {
 		c.request.StdinSize(c.stdin.Size())
 	}
 	t.Kind, t.Request = task.KindHTTP, c.request
-	if key := c.ownKey(c.request); key != "" {
+	if key := c.OwnKey(c.request); key != "" {
 		t.IdempotencyKey = key
 	}
-	t.Options.Capture = c.capture()
+	t.Options.Capture = c.CaptureMode()
 	return nil
 }
 
@@ -160,14 +142,6 @@ func lookup(environ []string) func(name string) (string, bool) {
 		}
 		return "", false
 	}
-}
-
-// absolute returns a path that another directory finds, too.
-func absolute(path string) (string, error) {
-	if path == "" {
-		return "", nil
-	}
-	return filepath.Abs(path)
 }
 
 // warnOfRepetition tells that what nobody typed for this request has it sent again after it may have taken effect: a retry-on of

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/task"
 )
 
@@ -23,25 +24,23 @@ func requestOf(t *testing.T, words ...string) (*task.Request, error) {
 	if _, err := parser.parse(commandLine{subcommand: "http", words: words}); err != nil {
 		return nil, err
 	}
-	return command.build()
+	return command.Build(command.URL[0])
 }
 
-// TestCurlHints holds the table against the flags that there are.
-func TestCurlHints(t *testing.T) {
+// A command line of curl's flags that retry http has gives no hint.
+func TestCurlHintsLeaveKnownFlagsAlone(t *testing.T) {
 	parser, err := testProcess().newParser("http", &httpCommand{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	flags := newFlagSet("http", parser.Model)
-	for _, row := range curlHints {
-		for name := range strings.FieldsSeq(row.names) {
-			if flags.named[name] != nil {
-				t.Errorf("retry http has %s, and a hint says that it has not", name)
-			}
+	known := newFlagSet("http", parser.Model)
+	for name := range known.named {
+		if hint := flags.CurlHint(name); hint != "" {
+			t.Errorf("retry http has %s, and a hint says that it has not: %s", name, hint)
 		}
 	}
 	for _, line := range []string{"-fsSL h", "h -o -O", "-- -O", "-H -w h", "-ofile-O h", "--json --retry h", "-sdw h"} {
-		if err := flags.checkCurl(words(line)); err != nil {
+		if err := known.checkCurl(words(line)); err != nil {
 			t.Errorf("%s: %v", line, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
@@ -53,7 +54,7 @@ type journalFlags struct {
 	NoState      bool
 	RequireState bool
 
-	Retention *duration
+	Retention *flags.Duration
 }
 
 // openForRun opens the journal of a run. A journal that cannot be used never stops the command, unless it is required.

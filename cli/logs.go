@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
@@ -15,9 +16,9 @@ import (
 // logsCommand is `retry logs TASK`.
 type logsCommand struct {
 	stateFlag
-	Attempt *count `placeholder:"N" help:"The attempt. Default the latest that has output."`
-	Raw     bool   `help:"Print the bytes as they were, stdout's on stdout and stderr's on stderr. A terminal obeys whatever is in them."`
-	Task    string `arg:"" optional:"" help:"The task: its id, a beginning or an end of it, or its name."`
+	Attempt *flags.Count `placeholder:"N" help:"The attempt. Default the latest that has output."`
+	Raw     bool         `help:"Print the bytes as they were, stdout's on stdout and stderr's on stderr. A terminal obeys whatever is in them."`
+	Task    string       `arg:"" optional:"" help:"The task: its id, a beginning or an end of it, or its name."`
 }
 
 func (c *logsCommand) run(p *Process) (int, error) {

@@ -2,17 +2,13 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/alecthomas/kong"
-
-	"github.com/10f93571/retry/internal/text"
 )
 
 // parser fills a subcommand from its flags and words.
@@ -94,55 +90,4 @@ func withHint(err error, hint string) error {
 		return err
 	}
 	return fmt.Errorf("%w\nhint: %s", err, hint)
-}
-
-// duration is a flag's value such as 1h30m, 2d or 45 (seconds).
-type duration time.Duration
-
-// UnmarshalText reads the value of a flag.
-func (d *duration) UnmarshalText(txt []byte) error {
-	value, err := text.ParseDuration(string(txt))
-	*d = duration(value)
-	return err
-}
-
-// count is a flag's value that is a whole number of 0 or more.
-type count int
-
-// maxCount is far beyond use and far below overflow.
-const maxCount = 1_000_000_000
-
-// UnmarshalText reads the value of a flag.
-func (c *count) UnmarshalText(text []byte) error {
-	var n int
-	if _, err := fmt.Sscanf(string(text)+"\n", "%d\n", &n); err != nil || n < 0 || n > maxCount {
-		return fmt.Errorf("%q is no whole number from 0 to %d", text, maxCount)
-	}
-	*c = count(n)
-	return nil
-}
-
-// moment is a flag's value that is a time: RFC 3339, or 15:04 for the next time the clock shows that.
-type moment time.Time
-
-// UnmarshalText reads the value of a flag.
-func (m *moment) UnmarshalText(text []byte) error {
-	value, err := parseMoment(string(text), time.Now())
-	*m = moment(value)
-	return err
-}
-
-func parseMoment(text string, now time.Time) (time.Time, error) {
-	if t, err := time.Parse(time.RFC3339, text); err == nil {
-		return t, nil
-	}
-	clock, err := time.Parse("15:04", text)
-	if err != nil {
-		return time.Time{}, errors.New(`"` + text + "\" is no time\nhint: write 23:30, or RFC 3339 like 2026-01-02T23:30:00+01:00")
-	}
-	t := time.Date(now.Year(), now.Month(), now.Day(), clock.Hour(), clock.Minute(), 0, 0, now.Location())
-	if t.Before(now) {
-		t = time.Date(now.Year(), now.Month(), now.Day()+1, clock.Hour(), clock.Minute(), 0, 0, now.Location())
-	}
-	return t, nil
 }

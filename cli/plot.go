@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/plot"
 )
@@ -12,9 +13,9 @@ import (
 type plotCommand struct {
 	subjectFlags
 	pictureFlags
-	Tasks count  `default:"100" placeholder:"N" help:"How many tasks fail together. Default 100."`
-	Seed  uint64 `default:"1" placeholder:"N" help:"The same seed, the same figures. Default 1."`
-	JSON  bool   `help:"Print JSON; its fields are stable."`
+	Tasks flags.Count `default:"100" placeholder:"N" help:"How many tasks fail together. Default 100."`
+	Seed  uint64      `default:"1" placeholder:"N" help:"The same seed, the same figures. Default 1."`
+	JSON  bool        `help:"Print JSON; its fields are stable."`
 }
 
 // usualRetries is how many retries are shown of what has no limit of attempts.

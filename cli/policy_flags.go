@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/task"
 )
@@ -13,17 +14,17 @@ import (
 // policyFlags are the flags that make a policy. Each has its variable, RETRY_ and its name in capitals, and most are keys of the config
 // file. An example is for its schema.
 type policyFlags struct {
-	Policy      *string `short:"p"`
-	Attempts    *count  `short:"n"`
-	Retries     *count
-	Backoff     *string   `short:"b"`
-	Jitter      *string   `short:"j"`
-	Timeout     *duration `short:"t"`
-	KillAfter   *duration
-	Budget      *duration `short:"B"`
-	Deadline    *moment
-	ResetAfter  *duration
-	Consecutive *count
+	Policy      *string      `short:"p"`
+	Attempts    *flags.Count `short:"n"`
+	Retries     *flags.Count
+	Backoff     *string         `short:"b"`
+	Jitter      *string         `short:"j"`
+	Timeout     *flags.Duration `short:"t"`
+	KillAfter   *flags.Duration
+	Budget      *flags.Duration `short:"B"`
+	Deadline    *flags.Moment
+	ResetAfter  *flags.Duration
+	Consecutive *flags.Count
 	RetryOn     []string `sep:"none"`
 	StopOn      []string `sep:"none"`
 	SuccessOn   []string `sep:"none"`

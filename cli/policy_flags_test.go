@@ -141,28 +141,3 @@ func TestPolicyVariables(t *testing.T) {
 		}
 	}
 }
-
-func TestParseMoment(t *testing.T) {
-	berlin := time.FixedZone("CET", 3600)
-	now := time.Date(2026, 3, 4, 22, 0, 0, 0, berlin)
-	tests := []struct {
-		text string
-		want time.Time
-	}{
-		{"23:30", time.Date(2026, 3, 4, 23, 30, 0, 0, berlin)},
-		{"22:00", now},
-		{"00:30", time.Date(2026, 3, 5, 0, 30, 0, 0, berlin)},
-		{"2026-03-04T23:30:00Z", time.Date(2026, 3, 5, 0, 30, 0, 0, berlin)},
-	}
-	for _, tt := range tests {
-		got, err := parseMoment(tt.text, now)
-		if err != nil || !got.Equal(tt.want) {
-			t.Errorf("%s: %v, %v; want %v", tt.text, got, err, tt.want)
-		}
-	}
-	for _, text := range []string{"", "24:00", "noon", "2026-03-04", "12"} {
-		if got, err := parseMoment(text, now); err == nil {
-			t.Errorf("%q was accepted as %v", text, got)
-		}
-	}
-}

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/task"
 )
 
@@ -37,11 +38,11 @@ const (
 // kindOf tells what a field's type takes.
 func kindOf(field reflect.Type) keyKind {
 	switch field {
-	case reflect.TypeFor[*count]():
+	case reflect.TypeFor[*flags.Count]():
 		return keyCount
 	case reflect.TypeFor[*string]():
 		return keySpec
-	case reflect.TypeFor[*duration]():
+	case reflect.TypeFor[*flags.Duration]():
 		return keyDuration
 	case reflect.TypeFor[[]string]():
 		return keyConditions

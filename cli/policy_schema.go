@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/cli/flags"
 )
 
 // policySchemaCommand is `retry policy schema`.
@@ -86,7 +87,7 @@ func (k *policyKey) schema() object {
 	s := object{"description": k.text().help}
 	switch k.kind {
 	case keyCount:
-		s["type"], s["minimum"], s["maximum"], s["examples"] = "integer", 0, maxCount, []any{json.Number(k.text().example)}
+		s["type"], s["minimum"], s["maximum"], s["examples"] = "integer", 0, flags.MaxCount, []any{json.Number(k.text().example)}
 	case keySpec:
 		s["type"], s["pattern"], s["examples"] = "string", jitterPattern, []any{k.text().example}
 		if k.name == "backoff" {

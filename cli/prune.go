@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
@@ -17,7 +18,7 @@ import (
 // pruneCommand is `retry prune`.
 type pruneCommand struct {
 	stateFlag
-	OlderThan *duration        `placeholder:"TIME" help:"Tasks that finished this long ago; 0 = all that have finished. Default $RETRY_RETENTION, or 30d."`
+	OlderThan *flags.Duration  `placeholder:"TIME" help:"Tasks that finished this long ago; 0 = all that have finished. Default $RETRY_RETENTION, or 30d."`
 	Status    []finishedStatus `placeholder:"S,…" help:"Only tasks that are SUCCEEDED, FAILED, EXHAUSTED or CANCELLED."`
 	DryRun    bool             `help:"Say what would go, and remove nothing."`
 	Vacuum    bool             `help:"Give the room back to the disk. Others have to wait for the journal meanwhile."`
@@ -104,7 +105,7 @@ func vacuum(ctx context.Context, p *Process, journal *sqlite.Journal, before sta
 	if err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(p.Stdout, "gave %v back to the disk; the journal takes %v now\n", size(max(before.Total()-after.Total(), 0)), size(after.Total()))
+	_, _ = fmt.Fprintf(p.Stdout, "gave %v back to the disk; the journal takes %v now\n", flags.Size(max(before.Total()-after.Total(), 0)), flags.Size(after.Total()))
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
@@ -19,11 +20,11 @@ type resumeCommand struct {
 	outputFlags
 	reportFlags
 	groupFlags
-	All         bool      `help:"Every interrupted task."`
-	MaxAge      *duration `placeholder:"TIME" help:"With --all: only tasks made, or requeued, within this time."`
-	Now         bool      `help:"Do not wait for the time of the next attempt."`
-	KillOrphans bool      `help:"Stop what an interrupted attempt left running, instead of waiting for its end."`
-	Tasks       []string  `arg:"" optional:"" name:"task" help:"The tasks: an id, a beginning or an end of it, or a name."`
+	All         bool            `help:"Every interrupted task."`
+	MaxAge      *flags.Duration `placeholder:"TIME" help:"With --all: only tasks made, or requeued, within this time."`
+	Now         bool            `help:"Do not wait for the time of the next attempt."`
+	KillOrphans bool            `help:"Stop what an interrupted attempt left running, instead of waiting for its end."`
+	Tasks       []string        `arg:"" optional:"" name:"task" help:"The tasks: an id, a beginning or an end of it, or a name."`
 }
 
 func (c *resumeCommand) run(p *Process) (int, error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
@@ -16,7 +17,7 @@ const (
 )
 
 // retentionOf returns how long finished tasks are kept: as the flag says, or the variable; 0 is for ever.
-func retentionOf(flag *duration, getenv func(string) string) (time.Duration, error) {
+func retentionOf(flag *flags.Duration, getenv func(string) string) (time.Duration, error) {
 	if flag != nil {
 		return time.Duration(*flag), nil
 	}

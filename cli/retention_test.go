@@ -9,15 +9,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
 
 func TestRetentionOf(t *testing.T) {
-	hour, forever := duration(time.Hour), duration(0)
+	hour, forever := flags.Duration(time.Hour), flags.Duration(0)
 	tests := []struct {
-		flag     *duration
+		flag     *flags.Duration
 		variable string
 		want     time.Duration
 	}{
@@ -119,7 +120,7 @@ func TestTidyReturnsItsError(t *testing.T) {
 
 func TestPruneRetention(t *testing.T) {
 	now := time.Now()
-	hour, zero := duration(time.Hour), duration(0)
+	hour, zero := flags.Duration(time.Hour), flags.Duration(0)
 	tests := map[string]struct {
 		command pruneCommand
 		want    time.Time

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/plot"
 )
@@ -19,9 +20,9 @@ type simulateFlags struct {
 // simulateLockCommand is `retry simulate lock`.
 type simulateLockCommand struct {
 	simulateFlags
-	Clients count    `group:"Simulation" default:"100" placeholder:"N" help:"How many want the lock. Default 100."`
-	Hold    duration `group:"Simulation" default:"100ms" placeholder:"TIME" help:"How long each keeps it. Default 100ms."`
-	Spin    duration `group:"Simulation" default:"0" placeholder:"TIME" help:"How long a call waits for it before it is a collision. Default 0."`
+	Clients flags.Count    `group:"Simulation" default:"100" placeholder:"N" help:"How many want the lock. Default 100."`
+	Hold    flags.Duration `group:"Simulation" default:"100ms" placeholder:"TIME" help:"How long each keeps it. Default 100ms."`
+	Spin    flags.Duration `group:"Simulation" default:"0" placeholder:"TIME" help:"How long a call waits for it before it is a collision. Default 0."`
 }
 
 func (c *simulateLockCommand) run(p *Process) (int, error) {
@@ -39,9 +40,9 @@ func (c *simulateLockCommand) run(p *Process) (int, error) {
 // simulateOutageCommand is `retry simulate outage`.
 type simulateOutageCommand struct {
 	simulateFlags
-	Clients  count    `group:"Simulation" default:"10000" placeholder:"N" help:"How many use the service. Default 10000."`
-	Down     duration `group:"Simulation" default:"2m" placeholder:"TIME" help:"How long it is down. Default 2m."`
-	Capacity count    `group:"Simulation" default:"100" placeholder:"N" help:"How many calls a second it answers once it is back. Default 100."`
+	Clients  flags.Count    `group:"Simulation" default:"10000" placeholder:"N" help:"How many use the service. Default 10000."`
+	Down     flags.Duration `group:"Simulation" default:"2m" placeholder:"TIME" help:"How long it is down. Default 2m."`
+	Capacity flags.Count    `group:"Simulation" default:"100" placeholder:"N" help:"How many calls a second it answers once it is back. Default 100."`
 }
 
 func (c *simulateOutageCommand) run(p *Process) (int, error) {

@@ -4,15 +4,16 @@ import (
 	"context"
 	"time"
 
+	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
 )
 
 // statsCommand is `retry stats`.
 type statsCommand struct {
 	stateFlag
-	Since *since `placeholder:"TIME" help:"Only tasks made since then: 2h, 3d, 15:04, 2026-11-20, or RFC 3339."`
-	JSON  bool   `help:"Print JSON; its fields are stable."`
-	Limit *count `placeholder:"N" help:"Show the first N commands; 0 = all. Default 20, with --json all."`
+	Since *flags.Since `placeholder:"TIME" help:"Only tasks made since then: 2h, 3d, 15:04, 2026-11-20, or RFC 3339."`
+	JSON  bool         `help:"Print JSON; its fields are stable."`
+	Limit *flags.Count `placeholder:"N" help:"Show the first N commands; 0 = all. Default 20, with --json all."`
 }
 
 func (c *statsCommand) run(p *Process) (int, error) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
 )
 
@@ -54,7 +55,7 @@ func subjectsOf(t *testing.T, environ string, f *subjectFlags) (lines []string, 
 
 // Every SPEC is a curve or a policy of any layer, with its attempts and its jitter unless another is asked for.
 func TestSubjects(t *testing.T) {
-	four, deploy := count(4), "deploy"
+	four, deploy := flags.Count(4), "deploy"
 	for _, tt := range []struct {
 		environ string
 		flags   subjectFlags

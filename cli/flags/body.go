@@ -1,7 +1,8 @@
-package cli
+package flags
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -10,31 +11,32 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/google/uuid"
 
+	"github.com/10f93571/retry/httpexec"
 	"github.com/10f93571/retry/task"
 )
 
-// bodyFlags say what is sent, in the words of curl.
-type bodyFlags struct {
-	Data          data `short:"d"`
-	DataRaw       data
-	DataBinary    data
-	DataURLEncode data   `name:"data-urlencode"`
-	JSON          data   `name:"json"`
-	Form          data   `short:"F"`
-	UploadFile    string `short:"T"`
-	Get           bool   `short:"G"`
+// BodyFlags say what is sent.
+type BodyFlags struct {
+	Data          Data   `short:"d" group:"Body" placeholder:"DATA" help:"Send this; several are joined with &. @FILE is read, @- is stdin; their line ends are left out."`
+	DataRaw       Data   `group:"Body" placeholder:"DATA" help:"The same, and an @ means nothing."`
+	DataBinary    Data   `group:"Body" placeholder:"DATA" help:"The same as -d, with all bytes of a file as they are."`
+	DataURLEncode Data   `name:"data-urlencode" group:"Body" placeholder:"DATA" help:"Percent-encoded: TEXT, NAME=TEXT, @FILE or NAME@FILE."`
+	JSON          Data   `name:"json" group:"Body" placeholder:"DATA" help:"As --data-binary, with the headers of JSON."`
+	Form          Data   `short:"F" group:"Body" placeholder:"NAME=CONTENT" help:"A part of a multipart form: NAME=TEXT, NAME=@FILE (an upload), NAME=<FILE (its text); ;type= and ;filename= may follow."`
+	UploadFile    string `short:"T" group:"Body" placeholder:"FILE" help:"PUT this file; - is stdin. A URL that ends with / gets its name."`
+	Get           bool   `short:"G" group:"Body" help:"Put the data into the URL's query, and GET that."`
 }
 
-// data are the values of a flag for data, each with where it stood: curl joins those of all flags in their order.
-type data []datum
+// Data holds the values of one flag, each with its place on the command line: curl joins the values of all data flags in that order.
+type Data []datum
 
 type datum struct {
-	place int // less than that of those that follow
+	place int // increases from left to right
 	text  string
 }
 
 // Decode implements kong.MapperValue.
-func (d *data) Decode(ctx *kong.DecodeContext) error {
+func (d *Data) Decode(ctx *kong.DecodeContext) error {
 	token, err := ctx.Scan.PopValue("data")
 	if err == nil {
 		*d = append(*d, datum{-ctx.Scan.Len(), token.String()})
@@ -48,7 +50,7 @@ type piece struct {
 	read func(text string) ([]task.Part, error)
 }
 
-func (f *bodyFlags) into(r *task.Request) error {
+func (f *BodyFlags) set(r *task.Request) error {
 	kinds := 0
 	for _, given := range []bool{len(f.Data)+len(f.DataRaw)+len(f.DataBinary)+len(f.DataURLEncode)+len(f.JSON) > 0, len(f.Form) > 0, f.UploadFile != ""} {
 		if given {
@@ -72,10 +74,10 @@ func (f *bodyFlags) into(r *task.Request) error {
 }
 
 // data joins the values of the flags for data.
-func (f *bodyFlags) data(r *task.Request) error {
+func (f *BodyFlags) data(r *task.Request) error {
 	var pieces []piece
 	for _, kind := range []struct {
-		values data
+		values Data
 		read   func(string) ([]task.Part, error)
 	}{{f.Data, stripped}, {f.DataRaw, literal}, {f.DataBinary, binary}, {f.DataURLEncode, encoded}, {f.JSON, binary}} {
 		for _, d := range kind.values {
@@ -105,7 +107,7 @@ func (f *bodyFlags) data(r *task.Request) error {
 	return nil
 }
 
-func (f *bodyFlags) upload(r *task.Request) error {
+func (f *BodyFlags) upload(r *task.Request) error {
 	part, err := filePart(f.UploadFile)
 	r.Body, r.Method = []task.Part{part}, "PUT"
 	// The file has no type that we know of, and data has one.
@@ -141,7 +143,7 @@ func unlessGiven(r *task.Request, line string) []string {
 	return []string{line}
 }
 
-func (f *bodyFlags) form(r *task.Request) error {
+func (f *BodyFlags) form(r *task.Request) error {
 	if f.Get {
 		return errors.New("-G puts data into the URL, and a form (-F) has no place there\nhint: -d instead of -F")
 	}
@@ -207,4 +209,73 @@ func filePart(name string) (part task.Part, err error) {
 		part.File, err = absolute(name)
 	}
 	return part, err
+}
+
+// formPart reads the value of -F: NAME=TEXT, NAME=@FILE, NAME=<FILE, and after each ;type=TYPE and ;filename=NAME. What stands in
+// double quotes may hold a semicolon.
+func formPart(text string) (task.Part, error) {
+	name, content, ok := strings.Cut(text, "=")
+	if !ok {
+		return task.Part{}, fmt.Errorf("-F %q is no NAME=CONTENT\nhint: -F name=text, or -F name=@FILE for an upload", text)
+	}
+	content, attributes := splitAttributes(content)
+	part, err := formContent(content)
+	part.Name = name
+	for _, a := range attributes {
+		switch key, v, _ := strings.Cut(a, "="); strings.TrimSpace(strings.ToLower(key)) {
+		case "type":
+			part.Type = unquoted(v)
+		case "filename":
+			part.FileName = unquoted(v)
+		default:
+			return part, fmt.Errorf("-F %s: %q is neither type= nor filename=\nhint: a semicolon in a text stands in double quotes: -F 'name=\"a;b\"'", name, strings.TrimSpace(a))
+		}
+	}
+	if part.Type == "" {
+		part.Type = httpexec.FormType(&part)
+	}
+	return part, err
+}
+
+func formContent(content string) (part task.Part, err error) {
+	file, isUpload := strings.CutPrefix(content, "@")
+	text, isText := strings.CutPrefix(content, "<")
+	switch {
+	case isUpload:
+		if part, err = filePart(unquoted(file)); err == nil {
+			part.FileName = filepath.Base(part.File)
+		}
+	case isText:
+		part, err = filePart(unquoted(text))
+	default:
+		part.Text = []byte(unquoted(content))
+	}
+	return part, err
+}
+
+// splitAttributes takes apart what semicolons separate, outside of double quotes.
+func splitAttributes(text string) (content string, attributes []string) {
+	var fields []string
+	start, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch {
+		case quoted && text[i] == '\\':
+			i++
+		case text[i] == '"':
+			quoted = !quoted
+		case text[i] == ';' && !quoted:
+			fields, start = append(fields, text[start:i]), i+1
+		}
+	}
+	fields = append(fields, text[start:])
+	return fields[0], fields[1:]
+}
+
+// unquoted takes the double quotes off a value that begins with one.
+func unquoted(text string) string {
+	text = strings.TrimSpace(text)
+	if len(text) < 2 || text[0] != '"' || text[len(text)-1] != '"' {
+		return text
+	}
+	return strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(text[1 : len(text)-1])
 }

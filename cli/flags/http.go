@@ -1,0 +1,256 @@
+package flags
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/textproto"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/10f93571/retry/httpexec"
+	"github.com/10f93571/retry/task"
+)
+
+// HTTPFlags say which request is sent, in the words of curl.
+type HTTPFlags struct {
+	RequestFlags
+	BodyFlags
+	ReplyFlags
+	SafetyFlags
+	NetworkFlags
+}
+
+// Build returns the request for a URL.
+func (f *HTTPFlags) Build(url string) (*task.Request, error) {
+	r := &task.Request{URL: url, Header: slices.Clone(f.Header), User: orEmpty(f.User)}
+	for _, set := range []func(*task.Request) error{
+		f.BodyFlags.set, f.RequestFlags.set, f.NetworkFlags.set, f.ReplyFlags.set, f.SafetyFlags.set,
+	} {
+		if err := set(r); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// RequestFlags say what is asked for.
+type RequestFlags struct {
+	Request   string   `short:"X" group:"Request" placeholder:"METHOD" help:"The method. Default GET, POST with data, PUT with -T."`
+	Header    []string `short:"H" sep:"none" group:"Request" placeholder:"LINE" help:"A header: 'Name: value'; 'Name:' leaves a usual one out; 'Name;' is sent empty. {env:NAME} is read at each send, and never stored."`
+	User      *string  `short:"u" group:"Request" placeholder:"USER:PASSWORD" help:"Basic authentication; the password is best a reference: 'me:{env:NAME}'."`
+	UserAgent *string  `short:"A" group:"Request" placeholder:"NAME" help:"The User-Agent header."`
+	Referer   *string  `short:"e" group:"Request" placeholder:"URL" help:"The Referer header."`
+	Head      bool     `short:"I" group:"Request" help:"Ask for the header alone, and show it."`
+	Location  bool     `short:"L" group:"Request" help:"Follow redirects."`
+	MaxRedirs *Count   `name:"max-redirs" group:"Request" placeholder:"N" help:"Follow at most so many. Default 50."`
+}
+
+// defaultRedirects is curl's.
+const defaultRedirects = 50
+
+func (f *RequestFlags) set(r *task.Request) error {
+	if f.User != nil && !strings.Contains(*f.User, ":") && !strings.Contains(*f.User, "{env:") {
+		// not the user, which may be a key
+		return errors.New("-u has no password, and nobody is asked for it\nhint: -u 'USER:{env:NAME}' takes it from a variable at each send; -u 'USER:' sends none")
+	}
+	if f.Head && len(r.Body) > 0 && !r.Get {
+		return errors.New("-I asks for a header alone, and data is sent with another method\nhint: leave one of them out; -G puts the data into the URL")
+	}
+	r.MethodGiven = f.Request != ""
+	switch {
+	case r.MethodGiven:
+		r.Method = f.Request
+	case f.Head:
+		r.Method = "HEAD"
+	}
+	if f.Head {
+		r.Include = true
+	}
+	setDefault(r, "User-Agent", f.UserAgent)
+	setDefault(r, "Referer", f.Referer)
+	if f.Location {
+		r.Network.MaxRedirects = defaultRedirects
+		if f.MaxRedirs != nil {
+			r.Network.MaxRedirects = cmp.Or(int(*f.MaxRedirs), -1)
+		}
+	}
+	return nil
+}
+
+// setDefault adds a header, unless a line of the user's own has it; an empty value leaves the usual one out.
+func setDefault(r *task.Request, name string, value *string) {
+	if value == nil || hasHeader(r.Header, name) {
+		return
+	}
+	r.Header = append(r.Header, strings.TrimSuffix(name+": "+*value, " "))
+}
+
+// headerName is the canonical name that a line is about.
+func headerName(line string) string {
+	name, _, _ := strings.Cut(line, ":")
+	return textproto.CanonicalMIMEHeaderKey(strings.TrimSuffix(strings.TrimSpace(name), ";"))
+}
+
+// NetworkFlags say how a request gets to the server.
+type NetworkFlags struct {
+	MaxTime        *Duration `short:"m" group:"Network" placeholder:"TIME" help:"The same as --timeout."`
+	ConnectTimeout *Duration `group:"Network" placeholder:"TIME" help:"For looking up, connecting, the proxy and TLS together."`
+	Proxy          *string   `short:"x" group:"Network" placeholder:"URL" help:"Default http_proxy, https_proxy, all_proxy and no_proxy of the environment; empty for none. http, https, socks5, socks5h."`
+	NoProxy        *string   `name:"noproxy" group:"Network" placeholder:"HOSTS" help:"Hosts that are asked directly; * for all."`
+	UnixSocket     string    `group:"Network" placeholder:"PATH" help:"Connect to this socket instead of the host."`
+	Resolve        []string  `sep:"none" group:"Network" placeholder:"HOST:PORT:ADDRESS" help:"Connect to this address for that host and port."`
+	Insecure       bool      `short:"k" group:"Network" help:"Believe any certificate."`
+	CACert         string    `name:"cacert" group:"Network" placeholder:"FILE" help:"Believe these certificates instead of the system's."`
+	Cert           string    `group:"Network" placeholder:"FILE" help:"The client's own certificate, PEM, perhaps with its key."`
+	Key            string    `group:"Network" placeholder:"FILE" help:"Its key."`
+	Compressed     bool      `group:"Network" help:"Ask for gzip, and unpack it."`
+	HTTP11         bool      `name:"http1.1" group:"Network" help:"Do not speak HTTP/2."`
+}
+
+func (f *NetworkFlags) set(r *task.Request) (err error) {
+	n := &r.Network
+	n.Proxy, n.NoProxy, n.Resolve = orEmpty(f.Proxy), f.NoProxy, f.Resolve
+	if f.Proxy != nil && *f.Proxy == "" { // curl's way to say none
+		all := "*"
+		n.NoProxy = &all
+	}
+	if f.ConnectTimeout != nil {
+		n.ConnectTimeout = time.Duration(*f.ConnectTimeout)
+	}
+	n.Insecure, n.Compressed, n.HTTP1 = f.Insecure, f.Compressed, f.HTTP11
+	for _, path := range []struct {
+		to   *string
+		from string
+	}{{&n.UnixSocket, f.UnixSocket}, {&n.CACert, f.CACert}, {&n.Cert, f.Cert}, {&n.Key, f.Key}} {
+		if *path.to, err = absolute(path.from); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ReplyFlags say what becomes of what comes back.
+type ReplyFlags struct {
+	Output    *string `short:"o" group:"Reply" placeholder:"FILE" help:"Write the body to a file, whole or not at all. What a cut download has got is not asked for again."`
+	Include   bool    `short:"i" group:"Reply" help:"Show the header, too."`
+	Fail      bool    `short:"f" group:"Reply" help:"Do not show the body of an error. It is exit status 22 in any case."`
+	Silent    bool    `short:"s" group:"Reply" help:"No progress bar; failures are told all the same, unless -q is given."`
+	ShowError bool    `short:"S" hidden:""`
+	Capture   string  `enum:"none,errors,all" default:"errors" group:"Reply" placeholder:"none|errors|all" help:"Of which replies the journal keeps the end: 8 KiB. Default errors."`
+}
+
+func (f *ReplyFlags) set(r *task.Request) (err error) {
+	r.Include, r.HideFail = r.Include || f.Include, f.Fail
+	output := orEmpty(f.Output)
+	switch {
+	case f.Output != nil && output == "": // of a variable that is not set: stdout is hardly meant
+		return errors.New("-o names no file\nhint: leave it out for stdout")
+	case output != "-":
+		r.Output, err = absolute(output)
+	}
+	if strings.HasSuffix(output, "/") && r.Output != "/" {
+		r.Output += "/" // filepath.Abs drops it; it says that the name is a directory
+	}
+	if err == nil && r.Output != "" {
+		err = httpexec.CheckOutput(r.Output)
+	}
+	return err
+}
+
+// CaptureMode says it in the words of a command, whose stderr tells of errors.
+func (f *ReplyFlags) CaptureMode() task.CaptureMode {
+	return map[string]task.CaptureMode{"errors": task.CaptureStderr, "all": task.CaptureBoth}[f.Capture]
+}
+
+// SafetyFlags say what may be sent twice, and how long a server is waited for.
+type SafetyFlags struct {
+	IdempotencyKey   *string  `group:"Safety" placeholder:"KEY|none" help:"A key of your own: it says that the server looks at it. Default a random one, which every method sends that is not idempotent by itself; none sends none."`
+	Idempotent       bool     `group:"Safety" help:"Two of these requests do what one does, so a doubtful end is worth another attempt."`
+	IdempotencyStyle string   `enum:"raw,sf" default:"raw" group:"Safety" placeholder:"raw|sf" help:"The key as it is, or in quotes as the IETF's draft asks."`
+	IdempotencyTTL   Duration `name:"idempotency-ttl" default:"24h" group:"Safety" placeholder:"TIME" help:"How long the server remembers a key: a request that carries one is not sent again after that. 0 = for ever. Default 24h."`
+	MaxRetryAfter    Duration `default:"1h" group:"Safety" placeholder:"TIME" help:"The longest a server may have us wait. Beyond it the task is left PENDING, with exit status 75, for retry resume. 0 = any time. Default 1h."`
+}
+
+func (f *SafetyFlags) set(r *task.Request) error {
+	if f.IdempotencyKey != nil && *f.IdempotencyKey == "" { // of a variable that is not set: a random one is hardly meant
+		return errors.New("--idempotency-key is empty\nhint: leave it out for a random one; none sends none")
+	}
+	key, header := orEmpty(f.IdempotencyKey), headerValue(r.Header, httpexec.KeyHeader)
+	if key != "" && hasHeader(r.Header, httpexec.KeyHeader) { // one without a value would leave the key out
+		return errors.New("--idempotency-key and -H 'Idempotency-Key: …' say the same thing\nhint: give one of them")
+	}
+	for place, text := range map[string]string{"--idempotency-key": key, "-H 'Idempotency-Key: …'": header} {
+		if err := checkKey(text); err != nil {
+			return fmt.Errorf("%s: %w", place, err)
+		}
+	}
+	r.Idempotent = f.Idempotent
+	r.Keyed = key != "" && key != noKey || header != ""
+	r.KeyTTL, r.MaxRetryAfter = time.Duration(f.IdempotencyTTL), time.Duration(f.MaxRetryAfter)
+	switch {
+	case key == noKey:
+		r.KeyStyle = task.KeyNone
+	case f.IdempotencyStyle == "sf":
+		r.KeyStyle = task.KeySF
+	}
+	return nil
+}
+
+// noKey is the --idempotency-key that sends none.
+const noKey = "none"
+
+// checkKey refuses what would pass for a key of the user's own, and be none to the server: the request would be sent again.
+func checkKey(key string) error {
+	switch {
+	case task.HasReference(key):
+		return errors.New("it has to be the same on a resume, so the journal keeps it, and {env:NAME} is not looked up\nhint: let the shell do it: --idempotency-key \"$NAME\"")
+	case key != "" && strings.TrimSpace(key) == "":
+		return errors.New("the idempotency key is blank\nhint: leave it out for a random one")
+	case key != noKey && strings.EqualFold(key, noKey):
+		return errors.New("the server would take this for a key\nhint: write none to send none")
+	}
+	return httpexec.CheckKey(key)
+}
+
+// OwnKey is the key that the flags give, or a header; empty for none.
+func (f *SafetyFlags) OwnKey(r *task.Request) string {
+	key := cmp.Or(orEmpty(f.IdempotencyKey), headerValue(r.Header, httpexec.KeyHeader))
+	if key == noKey {
+		return ""
+	}
+	return key
+}
+
+// hasHeader reports whether a line is about a header, with a value or without.
+func hasHeader(lines []string, name string) bool {
+	return slices.ContainsFunc(lines, func(line string) bool { return headerName(line) == name })
+}
+
+// headerValue is what the lines say of a header; empty where they do not, or leave it out.
+func headerValue(lines []string, name string) string {
+	for _, line := range lines {
+		if _, v, _ := strings.Cut(line, ":"); headerName(line) == name {
+			return strings.TrimSpace(v)
+		}
+	}
+	return ""
+}
+
+// orEmpty is the value of a flag; empty where it was not given.
+func orEmpty(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+// absolute returns a path that another directory finds, too.
+func absolute(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	return filepath.Abs(path)
+}
