@@ -32,7 +32,7 @@ func SetAside(ctx context.Context, damage error) (aside string, err error) {
 	if !errors.As(damage, &f) || !errors.Is(f.Kind, state.ErrCorrupt) || f.Dir == "" {
 		return "", damage
 	}
-	unlock, err := lockDir(ctx, f.Dir, true)
+	unlock, err := Exclusive(ctx, f.Dir)
 	if err != nil {
 		return "", fmt.Errorf("set the damaged journal aside: %w", diagnose(f.Dir, err))
 	}
@@ -121,4 +121,12 @@ func asides(dir string) (found []string) {
 		}
 	}
 	return found
+}
+
+// sameFile compares what stands at a path with what stood there; nil is nothing.
+func sameFile(a, b os.FileInfo) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return os.SameFile(a, b)
 }

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -211,7 +210,7 @@ func TestAsidesHaveTheirOwnNames(t *testing.T) {
 func TestOpeningWaitsForWhoSetsAside(t *testing.T) {
 	dir := t.TempDir()
 	inFlight(t, openIn(t, dir))
-	unlock, err := lockDir(t.Context(), dir, true)
+	unlock, err := Exclusive(t.Context(), dir)
 	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -239,21 +238,20 @@ func TestOpeningIsNotCutInTwo(t *testing.T) {
 		}
 		opened <- err
 	}()
-	lock, err := openForLock(dir)
-	must(t, err)
-	for held := 0; held < 50; {
-		switch err := tryLock(lock, true); {
-		case errors.Is(err, errHeld):
+	cancelled, cancel := context.WithCancel(t.Context()) // tries once
+	cancel()
+	for held := 0; held < 50; time.Sleep(time.Millisecond) {
+		switch unlock, err := Exclusive(cancelled, dir); {
+		case errors.Is(err, context.Canceled):
 			held++
+		case err != nil:
+			t.Fatal(err)
 		case held > 0:
 			t.Fatal("the directory was free before the journal was open")
+		default:
+			unlock()
 		}
-		must(t, unlocked(lock))
-		time.Sleep(time.Millisecond)
 	}
-	must(t, lock.Close())
 	must(t, tx.Rollback())
 	must(t, <-opened)
 }
-
-func unlocked(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }

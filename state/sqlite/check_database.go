@@ -37,8 +37,8 @@ func (e *examiner) lock() {
 
 // locker names a process that keeps others out, and of what; none where a write can begin.
 func (e *examiner) locker() (who, of string, err error) {
-	if who := directoryHolder(e.dir); who != "" {
-		return who, "the directory", nil
+	if Held(e.dir) {
+		return "another process", "the directory", nil
 	}
 	pid, err := holder(e.dir)
 	if pid == 0 || err != nil {

@@ -22,7 +22,11 @@ func (e *examiner) fileSystem() {
 		e.fail("file system", err)
 		return
 	}
-	system, err := statfs(path)
+	system, err := Statfs(path)
+	e.system(path, system, err)
+}
+
+func (e *examiner) system(path string, system fileSystem, err error) {
 	name := system.name
 	if name == "" {
 		name = "a local disk"

@@ -19,6 +19,11 @@ import (
 func finds(t *testing.T, dir, name string, level Level, text, fix string) {
 	t.Helper()
 	_, checks := Examine(t.Context(), dir, func(string) string { return "" }, time.Now())
+	contains(t, checks, name, level, text, fix)
+}
+
+func contains(t *testing.T, checks []Check, name string, level Level, text, fix string) {
+	t.Helper()
 	for _, c := range checks {
 		if c.Name == name && c.Level == level && strings.Contains(c.Text, text) && strings.Contains(c.Fix, fix) {
 			return
@@ -54,8 +59,9 @@ func TestExamineTheFileSystem(t *testing.T) {
 	dir := t.TempDir()
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			replaceStatfs(t, test.system)
-			finds(t, dir, test.check, test.level, test.text, test.hint)
+			e := &examiner{ctx: t.Context(), dir: dir}
+			e.system(dir, test.system, nil)
+			contains(t, e.checks, test.check, test.level, test.text, test.hint)
 		})
 	}
 }
@@ -178,24 +184,10 @@ func TestExamineTheInputs(t *testing.T) {
 
 func TestExamineFindsWhoLocksTheDirectory(t *testing.T) {
 	dir := closedJournal(t)
-	unlock, err := lockDir(t.Context(), dir, true)
+	unlock, err := Exclusive(t.Context(), dir)
 	must(t, err)
 	defer unlock()
 	finds(t, dir, "lock", LevelProblem, "holds the lock of the directory", "wait for its end")
-}
-
-func TestFlockerReadsTheListOfLocks(t *testing.T) {
-	const locks = `1: POSIX  ADVISORY  WRITE 11 fe:00:77 0 EOF
-2: FLOCK  ADVISORY  READ  12 fe:00:77 0 EOF
-2: -> FLOCK  ADVISORY  WRITE 13 fe:00:77 0 EOF
-3: FLOCK  ADVISORY  WRITE 14 fe:00:177 0 EOF
-4: FLOCK  ADVISORY  WRITE 15 fe:00:77 0 EOF
-`
-	for inode, want := range map[uint64]int{77: 15, 177: 14, 7: 0} {
-		if got := flocker(locks, inode); got != want {
-			t.Errorf("%d: got %d, want %d", inode, got, want)
-		}
-	}
 }
 
 // An examination looks, and no more.

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -55,7 +54,7 @@ func holder(dir string) (pid int, err error) {
 	return locker(database+shmSuffix, unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: writerByte, Len: 1})
 }
 
-func locker(path string, lock unix.Flock_t) (pid int, err error) {
+func locker(path string, flock unix.Flock_t) (pid int, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe may be there
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -64,50 +63,14 @@ func locker(path string, lock unix.Flock_t) (pid int, err error) {
 		return 0, err
 	}
 	defer func() { _ = f.Close() }()
-	err = unix.FcntlFlock(f.Fd(), unix.F_GETLK, &lock)
+	err = unix.FcntlFlock(f.Fd(), unix.F_GETLK, &flock)
 	switch {
-	case err != nil || lock.Type == unix.F_UNLCK:
+	case err != nil || flock.Type == unix.F_UNLCK:
 		return 0, err
-	case lock.Pid <= 0:
+	case flock.Pid <= 0:
 		return unknownPID, nil
 	}
-	return int(lock.Pid), nil
-}
-
-// directoryHolder names the process that lets nobody open a journal in a directory; empty where none does.
-func directoryHolder(dir string) string {
-	f, err := openForLock(dir)
-	if err != nil {
-		return "" // without the right to read it nobody locks it
-	}
-	defer func() { _ = f.Close() }()
-	if !errors.Is(tryLock(f, false), errHeld) {
-		return ""
-	}
-	var stat unix.Stat_t
-	locks, _ := os.ReadFile("/proc/locks") // Linux alone has it
-	if err := unix.Fstat(int(f.Fd()), &stat); err != nil {
-		return "another process"
-	}
-	if pid := flocker(string(locks), stat.Ino); pid > 0 {
-		return process(pid)
-	}
-	return "another process"
-}
-
-// flocker finds the process that has locked a file alone, in lines such as "3: FLOCK ADVISORY WRITE 4711 fe:00:262147 0 EOF"; 0
-// where none is shown. The device is left out: a file system such as btrfs has another one for its locks than for its files.
-func flocker(locks string, inode uint64) (pid int) {
-	for line := range strings.Lines(locks) {
-		f := strings.Fields(line)
-		if len(f) < 6 || f[1] != "FLOCK" || f[3] != "WRITE" || !strings.HasSuffix(f[5], fmt.Sprintf(":%d", inode)) {
-			continue
-		}
-		if pid, err := strconv.Atoi(f[4]); err == nil {
-			return pid
-		}
-	}
-	return 0
+	return int(flock.Pid), nil
 }
 
 // commandWidth is how much of a command line tells which it is.

@@ -14,6 +14,4 @@ func readableByOthers(fs.FileInfo) bool { return false }
 
 func holder(string) (int, error) { return 0, errors.ErrUnsupported }
 
-func directoryHolder(string) string { return "" }
-
 func process(int) string { return "another process" }

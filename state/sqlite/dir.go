@@ -11,10 +11,9 @@ import (
 	"github.com/10f93571/retry/state"
 )
 
-const (
-	databaseName = "journal.db"
-	ownersName   = "owners.lock"
-)
+const ownersName = "owners.lock"
+
+const databaseName = "journal.db"
 
 // Place is where the journal lies, and why there.
 type Place struct {
@@ -79,10 +78,10 @@ func prepareDir(dir string) error {
 	return checkOwner(dir, info)
 }
 
-// prepareFiles makes the empty files of a journal, since SQLite would create them under the umask.
-func prepareFiles(dir string) error {
+// CreateFiles creates the named files, empty and private: SQLite would create its own under the umask. It checks those that exist.
+func CreateFiles(dir string, names ...string) error {
 	anew := false
-	for _, name := range []string{databaseName, ownersName} {
+	for _, name := range names {
 		made, err := preparePrivate(filepath.Join(dir, name))
 		if err != nil {
 			return err

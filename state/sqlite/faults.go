@@ -41,7 +41,7 @@ func hintFor(kind error, dir string) string {
 	case errors.Is(kind, state.ErrFileLimit):
 		return "raise the limit with ulimit -f, or keep no journal with --no-state"
 	case errors.Is(kind, state.ErrReadOnly):
-		return readOnlyHint(dir)
+		return ReadOnlyHint(dir)
 	case errors.Is(kind, state.ErrLocked):
 		return "retry doctor --state " + dir + " names the process that holds it"
 	case errors.Is(kind, state.ErrForbidden):
@@ -50,12 +50,4 @@ func hintFor(kind error, dir string) string {
 		return "raise the limit with ulimit -n, or keep no journal with --no-state"
 	}
 	return "retry doctor --state " + dir + " tells more"
-}
-
-// readOnlyHint tells a file system that is read-only from files that are: SQLite does not.
-func readOnlyHint(dir string) string {
-	if system, err := statfs(dir); err == nil && !system.readOnly {
-		return "chmod u+w " + dir + " and what is in it, or use another directory with --state"
-	}
-	return "mount the file system of " + dir + " writable, or use another directory with --state"
 }

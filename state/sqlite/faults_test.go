@@ -39,7 +39,6 @@ func TestDiagnose(t *testing.T) {
 		{"no descriptors in all", &os.PathError{Op: "open", Err: syscall.ENFILE}, state.ErrNoFiles, "raise the limit"},
 		{"forbidden file", &os.PathError{Op: "open", Err: syscall.EPERM}, state.ErrForbidden, "see who may"},
 	}
-	replaceStatfs(t, fileSystem{readOnly: true})
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			got := diagnose("/j", fmt.Errorf("open: %w", test.err))
@@ -68,7 +67,7 @@ func TestDiagnoseLeavesTheRest(t *testing.T) {
 // Files that cannot be written are another thing to mend than a file system.
 func TestReadOnlyFilesHaveTheirOwnHint(t *testing.T) {
 	replaceStatfs(t, fileSystem{})
-	if got := hintFor(state.ErrReadOnly, "/j"); !strings.HasPrefix(got, "chmod u+w /j") {
+	if got := ReadOnlyHint("/j"); !strings.HasPrefix(got, "chmod u+w /j") {
 		t.Errorf("got %q", got)
 	}
 }

@@ -60,12 +60,12 @@ func enter(ctx context.Context, dir string) (unlock func(), err error) {
 	if err := prepareDir(dir); err != nil {
 		return nil, err
 	}
-	return lockDir(ctx, dir, false)
+	return Shared(ctx, dir)
 }
 
 // newJournal has all of a journal but the database.
 func newJournal(dir string) (*Journal, error) {
-	if err := prepareFiles(dir); err != nil {
+	if err := CreateFiles(dir, databaseName, ownersName); err != nil {
 		return nil, err
 	}
 	file, err := statWhole(dir)

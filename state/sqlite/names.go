@@ -3,9 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"hash/fnv"
-	"os"
-	"path/filepath"
 
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
@@ -15,7 +12,7 @@ import (
 // It reports false where another process is that: its pid is negative where the system does not tell which.
 func (j *Journal) OwnName(name string) (owned bool, pid int, err error) {
 	for {
-		if owned, err = j.owners.acquire(nameLock(name)); err != nil {
+		if owned, err = j.owners.acquire(Name(name)); err != nil {
 			return false, 0, err
 		}
 		if owned {
@@ -24,7 +21,7 @@ func (j *Journal) OwnName(name string) (owned bool, pid int, err error) {
 			}
 			return pid == 0, pid, nil
 		}
-		if pid, err = j.owners.owner(nameLock(name)); pid != 0 || err != nil {
+		if pid, err = j.owners.owner(Name(name)); pid != 0 || err != nil {
 			return false, pid, err
 		}
 	}
@@ -32,30 +29,23 @@ func (j *Journal) OwnName(name string) (owned bool, pid int, err error) {
 
 // ReleaseName lets go of a name that this process owns.
 func (j *Journal) ReleaseName(name string) error {
-	return j.owners.release(nameLock(name))
+	return j.owners.release(Name(name))
 }
 
 // ownerAside returns the process that runs a task of the name on a journal that was set aside meanwhile; 0 where none does.
 func ownerAside(dir, name string) (pid int) {
 	for _, aside := range asides(dir) {
-		file, err := os.Open(filepath.Join(aside, ownersName))
-		if err != nil {
+		o, err := OpenOwnersReadOnly(aside)
+		if err != nil || o == nil {
 			continue
 		}
-		pid, _ = (&owners{file: file}).owner(nameLock(name))
-		_ = file.Close()
+		pid, _ = o.owner(Name(name))
+		_ = o.close()
 		if pid != 0 {
 			return pid
 		}
 	}
 	return 0
-}
-
-// nameLock is the byte of a name, far beyond those of all tasks.
-func nameLock(name string) int64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(name))
-	return 1<<62 | int64(h.Sum64()>>2)
 }
 
 // Named returns the unfinished task of a name; nil where there is none.

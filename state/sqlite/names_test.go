@@ -102,7 +102,7 @@ func TestANameBelongsToOneProcess(t *testing.T) {
 // Names and numbers never share a byte.
 func TestNameLocksAreBeyondAllTasks(t *testing.T) {
 	for _, name := range []string{"", "a", "nightly", strings.Repeat("x", 1000), "\xff"} {
-		if at := nameLock(name); at < 1<<62 {
+		if at := Name(name); at < 1<<62 {
 			t.Errorf("%q has byte %d", name, at)
 		}
 	}

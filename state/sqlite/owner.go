@@ -1,6 +1,9 @@
 package sqlite
 
 import (
+	"errors"
+	"hash/fnv"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -24,4 +27,24 @@ func openOwners(dir string) (*owners, error) {
 
 func (o *owners) close() error {
 	return o.file.Close()
+}
+
+// OpenOwnersReadOnly opens the locks to be asked, which needs no right to write. It returns nil where nobody has ever owned a task.
+func OpenOwnersReadOnly(dir string) (*owners, error) {
+	o, err := openOwners(dir)
+	if err == nil {
+		return o, nil
+	}
+	f, err := os.Open(filepath.Join(dir, ownersName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return &owners{file: f}, err
+}
+
+// Name returns the number of a name's lock, far above those of all tasks.
+func Name(name string) int64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name))
+	return 1<<62 | int64(h.Sum64()>>2)
 }

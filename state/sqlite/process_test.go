@@ -60,7 +60,7 @@ func (a *actor) act(verb, arg string) (answer string, err error) {
 		syscall.Umask(0)
 	case "prepare":
 		if err = prepareDir(arg); err == nil {
-			err = prepareFiles(arg)
+			err = CreateFiles(arg, databaseName, ownersName)
 		}
 	case "upgrade":
 		migrations = append(migrations, nextStep)

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -48,7 +47,7 @@ func openReader(ctx context.Context, dir string) (*Journal, error) {
 	if _, err := existing(dir); err != nil {
 		return nil, err
 	}
-	if unlock, err := lockDir(ctx, dir, false); err == nil { // a directory may be searched and not read
+	if unlock, err := Shared(ctx, dir); err == nil { // a directory may be searched and not read
 		defer unlock()
 	}
 	file, err := existing(dir)
@@ -60,7 +59,7 @@ func openReader(ctx context.Context, dir string) (*Journal, error) {
 		_ = os.RemoveAll(j.copied)
 		return nil, j.diagnose(err)
 	}
-	if j.owners, err = openOwnersToRead(dir); err != nil {
+	if j.owners, err = OpenOwnersReadOnly(dir); err != nil {
 		_ = j.Close()
 		return nil, err
 	}
@@ -129,17 +128,4 @@ func (j *Journal) openCopy(ctx context.Context, copyTo func(path string) error) 
 	}
 	j.line, j.db, err = openDatabase(ctx, path)
 	return err
-}
-
-// openOwnersToRead returns nil where nobody has ever owned a task. A lock can be asked for without the right to take it.
-func openOwnersToRead(dir string) (*owners, error) {
-	o, err := openOwners(dir)
-	if err == nil {
-		return o, nil
-	}
-	f, err := os.Open(filepath.Join(dir, ownersName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return &owners{file: f}, err
 }

@@ -84,6 +84,9 @@ type fileSystem struct {
 	counted  bool   // it has a limit of inodes
 }
 
+// Statfs returns what the system tells of the file system that the path is on.
+func Statfs(path string) (fileSystem, error) { return statfs(path) }
+
 // statfs asks the system; tests put another in its place, since no test can mount a network file system.
 var statfs = systemStatfs
 
@@ -99,4 +102,12 @@ func checkLocal(dir string) error {
 	}
 	return state.NewFault(state.ErrNetwork, "use a directory on a local disk, with --state or RETRY_STATE_DIR",
 		"%s is on a network file system (%s), where SQLite cannot share a journal", path, system.name)
+}
+
+// ReadOnlyHint says what to do about a directory that cannot be written: SQLite does not tell a read-only file system from read-only files.
+func ReadOnlyHint(dir string) string {
+	if system, err := statfs(dir); err == nil && !system.readOnly {
+		return "chmod u+w " + dir + " and what is in it, or use another directory with --state"
+	}
+	return "mount the file system of " + dir + " writable, or use another directory with --state"
 }

@@ -87,6 +87,6 @@ const enoughRoom = 16 << 20 // bytes
 
 // HasRoom reports whether inputs and outputs can be kept beside the journal.
 func (j *Journal) HasRoom() bool {
-	system, err := statfs(j.dir)
+	system, err := Statfs(j.dir)
 	return err == nil && system.free >= enoughRoom
 }
