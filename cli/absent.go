@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/10f93571/retry/internal/text"
+	"github.com/10f93571/retry/state/lock"
 	"github.com/10f93571/retry/state/sqlite"
 )
 
@@ -13,7 +14,7 @@ var errAbsent = errors.New("no journal there yet")
 
 // absence returns errAbsent with the place and what led there; nil where a journal is, or something that keeps us from looking.
 func (f *stateFlag) absence(p *Process) error {
-	place, err := sqlite.Locate(f.State, p.getenv)
+	place, err := lock.Locate(f.State, p.getenv)
 	if err != nil || sqlite.Exists(place.Dir) {
 		return nil
 	}

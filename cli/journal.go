@@ -10,6 +10,7 @@ import (
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/lock"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
@@ -21,7 +22,7 @@ type stateFlag struct {
 
 // open opens the journal.
 func (f *stateFlag) open(ctx context.Context, p *Process) (*sqlite.Journal, error) {
-	dir, err := sqlite.Dir(f.State, p.getenv)
+	dir, err := lock.Dir(f.State, p.getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +35,7 @@ func (f *stateFlag) open(ctx context.Context, p *Process) (*sqlite.Journal, erro
 
 // read opens the journal for a report, which writes nothing. Where none is yet, there are no tasks.
 func (f *stateFlag) read(ctx context.Context, p *Process) (*sqlite.Journal, error) {
-	dir, err := sqlite.Dir(f.State, p.getenv)
+	dir, err := lock.Dir(f.State, p.getenv)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/lock"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
@@ -74,13 +75,13 @@ func (f *journalFlags) mayKnow(p *Process) bool {
 	if f.NoState {
 		return false
 	}
-	dir, err := sqlite.Dir(f.State, p.getenv)
+	dir, err := lock.Dir(f.State, p.getenv)
 	return err != nil || sqlite.Exists(dir)
 }
 
 // askReader asks the journal of a report, which makes none. One that cannot be read is no reason not to report.
 func (c *policyChoice) askReader(ctx context.Context, p *Process, place *stateFlag, warn func(error)) error {
-	dir, err := sqlite.Dir(place.State, p.getenv)
+	dir, err := lock.Dir(place.State, p.getenv)
 	if c.settled || err != nil || !sqlite.Exists(dir) {
 		return nil
 	}

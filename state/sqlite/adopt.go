@@ -15,7 +15,7 @@ func (j *Journal) Owner(number int64) (pid int, err error) {
 	if j.owners == nil { // the journal is read where nobody locks it
 		return 0, nil
 	}
-	return j.owners.owner(number)
+	return j.owners.Owner(number)
 }
 
 // Interrupted reports whether an unfinished task has lost its owner.
@@ -43,7 +43,7 @@ func (j *Journal) status(ctx context.Context, number int64) (status task.Status,
 // attempts. It returns ErrOwned where another process owns it, ErrFinished where nothing is left to do, and ErrDamaged where the
 // journal does not tell how it would go on.
 func (j *Journal) Adopt(ctx context.Context, number int64) (*task.Task, error) {
-	owned, err := j.owners.acquire(number)
+	owned, err := j.owners.Acquire(number)
 	if err != nil {
 		return nil, err
 	}
@@ -53,14 +53,14 @@ func (j *Journal) Adopt(ctx context.Context, number int64) (*task.Task, error) {
 	step("task adopted")
 	t, err := j.adopted(ctx, number)
 	if err != nil {
-		_ = j.owners.release(number)
+		_ = j.owners.Release(number)
 	}
 	return t, err
 }
 
 // Release lets go of a task that this process owns.
 func (j *Journal) Release(number int64) error {
-	return j.owners.release(number)
+	return j.owners.Release(number)
 }
 
 // adopted reads the task anew: it may have gone on, or ended, before we had its lock.

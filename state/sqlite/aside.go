@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/lock"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 // asideOrder is in which order a damaged journal leaves. The database goes first and its WAL last: should we die in between, a WAL
 // without a database is damage to whoever opens the journal next, while a database without its WAL would look sound and lack
 // what was acknowledged. The locks and the inputs go along, since the numbers of tasks begin anew.
-var asideOrder = []string{databaseName, databaseName + shmSuffix, ownersName, inputsName, databaseName + walSuffix}
+var asideOrder = []string{databaseName, databaseName + shmSuffix, lock.OwnersFile, inputsName, databaseName + walSuffix}
 
 // SetAside moves the journal that damage, an ErrCorrupt, complains of into a directory beside it, and returns that. It returns ""
 // where another process has done so before. Those that have the old files open go on with them there, and harm nothing.
@@ -32,7 +33,7 @@ func SetAside(ctx context.Context, damage error) (aside string, err error) {
 	if !errors.As(damage, &f) || !errors.Is(f.Kind, state.ErrCorrupt) || f.Dir == "" {
 		return "", damage
 	}
-	unlock, err := Exclusive(ctx, f.Dir)
+	unlock, err := lock.Exclusive(ctx, f.Dir)
 	if err != nil {
 		return "", fmt.Errorf("set the damaged journal aside: %w", diagnose(f.Dir, err))
 	}
@@ -67,7 +68,7 @@ func moveAside(dir string, now time.Time) (aside string, err error) {
 			return aside, err
 		}
 	}
-	return aside, errors.Join(syncDir(aside), syncDir(dir))
+	return aside, errors.Join(lock.SyncDir(aside), lock.SyncDir(dir))
 }
 
 // makeAside makes a directory of a name that is free.

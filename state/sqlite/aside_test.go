@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/lock"
 )
 
 const noise = "this is no database, but it is long enough to have a header of a hundred bytes, so that SQLite reads it and says so itself"
@@ -63,7 +64,7 @@ func TestADamagedJournalIsSetAsideWhole(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, inputsName, "1"), []byte("input"), 0o600))
 	aside, err := SetAside(t.Context(), damage)
 	must(t, err)
-	want := []string{databaseName, databaseName + shmSuffix, databaseName + walSuffix, ownersName, inputsName}
+	want := []string{databaseName, databaseName + shmSuffix, databaseName + walSuffix, lock.OwnersFile, inputsName}
 	if got := names(t, aside); !slices.Equal(got, want) {
 		t.Errorf("aside are %q, not %q", got, want)
 	}
@@ -133,7 +134,7 @@ func TestSettingAsideCanBeCutOff(t *testing.T) {
 			dir := t.TempDir()
 			damagedIn(t, dir)
 			for _, name := range asideOrder[1:] {
-				if name != inputsName && name != ownersName {
+				if name != inputsName && name != lock.OwnersFile {
 					must(t, os.WriteFile(filepath.Join(dir, name), []byte(noise), 0o600))
 				}
 			}
@@ -210,7 +211,7 @@ func TestAsidesHaveTheirOwnNames(t *testing.T) {
 func TestOpeningWaitsForWhoSetsAside(t *testing.T) {
 	dir := t.TempDir()
 	inFlight(t, openIn(t, dir))
-	unlock, err := Exclusive(t.Context(), dir)
+	unlock, err := lock.Exclusive(t.Context(), dir)
 	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -241,7 +242,7 @@ func TestOpeningIsNotCutInTwo(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context()) // tries once
 	cancel()
 	for held := 0; held < 50; time.Sleep(time.Millisecond) {
-		switch unlock, err := Exclusive(cancelled, dir); {
+		switch unlock, err := lock.Exclusive(cancelled, dir); {
 		case errors.Is(err, context.Canceled):
 			held++
 		case err != nil:

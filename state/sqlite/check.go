@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/lock"
 )
 
 // Level says how bad a finding is.
@@ -30,11 +31,11 @@ type Check struct {
 }
 
 // Examine looks at everything that can keep a journal from being used, from the directory down to single tasks. It changes nothing.
-func Examine(ctx context.Context, explicit string, getenv func(string) string, now time.Time) (Place, []Check) {
+func Examine(ctx context.Context, explicit string, getenv func(string) string, now time.Time) (lock.Place, []Check) {
 	e := &examiner{ctx: ctx, now: now}
 	e.add("sqlite", LevelOK, "", "SQLite %s", sqliteVersion())
 	e.descriptors()
-	place, err := Locate(explicit, getenv)
+	place, err := lock.Locate(explicit, getenv)
 	if err != nil {
 		e.fail("directory", err)
 		return place, e.checks
@@ -77,7 +78,7 @@ func (e *examiner) fail(name string, err error) {
 }
 
 // directory reports whether there is one to look into.
-func (e *examiner) directory(place Place) bool {
+func (e *examiner) directory(place lock.Place) bool {
 	info, err := os.Stat(e.dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -91,7 +92,7 @@ func (e *examiner) directory(place Place) bool {
 		e.add("directory", LevelProblem, "move it away, or use another directory with --state", "%s (%s) is no directory", e.dir, place.Source)
 		return false
 	}
-	if err := checkOwner(e.dir, info); err != nil {
+	if err := lock.CheckOwner(e.dir, info); err != nil {
 		e.fail("directory", err)
 		return true
 	}

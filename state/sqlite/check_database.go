@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/lock"
 )
 
 const (
@@ -37,7 +38,7 @@ func (e *examiner) lock() {
 
 // locker names a process that keeps others out, and of what; none where a write can begin.
 func (e *examiner) locker() (who, of string, err error) {
-	if Held(e.dir) {
+	if lock.Held(e.dir) {
 		return "another process", "the directory", nil
 	}
 	pid, err := holder(e.dir)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/lock"
 )
 
 const (
@@ -17,17 +18,17 @@ const (
 
 // fileSystem looks at the one that the journal is on, or will be.
 func (e *examiner) fileSystem() {
-	path, _, err := nearest(e.dir)
+	path, _, err := lock.Nearest(e.dir)
 	if err != nil {
 		e.fail("file system", err)
 		return
 	}
-	system, err := Statfs(path)
+	system, err := lock.Statfs(path)
 	e.system(path, system, err)
 }
 
-func (e *examiner) system(path string, system fileSystem, err error) {
-	name := system.name
+func (e *examiner) system(path string, system lock.FileSystem, err error) {
+	name := system.Name
 	if name == "" {
 		name = "a local disk"
 	}
@@ -35,17 +36,17 @@ func (e *examiner) system(path string, system fileSystem, err error) {
 	case err != nil:
 		e.add("file system", LevelOK, "", "the system does not tell")
 		return
-	case system.remote:
-		e.fail("file system", checkLocal(e.dir))
-	case system.readOnly:
+	case system.Remote:
+		e.fail("file system", lock.CheckLocal(e.dir))
+	case system.ReadOnly:
 		e.add("file system", LevelProblem, hintFor(state.ErrReadOnly, e.dir), "%s is mounted read-only", path)
 	case attribute(path) != "": // that was said of the directory
 	case !writable(path):
 		e.add("file system", LevelProblem, hintFor(state.ErrForbidden, e.dir), "you may not write in %s", path)
-	case system.unsure:
+	case system.Unsure:
 		e.add("file system", LevelWarning, "if it reaches over a network, use a directory on a local disk with --state",
 			"%s is on %s, a file system in user space", path, name)
-	case system.memory:
+	case system.Memory:
 		e.add("file system", LevelWarning, "use a directory on a disk with --state, where tasks are to be resumed after a reboot",
 			"%s is in memory, and empty after a reboot", path)
 	default:
@@ -54,31 +55,31 @@ func (e *examiner) system(path string, system fileSystem, err error) {
 	e.space(system)
 }
 
-func (e *examiner) space(system fileSystem) {
+func (e *examiner) space(system lock.FileSystem) {
 	const fix = "make room, or use another directory with --state"
 	switch {
-	case system.counted && system.inodes == 0:
+	case system.Counted && system.Inodes == 0:
 		e.add("space", LevelProblem, fix, "no inodes are left: no file can be made")
-	case system.free < noSpace:
-		e.add("space", LevelProblem, fix, "%s free: what a task needs may not fit", size(int64(system.free)))
-	case system.free < littleSpace:
-		e.add("space", LevelWarning, fix, "%s free", size(int64(system.free)))
+	case system.Free < noSpace:
+		e.add("space", LevelProblem, fix, "%s free: what a task needs may not fit", size(int64(system.Free)))
+	case system.Free < littleSpace:
+		e.add("space", LevelWarning, fix, "%s free", size(int64(system.Free)))
 	default:
-		e.add("space", LevelOK, "", "%s free", size(int64(system.free)))
+		e.add("space", LevelOK, "", "%s free", size(int64(system.Free)))
 	}
 }
 
 // files looks at owners and modes. It reports false where one is no file: a pipe in its place would never answer.
 func (e *examiner) files() (regular bool) {
 	sound, regular := 0, true
-	for _, name := range []string{databaseName, databaseName + walSuffix, databaseName + shmSuffix, ownersName, reserveName} {
+	for _, name := range []string{databaseName, databaseName + walSuffix, databaseName + shmSuffix, lock.OwnersFile, reserveName} {
 		path := filepath.Join(e.dir, name)
 		info, err := os.Lstat(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err == nil {
-			err = checkFile(path)
+			err = lock.CheckFile(path)
 		}
 		regular = regular && (info == nil || info.Mode().IsRegular())
 		a := attribute(path)

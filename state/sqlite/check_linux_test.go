@@ -4,12 +4,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/10f93571/retry/state/lock"
 )
 
 // What chattr did is found, and its opposite helps. Not every file system has it, nor may everybody do it.
 func TestExamineFindsAttributes(t *testing.T) {
 	for _, tt := range []struct{ flag, name, check, want string }{
-		{"+i", "", "directory", "is immutable"}, {"+a", databaseName, "files", "is append-only"}, {"+i", ownersName, "files", "is immutable"},
+		{"+i", "", "directory", "is immutable"}, {"+a", databaseName, "files", "is append-only"}, {"+i", lock.OwnersFile, "files", "is immutable"},
 	} {
 		dir := closedJournal(t)
 		path := filepath.Join(dir, tt.name)

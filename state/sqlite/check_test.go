@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/10f93571/retry/state/lock"
 	"github.com/10f93571/retry/task"
 )
 
@@ -33,28 +34,28 @@ func contains(t *testing.T, checks []Check, name string, level Level, text, fix 
 }
 
 func TestExamineTheFileSystem(t *testing.T) {
-	room := fileSystem{free: 1 << 30, inodes: 9, counted: true}
-	with := func(change func(*fileSystem)) fileSystem {
+	room := lock.FileSystem{Free: 1 << 30, Inodes: 9, Counted: true}
+	with := func(change func(*lock.FileSystem)) lock.FileSystem {
 		system := room
 		change(&system)
 		return system
 	}
 	tests := []struct {
 		name       string
-		system     fileSystem
+		system     lock.FileSystem
 		check      string
 		level      Level
 		text, hint string
 	}{
 		{"sound", room, "file system", LevelOK, "writable", ""},
 		{"room", room, "space", LevelOK, "1 GiB free", ""},
-		{"read-only", with(func(f *fileSystem) { f.readOnly = true }), "file system", LevelProblem, "mounted read-only", "mount the file system"},
-		{"unsure", with(func(f *fileSystem) { f.unsure, f.name = true, "fuse.x" }), "file system", LevelWarning, "on fuse.x", "use a directory on a local disk"},
-		{"in memory", with(func(f *fileSystem) { f.memory = true }), "file system", LevelWarning, "empty after a reboot", "--state"},
-		{"little room", with(func(f *fileSystem) { f.free = 5 << 20 }), "space", LevelWarning, "5 MiB free", "make room"},
-		{"no room", with(func(f *fileSystem) { f.free = 1000 }), "space", LevelProblem, "1000 B free", "make room"},
-		{"no inodes", with(func(f *fileSystem) { f.inodes = 0 }), "space", LevelProblem, "no inodes", "make room"},
-		{"no count of inodes", with(func(f *fileSystem) { f.inodes, f.counted = 0, false }), "space", LevelOK, "1 GiB free", ""},
+		{"read-only", with(func(f *lock.FileSystem) { f.ReadOnly = true }), "file system", LevelProblem, "mounted read-only", "mount the file system"},
+		{"unsure", with(func(f *lock.FileSystem) { f.Unsure, f.Name = true, "fuse.x" }), "file system", LevelWarning, "on fuse.x", "use a directory on a local disk"},
+		{"in memory", with(func(f *lock.FileSystem) { f.Memory = true }), "file system", LevelWarning, "empty after a reboot", "--state"},
+		{"little room", with(func(f *lock.FileSystem) { f.Free = 5 << 20 }), "space", LevelWarning, "5 MiB free", "make room"},
+		{"no room", with(func(f *lock.FileSystem) { f.Free = 1000 }), "space", LevelProblem, "1000 B free", "make room"},
+		{"no inodes", with(func(f *lock.FileSystem) { f.Inodes = 0 }), "space", LevelProblem, "no inodes", "make room"},
+		{"no count of inodes", with(func(f *lock.FileSystem) { f.Inodes, f.Counted = 0, false }), "space", LevelOK, "1 GiB free", ""},
 	}
 	dir := t.TempDir()
 	for _, test := range tests {
@@ -153,7 +154,7 @@ func amiss(t *testing.T, dir string) (found []Check) {
 
 // A pipe in place of a file never answers whoever opens it.
 func TestExamineDoesNotWaitForAPipe(t *testing.T) {
-	for _, name := range []string{databaseName, databaseName + walSuffix, databaseName + shmSuffix, ownersName, inputsName} {
+	for _, name := range []string{databaseName, databaseName + walSuffix, databaseName + shmSuffix, lock.OwnersFile, inputsName} {
 		t.Run(name, func(t *testing.T) {
 			dir := closedJournal(t)
 			path := filepath.Join(dir, name)
@@ -184,7 +185,7 @@ func TestExamineTheInputs(t *testing.T) {
 
 func TestExamineFindsWhoLocksTheDirectory(t *testing.T) {
 	dir := closedJournal(t)
-	unlock, err := Exclusive(t.Context(), dir)
+	unlock, err := lock.Exclusive(t.Context(), dir)
 	must(t, err)
 	defer unlock()
 	finds(t, dir, "lock", LevelProblem, "holds the lock of the directory", "wait for its end")

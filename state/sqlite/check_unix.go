@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/10f93571/retry/state/lock"
 )
 
 // fewDescriptors is the limit below which the journal and a command with its pipes may not fit.
@@ -68,7 +70,7 @@ func locker(path string, flock unix.Flock_t) (pid int, err error) {
 	case err != nil || flock.Type == unix.F_UNLCK:
 		return 0, err
 	case flock.Pid <= 0:
-		return unknownPID, nil
+		return lock.UnknownPID, nil
 	}
 	return int(flock.Pid), nil
 }
@@ -78,7 +80,7 @@ const commandWidth = 50
 
 // process names a process as far as the system tells.
 func process(pid int) string {
-	if pid == unknownPID {
+	if pid == lock.UnknownPID {
 		return "a process of another container"
 	}
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))

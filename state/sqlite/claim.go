@@ -45,7 +45,7 @@ func (j *Journal) create(ctx context.Context, t *task.Task, now time.Time) (numb
 		}
 	}
 	if err != nil && number != 0 {
-		_ = j.owners.release(number) // it goes to the next task, whoever makes that
+		_ = j.owners.Release(number) // it goes to the next task, whoever makes that
 	}
 	return number, err
 }
@@ -55,7 +55,7 @@ func (j *Journal) create(ctx context.Context, t *task.Task, now time.Time) (numb
 func (j *Journal) own(l *line, number int64) (int64, error) {
 	free := number
 	for {
-		owned, err := j.owners.acquire(free)
+		owned, err := j.owners.Acquire(free)
 		if err != nil {
 			return 0, err
 		}

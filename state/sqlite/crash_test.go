@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/lock"
 	"github.com/10f93571/retry/task"
 )
 
@@ -213,7 +214,7 @@ func TestKilledWhileOpening(t *testing.T) {
 		"before anything":         func(string) bool { return true },
 		"its directory is there":  there("", 0),
 		"its database is there":   there(databaseName, 0),
-		"its lock file is there":  there(ownersName, 0),
+		"its lock file is there":  there(lock.OwnersFile, 0),
 		"its database has a page": there(databaseName, 512),
 		"its log is there":        there(databaseName+"-wal", 0),
 		"its log has a page":      there(databaseName+"-wal", 512),

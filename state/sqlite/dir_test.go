@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/10f93571/retry/state/lock"
 )
 
 func TestDir(t *testing.T) {
@@ -37,7 +39,7 @@ func TestDir(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := Dir(test.explicit, func(name string) string { return test.env[name] })
+			got, err := lock.Dir(test.explicit, func(name string) string { return test.env[name] })
 			if got != test.want || (err != nil) != (test.want == "") {
 				t.Errorf("got %q, %v; want %q", got, err, test.want)
 			}
@@ -84,15 +86,15 @@ func TestFilesArePrivateFromTheFirst(t *testing.T) {
 	p := startPuppet(t)
 	p.ask("umask")
 	p.ask("prepare", dir) // before SQLite has seen them
-	checkPrivate(t, dir, databaseName, ownersName)
+	checkPrivate(t, dir, databaseName, lock.OwnersFile)
 	if mode := modes(t, above)["."]; mode != 0o700 {
 		t.Errorf("the directory above is %04o", mode)
 	}
 	p.ask("open", dir)
 	p.create()
-	checkPrivate(t, dir, databaseName, databaseName+"-shm", databaseName+"-wal", ownersName, reserveName)
+	checkPrivate(t, dir, databaseName, databaseName+"-shm", databaseName+"-wal", lock.OwnersFile, reserveName)
 	p.ask("close")
-	checkPrivate(t, dir, databaseName, ownersName, reserveName)
+	checkPrivate(t, dir, databaseName, lock.OwnersFile, reserveName)
 }
 
 // What a command reads may be secret: it is as private as the rest, while it comes and when it is whole.
@@ -196,7 +198,7 @@ func TestWhatBelongsToAnotherUserIsRefused(t *testing.T) {
 		t.Skip("only root can give files away")
 	}
 	const nobody = 65534
-	for _, name := range []string{"", databaseName, ownersName} {
+	for _, name := range []string{"", databaseName, lock.OwnersFile} {
 		t.Run("the directory "+name, func(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, name)

@@ -41,7 +41,7 @@ func TestATaskThatCannotBeSyncedIsForgotten(t *testing.T) {
 	if left := dump(t, j); left != "" {
 		t.Errorf("left:\n%s", left)
 	}
-	if pid, err := j.owners.owner(1); pid != 0 || err != nil {
+	if pid, err := j.owners.Owner(1); pid != 0 || err != nil {
 		t.Errorf("its number has the owner %d, %v", pid, err)
 	}
 	inFlight(t, j)

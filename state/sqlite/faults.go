@@ -5,6 +5,7 @@ import (
 	"io/fs"
 
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/lock"
 )
 
 // diagnose gives an error of SQLite or the system its kind and hint. One that has them, or is of no known kind, stays as it is.
@@ -41,7 +42,7 @@ func hintFor(kind error, dir string) string {
 	case errors.Is(kind, state.ErrFileLimit):
 		return "raise the limit with ulimit -f, or keep no journal with --no-state"
 	case errors.Is(kind, state.ErrReadOnly):
-		return ReadOnlyHint(dir)
+		return lock.ReadOnlyHint(dir)
 	case errors.Is(kind, state.ErrLocked):
 		return "retry doctor --state " + dir + " names the process that holds it"
 	case errors.Is(kind, state.ErrForbidden):

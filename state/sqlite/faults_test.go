@@ -63,19 +63,3 @@ func TestDiagnoseLeavesTheRest(t *testing.T) {
 		}
 	}
 }
-
-// Files that cannot be written are another thing to mend than a file system.
-func TestReadOnlyFilesHaveTheirOwnHint(t *testing.T) {
-	replaceStatfs(t, fileSystem{})
-	if got := ReadOnlyHint("/j"); !strings.HasPrefix(got, "chmod u+w /j") {
-		t.Errorf("got %q", got)
-	}
-}
-
-// replaceStatfs has every path lie on one file system until the test ends.
-func replaceStatfs(t *testing.T, system fileSystem) {
-	t.Helper()
-	before := statfs
-	t.Cleanup(func() { statfs = before })
-	statfs = func(string) (fileSystem, error) { return system, nil }
-}

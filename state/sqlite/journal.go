@@ -1,3 +1,5 @@
+// Package sqlite keeps the journal: tasks and attempts in a SQLite file, written so that a killed run can be resumed. It decides which
+// transitions of a task can be written.
 package sqlite
 
 import (
@@ -11,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/lock"
 )
 
 // ErrNoCgo says that this binary can keep no journal.
@@ -23,7 +26,7 @@ type Journal struct {
 	line     *line          // nil where the journal is only read
 	ready    sync.WaitGroup // for the end of a command
 	db       *sql.DB
-	owners   *owners
+	owners   *lock.Owners
 	salt     uint64 // of the machine, for the phases of tasks
 	policies policyTexts
 	copied   string // the directory of a private copy, which goes at the end; empty for most
@@ -47,7 +50,7 @@ func Open(ctx context.Context, dir string) (*Journal, error) {
 		return nil, fmt.Errorf("open the journal: %w", diagnose(dir, err))
 	}
 	if j.line, j.db, err = openDatabase(ctx, filepath.Join(dir, databaseName)); err != nil {
-		_ = j.owners.close()
+		_ = j.owners.Close()
 		return nil, fmt.Errorf("open the journal in %s: %w", dir, j.diagnose(err))
 	}
 	step("journal opened")
@@ -57,15 +60,15 @@ func Open(ctx context.Context, dir string) (*Journal, error) {
 
 // enter makes the directory, and keeps others from setting aside what is in it.
 func enter(ctx context.Context, dir string) (unlock func(), err error) {
-	if err := prepareDir(dir); err != nil {
+	if err := lock.CreateDir(dir); err != nil {
 		return nil, err
 	}
-	return Shared(ctx, dir)
+	return lock.Shared(ctx, dir)
 }
 
 // newJournal has all of a journal but the database.
 func newJournal(dir string) (*Journal, error) {
-	if err := CreateFiles(dir, databaseName, ownersName); err != nil {
+	if err := lock.CreateFiles(dir, databaseName, lock.OwnersFile); err != nil {
 		return nil, err
 	}
 	file, err := statWhole(dir)
@@ -75,7 +78,7 @@ func newJournal(dir string) (*Journal, error) {
 	// Before the database: Linux closes the files of a process that dies in this order, and the number of a task that was
 	// never committed must be free again when the next writer comes to it.
 	step("directory prepared")
-	owners, err := openOwners(dir)
+	owners, err := lock.OpenOwners(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +110,7 @@ func (j *Journal) Close() error {
 		err = j.db.Close()
 	}
 	if j.owners != nil {
-		err = errors.Join(err, j.owners.close())
+		err = errors.Join(err, j.owners.Close())
 	}
 	if j.copied != "" {
 		err = errors.Join(err, os.RemoveAll(j.copied))
@@ -154,3 +157,5 @@ func dataSource(path string) string {
 	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(path), RawQuery: settings.Encode()}
 	return u.String()
 }
+
+const databaseName = "journal.db"

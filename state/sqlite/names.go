@@ -5,6 +5,7 @@ import (
 	"database/sql"
 
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/lock"
 	"github.com/10f93571/retry/task"
 )
 
@@ -12,7 +13,7 @@ import (
 // It reports false where another process is that: its pid is negative where the system does not tell which.
 func (j *Journal) OwnName(name string) (owned bool, pid int, err error) {
 	for {
-		if owned, err = j.owners.acquire(Name(name)); err != nil {
+		if owned, err = j.owners.Acquire(lock.Name(name)); err != nil {
 			return false, 0, err
 		}
 		if owned {
@@ -21,7 +22,7 @@ func (j *Journal) OwnName(name string) (owned bool, pid int, err error) {
 			}
 			return pid == 0, pid, nil
 		}
-		if pid, err = j.owners.owner(Name(name)); pid != 0 || err != nil {
+		if pid, err = j.owners.Owner(lock.Name(name)); pid != 0 || err != nil {
 			return false, pid, err
 		}
 	}
@@ -29,18 +30,18 @@ func (j *Journal) OwnName(name string) (owned bool, pid int, err error) {
 
 // ReleaseName lets go of a name that this process owns.
 func (j *Journal) ReleaseName(name string) error {
-	return j.owners.release(Name(name))
+	return j.owners.Release(lock.Name(name))
 }
 
 // ownerAside returns the process that runs a task of the name on a journal that was set aside meanwhile; 0 where none does.
 func ownerAside(dir, name string) (pid int) {
 	for _, aside := range asides(dir) {
-		o, err := OpenOwnersReadOnly(aside)
+		o, err := lock.OpenOwnersReadOnly(aside)
 		if err != nil || o == nil {
 			continue
 		}
-		pid, _ = o.owner(Name(name))
-		_ = o.close()
+		pid, _ = o.Owner(lock.Name(name))
+		_ = o.Close()
 		if pid != 0 {
 			return pid
 		}

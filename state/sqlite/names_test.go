@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/lock"
 	"github.com/10f93571/retry/task"
 )
 
@@ -102,7 +103,7 @@ func TestANameBelongsToOneProcess(t *testing.T) {
 // Names and numbers never share a byte.
 func TestNameLocksAreBeyondAllTasks(t *testing.T) {
 	for _, name := range []string{"", "a", "nightly", strings.Repeat("x", 1000), "\xff"} {
-		if at := Name(name); at < 1<<62 {
+		if at := lock.Name(name); at < 1<<62 {
 			t.Errorf("%q has byte %d", name, at)
 		}
 	}
@@ -235,7 +236,7 @@ func TestANameThatRunsOnAJournalSetAsideIsTaken(t *testing.T) {
 	p.ask("name", "nightly")
 	aside := filepath.Join(dir, asidePrefix+"then")
 	must(t, os.Mkdir(aside, 0o700))
-	must(t, os.Rename(filepath.Join(dir, ownersName), filepath.Join(aside, ownersName)))
+	must(t, os.Rename(filepath.Join(dir, lock.OwnersFile), filepath.Join(aside, lock.OwnersFile)))
 	j := openIn(t, dir)
 	if owned, pid, err := j.OwnName("nightly"); owned || pid != p.pid() || err != nil {
 		t.Errorf("got %v, %d, %v", owned, pid, err)

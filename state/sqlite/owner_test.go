@@ -180,7 +180,7 @@ func TestNumbersThatAreHeldArePassedOver(t *testing.T) {
 	j := openIn(t, dir)
 	p := startOn(t, dir)
 	for _, held := range []int64{1, 2} {
-		if owned, err := j.owners.acquire(held); !owned || err != nil {
+		if owned, err := j.owners.Acquire(held); !owned || err != nil {
 			t.Fatal(owned, err)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/lock"
 	"github.com/10f93571/retry/task"
 )
 
@@ -59,8 +60,8 @@ func (a *actor) act(verb, arg string) (answer string, err error) {
 	case "umask":
 		syscall.Umask(0)
 	case "prepare":
-		if err = prepareDir(arg); err == nil {
-			err = CreateFiles(arg, databaseName, ownersName)
+		if err = lock.CreateDir(arg); err == nil {
+			err = lock.CreateFiles(arg, databaseName, lock.OwnersFile)
 		}
 	case "upgrade":
 		migrations = append(migrations, nextStep)

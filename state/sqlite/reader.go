@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/lock"
 )
 
 // OpenReader opens the journal in dir to be read, beside whoever writes it, and where nothing can be written. It makes no
@@ -47,7 +48,7 @@ func openReader(ctx context.Context, dir string) (*Journal, error) {
 	if _, err := existing(dir); err != nil {
 		return nil, err
 	}
-	if unlock, err := Shared(ctx, dir); err == nil { // a directory may be searched and not read
+	if unlock, err := lock.Shared(ctx, dir); err == nil { // a directory may be searched and not read
 		defer unlock()
 	}
 	file, err := existing(dir)
@@ -59,7 +60,7 @@ func openReader(ctx context.Context, dir string) (*Journal, error) {
 		_ = os.RemoveAll(j.copied)
 		return nil, j.diagnose(err)
 	}
-	if j.owners, err = OpenOwnersReadOnly(dir); err != nil {
+	if j.owners, err = lock.OpenOwnersReadOnly(dir); err != nil {
 		_ = j.Close()
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func (j *Journal) getReady() {
 func (j *Journal) copyAlone() error {
 	ctx, cancel := Limit(context.Background(), busyTimeout)
 	defer cancel()
-	defer j.owners.turn(ctx)()
+	defer j.owners.Queue(ctx)()
 	return j.line.use(j.db, func(l *line) error { return l.checkpoint("PASSIVE", new(integer), new(integer)) })
 }
 

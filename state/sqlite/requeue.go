@@ -56,10 +56,10 @@ func (j *Journal) CancelNested(ctx context.Context, t *task.Task, now time.Time)
 
 // cancelAbandoned ends a task that nobody owns, and what is nested in that.
 func (j *Journal) cancelAbandoned(ctx context.Context, t *task.Task, now time.Time) error {
-	if owned, err := j.owners.acquire(t.Number); !owned || err != nil {
+	if owned, err := j.owners.Acquire(t.Number); !owned || err != nil {
 		return errors.Join(err, state.ErrOwned)
 	}
-	defer func() { _ = j.owners.release(t.Number) }()
+	defer func() { _ = j.owners.Release(t.Number) }()
 	if err := j.Cancel(ctx, t.Number, now); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/lock"
 	"github.com/10f93571/retry/task"
 )
 
@@ -87,6 +88,6 @@ const enoughRoom = 16 << 20 // bytes
 
 // HasRoom reports whether inputs and outputs can be kept beside the journal.
 func (j *Journal) HasRoom() bool {
-	system, err := Statfs(j.dir)
-	return err == nil && system.free >= enoughRoom
+	system, err := lock.Statfs(j.dir)
+	return err == nil && system.Free >= enoughRoom
 }

@@ -51,7 +51,7 @@ type beginner interface {
 func (j *Journal) write(ctx context.Context, do func(context.Context, *sql.Tx) error) error {
 	ctx, cancel := Limit(ctx, busyTimeout)
 	defer cancel()
-	defer j.owners.turn(ctx)()
+	defer j.owners.Queue(ctx)()
 	return j.diagnose(transact(ctx, j.db, do))
 }
 
@@ -59,7 +59,7 @@ func (j *Journal) write(ctx context.Context, do func(context.Context, *sql.Tx) e
 func (j *Journal) quickly(ctx context.Context, do func(*line) error) error {
 	ctx, cancel := Limit(ctx, busyTimeout)
 	defer cancel()
-	defer j.owners.turn(ctx)()
+	defer j.owners.Queue(ctx)()
 	try := func() error { return j.diagnose(j.line.use(j.db, func(l *line) error { return l.transact(ctx, do) })) }
 	err := try()
 	if (errors.Is(err, state.ErrFull) || errors.Is(err, state.ErrFileLimit)) && j.makeRoom() {

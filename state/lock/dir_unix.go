@@ -1,6 +1,6 @@
 //go:build unix
 
-package sqlite
+package lock
 
 import (
 	"errors"
@@ -25,7 +25,7 @@ func homePlace(getenv func(string) string) (Place, error) {
 // checkHome refuses a default place that somebody else owns, as under sudo with the caller's HOME: what root makes there would
 // lock that user out of a journal of their own.
 func checkHome(place Place) error {
-	path, info, err := nearest(place.Dir)
+	path, info, err := Nearest(place.Dir)
 	if err != nil {
 		return nil // whoever makes the directory says it better
 	}
@@ -37,8 +37,8 @@ func checkHome(place Place) error {
 		"%s leads to %s, which belongs to user %d, not to you (%d)", place.Source, path, stat.Uid, os.Geteuid())
 }
 
-// checkOwner refuses what belongs to another user or what others may write: they could make a resume run anything.
-func checkOwner(path string, info fs.FileInfo) error {
+// CheckOwner refuses what belongs to another user or what others may write: they could make a resume run anything.
+func CheckOwner(path string, info fs.FileInfo) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	switch {
 	case ok && int(stat.Uid) != os.Geteuid():
@@ -50,8 +50,8 @@ func checkOwner(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// syncDir makes the names in a directory survive a power loss. Some file systems cannot, and need not be asked.
-func syncDir(dir string) error {
+// SyncDir makes the names in a directory survive a power loss. Some file systems cannot, and need not be asked.
+func SyncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
 		return err

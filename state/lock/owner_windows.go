@@ -1,4 +1,4 @@
-package sqlite
+package lock
 
 import (
 	"errors"
@@ -10,8 +10,8 @@ func at(number int64) *windows.Overlapped {
 	return &windows.Overlapped{Offset: uint32(number), OffsetHigh: uint32(number >> 32)}
 }
 
-// acquire makes this process the task's owner; it reports false where another process is.
-func (o *owners) acquire(number int64) (bool, error) {
+// Acquire makes this process the task's owner; it reports false where another process is.
+func (o *Owners) Acquire(number int64) (bool, error) {
 	const flags = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
 	err := windows.LockFileEx(windows.Handle(o.file.Fd()), flags, 0, 1, 0, at(number))
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
@@ -20,15 +20,16 @@ func (o *owners) acquire(number int64) (bool, error) {
 	return err == nil, err
 }
 
-func (o *owners) release(number int64) error {
+// Release drops a lock that this process holds.
+func (o *Owners) Release(number int64) error {
 	return windows.UnlockFileEx(windows.Handle(o.file.Fd()), 0, 1, 0, at(number))
 }
 
-// owner returns unknownPID where the task has an owner, else 0.
-func (o *owners) owner(number int64) (pid int, err error) {
-	free, err := o.acquire(number)
+// Owner returns UnknownPID where the task has an owner, else 0.
+func (o *Owners) Owner(number int64) (pid int, err error) {
+	free, err := o.Acquire(number)
 	if err != nil || !free {
-		return unknownPID, err
+		return UnknownPID, err
 	}
-	return 0, o.release(number)
+	return 0, o.Release(number)
 }

@@ -1,4 +1,4 @@
-package sqlite
+package lock
 
 import (
 	"testing"
@@ -28,7 +28,7 @@ func TestTypeOfDevice(t *testing.T) {
 
 func TestTheRootIsMounted(t *testing.T) {
 	system, err := systemStatfs("/proc")
-	if err != nil || system.remote || system.unsure {
+	if err != nil || system.Remote || system.Unsure {
 		t.Errorf("%+v, %v", system, err)
 	}
 	if mountType("/proc") != "proc" {

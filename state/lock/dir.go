@@ -1,6 +1,6 @@
-// Package state is the journal: tasks and attempts in a SQLite file, written so that a killed run can be picked up. It
-// decides where the file lies, who may use it, and which transitions of a task can be written.
-package sqlite
+// Package lock decides where a journal lies and who may use it: its directory, the files in it, and the locks that the kernel drops when
+// a process dies.
+package lock
 
 import (
 	"errors"
@@ -11,9 +11,8 @@ import (
 	"github.com/10f93571/retry/state"
 )
 
-const ownersName = "owners.lock"
-
-const databaseName = "journal.db"
+// OwnersFile is the file in the directory that holds the locks of owners.
+const OwnersFile = "owners.lock"
 
 // Place is where the journal lies, and why there.
 type Place struct {
@@ -52,8 +51,8 @@ func defaultPlace(getenv func(string) string) (Place, error) {
 	return homePlace(getenv)
 }
 
-// nearest returns the path, or the closest directory above it, that exists.
-func nearest(path string) (string, fs.FileInfo, error) {
+// Nearest returns the path, or the closest directory above it, that exists.
+func Nearest(path string) (string, fs.FileInfo, error) {
 	for {
 		info, err := os.Stat(path)
 		if err == nil || !errors.Is(err, fs.ErrNotExist) || filepath.Dir(path) == path {
@@ -63,9 +62,9 @@ func nearest(path string) (string, fs.FileInfo, error) {
 	}
 }
 
-// prepareDir makes the directory, private from the moment it exists. It refuses what somebody else could have put there.
-func prepareDir(dir string) error {
-	if err := checkLocal(dir); err != nil {
+// CreateDir makes the directory, private from the moment it exists. It refuses what somebody else could have put there.
+func CreateDir(dir string) error {
+	if err := CheckLocal(dir); err != nil {
 		return err
 	}
 	if err := makeDir(dir); err != nil {
@@ -75,7 +74,7 @@ func prepareDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	return checkOwner(dir, info)
+	return CheckOwner(dir, info)
 }
 
 // CreateFiles creates the named files, empty and private: SQLite would create its own under the umask. It checks those that exist.
@@ -89,14 +88,14 @@ func CreateFiles(dir string, names ...string) error {
 		anew = anew || made
 	}
 	if anew {
-		return syncDir(dir)
+		return SyncDir(dir)
 	}
 	return nil
 }
 
 // makeDir makes a directory and those above it. An acknowledged task must survive a power loss, and so must the way to it.
 func makeDir(dir string) error {
-	above, info, err := nearest(dir)
+	above, info, err := Nearest(dir)
 	if err != nil || above == dir && info.IsDir() {
 		return err
 	}
@@ -105,7 +104,7 @@ func makeDir(dir string) error {
 	}
 	for path := dir; path != above; {
 		path = filepath.Dir(path)
-		if err := syncDir(path); err != nil {
+		if err := SyncDir(path); err != nil {
 			return err
 		}
 	}
@@ -122,11 +121,11 @@ func preparePrivate(path string) (made bool, err error) {
 	if !errors.Is(err, fs.ErrExist) {
 		return false, err
 	}
-	return false, checkFile(path)
+	return false, CheckFile(path)
 }
 
-// checkFile refuses what others could have put in place of a file of the journal.
-func checkFile(path string) error {
+// CheckFile refuses what others could have put in place of a file of the journal.
+func CheckFile(path string) error {
 	info, err := os.Lstat(path)
 	switch {
 	case err != nil:
@@ -134,5 +133,5 @@ func checkFile(path string) error {
 	case !info.Mode().IsRegular():
 		return state.NewFault(state.ErrOwner, "move it away, or use another directory with --state", "%s is not a regular file", path)
 	}
-	return checkOwner(path, info)
+	return CheckOwner(path, info)
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package sqlite
+package lock
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func (o *owners) flock(command int, kind int16, number int64) (unix.Flock_t, error) {
+func (o *Owners) flock(command int, kind int16, number int64) (unix.Flock_t, error) {
 	lock := unix.Flock_t{Type: kind, Whence: io.SeekStart, Start: number, Len: 1}
 	for {
 		if err := unix.FcntlFlock(o.file.Fd(), command, &lock); err != unix.EINTR {
@@ -18,8 +18,8 @@ func (o *owners) flock(command int, kind int16, number int64) (unix.Flock_t, err
 	}
 }
 
-// acquire makes this process the task's owner; it reports false where another process is. A process does not exclude itself.
-func (o *owners) acquire(number int64) (bool, error) {
+// Acquire makes this process the task's owner; it reports false where another process is. A process does not exclude itself.
+func (o *Owners) Acquire(number int64) (bool, error) {
 	_, err := o.flock(unix.F_SETLK, unix.F_WRLCK, number)
 	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
 		return false, nil
@@ -27,19 +27,20 @@ func (o *owners) acquire(number int64) (bool, error) {
 	return err == nil, err
 }
 
-func (o *owners) release(number int64) error {
+// Release drops a lock that this process holds.
+func (o *Owners) Release(number int64) error {
 	_, err := o.flock(unix.F_SETLK, unix.F_UNLCK, number)
 	return err
 }
 
-// owner returns the process that owns the task; 0 where none does. It cannot see this process itself.
-func (o *owners) owner(number int64) (pid int, err error) {
+// Owner returns the process that owns the task; 0 where none does. It cannot see this process itself.
+func (o *Owners) Owner(number int64) (pid int, err error) {
 	lock, err := o.flock(unix.F_GETLK, unix.F_WRLCK, number)
 	switch {
 	case err != nil || lock.Type == unix.F_UNLCK:
 		return 0, err
 	case lock.Pid <= 0:
-		return unknownPID, nil // it is in another process namespace
+		return UnknownPID, nil // it is in another process namespace
 	}
 	return int(lock.Pid), nil
 }

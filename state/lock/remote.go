@@ -1,4 +1,4 @@
-package sqlite
+package lock
 
 import (
 	"strings"
@@ -72,41 +72,41 @@ func isRemote(magic uint32, fuse string) (name string, yes bool) {
 	return "", false
 }
 
-// fileSystem is what the system tells of the one that a path is on.
-type fileSystem struct {
-	name     string // of its type, where that is known
-	remote   bool
-	unsure   bool // it may be either
-	memory   bool // a reboot loses what is there
-	readOnly bool
-	free     uint64 // bytes
-	inodes   uint64 // free ones
-	counted  bool   // it has a limit of inodes
+// FileSystem is what the system tells of the one that a path is on.
+type FileSystem struct {
+	Name     string // of its type, where that is known
+	Remote   bool
+	Unsure   bool // it may be either
+	Memory   bool // a reboot loses what is there
+	ReadOnly bool
+	Free     uint64 // bytes
+	Inodes   uint64 // free ones
+	Counted  bool   // it has a limit of inodes
 }
 
 // Statfs returns what the system tells of the file system that the path is on.
-func Statfs(path string) (fileSystem, error) { return statfs(path) }
+func Statfs(path string) (FileSystem, error) { return statfs(path) }
 
 // statfs asks the system; tests put another in its place, since no test can mount a network file system.
 var statfs = systemStatfs
 
-// checkLocal refuses a directory on a network file system, before anything is made there.
-func checkLocal(dir string) error {
-	path, _, err := nearest(dir)
+// CheckLocal refuses a directory on a network file system, before anything is made there.
+func CheckLocal(dir string) error {
+	path, _, err := Nearest(dir)
 	if err != nil {
 		return err
 	}
 	system, err := statfs(path)
-	if err != nil || !system.remote {
+	if err != nil || !system.Remote {
 		return nil // where the system does not tell, it is no worse than without asking
 	}
 	return state.NewFault(state.ErrNetwork, "use a directory on a local disk, with --state or RETRY_STATE_DIR",
-		"%s is on a network file system (%s), where SQLite cannot share a journal", path, system.name)
+		"%s is on a network file system (%s), where SQLite cannot share a journal", path, system.Name)
 }
 
 // ReadOnlyHint says what to do about a directory that cannot be written: SQLite does not tell a read-only file system from read-only files.
 func ReadOnlyHint(dir string) string {
-	if system, err := statfs(dir); err == nil && !system.readOnly {
+	if system, err := statfs(dir); err == nil && !system.ReadOnly {
 		return "chmod u+w " + dir + " and what is in it, or use another directory with --state"
 	}
 	return "mount the file system of " + dir + " writable, or use another directory with --state"

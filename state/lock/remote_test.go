@@ -1,4 +1,4 @@
-package sqlite
+package lock
 
 import (
 	"errors"
@@ -50,8 +50,8 @@ func TestIsRemote(t *testing.T) {
 // Nothing is made there, and nothing is written to what is there.
 func TestANetworkFileSystemIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "state")
-	replaceStatfs(t, fileSystem{name: "nfs", remote: true})
-	err := prepareDir(dir)
+	replaceStatfs(t, FileSystem{Name: "nfs", Remote: true})
+	err := CreateDir(dir)
 	if !errors.Is(err, state.ErrNetwork) || !strings.Contains(err.Error(), "network file system (nfs)") || !strings.Contains(err.Error(), "\nhint: use a directory on a local disk") {
 		t.Errorf("got %v", err)
 	}
@@ -63,8 +63,24 @@ func TestANetworkFileSystemIsRefused(t *testing.T) {
 func TestAnUnknownFileSystemIsUsed(t *testing.T) {
 	before := statfs
 	t.Cleanup(func() { statfs = before })
-	statfs = func(string) (fileSystem, error) { return fileSystem{}, errors.ErrUnsupported }
-	if err := prepareDir(t.TempDir()); err != nil {
+	statfs = func(string) (FileSystem, error) { return FileSystem{}, errors.ErrUnsupported }
+	if err := CreateDir(t.TempDir()); err != nil {
 		t.Errorf("got %v, want it used", err)
 	}
+}
+
+// Files that cannot be written are another thing to mend than a file system.
+func TestReadOnlyFilesHaveTheirOwnHint(t *testing.T) {
+	replaceStatfs(t, FileSystem{})
+	if got := ReadOnlyHint("/j"); !strings.HasPrefix(got, "chmod u+w /j") {
+		t.Errorf("got %q", got)
+	}
+}
+
+// replaceStatfs has every path lie on one file system until the test ends.
+func replaceStatfs(t *testing.T, system FileSystem) {
+	t.Helper()
+	before := statfs
+	t.Cleanup(func() { statfs = before })
+	statfs = func(string) (FileSystem, error) { return system, nil }
 }

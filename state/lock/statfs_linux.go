@@ -1,4 +1,4 @@
-package sqlite
+package lock
 
 import (
 	"fmt"
@@ -8,22 +8,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func systemStatfs(path string) (fileSystem, error) {
+func systemStatfs(path string) (FileSystem, error) {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(path, &stat); err != nil {
-		return fileSystem{}, err
+		return FileSystem{}, err
 	}
-	system := fileSystem{
-		readOnly: stat.Flags&unix.ST_RDONLY != 0,
-		free:     stat.Bavail * uint64(stat.Bsize), inodes: stat.Ffree, counted: stat.Files > 0,
+	system := FileSystem{
+		ReadOnly: stat.Flags&unix.ST_RDONLY != 0,
+		Free:     stat.Bavail * uint64(stat.Bsize), Inodes: stat.Ffree, Counted: stat.Files > 0,
 	}
 	magic, fuse := uint32(stat.Type), ""
 	if magic == fuseMagic {
 		fuse = mountType(path)
-		system.unsure = fuse != "fuseblk" // which is a disk
+		system.Unsure = fuse != "fuseblk" // which is a disk
 	}
-	system.memory = magic == tmpfsMagic || magic == ramfsMagic
-	system.name, system.remote = isRemote(magic, fuse)
+	system.Memory = magic == tmpfsMagic || magic == ramfsMagic
+	system.Name, system.Remote = isRemote(magic, fuse)
 	return system, nil
 }
 

@@ -1,4 +1,4 @@
-package sqlite
+package lock
 
 import (
 	"errors"
@@ -16,8 +16,8 @@ func homePlace(getenv func(string) string) (Place, error) {
 // checkHome accepts everything: a profile is its user's.
 func checkHome(Place) error { return nil }
 
-// checkOwner accepts everything: a profile's directory is private by its access list.
-func checkOwner(string, fs.FileInfo) error { return nil }
+// CheckOwner accepts everything: a profile's directory is private by its access list.
+func CheckOwner(string, fs.FileInfo) error { return nil }
 
-// syncDir does nothing: the file system keeps names by itself, and a directory cannot be flushed.
-func syncDir(string) error { return nil }
+// SyncDir does nothing: the file system keeps names by itself, and a directory cannot be flushed.
+func SyncDir(string) error { return nil }
