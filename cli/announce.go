@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/task"
 )
 
@@ -19,7 +20,7 @@ func announce(interrupted, asked *task.Task, lines render.Observer) {
 	case interrupted.Reason == task.ReasonDeferred:
 		why = "deferred"
 	}
-	lines.Say(fmt.Sprintf("continues %s, which was %s after %s", render.ShortID(interrupted.ID), why, render.Attempts(interrupted.AttemptCount)))
+	lines.Say(fmt.Sprintf("continues %s, which was %s after %s", render.ShortID(interrupted.ID), why, text.Count(interrupted.AttemptCount, "attempt")))
 	if kept := unlike(interrupted, asked); len(kept) > 0 {
 		lines.Warn(errors.New("it keeps " + strings.Join(kept, ", ") + ": what this command line says of that is for another task\nhint: --fresh cancels it and begins anew"))
 	}

@@ -39,7 +39,7 @@ func (c *policyCheckCommand) run(p *Process) (int, error) {
 	}
 	mistakes, policies := (&policyFile{File: file}).check(config.Mistakes(err))
 	if mistakes == nil {
-		_, err := fmt.Fprintf(p.Stdout, "%s: %s, no mistakes\n", text.Escape(path), render.Count(policies, "policy"))
+		_, err := fmt.Fprintf(p.Stdout, "%s: %s, no mistakes\n", text.Escape(path), text.Count(policies, "policy"))
 		return 0, err
 	}
 	for _, m := range mistakes {
@@ -47,7 +47,7 @@ func (c *policyCheckCommand) run(p *Process) (int, error) {
 			return 0, err
 		}
 	}
-	_, err = fmt.Fprintf(p.Stdout, "%s: %s\n", text.Escape(path), render.Count(len(mistakes), "mistake"))
+	_, err = fmt.Fprintf(p.Stdout, "%s: %s\n", text.Escape(path), text.Count(len(mistakes), "mistake"))
 	return exitMistakes, err
 }
 

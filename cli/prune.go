@@ -10,6 +10,7 @@ import (
 
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
@@ -47,9 +48,9 @@ func (c *pruneCommand) run(p *Process) (int, error) {
 	}
 	tasks, err := pruneAll(ctx, journal, retention)
 	if err != nil {
-		return 0, fmt.Errorf("prune, after %s: %w", render.Count(tasks, "task"), err)
+		return 0, fmt.Errorf("prune, after %s: %w", text.Count(tasks, "task"), err)
 	}
-	_, _ = fmt.Fprintln(p.Stdout, "pruned", render.Count(tasks, "task"))
+	_, _ = fmt.Fprintln(p.Stdout, "pruned", text.Count(tasks, "task"))
 	if c.Vacuum {
 		return 0, vacuum(ctx, p, journal, before)
 	}

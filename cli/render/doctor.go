@@ -55,15 +55,15 @@ func (s Screen) verdict(absent error, findings []Finding) string {
 	problems, warnings := levels["problem"], levels["warning"]
 	switch {
 	case problems > 0 && warnings > 0:
-		return s.paint(red, plural(problems, "problem")+" and "+plural(warnings, "warning"))
+		return s.paint(red, text.Count(problems, "problem")+" and "+text.Count(warnings, "warning"))
 	case problems > 0:
-		return s.paint(red, plural(problems, "problem"))
+		return s.paint(red, text.Count(problems, "problem"))
 	case absent != nil && warnings > 0:
-		return s.paint(yellow, plural(warnings, "warning")+", and nothing to examine:") + " " + Message(absent)
+		return s.paint(yellow, text.Count(warnings, "warning")+", and nothing to examine:") + " " + Message(absent)
 	case absent != nil:
 		return s.paint(yellow, "nothing to examine:") + " " + Message(absent)
 	case warnings > 0:
-		return s.paint(yellow, plural(warnings, "warning")+"; the journal can be used")
+		return s.paint(yellow, text.Count(warnings, "warning")+"; the journal can be used")
 	}
 	return s.paint(green, "all is well")
 }

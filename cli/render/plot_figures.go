@@ -96,7 +96,7 @@ func plotNotes(studies []plot.Study, o plot.Options, width int) (notes []string)
 		p := s.Subject.Policy
 		unlimited = unlimited || p.Attempts == 0
 		if len(p.Rules) > 0 {
-			notes = append(notes, fmt.Sprintf("%s has %s, which the picture leaves out: it is of the policy's own curve.", text.Escape(s.Subject.Label), plural(len(p.Rules), "rule")))
+			notes = append(notes, fmt.Sprintf("%s has %s, which the picture leaves out: it is of the policy's own curve.", text.Escape(s.Subject.Label), text.Count(len(p.Rules), "rule")))
 		}
 		if note := budgetNote(s, o); note != "" {
 			notes = append(notes, text.Escape(s.Subject.Label)+": "+note)
@@ -107,7 +107,7 @@ func plotNotes(studies []plot.Study, o plot.Options, width int) (notes []string)
 		notes = append(notes, fmt.Sprintf("What has no limit of attempts is shown with %d; --attempts N shows others.", o.Retries+1))
 	}
 	if o.Tasks < manyTasks && slices.ContainsFunc(studies, jittered) {
-		notes = append(notes, fmt.Sprintf("The worst local load of %s is mostly chance; --tasks 100000 tells more.", plural(o.Tasks, "task")))
+		notes = append(notes, fmt.Sprintf("The worst local load of %s is mostly chance; --tasks 100000 tells more.", text.Count(o.Tasks, "task")))
 	}
 	if len(notes) == 0 {
 		return nil
@@ -134,7 +134,7 @@ func budgetNote(s plot.Study, o plot.Options) string {
 	case p.Budget == 0 || s.Window.Most < p.Budget:
 		return ""
 	case last.N < retries || last.Tasks < s.Tasks:
-		return fmt.Sprintf("the budget of %s ends tasks early; the last retry is number %d, of %s.", text.Duration(p.Budget), last.N, plural(last.Tasks, "task"))
+		return fmt.Sprintf("the budget of %s ends tasks early; the last retry is number %d, of %s.", text.Duration(p.Budget), last.N, text.Count(last.Tasks, "task"))
 	case longest > p.Budget.Seconds():
 		return fmt.Sprintf("the budget of %s shortens a last wait that would pass it.", text.Duration(p.Budget))
 	}

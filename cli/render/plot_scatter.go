@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/charmbracelet/lipgloss"
+
+	"github.com/10f93571/retry/internal/text"
 )
 
 const (
@@ -34,7 +36,7 @@ func (k sketch) paintRetry(retry int, text string) string {
 
 // scatter draws every retry of every task: when it comes, and which one it is.
 func (k sketch) scatter() []string {
-	title, scale := "Retries of "+plural(k.study.Tasks, "task"), scaleName(k.axes.time.Log)
+	title, scale := "Retries of "+text.Count(k.study.Tasks, "task"), scaleName(k.axes.time.Log)
 	if drawn := k.drawn(); drawn < k.study.Tasks {
 		title = fmt.Sprintf("Retries of the first %d of %d tasks", drawn, k.study.Tasks)
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/charmbracelet/lipgloss"
 
@@ -148,4 +149,37 @@ func PolicyShownJSON(w io.Writer, p *task.Policy, settings []Setting) error {
 		j.Sources[strings.ReplaceAll(one.Key, "-", "_")] = one.Origin
 	}
 	return writeJSON(w, j)
+}
+
+// Policy writes a policy in one line.
+func Policy(p *task.Policy) string {
+	attempts := "no limit of attempts"
+	if p.Attempts > 0 {
+		attempts = text.Count(p.Attempts, "attempt")
+	}
+	parts := []string{attempts, "backoff " + p.Backoff.Curve(), "jitter " + p.Backoff.Jitter()}
+	limits := []struct {
+		name  string
+		limit time.Duration
+	}{{"timeout", p.Timeout}, {"budget", p.Budget}, {"reset after", p.ResetAfter}}
+	for _, l := range limits {
+		if l.limit > 0 {
+			parts = append(parts, l.name+" "+text.FormatDuration(l.limit.Round(time.Millisecond)))
+		}
+	}
+	if p.Consecutive > 1 {
+		parts = append(parts, text.Count(p.Consecutive, "success")+" in a row")
+	}
+	for _, l := range []struct {
+		name string
+		list []task.Condition
+	}{{"success on", p.SuccessOn}, {"stop on", p.StopOn}, {"retry on", p.RetryOn}} {
+		for _, c := range l.list {
+			parts = append(parts, l.name+" "+brief(c.String()))
+		}
+	}
+	for _, r := range p.Rules {
+		parts = append(parts, "where "+brief(r.When.String())+": backoff "+r.Backoff.Curve()+", jitter "+r.Backoff.Jitter())
+	}
+	return brief(p.Name) + ": " + strings.Join(parts, ", ")
 }

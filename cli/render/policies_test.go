@@ -6,8 +6,20 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/10f93571/retry/backoff"
 	"github.com/10f93571/retry/task"
 )
+
+func TestScheduleSaturates(t *testing.T) {
+	p := task.DefaultPolicy()
+	p.Attempts = 2000
+	p.Backoff, _ = backoff.Parse("constant:365d", "none")
+	s := NewSchedule(&p)
+	last := s.Retries[len(s.Retries)-1]
+	if len(s.Retries) != maxRows || last.TotalMost < s.Retries[0].TotalMost {
+		t.Errorf("%d rows, the last %+v", len(s.Retries), last)
+	}
+}
 
 func policyRows() []PolicyRow {
 	odd := task.DefaultPolicy()
@@ -71,13 +83,5 @@ when = "75"
 `
 	if got := b.String(); got != want || err != nil {
 		t.Errorf("got\n%s\nwant\n%s\n%v", got, want, err)
-	}
-}
-
-func TestCount(t *testing.T) {
-	for want, got := range map[string]string{"1 policy": Count(1, "policy"), "0 policies": Count(0, "policy"), "2 tasks": Count(2, "task")} {
-		if got != want {
-			t.Errorf("%q, not %q", got, want)
-		}
 	}
 }

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -125,16 +126,39 @@ func indexOf(lines []string, line string) int {
 	return -1
 }
 
-// A command has no exchanges, and a screen without room for them does without.
-func TestExchangesGiveWay(t *testing.T) {
-	if text := strings.Join(taskOf(t, Screen{}, view(nil), wrote(1, "", "")), "\n"); strings.Contains(text, "FIRST BYTE") {
-		t.Errorf("a command:\n%s", text)
+// A secret that somebody typed is in nothing that is shown; a reference to one is.
+func TestSecretsOfARequestAreNotShown(t *testing.T) {
+	v := requesting(func(v *TaskView) {
+		v.Request = &task.Request{
+			Method: "POST", URL: "https://ann:hunter2@h/", User: "ann:hunter2",
+			Header: []string{"Authorization: Bearer hunter2", "Cookie: a=hunter2", "x-api-key:hunter2", "Authorization: Bearer {env:TOKEN}", "X-Id: 7"},
+			Body:   []task.Part{{Text: []byte("hunter2")}}, Network: task.Network{Proxy: "http://p:hunter2@proxy"},
+		}
+	})
+	last := ambiguous(answered(1, 503))
+	stats := []task.CommandStats{{Method: "POST", URL: v.Request.URL, Runs: 1}}
+	var github, table, statistics, statsJSON strings.Builder
+	play(githubIn(&github), v.Task, func() {}, last)
+	must(t, Tasks(&table, Screen{}, all(v), Table{}, now), Stats(&statistics, Screen{}, stats, 0, now, now), StatsJSON(&statsJSON, stats, now))
+	shown := map[string]string{
+		"detail": strings.Join(taskOf(t, Screen{}, v, last), "\n"), "JSON": fmt.Sprint(decoded(t, v, last)), "table": table.String(),
+		"stats": statistics.String(), "JSON of stats": statsJSON.String(), "lines": told(v.Task, last), "GitHub": github.String(),
 	}
-	v := requesting(nil)
-	for height, want := range map[int]bool{0: true, 99: true, 20: true, 17: false} {
-		text := strings.Join(taskOf(t, Screen{Height: height}, v, answered(1, 503)), "\n")
-		if strings.Contains(text, "FIRST BYTE") != want || !strings.Contains(text, "OUTCOME") {
-			t.Errorf("height %d:\n%s", height, text)
+	for where, text := range shown {
+		if strings.Contains(text, "hunter2") || where != "lines" && !strings.Contains(text, "https://ann:***@h/") {
+			t.Errorf("%s: %s", where, text)
+		}
+	}
+	if detail := shown["detail"]; !strings.Contains(detail, "Authorization: Bearer {env:TOKEN}\n") || !strings.Contains(detail, "X-Id: 7\n") {
+		t.Errorf("what is no secret is missing: %s", detail)
+	}
+}
+
+func must(t *testing.T, errs ...error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -141,3 +141,20 @@ func TestTableAligns(t *testing.T) {
 		})
 	}
 }
+
+// A frame begins in the corner and clears what the one before may have left; it is no higher and no wider than its screen.
+func TestFrame(t *testing.T) {
+	const text = "one\nfar too long\n\nlast\n"
+	tests := []struct {
+		height int
+		want   string
+	}{
+		{9, "\x1b[H\x1b[Kone\r\n\x1b[Kfar t…\r\n\x1b[K\r\n\x1b[Klast\r\n\x1b[J"},
+		{2, "\x1b[H\x1b[Kone\r\n\x1b[Kfar t…\r\n\x1b[J"},
+	}
+	for _, tt := range tests {
+		if got := (Screen{Width: 6, Height: tt.height}).Frame(text); got != tt.want {
+			t.Errorf("height %d: got %q", tt.height, got)
+		}
+	}
+}

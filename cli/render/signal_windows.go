@@ -1,5 +1,7 @@
 package render
 
-import "os"
+import (
+	"os"
+)
 
 func signalName(sig os.Signal) string { return sig.String() }

@@ -14,7 +14,7 @@ import (
 // Lock writes what became of clients that wanted a lock, a row for each spec.
 func Lock(w io.Writer, s Screen, l plot.Lock, trials []plot.Trial) error {
 	err := s.write(w, fmt.Sprintf("%s for a lock that each holds for %s%s; done at the best after %s",
-		plural(l.Clients, "client"), text.FormatDuration(l.Hold), spinning(l.Spin), text.Duration(l.Ideal())), "")
+		text.Count(l.Clients, "client"), text.FormatDuration(l.Hold), spinning(l.Spin), text.Duration(l.Ideal())), "")
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func spinning(d time.Duration) string {
 // Outage writes what became of clients of a service that came back, a row for each spec.
 func Outage(w io.Writer, s Screen, o plot.Outage, trials []plot.Trial) error {
 	err := s.write(w, fmt.Sprintf("%s of a service that is down for %s and then answers %s a second; done at the best after %s",
-		plural(o.Clients, "client"), text.FormatDuration(o.Down), plural(o.Capacity, "call"), text.Duration(o.Ideal())), "")
+		text.Count(o.Clients, "client"), text.FormatDuration(o.Down), text.Count(o.Capacity, "call"), text.Duration(o.Ideal())), "")
 	if err != nil {
 		return err
 	}
@@ -154,11 +154,11 @@ func (s Screen) trialNotes(w io.Writer, trials []plot.Trial, of string) error {
 	for _, t := range trials {
 		if t.Left > 0 {
 			notes = append(notes, fmt.Sprintf("%s: %s of %d were not done after %s and %s, where the simulation ended",
-				specName(t.Subject), plural(t.Left, "client"), t.Clients, text.Duration(t.Ended), plural(t.Calls, "call")))
+				specName(t.Subject), text.Count(t.Left, "client"), t.Clients, text.Duration(t.Ended), text.Count(t.Calls, "call")))
 		}
 		if n := len(t.Subject.Policy.Rules); n > 0 {
 			notes = append(notes, fmt.Sprintf("%s has %s, which the simulation leaves out: its clients follow the policy's own curve",
-				specName(t.Subject), plural(n, "rule")))
+				specName(t.Subject), text.Count(n, "rule")))
 		}
 	}
 	return s.write(w, notes...)

@@ -179,23 +179,6 @@ func TestStatsJSONOfNothing(t *testing.T) {
 	}
 }
 
-func TestPrunable(t *testing.T) {
-	hour := now.Add(-time.Hour)
-	tests := []struct {
-		tasks int
-		want  string
-	}{
-		{0, "would prune no task"},
-		{1, "would prune 1 task, which finished 11:00:00 (1h ago)"},
-		{1200, "would prune 1200 tasks: the oldest finished 11:00:00 (1h ago), the newest 12:00:00 (now)"},
-	}
-	for _, tt := range tests {
-		if got := lines(t, func(b *strings.Builder) error { return Prunable(b, tt.tasks, hour, now, now) }); len(got) != 1 || got[0] != tt.want {
-			t.Errorf("got %q, want %q", got, tt.want)
-		}
-	}
-}
-
 func TestStatsOfHTTP(t *testing.T) {
 	all := []task.CommandStats{{Method: "GET", URL: "https://h/a", Runs: 1}, {Name: "n", Method: "PUT", URL: "https://h/b", Runs: 2}}
 	all[0].Last = task.LastRuns{Status: task.Failed, FinishedAt: now, Outcome: answered(1, 503).Outcome}

@@ -81,7 +81,7 @@ func chapter(t *task.Task, result string, attempts *ends) string {
 	b.WriteString("| Attempt | Started | Took | Outcome | Then |\n|--:|---|--:|---|---|\n")
 	b.WriteString(strings.Join(attempts.first, ""))
 	if attempts.leftOut > 0 {
-		fmt.Fprintf(&b, "| … | | | %s left out | |\n", plural(attempts.leftOut, "attempt"))
+		fmt.Fprintf(&b, "| … | | | %s left out | |\n", text.Count(attempts.leftOut, "attempt"))
 	}
 	b.WriteString(strings.Join(attempts.last, ""))
 	return b.String()

@@ -149,3 +149,17 @@ func Outcome(o task.Outcome) string {
 	}
 	return "exit " + strconv.Itoa(o.Exit)
 }
+
+// Prunable says how many finished tasks a prune would remove, and when the first and the last of them ended.
+func Prunable(w io.Writer, tasks int, oldest, newest, now time.Time) error {
+	switch tasks {
+	case 0:
+		_, err := fmt.Fprintln(w, "would prune no task")
+		return err
+	case 1:
+		_, err := fmt.Fprintf(w, "would prune 1 task, which finished %s\n", Stamp(oldest, now))
+		return err
+	}
+	_, err := fmt.Fprintf(w, "would prune %s: the oldest finished %s, the newest %s\n", text.Count(tasks, "task"), Stamp(oldest, now), Stamp(newest, now))
+	return err
+}

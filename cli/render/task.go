@@ -197,26 +197,27 @@ func byRule(d task.Decision) string {
 	return ", by rule " + strconv.Itoa(d.Rule)
 }
 
-// Stamp is a time, and how far it is from now; empty for none.
-func Stamp(t, now time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return clock(t, now) + " (" + relative(t, now) + ")"
-}
-
-// past is a stamp of what is not to come.
-func past(t, now time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return clock(t, now) + " (" + since(t, now) + ")"
-}
-
 func deadline(t TaskView, now time.Time) string {
 	end, ok := t.Deadline()
 	if !ok || t.Status.Finished() {
 		return ""
 	}
 	return Stamp(end, now)
+}
+
+// Options writes in one line how a task is run, where that is not the usual way.
+func Options(o *task.Options) string {
+	var parts []string
+	for _, p := range [][2]string{
+		{"stdin", string(o.Stdin)}, {"output", string(o.Output)}, {"capture", string(o.Capture)},
+		{"on retry", o.OnRetry}, {"on success", o.OnSuccess}, {"on failure", o.OnFailure},
+	} {
+		if p[1] != "" {
+			parts = append(parts, p[0]+" "+quote(text.Shorten(p[1], longText)))
+		}
+	}
+	if o.Seed != nil {
+		parts = append(parts, fmt.Sprintf("seed %d", *o.Seed))
+	}
+	return strings.Join(parts, ", ")
 }

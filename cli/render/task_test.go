@@ -1,9 +1,7 @@
 package render
 
 import (
-	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -152,58 +150,23 @@ func TestTableSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-// The journal may fail in the middle of a list. What was read stays readable, and the error is the reader's to tell.
-func TestListsReportAFailingJournal(t *testing.T) {
-	failure := errors.New("disk I/O error")
-	broken := func(yield func(TaskView, error) bool) {
-		if yield(view(nil), nil) {
-			yield(TaskView{}, failure)
-		}
-	}
-	for name, draw := range map[string]func(*strings.Builder, iter.Seq2[TaskView, error]) error{
-		"table": func(b *strings.Builder, v iter.Seq2[TaskView, error]) error {
-			return Tasks(b, Screen{}, v, Table{}, now)
-		},
-		"JSON": func(b *strings.Builder, v iter.Seq2[TaskView, error]) error { return TasksJSON(b, v) },
-	} {
-		var b strings.Builder
-		if err := draw(&b, broken); !errors.Is(err, failure) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if name == "JSON" && !strings.Contains(b.String(), view(nil).ID) {
-			t.Errorf("what was read is lost: %q", b.String())
-		}
-	}
-	if err := TasksJSON(&closing{err: failure}, all(view(nil))); !errors.Is(err, failure) {
-		t.Errorf("a closed pipe: %v", err)
-	}
-}
-
-// A list is written task by task and reads like one that was written at once.
-func TestTasksJSONHasItsShape(t *testing.T) {
-	var whole, streamed strings.Builder
-	views := []TaskView{view(nil), view(func(v *TaskView) { v.Command = []string{"a\nb", "\x1b\u202e"} })}
-	if err := errors.Join(TasksJSON(&streamed, all(views...)), writeJSON(&whole, map[string]any{"tasks": []taskJSON{taskToJSON(views[0]), taskToJSON(views[1])}})); err != nil {
-		t.Fatal(err)
-	}
-	if streamed.String() != whole.String() {
-		t.Errorf("got\n%s\nwant\n%s", streamed.String(), whole.String())
-	}
-}
-
-// A frame begins in the corner and clears what the one before may have left; it is no higher and no wider than its screen.
-func TestFrame(t *testing.T) {
-	const text = "one\nfar too long\n\nlast\n"
+func TestOptions(t *testing.T) {
+	seed := uint64(0)
 	tests := []struct {
-		height int
-		want   string
+		options task.Options
+		want    string
 	}{
-		{9, "\x1b[H\x1b[Kone\r\n\x1b[Kfar t…\r\n\x1b[K\r\n\x1b[Klast\r\n\x1b[J"},
-		{2, "\x1b[H\x1b[Kone\r\n\x1b[Kfar t…\r\n\x1b[J"},
+		{task.Options{}, ""},
+		{task.Options{Stdin: task.StdinReplay}, "stdin replay"},
+		{task.Options{Stdin: task.StdinNull, Output: task.OutputFinal, OutputLimit: 5, Capture: task.CaptureBoth}, "stdin null, output final, capture both"},
+		{task.Options{OnRetry: "date >>log", OnSuccess: "true", OnFailure: "it's"}, `on retry 'date >>log', on success true, on failure 'it'\''s'`},
+		{task.Options{OnFailure: "a\nb\x1b[2J\u202e\xff"}, `on failure $'a\nb\x1b[2J\u202e\xff'`},
+		{task.Options{Seed: &seed}, "seed 0"},
+		{task.Options{Output: task.OutputSuccess, Seed: &seed}, "output success, seed 0"},
 	}
 	for _, tt := range tests {
-		if got := (Screen{Width: 6, Height: tt.height}).Frame(text); got != tt.want {
-			t.Errorf("height %d: got %q", tt.height, got)
+		if got := Options(&tt.options); got != tt.want {
+			t.Errorf("got %s, want %s", got, tt.want)
 		}
 	}
 }

@@ -30,3 +30,17 @@ func ParseNumber(s string) (float64, error) {
 
 // FormatNumber is the shortest decimal that ParseNumber reads back to x.
 func FormatNumber(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+
+// Count writes a number with what it counts: "1 task", "3 tasks", "2 policies", "2 successes".
+func Count(n int, noun string) string {
+	switch {
+	case n == 1:
+	case strings.HasSuffix(noun, "y"):
+		noun = strings.TrimSuffix(noun, "y") + "ies"
+	case strings.HasSuffix(noun, "s"):
+		noun += "es"
+	default:
+		noun += "s"
+	}
+	return strconv.Itoa(n) + " " + noun
+}

@@ -107,20 +107,3 @@ func escapeLine(line string) string {
 	}
 	return b.String()
 }
-
-// Options writes in one line how a task is run, where that is not the usual way.
-func Options(o *task.Options) string {
-	var parts []string
-	for _, p := range [][2]string{
-		{"stdin", string(o.Stdin)}, {"output", string(o.Output)}, {"capture", string(o.Capture)},
-		{"on retry", o.OnRetry}, {"on success", o.OnSuccess}, {"on failure", o.OnFailure},
-	} {
-		if p[1] != "" {
-			parts = append(parts, p[0]+" "+quote(text.Shorten(p[1], longText)))
-		}
-	}
-	if o.Seed != nil {
-		parts = append(parts, fmt.Sprintf("seed %d", *o.Seed))
-	}
-	return strings.Join(parts, ", ")
-}

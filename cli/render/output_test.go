@@ -172,24 +172,3 @@ func TestTailsAreBelowTheAttempts(t *testing.T) {
 		t.Errorf("got\n%s", got)
 	}
 }
-
-func TestOptions(t *testing.T) {
-	seed := uint64(0)
-	tests := []struct {
-		options task.Options
-		want    string
-	}{
-		{task.Options{}, ""},
-		{task.Options{Stdin: task.StdinReplay}, "stdin replay"},
-		{task.Options{Stdin: task.StdinNull, Output: task.OutputFinal, OutputLimit: 5, Capture: task.CaptureBoth}, "stdin null, output final, capture both"},
-		{task.Options{OnRetry: "date >>log", OnSuccess: "true", OnFailure: "it's"}, `on retry 'date >>log', on success true, on failure 'it'\''s'`},
-		{task.Options{OnFailure: "a\nb\x1b[2J\u202e\xff"}, `on failure $'a\nb\x1b[2J\u202e\xff'`},
-		{task.Options{Seed: &seed}, "seed 0"},
-		{task.Options{Output: task.OutputSuccess, Seed: &seed}, "output success, seed 0"},
-	}
-	for _, tt := range tests {
-		if got := Options(&tt.options); got != tt.want {
-			t.Errorf("got %s, want %s", got, tt.want)
-		}
-	}
-}
