@@ -39,7 +39,7 @@ func (e *examiner) system(path string, system lock.FileSystem, err error) {
 	case system.Remote:
 		e.fail("file system", lock.CheckLocal(e.dir))
 	case system.ReadOnly:
-		e.add("file system", LevelProblem, hintFor(state.ErrReadOnly, e.dir), "%s is mounted read-only", path)
+		e.add("file system", LevelProblem, "mount the file system of "+e.dir+" writable, or use another directory with --state", "%s is mounted read-only", path)
 	case attribute(path) != "": // that was said of the directory
 	case !writable(path):
 		e.add("file system", LevelProblem, hintFor(state.ErrForbidden, e.dir), "you may not write in %s", path)
