@@ -131,15 +131,20 @@ func catchStops() (release func()) {
 }
 
 // waitForEndOrStops waits until the child has ended, and leaves it as a zombie. If the child is stopped at a terminal, it stops this
-// process by the same signal, so that our shell notices.
+// process by the same signal, so that our shell notices. A shell as the child leads a group of its own, which our shell does not continue
+// with ours.
 func waitForEndOrStops(pid int, onTerminal func() bool) {
 	for {
 		sig := C.retry_wait_stopped(C.pid_t(pid))
 		if sig == 0 {
 			return
 		}
-		if syscall.Signal(sig) != syscall.SIGSTOP || onTerminal() {
+		group, err := syscall.Getpgid(pid)
+		if syscall.Signal(sig) != syscall.SIGSTOP || onTerminal() || isForeground(group) {
 			C.retry_stop_self(sig)
+			if err == nil && group != syscall.Getpgrp() {
+				_ = syscall.Kill(-group, syscall.SIGCONT)
+			}
 		}
 	}
 }

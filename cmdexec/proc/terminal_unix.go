@@ -29,6 +29,13 @@ func InForeground() bool {
 	return inForeground
 }
 
+// isForeground reports whether a process group is in the foreground of our controlling terminal.
+func isForeground(group int) bool {
+	foreground := 0
+	withTerminal(func(terminal *os.File) { foreground, _ = unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP) })
+	return foreground == group
+}
+
 // hasTerminal reports whether we have a controlling terminal.
 func hasTerminal() bool {
 	return withTerminal(func(*os.File) {})

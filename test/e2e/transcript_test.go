@@ -39,11 +39,10 @@ type step []string
 
 // sessions are played at an interactive bash. RETRY in what is typed is where retry stands, or nothing.
 var sessions = map[string]struct {
-	front  string // what RETRY stands for, where it is not "retry -- "
-	needs  string // a program that some machines lack
-	defect string // why there is a difference still: a session with one is not played
-	steps  []step // at the prompt of a shell
-	play   func(*session)
+	front string // what RETRY stands for, where it is not "retry -- "
+	needs string // a program that some machines lack
+	steps []step // at the prompt of a shell
+	play  func(*session)
 }{
 	"a yes/no prompt": {steps: []step{
 		{"RETRY ./sure\n", "sure? "},
@@ -160,7 +159,8 @@ var sessions = map[string]struct {
 		{"yes\n", "<yes>", prompt},
 		status("0 0"),
 	}},
-	"a pipeline that asks, & and fg": {defect: ownGroup, steps: []step{
+	// Without --foreground a command in the background whose stdin is a pipe has a group of its own, which fg does not bring to the front.
+	"a pipeline that asks, & and fg": {front: "retry --foreground -- ", steps: []step{
 		{"seq 2 | RETRY ./each | cat & " + untilStopped, "stopped 1", prompt},
 		{"fg\n", "cat\r\n"},
 		{"yes\n", "delete 2? "},
@@ -241,7 +241,7 @@ var sessions = map[string]struct {
 		{"exit 0\n", prompt},
 		status("0 0"),
 	}},
-	"a shell in the shell that is suspended": {defect: missesStops, steps: []step{
+	"a shell in the shell that is suspended": {steps: []step{
 		{"RETRY bash --norc --noprofile -i\n", prompt},
 		{"suspend\n", "Stopped", prompt},
 		{"fg\n", "-i\r\n", prompt},
@@ -310,12 +310,6 @@ var sessions = map[string]struct {
 	"hanging up on a shell":                {play: hangsUpOnAShell},
 }
 
-// The defects of retry that sessions still wait for.
-const (
-	missesStops = "a shell inside that suspends itself has the terminal for a group of its own: retry does not take that for a stop of ours"
-	ownGroup    = "in the background, with its stdin elsewhere, the command gets a group of its own, which fg does not bring to the front"
-)
-
 // status has the shell say how the last command ended: as a whole, and each part of a pipeline.
 func status(want string) step {
 	return step{"echo status $? ${PIPESTATUS[*]}\n", "\nstatus " + want + "\r\n", prompt}
@@ -328,9 +322,6 @@ func TestTranscript(t *testing.T) {
 	for name, tt := range sessions {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if tt.defect != "" {
-				t.Skip("a defect of retry: ", tt.defect)
-			}
 			need(t, "bash", "ps", tt.needs)
 			if tt.play == nil {
 				tt.play = func(s *session) { s.follow(tt.steps) }
