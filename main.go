@@ -11,12 +11,5 @@ import (
 
 func main() {
 	log.SetOutput(io.Discard) // net/http logs what a server sends after its reply
-	p := cli.Process{
-		Args:    os.Args[1:],
-		Environ: os.Environ(),
-		Stdin:   os.Stdin,
-		Stdout:  os.Stdout,
-		Stderr:  os.Stderr,
-	}
-	os.Exit(p.Main())
+	os.Exit(cli.Main(os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
 }

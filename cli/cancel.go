@@ -9,7 +9,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/cmdexec/proc"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
@@ -17,7 +19,7 @@ import (
 
 // cancelCommand is `retry cancel TASK…`.
 type cancelCommand struct {
-	stateFlag
+	flags.StateFlag
 	Tasks []string `arg:"" optional:"" name:"task" help:"The tasks: an id, a beginning or an end of it, or a name."`
 }
 
@@ -27,7 +29,7 @@ func (c *cancelCommand) run(p *Process) (int, error) {
 		return 0, errors.New("no task to cancel\nhint: retry cancel TASK…; retry status lists the tasks")
 	}
 	ctx := context.Background()
-	journal, err := c.open(ctx, p)
+	journal, err := session.OpenJournal(ctx, &p.Host, c.State)
 	if err != nil {
 		return 0, err
 	}

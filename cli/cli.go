@@ -2,7 +2,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +11,9 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/10f93571/retry/cli/policies"
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cli/session"
 	_ "github.com/10f93571/retry/internal/expression"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
@@ -20,13 +21,8 @@ import (
 
 // Process is all that retry has of the process it runs in.
 type Process struct {
-	Args                  []string // without the program's name
-	Environ               []string
-	Stdin, Stdout, Stderr *os.File
-
-	stderr  *patientStderr // of Stderr, for the lines of a run
-	stopped context.Context
-	stop    context.CancelCauseFunc // ends stopped
+	Args []string // without the program's name
+	session.Host
 }
 
 // subcommand is a parsed command line that can run. It returns the exit status.
@@ -74,8 +70,10 @@ func ofOneWord(name string) subcommand {
 }
 
 // Main runs retry and returns its exit status. It does not return where retry dies of a signal, as its caller expects.
-func (p *Process) Main() int {
-	settleSignals()
+// args are without the program's name.
+func Main(args, environ []string, stdin, stdout, stderr *os.File) int {
+	p := &Process{Args: args, Host: session.Host{Environ: environ, Stdin: stdin, Stdout: stdout, Stderr: stderr}}
+	session.SettleSignals()
 	if err := sqlite.CheckDriver(); err != nil {
 		return p.fail(err)
 	}
@@ -150,7 +148,7 @@ func (p *Process) fail(err error) int {
 	switch {
 	case errors.Is(err, syscall.EPIPE): // the reader of our report has seen enough
 		return task.ExitSignalBase + int(syscall.SIGPIPE)
-	case errors.Is(err, errDeadlinePassed):
+	case errors.Is(err, policies.ErrDeadlinePassed):
 		printError(p.Stderr, err)
 		return task.ExitTimeout
 	}
@@ -163,13 +161,7 @@ func printError(w io.Writer, err error) {
 	_, _ = fmt.Fprintf(w, "retry: %s\n", render.Message(err))
 }
 
-// getenv looks a variable up in the process's environment; the last one of a name wins, as for a child.
-func (p *Process) getenv(name string) string {
-	value := ""
-	for _, kv := range p.Environ {
-		if rest, ok := strings.CutPrefix(kv, name); ok && strings.HasPrefix(rest, "=") {
-			value = rest[1:]
-		}
-	}
-	return value
+// warn tells of what does not keep a report from being printed.
+func (p *Process) warn(err error) {
+	printError(p.Stderr, fmt.Errorf("warning: %w", err))
 }

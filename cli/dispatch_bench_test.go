@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/10f93571/retry/cli/session"
 )
 
 // From the arguments to the end, without a journal or a command: what is typed is parsed, the policy chosen and shown.
@@ -17,7 +19,7 @@ func BenchmarkDispatch(b *testing.B) {
 		b.Run(line, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				p := Process{Args: strings.Fields(line), Environ: []string{"HOME=/nonexistent"}, Stdin: null, Stdout: null, Stderr: null}
+				p := Process{Args: strings.Fields(line), Host: session.Host{Environ: []string{"HOME=/nonexistent"}, Stdin: null, Stdout: null, Stderr: null}}
 				if code, err := p.dispatch(); code != 0 || err != nil {
 					b.Fatal(code, err)
 				}

@@ -4,19 +4,21 @@ import (
 	"context"
 	"time"
 
+	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/state/sqlite"
 )
 
 // doctorCommand is `retry doctor`.
 type doctorCommand struct {
-	stateFlag
+	flags.StateFlag
 	JSON bool `help:"Print JSON; its fields are stable."`
 }
 
 // run exits 1 when there is a problem. It changes nothing.
 func (c *doctorCommand) run(p *Process) (int, error) {
-	place, checks := sqlite.Examine(context.Background(), c.State, p.getenv, time.Now())
+	place, checks := sqlite.Examine(context.Background(), c.State, p.Getenv, time.Now())
 	findings := make([]render.Finding, len(checks))
 	code := 0
 	for i, check := range checks {
@@ -25,9 +27,9 @@ func (c *doctorCommand) run(p *Process) (int, error) {
 			code = 1
 		}
 	}
-	absent := c.absence(p)
+	absent := session.JournalAbsent(&p.Host, c.State)
 	if c.JSON {
 		return code, render.DoctorJSON(p.Stdout, place.Dir, place.Source, absent == nil, findings)
 	}
-	return code, render.Doctor(p.Stdout, render.ScreenOf(p.Stdout, p.getenv), absent, findings)
+	return code, render.Doctor(p.Stdout, render.ScreenOf(p.Stdout, p.Getenv), absent, findings)
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/10f93571/retry/cli/session"
 )
 
 // printed runs a subcommand and returns what it prints on stdout.
@@ -19,7 +21,7 @@ func printed(t *testing.T, args ...string) []byte {
 	}
 	defer func() { _ = stdout.Close() }()
 	p := &Process{
-		Args: args, Environ: []string{"RETRY_STATE_DIR=" + dir, "XDG_CONFIG_HOME=" + dir}, Stdin: os.Stdin, Stdout: stdout, Stderr: os.Stderr,
+		Args: args, Host: session.Host{Environ: []string{"RETRY_STATE_DIR=" + dir, "XDG_CONFIG_HOME=" + dir}, Stdin: os.Stdin, Stdout: stdout, Stderr: os.Stderr},
 	}
 	if code, err := p.dispatch(); code != 0 || err != nil {
 		t.Fatalf("retry %v: %d, %v", args, code, err)

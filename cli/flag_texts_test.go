@@ -3,11 +3,13 @@ package cli
 import (
 	"strings"
 	"testing"
+
+	"github.com/10f93571/retry/cli/flags"
 )
 
 // Every flag of the two has a text, and every text a flag.
 func TestFlagTexts(t *testing.T) {
-	used := map[*flagText]bool{}
+	used := map[*flags.FlagText]bool{}
 	for name, command := range map[string]subcommand{"run": &runCommand{}, "http": &httpCommand{}} {
 		parser, err := testProcess().newParser(name, command)
 		if err != nil {
@@ -15,7 +17,7 @@ func TestFlagTexts(t *testing.T) {
 		}
 		describe(name, parser.Model.Flags)
 		for _, f := range parser.Model.Flags {
-			used[textOf(name, f.Name)] = true
+			used[flags.TextOf(name, f.Name)] = true
 			if f.Help == "" && !f.Hidden {
 				t.Errorf("%s: nothing is said of --%s", name, f.Name)
 			}
@@ -24,21 +26,21 @@ func TestFlagTexts(t *testing.T) {
 			}
 		}
 	}
-	for name, text := range flagTexts() {
+	for name, text := range flags.FlagTexts() {
 		if !used[text] {
 			t.Errorf("there is no flag %s", name)
 		}
-		if strings.TrimSpace(text.help) != text.help || text.help == "" {
-			t.Errorf("%s: %q", name, text.help)
+		if strings.TrimSpace(text.Help) != text.Help || text.Help == "" {
+			t.Errorf("%s: %q", name, text.Help)
 		}
 	}
 }
 
 func TestTextOf(t *testing.T) {
-	if run, http := textOf("run", "capture"), textOf("http", "capture"); run.placeholder != "none|stderr|both" || http.placeholder != "none|errors|all" {
+	if run, http := flags.TextOf("run", "capture"), flags.TextOf("http", "capture"); run.Placeholder != "none|stderr|both" || http.Placeholder != "none|errors|all" {
 		t.Errorf("%+v, %+v", run, http)
 	}
-	if textOf("status", "watch") != nil {
+	if flags.TextOf("status", "watch") != nil {
 		t.Error("a subcommand that has its own texts got others")
 	}
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"runtime/debug"
 
 	"github.com/alecthomas/kong"
 )
@@ -230,15 +229,6 @@ func usageOf(subcommand string) string {
 // versionFlag is --version.
 type versionFlag struct {
 	Version bool
-}
-
-// version is what the Go toolchain wrote into the binary.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "unknown"
-	}
-	return info.Main.Version
 }
 
 // printHelp prints the help of a subcommand.

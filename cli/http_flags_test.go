@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/flags"
+	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/task"
 )
 
@@ -138,7 +139,7 @@ func TestRequestOfFlags(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := plainRequest(tt.change); !reflect.DeepEqual(essence(got), essence(want)) || got.KeyTTL != want.KeyTTL || got.MaxRetryAfter != want.MaxRetryAfter {
+			if want := plainRequest(tt.change); !reflect.DeepEqual(session.Essence(got), session.Essence(want)) || got.KeyTTL != want.KeyTTL || got.MaxRetryAfter != want.MaxRetryAfter {
 				t.Errorf("got  %+v\nwant %+v", got, want)
 			}
 		})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
@@ -15,7 +16,7 @@ import (
 
 // logsCommand is `retry logs TASK`.
 type logsCommand struct {
-	stateFlag
+	flags.StateFlag
 	Attempt *flags.Count `placeholder:"N" help:"The attempt. Default the latest that has output."`
 	Raw     bool         `help:"Print the bytes as they were, stdout's on stdout and stderr's on stderr. A terminal obeys whatever is in them."`
 	Task    string       `arg:"" optional:"" help:"The task: its id, a beginning or an end of it, or its name."`
@@ -26,7 +27,7 @@ func (c *logsCommand) run(p *Process) (int, error) {
 		return 0, errors.New("no task to show the logs of\nhint: retry logs TASK; retry status lists the tasks")
 	}
 	ctx := context.Background()
-	journal, err := c.read(ctx, p)
+	journal, err := session.ReadJournal(ctx, &p.Host, c.State)
 	if err != nil {
 		return 0, err
 	}
@@ -42,7 +43,7 @@ func (c *logsCommand) run(p *Process) (int, error) {
 	if c.Raw {
 		return 0, printRaw(p, output)
 	}
-	return 0, render.Logs(p.Stdout, render.ScreenOf(p.Stdout, p.getenv), view.Kind, output.Attempt, output.Stdout, output.Stderr)
+	return 0, render.Logs(p.Stdout, render.ScreenOf(p.Stdout, p.Getenv), view.Kind, output.Attempt, output.Stdout, output.Stderr)
 }
 
 func (c *logsCommand) output(ctx context.Context, journal *sqlite.Journal, view render.TaskView) (state.Output, error) {

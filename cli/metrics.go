@@ -7,24 +7,26 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/internal/files"
 )
 
 // metricsCommand is `retry metrics`.
 type metricsCommand struct {
-	stateFlag
+	flags.StateFlag
 	Textfile string `placeholder:"FILE" help:"Replace FILE at once, whole, instead of printing: for node_exporter's textfile collector. Its name has to end in .prom."`
 }
 
 func (c *metricsCommand) run(p *Process) (int, error) {
 	ctx := context.Background()
-	journal, err := c.read(ctx, p)
+	journal, err := session.ReadJournal(ctx, &p.Host, c.State)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = journal.Close() }()
-	if absent := c.absence(p); absent != nil {
+	if absent := session.JournalAbsent(&p.Host, c.State); absent != nil {
 		printError(p.Stderr, absent) // no failure: the collector is to see zeros
 	}
 	figures, err := journal.Figures(ctx)
@@ -35,7 +37,7 @@ func (c *metricsCommand) run(p *Process) (int, error) {
 	if err := render.Metrics(&text, &figures); err != nil {
 		return 0, err
 	}
-	stream := p.stream(c.Textfile)
+	stream := p.Stream(c.Textfile)
 	if c.Textfile == "" {
 		stream = p.Stdout
 	}

@@ -22,7 +22,7 @@ func parsedOptions(t *testing.T, args string) (task.Options, error) {
 		return task.Options{}, err
 	}
 	_, err = parser.parse(line)
-	return command.over(command.hookFlags.options()), err
+	return command.Over(command.HookFlags.Options()), err
 }
 
 func seed(n uint64) *uint64 { return &n }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/10f93571/retry/internal/text"
 )
 
 // parser fills a subcommand from its flags and words.
@@ -79,15 +81,7 @@ func (p *parser) parse(line commandLine) (helped bool, err error) {
 func usageError(line commandLine, err error) error {
 	if line.subcommand != "run" {
 		program, _, _ := strings.Cut(line.subcommand, " ")
-		return withHint(err, fmt.Sprintf("retry %s --help; to run a program named %s: retry -- %[2]s", line.subcommand, program))
+		return text.WithHint(err, fmt.Sprintf("retry %s --help; to run a program named %s: retry -- %[2]s", line.subcommand, program))
 	}
-	return withHint(err, "retry --help lists the flags; what follows -- is the command")
-}
-
-// withHint adds a hint to an error that has none.
-func withHint(err error, hint string) error {
-	if strings.Contains(err.Error(), "\nhint: ") {
-		return err
-	}
-	return fmt.Errorf("%w\nhint: %s", err, hint)
+	return text.WithHint(err, "retry --help lists the flags; what follows -- is the command")
 }

@@ -48,7 +48,7 @@ func (c *plotCommand) run(p *Process) (int, error) {
 	case c.JSON:
 		return 0, render.PlotJSON(p.Stdout, studies, options)
 	case len(files) == 0:
-		return 0, render.Plot(p.Stdout, render.ScreenOf(p.Stdout, p.getenv), studies, options)
+		return 0, render.Plot(p.Stdout, render.ScreenOf(p.Stdout, p.Getenv), studies, options)
 	}
 	return 0, nil
 }

@@ -40,7 +40,7 @@ func (f *pictureFlags) files(p *Process) (pictures []pictureFile, err error) {
 		if file.path == "" {
 			continue
 		}
-		if file.stream = p.stream(file.path); file.stream == nil {
+		if file.stream = p.Stream(file.path); file.stream == nil {
 			if file.path, err = files.Target(file.path); err != nil {
 				return nil, fmt.Errorf("%s: %w\nhint: give a file in a directory that can be written", file.flag, err)
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/creack/pty"
 
+	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/plot"
 	"github.com/10f93571/retry/task"
 )
@@ -27,7 +28,7 @@ func TestPictureFiles(t *testing.T) {
 	dir := t.TempDir()
 	f := pictureFlags{SVG: filepath.Join(dir, "a.svg"), PNG: filepath.Join(dir, "a.png"), HTML: filepath.Join(dir, "a.html")}
 	write(t, f.SVG, "old")
-	files, err := f.files(&Process{Stdout: os.Stdout})
+	files, err := f.files(&Process{Host: session.Host{Stdout: os.Stdout}})
 	must(t, err)
 	if contents(t, f.SVG) != "old" {
 		t.Error("a file was touched before there was anything to write")
@@ -49,7 +50,7 @@ func TestPictureFiles(t *testing.T) {
 			}
 		}
 	}
-	if got := names(t, dir); len(got) != 3 {
+	if got := filesIn(t, dir); len(got) != 3 {
 		t.Errorf("there are %v", got)
 	}
 }
@@ -57,7 +58,7 @@ func TestPictureFiles(t *testing.T) {
 func TestPictureToStdout(t *testing.T) {
 	stdout, err := os.Create(filepath.Join(t.TempDir(), "stdout"))
 	must(t, err)
-	files, err := (&pictureFlags{SVG: "-"}).files(&Process{Stdout: stdout})
+	files, err := (&pictureFlags{SVG: "-"}).files(&Process{Host: session.Host{Stdout: stdout}})
 	must(t, err)
 	studies, options := pictured(t)
 	must(t, writePictures(files, studies, options))
@@ -73,10 +74,10 @@ func TestPNGOnATerminal(t *testing.T) {
 		t.Skip(err)
 	}
 	defer func() { _, _ = other.Close(), terminal.Close() }()
-	if _, err := (&pictureFlags{PNG: "-"}).files(&Process{Stdout: terminal}); err == nil || !strings.Contains(err.Error(), "a terminal cannot show") {
+	if _, err := (&pictureFlags{PNG: "-"}).files(&Process{Host: session.Host{Stdout: terminal}}); err == nil || !strings.Contains(err.Error(), "a terminal cannot show") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := (&pictureFlags{SVG: "-"}).files(&Process{Stdout: terminal}); err != nil {
+	if _, err := (&pictureFlags{SVG: "-"}).files(&Process{Host: session.Host{Stdout: terminal}}); err != nil {
 		t.Errorf("SVG is text: %v", err)
 	}
 }
@@ -90,14 +91,14 @@ func TestPictureFilesRefused(t *testing.T) {
 		"--svg and --html go to the same place\nhint:": {SVG: "-", HTML: "/dev/stdout"},
 		"--svg and --png go to the same place\nhint:":  {SVG: filepath.Join(dir, "a"), PNG: filepath.Join(dir, ".", "a")},
 	} {
-		if _, err := f.files(&Process{Stdout: os.Stdout}); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := f.files(&Process{Host: session.Host{Stdout: os.Stdout}}); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%+v: %v, want %s", f, err, want)
 		}
 	}
-	if files, err := (&pictureFlags{}).files(&Process{Stdout: os.Stdout}); files != nil || err != nil {
+	if files, err := (&pictureFlags{}).files(&Process{Host: session.Host{Stdout: os.Stdout}}); files != nil || err != nil {
 		t.Errorf("without a flag: %v, %v", files, err)
 	}
-	if got := names(t, dir); got != nil {
+	if got := filesIn(t, dir); got != nil {
 		t.Errorf("there are %v", got)
 	}
 }

@@ -3,8 +3,9 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"slices"
 
+	"github.com/10f93571/retry/cli/flags"
+	"github.com/10f93571/retry/cli/policies"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/config"
 	"github.com/10f93571/retry/internal/text"
@@ -12,7 +13,7 @@ import (
 
 // policyCheckCommand is `retry policy check [FILE]`.
 type policyCheckCommand struct {
-	configFlag
+	flags.ConfigFlag
 	File *string `arg:"" optional:"" help:"The file, - for stdin; else the config file."`
 }
 
@@ -26,18 +27,18 @@ func (c *policyCheckCommand) run(p *Process) (int, error) {
 		}
 		c.Config = c.File
 	}
-	path, named := c.place(p.getenv)
+	path, named := c.Path(p.Getenv)
 	if path == "" {
 		return 0, errors.New("there is no config file to check\nhint: retry policy check FILE")
 	}
 	file, err := c.read(p, path)
 	switch {
 	case errors.Is(err, config.ErrAbsent) && !named:
-		return 0, withHint(err, "retry policy check FILE names another one; without a file retry uses the policies of retry policy list")
+		return 0, text.WithHint(err, "retry policy check FILE names another one; without a file retry uses the policies of retry policy list")
 	case file == nil:
-		return 0, withHint(err, "retry policy check FILE")
+		return 0, text.WithHint(err, "retry policy check FILE")
 	}
-	mistakes, policies := (&policyFile{File: file}).check(config.Mistakes(err))
+	mistakes, policies := (&policies.File{File: file}).Check(config.Mistakes(err))
 	if mistakes == nil {
 		_, err := fmt.Fprintf(p.Stdout, "%s: %s, no mistakes\n", text.Escape(path), text.Count(policies, "policy"))
 		return 0, err
@@ -57,26 +58,4 @@ func (c *policyCheckCommand) read(p *Process, path string) (*config.File, error)
 		return config.ReadFrom(path, p.Stdin)
 	}
 	return config.Read(path)
-}
-
-// check reads the whole file, all values too.
-func (f *policyFile) check(mistakes []*config.Error) ([]*config.Error, int) {
-	mistakes = append(mistakes, f.structure()...)
-	entries := f.entries()
-	for i := range entries {
-		if entries[i].Value.Kind == config.Tables {
-			_, wrong := f.policy(&entries[i])
-			mistakes = append(mistakes, wrong...)
-		}
-	}
-	return oncePerPlace(config.Mistakes(joined(mistakes))), len(entries)
-}
-
-// oncePerPlace leaves out what TOML says of a place of which a key says more.
-func oncePerPlace(mistakes []*config.Error) []*config.Error {
-	keyed := map[config.Position]bool{}
-	for _, m := range mistakes {
-		keyed[m.Position] = keyed[m.Position] || m.Key != ""
-	}
-	return slices.DeleteFunc(mistakes, func(m *config.Error) bool { return m.Key == "" && keyed[m.Position] })
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/10f93571/retry/cli/policies"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/task"
 )
@@ -27,11 +28,11 @@ func resolved(t *testing.T, environ, args string) (task.Policy, error) {
 	if _, err := parser.parse(line); err != nil {
 		return task.Policy{}, err
 	}
-	choice, err := p.choose(&command.policyFlags, &command.configFlag, func(err error) { t.Error(err) })
+	choice, err := policies.Choose(&command.PolicyFlags, &command.ConfigFlag, p.Getenv, func(err error) { t.Error(err) })
 	if err != nil {
 		return task.Policy{}, err
 	}
-	return choice.resolve(noon)
+	return choice.Resolve(noon)
 }
 
 func TestResolve(t *testing.T) {
@@ -78,7 +79,7 @@ func TestResolve(t *testing.T) {
 func TestUntilOutlastsTheJournal(t *testing.T) {
 	for _, fraction := range []time.Duration{0, 1, 999, time.Microsecond, 999_999, 500_001, 123_456} {
 		made, deadline := noon.Add(fraction), noon.Add(time.Hour)
-		budget := until(deadline, made)
+		budget := policies.Until(deadline, made)
 		stored := made.Truncate(time.Microsecond).Add(budget.Truncate(time.Millisecond))
 		for _, got := range []time.Time{made.Add(budget), stored} {
 			if got = got.Truncate(time.Millisecond); !got.Equal(deadline) {
@@ -116,13 +117,13 @@ func TestResolveRefuses(t *testing.T) {
 // What kong calls a flag, the keys call so, too.
 func TestPolicyKeysAreTheFlags(t *testing.T) {
 	known := map[string]bool{}
-	for _, k := range policyKeys() {
-		known[k.name] = true
-		if k.kind != keyNone && (k.text().help == "" || k.text().example == "") {
-			t.Errorf("%s has no help or no example: %+v", k.name, k)
+	for _, k := range policies.Keys() {
+		known[k.Name] = true
+		if k.Kind != policies.KeyNone && (k.Text().Help == "" || k.Text().Example == "") {
+			t.Errorf("%s has no help or no example: %+v", k.Name, k)
 		}
-		if elsewhere(k.name) == "" && k.kind == keyNone {
-			t.Errorf("%s is a key that nobody can read", k.name)
+		if policies.Elsewhere(k.Name) == "" && k.Kind == policies.KeyNone {
+			t.Errorf("%s is a key that nobody can read", k.Name)
 		}
 	}
 	for name, flag := range flagsOfRun(t).named {
@@ -134,10 +135,10 @@ func TestPolicyKeysAreTheFlags(t *testing.T) {
 
 // Every setting can come from the environment; RETRY_DEADLINE is an outer retry's.
 func TestPolicyVariables(t *testing.T) {
-	for _, k := range policyKeys() {
-		env, err := policyFromEnv(func(name string) string { return map[string]string{variable(k.name): k.text().example}[name] })
-		if err != nil || k.given(env) != (k.text().example != "") {
-			t.Errorf("%s=%s: %+v, %v", variable(k.name), k.text().example, env, err)
+	for _, k := range policies.Keys() {
+		env, err := policies.FromEnvironment(func(name string) string { return map[string]string{policies.Variable(k.Name): k.Text().Example}[name] })
+		if err != nil || k.Given(env) != (k.Text().Example != "") {
+			t.Errorf("%s=%s: %+v, %v", policies.Variable(k.Name), k.Text().Example, env, err)
 		}
 	}
 }

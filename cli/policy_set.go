@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/10f93571/retry/cli/flags"
+	"github.com/10f93571/retry/cli/policies"
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
@@ -14,9 +17,9 @@ import (
 
 // policySetCommand is `retry policy set NAME`.
 type policySetCommand struct {
-	policyFlags
-	configFlag
-	stateFlag
+	flags.PolicyFlags
+	flags.ConfigFlag
+	flags.StateFlag
 	Name string `arg:"" optional:"" help:"The policy."`
 }
 
@@ -24,22 +27,22 @@ func (c *policySetCommand) run(p *Process) (int, error) {
 	if c.Deadline != nil {
 		return 0, errors.New("--deadline is a time, and a policy is for any time\nhint: give --budget, or --deadline with the run")
 	}
-	if err := checkPolicyName(c.Name); err != nil {
-		return 0, withHint(err, "retry policy set NAME")
+	if err := policies.CheckName(c.Name); err != nil {
+		return 0, text.WithHint(err, "retry policy set NAME")
 	}
 	// The policy is for whoever uses it, wherever: what this environment says of runs is no part of it.
 	plain := *p
 	plain.Environ = withoutPolicy(p.Environ)
-	choice, err := plain.choose(&c.policyFlags, &c.configFlag, p.warn)
+	choice, err := policies.Choose(&c.PolicyFlags, &c.ConfigFlag, plain.Getenv, p.warn)
 	if err != nil {
 		return 0, err
 	}
 	if c.Policy == nil {
-		choice.base = builtinPolicy(task.DefaultPolicyName)
-	} else if err := choice.askReader(context.Background(), p, &c.stateFlag, p.warn); err != nil {
+		choice.Base = policies.Builtin(task.DefaultPolicyName)
+	} else if err := session.AskReader(context.Background(), &p.Host, choice, c.State, p.warn); err != nil {
 		return 0, err
 	}
-	policy, err := choice.resolve(time.Now())
+	policy, err := choice.Resolve(time.Now())
 	if err != nil {
 		return 0, err
 	}
@@ -47,9 +50,9 @@ func (c *policySetCommand) run(p *Process) (int, error) {
 	if err := c.store(p, policy); err != nil {
 		return 0, err
 	}
-	if hiding := choice.file.entry(c.Name); hiding != nil {
+	if hiding := choice.File.Entry(c.Name); hiding != nil {
 		p.warn(fmt.Errorf("%s has a policy of that name, which is used in its place\nhint: remove that one, or choose another name",
-			choice.file.Place(hiding.Offset)))
+			choice.File.Place(hiding.Offset)))
 	}
 	_, err = fmt.Fprintf(p.Stdout, "set %s\n", render.Policy(&policy))
 	return 0, err
@@ -57,7 +60,7 @@ func (c *policySetCommand) run(p *Process) (int, error) {
 
 func (c *policySetCommand) store(p *Process, policy task.Policy) error {
 	ctx := context.Background()
-	journal, err := c.open(ctx, p)
+	journal, err := session.OpenJournal(ctx, &p.Host, c.State)
 	if err != nil {
 		return err
 	}
@@ -71,8 +74,8 @@ func (c *policySetCommand) store(p *Process, policy task.Policy) error {
 // withoutPolicy leaves out the variables that change a policy.
 func withoutPolicy(environ []string) (rest []string) {
 	dropped := map[string]bool{}
-	for _, k := range policyKeys() {
-		dropped[variable(k.name)] = true
+	for _, k := range policies.Keys() {
+		dropped[policies.Variable(k.Name)] = true
 	}
 	for _, kv := range environ {
 		if !dropped[nameOf(kv)] {
@@ -84,8 +87,8 @@ func withoutPolicy(environ []string) (rest []string) {
 
 // policyRemoveCommand is `retry policy rm NAME…`.
 type policyRemoveCommand struct {
-	configFlag
-	stateFlag
+	flags.ConfigFlag
+	flags.StateFlag
 	Names []string `arg:"" optional:"" name:"name" help:"The policies."`
 }
 
@@ -93,15 +96,15 @@ func (c *policyRemoveCommand) run(p *Process) (int, error) {
 	if len(c.Names) == 0 {
 		return 0, errors.New("no policy to remove\nhint: retry policy rm NAME…; retry policy list shows them")
 	}
-	file, err := c.load(p.getenv, p.warn)
+	file, err := policies.Load(&c.ConfigFlag, p.Getenv, p.warn)
 	if err != nil {
 		return 0, err
 	}
-	if c.absence(p) != nil {
+	if session.JournalAbsent(&p.Host, c.State) != nil {
 		return 0, each(c.Names, func(name string) error { return notStored(name, file, nil) })
 	}
 	ctx := context.Background()
-	journal, err := c.open(ctx, p)
+	journal, err := session.OpenJournal(ctx, &p.Host, c.State)
 	if err != nil {
 		return 0, err
 	}
@@ -121,27 +124,27 @@ func (c *policyRemoveCommand) run(p *Process) (int, error) {
 }
 
 // notStored says why a policy cannot be removed.
-func notStored(name string, file *policyFile, stored []state.StoredPolicy) error {
+func notStored(name string, file *policies.File, stored []state.StoredPolicy) error {
 	shown := text.Escape(name)
-	if e := file.entry(name); e != nil {
+	if e := file.Entry(name); e != nil {
 		return fmt.Errorf("%s is not in the journal\nhint: it stands in %s: remove it there", shown, file.Place(e.Offset))
 	}
-	if builtinPolicy(name) != nil {
+	if policies.Builtin(name) != nil {
 		return fmt.Errorf("%s is built in, and stays\nhint: retry policy set %[1]s puts another one in its place", shown)
 	}
-	known := append(builtinNames(), namesOf(file)...)
+	known := append(policies.BuiltinNames(), policies.NamesOf(file)...)
 	for _, s := range stored {
 		known = append(known, s.Name)
 	}
-	return unknownPolicy(name, known)
+	return policies.Unknown(name, known)
 }
 
 // remains says what the name stands for from now on.
-func remains(name string, file *policyFile) string {
-	switch e := file.entry(name); {
+func remains(name string, file *policies.File) string {
+	switch e := file.Entry(name); {
 	case e != nil:
 		return "; the one in " + text.Escape(file.Place(e.Offset)) + " stays in use"
-	case builtinPolicy(name) != nil:
+	case policies.Builtin(name) != nil:
 		return "; from now on it is the built-in one"
 	}
 	return ""

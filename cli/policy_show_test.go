@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/10f93571/retry/cli/policies"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/config"
 	"github.com/10f93571/retry/task"
@@ -23,16 +24,16 @@ func shownTo(t *testing.T, args ...string) (string, task.Policy) {
 	if _, err := parser.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	choice, err := p.choose(&command.policyFlags, &command.configFlag, func(err error) { t.Error(err) })
+	choice, err := policies.Choose(&command.PolicyFlags, &command.ConfigFlag, p.Getenv, func(err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	policy, err := choice.resolve(noon)
+	policy, err := choice.Resolve(noon)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	if err := render.PolicyTOML(&b, render.Screen{}, choice.explain(&policy)); err != nil {
+	if err := render.PolicyTOML(&b, render.Screen{}, choice.Explain(&policy)); err != nil {
 		t.Fatal(err)
 	}
 	return b.String(), policy
@@ -58,13 +59,13 @@ func TestWhatIsShownCanBePasted(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%q: %v\n%s", args, err, shown)
 		}
-		pasted := &policyFile{File: file}
-		if err := joined(pasted.structure()); err != nil {
+		pasted := &policies.File{File: file}
+		if err := policies.Joined(pasted.Structure()); err != nil {
 			t.Fatalf("%q: %v\n%s", args, err, shown)
 		}
-		got, mistakes := pasted.policy(pasted.entry(want.Name))
+		got, mistakes := pasted.Policy(pasted.Entry(want.Name))
 		if render.Policy(&got) != render.Policy(&want) || got.KillAfter != want.KillAfter || mistakes != nil {
-			t.Errorf("%q\ngot  %s, %v\nwant %s\nfrom\n%s", args, render.Policy(&got), joined(mistakes), render.Policy(&want), shown)
+			t.Errorf("%q\ngot  %s, %v\nwant %s\nfrom\n%s", args, render.Policy(&got), policies.Joined(mistakes), render.Policy(&want), shown)
 		}
 	}
 }

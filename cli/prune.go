@@ -10,6 +10,7 @@ import (
 
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
@@ -18,7 +19,7 @@ import (
 
 // pruneCommand is `retry prune`.
 type pruneCommand struct {
-	stateFlag
+	flags.StateFlag
 	OlderThan *flags.Duration  `placeholder:"TIME" help:"Tasks that finished this long ago; 0 = all that have finished. Default $RETRY_RETENTION, or 30d."`
 	Status    []finishedStatus `placeholder:"S,…" help:"Only tasks that are SUCCEEDED, FAILED, EXHAUSTED or CANCELLED."`
 	DryRun    bool             `help:"Say what would go, and remove nothing."`
@@ -29,12 +30,12 @@ type pruneCommand struct {
 const pruneRows = 2000
 
 func (c *pruneCommand) run(p *Process) (int, error) {
-	retention, err := c.retention(p.getenv, time.Now())
+	retention, err := c.retention(p.Getenv, time.Now())
 	if err != nil {
 		return 0, err
 	}
 	ctx := context.Background()
-	journal, err := c.open(ctx, p)
+	journal, err := session.OpenJournal(ctx, &p.Host, c.State)
 	if err != nil {
 		return 0, err
 	}
@@ -62,12 +63,12 @@ func (c *pruneCommand) retention(getenv func(string) string, now time.Time) (r s
 	if c.DryRun && c.Vacuum {
 		return r, errors.New("--dry-run and --vacuum exclude each other\nhint: give one of them")
 	}
-	kept, err := retentionOf(c.OlderThan, getenv)
+	kept, err := session.RetentionOf(c.OlderThan, getenv)
 	switch {
 	case err != nil:
 		return r, err
 	case kept == 0 && c.OlderThan == nil:
-		return r, fmt.Errorf("%s=%s has finished tasks kept for ever\nhint: --older-than 30d says which go; 0 is all of them", retentionVariable, getenv(retentionVariable))
+		return r, fmt.Errorf("%s=%s has finished tasks kept for ever\nhint: --older-than 30d says which go; 0 is all of them", session.RetentionVariable, getenv(session.RetentionVariable))
 	}
 	r.Rows = pruneRows
 	if kept > 0 {

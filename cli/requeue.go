@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
@@ -14,10 +16,10 @@ import (
 
 // requeueCommand is `retry requeue TASK…`.
 type requeueCommand struct {
-	stateFlag
-	outputFlags
-	reportFlags
-	groupFlags
+	flags.StateFlag
+	flags.OutputFlags
+	flags.ReportFlags
+	flags.ProcessGroupFlags
 	Run   bool     `help:"Run it here and now; else retry resume takes it."`
 	Tasks []string `arg:"" optional:"" name:"task" help:"The tasks: an id, a beginning or an end of it, or a name."`
 }
@@ -32,7 +34,7 @@ func (c *requeueCommand) run(p *Process) (int, error) {
 		return 0, errors.New("--report goes with --run\nhint: retry status TASK --json tells of any task")
 	}
 	ctx := context.Background()
-	journal, err := c.open(ctx, p)
+	journal, err := session.OpenJournal(ctx, &p.Host, c.State)
 	if err != nil {
 		return 0, err
 	}
@@ -55,7 +57,7 @@ func (c *requeueCommand) runHere(ctx context.Context, p *Process, journal *sqlit
 	if err != nil {
 		return 0, err
 	}
-	resume := &resumeCommand{stateFlag: c.stateFlag, outputFlags: c.outputFlags, reportFlags: c.reportFlags, groupFlags: c.groupFlags}
+	resume := &resumeCommand{StateFlag: c.StateFlag, OutputFlags: c.OutputFlags, ReportFlags: c.ReportFlags, ProcessGroupFlags: c.ProcessGroupFlags}
 	return resume.adoptOne(ctx, p, journal, tk)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
@@ -16,10 +17,10 @@ import (
 
 // resumeCommand is `retry resume TASK…|--all`.
 type resumeCommand struct {
-	stateFlag
-	outputFlags
-	reportFlags
-	groupFlags
+	flags.StateFlag
+	flags.OutputFlags
+	flags.ReportFlags
+	flags.ProcessGroupFlags
 	All         bool            `help:"Every interrupted task."`
 	MaxAge      *flags.Duration `placeholder:"TIME" help:"With --all: only tasks made, or requeued, within this time."`
 	Now         bool            `help:"Do not wait for the time of the next attempt."`
@@ -32,7 +33,7 @@ func (c *resumeCommand) run(p *Process) (int, error) {
 		return 0, err
 	}
 	ctx := context.Background()
-	journal, err := c.open(ctx, p)
+	journal, err := session.OpenJournal(ctx, &p.Host, c.State)
 	if err != nil {
 		return 0, err
 	}
@@ -46,7 +47,7 @@ func (c *resumeCommand) run(p *Process) (int, error) {
 		_, err := c.resumeAll(ctx, p, journal, tasks)
 		return 1, err
 	case len(tasks) == 0:
-		c.observer(p).Say("nothing to resume")
+		session.NewObserver(&p.Host, &c.OutputFlags).Say("nothing to resume")
 		return 0, nil
 	case len(c.Tasks) == 1:
 		return c.resumeOne(ctx, p, journal, tasks[0])
@@ -181,19 +182,19 @@ func (c *resumeCommand) adoptOne(ctx context.Context, p *Process, journal *sqlit
 
 // resumeOne goes on with a task as the wrapper would have, its exit status included.
 func (c *resumeCommand) resumeOne(ctx context.Context, p *Process, journal *sqlite.Journal, t *task.Task) (int, error) {
-	guarded := &guardedJournal{journal: journal, stopping: p.stopping()}
-	lines, err := c.reported(c.observer(p), p, guarded)
+	guarded := &session.Journal{Journal: journal, Stopping: p.Stopping()}
+	lines, err := session.Reported(session.NewObserver(&p.Host, &c.OutputFlags), &p.Host, c.Report, guarded)
 	if err != nil {
 		return 0, err
 	}
-	result, err := p.goOn(ctx, t, guarded, lines, c.continuation())
+	result, err := p.GoOn(ctx, t, guarded, lines, c.continuation())
 	if err != nil {
 		return 0, err
 	}
-	dieOf(result.DeathSignal())
+	session.DieOf(result.DeathSignal())
 	return result.ExitCode(), nil
 }
 
-func (c *resumeCommand) continuation() continuation {
-	return continuation{means: means{group: &c.groupFlags}, now: c.Now, killOrphans: c.KillOrphans}
+func (c *resumeCommand) continuation() session.Continuation {
+	return session.Continuation{Means: session.Means{Group: &c.ProcessGroupFlags}, Now: c.Now, KillOrphans: c.KillOrphans}
 }

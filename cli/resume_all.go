@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
@@ -22,8 +23,8 @@ func (c *resumeCommand) resumeAll(ctx context.Context, p *Process, journal *sqli
 	several := *p
 	several.Stdin = null // they cannot share one
 	slots := make(chan struct{}, max(4, runtime.NumCPU()))
-	observer := render.Shared(c.observer(p))
-	channels := fanOut(p.listen(), len(tasks))
+	observer := render.Shared(session.NewObserver(&p.Host, &c.OutputFlags))
+	channels := fanOut(p.Listen(), len(tasks))
 
 	results := make([]runner.Result, len(tasks))
 	var group sync.WaitGroup
@@ -43,11 +44,11 @@ func (c *resumeCommand) resumeInGroup(ctx context.Context, p *Process, journal *
 	observer render.Observer, prepare func(*runner.Runner)) runner.Result {
 	defer letGo(journal, t)
 	result, err := func() (runner.Result, error) {
-		carrier, err := p.carryOn(t, &guardedJournal{journal: journal, stopping: p.stopping()}, observer, c.continuation())
+		carrier, err := p.CarryOn(t, &session.Journal{Journal: journal, Stopping: p.Stopping()}, observer, c.continuation())
 		if err != nil {
 			return runner.Result{}, err
 		}
-		defer carrier.close()
+		defer carrier.Close()
 		prepare(carrier.Runner)
 		return carrier.Resume(ctx, t)
 	}()
@@ -67,7 +68,7 @@ func summarise(journal *sqlite.Journal, results []runner.Result) int {
 		}
 		if sig := r.DeathSignal(); sig != nil {
 			_ = journal.Close() // every write was committed already
-			dieOf(sig)
+			session.DieOf(sig)
 		}
 	}
 	return code
@@ -77,7 +78,7 @@ func summarise(journal *sqlite.Journal, results []runner.Result) int {
 func fanOut(signals <-chan os.Signal, n int) []chan os.Signal {
 	channels := make([]chan os.Signal, n)
 	for i := range channels {
-		channels[i] = make(chan os.Signal, signalBuffer)
+		channels[i] = make(chan os.Signal, session.SignalBuffer)
 	}
 	go func() {
 		for sig := range signals {

@@ -5,14 +5,16 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/10f93571/retry/cli/flags"
+	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/task"
 )
 
 // runCommand is `retry [run] [flags] [--] COMMAND`.
 type runCommand struct {
-	wrapper
-	streamFlags
-	groupFlags
+	session.Wrapper
+	flags.StreamFlags
+	flags.ProcessGroupFlags
 	versionFlag
 	IdempotencyKey string
 	JSON           bool
@@ -20,22 +22,16 @@ type runCommand struct {
 	Command []string `kong:"-"`
 }
 
-// groupFlags say whose process group the command is in.
-type groupFlags struct {
-	Foreground bool
-	Group      bool
-}
-
 func (c *runCommand) run(p *Process) (int, error) {
 	if c.Version {
-		_, err := fmt.Fprintf(p.Stdout, "retry %s\n", version())
+		_, err := fmt.Fprintf(p.Stdout, "retry %s\n", session.Version())
 		return 0, err
 	}
-	return c.wrap(p, c, c.JSON)
+	return c.Wrap(&p.Host, c, c.JSON)
 }
 
-// check implements wrapped.
-func (c *runCommand) check(*Process) error {
+// Check implements session.Work.
+func (c *runCommand) Check(*session.Host) error {
 	switch {
 	case c.JSON:
 		return errors.New("--json goes with --dry-run\nhint: the command's own --json follows it: retry -- COMMAND --json")
@@ -57,17 +53,17 @@ func isURL(word string) bool {
 	return found && (scheme == "http" || scheme == "https")
 }
 
-// fill implements wrapped.
-func (c *runCommand) fill(_ *Process, t *task.Task) error {
+// Fill implements session.Work.
+func (c *runCommand) Fill(_ *session.Host, t *task.Task) error {
 	t.Kind, t.Command = task.KindCommand, c.Command
-	t.Options = c.streamFlags.over(t.Options)
+	t.Options = c.StreamFlags.Over(t.Options)
 	if c.IdempotencyKey != "" {
 		t.IdempotencyKey = c.IdempotencyKey
 	}
 	return nil
 }
 
-// means implements wrapped.
-func (c *runCommand) means() means {
-	return means{group: &c.groupFlags}
+// Means implements session.Work.
+func (c *runCommand) Means() session.Means {
+	return session.Means{Group: &c.ProcessGroupFlags}
 }

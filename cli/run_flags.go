@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/10f93571/retry/cli/flags"
 )
 
 // runFlags are a struct of flags of `retry run`: their names and letters, each between spaces.
@@ -15,16 +17,17 @@ type runFlags struct {
 // runFlagGroups lets a run build the parser of the flags that are typed: kong takes about 10 µs for each that it knows.
 var runFlagGroups = []runFlags{
 	{" policy p attempts n retries backoff b jitter j timeout t kill-after budget B deadline reset-after consecutive retry-on stop-on success-on ",
-		func(c *runCommand) any { return &c.policyFlags }},
-	{" quiet q verbose v log-format ci ", func(c *runCommand) any { return &c.outputFlags }},
-	{" id fresh once kill-orphans if-running ", func(c *runCommand) any { return &c.nameFlags }},
-	{" state no-state require-state retention ", func(c *runCommand) any { return &c.journalFlags }},
-	{" stdin output output-limit capture ", func(c *runCommand) any { return &c.streamFlags }},
-	{" on-retry on-success on-failure seed ", func(c *runCommand) any { return &c.hookFlags }},
-	{" foreground group ", func(c *runCommand) any { return &c.groupFlags }},
-	{" keep-env ", func(c *runCommand) any { return &c.environmentFlags }},
-	{" config ", func(c *runCommand) any { return &c.configFlag }},
-	{" report ", func(c *runCommand) any { return &c.reportFlags }},
+		func(c *runCommand) any { return &c.PolicyFlags }},
+	{" quiet q verbose v log-format ci ", func(c *runCommand) any { return &c.OutputFlags }},
+	{" id fresh once kill-orphans if-running ", func(c *runCommand) any { return &c.NameFlags }},
+	{" state ", func(c *runCommand) any { return &c.StateFlag }},
+	{" no-state require-state retention ", func(c *runCommand) any { return &c.JournalFlags }},
+	{" stdin output output-limit capture ", func(c *runCommand) any { return &c.StreamFlags }},
+	{" on-retry on-success on-failure seed ", func(c *runCommand) any { return &c.HookFlags }},
+	{" foreground group ", func(c *runCommand) any { return &c.ProcessGroupFlags }},
+	{" keep-env ", func(c *runCommand) any { return &c.EnvironmentFlags }},
+	{" config ", func(c *runCommand) any { return &c.ConfigFlag }},
+	{" report ", func(c *runCommand) any { return &c.ReportFlags }},
 }
 
 // ungroupedFlags need the whole parser.
@@ -34,7 +37,7 @@ const ungroupedFlags = " help h dry-run idempotency-key json version "
 func newRunCommand() *runCommand {
 	c := &runCommand{}
 	c.IfRunning, c.LogFormat, c.CI = "fail", "text", "auto"
-	c.streamFlags = streamFlags{Stdin: "auto", Output: "stream", OutputLimit: 2 << 30, Capture: "none"}
+	c.StreamFlags = flags.StreamFlags{Stdin: "auto", Output: "stream", OutputLimit: 2 << 30, Capture: "none"}
 	return c
 }
 

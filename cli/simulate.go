@@ -34,7 +34,7 @@ func (c *simulateLockCommand) run(p *Process) (int, error) {
 	if c.JSON {
 		return 0, render.LockJSON(p.Stdout, lock, trials)
 	}
-	return 0, render.Lock(p.Stdout, render.ScreenOf(p.Stdout, p.getenv), lock, trials)
+	return 0, render.Lock(p.Stdout, render.ScreenOf(p.Stdout, p.Getenv), lock, trials)
 }
 
 // simulateOutageCommand is `retry simulate outage`.
@@ -54,7 +54,7 @@ func (c *simulateOutageCommand) run(p *Process) (int, error) {
 	if c.JSON {
 		return 0, render.OutageJSON(p.Stdout, outage, trials)
 	}
-	return 0, render.Outage(p.Stdout, render.ScreenOf(p.Stdout, p.getenv), outage, trials)
+	return 0, render.Outage(p.Stdout, render.ScreenOf(p.Stdout, p.Getenv), outage, trials)
 }
 
 // trials lets the clients of each subject loose, all subjects at once.

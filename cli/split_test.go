@@ -1,15 +1,10 @@
 package cli
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
 )
-
-func testProcess(environ ...string) *Process {
-	return &Process{Environ: environ, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
-}
 
 func flagsOfRun(t testing.TB) flagSet {
 	t.Helper()

@@ -6,11 +6,12 @@ import (
 
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cli/session"
 )
 
 // statsCommand is `retry stats`.
 type statsCommand struct {
-	stateFlag
+	flags.StateFlag
 	Since *flags.Since `placeholder:"TIME" help:"Only tasks made since then: 2h, 3d, 15:04, 2026-11-20, or RFC 3339."`
 	JSON  bool         `help:"Print JSON; its fields are stable."`
 	Limit *flags.Count `placeholder:"N" help:"Show the first N commands; 0 = all. Default 20, with --json all."`
@@ -18,7 +19,7 @@ type statsCommand struct {
 
 func (c *statsCommand) run(p *Process) (int, error) {
 	ctx := context.Background()
-	journal, err := c.read(ctx, p)
+	journal, err := session.ReadJournal(ctx, &p.Host, c.State)
 	if err != nil {
 		return 0, err
 	}
@@ -34,7 +35,7 @@ func (c *statsCommand) run(p *Process) (int, error) {
 	if c.JSON {
 		return 0, render.StatsJSON(p.Stdout, shown, from)
 	}
-	return 0, render.Stats(p.Stdout, render.ScreenOf(p.Stdout, p.getenv), shown, all-len(shown), from, time.Now())
+	return 0, render.Stats(p.Stdout, render.ScreenOf(p.Stdout, p.Getenv), shown, all-len(shown), from, time.Now())
 }
 
 func (c *statsCommand) limit() int {

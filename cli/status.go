@@ -7,7 +7,9 @@ import (
 	"iter"
 	"time"
 
+	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
@@ -15,7 +17,7 @@ import (
 
 // statusCommand is `retry status [TASK]`.
 type statusCommand struct {
-	stateFlag
+	flags.StateFlag
 	filterFlags
 	JSON  bool    `help:"Print JSON; its fields are stable."`
 	Watch bool    `help:"Draw it again every second, until Ctrl-C."`
@@ -33,12 +35,12 @@ func (c *statusCommand) run(p *Process) (int, error) {
 		// Opened for each picture: there may be none yet, or another one later.
 		return 0, watch(p, func(w io.Writer, s render.Screen) error { return c.report(p, w, s) })
 	}
-	return 0, c.report(p, p.Stdout, render.ScreenOf(p.Stdout, p.getenv))
+	return 0, c.report(p, p.Stdout, render.ScreenOf(p.Stdout, p.Getenv))
 }
 
 func (c *statusCommand) report(p *Process, w io.Writer, s render.Screen) error {
 	ctx := context.Background()
-	journal, err := c.read(ctx, p)
+	journal, err := session.ReadJournal(ctx, &p.Host, c.State)
 	if err != nil {
 		return err
 	}

@@ -9,16 +9,18 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/backoff"
-	"github.com/10f93571/retry/internal/text"
+	"github.com/10f93571/retry/cli/flags"
+	"github.com/10f93571/retry/cli/policies"
+	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/plot"
 	"github.com/10f93571/retry/task"
 )
 
 // subjectFlags say which policies are looked at: each SPEC, or the policy that a run here would use.
 type subjectFlags struct {
-	policyFlags
-	configFlag
-	stateFlag
+	flags.PolicyFlags
+	flags.ConfigFlag
+	flags.StateFlag
 	Specs []string `arg:"" optional:"" name:"spec" help:"A backoff, a preset or a named policy; /JITTER after it puts another jitter in place of its own."`
 }
 
@@ -44,25 +46,25 @@ func (p *Process) subjects(f *subjectFlags) (subjects []plot.Subject, err error)
 
 // ownSubject is the policy that a run here would use.
 func (p *Process) ownSubject(f *subjectFlags) ([]plot.Subject, error) {
-	choice, err := p.choose(&f.policyFlags, &f.configFlag, p.warn)
+	choice, err := policies.Choose(&f.PolicyFlags, &f.ConfigFlag, p.Getenv, p.warn)
 	if err != nil {
 		return nil, err
 	}
-	if err := choice.askReader(context.Background(), p, &f.stateFlag, p.warn); err != nil {
+	if err := session.AskReader(context.Background(), &p.Host, choice, f.State, p.warn); err != nil {
 		return nil, err
 	}
-	policy, err := choice.resolve(time.Now())
+	policy, err := choice.Resolve(time.Now())
 	return []plot.Subject{{Label: policy.Name, Policy: policy}}, err
 }
 
 // checkBeside refuses flags that say what each SPEC says for itself.
 func (f *subjectFlags) checkBeside() error {
-	for _, k := range policyKeys() {
-		if slices.Contains([]string{"policy", "backoff", "jitter"}, k.name) && k.given(&f.policyFlags) {
-			return fmt.Errorf("--%s and a SPEC exclude each other\nhint: write a SPEC like exp:1s..1m/30%%; the flag is for the policy that is shown without one", k.name)
+	for _, k := range policies.Keys() {
+		if slices.Contains([]string{"policy", "backoff", "jitter"}, k.Name) && k.Given(&f.PolicyFlags) {
+			return fmt.Errorf("--%s and a SPEC exclude each other\nhint: write a SPEC like exp:1s..1m/30%%; the flag is for the policy that is shown without one", k.Name)
 		}
 	}
-	return f.check(func(key string) string { return "--" + key })
+	return policies.CheckFlags(&f.PolicyFlags, func(key string) string { return "--" + key })
 }
 
 // subjectReader reads one SPEC after the other.
@@ -70,7 +72,7 @@ type subjectReader struct {
 	process *Process
 	flags   *subjectFlags
 	now     time.Time
-	file    *policyFile
+	file    *policies.File
 	loaded  bool
 	warned  bool // the journal cannot be read
 }
@@ -88,7 +90,7 @@ func (r *subjectReader) read(spec string) (task.Policy, error) {
 	if policy.Backoff, err = policy.Backoff.With("", jitter); err != nil {
 		return policy, err
 	}
-	return policy, r.flags.overlay(&policy, r.now)
+	return policy, policies.Overlay(&policy, &r.flags.PolicyFlags, r.now)
 }
 
 // cutJitter takes a /JITTER off. The / of a formula is a division, unless a jitter follows it.
@@ -116,27 +118,27 @@ func (r *subjectReader) base(name string) (task.Policy, error) {
 	switch {
 	case err != nil:
 		return task.Policy{}, err
-	case choice.base == nil && strings.Contains(name, ":"):
+	case choice.Base == nil && strings.Contains(name, ":"):
 		return task.Policy{}, notCurve
-	case choice.base == nil:
-		return task.Policy{}, choice.neither(notCurve)
+	case choice.Base == nil:
+		return task.Policy{}, choice.Neither(notCurve)
 	}
-	return choice.base.Policy, nil
+	return choice.Base.Policy, nil
 }
 
 // named looks for a policy: in the config file, in the journal, among those that are built in.
-func (r *subjectReader) named(name string) (c *policyChoice, err error) {
+func (r *subjectReader) named(name string) (c *policies.Choice, err error) {
 	if !r.loaded {
-		if r.file, err = r.flags.load(r.process.getenv, r.process.warn); err != nil {
+		if r.file, err = policies.Load(&r.flags.ConfigFlag, r.process.Getenv, r.process.warn); err != nil {
 			return nil, err
 		}
 		r.loaded = true
 	}
-	c = &policyChoice{flags: &policyFlags{}, env: &policyFlags{}, file: r.file}
-	if err := c.begin(name); err != nil {
+	c = &policies.Choice{Flags: &flags.PolicyFlags{}, Env: &flags.PolicyFlags{}, File: r.file}
+	if err := c.Begin(name); err != nil {
 		return nil, err
 	}
-	return c, c.askReader(context.Background(), r.process, &r.flags.stateFlag, r.warn)
+	return c, session.AskReader(context.Background(), &r.process.Host, c, r.flags.State, r.warn)
 }
 
 // warn says once that the journal cannot be read, however many names are looked up there.
@@ -145,17 +147,4 @@ func (r *subjectReader) warn(err error) {
 		r.process.warn(err)
 	}
 	r.warned = true
-}
-
-// neither is the error for a word that is no policy; what it is not as a curve tells more unless a policy's name is near.
-func (c *policyChoice) neither(notCurve error) error {
-	unknown := unknownPolicy(c.name, c.known)
-	if c.name == "" {
-		return errors.New("it is empty\nhint: write a backoff like exp:1s..1m, or the name of a policy")
-	}
-	if text.Nearest(c.name, c.known) != "" {
-		return unknown
-	}
-	_, hint, _ := strings.Cut(unknown.Error(), "\nhint: ")
-	return fmt.Errorf("%w\nhint: %s", notCurve, hint)
 }

@@ -63,7 +63,7 @@ func TestSubjects(t *testing.T) {
 	}{
 		{"", subjectFlags{}, []string{"default = default: 5 attempts, backoff exp:1s..1m, jitter phase"}},
 		{"RETRY_POLICY=zizq RETRY_ATTEMPTS=7", subjectFlags{}, []string{"zizq = zizq: 7 attempts, backoff poly:15s+n^4, jitter add:30s*n"}},
-		{"", subjectFlags{policyFlags: policyFlags{Policy: &deploy}}, []string{"deploy = deploy: 8 attempts, backoff exp:2s..2m, jitter phase"}},
+		{"", subjectFlags{PolicyFlags: flags.PolicyFlags{Policy: &deploy}}, []string{"deploy = deploy: 8 attempts, backoff exp:2s..2m, jitter phase"}},
 		{
 			"RETRY_ATTEMPTS=7 RETRY_JITTER=full", subjectFlags{Specs: []string{"exp:1s..1m", "sidekiq", "deploy/30%", "aws", "expr:60/n"}},
 			[]string{
@@ -73,7 +73,7 @@ func TestSubjects(t *testing.T) {
 			},
 		},
 		{
-			"", subjectFlags{Specs: []string{"fib:1s/none", "zizq"}, policyFlags: policyFlags{Attempts: &four}},
+			"", subjectFlags{Specs: []string{"fib:1s/none", "zizq"}, PolicyFlags: flags.PolicyFlags{Attempts: &four}},
 			[]string{"fib:1s/none = : 4 attempts, backoff fib:1s, jitter none", "zizq = zizq: 4 attempts, backoff poly:15s+n^4, jitter add:30s*n"},
 		},
 	} {
@@ -105,7 +105,7 @@ func TestSubjectsRefused(t *testing.T) {
 			}
 		}
 	}
-	_, err := subjectsOf(t, "", &subjectFlags{Specs: []string{"zizq"}, policyFlags: policyFlags{Jitter: &full}})
+	_, err := subjectsOf(t, "", &subjectFlags{Specs: []string{"zizq"}, PolicyFlags: flags.PolicyFlags{Jitter: &full}})
 	if err == nil || !strings.Contains(err.Error(), "--jitter and a SPEC exclude each other\nhint: ") {
 		t.Error(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/cmdexec/proc"
 	"github.com/10f93571/retry/task"
 )
@@ -24,8 +25,8 @@ func watch(p *Process, draw func(io.Writer, render.Screen) error) error {
 	if !term.IsTerminal(int(p.Stdout.Fd())) {
 		return errors.New("--watch draws on a terminal, and stdout is none\nhint: leave it out; for a program: retry status --json")
 	}
-	signals := make(chan os.Signal, signalBuffer)
-	notify(signals)
+	signals := make(chan os.Signal, session.SignalBuffer)
+	session.Notify(signals)
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
 	for drawn := false; ; {
@@ -39,7 +40,7 @@ func watch(p *Process, draw func(io.Writer, render.Screen) error) error {
 		case <-ticker.C:
 		case sig := <-signals: // another size is one to draw for
 			if task.Stops(sig) {
-				dieOf(sig)
+				session.DieOf(sig)
 			}
 		}
 	}
@@ -47,7 +48,7 @@ func watch(p *Process, draw func(io.Writer, render.Screen) error) error {
 
 // drawFrame writes a picture at once, so that it does not flicker. Before the first one, what stands on the screen scrolls up.
 func drawFrame(p *Process, draw func(io.Writer, render.Screen) error, drawn bool) error {
-	screen := render.ScreenOf(p.Stdout, p.getenv)
+	screen := render.ScreenOf(p.Stdout, p.Getenv)
 	width, height, err := term.GetSize(int(p.Stdout.Fd()))
 	if err != nil || width < 2 || height < 2 {
 		width, height = 80, 24

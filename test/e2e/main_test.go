@@ -47,8 +47,7 @@ var commands = map[string]func(){
 	"retry": func() {
 		awaitStdin()
 		log.SetOutput(io.Discard)
-		p := cli.Process{Args: os.Args[1:], Environ: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
-		os.Exit(p.Main())
+		os.Exit(cli.Main(os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
 	},
 	"hold": hold,
 	"sql":  execute,

@@ -1,0 +1,188 @@
+// Package policies finds the policy of a run: built in, from the config file or from the journal, with what the environment and the flags
+// change.
+package policies
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/10f93571/retry/cli/flags"
+	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cmdexec"
+	"github.com/10f93571/retry/config"
+	"github.com/10f93571/retry/internal/text"
+	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/task"
+)
+
+// namedPolicy is a policy as one layer has it: it is built in, or in the journal, or in the config file. The later one replaces the
+// earlier one whole.
+type Named struct {
+	task.Policy
+	stored bool          // in the journal
+	file   *File         // nil where it is not in the config file
+	entry  *config.Entry // there
+	damage error         // what of it cannot be read
+}
+
+const (
+	builtIn   = "built in"
+	inJournal = "journal"
+)
+
+// source says where the policy is from.
+func (n *Named) source() string {
+	switch {
+	case n.file != nil:
+		return n.file.Place(n.entry.Offset)
+	case n.stored:
+		return inJournal
+	}
+	return builtIn
+}
+
+// origin says where the value of a key is from. A jitter that is not written follows from the backoff.
+func (n *Named) origin(key string) string {
+	if n.file == nil {
+		return n.source()
+	}
+	keys := []string{key}
+	if key == "jitter" {
+		keys = append(keys, "backoff")
+	}
+	if e := firstOf(n.entry.Value.Table, keys...); e.Offset > 0 {
+		return n.file.Place(e.Offset)
+	}
+	return builtIn
+}
+
+// builtinPolicy returns nil where none has the name.
+func Builtin(name string) *Named {
+	p, err := task.BuiltinPolicy(name)
+	if err != nil {
+		return nil
+	}
+	return &Named{Policy: p}
+}
+
+func Stored(s *state.StoredPolicy) *Named {
+	return &Named{Policy: s.Policy, stored: true, damage: s.Damage}
+}
+
+// policyChoice is what a command line and an environment ask for, and the policy that this begins with as far as it is known.
+type Choice struct {
+	Flags, Env *flags.PolicyFlags
+	outer      string // the deadline of a retry that runs this one
+	Name       string
+	File       *File
+	Base       *Named   // nil: not found yet
+	Settled    bool     // the journal cannot change it
+	Unasked    bool     // --no-state: the journal could know it
+	known      []string // names
+	once       bool     // it cannot be read, and may forbid a second attempt
+}
+
+// choosePolicy reads the flags, the environment and the config file. Nothing is made.
+func Choose(flags *flags.PolicyFlags, file *flags.ConfigFlag, getenv func(string) string, warn func(error)) (*Choice, error) {
+	if err := CheckFlags(flags, func(key string) string { return "--" + key }); err != nil {
+		return nil, err
+	}
+	env, err := FromEnvironment(getenv)
+	if err != nil {
+		return nil, err
+	}
+	c := &Choice{Flags: flags, Env: env, outer: getenv(cmdexec.EnvDeadline), Name: task.DefaultPolicyName}
+	if asked := over(flags, env).Policy; asked != nil {
+		c.Name = *asked
+	}
+	if c.File, err = Load(file, getenv, warn); err != nil {
+		return nil, err
+	}
+	return c, c.Begin(c.Name)
+}
+
+// Begin looks the name up where no journal is needed.
+func (c *Choice) Begin(name string) error {
+	c.Name, c.Base, c.Settled = name, Builtin(name), false
+	c.known = append(BuiltinNames(), NamesOf(c.File)...)
+	entry := c.File.Entry(name)
+	if entry == nil {
+		return nil
+	}
+	policy, mistakes := c.File.Policy(entry)
+	c.Base, c.Settled = &Named{Policy: policy, file: c.File, entry: entry}, true
+	return Joined(mistakes)
+}
+
+// Ask takes what the journal has of the name in place of a built-in policy.
+func (c *Choice) Ask(ctx context.Context, journal *sqlite.Journal) error {
+	stored, err := journal.Policy(ctx, c.Name)
+	switch {
+	case err != nil:
+		return fmt.Errorf("read the journal's policies: %w", err)
+	case stored != nil && stored.Damage != nil:
+		return &Damaged{stored.Name, stored.Damage}
+	case stored != nil:
+		c.Base = Stored(stored)
+	case c.Base == nil:
+		all, _ := journal.Policies(ctx) // for the hint alone
+		for _, s := range all {
+			c.known = append(c.known, s.Name)
+		}
+	}
+	return nil
+}
+
+// damagedPolicy says that the journal has a policy of the name, and nobody knows what it says.
+type Damaged struct {
+	name string
+	Err  error
+}
+
+func (e *Damaged) Error() string {
+	return fmt.Sprintf("the journal's policy %s cannot be read: %v\nhint: retry policy set %s writes it anew",
+		text.Escape(e.name), e.Err, render.Command([]string{e.name}))
+}
+
+func (e *Damaged) Unwrap() error { return e.Err }
+
+// Unread stands in for a policy that cannot be read: it may forbid a second attempt, so there is none.
+func (c *Choice) Unread() {
+	stand := task.DefaultPolicy()
+	stand.Name = c.Name
+	c.Base, c.once = &Named{Policy: stand}, true
+}
+
+// Resolve layers the environment and the flags over it.
+func (c *Choice) Resolve(now time.Time) (task.Policy, error) {
+	if c.Base == nil {
+		return task.Policy{}, c.unknown()
+	}
+	policy, err := resolveFlags(c.Base.Policy, c.Flags, c.Env, c.outer, now)
+	if c.once {
+		policy.Attempts, policy.Consecutive = 1, 1
+	}
+	return policy, err
+}
+
+// unknown is the error for a name that no layer has.
+func (c *Choice) unknown() error {
+	err := Unknown(c.Name, c.known)
+	if c.Unasked {
+		err = fmt.Errorf("%w; --no-state leaves those of the journal out", err)
+	}
+	if c.Flags.Policy == nil && c.Env.Policy != nil {
+		return inEnvironment(&flags.PolicyFlags{Policy: c.Env.Policy}, err)
+	}
+	return err
+}
+
+// layer names the layer without its place.
+func (n *Named) layer() string {
+	if n.file != nil {
+		return "config file"
+	}
+	return n.source()
+}

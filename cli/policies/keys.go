@@ -1,0 +1,186 @@
+package policies
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"unicode"
+
+	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/cli/flags"
+	"github.com/10f93571/retry/task"
+)
+
+// policyKey is one setting of a policy: --kill-after, RETRY_KILL_AFTER and kill-after = in the config file. All come from the fields
+// of policyFlags, so that none can be forgotten.
+type Key struct {
+	Name  string
+	field int
+	Kind  keyKind
+}
+
+// Text is what is said of the key's flag.
+func (k *Key) Text() *flags.FlagText { return flags.TextOf("", k.Name) }
+
+// keyKind says what values a key takes.
+type keyKind string
+
+const (
+	keyCount      keyKind = "a whole number"
+	keySpec       keyKind = "a text"
+	keyDuration   keyKind = "a text or a number of seconds"
+	keyConditions keyKind = "a text, a number or a list of them"
+	KeyNone       keyKind = "" // no key of the config file
+)
+
+// kindOf tells what a field's type takes.
+func kindOf(field reflect.Type) keyKind {
+	switch field {
+	case reflect.TypeFor[*flags.Count]():
+		return keyCount
+	case reflect.TypeFor[*string]():
+		return keySpec
+	case reflect.TypeFor[*flags.Duration]():
+		return keyDuration
+	case reflect.TypeFor[[]string]():
+		return keyConditions
+	}
+	return KeyNone
+}
+
+// Elsewhere says of a flag that is no key of the config file what to write there.
+func Elsewhere(flag string) string {
+	switch flag {
+	case "policy":
+		return "a policy of the file begins with the built-in default: write its values out"
+	case "retries":
+		return "write attempts, which counts the first one too: retries = 4 is attempts = 5"
+	case "deadline":
+		return "write budget; a time of the clock goes with the run: --deadline"
+	}
+	return ""
+}
+
+// policyKeys are all settings in the order of their flags.
+var Keys = sync.OnceValue(func() (keys []Key) {
+	flags := reflect.TypeFor[flags.PolicyFlags]()
+	for i := range flags.NumField() {
+		f := flags.Field(i)
+		key := Key{Name: dashed(f.Name), field: i, Kind: kindOf(f.Type)}
+		if Elsewhere(key.Name) != "" {
+			key.Kind = KeyNone
+		}
+		keys = append(keys, key)
+	}
+	return keys
+})
+
+// fileKeys are those of the config file.
+func fileKeys() (keys []Key) {
+	for _, k := range Keys() {
+		if k.Kind != KeyNone {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+// keyNamed returns nil for what is no key of the config file.
+func keyNamed(name string) *Key {
+	for _, k := range fileKeys() {
+		if k.Name == name {
+			return &k
+		}
+	}
+	return nil
+}
+
+// dashed is kill-after for KillAfter, as kong names flags.
+func dashed(field string) string {
+	var b strings.Builder
+	for i, r := range field {
+		if unicode.IsUpper(r) && i > 0 {
+			b.WriteByte('-')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// Variable is the name of a flag in the environment.
+func Variable(flag string) string {
+	return "RETRY_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// value is the key's field.
+func (k *Key) value(f *flags.PolicyFlags) reflect.Value {
+	return reflect.ValueOf(f).Elem().Field(k.field)
+}
+
+// Given reports whether the flags have a value for the key.
+func (k *Key) Given(f *flags.PolicyFlags) bool { return !k.value(f).IsNil() }
+
+// set reads a value as the flag would. Conditions come one by one.
+func (k *Key) set(f *flags.PolicyFlags, text string) error {
+	field := k.value(f)
+	if list, ok := field.Interface().([]string); ok {
+		field.Set(reflect.ValueOf(append(list, text)))
+		return k.check(f)
+	}
+	read := reflect.New(field.Type().Elem())
+	if u, ok := read.Interface().(encoding.TextUnmarshaler); ok {
+		if err := u.UnmarshalText([]byte(text)); err != nil {
+			return err
+		}
+	} else {
+		read.Elem().SetString(text)
+	}
+	field.Set(read)
+	return k.check(f)
+}
+
+// check reads a value as a policy would: a curve, a jitter, conditions. Whether they fit each other is not asked.
+func (k *Key) check(f *flags.PolicyFlags) (err error) {
+	if !k.Given(f) {
+		return nil
+	}
+	text, _ := k.value(f).Interface().(*string)
+	switch {
+	case text != nil && *text == "":
+		return fmt.Errorf("it is empty\nhint: leave it out, or write %s", k.Text().Example)
+	case k.Name == "backoff":
+		_, err = backoff.Parse(*text, "")
+	case k.Name == "jitter":
+		_, err = backoff.Parse("constant:1s", *text) // which takes any
+	}
+	if list, ok := k.value(f).Interface().([]string); ok {
+		_, err = task.ParseConditions(list)
+	}
+	return err
+}
+
+// CheckFlags reads all values, each alone; name is how a person wrote the key.
+func CheckFlags(f *flags.PolicyFlags, name func(key string) string) error {
+	for _, k := range Keys() {
+		if err := k.check(f); err != nil {
+			return fmt.Errorf("%s: %w", name(k.Name), err)
+		}
+	}
+	return nil
+}
+
+// over returns the flags with what they leave out taken from others. Attempts and retries are one thing said in two ways.
+func over(f, others *flags.PolicyFlags) *flags.PolicyFlags {
+	merged := *others
+	if f.Attempts != nil || f.Retries != nil {
+		merged.Attempts, merged.Retries = nil, nil
+	}
+	for _, k := range Keys() {
+		if k.Given(f) {
+			k.value(&merged).Set(k.value(f))
+		}
+	}
+	return &merged
+}

@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/10f93571/retry/cli/flags"
+)
+
+func TestPruneRetention(t *testing.T) {
+	now := time.Now()
+	hour, zero := flags.Duration(time.Hour), flags.Duration(0)
+	tests := map[string]struct {
+		command pruneCommand
+		want    time.Time
+	}{
+		"by default": {pruneCommand{}, now.Add(-30 * 24 * time.Hour)}, "an age": {pruneCommand{OlderThan: &hour}, now.Add(-time.Hour)},
+		"any age": {pruneCommand{OlderThan: &zero}, time.Time{}},
+	}
+	for name, tt := range tests {
+		got, err := tt.command.retention(func(string) string { return "" }, now)
+		if err != nil || !got.Before.Equal(tt.want) || got.Rows != pruneRows || len(got.Statuses) > 0 {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
+// The file is there whole or not at all, for everybody to read, and nothing stands beside it that a collector would take for one.
+func TestWriteTextfile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "retry.prom")
+	must(t, os.WriteFile(path, []byte("old, and longer than the new one"), 0o600))
+	before, err := os.Stat(path)
+	must(t, err)
+	must(t, os.Symlink("retry.prom", filepath.Join(dir, "link.prom")))
+	must(t, writeTextfile(filepath.Join(dir, "link.prom"), []byte("new")))
+	after, err := os.Stat(path)
+	must(t, err)
+	if contents(t, path) != "new" || after.Mode() != fs.FileMode(0o644) || os.SameFile(before, after) {
+		t.Errorf("%q, mode %v", contents(t, path), after.Mode())
+	}
+	if got := filesIn(t, dir); !slices.Equal(got, []string{"link.prom", "retry.prom"}) {
+		t.Errorf("there are %q", got)
+	}
+}

@@ -1,0 +1,80 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cmdexec/proc"
+	"github.com/10f93571/retry/internal/text"
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/task"
+)
+
+// Continuation says how an interrupted task goes on.
+type Continuation struct {
+	Means
+	Now         bool // not waiting for the time of the next attempt
+	KillOrphans bool // stopping what the interrupted attempt left running
+	ownStdin    bool // reading this process's stdin where the one that was to be kept is lost
+}
+
+// longWait is for how long a resume waits in silence.
+const longWait = time.Minute
+
+// GoOn carries an adopted task on to its end.
+func (p *Host) GoOn(ctx context.Context, t *task.Task, journal *Journal, lines render.Observer, how Continuation) (runner.Result, error) {
+	carrier, err := p.CarryOn(t, journal, lines, how)
+	if err != nil {
+		return runner.Result{}, err
+	}
+	defer carrier.Close()
+	carrier.Signals = p.Listen()
+	return carrier.Resume(ctx, t)
+}
+
+// CarryOn puts together what goes on with a task, in the task's directory and with the environment that was kept for it.
+func (p *Host) CarryOn(t *task.Task, journal *Journal, lines render.Observer, how Continuation) (*carrier, error) {
+	if err := directoryThere(t); err != nil && t.Kind == task.KindCommand { // the paths of a request are whole
+		return nil, err
+	}
+	if how.Now {
+		t.NextAttemptAt = time.Time{}
+	}
+	journal.warn = lines.Warn
+	carrier, err := p.carry(t, journal, lines, how.Means, true)
+	switch {
+	case how.ownStdin && errors.Is(err, state.ErrInputLost):
+		lines.Say("its stdin was not kept to the end: reads this one's")
+		carrier, err = p.carry(t, journal, lines, how.Means, false)
+	case how.ownStdin && t.KeepsInput() && err == nil:
+		lines.Say("reads the stdin that was kept for it, not this one's")
+	}
+	if err != nil {
+		return nil, text.WithHint(fmt.Errorf("resume %s: %w", render.ShortID(t.ID), err), "start it anew, and end this one with retry cancel "+render.ShortID(t.ID))
+	}
+	if now := time.Now(); t.NextAttemptAt.Sub(now) > longWait {
+		lines.Say(render.ShortID(t.ID) + " waits until " + render.Stamp(t.NextAttemptAt, now))
+	}
+	carrier.commands.Dir = t.Directory
+	carrier.Survivors = proc.Survivors{Kill: how.KillOrphans}
+	return carrier, nil
+}
+
+// outlive waits for the end of what an interrupted task left running. It returns the signal that ended the wait.
+func (p *Host) outlive(ctx context.Context, t *task.Task, lines render.Observer, kill bool) os.Signal {
+	watcher := &runner.Runner{Survivors: proc.Survivors{Kill: kill}, Observer: lines, Signals: p.Listen()}
+	return watcher.Outlive(ctx, t)
+}
+
+func directoryThere(t *task.Task) error {
+	info, err := os.Stat(t.Directory)
+	if err == nil && info.IsDir() {
+		return nil
+	}
+	return fmt.Errorf("resume %s: its directory %q is gone\nhint: make it again, or retry cancel %[1]s", render.ShortID(t.ID), t.Directory)
+}

@@ -1,0 +1,165 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"github.com/10f93571/retry/cli/flags"
+	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cmdexec/stdio"
+	"github.com/10f93571/retry/httpexec"
+	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/internal/text"
+	"github.com/10f93571/retry/task"
+)
+
+// carryRequest puts together what sends a task's request.
+func (p *Host) carryRequest(t *task.Task, journal *Journal, lines render.Observer, m Means, resumed bool) (*carrier, error) {
+	find := Lookup(environment(p.Environ, t))
+	if resumed { // a variable that is not set here may be elsewhere
+		if err := httpexec.Check(t.Request, find); err != nil {
+			return nil, err
+		}
+	}
+	body, keep, done, err := journal.body(t, m, resumed)
+	if err != nil {
+		return nil, err
+	}
+	executor := &httpexec.Executor{
+		Keep:      keep,
+		Lookup:    find,
+		UserAgent: "retry/" + strings.TrimPrefix(Version(), "v"),
+		Output:    httpexec.Output{Stdout: p.Stdout, Stderr: p.Stderr},
+		Temporary: journal.temporary,
+	}
+	if !m.Quiet {
+		executor.Progress = render.Progress(lines)
+	}
+	if body != nil {
+		executor.Stdin = body
+	}
+	commands := p.commands(t, m)
+	commands.Stdin = stdio.NullStdin{}
+	return p.carryWith(t, executor, commands, journal, lines, func() { executor.Close(); done() }), nil
+}
+
+// Lookup returns what finds a variable; the last one of a name wins, as for a child.
+func Lookup(environ []string) func(name string) (string, bool) {
+	return func(name string) (string, bool) {
+		if value, found := strings.CutPrefix(flags.LookUp(environ, name), name+"="); found {
+			return value, true
+		}
+		return "", false
+	}
+}
+
+// warnOfRepetition tells that what nobody typed for this request has it sent again after it may have taken effect: a retry-on of
+// RETRY_RETRY_ON, or of the default policy, was perhaps meant for commands.
+func warnOfRepetition(t *task.Task, warn func(error)) {
+	if len(t.Policy.RetryOn) == 0 || t.Request.Safe() {
+		return
+	}
+	warn(fmt.Errorf("retry-on is from the environment or the default policy, and may have %s sent again after it has taken effect\nhint: to mean it, type --retry-on or -p NAME; --idempotent says that it is safe", text.Escape(t.Request.Method)))
+}
+
+// warnOfRequest tells what a user may not want of a new request.
+func (w *Wrapper) warnOfRequest(t *task.Task, journal *Journal, warn func(error)) {
+	if !journal.absent() {
+		warnOfSecrets(t.Request, warn)
+	}
+	if w.RetryOn == nil && w.Policy == nil { // nobody typed it for this one
+		warnOfRepetition(t, warn)
+	}
+}
+
+// warnOfSecrets tells what of the request would be in the journal for who reads that.
+func warnOfSecrets(r *task.Request, warn func(error)) {
+	secrets := httpexec.LiteralSecrets(r)
+	if len(secrets) == 0 {
+		return
+	}
+	warn(fmt.Errorf("the journal keeps %s as typed here\nhint: {env:NAME} instead keeps only the name of a variable, which is read at each send", text.Escape(strings.Join(secrets, " and "))))
+}
+
+// Source returns what the request's body is read from once and kept: stdin, or another pipe in its place, such as <(COMMAND) of a shell.
+// It is nil where all of the body can be read again.
+func (p *Host) Source(r *task.Request) (*os.File, error) {
+	var source *os.File
+	for {
+		err := httpexec.Stamp(r)
+		stream := (*httpexec.StreamError)(nil)
+		switch {
+		case err == nil && source == nil && r.ReadsStdin():
+			return p.Stdin, nil
+		case !errors.As(err, &stream), r.ReadsStdin():
+			return source, err
+		}
+		part := &r.Body[stream.Part]
+		if source, err = os.Open(part.File); err != nil {
+			return nil, fmt.Errorf("the request's body: %w", err)
+		}
+		part.File = task.StdinFile
+	}
+}
+
+// ReadBody reads it to its end. A signal ends retry itself meanwhile: nothing was made yet.
+func ReadBody(source *os.File) (*spool.Spool, error) {
+	body := spool.New(spool.MemoryLimit, func() (*os.File, error) { return spool.Temporary("") })
+	if _, err := io.Copy(body, source); err != nil {
+		return nil, fmt.Errorf("read the request's body: %w", err)
+	}
+	return body, nil
+}
+
+// body returns what a task's request reads from stdin, what keeps that for a resume, and what has to be done when the run is over.
+func (g *Journal) body(t *task.Task, m Means, resumed bool) (body *spool.Spool, keep func(*task.Task) error, done func(), err error) {
+	switch {
+	case !t.Request.ReadsStdin():
+		return nil, nil, func() {}, nil
+	case resumed:
+		file, err := g.Journal.Input(t)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		if body, err = spool.Of(file); err != nil {
+			return nil, nil, nil, err
+		}
+		return body, nil, func() { _ = body.Close() }, nil
+	}
+	keep = func(t *task.Task) error {
+		if g.absent() || t.Number == 0 {
+			return nil
+		}
+		if err := g.keepBody(t, m.Body); err != nil {
+			g.warn(fmt.Errorf("a resume will not find the request's body: %w", err))
+		}
+		return nil
+	}
+	return m.Body, keep, func() { _ = m.Body.Close() }, nil
+}
+
+// keepBody writes the body beside the journal.
+func (g *Journal) keepBody(t *task.Task, body *spool.Spool) error {
+	file, err := g.keepInput(t)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, io.NewSectionReader(body, 0, body.Size()))
+	if err == nil {
+		err = g.Journal.CompleteInput(t, file)
+	}
+	return errors.Join(err, file.Close())
+}
+
+// Version is what the Go toolchain wrote into the binary.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "unknown"
+	}
+	return info.Main.Version
+}

@@ -1,0 +1,272 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/10f93571/retry/cli/flags"
+	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/internal/text"
+	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/lock"
+	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/task"
+)
+
+// OpenJournal opens the journal.
+func OpenJournal(ctx context.Context, p *Host, stateDir string) (*sqlite.Journal, error) {
+	dir, err := lock.Dir(stateDir, p.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	journal, err := sqlite.Open(ctx, dir)
+	if err != nil {
+		return nil, text.WithHint(err, "retry doctor "+render.Command([]string{"--state", dir})+" says what is wrong")
+	}
+	return journal, nil
+}
+
+// ReadJournal opens the journal for a report, which writes nothing. Where none is yet, there are no tasks.
+func ReadJournal(ctx context.Context, p *Host, stateDir string) (*sqlite.Journal, error) {
+	dir, err := lock.Dir(stateDir, p.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	journal, err := sqlite.OpenReader(ctx, dir)
+	switch {
+	case errors.Is(err, state.ErrNoJournal):
+		return sqlite.OpenEmpty(ctx)
+	case err != nil:
+		return nil, text.WithHint(err, "retry doctor "+render.Command([]string{"--state", dir})+" says what is wrong")
+	}
+	return journal, nil
+}
+
+// openForRun opens the journal of a run. A journal that cannot be used never stops the command, unless it is required.
+func openForRun(ctx context.Context, p *Host, stateDir string, f *flags.JournalFlags, warn func(error)) (*Journal, error) {
+	g := &Journal{warn: warn, required: f.RequireState, Stopping: p.Stopping()}
+	if f.NoState {
+		if f.RequireState {
+			return nil, errors.New("--no-state and --require-state exclude each other\nhint: give one of them")
+		}
+		return g, nil
+	}
+	journal, err := OpenJournal(ctx, p, stateDir)
+	if !f.RequireState {
+		g.renew = func(damage error) (*sqlite.Journal, error) {
+			g.lost = damage
+			return renewJournal(ctx, p, stateDir, warn, damage)
+		}
+		journal, err = g.renewed(journal, err)
+	}
+	if err != nil {
+		return g, g.failed(err, nil, f.RequireState)
+	}
+	g.Journal = journal
+	return g, nil
+}
+
+// guardedJournal keeps a failing journal from failing the command: it warns once, and goes on without.
+type Journal struct {
+	Journal  *sqlite.Journal // nil where none is kept
+	lost     error           // the damage of the one that was there before; nil: none was lost
+	broken   atomic.Bool     // it failed; it stays open all the same, for the locks that say who owns the tasks
+	warn     func(error)
+	required bool                                        // fail instead, as long as nothing has run
+	Stopping context.Context                             // ends with the first signal that asks to stop; nil: with none
+	waited   atomic.Int64                                // nanoseconds, for other processes
+	renew    func(damage error) (*sqlite.Journal, error) // sets it aside and begins a new one; nil where that is not ours to do
+}
+
+// Claim implements runner.Journal.
+func (g *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error {
+	if g.absent() {
+		return nil
+	}
+	if g.Stopping != nil {
+		ctx = g.Stopping
+	}
+	claim := func(ctx context.Context) error { return g.Journal.Claim(ctx, t, now) }
+	err := g.inTime(ctx, claim)
+	if t.Number == 0 && errors.Is(err, state.ErrCorrupt) && g.renewInPlace(err) {
+		err = g.inTime(ctx, claim)
+	}
+	if isTrouble(err) && !errors.Is(err, state.ErrCorrupt) && wouldRepeat(t) {
+		return fmt.Errorf("%s is not sent again: the journal could not say so, and a resume would send it once more: %w\nhint: to go on: retry resume %s",
+			t.Request.Method, err, render.ShortID(t.ID))
+	}
+	return g.failed(err, t, g.required && t.AttemptCount == 0)
+}
+
+// wouldRepeat reports whether an attempt that the journal knows nothing of could be made a second time by a resume, and must not be. What a
+// damaged journal holds nobody resumes: it is set aside.
+func wouldRepeat(t *task.Task) bool {
+	return t.Number != 0 && t.Request != nil && !t.Request.Safe()
+}
+
+// Note implements runner.Journal.
+func (g *Journal) Note(ctx context.Context, t *task.Task, process string) {
+	if g.absent() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, shortly)
+	defer cancel()
+	// A disk that the command has just filled, or a lock, may yet let the attempt's end pass: that decides.
+	if err := g.Journal.Note(ctx, t, process); !errors.Is(err, state.ErrFull) && !errors.Is(err, state.ErrLocked) {
+		_ = g.failed(err, t, false) // it warns
+	}
+}
+
+// Record implements runner.Journal.
+func (g *Journal) Record(ctx context.Context, t *task.Task, a task.Attempt) error {
+	if g.absent() {
+		return g.catchUp(ctx, t)
+	}
+	err := g.inTime(ctx, func(ctx context.Context) error { return g.Journal.Record(ctx, t, a) })
+	if err := g.failed(err, t, false); err != nil {
+		return err
+	}
+	return g.catchUp(ctx, t)
+}
+
+// RecordAndClaim implements runner.Chainer. It gives up soon: then Record is patient, and warns, and a signal can end the wait of Claim.
+func (g *Journal) RecordAndClaim(ctx context.Context, t *task.Task, a task.Attempt, now time.Time) error {
+	if g.absent() || t.Number == 0 {
+		return errNoChain
+	}
+	if g.Stopping != nil {
+		ctx = g.Stopping
+	}
+	return g.inTime(ctx, func(ctx context.Context) error {
+		ctx, cancel := sqlite.Limit(ctx, shortly)
+		defer cancel()
+		return g.Journal.RecordAndClaim(ctx, t, a, now)
+	})
+}
+
+// Unclaim implements runner.Chainer.
+func (g *Journal) Unclaim(ctx context.Context, t *task.Task) {
+	if g.absent() {
+		return
+	}
+	err := g.inTime(ctx, func(ctx context.Context) error { return g.Journal.Unclaim(ctx, t) })
+	_ = g.failed(err, t, false) // it warns; a task that was cancelled is Settle's to find
+}
+
+var errNoChain = errors.New("there is no journal to write to")
+
+// Settle implements runner.Journal.
+func (g *Journal) Settle(ctx context.Context, t *task.Task, d task.Decision) error {
+	if g.absent() {
+		return g.catchUp(ctx, t)
+	}
+	err := g.inTime(ctx, func(ctx context.Context) error { return g.Journal.Settle(ctx, t, d) })
+	if err := g.failed(err, t, false); err != nil {
+		return err
+	}
+	return g.catchUp(ctx, t)
+}
+
+// CancelNested implements runner.Journal.
+func (g *Journal) CancelNested(ctx context.Context, t *task.Task) {
+	if g.absent() || t.Number == 0 {
+		return
+	}
+	_ = g.failed(g.Journal.CancelNested(ctx, t, time.Now()), t, false) // it warns
+}
+
+// catchUp writes the end of a task that the journal knows but could not follow, so that no resume runs it again.
+func (g *Journal) catchUp(ctx context.Context, t *task.Task) error {
+	if !g.broken.Load() || t.Number == 0 || !t.Status.Finished() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, shortly)
+	defer cancel()
+	if err := g.Journal.CatchUp(ctx, t); errors.Is(err, task.ErrNotOwner) {
+		return err
+	}
+	return nil // what to do then was said with the first failure
+}
+
+// patience is how long a run waits for other processes in all, and shortly how long for what can do without.
+const (
+	patience = 5 * time.Second
+	shortly  = 100 * time.Millisecond
+)
+
+// inTime lets a write wait for other processes for what is left of the run's patience: the waits of many attempts must not add up.
+func (g *Journal) inTime(ctx context.Context, write func(context.Context) error) error {
+	left := max(shortly, patience-time.Duration(g.waited.Load()))
+	ctx, cancel := sqlite.Limit(ctx, left)
+	defer cancel()
+	begun := time.Now()
+	err := write(ctx)
+	if took := time.Since(begun); took > shortly {
+		g.waited.Add(int64(took))
+	}
+	return err
+}
+
+// isTrouble reports whether an error is one of the journal. That a task was taken is none.
+func isTrouble(err error) bool {
+	return err != nil && !errors.Is(err, task.ErrNotOwner) && !errors.Is(err, task.ErrStopped) && !errors.Is(err, state.ErrNamed)
+}
+
+// failed turns an error of the journal into a warning.
+func (g *Journal) failed(err error, t *task.Task, fatal bool) error {
+	if fatal || !isTrouble(err) {
+		return err
+	}
+	g.broken.Store(true)
+	err = fmt.Errorf("going on without a journal: %w", g.setAside(err))
+	if t != nil && t.Number != 0 && !errors.Is(err, state.ErrCorrupt) {
+		err = fmt.Errorf("%w; should it show %s as interrupted later, end it with retry cancel %[2]s", err, render.ShortID(t.ID))
+	}
+	g.warn(err)
+	return nil
+}
+
+// attempts returns the task's attempts as the journal has them. What was seen since it failed takes the place of what it lacks: a
+// journal that cannot be written can often be read.
+func (g *Journal) attempts(ctx context.Context, t *task.Task, seen []task.Attempt) ([]task.Attempt, error) {
+	if g.Journal == nil || t.Number == 0 {
+		return seen, nil
+	}
+	stored, err := g.Journal.Attempts(ctx, t.Number)
+	if !g.broken.Load() {
+		return stored, err
+	}
+	for i, a := range stored {
+		if len(seen) > 0 && a.Number >= seen[0].Number {
+			stored = stored[:i]
+			break
+		}
+	}
+	return append(stored, seen...), nil
+}
+
+func (g *Journal) absent() bool {
+	return g.Journal == nil || g.broken.Load()
+}
+
+func (g *Journal) close() {
+	if g.Journal != nil {
+		_ = g.Journal.Close() // every write was committed already
+	}
+}
+
+// errAbsent says that no journal is where one is looked for. Most commands take that for a journal without tasks.
+var errAbsent = errors.New("no journal there yet")
+
+// JournalAbsent returns errAbsent with the place and what led there; nil where a journal is, or something that keeps us from looking.
+func JournalAbsent(p *Host, stateDir string) error {
+	place, err := lock.Locate(stateDir, p.Getenv)
+	if err != nil || sqlite.Exists(place.Dir) {
+		return nil
+	}
+	return fmt.Errorf("%s (%s): %w\nhint: the first run makes it; do the jobs run as another user, or with another RETRY_STATE_DIR?",
+		text.Escape(place.Dir), place.Source, errAbsent)
+}

@@ -1,0 +1,274 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/10f93571/retry/cli/flags"
+	"github.com/10f93571/retry/cli/policies"
+	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cmdexec"
+	"github.com/10f93571/retry/internal/text"
+	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/task"
+)
+
+// names looks for the tasks that have a name.
+type names struct{ *flags.NameFlags }
+
+// maxName is in bytes: a name is typed, and stands in tables and metrics.
+const maxName = 200
+
+// name returns the task's name; empty for none.
+func (f names) name() string {
+	if f.ID == nil {
+		return ""
+	}
+	return *f.ID
+}
+
+func (f names) check(stateless bool) error {
+	switch {
+	case f.ID != nil && *f.ID == "":
+		return errors.New("--id is empty\nhint: a variable that is not set?")
+	case f.ID == nil && (f.Fresh || f.Once || f.KillOrphans || f.IfRunning != "fail"):
+		return errors.New("--fresh, --once, --kill-orphans and --if-running are about a name\nhint: give the task one with --id KEY")
+	case len(f.name()) > maxName:
+		return fmt.Errorf("--id: the name has %d bytes, and %d are the most\nhint: what tells one run from another belongs to the command, not to the name", len(f.name()), maxName)
+	case f.ID != nil && stateless:
+		return errors.New("--id needs a journal, and --no-state keeps none\nhint: give one of them")
+	case f.Fresh && f.Once:
+		return errors.New("--fresh and --once exclude each other\nhint: give one of them")
+	}
+	return nil
+}
+
+// The pauses between two looks at whether a running task of the name has ended.
+const (
+	firstNameLook   = 10 * time.Millisecond
+	slowestNameLook = 500 * time.Millisecond
+)
+
+// meeting is what came of looking for the tasks that have the name of a new one.
+type meeting struct {
+	interrupted *task.Task // to be gone on with, and owned already; nil to start the new one
+	done        bool       // nothing is to be run
+	discarded   *task.Task // it was cancelled, and may have left something running
+	waited      bool       // another run came first: this one begins now
+}
+
+// meet makes this process the one that may start a task of the name. Who runs one already is waited for, or not, as the
+// flags say, and no longer than until end, where that is set.
+func (f names) meet(ctx context.Context, p *Host, journal *Journal, t *task.Task, end time.Time, lines render.Observer) (meeting, error) {
+	if f.ID == nil || journal.absent() {
+		return meeting{}, nil
+	}
+	told := false
+	for pause := firstNameLook; ; pause = min(2*pause, slowestNameLook) {
+		m, err := f.look(ctx, journal.Journal, t, lines)
+		running := (*runningError)(nil)
+		switch {
+		case !errors.As(err, &running):
+			m.waited = told
+			return m, journal.failed(err, nil, journal.required || errors.Is(err, errName))
+		case f.IfRunning == "skip":
+			lines.Say(running.Error() + ": nothing is done")
+			return meeting{done: true}, nil
+		case f.IfRunning != "wait":
+			return m, fmt.Errorf("%w\nhint: --if-running wait waits for its end, --if-running skip does nothing then", running)
+		case f.outer(ctx, p, journal.Journal):
+			return m, fmt.Errorf("%w: it is what this command runs in, and would wait for itself\nhint: give the inner task another name", errName)
+		case !end.IsZero() && time.Now().After(end):
+			return m, fmt.Errorf("%w while %s", policies.ErrDeadlinePassed, running.Error())
+		case !told:
+			lines.Say(running.Error() + ": waiting for its end")
+			told = true
+		}
+		time.Sleep(pause) // a signal ends retry itself: it has nothing to clean up yet
+	}
+}
+
+// outer reports whether the task that runs under the name is one that this process is a part of.
+func (f names) outer(ctx context.Context, p *Host, journal *sqlite.Journal) bool {
+	running, err := journal.Named(ctx, f.name())
+	return err == nil && running != nil && slices.Contains(cmdexec.OuterTasks(p.Getenv), running.ID)
+}
+
+// look returns a runningError where another process has the name.
+func (f names) look(ctx context.Context, journal *sqlite.Journal, t *task.Task, lines render.Observer) (meeting, error) {
+	if done, err := f.succeeded(ctx, journal, t, lines); done || err != nil {
+		return meeting{done: done}, err
+	}
+	owned, pid, err := journal.OwnName(f.name())
+	if err != nil {
+		return meeting{}, fmt.Errorf("ask who has the name: %w", err)
+	}
+	if !owned {
+		return meeting{}, &runningError{f.name(), pid}
+	}
+	// Asked again: who had the name a moment ago may have succeeded.
+	if done, err := f.succeeded(ctx, journal, t, lines); done || err != nil {
+		return meeting{done: done}, err
+	}
+	earlier, err := journal.Named(ctx, f.name())
+	if err != nil || earlier == nil {
+		return meeting{}, err
+	}
+	interrupted, err := journal.Adopt(ctx, earlier.Number)
+	switch {
+	case errors.Is(err, state.ErrOwned): // by a resume
+		pid, _ := journal.Owner(earlier.Number)
+		return meeting{}, &runningError{f.name(), pid}
+	case errors.Is(err, state.ErrFinished):
+		return f.look(ctx, journal, t, lines)
+	case errors.Is(err, state.ErrDamaged) && f.Fresh:
+		return meeting{discarded: earlier}, f.discard(ctx, journal, earlier)
+	case errors.Is(err, state.ErrDamaged):
+		return meeting{}, fmt.Errorf("%w: %s was interrupted, and cannot go on: %w\nhint: retry cancel %s ends it; --fresh does so and runs this one", errName, f.name(), err, render.ShortID(earlier.ID))
+	case err != nil:
+		return meeting{}, err
+	case f.Fresh:
+		return meeting{discarded: interrupted}, f.discard(ctx, journal, interrupted)
+	}
+	if err := sameTask(interrupted, t); err != nil {
+		_ = journal.Release(interrupted.Number)
+		return meeting{}, err
+	}
+	announce(interrupted, t, lines)
+	return meeting{interrupted: interrupted}, nil
+}
+
+// succeeded answers for --once.
+func (f names) succeeded(ctx context.Context, journal *sqlite.Journal, t *task.Task, lines render.Observer) (bool, error) {
+	if !f.Once {
+		return false, nil
+	}
+	success, err := journal.Success(ctx, f.name())
+	if err == nil && success == nil {
+		err = f.doubtful(ctx, journal, t)
+	}
+	if err != nil || success == nil {
+		return false, err
+	}
+	if !sameWork(success, t) {
+		lines.Warn(fmt.Errorf("%s succeeded with another %s: %s\nhint: another name runs this one", f.name(), work(success), render.Title(success)))
+	}
+	lines.Say(fmt.Sprintf("%s succeeded before (%s): nothing is done", text.Escape(f.name()), render.ShortID(success.ID)))
+	return true, journal.Remember(ctx, success)
+}
+
+// doubtful refuses to send what may have taken effect under the name: with --once that would be twice.
+func (f names) doubtful(ctx context.Context, journal *sqlite.Journal, t *task.Task) error {
+	if t.Request == nil || t.Request.Safe() {
+		return nil
+	}
+	last, err := journal.Newest(ctx, f.name())
+	if err != nil || last == nil || last.Status != task.Failed || last.Reason != task.ReasonAmbiguous {
+		return err
+	}
+	return fmt.Errorf("%w: %s may have succeeded before (%s, ambiguous), and --once sends nothing twice\nhint: look at the server; to send it again: retry requeue --run %[3]s", errName, text.Escape(f.name()), render.ShortID(last.ID))
+}
+
+// discard ends an interrupted task of the name for --fresh.
+func (f names) discard(ctx context.Context, journal *sqlite.Journal, interrupted *task.Task) error {
+	defer func() { _ = journal.Release(interrupted.Number) }()
+	err := journal.Cancel(ctx, interrupted.Number, time.Now())
+	if errors.Is(err, state.ErrFinished) {
+		return nil
+	}
+	return err
+}
+
+// errName says that a name stands for something else. It is no error of the journal.
+var errName = errors.New("the name is taken")
+
+// sameTask refuses to go on with what was not asked for.
+func sameTask(interrupted, t *task.Task) error {
+	const hint = "\nhint: retry resume %s goes on with that one; --fresh cancels it and runs this one"
+	id := render.ShortID(interrupted.ID)
+	switch {
+	case !sameWork(interrupted, t):
+		return fmt.Errorf("%w: %s was interrupted with another %s, %s"+hint, errName, t.Name, work(interrupted), render.Title(interrupted), id)
+	case interrupted.Directory != t.Directory:
+		return fmt.Errorf("%w: %s was interrupted in another directory, %s"+hint, errName, t.Name, interrupted.Directory, id)
+	}
+	return nil
+}
+
+// sameWork reports whether two tasks execute the same.
+func sameWork(a, b *task.Task) bool {
+	return slices.Equal(a.Command, b.Command) && reflect.DeepEqual(Essence(a.Request), Essence(b.Request))
+}
+
+// Essence is what a request asks for, without what is made anew for each, and what says only how long it is tried.
+func Essence(r *task.Request) *task.Request {
+	if r == nil {
+		return nil
+	}
+	e := *r
+	e.Boundary, e.KeyTTL, e.MaxRetryAfter = "", 0, 0
+	e.Body = slices.Clone(r.Body)
+	for i := range e.Body {
+		e.Body[i].Size, e.Body[i].Time = 0, time.Time{}
+		if len(e.Body[i].Text) == 0 {
+			e.Body[i].Text = nil
+		}
+	}
+	return &e
+}
+
+// work is the word for what a task executes.
+func work(t *task.Task) string {
+	if t.Kind == task.KindHTTP {
+		return "request"
+	}
+	return "command"
+}
+
+// runningError says that another process runs a task of the name.
+type runningError struct {
+	name string
+	pid  int
+}
+
+func (e *runningError) Error() string {
+	if e.pid <= 0 {
+		return text.Escape(e.name) + " is running"
+	}
+	return fmt.Sprintf("%s is running as process %d", text.Escape(e.name), e.pid)
+}
+
+// announce says that an interrupted task is continued in place of a new one, and warns of what was asked for in vain: a task has
+// its policy and options for life.
+func announce(interrupted, asked *task.Task, lines render.Observer) {
+	why := "interrupted"
+	switch {
+	case interrupted.Requeued():
+		why = "requeued"
+	case interrupted.Reason == task.ReasonDeferred:
+		why = "deferred"
+	}
+	lines.Say(fmt.Sprintf("continues %s, which was %s after %s", render.ShortID(interrupted.ID), why, text.Count(interrupted.AttemptCount, "attempt")))
+	if kept := unlike(interrupted, asked); len(kept) > 0 {
+		lines.Warn(errors.New("it keeps " + strings.Join(kept, ", ") + ": what this command line says of that is for another task\nhint: --fresh cancels it and begins anew"))
+	}
+}
+
+// unlike lists what is not as asked for.
+func unlike(interrupted, asked *task.Task) (kept []string) {
+	a, b := interrupted.Policy, asked.Policy
+	a.Budget, b.Budget = 0, 0 // a deadline by the clock is another budget each time
+	if render.Policy(&a) != render.Policy(&b) {
+		kept = append(kept, "its policy ("+render.Policy(&interrupted.Policy)+")")
+	}
+	if render.Options(&interrupted.Options) != render.Options(&asked.Options) {
+		kept = append(kept, "its options")
+	}
+	return kept
+}

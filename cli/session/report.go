@@ -1,0 +1,104 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/10f93571/retry/cli/flags"
+	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cmdexec"
+	"github.com/10f93571/retry/cmdexec/proc"
+	"github.com/10f93571/retry/internal/files"
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
+)
+
+// reporter writes the report. It hears of the end before the task's last hook runs, so that the hook can send it.
+type reporter struct {
+	render.Observer
+	path     string
+	stream   *os.File // instead of a path; nil for a file
+	journal  *Journal
+	attempts []task.Attempt // where no journal remembers them
+}
+
+// Reported returns an observer that also writes the report, where one is asked for. The path is tried before anything runs.
+func Reported(o render.Observer, p *Host, path string, journal *Journal) (render.Observer, error) {
+	if path == "" {
+		return o, nil
+	}
+	r := &reporter{Observer: o, stream: p.Stream(path), journal: journal}
+	if r.stream == nil {
+		var err error
+		if r.path, err = files.Target(path); err != nil {
+			return nil, fmt.Errorf("--report: %w\nhint: give a file in a directory that can be written", err)
+		}
+	}
+	return r, nil
+}
+
+// Decorates returns the observer that people see.
+func (r *reporter) Decorates() render.Observer { return r.Observer }
+
+// Ended implements runner.Observer.
+func (r *reporter) Ended(t *task.Task, a task.Attempt) {
+	if r.journal.absent() {
+		r.attempts = append(r.attempts, a)
+	}
+	r.Observer.Ended(t, a)
+}
+
+// Finished implements runner.Observer.
+func (r *reporter) Finished(t *task.Task, result runner.Result) {
+	r.Observer.Finished(t, result)
+	if err := r.write(t); err != nil {
+		r.Warn(fmt.Errorf("write the report: %w", err))
+	}
+}
+
+func (r *reporter) write(t *task.Task) error {
+	attempts, err := r.journal.attempts(context.Background(), t, r.attempts)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := render.TaskJSON(&text, render.TaskView{Task: t, Interrupted: !t.Status.Finished()}, attempts); err != nil {
+		return err
+	}
+	if r.stream != nil {
+		_, err := r.stream.Write(text.Bytes())
+		return err
+	}
+	return files.Replace(r.path, text.Bytes())
+}
+
+// NewObserver returns who tells people about a run: on stderr, since stdout is the command's.
+func NewObserver(p *Host, f *flags.OutputFlags) render.Observer {
+	switch {
+	case f.Quiet:
+		return render.NewQuiet(render.NewLines(p.lines(), nil, nil, false))
+	case f.LogFormat == "json":
+		return render.NewLog(p.lines(), f.Verbose)
+	}
+	switch service(p, f) {
+	case render.CIGitHub:
+		return render.NewGitHub(p.lines(), f.Verbose, p.Getenv("GITHUB_STEP_SUMMARY"))
+	case render.CIGitLab:
+		return render.NewGitLab(p.lines(), f.Verbose)
+	default:
+		inForeground := func() bool { return p.Getenv("TERM") != "dumb" && proc.Interactive(p.Stderr) }
+		return render.NewLines(p.lines(), p.Stderr, inForeground, f.Verbose)
+	}
+}
+
+// service returns the service in whose log the run is read. To auto, a nested retry is a part of an attempt: groups do not
+// nest, and its failure is not the last word.
+func service(p *Host, f *flags.OutputFlags) render.CI {
+	service := render.CI(f.CI)
+	if service == render.CIAuto && p.Getenv(cmdexec.EnvTaskID) != "" {
+		return render.CINone
+	}
+	return service.Detect(p.Getenv)
+}

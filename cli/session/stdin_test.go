@@ -1,0 +1,359 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/10f93571/retry/cmdexec"
+	"github.com/10f93571/retry/cmdexec/stdio"
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/task"
+)
+
+// piped returns a stdin that gives a text and then its end.
+func piped(t *testing.T, text string) *os.File {
+	t.Helper()
+	read, write, err := os.Pipe()
+	must(t, err)
+	t.Cleanup(func() { _ = read.Close() })
+	go func() {
+		_, _ = io.WriteString(write, text)
+		_ = write.Close()
+	}()
+	return read
+}
+
+// replaying returns a task in flight whose stdin is to be replayed.
+func replaying(t *testing.T, g *Journal, command ...string) *task.Task {
+	t.Helper()
+	tk := newTask(command...)
+	tk.Options.Stdin = task.StdinReplay
+	must(t, g.Claim(t.Context(), tk, time.Now()))
+	tk.AttemptCount, tk.Status = 1, task.InFlight
+	return tk
+}
+
+// end ends the attempt in flight.
+func end(t *testing.T, g *Journal, tk *task.Task, d task.Decision) {
+	t.Helper()
+	a := task.Attempt{Number: tk.AttemptCount, StartedAt: time.Now(), Decision: d}
+	tk.Decided(a, time.Now())
+	must(t, g.Record(t.Context(), tk, a))
+}
+
+// kept is what a resume would find of a task's stdin; it fails the test where that is not whole.
+func kept(t *testing.T, g *Journal, tk *task.Task) string {
+	t.Helper()
+	file, err := g.Journal.Input(tk)
+	must(t, err)
+	defer func() { _ = file.Close() }()
+	data, err := io.ReadAll(file)
+	must(t, err)
+	return string(data)
+}
+
+// checkNothingKept fails the test where anything is left of any task's stdin.
+func checkNothingKept(t *testing.T, g *Journal) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(g.Journal.Dir(), "stdin"))
+	if len(entries) > 0 || (err != nil && !errors.Is(err, fs.ErrNotExist)) {
+		t.Errorf("left are %v, %v", entries, err)
+	}
+}
+
+// attempt runs a task's command once with a stdin, and returns what it wrote.
+func attempt(t *testing.T, tk *task.Task, stdin stdio.Stdin) string {
+	t.Helper()
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	must(t, err)
+	defer func() { _ = out.Close() }()
+	e := &cmdexec.Executor{Stdin: stdin, Output: stdio.Output{Stdout: out, Stderr: out}, Env: os.Environ()}
+	o := e.Execute(context.Background(), tk, runner.Call{Number: 1})
+	if o.ExitCode() != 0 {
+		t.Errorf("%q: %+v", tk.Command, o)
+	}
+	return contents(t, out.Name())
+}
+
+func TestStdinIsAsTheOptionsSay(t *testing.T) {
+	g := testJournal(t, func(err error) { t.Error(err) })
+	tests := []struct {
+		mode task.StdinMode
+		is   func(stdio.Stdin) bool
+	}{
+		{"", func(s stdio.Stdin) bool { _, ok := s.(*stdio.InheritedStdin); return ok }},
+		{task.StdinAuto, func(s stdio.Stdin) bool { _, ok := s.(*stdio.InheritedStdin); return ok }},
+		{task.StdinNull, func(s stdio.Stdin) bool { _, ok := s.(stdio.NullStdin); return ok }},
+		{task.StdinReplay, func(s stdio.Stdin) bool { _, ok := s.(*stdio.ReplayedStdin); return ok }},
+	}
+	for _, tt := range tests {
+		tk := newTask("cat")
+		tk.Options.Stdin = tt.mode
+		stdin, done, err := g.stdin(tk, piped(t, ""), false, nil)
+		if err != nil || !tt.is(stdin) {
+			t.Errorf("%q: %T, %v", tt.mode, stdin, err)
+		}
+		done()
+	}
+}
+
+// The warning says what to do about it.
+func TestConsumedStdinIsAWarning(t *testing.T) {
+	var warnings []string
+	stdin, done, err := (&Journal{}).stdin(newTask("cat"), piped(t, "x"), false, func(err error) { warnings = append(warnings, err.Error()) })
+	must(t, err)
+	defer done()
+	stdin.(*stdio.InheritedStdin).Consumed()
+	if len(warnings) != 1 || !strings.Contains(warnings[0], "\nhint: --stdin replay ") {
+		t.Errorf("%q", warnings)
+	}
+}
+
+// The same bytes for each attempt, also without a journal, where nothing outlives the run.
+func TestReplayedStdin(t *testing.T) {
+	content := strings.Repeat("\x00\xff line\n", 300_000) // more than is kept in memory
+	for name, g := range map[string]*Journal{
+		"with a journal": testJournal(t, func(err error) { t.Error(err) }), "without one": {}, "with a broken one": brokenJournal(t),
+	} {
+		t.Run(name, func(t *testing.T) {
+			tk := replaying(t, g, "cat")
+			stdin, done, err := g.stdin(tk, piped(t, content), false, nil)
+			must(t, err)
+			for range 2 {
+				if got := attempt(t, tk, stdin); got != content {
+					t.Errorf("got %d bytes of %d", len(got), len(content))
+				}
+			}
+			if g.Journal != nil && !g.broken.Load() {
+				end(t, g, tk, goesOn)
+				done()
+				if got := kept(t, g, tk); got != content {
+					t.Errorf("kept are %d bytes of %d", len(got), len(content))
+				}
+				return
+			}
+			done()
+			if g.Journal != nil {
+				checkNothingKept(t, g)
+			}
+		})
+	}
+}
+
+func brokenJournal(t *testing.T) *Journal {
+	t.Helper()
+	g := testJournal(t, func(error) {})
+	_ = g.failed(errors.New("database is locked"), nil, false)
+	return g
+}
+
+// The run of an unfinished task ends when what a resume needs is on the disk, however long that takes.
+func TestTheEndOfARunWaitsForWhatIsKept(t *testing.T) {
+	content := strings.Repeat("0123456789abcdef", 1<<18)
+	for range 8 {
+		g := testJournal(t, func(err error) { t.Error(err) })
+		tk := replaying(t, g, "cat")
+		stdin, done, err := g.stdin(tk, piped(t, content), false, nil)
+		must(t, err)
+		_ = attempt(t, tk, stdin)
+		tk.Status = task.Pending
+		done()
+		if got := kept(t, g, tk); got != content {
+			t.Errorf("kept are %d bytes of %d", len(got), len(content))
+		}
+	}
+}
+
+// What a resume gets is what the first run kept, and neither its own stdin nor a second copy.
+func TestAResumeReplaysWhatWasKept(t *testing.T) {
+	g := testJournal(t, func(err error) { t.Error(err) })
+	tk := replaying(t, g, "cat")
+	keepInput(t, g, tk, "kept\x00")
+	stdin, done, err := g.stdin(tk, piped(t, "another"), true, nil)
+	must(t, err)
+	defer done()
+	for range 2 {
+		if got := attempt(t, tk, stdin); got != "kept\x00" {
+			t.Errorf("got %q", got)
+		}
+	}
+	if got := kept(t, g, tk); got != "kept\x00" {
+		t.Errorf("kept is %q", got)
+	}
+}
+
+// An empty stdin is one, for the resume too.
+func TestAnEmptyStdinIsKept(t *testing.T) {
+	g := testJournal(t, func(err error) { t.Error(err) })
+	tk := replaying(t, g, "cat")
+	stdin, done, err := g.stdin(tk, piped(t, ""), false, nil)
+	must(t, err)
+	if got := attempt(t, tk, stdin); got != "" {
+		t.Errorf("got %q", got)
+	}
+	end(t, g, tk, goesOn)
+	done()
+	if got := kept(t, g, tk); got != "" {
+		t.Errorf("kept is %q", got)
+	}
+}
+
+// With the end of the task all of it goes, in whatever order the end of the run finds it.
+func TestNothingIsLeftOfAFinishedTasksStdin(t *testing.T) {
+	t.Run("read to its end", func(t *testing.T) {
+		g := testJournal(t, func(err error) { t.Error(err) })
+		tk := replaying(t, g, "cat")
+		stdin, done, err := g.stdin(tk, piped(t, "secret"), false, nil)
+		must(t, err)
+		_ = attempt(t, tk, stdin)
+		end(t, g, tk, won)
+		done()
+		checkNothingKept(t, g)
+	})
+	t.Run("not read to its end", func(t *testing.T) {
+		g := testJournal(t, func(err error) { t.Error(err) })
+		tk := replaying(t, g, "sh", "-c", "read line")
+		read, write, err := os.Pipe()
+		must(t, err)
+		defer func() { _ = write.Close() }()
+		_, err = io.WriteString(write, "secret\n")
+		must(t, err)
+		stdin, done, err := g.stdin(tk, read, false, nil)
+		must(t, err)
+		_ = attempt(t, tk, stdin)
+		end(t, g, tk, won)
+		done()
+		checkNothingKept(t, g)
+	})
+	t.Run("cancelled by another process", func(t *testing.T) {
+		g := testJournal(t, func(err error) { t.Error(err) })
+		tk := replaying(t, g, "cat")
+		file := &inputFile{journal: g, task: tk}
+		must(t, g.Journal.Cancel(t.Context(), tk.Number, time.Now()))
+		spooled, err := file.create() // the first byte comes now
+		must(t, err)
+		must(t, file.complete())
+		must(t, spooled.Close())
+		checkNothingKept(t, g)
+	})
+}
+
+// inputFile is made where it can be, and is nothing that fails the command where it cannot.
+func TestInputFile(t *testing.T) {
+	tests := []struct {
+		name   string
+		before func(*testing.T, *Journal, *task.Task)
+		whole  bool // a resume finds it
+	}{
+		{"with the task", func(*testing.T, *Journal, *task.Task) {}, true},
+		{"the journal is broken", func(_ *testing.T, g *Journal, _ *task.Task) { g.broken.Store(true) }, false},
+		{"the task never reached the journal", func(_ *testing.T, _ *Journal, tk *task.Task) { tk.Number = 0 }, false},
+		{"no directory can be made", func(t *testing.T, g *Journal, _ *task.Task) {
+			write(t, filepath.Join(g.Journal.Dir(), "stdin"), "")
+		}, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := testJournal(t, func(error) {})
+			tk := replaying(t, g, "cat")
+			number := tk.Number
+			tt.before(t, g, tk)
+			f := &inputFile{journal: g, task: tk}
+			file, err := f.create()
+			must(t, err)
+			_, err = io.WriteString(file, "x")
+			must(t, err)
+			must(t, f.complete())
+			must(t, file.Close())
+			tk.Number = number
+			input, err := g.Journal.Input(tk)
+			if whole := err == nil; whole != tt.whole {
+				t.Errorf("a resume finds it: %v, %v", whole, err)
+			}
+			if err == nil {
+				_ = input.Close()
+			}
+		})
+	}
+}
+
+// What could not be kept is not kept as an empty stdin, should there be room once it has been read; and that is said once.
+func TestAnInputFileThatCouldNotBeMade(t *testing.T) {
+	for _, roomAgain := range []bool{false, true} {
+		warnings := 0
+		g := testJournal(t, func(error) { warnings++ })
+		tk := replaying(t, g, "cat")
+		inTheWay := filepath.Join(g.Journal.Dir(), "stdin")
+		write(t, inTheWay, "")
+		f := &inputFile{journal: g, task: tk}
+		file, err := f.create()
+		must(t, err)
+		if roomAgain {
+			must(t, os.Remove(inTheWay))
+		}
+		must(t, f.complete())
+		must(t, file.Close())
+		if input, err := g.Journal.Input(tk); err == nil {
+			_ = input.Close()
+			t.Error("an empty stdin was kept")
+		}
+		if warnings != 1 {
+			t.Errorf("%d warnings", warnings)
+		}
+	}
+}
+
+// Once dropped it is not made again, whatever is still being read. That of an unfinished task is not dropped.
+func TestInputFileIsDropped(t *testing.T) {
+	g := testJournal(t, func(err error) { t.Error(err) })
+	tk := replaying(t, g, "cat")
+	f := &inputFile{journal: g, task: tk}
+	file, err := f.create()
+	must(t, err)
+	must(t, f.complete())
+	f.drop()
+	if got := kept(t, g, tk); got != "" || f.dropped {
+		t.Errorf("kept is %q, dropped %v", got, f.dropped)
+	}
+	tk.Status = task.Succeeded
+	f.drop()
+	if _, err := g.Journal.Input(tk); !errors.Is(err, state.ErrInputLost) {
+		t.Errorf("kept: %v", err)
+	}
+	if again, err := f.create(); err == nil {
+		_ = again.Close()
+		t.Error("made again")
+	}
+	must(t, file.Close())
+	checkNothingKept(t, g)
+}
+
+// What is too much for the memory lies beside the journal, and where that is not possible where such files lie.
+func TestTemporary(t *testing.T) {
+	for name, g := range map[string]*Journal{"with a journal": testJournal(t, nil), "without one": {}} {
+		t.Run(name, func(t *testing.T) {
+			file, err := g.temporary()
+			must(t, err)
+			defer func() { _ = file.Close() }()
+			if beside := g.Journal != nil && filepath.Dir(file.Name()) == g.Journal.Dir(); beside != (g.Journal != nil) {
+				t.Errorf("it is %s", file.Name())
+			}
+			if _, err := os.Stat(file.Name()); err == nil {
+				t.Errorf("%s outlives a crash", file.Name())
+			}
+		})
+	}
+	g := testJournal(t, nil)
+	must(t, os.RemoveAll(g.Journal.Dir()))
+	file, err := g.temporary()
+	must(t, err)
+	_ = file.Close()
+}

@@ -1,0 +1,257 @@
+// Package session puts one run together: its journal or none, its name, stdin, policy, executor, hooks and report. cli parses the command
+// line and calls it.
+package session
+
+import (
+	"context"
+	"errors"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/10f93571/retry/cli/flags"
+	"github.com/10f93571/retry/cli/policies"
+	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cmdexec"
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/task"
+)
+
+// Wrapper is what `retry run` and `retry http` have in common: a task is made, and carried through its attempts.
+type Wrapper struct {
+	flags.PolicyFlags
+	flags.ConfigFlag
+	flags.StateFlag
+	flags.JournalFlags
+	flags.NameFlags
+	flags.HookFlags
+	flags.EnvironmentFlags
+	flags.OutputFlags
+	flags.ReportFlags
+	DryRun bool
+
+	what    Work
+	choice  *policies.Choice
+	options task.Options // as they were asked for: conditions may want more
+}
+
+// Work is what the attempts execute.
+type Work interface {
+	// Check refuses what makes no sense, before anything is made.
+	Check(p *Host) error
+	// Fill gives a new task what to execute, and how.
+	Fill(p *Host, t *task.Task) error
+	// Means are what this process has for the execution.
+	Means() Means
+}
+
+func (w *Wrapper) Wrap(p *Host, what Work, asJSON bool) (int, error) {
+	created, lines := time.Now(), NewObserver(p, &w.OutputFlags)
+	var err error
+	if w.choice, err = policies.Choose(&w.PolicyFlags, &w.ConfigFlag, p.Getenv, lines.Warn); err != nil {
+		return 0, err
+	}
+	w.what = what
+	w.choice.Settled, w.choice.Unasked = w.choice.Settled || w.NoState, w.NoState
+	if w.DryRun {
+		return 0, w.dryRun(p, created, lines, asJSON)
+	}
+	if err := what.Check(p); err != nil {
+		return 0, err
+	}
+	if err := (names{&w.NameFlags}).check(w.NoState); err != nil {
+		return 0, err
+	}
+	policy, err := w.choice.Resolve(created)
+	if err != nil && (w.choice.Settled || !mayKnow(p, w.State, w.NoState)) {
+		return 0, err
+	}
+	tk, err := w.newTask(p, policy, created)
+	if err != nil {
+		return 0, err
+	}
+	return w.execute(p, tk, lines)
+}
+
+func (w *Wrapper) newTask(p *Host, policy task.Policy, created time.Time) (*task.Task, error) {
+	id, err := uuid.NewV7FromReader(chance{})
+	if err != nil {
+		return nil, err
+	}
+	key, err := uuid.NewRandomFromReader(chance{})
+	if err != nil {
+		return nil, err
+	}
+	environment, err := w.Kept(p.Environ)
+	if err != nil {
+		return nil, err
+	}
+	directory, err := os.Getwd()
+	if err != nil {
+		directory = "" // removed, or unreadable: the command may not mind, and a resume says it
+	}
+	tk := &task.Task{
+		ID: id.String(), Parent: p.Getenv(cmdexec.EnvTaskID), Name: names{&w.NameFlags}.name(), Once: w.Once,
+		Directory: directory, Environment: environment, Policy: policy, Options: w.HookFlags.Options(), IdempotencyKey: key.String(), CreatedAt: created,
+		Status: task.Pending,
+	}
+	if err := w.what.Fill(p, tk); err != nil {
+		return nil, err
+	}
+	w.options = tk.Options
+	tk.Options = w.optionsFor(tk)
+	tk.History = task.History{Began: tk.CreatedAt, Expires: tk.Expiry(), Phase: tk.Options.Phase(phaseOf(id))}
+	return tk, nil
+}
+
+// chance yields what the runtime's generator does, a ChaCha8 whose key comes from the system. To ask the system itself takes longer at
+// a start; nobody is kept out by an id, so that it need only be unlike all others.
+type chance struct{}
+
+func (chance) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = byte(rand.Uint64())
+	}
+	return len(b), nil
+}
+
+// optionsFor captures what the conditions of the task's policy look at. The reply to a request they look at anyway.
+func (w *Wrapper) optionsFor(t *task.Task) task.Options {
+	options := w.options
+	if looks := t.Policy.Looks(); looks != task.CaptureNone && t.Kind == task.KindCommand {
+		options.Capture = options.Capture.And(looks)
+	}
+	return options
+}
+
+// phaseOf is the phase of a task that no journal counts.
+func phaseOf(id uuid.UUID) float64 {
+	h := fnv.New64a()
+	_, _ = h.Write(id[:])
+	return float64(h.Sum64()>>11) / (1 << 53)
+}
+
+func (w *Wrapper) execute(p *Host, tk *task.Task, lines render.Observer) (int, error) {
+	kept, err := RetentionOf(w.Retention, p.Getenv)
+	if err != nil {
+		return 0, err
+	}
+	ctx := context.Background()
+	journal, err := openForRun(ctx, p, w.State, &w.JournalFlags, lines.Warn)
+	if err != nil {
+		return 0, err
+	}
+	if err := w.settle(ctx, journal, tk, lines.Warn); err != nil {
+		return 0, err
+	}
+	if lines, err = Reported(lines, p, w.Report, journal); err != nil {
+		return 0, err
+	}
+	if tk.Request != nil {
+		w.warnOfRequest(tk, journal, lines.Warn)
+	}
+	result, last, err := w.carryNamed(ctx, p, journal, tk, lines)
+	if last == nil || err != nil {
+		return 0, err
+	}
+	if err := journal.tidy(ctx, last, kept); err != nil && w.Verbose {
+		lines.Warn(err)
+	}
+	DieOf(result.DeathSignal())
+	return result.ExitCode(), nil
+}
+
+// carryNamed carries the task through its attempts, or in its place an interrupted one of its name. It returns the one that it carried
+// last; nil where there was nothing to do.
+func (w *Wrapper) carryNamed(ctx context.Context, p *Host, journal *Journal, tk *task.Task,
+	lines render.Observer) (runner.Result, *task.Task, error) {
+	for {
+		met, err := names{&w.NameFlags}.meet(ctx, p, journal, tk, w.end(p, tk), lines)
+		if err != nil || met.done {
+			return runner.Result{}, nil, err
+		}
+		if earlier := met.interrupted; earlier != nil {
+			if deferred(earlier, time.Now()) {
+				result := runner.Result{Decision: task.Decision{Verdict: task.VerdictRetry, Reason: task.ReasonDeferred}, Outcome: earlier.Last.Outcome}
+				lines.Finished(earlier, result)
+				return result, earlier, nil
+			}
+			before := earlier.AttemptCount
+			result, err := p.GoOn(ctx, earlier, journal, lines, Continuation{Means: w.what.Means(), KillOrphans: w.KillOrphans, ownStdin: true})
+			if err != nil || earlier.Status != task.Exhausted || earlier.AttemptCount > before {
+				return result, earlier, err
+			}
+			_ = journal.Journal.Release(earlier.Number)
+			met.discarded = earlier // it was over already: this one is not to pay for that
+		}
+		if err := w.begin(ctx, p, met, tk, lines); err != nil {
+			return runner.Result{}, nil, err
+		}
+		result, err := w.carry(ctx, p, journal, tk, lines)
+		if !errors.Is(err, state.ErrNamed) { // else one of its name was requeued meanwhile
+			return result, tk, err
+		}
+	}
+}
+
+// deferred reports whether a task still waits for longer than a server may have a process wait.
+func deferred(t *task.Task, now time.Time) bool {
+	return t.Reason == task.ReasonDeferred && t.NextAttemptAt.Sub(now) > t.Request.MaxRetryAfter && t.Request.MaxRetryAfter > 0
+}
+
+// end is a deadline by the clock, which stays where it is; zero where there is none.
+func (w *Wrapper) end(p *Host, t *task.Task) time.Time {
+	if w.Deadline == nil && p.Getenv(cmdexec.EnvDeadline) == "" {
+		return time.Time{}
+	}
+	end, _ := t.Deadline()
+	return end
+}
+
+// carry carries a new task.
+func (w *Wrapper) carry(ctx context.Context, p *Host, journal *Journal, tk *task.Task, lines render.Observer) (runner.Result, error) {
+	carrier, err := p.carry(tk, journal, lines, w.what.Means(), false)
+	if err != nil {
+		return runner.Result{}, err
+	}
+	defer carrier.Close()
+	carrier.Signals = p.Listen()
+	return carrier.Run(ctx, tk)
+}
+
+// begin has the task's budget begin after all that came first: another run of its name, and what that left running. A deadline
+// stays where it is.
+func (w *Wrapper) begin(ctx context.Context, p *Host, met meeting, t *task.Task, lines render.Observer) (err error) {
+	if met.discarded != nil {
+		if sig := p.outlive(ctx, met.discarded, lines, w.KillOrphans); sig != nil {
+			DieOf(sig)
+		}
+	}
+	if met.discarded == nil && !met.waited {
+		return nil
+	}
+	t.CreatedAt = time.Now()
+	t.History.Began, t.History.Expires = t.CreatedAt, t.Expiry()
+	t.Policy, err = w.choice.Resolve(t.CreatedAt)
+	return err
+}
+
+// dryRun is --dry-run: what the policy would do, from the code that does it.
+func (w *Wrapper) dryRun(p *Host, now time.Time, lines render.Observer, asJSON bool) error {
+	if err := AskReader(context.Background(), p, w.choice, w.State, lines.Warn); err != nil {
+		return err
+	}
+	policy, err := w.choice.Resolve(now)
+	if err != nil {
+		return err
+	}
+	schedule := render.NewSchedule(&policy)
+	if asJSON {
+		return schedule.WriteJSON(p.Stdout)
+	}
+	return schedule.Write(p.Stdout, render.ScreenOf(p.Stdout, p.Getenv))
+}

@@ -1,7 +1,0 @@
-package cli
-
-import "syscall"
-
-var forwarded = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}
-
-var inheritable []syscall.Signal
