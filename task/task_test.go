@@ -49,7 +49,7 @@ func TestTransitionsAreAsDrawn(t *testing.T) {
 		t.Fatal(err)
 	}
 	var drawn []Transition
-	arrow := regexp.MustCompile(`(?m)^\s*(\S+) --> (\S+): (\w+)$`)
+	arrow := regexp.MustCompile(`(?m)^\s*(\S+) --> (\S+): (\w[\w ]*)$`)
 	for _, m := range arrow.FindAllStringSubmatch(string(text), -1) {
 		drawn = append(drawn, Transition{m[3], Status(strings.Trim(m[1], "[*]")), Status(m[2])})
 	}

@@ -1,6 +1,8 @@
 package task
 
-// Transition is a step of a task from one status to another. Those of Transitions are all there are; the journal can spell no other.
+import "slices"
+
+// Transition is a step of a task from one status to another. Transitions lists all that there are; a store writes no other.
 type Transition struct {
 	Event    string
 	From, To Status // From is empty where the event makes the task
@@ -8,38 +10,46 @@ type Transition struct {
 
 // The events of a task's life that are not a verdict.
 const (
-	EventCreate  = "create"
-	EventClaim   = "claim"
-	EventRequeue = "requeue"
+	EventCreate   = "create"
+	EventClaim    = "claim"
+	EventRetryNow = "retry now" // an outcome and the claim of the attempt that follows at once, in one step
+	EventUnclaim  = "unclaim"   // the claim of an attempt that did not begin is taken back
+	EventCatchUp  = "catch up"  // the end of a task whose store could not be written in between
+	EventRequeue  = "requeue"
 )
 
 // Transitions lists every step a task can take. A verdict's event is its name.
-func Transitions() []Transition {
-	return []Transition{
-		{EventCreate, "", Pending},
-		{EventClaim, Pending, InFlight},
-		{string(VerdictSucceeded), InFlight, Succeeded},
-		{string(VerdictRetry), InFlight, Pending},
-		{string(VerdictInterrupted), InFlight, Pending},
-		{string(VerdictInterrupted), Pending, Pending},
-		{string(VerdictFailed), InFlight, Failed},
-		{string(VerdictExhausted), InFlight, Exhausted},
-		{string(VerdictExhausted), Pending, Exhausted},
-		{string(VerdictCancelled), InFlight, Cancelled},
-		{string(VerdictCancelled), Pending, Cancelled},
-		{EventRequeue, Succeeded, Pending},
-		{EventRequeue, Failed, Pending},
-		{EventRequeue, Exhausted, Pending},
-		{EventRequeue, Cancelled, Pending},
-	}
+func Transitions() []Transition { return slices.Clone(transitions) }
+
+var transitions = []Transition{
+	{EventCreate, "", InFlight},
+	{EventClaim, Pending, InFlight},
+	{EventRetryNow, InFlight, InFlight},
+	{EventUnclaim, InFlight, Pending},
+	{string(VerdictSucceeded), InFlight, Succeeded},
+	{string(VerdictRetry), InFlight, Pending},
+	{string(VerdictInterrupted), InFlight, Pending},
+	{string(VerdictInterrupted), Pending, Pending},
+	{string(VerdictFailed), InFlight, Failed},
+	{string(VerdictExhausted), InFlight, Exhausted},
+	{string(VerdictExhausted), Pending, Exhausted},
+	{string(VerdictCancelled), InFlight, Cancelled},
+	{string(VerdictCancelled), Pending, Cancelled},
+	{EventCatchUp, InFlight, Succeeded},
+	{EventCatchUp, InFlight, Failed},
+	{EventCatchUp, InFlight, Exhausted},
+	{EventCatchUp, InFlight, Cancelled},
+	{EventCatchUp, Pending, Succeeded},
+	{EventCatchUp, Pending, Failed},
+	{EventCatchUp, Pending, Exhausted},
+	{EventCatchUp, Pending, Cancelled},
+	{EventRequeue, Succeeded, Pending},
+	{EventRequeue, Failed, Pending},
+	{EventRequeue, Exhausted, Pending},
+	{EventRequeue, Cancelled, Pending},
 }
 
 // Allowed reports whether event may lead from one status to another.
 func Allowed(event string, from, to Status) bool {
-	for _, t := range Transitions() {
-		if t == (Transition{event, from, to}) {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(transitions, Transition{event, from, to})
 }

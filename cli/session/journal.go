@@ -38,7 +38,7 @@ func ReadJournal(ctx context.Context, p *Host, stateDir string) (*sqlite.Journal
 	journal, err := sqlite.OpenReader(ctx, dir)
 	switch {
 	case errors.Is(err, state.ErrNoJournal):
-		return sqlite.OpenEmpty(ctx)
+		return sqlite.OpenEmpty()
 	case err != nil:
 		return nil, text.WithHint(err, "retry doctor "+render.Command([]string{"--state", dir})+" says what is wrong")
 	}
@@ -65,6 +65,7 @@ func openForRun(ctx context.Context, p *Host, stateDir string, f *flags.JournalF
 	if err != nil {
 		return g, g.failed(err, nil, f.RequireState)
 	}
+	journal.SyncFirst = f.RequireState
 	g.Journal = journal
 	return g, nil
 }
@@ -141,7 +142,7 @@ func (g *Journal) RecordAndClaim(ctx context.Context, t *task.Task, a task.Attem
 		ctx = g.Stopping
 	}
 	return g.inTime(ctx, func(ctx context.Context) error {
-		ctx, cancel := sqlite.Limit(ctx, shortly)
+		ctx, cancel := context.WithTimeout(ctx, shortly)
 		defer cancel()
 		return g.Journal.RecordAndClaim(ctx, t, a, now)
 	})
@@ -200,7 +201,7 @@ const (
 // inTime lets a write wait for other processes for what is left of the run's patience: the waits of many attempts must not add up.
 func (g *Journal) inTime(ctx context.Context, write func(context.Context) error) error {
 	left := max(shortly, patience-time.Duration(g.waited.Load()))
-	ctx, cancel := sqlite.Limit(ctx, left)
+	ctx, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
 	begun := time.Now()
 	err := write(ctx)

@@ -35,7 +35,7 @@ func (j *Journal) Interrupted(ctx context.Context, t *task.Task) (bool, error) {
 }
 
 func (j *Journal) status(ctx context.Context, number int64) (status task.Status, err error) {
-	err = j.db.QueryRowContext(ctx, "SELECT status FROM tasks WHERE number = ?", number).Scan(&status)
+	err = j.row(ctx, "SELECT status FROM tasks WHERE number = ?", []any{number}, (*string)(&status))
 	return status, err
 }
 

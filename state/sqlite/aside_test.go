@@ -226,7 +226,7 @@ func TestOpeningWaitsForWhoSetsAside(t *testing.T) {
 func TestOpeningIsNotCutInTwo(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, databaseName), nil, 0o600))
-	writer, err := sql.Open("sqlite3", dataSource(filepath.Join(dir, databaseName)))
+	writer, err := sql.Open("sqlite3", dataSource(filepath.Join(dir, databaseName))+"&_txlock=immediate")
 	must(t, err)
 	defer func() { _ = writer.Close() }()
 	tx, err := writer.Begin() // keeps the opening waiting

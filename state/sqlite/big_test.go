@@ -20,7 +20,7 @@ func fillBig(t tester, j *Journal, tasks, attempts int, end time.Time) {
 	must(t, err)
 	step := (30 * 24 * time.Hour).Microseconds() / int64(tasks)
 	from := end.UnixMicro() - int64(tasks)*step
-	_, err = j.db.Exec(fmt.Sprintf(`BEGIN IMMEDIATE;
+	_, err = rawExec(j, fmt.Sprintf(`BEGIN IMMEDIATE;
 		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %[1]d)
 		INSERT INTO tasks (number, id, name, kind, status, reason, argv, directory, policy, idempotency_key, attempt_count, created_at, finished_at)
 			SELECT i, format('%%08x-0000-7000-8000-%%012x', i, i), iif(i %% 5 = 0, 'nightly', NULL), 'command',

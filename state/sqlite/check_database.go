@@ -72,7 +72,7 @@ func (e *examiner) journal() {
 func (e *examiner) form(j *Journal) {
 	var mode string
 	version := len(migrations)
-	err := j.db.QueryRowContext(e.ctx, "PRAGMA journal_mode").Scan(&mode)
+	err := j.row(e.ctx, "PRAGMA journal_mode", nil, &mode)
 	switch {
 	case err != nil:
 		e.fail("database", j.diagnose(err))
@@ -108,9 +108,9 @@ func sizeOf(path string) int64 {
 func (e *examiner) integrity(j *Journal) bool {
 	var verdict string
 	var broken int
-	err := j.db.QueryRowContext(e.ctx, "PRAGMA integrity_check(1)").Scan(&verdict)
+	err := j.row(e.ctx, "PRAGMA integrity_check(1)", nil, &verdict)
 	if err == nil && verdict == "ok" {
-		err = j.db.QueryRowContext(e.ctx, "SELECT count(*) FROM pragma_foreign_key_check").Scan(&broken)
+		err = j.row(e.ctx, "SELECT count(*) FROM pragma_foreign_key_check", nil, &broken)
 	}
 	switch {
 	case err != nil:

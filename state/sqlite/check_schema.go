@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -12,7 +11,7 @@ import (
 
 // schema compares what the database is made of with a fresh one. It reports whether its tables can be asked.
 func (e *examiner) schema(j *Journal) bool {
-	fresh, err := OpenEmpty(e.ctx)
+	fresh, err := OpenEmpty()
 	if err != nil {
 		e.fail("schema", err)
 		return false
@@ -78,9 +77,9 @@ func sorted(objects map[object]string) []object {
 func objects(ctx context.Context, j *Journal) (map[object]string, error) {
 	found := map[object]string{}
 	const query = `SELECT type, name, coalesce(sql, '') FROM sqlite_schema WHERE name NOT LIKE 'sqlite\_%' ESCAPE '\'`
-	_, err := collect(ctx, j, query, nil, func(rows *sql.Rows) (o object, err error) {
+	_, err := collect(ctx, j, query, nil, func(scan scanner) (o object, err error) {
 		var statement string
-		err = rows.Scan(&o.kind, &o.name, &statement)
+		err = scan(&o.kind, &o.name, &statement)
 		found[o] = statement
 		return o, err
 	})

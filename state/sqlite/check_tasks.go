@@ -147,7 +147,7 @@ func shortID(t *task.Task) string { return t.ID[max(0, len(t.ID)-8):] }
 func (e *examiner) future(j *Journal) {
 	var tasks, latest integer
 	const query = "SELECT count(*), coalesce(max(created_at), 0) FROM tasks WHERE created_at > ?"
-	err := j.db.QueryRowContext(e.ctx, query, e.now.Add(time.Minute).UnixMicro()).Scan(&tasks, &latest)
+	err := j.row(e.ctx, query, []any{e.now.Add(time.Minute).UnixMicro()}, &tasks, &latest)
 	switch {
 	case err != nil:
 		e.fail("clock", j.diagnose(err))

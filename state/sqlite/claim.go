@@ -5,44 +5,63 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
-// Claim writes the intent of the task's next attempt, in one transaction with the task itself where this is its first.
-// Creating a task survives power loss; the claims that follow survive the death of the process. It returns ErrNamed where an
-// unfinished task has the new one's name.
+// Claim writes the intent of the task's next attempt, in one transaction with the task itself where this is its first. What it wrote
+// survives the death of the process at once. A new task survives a power loss, too, from the moment that its first outcome is recorded;
+// where that matters, from before the first attempt. It returns ErrNamed where an unfinished task has the new one's name.
 func (j *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error {
 	if t.Number != 0 {
-		err := j.quickly(ctx, func(l *line) error { return claim(l, t, now) })
-		j.ready.Go(j.getReady)
-		return j.confirm(ctx, t, task.Pending, err)
+		err := j.write(ctx, func(c *conn) error { return j.claimNext(c, t, now) })
+		j.background.Go(j.prepareEnd)
+		return err
 	}
 	number, err := j.create(ctx, t, now)
 	if err != nil {
 		return fmt.Errorf("write the task to the journal: %w", j.diagnose(err))
 	}
-	j.ready.Go(j.getReady)
+	j.background.Go(j.prepareEnd)
 	t.Number, t.History.Phase = number, t.Options.Phase(phase(number, j.salt))
 	return nil
 }
 
+func (j *Journal) claimNext(c *conn, t *task.Task, now time.Time) error {
+	err := j.advance(c, t.Number, t.ID, transition{
+		event: task.EventClaim, from: task.Pending, fromCount: t.AttemptCount, to: task.InFlight, count: t.AttemptCount + 1,
+	})
+	if err != nil {
+		return err
+	}
+	step("attempt counted")
+	return insertAttempt(c, t.Number, t.AttemptCount+1, now)
+}
+
 // create writes a task and makes this process its owner.
 func (j *Journal) create(ctx context.Context, t *task.Task, now time.Time) (number int64, err error) {
-	err = j.quickly(ctx, func(l *line) (err error) {
-		if number, err = insertTask(l, t); err != nil {
+	err = j.write(ctx, func(c *conn) (err error) {
+		if number, err = insertTask(c, t); err != nil {
 			return err
 		}
 		step("task inserted")
-		if number, err = j.own(l, number); err != nil { // before anybody else can see the task
+		if number, err = j.own(c, number); err != nil { // before anybody else can see the task
 			return err
 		}
 		step("task owned")
-		return insertAttempt(l, number, 1, now)
+		return insertAttempt(c, number, 1, now)
 	})
-	if err == nil {
-		if err = j.sync(); err != nil {
-			_ = j.quickly(ctx, func(l *line) error { return forget(l, number) })
+	switch {
+	case err != nil:
+	case j.SyncFirst || syncsFirst(t):
+		if err = j.sync(); err != nil { // the task was never acknowledged, so that no resume may run it
+			_ = j.write(ctx, func(c *conn) error {
+				_, err := c.exec("DELETE FROM tasks WHERE number = ?", number)
+				return err
+			})
 		}
+	default:
+		j.syncBeside(number)
 	}
 	if err != nil && number != 0 {
 		_ = j.owners.Release(number) // it goes to the next task, whoever makes that
@@ -50,9 +69,9 @@ func (j *Journal) create(ctx context.Context, t *task.Task, now time.Time) (numb
 	return number, err
 }
 
-// own makes this process the owner of a task that nobody has seen yet. Where the database was removed under a living owner, its
-// number is passed over.
-func (j *Journal) own(l *line, number int64) (int64, error) {
+// own makes this process the owner of a task that nobody has seen yet. Where the database was removed under a living owner, that one's
+// number is skipped.
+func (j *Journal) own(c *conn, number int64) (int64, error) {
 	free := number
 	for {
 		owned, err := j.owners.Acquire(free)
@@ -67,22 +86,19 @@ func (j *Journal) own(l *line, number int64) (int64, error) {
 	if free == number {
 		return number, nil
 	}
-	_, err := l.exec("UPDATE tasks SET number = ? WHERE number = ?", free, number)
+	_, err := c.exec("UPDATE tasks SET number = ? WHERE number = ?", free, number)
 	return free, err
 }
 
-// forget removes a task that was never acknowledged.
-func forget(l *line, number int64) error {
-	_, err := l.exec("DELETE FROM tasks WHERE number = ?", number)
-	return err
-}
-
-// insertTask writes a task whose first attempt is claimed already.
-func insertTask(l *line, t *task.Task) (int64, error) {
-	if err := nameFree(l, t.Name); err != nil {
+// insertTask writes a task whose first attempt is claimed with it.
+func insertTask(c *conn, t *task.Task) (int64, error) {
+	if !task.Allowed(task.EventCreate, "", task.InFlight) {
+		return 0, fmt.Errorf("no transition makes a task that is %s", task.InFlight)
+	}
+	if err := nameFree(c, t.Name); err != nil {
 		return 0, err
 	}
-	policy, err := t.Policy.MarshalJSON() // a third of the time that json.Marshal takes for it
+	policy, err := t.Policy.MarshalJSON()
 	if err != nil {
 		return 0, err
 	}
@@ -94,28 +110,43 @@ func insertTask(l *line, t *task.Task) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	const query = `INSERT INTO tasks (id, parent, name, once, kind, status, argv, request, directory, environment, policy, options, idempotency_key, attempt_count, created_at)
-		VALUES (?, ?, ?, ?, ?, 'IN_FLIGHT', ?, ?, ?, ?, ?, ?, ?, 1, ?)`
-	result, err := l.exec(query, t.ID, nullable(t.Parent), nullable(t.Name), t.Once, t.Kind, joinStrings(t.Command), request, []byte(t.Directory),
-		joinStrings(t.Environment), string(policy), options, t.IdempotencyKey, t.CreatedAt.UnixMicro())
-	if err != nil {
-		return 0, err
-	}
-	return result.LastInsertId()
+	const query = `INSERT INTO tasks (id, parent, name, once, kind, status, argv, request, directory, environment, policy, options,
+			idempotency_key, attempt_count, created_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?)`
+	return c.insert(query, t.ID, nullable(t.Parent), nullable(t.Name), t.Once, t.Kind, task.InFlight, joinStrings(t.Command), request,
+		[]byte(t.Directory), joinStrings(t.Environment), string(policy), options, t.IdempotencyKey, t.CreatedAt.UnixMicro())
 }
 
-func claim(l *line, t *task.Task, now time.Time) error {
-	const update = `UPDATE tasks SET status = 'IN_FLIGHT', reason = NULL, next_attempt_at = NULL, attempt_count = attempt_count + 1
-		WHERE number = ? AND status = 'PENDING' AND attempt_count = ?`
-	if err := guarded(l.exec(update, t.Number, t.AttemptCount)); err != nil {
+// nameFree returns ErrNamed where an unfinished task has the name: of those only one may.
+func nameFree(c *conn, name string) error {
+	if name == "" {
+		return nil
+	}
+	const query = `SELECT EXISTS (SELECT 1 FROM tasks WHERE name = ? AND status IN ('PENDING', 'IN_FLIGHT'))`
+	var taken bool
+	if err := c.row(query, []any{name}, &taken); err != nil || !taken {
 		return err
 	}
-	step("attempt counted")
-	return insertAttempt(l, t.Number, t.AttemptCount+1, now)
+	return state.ErrNamed
 }
 
-func insertAttempt(l *line, tk int64, number int, now time.Time) error {
-	const query = `INSERT INTO attempts (task, number, started_at) VALUES (?, ?, ?)`
-	_, err := l.exec(query, tk, number, now.UnixMicro())
+func insertAttempt(c *conn, number int64, attempt int, now time.Time) error {
+	_, err := c.exec("INSERT INTO attempts (task, number, started_at) VALUES (?, ?, ?)", number, attempt, now.UnixMicro())
 	return err
+}
+
+// Unclaim takes back the claim of RecordAndClaim, before its attempt began: the task waits, as the decision had it. A task that was
+// cancelled meanwhile stays so, and gives task.ErrNotOwner.
+func (j *Journal) Unclaim(ctx context.Context, t *task.Task) error {
+	return j.write(ctx, func(c *conn) error {
+		err := j.advance(c, t.Number, t.ID, transition{
+			event: task.EventUnclaim, from: task.InFlight, fromCount: t.AttemptCount + 1, to: task.Pending, count: t.AttemptCount,
+			reason: t.Reason, nextAttemptAt: t.NextAttemptAt,
+		})
+		if err != nil {
+			return err
+		}
+		_, err = c.exec("DELETE FROM attempts WHERE task = ? AND number = ? AND decision IS NULL", t.Number, t.AttemptCount+1)
+		return err
+	})
 }

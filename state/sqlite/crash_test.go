@@ -82,7 +82,7 @@ func TestManyProcessesMigrateASchema1Journal(t *testing.T) {
 		if found := checkTasks(t, j); len(found) != 7+len(made) || !containsAll(found, made) {
 			t.Errorf("the journal holds %q, the processes made %q", found, made)
 		}
-		if after := oldDump(t, j.db); !containsAll(strings.Split(after, "\n"), strings.Split(before, "\n")) {
+		if after := oldDump(t, j); !containsAll(strings.Split(after, "\n"), strings.Split(before, "\n")) {
 			t.Errorf("got\n%s\nwant all of\n%s", after, before)
 		}
 	}

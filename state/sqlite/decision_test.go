@@ -50,7 +50,7 @@ func TestDecisionsOfAnOlderRetry(t *testing.T) {
 	must(t, recorded(j, tk, exit(0), retryIn(time.Second), epoch))
 	must(t, claimed(j, tk, epoch))
 	must(t, recorded(j, tk, exit(1), retryIn(time.Second), epoch))
-	_, err := j.db.ExecContext(t.Context(), "UPDATE attempts SET success = NULL, rule = NULL")
+	_, err := rawExec(j, "UPDATE attempts SET success = NULL, rule = NULL")
 	must(t, err)
 	list := attempts(t, j, tk.Number)
 	if !list[0].Decision.Success || list[1].Decision.Success || list[0].Decision.Rule != 0 {

@@ -151,7 +151,7 @@ func TestADamagedExchangeIsNoDamage(t *testing.T) {
 		tk := sending(requests()["least"])
 		must(t, claimed(j, tk, epoch))
 		must(t, recorded(j, tk, refused(503), retryIn(time.Minute), epoch))
-		_, err := j.db.Exec("UPDATE attempts SET exchange = ?", text)
+		_, err := rawExec(j, "UPDATE attempts SET exchange = ?", text)
 		must(t, err)
 		got := stored(t, j, tk.ID)
 		if got.Damage != nil || !reflect.DeepEqual(*got.Last.Outcome.HTTP, want) {

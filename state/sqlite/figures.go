@@ -33,20 +33,16 @@ func (j *Journal) countByStatus(ctx context.Context) (map[task.Status]int, error
 	for _, status := range finishedStatuses {
 		counts[status] = 0
 	}
-	rows, err := j.db.QueryContext(ctx, `SELECT status, count(*) FROM tasks GROUP BY status`)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var status task.Status
-		var n int
-		if err := rows.Scan(&status, &n); err != nil {
-			return nil, err
-		}
-		counts[status] = n
-	}
-	return counts, rows.Err()
+	err := j.read(ctx, func(c *conn) error {
+		return c.each(ctx, `SELECT status, count(*) FROM tasks GROUP BY status`, nil, func(scan scanner) (bool, error) {
+			var status string
+			var n int
+			err := scan(&status, &n)
+			counts[task.Status(status)] = n
+			return true, err
+		})
+	})
+	return counts, err
 }
 
 // countAttempts counts the delays as Stats does: each but that after a task's last attempt.
@@ -56,7 +52,7 @@ func (j *Journal) countAttempts(ctx context.Context, f *task.JournalFigures) err
 		FROM tasks t CROSS JOIN attempts a ON a.task = t.number AND a.number = t.attempt_count
 		WHERE t.status IN ('PENDING', 'CANCELLED', 'EXHAUSTED')`
 	var delays span
-	err := j.db.QueryRowContext(ctx, query).Scan(&f.Attempts, &delays)
+	err := j.row(ctx, query, nil, &f.Attempts, &delays)
 	f.Waiting = delays.Duration
 	return err
 }
@@ -88,22 +84,13 @@ func (j *Journal) countInterrupted(ctx context.Context, f *task.JournalFigures) 
 // unfinishedNames returns the unfinished tasks, of each no more than its number, name, status and time.
 func (j *Journal) unfinishedNames(ctx context.Context) ([]*task.Task, error) {
 	const query = `SELECT number, coalesce(name, ''), status, created_at FROM tasks WHERE status IN ('PENDING', 'IN_FLIGHT')`
-	rows, err := j.db.QueryContext(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
-	var tasks []*task.Task
-	for rows.Next() {
+	return collect(ctx, j, query, nil, func(scan scanner) (*task.Task, error) {
 		var t task.Task
 		var created integer
-		if err := rows.Scan(&t.Number, &t.Name, &t.Status, &created); err != nil {
-			return nil, err
-		}
+		err := scan(&t.Number, &t.Name, (*string)(&t.Status), &created)
 		t.CreatedAt = moment(created)
-		tasks = append(tasks, &t)
-	}
-	return tasks, rows.Err()
+		return &t, err
+	})
 }
 
 // selectNames reads of each name the last run that ended, cancelled ones left out: they say nothing of the command. Where the one
@@ -117,22 +104,12 @@ const selectNames = `WITH names AS MATERIALIZED (SELECT DISTINCT name FROM tasks
 	FROM names n LEFT JOIN ends e ON e.name = n.name LEFT JOIN successes s ON s.name = n.name ORDER BY n.name`
 
 func (j *Journal) names(ctx context.Context, running map[string]bool) ([]task.NameFigures, error) {
-	rows, err := j.db.QueryContext(ctx, selectNames)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
-	var names []task.NameFigures
-	for rows.Next() {
-		var n task.NameFigures
+	return collect(ctx, j, selectNames, nil, func(scan scanner) (n task.NameFigures, err error) {
 		var finished, attempts, succeeded integer
 		var took span
-		if err := rows.Scan(&n.Name, &finished, &n.Succeeded, &took, &attempts, &succeeded); err != nil {
-			return nil, err
-		}
+		err = scan(&n.Name, &finished, &n.Succeeded, &took, &attempts, &succeeded)
 		n.FinishedAt, n.LastSuccess, n.Running = moment(finished), moment(succeeded), running[n.Name]
 		n.Duration, n.Attempts = took.Duration, int(max(attempts.Int64, 0))
-		names = append(names, n)
-	}
-	return names, rows.Err()
+		return n, err
+	})
 }

@@ -29,7 +29,7 @@ func TestFiguresOfAnEmptyJournal(t *testing.T) {
 // A journal that does not exist yet is nowhere, not in the working directory.
 func TestFiguresOfNoJournal(t *testing.T) {
 	t.Chdir(closedJournal(t))
-	j, err := OpenEmpty(t.Context())
+	j, err := OpenEmpty()
 	must(t, err)
 	defer func() { must(t, j.Close()) }()
 	if f := figures(t, j); f.DatabaseBytes != 0 || len(f.Tasks) != 6 {

@@ -212,7 +212,7 @@ func TestFailedWritesLeaveNothingBehind(t *testing.T) {
 			if after := dump(t, j); after != before || tk.Number != number {
 				t.Errorf("task %d; changed\n%s\nto\n%s", tk.Number, before, after)
 			}
-			_, err := j.db.Exec("DROP TRIGGER failure")
+			_, err := rawExec(j, "DROP TRIGGER failure")
 			must(t, err)
 			apply(t, j, tk, test.write)
 		})

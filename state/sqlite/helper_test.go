@@ -3,8 +3,13 @@ package sqlite
 import (
 	"cmp"
 	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -192,21 +197,10 @@ func dump(t tester, j *Journal) string {
 
 func dumpColumns(t tester, j *Journal, table, names string) []string {
 	t.Helper()
-	rows, err := j.db.Query("SELECT " + names + " FROM " + table + " ORDER BY 1, 2")
-	must(t, err)
-	defer func() { _ = rows.Close() }()
-	columns, err := rows.Columns()
-	must(t, err)
 	var lines []string
-	for rows.Next() {
-		values, places := make([]any, len(columns)), make([]any, len(columns))
-		for i := range values {
-			places[i] = &values[i]
-		}
-		must(t, rows.Scan(places...))
-		lines = append(lines, fmt.Sprintf("%s %#v", table, values))
+	for _, row := range rawRows(t, j, "SELECT "+names+" FROM "+table+" ORDER BY 1, 2") {
+		lines = append(lines, fmt.Sprintf("%s %#v", table, row))
 	}
-	must(t, rows.Err())
 	return lines
 }
 
@@ -214,12 +208,12 @@ func dumpColumns(t tester, j *Journal, table, names string) []string {
 func integrity(t tester, j *Journal) {
 	t.Helper()
 	var verdict string
-	must(t, j.db.QueryRow("PRAGMA integrity_check").Scan(&verdict))
+	must(t, j.row(context.Background(), "PRAGMA integrity_check", nil, &verdict))
 	if verdict != "ok" {
 		t.Fatalf("integrity_check: %s", verdict)
 	}
 	var broken int
-	must(t, j.db.QueryRow("SELECT count(*) FROM pragma_foreign_key_check").Scan(&broken))
+	must(t, j.row(context.Background(), "SELECT count(*) FROM pragma_foreign_key_check", nil, &broken))
 	if broken > 0 {
 		t.Fatalf("%d attempts without a task", broken)
 	}
@@ -228,7 +222,7 @@ func integrity(t tester, j *Journal) {
 // fail makes every such write fail within its transaction, as a full disk would, until the journal is closed.
 func fail(t tester, j *Journal, event string) {
 	t.Helper()
-	_, err := j.db.Exec("CREATE TEMP TRIGGER failure BEFORE " + event + " BEGIN SELECT RAISE(ABORT, 'the disk is full'); END")
+	_, err := rawExec(j, "CREATE TEMP TRIGGER failure BEFORE "+event+" BEGIN SELECT RAISE(ABORT, 'the disk is full'); END")
 	must(t, err)
 }
 
@@ -240,4 +234,44 @@ func parsePolicy(t tester, curve, jitter string) task.Policy {
 	p := task.DefaultPolicy()
 	p.Name, p.Backoff = cmp.Or(curve, "default"), spec
 	return p
+}
+
+// rawExec runs SQL on the journal's own connection.
+func rawExec(j *Journal, query string, args ...any) (changed int64, err error) {
+	err = j.conn.use(func() (err error) {
+		changed, err = j.conn.exec(query, args...)
+		return err
+	})
+	return changed, err
+}
+
+// rawDB opens the database of a journal once more.
+func rawDB(t *testing.T, j *Journal) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("sqlite3", dataSource(filepath.Join(j.dir, databaseName))+"&_txlock=immediate")
+	must(t, err)
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// rawRows returns all rows of a query, each column as SQLite has it.
+func rawRows(t tester, j *Journal, query string, args ...any) (list [][]driver.Value) {
+	t.Helper()
+	must(t, j.conn.use(func() error {
+		found, err := j.conn.query(context.Background(), query, args)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = found.Close() }()
+		for {
+			row := make([]driver.Value, len(found.Columns()))
+			if err := found.Next(row); errors.Is(err, io.EOF) {
+				return nil
+			} else if err != nil {
+				return err
+			}
+			list = append(list, row)
+		}
+	}))
+	return list
 }

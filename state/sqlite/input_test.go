@@ -348,7 +348,7 @@ func TestAnotherTaskOfTheNumberHasItsOwnInput(t *testing.T) {
 	leave := map[string]func(*testing.T, string) (next *Journal){
 		"the row is gone": func(t *testing.T, dir string) *Journal {
 			j := openIn(t, dir)
-			_, err := j.db.Exec("DELETE FROM tasks")
+			_, err := rawExec(j, "DELETE FROM tasks")
 			must(t, err)
 			return j
 		},

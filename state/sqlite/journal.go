@@ -4,7 +4,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"net/url"
@@ -22,14 +21,18 @@ var ErrNoCgo = errors.New("this retry was built with CGO_ENABLED=0 and so withou
 // Journal holds tasks and their attempts. It implements runner.Journal. It is safe for concurrent use.
 type Journal struct {
 	dir      string
-	file     os.FileInfo    // of the database
-	line     *line          // nil where the journal is only read
-	ready    sync.WaitGroup // for the end of a command
-	db       *sql.DB
+	file     os.FileInfo // of the database
+	conn     *conn
 	owners   *lock.Owners
 	salt     uint64 // of the machine, for the phases of tasks
 	policies policyTexts
 	copied   string // the directory of a private copy, which goes at the end; empty for most
+
+	// SyncFirst has every new task synced before its first attempt starts; else only those are for which it matters.
+	SyncFirst  bool
+	sync       func() error   // waits until what was committed survives a power loss
+	syncs      sync.Map       // task number to the chan error of its sync
+	background sync.WaitGroup // what is done while a command runs
 }
 
 // Open opens the journal in dir, and makes both where they do not exist.
@@ -49,7 +52,7 @@ func Open(ctx context.Context, dir string) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the journal: %w", diagnose(dir, err))
 	}
-	if j.line, j.db, err = openDatabase(ctx, filepath.Join(dir, databaseName)); err != nil {
+	if j.conn, err = openDatabase(ctx, filepath.Join(dir, databaseName)); err != nil {
 		_ = j.owners.Close()
 		return nil, fmt.Errorf("open the journal in %s: %w", dir, j.diagnose(err))
 	}
@@ -82,7 +85,9 @@ func newJournal(dir string) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Journal{dir: dir, file: file, owners: owners, salt: machineSalt()}, nil
+	j := &Journal{dir: dir, file: file, owners: owners, salt: machineSalt()}
+	j.sync = j.syncLog
+	return j, nil
 }
 
 // diagnose is diagnose, and remembers which file is damaged.
@@ -95,6 +100,47 @@ func (j *Journal) diagnose(err error) error {
 	return err
 }
 
+// write runs do in a transaction. It waits for the other processes' writes, for busyTimeout or until the context ends. Where the disk is
+// full it tries once more after it has made room.
+func (j *Journal) write(ctx context.Context, do func(*conn) error) error {
+	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
+	defer cancel()
+	defer j.owners.Queue(ctx)()
+	try := func() error {
+		return j.diagnose(j.conn.use(func() error { return j.conn.transaction(ctx, do) }))
+	}
+	err := try()
+	if (errors.Is(err, state.ErrFull) || errors.Is(err, state.ErrFileLimit)) && j.makeRoom() {
+		err = try()
+	}
+	return err
+}
+
+// read runs do outside of a transaction. It waits while another process writes the index of the WAL anew.
+func (j *Journal) read(ctx context.Context, do func(*conn) error) error {
+	return j.diagnose(retryBusy(ctx, func() error {
+		return j.conn.use(func() error { return do(j.conn) })
+	}))
+}
+
+// row reads the first row that a query finds, or returns sql.ErrNoRows.
+func (j *Journal) row(ctx context.Context, query string, args []any, to ...any) error {
+	return j.read(ctx, func(c *conn) error { return c.row(query, args, to...) })
+}
+
+// collect returns what scan makes of each row of a query.
+func collect[T any](ctx context.Context, j *Journal, query string, args []any, scan func(scanner) (T, error)) (list []T, err error) {
+	err = j.read(ctx, func(c *conn) error {
+		list = nil
+		return c.each(ctx, query, args, func(row scanner) (bool, error) {
+			item, err := scan(row)
+			list = append(list, item)
+			return true, err
+		})
+	})
+	return list, err
+}
+
 // Dir returns the directory of the journal.
 func (j *Journal) Dir() string {
 	return j.dir
@@ -102,13 +148,8 @@ func (j *Journal) Dir() string {
 
 // Close closes the journal and lets go of every task that this process owns.
 func (j *Journal) Close() error {
-	j.ready.Wait()
-	var err error
-	if j.line != nil {
-		err = j.line.close(j.db)
-	} else {
-		err = j.db.Close()
-	}
+	j.background.Wait()
+	err := j.conn.close()
 	if j.owners != nil {
 		err = errors.Join(err, j.owners.Close())
 	}
@@ -118,38 +159,29 @@ func (j *Journal) Close() error {
 	return err
 }
 
-// openDatabase waits while another process that opens the same fresh file, or closes it as the last one, is in the way.
-func openDatabase(ctx context.Context, path string) (l *line, db *sql.DB, err error) {
-	err = patiently(ctx, func() error {
-		l, db, err = openOnce(ctx, path)
+// openDatabase opens the database to be written, and migrates it. It waits while another process opens the same fresh file, or closes it
+// as the last one.
+func openDatabase(ctx context.Context, path string) (c *conn, err error) {
+	err = retryBusy(ctx, func() error {
+		if c, err = connect(dataSource(path)); err != nil {
+			return err
+		}
+		done, err := migrated(c)
+		if err == nil && (!done || !inWALMode(path)) {
+			err = migrate(c)
+		}
+		if err != nil {
+			_ = c.close()
+		}
 		return err
 	})
-	return l, db, err
+	return c, err
 }
 
-func openOnce(ctx context.Context, path string) (*line, *sql.DB, error) {
-	l, err := openLine(dataSource(path))
-	if err != nil {
-		return nil, nil, err
-	}
-	db := l.database()
-	done, err := l.migrated()
-	if err == nil && (!done || !inWALMode(path)) {
-		err = migrate(ctx, db)
-	}
-	if err != nil {
-		_ = l.close(db)
-		return nil, nil, err
-	}
-	return l, db, nil
-}
-
-// dataSource is the one place for the connection's settings; the file's journal mode is migrate's. A deferred transaction
-// would fail at once where it has to wait for its upgrade to a write, so every one begins immediate. SQLite's own waiting sleeps
-// for up to 100 ms between two looks, and lets nobody interrupt it: patiently does it instead.
+// dataSource is the one place for a connection's settings; migrate sets the file's journal mode. SQLite's own waiting is off, since
+// retryBusy waits.
 func dataSource(path string) string {
 	settings := url.Values{
-		"_txlock":       {"immediate"},
 		"_busy_timeout": {"0"},
 		"_synchronous":  {"NORMAL"},
 		"_foreign_keys": {"on"},

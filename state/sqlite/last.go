@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"slices"
 
@@ -39,10 +38,10 @@ func (j *Journal) lastOutcomes(ctx context.Context, groups []*group) (map[int64]
 		return nil, err
 	}
 	outcomes := map[int64]task.Outcome{}
-	_, err = collect(ctx, j, selectLast, []any{string(list)}, func(rows *sql.Rows) (struct{}, error) {
+	_, err = collect(ctx, j, selectLast, []any{string(list)}, func(scan scanner) (struct{}, error) {
 		var number int64
 		var row attemptRow
-		err := rows.Scan(&number, &row.exit, &row.signal, &row.class, &row.exchange)
+		err := scan(&number, &row.exit, &row.signal, &row.class, &row.exchange)
 		outcomes[number] = row.attempt().Outcome
 		return struct{}{}, err
 	})

@@ -35,7 +35,7 @@ func TestListFilters(t *testing.T) {
 	for n := range 6 { // 1 to 6, a minute from each to the next
 		tk := madeAt(t, j, epoch.Add(time.Duration(n)*time.Minute))
 		if n%3 == 2 {
-			_, err := j.db.Exec("UPDATE tasks SET name = 'nightly' WHERE number = ?", tk.Number)
+			_, err := rawExec(j, "UPDATE tasks SET name = 'nightly' WHERE number = ?", tk.Number)
 			must(t, err)
 		}
 		switch n % 3 {
@@ -83,7 +83,7 @@ func addFinished(t *testing.T, j *Journal, n int) {
 		INSERT INTO tasks (id, kind, status, argv, directory, policy, idempotency_key, attempt_count, created_at)
 		SELECT printf('%08x-%04x-7', ms >> 16, ms & 65535), kind, 'SUCCEEDED', argv, directory, policy, '', 0, ms * 1000 + 999
 		FROM (SELECT t.*, t.created_at / 1000 + 1000 * i AS ms FROM tasks t, n)`
-	_, err := j.db.Exec(query, n)
+	_, err := rawExec(j, query, n)
 	must(t, err)
 }
 
@@ -118,7 +118,7 @@ func TestAllLetsOthersIn(t *testing.T) {
 	for _, err := range j.All(t.Context(), state.Filter{}) {
 		must(t, err)
 		var busy, frames, moved int
-		must(t, j.db.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &moved))
+		must(t, j.row(ctx, "PRAGMA wal_checkpoint(TRUNCATE)", nil, &busy, &frames, &moved))
 		if busy != 0 {
 			t.Fatal("a checkpoint finds a reader")
 		}

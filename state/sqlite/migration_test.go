@@ -58,9 +58,8 @@ func makeOldJournal(t *testing.T) (dir string) {
 }
 
 // oldDump is all that stands in the columns of the first schema.
-func oldDump(t *testing.T, db *sql.DB) string {
+func oldDump(t *testing.T, j *Journal) string {
 	t.Helper()
-	j := &Journal{db: db}
 	lines := slices.Concat(dumpColumns(t, j, "tasks", oldTaskColumns), dumpColumns(t, j, "attempts", oldAttemptColumns))
 	return strings.Join(lines, "\n")
 }
@@ -68,10 +67,10 @@ func oldDump(t *testing.T, db *sql.DB) string {
 // dumpOldJournal reads a journal that nobody has migrated yet.
 func dumpOldJournal(t *testing.T, dir string) string {
 	t.Helper()
-	db, err := sql.Open("sqlite3", filepath.Join(dir, databaseName))
+	c, err := connect(dataSource(filepath.Join(dir, databaseName)))
 	must(t, err)
-	defer func() { must(t, db.Close()) }()
-	return oldDump(t, db)
+	defer func() { must(t, c.close()) }()
+	return oldDump(t, &Journal{conn: c})
 }
 
 // A released migration is never edited: journals have taken it already.
@@ -90,7 +89,7 @@ func TestASchema1JournalIsMigratedWithNothingLost(t *testing.T) {
 		t.Fatalf("the old journal has %d rows", n)
 	}
 	j := openIn(t, dir)
-	if after := oldDump(t, j.db); after != before {
+	if after := oldDump(t, j); after != before {
 		t.Errorf("got\n%s\nwant\n%s", after, before)
 	}
 	if got := version(t, j); got != len(migrations) {
@@ -101,7 +100,7 @@ func TestASchema1JournalIsMigratedWithNothingLost(t *testing.T) {
 		t.Errorf("tails out of nothing: %q", tails)
 	}
 	again := openIn(t, dir) // a second opening has nothing left to do
-	if after := oldDump(t, again.db); after != before {
+	if after := oldDump(t, again); after != before {
 		t.Errorf("after another opening\n%s\nwant\n%s", after, before)
 	}
 }
@@ -203,7 +202,7 @@ func TestASchema4JournalIsMigrated(t *testing.T) {
 		strings.ReplaceAll(oldRows, ":policy", "'"+oldPolicy+"'"))
 	before := dumpOldJournal(t, dir)
 	j := openIn(t, dir)
-	if after := oldDump(t, j.db); after != before {
+	if after := oldDump(t, j); after != before {
 		t.Errorf("got\n%s\nwant\n%s", after, before)
 	}
 	integrity(t, j)

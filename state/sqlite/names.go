@@ -2,9 +2,7 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 
-	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/lock"
 	"github.com/10f93571/retry/task"
 )
@@ -69,8 +67,8 @@ func (j *Journal) Remember(ctx context.Context, t *task.Task) error {
 	if t.Once {
 		return nil
 	}
-	return j.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "UPDATE tasks SET once = 1 WHERE number = ? AND id = ?", t.Number, t.ID)
+	return j.write(ctx, func(c *conn) error {
+		_, err := c.exec("UPDATE tasks SET once = 1 WHERE number = ? AND id = ?", t.Number, t.ID)
 		return err
 	})
 }
@@ -81,17 +79,4 @@ func (j *Journal) newest(ctx context.Context, where string, args ...any) (*task.
 		return nil, err
 	}
 	return found[0], nil
-}
-
-// nameFree returns ErrNamed where an unfinished task has the name: of those only one may.
-func nameFree(l *line, name string) error {
-	if name == "" {
-		return nil
-	}
-	const query = `SELECT EXISTS (SELECT 1 FROM tasks WHERE name = ? AND status IN ('PENDING', 'IN_FLIGHT'))`
-	var taken integer
-	if err := l.scan(query, []any{name}, &taken); err != nil || taken.Int64 == 0 {
-		return err
-	}
-	return state.ErrNamed
 }

@@ -181,7 +181,7 @@ func TestWhatCannotBeRequeued(t *testing.T) {
 		"waiting":                 {waiting(t, j), state.ErrUnfinished},
 		"its name is taken":       {ended, state.ErrNamed},
 		"its stdin was dropped":   {replayed, state.ErrInputDropped},
-		"unknown to this journal": {&task.Task{Number: 99}, state.ErrUnfinished},
+		"unknown to this journal": {&task.Task{Number: 99}, state.ErrNotFound},
 	} {
 		before := dump(t, j)
 		if err := j.Requeue(t.Context(), test.task, epoch); !errors.Is(err, test.want) {

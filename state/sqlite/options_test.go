@@ -95,7 +95,7 @@ func TestAPlainCommandHasNoOptions(t *testing.T) {
 
 func count(t tester, j *Journal, from string) (n int) {
 	t.Helper()
-	must(t, j.db.QueryRow("SELECT count(*) FROM "+from).Scan(&n))
+	must(t, j.row(context.Background(), "SELECT count(*) FROM "+from, nil, &n))
 	return n
 }
 
@@ -104,7 +104,7 @@ func TestUnreadableOptionsAreDamage(t *testing.T) {
 	for _, text := range []string{"", "x", "[]", `{"seed": -1}`, `{"seed": 1.5}`, `{"output_limit": "2GiB"}`, `{"on_retry": 1}`} {
 		j := open(t)
 		tk := inFlight(t, j)
-		_, err := j.db.Exec("UPDATE tasks SET options = ?", text)
+		_, err := rawExec(j, "UPDATE tasks SET options = ?", text)
 		must(t, err)
 		if damage := stored(t, j, tk.ID).Damage; damage == nil || !strings.HasPrefix(damage.Error(), "options: ") {
 			t.Errorf("%q: got %v", text, damage)

@@ -19,8 +19,8 @@ func (j *Journal) SetPolicy(ctx context.Context, p task.Policy, now time.Time) e
 	}
 	const query = `INSERT INTO policies (name, policy, updated_at) VALUES (?1, ?2, ?3)
 		ON CONFLICT (name) DO UPDATE SET policy = ?2, updated_at = ?3`
-	err = j.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, query, p.Name, string(text), now.UnixMicro())
+	err = j.write(ctx, func(c *conn) error {
+		_, err := c.exec(query, p.Name, string(text), now.UnixMicro())
 		return err
 	})
 	if err != nil {
@@ -31,9 +31,9 @@ func (j *Journal) SetPolicy(ctx context.Context, p task.Policy, now time.Time) e
 
 // RemovePolicy returns ErrNoPolicy where there is none of that name.
 func (j *Journal) RemovePolicy(ctx context.Context, name string) error {
-	return j.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		err := guarded(tx.ExecContext(ctx, "DELETE FROM policies WHERE name = ?", name))
-		if errors.Is(err, task.ErrNotOwner) {
+	return j.write(ctx, func(c *conn) error {
+		removed, err := c.exec("DELETE FROM policies WHERE name = ?", name)
+		if err == nil && removed == 0 {
 			return state.ErrNoPolicy
 		}
 		return err
@@ -43,7 +43,7 @@ func (j *Journal) RemovePolicy(ctx context.Context, name string) error {
 // Policy returns the policy of a name; nil where there is none.
 func (j *Journal) Policy(ctx context.Context, name string) (*state.StoredPolicy, error) {
 	var row policyRow
-	err := j.first(ctx, selectPolicies+"WHERE name = ?", []any{name}, &row.name, &row.text, &row.updated)
+	err := j.row(ctx, selectPolicies+"WHERE name = ?", []any{name}, &row.name, &row.text, &row.updated)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil
@@ -64,9 +64,9 @@ func (j *Journal) storedPolicies(ctx context.Context, where string, args ...any)
 	return collect(ctx, j, selectPolicies+where, args, scanPolicy)
 }
 
-func scanPolicy(rows *sql.Rows) (state.StoredPolicy, error) {
+func scanPolicy(scan scanner) (state.StoredPolicy, error) {
 	var row policyRow
-	if err := rows.Scan(&row.name, &row.text, &row.updated); err != nil {
+	if err := scan(&row.name, &row.text, &row.updated); err != nil {
 		return state.StoredPolicy{}, err
 	}
 	return *row.policy(), nil

@@ -93,7 +93,7 @@ func TestADamagedPolicy(t *testing.T) {
 	must(t, j.SetPolicy(t.Context(), fullPolicy(t, "sound", "exp:1s", ""), epoch))
 	bad := []string{``, `{`, `[]`, `{"backoff":"nope"}`, `{"attempts":-1,"backoff":"exp:1s"}`, `{"attempts":"many"}`}
 	for i, text := range bad {
-		_, err := j.db.Exec("INSERT INTO policies VALUES (?, ?, ?)", fmt.Sprint("bad", i), text, int64(-1)<<63)
+		_, err := rawExec(j, "INSERT INTO policies VALUES (?, ?, ?)", fmt.Sprint("bad", i), text, int64(-1)<<63)
 		must(t, err)
 	}
 	all, err := j.Policies(t.Context())

@@ -43,7 +43,7 @@ func TestPolicyTextsOfDamagedTasks(t *testing.T) {
 	bad.ID = "another"
 	must(t, claimed(j, good, epoch))
 	must(t, claimed(j, bad, epoch))
-	_, err := j.db.ExecContext(t.Context(), fmt.Sprintf("UPDATE tasks SET policy = '{' WHERE number = %d", bad.Number))
+	_, err := rawExec(j, fmt.Sprintf("UPDATE tasks SET policy = '{' WHERE number = %d", bad.Number))
 	must(t, err)
 	for range 2 {
 		list, err := j.Unfinished(t.Context())

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/10f93571/retry/task"
 )
@@ -22,7 +21,7 @@ func (j *Journal) Unfinished(ctx context.Context) ([]*task.Task, error) {
 
 // Count returns how many tasks the journal holds.
 func (j *Journal) Count(ctx context.Context) (n int, err error) {
-	err = j.db.QueryRowContext(ctx, "SELECT count(*) FROM tasks").Scan(&n)
+	err = j.row(ctx, "SELECT count(*) FROM tasks", nil, &n)
 	return n, err
 }
 
@@ -30,45 +29,9 @@ func (j *Journal) tasks(ctx context.Context, query string, args ...any) ([]*task
 	return collect(ctx, j, query, args, j.scanTask)
 }
 
-// collect returns all rows of a query.
-func collect[T any](ctx context.Context, j *Journal, query string, args []any, scan func(*sql.Rows) (T, error)) (list []T, err error) {
-	err = patiently(ctx, func() error { // another process may be making the log's index anew
-		list, err = collectOnce(ctx, j, query, args, scan)
-		return err
-	})
-	return list, j.diagnose(err)
-}
-
-func collectOnce[T any](ctx context.Context, j *Journal, query string, args []any, scan func(*sql.Rows) (T, error)) ([]T, error) {
-	rows, err := j.db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
-	var list []T
-	for rows.Next() {
-		item, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, item)
-	}
-	return list, rows.Err()
-}
-
-// first reads what a query finds first, or returns sql.ErrNoRows.
-func (j *Journal) first(ctx context.Context, query string, args []any, to ...any) error {
-	return j.diagnose(patiently(ctx, func() error { // another process may be making the log's index anew
-		if j.line == nil {
-			return j.db.QueryRowContext(ctx, query, args...).Scan(to...)
-		}
-		return j.line.use(j.db, func(l *line) error { return l.scan(query, args, to...) })
-	}))
-}
-
-func (j *Journal) scanTask(rows *sql.Rows) (*task.Task, error) {
+func (j *Journal) scanTask(scan scanner) (*task.Task, error) {
 	row := taskRow{policies: &j.policies}
-	if err := rows.Scan(row.columns()...); err != nil {
+	if err := scan(row.columns()...); err != nil {
 		return nil, err
 	}
 	t := row.task()
@@ -80,10 +43,10 @@ func (j *Journal) scanTask(rows *sql.Rows) (*task.Task, error) {
 func (j *Journal) Attempts(ctx context.Context, number int64) ([]task.Attempt, error) {
 	const query = "SELECT " + attemptColumns + `, o.stdout, o.stderr
 		FROM attempts a LEFT JOIN tails o ON o.task = a.task AND o.attempt = a.number WHERE a.task = ? ORDER BY a.number`
-	return collect(ctx, j, query, []any{number}, func(rows *sql.Rows) (task.Attempt, error) {
+	return collect(ctx, j, query, []any{number}, func(scan scanner) (task.Attempt, error) {
 		var row attemptRow
 		var stdout, stderr []byte
-		err := rows.Scan(append(row.columns(), &stdout, &stderr)...)
+		err := scan(append(row.columns(), &stdout, &stderr)...)
 		a := row.attempt()
 		a.Outcome.Stdout, a.Outcome.Stderr = string(stdout), string(stderr)
 		return a, err
@@ -93,9 +56,9 @@ func (j *Journal) Attempts(ctx context.Context, number int64) ([]task.Attempt, e
 // History returns the task's attempts in their order, without the tails.
 func (j *Journal) History(ctx context.Context, number int64) ([]task.Attempt, error) {
 	const query = "SELECT " + attemptColumns + " FROM attempts a WHERE a.task = ? ORDER BY a.number"
-	return collect(ctx, j, query, []any{number}, func(rows *sql.Rows) (task.Attempt, error) {
+	return collect(ctx, j, query, []any{number}, func(scan scanner) (task.Attempt, error) {
 		var row attemptRow
-		err := rows.Scan(row.columns()...)
+		err := scan(row.columns()...)
 		return row.attempt(), err
 	})
 }

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -31,17 +30,16 @@ func Exists(dir string) bool {
 	return !errors.Is(err, state.ErrNoJournal)
 }
 
-// OpenEmpty returns a journal without tasks, which is nowhere: it stands for one that does not exist yet.
-func OpenEmpty(ctx context.Context) (*Journal, error) {
-	db, err := sql.Open("sqlite3", ":memory:")
+// OpenEmpty returns a journal without tasks, in memory: it stands for one that does not exist yet.
+func OpenEmpty() (*Journal, error) {
+	c, err := connect(":memory:")
 	if err != nil {
 		return nil, err
 	}
-	db.SetMaxOpenConns(1)
-	if err := migrate(ctx, db); err != nil {
-		return nil, errors.Join(err, db.Close())
+	if err := migrate(c); err != nil {
+		return nil, errors.Join(err, c.close())
 	}
-	return &Journal{db: db}, nil
+	return &Journal{conn: c}, nil
 }
 
 func openReader(ctx context.Context, dir string) (*Journal, error) {
@@ -79,43 +77,42 @@ func existing(dir string) (os.FileInfo, error) {
 // openForReading reads the file in place if it can.
 func (j *Journal) openForReading(ctx context.Context) error {
 	path := filepath.Join(j.dir, databaseName)
-	db, file, err := openInPlace(ctx, path)
+	c, file, err := openInPlace(ctx, path)
 	switch {
 	case errors.Is(err, state.ErrCorrupt), errors.Is(err, state.ErrForeign), errors.Is(err, state.ErrNewer), errors.Is(err, state.ErrNoFiles), errors.Is(err, state.ErrLocked):
 		return err
 	case err != nil: // mostly where the index of the WAL cannot be made
 		return j.openCopy(ctx, func(to string) error { return copyFiles(path, to) })
 	case file.version < len(migrations):
-		defer func() { _ = db.Close() }()
+		defer func() { _ = c.close() }()
 		return j.openCopy(ctx, func(to string) error {
-			_, err := db.ExecContext(ctx, "VACUUM INTO ?", to)
+			_, err := c.exec("VACUUM INTO ?", to)
 			return err
 		})
 	}
-	j.db = db
+	j.conn = c
 	return nil
 }
 
 // openInPlace opens a database that it cannot write. SQLite may still have to make the WAL's index beside it.
-func openInPlace(ctx context.Context, path string) (*sql.DB, identity, error) {
-	db, err := sql.Open("sqlite3", dataSource(path)+"&mode=ro")
+func openInPlace(ctx context.Context, path string) (*conn, identity, error) {
+	c, err := connect(dataSource(path) + "&mode=ro")
 	if err != nil {
-		return nil, identity{}, err
+		return nil, identity{}, diagnose(filepath.Dir(path), err)
 	}
-	db.SetMaxOpenConns(1)
 	var file identity
-	err = patiently(ctx, func() error { // another process may be making the log's index anew
-		file, err = identify(ctx, db)
+	err = retryBusy(ctx, func() error { // another process may be writing the index of the WAL anew
+		file, err = identify(c)
 		return err
 	})
 	if err == nil {
 		err = file.check()
 	}
 	if err != nil {
-		_ = db.Close()
+		_ = c.close()
 		return nil, file, diagnose(filepath.Dir(path), err)
 	}
-	return db, file, nil
+	return c, file, nil
 }
 
 // openCopy opens a private copy, migrated.
@@ -127,6 +124,6 @@ func (j *Journal) openCopy(ctx context.Context, copyTo func(path string) error) 
 	if err := copyTo(path); err != nil {
 		return fmt.Errorf("copy the journal to %s: %w", j.copied, err)
 	}
-	j.line, j.db, err = openDatabase(ctx, path)
+	j.conn, err = openDatabase(ctx, path)
 	return err
 }

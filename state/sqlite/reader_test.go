@@ -41,7 +41,7 @@ func TestAReaderMakesNoJournal(t *testing.T) {
 }
 
 func TestAnEmptyJournalHasNoTasks(t *testing.T) {
-	j, err := OpenEmpty(t.Context())
+	j, err := OpenEmpty()
 	must(t, err)
 	defer func() { must(t, j.Close()) }()
 	if list, err := j.List(t.Context(), state.Filter{}); len(list) > 0 || err != nil {

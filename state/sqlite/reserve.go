@@ -47,12 +47,12 @@ func (j *Journal) spareReserve() {
 	}
 }
 
-// writeEnd is quickly for what ends an attempt. Where it ends the task, on a full disk, it gives the reserve up and tries once more:
+// writeEnd is write for what ends an attempt. Where it ends the task, on a full disk, it gives the reserve up and tries once more:
 // between two attempts the next one would only fill that, too, and leave nothing for the end.
-func (j *Journal) writeEnd(ctx context.Context, t *task.Task, do func(*line) error) error {
-	err := j.quickly(ctx, do)
+func (j *Journal) writeEnd(ctx context.Context, t *task.Task, do func(*conn) error) error {
+	err := j.write(ctx, do)
 	if errors.Is(err, state.ErrFull) && t.Status.Finished() && os.Remove(filepath.Join(j.dir, reserveName)) == nil {
-		err = j.quickly(ctx, do)
+		err = j.write(ctx, do)
 	}
 	return err
 }
@@ -61,17 +61,18 @@ func (j *Journal) writeEnd(ctx context.Context, t *task.Task, do func(*line) err
 // it short from then on: the database needs some of the reserve to grow, and the log is not to take the rest. It reports false where
 // nothing is gained: all was copied before, or others still read the log.
 func (j *Journal) makeRoom() (made bool) {
-	_ = j.line.use(j.db, func(l *line) error {
-		var pages, copied integer
-		if err := l.checkpoint("NOOP", &pages, &copied); err != nil || pages.Int64 == copied.Int64 {
+	_ = j.conn.use(func() error {
+		c := j.conn
+		pages, copied, err := c.checkpoint("NOOP")
+		if err != nil || pages == copied {
 			return err
 		}
 		j.spareReserve()
-		if err := l.checkpoint("PASSIVE", &pages, &copied); err != nil {
+		if pages, copied, err = c.checkpoint("PASSIVE"); err != nil {
 			return err
 		}
-		made = pages.Int64 == copied.Int64
-		_, err := l.exec(fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", walPages))
+		made = pages == copied
+		_, err = c.exec(fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", walPages))
 		return err
 	})
 	return made

@@ -3,7 +3,6 @@
 package sqlite
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -26,13 +25,13 @@ func TestTheReserveTakesUpRoom(t *testing.T) {
 // The end of a task on a full disk costs the reserve, once; nothing else does.
 func TestTheReserveIsForAFullDisk(t *testing.T) {
 	j := open(t)
-	must(t, j.copyAlone()) // a shorter log would leave room, too
+	must(t, j.shortenLogAlone()) // a shorter log would leave room, too
 	reserve := filepath.Join(j.dir, reserveName)
 	ended := &task.Task{Status: task.Succeeded}
 	calls := 0
-	failing := func(err error) func(*line) error {
+	failing := func(err error) func(*conn) error {
 		calls = 0
-		return func(*line) error {
+		return func(*conn) error {
 			calls++
 			return err
 		}
@@ -65,7 +64,7 @@ func TestALostRowIsNoCancellation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			j := open(t)
 			tk := inFlight(t, j)
-			_, err := j.db.ExecContext(context.Background(), statement)
+			_, err := rawExec(j, statement)
 			must(t, err)
 			if err := recorded(j, tk, exit(0), succeeded, epoch); !errors.Is(err, state.ErrCorrupt) || errors.Is(err, task.ErrNotOwner) {
 				t.Errorf("got %v", err)

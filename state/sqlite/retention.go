@@ -50,31 +50,24 @@ func (j *Journal) Prune(ctx context.Context, r state.Retention) (tasks int, more
 	if err := j.sweepInputs(ctx); err != nil {
 		return 0, false, err
 	}
-	err = j.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		found, err := j.prunable(ctx, tx, r, max(r.Rows, leastRows)/leastRows+1)
+	err = j.write(ctx, func(c *conn) error {
+		found, err := j.prunable(c, r, max(r.Rows, leastRows)/leastRows+1)
 		if err != nil {
 			return err
 		}
-		tasks, more, err = j.remove(ctx, tx, found, max(r.Rows, leastRows))
+		tasks, more, err = removeAll(c, found, max(r.Rows, leastRows))
 		return err
 	})
 	return tasks, more, err
 }
 
-// remove removes the candidates as far as there is room for.
-func (j *Journal) remove(ctx context.Context, tx *sql.Tx, found []candidate, room int) (tasks int, more bool, err error) {
-	if len(found) == 0 {
-		return 0, false, nil
-	}
-	r, err := newRemover(ctx, tx)
-	if err != nil {
-		return 0, false, err
-	}
-	for _, c := range found {
+// removeAll removes the candidates as far as there is room for.
+func removeAll(c *conn, found []candidate, room int) (tasks int, more bool, err error) {
+	for _, f := range found {
 		if room < leastRows {
 			return tasks, true, nil
 		}
-		rows, whole, err := r.remove(ctx, c, room)
+		rows, whole, err := f.remove(c, room)
 		if err != nil || !whole {
 			return tasks, true, err
 		}
@@ -85,10 +78,10 @@ func (j *Journal) remove(ctx context.Context, tx *sql.Tx, found []candidate, roo
 }
 
 // prunable returns the oldest tasks that may go, at most so many.
-func (j *Journal) prunable(ctx context.Context, tx *sql.Tx, r state.Retention, most int) ([]candidate, error) {
+func (j *Journal) prunable(c *conn, r state.Retention, most int) ([]candidate, error) {
 	var found []candidate
 	for _, status := range statusesOf(r) {
-		of, err := j.candidates(ctx, tx, status, before(r), most)
+		of, err := j.candidates(c, status, before(r), most)
 		if err != nil {
 			return nil, err
 		}
@@ -105,68 +98,40 @@ type candidate struct {
 }
 
 // candidates leaves out a task whose owner lives, for now: that may still read it, for a report.
-func (j *Journal) candidates(ctx context.Context, tx *sql.Tx, status task.Status, before int64, most int) ([]candidate, error) {
-	rows, err := tx.QueryContext(ctx, selectPrune, status, before)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
-	var found []candidate
-	for len(found) < most && rows.Next() {
-		var c candidate
-		if err := rows.Scan(&c.number, &c.finished, &c.attempts); err != nil {
-			return nil, err
+func (j *Journal) candidates(c *conn, status task.Status, before int64, most int) (found []candidate, err error) {
+	err = c.each(context.Background(), selectPrune, []any{status, before}, func(scan scanner) (bool, error) {
+		var f candidate
+		if err := scan(&f.number, &f.finished, &f.attempts); err != nil {
+			return false, err
 		}
-		pid, err := j.Owner(c.number)
-		if err != nil {
-			return nil, err
+		pid, err := j.Owner(f.number)
+		if pid == 0 && err == nil {
+			found = append(found, f)
 		}
-		if pid == 0 {
-			found = append(found, c)
-		}
-	}
-	return found, rows.Err()
-}
-
-// remover removes tasks within a transaction. Its statements are prepared: each compiles what follows from the references between
-// the tables, which takes longer than to run it.
-type remover struct{ cut, upTo, all, task *sql.Stmt }
-
-func newRemover(ctx context.Context, tx *sql.Tx) (r remover, err error) {
-	for _, s := range []struct {
-		to    **sql.Stmt
-		query string
-	}{{&r.cut, selectCut}, {&r.upTo, deleteUpTo}, {&r.all, deleteAll}, {&r.task, deleteTask}} {
-		if *s.to, err = tx.PrepareContext(ctx, s.query); err != nil { //nolint:sqlclosecheck // the transaction closes it
-			return r, err
-		}
-	}
-	return r, nil
+		return len(found) < most, err
+	})
+	return found, err
 }
 
 // remove removes a task with all that belongs to it, or as many of its first attempts as there is room for. It counts each attempt
 // as if it had a tail.
-func (r remover) remove(ctx context.Context, c candidate, room int) (rows int, whole bool, err error) {
+func (f candidate) remove(c *conn, room int) (rows int, whole bool, err error) {
 	most := (room - 1) / 2
-	if c.attempts > most {
+	if f.attempts > most {
 		var cut int64
-		switch err := r.cut.QueryRowContext(ctx, c.number, most).Scan(&cut); {
+		switch err := c.row(selectCut, []any{f.number, most}, &cut); {
 		case err == nil:
-			_, err = r.upTo.ExecContext(ctx, c.number, cut)
+			_, err = c.exec(deleteUpTo, f.number, cut)
 			return 2 * most, false, err
 		case !errors.Is(err, sql.ErrNoRows):
 			return 0, false, err
 		}
 	}
-	result, err := r.all.ExecContext(ctx, c.number)
+	attempts, err := c.exec(deleteAll, f.number)
 	if err != nil {
 		return 0, false, err
 	}
-	attempts, err := result.RowsAffected()
-	if err != nil {
-		return 0, false, err
-	}
-	_, err = r.task.ExecContext(ctx, c.number)
+	_, err = c.exec(deleteTask, f.number)
 	return 1 + 2*int(attempts), true, err
 }
 
@@ -175,7 +140,7 @@ func (j *Journal) Prunable(ctx context.Context, r state.Retention) (p state.Prun
 	for _, status := range statusesOf(r) {
 		var n int
 		var oldest, newest integer
-		if err := j.db.QueryRowContext(ctx, countPrune, status, before(r)).Scan(&n, &oldest, &newest); err != nil {
+		if err := j.row(ctx, countPrune, []any{status, before(r)}, &n, &oldest, &newest); err != nil {
 			return p, err
 		}
 		if n == 0 {

@@ -221,16 +221,9 @@ func TestPruneScansNothing(t *testing.T) {
 // planOf is how SQLite would answer a query.
 func planOf(t tester, j *Journal, query string, args ...any) (steps []string) {
 	t.Helper()
-	rows, err := j.db.Query("EXPLAIN QUERY PLAN "+query, args...)
-	must(t, err)
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var id, parent, unused int
-		var detail string
-		must(t, rows.Scan(&id, &parent, &unused, &detail))
-		steps = append(steps, detail)
+	for _, row := range rawRows(t, j, "EXPLAIN QUERY PLAN "+query, args...) {
+		steps = append(steps, row[3].(string))
 	}
-	must(t, rows.Err())
 	return steps
 }
 
@@ -238,7 +231,7 @@ func planOf(t tester, j *Journal, query string, args ...any) (steps []string) {
 func TestPruneAgainstAModel(t *testing.T) {
 	j := open(t)
 	rapid.Check(t, func(t *rapid.T) {
-		_, err := j.db.Exec("DELETE FROM tasks")
+		_, err := rawExec(j, "DELETE FROM tasks")
 		must(t, err)
 		r := state.Retention{
 			Before:   epoch.Add(time.Duration(rapid.IntRange(0, 6).Draw(t, "before")) * time.Hour),
@@ -288,7 +281,7 @@ func TestCompactWithAReader(t *testing.T) {
 	dir := t.TempDir()
 	j, reader := openIn(t, dir), openIn(t, dir)
 	fillBig(t, j, 200, 1, epoch)
-	rows, err := reader.db.Query("SELECT number FROM tasks")
+	rows, err := rawDB(t, reader).Query("SELECT number FROM tasks")
 	must(t, err)
 	defer func() { _ = rows.Close() }()
 	rows.Next()

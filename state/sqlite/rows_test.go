@@ -15,7 +15,7 @@ import (
 // spoil changes the rows of one task, whatever the tables would say to it.
 func spoil(t *testing.T, j *Journal, tk *task.Task, set string) {
 	t.Helper()
-	_, err := j.db.Exec("UPDATE tasks SET "+set+" WHERE number = ?", tk.Number)
+	_, err := rawExec(j, "UPDATE tasks SET "+set+" WHERE number = ?", tk.Number)
 	must(t, err)
 }
 
@@ -86,7 +86,7 @@ func TestFlagsAreReadAsNumbers(t *testing.T) {
 	j := open(t)
 	tk := waiting(t, j)
 	spoil(t, j, tk, "once = 5")
-	_, err := j.db.Exec("UPDATE attempts SET shortened = -7")
+	_, err := rawExec(j, "UPDATE attempts SET shortened = -7")
 	must(t, err)
 	got := stored(t, j, tk.ID)
 	if !got.Once || !got.Last.Decision.Shortened || got.Damage != nil {
@@ -108,7 +108,8 @@ func TestAbsurdNumbersAreReadAsLimits(t *testing.T) {
 				"tasks SET created_at = ?1, finished_at = ?2, requeued_at = ?1, next_attempt_at = ?1, once = ?1, attempt_count = ?1",
 				"tasks SET requeued_at = NULL", "attempts SET started_at = ?1, duration = ?2, delay = ?1, exit = ?1",
 			} {
-				_, err := j.db.Exec("UPDATE "+set, n, ^n) // ^n lies at the other end
+				values := strings.NewReplacer("?1", strconv.FormatInt(n, 10), "?2", strconv.FormatInt(^n, 10)) // ^n lies at the other end
+				_, err := rawExec(j, "UPDATE "+values.Replace(set))
 				must(t, err)
 				checkReports(t, j)
 			}
@@ -161,7 +162,7 @@ func checkSpan(t *testing.T, d time.Duration) {
 func TestSumsOfDelaysDoNotOverflow(t *testing.T) {
 	j := open(t)
 	ended(t, j, exhausted, 4, epoch, nil)
-	_, err := j.db.Exec("UPDATE attempts SET delay = ?", int64(math.MaxInt64))
+	_, err := rawExec(j, "UPDATE attempts SET delay = ?", int64(math.MaxInt64))
 	must(t, err)
 	checkReports(t, j)
 }

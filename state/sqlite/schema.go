@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"os"
 
@@ -79,10 +78,10 @@ var migrations = []string{
 	ALTER TABLE attempts ADD COLUMN exchange TEXT;`,
 }
 
-// migrate brings the schema up to date, all steps in one transaction. A journal of a newer retry, or a file that is none of
-// ours, is refused, and stays as it is.
-func migrate(ctx context.Context, db *sql.DB) error {
-	file, err := identify(ctx, db)
+// migrate brings the schema up to date, all steps in one transaction. A journal of a newer retry, or a file of another program, is
+// refused, and stays as it is.
+func migrate(c *conn) error {
+	file, err := identify(c)
 	if err != nil {
 		return err
 	}
@@ -90,33 +89,28 @@ func migrate(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	// Not before the file is known to be ours: the mode is written into it.
-	if _, err := db.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil || file.version == len(migrations) {
+	if _, err := c.exec("PRAGMA journal_mode = WAL"); err != nil || file.version == len(migrations) {
 		return err
 	}
 	step("mode set")
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tx.Rollback() }()
-	// Read again: another process may have migrated while we waited for the lock.
-	if file, err = identify(ctx, tx); err != nil {
-		return err
-	}
-	if err := file.check(); err != nil {
-		return err
-	}
-	for _, step := range migrations[file.version:] {
-		if _, err := tx.ExecContext(ctx, step); err != nil {
-			return fmt.Errorf("migrate the journal: %w", err)
+	return c.transaction(context.Background(), func(c *conn) error {
+		// Read again: another process may have migrated while we waited for the lock.
+		file, err := identify(c)
+		if err != nil {
+			return err
 		}
-	}
-	step("schema migrated")
-	stamp := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, len(migrations))
-	if _, err := tx.ExecContext(ctx, stamp); err != nil {
+		if err := file.check(); err != nil {
+			return err
+		}
+		for _, migration := range migrations[file.version:] {
+			if _, err := c.exec(migration); err != nil {
+				return fmt.Errorf("migrate the journal: %w", err)
+			}
+		}
+		step("schema migrated")
+		_, err = c.exec(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, len(migrations)))
 		return err
-	}
-	return tx.Commit()
+	})
 }
 
 // inWALMode reports whether a journal that was just read is in the mode that migrate gave it: SQLite has made its WAL then. One that
@@ -126,14 +120,14 @@ func inWALMode(path string) bool {
 	return err == nil
 }
 
-// migrated asks in the two ways that cost least whether there is nothing to do, as nearly always.
-func (l *line) migrated() (bool, error) {
-	var application, version integer
-	if err := l.scan("PRAGMA application_id", nil, &application); err != nil || application.Int64 != applicationID {
+// migrated reports whether the schema is up to date. It asks what costs least: the answer is nearly always yes.
+func migrated(c *conn) (bool, error) {
+	var application, version int
+	if err := c.row("PRAGMA application_id", nil, &application); err != nil || application != applicationID {
 		return false, err
 	}
-	err := l.scan("PRAGMA user_version", nil, &version)
-	return version.Int64 == int64(len(migrations)), err
+	err := c.row("PRAGMA user_version", nil, &version)
+	return version == len(migrations), err
 }
 
 // identity is what a file says of itself.
@@ -141,16 +135,11 @@ type identity struct {
 	application, version, tables int
 }
 
-// querier is what a database and a transaction have in common.
-type querier interface {
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
-// identify asks for everything at once: another process may be migrating.
-func identify(ctx context.Context, q querier) (i identity, err error) {
+// identify asks for everything in one statement: another process may be migrating.
+func identify(c *conn) (i identity, err error) {
 	const query = `SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)
 		FROM pragma_application_id, pragma_user_version`
-	err = q.QueryRowContext(ctx, query).Scan(&i.application, &i.version, &i.tables)
+	err = c.row(query, nil, &i.application, &i.version, &i.tables)
 	return i, err
 }
 

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"bytes"
+	"context"
 	"database/sql"
 	"encoding/binary"
 	"fmt"
@@ -25,13 +26,13 @@ func TestSettings(t *testing.T) {
 				"application_id": fmt.Sprint(0x72747279), "user_version": fmt.Sprint(len(migrations)),
 			} {
 				var got string
-				if err := j.db.QueryRow("PRAGMA " + pragma).Scan(&got); err != nil || got != want {
+				if err := j.row(context.Background(), "PRAGMA "+pragma, nil, &got); err != nil || got != want {
 					t.Errorf("%s is %q (%v), not %q", pragma, got, err, want)
 				}
 			}
 			inFlight(t, j)
 			var file string
-			must(t, j.db.QueryRow("SELECT file FROM pragma_database_list WHERE name = 'main'").Scan(&file))
+			must(t, j.row(context.Background(), "SELECT file FROM pragma_database_list WHERE name = 'main'", nil, &file))
 			if want := filepath.Join(dir, databaseName); file != want {
 				t.Errorf("SQLite wrote to %q, not %q", file, want)
 			}
@@ -98,7 +99,7 @@ func TestAnEmptyFileBecomesAJournal(t *testing.T) {
 // An attempt without its task cannot be written.
 func TestReferencesAreKept(t *testing.T) {
 	j := open(t)
-	if _, err := j.db.Exec("INSERT INTO attempts (task, number, started_at) VALUES (99, 1, 0)"); err == nil {
+	if _, err := rawExec(j, "INSERT INTO attempts (task, number, started_at) VALUES (99, 1, 0)"); err == nil {
 		t.Error("an attempt of no task was written")
 	}
 }
@@ -207,7 +208,7 @@ const nextStep = "ALTER TABLE tasks ADD COLUMN colour TEXT NOT NULL DEFAULT 'blu
 
 func version(t *testing.T, j *Journal) (version int) {
 	t.Helper()
-	must(t, j.db.QueryRow("PRAGMA user_version").Scan(&version))
+	must(t, j.row(context.Background(), "PRAGMA user_version", nil, &version))
 	return version
 }
 
@@ -220,7 +221,7 @@ func TestAMigrationKeepsWhatIsThere(t *testing.T) {
 		t.Errorf("version %d", got)
 	}
 	var colour string
-	must(t, j.db.QueryRow("SELECT colour FROM tasks WHERE number = 1").Scan(&colour))
+	must(t, j.row(context.Background(), "SELECT colour FROM tasks WHERE number = 1", nil, &colour))
 	if n, err := j.Count(t.Context()); n != 1 || err != nil || colour != "blue" {
 		t.Errorf("%d tasks, %v, colour %q", n, err, colour)
 	}
@@ -249,13 +250,13 @@ func TestAJournalGetsItsModeAgain(t *testing.T) {
 	inFlight(t, j)
 	restored := filepath.Join(t.TempDir(), "state")
 	must(t, os.Mkdir(restored, 0o700))
-	_, err := j.db.Exec("VACUUM INTO ?", filepath.Join(restored, databaseName))
+	_, err := rawExec(j, "VACUUM INTO ?", filepath.Join(restored, databaseName))
 	must(t, err)
 	must(t, os.Chmod(filepath.Join(restored, databaseName), 0o600))
 	again := openIn(t, restored)
 	inFlight(t, again)
 	var mode string
-	must(t, again.db.QueryRow("PRAGMA journal_mode").Scan(&mode))
+	must(t, again.row(context.Background(), "PRAGMA journal_mode", nil, &mode))
 	if mode != "wal" {
 		t.Errorf("the mode is %q", mode)
 	}

@@ -37,14 +37,12 @@ func fileSize(path string) (int64, error) {
 // Compact gives the room of what was removed back to the disk. It writes the whole journal anew, and others have to wait for it
 // meanwhile.
 func (j *Journal) Compact(ctx context.Context) error {
-	err := patiently(ctx, func() error {
-		_, err := j.db.ExecContext(ctx, "VACUUM")
+	return j.read(ctx, func(c *conn) error {
+		if _, err := c.exec("VACUUM"); err != nil {
+			return err
+		}
+		// Where somebody still reads the old pages, the next checkpoint does it.
+		_, err := c.exec("PRAGMA wal_checkpoint(TRUNCATE)")
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	// Where somebody still reads the old pages, the next checkpoint does it.
-	_, err = j.db.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
-	return err
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"database/sql"
 	"maps"
 	"math"
 	"slices"
@@ -58,26 +57,24 @@ func (j *Journal) tally(ctx context.Context, since time.Time) (tally, error) {
 		from = since.UnixMicro()
 	}
 	const query = `SELECT t.number, t.name, t.argv, ` + requested + `, t.status, t.attempt_count, ` + began + `, t.finished_at, ` + waited + ` FROM tasks t WHERE t.created_at >= ?`
-	rows, err := j.db.QueryContext(ctx, query, from)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
 	sums := tally{}
-	for rows.Next() {
-		var r taskRun
-		if err := rows.Scan(&r.number, &r.name, &r.argv, &r.request, &r.status, &r.attempts, &r.began, &r.finished, &r.waited); err != nil {
-			return nil, err
-		}
-		sums.add(&r)
-	}
-	return sums, rows.Err()
+	err := j.read(ctx, func(c *conn) error {
+		return c.each(ctx, query, []any{from}, func(scan scanner) (bool, error) {
+			var r taskRun
+			err := scan(&r.number, &r.name, &r.argv, &r.request, &r.status, &r.attempts, &r.began, &r.finished, &r.waited)
+			if err == nil {
+				sums.add(&r)
+			}
+			return true, err
+		})
+	})
+	return sums, err
 }
 
-// taskRun is what the sums need of a task. The raw columns are the driver's: they are good for one row.
+// taskRun is what the sums need of a task.
 type taskRun struct {
 	number                      int64
-	name, argv, request, status sql.RawBytes
+	name, argv, request, status []byte
 	attempts, began, finished   integer
 	waited                      span
 }

@@ -118,7 +118,7 @@ func waits(t *testing.T, j *Journal) []time.Duration {
 func TestStatsOfARequeuedTask(t *testing.T) {
 	j := open(t)
 	tk := ended(t, j, succeeded, 1, epoch.Add(time.Hour), nil)
-	_, err := j.db.Exec("UPDATE tasks SET requeued_at = ? WHERE number = ?", epoch.Add(50*time.Minute).UnixMicro(), tk.Number)
+	_, err := rawExec(j, "UPDATE tasks SET requeued_at = ? WHERE number = ?", epoch.Add(50*time.Minute).UnixMicro(), tk.Number)
 	must(t, err)
 	all, _, err := j.Stats(t.Context(), time.Time{}, 0)
 	must(t, err)
@@ -140,7 +140,7 @@ func rank(s task.CommandStats) int {
 func TestStatsAgainstAModel(t *testing.T) {
 	j := open(t)
 	rapid.Check(t, func(t *rapid.T) {
-		_, err := j.db.Exec("DELETE FROM tasks")
+		_, err := rawExec(j, "DELETE FROM tasks")
 		must(t, err)
 		want := map[string]*task.CommandStats{}
 		for range rapid.IntRange(0, 10).Draw(t, "tasks") {

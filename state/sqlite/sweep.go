@@ -21,12 +21,16 @@ func (j *Journal) sweepInputs(ctx context.Context) error {
 	if err != nil || len(names) == 0 {
 		return err
 	}
-	stale, err := withoutTask(ctx, j.db, names)
+	var stale []string
+	err = j.read(ctx, func(c *conn) (err error) {
+		stale, err = withoutTask(c, names)
+		return err
+	})
 	if err != nil || len(stale) == 0 {
 		return err
 	}
-	return j.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		stale, err := withoutTask(ctx, tx, stale) // asked again, now that nothing changes
+	return j.write(ctx, func(c *conn) error {
+		stale, err := withoutTask(c, stale) // asked again, now that nothing changes
 		for _, name := range stale {
 			j.dropInput(name)
 		}
@@ -35,12 +39,12 @@ func (j *Journal) sweepInputs(ctx context.Context) error {
 }
 
 // withoutTask returns those of the names that belong to no unfinished task.
-func withoutTask(ctx context.Context, q querier, names []string) (stale []string, err error) {
+func withoutTask(c *conn, names []string) (stale []string, err error) {
 	for _, name := range names {
 		number, id, _ := strings.Cut(name, ".")
 		var unfinished bool
 		const query = `SELECT status IN ('PENDING', 'IN_FLIGHT') FROM tasks WHERE number = ? AND id = ?`
-		switch err := q.QueryRowContext(ctx, query, number, id).Scan(&unfinished); {
+		switch err := c.row(query, []any{number, id}, &unfinished); {
 		case errors.Is(err, sql.ErrNoRows), err == nil && !unfinished:
 			stale = append(stale, name)
 		case err != nil:

@@ -78,7 +78,7 @@ func TestTailsComeBackUnchanged(t *testing.T) {
 func TestTailsAreThereOnlyWhereCaptured(t *testing.T) {
 	j := open(t)
 	rapid.Check(t, func(t *rapid.T) {
-		_, err := j.db.Exec("DELETE FROM tasks")
+		_, err := rawExec(j, "DELETE FROM tasks")
 		must(t, err)
 		bytes := rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })
 		tasks, want, rows := []*task.Task{inFlight(t, j), inFlight(t, j)}, map[int64][]string{}, 0
@@ -135,7 +135,7 @@ func TestTailsGoWithTheirAttempt(t *testing.T) {
 			must(t, claimed(j, first, epoch))
 			must(t, recorded(j, first, saying(1, "2", ""), retryIn(0), epoch))
 			must(t, recorded(j, second, saying(1, "3", ""), retryIn(0), epoch))
-			_, err := j.db.Exec(test.statement)
+			_, err := rawExec(j, test.statement)
 			must(t, err)
 			for i, want := range test.left {
 				if n := count(t, j, fmt.Sprint("tails WHERE task = ", i+1)); n != want {
@@ -152,7 +152,7 @@ func TestATailNeedsItsAttempt(t *testing.T) {
 	j := open(t)
 	tk := inFlight(t, j)
 	for _, number := range []int{0, 2} {
-		if _, err := j.db.Exec("INSERT INTO tails VALUES (?, ?, x'', x'')", tk.Number, number); err == nil {
+		if _, err := rawExec(j, "INSERT INTO tails VALUES (?, ?, x'', x'')", tk.Number, number); err == nil {
 			t.Errorf("written for attempt %d", number)
 		}
 	}

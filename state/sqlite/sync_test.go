@@ -15,10 +15,10 @@ import (
 func TestTheEndIsReadyBeforeItComes(t *testing.T) {
 	j := open(t)
 	tk := inFlight(t, j)
-	j.ready.Wait()
-	before := len(j.line.compiled)
+	j.background.Wait()
+	before := len(j.conn.compiled)
 	must(t, recorded(j, tk, exit(0), succeeded, epoch))
-	if after := len(j.line.compiled); after != before {
+	if after := len(j.conn.compiled); after != before {
 		t.Errorf("%d statements were compiled for the end", after-before)
 	}
 }
@@ -26,10 +26,10 @@ func TestTheEndIsReadyBeforeItComes(t *testing.T) {
 // Each run is the first to open the journal, and reads the whole log. While its command runs it copies back what is long.
 func TestTheLogStaysShort(t *testing.T) {
 	j := open(t)
-	longest := int64(0)
+	longest := 0
 	for range walPages {
 		tk := inFlight(t, j)
-		j.ready.Wait()
+		j.background.Wait()
 		must(t, recorded(j, tk, exit(0), succeeded, epoch))
 		longest = max(longest, logPages(t, j))
 	}
@@ -43,7 +43,7 @@ func TestALogThatCannotBeCopiedIsLeft(t *testing.T) {
 	dir := t.TempDir()
 	j, other := openIn(t, dir), openIn(t, dir)
 	inFlight(t, j)
-	reader, err := other.db.Query("SELECT number FROM tasks")
+	reader, err := rawDB(t, other).Query("SELECT number FROM tasks")
 	must(t, err)
 	if !reader.Next() {
 		t.Fatal(reader.Err())
@@ -51,21 +51,21 @@ func TestALogThatCannotBeCopiedIsLeft(t *testing.T) {
 	for range longLog / 4 {
 		inFlight(t, j)
 	}
-	j.ready.Wait()
-	must(t, j.line.use(j.db, func(l *line) error {
-		left, err := l.copyBack()
+	j.background.Wait()
+	must(t, j.read(t.Context(), func(c *conn) error {
+		left, err := c.shortenLog()
 		if left < longLog {
 			t.Errorf("%d pages are left", left)
 		}
 		return err
 	}))
 	must(t, reader.Close()) //nolint:sqlclosecheck // what follows is about the log without it
-	must(t, j.copyAlone())
+	must(t, j.shortenLogAlone())
 	if pages := logPages(t, j); pages != 0 {
 		t.Errorf("%d pages are left after the reader", pages)
 	}
-	must(t, j.line.use(j.db, func(l *line) error {
-		left, err := l.copyBack()
+	must(t, j.read(t.Context(), func(c *conn) error {
+		left, err := c.shortenLog()
 		if left != 0 {
 			t.Errorf("%d pages are left of none", left)
 		}
@@ -80,15 +80,15 @@ func TestAFullDiskShortensTheLog(t *testing.T) {
 	for _, read := range []bool{false, true} {
 		dir := t.TempDir()
 		j, other := openIn(t, dir), openIn(t, dir)
-		reader, err := other.db.Query("SELECT number FROM (SELECT 1 AS number UNION SELECT number FROM tasks) WHERE ?", read)
+		reader, err := rawDB(t, other).Query("SELECT number FROM (SELECT 1 AS number UNION SELECT number FROM tasks) WHERE ?", read)
 		must(t, err)
 		if reader.Next() != read {
 			t.Fatal(reader.Err())
 		}
 		inFlight(t, j)
-		j.ready.Wait()
+		j.background.Wait()
 		calls := 0
-		err = j.quickly(t.Context(), func(*line) error {
+		err = j.write(t.Context(), func(*conn) error {
 			if calls++; calls > 1 {
 				return nil
 			}
@@ -101,9 +101,12 @@ func TestAFullDiskShortensTheLog(t *testing.T) {
 	}
 }
 
-func logPages(t *testing.T, j *Journal) int64 {
+func logPages(t *testing.T, j *Journal) (left int) {
 	t.Helper()
-	var busy, pages, copied integer
-	must(t, j.first(t.Context(), "PRAGMA wal_checkpoint(NOOP)", nil, &busy, &pages, &copied))
-	return pages.Int64 - copied.Int64
+	must(t, j.conn.use(func() error {
+		pages, copied, err := j.conn.checkpoint("NOOP")
+		left = pages - copied
+		return err
+	}))
+	return left
 }

@@ -1,0 +1,108 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/task"
+)
+
+// Cancel ends an unfinished task, whoever owns it; an owner is refused its next write. It returns ErrFinished where the task
+// has ended already.
+func (j *Journal) Cancel(ctx context.Context, number int64, now time.Time) error {
+	var stored placed
+	err := j.write(ctx, func(c *conn) (err error) {
+		stored, err = position(c, number)
+		switch {
+		case errors.Is(err, sql.ErrNoRows), err == nil && stored.status.Finished():
+			return state.ErrFinished
+		case err != nil:
+			return err
+		}
+		err = j.advance(c, number, stored.id, transition{
+			event: string(task.VerdictCancelled), from: stored.status, fromCount: stored.count, to: task.Cancelled, count: stored.count,
+			reason: task.ReasonCancelled, finishedAt: now,
+		})
+		if err != nil {
+			return err
+		}
+		step("task cancelled")
+		_, err = c.exec("UPDATE attempts SET decision = 'cancelled' WHERE task = ? AND decision IS NULL", number)
+		return err
+	})
+	if err == nil {
+		j.dropInput(inputName(number, stored.id))
+	}
+	return err
+}
+
+// CancelNested ends what the task's attempts left unfinished: tasks that they made, whose owners are dead. One with a name is left
+// for the next attempt, which goes on with it.
+func (j *Journal) CancelNested(ctx context.Context, t *task.Task, now time.Time) error {
+	const query = `WHERE t.parent = ? AND t.name IS NULL AND t.status IN ('PENDING', 'IN_FLIGHT')`
+	nested, err := j.tasks(ctx, selectTasks+query, t.ID)
+	if err != nil {
+		return err
+	}
+	var failures []error
+	for _, n := range nested {
+		if err := j.cancelAbandoned(ctx, n, now); err != nil && !errors.Is(err, state.ErrOwned) && !errors.Is(err, state.ErrFinished) {
+			failures = append(failures, fmt.Errorf("cancel the nested task %s: %w", n.ID, err))
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// cancelAbandoned ends a task that nobody owns, and what is nested in that.
+func (j *Journal) cancelAbandoned(ctx context.Context, t *task.Task, now time.Time) error {
+	if owned, err := j.owners.Acquire(t.Number); !owned || err != nil {
+		return errors.Join(err, state.ErrOwned)
+	}
+	defer func() { _ = j.owners.Release(t.Number) }()
+	if err := j.Cancel(ctx, t.Number, now); err != nil {
+		return err
+	}
+	return j.CancelNested(ctx, t, now)
+}
+
+// Requeue gives a finished task fresh attempts: their numbers go on, its key stays, its budget begins anew. Whoever resumes it
+// runs it. It returns ErrDamaged where that would not, ErrUnfinished where the task has not ended, ErrNamed where an unfinished one
+// has its name, and ErrInputDropped where its attempts read a stdin that was to be replayed.
+func (j *Journal) Requeue(ctx context.Context, t *task.Task, now time.Time) error {
+	switch {
+	case t.Damage != nil:
+		return fmt.Errorf("%w: %w", state.ErrDamaged, t.Damage)
+	case t.KeepsInput() && !t.Status.Finished():
+		return state.ErrUnfinished
+	case t.KeepsInput():
+		return state.ErrInputDropped
+	}
+	return j.write(ctx, func(c *conn) error {
+		stored, err := position(c, t.Number)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return state.ErrNotFound
+		case err != nil:
+			return err
+		case !stored.status.Finished():
+			return state.ErrUnfinished
+		}
+		if err := nameFree(c, t.Name); err != nil {
+			return err
+		}
+		err = j.advance(c, t.Number, t.ID, transition{
+			event: task.EventRequeue, from: stored.status, fromCount: stored.count, to: task.Pending, count: stored.count, nextAttemptAt: now,
+		})
+		if err != nil {
+			return err
+		}
+		// A nested task has no parent from now on: nobody else would resume it.
+		const query = `UPDATE tasks SET requeued_at = ?, requeued_after = attempt_count, parent = NULL WHERE number = ?`
+		_, err = c.exec(query, now.UnixMicro(), t.Number)
+		return err
+	})
+}

@@ -1,0 +1,250 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"time"
+
+	"github.com/mattn/go-sqlite3"
+)
+
+// conn is one connection to SQLite. It calls the driver directly: database/sql, with its pool and its contexts, costs a start more
+// than the start's statements do.
+type conn struct {
+	driver   driver.Conn
+	compiled map[string]driver.Stmt
+	busy     chan struct{} // holds one element while the connection is in use; unlike a mutex it can be waited for in a synctest bubble
+}
+
+var errClosed = errors.New("the journal is closed")
+
+func connect(dataSource string) (*conn, error) {
+	d, err := (&sqlite3.SQLiteDriver{}).Open(dataSource)
+	if err != nil {
+		return nil, err
+	}
+	return &conn{driver: d, compiled: map[string]driver.Stmt{}, busy: make(chan struct{}, 1)}, nil
+}
+
+// use calls do while nobody else uses the connection.
+func (c *conn) use(do func() error) error {
+	c.busy <- struct{}{}
+	defer func() { <-c.busy }()
+	if c.driver == nil {
+		return errClosed
+	}
+	return do()
+}
+
+// close closes the statements first: one that is left would keep SQLite's connection alive.
+func (c *conn) close() error {
+	return c.use(func() error {
+		for _, statement := range c.compiled {
+			_ = statement.Close()
+		}
+		err := c.driver.Close()
+		c.driver = nil
+		return err
+	})
+}
+
+// statement compiles a query once: to compile one takes longer than to run it.
+func (c *conn) statement(query string) (driver.Stmt, error) {
+	if s := c.compiled[query]; s != nil {
+		return s, nil
+	}
+	s, err := c.driver.Prepare(query)
+	if err == nil {
+		c.compiled[query] = s
+	}
+	return s, err
+}
+
+// exec runs a statement and returns how many rows it changed. One without arguments is not kept compiled, and may be several in one text.
+func (c *conn) exec(query string, args ...any) (changed int64, err error) {
+	result, err := c.run(query, args)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+// insert runs an INSERT and returns the rowid of the new row.
+func (c *conn) insert(query string, args ...any) (rowid int64, err error) {
+	result, err := c.run(query, args)
+	if err != nil {
+		return 0, err
+	}
+	return result.LastInsertId()
+}
+
+func (c *conn) run(query string, args []any) (driver.Result, error) {
+	if len(args) == 0 {
+		return c.driver.(driver.ExecerContext).ExecContext(context.Background(), query, nil)
+	}
+	statement, err := c.statement(query)
+	if err != nil {
+		return nil, err
+	}
+	values, err := valuesOf(args)
+	if err != nil {
+		return nil, err
+	}
+	return statement.(driver.StmtExecContext).ExecContext(context.Background(), values)
+}
+
+// row reads the first row that a query finds into to, or returns sql.ErrNoRows.
+func (c *conn) row(query string, args []any, to ...any) error {
+	found := false
+	err := c.each(context.Background(), query, args, func(scan scanner) (bool, error) {
+		found = true
+		return false, scan(to...)
+	})
+	if err == nil && !found {
+		return sql.ErrNoRows
+	}
+	return err
+}
+
+// scanner copies the columns of a row to pointers.
+type scanner func(to ...any) error
+
+// each calls do for each row that a query finds, until do returns false or an error, or the context ends.
+func (c *conn) each(ctx context.Context, query string, args []any, do func(scanner) (more bool, err error)) (err error) {
+	rows, err := c.query(ctx, query, args)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	row := make([]driver.Value, len(rows.Columns()))
+	scan := func(to ...any) error { return scanRow(row, to) }
+	for more := true; more; {
+		if err := rows.Next(row); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		if more, err = do(scan); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *conn) query(ctx context.Context, query string, args []any) (driver.Rows, error) {
+	if len(args) == 0 {
+		return c.driver.(driver.QueryerContext).QueryContext(ctx, query, nil)
+	}
+	statement, err := c.statement(query)
+	if err != nil {
+		return nil, err
+	}
+	values, err := valuesOf(args)
+	if err != nil {
+		return nil, err
+	}
+	return statement.(driver.StmtQueryContext).QueryContext(ctx, values)
+}
+
+// valuesOf converts arguments to the few types that a driver knows.
+func valuesOf(args []any) ([]driver.NamedValue, error) {
+	values := make([]driver.NamedValue, len(args))
+	for i, arg := range args {
+		value, err := driver.DefaultParameterConverter.ConvertValue(arg)
+		if err != nil {
+			return nil, err
+		}
+		values[i] = driver.NamedValue{Ordinal: i + 1, Value: value}
+	}
+	return values, nil
+}
+
+// scanRow copies a row. NULL leaves a number or a text at its zero value.
+func scanRow(row []driver.Value, to []any) error {
+	for i, value := range row {
+		var err error
+		switch to := to[i].(type) {
+		case *int64:
+			err = scanInto(to, value)
+		case *int:
+			err = scanInto(to, value)
+		case *bool:
+			err = scanInto(to, value)
+		case *string:
+			err = scanInto(to, value)
+		case *[]byte:
+			err = scanInto(to, value)
+		case sql.Scanner:
+			err = to.Scan(value)
+		default:
+			err = fmt.Errorf("scan a column into a %T", to)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func scanInto[T any](to *T, value driver.Value) error {
+	var v sql.Null[T]
+	err := v.Scan(value)
+	*to = v.V
+	return err
+}
+
+// transaction runs do between BEGIN IMMEDIATE and COMMIT. It rolls back also what could not be committed: SQLite may leave that open.
+func (c *conn) transaction(ctx context.Context, do func(*conn) error) error {
+	err := retryBusy(ctx, func() error {
+		_, err := c.exec("BEGIN IMMEDIATE")
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	step("transaction begun")
+	if err = do(c); err == nil {
+		step("transaction written")
+		_, err = c.exec("COMMIT")
+		step("transaction committed")
+	}
+	if err != nil {
+		_, _ = c.exec("ROLLBACK")
+	}
+	return err
+}
+
+// busyTimeout is how long one process waits for the others' writes.
+const busyTimeout = 5 * time.Second
+
+// The pauses between two tries to get a lock. A write takes a fraction of a millisecond; where many wait, each tries more rarely.
+const (
+	firstPause = 200 * time.Microsecond
+	lastPause  = 4 * time.Millisecond
+)
+
+// retryBusy repeats what fails because of another process's lock, for busyTimeout or until the context ends. The pauses are random, so
+// that no process is always the last one. SQLite's own busy handler sleeps for up to 100 ms at a time and cannot be interrupted.
+func retryBusy(ctx context.Context, do func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
+	defer cancel()
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return context.Cause(ctx)
+		}
+		err := do()
+		if !isBusy(err) || ctx.Err() != nil { // where the deadline has passed, the last try says why
+			return err
+		}
+		select {
+		case <-time.After(pause/2 + rand.N(pause)):
+		case <-ctx.Done():
+		}
+	}
+}
