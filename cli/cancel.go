@@ -23,8 +23,16 @@ type cancelCommand struct {
 	Tasks []string `arg:"" optional:"" name:"task" help:"The tasks: an id, a beginning or an end of it, or a name."`
 }
 
-// run cancels each task; the attempt of one that runs gets TERM. One that cannot be cancelled does not keep the others.
-func (c *cancelCommand) run(p *Process) (int, error) {
+func (*cancelCommand) usage() string {
+	return `Cancel tasks that have not finished. The running attempt of one gets TERM.
+
+Usage:
+  retry cancel [flags] TASK…
+`
+}
+
+// Run cancels each task; the attempt of one that runs gets TERM. One that cannot be cancelled does not keep the others.
+func (c *cancelCommand) Run(p *Process) (int, error) {
 	if len(c.Tasks) == 0 {
 		return 0, errors.New("no task to cancel\nhint: retry cancel TASK…; retry status lists the tasks")
 	}

@@ -1,15 +1,15 @@
-// Package cli is the command line: one file a subcommand, each a struct of flags with a run method. It wires the parts.
+// Package cli is the command line: one file a command, each a struct of flags with a Run method. It parses, and wires the parts together.
 package cli
 
 import (
+	"encoding"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
+	"reflect"
+	"sync"
 	"syscall"
-
-	"github.com/alecthomas/kong"
 
 	"github.com/10f93571/retry/cli/policies"
 	"github.com/10f93571/retry/cli/render"
@@ -25,46 +25,47 @@ type Process struct {
 	session.Host
 }
 
-// subcommand is a parsed command line that can run. It returns the exit status.
-type subcommand interface {
-	run(p *Process) (int, error)
+// command is one of retry's own commands: a struct whose fields are its flags and words. Run returns the exit status.
+type command interface {
+	Run(p *Process) (int, error)
+	usage() string // what --help prints above the flags
 }
 
-// newSubcommand makes the flags of a subcommand but run, whose name may be of two words.
-func newSubcommand(name string) subcommand {
-	if strings.Contains(name, " ") {
-		return ofTwoWords(name)
-	}
-	return ofOneWord(name)
+// commands are all of them. One of two words belongs to the group of its first word.
+var commands = []struct {
+	name string
+	make func() command
+}{
+	{"run", func() command { return &runCommand{} }},
+	{"http", func() command { return &httpCommand{} }},
+	{"status", func() command { return &statusCommand{} }},
+	{"logs", func() command { return &logsCommand{} }},
+	{"resume", func() command { return &resumeCommand{} }},
+	{"cancel", func() command { return &cancelCommand{} }},
+	{"requeue", func() command { return &requeueCommand{} }},
+	{"doctor", func() command { return &doctorCommand{} }},
+	{"stats", func() command { return &statsCommand{} }},
+	{"metrics", func() command { return &metricsCommand{} }},
+	{"prune", func() command { return &pruneCommand{} }},
+	{"policy", func() command { return &groupCommand{word: "policy", text: policyUsage} }},
+	{"policy list", func() command { return &policyListCommand{} }},
+	{"policy show", func() command { return &policyShowCommand{} }},
+	{"policy set", func() command { return &policySetCommand{} }},
+	{"policy rm", func() command { return &policyRemoveCommand{} }},
+	{"policy check", func() command { return &policyCheckCommand{} }},
+	{"policy schema", func() command { return &policySchemaCommand{} }},
+	{"simulate", func() command { return &groupCommand{word: "simulate", text: simulateUsage} }},
+	{"simulate lock", func() command { return &simulateLockCommand{} }},
+	{"simulate outage", func() command { return &simulateOutageCommand{} }},
+	{"plot", func() command { return &plotCommand{} }},
 }
 
-// ofOneWord makes such flags; nil: there is no such subcommand. A map would be made at every start.
-func ofOneWord(name string) subcommand {
-	switch name {
-	case "http":
-		return &httpCommand{}
-	case "status":
-		return &statusCommand{}
-	case "logs":
-		return &logsCommand{}
-	case "resume":
-		return &resumeCommand{}
-	case "cancel":
-		return &cancelCommand{}
-	case "requeue":
-		return &requeueCommand{}
-	case "doctor":
-		return &doctorCommand{}
-	case "stats":
-		return &statsCommand{}
-	case "metrics":
-		return &metricsCommand{}
-	case "prune":
-		return &pruneCommand{}
-	case "policy", "simulate":
-		return &groupCommand{word: name}
-	case "plot":
-		return &plotCommand{}
+// newCommand returns nil where no command has the name.
+func newCommand(name string) command {
+	for _, c := range commands {
+		if c.name == name {
+			return c.make()
+		}
 	}
 	return nil
 }
@@ -85,62 +86,57 @@ func Main(args, environ []string, stdin, stdout, stderr *os.File) int {
 }
 
 func (p *Process) dispatch() (int, error) {
-	run := newRunCommand()
-	command, err := p.parse(run, typedFlags(run, p.Args))
-	if err != nil { // what is wrong, and what may have been meant, only the whole parser can say
-		command, err = p.parse(newRunCommand(), nil)
-	}
-	if command == nil || err != nil {
+	c, err := p.parse()
+	if c == nil || err != nil {
 		return 0, err
 	}
-	return command.run(p)
+	return c.Run(p)
 }
 
-// parse fills the subcommand that the command line names; nil where it printed help instead. Where flags is not nil, those are all of run's
-// that the parser knows.
-func (p *Process) parse(run *runCommand, flags *kong.Plugins) (subcommand, error) {
-	line, command, parser, err := p.split(run, flags)
-	if err != nil || parser == nil {
-		return command, err
+// parse returns the command that the arguments name, with its fields filled; nil where it printed help instead.
+func (p *Process) parse() (command, error) {
+	run := &runCommand{}
+	runParser := sync.OnceValues(func() (*parser, error) { return p.newParser("run", run) })
+	line, err := splitLine(p.Args, runParser)
+	if err != nil {
+		return nil, err
+	}
+	c, newParser := command(run), runParser
+	if line.name != "run" {
+		c = newCommand(line.name)
+		newParser = func() (*parser, error) { return p.newParser(line.name, c) }
+	}
+	run.Command = line.command
+	if line.name == "run" && len(line.flags) == 0 { // the usual start, which need not wait for a parser of eighty flags
+		setDefaults(reflect.ValueOf(run).Elem())
+		return run, nil
+	}
+	parser, err := newParser()
+	if err != nil {
+		return nil, err
 	}
 	helped, err := parser.parse(line)
 	if err != nil || helped {
 		return nil, err
 	}
-	return command, nil
+	return c, nil
 }
 
-// split takes the command line apart, and makes the subcommand that it names with its parser: nil for a run without any flag.
-func (p *Process) split(run *runCommand, typed *kong.Plugins) (line commandLine, command subcommand, parser *parser, err error) {
-	flags := flagSet{subcommand: "run"}
-	first := len(p.Args) == 0 || ofOneWord(p.Args[0]) == nil // else no flag of run precedes it, and what those are need not be known
-	if first && (typed == nil || len(*typed) > 0) {
-		if parser, err = p.newRunParser(run, typed); err != nil {
-			return line, nil, nil, err
+// setDefaults gives the fields of a command the values of their default tags, as a parser does.
+func setDefaults(fields reflect.Value) {
+	for i := range fields.NumField() {
+		field, declared := fields.Field(i), fields.Type().Field(i)
+		value := declared.Tag.Get("default")
+		switch {
+		case declared.Anonymous:
+			setDefaults(field)
+		case value == "":
+		case field.Kind() == reflect.String:
+			field.SetString(value)
+		default: // checked by a test
+			_ = field.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(value))
 		}
-		flags = newFlagSet("run", parser.Model)
 	}
-	if line, err = splitLine(p.Args, flags); err != nil {
-		return line, nil, nil, err
-	}
-	if line.subcommand == "run" {
-		run.Command = line.command
-		if parser == nil && len(line.flags) > 0 { // unknown ones
-			parser, err = p.newRunParser(run, nil)
-		}
-		return line, run, parser, err
-	}
-	command = newSubcommand(line.subcommand)
-	parser, err = p.newParser(line.subcommand, command)
-	return line, command, parser, err
-}
-
-// newRunParser makes run's parser, of the typed flags alone where those are known.
-func (p *Process) newRunParser(run *runCommand, typed *kong.Plugins) (*parser, error) {
-	if typed == nil {
-		return p.newParser("run", run)
-	}
-	return p.newParser("run", &struct{ kong.Plugins }{*typed})
 }
 
 // fail prints an error and its hints and returns the exit status of an error of retry itself.

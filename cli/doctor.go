@@ -16,8 +16,17 @@ type doctorCommand struct {
 	JSON bool `help:"Print JSON; its fields are stable."`
 }
 
-// run exits 1 when there is a problem. It changes nothing.
-func (c *doctorCommand) run(p *Process) (int, error) {
+func (*doctorCommand) usage() string {
+	return `Examine the journal and where it lies, and say how to mend what is wrong. It changes nothing.
+It exits 0 when nothing is worse than a warning, 1 when there is a problem.
+
+Usage:
+  retry doctor [flags]
+`
+}
+
+// Run exits 1 when there is a problem. It changes nothing.
+func (c *doctorCommand) Run(p *Process) (int, error) {
 	place, checks := sqlite.Examine(context.Background(), c.State, p.Getenv, time.Now())
 	findings := make([]render.Finding, len(checks))
 	code := 0

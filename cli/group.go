@@ -2,59 +2,29 @@ package cli
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/10f93571/retry/internal/text"
 )
 
-// verbsOf are the second words of a subcommand that has such, in the order of the help.
-func verbsOf(word string) []string {
-	switch word {
-	case "policy":
-		return []string{"list", "show", "set", "rm", "check", "schema"}
-	case "simulate":
-		return []string{"lock", "outage"}
-	}
-	return nil
-}
-
-// ofTwoWords makes the flags of such a subcommand; nil: there is none.
-func ofTwoWords(name string) subcommand {
-	switch name {
-	case "policy list":
-		return &policyListCommand{}
-	case "policy show":
-		return &policyShowCommand{}
-	case "policy set":
-		return &policySetCommand{}
-	case "policy rm":
-		return &policyRemoveCommand{}
-	case "policy check":
-		return &policyCheckCommand{}
-	case "policy schema":
-		return &policySchemaCommand{}
-	case "simulate lock":
-		return &simulateLockCommand{}
-	case "simulate outage":
-		return &simulateOutageCommand{}
-	}
-	return nil
-}
-
-// hasVerb reports whether a subcommand of two words is there.
-func hasVerb(word, verb string) bool {
-	return slices.Contains(verbsOf(word), verb)
-}
-
-// groupCommand is a group's word with a second word that there is not, or none.
+// groupCommand is the first word of commands of two words, with a second word that no command has, or without one.
 type groupCommand struct {
-	word  string
 	Words []string `arg:"" optional:"" hidden:""`
+
+	word, text string
 }
 
-func (c *groupCommand) run(*Process) (int, error) {
-	verbs := verbsOf(c.word)
+func (c *groupCommand) usage() string {
+	return c.text
+}
+
+func (c *groupCommand) Run(*Process) (int, error) {
+	var verbs []string
+	for _, other := range commands {
+		if verb, ok := strings.CutPrefix(other.name, c.word+" "); ok {
+			verbs = append(verbs, verb)
+		}
+	}
 	all := fmt.Sprintf("retry %s %s; retry %[1]s --help tells more", c.word, strings.Join(verbs, "|"))
 	if len(c.Words) == 0 {
 		return 0, fmt.Errorf("retry %s needs a word more\nhint: %s", c.word, all)
@@ -65,3 +35,34 @@ func (c *groupCommand) run(*Process) (int, error) {
 	}
 	return 0, fmt.Errorf("retry %s has no %q\nhint: %s To run a program named %[1]s: retry -- %[1]s", c.word, c.Words[0], hint)
 }
+
+const policyUsage = `Policies by name, for retry -p NAME. They are built in, or kept in the journal (retry policy set), or stand in the config file:
+$XDG_CONFIG_HOME/retry/config.toml, ~/.config/retry/config.toml, or what --config or RETRY_CONFIG names. In this order a later one replaces
+an earlier one of its name whole. Then come the environment (RETRY_ATTEMPTS, …) and the flags. A run without -p uses the one named default.
+
+Usage:
+  retry policy list                   all of them, and where each is from
+  retry policy show [NAME] [flags]    what a run would use, as a part of a config file
+  retry policy set NAME [flags]       keep one in the journal
+  retry policy rm NAME…               remove it from there
+  retry policy check [FILE]           every mistake in a config file
+  retry policy schema                 a JSON schema of the file, for editors
+
+Example of a config file:
+  [policy.deploy]
+  attempts = 8
+  backoff  = "exp:2s..2m"
+  budget   = "30m"
+  stop-on  = [2, "SIGSEGV"]
+  [[policy.deploy.rule]]              # a busy lock is tried fast, all else backs off
+  when    = 75
+  backoff = "lock-busy"
+`
+
+const simulateUsage = `Let many clients of a policy loose on a lock, or on a service that is down and comes back, and see what becomes of them. Several
+SPECs stand side by side; without one it is the policy that a run here would use.
+
+Usage:
+  retry simulate lock [flags] [SPEC[/JITTER]…]
+  retry simulate outage [flags] [SPEC[/JITTER]…]
+`

@@ -22,7 +22,15 @@ type logsCommand struct {
 	Task    string       `arg:"" optional:"" help:"The task: its id, a beginning or an end of it, or its name."`
 }
 
-func (c *logsCommand) run(p *Process) (int, error) {
+func (*logsCommand) usage() string {
+	return `Show the end of what an attempt wrote: what --capture stderr, --capture both or held output (--output) kept of it.
+
+Usage:
+  retry logs [flags] TASK
+`
+}
+
+func (c *logsCommand) Run(p *Process) (int, error) {
 	if c.Task == "" {
 		return 0, errors.New("no task to show the logs of\nhint: retry logs TASK; retry status lists the tasks")
 	}

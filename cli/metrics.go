@@ -19,7 +19,18 @@ type metricsCommand struct {
 	Textfile string `placeholder:"FILE" help:"Replace FILE at once, whole, instead of printing: for node_exporter's textfile collector. Its name has to end in .prom."`
 }
 
-func (c *metricsCommand) run(p *Process) (int, error) {
+func (*metricsCommand) usage() string {
+	return `Print figures of the journal as OpenMetrics. Only tasks that have a name (--id) are told apart.
+
+Usage:
+  retry metrics [flags]
+
+Example, for node_exporter's textfile collector:
+  * * * * *  retry metrics --textfile /var/lib/node_exporter/retry.prom
+`
+}
+
+func (c *metricsCommand) Run(p *Process) (int, error) {
 	ctx := context.Background()
 	journal, err := session.ReadJournal(ctx, &p.Host, c.State)
 	if err != nil {

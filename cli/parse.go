@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -10,33 +10,55 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/internal/text"
 )
 
-// parser fills a subcommand from its flags and words.
+// parser fills a command from its flags and words.
 type parser struct {
 	*kong.Kong
-	helped bool // help was asked for, and printed
+	name   string                // of the command
+	known  map[string]*kong.Flag // by name and by letter, without dashes
+	helped bool                  // help was asked for, and printed
 }
 
-// newParser makes the parser of a subcommand, whose flags are the fields of a struct.
-func (p *Process) newParser(name string, fields any) (*parser, error) {
-	result := &parser{}
-	app, err := kong.New(fields,
+// newParser makes the parser of a command, whose flags are the fields of a struct.
+func (p *Process) newParser(name string, c command) (*parser, error) {
+	result := &parser{name: name, known: map[string]*kong.Flag{}}
+	app, err := kong.New(c,
 		kong.Name("retry"),
 		kong.Writers(p.Stdout, p.Stderr),
 		kong.Exit(func(int) { result.helped = true }),
-		kong.KindMapper(reflect.String, kong.MapperFunc(asItIs)),
-		kong.KindMapper(reflect.Uint64, kong.MapperFunc(asNumber)),
-		kong.Help(func(options kong.HelpOptions, ctx *kong.Context) error { return printHelp(name, options, ctx) }),
+		kong.KindMapper(reflect.String, kong.MapperFunc(decodeString)),
+		kong.KindMapper(reflect.Uint64, kong.MapperFunc(decodeNumber)),
+		kong.Help(func(options kong.HelpOptions, ctx *kong.Context) error {
+			if _, err := fmt.Fprint(p.Stdout, c.usage()); err != nil {
+				return err
+			}
+			if own, ok := c.(interface{ helps() map[string]string }); ok {
+				for flag, help := range own.helps() {
+					result.known[flag].Help = help
+				}
+			}
+			return kong.DefaultHelpPrinter(options, ctx)
+		}),
 		kong.ConfigureHelp(kong.HelpOptions{NoAppSummary: true, WrapUpperBound: 110}),
 	)
+	if err != nil {
+		return nil, err
+	}
 	result.Kong = app
-	return result, err
+	for _, f := range app.Model.Flags {
+		result.known[f.Name] = f
+		if f.Short != 0 {
+			result.known[string(f.Short)] = f
+		}
+	}
+	return result, nil
 }
 
-// asItIs takes a value with all of its bytes. Kong's own way leads through JSON, and so to another file where a path is no UTF-8.
-func asItIs(ctx *kong.DecodeContext, target reflect.Value) error {
+// decodeString keeps every byte of a value. Kong's own mapper converts through JSON, which changes a path that is not UTF-8.
+func decodeString(ctx *kong.DecodeContext, target reflect.Value) error {
 	token, err := ctx.Scan.PopValue("string")
 	if err == nil {
 		target.SetString(token.String())
@@ -44,8 +66,8 @@ func asItIs(ctx *kong.DecodeContext, target reflect.Value) error {
 	return err
 }
 
-// asNumber refuses what is no number in words for people.
-func asNumber(ctx *kong.DecodeContext, target reflect.Value) error {
+// decodeNumber reads a number; its error is written for people, unlike that of kong's own mapper.
+func decodeNumber(ctx *kong.DecodeContext, target reflect.Value) error {
 	token, err := ctx.Scan.PopValue("number")
 	if err != nil {
 		return err
@@ -58,13 +80,9 @@ func asNumber(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// parse reports true where it printed help instead.
+// parse reads the flags before the command's name and the words after it. It reports true where it printed help instead.
 func (p *parser) parse(line commandLine) (helped bool, err error) {
-	flags := newFlagSet(line.subcommand, p.Model)
-	words, err := flags.pair(line.words)
-	if line.subcommand == "http" {
-		err = cmp.Or(flags.checkCurl(line.words), err)
-	}
+	words, err := p.pair(line.words)
 	if err == nil {
 		_, err = p.Parse(append(line.flags, words...))
 	}
@@ -72,16 +90,159 @@ func (p *parser) parse(line commandLine) (helped bool, err error) {
 	case p.helped:
 		return true, nil
 	case err != nil:
-		return false, usageError(line, err)
+		return false, text.WithHint(err, p.hint())
 	}
 	return false, nil
 }
 
-// usageError adds what kong cannot know: that a flag may have been meant for a program of the same name as a subcommand.
-func usageError(line commandLine, err error) error {
-	if line.subcommand != "run" {
-		program, _, _ := strings.Cut(line.subcommand, " ")
-		return text.WithHint(err, fmt.Sprintf("retry %s --help; to run a program named %s: retry -- %[2]s", line.subcommand, program))
+// hint says what kong cannot know: a flag may have been meant for the command that is run, or for a program that has the same name as one of
+// our commands.
+func (p *parser) hint() string {
+	if p.name == "run" {
+		return "retry --help lists the flags; what follows -- is the command"
 	}
-	return text.WithHint(err, "retry --help lists the flags; what follows -- is the command")
+	program, _, _ := strings.Cut(p.name, " ")
+	return fmt.Sprintf("retry %s --help; to run a program named %s: retry -- %[2]s", p.name, program)
+}
+
+// commandLine is a command line taken apart: what kong may parse, and the command to run, which it must not touch.
+type commandLine struct {
+	name    string   // of the command of ours
+	flags   []string // those before its name or before the command to run, as --name or --name=value
+	words   []string // what follows its name, unless that is run
+	command []string // to run
+}
+
+// splitLine finds where retry's own flags end. A -- before the first word starts the command to run; otherwise the first word does, unless it
+// names one of our commands. Which flags take a value run's parser knows, which is made only for the first flag.
+func splitLine(args []string, runParser func() (*parser, error)) (commandLine, error) {
+	line := commandLine{name: "run"}
+	named := false
+	for len(args) > 0 {
+		arg := args[0]
+		switch {
+		case arg == "--":
+			line.command = args[1:]
+			return line, nil
+		case isFlag(arg):
+			p, err := runParser()
+			if err != nil {
+				return line, err
+			}
+			taken, rest, err := p.take(args)
+			if err != nil {
+				return line, err
+			}
+			line.flags, args = append(line.flags, taken...), rest
+		case named || newCommand(arg) == nil:
+			line.command = args
+			return line, nil
+		default:
+			line.name, named, args = arg, true, args[1:]
+			if len(args) > 0 && newCommand(arg+" "+args[0]) != nil {
+				line.name, args = arg+" "+args[0], args[1:]
+			}
+			if arg != "run" {
+				line.words = args
+				return line, nil
+			}
+		}
+	}
+	return line, nil
+}
+
+func isFlag(arg string) bool {
+	return len(arg) > 1 && arg[0] == '-'
+}
+
+// pair joins each flag among the words after a command's name with its value, which may begin with a dash. What follows a -- stays as it is.
+func (p *parser) pair(words []string) (paired []string, err error) {
+	for len(words) > 0 {
+		taken, rest := words[:1], words[1:]
+		if words[0] == "--" {
+			return append(paired, words...), nil
+		}
+		if isFlag(words[0]) {
+			if taken, rest, err = p.take(words); err != nil {
+				return nil, err
+			}
+		}
+		paired, words = append(paired, taken...), rest
+	}
+	return paired, nil
+}
+
+// take reads the first argument as a flag, or as several letters, with the value that belongs to it. An unknown long flag is left to kong,
+// which names the nearest.
+func (p *parser) take(args []string) (taken, rest []string, err error) {
+	name, isLong := strings.CutPrefix(args[0], "--")
+	if isLong {
+		name, _, attached := strings.Cut(name, "=")
+		switch flag := p.known[name]; {
+		case flag == nil:
+			return args[:1], args[1:], p.curlError("--"+name, name)
+		case attached || flag.IsBool():
+			return args[:1], args[1:], nil
+		default:
+			return valued(flag, args[0], "", args[1:])
+		}
+	}
+	letters := args[0][1:]
+	for i, r := range letters {
+		letter := string(r)
+		switch flag := p.known[letter]; {
+		case flag == nil:
+			return p.unknownLetter(args, letter)
+		case flag.IsBool():
+			taken = append(taken, "--"+flag.Name)
+		default:
+			attached := strings.TrimPrefix(letters[i+len(letter):], "=")
+			more, rest, err := valued(flag, "-"+letter, attached, args[1:])
+			return append(taken, more...), rest, err
+		}
+	}
+	return taken, args[1:], nil
+}
+
+// unknownLetter says what may have been meant by letters of which one is no flag.
+func (p *parser) unknownLetter(args []string, letter string) (taken, rest []string, err error) {
+	letters := args[0][1:]
+	swapped := strings.ToLower(letter)
+	if swapped == letter {
+		swapped = strings.ToUpper(letter)
+	}
+	err = p.curlError("-"+letter, letter)
+	switch {
+	case p.known[letters] != nil:
+		err = fmt.Errorf("unknown flag %s, did you mean -%[1]s?", args[0])
+	case err != nil:
+	case len(letters) > 2: // a long flag with a dash too few: kong names the nearest
+		return []string{"-" + args[0]}, args[1:], nil
+	case p.name == "http": // no suggestion: of curl's letters the other case means something else
+		err = fmt.Errorf("unknown flag -%s\nhint: retry http --help lists the flags; they are those of curl that make sense here", letter)
+	case p.known[swapped] != nil:
+		err = fmt.Errorf("unknown flag -%s, did you mean -%s?", letter, swapped)
+	default:
+		err = text.WithHint(errors.New("unknown flag -"+letter), p.hint())
+	}
+	return nil, nil, err
+}
+
+// curlError says what takes the place of a flag of curl's that retry http does not have; nil for any other flag.
+func (p *parser) curlError(written, name string) error {
+	if hint := flags.CurlHint(name); hint != "" && p.name == "http" {
+		return fmt.Errorf("unknown flag %s\nhint: %s", written, hint)
+	}
+	return nil
+}
+
+// valued pairs a flag with its value, which is attached or the next argument.
+func valued(flag *kong.Flag, written, attached string, rest []string) ([]string, []string, error) {
+	if attached == "" {
+		if len(rest) == 0 || rest[0] == "--" {
+			return nil, nil, fmt.Errorf("%s needs a value\nhint: --%s=%s", written, flag.Name, flag.FormatPlaceHolder())
+		}
+		attached, rest = rest[0], rest[1:]
+	}
+	return []string{"--" + flag.Name + "=" + attached}, rest, nil
 }

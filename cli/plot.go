@@ -18,10 +18,29 @@ type plotCommand struct {
 	JSON  bool        `help:"Print JSON; its fields are stable."`
 }
 
+func (*plotCommand) usage() string {
+	return `Draw what policies do to many tasks that fail together: the delay before each retry with the range that jitter gives it, when each task
+retries, the load that this makes, and figures to compare. It plays the policy through with the code that runs, and runs nothing.
+
+Usage:
+  retry plot [flags] [SPEC[/JITTER]…]
+
+A SPEC is a backoff, a preset, or the name of a policy; a /JITTER after it puts another in place of its own. Without a SPEC it is the
+policy that a run here would use: the environment and the flags count. What has no limit of attempts is shown with 9, if --attempts
+does not say how many.
+
+Examples:
+  retry plot exp:1s..1m                      a curve with its jitter, phase
+  retry plot exp:10s/none exp:10s/full       what jitter is good for
+  retry plot sidekiq zizq --html both.html   a page with sliders
+  retry plot -p deploy -n 12                 a policy of the config file, with more attempts
+`
+}
+
 // usualRetries is how many retries are shown of what has no limit of attempts.
 const usualRetries = 8
 
-func (c *plotCommand) run(p *Process) (int, error) {
+func (c *plotCommand) Run(p *Process) (int, error) {
 	files, err := c.files(p)
 	if err != nil {
 		return 0, err

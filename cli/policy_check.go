@@ -17,10 +17,19 @@ type policyCheckCommand struct {
 	File *string `arg:"" optional:"" help:"The file, - for stdin; else the config file."`
 }
 
+func (*policyCheckCommand) usage() string {
+	return `Read a config file as a run would, but all of it, and say what is wrong: one message a mistake, with its line and the fix.
+It exits 1 where there are mistakes, 125 where the file cannot be read.
+
+Usage:
+  retry policy check [FILE]
+`
+}
+
 // exitMistakes is the status of a check that found something, as linters have it.
 const exitMistakes = 1
 
-func (c *policyCheckCommand) run(p *Process) (int, error) {
+func (c *policyCheckCommand) Run(p *Process) (int, error) {
 	if c.File != nil {
 		if c.Config != nil {
 			return 0, errors.New("FILE and --config say the same thing\nhint: give one of them")

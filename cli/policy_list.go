@@ -16,7 +16,15 @@ type policyListCommand struct {
 	JSON bool `help:"Print JSON; its fields are stable."`
 }
 
-func (c *policyListCommand) run(p *Process) (int, error) {
+func (*policyListCommand) usage() string {
+	return `List the policies by name, with where each is from, and what it hides.
+
+Usage:
+  retry policy list [flags]
+`
+}
+
+func (c *policyListCommand) Run(p *Process) (int, error) {
 	file, err := policies.Load(&c.ConfigFlag, p.Getenv, p.warn)
 	if err != nil {
 		return 0, err

@@ -7,7 +7,15 @@ import (
 // policySchemaCommand is `retry policy schema`.
 type policySchemaCommand struct{}
 
-func (c *policySchemaCommand) run(p *Process) (int, error) {
+func (*policySchemaCommand) usage() string {
+	return `Print a JSON schema of the config file, for editors that complete and check TOML.
+
+Usage:
+  retry policy schema
+`
+}
+
+func (c *policySchemaCommand) Run(p *Process) (int, error) {
 	text, err := policies.Schema()
 	if err != nil {
 		return 0, err

@@ -23,7 +23,20 @@ type policySetCommand struct {
 	Name string `arg:"" optional:"" help:"The policy."`
 }
 
-func (c *policySetCommand) run(p *Process) (int, error) {
+func (*policySetCommand) usage() string {
+	return `Keep a policy in the journal. It begins with the built-in default, or with the policy that -p names, and replaces one of its name whole.
+The environment is no part of it. Tasks that exist keep the policy that they were made with.
+
+Usage:
+  retry policy set NAME [flags]
+
+Examples:
+  retry policy set deploy -n 8 -b exp:2s..2m -B 30m --stop-on 2
+  retry policy set default -p aws -n 10
+`
+}
+
+func (c *policySetCommand) Run(p *Process) (int, error) {
 	if c.Deadline != nil {
 		return 0, errors.New("--deadline is a time, and a policy is for any time\nhint: give --budget, or --deadline with the run")
 	}
@@ -92,7 +105,15 @@ type policyRemoveCommand struct {
 	Names []string `arg:"" optional:"" name:"name" help:"The policies."`
 }
 
-func (c *policyRemoveCommand) run(p *Process) (int, error) {
+func (*policyRemoveCommand) usage() string {
+	return `Remove policies from the journal. Tasks that exist keep the policy that they were made with.
+
+Usage:
+  retry policy rm NAME…
+`
+}
+
+func (c *policyRemoveCommand) Run(p *Process) (int, error) {
 	if len(c.Names) == 0 {
 		return 0, errors.New("no policy to remove\nhint: retry policy rm NAME…; retry policy list shows them")
 	}

@@ -20,7 +20,20 @@ type policyShowCommand struct {
 	Name *string `arg:"" optional:"" help:"The policy; else what a run here would use."`
 }
 
-func (c *policyShowCommand) run(p *Process) (int, error) {
+func (*policyShowCommand) usage() string {
+	return `Print a policy as a part of a config file, each value with where it is from. Without a name it is what a run here would use: the
+environment and the flags count.
+
+Usage:
+  retry policy show [NAME] [flags]
+
+Examples:
+  retry policy show zizq -n 8
+  retry policy show deploy >>~/.config/retry/config.toml
+`
+}
+
+func (c *policyShowCommand) Run(p *Process) (int, error) {
 	if c.Name != nil {
 		if c.Policy != nil {
 			return 0, errors.New("a name and --policy say the same thing\nhint: give one of them")

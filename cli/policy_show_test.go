@@ -17,11 +17,7 @@ func shownTo(t *testing.T, args ...string) (string, task.Policy) {
 	t.Helper()
 	p := testProcess()
 	command := &policyShowCommand{}
-	parser, err := p.newParser("policy show", command)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := parser.Parse(args); err != nil {
+	if _, err := newTestParser(t, "policy show", command).Parse(args); err != nil {
 		t.Fatal(err)
 	}
 	choice, err := policies.Choose(&command.PolicyFlags, &command.ConfigFlag, p.Getenv, func(err error) { t.Error(err) })

@@ -26,10 +26,19 @@ type pruneCommand struct {
 	Vacuum    bool             `help:"Give the room back to the disk. Others have to wait for the journal meanwhile."`
 }
 
+func (*pruneCommand) usage() string {
+	return `Remove finished tasks from the journal. Others can write to it meanwhile. What has not finished stays, and so does a success that
+--once remembers.
+
+Usage:
+  retry prune [flags]
+`
+}
+
 // pruneRows bounds a step: others can write between two of them.
 const pruneRows = 2000
 
-func (c *pruneCommand) run(p *Process) (int, error) {
+func (c *pruneCommand) Run(p *Process) (int, error) {
 	retention, err := c.retention(p.Getenv, time.Now())
 	if err != nil {
 		return 0, err

@@ -20,17 +20,26 @@ type requeueCommand struct {
 	flags.OutputFlags
 	flags.ReportFlags
 	flags.ProcessGroupFlags
-	Run   bool     `help:"Run it here and now; else retry resume takes it."`
-	Tasks []string `arg:"" optional:"" name:"task" help:"The tasks: an id, a beginning or an end of it, or a name."`
+	RunHere bool     `name:"run" help:"Run it here and now; else retry resume takes it."`
+	Tasks   []string `arg:"" optional:"" name:"task" help:"The tasks: an id, a beginning or an end of it, or a name."`
 }
 
-func (c *requeueCommand) run(p *Process) (int, error) {
+func (*requeueCommand) usage() string {
+	return `Give tasks that have finished fresh attempts: their numbers go on, their keys stay, their budgets begin anew.
+They wait for retry resume, unless --run runs one here.
+
+Usage:
+  retry requeue [flags] TASK…
+`
+}
+
+func (c *requeueCommand) Run(p *Process) (int, error) {
 	switch {
 	case len(c.Tasks) == 0:
 		return 0, errors.New("no task to give fresh attempts\nhint: retry requeue TASK…; retry status lists the tasks")
-	case c.Run && len(c.Tasks) > 1:
+	case c.RunHere && len(c.Tasks) > 1:
 		return 0, errors.New("--run goes with a single task\nhint: without it, retry resume --all runs them side by side")
-	case c.Report != "" && !c.Run:
+	case c.Report != "" && !c.RunHere:
 		return 0, errors.New("--report goes with --run\nhint: retry status TASK --json tells of any task")
 	}
 	ctx := context.Background()
@@ -39,7 +48,7 @@ func (c *requeueCommand) run(p *Process) (int, error) {
 		return 0, err
 	}
 	defer func() { _ = journal.Close() }()
-	if c.Run {
+	if c.RunHere {
 		return c.runHere(ctx, p, journal)
 	}
 	return 0, each(c.Tasks, func(ref string) error {

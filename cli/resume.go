@@ -28,7 +28,17 @@ type resumeCommand struct {
 	Tasks       []string        `arg:"" optional:"" name:"task" help:"The tasks: an id, a beginning or an end of it, or a name."`
 }
 
-func (c *resumeCommand) run(p *Process) (int, error) {
+func (*resumeCommand) usage() string {
+	return `Go on with interrupted tasks: in their directory, with their numbers, keys and what is left of their budgets.
+A task that has finished runs again only when it was requeued, and one whose owner lives is left alone.
+
+Usage:
+  retry resume [flags] TASK…
+  retry resume [flags] --all
+`
+}
+
+func (c *resumeCommand) Run(p *Process) (int, error) {
 	if err := c.check(); err != nil {
 		return 0, err
 	}

@@ -15,14 +15,43 @@ type runCommand struct {
 	session.Wrapper
 	flags.StreamFlags
 	flags.ProcessGroupFlags
-	versionFlag
-	IdempotencyKey string
-	JSON           bool
+	Version        bool   `help:"Print the version."`
+	IdempotencyKey string `group:"Running" placeholder:"KEY" help:"What the command finds as RETRY_IDEMPOTENCY_KEY. Default a random one."`
+	JSON           bool   `group:"Running" help:"With --dry-run: as JSON."`
 
 	Command []string `kong:"-"`
 }
 
-func (c *runCommand) run(p *Process) (int, error) {
+func (*runCommand) usage() string {
+	return `retry runs a command until it succeeds, writes every attempt down, and picks an interrupted run up.
+
+Usage:
+  retry [flags] [--] COMMAND [ARG…]    run a command; what follows it is its own
+  retry http [flags] URL               send a request, with the flags of curl, until it succeeds
+  retry status [TASK]                  what ran, what waits, what gave up
+  retry logs TASK                      what it wrote, where that was captured
+  retry resume TASK… | --all           go on with what was cut off
+  retry cancel TASK…                   never go on with it
+  retry requeue TASK…                  give one that has ended fresh attempts
+  retry doctor                         what is wrong with the journal, and the fix
+  retry stats                          what fails, what is rescued, how long it takes
+  retry metrics                        the same for a monitor
+  retry prune                          remove what finished long ago
+  retry policy list|show|set|rm|check  policies by name, for -p
+  retry simulate lock|outage SPEC…     what many clients do to a lock, or to a service that comes back
+  retry plot [SPEC…]                   see what a policy does before it is used
+
+Examples:
+  retry -- ./deploy.sh                            five attempts, 1 s doubling to a minute between them
+  retry -n 8 -b exp:2s..2m -B 30m -- rsync …      a policy of your own
+  retry -n 5 -b lock-busy --retry-on 75 -- job    only a busy lock is worth another attempt
+  retry -p sidekiq --dry-run                      the schedule of a policy; nothing runs
+
+Times are like 90s, 1h30m, 2d; a bare number is seconds. Every flag under Policy has a variable: --kill-after is RETRY_KILL_AFTER.
+`
+}
+
+func (c *runCommand) Run(p *Process) (int, error) {
 	if c.Version {
 		_, err := fmt.Fprintf(p.Stdout, "retry %s\n", session.Version())
 		return 0, err

@@ -24,10 +24,24 @@ type statusCommand struct {
 	Task  *string `arg:"" optional:"" help:"One task in detail: its id, a beginning or an end of it, or its name."`
 }
 
+func (*statusCommand) usage() string {
+	return `List the tasks of the journal, newest first, or show one with its attempts.
+
+Usage:
+  retry status [flags] [TASK]
+
+Examples:
+  retry status --status exhausted,failed --since 1d    of the runs made since yesterday those that gave up
+  retry status --status interrupted                    what a resume would go on with
+  retry status --id nightly                            how the runs of that name went
+  retry status --watch nightly                         the newest task of that name, as it goes on
+`
+}
+
 // tableLimit is how many tasks a table shows.
 const tableLimit = 20
 
-func (c *statusCommand) run(p *Process) (int, error) {
+func (c *statusCommand) Run(p *Process) (int, error) {
 	if err := c.check(); err != nil {
 		return 0, err
 	}

@@ -1,4 +1,5 @@
-// Package flags holds the groups of flags that several commands share, and the types of their values.
+// Package flags holds the groups of flags that several commands share, and the types of their values. A field's tags are all there is to a
+// flag: its name, letter, default and help. What a flag does is decided where it is used.
 package flags
 
 import (
@@ -10,26 +11,25 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// StateFlag says where the journal is; every subcommand has it.
+// StateFlag says where the journal is.
 type StateFlag struct {
-	State string
+	State string `group:"Journal" placeholder:"DIR" help:"The journal's directory. Default $RETRY_STATE_DIR, $XDG_STATE_HOME/retry or ~/.local/state/retry."`
 }
 
 // JournalFlags say what a run does with the journal.
 type JournalFlags struct {
-	NoState      bool
-	RequireState bool
-
-	Retention *Duration
+	NoState      bool      `group:"Journal" help:"Keep no journal."`
+	RequireState bool      `group:"Journal" help:"Run nothing where the journal cannot be written."`
+	Retention    *Duration `group:"Journal" placeholder:"TIME" help:"Keep finished tasks this long; 0 = for ever. Default $RETRY_RETENTION, or 30d."`
 }
 
 // ConfigFlag says where the config file is.
 type ConfigFlag struct {
-	Config *string
+	Config *string `group:"Policy" placeholder:"FILE" help:"Read named policies from FILE. Default $RETRY_CONFIG, $XDG_CONFIG_HOME/retry/config.toml or ~/.config/retry/config.toml."`
 }
 
-// Path returns the path of the config file, and whether somebody named it. Neither a relative XDG_CONFIG_HOME nor the current
-// directory leads to one: what a checkout brings along is not to change how commands are run.
+// Path returns the path of the config file, and whether the user named it. Neither a relative XDG_CONFIG_HOME nor the current directory
+// leads to one: a checkout must not change how commands are run.
 func (f *ConfigFlag) Path(getenv func(string) string) (path string, named bool) {
 	if f.Config != nil {
 		return *f.Config, true
@@ -45,30 +45,31 @@ func (f *ConfigFlag) Path(getenv func(string) string) (path string, named bool) 
 	return "", false
 }
 
-// NameFlags give a task a name, and say what to do where the name is taken.
+// NameFlags give a task a name, and say what to do where a task of the name is running.
 type NameFlags struct {
-	ID          *string `name:"id"`
-	Fresh       bool
-	Once        bool
-	KillOrphans bool
-	IfRunning   string `enum:"fail,skip,wait" default:"fail"`
+	ID          *string `name:"id" group:"Name" placeholder:"KEY" help:"The task's name. Where an earlier run of this name and command was interrupted, this one continues it."`
+	Fresh       bool    `group:"Name" help:"Cancel an interrupted run of this name instead, whatever its command, and start anew."`
+	Once        bool    `group:"Name" help:"Do nothing, with exit status 0, where a task of this name has succeeded before."`
+	KillOrphans bool    `group:"Name" help:"Stop what an interrupted run of this name left running, instead of waiting for its end."`
+	IfRunning   string  `enum:"fail,skip,wait" default:"fail" group:"Name" placeholder:"fail|skip|wait" help:"Where a task of this name is running: fail with 125 (default), do nothing with exit status 0, or wait for its end."`
 }
 
-// HookFlags are commands to run beside a task, and the seed of its jitter; they go into the journal with it, too.
+// HookFlags are commands that run beside a task, and the seed of its jitter. The journal keeps them with the task.
 type HookFlags struct {
-	OnRetry   string
-	OnSuccess string
-	OnFailure string
-	Seed      *uint64
+	OnRetry   string  `group:"Hooks" placeholder:"CMD" help:"A shell command to run when an attempt is to be followed by another."`
+	OnSuccess string  `group:"Hooks" placeholder:"CMD" help:"One to run when the task has succeeded."`
+	OnFailure string  `group:"Hooks" placeholder:"CMD" help:"One to run when the task has failed in the end."`
+	Seed      *uint64 `group:"Running" placeholder:"N" help:"Make the jitter repeatable."`
 }
 
+// Options returns what a task keeps of the flags.
 func (f *HookFlags) Options() task.Options {
 	return task.Options{OnRetry: f.OnRetry, OnSuccess: f.OnSuccess, OnFailure: f.OnFailure, Seed: f.Seed}
 }
 
-// EnvironmentFlags say what of the environment goes into the journal.
+// EnvironmentFlags say which variables go into the journal.
 type EnvironmentFlags struct {
-	KeepEnv []string
+	KeepEnv []string `group:"Journal" placeholder:"NAME" help:"Keep these variables in the journal, for a resume. All others are as the resume finds them."`
 }
 
 // Kept returns the variables to keep: NAME=value, or NAME for one that is not set.
@@ -83,7 +84,7 @@ func (f *EnvironmentFlags) Kept(environ []string) ([]string, error) {
 	return kept, nil
 }
 
-// LookUp returns NAME=value, the last one as for a child, or NAME.
+// LookUp returns NAME=value, the last one as for a child; NAME where it is not set.
 func LookUp(environ []string, name string) string {
 	for _, kv := range slices.Backward(environ) {
 		if strings.HasPrefix(kv, name+"=") {
@@ -95,26 +96,26 @@ func LookUp(environ []string, name string) string {
 
 // OutputFlags say what retry itself prints about a run.
 type OutputFlags struct {
-	Quiet     bool   `short:"q"`
-	Verbose   bool   `short:"v"`
-	LogFormat string `enum:"text,json" default:"text"`
-	CI        string `enum:"auto,github,gitlab,none" default:"auto"`
+	Quiet     bool   `short:"q" group:"Output" help:"Print nothing; with --output failure only why it failed in the end."`
+	Verbose   bool   `short:"v" group:"Output" help:"Print also when an attempt starts."`
+	LogFormat string `enum:"text,json" default:"text" group:"Output" placeholder:"text|json" help:"Lines on stderr for people or for programs."`
+	CI        string `enum:"auto,github,gitlab,none" default:"auto" group:"Output" placeholder:"auto|github|gitlab|none" help:"The service whose log gets a folded group for each attempt, and annotations. Auto asks the environment."`
 }
 
-// ReportFlags ask for a report.
+// ReportFlags ask for a report at the end of a run.
 type ReportFlags struct {
-	Report string
+	Report string `group:"Output" placeholder:"FILE|-" help:"Write the task with its attempts as JSON when the run ends, however it ends."`
 }
 
-// StreamFlags say what becomes of a command's streams; they go into the journal with the task.
+// StreamFlags say what becomes of a command's streams. The journal keeps them with the task.
 type StreamFlags struct {
-	Stdin       string `enum:"auto,replay,null" default:"auto"`
-	Output      string `enum:"stream,final,success,failure" default:"stream"`
-	OutputLimit Size   `default:"2GiB"`
-	Capture     string `enum:"none,stderr,both" default:"none"`
+	Stdin       string `enum:"auto,replay,null" default:"auto" group:"Streams" placeholder:"auto|replay|null" help:"auto: retry's own, a file from the same place in each attempt. replay: keep it, and give every attempt the same bytes. null: nothing."`
+	Output      string `enum:"stream,final,success,failure" default:"stream" group:"Streams" placeholder:"stream|final|success|failure" help:"stream: as it comes. The others hold an attempt's output. final: pass on the last attempt's; success: only if it succeeded; failure: only if the task failed."`
+	OutputLimit Size   `default:"2GiB" group:"Streams" placeholder:"SIZE" help:"With --output final: pass an attempt's output on once it is larger, and do not try again. Default 2GiB; 0 = no limit."`
+	Capture     string `enum:"none,stderr,both" default:"none" group:"Streams" placeholder:"none|stderr|both" help:"Keep the end of each attempt's output in the journal: 8 KiB."`
 }
 
-// Over puts what the flags say into a task's options. What they leave as it is stays empty.
+// Over returns a task's options with what the flags change. A default stays empty, so that a plain command has no options to store.
 func (f *StreamFlags) Over(o task.Options) task.Options {
 	if mode := task.StdinMode(f.Stdin); mode != task.StdinAuto {
 		o.Stdin = mode
@@ -131,8 +132,8 @@ func (f *StreamFlags) Over(o task.Options) task.Options {
 	return o
 }
 
-// groupFlags say whose process group the command is in.
+// ProcessGroupFlags say in which process group the command runs.
 type ProcessGroupFlags struct {
-	Foreground bool
-	Group      bool
+	Foreground bool `group:"Running" help:"Run the command in retry's own process group, as on a terminal."`
+	Group      bool `group:"Running" help:"Run the command in a process group of its own, also on a terminal."`
 }

@@ -16,13 +16,11 @@ import (
 // policyKey is one setting of a policy: --kill-after, RETRY_KILL_AFTER and kill-after = in the config file. All come from the fields
 // of policyFlags, so that none can be forgotten.
 type Key struct {
-	Name  string
-	field int
-	Kind  keyKind
+	Name          string
+	Help, Example string
+	Kind          keyKind
+	field         int // of flags.PolicyFlags
 }
-
-// Text is what is said of the key's flag.
-func (k *Key) Text() *flags.FlagText { return flags.TextOf("", k.Name) }
 
 // keyKind says what values a key takes.
 type keyKind string
@@ -68,7 +66,7 @@ var Keys = sync.OnceValue(func() (keys []Key) {
 	flags := reflect.TypeFor[flags.PolicyFlags]()
 	for i := range flags.NumField() {
 		f := flags.Field(i)
-		key := Key{Name: dashed(f.Name), field: i, Kind: kindOf(f.Type)}
+		key := Key{Name: dashed(f.Name), Help: f.Tag.Get("help"), Example: f.Tag.Get("example"), Kind: kindOf(f.Type), field: i}
 		if Elsewhere(key.Name) != "" {
 			key.Kind = KeyNone
 		}
@@ -149,7 +147,7 @@ func (k *Key) check(f *flags.PolicyFlags) (err error) {
 	text, _ := k.value(f).Interface().(*string)
 	switch {
 	case text != nil && *text == "":
-		return fmt.Errorf("it is empty\nhint: leave it out, or write %s", k.Text().Example)
+		return fmt.Errorf("it is empty\nhint: leave it out, or write %s", k.Example)
 	case k.Name == "backoff":
 		_, err = backoff.Parse(*text, "")
 	case k.Name == "jitter":

@@ -72,21 +72,21 @@ func curvePattern() string {
 
 // schema says what values the key takes.
 func (k *Key) schema() object {
-	s := object{"description": k.Text().Help}
+	s := object{"description": k.Help}
 	switch k.Kind {
 	case keyCount:
-		s["type"], s["minimum"], s["maximum"], s["examples"] = "integer", 0, flags.MaxCount, []any{json.Number(k.Text().Example)}
+		s["type"], s["minimum"], s["maximum"], s["examples"] = "integer", 0, flags.MaxCount, []any{json.Number(k.Example)}
 	case keySpec:
-		s["type"], s["pattern"], s["examples"] = "string", jitterPattern, []any{k.Text().Example}
+		s["type"], s["pattern"], s["examples"] = "string", jitterPattern, []any{k.Example}
 		if k.Name == "backoff" {
 			s["pattern"] = curvePattern()
 		}
 	case keyDuration:
-		s["anyOf"], s["examples"] = []object{{"type": "string", "pattern": durationPattern}, secondsSchema()}, []any{k.Text().Example}
+		s["anyOf"], s["examples"] = []object{{"type": "string", "pattern": durationPattern}, secondsSchema()}, []any{k.Example}
 	case keyConditions:
 		one := []object{conditionSchema(), exitCodeSchema()}
 		s["anyOf"] = append(one, object{"type": "array", "items": object{"anyOf": one}})
-		s["examples"] = []any{[]any{k.Text().Example}}
+		s["examples"] = []any{[]any{k.Example}}
 	}
 	return s
 }

@@ -97,11 +97,11 @@ func wrongKind(k *Key, got config.Kind) error {
 func (k *Key) line() string {
 	switch k.Kind {
 	case keyCount:
-		return k.Name + " = " + k.Text().Example
+		return k.Name + " = " + k.Example
 	case keyConditions:
-		return k.Name + " = [" + config.Quote(k.Text().Example) + "]"
+		return k.Name + " = [" + config.Quote(k.Example) + "]"
 	}
-	return k.Name + " = " + config.Quote(k.Text().Example)
+	return k.Name + " = " + config.Quote(k.Example)
 }
 
 // together lays the values over the default, where some may not go with each other.

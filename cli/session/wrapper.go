@@ -32,7 +32,7 @@ type Wrapper struct {
 	flags.EnvironmentFlags
 	flags.OutputFlags
 	flags.ReportFlags
-	DryRun bool
+	DryRun bool `group:"Running" help:"Print the schedule of the policy and run nothing."`
 
 	what    Work
 	choice  *policies.Choice

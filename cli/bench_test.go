@@ -8,6 +8,32 @@ import (
 	"github.com/10f93571/retry/cli/session"
 )
 
+func BenchmarkParser(b *testing.B) {
+	for _, name := range []string{"run", "http"} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				newTestParser(b, name, newCommand(name))
+			}
+		})
+	}
+}
+
+func BenchmarkCommandLine(b *testing.B) {
+	for _, args := range []string{"-- true", "-n 3 -- true", "-n 3 --id x --capture both -q -- true", "--json --dry-run -- true"} {
+		b.Run(args, func(b *testing.B) {
+			p := testProcess()
+			p.Args = strings.Fields(args)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := p.parse(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 // From the arguments to the end, without a journal or a command: what is typed is parsed, the policy chosen and shown.
 func BenchmarkDispatch(b *testing.B) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)

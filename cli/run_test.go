@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -10,22 +12,69 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
+// parsedOptions returns the options that flags make.
+func parsedOptions(t *testing.T, args string) (task.Options, error) {
+	t.Helper()
+	command, err := parseRun(t, strings.Fields(args)...)
+	return command.Over(command.HookFlags.Options()), err
+}
+
+func seed(n uint64) *uint64 { return &n }
+
+// What is as usual stays empty, so that a plain command has no options to store and to show.
+func TestOptions(t *testing.T) {
+	tests := []struct {
+		args string
+		want task.Options
+	}{
+		{"", task.Options{}},
+		{"--stdin auto --output stream --capture none", task.Options{}},
+		{"--stdin replay", task.Options{Stdin: task.StdinReplay}},
+		{"--stdin=null", task.Options{Stdin: task.StdinNull}},
+		{"--output final", task.Options{Output: task.OutputFinal, OutputLimit: 2 << 30}},
+		{"--output final --output-limit 0", task.Options{Output: task.OutputFinal}},
+		{"--output final --output-limit 512M", task.Options{Output: task.OutputFinal, OutputLimit: 512 << 20}},
+		{"--output success", task.Options{Output: task.OutputSuccess}}, // the limit is final's alone
+		{"--output failure --output-limit 5", task.Options{Output: task.OutputFailure}},
+		{"--output-limit 5", task.Options{}},
+		{"--capture stderr", task.Options{Capture: task.CaptureStderr}},
+		{"--capture both", task.Options{Capture: task.CaptureBoth}},
+		{"--on-retry a --on-success b --on-failure c", task.Options{OnRetry: "a", OnSuccess: "b", OnFailure: "c"}},
+		{"--on-failure=x,y;z", task.Options{OnFailure: "x,y;z"}},
+		{"--seed 0", task.Options{Seed: seed(0)}},
+		{"--seed 18446744073709551615", task.Options{Seed: seed(math.MaxUint64)}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.args, func(t *testing.T) {
+			if got, err := parsedOptions(t, tt.args); err != nil || !reflect.DeepEqual(got, tt.want) {
+				t.Errorf("got %+v, %v, want %+v", got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestOptionsRefused(t *testing.T) {
+	tests := []struct{ args, want string }{
+		{"--stdin sometimes", "--stdin"}, {"--output last", "--output"}, {"--capture stdout", "--capture"},
+		{"--seed -1", "--seed"}, {"--seed x", "--seed"}, {"--seed 18446744073709551616", "--seed"}, {"--seed 1.5", "--seed"},
+		{"--output-limit much", `--output-limit: "much" is no size`}, {"--output-limit=-1", `--output-limit: "-1" is no size`},
+	}
+	for _, tt := range tests {
+		_, err := parsedOptions(t, tt.args)
+		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Count(err.Error(), "\nhint: ") != 1 {
+			t.Errorf("%s: got %v, want %q and a hint", tt.args, err, tt.want)
+		}
+	}
+}
+
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 
 // resolved returns the policy that an environment and flags make at noon.
 func resolved(t *testing.T, environ, args string) (task.Policy, error) {
 	t.Helper()
 	p := testProcess(strings.Fields(environ)...)
-	command := &runCommand{}
-	parser, err := p.newParser("run", command)
+	command, err := parseRun(t, strings.Fields(args)...)
 	if err != nil {
-		t.Fatal(err)
-	}
-	line, err := splitLine(append(strings.Fields(args), "--", "x"), newFlagSet("run", parser.Model))
-	if err != nil {
-		return task.Policy{}, err
-	}
-	if _, err := parser.parse(line); err != nil {
 		return task.Policy{}, err
 	}
 	choice, err := policies.Choose(&command.PolicyFlags, &command.ConfigFlag, p.Getenv, func(err error) { t.Error(err) })
@@ -114,19 +163,19 @@ func TestResolveRefuses(t *testing.T) {
 	}
 }
 
-// What kong calls a flag, the keys call so, too.
+// The keys of a policy have the names that kong gives its flags.
 func TestPolicyKeysAreTheFlags(t *testing.T) {
 	known := map[string]bool{}
 	for _, k := range policies.Keys() {
 		known[k.Name] = true
-		if k.Kind != policies.KeyNone && (k.Text().Help == "" || k.Text().Example == "") {
+		if k.Kind != policies.KeyNone && (k.Help == "" || k.Example == "") {
 			t.Errorf("%s has no help or no example: %+v", k.Name, k)
 		}
 		if policies.Elsewhere(k.Name) == "" && k.Kind == policies.KeyNone {
 			t.Errorf("%s is a key that nobody can read", k.Name)
 		}
 	}
-	for name, flag := range flagsOfRun(t).named {
+	for name, flag := range newTestParser(t, "run", &runCommand{}).known {
 		if flag.Group != nil && flag.Group.Key == "Policy" && len(name) > 1 && name != "config" && !known[name] {
 			t.Errorf("--%s is no setting of a policy", name)
 		}
@@ -136,9 +185,9 @@ func TestPolicyKeysAreTheFlags(t *testing.T) {
 // Every setting can come from the environment; RETRY_DEADLINE is an outer retry's.
 func TestPolicyVariables(t *testing.T) {
 	for _, k := range policies.Keys() {
-		env, err := policies.FromEnvironment(func(name string) string { return map[string]string{policies.Variable(k.Name): k.Text().Example}[name] })
-		if err != nil || k.Given(env) != (k.Text().Example != "") {
-			t.Errorf("%s=%s: %+v, %v", policies.Variable(k.Name), k.Text().Example, env, err)
+		env, err := policies.FromEnvironment(func(name string) string { return map[string]string{policies.Variable(k.Name): k.Example}[name] })
+		if err != nil || k.Given(env) != (k.Example != "") {
+			t.Errorf("%s=%s: %+v, %v", policies.Variable(k.Name), k.Example, env, err)
 		}
 	}
 }

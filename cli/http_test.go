@@ -18,11 +18,7 @@ import (
 func requestOf(t *testing.T, words ...string) (*task.Request, error) {
 	t.Helper()
 	command := &httpCommand{}
-	parser, err := testProcess().newParser("http", command)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := parser.parse(commandLine{subcommand: "http", words: words}); err != nil {
+	if _, err := newTestParser(t, "http", command).parse(commandLine{name: "http", words: words}); err != nil {
 		return nil, err
 	}
 	return command.Build(command.URL[0])
@@ -30,18 +26,14 @@ func requestOf(t *testing.T, words ...string) (*task.Request, error) {
 
 // A command line of curl's flags that retry http has gives no hint.
 func TestCurlHintsLeaveKnownFlagsAlone(t *testing.T) {
-	parser, err := testProcess().newParser("http", &httpCommand{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := newFlagSet("http", parser.Model)
-	for name := range known.named {
+	p := newTestParser(t, "http", &httpCommand{})
+	for name := range p.known {
 		if hint := flags.CurlHint(name); hint != "" {
-			t.Errorf("retry http has %s, and a hint says that it has not: %s", name, hint)
+			t.Errorf("--%s: got the hint %q for a flag that there is", name, hint)
 		}
 	}
 	for _, line := range []string{"-fsSL h", "h -o -O", "-- -O", "-H -w h", "-ofile-O h", "--json --retry h", "-sdw h"} {
-		if err := known.checkCurl(words(line)); err != nil {
+		if _, err := p.pair(words(line)); err != nil {
 			t.Errorf("%s: %v", line, err)
 		}
 	}

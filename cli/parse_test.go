@@ -1,0 +1,186 @@
+package cli
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// newTestParser makes the parser of a command.
+func newTestParser(t testing.TB, name string, c command) *parser {
+	t.Helper()
+	p, err := testProcess().newParser(name, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// parseRun fills run's flags from arguments that are followed by the command to run.
+func parseRun(t *testing.T, args ...string) (*runCommand, error) {
+	t.Helper()
+	c := &runCommand{}
+	p := newTestParser(t, "run", c)
+	line, err := splitLine(append(args, "--", "x"), func() (*parser, error) { return p, nil })
+	if err == nil {
+		_, err = p.parse(line)
+	}
+	return c, err
+}
+
+func TestSplitLine(t *testing.T) {
+	tests := []struct {
+		args    string // separated by spaces
+		name    string
+		flags   string
+		words   string
+		command string
+	}{
+		{args: "", name: "run"},
+		{args: "true", name: "run", command: "true"},
+		{args: "-- true", name: "run", command: "true"},
+		{args: "-- status --json", name: "run", command: "status --json"},
+		{args: "-- -- x", name: "run", command: "-- x"},
+		{args: "status --json", name: "status", words: "--json"},
+		{args: "status -- x", name: "status", words: "-- x"},
+		{args: "--state d status x", name: "status", flags: "--state=d", words: "x"},
+		{args: "policy list --json", name: "policy list", words: "--json"},
+		{args: "policy nope", name: "policy", words: "nope"},
+		{args: "list policy", name: "run", command: "list policy"},
+		{args: "run true", name: "run", command: "true"},
+		{args: "run -- run", name: "run", command: "run"},
+		{args: "run run -- run", name: "run", command: "run -- run"},
+		{args: "run -n 3 -- x", name: "run", flags: "--attempts=3", command: "x"},
+		{args: "-n 3 run -q x", name: "run", flags: "--attempts=3 --quiet", command: "x"},
+		{args: "run status", name: "run", command: "status"},
+		{args: "-n 3 curl -f x", name: "run", flags: "--attempts=3", command: "curl -f x"},
+		{args: "-n -1 x", name: "run", flags: "--attempts=-1", command: "x"},
+		{args: "-n3 x", name: "run", flags: "--attempts=3", command: "x"},
+		{args: "-n=3 x", name: "run", flags: "--attempts=3", command: "x"},
+		{args: "-qn3 x", name: "run", flags: "--quiet --attempts=3", command: "x"},
+		{args: "-qvn 3 x", name: "run", flags: "--quiet --verbose --attempts=3", command: "x"},
+		{args: "--attempts=3 x", name: "run", flags: "--attempts=3", command: "x"},
+		{args: "--attempts 3 x", name: "run", flags: "--attempts=3", command: "x"},
+		{args: "--nosuch 3 x", name: "run", flags: "--nosuch", command: "3 x"},
+		{args: "npm run x -- --y", name: "run", command: "npm run x -- --y"},
+		{args: "- x", name: "run", command: "- x"},
+	}
+	runParser := newTestParser(t, "run", &runCommand{})
+	for _, tt := range tests {
+		t.Run(tt.args, func(t *testing.T) {
+			line, err := splitLine(strings.Fields(tt.args), func() (*parser, error) { return runParser, nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := []string{line.name, strings.Join(line.flags, " "), strings.Join(line.words, " "), strings.Join(line.command, " ")}
+			if want := []string{tt.name, tt.flags, tt.words, tt.command}; !slices.Equal(got, want) {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+func TestSplitLineRefuses(t *testing.T) {
+	runParser := newTestParser(t, "run", &runCommand{})
+	for _, args := range []string{"-n", "--attempts", "-n --", "-j -- x", "-Z x", "-qZ x", "-attempts 3"} {
+		if line, err := splitLine(strings.Fields(args), func() (*parser, error) { return runParser, nil }); err == nil {
+			t.Errorf("%q: got %+v, want an error", args, line)
+		}
+	}
+}
+
+// A run without flags needs no parser; with one it gets all flags.
+func TestParseOfARun(t *testing.T) {
+	p := testProcess()
+	p.Args = []string{"true", "-n", "3"}
+	got, err := p.parse()
+	want := &runCommand{}
+	if _, err := newTestParser(t, "run", want).parse(commandLine{name: "run"}); err != nil {
+		t.Fatal(err)
+	}
+	want.Command = p.Args
+	if err != nil || !reflect.DeepEqual(got, command(want)) {
+		t.Errorf("without flags: got %+v, %v, want the defaults of the parser, %+v", got, err, want)
+	}
+	p.Args = []string{"-vn", "3", "--capture", "both", "true"}
+	got, err = p.parse()
+	if c, ok := got.(*runCommand); err != nil || !ok || *c.Attempts != 3 || !c.Verbose || c.Capture != "both" || c.Output != "stream" ||
+		!slices.Equal(c.Command, []string{"true"}) {
+		t.Errorf("with flags: got %+v, %v", got, err)
+	}
+}
+
+func TestPair(t *testing.T) {
+	p := newTestParser(t, "resume", &resumeCommand{})
+	for words, want := range map[string]string{
+		"":                     "",
+		"a b":                  "a b",
+		"a --max-age 2h b":     "a --max-age=2h b",
+		"--max-age=2h -- -q":   "--max-age=2h -- -q",
+		"--max-age -1 --all a": "--max-age=-1 --all a",
+		"-qv - a":              "--quiet --verbose - a",
+		"--nosuch 3":           "--nosuch 3",
+	} {
+		if got, err := p.pair(strings.Fields(words)); err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%q: got %q, %v, want %q", words, got, err, want)
+		}
+	}
+	for _, words := range []string{"--max-age", "a --max-age -- b", "--nosuch 3 -Z"} {
+		if got, err := p.pair(strings.Fields(words)); err == nil {
+			t.Errorf("%q: got %q, want an error", words, got)
+		}
+	}
+}
+
+// Whatever the arguments, none is lost or changed on its way to the command, and nothing panics.
+func FuzzSplitLine(f *testing.F) {
+	for _, seed := range []string{"-n\x003\x00--\x00true", "run\x00-q\x00x", "-", "--", "-\xff", "--=\x00a", "-n", "-né\x00x"} {
+		f.Add(seed)
+	}
+	runParser := newTestParser(f, "run", &runCommand{})
+	f.Fuzz(func(t *testing.T, joined string) {
+		args := strings.Split(joined, "\x00")
+		line, err := splitLine(args, func() (*parser, error) { return runParser, nil })
+		if err == nil && len(line.command) > 0 && !slices.Equal(line.command, args[len(args)-len(line.command):]) {
+			t.Errorf("%q: got %q, want the last arguments", args, line.command)
+		}
+	})
+}
+
+// Every command has its help, as has every flag; and the help of retry itself names all commands.
+func TestHelpIsWhole(t *testing.T) {
+	for _, c := range commands {
+		made := c.make()
+		if !strings.Contains(made.usage(), "\nUsage:\n  retry ") {
+			t.Errorf("%s: got the usage %q", c.name, made.usage())
+		}
+		if word, _, _ := strings.Cut(c.name, " "); word != "run" && !strings.Contains((&runCommand{}).usage(), "\n  retry "+word) {
+			t.Errorf("retry --help does not name %s", word)
+		}
+		p := newTestParser(t, c.name, made)
+		for _, f := range p.Model.Flags {
+			if f.Help == "" && !f.Hidden {
+				t.Errorf("%s: --%s has no help", c.name, f.Name)
+			}
+			if !f.IsBool() && f.PlaceHolder == "" {
+				t.Errorf("%s: --%s has no placeholder", c.name, f.Name)
+			}
+		}
+		if own, ok := made.(interface{ helps() map[string]string }); ok {
+			for flag := range own.helps() {
+				if p.known[flag] == nil {
+					t.Errorf("%s: there is no flag --%s to help with", c.name, flag)
+				}
+			}
+		}
+	}
+}
+
+func TestOtherWordsAreNoCommandsOfOurs(t *testing.T) {
+	for _, word := range []string{"", "true", "list", "policy ", "Status"} {
+		if newCommand(word) != nil {
+			t.Errorf("%q: got a command of ours, want one to run", word)
+		}
+	}
+}
