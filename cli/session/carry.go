@@ -53,7 +53,7 @@ func (p *Host) carryWith(t *task.Task, executor runner.Executor, commands *cmdex
 	lines render.Observer, done func()) *carrier {
 	return &carrier{
 		Runner: &runner.Runner{
-			Journal: journal, Executor: executor, Observer: &lean{Observer: lines, last: time.Now()}, Hooks: cmdexec.Hooks{Executor: commands, Stderr: p.Stderr},
+			Journal: journal, Executor: executor, Observer: lines, Hooks: cmdexec.Hooks{Executor: commands, Stderr: p.Stderr},
 			Random: random(t),
 		},
 		commands: commands,
