@@ -11,6 +11,155 @@ import (
 // MaxClients is how many clients can be simulated.
 const MaxClients = 10_000_000
 
+// Simulation is a situation in which the clients of a subject compete.
+type Simulation interface {
+	Run(s Subject) (Trial, error)
+	Ideal() time.Duration
+}
+
+// Trial is the result for one subject when its clients call a service, or for a lock, until each has been served.
+type Trial struct {
+	Subject Subject
+	Clients int
+	Calls   int
+	Refused int           // calls that the service refused although it was back, or that did not get the lock
+	ByWave  []int         // the same by wave: of the first calls, the first retries and so on, at most maxWaves of them
+	Wait    Quantiles     // from time 0 until a client was served, or had the lock
+	Done    Quantiles     // until it was served, or had released the lock
+	Left    int           // clients that were not served when the simulation stopped
+	Ended   time.Duration // the time of the last simulated call
+}
+
+// maxWaves is how many waves are counted one by one.
+const maxWaves = 100
+
+// Never is a quantile that was not reached before the simulation stopped.
+const Never time.Duration = -1
+
+// Quantiles are of all clients; those that were never served come last.
+type Quantiles struct{ P50, P95, P99, All time.Duration }
+
+// newQuantiles sorts the times of the clients that were served.
+func newQuantiles(times []time.Duration, clients int) Quantiles {
+	slices.Sort(times)
+	at := func(percent int) time.Duration {
+		rank := (clients*percent + 99) / 100
+		if rank > len(times) {
+			return Never
+		}
+		return times[rank-1]
+	}
+	return Quantiles{at(50), at(95), at(99), at(100)}
+}
+
+func (q Quantiles) plus(d time.Duration) Quantiles {
+	for _, t := range []*time.Duration{&q.P50, &q.P95, &q.P99, &q.All} {
+		if *t != Never {
+			*t += d
+		}
+	}
+	return q
+}
+
+// Lock is a lock that each of many clients needs once.
+type Lock struct {
+	Clients int
+	Hold    time.Duration // how long a client holds it
+	Spin    time.Duration // how long a call waits for it before the call counts as a collision
+	Seed    uint64
+}
+
+// Ideal is when the last client would be done if the lock were always held.
+func (l Lock) Ideal() time.Duration {
+	return time.Duration(min(float64(l.Clients)*float64(l.Hold), float64(maxSimulated)))
+}
+
+// Run lets the clients of a subject call until each has had the lock. Waiting calls get it in the order in which they came. So it is
+// known at once whether a call will get the lock in time; a call that will not waits for Spin and then backs off.
+func (l Lock) Run(s Subject) (Trial, error) {
+	if err := l.check(); err != nil {
+		return Trial{}, fmt.Errorf("simulate a lock: %w", err)
+	}
+	g := newClientGroup(s.Policy, l.Clients, l.Seed)
+	var free time.Duration // when all clients that hold it or will get it are done
+	for now, ok := g.next(); ok; now, ok = g.next() {
+		acquired := max(free, now.at)
+		if acquired-now.at > l.Spin {
+			g.countRefusal(g.refuse(now.at + l.Spin))
+			continue
+		}
+		g.serve(acquired)
+		free = acquired + l.Hold
+	}
+	return g.trial(s, l.Hold), nil
+}
+
+func (l Lock) check() error {
+	if err := checkClients(l.Clients); err != nil {
+		return err
+	}
+	if err := checkTime("--hold", l.Hold); err != nil {
+		return err
+	}
+	return checkTime("--spin", l.Spin)
+}
+
+// Outage is a service that is down at first and then comes back.
+type Outage struct {
+	Clients  int
+	Down     time.Duration
+	Capacity int // calls per second that it serves once it is back
+	Seed     uint64
+}
+
+// Ideal is when the last client would be done if the service were always busy.
+func (o Outage) Ideal() time.Duration {
+	return o.Down + time.Duration(float64(o.Clients)/float64(o.Capacity)*float64(time.Second))
+}
+
+// Run lets the clients of a subject call until each was served. The service has a token bucket that holds the calls of one second
+// and is full when the service comes back; a call that finds no token is refused.
+func (o Outage) Run(s Subject) (Trial, error) {
+	if err := o.check(); err != nil {
+		return Trial{}, fmt.Errorf("simulate an outage: %w", err)
+	}
+	g := newClientGroup(s.Policy, o.Clients, o.Seed)
+	tokens := tokenBucket{time: o.Down - time.Second, perToken: time.Second / time.Duration(o.Capacity)}
+	g.failUntil(o.Down)
+	for now, ok := g.next(); ok; now, ok = g.next() {
+		if tokens.take(now.at) {
+			g.serve(now.at)
+		} else {
+			g.countRefusal(g.refuse(now.at))
+		}
+	}
+	return g.trial(s, 0), nil
+}
+
+func (o Outage) check() error {
+	if err := checkClients(o.Clients); err != nil {
+		return err
+	}
+	if o.Capacity < 1 || o.Capacity > int(time.Second) {
+		return fmt.Errorf("a capacity of %d calls a second\nhint: --capacity is 1 or more", o.Capacity)
+	}
+	return checkTime("--down", o.Down)
+}
+
+// tokenBucket is kept as the time up to which tokens are used. Each call moves it by one token; it is at most one second behind.
+type tokenBucket struct {
+	time, perToken time.Duration
+}
+
+func (b *tokenBucket) take(now time.Duration) bool {
+	next := max(b.time, now-time.Second) + b.perToken
+	if next > now {
+		return false
+	}
+	b.time = next
+	return true
+}
+
 func checkClients(n int) error {
 	if n < 1 || n > MaxClients {
 		return fmt.Errorf("%d clients\nhint: --clients is from 1 to %d", n, MaxClients)
@@ -23,54 +172,4 @@ func checkTime(flag string, d time.Duration) error {
 		return fmt.Errorf("%s %s is too long\nhint: a simulation ends after %s", flag, text.FormatDuration(d), text.FormatDuration(maxSimulated))
 	}
 	return nil
-}
-
-// Trial is what comes of a subject when its clients call a service, or for a lock, until each has been served.
-type Trial struct {
-	Subject Subject
-	Clients int
-	Calls   int
-	Refused int           // calls that the service refused though it was back, or that did not get the lock
-	ByWave  []int         // the same, of the first calls, the first retries and so on; maxWaves of them at the most
-	Wait    Quantiles     // from time 0 until they were served, or had the lock
-	Done    Quantiles     // until they were served, or had released the lock
-	Left    int           // clients that were not served when the simulation was ended
-	Ended   time.Duration // how far it went
-}
-
-// maxWaves is how many waves are told apart.
-const maxWaves = 100
-
-// Simulation is something that the clients of a subject can be let loose on.
-type Simulation interface {
-	Run(s Subject) (Trial, error)
-	Ideal() time.Duration
-}
-
-// Never is the time of what did not happen before a simulation was ended.
-const Never time.Duration = -1
-
-// Quantiles are of all clients; who was never served comes last.
-type Quantiles struct{ P50, P95, P99, All time.Duration }
-
-// quantiles sorts times.
-func quantiles(times []time.Duration, clients int) Quantiles {
-	slices.Sort(times)
-	at := func(percent int) time.Duration {
-		place := (clients*percent + 99) / 100
-		if place > len(times) {
-			return Never
-		}
-		return times[place-1]
-	}
-	return Quantiles{at(50), at(95), at(99), at(100)}
-}
-
-func (q Quantiles) plus(d time.Duration) Quantiles {
-	for _, t := range []*time.Duration{&q.P50, &q.P95, &q.P99, &q.All} {
-		if *t != Never {
-			*t += d
-		}
-	}
-	return q
 }

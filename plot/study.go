@@ -1,72 +1,220 @@
-// Package plot shows what a policy does to many tasks at once: schedules, simulations and pictures. It asks runner's Decide for every
-// delay, the same function that a run asks.
 package plot
 
 import (
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/10f93571/retry/backoff"
 	"github.com/10f93571/retry/task"
 )
 
-// Subject is a policy to look at.
-type Subject struct {
-	Label  string // as it was asked for: "exp:1s..1m/full", "deploy"
-	Policy task.Policy
+// shards is constant, not the number of processors: a sum of floats depends on the order of its parts in the last digit.
+const shards = 64
+
+// shardedRun simulates the tasks of a study. Workers take one shard of the tasks after the other.
+type shardedRun struct {
+	policy  task.Policy
+	options Options
+	retries int
+	drawn   int
+	workers []*worker
+	sums    [shards]*sums
+	dots    [shards][]Dot
 }
 
-// Options say what is played through.
-type Options struct {
-	Tasks   int    // how many fail together
-	Retries int    // of each where the policy has no limit of attempts
-	Seed    uint64 // the same seed, the same figures
+func newShardedRun(p task.Policy, retries int, o Options) *shardedRun {
+	g := &shardedRun{policy: p, options: o, retries: retries, drawn: min(o.Tasks, MaxDrawn)}
+	for range min(runtime.GOMAXPROCS(0), shards) {
+		g.workers = append(g.workers, newWorker(p, retries, o.Seed))
+	}
+	return g
 }
 
-// Study is what comes of a subject when every attempt of its tasks fails at once, the first ones all at time 0.
-type Study struct {
-	Subject Subject
-	Tasks   int
-	Retries []Retry
-	Window  Window
-	Load    Load
-	Dots    []Dot // for pictures: every retry of the first tasks, MaxDrawn of them at the most; ordered by task, then by time
-	Drawn   int   // how many tasks the dots are of
+func (g *shardedRun) run() {
+	var next atomic.Int64
+	var running sync.WaitGroup
+	for _, w := range g.workers {
+		running.Go(func() {
+			for i := int(next.Add(1)) - 1; i < shards; i = int(next.Add(1)) - 1 {
+				g.runShard(w, i)
+			}
+		})
+	}
+	running.Wait()
 }
 
-// MaxDrawn is how many tasks a picture shows.
-const MaxDrawn = 1000
-
-// Retry is the n-th retry over all tasks.
-type Retry struct {
-	N                 int
-	Base, Least, Most time.Duration // of the spec: without jitter, and its bounds
-	Unbounded         bool          // Most is only where every delay saturates
-	Mean              time.Duration // of the waits that were played through
-	CV                float64       // their coefficient of variation: standard deviation / mean
-	Tasks             int           // how many came to it: all, unless a budget ends some
+func (g *shardedRun) runShard(w *worker, i int) {
+	from, to := i*g.options.Tasks/shards, (i+1)*g.options.Tasks/shards
+	g.sums[i] = newSums(g.retries)
+	drawn := max(min(to, g.drawn)-from, 0)
+	g.dots[i] = w.simulate(from, from+drawn, g.sums[i], make([]Dot, 0, drawn*g.retries))
+	w.simulate(from+drawn, to, g.sums[i], nil)
 }
 
-// Window is the time from the first failure to a task's last retry.
-type Window struct{ Least, Mean, Most time.Duration }
-
-// Load is how the retries of all tasks fall together. Seconds are counted from the first failure, and the first one is left out.
-type Load struct {
-	Peak, Mean float64 // retries a second
-	Idle       float64 // share of the seconds without one, up to the median task's last retry
-	Local      float64 // the worst sixteenth of an octave against the octave around it, from the base delay to the same time; 1 is even
-
-	Step time.Duration // what was counted as one second: longer only where retries fall all over half a year and more
-
-	spread *spread
+// study merges the results of all workers and shards.
+func (g *shardedRun) study(s Subject) Study {
+	all, total := g.workers[0], newSums(g.retries)
+	for _, w := range g.workers[1:] {
+		all.merge(w)
+	}
+	study := Study{Subject: s, Tasks: g.options.Tasks, Drawn: g.drawn}
+	for i := range shards {
+		total.merge(g.sums[i])
+		study.Dots = append(study.Dots, g.dots[i]...)
+	}
+	study.Window = Window{Least: total.least, Mean: fromSeconds(total.window.mean), Most: total.most}
+	// Where all tasks end at the same time, the bin's middle may lie outside of what was seen.
+	median := min(max(all.ends.median(), total.least), total.most)
+	study.Load = all.seconds.load(median)
+	study.Load.Local = all.times.local(median)
+	study.Load.histogram = all.times
+	study.Retries = g.summary(total)
+	return study
 }
 
-// Rates are the retries a second between one edge and the next, for a picture of the load over time.
-func (l Load) Rates(edges []time.Duration) []float64 {
-	return l.spread.rates(edges)
+// summary describes each retry that at least one task reached; a budget may end all tasks earlier.
+func (g *shardedRun) summary(total *sums) (retries []Retry) {
+	for i, delays := range total.delays {
+		if delays.count == 0 {
+			break
+		}
+		spec := g.policy.Backoff
+		r := Retry{N: i + 1, Base: spec.Base(i + 1), Tasks: delays.count, Mean: fromSeconds(delays.mean), CV: delays.cv()}
+		r.Least, r.Most = spec.Bounds(i + 1)
+		r.Unbounded = r.Most >= backoff.Max
+		retries = append(retries, r)
+	}
+	return retries
 }
 
-// Dot is one retry of one task.
-type Dot struct {
-	Task  int // from 0
-	Retry int // from 1
-	At    time.Duration
+func fromSeconds(seconds float64) time.Duration {
+	if ns := seconds * float64(time.Second); ns < math.MaxInt64 {
+		return time.Duration(ns)
+	}
+	return math.MaxInt64
+}
+
+// failure is the outcome of every simulated attempt. It takes no time, since only the delays matter.
+var failure = task.Outcome{Exit: 1}
+
+// startedAt is when every simulated task starts; the value does not matter.
+var startedAt = time.Unix(0, 0)
+
+// worker simulates tasks one after the other, and keeps counts only.
+type worker struct {
+	policy  task.Policy
+	retries int // per task
+	random  *randomSource
+	seconds *secondCounts
+	times   *histogram // of all retries
+	ends    *histogram // of each task's last retry
+}
+
+func newWorker(p task.Policy, retries int, seed uint64) *worker {
+	base := firstDelay(p)
+	return &worker{
+		policy: p, retries: retries, random: newRandomSource(seed), seconds: newSecondCounts(), times: newHistogram(base), ends: newHistogram(base),
+	}
+}
+
+// firstDelay is where the octaves of the histograms begin: the first base delay that is not 0.
+func firstDelay(p task.Policy) time.Duration {
+	for n := 1; n <= 100; n++ {
+		if d := p.Backoff.Base(n); d > 0 {
+			return d
+		}
+	}
+	return time.Second
+}
+
+// sums are kept per shard and merged in the order of the shards, so that every run rounds alike.
+type sums struct {
+	delays      []moments // in seconds, by retry
+	window      moments
+	least, most time.Duration // of the window
+}
+
+func newSums(retries int) *sums {
+	return &sums{delays: make([]moments, retries), least: math.MaxInt64}
+}
+
+func (s *sums) merge(o *sums) {
+	for i := range s.delays {
+		s.delays[i].merge(o.delays[i])
+	}
+	s.window.merge(o.window)
+	s.least, s.most = min(s.least, o.least), max(s.most, o.most)
+}
+
+// simulate runs the tasks with the indices from, from+1 … to-1. It appends their retries to dots while that has capacity.
+func (w *worker) simulate(from, to int, s *sums, dots []Dot) []Dot {
+	for index := from; index < to; index++ {
+		w.random.seedFor(uint64(index), 0)
+		h := task.History{Began: startedAt, Phase: w.random.phase(uint64(index))}
+		var at time.Duration
+		for n := range w.retries {
+			d := task.Decide(&w.policy, h, failure, startedAt.Add(at), w.random.next)
+			if d.Verdict != task.VerdictRetry {
+				break
+			}
+			h = h.After(&w.policy, failure, d)
+			at = addSaturating(at, d.Delay)
+			s.delays[n].add(d.Delay.Seconds())
+			w.seconds.add(at)
+			w.times.add(at)
+			if len(dots) < cap(dots) {
+				dots = append(dots, Dot{Task: index, Retry: n + 1, At: at})
+			}
+		}
+		w.ends.add(at)
+		s.window.add(at.Seconds())
+		s.least, s.most = min(s.least, at), max(s.most, at)
+		w.seconds.fit()
+	}
+	return dots
+}
+
+// addSaturating never overflows: a thousand delays of a year do not fit into a duration.
+func addSaturating(at, delay time.Duration) time.Duration {
+	return at + min(delay, math.MaxInt64-at)
+}
+
+func (w *worker) merge(o *worker) {
+	w.seconds.merge(o.seconds)
+	w.times.merge(o.times)
+	w.ends.merge(o.ends)
+}
+
+// randomSource gives the random numbers of one task after the other. They depend on the seed and the task's index alone.
+type randomSource struct {
+	seed   uint64
+	source *rand.PCG
+	next   func() float64 // uniform in [0, 1)
+}
+
+func newRandomSource(seed uint64) *randomSource {
+	source := rand.NewPCG(seed, 0)
+	return &randomSource{seed: seed, source: source, next: rand.New(source).Float64}
+}
+
+// seedFor starts the random numbers of a task's n-th draw. Neither the order of tasks nor earlier draws change them.
+func (r *randomSource) seedFor(index, draw uint64) {
+	r.source.Seed(mix(r.seed)^mix(index), mix(draw+1))
+}
+
+// phase is a task's fixed phase: the hash of the seed and its index.
+func (r *randomSource) phase(index uint64) float64 {
+	return float64(mix(mix(r.seed)+index)>>11) / (1 << 53)
+}
+
+// mix is the finaliser of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
 }

@@ -7,8 +7,45 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/10f93571/retry/backoff"
 	"github.com/10f93571/retry/task"
 )
+
+// fataler is a test, or a check of one.
+type fataler interface {
+	Helper()
+	Fatal(args ...any)
+}
+
+// subject is a policy with so many attempts; 0 is no limit.
+func subject(t fataler, curve, jitter string, attempts int) Subject {
+	t.Helper()
+	spec, err := backoff.Parse(curve, jitter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := task.DefaultPolicy()
+	p.Backoff, p.Attempts = spec, attempts
+	return Subject{Label: curve + "/" + spec.Jitter(), Policy: p}
+}
+
+func study(t testing.TB, s Subject, o Options) Study {
+	t.Helper()
+	result, err := NewStudy(s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+func run(t testing.TB, simulation Simulation, s Subject) Trial {
+	t.Helper()
+	trial, err := simulation.Run(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return trial
+}
 
 // Without jitter everything can be said beforehand.
 func TestStudyOfWaves(t *testing.T) {
@@ -76,7 +113,7 @@ func TestStudyHoldsTogether(t *testing.T) {
 			if near := time.Duration(float64(r.Most) * 1e-12); r.Tasks != tasks || r.Mean < r.Least-near-1 || r.Mean > r.Most+near+1 {
 				t.Fatalf("%+v", r)
 			}
-			least, most = later(least, r.Least), later(most, r.Most)
+			least, most = addSaturating(least, r.Least), addSaturating(most, r.Most)
 		}
 		w, l := got.Window, got.Load
 		if w.Least < least || w.Most > most || w.Least > w.Most || l.Idle < 0 || l.Idle > 1 || l.Local < 0 || l.Local > 16.000001 || l.Peak > float64(tasks*attempts) {
@@ -87,9 +124,9 @@ func TestStudyHoldsTogether(t *testing.T) {
 
 // A million tasks are played through in seconds because a retry leaves nothing behind.
 func TestPlayAllocatesNothing(t *testing.T) {
-	p, s := newPlayer(subject(t, "exp:1s..1m", "phase", 11).Policy, 10, 1), newSums(10)
-	p.play(0, 100, s, nil) // opens the pages
-	if n := testing.AllocsPerRun(20, func() { p.play(0, 100, s, nil) }); n > 0 {
+	p, s := newWorker(subject(t, "exp:1s..1m", "phase", 11).Policy, 10, 1), newSums(10)
+	p.simulate(0, 100, s, nil) // opens the pages
+	if n := testing.AllocsPerRun(20, func() { p.simulate(0, 100, s, nil) }); n > 0 {
 		t.Errorf("%v allocations for 1,000 retries", n)
 	}
 }
@@ -110,17 +147,17 @@ func TestStudyRefuses(t *testing.T) {
 
 // Load over years is counted in longer steps, and none of it is lost.
 func TestSecondsWiden(t *testing.T) {
-	s := newSeconds()
-	s.most = 4
-	other := newSeconds()
-	other.most = 4
+	s := newSecondCounts()
+	s.maxPages = 4
+	other := newSecondCounts()
+	other.maxPages = 4
 	for i := range 100 {
 		s.add(time.Duration(i) * time.Hour)
 		s.fit()
 		other.add(time.Duration(i)*100*time.Hour + time.Minute)
 		other.fit()
 	}
-	s.join(other)
+	s.merge(other)
 	var all uint32
 	for _, p := range s.pages {
 		for _, n := range p {
@@ -149,5 +186,42 @@ func TestStudySaturates(t *testing.T) {
 	w := study(t, subject(t, "constant:365d", "none", 400), Options{Tasks: 3}).Window
 	if w.Mean != w.Most || w.Least != w.Most {
 		t.Errorf("the window is %v", w)
+	}
+}
+
+// A million tasks with ten retries each.
+func BenchmarkStudy(b *testing.B) {
+	for _, jitter := range []string{"phase", "full"} {
+		b.Run(jitter, func(b *testing.B) {
+			s := subject(b, "exp:1s..1m", jitter, 11)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := NewStudy(s, Options{Tasks: 1_000_000, Seed: 1}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkOutage(b *testing.B) {
+	s := subject(b, "exp:1s..1m", "phase", 0)
+	b.ReportAllocs()
+	for b.Loop() {
+		o := Outage{Clients: 1_000_000, Down: 2 * time.Minute, Capacity: 10_000, Seed: 1}
+		if _, err := o.Run(s); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkLock(b *testing.B) {
+	s := subject(b, "exp:1s..1m", "full", 0)
+	b.ReportAllocs()
+	for b.Loop() {
+		l := Lock{Clients: 10_000, Hold: 10 * time.Millisecond, Seed: 1}
+		if _, err := l.Run(s); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

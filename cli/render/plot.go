@@ -3,35 +3,42 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/charmbracelet/lipgloss"
 
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/plot"
-	"github.com/10f93571/retry/plot/picture"
+	"github.com/10f93571/retry/plot/chart"
 )
 
 const (
-	leastPlot  = 40  // the narrowest picture
-	mostPlot   = 200 // the widest row of pictures
-	leastBlock = 44  // of several pictures in a row
-	blockGap   = 3
+	minPlotWidth  = 40
+	maxPlotWidth  = 200
+	minChartWidth = 44 // where several charts stand in a row
+	chartGap      = 3
+	yLabelWidth   = 6 // the labels left of a diagram, followed by its axis
+	longestColumn = 30
+	manyTasks     = 10_000 // with fewer tasks the worst local load is mostly chance
 )
 
-// Plot draws studies: each with its curve, its retries and its load, side by side where there is room, and the figures of all below.
+// Plot draws studies: the charts side by side where there is room, and below them one table with the figures of all.
 func Plot(w io.Writer, screen Screen, studies []plot.Study, o plot.Options) error {
-	total := plotWidth(screen)
-	side := min(len(studies), max(1, (total+blockGap)/(leastBlock+blockGap)))
-	width := (total+blockGap)/side - blockGap
-	all := newPlotAxes(studies, width-gutter-1)
+	total := usualWidth
+	if screen.Width > 0 {
+		total = min(max(screen.Width, minPlotWidth), maxPlotWidth)
+	}
+	columns := min(len(studies), max(1, (total+chartGap)/(minChartWidth+chartGap)))
+	width := (total+chartGap)/columns - chartGap
+	var all []chartView
+	for _, c := range chart.NewComparable(studies, width-yLabelWidth-1) {
+		all = append(all, chartView{Chart: c, screen: screen, width: width, defaultRetries: o.Retries})
+	}
 	var lines []string
-	for first := 0; first < len(studies); first += side {
-		var sketches []sketch
-		for i := first; i < min(first+side, len(studies)); i++ {
-			sketches = append(sketches, sketch{screen, width, studies[i], o.Retries, all[i]})
-		}
-		lines = append(lines, sideBySide(sketches)...)
+	for row := range slices.Chunk(all, columns) {
+		lines = append(lines, sideBySide(row)...)
 	}
 	lines = append(lines, screen.figures(studies, total)...)
 	lines = append(lines, plotNotes(studies, o, total)...)
@@ -43,113 +50,299 @@ func Plot(w io.Writer, screen Screen, studies []plot.Study, o plot.Options) erro
 	return nil
 }
 
-// plotWidth is the width of everything; a narrower terminal wraps it.
-func plotWidth(s Screen) int {
-	if s.Width == 0 {
-		return usualWidth
-	}
-	return min(max(s.Width, leastPlot), mostPlot)
-}
-
-// sideBySide draws sketches next to each other, each part beside those of the others.
-func sideBySide(sketches []sketch) (lines []string) {
-	for _, part := range []func(sketch) []string{sketch.head, sketch.curve, sketch.scatter, sketch.load} {
-		var blocks [][]string
-		for _, k := range sketches {
-			blocks = append(blocks, part(k))
-		}
-		lines = append(append(lines, beside(blocks, sketches[0].width)...), "")
-	}
-	return lines
-}
-
-// beside puts blocks of lines next to each other.
-func beside(blocks [][]string, width int) (lines []string) {
-	for i := range longestOf(blocks) {
-		var b strings.Builder
-		for _, block := range blocks {
-			line := ""
-			if i < len(block) {
-				line = block[i]
+// sideBySide draws charts next to each other. Each diagram begins on the same line as those beside it.
+func sideBySide(views []chartView) (lines []string) {
+	for _, part := range []func(chartView) []string{chartView.head, chartView.curve, chartView.scatter, chartView.load} {
+		var blocks []string
+		for i, v := range views {
+			style := v.screen.on(lipgloss.NewStyle()).Width(v.width)
+			if i < len(views)-1 {
+				style = style.MarginRight(chartGap)
 			}
-			b.WriteString(line + strings.Repeat(" ", max(0, width-lipgloss.Width(line))+blockGap))
+			blocks = append(blocks, style.Render(strings.Join(part(v), "\n")))
 		}
-		lines = append(lines, b.String())
+		lines = append(append(lines, strings.Split(lipgloss.JoinHorizontal(lipgloss.Top, blocks...), "\n")...), "")
 	}
 	return lines
 }
 
-func longestOf(blocks [][]string) (most int) {
-	for _, b := range blocks {
-		most = max(most, len(b))
-	}
-	return most
+// chartView is a chart as a terminal shows it.
+type chartView struct {
+	chart.Chart
+	screen         Screen
+	width          int
+	defaultRetries int // where the policy has no limit of attempts
 }
 
-// sketch is the picture of one study.
-type sketch struct {
-	Screen
-	width int
-	study plot.Study
-	usual int // retries of what has no limit of attempts
-	axes  plotAxes
-}
+// cells is the width of a diagram.
+func (v chartView) cells() int { return v.width - yLabelWidth - 1 }
 
-// gutter is the room for the labels left of a diagram, whose axis follows it.
-const gutter = 6
-
-// cells is how wide a diagram is.
-func (k sketch) cells() int { return k.width - gutter - 1 }
-
-func (k sketch) head() []string {
-	lines := []string{k.paint(bold, shorten(text.Escape(k.study.Subject.Label), k.width))}
-	for _, line := range wrapped(k.about(), k.width) {
-		lines = append(lines, k.paint(faint, line))
-	}
-	return lines
-}
-
-// about says what the label stands for.
-func (k sketch) about() string {
-	policy := k.study.Subject.Policy
+// head names the study and what its label stands for.
+func (v chartView) head() []string {
+	policy := v.Study.Subject.Policy
 	attempts := policy.Attempts
 	if attempts == 0 {
-		attempts = k.usual + 1
+		attempts = v.defaultRetries + 1
 	}
-	return fmt.Sprintf("%d attempts, backoff %s, jitter %s", attempts, policy.Backoff.Curve(), policy.Backoff.Jitter())
+	lines := []string{v.screen.paint(bold, shorten(text.Escape(v.Study.Subject.Label), v.width))}
+	about := fmt.Sprintf("%d attempts, backoff %s, jitter %s", attempts, policy.Backoff.Curve(), policy.Backoff.Jitter())
+	for _, line := range wrapped(about, v.width) {
+		lines = append(lines, v.screen.paint(faint, line))
+	}
+	return lines
 }
 
 // row is a line of a diagram with its label.
-func (k sketch) row(label, cells string) string {
-	return strings.Repeat(" ", max(0, gutter-lipgloss.Width(label))) + label + k.paint(faint, "│") + cells
+func (v chartView) row(label, cells string) string {
+	return strings.Repeat(" ", max(0, yLabelWidth-lipgloss.Width(label))) + label + v.screen.paint(faint, "│") + cells
 }
 
 // title is the first of the texts that fits.
-func (k sketch) title(texts ...string) string {
+func (v chartView) title(texts ...string) string {
 	for _, text := range texts {
-		if lipgloss.Width(text) <= k.width {
+		if lipgloss.Width(text) <= v.width {
 			return text
 		}
 	}
-	return shorten(texts[len(texts)-1], k.width)
+	return shorten(texts[len(texts)-1], v.width)
 }
 
-// below is the line of an axis of times below a diagram of so many cells. Where dots from before its begin stand there, the first mark
-// says so.
-func (k sketch) below(a plot.Axis, cells int, dots ...plot.Dot) string {
+// xAxis is the line below a diagram. The label of the early retries, if any, stands at its begin.
+func (v chartView) xAxis(a chart.Axis, cells int, early string) string {
 	var b strings.Builder
-	at := 0
-	if a.Early(dots) {
-		b.WriteString("│" + picture.Before(a))
-		at = lipgloss.Width(b.String())
+	end := 0
+	if early != "" {
+		b.WriteString("│" + early)
+		end = 1 + lipgloss.Width(early)
 	}
-	for _, t := range a.Ticks(max(2, cells/axisDistance)) {
-		column, text := int(a.Place(t)*float64(cells)), picture.Tick(t)
-		if column < at || column+1+lipgloss.Width(text) > cells {
+	for _, t := range a.TimeTicks(max(2, cells/axisDistance)) {
+		column := int(t.Place * float64(cells))
+		if column < end || column+1+lipgloss.Width(t.Label) > cells {
 			continue
 		}
-		b.WriteString(strings.Repeat(" ", column-at) + "│" + text)
-		at = column + 1 + lipgloss.Width(text)
+		b.WriteString(strings.Repeat(" ", column-end) + "│" + t.Label)
+		end = column + 1 + lipgloss.Width(t.Label)
 	}
-	return strings.Repeat(" ", gutter+1) + k.paint(faint, b.String())
+	return strings.Repeat(" ", yLabelWidth+1) + v.screen.paint(faint, b.String())
+}
+
+// logNote says that an axis is logarithmic.
+func logNote(a chart.Axis) string {
+	if a.Log {
+		return " (log)"
+	}
+	return ""
+}
+
+// figures is the table of results with a column for each study.
+func (s Screen) figures(studies []plot.Study, width int) []string {
+	names := []string{""}
+	for _, f := range chart.Figures(studies[0]) {
+		names = append(names, f.Name)
+	}
+	var columns [][]string
+	for _, study := range studies {
+		column := []string{shorten(text.Escape(study.Subject.Label), longestColumn)}
+		for _, f := range chart.Figures(study) {
+			column = append(column, f.Value)
+		}
+		columns = append(columns, column)
+	}
+	return s.columns(names, columns, width)
+}
+
+// columns draws columns with the names of the rows before them, in as many tables as the width needs.
+func (s Screen) columns(names []string, columns [][]string, width int) (lines []string) {
+	for len(columns) > 0 {
+		table := [][]string{names}
+		used := columnWidth(names)
+		for len(columns) > 0 {
+			next := columnGap + columnWidth(columns[0])
+			if len(table) > 1 && used+next > width {
+				break
+			}
+			table, columns, used = append(table, columns[0]), columns[1:], used+next
+		}
+		if len(lines) > 0 {
+			lines = append(lines, "")
+		}
+		if len(table) == 2 && used > width {
+			lines = append(lines, s.figureList(table, width)...)
+		} else {
+			lines = append(lines, s.figureTable(table, width)...)
+		}
+	}
+	return lines
+}
+
+func columnWidth(texts []string) (widest int) {
+	for _, t := range texts {
+		widest = max(widest, lipgloss.Width(t))
+	}
+	return widest
+}
+
+func (s Screen) figureTable(columns [][]string, width int) []string {
+	rows := make([][]string, len(columns[0]))
+	for i := range rows {
+		for _, c := range columns {
+			rows[i] = append(rows[i], c[i])
+		}
+	}
+	var b strings.Builder
+	_ = Screen{Width: width, Color: s.Color}.writeRows(&b, rows) // a Builder takes everything
+	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+}
+
+// figureList draws each name above its value.
+func (s Screen) figureList(columns [][]string, width int) []string {
+	lines := []string{s.paint(bold, shorten(columns[1][0], width))}
+	for i := 1; i < len(columns[0]); i++ {
+		lines = append(lines, shorten(columns[0][i], width), shorten("  "+columns[1][i], width))
+	}
+	return lines
+}
+
+// plotNotes tell what the charts do not show.
+func plotNotes(studies []plot.Study, o plot.Options, width int) (notes []string) {
+	unlimited := false
+	for _, s := range studies {
+		p := s.Subject.Policy
+		unlimited = unlimited || p.Attempts == 0
+		if len(p.Rules) > 0 {
+			notes = append(notes, fmt.Sprintf("%s has %s, which the picture leaves out: it is of the policy's own curve.",
+				text.Escape(s.Subject.Label), text.Count(len(p.Rules), "rule")))
+		}
+		if note := budgetNote(s, o); note != "" {
+			notes = append(notes, text.Escape(s.Subject.Label)+": "+note)
+		}
+	}
+	notes = append(notes, scaleNotes(studies)...)
+	if unlimited {
+		notes = append(notes, fmt.Sprintf("What has no limit of attempts is shown with %d; --attempts N shows others.", o.Retries+1))
+	}
+	if o.Tasks < manyTasks && slices.ContainsFunc(studies, hasJitter) {
+		notes = append(notes, fmt.Sprintf("The worst local load of %s is mostly chance; --tasks 100000 tells more.", text.Count(o.Tasks, "task")))
+	}
+	if len(notes) == 0 {
+		return nil
+	}
+	return append([]string{""}, wrapped(strings.Join(notes, "\n"), width)...)
+}
+
+func hasJitter(s plot.Study) bool {
+	return slices.ContainsFunc(s.Retries, func(r plot.Retry) bool { return r.Least != r.Most })
+}
+
+// budgetNote says what the budget of a study cuts off; it is empty where all delays fit into the budget.
+func budgetNote(s plot.Study, o plot.Options) string {
+	p, retries := s.Subject.Policy, o.Retries
+	if p.Attempts > 0 {
+		retries = p.Attempts - 1
+	}
+	longest := 0.0 // in seconds: a thousand years do not fit into a duration
+	for _, r := range s.Retries {
+		longest += r.Most.Seconds()
+	}
+	last := s.Retries[len(s.Retries)-1]
+	switch {
+	case p.Budget == 0 || s.Window.Most < p.Budget:
+		return ""
+	case last.N < retries || last.Tasks < s.Tasks:
+		return fmt.Sprintf("the budget of %s ends tasks early; the last retry is number %d, of %s.",
+			text.Duration(p.Budget), last.N, text.Count(last.Tasks, "task"))
+	case longest > p.Budget.Seconds():
+		return fmt.Sprintf("the budget of %s shortens a last wait that would pass it.", text.Duration(p.Budget))
+	}
+	return ""
+}
+
+// scaleNotes say which charts have the same axes.
+func scaleNotes(studies []plot.Study) (notes []string) {
+	groups := chart.Comparable(studies)
+	if len(studies) > 1 && len(groups) == 1 {
+		return []string{"All pictures have the same scales."}
+	}
+	for _, group := range groups {
+		var labels []string
+		for _, i := range group {
+			labels = append(labels, text.Escape(studies[i].Subject.Label))
+		}
+		if len(group) > 1 {
+			notes = append(notes, "The same scales: "+strings.Join(labels, ", "))
+		}
+	}
+	if len(groups) > 1 {
+		notes = append(notes, fmt.Sprintf("Pictures whose windows differ by more than %d times have scales of their own.", chart.MaxWindowRatio))
+	}
+	return notes
+}
+
+type plotJSON struct {
+	Tasks int            `json:"tasks"`
+	Seed  uint64         `json:"seed"`
+	Specs []plotSpecJSON `json:"specs"`
+}
+
+type plotSpecJSON struct {
+	Label   string          `json:"label"`
+	Backoff string          `json:"backoff"`
+	Jitter  string          `json:"jitter"`
+	Window  windowJSON      `json:"window_ms"`
+	Load    loadJSON        `json:"load"`
+	Retries []plotRetryJSON `json:"retries"`
+}
+
+type windowJSON struct {
+	Min  int64 `json:"min"`
+	Mean int64 `json:"mean"`
+	Max  int64 `json:"max"`
+}
+
+type loadJSON struct {
+	Peak  float64 `json:"peak"`
+	Mean  float64 `json:"mean"`
+	Idle  float64 `json:"idle"`
+	Local float64 `json:"local"`
+}
+
+type plotRetryJSON struct {
+	N      int     `json:"n"`
+	BaseMS int64   `json:"base_ms"`
+	MinMS  int64   `json:"min_ms"`
+	MeanMS int64   `json:"mean_ms"`
+	MaxMS  *int64  `json:"max_ms"` // null where nothing but the limit of all delays bounds it
+	CV     float64 `json:"cv"`
+}
+
+// PlotJSON prints studies as JSON; docs/json.md describes it.
+func PlotJSON(w io.Writer, studies []plot.Study, o plot.Options) error {
+	j := plotJSON{Tasks: o.Tasks, Seed: o.Seed, Specs: []plotSpecJSON{}}
+	for _, s := range studies {
+		spec := s.Subject.Policy.Backoff
+		jSpec := plotSpecJSON{
+			Label: s.Subject.Label, Backoff: spec.Curve(), Jitter: spec.Jitter(),
+			Window:  windowJSON{s.Window.Least.Milliseconds(), s.Window.Mean.Milliseconds(), s.Window.Most.Milliseconds()},
+			Load:    loadJSON{sixDigits(s.Load.Peak), sixDigits(s.Load.Mean), sixDigits(s.Load.Idle), sixDigits(s.Load.Local)},
+			Retries: []plotRetryJSON{},
+		}
+		for _, r := range s.Retries {
+			retry := plotRetryJSON{N: r.N, BaseMS: r.Base.Milliseconds(), MinMS: r.Least.Milliseconds(), MeanMS: r.Mean.Milliseconds(), CV: sixDigits(r.CV)}
+			if !r.Unbounded {
+				retry.MaxMS = new(r.Most.Milliseconds())
+			}
+			jSpec.Retries = append(jSpec.Retries, retry)
+		}
+		j.Specs = append(j.Specs, jSpec)
+	}
+	return writeJSON(w, j)
+}
+
+// sixDigits rounds to six significant digits.
+func sixDigits(x float64) float64 {
+	short, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64)
+	if err != nil {
+		return x
+	}
+	return short
 }

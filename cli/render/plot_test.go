@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -69,7 +70,7 @@ func checkFits(t *testing.T, s Screen, studies []plot.Study, o plot.Options) {
 	t.Helper()
 	lines := plotted(t, s, studies, o)
 	for _, line := range lines {
-		if lipgloss.Width(line) > min(s.Width, mostPlot) {
+		if lipgloss.Width(line) > min(s.Width, maxPlotWidth) {
 			t.Errorf("%d columns, %d studies: %d wide: %s", s.Width, len(studies), lipgloss.Width(line), line)
 		}
 		if strings.Contains(line, "\x1b") && !s.Color {
@@ -101,15 +102,6 @@ func TestPlotSideBySide(t *testing.T) {
 
 func make9(s plot.Study) []plot.Study { return []plot.Study{s, s, s, s, s, s, s, s, s} }
 
-// Blocks of several heights do not shift what stands below or beside them.
-func TestBeside(t *testing.T) {
-	got := beside([][]string{{"a", "bb"}, {"c"}, {"d", "e", "f"}}, 3)
-	want := []string{"a     c     d     ", "bb          e     ", "            f     "}
-	if strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
-}
-
 // What the head says is what the policy has, also where a budget ends it early.
 func TestPlotHead(t *testing.T) {
 	o := plot.Options{Tasks: 3, Retries: 8, Seed: 1}
@@ -119,5 +111,119 @@ func TestPlotHead(t *testing.T) {
 	lines := plotted(t, Screen{Width: 100}, []plot.Study{studyOf(t, s, o)}, o)
 	if lines[0] != `a\x1b[31mb` || lines[1] != "9 attempts, backoff exp:10s, jitter none" {
 		t.Errorf("%q", lines[:2])
+	}
+}
+
+// What comes before an axis begins stands at its begin, and the first mark says so.
+func TestAxisOfEarlyRetries(t *testing.T) {
+	o := plot.Options{Tasks: 100, Retries: 8, Seed: 1}
+	for spec, want := range map[string]bool{"full": true, "none": false} {
+		text := strings.Join(plotted(t, Screen{}, []plot.Study{studyOf(t, subject(t, "exp:10s", spec), o)}, o), "\n")
+		if strings.Contains(text, "│≤") != want {
+			t.Errorf("%s:\n%s", spec, text)
+		}
+	}
+}
+
+// What a picture leaves out is said.
+func TestPlotNotes(t *testing.T) {
+	o := plot.Options{Tasks: 4, Retries: 8, Seed: 1}
+	named := func(label, curve string, change func(*task.Policy)) plot.Study {
+		s := subject(t, curve, "none")
+		s.Label, s.Policy.Attempts = label, 4
+		change(&s.Policy)
+		return studyOf(t, s, o)
+	}
+	nothing := func(*task.Policy) {}
+	rules := func(p *task.Policy) { p.Rules = make([]task.Rule, 2) }
+	limited := func(d time.Duration) func(p *task.Policy) { return func(p *task.Policy) { p.Budget = d } }
+	endless := func(p *task.Policy) { p.Attempts = 0 }
+	const limit = "What has no limit of attempts is shown with 9; --attempts N shows others."
+	const apart = "Pictures whose windows differ by more than 10 times have scales of their own."
+	for _, tt := range []struct {
+		studies []plot.Study
+		want    []string
+	}{
+		{[]plot.Study{named("a", "exp:1s", nothing)}, nil},
+		{[]plot.Study{named("a", "exp:1s", rules)}, []string{"a has 2 rules, which the picture leaves out: it is of the policy's own curve."}},
+		{[]plot.Study{named("a", "exp:1s", limited(2*time.Second))}, []string{"a: the budget of 2s ends tasks early; the last retry is number 2, of 4 tasks."}},
+		{[]plot.Study{named("a", "exp:1s", limited(4*time.Second))}, []string{"a: the budget of 4s shortens a last wait that would pass it."}},
+		{[]plot.Study{named("a", "exp:1s", limited(7*time.Second))}, nil},
+		{[]plot.Study{named("a", "exp:1ms", limited(4*time.Second))}, nil},
+		{[]plot.Study{named("a", "exp:1s", endless)}, []string{limit}},
+		{[]plot.Study{named("a", "exp:1s", nothing), named("b", "exp:2s", nothing)}, []string{"All pictures have the same scales."}},
+		{[]plot.Study{named("a", "exp:1s", nothing), named("b", "exp:1m", nothing)}, []string{apart}},
+		{[]plot.Study{named("a", "exp:1m", nothing), named("b", "exp:1s", nothing), named("c", "exp:10s", endless)}, []string{"The same scales: a, c", apart, limit}},
+		{[]plot.Study{named("a", "buckets:3", nothing)}, []string{"The worst local load of 4 tasks is mostly chance; --tasks 100000 tells more."}},
+	} {
+		got := plotNotes(tt.studies, o, 200)
+		if len(got) > 0 {
+			got = got[1:]
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("got  %q\nwant %q", got, tt.want)
+		}
+	}
+}
+
+func TestPlotNotesOfManyTasks(t *testing.T) {
+	s := studyOf(t, subject(t, "exp:1s", "full"), plot.Options{Tasks: 10, Retries: 8, Seed: 1})
+	s.Subject.Policy.Attempts = 9
+	if got := plotNotes([]plot.Study{s}, plot.Options{Tasks: manyTasks, Retries: 8}, 200); got != nil {
+		t.Errorf("%q", got)
+	}
+}
+
+// A table has as many columns as fit; where not one fits, each value stands below its name.
+func TestPlotFigures(t *testing.T) {
+	o := plot.Options{Tasks: 1, Retries: 2, Seed: 1}
+	a, b := studyOf(t, subject(t, "constant:5s", "none"), o), studyOf(t, subject(t, "constant:1m", "none"), o)
+	wide := strings.Join(Screen{}.figures([]plot.Study{a, b}, 80), "\n")
+	for _, want := range []string{"  constant:5s/none  constant:1m/none\n", "Window: least · mean · most  10 · 10 · 10 s    2 · 2 · 2 min\n"} {
+		if !strings.Contains(wide, want) {
+			t.Errorf("%q is missing in\n%s", want, wide)
+		}
+	}
+	if got := (Screen{}).figures([]plot.Study{a, b}, 50); strings.Count(strings.Join(got, "\n"), "Window") != 2 || got[6] != "" {
+		t.Errorf("no two tables:\n%s", strings.Join(got, "\n"))
+	}
+	if got := (Screen{}).figures([]plot.Study{a}, 40); got[0] != "constant:5s/none" || got[1] != "Window: least · mean · most" || got[2] != "  10 · 10 · 10 s" {
+		t.Errorf("no list:\n%s", strings.Join(got, "\n"))
+	}
+}
+
+func TestPlotJSON(t *testing.T) {
+	o := plot.Options{Tasks: 1, Retries: 1, Seed: 18446744073709551615}
+	s := studyOf(t, subject(t, "exp:1500ms..1m", "none"), o)
+	s.Load = plot.Load{Peak: 1.0 / 3, Mean: 1e-9, Idle: 0.12345678, Local: 16}
+	s.Retries[0].CV = 2.0 / 3
+	var b strings.Builder
+	if err := PlotJSON(&b, []plot.Study{s}, o); err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"tasks":1,"seed":18446744073709551615,"specs":[{"label":"exp:1500ms..1m/none","backoff":"exp:1.5s..1m","jitter":"none",` +
+		`"window_ms":{"min":1500,"mean":1500,"max":1500},"load":{"peak":0.333333,"mean":1e-9,"idle":0.123457,"local":16},` +
+		`"retries":[{"n":1,"base_ms":1500,"min_ms":1500,"mean_ms":1500,"max_ms":1500,"cv":0.666667}]}]}`
+	if got := strings.Join(strings.Fields(b.String()), ""); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// A wait that no bound keeps below what every delay saturates at has no greatest value.
+func TestPlotJSONWithoutBound(t *testing.T) {
+	o := plot.Options{Tasks: 1, Retries: 30, Seed: 1}
+	for jitter, want := range map[string]string{"decorrelated": "null", "none": "512000"} {
+		curve := "exp:1s"
+		if jitter == "none" {
+			curve = "exp:1s..512s"
+		}
+		var b strings.Builder
+		if err := PlotJSON(&b, []plot.Study{studyOf(t, subject(t, curve, jitter), o)}, o); err != nil {
+			t.Fatal(err)
+		}
+		text := b.String()
+		if last := text[strings.LastIndex(text, `"max_ms"`):]; !strings.HasPrefix(last, `"max_ms": `+want+",") {
+			t.Errorf("%s: %s, want %s", jitter, last[:20], want)
+		}
 	}
 }

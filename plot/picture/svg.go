@@ -7,31 +7,36 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/10f93571/retry/plot"
 )
 
-// svgWriter writes shapes, and remembers which inks they need.
+// SVG draws studies side by side, as one document.
+func SVG(studies []plot.Study) string { return layout(studies).svg() }
+
+// svgWriter writes shapes, and remembers which colours they use.
 type svgWriter struct {
 	strings.Builder
-	inks map[ink]bool
+	colours map[colour]bool
 }
 
-// svg is the scene as a document of its own that follows the reader's light or dark theme.
+// svg is a whole document, which follows the reader's light or dark theme.
 func (sc *scene) svg() string {
-	body := svgWriter{inks: map[ink]bool{}}
+	body := svgWriter{colours: map[colour]bool{}}
 	for _, shape := range sc.shapes {
 		shape.svg(&body)
 	}
-	size := number(sc.wide) + " " + number(sc.high)
+	size := number(sc.width) + " " + number(sc.height)
 	head := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" class="picture" width="%s" height="%s" viewBox="0 0 %s" role="img">`+"\n",
-		number(sc.wide), number(sc.high), size)
-	return head + "<title>" + html.EscapeString(sc.title) + "</title>\n<desc>" + html.EscapeString(sc.about) + "</desc>\n" +
+		number(sc.width), number(sc.height), size)
+	return head + "<title>" + html.EscapeString(sc.title) + "</title>\n<desc>" + html.EscapeString(sc.description) + "</desc>\n" +
 		body.style() + body.String() + "</svg>\n"
 }
 
-// style gives each ink a class to fill with and one to draw lines with, in both themes.
+// style defines two classes for each colour, one to fill and one to draw lines, in both themes.
 func (w *svgWriter) style() string {
-	var used []ink
-	for i := range w.inks {
+	var used []colour
+	for i := range w.colours {
 		used = append(used, i)
 	}
 	slices.Sort(used)
@@ -47,13 +52,13 @@ func (w *svgWriter) style() string {
 		rules(light) + "\n@media (prefers-color-scheme:dark){" + rules(dark) + "}</style>\n"
 }
 
-func (w *svgWriter) fill(i ink) string {
-	w.inks[i] = true
+func (w *svgWriter) fill(i colour) string {
+	w.colours[i] = true
 	return fmt.Sprintf(`class="f%d"`, i)
 }
 
-func (w *svgWriter) stroke(i ink) string {
-	w.inks[i] = true
+func (w *svgWriter) stroke(i colour) string {
+	w.colours[i] = true
 	return fmt.Sprintf(`class="s%d"`, i)
 }
 
@@ -62,8 +67,8 @@ func (r rectangle) svg(w *svgWriter) {
 		number(r.left), number(r.top), number(r.width()), number(r.height()), w.fill(r.fill))
 }
 
-func (a area) svg(w *svgWriter) {
-	fmt.Fprintf(w, `<polygon points="%s" %s/>`+"\n", strings.TrimSpace(places(a.points, " ", "")), w.fill(a.fill))
+func (p polygon) svg(w *svgWriter) {
+	fmt.Fprintf(w, `<polygon points="%s" %s/>`+"\n", strings.TrimSpace(coordinates(p.points, " ", "")), w.fill(p.fill))
 }
 
 func (l line) svg(w *svgWriter) {
@@ -71,26 +76,26 @@ func (l line) svg(w *svgWriter) {
 	if l.dashed {
 		dash = ` stroke-dasharray="4 4"`
 	}
-	path := "M" + strings.TrimSpace(places(l.points, " ", ""))
+	path := "M" + strings.TrimSpace(coordinates(l.points, " ", ""))
 	fmt.Fprintf(w, `<path d="%s" stroke-width="%s"%s %s/>`+"\n", path, number(l.width), dash, w.stroke(l.stroke))
 }
 
-// svg writes circles as the round ends of lines without a length: a fifth of the bytes.
+// svg writes circles as the round ends of lines without a length, which takes a fifth of the bytes.
 func (d dots) svg(w *svgWriter) {
-	fmt.Fprintf(w, `<path d="%s" stroke-width="%s" %s/>`+"\n", places(d.points, "M", "h0"), number(2*d.radius), w.stroke(d.fill))
+	fmt.Fprintf(w, `<path d="%s" stroke-width="%s" %s/>`+"\n", coordinates(d.points, "M", "h0"), number(2*d.radius), w.stroke(d.fill))
 }
 
-func (t txt) svg(w *svgWriter) {
+func (l label) svg(w *svgWriter) {
 	anchors := map[anchor]string{middle: ` text-anchor="middle"`, end: ` text-anchor="end"`}
 	weight := ""
-	if t.bold {
+	if l.bold {
 		weight = ` font-weight="600"`
 	}
 	fmt.Fprintf(w, `<text x="%s" y="%s" font-size="%s"%s%s %s>%s</text>`+"\n",
-		number(t.at.x), number(t.at.y), number(t.size), weight, anchors[t.anchor], w.fill(t.fill), html.EscapeString(t.words))
+		number(l.at.x), number(l.at.y), number(l.size), weight, anchors[l.anchor], w.fill(l.fill), html.EscapeString(l.text))
 }
 
-func places(points []point, before, after string) string {
+func coordinates(points []point, before, after string) string {
 	var b []byte
 	for _, p := range points {
 		b = append(b, before...)
@@ -102,5 +107,5 @@ func places(points []point, before, after string) string {
 	return string(b)
 }
 
-// number is rounded to a tenth of a pixel.
+// number rounds to a tenth of a pixel.
 func number(x float64) string { return strconv.FormatFloat(math.Round(x*10)/10, 'f', -1, 64) }

@@ -8,7 +8,7 @@ import (
 	"github.com/10f93571/retry/backoff"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/plot"
-	"github.com/10f93571/retry/plot/picture"
+	"github.com/10f93571/retry/plot/chart"
 )
 
 // Choice is a kind of curve or jitter, with a spec to begin with.
@@ -72,7 +72,7 @@ func row(r plot.Retry) []string {
 // exact is a delay to the millisecond, as a spec would have it.
 func exact(d time.Duration) string {
 	if d < time.Millisecond {
-		return picture.Short(d)
+		return chart.FormatTime(d)
 	}
 	return text.FormatDuration(d.Round(time.Millisecond))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/10f93571/retry/backoff"
 	"github.com/10f93571/retry/plot"
+	"github.com/10f93571/retry/plot/chart"
 	"github.com/10f93571/retry/plot/picture"
 	"github.com/10f93571/retry/task"
 )
@@ -144,7 +145,7 @@ func (s Spec) parse() (backoff.Spec, error) {
 
 // tell fills in what is written beside the picture.
 func (s *Shown) tell(study plot.Study, spec backoff.Spec) {
-	for _, f := range picture.Figures(study) {
+	for _, f := range chart.Figures(study) {
 		s.Figures = append(s.Figures, Figure(f))
 	}
 	for _, p := range spec.Parameters() {

@@ -1,0 +1,169 @@
+package plot
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/10f93571/retry/task"
+)
+
+// A simulation stops here although clients are left.
+const (
+	maxSimulated         = 365 * 24 * time.Hour // of simulated time
+	maxCalls             = 100_000_000          // of all clients together
+	maxCallsPerClient    = 100_000              // on average
+	maxCallsWithoutDelay = 100                  // per client while the simulated time stands still
+)
+
+// clientGroup is a number of clients that call until they are served. A client that is refused waits as its policy says.
+type clientGroup struct {
+	policy       task.Policy
+	random       *randomSource
+	clients      []task.Progress // all that is kept of a client between two calls
+	queue        callQueue
+	calls        int
+	withoutDelay int             // calls since the simulated time last advanced
+	refused      int             // calls that the service refused while it was there
+	waves        []int           // the same, by the number of retries before the call
+	lastCall     time.Duration   // the time of the latest call
+	waits        []time.Duration // until a client was served, in the order of serving
+}
+
+// newClientGroup returns clients that make their first call at time 0. None gives up: attempts and budget do not count.
+func newClientGroup(p task.Policy, clients int, seed uint64) *clientGroup {
+	p = withoutConditions(p)
+	p.Attempts, p.Budget = 0, 0
+	g := &clientGroup{policy: p, random: newRandomSource(seed), clients: make([]task.Progress, clients), queue: make(callQueue, clients)}
+	for i := range clients {
+		g.queue[i].client = int32(i) // equal times in the order of clients are a valid heap
+	}
+	g.waits = make([]time.Duration, 0, clients)
+	g.waves = make([]int, 0, maxWaves)
+	return g
+}
+
+// next is the earliest call. It is false where no client is left, or the simulation has to stop.
+func (g *clientGroup) next() (call, bool) {
+	if len(g.queue) == 0 || g.queue[0].at > maxSimulated || g.limitReached() {
+		return call{}, false
+	}
+	if g.calls++; g.queue[0].at > g.lastCall {
+		g.lastCall, g.withoutDelay = g.queue[0].at, 0
+	}
+	g.withoutDelay++
+	return g.queue[0], true
+}
+
+func (g *clientGroup) limitReached() bool {
+	return g.calls >= min(maxCalls, maxCallsPerClient*len(g.clients)) || g.withoutDelay > maxCallsWithoutDelay*len(g.clients)
+}
+
+// failUntil lets every call before a time fail. The order of these calls does not matter, so the queue is sorted once at the end.
+func (g *clientGroup) failUntil(end time.Duration) {
+	for i := range g.queue {
+		c := &g.queue[i]
+		for c.at < end && !g.limitReached() {
+			at := c.at
+			g.lastCall = max(g.lastCall, at)
+			c.at, _ = g.nextCall(c.client, at)
+			if g.calls++; c.at > at {
+				g.withoutDelay = 0
+			}
+			g.withoutDelay++
+		}
+	}
+	slices.SortFunc(g.queue, func(a, b call) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.client, b.client)) })
+}
+
+// serve removes the client of the earliest call, which was served after a wait.
+func (g *clientGroup) serve(wait time.Duration) {
+	g.queue.pop()
+	g.waits = append(g.waits, wait)
+}
+
+// refuse refuses the earliest call at a time. It returns how many retries the client had made before.
+func (g *clientGroup) refuse(at time.Duration) (wave int) {
+	client := g.queue[0].client
+	next, wave := g.nextCall(client, at)
+	g.queue.replaceFirst(call{next, client})
+	return wave
+}
+
+// nextCall is when a client calls again that was refused at a time, and how many retries it had made before.
+func (g *clientGroup) nextCall(client int32, at time.Duration) (next time.Duration, wave int) {
+	progress := &g.clients[client]
+	wave = progress.Step
+	g.random.seedFor(uint64(client), uint64(wave))
+	h := task.History{Began: startedAt, Phase: g.random.phase(uint64(client)), Made: wave, Counted: wave, Own: *progress}
+	d := task.Decide(&g.policy, h, failure, startedAt.Add(at), g.random.next)
+	*progress = h.After(&g.policy, failure, d).Own
+	return addSaturating(at, d.Delay), wave
+}
+
+// countRefusal counts a refused call with so many retries before it.
+func (g *clientGroup) countRefusal(wave int) {
+	g.refused++
+	for len(g.waves) <= wave && wave < maxWaves {
+		g.waves = append(g.waves, 0)
+	}
+	if wave < maxWaves {
+		g.waves[wave]++
+	}
+}
+
+// trial summarises the group; a client is done some time after it was served.
+func (g *clientGroup) trial(s Subject, held time.Duration) Trial {
+	t := Trial{
+		Subject: s, Clients: len(g.clients), Calls: g.calls, Refused: g.refused, ByWave: g.waves,
+		Wait: newQuantiles(g.waits, len(g.clients)), Left: len(g.queue), Ended: g.lastCall,
+	}
+	t.Done = t.Wait.plus(held)
+	return t
+}
+
+// call is when a client calls.
+type call struct {
+	at     time.Duration
+	client int32
+}
+
+// before orders calls. Of two at the same time the lower client comes first, so that every run is the same.
+func (c call) before(o call) bool {
+	return c.at < o.at || c.at == o.at && c.client < o.client
+}
+
+// callQueue is a heap with the earliest call first. Each node has four children, which makes it less deep than two would.
+type callQueue []call
+
+const children = 4
+
+func (q *callQueue) pop() {
+	h := *q
+	last := h[len(h)-1]
+	*q = h[:len(h)-1]
+	if len(*q) > 0 {
+		q.replaceFirst(last)
+	}
+}
+
+// replaceFirst replaces the earliest call by another, and moves that down to its place.
+func (q *callQueue) replaceFirst(c call) {
+	h, i := *q, 0
+	for {
+		least := i*children + 1
+		if least >= len(h) {
+			break
+		}
+		for j := least + 1; j < min(i*children+1+children, len(h)); j++ {
+			if h[j].before(h[least]) {
+				least = j
+			}
+		}
+		if !h[least].before(c) {
+			break
+		}
+		h[i], i = h[least], least
+	}
+	h[i] = c
+}
