@@ -53,8 +53,10 @@ fuzz: ## run every fuzz target for FUZZTIME (10s)
 		done; \
 	done
 
-engine: ## make the engine of the page of retry plot --html
-	go generate ./plot/page
+engine: ## compile the engine of the page of retry plot --html, for a release
+	GOOS=wasip1 GOARCH=wasm CGO_ENABLED=0 GOFLAGS= GOWASM= go build -buildmode=c-shared -trimpath -buildvcs=false \
+		-ldflags='-s -w' -o plot/page/engine.wasm ./plot/page/engine
+	gzip -9nf plot/page/engine.wasm
 
 clean: ## remove what make built
 	rm -f retry

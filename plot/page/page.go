@@ -15,8 +15,6 @@ import (
 	"github.com/10f93571/retry/plot/page/model"
 )
 
-//go:generate go run ./generate
-
 var (
 	//go:embed page.html
 	frame string
