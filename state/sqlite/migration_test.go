@@ -75,7 +75,7 @@ func dumpOldJournal(t *testing.T, dir string) string {
 
 // A released migration is never edited: journals have taken it already.
 func TestReleasedMigrationsAreAsTheyWere(t *testing.T) {
-	for i, want := range []string{"d155a063", "b811bcd7", "e12652c0", "f2c2e278"} {
+	for i, want := range []string{"d155a063", "b811bcd7", "e12652c0", "f2c2e278", "09cdec22", "b8d915cb"} {
 		if got := fmt.Sprintf("%x", sha256.Sum256([]byte(migrations[i])))[:8]; got != want {
 			t.Errorf("migration %d is now %s, was %s", i+1, got, want)
 		}
@@ -217,5 +217,36 @@ func TestASchema4JournalIsMigrated(t *testing.T) {
 	must(t, recorded(j, tk, refused(404), failed, epoch))
 	if got := stored(t, j, tk.ID); got.Last.Outcome.HTTP == nil || got.Request == nil {
 		t.Errorf("written and read as %+v", got)
+	}
+}
+
+// A journal of any earlier schema takes a task of a kind that it did not know, and finds the waiting ones by time. It still refuses a
+// status that there is not.
+func TestEarlierSchemasTakeAnyKind(t *testing.T) {
+	for version := range len(migrations) {
+		t.Run(fmt.Sprint("schema ", version), func(t *testing.T) {
+			dir := t.TempDir()
+			must(t, os.WriteFile(filepath.Join(dir, databaseName), nil, 0o600))
+			if version > 0 {
+				execute(t, dir, strings.Join(migrations[:version], ";")+fmt.Sprintf(
+					";PRAGMA journal_mode = WAL; PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, version))
+			}
+			j := openIn(t, dir)
+			tk := newTask()
+			tk.Kind = "grpc"
+			must(t, claimed(j, tk, epoch))
+			if got := stored(t, j, tk.ID).Kind; got != tk.Kind {
+				t.Errorf("got the kind %q, want %q", got, tk.Kind)
+			}
+			if _, err := rawExec(j, "UPDATE tasks SET status = 'LOST'"); err == nil {
+				t.Error("got a status that there is not, want a refusal")
+			}
+			const due = "SELECT number FROM tasks WHERE status = 'PENDING' AND next_attempt_at <= ? ORDER BY next_attempt_at"
+			if got, want := planOf(t, j, due, 1), "SEARCH tasks USING INDEX tasks_waiting (next_attempt_at<?)"; !slices.Equal(got, []string{want}) &&
+				!slices.Equal(got, []string{strings.Replace(want, "USING", "USING COVERING", 1)}) {
+				t.Errorf("got the plan %q, want %q", got, want)
+			}
+			integrity(t, j)
+		})
 	}
 }

@@ -76,6 +76,13 @@ var migrations = []string{
 	// Of HTTP, as JSON: what a task asks for, and what an attempt saw.
 	`ALTER TABLE tasks ADD COLUMN request TEXT;
 	ALTER TABLE attempts ADD COLUMN exchange TEXT;`,
+	// Any kind of task may be stored: task.Kind says which there are. A constraint is dropped in the schema itself, as
+	// https://sqlite.org/lang_altertable.html has it: to copy the table would take as long as the journal is large. And those that wait can
+	// be asked for by the time of their next attempt.
+	`PRAGMA writable_schema = ON;
+	UPDATE sqlite_schema SET sql = replace(sql, ' CHECK (kind IN (''command'', ''http''))', '') WHERE type = 'table' AND name = 'tasks';
+	PRAGMA writable_schema = RESET;
+	CREATE INDEX tasks_waiting ON tasks (next_attempt_at) WHERE status = 'PENDING';`,
 }
 
 // migrate brings the schema up to date, all steps in one transaction. A journal of a newer retry, or a file of another program, is
