@@ -28,11 +28,14 @@ func NewLines(w io.Writer, screen *os.File, inForeground func() bool, verbose bo
 	return &Lines{w: w, verbose: verbose, countdown: countdown{w: w, screen: screen, inForeground: inForeground}}
 }
 
+// Share implements Sharer: each line names its task.
+func (l *Lines) Share() { l.named = true }
+
 // Started implements runner.Observer.
 func (l *Lines) Started(t *task.Task) {
 	l.countdown.clear()
 	if l.verbose {
-		l.print(t, "attempt %s starts (task %s)", attemptCount(t), ShortID(t.ID))
+		l.print(t, "attempt %s starts (task %s)", AttemptCount(t), ShortID(t.ID))
 	}
 }
 
@@ -41,7 +44,7 @@ func (l *Lines) Ended(t *task.Task, a task.Attempt) {
 	if a.Decision.Verdict == task.VerdictSucceeded {
 		return
 	}
-	line := fmt.Sprintf("attempt %s: %s", attemptCount(t), description(a.Outcome, a.Decision))
+	line := fmt.Sprintf("attempt %s: %s", AttemptCount(t), Description(a.Outcome, a.Decision))
 	if a.Outcome.Error == task.ErrorNone {
 		line += " after " + text.Duration(a.Outcome.Duration)
 	}
@@ -80,8 +83,8 @@ func (l *Lines) Waiting(t *task.Task, left time.Duration) time.Duration {
 // Finished implements runner.Observer.
 func (l *Lines) Finished(t *task.Task, r runner.Result) {
 	l.countdown.clear()
-	if text := summary(t, r); text != "" {
-		l.print(t, "%s", text+hints(t, r))
+	if text := Summary(t, r); text != "" {
+		l.print(t, "%s", text+Hints(t, r))
 	}
 }
 
@@ -112,7 +115,7 @@ func (l *Lines) print(t *task.Task, format string, args ...any) {
 }
 
 // description says how an attempt ended, with the error's own words where it has any.
-func description(o task.Outcome, d task.Decision) string {
+func Description(o task.Outcome, d task.Decision) string {
 	if o.Message != "" {
 		return brief(message(o))
 	}
@@ -128,7 +131,7 @@ func ended(o task.Outcome, d task.Decision) string {
 }
 
 // summary is the last line of a run; empty where there is nothing to tell.
-func summary(t *task.Task, r runner.Result) string {
+func Summary(t *task.Task, r runner.Result) string {
 	elapsed := text.Duration(max(0, time.Since(t.Began())))
 	switch r.Decision.Verdict {
 	case task.VerdictSucceeded:
@@ -156,7 +159,7 @@ func summary(t *task.Task, r runner.Result) string {
 }
 
 // hints say what a person can do beside what summary names, each on a line of its own.
-func hints(t *task.Task, r runner.Result) string {
+func Hints(t *task.Task, r runner.Result) string {
 	switch r.Decision.Reason {
 	case task.ReasonAmbiguous:
 		return "\nhint: " + lookFirst(t) + "\nhint: where the server deduplicates, --idempotency-key KEY or --idempotent lets retry send it again by itself"
@@ -201,13 +204,13 @@ func tooOften(t *task.Task, o task.Outcome) int {
 func exhaustion(r runner.Result, t *task.Task) string {
 	switch r.Decision.Reason {
 	case task.ReasonBudget:
-		return "no time is left in the budget of " + text.Duration(t.Policy.Budget) + asked(r.Outcome, " (the server asks for %s)") + ", " + description(r.Outcome, r.Decision)
+		return "no time is left in the budget of " + text.Duration(t.Policy.Budget) + asked(r.Outcome, " (the server asks for %s)") + ", " + Description(r.Outcome, r.Decision)
 	case task.ReasonExpired:
-		return "the idempotency key " + oldKey(t) + " by the next attempt, " + description(r.Outcome, r.Decision)
+		return "the idempotency key " + oldKey(t) + " by the next attempt, " + Description(r.Outcome, r.Decision)
 	case task.ReasonCrashes:
 		return fmt.Sprintf("%d in a row ended with the death of retry itself", task.MaxCrashes)
 	}
-	return description(r.Outcome, r.Decision)
+	return Description(r.Outcome, r.Decision)
 }
 
 // canceller says who cancelled. A TERM by itself only interrupts: where the task is cancelled then, retry cancel sent it.

@@ -39,7 +39,7 @@ func TestSummary(t *testing.T) {
 			if tt.task != nil {
 				tt.task(tk)
 			}
-			got := summary(tk, tt.result)
+			got := Summary(tk, tt.result)
 			if !strings.Contains(got, tt.want) || (tt.want == "" && got != "") {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}

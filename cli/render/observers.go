@@ -11,11 +11,10 @@ import (
 // Observer tells people what a run does.
 type Observer interface {
 	runner.Observer
-	// Say tells what is worth knowing, and no warning.
-	Say(text string)
+	Say(text string) // a line of information, which is no warning
 }
 
-// Silent tells nothing.
+// Silent is an observer that writes nothing.
 type Silent struct{}
 
 // Started implements runner.Observer.
@@ -36,21 +35,20 @@ func (Silent) Warn(error) {}
 // Say implements Observer.
 func (Silent) Say(string) {}
 
-// Shared lets several runs use one observer: lines name their task, and there is no countdown, since each would draw its own.
+// Shared returns an observer that several runs may use at once: lines name their task, and there is no countdown.
 func Shared(o Observer) Observer {
-	share(o)
+	Share(o)
 	return &shared{observer: o}
 }
 
-// share tells an observer, and those that it decorates, that several runs use it.
-func share(o Observer) {
-	if s, ok := o.(interface{ share() }); ok {
-		s.share()
-	}
-}
+// Sharer is an observer that writes something else where several runs use it.
+type Sharer interface{ Share() }
 
-func (l *Lines) share() {
-	l.named = true
+// Share tells an observer, and those that it decorates, that several runs use it.
+func Share(o Observer) {
+	if s, ok := o.(Sharer); ok {
+		s.Share()
+	}
 }
 
 type shared struct {
@@ -90,7 +88,7 @@ func (s *shared) Warn(err error) {
 	s.observer.Warn(err)
 }
 
-// Quiet tells nothing but, of a task whose output is shown on failure alone, why it failed in the end: a command that could not be
+// Quiet writes nothing, except why a task failed in the end whose output is shown on failure only: a command that could not be
 // found, or that was stopped, may have written nothing itself.
 type Quiet struct {
 	Silent
@@ -102,21 +100,21 @@ func NewQuiet(lines *Lines) Quiet { return Quiet{lines: lines} }
 
 // Ended implements runner.Observer.
 func (q Quiet) Ended(t *task.Task, a task.Attempt) {
-	if tells(t) {
+	if explains(t) {
 		q.lines.Ended(t, a)
 	}
 }
 
 // Finished implements runner.Observer.
 func (q Quiet) Finished(t *task.Task, r runner.Result) {
-	if tells(t) {
+	if explains(t) {
 		q.lines.Finished(t, r)
 	}
 }
 
-// share has several runs name their tasks.
-func (q Quiet) share() { q.lines.share() }
+// Share implements Sharer.
+func (q Quiet) Share() { q.lines.Share() }
 
-func tells(t *task.Task) bool {
+func explains(t *task.Task) bool {
 	return t.Options.Output == task.OutputFailure && (t.Status == task.Failed || t.Status == task.Exhausted)
 }

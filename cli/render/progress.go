@@ -50,7 +50,7 @@ func (c *countdown) draw(t *task.Task, left time.Duration) time.Duration {
 	if err != nil || width < 2 {
 		return tick
 	}
-	text := fmt.Sprintf("retry: attempt %s in %s", attemptCount(&next), text.Duration(seconds))
+	text := fmt.Sprintf("retry: attempt %s in %s", AttemptCount(&next), text.Duration(seconds))
 	_, _ = fmt.Fprint(c.w, eraseLine+ansi.Truncate(text, width-1, ""))
 	c.drawn = true
 	return tick

@@ -2,8 +2,6 @@ package render
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -81,7 +79,7 @@ func TestOutcomesOfHTTP(t *testing.T) {
 		if got := Outcome(o); got != tt.outcome {
 			t.Errorf("got %q, want %q", got, tt.outcome)
 		}
-		if got := description(o, tt.attempt.Decision); got != tt.words {
+		if got := Description(o, tt.attempt.Decision); got != tt.words {
 			t.Errorf("got %q, want %q", got, tt.words)
 		}
 	}
@@ -234,40 +232,6 @@ func TestLogOfHTTP(t *testing.T) {
 }
 
 // The log of a job names the request, and its annotation what to do.
-func TestCIOfHTTP(t *testing.T) {
-	page := filepath.Join(t.TempDir(), "summary")
-	var github, gitlab strings.Builder
-	for o, b := range map[Observer]*strings.Builder{
-		newGitHub(&Lines{w: &github}, &github, page): &github, newGitLab(&Lines{w: &gitlab}, &gitlab): &gitlab,
-	} {
-		tk, last := requesting(nil).Task, ambiguous(answered(1, 503))
-		tk.AttemptCount = 1
-		o.Started(tk)
-		o.Ended(tk, last)
-		o.Finished(tk, runner.Result{Decision: last.Decision, Outcome: last.Outcome})
-		if !strings.Contains(b.String(), "retry: attempt 1/5: POST https://api.example.com/orders\n") {
-			t.Errorf("no heading in\n%s", b.String())
-		}
-	}
-	const annotation = "::error title=retry::POST https://api.example.com/orders: FAILED, ambiguous: POST may have taken effect, and is not safe to repeat " +
-		"(retry status 5b9a39db)%0Ahint: look at the server"
-	if !strings.Contains(github.String(), annotation) {
-		t.Errorf("no annotation in\n%s", github.String())
-	}
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"### `POST https://api.example.com/orders`: FAILED, ambiguous: ", " | 1.3s | 503 Service Unavailable | failed |\n"} {
-		if !strings.Contains(string(text), want) {
-			t.Errorf("no %q in\n%s", want, text)
-		}
-	}
-	if strings.Contains(string(text), "hint:") {
-		t.Errorf("a heading has hints:\n%s", text)
-	}
-}
-
 // What a server, or somebody with a URL, brings along reaches nobody raw.
 func TestHTTPIsEscaped(t *testing.T) {
 	for _, text := range nasty {

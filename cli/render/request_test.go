@@ -137,12 +137,11 @@ func TestSecretsOfARequestAreNotShown(t *testing.T) {
 	})
 	last := ambiguous(answered(1, 503))
 	stats := []task.CommandStats{{Method: "POST", URL: v.Request.URL, Runs: 1}}
-	var github, table, statistics, statsJSON strings.Builder
-	play(githubIn(&github), v.Task, func() {}, last)
+	var table, statistics, statsJSON strings.Builder
 	must(t, Tasks(&table, Screen{}, all(v), Table{}, now), Stats(&statistics, Screen{}, stats, 0, now, now), StatsJSON(&statsJSON, stats, now))
 	shown := map[string]string{
 		"detail": strings.Join(taskOf(t, Screen{}, v, last), "\n"), "JSON": fmt.Sprint(decoded(t, v, last)), "table": table.String(),
-		"stats": statistics.String(), "JSON of stats": statsJSON.String(), "lines": told(v.Task, last), "GitHub": github.String(),
+		"stats": statistics.String(), "JSON of stats": statsJSON.String(), "lines": told(v.Task, last),
 	}
 	for where, text := range shown {
 		if strings.Contains(text, "hunter2") || where != "lines" && !strings.Contains(text, "https://ann:***@h/") {

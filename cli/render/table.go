@@ -61,7 +61,7 @@ func (s Screen) row(t TaskView, now time.Time) []string {
 	if t.Damage != nil {
 		status += s.paint(red, " (damaged)")
 	}
-	return []string{ShortID(t.ID), status, attemptCount(t.Task), lastOutcome(t), nextAttempt(t, now), age(t.CreatedAt, now), command}
+	return []string{ShortID(t.ID), status, AttemptCount(t.Task), lastOutcome(t), nextAttempt(t, now), age(t.CreatedAt, now), command}
 }
 
 // columnWidths are the widths of the widest cells.
@@ -92,7 +92,7 @@ func (s Screen) status(t TaskView) string {
 
 // attemptCount writes "2/5", or "2" where there is no limit. Interrupted attempts have numbers and use up none, so each lets the
 // others have greater ones; a table does not know of them.
-func attemptCount(t *task.Task) string {
+func AttemptCount(t *task.Task) string {
 	count := strconv.Itoa(t.AttemptCount)
 	greatest := t.MaxAttempts()
 	if greatest == 0 {

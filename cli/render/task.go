@@ -130,7 +130,7 @@ func (s Screen) attempts(w io.Writer, t TaskView, attempts []task.Attempt, now t
 	rows := [][]string{{"#", "STARTED", "TOOK", "OUTCOME", "THEN", ""}}
 	for _, a := range attempts {
 		rows = append(rows, []string{
-			strconv.Itoa(a.Number), clock(a.StartedAt, now), took(a, now, t), s.outcome(t, a), then(a), brief(message(a.Outcome)),
+			strconv.Itoa(a.Number), clock(a.StartedAt, now), took(a, now, t), s.outcome(t, a), AfterAttempt(a), brief(message(a.Outcome)),
 		})
 	}
 	if _, err := fmt.Fprintln(w); err != nil {
@@ -176,7 +176,7 @@ func took(a task.Attempt, now time.Time, t TaskView) string {
 	return text.Duration(a.Outcome.Duration)
 }
 
-func then(a task.Attempt) string {
+func AfterAttempt(a task.Attempt) string {
 	d := a.Decision
 	switch {
 	case d.Verdict == "":

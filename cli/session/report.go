@@ -8,6 +8,7 @@ import (
 
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cli/render/ci"
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/cmdexec/proc"
 	"github.com/10f93571/retry/internal/files"
@@ -83,10 +84,10 @@ func NewObserver(p *Host, f *flags.OutputFlags) render.Observer {
 		return render.NewLog(p.lines(), f.Verbose)
 	}
 	switch service(p, f) {
-	case render.CIGitHub:
-		return render.NewGitHub(p.lines(), f.Verbose, p.Getenv("GITHUB_STEP_SUMMARY"))
-	case render.CIGitLab:
-		return render.NewGitLab(p.lines(), f.Verbose)
+	case ci.GitHub:
+		return ci.NewGitHub(p.lines(), f.Verbose, p.Getenv("GITHUB_STEP_SUMMARY"))
+	case ci.GitLab:
+		return ci.NewGitLab(p.lines(), f.Verbose)
 	default:
 		inForeground := func() bool { return p.Getenv("TERM") != "dumb" && proc.Interactive(p.Stderr) }
 		return render.NewLines(p.lines(), p.Stderr, inForeground, f.Verbose)
@@ -95,10 +96,10 @@ func NewObserver(p *Host, f *flags.OutputFlags) render.Observer {
 
 // service returns the service in whose log the run is read. To auto, a nested retry is a part of an attempt: groups do not
 // nest, and its failure is not the last word.
-func service(p *Host, f *flags.OutputFlags) render.CI {
-	service := render.CI(f.CI)
-	if service == render.CIAuto && p.Getenv(cmdexec.EnvTaskID) != "" {
-		return render.CINone
+func service(p *Host, f *flags.OutputFlags) ci.Service {
+	service := ci.Service(f.CI)
+	if service == ci.Auto && p.Getenv(cmdexec.EnvTaskID) != "" {
+		return ci.None
 	}
 	return service.Detect(p.Getenv)
 }

@@ -1,4 +1,4 @@
-package render
+package ci
 
 import (
 	"fmt"
@@ -7,27 +7,28 @@ import (
 	"strings"
 	"time"
 
+	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
 
-// stepSummary appends what became of a task to the summary page of a GitHub job, unless its first attempt succeeded.
+// stepSummary appends the result of a task to the summary page of a GitHub job, unless its first attempt succeeded.
 type stepSummary struct {
-	Observer
+	render.Observer
 	path     string
-	attempts map[string]*ends // by task, since several runs may share the observer
+	attempts map[string]*attemptRows // by task, since several runs may share the observer
 }
 
-func newStepSummary(o Observer, path string) *stepSummary {
-	return &stepSummary{Observer: o, path: path, attempts: map[string]*ends{}}
+func newStepSummary(o render.Observer, path string) *stepSummary {
+	return &stepSummary{Observer: o, path: path, attempts: map[string]*attemptRows{}}
 }
 
 // Ended implements runner.Observer.
 func (s *stepSummary) Ended(t *task.Task, a task.Attempt) {
 	s.Observer.Ended(t, a)
 	if s.attempts[t.ID] == nil {
-		s.attempts[t.ID] = &ends{}
+		s.attempts[t.ID] = &attemptRows{}
 	}
 	s.attempts[t.ID].add(row(a))
 }
@@ -37,44 +38,45 @@ func (s *stepSummary) Finished(t *task.Task, r runner.Result) {
 	s.Observer.Finished(t, r)
 	attempts := s.attempts[t.ID]
 	delete(s.attempts, t.ID)
-	result := summary(t, r)
+	result := render.Summary(t, r)
 	if result == "" {
 		return
 	}
-	if err := appendFile(s.path, chapter(t, result, attempts)); err != nil {
+	if err := appendFile(s.path, taskSummary(t, result, attempts)); err != nil {
 		s.Warn(fmt.Errorf("write the step summary: %w", err))
 	}
 }
 
-func (s *stepSummary) share() {
-	share(s.Observer)
+// Share implements render.Sharer.
+func (s *stepSummary) Share() {
+	render.Share(s.Observer)
 }
 
-// keptAtEachEnd bounds what a task without a limit of attempts keeps in memory, and the page: GitHub drops one over 1 MiB.
+// keptAtEachEnd bounds the memory of a task without a limit of attempts, and the page, which GitHub drops when it is over 1 MiB.
 const keptAtEachEnd = 25
 
-// ends are the rows of the first and of the last attempts of a task.
-type ends struct {
+// attemptRows holds the rows of the first and of the last attempts of a task.
+type attemptRows struct {
 	first, last []string
 	leftOut     int // between them
 }
 
-func (e *ends) add(row string) {
-	if len(e.first) < keptAtEachEnd {
-		e.first = append(e.first, row)
+func (r *attemptRows) add(row string) {
+	if len(r.first) < keptAtEachEnd {
+		r.first = append(r.first, row)
 		return
 	}
-	if len(e.last) == keptAtEachEnd {
-		e.last = slices.Delete(e.last, 0, 1)
-		e.leftOut++
+	if len(r.last) == keptAtEachEnd {
+		r.last = slices.Delete(r.last, 0, 1)
+		r.leftOut++
 	}
-	e.last = append(e.last, row)
+	r.last = append(r.last, row)
 }
 
-// chapter is the Markdown for one task. The empty line in front ends whatever the command itself wrote there.
-func chapter(t *task.Task, result string, attempts *ends) string {
+// taskSummary writes the Markdown for one task. The empty line in front ends whatever the command itself wrote to the page.
+func taskSummary(t *task.Task, result string, attempts *attemptRows) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n### %s: %s\n\n", codeSpan(shortened(Title(t))), markdown(shortened(result)))
+	fmt.Fprintf(&b, "\n### %s: %s\n\n", codeSpan(shortened(render.Title(t))), markdown(shortened(result)))
 	if attempts == nil {
 		return b.String()
 	}
@@ -89,7 +91,7 @@ func chapter(t *task.Task, result string, attempts *ends) string {
 
 func row(a task.Attempt) string {
 	return fmt.Sprintf("| %d | %s | %s | %s | %s |\n", a.Number, a.StartedAt.UTC().Format(time.RFC3339), text.Duration(a.Outcome.Duration),
-		markdown(shortened(description(a.Outcome, a.Decision))), then(a))
+		markdown(shortened(render.Description(a.Outcome, a.Decision))), render.AfterAttempt(a))
 }
 
 // markdown makes escaped text stand for itself, also in a cell of a table. A character reference never begins a structure,

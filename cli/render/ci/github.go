@@ -1,30 +1,29 @@
-package render
+package ci
 
 import (
 	"io"
 	"strings"
 	"sync"
 
+	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
 
-// github writes the log of a GitHub Actions job. The results of runs and the warnings are annotations, in place of the lines
-// that would say the same: the log shows the text of an annotation too, as "Error: …".
+// github writes the log of a GitHub Actions job. The results of runs and the warnings are annotations. They replace the lines that
+// would say the same, since the log shows the text of an annotation, too ("Error: …").
 type github struct {
-	folds
-	log *ownLines
+	grouped
+	log *lineWriter
 }
 
-// NewGitHub returns the observer for people who read the log of a GitHub Actions job. There is no countdown, since a log keeps
-// each step of it. Where summaryFile is not empty, a table of the attempts is appended to it.
-func NewGitHub(w io.Writer, verbose bool, summaryFile string) Observer {
-	return newGitHub(NewLines(w, nil, nil, verbose), w, summaryFile)
-}
-
-func newGitHub(lines Observer, w io.Writer, summaryFile string) Observer {
-	log := &ownLines{w: w}
-	g := &github{folds{Observer: lines, marks: workflowGroup{}, w: log}, log}
+// NewGitHub returns the observer for people who read the log of a GitHub Actions job. There is no countdown, since a log would keep
+// each step of it. A table of the attempts is appended to summaryFile, if there is one.
+func NewGitHub(w io.Writer, verbose bool, summaryFile string) render.Observer {
+	log := &lineWriter{w: w}
+	begin := func(t *task.Task) string { return workflowCommand("group", heading(t)) }
+	end := func(*task.Task) string { return workflowCommand("endgroup", "") }
+	g := &github{grouped{Observer: render.NewLines(w, nil, nil, verbose), begin: begin, end: end, w: log}, log}
 	if summaryFile == "" {
 		return g
 	}
@@ -33,35 +32,35 @@ func newGitHub(lines Observer, w io.Writer, summaryFile string) Observer {
 
 // Started implements runner.Observer.
 func (g *github) Started(t *task.Task) {
-	g.folds.Started(t)
+	g.grouped.Started(t)
 	g.othersWrite(true)
 }
 
 // Ended implements runner.Observer.
 func (g *github) Ended(t *task.Task, a task.Attempt) {
-	g.folds.Ended(t, a)
+	g.grouped.Ended(t, a)
 	g.othersWrite(a.Decision.Verdict == task.VerdictRetry && t.Options.OnRetry != "")
 }
 
 // Finished implements runner.Observer.
 func (g *github) Finished(t *task.Task, r runner.Result) {
 	g.close(t)
-	if text := summary(t, r); text != "" {
-		g.annotate(severity(r.Decision.Verdict), g.subject(t)+": "+text+hints(t, r))
+	if text := render.Summary(t, r); text != "" {
+		g.annotate(severity(r.Decision.Verdict), g.subject(t)+": "+text+render.Hints(t, r))
 	}
 	g.othersWrite(t.Options.OnSuccess+t.Options.OnFailure != "")
 }
 
 // Warn implements Observer.
 func (g *github) Warn(err error) {
-	g.annotate("warning", Message(err))
+	g.annotate("warning", render.Message(err))
 }
 
-// subject names what an annotation is about, since GitHub shows it away from the log too.
+// subject names what an annotation is about: GitHub shows annotations outside the log, too.
 func (g *github) subject(t *task.Task) string {
-	command := shortened(Title(t))
+	command := shortened(render.Title(t))
 	if g.shared {
-		return ShortID(t.ID) + ": " + command
+		return render.ShortID(t.ID) + ": " + command
 	}
 	return command
 }
@@ -81,25 +80,15 @@ func (g *github) annotate(severity, text string) {
 	g.write(workflowCommand(severity, text, "title", "retry"))
 }
 
-func (g *github) share() {
-	g.folds.share()
+// Share implements render.Sharer.
+func (g *github) Share() {
+	g.grouped.Share()
 	g.othersWrite(true)
 }
 
-// othersWrite says whether a command or a hook may be writing from now on; of several tasks, one always may.
+// othersWrite notes whether a command or a hook may write from now on. Of several tasks, one always may.
 func (g *github) othersWrite(yes bool) {
 	g.log.setDirty(yes || g.shared)
-}
-
-// workflowGroup marks the groups of GitHub Actions.
-type workflowGroup struct{}
-
-func (workflowGroup) begin(t *task.Task) string {
-	return workflowCommand("group", heading(t))
-}
-
-func (workflowGroup) end(*task.Task) string {
-	return workflowCommand("endgroup", "")
 }
 
 var (
@@ -107,7 +96,7 @@ var (
 	workflowProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 )
 
-// workflowCommand writes a command for GitHub's runner; the properties are names and values in turn. The escapes are those of
+// workflowCommand writes a command for GitHub's runner. The properties are pairs of a name and a value. The escapes are those of
 // actions/toolkit, packages/core/src/command.ts.
 func workflowCommand(name, data string, properties ...string) string {
 	line, separator := "::"+name, " "
@@ -118,21 +107,21 @@ func workflowCommand(name, data string, properties ...string) string {
 	return line + "::" + workflowData.Replace(data) + "\n"
 }
 
-// ownLines begins a new line where others write, who may have left theirs unfinished: GitHub overlooks a command in the middle
-// of a line, and a group would stay open. Warnings come from any goroutine.
-type ownLines struct {
+// lineWriter begins a new line before each text while a command may have left its line unfinished: GitHub does not see a workflow
+// command in the middle of a line, and a group would stay open. Warnings come from any goroutine.
+type lineWriter struct {
 	w     io.Writer
 	mutex sync.Mutex
-	dirty bool
+	dirty bool // others may have written
 }
 
-func (l *ownLines) setDirty(yes bool) {
+func (l *lineWriter) setDirty(yes bool) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	l.dirty = yes
 }
 
-func (l *ownLines) Write(text []byte) (int, error) {
+func (l *lineWriter) Write(text []byte) (int, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if l.dirty {

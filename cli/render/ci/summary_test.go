@@ -1,4 +1,4 @@
-package render
+package ci
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/task"
 )
 
@@ -17,7 +18,7 @@ func summaryOf(t *testing.T, tk *task.Task, attempts ...task.Attempt) (page, pri
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "summary")
 	var b strings.Builder
-	play(newGitHub(&Lines{w: &b}, &b, path), tk, func() {}, attempts...)
+	play(NewGitHub(&b, false, path), tk, func() {}, attempts...)
 	data, err := os.ReadFile(path)
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
@@ -71,7 +72,7 @@ func TestStepSummaryWithoutAttempts(t *testing.T) {
 // Of many attempts the first and the last are kept, in memory too.
 func TestStepSummaryIsBounded(t *testing.T) {
 	for _, n := range []int{2*keptAtEachEnd - 1, 2 * keptAtEachEnd, 2*keptAtEachEnd + 1, 10_000} {
-		kept := &ends{}
+		kept := &attemptRows{}
 		for i := range n {
 			kept.add(row(task.Attempt{Number: i + 1}))
 		}
@@ -79,7 +80,7 @@ func TestStepSummaryIsBounded(t *testing.T) {
 		if len(kept.first)+len(kept.last) != n-leftOut || kept.leftOut != leftOut || cap(kept.first)+cap(kept.last) > 6*keptAtEachEnd {
 			t.Errorf("of %d attempts %d and %d are kept, %d left out", n, len(kept.first), len(kept.last), kept.leftOut)
 		}
-		page := chapter(fresh("x"), "result", kept)
+		page := taskSummary(fresh("x"), "result", kept)
 		for _, number := range []int{1, min(n, keptAtEachEnd), n - keptAtEachEnd + 2, n} {
 			if !strings.Contains(page, fmt.Sprintf("\n| %d | ", number)) {
 				t.Errorf("of %d attempts %d is missing", n, number)
@@ -89,11 +90,11 @@ func TestStepSummaryIsBounded(t *testing.T) {
 			t.Errorf("of %d attempts some are said to be left out: %v", n, got)
 		}
 	}
-	kept := &ends{}
+	kept := &attemptRows{}
 	for range 1050 {
 		kept.add(row(failing))
 	}
-	if row := "\n| … | | | 1000 attempts left out | |\n"; !strings.Contains(chapter(fresh("x"), "result", kept), row) {
+	if row := "\n| … | | | 1000 attempts left out | |\n"; !strings.Contains(taskSummary(fresh("x"), "result", kept), row) {
 		t.Errorf("no row %q", row)
 	}
 }
@@ -110,14 +111,14 @@ func TestStepSummaryIsEscaped(t *testing.T) {
 		tk := fresh("0123456789abcdef")
 		tk.Command = []string{text, text}
 		page, _ := summaryOf(t, tk, task.Attempt{
-			StartedAt: now, Outcome: task.Outcome{Error: task.ErrorNotFound, Message: text}, Decision: task.Decision{Verdict: task.VerdictExhausted},
+			StartedAt: noon, Outcome: task.Outcome{Error: task.ErrorNotFound, Message: text}, Decision: task.Decision{Verdict: task.VerdictExhausted},
 		})
 		rows := strings.Split(strings.TrimSuffix(page, "\n"), "\n")
 		if len(rows) != 6 || len(page) > 10_000 || !row.MatchString(rows[5]) {
 			t.Errorf("%q makes\n%s", text, page)
 			continue
 		}
-		span := codeSpan(shortened(Command(tk.Command)))
+		span := codeSpan(shortened(render.Command(tk.Command)))
 		fence := span[:len(span)-len(strings.TrimLeft(span, "`"))]
 		if !strings.HasPrefix(rows[1], "### "+span+": ") || strings.Count(span, fence) != 2 {
 			t.Errorf("%q makes the heading %s", text, rows[1])
@@ -135,8 +136,8 @@ func TestStepSummaryIsEscaped(t *testing.T) {
 func TestStepSummaryOfSeveral(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "summary")
 	var b strings.Builder
-	page := newStepSummary(&Lines{w: &b}, path)
-	o := Shared(page)
+	page := newStepSummary(render.NewLines(&b, nil, nil, false), path)
+	o := render.Shared(page)
 	one, two := fresh("aaaaaaaa"), fresh("bbbbbbbb")
 	one.AttemptCount, two.AttemptCount = 1, 1
 	o.Ended(one, failing)
@@ -160,7 +161,7 @@ func TestStepSummaryOfSeveral(t *testing.T) {
 func TestStepSummaryFails(t *testing.T) {
 	var b strings.Builder
 	path := filepath.Join(t.TempDir(), "absent", "summary")
-	play(newGitHub(&Lines{w: &b}, &b, path), fresh("0123456789abcdef"), func() {}, lastOne)
+	play(NewGitHub(&b, false, path), fresh("0123456789abcdef"), func() {}, lastOne)
 	if got := b.String(); strings.Count(got, "::warning title=retry::write the step summary: open ") != 1 || !strings.Contains(got, "::error") {
 		t.Errorf("got\n%s", got)
 	}

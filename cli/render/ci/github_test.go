@@ -1,19 +1,23 @@
-package render
+package ci
 
 import (
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
 
-func githubIn(b *strings.Builder) Observer {
-	return newGitHub(&Lines{w: b}, b, "")
+func githubIn(b *strings.Builder) render.Observer {
+	return NewGitHub(b, false, "")
 }
 
 func TestWorkflowCommand(t *testing.T) {
@@ -93,7 +97,7 @@ func TestGitHubWarning(t *testing.T) {
 // Of several tasks a command may run at any time.
 func TestSharedAnnotationBeginsALine(t *testing.T) {
 	var b strings.Builder
-	o := Shared(githubIn(&b))
+	o := render.Shared(githubIn(&b))
 	steps := []func(*task.Task){
 		func(*task.Task) {}, o.Started, func(t *task.Task) { o.Ended(t, lastOne) }, func(t *task.Task) { o.Finished(t, runner.Result{Decision: success.Decision}) },
 	}
@@ -131,7 +135,7 @@ func TestGitHubAfterAHook(t *testing.T) {
 
 // What outgrows its limit is told from another goroutine.
 func TestGitHubWarnsFromAnywhere(t *testing.T) {
-	o, tk := newGitHub(&Lines{w: io.Discard}, io.Discard, ""), fresh("0123456789abcdef")
+	o, tk := NewGitHub(io.Discard, false, ""), fresh("0123456789abcdef")
 	var group sync.WaitGroup
 	group.Go(func() { o.Warn(errors.New("x")) })
 	o.Started(tk)
@@ -153,5 +157,47 @@ func TestGitHubIsEscaped(t *testing.T) {
 		if strings.HasPrefix(line, "::error::") || strings.Contains(line, "\x1b") {
 			t.Errorf("%q in\n%s", line, b.String())
 		}
+	}
+}
+
+// reset is the only attempt of a request whose reply never came.
+var reset = task.Attempt{
+	StartedAt: time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC),
+	Outcome: task.Outcome{
+		Exit: 22, Message: "status 503 Service Unavailable", Duration: 1300 * time.Millisecond, HTTP: &task.Reply{Status: 503, Written: 1},
+	},
+	Decision: task.Decision{Verdict: task.VerdictFailed, Reason: task.ReasonAmbiguous},
+}
+
+func TestCIOfHTTP(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "summary")
+	var github, gitlab strings.Builder
+	for o, b := range map[render.Observer]*strings.Builder{NewGitHub(&github, false, path): &github, NewGitLab(&gitlab, false): &gitlab} {
+		tk := fresh("5b9a39db")
+		tk.Number, tk.Kind, tk.Command, tk.Request = 1, task.KindHTTP, nil, &task.Request{Method: "POST", URL: "https://ann:hunter2@h/orders"}
+		play(o, tk, func() {}, reset)
+		if got, want := b.String(), "retry: attempt 1/5: POST https://ann:***@h/orders\n"; !strings.Contains(got, want) {
+			t.Errorf("got\n%s, want %q", got, want)
+		}
+		if strings.Contains(b.String(), "hunter2") {
+			t.Errorf("got a secret:\n%s", b.String())
+		}
+	}
+	const annotation = "::error title=retry::POST https://ann:***@h/orders: FAILED, ambiguous: POST may have taken effect, and is not safe to repeat " +
+		"(retry status 5b9a39db)%0Ahint: look at the server"
+	if got := github.String(); !strings.Contains(got, annotation) {
+		t.Errorf("got\n%s, want %q", got, annotation)
+	}
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"### `POST https://ann:***@h/orders`: FAILED, ambiguous: ", " | 1.3s | 503 Service Unavailable | failed |\n"} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("got\n%s, want %q", page, want)
+		}
+	}
+	if strings.Contains(string(page), "hint:") || strings.Contains(string(page), "hunter2") {
+		t.Errorf("got hints or a secret in a heading:\n%s", page)
 	}
 }
