@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cli/session"
 	_ "github.com/10f93571/retry/internal/expression"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
@@ -160,4 +162,44 @@ func printError(w io.Writer, err error) {
 // warn tells of what does not keep a report from being printed.
 func (p *Process) warn(err error) {
 	printError(p.Stderr, fmt.Errorf("warning: %w", err))
+}
+
+// each does the same for every task that a command line names: one that fails does not keep the others.
+func each(tasks []string, do func(ref string) error) error {
+	var failures []error
+	for _, ref := range tasks {
+		if err := do(ref); err != nil {
+			failures = append(failures, err)
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// groupCommand is the first word of commands of two words, with a second word that no command has, or without one.
+type groupCommand struct {
+	Words []string `arg:"" optional:"" hidden:""`
+
+	word, text string
+}
+
+func (c *groupCommand) usage() string {
+	return c.text
+}
+
+func (c *groupCommand) Run(*Process) (int, error) {
+	var verbs []string
+	for _, other := range commands {
+		if verb, ok := strings.CutPrefix(other.name, c.word+" "); ok {
+			verbs = append(verbs, verb)
+		}
+	}
+	all := fmt.Sprintf("retry %s %s; retry %[1]s --help tells more", c.word, strings.Join(verbs, "|"))
+	if len(c.Words) == 0 {
+		return 0, fmt.Errorf("retry %s needs a word more\nhint: %s", c.word, all)
+	}
+	hint := "write " + all + "."
+	if found := text.Nearest(c.Words[0], verbs); found != "" {
+		hint = fmt.Sprintf("did you mean retry %s %s?", c.word, found)
+	}
+	return 0, fmt.Errorf("retry %s has no %q\nhint: %s To run a program named %[1]s: retry -- %[1]s", c.word, c.Words[0], hint)
 }

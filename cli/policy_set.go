@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/10f93571/retry/cli/flags"
@@ -169,4 +170,10 @@ func remains(name string, file *policies.File) string {
 		return "; from now on it is the built-in one"
 	}
 	return ""
+}
+
+// nameOf is the NAME of NAME=value.
+func nameOf(variable string) string {
+	name, _, _ := strings.Cut(variable, "=")
+	return name
 }

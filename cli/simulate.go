@@ -103,3 +103,11 @@ func (f *simulateFlags) trials(p *Process, simulation plot.Simulation) ([]plot.T
 	}
 	return trials, nil
 }
+
+const simulateUsage = `Let many clients of a policy loose on a lock, or on a service that is down and comes back, and see what becomes of them. Several
+SPECs stand side by side; without one it is the policy that a run here would use.
+
+Usage:
+  retry simulate lock [flags] [SPEC[/JITTER]…]
+  retry simulate outage [flags] [SPEC[/JITTER]…]
+`

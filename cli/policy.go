@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/10f93571/retry/cli/flags"
+	"github.com/10f93571/retry/cli/policies"
+	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cli/session"
+)
+
+const policyUsage = `Policies by name, for retry -p NAME. They are built in, or kept in the journal (retry policy set), or stand in the config file:
+$XDG_CONFIG_HOME/retry/config.toml, ~/.config/retry/config.toml, or what --config or RETRY_CONFIG names. In this order a later one replaces
+an earlier one of its name whole. Then come the environment (RETRY_ATTEMPTS, …) and the flags. A run without -p uses the one named default.
+
+Usage:
+  retry policy list                   all of them, and where each is from
+  retry policy show [NAME] [flags]    what a run would use, as a part of a config file
+  retry policy set NAME [flags]       keep one in the journal
+  retry policy rm NAME…               remove it from there
+  retry policy check [FILE]           every mistake in a config file
+  retry policy schema                 a JSON schema of the file, for editors
+
+Example of a config file:
+  [policy.deploy]
+  attempts = 8
+  backoff  = "exp:2s..2m"
+  budget   = "30m"
+  stop-on  = [2, "SIGSEGV"]
+  [[policy.deploy.rule]]              # a busy lock is tried fast, all else backs off
+  when    = 75
+  backoff = "lock-busy"
+`
+
+// policyListCommand is `retry policy list`.
+type policyListCommand struct {
+	flags.StateFlag
+	flags.ConfigFlag
+	JSON bool `help:"Print JSON; its fields are stable."`
+}
+
+func (*policyListCommand) usage() string {
+	return `List the policies by name, with where each is from, and what it hides.
+
+Usage:
+  retry policy list [flags]
+`
+}
+
+func (c *policyListCommand) Run(p *Process) (int, error) {
+	file, err := policies.Load(&c.ConfigFlag, p.Getenv, p.warn)
+	if err != nil {
+		return 0, err
+	}
+	stored, err := c.stored(p)
+	if err != nil {
+		p.warn(err)
+	}
+	rows := policies.Rows(stored, file)
+	if c.JSON {
+		return 0, render.PoliciesJSON(p.Stdout, rows)
+	}
+	return 0, render.Policies(p.Stdout, render.ScreenOf(p.Stdout, p.Getenv), rows)
+}
+
+// stored returns the journal's policies.
+func (c *policyListCommand) stored(p *Process) (found []policies.Named, err error) {
+	ctx := context.Background()
+	journal, err := session.ReadJournal(ctx, &p.Host, c.State)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = journal.Close() }()
+	all, err := journal.Policies(ctx)
+	for i := range all {
+		found = append(found, *policies.Stored(&all[i]))
+	}
+	return found, err
+}
+
+// policyShowCommand is `retry policy show [NAME]`.
+type policyShowCommand struct {
+	flags.PolicyFlags
+	flags.ConfigFlag
+	flags.StateFlag
+	JSON bool    `help:"Print JSON; its fields are stable."`
+	Name *string `arg:"" optional:"" help:"The policy; else what a run here would use."`
+}
+
+func (*policyShowCommand) usage() string {
+	return `Print a policy as a part of a config file, each value with where it is from. Without a name it is what a run here would use: the
+environment and the flags count.
+
+Usage:
+  retry policy show [NAME] [flags]
+
+Examples:
+  retry policy show zizq -n 8
+  retry policy show deploy >>~/.config/retry/config.toml
+`
+}
+
+func (c *policyShowCommand) Run(p *Process) (int, error) {
+	if c.Name != nil {
+		if c.Policy != nil {
+			return 0, errors.New("a name and --policy say the same thing\nhint: give one of them")
+		}
+		c.Policy = c.Name
+	}
+	choice, err := policies.Choose(&c.PolicyFlags, &c.ConfigFlag, p.Getenv, p.warn)
+	if err != nil {
+		return 0, err
+	}
+	if err := session.AskReader(context.Background(), &p.Host, choice, c.State, p.warn); err != nil {
+		return 0, err
+	}
+	policy, err := choice.Resolve(time.Now())
+	if err != nil {
+		return 0, err
+	}
+	shown := choice.Explain(&policy)
+	if c.JSON {
+		return 0, render.PolicyShownJSON(p.Stdout, &policy, shown)
+	}
+	return 0, render.PolicyTOML(p.Stdout, render.ScreenOf(p.Stdout, p.Getenv), shown)
+}
+
+// policySchemaCommand is `retry policy schema`.
+type policySchemaCommand struct{}
+
+func (*policySchemaCommand) usage() string {
+	return `Print a JSON schema of the config file, for editors that complete and check TOML.
+
+Usage:
+  retry policy schema
+`
+}
+
+func (c *policySchemaCommand) Run(p *Process) (int, error) {
+	text, err := policies.Schema()
+	if err != nil {
+		return 0, err
+	}
+	_, err = p.Stdout.Write(text)
+	return 0, err
+}
