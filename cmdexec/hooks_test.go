@@ -31,7 +31,7 @@ func newHookRig(t *testing.T) *hookRig {
 		T: t,
 		hooks: Hooks{
 			Executor: &Executor{Stdin: stdio.NullStdin{}, Output: heldOutput(t, task.OutputFinal), Env: os.Environ()},
-			Stderr:   sink(t, t.TempDir(), "stderr"),
+			Stderr:   newFile(t, t.TempDir(), "stderr"),
 		},
 		task: task.Task{
 			ID: "task", IdempotencyKey: "key", Status: task.Pending, AttemptCount: 2,
@@ -58,7 +58,7 @@ func (r *hookRig) prints(command, want string) {
 // whenReady calls do when the hook has written something, or takes too long for it.
 func (r *hookRig) whenReady(do func()) {
 	r.Helper()
-	ready, said := source(r.T)
+	ready, said := pipe(r.T)
 	r.hooks.Stderr = said
 	ok(r, ready.SetReadDeadline(time.Now().Add(patience)))
 	go func() {
@@ -184,11 +184,11 @@ func TestHookEndsWithTheRun(t *testing.T) {
 // What a hook leaves behind is not waited for.
 func TestHookLeavesADaemon(t *testing.T) {
 	r := newHookRig(t)
-	read, write := source(t)
+	read, write := pipe(t)
 	r.hooks.Stderr = write
 	if sig, err := r.run("sh -c 'while :; do sleep 0.02; echo there || exit; done' & exit 0"); sig != nil || err != nil {
 		t.Errorf("%v, %v", sig, err)
 	}
-	take(t, read, "there\n")
+	expectText(t, read, "there\n")
 	ok(t, read.Close())
 }

@@ -2,13 +2,15 @@
 
 package cmdexec
 
-import "testing"
+import (
+	"testing"
+)
 
 // Go's runtime itself forgets all of these but HUP and INT.
 func TestInheritedIgnored(t *testing.T) {
 	for _, names := range []string{"", "HUP", "INT", "TERM", "HUP INT QUIT USR1 PIPE ALRM TERM TSTP WINCH SYS"} {
 		caller := []string{"sh", "-c", `for s in $0; do trap '' $s; done; exec "$@"`, names}
-		if got := output(t, append(caller, role("ignored")...)); got != names {
+		if got := outputOf(t, append(caller, helperCommand("ignored")...)); got != names {
 			t.Errorf("started with %q ignored, it finds %q", names, got)
 		}
 	}

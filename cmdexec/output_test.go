@@ -24,7 +24,7 @@ import (
 // heldOutput leads to two files.
 func heldOutput(t *testing.T, mode task.OutputMode) stdio.Output {
 	dir := t.TempDir()
-	return stdio.Output{Stdout: sink(t, dir, "stdout"), Stderr: sink(t, dir, "stderr"), Mode: mode, Temporary: temporary(t)}
+	return stdio.Output{Stdout: newFile(t, dir, "stdout"), Stderr: newFile(t, dir, "stderr"), Mode: mode, Temporary: temporary(t)}
 }
 
 // temporary makes files of a spool.
@@ -34,10 +34,10 @@ func temporary(t *testing.T) func() (*os.File, error) {
 }
 
 // held are scripts whose output is more than a pipe holds, and is held in memory or in a file.
-var held = []string{"head -c 300000 /dev/zero", "head -c 3000000 /dev/zero"}
+var heldScripts = []string{"head -c 300000 /dev/zero", "head -c 3000000 /dev/zero"}
 
 // sink is a file to write to.
-func sink(t *testing.T, dir, name string) *os.File {
+func newFile(t *testing.T, dir, name string) *os.File {
 	t.Helper()
 	file, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 	ok(t, err)
@@ -58,14 +58,14 @@ func checkText(t *testing.T, what, got, want string) {
 		return
 	}
 	if len(got)+len(want) > 200 {
-		t.Errorf("%s: %d bytes, want %d; the same up to byte %d", what, len(got), len(want), same(got, want))
+		t.Errorf("%s: %d bytes, want %d; the same up to byte %d", what, len(got), len(want), commonPrefix(got, want))
 		return
 	}
 	t.Errorf("%s: %q, want %q", what, got, want)
 }
 
 // same is how far two texts are the same.
-func same(a, b string) int {
+func commonPrefix(a, b string) int {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {
 		n++
@@ -74,7 +74,7 @@ func same(a, b string) int {
 }
 
 // to gives the attempt an output.
-func (r *rig) to(o stdio.Output) *rig {
+func (r *rig) withOutput(o stdio.Output) *rig {
 	r.executor.Output = o
 	return r
 }
@@ -99,7 +99,7 @@ func TestOutputIsReleasedOrDropped(t *testing.T) {
 		for _, status := range statuses {
 			t.Run(fmt.Sprintf("%s %s", mode, status), func(t *testing.T) {
 				o := heldOutput(t, mode)
-				r := script(t, "printf 'to stdout'; printf 'to stderr' >&2; exit 3").to(o)
+				r := script(t, "printf 'to stdout'; printf 'to stderr' >&2; exit 3").withOutput(o)
 				r.executor.Execute(t.Context(), &r.task, runner.Call{Number: 1})
 				both := func() string { return contents(t, o.Stdout) + "|" + contents(t, o.Stderr) }
 				before, after := "|", "|"
@@ -132,7 +132,7 @@ func TestOutputIsReleasedOrDropped(t *testing.T) {
 // Each attempt's output is its own.
 func TestOutputOfSeveralAttempts(t *testing.T) {
 	o := heldOutput(t, task.OutputFinal)
-	r := script(t, "echo $RETRY_ATTEMPT; echo $RETRY_ATTEMPT >&2").to(o)
+	r := script(t, "echo $RETRY_ATTEMPT; echo $RETRY_ATTEMPT >&2").withOutput(o)
 	for n, status := range []task.Status{task.Pending, task.Pending, task.Exhausted} {
 		out := r.executor.Execute(t.Context(), &r.task, runner.Call{Number: n + 1})
 		if want := fmt.Sprintln(n + 1); out.Stdout != want || out.Stderr != want {
@@ -152,7 +152,7 @@ func TestCapture(t *testing.T) {
 			t.Run(fmt.Sprintf("%s %s", mode, capture), func(t *testing.T) {
 				o := heldOutput(t, mode)
 				o.Capture = capture
-				r := script(t, "printf 'to stdout'; printf 'to stderr' >&2; exit 3").to(o)
+				r := script(t, "printf 'to stdout'; printf 'to stderr' >&2; exit 3").withOutput(o)
 				r.task.Status = task.Failed
 				want := task.Outcome{Exit: 3}
 				if mode.Held() || capture == task.CaptureBoth {
@@ -177,8 +177,8 @@ func TestOneFileKeepsItsOrder(t *testing.T) {
 		for _, capture := range captures {
 			t.Run(fmt.Sprintf("%s %s", mode, capture), func(t *testing.T) {
 				o := heldOutput(t, mode)
-				o.Stderr, o.Capture = sink(t, filepath.Dir(o.Stdout.Name()), "stdout"), capture // opened anew, as by >>file 2>>file
-				r := script(t, `i=0; while [ $((i += 1)) -le 200 ]; do echo out $i; echo err $i >&2; done`).to(o)
+				o.Stderr, o.Capture = newFile(t, filepath.Dir(o.Stdout.Name()), "stdout"), capture // opened anew, as by >>file 2>>file
+				r := script(t, `i=0; while [ $((i += 1)) -le 200 ]; do echo out $i; echo err $i >&2; done`).withOutput(o)
 				r.task.Status = task.Failed
 				if mode == task.OutputSuccess {
 					r.task.Status = task.Succeeded
@@ -199,20 +199,20 @@ func TestCapturedIsPassedOnAsItComes(t *testing.T) {
 		r.executor.Output.Capture = capture
 		r.executor.Output.Stderr = r.executor.Output.Stdout
 		r.start()
-		say(t, r.stdin, "one\n")
+		writeText(t, r.stdin, "one\n")
 		r.expect("one", "one")
-		say(t, r.stdin, "two\n")
+		writeText(t, r.stdin, "two\n")
 		r.expect("two")
 		r.check(task.Outcome{Stdout: "one\none\ntwo\n", Stderr: "one\none\ntwo\n"})
 	}
 }
 
 func TestCapturesTheEnd(t *testing.T) {
-	tests := map[string]int{"less": task.Kept - 1, "just that": task.Kept, "more": task.Kept + 1, "much": len(big)}
+	tests := map[string]int{"less": task.Kept - 1, "just that": task.Kept, "more": task.Kept + 1, "much": len(bigText)}
 	for name, size := range tests {
 		t.Run(name, func(t *testing.T) {
-			text := big[:size]
-			r := script(t, "cat; printf x >&2").with(stdio.ReplayKept(kept(t, text)))
+			text := bigText[:size]
+			r := script(t, "cat; printf x >&2").withStdin(stdio.ReplayKept(spoolWith(t, text)))
 			r.executor.Output.Capture = task.CaptureBoth
 			checkText(t, "passed on", r.start().rest(), text)
 			checkText(t, "captured", r.outcome.Stdout, text[max(0, size-8<<10):])
@@ -221,10 +221,10 @@ func TestCapturesTheEnd(t *testing.T) {
 }
 
 // kept is a spool that holds text.
-func kept(t *testing.T, text string) *spool.Spool {
+func spoolWith(t *testing.T, text string) *spool.Spool {
 	t.Helper()
-	s := memory(t)
-	say(t, s, text)
+	s := inMemory(t)
+	writeText(t, s, text)
 	return s
 }
 
@@ -234,8 +234,8 @@ func TestWhatIsLeftBehindIsNotTakenIn(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			o := heldOutput(t, mode)
 			o.Capture = task.CaptureBoth
-			pids := sink(t, t.TempDir(), "pids")
-			r := script(t, `echo first; sh -c 'echo $$ >>"$0"; while :; do echo more; done' "$1" & while ! [ -s "$1" ]; do sleep 0.01; done; exit 3`, pids.Name()).to(o)
+			pids := newFile(t, t.TempDir(), "pids")
+			r := script(t, `echo first; sh -c 'echo $$ >>"$0"; while :; do echo more; done' "$1" & while ! [ -s "$1" ]; do sleep 0.01; done; exit 3`, pids.Name()).withOutput(o)
 			r.task.Status = task.Failed
 			if got := r.start().end(); got.Exit != 3 || got.Final {
 				t.Errorf("outcome %+v", got)
@@ -255,7 +255,7 @@ func TestWhatIsLeftBehindIsNotTakenIn(t *testing.T) {
 // A daemon that writes nothing is no reason to wait.
 func TestASilentDaemonIsNotWaitedFor(t *testing.T) {
 	o := heldOutput(t, task.OutputFinal)
-	r := script(t, `exec 3<&0; sh -c 'read -r _' <&3 & echo out; exit 3`).to(o)
+	r := script(t, `exec 3<&0; sh -c 'read -r _' <&3 & echo out; exit 3`).withOutput(o)
 	r.task.Status = task.Failed
 	r.start().check(task.Outcome{Exit: 3, Stdout: "out\n"})
 	checkText(t, "passed on", contents(t, o.Stdout), "out\n")
@@ -283,7 +283,7 @@ func TestLastWordsAreTakenIn(t *testing.T) {
 // What fits the pipe is not lost in the moment of the command's end, again and again.
 func TestLastWordsManyTimes(t *testing.T) {
 	o := heldOutput(t, task.OutputFinal)
-	r := script(t, "head -c 65536 /dev/zero").to(o)
+	r := script(t, "head -c 65536 /dev/zero").withOutput(o)
 	r.task.Status = task.Succeeded
 	for n := range 50 {
 		r.executor.Execute(t.Context(), &r.task, runner.Call{Number: 1})
@@ -345,7 +345,7 @@ func TestOtherBrokenPipesAreTriedAgain(t *testing.T) {
 }
 
 func TestReaderOfHeldOutputIsGone(t *testing.T) {
-	for _, code := range held {
+	for _, code := range heldScripts {
 		r := script(t, code)
 		r.executor.Output.Mode, r.executor.Output.Temporary, r.task.Status = task.OutputFinal, temporary(t), task.Succeeded
 		r.closeReader()
@@ -358,7 +358,7 @@ func TestReaderOfHeldOutputIsGone(t *testing.T) {
 // Nobody reads stderr any more: that is the command's affair, and costs the task nothing.
 func TestReaderOfStderrGoesAway(t *testing.T) {
 	for _, mode := range []task.OutputMode{task.OutputStream, task.OutputFinal} {
-		read, write := source(t)
+		read, write := pipe(t)
 		r := script(t, "echo out; echo err >&2; echo err >&2; exit 3")
 		r.executor.Output.Mode, r.executor.Output.Capture, r.executor.Output.Stderr = mode, task.CaptureBoth, write
 		r.task.Status = task.Failed
@@ -380,7 +380,7 @@ func TestHeldFilesAreClosed(t *testing.T) {
 			made = append(made, file)
 			return file, err
 		}
-		r := script(t, "head -c 2000000 /dev/zero").to(o)
+		r := script(t, "head -c 2000000 /dev/zero").withOutput(o)
 		r.task.Status = status
 		r.start().end()
 		if len(made) != 1 || !errors.Is(made[0].Close(), os.ErrClosed) {
@@ -390,21 +390,21 @@ func TestHeldFilesAreClosed(t *testing.T) {
 }
 
 // outgrown counts calls.
-type outgrown struct {
+type limitCalls struct {
 	*testing.T
 	limit int64
 	calls int
 }
 
-func (c *outgrown) call(_ *task.Task, at int64) {
+func (c *limitCalls) call(_ *task.Task, at int64) {
 	c.calls++
 	if at != c.limit {
 		c.Errorf("outgrown at %d, want %d", at, c.limit)
 	}
 }
 
-func limited(t *testing.T, limit int64) (stdio.Output, *outgrown) {
-	calls := &outgrown{T: t, limit: limit}
+func withLimit(t *testing.T, limit int64) (stdio.Output, *limitCalls) {
+	calls := &limitCalls{T: t, limit: limit}
 	o := heldOutput(t, task.OutputFinal)
 	o.Limit, o.LimitExceeded = limit, calls.call
 	return o, calls
@@ -428,11 +428,11 @@ func TestOutgrown(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			o, calls := limited(t, tt.limit)
+			o, calls := withLimit(t, tt.limit)
 			o.Mode = tt.mode
-			text := big[:4*chunk]
-			r := script(t, `for i in 1 2; do dd bs=5000 count=1; dd bs=5000 count=1 >&3; done 3>&2 2>/dev/null`).to(o)
-			r.with(&stdio.InheritedStdin{File: fileWith(t, text)}).task.Status = task.Pending
+			text := bigText[:4*chunk]
+			r := script(t, `for i in 1 2; do dd bs=5000 count=1; dd bs=5000 count=1 >&3; done 3>&2 2>/dev/null`).withOutput(o)
+			r.withStdin(&stdio.InheritedStdin{File: fileWith(t, text)}).task.Status = task.Pending
 			got := r.start().end()
 			if calls.calls != tt.want || got.Final != (tt.want > 0) || got.Exit != 0 {
 				t.Errorf("called %d times, want %d; outcome final %v, exit %d", calls.calls, tt.want, got.Final, got.Exit)
@@ -449,9 +449,9 @@ func TestOutgrown(t *testing.T) {
 
 // Much on both streams: through the file, in order, each byte once, while the command runs.
 func TestOutgrownByMuch(t *testing.T) {
-	o, calls := limited(t, 3<<20)
+	o, calls := withLimit(t, 3<<20)
 	numbers := numbered(300_000)
-	r := script(t, `seq 300000 & seq 300000 >&2; wait`).to(o)
+	r := script(t, `seq 300000 & seq 300000 >&2; wait`).withOutput(o)
 	r.task.Status = task.Pending
 	if got := r.start().end(); !got.Final || calls.calls != 1 {
 		t.Errorf("outcome final %v, called %d times", got.Final, calls.calls)
@@ -476,7 +476,7 @@ func TestOutgrownIsPassedOnAsItComes(t *testing.T) {
 	r.executor.Output.LimitExceeded = func(_ *task.Task, at int64) { called <- at }
 	r.task.Status = task.Pending
 	r.start().expect("one", "two")
-	say(t, r.stdin, "three\n")
+	writeText(t, r.stdin, "three\n")
 	r.expect("three")
 	r.check(task.Outcome{Final: true, Stdout: "one\ntwo\nthree\n"})
 	if at := <-called; at != 7 || len(called) > 0 {
@@ -501,7 +501,7 @@ func TestNoRoomForHeldOutput(t *testing.T) {
 			t.Run(string(mode)+redirection, func(t *testing.T) {
 				o, called := heldOutput(t, mode), 0
 				o.Temporary, o.HoldFailed = noFile, func(*task.Task, error) { called++ }
-				r := script(t, "head -c 3000000 /dev/zero"+redirection+" || exit 9; exit 3").to(o)
+				r := script(t, "head -c 3000000 /dev/zero"+redirection+" || exit 9; exit 3").withOutput(o)
 				r.task.Status = tt.status
 				if got := r.start().end(); got.Exit != 3 || got.Final == tt.lost || called == 1 == tt.lost {
 					t.Errorf("outcome %+v, called %d times", got, called)
@@ -521,7 +521,7 @@ func TestNoRoomForHeldOutput(t *testing.T) {
 func TestRoomForTheNextAttempt(t *testing.T) {
 	o := heldOutput(t, task.OutputFinal)
 	o.Mode, o.Temporary = task.OutputFailure, noFile
-	r := script(t, "head -c $((3000000 / RETRY_ATTEMPT)) /dev/zero").to(o)
+	r := script(t, "head -c $((3000000 / RETRY_ATTEMPT)) /dev/zero").withOutput(o)
 	for _, n := range []int{1, 30} {
 		r.executor.Execute(t.Context(), &r.task, runner.Call{Number: n})
 		r.task.Status = task.Exhausted
@@ -533,7 +533,7 @@ func TestRoomForTheNextAttempt(t *testing.T) {
 }
 
 // fill is a script that writes so much to stdout, or to stderr and stdout, that it just fits, and retry cannot pass it on.
-var fill = map[string]string{
+var fillScripts = map[string]string{
 	"stdout":     "head -c 100000 /dev/zero",
 	"stderr too": "head -c 100000 /dev/zero >&2; head -c 100000 /dev/zero",
 }
@@ -546,17 +546,17 @@ func TestSlowReader(t *testing.T) {
 		want task.Outcome
 	}{
 		"that the command waits for": {
-			`; : >"$1"; head -c 1000000 /dev/zero`, (*rig).await, task.Outcome{Exit: 143, Signal: "SIGTERM", Stop: syscall.SIGTERM},
+			`; : >"$1"; head -c 1000000 /dev/zero`, (*rig).awaitFile, task.Outcome{Exit: 143, Signal: "SIGTERM", Stop: syscall.SIGTERM},
 		},
 		"that retry waits for": {"", func(r *rig, _ string) { r.endAndReap() }, task.Outcome{Stop: syscall.SIGTERM}},
 	}
 	for name, tt := range tests {
-		for streams, code := range fill {
+		for streams, code := range fillScripts {
 			for _, limit := range []int64{0, 70_000} { // captured; some held, and outgrown
 				t.Run(fmt.Sprintf("%s, %s, limit %d", name, streams, limit), func(t *testing.T) {
 					marker := filepath.Join(t.TempDir(), "marker")
 					r := script(t, "echo $$; "+code+tt.more, marker)
-					_, r.executor.Output.Stderr = source(t)
+					_, r.executor.Output.Stderr = pipe(t)
 					r.executor.Output.Capture = task.CaptureBoth
 					outgrown := make(chan struct{})
 					if limit > 0 {
@@ -586,7 +586,7 @@ func TestSlowReader(t *testing.T) {
 }
 
 // await waits until there is a file.
-func (r *rig) await(file string) {
+func (r *rig) awaitFile(file string) {
 	r.Helper()
 	eventually(r.T, file+" appears", func() bool {
 		_, err := os.Stat(file)
@@ -596,11 +596,11 @@ func (r *rig) await(file string) {
 
 // The same where retry passes on what it held.
 func TestSlowReaderOfHeldOutput(t *testing.T) {
-	for _, code := range held {
+	for _, code := range heldScripts {
 		r := script(t, code+"; exit 3")
 		r.executor.Output.Mode, r.executor.Output.Temporary, r.task.Status = task.OutputFinal, temporary(t), task.Failed
 		r.start()
-		take(t, r.stdout, "\x00") // it is about to be released
+		expectText(t, r.stdout, "\x00") // it is about to be released
 		r.send(syscall.SIGWINCH, syscall.SIGHUP)
 		if got := r.end(); got.Exit != 3 || got.Stop != nil {
 			t.Errorf("outcome %+v", got)
@@ -614,18 +614,18 @@ func TestSlowReaderOfHeldOutput(t *testing.T) {
 // A reader that takes its time gets everything.
 func TestSlowReaderIsWaitedFor(t *testing.T) {
 	for _, mode := range []task.OutputMode{task.OutputStream, task.OutputFinal} {
-		r := script(t, "cat; exit 3").with(stdio.ReplayKept(kept(t, big)))
+		r := script(t, "cat; exit 3").withStdin(stdio.ReplayKept(spoolWith(t, bigText)))
 		r.executor.Output.Mode, r.executor.Output.Capture, r.task.Status = mode, task.CaptureBoth, task.Failed
 		r.start()
 		got, err := io.ReadAll(iotest.OneByteReader(r.stdout))
 		ok(t, err)
-		checkText(t, "passed on", string(got), big)
+		checkText(t, "passed on", string(got), bigText)
 	}
 }
 
 func TestOutputOfACommandThatCannotStart(t *testing.T) {
 	for _, mode := range outputModes {
-		r := newRig(t, "/no/such/command").to(heldOutput(t, mode))
+		r := newRig(t, "/no/such/command").withOutput(heldOutput(t, mode))
 		r.task.Status = task.Failed
 		if o := r.start().end(); o.Error != task.ErrorNotFound || r.lost != nil {
 			t.Errorf("%s: %+v, lost %v", mode, o, r.lost)

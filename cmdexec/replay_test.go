@@ -22,7 +22,7 @@ import (
 )
 
 // memory is a spool that needs no file.
-func memory(t *testing.T) *spool.Spool {
+func inMemory(t *testing.T) *spool.Spool {
 	return spool.New(spool.MemoryLimit, func() (*os.File, error) {
 		t.Error("a file was made")
 		return nil, os.ErrInvalid
@@ -37,7 +37,7 @@ func onDisk(t *testing.T) *spool.Spool {
 }
 
 // source is a pipe that somebody else writes to.
-func source(t *testing.T) (read, write *os.File) {
+func pipe(t *testing.T) (read, write *os.File) {
 	t.Helper()
 	read, write, err := os.Pipe()
 	ok(t, err)
@@ -46,9 +46,9 @@ func source(t *testing.T) (read, write *os.File) {
 }
 
 // sourceOf is a pipe that gives text, then ends.
-func sourceOf(t *testing.T, text string) *os.File {
+func pipeWith(t *testing.T, text string) *os.File {
 	t.Helper()
-	read, write := source(t)
+	read, write := pipe(t)
 	go func() {
 		_, _ = io.WriteString(write, text)
 		_ = write.Close()
@@ -56,7 +56,7 @@ func sourceOf(t *testing.T, text string) *os.File {
 	return read
 }
 
-func say(t *testing.T, to io.Writer, text string) {
+func writeText(t *testing.T, to io.Writer, text string) {
 	t.Helper()
 	_, err := io.WriteString(to, text)
 	ok(t, err)
@@ -73,47 +73,47 @@ func eventually(t *testing.T, what string, is func() bool) {
 }
 
 // passLines is a script that passes on line by line.
-const passLines = `while read -r x; do echo "$x"; done`
+const copyLines = `while read -r x; do echo "$x"; done`
 
 func TestReplayPassesOnAsItComes(t *testing.T) {
-	read, write := source(t)
-	stdin := stdio.Replay(read, memory(t), nil)
-	r := script(t, passLines).with(stdin).start()
-	say(t, write, "one\n")
+	read, write := pipe(t)
+	stdin := stdio.Replay(read, inMemory(t), nil)
+	r := script(t, copyLines).withStdin(stdin).start()
+	writeText(t, write, "one\n")
 	r.expect("one")
-	say(t, write, "two\nthr")
+	writeText(t, write, "two\nthr")
 	r.expect("two")
-	say(t, write, "ee\n")
+	writeText(t, write, "ee\n")
 	r.expect("three")
 	ok(t, write.Close())
 	r.check(task.Outcome{})
-	gets(t, stdin, "cat", "one\ntwo\nthree\n")
+	checkAttempt(t, stdin, "cat", "one\ntwo\nthree\n")
 }
 
 // An attempt that has ended may have asked for more before: what comes is the next one's.
 func TestReplayGivesEachAttemptTheSame(t *testing.T) {
-	for name, kept := range map[string]*spool.Spool{"memory": memory(t), "disk": onDisk(t)} {
+	for name, kept := range map[string]*spool.Spool{"memory": inMemory(t), "disk": onDisk(t)} {
 		t.Run(name, func(t *testing.T) {
-			read, write := source(t)
+			read, write := pipe(t)
 			stdin := stdio.Replay(read, kept, nil)
-			say(t, write, "one\n")
+			writeText(t, write, "one\n")
 			for range 3 {
-				gets(t, stdin, firstLine, "one\n")
+				checkAttempt(t, stdin, copyOneLine, "one\n")
 			}
-			r := script(t, passLines).with(stdin).start()
+			r := script(t, copyLines).withStdin(stdin).start()
 			r.expect("one")
-			say(t, write, "two\n")
+			writeText(t, write, "two\n")
 			r.expect("two")
 			r.send(syscall.SIGKILL)
 			r.end()
-			r = script(t, passLines).with(stdin).start()
+			r = script(t, copyLines).withStdin(stdin).start()
 			r.expect("one", "two")
-			say(t, write, "three\n")
+			writeText(t, write, "three\n")
 			r.expect("three")
 			ok(t, write.Close())
 			r.check(task.Outcome{})
 			for range 2 {
-				gets(t, stdin, "cat", "one\ntwo\nthree\n")
+				checkAttempt(t, stdin, "cat", "one\ntwo\nthree\n")
 			}
 		})
 	}
@@ -121,7 +121,7 @@ func TestReplayGivesEachAttemptTheSame(t *testing.T) {
 
 // Somebody may have an endless source, and want only its start.
 func TestReplayReadsNoMoreThanIsWanted(t *testing.T) {
-	read, write := source(t)
+	read, write := pipe(t)
 	go func() {
 		for line := bytes.Repeat([]byte("y\n"), 1<<10); ; {
 			if _, err := write.Write(line); err != nil {
@@ -129,10 +129,10 @@ func TestReplayReadsNoMoreThanIsWanted(t *testing.T) {
 			}
 		}
 	}()
-	kept := memory(t)
+	kept := inMemory(t)
 	stdin := stdio.Replay(read, kept, nil)
 	for range 5 {
-		gets(t, stdin, firstLine, "y\n")
+		checkAttempt(t, stdin, copyOneLine, "y\n")
 	}
 	const most = 3 * pipeCapacity // in the attempt's pipe, in the feed, and read while the pipe was closed
 	if n := kept.Size(); n > most {
@@ -141,7 +141,7 @@ func TestReplayReadsNoMoreThanIsWanted(t *testing.T) {
 }
 
 // big is more than fits the pipes, and no two parts of it are the same.
-var big = func() string {
+var bigText = func() string {
 	data := make([]byte, 300<<10)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(data)
 	return string(data)
@@ -150,27 +150,27 @@ var big = func() string {
 func TestReplayToWhoDoesNotRead(t *testing.T) {
 	for _, code := range []string{"exit 3", "exec <&-; exit 3", "exec <&-; sleep 0.05; exit 3", "read -r x; exit 3", "head -c 100000 >/dev/null; exit 3", "exec </dev/null; cat; exit 3"} {
 		t.Run(code, func(t *testing.T) {
-			stdin := stdio.Replay(sourceOf(t, big), memory(t), nil)
+			stdin := stdio.Replay(pipeWith(t, bigText), inMemory(t), nil)
 			for range 2 {
-				script(t, code).with(stdin).start().check(task.Outcome{Exit: 3})
+				script(t, code).withStdin(stdin).start().check(task.Outcome{Exit: 3})
 			}
-			gets(t, stdin, "cat", big)
-			gets(t, stdin, "cat", big)
+			checkAttempt(t, stdin, "cat", bigText)
+			checkAttempt(t, stdin, "cat", bigText)
 		})
 	}
 }
 
 // What is left behind of an attempt gets no more when that has ended, and nobody waits for it.
 func TestReplayToADaemon(t *testing.T) {
-	read, write := source(t)
-	stdin := stdio.Replay(read, memory(t), nil)
-	say(t, write, "one\ntwo\n") // and the source stays open
-	r := script(t, `exec 3<&0; sh -c "$1; echo end" <&3 & exit 3`, passLines).with(stdin).start()
+	read, write := pipe(t)
+	stdin := stdio.Replay(read, inMemory(t), nil)
+	writeText(t, write, "one\ntwo\n") // and the source stays open
+	r := script(t, `exec 3<&0; sh -c "$1; echo end" <&3 & exit 3`, copyLines).withStdin(stdin).start()
 	r.check(task.Outcome{Exit: 3})
 	if rest := r.rest(); !strings.HasSuffix(rest, "end\n") { // it held stdout too
 		t.Errorf("the daemon wrote %q and not that its stdin ended", rest)
 	}
-	gets(t, stdin, firstLine, "one\n")
+	checkAttempt(t, stdin, copyOneLine, "one\n")
 }
 
 func TestReplayOfMuch(t *testing.T) {
@@ -180,9 +180,9 @@ func TestReplayOfMuch(t *testing.T) {
 		return spool.Temporary(t.TempDir())
 	})
 	defer kept.Close()
-	stdin := stdio.Replay(sourceOf(t, big), kept, nil)
+	stdin := stdio.Replay(pipeWith(t, bigText), kept, nil)
 	for range 3 {
-		gets(t, stdin, "cat", big)
+		checkAttempt(t, stdin, "cat", bigText)
 	}
 	if made != 1 {
 		t.Errorf("%d files were made, want 1", made)
@@ -191,9 +191,9 @@ func TestReplayOfMuch(t *testing.T) {
 
 func TestReplayOfNothing(t *testing.T) {
 	completed := atomic.Int32{}
-	stdin := stdio.Replay(sourceOf(t, ""), memory(t), func() error { completed.Add(1); return nil })
+	stdin := stdio.Replay(pipeWith(t, ""), inMemory(t), func() error { completed.Add(1); return nil })
 	for range 3 {
-		gets(t, stdin, "cat; echo end", "end\n")
+		checkAttempt(t, stdin, "cat; echo end", "end\n")
 	}
 	stdin.Wait()
 	if n := completed.Load(); n != 1 {
@@ -204,29 +204,29 @@ func TestReplayOfNothing(t *testing.T) {
 // A file can be a source too, and is not read from its start.
 func TestReplayOfAFile(t *testing.T) {
 	file := fileWith(t, fourLines)
-	take(t, file, "one\n")
-	stdin := stdio.Replay(file, memory(t), nil)
+	expectText(t, file, "one\n")
+	stdin := stdio.Replay(file, inMemory(t), nil)
 	for range 2 {
-		gets(t, stdin, "cat", "two\nthree\nfour\n")
+		checkAttempt(t, stdin, "cat", "two\nthree\nfour\n")
 	}
 }
 
 func TestReplayKept(t *testing.T) {
-	inMemory, inFile, empty := memory(t), onDisk(t), onDisk(t)
-	say(t, inMemory, big)
-	say(t, inFile, big)
-	of, err := spool.Of(fileWith(t, big))
+	inMemory, inFile, empty := inMemory(t), onDisk(t), onDisk(t)
+	writeText(t, inMemory, bigText)
+	writeText(t, inFile, bigText)
+	of, err := spool.Of(fileWith(t, bigText))
 	ok(t, err)
 	for name, tt := range map[string]struct {
 		kept *spool.Spool
 		want string
-	}{"memory": {inMemory, big}, "disk": {inFile, big}, "a file of before": {of, big}, "nothing": {empty, ""}} {
+	}{"memory": {inMemory, bigText}, "disk": {inFile, bigText}, "a file of before": {of, bigText}, "nothing": {empty, ""}} {
 		t.Run(name, func(t *testing.T) {
 			stdin := stdio.ReplayKept(tt.kept)
-			script(t, "exit 3").with(stdin).start().check(task.Outcome{Exit: 3})
-			gets(t, stdin, "cat", tt.want)
-			gets(t, stdin, firstLine+" >/dev/null", "")
-			gets(t, stdin, "cat", tt.want)
+			script(t, "exit 3").withStdin(stdin).start().check(task.Outcome{Exit: 3})
+			checkAttempt(t, stdin, "cat", tt.want)
+			checkAttempt(t, stdin, copyOneLine+" >/dev/null", "")
+			checkAttempt(t, stdin, "cat", tt.want)
 			stdin.Wait()
 		})
 	}
@@ -234,30 +234,30 @@ func TestReplayKept(t *testing.T) {
 
 // What was kept can be cut by others. An attempt must not take the rest for everything, nor wait for more for ever.
 func TestReplayKeptThatWasCut(t *testing.T) {
-	file := fileWith(t, big)
+	file := fileWith(t, bigText)
 	kept, err := spool.Of(file)
 	ok(t, err)
 	ok(t, os.Truncate(file.Name(), 1000))
-	r := script(t, "cat").with(stdio.ReplayKept(kept))
-	if got, _ := r.run(); got != big[:1000] {
+	r := script(t, "cat").withStdin(stdio.ReplayKept(kept))
+	if got, _ := r.run(); got != bigText[:1000] {
 		t.Errorf("the attempt read %d bytes, want 1000", len(got))
 	}
-	r.check(lostStdin("read stdin: unexpected EOF"))
+	r.check(incompleteStdin("read stdin: unexpected EOF"))
 }
 
-func lostStdin(message string) task.Outcome {
+func incompleteStdin(message string) task.Outcome {
 	return task.Outcome{Exit: 125, Error: task.ErrorStart, Message: message}
 }
 
 // completion is told when everything is kept.
-type completion struct{ calls atomic.Int32 }
+type completeCalls struct{ calls atomic.Int32 }
 
-func (c *completion) call() error {
+func (c *completeCalls) call() error {
 	c.calls.Add(1)
 	return nil
 }
 
-func (c *completion) check(t *testing.T, stdin *stdio.ReplayedStdin, want int32) {
+func (c *completeCalls) check(t *testing.T, stdin *stdio.ReplayedStdin, want int32) {
 	t.Helper()
 	stdin.Wait()
 	if got := c.calls.Load(); got != want {
@@ -266,19 +266,19 @@ func (c *completion) check(t *testing.T, stdin *stdio.ReplayedStdin, want int32)
 }
 
 func TestReplayCompletesOnce(t *testing.T) {
-	read, write := source(t)
-	var done completion
-	stdin := stdio.Replay(read, memory(t), done.call)
-	say(t, write, "one\n")
-	gets(t, stdin, firstLine, "one\n")
+	read, write := pipe(t)
+	var done completeCalls
+	stdin := stdio.Replay(read, inMemory(t), done.call)
+	writeText(t, write, "one\n")
+	checkAttempt(t, stdin, copyOneLine, "one\n")
 	done.check(t, stdin, 0)
-	r := script(t, passLines).with(stdin).start()
+	r := script(t, copyLines).withStdin(stdin).start()
 	r.expect("one")
 	ok(t, write.Close())
 	r.rest()
 	done.check(t, stdin, 1)
 	for range 3 {
-		gets(t, stdin, "cat", "one\n")
+		checkAttempt(t, stdin, "cat", "one\n")
 	}
 	done.check(t, stdin, 1)
 }
@@ -309,16 +309,16 @@ func TestReplayWithRoomAgain(t *testing.T) {
 
 func checkWithoutRoom(t *testing.T, kept *spool.Spool, message string) {
 	t.Helper()
-	var done completion
-	stdin := stdio.Replay(sourceOf(t, big), kept, done.call)
-	gets(t, stdin, "cat", big)
+	var done completeCalls
+	stdin := stdio.Replay(pipeWith(t, bigText), kept, done.call)
+	checkAttempt(t, stdin, "cat", bigText)
 	done.check(t, stdin, 0)
 	for range 2 {
-		r := script(t, "echo started").with(stdin)
+		r := script(t, "echo started").withStdin(stdin)
 		if text := r.start().rest(); text != "" {
 			t.Error("the next attempt was started")
 		}
-		r.check(lostStdin(message))
+		r.check(incompleteStdin(message))
 		if code := r.outcome.ExitCode(); code != task.ExitInternal {
 			t.Errorf("exit code %d", code)
 		}
@@ -327,20 +327,20 @@ func checkWithoutRoom(t *testing.T, kept *spool.Spool, message string) {
 
 // The store fails while the second attempt reads, which had all that was kept before.
 func TestReplayWithoutRoomForTheThird(t *testing.T) {
-	read, write := source(t)
+	read, write := pipe(t)
 	stdin := stdio.Replay(read, spool.New(pipeCapacity+2000, noFile), nil) // room for what the first attempt's feed may read at most
-	say(t, write, big[:1000])
-	gets(t, stdin, "head -c 1000", big[:1000])
-	r := script(t, "cat").with(stdin).start()
+	writeText(t, write, bigText[:1000])
+	checkAttempt(t, stdin, "head -c 1000", bigText[:1000])
+	r := script(t, "cat").withStdin(stdin).start()
 	go func() {
-		_, _ = io.WriteString(write, big[1000:])
+		_, _ = io.WriteString(write, bigText[1000:])
 		_ = write.Close()
 	}()
-	if got := r.rest(); got != big {
-		t.Errorf("the second attempt read %d of %d bytes", len(got), len(big))
+	if got := r.rest(); got != bigText {
+		t.Errorf("the second attempt read %d of %d bytes", len(got), len(bigText))
 	}
 	r.check(task.Outcome{})
-	r = script(t, "echo started").with(stdin)
+	r = script(t, "echo started").withStdin(stdin)
 	r.start().end()
 	if r.outcome.Error != task.ErrorStart || !strings.HasPrefix(r.outcome.Message, notKept) {
 		t.Errorf("the third attempt ended with %+v", r.outcome)
@@ -349,13 +349,13 @@ func TestReplayWithoutRoomForTheThird(t *testing.T) {
 
 // A run is not to grow with its attempts, where nothing comes on stdin for days.
 func TestReplayOfASilentSourceLeavesNothingBehind(t *testing.T) {
-	read, write := source(t)
-	stdin := stdio.Replay(read, memory(t), nil)
-	say(t, write, "one\n")
-	gets(t, stdin, firstLine, "one\n")
+	read, write := pipe(t)
+	stdin := stdio.Replay(read, inMemory(t), nil)
+	writeText(t, write, "one\n")
+	checkAttempt(t, stdin, copyOneLine, "one\n")
 	goroutines := runtime.NumGoroutine()
 	for range 50 {
-		gets(t, stdin, firstLine, "one\n")
+		checkAttempt(t, stdin, copyOneLine, "one\n")
 	}
 	eventually(t, "no more goroutines than before", func() bool { return runtime.NumGoroutine() <= goroutines })
 	ok(t, write.Close())
@@ -363,14 +363,14 @@ func TestReplayOfASilentSourceLeavesNothingBehind(t *testing.T) {
 
 func TestReplayOfMuchTakesLittleMemory(t *testing.T) {
 	const size, most = 100 << 20, 8 << 20
-	stdin := stdio.Replay(endOf(t, size), onDisk(t), nil)
+	stdin := stdio.Replay(pipeOfSize(t, size), onDisk(t), nil)
 	want := crc32.NewIEEE()
-	_, err := io.CopyN(want, bytesOf(), size)
+	_, err := io.CopyN(want, endlessBytes(), size)
 	ok(t, err)
 	for attempt := range 2 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		r := script(t, "cat").with(stdin).start()
+		r := script(t, "cat").withStdin(stdin).start()
 		got := crc32.NewIEEE()
 		n, err := io.CopyBuffer(got, struct{ io.Reader }{r.stdout}, make([]byte, 64<<10))
 		ok(t, err)
@@ -386,15 +386,15 @@ func TestReplayOfMuchTakesLittleMemory(t *testing.T) {
 }
 
 // bytesOf is an endless stream that is always the same.
-func bytesOf() io.Reader {
+func endlessBytes() io.Reader {
 	return bufio.NewReaderSize(rand.NewChaCha8([32]byte{1}), 64<<10)
 }
 
 // endOf is a pipe that gives size bytes of it.
-func endOf(t *testing.T, size int64) *os.File {
-	read, write := source(t)
+func pipeOfSize(t *testing.T, size int64) *os.File {
+	read, write := pipe(t)
 	go func() {
-		_, _ = io.CopyBuffer(struct{ io.Writer }{write}, io.LimitReader(bytesOf(), size), make([]byte, 64<<10))
+		_, _ = io.CopyBuffer(struct{ io.Writer }{write}, io.LimitReader(endlessBytes(), size), make([]byte, 64<<10))
 		_ = write.Close()
 	}()
 	return read

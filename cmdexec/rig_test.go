@@ -77,7 +77,7 @@ func newRig(t *testing.T, argv ...string) *rig {
 }
 
 // with gives the attempt a stdin, which it can share with others.
-func (r *rig) with(stdin stdio.Stdin) *rig {
+func (r *rig) withStdin(stdin stdio.Stdin) *rig {
 	r.executor.Stdin = stdin
 	return r
 }

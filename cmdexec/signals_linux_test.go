@@ -69,7 +69,7 @@ func TestForwardsSignals(t *testing.T) {
 // Of most signals two at once are one. Those that playCount counts are not.
 func TestForwardsASignalOnce(t *testing.T) {
 	for _, shared := range []bool{false, true} {
-		r := newRig(t, role("count")...)
+		r := newRig(t, helperCommand("count")...)
 		r.executor.SharedGroup = shared
 		r.start().expect("ready")
 		r.send(countedSignal, countedSignal, countedSignal, lastSignal)

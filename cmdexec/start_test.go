@@ -3,7 +3,9 @@
 package cmdexec
 
 import (
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,15 +21,15 @@ func startDirs(t *testing.T) (bin, work string) {
 		"bin/plain": 0o644, "bin/folder/x": 0o755, "bin/tool": 0o755, "work/tool": 0o755, "work/plain": 0o644, "work/sub/tool": 0o755, "elsewhere/here": 0o755,
 	}
 	for name, mode := range files {
-		write(t, filepath.Join(root, name), "#!/bin/sh\necho "+name, mode)
+		writeFile(t, filepath.Join(root, name), "#!/bin/sh\necho "+name, mode)
 	}
-	write(t, filepath.Join(root, "work", "orphan"), "#!/no/such/interpreter\n", 0o755)
+	writeFile(t, filepath.Join(root, "work", "orphan"), "#!/no/such/interpreter\n", 0o755)
 	t.Chdir(filepath.Join(root, "elsewhere"))
 	t.Setenv("PATH", filepath.Join(root, "bin")+":.:/bin:/usr/bin")
 	return filepath.Join(root, "bin"), filepath.Join(root, "work")
 }
 
-func write(t *testing.T, path, text string, mode os.FileMode) {
+func writeFile(t *testing.T, path, text string, mode os.FileMode) {
 	t.Helper()
 	ok(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	ok(t, os.WriteFile(path, []byte(text), mode))
@@ -110,9 +112,9 @@ func TestFindsTheProgramWithoutPATH(t *testing.T) {
 func TestScriptWithoutShebang(t *testing.T) {
 	bin, work := startDirs(t)
 	const code = `printf '<%s>' "$0" "$@"; exit 7`
-	write(t, bin+"/in-path", code, 0o755)
-	write(t, work+"/-n", code, 0o755)
-	write(t, bin+"/empty", "", 0o755)
+	writeFile(t, bin+"/in-path", code, 0o755)
+	writeFile(t, work+"/-n", code, 0o755)
+	writeFile(t, bin+"/empty", "", 0o755)
 	tests := []struct {
 		command, want string
 		exit          int
@@ -177,12 +179,66 @@ func TestEnvironmentReachesTheCommand(t *testing.T) {
 // A directory that PATH names relatively is searched as execvp does: where the command runs.
 func TestRelativePath(t *testing.T) {
 	_, work := startDirs(t)
-	write(t, filepath.Join(work, "local"), "#!/bin/sh\necho local", 0o755)
+	writeFile(t, filepath.Join(work, "local"), "#!/bin/sh\necho local", 0o755)
 	for dir, name := range map[string]string{"": "here", work: "local"} {
 		r := newRig(t, name)
 		r.executor.Dir = dir
 		if text, o := r.run(); o.Exit != 0 || !strings.Contains(text, name) {
 			t.Errorf("%s in %q: %q, %+v", name, dir, text, o)
+		}
+	}
+}
+
+func TestOutcomeOfAnEnd(t *testing.T) {
+	tests := []struct {
+		code string
+		want task.Outcome
+	}{
+		{"exit 0", task.Outcome{}},
+		{"exit 1", task.Outcome{Exit: 1}},
+		{"exit 127", task.Outcome{Exit: 127}}, // said by the command, so no start failure
+		{"exit 255", task.Outcome{Exit: 255}},
+		{"kill -HUP $$", task.Outcome{Exit: 129, Signal: "SIGHUP"}},
+		{"kill -INT $$", task.Outcome{Exit: 130, Signal: "SIGINT"}},
+		{"kill -KILL $$", task.Outcome{Exit: 137, Signal: "SIGKILL"}},
+		{"ulimit -c 0; kill -SEGV $$", task.Outcome{Exit: 139, Signal: "SIGSEGV"}},
+		{"kill -TERM $$", task.Outcome{Exit: 143, Signal: "SIGTERM"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.code, func(t *testing.T) {
+			r := script(t, tt.code).start()
+			r.check(tt.want)
+			if got := r.outcome.ExitCode(); got != tt.want.Exit {
+				t.Errorf("exit code %d, want %d", got, tt.want.Exit)
+			}
+		})
+	}
+}
+
+// What a command leaves behind keeps its streams, lives on, and is no reason to wait.
+func TestLeavesADaemonAlone(t *testing.T) {
+	tests := map[string][]string{
+		"in the group":            {},
+		"in a session of its own": {"setsid"},
+	}
+	for name, wrapper := range tests {
+		t.Run(name, func(t *testing.T) {
+			needPrograms(t, wrapper...)
+			r := script(t, `exec 3<&0; "$@" & exit 3`, append(wrapper, "sh", "-c", `read -r x <&3; echo "$x"`)...)
+			r.start().check(task.Outcome{Exit: 3})
+			_, err := io.WriteString(r.stdin, "still here\n")
+			ok(t, err)
+			r.expect("still here")
+		})
+	}
+}
+
+// need skips a test where the system lacks a program.
+func needPrograms(t *testing.T, programs ...string) {
+	t.Helper()
+	for _, name := range programs {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skip(err)
 		}
 	}
 }

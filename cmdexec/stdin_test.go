@@ -19,7 +19,7 @@ import (
 const fourLines = "one\ntwo\nthree\nfour\n"
 
 // firstLine is a script that reads no more than a line: the shell takes one byte at a time.
-const firstLine = `read -r x; echo "$x"`
+const copyOneLine = `read -r x; echo "$x"`
 
 func fileWith(t *testing.T, text string) *os.File {
 	t.Helper()
@@ -31,7 +31,7 @@ func fileWith(t *testing.T, text string) *os.File {
 	return file
 }
 
-func take(t *testing.T, r io.Reader, want string) {
+func expectText(t *testing.T, r io.Reader, want string) {
 	t.Helper()
 	got := make([]byte, len(want))
 	_, err := io.ReadFull(r, got)
@@ -42,9 +42,9 @@ func take(t *testing.T, r io.Reader, want string) {
 }
 
 // gets runs an attempt that has to write what it is expected to read.
-func gets(t *testing.T, stdin stdio.Stdin, code, want string) {
+func checkAttempt(t *testing.T, stdin stdio.Stdin, code, want string) {
 	t.Helper()
-	got, o := script(t, code).with(stdin).run()
+	got, o := script(t, code).withStdin(stdin).run()
 	if got != want || o.ExitCode() != 0 {
 		t.Errorf("%q read %q, want %q; outcome %+v", code, got, want, o)
 	}
@@ -65,16 +65,16 @@ func TestFileIsReadAgainFromTheSamePlace(t *testing.T) {
 	for name, meanwhile := range tests {
 		t.Run(name, func(t *testing.T) {
 			file := fileWith(t, fourLines)
-			take(t, file, "one\n") // it is not always the start of the file that retry is given
+			expectText(t, file, "one\n") // it is not always the start of the file that retry is given
 			stdin := &stdio.InheritedStdin{File: file, Consumed: func() { t.Error("a file was called consumed") }}
-			gets(t, stdin, firstLine, "two\n")
+			checkAttempt(t, stdin, copyOneLine, "two\n")
 			meanwhile(t, file)
 			rest, err := io.ReadAll(io.NewSectionReader(file, 4, 1000))
 			ok(t, err)
-			gets(t, stdin, "cat", string(rest))
-			gets(t, stdin, firstLine, "two\n")
-			gets(t, stdin, "exec <&-", "")
-			gets(t, stdin, "cat", string(rest))
+			checkAttempt(t, stdin, "cat", string(rest))
+			checkAttempt(t, stdin, copyOneLine, "two\n")
+			checkAttempt(t, stdin, "exec <&-", "")
+			checkAttempt(t, stdin, "cat", string(rest))
 		})
 	}
 }
@@ -82,13 +82,13 @@ func TestFileIsReadAgainFromTheSamePlace(t *testing.T) {
 // An attempt that does not even start is the first one all the same.
 func TestFileAfterAFailedStart(t *testing.T) {
 	stdin := &stdio.InheritedStdin{File: fileWith(t, fourLines)}
-	newRig(t, "/no/such/command").with(stdin).start().end()
-	gets(t, stdin, firstLine, "one\n")
-	gets(t, stdin, firstLine, "one\n")
+	newRig(t, "/no/such/command").withStdin(stdin).start().end()
+	checkAttempt(t, stdin, copyOneLine, "one\n")
+	checkAttempt(t, stdin, copyOneLine, "one\n")
 }
 
 // streamKinds are the streams that a stdin can be.
-var streamKinds = map[string]func(*testing.T) (read, write *os.File){
+var openStream = map[string]func(*testing.T) (read, write *os.File){
 	"pipe": func(t *testing.T) (read, write *os.File) {
 		read, write, err := os.Pipe()
 		ok(t, err)
@@ -104,12 +104,12 @@ var streamKinds = map[string]func(*testing.T) (read, write *os.File){
 // The writer of a socket can say that there is no more, and listen on.
 func TestConsumedOfAHalfClosedSocket(t *testing.T) {
 	for _, there := range []int{0, 10} {
-		read, write := streamKinds["socket"](t)
-		send(t, write, there)
+		read, write := openStream["socket"](t)
+		writeZeros(t, write, there)
 		ok(t, unix.Shutdown(int(write.Fd()), unix.SHUT_WR))
 		stdin := &stdio.InheritedStdin{File: read, Consumed: func() { t.Errorf("called with %d bytes that nobody read", there) }}
 		for range 3 {
-			openAgain(t, stdin)
+			openAndClose(t, stdin)
 		}
 		_, _ = read.Close(), write.Close()
 	}
@@ -138,24 +138,24 @@ func TestConsumed(t *testing.T) {
 		{"it had ended and was empty", 0, true, 0, 0, 0},
 	}
 	for _, tt := range tests {
-		for kind, open := range streamKinds {
+		for kind, open := range openStream {
 			t.Run(tt.name+" "+kind, func(t *testing.T) {
 				read, write := open(t)
 				defer func() { _, _ = read.Close(), write.Close() }()
-				send(t, write, tt.there)
+				writeZeros(t, write, tt.there)
 				if tt.ended {
 					ok(t, write.Close())
 				}
 				calls := 0
 				stdin := &stdio.InheritedStdin{File: read, Consumed: func() { calls++ }}
-				openAgain(t, stdin)
+				openAndClose(t, stdin)
 				if calls != 0 {
 					t.Error("called before the first attempt")
 				}
-				take(t, read, string(make([]byte, tt.read)))
-				send(t, write, tt.more)
+				expectText(t, read, string(make([]byte, tt.read)))
+				writeZeros(t, write, tt.more)
 				for range 3 {
-					openAgain(t, stdin)
+					openAndClose(t, stdin)
 				}
 				if calls != tt.want {
 					t.Errorf("called %d times, want %d", calls, tt.want)
@@ -165,7 +165,7 @@ func TestConsumed(t *testing.T) {
 	}
 }
 
-func send(t *testing.T, to io.Writer, n int) {
+func writeZeros(t *testing.T, to io.Writer, n int) {
 	t.Helper()
 	if n > 0 {
 		_, err := to.Write(make([]byte, n))
@@ -174,7 +174,7 @@ func send(t *testing.T, to io.Writer, n int) {
 }
 
 // openAgain is what an attempt does with its stdin.
-func openAgain(t *testing.T, stdin stdio.Stdin) {
+func openAndClose(t *testing.T, stdin stdio.Stdin) {
 	t.Helper()
 	in, err := stdin.Open()
 	ok(t, err)
@@ -192,8 +192,8 @@ func TestConsumedByALaterAttempt(t *testing.T) {
 	calls := 0
 	stdin.Consumed = func() { calls++ }
 	for i, want := range []int{0, 0, 1, 1} {
-		code := []string{"exit", firstLine, "exit", firstLine}[i]
-		next := script(t, code).with(stdin)
+		code := []string{"exit", copyOneLine, "exit", copyOneLine}[i]
+		next := script(t, code).withStdin(stdin)
 		next.number = i + 1
 		next.start().check(task.Outcome{})
 		if calls != want {
@@ -206,7 +206,7 @@ func TestConsumedByALaterAttempt(t *testing.T) {
 func TestConsumedOfNobody(t *testing.T) {
 	r := script(t, "exit")
 	for range 3 {
-		openAgain(t, r.executor.Stdin)
+		openAndClose(t, r.executor.Stdin)
 	}
 }
 
@@ -240,29 +240,29 @@ func TestNotConsumed(t *testing.T) {
 			t.Cleanup(func() { _ = file.Close() })
 			stdin := &stdio.InheritedStdin{File: file, Consumed: func() { t.Error("called") }}
 			for range 3 {
-				openAgain(t, stdin)
+				openAndClose(t, stdin)
 			}
-			gets(t, stdin, "exit", "")
+			checkAttempt(t, stdin, "exit", "")
 		})
 	}
 }
 
 func TestNullStdin(t *testing.T) {
 	for range 2 {
-		gets(t, stdio.NullStdin{}, "cat; echo end", "end\n")
+		checkAttempt(t, stdio.NullStdin{}, "cat; echo end", "end\n")
 	}
 }
 
 // What the first attempt leaves of a stream is the second one's, as without retry.
 func TestStreamIsShared(t *testing.T) {
-	r := script(t, firstLine)
+	r := script(t, copyOneLine)
 	_, err := io.WriteString(r.stdin, fourLines)
 	ok(t, err)
 	ok(t, r.stdin.Close())
 	stdin := r.executor.Stdin
-	gets(t, stdin, firstLine, "one\n")
-	gets(t, stdin, firstLine, "two\n")
-	gets(t, stdin, "cat", "three\nfour\n")
+	checkAttempt(t, stdin, copyOneLine, "one\n")
+	checkAttempt(t, stdin, copyOneLine, "two\n")
+	checkAttempt(t, stdin, "cat", "three\nfour\n")
 }
 
 // A file of any bytes arrives as it is.
@@ -273,6 +273,6 @@ func TestFileOfAnyBytes(t *testing.T) {
 	}
 	stdin := &stdio.InheritedStdin{File: fileWith(t, all.String())}
 	for range 2 {
-		gets(t, stdin, "cat", all.String())
+		checkAttempt(t, stdin, "cat", all.String())
 	}
 }

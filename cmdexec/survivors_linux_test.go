@@ -30,21 +30,21 @@ func (r *rig) known() <-chan string {
 }
 
 // left is an attempt that has left processes running, and what they wrote first: their numbers.
-type left struct {
+type orphans struct {
 	*rig
 	attempt task.Attempt
 	pids    []int
 }
 
 // leaveBehind runs a script that starts processes that write their number, and then ends. They are killed when the test is over.
-func leaveBehind(t *testing.T, shared bool, processes int, code string) *left {
+func startOrphans(t *testing.T, shared bool, processes int, code string) *orphans {
 	t.Helper()
 	r := script(t, code+"\nread -r _; exit 3")
 	r.executor.SharedGroup = shared
 	r.task.ID = fmt.Sprintf("%s %d", t.Name(), os.Getpid()) // as unique as a task's
 	tokens := r.known()
 	r.start()
-	l := &left{rig: r}
+	l := &orphans{rig: r}
 	for range processes {
 		pid := r.pid()
 		l.pids = append(l.pids, pid)
@@ -73,9 +73,9 @@ const (
 	outside  = `RETRY_OUTER_TASKS="$RETRY_TASK_ID" setsid sh -c 'echo $$; exec sleep 60' &`
 )
 
-func (l *left) find(s proc.Survivors) string { return s.Find(&l.task, l.attempt) }
+func (l *orphans) find(s proc.Survivors) string { return s.Find(&l.task, l.attempt) }
 
-func (l *left) checkFound(want string) {
+func (l *orphans) checkFound(want string) {
 	l.Helper()
 	if got := l.find(proc.Survivors{}); got != want {
 		l.Errorf("found %q, want %q", got, want)
@@ -83,7 +83,7 @@ func (l *left) checkFound(want string) {
 }
 
 // gone waits until the processes have ended; whoever adopted them may leave them as zombies.
-func (l *left) gone() {
+func (l *orphans) gone() {
 	l.Helper()
 	eventually(l.T, "they end", func() bool { return !slices.ContainsFunc(l.pids, alive) })
 }
@@ -91,7 +91,7 @@ func (l *left) gone() {
 func TestSurvivorsAreFound(t *testing.T) {
 	for group, shared := range map[string]bool{"own": false, "shared": true} {
 		t.Run(group, func(t *testing.T) {
-			l := leaveBehind(t, shared, 1, sleeper)
+			l := startOrphans(t, shared, 1, sleeper)
 			l.checkFound(fmt.Sprintf("process %d", l.pids[0]))
 			ok(t, syscall.Kill(l.pids[0], syscall.SIGKILL))
 			l.gone()
@@ -102,8 +102,8 @@ func TestSurvivorsAreFound(t *testing.T) {
 
 // A retry inside the command has its command in a group of its own.
 func TestNestedSurvivors(t *testing.T) {
-	nested := strings.Join(role("execute", "sh", "-c", `'echo $$; exec sleep 60' &`), " ")
-	l := leaveBehind(t, false, 1, nested)
+	nested := strings.Join(helperCommand("execute", "sh", "-c", `'echo $$; exec sleep 60' &`), " ")
+	l := startOrphans(t, false, 1, nested)
 	group, err := unix.Getpgid(l.pids[0])
 	ok(t, err)
 	if group != l.pids[0] {
@@ -119,7 +119,7 @@ func TestNestedSurvivors(t *testing.T) {
 // A timeout stops also what a nested retry has left in a group of its own.
 func TestTimeoutKillsNestedGrandchildren(t *testing.T) {
 	grandchild := `'sh -c "trap \"\" TERM; echo \$\$; exec sleep 60" & wait'`
-	r := script(t, strings.Join(role("execute", "sh", "-c", grandchild), " ")+" & wait")
+	r := script(t, strings.Join(helperCommand("execute", "sh", "-c", grandchild), " ")+" & wait")
 	r.task.ID, r.task.Policy.KillAfter = t.Name(), 10*time.Millisecond
 	pid := r.start().pid()
 	r.timeout()
@@ -132,7 +132,7 @@ func TestTimeoutKillsNestedGrandchildren(t *testing.T) {
 }
 
 func TestSeveralSurvivors(t *testing.T) {
-	l := leaveBehind(t, false, 3, sleeper+sleeper+`sh -c '`+strings.ReplaceAll(sleeper, "'", `'\''`)+`'`)
+	l := startOrphans(t, false, 3, sleeper+sleeper+`sh -c '`+strings.ReplaceAll(sleeper, "'", `'\''`)+`'`)
 	group, err := unix.Getpgid(l.pids[0])
 	ok(t, err)
 	l.checkFound(fmt.Sprintf("3 processes (process group %d)", group))
@@ -161,14 +161,14 @@ func TestTheAttemptItselfIsFound(t *testing.T) {
 
 // A daemon has left the group, as the command wanted.
 func TestDaemonsDoNotCount(t *testing.T) {
-	need(t, "setsid")
+	needPrograms(t, "setsid")
 	tests := map[string]struct {
 		shared bool
 		code   string
 	}{"own": {false, daemon}, "shared": {true, daemon}, "of a nested retry": {false, outside}}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			l := leaveBehind(t, tt.shared, 1, tt.code)
+			l := startOrphans(t, tt.shared, 1, tt.code)
 			if found := l.find(proc.Survivors{}); found != "" {
 				t.Fatalf("found %q", found) // and do not kill it: that might be ourselves
 			}
@@ -182,7 +182,7 @@ func TestDaemonsDoNotCount(t *testing.T) {
 
 // The numbers in a token go to other processes one day.
 func TestTokensOfOthers(t *testing.T) {
-	l := leaveBehind(t, false, 1, sleeper)
+	l := startOrphans(t, false, 1, sleeper)
 	var real token
 	ok(t, json.Unmarshal([]byte(l.attempt.Process), &real))
 	others := exec.Command("sleep", "600") // not our own group: who leads that may be gone, and then a younger one of it counts
@@ -253,7 +253,7 @@ func TestSharedGroupHasOthers(t *testing.T) {
 	other := exec.Command("sleep", "60")
 	ok(t, other.Start())
 	defer func() { _, _ = other.Process.Kill(), other.Wait() }()
-	l := leaveBehind(t, true, 1, sleeper+" env -u RETRY_TASK_ID sleep 60 & echo $! >&2")
+	l := startOrphans(t, true, 1, sleeper+" env -u RETRY_TASK_ID sleep 60 & echo $! >&2")
 	want := fmt.Sprintf("process %d", l.pids[0])
 	eventually(t, "env has cleared what it starts with", func() bool { return l.find(proc.Survivors{}) == want })
 	l.task.ID = "another"
@@ -262,7 +262,7 @@ func TestSharedGroupHasOthers(t *testing.T) {
 
 // An attempt that was so short that its owner could not note where it is found is found by its environment.
 func TestSurvivorsWithoutAToken(t *testing.T) {
-	l := leaveBehind(t, false, 2, sleeper+sleeper)
+	l := startOrphans(t, false, 2, sleeper+sleeper)
 	token := l.attempt.Process
 	l.attempt.Process = ""
 	group, err := unix.Getpgid(l.pids[0])
@@ -278,7 +278,7 @@ func TestSurvivorsWithoutAToken(t *testing.T) {
 }
 
 func TestSurvivorsAreSignalled(t *testing.T) {
-	l := leaveBehind(t, false, 3, sleeper+sleeper+stubborn)
+	l := startOrphans(t, false, 3, sleeper+sleeper+stubborn)
 	isStubborn := func(pid int) bool { return ignoresTERM(t, pid) }
 	eventually(t, "one is stubborn", func() bool { return slices.ContainsFunc(l.pids, isStubborn) })
 	last := l.pids[slices.IndexFunc(l.pids, isStubborn)]

@@ -104,7 +104,7 @@ func TestTimeoutKillsTheGroup(t *testing.T) {
 
 // Whoever has left the group cannot be stopped with it, but must not be waited for either.
 func TestTimeoutDoesNotWaitForADaemon(t *testing.T) {
-	need(t, "setsid")
+	needPrograms(t, "setsid")
 	r := script(t, `setsid sh -c 'echo $$; exec sleep 60' & wait`).start()
 	daemon := r.pid()
 	r.timeout()

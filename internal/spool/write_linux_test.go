@@ -9,7 +9,7 @@ import (
 )
 
 // packets is a socket that takes each write as one packet, if that is not too large, and what comes out of it in the end.
-func packets(t *testing.T, write func(io.Writer)) []byte {
+func throughSocket(t *testing.T, write func(io.Writer)) []byte {
 	t.Helper()
 	ends, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET|syscall.SOCK_CLOEXEC, 0)
 	must(t, err)
@@ -31,12 +31,12 @@ func packets(t *testing.T, write func(io.Writer)) []byte {
 
 // A socket refuses a packet that is larger than what it can hold, by default some 200 KiB.
 func TestWriteToASocketOfPackets(t *testing.T) {
-	content := bytes.Repeat(much(), 2)
+	content := bytes.Repeat(longText(), 2)
 	inMemory := New(MemoryLimit, nil)
 	_, err := inMemory.Write(content)
 	must(t, err)
 	for name, s := range map[string]*Spool{"memory": inMemory, "file": inAFile(t, content)} {
-		got := packets(t, func(w io.Writer) {
+		got := throughSocket(t, func(w io.Writer) {
 			if n, err := s.WriteTo(w); n != int64(len(content)) || err != nil {
 				t.Errorf("%s: wrote %d, %v", name, n, err)
 			}

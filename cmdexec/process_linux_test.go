@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -35,7 +37,7 @@ func TestChildOutlivesThreads(t *testing.T) {
 }
 
 func TestChildDiesWithRetry(t *testing.T) {
-	argv := role("execute", "sh", "-c", "trap '' TERM HUP; echo ready; read -r _")
+	argv := helperCommand("execute", "sh", "-c", "trap '' TERM HUP; echo ready; read -r _")
 	parent := exec.Command(argv[0], argv[1:]...)
 	stdin, err := parent.StdinPipe() // never closed: nothing else may end the child
 	ok(t, err)
@@ -87,4 +89,42 @@ func openFiles(t *testing.T) int {
 	entries, err := os.ReadDir("/proc/self/fd")
 	ok(t, err)
 	return len(entries)
+}
+
+// probe writes what a process inherits that is not handed to it on purpose.
+var inheritedProbe = []string{"sh", "-c", `ls /proc/self/fd; grep -E '^(SigBlk|SigIgn|SigPnd|ShdPnd|NoNewPrivs|Seccomp|Cpus_allowed):' /proc/self/status
+	umask; ulimit -Sa; ulimit -Ha; pwd; cat /proc/self/oom_score_adj; nice`}
+
+// A command inherits all that it would inherit without retry.
+func TestInheritsTheSame(t *testing.T) {
+	callers := map[string][]string{
+		"plainly":              {"env"},
+		"under nohup":          {"nohup"},
+		"in the background":    {"sh", "-c", `trap '' INT; exec "$@"`, "sh"},
+		"with a file open":     {"sh", "-c", `exec 7</dev/null; exec "$@"`, "sh"},
+		"with limits":          {"sh", "-c", `umask 027; ulimit -n 200; ulimit -Sc 0; exec "$@"`, "sh"},
+		"with a lower limit":   {"sh", "-c", `ulimit -Sn 100; exec "$@"`, "sh"},
+		"nicely":               {"nice", "-n", "5"},
+		"with signals blocked": helperCommand("block"),
+	}
+	for name, caller := range callers {
+		t.Run(name, func(t *testing.T) {
+			bare := outputOf(t, slices.Concat(caller, inheritedProbe))
+			wrapped := outputOf(t, slices.Concat(caller, helperCommand("execute", inheritedProbe...)))
+			if bare != wrapped {
+				t.Errorf("without retry:\n%s\nwith it:\n%s", bare, wrapped)
+			}
+		})
+	}
+}
+
+func outputOf(t *testing.T, argv []string) string {
+	t.Helper()
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Stderr = new(strings.Builder)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%q: %v\n%s", argv, err, cmd.Stderr)
+	}
+	return string(out)
 }

@@ -21,23 +21,23 @@ import (
 )
 
 // roleVariable has the test binary play a helper process instead of running tests.
-const roleVariable = "CMDEXEC_TEST_ROLE"
+const helperVariable = "CMDEXEC_TEST_ROLE"
 
-var roles = map[string]func() error{
-	"block":   playBlock,
-	"count":   playCount,
-	"enlarge": playEnlarge,
-	"execute": playExecute,
-	"ignored": playIgnored,
+var helpers = map[string]func() error{
+	"block":   helperBlock,
+	"count":   helperCount,
+	"enlarge": helperEnlarge,
+	"execute": helperExecute,
+	"ignored": helperIgnored,
 }
 
 func TestMain(m *testing.M) {
-	play, isRole := roles[os.Getenv(roleVariable)]
+	play, isRole := helpers[os.Getenv(helperVariable)]
 	if !isRole {
-		heed(syscall.SIGHUP, syscall.SIGINT)
+		unignore(syscall.SIGHUP, syscall.SIGINT)
 		os.Exit(m.Run())
 	}
-	_ = os.Unsetenv(roleVariable)
+	_ = os.Unsetenv(helperVariable)
 	if err := play(); err != nil {
 		fmt.Fprintln(os.Stderr, "helper process:", err)
 		os.Exit(99)
@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 }
 
 // heed has the commands of the tests start without these signals ignored, even where nohup or a background job runs the tests.
-func heed(signals ...os.Signal) {
+func unignore(signals ...os.Signal) {
 	for _, sig := range signals {
 		if signal.Ignored(sig) {
 			signal.Notify(make(chan os.Signal, 1), sig)
@@ -54,12 +54,12 @@ func heed(signals ...os.Signal) {
 }
 
 // role returns the command line of a helper process. The race detector would have it sleep for a second at its end.
-func role(name string, args ...string) []string {
+func helperCommand(name string, args ...string) []string {
 	self, err := os.Executable()
 	if err != nil {
 		panic(err)
 	}
-	return append([]string{"env", "GORACE=atexit_sleep_ms=0", roleVariable + "=" + name, self}, args...)
+	return append([]string{"env", "GORACE=atexit_sleep_ms=0", helperVariable + "=" + name, self}, args...)
 }
 
 // countedSignal is one of the real-time signals, which are queued.
@@ -67,10 +67,10 @@ const countedSignal = syscall.Signal(40)
 
 // playCount writes a line for every countedSignal until the last one. It blocks both, so that none gets lost or overtakes:
 // that must be done before Go makes its threads.
-func playCount() error {
+func helperCount() error {
 	set := signalSet(countedSignal, lastSignal)
 	if len(os.Args) == 1 {
-		return execBlocked(set, append(role("count"), "blocked"))
+		return execBlocked(set, append(helperCommand("count"), "blocked"))
 	}
 	fd, err := unix.Signalfd(-1, set, unix.SFD_CLOEXEC)
 	if err != nil {
@@ -91,7 +91,7 @@ func playCount() error {
 }
 
 // playBlock runs a program with every signal blocked.
-func playBlock() error {
+func helperBlock() error {
 	var all []syscall.Signal
 	for sig := syscall.Signal(1); sig <= lastSignal; sig++ {
 		all = append(all, sig)
@@ -121,7 +121,7 @@ func signalSet(signals ...syscall.Signal) *unix.Sigset_t {
 }
 
 // playExecute does with its arguments what retry does with a command, having opened what the command must not get.
-func playExecute() error {
+func helperExecute() error {
 	file, err := os.Open("/etc/passwd")
 	if err != nil {
 		return err
@@ -140,7 +140,7 @@ func playExecute() error {
 }
 
 // playIgnored writes the names of the signals that it was started with ignored, in the order of their numbers.
-func playIgnored() error {
+func helperIgnored() error {
 	var names []string
 	for sig := syscall.Signal(1); sig < 32; sig++ {
 		if proc.InheritedIgnored(sig) {

@@ -1,0 +1,316 @@
+package cmdexec
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+
+	"github.com/10f93571/retry/cmdexec/stdio"
+	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
+)
+
+func offset(t *testing.T, file *os.File) int64 {
+	t.Helper()
+	at, err := file.Seek(0, io.SeekCurrent)
+	ok(t, err)
+	return at
+}
+
+// Others may read from the descriptor after retry, and beside it.
+func TestSharedOffsetOnlyMovesOn(t *testing.T) {
+	file := fileWith(t, fourLines)
+	expectText(t, file, "one\n")
+	stdin := &stdio.InheritedStdin{File: file}
+	steps := []struct {
+		code, want string
+		after      int64
+	}{
+		{copyOneLine, "two\n", 8},
+		{copyOneLine, "two\n", 8},
+		{"read -r x; " + copyOneLine, "three\n", 14},
+		{copyOneLine, "two\n", 14},
+		{"exec <&-", "", 14},
+		{"cat", "two\nthree\nfour\n", 19},
+		{copyOneLine, "two\n", 19},
+	}
+	for i, tt := range steps {
+		checkAttempt(t, stdin, tt.code, tt.want)
+		if got := offset(t, file); got != tt.after {
+			t.Errorf("after attempt %d the shared offset is %d, want %d", i+1, got, tt.after)
+		}
+	}
+}
+
+// A loop that reads the same descriptor while an attempt runs gets each line once.
+func TestSharedOffsetWhileAnAttemptRuns(t *testing.T) {
+	file := fileWith(t, fourLines)
+	stdin := &stdio.InheritedStdin{File: file}
+	checkAttempt(t, stdin, copyOneLine, "one\n")
+	r := script(t, copyOneLine+"; "+copyOneLine+"; trap 'exit 0' TERM"+untilStopped).withStdin(stdin)
+	r.start().expect("one", "two", "ready")
+	expectText(t, file, "two\nthree\n")
+	r.send(syscall.SIGTERM)
+	r.check(task.Outcome{Stop: syscall.SIGTERM})
+	expectText(t, file, "four\n")
+}
+
+// What nobody has read is not opened again: a lock that the command takes on it is one for all attempts.
+func TestFileThatWasNotReadIsShared(t *testing.T) {
+	file := fileWith(t, fourLines)
+	stdin := &stdio.InheritedStdin{File: file}
+	for range 3 {
+		in, err := stdin.Open()
+		ok(t, err)
+		if in.File != file {
+			t.Error("the file was opened again")
+		}
+		ok(t, in.Close())
+	}
+	checkAttempt(t, stdin, copyOneLine, "one\n")
+	checkAttempt(t, stdin, copyOneLine, "one\n")
+}
+
+// A stdin that can be written to, as of <>file, can be in each attempt.
+func TestFileIsOpenedAgainInTheSameMode(t *testing.T) {
+	file, err := os.OpenFile(fileWith(t, fourLines).Name(), os.O_RDWR, 0)
+	ok(t, err)
+	defer file.Close()
+	stdin := &stdio.InheritedStdin{File: file}
+	checkAttempt(t, stdin, "cat; echo five >&0", fourLines)
+	checkAttempt(t, stdin, "cat; echo six >&0", fourLines+"five\n")
+	checkAttempt(t, stdin, "cat", fourLines+"five\nsix\n")
+}
+
+// Without the right to open the file again, the shared offset has to go back.
+func TestFileThatCannotBeOpenedAgain(t *testing.T) {
+	file := fileWith(t, fourLines)
+	expectText(t, file, "one\n")
+	stdin := &stdio.InheritedStdin{File: file}
+	checkAttempt(t, stdin, "cat", "two\nthree\nfour\n")
+	ok(t, file.Chmod(0))
+	for range 2 {
+		in := openAsNobody(t, stdin)
+		if in.File != file {
+			t.Fatal("the file was opened again: nothing is shown")
+		}
+		expectText(t, in.File, "two\n")
+		ok(t, in.Close())
+		if got := offset(t, file); got != 8 {
+			t.Errorf("afterwards the offset is %d, want 8", got)
+		}
+	}
+}
+
+// openAsNobody opens a stdin on a thread that has no right to files of others.
+func openAsNobody(t *testing.T, stdin stdio.Stdin) *stdio.Input {
+	t.Helper()
+	const nobody = 65534
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before, _ := unix.SetfsuidRetUid(nobody)
+	defer func() { _ = unix.Setfsuid(before) }()
+	in, err := stdin.Open()
+	ok(t, err)
+	return in
+}
+
+// streamProbe writes how the streams of a process were opened, and all of its descriptors.
+const streamProbe = `for n in 0 1 2; do grep flags /proc/self/fdinfo/$n; done; ls /proc/self/fd`
+
+// A process expects streams that make it wait, and only those three.
+func TestPipesAreAsFromAShell(t *testing.T) {
+	bare := outputOf(t, []string{"sh", "-c", streamProbe})
+	for _, mode := range []task.OutputMode{task.OutputStream, task.OutputFinal} {
+		r := script(t, streamProbe).withStdin(stdio.Replay(fileWith(t, ""), inMemory(t), nil))
+		r.executor.Output.Mode, r.executor.Output.Capture = mode, task.CaptureBoth
+		text, _ := r.run()
+		flags, descriptors := splitProbe(t, text)
+		for n, bits := range flags {
+			if bits&unix.O_NONBLOCK != 0 {
+				t.Errorf("%s: descriptor %d does not block", mode, n)
+			}
+		}
+		if _, want := splitProbe(t, bare); descriptors != want {
+			t.Errorf("%s: the command's descriptors are %q, without retry %q", mode, descriptors, want)
+		}
+	}
+}
+
+func splitProbe(t *testing.T, text string) (flags [3]int64, descriptors string) {
+	t.Helper()
+	lines := strings.SplitN(text, "\n", len(flags)+1)
+	for i := range flags {
+		octal := strings.TrimSpace(strings.TrimPrefix(lines[i], "flags:"))
+		bits, err := strconv.ParseInt(octal, 8, 64)
+		ok(t, err)
+		flags[i] = bits
+	}
+	return flags, lines[len(flags)]
+}
+
+// A file that takes so many bytes and no more, as on a full disk.
+func TestReplayOnAFullDisk(t *testing.T) {
+	tests := map[string]struct{ memory, room int }{
+		"no room at all":            {0, 0},
+		"room for the first bytes":  {0, 100_000},
+		"none for what memory held": {100_000, 70_000},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			kept := spool.New(tt.memory, func() (*os.File, error) { return fileWithRoom(t, tt.room), nil })
+			checkWithoutRoom(t, kept, notKept+"write spool: operation not permitted")
+		})
+	}
+}
+
+// sealed is a file that cannot grow over size.
+func fileWithRoom(t *testing.T, size int) *os.File {
+	t.Helper()
+	fd, err := unix.MemfdCreate("spool", unix.MFD_ALLOW_SEALING|unix.MFD_CLOEXEC)
+	ok(t, err)
+	ok(t, unix.Ftruncate(fd, int64(size)))
+	_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_GROW)
+	ok(t, err)
+	file := os.NewFile(uintptr(fd), "spool")
+	t.Cleanup(func() { _ = file.Close() })
+	return file
+}
+
+// failing is a terminal that gives text. When cut is called, reading it fails with EIO.
+func failingTerminal(t *testing.T, text string) (read *os.File, cut func()) {
+	t.Helper()
+	master, terminal, err := pty.Open()
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _, _ = master.Close(), terminal.Close() })
+	writeText(t, terminal, text)
+	return master, func() { ok(t, terminal.Close()) }
+}
+
+// What stdin could not give makes the end of the command worthless, however it ends. It is not tried again.
+func TestReplayOfASourceThatFails(t *testing.T) {
+	const brokenOff = "read stdin: read /dev/ptmx: input/output error"
+	read, cut := failingTerminal(t, "one ")
+	var done completeCalls
+	stdin := stdio.Replay(read, inMemory(t), done.call)
+	r := script(t, "cat; exit 75").withStdin(stdin).start()
+	expectText(t, r.stdout, "one ")
+	cut()
+	r.check(incompleteStdin(brokenOff))
+	for _, code := range []string{"cat", "cat; exit 75"} {
+		r := script(t, code).withStdin(stdin)
+		if got, _ := r.run(); got != "one " {
+			t.Errorf("a later attempt read %q", got)
+		}
+		r.check(incompleteStdin(brokenOff))
+	}
+	done.check(t, stdin, 0)
+}
+
+// Somebody who wants to stop is heard all the same.
+func TestReplayOfASourceThatFailsBesideASignal(t *testing.T) {
+	read, cut := failingTerminal(t, "one ")
+	r := script(t, "trap 'cat; exit 9' TERM"+untilStopped).withStdin(stdio.Replay(read, inMemory(t), nil)).start()
+	r.expect("ready")
+	r.send(syscall.SIGTERM)
+	expectText(t, r.stdout, "one ")
+	cut()
+	if o := r.end(); o.Stop != syscall.SIGTERM || o.Error != task.ErrorStart {
+		t.Errorf("outcome %+v", o)
+	}
+}
+
+// TestStreamsLeaveNothingBehind is TestLeavesNothingBehind for everything that stands between a command and its streams.
+func TestStreamsLeaveNothingBehind(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it closes files that are lost
+	read, write := pipe(t)                           // silent: the feed of each attempt waits
+	e := Executor{Stdin: stdio.Replay(read, inMemory(t), nil)}
+	attempt := func(i int) {
+		e.Output = heldOutput(t, task.OutputFinal)
+		tk := task.Task{Command: []string{"sh", "-c", []string{"exit", "read -r x", "head -c 2000000 /dev/zero", "kill -9 $$"}[i%4]}}
+		if i%3 == 0 {
+			tk.Command = []string{[]string{"/no/such/command", "/"}[i%2]}
+		}
+		tk.Status = []task.Status{task.Pending, task.Failed}[i%2]
+		if i%4 == 1 && i%3 != 0 {
+			writeText(t, write, "a line\n")
+		}
+		e.Execute(t.Context(), &tk, runner.Call{Number: 1})
+		_, err := e.Release(&tk, nil)
+		ok(t, err)
+		_, _ = e.Output.Stdout.Close(), e.Output.Stderr.Close()
+	}
+	for i := range 12 { // what is set up only once
+		attempt(i)
+	}
+	goroutines, files := runtime.NumGoroutine(), openFiles(t)
+	for i := range 60 {
+		attempt(i)
+	}
+	if n := openFiles(t); n != files {
+		t.Errorf("%d open files, %d before", n, files)
+	}
+	eventually(t, "no more goroutines than before", func() bool { return runtime.NumGoroutine() <= goroutines })
+}
+
+// Each later attempt has a descriptor of its own for a file.
+func TestFileStdinLeavesNothingBehind(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	stdin := &stdio.InheritedStdin{File: fileWith(t, fourLines)}
+	checkAttempt(t, stdin, copyOneLine, "one\n")
+	files := openFiles(t)
+	for _, command := range []string{"true", "false", "/no/such/command", "/"} {
+		e := Executor{Stdin: stdin}
+		e.Execute(t.Context(), &task.Task{Command: []string{command}}, runner.Call{Number: 2})
+	}
+	if n := openFiles(t); n != files {
+		t.Errorf("%d open files, %d before", n, files)
+	}
+}
+
+// A command need not read what is kept in a file: nobody waits then for room in its pipe.
+func TestFeedFromAFileEnds(t *testing.T) {
+	kept := onDisk(t)
+	writeText(t, kept, bigText)
+	stdin := stdio.ReplayKept(kept)
+	goroutines := runtime.NumGoroutine()
+	for range 10 {
+		checkAttempt(t, stdin, "exec true", "")
+		checkAttempt(t, stdin, "head -c 1", bigText[:1])
+		checkAttempt(t, stdin, "cat", bigText)
+	}
+	eventually(t, "no more goroutines than before", func() bool { return runtime.NumGoroutine() <= goroutines })
+}
+
+// fits is what an enlarged pipe holds beside the first line.
+const largeSize = 1<<20 - 8<<10
+
+// playEnlarge makes its stdout as large as every process may, and writes a line and as much as fits.
+func helperEnlarge() error {
+	if _, err := unix.FcntlInt(1, unix.F_SETPIPE_SZ, 1<<20); err != nil {
+		return err
+	}
+	fmt.Println(os.Getpid())
+	_, err := io.WriteString(os.Stdout, strings.Repeat("x", largeSize))
+	return err
+}
+
+// A command can make its pipe larger than pipes are, and end when it has filled it.
+func TestLastWordsInALargePipe(t *testing.T) {
+	r := newRig(t, helperCommand("enlarge")...)
+	r.executor.Output.Capture = task.CaptureBoth
+	r.start().endAndReap()
+	checkText(t, "passed on", r.rest(), strings.Repeat("x", largeSize))
+}
