@@ -69,7 +69,7 @@ func TestEnviron(t *testing.T) {
 	}
 }
 
-// withOwn is what a task without an id, a key and limits adds, and more.
+// withOwn returns the variables of a task without an id, a key and limits, and more of them.
 func withOwn(number int, more ...string) []string {
 	attempt := map[int]string{1: "RETRY_ATTEMPT=1", 2: "RETRY_ATTEMPT=2"}[number]
 	return append([]string{"RETRY_TASK_ID=", attempt, "RETRY_MAX_ATTEMPTS=0", "RETRY_IDEMPOTENCY_KEY="}, more...)

@@ -20,7 +20,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// roleVariable has the test binary play a helper process instead of running tests.
+// helperVariable makes the test binary run as a helper process instead of running tests.
 const helperVariable = "CMDEXEC_TEST_ROLE"
 
 var helpers = map[string]func() error{
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// heed has the commands of the tests start without these signals ignored, even where nohup or a background job runs the tests.
+// unignore makes commands start without these signals ignored, even if nohup or a background job runs the tests.
 func unignore(signals ...os.Signal) {
 	for _, sig := range signals {
 		if signal.Ignored(sig) {
@@ -53,7 +53,7 @@ func unignore(signals ...os.Signal) {
 	}
 }
 
-// role returns the command line of a helper process. The race detector would have it sleep for a second at its end.
+// helperCommand returns the command line of a helper process. It turns off the second that the race detector sleeps at its end.
 func helperCommand(name string, args ...string) []string {
 	self, err := os.Executable()
 	if err != nil {
@@ -62,11 +62,11 @@ func helperCommand(name string, args ...string) []string {
 	return append([]string{"env", "GORACE=atexit_sleep_ms=0", helperVariable + "=" + name, self}, args...)
 }
 
-// countedSignal is one of the real-time signals, which are queued.
+// countedSignal is a real-time signal: these are queued.
 const countedSignal = syscall.Signal(40)
 
-// playCount writes a line for every countedSignal until the last one. It blocks both, so that none gets lost or overtakes:
-// that must be done before Go makes its threads.
+// helperCount writes a line for every countedSignal, until lastSignal. It blocks both signals before Go creates its threads, so that
+// none is lost or overtakes another.
 func helperCount() error {
 	set := signalSet(countedSignal, lastSignal)
 	if len(os.Args) == 1 {
@@ -90,7 +90,7 @@ func helperCount() error {
 	}
 }
 
-// playBlock runs a program with every signal blocked.
+// helperBlock runs a program with every signal blocked.
 func helperBlock() error {
 	var all []syscall.Signal
 	for sig := syscall.Signal(1); sig <= lastSignal; sig++ {
@@ -99,7 +99,7 @@ func helperBlock() error {
 	return execBlocked(signalSet(all...), os.Args[1:])
 }
 
-// execBlocked becomes another program. What a thread blocks stays blocked in the process that it becomes.
+// execBlocked replaces this process by another program, which inherits the mask of the thread.
 func execBlocked(set *unix.Sigset_t, argv []string) error {
 	path, err := lookPath(argv[0], "")
 	if err != nil {
@@ -120,7 +120,7 @@ func signalSet(signals ...syscall.Signal) *unix.Sigset_t {
 	return &set
 }
 
-// playExecute does with its arguments what retry does with a command, having opened what the command must not get.
+// helperExecute executes its arguments as retry does. It has opened a file that the command must not inherit.
 func helperExecute() error {
 	file, err := os.Open("/etc/passwd")
 	if err != nil {
@@ -139,7 +139,7 @@ func helperExecute() error {
 	return nil
 }
 
-// playIgnored writes the names of the signals that it was started with ignored, in the order of their numbers.
+// helperIgnored writes the names of the signals that were ignored when it was started, in the order of their numbers.
 func helperIgnored() error {
 	var names []string
 	for sig := syscall.Signal(1); sig < 32; sig++ {

@@ -17,7 +17,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// hookRig runs hooks of a task that is to be tried again after it exited 75.
+// hookRig runs hooks of a task whose second attempt has exited with 75.
 type hookRig struct {
 	*testing.T
 	hooks   Hooks
@@ -50,12 +50,12 @@ func (r *hookRig) run(command string) (os.Signal, error) {
 func (r *hookRig) prints(command, want string) {
 	r.Helper()
 	if sig, err := r.run(command); sig != nil || err != nil {
-		r.Errorf("%q: %v, %v", command, sig, err)
+		r.Errorf("%q: got %v, %v; want no signal and no error", command, sig, err)
 	}
 	checkText(r.T, command, contents(r.T, r.hooks.Stderr), want)
 }
 
-// whenReady calls do when the hook has written something, or takes too long for it.
+// whenReady calls do when the hook has written something, or after patience.
 func (r *hookRig) whenReady(do func()) {
 	r.Helper()
 	ready, said := pipe(r.T)
@@ -91,15 +91,15 @@ func TestHookKnowsTheTask(t *testing.T) {
 	}
 }
 
-// A hook has its own streams: stdin and stdout are the command's.
+// A hook has streams of its own, since stdin and stdout belong to the command.
 func TestHookStreams(t *testing.T) {
 	r := newHookRig(t)
 	r.prints("cat; echo out; echo err >&2", "out\nerr\n")
 	if text := contents(t, r.hooks.Executor.Output.Stdout); text != "" {
-		t.Errorf("stdout has %q", text)
+		t.Errorf("stdout: got %q, want nothing", text)
 	}
 	if sig, err := r.hooks.Executor.Release(&r.task, nil); sig != nil || err != nil {
-		t.Errorf("after a hook: release %v, %v", sig, err)
+		t.Errorf("release after a hook: got %v, %v; want nothing", sig, err)
 	}
 }
 
@@ -120,7 +120,7 @@ func TestHookThatFails(t *testing.T) {
 	} {
 		sig, err := newHookRig(t).run(command)
 		if sig != nil || err == nil || err.Error() != want {
-			t.Errorf("%q: %v, %v; want %s", command, sig, err, want)
+			t.Errorf("%q: got %v, %v; want error %s", command, sig, err, want)
 		}
 	}
 }
@@ -130,17 +130,17 @@ func TestHookThatCannotStart(t *testing.T) {
 	r.hooks.Executor.Dir = filepath.Join(t.TempDir(), "missing")
 	_, err := r.run("echo started")
 	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), r.hooks.Executor.Dir) {
-		t.Errorf("without its directory: %v", err)
+		t.Errorf("missing directory: got error %v, want %v", err, fs.ErrNotExist)
 	}
 	r.hooks.Executor.Dir = ""
 	_, err = r.run(strings.Repeat(" ", 4<<20))
 	if !errors.Is(err, syscall.E2BIG) {
-		t.Errorf("with more than a process may be given: %v", err)
+		t.Errorf("command too long: got error %v, want %v", err, syscall.E2BIG)
 	}
 	checkText(t, "printed", contents(t, r.hooks.Stderr), "")
 }
 
-// A signal is passed on, and the first that asks to stop is told of: how the hook ended does not matter then.
+// A signal is passed on. Run returns the first one that asks to stop, and then no error, however the hook ends.
 func TestHookGetsSignals(t *testing.T) {
 	tests := map[string]struct {
 		hook    string
@@ -164,13 +164,13 @@ func TestHookGetsSignals(t *testing.T) {
 			})
 			sig, err := r.run(tt.hook + untilStopped)
 			if sig != tt.want || (err == nil) != (tt.err == "") || err != nil && err.Error() != tt.err {
-				t.Errorf("%v, %v; want %v, %q", sig, err, tt.want, tt.err)
+				t.Errorf("got %v, %v; want %v, %q", sig, err, tt.want, tt.err)
 			}
 		})
 	}
 }
 
-// The end of the run's context ends its hook too.
+// A hook ends with its context.
 func TestHookEndsWithTheRun(t *testing.T) {
 	r := newHookRig(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -181,7 +181,7 @@ func TestHookEndsWithTheRun(t *testing.T) {
 	}
 }
 
-// What a hook leaves behind is not waited for.
+// Run does not wait for processes that a hook leaves running.
 func TestHookLeavesADaemon(t *testing.T) {
 	r := newHookRig(t)
 	read, write := pipe(t)

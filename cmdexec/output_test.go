@@ -21,22 +21,22 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// heldOutput leads to two files.
+// heldOutput writes to two files.
 func heldOutput(t *testing.T, mode task.OutputMode) stdio.Output {
 	dir := t.TempDir()
 	return stdio.Output{Stdout: newFile(t, dir, "stdout"), Stderr: newFile(t, dir, "stderr"), Mode: mode, Temporary: temporary(t)}
 }
 
-// temporary makes files of a spool.
+// temporary returns a function that creates the file of a spool.
 func temporary(t *testing.T) func() (*os.File, error) {
 	dir := t.TempDir()
 	return func() (*os.File, error) { return spool.Temporary(dir) }
 }
 
-// held are scripts whose output is more than a pipe holds, and is held in memory or in a file.
+// heldScripts write more than a pipe holds: the first into memory, the second into a file.
 var heldScripts = []string{"head -c 300000 /dev/zero", "head -c 3000000 /dev/zero"}
 
-// sink is a file to write to.
+// newFile returns an empty file, opened to append and to read.
 func newFile(t *testing.T, dir, name string) *os.File {
 	t.Helper()
 	file, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
@@ -58,13 +58,13 @@ func checkText(t *testing.T, what, got, want string) {
 		return
 	}
 	if len(got)+len(want) > 200 {
-		t.Errorf("%s: %d bytes, want %d; the same up to byte %d", what, len(got), len(want), commonPrefix(got, want))
+		t.Errorf("%s: got %d bytes, want %d; the same up to byte %d", what, len(got), len(want), commonPrefix(got, want))
 		return
 	}
-	t.Errorf("%s: %q, want %q", what, got, want)
+	t.Errorf("%s: got %q, want %q", what, got, want)
 }
 
-// same is how far two texts are the same.
+// commonPrefix is the length of what two texts have in common at the start.
 func commonPrefix(a, b string) int {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {
@@ -73,7 +73,7 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
-// to gives the attempt an output.
+// withOutput sets the output of the attempt.
 func (r *rig) withOutput(o stdio.Output) *rig {
 	r.executor.Output = o
 	return r
@@ -84,7 +84,7 @@ var (
 	captures    = []task.CaptureMode{"", task.CaptureNone, task.CaptureStderr, task.CaptureBoth}
 )
 
-// What is held comes when the decision about the attempt is known, and only then.
+// Held output is passed on or dropped when the status of the task is known, and not before.
 func TestOutputIsReleasedOrDropped(t *testing.T) {
 	type ends map[task.Status]bool
 	passedOn := map[task.OutputMode]ends{
@@ -112,31 +112,31 @@ func TestOutputIsReleasedOrDropped(t *testing.T) {
 				checkText(t, "before", both(), before)
 				r.task.Status = status
 				if got := r.executor.Holds(&r.task); got != (mode.Held() && passedOn[mode][status]) {
-					t.Errorf("holds something: %v", got)
+					t.Errorf("holds: got %v, want %v", got, !got)
 				}
-				for range 2 { // what was released is not released again
+				for range 2 { // the second call must not pass it on again
 					sig, err := r.executor.Release(&r.task, nil)
 					if sig != nil || err != nil {
-						t.Errorf("release: %v, %v", sig, err)
+						t.Errorf("release: got %v, %v; want no signal and no error", sig, err)
 					}
 					checkText(t, "after", both(), after)
 				}
 				if r.executor.Holds(&r.task) {
-					t.Error("it still holds something")
+					t.Error("holds after release: got true, want false")
 				}
 			})
 		}
 	}
 }
 
-// Each attempt's output is its own.
+// Each attempt has output of its own.
 func TestOutputOfSeveralAttempts(t *testing.T) {
 	o := heldOutput(t, task.OutputFinal)
 	r := script(t, "echo $RETRY_ATTEMPT; echo $RETRY_ATTEMPT >&2").withOutput(o)
 	for n, status := range []task.Status{task.Pending, task.Pending, task.Exhausted} {
 		out := r.executor.Execute(t.Context(), &r.task, runner.Call{Number: n + 1})
 		if want := fmt.Sprintln(n + 1); out.Stdout != want || out.Stderr != want {
-			t.Errorf("attempt %d captured %q and %q", n+1, out.Stdout, out.Stderr)
+			t.Errorf("attempt %d: got %q and %q, want %q twice", n+1, out.Stdout, out.Stderr, want)
 		}
 		r.task.Status = status
 		_, err := r.executor.Release(&r.task, nil)
@@ -167,7 +167,7 @@ func TestCapture(t *testing.T) {
 	}
 }
 
-// Nothing but a pipe keeps the order of what is written to one file by two descriptors.
+// If two descriptors lead to one file, only a single pipe keeps the order of the writes.
 func TestOneFileKeepsItsOrder(t *testing.T) {
 	var want strings.Builder
 	for i := range 200 {
@@ -177,7 +177,7 @@ func TestOneFileKeepsItsOrder(t *testing.T) {
 		for _, capture := range captures {
 			t.Run(fmt.Sprintf("%s %s", mode, capture), func(t *testing.T) {
 				o := heldOutput(t, mode)
-				o.Stderr, o.Capture = newFile(t, filepath.Dir(o.Stdout.Name()), "stdout"), capture // opened anew, as by >>file 2>>file
+				o.Stderr, o.Capture = newFile(t, filepath.Dir(o.Stdout.Name()), "stdout"), capture // opened twice, as by >>file 2>>file
 				r := script(t, `i=0; while [ $((i += 1)) -le 200 ]; do echo out $i; echo err $i >&2; done`).withOutput(o)
 				r.task.Status = task.Failed
 				if mode == task.OutputSuccess {
@@ -220,7 +220,7 @@ func TestCapturesTheEnd(t *testing.T) {
 	}
 }
 
-// kept is a spool that holds text.
+// spoolWith returns a spool that holds text.
 func spoolWith(t *testing.T, text string) *spool.Spool {
 	t.Helper()
 	s := inMemory(t)
@@ -228,7 +228,7 @@ func spoolWith(t *testing.T, text string) *spool.Spool {
 	return s
 }
 
-// What a command left behind may write for ever. It loses its reader when the attempt is over.
+// A process that the command has left running may write for ever. It gets SIGPIPE when the attempt has ended.
 func TestWhatIsLeftBehindIsNotTakenIn(t *testing.T) {
 	for _, mode := range []task.OutputMode{task.OutputStream, task.OutputFinal} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -242,7 +242,7 @@ func TestWhatIsLeftBehindIsNotTakenIn(t *testing.T) {
 			}
 			text := contents(t, o.Stdout)
 			if !strings.HasPrefix(text, "first\n") || len(text) > 1<<20+128<<10+len(text)/2 {
-				t.Errorf("passed on %d bytes", len(text))
+				t.Errorf("passed on: got %d bytes, want about 1 MiB after the first line", len(text))
 			}
 			pid, err := strconv.Atoi(strings.TrimSpace(contents(t, pids)))
 			ok(t, err)
@@ -252,7 +252,7 @@ func TestWhatIsLeftBehindIsNotTakenIn(t *testing.T) {
 	}
 }
 
-// A daemon that writes nothing is no reason to wait.
+// Execute does not wait for a daemon that writes nothing.
 func TestASilentDaemonIsNotWaitedFor(t *testing.T) {
 	o := heldOutput(t, task.OutputFinal)
 	r := script(t, `exec 3<&0; sh -c 'read -r _' <&3 & echo out; exit 3`).withOutput(o)
@@ -261,9 +261,9 @@ func TestASilentDaemonIsNotWaitedFor(t *testing.T) {
 	checkText(t, "passed on", contents(t, o.Stdout), "out\n")
 }
 
-// Whatever is in the pipe when the command ends is taken in. The reader of retry's stdout is too slow to have taken it before.
+// What is in the pipe when the command ends is passed on. The reader of retry's stdout is too slow to have read it before.
 func TestLastWordsAreTakenIn(t *testing.T) {
-	const size = 100_000 // fits retry's stdout and the command's, less what retry has in its hands
+	const size = 100_000 // more than one pipe holds, and less than two
 	tests := map[string]string{
 		"at once":              "head -c 100000 /dev/zero",
 		"by one after another": "for i in 1 2 3 4; do head -c 25000 /dev/zero; done",
@@ -280,7 +280,7 @@ func TestLastWordsAreTakenIn(t *testing.T) {
 	}
 }
 
-// What fits the pipe is not lost in the moment of the command's end, again and again.
+// A full pipe is not lost when the command ends at the same moment.
 func TestLastWordsManyTimes(t *testing.T) {
 	o := heldOutput(t, task.OutputFinal)
 	r := script(t, "head -c 65536 /dev/zero").withOutput(o)
@@ -290,18 +290,18 @@ func TestLastWordsManyTimes(t *testing.T) {
 		_, err := r.executor.Release(&r.task, nil)
 		ok(t, err)
 		if size := len(contents(t, o.Stdout)); size != (n+1)<<16 {
-			t.Fatalf("run %d: %d bytes in all, want %d", n+1, size, (n+1)<<16)
+			t.Fatalf("run %d: got %d bytes in all, want %d", n+1, size, (n+1)<<16)
 		}
 	}
 }
 
-// closeReader has nobody read the command's stdout any more.
+// closeReader closes the reader of the command's stdout.
 func (r *rig) closeReader() {
 	r.Helper()
 	ok(r, r.reader.Close())
 }
 
-// Nobody reads what the command writes: it gets the signal it would have got without retry, and is not tried again.
+// If the reader closes stdout, the command gets SIGPIPE, as it would without retry, and is not retried.
 func TestReaderGoesAway(t *testing.T) {
 	died := task.Outcome{Exit: 141, Signal: "SIGPIPE", Final: true}
 	tests := []struct {
@@ -321,24 +321,24 @@ func TestReaderGoesAway(t *testing.T) {
 				r.closeReader()
 				got := r.end()
 				want := tt.want
-				want.Final = want.Final || capture == task.CaptureBoth // retry itself has seen it
+				want.Final = want.Final || capture == task.CaptureBoth // retry itself has got EPIPE
 				want.Stdout, want.Duration = got.Stdout, got.Duration
 				if got != want {
-					t.Errorf("outcome %+v\n   want %+v", got, want)
+					t.Errorf("got  %+v\nwant %+v", got, want)
 				}
 			})
 		}
 	}
 }
 
-// A SIGPIPE of the command's own making is a failure like others.
+// A SIGPIPE while stdout still has its reader is a failure like others.
 func TestOtherBrokenPipesAreTriedAgain(t *testing.T) {
 	for _, capture := range captures {
 		for _, code := range []string{"kill -PIPE $$", "exit 141"} {
 			r := script(t, code)
 			r.executor.Output.Capture = capture
 			if o := r.start().end(); o.Exit != 141 || o.Final {
-				t.Errorf("%s %s: outcome %+v", code, capture, o)
+				t.Errorf("%s %s: got %+v, want exit 141, not final", code, capture, o)
 			}
 		}
 	}
@@ -350,12 +350,12 @@ func TestReaderOfHeldOutputIsGone(t *testing.T) {
 		r.executor.Output.Mode, r.executor.Output.Temporary, r.task.Status = task.OutputFinal, temporary(t), task.Succeeded
 		r.closeReader()
 		if o := r.start().end(); o.Exit != 0 || !errors.Is(r.lost, syscall.EPIPE) {
-			t.Errorf("outcome %+v, lost %v", o, r.lost)
+			t.Errorf("got %+v, error %v; want exit 0, error %v", o, r.lost, syscall.EPIPE)
 		}
 	}
 }
 
-// Nobody reads stderr any more: that is the command's affair, and costs the task nothing.
+// A closed reader of stderr does not make the attempt final, and loses nothing.
 func TestReaderOfStderrGoesAway(t *testing.T) {
 	for _, mode := range []task.OutputMode{task.OutputStream, task.OutputFinal} {
 		read, write := pipe(t)
@@ -365,12 +365,12 @@ func TestReaderOfStderrGoesAway(t *testing.T) {
 		ok(t, read.Close())
 		text := r.start().rest()
 		if r.outcome.Final || r.lost != nil || text != "out\n" {
-			t.Errorf("%s: %q, %+v, lost %v", mode, text, r.outcome, r.lost)
+			t.Errorf("%s: got %q, %+v, error %v; want the text, not final, no error", mode, text, r.outcome, r.lost)
 		}
 	}
 }
 
-// What was held is let go of, whether it was passed on or not.
+// The file of held output is closed, whether the output was passed on or not.
 func TestHeldFilesAreClosed(t *testing.T) {
 	for _, status := range []task.Status{task.Pending, task.Succeeded} {
 		var made []*os.File
@@ -384,12 +384,12 @@ func TestHeldFilesAreClosed(t *testing.T) {
 		r.task.Status = status
 		r.start().end()
 		if len(made) != 1 || !errors.Is(made[0].Close(), os.ErrClosed) {
-			t.Errorf("%s: of %d files one is not closed", status, len(made))
+			t.Errorf("%s: got %d files, want one that is closed", status, len(made))
 		}
 	}
 }
 
-// outgrown counts calls.
+// limitCalls counts the calls of Output.LimitExceeded.
 type limitCalls struct {
 	*testing.T
 	limit int64
@@ -399,7 +399,7 @@ type limitCalls struct {
 func (c *limitCalls) call(_ *task.Task, at int64) {
 	c.calls++
 	if at != c.limit {
-		c.Errorf("outgrown at %d, want %d", at, c.limit)
+		c.Errorf("limit: got %d, want %d", at, c.limit)
 	}
 }
 
@@ -435,11 +435,11 @@ func TestOutgrown(t *testing.T) {
 			r.withStdin(&stdio.InheritedStdin{File: fileWith(t, text)}).task.Status = task.Pending
 			got := r.start().end()
 			if calls.calls != tt.want || got.Final != (tt.want > 0) || got.Exit != 0 {
-				t.Errorf("called %d times, want %d; outcome final %v, exit %d", calls.calls, tt.want, got.Final, got.Exit)
+				t.Errorf("got %d calls, final %v, exit %d; want %d calls, exit 0", calls.calls, got.Final, got.Exit, tt.want)
 			}
 			out, err := text[:chunk]+text[2*chunk:3*chunk], text[chunk:2*chunk]+text[3*chunk:]
 			if tt.want == 0 {
-				out, err = "", "" // held, and dropped since another attempt will follow
+				out, err = "", "" // held, then dropped, since another attempt follows
 			}
 			checkText(t, "stdout", contents(t, o.Stdout), out)
 			checkText(t, "stderr", contents(t, o.Stderr), err)
@@ -447,14 +447,14 @@ func TestOutgrown(t *testing.T) {
 	}
 }
 
-// Much on both streams: through the file, in order, each byte once, while the command runs.
+// Much output on both streams is passed on from the file, in order, each byte once, while the command runs.
 func TestOutgrownByMuch(t *testing.T) {
 	o, calls := withLimit(t, 3<<20)
 	numbers := numbered(300_000)
 	r := script(t, `seq 300000 & seq 300000 >&2; wait`).withOutput(o)
 	r.task.Status = task.Pending
 	if got := r.start().end(); !got.Final || calls.calls != 1 {
-		t.Errorf("outcome final %v, called %d times", got.Final, calls.calls)
+		t.Errorf("got final %v, %d calls; want true, 1", got.Final, calls.calls)
 	}
 	checkText(t, "stdout", contents(t, o.Stdout), numbers)
 	checkText(t, "stderr", contents(t, o.Stderr), numbers)
@@ -468,7 +468,7 @@ func numbered(n int) string {
 	return b.String()
 }
 
-// Who reads need not wait for the end of a command that will not be tried again.
+// Above the limit, output is passed on as it comes.
 func TestOutgrownIsPassedOnAsItComes(t *testing.T) {
 	r := script(t, `echo one; echo two; read -r x; echo "$x"`)
 	called := make(chan int64, 10)
@@ -480,12 +480,12 @@ func TestOutgrownIsPassedOnAsItComes(t *testing.T) {
 	r.expect("three")
 	r.check(task.Outcome{Final: true, Stdout: "one\ntwo\nthree\n"})
 	if at := <-called; at != 7 || len(called) > 0 {
-		t.Errorf("outgrown at %d, and %d times more", at, len(called))
+		t.Errorf("got limit %d and %d more calls, want 7 and none", at, len(called))
 	}
 }
 
-// Where there is no room for what has to be held, the command goes on all the same. Its output is passed on whole, or the loss is
-// reported; half of it never passes for a success.
+// If there is no room to hold the output, the command goes on. Its output is passed on completely, or the loss is reported. A part of it
+// is never passed on as the output of a success.
 func TestNoRoomForHeldOutput(t *testing.T) {
 	tests := map[task.OutputMode]struct {
 		status task.Status
@@ -504,20 +504,20 @@ func TestNoRoomForHeldOutput(t *testing.T) {
 				r := script(t, "head -c 3000000 /dev/zero"+redirection+" || exit 9; exit 3").withOutput(o)
 				r.task.Status = tt.status
 				if got := r.start().end(); got.Exit != 3 || got.Final == tt.lost || called == 1 == tt.lost {
-					t.Errorf("outcome %+v, called %d times", got, called)
+					t.Errorf("got %+v, %d calls; want exit 3, and one call if nothing is lost", got, called)
 				}
 				if lost := strings.Contains(fmt.Sprint(r.lost), "no space left on device"); lost != tt.lost {
-					t.Errorf("release says %v", r.lost)
+					t.Errorf("release: got error %v, want one: %v", r.lost, tt.lost)
 				}
 				if passed := len(contents(t, o.Stdout) + contents(t, o.Stderr)); passed > tt.passed || (passed < tt.passed && mode != task.OutputFailure) {
-					t.Errorf("%d bytes are passed on, want %d", passed, tt.passed)
+					t.Errorf("passed on: got %d bytes, want %d", passed, tt.passed)
 				}
 			})
 		}
 	}
 }
 
-// When there is room again, or less to hold, everything is as ever.
+// An attempt whose output fits is not affected by the one before.
 func TestRoomForTheNextAttempt(t *testing.T) {
 	o := heldOutput(t, task.OutputFinal)
 	o.Mode, o.Temporary = task.OutputFailure, noFile
@@ -527,18 +527,18 @@ func TestRoomForTheNextAttempt(t *testing.T) {
 		r.task.Status = task.Exhausted
 		_, err := r.executor.Release(&r.task, nil)
 		if (err == nil) != (n == 30) {
-			t.Errorf("with %d bytes: %v", 3000000/n, err)
+			t.Errorf("%d bytes: got error %v, want one: %v", 3000000/n, err, n == 1)
 		}
 	}
 }
 
-// fill is a script that writes so much to stdout, or to stderr and stdout, that it just fits, and retry cannot pass it on.
+// fillScripts write more than retry can pass on while nobody reads, and no more than retry and the pipes hold together.
 var fillScripts = map[string]string{
 	"stdout":     "head -c 100000 /dev/zero",
 	"stderr too": "head -c 100000 /dev/zero >&2; head -c 100000 /dev/zero",
 }
 
-// A signal ends retry also where it waits for a reader.
+// A signal ends an attempt that waits for a reader.
 func TestSlowReader(t *testing.T) {
 	tests := map[string]struct {
 		more string
@@ -552,7 +552,7 @@ func TestSlowReader(t *testing.T) {
 	}
 	for name, tt := range tests {
 		for streams, code := range fillScripts {
-			for _, limit := range []int64{0, 70_000} { // captured; some held, and outgrown
+			for _, limit := range []int64{0, 70_000} { // 0: captured; 70,000: held until the limit is exceeded
 				t.Run(fmt.Sprintf("%s, %s, limit %d", name, streams, limit), func(t *testing.T) {
 					marker := filepath.Join(t.TempDir(), "marker")
 					r := script(t, "echo $$; "+code+tt.more, marker)
@@ -574,10 +574,10 @@ func TestSlowReader(t *testing.T) {
 					want.Final = limit > 0
 					want.Stdout, want.Stderr, want.Duration = got.Stdout, got.Stderr, got.Duration
 					if got != want {
-						t.Errorf("outcome %+v\n   want %+v", got, want)
+						t.Errorf("got  %+v\nwant %+v", got, want)
 					}
 					if !errors.Is(r.lost, task.ErrStopped) || r.stopped != nil {
-						t.Errorf("release: %v, %v", r.stopped, r.lost)
+						t.Errorf("release: got %v, %v; want error %v", r.stopped, r.lost, task.ErrStopped)
 					}
 				})
 			}
@@ -585,7 +585,7 @@ func TestSlowReader(t *testing.T) {
 	}
 }
 
-// await waits until there is a file.
+// awaitFile waits until a file exists.
 func (r *rig) awaitFile(file string) {
 	r.Helper()
 	eventually(r.T, file+" appears", func() bool {
@@ -594,24 +594,24 @@ func (r *rig) awaitFile(file string) {
 	})
 }
 
-// The same where retry passes on what it held.
+// A signal also ends Release while it waits for a reader.
 func TestSlowReaderOfHeldOutput(t *testing.T) {
 	for _, code := range heldScripts {
 		r := script(t, code+"; exit 3")
 		r.executor.Output.Mode, r.executor.Output.Temporary, r.task.Status = task.OutputFinal, temporary(t), task.Failed
 		r.start()
-		expectText(t, r.stdout, "\x00") // it is about to be released
+		expectText(t, r.stdout, "\x00") // Release has begun
 		r.send(syscall.SIGWINCH, syscall.SIGHUP)
 		if got := r.end(); got.Exit != 3 || got.Stop != nil {
 			t.Errorf("outcome %+v", got)
 		}
 		if !errors.Is(r.lost, task.ErrStopped) || r.stopped != syscall.SIGHUP {
-			t.Errorf("release: %v, %v", r.stopped, r.lost)
+			t.Errorf("release: got %v, %v; want error %v", r.stopped, r.lost, task.ErrStopped)
 		}
 	}
 }
 
-// A reader that takes its time gets everything.
+// A slow reader gets everything.
 func TestSlowReaderIsWaitedFor(t *testing.T) {
 	for _, mode := range []task.OutputMode{task.OutputStream, task.OutputFinal} {
 		r := script(t, "cat; exit 3").withStdin(stdio.ReplayKept(spoolWith(t, bigText)))
@@ -628,7 +628,7 @@ func TestOutputOfACommandThatCannotStart(t *testing.T) {
 		r := newRig(t, "/no/such/command").withOutput(heldOutput(t, mode))
 		r.task.Status = task.Failed
 		if o := r.start().end(); o.Error != task.ErrorNotFound || r.lost != nil {
-			t.Errorf("%s: %+v, lost %v", mode, o, r.lost)
+			t.Errorf("%s: got %+v, error %v; want %q", mode, o, r.lost, task.ErrorNotFound)
 		}
 	}
 }

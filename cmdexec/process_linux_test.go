@@ -18,7 +18,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// The system sends the death signal of a parent when the thread that started the child ends, which Go's threads may do.
+// Linux sends the parent-death signal when the thread that started the child ends, and Go may end its threads.
 func TestChildOutlivesThreads(t *testing.T) {
 	r := script(t, "echo ready; read -r x; echo $x")
 	r.start().expect("ready")
@@ -26,7 +26,7 @@ func TestChildOutlivesThreads(t *testing.T) {
 		gone := make(chan struct{})
 		go func() {
 			defer close(gone)
-			runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+			runtime.LockOSThread() // without an unlock, so that the thread ends with the goroutine
 		}()
 		<-gone
 	}
@@ -39,7 +39,7 @@ func TestChildOutlivesThreads(t *testing.T) {
 func TestChildDiesWithRetry(t *testing.T) {
 	argv := helperCommand("execute", "sh", "-c", "trap '' TERM HUP; echo ready; read -r _")
 	parent := exec.Command(argv[0], argv[1:]...)
-	stdin, err := parent.StdinPipe() // never closed: nothing else may end the child
+	stdin, err := parent.StdinPipe() // never closed, so that nothing else ends the child
 	ok(t, err)
 	defer stdin.Close()
 	out, in, err := os.Pipe()
@@ -52,15 +52,15 @@ func TestChildDiesWithRetry(t *testing.T) {
 	_, err = out.Read(make([]byte, len("ready\n")))
 	ok(t, err)
 	ok(t, parent.Process.Kill())
-	if rest, err := io.ReadAll(out); err != nil { // it ends when nobody holds the pipe any more
-		t.Errorf("the child lives on after %q: %v", rest, err)
+	if rest, err := io.ReadAll(out); err != nil { // the end comes when no process has the pipe open
+		t.Errorf("the child is still alive after %q: %v", rest, err)
 	}
 	_ = parent.Wait()
 }
 
 func TestLeavesNothingBehind(t *testing.T) {
 	missing := fmt.Sprintf("%s/missing", t.TempDir())
-	for range 5 { // what is set up only once
+	for range 5 { // sets up what is set up only once
 		executeOnce(t, "true")
 	}
 	goroutines, files := runtime.NumGoroutine(), openFiles(t)
@@ -68,14 +68,14 @@ func TestLeavesNothingBehind(t *testing.T) {
 		executeOnce(t, []string{"true", "false", missing, "/"}[i%4])
 	}
 	if n := openFiles(t); n != files {
-		t.Errorf("%d open files, %d before", n, files)
+		t.Errorf("open files: got %d, want %d", n, files)
 	}
 	if pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); !errors.Is(err, syscall.ECHILD) {
-		t.Errorf("there is a child left: wait4 = %d, %v", pid, err)
+		t.Errorf("wait4: got %d, %v; want no child", pid, err)
 	}
 	for end := time.Now().Add(patience); runtime.NumGoroutine() > goroutines; runtime.Gosched() {
 		if time.Now().After(end) {
-			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), goroutines)
+			t.Fatalf("goroutines: got %d, want %d", runtime.NumGoroutine(), goroutines)
 		}
 	}
 }
@@ -91,11 +91,11 @@ func openFiles(t *testing.T) int {
 	return len(entries)
 }
 
-// probe writes what a process inherits that is not handed to it on purpose.
+// inheritedProbe writes what a process inherits implicitly.
 var inheritedProbe = []string{"sh", "-c", `ls /proc/self/fd; grep -E '^(SigBlk|SigIgn|SigPnd|ShdPnd|NoNewPrivs|Seccomp|Cpus_allowed):' /proc/self/status
 	umask; ulimit -Sa; ulimit -Ha; pwd; cat /proc/self/oom_score_adj; nice`}
 
-// A command inherits all that it would inherit without retry.
+// A command inherits the same with retry as without.
 func TestInheritsTheSame(t *testing.T) {
 	callers := map[string][]string{
 		"plainly":              {"env"},
@@ -112,7 +112,7 @@ func TestInheritsTheSame(t *testing.T) {
 			bare := outputOf(t, slices.Concat(caller, inheritedProbe))
 			wrapped := outputOf(t, slices.Concat(caller, helperCommand("execute", inheritedProbe...)))
 			if bare != wrapped {
-				t.Errorf("without retry:\n%s\nwith it:\n%s", bare, wrapped)
+				t.Errorf("got:\n%s\nwant:\n%s", wrapped, bare)
 			}
 		})
 	}

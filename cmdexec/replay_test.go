@@ -21,22 +21,22 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// memory is a spool that needs no file.
+// inMemory returns a spool that must not need a file.
 func inMemory(t *testing.T) *spool.Spool {
 	return spool.New(spool.MemoryLimit, func() (*os.File, error) {
-		t.Error("a file was made")
+		t.Error("got a file, want none")
 		return nil, os.ErrInvalid
 	})
 }
 
-// onDisk is a spool that keeps everything in a file.
+// onDisk returns a spool that keeps everything in a file.
 func onDisk(t *testing.T) *spool.Spool {
 	kept := spool.New(0, func() (*os.File, error) { return spool.Temporary(t.TempDir()) })
 	t.Cleanup(func() { _ = kept.Close() })
 	return kept
 }
 
-// source is a pipe that somebody else writes to.
+// pipe returns the ends of a pipe, which are closed when the test is over.
 func pipe(t *testing.T) (read, write *os.File) {
 	t.Helper()
 	read, write, err := os.Pipe()
@@ -45,7 +45,7 @@ func pipe(t *testing.T) (read, write *os.File) {
 	return read, write
 }
 
-// sourceOf is a pipe that gives text, then ends.
+// pipeWith returns a pipe that contains text, then ends.
 func pipeWith(t *testing.T, text string) *os.File {
 	t.Helper()
 	read, write := pipe(t)
@@ -62,7 +62,7 @@ func writeText(t *testing.T, to io.Writer, text string) {
 	ok(t, err)
 }
 
-// eventually waits until something is so.
+// eventually waits until a condition holds.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !is(); runtime.Gosched() {
@@ -72,7 +72,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// passLines is a script that passes on line by line.
+// copyLines is a script that copies stdin to stdout line by line.
 const copyLines = `while read -r x; do echo "$x"; done`
 
 func TestReplayPassesOnAsItComes(t *testing.T) {
@@ -90,7 +90,7 @@ func TestReplayPassesOnAsItComes(t *testing.T) {
 	checkAttempt(t, stdin, "cat", "one\ntwo\nthree\n")
 }
 
-// An attempt that has ended may have asked for more before: what comes is the next one's.
+// The feed of an attempt that has ended may still be reading: the next attempt gets what it reads.
 func TestReplayGivesEachAttemptTheSame(t *testing.T) {
 	for name, kept := range map[string]*spool.Spool{"memory": inMemory(t), "disk": onDisk(t)} {
 		t.Run(name, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestReplayGivesEachAttemptTheSame(t *testing.T) {
 	}
 }
 
-// Somebody may have an endless source, and want only its start.
+// From an endless source only so much is read as the attempt wants.
 func TestReplayReadsNoMoreThanIsWanted(t *testing.T) {
 	read, write := pipe(t)
 	go func() {
@@ -134,13 +134,13 @@ func TestReplayReadsNoMoreThanIsWanted(t *testing.T) {
 	for range 5 {
 		checkAttempt(t, stdin, copyOneLine, "y\n")
 	}
-	const most = 3 * pipeCapacity // in the attempt's pipe, in the feed, and read while the pipe was closed
+	const most = 3 * pipeCapacity // in the pipe of the attempt, in the buffer of its feed, and one more read
 	if n := kept.Size(); n > most {
-		t.Errorf("%d bytes were read for one line, want at most %d", n, most)
+		t.Errorf("read for one line: got %d bytes, want at most %d", n, most)
 	}
 }
 
-// big is more than fits the pipes, and no two parts of it are the same.
+// bigText is more than the pipes hold, and no two parts of it are the same.
 var bigText = func() string {
 	data := make([]byte, 300<<10)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(data)
@@ -160,15 +160,15 @@ func TestReplayToWhoDoesNotRead(t *testing.T) {
 	}
 }
 
-// What is left behind of an attempt gets no more when that has ended, and nobody waits for it.
+// The stdin of a process that an attempt has left running ends with the attempt, and nobody waits for the process.
 func TestReplayToADaemon(t *testing.T) {
 	read, write := pipe(t)
 	stdin := stdio.Replay(read, inMemory(t), nil)
-	writeText(t, write, "one\ntwo\n") // and the source stays open
+	writeText(t, write, "one\ntwo\n") // the source stays open
 	r := script(t, `exec 3<&0; sh -c "$1; echo end" <&3 & exit 3`, copyLines).withStdin(stdin).start()
 	r.check(task.Outcome{Exit: 3})
-	if rest := r.rest(); !strings.HasSuffix(rest, "end\n") { // it held stdout too
-		t.Errorf("the daemon wrote %q and not that its stdin ended", rest)
+	if rest := r.rest(); !strings.HasSuffix(rest, "end\n") { // its end shows that the daemon has closed stdout
+		t.Errorf("the daemon: got %q, want the end of its stdin", rest)
 	}
 	checkAttempt(t, stdin, copyOneLine, "one\n")
 }
@@ -185,7 +185,7 @@ func TestReplayOfMuch(t *testing.T) {
 		checkAttempt(t, stdin, "cat", bigText)
 	}
 	if made != 1 {
-		t.Errorf("%d files were made, want 1", made)
+		t.Errorf("files: got %d, want 1", made)
 	}
 }
 
@@ -197,11 +197,11 @@ func TestReplayOfNothing(t *testing.T) {
 	}
 	stdin.Wait()
 	if n := completed.Load(); n != 1 {
-		t.Errorf("completed %d times", n)
+		t.Errorf("calls of complete: got %d, want 1", n)
 	}
 }
 
-// A file can be a source too, and is not read from its start.
+// The source can be a file, which is read from its current offset.
 func TestReplayOfAFile(t *testing.T) {
 	file := fileWith(t, fourLines)
 	expectText(t, file, "one\n")
@@ -232,7 +232,7 @@ func TestReplayKept(t *testing.T) {
 	}
 }
 
-// What was kept can be cut by others. An attempt must not take the rest for everything, nor wait for more for ever.
+// Somebody may truncate the kept file. An attempt must neither take the rest for all of it, nor wait for ever.
 func TestReplayKeptThatWasCut(t *testing.T) {
 	file := fileWith(t, bigText)
 	kept, err := spool.Of(file)
@@ -240,7 +240,7 @@ func TestReplayKeptThatWasCut(t *testing.T) {
 	ok(t, os.Truncate(file.Name(), 1000))
 	r := script(t, "cat").withStdin(stdio.ReplayKept(kept))
 	if got, _ := r.run(); got != bigText[:1000] {
-		t.Errorf("the attempt read %d bytes, want 1000", len(got))
+		t.Errorf("got %d bytes, want 1000", len(got))
 	}
 	r.check(incompleteStdin("read stdin: unexpected EOF"))
 }
@@ -249,7 +249,7 @@ func incompleteStdin(message string) task.Outcome {
 	return task.Outcome{Exit: 125, Error: task.ErrorStart, Message: message}
 }
 
-// completion is told when everything is kept.
+// completeCalls counts the calls of complete.
 type completeCalls struct{ calls atomic.Int32 }
 
 func (c *completeCalls) call() error {
@@ -261,7 +261,7 @@ func (c *completeCalls) check(t *testing.T, stdin *stdio.ReplayedStdin, want int
 	t.Helper()
 	stdin.Wait()
 	if got := c.calls.Load(); got != want {
-		t.Errorf("completed %d times, want %d", got, want)
+		t.Errorf("calls of complete: got %d, want %d", got, want)
 	}
 }
 
@@ -289,14 +289,14 @@ func noFile() (*os.File, error) {
 	return nil, &os.PathError{Op: "open", Path: "spool", Err: syscall.ENOSPC}
 }
 
-// The attempt that reads when the disk is full does not notice. The next one cannot have the same.
+// The attempt that runs when the disk becomes full does not notice. The next one cannot have its stdin.
 func TestReplayWithoutRoom(t *testing.T) {
 	for _, limit := range []int{0, 1, 100, 200 << 10} {
 		checkWithoutRoom(t, spool.New(limit, noFile), notKept+"open spool: no space left on device")
 	}
 }
 
-// That there is room again comes too late: there would be a hole.
+// Room that becomes free later does not help: the bytes between are lost.
 func TestReplayWithRoomAgain(t *testing.T) {
 	tries := 0
 	checkWithoutRoom(t, spool.New(100, func() (*os.File, error) {
@@ -316,19 +316,19 @@ func checkWithoutRoom(t *testing.T, kept *spool.Spool, message string) {
 	for range 2 {
 		r := script(t, "echo started").withStdin(stdin)
 		if text := r.start().rest(); text != "" {
-			t.Error("the next attempt was started")
+			t.Errorf("the next attempt: got output %q, want no start", text)
 		}
 		r.check(incompleteStdin(message))
 		if code := r.outcome.ExitCode(); code != task.ExitInternal {
-			t.Errorf("exit code %d", code)
+			t.Errorf("exit code: got %d, want %d", code, task.ExitInternal)
 		}
 	}
 }
 
-// The store fails while the second attempt reads, which had all that was kept before.
+// Keeping fails while the second attempt reads: it gets everything, the third attempt does not.
 func TestReplayWithoutRoomForTheThird(t *testing.T) {
 	read, write := pipe(t)
-	stdin := stdio.Replay(read, spool.New(pipeCapacity+2000, noFile), nil) // room for what the first attempt's feed may read at most
+	stdin := stdio.Replay(read, spool.New(pipeCapacity+2000, noFile), nil) // the most that the feed of the first attempt can read
 	writeText(t, write, bigText[:1000])
 	checkAttempt(t, stdin, "head -c 1000", bigText[:1000])
 	r := script(t, "cat").withStdin(stdin).start()
@@ -337,17 +337,17 @@ func TestReplayWithoutRoomForTheThird(t *testing.T) {
 		_ = write.Close()
 	}()
 	if got := r.rest(); got != bigText {
-		t.Errorf("the second attempt read %d of %d bytes", len(got), len(bigText))
+		t.Errorf("the second attempt: got %d bytes, want %d", len(got), len(bigText))
 	}
 	r.check(task.Outcome{})
 	r = script(t, "echo started").withStdin(stdin)
 	r.start().end()
 	if r.outcome.Error != task.ErrorStart || !strings.HasPrefix(r.outcome.Message, notKept) {
-		t.Errorf("the third attempt ended with %+v", r.outcome)
+		t.Errorf("the third attempt: got %+v, want %q", r.outcome, notKept)
 	}
 }
 
-// A run is not to grow with its attempts, where nothing comes on stdin for days.
+// A run must not grow with its attempts while nothing comes on stdin for days.
 func TestReplayOfASilentSourceLeavesNothingBehind(t *testing.T) {
 	read, write := pipe(t)
 	stdin := stdio.Replay(read, inMemory(t), nil)
@@ -377,20 +377,20 @@ func TestReplayOfMuchTakesLittleMemory(t *testing.T) {
 		r.check(task.Outcome{})
 		runtime.ReadMemStats(&after)
 		if n != size || got.Sum32() != want.Sum32() {
-			t.Errorf("attempt %d read %d bytes, or others than were written", attempt+1, n)
+			t.Errorf("attempt %d: got %d bytes, want the %d that were written", attempt+1, n, size)
 		}
 		if took := after.TotalAlloc - before.TotalAlloc; took > most {
-			t.Errorf("attempt %d took %d bytes of memory for %d of stdin", attempt+1, took, size)
+			t.Errorf("attempt %d: got %d allocated bytes, want at most %d", attempt+1, took, most)
 		}
 	}
 }
 
-// bytesOf is an endless stream that is always the same.
+// endlessBytes returns an endless stream that is always the same.
 func endlessBytes() io.Reader {
 	return bufio.NewReaderSize(rand.NewChaCha8([32]byte{1}), 64<<10)
 }
 
-// endOf is a pipe that gives size bytes of it.
+// pipeOfSize returns a pipe with size bytes of endlessBytes.
 func pipeOfSize(t *testing.T, size int64) *os.File {
 	read, write := pipe(t)
 	go func() {

@@ -23,13 +23,13 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// patience bounds how long a test waits for an event; a sound run needs a fraction of it.
+// patience bounds how long a test waits for an event. A sound run needs a fraction of it.
 const patience = 30 * time.Second
 
-// pipeCapacity is what a pipe holds, and what retry reads of it at a time.
+// pipeCapacity is what a pipe holds, and the size of the reads of retry.
 const pipeCapacity = 64 << 10
 
-// rig runs one attempt of a command and listens to what the command writes.
+// rig runs one attempt of a command and reads what the command writes.
 type rig struct {
 	*testing.T
 	executor Executor
@@ -41,13 +41,13 @@ type rig struct {
 	stdout   *bufio.Reader
 	reader   *os.File // what stdout reads
 	cancel   context.CancelCauseFunc
-	ended    chan struct{} // closed when Execute has returned, and its output is released
+	ended    chan struct{} // closed when Execute and Release have returned
 	outcome  task.Outcome
 	stopped  os.Signal // what Release returned
 	lost     error
 }
 
-// newRig prepares an attempt. Its KILL after a timeout comes so late that a test that meets one has failed.
+// newRig prepares an attempt. After a timeout its KILL comes so late that no test waits for it by accident.
 func newRig(t *testing.T, argv ...string) *rig {
 	t.Helper()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
@@ -76,7 +76,7 @@ func newRig(t *testing.T, argv ...string) *rig {
 	}
 }
 
-// with gives the attempt a stdin, which it can share with others.
+// withStdin sets the stdin of the attempt, which several rigs can share.
 func (r *rig) withStdin(stdin stdio.Stdin) *rig {
 	r.executor.Stdin = stdin
 	return r
@@ -88,11 +88,11 @@ func script(t *testing.T, code string, args ...string) *rig {
 	return newRig(t, append([]string{"sh", "-c", code, "sh"}, args...)...)
 }
 
-// untilStopped is the end of a script that somebody else has to end within a minute. The shell runs its traps when a sleep ends:
-// in read or wait it could fall asleep just after a signal.
+// untilStopped is the end of a script that waits for a signal, for a minute at most. The shell runs its traps after each sleep. In read or
+// wait it could begin to wait just after the signal.
 const untilStopped = `; echo ready; i=0; while [ $((i += 1)) -lt 3000 ]; do sleep 0.02; done; exit 99`
 
-// start begins the attempt. Its stdout ends when Execute has returned and nobody else holds it.
+// start begins the attempt. Its stdout ends when Execute has returned and no other process has it open.
 func (r *rig) start() *rig {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	r.cancel = cancel
@@ -122,16 +122,16 @@ func (r *rig) stop() {
 // timeout ends the attempt's context, as its deadline would.
 func (r *rig) timeout() { r.cancel(runner.ErrTimeout) }
 
-// send passes a signal to the attempt. When it returns, every signal before has been dealt with: the channel has no buffer.
+// send passes signals to the attempt. The channel has no buffer, so when send returns, all signals but the last are handled.
 func (r *rig) send(signals ...os.Signal) {
 	r.Helper()
 	for _, sig := range signals {
 		select {
 		case r.signals <- sig:
 		case <-r.ended:
-			r.Fatalf("%v came too late: the attempt ended with %+v", sig, r.outcome)
+			r.Fatalf("send %v: the attempt has ended with %+v", sig, r.outcome)
 		case <-time.After(patience):
-			r.Fatalf("nobody took %v", sig)
+			r.Fatalf("send %v: nobody receives it", sig)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func (r *rig) line() string {
 	r.Helper()
 	text, err := r.stdout.ReadString('\n')
 	if err != nil {
-		r.Fatalf("reading a line of the command: %q, %v", text, err)
+		r.Fatalf("read a line of the command: got %q, %v", text, err)
 	}
 	return strings.TrimSuffix(text, "\n")
 }
@@ -154,18 +154,17 @@ func (r *rig) pid() int {
 	return pid
 }
 
-// expect reads lines that have to be these.
+// expect reads these lines.
 func (r *rig) expect(lines ...string) {
 	r.Helper()
 	for _, want := range lines {
 		if got := r.line(); got != want {
-			r.Fatalf("the command wrote %q, want %q", got, want)
+			r.Fatalf("the command: got %q, want %q", got, want)
 		}
 	}
 }
 
-// expectAny reads lines that come in any order: a shell that is at its traps already, for its child's end perhaps, goes through those
-// that follow by their numbers, and may be past the first.
+// expectAny reads these lines in any order: a shell that runs several traps at once runs them by the numbers of their signals.
 func (r *rig) expectAny(lines ...string) {
 	r.Helper()
 	got := make([]string, len(lines))
@@ -175,7 +174,7 @@ func (r *rig) expectAny(lines ...string) {
 	slices.Sort(got)
 	slices.Sort(lines)
 	if !slices.Equal(got, lines) {
-		r.Fatalf("the command wrote %q, want %q", got, lines)
+		r.Fatalf("the command: got %q, want %q", got, lines)
 	}
 }
 
@@ -190,7 +189,7 @@ func (r *rig) end() task.Outcome {
 	return r.outcome
 }
 
-// endAndReap has a command that reads end, and returns when it is reaped: the supervisor has seen the end then.
+// endAndReap ends a command that reads stdin, and returns when it is reaped: then the supervisor has seen its end.
 func (r *rig) endAndReap() {
 	r.Helper()
 	child := r.pid()
@@ -202,7 +201,7 @@ func (r *rig) endAndReap() {
 	}
 }
 
-// rest waits until Execute has returned and every process that holds stdout is gone, and returns what was not read yet.
+// rest waits until Execute has returned and no process has stdout open, and returns what was not read yet.
 func (r *rig) rest() string {
 	r.Helper()
 	text, err := io.ReadAll(r.stdout)
@@ -211,23 +210,23 @@ func (r *rig) rest() string {
 	return string(text)
 }
 
-// run is an attempt from start to end.
+// run runs an attempt from start to end.
 func (r *rig) run() (string, task.Outcome) {
 	r.Helper()
 	text := r.start().rest()
 	return text, r.outcome
 }
 
-// check compares all of the outcome but its duration, which only has to be there.
+// check compares the outcome. Of the duration it checks only that there is one.
 func (r *rig) check(want task.Outcome) {
 	r.Helper()
 	got := r.end()
 	if got.Duration <= 0 {
-		r.Errorf("the attempt took %v", got.Duration)
+		r.Errorf("duration: got %v, want more than 0", got.Duration)
 	}
 	got.Duration = 0
 	if got != want {
-		r.Errorf("outcome %+v\n   want %+v", got, want)
+		r.Errorf("got  %+v\nwant %+v", got, want)
 	}
 }
 
@@ -254,7 +253,7 @@ func receive[T any](t *testing.T, from <-chan T) T {
 	case v := <-from:
 		return v
 	case <-time.After(patience):
-		t.Fatal("nothing comes")
+		t.Fatal("nothing is received")
 		panic("unreachable")
 	}
 }

@@ -12,11 +12,10 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// lastSignal ends catcher. Signals that are pending together are handled in the order of their numbers, so that what was sent
-// before the last one is written before it.
+// lastSignal ends catcher. Pending signals are handled in the order of their numbers, so everything that was sent before is written before.
 const lastSignal = syscall.Signal(64)
 
-// catcher is a script that writes the name of every signal that it gets.
+// catcher is a script that writes the name of each signal that it gets.
 const catcher = `for s in HUP INT QUIT USR1 USR2 TERM CONT WINCH; do trap "echo $s" $s; done; trap 'echo last; exit 0' 64` + untilStopped
 
 var signals = map[string]syscall.Signal{
@@ -28,7 +27,7 @@ func TestForwardsSignals(t *testing.T) {
 	tests := []struct {
 		name         string
 		stops        bool
-		fromTerminal bool // the terminal itself sends it to a group that is shared
+		fromTerminal bool // the terminal sends it to a shared group itself
 	}{
 		{"TERM", true, false},
 		{"INT", true, true},
@@ -50,11 +49,11 @@ func TestForwardsSignals(t *testing.T) {
 				case shared && tt.fromTerminal:
 					want = ""
 				case tt.stops:
-					want += "CONT\n" // a stopped command could not end
+					want += "CONT\n" // since a stopped command cannot end
 				}
 				want += "last\n"
 				if got := r.rest(); got != want {
-					t.Errorf("the command got %q, want %q", got, want)
+					t.Errorf("signals: got %q, want %q", got, want)
 				}
 				var stop os.Signal
 				if tt.stops {
@@ -66,7 +65,7 @@ func TestForwardsSignals(t *testing.T) {
 	}
 }
 
-// Of most signals two at once are one. Those that playCount counts are not.
+// Two pending signals of the same kind become one, but not the real-time signals that helperCount counts.
 func TestForwardsASignalOnce(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		r := newRig(t, helperCommand("count")...)
@@ -74,7 +73,7 @@ func TestForwardsASignalOnce(t *testing.T) {
 		r.start().expect("ready")
 		r.send(countedSignal, countedSignal, countedSignal, lastSignal)
 		if got, want := r.rest(), strings.Repeat("signal 40\n", 3); got != want {
-			t.Errorf("shared group %t: three signals arrived as %q", shared, got)
+			t.Errorf("shared group %t: got %q, want %q", shared, got, want)
 		}
 	}
 }
@@ -101,7 +100,7 @@ func TestSecondStopSignalKills(t *testing.T) {
 		"one in between":           {false, "HUP USR1 QUIT", killed(syscall.SIGHUP)},
 		"others do not count":      {false, "USR1 USR2 WINCH USR1 TERM last", task.Outcome{Stop: syscall.SIGTERM}},
 		"shared, not the terminal": {true, "TERM HUP", killed(syscall.SIGTERM)},
-		// Ctrl-C, again and again, is how one talks to a prompt.
+		// The prompt of an interpreter gets Ctrl-C many times.
 		"shared, the terminal's": {true, "INT INT QUIT last", task.Outcome{Stop: syscall.SIGINT}},
 	}
 	for name, tt := range tests {
@@ -117,7 +116,7 @@ func TestSecondStopSignalKills(t *testing.T) {
 	}
 }
 
-// After a timeout the rest of a group has its time when the leader is gone. Signals are for that rest then.
+// After a timeout the rest of the group has until KILL when the leader has ended. It gets the signals that come meanwhile.
 func TestSignalsAfterTheLeader(t *testing.T) {
 	r := script(t, withGrandchild("echo $$; trap 'exit 9' TERM"), catcher).start()
 	leader := r.pid()
@@ -125,7 +124,7 @@ func TestSignalsAfterTheLeader(t *testing.T) {
 	r.timeout()
 	ok(t, unix.Waitid(unix.P_PID, leader, nil, unix.WEXITED|unix.WNOWAIT, nil))
 	r.expectAny("TERM", "CONT")
-	for range 3 { // the first may come before the supervisor knows that the leader has ended
+	for range 3 { // the first may come before the supervisor has seen the end of the leader
 		r.send(syscall.SIGUSR1)
 		r.expect("USR1")
 	}
@@ -133,7 +132,7 @@ func TestSignalsAfterTheLeader(t *testing.T) {
 	r.expect("HUP", "CONT")
 	r.send(syscall.SIGTERM) // the second one that asks to stop
 	if rest := r.rest(); rest != "" {
-		t.Errorf("the group got %q instead of its end", rest)
+		t.Errorf("signals of the group: got %q, want only its end", rest)
 	}
 	want := timedOut(9, "")
 	want.Stop = syscall.SIGHUP
@@ -158,7 +157,7 @@ func TestContinuesWhatIsStoppedAndHasToEnd(t *testing.T) {
 	}
 }
 
-// Ctrl-C can end the command before retry has seen its own copy of the signal. It is the same Ctrl-C.
+// Ctrl-C can end the command before retry gets its own copy of the signal.
 func TestCtrlCThatEndsTheCommandFirst(t *testing.T) {
 	for name, code := range map[string]string{"INT": "kill -INT $$", "QUIT": "ulimit -c 0; kill -QUIT $$"} {
 		r := script(t, "echo $$; read -r _; "+code)
@@ -170,7 +169,7 @@ func TestCtrlCThatEndsTheCommandFirst(t *testing.T) {
 	}
 }
 
-// After any other death a signal is no longer the attempt's.
+// If the command died of anything else, a later signal does not belong to the attempt.
 func TestOtherDeathsAreNoStop(t *testing.T) {
 	tests := []struct {
 		shared bool
@@ -182,7 +181,7 @@ func TestOtherDeathsAreNoStop(t *testing.T) {
 		r.start().endAndReap()
 		select {
 		case r.signals <- syscall.SIGINT:
-			t.Errorf("SIGINT after a death of SIG%s, shared group %t, was taken", tt.name, tt.shared)
+			t.Errorf("SIG%s, shared group %t: the attempt received a later SIGINT", tt.name, tt.shared)
 		case <-r.ended:
 		}
 		r.check(task.Outcome{Exit: task.ExitSignalBase + int(signals[tt.name]), Signal: "SIG" + tt.name})
@@ -205,25 +204,25 @@ func TestLeadsAGroupOfItsOwn(t *testing.T) {
 			want = unix.Getpgrp()
 		}
 		if group != want {
-			t.Errorf("shared %t: process %d is in group %d, want %d", shared, child, group, want)
+			t.Errorf("shared %t: group of process %d: got %d, want %d", shared, child, group, want)
 		}
 		r.send(syscall.SIGTERM)
 		r.check(task.Outcome{Exit: 143, Signal: "SIGTERM", Stop: syscall.SIGTERM})
 	}
 }
 
-// A shared group without a terminal, as with --foreground in a script: nobody but retry gives the command its INT.
+// In a shared group without a terminal, as with --foreground in a script, only retry can send INT to the command.
 func TestForwardsINTWithoutATerminal(t *testing.T) {
 	r := script(t, catcher)
 	r.executor.SharedGroup, r.executor.OnTerminal = true, func() bool { return false }
 	r.start().expect("ready")
 	r.send(signals["INT"], lastSignal)
 	if got, want := r.rest(), "INT\nCONT\nlast\n"; got != want {
-		t.Errorf("the command got %q, want %q", got, want)
+		t.Errorf("signals: got %q, want %q", got, want)
 	}
 }
 
-// timeout(1) signals its child and then its group, a service manager sends HUP after TERM: that is one request, not two.
+// timeout(1) signals its child and then its group, and a service manager sends HUP after TERM. Both ask once, not twice.
 func TestTwoStopSignalsTogetherDoNotKill(t *testing.T) {
 	for _, second := range []string{"TERM", "HUP"} {
 		r := script(t, catcher)

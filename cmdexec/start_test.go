@@ -14,7 +14,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// startDirs are directories to start programs in: bin is the PATH, work is the task's directory, elsewhere is retry's own.
+// startDirs creates directories with programs: bin is in PATH, work is the task's directory, elsewhere is retry's own.
 func startDirs(t *testing.T) (bin, work string) {
 	root := t.TempDir()
 	files := map[string]os.FileMode{
@@ -67,7 +67,7 @@ func TestStartFailures(t *testing.T) {
 			exit := map[task.ErrorClass]int{task.ErrorNotFound: 127, task.ErrorNotExecutable: 126, task.ErrorStart: 125}[tt.want]
 			r.start().check(task.Outcome{Exit: exit, Error: tt.want, Message: tt.message})
 			if code := r.outcome.ExitCode(); code != exit {
-				t.Errorf("exit code %d, want %d", code, exit)
+				t.Errorf("exit code: got %d, want %d", code, exit)
 			}
 		})
 	}
@@ -93,22 +93,22 @@ func TestFindsTheProgram(t *testing.T) {
 			r := newRig(t, tt.command)
 			r.executor.Dir = tt.dir
 			if got, o := r.run(); got != tt.want+"\n" || o.ExitCode() != 0 {
-				t.Errorf("ran %q with %+v, want %q", got, o, tt.want)
+				t.Errorf("got %q, %+v; want %q", got, o, tt.want)
 			}
 		})
 	}
 }
 
 func TestFindsTheProgramWithoutPATH(t *testing.T) {
-	t.Setenv("PATH", "") // has it restored
+	t.Setenv("PATH", "") // restores it at the end
 	ok(t, os.Unsetenv("PATH"))
 	if text, o := newRig(t, "sh", "-c", "echo here").run(); text != "here\n" {
-		t.Errorf("without a PATH the shell writes %q, %+v", text, o)
+		t.Errorf("without a PATH: got %q, %+v; want %q", text, o, "here\n")
 	}
 	newRig(t, "no-such-tool").start().check(task.Outcome{Exit: 127, Error: task.ErrorNotFound, Message: "no-such-tool: command not found"})
 }
 
-// A script without a shebang is no program to the system. execvp hands it to the shell.
+// The system cannot execute a script without a shebang. The shell can, as with execvp.
 func TestScriptWithoutShebang(t *testing.T) {
 	bin, work := startDirs(t)
 	const code = `printf '<%s>' "$0" "$@"; exit 7`
@@ -132,7 +132,7 @@ func TestScriptWithoutShebang(t *testing.T) {
 			want = "<" + tt.want + "><a b><><-x><*>"
 		}
 		if got, o := r.run(); got != want || o.ExitCode() != tt.exit || o.Error != task.ErrorNone {
-			t.Errorf("%s wrote %q, want %q; outcome %+v", tt.command, got, want, o)
+			t.Errorf("%s: got %q, %+v; want %q", tt.command, got, o, want)
 		}
 	}
 }
@@ -141,11 +141,11 @@ func TestArgumentsArriveUnchanged(t *testing.T) {
 	args := []string{"", " ", "a b", "line\nbreak\n", "\xff\xfe", "\x1b[2J", `\`, `"'`, "$HOME", "*", "--", "-x", "ü\u202e", ""}
 	r := script(t, `printf '%s\0' "$@"`, args...)
 	if got, _ := r.run(); got != strings.Join(args, "\x00")+"\x00" {
-		t.Errorf("%q arrived as %q", args, got)
+		t.Errorf("got %q, want %q", got, args)
 	}
 }
 
-// Programs like busybox look at the name they were called by.
+// A program such as busybox depends on the name that it was called by.
 func TestNameArrivesUnchanged(t *testing.T) {
 	root := t.TempDir()
 	link := filepath.Join(root, "link")
@@ -154,7 +154,7 @@ func TestNameArrivesUnchanged(t *testing.T) {
 		r := newRig(t, name, "-c", `echo "$0"`) // without a further argument, $0 is the shell's own name
 		r.executor.Dir = root
 		if got, _ := r.run(); got != name+"\n" {
-			t.Errorf("%s was called %q", name, got)
+			t.Errorf("got %q, want %q", got, name)
 		}
 	}
 }
@@ -171,12 +171,12 @@ func TestEnvironmentReachesTheCommand(t *testing.T) {
 			"A=1\n", "B=x\xffy\n", tt.pwd + "\n", "RETRY_ATTEMPT=3\n", "RETRY_IDEMPOTENCY_KEY=key\n", "RETRY_MAX_ATTEMPTS=5\n", "RETRY_TASK_ID=task\n",
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("the command got %q\n          want %q", got, want)
+			t.Errorf("got  %q\nwant %q", got, want)
 		}
 	}
 }
 
-// A directory that PATH names relatively is searched as execvp does: where the command runs.
+// A relative directory in PATH starts where the command runs, as with execvp.
 func TestRelativePath(t *testing.T) {
 	_, work := startDirs(t)
 	writeFile(t, filepath.Join(work, "local"), "#!/bin/sh\necho local", 0o755)
@@ -184,7 +184,7 @@ func TestRelativePath(t *testing.T) {
 		r := newRig(t, name)
 		r.executor.Dir = dir
 		if text, o := r.run(); o.Exit != 0 || !strings.Contains(text, name) {
-			t.Errorf("%s in %q: %q, %+v", name, dir, text, o)
+			t.Errorf("%s in %q: got %q, %+v; want its output", name, dir, text, o)
 		}
 	}
 }
@@ -196,7 +196,7 @@ func TestOutcomeOfAnEnd(t *testing.T) {
 	}{
 		{"exit 0", task.Outcome{}},
 		{"exit 1", task.Outcome{Exit: 1}},
-		{"exit 127", task.Outcome{Exit: 127}}, // said by the command, so no start failure
+		{"exit 127", task.Outcome{Exit: 127}}, // the status of the command itself, so no start failure
 		{"exit 255", task.Outcome{Exit: 255}},
 		{"kill -HUP $$", task.Outcome{Exit: 129, Signal: "SIGHUP"}},
 		{"kill -INT $$", task.Outcome{Exit: 130, Signal: "SIGINT"}},
@@ -209,13 +209,13 @@ func TestOutcomeOfAnEnd(t *testing.T) {
 			r := script(t, tt.code).start()
 			r.check(tt.want)
 			if got := r.outcome.ExitCode(); got != tt.want.Exit {
-				t.Errorf("exit code %d, want %d", got, tt.want.Exit)
+				t.Errorf("exit code: got %d, want %d", got, tt.want.Exit)
 			}
 		})
 	}
 }
 
-// What a command leaves behind keeps its streams, lives on, and is no reason to wait.
+// A process that the command leaves running keeps its streams, and nobody waits for it.
 func TestLeavesADaemonAlone(t *testing.T) {
 	tests := map[string][]string{
 		"in the group":            {},
@@ -233,7 +233,7 @@ func TestLeavesADaemonAlone(t *testing.T) {
 	}
 }
 
-// need skips a test where the system lacks a program.
+// needPrograms skips a test if the system lacks a program.
 func needPrograms(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, name := range programs {

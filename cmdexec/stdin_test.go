@@ -18,7 +18,7 @@ import (
 
 const fourLines = "one\ntwo\nthree\nfour\n"
 
-// firstLine is a script that reads no more than a line: the shell takes one byte at a time.
+// copyOneLine is a script that reads one line and no more: the shell reads byte by byte.
 const copyOneLine = `read -r x; echo "$x"`
 
 func fileWith(t *testing.T, text string) *os.File {
@@ -37,16 +37,16 @@ func expectText(t *testing.T, r io.Reader, want string) {
 	_, err := io.ReadFull(r, got)
 	ok(t, err)
 	if string(got) != want {
-		t.Fatalf("read %q, want %q", got, want)
+		t.Fatalf("got %q, want %q", got, want)
 	}
 }
 
-// gets runs an attempt that has to write what it is expected to read.
+// checkAttempt runs an attempt that writes what it reads, and compares that.
 func checkAttempt(t *testing.T, stdin stdio.Stdin, code, want string) {
 	t.Helper()
 	got, o := script(t, code).withStdin(stdin).run()
 	if got != want || o.ExitCode() != 0 {
-		t.Errorf("%q read %q, want %q; outcome %+v", code, got, want, o)
+		t.Errorf("%q: got %q, %+v; want %q", code, got, o, want)
 	}
 }
 
@@ -65,8 +65,8 @@ func TestFileIsReadAgainFromTheSamePlace(t *testing.T) {
 	for name, meanwhile := range tests {
 		t.Run(name, func(t *testing.T) {
 			file := fileWith(t, fourLines)
-			expectText(t, file, "one\n") // it is not always the start of the file that retry is given
-			stdin := &stdio.InheritedStdin{File: file, Consumed: func() { t.Error("a file was called consumed") }}
+			expectText(t, file, "one\n") // retry does not always get the start of a file
+			stdin := &stdio.InheritedStdin{File: file, Consumed: func() { t.Error("Consumed was called for a file") }}
 			checkAttempt(t, stdin, copyOneLine, "two\n")
 			meanwhile(t, file)
 			rest, err := io.ReadAll(io.NewSectionReader(file, 4, 1000))
@@ -79,7 +79,7 @@ func TestFileIsReadAgainFromTheSamePlace(t *testing.T) {
 	}
 }
 
-// An attempt that does not even start is the first one all the same.
+// An attempt that could not be started is the first one too.
 func TestFileAfterAFailedStart(t *testing.T) {
 	stdin := &stdio.InheritedStdin{File: fileWith(t, fourLines)}
 	newRig(t, "/no/such/command").withStdin(stdin).start().end()
@@ -87,7 +87,7 @@ func TestFileAfterAFailedStart(t *testing.T) {
 	checkAttempt(t, stdin, copyOneLine, "one\n")
 }
 
-// streamKinds are the streams that a stdin can be.
+// openStream opens the kinds of streams that a stdin can be.
 var openStream = map[string]func(*testing.T) (read, write *os.File){
 	"pipe": func(t *testing.T) (read, write *os.File) {
 		read, write, err := os.Pipe()
@@ -101,13 +101,13 @@ var openStream = map[string]func(*testing.T) (read, write *os.File){
 	},
 }
 
-// The writer of a socket can say that there is no more, and listen on.
+// The writer of a socket can shut its side down, and go on to read.
 func TestConsumedOfAHalfClosedSocket(t *testing.T) {
 	for _, there := range []int{0, 10} {
 		read, write := openStream["socket"](t)
 		writeZeros(t, write, there)
 		ok(t, unix.Shutdown(int(write.Fd()), unix.SHUT_WR))
-		stdin := &stdio.InheritedStdin{File: read, Consumed: func() { t.Errorf("called with %d bytes that nobody read", there) }}
+		stdin := &stdio.InheritedStdin{File: read, Consumed: func() { t.Errorf("Consumed was called with %d unread bytes", there) }}
 		for range 3 {
 			openAndClose(t, stdin)
 		}
@@ -119,7 +119,7 @@ func TestConsumed(t *testing.T) {
 	tests := []struct {
 		name  string
 		there int  // bytes before the first attempt
-		ended bool // nobody will write any more
+		ended bool // there is no writer any more
 		read  int  // by the first attempt
 		more  int  // came while it ran
 		want  int  // times that Consumed is called
@@ -130,8 +130,8 @@ func TestConsumed(t *testing.T) {
 		{"some was read of what had ended", 10, true, 9, 0, 1},
 		{"a full one was read", pipeCapacity, true, 1, 0, 1},
 		{"a full one was read and filled again", pipeCapacity, false, 4096, 4096, 1},
-		{"it came and was read", 0, false, 0, 0, 1}, // cannot be told from one where nothing came
-		{"more came", 10, false, 0, 5, 1},           // cannot be told from one where some was read
+		{"it came and was read", 0, false, 0, 0, 1}, // looks the same as one where nothing came
+		{"more came", 10, false, 0, 5, 1},           // looks the same as one where some was read
 		{"nothing was read", 10, false, 0, 0, 0},
 		{"nothing was read of what had ended", 10, true, 0, 0, 0},
 		{"nothing was read of what had ended full", pipeCapacity, true, 0, 0, 0},
@@ -150,7 +150,7 @@ func TestConsumed(t *testing.T) {
 				stdin := &stdio.InheritedStdin{File: read, Consumed: func() { calls++ }}
 				openAndClose(t, stdin)
 				if calls != 0 {
-					t.Error("called before the first attempt")
+					t.Error("Consumed was called for the first attempt")
 				}
 				expectText(t, read, string(make([]byte, tt.read)))
 				writeZeros(t, write, tt.more)
@@ -158,7 +158,7 @@ func TestConsumed(t *testing.T) {
 					openAndClose(t, stdin)
 				}
 				if calls != tt.want {
-					t.Errorf("called %d times, want %d", calls, tt.want)
+					t.Errorf("calls of Consumed: got %d, want %d", calls, tt.want)
 				}
 			})
 		}
@@ -173,7 +173,7 @@ func writeZeros(t *testing.T, to io.Writer, n int) {
 	}
 }
 
-// openAgain is what an attempt does with its stdin.
+// openAndClose does what an attempt does with its stdin.
 func openAndClose(t *testing.T, stdin stdio.Stdin) {
 	t.Helper()
 	in, err := stdin.Open()
@@ -182,7 +182,7 @@ func openAndClose(t *testing.T, stdin stdio.Stdin) {
 	ok(t, in.Close())
 }
 
-// The first attempt left it alone; the second one reads, and the third one is told.
+// The first attempt does not read, the second one does. Consumed is called with the third.
 func TestConsumedByALaterAttempt(t *testing.T) {
 	r := script(t, "exit")
 	_, err := io.WriteString(r.stdin, fourLines)
@@ -197,12 +197,12 @@ func TestConsumedByALaterAttempt(t *testing.T) {
 		next.number = i + 1
 		next.start().check(task.Outcome{})
 		if calls != want {
-			t.Errorf("called %d times with attempt %d, want %d", calls, i+1, want)
+			t.Errorf("calls of Consumed with attempt %d: got %d, want %d", i+1, calls, want)
 		}
 	}
 }
 
-// Whoever does not care is not told.
+// Consumed may be nil.
 func TestConsumedOfNobody(t *testing.T) {
 	r := script(t, "exit")
 	for range 3 {
@@ -238,7 +238,7 @@ func TestNotConsumed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := open(t)
 			t.Cleanup(func() { _ = file.Close() })
-			stdin := &stdio.InheritedStdin{File: file, Consumed: func() { t.Error("called") }}
+			stdin := &stdio.InheritedStdin{File: file, Consumed: func() { t.Error("Consumed was called") }}
 			for range 3 {
 				openAndClose(t, stdin)
 			}
@@ -253,7 +253,7 @@ func TestNullStdin(t *testing.T) {
 	}
 }
 
-// What the first attempt leaves of a stream is the second one's, as without retry.
+// The second attempt gets what the first has not read of a stream.
 func TestStreamIsShared(t *testing.T) {
 	r := script(t, copyOneLine)
 	_, err := io.WriteString(r.stdin, fourLines)
@@ -265,7 +265,7 @@ func TestStreamIsShared(t *testing.T) {
 	checkAttempt(t, stdin, "cat", "three\nfour\n")
 }
 
-// A file of any bytes arrives as it is.
+// The bytes of a file arrive unchanged.
 func TestFileOfAnyBytes(t *testing.T) {
 	var all bytes.Buffer
 	for i := range 1 << 16 {

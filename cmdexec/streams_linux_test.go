@@ -27,7 +27,7 @@ func offset(t *testing.T, file *os.File) int64 {
 	return at
 }
 
-// Others may read from the descriptor after retry, and beside it.
+// Other processes may read from the descriptor, after retry and at the same time.
 func TestSharedOffsetOnlyMovesOn(t *testing.T) {
 	file := fileWith(t, fourLines)
 	expectText(t, file, "one\n")
@@ -47,7 +47,7 @@ func TestSharedOffsetOnlyMovesOn(t *testing.T) {
 	for i, tt := range steps {
 		checkAttempt(t, stdin, tt.code, tt.want)
 		if got := offset(t, file); got != tt.after {
-			t.Errorf("after attempt %d the shared offset is %d, want %d", i+1, got, tt.after)
+			t.Errorf("shared offset after attempt %d: got %d, want %d", i+1, got, tt.after)
 		}
 	}
 }
@@ -65,7 +65,7 @@ func TestSharedOffsetWhileAnAttemptRuns(t *testing.T) {
 	expectText(t, file, "four\n")
 }
 
-// What nobody has read is not opened again: a lock that the command takes on it is one for all attempts.
+// A file that was not read is not opened again: a lock that the command takes through it is the same for all attempts.
 func TestFileThatWasNotReadIsShared(t *testing.T) {
 	file := fileWith(t, fourLines)
 	stdin := &stdio.InheritedStdin{File: file}
@@ -81,7 +81,7 @@ func TestFileThatWasNotReadIsShared(t *testing.T) {
 	checkAttempt(t, stdin, copyOneLine, "one\n")
 }
 
-// A stdin that can be written to, as of <>file, can be in each attempt.
+// A stdin that was opened for writing too (<>file) can be written to by each attempt.
 func TestFileIsOpenedAgainInTheSameMode(t *testing.T) {
 	file, err := os.OpenFile(fileWith(t, fourLines).Name(), os.O_RDWR, 0)
 	ok(t, err)
@@ -92,7 +92,7 @@ func TestFileIsOpenedAgainInTheSameMode(t *testing.T) {
 	checkAttempt(t, stdin, "cat", fourLines+"five\nsix\n")
 }
 
-// Without the right to open the file again, the shared offset has to go back.
+// If the file may not be opened again, the shared offset is set back.
 func TestFileThatCannotBeOpenedAgain(t *testing.T) {
 	file := fileWith(t, fourLines)
 	expectText(t, file, "one\n")
@@ -102,17 +102,17 @@ func TestFileThatCannotBeOpenedAgain(t *testing.T) {
 	for range 2 {
 		in := openAsNobody(t, stdin)
 		if in.File != file {
-			t.Fatal("the file was opened again: nothing is shown")
+			t.Fatal("the file was opened again: this test shows nothing")
 		}
 		expectText(t, in.File, "two\n")
 		ok(t, in.Close())
 		if got := offset(t, file); got != 8 {
-			t.Errorf("afterwards the offset is %d, want 8", got)
+			t.Errorf("offset afterwards: got %d, want 8", got)
 		}
 	}
 }
 
-// openAsNobody opens a stdin on a thread that has no right to files of others.
+// openAsNobody opens a stdin on a thread with the permissions of the user nobody.
 func openAsNobody(t *testing.T, stdin stdio.Stdin) *stdio.Input {
 	t.Helper()
 	const nobody = 65534
@@ -128,7 +128,7 @@ func openAsNobody(t *testing.T, stdin stdio.Stdin) *stdio.Input {
 // streamProbe writes how the streams of a process were opened, and all of its descriptors.
 const streamProbe = `for n in 0 1 2; do grep flags /proc/self/fdinfo/$n; done; ls /proc/self/fd`
 
-// A process expects streams that make it wait, and only those three.
+// A process expects streams that block, and only these three.
 func TestPipesAreAsFromAShell(t *testing.T) {
 	bare := outputOf(t, []string{"sh", "-c", streamProbe})
 	for _, mode := range []task.OutputMode{task.OutputStream, task.OutputFinal} {
@@ -142,7 +142,7 @@ func TestPipesAreAsFromAShell(t *testing.T) {
 			}
 		}
 		if _, want := splitProbe(t, bare); descriptors != want {
-			t.Errorf("%s: the command's descriptors are %q, without retry %q", mode, descriptors, want)
+			t.Errorf("%s: descriptors: got %q, want %q", mode, descriptors, want)
 		}
 	}
 }
@@ -159,7 +159,7 @@ func splitProbe(t *testing.T, text string) (flags [3]int64, descriptors string) 
 	return flags, lines[len(flags)]
 }
 
-// A file that takes so many bytes and no more, as on a full disk.
+// A file that cannot grow is like a full disk.
 func TestReplayOnAFullDisk(t *testing.T) {
 	tests := map[string]struct{ memory, room int }{
 		"no room at all":            {0, 0},
@@ -174,7 +174,7 @@ func TestReplayOnAFullDisk(t *testing.T) {
 	}
 }
 
-// sealed is a file that cannot grow over size.
+// fileWithRoom returns a file that cannot grow beyond size.
 func fileWithRoom(t *testing.T, size int) *os.File {
 	t.Helper()
 	fd, err := unix.MemfdCreate("spool", unix.MFD_ALLOW_SEALING|unix.MFD_CLOEXEC)
@@ -187,7 +187,7 @@ func fileWithRoom(t *testing.T, size int) *os.File {
 	return file
 }
 
-// failing is a terminal that gives text. When cut is called, reading it fails with EIO.
+// failingTerminal returns a terminal that gives text. After cut, reading from it fails with EIO.
 func failingTerminal(t *testing.T, text string) (read *os.File, cut func()) {
 	t.Helper()
 	master, terminal, err := pty.Open()
@@ -199,7 +199,7 @@ func failingTerminal(t *testing.T, text string) (read *os.File, cut func()) {
 	return master, func() { ok(t, terminal.Close()) }
 }
 
-// What stdin could not give makes the end of the command worthless, however it ends. It is not tried again.
+// If stdin could not be read, the exit status of the command means nothing. It is not retried.
 func TestReplayOfASourceThatFails(t *testing.T) {
 	const brokenOff = "read stdin: read /dev/ptmx: input/output error"
 	read, cut := failingTerminal(t, "one ")
@@ -212,14 +212,14 @@ func TestReplayOfASourceThatFails(t *testing.T) {
 	for _, code := range []string{"cat", "cat; exit 75"} {
 		r := script(t, code).withStdin(stdin)
 		if got, _ := r.run(); got != "one " {
-			t.Errorf("a later attempt read %q", got)
+			t.Errorf("a later attempt: got %q, want %q", got, "one ")
 		}
 		r.check(incompleteStdin(brokenOff))
 	}
 	done.check(t, stdin, 0)
 }
 
-// Somebody who wants to stop is heard all the same.
+// A signal that asks to stop counts even if stdin could not be read.
 func TestReplayOfASourceThatFailsBesideASignal(t *testing.T) {
 	read, cut := failingTerminal(t, "one ")
 	r := script(t, "trap 'cat; exit 9' TERM"+untilStopped).withStdin(stdio.Replay(read, inMemory(t), nil)).start()
@@ -232,10 +232,10 @@ func TestReplayOfASourceThatFailsBesideASignal(t *testing.T) {
 	}
 }
 
-// TestStreamsLeaveNothingBehind is TestLeavesNothingBehind for everything that stands between a command and its streams.
+// TestStreamsLeaveNothingBehind is TestLeavesNothingBehind for captured, held and replayed streams.
 func TestStreamsLeaveNothingBehind(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it closes files that are lost
-	read, write := pipe(t)                           // silent: the feed of each attempt waits
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector would close forgotten files
+	read, write := pipe(t)                           // empty, so that the feed of each attempt waits
 	e := Executor{Stdin: stdio.Replay(read, inMemory(t), nil)}
 	attempt := func(i int) {
 		e.Output = heldOutput(t, task.OutputFinal)
@@ -252,7 +252,7 @@ func TestStreamsLeaveNothingBehind(t *testing.T) {
 		ok(t, err)
 		_, _ = e.Output.Stdout.Close(), e.Output.Stderr.Close()
 	}
-	for i := range 12 { // what is set up only once
+	for i := range 12 { // sets up what is set up only once
 		attempt(i)
 	}
 	goroutines, files := runtime.NumGoroutine(), openFiles(t)
@@ -260,12 +260,12 @@ func TestStreamsLeaveNothingBehind(t *testing.T) {
 		attempt(i)
 	}
 	if n := openFiles(t); n != files {
-		t.Errorf("%d open files, %d before", n, files)
+		t.Errorf("open files: got %d, want %d", n, files)
 	}
 	eventually(t, "no more goroutines than before", func() bool { return runtime.NumGoroutine() <= goroutines })
 }
 
-// Each later attempt has a descriptor of its own for a file.
+// Each later attempt opens the file again, and closes it.
 func TestFileStdinLeavesNothingBehind(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	stdin := &stdio.InheritedStdin{File: fileWith(t, fourLines)}
@@ -276,11 +276,11 @@ func TestFileStdinLeavesNothingBehind(t *testing.T) {
 		e.Execute(t.Context(), &task.Task{Command: []string{command}}, runner.Call{Number: 2})
 	}
 	if n := openFiles(t); n != files {
-		t.Errorf("%d open files, %d before", n, files)
+		t.Errorf("open files: got %d, want %d", n, files)
 	}
 }
 
-// A command need not read what is kept in a file: nobody waits then for room in its pipe.
+// The feed ends with the attempt, even if the command has not read everything.
 func TestFeedFromAFileEnds(t *testing.T) {
 	kept := onDisk(t)
 	writeText(t, kept, bigText)
@@ -294,10 +294,10 @@ func TestFeedFromAFileEnds(t *testing.T) {
 	eventually(t, "no more goroutines than before", func() bool { return runtime.NumGoroutine() <= goroutines })
 }
 
-// fits is what an enlarged pipe holds beside the first line.
+// largeSize is what an enlarged pipe holds beside the first line.
 const largeSize = 1<<20 - 8<<10
 
-// playEnlarge makes its stdout as large as every process may, and writes a line and as much as fits.
+// helperEnlarge makes its stdout as large as a process may without privileges, and fills it.
 func helperEnlarge() error {
 	if _, err := unix.FcntlInt(1, unix.F_SETPIPE_SZ, 1<<20); err != nil {
 		return err
@@ -307,7 +307,7 @@ func helperEnlarge() error {
 	return err
 }
 
-// A command can make its pipe larger than pipes are, and end when it has filled it.
+// A command can enlarge its pipe, fill it, and end.
 func TestLastWordsInALargePipe(t *testing.T) {
 	r := newRig(t, helperCommand("enlarge")...)
 	r.executor.Output.Capture = task.CaptureBoth

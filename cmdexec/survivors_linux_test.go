@@ -22,27 +22,27 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// known has the attempt's token come to the test.
-func (r *rig) known() <-chan string {
+// tokens returns a channel that gets the tokens of the attempt.
+func (r *rig) tokens() <-chan string {
 	tokens := make(chan string, 10)
 	r.started = func(process string) { tokens <- process }
 	return tokens
 }
 
-// left is an attempt that has left processes running, and what they wrote first: their numbers.
+// orphans is an attempt that has left processes running.
 type orphans struct {
 	*rig
 	attempt task.Attempt
 	pids    []int
 }
 
-// leaveBehind runs a script that starts processes that write their number, and then ends. They are killed when the test is over.
+// startOrphans runs a script that starts processes which write their number, and then ends. They are killed when the test is over.
 func startOrphans(t *testing.T, shared bool, processes int, code string) *orphans {
 	t.Helper()
 	r := script(t, code+"\nread -r _; exit 3")
 	r.executor.SharedGroup = shared
-	r.task.ID = fmt.Sprintf("%s %d", t.Name(), os.Getpid()) // as unique as a task's
-	tokens := r.known()
+	r.task.ID = fmt.Sprintf("%s %d", t.Name(), os.Getpid()) // as unique as the id of a task
+	tokens := r.tokens()
 	r.start()
 	l := &orphans{rig: r}
 	for range processes {
@@ -78,12 +78,12 @@ func (l *orphans) find(s proc.Survivors) string { return s.Find(&l.task, l.attem
 func (l *orphans) checkFound(want string) {
 	l.Helper()
 	if got := l.find(proc.Survivors{}); got != want {
-		l.Errorf("found %q, want %q", got, want)
+		l.Errorf("got %q, want %q", got, want)
 	}
 }
 
-// gone waits until the processes have ended; whoever adopted them may leave them as zombies.
-func (l *orphans) gone() {
+// awaitEnd waits until the processes have ended. Their new parent may leave them as zombies.
+func (l *orphans) awaitEnd() {
 	l.Helper()
 	eventually(l.T, "they end", func() bool { return !slices.ContainsFunc(l.pids, alive) })
 }
@@ -94,29 +94,29 @@ func TestSurvivorsAreFound(t *testing.T) {
 			l := startOrphans(t, shared, 1, sleeper)
 			l.checkFound(fmt.Sprintf("process %d", l.pids[0]))
 			ok(t, syscall.Kill(l.pids[0], syscall.SIGKILL))
-			l.gone()
+			l.awaitEnd()
 			l.checkFound("")
 		})
 	}
 }
 
-// A retry inside the command has its command in a group of its own.
+// A nested retry runs its command in a group of its own.
 func TestNestedSurvivors(t *testing.T) {
 	nested := strings.Join(helperCommand("execute", "sh", "-c", `'echo $$; exec sleep 60' &`), " ")
 	l := startOrphans(t, false, 1, nested)
 	group, err := unix.Getpgid(l.pids[0])
 	ok(t, err)
 	if group != l.pids[0] {
-		t.Fatalf("process %d is in group %d: nothing is shown", l.pids[0], group)
+		t.Fatalf("process %d is in group %d: this test shows nothing", l.pids[0], group)
 	}
 	if found := l.find(proc.Survivors{}); found == "" {
 		t.Errorf("process %d is not found", l.pids[0])
 	}
 	proc.Survivors{Kill: true}.Signal(&l.task, l.attempt, syscall.SIGKILL)
-	l.gone()
+	l.awaitEnd()
 }
 
-// A timeout stops also what a nested retry has left in a group of its own.
+// A timeout also stops what a nested retry runs in a group of its own.
 func TestTimeoutKillsNestedGrandchildren(t *testing.T) {
 	grandchild := `'sh -c "trap \"\" TERM; echo \$\$; exec sleep 60" & wait'`
 	r := script(t, strings.Join(helperCommand("execute", "sh", "-c", grandchild), " ")+" & wait")
@@ -128,7 +128,7 @@ func TestTimeoutKillsNestedGrandchildren(t *testing.T) {
 		t.Error("it is alive when the attempt has ended")
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
-	r.rest() // it held stdout
+	r.rest() // returns only if it has closed stdout
 }
 
 func TestSeveralSurvivors(t *testing.T) {
@@ -143,23 +143,23 @@ func TestSeveralSurvivors(t *testing.T) {
 	}
 }
 
-// While the attempt still runs, it is found itself. Its zombie is not.
+// While the attempt runs, it is found itself, but not as a zombie.
 func TestTheAttemptItselfIsFound(t *testing.T) {
 	r := script(t, "echo $$; read -r _")
-	tokens := r.known()
+	tokens := r.tokens()
 	pid := r.start().pid()
 	attempt := task.Attempt{Number: 1, Process: receive(t, tokens)}
 	if got, want := (proc.Survivors{}).Find(&r.task, attempt), fmt.Sprintf("process %d", pid); got != want {
-		t.Errorf("found %q, want %q", got, want)
+		t.Errorf("got %q, want %q", got, want)
 	}
 	ok(t, r.stdin.Close())
 	r.end()
 	if got := (proc.Survivors{}).Find(&r.task, attempt); got != "" {
-		t.Errorf("found %q when it had ended", got)
+		t.Errorf("after the end: got %q, want nothing", got)
 	}
 }
 
-// A daemon has left the group, as the command wanted.
+// A daemon has left the group on purpose.
 func TestDaemonsDoNotCount(t *testing.T) {
 	needPrograms(t, "setsid")
 	tests := map[string]struct {
@@ -170,7 +170,7 @@ func TestDaemonsDoNotCount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := startOrphans(t, tt.shared, 1, tt.code)
 			if found := l.find(proc.Survivors{}); found != "" {
-				t.Fatalf("found %q", found) // and do not kill it: that might be ourselves
+				t.Fatalf("got %q, want nothing", found) // not Errorf: the KILL below might hit this process
 			}
 			proc.Survivors{Kill: true}.Signal(&l.task, l.attempt, syscall.SIGKILL)
 			if !alive(l.pids[0]) {
@@ -180,12 +180,12 @@ func TestDaemonsDoNotCount(t *testing.T) {
 	}
 }
 
-// The numbers in a token go to other processes one day.
+// The numbers in a token may belong to other processes today.
 func TestTokensOfOthers(t *testing.T) {
 	l := startOrphans(t, false, 1, sleeper)
 	var real token
 	ok(t, json.Unmarshal([]byte(l.attempt.Process), &real))
-	others := exec.Command("sleep", "600") // not our own group: who leads that may be gone, and then a younger one of it counts
+	others := exec.Command("sleep", "600") // in a group of its own: the leader of ours may have ended, and then a younger member counts
 	others.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	ok(t, others.Start())
 	t.Cleanup(func() { _, _ = others.Process.Kill(), others.Wait() })
@@ -199,7 +199,7 @@ func TestTokensOfOthers(t *testing.T) {
 		"another group":                 {func(k *token) { k.Group++ }, false},
 		"a group of others that waited": {func(k *token) { k.Group, k.Pid = others.Process.Pid, others.Process.Pid }, false},
 		"started later than all of it":  {func(k *token) { k.Start += 1 << 30 }, false},
-		"a shared group":                {func(k *token) { k.Shared = true }, true}, // by the task in the environment
+		"a shared group":                {func(k *token) { k.Shared = true }, true}, // found by its environment
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -209,21 +209,21 @@ func TestTokensOfOthers(t *testing.T) {
 			ok(t, err)
 			attempt := task.Attempt{Number: 1, Process: string(text)}
 			if got := (proc.Survivors{}).Find(&l.task, attempt); (got != "") != tt.found {
-				t.Errorf("found %q", got)
+				t.Errorf("got %q, want something: %v", got, tt.found)
 			}
 		})
 	}
 	for _, text := range []string{"{", "null", "[]", `"x"`, "{}", `{"pid":"x"}`} {
 		if got := (proc.Survivors{}).Find(&l.task, task.Attempt{Number: 1, Process: text}); got != "" {
-			t.Errorf("the token %s finds %q", text, got)
+			t.Errorf("token %s: got %q, want nothing", text, got)
 		}
 	}
 }
 
-// A group whose leader started at another time is a later one with the same number, with all its members.
+// If the leader was started at another time, the whole group is a later one with the same number.
 func TestGroupOfAnotherLeader(t *testing.T) {
 	r := script(t, "exec 3<&0; sh -c 'echo $$; read -r _ <&3' & wait")
-	tokens := r.known()
+	tokens := r.tokens()
 	member := r.start().pid()
 	var real token
 	ok(t, json.Unmarshal([]byte(receive(t, tokens)), &real))
@@ -233,7 +233,7 @@ func TestGroupOfAnotherLeader(t *testing.T) {
 	}{
 		"the same":              {func(*token) {}, fmt.Sprintf("2 processes (process group %d)", real.Group)},
 		"another leader":        {func(k *token) { k.Start-- }, ""},
-		"one in a shared group": {func(k *token) { k.Start, k.Shared = k.Start-1, true }, fmt.Sprintf("process %d", member)}, // that has been there all the time
+		"one in a shared group": {func(k *token) { k.Start, k.Shared = k.Start-1, true }, fmt.Sprintf("process %d", member)}, // which is older than the attempt
 	}
 	for name, tt := range tests {
 		old := real
@@ -248,7 +248,7 @@ func TestGroupOfAnotherLeader(t *testing.T) {
 	r.end()
 }
 
-// In a shared group only those with the task in their environment count: the others are retry itself and its caller.
+// In a shared group only processes with the task in their environment count. The others are retry itself and its caller.
 func TestSharedGroupHasOthers(t *testing.T) {
 	other := exec.Command("sleep", "60")
 	ok(t, other.Start())
@@ -260,7 +260,7 @@ func TestSharedGroupHasOthers(t *testing.T) {
 	l.checkFound("")
 }
 
-// An attempt that was so short that its owner could not note where it is found is found by its environment.
+// The processes of an attempt without a token are found by their environment.
 func TestSurvivorsWithoutAToken(t *testing.T) {
 	l := startOrphans(t, false, 2, sleeper+sleeper)
 	token := l.attempt.Process
@@ -290,12 +290,12 @@ func TestSurvivorsAreSignalled(t *testing.T) {
 	want := fmt.Sprintf("process %d", last)
 	eventually(t, "all but the stubborn one end", func() bool { return l.find(s) == want })
 	s.Signal(&l.task, l.attempt, syscall.SIGKILL)
-	l.gone()
+	l.awaitEnd()
 	l.checkFound("")
-	s.Signal(&l.task, l.attempt, syscall.SIGKILL) // nobody is there
+	s.Signal(&l.task, l.attempt, syscall.SIGKILL) // there is no process any more
 }
 
-// state is the letter that the system has for the state of a process.
+// state returns the letter that Linux uses for the state of a process.
 func state(pid int) string {
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
@@ -315,7 +315,7 @@ func ignoresTERM(t *testing.T, pid int) bool {
 	return false
 }
 
-// Most attempts are over before it is worth to write down where they are found.
+// An attempt that ends before announceAfter needs no token.
 func TestAnnounce(t *testing.T) {
 	token := func() string { return "token" }
 	for name, tt := range map[string]struct {
@@ -326,17 +326,17 @@ func TestAnnounce(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var calls atomic.Int32
 				cancel := announce(token, func(string) {
-					time.Sleep(time.Hour) // the journal is busy
+					time.Sleep(time.Hour) // as a busy journal does
 					calls.Add(1)
 				})
 				time.Sleep(tt.runs)
 				cancel()
 				if n := calls.Load(); n != tt.calls {
-					t.Errorf("called %d times before cancel returned, want %d", n, tt.calls)
+					t.Errorf("calls before cancel returned: got %d, want %d", n, tt.calls)
 				}
 				time.Sleep(24 * time.Hour)
 				if n := calls.Load(); n != tt.calls {
-					t.Errorf("called %d times in the end, want %d", n, tt.calls)
+					t.Errorf("calls in the end: got %d, want %d", n, tt.calls)
 				}
 			})
 		})
@@ -344,10 +344,10 @@ func TestAnnounce(t *testing.T) {
 	announce(token, nil)()
 }
 
-// The token names the process, once, and never when Execute has returned.
+// Started is called once, with the token of the process.
 func TestTokenOfAnAttempt(t *testing.T) {
 	r := script(t, "echo $$; read -r _")
-	tokens := r.known()
+	tokens := r.tokens()
 	pid := r.start().pid()
 	var got token
 	ok(t, json.Unmarshal([]byte(receive(t, tokens)), &got))
@@ -362,14 +362,14 @@ func TestTokenOfAnAttempt(t *testing.T) {
 	ok(t, r.stdin.Close())
 	r.end()
 	if len(tokens) > 0 {
-		t.Error("told twice")
+		t.Error("Started was called twice")
 	}
 }
 
 func TestNoTokenWithoutAnAttempt(t *testing.T) {
 	for _, code := range []string{"/no/such/command", "/"} {
 		r := newRig(t, code)
-		r.started = func(process string) { t.Errorf("%s is %s", code, process) }
+		r.started = func(process string) { t.Errorf("%s: Started was called with %s", code, process) }
 		r.start().end()
 	}
 }
@@ -377,10 +377,10 @@ func TestNoTokenWithoutAnAttempt(t *testing.T) {
 func TestNoTokenAfterTheAttempt(t *testing.T) {
 	for range 30 {
 		var over atomic.Bool
-		r := newRig(t, "sleep", "0.01") // as long as an attempt runs unknown
+		r := newRig(t, "sleep", "0.01") // as long as announceAfter
 		r.started = func(string) {
 			if over.Load() {
-				t.Error("told too late")
+				t.Error("Started was called after Execute had returned")
 			}
 		}
 		r.executor.Execute(t.Context(), &r.task, runner.Call{Number: 1, Started: r.started})

@@ -14,7 +14,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// timedOut is the outcome of an attempt that rig.timeout has ended.
+// timedOut returns the outcome of an attempt that was ended by rig.timeout.
 func timedOut(exit int, signal string) task.Outcome {
 	return task.Outcome{Exit: exit, Signal: signal, Error: task.ErrorTimeout, Message: "timed out"}
 }
@@ -39,7 +39,7 @@ func TestTimeoutAsksWithTERMFirst(t *testing.T) {
 			r.timeout()
 			r.check(tt.want)
 			if code := r.outcome.ExitCode(); code != task.ExitTimeout {
-				t.Errorf("exit code %d, want %d", code, task.ExitTimeout)
+				t.Errorf("exit code: got %d, want %d", code, task.ExitTimeout)
 			}
 		})
 	}
@@ -62,10 +62,10 @@ func TestTimeoutKillsWhatIgnoresTERM(t *testing.T) {
 	r.check(timedOut(137, "SIGKILL"))
 }
 
-// withGrandchild is a leader, ended by TERM in its own way, whose child runs $1.
+// withGrandchild returns a script for the leader of a group. Its child runs $1.
 func withGrandchild(leader string) string { return leader + `; sh -c "$1" sh "$2" & wait; wait` }
 
-// A grandchild that outlives the leader gets its time too, and the attempt is not over before it has ended.
+// A grandchild that outlives the leader has until KILL too, and Execute waits for its end.
 func TestTimeoutWaitsForTheGroup(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cleaned-up")
 	grandchild := `trap 'sleep 0.3; : >"$1"; exit' TERM` + untilStopped
@@ -97,12 +97,12 @@ func TestTimeoutKillsTheGroup(t *testing.T) {
 			if alive(grandchild) {
 				t.Error("the grandchild is alive when the attempt has ended")
 			}
-			r.rest() // the same by other means: it held stdout
+			r.rest() // returns only if the grandchild has closed stdout
 		})
 	}
 }
 
-// Whoever has left the group cannot be stopped with it, but must not be waited for either.
+// A process that has left the group is neither stopped nor waited for.
 func TestTimeoutDoesNotWaitForADaemon(t *testing.T) {
 	needPrograms(t, "setsid")
 	r := script(t, `setsid sh -c 'echo $$; exec sleep 60' & wait`).start()
@@ -110,12 +110,12 @@ func TestTimeoutDoesNotWaitForADaemon(t *testing.T) {
 	r.timeout()
 	r.check(timedOut(143, "SIGTERM"))
 	if !alive(daemon) {
-		t.Fatal("the daemon did not outlive the attempt: nothing was shown")
+		t.Fatal("the daemon did not outlive the attempt: this test shows nothing")
 	}
 	ok(t, syscall.Kill(daemon, syscall.SIGKILL))
 }
 
-// In a shared group only what the command started is signalled: the rest is ourselves and who called us.
+// In a shared group only processes of the command get the signal. The others are retry itself and its caller.
 func TestTimeoutInASharedGroup(t *testing.T) {
 	tests := map[string]struct {
 		code      string
@@ -136,7 +136,7 @@ func TestTimeoutInASharedGroup(t *testing.T) {
 	}
 }
 
-// What a command started is found in a shared group by its environment.
+// The processes of a command are found in a shared group by their environment.
 func TestTimeoutKillsGrandchildrenInASharedGroup(t *testing.T) {
 	r := script(t, `sh -c 'trap "" TERM; echo $$; while :; do sleep 0.02; done' & wait`)
 	r.executor.SharedGroup, r.task.Policy.KillAfter = true, 10*time.Millisecond
@@ -146,5 +146,5 @@ func TestTimeoutKillsGrandchildrenInASharedGroup(t *testing.T) {
 	if alive(grandchild) {
 		t.Error("the grandchild is alive when the attempt has ended")
 	}
-	r.rest() // the same by other means: it held stdout
+	r.rest() // returns only if the grandchild has closed stdout
 }

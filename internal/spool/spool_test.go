@@ -22,14 +22,14 @@ func TestSpoolHoldsWhatWasWritten(t *testing.T) {
 		var model []byte
 		for _, chunk := range rapid.SliceOf(rapid.SliceOfN(rapid.Byte(), 0, 60)).Draw(t, "chunks") {
 			if n, err := s.Write(chunk); n != len(chunk) || err != nil {
-				t.Fatalf("write %d bytes: %d, %v", len(chunk), n, err)
+				t.Fatalf("write %d bytes: got %d, %v", len(chunk), n, err)
 			}
 			model = append(model, chunk...)
 			if s.Size() != int64(len(model)) {
-				t.Fatalf("size %d, want %d", s.Size(), len(model))
+				t.Fatalf("size: got %d, want %d", s.Size(), len(model))
 			}
 			if inFile := s.file != nil; inFile != (len(model) > limit) {
-				t.Fatalf("with %d of %d bytes: in a file %v", len(model), limit, inFile)
+				t.Fatalf("%d bytes, limit %d: in a file: got %v, want %v", len(model), limit, inFile, !inFile)
 			}
 			checkReadAt(t, s, model)
 		}
@@ -42,7 +42,7 @@ func checkReadAt(t *rapid.T, s *Spool, model []byte) {
 	n, err := s.ReadAt(p, offset)
 	m, wantErr := bytes.NewReader(model).ReadAt(q, offset)
 	if n != m || !errors.Is(err, wantErr) || !bytes.Equal(p[:n], q[:m]) {
-		t.Fatalf("read at %d: %q, %v; want %q, %v", offset, p[:n], err, q[:m], wantErr)
+		t.Fatalf("read at %d: got %q, %v; want %q, %v", offset, p[:n], err, q[:m], wantErr)
 	}
 }
 
@@ -53,10 +53,10 @@ func TestSpoolTellsThatThereIsNoRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, err := s.Write([]byte("d")); n != 0 || !errors.Is(err, full) {
-		t.Errorf("write over the limit: %d, %v", n, err)
+		t.Errorf("write above the limit: got %d, %v; want 0, %v", n, err, full)
 	}
 	if got, err := io.ReadAll(io.NewSectionReader(s, 0, s.Size())); string(got) != "abc" || err != nil {
-		t.Errorf("after the error it holds %q, %v", got, err)
+		t.Errorf("content after the error: got %q, %v; want %q", got, err, "abc")
 	}
 }
 
@@ -71,10 +71,10 @@ func TestOfAFile(t *testing.T) {
 	}
 	s, err := Of(file)
 	if err != nil || s.Size() != 7 {
-		t.Fatalf("size %d, %v", s.Size(), err)
+		t.Fatalf("size: got %d, %v; want 7", s.Size(), err)
 	}
 	if got, err := io.ReadAll(io.NewSectionReader(s, 3, s.Size()-3)); string(got) != "tent" || err != nil {
-		t.Errorf("read %q, %v", got, err)
+		t.Errorf("got %q, %v; want %q", got, err, "tent")
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
@@ -83,12 +83,12 @@ func TestOfAFile(t *testing.T) {
 
 func TestClosedSpoolMakesNoFile(t *testing.T) {
 	s := New(0, func() (*os.File, error) {
-		t.Error("a file is made")
+		t.Error("got a file, want none")
 		return nil, nil
 	})
 	_ = s.Close()
 	if _, err := s.Write([]byte("late")); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("write after close: %v", err)
+		t.Errorf("write after close: got error %v, want %v", err, os.ErrClosed)
 	}
 }
 
@@ -99,11 +99,11 @@ func TestTemporaryLeavesNothingBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	if entries, err := os.ReadDir(dir); len(entries) != 0 || err != nil {
-		t.Errorf("the directory holds %v, %v", entries, err)
+		t.Errorf("directory: got %v, %v; want nothing", entries, err)
 	}
 	_ = file.Close()
 	if _, err := Temporary(filepath.Join(dir, "missing")); err == nil {
-		t.Error("no error in a directory that is not there")
+		t.Error("missing directory: got no error")
 	}
 }
 
@@ -115,10 +115,10 @@ func TestTail(t *testing.T) {
 			_, _ = tail.Write(chunk)
 			all = append(all, chunk...)
 			if got, want := tail.String(), string(all[max(0, len(all)-limit):]); got != want {
-				t.Fatalf("tail %q, want %q", got, want)
+				t.Fatalf("got %q, want %q", got, want)
 			}
 			if len(tail.buffer) > 3*limit {
-				t.Fatalf("it holds %d bytes for a limit of %d", len(tail.buffer), limit)
+				t.Fatalf("buffer: got %d bytes, want at most three times the limit of %d", len(tail.buffer), limit)
 			}
 		}
 	})
@@ -178,11 +178,11 @@ func TestWriteFrom(t *testing.T) {
 			for _, offset := range []int64{0, 1, 4096, 100_000, 300_000, 300_001} {
 				got := written(t, func(w io.Writer) {
 					if n, err := s.WriteFrom(offset, w); n != 300_001-offset || err != nil {
-						t.Errorf("%s to %s from %d: %d, %v", held, to, offset, n, err)
+						t.Errorf("%s to %s from %d: got %d, %v; want %d", held, to, offset, n, err, 300_001-offset)
 					}
 				})
 				if !bytes.Equal(got, longText()[offset:]) {
-					t.Errorf("%s to %s from %d: %d bytes came, or others", held, to, offset, len(got))
+					t.Errorf("%s to %s from %d: got %d bytes, want those from the offset on", held, to, offset, len(got))
 				}
 			}
 		}

@@ -38,11 +38,11 @@ func TestWriteToASocketOfPackets(t *testing.T) {
 	for name, s := range map[string]*Spool{"memory": inMemory, "file": inAFile(t, content)} {
 		got := throughSocket(t, func(w io.Writer) {
 			if n, err := s.WriteTo(w); n != int64(len(content)) || err != nil {
-				t.Errorf("%s: wrote %d, %v", name, n, err)
+				t.Errorf("%s: got %d, %v; want %d", name, n, err, len(content))
 			}
 		})
 		if !bytes.Equal(got, content) {
-			t.Errorf("%s: %d bytes came, or others", name, len(got))
+			t.Errorf("%s: got %d bytes, want the %d that were written", name, len(got), len(content))
 		}
 	}
 }
