@@ -35,7 +35,8 @@ func OuterTasks(getenv func(string) string) []string {
 // milliseconds is RFC 3339 with the precision of the journal, so that a resumed attempt gets the same deadline.
 const milliseconds = "2006-01-02T15:04:05.000Z07:00"
 
-// environment returns the environment of an attempt: that of retry, with the variables of the attempt. Each variable is there once.
+// environment returns the environment of an attempt: that of retry, with the variables of the attempt. Each variable is
+// there once.
 func environment(own []string, dir string, t *task.Task, number int) []string {
 	var env, outer []string
 	for _, setting := range own {

@@ -13,6 +13,7 @@ func TestEnviron(t *testing.T) {
 	last := func(o task.Outcome) task.Task {
 		return task.Task{Last: task.Attempt{Number: 1, Outcome: o}}
 	}
+	others := []string{"RETRY_STATE_DIR=/s", "RETRY_ATTEMPTS=3", "EMPTY=", "ODD", "=X=y", "BYTES=\xff\n", "retry_attempt=x"}
 	tests := []struct {
 		name    string
 		environ []string
@@ -21,39 +22,49 @@ func TestEnviron(t *testing.T) {
 		want    []string
 	}{
 		{
-			"first attempt", nil, task.Task{ID: "id", IdempotencyKey: "a=b", Policy: task.Policy{Attempts: 5}}, 1,
-			[]string{"RETRY_TASK_ID=id", "RETRY_ATTEMPT=1", "RETRY_MAX_ATTEMPTS=5", "RETRY_IDEMPOTENCY_KEY=a=b"},
+			name: "first attempt", number: 1,
+			task: task.Task{ID: "id", IdempotencyKey: "a=b", Policy: task.Policy{Attempts: 5}},
+			want: []string{"RETRY_TASK_ID=id", "RETRY_ATTEMPT=1", "RETRY_MAX_ATTEMPTS=5", "RETRY_IDEMPOTENCY_KEY=a=b"},
 		},
 		{
-			"no limit", nil, task.Task{}, 12,
-			[]string{"RETRY_TASK_ID=", "RETRY_ATTEMPT=12", "RETRY_MAX_ATTEMPTS=0", "RETRY_IDEMPOTENCY_KEY="},
+			name: "no limit", number: 12,
+			want: []string{"RETRY_TASK_ID=", "RETRY_ATTEMPT=12", "RETRY_MAX_ATTEMPTS=0", "RETRY_IDEMPOTENCY_KEY="},
 		},
 		{
-			"budget", nil, task.Task{History: task.History{Began: created}, Policy: task.Policy{Budget: time.Hour}}, 1,
-			withOwn(1, "RETRY_DEADLINE=2026-01-02T03:04:05.678Z"),
+			name: "budget", number: 1,
+			task: task.Task{History: task.History{Began: created}, Policy: task.Policy{Budget: time.Hour}},
+			want: withOwn(1, "RETRY_DEADLINE=2026-01-02T03:04:05.678Z"),
 		},
-		{"exit before", nil, last(task.Outcome{Exit: 75}), 2, withOwn(2, "RETRY_LAST_EXIT=75")},
-		{"success before", nil, last(task.Outcome{}), 2, withOwn(2, "RETRY_LAST_EXIT=0")},
-		{"signal before", nil, last(task.Outcome{Exit: 137, Signal: "SIGKILL"}), 2, withOwn(2, "RETRY_LAST_EXIT=137")},
-		{"timeout before", nil, last(task.Outcome{Error: task.ErrorTimeout}), 2, withOwn(2, "RETRY_LAST_EXIT=124")},
-		{"crash before", nil, last(task.Crashed()), 2, withOwn(2)},
 		{
-			"those of an outer retry",
-			[]string{
+			name: "exit before", task: last(task.Outcome{Exit: 75}), number: 2,
+			want: withOwn(2, "RETRY_LAST_EXIT=75"),
+		},
+		{name: "success before", task: last(task.Outcome{}), number: 2, want: withOwn(2, "RETRY_LAST_EXIT=0")},
+		{
+			name: "signal before", task: last(task.Outcome{Exit: 137, Signal: "SIGKILL"}), number: 2,
+			want: withOwn(2, "RETRY_LAST_EXIT=137"),
+		},
+		{
+			name: "timeout before", task: last(task.Outcome{Error: task.ErrorTimeout}), number: 2,
+			want: withOwn(2, "RETRY_LAST_EXIT=124"),
+		},
+		{name: "crash before", task: last(task.Crashed()), number: 2, want: withOwn(2)},
+		{
+			name: "those of an outer retry",
+			environ: []string{
 				"A=1", "RETRY_TASK_ID=outer", "RETRY_ATTEMPT=9", "RETRY_MAX_ATTEMPTS=9", "B=2", "RETRY_IDEMPOTENCY_KEY=outer",
 				"RETRY_LAST_EXIT=9", "RETRY_DEADLINE=2026-01-02T03:04:05Z", "RETRY_ATTEMPT=8",
 				"RETRY_OUTER_TASKS=outermost", "RETRY_STATUS=FAILED",
 			},
-			task.Task{}, 1, slices.Concat([]string{"A=1", "B=2", "RETRY_OUTER_TASKS=outer,outermost"}, withOwn(1)),
+			number: 1,
+			want:   slices.Concat([]string{"A=1", "B=2", "RETRY_OUTER_TASKS=outer,outermost"}, withOwn(1)),
 		},
 		{
-			"the last one of each", []string{"A=1", "B=2", "A=3"}, task.Task{}, 1, slices.Concat([]string{"B=2", "A=3"}, withOwn(1)),
+			name: "the last one of each", environ: []string{"A=1", "B=2", "A=3"}, number: 1,
+			want: slices.Concat([]string{"B=2", "A=3"}, withOwn(1)),
 		},
 		{
-			"others stay as they are",
-			[]string{"RETRY_STATE_DIR=/s", "RETRY_ATTEMPTS=3", "EMPTY=", "ODD", "=X=y", "BYTES=\xff\n", "retry_attempt=x"},
-			task.Task{}, 1,
-			slices.Concat([]string{"RETRY_STATE_DIR=/s", "RETRY_ATTEMPTS=3", "EMPTY=", "ODD", "=X=y", "BYTES=\xff\n", "retry_attempt=x"}, withOwn(1)),
+			name: "others stay as they are", environ: others, number: 1, want: slices.Concat(others, withOwn(1)),
 		},
 	}
 	for _, tt := range tests {

@@ -1,5 +1,5 @@
-// Package cmdexec executes the attempts of a command. It starts the process so that it can hardly tell that retry is there, passes
-// signals on, and on a timeout stops the whole process group.
+// Package cmdexec executes the attempts of a command. It starts the process so that it can hardly tell that retry is
+// there, passes signals on, and on a timeout stops the whole process group.
 package cmdexec
 
 import (
@@ -26,10 +26,11 @@ type Executor struct {
 	Dir             string        // where the command runs; empty for retry's own directory
 	OnTerminal      func() bool   // whether the terminal now sends its signals to our process group; nil means never
 	SharedGroup     bool          // the process stays in retry's process group, as it must on a terminal
-	SecondStopKills time.Duration // a second signal that asks to stop kills the command if the first is at least this old
+	SecondStopKills time.Duration // a second stop signal kills if the first is at least this old
 }
 
-// Execute runs one attempt to its end. When ctx ends first, the process group gets TERM, and KILL after the policy's kill-after.
+// Execute runs one attempt to its end. When ctx ends first, the process group gets TERM, and KILL after the policy's
+// kill-after.
 func (e *Executor) Execute(ctx context.Context, t *task.Task, c runner.Call) task.Outcome {
 	start := time.Now()
 	o := e.execute(ctx, t, c)
@@ -55,7 +56,7 @@ func (e *Executor) execute(ctx context.Context, t *task.Task, c runner.Call) tas
 	}
 	in.Started()
 	out.Begin()
-	o := e.supervise(ctx, p, t.Policy.KillAfter, c)
+	o := e.supervise(ctx, t, p, c)
 	out.End(c.Signals, &o)
 	if incomplete := (*stdio.StdinError)(nil); errors.As(in.Close(), &incomplete) {
 		failed := incomplete.Outcome()
@@ -105,8 +106,8 @@ func (e *Executor) Holds(t *task.Task) bool {
 	return e.Output.Holds(t)
 }
 
-// Hooks runs shell commands beside a task. They have the environment of its command and RETRY_STATUS, an empty stdin, and their stdout
-// goes to stderr, since stdout belongs to the command. It implements runner.Hooks.
+// Hooks runs shell commands beside a task. They have the environment of its command and RETRY_STATUS, an empty stdin,
+// and their stdout goes to stderr, since stdout belongs to the command. It implements runner.Hooks.
 type Hooks struct {
 	Executor *Executor // of the task's command
 	Stderr   *os.File
@@ -134,7 +135,7 @@ func (h Hooks) Run(ctx context.Context, t *task.Task, command string, signals <-
 	if err != nil {
 		return nil, err
 	}
-	o := h.Executor.supervise(ctx, p, t.Policy.KillAfter, runner.Call{Signals: signals})
+	o := h.Executor.supervise(ctx, t, p, runner.Call{Signals: signals})
 	switch {
 	case o.Stop != nil, o.Exit == 0:
 		return o.Stop, nil

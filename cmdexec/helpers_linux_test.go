@@ -53,7 +53,8 @@ func unignore(signals ...os.Signal) {
 	}
 }
 
-// helperCommand returns the command line of a helper process. It turns off the second that the race detector sleeps at its end.
+// helperCommand returns the command line of a helper process. It turns off the second that the race detector sleeps at
+// its end.
 func helperCommand(name string, args ...string) []string {
 	self, err := os.Executable()
 	if err != nil {
@@ -65,8 +66,8 @@ func helperCommand(name string, args ...string) []string {
 // countedSignal is a real-time signal: these are queued.
 const countedSignal = syscall.Signal(40)
 
-// helperCount writes a line for every countedSignal, until lastSignal. It blocks both signals before Go creates its threads, so that
-// none is lost or overtakes another.
+// helperCount writes a line for every countedSignal, until lastSignal. It blocks both signals before Go creates its
+// threads, so that none is lost or overtakes another.
 func helperCount() error {
 	set := signalSet(countedSignal, lastSignal)
 	if len(os.Args) == 1 {
@@ -132,7 +133,9 @@ func helperExecute() error {
 			signal.Notify(heard, sig)
 		}
 	}
-	e := Executor{Stdin: &stdio.InheritedStdin{File: os.Stdin}, Output: stdio.Output{Stdout: os.Stdout, Stderr: os.Stderr}, Env: os.Environ()}
+	e := Executor{
+		Stdin: &stdio.InheritedStdin{File: os.Stdin}, Output: stdio.Output{Stdout: os.Stdout, Stderr: os.Stderr}, Env: os.Environ(),
+	}
 	o := e.Execute(context.Background(), &task.Task{Command: os.Args[1:]}, runner.Call{Number: 1, Signals: heard})
 	runtime.KeepAlive(file)
 	os.Exit(o.ExitCode())

@@ -68,18 +68,24 @@ func (r *hookRig) whenReady(do func()) {
 }
 
 func TestHookKnowsTheTask(t *testing.T) {
-	const all = `for n in STATUS TASK_ID IDEMPOTENCY_KEY ATTEMPT MAX_ATTEMPTS LAST_EXIT; do eval "echo \${RETRY_$n-unset}"; done`
+	const all = `for n in STATUS TASK_ID IDEMPOTENCY_KEY ATTEMPT MAX_ATTEMPTS LAST_EXIT; do
+		eval "echo \${RETRY_$n-unset}"; done`
 	exit := func(o task.Outcome) func(*task.Task) { return func(t *task.Task) { t.Last.Outcome = o } }
 	tests := map[string]struct {
 		change func(*task.Task)
 		want   string
 	}{
-		"retry":   {func(*task.Task) {}, "PENDING task key 2 5 75"},
-		"success": {func(t *task.Task) { t.Status, t.Last.Outcome = task.Succeeded, task.Outcome{} }, "SUCCEEDED task key 2 5 0"},
-		"failure": {func(t *task.Task) { t.Status = task.Exhausted }, "EXHAUSTED task key 2 5 75"},
-		"signal":  {exit(task.Outcome{Exit: 137, Signal: "SIGKILL"}), "PENDING task key 2 5 137"},
-		"timeout": {exit(task.Outcome{Exit: 143, Error: task.ErrorTimeout}), "PENDING task key 2 5 124"},
-		"crash":   {exit(task.Crashed()), "PENDING task key 2 5 unset"},
+		"retry": {change: func(*task.Task) {}, want: "PENDING task key 2 5 75"},
+		"success": {
+			change: func(t *task.Task) { t.Status, t.Last.Outcome = task.Succeeded, task.Outcome{} },
+			want:   "SUCCEEDED task key 2 5 0",
+		},
+		"failure": {change: func(t *task.Task) { t.Status = task.Exhausted }, want: "EXHAUSTED task key 2 5 75"},
+		"signal":  {change: exit(task.Outcome{Exit: 137, Signal: "SIGKILL"}), want: "PENDING task key 2 5 137"},
+		"timeout": {
+			change: exit(task.Outcome{Exit: 143, Error: task.ErrorTimeout}), want: "PENDING task key 2 5 124",
+		},
+		"crash": {change: exit(task.Crashed()), want: "PENDING task key 2 5 unset"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -148,11 +154,18 @@ func TestHookGetsSignals(t *testing.T) {
 		want    os.Signal
 		err     string
 	}{
-		"TERM":                {"trap 'echo TERM >&2; exit 3' TERM", []os.Signal{syscall.SIGTERM}, syscall.SIGTERM, ""},
-		"TERM that ends it":   {":", []os.Signal{syscall.SIGTERM}, syscall.SIGTERM, ""},
-		"the first of two":    {"trap '' HUP", []os.Signal{syscall.SIGHUP, syscall.SIGTERM}, syscall.SIGHUP, ""},
-		"USR1 asks for none":  {"trap 'exit 3' USR1", []os.Signal{syscall.SIGUSR1}, nil, "exit status 3"},
-		"WINCH asks for none": {"trap 'exit 0' WINCH", []os.Signal{syscall.SIGWINCH}, nil, ""},
+		"TERM": {
+			hook: "trap 'echo TERM >&2; exit 3' TERM", signals: []os.Signal{syscall.SIGTERM},
+			want: syscall.SIGTERM,
+		},
+		"TERM that ends it": {hook: ":", signals: []os.Signal{syscall.SIGTERM}, want: syscall.SIGTERM},
+		"the first of two": {
+			hook: "trap '' HUP", signals: []os.Signal{syscall.SIGHUP, syscall.SIGTERM}, want: syscall.SIGHUP,
+		},
+		"USR1 asks for none": {
+			hook: "trap 'exit 3' USR1", signals: []os.Signal{syscall.SIGUSR1}, err: "exit status 3",
+		},
+		"WINCH asks for none": {hook: "trap 'exit 0' WINCH", signals: []os.Signal{syscall.SIGWINCH}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -17,7 +17,8 @@ import (
 
 const shell = "/bin/sh"
 
-// checkDirectory returns an error if no process can be started in dir. The error of the start itself would blame the program.
+// checkDirectory returns an error if no process can be started in dir. The error of the start itself would blame the
+// program.
 func checkDirectory(dir string) error {
 	if dir == "" {
 		return nil
@@ -28,7 +29,8 @@ func checkDirectory(dir string) error {
 	return nil
 }
 
-// lookPath finds the program that name stands for, as execvp does: relative names, and relative directories in PATH, start at dir.
+// lookPath finds the program that name stands for, as execvp does: relative names, and relative directories in PATH,
+// start at dir.
 func lookPath(name, dir string) (string, error) {
 	if strings.ContainsRune(name, filepath.Separator) {
 		_, err := exec.LookPath(from(dir, name))

@@ -24,7 +24,9 @@ import (
 // heldOutput writes to two files.
 func heldOutput(t *testing.T, mode task.OutputMode) stdio.Output {
 	dir := t.TempDir()
-	return stdio.Output{Stdout: newFile(t, dir, "stdout"), Stderr: newFile(t, dir, "stderr"), Mode: mode, Temporary: temporary(t)}
+	return stdio.Output{
+		Stdout: newFile(t, dir, "stdout"), Stderr: newFile(t, dir, "stderr"), Mode: mode, Temporary: temporary(t),
+	}
 }
 
 // temporary returns a function that creates the file of a spool.
@@ -177,7 +179,8 @@ func TestOneFileKeepsItsOrder(t *testing.T) {
 		for _, capture := range captures {
 			t.Run(fmt.Sprintf("%s %s", mode, capture), func(t *testing.T) {
 				o := heldOutput(t, mode)
-				o.Stderr, o.Capture = newFile(t, filepath.Dir(o.Stdout.Name()), "stdout"), capture // opened twice, as by >>file 2>>file
+				o.Capture = capture
+				o.Stderr = newFile(t, filepath.Dir(o.Stdout.Name()), "stdout") // opened twice, as by >>file 2>>file
 				r := script(t, `i=0; while [ $((i += 1)) -le 200 ]; do echo out $i; echo err $i >&2; done`).withOutput(o)
 				r.task.Status = task.Failed
 				if mode == task.OutputSuccess {
@@ -235,7 +238,9 @@ func TestWhatIsLeftBehindIsNotTakenIn(t *testing.T) {
 			o := heldOutput(t, mode)
 			o.Capture = task.CaptureBoth
 			pids := newFile(t, t.TempDir(), "pids")
-			r := script(t, `echo first; sh -c 'echo $$ >>"$0"; while :; do echo more; done' "$1" & while ! [ -s "$1" ]; do sleep 0.01; done; exit 3`, pids.Name()).withOutput(o)
+			const code = `echo first; sh -c 'echo $$ >>"$0"; while :; do echo more; done' "$1" &
+				while ! [ -s "$1" ]; do sleep 0.01; done; exit 3`
+			r := script(t, code, pids.Name()).withOutput(o)
 			r.task.Status = task.Failed
 			if got := r.start().end(); got.Exit != 3 || got.Final {
 				t.Errorf("outcome %+v", got)
@@ -261,7 +266,8 @@ func TestASilentDaemonIsNotWaitedFor(t *testing.T) {
 	checkText(t, "passed on", contents(t, o.Stdout), "out\n")
 }
 
-// What is in the pipe when the command ends is passed on. The reader of retry's stdout is too slow to have read it before.
+// What is in the pipe when the command ends is passed on. The reader of retry's stdout is too slow to have read it
+// before.
 func TestLastWordsAreTakenIn(t *testing.T) {
 	const size = 100_000 // more than one pipe holds, and less than two
 	tests := map[string]string{
@@ -308,9 +314,9 @@ func TestReaderGoesAway(t *testing.T) {
 		code string
 		want task.Outcome
 	}{
-		{"while :; do echo x; done", died},
-		{"trap 'exit 3' PIPE; while echo x; do :; done 2>/dev/null; exit 3", task.Outcome{Exit: 3}},
-		{"(while :; do echo x; done); exit $?", task.Outcome{Exit: 141, Final: true}},
+		{code: "while :; do echo x; done", want: died},
+		{code: "trap 'exit 3' PIPE; while echo x; do :; done 2>/dev/null; exit 3", want: task.Outcome{Exit: 3}},
+		{code: "(while :; do echo x; done); exit $?", want: task.Outcome{Exit: 141, Final: true}},
 	}
 	for _, tt := range tests {
 		for _, capture := range captures {
@@ -418,13 +424,13 @@ func TestOutgrown(t *testing.T) {
 		mode  task.OutputMode
 		want  int
 	}{
-		{"no limit", 0, task.OutputFinal, 0},
-		{"just the limit", 4 * chunk, task.OutputFinal, 0},
-		{"a byte more", 4*chunk - 1, task.OutputFinal, 1},
-		{"from the start", 1, task.OutputFinal, 1},
-		{"in the middle", 2*chunk + 1000, task.OutputFinal, 1},
-		{"success holds everything", 1, task.OutputSuccess, 0},
-		{"failure holds everything", 1, task.OutputFailure, 0},
+		{name: "no limit", mode: task.OutputFinal},
+		{name: "just the limit", limit: 4 * chunk, mode: task.OutputFinal},
+		{name: "a byte more", limit: 4*chunk - 1, mode: task.OutputFinal, want: 1},
+		{name: "from the start", limit: 1, mode: task.OutputFinal, want: 1},
+		{name: "in the middle", limit: 2*chunk + 1000, mode: task.OutputFinal, want: 1},
+		{name: "success holds everything", limit: 1, mode: task.OutputSuccess},
+		{name: "failure holds everything", limit: 1, mode: task.OutputFailure},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -484,17 +490,17 @@ func TestOutgrownIsPassedOnAsItComes(t *testing.T) {
 	}
 }
 
-// If there is no room to hold the output, the command goes on. Its output is passed on completely, or the loss is reported. A part of it
-// is never passed on as the output of a success.
+// If there is no room to hold the output, the command goes on. Its output is passed on completely, or the loss is
+// reported. A part of it is never passed on as the output of a success.
 func TestNoRoomForHeldOutput(t *testing.T) {
 	tests := map[task.OutputMode]struct {
 		status task.Status
 		lost   bool
 		passed int
 	}{
-		task.OutputFinal:   {task.Failed, false, 3_000_000},
-		task.OutputSuccess: {task.Succeeded, true, 0},
-		task.OutputFailure: {task.Failed, true, spool.MemoryLimit},
+		task.OutputFinal:   {status: task.Failed, passed: 3_000_000},
+		task.OutputSuccess: {status: task.Succeeded, lost: true},
+		task.OutputFailure: {status: task.Failed, lost: true, passed: spool.MemoryLimit},
 	}
 	for mode, tt := range tests {
 		for _, redirection := range []string{"", " >&2"} {
@@ -509,7 +515,8 @@ func TestNoRoomForHeldOutput(t *testing.T) {
 				if lost := strings.Contains(fmt.Sprint(r.lost), "no space left on device"); lost != tt.lost {
 					t.Errorf("release: got error %v, want one: %v", r.lost, tt.lost)
 				}
-				if passed := len(contents(t, o.Stdout) + contents(t, o.Stderr)); passed > tt.passed || (passed < tt.passed && mode != task.OutputFailure) {
+				passed := len(contents(t, o.Stdout) + contents(t, o.Stderr))
+				if passed > tt.passed || (passed < tt.passed && mode != task.OutputFailure) {
 					t.Errorf("passed on: got %d bytes, want %d", passed, tt.passed)
 				}
 			})
@@ -546,9 +553,12 @@ func TestSlowReader(t *testing.T) {
 		want task.Outcome
 	}{
 		"that the command waits for": {
-			`; : >"$1"; head -c 1000000 /dev/zero`, (*rig).awaitFile, task.Outcome{Exit: 143, Signal: "SIGTERM", Stop: syscall.SIGTERM},
+			more: `; : >"$1"; head -c 1000000 /dev/zero`, wait: (*rig).awaitFile,
+			want: task.Outcome{Exit: 143, Signal: "SIGTERM", Stop: syscall.SIGTERM},
 		},
-		"that retry waits for": {"", func(r *rig, _ string) { r.endAndReap() }, task.Outcome{Stop: syscall.SIGTERM}},
+		"that retry waits for": {
+			wait: func(r *rig, _ string) { r.endAndReap() }, want: task.Outcome{Stop: syscall.SIGTERM},
+		},
 	}
 	for name, tt := range tests {
 		for streams, code := range fillScripts {

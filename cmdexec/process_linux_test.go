@@ -92,7 +92,8 @@ func openFiles(t *testing.T) int {
 }
 
 // inheritedProbe writes what a process inherits implicitly.
-var inheritedProbe = []string{"sh", "-c", `ls /proc/self/fd; grep -E '^(SigBlk|SigIgn|SigPnd|ShdPnd|NoNewPrivs|Seccomp|Cpus_allowed):' /proc/self/status
+var inheritedProbe = []string{"sh", "-c", `ls /proc/self/fd
+	grep -E '^(SigBlk|SigIgn|SigPnd|ShdPnd|NoNewPrivs|Seccomp|Cpus_allowed):' /proc/self/status
 	umask; ulimit -Sa; ulimit -Ha; pwd; cat /proc/self/oom_score_adj; nice`}
 
 // A command inherits the same with retry as without.

@@ -148,7 +148,10 @@ var bigText = func() string {
 }()
 
 func TestReplayToWhoDoesNotRead(t *testing.T) {
-	for _, code := range []string{"exit 3", "exec <&-; exit 3", "exec <&-; sleep 0.05; exit 3", "read -r x; exit 3", "head -c 100000 >/dev/null; exit 3", "exec </dev/null; cat; exit 3"} {
+	for _, code := range []string{
+		"exit 3", "exec <&-; exit 3", "exec <&-; sleep 0.05; exit 3", "read -r x; exit 3",
+		"head -c 100000 >/dev/null; exit 3", "exec </dev/null; cat; exit 3",
+	} {
 		t.Run(code, func(t *testing.T) {
 			stdin := stdio.Replay(pipeWith(t, bigText), inMemory(t), nil)
 			for range 2 {
@@ -220,7 +223,12 @@ func TestReplayKept(t *testing.T) {
 	for name, tt := range map[string]struct {
 		kept *spool.Spool
 		want string
-	}{"memory": {inMemory, bigText}, "disk": {inFile, bigText}, "a file of before": {of, bigText}, "nothing": {empty, ""}} {
+	}{
+		"memory":           {kept: inMemory, want: bigText},
+		"disk":             {kept: inFile, want: bigText},
+		"a file of before": {kept: of, want: bigText},
+		"nothing":          {kept: empty},
+	} {
 		t.Run(name, func(t *testing.T) {
 			stdin := stdio.ReplayKept(tt.kept)
 			script(t, "exit 3").withStdin(stdin).start().check(task.Outcome{Exit: 3})
@@ -328,7 +336,8 @@ func checkWithoutRoom(t *testing.T, kept *spool.Spool, message string) {
 // Keeping fails while the second attempt reads: it gets everything, the third attempt does not.
 func TestReplayWithoutRoomForTheThird(t *testing.T) {
 	read, write := pipe(t)
-	stdin := stdio.Replay(read, spool.New(pipeCapacity+2000, noFile), nil) // the most that the feed of the first attempt can read
+	kept := spool.New(pipeCapacity+2000, noFile) // more than the feed of the first attempt can read
+	stdin := stdio.Replay(read, kept, nil)
 	writeText(t, write, bigText[:1000])
 	checkAttempt(t, stdin, "head -c 1000", bigText[:1000])
 	r := script(t, "cat").withStdin(stdin).start()

@@ -66,7 +66,9 @@ func newRig(t *testing.T, argv ...string) *rig {
 			Stdin: &stdio.InheritedStdin{File: stdin}, Output: stdio.Output{Stdout: stdout, Stderr: null}, Env: os.Environ(),
 			OnTerminal: func() bool { return true },
 		},
-		task:    task.Task{ID: "task", IdempotencyKey: "key", Command: argv, Policy: task.Policy{Attempts: 5, KillAfter: time.Hour}},
+		task: task.Task{
+			ID: "task", IdempotencyKey: "key", Command: argv, Policy: task.Policy{Attempts: 5, KillAfter: time.Hour},
+		},
 		number:  1,
 		signals: make(chan os.Signal),
 		stdin:   toStdin,
@@ -88,8 +90,8 @@ func script(t *testing.T, code string, args ...string) *rig {
 	return newRig(t, append([]string{"sh", "-c", code, "sh"}, args...)...)
 }
 
-// untilStopped is the end of a script that waits for a signal, for a minute at most. The shell runs its traps after each sleep. In read or
-// wait it could begin to wait just after the signal.
+// untilStopped is the end of a script that waits for a signal, for a minute at most. The shell runs its traps after
+// each sleep. In read or wait it could begin to wait just after the signal.
 const untilStopped = `; echo ready; i=0; while [ $((i += 1)) -lt 3000 ]; do sleep 0.02; done; exit 99`
 
 // start begins the attempt. Its stdout ends when Execute has returned and no other process has it open.
@@ -122,7 +124,8 @@ func (r *rig) stop() {
 // timeout ends the attempt's context, as its deadline would.
 func (r *rig) timeout() { r.cancel(runner.ErrTimeout) }
 
-// send passes signals to the attempt. The channel has no buffer, so when send returns, all signals but the last are handled.
+// send passes signals to the attempt. The channel has no buffer, so when send returns, all signals but the last are
+// handled.
 func (r *rig) send(signals ...os.Signal) {
 	r.Helper()
 	for _, sig := range signals {
@@ -164,7 +167,8 @@ func (r *rig) expect(lines ...string) {
 	}
 }
 
-// expectAny reads these lines in any order: a shell that runs several traps at once runs them by the numbers of their signals.
+// expectAny reads these lines in any order: a shell that runs several traps at once runs them by the numbers of their
+// signals.
 func (r *rig) expectAny(lines ...string) {
 	r.Helper()
 	got := make([]string, len(lines))

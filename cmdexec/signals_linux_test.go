@@ -12,15 +12,17 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// lastSignal ends catcher. Pending signals are handled in the order of their numbers, so everything that was sent before is written before.
+// lastSignal ends catcher. Pending signals are handled in the order of their numbers, so everything that was sent
+// before is written before.
 const lastSignal = syscall.Signal(64)
 
 // catcher is a script that writes the name of each signal that it gets.
-const catcher = `for s in HUP INT QUIT USR1 USR2 TERM CONT WINCH; do trap "echo $s" $s; done; trap 'echo last; exit 0' 64` + untilStopped
+const catcher = `for s in HUP INT QUIT USR1 USR2 TERM CONT WINCH; do trap "echo $s" $s; done
+	trap 'echo last; exit 0' 64` + untilStopped
 
 var signals = map[string]syscall.Signal{
-	"HUP": unix.SIGHUP, "INT": unix.SIGINT, "QUIT": unix.SIGQUIT, "USR1": unix.SIGUSR1, "USR2": unix.SIGUSR2, "TERM": unix.SIGTERM,
-	"WINCH": unix.SIGWINCH, "last": lastSignal,
+	"HUP": unix.SIGHUP, "INT": unix.SIGINT, "QUIT": unix.SIGQUIT, "USR1": unix.SIGUSR1, "USR2": unix.SIGUSR2,
+	"TERM": unix.SIGTERM, "WINCH": unix.SIGWINCH, "last": lastSignal,
 }
 
 func TestForwardsSignals(t *testing.T) {
@@ -29,13 +31,13 @@ func TestForwardsSignals(t *testing.T) {
 		stops        bool
 		fromTerminal bool // the terminal sends it to a shared group itself
 	}{
-		{"TERM", true, false},
-		{"INT", true, true},
-		{"HUP", true, false},
-		{"QUIT", true, true},
-		{"USR1", false, false},
-		{"USR2", false, false},
-		{"WINCH", false, true},
+		{name: "TERM", stops: true},
+		{name: "INT", stops: true, fromTerminal: true},
+		{name: "HUP", stops: true},
+		{name: "QUIT", stops: true, fromTerminal: true},
+		{name: "USR1"},
+		{name: "USR2"},
+		{name: "WINCH", fromTerminal: true},
 	}
 	for _, tt := range tests {
 		for group, shared := range map[string]bool{"own": false, "shared": true} {
@@ -95,13 +97,17 @@ func TestSecondStopSignalKills(t *testing.T) {
 		signals string
 		want    task.Outcome
 	}{
-		"the same":                 {false, "TERM TERM", killed(syscall.SIGTERM)},
-		"another":                  {false, "INT TERM", killed(syscall.SIGINT)},
-		"one in between":           {false, "HUP USR1 QUIT", killed(syscall.SIGHUP)},
-		"others do not count":      {false, "USR1 USR2 WINCH USR1 TERM last", task.Outcome{Stop: syscall.SIGTERM}},
-		"shared, not the terminal": {true, "TERM HUP", killed(syscall.SIGTERM)},
+		"the same":       {signals: "TERM TERM", want: killed(syscall.SIGTERM)},
+		"another":        {signals: "INT TERM", want: killed(syscall.SIGINT)},
+		"one in between": {signals: "HUP USR1 QUIT", want: killed(syscall.SIGHUP)},
+		"others do not count": {
+			signals: "USR1 USR2 WINCH USR1 TERM last", want: task.Outcome{Stop: syscall.SIGTERM},
+		},
+		"shared, not the terminal": {shared: true, signals: "TERM HUP", want: killed(syscall.SIGTERM)},
 		// The prompt of an interpreter gets Ctrl-C many times.
-		"shared, the terminal's": {true, "INT INT QUIT last", task.Outcome{Stop: syscall.SIGINT}},
+		"shared, the terminal's": {
+			shared: true, signals: "INT INT QUIT last", want: task.Outcome{Stop: syscall.SIGINT},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -116,7 +122,8 @@ func TestSecondStopSignalKills(t *testing.T) {
 	}
 }
 
-// After a timeout the rest of the group has until KILL when the leader has ended. It gets the signals that come meanwhile.
+// After a timeout the rest of the group has until KILL when the leader has ended. It gets the signals that come
+// meanwhile.
 func TestSignalsAfterTheLeader(t *testing.T) {
 	r := script(t, withGrandchild("echo $$; trap 'exit 9' TERM"), catcher).start()
 	leader := r.pid()
@@ -144,8 +151,10 @@ func TestContinuesWhatIsStoppedAndHasToEnd(t *testing.T) {
 		end  func(*rig)
 		want task.Outcome
 	}{
-		"timeout": {(*rig).timeout, timedOut(9, "")},
-		"signal":  {func(r *rig) { r.send(syscall.SIGTERM) }, task.Outcome{Exit: 9, Stop: syscall.SIGTERM}},
+		"timeout": {end: (*rig).timeout, want: timedOut(9, "")},
+		"signal": {
+			end: func(r *rig) { r.send(syscall.SIGTERM) }, want: task.Outcome{Exit: 9, Stop: syscall.SIGTERM},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -174,7 +183,7 @@ func TestOtherDeathsAreNoStop(t *testing.T) {
 	tests := []struct {
 		shared bool
 		name   string
-	}{{false, "INT"}, {true, "TERM"}, {true, "HUP"}}
+	}{{name: "INT"}, {shared: true, name: "TERM"}, {shared: true, name: "HUP"}}
 	for _, tt := range tests {
 		r := script(t, "echo $$; read -r _; kill -"+tt.name+" $$")
 		r.executor.SharedGroup = tt.shared
@@ -222,7 +231,8 @@ func TestForwardsINTWithoutATerminal(t *testing.T) {
 	}
 }
 
-// timeout(1) signals its child and then its group, and a service manager sends HUP after TERM. Both ask once, not twice.
+// timeout(1) signals its child and then its group, and a service manager sends HUP after TERM. Both ask once, not
+// twice.
 func TestTwoStopSignalsTogetherDoNotKill(t *testing.T) {
 	for _, second := range []string{"TERM", "HUP"} {
 		r := script(t, catcher)

@@ -18,7 +18,8 @@ import (
 func startDirs(t *testing.T) (bin, work string) {
 	root := t.TempDir()
 	files := map[string]os.FileMode{
-		"bin/plain": 0o644, "bin/folder/x": 0o755, "bin/tool": 0o755, "work/tool": 0o755, "work/plain": 0o644, "work/sub/tool": 0o755, "elsewhere/here": 0o755,
+		"bin/plain": 0o644, "bin/folder/x": 0o755, "bin/tool": 0o755, "work/tool": 0o755, "work/plain": 0o644,
+		"work/sub/tool": 0o755, "elsewhere/here": 0o755,
 	}
 	for name, mode := range files {
 		writeFile(t, filepath.Join(root, name), "#!/bin/sh\necho "+name, mode)
@@ -42,23 +43,74 @@ func TestStartFailures(t *testing.T) {
 		want               task.ErrorClass
 		message            string
 	}{
-		{"no such name", "no-such-tool", work, task.ErrorNotFound, "no-such-tool: command not found"},
-		{"no such file", work + "/none", work, task.ErrorNotFound, work + "/none: command not found"},
-		{"no such file here", "./none", work, task.ErrorNotFound, "./none: command not found"},
-		{"it is where retry is", "./here", work, task.ErrorNotFound, "./here: command not found"},
-		{"not in the PATH", "orphan", "", task.ErrorNotFound, "orphan: command not found"},
-		{"through the dot in PATH", "orphan", work, task.ErrorNotFound, "orphan: its interpreter is missing"},
-		{"a directory in the PATH", "folder", work, task.ErrorNotFound, "folder: command not found"},
-		{"below a file", "./tool/x", work, task.ErrorNotExecutable, "./tool/x: not executable: not a directory"},
-		{"not executable", "./plain", work, task.ErrorNotExecutable, "./plain: not executable: permission denied"},
-		{"not executable in the PATH", "plain", work, task.ErrorNotExecutable, "plain: not executable: permission denied"},
-		{"not executable, absolute", bin + "/plain", "", task.ErrorNotExecutable, bin + "/plain: not executable: permission denied"},
-		{"a directory", "./sub", work, task.ErrorNotExecutable, "./sub: not executable: is a directory"},
-		{"a directory, absolute", work, "", task.ErrorNotExecutable, work + ": not executable: is a directory"},
-		{"no interpreter", "./orphan", work, task.ErrorNotFound, "./orphan: its interpreter is missing"},
-		{"no such directory", "tool", work + "/none", task.ErrorStart, "enter " + work + "/none: no such file or directory"},
-		{"no such directory, ./", "./tool", work + "/none", task.ErrorStart, "enter " + work + "/none: no such file or directory"},
-		{"directory is a file", "tool", work + "/plain", task.ErrorStart, "enter " + work + "/plain: not a directory"},
+		{
+			name: "no such name", command: "no-such-tool", dir: work, want: task.ErrorNotFound,
+			message: "no-such-tool: command not found",
+		},
+		{
+			name: "no such file", command: work + "/none", dir: work, want: task.ErrorNotFound,
+			message: work + "/none: command not found",
+		},
+		{
+			name: "no such file here", command: "./none", dir: work, want: task.ErrorNotFound,
+			message: "./none: command not found",
+		},
+		{
+			name: "it is where retry is", command: "./here", dir: work, want: task.ErrorNotFound,
+			message: "./here: command not found",
+		},
+		{
+			name: "not in the PATH", command: "orphan", want: task.ErrorNotFound,
+			message: "orphan: command not found",
+		},
+		{
+			name: "through the dot in PATH", command: "orphan", dir: work, want: task.ErrorNotFound,
+			message: "orphan: its interpreter is missing",
+		},
+		{
+			name: "a directory in the PATH", command: "folder", dir: work, want: task.ErrorNotFound,
+			message: "folder: command not found",
+		},
+		{
+			name: "below a file", command: "./tool/x", dir: work, want: task.ErrorNotExecutable,
+			message: "./tool/x: not executable: not a directory",
+		},
+		{
+			name: "not executable", command: "./plain", dir: work, want: task.ErrorNotExecutable,
+			message: "./plain: not executable: permission denied",
+		},
+		{
+			name: "not executable in the PATH", command: "plain", dir: work, want: task.ErrorNotExecutable,
+			message: "plain: not executable: permission denied",
+		},
+		{
+			name: "not executable, absolute", command: bin + "/plain", want: task.ErrorNotExecutable,
+			message: bin + "/plain: not executable: permission denied",
+		},
+		{
+			name: "a directory", command: "./sub", dir: work, want: task.ErrorNotExecutable,
+			message: "./sub: not executable: is a directory",
+		},
+		{
+			name: "a directory, absolute", command: work, want: task.ErrorNotExecutable,
+			message: work + ": not executable: is a directory",
+		},
+		{
+			name: "no interpreter", command: "./orphan", dir: work, want: task.ErrorNotFound,
+			message: "./orphan: its interpreter is missing",
+		},
+		{
+			name: "no such directory", command: "tool", dir: work + "/none", want: task.ErrorStart,
+			message: "enter " + work + "/none: no such file or directory",
+		},
+		{
+			name: "no such directory, ./", command: "./tool", dir: work + "/none", want: task.ErrorStart,
+			message: "enter " + work + "/none: no such file or directory",
+		},
+		{
+			name: "directory is a file", command: "tool", dir: work + "/plain", want: task.ErrorStart,
+			message: "enter " + work + "/plain: not a directory",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -75,18 +127,20 @@ func TestStartFailures(t *testing.T) {
 
 func TestTooManyArguments(t *testing.T) {
 	r := newRig(t, "true", strings.Repeat("x", 4<<20))
-	r.start().check(task.Outcome{Exit: 126, Error: task.ErrorNotExecutable, Message: "true: not executable: argument list too long"})
+	r.start().check(task.Outcome{
+		Exit: 126, Error: task.ErrorNotExecutable, Message: "true: not executable: argument list too long",
+	})
 }
 
 func TestFindsTheProgram(t *testing.T) {
 	bin, work := startDirs(t)
 	tests := []struct{ name, command, dir, want string }{
-		{"in the PATH", "tool", work, "bin/tool"},
-		{"in the task's directory", "./tool", work, "work/tool"},
-		{"below it", "sub/tool", work, "work/sub/tool"},
-		{"above it", "../tool", work + "/sub", "work/tool"},
-		{"in retry's own directory", "./here", "", "elsewhere/here"},
-		{"absolute", bin + "/tool", work, "bin/tool"},
+		{name: "in the PATH", command: "tool", dir: work, want: "bin/tool"},
+		{name: "in the task's directory", command: "./tool", dir: work, want: "work/tool"},
+		{name: "below it", command: "sub/tool", dir: work, want: "work/sub/tool"},
+		{name: "above it", command: "../tool", dir: work + "/sub", want: "work/tool"},
+		{name: "in retry's own directory", command: "./here", want: "elsewhere/here"},
+		{name: "absolute", command: bin + "/tool", dir: work, want: "bin/tool"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -105,7 +159,9 @@ func TestFindsTheProgramWithoutPATH(t *testing.T) {
 	if text, o := newRig(t, "sh", "-c", "echo here").run(); text != "here\n" {
 		t.Errorf("without a PATH: got %q, %+v; want %q", text, o, "here\n")
 	}
-	newRig(t, "no-such-tool").start().check(task.Outcome{Exit: 127, Error: task.ErrorNotFound, Message: "no-such-tool: command not found"})
+	newRig(t, "no-such-tool").start().check(task.Outcome{
+		Exit: 127, Error: task.ErrorNotFound, Message: "no-such-tool: command not found",
+	})
 }
 
 // The system cannot execute a script without a shebang. The shell can, as with execvp.
@@ -119,10 +175,10 @@ func TestScriptWithoutShebang(t *testing.T) {
 		command, want string
 		exit          int
 	}{
-		{"in-path", bin + "/in-path", 7},
-		{bin + "/in-path", bin + "/in-path", 7},
-		{"./-n", "./-n", 7},
-		{"empty", "", 0},
+		{command: "in-path", want: bin + "/in-path", exit: 7},
+		{command: bin + "/in-path", want: bin + "/in-path", exit: 7},
+		{command: "./-n", want: "./-n", exit: 7},
+		{command: "empty"},
 	}
 	for _, tt := range tests {
 		r := newRig(t, tt.command, "a b", "", "-x", "*")
@@ -138,7 +194,8 @@ func TestScriptWithoutShebang(t *testing.T) {
 }
 
 func TestArgumentsArriveUnchanged(t *testing.T) {
-	args := []string{"", " ", "a b", "line\nbreak\n", "\xff\xfe", "\x1b[2J", `\`, `"'`, "$HOME", "*", "--", "-x", "ü\u202e", ""}
+	args := []string{"", " ", "a b", "line\nbreak\n", "\xff\xfe", "\x1b[2J", `\`, `"'`,
+		"$HOME", "*", "--", "-x", "ü\u202e", ""}
 	r := script(t, `printf '%s\0' "$@"`, args...)
 	if got, _ := r.run(); got != strings.Join(args, "\x00")+"\x00" {
 		t.Errorf("got %q, want %q", got, args)
@@ -161,14 +218,15 @@ func TestNameArrivesUnchanged(t *testing.T) {
 
 func TestEnvironmentReachesTheCommand(t *testing.T) {
 	dir := t.TempDir()
-	for _, tt := range []struct{ dir, pwd string }{{"", "PWD=/outer"}, {dir, "PWD=" + dir}} {
+	for _, tt := range []struct{ dir, pwd string }{{pwd: "PWD=/outer"}, {dir: dir, pwd: "PWD=" + dir}} {
 		r := newRig(t, "env")
 		r.executor.Dir, r.number = tt.dir, 3
 		r.executor.Env = []string{"A=1", "PWD=/outer", "RETRY_ATTEMPT=9", "B=x\xffy"}
 		text, _ := r.run()
 		got := slices.Sorted(strings.Lines(text))
 		want := []string{
-			"A=1\n", "B=x\xffy\n", tt.pwd + "\n", "RETRY_ATTEMPT=3\n", "RETRY_IDEMPOTENCY_KEY=key\n", "RETRY_MAX_ATTEMPTS=5\n", "RETRY_TASK_ID=task\n",
+			"A=1\n", "B=x\xffy\n", tt.pwd + "\n",
+			"RETRY_ATTEMPT=3\n", "RETRY_IDEMPOTENCY_KEY=key\n", "RETRY_MAX_ATTEMPTS=5\n", "RETRY_TASK_ID=task\n",
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("got  %q\nwant %q", got, want)
@@ -194,15 +252,15 @@ func TestOutcomeOfAnEnd(t *testing.T) {
 		code string
 		want task.Outcome
 	}{
-		{"exit 0", task.Outcome{}},
-		{"exit 1", task.Outcome{Exit: 1}},
-		{"exit 127", task.Outcome{Exit: 127}}, // the status of the command itself, so no start failure
-		{"exit 255", task.Outcome{Exit: 255}},
-		{"kill -HUP $$", task.Outcome{Exit: 129, Signal: "SIGHUP"}},
-		{"kill -INT $$", task.Outcome{Exit: 130, Signal: "SIGINT"}},
-		{"kill -KILL $$", task.Outcome{Exit: 137, Signal: "SIGKILL"}},
-		{"ulimit -c 0; kill -SEGV $$", task.Outcome{Exit: 139, Signal: "SIGSEGV"}},
-		{"kill -TERM $$", task.Outcome{Exit: 143, Signal: "SIGTERM"}},
+		{code: "exit 0", want: task.Outcome{}},
+		{code: "exit 1", want: task.Outcome{Exit: 1}},
+		{code: "exit 127", want: task.Outcome{Exit: 127}}, // the status of the command itself, so no start failure
+		{code: "exit 255", want: task.Outcome{Exit: 255}},
+		{code: "kill -HUP $$", want: task.Outcome{Exit: 129, Signal: "SIGHUP"}},
+		{code: "kill -INT $$", want: task.Outcome{Exit: 130, Signal: "SIGINT"}},
+		{code: "kill -KILL $$", want: task.Outcome{Exit: 137, Signal: "SIGKILL"}},
+		{code: "ulimit -c 0; kill -SEGV $$", want: task.Outcome{Exit: 139, Signal: "SIGSEGV"}},
+		{code: "kill -TERM $$", want: task.Outcome{Exit: 143, Signal: "SIGTERM"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.code, func(t *testing.T) {

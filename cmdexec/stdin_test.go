@@ -107,7 +107,9 @@ func TestConsumedOfAHalfClosedSocket(t *testing.T) {
 		read, write := openStream["socket"](t)
 		writeZeros(t, write, there)
 		ok(t, unix.Shutdown(int(write.Fd()), unix.SHUT_WR))
-		stdin := &stdio.InheritedStdin{File: read, Consumed: func() { t.Errorf("Consumed was called with %d unread bytes", there) }}
+		stdin := &stdio.InheritedStdin{File: read, Consumed: func() {
+			t.Errorf("Consumed was called with %d unread bytes", there)
+		}}
 		for range 3 {
 			openAndClose(t, stdin)
 		}
@@ -124,18 +126,18 @@ func TestConsumed(t *testing.T) {
 		more  int  // came while it ran
 		want  int  // times that Consumed is called
 	}{
-		{"some was read", 10, false, 1, 0, 1},
-		{"all was read", 10, false, 10, 0, 1},
-		{"all was read of what had ended", 10, true, 10, 0, 1},
-		{"some was read of what had ended", 10, true, 9, 0, 1},
-		{"a full one was read", pipeCapacity, true, 1, 0, 1},
-		{"a full one was read and filled again", pipeCapacity, false, 4096, 4096, 1},
-		{"it came and was read", 0, false, 0, 0, 1}, // looks the same as one where nothing came
-		{"more came", 10, false, 0, 5, 1},           // looks the same as one where some was read
-		{"nothing was read", 10, false, 0, 0, 0},
-		{"nothing was read of what had ended", 10, true, 0, 0, 0},
-		{"nothing was read of what had ended full", pipeCapacity, true, 0, 0, 0},
-		{"it had ended and was empty", 0, true, 0, 0, 0},
+		{name: "some was read", there: 10, read: 1, want: 1},
+		{name: "all was read", there: 10, read: 10, want: 1},
+		{name: "all was read of what had ended", there: 10, ended: true, read: 10, want: 1},
+		{name: "some was read of what had ended", there: 10, ended: true, read: 9, want: 1},
+		{name: "a full one was read", there: pipeCapacity, ended: true, read: 1, want: 1},
+		{name: "a full one was read and filled again", there: pipeCapacity, read: 4096, more: 4096, want: 1},
+		{name: "it came and was read", want: 1},          // looks the same as one where nothing came
+		{name: "more came", there: 10, more: 5, want: 1}, // looks the same as one where some was read
+		{name: "nothing was read", there: 10},
+		{name: "nothing was read of what had ended", there: 10, ended: true},
+		{name: "nothing was read of what had ended full", there: pipeCapacity, ended: true},
+		{name: "it had ended and was empty", ended: true},
 	}
 	for _, tt := range tests {
 		for kind, open := range openStream {

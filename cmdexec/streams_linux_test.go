@@ -36,13 +36,13 @@ func TestSharedOffsetOnlyMovesOn(t *testing.T) {
 		code, want string
 		after      int64
 	}{
-		{copyOneLine, "two\n", 8},
-		{copyOneLine, "two\n", 8},
-		{"read -r x; " + copyOneLine, "three\n", 14},
-		{copyOneLine, "two\n", 14},
-		{"exec <&-", "", 14},
-		{"cat", "two\nthree\nfour\n", 19},
-		{copyOneLine, "two\n", 19},
+		{code: copyOneLine, want: "two\n", after: 8},
+		{code: copyOneLine, want: "two\n", after: 8},
+		{code: "read -r x; " + copyOneLine, want: "three\n", after: 14},
+		{code: copyOneLine, want: "two\n", after: 14},
+		{code: "exec <&-", after: 14},
+		{code: "cat", want: "two\nthree\nfour\n", after: 19},
+		{code: copyOneLine, want: "two\n", after: 19},
 	}
 	for i, tt := range steps {
 		checkAttempt(t, stdin, tt.code, tt.want)
@@ -162,9 +162,9 @@ func splitProbe(t *testing.T, text string) (flags [3]int64, descriptors string) 
 // A file that cannot grow is like a full disk.
 func TestReplayOnAFullDisk(t *testing.T) {
 	tests := map[string]struct{ memory, room int }{
-		"no room at all":            {0, 0},
-		"room for the first bytes":  {0, 100_000},
-		"none for what memory held": {100_000, 70_000},
+		"no room at all":            {},
+		"room for the first bytes":  {room: 100_000},
+		"none for what memory held": {memory: 100_000, room: 70_000},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -239,7 +239,8 @@ func TestStreamsLeaveNothingBehind(t *testing.T) {
 	e := Executor{Stdin: stdio.Replay(read, inMemory(t), nil)}
 	attempt := func(i int) {
 		e.Output = heldOutput(t, task.OutputFinal)
-		tk := task.Task{Command: []string{"sh", "-c", []string{"exit", "read -r x", "head -c 2000000 /dev/zero", "kill -9 $$"}[i%4]}}
+		code := []string{"exit", "read -r x", "head -c 2000000 /dev/zero", "kill -9 $$"}[i%4]
+		tk := task.Task{Command: []string{"sh", "-c", code}}
 		if i%3 == 0 {
 			tk.Command = []string{[]string{"/no/such/command", "/"}[i%2]}
 		}

@@ -12,8 +12,10 @@ import (
 )
 
 // supervise waits for the end of a started process, and meanwhile passes signals on and stops it when ctx ends.
-func (e *Executor) supervise(ctx context.Context, p *proc.Process, killAfter time.Duration, c runner.Call) task.Outcome {
-	s := &supervisor{process: p, killAfter: killAfter, secondStopKills: e.SecondStopKills, signals: c.Signals}
+func (e *Executor) supervise(ctx context.Context, t *task.Task, p *proc.Process, c runner.Call) task.Outcome {
+	s := &supervisor{
+		process: p, killAfter: t.Policy.KillAfter, secondStopKills: e.SecondStopKills, signals: c.Signals,
+	}
 	restoreTerminal := p.SaveTerminal()
 	cancel := announce(p.Token, c.Started)
 	s.run(ctx)
@@ -30,12 +32,12 @@ func (e *Executor) supervise(ctx context.Context, p *proc.Process, killAfter tim
 	return o
 }
 
-// announceAfter is how long an attempt runs before its token is stored. Most attempts have ended by then and need no write; a resume
-// finds the processes of such an attempt by their environment.
+// announceAfter is how long an attempt runs before its token is stored. Most attempts have ended by then and need no
+// write; a resume finds the processes of such an attempt by their environment.
 const announceAfter = 10 * time.Millisecond
 
-// announce calls started with the token after a delay. The caller must call cancel before the process is reaped; it waits for a call
-// that has begun.
+// announce calls started with the token after a delay. The caller must call cancel before the process is reaped; it
+// waits for a call that has begun.
 func announce(token func() string, started func(string)) (cancel func()) {
 	if started == nil {
 		return func() {}
@@ -90,8 +92,8 @@ func (s *supervisor) run(ctx context.Context) {
 	}
 }
 
-// forward passes a signal on. A second signal that asks to stop kills, unless it comes together with the first, or the terminal has sent
-// it to the process too: the prompt of an interpreter gets many of those and goes on.
+// forward passes a signal on. A second signal that asks to stop kills, unless it comes together with the first, or the
+// terminal has sent it to the process too: the prompt of an interpreter gets many of those and goes on.
 func (s *supervisor) forward(sig os.Signal) {
 	switch {
 	case s.process.GetsFromTerminal(sig):
@@ -99,7 +101,7 @@ func (s *supervisor) forward(sig os.Signal) {
 		s.process.Signal(sig)
 	case s.stop == nil:
 		s.process.Stop(sig)
-	case time.Since(s.stopTime) >= s.secondStopKills || sig == os.Interrupt: // a person types INT twice, a service manager does not send it
+	case time.Since(s.stopTime) >= s.secondStopKills || sig == os.Interrupt: // only a person sends INT twice
 		s.process.Kill()
 	case sig != s.stop:
 		s.process.Signal(sig)
@@ -116,8 +118,8 @@ func (s *supervisor) noteStop(sig os.Signal) {
 // groupInterval is the time between two checks whether the rest of a group has ended.
 const groupInterval = 10 * time.Millisecond
 
-// awaitGroup waits until the processes that the leader left behind have ended too, and kills them at the end of killAfter. The leader is
-// not reaped yet, so that its group keeps its number.
+// awaitGroup waits until the processes that the leader left behind have ended too, and kills them at the end of
+// killAfter. The leader is not reaped yet, so that its group keeps its number.
 func (s *supervisor) awaitGroup() {
 	tick := time.NewTicker(groupInterval)
 	defer tick.Stop()
@@ -135,8 +137,9 @@ func (s *supervisor) awaitGroup() {
 // terminalDelay is how much later than the process retry may get a signal that the terminal sends to both.
 const terminalDelay = time.Second
 
-// awaitTerminalSignal waits for retry's own copy of a terminal signal that has ended the process: it tells that the user stopped the
-// command. The process has either died of INT or QUIT, or caught it and exited with the status that shells use then.
+// awaitTerminalSignal waits for retry's own copy of a terminal signal that has ended the process: it tells that the
+// user stopped the command. The process has either died of INT or QUIT, or caught it and exited with the status that
+// shells use then.
 func (s *supervisor) awaitTerminalSignal(o task.Outcome) {
 	if !s.process.GetsFromTerminal(syscall.Signal(o.Exit - task.ExitSignalBase)) {
 		return

@@ -36,7 +36,8 @@ type orphans struct {
 	pids    []int
 }
 
-// startOrphans runs a script that starts processes which write their number, and then ends. They are killed when the test is over.
+// startOrphans runs a script that starts processes which write their number, and then ends. They are killed when the
+// test is over.
 func startOrphans(t *testing.T, shared bool, processes int, code string) *orphans {
 	t.Helper()
 	r := script(t, code+"\nread -r _; exit 3")
@@ -139,7 +140,9 @@ func TestSeveralSurvivors(t *testing.T) {
 	for i, pid := range l.pids {
 		ok(t, syscall.Kill(pid, syscall.SIGKILL))
 		eventually(t, "it ends", func() bool { return !alive(pid) })
-		l.checkFound([]string{fmt.Sprintf("2 processes (process group %d)", group), fmt.Sprintf("process %d", l.pids[2]), ""}[i])
+		l.checkFound([]string{
+			fmt.Sprintf("2 processes (process group %d)", group), fmt.Sprintf("process %d", l.pids[2]), "",
+		}[i])
 	}
 }
 
@@ -165,7 +168,7 @@ func TestDaemonsDoNotCount(t *testing.T) {
 	tests := map[string]struct {
 		shared bool
 		code   string
-	}{"own": {false, daemon}, "shared": {true, daemon}, "of a nested retry": {false, outside}}
+	}{"own": {code: daemon}, "shared": {shared: true, code: daemon}, "of a nested retry": {code: outside}}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			l := startOrphans(t, tt.shared, 1, tt.code)
@@ -185,7 +188,8 @@ func TestTokensOfOthers(t *testing.T) {
 	l := startOrphans(t, false, 1, sleeper)
 	var real token
 	ok(t, json.Unmarshal([]byte(l.attempt.Process), &real))
-	others := exec.Command("sleep", "600") // in a group of its own: the leader of ours may have ended, and then a younger member counts
+	// In a group of its own: the leader of our group may have ended, and then its younger members count.
+	others := exec.Command("sleep", "600")
 	others.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	ok(t, others.Start())
 	t.Cleanup(func() { _, _ = others.Process.Kill(), others.Wait() })
@@ -193,13 +197,15 @@ func TestTokensOfOthers(t *testing.T) {
 		change func(*token)
 		found  bool
 	}{
-		"the same":                      {func(*token) {}, true},
-		"another machine":               {func(k *token) { k.Machine = "another" }, false},
-		"another session":               {func(k *token) { k.Session++ }, false},
-		"another group":                 {func(k *token) { k.Group++ }, false},
-		"a group of others that waited": {func(k *token) { k.Group, k.Pid = others.Process.Pid, others.Process.Pid }, false},
-		"started later than all of it":  {func(k *token) { k.Start += 1 << 30 }, false},
-		"a shared group":                {func(k *token) { k.Shared = true }, true}, // found by its environment
+		"the same":        {change: func(*token) {}, found: true},
+		"another machine": {change: func(k *token) { k.Machine = "another" }},
+		"another session": {change: func(k *token) { k.Session++ }},
+		"another group":   {change: func(k *token) { k.Group++ }},
+		"a group of others that waited": {
+			change: func(k *token) { k.Group, k.Pid = others.Process.Pid, others.Process.Pid },
+		},
+		"started later than all of it": {change: func(k *token) { k.Start += 1 << 30 }},
+		"a shared group":               {change: func(k *token) { k.Shared = true }, found: true}, // found by its environment
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -231,9 +237,14 @@ func TestGroupOfAnotherLeader(t *testing.T) {
 		change func(*token)
 		want   string
 	}{
-		"the same":              {func(*token) {}, fmt.Sprintf("2 processes (process group %d)", real.Group)},
-		"another leader":        {func(k *token) { k.Start-- }, ""},
-		"one in a shared group": {func(k *token) { k.Start, k.Shared = k.Start-1, true }, fmt.Sprintf("process %d", member)}, // which is older than the attempt
+		"the same": {
+			change: func(*token) {}, want: fmt.Sprintf("2 processes (process group %d)", real.Group),
+		},
+		"another leader": {change: func(k *token) { k.Start-- }},
+		"one in a shared group": {
+			change: func(k *token) { k.Start, k.Shared = k.Start-1, true },
+			want:   fmt.Sprintf("process %d", member),
+		}, // which is older than the attempt
 	}
 	for name, tt := range tests {
 		old := real
@@ -248,7 +259,8 @@ func TestGroupOfAnotherLeader(t *testing.T) {
 	r.end()
 }
 
-// In a shared group only processes with the task in their environment count. The others are retry itself and its caller.
+// In a shared group only processes with the task in their environment count. The others are retry itself and its
+// caller.
 func TestSharedGroupHasOthers(t *testing.T) {
 	other := exec.Command("sleep", "60")
 	ok(t, other.Start())
@@ -321,7 +333,11 @@ func TestAnnounce(t *testing.T) {
 	for name, tt := range map[string]struct {
 		runs  time.Duration
 		calls int32
-	}{"short": {announceAfter - 1, 0}, "longer": {announceAfter + 1, 1}, "long": {time.Hour, 1}} {
+	}{
+		"short":  {runs: announceAfter - 1},
+		"longer": {runs: announceAfter + 1, calls: 1},
+		"long":   {runs: time.Hour, calls: 1},
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var calls atomic.Int32

@@ -24,13 +24,13 @@ func TestTimeoutAsksWithTERMFirst(t *testing.T) {
 		code string
 		want task.Outcome
 	}{
-		"dies of it":         {":", timedOut(143, "SIGTERM")},
-		"handles it":         {"trap 'exit 9' TERM", timedOut(9, "")},
-		"handles it well":    {"trap 'exit 0' TERM", timedOut(0, "")},
-		"dies of another":    {"trap 'kill -HUP $$' TERM", timedOut(129, "SIGHUP")},
-		"takes a while":      {"trap 'sleep 0.05; exit 9' TERM", timedOut(9, "")},
-		"before it goes on":  {"trap 'exit 8' CONT; trap 'exit 9' TERM", timedOut(9, "")},
-		"goes on afterwards": {"trap 'exit 8' CONT; trap : TERM", timedOut(8, "")},
+		"dies of it":         {code: ":", want: timedOut(143, "SIGTERM")},
+		"handles it":         {code: "trap 'exit 9' TERM", want: timedOut(9, "")},
+		"handles it well":    {code: "trap 'exit 0' TERM", want: timedOut(0, "")},
+		"dies of another":    {code: "trap 'kill -HUP $$' TERM", want: timedOut(129, "SIGHUP")},
+		"takes a while":      {code: "trap 'sleep 0.05; exit 9' TERM", want: timedOut(9, "")},
+		"before it goes on":  {code: "trap 'exit 8' CONT; trap 'exit 9' TERM", want: timedOut(9, "")},
+		"goes on afterwards": {code: "trap 'exit 8' CONT; trap : TERM", want: timedOut(8, "")},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -83,8 +83,8 @@ func TestTimeoutKillsTheGroup(t *testing.T) {
 		leader string
 		want   task.Outcome
 	}{
-		"leader dies of TERM": {":", timedOut(143, "SIGTERM")},
-		"leader ignores TERM": {"trap '' TERM", timedOut(137, "SIGKILL")},
+		"leader dies of TERM": {leader: ":", want: timedOut(143, "SIGTERM")},
+		"leader ignores TERM": {leader: "trap '' TERM", want: timedOut(137, "SIGKILL")},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -122,8 +122,8 @@ func TestTimeoutInASharedGroup(t *testing.T) {
 		killAfter time.Duration
 		want      task.Outcome
 	}{
-		"TERM": {"trap 'exit 9' TERM", time.Hour, timedOut(9, "")},
-		"KILL": {"trap '' TERM", 10 * time.Millisecond, timedOut(137, "SIGKILL")},
+		"TERM": {code: "trap 'exit 9' TERM", killAfter: time.Hour, want: timedOut(9, "")},
+		"KILL": {code: "trap '' TERM", killAfter: 10 * time.Millisecond, want: timedOut(137, "SIGKILL")},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

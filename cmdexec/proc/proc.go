@@ -1,5 +1,6 @@
-// Package proc runs a process as a shell would: in a process group of its own or in ours, with the signals and the terminal that we were
-// started with. It stops a whole group, and finds processes that an earlier attempt has left running.
+// Package proc runs a process as a shell would: in a process group of its own or in ours, with the signals and the
+// terminal that we were started with. It stops a whole group, and finds processes that an earlier attempt has left
+// running.
 package proc
 
 import "os"

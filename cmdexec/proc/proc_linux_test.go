@@ -70,7 +70,8 @@ func TestReapedByOthers(t *testing.T) {
 	cmd := exec.Command("true")
 	ok(t, cmd.Run())
 	got := (&Process{pid: cmd.Process.Pid}).Reap()
-	if want := (task.Outcome{Exit: 125, Error: task.ErrorStart, Message: "wait for the command: no child processes"}); got != want {
+	want := task.Outcome{Exit: 125, Error: task.ErrorStart, Message: "wait for the command: no child processes"}
+	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

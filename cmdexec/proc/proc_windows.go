@@ -12,8 +12,8 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Process is a started command with everything that it starts. Windows has no signals as Unix knows them: whatever asks the process to
-// end kills it.
+// Process is a started command with everything that it starts. Windows has no signals as Unix knows them: whatever asks
+// the process to end kills it.
 type Process struct {
 	Ended chan struct{} // closed when the process has ended
 
@@ -82,8 +82,8 @@ func (p *Process) SaveTerminal() (restore func()) { return nothing }
 // Token is empty: no process survives a killed retry.
 func (p *Process) Token() string { return "" }
 
-// job is a job object, which contains everything that its processes start. When retry is killed, the system closes the last handle to the
-// job, and that kills the job.
+// job is a job object, which contains everything that its processes start. When retry is killed, the system closes the
+// last handle to the job, and that kills the job.
 type job windows.Handle
 
 // newJob puts a process into a job of its own. What the process has started before is not in it.

@@ -25,8 +25,8 @@ type Process struct {
 	hadTerminal bool        // we had a controlling terminal when it was started
 }
 
-// Start starts the process. One locked thread starts it and waits for it: on Linux the parent-death signal is sent when the thread that
-// forked ends.
+// Start starts the process. One locked thread starts it and waits for it: on Linux the parent-death signal is sent when
+// the thread that forked ends.
 func (c *Command) Start() (*Process, error) {
 	p := &Process{
 		Ended: make(chan struct{}), taskID: c.TaskID, shared: c.SharedGroup, onTerminal: c.OnTerminal,
@@ -57,11 +57,12 @@ func (c *Command) Start() (*Process, error) {
 	return p, <-started
 }
 
-// start calls syscall.StartProcess: os.StartProcess forks once more to probe for pidfd support, and we need no pidfd, since we reap the
-// process ourselves.
+// start calls syscall.StartProcess: os.StartProcess forks once more to probe for pidfd support, and we need no pidfd,
+// since we reap the process ourselves.
 func (p *Process) start(c *Command) (err error) {
 	p.pid, _, err = syscall.StartProcess(c.Path, c.Argv, &syscall.ProcAttr{
-		Dir: c.Dir, Env: c.Env, Files: []uintptr{c.Stdin.Fd(), c.Stdout.Fd(), c.Stderr.Fd()}, Sys: sysProcAttr(c.SharedGroup),
+		Dir: c.Dir, Env: c.Env, Sys: sysProcAttr(c.SharedGroup),
+		Files: []uintptr{c.Stdin.Fd(), c.Stdout.Fd(), c.Stderr.Fd()},
 	})
 	runtime.KeepAlive(c)
 	if err != nil {
@@ -77,7 +78,8 @@ func (p *Process) Reap() task.Outcome {
 		switch _, err := syscall.Wait4(p.pid, &status, 0, nil); {
 		case err == syscall.EINTR:
 		case err != nil: // somebody else has reaped it
-			return task.Outcome{Exit: task.ExitInternal, Error: task.ErrorStart, Message: "wait for the command: " + err.Error()}
+			message := "wait for the command: " + err.Error()
+			return task.Outcome{Exit: task.ExitInternal, Error: task.ErrorStart, Message: message}
 		case status.Signaled():
 			return task.Outcome{Exit: task.ExitSignalBase + int(status.Signal()), Signal: signalName(status.Signal())}
 		default:
@@ -93,7 +95,8 @@ func signalName(sig syscall.Signal) string {
 	return "SIG" + strconv.Itoa(int(sig)) // a real-time signal
 }
 
-// Signal sends a signal to the process group, or to the process alone if it shares our group. A process that has ended is no error.
+// Signal sends a signal to the process group, or to the process alone if it shares our group. A process that has ended
+// is no error.
 func (p *Process) Signal(sig os.Signal) {
 	number, ok := sig.(syscall.Signal)
 	if !ok {
@@ -123,8 +126,8 @@ func (p *Process) Kill() {
 	p.signalAll(syscall.SIGKILL)
 }
 
-// signalAll sends a signal to the whole group, or to our part of a shared group. It leaves the processes of a nested retry to that one,
-// except for a KILL.
+// signalAll sends a signal to the whole group, or to our part of a shared group. It leaves the processes of a nested
+// retry to that one, except for a KILL.
 func (p *Process) signalAll(sig syscall.Signal) {
 	p.Signal(sig)
 	if !p.shared && sig != syscall.SIGKILL {
@@ -137,13 +140,15 @@ func (p *Process) signalAll(sig syscall.Signal) {
 	}
 }
 
-// GroupAlive reports whether something that the process has started still runs. kill(2) cannot tell, since it finds zombies too.
+// GroupAlive reports whether something that the process has started still runs. kill(2) cannot tell, since it finds
+// zombies too.
 func (p *Process) GroupAlive() bool {
 	return len(p.members()) > 0
 }
 
-// members returns the processes of a running attempt: in a group of its own all of them, in a shared group those that have the task in
-// their environment. What a nested retry runs in other groups belongs to it too, but not a daemon, which is in another session.
+// members returns the processes of a running attempt: in a group of its own all of them, in a shared group those that
+// have the task in their environment. What a nested retry runs in other groups belongs to it too, but not a daemon,
+// which is in another session.
 func (p *Process) members() []info {
 	group := p.pid
 	if p.shared {
@@ -158,7 +163,8 @@ func (p *Process) members() []info {
 	})
 }
 
-// GetsFromTerminal reports whether the terminal sends this signal to the process too, as it does to a whole foreground group.
+// GetsFromTerminal reports whether the terminal sends this signal to the process too, as it does to a whole foreground
+// group.
 func (p *Process) GetsFromTerminal(sig os.Signal) bool {
 	switch sig {
 	case syscall.SIGINT, syscall.SIGQUIT, syscall.SIGWINCH:
@@ -169,8 +175,8 @@ func (p *Process) GetsFromTerminal(sig os.Signal) bool {
 	return false
 }
 
-// hungUp reports whether the terminal that the process was started on is gone. Then the shell and the system send HUP to all of its
-// groups; only the leader of a session gets one of its own.
+// hungUp reports whether the terminal that the process was started on is gone. Then the shell and the system send HUP
+// to all of its groups; only the leader of a session gets one of its own.
 func (p *Process) hungUp() bool {
 	if !p.hadTerminal {
 		return false

@@ -101,21 +101,21 @@ import (
 	"time"
 )
 
-// DieOf ends this process by the signal, so that its parent sees the signal. It returns if that is not possible. os/signal cannot do this
-// for QUIT, since Go's runtime prints its goroutines then.
+// DieOf ends this process by the signal, so that its parent sees the signal. It returns if that is not possible.
+// os/signal cannot do this for QUIT, since Go's runtime prints its goroutines then.
 func DieOf(sig syscall.Signal) {
 	C.retry_die_of(C.int(sig))
 	time.Sleep(time.Second) // the signal is delivered long before
 }
 
-// InheritedIgnored reports whether the process was started with the signal ignored, as nohup does. os/signal knows that of HUP and INT
-// only.
+// InheritedIgnored reports whether the process was started with the signal ignored, as nohup does. os/signal knows that
+// of HUP and INT only.
 func InheritedIgnored(sig syscall.Signal) bool {
 	return C.retry_ignored_signals()&(1<<uint(sig)) != 0
 }
 
-// withInheritedMask calls do while the thread blocks the signals that were blocked when this process was started: a child inherits the
-// mask of the thread that forks. The goroutine must be locked to its thread.
+// withInheritedMask calls do while the thread blocks the signals that were blocked when this process was started: a
+// child inherits the mask of the thread that forks. The goroutine must be locked to its thread.
 func withInheritedMask(do func() error) error {
 	var before C.sigset_t
 	C.retry_set_inherited_mask(&before)
@@ -123,16 +123,16 @@ func withInheritedMask(do func() error) error {
 	return do()
 }
 
-// catchStops keeps Ctrl-Z from stopping this process until release is called. The command may have to tidy up before it stops, or may not
-// want to stop, and the shell takes the terminal as soon as this process has stopped.
+// catchStops keeps Ctrl-Z from stopping this process until release is called. The command may have to tidy up before it
+// stops, or may not want to stop, and the shell takes the terminal as soon as this process has stopped.
 func catchStops() (release func()) {
 	C.retry_catch_stops()
 	return func() { C.retry_release_stops() }
 }
 
-// waitForEndOrStops waits until the child has ended, and leaves it as a zombie. If the child is stopped at a terminal, it stops this
-// process by the same signal, so that our shell notices. A shell as the child leads a group of its own, which our shell does not continue
-// with ours.
+// waitForEndOrStops waits until the child has ended, and leaves it as a zombie. If the child is stopped at a terminal,
+// it stops this process by the same signal, so that our shell notices. A shell as the child leads a group of its own,
+// which our shell does not continue with ours.
 func waitForEndOrStops(pid int, onTerminal func() bool) {
 	for {
 		sig := C.retry_wait_stopped(C.pid_t(pid))

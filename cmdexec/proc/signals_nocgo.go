@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// InheritedIgnored reports whether the process was started with the signal ignored. Without C only HUP and INT are known.
+// InheritedIgnored reports whether the process was started with the signal ignored. Without C only HUP and INT are
+// known.
 func InheritedIgnored(sig syscall.Signal) bool { return signal.Ignored(sig) }
 
 // DieOf returns: the caller exits with a status instead.

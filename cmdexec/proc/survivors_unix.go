@@ -109,8 +109,9 @@ func survivors(t *task.Task, a task.Attempt) []info {
 	return processes(func(p info) bool { return p.pid != self && known.covers(p, t.ID) })
 }
 
-// covers reports whether a process belongs to the attempt. The system gives the number of a group to no other group while it has members:
-// a younger process in the same session, with that group but not its leader, is in the same group still.
+// covers reports whether a process belongs to the attempt. The system gives the number of a group to no other group
+// while it has members: a younger process in the same session, with that group but not its leader, is in the same group
+// still.
 func (k token) covers(p info, taskID string) bool {
 	switch {
 	case p.group != k.Group:

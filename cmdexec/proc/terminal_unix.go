@@ -9,8 +9,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Interactive reports whether a stream is a terminal and our group is in its foreground. Only then do Ctrl-C, Ctrl-Z and prompts work
-// for a child in our group.
+// Interactive reports whether a stream is a terminal and our group is in its foreground. Only then do Ctrl-C, Ctrl-Z
+// and prompts work for a child in our group.
 func Interactive(stream *os.File) bool {
 	group, err := unix.IoctlGetInt(int(stream.Fd()), unix.TIOCGPGRP)
 	return err == nil && group == unix.Getpgrp()
@@ -51,8 +51,8 @@ func withTerminal(do func(*os.File)) bool {
 	return terminal.Close() == nil
 }
 
-// SaveTerminal reads the settings of the terminal before the process uses it. The function that it returns sets them again, as a shell
-// does after a command that died of a signal and could not tidy up.
+// SaveTerminal reads the settings of the terminal before the process uses it. The function that it returns sets them
+// again, as a shell does after a command that died of a signal and could not tidy up.
 func (p *Process) SaveTerminal() (restore func()) {
 	if !p.shared || !p.onTerminal() {
 		return nothing

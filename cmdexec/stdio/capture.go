@@ -9,7 +9,8 @@ import (
 	"github.com/10f93571/retry/internal/spool"
 )
 
-// capture reads what an attempt writes to one stream. It remembers the end, and either holds the output or passes it on.
+// capture reads what an attempt writes to one stream. It remembers the end, and either holds the output or passes it
+// on.
 type capture struct {
 	read, write *os.File // the pipe that the process writes to
 	destination *os.File
@@ -51,8 +52,8 @@ func (c *capture) stop() {
 	_ = c.read.SetReadDeadline(time.Unix(1, 0))
 }
 
-// handle holds or passes on what was read. It returns false if the destination has no reader any more: then run closes the pipe, and
-// the process gets the SIGPIPE that it would have got without retry.
+// handle holds or passes on what was read. It returns false if the destination has no reader any more: then run closes
+// the pipe, and the process gets the SIGPIPE that it would have got without retry.
 func (c *capture) handle(p []byte) bool {
 	if len(p) == 0 {
 		return true
@@ -124,7 +125,8 @@ func (e *holdError) Error() string {
 
 func (e *holdError) Unwrap() error { return e.cause }
 
-// forwarding decides for the captures of one attempt whether output is held or passed on at once. Once enabled it stays so.
+// forwarding decides for the captures of one attempt whether output is held or passed on at once. Once enabled it stays
+// so.
 type forwarding struct {
 	mutex         sync.Mutex
 	enabled       bool
@@ -134,7 +136,8 @@ type forwarding struct {
 	holdFailed    func(reason error) // nil if output that cannot be held is lost
 }
 
-// admit counts n bytes more, and reports whether they are passed on at once: in stream mode, and when the limit is exceeded.
+// admit counts n bytes more, and reports whether they are passed on at once: in stream mode, and when the limit is
+// exceeded.
 func (f *forwarding) admit(n int) bool {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()

@@ -21,7 +21,8 @@ import (
 // captureTo is a capture without a pipe. It holds 100 bytes in memory.
 func captureTo(destination *os.File, f *forwarding, create func() (*os.File, error)) *capture {
 	return &capture{
-		destination: destination, forwarding: f, held: spool.New(100, create), tail: spool.NewTail(task.Kept), done: make(chan struct{}),
+		destination: destination, forwarding: f, done: make(chan struct{}),
+		held: spool.New(100, create), tail: spool.NewTail(task.Kept),
 	}
 }
 
@@ -77,8 +78,8 @@ func (m *model) forwarded(t *rapid.T, stream int) []byte {
 	return got
 }
 
-// TestCaptureProperty: the output of two streams is held until both together exceed the limit. From then on, a stream passes on
-// everything, in order, whenever something is written to it. In the end, release passes on the rest.
+// TestCaptureProperty: the output of two streams is held until both together exceed the limit. From then on, a stream
+// passes on everything, in order, whenever something is written to it. In the end, release passes on the rest.
 func TestCaptureProperty(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
@@ -121,7 +122,8 @@ func TestCapturesTogether(t *testing.T) {
 		dir := t.TempDir()
 		captures := []*capture{}
 		for _, name := range []string{"stdout", "stderr"} {
-			captures = append(captures, captureTo(newFile(t, dir, name), f, func() (*os.File, error) { return spool.Temporary(dir) }))
+			create := func() (*os.File, error) { return spool.Temporary(dir) }
+			captures = append(captures, captureTo(newFile(t, dir, name), f, create))
 		}
 		var both sync.WaitGroup
 		for _, c := range captures {

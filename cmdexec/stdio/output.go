@@ -11,19 +11,20 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Output says where the attempts of one task write. The process gets a plain stream as it is; a stream that is held or captured goes
-// through a pipe.
+// Output says where the attempts of one task write. The process gets a plain stream as it is; a stream that is held or
+// captured goes through a pipe.
 type Output struct {
 	Stdout, Stderr *os.File
 	Mode           task.OutputMode
 	Limit          int64 // bytes that OutputFinal holds of one attempt; 0 = no limit
 	Capture        task.CaptureMode
-	Tail           int                              // size of the captured end of a stream, at least task.Kept
-	Temporary      func() (*os.File, error)         // creates a file for held output that is too large for memory
-	LimitExceeded  func(t *task.Task, limit int64)  // called when OutputFinal begins to pass on, since Limit is exceeded
-	HoldFailed     func(t *task.Task, reason error) // called when OutputFinal begins to pass on, since there is no room to hold
+	Tail           int                      // size of the captured end of a stream, at least task.Kept
+	Temporary      func() (*os.File, error) // creates a file for held output that is too large for memory
+	last           *Streams                 // of the attempt that Release handles
 
-	last *Streams // of the attempt that Release handles
+	// Called when OutputFinal begins to pass output on: since Limit is exceeded, or since there is no room to hold it.
+	LimitExceeded func(t *task.Task, limit int64)
+	HoldFailed    func(t *task.Task, reason error)
 }
 
 // Streams are stdout and stderr of one attempt.
@@ -77,8 +78,8 @@ func (o *Output) capture(s *Streams, destination *os.File) (*capture, error) {
 		return nil, err
 	}
 	c := &capture{
-		read: read, write: write, destination: destination, forwarding: s.forwarding,
-		held: spool.New(spool.MemoryLimit, o.Temporary), tail: spool.NewTail(max(o.Tail, task.Kept)), done: make(chan struct{}),
+		read: read, write: write, destination: destination, forwarding: s.forwarding, done: make(chan struct{}),
+		held: spool.New(spool.MemoryLimit, o.Temporary), tail: spool.NewTail(max(o.Tail, task.Kept)),
 	}
 	s.captures = append(s.captures, c)
 	return c, nil
@@ -114,9 +115,9 @@ func (s *Streams) Discard() {
 // stopGrace is the time that End waits for blocked output after a signal has asked to stop.
 const stopGrace = 100 * time.Millisecond
 
-// End reads what the process wrote before it ended, and completes the outcome. It does not wait for the processes that the process left
-// running, since they may write for ever. After a signal that asks to stop it waits for stopGrace only, since the reader of retry's own
-// stdout may have stopped reading.
+// End reads what the process wrote before it ended, and completes the outcome. It does not wait for the processes that
+// the process left running, since they may write for ever. After a signal that asks to stop it waits for stopGrace
+// only, since the reader of retry's own stdout may have stopped reading.
 func (s *Streams) End(signals <-chan os.Signal, o *task.Outcome) {
 	for _, c := range s.captures {
 		c.stop()
@@ -169,8 +170,8 @@ func waitOrStop(done <-chan struct{}, signals <-chan os.Signal) os.Signal {
 	}
 }
 
-// Release passes on or drops the held output of the last attempt, depending on the mode and the status of the task. It implements
-// runner.Executor.
+// Release passes on or drops the held output of the last attempt, depending on the mode and the status of the task. It
+// implements runner.Executor.
 func (o *Output) Release(t *task.Task, signals <-chan os.Signal) (os.Signal, error) {
 	s := o.last
 	o.last = nil
@@ -212,8 +213,8 @@ func (o *Output) passesOn(s *Streams, status task.Status) bool {
 	return holds && (o.Mode.PassesOn(status) || s.forwarding.isEnabled())
 }
 
-// lost returns why some of stdout could not be passed on, or why some output could not be held. It ignores a failed write to stderr:
-// if nobody reads that any more, the caller loses nothing.
+// lost returns why some of stdout could not be passed on, or why some output could not be held. It ignores a failed
+// write to stderr: if nobody reads that any more, the caller loses nothing.
 func (s *Streams) lost() error {
 	if s == nil {
 		return nil

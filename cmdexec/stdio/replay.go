@@ -11,14 +11,14 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// ReplayedStdin gives every attempt the same bytes. It reads the source only when an attempt asks for more, passes on what comes, and
-// keeps it for the next attempt.
+// ReplayedStdin gives every attempt the same bytes. It reads the source only when an attempt asks for more, passes on
+// what comes, and keeps it for the next attempt.
 type ReplayedStdin struct {
 	source   *os.File // nil if everything is kept already
 	kept     *spool.Spool
 	complete func() error // called once, when everything is kept
 
-	reading   chan struct{} // a lock with a timeout: holds one element while somebody reads the source, perhaps for ever
+	reading   chan struct{} // holds one element while a feed reads the source, perhaps for ever
 	position  int64         // how many bytes were read from the source; guarded by reading
 	mutex     sync.Mutex    // guards the fields below
 	ended     bool          // the source has no more
@@ -109,8 +109,8 @@ func (r *ReplayedStdin) feed(pipe *os.File, over <-chan struct{}) {
 	}
 }
 
-// next reads what follows offset: from the kept bytes, or at their end from the source. The feed of an earlier attempt may be reading the
-// source: then it waits until that has read something, or until the attempt is over.
+// next reads what follows offset: from the kept bytes, or at their end from the source. The feed of an earlier attempt
+// may be reading the source: then it waits until that has read something, or until the attempt is over.
 func (r *ReplayedStdin) next(p []byte, offset int64, over <-chan struct{}) (int, error) {
 	if offset < r.kept.Size() {
 		return r.readKept(p, offset)

@@ -1,5 +1,5 @@
-// Package stdio gives the attempts of a command their standard streams: a stdin that can be read again by each attempt, and an output
-// that is captured, and held until the task has ended.
+// Package stdio gives the attempts of a command their standard streams: a stdin that can be read again by each attempt,
+// and an output that is captured, and held until the task has ended.
 package stdio
 
 import (
@@ -17,7 +17,7 @@ type Stdin interface {
 type Input struct {
 	File    *os.File     // what the process gets
 	Started func()       // must be called when the process has been started
-	Close   func() error // must be called when the process has ended; a *StdinError says that it did not get all of its stdin
+	Close   func() error // must be called when the process has ended; may return a *StdinError
 }
 
 func nothing()       {}
@@ -35,8 +35,8 @@ func (NullStdin) Open() (*Input, error) {
 	return &Input{File: null, Started: nothing, Close: null.Close}, nil
 }
 
-// InheritedStdin gives the attempts retry's own stdin. The first attempt shares it, as a command without retry would. If it is a file,
-// the later attempts read from the same offset again.
+// InheritedStdin gives the attempts retry's own stdin. The first attempt shares it, as a command without retry would.
+// If it is a file, the later attempts read from the same offset again.
 type InheritedStdin struct {
 	File     *os.File
 	Consumed func() // called once, when an attempt starts and an earlier one may have read from a pipe or a socket
@@ -53,7 +53,7 @@ func (s *InheritedStdin) Open() (*Input, error) {
 	switch kindOf(s.File) {
 	case kindFile:
 		at, _ := s.File.Seek(0, io.SeekCurrent)
-		if again && at != s.start { // a file that was not read stays shared, and with it the locks that were taken through it
+		if again && at != s.start { // if nobody has read it, it stays shared, with the locks that were taken through it
 			return s.rewind()
 		}
 		s.start = at
@@ -68,8 +68,8 @@ func (s *InheritedStdin) Open() (*Input, error) {
 	return &Input{File: s.File, Started: nothing, Close: noError}, nil
 }
 
-// rewind opens the file anew at the start offset. The shared offset moves only forward, when the attempt has ended: a loop around retry
-// may be reading from the same descriptor, and must not see a line twice.
+// rewind opens the file anew at the start offset. The shared offset moves only forward, when the attempt has ended: a
+// loop around retry may be reading from the same descriptor, and must not see a line twice.
 func (s *InheritedStdin) rewind() (*Input, error) {
 	private, err := openAt(s.File, s.start)
 	if err != nil { // not supported here, or not permitted: move the shared offset
@@ -86,8 +86,8 @@ func (s *InheritedStdin) rewind() (*Input, error) {
 	}}, nil
 }
 
-// Private returns a file to read the rest of stdin from, and a function that closes it. If stdin is a file, its own offset does not
-// move, so that another reader of it, such as a loop around retry, misses nothing.
+// Private returns a file to read the rest of stdin from, and a function that closes it. If stdin is a file, its own
+// offset does not move, so that another reader of it, such as a loop around retry, misses nothing.
 func Private(stdin *os.File) (*os.File, func()) {
 	if kindOf(stdin) != kindFile {
 		return stdin, nothing
@@ -146,8 +146,8 @@ type streamState struct {
 // pipeCapacity is what a pipe holds, unless somebody has changed that.
 const pipeCapacity = 64 << 10
 
-// untouched reports whether nothing was read between two states. It cannot tell for a stream that is still open and was empty or full:
-// that looks the same when it was read and filled again.
+// untouched reports whether nothing was read between two states. It cannot tell for a stream that is still open and was
+// empty or full: that looks the same when it was read and filled again.
 func (s streamState) untouched(later streamState) bool {
 	return s.available == later.available && (s.ended || s.available > 0 && s.available < pipeCapacity)
 }

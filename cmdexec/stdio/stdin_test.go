@@ -102,8 +102,8 @@ func TestReplayEndsDuringWait(t *testing.T) {
 	}
 }
 
-// The feed of an attempt that has ended reads on, and its bytes cannot be kept. The attempt that waits for them must not get the bytes
-// after them.
+// The feed of an attempt that has ended reads on, and its bytes cannot be kept. The attempt that waits for them must
+// not get the bytes after them.
 func TestReplayLeavesNoGap(t *testing.T) {
 	const text = "0123456789"
 	read, write := pipe(t)
@@ -140,8 +140,8 @@ func TestReplayClosesItsReader(t *testing.T) {
 	ok(t, in.Close())
 }
 
-// TestReplayProperty has attempts that stop reading anywhere. Each gets a prefix of the same bytes, whatever the chunks in which they
-// come. An attempt that gets less than it reads gets an error.
+// TestReplayProperty has attempts that stop reading anywhere. Each gets a prefix of the same bytes, whatever the chunks
+// in which they come. An attempt that gets less than it reads gets an error.
 func TestReplayProperty(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -38,7 +38,7 @@ func stateOf(f *os.File) (s streamState) {
 		return s
 	}
 	_ = raw.Control(func(fd uintptr) { s.available, _ = unix.IoctlGetInt(int(fd), bytesAvailable) })
-	shutDown := happened&unix.POLLIN != 0 && s.available == 0 // readable without bytes: the writer of a socket has shut its side down
+	shutDown := happened&unix.POLLIN != 0 && s.available == 0 // of the writing side of a socket
 	s.ended = happened&unix.POLLHUP != 0 || shutDown
 	return s
 }
@@ -52,7 +52,8 @@ func ReaderGone(f *os.File) bool {
 	return happened&(unix.POLLERR|unix.POLLHUP) != 0
 }
 
-// Writable reports whether f takes some bytes at once, or within the timeout. If it cannot tell, it returns true: then the write tells.
+// Writable reports whether f takes some bytes at once, or within the timeout. If it cannot tell, it returns true: then
+// the write tells.
 func Writable(f *os.File, timeout time.Duration) bool {
 	happened, err := poll(f, unix.POLLOUT, timeout)
 	return happened != 0 || (err != nil && !errors.Is(err, unix.EINTR))
@@ -61,7 +62,8 @@ func Writable(f *os.File, timeout time.Duration) bool {
 // largestPipe is the largest pipe that a process without privileges can make.
 const largestPipe = 1 << 20
 
-// drain reads what is in the pipe, and does not wait for more. Everything that the process wrote before it ended is there.
+// drain reads what is in the pipe, and does not wait for more. Everything that the process wrote before it ended is
+// there.
 func (c *capture) drain(buffer []byte) {
 	raw, err := c.read.SyscallConn()
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package spool keeps bytes that are written once and read several times. A small amount stays in memory, more goes into a file.
+// Package spool keeps bytes that are written once and read several times. A small amount stays in memory, more goes
+// into a file.
 package spool
 
 import (
@@ -22,8 +23,8 @@ type Spool struct {
 	closed bool
 }
 
-// New returns an empty spool that keeps up to limit bytes in memory. When it grows beyond that, everything moves into the file that
-// create returns.
+// New returns an empty spool that keeps up to limit bytes in memory. When it grows beyond that, everything moves into
+// the file that create returns.
 func New(limit int, create func() (*os.File, error)) *Spool {
 	return &Spool{limit: limit, create: create}
 }
@@ -94,7 +95,8 @@ func (s *Spool) ReadAt(p []byte, offset int64) (int, error) {
 // WriteTo implements io.WriterTo.
 func (s *Spool) WriteTo(w io.Writer) (int64, error) { return s.WriteFrom(0, w) }
 
-// WriteFrom writes everything from offset on to w. It writes in pieces of 32 KiB, which also fit a socket that sends packets.
+// WriteFrom writes everything from offset on to w. It writes in pieces of 32 KiB, which also fit a socket that sends
+// packets.
 func (s *Spool) WriteFrom(offset int64, w io.Writer) (int64, error) {
 	return io.Copy(w, io.NewSectionReader(s, offset, s.Size()-offset))
 }
@@ -133,8 +135,8 @@ func (s *Spool) Close() error {
 	return s.file.Close()
 }
 
-// Temporary creates a file in dir, or in the system's temporary directory if dir is empty. The file has no name any more, so that it is
-// gone when it is closed or when the process dies.
+// Temporary creates a file in dir, or in the system's temporary directory if dir is empty. The file has no name any
+// more, so that it is gone when it is closed or when the process dies.
 func Temporary(dir string) (*os.File, error) {
 	file, err := os.CreateTemp(dir, "retry-spool-*")
 	if err != nil {
