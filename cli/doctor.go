@@ -7,7 +7,7 @@ import (
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cli/session"
-	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/state/doctor"
 )
 
 // doctorCommand is `retry doctor`.
@@ -27,12 +27,12 @@ Usage:
 
 // Run exits 1 when there is a problem. It changes nothing.
 func (c *doctorCommand) Run(p *Process) (int, error) {
-	place, checks := sqlite.Examine(context.Background(), c.State, p.Getenv, time.Now())
+	place, checks := doctor.Examine(context.Background(), c.State, p.Getenv, time.Now())
 	findings := make([]render.Finding, len(checks))
 	code := 0
 	for i, check := range checks {
 		findings[i] = render.Finding{Name: check.Name, Level: string(check.Level), Text: check.Text, Fix: check.Fix}
-		if check.Level == sqlite.LevelProblem {
+		if check.Level == doctor.LevelProblem {
 			code = 1
 		}
 	}

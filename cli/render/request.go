@@ -73,23 +73,23 @@ func bodyOf(t *task.Task) string {
 }
 
 func partOf(p *task.Part, kept bool) string {
-	text := fmt.Sprintf("%s of text", sizeOf(int64(len(p.Text))))
+	part := fmt.Sprintf("%s of text", text.Size(int64(len(p.Text))))
 	switch {
 	case p.File == task.StdinFile && p.Size == 0:
-		text = "stdin"
+		part = "stdin"
 	case p.File == task.StdinFile && kept:
-		text = fmt.Sprintf("stdin (%s kept)", sizeOf(p.Size))
+		part = fmt.Sprintf("stdin (%s kept)", text.Size(p.Size))
 	case p.File == task.StdinFile:
-		text = fmt.Sprintf("stdin (%s)", sizeOf(p.Size))
+		part = fmt.Sprintf("stdin (%s)", text.Size(p.Size))
 	case p.File != "" && p.Time.IsZero() && p.Size == 0:
-		text = "@" + brief(p.File)
+		part = "@" + brief(p.File)
 	case p.File != "":
-		text = fmt.Sprintf("@%s (%s)", brief(p.File), sizeOf(p.Size))
+		part = fmt.Sprintf("@%s (%s)", brief(p.File), text.Size(p.Size))
 	}
 	if p.Name != "" {
-		return brief(p.Name) + "=" + text
+		return brief(p.Name) + "=" + part
 	}
-	return text
+	return part
 }
 
 // networkOf says in one line how the server is reached, where that is not the usual way.
@@ -135,17 +135,4 @@ func keyOf(t *task.Task) string {
 		return text + " (sent in quotes, as the IETF's draft asks)"
 	}
 	return text + " (sent as Idempotency-Key)"
-}
-
-// sizeOf writes a number of bytes for people.
-func sizeOf(n int64) string {
-	const units = "KMGTPE"
-	value, unit := float64(n)/1024, 0
-	if n < 1024 {
-		return fmt.Sprintf("%d B", n)
-	}
-	for ; value >= 1024 && unit < len(units)-1; unit++ {
-		value /= 1024
-	}
-	return fmt.Sprintf("%s %ciB", text.TrimZero(fmt.Sprintf("%.1f", value)), units[unit])
 }

@@ -73,14 +73,6 @@ func TestFactsOfHTTP(t *testing.T) {
 	}
 }
 
-func TestSizes(t *testing.T) {
-	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1 KiB", 1536: "1.5 KiB", 1 << 20: "1 MiB", 200 << 20: "200 MiB", 1<<63 - 1: "8 EiB"} {
-		if got := sizeOf(n); got != want {
-			t.Errorf("%d: got %q, want %q", n, got, want)
-		}
-	}
-}
-
 // The whole of what a person reads about a task of HTTP, and every line of it no wider than a terminal.
 func TestTaskOfHTTP(t *testing.T) {
 	v := requesting(func(v *TaskView) {

@@ -61,14 +61,14 @@ func (g *Journal) passOver(err error, fatal bool) error {
 // onceError says why there is one attempt alone.
 func onceError(name string, err error) error {
 	const once = "so the command runs once, without retries: that policy may forbid them"
-	reason := ""
+	reason, hint := "", "retry doctor says what is wrong"
 	if damaged := (*policies.Damaged)(nil); errors.As(err, &damaged) {
-		reason = " (" + damaged.Err.Error() + ")"
+		reason, hint = " ("+damaged.Err.Error()+")", "retry policy set "+text.Escape(name)+" writes it anew"
 	} else if err != nil {
 		reason = " (" + bare(err).Error() + ")"
 	}
-	const hint = "\nhint: retry doctor says what is wrong; a policy in the config file needs no journal"
-	return fmt.Errorf("the journal's policy %s cannot be read%s, %s%s", text.Escape(name), reason, once, hint)
+	return fmt.Errorf("the journal's policy %s cannot be read%s, %s\nhint: %s; a policy in the config file needs no journal",
+		text.Escape(name), reason, once, hint)
 }
 
 // mayKnow reports whether a journal could have a policy of any name: one that is there, or cannot be looked at.

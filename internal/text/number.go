@@ -2,6 +2,7 @@ package text
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -43,4 +44,17 @@ func Count(n int, noun string) string {
 		noun += "s"
 	}
 	return strconv.Itoa(n) + " " + noun
+}
+
+// Size writes a number of bytes for people: "512 B", "1.5 KiB".
+func Size(n int64) string {
+	const units = "KMGTPE"
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	value, unit := float64(n)/1024, 0
+	for ; value >= 1024 && unit < len(units)-1; unit++ {
+		value /= 1024
+	}
+	return fmt.Sprintf("%s %ciB", TrimZero(fmt.Sprintf("%.1f", value)), units[unit])
 }

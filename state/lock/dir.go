@@ -3,16 +3,15 @@
 package lock
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/10f93571/retry/state"
 )
-
-// OwnersFile is the file in the directory that holds the locks of owners.
-const OwnersFile = "owners.lock"
 
 // Place is where the journal lies, and why there.
 type Place struct {
@@ -27,8 +26,8 @@ func Dir(explicit string, getenv func(string) string) (string, error) {
 	return place.Dir, err
 }
 
-// Locate is Dir, and says what led there. It returns ErrForeignHome for a default in a home of somebody else.
-func Locate(explicit string, getenv func(string) string) (Place, error) {
+// Locate is Dir, and says why the directory is used. It returns ErrForeignHome for a default in the home of another user.
+func Locate(explicit string, getenv func(string) string) (place Place, err error) {
 	switch {
 	case explicit != "":
 		dir, err := filepath.Abs(explicit)
@@ -36,19 +35,14 @@ func Locate(explicit string, getenv func(string) string) (Place, error) {
 	case getenv("RETRY_STATE_DIR") != "":
 		dir, err := filepath.Abs(getenv("RETRY_STATE_DIR"))
 		return Place{dir, "RETRY_STATE_DIR"}, err
+	case filepath.IsAbs(getenv("XDG_STATE_HOME")): // the XDG specification has relative ones ignored
+		place = Place{filepath.Join(getenv("XDG_STATE_HOME"), "retry"), "XDG_STATE_HOME"}
+	default:
+		if place, err = homePlace(getenv); err != nil {
+			return place, err
+		}
 	}
-	place, err := defaultPlace(getenv)
-	if err == nil {
-		err = checkHome(place)
-	}
-	return place, err
-}
-
-func defaultPlace(getenv func(string) string) (Place, error) {
-	if home := getenv("XDG_STATE_HOME"); filepath.IsAbs(home) { // the XDG specification has relative ones ignored
-		return Place{filepath.Join(home, "retry"), "XDG_STATE_HOME"}, nil
-	}
-	return homePlace(getenv)
+	return place, checkHome(place)
 }
 
 // Nearest returns the path, or the closest directory above it, that exists.
@@ -62,10 +56,17 @@ func Nearest(path string) (string, fs.FileInfo, error) {
 	}
 }
 
-// CreateDir makes the directory, private from the moment it exists. It refuses what somebody else could have put there.
+// CreateDir makes the directory, private from the moment it exists. It refuses a network file system, and a directory that another
+// user could have prepared.
 func CreateDir(dir string) error {
-	if err := CheckLocal(dir); err != nil {
+	above, _, err := Nearest(dir)
+	if err != nil {
 		return err
+	}
+	if system, err := statfs(above); err == nil { // where the system does not tell, the directory is used
+		if err := system.Check(above); err != nil {
+			return err
+		}
 	}
 	if err := makeDir(dir); err != nil {
 		return err
@@ -77,23 +78,7 @@ func CreateDir(dir string) error {
 	return CheckOwner(dir, info)
 }
 
-// CreateFiles creates the named files, empty and private: SQLite would create its own under the umask. It checks those that exist.
-func CreateFiles(dir string, names ...string) error {
-	anew := false
-	for _, name := range names {
-		made, err := preparePrivate(filepath.Join(dir, name))
-		if err != nil {
-			return err
-		}
-		anew = anew || made
-	}
-	if anew {
-		return SyncDir(dir)
-	}
-	return nil
-}
-
-// makeDir makes a directory and those above it. An acknowledged task must survive a power loss, and so must the way to it.
+// makeDir makes a directory and those above it. An acknowledged task must survive a power loss, and so must the path to it.
 func makeDir(dir string) error {
 	above, info, err := Nearest(dir)
 	if err != nil || above == dir && info.IsDir() {
@@ -111,17 +96,28 @@ func makeDir(dir string) error {
 	return nil
 }
 
-// preparePrivate makes an empty file of mode 0600, or checks the one that is there. It never opens an existing one: closing
-// a second descriptor would drop SQLite's locks.
-func preparePrivate(path string) (made bool, err error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err == nil {
-		return true, f.Close()
+// CreateFiles creates the named files, empty and of mode 0600: SQLite would create its own under the umask. It only checks a file that
+// exists: closing a second descriptor of it would drop SQLite's locks.
+func CreateFiles(dir string, names ...string) error {
+	created := false
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		switch {
+		case err == nil:
+			created = true
+			err = f.Close()
+		case errors.Is(err, fs.ErrExist):
+			err = CheckFile(path)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	if !errors.Is(err, fs.ErrExist) {
-		return false, err
+	if created {
+		return SyncDir(dir)
 	}
-	return false, CheckFile(path)
+	return nil
 }
 
 // CheckFile refuses what others could have put in place of a file of the journal.
@@ -134,4 +130,58 @@ func CheckFile(path string) error {
 		return state.NewFault(state.ErrOwner, "move it away, or use another directory with --state", "%s is not a regular file", path)
 	}
 	return CheckOwner(path, info)
+}
+
+// maxWait is how long a process waits for the directory.
+const maxWait = 5 * time.Second
+
+// errHeld says that another process holds a lock of the directory.
+var errHeld = errors.New("held")
+
+// Shared locks the directory beside others that open a journal in it. While the lock is held nobody sets the journal aside, so that all
+// files that are opened belong to one journal.
+func Shared(ctx context.Context, dir string) (unlock func(), err error) {
+	return lockDir(ctx, dir, false)
+}
+
+// Exclusive locks the directory against everybody who opens a journal in it: the journal is about to be set aside.
+func Exclusive(ctx context.Context, dir string) (unlock func(), err error) {
+	return lockDir(ctx, dir, true)
+}
+
+func lockDir(ctx context.Context, dir string, exclusive bool) (unlock func(), err error) {
+	f, err := openForLock(dir)
+	if err != nil {
+		return nil, err
+	}
+	unlock = func() { _ = f.Close() }
+	deadline := time.Now().Add(maxWait)
+	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+		err := tryLock(f, exclusive)
+		switch {
+		case err == nil, !errors.Is(err, errHeld) && !exclusive: // a file system without such locks still has a journal
+			return unlock, nil
+		case !errors.Is(err, errHeld):
+		case ctx.Err() != nil:
+			err = context.Cause(ctx)
+		case time.Now().After(deadline):
+			err = state.NewFault(state.ErrLocked, "retry doctor --state "+dir+" names the process that holds it",
+				"another process is opening the journal, or setting it aside")
+		default:
+			time.Sleep(pause)
+			continue
+		}
+		unlock()
+		return nil, err
+	}
+}
+
+// Held reports whether another process keeps everybody from opening a journal in the directory.
+func Held(dir string) bool {
+	f, err := openForLock(dir)
+	if err != nil {
+		return false // without the right to read it nobody locks it
+	}
+	defer func() { _ = f.Close() }()
+	return errors.Is(tryLock(f, false), errHeld)
 }

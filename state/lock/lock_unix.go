@@ -3,17 +3,82 @@
 package lock
 
 import (
+	"context"
 	"errors"
+	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/10f93571/retry/state"
 )
+
+func homePlace(getenv func(string) string) (Place, error) {
+	switch {
+	case filepath.IsAbs(getenv("HOME")):
+		return Place{filepath.Join(getenv("HOME"), ".local", "state", "retry"), "HOME"}, nil
+	case os.Geteuid() == 0:
+		return Place{"/var/lib/retry", "root without a home"}, nil
+	}
+	return Place{}, errors.New("HOME is not set\nhint: set RETRY_STATE_DIR or give --state DIR")
+}
+
+// checkHome refuses a default place that somebody else owns, as under sudo with the caller's HOME: a directory that root makes there
+// would lock that user out of a journal of their own.
+func checkHome(place Place) error {
+	path, info, err := Nearest(place.Dir)
+	if err != nil {
+		return nil // CreateDir reports it better
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || stat.Uid == 0 || int(stat.Uid) == os.Geteuid() {
+		return nil
+	}
+	return state.NewFault(state.ErrForeignHome, "sudo -H sets the home; or name a directory of your own with --state or RETRY_STATE_DIR",
+		"%s leads to %s, which belongs to user %d, not to you (%d)", place.Source, path, stat.Uid, os.Geteuid())
+}
+
+// CheckOwner refuses what belongs to another user or what others may write: they could make a resume run anything.
+func CheckOwner(path string, info fs.FileInfo) error {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case ok && int(stat.Uid) != os.Geteuid():
+		return state.NewFault(state.ErrOwner, "chown it, or use a directory of your own with --state",
+			"%s belongs to user %d, not to you (%d)", path, stat.Uid, os.Geteuid())
+	case info.Mode().Perm()&0o022 != 0:
+		return state.NewFault(state.ErrMode, "chmod go-w "+path, "%s may be written by others (mode %04o)", path, info.Mode().Perm())
+	}
+	return nil
+}
+
+// Writable reports whether the mode of a file lets this process write. A read-only file system is no matter of modes.
+func Writable(path string) bool {
+	err := unix.Access(path, unix.W_OK)
+	return err == nil || errors.Is(err, unix.EROFS)
+}
+
+// SyncDir makes the names in a directory survive a power loss. Some file systems cannot sync a directory, and need not.
+func SyncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	if err := f.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOTSUP) {
+		return err
+	}
+	return nil
+}
 
 func openForLock(dir string) (*os.File, error) { return os.Open(dir) }
 
-func tryLock(f *os.File, alone bool) error {
+// tryLock locks a directory with flock, or returns errHeld.
+func tryLock(f *os.File, exclusive bool) error {
 	how := unix.LOCK_SH
-	if alone {
+	if exclusive {
 		how = unix.LOCK_EX
 	}
 	for {
@@ -24,5 +89,91 @@ func tryLock(f *os.File, alone bool) error {
 		case !errors.Is(err, unix.EINTR):
 			return err
 		}
+	}
+}
+
+// Acquire makes this process the owner; it reports false where another process is. A process does not exclude itself.
+func (o *Owners) Acquire(number int64) (bool, error) {
+	err := o.lock(unix.F_SETLK, unix.F_WRLCK, number)
+	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Release drops a lock that this process holds.
+func (o *Owners) Release(number int64) error {
+	return o.lock(unix.F_SETLK, unix.F_UNLCK, number)
+}
+
+func (o *Owners) lock(command int, kind int16, number int64) error {
+	return fcntl(o.file, command, &unix.Flock_t{Type: kind, Whence: io.SeekStart, Start: number, Len: 1})
+}
+
+// Owner returns the process that holds a lock; 0 where none does. It cannot see this process itself.
+func (o *Owners) Owner(number int64) (pid int, err error) {
+	return holder(o.file, unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: number, Len: 1})
+}
+
+// Blocker returns the process whose lock keeps others from locking some bytes of a file, to write or to read them; 0 where none does. It
+// takes no lock.
+func Blocker(path string, write bool, start, length int64) (pid int, err error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe may be there
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = f.Close() }()
+	wanted := unix.Flock_t{Type: unix.F_RDLCK, Whence: io.SeekStart, Start: start, Len: length}
+	if write {
+		wanted.Type = unix.F_WRLCK
+	}
+	return holder(f, wanted)
+}
+
+// holder returns the process whose lock is in the way of the wanted one.
+func holder(f *os.File, wanted unix.Flock_t) (pid int, err error) {
+	err = fcntl(f, unix.F_GETLK, &wanted)
+	switch {
+	case err != nil || wanted.Type == unix.F_UNLCK:
+		return 0, err
+	case wanted.Pid <= 0:
+		return UnknownPID, nil // it is in another process namespace
+	}
+	return int(wanted.Pid), nil
+}
+
+func fcntl(f *os.File, command int, lock *unix.Flock_t) error {
+	for {
+		if err := unix.FcntlFlock(f.Fd(), command, lock); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// Queue waits until this process is the first of those that want to write, or until the context ends. The kernel serves waiting
+// processes in their order, which polling SQLite's lock does not. The queue only makes the order fair: SQLite's own lock protects the
+// database. Call done after the write.
+func (o *Owners) Queue(ctx context.Context) (done func()) {
+	leave := func() { _ = o.Release(queueLock) }
+	if owned, err := o.Acquire(queueLock); owned || err != nil {
+		return leave
+	}
+	granted := make(chan struct{})
+	go func() {
+		defer close(granted)
+		_ = o.lock(unix.F_SETLKW, unix.F_WRLCK, queueLock)
+	}()
+	select {
+	case <-granted:
+		return leave
+	case <-ctx.Done():
+		go func() { // a wait in the kernel cannot be given up: take the lock when it comes, and drop it
+			<-granted
+			leave()
+		}()
+		return func() {}
 	}
 }

@@ -14,6 +14,6 @@ func systemStatfs(path string) (FileSystem, error) {
 	return FileSystem{
 		Name: unix.ByteSliceToString(stat.Fstypename[:]), Remote: uint64(stat.Flags)&unix.MNT_LOCAL == 0,
 		ReadOnly: uint64(stat.Flags)&unix.MNT_RDONLY != 0,
-		Free:     uint64(stat.Bavail) * uint64(stat.Bsize), Inodes: uint64(stat.Ffree), Counted: stat.Files > 0,
+		Free:     uint64(stat.Bavail) * uint64(stat.Bsize), NoInodes: stat.Files > 0 && stat.Ffree == 0,
 	}, nil
 }

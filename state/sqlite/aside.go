@@ -113,8 +113,8 @@ func statWhole(dir string) (os.FileInfo, error) {
 	return database, checkWhole(dir, wal, database)
 }
 
-// asides lists the journals that were set aside, oldest first.
-func asides(dir string) (found []string) {
+// Asides lists the journals that were set aside, oldest first.
+func Asides(dir string) (found []string) {
 	entries, _ := os.ReadDir(dir) // sorted, and the names begin with their times
 	for _, entry := range entries {
 		if strings.HasPrefix(entry.Name(), asidePrefix) {

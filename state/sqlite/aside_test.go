@@ -202,7 +202,7 @@ func TestAsidesHaveTheirOwnNames(t *testing.T) {
 			t.Errorf("got %q, %v; want %q", got, err, want)
 		}
 	}
-	if got := asides(dir); len(got) != 3 {
+	if got := Asides(dir); len(got) != 3 {
 		t.Errorf("found %q", got)
 	}
 }

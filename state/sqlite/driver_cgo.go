@@ -50,8 +50,8 @@ func sqliteErrno(err error) (syscall.Errno, bool) {
 	return e.SystemErrno, true
 }
 
-// sqliteVersion is the version of the SQLite inside.
-func sqliteVersion() string {
+// Version is the version of the SQLite inside.
+func Version() string {
 	version, _, _ := sqlite3.Version()
 	return version
 }

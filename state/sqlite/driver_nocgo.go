@@ -15,4 +15,4 @@ func sqliteKind(error) error { return nil }
 
 func sqliteErrno(error) (syscall.Errno, bool) { return 0, false }
 
-func sqliteVersion() string { return "none" }
+func Version() string { return "none" }

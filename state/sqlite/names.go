@@ -33,7 +33,7 @@ func (j *Journal) ReleaseName(name string) error {
 
 // ownerAside returns the process that runs a task of the name on a journal that was set aside meanwhile; 0 where none does.
 func ownerAside(dir, name string) (pid int) {
-	for _, aside := range asides(dir) {
+	for _, aside := range Asides(dir) {
 		o, err := lock.OpenOwnersReadOnly(aside)
 		if err != nil || o == nil {
 			continue

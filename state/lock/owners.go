@@ -8,14 +8,20 @@ import (
 	"path/filepath"
 )
 
-// Owners holds the kernel locks that say which tasks have a living owner: byte N of one file is task number N. A process
-// that dies lets go of its bytes, whatever killed it, and none can be confused with another as process ids can.
+// OwnersFile is the file in the directory that holds the locks of owners.
+const OwnersFile = "owners.lock"
+
+// queueLock is the lock that writers queue for, between those of the tasks and those of the names.
+const queueLock = 1 << 61
+
+// UnknownPID stands for a living process of which the system tells no more.
+const UnknownPID = -1
+
+// Owners holds the kernel locks that say which tasks have a living owner: byte N of one file is task number N. The kernel drops the locks
+// of a process that dies, whatever killed it, and confuses no two processes as process ids can.
 type Owners struct {
 	file *os.File
 }
-
-// UnknownPID stands for an owner of which the system tells no more than that it lives.
-const UnknownPID = -1
 
 // OpenOwners opens the locks of a directory whose files exist.
 func OpenOwners(dir string) (*Owners, error) {

@@ -1,15 +1,19 @@
-package sqlite
+// Package doctor examines a journal, from its directory down to single tasks, and says what to do about what it finds.
+package doctor
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/lock"
+	"github.com/10f93571/retry/state/sqlite"
 )
 
 // Level says how bad a finding is.
@@ -30,11 +34,10 @@ type Check struct {
 	Fix   string // empty where nothing has to be done
 }
 
-// Examine looks at everything that can keep a journal from being used, from the directory down to single tasks. It changes nothing.
+// Examine looks at everything that can keep a journal from being used. It changes nothing.
 func Examine(ctx context.Context, explicit string, getenv func(string) string, now time.Time) (lock.Place, []Check) {
 	e := &examiner{ctx: ctx, now: now}
-	e.add("sqlite", LevelOK, "", "SQLite %s", sqliteVersion())
-	e.descriptors()
+	e.add("sqlite", LevelOK, "", "SQLite %s", sqlite.Version())
 	place, err := lock.Locate(explicit, getenv)
 	if err != nil {
 		e.fail("directory", err)
@@ -47,8 +50,7 @@ func Examine(ctx context.Context, explicit string, getenv func(string) string, n
 			e.lock()
 			e.journal()
 		}
-		e.inputs()
-		e.asides()
+		e.setAside()
 	}
 	return place, e.checks
 }
@@ -65,17 +67,28 @@ func (e *examiner) add(name string, level Level, fix, format string, args ...any
 	e.checks = append(e.checks, Check{Name: name, Level: level, Text: fmt.Sprintf(format, args...), Fix: fix})
 }
 
-// fail adds an error; its hint is the fix.
+// fail adds an error as a problem; its hint is the fix.
 func (e *examiner) fail(name string, err error) {
-	text, fix, found := strings.Cut(diagnose(e.dir, err).Error(), "\nhint: ")
-	if !found {
+	message, fix, found := strings.Cut(err.Error(), "\nhint: ")
+	switch {
+	case !found && errors.As(err, new(*fs.PathError)):
 		fix = "see who may read and write " + e.dir
+	case !found:
+		fix = e.replacement()
+	case errors.Is(err, state.ErrCorrupt):
+		fix = "retry -- COMMAND sets it aside and begins a new one; sqlite3 " + e.path(sqlite.DatabaseName) + " .recover saves what can be read"
 	}
-	if errors.Is(err, state.ErrCorrupt) {
-		fix = "retry -- COMMAND sets it aside and begins a new one; " + "sqlite3 " + e.dir + "/" + databaseName + " .recover saves what can be read"
-	}
-	e.add(name, LevelProblem, fix, "%s", text)
+	e.add(name, LevelProblem, fix, "%s", message)
 }
+
+// replacement is the fix for damage that a run may not notice, and so not set aside.
+func (e *examiner) replacement() string {
+	database, aside := e.path(sqlite.DatabaseName), e.path("damaged")
+	return fmt.Sprintf("while no retry runs: mkdir %s && mv %s* %s; the next run begins a new one, and sqlite3 %s/%s .recover saves what can be read of this one",
+		aside, database, aside, aside, sqlite.DatabaseName)
+}
+
+func (e *examiner) path(name string) string { return filepath.Join(e.dir, name) }
 
 // directory reports whether there is one to look into.
 func (e *examiner) directory(place lock.Place) bool {
@@ -96,19 +109,6 @@ func (e *examiner) directory(place lock.Place) bool {
 		e.fail("directory", err)
 		return true
 	}
-	if a := attribute(e.dir); a != "" {
-		e.protected("directory", e.dir, a)
-		return true
-	}
-	e.add("directory", LevelOK, "", "%s (%s), mode %04o%s", e.dir, place.Source, info.Mode().Perm(), target(e.dir))
+	e.add("directory", LevelOK, "", "%s (%s), mode %04o", e.dir, place.Source, info.Mode().Perm())
 	return true
-}
-
-// target tells where a link leads.
-func target(path string) string {
-	to, err := os.Readlink(path)
-	if err != nil {
-		return ""
-	}
-	return ", a link to " + to
 }

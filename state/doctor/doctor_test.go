@@ -1,0 +1,219 @@
+//go:build unix && cgo
+
+package doctor
+
+import (
+	"context"
+	"database/sql"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	_ "github.com/mattn/go-sqlite3"
+	"golang.org/x/sys/unix"
+
+	"github.com/10f93571/retry/state/lock"
+	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/task"
+)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// interrupted returns the directory of a journal whose only task, 5b9a39db, has lost its owner.
+func interrupted(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	must(t, os.Chmod(dir, 0o700))
+	j, err := sqlite.Open(t.Context(), dir)
+	must(t, err)
+	tk := &task.Task{
+		ID: "01a1fb79-5735-7565-b3a1-977a5b9a39db", Kind: task.KindCommand, Command: []string{"true"}, Directory: "/",
+		Policy: task.DefaultPolicy(), Status: task.Pending, CreatedAt: time.Now(),
+	}
+	must(t, j.Claim(context.Background(), tk, time.Now()))
+	must(t, j.Close())
+	return dir
+}
+
+// execute changes a journal that nobody has open.
+func execute(t *testing.T, dir, statements string) {
+	t.Helper()
+	db, err := sql.Open("sqlite3", filepath.Join(dir, sqlite.DatabaseName))
+	must(t, err)
+	defer func() { must(t, db.Close()) }()
+	_, err = db.Exec(statements)
+	must(t, err)
+}
+
+func examine(t *testing.T, dir string) []Check {
+	t.Helper()
+	_, checks := Examine(t.Context(), dir, func(string) string { return "" }, time.Now())
+	return checks
+}
+
+// expect asserts that one of the findings has this name, this level, and these parts of its text and its fix.
+func expect(t *testing.T, checks []Check, want Check) {
+	t.Helper()
+	for _, got := range checks {
+		if got.Name == want.Name && got.Level == want.Level && strings.Contains(got.Text, want.Text) && strings.Contains(got.Fix, want.Fix) {
+			return
+		}
+	}
+	t.Errorf("got %+v, want %+v", checks, want)
+}
+
+func TestFileSystem(t *testing.T) {
+	const plenty = 1 << 30
+	tests := []struct {
+		name   string
+		system lock.FileSystem
+		want   Check
+	}{
+		{name: "sound", system: lock.FileSystem{Free: plenty}, want: Check{"file system", LevelOK, "writable", ""}},
+		{name: "space", system: lock.FileSystem{Free: plenty}, want: Check{"space", LevelOK, "1 GiB free", ""}},
+		{
+			name: "network", system: lock.FileSystem{Remote: true, Name: "nfs", Free: plenty},
+			want: Check{"file system", LevelProblem, "network file system (nfs)", "use a directory on a local disk"},
+		},
+		{
+			name: "read-only", system: lock.FileSystem{ReadOnly: true, Free: plenty},
+			want: Check{"file system", LevelProblem, "mounted read-only", "mount it writable"},
+		},
+		{
+			name: "FUSE", system: lock.FileSystem{FUSE: true, Free: plenty},
+			want: Check{"file system", LevelWarning, "in user space (FUSE)", "on a local disk"},
+		},
+		{name: "little space", system: lock.FileSystem{Free: 5 << 20}, want: Check{"space", LevelWarning, "5 MiB free", "make room"}},
+		{name: "no space", system: lock.FileSystem{Free: 1000}, want: Check{"space", LevelProblem, "1000 B free", "make room"}},
+		{name: "no inodes", system: lock.FileSystem{NoInodes: true, Free: plenty}, want: Check{"space", LevelProblem, "no inodes", "make room"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			e := &examiner{ctx: t.Context(), dir: t.TempDir()}
+			e.mounted(e.dir, test.system)
+			e.space(test.system)
+			expect(t, e.checks, test.want)
+		})
+	}
+}
+
+func TestDatabase(t *testing.T) {
+	tests := []struct {
+		name, statements string
+		want             Check
+	}{
+		{"newer", "PRAGMA user_version = 99", Check{"database", LevelProblem, "written by a newer retry", "upgrade retry"}},
+		{"foreign", "PRAGMA application_id = 1", Check{"database", LevelProblem, "another program", "another directory"}},
+		{
+			"orphan", "PRAGMA foreign_keys = OFF; INSERT INTO attempts (task, number, started_at) VALUES (77, 1, 1)",
+			Check{"integrity", LevelProblem, "1 row without a task", "begins a new one"},
+		},
+		{"no table", "DROP TABLE tasks", Check{"database", LevelProblem, "no such table: tasks", "mkdir"}},
+		{"no column", "ALTER TABLE tasks DROP COLUMN environment", Check{"tasks", LevelProblem, "no such column", "mkdir"}},
+		{"interrupted", "", Check{"tasks", LevelWarning, "1 interrupted: 5b9a39db", "retry resume --all"}},
+		{
+			"deferred", "UPDATE tasks SET status = 'PENDING', reason = 'deferred', next_attempt_at = 4102444800000000",
+			Check{"tasks", LevelOK, "1 unfinished, none interrupted", ""},
+		},
+		{
+			"deferred until now", "UPDATE tasks SET status = 'PENDING', reason = 'deferred', next_attempt_at = 1",
+			Check{"tasks", LevelWarning, "1 interrupted: 5b9a39db", "retry resume --all"},
+		},
+		{
+			"from the future", "UPDATE tasks SET created_at = created_at + 1000000000000000",
+			Check{"clock", LevelWarning, "1 task from the future", "set the clock right"},
+		},
+		{
+			"a time out of this world", "UPDATE tasks SET created_at = 9223372036854775807",
+			Check{"clock", LevelWarning, "1 task from the future", "set the clock right"},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			dir := interrupted(t)
+			execute(t, dir, test.statements)
+			expect(t, examine(t, dir), test.want)
+		})
+	}
+}
+
+// A page is missing in the middle: the journal opens, and only an examination of all pages finds it.
+func TestDamageThatOpens(t *testing.T) {
+	dir := interrupted(t)
+	f, err := os.OpenFile(filepath.Join(dir, sqlite.DatabaseName), os.O_RDWR, 0)
+	must(t, err)
+	_, err = f.WriteAt([]byte(strings.Repeat("x", 4096)), 3*4096)
+	must(t, err)
+	must(t, f.Close())
+	expect(t, examine(t, dir), Check{"integrity", LevelProblem, "the journal is damaged", "mkdir"})
+}
+
+func TestLongWAL(t *testing.T) {
+	dir := interrupted(t)
+	j, err := sqlite.Open(t.Context(), dir)
+	must(t, err)
+	defer func() { must(t, j.Close()) }()
+	must(t, os.Truncate(filepath.Join(dir, sqlite.DatabaseName+"-wal"), 65<<20))
+	expect(t, examine(t, dir), Check{"wal", LevelWarning, "65 MiB wait in the WAL", "see who reads"})
+}
+
+// Opening a pipe in place of a file would never return.
+func TestAPipeIsNotOpened(t *testing.T) {
+	for _, name := range []string{sqlite.DatabaseName, sqlite.DatabaseName + "-wal", sqlite.DatabaseName + "-shm", lock.OwnersFile} {
+		t.Run(name, func(t *testing.T) {
+			dir := interrupted(t)
+			path := filepath.Join(dir, name)
+			must(t, os.RemoveAll(path))
+			must(t, unix.Mkfifo(path, 0o600))
+			expect(t, examine(t, dir), Check{"files", LevelProblem, name + " is not a regular file", "move it away"})
+		})
+	}
+}
+
+func TestLockedDirectory(t *testing.T) {
+	dir := interrupted(t)
+	unlock, err := lock.Exclusive(t.Context(), dir)
+	must(t, err)
+	defer unlock()
+	expect(t, examine(t, dir), Check{"lock", LevelProblem, "another process holds the lock", "wait for its end"})
+}
+
+// An examination looks, and no more.
+func TestNothingIsMade(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	expect(t, examine(t, dir), Check{"directory", LevelOK, "is not there yet", ""})
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("got %v, want no directory", err)
+	}
+	must(t, os.Mkdir(dir, 0o700))
+	expect(t, examine(t, dir), Check{"database", LevelOK, "none yet", ""})
+	if got, err := os.ReadDir(dir); len(got) > 0 || err != nil {
+		t.Errorf("got %v, %v; want an empty directory", got, err)
+	}
+}
+
+func TestManyInterrupted(t *testing.T) {
+	dir := interrupted(t)
+	for n := range 4 {
+		execute(t, dir, "INSERT INTO tasks SELECT number + "+strconv.Itoa(n+1)+", replace(id, '5b', '"+strconv.Itoa(n)+"b'), "+columns(t, dir)+" FROM tasks WHERE number = 1")
+	}
+	expect(t, examine(t, dir), Check{"tasks", LevelWarning, "5 interrupted: ", ""})
+}
+
+// columns names the columns of a task but its number and its id.
+func columns(t *testing.T, dir string) (list string) {
+	t.Helper()
+	db, err := sql.Open("sqlite3", filepath.Join(dir, sqlite.DatabaseName))
+	must(t, err)
+	defer func() { must(t, db.Close()) }()
+	must(t, db.QueryRow("SELECT group_concat(name, ', ') FROM pragma_table_info('tasks') WHERE cid > 1").Scan(&list))
+	return list
+}

@@ -1,5 +1,0 @@
-//go:build !linux
-
-package sqlite
-
-func attribute(string) string { return "" }
