@@ -273,7 +273,7 @@ func TestDoctorFindsWhoHoldsTheLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := s.run("retry", "doctor")
-	if want := "✗ lock         process " + strconv.Itoa(os.Getpid()) + " ("; r.code != 1 || !strings.Contains(r.stdout, want) {
+	if want := " process " + strconv.Itoa(os.Getpid()) + " holds the lock of the journal"; r.code != 1 || !strings.Contains(r.stdout, want) {
 		t.Errorf("doctor: exit %d, %s; want %q", r.code, r.stdout, want)
 	}
 	if err := tx.Rollback(); err != nil {
