@@ -96,12 +96,12 @@ func (e *Executor) command(t *task.Task, number int, stdin, stdout, stderr *os.F
 	}
 }
 
-// Release implements runner.Executor.
+// Flush implements runner.Executor.
 func (e *Executor) Release(t *task.Task, signals <-chan os.Signal) (os.Signal, error) {
 	return e.Output.Release(t, signals)
 }
 
-// Holds implements runner.Holder.
+// HoldsOutput implements runner.OutputHolder.
 func (e *Executor) Holds(t *task.Task) bool {
 	return e.Output.Holds(t)
 }

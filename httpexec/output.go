@@ -13,7 +13,7 @@ type Output struct {
 	Stderr io.Writer // for an error's body where a success has a file
 }
 
-// Release implements runner.Executor: it passes on the body of the task's last attempt, where it came whole.
+// Flush implements runner.Executor: it passes on the body of the task's last attempt, where it came whole.
 func (e *Executor) Release(t *task.Task, signals <-chan os.Signal) (os.Signal, error) {
 	r := e.held
 	e.held = nil

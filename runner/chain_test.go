@@ -39,7 +39,7 @@ type holder struct {
 	holds bool
 }
 
-func (h *holder) Holds(*task.Task) bool { return h.holds }
+func (h *holder) HoldsOutput(*task.Task) bool { return h.holds }
 
 // newChain makes a bench whose attempts follow one another at once.
 func newChain(t *testing.T, outcomes ...task.Outcome) (*bench, *chainer, *holder) {

@@ -10,18 +10,18 @@ import (
 
 // Result is how a run of the loop ended.
 type Result struct {
-	Decision task.Decision
-	Outcome  task.Outcome // of the last attempt
-	Signal   os.Signal    // what ended the run, where a signal did
-	Hooked   os.Signal    // what ended the last hook, where a signal did
-	Lost     error        // why held output could not be passed on; nil where it could
+	Decision   task.Decision
+	Outcome    task.Outcome // of the last attempt
+	Signal     os.Signal    // what ended the run, where a signal did
+	HookSignal os.Signal    // what ended the last hook, where a signal did
+	OutputErr  error        // why held output could not be passed on; nil where it could
 }
 
-// ExitCode returns the exit status of retry for a run: 0 for success, else the last attempt's, 1 where that was 0. A success
-// whose output is lost is none: where its reader had gone, the status is that of a command that wrote to it.
+// ExitCode returns the exit status of retry for a run: 0 for success, else the last attempt's, 1 where that was 0. A
+// success whose output is lost is none: where its reader had gone, the status is that of a command that wrote to it.
 func (r Result) ExitCode() int {
 	switch {
-	case r.Decision.Verdict == task.VerdictSucceeded && r.Lost != nil:
+	case r.Decision.Verdict == task.VerdictSucceeded && r.OutputErr != nil:
 		return r.exitOfLost()
 	case r.Decision.Verdict == task.VerdictSucceeded:
 		return task.ExitSuccess
@@ -39,19 +39,19 @@ func (r Result) exitOfLost() int {
 	switch {
 	case r.Outcome.HTTP != nil:
 		return task.ExitReplyLost
-	case errors.Is(r.Lost, syscall.EPIPE):
+	case errors.Is(r.OutputErr, syscall.EPIPE):
 		return task.ExitSignalBase + int(syscall.SIGPIPE)
 	}
 	return task.ExitInternal
 }
 
-// DeathSignal returns the signal that retry has to die of, so that its caller sees what it would have seen without retry:
-// the one that cancelled the task, or ended a wait, or ended the command too. It is nil where retry just exits.
+// DeathSignal returns the signal that retry has to die of, so that its caller sees what it would have seen without
+// retry: the one that cancelled the task, or ended a wait, or ended the command too. It is nil where retry just exits.
 func (r Result) DeathSignal() os.Signal {
 	switch {
-	case r.Hooked != nil:
-		return r.Hooked
-	case r.Decision.Verdict == task.VerdictCancelled, errors.Is(r.Lost, task.ErrStopped):
+	case r.HookSignal != nil:
+		return r.HookSignal
+	case r.Decision.Verdict == task.VerdictCancelled, errors.Is(r.OutputErr, task.ErrStopped):
 		return r.Signal
 	case r.Decision.Verdict == task.VerdictInterrupted && (r.Outcome.Stop == nil || r.Outcome.Signal != ""):
 		return r.Signal

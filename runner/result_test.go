@@ -52,8 +52,8 @@ func TestDeathSignal(t *testing.T) {
 		{"TERM that the command died of", Result{Decision: interrupted, Signal: term, Outcome: task.Outcome{Exit: 143, Signal: "SIGTERM", Stop: term}}, term},
 		{"TERM that the command handled", Result{Decision: interrupted, Signal: term, Outcome: task.Outcome{Exit: 3, Stop: term}}, nil},
 		{"cancelled by another process", Result{Decision: cancelled}, nil},
-		{"TERM in the hook of a success", Result{Decision: task.Decision{Verdict: task.VerdictSucceeded}, Hooked: term}, term},
-		{"INT in the hook of a failure", Result{Decision: task.Decision{Verdict: task.VerdictExhausted}, Outcome: exit(7), Hooked: intr}, intr},
+		{"TERM in the hook of a success", Result{Decision: task.Decision{Verdict: task.VerdictSucceeded}, HookSignal: term}, term},
+		{"INT in the hook of a failure", Result{Decision: task.Decision{Verdict: task.VerdictExhausted}, Outcome: exit(7), HookSignal: intr}, intr},
 	}
 	for _, tt := range tests {
 		if got := tt.result.DeathSignal(); got != tt.want {

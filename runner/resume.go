@@ -7,29 +7,30 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Resume goes on with a task that lost its owner. The attempt that was in flight then has no outcome; the budget went on.
+// Resume continues a task whose owner died. An attempt that was in flight has no outcome; the budget went on meanwhile.
 func (r *Runner) Resume(ctx context.Context, t *task.Task) (Result, error) {
 	if err := r.recover(ctx, t, time.Now()); err != nil {
-		return r.refused(ctx, t, err)
+		return r.endUnclaimed(ctx, t, err)
 	}
 	if t.Status.Finished() {
-		return r.finish(ctx, t, Result{Decision: t.End(), Outcome: t.Last.Outcome}), nil
+		return r.finish(ctx, t, Result{Decision: t.EndDecision(), Outcome: t.Last.Outcome}), nil
 	}
-	if sig := r.Outlive(ctx, t); sig != nil || ctx.Err() != nil {
+	if sig := r.AwaitSurvivors(ctx, t); sig != nil || ctx.Err() != nil {
 		return r.stop(ctx, t, sig)
 	}
 	r.Journal.CancelNested(ctx, t)
 	return r.Run(ctx, t)
 }
 
-// recover writes down what the dead owner could not, and ends the task where going on is of no use.
+// recover writes what the dead owner could not: the end of the attempt in flight. It ends the task where another
+// attempt is useless.
 func (r *Runner) recover(ctx context.Context, t *task.Task, now time.Time) error {
 	t.CatchUpWithClock(now)
 	if t.Status == task.InFlight {
 		a := t.Last
 		a.Outcome = t.Crashed()
 		a.Decision = task.Decide(&t.Policy, t.History, a.Outcome, now, r.Random)
-		t.Decided(a, now)
+		t.ApplyDecision(a, now)
 		if err := r.Journal.Record(ctx, t, a); err != nil || t.Status.Finished() {
 			return err
 		}

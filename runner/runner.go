@@ -1,3 +1,5 @@
+// Package runner is the loop that carries one task through its attempts: claim, execute, decide, record, wait. It reaches the
+// world through its Executor, Journal and Observer.
 package runner
 
 import (
@@ -21,41 +23,42 @@ type Call struct {
 
 // Executor runs one attempt at a time.
 type Executor interface {
-	// Execute runs one attempt. It passes on the signals that arrive meanwhile, stops the attempt when the context ends, and
-	// reports every failure as an Outcome. It may call Started once, from any goroutine, before it returns.
+	// Execute runs one attempt. It forwards the signals that arrive meanwhile, stops the attempt when the context ends,
+	// and returns every failure as an Outcome. It may call Started once, from any goroutine, before it returns.
 	Execute(ctx context.Context, t *task.Task, c Call) task.Outcome
-	// Release is told what the task came to with the attempt that was executed last. It passes held output on, or drops it. A
-	// signal that asks to stop meanwhile ends it with ErrStopped.
-	Release(t *task.Task, signals <-chan os.Signal) (os.Signal, error)
+	// Flush is called when the decision about the latest attempt is known. It writes the output that was held back, or
+	// drops it. Where a signal asks to stop meanwhile, it returns that signal and task.ErrStopped.
+	Flush(t *task.Task, signals <-chan os.Signal) (os.Signal, error)
 }
 
-// Journal remembers. Each write is guarded: ErrTaken says that the task is no longer the caller's.
+// Journal stores tasks and attempts. Every write is guarded: task.ErrNotOwner says that another process has the task now.
 type Journal interface {
-	// Claim makes the intent of the task's next attempt durable before it starts. The first claim makes the task itself, and
-	// gives it its number and phase. ErrStopped says that a signal asked to stop meanwhile.
+	// Claim stores the intent of the task's next attempt before it starts. The first claim stores the task itself and
+	// gives it its number and phase. It returns task.ErrStopped where a signal asked to stop while it waited.
 	Claim(ctx context.Context, t *task.Task, now time.Time) error
-	// Note adds to the attempt in flight where its processes are found.
-	Note(ctx context.Context, t *task.Task, process string)
+	// NoteProcess adds to the attempt in flight how its processes can be found again.
+	NoteProcess(ctx context.Context, t *task.Task, process string)
 	// Record writes an attempt's outcome and the decision, with the task as it stands after them.
 	Record(ctx context.Context, t *task.Task, a task.Attempt) error
-	// Settle writes a decision that no attempt led to, taken while the task was Pending.
+	// Settle writes a decision without an attempt, made while the task was Pending.
 	Settle(ctx context.Context, t *task.Task, d task.Decision) error
-	// CancelNested ends the tasks that the task's attempts made, and that were stopped with them: the next attempt makes others.
+	// CancelNested cancels the unfinished tasks of nested retry processes, which stopped together with the task's
+	// attempt: the next attempt starts new ones.
 	CancelNested(ctx context.Context, t *task.Task)
 }
 
-// Observer is told of a task's progress, so that people can be.
+// Observer is told how a task proceeds, to show it to people.
 type Observer interface {
 	Started(t *task.Task)
 	Ended(t *task.Task, a task.Attempt)
-	// Waiting is called as often as it asks for: it returns the time until it wants to be called again.
+	// Waiting is called while the task waits. It returns the time after which it wants to be called again.
 	Waiting(t *task.Task, left time.Duration) time.Duration
 	Finished(t *task.Task, r Result)
-	// Warn is told what went wrong beside the task.
+	// Warn is told of an error that does not end the run.
 	Warn(err error)
 }
 
-// The causes of the end of an attempt's context.
+// The causes with which an attempt's context ends.
 var (
 	ErrTimeout   = errors.New("timed out")
 	ErrBudgetEnd = errors.New("stopped at the end of the budget")
@@ -67,10 +70,10 @@ type Runner struct {
 	Executor  Executor
 	Observer  Observer
 	Hooks     Hooks     // nil: a task's hooks are not run
-	Survivors Survivors // nil: a dead owner's attempt leaves nothing running
+	Survivors Survivors // nil: nobody looks for processes that an interrupted attempt left running
 	Signals   <-chan os.Signal
 	Random    func() float64 // uniform in [0, 1)
-	Slots     chan struct{}  // its capacity bounds how many runners that share it attempt at once; nil for no bound
+	Slots     chan struct{}  // shared by several runners: its capacity limits their attempts at the same time; nil for no limit
 }
 
 // Run attempts the task until a decision ends it or a signal stops the run. It fails only where the journal does.
@@ -81,13 +84,13 @@ func (r *Runner) Run(ctx context.Context, t *task.Task) (Result, error) {
 		}
 		a, err := r.attempt(ctx, t)
 		if err != nil {
-			return r.refused(ctx, t, err)
+			return r.endUnclaimed(ctx, t, err)
 		}
-		sig, lost := r.release(t, a)
+		sig, lost := r.flush(t, a)
 		r.Observer.Ended(t, a)
 		switch {
 		case t.Status.Finished(), a.Outcome.Stop != nil, a.Decision.Reason == task.ReasonDeferred:
-			return r.finish(ctx, t, Result{Decision: a.Decision, Outcome: a.Outcome, Signal: sig, Lost: lost}), nil
+			return r.finish(ctx, t, Result{Decision: a.Decision, Outcome: a.Outcome, Signal: sig, OutputErr: lost}), nil
 		case sig != nil: // it came after the decision
 			return r.stop(ctx, t, sig)
 		}
@@ -97,9 +100,10 @@ func (r *Runner) Run(ctx context.Context, t *task.Task) (Result, error) {
 	}
 }
 
-// release has the attempt's output passed on or dropped. It returns the first signal that asked to stop, and why output is lost.
-func (r *Runner) release(t *task.Task, a task.Attempt) (os.Signal, error) {
-	sig, err := r.Executor.Release(t, r.Signals)
+// flush writes or drops the attempt's held output. It returns the first signal that asked to stop, and why output is
+// lost.
+func (r *Runner) flush(t *task.Task, a task.Attempt) (os.Signal, error) {
+	sig, err := r.Executor.Flush(t, r.Signals)
 	if err != nil && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, task.ErrStopped) {
 		r.Observer.Warn(fmt.Errorf("pass on the %s: %w", t.Kind.Output(), err))
 	}
@@ -109,16 +113,16 @@ func (r *Runner) release(t *task.Task, a task.Attempt) (os.Signal, error) {
 	return sig, err
 }
 
-// attempt claims the task's next attempt, executes it, and records what it led to.
+// attempt claims the task's next attempt, executes it and records its outcome with the decision.
 func (r *Runner) attempt(ctx context.Context, t *task.Task) (task.Attempt, error) {
-	defer r.leave()
+	defer r.releaseSlot()
 	if deadline, ok := t.Deadline(); ok && t.AttemptCount > 0 && !time.Now().Before(deadline) {
-		return task.Attempt{}, ErrBudgetEnd // a hook, survivors or other tasks took what was left of it
+		return task.Attempt{}, ErrBudgetEnd // hooks, survivors or other tasks used up what was left
 	}
 	if err := r.claim(ctx, t); err != nil {
 		return task.Attempt{}, err
 	}
-	t.Claimed()
+	t.BeginAttempt()
 	r.Observer.Started(t)
 	a := r.execute(ctx, t)
 	if r.chain(ctx, t, a) {
@@ -142,19 +146,19 @@ func (r *Runner) execute(ctx context.Context, t *task.Task) task.Attempt {
 	limit, cancel := limited(ctx, t, a.StartedAt)
 	defer cancel()
 	a.Outcome = r.Executor.Execute(limit, t, Call{Number: a.Number, Signals: r.Signals, Started: func(process string) {
-		r.Journal.Note(ctx, t, process)
+		r.Journal.NoteProcess(ctx, t, process)
 	}})
 	now := time.Now()
 	a.Decision = task.Decide(&t.Policy, t.History, a.Outcome, now, r.Random)
-	a.Outcome = a.Outcome.Brief()
-	t.Decided(a, now)
-	if a.Decision.Trouble != nil {
-		r.Observer.Warn(a.Decision.Trouble)
+	a.Outcome = a.Outcome.TrimTails()
+	t.ApplyDecision(a, now)
+	if a.Decision.ConditionErr != nil {
+		r.Observer.Warn(a.Decision.ConditionErr)
 	}
 	return a
 }
 
-// limited returns a context that ends with the attempt's timeout or the task's budget, whichever comes first.
+// limited returns a context that ends with the attempt's timeout or with the task's budget, whichever is first.
 func limited(ctx context.Context, t *task.Task, start time.Time) (context.Context, context.CancelFunc) {
 	end, cause := time.Time{}, error(nil)
 	if t.Policy.Timeout > 0 {
@@ -174,7 +178,8 @@ func (r *Runner) stop(ctx context.Context, t *task.Task, sig os.Signal) (Result,
 	return r.settle(ctx, t, task.Stopped(sig), sig)
 }
 
-// settle ends a run with a decision that no attempt led to. Whoever cancelled the task meanwhile has the last word.
+// settle ends a run with a decision without an attempt. If another process has cancelled the task meanwhile, that
+// holds.
 func (r *Runner) settle(ctx context.Context, t *task.Task, d task.Decision, sig os.Signal) (Result, error) {
 	r.unclaim(ctx, t)
 	now := time.Now()
@@ -190,8 +195,8 @@ func (r *Runner) settle(ctx context.Context, t *task.Task, d task.Decision, sig 
 	return r.finish(ctx, t, Result{Decision: d, Outcome: t.Last.Outcome, Signal: sig}), nil
 }
 
-// refused ends a run whose next attempt could not begin.
-func (r *Runner) refused(ctx context.Context, t *task.Task, err error) (Result, error) {
+// endUnclaimed ends a run whose next attempt could not be claimed.
+func (r *Runner) endUnclaimed(ctx context.Context, t *task.Task, err error) (Result, error) {
 	switch {
 	case errors.Is(err, task.ErrStopped): // while it waited for others' writes
 		return r.stop(ctx, t, r.nextStop())
@@ -205,26 +210,26 @@ func (r *Runner) refused(ctx context.Context, t *task.Task, err error) (Result, 
 	return r.finish(ctx, t, Result{Decision: d, Outcome: t.Last.Outcome}), nil
 }
 
-// finish tells that the run is over, and has the task's last hook run unless a signal ended it.
+// finish reports the end of the run, and runs the task's last hook unless a signal ended the run.
 func (r *Runner) finish(ctx context.Context, t *task.Task, result Result) Result {
 	r.Observer.Finished(t, result)
 	switch {
 	case result.Signal != nil:
 	case result.Decision.Reason == task.ReasonDeferred: // another run makes the next attempt
-		result.Hooked = r.hook(ctx, t, t.Options.OnRetry)
+		result.HookSignal = r.hook(ctx, t, t.Options.OnRetry)
 	default:
-		result.Hooked = r.hook(ctx, t, t.Options.FinalHook(t.Status))
+		result.HookSignal = r.hook(ctx, t, t.Options.FinalHook(t.Status))
 	}
 	return result
 }
 
-// Hooks runs the commands that a task wants run when something happened to it.
+// Hooks runs the shell commands of --on-retry, --on-success and --on-failure.
 type Hooks interface {
-	// Run runs a shell command and passes on the signals that arrive meanwhile. It returns the first that asked to stop.
+	// Run runs a shell command and forwards the signals that arrive meanwhile. It returns the first that asked to stop.
 	Run(ctx context.Context, t *task.Task, command string, signals <-chan os.Signal) (os.Signal, error)
 }
 
-// hook runs one of the task's hooks, where it has it. A hook that fails changes nothing.
+// hook runs one of the task's hooks; an empty command is none. A hook that fails is a warning and changes nothing.
 func (r *Runner) hook(ctx context.Context, t *task.Task, command string) os.Signal {
 	if command == "" || r.Hooks == nil {
 		return nil

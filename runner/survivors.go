@@ -10,25 +10,25 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Survivors knows what an attempt left running when its owner died or was stopped.
+// Survivors finds the processes that an attempt left running when its owner died or was stopped.
 type Survivors interface {
-	// Find describes the processes that are still alive; empty where there are none.
+	// Find describes the processes that are still alive; it returns "" where there are none.
 	Find(t *task.Task, a task.Attempt) string
 	// Signal sends them a signal.
 	Signal(t *task.Task, a task.Attempt, sig os.Signal)
-	// Unwanted reports whether they are to be stopped instead of waited for.
+	// Unwanted reports whether to stop them (--kill-orphans) instead of waiting for their end.
 	Unwanted() bool
 }
 
-// How often survivors are looked for: soon after the start, then ever more rarely.
+// The pauses between two looks for survivors: the first one, and the longest after doubling.
 const (
 	firstLook   = 10 * time.Millisecond
 	slowestLook = time.Second
 )
 
-// Outlive returns when nothing of the task's interrupted attempt runs any more: two attempts never run at once. It returns the
-// signal that ended the wait, nil where none did.
-func (r *Runner) Outlive(ctx context.Context, t *task.Task) os.Signal {
+// AwaitSurvivors returns when no process of the task's interrupted attempt runs any more, so that two attempts never
+// run at the same time. It returns the signal that ended the wait, or nil.
+func (r *Runner) AwaitSurvivors(ctx context.Context, t *task.Task) os.Signal {
 	if r.Survivors == nil || !t.Last.CutOff() {
 		return nil
 	}

@@ -236,7 +236,8 @@ func TestSurvivorsAreKilledUntilNoneIsLeft(t *testing.T) {
 	})
 }
 
-// A signal ends the wait for survivors as it ends any other, wanted or not, and leaves the task to be resumed, or cancelled.
+// A signal ends the wait for survivors as it ends any other, wanted or not, and leaves the task to be resumed, or
+// cancelled.
 func TestASignalEndsTheWaitForSurvivors(t *testing.T) {
 	tests := []struct {
 		sig    os.Signal

@@ -8,17 +8,19 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// maxSleep bounds one sleep, so that a machine that was suspended, whose timers stood still, notices that the time has come.
+// maxSleep bounds one sleep: timers stand still while a machine is suspended, and the wall clock has to be looked at
+// after.
 const maxSleep = 30 * time.Second
 
-// wait sleeps until the task's next attempt is due and there is a slot for it. It returns the signal that ended the wait, nil where none did.
+// wait sleeps until the task's next attempt is due, and takes a slot for it. It returns the signal that ended the wait,
+// or nil.
 func (r *Runner) wait(ctx context.Context, t *task.Task) os.Signal {
 	started := time.Now()
 	due := started.Add(t.NextAttemptAt.Sub(started)) // has a monotonic reading also after a resume
 	for {
 		left := untilDue(due, time.Now())
 		if left <= 0 {
-			return r.enter(ctx)
+			return r.acquireSlot(ctx)
 		}
 		timer := time.NewTimer(min(left, r.Observer.Waiting(t, left), maxSleep))
 		select {
@@ -34,8 +36,8 @@ func (r *Runner) wait(ctx context.Context, t *task.Task) os.Signal {
 	}
 }
 
-// enter takes a slot. A signal that asked to stop while nobody listened goes first, so that no further attempt starts.
-func (r *Runner) enter(ctx context.Context) os.Signal {
+// acquireSlot takes a slot. A signal that arrived before goes first, so that no further attempt starts after it.
+func (r *Runner) acquireSlot(ctx context.Context) os.Signal {
 	for {
 		select {
 		case sig := <-r.Signals:
@@ -61,7 +63,7 @@ func (r *Runner) enter(ctx context.Context) os.Signal {
 	}
 }
 
-// nextStop returns a signal that asked to stop, and that is known to have come.
+// nextStop receives the signal that asked to stop. It must be known to have arrived.
 func (r *Runner) nextStop() os.Signal {
 	for {
 		if sig := <-r.Signals; task.Stops(sig) {
@@ -70,15 +72,15 @@ func (r *Runner) nextStop() os.Signal {
 	}
 }
 
-// leave gives the slot back.
-func (r *Runner) leave() {
+// releaseSlot gives the slot back.
+func (r *Runner) releaseSlot() {
 	if r.Slots != nil {
 		<-r.Slots
 	}
 }
 
-// untilDue is the shorter of the monotonic and the wall clock's way, so that neither a suspended machine nor a clock that
-// was set back makes the wait longer.
+// untilDue returns the shorter time of the monotonic and of the wall clock, so that neither a suspended machine nor a
+// clock that was set back makes the wait longer.
 func untilDue(due, now time.Time) time.Duration {
 	return min(due.Sub(now), due.Round(0).Sub(now.Round(0)))
 }

@@ -111,7 +111,7 @@ func quoted(text string) string {
 	return strconv.Quote(text)
 }
 
-// Looks returns the streams that the condition looks at.
+// Captures returns the streams that the condition needs captured.
 func (c Condition) Looks() CaptureMode {
 	if c.expression == nil {
 		return CaptureNone

@@ -113,7 +113,7 @@ func anyMatch(conditions []Condition, e Evidence) (matches bool, trouble error) 
 	return false, trouble
 }
 
-// Looks returns the streams that the policy's conditions look at.
+// Captures returns the streams that the policy's conditions need captured.
 func (p *Policy) Looks() CaptureMode {
 	looks := CaptureNone
 	for _, list := range [][]Condition{p.SuccessOn, p.StopOn, p.RetryOn} {

@@ -1,5 +1,5 @@
-// Package runner is the core of retry: what a task, an attempt and a policy are, the pure decision that follows an outcome,
-// and the loop that carries a task through its attempts. It knows neither SQLite nor processes nor flags.
+// Package task holds the values of retry (Task, Attempt, Outcome, Policy, Condition, History) and its pure decisions: Decide
+// says what follows an outcome, Transitions which status may follow which. It does no I/O and reads no clock.
 package task
 
 import (
@@ -86,7 +86,7 @@ type Task struct {
 	NextAttemptAt time.Time // zero unless Pending
 	History       History
 	Last          Attempt // the latest attempt that was decided on; Number 0 before the first
-	Chained       bool    // the journal has its next attempt claimed already: see Chainer
+	ClaimedAhead  bool    // the journal has its next attempt claimed already: see Chainer
 	Damage        error   // what of it the journal holds and cannot be read; nil for all but a damaged one, which nobody may go on with
 }
 
@@ -134,14 +134,14 @@ func (t *Task) MaxAttempts() int {
 }
 
 // claimed moves the task into its next attempt.
-func (t *Task) Claimed() {
-	t.Status, t.Reason, t.Chained = InFlight, "", false
+func (t *Task) BeginAttempt() {
+	t.Status, t.Reason, t.ClaimedAhead = InFlight, "", false
 	t.NextAttemptAt = time.Time{}
 	t.AttemptCount++
 }
 
 // Decided moves the task to where a decision about its attempt leads.
-func (t *Task) Decided(a Attempt, now time.Time) {
+func (t *Task) ApplyDecision(a Attempt, now time.Time) {
 	t.History = t.History.After(&t.Policy, a.Outcome, a.Decision)
 	t.Last = a
 	t.Move(a.Decision, now)
@@ -168,7 +168,7 @@ func (t *Task) Crashed() Outcome {
 }
 
 // end is the decision that ended a task.
-func (t *Task) End() Decision {
+func (t *Task) EndDecision() Decision {
 	if t.Status == Failed {
 		return Decision{Verdict: VerdictFailed, Reason: t.Reason}
 	}

@@ -170,7 +170,7 @@ func waitOrStop(done <-chan struct{}, signals <-chan os.Signal) os.Signal {
 	}
 }
 
-// Release passes on or drops the held output of the last attempt, depending on the mode and the status of the task. It
+// Flush writes or drops the held output of the last attempt, depending on the mode and the status of the task. It
 // implements runner.Executor.
 func (o *Output) Release(t *task.Task, signals <-chan os.Signal) (os.Signal, error) {
 	s := o.last
@@ -202,7 +202,7 @@ func (o *Output) Release(t *task.Task, signals <-chan os.Signal) (os.Signal, err
 	return nil, s.lost()
 }
 
-// Holds reports whether Release would pass anything on. It implements runner.Holder.
+// HoldsOutput reports whether Flush would pass anything on. It implements runner.OutputHolder.
 func (o *Output) Holds(t *task.Task) bool {
 	return o.last != nil && !o.last.abandoned && o.passesOn(o.last, t.Status)
 }

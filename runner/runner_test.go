@@ -1,0 +1,528 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/task"
+)
+
+func half() float64 { return 0.5 }
+
+// exit is the outcome of a command that exited.
+func exit(code int) task.Outcome { return task.Outcome{Exit: code, Duration: time.Second} }
+
+// policy returns the default policy with a constant delay of 10 s and what change does to it.
+func policy(t *testing.T, change func(*task.Policy)) *task.Policy {
+	t.Helper()
+	spec, err := backoff.Parse("constant:10s", "none")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := task.DefaultPolicy()
+	p.Backoff = spec
+	if change != nil {
+		change(&p)
+	}
+	return &p
+}
+
+// answered is the outcome of a request whose attempt came to an event.
+func answered(event string, class task.Class, change func(*task.Reply)) task.Outcome {
+	o := task.Outcome{Exit: 22, Duration: time.Second, HTTP: &task.Reply{Default: task.Eligibility{Class: class, Event: event}}}
+	if change != nil {
+		change(o.HTTP)
+	}
+	return o
+}
+
+// reply is the outcome of a request that was answered with a status.
+func reply(status int) task.Outcome {
+	o := task.Outcome{HTTP: &task.Reply{Status: status}}
+	if status >= 400 {
+		o.Exit = 22
+		o.HTTP.Default.Class = task.ClassFatal
+	}
+	return o
+}
+
+// diary is what happened to a task, in order, whoever saw it.
+type diary struct{ lines []string }
+
+func (d *diary) note(line string) {
+	if d != nil {
+		d.lines = append(d.lines, line)
+	}
+}
+
+// script is an Executor that plays outcomes, one an attempt, the last one again and again.
+type script struct {
+	*diary
+	outcomes []task.Outcome
+	starts   []time.Duration // of each attempt, since the first
+	begun    time.Time
+	plain    bool      // the outcomes are as they are, whatever happens meanwhile
+	process  string    // what it says of its processes, where that is not empty
+	sig      os.Signal // what Release returns
+	lost     error
+}
+
+func (s *script) Execute(ctx context.Context, _ *task.Task, c Call) task.Outcome {
+	if s.begun.IsZero() {
+		s.begun = time.Now()
+	}
+	s.starts = append(s.starts, time.Since(s.begun))
+	o := s.outcomes[min(len(s.starts), len(s.outcomes))-1]
+	if s.process != "" {
+		c.Started(s.process)
+	}
+	if s.plain {
+		time.Sleep(o.Duration)
+		return o
+	}
+	select {
+	case <-time.After(o.Duration):
+	case o.Stop = <-c.Signals:
+	case <-ctx.Done():
+		o = task.Outcome{Exit: 143, Signal: "SIGTERM", Error: task.ErrorTimeout, Message: context.Cause(ctx).Error()}
+	}
+	return o
+}
+
+func (s *script) Flush(t *task.Task, _ <-chan os.Signal) (os.Signal, error) {
+	s.note("release " + string(t.Status))
+	return s.sig, s.lost
+}
+
+// memory is a Journal that notes what it is told, in order.
+type memory struct {
+	*diary
+	log    []string
+	claims int
+	busy   func()           // what happens while a claim waits for its turn
+	nested int              // how often nested tasks were to be cancelled
+	refuse map[string]error // by the name of the call
+}
+
+func (m *memory) note(line string) {
+	m.log = append(m.log, line)
+	m.diary.note(line)
+}
+
+func (m *memory) Claim(_ context.Context, t *task.Task, _ time.Time) error {
+	m.claims++
+	m.note("claim")
+	if m.busy != nil {
+		m.busy()
+	}
+	t.Number = 1
+	return m.refuse["claim"]
+}
+
+func (m *memory) NoteProcess(_ context.Context, t *task.Task, process string) {
+	m.note(fmt.Sprint("note ", t.AttemptCount, " ", process))
+}
+
+func (m *memory) Record(_ context.Context, t *task.Task, a task.Attempt) error {
+	m.note("record " + string(a.Decision.Verdict) + " " + string(t.Status))
+	return m.refuse["record"]
+}
+
+func (m *memory) CancelNested(context.Context, *task.Task) { m.nested++ }
+
+func (m *memory) Settle(_ context.Context, t *task.Task, d task.Decision) error {
+	m.note("settle " + string(d.Verdict) + " " + string(t.Status))
+	return m.refuse["settle"]
+}
+
+// witness is an Observer that notes what it is told.
+type witness struct {
+	*diary
+	log      []string
+	warnings []string
+}
+
+func (w *witness) note(line string) {
+	w.log = append(w.log, line)
+	w.diary.note(line)
+}
+
+func (w *witness) Started(*task.Task) { w.note("started") }
+
+func (w *witness) Ended(_ *task.Task, a task.Attempt) { w.note("ended " + string(a.Decision.Verdict)) }
+
+func (w *witness) Waiting(*task.Task, time.Duration) time.Duration {
+	return time.Second
+}
+
+func (w *witness) Finished(_ *task.Task, r Result) { w.note("finished " + string(r.Decision.Verdict)) }
+
+func (w *witness) Warn(err error) {
+	w.warnings = append(w.warnings, err.Error())
+	w.diary.note("warning")
+}
+
+type bench struct {
+	*Runner
+	*diary   // of all that follow
+	task     *task.Task
+	executor *script
+	journal  *memory
+	witness  *witness
+	signals  chan os.Signal
+}
+
+// newBench must be called inside a bubble: its task is made at the bubble's time.
+func newBench(t *testing.T, change func(*task.Policy), outcomes ...task.Outcome) *bench {
+	d := &diary{}
+	b := &bench{
+		diary: d, executor: &script{diary: d, outcomes: outcomes}, journal: &memory{diary: d}, witness: &witness{diary: d},
+		signals: make(chan os.Signal, 8),
+		task:    &task.Task{Status: task.Pending, CreatedAt: time.Now(), Policy: *policy(t, change)},
+	}
+	b.task.History.Began = b.task.CreatedAt
+	b.Runner = &Runner{Journal: b.journal, Executor: b.executor, Observer: b.witness, Signals: b.signals, Random: half}
+	return b
+}
+
+func TestRunRetriesUntilSuccess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil, exit(1), exit(1), exit(0))
+		result, err := b.Run(t.Context(), b.task)
+		if err != nil || result.ExitCode() != 0 || b.task.Status != task.Succeeded || b.task.AttemptCount != 3 {
+			t.Errorf("result %+v, %v; task %s after %d", result, err, b.task.Status, b.task.AttemptCount)
+		}
+		want := []string{"claim", "record retry PENDING", "claim", "record retry PENDING", "claim", "record succeeded SUCCEEDED"}
+		if !slices.Equal(b.journal.log, want) {
+			t.Errorf("journal: %q", b.journal.log)
+		}
+		if starts := []time.Duration{0, 11 * time.Second, 22 * time.Second}; !slices.Equal(b.executor.starts, starts) {
+			t.Errorf("attempts started at %v, want %v", b.executor.starts, starts)
+		}
+		if seen := []string{"started", "ended retry", "started", "ended retry", "started", "ended succeeded", "finished succeeded"}; !slices.Equal(b.witness.log, seen) {
+			t.Errorf("observer: %q", b.witness.log)
+		}
+	})
+}
+
+func TestRunNeverSleepsAfterTheLastAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, func(p *task.Policy) { p.Attempts = 2 }, exit(7))
+		begun := time.Now()
+		result, _ := b.Run(t.Context(), b.task)
+		if took := time.Since(begun); took != 12*time.Second {
+			t.Errorf("took %v, want two attempts of 1s and one wait of 10s", took)
+		}
+		if result.ExitCode() != 7 || b.task.Status != task.Exhausted || b.task.Reason != task.ReasonAttempts {
+			t.Errorf("exit %d, %s (%s)", result.ExitCode(), b.task.Status, b.task.Reason)
+		}
+	})
+}
+
+func TestRunEndsAnAttemptInTime(t *testing.T) {
+	tests := []struct {
+		name    string
+		change  func(*task.Policy)
+		message string
+		status  task.Status
+		after   time.Duration
+	}{
+		{"timeout", func(p *task.Policy) { p.Timeout, p.Attempts = 3*time.Second, 1 }, "timed out after 3s", task.Exhausted, 3 * time.Second},
+		{"budget", func(p *task.Policy) { p.Budget = 20 * time.Second }, "stopped at the end of the budget", task.Exhausted, 20 * time.Second},
+		{"the earlier of both", func(p *task.Policy) { p.Timeout, p.Budget, p.Attempts = 30*time.Second, 20*time.Second, 1 },
+			"stopped at the end of the budget", task.Exhausted, 20 * time.Second},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, tt.change, task.Outcome{Duration: time.Hour})
+				begun := time.Now()
+				result, _ := b.Run(t.Context(), b.task)
+				if result.Outcome.Message != tt.message || b.task.Status != tt.status || time.Since(begun) != tt.after || result.ExitCode() != task.ExitTimeout {
+					t.Errorf("%+v, %s, after %v", result, b.task.Status, time.Since(begun))
+				}
+			})
+		})
+	}
+}
+
+// A task is always tried once, however little time it has.
+func TestRunMakesAFirstAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, func(p *task.Policy) { p.Budget = time.Millisecond }, exit(0))
+		time.Sleep(time.Second)
+		result, err := b.Run(t.Context(), b.task)
+		if err != nil || result.ExitCode() != task.ExitTimeout || b.task.Status != task.Exhausted || len(b.executor.starts) != 1 {
+			t.Errorf("%+v, %v, %s after %d attempts", result, err, b.task.Status, len(b.executor.starts))
+		}
+	})
+}
+
+// What has waited for a slot until its budget was over does not begin any more.
+func TestABudgetThatEndsInAQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, func(p *task.Policy) { p.Budget = time.Minute }, exit(7))
+		b.Slots = make(chan struct{}, 1)
+		go func() {
+			time.Sleep(5 * time.Second)
+			b.Slots <- struct{}{}
+			time.Sleep(time.Hour)
+			<-b.Slots
+		}()
+		result, err := b.Run(t.Context(), b.task)
+		if err != nil || result.ExitCode() != 7 || b.task.Status != task.Exhausted || b.task.Reason != task.ReasonBudget || len(b.Slots) != 0 || len(b.executor.starts) != 1 {
+			t.Errorf("%+v, %v, %s (%s), attempts at %v", result, err, b.task.Status, b.task.Reason, b.executor.starts)
+		}
+	})
+}
+
+func TestRunStoppedInAWait(t *testing.T) {
+	tests := []struct {
+		sig    os.Signal
+		status task.Status
+		log    string
+	}{
+		{syscall.SIGINT, task.Cancelled, "settle cancelled CANCELLED"},
+		{syscall.SIGTERM, task.Pending, "settle interrupted PENDING"},
+		{syscall.SIGHUP, task.Pending, "settle interrupted PENDING"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.sig.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, nil, exit(1))
+				begun := time.Now()
+				go func() {
+					time.Sleep(4 * time.Second)
+					b.signals <- tt.sig
+				}()
+				result, err := b.Run(t.Context(), b.task)
+				if err != nil || result.Signal != tt.sig || result.DeathSignal() != tt.sig || b.task.Status != tt.status {
+					t.Errorf("%+v, %v, %s", result, err, b.task.Status)
+				}
+				if took := time.Since(begun); took != 4*time.Second {
+					t.Errorf("ended after %v", took)
+				}
+				if last := b.journal.log[len(b.journal.log)-1]; last != tt.log {
+					t.Errorf("journal: %q", last)
+				}
+				if due := begun.Add(11 * time.Second); tt.status == task.Pending && !b.task.NextAttemptAt.Equal(due) {
+					t.Errorf("next attempt at %v, was due at %v", b.task.NextAttemptAt, due)
+				}
+			})
+		})
+	}
+}
+
+func TestRunStoppedInAnAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil, exit(143))
+		go func() {
+			time.Sleep(time.Millisecond)
+			b.signals <- syscall.SIGTERM
+		}()
+		result, _ := b.Run(t.Context(), b.task)
+		if result.Decision.Verdict != task.VerdictInterrupted || b.task.Status != task.Pending || b.journal.claims != 1 {
+			t.Errorf("%+v, %s, %d claims", result, b.task.Status, b.journal.claims)
+		}
+	})
+}
+
+func TestRunLeavesATakenTask(t *testing.T) {
+	for _, call := range []string{"claim", "record"} {
+		t.Run(call, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, nil, exit(1))
+				b.journal.refuse = map[string]error{call: task.ErrNotOwner}
+				result, err := b.Run(t.Context(), b.task)
+				if err != nil || result.Decision.Verdict != task.VerdictCancelled || b.journal.claims != 1 {
+					t.Errorf("%+v, %v, %d claims", result, err, b.journal.claims)
+				}
+			})
+		})
+	}
+}
+
+func TestRunFailsWhereTheJournalDoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil, exit(0))
+		b.journal.refuse = map[string]error{"claim": errors.New("disk full")}
+		if _, err := b.Run(t.Context(), b.task); err == nil || len(b.executor.starts) != 0 {
+			t.Errorf("error %v, %d attempts", err, len(b.executor.starts))
+		}
+	})
+}
+
+func TestRunEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil, exit(1))
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		result, err := b.Run(ctx, b.task)
+		if err != nil || result.Decision.Verdict != task.VerdictInterrupted || b.task.Status != task.Pending {
+			t.Errorf("%+v, %v, %s", result, err, b.task.Status)
+		}
+	})
+}
+
+// One slot for two tasks: their attempts never overlap, their waits do.
+func TestRunSharesSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slots := make(chan struct{}, 1)
+		begun := time.Now()
+		done := make(chan struct{})
+		for range 2 {
+			b := newBench(t, func(p *task.Policy) { p.Attempts = 2 }, exit(1))
+			b.Slots = slots
+			go func() {
+				_, _ = b.Run(t.Context(), b.task)
+				done <- struct{}{}
+			}()
+		}
+		<-done
+		<-done
+		if took := time.Since(begun); took != 13*time.Second {
+			t.Errorf("took %v, want 13s: two attempts of 1s, a wait of 10s, and one attempt more in the other's way", took)
+		}
+	})
+}
+
+func TestResume(t *testing.T) {
+	inFlight := func(b *bench) {
+		b.task.Status, b.task.AttemptCount, b.task.Number = task.InFlight, 2, 1
+		b.task.Last = task.Attempt{Number: 2, Outcome: task.Outcome{Exit: task.NoExit}}
+	}
+	tests := []struct {
+		name   string
+		change func(*task.Policy)
+		before func(*bench)
+		status task.Status
+		reason task.Reason
+		count  int
+		log    []string
+	}{
+		{"an attempt was in flight", nil, inFlight, task.Succeeded, "", 3,
+			[]string{"record interrupted PENDING", "claim", "record succeeded SUCCEEDED"}},
+		{"the third in a row", nil, func(b *bench) { inFlight(b); b.task.History.Crashes = 2 }, task.Exhausted, task.ReasonCrashes, 2,
+			[]string{"record exhausted EXHAUSTED"}},
+		{"a wait was cut off", nil, func(b *bench) { b.task.AttemptCount = 1 }, task.Succeeded, "", 2,
+			[]string{"claim", "record succeeded SUCCEEDED"}},
+		{"the budget ended meanwhile", func(p *task.Policy) { p.Budget = time.Minute },
+			func(b *bench) { b.task.AttemptCount = 1; time.Sleep(time.Hour) }, task.Exhausted, task.ReasonBudget, 1,
+			[]string{"settle exhausted EXHAUSTED"}},
+		{"a request was in flight that may be sent twice", nil, func(b *bench) { inFlight(b); b.task.Request = &task.Request{Method: "PUT"} },
+			task.Succeeded, "", 3, []string{"record interrupted PENDING", "claim", "record succeeded SUCCEEDED"}},
+		{"a request was in flight that may not", nil, func(b *bench) { inFlight(b); b.task.Request = &task.Request{Method: "POST"} },
+			task.Failed, task.ReasonAmbiguous, 2, []string{"record failed FAILED"}},
+		{"the idempotency key expired meanwhile", nil, func(b *bench) { b.task.AttemptCount = 1; b.task.History.Expires = time.Now(); time.Sleep(time.Hour) },
+			task.Exhausted, task.ReasonExpired, 1, []string{"settle exhausted EXHAUSTED"}},
+		{"the budget ended in flight", func(p *task.Policy) { p.Budget = time.Minute },
+			func(b *bench) { inFlight(b); time.Sleep(time.Hour) }, task.Exhausted, task.ReasonBudget, 2,
+			[]string{"record interrupted PENDING", "settle exhausted EXHAUSTED"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, tt.change, exit(0))
+				tt.before(b)
+				result, err := b.Resume(t.Context(), b.task)
+				if err != nil || b.task.Status != tt.status || b.task.Reason != tt.reason || b.task.AttemptCount != tt.count {
+					t.Errorf("%+v, %v: %s (%s) after %d", result, err, b.task.Status, b.task.Reason, b.task.AttemptCount)
+				}
+				if !slices.Equal(b.journal.log, tt.log) {
+					t.Errorf("journal: %q, want %q", b.journal.log, tt.log)
+				}
+			})
+		})
+	}
+}
+
+// A wait that was cut off goes on to its time.
+func TestResumeWaitsForItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil, exit(0))
+		b.task.AttemptCount, b.task.NextAttemptAt, b.task.History.Delay = 1, time.Now().Add(time.Hour), 2*time.Hour
+		begun := time.Now()
+		if _, err := b.Resume(t.Context(), b.task); err != nil || time.Since(begun) != time.Hour+time.Second {
+			t.Errorf("%v, after %v", err, time.Since(begun))
+		}
+	})
+}
+
+// What the server puts off for longer than a process should wait is left to another run.
+func TestDeferred(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := answered("429", task.ClassRetryable, func(x *task.Reply) { x.ServerDelay, x.Patience = 2*time.Hour, time.Hour })
+		b := newBench(t, nil, o)
+		due := time.Now().Add(o.Duration + 2*time.Hour)
+		result, err := b.Run(t.Context(), b.task)
+		if err != nil || result.ExitCode() != task.ExitDeferred || b.task.Status != task.Pending || b.task.Reason != task.ReasonDeferred {
+			t.Fatalf("%v: exit %d, %s (%s)", err, result.ExitCode(), b.task.Status, b.task.Reason)
+		}
+		if b.task.NextAttemptAt.Before(due) || len(b.executor.starts) != 1 {
+			t.Errorf("next at %v, %d attempts", b.task.NextAttemptAt, len(b.executor.starts))
+		}
+		b.signals <- syscall.SIGTERM
+		if _, err := b.Resume(t.Context(), b.task); err != nil || b.task.Reason != task.ReasonDeferred {
+			t.Errorf("a resume that was stopped left it %s (%s), %v", b.task.Status, b.task.Reason, err)
+		}
+	})
+}
+
+// A signal that comes while the journal waits for others ends the run before anything was started.
+func TestASignalEndsTheWaitForTheJournal(t *testing.T) {
+	for sig, status := range map[os.Signal]task.Status{syscall.SIGTERM: task.Pending, os.Interrupt: task.Cancelled} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, nil, exit(0))
+			b.journal.busy = func() { b.signals <- syscall.SIGALRM; b.signals <- sig }
+			b.journal.refuse = map[string]error{"claim": task.ErrStopped}
+			result, err := b.Run(t.Context(), b.task)
+			if err != nil || result.Signal != sig || b.task.Status != status || len(b.executor.starts) != 0 {
+				t.Errorf("%+v, %v: %s after %d starts", result, err, b.task.Status, len(b.executor.starts))
+			}
+		})
+	}
+}
+
+// A clock that was set back since the task was stopped makes neither its wait nor its budget longer.
+func TestAResumeAfterTheClockWasSetBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, func(p *task.Policy) { p.Budget = 10 * time.Minute }, exit(1), exit(0))
+		begun := time.Now()
+		b.task.AttemptCount, b.task.History.Delay = 1, time.Minute
+		b.task.NextAttemptAt = begun.Add(time.Hour + 30*time.Second)
+		b.task.CreatedAt, b.task.History.Began = begun.Add(time.Hour), begun.Add(time.Hour)
+		if _, err := b.Resume(t.Context(), b.task); err != nil || b.task.Status != task.Succeeded {
+			t.Errorf("%v, %s", err, b.task.Status)
+		}
+		if waited := b.executor.begun.Sub(begun); waited != time.Minute {
+			t.Errorf("waited for %v", waited)
+		}
+		if deadline, _ := b.task.Deadline(); !deadline.Equal(begun.Add(10 * time.Minute)) {
+			t.Errorf("the deadline is %v after the resume", deadline.Sub(begun))
+		}
+	})
+}
+
+// A suspended machine's timers stand still while its wall clock goes on; a clock set back must not prolong a wait.
+func TestUntilDueTakesTheShorterWay(t *testing.T) {
+	now := time.Now()
+	due := now.Add(time.Hour)
+	if got := untilDue(due, now.Add(time.Minute)); got != 59*time.Minute {
+		t.Errorf("both clocks agree: %v", got)
+	}
+	wallOnly := now.Round(0)
+	if got := untilDue(due, wallOnly.Add(2*time.Hour)); got > 0 {
+		t.Errorf("the wall clock is past it: %v", got)
+	}
+	if got := untilDue(due.Round(0).Add(time.Hour), now.Add(time.Minute)); got != 119*time.Minute {
+		t.Errorf("wall clock alone: %v", got)
+	}
+}
