@@ -97,13 +97,13 @@ func (e *Executor) command(t *task.Task, number int, stdin, stdout, stderr *os.F
 }
 
 // Flush implements runner.Executor.
-func (e *Executor) Release(t *task.Task, signals <-chan os.Signal) (os.Signal, error) {
-	return e.Output.Release(t, signals)
+func (e *Executor) Flush(t *task.Task, signals <-chan os.Signal) (os.Signal, error) {
+	return e.Output.Flush(t, signals)
 }
 
 // HoldsOutput implements runner.OutputHolder.
-func (e *Executor) Holds(t *task.Task) bool {
-	return e.Output.Holds(t)
+func (e *Executor) HoldsOutput(t *task.Task) bool {
+	return e.Output.HoldsOutput(t)
 }
 
 // Hooks runs shell commands beside a task. They have the environment of its command and RETRY_STATUS, an empty stdin,

@@ -104,7 +104,7 @@ func TestHookStreams(t *testing.T) {
 	if text := contents(t, r.hooks.Executor.Output.Stdout); text != "" {
 		t.Errorf("stdout: got %q, want nothing", text)
 	}
-	if sig, err := r.hooks.Executor.Release(&r.task, nil); sig != nil || err != nil {
+	if sig, err := r.hooks.Executor.Flush(&r.task, nil); sig != nil || err != nil {
 		t.Errorf("release after a hook: got %v, %v; want nothing", sig, err)
 	}
 }

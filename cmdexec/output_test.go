@@ -113,17 +113,17 @@ func TestOutputIsReleasedOrDropped(t *testing.T) {
 				}
 				checkText(t, "before", both(), before)
 				r.task.Status = status
-				if got := r.executor.Holds(&r.task); got != (mode.Held() && passedOn[mode][status]) {
+				if got := r.executor.HoldsOutput(&r.task); got != (mode.Held() && passedOn[mode][status]) {
 					t.Errorf("holds: got %v, want %v", got, !got)
 				}
 				for range 2 { // the second call must not pass it on again
-					sig, err := r.executor.Release(&r.task, nil)
+					sig, err := r.executor.Flush(&r.task, nil)
 					if sig != nil || err != nil {
 						t.Errorf("release: got %v, %v; want no signal and no error", sig, err)
 					}
 					checkText(t, "after", both(), after)
 				}
-				if r.executor.Holds(&r.task) {
+				if r.executor.HoldsOutput(&r.task) {
 					t.Error("holds after release: got true, want false")
 				}
 			})
@@ -141,7 +141,7 @@ func TestOutputOfSeveralAttempts(t *testing.T) {
 			t.Errorf("attempt %d: got %q and %q, want %q twice", n+1, out.Stdout, out.Stderr, want)
 		}
 		r.task.Status = status
-		_, err := r.executor.Release(&r.task, nil)
+		_, err := r.executor.Flush(&r.task, nil)
 		ok(t, err)
 	}
 	checkText(t, "stdout", contents(t, o.Stdout), "3\n")
@@ -211,7 +211,7 @@ func TestCapturedIsPassedOnAsItComes(t *testing.T) {
 }
 
 func TestCapturesTheEnd(t *testing.T) {
-	tests := map[string]int{"less": task.Kept - 1, "just that": task.Kept, "more": task.Kept + 1, "much": len(bigText)}
+	tests := map[string]int{"less": task.StoredTail - 1, "just that": task.StoredTail, "more": task.StoredTail + 1, "much": len(bigText)}
 	for name, size := range tests {
 		t.Run(name, func(t *testing.T) {
 			text := bigText[:size]
@@ -293,7 +293,7 @@ func TestLastWordsManyTimes(t *testing.T) {
 	r.task.Status = task.Succeeded
 	for n := range 50 {
 		r.executor.Execute(t.Context(), &r.task, runner.Call{Number: 1})
-		_, err := r.executor.Release(&r.task, nil)
+		_, err := r.executor.Flush(&r.task, nil)
 		ok(t, err)
 		if size := len(contents(t, o.Stdout)); size != (n+1)<<16 {
 			t.Fatalf("run %d: got %d bytes in all, want %d", n+1, size, (n+1)<<16)
@@ -532,7 +532,7 @@ func TestRoomForTheNextAttempt(t *testing.T) {
 	for _, n := range []int{1, 30} {
 		r.executor.Execute(t.Context(), &r.task, runner.Call{Number: n})
 		r.task.Status = task.Exhausted
-		_, err := r.executor.Release(&r.task, nil)
+		_, err := r.executor.Flush(&r.task, nil)
 		if (err == nil) != (n == 30) {
 			t.Errorf("%d bytes: got error %v, want one: %v", 3000000/n, err, n == 1)
 		}

@@ -101,7 +101,7 @@ func (r *rig) start() *rig {
 	go func() {
 		defer close(r.ended)
 		r.outcome = r.executor.Execute(ctx, &r.task, runner.Call{Number: r.number, Signals: r.signals, Started: r.started})
-		r.stopped, r.lost = r.executor.Release(&r.task, r.signals)
+		r.stopped, r.lost = r.executor.Flush(&r.task, r.signals)
 		_ = r.executor.Output.Stdout.Close()
 	}()
 	r.Cleanup(r.stop)

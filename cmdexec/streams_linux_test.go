@@ -249,7 +249,7 @@ func TestStreamsLeaveNothingBehind(t *testing.T) {
 			writeText(t, write, "a line\n")
 		}
 		e.Execute(t.Context(), &tk, runner.Call{Number: 1})
-		_, err := e.Release(&tk, nil)
+		_, err := e.Flush(&tk, nil)
 		ok(t, err)
 		_, _ = e.Output.Stdout.Close(), e.Output.Stderr.Close()
 	}

@@ -167,7 +167,7 @@ func TestDownloadInAProcess(t *testing.T) {
 		} else if last {
 			tk.Status = task.Succeeded
 		}
-		if _, err := e.Release(tk, nil); err != nil {
+		if _, err := e.Flush(tk, nil); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

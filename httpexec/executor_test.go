@@ -61,7 +61,7 @@ func release(t *testing.T, e *sender, status task.Status) string {
 	t.Helper()
 	var out bytes.Buffer
 	e.Output.Stdout = &out
-	sig, err := e.Release(&task.Task{Status: status}, nil)
+	sig, err := e.Flush(&task.Task{Status: status}, nil)
 	if sig != nil || err != nil {
 		t.Errorf("release: %v, %v", sig, err)
 	}
@@ -199,7 +199,7 @@ func TestLargeReply(t *testing.T) {
 	s := serve(t, replies("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(text), text))
 	e := sending(t, "GET", s.url("http"), nil)
 	o := execute(t, e)
-	if len(o.HTTP.Body) != task.LookedAt || !strings.HasSuffix(o.HTTP.Body, "xend") {
+	if len(o.HTTP.Body) != task.ConditionTail || !strings.HasSuffix(o.HTTP.Body, "xend") {
 		t.Errorf("%d bytes are looked at", len(o.HTTP.Body))
 	}
 	if got := release(t, e, task.Succeeded); got != text {

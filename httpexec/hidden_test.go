@@ -33,9 +33,9 @@ func TestRepeatedSecret(t *testing.T) {
 			"dark 12345678", "dark ***"},
 		"what is no secret": {func(r *task.Request) { r.Header = []string{"X-Other: typed"} }, "typed", "typed"},
 		"one that is cut": {func(r *task.Request) { r.Header = []string{"X: {env:TOKEN}"} },
-			"token-secret" + strings.Repeat("y", task.Kept-4), "KEN}" + strings.Repeat("y", task.Kept-4)},
+			"token-secret" + strings.Repeat("y", task.StoredTail-4), "KEN}" + strings.Repeat("y", task.StoredTail-4)},
 		"one before the end that is kept": {func(r *task.Request) { r.Header = []string{"X: {env:TOKEN}"} },
-			strings.Repeat("x", 3) + "token-secret" + strings.Repeat("y", task.Kept), strings.Repeat("y", task.Kept-1)},
+			strings.Repeat("x", 3) + "token-secret" + strings.Repeat("y", task.StoredTail), strings.Repeat("y", task.StoredTail-1)},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

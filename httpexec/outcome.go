@@ -20,7 +20,7 @@ func (a *attempt) outcome(err error, now time.Time) task.Outcome {
 	facts := factsOf(a.reply.header, word)
 	facts.Redirected = a.redirected
 	o.HTTP = &task.Reply{
-		Status: a.reply.status, Header: a.reply.flat(), Body: a.reply.tail(task.LookedAt), Written: a.written,
+		Status: a.reply.status, Header: a.reply.flat(), Body: a.reply.tail(task.ConditionTail), Written: a.written,
 		ServerDelay: word.Delay, Patience: a.patience, Phases: a.watch.measured(), Default: Default(event, a.Safety, facts),
 	}
 	return o

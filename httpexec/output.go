@@ -14,7 +14,7 @@ type Output struct {
 }
 
 // Flush implements runner.Executor: it passes on the body of the task's last attempt, where it came whole.
-func (e *Executor) Release(t *task.Task, signals <-chan os.Signal) (os.Signal, error) {
+func (e *Executor) Flush(t *task.Task, signals <-chan os.Signal) (os.Signal, error) {
 	r := e.held
 	e.held = nil
 	if !t.Status.Finished() {

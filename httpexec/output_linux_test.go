@@ -48,7 +48,7 @@ func TestNamedPipeThatNobodyReads(t *testing.T) {
 	c.task.Status = task.Succeeded
 	signals := make(chan os.Signal, 1)
 	signals <- syscall.SIGTERM
-	sig, err := c.Release(c.task, signals)
+	sig, err := c.Flush(c.task, signals)
 	if sig != syscall.SIGTERM || !errors.Is(err, task.ErrStopped) {
 		t.Errorf("%v, %v", sig, err)
 	}

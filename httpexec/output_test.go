@@ -209,13 +209,13 @@ func TestReleaseFails(t *testing.T) {
 }
 
 func TestCapture(t *testing.T) {
-	long := strings.Repeat("x", 3*task.Kept)
+	long := strings.Repeat("x", 3*task.StoredTail)
 	for _, tt := range []struct {
 		capture task.CaptureMode
 		status  int
 		want    int
 	}{
-		{"", 200, 0}, {task.CaptureNone, 500, 0}, {task.CaptureStderr, 200, 0}, {task.CaptureStderr, 404, task.Kept}, {task.CaptureBoth, 200, task.Kept},
+		{"", 200, 0}, {task.CaptureNone, 500, 0}, {task.CaptureStderr, 200, 0}, {task.CaptureStderr, 404, task.StoredTail}, {task.CaptureBoth, 200, task.StoredTail},
 	} {
 		s := serve(t, replies("HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n%s", tt.status, len(long), long))
 		o := asking(t, s.url("http"), func(c *client) { c.task.Options.Capture = tt.capture }).attempt()

@@ -82,12 +82,12 @@ func (r *reply) captured(mode task.CaptureMode, refs *references) string {
 	if r.body == nil || mode != task.CaptureBoth && (mode != task.CaptureStderr || r.status < 400) {
 		return ""
 	}
-	looked := task.Kept + refs.longest()
+	looked := task.StoredTail + refs.longest()
 	text := refs.clean(r.tail(looked))
 	if r.body.Size() > looked {
 		text = text[min(refs.longest(), int64(len(text))):]
 	}
-	return text[max(0, len(text)-task.Kept):]
+	return text[max(0, len(text)-task.StoredTail):]
 }
 
 // flat is the header with one value a name.

@@ -43,7 +43,7 @@ func (c *client) attempt() task.Outcome {
 func (c *client) comes(to task.Status) error {
 	c.t.Helper()
 	c.task.Status = to
-	sig, err := c.Release(c.task, nil)
+	sig, err := c.Flush(c.task, nil)
 	if sig != nil {
 		c.t.Errorf("stopped by %v", sig)
 	}

@@ -37,7 +37,7 @@ func TestSignalStopsARelease(t *testing.T) {
 	signals := make(chan os.Signal, 2)
 	signals <- syscall.SIGALRM
 	signals <- syscall.SIGINT
-	sig, err := e.Release(&task.Task{Status: task.Succeeded}, signals)
+	sig, err := e.Flush(&task.Task{Status: task.Succeeded}, signals)
 	if sig != syscall.SIGINT || err != task.ErrStopped { //nolint:errorlint // it is returned as it is
 		t.Errorf("%v, %v", sig, err)
 	}

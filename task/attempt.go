@@ -56,12 +56,12 @@ type Outcome struct {
 
 // How many bytes of the end of a captured stream conditions can look at, and how many are kept.
 const (
-	LookedAt = 1 << 20
-	Kept     = 8 << 10
+	ConditionTail = 1 << 20
+	StoredTail    = 8 << 10
 )
 
 // brief leaves of the captured output what is kept.
-func (o Outcome) Brief() Outcome {
+func (o Outcome) TrimTails() Outcome {
 	o.Stdout, o.Stderr = ending(o.Stdout), ending(o.Stderr)
 	if o.HTTP != nil {
 		kept := *o.HTTP
@@ -72,10 +72,10 @@ func (o Outcome) Brief() Outcome {
 }
 
 func ending(text string) string {
-	if len(text) <= Kept {
+	if len(text) <= StoredTail {
 		return text
 	}
-	return strings.Clone(text[len(text)-Kept:]) // or the whole of it would stay in memory
+	return strings.Clone(text[len(text)-StoredTail:]) // or the whole of it would stay in memory
 }
 
 // NoExit is the Exit of an attempt without an outcome.
@@ -130,11 +130,11 @@ func (v Verdict) Status() Status {
 
 // Decision is what follows from an outcome.
 type Decision struct {
-	Verdict   Verdict
-	Reason    Reason
-	Delay     time.Duration // before the next attempt, where the verdict is retry
-	Shortened bool          // the delay was cut so that one last attempt fits the budget
-	Rule      int           // the number of the policy's rule that gave the delay, from 1; 0 for none
-	Success   bool          // the outcome is a success under the policy, one of consecutive ones perhaps
-	Trouble   error         // why a condition could not be evaluated; not stored
+	Verdict      Verdict
+	Reason       Reason
+	Delay        time.Duration // before the next attempt, where the verdict is retry
+	Shortened    bool          // the delay was cut so that one last attempt fits the budget
+	Rule         int           // the number of the policy's rule that gave the delay, from 1; 0 for none
+	Success      bool          // the outcome is a success under the policy, one of consecutive ones perhaps
+	ConditionErr error         // why a condition could not be evaluated; not stored
 }

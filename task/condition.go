@@ -21,7 +21,7 @@ type Condition struct {
 // Expression is a compiled expression over an outcome.
 type Expression interface {
 	Match(e Evidence) (bool, error)
-	Looks() CaptureMode // the streams it looks at
+	Captures() CaptureMode // the streams it looks at
 }
 
 // compileExpression is handed in, so that this package needs no library for expressions.
@@ -112,11 +112,11 @@ func quoted(text string) string {
 }
 
 // Captures returns the streams that the condition needs captured.
-func (c Condition) Looks() CaptureMode {
+func (c Condition) Captures() CaptureMode {
 	if c.expression == nil {
 		return CaptureNone
 	}
-	return c.expression.Looks()
+	return c.expression.Captures()
 }
 
 // String returns the condition as it was written.

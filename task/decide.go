@@ -22,7 +22,7 @@ func Decide(p *Policy, h History, o Outcome, now time.Time, random func() float6
 	c, trouble := p.Classify(e)
 	d := decide(p, h, c, e, now, random)
 	d.Success = c.Class == ClassSuccess
-	d.Trouble = cmp.Or(trouble, d.Trouble)
+	d.ConditionErr = cmp.Or(trouble, d.ConditionErr)
 	return d
 }
 
@@ -40,7 +40,7 @@ func decide(p *Policy, h History, c Classified, e Evidence, now time.Time, rando
 	rule, trouble := p.rule(e)
 	d := schedule(p, h.counting(p, e.Outcome, c.Class == ClassSuccess), rule, e.asks(), now, random)
 	if d.Verdict == VerdictRetry { // else no delay was asked for
-		d.Trouble = trouble
+		d.ConditionErr = trouble
 	}
 	return d
 }

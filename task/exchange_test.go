@@ -89,12 +89,12 @@ func TestExitCodeOfARequestThatWasKilled(t *testing.T) {
 }
 
 func TestBriefOfAnExchange(t *testing.T) {
-	o := Outcome{HTTP: &Reply{Status: 200, Body: strings.Repeat("a", LookedAt-1) + "z"}}
-	brief := o.Brief()
-	if len(brief.HTTP.Body) != Kept || !strings.HasSuffix(brief.HTTP.Body, "az") || brief.HTTP.Status != 200 {
+	o := Outcome{HTTP: &Reply{Status: 200, Body: strings.Repeat("a", ConditionTail-1) + "z"}}
+	brief := o.TrimTails()
+	if len(brief.HTTP.Body) != StoredTail || !strings.HasSuffix(brief.HTTP.Body, "az") || brief.HTTP.Status != 200 {
 		t.Errorf("%d bytes of the body are kept", len(brief.HTTP.Body))
 	}
-	if len(o.HTTP.Body) != LookedAt {
+	if len(o.HTTP.Body) != ConditionTail {
 		t.Error("the outcome that was looked at has changed")
 	}
 }

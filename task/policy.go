@@ -114,15 +114,15 @@ func anyMatch(conditions []Condition, e Evidence) (matches bool, trouble error) 
 }
 
 // Captures returns the streams that the policy's conditions need captured.
-func (p *Policy) Looks() CaptureMode {
+func (p *Policy) Captures() CaptureMode {
 	looks := CaptureNone
 	for _, list := range [][]Condition{p.SuccessOn, p.StopOn, p.RetryOn} {
 		for _, c := range list {
-			looks = looks.And(c.Looks())
+			looks = looks.And(c.Captures())
 		}
 	}
 	for _, r := range p.Rules {
-		looks = looks.And(r.When.Looks())
+		looks = looks.And(r.When.Captures())
 	}
 	return looks
 }

@@ -32,7 +32,7 @@ func TestNoAttemptIsBeyondTheGreatest(t *testing.T) {
 			t.Fatalf("attempt %d of %d", tk.AttemptCount, greatest)
 		}
 		d := Decide(&tk.Policy, tk.History, o, epoch, half)
-		tk.Decided(Attempt{Number: tk.AttemptCount, Outcome: o, Decision: d}, epoch)
+		tk.ApplyDecision(Attempt{Number: tk.AttemptCount, Outcome: o, Decision: d}, epoch)
 		if tk.Status.Finished() {
 			break
 		}

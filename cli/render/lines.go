@@ -57,12 +57,15 @@ func (l *Lines) Ended(t *task.Task, a task.Attempt) {
 	l.print(t, "%s", line)
 }
 
+// isDoubtful reports whether nobody knows what a request came to that should not be sent twice.
+func isDoubtful(o task.Outcome) bool { return o.HTTP != nil && o.HTTP.Default.Ambiguous }
+
 // announce says when the next attempt begins, and who wants that.
 func announce(a task.Attempt) string {
-	wish := serverDelay(a.Outcome, " (the server asks for %s)")
+	wish := asked(a.Outcome, " (the server asks for %s)")
 	switch d := a.Decision; {
 	case d.Reason == task.ReasonDeferred:
-		return serverDelay(a.Outcome, "; the server asks for a pause of %s")
+		return asked(a.Outcome, "; the server asks for a pause of %s")
 	case d.Shortened:
 		return "; last one in " + text.Duration(d.Delay) + ", shortened to fit the budget"
 	case d.Delay == 0:
@@ -174,6 +177,14 @@ func killed(r runner.Result) string {
 	return ""
 }
 
+// mayHaveWorked says of a request what nobody knows.
+func mayHaveWorked(t *task.Task) string {
+	if t.Request == nil {
+		return "it may have taken effect"
+	}
+	return brief(t.Request.Method) + " may have taken effect"
+}
+
 // ineligible says why there is no other attempt. An attempt that could not begin has said so.
 func ineligible(r runner.Result) string {
 	if r.Outcome.Error == task.ErrorStart {
@@ -182,10 +193,18 @@ func ineligible(r runner.Result) string {
 	return ": " + ended(r.Outcome, r.Decision) + " is not eligible for another attempt"
 }
 
+// tooOften returns how many attempts in a row came to what is not tried more often; 0 where that is not why there is no other.
+func tooOften(t *task.Task, o task.Outcome) int {
+	if o.HTTP == nil || o.HTTP.Default.AtMost == 0 || t.History.InARow < o.HTTP.Default.AtMost {
+		return 0
+	}
+	return t.History.InARow
+}
+
 func exhaustion(r runner.Result, t *task.Task) string {
 	switch r.Decision.Reason {
 	case task.ReasonBudget:
-		return "no time is left in the budget of " + text.Duration(t.Policy.Budget) + serverDelay(r.Outcome, " (the server asks for %s)") + ", " + Description(r.Outcome, r.Decision)
+		return "no time is left in the budget of " + text.Duration(t.Policy.Budget) + asked(r.Outcome, " (the server asks for %s)") + ", " + Description(r.Outcome, r.Decision)
 	case task.ReasonExpired:
 		return "the idempotency key " + oldKey(t) + " by the next attempt, " + Description(r.Outcome, r.Decision)
 	case task.ReasonCrashes:

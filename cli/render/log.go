@@ -61,11 +61,29 @@ func (l *Log) Ended(t *task.Task, a task.Attempt) {
 	if a.Outcome.Error != task.ErrorNone {
 		event.Str("error", string(a.Outcome.Error)).Str("detail", a.Outcome.Message)
 	}
-	logReply(event, a.Outcome)
+	logExchange(event, a.Outcome)
 	if a.Decision.Verdict == task.VerdictRetry {
 		event.Int64("delay_ms", a.Decision.Delay.Milliseconds()).Bool("shortened", a.Decision.Shortened)
 	}
 	event.Msg("attempt failed")
+}
+
+// logExchange adds what an attempt of HTTP saw.
+func logExchange(event *zerolog.Event, o task.Outcome) {
+	e := o.HTTP
+	if e == nil {
+		return
+	}
+	if o.Error == task.ErrorNone {
+		event.Str("detail", o.Message)
+	}
+	event.Int("requests_written", e.Written)
+	if e.Status > 0 {
+		event.Int("http_status", e.Status)
+	}
+	if e.ServerDelay > 0 {
+		event.Int64("server_delay_ms", e.ServerDelay.Milliseconds())
+	}
 }
 
 // Waiting implements runner.Observer.

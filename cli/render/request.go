@@ -8,29 +8,6 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// targetJSON is where requests go.
-type targetJSON struct {
-	Method string `json:"method"`
-	URL    string `json:"url"`
-}
-
-// requestJSON is what a task of HTTP asks for, without the secrets in it.
-type requestJSON struct {
-	targetJSON
-	Headers []string `json:"headers"`
-}
-
-func requestToJSON(r *task.Request) *requestJSON {
-	if r == nil {
-		return nil
-	}
-	headers := make([]string, len(r.Header))
-	for i, line := range r.Header {
-		headers[i] = task.MaskHeader(line)
-	}
-	return &requestJSON{targetJSON{Method: r.Method, URL: task.MaskURL(r.URL)}, headers}
-}
-
 // Title is what a task does in one line: its command, or its request without the secrets in it.
 func Title(t *task.Task) string { return titleUpTo(t, maxTitle) }
 
@@ -56,10 +33,10 @@ func requestFacts(t *task.Task) [][2]string {
 	}
 	facts := [][2]string{{"Request", titleUpTo(t, longLine)}}
 	for i, line := range r.Header {
-		facts = append(facts, [2]string{onlyFirst(i, "Headers"), long(task.MaskHeader(line))})
+		facts = append(facts, [2]string{onlyFirst(i, "Headers"), atLength(task.MaskHeader(line))})
 	}
 	return append(facts, [][2]string{
-		{"User", userOf(r)}, {"Body", bodyOf(t)}, {"Network", networkOf(&r.Network)}, {"Output", long(r.Output)},
+		{"User", userOf(r)}, {"Body", bodyOf(t)}, {"Network", networkOf(&r.Network)}, {"Output", atLength(r.Output)},
 	}...)
 }
 

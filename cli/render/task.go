@@ -18,7 +18,7 @@ func Task(w io.Writer, s Screen, t TaskView, attempts []task.Attempt, now time.T
 	for _, draw := range []func(io.Writer) error{
 		func(w io.Writer) error { return s.facts(w, t, now) },
 		func(w io.Writer) error { return s.attempts(w, t, attempts, now) },
-		func(w io.Writer) error { return s.replies(w, attempts) },
+		func(w io.Writer) error { return s.exchanges(w, attempts) },
 		func(w io.Writer) error { return s.timeline(w, t, attempts, now) },
 		func(w io.Writer) error { return s.tails(w, attempts) },
 	} {
@@ -68,8 +68,8 @@ func (s Screen) facts(w io.Writer, t TaskView, now time.Time) error {
 		{"Damaged", s.paint(red, damage(t.Task))},
 		{"Command", commandUpTo(t.Command, longLine)},
 	}, requestFacts(t.Task), [][2]string{
-		{"Directory", long(t.Directory)},
-		{"Kept", long(strings.Join(keptNames(t.Task), ", "))},
+		{"Directory", atLength(t.Directory)},
+		{"Kept", atLength(strings.Join(keptNames(t.Task), ", "))},
 		{"Policy", policy(t.Task)},
 		{"Options", optionsOf(t.Task)},
 		{"Key", keyOf(t.Task)},
@@ -101,7 +101,7 @@ func damage(t *task.Task) string {
 	if t.Damage == nil {
 		return ""
 	}
-	return long(t.Damage.Error())
+	return atLength(t.Damage.Error())
 }
 
 func policy(t *task.Task) string {
@@ -220,51 +220,4 @@ func Options(o *task.Options) string {
 		parts = append(parts, fmt.Sprintf("seed %d", *o.Seed))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// deferred reports whether a task waits for a time that a server named, and no process with it.
-func deferred(t TaskView) bool {
-	return t.Interrupted && t.Reason == task.ReasonDeferred && t.Damage == nil
-}
-
-// reason explains what the status of a task does not say.
-func reason(t TaskView, now time.Time) string {
-	switch t.Reason {
-	case task.ReasonDeferred:
-		return " (deferred: " + comeBack(t.NextAttemptAt, now) + ")"
-	case task.ReasonAmbiguous:
-		return " (ambiguous: it may have taken effect; " + lookFirst(t.Task) + ")"
-	case task.ReasonExpired:
-		return " (expired: its idempotency key " + oldKey(t.Task) + ")"
-	case "", task.ReasonCancelled: // which the status says already
-		return ""
-	}
-	return " (" + brief(string(t.Reason)) + ")"
-}
-
-// oldKey says what is wrong with a key that has expired. The request itself may be unreadable.
-func oldKey(t *task.Task) string {
-	if t.Request == nil {
-		return "is too old"
-	}
-	return "would be older than " + text.Duration(t.Request.KeyTTL)
-}
-
-// comeBack says until when a server wants to be left alone.
-func comeBack(at, now time.Time) string {
-	if at.Before(now) {
-		return "the server asked to come back at " + Stamp(at, now)
-	}
-	return "the server asks to come back at " + Stamp(at, now)
-}
-
-// lookFirst says what to do about a request that may have taken effect.
-func lookFirst(t *task.Task) string {
-	switch {
-	case t.Number == 0:
-		return "look at the server before you send it again"
-	case t.KeepsInput():
-		return "look at the server before you send it again; its stdin is kept no longer"
-	}
-	return "look at the server before you send it again: retry requeue --run " + ShortID(t.ID)
 }

@@ -73,10 +73,10 @@ func (p *Host) commands(t *task.Task, m Means) *cmdexec.Executor {
 
 // tail is how much of the end of a stream is captured: conditions look at more than is kept.
 func tail(t *task.Task) int {
-	if t.Policy.Looks() == task.CaptureNone {
-		return task.Kept
+	if t.Policy.Captures() == task.CaptureNone {
+		return task.StoredTail
 	}
-	return task.LookedAt
+	return task.ConditionTail
 }
 
 func outgrown(lines render.Observer) func(*task.Task, int64) {

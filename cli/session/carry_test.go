@@ -96,7 +96,7 @@ func delays(t *testing.T, jitter string, seed *uint64, resume int) (all []time.D
 		tk.AttemptCount = attempt
 		o := task.Outcome{Exit: 1}
 		d := task.Decide(&tk.Policy, tk.History, o, time.Time{}, throw)
-		tk.Decided(task.Attempt{Number: attempt, Outcome: o, Decision: d}, time.Time{})
+		tk.ApplyDecision(task.Attempt{Number: attempt, Outcome: o, Decision: d}, time.Time{})
 		all = append(all, d.Delay)
 	}
 	return all

@@ -68,7 +68,7 @@ func (p *Host) CarryOn(t *task.Task, journal *Journal, lines render.Observer, ho
 // outlive waits for the end of what an interrupted task left running. It returns the signal that ended the wait.
 func (p *Host) outlive(ctx context.Context, t *task.Task, lines render.Observer, kill bool) os.Signal {
 	watcher := &runner.Runner{Survivors: proc.Survivors{Kill: kill}, Observer: lines, Signals: p.Listen()}
-	return watcher.Outlive(ctx, t)
+	return watcher.AwaitSurvivors(ctx, t)
 }
 
 func directoryThere(t *task.Task) error {

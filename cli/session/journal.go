@@ -109,14 +109,14 @@ func wouldRepeat(t *task.Task) bool {
 }
 
 // Note implements runner.Journal.
-func (g *Journal) Note(ctx context.Context, t *task.Task, process string) {
+func (g *Journal) NoteProcess(ctx context.Context, t *task.Task, process string) {
 	if g.absent() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, shortly)
 	defer cancel()
 	// A disk that the command has just filled, or a lock, may yet let the attempt's end pass: that decides.
-	if err := g.Journal.Note(ctx, t, process); !errors.Is(err, state.ErrFull) && !errors.Is(err, state.ErrLocked) {
+	if err := g.Journal.NoteProcess(ctx, t, process); !errors.Is(err, state.ErrFull) && !errors.Is(err, state.ErrLocked) {
 		_ = g.failed(err, t, false) // it warns
 	}
 }

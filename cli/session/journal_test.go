@@ -34,7 +34,7 @@ func TestGuardedJournalWritesTheEnd(t *testing.T) {
 	}
 	tk.AttemptCount, tk.Status = 1, task.InFlight
 	a := task.Attempt{Number: 1, StartedAt: time.Now(), Decision: task.Decision{Verdict: task.VerdictSucceeded}}
-	tk.Decided(a, time.Now())
+	tk.ApplyDecision(a, time.Now())
 	if err := g.Record(t.Context(), tk, a); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestGuardedJournalChainsSoonOrNot(t *testing.T) {
 		must(t, g.Claim(t.Context(), tk, time.Now()))
 		tk.AttemptCount, tk.Status = 1, task.InFlight
 		a := task.Attempt{Number: 1, StartedAt: time.Now(), Decision: task.Decision{Verdict: task.VerdictRetry}}
-		tk.Decided(a, time.Now())
+		tk.ApplyDecision(a, time.Now())
 		unlock := locked(t, dir)
 		if err := g.RecordAndClaim(t.Context(), tk, a, time.Now()); !errors.Is(err, state.ErrLocked) || time.Since(a.StartedAt) > 2*shortly {
 			t.Errorf("under a lock: %v after %v", err, time.Since(a.StartedAt))

@@ -69,7 +69,7 @@ func TestAnUnclaimedAttemptIsNotSent(t *testing.T) {
 			must(t, g.Claim(t.Context(), tk, time.Now()))
 			tk.Status, tk.AttemptCount = task.InFlight, 1
 			a := task.Attempt{Number: 1, StartedAt: time.Now(), Decision: task.Decision{Verdict: task.VerdictRetry}}
-			tk.Decided(a, time.Now())
+			tk.ApplyDecision(a, time.Now())
 			must(t, g.Record(t.Context(), tk, a))
 
 			db, err := sql.Open("sqlite3", "file:"+filepath.Join(dir, "journal.db")+"?_txlock=immediate")

@@ -59,7 +59,7 @@ func reports(t *testing.T, g *Journal, tk *task.Task, broken int, decisions ...t
 		tk.AttemptCount++
 		tk.Status = task.InFlight
 		a := task.Attempt{Number: tk.AttemptCount, StartedAt: time.Now(), Outcome: task.Outcome{Exit: i, Stderr: fmt.Sprint("tail ", i+1)}, Decision: d}
-		tk.Decided(a, time.Now())
+		tk.ApplyDecision(a, time.Now())
 		must(t, g.Record(ctx, tk, a))
 		o.Ended(tk, a)
 	}

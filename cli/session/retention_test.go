@@ -74,7 +74,7 @@ func finishedTask(t *testing.T, g *Journal, at time.Time) *task.Task {
 	must(t, g.Claim(t.Context(), tk, at))
 	tk.AttemptCount, tk.Status = 1, task.InFlight
 	a := task.Attempt{Number: 1, StartedAt: at, Decision: task.Decision{Verdict: task.VerdictSucceeded}}
-	tk.Decided(a, at)
+	tk.ApplyDecision(a, at)
 	must(t, g.Record(t.Context(), tk, a))
 	return tk
 }

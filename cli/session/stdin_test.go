@@ -45,7 +45,7 @@ func replaying(t *testing.T, g *Journal, command ...string) *task.Task {
 func end(t *testing.T, g *Journal, tk *task.Task, d task.Decision) {
 	t.Helper()
 	a := task.Attempt{Number: tk.AttemptCount, StartedAt: time.Now(), Decision: d}
-	tk.Decided(a, time.Now())
+	tk.ApplyDecision(a, time.Now())
 	must(t, g.Record(t.Context(), tk, a))
 }
 

@@ -122,7 +122,7 @@ func (chance) Read(b []byte) (int, error) {
 // optionsFor captures what the conditions of the task's policy look at. The reply to a request they look at anyway.
 func (w *Wrapper) optionsFor(t *task.Task) task.Options {
 	options := w.options
-	if looks := t.Policy.Looks(); looks != task.CaptureNone && t.Kind == task.KindCommand {
+	if looks := t.Policy.Captures(); looks != task.CaptureNone && t.Kind == task.KindCommand {
 		options.Capture = options.Capture.And(looks)
 	}
 	return options

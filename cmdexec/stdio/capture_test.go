@@ -22,7 +22,7 @@ import (
 func captureTo(destination *os.File, f *forwarding, create func() (*os.File, error)) *capture {
 	return &capture{
 		destination: destination, forwarding: f, done: make(chan struct{}),
-		held: spool.New(100, create), tail: spool.NewTail(task.Kept),
+		held: spool.New(100, create), tail: spool.NewTail(task.StoredTail),
 	}
 }
 

@@ -79,7 +79,7 @@ func (o *Output) capture(s *Streams, destination *os.File) (*capture, error) {
 	}
 	c := &capture{
 		read: read, write: write, destination: destination, forwarding: s.forwarding, done: make(chan struct{}),
-		held: spool.New(spool.MemoryLimit, o.Temporary), tail: spool.NewTail(max(o.Tail, task.Kept)),
+		held: spool.New(spool.MemoryLimit, o.Temporary), tail: spool.NewTail(max(o.Tail, task.StoredTail)),
 	}
 	s.captures = append(s.captures, c)
 	return c, nil
@@ -172,7 +172,7 @@ func waitOrStop(done <-chan struct{}, signals <-chan os.Signal) os.Signal {
 
 // Flush writes or drops the held output of the last attempt, depending on the mode and the status of the task. It
 // implements runner.Executor.
-func (o *Output) Release(t *task.Task, signals <-chan os.Signal) (os.Signal, error) {
+func (o *Output) Flush(t *task.Task, signals <-chan os.Signal) (os.Signal, error) {
 	s := o.last
 	o.last = nil
 	if s == nil || s.abandoned {
@@ -203,7 +203,7 @@ func (o *Output) Release(t *task.Task, signals <-chan os.Signal) (os.Signal, err
 }
 
 // HoldsOutput reports whether Flush would pass anything on. It implements runner.OutputHolder.
-func (o *Output) Holds(t *task.Task) bool {
+func (o *Output) HoldsOutput(t *task.Task) bool {
 	return o.last != nil && !o.last.abandoned && o.passesOn(o.last, t.Status)
 }
 

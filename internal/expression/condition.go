@@ -70,7 +70,7 @@ func (c *condition) Match(e task.Evidence) (bool, error) {
 }
 
 // Looks returns the streams that the condition looks at.
-func (c *condition) Looks() task.CaptureMode { return c.looks }
+func (c *condition) Captures() task.CaptureMode { return c.looks }
 
 // looking notes which streams an expression names, and refuses what compiles and is never meant: a misspelt signal would pass for a
 // condition that just did not match, for ever.

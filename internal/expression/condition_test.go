@@ -167,7 +167,7 @@ func TestConditionLooks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := c.Looks(); got != want {
+		if got := c.Captures(); got != want {
 			t.Errorf("%s looks at %s, want %s", text, got, want)
 		}
 	}

@@ -18,7 +18,7 @@ func TestCatchUpWritesTheEnd(t *testing.T) {
 	must(t, j.Claim(t.Context(), tk, time.Now()))
 	tk.AttemptCount, tk.Status = 3, task.InFlight
 	end := task.Attempt{Number: 3, StartedAt: time.Now(), Decision: task.Decision{Verdict: task.VerdictSucceeded}}
-	tk.Decided(end, time.Now())
+	tk.ApplyDecision(end, time.Now())
 	must(t, j.CatchUp(t.Context(), tk))
 
 	got, err := j.Find(t.Context(), tk.ID)

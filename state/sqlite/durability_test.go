@@ -73,7 +73,7 @@ func TestACommandRunsWhileItsTaskIsSynced(t *testing.T) {
 			synced := make(chan struct{})
 			j.sync = func() error { <-synced; return nil }
 			tk := inFlight(t, j) // though the disk is not ready
-			must(t, j.Note(t.Context(), tk, "x"))
+			must(t, j.NoteProcess(t.Context(), tk, "x"))
 			ended := make(chan error, 1)
 			go func() { ended <- end.do(j, tk) }()
 			select {
@@ -108,7 +108,7 @@ func TestOnlyTheFirstClaimWaitsForTheDisk(t *testing.T) {
 	tk := newTask()
 	tk.Name = "nightly"
 	must(t, claimed(j, tk, epoch))
-	must(t, j.Note(t.Context(), tk, "x"))
+	must(t, j.NoteProcess(t.Context(), tk, "x"))
 	apply(t, j, tk, recording(retryIn(0)), claiming(), chaining(), recording(succeeded))
 	if syncs != 1 {
 		t.Errorf("got %d syncs, want 1", syncs)

@@ -146,7 +146,7 @@ func TestRecordOfAnotherAttemptIsRefused(t *testing.T) {
 	for _, number := range []int{0, 1, 3} {
 		refuses(t, j, *tk, write{"record", func(j *Journal, t *task.Task) error {
 			a := task.Attempt{Number: number, StartedAt: epoch, Outcome: exit(0), Decision: succeeded}
-			t.Decided(a, epoch)
+			t.ApplyDecision(a, epoch)
 			return j.Record(context.Background(), t, a)
 		}})
 	}
@@ -225,7 +225,7 @@ func TestAnEndedContextWritesNothing(t *testing.T) {
 	flying, idle := inFlight(t, j), waiting(t, j)
 	done := *flying
 	a := task.Attempt{Number: 1, Outcome: exit(0), Decision: succeeded}
-	done.Decided(a, epoch)
+	done.ApplyDecision(a, epoch)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	before := dump(t, j)

@@ -80,7 +80,7 @@ var atOnce = task.Decision{Verdict: task.VerdictRetry}
 // chained ends the attempt in flight and begins the next one, in one write.
 func chained(j *Journal, t *task.Task, o task.Outcome, now time.Time) error {
 	moved, a := *t, task.Attempt{Number: t.AttemptCount, StartedAt: epoch, Outcome: o, Decision: atOnce}
-	moved.Decided(a, now)
+	moved.ApplyDecision(a, now)
 	if err := j.RecordAndClaim(context.Background(), &moved, a, now); err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func chained(j *Journal, t *task.Task, o task.Outcome, now time.Time) error {
 // recorded ends the attempt in flight. A writer that is refused goes on with a task that never moved.
 func recorded(j *Journal, t *task.Task, o task.Outcome, d task.Decision, now time.Time) error {
 	moved, a := *t, task.Attempt{Number: t.AttemptCount, StartedAt: epoch, Outcome: o, Decision: d}
-	moved.Decided(a, now)
+	moved.ApplyDecision(a, now)
 	if err := j.Record(context.Background(), &moved, a); err != nil {
 		return err
 	}

@@ -147,7 +147,7 @@ func catchingUp() write {
 	return write{"catch up", func(j *Journal, t *task.Task) error {
 		t.Status = task.InFlight
 		a := task.Attempt{Number: t.AttemptCount, StartedAt: epoch, Outcome: exit(0), Decision: succeeded}
-		t.Decided(a, epoch)
+		t.ApplyDecision(a, epoch)
 		return j.CatchUp(context.Background(), t)
 	}}
 }

@@ -148,7 +148,7 @@ func TestASchema1TaskGoesOn(t *testing.T) {
 			must(t, recorded(j, tk, task.Crashed(), interrupted, epoch))
 		}
 		must(t, claimed(j, tk, epoch))
-		must(t, j.Note(t.Context(), tk, "token"))
+		must(t, j.NoteProcess(t.Context(), tk, "token"))
 		must(t, recorded(j, tk, task.Outcome{Stdout: "out", Stderr: "err"}, succeeded, epoch))
 		list := attempts(t, j, number)
 		last := list[len(list)-1]

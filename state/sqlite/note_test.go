@@ -30,11 +30,11 @@ func checkNotes(t *testing.T, j *Journal, tk *task.Task, want ...string) {
 func TestNoteIsOfTheAttemptInFlight(t *testing.T) {
 	j := open(t)
 	tk, other := inFlight(t, j), inFlight(t, j)
-	must(t, j.Note(t.Context(), tk, "first"))
+	must(t, j.NoteProcess(t.Context(), tk, "first"))
 	apply(t, j, tk, recording(retryIn(0)), claiming())
 	checkNotes(t, j, tk, "first", "")
-	must(t, j.Note(t.Context(), tk, "second"))
-	must(t, j.Note(t.Context(), tk, "second, corrected"))
+	must(t, j.NoteProcess(t.Context(), tk, "second"))
+	must(t, j.NoteProcess(t.Context(), tk, "second, corrected"))
 	apply(t, j, tk, recording(succeeded))
 	checkNotes(t, j, tk, "first", "second, corrected")
 	checkNotes(t, j, other, "")
@@ -57,7 +57,7 @@ func TestALateNoteChangesNothing(t *testing.T) {
 			stale := *tk
 			apply(t, j, tk, meanwhile...)
 			before := dump(t, j)
-			must(t, j.Note(t.Context(), &stale, "late"))
+			must(t, j.NoteProcess(t.Context(), &stale, "late"))
 			if after := dump(t, j); after != before {
 				t.Errorf("changed\n%s\nto\n%s", before, after)
 			}
@@ -72,8 +72,8 @@ func TestNoteOfAnUnknownAttemptWritesNothing(t *testing.T) {
 	before := dump(t, j)
 	ahead := *tk
 	ahead.AttemptCount++
-	must(t, j.Note(t.Context(), &ahead, "x"))
-	must(t, j.Note(t.Context(), newTask(), "x"))
+	must(t, j.NoteProcess(t.Context(), &ahead, "x"))
+	must(t, j.NoteProcess(t.Context(), newTask(), "x"))
 	if after := dump(t, j); after != before {
 		t.Errorf("changed\n%s\nto\n%s", before, after)
 	}
@@ -84,7 +84,7 @@ func TestTheProcessSurvivesItsOwner(t *testing.T) {
 	const token = `{"pid":1,"machine":"\u0000"} ` + "\xff\n'"
 	j := open(t)
 	tk := inFlight(t, j)
-	must(t, j.Note(t.Context(), tk, token))
+	must(t, j.NoteProcess(t.Context(), tk, token))
 	for query, got := range read(t, j, tk) {
 		if got.Last.Process != token {
 			t.Errorf("%s: the process is %q", query, got.Last.Process)

@@ -10,7 +10,7 @@ import (
 )
 
 // Note adds to the attempt in flight where its processes are found.
-func (j *Journal) Note(ctx context.Context, t *task.Task, process string) error {
+func (j *Journal) NoteProcess(ctx context.Context, t *task.Task, process string) error {
 	return j.write(ctx, func(c *conn) error {
 		const query = `UPDATE attempts SET process = ? WHERE task = ? AND number = ? AND decision IS NULL`
 		_, err := c.exec(query, process, t.Number, t.AttemptCount)

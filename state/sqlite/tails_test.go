@@ -202,7 +202,7 @@ func TestTailsOfAnEndThatIsCaughtUp(t *testing.T) {
 	j := open(t)
 	tk := inFlight(t, j)
 	tk.AttemptCount = 3
-	tk.Decided(task.Attempt{Number: 3, StartedAt: epoch, Outcome: saying(0, "out", "err"), Decision: succeeded}, epoch)
+	tk.ApplyDecision(task.Attempt{Number: 3, StartedAt: epoch, Outcome: saying(0, "out", "err"), Decision: succeeded}, epoch)
 	must(t, j.CatchUp(t.Context(), tk))
 	if got := said(t, j, tk); len(got) != 2 || got[1] != `3 "out" "err"` {
 		t.Errorf("got %q", got)

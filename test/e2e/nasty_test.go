@@ -67,7 +67,7 @@ func (h *hostile) fill() *task.Task {
 		Number: 1, StartedAt: time.Now(), Outcome: task.Outcome{Exit: 126, Error: task.ErrorStart, Message: text, Stdout: text, Stderr: text + text},
 		Decision: task.Decision{Verdict: task.VerdictFailed, Reason: task.ReasonNotEligible},
 	}
-	t.Decided(a, time.Now())
+	t.ApplyDecision(a, time.Now())
 	ok(h, j.Record(h.Context(), t, a))
 	return t
 }
