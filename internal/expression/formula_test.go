@@ -172,34 +172,6 @@ func TestFormulaWithJitter(t *testing.T) {
 	})
 }
 
-// Each plain number of a formula can be moved on its own; what it makes invalid is refused.
-func TestFormulaHasParameters(t *testing.T) {
-	s := parse(t, "expr:15 + n^4.5 + rand(30)*n % 7 ..1h", "")
-	var values []string
-	for i, p := range s.Parameters() {
-		values = append(values, p.Name+" "+p.Value)
-		same, err := s.Set(i, p.Value)
-		if err != nil || same.Curve() != s.Curve() {
-			t.Errorf("%s set to what it is: %s, %v", p.Name, same.Curve(), err)
-		}
-		if moved, err := s.Set(i, p.At(0.75)); err != nil || moved.Curve() == s.Curve() {
-			t.Errorf("%s moved: %s, %v", p.Name, moved.Curve(), err)
-		}
-	}
-	if got := strings.Join(values, ", "); got != "number 1 15, number 2 4.5, number 3 30, number 4 7, cap 1h" {
-		t.Errorf("got %s", got)
-	}
-	if moved, err := s.Set(1, "2"); err != nil || moved.Curve() != "expr:15 + n^2 + rand(30)*n % 7..1h" {
-		t.Errorf("got %s, %v", moved.Curve(), err)
-	}
-	if _, err := parse(t, "expr:10 - min(n, 3)", "").Set(0, "2"); err == nil {
-		t.Error("a delay below 0 was accepted")
-	}
-	if all := parse(t, "expr:n + 1e3 + prev", "").Parameters(); len(all) != 1 || all[0].Name != "cap" {
-		t.Errorf("got %+v", all)
-	}
-}
-
 // What was worked out when the formula was parsed is not computed again.
 func TestAFormulaWithoutChanceAllocatesNothing(t *testing.T) {
 	s := parse(t, "expr:15 + n^4 + prev", "phase")

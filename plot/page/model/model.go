@@ -1,12 +1,14 @@
-// Package model is what the page asks and is told: policies in, their pictures, figures and sliders out. The page holds no formula; it
-// runs this very code, compiled to WebAssembly.
+// Package model computes what the page shows: it gets policies, and returns their pictures, figures and sliders. The page has no
+// formulas of its own; it runs this code, compiled to WebAssembly.
 package model
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/plot"
 	"github.com/10f93571/retry/plot/chart"
 	"github.com/10f93571/retry/plot/picture"
@@ -22,40 +24,40 @@ type Request struct {
 
 // Spec is one policy of a page.
 type Spec struct {
-	Label    string `json:"label"` // of a named policy, as long as it is the one that was named
+	Label    string `json:"label"` // the name of a named policy, until it is changed
 	Backoff  string `json:"backoff"`
-	Jitter   string `json:"jitter"` // "" is the curve's own
+	Jitter   string `json:"jitter"` // "" is the default of the curve
 	Attempts int    `json:"attempts"`
 	BudgetMS int64  `json:"budget_ms"`
-	Move     *Move  `json:"move,omitempty"` // a slider that was moved since
+	Move     *Move  `json:"move,omitempty"` // a slider that was moved
 }
 
-// Move puts a slider to a place from 0 to 1, or takes an optional parameter away.
+// Move sets a slider to a place from 0 to 1, or removes an optional parameter.
 type Move struct {
 	Index int     `json:"index"`
 	Place float64 `json:"place"`
 	None  bool    `json:"none"`
 }
 
-// Answer is what the page shows of a request.
+// Answer is what the page shows for a request.
 type Answer struct {
-	Tasks   int      `json:"tasks"` // how many were played through
+	Tasks   int      `json:"tasks"` // how many were simulated
 	Specs   []Shown  `json:"specs"`
 	Curves  []Choice `json:"curves"`
 	Jitters []Choice `json:"jitters"`
 }
 
-// Shown is one policy: its spec in full after a move, or what is wrong with it.
+// Shown is one policy: its complete spec after a move, or an error.
 type Shown struct {
 	Spec
 	Error      string      `json:"error"`
-	Curve      string      `json:"curve"` // which Choice it is
+	Curve      string      `json:"curve"` // the name of its Choice
 	Bend       string      `json:"bend"`
 	SVG        string      `json:"svg"`
 	Figures    []Figure    `json:"figures"`
 	Parameters []Parameter `json:"parameters"`
 	Retries    [][]string  `json:"retries"` // n, base, least, mean, most, CV
-	Command    string      `json:"command"` // what to type for it
+	Command    string      `json:"command"` // the command line for it
 }
 
 // Figure is a line of the table below a picture.
@@ -72,21 +74,21 @@ type Parameter struct {
 	Optional bool    `json:"optional"`
 }
 
-// What keeps the page quick: it plays every task through while a slider moves.
+// The page simulates all tasks while a slider moves, so there are limits.
 const (
-	mostTasks   = 10_000
-	mostRetries = 200_000 // of the tasks of one policy
+	maxTasks   = 10_000
+	maxRetries = 200_000 // of the tasks of one policy
 )
 
-// Fit has the page play no more tasks than it can while a slider moves.
+// Fit reduces the tasks to as many as the page can simulate while a slider moves.
 func (r *Request) Fit() {
-	r.Tasks = min(r.Tasks, mostTasks)
+	r.Tasks = min(r.Tasks, maxTasks)
 	for _, s := range r.Specs {
-		r.Tasks = min(r.Tasks, max(1, mostRetries/max(1, s.Attempts)))
+		r.Tasks = min(r.Tasks, max(1, maxRetries/max(1, s.Attempts)))
 	}
 }
 
-// Answer plays the specs through. What is wrong with one is said in its place; the others are shown.
+// Answer simulates the specs. An error in one does not hide the others.
 func (r Request) Answer() Answer {
 	r.Fit()
 	answer := Answer{Tasks: r.Tasks, Curves: Curves(), Jitters: Jitters()}
@@ -126,7 +128,7 @@ func (r Request) show(s Spec) (Shown, plot.Study, error) {
 	if err != nil {
 		return shown, plot.Study{}, err
 	}
-	shown.tell(study, spec)
+	shown.describe(study, spec)
 	shown.Command = command(shown.Spec)
 	return shown, study, nil
 }
@@ -136,22 +138,40 @@ func (s Spec) parse() (backoff.Spec, error) {
 	if err != nil || s.Move == nil {
 		return spec, err
 	}
-	value := backoff.None
-	if all := spec.Parameters(); !s.Move.None && s.Move.Index >= 0 && s.Move.Index < len(all) {
-		value = all[s.Move.Index].At(s.Move.Place)
+	value := none
+	if all := slidersOf(spec); !s.Move.None && s.Move.Index >= 0 && s.Move.Index < len(all) {
+		value = all[s.Move.Index].at(s.Move.Place)
 	}
-	return spec.Set(s.Move.Index, value)
+	return withValue(spec, s.Move.Index, value)
 }
 
-// tell fills in what is written beside the picture.
-func (s *Shown) tell(study plot.Study, spec backoff.Spec) {
+// describe fills in the texts beside the picture.
+func (s *Shown) describe(study plot.Study, spec backoff.Spec) {
 	for _, f := range chart.Figures(study) {
 		s.Figures = append(s.Figures, Figure(f))
 	}
-	for _, p := range spec.Parameters() {
-		s.Parameters = append(s.Parameters, parameter(p))
+	for _, p := range slidersOf(spec) {
+		value := p.value
+		if p.unit == percentage {
+			value += " %"
+		}
+		s.Parameters = append(s.Parameters, Parameter{Name: p.name, Value: value, Place: p.place(), Optional: p.optional})
 	}
 	for _, r := range study.Retries {
-		s.Retries = append(s.Retries, row(r))
+		most := formatDelay(r.Most)
+		if r.Unbounded {
+			most = "no bound"
+		}
+		s.Retries = append(s.Retries, []string{
+			strconv.Itoa(r.N), formatDelay(r.Base), formatDelay(r.Least), formatDelay(r.Mean), most, strconv.FormatFloat(r.CV, 'f', 2, 64),
+		})
 	}
+}
+
+// formatDelay is a delay to the millisecond, as a spec would have it.
+func formatDelay(d time.Duration) string {
+	if d < time.Millisecond {
+		return chart.FormatTime(d)
+	}
+	return text.FormatDuration(d.Round(time.Millisecond))
 }

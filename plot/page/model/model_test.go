@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,8 +85,18 @@ func TestChoices(t *testing.T) {
 			t.Errorf("%s: %s, %s", c.Name, s.Bend, s.Error)
 		}
 	}
-	if len(Curves()) < 8+len(backoff.Presets()) || len(Jitters()) < 7 {
-		t.Errorf("only %d curves and %d jitters", len(Curves()), len(Jitters()))
+	named := func(all []Choice, name string) bool {
+		return slices.ContainsFunc(all, func(c Choice) bool { return c.Name == name })
+	}
+	for _, name := range backoff.Curves() {
+		if name != "fixed" && !named(Curves(), name) { // another word for constant
+			t.Errorf("got no choice of the curve %s, want one", name)
+		}
+	}
+	for _, name := range backoff.Jitters() {
+		if !named(Jitters(), strings.Replace(name, "percent", "± %", 1)) {
+			t.Errorf("got no choice of the jitter %s, want one", name)
+		}
 	}
 }
 
