@@ -14,21 +14,21 @@ type formula interface {
 	String() string
 }
 
-// random is a formula that can have randomness of its own.
-type random interface {
+// randomFormula is a formula that may use random numbers itself.
+type randomFormula interface {
 	formula
-	rolls() bool                        // it does
-	reach(n int) span                   // where the delay may fall
-	roll(n int, c Chance) time.Duration // it, for the random numbers of a chance
+	isRandom() bool                     // it does use them
+	bounds(n int) span                  // all delays that draw may return
+	draw(n int, c Chance) time.Duration // the delay for the random numbers of a Chance
 }
 
-// ownRandomness returns the formula where it has randomness of its own.
-func ownRandomness(f formula) (r random, ok bool) {
-	r, ok = f.(random)
-	return r, ok && r.rolls()
+// asRandom returns the formula where it uses random numbers.
+func asRandom(f formula) (r randomFormula, ok bool) {
+	r, ok = f.(randomFormula)
+	return r, ok && r.isRandom()
 }
 
-// curve is a formula under its cap.
+// curve is a formula with its cap.
 type curve struct {
 	formula
 	limit time.Duration
@@ -44,31 +44,31 @@ func (cv curve) String() string {
 
 func (cv curve) base(n int) time.Duration { return min(cv.at(n), cv.limit) }
 
-// reach is where the delay may fall before any jitter: one point, unless the formula has randomness of its own.
-func (cv curve) reach(n int) span {
-	if e, ok := cv.formula.(*expression); ok && e.rolls() {
-		return e.within(cv.limit, n)
+// bounds are the delays before any jitter: a single one, unless the formula uses random numbers.
+func (cv curve) bounds(n int) span {
+	if e, ok := cv.formula.(*expression); ok && e.isRandom() {
+		return e.boundsUnder(cv.limit, n)
 	}
-	if f, ok := ownRandomness(cv.formula); ok {
-		return f.reach(n)
+	if f, ok := asRandom(cv.formula); ok {
+		return f.bounds(n)
 	}
 	return span{least: cv.base(n)}
 }
 
-// roll is the delay before any jitter.
-func (cv curve) roll(n int, c Chance) time.Duration {
-	f, ok := ownRandomness(cv.formula)
+// draw is the delay before any jitter.
+func (cv curve) draw(n int, c Chance) time.Duration {
+	f, ok := asRandom(cv.formula)
 	if !ok {
 		return cv.base(n)
 	}
-	d := f.roll(n, c)
+	d := f.draw(n, c)
 	if e, ok := f.(*expression); ok && cv.limit != unlimited {
-		return e.under(cv.limit, n, d)
+		return e.capped(cv.limit, n, d)
 	}
 	return d
 }
 
-// family is one kind of curve: the word before the colon, and how to read what follows it.
+// family is one kind of curve: the word before the colon, and the parser of the text after it.
 type family struct {
 	name    string
 	example string
@@ -90,7 +90,7 @@ func families() []family {
 	}
 }
 
-// Curves are the names of the curves, in the order of their tables.
+// Curves are the names of the curves.
 func Curves() (all []string) {
 	for _, f := range families() {
 		all = append(all, f.name)
@@ -130,7 +130,7 @@ func (f family) curve(body string) (curve, error) {
 	if !capped {
 		return cv, nil
 	}
-	if cv.limit, err = parsePart("cap", end); err != nil {
+	if cv.limit, err = parseDelay("cap", end); err != nil {
 		return curve{}, err
 	}
 	if first := formula.at(1); cv.limit < first {

@@ -11,33 +11,33 @@ import (
 	"github.com/10f93571/retry/internal/text"
 )
 
-// Formula is what follows expr:, compiled. It must be safe for concurrent use.
+// Formula is a compiled formula, the text after "expr:". It must be safe for concurrent use.
 type Formula interface {
-	// Seconds is the delay before retry n, of which previous is the one before (0 for the first), in seconds. Each call of rand(x) in the
-	// formula calls random, uniform in [0, 1).
+	// Seconds is the delay before retry n. The previous delay is 0 for the first retry. Each call of rand(x) in the formula calls random,
+	// which is uniform in [0, 1).
 	Seconds(n int, previous float64, random func() float64) (float64, error)
-	Rolls() bool     // it calls rand
-	Remembers() bool // it looks at the previous delay
+	UsesRandom() bool   // the formula calls rand
+	UsesPrevious() bool // the formula reads the previous delay
 }
 
-// compileFormula is handed in, so that this package needs no library for expressions.
+// compileFormula is set by UseFormulas, so that this package does not import a library for expressions.
 var compileFormula = func(string) (Formula, error) {
 	return nil, errors.New("formulas are not part of this program")
 }
 
-// UseFormulas hands in the compiler of expr: formulas. It is for the init function of the package that has one.
+// UseFormulas sets the compiler of formulas. The init function of the package that has a compiler calls it.
 func UseFormulas(compile func(text string) (Formula, error)) { compileFormula = compile }
 
-// tried is for how many retries a formula is tried when it is parsed. Its delays without chance are kept up to there.
-const tried = 100
+// triedRetries is how many retries a formula is evaluated for when it is parsed. Their delays are kept.
+const triedRetries = 100
 
-// expression is a formula that a person wrote. Without rand it is a fixed curve, whose previous delay is the curve's own. With rand it
-// has randomness of its own, and the previous delay is the one that was slept.
+// expression is a formula that the user wrote. Without rand it is a fixed curve: the previous delay is the one of the curve. With rand the
+// previous delay is the one that was slept.
 type expression struct {
 	text    string
 	formula Formula
-	bases   []time.Duration // before retries 1 to tried, every rand(x) at its middle
-	reaches [tried]atomic.Pointer[span]
+	bases   []time.Duration // of retries 1 to triedRetries, with every rand(x) at its middle
+	cached  [triedRetries]atomic.Pointer[span] // bounds
 }
 
 func parseExpression(body string) (formula, error) {
@@ -58,20 +58,20 @@ func parseExpression(body string) (formula, error) {
 	return f, nil
 }
 
-// try evaluates the formula for each of the first retries with all its random numbers at x.
+// try evaluates the formula for each of the first retries, with all random numbers at x.
 func (f *expression) try(x float64) error {
 	f.bases = f.bases[:0]
 	previous := 0.0
-	for n := 1; n <= tried; n++ {
+	for n := 1; n <= triedRetries; n++ {
 		seconds, err := f.formula.Seconds(n, previous, always(x))
 		if err != nil {
 			return fmt.Errorf("for retry %d it cannot be evaluated: %w", n, err)
 		}
 		switch {
 		case math.IsNaN(seconds), math.IsInf(seconds, 0):
-			return fmt.Errorf("for retry %d it gives %s seconds", n, formatWild(seconds))
+			return fmt.Errorf("for retry %d it gives %s seconds", n, formatInvalid(seconds))
 		case seconds < 0:
-			return fmt.Errorf("for retry %d it gives %s seconds\nhint: write expr:max(0, %s)", n, formatWild(seconds), f.text)
+			return fmt.Errorf("for retry %d it gives %s seconds\nhint: write expr:max(0, %s)", n, formatInvalid(seconds), f.text)
 		}
 		f.bases = append(f.bases, inSeconds(seconds))
 		previous = min(seconds, Max.Seconds())
@@ -79,7 +79,7 @@ func (f *expression) try(x float64) error {
 	return nil
 }
 
-func formatWild(x float64) string {
+func formatInvalid(x float64) string {
 	switch {
 	case math.IsNaN(x):
 		return "no number of"
@@ -91,7 +91,7 @@ func formatWild(x float64) string {
 
 func always(x float64) func() float64 { return func() float64 { return x } }
 
-// inSeconds is a count of seconds as a delay; what is no such count is Max, and so the cap.
+// inSeconds makes a delay of a number of seconds. Anything that is not a valid number becomes Max, and so the cap.
 func inSeconds(count float64) time.Duration {
 	if !(count >= 0) {
 		return Max
@@ -99,13 +99,13 @@ func inSeconds(count float64) time.Duration {
 	return seconds(count)
 }
 
-// at is the delay before retry n with every random number at its middle. Beyond what was tried, a previous delay is that of the last
-// one tried.
+// at is the delay before retry n with every random number at its middle. After triedRetries, the previous delay is the last one that was
+// tried.
 func (f *expression) at(n int) time.Duration {
-	if n <= tried {
+	if n <= triedRetries {
 		return f.bases[n-1]
 	}
-	return f.evaluate(n, f.bases[tried-1], always(0.5))
+	return f.evaluate(n, f.bases[triedRetries-1], always(0.5))
 }
 
 func (f *expression) evaluate(n int, previous time.Duration, random func() float64) time.Duration {
@@ -118,54 +118,52 @@ func (f *expression) evaluate(n int, previous time.Duration, random func() float
 
 func (f *expression) String() string { return "expr:" + f.text }
 
-func (f *expression) rolls() bool { return f.formula.Rolls() }
+func (f *expression) isRandom() bool { return f.formula.UsesRandom() }
 
-// roll is the delay for the random numbers of a chance.
-func (f *expression) roll(n int, c Chance) time.Duration { return f.evaluate(n, c.Prev, c.random) }
+func (f *expression) draw(n int, c Chance) time.Duration { return f.evaluate(n, c.Prev, c.random) }
 
-// within is where the delay falls under a cap.
-func (f *expression) within(limit time.Duration, n int) span {
-	sp := f.known(n)
-	if f.formula.Remembers() {
+// boundsUnder are the bounds under a cap.
+func (f *expression) boundsUnder(limit time.Duration, n int) span {
+	sp := f.cachedBounds(n)
+	if f.formula.UsesPrevious() {
 		least, most := min(sp.least, limit), min(sp.most(), limit)
 		return between(least, most)
 	}
 	return sp.under(limit)
 }
 
-// under moves a delay with the whole interval that chance has, so that it ends at the cap: cut off there, delays would clump. A formula that
-// looks at its previous delay has no such interval, and is cut off, as decorrelated jitter is.
-func (f *expression) under(limit time.Duration, n int, d time.Duration) time.Duration {
-	if f.formula.Remembers() {
+// capped moves a delay together with its bounds so that these end at the cap: if delays were cut off at the cap, many would be equal. The
+// delay of a formula that reads the previous delay is cut off by the caller, like that of decorrelated jitter.
+func (f *expression) capped(limit time.Duration, n int, d time.Duration) time.Duration {
+	if f.formula.UsesPrevious() {
 		return d
 	}
-	sp := f.known(n)
+	sp := f.cachedBounds(n)
 	if sp.width == 0 || sp.most() <= limit {
 		return d
 	}
 	return sp.under(limit).at(float64(d-sp.least) / float64(sp.width))
 }
 
-// known is reach, which is worked out once.
-func (f *expression) known(n int) span {
-	if n > tried {
-		return f.reach(n)
+// cachedBounds computes the bounds of a retry once.
+func (f *expression) cachedBounds(n int) span {
+	if n > triedRetries {
+		return f.bounds(n)
 	}
-	sp := f.reaches[n-1].Load()
+	sp := f.cached[n-1].Load()
 	if sp == nil {
-		worked := f.reach(n)
-		sp = &worked
-		f.reaches[n-1].Store(sp)
+		sp = new(f.bounds(n))
+		f.cached[n-1].Store(sp)
 	}
 	return *sp
 }
 
-// corners are the random numbers that reach tries: the delay of a formula that is linear in each of its random numbers is at its least
-// and its most where they are 0 or 1.
+// corners is how many combinations of random numbers near 0 and 1 bounds tries. A formula that is linear in each of its random numbers has
+// its extremes there.
 const corners = 64
 
-// reach is where the delay falls, found by trying: exact for a formula that is linear in each rand(x), and looks at no previous delay.
-func (f *expression) reach(n int) span {
+// bounds finds the extremes by trying. They are exact for a formula that is linear in each rand(x) and does not read the previous delay.
+func (f *expression) bounds(n int) span {
 	least, most := Max, time.Duration(0)
 	for corner := range corners {
 		bit := 0
@@ -176,7 +174,7 @@ func (f *expression) reach(n int) span {
 			}
 			return 0
 		}
-		for _, previous := range f.previous(n) {
+		for _, previous := range f.possiblePrevious(n) {
 			bit = 0
 			d := f.evaluate(n, previous, random)
 			least, most = min(least, d), max(most, d)
@@ -185,13 +183,13 @@ func (f *expression) reach(n int) span {
 	return between(least, most)
 }
 
-// previous are delays that may have come before retry n: the shortest and the longest.
-func (f *expression) previous(n int) []time.Duration {
-	if n == 1 || !f.formula.Remembers() {
+// possiblePrevious are the shortest and the longest delay that may come before retry n.
+func (f *expression) possiblePrevious(n int) []time.Duration {
+	if n == 1 || !f.formula.UsesPrevious() {
 		return []time.Duration{0}
 	}
 	least, most := time.Duration(0), time.Duration(0)
-	for i := 1; i < min(n, tried); i++ {
+	for i := 1; i < min(n, triedRetries); i++ {
 		least, most = f.evaluate(i, least, always(0)), f.evaluate(i, most, always(math.Nextafter(1, 0)))
 	}
 	return []time.Duration{least, most}

@@ -18,7 +18,7 @@ func (f constant) at(int) time.Duration { return min(f.delay, Max) }
 func (f constant) String() string { return "constant:" + text.FormatDuration(f.delay) }
 
 func parseConstant(body string) (formula, error) {
-	d, err := parsePart("delay", body)
+	d, err := parseDelay("delay", body)
 	return constant{d}, err
 }
 
@@ -39,14 +39,14 @@ func (f linear) String() string {
 func parseLinear(body string) (formula, error) {
 	first, step, both := strings.Cut(body, "+")
 	if !both {
-		d, err := parsePart("step", body)
+		d, err := parseDelay("step", body)
 		return linear{d, d}, err
 	}
-	start, err := parsePart("initial delay", first)
+	start, err := parseDelay("initial delay", first)
 	if err != nil {
 		return nil, err
 	}
-	d, err := parsePart("step", step)
+	d, err := parseDelay("step", step)
 	return linear{start, d}, err
 }
 
@@ -72,7 +72,7 @@ func (f exponential) String() string {
 
 func parseExponential(body string) (formula, error) {
 	start, factor, given := strings.Cut(body, "*")
-	initial, err := parsePart("initial delay", start)
+	initial, err := parseDelay("initial delay", start)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (f fibonacci) at(n int) time.Duration {
 func (f fibonacci) String() string { return "fib:" + text.FormatDuration(f.scale) }
 
 func parseFibonacci(body string) (formula, error) {
-	d, err := parsePart("delay", body)
+	d, err := parseDelay("delay", body)
 	return fibonacci{d}, err
 }
 
@@ -123,7 +123,7 @@ func (f polynomial) String() string {
 
 func parsePolynomial(body string) (formula, error) {
 	start, power, _ := strings.Cut(body, "+")
-	base, err := parsePart("base delay", start)
+	base, err := parseDelay("base delay", start)
 	if err != nil {
 		return nil, err
 	}
@@ -151,11 +151,48 @@ func (f list) String() string {
 func parseList(body string) (formula, error) {
 	var f list
 	for i, part := range strings.Split(body, ",") {
-		d, err := parsePart("delay "+strconv.Itoa(i+1), part)
+		d, err := parseDelay("delay "+strconv.Itoa(i+1), part)
 		if err != nil {
 			return nil, err
 		}
 		f = append(f, d)
 	}
 	return f, nil
+}
+
+// buckets is uniform between (n−1)^exponent and (n+1)^exponent seconds.
+type buckets struct{ exponent float64 }
+
+func (f buckets) at(n int) time.Duration { return f.bounds(n).at(0.5) }
+
+func (f buckets) String() string { return "buckets:" + text.FormatNumber(f.exponent) }
+
+func (f buckets) bounds(n int) span {
+	return between(seconds(math.Pow(float64(n)-1, f.exponent)), seconds(math.Pow(float64(n)+1, f.exponent)))
+}
+
+func (buckets) isRandom() bool { return true }
+
+func (f buckets) draw(n int, c Chance) time.Duration { return f.bounds(n).at(c.random()) }
+
+func parseBuckets(body string) (formula, error) {
+	exponent, err := parseNumber("exponent", body)
+	return buckets{exponent}, err
+}
+
+// sidekiq is Ruby's (count ** 4) + 15 + rand(10) * (count + 1) seconds, count = n−1.
+type sidekiq struct{}
+
+// at is without the random part.
+func (sidekiq) at(n int) time.Duration { return seconds(math.Pow(float64(n)-1, 4) + 15) }
+
+func (sidekiq) String() string { return "sidekiq" }
+
+func (f sidekiq) bounds(n int) span { return span{f.at(n), times(9*time.Second, float64(n))} }
+
+func (sidekiq) isRandom() bool { return true }
+
+// draw uses rand(10) as Ruby does: a whole number from 0 to 9.
+func (f sidekiq) draw(n int, c Chance) time.Duration {
+	return f.bounds(n).at(min(math.Floor(10*c.random()), 9) / 9)
 }

@@ -3,20 +3,21 @@ package backoff
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
 	"github.com/10f93571/retry/internal/text"
 )
 
-// jitter turns the delay of a wait into a place in a span of delays.
+// jitter chooses a delay from a span around the delay of the curve.
 type jitter interface {
 	// draw gives the span, before the cap, and the share of it, in [0, 1], at which the delay lies.
 	draw(w wait, c Chance) (span, float64)
 	String() string
 }
 
-// wait is what a jitter bends: the delay d before retry n of a curve, after the cap.
+// wait is the input of a jitter: the delay d before retry n of a curve, after the cap.
 type wait struct {
 	curve curve
 	n     int
@@ -55,14 +56,14 @@ func (decorrelated) draw(w wait, c Chance) (span, float64) {
 	if previous <= 0 {
 		previous = initial
 	}
-	most := min(times(previous, 3), w.curve.limit) // its own cap: moved down as a whole, the span would start below initial
+	most := min(times(previous, 3), w.curve.limit) // capped here: if the whole span were moved down to the cap, it would start below initial
 	return between(initial, max(initial, most)), c.random()
 }
 
 func (decorrelated) String() string { return "decorrelated" }
 
 // longestPrev is the longest delay that decorrelated can have had before retry n−1: initial · 3^(n−2).
-func longestPrev(cv curve, n int) time.Duration {
+func longestPrevious(cv curve, n int) time.Duration {
 	return exponential{cv.base(1), 3}.at(max(n-1, 1))
 }
 
@@ -103,7 +104,7 @@ func (j add) String() string {
 	return txt
 }
 
-// addsOnly says that a jitter leaves d whole, and so fits a curve with randomness of its own.
+// addsOnly reports whether a jitter never shortens d, and so fits a curve that uses random numbers.
 func addsOnly(j jitter) bool {
 	switch j.(type) {
 	case none, add:
@@ -112,15 +113,15 @@ func addsOnly(j jitter) bool {
 	return false
 }
 
-// fitting reports whether a jitter fits a formula with randomness of its own, and what does.
-func fitting(f random, j jitter) (fits bool, hint string) {
-	if e, ok := f.(*expression); ok && e.formula.Remembers() { // what is added would go into the next delay, too
+// fits reports whether a jitter fits a formula that uses random numbers; the hint names those that do.
+func fits(f randomFormula, j jitter) (fits bool, hint string) {
+	if e, ok := f.(*expression); ok && e.formula.UsesPrevious() { // the added time would enter the next delay, too
 		return j == none{}, "none, and add + rand(5) to the formula"
 	}
 	return addsOnly(j), "none or " + addExample
 }
 
-// plainJitters are those that a bare word names.
+// plainJitters are the jitters without a number.
 func plainJitters() []jitter {
 	return []jitter{none{}, full{}, equal{}, decorrelated{}, phase{}}
 }
@@ -171,13 +172,47 @@ func parseAdd(body string) (jitter, error) {
 	if !both {
 		low, high = "0", body
 	}
-	least, err := parsePart("delay", low)
+	least, err := parseDelay("delay", low)
 	if err != nil {
 		return nil, err
 	}
-	most, err := parsePart("delay", high)
+	most, err := parseDelay("delay", high)
 	if err == nil && most < least {
 		err = fmt.Errorf("%s is below %s", text.FormatDuration(most), text.FormatDuration(least))
 	}
 	return add{least, most, scaled}, err
+}
+
+// phase spreads the tasks by their fixed phase u so that the retries fill the time axis evenly: each wave begins where the one
+// before ends, with the same density. With r = d(2)/d(1) the first wait is d(1)·(½ + (r^u − 1)/(r − 1)); the wait
+// before retry n ≥ 2 is d(n−1)^(1−u) · d(n)^u.
+type phase struct{}
+
+func (phase) String() string { return "phase" }
+
+func (phase) draw(w wait, c Chance) (span, float64) {
+	u := clamp(c.Phase)
+	if w.n == 1 {
+		return span{w.d / 2, w.d}, geometric(w.d, w.curve.base(2), u)
+	}
+	before := w.curve.base(w.n - 1)
+	if before == w.d {
+		// Where delays do not grow, tasks of nearly the same phase would stay together for ever.
+		return between(times(w.d, 0.8), w.d), c.random()
+	}
+	share := geometric(before, w.d, u)
+	if w.d < before { // the span starts at the lower end, the share was counted from the other
+		share = 1 - share
+	}
+	return between(before, w.d), share
+}
+
+// geometric is how far a^(1−u) · b^u lies on the way from a to b: (r^u − 1)/(r − 1) for r = b/a. It is u itself, the
+// linear way, where r is 1 and where one of them is 0.
+func geometric(a, b time.Duration, u float64) float64 {
+	r := float64(b) / float64(a)
+	if !(r > 0) || r == 1 || math.IsInf(r, 1) {
+		return u
+	}
+	return math.Expm1(u*math.Log(r)) / (r - 1) // r^u − 1 itself would lose its digits where r is near 1
 }

@@ -1,7 +1,7 @@
-// Package backoff says how long to wait before a retry: a curve d(n), bent by jitter, held under a cap.
+// Package backoff computes how long to wait before a retry: a curve d(n) with jitter, limited by a cap.
 //
-// It reads the curves and jitters that a person writes ("exp:1s..30s", "phase") and is pure: no clock, no I/O, no
-// randomness of its own. What chance contributes to a delay comes in as a Chance.
+// It parses the curves and jitters that users write ("exp:1s..30s", "phase"). It is pure: no clock, no I/O, no global
+// randomness. Random numbers are passed in as a Chance.
 package backoff
 
 import (
@@ -10,27 +10,27 @@ import (
 	"time"
 )
 
-// Spec is a backoff curve with its jitter: everything that decides a delay. An immutable value; the zero Spec waits 0.
+// Spec is a curve with its jitter. It is immutable; the zero Spec waits 0.
 type Spec struct {
-	shape  curve
-	jitter jitter
-	chosen bool // the jitter was asked for, not implied by the curve
+	shape        curve
+	jitter       jitter
+	jitterGiven bool // the user gave the jitter; it is not the default of the curve
 }
 
-// Chance is what chance and history contribute to one delay.
+// Chance holds the random numbers and the history that one delay depends on.
 type Chance struct {
 	Phase float64        // the task's fixed u in [0, 1)
 	Prev  time.Duration  // the delay before the previous retry, for decorrelated; 0 if none
 	Rand  func() float64 // uniform in [0, 1); nil stands for the middle
 }
 
-// Parse reads a curve and a jitter. An empty jitter means the curve's own: a preset's, none for a curve with
-// randomness of its own, else phase.
+// Parse reads a curve and a jitter. An empty jitter means the default: that of the preset, none for a curve that uses random
+// numbers, else phase.
 func Parse(curve, jitter string) (Spec, error) {
-	chosen := jitter != ""
+	given := jitter != ""
 	if p, ok := preset(curve); ok {
 		curve = p.Curve
-		if !chosen {
+		if !given {
 			jitter = p.Jitter
 		}
 	}
@@ -39,76 +39,77 @@ func Parse(curve, jitter string) (Spec, error) {
 		return Spec{}, err
 	}
 	if jitter == "" {
-		return Spec{shape: shape, jitter: ownJitter(shape)}, nil
+		return Spec{shape: shape, jitter: defaultJitter(shape)}, nil
 	}
-	bend, err := parseJitter(jitter)
+	j, err := parseJitter(jitter)
 	if err != nil {
 		return Spec{}, err
 	}
-	return join(shape, bend, chosen)
+	return join(shape, j, given)
 }
 
-// With returns s with its curve and/or jitter replaced; "" keeps. A jitter that was asked for stays where it fits the
-// new curve, else it is an error; one that was only implied gives way to the new curve's own, and so does any to a preset's.
+// With returns s with another curve, another jitter or both; "" keeps the old one. A jitter that the user gave is kept, and it
+// is an error where it does not fit the new curve. A default jitter is replaced by the default of the new curve, and a preset
+// always brings its own.
 func (s Spec) With(curve, jitter string) (Spec, error) {
 	_, named := preset(curve)
 	switch {
 	case curve == "" && jitter == "":
 		return s, nil
 	case curve == "":
-		bend, err := parseJitter(jitter)
+		j, err := parseJitter(jitter)
 		if err != nil {
 			return Spec{}, err
 		}
-		return join(s.curve(), bend, true)
-	case jitter == "" && s.chosen && !named:
+		return join(s.curveOrZero(), j, true)
+	case jitter == "" && s.jitterGiven && !named:
 		shape, err := parseCurve(curve)
 		if err != nil {
 			return Spec{}, err
 		}
-		return join(shape, s.bend(), true)
+		return join(shape, s.jitterOrNone(), true)
 	}
 	return Parse(curve, jitter)
 }
 
 // Curve is the canonical text of the curve: Parse(s.Curve(), s.Jitter()) has the same delays as s.
-func (s Spec) Curve() string { return s.curve().String() }
+func (s Spec) Curve() string { return s.curveOrZero().String() }
 
 // Jitter is the canonical text of the jitter.
-func (s Spec) Jitter() string { return s.bend().String() }
+func (s Spec) Jitter() string { return s.jitterOrNone().String() }
 
 // Base is d(n), the delay before retry n after the cap and before the jitter; n < 1 counts as 1.
-func (s Spec) Base(n int) time.Duration { return s.curve().base(max(n, 1)) }
+func (s Spec) Base(n int) time.Duration { return s.curveOrZero().base(max(n, 1)) }
 
 // Bounds are the shortest and the longest delay that Delay can return before retry n, over every phase and every
 // random number, where each Prev was a delay of this Spec.
 func (s Spec) Bounds(n int) (least, most time.Duration) {
 	n = max(n, 1)
-	cv := s.curve()
-	dice := cv.reach(n)
-	history := Chance{Prev: longestPrev(cv, n)}
-	low, _ := s.bend().draw(wait{cv, n, dice.least}, history)
-	high, _ := s.bend().draw(wait{cv, n, dice.most()}, history)
+	cv := s.curveOrZero()
+	base := cv.bounds(n)
+	history := Chance{Prev: longestPrevious(cv, n)}
+	low, _ := s.jitterOrNone().draw(wait{cv, n, base.least}, history)
+	high, _ := s.jitterOrNone().draw(wait{cv, n, base.most()}, history)
 	return low.under(cv.limit).least, high.under(cv.limit).most()
 }
 
 // Delay is the wait before retry n, in [0, Max] and never over the curve's cap; n < 1 counts as 1.
-// A curve with randomness of its own calls c.Rand before the jitter does.
+// A curve that uses random numbers calls c.Rand before the jitter does.
 func (s Spec) Delay(n int, c Chance) time.Duration {
 	n = max(n, 1)
-	cv := s.curve()
-	place, share := s.bend().draw(wait{cv, n, cv.roll(n, c)}, c)
+	cv := s.curveOrZero()
+	place, share := s.jitterOrNone().draw(wait{cv, n, cv.draw(n, c)}, c)
 	return place.under(cv.limit).at(share)
 }
 
-func (s Spec) curve() curve {
+func (s Spec) curveOrZero() curve {
 	if s.shape.formula == nil {
 		return curve{formula: constant{}, limit: unlimited}
 	}
 	return s.shape
 }
 
-func (s Spec) bend() jitter {
+func (s Spec) jitterOrNone() jitter {
 	if s.jitter == nil {
 		return none{}
 	}
@@ -117,20 +118,47 @@ func (s Spec) bend() jitter {
 
 var errOwnRandomness = errors.New("the curve carries its own randomness")
 
-// join puts a curve and a jitter together where they fit: randomness that the curve has can be added to, not replaced.
-func join(shape curve, bend jitter, chosen bool) (Spec, error) {
-	if f, own := ownRandomness(shape.formula); own {
-		if fits, hint := fitting(f, bend); !fits {
-			return Spec{}, fmt.Errorf("jitter %q does not fit backoff %q: %w\nhint: with this backoff use the jitter %s", bend, shape, errOwnRandomness, hint)
+// join returns an error where the jitter does not fit the curve. A jitter may add to the randomness of a curve, not replace it.
+func join(shape curve, j jitter, given bool) (Spec, error) {
+	if f, own := asRandom(shape.formula); own {
+		if fits, hint := fits(f, j); !fits {
+			return Spec{}, fmt.Errorf("jitter %q does not fit backoff %q: %w\nhint: with this backoff use the jitter %s", j, shape, errOwnRandomness, hint)
 		}
 	}
-	return Spec{shape: shape, jitter: bend, chosen: chosen}, nil
+	return Spec{shape: shape, jitter: j, jitterGiven: given}, nil
 }
 
-// ownJitter is what a curve gets when no jitter is asked for.
-func ownJitter(shape curve) jitter {
-	if _, own := ownRandomness(shape.formula); own {
+// defaultJitter is the jitter of a curve when the user gives none.
+func defaultJitter(shape curve) jitter {
+	if _, own := asRandom(shape.formula); own {
 		return none{}
 	}
 	return phase{}
+}
+
+// Preset is a named curve with its jitter, as its original defines them.
+type Preset struct {
+	Name, Curve, Jitter string
+	Attempts            int    // all attempts, the first included
+	Source              string // where the definition comes from
+}
+
+// Presets are the presets that Parse accepts in place of a curve.
+func Presets() []Preset {
+	return []Preset{
+		{"sidekiq", "sidekiq", "none", 26, "Sidekiq 7, lib/sidekiq/job_retry.rb: count**4 + 15 + rand(10)*(count+1), 25 retries"},
+		{"zizq", "poly:15s+n^4", "add:30s*n", 26, "Zizq, zizq.io/docs/cli/backoff.html: 15s + a^4 + a*rand(0 to 30s), 25 retries"},
+		{"aws", "exp:1s..20s", "full", 3, "AWS SDKs, standard retry mode: full jitter up to 1 s doubling to 20 s, 3 attempts"},
+		{"grpc", "exp:1s*1.6..2m", "20%", 5, "gRPC, doc/connection-backoff.md: 1 s x 1.6 to 120 s, jitter 0.2"},
+		{"lock-busy", "constant:500ms", "30%", 100, "retry: fast and bounded, for a lock that is held for a short time"},
+	}
+}
+
+func preset(name string) (Preset, bool) {
+	for _, p := range Presets() {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return Preset{}, false
 }

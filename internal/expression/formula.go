@@ -64,11 +64,11 @@ func (f *formula) Visit(node *ast.Node) {
 	}
 }
 
-// Rolls implements backoff.Formula.
-func (f *formula) Rolls() bool { return f.rolls }
+// UsesRandom implements backoff.Formula.
+func (f *formula) UsesRandom() bool { return f.rolls }
 
-// Remembers implements backoff.Formula.
-func (f *formula) Remembers() bool { return f.remembers }
+// UsesPrevious implements backoff.Formula.
+func (f *formula) UsesPrevious() bool { return f.remembers }
 
 // Seconds implements backoff.Formula.
 func (f *formula) Seconds(n int, previous float64, random func() float64) (float64, error) {

@@ -5,20 +5,47 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/10f93571/retry/internal/text"
 )
 
-// badSpec is the one shape of this package's parse errors: what was read, what is wrong, how it is written.
+// parseNumber reads one number of a spec; the error names the part.
+func parseNumber(part, txt string) (float64, error) {
+	txt = strings.TrimSpace(txt)
+	if txt == "" {
+		return 0, fmt.Errorf("the %s is missing", part)
+	}
+	x, err := text.ParseNumber(txt)
+	if err != nil {
+		return 0, fmt.Errorf("the %s %q %w", part, txt, err)
+	}
+	return x, nil
+}
+
+// parseDelay reads one duration of a spec; the error names the part.
+func parseDelay(part, txt string) (time.Duration, error) {
+	txt = strings.TrimSpace(txt)
+	if txt == "" {
+		return 0, fmt.Errorf("the %s is missing", part)
+	}
+	d, err := text.ReadDuration(txt)
+	if err != nil {
+		return 0, fmt.Errorf("the %s %q %w", part, txt, err)
+	}
+	return d, nil
+}
+
+// badSpec makes the parse errors of this package: the text, what is wrong with it, and an example or a hint.
 func badSpec(kind, text string, err error, hint string) error {
-	if strings.Contains(err.Error(), "\nhint: ") { // of a formula's compiler, which knows better
+	if strings.Contains(err.Error(), "\nhint: ") { // the compiler of formulas has a better hint
 		return fmt.Errorf("parse %s %q: %w", kind, text, err)
 	}
 	return fmt.Errorf("parse %s %q: %w\nhint: %s", kind, text, err, hint)
 }
 
-// word is a name that a person may have meant, with a spec that is right.
-type word struct{ name, example string }
+// knownName is a name that the user may have meant, with a valid spec.
+type knownName struct{ name, example string }
 
 const curveExample = "exp:1s*2..30s"
 
@@ -39,18 +66,18 @@ func unknownCurve(txt, name string) error {
 	return badSpec("backoff", txt, fmt.Errorf("there is no curve %q", name), hint)
 }
 
-func curveWords() []word {
-	var words []word
+func curveWords() []knownName {
+	var words []knownName
 	for _, f := range families() {
-		words = append(words, word{f.name, f.example})
+		words = append(words, knownName{f.name, f.example})
 	}
 	for _, p := range Presets() {
-		words = append(words, word{p.Name, p.Name})
+		words = append(words, knownName{p.Name, p.Name})
 	}
 	return words
 }
 
-func names(words []word) string {
+func names(words []knownName) string {
 	var all []string
 	for _, w := range words {
 		all = append(all, w.name)
@@ -59,9 +86,9 @@ func names(words []word) string {
 }
 
 func unknownJitter(txt string) error {
-	words := []word{{"add", addExample}}
+	words := []knownName{{"add", addExample}}
 	for _, j := range plainJitters() {
-		words = append(words, word{j.String(), j.String()})
+		words = append(words, knownName{j.String(), j.String()})
 	}
 	hint, found := suggest(txt, words)
 	if _, err := text.ParseNumber(txt); err == nil {
@@ -73,8 +100,8 @@ func unknownJitter(txt string) error {
 	return badSpec("jitter", txt, errors.New("there is no such jitter"), hint)
 }
 
-// suggest names the word that a person most likely meant, if one is near enough.
-func suggest(name string, words []word) (hint string, found bool) {
+// suggest finds the name that the user most likely meant, if one is similar enough.
+func suggest(name string, words []knownName) (hint string, found bool) {
 	var known []string
 	for _, w := range words {
 		known = append(known, w.name)
