@@ -36,7 +36,7 @@ const triedRetries = 100
 type expression struct {
 	text    string
 	formula Formula
-	bases   []time.Duration // of retries 1 to triedRetries, with every rand(x) at its middle
+	bases   []time.Duration                    // of retries 1 to triedRetries, with every rand(x) at its middle
 	cached  [triedRetries]atomic.Pointer[span] // bounds
 }
 

@@ -12,8 +12,8 @@ import (
 
 // Spec is a curve with its jitter. It is immutable; the zero Spec waits 0.
 type Spec struct {
-	shape        curve
-	jitter       jitter
+	shape       curve
+	jitter      jitter
 	jitterGiven bool // the user gave the jitter; it is not the default of the curve
 }
 
