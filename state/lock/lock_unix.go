@@ -60,6 +60,20 @@ func Writable(path string) bool {
 	return err == nil || errors.Is(err, unix.EROFS)
 }
 
+// leastDescriptors are the journal's eight and those of a command with its pipes.
+const leastDescriptors = 24
+
+// CheckDescriptors refuses a journal where its files could leave none to start the command. Go's runtime even dies where its poller gets
+// none.
+func CheckDescriptors() error {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= leastDescriptors {
+		return nil
+	}
+	return state.NewFault(state.ErrNoFiles, "raise the limit with ulimit -n, or keep no journal with --no-state",
+		"%d file descriptors are too few for it and a command", limit.Cur)
+}
+
 // SyncDir makes the names in a directory survive a power loss. Some file systems cannot sync a directory, and need not.
 func SyncDir(dir string) error {
 	f, err := os.Open(dir)

@@ -40,9 +40,6 @@ func Open(ctx context.Context, dir string) (*Journal, error) {
 	if err := CheckDriver(); err != nil {
 		return nil, err
 	}
-	if err := checkSpare(); err != nil {
-		return nil, fmt.Errorf("open the journal: %w", err)
-	}
 	unlock, err := enter(ctx, dir)
 	if err != nil {
 		return nil, fmt.Errorf("open the journal: %w", diagnose(dir, err))
@@ -63,6 +60,9 @@ func Open(ctx context.Context, dir string) (*Journal, error) {
 
 // enter makes the directory, and keeps others from setting aside what is in it.
 func enter(ctx context.Context, dir string) (unlock func(), err error) {
+	if err := lock.CheckDescriptors(); err != nil {
+		return nil, err
+	}
 	if err := lock.CreateDir(dir); err != nil {
 		return nil, err
 	}
