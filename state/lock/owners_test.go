@@ -1,12 +1,13 @@
 package lock
 
 import (
+	"strings"
 	"testing"
 )
 
 // The locks of names lie above those of all tasks and of the queue.
 func TestName(t *testing.T) {
-	for _, name := range []string{"", "a", "backup", "b\x00c"} {
+	for _, name := range []string{"", "a", "nightly", strings.Repeat("x", 1000), "\xff"} {
 		if got := Name(name); got < 1<<62 {
 			t.Errorf("%q: got %d, want at least %d", name, got, int64(1<<62))
 		}

@@ -13,43 +13,6 @@ import (
 	"github.com/10f93571/retry/state/lock"
 )
 
-func TestDir(t *testing.T) {
-	here, err := os.Getwd()
-	must(t, err)
-	homeless := "" // an error, but for root
-	if os.Geteuid() == 0 {
-		homeless = "/var/lib/retry"
-	}
-	all := map[string]string{"RETRY_STATE_DIR": "/state", "XDG_STATE_HOME": "/xdg", "HOME": "/home/me"}
-	tests := []struct {
-		name, explicit string
-		env            map[string]string
-		want           string
-	}{
-		{"a flag goes first", "/flag", all, "/flag"},
-		{"a relative flag", "some/where", all, filepath.Join(here, "some/where")},
-		{"a flag with dots", "/flag/../other/", nil, "/other"},
-		{"the variable of retry", "", all, "/state"},
-		{"relative", "", map[string]string{"RETRY_STATE_DIR": "./s"}, filepath.Join(here, "s")},
-		{"the state home", "", map[string]string{"XDG_STATE_HOME": "/xdg", "HOME": "/home/me"}, "/xdg/retry"},
-		{"a relative state home is none", "", map[string]string{"XDG_STATE_HOME": "xdg", "HOME": "/home/me"}, "/home/me/.local/state/retry"},
-		{"home", "", map[string]string{"HOME": "/home/me"}, "/home/me/.local/state/retry"},
-		{"a relative home is none", "", map[string]string{"HOME": "me"}, homeless},
-		{"no home", "", nil, homeless},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			got, err := lock.Dir(test.explicit, func(name string) string { return test.env[name] })
-			if got != test.want || (err != nil) != (test.want == "") {
-				t.Errorf("got %q, %v; want %q", got, err, test.want)
-			}
-			if err != nil && !strings.Contains(err.Error(), "hint: set RETRY_STATE_DIR or give --state DIR") {
-				t.Errorf("no hint: %v", err)
-			}
-		})
-	}
-}
-
 // modes returns the permissions of a directory, as ".", and of what is in it.
 func modes(t *testing.T, dir string) map[string]fs.FileMode {
 	t.Helper()

@@ -100,15 +100,6 @@ func TestANameBelongsToOneProcess(t *testing.T) {
 	}
 }
 
-// Names and numbers never share a byte.
-func TestNameLocksAreBeyondAllTasks(t *testing.T) {
-	for _, name := range []string{"", "a", "nightly", strings.Repeat("x", 1000), "\xff"} {
-		if at := lock.Name(name); at < 1<<62 {
-			t.Errorf("%q has byte %d", name, at)
-		}
-	}
-}
-
 // Whichever way two processes race for a name, one task is made.
 func TestTwoProcessesRaceForAName(t *testing.T) {
 	dir := t.TempDir()
