@@ -76,7 +76,8 @@ func (e *examiner) fail(name string, err error) {
 	case !found:
 		fix = e.replacement()
 	case errors.Is(err, state.ErrCorrupt):
-		fix = "retry -- COMMAND sets it aside and begins a new one; sqlite3 " + e.path(sqlite.DatabaseName) + " .recover saves what can be read"
+		fix = fmt.Sprintf("retry -- COMMAND sets it aside and begins a new one; sqlite3 %s .recover saves what can be read",
+			e.path(sqlite.DatabaseName))
 	}
 	e.add(name, LevelProblem, fix, "%s", message)
 }
@@ -84,8 +85,8 @@ func (e *examiner) fail(name string, err error) {
 // replacement is the fix for damage that a run may not notice, and so not set aside.
 func (e *examiner) replacement() string {
 	database, aside := e.path(sqlite.DatabaseName), e.path("damaged")
-	return fmt.Sprintf("while no retry runs: mkdir %s && mv %s* %s; the next run begins a new one, and sqlite3 %s/%s .recover saves what can be read of this one",
-		aside, database, aside, aside, sqlite.DatabaseName)
+	return fmt.Sprintf("while no retry runs: mkdir %s && mv %s* %s; the next run begins a new one, "+
+		"and sqlite3 %s/%s .recover saves what can be read of this one", aside, database, aside, aside, sqlite.DatabaseName)
 }
 
 func (e *examiner) path(name string) string { return filepath.Join(e.dir, name) }
@@ -102,7 +103,8 @@ func (e *examiner) directory(place lock.Place) bool {
 		e.fail("directory", err)
 		return false
 	case !info.IsDir():
-		e.add("directory", LevelProblem, "move it away, or use another directory with --state", "%s (%s) is no directory", e.dir, place.Source)
+		e.add("directory", LevelProblem, "move it away, or use another directory with --state",
+			"%s (%s) is no directory", e.dir, place.Source)
 		return false
 	}
 	if err := lock.CheckOwner(e.dir, info); err != nil {

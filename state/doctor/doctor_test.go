@@ -5,9 +5,9 @@ package doctor
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -63,7 +63,8 @@ func examine(t *testing.T, dir string) []Check {
 func expect(t *testing.T, checks []Check, want Check) {
 	t.Helper()
 	for _, got := range checks {
-		if got.Name == want.Name && got.Level == want.Level && strings.Contains(got.Text, want.Text) && strings.Contains(got.Fix, want.Fix) {
+		if got.Name == want.Name && got.Level == want.Level &&
+			strings.Contains(got.Text, want.Text) && strings.Contains(got.Fix, want.Fix) {
 			return
 		}
 	}
@@ -91,9 +92,18 @@ func TestFileSystem(t *testing.T) {
 			name: "FUSE", system: lock.FileSystem{FUSE: true, Free: plenty},
 			want: Check{"file system", LevelWarning, "in user space (FUSE)", "on a local disk"},
 		},
-		{name: "little space", system: lock.FileSystem{Free: 5 << 20}, want: Check{"space", LevelWarning, "5 MiB free", "make room"}},
-		{name: "no space", system: lock.FileSystem{Free: 1000}, want: Check{"space", LevelProblem, "1000 B free", "make room"}},
-		{name: "no inodes", system: lock.FileSystem{NoInodes: true, Free: plenty}, want: Check{"space", LevelProblem, "no inodes", "make room"}},
+		{
+			name: "little space", system: lock.FileSystem{Free: 5 << 20},
+			want: Check{"space", LevelWarning, "5 MiB free", "make room"},
+		},
+		{
+			name: "no space", system: lock.FileSystem{Free: 1000},
+			want: Check{"space", LevelProblem, "1000 B free", "make room"},
+		},
+		{
+			name: "no inodes", system: lock.FileSystem{NoInodes: true, Free: plenty},
+			want: Check{"space", LevelProblem, "no inodes", "make room"},
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -110,30 +120,49 @@ func TestDatabase(t *testing.T) {
 		name, statements string
 		want             Check
 	}{
-		{"newer", "PRAGMA user_version = 99", Check{"database", LevelProblem, "written by a newer retry", "upgrade retry"}},
-		{"foreign", "PRAGMA application_id = 1", Check{"database", LevelProblem, "another program", "another directory"}},
 		{
-			"orphan", "PRAGMA foreign_keys = OFF; INSERT INTO attempts (task, number, started_at) VALUES (77, 1, 1)",
-			Check{"integrity", LevelProblem, "1 row without a task", "begins a new one"},
-		},
-		{"no table", "DROP TABLE tasks", Check{"database", LevelProblem, "no such table: tasks", "mkdir"}},
-		{"no column", "ALTER TABLE tasks DROP COLUMN environment", Check{"tasks", LevelProblem, "no such column", "mkdir"}},
-		{"interrupted", "", Check{"tasks", LevelWarning, "1 interrupted: 5b9a39db", "retry resume --all"}},
-		{
-			"deferred", "UPDATE tasks SET status = 'PENDING', reason = 'deferred', next_attempt_at = 4102444800000000",
-			Check{"tasks", LevelOK, "1 unfinished, none interrupted", ""},
+			name: "newer", statements: "PRAGMA user_version = 99",
+			want: Check{"database", LevelProblem, "written by a newer retry", "upgrade retry"},
 		},
 		{
-			"deferred until now", "UPDATE tasks SET status = 'PENDING', reason = 'deferred', next_attempt_at = 1",
-			Check{"tasks", LevelWarning, "1 interrupted: 5b9a39db", "retry resume --all"},
+			name: "foreign", statements: "PRAGMA application_id = 1",
+			want: Check{"database", LevelProblem, "another program", "another directory"},
 		},
 		{
-			"from the future", "UPDATE tasks SET created_at = created_at + 1000000000000000",
-			Check{"clock", LevelWarning, "1 task from the future", "set the clock right"},
+			name:       "orphan",
+			statements: "PRAGMA foreign_keys = OFF; INSERT INTO attempts (task, number, started_at) VALUES (77, 1, 1)",
+			want:       Check{"integrity", LevelProblem, "1 row without a task", "begins a new one"},
 		},
 		{
-			"a time out of this world", "UPDATE tasks SET created_at = 9223372036854775807",
-			Check{"clock", LevelWarning, "1 task from the future", "set the clock right"},
+			name: "no table", statements: "DROP TABLE tasks",
+			want: Check{"database", LevelProblem, "no such table: tasks", "mkdir"},
+		},
+		{
+			name: "no column", statements: "ALTER TABLE tasks DROP COLUMN environment",
+			want: Check{"tasks", LevelProblem, "no such column", "mkdir"},
+		},
+		{
+			name: "interrupted",
+			want: Check{"tasks", LevelWarning, "1 interrupted: 5b9a39db", "retry resume --all"},
+		},
+		{
+			name:       "deferred",
+			statements: "UPDATE tasks SET status = 'PENDING', reason = 'deferred', next_attempt_at = 4102444800000000",
+			want:       Check{"tasks", LevelOK, "1 unfinished, none interrupted", ""},
+		},
+		{
+			name:       "deferred until now",
+			statements: "UPDATE tasks SET status = 'PENDING', reason = 'deferred', next_attempt_at = 1",
+			want:       Check{"tasks", LevelWarning, "1 interrupted: 5b9a39db", "retry resume --all"},
+		},
+		{
+			name:       "from the future",
+			statements: "UPDATE tasks SET created_at = created_at + 1000000000000000",
+			want:       Check{"clock", LevelWarning, "1 task from the future", "set the clock right"},
+		},
+		{
+			name: "a time out of this world", statements: "UPDATE tasks SET created_at = 9223372036854775807",
+			want: Check{"clock", LevelWarning, "1 task from the future", "set the clock right"},
 		},
 	}
 	for _, test := range tests {
@@ -167,7 +196,7 @@ func TestLongWAL(t *testing.T) {
 
 // Opening a pipe in place of a file would never return.
 func TestAPipeIsNotOpened(t *testing.T) {
-	for _, name := range []string{sqlite.DatabaseName, sqlite.DatabaseName + "-wal", sqlite.DatabaseName + "-shm", lock.OwnersFile} {
+	for _, name := range []string{"journal.db", "journal.db-wal", "journal.db-shm", lock.OwnersFile} {
 		t.Run(name, func(t *testing.T) {
 			dir := interrupted(t)
 			path := filepath.Join(dir, name)
@@ -203,17 +232,8 @@ func TestNothingIsMade(t *testing.T) {
 func TestManyInterrupted(t *testing.T) {
 	dir := interrupted(t)
 	for n := range 4 {
-		execute(t, dir, "INSERT INTO tasks SELECT number + "+strconv.Itoa(n+1)+", replace(id, '5b', '"+strconv.Itoa(n)+"b'), "+columns(t, dir)+" FROM tasks WHERE number = 1")
+		execute(t, dir, fmt.Sprintf(`CREATE TEMP TABLE copy AS SELECT * FROM tasks WHERE number = 1;
+			UPDATE copy SET number = %[1]d, id = 'id-%[1]d'; INSERT INTO tasks SELECT * FROM copy`, n+2))
 	}
-	expect(t, examine(t, dir), Check{"tasks", LevelWarning, "5 interrupted: ", ""})
-}
-
-// columns names the columns of a task but its number and its id.
-func columns(t *testing.T, dir string) (list string) {
-	t.Helper()
-	db, err := sql.Open("sqlite3", filepath.Join(dir, sqlite.DatabaseName))
-	must(t, err)
-	defer func() { must(t, db.Close()) }()
-	must(t, db.QueryRow("SELECT group_concat(name, ', ') FROM pragma_table_info('tasks') WHERE cid > 1").Scan(&list))
-	return list
+	expect(t, examine(t, dir), Check{"tasks", LevelWarning, ", …", "retry resume --all"})
 }

@@ -64,10 +64,12 @@ func (e *examiner) space(system lock.FileSystem) {
 	}
 }
 
-// files looks at owners and modes. It reports false where one is not a regular file: a pipe in its place would never answer.
+// files looks at owners and modes. It reports false where one is not a regular file: a pipe in its place would never
+// answer.
 func (e *examiner) files() (regular bool) {
 	sound, regular := 0, true
-	for _, name := range []string{sqlite.DatabaseName, sqlite.DatabaseName + "-wal", sqlite.DatabaseName + "-shm", lock.OwnersFile} {
+	const database = sqlite.DatabaseName
+	for _, name := range []string{database, database + "-wal", database + "-shm", lock.OwnersFile} {
 		path := e.path(name)
 		info, err := os.Lstat(path)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -101,6 +103,7 @@ func (e *examiner) setAside() {
 		return
 	}
 	newest := found[len(found)-1]
-	e.add("set aside", LevelWarning, "save what you need from it (sqlite3 "+filepath.Join(newest, sqlite.DatabaseName)+" .recover), then remove it",
+	database := filepath.Join(newest, sqlite.DatabaseName)
+	e.add("set aside", LevelWarning, "save what you need from it (sqlite3 "+database+" .recover), then remove it",
 		"%s set aside after damage, the newest in %s", text.Count(len(found), "journal"), newest)
 }

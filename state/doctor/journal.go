@@ -46,8 +46,8 @@ const (
 	exclusiveLen  = 512
 )
 
-// holder names the process that keeps others from writing; it returns "" where a write can begin. No connection of this process may be
-// open: closing the files would drop its locks.
+// holder names the process that keeps others from writing; it returns "" where a write can begin. No connection of this
+// process may be open: closing the files would drop its locks.
 func (e *examiner) holder() (string, error) {
 	if lock.Held(e.dir) {
 		return "another process", nil
@@ -96,7 +96,8 @@ func (e *examiner) database(j *sqlite.Journal, found sqlite.Inspection) {
 		e.fail("database", err)
 		return
 	}
-	e.add("database", LevelOK, "", "%s and %s of WAL, schema %d, journal mode %s", text.Size(size.Database), text.Size(size.WAL), found.Schema, found.Mode)
+	e.add("database", LevelOK, "", "%s and %s of WAL, schema %d, journal mode %s",
+		text.Size(size.Database), text.Size(size.WAL), found.Schema, found.Mode)
 	if size.WAL > longWAL {
 		e.add("wal", LevelWarning, "see who reads the journal all the time; the last one to close it empties the WAL",
 			"%s wait in the WAL, which makes every start slow", text.Size(size.WAL))
@@ -109,7 +110,8 @@ func (e *examiner) integrity(found sqlite.Inspection) bool {
 	case found.Damage != "":
 		e.add("integrity", LevelProblem, e.replacement(), "the journal is damaged: %s", found.Damage)
 	case found.Orphans > 0:
-		e.add("integrity", LevelProblem, e.replacement(), "the journal is damaged: %s without a task", text.Count(found.Orphans, "row"))
+		e.add("integrity", LevelProblem, e.replacement(), "the journal is damaged: %s without a task",
+			text.Count(found.Orphans, "row"))
 	default:
 		e.add("integrity", LevelOK, "", "no damage")
 		return true

@@ -1,5 +1,5 @@
-// Package lock decides where a journal lies and who may use it: its directory, the files in it, and the locks that the kernel drops when
-// a process dies.
+// Package lock decides where a journal lies and who may use it: its directory, the files in it, and the locks that the
+// kernel drops when a process dies.
 package lock
 
 import (
@@ -26,7 +26,8 @@ func Dir(explicit string, getenv func(string) string) (string, error) {
 	return place.Dir, err
 }
 
-// Locate is Dir, and says why the directory is used. It returns ErrForeignHome for a default in the home of another user.
+// Locate is Dir, and says why the directory is used. It returns ErrForeignHome for a default in the home of another
+// user.
 func Locate(explicit string, getenv func(string) string) (place Place, err error) {
 	switch {
 	case explicit != "":
@@ -56,8 +57,8 @@ func Nearest(path string) (string, fs.FileInfo, error) {
 	}
 }
 
-// CreateDir makes the directory, private from the moment it exists. It refuses a network file system, and a directory that another
-// user could have prepared.
+// CreateDir makes the directory, private from the moment it exists. It refuses a network file system, and a directory
+// that another user could have prepared.
 func CreateDir(dir string) error {
 	above, _, err := Nearest(dir)
 	if err != nil {
@@ -78,7 +79,8 @@ func CreateDir(dir string) error {
 	return CheckOwner(dir, info)
 }
 
-// makeDir makes a directory and those above it. An acknowledged task must survive a power loss, and so must the path to it.
+// makeDir makes a directory and those above it. An acknowledged task must survive a power loss, and so must the path to
+// it.
 func makeDir(dir string) error {
 	above, info, err := Nearest(dir)
 	if err != nil || above == dir && info.IsDir() {
@@ -96,8 +98,8 @@ func makeDir(dir string) error {
 	return nil
 }
 
-// CreateFiles creates the named files, empty and of mode 0600: SQLite would create its own under the umask. It only checks a file that
-// exists: closing a second descriptor of it would drop SQLite's locks.
+// CreateFiles creates the named files, empty and of mode 0600: SQLite would create its own under the umask. It only
+// checks a file that exists: closing a second descriptor of it would drop SQLite's locks.
 func CreateFiles(dir string, names ...string) error {
 	created := false
 	for _, name := range names {
@@ -127,7 +129,8 @@ func CheckFile(path string) error {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
-		return state.NewFault(state.ErrOwner, "move it away, or use another directory with --state", "%s is not a regular file", path)
+		return state.NewFault(state.ErrOwner, "move it away, or use another directory with --state",
+			"%s is not a regular file", path)
 	}
 	return CheckOwner(path, info)
 }
@@ -138,8 +141,8 @@ const maxWait = 5 * time.Second
 // errHeld says that another process holds a lock of the directory.
 var errHeld = errors.New("held")
 
-// Shared locks the directory beside others that open a journal in it. While the lock is held nobody sets the journal aside, so that all
-// files that are opened belong to one journal.
+// Shared locks the directory beside others that open a journal in it. While the lock is held nobody sets the journal
+// aside, so that all files that are opened belong to one journal.
 func Shared(ctx context.Context, dir string) (unlock func(), err error) {
 	return lockDir(ctx, dir, false)
 }

@@ -29,10 +29,13 @@ func TestLocate(t *testing.T) {
 		want           Place
 	}{
 		{name: "a flag goes first", explicit: "/flag", env: all, want: Place{"/flag", "--state"}},
-		{name: "a relative flag", explicit: "some/where", env: all, want: Place{filepath.Join(here, "some/where"), "--state"}},
+		{name: "a relative flag", explicit: "a/b", env: all, want: Place{filepath.Join(here, "a/b"), "--state"}},
 		{name: "a flag with dots", explicit: "/flag/../other/", want: Place{"/other", "--state"}},
 		{name: "the variable of retry", env: all, want: Place{"/state", "RETRY_STATE_DIR"}},
-		{name: "relative", env: map[string]string{"RETRY_STATE_DIR": "./s"}, want: Place{filepath.Join(here, "s"), "RETRY_STATE_DIR"}},
+		{
+			name: "relative", env: map[string]string{"RETRY_STATE_DIR": "./s"},
+			want: Place{filepath.Join(here, "s"), "RETRY_STATE_DIR"},
+		},
 		{
 			name: "the state home", env: map[string]string{"XDG_STATE_HOME": "/xdg", "HOME": "/home/me"},
 			want: Place{"/xdg/retry", "XDG_STATE_HOME"},

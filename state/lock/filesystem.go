@@ -20,7 +20,8 @@ func Statfs(path string) (FileSystem, error) { return statfs(path) }
 // statfs is replaced by tests: none can mount a network file system.
 var statfs = systemStatfs
 
-// Check refuses a network file system; path is on it. SQLite's WAL needs memory that all processes share, which two machines do not.
+// Check refuses a network file system; path is on it. SQLite's WAL needs memory that all processes share, which two
+// machines do not.
 func (s FileSystem) Check(path string) error {
 	if !s.Remote {
 		return nil
@@ -29,8 +30,8 @@ func (s FileSystem) Check(path string) error {
 		"%s is on a network file system (%s), where SQLite cannot share a journal", path, s.Name)
 }
 
-// ReadOnlyHint says what to do about a directory that cannot be written: SQLite does not tell a read-only file system from read-only
-// files.
+// ReadOnlyHint says what to do about a directory that cannot be written: SQLite does not tell a read-only file system
+// from read-only files.
 func ReadOnlyHint(dir string) string {
 	if system, err := statfs(dir); err == nil && !system.ReadOnly {
 		return "chmod u+w " + dir + " and what is in it, or use another directory with --state"

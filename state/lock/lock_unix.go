@@ -26,8 +26,8 @@ func homePlace(getenv func(string) string) (Place, error) {
 	return Place{}, errors.New("HOME is not set\nhint: set RETRY_STATE_DIR or give --state DIR")
 }
 
-// checkHome refuses a default place that somebody else owns, as under sudo with the caller's HOME: a directory that root makes there
-// would lock that user out of a journal of their own.
+// checkHome refuses a default place that somebody else owns, as under sudo with the caller's HOME: a directory that
+// root makes there would lock that user out of a journal of their own.
 func checkHome(place Place) error {
 	path, info, err := Nearest(place.Dir)
 	if err != nil {
@@ -37,7 +37,8 @@ func checkHome(place Place) error {
 	if !ok || stat.Uid == 0 || int(stat.Uid) == os.Geteuid() {
 		return nil
 	}
-	return state.NewFault(state.ErrForeignHome, "sudo -H sets the home; or name a directory of your own with --state or RETRY_STATE_DIR",
+	return state.NewFault(state.ErrForeignHome,
+		"sudo -H sets the home; or name a directory of your own with --state or RETRY_STATE_DIR",
 		"%s leads to %s, which belongs to user %d, not to you (%d)", place.Source, path, stat.Uid, os.Geteuid())
 }
 
@@ -49,7 +50,8 @@ func CheckOwner(path string, info fs.FileInfo) error {
 		return state.NewFault(state.ErrOwner, "chown it, or use a directory of your own with --state",
 			"%s belongs to user %d, not to you (%d)", path, stat.Uid, os.Geteuid())
 	case info.Mode().Perm()&0o022 != 0:
-		return state.NewFault(state.ErrMode, "chmod go-w "+path, "%s may be written by others (mode %04o)", path, info.Mode().Perm())
+		return state.NewFault(state.ErrMode, "chmod go-w "+path,
+			"%s may be written by others (mode %04o)", path, info.Mode().Perm())
 	}
 	return nil
 }
@@ -63,8 +65,8 @@ func Writable(path string) bool {
 // leastDescriptors are the journal's eight and those of a command with its pipes.
 const leastDescriptors = 24
 
-// CheckDescriptors refuses a journal where its files could leave none to start the command. Go's runtime even dies where its poller gets
-// none.
+// CheckDescriptors refuses a journal where its files could leave none to start the command. Go's runtime even dies
+// where its poller gets none.
 func CheckDescriptors() error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= leastDescriptors {
@@ -129,8 +131,8 @@ func (o *Owners) Owner(number int64) (pid int, err error) {
 	return holder(o.file, unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: number, Len: 1})
 }
 
-// Blocker returns the process whose lock keeps others from locking some bytes of a file, to write or to read them; 0 where none does. It
-// takes no lock.
+// Blocker returns the process whose lock keeps others from locking some bytes of a file, to write or to read them; 0
+// where none does. It takes no lock.
 func Blocker(path string, write bool, start, length int64) (pid int, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe may be there
 	if errors.Is(err, fs.ErrNotExist) {
@@ -167,9 +169,9 @@ func fcntl(f *os.File, command int, lock *unix.Flock_t) error {
 	}
 }
 
-// Queue waits until this process is the first of those that want to write, or until the context ends. The kernel serves waiting
-// processes in their order, which polling SQLite's lock does not. The queue only makes the order fair: SQLite's own lock protects the
-// database. Call done after the write.
+// Queue waits until this process is the first of those that want to write, or until the context ends. The kernel serves
+// waiting processes in their order, which polling SQLite's lock does not. The queue only makes the order fair: SQLite's
+// own lock protects the database. Call done after the write.
 func (o *Owners) Queue(ctx context.Context) (done func()) {
 	leave := func() { _ = o.Release(queueLock) }
 	if owned, err := o.Acquire(queueLock); owned || err != nil {

@@ -17,8 +17,8 @@ const queueLock = 1 << 61
 // UnknownPID stands for a living process of which the system tells no more.
 const UnknownPID = -1
 
-// Owners holds the kernel locks that say which tasks have a living owner: byte N of one file is task number N. The kernel drops the locks
-// of a process that dies, whatever killed it, and confuses no two processes as process ids can.
+// Owners holds the kernel locks that say which tasks have a living owner: byte N of one file is task number N. The
+// kernel drops the locks of a process that dies, whatever killed it, and confuses no two processes as process ids can.
 type Owners struct {
 	file *os.File
 }
@@ -37,7 +37,8 @@ func (o *Owners) Close() error {
 	return o.file.Close()
 }
 
-// OpenOwnersReadOnly opens the locks to be asked, which needs no right to write. It returns nil where nobody has ever owned a task.
+// OpenOwnersReadOnly opens the locks to be asked, which needs no right to write. It returns nil where nobody has ever
+// owned a task.
 func OpenOwnersReadOnly(dir string) (*Owners, error) {
 	o, err := OpenOwners(dir)
 	if err == nil {

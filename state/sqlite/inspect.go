@@ -23,6 +23,7 @@ type Inspection struct {
 func (j *Journal) Inspect(ctx context.Context, now time.Time) (i Inspection, err error) {
 	i.Schema = len(migrations)
 	var latest integer
+	const future = "SELECT count(*), coalesce(max(created_at), 0) FROM tasks WHERE created_at > ?"
 	for _, q := range []struct {
 		query string
 		args  []any
@@ -31,7 +32,7 @@ func (j *Journal) Inspect(ctx context.Context, now time.Time) (i Inspection, err
 		{"PRAGMA journal_mode", nil, []any{&i.Mode}},
 		{"PRAGMA integrity_check(1)", nil, []any{&i.Damage}},
 		{"SELECT count(*) FROM pragma_foreign_key_check", nil, []any{&i.Orphans}},
-		{"SELECT count(*), coalesce(max(created_at), 0) FROM tasks WHERE created_at > ?", []any{now.UnixMicro()}, []any{&i.Future, &latest}},
+		{future, []any{now.UnixMicro()}, []any{&i.Future, &latest}},
 	} {
 		if err := j.row(ctx, q.query, q.args, q.to...); err != nil {
 			return i, err
