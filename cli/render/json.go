@@ -161,15 +161,6 @@ type attemptJSON struct {
 	PhasesMS        *phasesJSON `json:"phases_ms"`
 }
 
-// phasesJSON has null for what did not happen.
-type phasesJSON struct {
-	DNS       *int64 `json:"dns"`
-	Connect   *int64 `json:"connect"`
-	TLS       *int64 `json:"tls"`
-	FirstByte *int64 `json:"first_byte"`
-	Total     *int64 `json:"total"`
-}
-
 func attemptToJSON(a task.Attempt) attemptJSON {
 	j := attemptJSON{
 		Number: a.Number, StartedAt: timestamp(a.StartedAt), Decision: present(string(a.Decision.Verdict)),
@@ -187,30 +178,5 @@ func attemptToJSON(a task.Attempt) attemptJSON {
 			j.Rule = &a.Decision.Rule
 		}
 	}
-	return j.withExchange(a.Outcome.HTTP)
-}
-
-// withExchange adds what an attempt of HTTP saw.
-func (j attemptJSON) withExchange(e *task.Reply) attemptJSON {
-	if e == nil {
-		return j
-	}
-	j.RequestsWritten, j.Event, j.ServerDelayMS = &e.Written, present(e.Default.Event), happened(e.ServerDelay)
-	if e.Status > 0 {
-		j.HTTPStatus = &e.Status
-	}
-	j.PhasesMS = &phasesJSON{
-		DNS: happened(e.Phases.DNS), Connect: happened(e.Phases.Connect), TLS: happened(e.Phases.TLS),
-		FirstByte: happened(e.Phases.FirstByte), Total: happened(e.Phases.Total),
-	}
-	return j
-}
-
-// happened is a duration in milliseconds; null for none.
-func happened(d time.Duration) *int64 {
-	if d == 0 {
-		return nil
-	}
-	ms := d.Milliseconds()
-	return &ms
+	return j.withReply(a.Outcome.HTTP)
 }

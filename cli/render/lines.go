@@ -50,28 +50,24 @@ func (l *Lines) Ended(t *task.Task, a task.Attempt) {
 	}
 	switch {
 	case a.Decision.Verdict == task.VerdictRetry:
-		line += announce(a)
-	case a.Decision.Reason == task.ReasonAmbiguous, a.Decision.Verdict == task.VerdictCancelled && isDoubtful(a.Outcome):
-		line += "; " + mayHaveWorked(t)
+		line += nextAttemptClause(a)
+	case a.Decision.Reason == task.ReasonAmbiguous, a.Decision.Verdict == task.VerdictCancelled && mayHaveTakenEffect(a.Outcome):
+		line += "; " + ambiguousEffect(t)
 	}
 	l.print(t, "%s", line)
 }
 
-// isDoubtful reports whether nobody knows what a request came to that should not be sent twice.
-func isDoubtful(o task.Outcome) bool { return o.HTTP != nil && o.HTTP.Default.Ambiguous }
-
-// announce says when the next attempt begins, and who wants that.
-func announce(a task.Attempt) string {
-	wish := asked(a.Outcome, " (the server asks for %s)")
+// nextAttemptClause says when the next attempt begins, and whether the server asked for that delay.
+func nextAttemptClause(a task.Attempt) string {
 	switch d := a.Decision; {
 	case d.Reason == task.ReasonDeferred:
-		return asked(a.Outcome, "; the server asks for a pause of %s")
+		return withServerDelay(a.Outcome, "; the server asks for a pause of %s")
 	case d.Shortened:
 		return "; last one in " + text.Duration(d.Delay) + ", shortened to fit the budget"
 	case d.Delay == 0:
 		return "; next at once"
 	default:
-		return "; next in " + text.Duration(d.Delay) + wish
+		return "; next in " + text.Duration(d.Delay) + withServerDelay(a.Outcome, " (the server asks for %s)")
 	}
 }
 
@@ -88,7 +84,7 @@ func (l *Lines) Finished(t *task.Task, r runner.Result) {
 	}
 }
 
-// Warn tells what went wrong beside the task.
+// Warn implements runner.Observer.
 func (l *Lines) Warn(err error) {
 	l.clear()
 	l.print(nil, "warning: %s", Message(err))
@@ -100,7 +96,7 @@ func (l *Lines) Say(text string) {
 	l.print(nil, "%s", text)
 }
 
-// clear removes what is drawn below the lines.
+// clear removes the countdown or the progress below the lines.
 func (l *Lines) clear() {
 	l.countdown.clear()
 	l.transfer.clear()
@@ -114,7 +110,7 @@ func (l *Lines) print(t *task.Task, format string, args ...any) {
 	_, _ = fmt.Fprintf(l.w, prefix+format+"\n", args...)
 }
 
-// description says how an attempt ended, with the error's own words where it has any.
+// Description says how an attempt ended, in the words of its error if it has one.
 func Description(o task.Outcome, d task.Decision) string {
 	if o.Message != "" {
 		return brief(message(o))
@@ -122,7 +118,7 @@ func Description(o task.Outcome, d task.Decision) string {
 	return ended(o, d)
 }
 
-// ended is Outcome, but calls no exit of 0 ok that the policy calls a failure.
+// ended is Outcome, except that an exit status of 0 is "exit 0" where the policy calls it a failure.
 func ended(o task.Outcome, d task.Decision) string {
 	if text := Outcome(o); text != "ok" || d.Success {
 		return text
@@ -130,7 +126,7 @@ func ended(o task.Outcome, d task.Decision) string {
 	return "exit 0"
 }
 
-// summary is the last line of a run; empty where there is nothing to tell.
+// Summary is the last line of a run; empty for a success at the first attempt.
 func Summary(t *task.Task, r runner.Result) string {
 	elapsed := text.Duration(max(0, time.Since(t.Began())))
 	switch r.Decision.Verdict {
@@ -140,106 +136,106 @@ func Summary(t *task.Task, r runner.Result) string {
 		}
 		return fmt.Sprintf("succeeded in attempt %d, after %s", t.AttemptCount, elapsed)
 	case task.VerdictExhausted:
-		return fmt.Sprintf("gave up after %s in %s: %s%s", text.Count(t.AttemptCount, "attempt"), elapsed, exhaustion(r, t), more(t))
+		return fmt.Sprintf("gave up after %s in %s: %s%s", text.Count(t.AttemptCount, "attempt"), elapsed, exhaustedClause(r, t), statusHint(t))
 	case task.VerdictFailed:
 		if r.Decision.Reason == task.ReasonAmbiguous {
-			return "FAILED, ambiguous: " + killed(r) + mayHaveWorked(t) + ", and is not safe to repeat" + more(t)
+			return "FAILED, ambiguous: " + killedClause(r) + ambiguousEffect(t) + ", and is not safe to repeat" + statusHint(t)
 		}
-		if n := tooOften(t, r.Outcome); n > 0 {
-			return fmt.Sprintf("not retried again: %d attempts in a row ended with %s%s", n, ended(r.Outcome, r.Decision), more(t))
+		if n := attemptsInARow(t, r.Outcome); n > 0 {
+			return fmt.Sprintf("not retried again: %d attempts in a row ended with %s%s", n, ended(r.Outcome, r.Decision), statusHint(t))
 		}
-		return "not retried" + ineligible(r) + more(t)
+		return "not retried" + ineligibleClause(r) + statusHint(t)
 	case task.VerdictCancelled:
-		return "cancelled by " + canceller(r.Signal) + more(t)
+		return "cancelled by " + cancelledBy(r.Signal) + statusHint(t)
 	}
 	if r.Decision.Reason == task.ReasonDeferred {
-		return "deferred until " + Stamp(t.NextAttemptAt, time.Now()) + ", as the server asks" + later(t)
+		return "deferred until " + Stamp(t.NextAttemptAt, time.Now()) + ", as the server asks" + deferredHint(t)
 	}
-	return "interrupted by " + signalName(r.Signal) + resumable(t)
+	return "interrupted by " + signalName(r.Signal) + resumeHint(t)
 }
 
-// hints say what a person can do beside what summary names, each on a line of its own.
+// Hints say what a person can do after a run, each on a line of its own.
 func Hints(t *task.Task, r runner.Result) string {
 	switch r.Decision.Reason {
 	case task.ReasonAmbiguous:
-		return "\nhint: " + lookFirst(t) + "\nhint: where the server deduplicates, --idempotency-key KEY or --idempotent lets retry send it again by itself"
+		return "\nhint: " + checkServer(t) + "\nhint: where the server deduplicates, --idempotency-key KEY or --idempotent lets retry send it again by itself"
 	case task.ReasonExpired:
 		return "\nhint: the server may have forgotten the key, and take the request for another one: look at it before you send that anew"
 	}
 	return ""
 }
 
-// killed begins a line about an attempt that has no line of its own: its owner died.
-func killed(r runner.Result) string {
+// killedClause begins a line about an attempt whose owner died, which therefore has no line of its own.
+func killedClause(r runner.Result) string {
 	if r.Outcome.IsCrash() {
 		return "retry was killed while it ran; "
 	}
 	return ""
 }
 
-// mayHaveWorked says of a request what nobody knows.
-func mayHaveWorked(t *task.Task) string {
-	if t.Request == nil {
-		return "it may have taken effect"
-	}
-	return brief(t.Request.Method) + " may have taken effect"
-}
-
-// ineligible says why there is no other attempt. An attempt that could not begin has said so.
-func ineligible(r runner.Result) string {
+// ineligibleClause says why there is no other attempt. Where an attempt could not begin, its own line says so already.
+func ineligibleClause(r runner.Result) string {
 	if r.Outcome.Error == task.ErrorStart {
 		return ""
 	}
 	return ": " + ended(r.Outcome, r.Decision) + " is not eligible for another attempt"
 }
 
-// tooOften returns how many attempts in a row came to what is not tried more often; 0 where that is not why there is no other.
-func tooOften(t *task.Task, o task.Outcome) int {
-	if o.HTTP == nil || o.HTTP.Default.AtMost == 0 || t.History.InARow < o.HTTP.Default.AtMost {
-		return 0
-	}
-	return t.History.InARow
-}
-
-func exhaustion(r runner.Result, t *task.Task) string {
+// exhaustedClause says what ended the attempts of a task that is given up.
+func exhaustedClause(r runner.Result, t *task.Task) string {
 	switch r.Decision.Reason {
 	case task.ReasonBudget:
-		return "no time is left in the budget of " + text.Duration(t.Policy.Budget) + asked(r.Outcome, " (the server asks for %s)") + ", " + Description(r.Outcome, r.Decision)
+		return "no time is left in the budget of " + text.Duration(t.Policy.Budget) + withServerDelay(r.Outcome, " (the server asks for %s)") + ", " + Description(r.Outcome, r.Decision)
 	case task.ReasonExpired:
-		return "the idempotency key " + oldKey(t) + " by the next attempt, " + Description(r.Outcome, r.Decision)
+		return "the idempotency key " + expiredKey(t) + " by the next attempt, " + Description(r.Outcome, r.Decision)
 	case task.ReasonCrashes:
 		return fmt.Sprintf("%d in a row ended with the death of retry itself", task.MaxCrashes)
 	}
 	return Description(r.Outcome, r.Decision)
 }
 
-// canceller says who cancelled. A TERM by itself only interrupts: where the task is cancelled then, retry cancel sent it.
-func canceller(sig os.Signal) string {
+// cancelledBy says who cancelled a task. SIGTERM by itself only interrupts: if the task is cancelled after it, retry cancel sent it.
+func cancelledBy(sig os.Signal) string {
 	if sig == nil || sig == syscall.SIGTERM {
 		return "another process"
 	}
 	return signalName(sig)
 }
 
-// more points to where the attempts are written down.
-func more(t *task.Task) string {
+// statusHint names the command that shows the attempts, where a journal has them.
+func statusHint(t *task.Task) string {
 	if t.Number == 0 {
 		return ""
 	}
 	return " (retry status " + ShortID(t.ID) + ")"
 }
 
-// later says how a deferred task goes on.
-func later(t *task.Task) string {
+// deferredHint says how a deferred task is continued.
+func deferredHint(t *task.Task) string {
 	if t.Number == 0 {
 		return "; no journal remembers it: run it again then"
 	}
-	return resumable(t)
+	return resumeHint(t)
 }
 
-func resumable(t *task.Task) string {
+func resumeHint(t *task.Task) string {
 	if t.Number == 0 {
 		return ""
 	}
 	return "; to go on: retry resume " + ShortID(t.ID)
+}
+
+// signalName names the signals that end a run.
+func signalName(sig os.Signal) string {
+	switch sig {
+	case syscall.SIGINT:
+		return "SIGINT"
+	case syscall.SIGTERM:
+		return "SIGTERM"
+	case syscall.SIGHUP:
+		return "SIGHUP"
+	case syscall.SIGQUIT:
+		return "SIGQUIT"
+	}
+	return sig.String()
 }

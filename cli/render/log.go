@@ -22,10 +22,10 @@ func NewLog(w io.Writer, verbose bool) *Log {
 	return &Log{logger: zerolog.New(escapedJSON{w}), verbose: verbose}
 }
 
-// escapedJSON escapes what JSON lets stand and a terminal does not just draw.
+// escapedJSON escapes the characters that are valid in JSON and that a terminal would act on.
 type escapedJSON struct{ io.Writer }
 
-// Write never reports a part of a line: it has another length.
+// Write reports the whole line or nothing, since the escaped line has another length.
 func (w escapedJSON) Write(line []byte) (int, error) {
 	if _, err := io.WriteString(w.Writer, text.EscapeJSON(string(line))); err != nil {
 		return 0, err
@@ -61,29 +61,11 @@ func (l *Log) Ended(t *task.Task, a task.Attempt) {
 	if a.Outcome.Error != task.ErrorNone {
 		event.Str("error", string(a.Outcome.Error)).Str("detail", a.Outcome.Message)
 	}
-	logExchange(event, a.Outcome)
+	logReply(event, a.Outcome)
 	if a.Decision.Verdict == task.VerdictRetry {
 		event.Int64("delay_ms", a.Decision.Delay.Milliseconds()).Bool("shortened", a.Decision.Shortened)
 	}
 	event.Msg("attempt failed")
-}
-
-// logExchange adds what an attempt of HTTP saw.
-func logExchange(event *zerolog.Event, o task.Outcome) {
-	e := o.HTTP
-	if e == nil {
-		return
-	}
-	if o.Error == task.ErrorNone {
-		event.Str("detail", o.Message)
-	}
-	event.Int("requests_written", e.Written)
-	if e.Status > 0 {
-		event.Int("http_status", e.Status)
-	}
-	if e.ServerDelay > 0 {
-		event.Int64("server_delay_ms", e.ServerDelay.Milliseconds())
-	}
 }
 
 // Waiting implements runner.Observer.

@@ -140,9 +140,9 @@ func (t *transfer) erase() {
 
 // transferred says how far a transfer has got: "43% of 200 MiB, 12 MiB/s, 9s left".
 func transferred(now task.Transfer, at time.Time) string {
-	txt := byteCount(now.Bytes)
+	txt := text.Size(now.Bytes)
 	if now.Total > 0 {
-		txt = fmt.Sprintf("%d%% of %s", min(100, int64(float64(now.Bytes)/float64(now.Total)*100)), byteCount(now.Total))
+		txt = fmt.Sprintf("%d%% of %s", min(100, int64(float64(now.Bytes)/float64(now.Total)*100)), text.Size(now.Total))
 	}
 	if now.Sending {
 		txt += " sent"
@@ -155,21 +155,10 @@ func transferred(now task.Transfer, at time.Time) string {
 	if took <= 0 || rate < 1 {
 		return txt
 	}
-	txt += ", " + byteCount(int64(rate)) + "/s"
+	txt += ", " + text.Size(int64(rate)) + "/s"
 	const longest = 100 * 365 * 24 * 3600 // that a Duration can hold
 	if left := math.Ceil(float64(now.Total-now.Bytes) / rate); left > 0 && left < longest {
 		txt += ", " + text.Duration(time.Duration(left)*time.Second) + " left"
 	}
 	return txt
 }
-
-// byteCount writes a number of bytes with three digits.
-func byteCount(n int64) string {
-	size, unit := float64(n), 0
-	for units := len(byteUnits) - 1; size >= 999.5 && unit < units; unit++ {
-		size /= 1024
-	}
-	return fmt.Sprintf("%.3g %s", size, byteUnits[unit])
-}
-
-var byteUnits = []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}

@@ -8,13 +8,36 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Title is what a task does in one line: its command, or its request without the secrets in it.
+// targetJSON is the method and the URL of a request.
+type targetJSON struct {
+	Method string `json:"method"`
+	URL    string `json:"url"`
+}
+
+// requestJSON is the request of a task of HTTP, with its secrets masked.
+type requestJSON struct {
+	targetJSON
+	Headers []string `json:"headers"`
+}
+
+func requestToJSON(r *task.Request) *requestJSON {
+	if r == nil {
+		return nil
+	}
+	headers := make([]string, len(r.Header))
+	for i, line := range r.Header {
+		headers[i] = task.MaskHeader(line)
+	}
+	return &requestJSON{targetJSON{Method: r.Method, URL: task.MaskURL(r.URL)}, headers}
+}
+
+// Title is what a task does in one line: its command, or its request with the secrets masked.
 func Title(t *task.Task) string { return titleUpTo(t, maxTitle) }
 
-// maxTitle bounds a title that is shown whole.
+// maxTitle is the limit of a title that is not shortened.
 const maxTitle = 1 << 20
 
-// titleUpTo writes no more of a title than is shown.
+// titleUpTo writes the first characters of a title, at most as many as are shown.
 func titleUpTo(t *task.Task, most int) string {
 	switch {
 	case t.Request != nil:
@@ -25,7 +48,7 @@ func titleUpTo(t *task.Task, most int) string {
 	return commandUpTo(t.Command, most)
 }
 
-// requestFacts tell what a task of HTTP sends, and where its reply goes. They are none for a command.
+// requestFacts are the lines about the request of a task; none for a command.
 func requestFacts(t *task.Task) [][2]string {
 	r := t.Request
 	if r == nil {
@@ -33,10 +56,10 @@ func requestFacts(t *task.Task) [][2]string {
 	}
 	facts := [][2]string{{"Request", titleUpTo(t, longLine)}}
 	for i, line := range r.Header {
-		facts = append(facts, [2]string{onlyFirst(i, "Headers"), atLength(task.MaskHeader(line))})
+		facts = append(facts, [2]string{onlyFirst(i, "Headers"), wholeLine(task.MaskHeader(line))})
 	}
 	return append(facts, [][2]string{
-		{"User", userOf(r)}, {"Body", bodyOf(t)}, {"Network", networkOf(&r.Network)}, {"Output", atLength(r.Output)},
+		{"User", userOf(r)}, {"Body", bodyOf(t)}, {"Network", networkOf(&r.Network)}, {"Output", wholeLine(r.Output)},
 	}...)
 }
 
@@ -59,7 +82,7 @@ func userOf(r *task.Request) string {
 	return brief(r.User[:colon]) + ", with a password"
 }
 
-// bodyOf names the files of a body. Of a text it tells the length alone: there may be secrets in it.
+// bodyOf names the files of a body. Of a text it shows the length only, as there may be secrets in it.
 func bodyOf(t *task.Task) string {
 	var parts []string
 	for i := range t.Request.Body {
@@ -92,7 +115,7 @@ func partOf(p *task.Part, kept bool) string {
 	return part
 }
 
-// networkOf says in one line how the server is reached, where that is not the usual way.
+// networkOf writes in one line those network options that differ from the defaults.
 func networkOf(n *task.Network) string {
 	var parts []string
 	add := func(yes bool, text string) {
@@ -114,7 +137,7 @@ func networkOf(n *task.Network) string {
 	return strings.Join(parts, ", ")
 }
 
-// optionsOf has the words of retry http for what it captures.
+// optionsOf writes the options of a task. For the captured output it uses the values of retry http.
 func optionsOf(t *task.Task) string {
 	o := t.Options
 	if t.Kind == task.KindHTTP {
@@ -123,7 +146,7 @@ func optionsOf(t *task.Task) string {
 	return Options(&o)
 }
 
-// keyOf is the task's idempotency key, and how it goes out.
+// keyOf is the task's idempotency key, and how it is sent.
 func keyOf(t *task.Task) string {
 	text := brief(t.IdempotencyKey)
 	switch r := t.Request; {

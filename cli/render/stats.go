@@ -94,7 +94,7 @@ var statsColumns = []statsColumn{
 	{title: "OPEN", weight: 6, cell: tally(unfinished), rare: unfinished},
 	{title: "P50", weight: 4, cell: func(_ Screen, c *task.CommandStats, _ time.Time) string { return quantile(c, c.P50) }},
 	{title: "P95", weight: 5, cell: func(_ Screen, c *task.CommandStats, _ time.Time) string { return quantile(c, c.P95) }},
-	{title: "WAITED", weight: 1, cell: func(_ Screen, c *task.CommandStats, _ time.Time) string { return waiting(c.Waiting) }},
+	{title: "WAITED", weight: 1, cell: func(_ Screen, c *task.CommandStats, _ time.Time) string { return durationOrDash(c.Waiting) }},
 	{title: "COMMAND", weight: always, cell: named},
 }
 
@@ -164,13 +164,6 @@ func tallied(n int) string {
 		return "-"
 	}
 	return strconv.Itoa(n)
-}
-
-func waiting(d time.Duration) string {
-	if d == 0 {
-		return "-"
-	}
-	return text.Duration(d)
 }
 
 // commandStatsJSON is the stable form of a command's statistics; docs/json.md describes it.

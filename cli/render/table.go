@@ -21,14 +21,14 @@ func ShortID(id string) string {
 	return text.Escape(id[max(0, len(id)-shortIDLength):])
 }
 
-// Table says how much of a list is drawn, and what stands in place of the rest.
+// Table says how much of a list is drawn, and the texts in place of what is not.
 type Table struct {
 	Limit int    // the most rows; 0 is no limit
-	More  string // below a table that leaves tasks out
-	None  string // instead of a table without rows
+	More  string // the line below a table that leaves tasks out
+	None  string // the line instead of a table without rows
 }
 
-// Tasks draws the table of tasks. It keeps no more of each than its row.
+// Tasks draws the table of tasks. Of each task it keeps in memory only the row.
 func Tasks(w io.Writer, s Screen, tasks iter.Seq2[TaskView, error], table Table, now time.Time) error {
 	rows := [][]string{{"ID", "STATUS", "ATTEMPTS", "LAST", "NEXT", "AGE", "COMMAND"}}
 	more := false
@@ -75,7 +75,7 @@ func columnWidths(rows [][]string) []int {
 	return widths
 }
 
-// status names where the task stands. One without an owner waits for a resume, whatever its stored status.
+// status writes the status of a task. A task whose owner is dead waits for a resume, whatever status is stored.
 func (s Screen) status(t TaskView) string {
 	switch {
 	case t.Interrupted && !deferred(t):
@@ -90,18 +90,18 @@ func (s Screen) status(t TaskView) string {
 	return s.paint(blue, brief(string(t.Status)))
 }
 
-// attemptCount writes "2/5", or "2" where there is no limit. Interrupted attempts have numbers and use up none, so each lets the
-// others have greater ones; a table does not know of them.
+// AttemptCount writes "2/5", or "2" where there is no limit. An interrupted attempt has a number and does not count against the limit,
+// so it raises the greatest number. Right after it, before another attempt has begun, the limit is shown without it.
 func AttemptCount(t *task.Task) string {
 	count := strconv.Itoa(t.AttemptCount)
-	greatest := t.MaxAttempts()
-	if greatest == 0 {
+	limit := t.MaxAttempts()
+	if limit == 0 {
 		return count
 	}
 	if t.History.Interrupted > 0 && t.Last.Number == t.AttemptCount && t.Last.Decision.Verdict == task.VerdictInterrupted {
-		greatest--
+		limit--
 	}
-	return count + "/" + strconv.Itoa(max(greatest, t.AttemptCount))
+	return count + "/" + strconv.Itoa(max(limit, t.AttemptCount))
 }
 
 func lastOutcome(t TaskView) string {
@@ -109,12 +109,12 @@ func lastOutcome(t TaskView) string {
 	case t.Last.Number == 0:
 		return "-"
 	case t.Last.Decision.Verdict == "":
-		return inFlight(t)
+		return withoutOutcome(t)
 	}
 	return Outcome(t.Last.Outcome)
 }
 
-func inFlight(t TaskView) string {
+func withoutOutcome(t TaskView) string {
 	if t.Interrupted {
 		return "no outcome"
 	}

@@ -12,13 +12,13 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Task draws one task in detail: what it is, its policy, each attempt, its time, and what it wrote at last.
+// Task draws one task in detail: its properties, its attempts, their replies, a timeline, and the end of its output.
 func Task(w io.Writer, s Screen, t TaskView, attempts []task.Attempt, now time.Time) error {
 	var sections [][]string
 	for _, draw := range []func(io.Writer) error{
 		func(w io.Writer) error { return s.facts(w, t, now) },
 		func(w io.Writer) error { return s.attempts(w, t, attempts, now) },
-		func(w io.Writer) error { return s.exchanges(w, attempts) },
+		func(w io.Writer) error { return s.replies(w, attempts) },
 		func(w io.Writer) error { return s.timeline(w, t, attempts, now) },
 		func(w io.Writer) error { return s.tails(w, attempts) },
 	} {
@@ -40,10 +40,11 @@ const (
 	leastRows = 3 // attempts that are shown beside a timeline
 )
 
-// fit leaves out what has no room on a screen that does not scroll: the exchanges and the output first, then all but the newest attempts.
-func (s Screen) fit(facts, table, exchanges, chart, tail []string) [][]string {
-	if len(facts)+len(table)+len(exchanges)+len(chart)+len(tail) > s.Height {
-		exchanges = nil
+// fit leaves out what does not fit on a screen that does not scroll: the replies first, then the output, then the timeline, then the
+// oldest attempts.
+func (s Screen) fit(facts, table, replies, chart, tail []string) [][]string {
+	if len(facts)+len(table)+len(replies)+len(chart)+len(tail) > s.Height {
+		replies = nil
 	}
 	if len(facts)+len(table)+len(chart)+len(tail) > s.Height {
 		tail = nil
@@ -51,13 +52,13 @@ func (s Screen) fit(facts, table, exchanges, chart, tail []string) [][]string {
 	if len(facts)+min(len(table), tableHead+leastRows)+len(chart) > s.Height {
 		chart = nil
 	}
-	switch room := s.Height - len(facts) - len(chart); {
-	case room <= tableHead:
+	switch height := s.Height - len(facts) - len(chart); {
+	case height <= tableHead:
 		table = nil
-	case len(table) > room:
-		table = slices.Concat(table[:tableHead], table[len(table)-room+tableHead:])
+	case len(table) > height:
+		table = slices.Concat(table[:tableHead], table[len(table)-height+tableHead:])
 	}
-	return [][]string{facts, table, exchanges, chart, tail}
+	return [][]string{facts, table, replies, chart, tail}
 }
 
 func (s Screen) facts(w io.Writer, t TaskView, now time.Time) error {
@@ -68,8 +69,8 @@ func (s Screen) facts(w io.Writer, t TaskView, now time.Time) error {
 		{"Damaged", s.paint(red, damage(t.Task))},
 		{"Command", commandUpTo(t.Command, longLine)},
 	}, requestFacts(t.Task), [][2]string{
-		{"Directory", atLength(t.Directory)},
-		{"Kept", atLength(strings.Join(keptNames(t.Task), ", "))},
+		{"Directory", wholeLine(t.Directory)},
+		{"Kept", wholeLine(strings.Join(keptNames(t.Task), ", "))},
 		{"Policy", policy(t.Task)},
 		{"Options", optionsOf(t.Task)},
 		{"Key", keyOf(t.Task)},
@@ -101,7 +102,7 @@ func damage(t *task.Task) string {
 	if t.Damage == nil {
 		return ""
 	}
-	return atLength(t.Damage.Error())
+	return wholeLine(t.Damage.Error())
 }
 
 func policy(t *task.Task) string {
@@ -111,7 +112,7 @@ func policy(t *task.Task) string {
 	return Policy(&t.Policy)
 }
 
-// lacksPolicy reports whether the policy is what cannot be read of a task. Every other one has a name.
+// lacksPolicy reports whether the policy of a damaged task cannot be read. Every policy that can be read has a name.
 func lacksPolicy(t *task.Task) bool {
 	return t.Damage != nil && t.Policy.Name == ""
 }
@@ -157,7 +158,7 @@ func (s Screen) outcome(t TaskView, a task.Attempt) string {
 	text := ended(a.Outcome, a.Decision)
 	switch {
 	case a.Decision.Verdict == "":
-		return s.paint(blue, inFlight(t))
+		return s.paint(blue, withoutOutcome(t))
 	case a.Decision.Verdict == task.VerdictSucceeded:
 		return s.paint(green, text)
 	case a.Outcome.IsCrash():
@@ -176,6 +177,7 @@ func took(a task.Attempt, now time.Time, t TaskView) string {
 	return text.Duration(a.Outcome.Duration)
 }
 
+// AfterAttempt says what was decided after an attempt: another one, or the status that ended the task.
 func AfterAttempt(a task.Attempt) string {
 	d := a.Decision
 	switch {
@@ -205,7 +207,7 @@ func deadline(t TaskView, now time.Time) string {
 	return Stamp(end, now)
 }
 
-// Options writes in one line how a task is run, where that is not the usual way.
+// Options writes in one line those options of a task that differ from the defaults.
 func Options(o *task.Options) string {
 	var parts []string
 	for _, p := range [][2]string{
@@ -220,4 +222,51 @@ func Options(o *task.Options) string {
 		parts = append(parts, fmt.Sprintf("seed %d", *o.Seed))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// deferred reports whether a task waits for the time that a server asked for, without a process that waits with it.
+func deferred(t TaskView) bool {
+	return t.Interrupted && t.Reason == task.ReasonDeferred && t.Damage == nil
+}
+
+// reason explains why a task has its status.
+func reason(t TaskView, now time.Time) string {
+	switch t.Reason {
+	case task.ReasonDeferred:
+		return " (deferred: " + deferredUntil(t.NextAttemptAt, now) + ")"
+	case task.ReasonAmbiguous:
+		return " (ambiguous: it may have taken effect; " + checkServer(t.Task) + ")"
+	case task.ReasonExpired:
+		return " (expired: its idempotency key " + expiredKey(t.Task) + ")"
+	case "", task.ReasonCancelled: // which the status says already
+		return ""
+	}
+	return " (" + brief(string(t.Reason)) + ")"
+}
+
+// expiredKey says what is wrong with an expired key. The request itself may be unreadable.
+func expiredKey(t *task.Task) string {
+	if t.Request == nil {
+		return "is too old"
+	}
+	return "would be older than " + text.Duration(t.Request.KeyTTL)
+}
+
+// deferredUntil says when the server asked to come back.
+func deferredUntil(at, now time.Time) string {
+	if at.Before(now) {
+		return "the server asked to come back at " + Stamp(at, now)
+	}
+	return "the server asks to come back at " + Stamp(at, now)
+}
+
+// checkServer says what to do about a request that may have taken effect.
+func checkServer(t *task.Task) string {
+	switch {
+	case t.Number == 0:
+		return "look at the server before you send it again"
+	case t.KeepsInput():
+		return "look at the server before you send it again; its stdin is kept no longer"
+	}
+	return "look at the server before you send it again: retry requeue --run " + ShortID(t.ID)
 }

@@ -35,13 +35,13 @@ const (
 func brief(txt string) string { return text.Escape(text.Shorten(txt, longText)) }
 
 // atLength is brief for a text that has its own line.
-func atLength(txt string) string { return text.Escape(text.Shorten(txt, longLine)) }
+func wholeLine(txt string) string { return text.Escape(text.Shorten(txt, longLine)) }
 
 // Message writes an error and its hints, each line escaped.
 func Message(err error) string {
 	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
 	for i := range lines {
-		lines[i] = atLength(lines[i])
+		lines[i] = wholeLine(lines[i])
 	}
 	return strings.Join(lines, "\n")
 }
