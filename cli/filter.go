@@ -94,5 +94,5 @@ func (s *wantedStatus) UnmarshalText(text []byte) error {
 	for i, s := range wantedStatuses {
 		names[i] = string(s)
 	}
-	return fmt.Errorf("%q is no status\nhint: give %s, or several with commas between", text, strings.Join(names, ", "))
+	return fmt.Errorf("invalid status %q\nhint: give %s, or several with commas between", text, strings.Join(names, ", "))
 }

@@ -74,7 +74,7 @@ func decodeNumber(ctx *kong.DecodeContext, target reflect.Value) error {
 	}
 	n, err := strconv.ParseUint(token.String(), 0, 64)
 	if err != nil {
-		return fmt.Errorf("%q is no whole number from 0 to %d", token.String(), uint64(math.MaxUint64))
+		return fmt.Errorf("invalid number %q: want a whole number from 0 to %d", token.String(), uint64(math.MaxUint64))
 	}
 	target.SetUint(n)
 	return nil

@@ -133,5 +133,5 @@ func (s *finishedStatus) UnmarshalText(text []byte) error {
 	case task.Pending, task.InFlight, "INTERRUPTED":
 		return fmt.Errorf("a task that is %s has not finished, and stays\nhint: retry cancel TASK ends it; then --status cancelled", status)
 	}
-	return fmt.Errorf("%q is no status\nhint: succeeded, failed, exhausted or cancelled", text)
+	return fmt.Errorf("invalid status %q\nhint: succeeded, failed, exhausted or cancelled", text)
 }

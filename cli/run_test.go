@@ -57,7 +57,7 @@ func TestOptionsRefused(t *testing.T) {
 	tests := []struct{ args, want string }{
 		{"--stdin sometimes", "--stdin"}, {"--output last", "--output"}, {"--capture stdout", "--capture"},
 		{"--seed -1", "--seed"}, {"--seed x", "--seed"}, {"--seed 18446744073709551616", "--seed"}, {"--seed 1.5", "--seed"},
-		{"--output-limit much", `--output-limit: "much" is no size`}, {"--output-limit=-1", `--output-limit: "-1" is no size`},
+		{"--output-limit much", `--output-limit: invalid size "much"`}, {"--output-limit=-1", `--output-limit: invalid size "-1"`},
 	}
 	for _, tt := range tests {
 		_, err := parsedOptions(t, tt.args)

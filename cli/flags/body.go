@@ -216,7 +216,7 @@ func filePart(name string) (part task.Part, err error) {
 func formPart(text string) (task.Part, error) {
 	name, content, ok := strings.Cut(text, "=")
 	if !ok {
-		return task.Part{}, fmt.Errorf("-F %q is no NAME=CONTENT\nhint: -F name=text, or -F name=@FILE for an upload", text)
+		return task.Part{}, fmt.Errorf("-F: invalid part %q: want NAME=CONTENT\nhint: -F name=text, or -F name=@FILE for an upload", text)
 	}
 	content, attributes := splitAttributes(content)
 	part, err := formContent(content)
@@ -228,7 +228,7 @@ func formPart(text string) (task.Part, error) {
 		case "filename":
 			part.FileName = unquoted(v)
 		default:
-			return part, fmt.Errorf("-F %s: %q is neither type= nor filename=\nhint: a semicolon in a text stands in double quotes: -F 'name=\"a;b\"'", name, strings.TrimSpace(a))
+			return part, fmt.Errorf("-F %s: invalid attribute %q: want type= or filename=\nhint: a semicolon in a text stands in double quotes: -F 'name=\"a;b\"'", name, strings.TrimSpace(a))
 		}
 	}
 	if part.Type == "" {

@@ -77,7 +77,7 @@ func (f *EnvironmentFlags) Kept(environ []string) ([]string, error) {
 	var kept []string
 	for _, name := range f.KeepEnv {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
-			return nil, fmt.Errorf("--keep-env: %q is no name of a variable\nhint: give names alone, such as --keep-env HOME,LANG", name)
+			return nil, fmt.Errorf("--keep-env: invalid variable name %q\nhint: give names alone, such as --keep-env HOME,LANG", name)
 		}
 		kept = append(kept, LookUp(environ, name))
 	}

@@ -1,7 +1,6 @@
 package flags
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -30,7 +29,7 @@ const MaxCount = 1_000_000_000
 func (c *Count) UnmarshalText(b []byte) error {
 	var n int
 	if _, err := fmt.Sscanf(string(b)+"\n", "%d\n", &n); err != nil || n < 0 || n > MaxCount {
-		return fmt.Errorf("%q is no whole number from 0 to %d", b, MaxCount)
+		return fmt.Errorf("invalid number %q: want a whole number from 0 to %d", b, MaxCount)
 	}
 	*c = Count(n)
 	return nil
@@ -52,7 +51,7 @@ func parseMoment(s string, now time.Time) (time.Time, error) {
 	}
 	clock, err := time.Parse("15:04", s)
 	if err != nil {
-		return time.Time{}, errors.New(`"` + s + "\" is no time\nhint: write 23:30, or RFC 3339 like 2026-01-02T23:30:00+01:00")
+		return time.Time{}, fmt.Errorf("invalid time %q\nhint: write 23:30, or RFC 3339 like 2026-01-02T23:30:00+01:00", s)
 	}
 	t := time.Date(now.Year(), now.Month(), now.Day(), clock.Hour(), clock.Minute(), 0, 0, now.Location())
 	if t.Before(now) {
@@ -90,7 +89,7 @@ func parseSince(s string, now time.Time) (time.Time, error) {
 	if ago, err := text.ParseDuration(s); err == nil && ago >= 0 {
 		return now.Add(-ago), nil
 	}
-	return time.Time{}, errors.New(`"` + s + "\" is no time\nhint: write 2h or 3d for how long ago, 15:04, 2026-01-31, or RFC 3339 like 2026-01-31T15:04:00+01:00")
+	return time.Time{}, fmt.Errorf("invalid time %q\nhint: write 2h or 3d for how long ago, 15:04, 2026-01-31, or RFC 3339 like 2026-01-31T15:04:00+01:00", s)
 }
 
 // Size is a flag's value that is a number of bytes: 2GiB, 512M, 4096.
@@ -100,7 +99,7 @@ type Size int64
 func (s *Size) UnmarshalText(b []byte) error {
 	n, err := units.RAMInBytes(string(b))
 	if err != nil || n < 0 {
-		return fmt.Errorf("%q is no size\nhint: write it like 512M, 2GiB, or a number of bytes", b)
+		return fmt.Errorf("invalid size %q\nhint: write it like 512M, 2GiB, or a number of bytes", b)
 	}
 	*s = Size(n)
 	return nil

@@ -119,7 +119,7 @@ func obeyOuterDeadline(p *task.Policy, text string, now time.Time) error {
 	}
 	deadline, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return fmt.Errorf("%s=%q is no RFC 3339 time\nhint: unset it, or write it like 2026-01-02T23:30:00Z", cmdexec.EnvDeadline, text)
+		return fmt.Errorf("%s: invalid time %q: want RFC 3339\nhint: unset it, or write it like 2026-01-02T23:30:00Z", cmdexec.EnvDeadline, text)
 	}
 	if !deadline.After(now) {
 		return fmt.Errorf("%w: %s=%s", ErrDeadlinePassed, cmdexec.EnvDeadline, text)
