@@ -31,7 +31,7 @@ Usage:
 `
 }
 
-// Run cancels each task; the attempt of one that runs gets TERM. One that cannot be cancelled does not keep the others.
+// Run cancels each task and sends TERM to a running attempt. A task that cannot be cancelled does not stop the others.
 func (c *cancelCommand) Run(p *Process) (int, error) {
 	if len(c.Tasks) == 0 {
 		return 0, errors.New("no task to cancel\nhint: retry cancel TASK…; retry status lists the tasks")
@@ -58,8 +58,8 @@ func cancelOne(ctx context.Context, p *Process, journal *sqlite.Journal, ref str
 	return nil
 }
 
-// stopOwner sends TERM to the process that runs the task. The journal refuses its next write anyway; this spares the wait. One that
-// carries other tasks, as resume --all does, is left alone; that is worth a note.
+// stopOwner sends TERM to the process that runs the task. Without it the task would end with the attempt, as the journal refuses the next write.
+// A process that runs other tasks too, as resume --all does, gets no signal; the note says so.
 func stopOwner(ctx context.Context, journal *sqlite.Journal, t *task.Task) (note string) {
 	pid, err := journal.Owner(t.Number)
 	switch {
@@ -76,14 +76,14 @@ func stopOwner(ctx context.Context, journal *sqlite.Journal, t *task.Task) (note
 		return ""
 	}
 	defer func() { _ = process.Release() }()
-	// Asked again: between the first answer and FindProcess the number could have gone to another process.
+	// Ask again: the system may have given the number to another process between the first answer and FindProcess.
 	if again, err := journal.Owner(t.Number); err == nil && again == pid {
 		_ = process.Signal(syscall.SIGTERM)
 	}
 	return ""
 }
 
-// stopSurvivors sends TERM to what the attempt of a task left running whose owner is dead.
+// stopSurvivors sends TERM to the processes that the last attempt left running when its retry died.
 func stopSurvivors(t *task.Task) (note string) {
 	survivors := proc.Survivors{}
 	if !t.Last.CutOff() {

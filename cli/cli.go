@@ -109,7 +109,7 @@ func (p *Process) parse() (command, error) {
 		newParser = func() (*parser, error) { return p.newParser(line.name, c) }
 	}
 	run.Command = line.command
-	if line.name == "run" && len(line.flags) == 0 { // the usual start, which need not wait for a parser of eighty flags
+	if line.name == "run" && len(line.flags) == 0 { // the usual start: building a parser for the flags would take longer than all else
 		setDefaults(reflect.ValueOf(run).Elem())
 		return run, nil
 	}
@@ -135,7 +135,7 @@ func setDefaults(fields reflect.Value) {
 		case value == "":
 		case field.Kind() == reflect.String:
 			field.SetString(value)
-		default: // checked by a test
+		default: // a test checks that every value can be read
 			_ = field.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(value))
 		}
 	}
@@ -144,7 +144,7 @@ func setDefaults(fields reflect.Value) {
 // fail prints an error and its hints and returns the exit status of an error of retry itself.
 func (p *Process) fail(err error) int {
 	switch {
-	case errors.Is(err, syscall.EPIPE): // the reader of our report has seen enough
+	case errors.Is(err, syscall.EPIPE): // whoever reads the report has closed the pipe, as head does
 		return task.ExitSignalBase + int(syscall.SIGPIPE)
 	case errors.Is(err, policies.ErrDeadlinePassed):
 		printError(p.Stderr, err)
@@ -154,21 +154,21 @@ func (p *Process) fail(err error) int {
 	return task.ExitInternal
 }
 
-// printError writes "retry: message"; the hints, which follow the message line by line, stay lines of their own.
+// printError writes "retry: message", with each hint on its own line.
 func printError(w io.Writer, err error) {
 	_, _ = fmt.Fprintf(w, "retry: %s\n", render.Message(err))
 }
 
-// warn tells of what does not keep a report from being printed.
+// warn prints an error that does not stop the command.
 func (p *Process) warn(err error) {
 	printError(p.Stderr, fmt.Errorf("warning: %w", err))
 }
 
-// each does the same for every task that a command line names: one that fails does not keep the others.
-func each(tasks []string, do func(ref string) error) error {
+// each calls do for every name of a command line. One that fails does not stop the others.
+func each(names []string, do func(name string) error) error {
 	var failures []error
-	for _, ref := range tasks {
-		if err := do(ref); err != nil {
+	for _, name := range names {
+		if err := do(name); err != nil {
 			failures = append(failures, err)
 		}
 	}

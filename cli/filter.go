@@ -23,12 +23,12 @@ type filterFlags struct {
 	Limit  *flags.Count   `placeholder:"N" help:"The newest N tasks; 0 = all. Default 20, with --json all."`
 }
 
-// given reports whether the flags leave tasks out for what they are.
+// given reports whether a flag chooses tasks by their name, status or age.
 func (f *filterFlags) given() bool {
 	return f.ID != nil || len(f.Status) > 0 || f.Since != nil
 }
 
-// views yields the tasks that pass, newest first, with what the journal alone does not tell of them.
+// views yields the tasks that pass the filter, newest first, each with whether it was interrupted.
 func (f *filterFlags) views(ctx context.Context, journal *sqlite.Journal, limit int) iter.Seq2[render.TaskView, error] {
 	return func(yield func(render.TaskView, error) bool) {
 		for t, err := range journal.All(ctx, f.stored(limit)) {
@@ -46,8 +46,7 @@ func (f *filterFlags) views(ctx context.Context, journal *sqlite.Journal, limit 
 	}
 }
 
-// stored is the part of the filter that the journal can answer. Which tasks are interrupted it cannot, so all that may be are
-// read: the unfinished ones.
+// stored is the part of the filter that a query can answer. It cannot tell which tasks were interrupted, so that it reads all unfinished ones.
 func (f *filterFlags) stored(limit int) state.Filter {
 	filter := state.Filter{Limit: limit}
 	if f.ID != nil {
@@ -72,10 +71,10 @@ func (f *filterFlags) passes(view render.TaskView) bool {
 		view.Interrupted && slices.Contains(f.Status, interrupted)
 }
 
-// wantedStatus is a flag's value that is a status, stored or interrupted.
+// wantedStatus is a flag's value: a stored status or INTERRUPTED.
 type wantedStatus string
 
-// interrupted is shown as a status and stored as none.
+// interrupted is shown like a status, but never stored: it says that an unfinished task has no owner.
 const interrupted wantedStatus = "INTERRUPTED"
 
 var wantedStatuses = []wantedStatus{

@@ -22,7 +22,7 @@ type httpCommand struct {
 	URL []string `arg:"" optional:"" name:"url" help:"Where the request goes; http:// unless it says otherwise."`
 
 	request *task.Request
-	stdin   *spool.Spool // what the body reads from it
+	stdin   *spool.Spool // what was read from stdin for the body; nil without such a body
 }
 
 func (*httpCommand) usage() string {
@@ -52,7 +52,7 @@ func (*httpCommand) helps() map[string]string {
 }
 
 func (c *httpCommand) Run(p *Process) (int, error) {
-	if spec := policies.Value(c.Backoff); strings.Contains(spec, "=") && !strings.HasPrefix(spec, "expr:") { // not the spec, which may be secret
+	if spec := policies.Value(c.Backoff); strings.Contains(spec, "=") && !strings.HasPrefix(spec, "expr:") { // the message leaves it out: a cookie may be secret
 		return 0, errors.New("-b is the backoff here, not curl's cookies\nhint: -H 'Cookie: NAME={env:NAME}' sends one")
 	}
 	if c.MaxTime != nil {
@@ -86,7 +86,7 @@ func (c *httpCommand) Check(p *session.Host) error {
 	return httpexec.CheckOutput(request.Output)
 }
 
-// checkConditions looks at what was typed for this request.
+// checkConditions refuses exit statuses that were typed for this request: a request has none.
 func (c *httpCommand) checkConditions() error {
 	for _, list := range []struct {
 		flag  string
@@ -101,7 +101,7 @@ func (c *httpCommand) checkConditions() error {
 	return nil
 }
 
-// Fill implements session.Work. A body from stdin is read to its end first, as by curl: its time is none of the task's.
+// Fill implements session.Work. It reads a body from stdin to its end, as curl does; the time that takes is not counted as the task's.
 func (c *httpCommand) Fill(p *session.Host, t *task.Task) (err error) {
 	if n := t.Policy.Consecutive; n > 1 && !c.request.Safe() {
 		return fmt.Errorf("--consecutive %d sends a successful %s again, and it is not safe to repeat\nhint: --idempotent says that it is", n, c.request.Method)

@@ -59,17 +59,17 @@ func (c *logsCommand) output(ctx context.Context, journal *sqlite.Journal, view 
 	if c.Attempt != nil {
 		number = int(*c.Attempt)
 		if number < 1 || number > view.AttemptCount {
-			return state.Output{}, fmt.Errorf("task %s has no attempt %d\nhint: %s", render.ShortID(view.ID), number, attemptsThere(view.Task))
+			return state.Output{}, fmt.Errorf("task %s has no attempt %d\nhint: %s", render.ShortID(view.ID), number, attemptNumbers(view.Task))
 		}
 	}
 	output, err := journal.Output(ctx, view.Number, number)
 	if errors.Is(err, state.ErrNoOutput) {
-		err = fmt.Errorf("%s: %w\nhint: %s", subject(view, number), err, whyNoOutput(view, number))
+		err = fmt.Errorf("%s: %w\nhint: %s", subject(view, number), err, noOutputHint(view, number))
 	}
 	return output, err
 }
 
-func attemptsThere(t *task.Task) string {
+func attemptNumbers(t *task.Task) string {
 	switch t.AttemptCount {
 	case 0:
 		return "it has none yet"
@@ -86,16 +86,16 @@ func subject(view render.TaskView, number int) string {
 	return fmt.Sprintf("task %s, attempt %d", render.ShortID(view.ID), number)
 }
 
-// whyNoOutput tells one who has asked for output to be kept from one who has not.
-func whyNoOutput(view render.TaskView, number int) string {
+// noOutputHint says why there is no output, which depends on what the task's flags keep.
+func noOutputHint(view render.TaskView, number int) string {
 	kept := "--capture " + string(view.Options.Capture)
-	if view.Options.Output.Held() { // all of that is captured
+	if view.Options.Output.Held() { // held output is captured in any case
 		kept = "--output " + string(view.Options.Output)
 	}
 	running := view.Status == task.InFlight && !view.Interrupted && (number == 0 || number == view.AttemptCount)
 	switch {
 	case view.Kind == task.KindHTTP:
-		return whyNoReply(view.Options.Capture)
+		return noReplyHint(view.Options.Capture)
 	case kept == "--capture ":
 		return "a run with --capture stderr or --capture both keeps the end of it"
 	case running:
@@ -106,8 +106,8 @@ func whyNoOutput(view render.TaskView, number int) string {
 	return fmt.Sprintf("it wrote nothing that %s keeps; retry logs %s shows the latest attempt that did", kept, render.ShortID(view.ID))
 }
 
-// whyNoReply is whyNoOutput for HTTP.
-func whyNoReply(capture task.CaptureMode) string {
+// noReplyHint is noOutputHint for a request.
+func noReplyHint(capture task.CaptureMode) string {
 	switch capture {
 	case task.CaptureBoth:
 		return "no reply had a body"
@@ -117,7 +117,7 @@ func whyNoReply(capture task.CaptureMode) string {
 	return "a run with --capture errors or --capture all keeps the end of a reply"
 }
 
-// printRaw writes one stream where both were one file.
+// printRaw writes the bytes to the stream they came from. A command whose streams were one file has one output, which goes to stdout.
 func printRaw(p *Process, output state.Output) error {
 	if _, err := io.WriteString(p.Stdout, output.Stdout); err != nil || output.Stderr == output.Stdout {
 		return err

@@ -38,7 +38,7 @@ func (c *metricsCommand) Run(p *Process) (int, error) {
 	}
 	defer func() { _ = journal.Close() }()
 	if absent := session.JournalAbsent(&p.Host, c.State); absent != nil {
-		printError(p.Stderr, absent) // no failure: the collector is to see zeros
+		printError(p.Stderr, absent) // the figures are zeros then, which is what a collector needs
 	}
 	figures, err := journal.Figures(ctx)
 	if err != nil {
@@ -65,7 +65,7 @@ func (c *metricsCommand) Run(p *Process) (int, error) {
 	return 0, nil
 }
 
-// writeTextfile replaces a file. Whatever the umask, everybody may read it: the collector is another user.
+// writeTextfile replaces a file, and lets everybody read it whatever the umask is: the collector runs as another user.
 func writeTextfile(path string, content []byte) error {
 	path, err := files.Target(path)
 	if err != nil {

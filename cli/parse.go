@@ -66,7 +66,7 @@ func decodeString(ctx *kong.DecodeContext, target reflect.Value) error {
 	return err
 }
 
-// decodeNumber reads a number; its error is written for people, unlike that of kong's own mapper.
+// decodeNumber reads a number. Its error is easier to read than that of kong's own mapper.
 func decodeNumber(ctx *kong.DecodeContext, target reflect.Value) error {
 	token, err := ctx.Scan.PopValue("number")
 	if err != nil {
@@ -95,8 +95,7 @@ func (p *parser) parse(line commandLine) (helped bool, err error) {
 	return false, nil
 }
 
-// hint says what kong cannot know: a flag may have been meant for the command that is run, or for a program that has the same name as one of
-// our commands.
+// hint says what kong cannot know: the flag may be meant for the command to run, or for a program with the name of one of retry's commands.
 func (p *parser) hint() string {
 	if p.name == "run" {
 		return "retry --help lists the flags; what follows -- is the command"
@@ -107,14 +106,14 @@ func (p *parser) hint() string {
 
 // commandLine is a command line taken apart: what kong may parse, and the command to run, which it must not touch.
 type commandLine struct {
-	name    string   // of the command of ours
-	flags   []string // those before its name or before the command to run, as --name or --name=value
-	words   []string // what follows its name, unless that is run
-	command []string // to run
+	name    string   // of one of retry's own commands
+	flags   []string // before that name or before the command to run, as --name or --name=value
+	words   []string // after that name, unless it is run
+	command []string // the command to run
 }
 
 // splitLine finds where retry's own flags end. A -- before the first word starts the command to run; otherwise the first word does, unless it
-// names one of our commands. Which flags take a value run's parser knows, which is made only for the first flag.
+// names one of retry's own commands. The parser of run tells which flags take a value; it is made when the first flag is found.
 func splitLine(args []string, runParser func() (*parser, error)) (commandLine, error) {
 	line := commandLine{name: "run"}
 	named := false
@@ -204,7 +203,7 @@ func (p *parser) take(args []string) (taken, rest []string, err error) {
 	return taken, args[1:], nil
 }
 
-// unknownLetter says what may have been meant by letters of which one is no flag.
+// unknownLetter returns the error for letters of which one is not a flag, with what was probably meant.
 func (p *parser) unknownLetter(args []string, letter string) (taken, rest []string, err error) {
 	letters := args[0][1:]
 	swapped := strings.ToLower(letter)
@@ -216,9 +215,9 @@ func (p *parser) unknownLetter(args []string, letter string) (taken, rest []stri
 	case p.known[letters] != nil:
 		err = fmt.Errorf("unknown flag %s, did you mean -%[1]s?", args[0])
 	case err != nil:
-	case len(letters) > 2: // a long flag with a dash too few: kong names the nearest
+	case len(letters) > 2: // a long flag with one dash: kong names the nearest
 		return []string{"-" + args[0]}, args[1:], nil
-	case p.name == "http": // no suggestion: of curl's letters the other case means something else
+	case p.name == "http": // no suggestion: curl's upper and lower case letters mean different things
 		err = fmt.Errorf("unknown flag -%s\nhint: retry http --help lists the flags; they are those of curl that make sense here", letter)
 	case p.known[swapped] != nil:
 		err = fmt.Errorf("unknown flag -%s, did you mean -%s?", letter, swapped)
@@ -228,7 +227,7 @@ func (p *parser) unknownLetter(args []string, letter string) (taken, rest []stri
 	return nil, nil, err
 }
 
-// curlError says what takes the place of a flag of curl's that retry http does not have; nil for any other flag.
+// curlError says what to write instead of a flag of curl that retry http does not have; nil for any other flag.
 func (p *parser) curlError(written, name string) error {
 	if hint := flags.CurlHint(name); hint != "" && p.name == "http" {
 		return fmt.Errorf("unknown flag %s\nhint: %s", written, hint)

@@ -48,8 +48,8 @@ Examples:
 `
 }
 
-// usualRetries is how many retries are shown of what has no limit of attempts.
-const usualRetries = 8
+// defaultRetries is how many retries are shown of a policy without a limit of attempts.
+const defaultRetries = 8
 
 func (c *plotCommand) Run(p *Process) (int, error) {
 	files, err := c.files(p)
@@ -63,8 +63,8 @@ func (c *plotCommand) Run(p *Process) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	options := plot.Options{Tasks: int(c.Tasks), Retries: usualRetries, Seed: c.Seed}
-	studies, err := studied(subjects, options)
+	options := plot.Options{Tasks: int(c.Tasks), Retries: defaultRetries, Seed: c.Seed}
+	studies, err := newStudies(subjects, options)
 	if err != nil {
 		return 0, err
 	}
@@ -83,8 +83,8 @@ func (c *plotCommand) Run(p *Process) (int, error) {
 	return 0, nil
 }
 
-// studied plays every subject through.
-func studied(subjects []plot.Subject, options plot.Options) (studies []plot.Study, err error) {
+// newStudies computes the figures of every subject.
+func newStudies(subjects []plot.Subject, options plot.Options) (studies []plot.Study, err error) {
 	for _, s := range subjects {
 		study, err := plot.NewStudy(s, options)
 		if err != nil {
@@ -95,14 +95,14 @@ func studied(subjects []plot.Subject, options plot.Options) (studies []plot.Stud
 	return studies, nil
 }
 
-// pictureFlags ask for files with pictures, instead of one on the terminal.
+// pictureFlags write the picture to files instead of the terminal.
 type pictureFlags struct {
 	SVG  string `name:"svg" group:"Files" placeholder:"FILE|-" help:"Write the picture as SVG; it follows the reader's light or dark theme."`
 	PNG  string `name:"png" group:"Files" placeholder:"FILE|-" help:"Write the picture as PNG."`
 	HTML string `name:"html" group:"Files" placeholder:"FILE|-" help:"Write one page with sliders for every parameter, which needs no network."`
 }
 
-// pictureFile is a file to be written, or a stream.
+// pictureFile is a file or a stream that a picture is written to.
 type pictureFile struct {
 	flag   string
 	path   string
@@ -110,7 +110,7 @@ type pictureFile struct {
 	write  func(io.Writer, []plot.Study, plot.Options) error
 }
 
-// files returns what is asked for. Each path is tried before anything is computed.
+// files returns the files that the flags name. Each path is tried before the figures are computed.
 func (f *pictureFlags) files(p *Process) (pictures []pictureFile, err error) {
 	for _, file := range []pictureFile{
 		{flag: "--svg", path: f.SVG, write: writeSVG}, {flag: "--png", path: f.PNG, write: writePNG}, {flag: "--html", path: f.HTML, write: writePage},
@@ -127,11 +127,11 @@ func (f *pictureFlags) files(p *Process) (pictures []pictureFile, err error) {
 		}
 		pictures = append(pictures, file)
 	}
-	return pictures, checkApart(pictures)
+	return pictures, checkDistinct(pictures)
 }
 
-// checkApart returns an error where one file would follow or replace another.
-func checkApart(files []pictureFile) error {
+// checkDistinct refuses two pictures in one file or stream.
+func checkDistinct(files []pictureFile) error {
 	for i, file := range files {
 		for _, other := range files[:i] {
 			if file.path == other.path || file.stream != nil && file.stream == other.stream {
@@ -142,17 +142,17 @@ func checkApart(files []pictureFile) error {
 	return nil
 }
 
-// writePictures writes the studies, played through with these options, to the files.
+// writePictures writes the studies, which were made with these options, to the files.
 func writePictures(files []pictureFile, studies []plot.Study, options plot.Options) error {
 	for _, file := range files {
-		if err := file.put(studies, options); err != nil {
+		if err := file.writeTo(studies, options); err != nil {
 			return fmt.Errorf("%s: %w", file.flag, err)
 		}
 	}
 	return nil
 }
 
-func (f pictureFile) put(studies []plot.Study, options plot.Options) error {
+func (f pictureFile) writeTo(studies []plot.Study, options plot.Options) error {
 	var content bytes.Buffer
 	if err := f.write(&content, studies, options); err != nil {
 		return err
@@ -194,7 +194,7 @@ func pageRequest(studies []plot.Study, options plot.Options) model.Request {
 	return r
 }
 
-// warnOfPictures says what files do not show, as the terminal says it below its pictures.
+// warnOfPictures says what the files leave out; on a terminal the picture itself says so.
 func (c *plotCommand) warnOfPictures(p *Process, studies []plot.Study, options plot.Options) {
 	for _, s := range studies {
 		if len(s.Subject.Policy.Rules) > 0 {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/10f93571/retry/cli/flags"
@@ -44,10 +44,7 @@ func (c *policySetCommand) Run(p *Process) (int, error) {
 	if err := policies.CheckName(c.Name); err != nil {
 		return 0, text.WithHint(err, "retry policy set NAME")
 	}
-	// The policy is for whoever uses it, wherever: what this environment says of runs is no part of it.
-	plain := *p
-	plain.Environ = withoutPolicy(p.Environ)
-	choice, err := policies.Choose(&c.PolicyFlags, &c.ConfigFlag, plain.Getenv, p.warn)
+	choice, err := policies.Choose(&c.PolicyFlags, &c.ConfigFlag, withoutPolicy(p.Getenv), p.warn)
 	if err != nil {
 		return 0, err
 	}
@@ -85,18 +82,14 @@ func (c *policySetCommand) store(p *Process, policy task.Policy) error {
 	return nil
 }
 
-// withoutPolicy leaves out the variables that change a policy.
-func withoutPolicy(environ []string) (rest []string) {
-	dropped := map[string]bool{}
-	for _, k := range policies.Keys() {
-		dropped[policies.Variable(k.Name)] = true
-	}
-	for _, kv := range environ {
-		if !dropped[nameOf(kv)] {
-			rest = append(rest, kv)
+// withoutPolicy hides the variables that change a policy: they are meant for runs here, and a stored policy is used elsewhere too.
+func withoutPolicy(getenv func(string) string) func(string) string {
+	return func(name string) string {
+		if slices.ContainsFunc(policies.Keys(), func(k policies.Key) bool { return policies.Variable(k.Name) == name }) {
+			return ""
 		}
+		return getenv(name)
 	}
-	return rest
 }
 
 // policyRemoveCommand is `retry policy rm NAME…`.
@@ -134,7 +127,7 @@ func (c *policyRemoveCommand) Run(p *Process) (int, error) {
 	return 0, each(c.Names, func(name string) error {
 		err := journal.RemovePolicy(ctx, name)
 		if errors.Is(err, state.ErrNoPolicy) {
-			stored, _ := journal.Policies(ctx) // for the hint alone
+			stored, _ := journal.Policies(ctx) // only for the hint: without them it names fewer
 			return notStored(name, file, stored)
 		}
 		if err != nil {
@@ -161,7 +154,7 @@ func notStored(name string, file *policies.File, stored []state.StoredPolicy) er
 	return policies.Unknown(name, known)
 }
 
-// remains says what the name stands for from now on.
+// remains says which policy has the name from now on.
 func remains(name string, file *policies.File) string {
 	switch e := file.Entry(name); {
 	case e != nil:
@@ -170,10 +163,4 @@ func remains(name string, file *policies.File) string {
 		return "; from now on it is the built-in one"
 	}
 	return ""
-}
-
-// nameOf is the NAME of NAME=value.
-func nameOf(variable string) string {
-	name, _, _ := strings.Cut(variable, "=")
-	return name
 }

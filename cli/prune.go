@@ -35,7 +35,7 @@ Usage:
 `
 }
 
-// pruneRows bounds a step: others can write between two of them.
+// pruneRows is the most that one transaction removes: other processes can write between two transactions.
 const pruneRows = 2000
 
 func (c *pruneCommand) Run(p *Process) (int, error) {
@@ -67,7 +67,7 @@ func (c *pruneCommand) Run(p *Process) (int, error) {
 	return 0, nil
 }
 
-// retention says what goes. A variable that has everything kept for ever is not overruled by accident.
+// retention says which tasks to remove. It refuses to guess where the variable keeps tasks for ever and no flag says otherwise.
 func (c *pruneCommand) retention(getenv func(string) string, now time.Time) (r state.Retention, err error) {
 	if c.DryRun && c.Vacuum {
 		return r, errors.New("--dry-run and --vacuum exclude each other\nhint: give one of them")
@@ -120,7 +120,7 @@ func vacuum(ctx context.Context, p *Process, journal *sqlite.Journal, before sta
 	return nil
 }
 
-// finishedStatus is a flag's value that is the status of a task that has ended.
+// finishedStatus is a flag's value: the status of a finished task.
 type finishedStatus task.Status
 
 // UnmarshalText reads the value of a flag.

@@ -60,7 +60,7 @@ func (c *requeueCommand) Run(p *Process) (int, error) {
 	})
 }
 
-// runHere goes on with the one task as a resume would.
+// runHere runs the one task as retry resume would.
 func (c *requeueCommand) runHere(ctx context.Context, p *Process, journal *sqlite.Journal) (int, error) {
 	tk, err := requeueOne(ctx, journal, c.Tasks[0])
 	if err != nil {

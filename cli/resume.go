@@ -52,7 +52,7 @@ func (c *resumeCommand) Run(p *Process) (int, error) {
 	switch {
 	case err != nil && len(tasks) == 0:
 		return 0, err
-	case err != nil: // the others go on all the same
+	case err != nil: // the tasks that could be adopted are resumed in any case
 		printError(p.Stderr, err)
 		_, err := c.resumeAll(ctx, p, journal, tasks)
 		return 1, err
@@ -81,8 +81,8 @@ func (c *resumeCommand) check() error {
 	return nil
 }
 
-// adopt makes this process the owner of the tasks to resume. With --all it passes over those that others own or that
-// have ended; of a task that was named that is an error, beside the tasks that it could adopt.
+// adopt makes this process the owner of the tasks to resume. With --all it skips tasks that have an owner or that have finished. Where the user
+// named such a task, adopt returns an error beside the tasks that it could adopt.
 func (c *resumeCommand) adopt(ctx context.Context, journal *sqlite.Journal) ([]*task.Task, error) {
 	found, err := c.find(ctx, journal)
 	if err != nil {
@@ -92,7 +92,7 @@ func (c *resumeCommand) adopt(ctx context.Context, journal *sqlite.Journal) ([]*
 	var refusals []error
 	for _, t := range found {
 		tk, err := (*task.Task)(nil), state.ErrFinished
-		if !t.Status.Finished() { // else another task of the name may be ours already
+		if !t.Status.Finished() { // adopting needs the name, which another task of the arguments may have by now
 			tk, err = adoptNamed(ctx, journal, t)
 		}
 		switch {
@@ -106,8 +106,7 @@ func (c *resumeCommand) adopt(ctx context.Context, journal *sqlite.Journal) ([]*
 	return adopted, errors.Join(refusals...)
 }
 
-// adoptNamed adopts a task with its name, so that no wrapper starts another of that name as long as this one has a process: not
-// even when it is cancelled.
+// adoptNamed adopts a task together with its name: no other run may use the name while a process of this one runs, even after it was cancelled.
 func adoptNamed(ctx context.Context, journal *sqlite.Journal, t *task.Task) (*task.Task, error) {
 	if t.Name == "" {
 		return journal.Adopt(ctx, t.Number)
@@ -122,8 +121,8 @@ func adoptNamed(ctx context.Context, journal *sqlite.Journal, t *task.Task) (*ta
 	return adopted, err
 }
 
-// letGo is for a process that goes on with other tasks: this one may be requeued, and its name be used, meanwhile.
-func letGo(journal *sqlite.Journal, t *task.Task) {
+// release gives up a task and its name while this process runs other tasks, so that it can be requeued meanwhile.
+func release(journal *sqlite.Journal, t *task.Task) {
 	_ = journal.Release(t.Number)
 	if t.Name != "" {
 		_ = journal.ReleaseName(t.Name)
@@ -156,7 +155,7 @@ func (c *resumeCommand) find(ctx context.Context, journal *sqlite.Journal) ([]*t
 	}
 	var found []*task.Task
 	for _, t := range unfinished {
-		// A nested task is its parent's business: resumed, that runs the inner retry anew.
+		// A nested task is left to its parent, which runs the inner retry again when it is resumed.
 		if t.Parent == "" && t.Began().After(oldest) {
 			found = append(found, t)
 		}
@@ -164,7 +163,7 @@ func (c *resumeCommand) find(ctx context.Context, journal *sqlite.Journal) ([]*t
 	return found, nil
 }
 
-// named finds the tasks of the arguments, each once: a process cannot be kept from adopting a task twice.
+// named finds the tasks of the arguments, each once: the locks do not stop one process from adopting a task twice.
 func (c *resumeCommand) named(ctx context.Context, journal *sqlite.Journal) ([]*task.Task, error) {
 	var tasks []*task.Task
 	seen := map[int64]bool{}
@@ -181,7 +180,7 @@ func (c *resumeCommand) named(ctx context.Context, journal *sqlite.Journal) ([]*
 	return tasks, nil
 }
 
-// adoptOne makes this process the owner of a task and goes on with it.
+// adoptOne makes this process the owner of a task and resumes it.
 func (c *resumeCommand) adoptOne(ctx context.Context, p *Process, journal *sqlite.Journal, t *task.Task) (int, error) {
 	adopted, err := adoptNamed(ctx, journal, t)
 	if err != nil {
@@ -190,7 +189,7 @@ func (c *resumeCommand) adoptOne(ctx context.Context, p *Process, journal *sqlit
 	return c.resumeOne(ctx, p, journal, adopted)
 }
 
-// resumeOne goes on with a task as the wrapper would have, its exit status included.
+// resumeOne resumes a task in this process, and returns the exit status that its own run would have had.
 func (c *resumeCommand) resumeOne(ctx context.Context, p *Process, journal *sqlite.Journal, t *task.Task) (int, error) {
 	guarded := &session.Journal{Journal: journal, Stopping: p.Stopping()}
 	lines, err := session.Reported(session.NewObserver(&p.Host, &c.OutputFlags), &p.Host, c.Report, guarded)

@@ -13,7 +13,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// resumeAll goes on with several tasks side by side, since one may wait for hours. It exits 0 when all of them succeeded.
+// resumeAll resumes several tasks at the same time, since one may wait for hours. The exit status is 0 when all of them succeeded.
 func (c *resumeCommand) resumeAll(ctx context.Context, p *Process, journal *sqlite.Journal, tasks []*task.Task) (int, error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
@@ -21,10 +21,10 @@ func (c *resumeCommand) resumeAll(ctx context.Context, p *Process, journal *sqli
 	}
 	defer func() { _ = null.Close() }()
 	several := *p
-	several.Stdin = null // they cannot share one
+	several.Stdin = null // the tasks cannot share one stdin
 	slots := make(chan struct{}, max(4, runtime.NumCPU()))
 	observer := render.Shared(session.NewObserver(&p.Host, &c.OutputFlags))
-	channels := fanOut(p.Listen(), len(tasks))
+	channels := copySignals(p.Listen(), len(tasks))
 
 	results := make([]runner.Result, len(tasks))
 	var group sync.WaitGroup
@@ -39,10 +39,10 @@ func (c *resumeCommand) resumeAll(ctx context.Context, p *Process, journal *sqli
 	return summarise(journal, results), nil
 }
 
-// resumeInGroup reports an error of one task without keeping the others.
+// resumeInGroup resumes one of several tasks. It prints an error, which does not stop the others.
 func (c *resumeCommand) resumeInGroup(ctx context.Context, p *Process, journal *sqlite.Journal, t *task.Task,
 	observer render.Observer, prepare func(*runner.Runner)) runner.Result {
-	defer letGo(journal, t)
+	defer release(journal, t)
 	result, err := func() (runner.Result, error) {
 		carrier, err := p.CarryOn(t, &session.Journal{Journal: journal, Stopping: p.Stopping()}, observer, c.continuation())
 		if err != nil {
@@ -59,7 +59,7 @@ func (c *resumeCommand) resumeInGroup(ctx context.Context, p *Process, journal *
 	return result
 }
 
-// summarise turns several results into one exit status; where a signal ended them, retry dies of it.
+// summarise turns the results into one exit status. Where a signal ended a task, retry dies of that signal.
 func summarise(journal *sqlite.Journal, results []runner.Result) int {
 	code := 0
 	for _, r := range results {
@@ -74,8 +74,8 @@ func summarise(journal *sqlite.Journal, results []runner.Result) int {
 	return code
 }
 
-// fanOut gives every signal to each of n listeners.
-func fanOut(signals <-chan os.Signal, n int) []chan os.Signal {
+// copySignals returns n channels that each get every signal.
+func copySignals(signals <-chan os.Signal, n int) []chan os.Signal {
 	channels := make([]chan os.Signal, n)
 	for i := range channels {
 		channels[i] = make(chan os.Signal, session.SignalBuffer)
@@ -85,7 +85,7 @@ func fanOut(signals <-chan os.Signal, n int) []chan os.Signal {
 			for _, c := range channels {
 				select {
 				case c <- sig:
-				default: // it has enough of them to act on
+				default: // the buffer is full of signals that were not yet acted on
 				}
 			}
 		}

@@ -68,7 +68,7 @@ func (c *runCommand) Check(*session.Host) error {
 		return errors.New("--foreground and --group exclude each other\nhint: give one of them")
 	case len(c.Command) == 0:
 		return errors.New("no command to run\nhint: retry -- COMMAND [ARG…], for example retry -n 3 -- curl -fsS https://example.org")
-	case isURL(c.Command[0]): // not the URL, which may hold a password
+	case isURL(c.Command[0]): // the message leaves the URL out: it may hold a password
 		return errors.New("a URL is no command to run\nhint: retry http URL sends a request")
 	case c.Command[0] == "":
 		return errors.New("the command's name is empty\nhint: a variable that is not set? retry -- COMMAND [ARG…]")
@@ -76,7 +76,7 @@ func (c *runCommand) Check(*session.Host) error {
 	return nil
 }
 
-// isURL knows what nobody calls a program.
+// isURL reports whether the name of a program is a URL in fact.
 func isURL(word string) bool {
 	scheme, _, found := strings.Cut(strings.ToLower(word), "://")
 	return found && (scheme == "http" || scheme == "https")

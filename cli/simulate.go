@@ -10,7 +10,7 @@ import (
 	"github.com/10f93571/retry/plot"
 )
 
-// simulateFlags are those of every simulation.
+// simulateFlags are the flags of every simulation.
 type simulateFlags struct {
 	subjectFlags
 	Seed uint64 `group:"Simulation" default:"1" placeholder:"N" help:"The same seed gives the same figures. Default 1."`
@@ -84,7 +84,7 @@ func (c *simulateOutageCommand) Run(p *Process) (int, error) {
 	return 0, render.Outage(p.Stdout, render.ScreenOf(p.Stdout, p.Getenv), outage, trials)
 }
 
-// trials lets the clients of each subject loose, all subjects at once.
+// trials runs the simulation for each policy, all at the same time.
 func (f *simulateFlags) trials(p *Process, simulation plot.Simulation) ([]plot.Trial, error) {
 	subjects, err := p.subjects(&f.subjectFlags)
 	if err != nil {

@@ -52,7 +52,7 @@ func (c *statusCommand) Run(p *Process) (int, error) {
 		return 0, err
 	}
 	if c.Watch {
-		// Opened for each picture: there may be none yet, or another one later.
+		// Each picture opens the journal anew: it may not exist yet, or be replaced later.
 		return 0, watch(p, func(w io.Writer, s render.Screen) error { return c.report(p, w, s) })
 	}
 	return 0, c.report(p, p.Stdout, render.ScreenOf(p.Stdout, p.Getenv))
@@ -109,7 +109,7 @@ func (c *statusCommand) draw(ctx context.Context, journal *sqlite.Journal, w io.
 		table := c.table(s)
 		asked := 0
 		if table.Limit > 0 {
-			asked = table.Limit + 1 // the last one tells that there are more
+			asked = table.Limit + 1 // one more row than is shown says that there are more
 		}
 		return render.Tasks(w, s, c.views(ctx, journal, asked), table, time.Now())
 	}
@@ -124,7 +124,7 @@ func (c *statusCommand) draw(ctx context.Context, journal *sqlite.Journal, w io.
 	return render.Task(w, s, view, attempts, time.Now())
 }
 
-// table says how much of the list is shown, and what to say about the rest.
+// table says how many tasks are shown, and the text that stands for the rest.
 func (c *statusCommand) table(s render.Screen) render.Table {
 	table := render.Table{Limit: tableLimit, None: "no tasks yet", More: "… and older ones: retry status --limit 0"}
 	if c.Limit != nil {
@@ -134,7 +134,7 @@ func (c *statusCommand) table(s render.Screen) render.Table {
 		table.None, table.More = "no such tasks", "… and older ones: --limit 0 shows them too"
 	}
 	if s.Height > 0 {
-		room := max(1, s.Height-2) // beside the titles and what is said of the rest
+		room := max(1, s.Height-2) // the two lines are for the titles and for the note about older tasks
 		if table.Limit == 0 || table.Limit > room {
 			table.Limit, table.More = room, "… and older ones"
 		}
@@ -142,7 +142,7 @@ func (c *statusCommand) table(s render.Screen) render.Table {
 	return table
 }
 
-// shownAttempts are a task's attempts with the one captured output that is shown. All of them together could be large.
+// shownAttempts returns a task's attempts, with captured output only for the one that is shown: all of it could be large.
 func shownAttempts(ctx context.Context, journal *sqlite.Journal, number int64) ([]task.Attempt, error) {
 	attempts, err := journal.History(ctx, number)
 	if err != nil {
@@ -173,7 +173,7 @@ func viewOf(ctx context.Context, journal *sqlite.Journal, t *task.Task) (render.
 	return render.TaskView{Task: t, Interrupted: interrupted}, err
 }
 
-// take yields the first n; 0 is all.
+// take yields the first n views; 0 is all.
 func take(views iter.Seq2[render.TaskView, error], n int) iter.Seq2[render.TaskView, error] {
 	return func(yield func(render.TaskView, error) bool) {
 		taken := 0
@@ -191,8 +191,8 @@ func take(views iter.Seq2[render.TaskView, error], n int) iter.Seq2[render.TaskV
 // watchInterval is the time between two pictures.
 const watchInterval = time.Second
 
-// watch draws a report over and over on the terminal, until a signal ends it. The terminal is left in no state of its own, whatever
-// ends it: the cursor stays visible, at the end of the picture.
+// watch draws a report again and again on the terminal until a signal ends it. It never hides the cursor, so that nothing has to be restored at
+// the end, whatever ends it.
 func watch(p *Process, draw func(io.Writer, render.Screen) error) error {
 	if !term.IsTerminal(int(p.Stdout.Fd())) {
 		return errors.New("--watch draws on a terminal, and stdout is none\nhint: leave it out; for a program: retry status --json")
@@ -202,7 +202,7 @@ func watch(p *Process, draw func(io.Writer, render.Screen) error) error {
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
 	for drawn := false; ; {
-		if proc.Interactive(p.Stdout) { // in the background it would draw over the shell
+		if proc.Interactive(p.Stdout) { // in the background the picture would cover what the shell prints
 			if err := drawFrame(p, draw, drawn); err != nil {
 				return err
 			}
@@ -210,7 +210,7 @@ func watch(p *Process, draw func(io.Writer, render.Screen) error) error {
 		}
 		select {
 		case <-ticker.C:
-		case sig := <-signals: // another size is one to draw for
+		case sig := <-signals: // SIGWINCH draws the next picture at once
 			if task.Stops(sig) {
 				session.DieOf(sig)
 			}
@@ -218,14 +218,14 @@ func watch(p *Process, draw func(io.Writer, render.Screen) error) error {
 	}
 }
 
-// drawFrame writes a picture at once, so that it does not flicker. Before the first one, what stands on the screen scrolls up.
+// drawFrame writes a picture in one call, so that it does not flicker. Before the first one it scrolls the screen up.
 func drawFrame(p *Process, draw func(io.Writer, render.Screen) error, drawn bool) error {
 	screen := render.ScreenOf(p.Stdout, p.Getenv)
 	width, height, err := term.GetSize(int(p.Stdout.Fd()))
 	if err != nil || width < 2 || height < 2 {
 		width, height = 80, 24
 	}
-	// The last column stays free, where some terminals wrap early, and the last line for the cursor.
+	// The last column stays free, as some terminals wrap there, and so does the last line, for the cursor.
 	screen.Width, screen.Height = width-1, height-1
 	var text bytes.Buffer
 	if err := draw(&text, screen); err != nil {

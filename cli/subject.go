@@ -16,7 +16,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// subjectFlags say which policies are looked at: each SPEC, or the policy that a run here would use.
+// subjectFlags say which policies are examined: each SPEC, or else the policy that a run here would use.
 type subjectFlags struct {
 	flags.PolicyFlags
 	flags.ConfigFlag
@@ -24,8 +24,7 @@ type subjectFlags struct {
 	Specs []string `arg:"" optional:"" name:"spec" help:"A backoff, a preset or a named policy; /JITTER after it puts another jitter in place of its own."`
 }
 
-// subjects returns the policies that are looked at, each under the name that was asked for. One without a limit of attempts keeps none,
-// and so does a bare curve.
+// subjects returns the policies to examine, each labelled as it was typed. A bare curve has no limit of attempts.
 func (p *Process) subjects(f *subjectFlags) (subjects []plot.Subject, err error) {
 	if len(f.Specs) == 0 {
 		return p.ownSubject(f)
@@ -57,7 +56,7 @@ func (p *Process) ownSubject(f *subjectFlags) ([]plot.Subject, error) {
 	return []plot.Subject{{Label: policy.Name, Policy: policy}}, err
 }
 
-// checkBeside refuses flags that say what each SPEC says for itself.
+// checkBeside refuses flags that contradict the SPECs.
 func (f *subjectFlags) checkBeside() error {
 	for _, k := range policies.Keys() {
 		if slices.Contains([]string{"policy", "backoff", "jitter"}, k.Name) && k.Given(&f.PolicyFlags) {
@@ -67,17 +66,17 @@ func (f *subjectFlags) checkBeside() error {
 	return policies.CheckFlags(&f.PolicyFlags, func(key string) string { return "--" + key })
 }
 
-// subjectReader reads one SPEC after the other.
+// subjectReader turns SPECs into policies. It reads the config file once.
 type subjectReader struct {
 	process *Process
 	flags   *subjectFlags
 	now     time.Time
 	file    *policies.File
 	loaded  bool
-	warned  bool // the journal cannot be read
+	warned  bool // that the journal cannot be read
 }
 
-// read returns the policy of a SPEC with what the flags say of all. The environment is about runs.
+// read returns the policy of a SPEC, changed by the flags. Variables change the policies of runs alone.
 func (r *subjectReader) read(spec string) (task.Policy, error) {
 	name, jitter := cutJitter(spec)
 	if jitter == "" && name != spec {
@@ -93,20 +92,20 @@ func (r *subjectReader) read(spec string) (task.Policy, error) {
 	return policy, policies.Overlay(&policy, &r.flags.PolicyFlags, r.now)
 }
 
-// cutJitter takes a /JITTER off. The / of a formula is a division, unless a jitter follows it.
+// cutJitter splits SPEC/JITTER. In a formula a / is a division, unless a jitter follows it.
 func cutJitter(spec string) (name, jitter string) {
 	at := strings.LastIndex(spec, "/")
 	if at < 0 {
 		return spec, ""
 	}
-	_, err := backoff.Parse("constant:1s", spec[at+1:]) // which takes any
+	_, err := backoff.Parse("constant:1s", spec[at+1:]) // a curve that fits every jitter
 	if strings.HasPrefix(spec, "expr:") && (err != nil || spec[at+1:] == "") {
 		return spec, ""
 	}
 	return spec[:at], spec[at+1:]
 }
 
-// base is a curve, or the policy of a name. A curve has a colon in it; only for a name is a file or the journal read.
+// base returns the policy of a curve, which has a colon in it, or of a name, which the config file and the journal may know.
 func (r *subjectReader) base(name string) (task.Policy, error) {
 	spec, notCurve := backoff.Parse(name, "")
 	if notCurve == nil && strings.Contains(name, ":") {
@@ -126,7 +125,7 @@ func (r *subjectReader) base(name string) (task.Policy, error) {
 	return choice.Base.Policy, nil
 }
 
-// named looks for a policy: in the config file, in the journal, among those that are built in.
+// named looks for a policy in the config file, in the journal and among the built-in ones.
 func (r *subjectReader) named(name string) (c *policies.Choice, err error) {
 	if !r.loaded {
 		if r.file, err = policies.Load(&r.flags.ConfigFlag, r.process.Getenv, r.process.warn); err != nil {
@@ -141,7 +140,7 @@ func (r *subjectReader) named(name string) (c *policies.Choice, err error) {
 	return c, session.AskReader(context.Background(), &r.process.Host, c, r.flags.State, r.warn)
 }
 
-// warn says once that the journal cannot be read, however many names are looked up there.
+// warn warns once that the journal cannot be read, however many names are looked up there.
 func (r *subjectReader) warn(err error) {
 	if !r.warned {
 		r.process.warn(err)

@@ -44,7 +44,7 @@ func (d *Data) Decode(ctx *kong.DecodeContext) error {
 	return err
 }
 
-// piece is a datum and how its flag has it read.
+// piece is a datum with the function that reads the values of its flag.
 type piece struct {
 	datum
 	read func(text string) ([]task.Part, error)
@@ -110,16 +110,16 @@ func (f *BodyFlags) data(r *task.Request) error {
 func (f *BodyFlags) upload(r *task.Request) error {
 	part, err := filePart(f.UploadFile)
 	r.Body, r.Method = []task.Part{part}, "PUT"
-	// The file has no type that we know of, and data has one.
-	r.Header = append(r.Header, unlessGiven(r, "Content-Type:")...)
+	// Data has a default type; nothing is known about the type of a file.
+	r.Header = append(r.Header, defaultHeader(r, "Content-Type:")...)
 	if f.UploadFile != task.StdinFile {
-		r.URL = named(r.URL, filepath.Base(part.File))
+		r.URL = withFileName(r.URL, filepath.Base(part.File))
 	}
 	return err
 }
 
-// named gives a URL that ends with a directory the name of a file in it.
-func named(address, name string) string {
+// withFileName appends the name of a file to a URL that ends with a directory.
+func withFileName(address, name string) string {
 	_, rest, found := strings.Cut(address, "://")
 	if !found {
 		rest = address
@@ -135,8 +135,8 @@ func named(address, name string) string {
 	return address
 }
 
-// unlessGiven is a header line, unless a line of the user's own is about the same.
-func unlessGiven(r *task.Request, line string) []string {
+// defaultHeader returns a header line, or nothing where the user gave that header.
+func defaultHeader(r *task.Request, line string) []string {
 	if slices.ContainsFunc(r.Header, func(own string) bool { return headerName(own) == headerName(line) }) {
 		return nil
 	}

@@ -84,7 +84,7 @@ func (f *EnvironmentFlags) Kept(environ []string) ([]string, error) {
 	return kept, nil
 }
 
-// LookUp returns NAME=value, the last one as for a child; NAME where it is not set.
+// LookUp returns NAME=value, or NAME for a variable that is not set. Of several the last one counts, as for a child process.
 func LookUp(environ []string, name string) string {
 	for _, kv := range slices.Backward(environ) {
 		if strings.HasPrefix(kv, name+"=") {

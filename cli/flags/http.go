@@ -48,12 +48,12 @@ type RequestFlags struct {
 	MaxRedirs *Count   `name:"max-redirs" group:"Request" placeholder:"N" help:"Follow at most so many. Default 50."`
 }
 
-// defaultRedirects is curl's.
+// defaultRedirects is the number that curl has.
 const defaultRedirects = 50
 
 func (f *RequestFlags) set(r *task.Request) error {
 	if f.User != nil && !strings.Contains(*f.User, ":") && !strings.Contains(*f.User, "{env:") {
-		// not the user, which may be a key
+		// The message leaves the user out: it may be a secret key.
 		return errors.New("-u has no password, and nobody is asked for it\nhint: -u 'USER:{env:NAME}' takes it from a variable at each send; -u 'USER:' sends none")
 	}
 	if f.Head && len(r.Body) > 0 && !r.Get {
@@ -80,7 +80,7 @@ func (f *RequestFlags) set(r *task.Request) error {
 	return nil
 }
 
-// setDefault adds a header, unless a line of the user's own has it; an empty value leaves the usual one out.
+// setDefault adds a header unless the user gave that header. An empty value leaves out the header that is sent otherwise.
 func setDefault(r *task.Request, name string, value *string) {
 	if value == nil || hasHeader(r.Header, name) {
 		return
@@ -88,7 +88,7 @@ func setDefault(r *task.Request, name string, value *string) {
 	r.Header = append(r.Header, strings.TrimSuffix(name+": "+*value, " "))
 }
 
-// headerName is the canonical name that a line is about.
+// headerName returns the canonical name of the header in a line.
 func headerName(line string) string {
 	name, _, _ := strings.Cut(line, ":")
 	return textproto.CanonicalMIMEHeaderKey(strings.TrimSuffix(strings.TrimSpace(name), ";"))
@@ -113,7 +113,7 @@ type NetworkFlags struct {
 func (f *NetworkFlags) set(r *task.Request) (err error) {
 	n := &r.Network
 	n.Proxy, n.NoProxy, n.Resolve = orEmpty(f.Proxy), f.NoProxy, f.Resolve
-	if f.Proxy != nil && *f.Proxy == "" { // curl's way to say none
+	if f.Proxy != nil && *f.Proxy == "" { // as for curl, an empty proxy means none
 		all := "*"
 		n.NoProxy = &all
 	}
@@ -132,7 +132,7 @@ func (f *NetworkFlags) set(r *task.Request) (err error) {
 	return nil
 }
 
-// ReplyFlags say what becomes of what comes back.
+// ReplyFlags say what is done with the reply.
 type ReplyFlags struct {
 	Output    *string `short:"o" group:"Reply" placeholder:"FILE" help:"Write the body to a file, whole or not at all. What a cut download has got is not asked for again."`
 	Include   bool    `short:"i" group:"Reply" help:"Show the header, too."`
@@ -146,7 +146,7 @@ func (f *ReplyFlags) set(r *task.Request) (err error) {
 	r.Include, r.HideFail = r.Include || f.Include, f.Fail
 	output := orEmpty(f.Output)
 	switch {
-	case f.Output != nil && output == "": // of a variable that is not set: stdout is hardly meant
+	case f.Output != nil && output == "": // probably a variable that is not set, and stdout is not meant
 		return errors.New("-o names no file\nhint: leave it out for stdout")
 	case output != "-":
 		r.Output, err = absolute(output)
@@ -160,12 +160,12 @@ func (f *ReplyFlags) set(r *task.Request) (err error) {
 	return err
 }
 
-// CaptureMode says it in the words of a command, whose stderr tells of errors.
+// CaptureMode returns the mode of a command that captures the same: replies with an error are kept like stderr.
 func (f *ReplyFlags) CaptureMode() task.CaptureMode {
 	return map[string]task.CaptureMode{"errors": task.CaptureStderr, "all": task.CaptureBoth}[f.Capture]
 }
 
-// SafetyFlags say what may be sent twice, and how long a server is waited for.
+// SafetyFlags say whether a request may be sent twice, and how long a server may make us wait.
 type SafetyFlags struct {
 	IdempotencyKey   *string  `group:"Safety" placeholder:"KEY|none" help:"A key of your own: it says that the server looks at it. Default a random one, which every method sends that is not idempotent by itself; none sends none."`
 	Idempotent       bool     `group:"Safety" help:"Two of these requests do what one does, so a doubtful end is worth another attempt."`
@@ -175,11 +175,11 @@ type SafetyFlags struct {
 }
 
 func (f *SafetyFlags) set(r *task.Request) error {
-	if f.IdempotencyKey != nil && *f.IdempotencyKey == "" { // of a variable that is not set: a random one is hardly meant
+	if f.IdempotencyKey != nil && *f.IdempotencyKey == "" { // probably a variable that is not set, and a random key is not meant
 		return errors.New("--idempotency-key is empty\nhint: leave it out for a random one; none sends none")
 	}
 	key, header := orEmpty(f.IdempotencyKey), headerValue(r.Header, httpexec.KeyHeader)
-	if key != "" && hasHeader(r.Header, httpexec.KeyHeader) { // one without a value would leave the key out
+	if key != "" && hasHeader(r.Header, httpexec.KeyHeader) { // a line without a value leaves the header out
 		return errors.New("--idempotency-key and -H 'Idempotency-Key: …' say the same thing\nhint: give one of them")
 	}
 	for place, text := range map[string]string{"--idempotency-key": key, "-H 'Idempotency-Key: …'": header} {
@@ -199,10 +199,10 @@ func (f *SafetyFlags) set(r *task.Request) error {
 	return nil
 }
 
-// noKey is the --idempotency-key that sends none.
+// noKey is the value of --idempotency-key that sends no key.
 const noKey = "none"
 
-// checkKey refuses what would pass for a key of the user's own, and be none to the server: the request would be sent again.
+// checkKey refuses a key that the server would not recognise: the request would be taken as safe to repeat, and take effect twice.
 func checkKey(key string) error {
 	switch {
 	case task.HasReference(key):
@@ -224,12 +224,12 @@ func (f *SafetyFlags) OwnKey(r *task.Request) string {
 	return key
 }
 
-// hasHeader reports whether a line is about a header, with a value or without.
+// hasHeader reports whether one of the lines names the header, with a value or without.
 func hasHeader(lines []string, name string) bool {
 	return slices.ContainsFunc(lines, func(line string) bool { return headerName(line) == name })
 }
 
-// headerValue is what the lines say of a header; empty where they do not, or leave it out.
+// headerValue returns the value of a header in the lines; empty where it has none.
 func headerValue(lines []string, name string) string {
 	for _, line := range lines {
 		if _, v, _ := strings.Cut(line, ":"); headerName(line) == name {
@@ -247,7 +247,7 @@ func orEmpty(text *string) string {
 	return *text
 }
 
-// absolute returns a path that another directory finds, too.
+// absolute returns a path that a resume finds from another directory.
 func absolute(path string) (string, error) {
 	if path == "" {
 		return "", nil
