@@ -58,8 +58,9 @@ func cancelOne(ctx context.Context, p *Process, journal *sqlite.Journal, ref str
 	return nil
 }
 
-// stopOwner sends TERM to the process that runs the task. Without it the task would end with the attempt, as the journal refuses the next write.
-// A process that runs other tasks too, as resume --all does, gets no signal; the note says so.
+// stopOwner sends TERM to the process that runs the task. Without it the task would end with the attempt, as the
+// journal refuses the next write. A process that runs other tasks too, as resume --all does, gets no signal; the note
+// says so.
 func stopOwner(ctx context.Context, journal *sqlite.Journal, t *task.Task) (note string) {
 	pid, err := journal.Owner(t.Number)
 	switch {

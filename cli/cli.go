@@ -1,4 +1,5 @@
-// Package cli is the command line: one file a command, each a struct of flags with a Run method. It parses, and wires the parts together.
+// Package cli is the command line: one file a command, each a struct of flags with a Run method. It parses, and wires
+// the parts together.
 package cli
 
 import (
@@ -109,7 +110,7 @@ func (p *Process) parse() (command, error) {
 		newParser = func() (*parser, error) { return p.newParser(line.name, c) }
 	}
 	run.Command = line.command
-	if line.name == "run" && len(line.flags) == 0 { // the usual start: building a parser for the flags would take longer than all else
+	if line.name == "run" && len(line.flags) == 0 { // the usual start, which can do without a parser
 		setDefaults(reflect.ValueOf(run).Elem())
 		return run, nil
 	}
@@ -201,5 +202,6 @@ func (c *groupCommand) Run(*Process) (int, error) {
 	if found := text.Nearest(c.Words[0], verbs); found != "" {
 		hint = fmt.Sprintf("did you mean retry %s %s?", c.word, found)
 	}
-	return 0, fmt.Errorf("retry %s has no %q\nhint: %s To run a program named %[1]s: retry -- %[1]s", c.word, c.Words[0], hint)
+	return 0, fmt.Errorf("retry %s has no %q"+
+		"\nhint: %s To run a program named %[1]s: retry -- %[1]s", c.word, c.Words[0], hint)
 }

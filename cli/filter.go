@@ -46,7 +46,8 @@ func (f *filterFlags) views(ctx context.Context, journal *sqlite.Journal, limit 
 	}
 }
 
-// stored is the part of the filter that a query can answer. It cannot tell which tasks were interrupted, so that it reads all unfinished ones.
+// stored is the part of the filter that a query can answer. It cannot tell which tasks were interrupted, so that it
+// reads all unfinished ones.
 func (f *filterFlags) stored(limit int) state.Filter {
 	filter := state.Filter{Limit: limit}
 	if f.ID != nil {
@@ -93,5 +94,6 @@ func (s *wantedStatus) UnmarshalText(text []byte) error {
 	for i, s := range wantedStatuses {
 		names[i] = string(s)
 	}
-	return fmt.Errorf("invalid status %q\nhint: give %s, or several with commas between", text, strings.Join(names, ", "))
+	return fmt.Errorf("invalid status %q"+
+		"\nhint: give %s, or several with commas between", text, strings.Join(names, ", "))
 }

@@ -52,7 +52,8 @@ func (*httpCommand) helps() map[string]string {
 }
 
 func (c *httpCommand) Run(p *Process) (int, error) {
-	if spec := policies.Value(c.Backoff); strings.Contains(spec, "=") && !strings.HasPrefix(spec, "expr:") { // the message leaves it out: a cookie may be secret
+	// The message leaves the value out: a cookie may be secret.
+	if spec := policies.Value(c.Backoff); strings.Contains(spec, "=") && !strings.HasPrefix(spec, "expr:") {
 		return 0, errors.New("-b is the backoff here, not curl's cookies\nhint: -H 'Cookie: NAME={env:NAME}' sends one")
 	}
 	if c.MaxTime != nil {
@@ -68,9 +69,12 @@ func (c *httpCommand) Run(p *Process) (int, error) {
 func (c *httpCommand) Check(p *session.Host) error {
 	switch {
 	case len(c.URL) == 0:
-		return errors.New("no URL to request\nhint: retry http [flags] URL, for example retry http -fsS https://example.org")
+		return errors.New("no URL to request" +
+			"\nhint: retry http [flags] URL, for example retry http -fsS https://example.org")
 	case len(c.URL) > 1:
-		return fmt.Errorf("%s is one URL too many\nhint: a task is one request; quote a URL that has spaces", render.Command([]string{task.MaskURL(c.URL[1])}))
+		return fmt.Errorf("%s is one URL too many"+
+			"\nhint: a task is one request; quote a URL that has spaces",
+			render.Command([]string{task.MaskURL(c.URL[1])}))
 	}
 	if err := c.checkConditions(); err != nil {
 		return err
@@ -101,10 +105,12 @@ func (c *httpCommand) checkConditions() error {
 	return nil
 }
 
-// Fill implements session.Work. It reads a body from stdin to its end, as curl does; the time that takes is not counted as the task's.
+// Fill implements session.Work. It reads a body from stdin to its end, as curl does; the time that takes is not counted
+// as the task's.
 func (c *httpCommand) Fill(p *session.Host, t *task.Task) (err error) {
 	if n := t.Policy.Consecutive; n > 1 && !c.request.Safe() {
-		return fmt.Errorf("--consecutive %d sends a successful %s again, and it is not safe to repeat\nhint: --idempotent says that it is", n, c.request.Method)
+		return fmt.Errorf("--consecutive %d sends a successful %s again, and it is not safe to repeat"+
+			"\nhint: --idempotent says that it is", n, c.request.Method)
 	}
 	source, err := p.Source(c.request)
 	if err != nil {

@@ -186,7 +186,8 @@ func TestFormOfFlags(t *testing.T) {
 // TestEmptyValue is what a variable leaves that is not set.
 func TestEmptyValue(t *testing.T) {
 	for flag, want := range map[string]string{"-o": "-o names no file", "--idempotency-key": "--idempotency-key is empty"} {
-		if _, err := requestOf(t, flag, "", "http://h/"); err == nil || !strings.HasPrefix(err.Error(), want+"\nhint: ") {
+		if _, err := requestOf(t, flag, "", "http://h/"); err == nil || !strings.HasPrefix(err.Error(), want+""+
+			"\nhint: ") {
 			t.Errorf("%s '': %v", flag, err)
 		}
 	}

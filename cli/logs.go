@@ -51,7 +51,8 @@ func (c *logsCommand) Run(p *Process) (int, error) {
 	if c.Raw {
 		return 0, printRaw(p, output)
 	}
-	return 0, render.Logs(p.Stdout, render.ScreenOf(p.Stdout, p.Getenv), view.Kind, output.Attempt, output.Stdout, output.Stderr)
+	screen := render.ScreenOf(p.Stdout, p.Getenv)
+	return 0, render.Logs(p.Stdout, screen, view.Kind, output.Attempt, output.Stdout, output.Stderr)
 }
 
 func (c *logsCommand) output(ctx context.Context, journal *sqlite.Journal, view render.TaskView) (state.Output, error) {
@@ -59,7 +60,8 @@ func (c *logsCommand) output(ctx context.Context, journal *sqlite.Journal, view 
 	if c.Attempt != nil {
 		number = int(*c.Attempt)
 		if number < 1 || number > view.AttemptCount {
-			return state.Output{}, fmt.Errorf("task %s has no attempt %d\nhint: %s", render.ShortID(view.ID), number, attemptNumbers(view.Task))
+			return state.Output{}, fmt.Errorf("task %s has no attempt %d"+
+				"\nhint: %s", render.ShortID(view.ID), number, attemptNumbers(view.Task))
 		}
 	}
 	output, err := journal.Output(ctx, view.Number, number)
@@ -103,7 +105,8 @@ func noOutputHint(view render.TaskView, number int) string {
 	case number == 0:
 		return fmt.Sprintf("no attempt wrote anything that %s keeps", kept)
 	}
-	return fmt.Sprintf("it wrote nothing that %s keeps; retry logs %s shows the latest attempt that did", kept, render.ShortID(view.ID))
+	return fmt.Sprintf("it wrote nothing that %s keeps; retry logs %s shows the latest attempt that did",
+		kept, render.ShortID(view.ID))
 }
 
 // noReplyHint is noOutputHint for a request.
@@ -117,7 +120,8 @@ func noReplyHint(capture task.CaptureMode) string {
 	return "a run with --capture errors or --capture all keeps the end of a reply"
 }
 
-// printRaw writes the bytes to the stream they came from. A command whose streams were one file has one output, which goes to stdout.
+// printRaw writes the bytes to the stream they came from. A command whose streams were one file has one output, which
+// goes to stdout.
 func printRaw(p *Process, output state.Output) error {
 	if _, err := io.WriteString(p.Stdout, output.Stdout); err != nil || output.Stderr == output.Stdout {
 		return err

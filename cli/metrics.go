@@ -57,7 +57,8 @@ func (c *metricsCommand) Run(p *Process) (int, error) {
 		return 0, err
 	}
 	if filepath.Ext(c.Textfile) != ".prom" {
-		return 0, fmt.Errorf("--textfile: the name of %s does not end in .prom\nhint: the collector reads no other", c.Textfile)
+		return 0, fmt.Errorf("--textfile: the name of %s does not end in .prom"+
+			"\nhint: the collector reads no other", c.Textfile)
 	}
 	if err := writeTextfile(c.Textfile, text.Bytes()); err != nil {
 		return 0, fmt.Errorf("--textfile: %w\nhint: give a file in a directory that can be written", err)

@@ -57,7 +57,8 @@ func (p *Process) newParser(name string, c command) (*parser, error) {
 	return result, nil
 }
 
-// decodeString keeps every byte of a value. Kong's own mapper converts through JSON, which changes a path that is not UTF-8.
+// decodeString keeps every byte of a value. Kong's own mapper converts through JSON, which changes a path that is not
+// UTF-8.
 func decodeString(ctx *kong.DecodeContext, target reflect.Value) error {
 	token, err := ctx.Scan.PopValue("string")
 	if err == nil {
@@ -80,7 +81,8 @@ func decodeNumber(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// parse reads the flags before the command's name and the words after it. It reports true where it printed help instead.
+// parse reads the flags before the command's name and the words after it. It reports true where it printed help
+// instead.
 func (p *parser) parse(line commandLine) (helped bool, err error) {
 	words, err := p.pair(line.words)
 	if err == nil {
@@ -95,7 +97,8 @@ func (p *parser) parse(line commandLine) (helped bool, err error) {
 	return false, nil
 }
 
-// hint says what kong cannot know: the flag may be meant for the command to run, or for a program with the name of one of retry's commands.
+// hint says what kong cannot know: the flag may be meant for the command to run, or for a program with the name of one
+// of retry's commands.
 func (p *parser) hint() string {
 	if p.name == "run" {
 		return "retry --help lists the flags; what follows -- is the command"
@@ -112,8 +115,9 @@ type commandLine struct {
 	command []string // the command to run
 }
 
-// splitLine finds where retry's own flags end. A -- before the first word starts the command to run; otherwise the first word does, unless it
-// names one of retry's own commands. The parser of run tells which flags take a value; it is made when the first flag is found.
+// splitLine finds where retry's own flags end. A -- before the first word starts the command to run; otherwise the
+// first word does, unless it names one of retry's own commands. The parser of run tells which flags take a value; it is
+// made when the first flag is found.
 func splitLine(args []string, runParser func() (*parser, error)) (commandLine, error) {
 	line := commandLine{name: "run"}
 	named := false
@@ -154,7 +158,8 @@ func isFlag(arg string) bool {
 	return len(arg) > 1 && arg[0] == '-'
 }
 
-// pair joins each flag among the words after a command's name with its value, which may begin with a dash. What follows a -- stays as it is.
+// pair joins each flag among the words after a command's name with its value, which may begin with a dash. What follows
+// a -- stays as it is.
 func (p *parser) pair(words []string) (paired []string, err error) {
 	for len(words) > 0 {
 		taken, rest := words[:1], words[1:]
@@ -171,8 +176,8 @@ func (p *parser) pair(words []string) (paired []string, err error) {
 	return paired, nil
 }
 
-// take reads the first argument as a flag, or as several letters, with the value that belongs to it. An unknown long flag is left to kong,
-// which names the nearest.
+// take reads the first argument as a flag, or as several letters, with the value that belongs to it. An unknown long
+// flag is left to kong, which names the nearest.
 func (p *parser) take(args []string) (taken, rest []string, err error) {
 	name, isLong := strings.CutPrefix(args[0], "--")
 	if isLong {
@@ -218,7 +223,8 @@ func (p *parser) unknownLetter(args []string, letter string) (taken, rest []stri
 	case len(letters) > 2: // a long flag with one dash: kong names the nearest
 		return []string{"-" + args[0]}, args[1:], nil
 	case p.name == "http": // no suggestion: curl's upper and lower case letters mean different things
-		err = fmt.Errorf("unknown flag -%s\nhint: retry http --help lists the flags; they are those of curl that make sense here", letter)
+		err = fmt.Errorf("unknown flag -%s"+
+			"\nhint: retry http --help lists the flags; they are those of curl that make sense here", letter)
 	case p.known[swapped] != nil:
 		err = fmt.Errorf("unknown flag -%s, did you mean -%s?", letter, swapped)
 	default:

@@ -113,7 +113,9 @@ type pictureFile struct {
 // files returns the files that the flags name. Each path is tried before the figures are computed.
 func (f *pictureFlags) files(p *Process) (pictures []pictureFile, err error) {
 	for _, file := range []pictureFile{
-		{flag: "--svg", path: f.SVG, write: writeSVG}, {flag: "--png", path: f.PNG, write: writePNG}, {flag: "--html", path: f.HTML, write: writePage},
+		{flag: "--svg", path: f.SVG, write: writeSVG},
+		{flag: "--png", path: f.PNG, write: writePNG},
+		{flag: "--html", path: f.HTML, write: writePage},
 	} {
 		if file.path == "" {
 			continue
@@ -123,7 +125,8 @@ func (f *pictureFlags) files(p *Process) (pictures []pictureFile, err error) {
 				return nil, fmt.Errorf("%s: %w\nhint: give a file in a directory that can be written", file.flag, err)
 			}
 		} else if file.flag == "--png" && term.IsTerminal(int(file.stream.Fd())) {
-			return nil, errors.New("--png: a terminal cannot show the bytes of a PNG\nhint: give a file, or send them into a pipe")
+			return nil, errors.New("--png: a terminal cannot show the bytes of a PNG" +
+				"\nhint: give a file, or send them into a pipe")
 		}
 		pictures = append(pictures, file)
 	}
@@ -135,7 +138,8 @@ func checkDistinct(files []pictureFile) error {
 	for i, file := range files {
 		for _, other := range files[:i] {
 			if file.path == other.path || file.stream != nil && file.stream == other.stream {
-				return fmt.Errorf("%s and %s go to the same place\nhint: give each a file of its own", other.flag, file.flag)
+				return fmt.Errorf("%s and %s go to the same place"+
+					"\nhint: give each a file of its own", other.flag, file.flag)
 			}
 		}
 	}
@@ -198,13 +202,15 @@ func pageRequest(studies []plot.Study, options plot.Options) model.Request {
 func (c *plotCommand) warnOfPictures(p *Process, studies []plot.Study, options plot.Options) {
 	for _, s := range studies {
 		if len(s.Subject.Policy.Rules) > 0 {
-			p.warn(fmt.Errorf("%s: its rules are left out: the picture is of the policy's own curve", text.Escape(s.Subject.Label)))
+			p.warn(fmt.Errorf("%s: its rules are left out: the picture is of the policy's own curve",
+				text.Escape(s.Subject.Label)))
 		}
 	}
 	if c.HTML == "" {
 		return
 	}
 	if r := pageRequest(studies, options); r.Tasks < options.Tasks {
-		p.warn(fmt.Errorf("--html: the page plays %d tasks through, not %d, so that its sliders stay quick", r.Tasks, options.Tasks))
+		p.warn(fmt.Errorf("--html: the page plays %d tasks through, not %d, so that its sliders stay quick",
+			r.Tasks, options.Tasks))
 	}
 }

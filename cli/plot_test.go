@@ -49,8 +49,8 @@ func decoded[T any](t *testing.T, data []byte) (v T) {
 	return v
 }
 
-// figure is what was published, and how far from it ours may be: the size of what chance does to it, seen over twenty seeds, or the last
-// digit that was published.
+// figure is what was published, and how far from it ours may be: the size of what chance does to it, seen over twenty
+// seeds, or the last digit that was published.
 type figure struct{ want, within float64 }
 
 func (f figure) check(t *testing.T, name string, got float64) {
@@ -67,7 +67,8 @@ type plotFigures struct {
 	}
 }
 
-// The table of figures by which phase jitter was chosen: 100,000 tasks that fail together, base 10 s doubling, 8 retries.
+// The table of figures by which phase jitter was chosen: 100,000 tasks that fail together, base 10 s doubling, 8
+// retries.
 func TestPublishedFiguresOfPlot(t *testing.T) {
 	rows := []struct {
 		spec        string
@@ -77,7 +78,8 @@ func TestPublishedFiguresOfPlot(t *testing.T) {
 		{"exp:10s", figure{0.002, 0.001}, figure{1.03, 0.03}, []float64{.31, .20, .20, .20, .20, .20, .20, .20}},
 		{"exp:10s/full", figure{0, 0.001}, figure{1.21, 0.03}, []float64{.58, .58, .58, .58, .58, .58, .58, .58}},
 		{"exp:10s/equal", figure{0.11, 0.015}, figure{2.15, 0.05}, []float64{.19, .19, .19, .19, .19, .19, .19, .19}},
-		// Sidekiq's rand(10) is a whole number. The published figures are those of a fraction, whose waves are a tenth wider.
+		// Sidekiq's rand(10) is a whole number. The published figures are those of a fraction, whose waves are a tenth
+		// wider.
 		{"sidekiq", figure{0.82, 0.01}, figure{13.8, 2.8}, []float64{.15, .23, .19, .10, .05, .03, .02, .01}},
 		{"exp:10s/none", figure{0.997, 0.001}, figure{16, 0.001}, []float64{0, 0, 0, 0, 0, 0, 0, 0}},
 	}
@@ -103,7 +105,8 @@ type outageFigures struct {
 	}
 }
 
-// The same table's recovery: down for 120 s, then 1,000 calls a second are answered. When the last one of all is done is chance.
+// The same table's recovery: down for 120 s, then 1,000 calls a second are answered. When the last one of all is done
+// is chance.
 func TestPublishedFiguresOfAnOutage(t *testing.T) {
 	rows := []struct {
 		spec               string

@@ -43,7 +43,8 @@ func (c *policyCheckCommand) Run(p *Process) (int, error) {
 	file, err := c.read(p, path)
 	switch {
 	case errors.Is(err, config.ErrAbsent) && !named:
-		return 0, text.WithHint(err, "retry policy check FILE names another one; without a file retry uses the policies of retry policy list")
+		return 0, text.WithHint(err,
+			"retry policy check FILE names another one; without a file retry uses the policies of retry policy list")
 	case file == nil:
 		return 0, text.WithHint(err, "retry policy check FILE")
 	}

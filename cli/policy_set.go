@@ -39,7 +39,8 @@ Examples:
 
 func (c *policySetCommand) Run(p *Process) (int, error) {
 	if c.Deadline != nil {
-		return 0, errors.New("--deadline is a time, and a policy is for any time\nhint: give --budget, or --deadline with the run")
+		return 0, errors.New("--deadline is a time, and a policy is for any time" +
+			"\nhint: give --budget, or --deadline with the run")
 	}
 	if err := policies.CheckName(c.Name); err != nil {
 		return 0, text.WithHint(err, "retry policy set NAME")
@@ -62,7 +63,8 @@ func (c *policySetCommand) Run(p *Process) (int, error) {
 		return 0, err
 	}
 	if hiding := choice.File.Entry(c.Name); hiding != nil {
-		p.warn(fmt.Errorf("%s has a policy of that name, which is used in its place\nhint: remove that one, or choose another name",
+		p.warn(fmt.Errorf("%s has a policy of that name, which is used in its place"+
+			"\nhint: remove that one, or choose another name",
 			choice.File.Place(hiding.Offset)))
 	}
 	_, err = fmt.Fprintf(p.Stdout, "set %s\n", render.Policy(&policy))
@@ -82,7 +84,8 @@ func (c *policySetCommand) store(p *Process, policy task.Policy) error {
 	return nil
 }
 
-// withoutPolicy hides the variables that change a policy: they are meant for runs here, and a stored policy is used elsewhere too.
+// withoutPolicy hides the variables that change a policy: they are meant for runs here, and a stored policy is used
+// elsewhere too.
 func withoutPolicy(getenv func(string) string) func(string) string {
 	return func(name string) string {
 		if slices.ContainsFunc(policies.Keys(), func(k policies.Key) bool { return policies.Variable(k.Name) == name }) {
@@ -142,10 +145,12 @@ func (c *policyRemoveCommand) Run(p *Process) (int, error) {
 func notStored(name string, file *policies.File, stored []state.StoredPolicy) error {
 	shown := text.Escape(name)
 	if e := file.Entry(name); e != nil {
-		return fmt.Errorf("%s is not in the journal\nhint: it stands in %s: remove it there", shown, file.Place(e.Offset))
+		return fmt.Errorf("%s is not in the journal"+
+			"\nhint: it stands in %s: remove it there", shown, file.Place(e.Offset))
 	}
 	if policies.Builtin(name) != nil {
-		return fmt.Errorf("%s is built in, and stays\nhint: retry policy set %[1]s puts another one in its place", shown)
+		return fmt.Errorf("%s is built in, and stays"+
+			"\nhint: retry policy set %[1]s puts another one in its place", shown)
 	}
 	known := append(policies.BuiltinNames(), policies.NamesOf(file)...)
 	for _, s := range stored {

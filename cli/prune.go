@@ -67,7 +67,8 @@ func (c *pruneCommand) Run(p *Process) (int, error) {
 	return 0, nil
 }
 
-// retention says which tasks to remove. It refuses to guess where the variable keeps tasks for ever and no flag says otherwise.
+// retention says which tasks to remove. It refuses to guess where the variable keeps tasks for ever and no flag says
+// otherwise.
 func (c *pruneCommand) retention(getenv func(string) string, now time.Time) (r state.Retention, err error) {
 	if c.DryRun && c.Vacuum {
 		return r, errors.New("--dry-run and --vacuum exclude each other\nhint: give one of them")
@@ -77,7 +78,9 @@ func (c *pruneCommand) retention(getenv func(string) string, now time.Time) (r s
 	case err != nil:
 		return r, err
 	case kept == 0 && c.OlderThan == nil:
-		return r, fmt.Errorf("%s=%s has finished tasks kept for ever\nhint: --older-than 30d says which go; 0 is all of them", session.RetentionVariable, getenv(session.RetentionVariable))
+		return r, fmt.Errorf("%s=%s has finished tasks kept for ever"+
+			"\nhint: --older-than 30d says which go; 0 is all of them",
+			session.RetentionVariable, getenv(session.RetentionVariable))
 	}
 	r.Rows = pruneRows
 	if kept > 0 {
@@ -110,13 +113,16 @@ func pruneAll(ctx context.Context, journal *sqlite.Journal, r state.Retention) (
 
 func vacuum(ctx context.Context, p *Process, journal *sqlite.Journal, before state.Size) error {
 	if err := journal.Compact(ctx); err != nil {
-		return fmt.Errorf("give the room back: %w\nhint: it needs as much free room as the journal takes, and nobody else writing; what was pruned is gone all the same", err)
+		return fmt.Errorf("give the room back: %w"+
+			"\nhint: it needs as much free room as the journal takes, and nobody else writing; "+
+			"what was pruned is gone all the same", err)
 	}
 	after, err := journal.Size()
 	if err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(p.Stdout, "gave %v back to the disk; the journal takes %v now\n", flags.Size(max(before.Total()-after.Total(), 0)), flags.Size(after.Total()))
+	freed := flags.Size(max(before.Total()-after.Total(), 0))
+	_, _ = fmt.Fprintf(p.Stdout, "gave %v back to the disk; the journal takes %v now\n", freed, flags.Size(after.Total()))
 	return nil
 }
 
@@ -131,7 +137,8 @@ func (s *finishedStatus) UnmarshalText(text []byte) error {
 		*s = finishedStatus(status)
 		return nil
 	case task.Pending, task.InFlight, "INTERRUPTED":
-		return fmt.Errorf("a task that is %s has not finished, and stays\nhint: retry cancel TASK ends it; then --status cancelled", status)
+		return fmt.Errorf("a task that is %s has not finished, and stays"+
+			"\nhint: retry cancel TASK ends it; then --status cancelled", status)
 	}
 	return fmt.Errorf("invalid status %q\nhint: succeeded, failed, exhausted or cancelled", text)
 }

@@ -29,7 +29,8 @@ func TestPruneRetention(t *testing.T) {
 	}
 }
 
-// The file is there whole or not at all, for everybody to read, and nothing stands beside it that a collector would take for one.
+// The file is there whole or not at all, for everybody to read, and nothing stands beside it that a collector would
+// take for one.
 func TestWriteTextfile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "retry.prom")

@@ -38,7 +38,8 @@ func (c *requeueCommand) Run(p *Process) (int, error) {
 	case len(c.Tasks) == 0:
 		return 0, errors.New("no task to give fresh attempts\nhint: retry requeue TASK…; retry status lists the tasks")
 	case c.RunHere && len(c.Tasks) > 1:
-		return 0, errors.New("--run goes with a single task\nhint: without it, retry resume --all runs them side by side")
+		return 0, errors.New("--run goes with a single task" +
+			"\nhint: without it, retry resume --all runs them side by side")
 	case c.Report != "" && !c.RunHere:
 		return 0, errors.New("--report goes with --run\nhint: retry status TASK --json tells of any task")
 	}
@@ -66,7 +67,9 @@ func (c *requeueCommand) runHere(ctx context.Context, p *Process, journal *sqlit
 	if err != nil {
 		return 0, err
 	}
-	resume := &resumeCommand{StateFlag: c.StateFlag, OutputFlags: c.OutputFlags, ReportFlags: c.ReportFlags, ProcessGroupFlags: c.ProcessGroupFlags}
+	resume := &resumeCommand{
+		StateFlag: c.StateFlag, OutputFlags: c.OutputFlags, ReportFlags: c.ReportFlags, ProcessGroupFlags: c.ProcessGroupFlags,
+	}
 	return resume.adoptOne(ctx, p, journal, tk)
 }
 

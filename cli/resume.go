@@ -81,8 +81,8 @@ func (c *resumeCommand) check() error {
 	return nil
 }
 
-// adopt makes this process the owner of the tasks to resume. With --all it skips tasks that have an owner or that have finished. Where the user
-// named such a task, adopt returns an error beside the tasks that it could adopt.
+// adopt makes this process the owner of the tasks to resume. With --all it skips tasks that have an owner or that have
+// finished. Where the user named such a task, adopt returns an error beside the tasks that it could adopt.
 func (c *resumeCommand) adopt(ctx context.Context, journal *sqlite.Journal) ([]*task.Task, error) {
 	found, err := c.find(ctx, journal)
 	if err != nil {
@@ -106,7 +106,8 @@ func (c *resumeCommand) adopt(ctx context.Context, journal *sqlite.Journal) ([]*
 	return adopted, errors.Join(refusals...)
 }
 
-// adoptNamed adopts a task together with its name: no other run may use the name while a process of this one runs, even after it was cancelled.
+// adoptNamed adopts a task together with its name: no other run may use the name while a process of this one runs, even
+// after it was cancelled.
 func adoptNamed(ctx context.Context, journal *sqlite.Journal, t *task.Task) (*task.Task, error) {
 	if t.Name == "" {
 		return journal.Adopt(ctx, t.Number)

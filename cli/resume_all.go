@@ -13,7 +13,8 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// resumeAll resumes several tasks at the same time, since one may wait for hours. The exit status is 0 when all of them succeeded.
+// resumeAll resumes several tasks at the same time, since one may wait for hours. The exit status is 0 when all of them
+// succeeded.
 func (c *resumeCommand) resumeAll(ctx context.Context, p *Process, journal *sqlite.Journal, tasks []*task.Task) (int, error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {

@@ -63,11 +63,13 @@ func (c *runCommand) Run(p *Process) (int, error) {
 func (c *runCommand) Check(*session.Host) error {
 	switch {
 	case c.JSON:
-		return errors.New("--json goes with --dry-run\nhint: the command's own --json follows it: retry -- COMMAND --json")
+		return errors.New("--json goes with --dry-run" +
+			"\nhint: the command's own --json follows it: retry -- COMMAND --json")
 	case c.Foreground && c.Group:
 		return errors.New("--foreground and --group exclude each other\nhint: give one of them")
 	case len(c.Command) == 0:
-		return errors.New("no command to run\nhint: retry -- COMMAND [ARG…], for example retry -n 3 -- curl -fsS https://example.org")
+		return errors.New("no command to run" +
+			"\nhint: retry -- COMMAND [ARG…], for example retry -n 3 -- curl -fsS https://example.org")
 	case isURL(c.Command[0]): // the message leaves the URL out: it may hold a password
 		return errors.New("a URL is no command to run\nhint: retry http URL sends a request")
 	case c.Command[0] == "":

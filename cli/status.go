@@ -74,9 +74,11 @@ func (c *statusCommand) report(p *Process, w io.Writer, s render.Screen) error {
 func (c *statusCommand) check() error {
 	switch {
 	case c.Watch && c.JSON:
-		return errors.New("--watch and --json exclude each other\nhint: a program asks again itself: retry status --json")
+		return errors.New("--watch and --json exclude each other" +
+			"\nhint: a program asks again itself: retry status --json")
 	case c.Task != nil && (c.given() || c.Limit != nil):
-		return errors.New("--id, --status, --since and --limit choose from the list, not from one task\nhint: leave them out, or leave the task out")
+		return errors.New("--id, --status, --since and --limit choose from the list, not from one task" +
+			"\nhint: leave them out, or leave the task out")
 	case c.ID != nil && *c.ID == "":
 		return errors.New("--id is empty\nhint: a variable that is not set?")
 	}
@@ -142,7 +144,8 @@ func (c *statusCommand) table(s render.Screen) render.Table {
 	return table
 }
 
-// shownAttempts returns a task's attempts, with captured output only for the one that is shown: all of it could be large.
+// shownAttempts returns a task's attempts, with captured output only for the one that is shown: all of it could be
+// large.
 func shownAttempts(ctx context.Context, journal *sqlite.Journal, number int64) ([]task.Attempt, error) {
 	attempts, err := journal.History(ctx, number)
 	if err != nil {
@@ -191,11 +194,12 @@ func take(views iter.Seq2[render.TaskView, error], n int) iter.Seq2[render.TaskV
 // watchInterval is the time between two pictures.
 const watchInterval = time.Second
 
-// watch draws a report again and again on the terminal until a signal ends it. It never hides the cursor, so that nothing has to be restored at
-// the end, whatever ends it.
+// watch draws a report again and again on the terminal until a signal ends it. It never hides the cursor, so that
+// nothing has to be restored at the end, whatever ends it.
 func watch(p *Process, draw func(io.Writer, render.Screen) error) error {
 	if !term.IsTerminal(int(p.Stdout.Fd())) {
-		return errors.New("--watch draws on a terminal, and stdout is none\nhint: leave it out; for a program: retry status --json")
+		return errors.New("--watch draws on a terminal, and stdout is none" +
+			"\nhint: leave it out; for a program: retry status --json")
 	}
 	signals := make(chan os.Signal, session.SignalBuffer)
 	session.Notify(signals)

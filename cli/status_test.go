@@ -21,7 +21,8 @@ func TestWantedStatus(t *testing.T) {
 	for _, text := range []string{"", "FAIL", "IN FLIGHT", "*"} {
 		var s wantedStatus
 		err := s.UnmarshalText([]byte(text))
-		if err == nil || !strings.Contains(err.Error(), "\nhint: give PENDING, IN_FLIGHT, INTERRUPTED, SUCCEEDED, EXHAUSTED, FAILED, CANCELLED") {
+		if err == nil || !strings.Contains(err.Error(), ""+
+			"\nhint: give PENDING, IN_FLIGHT, INTERRUPTED, SUCCEEDED, EXHAUSTED, FAILED, CANCELLED") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

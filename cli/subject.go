@@ -60,7 +60,9 @@ func (p *Process) ownSubject(f *subjectFlags) ([]plot.Subject, error) {
 func (f *subjectFlags) checkBeside() error {
 	for _, k := range policies.Keys() {
 		if slices.Contains([]string{"policy", "backoff", "jitter"}, k.Name) && k.Given(&f.PolicyFlags) {
-			return fmt.Errorf("--%s and a SPEC exclude each other\nhint: write a SPEC like exp:1s..1m/30%%; the flag is for the policy that is shown without one", k.Name)
+			return fmt.Errorf("--%s and a SPEC exclude each other"+
+				"\nhint: write a SPEC like exp:1s..1m/30%%; the flag is for the policy that is shown without one",
+				k.Name)
 		}
 	}
 	return policies.CheckFlags(&f.PolicyFlags, func(key string) string { return "--" + key })
@@ -80,7 +82,8 @@ type subjectReader struct {
 func (r *subjectReader) read(spec string) (task.Policy, error) {
 	name, jitter := cutJitter(spec)
 	if jitter == "" && name != spec {
-		return task.Policy{}, errors.New("no jitter follows the /\nhint: write one like 30% or full, or leave the / out")
+		return task.Policy{}, errors.New("no jitter follows the /" +
+			"\nhint: write one like 30% or full, or leave the / out")
 	}
 	policy, err := r.base(name)
 	if err != nil {
@@ -105,7 +108,8 @@ func cutJitter(spec string) (name, jitter string) {
 	return spec[:at], spec[at+1:]
 }
 
-// base returns the policy of a curve, which has a colon in it, or of a name, which the config file and the journal may know.
+// base returns the policy of a curve, which has a colon in it, or of a name, which the config file and the journal may
+// know.
 func (r *subjectReader) base(name string) (task.Policy, error) {
 	spec, notCurve := backoff.Parse(name, "")
 	if notCurve == nil && strings.Contains(name, ":") {

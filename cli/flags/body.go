@@ -27,7 +27,8 @@ type BodyFlags struct {
 	Get           bool   `short:"G" group:"Body" help:"Put the data into the URL's query, and GET that."`
 }
 
-// Data holds the values of one flag, each with its place on the command line: curl joins the values of all data flags in that order.
+// Data holds the values of one flag, each with its place on the command line: curl joins the values of all data flags
+// in that order.
 type Data []datum
 
 type datum struct {
@@ -52,7 +53,8 @@ type piece struct {
 
 func (f *BodyFlags) set(r *task.Request) error {
 	kinds := 0
-	for _, given := range []bool{len(f.Data)+len(f.DataRaw)+len(f.DataBinary)+len(f.DataURLEncode)+len(f.JSON) > 0, len(f.Form) > 0, f.UploadFile != ""} {
+	values := len(f.Data) + len(f.DataRaw) + len(f.DataBinary) + len(f.DataURLEncode) + len(f.JSON)
+	for _, given := range []bool{values > 0, len(f.Form) > 0, f.UploadFile != ""} {
 		if given {
 			kinds++
 		}
@@ -202,7 +204,8 @@ func encoded(text string) ([]task.Part, error) {
 func filePart(name string) (part task.Part, err error) {
 	switch name {
 	case "":
-		err = errors.New("an @ without the name of a file\nhint: @FILE, or @- for stdin; --data-raw sends an @ as it is")
+		err = errors.New("an @ without the name of a file" +
+			"\nhint: @FILE, or @- for stdin; --data-raw sends an @ as it is")
 	case task.StdinFile:
 		part.File = name
 	default:
@@ -211,12 +214,13 @@ func filePart(name string) (part task.Part, err error) {
 	return part, err
 }
 
-// formPart reads the value of -F: NAME=TEXT, NAME=@FILE, NAME=<FILE, and after each ;type=TYPE and ;filename=NAME. What stands in
-// double quotes may hold a semicolon.
+// formPart reads the value of -F: NAME=TEXT, NAME=@FILE, NAME=<FILE, and after each ;type=TYPE and ;filename=NAME. What
+// stands in double quotes may hold a semicolon.
 func formPart(text string) (task.Part, error) {
 	name, content, ok := strings.Cut(text, "=")
 	if !ok {
-		return task.Part{}, fmt.Errorf("-F: invalid part %q: want NAME=CONTENT\nhint: -F name=text, or -F name=@FILE for an upload", text)
+		return task.Part{}, fmt.Errorf("-F: invalid part %q: want NAME=CONTENT"+
+			"\nhint: -F name=text, or -F name=@FILE for an upload", text)
 	}
 	content, attributes := splitAttributes(content)
 	part, err := formContent(content)
@@ -228,7 +232,8 @@ func formPart(text string) (task.Part, error) {
 		case "filename":
 			part.FileName = unquoted(v)
 		default:
-			return part, fmt.Errorf("-F %s: invalid attribute %q: want type= or filename=\nhint: a semicolon in a text stands in double quotes: -F 'name=\"a;b\"'", name, strings.TrimSpace(a))
+			return part, fmt.Errorf("-F %s: invalid attribute %q: want type= or filename="+
+				"\nhint: a semicolon in a text stands in double quotes: -F 'name=\"a;b\"'", name, strings.TrimSpace(a))
 		}
 	}
 	if part.Type == "" {

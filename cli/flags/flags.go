@@ -1,5 +1,5 @@
-// Package flags holds the groups of flags that several commands share, and the types of their values. A field's tags are all there is to a
-// flag: its name, letter, default and help. What a flag does is decided where it is used.
+// Package flags holds the groups of flags that several commands share, and the types of their values. A field's tags
+// are all there is to a flag: its name, letter, default and help. What a flag does is decided where it is used.
 package flags
 
 import (
@@ -28,8 +28,8 @@ type ConfigFlag struct {
 	Config *string `group:"Policy" placeholder:"FILE" help:"Read named policies from FILE. Default $RETRY_CONFIG, $XDG_CONFIG_HOME/retry/config.toml or ~/.config/retry/config.toml."`
 }
 
-// Path returns the path of the config file, and whether the user named it. Neither a relative XDG_CONFIG_HOME nor the current directory
-// leads to one: a checkout must not change how commands are run.
+// Path returns the path of the config file, and whether the user named it. Neither a relative XDG_CONFIG_HOME nor the
+// current directory leads to one: a checkout must not change how commands are run.
 func (f *ConfigFlag) Path(getenv func(string) string) (path string, named bool) {
 	if f.Config != nil {
 		return *f.Config, true
@@ -77,14 +77,16 @@ func (f *EnvironmentFlags) Kept(environ []string) ([]string, error) {
 	var kept []string
 	for _, name := range f.KeepEnv {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
-			return nil, fmt.Errorf("--keep-env: invalid variable name %q\nhint: give names alone, such as --keep-env HOME,LANG", name)
+			return nil, fmt.Errorf("--keep-env: invalid variable name %q"+
+				"\nhint: give names alone, such as --keep-env HOME,LANG", name)
 		}
 		kept = append(kept, LookUp(environ, name))
 	}
 	return kept, nil
 }
 
-// LookUp returns NAME=value, or NAME for a variable that is not set. Of several the last one counts, as for a child process.
+// LookUp returns NAME=value, or NAME for a variable that is not set. Of several the last one counts, as for a child
+// process.
 func LookUp(environ []string, name string) string {
 	for _, kv := range slices.Backward(environ) {
 		if strings.HasPrefix(kv, name+"=") {
@@ -115,7 +117,8 @@ type StreamFlags struct {
 	Capture     string `enum:"none,stderr,both" default:"none" group:"Streams" placeholder:"none|stderr|both" help:"Keep the end of each attempt's output in the journal: 8 KiB."`
 }
 
-// Over returns a task's options with what the flags change. A default stays empty, so that a plain command has no options to store.
+// Over returns a task's options with what the flags change. A default stays empty, so that a plain command has no
+// options to store.
 func (f *StreamFlags) Over(o task.Options) task.Options {
 	if mode := task.StdinMode(f.Stdin); mode != task.StdinAuto {
 		o.Stdin = mode
@@ -138,8 +141,8 @@ type ProcessGroupFlags struct {
 	Group      bool `group:"Running" help:"Run the command in a process group of its own, also on a terminal."`
 }
 
-// PolicyFlags are the flags that make a policy. Each has its variable, RETRY_ and its name in capitals, and most are keys of the config
-// file. An example is for its schema.
+// PolicyFlags are the flags that make a policy. Each has its variable, RETRY_ and its name in capitals, and most are
+// keys of the config file. An example is for its schema.
 type PolicyFlags struct {
 	Policy      *string   `short:"p" group:"Policy" placeholder:"NAME" example:"default" help:"Start from a named policy: retry policy list shows them."`
 	Attempts    *Count    `short:"n" group:"Policy" placeholder:"N" example:"8" help:"All attempts, the first included; 0 = no limit. Default 5."`

@@ -54,10 +54,12 @@ const defaultRedirects = 50
 func (f *RequestFlags) set(r *task.Request) error {
 	if f.User != nil && !strings.Contains(*f.User, ":") && !strings.Contains(*f.User, "{env:") {
 		// The message leaves the user out: it may be a secret key.
-		return errors.New("-u has no password, and nobody is asked for it\nhint: -u 'USER:{env:NAME}' takes it from a variable at each send; -u 'USER:' sends none")
+		return errors.New("-u has no password, and nobody is asked for it" +
+			"\nhint: -u 'USER:{env:NAME}' takes it from a variable at each send; -u 'USER:' sends none")
 	}
 	if f.Head && len(r.Body) > 0 && !r.Get {
-		return errors.New("-I asks for a header alone, and data is sent with another method\nhint: leave one of them out; -G puts the data into the URL")
+		return errors.New("-I asks for a header alone, and data is sent with another method" +
+			"\nhint: leave one of them out; -G puts the data into the URL")
 	}
 	r.MethodGiven = f.Request != ""
 	switch {
@@ -80,7 +82,8 @@ func (f *RequestFlags) set(r *task.Request) error {
 	return nil
 }
 
-// setDefault adds a header unless the user gave that header. An empty value leaves out the header that is sent otherwise.
+// setDefault adds a header unless the user gave that header. An empty value leaves out the header that is sent
+// otherwise.
 func setDefault(r *task.Request, name string, value *string) {
 	if value == nil || hasHeader(r.Header, name) {
 		return
@@ -175,7 +178,7 @@ type SafetyFlags struct {
 }
 
 func (f *SafetyFlags) set(r *task.Request) error {
-	if f.IdempotencyKey != nil && *f.IdempotencyKey == "" { // probably a variable that is not set, and a random key is not meant
+	if f.IdempotencyKey != nil && *f.IdempotencyKey == "" { // probably a variable that is not set
 		return errors.New("--idempotency-key is empty\nhint: leave it out for a random one; none sends none")
 	}
 	key, header := orEmpty(f.IdempotencyKey), headerValue(r.Header, httpexec.KeyHeader)
@@ -202,11 +205,13 @@ func (f *SafetyFlags) set(r *task.Request) error {
 // noKey is the value of --idempotency-key that sends no key.
 const noKey = "none"
 
-// checkKey refuses a key that the server would not recognise: the request would be taken as safe to repeat, and take effect twice.
+// checkKey refuses a key that the server would not recognise: the request would be taken as safe to repeat, and take
+// effect twice.
 func checkKey(key string) error {
 	switch {
 	case task.HasReference(key):
-		return errors.New("it has to be the same on a resume, so the journal keeps it, and {env:NAME} is not looked up\nhint: let the shell do it: --idempotency-key \"$NAME\"")
+		return errors.New("it has to be the same on a resume, so the journal keeps it, and {env:NAME} is not looked up" +
+			"\nhint: let the shell do it: --idempotency-key \"$NAME\"")
 	case key != "" && strings.TrimSpace(key) == "":
 		return errors.New("the idempotency key is blank\nhint: leave it out for a random one")
 	case key != noKey && strings.EqualFold(key, noKey):

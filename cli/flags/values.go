@@ -51,7 +51,8 @@ func parseMoment(s string, now time.Time) (time.Time, error) {
 	}
 	clock, err := time.Parse("15:04", s)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("invalid time %q\nhint: write 23:30, or RFC 3339 like 2026-01-02T23:30:00+01:00", s)
+		return time.Time{}, fmt.Errorf("invalid time %q"+
+			"\nhint: write 23:30, or RFC 3339 like 2026-01-02T23:30:00+01:00", s)
 	}
 	t := time.Date(now.Year(), now.Month(), now.Day(), clock.Hour(), clock.Minute(), 0, 0, now.Location())
 	if t.Before(now) {
@@ -89,7 +90,8 @@ func parseSince(s string, now time.Time) (time.Time, error) {
 	if ago, err := text.ParseDuration(s); err == nil && ago >= 0 {
 		return now.Add(-ago), nil
 	}
-	return time.Time{}, fmt.Errorf("invalid time %q\nhint: write 2h or 3d for how long ago, 15:04, 2026-01-31, or RFC 3339 like 2026-01-31T15:04:00+01:00", s)
+	return time.Time{}, fmt.Errorf("invalid time %q"+
+		"\nhint: write 2h or 3d for how long ago, 15:04, 2026-01-31, or RFC 3339 like 2026-01-31T15:04:00+01:00", s)
 }
 
 // Size is a flag's value that is a number of bytes: 2GiB, 512M, 4096.

@@ -102,7 +102,8 @@ func TestSizeRefuses(t *testing.T) {
 	} {
 		got := Size(42)
 		err := got.UnmarshalText([]byte(text))
-		if err == nil || !strings.HasPrefix(err.Error(), "invalid size ") || !strings.Contains(err.Error(), "\nhint: write it like 512M, 2GiB, or a number of bytes") || got != 42 {
+		if err == nil || !strings.HasPrefix(err.Error(), "invalid size ") || !strings.Contains(err.Error(), ""+
+			"\nhint: write it like 512M, 2GiB, or a number of bytes") || got != 42 {
 			t.Errorf("%q: got %d, %v", text, got, err)
 			continue
 		}
