@@ -34,7 +34,7 @@ func TestCurlHintsLeaveKnownFlagsAlone(t *testing.T) {
 	}
 	for _, line := range []string{"-fsSL h", "h -o -O", "-- -O", "-H -w h", "-ofile-O h", "--json --retry h", "-sdw h"} {
 		if _, err := p.pair(words(line)); err != nil {
-			t.Errorf("%s: %v", line, err)
+			t.Errorf("%s: got %v, want no error", line, err)
 		}
 	}
 }
@@ -59,71 +59,107 @@ func TestRequestOfFlags(t *testing.T) {
 		words  string
 		change func(*task.Request)
 	}{
-		{"", func(*task.Request) {}},
-		{"-XPATCH", func(r *task.Request) { r.Method, r.MethodGiven = "PATCH", true }},
-		{"-I", func(r *task.Request) { r.Method, r.Include = "HEAD", true }},
-		{"-H A:1 --header B:|2,3", func(r *task.Request) { r.Header = []string{"A:1", "B: 2,3"} }},
-		{"-A me", func(r *task.Request) { r.Header = []string{"User-Agent: me"} }},
-		{"-A ''", func(r *task.Request) { r.Header = []string{"User-Agent:"} }},
-		{"-H user-agent:|you -A me", func(r *task.Request) { r.Header = []string{"user-agent: you"} }},
-		{"-u me:secret", func(r *task.Request) { r.User = "me:secret" }},
-		{"-L", func(r *task.Request) { r.Network.MaxRedirects = 50 }},
-		{"-L --max-redirs 3", func(r *task.Request) { r.Network.MaxRedirects = 3 }},
-		{"--max-redirs 3", func(*task.Request) {}},
-		{"-L --max-redirs 0", func(r *task.Request) { r.Network.MaxRedirects = -1 }},
+		{change: func(*task.Request) {}},
+		{words: "-XPATCH", change: func(r *task.Request) { r.Method, r.MethodGiven = "PATCH", true }},
+		{words: "-I", change: func(r *task.Request) { r.Method, r.Include = "HEAD", true }},
+		{words: "-H A:1 --header B:|2,3", change: func(r *task.Request) { r.Header = []string{"A:1", "B: 2,3"} }},
+		{words: "-A me", change: func(r *task.Request) { r.Header = []string{"User-Agent: me"} }},
+		{words: "-A ''", change: func(r *task.Request) { r.Header = []string{"User-Agent:"} }},
+		{words: "-H user-agent:|you -A me", change: func(r *task.Request) { r.Header = []string{"user-agent: you"} }},
+		{words: "-u me:secret", change: func(r *task.Request) { r.User = "me:secret" }},
+		{words: "-L", change: func(r *task.Request) { r.Network.MaxRedirects = 50 }},
+		{words: "-L --max-redirs 3", change: func(r *task.Request) { r.Network.MaxRedirects = 3 }},
+		{words: "--max-redirs 3", change: func(*task.Request) {}},
+		{words: "-L --max-redirs 0", change: func(r *task.Request) { r.Network.MaxRedirects = -1 }},
 
-		{"-d a=1", func(r *task.Request) { post(r, txt("a=1")) }},
-		{"-d a=1 -d b=2", func(r *task.Request) { post(r, txt("a=1"), txt("&"), txt("b=2")) }},
-		{"-d a --data-raw @b --data-binary c -d d", func(r *task.Request) {
+		{words: "-d a=1", change: func(r *task.Request) { post(r, txt("a=1")) }},
+		{words: "-d a=1 -d b=2", change: func(r *task.Request) { post(r, txt("a=1"), txt("&"), txt("b=2")) }},
+		{words: "-d a --data-raw @b --data-binary c -d d", change: func(r *task.Request) {
 			post(r, txt("a"), txt("&"), txt("@b"), txt("&"), txt("c"), txt("&"), txt("d"))
 		}},
-		{"-d ''", func(r *task.Request) { post(r, txt("")) }},
-		{"-d @f", func(r *task.Request) { post(r, task.Part{File: here("f"), Strip: true}) }},
-		{"-d @-", func(r *task.Request) { post(r, task.Part{File: "-", Strip: true}) }},
-		{"--data-binary @f", func(r *task.Request) { post(r, task.Part{File: here("f")}) }},
-		{"--data-urlencode a|b", func(r *task.Request) { post(r, task.Part{Text: []byte("a b"), Encode: true}) }},
-		{"--data-urlencode =a", func(r *task.Request) { post(r, task.Part{Text: []byte("a"), Encode: true}) }},
-		{"--data-urlencode n=a=b", func(r *task.Request) { post(r, txt("n="), task.Part{Text: []byte("a=b"), Encode: true}) }},
-		{"--data-urlencode n@f", func(r *task.Request) { post(r, txt("n="), task.Part{File: here("f"), Encode: true}) }},
-		{"--json {}", func(r *task.Request) {
+		{words: "-d ''", change: func(r *task.Request) { post(r, txt("")) }},
+		{words: "-d @f", change: func(r *task.Request) { post(r, task.Part{File: here("f"), Strip: true}) }},
+		{words: "-d @-", change: func(r *task.Request) { post(r, task.Part{File: "-", Strip: true}) }},
+		{words: "--data-binary @f", change: func(r *task.Request) { post(r, task.Part{File: here("f")}) }},
+		{
+			words:  "--data-urlencode a|b",
+			change: func(r *task.Request) { post(r, task.Part{Text: []byte("a b"), Encode: true}) },
+		},
+		{
+			words:  "--data-urlencode =a",
+			change: func(r *task.Request) { post(r, task.Part{Text: []byte("a"), Encode: true}) },
+		},
+		{
+			words:  "--data-urlencode n=a=b",
+			change: func(r *task.Request) { post(r, txt("n="), task.Part{Text: []byte("a=b"), Encode: true}) },
+		},
+		{
+			words:  "--data-urlencode n@f",
+			change: func(r *task.Request) { post(r, txt("n="), task.Part{File: here("f"), Encode: true}) },
+		},
+		{words: "--json {}", change: func(r *task.Request) {
 			post(r, txt("{}"))
 			r.Header = []string{"Content-Type: application/json", "Accept: application/json"}
 		}},
-		{"--json {} --json 1 -H accept:x", func(r *task.Request) {
+		{words: "--json {} --json 1 -H accept:x", change: func(r *task.Request) {
 			post(r, txt("{}"), txt("1"))
 			r.Header = []string{"accept:x", "Content-Type: application/json"}
 		}},
-		{"-X PUT -d a", func(r *task.Request) { post(r, txt("a")); r.Method, r.MethodGiven = "PUT", true }},
-		{"-G -d a -d b", func(r *task.Request) { r.Body, r.Get = []task.Part{txt("a"), txt("&"), txt("b")}, true }},
-		{"-G -I -d a", func(r *task.Request) {
+		{
+			words:  "-X PUT -d a",
+			change: func(r *task.Request) { post(r, txt("a")); r.Method, r.MethodGiven = "PUT", true },
+		},
+		{
+			words:  "-G -d a -d b",
+			change: func(r *task.Request) { r.Body, r.Get = []task.Part{txt("a"), txt("&"), txt("b")}, true },
+		},
+		{words: "-G -I -d a", change: func(r *task.Request) {
 			r.Method, r.Body, r.Get, r.Include = "HEAD", []task.Part{txt("a")}, true, true
 		}},
-		{"-T f", func(r *task.Request) {
+		{words: "-T f", change: func(r *task.Request) {
 			r.Method, r.Body, r.Header, r.URL = "PUT", []task.Part{{File: here("f")}}, []string{"Content-Type:"}, "http://h/f"
 		}},
-		{"-T - -H content-type:x", func(r *task.Request) {
+		{words: "-T - -H content-type:x", change: func(r *task.Request) {
 			r.Method, r.Body, r.Header = "PUT", []task.Part{{File: "-"}}, []string{"content-type:x"}
 		}},
 
-		{"-m 3 --connect-timeout 1.5", func(r *task.Request) { r.Network.ConnectTimeout = 1500 * time.Millisecond }},
-		{"-x proxy:1", func(r *task.Request) { r.Network.Proxy = "proxy:1" }},
-		{"-x ''", func(r *task.Request) { r.Network.NoProxy = pointer("*") }},
-		{"--noproxy a,b", func(r *task.Request) { r.Network.NoProxy = pointer("a,b") }},
-		{"-k --compressed --http1.1", func(r *task.Request) { r.Network.Insecure, r.Network.Compressed, r.Network.HTTP1 = true, true, true }},
-		{"--cacert a --cert b --key c --unix-socket d", func(r *task.Request) {
+		{
+			words:  "-m 3 --connect-timeout 1.5",
+			change: func(r *task.Request) { r.Network.ConnectTimeout = 1500 * time.Millisecond },
+		},
+		{words: "-x proxy:1", change: func(r *task.Request) { r.Network.Proxy = "proxy:1" }},
+		{words: "-x ''", change: func(r *task.Request) { r.Network.NoProxy = pointer("*") }},
+		{words: "--noproxy a,b", change: func(r *task.Request) { r.Network.NoProxy = pointer("a,b") }},
+		{
+			words:  "-k --compressed --http1.1",
+			change: func(r *task.Request) { r.Network.Insecure, r.Network.Compressed, r.Network.HTTP1 = true, true, true },
+		},
+		{words: "--cacert a --cert b --key c --unix-socket d", change: func(r *task.Request) {
 			r.Network.CACert, r.Network.Cert, r.Network.Key, r.Network.UnixSocket = here("a"), here("b"), here("c"), here("d")
 		}},
-		{"--resolve h:80:127.0.0.1,[::1]", func(r *task.Request) { r.Network.Resolve = []string{"h:80:127.0.0.1,[::1]"} }},
+		{
+			words:  "--resolve h:80:127.0.0.1,[::1]",
+			change: func(r *task.Request) { r.Network.Resolve = []string{"h:80:127.0.0.1,[::1]"} },
+		},
 
-		{"-fsSi -o f", func(r *task.Request) { r.HideFail, r.Include, r.Output = true, true, here("f") }},
-		{"-o -", func(*task.Request) {}},
+		{
+			words:  "-fsSi -o f",
+			change: func(r *task.Request) { r.HideFail, r.Include, r.Output = true, true, here("f") },
+		},
+		{words: "-o -", change: func(*task.Request) {}},
 
-		{"--idempotent", func(r *task.Request) { r.Idempotent = true }},
-		{"--idempotency-key k", func(r *task.Request) { r.Keyed = true }},
-		{"--idempotency-key none", func(r *task.Request) { r.KeyStyle = task.KeyNone }},
-		{"--idempotency-style sf --idempotency-ttl 0", func(r *task.Request) { r.KeyStyle, r.KeyTTL = task.KeySF, 0 }},
-		{"-H idempotency-key:|k", func(r *task.Request) { r.Keyed, r.Header = true, []string{"idempotency-key: k"} }},
-		{"--max-retry-after 5m", func(r *task.Request) { r.MaxRetryAfter = 5 * time.Minute }},
+		{words: "--idempotent", change: func(r *task.Request) { r.Idempotent = true }},
+		{words: "--idempotency-key k", change: func(r *task.Request) { r.Keyed = true }},
+		{words: "--idempotency-key none", change: func(r *task.Request) { r.KeyStyle = task.KeyNone }},
+		{
+			words:  "--idempotency-style sf --idempotency-ttl 0",
+			change: func(r *task.Request) { r.KeyStyle, r.KeyTTL = task.KeySF, 0 },
+		},
+		{
+			words:  "-H idempotency-key:|k",
+			change: func(r *task.Request) { r.Keyed, r.Header = true, []string{"idempotency-key: k"} },
+		},
+		{words: "--max-retry-after 5m", change: func(r *task.Request) { r.MaxRetryAfter = 5 * time.Minute }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.words, func(t *testing.T) {
@@ -173,13 +209,13 @@ func TestFormOfFlags(t *testing.T) {
 	} {
 		r, err := requestOf(t, "-F", flag, "http://h/")
 		if err != nil || r.Method != http.MethodPost || len(r.Body) != 1 || !reflect.DeepEqual(r.Body[0], want) {
-			t.Errorf("%s: %+v, %v", flag, r, err)
+			t.Errorf("%s: got %+v, %v, want the part %+v", flag, r, err, want)
 		}
 	}
 	one, _ := requestOf(t, "-F", "a=b", "h")
 	two, _ := requestOf(t, "-F", "a=b", "h")
 	if one.Boundary == two.Boundary || len(one.Boundary) != 40 {
-		t.Errorf("boundaries %q and %q", one.Boundary, two.Boundary)
+		t.Errorf("got the boundaries %q and %q, want two of 40 characters", one.Boundary, two.Boundary)
 	}
 }
 
@@ -188,7 +224,7 @@ func TestEmptyValue(t *testing.T) {
 	for flag, want := range map[string]string{"-o": "-o names no file", "--idempotency-key": "--idempotency-key is empty"} {
 		if _, err := requestOf(t, flag, "", "http://h/"); err == nil || !strings.HasPrefix(err.Error(), want+""+
 			"\nhint: ") {
-			t.Errorf("%s '': %v", flag, err)
+			t.Errorf("%s '': got %v, want %q and a hint", flag, err, want)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func printed(t *testing.T, args ...string) []byte {
 		Args: args, Host: session.Host{Environ: []string{"RETRY_STATE_DIR=" + dir, "XDG_CONFIG_HOME=" + dir}, Stdin: os.Stdin, Stdout: stdout, Stderr: os.Stderr},
 	}
 	if code, err := p.dispatch(); code != 0 || err != nil {
-		t.Fatalf("retry %v: %d, %v", args, code, err)
+		t.Fatalf("retry %v: got exit status %d, %v, want 0", args, code, err)
 	}
 	if _, err := stdout.Seek(0, io.SeekStart); err != nil {
 		t.Fatal(err)
@@ -75,13 +75,28 @@ func TestPublishedFiguresOfPlot(t *testing.T) {
 		idle, local figure
 		cv          []float64
 	}{
-		{"exp:10s", figure{0.002, 0.001}, figure{1.03, 0.03}, []float64{.31, .20, .20, .20, .20, .20, .20, .20}},
-		{"exp:10s/full", figure{0, 0.001}, figure{1.21, 0.03}, []float64{.58, .58, .58, .58, .58, .58, .58, .58}},
-		{"exp:10s/equal", figure{0.11, 0.015}, figure{2.15, 0.05}, []float64{.19, .19, .19, .19, .19, .19, .19, .19}},
+		{
+			spec: "exp:10s", idle: figure{0.002, 0.001}, local: figure{1.03, 0.03},
+			cv: []float64{.31, .20, .20, .20, .20, .20, .20, .20},
+		},
+		{
+			spec: "exp:10s/full", idle: figure{0, 0.001}, local: figure{1.21, 0.03},
+			cv: []float64{.58, .58, .58, .58, .58, .58, .58, .58},
+		},
+		{
+			spec: "exp:10s/equal", idle: figure{0.11, 0.015}, local: figure{2.15, 0.05},
+			cv: []float64{.19, .19, .19, .19, .19, .19, .19, .19},
+		},
 		// Sidekiq's rand(10) is a whole number. The published figures are those of a fraction, whose waves are a tenth
 		// wider.
-		{"sidekiq", figure{0.82, 0.01}, figure{13.8, 2.8}, []float64{.15, .23, .19, .10, .05, .03, .02, .01}},
-		{"exp:10s/none", figure{0.997, 0.001}, figure{16, 0.001}, []float64{0, 0, 0, 0, 0, 0, 0, 0}},
+		{
+			spec: "sidekiq", idle: figure{0.82, 0.01}, local: figure{13.8, 2.8},
+			cv: []float64{.15, .23, .19, .10, .05, .03, .02, .01},
+		},
+		{
+			spec: "exp:10s/none", idle: figure{0.997, 0.001}, local: figure{16, 0.001},
+			cv: []float64{0, 0, 0, 0, 0, 0, 0, 0},
+		},
 	}
 	args := []string{"plot", "--json", "--tasks", "100000", "--attempts", "9", "--seed", "1"}
 	for _, r := range rows {
@@ -112,10 +127,10 @@ func TestPublishedFiguresOfAnOutage(t *testing.T) {
 		spec               string
 		p99, all, rejected figure
 	}{
-		{"exp:10s", figure{244, 2}, figure{288, 10}, figure{564, 300}},
-		{"exp:10s/full", figure{520, 35}, figure{2012, 800}, figure{0, 0}},
-		{"exp:10s/equal", figure{279, 2}, figure{293, 3}, figure{11172, 300}},
-		{"sidekiq", figure{534, 8}, figure{548, 10}, figure{38617, 300}},
+		{spec: "exp:10s", p99: figure{244, 2}, all: figure{288, 10}, rejected: figure{564, 300}},
+		{spec: "exp:10s/full", p99: figure{520, 35}, all: figure{2012, 800}, rejected: figure{0, 0}},
+		{spec: "exp:10s/equal", p99: figure{279, 2}, all: figure{293, 3}, rejected: figure{11172, 300}},
+		{spec: "sidekiq", p99: figure{534, 8}, all: figure{548, 10}, rejected: figure{38617, 300}},
 	}
 	args := []string{"simulate", "outage", "--json", "--clients", "100000", "--down", "120s", "--capacity", "1000", "--seed", "1"}
 	for _, r := range rows {
@@ -130,7 +145,7 @@ func TestPublishedFiguresOfAnOutage(t *testing.T) {
 	}
 	few := printed(t, "simulate", "outage", "--json", "--clients", "2000", "--down", "120s", "--capacity", "20", "exp:10s/none")
 	if none := decoded[outageFigures](t, few).Specs[0]; none.Done.P99 != nil || none.Done.All != nil {
-		t.Errorf("without jitter: %+v, want never", none)
+		t.Errorf("without jitter: got %+v, want never", none)
 	}
 }
 
@@ -163,11 +178,11 @@ func TestPictureFiles(t *testing.T) {
 	} {
 		text := contents(t, path)
 		if !strings.HasPrefix(text, want[0]) {
-			t.Errorf("%s begins with %q", path, text[:min(40, len(text))])
+			t.Errorf("%s: got %q at the beginning, want %q", path, text[:min(40, len(text))], want[0])
 		}
 		for _, part := range want {
 			if !strings.Contains(text, part) {
-				t.Errorf("%s has no %q", path, part)
+				t.Errorf("%s: got a file without %q", path, part)
 			}
 		}
 	}
@@ -184,7 +199,7 @@ func TestPictureToStdout(t *testing.T) {
 	studies, options := pictured(t)
 	must(t, writePictures(files, studies, options))
 	if text := contents(t, stdout.Name()); !strings.HasPrefix(text, "<svg ") {
-		t.Errorf("stdout has %q", text[:min(40, len(text))])
+		t.Errorf("got %q on stdout, want an SVG", text[:min(40, len(text))])
 	}
 	must(t, stdout.Close())
 }
@@ -199,7 +214,7 @@ func TestPNGOnATerminal(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := (&pictureFlags{SVG: "-"}).files(&Process{Host: session.Host{Stdout: terminal}}); err != nil {
-		t.Errorf("SVG is text: %v", err)
+		t.Errorf("SVG: got %v, want no error: it is text", err)
 	}
 }
 
@@ -213,11 +228,11 @@ func TestPictureFilesRefused(t *testing.T) {
 		"--svg and --png go to the same place\nhint:":  {SVG: filepath.Join(dir, "a"), PNG: filepath.Join(dir, ".", "a")},
 	} {
 		if _, err := f.files(&Process{Host: session.Host{Stdout: os.Stdout}}); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%+v: %v, want %s", f, err, want)
+			t.Errorf("%+v: got %v, want %s", f, err, want)
 		}
 	}
 	if files, err := (&pictureFlags{}).files(&Process{Host: session.Host{Stdout: os.Stdout}}); files != nil || err != nil {
-		t.Errorf("without a flag: %v, %v", files, err)
+		t.Errorf("without a flag: got %v, %v, want no files", files, err)
 	}
 	if got := filesIn(t, dir); got != nil {
 		t.Errorf("there are %v", got)

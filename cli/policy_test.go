@@ -69,25 +69,25 @@ func TestWhatIsShownCanBePasted(t *testing.T) {
 // Each value names what gave it, and a jitter that follows from a backoff names that.
 func TestOrigins(t *testing.T) {
 	tests := []struct{ args, key, want string }{
-		{"", "attempts", "built in"},
-		{"--attempts=3", "attempts", "--attempts"},
-		{"--retries=3", "attempts", "--retries"},
-		{"--backoff=zizq", "jitter", "--backoff"},
-		{"--backoff=exp:2s", "jitter", "built in"},
-		{"--backoff=exp:2s --jitter=full", "jitter", "--jitter"},
-		{"--budget=1h", "budget", "--budget"},
-		{"--budget=3h --deadline=2026-03-04T13:00:00Z", "budget", "--deadline"},
-		{"--budget=3m --deadline=2026-03-04T13:00:00Z", "budget", "--budget"},
+		{key: "attempts", want: "built in"},
+		{args: "--attempts=3", key: "attempts", want: "--attempts"},
+		{args: "--retries=3", key: "attempts", want: "--retries"},
+		{args: "--backoff=zizq", key: "jitter", want: "--backoff"},
+		{args: "--backoff=exp:2s", key: "jitter", want: "built in"},
+		{args: "--backoff=exp:2s --jitter=full", key: "jitter", want: "--jitter"},
+		{args: "--budget=1h", key: "budget", want: "--budget"},
+		{args: "--budget=3h --deadline=2026-03-04T13:00:00Z", key: "budget", want: "--deadline"},
+		{args: "--budget=3m --deadline=2026-03-04T13:00:00Z", key: "budget", want: "--budget"},
 	}
 	for _, tt := range tests {
 		shown, _ := shownTo(t, strings.Fields(tt.args)...)
 		for line := range strings.Lines(shown) {
 			if strings.HasPrefix(line, tt.key+" ") && !strings.HasSuffix(line, "# "+tt.want+"\n") {
-				t.Errorf("%s: %s, not %s", tt.args, line, tt.want)
+				t.Errorf("%s: got %s, want %s", tt.args, line, tt.want)
 			}
 		}
 		if !strings.Contains(shown, "\n"+tt.key+" ") {
-			t.Errorf("%s: no %s in\n%s", tt.args, tt.key, shown)
+			t.Errorf("%s: got\n%s\nwant a line of %s", tt.args, shown, tt.key)
 		}
 	}
 }

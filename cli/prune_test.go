@@ -18,8 +18,8 @@ func TestPruneRetention(t *testing.T) {
 		command pruneCommand
 		want    time.Time
 	}{
-		"by default": {pruneCommand{}, now.Add(-30 * 24 * time.Hour)}, "an age": {pruneCommand{OlderThan: &hour}, now.Add(-time.Hour)},
-		"any age": {pruneCommand{OlderThan: &zero}, time.Time{}},
+		"by default": {command: pruneCommand{}, want: now.Add(-30 * 24 * time.Hour)}, "an age": {command: pruneCommand{OlderThan: &hour}, want: now.Add(-time.Hour)},
+		"any age": {command: pruneCommand{OlderThan: &zero}, want: time.Time{}},
 	}
 	for name, tt := range tests {
 		got, err := tt.command.retention(func(string) string { return "" }, now)
@@ -42,7 +42,7 @@ func TestWriteTextfile(t *testing.T) {
 	after, err := os.Stat(path)
 	must(t, err)
 	if contents(t, path) != "new" || after.Mode() != fs.FileMode(0o644) || os.SameFile(before, after) {
-		t.Errorf("%q, mode %v", contents(t, path), after.Mode())
+		t.Errorf("got %q with mode %v, want the new text in a new file, with mode 0644", contents(t, path), after.Mode())
 	}
 	if got := filesIn(t, dir); !slices.Equal(got, []string{"link.prom", "retry.prom"}) {
 		t.Errorf("there are %q", got)

@@ -27,22 +27,28 @@ func TestOptions(t *testing.T) {
 		args string
 		want task.Options
 	}{
-		{"", task.Options{}},
-		{"--stdin auto --output stream --capture none", task.Options{}},
-		{"--stdin replay", task.Options{Stdin: task.StdinReplay}},
-		{"--stdin=null", task.Options{Stdin: task.StdinNull}},
-		{"--output final", task.Options{Output: task.OutputFinal, OutputLimit: 2 << 30}},
-		{"--output final --output-limit 0", task.Options{Output: task.OutputFinal}},
-		{"--output final --output-limit 512M", task.Options{Output: task.OutputFinal, OutputLimit: 512 << 20}},
-		{"--output success", task.Options{Output: task.OutputSuccess}}, // the limit is final's alone
-		{"--output failure --output-limit 5", task.Options{Output: task.OutputFailure}},
-		{"--output-limit 5", task.Options{}},
-		{"--capture stderr", task.Options{Capture: task.CaptureStderr}},
-		{"--capture both", task.Options{Capture: task.CaptureBoth}},
-		{"--on-retry a --on-success b --on-failure c", task.Options{OnRetry: "a", OnSuccess: "b", OnFailure: "c"}},
-		{"--on-failure=x,y;z", task.Options{OnFailure: "x,y;z"}},
-		{"--seed 0", task.Options{Seed: seed(0)}},
-		{"--seed 18446744073709551615", task.Options{Seed: seed(math.MaxUint64)}},
+		{want: task.Options{}},
+		{args: "--stdin auto --output stream --capture none", want: task.Options{}},
+		{args: "--stdin replay", want: task.Options{Stdin: task.StdinReplay}},
+		{args: "--stdin=null", want: task.Options{Stdin: task.StdinNull}},
+		{args: "--output final", want: task.Options{Output: task.OutputFinal, OutputLimit: 2 << 30}},
+		{args: "--output final --output-limit 0", want: task.Options{Output: task.OutputFinal}},
+		{
+			args: "--output final --output-limit 512M",
+			want: task.Options{Output: task.OutputFinal, OutputLimit: 512 << 20},
+		},
+		{args: "--output success", want: task.Options{Output: task.OutputSuccess}}, // the limit is final's alone
+		{args: "--output failure --output-limit 5", want: task.Options{Output: task.OutputFailure}},
+		{args: "--output-limit 5", want: task.Options{}},
+		{args: "--capture stderr", want: task.Options{Capture: task.CaptureStderr}},
+		{args: "--capture both", want: task.Options{Capture: task.CaptureBoth}},
+		{
+			args: "--on-retry a --on-success b --on-failure c",
+			want: task.Options{OnRetry: "a", OnSuccess: "b", OnFailure: "c"},
+		},
+		{args: "--on-failure=x,y;z", want: task.Options{OnFailure: "x,y;z"}},
+		{args: "--seed 0", want: task.Options{Seed: seed(0)}},
+		{args: "--seed 18446744073709551615", want: task.Options{Seed: seed(math.MaxUint64)}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.args, func(t *testing.T) {
@@ -55,9 +61,15 @@ func TestOptions(t *testing.T) {
 
 func TestOptionsRefused(t *testing.T) {
 	tests := []struct{ args, want string }{
-		{"--stdin sometimes", "--stdin"}, {"--output last", "--output"}, {"--capture stdout", "--capture"},
-		{"--seed -1", "--seed"}, {"--seed x", "--seed"}, {"--seed 18446744073709551616", "--seed"}, {"--seed 1.5", "--seed"},
-		{"--output-limit much", `--output-limit: invalid size "much"`}, {"--output-limit=-1", `--output-limit: invalid size "-1"`},
+		{args: "--stdin sometimes", want: "--stdin"},
+		{args: "--output last", want: "--output"},
+		{args: "--capture stdout", want: "--capture"},
+		{args: "--seed -1", want: "--seed"},
+		{args: "--seed x", want: "--seed"},
+		{args: "--seed 18446744073709551616", want: "--seed"},
+		{args: "--seed 1.5", want: "--seed"},
+		{args: "--output-limit much", want: `--output-limit: invalid size "much"`},
+		{args: "--output-limit=-1", want: `--output-limit: invalid size "-1"`},
 	}
 	for _, tt := range tests {
 		_, err := parsedOptions(t, tt.args)
@@ -86,30 +98,69 @@ func resolved(t *testing.T, environ, args string) (task.Policy, error) {
 
 func TestResolve(t *testing.T) {
 	tests := []struct{ environ, args, want string }{
-		{"", "", "default: 5 attempts, backoff exp:1s..1m, jitter phase"},
-		{"", "-p zizq", "zizq: 26 attempts, backoff poly:15s+n^4, jitter add:30s*n"},
-		{"", "-b zizq", "default: 5 attempts, backoff poly:15s+n^4, jitter add:30s*n"},
-		{"", "-b buckets:3", "default: 5 attempts, backoff buckets:3, jitter none"},
-		{"", "-p zizq -b exp:1s", "zizq: 26 attempts, backoff exp:1s, jitter add:30s*n"},
-		{"", "--retries 3", "default: 4 attempts, backoff exp:1s..1m, jitter phase"},
-		{"", "-n 0", "default: no limit of attempts, backoff exp:1s..1m, jitter phase"},
-		{"", "-t 30 -B 1h30m --reset-after 2d", "default: 5 attempts, backoff exp:1s..1m, jitter phase, timeout 30s, budget 1h30m, reset after 2d"},
-		{"", "--retry-on 1,2 --retry-on 75 --success-on 0,3", "default: 5 attempts, backoff exp:1s..1m, jitter phase, success on 0,3, retry on 1,2, retry on 75"},
-		{"RETRY_ATTEMPTS=2", "", "default: 2 attempts, backoff exp:1s..1m, jitter phase"},
-		{"RETRY_ATTEMPTS=2", "-n 3", "default: 3 attempts, backoff exp:1s..1m, jitter phase"},
-		{"RETRY_ATTEMPTS=2", "--retries 3", "default: 4 attempts, backoff exp:1s..1m, jitter phase"},
-		{"RETRY_RETRIES=2", "-n 9", "default: 9 attempts, backoff exp:1s..1m, jitter phase"},
-		{"RETRY_POLICY=aws RETRY_ATTEMPTS=9", "", "aws: 9 attempts, backoff exp:1s..20s, jitter full"},
-		{"RETRY_POLICY=aws", "-p lock-busy", "lock-busy: 100 attempts, backoff constant:500ms, jitter 30%"},
-		{"RETRY_BACKOFF=linear:2s RETRY_JITTER=full", "-b zizq", "default: 5 attempts, backoff poly:15s+n^4, jitter full"},
-		{"RETRY_BACKOFF=linear:2s", "-b zizq", "default: 5 attempts, backoff poly:15s+n^4, jitter add:30s*n"},
-		{"RETRY_JITTER=full", "-b buckets:3 -j none", "default: 5 attempts, backoff buckets:3, jitter none"},
-		{"RETRY_BACKOFF=buckets:3", "-p aws -j none", "aws: 3 attempts, backoff buckets:3, jitter none"},
-		{"RETRY_BACKOFF=linear:2s", "-j equal", "default: 5 attempts, backoff linear:2s, jitter equal"},
-		{"RETRY_DEADLINE=2026-03-04T12:10:00Z", "", "default: 5 attempts, backoff exp:1s..1m, jitter phase, budget 10m"},
-		{"RETRY_DEADLINE=2026-03-04T12:10:00Z", "-B 5m", "default: 5 attempts, backoff exp:1s..1m, jitter phase, budget 5m"},
-		{"RETRY_DEADLINE=2026-03-04T12:10:00Z", "-B 1h", "default: 5 attempts, backoff exp:1s..1m, jitter phase, budget 10m"},
-		{"", "--deadline 2026-03-04T12:20:00Z -B 1h", "default: 5 attempts, backoff exp:1s..1m, jitter phase, budget 20m"},
+		{want: "default: 5 attempts, backoff exp:1s..1m, jitter phase"},
+		{args: "-p zizq", want: "zizq: 26 attempts, backoff poly:15s+n^4, jitter add:30s*n"},
+		{args: "-b zizq", want: "default: 5 attempts, backoff poly:15s+n^4, jitter add:30s*n"},
+		{args: "-b buckets:3", want: "default: 5 attempts, backoff buckets:3, jitter none"},
+		{args: "-p zizq -b exp:1s", want: "zizq: 26 attempts, backoff exp:1s, jitter add:30s*n"},
+		{args: "--retries 3", want: "default: 4 attempts, backoff exp:1s..1m, jitter phase"},
+		{args: "-n 0", want: "default: no limit of attempts, backoff exp:1s..1m, jitter phase"},
+		{
+			args: "-t 30 -B 1h30m --reset-after 2d",
+			want: "default: 5 attempts, backoff exp:1s..1m, jitter phase, timeout 30s, budget 1h30m, reset after 2d",
+		},
+		{
+			args: "--retry-on 1,2 --retry-on 75 --success-on 0,3",
+			want: "default: 5 attempts, backoff exp:1s..1m, jitter phase, success on 0,3, retry on 1,2, retry on 75",
+		},
+		{environ: "RETRY_ATTEMPTS=2", want: "default: 2 attempts, backoff exp:1s..1m, jitter phase"},
+		{environ: "RETRY_ATTEMPTS=2", args: "-n 3", want: "default: 3 attempts, backoff exp:1s..1m, jitter phase"},
+		{
+			environ: "RETRY_ATTEMPTS=2", args: "--retries 3",
+			want: "default: 4 attempts, backoff exp:1s..1m, jitter phase",
+		},
+		{environ: "RETRY_RETRIES=2", args: "-n 9", want: "default: 9 attempts, backoff exp:1s..1m, jitter phase"},
+		{environ: "RETRY_POLICY=aws RETRY_ATTEMPTS=9", want: "aws: 9 attempts, backoff exp:1s..20s, jitter full"},
+		{
+			environ: "RETRY_POLICY=aws", args: "-p lock-busy",
+			want: "lock-busy: 100 attempts, backoff constant:500ms, jitter 30%",
+		},
+		{
+			environ: "RETRY_BACKOFF=linear:2s RETRY_JITTER=full", args: "-b zizq",
+			want: "default: 5 attempts, backoff poly:15s+n^4, jitter full",
+		},
+		{
+			environ: "RETRY_BACKOFF=linear:2s", args: "-b zizq",
+			want: "default: 5 attempts, backoff poly:15s+n^4, jitter add:30s*n",
+		},
+		{
+			environ: "RETRY_JITTER=full", args: "-b buckets:3 -j none",
+			want: "default: 5 attempts, backoff buckets:3, jitter none",
+		},
+		{
+			environ: "RETRY_BACKOFF=buckets:3", args: "-p aws -j none",
+			want: "aws: 3 attempts, backoff buckets:3, jitter none",
+		},
+		{
+			environ: "RETRY_BACKOFF=linear:2s", args: "-j equal",
+			want: "default: 5 attempts, backoff linear:2s, jitter equal",
+		},
+		{
+			environ: "RETRY_DEADLINE=2026-03-04T12:10:00Z",
+			want:    "default: 5 attempts, backoff exp:1s..1m, jitter phase, budget 10m",
+		},
+		{
+			environ: "RETRY_DEADLINE=2026-03-04T12:10:00Z", args: "-B 5m",
+			want: "default: 5 attempts, backoff exp:1s..1m, jitter phase, budget 5m",
+		},
+		{
+			environ: "RETRY_DEADLINE=2026-03-04T12:10:00Z", args: "-B 1h",
+			want: "default: 5 attempts, backoff exp:1s..1m, jitter phase, budget 10m",
+		},
+		{
+			args: "--deadline 2026-03-04T12:20:00Z -B 1h",
+			want: "default: 5 attempts, backoff exp:1s..1m, jitter phase, budget 20m",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.environ+" "+tt.args, func(t *testing.T) {
@@ -140,25 +191,28 @@ func TestUntilOutlastsTheJournal(t *testing.T) {
 
 func TestResolveRefuses(t *testing.T) {
 	tests := []struct{ environ, args, want string }{
-		{"RETRY_ATTEMPTS=x", "", "RETRY_ATTEMPTS"},
-		{"RETRY_BACKOFF=exp:", "", "exp:"},
-		{"RETRY_POLICY=nope", "", `unknown policy "nope"`},
-		{"", "-p aws -b sidekiq -j full", "does not fit"},
-		{"RETRY_JITTER=full", "-b sidekiq", `(RETRY_JITTER): jitter "full" does not fit backoff "sidekiq"`},
-		{"RETRY_JITTER=nope", "-j full", "RETRY_JITTER"},
-		{"RETRY_CONSECUTIVE=3", "-n 2", "(RETRY_CONSECUTIVE): 3 successes in a row"},
-		{"", "-b nope -j nope", "--backoff: "},
-		{"", "--retry-on nope", "--retry-on: "},
-		{"RETRY_DEADLINE=x", "", "RFC 3339"},
-		{"RETRY_DEADLINE=2026-03-04T11:00:00Z", "", "has passed"},
-		{"RETRY_BACKOFF=foo", "", "RETRY_BACKOFF"},
-		{"RETRY_POLICY=nope", "", "RETRY_POLICY"},
-		{"", "-n 2 --consecutive 3", "3 successes in a row"},
-		{"RETRY_ATTEMPTS=1 RETRY_RETRIES=1", "", "say the same thing"},
+		{environ: "RETRY_ATTEMPTS=x", want: "RETRY_ATTEMPTS"},
+		{environ: "RETRY_BACKOFF=exp:", want: "exp:"},
+		{environ: "RETRY_POLICY=nope", want: `unknown policy "nope"`},
+		{args: "-p aws -b sidekiq -j full", want: "does not fit"},
+		{
+			environ: "RETRY_JITTER=full", args: "-b sidekiq",
+			want: `(RETRY_JITTER): jitter "full" does not fit backoff "sidekiq"`,
+		},
+		{environ: "RETRY_JITTER=nope", args: "-j full", want: "RETRY_JITTER"},
+		{environ: "RETRY_CONSECUTIVE=3", args: "-n 2", want: "(RETRY_CONSECUTIVE): 3 successes in a row"},
+		{args: "-b nope -j nope", want: "--backoff: "},
+		{args: "--retry-on nope", want: "--retry-on: "},
+		{environ: "RETRY_DEADLINE=x", want: "RFC 3339"},
+		{environ: "RETRY_DEADLINE=2026-03-04T11:00:00Z", want: "has passed"},
+		{environ: "RETRY_BACKOFF=foo", want: "RETRY_BACKOFF"},
+		{environ: "RETRY_POLICY=nope", want: "RETRY_POLICY"},
+		{args: "-n 2 --consecutive 3", want: "3 successes in a row"},
+		{environ: "RETRY_ATTEMPTS=1 RETRY_RETRIES=1", want: "say the same thing"},
 	}
 	for _, tt := range tests {
 		if _, err := resolved(t, tt.environ, tt.args); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s %s: error %v, want %q in it", tt.environ, tt.args, err, tt.want)
+			t.Errorf("%s %s: got error %v, want %q in it", tt.environ, tt.args, err, tt.want)
 		}
 	}
 }
@@ -187,7 +241,7 @@ func TestPolicyVariables(t *testing.T) {
 	for _, k := range policies.Keys() {
 		env, err := policies.FromEnvironment(func(name string) string { return map[string]string{policies.Variable(k.Name): k.Example}[name] })
 		if err != nil || k.Given(env) != (k.Example != "") {
-			t.Errorf("%s=%s: %+v, %v", policies.Variable(k.Name), k.Example, env, err)
+			t.Errorf("%s=%s: got %+v, %v", policies.Variable(k.Name), k.Example, env, err)
 		}
 	}
 }

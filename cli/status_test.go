@@ -12,10 +12,10 @@ func TestWantedStatus(t *testing.T) {
 	for _, tt := range []struct {
 		text string
 		want wantedStatus
-	}{{"FAILED", "FAILED"}, {"in_flight", "IN_FLIGHT"}, {" Interrupted ", interrupted}} {
+	}{{text: "FAILED", want: "FAILED"}, {text: "in_flight", want: "IN_FLIGHT"}, {text: " Interrupted ", want: interrupted}} {
 		var s wantedStatus
 		if err := s.UnmarshalText([]byte(tt.text)); err != nil || s != tt.want {
-			t.Errorf("%q: %q, %v", tt.text, s, err)
+			t.Errorf("%q: got %q, %v, want %q", tt.text, s, err, tt.want)
 		}
 	}
 	for _, text := range []string{"", "FAIL", "IN FLIGHT", "*"} {
@@ -23,7 +23,7 @@ func TestWantedStatus(t *testing.T) {
 		err := s.UnmarshalText([]byte(text))
 		if err == nil || !strings.Contains(err.Error(), ""+
 			"\nhint: give PENDING, IN_FLIGHT, INTERRUPTED, SUCCEEDED, EXHAUSTED, FAILED, CANCELLED") {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("%q: got %v, want an error that lists the statuses", text, err)
 		}
 	}
 }
@@ -39,13 +39,16 @@ func TestFilterPasses(t *testing.T) {
 		view   render.TaskView
 		want   bool
 	}{
-		{"no filter", nil, view(task.Failed, false), true},
-		{"it", []wantedStatus{"FAILED"}, view(task.Failed, false), true},
-		{"another", []wantedStatus{"FAILED"}, view(task.Pending, true), false},
-		{"interrupted", []wantedStatus{interrupted}, view(task.Pending, true), true},
-		{"not interrupted", []wantedStatus{interrupted}, view(task.InFlight, false), false},
-		{"either", []wantedStatus{interrupted, "FAILED"}, view(task.Failed, false), true},
-		{"the stored status of one that is interrupted", []wantedStatus{"IN_FLIGHT"}, view(task.InFlight, true), true},
+		{name: "no filter", view: view(task.Failed, false), want: true},
+		{name: "it", wanted: []wantedStatus{"FAILED"}, view: view(task.Failed, false), want: true},
+		{name: "another", wanted: []wantedStatus{"FAILED"}, view: view(task.Pending, true)},
+		{name: "interrupted", wanted: []wantedStatus{interrupted}, view: view(task.Pending, true), want: true},
+		{name: "not interrupted", wanted: []wantedStatus{interrupted}, view: view(task.InFlight, false)},
+		{name: "either", wanted: []wantedStatus{interrupted, "FAILED"}, view: view(task.Failed, false), want: true},
+		{
+			name: "the stored status of one that is interrupted", wanted: []wantedStatus{"IN_FLIGHT"},
+			view: view(task.InFlight, true), want: true,
+		},
 	}
 	for _, tt := range tests {
 		flags := filterFlags{Status: tt.wanted}
@@ -54,7 +57,7 @@ func TestFilterPasses(t *testing.T) {
 		}
 		stored := flags.stored(7)
 		if asks := len(tt.wanted) == 0 || len(stored.Statuses) > 0; !asks || (stored.Limit == 0) != (len(tt.wanted) > 0 && tt.wanted[0] == interrupted) {
-			t.Errorf("%s: the journal is asked for %+v", tt.name, stored)
+			t.Errorf("%s: got the query %+v", tt.name, stored)
 		}
 	}
 }

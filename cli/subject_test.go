@@ -25,7 +25,7 @@ func TestCutJitter(t *testing.T) {
 		"list:1s,5s/±30%":      {"list:1s,5s", "±30%"},
 	} {
 		if name, jitter := cutJitter(spec); name != want[0] || jitter != want[1] {
-			t.Errorf("%s: %q and %q, want %q", spec, name, jitter, want)
+			t.Errorf("%s: got %q and %q, want %q", spec, name, jitter, want)
 		}
 	}
 }
@@ -61,20 +61,23 @@ func TestSubjects(t *testing.T) {
 		flags   subjectFlags
 		want    []string
 	}{
-		{"", subjectFlags{}, []string{"default = default: 5 attempts, backoff exp:1s..1m, jitter phase"}},
-		{"RETRY_POLICY=zizq RETRY_ATTEMPTS=7", subjectFlags{}, []string{"zizq = zizq: 7 attempts, backoff poly:15s+n^4, jitter add:30s*n"}},
-		{"", subjectFlags{PolicyFlags: flags.PolicyFlags{Policy: &deploy}}, []string{"deploy = deploy: 8 attempts, backoff exp:2s..2m, jitter phase"}},
+		{flags: subjectFlags{}, want: []string{"default = default: 5 attempts, backoff exp:1s..1m, jitter phase"}},
 		{
-			"RETRY_ATTEMPTS=7 RETRY_JITTER=full", subjectFlags{Specs: []string{"exp:1s..1m", "sidekiq", "deploy/30%", "aws", "expr:60/n"}},
-			[]string{
-				"exp:1s..1m = : no limit of attempts, backoff exp:1s..1m, jitter phase", "sidekiq = sidekiq: 26 attempts, backoff sidekiq, jitter none",
-				"deploy/30% = deploy: 8 attempts, backoff exp:2s..2m, jitter 30%", "aws = aws: 5 attempts, backoff constant:1s, jitter none",
-				"expr:60/n = : no limit of attempts, backoff expr:60/n, jitter phase",
-			},
+			environ: "RETRY_POLICY=zizq RETRY_ATTEMPTS=7", flags: subjectFlags{},
+			want: []string{"zizq = zizq: 7 attempts, backoff poly:15s+n^4, jitter add:30s*n"},
 		},
 		{
-			"", subjectFlags{Specs: []string{"fib:1s/none", "zizq"}, PolicyFlags: flags.PolicyFlags{Attempts: &four}},
-			[]string{"fib:1s/none = : 4 attempts, backoff fib:1s, jitter none", "zizq = zizq: 4 attempts, backoff poly:15s+n^4, jitter add:30s*n"},
+			flags: subjectFlags{PolicyFlags: flags.PolicyFlags{Policy: &deploy}},
+			want:  []string{"deploy = deploy: 8 attempts, backoff exp:2s..2m, jitter phase"},
+		},
+		{environ: "RETRY_ATTEMPTS=7 RETRY_JITTER=full", flags: subjectFlags{Specs: []string{"exp:1s..1m", "sidekiq", "deploy/30%", "aws", "expr:60/n"}}, want: []string{
+			"exp:1s..1m = : no limit of attempts, backoff exp:1s..1m, jitter phase", "sidekiq = sidekiq: 26 attempts, backoff sidekiq, jitter none",
+			"deploy/30% = deploy: 8 attempts, backoff exp:2s..2m, jitter 30%", "aws = aws: 5 attempts, backoff constant:1s, jitter none",
+			"expr:60/n = : no limit of attempts, backoff expr:60/n, jitter phase",
+		}},
+		{
+			flags: subjectFlags{Specs: []string{"fib:1s/none", "zizq"}, PolicyFlags: flags.PolicyFlags{Attempts: &four}},
+			want:  []string{"fib:1s/none = : 4 attempts, backoff fib:1s, jitter none", "zizq = zizq: 4 attempts, backoff poly:15s+n^4, jitter add:30s*n"},
 		},
 	} {
 		if got, err := subjectsOf(t, tt.environ, &tt.flags); err != nil || !slices.Equal(got, tt.want) {
@@ -101,7 +104,7 @@ func TestSubjectsRefused(t *testing.T) {
 		_, err := subjectsOf(t, "", &subjectFlags{Specs: []string{"zizq", spec}})
 		for _, want := range wants {
 			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: %v\nwant %s", spec, err, want)
+				t.Errorf("%s:\ngot  %v\nwant %s", spec, err, want)
 			}
 		}
 	}

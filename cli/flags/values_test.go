@@ -13,10 +13,10 @@ func TestParseMoment(t *testing.T) {
 		text string
 		want time.Time
 	}{
-		{"23:30", time.Date(2026, 3, 4, 23, 30, 0, 0, berlin)},
-		{"22:00", now},
-		{"00:30", time.Date(2026, 3, 5, 0, 30, 0, 0, berlin)},
-		{"2026-03-04T23:30:00Z", time.Date(2026, 3, 5, 0, 30, 0, 0, berlin)},
+		{text: "23:30", want: time.Date(2026, 3, 4, 23, 30, 0, 0, berlin)},
+		{text: "22:00", want: now},
+		{text: "00:30", want: time.Date(2026, 3, 5, 0, 30, 0, 0, berlin)},
+		{text: "2026-03-04T23:30:00Z", want: time.Date(2026, 3, 5, 0, 30, 0, 0, berlin)},
 	}
 	for _, tt := range tests {
 		got, err := parseMoment(tt.text, now)
@@ -38,19 +38,19 @@ func TestSince(t *testing.T) {
 		text string
 		want time.Time
 	}{
-		{"2h", now.Add(-2 * time.Hour)},
-		{"3d", now.Add(-72 * time.Hour)},
-		{"90", now.Add(-90 * time.Second)},
-		{"0", now},
-		{"12:30", time.Date(2026, 11, 21, 12, 30, 0, 0, zone)},
-		{"12:31", time.Date(2026, 11, 20, 12, 31, 0, 0, zone)}, // today it is to come
-		{"00:00", time.Date(2026, 11, 21, 0, 0, 0, 0, zone)},
-		{"23:59", time.Date(2026, 11, 20, 23, 59, 0, 0, zone)},
-		{"2026-11-20", time.Date(2026, 11, 20, 0, 0, 0, 0, zone)},
-		{"2026-11-20 04:05", time.Date(2026, 11, 20, 4, 5, 0, 0, zone)},
-		{"2026-11-20T04:05", time.Date(2026, 11, 20, 4, 5, 0, 0, zone)},
-		{"2026-11-20 04:05:06", time.Date(2026, 11, 20, 4, 5, 6, 0, zone)},
-		{"2026-01-02T23:30:00+01:00", time.Date(2026, 1, 2, 22, 30, 0, 0, time.UTC)},
+		{text: "2h", want: now.Add(-2 * time.Hour)},
+		{text: "3d", want: now.Add(-72 * time.Hour)},
+		{text: "90", want: now.Add(-90 * time.Second)},
+		{text: "0", want: now},
+		{text: "12:30", want: time.Date(2026, 11, 21, 12, 30, 0, 0, zone)},
+		{text: "12:31", want: time.Date(2026, 11, 20, 12, 31, 0, 0, zone)}, // today it is to come
+		{text: "00:00", want: time.Date(2026, 11, 21, 0, 0, 0, 0, zone)},
+		{text: "23:59", want: time.Date(2026, 11, 20, 23, 59, 0, 0, zone)},
+		{text: "2026-11-20", want: time.Date(2026, 11, 20, 0, 0, 0, 0, zone)},
+		{text: "2026-11-20 04:05", want: time.Date(2026, 11, 20, 4, 5, 0, 0, zone)},
+		{text: "2026-11-20T04:05", want: time.Date(2026, 11, 20, 4, 5, 0, 0, zone)},
+		{text: "2026-11-20 04:05:06", want: time.Date(2026, 11, 20, 4, 5, 6, 0, zone)},
+		{text: "2026-01-02T23:30:00+01:00", want: time.Date(2026, 1, 2, 22, 30, 0, 0, time.UTC)},
 	}
 	for _, tt := range tests {
 		if got, err := parseSince(tt.text, now); err != nil || !got.Equal(tt.want) {
@@ -108,7 +108,7 @@ func TestSizeRefuses(t *testing.T) {
 			continue
 		}
 		if strings.ContainsAny(err.Error(), "\x00\x1b") {
-			t.Errorf("raw: %q", err)
+			t.Errorf("got %q, want it without control characters", err)
 		}
 	}
 }
@@ -128,7 +128,7 @@ func FuzzSize(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		var s Size
 		if err := s.UnmarshalText([]byte(text)); s < 0 || (err != nil && s != 0) {
-			t.Errorf("%q: %d, %v", text, s, err)
+			t.Errorf("%q: got %d, %v, want a size of 0 or more", text, s, err)
 		}
 	})
 }
