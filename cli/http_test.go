@@ -260,7 +260,7 @@ func TestRequestRefused(t *testing.T) {
 	} {
 		_, err := requestOf(t, words(line)...)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Count(err.Error(), "\nhint: ") != 1 {
-			t.Errorf("%s: %v", line, err)
+			t.Errorf("%s: got %v, want %q and one hint", line, err, want)
 		}
 	}
 }
