@@ -11,6 +11,7 @@ import (
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/httpexec"
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/task"
 )
@@ -21,7 +22,7 @@ type httpCommand struct {
 	session.Wrapper
 	URL []string `arg:"" optional:"" name:"url" help:"Where the request goes; http:// unless it says otherwise."`
 
-	request *task.Request
+	request *request.Request
 	stdin   *spool.Spool // what was read from stdin for the body; nil without such a body
 }
 
@@ -74,7 +75,7 @@ func (c *httpCommand) Check(p *session.Host) error {
 	case len(c.URL) > 1:
 		return fmt.Errorf("%s is one URL too many"+
 			"\nhint: a task is one request; quote a URL that has spaces",
-			render.Command([]string{task.MaskURL(c.URL[1])}))
+			render.Command([]string{request.MaskURL(c.URL[1])}))
 	}
 	if err := c.checkConditions(); err != nil {
 		return err
@@ -123,7 +124,7 @@ func (c *httpCommand) Fill(p *session.Host, t *task.Task) (err error) {
 		t.CreatedAt = time.Now()
 		c.request.StdinSize(c.stdin.Size())
 	}
-	t.Kind, t.Request = task.KindHTTP, c.request
+	t.Kind, t.Target = request.Kind, c.request
 	if key := c.OwnKey(c.request); key != "" {
 		t.IdempotencyKey = key
 	}

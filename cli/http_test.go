@@ -10,12 +10,11 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/flags"
-	"github.com/10f93571/retry/cli/session"
-	"github.com/10f93571/retry/task"
+	"github.com/10f93571/retry/httpexec/request"
 )
 
 // requestOf returns the request that words after `retry http` make.
-func requestOf(t *testing.T, words ...string) (*task.Request, error) {
+func requestOf(t *testing.T, words ...string) (*request.Request, error) {
 	t.Helper()
 	command := &httpCommand{}
 	if _, err := newTestParser(t, "http", command).parse(commandLine{name: "http", words: words}); err != nil {
@@ -40,13 +39,13 @@ func TestCurlHintsLeaveKnownFlagsAlone(t *testing.T) {
 }
 
 // plainRequest is what `retry http URL` asks for, and what change makes of it.
-func plainRequest(change func(*task.Request)) *task.Request {
-	r := &task.Request{Method: "GET", URL: "http://h/", KeyTTL: 24 * time.Hour, MaxRetryAfter: time.Hour}
+func plainRequest(change func(*request.Request)) *request.Request {
+	r := &request.Request{Method: "GET", URL: "http://h/", KeyTTL: 24 * time.Hour, MaxRetryAfter: time.Hour}
 	change(r)
 	return r
 }
 
-func txt(s string) task.Part { return task.Part{Text: []byte(s)} }
+func txt(s string) request.Part { return request.Part{Text: []byte(s)} }
 
 func TestRequestOfFlags(t *testing.T) {
 	dir, err := os.Getwd()
@@ -54,112 +53,112 @@ func TestRequestOfFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	here := func(name string) string { return filepath.Join(dir, name) }
-	post := func(r *task.Request, parts ...task.Part) { r.Method, r.Body = "POST", parts }
+	post := func(r *request.Request, parts ...request.Part) { r.Method, r.Body = "POST", parts }
 	tests := []struct {
 		words  string
-		change func(*task.Request)
+		change func(*request.Request)
 	}{
-		{change: func(*task.Request) {}},
-		{words: "-XPATCH", change: func(r *task.Request) { r.Method, r.MethodGiven = "PATCH", true }},
-		{words: "-I", change: func(r *task.Request) { r.Method, r.Include = "HEAD", true }},
-		{words: "-H A:1 --header B:|2,3", change: func(r *task.Request) { r.Header = []string{"A:1", "B: 2,3"} }},
-		{words: "-A me", change: func(r *task.Request) { r.Header = []string{"User-Agent: me"} }},
-		{words: "-A ''", change: func(r *task.Request) { r.Header = []string{"User-Agent:"} }},
-		{words: "-H user-agent:|you -A me", change: func(r *task.Request) { r.Header = []string{"user-agent: you"} }},
-		{words: "-u me:secret", change: func(r *task.Request) { r.User = "me:secret" }},
-		{words: "-L", change: func(r *task.Request) { r.Network.MaxRedirects = 50 }},
-		{words: "-L --max-redirs 3", change: func(r *task.Request) { r.Network.MaxRedirects = 3 }},
-		{words: "--max-redirs 3", change: func(*task.Request) {}},
-		{words: "-L --max-redirs 0", change: func(r *task.Request) { r.Network.MaxRedirects = -1 }},
+		{change: func(*request.Request) {}},
+		{words: "-XPATCH", change: func(r *request.Request) { r.Method, r.MethodGiven = "PATCH", true }},
+		{words: "-I", change: func(r *request.Request) { r.Method, r.Include = "HEAD", true }},
+		{words: "-H A:1 --header B:|2,3", change: func(r *request.Request) { r.Header = []string{"A:1", "B: 2,3"} }},
+		{words: "-A me", change: func(r *request.Request) { r.Header = []string{"User-Agent: me"} }},
+		{words: "-A ''", change: func(r *request.Request) { r.Header = []string{"User-Agent:"} }},
+		{words: "-H user-agent:|you -A me", change: func(r *request.Request) { r.Header = []string{"user-agent: you"} }},
+		{words: "-u me:secret", change: func(r *request.Request) { r.User = "me:secret" }},
+		{words: "-L", change: func(r *request.Request) { r.Network.MaxRedirects = 50 }},
+		{words: "-L --max-redirs 3", change: func(r *request.Request) { r.Network.MaxRedirects = 3 }},
+		{words: "--max-redirs 3", change: func(*request.Request) {}},
+		{words: "-L --max-redirs 0", change: func(r *request.Request) { r.Network.MaxRedirects = -1 }},
 
-		{words: "-d a=1", change: func(r *task.Request) { post(r, txt("a=1")) }},
-		{words: "-d a=1 -d b=2", change: func(r *task.Request) { post(r, txt("a=1"), txt("&"), txt("b=2")) }},
-		{words: "-d a --data-raw @b --data-binary c -d d", change: func(r *task.Request) {
+		{words: "-d a=1", change: func(r *request.Request) { post(r, txt("a=1")) }},
+		{words: "-d a=1 -d b=2", change: func(r *request.Request) { post(r, txt("a=1"), txt("&"), txt("b=2")) }},
+		{words: "-d a --data-raw @b --data-binary c -d d", change: func(r *request.Request) {
 			post(r, txt("a"), txt("&"), txt("@b"), txt("&"), txt("c"), txt("&"), txt("d"))
 		}},
-		{words: "-d ''", change: func(r *task.Request) { post(r, txt("")) }},
-		{words: "-d @f", change: func(r *task.Request) { post(r, task.Part{File: here("f"), Strip: true}) }},
-		{words: "-d @-", change: func(r *task.Request) { post(r, task.Part{File: "-", Strip: true}) }},
-		{words: "--data-binary @f", change: func(r *task.Request) { post(r, task.Part{File: here("f")}) }},
+		{words: "-d ''", change: func(r *request.Request) { post(r, txt("")) }},
+		{words: "-d @f", change: func(r *request.Request) { post(r, request.Part{File: here("f"), Strip: true}) }},
+		{words: "-d @-", change: func(r *request.Request) { post(r, request.Part{File: "-", Strip: true}) }},
+		{words: "--data-binary @f", change: func(r *request.Request) { post(r, request.Part{File: here("f")}) }},
 		{
 			words:  "--data-urlencode a|b",
-			change: func(r *task.Request) { post(r, task.Part{Text: []byte("a b"), Encode: true}) },
+			change: func(r *request.Request) { post(r, request.Part{Text: []byte("a b"), Encode: true}) },
 		},
 		{
 			words:  "--data-urlencode =a",
-			change: func(r *task.Request) { post(r, task.Part{Text: []byte("a"), Encode: true}) },
+			change: func(r *request.Request) { post(r, request.Part{Text: []byte("a"), Encode: true}) },
 		},
 		{
 			words:  "--data-urlencode n=a=b",
-			change: func(r *task.Request) { post(r, txt("n="), task.Part{Text: []byte("a=b"), Encode: true}) },
+			change: func(r *request.Request) { post(r, txt("n="), request.Part{Text: []byte("a=b"), Encode: true}) },
 		},
 		{
 			words:  "--data-urlencode n@f",
-			change: func(r *task.Request) { post(r, txt("n="), task.Part{File: here("f"), Encode: true}) },
+			change: func(r *request.Request) { post(r, txt("n="), request.Part{File: here("f"), Encode: true}) },
 		},
-		{words: "--json {}", change: func(r *task.Request) {
+		{words: "--json {}", change: func(r *request.Request) {
 			post(r, txt("{}"))
 			r.Header = []string{"Content-Type: application/json", "Accept: application/json"}
 		}},
-		{words: "--json {} --json 1 -H accept:x", change: func(r *task.Request) {
+		{words: "--json {} --json 1 -H accept:x", change: func(r *request.Request) {
 			post(r, txt("{}"), txt("1"))
 			r.Header = []string{"accept:x", "Content-Type: application/json"}
 		}},
 		{
 			words:  "-X PUT -d a",
-			change: func(r *task.Request) { post(r, txt("a")); r.Method, r.MethodGiven = "PUT", true },
+			change: func(r *request.Request) { post(r, txt("a")); r.Method, r.MethodGiven = "PUT", true },
 		},
 		{
 			words:  "-G -d a -d b",
-			change: func(r *task.Request) { r.Body, r.Get = []task.Part{txt("a"), txt("&"), txt("b")}, true },
+			change: func(r *request.Request) { r.Body, r.Get = []request.Part{txt("a"), txt("&"), txt("b")}, true },
 		},
-		{words: "-G -I -d a", change: func(r *task.Request) {
-			r.Method, r.Body, r.Get, r.Include = "HEAD", []task.Part{txt("a")}, true, true
+		{words: "-G -I -d a", change: func(r *request.Request) {
+			r.Method, r.Body, r.Get, r.Include = "HEAD", []request.Part{txt("a")}, true, true
 		}},
-		{words: "-T f", change: func(r *task.Request) {
-			r.Method, r.Body, r.Header, r.URL = "PUT", []task.Part{{File: here("f")}}, []string{"Content-Type:"}, "http://h/f"
+		{words: "-T f", change: func(r *request.Request) {
+			r.Method, r.Body, r.Header, r.URL = "PUT", []request.Part{{File: here("f")}}, []string{"Content-Type:"}, "http://h/f"
 		}},
-		{words: "-T - -H content-type:x", change: func(r *task.Request) {
-			r.Method, r.Body, r.Header = "PUT", []task.Part{{File: "-"}}, []string{"content-type:x"}
+		{words: "-T - -H content-type:x", change: func(r *request.Request) {
+			r.Method, r.Body, r.Header = "PUT", []request.Part{{File: "-"}}, []string{"content-type:x"}
 		}},
 
 		{
 			words:  "-m 3 --connect-timeout 1.5",
-			change: func(r *task.Request) { r.Network.ConnectTimeout = 1500 * time.Millisecond },
+			change: func(r *request.Request) { r.Network.ConnectTimeout = 1500 * time.Millisecond },
 		},
-		{words: "-x proxy:1", change: func(r *task.Request) { r.Network.Proxy = "proxy:1" }},
-		{words: "-x ''", change: func(r *task.Request) { r.Network.NoProxy = pointer("*") }},
-		{words: "--noproxy a,b", change: func(r *task.Request) { r.Network.NoProxy = pointer("a,b") }},
+		{words: "-x proxy:1", change: func(r *request.Request) { r.Network.Proxy = "proxy:1" }},
+		{words: "-x ''", change: func(r *request.Request) { r.Network.NoProxy = pointer("*") }},
+		{words: "--noproxy a,b", change: func(r *request.Request) { r.Network.NoProxy = pointer("a,b") }},
 		{
 			words:  "-k --compressed --http1.1",
-			change: func(r *task.Request) { r.Network.Insecure, r.Network.Compressed, r.Network.HTTP1 = true, true, true },
+			change: func(r *request.Request) { r.Network.Insecure, r.Network.Compressed, r.Network.HTTP1 = true, true, true },
 		},
-		{words: "--cacert a --cert b --key c --unix-socket d", change: func(r *task.Request) {
+		{words: "--cacert a --cert b --key c --unix-socket d", change: func(r *request.Request) {
 			r.Network.CACert, r.Network.Cert, r.Network.Key, r.Network.UnixSocket = here("a"), here("b"), here("c"), here("d")
 		}},
 		{
 			words:  "--resolve h:80:127.0.0.1,[::1]",
-			change: func(r *task.Request) { r.Network.Resolve = []string{"h:80:127.0.0.1,[::1]"} },
+			change: func(r *request.Request) { r.Network.Resolve = []string{"h:80:127.0.0.1,[::1]"} },
 		},
 
 		{
 			words:  "-fsSi -o f",
-			change: func(r *task.Request) { r.HideFail, r.Include, r.Output = true, true, here("f") },
+			change: func(r *request.Request) { r.HideFail, r.Include, r.Output = true, true, here("f") },
 		},
-		{words: "-o -", change: func(*task.Request) {}},
+		{words: "-o -", change: func(*request.Request) {}},
 
-		{words: "--idempotent", change: func(r *task.Request) { r.Idempotent = true }},
-		{words: "--idempotency-key k", change: func(r *task.Request) { r.Keyed = true }},
-		{words: "--idempotency-key none", change: func(r *task.Request) { r.KeyStyle = task.KeyNone }},
+		{words: "--idempotent", change: func(r *request.Request) { r.Idempotent = true }},
+		{words: "--idempotency-key k", change: func(r *request.Request) { r.Keyed = true }},
+		{words: "--idempotency-key none", change: func(r *request.Request) { r.KeyStyle = request.KeyNone }},
 		{
 			words:  "--idempotency-style sf --idempotency-ttl 0",
-			change: func(r *task.Request) { r.KeyStyle, r.KeyTTL = task.KeySF, 0 },
+			change: func(r *request.Request) { r.KeyStyle, r.KeyTTL = request.KeySF, 0 },
 		},
 		{
 			words:  "-H idempotency-key:|k",
-			change: func(r *task.Request) { r.Keyed, r.Header = true, []string{"idempotency-key: k"} },
+			change: func(r *request.Request) { r.Keyed, r.Header = true, []string{"idempotency-key: k"} },
 		},
-		{words: "--max-retry-after 5m", change: func(r *task.Request) { r.MaxRetryAfter = 5 * time.Minute }},
+		{words: "--max-retry-after 5m", change: func(r *request.Request) { r.MaxRetryAfter = 5 * time.Minute }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.words, func(t *testing.T) {
@@ -167,7 +166,7 @@ func TestRequestOfFlags(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := plainRequest(tt.change); !reflect.DeepEqual(session.Essence(got), session.Essence(want)) || got.KeyTTL != want.KeyTTL || got.MaxRetryAfter != want.MaxRetryAfter {
+			if want := plainRequest(tt.change); !got.SameWork(want) || got.KeyTTL != want.KeyTTL || got.MaxRetryAfter != want.MaxRetryAfter {
 				t.Errorf("got  %+v\nwant %+v", got, want)
 			}
 		})
@@ -191,7 +190,7 @@ func TestFormOfFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "f.txt")
-	for flag, want := range map[string]task.Part{
+	for flag, want := range map[string]request.Part{
 		`a=b`:                              {Name: "a", Text: []byte("b")},
 		`a=`:                               {Name: "a", Text: []byte("")},
 		`a=b=c`:                            {Name: "a", Text: []byte("b=c")},

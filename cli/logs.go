@@ -9,6 +9,7 @@ import (
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cli/session"
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
@@ -96,7 +97,7 @@ func noOutputHint(view render.TaskView, number int) string {
 	}
 	running := view.Status == task.InFlight && !view.Interrupted && (number == 0 || number == view.AttemptCount)
 	switch {
-	case view.Kind == task.KindHTTP:
+	case view.Kind == request.Kind:
 		return noReplyHint(view.Options.Capture)
 	case kept == "--capture ":
 		return "a run with --capture stderr or --capture both keeps the end of it"

@@ -13,8 +13,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/spool"
-	"github.com/10f93571/retry/task"
 )
 
 // TestJoined compares pieces one after another with one text.
@@ -39,7 +39,7 @@ func TestJoined(t *testing.T) {
 }
 
 // contentOf is what a request's body comes to.
-func contentOf(t *testing.T, e *Executor, r *task.Request) (string, error) {
+func contentOf(t *testing.T, e *Executor, r *request.Request) (string, error) {
 	t.Helper()
 	body, err := e.body(r)
 	if err != nil {
@@ -57,22 +57,22 @@ func TestBodyOfParts(t *testing.T) {
 	tests := []struct {
 		name     string
 		boundary string
-		parts    []task.Part
+		parts    []request.Part
 		want     string
 	}{
-		{"nothing", "", []task.Part{{}}, ""},
-		{"texts", "", []task.Part{{Text: []byte("a=b")}, {Text: []byte("&")}, {Text: []byte("c\n")}}, "a=b&c\n"},
-		{"a file", "", []task.Part{{Text: []byte("x")}, {File: file}}, "xa\r\n\x00b \xff&\n"},
-		{"stripped", "", []task.Part{{File: file, Strip: true}}, "ab \xff&"},
-		{"encoded", "", []task.Part{{File: file, Encode: true}}, "a%0D%0A%00b+%FF%26%0A"},
-		{"both", "", []task.Part{{File: file, Encode: true, Strip: true}}, "ab+%FF%26"},
-		{"stdin", "", []task.Part{{File: task.StdinFile}, {File: task.StdinFile, Strip: true}}, "in\nin"},
-		{"a form", "B", []task.Part{{Name: "a\"\r\n", Text: []byte("b")}, {File: task.StdinFile, FileName: "f", Type: "t/x"}},
+		{"nothing", "", []request.Part{{}}, ""},
+		{"texts", "", []request.Part{{Text: []byte("a=b")}, {Text: []byte("&")}, {Text: []byte("c\n")}}, "a=b&c\n"},
+		{"a file", "", []request.Part{{Text: []byte("x")}, {File: file}}, "xa\r\n\x00b \xff&\n"},
+		{"stripped", "", []request.Part{{File: file, Strip: true}}, "ab \xff&"},
+		{"encoded", "", []request.Part{{File: file, Encode: true}}, "a%0D%0A%00b+%FF%26%0A"},
+		{"both", "", []request.Part{{File: file, Encode: true, Strip: true}}, "ab+%FF%26"},
+		{"stdin", "", []request.Part{{File: request.StdinFile}, {File: request.StdinFile, Strip: true}}, "in\nin"},
+		{"a form", "B", []request.Part{{Name: "a\"\r\n", Text: []byte("b")}, {File: request.StdinFile, FileName: "f", Type: "t/x"}},
 			"--B\r\nContent-Disposition: form-data; name=\"a%22%0D%0A\"\r\n\r\nb\r\n" +
 				"--B\r\nContent-Disposition: form-data; filename=\"f\"\r\nContent-Type: t/x\r\n\r\nin\n\r\n--B--\r\n"},
 	}
 	for _, tt := range tests {
-		r := &task.Request{Body: tt.parts, Boundary: tt.boundary}
+		r := &request.Request{Body: tt.parts, Boundary: tt.boundary}
 		ok(t, Stamp(r))
 		e := &Executor{Stdin: data("in\n")}
 		for range 2 { // attempts
@@ -88,7 +88,7 @@ func TestTransformedOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	text := strings.Repeat("a\nb ", 1<<20)
 	ok(t, os.WriteFile(file, []byte(text), 0o600))
-	r := &task.Request{Body: []task.Part{{File: file, Strip: true, Encode: true}}}
+	r := &request.Request{Body: []request.Part{{File: file, Strip: true, Encode: true}}}
 	ok(t, Stamp(r))
 	e := &Executor{Temporary: func() (*os.File, error) { return spool.Temporary(t.TempDir()) }}
 	for range 2 {
@@ -108,18 +108,18 @@ func TestBodyThatIsNotThere(t *testing.T) {
 	large := filepath.Join(dir, "large")
 	ok(t, os.WriteFile(large, make([]byte, 2<<20), 0o600))
 	tests := []struct {
-		part task.Part
+		part request.Part
 		says string
 	}{
-		{task.Part{File: filepath.Join(dir, "none"), Time: time.Unix(1, 0)}, "no such file"},
-		{task.Part{File: task.StdinFile}, "no longer there\nhint: start anew"},
-		{task.Part{File: large, Size: 1, Time: time.Unix(1, 0)}, "has changed since the task was made\nhint: "},
-		{task.Part{File: large, Encode: true}, "no space left"},
-		{task.Part{File: dir}, "it is a directory"},
+		{request.Part{File: filepath.Join(dir, "none"), Time: time.Unix(1, 0)}, "no such file"},
+		{request.Part{File: request.StdinFile}, "no longer there\nhint: start anew"},
+		{request.Part{File: large, Size: 1, Time: time.Unix(1, 0)}, "has changed since the task was made\nhint: "},
+		{request.Part{File: large, Encode: true}, "no space left"},
+		{request.Part{File: dir}, "it is a directory"},
 	}
 	for _, tt := range tests {
 		e := &Executor{Temporary: func() (*os.File, error) { return nil, syscall.ENOSPC }}
-		_, err := contentOf(t, e, &task.Request{Body: []task.Part{tt.part}})
+		_, err := contentOf(t, e, &request.Request{Body: []request.Part{tt.part}})
 		if local := (*localError)(nil); !errors.As(err, &local) || local.exit != exitRead || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%+v: %v", tt.part, err)
 		}
@@ -134,18 +134,18 @@ func TestStamp(t *testing.T) {
 	ok(t, os.Chtimes(file, changed, changed))
 	info, err := os.Stat(file)
 	ok(t, err)
-	r := &task.Request{Body: []task.Part{{Text: []byte("x")}, {File: task.StdinFile}, {File: file}}}
+	r := &request.Request{Body: []request.Part{{Text: []byte("x")}, {File: request.StdinFile}, {File: file}}}
 	ok(t, Stamp(r))
 	if p := r.Body[2]; p.Size != 7 || !p.Time.Equal(info.ModTime()) || !r.Body[1].Time.IsZero() {
 		t.Errorf("%+v", r.Body)
 	}
 	for path, says := range map[string]string{filepath.Join(dir, "none"): "no such file", dir: "it is a directory"} {
-		if err := Stamp(&task.Request{Body: []task.Part{{File: path}}}); err == nil || !strings.Contains(err.Error(), says) {
+		if err := Stamp(&request.Request{Body: []request.Part{{File: path}}}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
 	stream := (*StreamError)(nil)
-	err = Stamp(&task.Request{Body: []task.Part{{File: file}, {File: os.DevNull}}})
+	err = Stamp(&request.Request{Body: []request.Part{{File: file}, {File: os.DevNull}}})
 	if !errors.As(err, &stream) || stream.Part != 1 || !strings.Contains(err.Error(), "hint: give it on stdin") {
 		t.Errorf("a device: %v", err)
 	}
@@ -158,7 +158,7 @@ func TestFormType(t *testing.T) {
 		{"a.jpeg", "b", "image/jpeg"}, {"a.svg", "b", "image/svg+xml"}, {"a.pdf", "b", "application/pdf"}, {"a.xml", "b", "application/xml"},
 	}
 	for _, tt := range tests {
-		if got := FormType(&task.Part{File: tt.file, FileName: tt.name}); got != tt.want {
+		if got := FormType(&request.Part{File: tt.file, FileName: tt.name}); got != tt.want {
 			t.Errorf("%+v: %q", tt, got)
 		}
 	}

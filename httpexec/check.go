@@ -4,11 +4,11 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/10f93571/retry/task"
+	"github.com/10f93571/retry/httpexec/request"
 )
 
 // Check returns what is wrong with a request and can be known before anything is sent; Stamp does so for the files of its body.
-func Check(r *task.Request, lookup func(name string) (value string, ok bool)) error {
+func Check(r *request.Request, lookup func(name string) (value string, ok bool)) error {
 	p := &plan{refs: &references{lookup: lookup}}
 	err := p.read(r, "", "")
 	if err == nil {
@@ -44,17 +44,17 @@ func (p *plan) checkNetwork() error {
 }
 
 // LiteralSecrets names what of a request would be stored as it is, and is a secret.
-func LiteralSecrets(r *task.Request) (names []string) {
+func LiteralSecrets(r *request.Request) (names []string) {
 	for _, line := range r.Header {
-		if task.HasLiteralSecret(line) {
+		if request.HasLiteralSecret(line) {
 			name, _, _ := strings.Cut(line, ":")
 			names = append(names, "the header "+strings.TrimSpace(name))
 		}
 	}
 	for _, place := range []struct{ name, text, masked string }{
-		{"the password in the URL", r.URL, task.MaskURL(r.URL)},
-		{userSecret(r.User), r.User, task.MaskUser(r.User)},
-		{"the proxy's password", r.Network.Proxy, task.MaskURL(r.Network.Proxy)},
+		{"the password in the URL", r.URL, request.MaskURL(r.URL)},
+		{userSecret(r.User), r.User, request.MaskUser(r.User)},
+		{"the proxy's password", r.Network.Proxy, request.MaskURL(r.Network.Proxy)},
 	} {
 		if place.masked != place.text {
 			names = append(names, place.name)

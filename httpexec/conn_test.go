@@ -59,8 +59,8 @@ func TestEarlyReplyAndClosed(t *testing.T) {
 			c.send("HTTP/1.1 413 Too Large\r\nContent-Length: 4\r\nConnection: close\r\n\r\nless")
 		})
 		o := execute(t, sending(t, "POST", s.url("http"), func(e *sender) { e.carry(data(strings.Repeat("x", 1<<20))) }))
-		if o.Exit != 22 || o.HTTP.Status != 413 {
-			t.Fatalf("%+v, %+v", o, o.HTTP)
+		if o.Exit != 22 || o.Reply.Status != 413 {
+			t.Fatalf("%+v, %+v", o, o.Reply)
 		}
 	}
 }
@@ -73,8 +73,8 @@ func TestResetInTheMiddleOfABody(t *testing.T) {
 	})
 	o := execute(t, sending(t, "POST", s.url("http"), func(e *sender) { e.carry(data(strings.Repeat("x", 16<<20))) }))
 	waiting := strings.HasPrefix(o.Message, "wait for the reply: ")
-	if o.Error != task.ErrorReset || describe(o.HTTP.Default) != "ambiguous" || o.HTTP.Written != 1 || !waiting {
-		t.Errorf("%+v, %+v", o, o.HTTP)
+	if o.Error != task.ErrorReset || describe(o.Reply.Default) != "ambiguous" || o.Reply.Written != 1 || !waiting {
+		t.Errorf("%+v, %+v", o, o.Reply)
 	}
 }
 

@@ -45,8 +45,8 @@ func TestExecuteOverTLS(t *testing.T) {
 			}
 			o := execute(t, e)
 			s.saw(1)
-			if o.Exit != 0 || o.HTTP.Body != "hello" || o.HTTP.Written != 1 || o.HTTP.Phases.TLS <= 0 {
-				t.Errorf("%+v, %+v", o, o.HTTP)
+			if o.Exit != 0 || o.Reply.Body != "hello" || o.Reply.Written != 1 || o.Reply.Phases.TLS <= 0 {
+				t.Errorf("%+v, %+v", o, o.Reply)
 			}
 		})
 	}
@@ -64,7 +64,7 @@ func TestExecuteOverAUnixSocket(t *testing.T) {
 		e.Network.Proxy = "http://nowhere.invalid"
 	}))
 	s.saw(1)
-	if o.Exit != 0 || o.HTTP.Body != "hello" {
+	if o.Exit != 0 || o.Reply.Body != "hello" {
 		t.Errorf("%+v", o)
 	}
 }
@@ -99,7 +99,7 @@ func TestExecuteThroughATunnel(t *testing.T) {
 	proxy.saw(1)
 	s.saw(1)
 	asked := strings.HasPrefix(proxy.requests[0], "CONNECT service.example:443 HTTP/1.1\r\n")
-	if o.Exit != 0 || o.HTTP.Body != "hello" || o.HTTP.Written != 1 || !asked {
+	if o.Exit != 0 || o.Reply.Body != "hello" || o.Reply.Written != 1 || !asked {
 		t.Errorf("%+v\n%q", o, proxy.requests)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
@@ -157,7 +158,7 @@ func TestDownloadInAProcess(t *testing.T) {
 		Output:    Output{Stdout: os.Stdout, Stderr: os.Stderr},
 		Temporary: func() (*os.File, error) { return spool.Temporary("") },
 	}
-	tk := &task.Task{Kind: task.KindHTTP, Request: &task.Request{Method: "GET", URL: url, Output: os.Getenv(envOutput)}}
+	tk := &task.Task{Kind: request.Kind, Target: &request.Request{Method: "GET", URL: url, Output: os.Getenv(envOutput)}}
 	for n := 1; n <= cuts+1; n++ {
 		o := e.Execute(t.Context(), tk, runner.Call{Number: n})
 		tk.Status = task.Pending

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/task"
 )
 
@@ -133,14 +134,14 @@ func TestAPartThatNobodyAskedFor(t *testing.T) {
 			path := ""
 			c := asking(t, s.url("http"), func(c *client) {
 				if tt.asked != "" {
-					c.task.Request.Header = []string{tt.asked}
+					request.Of(c.task).Header = []string{tt.asked}
 				}
 				if file {
 					path = c.into("file")
 				}
 			})
 			o := c.attempt()
-			if o.Exit != tt.exit || (tt.exit != 0 && (describe(o.HTTP.Default) != "retry" || o.Error != task.ErrorTruncated)) {
+			if o.Exit != tt.exit || (tt.exit != 0 && (describe(o.Reply.Default) != "retry" || o.Error != task.ErrorTruncated)) {
 				t.Errorf("%s, %q: %+v", tt.part, tt.asked, o)
 			}
 			if tt.exit == 0 {
@@ -158,12 +159,12 @@ func TestAPartThatNobodyAskedFor(t *testing.T) {
 // checkBeginsAnew wants the next attempt to ask for everything.
 func checkBeginsAnew(t *testing.T, c *client, o task.Outcome) {
 	t.Helper()
-	if o.Error != task.ErrorTruncated || describe(o.HTTP.Default) != "retry" || !strings.Contains(o.Message, "begins anew") {
-		t.Errorf("%+v, %+v", o, o.HTTP)
+	if o.Error != task.ErrorTruncated || describe(o.Reply.Default) != "retry" || !strings.Contains(o.Message, "begins anew") {
+		t.Errorf("%+v, %+v", o, o.Reply)
 	}
 	ok(t, c.comes(task.Pending))
 	s := serve(t, closes(okReply))
-	c.task.Request.URL = s.url("http")
+	request.Of(c.task).URL = s.url("http")
 	if o := c.attempt(); o.Exit != 0 {
 		t.Errorf("%+v", o)
 	}
@@ -308,8 +309,8 @@ func TestDownloadOverHTTP2(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	ok(t, c.comes(task.Pending))
-	if o := c.attempt(); o.Exit != 0 || o.HTTP.Status != http.StatusPartialContent {
-		t.Errorf("%+v, %+v", o, o.HTTP)
+	if o := c.attempt(); o.Exit != 0 || o.Reply.Status != http.StatusPartialContent {
+		t.Errorf("%+v, %+v", o, o.Reply)
 	}
 	ok(t, c.comes(task.Succeeded))
 	c.saw("hello!!!", "")

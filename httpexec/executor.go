@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
@@ -40,7 +41,7 @@ type attempt struct {
 	written    int    // requests that went out
 	redirected bool   // the first request was answered, and its body is not asked for again
 	reply      reply
-	asked      *task.Request
+	asked      *request.Request
 	continues  bool   // a body that is cut can be gone on with
 	ranged     bool   // the rest of a body was asked for
 	resumed    int64  // how much of the body was there already
@@ -69,7 +70,7 @@ func (e *Executor) Execute(ctx context.Context, t *task.Task, c runner.Call) tas
 	o.Message = inOneLine(a.refs.clean(o.Message))
 	o.Stop = sig
 	o.Duration = time.Since(begun)
-	o.HTTP.Phases.Total = o.Duration
+	o.Reply.Phases.Total = o.Duration
 	o.Stdout = a.reply.captured(t.Options.Capture, a.refs)
 	e.held = &a.reply
 	return o

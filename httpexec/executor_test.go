@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
@@ -17,8 +18,8 @@ import (
 // sender is an executor and the request of its task.
 type sender struct {
 	*Executor
-	Request *task.Request
-	Network *task.Network // of the request
+	Request *request.Request
+	Network *request.Network // of the request
 	key     string
 }
 
@@ -31,7 +32,7 @@ func sending(t *testing.T, method, url string, change func(*sender)) *sender {
 			Output:    Output{Stdout: io.Discard},
 			Temporary: func() (*os.File, error) { return spool.Temporary(t.TempDir()) },
 		},
-		Request: &task.Request{Method: method, URL: url},
+		Request: &request.Request{Method: method, URL: url},
 	}
 	e.Network = &e.Request.Network
 	if change != nil {
@@ -42,12 +43,12 @@ func sending(t *testing.T, method, url string, change func(*sender)) *sender {
 
 // task is what the executor is given.
 func (e *sender) task() *task.Task {
-	return &task.Task{Kind: task.KindHTTP, Request: e.Request, IdempotencyKey: e.key}
+	return &task.Task{Kind: request.Kind, Target: e.Request, IdempotencyKey: e.key}
 }
 
 // carry makes a body that of the request.
 func (e *sender) carry(body Body) {
-	e.Stdin, e.Request.Body = body, []task.Part{{File: task.StdinFile}}
+	e.Stdin, e.Request.Body = body, []request.Part{{File: request.StdinFile}}
 }
 
 // execute runs one attempt.
@@ -99,8 +100,8 @@ func TestExecute(t *testing.T) {
 			e := sending(t, tt.method, s.url("http"), tt.change)
 			o := execute(t, e)
 			s.saw(1)
-			if o.Exit != 0 || o.Error != task.ErrorNone || o.HTTP.Status != 200 || o.HTTP.Written != 1 || o.HTTP.Body != tt.body {
-				t.Errorf("%+v, %+v", o, o.HTTP)
+			if o.Exit != 0 || o.Error != task.ErrorNone || o.Reply.Status != 200 || o.Reply.Written != 1 || o.Reply.Body != tt.body {
+				t.Errorf("%+v, %+v", o, o.Reply)
 			}
 			if want := strings.Replace(tt.request, "HOST", s.address(), 1); s.requests[0] != want {
 				t.Errorf("on the wire %q\nwant %q", s.requests[0], want)
@@ -116,7 +117,7 @@ func TestExecute(t *testing.T) {
 func TestExecuteUntilTheConnectionCloses(t *testing.T) {
 	s := serve(t, closes("HTTP/1.0 200 OK\r\n\r\nhello"))
 	e := sending(t, "GET", s.url("http"), nil)
-	if o := execute(t, e); o.Exit != 0 || o.HTTP.Body != "hello" {
+	if o := execute(t, e); o.Exit != 0 || o.Reply.Body != "hello" {
 		t.Errorf("%+v", o)
 	}
 	s.saw(1)
@@ -134,8 +135,8 @@ func TestEachAttemptSendsTheSame(t *testing.T) {
 	for range 3 {
 		o := execute(t, e)
 		exits = append(exits, o.Exit)
-		if o.HTTP.Written != 1 {
-			t.Errorf("%d requests written", o.HTTP.Written)
+		if o.Reply.Written != 1 {
+			t.Errorf("%d requests written", o.Reply.Written)
 		}
 		release(t, e, task.Pending)
 	}
@@ -154,7 +155,7 @@ func TestExchange(t *testing.T) {
 	s := serve(t, replies("HTTP/1.1 503 No\r\nContent-Length: 4\r\nRetry-After: 7\r\nX-A: 1\r\nx-a: 2\r\n\r\nbusy"))
 	o := execute(t, sending(t, "POST", s.url("http"), nil))
 	s.saw(1)
-	x := o.HTTP
+	x := o.Reply
 	if o.Exit != 22 || o.Message != "status 503 Service Unavailable" || x.Status != 503 || x.Body != "busy" || x.ServerDelay != 7*time.Second {
 		t.Errorf("%+v, %+v", o, x)
 	}
@@ -199,8 +200,8 @@ func TestLargeReply(t *testing.T) {
 	s := serve(t, replies("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(text), text))
 	e := sending(t, "GET", s.url("http"), nil)
 	o := execute(t, e)
-	if len(o.HTTP.Body) != task.ConditionTail || !strings.HasSuffix(o.HTTP.Body, "xend") {
-		t.Errorf("%d bytes are looked at", len(o.HTTP.Body))
+	if len(o.Reply.Body) != task.ConditionTail || !strings.HasSuffix(o.Reply.Body, "xend") {
+		t.Errorf("%d bytes are looked at", len(o.Reply.Body))
 	}
 	if got := release(t, e, task.Succeeded); got != text {
 		t.Errorf("%d bytes on stdout, want %d", len(got), len(text))
@@ -214,8 +215,8 @@ func TestExecuteFollowsRedirects(t *testing.T) {
 	o := execute(t, e)
 	s.saw(1)
 	there.saw(1)
-	if o.Exit != 0 || o.HTTP.Status != 200 || o.HTTP.Written != 2 || release(t, e, task.Succeeded) != "hello" {
-		t.Errorf("%+v, %+v", o, o.HTTP)
+	if o.Exit != 0 || o.Reply.Status != 200 || o.Reply.Written != 2 || release(t, e, task.Succeeded) != "hello" {
+		t.Errorf("%+v, %+v", o, o.Reply)
 	}
 	if !strings.HasPrefix(there.requests[0], "GET /path") || strings.Contains(there.requests[0], "a=b") {
 		t.Errorf("redirected to %q", there.requests)
@@ -226,8 +227,8 @@ func TestExecuteLeavesARedirect(t *testing.T) {
 	s := serve(t, replies("HTTP/1.1 302 Found\r\nLocation: /there\r\nContent-Length: 4\r\n\r\nbody"))
 	o := execute(t, sending(t, "GET", s.url("http"), nil))
 	s.saw(1)
-	if o.Exit != 0 || o.HTTP.Status != 302 || o.HTTP.Body != "body" || o.HTTP.Default.Class != task.ClassSuccess {
-		t.Errorf("%+v, %+v", o, o.HTTP)
+	if o.Exit != 0 || o.Reply.Status != 302 || o.Reply.Body != "body" || o.Reply.Default.Class != task.ClassSuccess {
+		t.Errorf("%+v, %+v", o, o.Reply)
 	}
 }
 
@@ -238,8 +239,8 @@ func TestExecuteUnpacks(t *testing.T) {
 		s := serve(t, replies("%s", reply))
 		o := execute(t, sending(t, "GET", s.url("http"), func(e *sender) { e.Network.Compressed = compressed }))
 		s.saw(1)
-		if o.HTTP.Body != want || strings.Contains(s.requests[0], "Accept-Encoding: gzip") != compressed {
-			t.Errorf("compressed %v: %q after %q", compressed, o.HTTP.Body, s.requests)
+		if o.Reply.Body != want || strings.Contains(s.requests[0], "Accept-Encoding: gzip") != compressed {
+			t.Errorf("compressed %v: %q after %q", compressed, o.Reply.Body, s.requests)
 		}
 	}
 }
@@ -252,8 +253,8 @@ func TestEarlyReply(t *testing.T) {
 		_, _ = io.Copy(io.Discard, c.reader)
 	})
 	o := execute(t, sending(t, "POST", s.url("http"), func(e *sender) { e.carry(data(strings.Repeat("x", 16<<20))) }))
-	if o.Exit != 22 || o.HTTP.Status != 413 || o.HTTP.Body != "less" || describe(o.HTTP.Default) != "stop" {
-		t.Errorf("%+v, %+v", o, o.HTTP)
+	if o.Exit != 22 || o.Reply.Status != 413 || o.Reply.Body != "less" || describe(o.Reply.Default) != "stop" {
+		t.Errorf("%+v, %+v", o, o.Reply)
 	}
 }
 
@@ -262,7 +263,7 @@ func TestUpgrade(t *testing.T) {
 	s := serve(t, replies("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n"))
 	o := execute(t, sending(t, "GET", s.url("http"), nil))
 	s.saw(1)
-	if o.Exit != 0 || o.HTTP.Status != 101 {
-		t.Errorf("%+v, %+v", o, o.HTTP)
+	if o.Exit != 0 || o.Reply.Status != 101 {
+		t.Errorf("%+v, %+v", o, o.Reply)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -128,13 +129,13 @@ func TestFaultsOfThisMachine(t *testing.T) {
 	garbage := filepath.Join(t.TempDir(), "garbage")
 	ok(t, os.WriteFile(garbage, []byte("garbage"), 0o600))
 	missing := filepath.Join(t.TempDir(), "missing")
-	options := func(n task.Network) func(*sender) { return func(e *sender) { *e.Network = n } }
+	options := func(n request.Network) func(*sender) { return func(e *sender) { *e.Network = n } }
 	for _, f := range []faulty{
-		{name: "no file of authorities", change: options(task.Network{CACert: missing}), exit: 77, message: "no such file"},
-		{name: "no authority in the file", change: options(task.Network{CACert: garbage}), exit: 77, message: "no certificate in PEM form"},
-		{name: "no certificate of ours", change: options(task.Network{Cert: missing}), exit: 58, message: "no such file"},
-		{name: "no certificate in the file", change: options(task.Network{Cert: garbage}), exit: 58, message: "PEM"},
-		{name: "a key alone", change: options(task.Network{Key: garbage}), exit: 58, message: "there is a key but no certificate"},
+		{name: "no file of authorities", change: options(request.Network{CACert: missing}), exit: 77, message: "no such file"},
+		{name: "no authority in the file", change: options(request.Network{CACert: garbage}), exit: 77, message: "no certificate in PEM form"},
+		{name: "no certificate of ours", change: options(request.Network{Cert: missing}), exit: 58, message: "no such file"},
+		{name: "no certificate in the file", change: options(request.Network{Cert: garbage}), exit: 58, message: "PEM"},
+		{name: "a key alone", change: options(request.Network{Key: garbage}), exit: 58, message: "there is a key but no certificate"},
 	} {
 		f.class, f.i = task.ErrorLocal, "stop"
 		f.unsent(t, "https://host/")
@@ -239,12 +240,12 @@ func (c *wire) timesUpAfter(sent string) {
 
 // Where an attempt stayed is seen in its phases.
 func TestPhasesOfAFault(t *testing.T) {
-	refused := execute(t, sending(t, "GET", nobody, nil)).HTTP.Phases
+	refused := execute(t, sending(t, "GET", nobody, nil)).Reply.Phases
 	if refused.Connect <= 0 || refused.FirstByte != 0 {
 		t.Errorf("refused: %+v", refused)
 	}
 	s := serve(t, closes(""))
-	closed := execute(t, sending(t, "GET", s.url("http"), nil)).HTTP.Phases
+	closed := execute(t, sending(t, "GET", s.url("http"), nil)).Reply.Phases
 	if closed.Connect <= 0 || closed.FirstByte <= 0 {
 		t.Errorf("closed: %+v", closed)
 	}

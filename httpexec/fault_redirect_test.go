@@ -26,8 +26,8 @@ func TestRedirectLoop(t *testing.T) {
 	o := execute(t, sending(t, "GET", s.url("http"), following(2, nil)))
 	s.saw(3)
 	faulty{class: "redirects", exit: 47, message: "2 redirects were followed, and there is another", wire: 3}.compare(t, o, "stop")
-	if o.HTTP.Status != 302 {
-		t.Errorf("status %d", o.HTTP.Status)
+	if o.Reply.Status != 302 {
+		t.Errorf("status %d", o.Reply.Status)
 	}
 }
 
@@ -80,11 +80,11 @@ func TestFaultsAfterARedirect(t *testing.T) {
 			e.Request.MethodGiven = tt.bare
 			o := execute(t, e)
 			s.saw(1)
-			if tt.then == "" && o.HTTP.Status != 0 {
-				t.Errorf("status %d of the redirect, and there was no reply", o.HTTP.Status)
+			if tt.then == "" && o.Reply.Status != 0 {
+				t.Errorf("status %d of the redirect, and there was no reply", o.Reply.Status)
 			}
-			if got := describe(o.HTTP.Default); got != tt.want || o.HTTP.Written != wire {
-				t.Errorf("%s, %d requests; want %s, %d: %+v", got, o.HTTP.Written, tt.want, wire, o)
+			if got := describe(o.Reply.Default); got != tt.want || o.Reply.Written != wire {
+				t.Errorf("%s, %d requests; want %s, %d: %+v", got, o.Reply.Written, tt.want, wire, o)
 			}
 		})
 	}

@@ -86,11 +86,11 @@ func (f faulty) compare(t *testing.T, o task.Outcome, follows string) {
 	if strings.Contains(o.Message, "\n") {
 		t.Errorf("more than a line: %q", o.Message)
 	}
-	if got := describe(o.HTTP.Default); got != follows {
-		t.Errorf("%s (%+v), want %s", got, o.HTTP.Default, follows)
+	if got := describe(o.Reply.Default); got != follows {
+		t.Errorf("%s (%+v), want %s", got, o.Reply.Default, follows)
 	}
-	if o.HTTP.Written != f.wire {
-		t.Errorf("%d requests are said to be written, want %d", o.HTTP.Written, f.wire)
+	if o.Reply.Written != f.wire {
+		t.Errorf("%d requests are said to be written, want %d", o.Reply.Written, f.wire)
 	}
 }
 

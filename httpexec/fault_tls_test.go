@@ -82,7 +82,7 @@ func TestClientWithoutACertificate(t *testing.T) {
 	config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, a.pool()
 	s := serveTLS(t, config, func(c *wire) { _, _ = c.reader.ReadByte() })
 	o := execute(t, sending(t, "POST", s.url("https"), func(e *sender) { e.Network.CACert = a.file }))
-	if o.Error != task.ErrorTLS || describe(o.HTTP.Default) != "stop" || !strings.Contains(o.Message, "certificate required") {
-		t.Errorf("%+v, %+v", o, o.HTTP)
+	if o.Error != task.ErrorTLS || describe(o.Reply.Default) != "stop" || !strings.Contains(o.Message, "certificate required") {
+		t.Errorf("%+v, %+v", o, o.Reply)
 	}
 }

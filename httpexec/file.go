@@ -6,17 +6,17 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/10f93571/retry/task"
+	"github.com/10f93571/retry/httpexec/request"
 )
 
 // fileBody is a file as it was when the task was made.
 type fileBody struct {
 	*os.File
-	part task.Part
+	part request.Part
 }
 
 // openFile opens the file of a part, and refuses another than the task was made with.
-func openFile(part task.Part) (*fileBody, error) {
+func openFile(part request.Part) (*fileBody, error) {
 	if part.Time.IsZero() {
 		if err := stamp(&part); err != nil {
 			return nil, err
@@ -55,10 +55,10 @@ func (e *StreamError) Error() string {
 }
 
 // Stamp notes how large the files of a body are and when they were changed. It returns a *StreamError for the first that is no regular file.
-func Stamp(r *task.Request) error {
+func Stamp(r *request.Request) error {
 	for i := range r.Body {
 		part := &r.Body[i]
-		if part.File == "" || part.File == task.StdinFile {
+		if part.File == "" || part.File == request.StdinFile {
 			continue
 		}
 		err := stamp(part)
@@ -72,7 +72,7 @@ func Stamp(r *task.Request) error {
 	return nil
 }
 
-func stamp(part *task.Part) error {
+func stamp(part *request.Part) error {
 	info, err := os.Stat(part.File)
 	switch {
 	case err != nil:

@@ -3,11 +3,11 @@ package httpexec
 import (
 	"strings"
 
-	"github.com/10f93571/retry/task"
+	"github.com/10f93571/retry/httpexec/request"
 )
 
 // formHead is what precedes a part of a form, as curl writes it.
-func formHead(boundary string, part task.Part) string {
+func formHead(boundary string, part request.Part) string {
 	var b strings.Builder
 	b.WriteString("--" + boundary + "\r\nContent-Disposition: form-data")
 	if part.Name != "" {
@@ -34,7 +34,7 @@ var mediaTypes = []struct{ ending, kind string }{
 }
 
 // FormType returns the media type that curl gives a part of a form for which the user named none; empty for none.
-func FormType(part *task.Part) string {
+func FormType(part *request.Part) string {
 	kind := ""
 	for _, name := range []string{part.FileName, part.File} {
 		for _, known := range mediaTypes {
@@ -46,7 +46,7 @@ func FormType(part *task.Part) string {
 	switch {
 	case part.FileName == "" && kind == "text/plain":
 		return "" // that is what a part without a type is
-	case part.FileName != "" && kind == "" && part.File != task.StdinFile:
+	case part.FileName != "" && kind == "" && part.File != request.StdinFile:
 		return "application/octet-stream"
 	}
 	return kind

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/task"
 )
 
@@ -24,7 +25,7 @@ func TestHeadIsShownAsItCame(t *testing.T) {
 		"no header at all": {"HTTP/1.0 200 OK\r\n\r\nhello", "HTTP/1.0 200 OK\r\n\r\n", "hello", nil},
 		"an error":         {failedReply, failedReply[:len(failedReply)-4], "oops", nil},
 		"an upgrade":       {upgradeReply, upgradeReply, "", nil},
-		"a hidden error":   {failedReply, failedReply[:len(failedReply)-4], "", func(c *client) { c.task.Request.HideFail = true }},
+		"a hidden error":   {failedReply, failedReply[:len(failedReply)-4], "", func(c *client) { request.Of(c.task).HideFail = true }},
 		"HEAD":             {odd, odd, "", func(c *client) { c.Request.Method = "HEAD" }},
 		"a long header":    {"HTTP/1.1 200 OK\r\nLong: " + strings.Repeat("x", 100_000) + "\r\n" + odd[26:] + "hello", "HTTP/1.1 200 OK\r\nLong: " + strings.Repeat("x", 100_000) + "\r\n" + odd[26:], "hello", nil},
 	} {
@@ -37,7 +38,7 @@ func TestHeadIsShownAsItCame(t *testing.T) {
 			}
 			path := ""
 			c := asking(t, s.url(scheme), func(c *client) {
-				c.task.Request.Include = true
+				request.Of(c.task).Include = true
 				c.Network.CACert = a.file
 				if tt.change != nil {
 					tt.change(c)
@@ -68,7 +69,7 @@ func TestHeadOverHTTP2(t *testing.T) {
 		c.frame(frameData, flagEndStream, stream, "hello")
 		return false
 	}))
-	c := asking(t, s.url("https"), func(c *client) { c.Network.CACert, c.task.Request.Include = a.file, true })
+	c := asking(t, s.url("https"), func(c *client) { c.Network.CACert, request.Of(c.task).Include = a.file, true })
 	c.attempt()
 	ok(t, c.comes(task.Succeeded))
 	c.saw("HTTP/2 200 \r\netag: \"a\"\r\nx-b: c\r\nx-b: d\r\n\r\nhello", "")
@@ -79,7 +80,7 @@ func TestHeadsOfSeveralReplies(t *testing.T) {
 	there := serve(t, closes(begun(tagged)), closes(rest("bytes 5-11/12", tagged, ", world")))
 	redirect := "HTTP/1.1 302 Found\r\nLocation: " + there.url("http") + "\r\nContent-Length: 4\r\n\r\n"
 	s := serve(t, closes(redirect+"body"), closes(redirect+"body"))
-	c := asking(t, s.url("http"), func(c *client) { c.Network.MaxRedirects, c.task.Request.Include = 5, true })
+	c := asking(t, s.url("http"), func(c *client) { c.Network.MaxRedirects, request.Of(c.task).Include = 5, true })
 	c.attempt()
 	ok(t, c.comes(task.Pending))
 	c.attempt()
@@ -91,11 +92,11 @@ func TestHeadsOfSeveralReplies(t *testing.T) {
 func TestHeadOfWhatWasWholeAlready(t *testing.T) {
 	head := "HTTP/1.1 200 OK\r\n" + tagged + "Transfer-Encoding: chunked\r\n\r\n"
 	s := serve(t, closes(head+"5\r\nhello\r\n"), closes("HTTP/1.1 416 No\r\nContent-Range: bytes */5\r\n\r\n"))
-	c := asking(t, s.url("http"), func(c *client) { c.task.Request.Include = true })
+	c := asking(t, s.url("http"), func(c *client) { request.Of(c.task).Include = true })
 	c.attempt()
 	ok(t, c.comes(task.Pending))
-	if o := c.attempt(); o.Exit != 0 || o.HTTP.Status != 200 {
-		t.Errorf("%+v, %+v", o, o.HTTP)
+	if o := c.attempt(); o.Exit != 0 || o.Reply.Status != 200 {
+		t.Errorf("%+v, %+v", o, o.Reply)
 	}
 	ok(t, c.comes(task.Succeeded))
 	c.saw(head+"hello", "")
@@ -118,7 +119,7 @@ func TestHeadThroughATunnel(t *testing.T) {
 		_, _ = io.Copy(c, there)
 	})
 	c := asking(t, s.url("https"), func(c *client) {
-		c.Network.CACert, c.Network.Proxy, c.task.Request.Include = a.file, "http://"+p.address(), true
+		c.Network.CACert, c.Network.Proxy, request.Of(c.task).Include = a.file, "http://"+p.address(), true
 	})
 	c.attempt()
 	ok(t, c.comes(task.Succeeded))

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/10f93571/retry/task"
+	"github.com/10f93571/retry/httpexec/request"
 )
 
 // errHead says that a method or a header cannot be sent.
@@ -16,7 +16,7 @@ var errHead = errors.New("the request cannot be sent")
 
 // headerOf returns the headers of a request: the user's, by curl's rules, and the defaults that these leave. Names keep the case in which
 // they were written.
-func headerOf(r *task.Request, defaults http.Header, refs *references) (http.Header, error) {
+func headerOf(r *request.Request, defaults http.Header, refs *references) (http.Header, error) {
 	header := http.Header{}
 	for i, line := range r.Header {
 		name, value, err := cutLine(line)
@@ -58,7 +58,7 @@ func cutLine(line string) (name, value string, err error) {
 }
 
 // defaultsOf are the headers that go out unless the user says otherwise.
-func (p *plan) defaultsOf(r *task.Request, agent, key string) http.Header {
+func (p *plan) defaultsOf(r *request.Request, agent, key string) http.Header {
 	header := http.Header{"Accept": {"*/*"}}
 	if agent != "" {
 		header["User-Agent"] = []string{agent}
@@ -79,15 +79,15 @@ func (p *plan) defaultsOf(r *task.Request, agent, key string) http.Header {
 const KeyHeader = "Idempotency-Key"
 
 // styled writes a key; as a string of RFC 8941, section 3.3.3, in quotes.
-func styled(key string, style task.KeyStyle) string {
-	if style != task.KeySF {
+func styled(key string, style request.KeyStyle) string {
+	if style != request.KeySF {
 		return key
 	}
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`
 }
 
 // setForm puts the boundary of a form behind its type, which may be the user's own.
-func (p *plan) setForm(r *task.Request) {
+func (p *plan) setForm(r *request.Request) {
 	if r.Boundary == "" || r.Get || takenAway(r.Header, "Content-Type") {
 		return
 	}

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/10f93571/retry/task"
+	"github.com/10f93571/retry/httpexec/request"
 )
 
 // headOf is the header that a request goes out with, but for what each has.
-func sentHead(t *testing.T, r task.Request, key string) (map[string][]string, error) {
+func sentHead(t *testing.T, r request.Request, key string) (map[string][]string, error) {
 	t.Helper()
 	r.URL = "http://host/"
 	p := &plan{refs: &references{lookup: variables}}
@@ -27,34 +27,34 @@ func sentHead(t *testing.T, r task.Request, key string) (map[string][]string, er
 }
 
 func TestHeaders(t *testing.T) {
-	form := []task.Part{{Name: "a"}}
+	form := []request.Part{{Name: "a"}}
 	tests := []struct {
 		name    string
-		request task.Request
+		request request.Request
 		key     string
 		want    string
 	}{
-		{"nothing", task.Request{Method: "GET"}, "k", "map[]"},
-		{"as written", task.Request{Method: "GET", Header: lines("x-a:  b c ", "X-A: d", "x-a: e")}, "", "map[X-A:[d] x-a:[b c e]]"},
-		{"empty", task.Request{Method: "GET", Header: lines("X-A;", "X-B:", "X-C: ")}, "", "map[X-A:[]]"},
-		{"a reference", task.Request{Method: "GET", Header: lines("Authorization: Bearer {env:TOKEN}")}, "",
+		{"nothing", request.Request{Method: "GET"}, "k", "map[]"},
+		{"as written", request.Request{Method: "GET", Header: lines("x-a:  b c ", "X-A: d", "x-a: e")}, "", "map[X-A:[d] x-a:[b c e]]"},
+		{"empty", request.Request{Method: "GET", Header: lines("X-A;", "X-B:", "X-C: ")}, "", "map[X-A:[]]"},
+		{"a reference", request.Request{Method: "GET", Header: lines("Authorization: Bearer {env:TOKEN}")}, "",
 			"map[Authorization:[Bearer tok/en=1]]"},
-		{"a user", task.Request{Method: "GET", User: "me:{env:PW}"}, "", "map[Authorization:[Basic bWU6cEBzczp3L3Jk]]"},
-		{"a user alone", task.Request{Method: "GET", User: "me"}, "", "map[Authorization:[Basic bWU6]]"},
-		{"a user taken away", task.Request{Method: "GET", User: "me:pw", Header: lines("authorization:")}, "", "map[]"},
+		{"a user", request.Request{Method: "GET", User: "me:{env:PW}"}, "", "map[Authorization:[Basic bWU6cEBzczp3L3Jk]]"},
+		{"a user alone", request.Request{Method: "GET", User: "me"}, "", "map[Authorization:[Basic bWU6]]"},
+		{"a user taken away", request.Request{Method: "GET", User: "me:pw", Header: lines("authorization:")}, "", "map[]"},
 
-		{"a key", task.Request{Method: "POST"}, "k", "map[Idempotency-Key:[k]]"},
-		{"no key", task.Request{Method: "POST"}, "", "map[]"},
-		{"none wanted", task.Request{Method: "POST", KeyStyle: task.KeyNone}, "k", "map[]"},
-		{"a key of one's own", task.Request{Method: "PUT", Keyed: true}, "k", "map[Idempotency-Key:[k]]"},
-		{"quoted", task.Request{Method: "POST", KeyStyle: task.KeySF}, `a"b\c`, `map[Idempotency-Key:["a\"b\\c"]]`},
-		{"the user's header", task.Request{Method: "POST", Header: lines("idempotency-key: mine")}, "k", "map[idempotency-key:[mine]]"},
-		{"taken away", task.Request{Method: "POST", Header: lines("Idempotency-Key:")}, "k", "map[]"},
+		{"a key", request.Request{Method: "POST"}, "k", "map[Idempotency-Key:[k]]"},
+		{"no key", request.Request{Method: "POST"}, "", "map[]"},
+		{"none wanted", request.Request{Method: "POST", KeyStyle: request.KeyNone}, "k", "map[]"},
+		{"a key of one's own", request.Request{Method: "PUT", Keyed: true}, "k", "map[Idempotency-Key:[k]]"},
+		{"quoted", request.Request{Method: "POST", KeyStyle: request.KeySF}, `a"b\c`, `map[Idempotency-Key:["a\"b\\c"]]`},
+		{"the user's header", request.Request{Method: "POST", Header: lines("idempotency-key: mine")}, "k", "map[idempotency-key:[mine]]"},
+		{"taken away", request.Request{Method: "POST", Header: lines("Idempotency-Key:")}, "k", "map[]"},
 
-		{"a form", task.Request{Method: "PUT", Body: form, Boundary: "b"}, "", "map[Content-Type:[multipart/form-data; boundary=b]]"},
-		{"a form of another type", task.Request{Method: "PUT", Body: form, Boundary: "b", Header: lines("content-type: multipart/x")}, "",
+		{"a form", request.Request{Method: "PUT", Body: form, Boundary: "b"}, "", "map[Content-Type:[multipart/form-data; boundary=b]]"},
+		{"a form of another type", request.Request{Method: "PUT", Body: form, Boundary: "b", Header: lines("content-type: multipart/x")}, "",
 			"map[Content-Type:[multipart/x; boundary=b]]"},
-		{"a form without a type", task.Request{Method: "PUT", Body: form, Boundary: "b", Header: lines("content-type:")}, "", "map[]"},
+		{"a form without a type", request.Request{Method: "PUT", Body: form, Boundary: "b", Header: lines("content-type:")}, "", "map[]"},
 	}
 	for _, tt := range tests {
 		got, err := sentHead(t, tt.request, tt.key)
@@ -76,7 +76,7 @@ func TestHeadersRefused(t *testing.T) {
 		{"A: {env:UNSET}", errReference, "header A: resolve a reference: the variable UNSET is not set"}, {"A: {env:", errReference, "NAME"},
 	}
 	for _, tt := range tests {
-		_, err := sentHead(t, task.Request{Method: "GET", Header: lines(tt.line)}, "")
+		_, err := sentHead(t, request.Request{Method: "GET", Header: lines(tt.line)}, "")
 		if !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) || strings.Contains(err.Error(), "Bearer secret") {
 			t.Errorf("%s: %v", tt.line, err)
 		}
@@ -85,17 +85,17 @@ func TestHeadersRefused(t *testing.T) {
 
 func TestSafety(t *testing.T) {
 	tests := []struct {
-		request task.Request
+		request request.Request
 		key     string
 		want    Safety
 	}{
-		{task.Request{Method: "GET"}, "k", I},
-		{task.Request{Method: "POST"}, "k", N},
-		{task.Request{Method: "POST", Idempotent: true}, "k", IK},
-		{task.Request{Method: "POST", Idempotent: true, KeyStyle: task.KeyNone}, "k", I},
-		{task.Request{Method: "POST", Keyed: true}, "k", IK},
-		{task.Request{Method: "PUT", Keyed: true}, "k", IK},
-		{task.Request{Method: "PUT"}, "k", I},
+		{request.Request{Method: "GET"}, "k", I},
+		{request.Request{Method: "POST"}, "k", N},
+		{request.Request{Method: "POST", Idempotent: true}, "k", IK},
+		{request.Request{Method: "POST", Idempotent: true, KeyStyle: request.KeyNone}, "k", I},
+		{request.Request{Method: "POST", Keyed: true}, "k", IK},
+		{request.Request{Method: "PUT", Keyed: true}, "k", IK},
+		{request.Request{Method: "PUT"}, "k", I},
 	}
 	for _, tt := range tests {
 		tt.request.URL = "http://host/"
@@ -113,7 +113,7 @@ func FuzzHeader(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line string) {
 		p := &plan{refs: &references{lookup: variables}}
-		if err := p.read(&task.Request{Method: "GET", URL: "http://host/", Header: lines(line, "X-Own: 1")}, "agent", ""); err != nil {
+		if err := p.read(&request.Request{Method: "GET", URL: "http://host/", Header: lines(line, "X-Own: 1")}, "agent", ""); err != nil {
 			if _, secret, _ := strings.Cut(line, ":"); len(secret) > 20 && strings.Contains(err.Error(), secret) {
 				t.Errorf("%q: %v", line, err)
 			}

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/10f93571/retry/task"
+	"github.com/10f93571/retry/httpexec/request"
 )
 
 // masked is what is shown for a secret that was typed.
@@ -16,7 +16,7 @@ const masked = "***"
 const leastWord = 8
 
 // hideTyped has what was typed as a secret, and what is made of one for a header, left out where a server repeats it.
-func (p *plan) hideTyped(r *task.Request) {
+func (p *plan) hideTyped(r *request.Request) {
 	p.refs.hideUser(p.user)
 	for _, proxy := range []string{p.Options.Proxies.HTTP, p.Options.Proxies.HTTPS, p.Options.Proxies.All} {
 		if user, found := userIn(proxy); found {
@@ -25,7 +25,7 @@ func (p *plan) hideTyped(r *task.Request) {
 	}
 	for _, line := range r.Header {
 		name, text, _ := strings.Cut(line, ":")
-		if !task.HasLiteralSecret(line) {
+		if !request.HasLiteralSecret(line) {
 			continue
 		}
 		for _, secret := range secretsIn(name, value(p.first.header, strings.TrimSpace(name)), text) {

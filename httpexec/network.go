@@ -7,14 +7,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/10f93571/retry/task"
+	"github.com/10f93571/retry/httpexec/request"
 )
 
 // errResolve says that an address for a host cannot be read.
 var errResolve = errors.New("the address for a host cannot be read")
 
 // optionsOf reads how a request gets to its server: as the task says, else as the environment does.
-func optionsOf(n *task.Network, refs *references) (Options, error) {
+func optionsOf(n *request.Network, refs *references) (Options, error) {
 	o := Options{
 		ConnectTimeout: n.ConnectTimeout, UnixSocket: n.UnixSocket, HTTP1: n.HTTP1, Compressed: n.Compressed, MaxRedirects: n.MaxRedirects,
 		TLS: TLS{Insecure: n.Insecure, CACert: n.CACert, Cert: n.Cert, Key: n.Key},

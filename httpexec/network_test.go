@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/10f93571/retry/task"
+	"github.com/10f93571/retry/httpexec/request"
 )
 
 func TestReadResolve(t *testing.T) {
@@ -32,16 +32,16 @@ func TestProxyOfATask(t *testing.T) {
 		return value, found
 	}
 	tests := []struct {
-		network   task.Network
+		network   request.Network
 		url, want string
 	}{
-		{task.Network{}, "http://host/", "http://e:1"},
-		{task.Network{}, "http://spared.example/", ""},
-		{task.Network{Proxy: "p:2"}, "https://host/", "http://p:2"},
-		{task.Network{Proxy: "p:2"}, "http://spared.example/", ""},
-		{task.Network{NoProxy: &spared}, "http://host/", ""},
-		{task.Network{NoProxy: new(string)}, "http://spared.example/", "http://e:1"},
-		{task.Network{Proxy: "socks5h://me:{env:PW}@p:2"}, "http://host/", "socks5h://me:p%40w@p:2"},
+		{request.Network{}, "http://host/", "http://e:1"},
+		{request.Network{}, "http://spared.example/", ""},
+		{request.Network{Proxy: "p:2"}, "https://host/", "http://p:2"},
+		{request.Network{Proxy: "p:2"}, "http://spared.example/", ""},
+		{request.Network{NoProxy: &spared}, "http://host/", ""},
+		{request.Network{NoProxy: new(string)}, "http://spared.example/", "http://e:1"},
+		{request.Network{Proxy: "socks5h://me:{env:PW}@p:2"}, "http://host/", "socks5h://me:p%40w@p:2"},
 	}
 	for _, tt := range tests {
 		o, err := optionsOf(&tt.network, &references{lookup: environment})
@@ -51,7 +51,7 @@ func TestProxyOfATask(t *testing.T) {
 			t.Errorf("%+v, %s: %v, %v", tt.network, tt.url, u, err)
 		}
 	}
-	if _, err := optionsOf(&task.Network{Proxy: "{env:UNSET}"}, &references{}); !errors.Is(err, errReference) {
+	if _, err := optionsOf(&request.Network{Proxy: "{env:UNSET}"}, &references{}); !errors.Is(err, errReference) {
 		t.Error(err)
 	}
 }

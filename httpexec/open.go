@@ -4,16 +4,17 @@ import (
 	"net/http"
 	"os"
 
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/task"
 )
 
 // requestOf returns what a task asks for.
-func requestOf(t *task.Task) *task.Request {
-	if t.Request == nil {
-		return &task.Request{}
+func requestOf(t *task.Task) *request.Request {
+	if r := request.Of(t); r != nil {
+		return r
 	}
-	return t.Request
+	return &request.Request{}
 }
 
 // open makes sure, before anything is sent, that the reply can be written where it should be.

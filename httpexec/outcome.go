@@ -19,9 +19,9 @@ func (a *attempt) outcome(err error, now time.Time) task.Outcome {
 	word := ReadWord(a.reply.header, now)
 	facts := factsOf(a.reply.header, word)
 	facts.Redirected = a.redirected
-	o.HTTP = &task.Reply{
+	o.Reply = &task.Reply{
 		Status: a.reply.status, Header: a.reply.flat(), Body: a.reply.tail(task.ConditionTail), Written: a.written,
-		ServerDelay: word.Delay, Patience: a.patience, Phases: a.watch.measured(), Default: Default(event, a.Safety, facts),
+		ServerDelay: word.Delay, MaxDelay: a.patience, Phases: a.watch.measured(), Default: Default(event, a.Safety, facts),
 	}
 	return o
 }

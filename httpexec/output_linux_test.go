@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/task"
 )
@@ -58,7 +59,7 @@ func TestNamedPipeThatNobodyReads(t *testing.T) {
 // Devices are written to, and a full one is told.
 func TestDevices(t *testing.T) {
 	for path, want := range map[string]error{"/dev/null": nil, "/dev/full": syscall.ENOSPC} {
-		c := asking(t, serve(t, replies(okReply)).url("http"), func(c *client) { c.task.Request.Output = path })
+		c := asking(t, serve(t, replies(okReply)).url("http"), func(c *client) { request.Of(c.task).Output = path })
 		c.attempt()
 		if err := c.comes(task.Succeeded); !errors.Is(err, want) {
 			t.Errorf("%s: %v", path, err)
@@ -81,7 +82,7 @@ func TestOpenFile(t *testing.T) {
 	defer func() { ok(t, syscall.Close(number)) }()
 	link := filepath.Join(t.TempDir(), "stdout")
 	ok(t, os.Symlink("/proc/self/fd/"+strconv.Itoa(number), link))
-	c := asking(t, serve(t, replies(okReply)).url("http"), func(c *client) { c.task.Request.Output = link })
+	c := asking(t, serve(t, replies(okReply)).url("http"), func(c *client) { request.Of(c.task).Output = link })
 	c.attempt()
 	ok(t, c.comes(task.Succeeded))
 	holds(t, path, "before hello", "file")
@@ -103,11 +104,11 @@ func TestFullDisk(t *testing.T) {
 	for _, include := range []bool{false, true} {
 		s := serve(t, replies("HTTP/1.1 200 OK\r\n%sContent-Length: %d\r\n\r\n%s", tagged, len(big), big))
 		c := asking(t, s.url("http"), func(c *client) {
-			c.task.Request.Output, c.task.Request.Include = path, include
+			request.Of(c.task).Output, request.Of(c.task).Include = path, include
 			c.Temporary = func() (*os.File, error) { return spool.Temporary(dir) }
 		})
 		o := c.attempt()
-		if o.Exit != 23 || o.Error != task.ErrorLocal || !strings.Contains(o.Message, "no space left on device") || describe(o.HTTP.Default) != "stop" {
+		if o.Exit != 23 || o.Error != task.ErrorLocal || !strings.Contains(o.Message, "no space left on device") || describe(o.Reply.Default) != "stop" {
 			t.Errorf("%+v", o)
 		}
 		ok(t, c.comes(task.Failed))
@@ -122,7 +123,7 @@ func TestFullDiskInTheEnd(t *testing.T) {
 	ok(t, os.WriteFile(path, []byte("old"), 0o600))
 	big := strings.Repeat("x", 2<<20)
 	s := serve(t, replies("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(big), big))
-	c := asking(t, s.url("http"), func(c *client) { c.task.Request.Output, c.task.Request.Include = path, true })
+	c := asking(t, s.url("http"), func(c *client) { request.Of(c.task).Output, request.Of(c.task).Include = path, true })
 	if o := c.attempt(); o.Exit != 0 {
 		t.Errorf("%+v", o)
 	}

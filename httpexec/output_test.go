@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/task"
 )
 
@@ -47,7 +48,7 @@ func TestWhereABodyGoes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			path := ""
 			c := asking(t, serve(t, closes(tt.reply)).url("http"), func(c *client) {
-				c.task.Request.HideFail = tt.hideFail
+				request.Of(c.task).HideFail = tt.hideFail
 				if tt.file {
 					path = c.into("file")
 					ok(t, os.WriteFile(path, []byte("old"), 0o600))
@@ -127,10 +128,10 @@ func TestOutputThatCannotBe(t *testing.T) {
 			t.Errorf("check %s: %v\nwant %s", name, err, text)
 		}
 		s := serve(t)
-		o := asking(t, s.url("http"), func(c *client) { c.task.Request.Output = path }).attempt()
+		o := asking(t, s.url("http"), func(c *client) { request.Of(c.task).Output = path }).attempt()
 		s.saw(0)
-		if o.Exit != 23 || o.Error != task.ErrorLocal || o.Message != inOneLine(err.Error()) || describe(o.HTTP.Default) != "stop" {
-			t.Errorf("%s: %+v, %+v", name, o, o.HTTP)
+		if o.Exit != 23 || o.Error != task.ErrorLocal || o.Message != inOneLine(err.Error()) || describe(o.Reply.Default) != "stop" {
+			t.Errorf("%s: %+v, %+v", name, o, o.Reply)
 		}
 	}
 	for _, fine := range []string{"file", "new"} {
@@ -177,7 +178,7 @@ func TestNothingLiesAroundMeanwhile(t *testing.T) {
 		path := ""
 		c := asking(t, serve(t, closes(failedReply), closes(begun(tagged)), closes(rest("bytes 5-11/12", tagged, ", world"))).url("http"), func(c *client) {
 			path = c.into("file")
-			c.task.Request.Include = include
+			request.Of(c.task).Include = include
 		})
 		c.attempt()
 		ok(t, c.comes(task.Pending))

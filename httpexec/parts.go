@@ -8,15 +8,15 @@ import (
 	"os"
 	"slices"
 
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/spool"
-	"github.com/10f93571/retry/task"
 )
 
 // queryLimit is how long a query may be that -G makes of data.
 const queryLimit = 1 << 20
 
 // body puts the parts of a request's body together. Whoever is done with it closes it.
-func (e *Executor) body(r *task.Request) (*joined, error) {
+func (e *Executor) body(r *request.Request) (*joined, error) {
 	whole := &joined{}
 	for i, part := range r.Body {
 		if r.Boundary != "" {
@@ -41,7 +41,7 @@ func (e *Executor) body(r *task.Request) (*joined, error) {
 func txt(s string) Body { return bytes.NewReader([]byte(s)) }
 
 // part returns what a part holds.
-func (e *Executor) part(i int, part task.Part) (Body, error) {
+func (e *Executor) part(i int, part request.Part) (Body, error) {
 	if made := e.made[i]; made != nil {
 		return made, nil
 	}
@@ -71,11 +71,11 @@ func (e *Executor) dropMade() {
 	e.made = nil
 }
 
-func (e *Executor) source(part task.Part) (Body, error) {
+func (e *Executor) source(part request.Part) (Body, error) {
 	switch part.File {
 	case "":
 		return bytes.NewReader(part.Text), nil
-	case task.StdinFile:
+	case request.StdinFile:
 		if e.Stdin == nil {
 			return nil, errors.New("what was read from stdin is no longer there\nhint: start anew")
 		}
@@ -85,7 +85,7 @@ func (e *Executor) source(part task.Part) (Body, error) {
 }
 
 // transform makes of a part what is sent, once for all attempts.
-func (e *Executor) transform(content Body, part task.Part) (*spool.Spool, error) {
+func (e *Executor) transform(content Body, part request.Part) (*spool.Spool, error) {
 	made := spool.New(spool.MemoryLimit, e.temporary)
 	reader := &bodyReader{from: io.NewSectionReader(content, 0, content.Size()), left: content.Size()}
 	if f, ok := content.(*fileBody); ok {
@@ -108,7 +108,7 @@ func (e *Executor) temporary() (*os.File, error) {
 // transformer strips and encodes what is written to it.
 type transformer struct {
 	to   io.Writer
-	part task.Part
+	part request.Part
 }
 
 func (t *transformer) Write(p []byte) (int, error) {

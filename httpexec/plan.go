@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/task"
 )
 
@@ -24,21 +25,22 @@ type plan struct {
 // plan makes the plan of one attempt, anew for each: variables and files may be others by then.
 func (e *Executor) plan(t *task.Task) (*plan, error) {
 	p := &plan{refs: &references{lookup: e.Lookup}}
-	if t.Request == nil {
+	request := request.Of(t)
+	if request == nil {
 		return p, &localError{"read the request", errors.New("the task has none"), task.ExitInternal}
 	}
-	if err := p.read(t.Request, e.UserAgent, t.IdempotencyKey); err != nil {
+	if err := p.read(request, e.UserAgent, t.IdempotencyKey); err != nil {
 		return p, err
 	}
 	p.Options.resolver = e.resolver
-	if len(t.Request.Body) == 0 {
+	if len(request.Body) == 0 {
 		return p, nil
 	}
-	return p, e.fill(p, t.Request)
+	return p, e.fill(p, request)
 }
 
 // read takes in all but the body.
-func (p *plan) read(r *task.Request, agent, key string) (err error) {
+func (p *plan) read(r *request.Request, agent, key string) (err error) {
 	p.methodGiven, p.patience = r.MethodGiven, r.MaxRetryAfter
 	p.first.method = r.Method
 	if p.first.url, p.user, err = readURL(r.URL, p.refs); err != nil {
@@ -75,7 +77,7 @@ func (p *plan) readUser(user string) (err error) {
 }
 
 // settle takes the headers that say how the request is written.
-func (p *plan) settle(r *task.Request) error {
+func (p *plan) settle(r *request.Request) error {
 	header := p.first.header
 	for _, name := range []string{"Host", "Content-Length"} {
 		if takenAway(r.Header, name) {
@@ -99,7 +101,7 @@ func (p *plan) settle(r *task.Request) error {
 }
 
 // fill puts the body where it belongs.
-func (e *Executor) fill(p *plan, r *task.Request) (err error) {
+func (e *Executor) fill(p *plan, r *request.Request) (err error) {
 	if p.body, err = e.body(r); err != nil {
 		return err
 	}

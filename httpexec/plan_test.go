@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -19,7 +20,7 @@ func posting(t *testing.T, s *server, content string) (e *sender, file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "file")
 	ok(t, os.WriteFile(file, []byte(content), 0o600))
-	e = sending(t, "POST", s.url("http"), func(e *sender) { e.Request.Body = []task.Part{{File: file}} })
+	e = sending(t, "POST", s.url("http"), func(e *sender) { e.Request.Body = []request.Part{{File: file}} })
 	ok(t, Stamp(e.Request))
 	return e, file
 }
@@ -58,8 +59,8 @@ func TestFileChangedWhileItIsSent(t *testing.T) {
 	e, path := posting(t, s, strings.Repeat("x", size))
 	file = path
 	o := execute(t, e)
-	if o.Error != task.ErrorLocal || !strings.Contains(o.Message, "has changed since the task was made") || o.HTTP.Default.Class != task.ClassFatal {
-		t.Errorf("%+v, %+v", o, o.HTTP)
+	if o.Error != task.ErrorLocal || !strings.Contains(o.Message, "has changed since the task was made") || o.Reply.Default.Class != task.ClassFatal {
+		t.Errorf("%+v, %+v", o, o.Reply)
 	}
 }
 
@@ -130,7 +131,7 @@ func TestKeep(t *testing.T) {
 		e.Keep = func(tk *task.Task) error {
 			s.mutex.Lock()
 			defer s.mutex.Unlock()
-			if kept++; s.accepted > 0 || tk.Request != e.Request {
+			if kept++; s.accepted > 0 || tk.Target != e.Request {
 				t.Errorf("kept after %d connections: %+v", s.accepted, tk)
 			}
 			return nil
@@ -150,7 +151,7 @@ func TestKeep(t *testing.T) {
 func TestContentLength(t *testing.T) {
 	tests := []struct {
 		header string
-		body   []task.Part
+		body   []request.Part
 		want   string // empty: refused
 	}{
 		{"Content-Length: 0", nil, "Content-Length: 0\r\n"}, {"content-length: 3", aPart("a=b"), "Content-Length: 3\r\n"},
@@ -179,8 +180,8 @@ func TestQuery(t *testing.T) {
 func TestPatience(t *testing.T) {
 	s := serve(t, closes(""))
 	o := execute(t, sending(t, "GET", s.url("http"), func(e *sender) { e.Request.MaxRetryAfter = time.Minute }))
-	if o.HTTP.Patience != time.Minute {
-		t.Errorf("%+v", o.HTTP)
+	if o.Reply.MaxDelay != time.Minute {
+		t.Errorf("%+v", o.Reply)
 	}
 }
 
@@ -210,8 +211,8 @@ func TestEncodingOfOnesOwn(t *testing.T) {
 	})
 	o := execute(t, e)
 	s.saw(1)
-	if o.HTTP.Body != "packed" || strings.Count(strings.ToLower(s.requests[0]), "accept-encoding") != 1 {
-		t.Errorf("%+v, %q", o.HTTP, s.requests)
+	if o.Reply.Body != "packed" || strings.Count(strings.ToLower(s.requests[0]), "accept-encoding") != 1 {
+		t.Errorf("%+v, %q", o.Reply, s.requests)
 	}
 }
 
@@ -223,7 +224,7 @@ func TestUpgradeOverTLS(t *testing.T) {
 		e.Network.CACert, e.Request.Header = a.file, lines("Connection: Upgrade", "Upgrade: other")
 	}))
 	s.saw(1)
-	if o.HTTP.Status != 101 {
+	if o.Reply.Status != 101 {
 		t.Errorf("%+v", o)
 	}
 }

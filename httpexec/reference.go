@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/10f93571/retry/task"
+	"github.com/10f93571/retry/httpexec/request"
 )
 
 // errReference says that a {env:NAME} cannot be resolved.
@@ -30,10 +30,10 @@ func (r *references) expand(text string) (string, error) {
 func (r *references) expandAt(text string, escape func(at int, value string) string) (string, error) {
 	var b strings.Builder
 	for rest := text; ; {
-		before, name, after, found := task.CutReference(rest)
+		before, name, after, found := request.CutReference(rest)
 		b.WriteString(before)
 		if !found {
-			if task.HasReference(before) {
+			if request.HasReference(before) {
 				return "", fmt.Errorf("%w: it is none\nhint: write it as {env:NAME}", errReference)
 			}
 			return b.String(), nil

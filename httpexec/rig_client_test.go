@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -23,8 +24,8 @@ type client struct {
 func asking(t *testing.T, url string, change func(*client)) *client {
 	t.Helper()
 	c := &client{sender: sending(t, "GET", url, nil), t: t}
-	c.task = &task.Task{ID: "01a1fb79-5735-7565-b3a1-977a5b9a39db", Kind: task.KindHTTP}
-	c.task.Request = c.Request
+	c.task = &task.Task{ID: "01a1fb79-5735-7565-b3a1-977a5b9a39db", Kind: request.Kind}
+	c.task.Target = c.Request
 	c.Output = Output{Stdout: &c.out, Stderr: &c.err}
 	if change != nil {
 		change(c)
@@ -61,8 +62,8 @@ func (c *client) saw(out, err string) {
 // into has the reply go to a file in a directory of its own, whose path it returns.
 func (c *client) into(name string) string {
 	c.t.Helper()
-	c.task.Request.Output = filepath.Join(c.t.TempDir(), name)
-	return c.task.Request.Output
+	request.Of(c.task).Output = filepath.Join(c.t.TempDir(), name)
+	return request.Of(c.task).Output
 }
 
 // holds fails unless a directory has just these files, and a file this content.
@@ -97,6 +98,6 @@ func only(t *testing.T, dir string, names ...string) {
 
 func brief(text []byte) []byte { return text[:min(len(text), 60)] }
 
-func aPart(text string) []task.Part { return []task.Part{{Text: []byte(text)}} }
+func aPart(text string) []request.Part { return []request.Part{{Text: []byte(text)}} }
 
 func lines(text ...string) []string { return text }

@@ -23,8 +23,8 @@ func TestSignalEndsAnAttempt(t *testing.T) {
 	e := sending(t, "POST", s.url("http"), nil)
 	o := e.Execute(t.Context(), e.task(), runner.Call{Number: 1, Signals: signals})
 	s.saw(1)
-	if o.Exit != 143 || o.Signal != "SIGTERM" || o.Stop != syscall.SIGTERM || !o.HTTP.Default.Ambiguous {
-		t.Errorf("%+v, %+v", o, o.HTTP)
+	if o.Exit != 143 || o.Signal != "SIGTERM" || o.Stop != syscall.SIGTERM || !o.Reply.Default.Ambiguous {
+		t.Errorf("%+v, %+v", o, o.Reply)
 	}
 }
 

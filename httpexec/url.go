@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/10f93571/retry/task"
+	"github.com/10f93571/retry/httpexec/request"
 )
 
 // errURL says that a URL cannot be requested.
@@ -55,7 +55,7 @@ func authorityOf(text string) (start, end int) {
 // escapeIn says how the value of a reference is written into a URL: as data, so that it stays in its part of it. One that the URL begins
 // with, or that is in the host, is taken as it is.
 func escapeIn(text string) func(at int, value string) string {
-	plain := task.BlankReferences(text)
+	plain := request.BlankReferences(text)
 	start, end := authorityOf(plain)
 	user := start + strings.LastIndexByte(plain[start:end], '@')
 	return func(at int, value string) string {

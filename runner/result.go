@@ -37,7 +37,7 @@ func (r Result) ExitCode() int {
 // exitOfLost is the exit status of a success whose output is lost.
 func (r Result) exitOfLost() int {
 	switch {
-	case r.Outcome.HTTP != nil:
+	case r.Outcome.Reply != nil:
 		return task.ExitReplyLost
 	case errors.Is(r.OutputErr, syscall.EPIPE):
 		return task.ExitSignalBase + int(syscall.SIGPIPE)

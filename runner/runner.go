@@ -105,7 +105,11 @@ func (r *Runner) Run(ctx context.Context, t *task.Task) (Result, error) {
 func (r *Runner) flush(t *task.Task, a task.Attempt) (os.Signal, error) {
 	sig, err := r.Executor.Flush(t, r.Signals)
 	if err != nil && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, task.ErrStopped) {
-		r.Observer.Warn(fmt.Errorf("pass on the %s: %w", t.Kind.Output(), err))
+		what := "command's output"
+		if t.Target != nil {
+			what = "reply"
+		}
+		r.Observer.Warn(fmt.Errorf("pass on the %s: %w", what, err))
 	}
 	if a.Outcome.Stop != nil {
 		sig = a.Outcome.Stop

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/task"
 )
 
@@ -37,19 +38,19 @@ func policy(t *testing.T, change func(*task.Policy)) *task.Policy {
 
 // answered is the outcome of a request whose attempt came to an event.
 func answered(event string, class task.Class, change func(*task.Reply)) task.Outcome {
-	o := task.Outcome{Exit: 22, Duration: time.Second, HTTP: &task.Reply{Default: task.Eligibility{Class: class, Event: event}}}
+	o := task.Outcome{Exit: 22, Duration: time.Second, Reply: &task.Reply{Default: task.Eligibility{Class: class, Event: event}}}
 	if change != nil {
-		change(o.HTTP)
+		change(o.Reply)
 	}
 	return o
 }
 
 // reply is the outcome of a request that was answered with a status.
 func reply(status int) task.Outcome {
-	o := task.Outcome{HTTP: &task.Reply{Status: status}}
+	o := task.Outcome{Reply: &task.Reply{Status: status}}
 	if status >= 400 {
 		o.Exit = 22
-		o.HTTP.Default.Class = task.ClassFatal
+		o.Reply.Default.Class = task.ClassFatal
 	}
 	return o
 }
@@ -417,9 +418,9 @@ func TestResume(t *testing.T) {
 		{"the budget ended meanwhile", func(p *task.Policy) { p.Budget = time.Minute },
 			func(b *bench) { b.task.AttemptCount = 1; time.Sleep(time.Hour) }, task.Exhausted, task.ReasonBudget, 1,
 			[]string{"settle exhausted EXHAUSTED"}},
-		{"a request was in flight that may be sent twice", nil, func(b *bench) { inFlight(b); b.task.Request = &task.Request{Method: "PUT"} },
+		{"a request was in flight that may be sent twice", nil, func(b *bench) { inFlight(b); b.task.Target = &request.Request{Method: "PUT"} },
 			task.Succeeded, "", 3, []string{"record interrupted PENDING", "claim", "record succeeded SUCCEEDED"}},
-		{"a request was in flight that may not", nil, func(b *bench) { inFlight(b); b.task.Request = &task.Request{Method: "POST"} },
+		{"a request was in flight that may not", nil, func(b *bench) { inFlight(b); b.task.Target = &request.Request{Method: "POST"} },
 			task.Failed, task.ReasonAmbiguous, 2, []string{"record failed FAILED"}},
 		{"the idempotency key expired meanwhile", nil, func(b *bench) { b.task.AttemptCount = 1; b.task.History.Expires = time.Now(); time.Sleep(time.Hour) },
 			task.Exhausted, task.ReasonExpired, 1, []string{"settle exhausted EXHAUSTED"}},
@@ -459,7 +460,7 @@ func TestResumeWaitsForItsTime(t *testing.T) {
 // What the server puts off for longer than a process should wait is left to another run.
 func TestDeferred(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := answered("429", task.ClassRetryable, func(x *task.Reply) { x.ServerDelay, x.Patience = 2*time.Hour, time.Hour })
+		o := answered("429", task.ClassRetryable, func(x *task.Reply) { x.ServerDelay, x.MaxDelay = 2*time.Hour, time.Hour })
 		b := newBench(t, nil, o)
 		due := time.Now().Add(o.Duration + 2*time.Hour)
 		result, err := b.Run(t.Context(), b.task)

@@ -51,7 +51,7 @@ type Outcome struct {
 	Stderr   string    // the same; of both streams where they are one file
 	Final    bool      // no other can be of use: its output is passed on already, or nobody reads it any more; not stored
 	Stop     os.Signal // the signal that asked retry itself to stop meanwhile; not stored
-	HTTP     *Reply    // of an HTTP request; nil for a command
+	Reply    *Reply    // of an HTTP request; nil for a command
 }
 
 // How many bytes of the end of a captured stream conditions can look at, and how many are kept.
@@ -63,10 +63,10 @@ const (
 // brief leaves of the captured output what is kept.
 func (o Outcome) TrimTails() Outcome {
 	o.Stdout, o.Stderr = ending(o.Stdout), ending(o.Stderr)
-	if o.HTTP != nil {
-		kept := *o.HTTP
+	if o.Reply != nil {
+		kept := *o.Reply
 		kept.Body = ending(kept.Body)
-		o.HTTP = &kept
+		o.Reply = &kept
 	}
 	return o
 }
@@ -93,7 +93,7 @@ func (o Outcome) IsCrash() bool {
 
 // Started reports whether the command ran at all, or the request could be tried.
 func (o Outcome) Started() bool {
-	if o.HTTP != nil {
+	if o.Reply != nil {
 		return o.Error != ErrorURL && o.Error != ErrorLocal
 	}
 	return o.Error == ErrorNone || o.Error == ErrorTimeout

@@ -213,10 +213,10 @@ func isStatusClass(item string) bool {
 // number is what the numbers of a list are compared with. A reply that failed in spite of its status has none.
 func (o Outcome) number() int {
 	switch {
-	case o.HTTP == nil:
+	case o.Reply == nil:
 		return o.ExitCode()
 	case o.Error != ErrorNone:
 		return NoExit
 	}
-	return o.HTTP.Status
+	return o.Reply.Status
 }

@@ -265,9 +265,9 @@ func TestDecideResume(t *testing.T) {
 
 // answered is a reply with a word of the table, and what else change does to it.
 func answered(event string, class Class, change func(*Reply)) Outcome {
-	o := Outcome{Exit: 22, Duration: time.Second, HTTP: &Reply{Default: Eligibility{Class: class, Event: event}}}
+	o := Outcome{Exit: 22, Duration: time.Second, Reply: &Reply{Default: Eligibility{Class: class, Event: event}}}
 	if change != nil {
-		change(o.HTTP)
+		change(o.Reply)
 	}
 	return o
 }
@@ -279,7 +279,7 @@ func (o Outcome) exiting(status int) Outcome {
 
 func TestDecideHTTP(t *testing.T) {
 	asks := func(delay, patience time.Duration) func(*Reply) {
-		return func(x *Reply) { x.ServerDelay, x.Patience = delay, patience }
+		return func(x *Reply) { x.ServerDelay, x.MaxDelay = delay, patience }
 	}
 	ambiguous := func(x *Reply) { x.Default.Ambiguous = true }
 	atMost3 := func(x *Reply) { x.Default.AtMost = 3 }
@@ -313,7 +313,7 @@ func TestDecideHTTP(t *testing.T) {
 		{"ambiguous, cancelled at the keyboard", nil, History{}, stop(answered("lost", ClassFatal, ambiguous), os.Interrupt),
 			Decision{Verdict: VerdictCancelled, Reason: ReasonCancelled}},
 		{"safe, stopped by TERM", nil, History{}, stop(busy(nil), syscall.SIGTERM), Decision{Verdict: VerdictInterrupted}},
-		{"the owner died, ambiguous", nil, History{}, Outcome{Exit: NoExit, HTTP: &Reply{Default: Eligibility{Ambiguous: true}}}, failed(ReasonAmbiguous)},
+		{"the owner died, ambiguous", nil, History{}, Outcome{Exit: NoExit, Reply: &Reply{Default: Eligibility{Ambiguous: true}}}, failed(ReasonAmbiguous)},
 		{"the owner died, safe", nil, History{}, Outcome{Exit: NoExit}, Decision{Verdict: VerdictInterrupted}},
 
 		{"first of at most three", nil, History{}, answered("525", ClassRetryable, atMost3), retry(10 * time.Second)},
@@ -386,24 +386,36 @@ func TestDecideResumeOfAKey(t *testing.T) {
 	}
 }
 
+// target is one of a kind that this package does not know.
+type target struct {
+	Target
+	safe     bool
+	lifetime time.Duration
+}
+
+func (t target) Safe() bool                 { return t.safe }
+func (t target) KeyLifetime() time.Duration { return t.lifetime }
+
 func TestExpiry(t *testing.T) {
 	day := epoch.Add(24 * time.Hour)
 	for name, tt := range map[string]struct {
-		request *Request
-		want    time.Time
+		target Target
+		want   time.Time
 	}{
-		"a command":           {nil, time.Time{}},
-		"POST":                {&Request{Method: "POST", KeyTTL: 24 * time.Hour}, day},
-		"POST without a key":  {&Request{Method: "POST", KeyTTL: 24 * time.Hour, KeyStyle: KeyNone}, time.Time{}},
-		"POST for ever":       {&Request{Method: "POST"}, time.Time{}},
-		"GET":                 {&Request{Method: "GET", KeyTTL: 24 * time.Hour}, time.Time{}},
-		"GET with a key":      {&Request{Method: "GET", Keyed: true, KeyTTL: 24 * time.Hour}, day},
-		"lower case is POSTy": {&Request{Method: "get", KeyTTL: 24 * time.Hour}, day},
+		"a command":                {target: nil},
+		"a key that never expires": {target: target{}},
+		"a key":                    {target: target{lifetime: 24 * time.Hour}, want: day},
 	} {
-		tk := &Task{CreatedAt: epoch, Request: tt.request}
+		tk := &Task{CreatedAt: epoch, Target: tt.target}
 		if got := tk.Expiry(); !got.Equal(tt.want) {
-			t.Errorf("%s: %v", name, got)
+			t.Errorf("%s: got %v, want %v", name, got, tt.want)
 		}
+	}
+}
+
+func TestDecodeTarget(t *testing.T) {
+	if _, err := DecodeTarget("carrier pigeon", nil); err == nil || err.Error() != `unknown kind of task "carrier pigeon"` {
+		t.Errorf("got %v", err)
 	}
 }
 

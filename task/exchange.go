@@ -13,7 +13,7 @@ type Reply struct {
 	Body        string            // the end of its body, at most LookedAt bytes
 	Written     int               // requests that went out: one, and one for each redirect that was followed
 	ServerDelay time.Duration     // how long the server asks to be left alone; 0 for no wish
-	Patience    time.Duration     // the longest ServerDelay that is waited for; 0 = any; not stored
+	MaxDelay    time.Duration     // the longest ServerDelay that is waited for; 0 = any; not stored
 	Phases      Phases
 	Default     Eligibility // what follows where no condition of the policy says it; of it, the event is stored
 }
@@ -36,17 +36,17 @@ type Eligibility struct {
 }
 
 // isAmbiguous reports whether the attempt may have taken effect, and is not safe to repeat.
-func (o Outcome) isAmbiguous() bool { return o.HTTP != nil && o.HTTP.Default.Ambiguous }
+func (o Outcome) isAmbiguous() bool { return o.Reply != nil && o.Reply.Default.Ambiguous }
 
 // wish is how long a server asks to be left alone, and how much of that is waited for; 0 = none, and any.
 type wish struct{ delay, patience time.Duration }
 
 // asks returns what the server wishes.
 func (o Outcome) asks() wish {
-	if o.HTTP == nil {
+	if o.Reply == nil {
 		return wish{}
 	}
-	return wish{o.HTTP.ServerDelay, o.HTTP.Patience}
+	return wish{o.Reply.ServerDelay, o.Reply.MaxDelay}
 }
 
 // spread is the delay and up to a tenth more, so that those who were told the same do not all come at once.

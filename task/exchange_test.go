@@ -6,21 +6,21 @@ import (
 )
 
 func reply(status int) Outcome {
-	o := Outcome{HTTP: &Reply{Status: status}}
+	o := Outcome{Reply: &Reply{Status: status}}
 	if status >= 400 {
 		o.Exit = 22
-		o.HTTP.Default.Class = ClassFatal
+		o.Reply.Default.Class = ClassFatal
 	}
 	return o
 }
 
 func fault(class ErrorClass, exit int) Outcome {
-	return Outcome{Exit: exit, Error: class, HTTP: &Reply{Default: Eligibility{Class: ClassRetryable}}}
+	return Outcome{Exit: exit, Error: class, Reply: &Reply{Default: Eligibility{Class: ClassRetryable}}}
 }
 
 func TestConditionsOfHTTP(t *testing.T) {
 	cut := fault(ErrorTruncated, 18)
-	cut.HTTP.Status = 200
+	cut.Reply.Status = 200
 	tests := []struct {
 		condition string
 		outcome   Outcome
@@ -82,19 +82,19 @@ func TestExitCodeOfHTTP(t *testing.T) {
 
 // A resume that finds a request in flight saw no reply. What it cannot send again ends so.
 func TestExitCodeOfARequestThatWasKilled(t *testing.T) {
-	tk := &Task{Request: &Request{Method: "POST"}}
+	tk := &Task{Target: target{}}
 	if got := tk.Crashed().ExitCode(); got != 56 {
 		t.Errorf("exit %d", got)
 	}
 }
 
 func TestBriefOfAnExchange(t *testing.T) {
-	o := Outcome{HTTP: &Reply{Status: 200, Body: strings.Repeat("a", ConditionTail-1) + "z"}}
+	o := Outcome{Reply: &Reply{Status: 200, Body: strings.Repeat("a", ConditionTail-1) + "z"}}
 	brief := o.TrimTails()
-	if len(brief.HTTP.Body) != StoredTail || !strings.HasSuffix(brief.HTTP.Body, "az") || brief.HTTP.Status != 200 {
-		t.Errorf("%d bytes of the body are kept", len(brief.HTTP.Body))
+	if len(brief.Reply.Body) != StoredTail || !strings.HasSuffix(brief.Reply.Body, "az") || brief.Reply.Status != 200 {
+		t.Errorf("%d bytes of the body are kept", len(brief.Reply.Body))
 	}
-	if len(o.HTTP.Body) != ConditionTail {
+	if len(o.Reply.Body) != ConditionTail {
 		t.Error("the outcome that was looked at has changed")
 	}
 }

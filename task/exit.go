@@ -24,9 +24,9 @@ const (
 // ExitCode returns the exit status that stands for the outcome. An HTTP request has curl's, whatever went wrong.
 func (o Outcome) ExitCode() int {
 	switch {
-	case o.HTTP != nil && o.IsCrash(): // whether there was a reply, nobody saw
+	case o.Reply != nil && o.IsCrash(): // whether there was a reply, nobody saw
 		return ExitNoReply
-	case o.HTTP != nil:
+	case o.Reply != nil:
 		return o.Exit
 	}
 	switch o.Error {

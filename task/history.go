@@ -49,17 +49,17 @@ func (h History) expired(start time.Time) bool {
 
 // tooOften reports whether with one more outcome as many attempts in a row came to the same as there may.
 func (h History) tooOften(o Outcome) bool {
-	return o.HTTP != nil && o.HTTP.Default.AtMost > 0 && h.meeting(o).InARow >= o.HTTP.Default.AtMost
+	return o.Reply != nil && o.Reply.Default.AtMost > 0 && h.meeting(o).InARow >= o.Reply.Default.AtMost
 }
 
 // meeting counts what an outcome came to.
 func (h History) meeting(o Outcome) History {
 	switch {
-	case o.HTTP == nil:
-	case h.Event == o.HTTP.Default.Event:
+	case o.Reply == nil:
+	case h.Event == o.Reply.Default.Event:
 		h.InARow++
 	default:
-		h.Event, h.InARow = o.HTTP.Default.Event, 1
+		h.Event, h.InARow = o.Reply.Default.Event, 1
 	}
 	return h
 }

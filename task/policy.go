@@ -92,8 +92,8 @@ func (p *Policy) Classify(e Evidence) (c Classified, trouble error) {
 
 func (p *Policy) classifyByDefault(e Evidence) Class {
 	switch {
-	case e.HTTP != nil && len(p.RetryOn) == 0 && e.ExitCode() != 0:
-		return e.HTTP.Default.Class
+	case e.Reply != nil && len(p.RetryOn) == 0 && e.ExitCode() != 0:
+		return e.Reply.Default.Class
 	case e.ExitCode() == 0 && len(p.SuccessOn) == 0:
 		return ClassSuccess
 	case len(p.RetryOn) > 0 || !e.Started(), e.isAmbiguous(): // a POST that was answered with a success took effect, whatever success-on says

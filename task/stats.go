@@ -7,10 +7,9 @@ import (
 
 // CommandStats are the runs of one command: of the tasks of one name, or of one command line, or to one URL.
 type CommandStats struct {
-	Name    string   // empty for tasks without one
-	Command []string // of a name, the latest
-	Method  string   // of HTTP; empty for a command
-	URL     string   // without its query
+	Name     string   // empty for tasks without one
+	Command  []string // of a name, the latest
+	Endpoint Endpoint // of a name, the latest; empty for a command
 
 	Runs       int
 	FirstTry   int // succeeded in the first attempt

@@ -10,19 +10,8 @@ import (
 // Kind says what a task executes.
 type Kind string
 
-// The kinds of task.
-const (
-	KindCommand Kind = "command"
-	KindHTTP    Kind = "http"
-)
-
-// output is the word for what an attempt brings.
-func (k Kind) Output() string {
-	if k == KindHTTP {
-		return "reply"
-	}
-	return "command's output"
-}
+// KindCommand is the kind of a task that runs a command. Every other kind has a Target.
+const KindCommand Kind = "command"
 
 // Status is where a task stands. docs/state-machine.md draws how one leads to another.
 type Status string
@@ -69,7 +58,7 @@ type Task struct {
 	Once           bool   // its success is remembered for ever
 	Kind           Kind
 	Command        []string
-	Request        *Request // of KindHTTP; nil for a command
+	Target         Target // what it sends; nil for a command, and for a target that cannot be read
 	Directory      string
 	Environment    []string // kept for a resume: NAME=value, or NAME for a variable that was not set
 	Policy         Policy
@@ -100,15 +89,15 @@ func (t *Task) Deadline() (deadline time.Time, ok bool) {
 
 // Expiry returns when the task's idempotency key is too old for another attempt to begin; zero for never.
 func (t *Task) Expiry() time.Time {
-	if t.Request == nil || t.Request.KeyTTL == 0 || !t.Request.SendsKey() {
+	if t.Target == nil || t.Target.KeyLifetime() == 0 {
 		return time.Time{}
 	}
-	return t.CreatedAt.Add(t.Request.KeyTTL)
+	return t.CreatedAt.Add(t.Target.KeyLifetime())
 }
 
 // KeepsInput reports whether what came on stdin is kept for the task until it ends.
 func (t *Task) KeepsInput() bool {
-	return t.Options.Stdin == StdinReplay || t.Request != nil && t.Request.ReadsStdin()
+	return t.Options.Stdin == StdinReplay || t.Target != nil && t.Target.ReadsStdin()
 }
 
 // Requeued reports whether it has fresh attempts and made none of them yet.
@@ -161,8 +150,8 @@ func (t *Task) Move(d Decision, now time.Time) {
 // crashed is the outcome of an attempt whose owner died: a request may have taken effect by then.
 func (t *Task) Crashed() Outcome {
 	o := Crashed()
-	if t.Request != nil && !t.Request.Safe() {
-		o.HTTP = &Reply{Default: Eligibility{Class: ClassFatal, Ambiguous: true}}
+	if t.Target != nil && !t.Target.Safe() {
+		o.Reply = &Reply{Default: Eligibility{Class: ClassFatal, Ambiguous: true}}
 	}
 	return o
 }

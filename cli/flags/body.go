@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/10f93571/retry/httpexec"
-	"github.com/10f93571/retry/task"
+	"github.com/10f93571/retry/httpexec/request"
 )
 
 // BodyFlags say what is sent.
@@ -48,10 +48,10 @@ func (d *Data) Decode(ctx *kong.DecodeContext) error {
 // piece is a datum with the function that reads the values of its flag.
 type piece struct {
 	datum
-	read func(text string) ([]task.Part, error)
+	read func(text string) ([]request.Part, error)
 }
 
-func (f *BodyFlags) set(r *task.Request) error {
+func (f *BodyFlags) set(r *request.Request) error {
 	kinds := 0
 	values := len(f.Data) + len(f.DataRaw) + len(f.DataBinary) + len(f.DataURLEncode) + len(f.JSON)
 	for _, given := range []bool{values > 0, len(f.Form) > 0, f.UploadFile != ""} {
@@ -76,11 +76,11 @@ func (f *BodyFlags) set(r *task.Request) error {
 }
 
 // data joins the values of the flags for data.
-func (f *BodyFlags) data(r *task.Request) error {
+func (f *BodyFlags) data(r *request.Request) error {
 	var pieces []piece
 	for _, kind := range []struct {
 		values Data
-		read   func(string) ([]task.Part, error)
+		read   func(string) ([]request.Part, error)
 	}{{f.Data, stripped}, {f.DataRaw, literal}, {f.DataBinary, binary}, {f.DataURLEncode, encoded}, {f.JSON, binary}} {
 		for _, d := range kind.values {
 			pieces = append(pieces, piece{d, kind.read})
@@ -89,7 +89,7 @@ func (f *BodyFlags) data(r *task.Request) error {
 	slices.SortStableFunc(pieces, func(a, b piece) int { return a.place - b.place })
 	for i, piece := range pieces {
 		if i > 0 && len(f.JSON) == 0 {
-			r.Body = append(r.Body, task.Part{Text: []byte("&")})
+			r.Body = append(r.Body, request.Part{Text: []byte("&")})
 		}
 		parts, err := piece.read(piece.text)
 		if err != nil {
@@ -109,12 +109,12 @@ func (f *BodyFlags) data(r *task.Request) error {
 	return nil
 }
 
-func (f *BodyFlags) upload(r *task.Request) error {
+func (f *BodyFlags) upload(r *request.Request) error {
 	part, err := filePart(f.UploadFile)
-	r.Body, r.Method = []task.Part{part}, "PUT"
+	r.Body, r.Method = []request.Part{part}, "PUT"
 	// Data has a default type; nothing is known about the type of a file.
 	r.Header = append(r.Header, defaultHeader(r, "Content-Type:")...)
-	if f.UploadFile != task.StdinFile {
+	if f.UploadFile != request.StdinFile {
 		r.URL = withFileName(r.URL, filepath.Base(part.File))
 	}
 	return err
@@ -138,14 +138,14 @@ func withFileName(address, name string) string {
 }
 
 // defaultHeader returns a header line, or nothing where the user gave that header.
-func defaultHeader(r *task.Request, line string) []string {
+func defaultHeader(r *request.Request, line string) []string {
 	if slices.ContainsFunc(r.Header, func(own string) bool { return headerName(own) == headerName(line) }) {
 		return nil
 	}
 	return []string{line}
 }
 
-func (f *BodyFlags) form(r *task.Request) error {
+func (f *BodyFlags) form(r *request.Request) error {
 	if f.Get {
 		return errors.New("-G puts data into the URL, and a form (-F) has no place there\nhint: -d instead of -F")
 	}
@@ -161,39 +161,39 @@ func (f *BodyFlags) form(r *task.Request) error {
 	return err
 }
 
-func literal(text string) ([]task.Part, error) {
-	return []task.Part{{Text: []byte(text)}}, nil
+func literal(text string) ([]request.Part, error) {
+	return []request.Part{{Text: []byte(text)}}, nil
 }
 
 // stripped reads the value of -d.
-func stripped(text string) ([]task.Part, error) {
+func stripped(text string) ([]request.Part, error) {
 	parts, err := binary(text)
 	parts[0].Strip = parts[0].File != ""
 	return parts, err
 }
 
-func binary(text string) ([]task.Part, error) {
+func binary(text string) ([]request.Part, error) {
 	name, isFile := strings.CutPrefix(text, "@")
 	if !isFile {
 		return literal(text)
 	}
 	part, err := filePart(name)
-	return []task.Part{part}, err
+	return []request.Part{part}, err
 }
 
 // encoded reads the value of --data-urlencode: what stands before the first = or @ is sent as it is.
-func encoded(text string) ([]task.Part, error) {
+func encoded(text string) ([]request.Part, error) {
 	at := strings.IndexAny(text, "=@")
 	if at < 0 {
-		return []task.Part{{Text: []byte(text), Encode: true}}, nil
+		return []request.Part{{Text: []byte(text), Encode: true}}, nil
 	}
-	var parts []task.Part
+	var parts []request.Part
 	name, rest := text[:at], text[at+1:]
 	if name != "" {
-		parts = append(parts, task.Part{Text: []byte(name + "=")})
+		parts = append(parts, request.Part{Text: []byte(name + "=")})
 	}
 	if text[at] == '=' {
-		return append(parts, task.Part{Text: []byte(rest), Encode: true}), nil
+		return append(parts, request.Part{Text: []byte(rest), Encode: true}), nil
 	}
 	part, err := filePart(rest)
 	part.Encode = true
@@ -201,12 +201,12 @@ func encoded(text string) ([]task.Part, error) {
 }
 
 // filePart names a file, or stdin.
-func filePart(name string) (part task.Part, err error) {
+func filePart(name string) (part request.Part, err error) {
 	switch name {
 	case "":
 		err = errors.New("an @ without the name of a file" +
 			"\nhint: @FILE, or @- for stdin; --data-raw sends an @ as it is")
-	case task.StdinFile:
+	case request.StdinFile:
 		part.File = name
 	default:
 		part.File, err = absolute(name)
@@ -216,10 +216,10 @@ func filePart(name string) (part task.Part, err error) {
 
 // formPart reads the value of -F: NAME=TEXT, NAME=@FILE, NAME=<FILE, and after each ;type=TYPE and ;filename=NAME. What
 // stands in double quotes may hold a semicolon.
-func formPart(text string) (task.Part, error) {
+func formPart(text string) (request.Part, error) {
 	name, content, ok := strings.Cut(text, "=")
 	if !ok {
-		return task.Part{}, fmt.Errorf("-F: invalid part %q: want NAME=CONTENT"+
+		return request.Part{}, fmt.Errorf("-F: invalid part %q: want NAME=CONTENT"+
 			"\nhint: -F name=text, or -F name=@FILE for an upload", text)
 	}
 	content, attributes := splitAttributes(content)
@@ -242,7 +242,7 @@ func formPart(text string) (task.Part, error) {
 	return part, err
 }
 
-func formContent(content string) (part task.Part, err error) {
+func formContent(content string) (part request.Part, err error) {
 	file, isUpload := strings.CutPrefix(content, "@")
 	text, isText := strings.CutPrefix(content, "<")
 	switch {

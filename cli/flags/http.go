@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/httpexec"
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/task"
 )
 
@@ -24,9 +25,9 @@ type HTTPFlags struct {
 }
 
 // Build returns the request for a URL.
-func (f *HTTPFlags) Build(url string) (*task.Request, error) {
-	r := &task.Request{URL: url, Header: slices.Clone(f.Header), User: orEmpty(f.User)}
-	for _, set := range []func(*task.Request) error{
+func (f *HTTPFlags) Build(url string) (*request.Request, error) {
+	r := &request.Request{URL: url, Header: slices.Clone(f.Header), User: orEmpty(f.User)}
+	for _, set := range []func(*request.Request) error{
 		f.BodyFlags.set, f.RequestFlags.set, f.NetworkFlags.set, f.ReplyFlags.set, f.SafetyFlags.set,
 	} {
 		if err := set(r); err != nil {
@@ -51,7 +52,7 @@ type RequestFlags struct {
 // defaultRedirects is the number that curl has.
 const defaultRedirects = 50
 
-func (f *RequestFlags) set(r *task.Request) error {
+func (f *RequestFlags) set(r *request.Request) error {
 	if f.User != nil && !strings.Contains(*f.User, ":") && !strings.Contains(*f.User, "{env:") {
 		// The message leaves the user out: it may be a secret key.
 		return errors.New("-u has no password, and nobody is asked for it" +
@@ -84,7 +85,7 @@ func (f *RequestFlags) set(r *task.Request) error {
 
 // setDefault adds a header unless the user gave that header. An empty value leaves out the header that is sent
 // otherwise.
-func setDefault(r *task.Request, name string, value *string) {
+func setDefault(r *request.Request, name string, value *string) {
 	if value == nil || hasHeader(r.Header, name) {
 		return
 	}
@@ -113,7 +114,7 @@ type NetworkFlags struct {
 	HTTP11         bool      `name:"http1.1" group:"Network" help:"Do not speak HTTP/2."`
 }
 
-func (f *NetworkFlags) set(r *task.Request) (err error) {
+func (f *NetworkFlags) set(r *request.Request) (err error) {
 	n := &r.Network
 	n.Proxy, n.NoProxy, n.Resolve = orEmpty(f.Proxy), f.NoProxy, f.Resolve
 	if f.Proxy != nil && *f.Proxy == "" { // as for curl, an empty proxy means none
@@ -145,7 +146,7 @@ type ReplyFlags struct {
 	Capture   string  `enum:"none,errors,all" default:"errors" group:"Reply" placeholder:"none|errors|all" help:"Of which replies the journal keeps the end: 8 KiB. Default errors."`
 }
 
-func (f *ReplyFlags) set(r *task.Request) (err error) {
+func (f *ReplyFlags) set(r *request.Request) (err error) {
 	r.Include, r.HideFail = r.Include || f.Include, f.Fail
 	output := orEmpty(f.Output)
 	switch {
@@ -177,7 +178,7 @@ type SafetyFlags struct {
 	MaxRetryAfter    Duration `default:"1h" group:"Safety" placeholder:"TIME" help:"The longest a server may have us wait. Beyond it the task is left PENDING, with exit status 75, for retry resume. 0 = any time. Default 1h."`
 }
 
-func (f *SafetyFlags) set(r *task.Request) error {
+func (f *SafetyFlags) set(r *request.Request) error {
 	if f.IdempotencyKey != nil && *f.IdempotencyKey == "" { // probably a variable that is not set
 		return errors.New("--idempotency-key is empty\nhint: leave it out for a random one; none sends none")
 	}
@@ -195,9 +196,9 @@ func (f *SafetyFlags) set(r *task.Request) error {
 	r.KeyTTL, r.MaxRetryAfter = time.Duration(f.IdempotencyTTL), time.Duration(f.MaxRetryAfter)
 	switch {
 	case key == noKey:
-		r.KeyStyle = task.KeyNone
+		r.KeyStyle = request.KeyNone
 	case f.IdempotencyStyle == "sf":
-		r.KeyStyle = task.KeySF
+		r.KeyStyle = request.KeySF
 	}
 	return nil
 }
@@ -209,7 +210,7 @@ const noKey = "none"
 // effect twice.
 func checkKey(key string) error {
 	switch {
-	case task.HasReference(key):
+	case request.HasReference(key):
 		return errors.New("it has to be the same on a resume, so the journal keeps it, and {env:NAME} is not looked up" +
 			"\nhint: let the shell do it: --idempotency-key \"$NAME\"")
 	case key != "" && strings.TrimSpace(key) == "":
@@ -221,7 +222,7 @@ func checkKey(key string) error {
 }
 
 // OwnKey is the key that the flags give, or a header; empty for none.
-func (f *SafetyFlags) OwnKey(r *task.Request) string {
+func (f *SafetyFlags) OwnKey(r *request.Request) string {
 	key := cmp.Or(orEmpty(f.IdempotencyKey), headerValue(r.Header, httpexec.KeyHeader))
 	if key == noKey {
 		return ""

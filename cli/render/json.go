@@ -31,7 +31,7 @@ type taskJSON struct {
 	Reason         *string        `json:"reason"`
 	Command        []string       `json:"command"`
 	Directory      *string        `json:"directory"`
-	Request        *requestJSON   `json:"request"`
+	Request        any            `json:"request"`
 	Policy         *task.Policy   `json:"policy"`
 	IdempotencyKey string         `json:"idempotency_key"`
 	Kept           []string       `json:"kept_environment"` // names; their values may be secret
@@ -100,7 +100,7 @@ func marshal(v any, prefix string) (string, error) {
 func taskToJSON(t TaskView) taskJSON {
 	tk := taskJSON{
 		ID: t.ID, Name: present(t.Name), Once: t.Once, Kind: t.Kind, Status: t.Status, Interrupted: t.Interrupted, Reason: present(string(t.Reason)),
-		Command: t.Command, Request: requestToJSON(t.Request), Directory: present(t.Directory), Policy: &t.Policy, IdempotencyKey: t.IdempotencyKey,
+		Command: t.Command, Request: targetToJSON(t.Target), Directory: present(t.Directory), Policy: &t.Policy, IdempotencyKey: t.IdempotencyKey,
 		Kept: keptNames(t.Task), AttemptCount: t.AttemptCount, CreatedAt: timestamp(t.CreatedAt), RequeuedAt: timestamp(t.RequeuedAt), FinishedAt: timestamp(t.FinishedAt),
 		NextAttemptAt: timestamp(t.NextAttemptAt),
 	}
@@ -111,6 +111,14 @@ func taskToJSON(t TaskView) taskJSON {
 		tk.Damage = present(t.Damage.Error())
 	}
 	return tk
+}
+
+// targetToJSON is null for a command.
+func targetToJSON(target task.Target) any {
+	if target == nil {
+		return nil
+	}
+	return target.Details(true).JSON
 }
 
 // keptNames are the names of the environment variables that are kept for a resume.
@@ -178,5 +186,5 @@ func attemptToJSON(a task.Attempt) attemptJSON {
 			j.Rule = &a.Decision.Rule
 		}
 	}
-	return j.withReply(a.Outcome.HTTP)
+	return j.withReply(a.Outcome.Reply)
 }

@@ -18,7 +18,7 @@ const tailLines = 10
 // tails shows the end of what the latest attempt wrote, of those whose output was captured.
 func (s Screen) tails(w io.Writer, attempts []task.Attempt) error {
 	for _, a := range slices.Backward(attempts) {
-		sections := outputs(a.Number, a.Outcome.HTTP != nil, a.Outcome.Stdout, a.Outcome.Stderr)
+		sections := outputs(a.Number, a.Outcome.Reply != nil, a.Outcome.Stdout, a.Outcome.Stderr)
 		for _, o := range sections {
 			if err := s.output(w, o.shortened(), "\n"); err != nil {
 				return err
@@ -34,7 +34,7 @@ func (s Screen) tails(w io.Writer, attempts []task.Attempt) error {
 // Logs shows all that was captured of an attempt.
 func Logs(w io.Writer, s Screen, kind task.Kind, attempt int, stdout, stderr string) error {
 	above := ""
-	for _, o := range outputs(attempt, kind == task.KindHTTP, stdout, stderr) {
+	for _, o := range outputs(attempt, kind != task.KindCommand, stdout, stderr) {
 		if err := s.output(w, o, above); err != nil {
 			return err
 		}

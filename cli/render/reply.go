@@ -14,7 +14,7 @@ import (
 
 // message is an attempt's error as people read it. Of a status, "503 Service Unavailable" is enough.
 func message(o task.Outcome) string {
-	if o.HTTP != nil && o.HTTP.Status > 0 {
+	if o.Reply != nil && o.Reply.Status > 0 {
 		return strings.TrimPrefix(o.Message, "status ")
 	}
 	return o.Message
@@ -22,10 +22,10 @@ func message(o task.Outcome) string {
 
 // withServerDelay puts the delay that the server asks for (Retry-After) into a text; it returns "" where it asks for none.
 func withServerDelay(o task.Outcome, format string) string {
-	if o.HTTP == nil || o.HTTP.ServerDelay == 0 {
+	if o.Reply == nil || o.Reply.ServerDelay == 0 {
 		return ""
 	}
-	return strings.Replace(format, "%s", text.Duration(o.HTTP.ServerDelay), 1)
+	return strings.Replace(format, "%s", text.Duration(o.Reply.ServerDelay), 1)
 }
 
 // replies draws a table of the attempts of HTTP: how long each phase took, how many requests were sent, and the delay that the server
@@ -33,7 +33,7 @@ func withServerDelay(o task.Outcome, format string) string {
 func (s Screen) replies(w io.Writer, attempts []task.Attempt) error {
 	rows := [][]string{{"#", "DNS", "CONNECT", "TLS", "FIRST BYTE", "TOTAL", "SENT", "ASKED FOR"}}
 	for _, a := range attempts {
-		r := a.Outcome.HTTP
+		r := a.Outcome.Reply
 		if r == nil {
 			continue
 		}
@@ -61,20 +61,20 @@ func durationOrDash(d time.Duration) string {
 }
 
 // mayHaveTakenEffect reports whether a request that is not safe to repeat was sent, and its result is not known.
-func mayHaveTakenEffect(o task.Outcome) bool { return o.HTTP != nil && o.HTTP.Default.Ambiguous }
+func mayHaveTakenEffect(o task.Outcome) bool { return o.Reply != nil && o.Reply.Default.Ambiguous }
 
 // ambiguousEffect says that a request may have taken effect.
 func ambiguousEffect(t *task.Task) string {
-	if t.Request == nil {
+	if t.Target == nil {
 		return "it may have taken effect"
 	}
-	return brief(t.Request.Method) + " may have taken effect"
+	return brief(t.Target.Verb()) + " may have taken effect"
 }
 
 // attemptsInARow returns how many attempts in a row had an outcome that is not retried more often; 0 where that is not why there is no
 // other attempt.
 func attemptsInARow(t *task.Task, o task.Outcome) int {
-	if o.HTTP == nil || o.HTTP.Default.AtMost == 0 || t.History.InARow < o.HTTP.Default.AtMost {
+	if o.Reply == nil || o.Reply.Default.AtMost == 0 || t.History.InARow < o.Reply.Default.AtMost {
 		return 0
 	}
 	return t.History.InARow
@@ -82,7 +82,7 @@ func attemptsInARow(t *task.Task, o task.Outcome) int {
 
 // logReply adds the fields of an attempt of HTTP to a log line.
 func logReply(event *zerolog.Event, o task.Outcome) {
-	e := o.HTTP
+	e := o.Reply
 	if e == nil {
 		return
 	}

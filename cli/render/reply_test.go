@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -15,8 +16,8 @@ const ms = time.Millisecond
 // requesting is a view of a POST that was given up.
 func requesting(change func(*TaskView)) TaskView {
 	return view(func(v *TaskView) {
-		v.Number, v.Kind, v.Command = 1, task.KindHTTP, nil
-		v.Request = &task.Request{Method: "POST", URL: "https://api.example.com/orders"}
+		v.Number, v.Kind, v.Command = 1, request.Kind, nil
+		v.Target = &request.Request{Method: "POST", URL: "https://api.example.com/orders"}
 		v.Last, v.Options.Capture = answered(5, 503), task.CaptureStderr
 		if change != nil {
 			change(v)
@@ -31,13 +32,13 @@ func answered(number, status int) task.Attempt {
 	e.Phases = task.Phases{DNS: 12 * ms, Connect: 53 * time.Microsecond, FirstByte: 1200 * ms, Total: 1300 * ms}
 	return task.Attempt{
 		Number: number, StartedAt: now.Add(-time.Minute + time.Duration(number)*s),
-		Outcome:  task.Outcome{Exit: 22, Message: "status " + strings.TrimSpace(statusOf(status)+" "+text), Duration: 1300 * ms, HTTP: e},
+		Outcome:  task.Outcome{Exit: 22, Message: "status " + strings.TrimSpace(statusOf(status)+" "+text), Duration: 1300 * ms, Reply: e},
 		Decision: task.Decision{Verdict: task.VerdictRetry, Delay: 2100 * ms},
 	}
 }
 
 func statusOf(status int) string {
-	return Outcome(task.Outcome{HTTP: &task.Reply{Status: status}})
+	return Outcome(task.Outcome{Reply: &task.Reply{Status: status}})
 }
 
 // lost is an attempt without a reply, and the last one.
@@ -45,7 +46,7 @@ func lost(number int, class task.ErrorClass, text string) task.Attempt {
 	exit := map[task.ErrorClass]int{task.ErrorDNS: 6, task.ErrorReset: 52}[class]
 	return task.Attempt{
 		Number:   number,
-		Outcome:  task.Outcome{Exit: exit, Error: class, Message: text, Duration: 5 * ms, HTTP: &task.Reply{Phases: task.Phases{DNS: 5 * ms, Total: 5 * ms}}},
+		Outcome:  task.Outcome{Exit: exit, Error: class, Message: text, Duration: 5 * ms, Reply: &task.Reply{Phases: task.Phases{DNS: 5 * ms, Total: 5 * ms}}},
 		Decision: task.Decision{Verdict: task.VerdictFailed, Reason: task.ReasonNotEligible},
 	}
 }
@@ -57,7 +58,7 @@ func ambiguous(a task.Attempt) task.Attempt {
 
 // untilLater is an attempt whose server wants more than is waited for.
 func untilLater(a task.Attempt) task.Attempt {
-	a.Outcome.HTTP.ServerDelay = 2 * time.Hour
+	a.Outcome.Reply.ServerDelay = 2 * time.Hour
 	a.Decision = task.Decision{Verdict: task.VerdictRetry, Reason: task.ReasonDeferred, Delay: 2 * time.Hour}
 	return a
 }
@@ -69,10 +70,10 @@ func TestOutcomesOfHTTP(t *testing.T) {
 	}{
 		{answered(1, 503), "503", "503 Service Unavailable"},
 		{lost(1, task.ErrorReset, "wait for the reply: the connection was closed"), "reset", "wait for the reply: the connection was closed"},
-		{task.Attempt{Outcome: task.Outcome{HTTP: &task.Reply{Status: 200}}, Decision: task.Decision{Success: true}}, "200", "200"},
-		{task.Attempt{Outcome: task.Outcome{HTTP: &task.Reply{Status: 200}}}, "200", "200"}, // --success-on wants something else
-		{task.Attempt{Outcome: task.Outcome{Exit: 18, Error: task.ErrorTruncated, HTTP: &task.Reply{Status: 200}}}, "truncated", "truncated"},
-		{task.Attempt{Outcome: task.Outcome{Exit: 143, Signal: "SIGTERM", HTTP: &task.Reply{}}}, "SIGTERM", "SIGTERM"},
+		{task.Attempt{Outcome: task.Outcome{Reply: &task.Reply{Status: 200}}, Decision: task.Decision{Success: true}}, "200", "200"},
+		{task.Attempt{Outcome: task.Outcome{Reply: &task.Reply{Status: 200}}}, "200", "200"}, // --success-on wants something else
+		{task.Attempt{Outcome: task.Outcome{Exit: 18, Error: task.ErrorTruncated, Reply: &task.Reply{Status: 200}}}, "truncated", "truncated"},
+		{task.Attempt{Outcome: task.Outcome{Exit: 143, Signal: "SIGTERM", Reply: &task.Reply{}}}, "SIGTERM", "SIGTERM"},
 	}
 	for _, tt := range tests {
 		o := tt.attempt.Outcome
@@ -132,7 +133,7 @@ func TestLinesOfHTTP(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tk := requesting(nil).Task
-			tk.Policy.Budget, tk.Request.KeyTTL = time.Minute, 24*time.Hour
+			tk.Policy.Budget, request.Of(tk).KeyTTL = time.Minute, 24*time.Hour
 			tk.NextAttemptAt = time.Date(2090, 1, 2, 14, 5, 0, 0, time.Local)
 			if got := withoutSpans(told(tk, answered(1, 503), tt.last)); got != tt.want {
 				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
@@ -165,7 +166,7 @@ func TestLinesOfHTTPWithoutAJournal(t *testing.T) {
 
 // A stdin that is gone cannot be sent again.
 func TestAmbiguousWithStdin(t *testing.T) {
-	tk := requesting(func(v *TaskView) { v.Request.Body = []task.Part{{File: task.StdinFile}} }).Task
+	tk := requesting(func(v *TaskView) { request.Of(v.Task).Body = []request.Part{{File: request.StdinFile}} }).Task
 	if got := told(tk, ambiguous(answered(1, 503))); strings.Contains(got, "requeue") || !strings.Contains(got, "its stdin is kept no longer") {
 		t.Errorf("got\n%s", got)
 	}
@@ -181,8 +182,8 @@ func TestTableOfHTTP(t *testing.T) {
 	views := []TaskView{
 		requesting(nil), requesting(later(2*time.Hour, true)), requesting(later(2*time.Hour, false)), requesting(later(-time.Hour, true)),
 		requesting(func(v *TaskView) { v.Status, v.Name, v.Last = task.Failed, "order", lost(5, task.ErrorReset, "") }),
-		requesting(func(v *TaskView) { v.Request.Method, v.Request.URL = "A\x1b", "b\u202ec" }),
-		requesting(func(v *TaskView) { v.Request = nil }),
+		requesting(func(v *TaskView) { request.Of(v.Task).Method, request.Of(v.Task).URL = "A\x1b", "b\u202ec" }),
+		requesting(func(v *TaskView) { v.Target = nil }),
 	}
 	got := lines(t, func(b *strings.Builder) error { return Tasks(b, Screen{}, all(views...), Table{}, now) })
 	want := []string{
@@ -236,13 +237,13 @@ func TestLogOfHTTP(t *testing.T) {
 func TestHTTPIsEscaped(t *testing.T) {
 	for _, text := range nasty {
 		v := requesting(func(v *TaskView) {
-			v.Request = &task.Request{
+			v.Target = &request.Request{
 				Method: text, URL: text, Header: []string{text}, User: text + ":x", Output: text,
-				Body: []task.Part{{File: text, Name: text}}, Network: task.Network{UnixSocket: text, Proxy: text, Resolve: []string{text}},
+				Body: []request.Part{{File: text, Name: text}}, Network: request.Network{UnixSocket: text, Proxy: text, Resolve: []string{text}},
 			}
 		})
 		a := ambiguous(lost(1, task.ErrorReset, text))
-		a.Outcome.HTTP.Default.Event = text
+		a.Outcome.Reply.Default.Event = text
 		checkDrawn(t, text, taskOf(t, Screen{}, v, a))
 		checkDrawn(t, text, strings.Split(told(v.Task, a), "\n"))
 		var b strings.Builder
@@ -250,7 +251,7 @@ func TestHTTPIsEscaped(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkDrawn(t, text, strings.Split(b.String(), "\n"))
-		stats := []task.CommandStats{{Method: text, URL: text, Runs: 1}}
+		stats := []task.CommandStats{{Endpoint: task.Endpoint{Method: text, URL: text}, Runs: 1}}
 		checkDrawn(t, text, lines(t, func(b *strings.Builder) error { return Stats(b, Screen{}, stats, 0, now, now) }))
 	}
 }

@@ -6,61 +6,64 @@ import (
 	"testing"
 	"time"
 
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/task"
 )
 
 func TestFactsOfHTTP(t *testing.T) {
-	body := func(parts ...task.Part) func(*TaskView) {
-		return func(v *TaskView) { v.Request.Body = parts }
+	body := func(parts ...request.Part) func(*TaskView) {
+		return func(v *TaskView) { request.Of(v.Task).Body = parts }
 	}
 	pending := func(reason task.Reason, at time.Duration) func(*TaskView) {
 		return func(v *TaskView) {
 			v.Status, v.Reason, v.Interrupted, v.NextAttemptAt = task.Pending, reason, true, now.Add(at)
 		}
 	}
-	file := task.Part{File: "/srv/a b.json", Size: 1234, Time: now}
+	file := request.Part{File: "/srv/a b.json", Size: 1234, Time: now}
 	tests := []struct {
 		word, want string
 		change     func(*TaskView)
 	}{
 		{"Request", "POST https://api.example.com/orders", nil},
-		{"Request", `A\n b\x1b`, func(v *TaskView) { v.Request.Method, v.Request.URL = "A\n", "b\x1b" }},
-		{"Request", "", func(v *TaskView) { v.Request = nil }},
+		{"Request", `A\n b\x1b`, func(v *TaskView) { request.Of(v.Task).Method, request.Of(v.Task).URL = "A\n", "b\x1b" }},
+		{"Request", "", func(v *TaskView) { v.Target = nil }},
 		{"Command", "", nil},
 		{"Headers", "", nil},
-		{"Headers", `X: \x1b`, func(v *TaskView) { v.Request.Header = []string{"X: \x1b", "Y: z"} }},
+		{"Headers", `X: \x1b`, func(v *TaskView) { request.Of(v.Task).Header = []string{"X: \x1b", "Y: z"} }},
 		{"User", "", nil},
-		{"User", "ann", func(v *TaskView) { v.Request.User = "ann" }},
-		{"User", "ann, with a password", func(v *TaskView) { v.Request.User = "ann:secret" }},
-		{"User", "{env:ME}, with a password", func(v *TaskView) { v.Request.User = "{env:ME}:{env:PW}" }},
+		{"User", "ann", func(v *TaskView) { request.Of(v.Task).User = "ann" }},
+		{"User", "ann, with a password", func(v *TaskView) { request.Of(v.Task).User = "ann:secret" }},
+		{"User", "{env:ME}, with a password", func(v *TaskView) { request.Of(v.Task).User = "{env:ME}:{env:PW}" }},
 		{"Body", "", nil},
-		{"Body", "13 B of text", body(task.Part{Text: []byte("user=ann&pw=x")})},
-		{"Body", "@/srv/a b.json (1.2 KiB), 1 B of text", body(file, task.Part{Text: []byte("x")})},
-		{"Body", "@/dev/fd/3", body(task.Part{File: "/dev/fd/3"})},
-		{"Body", "file=@/srv/a b.json (1.2 KiB), note=2 B of text", body(task.Part{Name: "file", File: file.File, Size: 1234}, task.Part{Name: "note", Text: []byte("hi")})},
-		{"Body", "stdin", body(task.Part{File: task.StdinFile})},
-		{"Body", "stdin (3 KiB)", body(task.Part{File: task.StdinFile, Size: 3 << 10})},
+		{"Body", "13 B of text", body(request.Part{Text: []byte("user=ann&pw=x")})},
+		{"Body", "@/srv/a b.json (1.2 KiB), 1 B of text", body(file, request.Part{Text: []byte("x")})},
+		{"Body", "@/dev/fd/3", body(request.Part{File: "/dev/fd/3"})},
+		{"Body", "file=@/srv/a b.json (1.2 KiB), note=2 B of text", body(request.Part{Name: "file", File: file.File, Size: 1234}, request.Part{Name: "note", Text: []byte("hi")})},
+		{"Body", "stdin", body(request.Part{File: request.StdinFile})},
+		{"Body", "stdin (3 KiB)", body(request.Part{File: request.StdinFile, Size: 3 << 10})},
 		{"Body", "stdin (3 KiB kept)", func(v *TaskView) {
-			v.Status, v.Request.Body = task.Pending, []task.Part{{File: task.StdinFile, Size: 3 << 10}}
+			v.Status, request.Of(v.Task).Body = task.Pending, []request.Part{{File: request.StdinFile, Size: 3 << 10}}
 		}},
-		{"Body", "3 B of text, in the URL", func(v *TaskView) { v.Request.Body, v.Request.Get = []task.Part{{Text: []byte("a=b")}}, true }},
+		{"Body", "3 B of text, in the URL", func(v *TaskView) {
+			request.Of(v.Task).Body, request.Of(v.Task).Get = []request.Part{{Text: []byte("a=b")}}, true
+		}},
 		{"Network", "", nil},
 		{"Network", "over /run/x.sock, connect timeout 5s, certificate not checked, HTTP/1.1, redirects followed", func(v *TaskView) {
-			v.Request.Network = task.Network{UnixSocket: "/run/x.sock", ConnectTimeout: 5 * s, Insecure: true, HTTP1: true, MaxRedirects: 50}
+			request.Of(v.Task).Network = request.Network{UnixSocket: "/run/x.sock", ConnectTimeout: 5 * s, Insecure: true, HTTP1: true, MaxRedirects: 50}
 		}},
-		{"Output", "/srv/reply", func(v *TaskView) { v.Request.Output = "/srv/reply" }},
+		{"Output", "/srv/reply", func(v *TaskView) { request.Of(v.Task).Output = "/srv/reply" }},
 		{"Options", "", nil},
 		{"Options", "capture none", func(v *TaskView) { v.Options.Capture = "" }},
 		{"Options", "capture all", func(v *TaskView) { v.Options.Capture = task.CaptureBoth }},
 		{"Key", "key (sent as Idempotency-Key)", nil},
-		{"Key", "key (sent in quotes, as the IETF's draft asks)", func(v *TaskView) { v.Request.KeyStyle = task.KeySF }},
-		{"Key", "key (not sent)", func(v *TaskView) { v.Request.KeyStyle = task.KeyNone }},
-		{"Key", "key (not sent)", func(v *TaskView) { v.Request.Method = "GET" }},
+		{"Key", "key (sent in quotes, as the IETF's draft asks)", func(v *TaskView) { request.Of(v.Task).KeyStyle = request.KeySF }},
+		{"Key", "key (not sent)", func(v *TaskView) { request.Of(v.Task).KeyStyle = request.KeyNone }},
+		{"Key", "key (not sent)", func(v *TaskView) { request.Of(v.Task).Method = "GET" }},
 		{"Status", "FAILED (ambiguous: it may have taken effect; look at the server before you send it again: retry requeue --run 5b9a39db)",
 			func(v *TaskView) { v.Status, v.Reason = task.Failed, task.ReasonAmbiguous }},
 		{"Status", "EXHAUSTED (expired: its idempotency key would be older than 1d)",
-			func(v *TaskView) { v.Reason, v.Request.KeyTTL = task.ReasonExpired, 24*time.Hour }},
-		{"Status", "EXHAUSTED (expired: its idempotency key is too old)", func(v *TaskView) { v.Reason, v.Request = task.ReasonExpired, nil }},
+			func(v *TaskView) { v.Reason, request.Of(v.Task).KeyTTL = task.ReasonExpired, 24*time.Hour }},
+		{"Status", "EXHAUSTED (expired: its idempotency key is too old)", func(v *TaskView) { v.Reason, v.Target = task.ReasonExpired, nil }},
 		{"Status", "PENDING (deferred: the server asks to come back at 14:00:00 (in 2h)): retry resume 5b9a39db", pending(task.ReasonDeferred, 2*time.Hour)},
 		{"Status", "PENDING (deferred: the server asked to come back at 11:00:00 (1h ago)): retry resume 5b9a39db", pending(task.ReasonDeferred, -time.Hour)},
 		{"Status", "PENDING (deferred: the server asks to come back at 14:00:00 (in 2h))",
@@ -77,8 +80,8 @@ func TestFactsOfHTTP(t *testing.T) {
 func TestTaskOfHTTP(t *testing.T) {
 	v := requesting(func(v *TaskView) {
 		v.Status, v.Reason, v.AttemptCount = task.Failed, task.ReasonAmbiguous, 2
-		v.Request.Header = []string{"Content-Type: application/json", "X-Trace: 7"}
-		v.Request.Body = []task.Part{{File: "/srv/order.json", Size: 1234, Time: now}}
+		request.Of(v.Task).Header = []string{"Content-Type: application/json", "X-Trace: 7"}
+		request.Of(v.Task).Body = []request.Part{{File: "/srv/order.json", Size: 1234, Time: now}}
 	})
 	last := ambiguous(lost(2, task.ErrorReset, "wait for the reply: the connection was closed"))
 	last.StartedAt = now.Add(-20 * s)
@@ -121,14 +124,14 @@ func indexOf(lines []string, line string) int {
 // A secret that somebody typed is in nothing that is shown; a reference to one is.
 func TestSecretsOfARequestAreNotShown(t *testing.T) {
 	v := requesting(func(v *TaskView) {
-		v.Request = &task.Request{
+		v.Target = &request.Request{
 			Method: "POST", URL: "https://ann:hunter2@h/", User: "ann:hunter2",
 			Header: []string{"Authorization: Bearer hunter2", "Cookie: a=hunter2", "x-api-key:hunter2", "Authorization: Bearer {env:TOKEN}", "X-Id: 7"},
-			Body:   []task.Part{{Text: []byte("hunter2")}}, Network: task.Network{Proxy: "http://p:hunter2@proxy"},
+			Body:   []request.Part{{Text: []byte("hunter2")}}, Network: request.Network{Proxy: "http://p:hunter2@proxy"},
 		}
 	})
 	last := ambiguous(answered(1, 503))
-	stats := []task.CommandStats{{Method: "POST", URL: v.Request.URL, Runs: 1}}
+	stats := []task.CommandStats{{Endpoint: v.Target.Endpoint(), Runs: 1}}
 	var table, statistics, statsJSON strings.Builder
 	must(t, Tasks(&table, Screen{}, all(v), Table{}, now), Stats(&statistics, Screen{}, stats, 0, now, now), StatsJSON(&statsJSON, stats, now))
 	shown := map[string]string{

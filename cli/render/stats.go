@@ -149,8 +149,8 @@ func quantile(c *task.CommandStats, d time.Duration) string {
 // named writes a command line behind the name of its tasks.
 func named(_ Screen, c *task.CommandStats, _ time.Time) string {
 	command := briefCommand(c.Command)
-	if c.Method != "" {
-		command = brief(c.Method + " " + task.MaskURL(c.URL))
+	if c.Endpoint.Method != "" {
+		command = brief(c.Endpoint.Method + " " + c.Endpoint.URL)
 	}
 	if c.Name == "" {
 		return command
@@ -168,17 +168,17 @@ func tallied(n int) string {
 
 // commandStatsJSON is the stable form of a command's statistics; docs/json.md describes it.
 type commandStatsJSON struct {
-	Name       *string      `json:"name"`
-	Command    []string     `json:"command"`
-	Request    *targetJSON  `json:"request"`
-	Runs       int          `json:"runs"`
-	FirstTry   int          `json:"first_try"`
-	Rescues    int          `json:"rescues"`
-	Failures   int          `json:"failures"`
-	Cancelled  int          `json:"cancelled"`
-	Unfinished int          `json:"unfinished"`
-	DurationMS *quantilesMS `json:"duration_ms"`
-	WaitingMS  int64        `json:"waiting_ms"`
+	Name       *string        `json:"name"`
+	Command    []string       `json:"command"`
+	Request    *task.Endpoint `json:"request"`
+	Runs       int            `json:"runs"`
+	FirstTry   int            `json:"first_try"`
+	Rescues    int            `json:"rescues"`
+	Failures   int            `json:"failures"`
+	Cancelled  int            `json:"cancelled"`
+	Unfinished int            `json:"unfinished"`
+	DurationMS *quantilesMS   `json:"duration_ms"`
+	WaitingMS  int64          `json:"waiting_ms"`
 
 	LastStatus     *string `json:"last_status"`
 	LastFinishedAt *string `json:"last_finished_at"`
@@ -199,8 +199,8 @@ func StatsJSON(w io.Writer, commands []task.CommandStats, since time.Time) error
 			Cancelled: c.Cancelled, Unfinished: c.Unfinished, WaitingMS: c.Waiting.Milliseconds(),
 			LastStatus: present(string(c.Last.Status)), LastFinishedAt: timestamp(c.Last.FinishedAt), LastSuccessAt: timestamp(c.Last.SucceededAt),
 		}
-		if c.Method != "" {
-			list[i].Request = &targetJSON{Method: c.Method, URL: task.MaskURL(c.URL)}
+		if c.Endpoint.Method != "" {
+			list[i].Request = &c.Endpoint
 		}
 		if c.Ended > 0 {
 			list[i].DurationMS = &quantilesMS{P50: c.P50.Milliseconds(), P95: c.P95.Milliseconds()}

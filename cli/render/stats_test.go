@@ -180,7 +180,10 @@ func TestStatsJSONOfNothing(t *testing.T) {
 }
 
 func TestStatsOfHTTP(t *testing.T) {
-	all := []task.CommandStats{{Method: "GET", URL: "https://h/a", Runs: 1}, {Name: "n", Method: "PUT", URL: "https://h/b", Runs: 2}}
+	all := []task.CommandStats{
+		{Endpoint: task.Endpoint{Method: "GET", URL: "https://h/a"}, Runs: 1},
+		{Name: "n", Endpoint: task.Endpoint{Method: "PUT", URL: "https://h/b"}, Runs: 2},
+	}
 	all[0].Last = task.LastRuns{Status: task.Failed, FinishedAt: now, Outcome: answered(1, 503).Outcome}
 	got := lines(t, func(b *strings.Builder) error { return Stats(b, Screen{}, all, 0, time.Time{}, now) })
 	if !strings.HasPrefix(got[1], "503 now ") || !strings.HasSuffix(got[1], "  GET https://h/a") || !strings.HasSuffix(got[2], "  n: PUT https://h/b") {

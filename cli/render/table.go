@@ -142,8 +142,8 @@ func Outcome(o task.Outcome) string {
 		return brief(string(o.Error))
 	case o.Signal != "":
 		return brief(o.Signal)
-	case o.HTTP != nil && o.HTTP.Status > 0:
-		return strconv.Itoa(o.HTTP.Status)
+	case o.Reply != nil && o.Reply.Status > 0:
+		return strconv.Itoa(o.Reply.Status)
 	case o.Exit == 0:
 		return "ok"
 	}

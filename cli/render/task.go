@@ -68,7 +68,7 @@ func (s Screen) facts(w io.Writer, t TaskView, now time.Time) error {
 		{"Status", s.status(t) + s.explanation(t, now)},
 		{"Damaged", s.paint(red, damage(t.Task))},
 		{"Command", commandUpTo(t.Command, longLine)},
-	}, requestFacts(t.Task), [][2]string{
+	}, targetFacts(t.Task), [][2]string{
 		{"Directory", wholeLine(t.Directory)},
 		{"Kept", wholeLine(strings.Join(keptNames(t.Task), ", "))},
 		{"Policy", policy(t.Task)},
@@ -246,10 +246,10 @@ func reason(t TaskView, now time.Time) string {
 
 // expiredKey says what is wrong with an expired key. The request itself may be unreadable.
 func expiredKey(t *task.Task) string {
-	if t.Request == nil {
+	if t.Target == nil {
 		return "is too old"
 	}
-	return "would be older than " + text.Duration(t.Request.KeyTTL)
+	return "would be older than " + text.Duration(t.Target.KeyLifetime())
 }
 
 // deferredUntil says when the server asked to come back.

@@ -12,6 +12,7 @@ import (
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/cmdexec/proc"
 	"github.com/10f93571/retry/cmdexec/stdio"
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
@@ -33,7 +34,7 @@ type Means struct {
 
 // carry puts the parts together. An error says that the task's stdin is lost.
 func (p *Host) carry(t *task.Task, journal *Journal, lines render.Observer, m Means, resumed bool) (*carrier, error) {
-	if t.Kind == task.KindHTTP {
+	if t.Kind == request.Kind {
 		return p.carryRequest(t, journal, lines, m, resumed)
 	}
 	stdin, done, err := journal.stdin(t, p.Stdin, resumed, lines.Warn)

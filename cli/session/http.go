@@ -12,6 +12,7 @@ import (
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/httpexec"
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/task"
@@ -21,7 +22,7 @@ import (
 func (p *Host) carryRequest(t *task.Task, journal *Journal, lines render.Observer, m Means, resumed bool) (*carrier, error) {
 	find := Lookup(environment(p.Environ, t))
 	if resumed { // a variable that is not set here may be elsewhere
-		if err := httpexec.Check(t.Request, find); err != nil {
+		if err := httpexec.Check(request.Of(t), find); err != nil {
 			return nil, err
 		}
 	}
@@ -60,16 +61,16 @@ func Lookup(environ []string) func(name string) (string, bool) {
 // warnOfRepetition tells that what nobody typed for this request has it sent again after it may have taken effect: a retry-on of
 // RETRY_RETRY_ON, or of the default policy, was perhaps meant for commands.
 func warnOfRepetition(t *task.Task, warn func(error)) {
-	if len(t.Policy.RetryOn) == 0 || t.Request.Safe() {
+	if len(t.Policy.RetryOn) == 0 || t.Target.Safe() {
 		return
 	}
-	warn(fmt.Errorf("retry-on is from the environment or the default policy, and may have %s sent again after it has taken effect\nhint: to mean it, type --retry-on or -p NAME; --idempotent says that it is safe", text.Escape(t.Request.Method)))
+	warn(fmt.Errorf("retry-on is from the environment or the default policy, and may have %s sent again after it has taken effect\nhint: to mean it, type --retry-on or -p NAME; --idempotent says that it is safe", text.Escape(t.Target.Verb())))
 }
 
 // warnOfRequest tells what a user may not want of a new request.
 func (w *Wrapper) warnOfRequest(t *task.Task, journal *Journal, warn func(error)) {
 	if !journal.absent() {
-		warnOfSecrets(t.Request, warn)
+		warnOfSecrets(request.Of(t), warn)
 	}
 	if w.RetryOn == nil && w.Policy == nil { // nobody typed it for this one
 		warnOfRepetition(t, warn)
@@ -77,7 +78,7 @@ func (w *Wrapper) warnOfRequest(t *task.Task, journal *Journal, warn func(error)
 }
 
 // warnOfSecrets tells what of the request would be in the journal for who reads that.
-func warnOfSecrets(r *task.Request, warn func(error)) {
+func warnOfSecrets(r *request.Request, warn func(error)) {
 	secrets := httpexec.LiteralSecrets(r)
 	if len(secrets) == 0 {
 		return
@@ -87,7 +88,7 @@ func warnOfSecrets(r *task.Request, warn func(error)) {
 
 // Source returns what the request's body is read from once and kept: stdin, or another pipe in its place, such as <(COMMAND) of a shell.
 // It is nil where all of the body can be read again.
-func (p *Host) Source(r *task.Request) (*os.File, error) {
+func (p *Host) Source(r *request.Request) (*os.File, error) {
 	var source *os.File
 	for {
 		err := httpexec.Stamp(r)
@@ -102,7 +103,7 @@ func (p *Host) Source(r *task.Request) (*os.File, error) {
 		if source, err = os.Open(part.File); err != nil {
 			return nil, fmt.Errorf("the request's body: %w", err)
 		}
-		part.File = task.StdinFile
+		part.File = request.StdinFile
 	}
 }
 
@@ -118,7 +119,7 @@ func ReadBody(source *os.File) (*spool.Spool, error) {
 // body returns what a task's request reads from stdin, what keeps that for a resume, and what has to be done when the run is over.
 func (g *Journal) body(t *task.Task, m Means, resumed bool) (body *spool.Spool, keep func(*task.Task) error, done func(), err error) {
 	switch {
-	case !t.Request.ReadsStdin():
+	case !t.Target.ReadsStdin():
 		return nil, nil, func() {}, nil
 	case resumed:
 		file, err := g.Journal.Input(t)

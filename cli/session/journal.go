@@ -97,7 +97,7 @@ func (g *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 	}
 	if isTrouble(err) && !errors.Is(err, state.ErrCorrupt) && wouldRepeat(t) {
 		return fmt.Errorf("%s is not sent again: the journal could not say so, and a resume would send it once more: %w\nhint: to go on: retry resume %s",
-			t.Request.Method, err, render.ShortID(t.ID))
+			t.Target.Verb(), err, render.ShortID(t.ID))
 	}
 	return g.failed(err, t, g.required && t.AttemptCount == 0)
 }
@@ -105,7 +105,7 @@ func (g *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 // wouldRepeat reports whether an attempt that the journal knows nothing of could be made a second time by a resume, and must not be. What a
 // damaged journal holds nobody resumes: it is set aside.
 func wouldRepeat(t *task.Task) bool {
-	return t.Number != 0 && t.Request != nil && !t.Request.Safe()
+	return t.Number != 0 && t.Target != nil && !t.Target.Safe()
 }
 
 // Note implements runner.Journal.

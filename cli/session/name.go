@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -165,7 +164,7 @@ func (f names) succeeded(ctx context.Context, journal *sqlite.Journal, t *task.T
 
 // doubtful refuses to send what may have taken effect under the name: with --once that would be twice.
 func (f names) doubtful(ctx context.Context, journal *sqlite.Journal, t *task.Task) error {
-	if t.Request == nil || t.Request.Safe() {
+	if t.Target == nil || t.Target.Safe() {
 		return nil
 	}
 	last, err := journal.Newest(ctx, f.name())
@@ -203,29 +202,12 @@ func sameTask(interrupted, t *task.Task) error {
 
 // sameWork reports whether two tasks execute the same.
 func sameWork(a, b *task.Task) bool {
-	return slices.Equal(a.Command, b.Command) && reflect.DeepEqual(Essence(a.Request), Essence(b.Request))
-}
-
-// Essence is what a request asks for, without what is made anew for each, and what says only how long it is tried.
-func Essence(r *task.Request) *task.Request {
-	if r == nil {
-		return nil
-	}
-	e := *r
-	e.Boundary, e.KeyTTL, e.MaxRetryAfter = "", 0, 0
-	e.Body = slices.Clone(r.Body)
-	for i := range e.Body {
-		e.Body[i].Size, e.Body[i].Time = 0, time.Time{}
-		if len(e.Body[i].Text) == 0 {
-			e.Body[i].Text = nil
-		}
-	}
-	return &e
+	return slices.Equal(a.Command, b.Command) && (a.Target == b.Target || a.Target != nil && a.Target.SameWork(b.Target))
 }
 
 // work is the word for what a task executes.
 func work(t *task.Task) string {
-	if t.Kind == task.KindHTTP {
+	if t.Kind != task.KindCommand {
 		return "request"
 	}
 	return "command"

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
@@ -50,13 +51,13 @@ func TestAStopEndsTheWaitForTheJournal(t *testing.T) {
 func TestAnUnclaimedAttemptIsNotSent(t *testing.T) {
 	dir := t.TempDir()
 	for name, tt := range map[string]struct {
-		request *task.Request
-		goesOn  bool
+		target task.Target
+		goesOn bool
 	}{
 		"command":         {nil, true},
-		"GET":             {&task.Request{Method: "GET", URL: "http://h"}, true},
-		"POST with a key": {&task.Request{Method: "POST", URL: "http://h", Keyed: true}, true},
-		"POST":            {&task.Request{Method: "POST", URL: "http://h"}, false},
+		"GET":             {&request.Request{Method: "GET", URL: "http://h"}, true},
+		"POST with a key": {&request.Request{Method: "POST", URL: "http://h", Keyed: true}, true},
+		"POST":            {&request.Request{Method: "POST", URL: "http://h"}, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			journal, err := sqlite.Open(t.Context(), dir)
@@ -65,7 +66,7 @@ func TestAnUnclaimedAttemptIsNotSent(t *testing.T) {
 			g := &Journal{Journal: journal, warn: func(error) { warnings++ }}
 			defer g.close()
 			tk := newTask("true")
-			tk.ID, tk.Request = name, tt.request
+			tk.ID, tk.Target = name, tt.target
 			must(t, g.Claim(t.Context(), tk, time.Now()))
 			tk.Status, tk.AttemptCount = task.InFlight, 1
 			a := task.Attempt{Number: 1, StartedAt: time.Now(), Decision: task.Decision{Verdict: task.VerdictRetry}}

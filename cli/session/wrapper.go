@@ -151,7 +151,7 @@ func (w *Wrapper) execute(p *Host, tk *task.Task, lines render.Observer) (int, e
 	if lines, err = Reported(lines, p, w.Report, journal); err != nil {
 		return 0, err
 	}
-	if tk.Request != nil {
+	if tk.Target != nil {
 		w.warnOfRequest(tk, journal, lines.Warn)
 	}
 	result, last, err := w.carryNamed(ctx, p, journal, tk, lines)
@@ -200,7 +200,11 @@ func (w *Wrapper) carryNamed(ctx context.Context, p *Host, journal *Journal, tk 
 
 // deferred reports whether a task still waits for longer than a server may have a process wait.
 func deferred(t *task.Task, now time.Time) bool {
-	return t.Reason == task.ReasonDeferred && t.NextAttemptAt.Sub(now) > t.Request.MaxRetryAfter && t.Request.MaxRetryAfter > 0
+	if t.Reason != task.ReasonDeferred {
+		return false
+	}
+	most := t.Target.MaxServerDelay()
+	return most > 0 && t.NextAttemptAt.Sub(now) > most
 }
 
 // end is a deadline by the clock, which stays where it is; zero where there is none.

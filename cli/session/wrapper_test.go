@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/policies"
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/task"
 )
 
@@ -16,7 +17,7 @@ func TestBeginAfterAWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	made := time.Now().Add(-48 * time.Hour)
-	tk := &task.Task{CreatedAt: made, Request: &task.Request{Method: "POST", KeyTTL: 24 * time.Hour}}
+	tk := &task.Task{CreatedAt: made, Target: &request.Request{Method: "POST", KeyTTL: 24 * time.Hour}}
 	tk.History = task.History{Began: made, Expires: tk.Expiry()}
 	if err := w.begin(t.Context(), p, meeting{waited: true}, tk, nil); err != nil {
 		t.Fatal(err)

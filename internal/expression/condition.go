@@ -59,8 +59,8 @@ func (c *condition) Match(e task.Evidence) (bool, error) {
 		Exit: e.ExitCode(), Signal: e.Signal, Error: string(e.Error), Stdout: e.Stdout, Stderr: e.Stderr,
 		Attempt: e.Attempt, Elapsed: e.Elapsed.Seconds(), Duration: e.Duration.Seconds(),
 	}
-	if e.HTTP != nil {
-		known.Status, known.Header, known.Body = e.HTTP.Status, e.HTTP.Header, e.HTTP.Body
+	if e.Reply != nil {
+		known.Status, known.Header, known.Body = e.Reply.Status, e.Reply.Header, e.Reply.Body
 	}
 	result, err := expr.Run(c.program, known)
 	if err != nil {

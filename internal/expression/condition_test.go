@@ -23,7 +23,7 @@ func TestCondition(t *testing.T) {
 	killed := func(e *task.Evidence) { e.Exit, e.Signal = 137, "SIGKILL" }
 	late := func(e *task.Evidence) { e.Exit, e.Signal, e.Error = 143, "SIGTERM", task.ErrorTimeout }
 	replied := func(e *task.Evidence) {
-		e.Exit, e.HTTP = 22, &task.Reply{Status: 409, Header: map[string]string{"X-Reason": "busy", "Etag": "v1"}, Body: "try later"}
+		e.Exit, e.Reply = 22, &task.Reply{Status: 409, Header: map[string]string{"X-Reason": "busy", "Etag": "v1"}, Body: "try later"}
 	}
 	tests := []struct {
 		text   string

@@ -106,7 +106,7 @@ func insertTask(c *conn, t *task.Task) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	request, err := marshalRequest(t)
+	request, err := marshalTarget(t)
 	if err != nil {
 		return 0, err
 	}

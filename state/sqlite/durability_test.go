@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/task"
 )
 
@@ -30,8 +31,8 @@ func waitsForSync() map[string]*task.Task {
 	tasks := map[string]*task.Task{"named": newTask(), "remembered": newTask(), "a POST": newTask()}
 	tasks["named"].Name = "nightly"
 	tasks["remembered"].Once = true
-	tasks["a POST"].Kind, tasks["a POST"].Command = task.KindHTTP, nil
-	tasks["a POST"].Request = &task.Request{Method: "POST", URL: "http://example.org/"}
+	tasks["a POST"].Kind, tasks["a POST"].Command = request.Kind, nil
+	tasks["a POST"].Target = &request.Request{Method: "POST", URL: "http://example.org/"}
 	return tasks
 }
 

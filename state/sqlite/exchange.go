@@ -8,35 +8,32 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// marshalRequest returns what is stored of a task's request; nil for a command, which costs nothing.
-func marshalRequest(t *task.Task) (any, error) {
-	if t.Request == nil {
+// marshalTarget returns what is stored of a task's target; nil for a command, which costs nothing.
+func marshalTarget(t *task.Task) (any, error) {
+	if t.Target == nil {
 		return nil, nil
 	}
-	text, err := json.Marshal(t.Request)
+	text, err := json.Marshal(t.Target)
 	return string(text), err
 }
 
-// readRequest has a task of HTTP say what it asks for. Without a method or a URL there is nothing to send.
-func (r *taskRow) readRequest(t *task.Task) error {
-	if t.Kind != task.KindHTTP {
+// readTarget reads what a task sends. A command has no target.
+func (r *taskRow) readTarget(t *task.Task) error {
+	if t.Kind == task.KindCommand {
 		return nil
 	}
 	if !r.request.Valid {
 		return errors.New("request: there is none")
 	}
-	request := new(task.Request)
-	if err := json.Unmarshal([]byte(r.request.String), request); err != nil {
+	target, err := task.DecodeTarget(t.Kind, []byte(r.request.String))
+	if err != nil {
 		return unreadable("request", err)
 	}
-	if request.Method == "" || request.URL == "" {
-		return errors.New("request: it names no method or no URL")
-	}
-	t.Request = request
+	t.Target = target
 	return nil
 }
 
-// exchange is what is stored of a runner.Exchange, times in microseconds. The phases' total is the attempt's duration.
+// exchange is what is stored of a task.Reply, times in microseconds. The phases' total is the attempt's duration.
 type exchange struct {
 	Status      int    `json:"status,omitempty"`
 	Written     int    `json:"written,omitempty"`

@@ -7,23 +7,24 @@ import (
 	"testing"
 	"time"
 
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
 // requests are tasks of HTTP: the least that one asks for, and everything that it can.
-func requests() map[string]*task.Request {
+func requests() map[string]*request.Request {
 	none := ""
-	return map[string]*task.Request{
+	return map[string]*request.Request{
 		"least": {Method: "GET", URL: "http://host/"},
 		"most": {
 			Method: "POST", MethodGiven: true, URL: "https://u:p@host:8/a?b=\xc3\xa9#c", Header: []string{"A: {env:B}", "C:", "D;"}, User: "n:p",
-			Body: []task.Part{
+			Body: []request.Part{
 				{Text: []byte("\x00\xff\n"), Encode: true}, {File: "/dir/a b", Size: 3, Time: epoch.UTC(), Strip: true},
-				{File: task.StdinFile, Name: "f", FileName: "g", Type: "text/plain"},
+				{File: request.StdinFile, Name: "f", FileName: "g", Type: "text/plain"},
 			},
-			Boundary: "b", Get: true, Idempotent: true, Keyed: true, KeyStyle: task.KeySF, KeyTTL: 24 * time.Hour, MaxRetryAfter: time.Hour,
-			Network: task.Network{
+			Boundary: "b", Get: true, Idempotent: true, Keyed: true, KeyStyle: request.KeySF, KeyTTL: 24 * time.Hour, MaxRetryAfter: time.Hour,
+			Network: request.Network{
 				ConnectTimeout: time.Second, Proxy: "p", NoProxy: &none, UnixSocket: "/s", Resolve: []string{"a:1:b"}, Insecure: true,
 				CACert: "/c", Cert: "/d", Key: "/e", HTTP1: true, Compressed: true, MaxRedirects: 50,
 			},
@@ -33,30 +34,30 @@ func requests() map[string]*task.Request {
 }
 
 // sending returns a task of HTTP that no journal knows yet.
-func sending(r *task.Request) *task.Task {
+func sending(r *request.Request) *task.Task {
 	t := newTask()
-	t.Kind, t.Command, t.Request = task.KindHTTP, nil, r
+	t.Kind, t.Command, t.Target = request.Kind, nil, r
 	return t
 }
 
 func TestARequestComesBackUnchanged(t *testing.T) {
 	j := open(t)
-	for name, request := range requests() {
+	for name, asked := range requests() {
 		t.Run(name, func(t *testing.T) {
-			for i, fields := 0, reflect.ValueOf(*request); name == "most" && i < fields.NumField(); i++ {
+			for i, fields := 0, reflect.ValueOf(*asked); name == "most" && i < fields.NumField(); i++ {
 				if fields.Field(i).IsZero() {
 					t.Errorf("%s is not tried", fields.Type().Field(i).Name)
 				}
 			}
-			tk := sending(request)
+			tk := sending(asked)
 			must(t, claimed(j, tk, epoch))
 			must(t, recorded(j, tk, refused(503), retryIn(time.Minute), epoch))
 			must(t, j.Release(tk.Number))
 			adopted, err := j.Adopt(t.Context(), tk.Number)
 			must(t, err)
 			for _, got := range []*task.Task{stored(t, j, tk.ID), adopted} {
-				if !reflect.DeepEqual(got.Request, request) || got.Kind != task.KindHTTP || got.Command != nil || got.Damage != nil {
-					t.Errorf("got  %+v of %s\nwant %+v", got.Request, showTask(got), request)
+				if !reflect.DeepEqual(got.Target, asked) || got.Kind != request.Kind || got.Command != nil || got.Damage != nil {
+					t.Errorf("got  %+v of %s\nwant %+v", got.Target, showTask(got), asked)
 				}
 			}
 		})
@@ -65,7 +66,7 @@ func TestARequestComesBackUnchanged(t *testing.T) {
 
 // refused is what an attempt came to that was answered so.
 func refused(status int) task.Outcome {
-	return task.Outcome{Exit: 22, Message: "m", Duration: time.Second, HTTP: &task.Reply{
+	return task.Outcome{Exit: 22, Message: "m", Duration: time.Second, Reply: &task.Reply{
 		Status: status, Written: 2, ServerDelay: 90 * time.Second, Body: "why\n", Default: task.Eligibility{Event: "503"},
 		Phases: task.Phases{DNS: time.Millisecond, Connect: 2 * time.Microsecond, TLS: time.Minute, FirstByte: 4 * time.Hour, Total: time.Second},
 	}}
@@ -73,7 +74,7 @@ func refused(status int) task.Outcome {
 
 // Of an exchange all comes back but what only the decision needed.
 func TestAnExchangeComesBack(t *testing.T) {
-	want := *refused(503).HTTP
+	want := *refused(503).Reply
 	want.Body = ""
 	tests := map[string]struct {
 		outcome task.Outcome
@@ -82,7 +83,7 @@ func TestAnExchangeComesBack(t *testing.T) {
 		"a command's": {exit(1), nil},
 		"answered":    {refused(503), &want},
 		"before the request": {
-			task.Outcome{Exit: 6, Error: task.ErrorDNS, HTTP: &task.Reply{}, Duration: time.Second},
+			task.Outcome{Exit: 6, Error: task.ErrorDNS, Reply: &task.Reply{}, Duration: time.Second},
 			&task.Reply{Phases: task.Phases{Total: time.Second}},
 		},
 		"none, since its owner died": {task.Crashed(), nil},
@@ -96,8 +97,8 @@ func TestAnExchangeComesBack(t *testing.T) {
 			history, err := j.History(t.Context(), tk.Number)
 			must(t, err)
 			for _, a := range append(history, attempts(t, j, tk.Number)[0], stored(t, j, tk.ID).Last) {
-				if !reflect.DeepEqual(a.Outcome.HTTP, tt.want) {
-					t.Errorf("got %+v, want %+v", a.Outcome.HTTP, tt.want)
+				if !reflect.DeepEqual(a.Outcome.Reply, tt.want) {
+					t.Errorf("got %+v, want %+v", a.Outcome.Reply, tt.want)
 				}
 			}
 		})
@@ -112,7 +113,7 @@ func TestABodyIsKeptWhereItWasCaptured(t *testing.T) {
 		outcome.Stdout = captured
 		must(t, claimed(j, tk, epoch))
 		must(t, recorded(j, tk, outcome, failed, epoch))
-		if got := attempts(t, j, tk.Number)[0].Outcome; got.Stdout != captured || got.Stderr != "" || got.HTTP.Body != "" {
+		if got := attempts(t, j, tk.Number)[0].Outcome; got.Stdout != captured || got.Stderr != "" || got.Reply.Body != "" {
 			t.Errorf("kept %q and %q, want %q", got.Stdout, got.Stderr, captured)
 		}
 	}
@@ -121,7 +122,7 @@ func TestABodyIsKeptWhereItWasCaptured(t *testing.T) {
 // Whoever goes on with a task knows how many attempts in a row ended in the same event, and until when its key is good.
 func TestAnAdoptedTaskKnowsItsEvents(t *testing.T) {
 	j := open(t)
-	tk := sending(&task.Request{Method: "POST", URL: "http://host/", KeyTTL: time.Hour})
+	tk := sending(&request.Request{Method: "POST", URL: "http://host/", KeyTTL: time.Hour})
 	for range 2 {
 		must(t, claimed(j, tk, epoch))
 		must(t, recorded(j, tk, refused(503), retryIn(time.Minute), epoch))
@@ -154,8 +155,8 @@ func TestADamagedExchangeIsNoDamage(t *testing.T) {
 		_, err := rawExec(j, "UPDATE attempts SET exchange = ?", text)
 		must(t, err)
 		got := stored(t, j, tk.ID)
-		if got.Damage != nil || !reflect.DeepEqual(*got.Last.Outcome.HTTP, want) {
-			t.Errorf("%s: got %+v, %v", text, got.Last.Outcome.HTTP, got.Damage)
+		if got.Damage != nil || !reflect.DeepEqual(*got.Last.Outcome.Reply, want) {
+			t.Errorf("%s: got %+v, %v", text, got.Last.Outcome.Reply, got.Damage)
 		}
 	}
 }
@@ -189,7 +190,7 @@ func TestARequestThatCannotBeRead(t *testing.T) {
 // A stdin that a request sends goes with the task, as one that is replayed to a command.
 func TestTheStdinOfARequestGoesWithIt(t *testing.T) {
 	j := open(t)
-	tk := sending(&task.Request{Method: "POST", URL: "http://host/", Body: []task.Part{{File: task.StdinFile}}})
+	tk := sending(&request.Request{Method: "POST", URL: "http://host/", Body: []request.Part{{File: request.StdinFile}}})
 	must(t, claimed(j, tk, epoch))
 	file, err := j.KeepInput(tk)
 	must(t, err)

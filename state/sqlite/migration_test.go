@@ -208,14 +208,14 @@ func TestASchema4JournalIsMigrated(t *testing.T) {
 	integrity(t, j)
 	for _, id := range []string{"waits", "failed"} {
 		tk := stored(t, j, id)
-		if tk.Damage != nil || tk.Request != nil || tk.Last.Outcome.HTTP != nil {
-			t.Errorf("read as %s, %+v, %+v, %v", showTask(tk), tk.Request, tk.Last.Outcome.HTTP, tk.Damage)
+		if tk.Damage != nil || tk.Target != nil || tk.Last.Outcome.Reply != nil {
+			t.Errorf("read as %s, %+v, %+v, %v", showTask(tk), tk.Target, tk.Last.Outcome.Reply, tk.Damage)
 		}
 	}
 	tk := sending(requests()["least"])
 	must(t, claimed(j, tk, epoch))
 	must(t, recorded(j, tk, refused(404), failed, epoch))
-	if got := stored(t, j, tk.ID); got.Last.Outcome.HTTP == nil || got.Request == nil {
+	if got := stored(t, j, tk.ID); got.Last.Outcome.Reply == nil || got.Target == nil {
 		t.Errorf("written and read as %+v", got)
 	}
 }

@@ -160,7 +160,7 @@ func updateAttempt(c *conn, number int64, a task.Attempt, guard string) (found b
 	if d.Rule != 0 {
 		rule = d.Rule
 	}
-	exchange, err := marshalExchange(o.HTTP)
+	exchange, err := marshalExchange(o.Reply)
 	if err != nil {
 		return false, err
 	}

@@ -39,7 +39,7 @@ func (r *taskRow) task() *task.Task {
 		Status: task.Status(r.status.String), Reason: task.Reason(r.reason.String), AttemptCount: int(r.count.Int64),
 		FinishedAt: moment(r.finished), NextAttemptAt: moment(r.next), Last: r.last.attempt(),
 	}
-	for _, read := range []func(*task.Task) error{r.checkStatus, r.readPolicy, r.readOptions, r.checkCommand, r.readRequest, r.checkCount} {
+	for _, read := range []func(*task.Task) error{r.checkStatus, r.readPolicy, r.readOptions, r.checkCommand, r.readTarget, r.checkCount} {
 		t.Damage = also(t.Damage, read(t))
 	}
 	return t
@@ -137,7 +137,7 @@ func (r *attemptRow) attempt() task.Attempt {
 	}
 	if r.exit.Valid {
 		a.Outcome.Exit = int(r.exit.Int64)
-		a.Outcome.HTTP = r.readExchange(a.Outcome.Duration)
+		a.Outcome.Reply = r.readExchange(a.Outcome.Duration)
 	}
 	if !r.success.Valid { // an older retry decided, which kept no more than this
 		a.Decision.Success = a.Decision.Verdict == task.VerdictSucceeded || a.Outcome.ExitCode() == 0

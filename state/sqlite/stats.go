@@ -20,11 +20,6 @@ const waited = `(SELECT total(a.delay) FROM attempts a WHERE a.task = t.number A
 // ran is from when until when a task ran, in microseconds; null where it has not ended.
 const ran = `t.finished_at - ` + began
 
-// requested is a method and a URL with a space between; null for a command, and for a request that cannot be read. SQLite finds the two
-// in the JSON several times faster than we would.
-const requested = `CASE WHEN t.kind = 'http' AND json_valid(t.request)
-	THEN json_extract(t.request, '$.method') || ' ' || json_extract(t.request, '$.url') END`
-
 // began is when a task was made, or last given fresh attempts.
 const began = `coalesce(t.requeued_at, t.created_at)`
 
@@ -56,13 +51,14 @@ func (j *Journal) tally(ctx context.Context, since time.Time) (tally, error) {
 	if !since.IsZero() {
 		from = since.UnixMicro()
 	}
-	const query = `SELECT t.number, t.name, t.argv, ` + requested + `, t.status, t.attempt_count, ` + began + `, t.finished_at, ` + waited + ` FROM tasks t WHERE t.created_at >= ?`
-	sums := tally{}
+	const query = `SELECT t.number, t.name, t.argv, t.kind, t.request, t.status, t.attempt_count, ` + began + `, t.finished_at, ` + waited + ` FROM tasks t WHERE t.created_at >= ?`
+	sums, endpoints := tally{}, endpoints{}
 	err := j.read(ctx, func(c *conn) error {
 		return c.each(ctx, query, []any{from}, func(scan scanner) (bool, error) {
 			var r taskRun
-			err := scan(&r.number, &r.name, &r.argv, &r.request, &r.status, &r.attempts, &r.began, &r.finished, &r.waited)
+			err := scan(&r.number, &r.name, &r.argv, &r.kind, &r.request, &r.status, &r.attempts, &r.began, &r.finished, &r.waited)
 			if err == nil {
+				r.endpoint = endpoints.of(&r)
 				sums.add(&r)
 			}
 			return true, err
@@ -73,17 +69,18 @@ func (j *Journal) tally(ctx context.Context, since time.Time) (tally, error) {
 
 // taskRun is what the sums need of a task.
 type taskRun struct {
-	number                      int64
-	name, argv, request, status []byte
-	attempts, began, finished   integer
-	waited                      span
+	number                            int64
+	name, argv, kind, request, status []byte
+	attempts, began, finished         integer
+	waited                            span
+	endpoint                          task.Endpoint // empty for a command, and for a request that cannot be read
 }
 
 // group are the tasks of one key.
 type group struct {
 	task.CommandStats
-	argv, request []byte          // of the latest
-	took          []time.Duration // of those that succeeded or failed
+	argv []byte          // of the latest
+	took []time.Duration // of those that succeeded or failed
 
 	last int64   // the number of the one of these that ended last
 	open []int64 // the numbers of those that have not ended
@@ -94,32 +91,41 @@ type tally map[string]*group
 
 func (sums tally) add(r *taskRun) {
 	key := r.argv
-	request := place(r.request)
 	switch {
 	case len(r.name) > 0:
 		key = r.name
-	case len(request) > 0:
-		key = append([]byte{0}, request...)
+	case r.endpoint != task.Endpoint{}:
+		key = []byte("\x00" + r.endpoint.Method + " " + r.endpoint.URL)
 	}
 	g := sums[string(key)]
 	if g == nil {
 		g = &group{CommandStats: task.CommandStats{Name: string(r.name)}}
 		sums[string(key)] = g
 	}
-	g.argv, g.request = append(g.argv[:0], r.argv...), append(g.request[:0], request...)
+	g.argv, g.Endpoint = append(g.argv[:0], r.argv...), r.endpoint
 	g.add(r)
 }
 
-// place is a request without what may be another each time: the query of its URL, and a password.
-func place(request []byte) []byte {
-	if i := bytes.IndexAny(request, "?#"); i >= 0 {
-		request = request[:i]
+// endpoints remembers where the stored requests go: most runs of a command send the same one, and to read JSON takes time.
+type endpoints map[string]task.Endpoint
+
+// maxEndpoints bounds how many different requests are remembered, as each may hold a large body.
+const maxEndpoints = 1000
+
+func (known endpoints) of(r *taskRun) (e task.Endpoint) {
+	if len(r.request) == 0 {
+		return e
 	}
-	method, url, _ := bytes.Cut(request, []byte(" "))
-	if !bytes.Contains(url, []byte("@")) {
-		return request
+	if e, found := known[string(r.request)]; found {
+		return e
 	}
-	return []byte(string(method) + " " + task.MaskURL(string(url)))
+	if target, err := task.DecodeTarget(task.Kind(r.kind), r.request); err == nil {
+		e = target.Endpoint()
+	}
+	if len(known) < maxEndpoints {
+		known[string(r.request)] = e
+	}
+	return e
 }
 
 func (g *group) add(r *taskRun) {
@@ -162,7 +168,6 @@ func (g *group) sum() task.CommandStats {
 	slices.Sort(g.took)
 	s := g.CommandStats
 	s.Command, s.Ended = splitStrings(g.argv), len(g.took)
-	s.Method, s.URL, _ = strings.Cut(string(g.request), " ")
 	s.P50, s.P95 = task.Quantile(g.took, 0.5), task.Quantile(g.took, 0.95)
 	return s
 }
@@ -171,7 +176,7 @@ func (sums tally) sorted() []*group {
 	return slices.SortedFunc(maps.Values(sums), func(a, b *group) int {
 		return cmp.Or(
 			broken(b)-broken(a), cmp.Compare(b.Failures, a.Failures), cmp.Compare(b.Runs, a.Runs),
-			strings.Compare(a.Name, b.Name), bytes.Compare(a.argv, b.argv), bytes.Compare(a.request, b.request),
+			strings.Compare(a.Name, b.Name), bytes.Compare(a.argv, b.argv), strings.Compare(a.Endpoint.Method, b.Endpoint.Method), strings.Compare(a.Endpoint.URL, b.Endpoint.URL),
 		)
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/task"
 )
 
@@ -190,7 +191,7 @@ func TestStatsAgainstAModel(t *testing.T) {
 // requesting returns a change that makes a task one of HTTP.
 func requesting(name, method, url string) func(*task.Task) {
 	return func(t *task.Task) {
-		t.Kind, t.Name, t.Command, t.Request = task.KindHTTP, name, nil, &task.Request{Method: method, URL: url}
+		t.Kind, t.Name, t.Command, t.Target = request.Kind, name, nil, &request.Request{Method: method, URL: url}
 	}
 }
 
@@ -208,7 +209,7 @@ func TestStatsOfRequests(t *testing.T) {
 	must(t, err)
 	got := map[string]int{}
 	for _, s := range all {
-		got[fmt.Sprintf("%q %q %s %s", s.Name, s.Command, s.Method, s.URL)] = s.Runs
+		got[fmt.Sprintf("%q %q %s %s", s.Name, s.Command, s.Endpoint.Method, s.Endpoint.URL)] = s.Runs
 	}
 	want := map[string]int{
 		`"" [] GET https://h/a`: 3, `"" [] POST https://h/a`: 1, `"" [] PUT https://u:***@h/a`: 2, `"" [] GET https://h/b`: 1, `"GET https://h/a" [] PUT https://h/c`: 1,
@@ -227,7 +228,7 @@ func TestStatsOfDamagedRequests(t *testing.T) {
 	must(t, recorded(j, tk, refused(503), failed, epoch))
 	list, _, err := j.Stats(t.Context(), time.Time{}, 0)
 	must(t, err)
-	if o := list[0].Last.Outcome; o.HTTP == nil || o.HTTP.Status != 503 {
+	if o := list[0].Last.Outcome; o.Reply == nil || o.Reply.Status != 503 {
 		t.Errorf("the last outcome is %+v", o)
 	}
 	for _, text := range []string{"{", "[]", "{}", "7", `{"method":{},"url":[]}`} {

@@ -11,7 +11,7 @@ import (
 // syncsFirst reports whether a new task must survive a power loss before its first attempt starts: others rely on its name, or its request
 // must not be sent twice.
 func syncsFirst(t *task.Task) bool {
-	return t.Name != "" || t.Once || t.Request != nil && !t.Request.Safe()
+	return t.Name != "" || t.Once || t.Target != nil && !t.Target.Safe()
 }
 
 // syncBeside syncs a new task while its first attempt runs.

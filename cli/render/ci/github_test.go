@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -164,7 +165,7 @@ func TestGitHubIsEscaped(t *testing.T) {
 var reset = task.Attempt{
 	StartedAt: time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC),
 	Outcome: task.Outcome{
-		Exit: 22, Message: "status 503 Service Unavailable", Duration: 1300 * time.Millisecond, HTTP: &task.Reply{Status: 503, Written: 1},
+		Exit: 22, Message: "status 503 Service Unavailable", Duration: 1300 * time.Millisecond, Reply: &task.Reply{Status: 503, Written: 1},
 	},
 	Decision: task.Decision{Verdict: task.VerdictFailed, Reason: task.ReasonAmbiguous},
 }
@@ -174,7 +175,7 @@ func TestCIOfHTTP(t *testing.T) {
 	var github, gitlab strings.Builder
 	for o, b := range map[render.Observer]*strings.Builder{NewGitHub(&github, false, path): &github, NewGitLab(&gitlab, false): &gitlab} {
 		tk := fresh("5b9a39db")
-		tk.Number, tk.Kind, tk.Command, tk.Request = 1, task.KindHTTP, nil, &task.Request{Method: "POST", URL: "https://ann:hunter2@h/orders"}
+		tk.Number, tk.Kind, tk.Command, tk.Target = 1, request.Kind, nil, &request.Request{Method: "POST", URL: "https://ann:hunter2@h/orders"}
 		play(o, tk, func() {}, reset)
 		if got, want := b.String(), "retry: attempt 1/5: POST https://ann:***@h/orders\n"; !strings.Contains(got, want) {
 			t.Errorf("got\n%s, want %q", got, want)

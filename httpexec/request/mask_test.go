@@ -1,4 +1,4 @@
-package task
+package request
 
 import (
 	"net/url"
@@ -175,7 +175,7 @@ func TestCutReference(t *testing.T) {
 
 func TestShown(t *testing.T) {
 	r := Request{Method: "POST", URL: "http://me:pw@host/"}
-	if got := r.Shown(); got != "POST http://me:***@host/" {
+	if got := r.Title(); got != "POST http://me:***@host/" {
 		t.Error(got)
 	}
 }

@@ -1,10 +1,42 @@
-package task
+// Package request holds what a task asks for over HTTP, as the user gave it. It names files and variables, which are read
+// at each attempt. It also says which parts of a request are secret, and shows the request without them.
+package request
 
 import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/10f93571/retry/task"
 )
 
-// Request is what a task of KindHTTP sends, as it was asked for. Files and secrets are named in it, and read at each send.
+// Kind is the kind of a task that sends a request.
+const Kind task.Kind = "http"
+
+func init() { task.RegisterTarget(Kind, decode) }
+
+// decode reads what a journal holds of a request.
+func decode(stored []byte) (task.Target, error) {
+	r := new(Request)
+	if err := json.Unmarshal(stored, r); err != nil {
+		return nil, err
+	}
+	if r.Method == "" || r.URL == "" {
+		return nil, errors.New("it names no method or no URL")
+	}
+	return r, nil
+}
+
+// Of returns the request that a task sends; nil for a task of another kind.
+func Of(t *task.Task) *Request {
+	r, _ := t.Target.(*Request)
+	return r
+}
+
+// Request is what a task sends, as the user asked for it. It names files and variables; they are read at each attempt.
 type Request struct {
 	Method      string   `json:"method"`
 	MethodGiven bool     `json:"method_given,omitempty"` // with -X: it stays through redirects
@@ -110,5 +142,51 @@ func (r *Request) StdinSize(n int64) {
 	}
 }
 
-// Shown is the request in a line, without the secrets in it.
-func (r *Request) Shown() string { return r.Method + " " + MaskURL(r.URL) }
+// Kind implements task.Target.
+func (r *Request) Kind() task.Kind { return Kind }
+
+// Title implements task.Target.
+func (r *Request) Title() string { return r.Method + " " + MaskURL(r.URL) }
+
+// Verb implements task.Target.
+func (r *Request) Verb() string { return r.Method }
+
+// Endpoint implements task.Target. A query may differ in each run.
+func (r *Request) Endpoint() task.Endpoint {
+	url := r.URL
+	if i := strings.IndexAny(url, "?#"); i >= 0 {
+		url = url[:i]
+	}
+	return task.Endpoint{Method: r.Method, URL: MaskURL(url)}
+}
+
+// KeyLifetime implements task.Target.
+func (r *Request) KeyLifetime() time.Duration {
+	if !r.SendsKey() {
+		return 0
+	}
+	return r.KeyTTL
+}
+
+// MaxServerDelay implements task.Target.
+func (r *Request) MaxServerDelay() time.Duration { return r.MaxRetryAfter }
+
+// SameWork implements task.Target.
+func (r *Request) SameWork(other task.Target) bool {
+	o, ok := other.(*Request)
+	return ok && reflect.DeepEqual(r.work(), o.work())
+}
+
+// work is the request without what differs each time it is made (the boundary, sizes and times of files) and without how long it is tried.
+func (r *Request) work() Request {
+	w := *r
+	w.Boundary, w.KeyTTL, w.MaxRetryAfter = "", 0, 0
+	w.Body = slices.Clone(r.Body)
+	for i := range w.Body {
+		w.Body[i].Size, w.Body[i].Time = 0, time.Time{}
+		if len(w.Body[i].Text) == 0 {
+			w.Body[i].Text = nil // JSON does not tell an empty text from none
+		}
+	}
+	return w
+}

@@ -1,4 +1,4 @@
-package task
+package request
 
 import (
 	"net/netip"
