@@ -3,8 +3,6 @@ package task
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/10f93571/retry/backoff"
@@ -33,24 +31,35 @@ type ruleJSON struct {
 	Jitter  string `json:"jitter"`
 }
 
-// MarshalJSON writes every field of policyJSON; a limit that is not set is null. It is on the way of every start, where a reflecting
-// encoder takes as long as a write to the journal.
+// MarshalJSON writes every field of policyJSON; a limit that is not set is null, an empty list is not.
 func (p Policy) MarshalJSON() ([]byte, error) {
-	var b jsonObject
-	b.text("name", p.Name)
-	b.number("attempts", int64(p.Attempts))
-	b.text("backoff", p.Backoff.Curve())
-	b.text("jitter", p.Backoff.Jitter())
-	b.limit("timeout_ms", p.Timeout)
-	b.limit("kill_after_ms", p.KillAfter)
-	b.limit("budget_ms", p.Budget)
-	b.limit("reset_after_ms", p.ResetAfter)
-	b.number("consecutive", int64(p.Consecutive))
-	b.list("retry_on", p.RetryOn)
-	b.list("stop_on", p.StopOn)
-	b.list("success_on", p.SuccessOn)
-	b.rules("rules", p.Rules)
-	return append(b, '}'), nil
+	rules := make([]ruleJSON, len(p.Rules))
+	for i, r := range p.Rules {
+		rules[i] = ruleJSON{When: r.When.String(), Backoff: r.Backoff.Curve(), Jitter: r.Backoff.Jitter()}
+	}
+	return json.Marshal(policyJSON{
+		Name: p.Name, Attempts: p.Attempts, Backoff: p.Backoff.Curve(), Jitter: p.Backoff.Jitter(),
+		Timeout: milliseconds(p.Timeout), KillAfter: milliseconds(p.KillAfter), Budget: milliseconds(p.Budget), ResetAfter: milliseconds(p.ResetAfter),
+		Consecutive: p.Consecutive, RetryOn: conditionTexts(p.RetryOn), StopOn: conditionTexts(p.StopOn), SuccessOn: conditionTexts(p.SuccessOn),
+		Rules: rules,
+	})
+}
+
+// milliseconds never rounds a limit down to none, which is nil.
+func milliseconds(d time.Duration) *int64 {
+	if d == 0 {
+		return nil
+	}
+	ms := max(1, d.Milliseconds())
+	return &ms
+}
+
+func conditionTexts(conditions []Condition) []string {
+	texts := make([]string, len(conditions))
+	for i, c := range conditions {
+		texts[i] = c.String()
+	}
+	return texts
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
@@ -105,76 +114,4 @@ func duration(ms *int64) time.Duration {
 		return 0
 	}
 	return time.Duration(*ms) * time.Millisecond
-}
-
-// jsonObject is a JSON object that is being written, without its closing brace.
-type jsonObject []byte
-
-func (b *jsonObject) key(name string) {
-	open := byte(',')
-	if len(*b) == 0 {
-		open = '{'
-	}
-	*b = append(append(append(*b, open, '"'), name...), '"', ':')
-}
-
-func (b *jsonObject) number(name string, n int64) {
-	b.key(name)
-	*b = strconv.AppendInt(*b, n, 10)
-}
-
-// limit writes a duration in milliseconds. It never rounds one down to none, which is null.
-func (b *jsonObject) limit(name string, d time.Duration) {
-	if d == 0 {
-		b.key(name)
-		*b = append(*b, "null"...)
-		return
-	}
-	b.number(name, max(1, d.Milliseconds()))
-}
-
-func (b *jsonObject) text(name, text string) {
-	b.key(name)
-	b.quote(text)
-}
-
-func (b *jsonObject) list(name string, conditions []Condition) {
-	b.key(name)
-	*b = append(*b, '[')
-	for i, c := range conditions {
-		if i > 0 {
-			*b = append(*b, ',')
-		}
-		b.quote(c.String())
-	}
-	*b = append(*b, ']')
-}
-
-func (b *jsonObject) rules(name string, rules []Rule) {
-	b.key(name)
-	*b = append(*b, '[')
-	for i, r := range rules {
-		if i > 0 {
-			*b = append(*b, ',')
-		}
-		var o jsonObject
-		o.text("when", r.When.String())
-		o.text("backoff", r.Backoff.Curve())
-		o.text("jitter", r.Backoff.Jitter())
-		*b = append(append(*b, o...), '}')
-	}
-	*b = append(*b, ']')
-}
-
-// plainText is what JSON writes as it is.
-const plainText = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .,:;*+-_/%()=!|~^'#@?$"
-
-// quote leaves all but plain text to the library.
-func (b *jsonObject) quote(text string) {
-	if strings.Trim(text, plainText) == "" {
-		*b = append(append(append(*b, '"'), text...), '"')
-		return
-	}
-	quoted, _ := json.Marshal(text) // a string always can
-	*b = append(*b, quoted...)
 }
