@@ -18,7 +18,9 @@ import (
 // ErrNoCgo says that this binary can keep no journal.
 var ErrNoCgo = errors.New("this retry was built with CGO_ENABLED=0 and so without SQLite, which keeps its journal\nhint: build it with CGO_ENABLED=1 and a C compiler")
 
-// Journal holds tasks and their attempts. It implements runner.Journal. It is safe for concurrent use.
+var _ state.Store = (*Journal)(nil)
+
+// Journal holds tasks and their attempts in a SQLite file. It is safe for concurrent use.
 type Journal struct {
 	dir      string
 	file     os.FileInfo // of the database
