@@ -31,8 +31,8 @@ type Writer interface {
 	// RecordAndClaim is Record followed by Claim, or nothing. Unclaim takes its claim back, where the attempt did not begin.
 	RecordAndClaim(ctx context.Context, t *task.Task, a task.Attempt, now time.Time) error
 	Unclaim(ctx context.Context, t *task.Task) error
-	// Note adds to the attempt in flight where its processes are found.
-	Note(ctx context.Context, t *task.Task, process string) error
+	// NoteProcess adds to the attempt in flight where its processes are found.
+	NoteProcess(ctx context.Context, t *task.Task, process string) error
 	// Record writes an attempt's outcome and the decision, with the task as it stands after them.
 	Record(ctx context.Context, t *task.Task, a task.Attempt) error
 	// Settle writes a decision that no attempt led to, taken while the task was Pending.

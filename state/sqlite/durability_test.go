@@ -76,7 +76,7 @@ func TestACommandRunsWhileItsTaskIsSynced(t *testing.T) {
 			tk := inFlight(t, j) // though the disk is not ready
 			must(t, j.NoteProcess(t.Context(), tk, "x"))
 			ended := make(chan error, 1)
-			go func() { ended <- end.do(j, tk) }()
+			go func() { ended <- end.Do(j, tk) }()
 			select {
 			case err := <-ended:
 				t.Fatalf("got %v before the task was synced, want a wait", err)
@@ -94,8 +94,8 @@ func TestAFailedSyncIsAnErrorOfTheEnd(t *testing.T) {
 	j.sync = func() error { return syscall.EIO }
 	tk := inFlight(t, j)
 	for _, end := range []write{chaining(), recording(succeeded)} {
-		if err := end.do(j, tk); !errors.Is(err, syscall.EIO) {
-			t.Errorf("%s: got %v, want %v", end.name, err, syscall.EIO)
+		if err := end.Do(j, tk); !errors.Is(err, syscall.EIO) {
+			t.Errorf("%s: got %v, want %v", end.Name, err, syscall.EIO)
 		}
 	}
 	apply(t, j, tk, recording(succeeded))

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -142,16 +141,6 @@ func TestThePartCanBeRead(t *testing.T) {
 	}
 }
 
-// catchingUp writes the end of a task whose owner went on without the journal.
-func catchingUp() write {
-	return write{"catch up", func(j *Journal, t *task.Task) error {
-		t.Status = task.InFlight
-		a := task.Attempt{Number: t.AttemptCount, StartedAt: epoch, Outcome: exit(0), Decision: succeeded}
-		t.ApplyDecision(a, epoch)
-		return j.CatchUp(context.Background(), t)
-	}}
-}
-
 func retrying() write { return recording(retryIn(time.Minute)) }
 
 func TestTheInputGoesWithItsTask(t *testing.T) {
@@ -210,12 +199,12 @@ func TestAnEndThatIsNotWrittenKeepsTheInput(t *testing.T) {
 		checkInput(t, j, tk, "whole")
 	})
 	for _, w := range []write{recording(succeeded), cancelling(), catchingUp()} {
-		t.Run(w.name, func(t *testing.T) {
+		t.Run(w.Name, func(t *testing.T) {
 			j := open(t)
 			tk := replaying(t, j)
 			keep(t, j, tk, "whole")
 			fail(t, j, "UPDATE ON attempts")
-			if err := w.do(j, tk); err == nil {
+			if err := w.Do(j, tk); err == nil {
 				t.Error("it did not fail")
 			}
 			checkInput(t, j, tk, "whole")
@@ -252,13 +241,13 @@ func TestNoInputOutlivesItsTaskInAnyOrder(t *testing.T) {
 		tk := replaying(t, j)
 		mine, by := *tk, j
 		end := rapid.SampledFrom(ends()).Draw(t, "end")
-		if end.name == "cancel" {
+		if end.Name == "cancel" {
 			by = other
 		}
 		steps, done := rapid.IntRange(0, 3).Draw(t, "steps before the end"), 0
 		next := func() {
 			if done == steps {
-				must(t, end.do(by, tk))
+				must(t, end.Do(by, tk))
 			}
 			done++
 		}
@@ -267,7 +256,7 @@ func TestNoInputOutlivesItsTaskInAnyOrder(t *testing.T) {
 		}
 		next() // the end may also come after all of them
 		if left := inputs(t, dir); len(left) > 0 {
-			t.Fatalf("%s left %q", end.name, left)
+			t.Fatalf("%s left %q", end.Name, left)
 		}
 	})
 }
@@ -280,7 +269,7 @@ func TestNoInputOutlivesItsTaskInARace(t *testing.T) {
 		tk := replaying(t, j)
 		mine, by := *tk, j
 		end := ends()[round%len(ends())]
-		if end.name == "cancel" {
+		if end.Name == "cancel" {
 			by = other
 		}
 		start := make(chan struct{})
@@ -293,14 +282,14 @@ func TestNoInputOutlivesItsTaskInARace(t *testing.T) {
 		})
 		group.Go(func() {
 			<-start
-			if err := end.do(by, tk); err != nil {
-				t.Errorf("%s: %v", end.name, err)
+			if err := end.Do(by, tk); err != nil {
+				t.Errorf("%s: %v", end.Name, err)
 			}
 		})
 		close(start)
 		group.Wait()
 		if left := inputs(t, dir); len(left) > 0 {
-			t.Fatalf("round %d: %s left %q", round, end.name, left)
+			t.Fatalf("round %d: %s left %q", round, end.Name, left)
 		}
 	}
 }
@@ -308,7 +297,7 @@ func TestNoInputOutlivesItsTaskInARace(t *testing.T) {
 // The first bytes of a stdin may come when the task has ended already, while a hook runs or another process has cancelled it.
 func TestInputOfAFinishedTaskIsNotKept(t *testing.T) {
 	for _, end := range ends() {
-		t.Run(end.name, func(t *testing.T) {
+		t.Run(end.Name, func(t *testing.T) {
 			j := open(t)
 			tk := replaying(t, j)
 			apply(t, j, tk, end)

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -15,7 +16,7 @@ import (
 func madeAt(t *testing.T, j *Journal, at time.Time) *task.Task {
 	t.Helper()
 	tk := newTask()
-	tk.ID, tk.CreatedAt = fmt.Sprintf("%s-7000-8000-%012x", earliestID(at), lastID.Add(1)), at
+	tk.ID, tk.CreatedAt = fmt.Sprintf("%s-7000-8000-%012x", earliestID(at), rand.Uint32()), at
 	must(t, claimed(j, tk, at))
 	return tk
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Note adds to the attempt in flight where its processes are found.
+// NoteProcess adds to the attempt in flight where its processes are found.
 func (j *Journal) NoteProcess(ctx context.Context, t *task.Task, process string) error {
 	return j.write(ctx, func(c *conn) error {
 		const query = `UPDATE attempts SET process = ? WHERE task = ? AND number = ? AND decision IS NULL`

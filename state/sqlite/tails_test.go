@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -193,7 +194,7 @@ func TestALateWriterAddsNoTail(t *testing.T) {
 	tk := inFlight(t, j)
 	stale := *tk
 	apply(t, j, tk, recording(interrupted), claiming())
-	refuses(t, j, stale, write{"record", func(j *Journal, tk *task.Task) error {
+	refuses(t, j, stale, write{Name: "record", Do: func(j state.Store, tk *task.Task) error {
 		return recorded(j, tk, saying(0, "late", "late"), succeeded, epoch)
 	}})
 }

@@ -1,4 +1,4 @@
-package sqlite
+package storetest
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 // machine drives a journal and a model of it side by side. Its writers hold copies of tasks, some of them long out of date,
 // as processes do that were taken over or had a task cancelled under them.
 type machine struct {
-	dir     string
-	journal *Journal
+	reopen  func() (state.Store, error)
+	journal state.Store
 	tasks   []*modelTask // by number, from 1
 	writers []task.Task
 	clock   time.Time
@@ -25,15 +25,15 @@ type machine struct {
 
 // Create makes a task; who made it is its first writer.
 func (m *machine) Create(t *rapid.T) {
-	w, now := newTask(), m.tick(t)
+	w, now := NewTask(), m.tick(t)
 	w.Name = rapid.SampledFrom([]string{"", "nightly"}).Draw(t, "name")
 	w.CreatedAt, w.History.Began = now, now
-	err := claimed(m.journal, w, now)
+	err := Claimed(m.journal, w, now)
 	if m.named(w.Name) {
 		m.wants(t, err, state.ErrNamed)
 		return
 	}
-	must(t, err)
+	Must(t, err)
 	created := &modelTask{task: *w}
 	created.task.Number, created.task.Status, created.task.AttemptCount = int64(len(m.tasks)+1), task.Pending, 0
 	created.claim(now)
@@ -56,7 +56,7 @@ func (m *machine) Adopt(t *rapid.T) {
 		m.wants(t, err, state.ErrFinished)
 		return
 	}
-	must(t, err)
+	Must(t, err)
 	m.same(t, w, []task.Attempt{w.Last}, tk, []task.Attempt{*tk.last()})
 	m.writers = append(m.writers, *w)
 }
@@ -65,12 +65,12 @@ func (m *machine) Adopt(t *rapid.T) {
 func (m *machine) Claim(t *rapid.T) {
 	w, tk := m.drawWriter(t)
 	now, may := m.tick(t), tk.stands(w, task.Pending)
-	err := claimed(m.journal, w, now)
+	err := Claimed(m.journal, w, now)
 	if !may {
 		m.wants(t, err, task.ErrNotOwner)
 		return
 	}
-	must(t, err)
+	Must(t, err)
 	tk.claim(now)
 }
 
@@ -78,12 +78,12 @@ func (m *machine) Claim(t *rapid.T) {
 func (m *machine) Record(t *rapid.T) {
 	w, tk := m.drawWriter(t)
 	o, d, now := drawOutcome(t), drawDecision(t, attemptEnds), m.tick(t)
-	err := recorded(m.journal, w, o, d, now)
+	err := Recorded(m.journal, w, o, d, now)
 	if tk.record(w, o, d, now) {
 		m.wants(t, err, task.ErrNotOwner)
 		return
 	}
-	must(t, err)
+	Must(t, err)
 }
 
 // Chain is a writer's try to end the attempt that it believes to be in flight, and to begin the next one with it.
@@ -91,13 +91,13 @@ func (m *machine) Chain(t *rapid.T) {
 	w, tk := m.drawWriter(t)
 	o, now := drawOutcome(t), m.tick(t)
 	may := tk.stands(w, task.InFlight)
-	err := chained(m.journal, w, o, now)
+	err := Chained(m.journal, w, o, now)
 	if !may {
 		m.wants(t, err, task.ErrNotOwner)
 		return
 	}
-	must(t, err)
-	tk.last().Outcome, tk.last().Decision = o, atOnce
+	Must(t, err)
+	tk.last().Outcome, tk.last().Decision = o, AtOnce
 	tk.claim(now)
 }
 
@@ -106,7 +106,7 @@ func (m *machine) Settle(t *rapid.T) {
 	w, tk := m.drawWriter(t)
 	d, now := drawDecision(t, attemptEnds), m.tick(t)
 	may := tk.stands(w, task.Pending)
-	err := settled(m.journal, w, d, now)
+	err := Settled(m.journal, w, d, now)
 	status, known := waitEnds[d.Verdict]
 	switch {
 	case !known && (err == nil || errors.Is(err, task.ErrNotOwner)):
@@ -114,7 +114,7 @@ func (m *machine) Settle(t *rapid.T) {
 	case known && !may:
 		m.wants(t, err, task.ErrNotOwner)
 	case known:
-		must(t, err)
+		Must(t, err)
 		tk.decide(status, d, now)
 	}
 }
@@ -127,7 +127,7 @@ func (m *machine) Cancel(t *rapid.T) {
 		m.wants(t, err, state.ErrFinished)
 		return
 	}
-	must(t, err)
+	Must(t, err)
 }
 
 // Requeue gives a task fresh attempts, if it has ended and its name is free.
@@ -141,23 +141,23 @@ func (m *machine) Requeue(t *rapid.T) {
 	case m.named(tk.task.Name):
 		m.wants(t, err, state.ErrNamed)
 	default:
-		must(t, err)
+		Must(t, err)
 		tk.requeue(now)
 	}
 }
 
 // Crash ends the process: its connection and its locks are gone. Its writers live on, each as another process.
 func (m *machine) Crash(t *rapid.T) {
-	must(t, m.journal.Close())
+	Must(t, m.journal.Close())
 	var err error
-	m.journal, err = Open(context.Background(), m.dir)
-	must(t, err)
+	m.journal, err = m.reopen()
+	Must(t, err)
 }
 
 // Check compares all tasks with their last attempts; what else can be read is compared at the end, for the sake of speed.
 func (m *machine) Check(t *rapid.T) {
 	list, err := m.journal.List(context.Background(), state.Filter{})
-	must(t, err)
+	Must(t, err)
 	if len(list) != len(m.tasks) {
 		t.Fatalf("%d tasks of %d", len(list), len(m.tasks))
 	}
@@ -170,14 +170,14 @@ func (m *machine) Check(t *rapid.T) {
 func (m *machine) checkAll(t *rapid.T) {
 	m.Check(t)
 	for _, want := range m.tasks {
-		m.same(t, stored(t, m.journal, want.task.ID), attempts(t, m.journal, want.task.Number), want, want.attempts)
+		m.same(t, Stored(t, m.journal, want.task.ID), Attempts(t, m.journal, want.task.Number), want, want.attempts)
 	}
 	m.checkUnfinished(t)
 }
 
 func (m *machine) same(t *rapid.T, tk *task.Task, list []task.Attempt, want *modelTask, wantList []task.Attempt) {
 	t.Helper()
-	if g, w := show(tk, list), show(&want.task, wantList); g != w {
+	if g, w := Show(tk, list), Show(&want.task, wantList); g != w {
 		t.Fatalf("got\n%s\nwant\n%s", g, w)
 	}
 }
@@ -190,7 +190,7 @@ func (m *machine) checkUnfinished(t *rapid.T) {
 		}
 	}
 	unfinished, err := m.journal.Unfinished(context.Background())
-	must(t, err)
+	Must(t, err)
 	var got []int64
 	for _, tk := range unfinished {
 		got = append(got, tk.Number)
@@ -258,19 +258,15 @@ func drawDecision(t *rapid.T, of map[task.Verdict]task.Status) task.Decision {
 	return d
 }
 
-// Whatever is done in whatever order, by writers up to date or not: the journal is what the model says.
-func TestTheJournalIsItsModel(t *testing.T) {
-	m := &machine{dir: t.TempDir()}
-	var err error
-	m.journal, err = Open(context.Background(), m.dir)
-	must(t, err)
-	t.Cleanup(func() { _ = m.journal.Close() })
-	rapid.Check(t, func(t *rapid.T) {
-		_, err := rawExec(m.journal, "DELETE FROM tasks") // cheaper than another journal; the numbers start anew
-		must(t, err)
-		m.tasks, m.writers, m.clock = nil, nil, epoch
-		t.Repeat(rapid.StateMachineActions(m))
-		m.checkAll(t)
+// Whatever is done in whatever order, by writers up to date or not: the store is what the model says.
+func (s suite) theStoreIsItsModel(t *testing.T) {
+	rapid.Check(t, func(check *rapid.T) {
+		m := &machine{reopen: s.create(t), clock: Epoch}
+		var err error
+		m.journal, err = m.reopen()
+		Must(check, err)
+		defer func() { _ = m.journal.Close() }()
+		check.Repeat(rapid.StateMachineActions(m))
+		m.checkAll(check)
 	})
-	integrity(t, m.journal)
 }

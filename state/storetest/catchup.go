@@ -1,4 +1,4 @@
-package sqlite
+package storetest
 
 import (
 	"errors"
@@ -10,24 +10,22 @@ import (
 )
 
 // The journal knows attempt 1 in flight; its owner went on without it and succeeded in attempt 3.
-func TestCatchUpWritesTheEnd(t *testing.T) {
-	j, err := Open(t.Context(), t.TempDir())
-	must(t, err)
-	defer func() { must(t, j.Close()) }()
-	tk := newTask()
-	must(t, j.Claim(t.Context(), tk, time.Now()))
+func (s suite) catchUpWritesTheEnd(t *testing.T) {
+	j := s.open(t)
+	tk := NewTask()
+	Must(t, j.Claim(t.Context(), tk, time.Now()))
 	tk.AttemptCount, tk.Status = 3, task.InFlight
 	end := task.Attempt{Number: 3, StartedAt: time.Now(), Decision: task.Decision{Verdict: task.VerdictSucceeded}}
 	tk.ApplyDecision(end, time.Now())
-	must(t, j.CatchUp(t.Context(), tk))
+	Must(t, j.CatchUp(t.Context(), tk))
 
 	got, err := j.Find(t.Context(), tk.ID)
-	must(t, err)
+	Must(t, err)
 	if got.Status != task.Succeeded || got.AttemptCount != 3 || got.FinishedAt.IsZero() {
 		t.Errorf("%s after %d attempts, finished %v", got.Status, got.AttemptCount, got.FinishedAt)
 	}
 	attempts, err := j.Attempts(t.Context(), tk.Number)
-	must(t, err)
+	Must(t, err)
 	if len(attempts) != 2 || attempts[0].Decision.Verdict != task.VerdictInterrupted || attempts[1].Decision.Verdict != task.VerdictSucceeded {
 		t.Errorf("attempts %+v", attempts)
 	}
@@ -37,36 +35,36 @@ func TestCatchUpWritesTheEnd(t *testing.T) {
 }
 
 // The journal failed during a wait: it has the last attempt already, and only its task's end is missing.
-func TestCatchUpAfterAWait(t *testing.T) {
-	j := open(t)
-	tk := waiting(t, j)
+func (s suite) catchUpAfterAWait(t *testing.T) {
+	j := s.open(t)
+	tk := Waiting(t, j)
 	attempt := tk.Last
-	tk.Move(cancelled, epoch.Add(time.Hour))
-	must(t, j.CatchUp(t.Context(), tk))
-	expect(t, j, tk, attempt)
+	tk.Move(Cancelled, Epoch.Add(time.Hour))
+	Must(t, j.CatchUp(t.Context(), tk))
+	Expect(t, j, tk, attempt)
 }
 
 // Who has taken the task over has gone further than the one that catches up.
-func TestCatchUpIsRefusedWhereAnotherHasGoneOn(t *testing.T) {
-	j := open(t)
-	tk := inFlight(t, j)
+func (s suite) catchUpIsRefusedWhereAnotherHasGoneOn(t *testing.T) {
+	j := s.open(t)
+	tk := InFlight(t, j)
 	stale := *tk
-	apply(t, j, tk, recording(interrupted), claiming())
-	refuses(t, j, stale, catchingUp())
-	apply(t, j, tk, recording(succeeded))
-	refuses(t, j, stale, catchingUp())
+	Apply(t, j, tk, Recording(Interrupted), Claiming())
+	Refuses(t, j, stale, CatchingUp())
+	Apply(t, j, tk, Recording(Succeeded))
+	Refuses(t, j, stale, CatchingUp())
 }
 
 // Another task has the number, since the journal was moved away meanwhile. That is no cancellation of this one.
-func TestCatchUpIsOfTheTaskItself(t *testing.T) {
-	j := open(t)
-	other := *inFlight(t, j)
+func (s suite) catchUpIsOfTheTaskItself(t *testing.T) {
+	j := s.open(t)
+	other := *InFlight(t, j)
 	other.ID = "another"
-	before := dump(t, j)
-	if err := catchingUp().do(j, &other); !errors.Is(err, state.ErrCorrupt) || errors.Is(err, task.ErrNotOwner) {
+	before := snapshot(t, j)
+	if err := CatchingUp().Do(j, &other); !errors.Is(err, state.ErrCorrupt) || errors.Is(err, task.ErrNotOwner) {
 		t.Errorf("got %v", err)
 	}
-	if after := dump(t, j); after != before {
+	if after := snapshot(t, j); after != before {
 		t.Errorf("it changed\n%s\nto\n%s", before, after)
 	}
 }

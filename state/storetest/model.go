@@ -1,4 +1,4 @@
-package sqlite
+package storetest
 
 import (
 	"time"
@@ -74,6 +74,6 @@ func (m *modelTask) cancel(now time.Time) (finished bool) {
 	if m.task.Status == task.InFlight {
 		m.last().Decision = task.Decision{Verdict: task.VerdictCancelled}
 	}
-	m.decide(task.Cancelled, cancelled, now)
+	m.decide(task.Cancelled, Cancelled, now)
 	return false
 }

@@ -1,0 +1,122 @@
+package storetest
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/task"
+)
+
+// Of the unfinished tasks only one has a name; of the finished ones any number.
+func (s suite) aNameHasOneUnfinishedTask(t *testing.T) {
+	j := s.open(t)
+	first := Named(t, j, "nightly")
+	second := NewTask()
+	second.Name = "nightly"
+	if err := Claimed(j, second, Epoch); !errors.Is(err, state.ErrNamed) || second.Number != 0 {
+		t.Errorf("a second one: %v, number %d", err, second.Number)
+	}
+	Named(t, j, "hourly")
+	InFlight(t, j)
+	InFlight(t, j)
+	Must(t, Recorded(j, first, Exit(1), RetryIn(0), Epoch))
+	if err := Claimed(j, second, Epoch); !errors.Is(err, state.ErrNamed) {
+		t.Errorf("while the first waits: %v", err)
+	}
+	Apply(t, j, first, Claiming(), Recording(Succeeded))
+	Must(t, Claimed(j, second, Epoch))
+}
+
+func (s suite) namedAndSuccess(t *testing.T) {
+	j := s.open(t)
+	check := func(when string, unfinished, success int64) {
+		t.Helper()
+		u, err := j.Named(t.Context(), "nightly")
+		Must(t, err)
+		s, err := j.Success(t.Context(), "nightly")
+		Must(t, err)
+		for _, pair := range []struct {
+			got  *task.Task
+			want int64
+		}{{u, unfinished}, {s, success}} {
+			if (pair.got == nil) != (pair.want == 0) || (pair.got != nil && pair.got.Number != pair.want) {
+				t.Errorf("%s: got %+v, want number %d", when, pair.got, pair.want)
+			}
+		}
+	}
+	Must(t, Recorded(j, Named(t, j, "hourly"), Exit(0), Succeeded, Epoch))
+	check("another name", 0, 0)
+	first := Named(t, j, "nightly")
+	check("in flight", 2, 0)
+	Must(t, Recorded(j, first, Exit(0), Succeeded, Epoch))
+	check("a success", 0, 2)
+	second := Named(t, j, "nightly")
+	Must(t, Recorded(j, second, Exit(1), RetryIn(0), Epoch))
+	check("a later one waits", 3, 2)
+	Must(t, Settled(j, second, Cancelled, Epoch))
+	check("it was cancelled", 0, 2)
+	Must(t, Recorded(j, Named(t, j, "nightly"), Exit(0), Succeeded, Epoch))
+	check("the newest success counts", 0, 4)
+}
+
+// A task that was requeued begins anew, and remembers that it is not new.
+func (s suite) requeue(t *testing.T) {
+	j := s.open(t)
+	for name, end := range map[string]task.Decision{"succeeded": Succeeded, "failed": Failed, "exhausted": Exhausted, "cancelled": Cancelled} {
+		t.Run(name, func(t *testing.T) {
+			tk := Waiting(t, j)
+			Apply(t, j, tk, Claiming(), Recording(end))
+			later := Epoch.Add(time.Hour)
+			Must(t, j.Requeue(t.Context(), tk, later))
+			Must(t, j.Release(tk.Number))
+			got, err := j.Adopt(t.Context(), tk.Number)
+			Must(t, err)
+			want := *tk
+			want.Status, want.Reason, want.FinishedAt, want.NextAttemptAt = task.Pending, "", time.Time{}, later
+			want.RequeuedAt, want.RequeuedAfter = later, 2
+			if ShowTask(got) != ShowTask(&want) {
+				t.Errorf("got %s\nwant %s", ShowTask(got), ShowTask(&want))
+			}
+			if h := got.History; h.Counted+h.Own.Step+h.Successes != 0 || !h.Began.Equal(got.RequeuedAt) || got.Last.Number != 2 {
+				t.Errorf("the history is %+v, the last attempt %d", h, got.Last.Number)
+			}
+			Apply(t, j, got, Claiming(), Recording(RetryIn(0)))
+			Must(t, j.Release(tk.Number))
+			again, err := j.Adopt(t.Context(), tk.Number)
+			if err != nil || again.History.Counted != 1 || again.AttemptCount != 3 {
+				t.Errorf("after one more attempt: %+v, %v", again.History, err)
+			}
+		})
+	}
+}
+
+func (s suite) whatCannotBeRequeued(t *testing.T) {
+	j := s.open(t)
+	ended := Named(t, j, "nightly")
+	Must(t, Recorded(j, ended, Exit(0), Succeeded, Epoch))
+	replayed := NewTask()
+	replayed.Options.Stdin = task.StdinReplay
+	Must(t, Claimed(j, replayed, Epoch))
+	Must(t, Recorded(j, replayed, Exit(0), Succeeded, Epoch))
+	Named(t, j, "nightly")
+	for name, test := range map[string]struct {
+		task *task.Task
+		want error
+	}{
+		"in flight":               {InFlight(t, j), state.ErrUnfinished},
+		"waiting":                 {Waiting(t, j), state.ErrUnfinished},
+		"its name is taken":       {ended, state.ErrNamed},
+		"its stdin was dropped":   {replayed, state.ErrInputDropped},
+		"unknown to this journal": {&task.Task{Number: 99}, state.ErrNotFound},
+	} {
+		before := snapshot(t, j)
+		if err := j.Requeue(t.Context(), test.task, Epoch); !errors.Is(err, test.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if after := snapshot(t, j); after != before {
+			t.Errorf("%s: changed\n%s\nto\n%s", name, before, after)
+		}
+	}
+}
