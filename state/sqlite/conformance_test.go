@@ -40,7 +40,6 @@ type (
 
 var (
 	epoch       = storetest.Epoch
-	atOnce      = storetest.AtOnce
 	interrupted = storetest.Interrupted
 	succeeded   = storetest.Succeeded
 	failed      = storetest.Failed
@@ -53,14 +52,12 @@ var (
 	must        = storetest.Must
 	inFlight    = storetest.InFlight
 	waiting     = storetest.Waiting
-	named       = storetest.Named
 	exit        = storetest.Exit
 	retryIn     = storetest.RetryIn
 	stored      = storetest.Stored
 	attempts    = storetest.Attempts
 	showTask    = storetest.ShowTask
 	showAttempt = storetest.ShowAttempt
-	expect      = storetest.Expect
 	show        = storetest.Show
 	showTime    = storetest.ShowTime
 	refuses     = storetest.Refuses

@@ -223,7 +223,7 @@ func TestASchema4JournalIsMigrated(t *testing.T) {
 // A journal of any earlier schema takes a task of a kind that it did not know, and finds the waiting ones by time. It still refuses a
 // status that there is not.
 func TestEarlierSchemasTakeAnyKind(t *testing.T) {
-	for version := range len(migrations) {
+	for version := range migrations {
 		t.Run(fmt.Sprint("schema ", version), func(t *testing.T) {
 			dir := t.TempDir()
 			must(t, os.WriteFile(filepath.Join(dir, databaseName), nil, 0o600))

@@ -76,6 +76,7 @@ func Recorded(j state.Store, t *task.Task, o task.Outcome, d task.Decision, now 
 	return nil
 }
 
+// Settled writes a decision about a task that waits.
 func Settled(j state.Store, t *task.Task, d task.Decision, now time.Time) error {
 	moved := *t
 	moved.Move(d, now)
@@ -110,6 +111,7 @@ func Waiting(t Tester, j state.Store) *task.Task {
 	return tk
 }
 
+// RetryIn is the decision that the next attempt follows after a delay.
 func RetryIn(d time.Duration) task.Decision {
 	return task.Decision{Verdict: task.VerdictRetry, Delay: d}
 }
@@ -122,6 +124,7 @@ func Stored(t Tester, j state.Store, id string) *task.Task {
 	return tk
 }
 
+// Attempts returns the attempts of a task.
 func Attempts(t Tester, j state.Store, number int64) []task.Attempt {
 	t.Helper()
 	list, err := j.Attempts(context.Background(), number)
@@ -136,6 +139,7 @@ func ShowTask(t *task.Task) string {
 		t.Status, t.Reason, t.AttemptCount, ShowTime(t.FinishedAt), ShowTime(t.NextAttemptAt))
 }
 
+// ShowAttempt writes what the store has to remember of an attempt.
 func ShowAttempt(a task.Attempt) string {
 	o, d := a.Outcome, a.Decision
 	return fmt.Sprintf("#%d at %s: exit %d signal %q error %q message %q took %s | %q delay %s shortened %v",
@@ -143,6 +147,7 @@ func ShowAttempt(a task.Attempt) string {
 		d.Verdict, d.Delay.Truncate(time.Microsecond), d.Shortened)
 }
 
+// ShowTime writes a time as exactly as a store keeps it.
 func ShowTime(t time.Time) string {
 	if t.IsZero() {
 		return "-"
@@ -150,6 +155,7 @@ func ShowTime(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000000")
 }
 
+// Show writes a task and its attempts.
 func Show(tk *task.Task, attempts []task.Attempt) string {
 	lines := []string{ShowTask(tk)}
 	for _, a := range attempts {
@@ -158,8 +164,10 @@ func Show(tk *task.Task, attempts []task.Attempt) string {
 	return strings.Join(lines, "\n")
 }
 
+// Exit is the outcome of a command that exits with a code.
 func Exit(code int) task.Outcome { return task.Outcome{Exit: code, Duration: time.Second} }
 
+// Decisions of each kind.
 var (
 	Interrupted = task.Decision{Verdict: task.VerdictInterrupted}
 	Succeeded   = task.Decision{Verdict: task.VerdictSucceeded}
@@ -174,22 +182,27 @@ type Write struct {
 	Do   func(state.Store, *task.Task) error
 }
 
+// Claiming claims the next attempt.
 func Claiming() Write {
 	return Write{"claim", func(j state.Store, t *task.Task) error { return Claimed(j, t, Epoch) }}
 }
 
+// Recording ends the attempt in flight.
 func Recording(d task.Decision) Write {
 	return Write{"record " + string(d.Verdict), func(j state.Store, t *task.Task) error { return Recorded(j, t, Exit(3), d, Epoch) }}
 }
 
+// Chaining ends the attempt in flight and claims the next one in the same write.
 func Chaining() Write {
 	return Write{"chain", func(j state.Store, t *task.Task) error { return Chained(j, t, Exit(3), Epoch) }}
 }
 
+// Settling writes a decision about a task that waits.
 func Settling(d task.Decision) Write {
 	return Write{"settle " + string(d.Verdict), func(j state.Store, t *task.Task) error { return Settled(j, t, d, Epoch) }}
 }
 
+// Cancelling cancels the task.
 func Cancelling() Write {
 	return Write{"cancel", func(j state.Store, t *task.Task) error { return j.Cancel(context.Background(), t.Number, Epoch) }}
 }
