@@ -40,7 +40,7 @@ func Plot(w io.Writer, screen Screen, studies []plot.Study, o plot.Options) erro
 	for row := range slices.Chunk(all, columns) {
 		lines = append(lines, sideBySide(row)...)
 	}
-	lines = append(lines, screen.figures(studies, total)...)
+	lines = append(lines, figures(screen, studies, total)...)
 	lines = append(lines, plotNotes(studies, o, total)...)
 	for _, line := range lines {
 		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " ")); err != nil {
@@ -135,7 +135,7 @@ func logNote(a chart.Axis) string {
 }
 
 // figures is the table of results with a column for each study.
-func (s Screen) figures(studies []plot.Study, width int) []string {
+func figures(s Screen, studies []plot.Study, width int) []string {
 	names := []string{""}
 	for _, f := range chart.Figures(studies[0]) {
 		names = append(names, f.Name)
@@ -148,11 +148,11 @@ func (s Screen) figures(studies []plot.Study, width int) []string {
 		}
 		columns = append(columns, column)
 	}
-	return s.columns(names, columns, width)
+	return figureTables(s, names, columns, width)
 }
 
 // columns draws columns with the names of the rows before them, in as many tables as the width needs.
-func (s Screen) columns(names []string, columns [][]string, width int) (lines []string) {
+func figureTables(s Screen, names []string, columns [][]string, width int) (lines []string) {
 	for len(columns) > 0 {
 		table := [][]string{names}
 		used := columnWidth(names)
@@ -167,9 +167,9 @@ func (s Screen) columns(names []string, columns [][]string, width int) (lines []
 			lines = append(lines, "")
 		}
 		if len(table) == 2 && used > width {
-			lines = append(lines, s.figureList(table, width)...)
+			lines = append(lines, figureList(s, table, width)...)
 		} else {
-			lines = append(lines, s.figureTable(table, width)...)
+			lines = append(lines, figureTable(s, table, width)...)
 		}
 	}
 	return lines
@@ -182,7 +182,7 @@ func columnWidth(texts []string) (widest int) {
 	return widest
 }
 
-func (s Screen) figureTable(columns [][]string, width int) []string {
+func figureTable(s Screen, columns [][]string, width int) []string {
 	rows := make([][]string, len(columns[0]))
 	for i := range rows {
 		for _, c := range columns {
@@ -195,7 +195,7 @@ func (s Screen) figureTable(columns [][]string, width int) []string {
 }
 
 // figureList draws each name above its value.
-func (s Screen) figureList(columns [][]string, width int) []string {
+func figureList(s Screen, columns [][]string, width int) []string {
 	lines := []string{s.paint(bold, shorten(columns[1][0], width))}
 	for i := 1; i < len(columns[0]); i++ {
 		lines = append(lines, shorten(columns[0][i], width), shorten("  "+columns[1][i], width))

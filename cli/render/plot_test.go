@@ -178,16 +178,16 @@ func TestPlotNotesOfManyTasks(t *testing.T) {
 func TestPlotFigures(t *testing.T) {
 	o := plot.Options{Tasks: 1, Retries: 2, Seed: 1}
 	a, b := studyOf(t, subject(t, "constant:5s", "none"), o), studyOf(t, subject(t, "constant:1m", "none"), o)
-	wide := strings.Join(Screen{}.figures([]plot.Study{a, b}, 80), "\n")
+	wide := strings.Join(figures(Screen{}, []plot.Study{a, b}, 80), "\n")
 	for _, want := range []string{"  constant:5s/none  constant:1m/none\n", "Window: least · mean · most  10 · 10 · 10 s    2 · 2 · 2 min\n"} {
 		if !strings.Contains(wide, want) {
 			t.Errorf("%q is missing in\n%s", want, wide)
 		}
 	}
-	if got := (Screen{}).figures([]plot.Study{a, b}, 50); strings.Count(strings.Join(got, "\n"), "Window") != 2 || got[6] != "" {
+	if got := figures(Screen{}, []plot.Study{a, b}, 50); strings.Count(strings.Join(got, "\n"), "Window") != 2 || got[6] != "" {
 		t.Errorf("no two tables:\n%s", strings.Join(got, "\n"))
 	}
-	if got := (Screen{}).figures([]plot.Study{a}, 40); got[0] != "constant:5s/none" || got[1] != "Window: least · mean · most" || got[2] != "  10 · 10 · 10 s" {
+	if got := figures(Screen{}, []plot.Study{a}, 40); got[0] != "constant:5s/none" || got[1] != "Window: least · mean · most" || got[2] != "  10 · 10 · 10 s" {
 		t.Errorf("no list:\n%s", strings.Join(got, "\n"))
 	}
 }

@@ -11,17 +11,17 @@ import (
 	"github.com/10f93571/retry/plot"
 )
 
-// Lock writes what became of clients that wanted a lock, a row for each spec.
+// Lock writes the results of a simulated lock, a row for each spec.
 func Lock(w io.Writer, s Screen, l plot.Lock, trials []plot.Trial) error {
-	err := s.write(w, fmt.Sprintf("%s for a lock that each holds for %s%s; done at the best after %s",
+	err := writeTexts(s, w, fmt.Sprintf("%s for a lock that each holds for %s%s; done at the best after %s",
 		text.Count(l.Clients, "client"), text.FormatDuration(l.Hold), spinning(l.Spin), text.Duration(l.Ideal())), "")
 	if err != nil {
 		return err
 	}
-	if err := s.trials(w, "COLLISIONS", trials); err != nil {
+	if err := trialTable(s, w, "COLLISIONS", trials); err != nil {
 		return err
 	}
-	return s.waves(w, trials)
+	return waveTable(s, w, trials)
 }
 
 func spinning(d time.Duration) string {
@@ -31,20 +31,20 @@ func spinning(d time.Duration) string {
 	return ", and waits for " + text.FormatDuration(d) + " in each call"
 }
 
-// Outage writes what became of clients of a service that came back, a row for each spec.
+// Outage writes the results of a simulated outage, a row for each spec.
 func Outage(w io.Writer, s Screen, o plot.Outage, trials []plot.Trial) error {
-	err := s.write(w, fmt.Sprintf("%s of a service that is down for %s and then answers %s a second; done at the best after %s",
+	err := writeTexts(s, w, fmt.Sprintf("%s of a service that is down for %s and then answers %s a second; done at the best after %s",
 		text.Count(o.Clients, "client"), text.FormatDuration(o.Down), text.Count(o.Capacity, "call"), text.Duration(o.Ideal())), "")
 	if err != nil {
 		return err
 	}
-	return s.trials(w, "REJECTED", trials)
+	return trialTable(s, w, "REJECTED", trials)
 }
 
-// trialColumn is a figure of a trial; the less the better.
+// trialColumn is a figure of a trial; a lower one is better.
 type trialColumn struct {
 	title string
-	value func(plot.Trial) int64 // negative for never
+	value func(plot.Trial) int64 // negative: never
 	text  func(int64) string
 }
 
@@ -67,8 +67,8 @@ func trialColumns(refused string) []trialColumn {
 	}
 }
 
-// trials writes the table. The best of each column is marked where there is something to compare.
-func (s Screen) trials(w io.Writer, refused string, trials []plot.Trial) error {
+// trialTable marks the best of each column where the trials differ.
+func trialTable(s Screen, w io.Writer, refused string, trials []plot.Trial) error {
 	columns := trialColumns(refused)
 	titles := []string{"SPEC"}
 	for _, c := range columns {
@@ -86,32 +86,28 @@ func (s Screen) trials(w io.Writer, refused string, trials []plot.Trial) error {
 		}
 		rows = append(rows, row)
 	}
-	write, of := s.writeRows, "column"
-	if s.tooWide(rows) {
-		write, of = s.turned, "row"
+	width := -columnGap
+	for _, w := range columnWidths(rows) {
+		width += w + columnGap
 	}
-	if err := write(w, rows); err != nil {
+	if s.Width > 0 && width > s.Width {
+		if err := writeTransposed(s, w, rows); err != nil {
+			return err
+		}
+		return trialNotes(s, w, trials, "row")
+	}
+	if err := s.writeRows(w, rows); err != nil {
 		return err
 	}
-	return s.trialNotes(w, trials, of)
+	return trialNotes(s, w, trials, "column")
 }
 
-// tooWide reports whether a table has no room on the screen.
-func (s Screen) tooWide(rows [][]string) bool {
-	wide := -columnGap
-	for _, width := range columnWidths(rows) {
-		wide += width + columnGap
-	}
-	return s.Width > 0 && wide > s.Width
-}
-
-// turned writes each spec as a column instead of a row: what a row loses at its end are the figures that one looks for.
-func (s Screen) turned(w io.Writer, rows [][]string) error {
+// writeTransposed makes a column of each spec, for a narrow screen: a row would be cut before the last figures, which matter most.
+func writeTransposed(s Screen, w io.Writer, rows [][]string) error {
 	for _, row := range rows[1:] {
 		row[0] = shorten(row[0], min(longestColumn, s.Width/2))
 	}
-
-	for _, line := range s.columns(rows[0], rows[1:], s.Width) {
+	for _, line := range figureTables(s, rows[0], rows[1:], s.Width) {
 		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " ")); err != nil {
 			return err
 		}
@@ -119,8 +115,8 @@ func (s Screen) turned(w io.Writer, rows [][]string) error {
 	return nil
 }
 
-// best reports whether nobody has less, and somebody has more. What takes for ever is not the best of anything: it has few calls because
-// it was given up.
+// best reports whether no trial has less, and some trial has more. A trial that was stopped is never the best: it has few calls only
+// because it was stopped.
 func (c trialColumn) best(t plot.Trial, trials []plot.Trial) bool {
 	mine, more := c.value(t), false
 	if mine < 0 || t.Left > 0 {
@@ -136,7 +132,7 @@ func (c trialColumn) best(t plot.Trial, trials []plot.Trial) bool {
 	return more
 }
 
-// specName is what was asked for; of a bare curve it also tells the jitter that is implied.
+// specName is the label of a spec. For a curve without a jitter it adds the default jitter.
 func specName(s plot.Subject) string {
 	spec := s.Policy.Backoff
 	if s.Label == spec.Curve() && strings.Contains(s.Label, ":") {
@@ -145,8 +141,8 @@ func specName(s plot.Subject) string {
 	return brief(s.Label)
 }
 
-// trialNotes say what the marks mean, of a column or a row, and what the figures do not show.
-func (s Screen) trialNotes(w io.Writer, trials []plot.Trial, of string) error {
+// trialNotes explain the marks, and tell what the figures do not show.
+func trialNotes(s Screen, w io.Writer, trials []plot.Trial, of string) error {
 	var notes []string
 	if len(trials) > 1 {
 		notes = append(notes, "* the least of the "+of)
@@ -161,11 +157,11 @@ func (s Screen) trialNotes(w io.Writer, trials []plot.Trial, of string) error {
 				specName(t.Subject), text.Count(n, "rule")))
 		}
 	}
-	return s.write(w, notes...)
+	return writeTexts(s, w, notes...)
 }
 
-// write writes texts, each on lines of its own that fit the screen; into a pipe it goes as one.
-func (s Screen) write(w io.Writer, texts ...string) error {
+// writeTexts wraps each text to the screen. Where the output is no terminal, a text is one line.
+func writeTexts(s Screen, w io.Writer, texts ...string) error {
 	for _, text := range texts {
 		if s.Width > 0 {
 			text = strings.Join(wrapped(text, s.Width), "\n")
@@ -177,11 +173,11 @@ func (s Screen) write(w io.Writer, texts ...string) error {
 	return nil
 }
 
-// wavesShown is how many waves are told.
+// wavesShown is the most waves in the table.
 const wavesShown = 12
 
-// waves writes how many of the first calls, of the first retries and so on were collisions.
-func (s Screen) waves(w io.Writer, trials []plot.Trial) error {
+// waveTable writes how many of the first calls, of the first retries and so on were collisions.
+func waveTable(s Screen, w io.Writer, trials []plot.Trial) error {
 	rows := [][]string{{"COLLISIONS PER WAVE", "FIRST CALLS, FIRST RETRIES, SECOND …"}}
 	for _, t := range trials {
 		name := specName(t.Subject)
@@ -200,7 +196,7 @@ func (s Screen) waves(w io.Writer, trials []plot.Trial) error {
 	return s.writeRows(w, rows)
 }
 
-// waveCounts are as many of the waves as there is room for; a room below 0 has no end. Half a number would be another number.
+// waveCounts are as many counts as have room; a negative room is unlimited. A count is never cut, as half a number is another one.
 func waveCounts(waves []int, room int) string {
 	text := ""
 	for i, n := range waves {
@@ -281,14 +277,14 @@ func trialToJSON(t plot.Trial) trialJSON {
 	spec := t.Subject.Policy.Backoff
 	return trialJSON{
 		Label: t.Subject.Label, Backoff: spec.Curve(), Jitter: spec.Jitter(), Calls: t.Calls,
-		Wait:       waitJSON{whenever(t.Wait.P50), whenever(t.Wait.P95), whenever(t.Wait.P99)},
-		Done:       doneJSON{whenever(t.Done.P99), whenever(t.Done.All)},
+		Wait:       waitJSON{nullIfNever(t.Wait.P50), nullIfNever(t.Wait.P95), nullIfNever(t.Wait.P99)},
+		Done:       doneJSON{nullIfNever(t.Done.P99), nullIfNever(t.Done.All)},
 		Unfinished: t.Left,
 	}
 }
 
-// whenever is null for never.
-func whenever(d time.Duration) *int64 {
+// nullIfNever makes plot.Never null in JSON.
+func nullIfNever(d time.Duration) *int64 {
 	if d == plot.Never {
 		return nil
 	}
