@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"runtime"
 	"strings"
@@ -152,4 +153,21 @@ func helperIgnored() error {
 	}
 	fmt.Print(strings.Join(names, " "))
 	return nil
+}
+
+func openFiles(t *testing.T) int {
+	entries, err := os.ReadDir("/proc/self/fd")
+	ok(t, err)
+	return len(entries)
+}
+
+func outputOf(t *testing.T, argv []string) string {
+	t.Helper()
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Stderr = new(strings.Builder)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%q: %v\n%s", argv, err, cmd.Stderr)
+	}
+	return string(out)
 }

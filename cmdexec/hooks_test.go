@@ -105,7 +105,7 @@ func TestHookStreams(t *testing.T) {
 		t.Errorf("stdout: got %q, want nothing", text)
 	}
 	if sig, err := r.hooks.Executor.Flush(&r.task, nil); sig != nil || err != nil {
-		t.Errorf("release after a hook: got %v, %v; want nothing", sig, err)
+		t.Errorf("flush after a hook: got %v, %v; want nothing", sig, err)
 	}
 }
 

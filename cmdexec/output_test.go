@@ -87,7 +87,7 @@ var (
 )
 
 // Held output is passed on or dropped when the status of the task is known, and not before.
-func TestOutputIsReleasedOrDropped(t *testing.T) {
+func TestOutputIsFlushedOrDropped(t *testing.T) {
 	type ends map[task.Status]bool
 	passedOn := map[task.OutputMode]ends{
 		"":                 {},
@@ -119,12 +119,12 @@ func TestOutputIsReleasedOrDropped(t *testing.T) {
 				for range 2 { // the second call must not pass it on again
 					sig, err := r.executor.Flush(&r.task, nil)
 					if sig != nil || err != nil {
-						t.Errorf("release: got %v, %v; want no signal and no error", sig, err)
+						t.Errorf("flush: got %v, %v; want no signal and no error", sig, err)
 					}
 					checkText(t, "after", both(), after)
 				}
 				if r.executor.HoldsOutput(&r.task) {
-					t.Error("holds after release: got true, want false")
+					t.Error("holds after flush: got true, want false")
 				}
 			})
 		}
@@ -513,7 +513,7 @@ func TestNoRoomForHeldOutput(t *testing.T) {
 					t.Errorf("got %+v, %d calls; want exit 3, and one call if nothing is lost", got, called)
 				}
 				if lost := strings.Contains(fmt.Sprint(r.lost), "no space left on device"); lost != tt.lost {
-					t.Errorf("release: got error %v, want one: %v", r.lost, tt.lost)
+					t.Errorf("flush: got error %v, want one: %v", r.lost, tt.lost)
 				}
 				passed := len(contents(t, o.Stdout) + contents(t, o.Stderr))
 				if passed > tt.passed || (passed < tt.passed && mode != task.OutputFailure) {
@@ -587,7 +587,7 @@ func TestSlowReader(t *testing.T) {
 						t.Errorf("got  %+v\nwant %+v", got, want)
 					}
 					if !errors.Is(r.lost, task.ErrStopped) || r.stopped != nil {
-						t.Errorf("release: got %v, %v; want error %v", r.stopped, r.lost, task.ErrStopped)
+						t.Errorf("flush: got %v, %v; want error %v", r.stopped, r.lost, task.ErrStopped)
 					}
 				})
 			}
@@ -604,19 +604,19 @@ func (r *rig) awaitFile(file string) {
 	})
 }
 
-// A signal also ends Release while it waits for a reader.
+// A signal also ends Flush while it waits for a reader.
 func TestSlowReaderOfHeldOutput(t *testing.T) {
 	for _, code := range heldScripts {
 		r := script(t, code+"; exit 3")
 		r.executor.Output.Mode, r.executor.Output.Temporary, r.task.Status = task.OutputFinal, temporary(t), task.Failed
 		r.start()
-		expectText(t, r.stdout, "\x00") // Release has begun
+		expectText(t, r.stdout, "\x00") // Flush has begun
 		r.send(syscall.SIGWINCH, syscall.SIGHUP)
 		if got := r.end(); got.Exit != 3 || got.Stop != nil {
 			t.Errorf("outcome %+v", got)
 		}
 		if !errors.Is(r.lost, task.ErrStopped) || r.stopped != syscall.SIGHUP {
-			t.Errorf("release: got %v, %v; want error %v", r.stopped, r.lost, task.ErrStopped)
+			t.Errorf("flush: got %v, %v; want error %v", r.stopped, r.lost, task.ErrStopped)
 		}
 	}
 }

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package cmdexec
 
 import (
@@ -8,7 +10,6 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -85,12 +86,6 @@ func executeOnce(t *testing.T, name string) {
 	e.Execute(t.Context(), &task.Task{Command: []string{name}}, runner.Call{Number: 1})
 }
 
-func openFiles(t *testing.T) int {
-	entries, err := os.ReadDir("/proc/self/fd")
-	ok(t, err)
-	return len(entries)
-}
-
 // inheritedProbe writes what a process inherits implicitly.
 var inheritedProbe = []string{"sh", "-c", `ls /proc/self/fd
 	grep -E '^(SigBlk|SigIgn|SigPnd|ShdPnd|NoNewPrivs|Seccomp|Cpus_allowed):' /proc/self/status
@@ -119,13 +114,12 @@ func TestInheritsTheSame(t *testing.T) {
 	}
 }
 
-func outputOf(t *testing.T, argv []string) string {
-	t.Helper()
-	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Stderr = new(strings.Builder)
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%q: %v\n%s", argv, err, cmd.Stderr)
+// Go's runtime knows this of HUP and INT only.
+func TestInheritedIgnored(t *testing.T) {
+	for _, names := range []string{"", "HUP", "INT", "TERM", "HUP INT QUIT USR1 PIPE ALRM TERM TSTP WINCH SYS"} {
+		caller := []string{"sh", "-c", `for s in $0; do trap '' $s; done; exec "$@"`, names}
+		if got := outputOf(t, append(caller, helperCommand("ignored")...)); got != names {
+			t.Errorf("got %q, want %q", got, names)
+		}
 	}
-	return string(out)
 }

@@ -41,9 +41,9 @@ type rig struct {
 	stdout   *bufio.Reader
 	reader   *os.File // what stdout reads
 	cancel   context.CancelCauseFunc
-	ended    chan struct{} // closed when Execute and Release have returned
+	ended    chan struct{} // closed when Execute and Flush have returned
 	outcome  task.Outcome
-	stopped  os.Signal // what Release returned
+	stopped  os.Signal // what Flush returned
 	lost     error
 }
 

@@ -20,7 +20,7 @@ type Output struct {
 	Capture        task.CaptureMode
 	Tail           int                      // size of the captured end of a stream, at least task.Kept
 	Temporary      func() (*os.File, error) // creates a file for held output that is too large for memory
-	last           *Streams                 // of the attempt that Release handles
+	last           *Streams                 // of the attempt that Flush handles
 
 	// Called when OutputFinal begins to pass output on: since Limit is exceeded, or since there is no room to hold it.
 	LimitExceeded func(t *task.Task, limit int64)

@@ -141,7 +141,7 @@ func inAFile(t testing.TB, content []byte) *Spool {
 	return s
 }
 
-// much is more than a pipe holds, with no two pages alike.
+// longText is more than a pipe holds, with no two pages alike.
 func longText() []byte {
 	content := make([]byte, 300_001)
 	for i := range content {

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// packets is a socket that takes each write as one packet, if that is not too large, and what comes out of it in the
-// end.
+// throughSocket returns what write writes to a socket that takes each write as one packet, and refuses large ones.
 func throughSocket(t *testing.T, write func(io.Writer)) []byte {
 	t.Helper()
 	ends, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET|syscall.SOCK_CLOEXEC, 0)
