@@ -7,7 +7,6 @@ import (
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/policies"
 	"github.com/10f93571/retry/cli/render"
-	"github.com/10f93571/retry/config"
 	"github.com/10f93571/retry/internal/text"
 )
 
@@ -40,17 +39,15 @@ func (c *policyCheckCommand) Run(p *Process) (int, error) {
 	if path == "" {
 		return 0, errors.New("there is no config file to check\nhint: retry policy check FILE")
 	}
-	file, err := c.read(p, path)
+	file, mistakes, err := c.read(p, path)
 	switch {
-	case errors.Is(err, config.ErrAbsent) && !named:
-		return 0, text.WithHint(err,
-			"retry policy check FILE names another one; without a file retry uses the policies of retry policy list")
-	case file == nil:
+	case errors.Is(err, policies.ErrAbsent) && !named:
+		return 0, text.WithHint(err, "retry policy check FILE names another one; without a file retry uses the policies of retry policy list")
+	case err != nil:
 		return 0, text.WithHint(err, "retry policy check FILE")
 	}
-	mistakes, policies := (&policies.File{File: file}).Check(config.Mistakes(err))
-	if mistakes == nil {
-		_, err := fmt.Fprintf(p.Stdout, "%s: %s, no mistakes\n", text.Escape(path), text.Count(policies, "policy"))
+	if mistakes = file.Check(mistakes); len(mistakes) == 0 {
+		_, err := fmt.Fprintf(p.Stdout, "%s: %s, no mistakes\n", text.Escape(path), text.Count(len(file.Names()), "policy"))
 		return 0, err
 	}
 	for _, m := range mistakes {
@@ -63,9 +60,9 @@ func (c *policyCheckCommand) Run(p *Process) (int, error) {
 }
 
 // read takes a policy also from a pipe, as in ssh HOST retry policy show NAME | retry policy check -.
-func (c *policyCheckCommand) read(p *Process, path string) (*config.File, error) {
+func (c *policyCheckCommand) read(p *Process, path string) (*policies.File, []*policies.Mistake, error) {
 	if c.File != nil && path == "-" {
-		return config.ReadFrom(path, p.Stdin)
+		return policies.ReadFrom(path, p.Stdin)
 	}
-	return config.Read(path)
+	return policies.Read(path)
 }

@@ -62,10 +62,9 @@ func (c *policySetCommand) Run(p *Process) (int, error) {
 	if err := c.store(p, policy); err != nil {
 		return 0, err
 	}
-	if hiding := choice.File.Entry(c.Name); hiding != nil {
-		p.warn(fmt.Errorf("%s has a policy of that name, which is used in its place"+
-			"\nhint: remove that one, or choose another name",
-			choice.File.Place(hiding.Offset)))
+	if choice.File.Has(c.Name) {
+		p.warn(fmt.Errorf("%s has a policy of that name, which is used in its place\nhint: remove that one, or choose another name",
+			choice.File.Place("policy", c.Name)))
 	}
 	_, err = fmt.Fprintf(p.Stdout, "set %s\n", render.Policy(&policy))
 	return 0, err
@@ -144,15 +143,14 @@ func (c *policyRemoveCommand) Run(p *Process) (int, error) {
 // notStored says why a policy cannot be removed.
 func notStored(name string, file *policies.File, stored []state.StoredPolicy) error {
 	shown := text.Escape(name)
-	if e := file.Entry(name); e != nil {
-		return fmt.Errorf("%s is not in the journal"+
-			"\nhint: it stands in %s: remove it there", shown, file.Place(e.Offset))
+	if file.Has(name) {
+		return fmt.Errorf("%s is not in the journal\nhint: it stands in %s: remove it there", shown, file.Place("policy", name))
 	}
 	if policies.Builtin(name) != nil {
 		return fmt.Errorf("%s is built in, and stays"+
 			"\nhint: retry policy set %[1]s puts another one in its place", shown)
 	}
-	known := append(policies.BuiltinNames(), policies.NamesOf(file)...)
+	known := append(policies.BuiltinNames(), file.Names()...)
 	for _, s := range stored {
 		known = append(known, s.Name)
 	}
@@ -161,9 +159,9 @@ func notStored(name string, file *policies.File, stored []state.StoredPolicy) er
 
 // remains says which policy has the name from now on.
 func remains(name string, file *policies.File) string {
-	switch e := file.Entry(name); {
-	case e != nil:
-		return "; the one in " + text.Escape(file.Place(e.Offset)) + " stays in use"
+	switch {
+	case file.Has(name):
+		return "; the one in " + text.Escape(file.Place("policy", name)) + " stays in use"
 	case policies.Builtin(name) != nil:
 		return "; from now on it is the built-in one"
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/10f93571/retry/cli/policies"
 	"github.com/10f93571/retry/cli/render"
-	"github.com/10f93571/retry/config"
 	"github.com/10f93571/retry/task"
 )
 
@@ -51,17 +50,13 @@ func TestWhatIsShownCanBePasted(t *testing.T) {
 		{"--backoff=list:1s,2s,1m", "--jitter=±12.5%", "--deadline=2026-03-04T13:00:00.001Z"},
 	} {
 		shown, want := shownTo(t, args...)
-		file, err := config.Parse("c.toml", []byte(shown))
-		if err != nil {
-			t.Fatalf("%q: %v\n%s", args, err, shown)
+		pasted, mistakes, err := policies.ReadFrom("c.toml", strings.NewReader(shown))
+		if err != nil || mistakes != nil {
+			t.Fatalf("%q: %v, %v\n%s", args, err, mistakes, shown)
 		}
-		pasted := &policies.File{File: file}
-		if err := policies.Joined(pasted.Structure()); err != nil {
-			t.Fatalf("%q: %v\n%s", args, err, shown)
-		}
-		got, mistakes := pasted.Policy(pasted.Entry(want.Name))
+		got, mistakes := pasted.Policy(want.Name)
 		if render.Policy(&got) != render.Policy(&want) || got.KillAfter != want.KillAfter || mistakes != nil {
-			t.Errorf("%q\ngot  %s, %v\nwant %s\nfrom\n%s", args, render.Policy(&got), policies.Joined(mistakes), render.Policy(&want), shown)
+			t.Errorf("%q\ngot  %s, %v\nwant %s\nfrom\n%s", args, render.Policy(&got), mistakes, render.Policy(&want), shown)
 		}
 	}
 }

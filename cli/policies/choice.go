@@ -10,35 +10,30 @@ import (
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
-	"github.com/10f93571/retry/config"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
 
-// namedPolicy is a policy as one layer has it: it is built in, or in the journal, or in the config file. The later one replaces the
+// Named is a policy as one layer has it: it is built in, or in the journal, or in the config file. The later one replaces the
 // earlier one whole.
 type Named struct {
 	task.Policy
-	stored bool          // in the journal
-	file   *File         // nil where it is not in the config file
-	entry  *config.Entry // there
-	damage error         // what of it cannot be read
+	stored bool  // in the journal
+	file   *File // nil where it is not in the config file
+	damage error // what of it cannot be read
 }
 
-const (
-	builtIn   = "built in"
-	inJournal = "journal"
-)
+const builtIn = "built in"
 
 // source says where the policy is from.
 func (n *Named) source() string {
 	switch {
 	case n.file != nil:
-		return n.file.Place(n.entry.Offset)
+		return n.file.Place(policyTable, n.Name)
 	case n.stored:
-		return inJournal
+		return "journal"
 	}
 	return builtIn
 }
@@ -52,13 +47,13 @@ func (n *Named) origin(key string) string {
 	if key == "jitter" {
 		keys = append(keys, "backoff")
 	}
-	if e := firstOf(n.entry.Value.Table, keys...); e.Offset > 0 {
-		return n.file.Place(e.Offset)
+	if key := firstOf(n.file.policies[n.Name], keys...); key != "" {
+		return n.file.Place(policyTable, n.Name, key)
 	}
 	return builtIn
 }
 
-// builtinPolicy returns nil where none has the name.
+// Builtin returns nil where none has the name.
 func Builtin(name string) *Named {
 	p, err := task.BuiltinPolicy(name)
 	if err != nil {
@@ -67,11 +62,12 @@ func Builtin(name string) *Named {
 	return &Named{Policy: p}
 }
 
+// Stored is a policy of the journal.
 func Stored(s *state.StoredPolicy) *Named {
 	return &Named{Policy: s.Policy, stored: true, damage: s.Damage}
 }
 
-// policyChoice is what a command line and an environment ask for, and the policy that this begins with as far as it is known.
+// Choice is what a command line and an environment ask for, and the policy that this begins with as far as it is known.
 type Choice struct {
 	Flags, Env *flags.PolicyFlags
 	outer      string // the deadline of a retry that runs this one
@@ -84,7 +80,7 @@ type Choice struct {
 	once       bool     // it cannot be read, and may forbid a second attempt
 }
 
-// choosePolicy reads the flags, the environment and the config file. Nothing is made.
+// Choose reads the flags, the environment and the config file. Nothing is made.
 func Choose(flags *flags.PolicyFlags, file *flags.ConfigFlag, getenv func(string) string, warn func(error)) (*Choice, error) {
 	if err := CheckFlags(flags, func(key string) string { return "--" + key }); err != nil {
 		return nil, err
@@ -106,14 +102,13 @@ func Choose(flags *flags.PolicyFlags, file *flags.ConfigFlag, getenv func(string
 // Begin looks the name up where no journal is needed.
 func (c *Choice) Begin(name string) error {
 	c.Name, c.Base, c.Settled = name, Builtin(name), false
-	c.known = append(BuiltinNames(), NamesOf(c.File)...)
-	entry := c.File.Entry(name)
-	if entry == nil {
+	c.known = append(BuiltinNames(), c.File.Names()...)
+	if !c.File.Has(name) {
 		return nil
 	}
-	policy, mistakes := c.File.Policy(entry)
-	c.Base, c.Settled = &Named{Policy: policy, file: c.File, entry: entry}, true
-	return Joined(mistakes)
+	policy, mistakes := c.File.Policy(name)
+	c.Base, c.Settled = &Named{Policy: policy, file: c.File}, true
+	return joined(mistakes)
 }
 
 // Ask takes what the journal has of the name in place of a built-in policy.

@@ -3,18 +3,27 @@ package policies
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"maps"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
-	"github.com/10f93571/retry/config"
 	"github.com/10f93571/retry/internal/text"
 )
 
-// policyFile is a config file, whose tables are policies.
-type File struct{ *config.File }
+// File is a config file. It holds [policy.NAME] tables, and nothing else.
+type File struct {
+	Path     string
+	policies map[string]map[string]any // settings by the name of the policy
+	data     []byte
+	places   map[string]place // of the keys; nil until one is asked for
+}
 
 const (
 	policyTable = "policy"
@@ -24,146 +33,14 @@ const (
 // ruleKeys are the keys of a rule.
 var ruleKeys = []string{"when", "backoff", "jitter"}
 
-// Joined returns mistakes in the order of the file; nil where there are none.
-func Joined(mistakes []*config.Error) error {
-	slices.SortStableFunc(mistakes, func(a, b *config.Error) int {
-		if a.Line != b.Line {
-			return a.Line - b.Line
-		}
-		return a.Column - b.Column
-	})
-	all := make([]error, len(mistakes))
-	for i, m := range mistakes {
-		all[i] = m
-	}
-	return errors.Join(all...)
-}
+// maxFileSize is the size in bytes beyond which a file is no config file.
+const maxFileSize = 256 << 10
 
-// entries are the policies in the order of the file.
-func (f *File) entries() []config.Entry {
-	if f == nil {
-		return nil
-	}
-	if policies := f.Root.Get(policyTable); policies != nil && policies.Value.Kind == config.Tables {
-		return policies.Value.Table.Entries
-	}
-	return nil
-}
+// ErrAbsent says that there is no config file.
+var ErrAbsent = errors.New("there is no such file")
 
-// Entry returns the policy of a name; nil where there is none.
-func (f *File) Entry(name string) *config.Entry {
-	entries := f.entries()
-	if i := slices.IndexFunc(entries, func(e config.Entry) bool { return e.Key == name }); i >= 0 {
-		return &entries[i]
-	}
-	return nil
-}
-
-// Structure finds tables and keys that no policy has, in the whole file: a misspelt one must not be passed over in silence. Of their
-// values it asks only whether a table is one.
-func (f *File) Structure() (mistakes []*config.Error) {
-	for _, e := range f.Root.Entries {
-		switch {
-		case e.Key != policyTable:
-			hint := hintFor(e.Key, []string{policyTable}, "did you mean [%s.NAME]?", "the file holds [policy.NAME] tables, and nothing else")
-			mistakes = append(mistakes, f.Errorf(e.Offset, config.Key(e.Key), "unknown %s\nhint: %s", tableOrKey(e), hint))
-		case e.Value.Kind != config.Tables:
-			mistakes = append(mistakes,
-				f.Errorf(e.Offset, policyTable, "%s where a table belongs\nhint: a policy begins with [policy.NAME]", e.Value.Kind))
-		default:
-			for _, policy := range e.Value.Table.Entries {
-				mistakes = append(mistakes, f.policyStructure(policy)...)
-			}
-		}
-	}
-	return mistakes
-}
-
-func tableOrKey(e config.Entry) string {
-	if e.Value.Kind == config.Tables {
-		return "table"
-	}
-	return "key"
-}
-
-func (f *File) policyStructure(e config.Entry) (mistakes []*config.Error) {
-	path := config.Key(policyTable, e.Key)
-	switch {
-	case e.Value.Kind != config.Tables && (keyNamed(e.Key) != nil || e.Key == ruleKey):
-		const hint = "\nhint: put it below [policy.NAME]; [policy.default] is what a run without -p uses"
-		return []*config.Error{f.Errorf(e.Offset, path, "it belongs to no policy"+hint)}
-	case e.Value.Kind != config.Tables:
-		return []*config.Error{f.Errorf(e.Offset, path, "%s where a table belongs\nhint: a policy begins with [%s]", e.Value.Kind, path)}
-	}
-	if err := CheckName(e.Key); err != nil {
-		mistakes = append(mistakes, f.Errorf(e.Offset, path, "%w", err))
-	}
-	for _, setting := range e.Value.Table.Entries {
-		whole := config.Key(policyTable, e.Key, setting.Key)
-		switch {
-		case setting.Key == ruleKey:
-			mistakes = append(mistakes, f.ruleStructure(setting, whole)...)
-		case keyNamed(setting.Key) == nil:
-			mistakes = append(mistakes, f.Errorf(setting.Offset, whole, "unknown key\nhint: %s", unknownKeyHint(setting.Key)))
-		}
-	}
-	return mistakes
-}
-
-func unknownKeyHint(key string) string {
-	if hint := Elsewhere(key); hint != "" {
-		return hint
-	}
-	known := []string{ruleKey}
-	for _, k := range fileKeys() {
-		known = append(known, k.Name)
-	}
-	return hintFor(key, known, "did you mean %s?", "the keys of a policy are "+strings.Join(known[1:], ", ")+" and rule")
-}
-
-func (f *File) ruleStructure(e config.Entry, path string) (mistakes []*config.Error) {
-	if e.Value.Kind != config.List {
-		return []*config.Error{f.Errorf(e.Offset, path, "%s where a list of tables belongs\nhint: a rule begins with [[%s]]", e.Value.Kind, path)}
-	}
-	for _, rule := range e.Value.Items {
-		if rule.Kind != config.Tables {
-			mistakes = append(mistakes, f.Errorf(rule.Offset, path, "%s where a table belongs\nhint: a rule begins with [[%s]]", rule.Kind, path))
-			continue
-		}
-		for _, setting := range rule.Table.Entries {
-			if !slices.Contains(ruleKeys, setting.Key) {
-				mistakes = append(mistakes, f.Errorf(setting.Offset, path+"."+config.Key(setting.Key), "unknown key of a rule\nhint: %s",
-					hintFor(setting.Key, ruleKeys, "did you mean %s?", "a rule has when, backoff and jitter")))
-			}
-		}
-	}
-	return mistakes
-}
-
-// Check reads the whole file, all values too.
-func (f *File) Check(mistakes []*config.Error) ([]*config.Error, int) {
-	mistakes = append(mistakes, f.Structure()...)
-	entries := f.entries()
-	for i := range entries {
-		if entries[i].Value.Kind == config.Tables {
-			_, wrong := f.Policy(&entries[i])
-			mistakes = append(mistakes, wrong...)
-		}
-	}
-	return oncePerPlace(config.Mistakes(Joined(mistakes))), len(entries)
-}
-
-// oncePerPlace leaves out what TOML says of a place of which a key says more.
-func oncePerPlace(mistakes []*config.Error) []*config.Error {
-	keyed := map[config.Position]bool{}
-	for _, m := range mistakes {
-		keyed[m.Position] = keyed[m.Position] || m.Key != ""
-	}
-	return slices.DeleteFunc(mistakes, func(m *config.Error) bool { return m.Key == "" && keyed[m.Position] })
-}
-
-// loadPolicyFile reads the config file; nil where there is none. The default one must not keep commands from running where it lies in somebody
-// else's home, as under sudo: a warning says so.
+// Load reads the config file of a run; nil where there is none. A default file that cannot be read, as under sudo in somebody else's
+// home, is a warning, so that it does not keep commands from running.
 func Load(flag *flags.ConfigFlag, getenv func(string) string, warn func(error)) (*File, error) {
 	path, named := flag.Path(getenv)
 	switch {
@@ -172,30 +49,180 @@ func Load(flag *flags.ConfigFlag, getenv func(string) string, warn func(error)) 
 	case path == "":
 		return nil, nil
 	}
-	file, err := config.Read(path)
+	file, mistakes, err := Read(path)
 	switch {
-	case errors.Is(err, config.ErrAbsent) && !named:
+	case errors.Is(err, ErrAbsent) && !named:
 		return nil, nil
-	case errors.Is(err, config.ErrAbsent):
+	case errors.Is(err, ErrAbsent):
 		return nil, text.WithHint(err, "retry policy show --config /dev/null >"+render.Command([]string{path})+" makes one")
 	case errors.Is(err, fs.ErrPermission) && !named:
 		warn(fmt.Errorf("going on without a config file: %w", err))
 		return nil, nil
-	case file == nil:
+	case err != nil:
 		return nil, err
+	case len(mistakes) > mostMistakes:
+		return nil, fmt.Errorf("%w\n… and %d more\nhint: retry policy check %s says all of them",
+			joined(mistakes[:mostMistakes]), len(mistakes)-mostMistakes, render.Command([]string{path}))
 	}
-	result := &File{File: file}
-	return result, firstOfMany(path, append(config.Mistakes(err), result.Structure()...))
+	return file, joined(mistakes)
 }
 
-// mostMistakes is how many a run says: a file that is no config file at all is not to fill a mail.
+// mostMistakes is how many mistakes a run prints: a file that is no config file at all must not fill a mail.
 const mostMistakes = 10
 
-func firstOfMany(path string, mistakes []*config.Error) error {
-	all := Joined(mistakes) // which sorts them
-	if len(mistakes) <= mostMistakes {
-		return all
+// Read reads a config file. The mistakes are those of the whole file but for the values of the policies.
+func Read(path string) (*File, []*Mistake, error) {
+	// O_NONBLOCK: a pipe that no one writes to is refused below, like all that is no plain file; opening it does not wait.
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, nil, fmt.Errorf("read the config file %s: %w", path, ErrAbsent)
 	}
-	return fmt.Errorf("%w\n… and %d more\nhint: retry policy check %s says all of them",
-		Joined(mistakes[:mostMistakes]), len(mistakes)-mostMistakes, render.Command([]string{path}))
+	if err != nil {
+		return nil, nil, unreadable(path, err, "make it readable for the user who runs retry")
+	}
+	defer func() { _ = file.Close() }()
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return nil, nil, unreadable(path, err, "")
+	case info.IsDir():
+		return nil, nil, unreadable(path, errors.New("it is a directory"), "name the file in it")
+	case !info.Mode().IsRegular() && path != os.DevNull:
+		return nil, nil, unreadable(path, errors.New("it is no plain file"), "copy what it yields to a file")
+	}
+	return ReadFrom(path, file)
+}
+
+// ReadFrom reads a config file to the end of a reader, which may be a pipe. The mistakes name it path.
+func ReadFrom(path string, from io.Reader) (*File, []*Mistake, error) {
+	data, err := io.ReadAll(io.LimitReader(from, maxFileSize+1))
+	switch {
+	case err != nil:
+		return nil, nil, unreadable(path, err, "")
+	case len(data) > maxFileSize:
+		err := fmt.Errorf("it is larger than %d KiB", maxFileSize>>10)
+		return nil, nil, unreadable(path, err, "that is no config file: is it the right one?")
+	}
+	file, mistakes := parse(path, data)
+	return file, mistakes, nil
+}
+
+func unreadable(path string, err error, hint string) error {
+	if reason := (*fs.PathError)(nil); errors.As(err, &reason) {
+		err = reason.Err // the path is in the message already
+	}
+	err = fmt.Errorf("read the config file %s: %w", path, err)
+	if hint != "" {
+		err = fmt.Errorf("%w\nhint: %s", err, hint)
+	}
+	return err
+}
+
+// Names returns the names of the file's policies; none where there is no file.
+func (f *File) Names() []string {
+	if f == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(f.policies))
+}
+
+// Has reports whether the file has a policy of the name.
+func (f *File) Has(name string) bool { return f != nil && f.policies[name] != nil }
+
+// Check adds the mistakes in the values of all policies to those that reading the file has found.
+func (f *File) Check(mistakes []*Mistake) []*Mistake {
+	for _, name := range f.Names() {
+		_, wrong := f.Policy(name)
+		mistakes = append(mistakes, wrong...)
+	}
+	sortMistakes(mistakes)
+	return mistakes
+}
+
+// structure finds tables and keys that no policy has, in the whole file, so that no misspelt one is passed over in silence. It asks only
+// whether a table is a table; the other values are read when a policy is used.
+//
+// The file is decoded into maps, not into structs: go-toml finds a field of a struct without regard to upper and lower case, and stops at
+// the first value of a wrong type.
+func (f *File) structure(root map[string]any) (mistakes []*Mistake) {
+	for key, value := range root {
+		table, isTable := value.(map[string]any)
+		switch {
+		case key != policyTable:
+			what := "key"
+			if isTable {
+				what = "table"
+			}
+			hint := hintFor(key, []string{policyTable}, "did you mean [%s.NAME]?", "the file holds [policy.NAME] tables, and nothing else")
+			mistakes = append(mistakes, f.keyMistake(fmt.Errorf("unknown %s\nhint: %s", what, hint), key))
+		case !isTable:
+			err := fmt.Errorf("%s where a table belongs\nhint: a policy begins with [policy.NAME]", kindOfValue(value))
+			mistakes = append(mistakes, f.keyMistake(err, key))
+		default:
+			for name, policy := range table {
+				mistakes = append(mistakes, f.policyStructure(name, policy)...)
+			}
+		}
+	}
+	sortMistakes(mistakes)
+	return mistakes
+}
+
+func (f *File) policyStructure(name string, value any) (mistakes []*Mistake) {
+	settings, isTable := value.(map[string]any)
+	switch {
+	case !isTable && (keyNamed(name) != nil || name == ruleKey):
+		const hint = "\nhint: put it below [policy.NAME]; [policy.default] is what a run without -p uses"
+		return []*Mistake{f.keyMistake(errors.New("it belongs to no policy"+hint), policyTable, name)}
+	case !isTable:
+		err := fmt.Errorf("%s where a table belongs\nhint: a policy begins with [%s]", kindOfValue(value), dottedKey(policyTable, name))
+		return []*Mistake{f.keyMistake(err, policyTable, name)}
+	}
+	f.policies[name] = settings
+	if err := CheckName(name); err != nil {
+		mistakes = append(mistakes, f.keyMistake(err, policyTable, name))
+	}
+	for key, value := range settings {
+		switch {
+		case key == ruleKey:
+			mistakes = append(mistakes, f.ruleStructure(value, policyTable, name, key)...)
+		case keyNamed(key) == nil:
+			hint := Elsewhere(key)
+			if hint == "" {
+				known := []string{ruleKey}
+				for _, k := range fileKeys() {
+					known = append(known, k.Name)
+				}
+				hint = hintFor(key, known, "did you mean %s?", "the keys of a policy are "+strings.Join(known[1:], ", ")+" and rule")
+			}
+			mistakes = append(mistakes, f.keyMistake(fmt.Errorf("unknown key\nhint: %s", hint), policyTable, name, key))
+		}
+	}
+	return mistakes
+}
+
+func (f *File) ruleStructure(value any, path ...string) (mistakes []*Mistake) {
+	whole := dottedKey(path...)
+	rules, isList := value.([]any)
+	if !isList {
+		err := fmt.Errorf("%s where a list of tables belongs\nhint: a rule begins with [[%s]]", kindOfValue(value), whole)
+		return []*Mistake{f.keyMistake(err, path...)}
+	}
+	for i, item := range rules {
+		rule, isTable := item.(map[string]any)
+		if !isTable {
+			err := fmt.Errorf("%s where a table belongs\nhint: a rule begins with [[%s]]", kindOfValue(item), whole)
+			mistakes = append(mistakes, f.valueMistake(err, whole, path...))
+			continue
+		}
+		for key := range rule {
+			if slices.Contains(ruleKeys, key) {
+				continue
+			}
+			at := f.find(append(slices.Clone(path), strconv.Itoa(i), key)...)
+			err := fmt.Errorf("unknown key of a rule\nhint: %s", hintFor(key, ruleKeys, "did you mean %s?", "a rule has when, backoff and jitter"))
+			mistakes = append(mistakes, &Mistake{f.Path, at.line, at.key, whole + "." + dottedKey(key), err})
+		}
+	}
+	return mistakes
 }

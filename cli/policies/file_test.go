@@ -9,9 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pelletier/go-toml/v2"
+
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
-	"github.com/10f93571/retry/config"
 	"github.com/10f93571/retry/internal/text"
 )
 
@@ -73,7 +74,10 @@ func TestLoadWithoutAFile(t *testing.T) {
 // A file that is no config file does not fill a cron job's mail; and what is to be typed can be.
 func TestLoadSaysAFew(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a b.toml")
-	text := strings.Repeat("[x]\n", mostMistakes+3)
+	text := ""
+	for i := range mostMistakes + 3 {
+		text += fmt.Sprintf("[x%d]\n", i)
+	}
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -122,8 +126,8 @@ func inFile(t *testing.T, text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	policy, mistakes := file.Policy(file.Entry("x"))
-	return render.Policy(&policy), Joined(mistakes)
+	policy, mistakes := file.Policy("x")
+	return render.Policy(&policy), joined(mistakes)
 }
 
 func TestAPolicyInAFile(t *testing.T) {
@@ -151,7 +155,7 @@ func TestAPolicyInAFile(t *testing.T) {
 func TestAPolicyInAFileIsRefused(t *testing.T) {
 	tests := []struct{ text, want string }{
 		{"attempts = 1.0", ":2:12: policy.x.attempts: a number with a fraction where a whole number belongs\nhint: for example attempts = 8"},
-		{"attempts = [1]", ":2:1: policy.x.attempts: a list where a whole number belongs"},
+		{"attempts = [1]", ":2:12: policy.x.attempts: a list where a whole number belongs"},
 		{"attempts = 2\nconsecutive = 3", ":3:15: policy.x.consecutive: 3 successes in a row need more than 2 attempts\nhint: "},
 		{"consecutive = 9", ":2:15: policy.x.consecutive: 9 successes in a row need more than 5 attempts\nhint: "},
 		{"attempts = 99999999999999999999", ":2:12: "},
@@ -166,7 +170,7 @@ func TestAPolicyInAFileIsRefused(t *testing.T) {
 		{"[[policy.x.rule]]\nwhen = 75\nbackoff = 5", ":4:11: policy.x.rule.backoff: a whole number where a text belongs\nhint: "},
 		{"[[policy.x.rule]]\nwhen = \"x = y\"\nbackoff = \"aws\"", ":3:8: policy.x.rule.when: condition "},
 		{"[[policy.x.rule]]\nwhen = 75\nbackoff = \"sidekiq\"\njitter = \"full\"", ":5:10: policy.x.rule.jitter: jitter \"full\" does not fit"},
-		{"rule = [1]", ":2:9: policy.x.rule: a whole number where a table belongs\nhint: a rule begins with [[policy.x.rule]]"},
+		{"rule = [1]", ":2:8: policy.x.rule: a whole number where a table belongs\nhint: a rule begins with [[policy.x.rule]]"},
 		{"rule = 1", ":2:1: policy.x.rule: a whole number where a list of tables belongs\nhint: "},
 	}
 	for _, tt := range tests {
@@ -216,15 +220,6 @@ func TestPolicyNames(t *testing.T) {
 	}
 }
 
-// A number that TOML cannot hold is one mistake: its key says more than the decoder.
-func TestOneMistakeIsSaidOnce(t *testing.T) {
-	file, err := config.Parse("c.toml", []byte("[policy.a]\nattempts = 99999999999999999999"))
-	mistakes, _ := (&File{File: file}).Check(config.Mistakes(err))
-	if len(mistakes) != 1 || mistakes[0].Key != "policy.a.attempts" {
-		t.Errorf("got %v", mistakes)
-	}
-}
-
 // The error for a name can be made twice, and lists each name once.
 func TestUnknownPolicy(t *testing.T) {
 	known := []string{"deploy", "aws", "deploy"}
@@ -251,9 +246,8 @@ func FuzzPolicyFile(f *testing.F) {
 		if len(text) > 4096 {
 			return
 		}
-		parsed, err := config.Parse("c.toml", []byte(text))
-		file := &File{File: parsed}
-		mistakes, _ := file.Check(config.Mistakes(err))
+		file, mistakes := parse("c.toml", []byte(text))
+		mistakes = file.Check(mistakes)
 		for _, m := range mistakes {
 			if !strings.HasPrefix(m.Error(), fmt.Sprintf("c.toml:%d:%d: ", m.Line, m.Column)) || !strings.Contains(m.Error(), "\nhint: ") {
 				t.Errorf("%q: %v", text, m)
@@ -262,9 +256,107 @@ func FuzzPolicyFile(f *testing.F) {
 		if len(mistakes) > 0 {
 			return
 		}
-		for _, e := range file.entries() {
-			if policy, _ := file.Policy(&e); policy.Name != e.Key || policy.Attempts < 0 || render.Policy(&policy) == "" {
+		for _, name := range file.Names() {
+			if policy, _ := file.Policy(name); policy.Name != name || policy.Attempts < 0 || render.Policy(&policy) == "" {
 				t.Errorf("%q: %+v", text, policy)
+			}
+		}
+	})
+}
+
+func TestParseRefuses(t *testing.T) {
+	tests := []struct{ name, text, want string }{
+		{"nothing quoted", "[policy.x]\nbackoff = exp:1s\n", "c.toml:2:11: this is no TOML: "},
+		{"a unit", "\n  t = 30s\n", "c.toml:2:9: this is no TOML: "},
+		{"a column in characters", "a = 'ä' 1\n", "c.toml:1:9: this is no TOML: "},
+		{"an open list", "a = [1,\n", "c.toml:1:8: this is no TOML: "},
+		{"an open string", "a = \"x", "c.toml:1:6: this is no TOML: "},
+		{"an open header", "[policy", "c.toml:1:7: this is no TOML: "},
+		{"a bad date", "a = 1\nb = 2026-02-30\n", "c.toml:2:13: this is no TOML: "},
+		{"a bad key", "ä = 1", "c.toml:1:1: this is no TOML: "},
+		{"UTF-16", "\xff\xfea\x00=\x001\x00", "c.toml:1:4: the file is no text in UTF-8"},
+		{"UTF-16, the other way", "\xfe\xff\x00a", "c.toml:1:3: the file is no text in UTF-8"},
+		{"a NUL", "a = 1\n\x00", "c.toml:2:1: the file is no text in UTF-8"},
+		{"no UTF-8", "a = \"\xff\"", "c.toml:1:6: this is no TOML: "},
+		{"a key twice", "a = 1\n  a = 2\n", "c.toml:2:3: this is no TOML: key a is already defined"},
+		{"a table twice", "[x]\n[y]\n[x]\n", "c.toml:3:2: this is no TOML: table x already exists"},
+		{"a table in a number", "x = 1\n[x.y]\n", "c.toml:2:2: this is no TOML: "},
+		{"a number of 65 bits", "[policy.a]\nattempts = 99999999999999999999", "c.toml:2:12: this is no TOML: "},
+	}
+	for _, tt := range tests {
+		_, mistakes := parse("c.toml", []byte(tt.text))
+		if len(mistakes) != 1 || !strings.HasPrefix(mistakes[0].Error(), tt.want) || strings.Count(mistakes[0].Error(), "\nhint: ") != 1 {
+			t.Errorf("%s: got %v\nwant %s", tt.name, mistakes, tt.want)
+		}
+	}
+}
+
+// A key is found where it stands; one that no line of its own holds is where its table is.
+func TestPlaces(t *testing.T) {
+	const example = `# policies
+[policy.deploy]
+attempts = 8
+ backoff  = "exp:2s..2m" # capped
+retry-on = ["1,75",
+  'stderr matches "x"', 7]
+[[policy.deploy.rule]]
+when = 'exit == 75'
+[[policy.deploy.rule]]
+when = "9"
+["policy" . "a b" ]
+timeout.x = 1.5
+"inline" = { "ä" = {b = true}, c = 2026-01-02 }
+'ä' = 5
+`
+	tests := []struct {
+		key  string
+		want place
+	}{
+		{"policy", place{2, 2, 2}},
+		{"policy deploy", place{2, 9, 9}},
+		{"policy deploy attempts", place{3, 1, 12}},
+		{"policy deploy backoff", place{4, 2, 13}},
+		{"policy deploy retry-on", place{5, 1, 12}},
+		{"policy deploy rule", place{7, 17, 17}},
+		{"policy deploy rule 0 when", place{8, 1, 8}},
+		{"policy deploy rule 1", place{9, 17, 17}},
+		{"policy deploy rule 1 when", place{10, 1, 8}},
+		{"policy deploy rule 1 jitter", place{9, 17, 17}},
+		{"policy a_b", place{11, 13, 13}},
+		{"policy a_b timeout x", place{12, 9, 13}},
+		{"policy a_b inline ä", place{13, 1, 12}},
+		{"policy a_b ä", place{14, 1, 7}},
+		{"other", place{1, 1, 1}},
+	}
+	for name, text := range map[string]string{"LF": example, "CRLF": strings.ReplaceAll(example, "\n", "\r\n"), "BOM": "\xef\xbb\xbf" + example} {
+		f, _ := parse("c.toml", []byte(text))
+		for _, tt := range tests {
+			keys := strings.Fields(tt.key)
+			for i := range keys {
+				keys[i] = strings.ReplaceAll(keys[i], "_", " ")
+			}
+			if got := f.find(keys...); got != tt.want {
+				t.Errorf("%s, %s: got %v, want %v", name, tt.key, got, tt.want)
+			}
+		}
+	}
+}
+
+// What dottedKey and quote write is read back to the same text.
+func FuzzQuote(f *testing.F) {
+	for _, text := range []string{"", "a", "a b", `a"b`, `a'b"\c`, "\x1b\n\u202e\x7f", "ä\U0001F600\U000E0001", `C:\x`} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		want := strings.ToValidUTF8(text, "\ufffd")
+		var file map[string]map[string]map[string]string
+		if err := toml.Unmarshal([]byte("["+dottedKey(text, "x")+"]\ny = "+quote(text)), &file); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		for key, table := range file {
+			got := table["x"]["y"]
+			if len([]rune(key)) != len([]rune(text)) || (want == text && (key != text || got != text)) {
+				t.Errorf("%q became %q and %q", text, key, got)
 			}
 		}
 	})

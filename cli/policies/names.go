@@ -22,14 +22,7 @@ func BuiltinNames() []string {
 	return names
 }
 
-func NamesOf(f *File) (names []string) {
-	for _, e := range f.entries() {
-		names = append(names, e.Key)
-	}
-	return names
-}
-
-// unknownPolicy is the error for a name among those that are known.
+// Unknown is the error for a name among those that are known.
 func Unknown(name string, known []string) error {
 	known = slices.Compact(slices.Sorted(slices.Values(known)))
 	hint := "the policies are " + strings.Join(known, ", ")
@@ -50,7 +43,7 @@ func hintFor(word string, known []string, near, otherwise string) string {
 // maxPolicyName is the length of a name in bytes.
 const maxPolicyName = 200
 
-// checkPolicyName refuses a name that could not be typed, shown or be a part of a path.
+// CheckName refuses a name that could not be typed, shown or be a part of a path.
 func CheckName(name string) error {
 	const hint = "\nhint: a name has letters, digits, spaces and signs but /, and 200 bytes at the most"
 	switch {

@@ -11,7 +11,6 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/10f93571/retry/config"
 	_ "github.com/10f93571/retry/internal/expression"
 )
 
@@ -68,16 +67,8 @@ func validate(t *testing.T, schema *jsonschema.Schema, text string) error {
 
 // checked returns what retry has against a file.
 func checked(text string) error {
-	file, err := config.Parse("c.toml", []byte(text))
-	mistakes, _ := (&File{File: file}).Check(config.Mistakes(err))
-	var list []error
-	for _, m := range mistakes {
-		list = append(list, m)
-	}
-	if len(list) == 0 {
-		return nil
-	}
-	return list[0]
+	file, mistakes := parse("c.toml", []byte(text))
+	return joined(file.Check(mistakes))
 }
 
 // An editor with the schema accepts what retry accepts, and finds what a schema can.

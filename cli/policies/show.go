@@ -9,24 +9,23 @@ import (
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
-	"github.com/10f93571/retry/config"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/task"
 )
 
 // Explain writes the policy as lines of a config file, with where each value is from.
 func (c *Choice) Explain(policy *task.Policy) []render.Setting {
-	settings := []render.Setting{{Text: "[" + config.Key(policyTable, policy.Name) + "]", Origin: c.Base.source()}}
+	settings := []render.Setting{{Text: "[" + dottedKey(policyTable, policy.Name) + "]", Origin: c.Base.source()}}
 	for _, k := range fileKeys() {
 		if text := k.toml(policy); text != "" {
 			settings = append(settings, render.Setting{Key: k.Name, Text: text, Origin: c.origin(&k, policy)})
 		}
 	}
 	for i, r := range policy.Rules {
-		settings = append(settings, render.Setting{Text: "[[" + config.Key(policyTable, policy.Name, ruleKey) + "]]", Origin: c.Base.ruleOrigin(i)},
-			render.Setting{Key: "when", Text: config.Quote(r.When.String())},
-			render.Setting{Key: "backoff", Text: config.Quote(r.Backoff.Curve())},
-			render.Setting{Key: "jitter", Text: config.Quote(r.Backoff.Jitter())})
+		settings = append(settings, render.Setting{Text: "[[" + dottedKey(policyTable, policy.Name, ruleKey) + "]]", Origin: c.Base.ruleOrigin(i)},
+			render.Setting{Key: "when", Text: quote(r.When.String())},
+			render.Setting{Key: "backoff", Text: quote(r.Backoff.Curve())},
+			render.Setting{Key: "jitter", Text: quote(r.Backoff.Jitter())})
 	}
 	return settings
 }
@@ -74,7 +73,7 @@ func (n *Named) ruleOrigin(i int) string {
 	if n.file == nil {
 		return n.source()
 	}
-	return n.file.Place(n.entry.Value.Table.Get(ruleKey).Value.Items[i].Offset)
+	return n.file.Place(policyTable, n.Name, ruleKey, strconv.Itoa(i))
 }
 
 // toml is how a policy's setting is written in the file; "" where it is as if it were left out.
@@ -88,14 +87,14 @@ func (k *Key) toml(p *task.Policy) string {
 		}
 		return strconv.Itoa(p.Consecutive)
 	case "backoff":
-		return config.Quote(p.Backoff.Curve())
+		return quote(p.Backoff.Curve())
 	case "jitter":
-		return config.Quote(p.Backoff.Jitter())
+		return quote(p.Backoff.Jitter())
 	case "kill-after":
-		return config.Quote(text.FormatDuration(p.KillAfter))
+		return quote(text.FormatDuration(p.KillAfter))
 	}
 	if limit := map[string]time.Duration{"timeout": p.Timeout, "budget": p.Budget, "reset-after": p.ResetAfter}[k.Name]; limit > 0 {
-		return config.Quote(text.FormatDuration(limit))
+		return quote(text.FormatDuration(limit))
 	}
 	return quotedList(map[string][]task.Condition{"retry-on": p.RetryOn, "stop-on": p.StopOn, "success-on": p.SuccessOn}[k.Name])
 }
@@ -107,18 +106,18 @@ func quotedList(conditions []task.Condition) string {
 	}
 	var quoted []string
 	for _, c := range conditions {
-		quoted = append(quoted, config.Quote(c.String()))
+		quoted = append(quoted, quote(c.String()))
 	}
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
-// policyRows are all policies by name, the default first; each knows which it hides.
+// Rows are all policies by name, the default first; each knows which it hides.
 func Rows(stored []Named, file *File) []render.PolicyRow {
 	rows := map[string]*render.PolicyRow{}
 	add := func(n Named) {
 		row := render.PolicyRow{Policy: n.Policy, Layer: n.layer(), Damage: n.damage}
 		if n.file != nil {
-			row.File, row.Line = n.file.Path, n.file.At(n.entry.Offset).Line
+			row.File, row.Line = n.file.Path, n.file.Line(policyTable, n.Name)
 		}
 		if earlier := rows[n.Name]; earlier != nil {
 			row.Hides = slices.Concat(earlier.Hides, []string{earlier.Layer})
@@ -131,9 +130,9 @@ func Rows(stored []Named, file *File) []render.PolicyRow {
 	for _, n := range stored {
 		add(n)
 	}
-	for _, e := range file.entries() {
-		policy, mistakes := file.Policy(&e)
-		add(Named{Policy: policy, file: file, entry: &e, damage: Joined(mistakes)})
+	for _, name := range file.Names() {
+		policy, mistakes := file.Policy(name)
+		add(Named{Policy: policy, file: file, damage: joined(mistakes)})
 	}
 	var sorted []render.PolicyRow
 	for _, row := range rows {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/flags"
-	"github.com/10f93571/retry/config"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/task"
 )
@@ -18,79 +17,89 @@ import (
 type valueReader struct {
 	file     *File
 	path     []string
-	mistakes []*config.Error
+	mistakes []*Mistake
 }
 
-func (r *valueReader) mistake(offset int, err error, keys ...string) {
-	r.mistakes = append(r.mistakes, r.file.Errorf(offset, config.Key(slices.Concat(r.path, keys)...), "%w", err))
+func (r *valueReader) mistake(err error, keys ...string) {
+	path := slices.Concat(r.path, keys)
+	r.mistakes = append(r.mistakes, r.file.valueMistake(err, dottedKey(path...), path...))
 }
 
-// Policy reads an entry that has the structure of a policy. What it leaves out is as in the built-in default.
-func (f *File) Policy(e *config.Entry) (task.Policy, []*config.Error) {
-	r := &valueReader{file: f, path: []string{policyTable, e.Key}}
+// Policy reads a policy of the file. What it leaves out is as in the built-in default.
+func (f *File) Policy(name string) (task.Policy, []*Mistake) {
+	r := &valueReader{file: f, path: []string{policyTable, name}}
 	policy := task.DefaultPolicy()
-	policy.Name = e.Key
-	flags := &flags.PolicyFlags{}
-	for _, setting := range e.Value.Table.Entries {
-		if setting.Key == ruleKey {
-			policy.Rules = r.rules(setting)
-		} else if k := keyNamed(setting.Key); k != nil {
-			r.setting(k, flags, setting.Value)
+	policy.Name = name
+	table := f.policies[name]
+	values := &flags.PolicyFlags{}
+	for _, k := range fileKeys() {
+		if value, given := table[k.Name]; given {
+			r.setting(&k, values, value)
 		}
 	}
+	policy.Rules = r.rules(table[ruleKey])
 	if len(r.mistakes) == 0 {
-		r.together(e.Value.Table, flags, &policy)
+		r.together(table, values, &policy)
 	}
+	sortMistakes(r.mistakes)
 	return policy, r.mistakes
 }
 
 // setting reads a value into the flag of the same name.
-func (r *valueReader) setting(k *Key, values *flags.PolicyFlags, v config.Value) {
-	for _, item := range items(k.Kind, v) {
+func (r *valueReader) setting(k *Key, values *flags.PolicyFlags, v any) {
+	items := []any{v}
+	if list, isList := v.([]any); isList && k.Kind == keyConditions {
+		items = list
+	}
+	for _, item := range items {
 		word, ok := textIn(k.Kind, item)
 		if !ok {
-			r.mistake(item.Offset, wrongKind(k, item.Kind), k.Name)
+			r.mistake(fmt.Errorf("%s where %s belongs\nhint: for example %s", kindOfValue(item), k.Kind, k.line()), k.Name)
 			continue
 		}
-		alone := &flags.PolicyFlags{} // a wrong item of a list is not to be said again with the next
+		alone := &flags.PolicyFlags{} // so that a wrong item of a list is not reported again with the next
 		if err := k.set(alone, word); err != nil {
-			r.mistake(item.Offset, text.WithHint(err, "for example "+k.line()), k.Name)
+			r.mistake(text.WithHint(err, "for example "+k.line()), k.Name)
 			continue
 		}
 		_ = k.set(values, word) // each item is right alone, and so are all
 	}
 }
 
-// items are the conditions of a list, or the one value.
-func items(kind keyKind, v config.Value) []config.Value {
-	if kind == keyConditions && v.Kind == config.List {
-		return v.Items
+// kindOfValue names the type of a TOML value as a person would.
+func kindOfValue(v any) string {
+	switch v.(type) {
+	case string:
+		return "a text"
+	case int64:
+		return "a whole number"
+	case float64:
+		return "a number with a fraction"
+	case bool:
+		return "true or false"
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "a table"
 	}
-	return []config.Value{v}
+	return "a date or a time"
 }
 
 // textIn is how a value would be written for the flag; false where its type does not go with the key.
-func textIn(kind keyKind, v config.Value) (text string, ok bool) {
-	switch {
-	case v.Kind == config.String:
-		return v.Text, kind != keyCount
-	case v.Kind == config.Integer && kind != keySpec:
-		if n, small := v.Integer(); small {
-			return strconv.FormatInt(n, 10), true
+func textIn(kind keyKind, v any) (word string, ok bool) {
+	switch v := v.(type) {
+	case string:
+		return v, kind != keyCount
+	case int64:
+		return strconv.FormatInt(v, 10), kind != keySpec
+	case float64:
+		word = strconv.FormatFloat(v, 'f', -1, 64)
+		if math.IsInf(v, 0) || math.IsNaN(v) {
+			word = strings.ToLower(strings.TrimPrefix(word, "+"))
 		}
-		return v.Text, true // which the flag finds too large
-	case v.Kind == config.Float && kind == keyDuration:
-		n, err := strconv.ParseFloat(strings.ReplaceAll(v.Text, "_", ""), 64)
-		if err != nil || math.IsInf(n, 0) || math.IsNaN(n) {
-			return v.Text, true
-		}
-		return strconv.FormatFloat(n, 'f', -1, 64), true
+		return word, kind == keyDuration
 	}
 	return "", false
-}
-
-func wrongKind(k *Key, got config.Kind) error {
-	return fmt.Errorf("%s where %s belongs\nhint: for example %s", got, k.Kind, k.line())
 }
 
 // line is an example of the key in a file.
@@ -99,53 +108,57 @@ func (k *Key) line() string {
 	case keyCount:
 		return k.Name + " = " + k.Example
 	case keyConditions:
-		return k.Name + " = [" + config.Quote(k.Example) + "]"
+		return k.Name + " = [" + quote(k.Example) + "]"
 	}
-	return k.Name + " = " + config.Quote(k.Example)
+	return k.Name + " = " + quote(k.Example)
 }
 
 // together lays the values over the default, where some may not go with each other.
-func (r *valueReader) together(table *config.Table, flags *flags.PolicyFlags, policy *task.Policy) {
+func (r *valueReader) together(table map[string]any, values *flags.PolicyFlags, policy *task.Policy) {
 	var err error
-	if policy.Backoff, err = policy.Backoff.With(Value(flags.Backoff), Value(flags.Jitter)); err != nil {
-		key := firstOf(table, "jitter", "backoff")
-		r.mistake(key.Value.Offset, err, key.Key)
+	if policy.Backoff, err = policy.Backoff.With(Value(values.Backoff), Value(values.Jitter)); err != nil {
+		r.mistake(err, firstOf(table, "jitter", "backoff"))
 		return
 	}
-	flags.Backoff, flags.Jitter = nil, nil
-	if err := Overlay(policy, flags, time.Time{}); err != nil {
-		key := firstOf(table, "consecutive", "attempts")
-		r.mistake(key.Value.Offset, err, key.Key)
+	values.Backoff, values.Jitter = nil, nil
+	if err := Overlay(policy, values, time.Time{}); err != nil {
+		r.mistake(err, firstOf(table, "consecutive", "attempts"))
 	}
 }
 
-// firstOf returns the first of the keys that a table has.
-func firstOf(table *config.Table, keys ...string) *config.Entry {
+// firstOf returns the first of the keys that a table has; "" for none.
+func firstOf(table map[string]any, keys ...string) string {
 	for _, k := range keys {
-		if e := table.Get(k); e != nil {
-			return e
+		if table[k] != nil {
+			return k
 		}
 	}
-	return &config.Entry{Key: keys[0]}
+	return ""
 }
 
 // rules reads the tables of a list.
-func (r *valueReader) rules(e config.Entry) (rules []task.Rule) {
-	for _, item := range e.Value.Items {
-		if item.Kind != config.Tables {
+func (r *valueReader) rules(list any) (rules []task.Rule) {
+	tables, _ := list.([]any)
+	for i, item := range tables {
+		table, isTable := item.(map[string]any)
+		if !isTable {
 			continue
 		}
+		wrong := func(err error, keys ...string) {
+			path := slices.Concat(r.path, []string{ruleKey, strconv.Itoa(i)}, keys)
+			name := dottedKey(slices.Concat(r.path, []string{ruleKey}, keys)...)
+			r.mistakes = append(r.mistakes, r.file.valueMistake(err, name, path...))
+		}
 		before := len(r.mistakes)
-		when := r.ruleText(item, "when")
-		curve := r.ruleText(item, "backoff")
-		jitter := r.ruleText(item, "jitter")
+		when := ruleText(table, "when", wrong)
+		curve := ruleText(table, "backoff", wrong)
+		jitter := ruleText(table, "jitter", wrong)
 		if len(r.mistakes) > before {
 			continue
 		}
 		rule, err := task.ParseRule(when, curve, jitter)
 		if err != nil { // each is right alone
-			key := firstOf(item.Table, "jitter", "backoff")
-			r.mistake(key.Value.Offset, err, ruleKey, key.Key)
+			wrong(err, firstOf(table, "jitter", "backoff"))
 		}
 		rules = append(rules, rule)
 	}
@@ -153,12 +166,12 @@ func (r *valueReader) rules(e config.Entry) (rules []task.Rule) {
 }
 
 // ruleText reads and checks one key of a rule, of which only jitter may be left out.
-func (r *valueReader) ruleText(rule config.Value, name string) string {
-	examples := map[string]string{"when": "exit == 75", "backoff": "constant:500ms", "jitter": "30%"}
-	e := rule.Table.Get(name)
-	if e == nil {
+func ruleText(rule map[string]any, name string, wrong func(err error, keys ...string)) string {
+	example := map[string]string{"when": "exit == 75", "backoff": "constant:500ms", "jitter": "30%"}[name]
+	value, given := rule[name]
+	if !given {
 		if name != "jitter" {
-			r.mistake(rule.Offset, fmt.Errorf("a rule without %s\nhint: add for example %[1]s = %s", name, config.Quote(examples[name])), ruleKey)
+			wrong(fmt.Errorf("a rule without %s\nhint: add for example %[1]s = %s", name, quote(example)))
 		}
 		return ""
 	}
@@ -166,23 +179,18 @@ func (r *valueReader) ruleText(rule config.Value, name string) string {
 	if name == "when" {
 		kind = keyConditions
 	}
-	text, ok := textIn(kind, e.Value)
-	if !ok {
-		err := fmt.Errorf("%s where a text belongs\nhint: for example %s = %s", e.Value.Kind, name, config.Quote(examples[name]))
-		r.mistake(e.Value.Offset, err, ruleKey, name)
-		return ""
+	word, ok := textIn(kind, value)
+	var err error
+	switch {
+	case !ok:
+		err = fmt.Errorf("%s where a text belongs\nhint: for example %s = %s", kindOfValue(value), name, quote(example))
+	case name == "when":
+		_, err = task.ParseCondition(word)
+	default:
+		err = keyNamed(name).set(&flags.PolicyFlags{}, word)
 	}
-	if err := checkRuleText(name, text); err != nil {
-		r.mistake(e.Value.Offset, err, ruleKey, name)
+	if err != nil {
+		wrong(err, name)
 	}
-	return text
-}
-
-func checkRuleText(name, text string) (err error) {
-	if name == "when" {
-		_, err = task.ParseCondition(text)
-		return err
-	}
-	flags := &flags.PolicyFlags{}
-	return keyNamed(name).set(flags, text)
+	return word
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package config
+package policies
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ func TestReadFindsNothing(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "file"), "")
 	for _, path := range []string{filepath.Join(dir, "none"), filepath.Join(dir, "none", "none"), filepath.Join(dir, "file", "below")} {
-		if _, err := Read(path); !errors.Is(err, ErrAbsent) || !strings.Contains(err.Error(), path) {
+		if _, _, err := Read(path); !errors.Is(err, ErrAbsent) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -35,7 +35,7 @@ func TestReadRefuses(t *testing.T) {
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	write(t, large, "#"+strings.Repeat("x", Limit))
+	write(t, large, "#"+strings.Repeat("x", maxFileSize))
 	write(t, closed, "")
 	if err := os.Chmod(closed, 0); err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestReadRefuses(t *testing.T) {
 		if path == closed && os.Geteuid() == 0 {
 			continue // root may read it
 		}
-		_, err := Read(path)
+		_, _, err := Read(path)
 		if err == nil || errors.Is(err, ErrAbsent) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "\nhint: ") {
 			t.Errorf("%s: %v", path, err)
 		}
@@ -52,17 +52,17 @@ func TestReadRefuses(t *testing.T) {
 }
 
 func TestReadTakesNull(t *testing.T) {
-	f, err := Read(os.DevNull)
-	if err != nil || len(f.Root.Entries) != 0 {
-		t.Errorf("%v, %v", f, err)
+	file, mistakes, err := Read(os.DevNull)
+	if err != nil || mistakes != nil || file.Names() != nil {
+		t.Errorf("got %v, %v, %v", file, mistakes, err)
 	}
 }
 
 func TestReadAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.toml")
-	write(t, path, "#"+strings.Repeat("x", Limit-8)+"\na = 1\n")
-	f, err := Read(path)
-	if err != nil || f.Place(f.Root.Get("a").Offset) != path+":2" {
-		t.Errorf("%v, %v", f, err)
+	write(t, path, "#"+strings.Repeat("x", maxFileSize-13)+"\n[policy.a]\n")
+	file, mistakes, err := Read(path)
+	if err != nil || mistakes != nil || file.Place("policy", "a") != path+":2" {
+		t.Errorf("got %v, %v, %v", file, mistakes, err)
 	}
 }
