@@ -12,6 +12,7 @@ import (
 
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cli/render/chart"
 	"github.com/10f93571/retry/internal/files"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/plot"
@@ -76,9 +77,9 @@ func (c *plotCommand) Run(p *Process) (int, error) {
 	}
 	switch {
 	case c.JSON:
-		return 0, render.PlotJSON(p.Stdout, studies, options)
+		return 0, chart.PlotJSON(p.Stdout, studies, options)
 	case len(files) == 0:
-		return 0, render.Plot(p.Stdout, render.ScreenOf(p.Stdout, p.Getenv), studies, options)
+		return 0, chart.Plot(p.Stdout, render.ScreenOf(p.Stdout, p.Getenv), studies, options)
 	}
 	return 0, nil
 }

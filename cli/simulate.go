@@ -7,6 +7,7 @@ import (
 
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cli/render/chart"
 	"github.com/10f93571/retry/plot"
 )
 
@@ -45,9 +46,9 @@ func (c *simulateLockCommand) Run(p *Process) (int, error) {
 		return 0, err
 	}
 	if c.JSON {
-		return 0, render.LockJSON(p.Stdout, lock, trials)
+		return 0, chart.LockJSON(p.Stdout, lock, trials)
 	}
-	return 0, render.Lock(p.Stdout, render.ScreenOf(p.Stdout, p.Getenv), lock, trials)
+	return 0, chart.Lock(p.Stdout, render.ScreenOf(p.Stdout, p.Getenv), lock, trials)
 }
 
 // simulateOutageCommand is `retry simulate outage`.
@@ -79,9 +80,9 @@ func (c *simulateOutageCommand) Run(p *Process) (int, error) {
 		return 0, err
 	}
 	if c.JSON {
-		return 0, render.OutageJSON(p.Stdout, outage, trials)
+		return 0, chart.OutageJSON(p.Stdout, outage, trials)
 	}
-	return 0, render.Outage(p.Stdout, render.ScreenOf(p.Stdout, p.Getenv), outage, trials)
+	return 0, chart.Outage(p.Stdout, render.ScreenOf(p.Stdout, p.Getenv), outage, trials)
 }
 
 // trials runs the simulation for each policy, all at the same time.

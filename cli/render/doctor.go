@@ -26,7 +26,7 @@ func Doctor(w io.Writer, s Screen, absent error, findings []Finding) error {
 	for _, f := range findings {
 		line := fmt.Sprintf("%s %-*s  %s", s.mark(f.Level), width, f.Name, text.Escape(f.Text))
 		if f.Fix != "" {
-			line += fmt.Sprintf("\n%s  %s %s", strings.Repeat(" ", width+2), s.paint(bold, "fix:"), text.Escape(f.Fix))
+			line += fmt.Sprintf("\n%s  %s %s", strings.Repeat(" ", width+2), s.Paint(Bold, "fix:"), text.Escape(f.Fix))
 		}
 		if _, err := fmt.Fprintln(w, line); err != nil {
 			return err
@@ -40,11 +40,11 @@ func Doctor(w io.Writer, s Screen, absent error, findings []Finding) error {
 func (s Screen) mark(level string) string {
 	switch level {
 	case "problem":
-		return s.paint(red, "✗")
+		return s.Paint(Red, "✗")
 	case "warning":
-		return s.paint(yellow, "!")
+		return s.Paint(Yellow, "!")
 	}
-	return s.paint(green, "✓")
+	return s.Paint(Green, "✓")
 }
 
 func (s Screen) verdict(absent error, findings []Finding) string {
@@ -55,17 +55,17 @@ func (s Screen) verdict(absent error, findings []Finding) string {
 	problems, warnings := levels["problem"], levels["warning"]
 	switch {
 	case problems > 0 && warnings > 0:
-		return s.paint(red, text.Count(problems, "problem")+" and "+text.Count(warnings, "warning"))
+		return s.Paint(Red, text.Count(problems, "problem")+" and "+text.Count(warnings, "warning"))
 	case problems > 0:
-		return s.paint(red, text.Count(problems, "problem"))
+		return s.Paint(Red, text.Count(problems, "problem"))
 	case absent != nil && warnings > 0:
-		return s.paint(yellow, text.Count(warnings, "warning")+", and nothing to examine:") + " " + Message(absent)
+		return s.Paint(Yellow, text.Count(warnings, "warning")+", and nothing to examine:") + " " + Message(absent)
 	case absent != nil:
-		return s.paint(yellow, "nothing to examine:") + " " + Message(absent)
+		return s.Paint(Yellow, "nothing to examine:") + " " + Message(absent)
 	case warnings > 0:
-		return s.paint(yellow, text.Count(warnings, "warning")+"; the journal can be used")
+		return s.Paint(Yellow, text.Count(warnings, "warning")+"; the journal can be used")
 	}
-	return s.paint(green, "all is well")
+	return s.Paint(Green, "all is well")
 }
 
 // doctorJSON is the stable form of an examination; docs/json.md describes it.
@@ -89,5 +89,5 @@ func DoctorJSON(w io.Writer, directory, source string, journal bool, findings []
 		view.OK = view.OK && f.Level != "problem"
 		view.Checks = append(view.Checks, findingJSON{Finding: f, Fix: present(f.Fix)})
 	}
-	return writeJSON(w, view)
+	return WriteJSON(w, view)
 }

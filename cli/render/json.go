@@ -74,10 +74,11 @@ func TaskJSON(w io.Writer, t TaskView, attempts []task.Attempt) error {
 	}
 	tk := taskToJSON(t)
 	tk.Attempts = &list
-	return writeJSON(w, tk)
+	return WriteJSON(w, tk)
 }
 
-func writeJSON(w io.Writer, v any) error {
+// WriteJSON writes a value as JSON that is safe for a terminal.
+func WriteJSON(w io.Writer, v any) error {
 	text, err := marshal(v, "")
 	if err != nil {
 		return err

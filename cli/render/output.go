@@ -80,7 +80,7 @@ func (o output) shortened() output {
 
 // output indents each line, so that none looks like one of ours.
 func (s Screen) output(w io.Writer, o output, above string) error {
-	if _, err := fmt.Fprintf(w, "%s%s\n", above, s.paint(bold, o.title)); err != nil {
+	if _, err := fmt.Fprintf(w, "%s%s\n", above, s.Paint(Bold, o.title)); err != nil {
 		return err
 	}
 	for _, line := range o.lines {

@@ -32,11 +32,11 @@ func Policies(w io.Writer, s Screen, rows []PolicyRow) error {
 			attempts = strconv.Itoa(r.Attempts)
 		}
 		if r.Damage != nil {
-			attempts, curve, jitter = "-", s.paint(red, "cannot be read"), "-"
+			attempts, curve, jitter = "-", s.Paint(Red, "cannot be read"), "-"
 		}
 		lines = append(lines, []string{brief(r.Name), attempts, curve, jitter, s.from(r)})
 	}
-	return s.writeRows(w, lines)
+	return s.WriteRows(w, lines)
 }
 
 // from says where a policy is from, and which it hides.
@@ -46,7 +46,7 @@ func (s Screen) from(r PolicyRow) string {
 		from = text.Escape(r.File) + ":" + strconv.Itoa(r.Line)
 	}
 	if len(r.Hides) > 0 {
-		from += s.paint(faint, ", hides "+strings.Join(r.Hides, ", "))
+		from += s.Paint(Faint, ", hides "+strings.Join(r.Hides, ", "))
 	}
 	return from
 }
@@ -74,7 +74,7 @@ func PoliciesJSON(w io.Writer, rows []PolicyRow) error {
 		}
 		list = append(list, j)
 	}
-	return writeJSON(w, map[string]any{"policies": list})
+	return WriteJSON(w, map[string]any{"policies": list})
 }
 
 // Setting is a line of a policy as the config file has it.
@@ -121,7 +121,7 @@ func (s Screen) writeTable(w io.Writer, settings []Setting) error {
 	for i, one := range settings {
 		line := lines[i]
 		if one.Origin != "" {
-			line += strings.Repeat(" ", max(0, texts-lipgloss.Width(line))) + s.paint(faint, "  # "+text.Escape(one.Origin))
+			line += strings.Repeat(" ", max(0, texts-lipgloss.Width(line))) + s.Paint(Faint, "  # "+text.Escape(one.Origin))
 		}
 		if _, err := fmt.Fprintln(w, line); err != nil {
 			return err
@@ -148,7 +148,7 @@ func PolicyShownJSON(w io.Writer, p *task.Policy, settings []Setting) error {
 		}
 		j.Sources[strings.ReplaceAll(one.Key, "-", "_")] = one.Origin
 	}
-	return writeJSON(w, j)
+	return WriteJSON(w, j)
 }
 
 // Policy writes a policy in one line.

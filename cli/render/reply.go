@@ -49,7 +49,7 @@ func (s Screen) replies(w io.Writer, attempts []task.Attempt) error {
 	if _, err := io.WriteString(w, "\n"); err != nil {
 		return err
 	}
-	return s.writeRows(w, rows)
+	return s.WriteRows(w, rows)
 }
 
 // durationOrDash writes a dash for what did not happen.

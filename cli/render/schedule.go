@@ -66,7 +66,7 @@ func (s Schedule) Write(w io.Writer, screen Screen) error {
 			backoffText(r.TotalLeast), backoffText(r.TotalMost),
 		})
 	}
-	if err := screen.writeRows(w, rows); err != nil {
+	if err := screen.WriteRows(w, rows); err != nil {
 		return err
 	}
 	return s.writeNote(w)
@@ -121,5 +121,5 @@ func (s Schedule) WriteJSON(w io.Writer) error {
 			r.TotalLeast.Milliseconds(), r.TotalMost.Milliseconds(),
 		})
 	}
-	return writeJSON(w, j)
+	return WriteJSON(w, j)
 }

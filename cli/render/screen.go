@@ -33,14 +33,14 @@ func ScreenOf(f *os.File, getenv func(string) string) Screen {
 
 // The styles. The eight basic colours follow the user's own theme, so the terminal need not be asked for its background.
 var (
-	bold    = lipgloss.NewStyle().Bold(true)
-	faint   = lipgloss.NewStyle().Faint(true)
-	red     = lipgloss.NewStyle().Foreground(lipgloss.ANSIColor(1))
-	green   = lipgloss.NewStyle().Foreground(lipgloss.ANSIColor(2))
-	yellow  = lipgloss.NewStyle().Foreground(lipgloss.ANSIColor(3))
-	blue    = lipgloss.NewStyle().Foreground(lipgloss.ANSIColor(4))
-	magenta = lipgloss.NewStyle().Foreground(lipgloss.ANSIColor(5))
-	cyan    = lipgloss.NewStyle().Foreground(lipgloss.ANSIColor(6))
+	Bold    = lipgloss.NewStyle().Bold(true)
+	Faint   = lipgloss.NewStyle().Faint(true)
+	Red     = lipgloss.NewStyle().Foreground(lipgloss.ANSIColor(1))
+	Green   = lipgloss.NewStyle().Foreground(lipgloss.ANSIColor(2))
+	Yellow  = lipgloss.NewStyle().Foreground(lipgloss.ANSIColor(3))
+	Blue    = lipgloss.NewStyle().Foreground(lipgloss.ANSIColor(4))
+	Magenta = lipgloss.NewStyle().Foreground(lipgloss.ANSIColor(5))
+	Cyan    = lipgloss.NewStyle().Foreground(lipgloss.ANSIColor(6))
 )
 
 // The renderers have their colour profile set, so lipgloss does not look for one in the environment and at stdout.
@@ -55,20 +55,20 @@ func newRenderer(profile termenv.Profile) *lipgloss.Renderer {
 	return r
 }
 
-// on returns a style as this screen shows it.
-func (s Screen) on(style lipgloss.Style) lipgloss.Style {
+// On returns a style as this screen shows it.
+func (s Screen) On(style lipgloss.Style) lipgloss.Style {
 	if s.Color {
 		return style.Renderer(colored)
 	}
 	return style.Renderer(uncolored)
 }
 
-// paint styles a text of one line.
-func (s Screen) paint(style lipgloss.Style, text string) string {
+// Paint styles a text of one line.
+func (s Screen) Paint(style lipgloss.Style, text string) string {
 	if text == "" {
 		return ""
 	}
-	return s.on(style).Inline(true).Render(text)
+	return s.On(style).Inline(true).Render(text)
 }
 
 // cut shortens a line to the screen's width, with an ellipsis.
@@ -79,9 +79,9 @@ func (s Screen) cut(line string) string {
 	return ansi.Truncate(line, s.Width, "…")
 }
 
-// wrapped breaks a text without styles into lines of so many cells. ansi.Wrap would break --tasks after its hyphens, and writes wide
+// Wrapped breaks a text without styles into lines of so many cells. ansi.Wrap would break --tasks after its hyphens, and writes wide
 // characters past the end of a line.
-func wrapped(text string, cells int) (lines []string) {
+func Wrapped(text string, cells int) (lines []string) {
 	for paragraph := range strings.SplitSeq(text, "\n") {
 		line := ""
 		for i, word := range strings.Split(paragraph, " ") {
@@ -102,13 +102,13 @@ func wrapped(text string, cells int) (lines []string) {
 	return lines
 }
 
-// columnGap is the space between two columns of a table.
-const columnGap = 2
+// ColumnGap is the space between two columns of a table.
+const ColumnGap = 2
 
-// writeRows draws a table whose first row holds the titles. Whatever is too wide for the screen is cut at the end of the line.
-func (s Screen) writeRows(w io.Writer, rows [][]string) error {
+// WriteRows draws a table whose first row holds the titles. Whatever is too wide for the screen is cut at the end of the line.
+func (s Screen) WriteRows(w io.Writer, rows [][]string) error {
 	// A cell has one line: without Inline, lipgloss would wrap where it measures a cluster of characters differently.
-	cell := s.on(lipgloss.NewStyle()).PaddingRight(columnGap).Inline(true)
+	cell := s.On(lipgloss.NewStyle()).PaddingRight(ColumnGap).Inline(true)
 	title := cell.Bold(true)
 	text := table.New().Headers(rows[0]...).Rows(rows[1:]...).Wrap(false).
 		BorderTop(false).BorderBottom(false).BorderLeft(false).BorderRight(false).BorderColumn(false).BorderHeader(false).

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -12,11 +11,6 @@ import (
 	"github.com/10f93571/retry/internal/text"
 )
 
-var styleSequence = regexp.MustCompile(`\x1b\[\d*m`)
-
-// withoutStyles is what is left where a screen has no colours.
-func withoutStyles(text string) string { return styleSequence.ReplaceAllString(text, "") }
-
 func TestPaint(t *testing.T) {
 	color := Screen{Color: true}
 	for _, tt := range []struct {
@@ -25,14 +19,14 @@ func TestPaint(t *testing.T) {
 		text   string
 		want   string
 	}{
-		{screen: color, style: bold, text: "ID", want: "\x1b[1mID\x1b[0m"},
-		{screen: color, style: faint, text: "│", want: "\x1b[2m│\x1b[0m"},
-		{screen: color, style: red, text: "exit 1", want: "\x1b[31mexit 1\x1b[0m"},
-		{screen: color, style: cyan, text: " ", want: "\x1b[36m \x1b[0m"},
-		{screen: color, style: red, text: "", want: ""},
-		{screen: Screen{}, style: red, text: "exit 1", want: "exit 1"},
+		{screen: color, style: Bold, text: "ID", want: "\x1b[1mID\x1b[0m"},
+		{screen: color, style: Faint, text: "│", want: "\x1b[2m│\x1b[0m"},
+		{screen: color, style: Red, text: "exit 1", want: "\x1b[31mexit 1\x1b[0m"},
+		{screen: color, style: Cyan, text: " ", want: "\x1b[36m \x1b[0m"},
+		{screen: color, style: Red, text: "", want: ""},
+		{screen: Screen{}, style: Red, text: "exit 1", want: "exit 1"},
 	} {
-		if got := tt.screen.paint(tt.style, tt.text); got != tt.want {
+		if got := tt.screen.Paint(tt.style, tt.text); got != tt.want {
 			t.Errorf("%q on %+v: got %q, want %q", tt.text, tt.screen, got, tt.want)
 		}
 	}
@@ -40,8 +34,8 @@ func TestPaint(t *testing.T) {
 
 func TestStylesDiffer(t *testing.T) {
 	seen := map[string]bool{}
-	for _, style := range []lipgloss.Style{bold, faint, red, green, yellow, blue, magenta, cyan} {
-		text := Screen{Color: true}.paint(style, "x")
+	for _, style := range []lipgloss.Style{Bold, Faint, Red, Green, Yellow, Blue, Magenta, Cyan} {
+		text := Screen{Color: true}.Paint(style, "x")
 		if seen[text] {
 			t.Errorf("two styles write %q", text)
 		}
@@ -91,7 +85,7 @@ func TestWrapped(t *testing.T) {
 		{text: "a  b", cells: 4, want: []string{"a  b"}},
 		{text: "日", cells: 1, want: []string{"日"}},
 	} {
-		if got := wrapped(tt.text, tt.cells); !slices.Equal(got, tt.want) {
+		if got := Wrapped(tt.text, tt.cells); !slices.Equal(got, tt.want) {
 			t.Errorf("%q in %d cells: got %q, want %q", tt.text, tt.cells, got, tt.want)
 		}
 	}
@@ -102,7 +96,7 @@ func TestWrappedKeepsAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := text.Escape(rapid.StringOf(rapid.SampledFrom([]rune("a- é日👧\u0301\u200d🇩"))).Draw(t, "text"))
 		cells := rapid.IntRange(2, 20).Draw(t, "cells")
-		lines := wrapped(text, cells)
+		lines := Wrapped(text, cells)
 		for _, line := range lines {
 			if got := lipgloss.Width(line); got > cells {
 				t.Errorf("%q: got %d cells, want at most %d", line, got, cells)
@@ -132,7 +126,7 @@ func TestTableAligns(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var b strings.Builder
-			if err := tt.screen.writeRows(&b, tt.rows); err != nil {
+			if err := tt.screen.WriteRows(&b, tt.rows); err != nil {
 				t.Fatal(err)
 			}
 			if got := b.String(); got != tt.want {

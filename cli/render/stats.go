@@ -31,7 +31,7 @@ func Stats(w io.Writer, s Screen, commands []task.CommandStats, hidden int, sinc
 		columns = slices.DeleteFunc(columns, func(c statsColumn) bool { return c.weight == lightest })
 		rows = s.statsRows(columns, commands, now)
 	}
-	if err := s.writeRows(w, rows); err != nil || hidden == 0 {
+	if err := s.WriteRows(w, rows); err != nil || hidden == 0 {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "… and %d more: retry stats --limit 0\n", hidden)
@@ -40,10 +40,10 @@ func Stats(w io.Writer, s Screen, commands []task.CommandStats, hidden int, sinc
 
 // wanted is how wide the table should at least be.
 func wanted(rows [][]string) int {
-	widths := columnWidths(rows)
+	widths := ColumnWidths(rows)
 	width := min(widths[len(widths)-1], leastCommand)
 	for _, w := range widths[:len(widths)-1] {
-		width += w + columnGap
+		width += w + ColumnGap
 	}
 	return width
 }
@@ -114,11 +114,11 @@ func (c statsColumn) empty(commands []task.CommandStats) bool {
 func lastRun(s Screen, c *task.CommandStats, now time.Time) string {
 	switch last := &c.Last; {
 	case last.Running:
-		return s.paint(blue, "running")
+		return s.Paint(Blue, "running")
 	case last.Status == "":
 		return "-"
 	case last.Broken():
-		return s.paint(red, complaint(last)+" "+agoRoughly(last.FinishedAt, now))
+		return s.Paint(Red, complaint(last)+" "+agoRoughly(last.FinishedAt, now))
 	default:
 		return "ok " + agoRoughly(last.FinishedAt, now)
 	}
@@ -136,7 +136,7 @@ func failures(s Screen, c *task.CommandStats, _ time.Time) string {
 	if c.Failures == 0 {
 		return tallied(0)
 	}
-	return s.paint(red, tallied(c.Failures))
+	return s.Paint(Red, tallied(c.Failures))
 }
 
 func quantile(c *task.CommandStats, d time.Duration) string {
@@ -206,7 +206,7 @@ func StatsJSON(w io.Writer, commands []task.CommandStats, since time.Time) error
 			list[i].DurationMS = &quantilesMS{P50: c.P50.Milliseconds(), P95: c.P95.Milliseconds()}
 		}
 	}
-	return writeJSON(w, struct {
+	return WriteJSON(w, struct {
 		Since    *string            `json:"since"`
 		Commands []commandStatsJSON `json:"commands"`
 	}{timestamp(since), list})

@@ -45,7 +45,7 @@ func Tasks(w io.Writer, s Screen, tasks iter.Seq2[TaskView, error], table Table,
 		_, err := fmt.Fprintln(w, table.None)
 		return err
 	}
-	if err := s.writeRows(w, rows); err != nil || !more {
+	if err := s.WriteRows(w, rows); err != nil || !more {
 		return err
 	}
 	_, err := fmt.Fprintln(w, s.cut(table.More))
@@ -59,13 +59,13 @@ func (s Screen) row(t TaskView, now time.Time) []string {
 	}
 	status := s.status(t)
 	if t.Damage != nil {
-		status += s.paint(red, " (damaged)")
+		status += s.Paint(Red, " (damaged)")
 	}
 	return []string{ShortID(t.ID), status, AttemptCount(t.Task), lastOutcome(t), nextAttempt(t, now), age(t.CreatedAt, now), command}
 }
 
-// columnWidths are the widths of the widest cells.
-func columnWidths(rows [][]string) []int {
+// ColumnWidths are the widths of the widest cells.
+func ColumnWidths(rows [][]string) []int {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
@@ -79,15 +79,15 @@ func columnWidths(rows [][]string) []int {
 func (s Screen) status(t TaskView) string {
 	switch {
 	case t.Interrupted && !deferred(t):
-		return s.paint(yellow, "INTERRUPTED")
+		return s.Paint(Yellow, "INTERRUPTED")
 	case t.Status == task.Succeeded:
-		return s.paint(green, string(t.Status))
+		return s.Paint(Green, string(t.Status))
 	case t.Status == task.Exhausted || t.Status == task.Failed:
-		return s.paint(red, string(t.Status))
+		return s.Paint(Red, string(t.Status))
 	case t.Status == task.Cancelled:
-		return s.paint(faint, string(t.Status))
+		return s.Paint(Faint, string(t.Status))
 	}
-	return s.paint(blue, brief(string(t.Status)))
+	return s.Paint(Blue, brief(string(t.Status)))
 }
 
 // AttemptCount writes "2/5", or "2" where there is no limit. An interrupted attempt has a number and does not count against the limit,

@@ -231,7 +231,7 @@ func TestListsReportAFailingJournal(t *testing.T) {
 func TestTasksJSONHasItsShape(t *testing.T) {
 	var whole, streamed strings.Builder
 	views := []TaskView{view(nil), view(func(v *TaskView) { v.Command = []string{"a\nb", "\x1b\u202e"} })}
-	if err := errors.Join(TasksJSON(&streamed, all(views...)), writeJSON(&whole, map[string]any{"tasks": []taskJSON{taskToJSON(views[0]), taskToJSON(views[1])}})); err != nil {
+	if err := errors.Join(TasksJSON(&streamed, all(views...)), WriteJSON(&whole, map[string]any{"tasks": []taskJSON{taskToJSON(views[0]), taskToJSON(views[1])}})); err != nil {
 		t.Fatal(err)
 	}
 	if streamed.String() != whole.String() {

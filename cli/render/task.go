@@ -66,7 +66,7 @@ func (s Screen) facts(w io.Writer, t TaskView, now time.Time) error {
 		{"Task", brief(t.ID)},
 		{"Name", name(t.Task)},
 		{"Status", s.status(t) + s.explanation(t, now)},
-		{"Damaged", s.paint(red, damage(t.Task))},
+		{"Damaged", s.Paint(Red, damage(t.Task))},
 		{"Command", commandUpTo(t.Command, longLine)},
 	}, targetFacts(t.Task), [][2]string{
 		{"Directory", wholeLine(t.Directory)},
@@ -84,7 +84,7 @@ func (s Screen) facts(w io.Writer, t TaskView, now time.Time) error {
 		if f[1] == "" {
 			continue
 		}
-		if _, err := fmt.Fprintf(w, "%s %s\n", s.paint(bold, fmt.Sprintf("%-9s", f[0])), f[1]); err != nil {
+		if _, err := fmt.Fprintf(w, "%s %s\n", s.Paint(Bold, fmt.Sprintf("%-9s", f[0])), f[1]); err != nil {
 			return err
 		}
 	}
@@ -137,7 +137,7 @@ func (s Screen) attempts(w io.Writer, t TaskView, attempts []task.Attempt, now t
 	if _, err := fmt.Fprintln(w); err != nil {
 		return err
 	}
-	return s.writeRows(w, rows)
+	return s.WriteRows(w, rows)
 }
 
 func (s Screen) explanation(t TaskView, now time.Time) string {
@@ -158,13 +158,13 @@ func (s Screen) outcome(t TaskView, a task.Attempt) string {
 	text := ended(a.Outcome, a.Decision)
 	switch {
 	case a.Decision.Verdict == "":
-		return s.paint(blue, withoutOutcome(t))
+		return s.Paint(Blue, withoutOutcome(t))
 	case a.Decision.Verdict == task.VerdictSucceeded:
-		return s.paint(green, text)
+		return s.Paint(Green, text)
 	case a.Outcome.IsCrash():
-		return s.paint(yellow, text)
+		return s.Paint(Yellow, text)
 	}
-	return s.paint(red, text)
+	return s.Paint(Red, text)
 }
 
 func took(a task.Attempt, now time.Time, t TaskView) string {

@@ -38,7 +38,7 @@ func (s Screen) timeline(w io.Writer, t TaskView, attempts []task.Attempt, now t
 	if len(bars) < 2 {
 		return nil
 	}
-	lines := []string{"", s.paint(bold, shorten(h.title(bars), width))}
+	lines := []string{"", s.Paint(Bold, shorten(h.title(bars), width))}
 	for _, b := range bars {
 		label := b.label(attempts, width)
 		lines = append(lines, label+strings.Repeat(" ", labels-lipgloss.Width(label)+1)+s.cells(b.cells))
@@ -97,15 +97,15 @@ func (h history) title(bars []bar) string {
 func (s Screen) paintMark(m mark, text string) string {
 	switch m {
 	case succeeded:
-		return s.paint(green, text)
+		return s.Paint(Green, text)
 	case failed:
-		return s.paint(red, text)
+		return s.Paint(Red, text)
 	case running:
-		return s.paint(blue, text)
+		return s.Paint(Blue, text)
 	case noOutcome, cutOff:
-		return s.paint(yellow, text)
+		return s.Paint(Yellow, text)
 	case waited:
-		return s.paint(faint, text)
+		return s.Paint(Faint, text)
 	}
 	return text
 }

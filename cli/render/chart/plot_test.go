@@ -1,4 +1,4 @@
-package render
+package chart
 
 import (
 	"slices"
@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/lipgloss"
 
 	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/plot"
 	"github.com/10f93571/retry/task"
 )
@@ -34,7 +35,7 @@ func studyOf(t *testing.T, s plot.Subject, o plot.Options) plot.Study {
 	return study
 }
 
-func plotted(t *testing.T, s Screen, studies []plot.Study, o plot.Options) []string {
+func plotted(t *testing.T, s render.Screen, studies []plot.Study, o plot.Options) []string {
 	t.Helper()
 	var b strings.Builder
 	if err := Plot(&b, s, studies, o); err != nil {
@@ -60,13 +61,13 @@ func TestPlotFits(t *testing.T) {
 	for _, width := range []int{40, 59, 60, 80, 91, 140, 200, 300} {
 		for _, colour := range []bool{false, true} {
 			for n := 1; n <= len(studies); n += 3 {
-				checkFits(t, Screen{Width: width, Color: colour}, studies[n-1:], o)
+				checkFits(t, render.Screen{Width: width, Color: colour}, studies[n-1:], o)
 			}
 		}
 	}
 }
 
-func checkFits(t *testing.T, s Screen, studies []plot.Study, o plot.Options) {
+func checkFits(t *testing.T, s render.Screen, studies []plot.Study, o plot.Options) {
 	t.Helper()
 	lines := plotted(t, s, studies, o)
 	for _, line := range lines {
@@ -91,7 +92,7 @@ func TestPlotSideBySide(t *testing.T) {
 	study := studyOf(t, subject(t, "constant:5s", "none"), o)
 	for _, tt := range []struct{ width, studies, most int }{{0, 2, 1}, {90, 2, 1}, {91, 2, 2}, {140, 3, 3}, {140, 2, 2}, {200, 9, 4}} {
 		side := 0
-		for _, line := range plotted(t, Screen{Width: tt.width}, make9(study)[:tt.studies], o) {
+		for _, line := range plotted(t, render.Screen{Width: tt.width}, make9(study)[:tt.studies], o) {
 			side = max(side, strings.Count(line, "Load: retries a second"))
 		}
 		if side != tt.most {
@@ -108,7 +109,7 @@ func TestPlotHead(t *testing.T) {
 	s := subject(t, "exp:10s", "none")
 	s.Label = "a\x1b[31mb"
 	s.Policy.Budget = 25 * time.Second
-	lines := plotted(t, Screen{Width: 100}, []plot.Study{studyOf(t, s, o)}, o)
+	lines := plotted(t, render.Screen{Width: 100}, []plot.Study{studyOf(t, s, o)}, o)
 	if lines[0] != `a\x1b[31mb` || lines[1] != "9 attempts, backoff exp:10s, jitter none" {
 		t.Errorf("%q", lines[:2])
 	}
@@ -118,7 +119,7 @@ func TestPlotHead(t *testing.T) {
 func TestAxisOfEarlyRetries(t *testing.T) {
 	o := plot.Options{Tasks: 100, Retries: 8, Seed: 1}
 	for spec, want := range map[string]bool{"full": true, "none": false} {
-		text := strings.Join(plotted(t, Screen{}, []plot.Study{studyOf(t, subject(t, "exp:10s", spec), o)}, o), "\n")
+		text := strings.Join(plotted(t, render.Screen{}, []plot.Study{studyOf(t, subject(t, "exp:10s", spec), o)}, o), "\n")
 		if strings.Contains(text, "│≤") != want {
 			t.Errorf("%s:\n%s", spec, text)
 		}
@@ -178,16 +179,16 @@ func TestPlotNotesOfManyTasks(t *testing.T) {
 func TestPlotFigures(t *testing.T) {
 	o := plot.Options{Tasks: 1, Retries: 2, Seed: 1}
 	a, b := studyOf(t, subject(t, "constant:5s", "none"), o), studyOf(t, subject(t, "constant:1m", "none"), o)
-	wide := strings.Join(figures(Screen{}, []plot.Study{a, b}, 80), "\n")
+	wide := strings.Join(figures(render.Screen{}, []plot.Study{a, b}, 80), "\n")
 	for _, want := range []string{"  constant:5s/none  constant:1m/none\n", "Window: least · mean · most  10 · 10 · 10 s    2 · 2 · 2 min\n"} {
 		if !strings.Contains(wide, want) {
 			t.Errorf("%q is missing in\n%s", want, wide)
 		}
 	}
-	if got := figures(Screen{}, []plot.Study{a, b}, 50); strings.Count(strings.Join(got, "\n"), "Window") != 2 || got[6] != "" {
+	if got := figures(render.Screen{}, []plot.Study{a, b}, 50); strings.Count(strings.Join(got, "\n"), "Window") != 2 || got[6] != "" {
 		t.Errorf("no two tables:\n%s", strings.Join(got, "\n"))
 	}
-	if got := figures(Screen{}, []plot.Study{a}, 40); got[0] != "constant:5s/none" || got[1] != "Window: least · mean · most" || got[2] != "  10 · 10 · 10 s" {
+	if got := figures(render.Screen{}, []plot.Study{a}, 40); got[0] != "constant:5s/none" || got[1] != "Window: least · mean · most" || got[2] != "  10 · 10 · 10 s" {
 		t.Errorf("no list:\n%s", strings.Join(got, "\n"))
 	}
 }

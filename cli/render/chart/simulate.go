@@ -1,4 +1,4 @@
-package render
+package chart
 
 import (
 	"fmt"
@@ -7,12 +7,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/plot"
 )
 
 // Lock writes the results of a simulated lock, a row for each spec.
-func Lock(w io.Writer, s Screen, l plot.Lock, trials []plot.Trial) error {
+func Lock(w io.Writer, s render.Screen, l plot.Lock, trials []plot.Trial) error {
 	err := writeTexts(s, w, fmt.Sprintf("%s for a lock that each holds for %s%s; done at the best after %s",
 		text.Count(l.Clients, "client"), text.FormatDuration(l.Hold), spinning(l.Spin), text.Duration(l.Ideal())), "")
 	if err != nil {
@@ -32,7 +33,7 @@ func spinning(d time.Duration) string {
 }
 
 // Outage writes the results of a simulated outage, a row for each spec.
-func Outage(w io.Writer, s Screen, o plot.Outage, trials []plot.Trial) error {
+func Outage(w io.Writer, s render.Screen, o plot.Outage, trials []plot.Trial) error {
 	err := writeTexts(s, w, fmt.Sprintf("%s of a service that is down for %s and then answers %s a second; done at the best after %s",
 		text.Count(o.Clients, "client"), text.FormatDuration(o.Down), text.Count(o.Capacity, "call"), text.Duration(o.Ideal())), "")
 	if err != nil {
@@ -68,7 +69,7 @@ func trialColumns(refused string) []trialColumn {
 }
 
 // trialTable marks the best of each column where the trials differ.
-func trialTable(s Screen, w io.Writer, refused string, trials []plot.Trial) error {
+func trialTable(s render.Screen, w io.Writer, refused string, trials []plot.Trial) error {
 	columns := trialColumns(refused)
 	titles := []string{"SPEC"}
 	for _, c := range columns {
@@ -80,15 +81,15 @@ func trialTable(s Screen, w io.Writer, refused string, trials []plot.Trial) erro
 		for _, c := range columns {
 			text := c.text(c.value(t))
 			if c.best(t, trials) {
-				text = s.paint(green, text+"*")
+				text = s.Paint(render.Green, text+"*")
 			}
 			row = append(row, text)
 		}
 		rows = append(rows, row)
 	}
-	width := -columnGap
-	for _, w := range columnWidths(rows) {
-		width += w + columnGap
+	width := -render.ColumnGap
+	for _, w := range render.ColumnWidths(rows) {
+		width += w + render.ColumnGap
 	}
 	if s.Width > 0 && width > s.Width {
 		if err := writeTransposed(s, w, rows); err != nil {
@@ -96,14 +97,14 @@ func trialTable(s Screen, w io.Writer, refused string, trials []plot.Trial) erro
 		}
 		return trialNotes(s, w, trials, "row")
 	}
-	if err := s.writeRows(w, rows); err != nil {
+	if err := s.WriteRows(w, rows); err != nil {
 		return err
 	}
 	return trialNotes(s, w, trials, "column")
 }
 
 // writeTransposed makes a column of each spec, for a narrow screen: a row would be cut before the last figures, which matter most.
-func writeTransposed(s Screen, w io.Writer, rows [][]string) error {
+func writeTransposed(s render.Screen, w io.Writer, rows [][]string) error {
 	for _, row := range rows[1:] {
 		row[0] = shorten(row[0], min(longestColumn, s.Width/2))
 	}
@@ -132,17 +133,19 @@ func (c trialColumn) best(t plot.Trial, trials []plot.Trial) bool {
 	return more
 }
 
+const longLabel = 400
+
 // specName is the label of a spec. For a curve without a jitter it adds the default jitter.
 func specName(s plot.Subject) string {
 	spec := s.Policy.Backoff
 	if s.Label == spec.Curve() && strings.Contains(s.Label, ":") {
-		return brief(s.Label) + "/" + spec.Jitter()
+		return text.Escape(text.Shorten(s.Label, longLabel)) + "/" + spec.Jitter()
 	}
-	return brief(s.Label)
+	return text.Escape(text.Shorten(s.Label, longLabel))
 }
 
 // trialNotes explain the marks, and tell what the figures do not show.
-func trialNotes(s Screen, w io.Writer, trials []plot.Trial, of string) error {
+func trialNotes(s render.Screen, w io.Writer, trials []plot.Trial, of string) error {
 	var notes []string
 	if len(trials) > 1 {
 		notes = append(notes, "* the least of the "+of)
@@ -161,10 +164,10 @@ func trialNotes(s Screen, w io.Writer, trials []plot.Trial, of string) error {
 }
 
 // writeTexts wraps each text to the screen. Where the output is no terminal, a text is one line.
-func writeTexts(s Screen, w io.Writer, texts ...string) error {
+func writeTexts(s render.Screen, w io.Writer, texts ...string) error {
 	for _, text := range texts {
 		if s.Width > 0 {
-			text = strings.Join(wrapped(text, s.Width), "\n")
+			text = strings.Join(render.Wrapped(text, s.Width), "\n")
 		}
 		if _, err := fmt.Fprintln(w, text); err != nil {
 			return err
@@ -177,7 +180,7 @@ func writeTexts(s Screen, w io.Writer, texts ...string) error {
 const wavesShown = 12
 
 // waveTable writes how many of the first calls, of the first retries and so on were collisions.
-func waveTable(s Screen, w io.Writer, trials []plot.Trial) error {
+func waveTable(s render.Screen, w io.Writer, trials []plot.Trial) error {
 	rows := [][]string{{"COLLISIONS PER WAVE", "FIRST CALLS, FIRST RETRIES, SECOND …"}}
 	for _, t := range trials {
 		name := specName(t.Subject)
@@ -186,14 +189,14 @@ func waveTable(s Screen, w io.Writer, trials []plot.Trial) error {
 		}
 		rows = append(rows, []string{name, ""})
 	}
-	room := s.Width - columnWidths(rows)[0] - columnGap
+	room := s.Width - render.ColumnWidths(rows)[0] - render.ColumnGap
 	for i, t := range trials {
 		rows[i+1][1] = waveCounts(t.ByWave, room)
 	}
 	if _, err := fmt.Fprintln(w); err != nil {
 		return err
 	}
-	return s.writeRows(w, rows)
+	return s.WriteRows(w, rows)
 }
 
 // waveCounts are as many counts as have room; a negative room is unlimited. A count is never cut, as half a number is another one.
@@ -259,7 +262,7 @@ func LockJSON(w io.Writer, l plot.Lock, trials []plot.Trial) error {
 		spec.Collisions, spec.CollisionsPerWave = &t.Refused, t.ByWave
 		j.Specs = append(j.Specs, spec)
 	}
-	return writeJSON(w, j)
+	return render.WriteJSON(w, j)
 }
 
 // OutageJSON writes the trials of an outage; docs/json.md describes them.
@@ -270,7 +273,7 @@ func OutageJSON(w io.Writer, o plot.Outage, trials []plot.Trial) error {
 		spec.Rejected = &t.Refused
 		j.Specs = append(j.Specs, spec)
 	}
-	return writeJSON(w, j)
+	return render.WriteJSON(w, j)
 }
 
 func trialToJSON(t plot.Trial) trialJSON {

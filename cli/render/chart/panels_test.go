@@ -1,4 +1,4 @@
-package render
+package chart
 
 import (
 	"fmt"
@@ -6,7 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/plot"
 	"github.com/10f93571/retry/plot/chart"
 )
@@ -79,7 +82,7 @@ func TestCurveNumbers(t *testing.T) {
 // scatterOf is a diagram of 4 cells a row, for 8 s.
 func scatterOf(colour bool, retries, tasks int, dots ...plot.Dot) chartView {
 	return chartView{
-		screen: Screen{Color: colour}, width: yLabelWidth + 1 + 4,
+		screen: render.Screen{Color: colour}, width: yLabelWidth + 1 + 4,
 		Chart: chart.Chart{
 			Time:  chart.Axis{Most: float64(8 * time.Second)},
 			Study: plot.Study{Tasks: tasks, Drawn: tasks, Dots: dots, Retries: make([]plot.Retry, retries)},
@@ -110,7 +113,7 @@ func TestScatter(t *testing.T) {
 	} {
 		lines := scatterOf(tt.colour, 10, tt.tasks, tt.dots...).scatter()[2:]
 		for i := range lines {
-			lines[i] = strings.TrimRight(withoutStyles(lines[i]), " ")
+			lines[i] = strings.TrimRight(ansi.Strip(lines[i]), " ")
 		}
 		if got := strings.Join(lines, "\n"); got != tt.want {
 			t.Errorf("%s:\n%s\nwant\n%s", tt.name, got, tt.want)
@@ -169,7 +172,7 @@ func TestLegendOfRetries(t *testing.T) {
 	} {
 		k := scatterOf(tt.colour, tt.retries, 1)
 		k.width = tt.wide
-		if got := withoutStyles(k.retryLegend()); got != tt.want {
+		if got := ansi.Strip(k.retryLegend()); got != tt.want {
 			t.Errorf("%d retries: %s\nwant %s", tt.retries, got, tt.want)
 		}
 	}

@@ -1,4 +1,5 @@
-package render
+// Package chart is the terminal backend of plot/chart. It also writes the tables of simulations, and the JSON of both.
+package chart
 
 import (
 	"fmt"
@@ -8,13 +9,17 @@ import (
 	"strings"
 
 	"github.com/charmbracelet/lipgloss"
+	"github.com/charmbracelet/x/ansi"
 
+	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/plot"
 	"github.com/10f93571/retry/plot/chart"
 )
 
 const (
+	usualWidth    = 80 // where the output is no terminal
+	minTickGap    = 8  // the fewest cells between two ticks
 	minPlotWidth  = 40
 	maxPlotWidth  = 200
 	minChartWidth = 44 // where several charts stand in a row
@@ -25,7 +30,7 @@ const (
 )
 
 // Plot draws studies: the charts side by side where there is room, and below them one table with the figures of all.
-func Plot(w io.Writer, screen Screen, studies []plot.Study, o plot.Options) error {
+func Plot(w io.Writer, screen render.Screen, studies []plot.Study, o plot.Options) error {
 	total := usualWidth
 	if screen.Width > 0 {
 		total = min(max(screen.Width, minPlotWidth), maxPlotWidth)
@@ -55,7 +60,7 @@ func sideBySide(views []chartView) (lines []string) {
 	for _, part := range []func(chartView) []string{chartView.head, chartView.curve, chartView.scatter, chartView.load} {
 		var blocks []string
 		for i, v := range views {
-			style := v.screen.on(lipgloss.NewStyle()).Width(v.width)
+			style := v.screen.On(lipgloss.NewStyle()).Width(v.width)
 			if i < len(views)-1 {
 				style = style.MarginRight(chartGap)
 			}
@@ -69,7 +74,7 @@ func sideBySide(views []chartView) (lines []string) {
 // chartView is a chart as a terminal shows it.
 type chartView struct {
 	chart.Chart
-	screen         Screen
+	screen         render.Screen
 	width          int
 	defaultRetries int // where the policy has no limit of attempts
 }
@@ -84,17 +89,17 @@ func (v chartView) head() []string {
 	if attempts == 0 {
 		attempts = v.defaultRetries + 1
 	}
-	lines := []string{v.screen.paint(bold, shorten(text.Escape(v.Study.Subject.Label), v.width))}
+	lines := []string{v.screen.Paint(render.Bold, shorten(text.Escape(v.Study.Subject.Label), v.width))}
 	about := fmt.Sprintf("%d attempts, backoff %s, jitter %s", attempts, policy.Backoff.Curve(), policy.Backoff.Jitter())
-	for _, line := range wrapped(about, v.width) {
-		lines = append(lines, v.screen.paint(faint, line))
+	for _, line := range render.Wrapped(about, v.width) {
+		lines = append(lines, v.screen.Paint(render.Faint, line))
 	}
 	return lines
 }
 
 // row is a line of a diagram with its label.
 func (v chartView) row(label, cells string) string {
-	return strings.Repeat(" ", max(0, yLabelWidth-lipgloss.Width(label))) + label + v.screen.paint(faint, "│") + cells
+	return strings.Repeat(" ", max(0, yLabelWidth-lipgloss.Width(label))) + label + v.screen.Paint(render.Faint, "│") + cells
 }
 
 // title is the first of the texts that fits.
@@ -107,6 +112,8 @@ func (v chartView) title(texts ...string) string {
 	return shorten(texts[len(texts)-1], v.width)
 }
 
+func shorten(text string, width int) string { return ansi.Truncate(text, width, "…") }
+
 // xAxis is the line below a diagram. The label of the early retries, if any, stands at its begin.
 func (v chartView) xAxis(a chart.Axis, cells int, early string) string {
 	var b strings.Builder
@@ -115,7 +122,7 @@ func (v chartView) xAxis(a chart.Axis, cells int, early string) string {
 		b.WriteString("│" + early)
 		end = 1 + lipgloss.Width(early)
 	}
-	for _, t := range a.TimeTicks(max(2, cells/axisDistance)) {
+	for _, t := range a.TimeTicks(max(2, cells/minTickGap)) {
 		column := int(t.Place * float64(cells))
 		if column < end || column+1+lipgloss.Width(t.Label) > cells {
 			continue
@@ -123,7 +130,7 @@ func (v chartView) xAxis(a chart.Axis, cells int, early string) string {
 		b.WriteString(strings.Repeat(" ", column-end) + "│" + t.Label)
 		end = column + 1 + lipgloss.Width(t.Label)
 	}
-	return strings.Repeat(" ", yLabelWidth+1) + v.screen.paint(faint, b.String())
+	return strings.Repeat(" ", yLabelWidth+1) + v.screen.Paint(render.Faint, b.String())
 }
 
 // logNote says that an axis is logarithmic.
@@ -135,7 +142,7 @@ func logNote(a chart.Axis) string {
 }
 
 // figures is the table of results with a column for each study.
-func figures(s Screen, studies []plot.Study, width int) []string {
+func figures(s render.Screen, studies []plot.Study, width int) []string {
 	names := []string{""}
 	for _, f := range chart.Figures(studies[0]) {
 		names = append(names, f.Name)
@@ -152,12 +159,12 @@ func figures(s Screen, studies []plot.Study, width int) []string {
 }
 
 // columns draws columns with the names of the rows before them, in as many tables as the width needs.
-func figureTables(s Screen, names []string, columns [][]string, width int) (lines []string) {
+func figureTables(s render.Screen, names []string, columns [][]string, width int) (lines []string) {
 	for len(columns) > 0 {
 		table := [][]string{names}
 		used := columnWidth(names)
 		for len(columns) > 0 {
-			next := columnGap + columnWidth(columns[0])
+			next := render.ColumnGap + columnWidth(columns[0])
 			if len(table) > 1 && used+next > width {
 				break
 			}
@@ -182,7 +189,7 @@ func columnWidth(texts []string) (widest int) {
 	return widest
 }
 
-func figureTable(s Screen, columns [][]string, width int) []string {
+func figureTable(s render.Screen, columns [][]string, width int) []string {
 	rows := make([][]string, len(columns[0]))
 	for i := range rows {
 		for _, c := range columns {
@@ -190,13 +197,13 @@ func figureTable(s Screen, columns [][]string, width int) []string {
 		}
 	}
 	var b strings.Builder
-	_ = Screen{Width: width, Color: s.Color}.writeRows(&b, rows) // a Builder takes everything
+	_ = render.Screen{Width: width, Color: s.Color}.WriteRows(&b, rows) // a Builder takes everything
 	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 }
 
 // figureList draws each name above its value.
-func figureList(s Screen, columns [][]string, width int) []string {
-	lines := []string{s.paint(bold, shorten(columns[1][0], width))}
+func figureList(s render.Screen, columns [][]string, width int) []string {
+	lines := []string{s.Paint(render.Bold, shorten(columns[1][0], width))}
 	for i := 1; i < len(columns[0]); i++ {
 		lines = append(lines, shorten(columns[0][i], width), shorten("  "+columns[1][i], width))
 	}
@@ -227,7 +234,7 @@ func plotNotes(studies []plot.Study, o plot.Options, width int) (notes []string)
 	if len(notes) == 0 {
 		return nil
 	}
-	return append([]string{""}, wrapped(strings.Join(notes, "\n"), width)...)
+	return append([]string{""}, render.Wrapped(strings.Join(notes, "\n"), width)...)
 }
 
 func hasJitter(s plot.Study) bool {
@@ -335,7 +342,7 @@ func PlotJSON(w io.Writer, studies []plot.Study, o plot.Options) error {
 		}
 		j.Specs = append(j.Specs, jSpec)
 	}
-	return writeJSON(w, j)
+	return render.WriteJSON(w, j)
 }
 
 // sixDigits rounds to six significant digits.

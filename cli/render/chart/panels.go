@@ -1,4 +1,4 @@
-package render
+package chart
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/charmbracelet/lipgloss"
 
+	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/plot"
 	"github.com/10f93571/retry/plot/chart"
@@ -34,7 +35,7 @@ const (
 var brailleBits = [2][4]rune{{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}}
 
 // retryColors repeat, but neighbouring retries have different ones.
-var retryColors = [...]lipgloss.Style{red, yellow, green, cyan, blue, magenta}
+var retryColors = [...]lipgloss.Style{render.Red, render.Yellow, render.Green, render.Cyan, render.Blue, render.Magenta}
 
 // curve draws the delay before each retry, one row for each: the range that the jitter allows, and the delay without jitter.
 func (v chartView) curve() []string {
@@ -45,7 +46,7 @@ func (v chartView) curve() []string {
 	title := v.title("Delay before retry n"+legend, "Delays"+legend)
 	title += strings.Repeat(" ", max(1, yLabelWidth+1+cells-lipgloss.Width(title)))
 	if lipgloss.Width(title)+lipgloss.Width(numbers[0]) <= v.width {
-		title += v.screen.paint(faint, numbers[0])
+		title += v.screen.Paint(render.Faint, numbers[0])
 	}
 	lines := []string{title}
 	for i, p := range shown {
@@ -78,7 +79,7 @@ func (v chartView) delayBar(p chart.Point, cells int) string {
 		case i == cells-1 && p.Clipped:
 			b.WriteString(clippedMark)
 		case from <= i && i <= to && from < to:
-			b.WriteString(v.screen.paint(faint, rangeMark))
+			b.WriteString(v.screen.Paint(render.Faint, rangeMark))
 		default:
 			b.WriteByte(' ')
 		}
@@ -94,13 +95,13 @@ func (v chartView) curveNumbers(rows []chart.Point) []string {
 		cv = append(cv, strings.TrimPrefix(fmt.Sprintf("%.2f", p.Retry.CV), "0"))
 	}
 	columns := [][]string{base, limits, cv}
-	if columnWidth(base)+columnWidth(limits)+columnWidth(cv)+3*columnGap > v.cells()-minBarWidth {
+	if columnWidth(base)+columnWidth(limits)+columnWidth(cv)+3*render.ColumnGap > v.cells()-minBarWidth {
 		columns = [][]string{base, cv}
 	}
 	lines := make([]string, len(rows)+1)
 	for _, c := range columns {
 		for i, cell := range c {
-			lines[i] += strings.Repeat(" ", columnGap+columnWidth(c)-lipgloss.Width(cell)) + cell
+			lines[i] += strings.Repeat(" ", render.ColumnGap+columnWidth(c)-lipgloss.Width(cell)) + cell
 		}
 	}
 	return lines
@@ -125,7 +126,7 @@ func (v chartView) retriesPerSign() int {
 func (v chartView) signOf(retry int) int { return (retry - 1) / v.retriesPerSign() }
 
 func (v chartView) paintRetry(retry int, text string) string {
-	return v.screen.paint(retryColors[v.signOf(retry)%len(retryColors)], text)
+	return v.screen.Paint(retryColors[v.signOf(retry)%len(retryColors)], text)
 }
 
 // scatter draws the retries of the first tasks: a task has its own height, the time goes to the right.
@@ -219,7 +220,7 @@ func (v chartView) scatterCells() (cells []string, rows int) {
 			}
 		}
 		if v.screen.Color {
-			cells[i] = v.screen.paint(retryColors[sign%len(retryColors)], string(firstBraille+dots[i]))
+			cells[i] = v.screen.Paint(retryColors[sign%len(retryColors)], string(firstBraille+dots[i]))
 		} else {
 			cells[i] = retrySigns[sign : sign+1]
 		}
