@@ -10,7 +10,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Owner returns the process that owns the task; 0 where none does, negative where the system does not tell which.
+// Owner returns the process that owns the task; 0 where none does, lock.UnknownPID where the system does not tell which.
 func (j *Journal) Owner(number int64) (pid int, err error) {
 	if j.owners == nil { // the journal is read where nobody locks it
 		return 0, nil
@@ -58,7 +58,7 @@ func (j *Journal) Adopt(ctx context.Context, number int64) (*task.Task, error) {
 	return t, err
 }
 
-// Release lets go of a task that this process owns.
+// Release gives up a task that this process owns.
 func (j *Journal) Release(number int64) error {
 	return j.owners.Release(number)
 }

@@ -24,7 +24,7 @@ const (
 // asideOrder is in which order a damaged journal leaves. The database goes first and its WAL last: should we die in between, a WAL
 // without a database is damage to whoever opens the journal next, while a database without its WAL would look sound and lack
 // what was acknowledged. The locks and the inputs go along, since the numbers of tasks begin anew.
-var asideOrder = []string{databaseName, databaseName + shmSuffix, lock.OwnersFile, inputsName, databaseName + walSuffix}
+var asideOrder = []string{DatabaseName, DatabaseName + shmSuffix, lock.OwnersFile, inputsName, DatabaseName + walSuffix}
 
 // SetAside moves the journal that damage, an ErrCorrupt, complains of into a directory beside it, and returns that. It returns ""
 // where another process has done so before. Those that have the old files open go on with them there, and harm nothing.
@@ -50,7 +50,7 @@ func SetAside(ctx context.Context, damage error) (aside string, err error) {
 
 // statDatabase returns nil where there is none.
 func statDatabase(dir string) (os.FileInfo, error) {
-	info, err := os.Lstat(filepath.Join(dir, databaseName))
+	info, err := os.Lstat(filepath.Join(dir, DatabaseName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -92,14 +92,14 @@ func checkWhole(dir string, wal, database os.FileInfo) error {
 		return nil
 	}
 	return &state.Fault{
-		Kind: state.ErrCorrupt, Err: fmt.Errorf("%s is empty, and its WAL is not", databaseName),
+		Kind: state.ErrCorrupt, Err: fmt.Errorf("%s is empty, and its WAL is not", DatabaseName),
 		Hint: hintFor(state.ErrCorrupt, dir), Dir: dir, File: database,
 	}
 }
 
 // statWhole returns what is known of the database, or ErrCorrupt from checkWhole.
 func statWhole(dir string) (os.FileInfo, error) {
-	wal, err := os.Lstat(filepath.Join(dir, databaseName+walSuffix))
+	wal, err := os.Lstat(filepath.Join(dir, DatabaseName+walSuffix))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

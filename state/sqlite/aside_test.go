@@ -26,7 +26,7 @@ func damagedIn(t *testing.T, dir string) {
 	must(t, err)
 	inFlight(t, j)
 	must(t, j.Close())
-	must(t, os.WriteFile(filepath.Join(dir, databaseName), []byte(noise), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, DatabaseName), []byte(noise), 0o600))
 }
 
 // damageOf opens a damaged journal.
@@ -57,18 +57,18 @@ func TestADamagedJournalIsSetAsideWhole(t *testing.T) {
 	dir := t.TempDir()
 	damagedIn(t, dir)
 	damage := damageOf(t, dir) // SQLite has copied what it could read of a WAL, and deleted that
-	for _, name := range []string{databaseName + walSuffix, databaseName + shmSuffix} {
+	for _, name := range []string{DatabaseName + walSuffix, DatabaseName + shmSuffix} {
 		must(t, os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600))
 	}
 	must(t, os.MkdirAll(filepath.Join(dir, inputsName), 0o700))
 	must(t, os.WriteFile(filepath.Join(dir, inputsName, "1"), []byte("input"), 0o600))
 	aside, err := SetAside(t.Context(), damage)
 	must(t, err)
-	want := []string{databaseName, databaseName + shmSuffix, databaseName + walSuffix, lock.OwnersFile, inputsName}
+	want := []string{DatabaseName, DatabaseName + shmSuffix, DatabaseName + walSuffix, lock.OwnersFile, inputsName}
 	if got := names(t, aside); !slices.Equal(got, want) {
 		t.Errorf("aside are %q, not %q", got, want)
 	}
-	if data, err := os.ReadFile(filepath.Join(aside, databaseName)); err != nil || string(data) != noise {
+	if data, err := os.ReadFile(filepath.Join(aside, DatabaseName)); err != nil || string(data) != noise {
 		t.Errorf("%q, %v", data, err)
 	}
 	if got := names(t, dir); !slices.Equal(got, []string{filepath.Base(aside), reserveName}) {
@@ -145,7 +145,7 @@ func TestSettingAsideCanBeCutOff(t *testing.T) {
 			}
 			aside, err := SetAside(t.Context(), damageOf(t, dir))
 			must(t, err)
-			if data, err := os.ReadFile(filepath.Join(aside, databaseName+walSuffix)); err != nil || string(data) != noise {
+			if data, err := os.ReadFile(filepath.Join(aside, DatabaseName+walSuffix)); err != nil || string(data) != noise {
 				t.Errorf("the WAL is not kept: %q, %v", data, err)
 			}
 			inFlight(t, openIn(t, dir))
@@ -170,7 +170,7 @@ func TestAnOwnerOfTheOldJournalHarmsNothing(t *testing.T) {
 	tk := inFlight(t, j)
 	p.create()
 	p.ask("close")
-	if got := names(t, dir); !slices.Contains(got, databaseName+walSuffix) {
+	if got := names(t, dir); !slices.Contains(got, DatabaseName+walSuffix) {
 		t.Errorf("the new journal's WAL is gone: %q", got)
 	}
 	stored(t, j, tk.ID)
@@ -225,8 +225,8 @@ func TestOpeningWaitsForWhoSetsAside(t *testing.T) {
 // Until the database is open, and its WAL with it: the two must be of one journal.
 func TestOpeningIsNotCutInTwo(t *testing.T) {
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, databaseName), nil, 0o600))
-	writer, err := sql.Open("sqlite3", dataSource(filepath.Join(dir, databaseName))+"&_txlock=immediate")
+	must(t, os.WriteFile(filepath.Join(dir, DatabaseName), nil, 0o600))
+	writer, err := sql.Open("sqlite3", dataSource(filepath.Join(dir, DatabaseName))+"&_txlock=immediate")
 	must(t, err)
 	defer func() { _ = writer.Close() }()
 	tx, err := writer.Begin() // keeps the opening waiting

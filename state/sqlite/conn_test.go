@@ -96,7 +96,7 @@ func TestNothingOutlivesClose(t *testing.T) {
 		must(t, err)
 		inFlight(t, j)
 		must(t, j.Close())
-		if _, err := os.Stat(filepath.Join(dir, databaseName+walSuffix)); !errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(filepath.Join(dir, DatabaseName+walSuffix)); !errors.Is(err, os.ErrNotExist) {
 			t.Fatalf("the log after the last one has closed: %v", err)
 		}
 		if err := j.write(context.Background(), func(*conn) error { return nil }); err == nil {

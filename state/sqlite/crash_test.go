@@ -213,12 +213,12 @@ func TestKilledWhileOpening(t *testing.T) {
 	moments := map[string]func(dir string) bool{
 		"before anything":         func(string) bool { return true },
 		"its directory is there":  there("", 0),
-		"its database is there":   there(databaseName, 0),
+		"its database is there":   there(DatabaseName, 0),
 		"its lock file is there":  there(lock.OwnersFile, 0),
-		"its database has a page": there(databaseName, 512),
-		"its log is there":        there(databaseName+"-wal", 0),
-		"its log has a page":      there(databaseName+"-wal", 512),
-		"its index is there":      there(databaseName+"-shm", 0),
+		"its database has a page": there(DatabaseName, 512),
+		"its log is there":        there(DatabaseName+"-wal", 0),
+		"its log has a page":      there(DatabaseName+"-wal", 512),
+		"its index is there":      there(DatabaseName+"-shm", 0),
 	}
 	for name, reached := range moments {
 		t.Run(name, func(t *testing.T) {

@@ -49,15 +49,15 @@ func TestFilesArePrivateFromTheFirst(t *testing.T) {
 	p := startPuppet(t)
 	p.ask("umask")
 	p.ask("prepare", dir) // before SQLite has seen them
-	checkPrivate(t, dir, databaseName, lock.OwnersFile)
+	checkPrivate(t, dir, DatabaseName, lock.OwnersFile)
 	if mode := modes(t, above)["."]; mode != 0o700 {
 		t.Errorf("the directory above is %04o", mode)
 	}
 	p.ask("open", dir)
 	p.create()
-	checkPrivate(t, dir, databaseName, databaseName+"-shm", databaseName+"-wal", lock.OwnersFile, reserveName)
+	checkPrivate(t, dir, DatabaseName, DatabaseName+"-shm", DatabaseName+"-wal", lock.OwnersFile, reserveName)
 	p.ask("close")
-	checkPrivate(t, dir, databaseName, lock.OwnersFile, reserveName)
+	checkPrivate(t, dir, DatabaseName, lock.OwnersFile, reserveName)
 }
 
 // What a command reads may be secret: it is as private as the rest, while it comes and when it is whole.
@@ -161,7 +161,7 @@ func TestWhatBelongsToAnotherUserIsRefused(t *testing.T) {
 		t.Skip("only root can give files away")
 	}
 	const nobody = 65534
-	for _, name := range []string{"", databaseName, lock.OwnersFile} {
+	for _, name := range []string{"", DatabaseName, lock.OwnersFile} {
 		t.Run("the directory "+name, func(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, name)

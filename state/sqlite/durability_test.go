@@ -122,7 +122,7 @@ func TestSyncNeedsTheLog(t *testing.T) {
 	inFlight(t, j)
 	j.background.Wait()
 	must(t, j.syncLog())
-	must(t, os.Remove(filepath.Join(j.dir, databaseName)+walSuffix))
+	must(t, os.Remove(filepath.Join(j.dir, DatabaseName)+walSuffix))
 	if err := j.syncLog(); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v, want %v", err, fs.ErrNotExist)
 	}

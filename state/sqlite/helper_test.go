@@ -99,7 +99,7 @@ func rawExec(j *Journal, query string, args ...any) (changed int64, err error) {
 // rawDB opens the database of a journal once more.
 func rawDB(t *testing.T, j *Journal) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("sqlite3", dataSource(filepath.Join(j.dir, databaseName))+"&_txlock=immediate")
+	db, err := sql.Open("sqlite3", dataSource(filepath.Join(j.dir, DatabaseName))+"&_txlock=immediate")
 	must(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	return db

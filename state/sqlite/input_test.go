@@ -342,7 +342,7 @@ func TestAnotherTaskOfTheNumberHasItsOwnInput(t *testing.T) {
 			return j
 		},
 		"the journal was moved away": func(t *testing.T, dir string) *Journal {
-			must(t, os.Rename(filepath.Join(dir, databaseName), filepath.Join(dir, "damaged")))
+			must(t, os.Rename(filepath.Join(dir, DatabaseName), filepath.Join(dir, "damaged")))
 			return openIn(t, dir)
 		},
 	}

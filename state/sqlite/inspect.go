@@ -5,9 +5,6 @@ import (
 	"time"
 )
 
-// DatabaseName is the file in the directory that holds tasks and attempts.
-const DatabaseName = databaseName
-
 // Inspection is what SQLite and the tables say of a journal, for `retry doctor`.
 type Inspection struct {
 	Schema  int    // version

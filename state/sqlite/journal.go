@@ -51,7 +51,7 @@ func Open(ctx context.Context, dir string) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the journal: %w", diagnose(dir, err))
 	}
-	if j.conn, err = openDatabase(ctx, filepath.Join(dir, databaseName)); err != nil {
+	if j.conn, err = openDatabase(ctx, filepath.Join(dir, DatabaseName)); err != nil {
 		_ = j.owners.Close()
 		return nil, fmt.Errorf("open the journal in %s: %w", dir, j.diagnose(err))
 	}
@@ -73,7 +73,7 @@ func enter(ctx context.Context, dir string) (unlock func(), err error) {
 
 // newJournal has all of a journal but the database.
 func newJournal(dir string) (*Journal, error) {
-	if err := lock.CreateFiles(dir, databaseName, lock.OwnersFile); err != nil {
+	if err := lock.CreateFiles(dir, DatabaseName, lock.OwnersFile); err != nil {
 		return nil, err
 	}
 	file, err := statWhole(dir)
@@ -148,7 +148,7 @@ func (j *Journal) Dir() string {
 	return j.dir
 }
 
-// Close closes the journal and lets go of every task that this process owns.
+// Close closes the journal and gives up every task that this process owns.
 func (j *Journal) Close() error {
 	j.background.Wait()
 	err := j.conn.close()
@@ -192,4 +192,5 @@ func dataSource(path string) string {
 	return u.String()
 }
 
-const databaseName = "journal.db"
+// DatabaseName is the file in the directory that holds tasks and attempts.
+const DatabaseName = "journal.db"

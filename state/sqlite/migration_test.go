@@ -51,7 +51,7 @@ const (
 func makeOldJournal(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, databaseName), nil, 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, DatabaseName), nil, 0o600))
 	execute(t, dir, migrations[0]+fmt.Sprintf(";PRAGMA journal_mode = WAL; PRAGMA application_id = %d; PRAGMA user_version = 1;", applicationID)+
 		strings.ReplaceAll(oldRows, ":policy", "'"+oldPolicy+"'"))
 	return dir
@@ -67,7 +67,7 @@ func oldDump(t *testing.T, j *Journal) string {
 // dumpOldJournal reads a journal that nobody has migrated yet.
 func dumpOldJournal(t *testing.T, dir string) string {
 	t.Helper()
-	c, err := connect(dataSource(filepath.Join(dir, databaseName)))
+	c, err := connect(dataSource(filepath.Join(dir, DatabaseName)))
 	must(t, err)
 	defer func() { must(t, c.close()) }()
 	return oldDump(t, &Journal{conn: c})
@@ -167,7 +167,7 @@ func TestASchema1TaskGoesOn(t *testing.T) {
 // statements name their columns.
 func TestASchema1WriterGoesOnInAMigratedJournal(t *testing.T) {
 	dir := makeOldJournal(t)
-	old, err := sql.Open("sqlite3", dataSource(filepath.Join(dir, databaseName)))
+	old, err := sql.Open("sqlite3", dataSource(filepath.Join(dir, DatabaseName)))
 	must(t, err)
 	defer func() { must(t, old.Close()) }()
 	old.SetMaxOpenConns(1)
@@ -197,7 +197,7 @@ func TestASchema1WriterGoesOnInAMigratedJournal(t *testing.T) {
 // A journal of the schema before HTTP is migrated with nothing lost; its commands have no request, their attempts no exchange.
 func TestASchema4JournalIsMigrated(t *testing.T) {
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, databaseName), nil, 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, DatabaseName), nil, 0o600))
 	execute(t, dir, strings.Join(migrations[:4], ";")+fmt.Sprintf(";PRAGMA journal_mode = WAL; PRAGMA application_id = %d; PRAGMA user_version = 4;", applicationID)+
 		strings.ReplaceAll(oldRows, ":policy", "'"+oldPolicy+"'"))
 	before := dumpOldJournal(t, dir)
@@ -226,7 +226,7 @@ func TestEarlierSchemasTakeAnyKind(t *testing.T) {
 	for version := range migrations {
 		t.Run(fmt.Sprint("schema ", version), func(t *testing.T) {
 			dir := t.TempDir()
-			must(t, os.WriteFile(filepath.Join(dir, databaseName), nil, 0o600))
+			must(t, os.WriteFile(filepath.Join(dir, DatabaseName), nil, 0o600))
 			if version > 0 {
 				execute(t, dir, strings.Join(migrations[:version], ";")+fmt.Sprintf(
 					";PRAGMA journal_mode = WAL; PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, version))

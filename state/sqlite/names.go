@@ -7,8 +7,8 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// OwnName makes this process the one that may start the task of a name, or go on with it, until it exits or lets go of the name.
-// It reports false where another process is that: its pid is negative where the system does not tell which.
+// OwnName makes this process the owner of a name until it exits or releases the name: it alone may start the task of the name, or
+// resume it. OwnName reports false, and the owner's pid, where another process owns the name.
 func (j *Journal) OwnName(name string) (owned bool, pid int, err error) {
 	for {
 		if owned, err = j.owners.Acquire(lock.Name(name)); err != nil {
@@ -26,12 +26,12 @@ func (j *Journal) OwnName(name string) (owned bool, pid int, err error) {
 	}
 }
 
-// ReleaseName lets go of a name that this process owns.
+// ReleaseName gives up a name that this process owns.
 func (j *Journal) ReleaseName(name string) error {
 	return j.owners.Release(lock.Name(name))
 }
 
-// ownerAside returns the process that runs a task of the name on a journal that was set aside meanwhile; 0 where none does.
+// ownerAside returns the process that runs a task of the name in a journal that was set aside since; 0 where none does.
 func ownerAside(dir, name string) (pid int) {
 	for _, aside := range Asides(dir) {
 		o, err := lock.OpenOwnersReadOnly(aside)

@@ -111,7 +111,7 @@ func TestADamagedPolicy(t *testing.T) {
 // The journal of an older retry can be asked for policies, and stays as it is.
 func TestPoliciesOfAnOlderJournal(t *testing.T) {
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, databaseName), nil, 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, DatabaseName), nil, 0o600))
 	execute(t, dir, strings.Join(migrations[:3], ";")+fmt.Sprintf(";PRAGMA journal_mode = WAL; PRAGMA application_id = %d; PRAGMA user_version = 3;", applicationID))
 	before := contents(t, dir)
 	j := readerOf(t, dir)

@@ -61,7 +61,7 @@ func (a *actor) act(verb, arg string) (answer string, err error) {
 		syscall.Umask(0)
 	case "prepare":
 		if err = lock.CreateDir(arg); err == nil {
-			err = lock.CreateFiles(arg, databaseName, lock.OwnersFile)
+			err = lock.CreateFiles(arg, DatabaseName, lock.OwnersFile)
 		}
 	case "upgrade":
 		migrations = append(migrations, nextStep)

@@ -76,7 +76,7 @@ func existing(dir string) (os.FileInfo, error) {
 
 // openForReading reads the file in place if it can.
 func (j *Journal) openForReading(ctx context.Context) error {
-	path := filepath.Join(j.dir, databaseName)
+	path := filepath.Join(j.dir, DatabaseName)
 	c, file, err := openInPlace(ctx, path)
 	switch {
 	case errors.Is(err, state.ErrCorrupt), errors.Is(err, state.ErrForeign), errors.Is(err, state.ErrNewer), errors.Is(err, state.ErrNoFiles), errors.Is(err, state.ErrLocked):
@@ -120,7 +120,7 @@ func (j *Journal) openCopy(ctx context.Context, copyTo func(path string) error) 
 	if j.copied, err = os.MkdirTemp("", "retry-"); err != nil {
 		return err
 	}
-	path := filepath.Join(j.copied, databaseName)
+	path := filepath.Join(j.copied, DatabaseName)
 	if err := copyTo(path); err != nil {
 		return fmt.Errorf("copy the journal to %s: %w", j.copied, err)
 	}

@@ -31,11 +31,11 @@ func TestAReaderMakesNoJournal(t *testing.T) {
 		t.Error("the directory was made")
 	}
 	must(t, os.Mkdir(dir, 0o700))
-	must(t, os.WriteFile(filepath.Join(dir, databaseName), nil, 0o600)) // whoever made it died
+	must(t, os.WriteFile(filepath.Join(dir, DatabaseName), nil, 0o600)) // whoever made it died
 	if _, err := OpenReader(t.Context(), dir); !errors.Is(err, state.ErrNoJournal) {
 		t.Errorf("with an empty file: %v", err)
 	}
-	if got := names(t, dir); !slices.Equal(got, []string{databaseName}) {
+	if got := names(t, dir); !slices.Equal(got, []string{DatabaseName}) {
 		t.Errorf("made were %q", got)
 	}
 }
@@ -81,11 +81,11 @@ func TestAReaderOfACopy(t *testing.T) {
 	p := startPuppet(t)
 	p.ask("open", dir)
 	_, id := p.create()
-	path := filepath.Join(dir, databaseName)
+	path := filepath.Join(dir, DatabaseName)
 	j := &Journal{dir: dir}
 	must(t, j.openCopy(t.Context(), func(to string) error { return copyFiles(path, to) }))
 	stored(t, j, id)
-	if mode := modes(t, j.copied); mode["."] != 0o700 || mode[databaseName] != 0o600 {
+	if mode := modes(t, j.copied); mode["."] != 0o700 || mode[DatabaseName] != 0o600 {
 		t.Errorf("others may read the copy: %v", mode)
 	}
 	must(t, j.Close())
@@ -138,7 +138,7 @@ func TestAReaderRefuses(t *testing.T) {
 // A database that changes while it is copied is no database.
 func TestACopyOfWhatChangesIsMadeAnew(t *testing.T) {
 	dir := closedJournal(t)
-	path := filepath.Join(dir, databaseName)
+	path := filepath.Join(dir, DatabaseName)
 	before := fingerprint(path)
 	must(t, os.WriteFile(path+walSuffix, []byte("more"), 0o600))
 	if fingerprint(path) == before {

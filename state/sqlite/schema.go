@@ -156,7 +156,7 @@ func (i identity) check() error {
 	case i == identity{}:
 		return nil
 	case i.application != applicationID || i.version < 1:
-		return state.NewFault(state.ErrForeign, "use another directory with --state", "%s is a database of another program", databaseName)
+		return state.NewFault(state.ErrForeign, "use another directory with --state", "%s is a database of another program", DatabaseName)
 	case i.version > len(migrations):
 		return state.NewFault(state.ErrNewer, "upgrade retry, or use another directory with --state",
 			"the journal was written by a newer retry (schema %d, this one knows %d)", i.version, len(migrations))

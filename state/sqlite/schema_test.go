@@ -33,10 +33,10 @@ func TestSettings(t *testing.T) {
 			inFlight(t, j)
 			var file string
 			must(t, j.row(context.Background(), "SELECT file FROM pragma_database_list WHERE name = 'main'", nil, &file))
-			if want := filepath.Join(dir, databaseName); file != want {
+			if want := filepath.Join(dir, DatabaseName); file != want {
 				t.Errorf("SQLite wrote to %q, not %q", file, want)
 			}
-			if info, err := os.Stat(filepath.Join(dir, databaseName)); err != nil || info.Size() == 0 {
+			if info, err := os.Stat(filepath.Join(dir, DatabaseName)); err != nil || info.Size() == 0 {
 				t.Errorf("nothing was written: %v", err)
 			}
 		})
@@ -68,7 +68,7 @@ func closedJournal(t *testing.T) (dir string) {
 
 func contents(t *testing.T, dir string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, databaseName))
+	data, err := os.ReadFile(filepath.Join(dir, DatabaseName))
 	must(t, err)
 	return data
 }
@@ -90,7 +90,7 @@ func TestWhatWasWrittenIsThereAfterReopening(t *testing.T) {
 // What a process that died between two steps leaves behind.
 func TestAnEmptyFileBecomesAJournal(t *testing.T) {
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, databaseName), nil, 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, DatabaseName), nil, 0o600))
 	j := openIn(t, dir)
 	inFlight(t, j)
 	integrity(t, j)
@@ -107,7 +107,7 @@ func TestReferencesAreKept(t *testing.T) {
 // execute runs SQL on the database of a directory, as another program would.
 func execute(t *testing.T, dir, statements string) {
 	t.Helper()
-	db, err := sql.Open("sqlite3", filepath.Join(dir, databaseName))
+	db, err := sql.Open("sqlite3", filepath.Join(dir, DatabaseName))
 	must(t, err)
 	defer func() { must(t, db.Close()) }()
 	_, err = db.Exec(statements)
@@ -167,7 +167,7 @@ func TestWhatIsNoDatabaseIsAnError(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			must(t, os.WriteFile(filepath.Join(dir, databaseName), data, 0o600))
+			must(t, os.WriteFile(filepath.Join(dir, DatabaseName), data, 0o600))
 			checkUntouched(t, dir)
 		})
 	}
@@ -183,7 +183,7 @@ func TestADamagedJournalIsAnError(t *testing.T) {
 	for name, data := range map[string][]byte{"cut after a page": journal[:4096], "overwritten after a page": damaged} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			must(t, os.WriteFile(filepath.Join(dir, databaseName), data, 0o600))
+			must(t, os.WriteFile(filepath.Join(dir, DatabaseName), data, 0o600))
 			j, err := Open(t.Context(), dir)
 			if err != nil {
 				return // better still
@@ -250,9 +250,9 @@ func TestAJournalGetsItsModeAgain(t *testing.T) {
 	inFlight(t, j)
 	restored := filepath.Join(t.TempDir(), "state")
 	must(t, os.Mkdir(restored, 0o700))
-	_, err := rawExec(j, "VACUUM INTO ?", filepath.Join(restored, databaseName))
+	_, err := rawExec(j, "VACUUM INTO ?", filepath.Join(restored, DatabaseName))
 	must(t, err)
-	must(t, os.Chmod(filepath.Join(restored, databaseName), 0o600))
+	must(t, os.Chmod(filepath.Join(restored, DatabaseName), 0o600))
 	again := openIn(t, restored)
 	inFlight(t, again)
 	var mode string

@@ -15,10 +15,10 @@ func (j *Journal) Size() (s state.Size, err error) {
 	if j.dir == "" {
 		return s, nil // a journal that does not exist yet
 	}
-	if s.Database, err = fileSize(filepath.Join(j.dir, databaseName)); err != nil {
+	if s.Database, err = fileSize(filepath.Join(j.dir, DatabaseName)); err != nil {
 		return s, err
 	}
-	s.WAL, err = fileSize(filepath.Join(j.dir, databaseName+walSuffix))
+	s.WAL, err = fileSize(filepath.Join(j.dir, DatabaseName+walSuffix))
 	return s, err
 }
 

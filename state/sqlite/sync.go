@@ -44,7 +44,7 @@ func (j *Journal) awaitSync(t *task.Task) error {
 // write meanwhile, and the file system makes one wait of many.
 func (j *Journal) syncLog() error {
 	step("transaction not synced")
-	file, err := os.OpenFile(filepath.Join(j.dir, databaseName+walSuffix), os.O_RDWR, 0) // Windows syncs only what may be written
+	file, err := os.OpenFile(filepath.Join(j.dir, DatabaseName+walSuffix), os.O_RDWR, 0) // Windows syncs only what may be written
 	if err != nil {
 		return err
 	}
