@@ -19,9 +19,9 @@ type capture struct {
 	tail        *spool.Tail
 	done        chan struct{} // closed when run has returned
 
-	released int64 // how many of the held bytes were passed on
-	mutex    sync.Mutex
-	err      error // the first failure to hold output or to pass it on
+	flushed int64 // how many of the held bytes were passed on
+	mutex   sync.Mutex
+	err     error // the first failure to hold output or to pass it on
 }
 
 // captureSize is the size of one read: as much as a pipe holds.
@@ -78,7 +78,7 @@ func (c *capture) handle(p []byte) bool {
 
 // forward writes the held output and p to the destination.
 func (c *capture) forward(p []byte) bool {
-	c.release()
+	c.flush()
 	if c.failure() != nil {
 		return false
 	}
@@ -87,13 +87,13 @@ func (c *capture) forward(p []byte) bool {
 	return err == nil
 }
 
-// release writes the rest of the held output to the destination.
-func (c *capture) release() {
-	if c.released == c.held.Size() {
+// flush writes the rest of the held output to the destination.
+func (c *capture) flush() {
+	if c.flushed == c.held.Size() {
 		return
 	}
-	n, err := c.held.WriteFrom(c.released, c.destination)
-	c.released += n
+	n, err := c.held.WriteFrom(c.flushed, c.destination)
+	c.flushed += n
 	c.fail(err)
 }
 

@@ -79,7 +79,7 @@ func (m *model) forwarded(t *rapid.T, stream int) []byte {
 }
 
 // TestCaptureProperty: the output of two streams is held until both together exceed the limit. From then on, a stream
-// passes on everything, in order, whenever something is written to it. In the end, release passes on the rest.
+// passes on everything, in order, whenever something is written to it. In the end, flush passes on the rest.
 func TestCaptureProperty(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
@@ -102,7 +102,7 @@ func TestCaptureProperty(t *testing.T) {
 		}
 		for i, c := range m.captures {
 			for range 2 {
-				c.release()
+				c.flush()
 			}
 			if got := m.forwarded(t, i); !bytes.Equal(got, m.want[i]) {
 				t.Fatalf("stream %d in the end: got %q, want %q", i, got, m.want[i])
@@ -135,7 +135,7 @@ func TestCapturesTogether(t *testing.T) {
 		}
 		both.Wait()
 		for _, c := range captures {
-			c.release()
+			c.flush()
 			if got := contents(t, c.destination); !bytes.Equal(got, big[:10_000]) {
 				t.Errorf("got %d bytes, want the first 10000 of those written", len(got))
 			}
@@ -157,7 +157,7 @@ func TestCaptureToAStreamThatFails(t *testing.T) {
 		if enabled && c.handle([]byte("more")) {
 			t.Error("it goes on after a failed write")
 		}
-		c.release()
+		c.flush()
 		if err := c.failure(); !errors.Is(err, os.ErrClosed) {
 			t.Errorf("got failure %v, want %v", err, os.ErrClosed)
 		}
@@ -282,7 +282,7 @@ func benchmarkCapture(b *testing.B, to string, enabled bool) {
 		}()
 		go func() {
 			c.run()
-			c.release()
+			c.flush()
 			_, _ = destination.Close(), c.held.Close()
 		}()
 		n := int64(size)

@@ -193,7 +193,7 @@ func (o *Output) Flush(t *task.Task, signals <-chan os.Signal) (os.Signal, error
 	go func() {
 		defer close(done)
 		for _, c := range s.captures {
-			c.release()
+			c.flush()
 		}
 	}()
 	if sig := waitOrStop(done, signals); sig != nil {
@@ -209,7 +209,7 @@ func (o *Output) HoldsOutput(t *task.Task) bool {
 
 // passesOn reports whether there is held output, and the mode passes it on at this status.
 func (o *Output) passesOn(s *Streams, status task.Status) bool {
-	holds := slices.ContainsFunc(s.captures, func(c *capture) bool { return c.released < c.held.Size() })
+	holds := slices.ContainsFunc(s.captures, func(c *capture) bool { return c.flushed < c.held.Size() })
 	return holds && (o.Mode.PassesOn(status) || s.forwarding.isEnabled())
 }
 
