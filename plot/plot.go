@@ -93,7 +93,7 @@ func NewStudy(s Subject, o Options) (Study, error) {
 func checkSize(tasks, retries int) error {
 	switch {
 	case tasks < 1 || tasks > MaxTasks:
-		return fmt.Errorf("%d tasks\nhint: from 1 to %d can be played through", tasks, MaxTasks)
+		return fmt.Errorf("%d tasks\nhint: from 1 to %d can be simulated", tasks, MaxTasks)
 	case retries < 1:
 		return errors.New("one attempt has no retry to show\nhint: give --attempts 2 or more")
 	case retries > MaxAttempts-1:

@@ -122,8 +122,8 @@ func TestStudyHoldsTogether(t *testing.T) {
 	})
 }
 
-// A million tasks are played through in seconds because a retry leaves nothing behind.
-func TestPlayAllocatesNothing(t *testing.T) {
+// A million tasks are simulated in seconds because a retry allocates nothing.
+func TestSimulateAllocatesNothing(t *testing.T) {
 	p, s := newWorker(subject(t, "exp:1s..1m", "phase", 11).Policy, 10, 1), newSums(10)
 	p.simulate(0, 100, s, nil) // opens the pages
 	if n := testing.AllocsPerRun(20, func() { p.simulate(0, 100, s, nil) }); n > 0 {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/charmbracelet/lipgloss"
@@ -283,73 +282,4 @@ func scaleNotes(studies []plot.Study) (notes []string) {
 		notes = append(notes, fmt.Sprintf("Pictures whose windows differ by more than %d times have scales of their own.", chart.MaxWindowRatio))
 	}
 	return notes
-}
-
-type plotJSON struct {
-	Tasks int            `json:"tasks"`
-	Seed  uint64         `json:"seed"`
-	Specs []plotSpecJSON `json:"specs"`
-}
-
-type plotSpecJSON struct {
-	Label   string          `json:"label"`
-	Backoff string          `json:"backoff"`
-	Jitter  string          `json:"jitter"`
-	Window  windowJSON      `json:"window_ms"`
-	Load    loadJSON        `json:"load"`
-	Retries []plotRetryJSON `json:"retries"`
-}
-
-type windowJSON struct {
-	Min  int64 `json:"min"`
-	Mean int64 `json:"mean"`
-	Max  int64 `json:"max"`
-}
-
-type loadJSON struct {
-	Peak  float64 `json:"peak"`
-	Mean  float64 `json:"mean"`
-	Idle  float64 `json:"idle"`
-	Local float64 `json:"local"`
-}
-
-type plotRetryJSON struct {
-	N      int     `json:"n"`
-	BaseMS int64   `json:"base_ms"`
-	MinMS  int64   `json:"min_ms"`
-	MeanMS int64   `json:"mean_ms"`
-	MaxMS  *int64  `json:"max_ms"` // null where nothing but the limit of all delays bounds it
-	CV     float64 `json:"cv"`
-}
-
-// PlotJSON prints studies as JSON; docs/json.md describes it.
-func PlotJSON(w io.Writer, studies []plot.Study, o plot.Options) error {
-	j := plotJSON{Tasks: o.Tasks, Seed: o.Seed, Specs: []plotSpecJSON{}}
-	for _, s := range studies {
-		spec := s.Subject.Policy.Backoff
-		jSpec := plotSpecJSON{
-			Label: s.Subject.Label, Backoff: spec.Curve(), Jitter: spec.Jitter(),
-			Window:  windowJSON{s.Window.Least.Milliseconds(), s.Window.Mean.Milliseconds(), s.Window.Most.Milliseconds()},
-			Load:    loadJSON{sixDigits(s.Load.Peak), sixDigits(s.Load.Mean), sixDigits(s.Load.Idle), sixDigits(s.Load.Local)},
-			Retries: []plotRetryJSON{},
-		}
-		for _, r := range s.Retries {
-			retry := plotRetryJSON{N: r.N, BaseMS: r.Base.Milliseconds(), MinMS: r.Least.Milliseconds(), MeanMS: r.Mean.Milliseconds(), CV: sixDigits(r.CV)}
-			if !r.Unbounded {
-				retry.MaxMS = new(r.Most.Milliseconds())
-			}
-			jSpec.Retries = append(jSpec.Retries, retry)
-		}
-		j.Specs = append(j.Specs, jSpec)
-	}
-	return render.WriteJSON(w, j)
-}
-
-// sixDigits rounds to six significant digits.
-func sixDigits(x float64) float64 {
-	short, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64)
-	if err != nil {
-		return x
-	}
-	return short
 }

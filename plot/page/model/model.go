@@ -175,3 +175,23 @@ func formatDelay(d time.Duration) string {
 	}
 	return text.FormatDuration(d.Round(time.Millisecond))
 }
+
+// command is the command line that runs something under a spec.
+func command(s Spec) string {
+	line := "retry -n " + strconv.Itoa(s.Attempts) + " -b " + quote(s.Backoff) + " -j " + quote(s.Jitter)
+	if s.BudgetMS > 0 {
+		line += " -B " + text.FormatDuration(time.Duration(s.BudgetMS)*time.Millisecond)
+	}
+	return line + " -- …"
+}
+
+// quote quotes a word for a shell where it needs that.
+func quote(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || strings.ContainsRune(":.,+%_-", r)
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
