@@ -5,7 +5,7 @@ const decoder = new TextDecoder(), encoder = new TextEncoder();
 let state = JSON.parse(find("start").textContent), answer, engine, asked = false;
 const mostCards = Math.max(6, state.specs.length); // a page that was made with more keeps them when it is loaded again
 
-// system is the little of WASI that Go's runtime asks for: the time, random bytes, and a place for its last words.
+// system is the little of WASI that Go's runtime asks for: the time, random bytes, and a place to write the message of a panic.
 function system(memory) {
   const view = () => new DataView(memory().buffer);
   const nothing = (...at) => { at.forEach((p) => view().setUint32(p, 0, true)); return 0; };
@@ -142,11 +142,11 @@ function newCard() {
   const card = find("card").content.cloneNode(true).firstElementChild, spec = () => state.specs[[...card.parentNode.children].indexOf(card)];
   const part = (name) => card.querySelector("." + name);
   const turn = (changes) => { Object.assign(spec(), { label: "" }, changes); change(); };
-  for (const [name, choices] of [["curve", answer.curves], ["bend", answer.jitters]]) {
+  for (const [name, choices] of [["curve", answer.curves], ["jitter-kind", answer.jitters]]) {
     part(name).append(...choices.map((c) => new Option(c.name, c.spec)));
   }
   part("curve").addEventListener("change", (e) => turn({ backoff: e.target.value, jitter: "" }));
-  part("bend").addEventListener("change", (e) => turn({ jitter: e.target.value }));
+  part("jitter-kind").addEventListener("change", (e) => turn({ jitter: e.target.value }));
   part("backoff").addEventListener("input", (e) => turn({ backoff: e.target.value }));
   part("jitter").addEventListener("input", (e) => turn({ jitter: e.target.value }));
   part("sliders").addEventListener("input", (e) => {
@@ -178,7 +178,7 @@ function fill(card, spec, shown, i) {
   card.setAttribute("aria-label", "Policy " + (i + 1) + ": " + spec.backoff);
   if (shown.error) return;
   choose(part("curve"), shown.curve);
-  choose(part("bend"), shown.bend);
+  choose(part("jitter-kind"), shown.jitter_kind);
   fillSliders(part("sliders"), spec, shown.parameters);
   part("command").textContent = shown.command;
   const svg = new DOMParser().parseFromString(shown.svg, "image/svg+xml").documentElement;

@@ -112,7 +112,7 @@ func TestControls(t *testing.T) {
 	b.until("document.querySelector('.card:nth-child(2) .backoff').value === 'buckets:3'")
 	b.set(".card:nth-child(1) .curve", "grpc", "change")
 	b.until("document.querySelector('.card:nth-child(1) .backoff').value === 'exp:1s*1.6..2m'")
-	b.set(".card:nth-child(1) .bend", "add:5s", "change")
+	b.set(".card:nth-child(1) .jitter-kind", "add:5s", "change")
 	b.until("document.querySelector('.card:nth-child(1) .jitter').value === 'add:5s'")
 	b.checkNative(r)
 

@@ -52,7 +52,7 @@ type Shown struct {
 	Spec
 	Error      string      `json:"error"`
 	Curve      string      `json:"curve"` // the name of its Choice
-	Bend       string      `json:"bend"`
+	JitterKind string      `json:"jitter_kind"`
 	SVG        string      `json:"svg"`
 	Figures    []Figure    `json:"figures"`
 	Parameters []Parameter `json:"parameters"`
@@ -116,7 +116,7 @@ func (r Request) show(s Spec) (Shown, plot.Study, error) {
 		return shown, plot.Study{}, err
 	}
 	shown.Backoff, shown.Jitter, shown.Move = spec.Curve(), spec.Jitter(), nil
-	shown.Curve, shown.Bend = kindOfCurve(spec.Curve()), kindOfJitter(spec.Jitter())
+	shown.Curve, shown.JitterKind = kindOfCurve(spec.Curve()), kindOfJitter(spec.Jitter())
 	label := s.Label
 	if label == "" {
 		label = spec.Curve() + "/" + spec.Jitter()

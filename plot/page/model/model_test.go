@@ -26,7 +26,7 @@ func answer(t *testing.T, specs ...Spec) Answer {
 
 func TestAnswer(t *testing.T) {
 	shown := answer(t, Spec{Label: "deploy", Backoff: " zizq ", Attempts: 3}).Specs[0]
-	if shown.Backoff != "poly:15s+n^4" || shown.Jitter != "add:30s*n" || shown.Curve != "poly" || shown.Bend != "add" {
+	if shown.Backoff != "poly:15s+n^4" || shown.Jitter != "add:30s*n" || shown.Curve != "poly" || shown.JitterKind != "add" {
 		t.Errorf("the spec is %+v", shown)
 	}
 	if len(shown.Retries) != 2 || len(shown.Figures) == 0 || len(shown.Parameters) != 5 || !strings.Contains(shown.SVG, "<title>deploy</title>") {
@@ -81,8 +81,8 @@ func TestChoices(t *testing.T) {
 		}
 	}
 	for _, c := range Jitters() {
-		if s := answer(t, Spec{Backoff: "exp:1s", Jitter: c.Spec, Attempts: 3}).Specs[0]; s.Error != "" || s.Bend != c.Name {
-			t.Errorf("%s: %s, %s", c.Name, s.Bend, s.Error)
+		if s := answer(t, Spec{Backoff: "exp:1s", Jitter: c.Spec, Attempts: 3}).Specs[0]; s.Error != "" || s.JitterKind != c.Name {
+			t.Errorf("%s: %s, %s", c.Name, s.JitterKind, s.Error)
 		}
 	}
 	named := func(all []Choice, name string) bool {
