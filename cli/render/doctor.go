@@ -16,8 +16,9 @@ type Finding struct {
 	Fix   string `json:"-"`
 }
 
-// Doctor writes the findings in the order of the examination, each fix below what it mends, and the verdict last, where the eye is
-// when the text has scrolled by. Where there is no journal, absent says where it was looked for.
+// Doctor writes the findings in the order of the examination, each fix below its finding, and the verdict at the end, where it is seen
+// after the text has scrolled by. Where there is no journal, absent says where it was looked for. lipgloss/table v1.1 loses the last row
+// of a table without titles, so the columns are aligned here.
 func Doctor(w io.Writer, s Screen, absent error, findings []Finding) error {
 	width := 0
 	for _, f := range findings {
@@ -36,7 +37,7 @@ func Doctor(w io.Writer, s Screen, absent error, findings []Finding) error {
 	return err
 }
 
-// mark is a sign that can be told from the others without colour.
+// mark is a sign that differs from the others without colour, too.
 func (s Screen) mark(level string) string {
 	switch level {
 	case "problem":

@@ -14,7 +14,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// TaskView is a task as it is shown: with what the journal alone does not tell.
+// TaskView is a task as it is shown, with what its row in the journal does not hold.
 type TaskView struct {
 	*task.Task
 	Interrupted bool // unfinished, and its owner is dead
@@ -87,8 +87,8 @@ func WriteJSON(w io.Writer, v any) error {
 	return err
 }
 
-// marshal writes what a command brought along so that a terminal just draws it, too: JSON itself lets DEL, C1 and bidirectional
-// characters stand. All lines but the first begin with the prefix.
+// marshal also escapes DEL, C1 and bidirectional characters, which JSON allows and a terminal would act on. All lines but the first
+// begin with the prefix.
 func marshal(v any, prefix string) (string, error) {
 	var txt bytes.Buffer
 	encoder := json.NewEncoder(&txt)

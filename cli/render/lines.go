@@ -19,7 +19,7 @@ type Lines struct {
 	verbose   bool
 	named     bool // each line says which task it is about
 	countdown countdown
-	transfer  *transfer // nil: none is drawn
+	transfer  *transferLine // nil: none is drawn
 }
 
 // NewLines returns the observer for people, who read on screen what is written to w. inForeground tells whether a countdown may

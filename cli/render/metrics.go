@@ -13,7 +13,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// metric is a family of samples. All are gauges: tasks leave the journal, so no count of it only grows.
+// metric is a family of samples. All are gauges: tasks are pruned from the journal, so its counts also shrink.
 type metric struct {
 	name, help string
 	samples    []sample
@@ -25,8 +25,8 @@ type sample struct {
 	value        float64
 }
 
-// Metrics writes the figures of a journal as OpenMetrics, in the part of it that is the Prometheus text format too: the textfile
-// collector reads that one.
+// Metrics writes the figures of a journal as OpenMetrics. It uses only what the Prometheus text format has, too, since node_exporter's
+// textfile collector reads that one.
 func Metrics(w io.Writer, f *task.JournalFigures) error {
 	var text bytes.Buffer
 	for _, m := range slices.Concat(journalMetrics(f), nameMetrics(f.Names)) {
@@ -51,7 +51,7 @@ func (m *metric) write(text *bytes.Buffer) {
 	}
 }
 
-// labelEscapes are all that both formats know. Both want UTF-8, which Escape has seen to.
+// labelEscapes are all escapes that both formats have. Both require UTF-8: text.Escape replaces what is not.
 var labelEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
 func journalMetrics(f *task.JournalFigures) []metric {
@@ -103,12 +103,12 @@ func nameMetrics(names []task.NameFigures) []metric {
 	seen := map[string]bool{}
 	for _, n := range names {
 		name := text.Escape(n.Name)
-		if seen[name] { // two names that differ in what cannot be shown: samples must not repeat
+		if seen[name] { // two names may be equal after Escape, and samples must not repeat
 			continue
 		}
 		seen[name] = true
 		running.of(name, number(n.Running))
-		// 0 is a time long past: an alert on its age finds a job that never succeeded, or so long ago that it was pruned.
+		// 0 is 1970, so an alert on the age also finds a job that never succeeded, or whose success was pruned.
 		success.of(name, max(0, float64(n.LastSuccess.UnixMilli())/1000))
 		if n.FinishedAt.IsZero() {
 			continue

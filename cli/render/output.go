@@ -15,7 +15,7 @@ import (
 // tailLines is how many lines of an attempt's output a report shows.
 const tailLines = 10
 
-// tails shows the end of what the latest attempt wrote, of those whose output was captured.
+// tails shows the end of the output of the latest attempt that has some in the journal.
 func (s Screen) tails(w io.Writer, attempts []task.Attempt) error {
 	for _, a := range slices.Backward(attempts) {
 		sections := outputs(a.Number, a.Outcome.Reply != nil, a.Outcome.Stdout, a.Outcome.Stderr)
@@ -31,7 +31,7 @@ func (s Screen) tails(w io.Writer, attempts []task.Attempt) error {
 	return nil
 }
 
-// Logs shows all that was captured of an attempt.
+// Logs shows all captured output of an attempt.
 func Logs(w io.Writer, s Screen, kind task.Kind, attempt int, stdout, stderr string) error {
 	above := ""
 	for _, o := range outputs(attempt, kind != task.KindCommand, stdout, stderr) {
@@ -43,13 +43,13 @@ func Logs(w io.Writer, s Screen, kind task.Kind, attempt int, stdout, stderr str
 	return nil
 }
 
-// output is the end of what a stream of an attempt brought.
+// output is the captured end of a stream of an attempt.
 type output struct {
 	title string
 	lines []string
 }
 
-// outputs are what there is to show of an attempt; one where both streams were one file, or of a reply.
+// outputs are the captured streams of an attempt. It is one where both streams were the same file, or for the body of a reply.
 func outputs(attempt int, reply bool, stdout, stderr string) (list []output) {
 	streams := []struct{ name, text string }{{"Stdout", stdout}, {"Stderr", stderr}}
 	switch {
@@ -78,7 +78,7 @@ func (o output) shortened() output {
 	return o
 }
 
-// output indents each line, so that none looks like one of ours.
+// output indents each line, so that none can be taken for a line of retry itself.
 func (s Screen) output(w io.Writer, o output, above string) error {
 	if _, err := fmt.Fprintf(w, "%s%s\n", above, s.Paint(Bold, o.title)); err != nil {
 		return err

@@ -39,7 +39,7 @@ func Policies(w io.Writer, s Screen, rows []PolicyRow) error {
 	return s.WriteRows(w, lines)
 }
 
-// from says where a policy is from, and which it hides.
+// from says where a policy is defined, and which other definitions it hides.
 func (s Screen) from(r PolicyRow) string {
 	from := r.Layer
 	if r.File != "" {
@@ -94,7 +94,7 @@ func PolicyTOML(w io.Writer, s Screen, settings []Setting) error {
 		if i > 0 {
 			_, _ = fmt.Fprintln(w)
 		}
-		if err := s.writeTable(w, settings[i:end]); err != nil {
+		if err := s.writeSettings(w, settings[i:end]); err != nil {
 			return err
 		}
 		i = end
@@ -102,8 +102,8 @@ func PolicyTOML(w io.Writer, s Screen, settings []Setting) error {
 	return nil
 }
 
-// writeTable aligns the values of a table, and its comments as far as they lie near each other.
-func (s Screen) writeTable(w io.Writer, settings []Setting) error {
+// writeSettings aligns the values of one TOML table. The comments are aligned too, except after a long value.
+func (s Screen) writeSettings(w io.Writer, settings []Setting) error {
 	keys, texts := 0, 0
 	for _, one := range settings {
 		keys = max(keys, len(one.Key))
@@ -114,7 +114,7 @@ func (s Screen) writeTable(w io.Writer, settings []Setting) error {
 		if one.Key != "" {
 			lines[i] = fmt.Sprintf("%-*s = %s", keys, one.Key, one.Text)
 		}
-		if width := lipgloss.Width(lines[i]); width <= farthestComment {
+		if width := lipgloss.Width(lines[i]); width <= maxCommentColumn {
 			texts = max(texts, width)
 		}
 	}
@@ -130,8 +130,8 @@ func (s Screen) writeTable(w io.Writer, settings []Setting) error {
 	return nil
 }
 
-// farthestComment is the column that comments are lined up before.
-const farthestComment = 48
+// maxCommentColumn is the last column at which comments are aligned.
+const maxCommentColumn = 48
 
 type shownJSON struct {
 	Policy  *task.Policy      `json:"policy"`

@@ -15,7 +15,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// countdown is one line at the bottom of the terminal, drawn over itself, and gone before anything else is written.
+// countdown is a line at the bottom of the terminal that is drawn over itself, and erased before anything else is written.
 type countdown struct {
 	w            io.Writer
 	screen       *os.File
@@ -24,12 +24,11 @@ type countdown struct {
 }
 
 const (
-	rarely    = time.Hour // where nothing is to be drawn
+	rarely    = time.Hour // until the next call, where nothing is drawn
 	eraseLine = "\r\x1b[K"
 )
 
-// draw shows the time left and returns the time until it will have changed. In the background, or where stderr is no
-// terminal, it draws nothing and looks again after a while.
+// draw shows the time left, and returns when it has to be called again. In the background it draws nothing and tries again later.
 func (c *countdown) draw(t *task.Task, left time.Duration) time.Duration {
 	if c.inForeground == nil || !term.IsTerminal(int(c.screen.Fd())) {
 		return rarely
@@ -45,7 +44,7 @@ func (c *countdown) draw(t *task.Task, left time.Duration) time.Duration {
 	seconds := (left + time.Second - 1).Truncate(time.Second)
 	next := *t
 	next.AttemptCount++
-	// Read anew each time: the window may have another size. The last column stays free, where some terminals wrap early.
+	// The window may have changed its size. The last column stays free, as some terminals wrap there.
 	width, _, err := term.GetSize(int(c.screen.Fd()))
 	if err != nil || width < 2 {
 		return tick
@@ -56,7 +55,7 @@ func (c *countdown) draw(t *task.Task, left time.Duration) time.Duration {
 	return tick
 }
 
-// clear removes the line.
+// clear erases the line.
 func (c *countdown) clear() {
 	if c.drawn {
 		_, _ = fmt.Fprint(c.w, eraseLine)
@@ -64,23 +63,23 @@ func (c *countdown) clear() {
 	}
 }
 
-// transfer is a line about the bytes that are under way, drawn over itself as the countdown is.
-type transfer struct {
+// transferLine is a line about a transfer in progress, drawn over itself like the countdown.
+type transferLine struct {
 	w            io.Writer
 	screen       *os.File
 	inForeground func() bool
 
 	mutex sync.Mutex
 	drawn bool
-	next  time.Time // when it is drawn again
+	next  time.Time // the earliest time to draw it again
 }
 
 const (
-	shownAfter = time.Second     // a transfer that is over by then needs no line
+	shownAfter = time.Second     // shorter transfers have no line
 	drawEvery  = time.Second / 4 // nobody reads faster
 )
 
-// Progress returns what draws how far the bytes of an attempt have got. Nil: there is nobody to see it.
+// Progress returns a function that draws the progress of a transfer; nil where nobody would see it.
 func Progress(o Observer) func(task.Transfer) {
 	if d, ok := o.(interface{ Decorates() Observer }); ok {
 		return Progress(d.Decorates())
@@ -89,13 +88,13 @@ func Progress(o Observer) func(task.Transfer) {
 	if !ok || l.named || l.countdown.inForeground == nil || !term.IsTerminal(int(l.countdown.screen.Fd())) {
 		return nil
 	}
-	t := &transfer{w: l.w, screen: l.countdown.screen, inForeground: l.countdown.inForeground}
+	t := &transferLine{w: l.w, screen: l.countdown.screen, inForeground: l.countdown.inForeground}
 	l.transfer = t
-	return t.told
+	return t.update
 }
 
-// told draws the line, or removes it when all is over.
-func (t *transfer) told(now task.Transfer) {
+// update draws the line, or erases it at the end of the transfer.
+func (t *transferLine) update(now task.Transfer) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	at := time.Now()
@@ -108,7 +107,7 @@ func (t *transfer) told(now task.Transfer) {
 	}
 }
 
-func (t *transfer) draw(now task.Transfer, at time.Time) {
+func (t *transferLine) draw(now task.Transfer, at time.Time) {
 	if !t.inForeground() {
 		t.drawn = false // the shell has written over it
 		return
@@ -121,8 +120,8 @@ func (t *transfer) draw(now task.Transfer, at time.Time) {
 	t.drawn = true
 }
 
-// clear removes the line, for something else to be written. The next one may be drawn below that.
-func (t *transfer) clear() {
+// clear erases the line before something else is written. It may be drawn again below that.
+func (t *transferLine) clear() {
 	if t == nil {
 		return
 	}
@@ -131,14 +130,14 @@ func (t *transfer) clear() {
 	t.erase()
 }
 
-func (t *transfer) erase() {
+func (t *transferLine) erase() {
 	if t.drawn {
 		_, _ = fmt.Fprint(t.w, eraseLine)
 		t.drawn = false
 	}
 }
 
-// transferred says how far a transfer has got: "43% of 200 MiB, 12 MiB/s, 9s left".
+// transferred describes a transfer: "43% of 200 MiB, 12 MiB/s, 9s left".
 func transferred(now task.Transfer, at time.Time) string {
 	txt := text.Size(now.Bytes)
 	if now.Total > 0 {
@@ -156,8 +155,8 @@ func transferred(now task.Transfer, at time.Time) string {
 		return txt
 	}
 	txt += ", " + text.Size(int64(rate)) + "/s"
-	const longest = 100 * 365 * 24 * 3600 // that a Duration can hold
-	if left := math.Ceil(float64(now.Total-now.Bytes) / rate); left > 0 && left < longest {
+	const century = 100 * 365 * 24 * 3600 // in seconds; more may not fit into a Duration
+	if left := math.Ceil(float64(now.Total-now.Bytes) / rate); left > 0 && left < century {
 		txt += ", " + text.Duration(time.Duration(left)*time.Second) + " left"
 	}
 	return txt

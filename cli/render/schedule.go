@@ -41,14 +41,14 @@ func NewSchedule(p *task.Policy) Schedule {
 	var least, most time.Duration
 	for i := 1; i <= n; i++ {
 		low, high := p.Backoff.Bounds(i)
-		least, most = sum(least, low), sum(most, high)
+		least, most = saturatingAdd(least, low), saturatingAdd(most, high)
 		s.Retries = append(s.Retries, ScheduledRetry{i, p.Backoff.Base(i), low, high, least, most})
 	}
 	return s
 }
 
-// sum saturates, since a thousand delays of a year are more than a duration holds.
-func sum(a, b time.Duration) time.Duration {
+// saturatingAdd adds two durations; a thousand delays of a year do not fit into one.
+func saturatingAdd(a, b time.Duration) time.Duration {
 	return a + min(b, math.MaxInt64-a)
 }
 

@@ -119,15 +119,15 @@ func (s Screen) WriteRows(w io.Writer, rows [][]string) error {
 			return cell
 		}).Render()
 	var b strings.Builder
-	for line := range strings.Lines(text) {
-		b.WriteString(strings.TrimRight(s.cut(strings.TrimRight(line, " \n")), " ") + "\n")
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		b.WriteString(strings.TrimRight(s.cut(strings.TrimRight(line, " ")), " ") + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// Frame makes a picture of a report, to be drawn over the one before: from the upper left corner, each line cut where it would wrap
-// and cleared before it is written, and what is below cleared. The cursor ends on the line below.
+// Frame returns the bytes that draw a report over the one before, from the upper left corner: each line is erased before it is written,
+// and cut where it would wrap; what is below is erased. The cursor ends on the line below.
 func (s Screen) Frame(text string) string {
 	var b strings.Builder
 	b.WriteString("\x1b[H")

@@ -13,17 +13,17 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// leastCommand is how much of the command lines is to be seen before a column is given up for them.
-const leastCommand = 24
+// minCommandWidth is the width of the command column below which another column is dropped.
+const minCommandWidth = 24
 
-// Stats draws a table of commands with what became of their runs; hidden is how many more were left out.
+// Stats draws a table of commands and the results of their runs; hidden is the number of commands that were left out.
 func Stats(w io.Writer, s Screen, commands []task.CommandStats, hidden int, since, now time.Time) error {
 	if len(commands) == 0 {
-		return noStats(w, since, now)
+		return writeNoStats(w, since, now)
 	}
 	columns := slices.DeleteFunc(slices.Clone(statsColumns), func(c statsColumn) bool { return c.empty(commands) })
 	rows := s.statsRows(columns, commands, now)
-	for s.Width > 0 && wanted(rows) > s.Width {
+	for s.Width > 0 && minTableWidth(rows) > s.Width {
 		lightest := slices.MinFunc(columns, func(a, b statsColumn) int { return cmp.Compare(a.weight, b.weight) }).weight
 		if lightest == always {
 			break
@@ -38,10 +38,10 @@ func Stats(w io.Writer, s Screen, commands []task.CommandStats, hidden int, sinc
 	return err
 }
 
-// wanted is how wide the table should at least be.
-func wanted(rows [][]string) int {
+// minTableWidth is the width that the table needs at least.
+func minTableWidth(rows [][]string) int {
 	widths := ColumnWidths(rows)
-	width := min(widths[len(widths)-1], leastCommand)
+	width := min(widths[len(widths)-1], minCommandWidth)
 	for _, w := range widths[:len(widths)-1] {
 		width += w + ColumnGap
 	}
@@ -63,7 +63,7 @@ func (s Screen) statsRows(columns []statsColumn, commands []task.CommandStats, n
 	return rows
 }
 
-func noStats(w io.Writer, since, now time.Time) error {
+func writeNoStats(w io.Writer, since, now time.Time) error {
 	text := "no tasks yet"
 	if !since.IsZero() {
 		text = "no tasks since " + clock(since, now)
@@ -72,8 +72,8 @@ func noStats(w io.Writer, since, now time.Time) error {
 	return err
 }
 
-// statsColumn is a column of the table. One that is rarely needed is left out where no command has anything in it, and the lightest
-// ones where the screen is narrow, so that there is room for the command lines.
+// statsColumn is a column of the table. A column that is rarely needed is left out where it would be empty. On a narrow screen the
+// columns of the least weight are dropped, so that the commands can be read.
 type statsColumn struct {
 	title  string
 	weight int
@@ -81,25 +81,25 @@ type statsColumn struct {
 	rare   func(*task.CommandStats) int // nil for a column that is always there
 }
 
-// always is the weight of a column that stays on any screen.
+// always is the weight of a column that is never dropped.
 const always = 9
 
 var statsColumns = []statsColumn{
-	{title: "LAST", weight: always, cell: lastRun},
-	{title: "RUNS", weight: always, cell: tally(func(c *task.CommandStats) int { return c.Runs })},
-	{title: "FIRST TRY", weight: 3, cell: tally(func(c *task.CommandStats) int { return c.FirstTry })},
-	{title: "RESCUED", weight: 7, cell: tally(func(c *task.CommandStats) int { return c.Rescues })},
-	{title: "FAILED", weight: always, cell: failures},
-	{title: "CANCELLED", weight: 2, cell: tally(cancelled), rare: cancelled},
-	{title: "OPEN", weight: 6, cell: tally(unfinished), rare: unfinished},
+	{title: "LAST", weight: always, cell: lastRunCell},
+	{title: "RUNS", weight: always, cell: countCell(func(c *task.CommandStats) int { return c.Runs })},
+	{title: "FIRST TRY", weight: 3, cell: countCell(func(c *task.CommandStats) int { return c.FirstTry })},
+	{title: "RESCUED", weight: 7, cell: countCell(func(c *task.CommandStats) int { return c.Rescues })},
+	{title: "FAILED", weight: always, cell: failuresCell},
+	{title: "CANCELLED", weight: 2, cell: countCell(cancelled), rare: cancelled},
+	{title: "OPEN", weight: 6, cell: countCell(unfinished), rare: unfinished},
 	{title: "P50", weight: 4, cell: func(_ Screen, c *task.CommandStats, _ time.Time) string { return quantile(c, c.P50) }},
 	{title: "P95", weight: 5, cell: func(_ Screen, c *task.CommandStats, _ time.Time) string { return quantile(c, c.P95) }},
 	{title: "WAITED", weight: 1, cell: func(_ Screen, c *task.CommandStats, _ time.Time) string { return durationOrDash(c.Waiting) }},
-	{title: "COMMAND", weight: always, cell: named},
+	{title: "COMMAND", weight: always, cell: commandCell},
 }
 
-func tally(of func(*task.CommandStats) int) func(Screen, *task.CommandStats, time.Time) string {
-	return func(_ Screen, c *task.CommandStats, _ time.Time) string { return tallied(of(c)) }
+func countCell(of func(*task.CommandStats) int) func(Screen, *task.CommandStats, time.Time) string {
+	return func(_ Screen, c *task.CommandStats, _ time.Time) string { return countOrDash(of(c)) }
 }
 
 func cancelled(c *task.CommandStats) int { return c.Cancelled }
@@ -110,33 +110,33 @@ func (c statsColumn) empty(commands []task.CommandStats) bool {
 	return c.rare != nil && !slices.ContainsFunc(commands, func(s task.CommandStats) bool { return c.rare(&s) > 0 })
 }
 
-// lastRun says how a command stands: how its last run came out, unless one is going on.
-func lastRun(s Screen, c *task.CommandStats, now time.Time) string {
+// lastRunCell says how the last run of a command ended, or that one is running.
+func lastRunCell(s Screen, c *task.CommandStats, now time.Time) string {
 	switch last := &c.Last; {
 	case last.Running:
 		return s.Paint(Blue, "running")
 	case last.Status == "":
 		return "-"
 	case last.Broken():
-		return s.Paint(Red, complaint(last)+" "+agoRoughly(last.FinishedAt, now))
+		return s.Paint(Red, failureText(last)+" "+agoRoughly(last.FinishedAt, now))
 	default:
 		return "ok " + agoRoughly(last.FinishedAt, now)
 	}
 }
 
-// complaint is the outcome, unless that alone would not tell why the run failed: too few successes in a row, or no owner that lived.
-func complaint(last *task.LastRuns) string {
+// failureText is the outcome of a failed run. Where that is a success (too few in a row) or none (its owner died), it is the status.
+func failureText(last *task.LastRuns) string {
 	if text := Outcome(last.Outcome); text != "ok" && !last.Outcome.IsCrash() {
 		return text
 	}
 	return strings.ToLower(string(last.Status))
 }
 
-func failures(s Screen, c *task.CommandStats, _ time.Time) string {
+func failuresCell(s Screen, c *task.CommandStats, _ time.Time) string {
 	if c.Failures == 0 {
-		return tallied(0)
+		return countOrDash(0)
 	}
-	return s.Paint(Red, tallied(c.Failures))
+	return s.Paint(Red, countOrDash(c.Failures))
 }
 
 func quantile(c *task.CommandStats, d time.Duration) string {
@@ -146,8 +146,8 @@ func quantile(c *task.CommandStats, d time.Duration) string {
 	return text.Duration(d)
 }
 
-// named writes a command line behind the name of its tasks.
-func named(_ Screen, c *task.CommandStats, _ time.Time) string {
+// commandCell writes a command line after the name of its tasks.
+func commandCell(_ Screen, c *task.CommandStats, _ time.Time) string {
 	command := briefCommand(c.Command)
 	if c.Endpoint.Method != "" {
 		command = brief(c.Endpoint.Method + " " + c.Endpoint.URL)
@@ -158,8 +158,8 @@ func named(_ Screen, c *task.CommandStats, _ time.Time) string {
 	return brief(c.Name) + ": " + command
 }
 
-// tallied leaves out zeros, so that the others stand out.
-func tallied(n int) string {
+// countOrDash writes a dash for 0, so that the other numbers stand out.
+func countOrDash(n int) string {
 	if n == 0 {
 		return "-"
 	}

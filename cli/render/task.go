@@ -74,11 +74,11 @@ func (s Screen) facts(w io.Writer, t TaskView, now time.Time) error {
 		{"Policy", policy(t.Task)},
 		{"Options", optionsOf(t.Task)},
 		{"Key", keyOf(t.Task)},
-		{"Created", past(t.CreatedAt, now)},
+		{"Created", stampPast(t.CreatedAt, now)},
 		{"Requeued", requeued(t.Task, now)},
 		{"Deadline", deadline(t, now)},
 		{"Next", Stamp(t.NextAttemptAt, now)},
-		{"Finished", past(t.FinishedAt, now)},
+		{"Finished", stampPast(t.FinishedAt, now)},
 	})
 	for _, f := range facts {
 		if f[1] == "" {
@@ -121,7 +121,7 @@ func requeued(t *task.Task, now time.Time) string {
 	if t.RequeuedAt.IsZero() {
 		return ""
 	}
-	return fmt.Sprintf("%s, after attempt %d", past(t.RequeuedAt, now), t.RequeuedAfter)
+	return fmt.Sprintf("%s, after attempt %d", stampPast(t.RequeuedAt, now), t.RequeuedAfter)
 }
 
 func (s Screen) attempts(w io.Writer, t TaskView, attempts []task.Attempt, now time.Time) error {

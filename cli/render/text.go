@@ -9,7 +9,7 @@ import (
 	"github.com/10f93571/retry/internal/text"
 )
 
-// Stamp is a time, and how far it is from now; empty for none.
+// Stamp writes a time, and its distance from now; it is empty for no time.
 func Stamp(t, now time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -17,24 +17,24 @@ func Stamp(t, now time.Time) string {
 	return clock(t, now) + " (" + relative(t, now) + ")"
 }
 
-// past is a stamp of what is not to come.
-func past(t, now time.Time) string {
+// stampPast is Stamp for a time that has passed.
+func stampPast(t, now time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return clock(t, now) + " (" + since(t, now) + ")"
+	return clock(t, now) + " (" + sincePast(t, now) + ")"
 }
 
-// A text of any length may stand in a journal. These are the most characters of one that are drawn; JSON and the logs have all.
+// Texts in a journal may have any length. These are the most characters of one that people are shown; JSON and the logs have all.
 const (
 	longText = 400
-	longLine = 4000 // of what a command wrote, or of an error, which may hold several texts
+	longLine = 4000 // of output, or of an error, which may hold several texts
 )
 
-// brief is Escape for a text of any length, where it stands among others.
+// brief escapes and shortens a text that shares its line with others.
 func brief(txt string) string { return text.Escape(text.Shorten(txt, longText)) }
 
-// atLength is brief for a text that has its own line.
+// wholeLine escapes and shortens a text that has a line of its own.
 func wholeLine(txt string) string { return text.Escape(text.Shorten(txt, longLine)) }
 
 // Message writes an error and its hints, each line escaped.
@@ -46,7 +46,7 @@ func Message(err error) string {
 	return strings.Join(lines, "\n")
 }
 
-// Command writes an argument vector as a line that a shell (bash, zsh, ksh) would read back to it.
+// Command writes an argument vector as a line from which a shell (bash, zsh, ksh) would read the same arguments.
 func Command(argv []string) string {
 	quoted := make([]string, len(argv))
 	for i, arg := range argv {
@@ -55,14 +55,14 @@ func Command(argv []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// briefCommand is the beginning of Command, enough to tell which it is.
+// briefCommand is the beginning of Command, enough to recognise it.
 func briefCommand(argv []string) string { return commandUpTo(argv, longText) }
 
-// commandUpTo quotes no more of a command than it shows.
+// commandUpTo writes the first characters of a command, and quotes no more than it writes.
 func commandUpTo(argv []string, most int) string {
 	few := slices.Clone(argv[:min(len(argv), most+1)])
 	for i, arg := range few {
-		few[i] = arg[:text.Offset(arg, most+1)] // one more than is shown: then the line is cut, too
+		few[i] = arg[:text.Offset(arg, most+1)] // one more than is shown, so that the line is shortened, too
 	}
 	return text.Shorten(Command(few), most)
 }
@@ -96,23 +96,23 @@ func relative(t, now time.Time) string {
 	return "now"
 }
 
-// since writes a time that has passed as seen from now. To a clock that went back it may lie ahead; that is "now", too.
-func since(t, now time.Time) string {
+// sincePast is relative for a time that has passed. If the clock was set back, such a time may be in the future: that is "now", too.
+func sincePast(t, now time.Time) string {
 	if t.After(now) {
 		return "now"
 	}
 	return relative(t, now)
 }
 
-// agoRoughly is since in one unit, for a table: "2h ago".
+// agoRoughly is sincePast in one unit, for a table: "2h ago".
 func agoRoughly(t, now time.Time) string {
 	d := now.Sub(t)
 	for _, unit := range []time.Duration{24 * time.Hour, time.Hour, time.Minute} {
 		if d >= unit {
-			return since(now.Add(-d.Truncate(unit)), now)
+			return sincePast(now.Add(-d.Truncate(unit)), now)
 		}
 	}
-	return since(t, now)
+	return sincePast(t, now)
 }
 
 // age is how long ago something was, in whole seconds, and never negative.
@@ -120,7 +120,7 @@ func age(t, now time.Time) string {
 	return text.Duration(max(0, now.Sub(t).Truncate(time.Second)))
 }
 
-// clock writes a time for people: local, with the date where it is not today's.
+// clock writes a local time, with the date unless it is today's.
 func clock(t, now time.Time) string {
 	t, now = t.Local(), now.Local()
 	if t.Year() == now.Year() && t.YearDay() == now.YearDay() {

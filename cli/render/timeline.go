@@ -10,62 +10,62 @@ import (
 // mark is what a cell of a timeline shows.
 type mark rune
 
-// The marks. Each can be told from the others without colour.
+// The marks. Each differs from the others without colour, too.
 const (
 	blank     mark = ' '
 	succeeded mark = '█'
 	failed    mark = '▒'
 	running   mark = '░'
-	noOutcome mark = '!' // of an attempt whose owner died: how long it took is not known
+	noOutcome mark = '!' // an attempt whose owner died: its duration is not known
 	waited    mark = '─'
-	cutOff    mark = '·' // nobody owned the task
+	cutOff    mark = '·' // the task had no owner
 )
 
-// stretch is a part of a task's time; from and to count from its creation.
-type stretch struct {
+// segment is a part of a task's time; from and to are offsets from its creation.
+type segment struct {
 	from, to time.Duration
 	mark     mark
 }
 
-// history is a task's time from creation to the end, or to now: a gap before each attempt, the attempt, and a gap at the end. Each
-// stretch begins where the one before ends.
-type history struct {
-	gaps, runs []stretch // one gap more than runs
+// timeline is a task's time from its creation to its end, or to now: a gap before each attempt, the attempt, and a gap at the end. Each
+// segment begins where the one before it ends.
+type timeline struct {
+	gaps, runs []segment // one gap more than runs
 	length     time.Duration
-	wentBack   bool // the clock; the waits there are the planned ones
+	wentBack   bool // the clock was set back; the planned waits are shown there
 }
 
-// longest is the longest history that is drawn, and how long any part of it counts. Two of them can be added.
-const longest = math.MaxInt64 / 2
+// maxSpan bounds a timeline and each part of it, so that two of them can be added.
+const maxSpan = math.MaxInt64 / 2
 
-// span is the time between two moments, at most longest whatever they are.
-func span(from, to time.Time) time.Duration {
-	return min(max(to.Sub(from), -longest), longest)
+// spanBetween is the time between two moments, at most maxSpan.
+func spanBetween(from, to time.Time) time.Duration {
+	return min(max(to.Sub(from), -maxSpan), maxSpan)
 }
 
-// plus adds two spans.
-func plus(a, b time.Duration) time.Duration {
-	return min(max(a+b, -longest), longest)
+// addSpans adds two spans, at most to maxSpan.
+func addSpans(a, b time.Duration) time.Duration {
+	return min(max(a+b, -maxSpan), maxSpan)
 }
 
-// slack is how far the clocks of two stretches may differ without one having been set.
-const slack = time.Second
+// clockTolerance is the difference between two timestamps up to which the clock does not count as set back.
+const clockTolerance = time.Second
 
-// newHistory puts the attempts one after the other, whatever the clock has done.
-func newHistory(t TaskView, attempts []task.Attempt, now time.Time) history {
-	var h history
-	var at, shift time.Duration // shift is what has to be added to offsets by the clock
+// newTimeline puts the attempts one after the other, also where the clock was set.
+func newTimeline(t TaskView, attempts []task.Attempt, now time.Time) timeline {
+	var h timeline
+	var at, shift time.Duration // shift corrects offsets after the clock was set back
 	gap, planned := waited, time.Duration(0)
-	// advance leads over the gap to a time by the clock.
+	// advance adds the gap that ends at a time of the clock.
 	advance := func(moment time.Time) {
-		to := plus(span(t.CreatedAt, moment), shift)
-		if to < at-slack {
+		to := addSpans(spanBetween(t.CreatedAt, moment), shift)
+		if to < at-clockTolerance {
 			h.wentBack = true
-			shift = plus(shift, plus(plus(at, planned), -to))
-			to = plus(at, planned)
+			shift = addSpans(shift, addSpans(addSpans(at, planned), -to))
+			to = addSpans(at, planned)
 		}
 		to = max(to, at)
-		h.gaps = append(h.gaps, stretch{at, to, gap})
+		h.gaps = append(h.gaps, segment{at, to, gap})
 		at = to
 	}
 	end := now
@@ -78,12 +78,12 @@ func newHistory(t TaskView, attempts []task.Attempt, now time.Time) history {
 		if i < len(attempts)-1 {
 			next = attempts[i+1].StartedAt
 		}
-		took := lasted(t, a, next)
-		h.runs = append(h.runs, stretch{at, plus(at, took), markOf(t, a)})
-		at = plus(at, took)
-		gap, planned = markAfter(a), min(max(0, a.Decision.Delay), longest)
+		took := attemptDuration(t, a, next)
+		h.runs = append(h.runs, segment{at, addSpans(at, took), markOf(t, a)})
+		at = addSpans(at, took)
+		gap, planned = markAfter(a), min(max(0, a.Decision.Delay), maxSpan)
 	}
-	if t.Interrupted && !deferred(t) && gap != blank { // after an end it was requeued, and nobody has taken it up yet
+	if t.Interrupted && !deferred(t) && gap != blank { // blank: it was requeued after its end, and no run has claimed it yet
 		gap = cutOff
 	}
 	planned = 0
@@ -92,13 +92,13 @@ func newHistory(t TaskView, attempts []task.Attempt, now time.Time) history {
 	return h
 }
 
-// lasted is how long an attempt took. Of one without an outcome that is known only where it runs, or was cancelled.
-func lasted(t TaskView, a task.Attempt, next time.Time) time.Duration {
+// attemptDuration is how long an attempt took. Without an outcome, that is known only while it runs, or when it was cancelled.
+func attemptDuration(t TaskView, a task.Attempt, next time.Time) time.Duration {
 	runs := a.Decision.Verdict == "" && !t.Interrupted
 	if a.Outcome.IsCrash() && (runs || a.Decision.Verdict == task.VerdictCancelled) {
-		return max(0, span(a.StartedAt, next))
+		return max(0, spanBetween(a.StartedAt, next))
 	}
-	return min(max(0, a.Outcome.Duration), longest)
+	return min(max(0, a.Outcome.Duration), maxSpan)
 }
 
 func markOf(t TaskView, a task.Attempt) mark {
@@ -113,7 +113,7 @@ func markOf(t TaskView, a task.Attempt) mark {
 	return failed
 }
 
-// markAfter is what the time after an attempt was. After an end and before the task was given fresh attempts it was nothing.
+// markAfter is the mark of the time after an attempt: blank between the end of a task and its requeue.
 func markAfter(a task.Attempt) mark {
 	switch a.Decision.Verdict {
 	case task.VerdictRetry:
@@ -130,9 +130,9 @@ type bar struct {
 	cells       []mark
 }
 
-// layout draws a history to scale into rows of so many cells, several attempts a row where there are more than rows, and one row for
-// what follows the last attempt. An attempt has a cell at the least; where two share one, the later is seen.
-func (h history) layout(width, rows int) []bar {
+// layout draws a timeline to scale into rows of so many cells. Where there are more attempts than rows, a row shows several; what
+// follows the last attempt has a row of its own. An attempt has at least one cell; where two share one, the later is seen.
+func (h timeline) layout(width, rows int) []bar {
 	scale := scale{h.length, width}
 	each := max(1, (len(h.runs)+rows-1)/rows)
 	var bars []bar
@@ -153,7 +153,7 @@ func (h history) layout(width, rows int) []bar {
 	return bars
 }
 
-// scale leads from a time to a cell.
+// scale maps times to cells.
 type scale struct {
 	length time.Duration
 	width  int
@@ -167,7 +167,7 @@ func (s scale) empty() []mark {
 	return cells
 }
 
-// cell is where a time lies; the end of the scale lies in its last cell.
+// cell returns the cell of a time. The end of the scale is in its last cell.
 func (s scale) cell(t time.Duration) int {
 	if s.length <= 0 {
 		return 0
@@ -175,8 +175,9 @@ func (s scale) cell(t time.Duration) int {
 	return min(max(0, int(float64(t)/float64(s.length)*float64(s.width))), s.width-1)
 }
 
-// draw marks the cells of a stretch and returns how many they are: those that it begins in or fills, and the least number in any case.
-func (s scale) draw(cells []mark, part stretch, least int) int {
+// draw marks the cells of a segment and returns their number: the cell in which it begins and those that it fills, at least the given
+// number.
+func (s scale) draw(cells []mark, part segment, least int) int {
 	from, to := s.cell(part.from), s.cell(part.to)
 	if part.to >= s.length && part.to > part.from {
 		to = s.width

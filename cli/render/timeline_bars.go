@@ -21,13 +21,13 @@ const (
 	axisDistance = 8 // the fewest cells between two marks of an axis
 )
 
-// timeline draws a task's time to scale. A single attempt with nothing before or after it has nothing to show.
+// timeline draws a task's time to scale. For a single attempt with nothing before or after it, it draws nothing.
 func (s Screen) timeline(w io.Writer, t TaskView, attempts []task.Attempt, now time.Time) error {
 	width := s.Width
 	if width == 0 {
 		width = usualWidth
 	}
-	h := newHistory(t, attempts, now)
+	h := newTimeline(t, attempts, now)
 	rows := s.chartRows()
 	labels := labelWidth(h.layout(width, rows), attempts, width)
 	cells := width - labels - 1
@@ -52,7 +52,7 @@ func (s Screen) timeline(w io.Writer, t TaskView, attempts []task.Attempt, now t
 	return nil
 }
 
-// chartRows is the most rows of attempts that a timeline has; on a screen that does not scroll it leaves room for the rest.
+// chartRows is the most rows of a timeline. On a screen that does not scroll it leaves space for the rest of the report.
 func (s Screen) chartRows() int {
 	if s.Height == 0 {
 		return maxBars
@@ -67,7 +67,7 @@ func labelWidth(bars []bar, attempts []task.Attempt, width int) (widest int) {
 	return widest
 }
 
-// label says which attempts a row shows, and how they ended where there is room.
+// label says which attempts a row shows, and how they ended where the screen is wide enough.
 func (b bar) label(attempts []task.Attempt, width int) string {
 	if b.first == len(attempts) {
 		return ""
@@ -82,8 +82,8 @@ func (b bar) label(attempts []task.Attempt, width int) string {
 	return fmt.Sprintf("%d %s", first.Number, ended(first.Outcome, first.Decision))
 }
 
-// title says what a cell and a row stand for, so that nobody counts what cannot be counted.
-func (h history) title(bars []bar) string {
+// title says how long a timeline is, and how many attempts a row shows.
+func (h timeline) title(bars []bar) string {
 	title := "Timeline of " + text.Duration(h.length)
 	if each := bars[0].last - bars[0].first + 1; each > 1 {
 		title += fmt.Sprintf(", %d attempts a row (some may share a cell)", each)
@@ -139,7 +139,7 @@ func (s Screen) legend(bars []bar, width int) string {
 	return shorten(strings.Join(parts, "  "), width)
 }
 
-// axis writes the round times of a scale, each where it lies.
+// axis writes round times below a scale, each at its cell.
 func axis(length time.Duration, width int) string {
 	scale, step := scale{length, width}, axisStep(length, width)
 	var b strings.Builder
@@ -155,7 +155,7 @@ func axis(length time.Duration, width int) string {
 	return b.String()
 }
 
-// roundTimes are what people count in, ascending.
+// roundTimes are the distances between two marks of an axis that people are used to, ascending.
 func roundTimes() (list []time.Duration) {
 	for _, unit := range []struct {
 		unit  time.Duration
@@ -174,7 +174,7 @@ func roundTimes() (list []time.Duration) {
 	return list
 }
 
-// axisStep is the shortest round time that leaves its marks apart, or the longest that there is.
+// axisStep is the shortest round time whose marks do not touch, or the longest that there is.
 func axisStep(length time.Duration, width int) time.Duration {
 	steps := roundTimes()
 	for _, step := range steps {

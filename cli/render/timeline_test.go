@@ -233,7 +233,7 @@ func TestTimelineLayout(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			h := newHistory(tt.task, tt.attempts, now.Add(tt.now))
+			h := newTimeline(tt.task, tt.attempts, now.Add(tt.now))
 			if got := drawn(h.layout(20, maxBars)); !slices.Equal(got, tt.want) {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tt.want, "\n"))
 			}
@@ -249,22 +249,22 @@ func TestTimelineBins(t *testing.T) {
 	}
 	v := madeNow(task.Cancelled, 21*s)
 	for rows, want := range map[int]int{maxBars: 11 + 1, 21: 21 + 1, 4: 4 + 1, 1: 1 + 1} {
-		if got := len(newHistory(v, attempts, now).layout(84, rows)); got != want {
+		if got := len(newTimeline(v, attempts, now).layout(84, rows)); got != want {
 			t.Errorf("%d rows, want %d", got, want)
 		}
 	}
-	first := drawn(newHistory(v, attempts, now).layout(84, maxBars))[0]
+	first := drawn(newTimeline(v, attempts, now).layout(84, maxBars))[0]
 	if want := "▒▒──▒▒" + strings.Repeat("_", 78); first != want {
 		t.Errorf("got %s", first)
 	}
 }
 
-// Whatever the clock has done: no stretch is negative, each begins where the one before ends, every cell is within the width, and
+// Whatever the clock has done: no segment is negative, each begins where the one before ends, every cell is within the width, and
 // each attempt has one that lies no earlier than that of the attempt before.
 func TestTimelineNeverDrawsNonsense(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tk, attempts, at := anyHistory(t)
-		h := newHistory(tk, attempts, at)
+		h := newTimeline(tk, attempts, at)
 		end := time.Duration(0)
 		for i, gap := range h.gaps {
 			if gap.from != end || gap.to < gap.from {
@@ -301,7 +301,7 @@ func TestTimelineOfAnyTimes(t *testing.T) {
 			attempts[i].Outcome.Duration = time.Duration(rapid.Int64().Draw(t, "took"))
 			attempts[i].Decision.Delay = time.Duration(rapid.Int64().Draw(t, "delay"))
 		}
-		h := newHistory(tk, attempts, moment.Draw(t, "now"))
+		h := newTimeline(tk, attempts, moment.Draw(t, "now"))
 		checkBars(t, h, h.layout(40, maxBars), 40, maxBars)
 		var b strings.Builder
 		if err := (Screen{Width: 40}).timeline(&b, tk, attempts, moment.Draw(t, "seen")); err != nil {
@@ -324,7 +324,7 @@ func TestAxisOfAnyLength(t *testing.T) {
 	}
 }
 
-func checkBars(t *rapid.T, h history, bars []bar, width, rows int) {
+func checkBars(t *rapid.T, h timeline, bars []bar, width, rows int) {
 	next, left := 0, 0
 	for _, b := range bars {
 		if b.first != next || b.last < b.first || len(b.cells) != width {
@@ -379,7 +379,7 @@ func TestTimelineOfADeferredTask(t *testing.T) {
 		v.Status, v.Reason, v.Interrupted, v.AttemptCount = task.Pending, task.ReasonDeferred, true, 1
 		v.FinishedAt, v.NextAttemptAt = time.Time{}, now.Add(time.Hour)
 	})
-	h := newHistory(v, []task.Attempt{untilLater(answered(1, 429))}, now)
+	h := newTimeline(v, []task.Attempt{untilLater(answered(1, 429))}, now)
 	if got := h.gaps[1].mark; got != waited {
 		t.Errorf("drawn as %c", got)
 	}
