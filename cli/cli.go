@@ -22,7 +22,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Process is all that retry has of the process it runs in.
+// Process is what retry knows of the process that it runs in.
 type Process struct {
 	Args []string // without the program's name
 	session.Host
@@ -34,7 +34,7 @@ type command interface {
 	usage() string // what --help prints above the flags
 }
 
-// commands are all of them. One of two words belongs to the group of its first word.
+// commands lists retry's own commands. A name of two words belongs to the group of its first word.
 var commands = []struct {
 	name string
 	make func() command
@@ -73,8 +73,8 @@ func newCommand(name string) command {
 	return nil
 }
 
-// Main runs retry and returns its exit status. It does not return where retry dies of a signal, as its caller expects.
-// args are without the program's name.
+// Main runs retry and returns its exit status; args are without the program's name. It does not return where a signal
+// ended the command: retry then dies of the same signal.
 func Main(args, environ []string, stdin, stdout, stderr *os.File) int {
 	p := &Process{Args: args, Host: session.Host{Environ: environ, Stdin: stdin, Stdout: stdout, Stderr: stderr}}
 	session.SettleSignals()
@@ -142,7 +142,7 @@ func setDefaults(fields reflect.Value) {
 	}
 }
 
-// fail prints an error and its hints and returns the exit status of an error of retry itself.
+// fail prints an error with its hints, and returns the exit status of an error in retry itself.
 func (p *Process) fail(err error) int {
 	switch {
 	case errors.Is(err, syscall.EPIPE): // whoever reads the report has closed the pipe, as head does
@@ -176,7 +176,8 @@ func each(names []string, do func(name string) error) error {
 	return errors.Join(failures...)
 }
 
-// groupCommand is the first word of commands of two words, with a second word that no command has, or without one.
+// groupCommand is the first word of several commands, as policy is, typed alone or with a second word that is none of
+// theirs.
 type groupCommand struct {
 	Words []string `arg:"" optional:"" hidden:""`
 

@@ -15,7 +15,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// filterFlags say which tasks a list holds.
+// filterFlags choose the tasks of a list.
 type filterFlags struct {
 	ID     *string        `name:"id" placeholder:"NAME" help:"Only the tasks of this name: the runs of a job."`
 	Status []wantedStatus `placeholder:"S" help:"Only tasks of these statuses: PENDING, IN_FLIGHT, INTERRUPTED, SUCCEEDED, EXHAUSTED, FAILED, CANCELLED."`

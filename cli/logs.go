@@ -67,7 +67,7 @@ func (c *logsCommand) output(ctx context.Context, journal *sqlite.Journal, view 
 	}
 	output, err := journal.Output(ctx, view.Number, number)
 	if errors.Is(err, state.ErrNoOutput) {
-		err = fmt.Errorf("%s: %w\nhint: %s", subject(view, number), err, noOutputHint(view, number))
+		err = fmt.Errorf("%s: %w\nhint: %s", outputOf(view, number), err, noOutputHint(view, number))
 	}
 	return output, err
 }
@@ -82,7 +82,7 @@ func attemptNumbers(t *task.Task) string {
 	return fmt.Sprintf("it has attempts 1 to %d", t.AttemptCount)
 }
 
-func subject(view render.TaskView, number int) string {
+func outputOf(view render.TaskView, number int) string {
 	if number == 0 {
 		return "task " + render.ShortID(view.ID)
 	}

@@ -63,7 +63,8 @@ func (c *policySetCommand) Run(p *Process) (int, error) {
 		return 0, err
 	}
 	if choice.File.Has(c.Name) {
-		p.warn(fmt.Errorf("%s has a policy of that name, which is used in its place\nhint: remove that one, or choose another name",
+		p.warn(fmt.Errorf("%s has a policy of that name, which is used in its place"+
+			"\nhint: remove that one, or choose another name",
 			choice.File.Place("policy", c.Name)))
 	}
 	_, err = fmt.Fprintf(p.Stdout, "set %s\n", render.Policy(&policy))
@@ -135,7 +136,7 @@ func (c *policyRemoveCommand) Run(p *Process) (int, error) {
 		if err != nil {
 			return fmt.Errorf("remove %s: %w", text.Escape(name), err)
 		}
-		_, err = fmt.Fprintf(p.Stdout, "removed %s%s\n", text.Escape(name), remains(name, file))
+		_, err = fmt.Fprintf(p.Stdout, "removed %s%s\n", text.Escape(name), successor(name, file))
 		return err
 	})
 }
@@ -144,7 +145,8 @@ func (c *policyRemoveCommand) Run(p *Process) (int, error) {
 func notStored(name string, file *policies.File, stored []state.StoredPolicy) error {
 	shown := text.Escape(name)
 	if file.Has(name) {
-		return fmt.Errorf("%s is not in the journal\nhint: it stands in %s: remove it there", shown, file.Place("policy", name))
+		return fmt.Errorf("%s is not in the journal"+
+			"\nhint: it stands in %s: remove it there", shown, file.Place("policy", name))
 	}
 	if policies.Builtin(name) != nil {
 		return fmt.Errorf("%s is built in, and stays"+
@@ -157,8 +159,8 @@ func notStored(name string, file *policies.File, stored []state.StoredPolicy) er
 	return policies.Unknown(name, known)
 }
 
-// remains says which policy has the name from now on.
-func remains(name string, file *policies.File) string {
+// successor says which policy has the name from now on.
+func successor(name string, file *policies.File) string {
 	switch {
 	case file.Has(name):
 		return "; the one in " + text.Escape(file.Place("policy", name)) + " stays in use"

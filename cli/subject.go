@@ -27,9 +27,9 @@ type subjectFlags struct {
 // subjects returns the policies to examine, each labelled as it was typed. A bare curve has no limit of attempts.
 func (p *Process) subjects(f *subjectFlags) (subjects []plot.Subject, err error) {
 	if len(f.Specs) == 0 {
-		return p.ownSubject(f)
+		return p.defaultSubject(f)
 	}
-	if err := f.checkBeside(); err != nil {
+	if err := f.checkFlags(); err != nil {
 		return nil, err
 	}
 	r := &subjectReader{process: p, flags: f, now: time.Now()}
@@ -43,8 +43,8 @@ func (p *Process) subjects(f *subjectFlags) (subjects []plot.Subject, err error)
 	return subjects, nil
 }
 
-// ownSubject is the policy that a run here would use.
-func (p *Process) ownSubject(f *subjectFlags) ([]plot.Subject, error) {
+// defaultSubject is the policy that a run here would use.
+func (p *Process) defaultSubject(f *subjectFlags) ([]plot.Subject, error) {
 	choice, err := policies.Choose(&f.PolicyFlags, &f.ConfigFlag, p.Getenv, p.warn)
 	if err != nil {
 		return nil, err
@@ -56,8 +56,8 @@ func (p *Process) ownSubject(f *subjectFlags) ([]plot.Subject, error) {
 	return []plot.Subject{{Label: policy.Name, Policy: policy}}, err
 }
 
-// checkBeside refuses flags that contradict the SPECs.
-func (f *subjectFlags) checkBeside() error {
+// checkFlags refuses flags that contradict the SPECs.
+func (f *subjectFlags) checkFlags() error {
 	for _, k := range policies.Keys() {
 		if slices.Contains([]string{"policy", "backoff", "jitter"}, k.Name) && k.Given(&f.PolicyFlags) {
 			return fmt.Errorf("--%s and a SPEC exclude each other"+
