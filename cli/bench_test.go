@@ -34,7 +34,7 @@ func BenchmarkCommandLine(b *testing.B) {
 	}
 }
 
-// From the arguments to the end, without a journal or a command: what is typed is parsed, the policy chosen and shown.
+// A whole call without a journal or a command: the arguments are parsed, the policy is resolved and shown.
 func BenchmarkDispatch(b *testing.B) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/10f93571/retry/httpexec/request"
 )
 
-// requestOf returns the request that words after `retry http` make.
+// requestOf returns the request of a command line, without retry http.
 func requestOf(t *testing.T, words ...string) (*request.Request, error) {
 	t.Helper()
 	command := &httpCommand{}
@@ -23,7 +23,7 @@ func requestOf(t *testing.T, words ...string) (*request.Request, error) {
 	return command.Build(command.URL[0])
 }
 
-// A command line of curl's flags that retry http has gives no hint.
+// A flag that retry http has gets no hint.
 func TestCurlHintsLeaveKnownFlagsAlone(t *testing.T) {
 	p := newTestParser(t, "http", &httpCommand{})
 	for name := range p.known {
@@ -38,7 +38,7 @@ func TestCurlHintsLeaveKnownFlagsAlone(t *testing.T) {
 	}
 }
 
-// plainRequest is what `retry http URL` asks for, and what change makes of it.
+// plainRequest returns the request of `retry http URL` after a change.
 func plainRequest(change func(*request.Request)) *request.Request {
 	r := &request.Request{Method: "GET", URL: "http://h/", KeyTTL: 24 * time.Hour, MaxRetryAfter: time.Hour}
 	change(r)
@@ -173,7 +173,7 @@ func TestRequestOfFlags(t *testing.T) {
 	}
 }
 
-// words are separated by spaces; a | is a space in one, and ” an empty one.
+// words splits a line at spaces. A bar stands for a space in a word, two quotes for an empty word.
 func words(line string) []string {
 	list := strings.Fields(line)
 	for i, word := range list {
@@ -218,7 +218,7 @@ func TestFormOfFlags(t *testing.T) {
 	}
 }
 
-// TestEmptyValue is what a variable leaves that is not set.
+// An empty value is what a shell variable that is not set leaves.
 func TestEmptyValue(t *testing.T) {
 	for flag, want := range map[string]string{"-o": "-o names no file", "--idempotency-key": "--idempotency-key is empty"} {
 		if _, err := requestOf(t, flag, "", "http://h/"); err == nil || !strings.HasPrefix(err.Error(), want+""+

@@ -22,7 +22,7 @@ type parser struct {
 	helped bool                  // help was asked for, and printed
 }
 
-// newParser makes the parser of a command, whose flags are the fields of a struct.
+// newParser makes the parser of a command. Kong reads the flags from the fields of the struct and their tags.
 func (p *Process) newParser(name string, c command) (*parser, error) {
 	result := &parser{name: name, known: map[string]*kong.Flag{}}
 	app, err := kong.New(c,
@@ -107,7 +107,7 @@ func (p *parser) hint() string {
 	return fmt.Sprintf("retry %s --help; to run a program named %s: retry -- %[2]s", p.name, program)
 }
 
-// commandLine is a command line taken apart: what kong may parse, and the command to run, which it must not touch.
+// commandLine is a command line split into what kong parses and the command to run, which must stay as it is.
 type commandLine struct {
 	name    string   // of one of retry's own commands
 	flags   []string // before that name or before the command to run, as --name or --name=value

@@ -90,7 +90,7 @@ func TestSplitLineRefuses(t *testing.T) {
 	}
 }
 
-// A run without flags needs no parser; with one it gets all flags.
+// A run without flags gets the defaults without a parser.
 func TestParseOfARun(t *testing.T) {
 	p := testProcess()
 	p.Args = []string{"true", "-n", "3"}
@@ -148,7 +148,7 @@ func FuzzSplitLine(f *testing.F) {
 	})
 }
 
-// Every command has its help, as has every flag; and the help of retry itself names all commands.
+// Every command and every flag has a help text, and the help of retry itself names all commands.
 func TestHelpIsWhole(t *testing.T) {
 	for _, c := range commands {
 		made := c.make()

@@ -16,7 +16,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// printed runs a subcommand and returns what it prints on stdout.
+// printed runs a command of retry's and returns what it prints on stdout.
 func printed(t *testing.T, args ...string) []byte {
 	t.Helper()
 	dir := t.TempDir()
@@ -159,7 +159,7 @@ func pictured(t *testing.T) ([]plot.Study, plot.Options) {
 	return []plot.Study{study}, options
 }
 
-// Each flag writes its kind of file, and nothing else is left in the directory.
+// Each flag writes a file of its kind, and leaves no other file in the directory.
 func TestPictureFiles(t *testing.T) {
 	dir := t.TempDir()
 	f := pictureFlags{SVG: filepath.Join(dir, "a.svg"), PNG: filepath.Join(dir, "a.png"), HTML: filepath.Join(dir, "a.html")}
@@ -218,7 +218,7 @@ func TestPNGOnATerminal(t *testing.T) {
 	}
 }
 
-// What cannot be written is said before anything is computed, with the flag that asks for it.
+// A file that cannot be written is refused before the figures are computed, with the name of its flag.
 func TestPictureFilesRefused(t *testing.T) {
 	dir := t.TempDir()
 	for want, f := range map[string]pictureFlags{

@@ -21,7 +21,7 @@ func parsedOptions(t *testing.T, args string) (task.Options, error) {
 
 func seed(n uint64) *uint64 { return &n }
 
-// What is as usual stays empty, so that a plain command has no options to store and to show.
+// Defaults stay empty, so that a plain command has no options to store and to show.
 func TestOptions(t *testing.T) {
 	tests := []struct {
 		args string
@@ -236,7 +236,7 @@ func TestPolicyKeysAreTheFlags(t *testing.T) {
 	}
 }
 
-// Every setting can come from the environment; RETRY_DEADLINE is an outer retry's.
+// Every setting can come from a variable, except RETRY_DEADLINE, which an outer retry sets.
 func TestPolicyVariables(t *testing.T) {
 	for _, k := range policies.Keys() {
 		env, err := policies.FromEnvironment(func(name string) string { return map[string]string{policies.Variable(k.Name): k.Example}[name] })

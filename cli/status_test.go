@@ -28,7 +28,7 @@ func TestWantedStatus(t *testing.T) {
 	}
 }
 
-// INTERRUPTED is stored nowhere: it takes the unfinished tasks, and those without an owner of them.
+// INTERRUPTED is not a stored status: the query reads all unfinished tasks, and the filter keeps those without an owner.
 func TestFilterPasses(t *testing.T) {
 	view := func(s task.Status, interrupted bool) render.TaskView {
 		return render.TaskView{Task: &task.Task{Status: s}, Interrupted: interrupted}

@@ -75,7 +75,7 @@ func (f *BodyFlags) set(r *request.Request) error {
 	return nil
 }
 
-// data joins the values of the flags for data.
+// data makes the body of the values of all data flags.
 func (f *BodyFlags) data(r *request.Request) error {
 	var pieces []piece
 	for _, kind := range []struct {
@@ -165,7 +165,7 @@ func literal(text string) ([]request.Part, error) {
 	return []request.Part{{Text: []byte(text)}}, nil
 }
 
-// stripped reads the value of -d.
+// stripped reads the value of -d, which drops the line ends of a file.
 func stripped(text string) ([]request.Part, error) {
 	parts, err := binary(text)
 	parts[0].Strip = parts[0].File != ""
@@ -200,7 +200,7 @@ func encoded(text string) ([]request.Part, error) {
 	return append(parts, part), err
 }
 
-// filePart names a file, or stdin.
+// filePart returns the part that is read from a file, or from stdin.
 func filePart(name string) (part request.Part, err error) {
 	switch name {
 	case "":
@@ -258,7 +258,7 @@ func formContent(content string) (part request.Part, err error) {
 	return part, err
 }
 
-// splitAttributes takes apart what semicolons separate, outside of double quotes.
+// splitAttributes splits at semicolons outside of double quotes.
 func splitAttributes(text string) (content string, attributes []string) {
 	var fields []string
 	start, quoted := 0, false
@@ -276,7 +276,7 @@ func splitAttributes(text string) (content string, attributes []string) {
 	return fields[0], fields[1:]
 }
 
-// unquoted takes the double quotes off a value that begins with one.
+// unquoted removes the double quotes around a value.
 func unquoted(text string) string {
 	text = strings.TrimSpace(text)
 	if len(text) < 2 || text[0] != '"' || text[len(text)-1] != '"' {

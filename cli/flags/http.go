@@ -98,7 +98,7 @@ func headerName(line string) string {
 	return textproto.CanonicalMIMEHeaderKey(strings.TrimSuffix(strings.TrimSpace(name), ";"))
 }
 
-// NetworkFlags say how a request gets to the server.
+// NetworkFlags say how to connect to the server.
 type NetworkFlags struct {
 	MaxTime        *Duration `short:"m" group:"Network" placeholder:"TIME" help:"The same as --timeout."`
 	ConnectTimeout *Duration `group:"Network" placeholder:"TIME" help:"For looking up, connecting, the proxy and TLS together."`
@@ -221,7 +221,7 @@ func checkKey(key string) error {
 	return httpexec.CheckKey(key)
 }
 
-// OwnKey is the key that the flags give, or a header; empty for none.
+// OwnKey returns the key that a flag or a header gives; empty for none.
 func (f *SafetyFlags) OwnKey(r *request.Request) string {
 	key := cmp.Or(orEmpty(f.IdempotencyKey), headerValue(r.Header, httpexec.KeyHeader))
 	if key == noKey {
@@ -245,7 +245,7 @@ func headerValue(lines []string, name string) string {
 	return ""
 }
 
-// orEmpty is the value of a flag; empty where it was not given.
+// orEmpty returns the value of a flag; empty where it was not given.
 func orEmpty(text *string) string {
 	if text == nil {
 		return ""
