@@ -133,6 +133,6 @@ func (c *httpCommand) Fill(p *session.Host, t *task.Task) (err error) {
 }
 
 // Means implements session.Work.
-func (c *httpCommand) Means() session.Means {
-	return session.Means{Body: c.stdin, Quiet: c.Silent}
+func (c *httpCommand) ExecOptions() session.ExecOptions {
+	return session.ExecOptions{Body: c.stdin, Quiet: c.Silent}
 }

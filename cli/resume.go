@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,33 +92,17 @@ func (c *resumeCommand) adopt(ctx context.Context, journal *sqlite.Journal) ([]*
 	for _, t := range found {
 		tk, err := (*task.Task)(nil), state.ErrFinished
 		if !t.Status.Finished() { // adopting needs the name, which another task of the arguments may have by now
-			tk, err = adoptNamed(ctx, journal, t)
+			tk, err = session.Adopt(ctx, journal, t)
 		}
 		switch {
 		case err == nil:
 			adopted = append(adopted, tk)
 		case c.All && (errors.Is(err, state.ErrOwned) || errors.Is(err, state.ErrFinished)):
 		default:
-			refusals = append(refusals, fmt.Errorf("resume %s: %w%s", render.ShortID(t.ID), err, adoptHint(err, t)))
+			refusals = append(refusals, fmt.Errorf("resume %s: %w%s", render.ShortID(t.ID), err, session.AdoptHint(err, t)))
 		}
 	}
 	return adopted, errors.Join(refusals...)
-}
-
-// adoptNamed adopts a task together with its name: no other run may use the name while a process of this one runs, even
-// after it was cancelled.
-func adoptNamed(ctx context.Context, journal *sqlite.Journal, t *task.Task) (*task.Task, error) {
-	if t.Name == "" {
-		return journal.Adopt(ctx, t.Number)
-	}
-	if owned, _, err := journal.OwnName(t.Name); err != nil || !owned {
-		return nil, cmp.Or(err, state.ErrOwned)
-	}
-	adopted, err := journal.Adopt(ctx, t.Number)
-	if err != nil {
-		_ = journal.ReleaseName(t.Name)
-	}
-	return adopted, err
 }
 
 // release gives up a task and its name while this process runs other tasks, so that it can be requeued meanwhile.
@@ -128,18 +111,6 @@ func release(journal *sqlite.Journal, t *task.Task) {
 	if t.Name != "" {
 		_ = journal.ReleaseName(t.Name)
 	}
-}
-
-func adoptHint(err error, t *task.Task) string {
-	switch {
-	case errors.Is(err, state.ErrOwned):
-		return "\nhint: its owner lives; retry cancel " + render.ShortID(t.ID) + " stops it"
-	case errors.Is(err, state.ErrDamaged):
-		return "\nhint: retry cancel " + render.ShortID(t.ID) + ", and start it anew"
-	case errors.Is(err, state.ErrFinished):
-		return fmt.Sprintf(": %s\nhint: retry requeue --run %s gives it fresh attempts", t.Status, render.ShortID(t.ID))
-	}
-	return ""
 }
 
 func (c *resumeCommand) find(ctx context.Context, journal *sqlite.Journal) ([]*task.Task, error) {
@@ -183,9 +154,9 @@ func (c *resumeCommand) named(ctx context.Context, journal *sqlite.Journal) ([]*
 
 // adoptOne makes this process the owner of a task and resumes it.
 func (c *resumeCommand) adoptOne(ctx context.Context, p *Process, journal *sqlite.Journal, t *task.Task) (int, error) {
-	adopted, err := adoptNamed(ctx, journal, t)
+	adopted, err := session.Adopt(ctx, journal, t)
 	if err != nil {
-		return 0, fmt.Errorf("resume %s: %w%s", render.ShortID(t.ID), err, adoptHint(err, t))
+		return 0, fmt.Errorf("resume %s: %w%s", render.ShortID(t.ID), err, session.AdoptHint(err, t))
 	}
 	return c.resumeOne(ctx, p, journal, adopted)
 }
@@ -197,7 +168,7 @@ func (c *resumeCommand) resumeOne(ctx context.Context, p *Process, journal *sqli
 	if err != nil {
 		return 0, err
 	}
-	result, err := p.GoOn(ctx, t, guarded, lines, c.continuation())
+	result, err := p.Resume(ctx, t, guarded, lines, c.continuation())
 	if err != nil {
 		return 0, err
 	}
@@ -205,6 +176,6 @@ func (c *resumeCommand) resumeOne(ctx context.Context, p *Process, journal *sqli
 	return result.ExitCode(), nil
 }
 
-func (c *resumeCommand) continuation() session.Continuation {
-	return session.Continuation{Means: session.Means{Group: &c.ProcessGroupFlags}, Now: c.Now, KillOrphans: c.KillOrphans}
+func (c *resumeCommand) continuation() session.ResumeOptions {
+	return session.ResumeOptions{ExecOptions: session.ExecOptions{Group: &c.ProcessGroupFlags}, Now: c.Now, KillOrphans: c.KillOrphans}
 }

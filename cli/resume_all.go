@@ -45,7 +45,7 @@ func (c *resumeCommand) resumeInGroup(ctx context.Context, p *Process, journal *
 	observer render.Observer, prepare func(*runner.Runner)) runner.Result {
 	defer release(journal, t)
 	result, err := func() (runner.Result, error) {
-		carrier, err := p.CarryOn(t, &session.Journal{Journal: journal, Stopping: p.Stopping()}, observer, c.continuation())
+		carrier, err := p.NewResumer(t, &session.Journal{Journal: journal, Stopping: p.Stopping()}, observer, c.continuation())
 		if err != nil {
 			return runner.Result{}, err
 		}

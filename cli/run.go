@@ -95,6 +95,6 @@ func (c *runCommand) Fill(_ *session.Host, t *task.Task) error {
 }
 
 // Means implements session.Work.
-func (c *runCommand) Means() session.Means {
-	return session.Means{Group: &c.ProcessGroupFlags}
+func (c *runCommand) ExecOptions() session.ExecOptions {
+	return session.ExecOptions{Group: &c.ProcessGroupFlags}
 }

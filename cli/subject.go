@@ -124,7 +124,7 @@ func (r *subjectReader) base(name string) (task.Policy, error) {
 	case choice.Base == nil && strings.Contains(name, ":"):
 		return task.Policy{}, notCurve
 	case choice.Base == nil:
-		return task.Policy{}, choice.Neither(notCurve)
+		return task.Policy{}, choice.UnknownSpec(notCurve)
 	}
 	return choice.Base.Policy, nil
 }

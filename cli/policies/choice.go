@@ -4,9 +4,15 @@ package policies
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
+	"github.com/10f93571/retry/backoff"
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
@@ -75,7 +81,7 @@ type Choice struct {
 	File       *File
 	Base       *Named   // nil: not found yet
 	Settled    bool     // the journal cannot change it
-	Unasked    bool     // --no-state: the journal could know it
+	Stateless  bool     // --no-state: the journal could know it
 	known      []string // names
 	once       bool     // it cannot be read, and may forbid a second attempt
 }
@@ -144,7 +150,7 @@ func (e *Damaged) Error() string {
 func (e *Damaged) Unwrap() error { return e.Err }
 
 // Unread stands in for a policy that cannot be read: it may forbid a second attempt, so there is none.
-func (c *Choice) Unread() {
+func (c *Choice) StandIn() {
 	stand := task.DefaultPolicy()
 	stand.Name = c.Name
 	c.Base, c.once = &Named{Policy: stand}, true
@@ -165,7 +171,7 @@ func (c *Choice) Resolve(now time.Time) (task.Policy, error) {
 // unknown is the error for a name that no layer has.
 func (c *Choice) unknown() error {
 	err := Unknown(c.Name, c.known)
-	if c.Unasked {
+	if c.Stateless {
 		err = fmt.Errorf("%w; --no-state leaves those of the journal out", err)
 	}
 	if c.Flags.Policy == nil && c.Env.Policy != nil {
@@ -180,4 +186,67 @@ func (n *Named) layer() string {
 		return "config file"
 	}
 	return n.source()
+}
+
+// BuiltinNames are the policies that every retry has.
+func BuiltinNames() []string {
+	names := []string{task.DefaultPolicyName}
+	for _, p := range backoff.Presets() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// Unknown is the error for a name among those that are known.
+func Unknown(name string, known []string) error {
+	known = slices.Compact(slices.Sorted(slices.Values(known)))
+	hint := "the policies are " + strings.Join(known, ", ")
+	if found := text.Nearest(name, known); found != "" {
+		hint = fmt.Sprintf("did you mean %s? %s", found, hint)
+	}
+	return fmt.Errorf("unknown policy %q\nhint: %s", name, hint)
+}
+
+// hintFor names the nearest of the known words, or says what is known.
+func hintFor(word string, known []string, near, otherwise string) string {
+	if found := text.Nearest(word, known); found != "" {
+		return fmt.Sprintf(near, found)
+	}
+	return otherwise
+}
+
+// maxPolicyName is the length of a name in bytes.
+const maxPolicyName = 200
+
+// CheckName refuses a name that could not be typed, shown or be a part of a path.
+func CheckName(name string) error {
+	const hint = "\nhint: a name has letters, digits, spaces and signs but /, and 200 bytes at the most"
+	switch {
+	case name == "":
+		return errors.New("the policy's name is empty" + hint)
+	case len(name) > maxPolicyName:
+		return fmt.Errorf("the policy's name has %d bytes%s", len(name), hint)
+	case !utf8.ValidString(name):
+		return errors.New("the policy's name is no UTF-8" + hint)
+	case strings.Contains(name, "/"):
+		return errors.New("the policy's name has a / in it" + hint)
+	case strings.TrimSpace(name) != name:
+		return errors.New("the policy's name begins or ends with a space" + hint)
+	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return errors.New("the policy's name has a character that cannot be shown" + hint)
+	}
+	return nil
+}
+
+// Neither is the error for a word that is no policy; what it is not as a curve tells more unless a policy's name is near.
+func (c *Choice) UnknownSpec(notCurve error) error {
+	unknown := Unknown(c.Name, c.known)
+	if c.Name == "" {
+		return errors.New("it is empty\nhint: write a backoff like exp:1s..1m, or the name of a policy")
+	}
+	if text.Nearest(c.Name, c.known) != "" {
+		return unknown
+	}
+	_, hint, _ := strings.Cut(unknown.Error(), "\nhint: ")
+	return fmt.Errorf("%w\nhint: %s", notCurve, hint)
 }

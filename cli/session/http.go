@@ -19,7 +19,7 @@ import (
 )
 
 // carryRequest puts together what sends a task's request.
-func (p *Host) carryRequest(t *task.Task, journal *Journal, lines render.Observer, m Means, resumed bool) (*carrier, error) {
+func (p *Host) newRequestRunner(t *task.Task, journal *Journal, lines render.Observer, m ExecOptions, resumed bool) (*taskRunner, error) {
 	find := Lookup(environment(p.Environ, t))
 	if resumed { // a variable that is not set here may be elsewhere
 		if err := httpexec.Check(request.Of(t), find); err != nil {
@@ -45,7 +45,7 @@ func (p *Host) carryRequest(t *task.Task, journal *Journal, lines render.Observe
 	}
 	commands := p.commands(t, m)
 	commands.Stdin = stdio.NullStdin{}
-	return p.carryWith(t, executor, commands, journal, lines, func() { executor.Close(); done() }), nil
+	return p.assemble(t, executor, commands, journal, lines, func() { executor.Close(); done() }), nil
 }
 
 // Lookup returns what finds a variable; the last one of a name wins, as for a child.
@@ -117,7 +117,7 @@ func ReadBody(source *os.File) (*spool.Spool, error) {
 }
 
 // body returns what a task's request reads from stdin, what keeps that for a resume, and what has to be done when the run is over.
-func (g *Journal) body(t *task.Task, m Means, resumed bool) (body *spool.Spool, keep func(*task.Task) error, done func(), err error) {
+func (g *Journal) body(t *task.Task, m ExecOptions, resumed bool) (body *spool.Spool, keep func(*task.Task) error, done func(), err error) {
 	switch {
 	case !t.Target.ReadsStdin():
 		return nil, nil, func() {}, nil

@@ -56,11 +56,11 @@ func openForRun(ctx context.Context, p *Host, stateDir string, f *flags.JournalF
 	}
 	journal, err := OpenJournal(ctx, p, stateDir)
 	if !f.RequireState {
-		g.renew = func(damage error) (*sqlite.Journal, error) {
+		g.replace = func(damage error) (*sqlite.Journal, error) {
 			g.lost = damage
-			return renewJournal(ctx, p, stateDir, warn, damage)
+			return replaceJournal(ctx, p, stateDir, warn, damage)
 		}
-		journal, err = g.renewed(journal, err)
+		journal, err = g.replaceDamaged(journal, err)
 	}
 	if err != nil {
 		return g, g.failed(err, nil, f.RequireState)
@@ -79,7 +79,7 @@ type Journal struct {
 	required bool                                        // fail instead, as long as nothing has run
 	Stopping context.Context                             // ends with the first signal that asks to stop; nil: with none
 	waited   atomic.Int64                                // nanoseconds, for other processes
-	renew    func(damage error) (*sqlite.Journal, error) // sets it aside and begins a new one; nil where that is not ours to do
+	replace  func(damage error) (*sqlite.Journal, error) // sets it aside and begins a new one; nil where that is not ours to do
 }
 
 // Claim implements runner.Journal.
@@ -92,7 +92,7 @@ func (g *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 	}
 	claim := func(ctx context.Context) error { return g.Journal.Claim(ctx, t, now) }
 	err := g.inTime(ctx, claim)
-	if t.Number == 0 && errors.Is(err, state.ErrCorrupt) && g.renewInPlace(err) {
+	if t.Number == 0 && errors.Is(err, state.ErrCorrupt) && g.replaceInPlace(err) {
 		err = g.inTime(ctx, claim)
 	}
 	if isTrouble(err) && !errors.Is(err, state.ErrCorrupt) && wouldRepeat(t) {

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
@@ -98,4 +99,109 @@ func locked(t *testing.T, dir string) (unlock func()) {
 		must(t, lock.Rollback())
 		must(t, db.Close())
 	}
+}
+
+// A signal that asks to stop ends the wait for another process's lock, and what was to be claimed is not.
+func TestAStopEndsTheWaitForTheJournal(t *testing.T) {
+	g := testJournal(t, func(err error) { t.Error(err) })
+	db, err := sql.Open("sqlite3", "file:"+filepath.Join(g.Journal.Dir(), "journal.db")+"?_txlock=immediate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	lock, err := db.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopping, stop := context.WithCancelCause(t.Context())
+	g.Stopping = stopping
+	claimed := make(chan error)
+	tk := newTask("true")
+	go func() { claimed <- g.Claim(t.Context(), tk, time.Now()) }()
+	stop(task.ErrStopped)
+	if err := <-claimed; !errors.Is(err, task.ErrStopped) || tk.Number != 0 {
+		t.Errorf("got %v, number %d", err, tk.Number)
+	}
+	if err := lock.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	g.Stopping = nil
+	if err := g.Claim(t.Context(), tk, time.Now()); err != nil || tk.Number != 1 {
+		t.Errorf("afterwards: %v, number %d", err, tk.Number)
+	}
+}
+
+// A task waits, another process holds the journal, and the next attempt cannot be claimed. A command runs all the same. A request that is
+// not safe to repeat does not: it would succeed, and a resume would find the task waiting and send it again.
+func TestAnUnclaimedAttemptIsNotSent(t *testing.T) {
+	dir := t.TempDir()
+	for name, tt := range map[string]struct {
+		target task.Target
+		goesOn bool
+	}{
+		"command":         {nil, true},
+		"GET":             {&request.Request{Method: "GET", URL: "http://h"}, true},
+		"POST with a key": {&request.Request{Method: "POST", URL: "http://h", Keyed: true}, true},
+		"POST":            {&request.Request{Method: "POST", URL: "http://h"}, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			journal, err := sqlite.Open(t.Context(), dir)
+			must(t, err)
+			warnings := 0
+			g := &Journal{Journal: journal, warn: func(error) { warnings++ }}
+			defer g.close()
+			tk := newTask("true")
+			tk.ID, tk.Target = name, tt.target
+			must(t, g.Claim(t.Context(), tk, time.Now()))
+			tk.Status, tk.AttemptCount = task.InFlight, 1
+			a := task.Attempt{Number: 1, StartedAt: time.Now(), Decision: task.Decision{Verdict: task.VerdictRetry}}
+			tk.ApplyDecision(a, time.Now())
+			must(t, g.Record(t.Context(), tk, a))
+
+			db, err := sql.Open("sqlite3", "file:"+filepath.Join(dir, "journal.db")+"?_txlock=immediate")
+			must(t, err)
+			defer func() { _ = db.Close() }()
+			lock, err := db.Begin()
+			must(t, err)
+			err = g.Claim(t.Context(), tk, time.Now())
+			if (err == nil) != tt.goesOn || (warnings == 1) != tt.goesOn {
+				t.Errorf("%s: %v, %d warnings", name, err, warnings)
+			}
+			if !tt.goesOn && (!errors.Is(err, state.ErrLocked) || !strings.Contains(err.Error(), "POST is not sent again")) {
+				t.Errorf("%s: %v", name, err)
+			}
+			must(t, lock.Rollback())
+		})
+	}
+}
+
+// However often a run meets a lock, it waits for others no longer than its patience in all, and warns once.
+func TestTheWaitsOfARunDoNotAddUp(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		journal, err := sqlite.Open(t.Context(), dir)
+		must(t, err)
+		warnings := 0
+		g := &Journal{Journal: journal, warn: func(error) { warnings++ }}
+		defer g.close()
+		tk := newTask("true")
+		must(t, g.Claim(t.Context(), tk, time.Now()))
+		db, err := sql.Open("sqlite3", "file:"+filepath.Join(dir, "journal.db")+"?_txlock=immediate")
+		must(t, err)
+		defer func() { _ = db.Close() }()
+		begun := time.Now()
+		for range 3 { // it is free in between
+			lock, err := db.Begin()
+			must(t, err)
+			time.AfterFunc(patience*3/5, func() { must(t, lock.Rollback()) })
+			must(t, g.inTime(t.Context(), func(ctx context.Context) error {
+				return g.failed(journal.Remember(ctx, tk), tk, false)
+			}))
+			synctest.Wait()
+			time.Sleep(patience)
+		}
+		if waited := time.Since(begun) - 3*patience; waited > patience+3*shortly || warnings == 0 {
+			t.Errorf("waited for %v, %d warnings", waited, warnings)
+		}
+	})
 }

@@ -19,20 +19,20 @@ import (
 )
 
 // names looks for the tasks that have a name.
-type names struct{ *flags.NameFlags }
+type nameSearch struct{ *flags.NameFlags }
 
 // maxName is in bytes: a name is typed, and stands in tables and metrics.
 const maxName = 200
 
 // name returns the task's name; empty for none.
-func (f names) name() string {
+func (f nameSearch) name() string {
 	if f.ID == nil {
 		return ""
 	}
 	return *f.ID
 }
 
-func (f names) check(stateless bool) error {
+func (f nameSearch) check(stateless bool) error {
 	switch {
 	case f.ID != nil && *f.ID == "":
 		return errors.New("--id is empty\nhint: a variable that is not set?")
@@ -55,7 +55,7 @@ const (
 )
 
 // meeting is what came of looking for the tasks that have the name of a new one.
-type meeting struct {
+type nameResult struct {
 	interrupted *task.Task // to be gone on with, and owned already; nil to start the new one
 	done        bool       // nothing is to be run
 	discarded   *task.Task // it was cancelled, and may have left something running
@@ -64,13 +64,13 @@ type meeting struct {
 
 // meet makes this process the one that may start a task of the name. Who runs one already is waited for, or not, as the
 // flags say, and no longer than until end, where that is set.
-func (f names) meet(ctx context.Context, p *Host, journal *Journal, t *task.Task, end time.Time, lines render.Observer) (meeting, error) {
+func (f nameSearch) acquire(ctx context.Context, p *Host, journal *Journal, t *task.Task, end time.Time, lines render.Observer) (nameResult, error) {
 	if f.ID == nil || journal.absent() {
-		return meeting{}, nil
+		return nameResult{}, nil
 	}
 	told := false
 	for pause := firstNameLook; ; pause = min(2*pause, slowestNameLook) {
-		m, err := f.look(ctx, journal.Journal, t, lines)
+		m, err := f.tryAcquire(ctx, journal.Journal, t, lines)
 		running := (*runningError)(nil)
 		switch {
 		case !errors.As(err, &running):
@@ -78,10 +78,10 @@ func (f names) meet(ctx context.Context, p *Host, journal *Journal, t *task.Task
 			return m, journal.failed(err, nil, journal.required || errors.Is(err, errName))
 		case f.IfRunning == "skip":
 			lines.Say(running.Error() + ": nothing is done")
-			return meeting{done: true}, nil
+			return nameResult{done: true}, nil
 		case f.IfRunning != "wait":
 			return m, fmt.Errorf("%w\nhint: --if-running wait waits for its end, --if-running skip does nothing then", running)
-		case f.outer(ctx, p, journal.Journal):
+		case f.runsInside(ctx, p, journal.Journal):
 			return m, fmt.Errorf("%w: it is what this command runs in, and would wait for itself\nhint: give the inner task another name", errName)
 		case !end.IsZero() && time.Now().After(end):
 			return m, fmt.Errorf("%w while %s", policies.ErrDeadlinePassed, running.Error())
@@ -94,63 +94,63 @@ func (f names) meet(ctx context.Context, p *Host, journal *Journal, t *task.Task
 }
 
 // outer reports whether the task that runs under the name is one that this process is a part of.
-func (f names) outer(ctx context.Context, p *Host, journal *sqlite.Journal) bool {
+func (f nameSearch) runsInside(ctx context.Context, p *Host, journal *sqlite.Journal) bool {
 	running, err := journal.Named(ctx, f.name())
 	return err == nil && running != nil && slices.Contains(cmdexec.OuterTasks(p.Getenv), running.ID)
 }
 
 // look returns a runningError where another process has the name.
-func (f names) look(ctx context.Context, journal *sqlite.Journal, t *task.Task, lines render.Observer) (meeting, error) {
+func (f nameSearch) tryAcquire(ctx context.Context, journal *sqlite.Journal, t *task.Task, lines render.Observer) (nameResult, error) {
 	if done, err := f.succeeded(ctx, journal, t, lines); done || err != nil {
-		return meeting{done: done}, err
+		return nameResult{done: done}, err
 	}
 	owned, pid, err := journal.OwnName(f.name())
 	if err != nil {
-		return meeting{}, fmt.Errorf("ask who has the name: %w", err)
+		return nameResult{}, fmt.Errorf("ask who has the name: %w", err)
 	}
 	if !owned {
-		return meeting{}, &runningError{f.name(), pid}
+		return nameResult{}, &runningError{f.name(), pid}
 	}
 	// Asked again: who had the name a moment ago may have succeeded.
 	if done, err := f.succeeded(ctx, journal, t, lines); done || err != nil {
-		return meeting{done: done}, err
+		return nameResult{done: done}, err
 	}
 	earlier, err := journal.Named(ctx, f.name())
 	if err != nil || earlier == nil {
-		return meeting{}, err
+		return nameResult{}, err
 	}
 	interrupted, err := journal.Adopt(ctx, earlier.Number)
 	switch {
 	case errors.Is(err, state.ErrOwned): // by a resume
 		pid, _ := journal.Owner(earlier.Number)
-		return meeting{}, &runningError{f.name(), pid}
+		return nameResult{}, &runningError{f.name(), pid}
 	case errors.Is(err, state.ErrFinished):
-		return f.look(ctx, journal, t, lines)
+		return f.tryAcquire(ctx, journal, t, lines)
 	case errors.Is(err, state.ErrDamaged) && f.Fresh:
-		return meeting{discarded: earlier}, f.discard(ctx, journal, earlier)
+		return nameResult{discarded: earlier}, f.discard(ctx, journal, earlier)
 	case errors.Is(err, state.ErrDamaged):
-		return meeting{}, fmt.Errorf("%w: %s was interrupted, and cannot go on: %w\nhint: retry cancel %s ends it; --fresh does so and runs this one", errName, f.name(), err, render.ShortID(earlier.ID))
+		return nameResult{}, fmt.Errorf("%w: %s was interrupted, and cannot go on: %w\nhint: retry cancel %s ends it; --fresh does so and runs this one", errName, f.name(), err, render.ShortID(earlier.ID))
 	case err != nil:
-		return meeting{}, err
+		return nameResult{}, err
 	case f.Fresh:
-		return meeting{discarded: interrupted}, f.discard(ctx, journal, interrupted)
+		return nameResult{discarded: interrupted}, f.discard(ctx, journal, interrupted)
 	}
 	if err := sameTask(interrupted, t); err != nil {
 		_ = journal.Release(interrupted.Number)
-		return meeting{}, err
+		return nameResult{}, err
 	}
 	announce(interrupted, t, lines)
-	return meeting{interrupted: interrupted}, nil
+	return nameResult{interrupted: interrupted}, nil
 }
 
 // succeeded answers for --once.
-func (f names) succeeded(ctx context.Context, journal *sqlite.Journal, t *task.Task, lines render.Observer) (bool, error) {
+func (f nameSearch) succeeded(ctx context.Context, journal *sqlite.Journal, t *task.Task, lines render.Observer) (bool, error) {
 	if !f.Once {
 		return false, nil
 	}
 	success, err := journal.Success(ctx, f.name())
 	if err == nil && success == nil {
-		err = f.doubtful(ctx, journal, t)
+		err = f.refuseAmbiguous(ctx, journal, t)
 	}
 	if err != nil || success == nil {
 		return false, err
@@ -163,7 +163,7 @@ func (f names) succeeded(ctx context.Context, journal *sqlite.Journal, t *task.T
 }
 
 // doubtful refuses to send what may have taken effect under the name: with --once that would be twice.
-func (f names) doubtful(ctx context.Context, journal *sqlite.Journal, t *task.Task) error {
+func (f nameSearch) refuseAmbiguous(ctx context.Context, journal *sqlite.Journal, t *task.Task) error {
 	if t.Target == nil || t.Target.Safe() {
 		return nil
 	}
@@ -175,7 +175,7 @@ func (f names) doubtful(ctx context.Context, journal *sqlite.Journal, t *task.Ta
 }
 
 // discard ends an interrupted task of the name for --fresh.
-func (f names) discard(ctx context.Context, journal *sqlite.Journal, interrupted *task.Task) error {
+func (f nameSearch) discard(ctx context.Context, journal *sqlite.Journal, interrupted *task.Task) error {
 	defer func() { _ = journal.Release(interrupted.Number) }()
 	err := journal.Cancel(ctx, interrupted.Number, time.Now())
 	if errors.Is(err, state.ErrFinished) {

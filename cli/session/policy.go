@@ -14,9 +14,9 @@ import (
 )
 
 // settle has the journal say what it knows of the policy, and gives the task the one that holds.
-func (w *Wrapper) settle(ctx context.Context, journal *Journal, t *task.Task, warn func(error)) (err error) {
+func (w *Wrapper) settlePolicy(ctx context.Context, journal *Journal, t *task.Task, warn func(error)) (err error) {
 	if !w.choice.Settled {
-		if err := w.consult(ctx, journal, warn); err != nil {
+		if err := w.askJournal(ctx, journal, warn); err != nil {
 			return err
 		}
 	}
@@ -27,7 +27,7 @@ func (w *Wrapper) settle(ctx context.Context, journal *Journal, t *task.Task, wa
 }
 
 // consult asks a journal that may fail. A policy that can be read nowhere else lets the command run once.
-func (w *Wrapper) consult(ctx context.Context, journal *Journal, warn func(error)) error {
+func (w *Wrapper) askJournal(ctx context.Context, journal *Journal, warn func(error)) error {
 	err := journal.lost
 	if !journal.absent() && err == nil {
 		err = w.choice.Ask(ctx, journal.Journal)
@@ -39,20 +39,20 @@ func (w *Wrapper) consult(ctx context.Context, journal *Journal, warn func(error
 	case errors.As(err, &damaged) && w.RequireState:
 		return err
 	case damaged == nil && journal.lost == nil && !journal.absent():
-		if err := journal.passOver(err, w.RequireState); err != nil {
+		if err := journal.handlePolicyError(err, w.RequireState); err != nil {
 			return err
 		}
 	}
 	if damaged != nil || w.choice.Base == nil {
-		w.choice.Unread()
+		w.choice.StandIn()
 		warn(onceError(w.choice.Name, err))
 	}
 	return nil
 }
 
 // passOver goes on after an error of the journal: with a new one in place of a damaged one, or without any.
-func (g *Journal) passOver(err error, fatal bool) error {
-	if !fatal && errors.Is(err, state.ErrCorrupt) && g.renewInPlace(err) {
+func (g *Journal) handlePolicyError(err error, fatal bool) error {
+	if !fatal && errors.Is(err, state.ErrCorrupt) && g.replaceInPlace(err) {
 		return nil
 	}
 	return g.failed(err, nil, fatal)
@@ -65,7 +65,7 @@ func onceError(name string, err error) error {
 	if damaged := (*policies.Damaged)(nil); errors.As(err, &damaged) {
 		reason, hint = " ("+damaged.Err.Error()+")", "retry policy set "+text.Escape(name)+" writes it anew"
 	} else if err != nil {
-		reason = " (" + bare(err).Error() + ")"
+		reason = " (" + withoutHint(err).Error() + ")"
 	}
 	return fmt.Errorf("the journal's policy %s cannot be read%s, %s\nhint: %s; a policy in the config file needs no journal",
 		text.Escape(name), reason, once, hint)

@@ -3,9 +3,12 @@ package session
 import (
 	"context"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
+	"github.com/10f93571/retry/cmdexec/proc"
 	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/task"
 )
@@ -15,7 +18,7 @@ type Host struct {
 	Environ               []string
 	Stdin, Stdout, Stderr *os.File
 
-	stderr  *patientStderr // of Stderr, for the lines of a run
+	stderr  *stderrWriter // of Stderr, for the lines of a run
 	stopped context.Context
 	stop    context.CancelCauseFunc // ends stopped
 }
@@ -33,7 +36,7 @@ func (p *Host) Getenv(name string) string {
 
 // patientStderr writes retry's own lines. Where nobody reads them it waits, as any program would; but once a signal has asked to
 // stop, nothing may wait, so they are dropped then.
-type patientStderr struct {
+type stderrWriter struct {
 	*os.File
 	stopping <-chan struct{} // closed by the first signal that asked to stop
 }
@@ -42,9 +45,9 @@ type patientStderr struct {
 const lookAgain = 50 * time.Millisecond
 
 // lines is where the lines of a run are written.
-func (p *Host) lines() *patientStderr {
+func (p *Host) messages() *stderrWriter {
 	if p.stderr == nil {
-		p.stderr = &patientStderr{File: p.Stderr, stopping: p.Stopping().Done()}
+		p.stderr = &stderrWriter{File: p.Stderr, stopping: p.Stopping().Done()}
 	}
 	return p.stderr
 }
@@ -77,7 +80,7 @@ func (p *Host) Listen() <-chan os.Signal {
 }
 
 // Write never reports a line that was dropped.
-func (w *patientStderr) Write(p []byte) (int, error) {
+func (w *stderrWriter) Write(p []byte) (int, error) {
 	for !stdio.Writable(w.File, lookAgain) {
 		select {
 		case <-w.stopping:
@@ -98,4 +101,37 @@ func (p *Host) Stream(path string) *os.File {
 		return p.Stderr
 	}
 	return nil
+}
+
+// SignalBuffer holds what arrives while nobody listens.
+const SignalBuffer = 32
+
+// Notify sends the signals to pass on to a channel, without those that were ignored when retry started.
+func Notify(signals chan<- os.Signal) {
+	for _, sig := range forwarded {
+		if !proc.InheritedIgnored(sig) {
+			signal.Notify(signals, sig)
+		}
+	}
+}
+
+// SettleSignals keeps what was ignored when retry started, as under nohup, so that the command inherits it. Otherwise a write
+// to a closed stdout or stderr fails instead of killing retry, which does not concern the command: a signal that is caught, not
+// ignored, has its default action again after exec.
+func SettleSignals() {
+	for _, sig := range inheritable {
+		if proc.InheritedIgnored(sig) {
+			signal.Ignore(sig)
+		}
+	}
+	if !proc.InheritedIgnored(syscall.SIGPIPE) {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	}
+}
+
+// DieOf ends the process by the signal, so that its parent sees what ended it. Where that does not happen it returns.
+func DieOf(sig os.Signal) {
+	if number, ok := sig.(syscall.Signal); ok {
+		proc.DieOf(number)
+	}
 }

@@ -79,18 +79,18 @@ func (r *reporter) write(t *task.Task) error {
 func NewObserver(p *Host, f *flags.OutputFlags) render.Observer {
 	switch {
 	case f.Quiet:
-		return render.NewQuiet(render.NewLines(p.lines(), nil, nil, false))
+		return render.NewQuiet(render.NewLines(p.messages(), nil, nil, false))
 	case f.LogFormat == "json":
-		return render.NewLog(p.lines(), f.Verbose)
+		return render.NewLog(p.messages(), f.Verbose)
 	}
 	switch service(p, f) {
 	case ci.GitHub:
-		return ci.NewGitHub(p.lines(), f.Verbose, p.Getenv("GITHUB_STEP_SUMMARY"))
+		return ci.NewGitHub(p.messages(), f.Verbose, p.Getenv("GITHUB_STEP_SUMMARY"))
 	case ci.GitLab:
-		return ci.NewGitLab(p.lines(), f.Verbose)
+		return ci.NewGitLab(p.messages(), f.Verbose)
 	default:
 		inForeground := func() bool { return p.Getenv("TERM") != "dumb" && proc.Interactive(p.Stderr) }
-		return render.NewLines(p.lines(), p.Stderr, inForeground, f.Verbose)
+		return render.NewLines(p.messages(), p.Stderr, inForeground, f.Verbose)
 	}
 }
 

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"os"
 	"testing"
 	"time"
 
@@ -8,6 +9,29 @@ import (
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/task"
 )
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	must(t, os.WriteFile(path, []byte(content), 0o600))
+}
+
+func contents(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	must(t, err)
+	return string(data)
+}
+
+func testHost(environ ...string) *Host {
+	return &Host{Environ: environ, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+}
 
 // A task that waited for another run of its name begins after that: its budget, and the age of its key.
 func TestBeginAfterAWait(t *testing.T) {
@@ -19,7 +43,7 @@ func TestBeginAfterAWait(t *testing.T) {
 	made := time.Now().Add(-48 * time.Hour)
 	tk := &task.Task{CreatedAt: made, Target: &request.Request{Method: "POST", KeyTTL: 24 * time.Hour}}
 	tk.History = task.History{Began: made, Expires: tk.Expiry()}
-	if err := w.begin(t.Context(), p, meeting{waited: true}, tk, nil); err != nil {
+	if err := w.begin(t.Context(), p, nameResult{waited: true}, tk, nil); err != nil {
 		t.Fatal(err)
 	}
 	if tk.History.Began.Equal(made) || !tk.History.Expires.Equal(tk.History.Began.Add(24*time.Hour)) {

@@ -166,7 +166,7 @@ func TestCarryHandsTheOptionsOn(t *testing.T) {
 	tk := newTask("true")
 	tk.Options = task.Options{Stdin: task.StdinNull, Output: task.OutputFinal, OutputLimit: 5, Capture: task.CaptureBoth, Seed: new(uint64(1))}
 	p := testHost("A=B")
-	c, err := p.carry(tk, &Journal{}, &recorder{}, Means{Group: &flags.ProcessGroupFlags{Group: true}}, false)
+	c, err := p.newTaskRunner(tk, &Journal{}, &recorder{}, ExecOptions{Group: &flags.ProcessGroupFlags{Group: true}}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,12 +212,12 @@ func TestCarryRefusesALostStdin(t *testing.T) {
 	if err := g.Claim(t.Context(), tk, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	how := Continuation{Means: Means{Group: &flags.ProcessGroupFlags{}}}
-	if _, err := testHost().CarryOn(tk, g, &recorder{}, how); !errors.Is(err, state.ErrInputLost) || !strings.Contains(err.Error(), "\nhint: start it anew") {
+	how := ResumeOptions{ExecOptions: ExecOptions{Group: &flags.ProcessGroupFlags{}}}
+	if _, err := testHost().NewResumer(tk, g, &recorder{}, how); !errors.Is(err, state.ErrInputLost) || !strings.Contains(err.Error(), "\nhint: start it anew") {
 		t.Errorf("got %v", err)
 	}
 	keepInput(t, g, tk, "kept")
-	carrier, err := testHost().CarryOn(tk, g, &recorder{}, how)
+	carrier, err := testHost().NewResumer(tk, g, &recorder{}, how)
 	if err != nil {
 		t.Fatal(err)
 	}

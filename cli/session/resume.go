@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,12 +13,13 @@ import (
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
 
 // Continuation says how an interrupted task goes on.
-type Continuation struct {
-	Means
+type ResumeOptions struct {
+	ExecOptions
 	Now         bool // not waiting for the time of the next attempt
 	KillOrphans bool // stopping what the interrupted attempt left running
 	ownStdin    bool // reading this process's stdin where the one that was to be kept is lost
@@ -27,8 +29,8 @@ type Continuation struct {
 const longWait = time.Minute
 
 // GoOn carries an adopted task on to its end.
-func (p *Host) GoOn(ctx context.Context, t *task.Task, journal *Journal, lines render.Observer, how Continuation) (runner.Result, error) {
-	carrier, err := p.CarryOn(t, journal, lines, how)
+func (p *Host) Resume(ctx context.Context, t *task.Task, journal *Journal, lines render.Observer, how ResumeOptions) (runner.Result, error) {
+	carrier, err := p.NewResumer(t, journal, lines, how)
 	if err != nil {
 		return runner.Result{}, err
 	}
@@ -38,7 +40,7 @@ func (p *Host) GoOn(ctx context.Context, t *task.Task, journal *Journal, lines r
 }
 
 // CarryOn puts together what goes on with a task, in the task's directory and with the environment that was kept for it.
-func (p *Host) CarryOn(t *task.Task, journal *Journal, lines render.Observer, how Continuation) (*carrier, error) {
+func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer, how ResumeOptions) (*taskRunner, error) {
 	if err := directoryThere(t); err != nil && t.Kind == task.KindCommand { // the paths of a request are whole
 		return nil, err
 	}
@@ -46,11 +48,11 @@ func (p *Host) CarryOn(t *task.Task, journal *Journal, lines render.Observer, ho
 		t.NextAttemptAt = time.Time{}
 	}
 	journal.warn = lines.Warn
-	carrier, err := p.carry(t, journal, lines, how.Means, true)
+	carrier, err := p.newTaskRunner(t, journal, lines, how.ExecOptions, true)
 	switch {
 	case how.ownStdin && errors.Is(err, state.ErrInputLost):
 		lines.Say("its stdin was not kept to the end: reads this one's")
-		carrier, err = p.carry(t, journal, lines, how.Means, false)
+		carrier, err = p.newTaskRunner(t, journal, lines, how.ExecOptions, false)
 	case how.ownStdin && t.KeepsInput() && err == nil:
 		lines.Say("reads the stdin that was kept for it, not this one's")
 	}
@@ -66,7 +68,7 @@ func (p *Host) CarryOn(t *task.Task, journal *Journal, lines render.Observer, ho
 }
 
 // outlive waits for the end of what an interrupted task left running. It returns the signal that ended the wait.
-func (p *Host) outlive(ctx context.Context, t *task.Task, lines render.Observer, kill bool) os.Signal {
+func (p *Host) waitForSurvivors(ctx context.Context, t *task.Task, lines render.Observer, kill bool) os.Signal {
 	watcher := &runner.Runner{Survivors: proc.Survivors{Kill: kill}, Observer: lines, Signals: p.Listen()}
 	return watcher.AwaitSurvivors(ctx, t)
 }
@@ -77,4 +79,32 @@ func directoryThere(t *task.Task) error {
 		return nil
 	}
 	return fmt.Errorf("resume %s: its directory %q is gone\nhint: make it again, or retry cancel %[1]s", render.ShortID(t.ID), t.Directory)
+}
+
+// adoptNamed adopts a task together with its name: no other run may use the name while a process of this one runs, even
+// after it was cancelled.
+func Adopt(ctx context.Context, journal *sqlite.Journal, t *task.Task) (*task.Task, error) {
+	if t.Name == "" {
+		return journal.Adopt(ctx, t.Number)
+	}
+	if owned, _, err := journal.OwnName(t.Name); err != nil || !owned {
+		return nil, cmp.Or(err, state.ErrOwned)
+	}
+	adopted, err := journal.Adopt(ctx, t.Number)
+	if err != nil {
+		_ = journal.ReleaseName(t.Name)
+	}
+	return adopted, err
+}
+
+func AdoptHint(err error, t *task.Task) string {
+	switch {
+	case errors.Is(err, state.ErrOwned):
+		return "\nhint: its owner lives; retry cancel " + render.ShortID(t.ID) + " stops it"
+	case errors.Is(err, state.ErrDamaged):
+		return "\nhint: retry cancel " + render.ShortID(t.ID) + ", and start it anew"
+	case errors.Is(err, state.ErrFinished):
+		return fmt.Sprintf(": %s\nhint: retry requeue --run %s gives it fresh attempts", t.Status, render.ShortID(t.ID))
+	}
+	return ""
 }

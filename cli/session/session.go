@@ -34,7 +34,7 @@ type Wrapper struct {
 	flags.ReportFlags
 	DryRun bool `group:"Running" help:"Print the schedule of the policy and run nothing."`
 
-	what    Work
+	work    Work
 	choice  *policies.Choice
 	options task.Options // as they were asked for: conditions may want more
 }
@@ -46,7 +46,7 @@ type Work interface {
 	// Fill gives a new task what to execute, and how.
 	Fill(p *Host, t *task.Task) error
 	// Means are what this process has for the execution.
-	Means() Means
+	ExecOptions() ExecOptions
 }
 
 func (w *Wrapper) Wrap(p *Host, what Work, asJSON bool) (int, error) {
@@ -55,15 +55,15 @@ func (w *Wrapper) Wrap(p *Host, what Work, asJSON bool) (int, error) {
 	if w.choice, err = policies.Choose(&w.PolicyFlags, &w.ConfigFlag, p.Getenv, lines.Warn); err != nil {
 		return 0, err
 	}
-	w.what = what
-	w.choice.Settled, w.choice.Unasked = w.choice.Settled || w.NoState, w.NoState
+	w.work = what
+	w.choice.Settled, w.choice.Stateless = w.choice.Settled || w.NoState, w.NoState
 	if w.DryRun {
 		return 0, w.dryRun(p, created, lines, asJSON)
 	}
 	if err := what.Check(p); err != nil {
 		return 0, err
 	}
-	if err := (names{&w.NameFlags}).check(w.NoState); err != nil {
+	if err := (nameSearch{&w.NameFlags}).check(w.NoState); err != nil {
 		return 0, err
 	}
 	policy, err := w.choice.Resolve(created)
@@ -78,11 +78,11 @@ func (w *Wrapper) Wrap(p *Host, what Work, asJSON bool) (int, error) {
 }
 
 func (w *Wrapper) newTask(p *Host, policy task.Policy, created time.Time) (*task.Task, error) {
-	id, err := uuid.NewV7FromReader(chance{})
+	id, err := uuid.NewV7FromReader(fastRandom{})
 	if err != nil {
 		return nil, err
 	}
-	key, err := uuid.NewRandomFromReader(chance{})
+	key, err := uuid.NewRandomFromReader(fastRandom{})
 	if err != nil {
 		return nil, err
 	}
@@ -95,11 +95,11 @@ func (w *Wrapper) newTask(p *Host, policy task.Policy, created time.Time) (*task
 		directory = "" // removed, or unreadable: the command may not mind, and a resume says it
 	}
 	tk := &task.Task{
-		ID: id.String(), Parent: p.Getenv(cmdexec.EnvTaskID), Name: names{&w.NameFlags}.name(), Once: w.Once,
+		ID: id.String(), Parent: p.Getenv(cmdexec.EnvTaskID), Name: nameSearch{&w.NameFlags}.name(), Once: w.Once,
 		Directory: directory, Environment: environment, Policy: policy, Options: w.HookFlags.Options(), IdempotencyKey: key.String(), CreatedAt: created,
 		Status: task.Pending,
 	}
-	if err := w.what.Fill(p, tk); err != nil {
+	if err := w.work.Fill(p, tk); err != nil {
 		return nil, err
 	}
 	w.options = tk.Options
@@ -110,9 +110,9 @@ func (w *Wrapper) newTask(p *Host, policy task.Policy, created time.Time) (*task
 
 // chance yields what the runtime's generator does, a ChaCha8 whose key comes from the system. To ask the system itself takes longer at
 // a start; nobody is kept out by an id, so that it need only be unlike all others.
-type chance struct{}
+type fastRandom struct{}
 
-func (chance) Read(b []byte) (int, error) {
+func (fastRandom) Read(b []byte) (int, error) {
 	for i := range b {
 		b[i] = byte(rand.Uint64())
 	}
@@ -145,7 +145,7 @@ func (w *Wrapper) execute(p *Host, tk *task.Task, lines render.Observer) (int, e
 	if err != nil {
 		return 0, err
 	}
-	if err := w.settle(ctx, journal, tk, lines.Warn); err != nil {
+	if err := w.settlePolicy(ctx, journal, tk, lines.Warn); err != nil {
 		return 0, err
 	}
 	if lines, err = Reported(lines, p, w.Report, journal); err != nil {
@@ -170,7 +170,7 @@ func (w *Wrapper) execute(p *Host, tk *task.Task, lines render.Observer) (int, e
 func (w *Wrapper) carryNamed(ctx context.Context, p *Host, journal *Journal, tk *task.Task,
 	lines render.Observer) (runner.Result, *task.Task, error) {
 	for {
-		met, err := names{&w.NameFlags}.meet(ctx, p, journal, tk, w.end(p, tk), lines)
+		met, err := nameSearch{&w.NameFlags}.acquire(ctx, p, journal, tk, w.end(p, tk), lines)
 		if err != nil || met.done {
 			return runner.Result{}, nil, err
 		}
@@ -181,7 +181,7 @@ func (w *Wrapper) carryNamed(ctx context.Context, p *Host, journal *Journal, tk 
 				return result, earlier, nil
 			}
 			before := earlier.AttemptCount
-			result, err := p.GoOn(ctx, earlier, journal, lines, Continuation{Means: w.what.Means(), KillOrphans: w.KillOrphans, ownStdin: true})
+			result, err := p.Resume(ctx, earlier, journal, lines, ResumeOptions{ExecOptions: w.work.ExecOptions(), KillOrphans: w.KillOrphans, ownStdin: true})
 			if err != nil || earlier.Status != task.Exhausted || earlier.AttemptCount > before {
 				return result, earlier, err
 			}
@@ -218,7 +218,7 @@ func (w *Wrapper) end(p *Host, t *task.Task) time.Time {
 
 // carry carries a new task.
 func (w *Wrapper) carry(ctx context.Context, p *Host, journal *Journal, tk *task.Task, lines render.Observer) (runner.Result, error) {
-	carrier, err := p.carry(tk, journal, lines, w.what.Means(), false)
+	carrier, err := p.newTaskRunner(tk, journal, lines, w.work.ExecOptions(), false)
 	if err != nil {
 		return runner.Result{}, err
 	}
@@ -229,9 +229,9 @@ func (w *Wrapper) carry(ctx context.Context, p *Host, journal *Journal, tk *task
 
 // begin has the task's budget begin after all that came first: another run of its name, and what that left running. A deadline
 // stays where it is.
-func (w *Wrapper) begin(ctx context.Context, p *Host, met meeting, t *task.Task, lines render.Observer) (err error) {
+func (w *Wrapper) begin(ctx context.Context, p *Host, met nameResult, t *task.Task, lines render.Observer) (err error) {
 	if met.discarded != nil {
-		if sig := p.outlive(ctx, met.discarded, lines, w.KillOrphans); sig != nil {
+		if sig := p.waitForSurvivors(ctx, met.discarded, lines, w.KillOrphans); sig != nil {
 			DieOf(sig)
 		}
 	}

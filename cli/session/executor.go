@@ -1,0 +1,281 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/10f93571/retry/cli/flags"
+	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cmdexec"
+	"github.com/10f93571/retry/cmdexec/proc"
+	"github.com/10f93571/retry/cmdexec/stdio"
+	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/task"
+)
+
+// carrier is what carries one task through its attempts, put together for this process.
+type taskRunner struct {
+	*runner.Runner
+	commands *cmdexec.Executor // of the task's command, and of its hooks
+	Close    func()            // call it when the run is over
+}
+
+// Means are what this process has for the execution of a task.
+type ExecOptions struct {
+	Group *flags.ProcessGroupFlags // of a command; nil: where its terminal is
+	Body  *spool.Spool             // what a request reads from stdin; nil where it was not read
+	Quiet bool                     // how far a request has got is not shown
+}
+
+// carry puts the parts together. An error says that the task's stdin is lost.
+func (p *Host) newTaskRunner(t *task.Task, journal *Journal, lines render.Observer, m ExecOptions, resumed bool) (*taskRunner, error) {
+	if t.Kind == request.Kind {
+		return p.newRequestRunner(t, journal, lines, m, resumed)
+	}
+	stdin, done, err := journal.stdin(t, p.Stdin, resumed, lines.Warn)
+	if err != nil {
+		return nil, err
+	}
+	commands := p.commands(t, m)
+	commands.Stdin = stdin
+	commands.Output = stdio.Output{
+		Stdout: p.Stdout, Stderr: p.Stderr, Mode: t.Options.Output, Limit: t.Options.OutputLimit, Capture: t.Options.Capture, Tail: tail(t),
+		Temporary: journal.temporary, LimitExceeded: outgrown(lines), HoldFailed: unheld(lines),
+	}
+	return p.assemble(t, commands, commands, journal, lines, done), nil
+}
+
+func (p *Host) assemble(t *task.Task, executor runner.Executor, commands *cmdexec.Executor, journal *Journal,
+	lines render.Observer, done func()) *taskRunner {
+	return &taskRunner{
+		Runner: &runner.Runner{
+			Journal: journal, Executor: executor, Observer: lines, Hooks: cmdexec.Hooks{Executor: commands, Stderr: p.Stderr},
+			Random: random(t),
+		},
+		commands: commands,
+		Close:    done,
+	}
+}
+
+// commands is what runs the processes of a task, without their streams.
+func (p *Host) commands(t *task.Task, m ExecOptions) *cmdexec.Executor {
+	return &cmdexec.Executor{
+		Env:             environment(p.Environ, t),
+		OnTerminal:      proc.InForeground,
+		SecondStopKills: time.Second, // timeout(1) and service managers send two signals at once and do not mean to kill
+		SharedGroup:     sharesGroup(m.Group, p.Stdin),
+	}
+}
+
+// tail is how much of the end of a stream is captured: conditions look at more than is kept.
+func tail(t *task.Task) int {
+	if t.Policy.Captures() == task.CaptureNone {
+		return task.StoredTail
+	}
+	return task.ConditionTail
+}
+
+func outgrown(lines render.Observer) func(*task.Task, int64) {
+	return func(t *task.Task, at int64) {
+		lines.Warn(fmt.Errorf("attempt %d has written more than %v: its output is passed on from now on, and it will not be tried again\nhint: --output-limit holds more",
+			t.AttemptCount, flags.Size(at)))
+	}
+}
+
+func unheld(lines render.Observer) func(*task.Task, error) {
+	return func(t *task.Task, why error) {
+		lines.Warn(fmt.Errorf("there is no room to hold the output of attempt %d (%w): it is passed on from now on, and it will not be tried again",
+			t.AttemptCount, why))
+	}
+}
+
+// sharesGroup reports whether the command stays in retry's process group. Where that group has a terminal, or may have it later as a
+// job of a shell, prompts and keys work only there. A command whose stdin is something else can still ask at the terminal.
+func sharesGroup(g *flags.ProcessGroupFlags, stdin *os.File) bool {
+	switch {
+	case g != nil && g.Foreground:
+		return true
+	case g != nil && g.Group:
+		return false
+	}
+	return proc.OnTerminal(stdin) || proc.InForeground()
+}
+
+// random returns the source of the task's random numbers. With a seed they depend on it and on the attempt alone, so that they
+// are the same in a resumed run.
+func random(t *task.Task) func() float64 {
+	if t.Options.Seed == nil {
+		return rand.Float64
+	}
+	var source *rand.Rand
+	attempt := -1
+	return func() float64 {
+		if attempt != t.AttemptCount {
+			attempt = t.AttemptCount
+			source = rand.New(rand.NewPCG(*t.Options.Seed, uint64(attempt)))
+		}
+		return source.Float64()
+	}
+}
+
+// environment returns that of a task's attempts: this process's, with what was kept in its place.
+func environment(environ []string, t *task.Task) []string {
+	if len(t.Environment) == 0 {
+		return environ
+	}
+	kept := map[string]bool{}
+	for _, kv := range t.Environment {
+		name, _, _ := strings.Cut(kv, "=")
+		kept[name] = true
+	}
+	var result []string
+	for _, kv := range environ {
+		if name, _, _ := strings.Cut(kv, "="); !kept[name] {
+			result = append(result, kv)
+		}
+	}
+	for _, kv := range t.Environment {
+		if strings.Contains(kv, "=") {
+			result = append(result, kv)
+		}
+	}
+	return result
+}
+
+// stdin returns what the task's attempts find on their stdin, and what has to be done when the run is over.
+func (g *Journal) stdin(t *task.Task, own *os.File, resumed bool, warn func(error)) (stdio.Stdin, func(), error) {
+	switch {
+	case t.Options.Stdin == task.StdinNull:
+		return stdio.NullStdin{}, func() {}, nil
+	case t.Options.Stdin == task.StdinReplay && resumed:
+		return g.keptStdin(t)
+	case t.Options.Stdin == task.StdinReplay:
+		source, letGo := stdio.Private(own)
+		stdin, done := g.replayedStdin(t, source)
+		return stdin, func() { done(); letGo() }, nil
+	}
+	return &stdio.InheritedStdin{File: own, Consumed: func() {
+		warn(errors.New("stdin is a pipe, and what the first attempt read of it is gone\nhint: --stdin replay gives every attempt the same"))
+	}}, func() {}, nil
+}
+
+// keptStdin is that of a task that is resumed.
+func (g *Journal) keptStdin(t *task.Task) (stdio.Stdin, func(), error) {
+	file, err := g.Journal.Input(t)
+	if err != nil {
+		return nil, nil, err
+	}
+	kept, err := spool.Of(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	return stdio.ReplayKept(kept), func() { _ = kept.Close() }, nil
+}
+
+// replayedStdin is kept for the other attempts: with a journal from the first byte in a file that goes with the task, so that it
+// outlives this process; without one in memory, as far as that is reasonable.
+func (g *Journal) replayedStdin(t *task.Task, own *os.File) (stdio.Stdin, func()) {
+	if g.Journal == nil {
+		kept := spool.New(spool.MemoryLimit, g.temporary)
+		return stdio.Replay(own, kept, nil), func() { _ = kept.Close() }
+	}
+	file := &inputFile{journal: g, task: t}
+	kept := spool.New(0, file.create)
+	stdin := stdio.Replay(own, kept, file.complete)
+	return stdin, func() {
+		if !t.Status.Finished() {
+			stdin.Wait() // a resume needs it
+		}
+		_ = kept.Close()
+		file.drop()
+	}
+}
+
+// inputFile is the file that keeps a task's stdin.
+type inputFile struct {
+	journal *Journal
+	task    *task.Task
+
+	mutex   sync.Mutex
+	asked   bool     // something was to be kept
+	file    *os.File // nil where it does not go with the task
+	dropped bool
+}
+
+// create makes it; where that is not possible, a file that at least this process can use.
+func (f *inputFile) create() (*os.File, error) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.asked = true
+	if f.dropped {
+		return nil, os.ErrClosed
+	}
+	if !f.journal.absent() && f.task.Number != 0 {
+		file, err := f.journal.keepInput(f.task)
+		if err == nil {
+			f.file = file
+			return file, nil
+		}
+		if !errors.Is(err, state.ErrFinished) { // it is of no use any more
+			f.journal.warn(fmt.Errorf("a resume will not find the stdin: %w", err))
+		}
+	}
+	return f.journal.temporary()
+}
+
+func (f *inputFile) current() (file *os.File, asked bool) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	return f.file, f.asked
+}
+
+// complete says that the file holds everything. Where none could be made, one made now would say that there was nothing.
+func (f *inputFile) complete() error {
+	if _, asked := f.current(); !asked { // not a byte was written
+		file, err := f.create()
+		if err != nil {
+			return err
+		}
+		defer func() { _ = file.Close() }()
+	}
+	if file, _ := f.current(); file != nil {
+		return f.journal.Journal.CompleteInput(f.task, file)
+	}
+	return nil
+}
+
+// drop removes the file of a task that has ended. What is being read just now makes no other.
+func (f *inputFile) drop() {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if f.task.Status.Finished() && f.task.Number != 0 {
+		f.dropped = true
+		f.journal.Journal.DropInput(f.task)
+	}
+}
+
+// keepInput makes a task's file beside the journal.
+func (g *Journal) keepInput(t *task.Task) (*os.File, error) {
+	if !g.Journal.HasRoom() {
+		return nil, fmt.Errorf("the file system of %s is nearly full", g.Journal.Dir())
+	}
+	return g.Journal.KeepInput(t)
+}
+
+// temporary makes a file for what is too much for the memory: beside the journal, or where the system keeps such files.
+func (g *Journal) temporary() (*os.File, error) {
+	if !g.absent() && g.Journal.HasRoom() {
+		if file, err := spool.Temporary(g.Journal.Dir()); err == nil {
+			return file, nil
+		}
+	}
+	return spool.Temporary("")
+}
