@@ -45,13 +45,13 @@ func (c *resumeCommand) resumeInGroup(ctx context.Context, p *Process, journal *
 	observer render.Observer, prepare func(*runner.Runner)) runner.Result {
 	defer release(journal, t)
 	result, err := func() (runner.Result, error) {
-		carrier, err := p.NewResumer(t, &session.Journal{Journal: journal, Stopping: p.Stopping()}, observer, c.continuation())
+		run, err := p.NewResumer(t, &session.Journal{Journal: journal, Stopping: p.Stopping()}, observer, c.continuation())
 		if err != nil {
 			return runner.Result{}, err
 		}
-		defer carrier.Close()
-		prepare(carrier.Runner)
-		return carrier.Resume(ctx, t)
+		defer run.Close()
+		prepare(run.Runner)
+		return run.Resume(ctx, t)
 	}()
 	if err != nil {
 		printError(p.Stderr, err)

@@ -149,7 +149,7 @@ func (e *Damaged) Error() string {
 
 func (e *Damaged) Unwrap() error { return e.Err }
 
-// Unread stands in for a policy that cannot be read: it may forbid a second attempt, so there is none.
+// StandIn stands in for a policy that cannot be read: it may forbid a second attempt, so there is none.
 func (c *Choice) StandIn() {
 	stand := task.DefaultPolicy()
 	stand.Name = c.Name
@@ -238,7 +238,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Neither is the error for a word that is no policy; what it is not as a curve tells more unless a policy's name is near.
+// UnknownSpec is the error for a word that is no policy; what it is not as a curve tells more unless a policy's name is near.
 func (c *Choice) UnknownSpec(notCurve error) error {
 	unknown := Unknown(c.Name, c.known)
 	if c.Name == "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// policyKey is one setting of a policy: --kill-after, RETRY_KILL_AFTER and kill-after = in the config file. All come from the fields
+// Key is one setting of a policy: --kill-after, RETRY_KILL_AFTER and kill-after = in the config file. All come from the fields
 // of policyFlags, so that none can be forgotten.
 type Key struct {
 	Name          string
@@ -61,7 +61,7 @@ func Elsewhere(flag string) string {
 	return ""
 }
 
-// policyKeys are all settings in the order of their flags.
+// Keys are all settings in the order of their flags.
 var Keys = sync.OnceValue(func() (keys []Key) {
 	flags := reflect.TypeFor[flags.PolicyFlags]()
 	for i := range flags.NumField() {

@@ -24,7 +24,7 @@ func resolveFlags(base task.Policy, f, env *flags.PolicyFlags, outer string, now
 	return policy, obeyOuterDeadline(&policy, outer, now)
 }
 
-// policyFromEnv reads the RETRY_… variables as if they were flags.
+// FromEnvironment reads the RETRY_… variables as if they were flags.
 func FromEnvironment(getenv func(string) string) (*flags.PolicyFlags, error) {
 	flags := &flags.PolicyFlags{}
 	for _, k := range Keys() {

@@ -13,7 +13,7 @@ import (
 // object is a part of a JSON schema.
 type object map[string]any
 
-// policySchema is the schema of the config file, made from the flags like all that reads it.
+// Schema is the schema of the config file, made from the flags like all that reads it.
 func Schema() ([]byte, error) {
 	properties := object{ruleKey: object{
 		"description": "Each rule gives one class of outcome its own delay; the first that matches counts.",

@@ -21,21 +21,21 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// carrier is what carries one task through its attempts, put together for this process.
+// taskRunner is a runner of one task, put together for this process.
 type taskRunner struct {
 	*runner.Runner
 	commands *cmdexec.Executor // of the task's command, and of its hooks
 	Close    func()            // call it when the run is over
 }
 
-// Means are what this process has for the execution of a task.
+// ExecOptions are what this process gives to the execution of a task.
 type ExecOptions struct {
 	Group *flags.ProcessGroupFlags // of a command; nil: where its terminal is
 	Body  *spool.Spool             // what a request reads from stdin; nil where it was not read
 	Quiet bool                     // how far a request has got is not shown
 }
 
-// carry puts the parts together. An error says that the task's stdin is lost.
+// newTaskRunner puts the parts together. An error says that the task's stdin is lost.
 func (p *Host) newTaskRunner(t *task.Task, journal *Journal, lines render.Observer, m ExecOptions, resumed bool) (*taskRunner, error) {
 	if t.Kind == request.Kind {
 		return p.newRequestRunner(t, journal, lines, m, resumed)
@@ -48,7 +48,14 @@ func (p *Host) newTaskRunner(t *task.Task, journal *Journal, lines render.Observ
 	commands.Stdin = stdin
 	commands.Output = stdio.Output{
 		Stdout: p.Stdout, Stderr: p.Stderr, Mode: t.Options.Output, Limit: t.Options.OutputLimit, Capture: t.Options.Capture, Tail: tail(t),
-		Temporary: journal.temporary, LimitExceeded: outgrown(lines), HoldFailed: unheld(lines),
+		Temporary: journal.temporary, LimitExceeded: func(t *task.Task, limit int64) {
+			lines.Warn(fmt.Errorf("attempt %d has written more than %v: its output is passed on from now on, and it will not be tried again"+
+				"\nhint: --output-limit holds more", t.AttemptCount, flags.Size(limit)))
+		},
+		HoldFailed: func(t *task.Task, why error) {
+			lines.Warn(fmt.Errorf("there is no room to hold the output of attempt %d (%w): it is passed on from now on, "+
+				"and it will not be tried again", t.AttemptCount, why))
+		},
 	}
 	return p.assemble(t, commands, commands, journal, lines, done), nil
 }
@@ -81,20 +88,6 @@ func tail(t *task.Task) int {
 		return task.StoredTail
 	}
 	return task.ConditionTail
-}
-
-func outgrown(lines render.Observer) func(*task.Task, int64) {
-	return func(t *task.Task, at int64) {
-		lines.Warn(fmt.Errorf("attempt %d has written more than %v: its output is passed on from now on, and it will not be tried again\nhint: --output-limit holds more",
-			t.AttemptCount, flags.Size(at)))
-	}
-}
-
-func unheld(lines render.Observer) func(*task.Task, error) {
-	return func(t *task.Task, why error) {
-		lines.Warn(fmt.Errorf("there is no room to hold the output of attempt %d (%w): it is passed on from now on, and it will not be tried again",
-			t.AttemptCount, why))
-	}
 }
 
 // sharesGroup reports whether the command stays in retry's process group. Where that group has a terminal, or may have it later as a
@@ -158,9 +151,9 @@ func (g *Journal) stdin(t *task.Task, own *os.File, resumed bool, warn func(erro
 	case t.Options.Stdin == task.StdinReplay && resumed:
 		return g.keptStdin(t)
 	case t.Options.Stdin == task.StdinReplay:
-		source, letGo := stdio.Private(own)
+		source, release := stdio.Private(own)
 		stdin, done := g.replayedStdin(t, source)
-		return stdin, func() { done(); letGo() }, nil
+		return stdin, func() { done(); release() }, nil
 	}
 	return &stdio.InheritedStdin{File: own, Consumed: func() {
 		warn(errors.New("stdin is a pipe, and what the first attempt read of it is gone\nhint: --stdin replay gives every attempt the same"))

@@ -130,9 +130,12 @@ func TestSharedGroup(t *testing.T) {
 
 // What an attempt that cannot be held any more means for the user is said, with the way out where there is one.
 func TestWhatIsHeldNoMoreIsAWarning(t *testing.T) {
-	o, tk := &recorder{}, &task.Task{AttemptCount: 3}
-	outgrown(o)(tk, 2<<30)
-	unheld(o)(tk, errors.New("no space left on device"))
+	o, tk := &recorder{}, newTask("true")
+	tk.AttemptCount = 3
+	run, err := testHost().newTaskRunner(tk, &Journal{}, o, ExecOptions{}, false)
+	must(t, err)
+	run.commands.Output.LimitExceeded(tk, 2<<30)
+	run.commands.Output.HoldFailed(tk, errors.New("no space left on device"))
 	for i, want := range [][]string{
 		{"attempt 3 has written more than 2GiB", "not be tried again", "\nhint: --output-limit "},
 		{"no room to hold the output of attempt 3 (no space left on device)", "not be tried again"},
@@ -217,11 +220,11 @@ func TestCarryRefusesALostStdin(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	keepInput(t, g, tk, "kept")
-	carrier, err := testHost().NewResumer(tk, g, &recorder{}, how)
+	run, err := testHost().NewResumer(tk, g, &recorder{}, how)
 	if err != nil {
 		t.Fatal(err)
 	}
-	carrier.Close()
+	run.Close()
 }
 
 // keepInput keeps a task's whole stdin.

@@ -18,7 +18,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// carryRequest puts together what sends a task's request.
+// newRequestRunner puts together what sends a task's request.
 func (p *Host) newRequestRunner(t *task.Task, journal *Journal, lines render.Observer, m ExecOptions, resumed bool) (*taskRunner, error) {
 	find := Lookup(environment(p.Environ, t))
 	if resumed { // a variable that is not set here may be elsewhere

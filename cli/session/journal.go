@@ -90,10 +90,13 @@ func (g *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 	if g.Stopping != nil {
 		ctx = g.Stopping
 	}
-	claim := func(ctx context.Context) error { return g.Journal.Claim(ctx, t, now) }
-	err := g.inTime(ctx, claim)
+	limited, done := g.limit(ctx)
+	err := g.Journal.Claim(limited, t, now)
+	done()
 	if t.Number == 0 && errors.Is(err, state.ErrCorrupt) && g.replaceInPlace(err) {
-		err = g.inTime(ctx, claim)
+		limited, done := g.limit(ctx)
+		err = g.Journal.Claim(limited, t, now)
+		done()
 	}
 	if isTrouble(err) && !errors.Is(err, state.ErrCorrupt) && wouldRepeat(t) {
 		return fmt.Errorf("%s is not sent again: the journal could not say so, and a resume would send it once more: %w\nhint: to go on: retry resume %s",
@@ -126,7 +129,9 @@ func (g *Journal) Record(ctx context.Context, t *task.Task, a task.Attempt) erro
 	if g.absent() {
 		return g.catchUp(ctx, t)
 	}
-	err := g.inTime(ctx, func(ctx context.Context) error { return g.Journal.Record(ctx, t, a) })
+	limited, done := g.limit(ctx)
+	err := g.Journal.Record(limited, t, a)
+	done()
 	if err := g.failed(err, t, false); err != nil {
 		return err
 	}
@@ -141,11 +146,11 @@ func (g *Journal) RecordAndClaim(ctx context.Context, t *task.Task, a task.Attem
 	if g.Stopping != nil {
 		ctx = g.Stopping
 	}
-	return g.inTime(ctx, func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, shortly)
-		defer cancel()
-		return g.Journal.RecordAndClaim(ctx, t, a, now)
-	})
+	limited, done := g.limit(ctx)
+	defer done()
+	limited, cancel := context.WithTimeout(limited, shortly)
+	defer cancel()
+	return g.Journal.RecordAndClaim(limited, t, a, now)
 }
 
 // Unclaim implements runner.Chainer.
@@ -153,7 +158,9 @@ func (g *Journal) Unclaim(ctx context.Context, t *task.Task) {
 	if g.absent() {
 		return
 	}
-	err := g.inTime(ctx, func(ctx context.Context) error { return g.Journal.Unclaim(ctx, t) })
+	limited, done := g.limit(ctx)
+	err := g.Journal.Unclaim(limited, t)
+	done()
 	_ = g.failed(err, t, false) // it warns; a task that was cancelled is Settle's to find
 }
 
@@ -164,7 +171,9 @@ func (g *Journal) Settle(ctx context.Context, t *task.Task, d task.Decision) err
 	if g.absent() {
 		return g.catchUp(ctx, t)
 	}
-	err := g.inTime(ctx, func(ctx context.Context) error { return g.Journal.Settle(ctx, t, d) })
+	limited, done := g.limit(ctx)
+	err := g.Journal.Settle(limited, t, d)
+	done()
 	if err := g.failed(err, t, false); err != nil {
 		return err
 	}
@@ -198,17 +207,17 @@ const (
 	shortly  = 100 * time.Millisecond
 )
 
-// inTime lets a write wait for other processes for what is left of the run's patience: the waits of many attempts must not add up.
-func (g *Journal) inTime(ctx context.Context, write func(context.Context) error) error {
-	left := max(shortly, patience-time.Duration(g.waited.Load()))
-	ctx, cancel := context.WithTimeout(ctx, left)
-	defer cancel()
+// limit lets a write wait for other processes for what is left of the run's patience: the waits of many attempts must not add up. done
+// ends the write.
+func (g *Journal) limit(ctx context.Context) (limited context.Context, done func()) {
+	limited, cancel := context.WithTimeout(ctx, max(shortly, patience-time.Duration(g.waited.Load())))
 	begun := time.Now()
-	err := write(ctx)
-	if took := time.Since(begun); took > shortly {
-		g.waited.Add(int64(took))
+	return limited, func() {
+		cancel()
+		if took := time.Since(begun); took > shortly {
+			g.waited.Add(int64(took))
+		}
 	}
-	return err
 }
 
 // isTrouble reports whether an error is one of the journal. That a task was taken is none.

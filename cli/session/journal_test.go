@@ -194,9 +194,9 @@ func TestTheWaitsOfARunDoNotAddUp(t *testing.T) {
 			lock, err := db.Begin()
 			must(t, err)
 			time.AfterFunc(patience*3/5, func() { must(t, lock.Rollback()) })
-			must(t, g.inTime(t.Context(), func(ctx context.Context) error {
-				return g.failed(journal.Remember(ctx, tk), tk, false)
-			}))
+			ctx, done := g.limit(t.Context())
+			must(t, g.failed(journal.Remember(ctx, tk), tk, false))
+			done()
 			synctest.Wait()
 			time.Sleep(patience)
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// names looks for the tasks that have a name.
+// nameSearch looks for the tasks that have a name.
 type nameSearch struct{ *flags.NameFlags }
 
 // maxName is in bytes: a name is typed, and stands in tables and metrics.
@@ -54,7 +54,7 @@ const (
 	slowestNameLook = 500 * time.Millisecond
 )
 
-// meeting is what came of looking for the tasks that have the name of a new one.
+// nameResult is what a search for the tasks with the name of a new one has found.
 type nameResult struct {
 	interrupted *task.Task // to be gone on with, and owned already; nil to start the new one
 	done        bool       // nothing is to be run
@@ -62,7 +62,7 @@ type nameResult struct {
 	waited      bool       // another run came first: this one begins now
 }
 
-// meet makes this process the one that may start a task of the name. Who runs one already is waited for, or not, as the
+// acquire makes this process the one that may start a task of the name. Who runs one already is waited for, or not, as the
 // flags say, and no longer than until end, where that is set.
 func (f nameSearch) acquire(ctx context.Context, p *Host, journal *Journal, t *task.Task, end time.Time, lines render.Observer) (nameResult, error) {
 	if f.ID == nil || journal.absent() {
@@ -93,13 +93,13 @@ func (f nameSearch) acquire(ctx context.Context, p *Host, journal *Journal, t *t
 	}
 }
 
-// outer reports whether the task that runs under the name is one that this process is a part of.
+// runsInside reports whether the task that runs under the name is one that this process is a part of.
 func (f nameSearch) runsInside(ctx context.Context, p *Host, journal *sqlite.Journal) bool {
 	running, err := journal.Named(ctx, f.name())
 	return err == nil && running != nil && slices.Contains(cmdexec.OuterTasks(p.Getenv), running.ID)
 }
 
-// look returns a runningError where another process has the name.
+// tryAcquire returns a runningError where another process has the name.
 func (f nameSearch) tryAcquire(ctx context.Context, journal *sqlite.Journal, t *task.Task, lines render.Observer) (nameResult, error) {
 	if done, err := f.succeeded(ctx, journal, t, lines); done || err != nil {
 		return nameResult{done: done}, err
@@ -162,7 +162,7 @@ func (f nameSearch) succeeded(ctx context.Context, journal *sqlite.Journal, t *t
 	return true, journal.Remember(ctx, success)
 }
 
-// doubtful refuses to send what may have taken effect under the name: with --once that would be twice.
+// refuseAmbiguous refuses to send what may have taken effect under the name: with --once that would be twice.
 func (f nameSearch) refuseAmbiguous(ctx context.Context, journal *sqlite.Journal, t *task.Task) error {
 	if t.Target == nil || t.Target.Safe() {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// settle has the journal say what it knows of the policy, and gives the task the one that holds.
+// settlePolicy has the journal say what it knows of the policy, and gives the task the one that holds.
 func (w *Wrapper) settlePolicy(ctx context.Context, journal *Journal, t *task.Task, warn func(error)) (err error) {
 	if !w.choice.Settled {
 		if err := w.askJournal(ctx, journal, warn); err != nil {
@@ -26,7 +26,7 @@ func (w *Wrapper) settlePolicy(ctx context.Context, journal *Journal, t *task.Ta
 	return err
 }
 
-// consult asks a journal that may fail. A policy that can be read nowhere else lets the command run once.
+// askJournal asks a journal that may fail. A policy that can be read nowhere else lets the command run once.
 func (w *Wrapper) askJournal(ctx context.Context, journal *Journal, warn func(error)) error {
 	err := journal.lost
 	if !journal.absent() && err == nil {
@@ -50,7 +50,7 @@ func (w *Wrapper) askJournal(ctx context.Context, journal *Journal, warn func(er
 	return nil
 }
 
-// passOver goes on after an error of the journal: with a new one in place of a damaged one, or without any.
+// handlePolicyError goes on after an error of the journal: with a new one in place of a damaged one, or without any.
 func (g *Journal) handlePolicyError(err error, fatal bool) error {
 	if !fatal && errors.Is(err, state.ErrCorrupt) && g.replaceInPlace(err) {
 		return nil

@@ -34,7 +34,7 @@ func (p *Host) Getenv(name string) string {
 	return value
 }
 
-// patientStderr writes retry's own lines. Where nobody reads them it waits, as any program would; but once a signal has asked to
+// stderrWriter writes retry's own lines. Where nobody reads them it waits, as any program would; but once a signal has asked to
 // stop, nothing may wait, so they are dropped then.
 type stderrWriter struct {
 	*os.File
@@ -44,7 +44,7 @@ type stderrWriter struct {
 // lookAgain is how often a signal is looked for while nobody reads.
 const lookAgain = 50 * time.Millisecond
 
-// lines is where the lines of a run are written.
+// messages is where the lines of a run are written.
 func (p *Host) messages() *stderrWriter {
 	if p.stderr == nil {
 		p.stderr = &stderrWriter{File: p.Stderr, stopping: p.Stopping().Done()}

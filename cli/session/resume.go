@@ -17,7 +17,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Continuation says how an interrupted task goes on.
+// ResumeOptions say how an interrupted task goes on.
 type ResumeOptions struct {
 	ExecOptions
 	Now         bool // not waiting for the time of the next attempt
@@ -28,18 +28,18 @@ type ResumeOptions struct {
 // longWait is for how long a resume waits in silence.
 const longWait = time.Minute
 
-// GoOn carries an adopted task on to its end.
+// Resume runs an adopted task to its end.
 func (p *Host) Resume(ctx context.Context, t *task.Task, journal *Journal, lines render.Observer, how ResumeOptions) (runner.Result, error) {
-	carrier, err := p.NewResumer(t, journal, lines, how)
+	run, err := p.NewResumer(t, journal, lines, how)
 	if err != nil {
 		return runner.Result{}, err
 	}
-	defer carrier.Close()
-	carrier.Signals = p.Listen()
-	return carrier.Resume(ctx, t)
+	defer run.Close()
+	run.Signals = p.Listen()
+	return run.Resume(ctx, t)
 }
 
-// CarryOn puts together what goes on with a task, in the task's directory and with the environment that was kept for it.
+// NewResumer puts together the runner of an interrupted task, in the task's directory and with the environment that was kept for it.
 func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer, how ResumeOptions) (*taskRunner, error) {
 	if err := directoryThere(t); err != nil && t.Kind == task.KindCommand { // the paths of a request are whole
 		return nil, err
@@ -48,11 +48,11 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 		t.NextAttemptAt = time.Time{}
 	}
 	journal.warn = lines.Warn
-	carrier, err := p.newTaskRunner(t, journal, lines, how.ExecOptions, true)
+	run, err := p.newTaskRunner(t, journal, lines, how.ExecOptions, true)
 	switch {
 	case how.ownStdin && errors.Is(err, state.ErrInputLost):
 		lines.Say("its stdin was not kept to the end: reads this one's")
-		carrier, err = p.newTaskRunner(t, journal, lines, how.ExecOptions, false)
+		run, err = p.newTaskRunner(t, journal, lines, how.ExecOptions, false)
 	case how.ownStdin && t.KeepsInput() && err == nil:
 		lines.Say("reads the stdin that was kept for it, not this one's")
 	}
@@ -62,12 +62,12 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 	if now := time.Now(); t.NextAttemptAt.Sub(now) > longWait {
 		lines.Say(render.ShortID(t.ID) + " waits until " + render.Stamp(t.NextAttemptAt, now))
 	}
-	carrier.commands.Dir = t.Directory
-	carrier.Survivors = proc.Survivors{Kill: how.KillOrphans}
-	return carrier, nil
+	run.commands.Dir = t.Directory
+	run.Survivors = proc.Survivors{Kill: how.KillOrphans}
+	return run, nil
 }
 
-// outlive waits for the end of what an interrupted task left running. It returns the signal that ended the wait.
+// waitForSurvivors waits for the end of what an interrupted task left running. It returns the signal that ended the wait.
 func (p *Host) waitForSurvivors(ctx context.Context, t *task.Task, lines render.Observer, kill bool) os.Signal {
 	watcher := &runner.Runner{Survivors: proc.Survivors{Kill: kill}, Observer: lines, Signals: p.Listen()}
 	return watcher.AwaitSurvivors(ctx, t)
@@ -81,7 +81,7 @@ func directoryThere(t *task.Task) error {
 	return fmt.Errorf("resume %s: its directory %q is gone\nhint: make it again, or retry cancel %[1]s", render.ShortID(t.ID), t.Directory)
 }
 
-// adoptNamed adopts a task together with its name: no other run may use the name while a process of this one runs, even
+// Adopt adopts a task together with its name: no other run may use the name while a process of this one runs, even
 // after it was cancelled.
 func Adopt(ctx context.Context, journal *sqlite.Journal, t *task.Task) (*task.Task, error) {
 	if t.Name == "" {

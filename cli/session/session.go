@@ -45,39 +45,67 @@ type Work interface {
 	Check(p *Host) error
 	// Fill gives a new task what to execute, and how.
 	Fill(p *Host, t *task.Task) error
-	// Means are what this process has for the execution.
+	// ExecOptions are what this process gives to the execution.
 	ExecOptions() ExecOptions
 }
 
-func (w *Wrapper) Wrap(p *Host, what Work, asJSON bool) (int, error) {
+// Wrap runs the work until it succeeds or its policy says stop, and returns the exit status. With --dry-run it prints the schedule.
+func (w *Wrapper) Wrap(p *Host, work Work, asJSON bool) (int, error) {
 	created, lines := time.Now(), NewObserver(p, &w.OutputFlags)
 	var err error
 	if w.choice, err = policies.Choose(&w.PolicyFlags, &w.ConfigFlag, p.Getenv, lines.Warn); err != nil {
 		return 0, err
 	}
-	w.work = what
 	w.choice.Settled, w.choice.Stateless = w.choice.Settled || w.NoState, w.NoState
 	if w.DryRun {
 		return 0, w.dryRun(p, created, lines, asJSON)
 	}
-	if err := what.Check(p); err != nil {
-		return 0, err
-	}
-	if err := (nameSearch{&w.NameFlags}).check(w.NoState); err != nil {
-		return 0, err
-	}
-	policy, err := w.choice.Resolve(created)
-	if err != nil && (w.choice.Settled || !mayKnow(p, w.State, w.NoState)) {
-		return 0, err
-	}
-	tk, err := w.newTask(p, policy, created)
+	w.work = work
+	tk, err := w.newTask(p, created)
 	if err != nil {
 		return 0, err
 	}
-	return w.execute(p, tk, lines)
+	kept, err := RetentionOf(w.Retention, p.Getenv)
+	if err != nil {
+		return 0, err
+	}
+	ctx := context.Background()
+	journal, err := openForRun(ctx, p, w.State, &w.JournalFlags, lines.Warn)
+	if err != nil {
+		return 0, err
+	}
+	if err := w.settlePolicy(ctx, journal, tk, lines.Warn); err != nil {
+		return 0, err
+	}
+	if lines, err = Reported(lines, p, w.Report, journal); err != nil {
+		return 0, err
+	}
+	if tk.Target != nil {
+		w.warnOfRequest(tk, journal, lines.Warn)
+	}
+	result, last, err := w.runNamed(ctx, p, journal, tk, lines)
+	if last == nil || err != nil {
+		return 0, err
+	}
+	if err := journal.tidy(ctx, last, kept); err != nil && w.Verbose {
+		lines.Warn(err)
+	}
+	DieOf(result.DeathSignal())
+	return result.ExitCode(), nil
 }
 
-func (w *Wrapper) newTask(p *Host, policy task.Policy, created time.Time) (*task.Task, error) {
+// newTask checks what was asked for and makes a task of it. Its policy is final once the journal was asked, too.
+func (w *Wrapper) newTask(p *Host, created time.Time) (*task.Task, error) {
+	if err := w.work.Check(p); err != nil {
+		return nil, err
+	}
+	if err := (nameSearch{&w.NameFlags}).check(w.NoState); err != nil {
+		return nil, err
+	}
+	policy, err := w.choice.Resolve(created)
+	if err != nil && (w.choice.Settled || !mayKnow(p, w.State, w.NoState)) {
+		return nil, err
+	}
 	id, err := uuid.NewV7FromReader(fastRandom{})
 	if err != nil {
 		return nil, err
@@ -108,7 +136,7 @@ func (w *Wrapper) newTask(p *Host, policy task.Policy, created time.Time) (*task
 	return tk, nil
 }
 
-// chance yields what the runtime's generator does, a ChaCha8 whose key comes from the system. To ask the system itself takes longer at
+// fastRandom yields what the runtime's generator does, a ChaCha8 whose key comes from the system. To ask the system itself takes longer at
 // a start; nobody is kept out by an id, so that it need only be unlike all others.
 type fastRandom struct{}
 
@@ -135,46 +163,16 @@ func phaseOf(id uuid.UUID) float64 {
 	return float64(h.Sum64()>>11) / (1 << 53)
 }
 
-func (w *Wrapper) execute(p *Host, tk *task.Task, lines render.Observer) (int, error) {
-	kept, err := RetentionOf(w.Retention, p.Getenv)
-	if err != nil {
-		return 0, err
-	}
-	ctx := context.Background()
-	journal, err := openForRun(ctx, p, w.State, &w.JournalFlags, lines.Warn)
-	if err != nil {
-		return 0, err
-	}
-	if err := w.settlePolicy(ctx, journal, tk, lines.Warn); err != nil {
-		return 0, err
-	}
-	if lines, err = Reported(lines, p, w.Report, journal); err != nil {
-		return 0, err
-	}
-	if tk.Target != nil {
-		w.warnOfRequest(tk, journal, lines.Warn)
-	}
-	result, last, err := w.carryNamed(ctx, p, journal, tk, lines)
-	if last == nil || err != nil {
-		return 0, err
-	}
-	if err := journal.tidy(ctx, last, kept); err != nil && w.Verbose {
-		lines.Warn(err)
-	}
-	DieOf(result.DeathSignal())
-	return result.ExitCode(), nil
-}
-
-// carryNamed carries the task through its attempts, or in its place an interrupted one of its name. It returns the one that it carried
-// last; nil where there was nothing to do.
-func (w *Wrapper) carryNamed(ctx context.Context, p *Host, journal *Journal, tk *task.Task,
+// runNamed runs the task, or in its place an interrupted one of its name. It returns the one that it ran last; nil where there was nothing
+// to do.
+func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *task.Task,
 	lines render.Observer) (runner.Result, *task.Task, error) {
 	for {
-		met, err := nameSearch{&w.NameFlags}.acquire(ctx, p, journal, tk, w.end(p, tk), lines)
-		if err != nil || met.done {
+		found, err := nameSearch{&w.NameFlags}.acquire(ctx, p, journal, tk, w.end(p, tk), lines)
+		if err != nil || found.done {
 			return runner.Result{}, nil, err
 		}
-		if earlier := met.interrupted; earlier != nil {
+		if earlier := found.interrupted; earlier != nil {
 			if deferred(earlier, time.Now()) {
 				result := runner.Result{Decision: task.Decision{Verdict: task.VerdictRetry, Reason: task.ReasonDeferred}, Outcome: earlier.Last.Outcome}
 				lines.Finished(earlier, result)
@@ -186,12 +184,18 @@ func (w *Wrapper) carryNamed(ctx context.Context, p *Host, journal *Journal, tk 
 				return result, earlier, err
 			}
 			_ = journal.Journal.Release(earlier.Number)
-			met.discarded = earlier // it was over already: this one is not to pay for that
+			found.discarded = earlier // its attempts were used up before; the new task gets its own
 		}
-		if err := w.begin(ctx, p, met, tk, lines); err != nil {
+		if err := w.begin(ctx, p, found, tk, lines); err != nil {
 			return runner.Result{}, nil, err
 		}
-		result, err := w.carry(ctx, p, journal, tk, lines)
+		run, err := p.newTaskRunner(tk, journal, lines, w.work.ExecOptions(), false)
+		if err != nil {
+			return runner.Result{}, nil, err
+		}
+		run.Signals = p.Listen()
+		result, err := run.Run(ctx, tk)
+		run.Close()
 		if !errors.Is(err, state.ErrNamed) { // else one of its name was requeued meanwhile
 			return result, tk, err
 		}
@@ -207,7 +211,7 @@ func deferred(t *task.Task, now time.Time) bool {
 	return most > 0 && t.NextAttemptAt.Sub(now) > most
 }
 
-// end is a deadline by the clock, which stays where it is; zero where there is none.
+// end is the deadline by the clock, which no wait for a name moves; zero where there is none.
 func (w *Wrapper) end(p *Host, t *task.Task) time.Time {
 	if w.Deadline == nil && p.Getenv(cmdexec.EnvDeadline) == "" {
 		return time.Time{}
@@ -216,26 +220,15 @@ func (w *Wrapper) end(p *Host, t *task.Task) time.Time {
 	return end
 }
 
-// carry carries a new task.
-func (w *Wrapper) carry(ctx context.Context, p *Host, journal *Journal, tk *task.Task, lines render.Observer) (runner.Result, error) {
-	carrier, err := p.newTaskRunner(tk, journal, lines, w.work.ExecOptions(), false)
-	if err != nil {
-		return runner.Result{}, err
-	}
-	defer carrier.Close()
-	carrier.Signals = p.Listen()
-	return carrier.Run(ctx, tk)
-}
-
 // begin has the task's budget begin after all that came first: another run of its name, and what that left running. A deadline
 // stays where it is.
-func (w *Wrapper) begin(ctx context.Context, p *Host, met nameResult, t *task.Task, lines render.Observer) (err error) {
-	if met.discarded != nil {
-		if sig := p.waitForSurvivors(ctx, met.discarded, lines, w.KillOrphans); sig != nil {
+func (w *Wrapper) begin(ctx context.Context, p *Host, found nameResult, t *task.Task, lines render.Observer) (err error) {
+	if found.discarded != nil {
+		if sig := p.waitForSurvivors(ctx, found.discarded, lines, w.KillOrphans); sig != nil {
 			DieOf(sig)
 		}
 	}
-	if met.discarded == nil && !met.waited {
+	if found.discarded == nil && !found.waited {
 		return nil
 	}
 	t.CreatedAt = time.Now()

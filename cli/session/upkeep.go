@@ -15,7 +15,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// renewJournal sets a damaged journal aside and opens a new one. Of the processes that find the damage, one does so and tells.
+// replaceJournal sets a damaged journal aside and opens a new one. Of the processes that find the damage, one does so and tells.
 func replaceJournal(ctx context.Context, p *Host, stateDir string, warn func(error), damage error) (*sqlite.Journal, error) {
 	aside, err := sqlite.SetAside(ctx, damage)
 	if err != nil {
@@ -32,7 +32,7 @@ func replaceJournal(ctx context.Context, p *Host, stateDir string, warn func(err
 	return journal, nil
 }
 
-// bare returns an error without its hint.
+// withoutHint returns an error without its hint.
 func withoutHint(err error) error {
 	var fault *state.Fault
 	if errors.As(err, &fault) {
@@ -46,7 +46,7 @@ func recovery(aside string) string {
 		render.Command([]string{"--state", aside}), render.Command([]string{filepath.Join(aside, "journal.db")}))
 }
 
-// renewed replaces a journal that could not be opened for its damage.
+// replaceDamaged replaces a journal that could not be opened for its damage.
 func (g *Journal) replaceDamaged(journal *sqlite.Journal, err error) (*sqlite.Journal, error) {
 	if !errors.Is(err, state.ErrCorrupt) {
 		return journal, err
@@ -54,7 +54,7 @@ func (g *Journal) replaceDamaged(journal *sqlite.Journal, err error) (*sqlite.Jo
 	return g.replace(err)
 }
 
-// renewInPlace replaces a journal that turned out to be damaged before it knew of the task. It reports whether there is another.
+// replaceInPlace replaces a journal that turned out to be damaged before it knew of the task. It reports whether there is another.
 func (g *Journal) replaceInPlace(damage error) bool {
 	if g.replace == nil {
 		return false
