@@ -1,9 +1,16 @@
 package httpexec
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"os"
+	"slices"
 	"sort"
+
+	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/internal/spool"
 )
 
 // Body is what a request carries. Every attempt reads it from the start. A spool is one, and so is an io.SectionReader.
@@ -41,23 +48,23 @@ func (b *bodyReader) Close() error { return nil }
 
 func unreadable(err error) error { return &localError{"read the request's body", err, exitRead} }
 
-// joined are bodies one after another.
-type joined struct {
+// bodies are sent one after another.
+type bodies struct {
 	pieces []Body
 	starts []int64 // of each piece
 	size   int64
 }
 
-func (j *joined) add(b Body) {
+func (j *bodies) add(b Body) {
 	j.pieces, j.starts = append(j.pieces, b), append(j.starts, j.size)
 	j.size += b.Size()
 }
 
 // Size implements Body.
-func (j *joined) Size() int64 { return j.size }
+func (j *bodies) Size() int64 { return j.size }
 
 // ReadAt implements io.ReaderAt.
-func (j *joined) ReadAt(p []byte, offset int64) (n int, err error) {
+func (j *bodies) ReadAt(p []byte, offset int64) (n int, err error) {
 	first := sort.Search(len(j.pieces), func(i int) bool { return j.starts[i]+j.pieces[i].Size() > offset })
 	for i := first; i < len(j.pieces) && n < len(p); i++ {
 		at := offset + int64(n) - j.starts[i]
@@ -75,10 +82,10 @@ func (j *joined) ReadAt(p []byte, offset int64) (n int, err error) {
 }
 
 // same tells whether a file has changed since the task was made.
-func (j *joined) same() error {
+func (j *bodies) same() error {
 	for _, piece := range j.pieces {
-		if f, ok := piece.(*fileBody); ok {
-			if err := f.same(); err != nil {
+		if f, ok := piece.(*request.FileBody); ok {
+			if err := f.Same(); err != nil {
 				return err
 			}
 		}
@@ -86,10 +93,151 @@ func (j *joined) same() error {
 	return nil
 }
 
-func (j *joined) close() {
+func (j *bodies) close() {
 	for _, piece := range j.pieces {
-		if f, ok := piece.(*fileBody); ok {
+		if f, ok := piece.(*request.FileBody); ok {
 			_ = f.Close()
 		}
 	}
+}
+
+// queryLimit is how long a query may be that -G makes of data.
+const queryLimit = 1 << 20
+
+// body puts the parts of a request's body together. Whoever is done with it closes it.
+func (e *Executor) body(r *request.Request) (*bodies, error) {
+	whole := &bodies{}
+	for i, part := range r.Body {
+		if r.Boundary != "" {
+			whole.add(textBody(request.FormHead(r.Boundary, part)))
+		}
+		content, err := e.part(i, part)
+		if err != nil {
+			whole.close()
+			return nil, unreadable(err)
+		}
+		whole.add(content)
+		if r.Boundary != "" {
+			whole.add(textBody("\r\n"))
+		}
+	}
+	if r.Boundary != "" {
+		whole.add(textBody("--" + r.Boundary + "--\r\n"))
+	}
+	return whole, nil
+}
+
+func textBody(s string) Body { return bytes.NewReader([]byte(s)) }
+
+// part returns what a part holds.
+func (e *Executor) part(i int, part request.Part) (Body, error) {
+	if made := e.prepared[i]; made != nil {
+		return made, nil
+	}
+	content, err := e.source(part)
+	if err != nil || !part.Strip && !part.Encode {
+		return content, err
+	}
+	if f, ok := content.(*request.FileBody); ok {
+		defer func() { _ = f.Close() }()
+	}
+	made, err := e.transform(content, part)
+	if err != nil {
+		return nil, err
+	}
+	if e.prepared == nil {
+		e.prepared = map[int]*spool.Spool{}
+	}
+	e.prepared[i] = made
+	return made, nil
+}
+
+// dropMade lets go of the parts that were transformed.
+func (e *Executor) dropPrepared() {
+	for _, made := range e.prepared {
+		_ = made.Close()
+	}
+	e.prepared = nil
+}
+
+func (e *Executor) source(part request.Part) (Body, error) {
+	switch part.File {
+	case "":
+		return bytes.NewReader(part.Text), nil
+	case request.StdinFile:
+		if e.Stdin == nil {
+			return nil, errors.New("what was read from stdin is no longer there\nhint: start anew")
+		}
+		return e.Stdin, nil
+	}
+	return request.OpenFile(part)
+}
+
+// transform makes of a part what is sent, once for all attempts.
+func (e *Executor) transform(content Body, part request.Part) (*spool.Spool, error) {
+	made := spool.New(spool.MemoryLimit, e.temporary)
+	reader := &bodyReader{from: io.NewSectionReader(content, 0, content.Size()), left: content.Size()}
+	if f, ok := content.(*request.FileBody); ok {
+		reader.same = f.Same
+	}
+	if _, err := io.Copy(&transformer{made, part}, reader); err != nil {
+		_ = made.Close()
+		return nil, err
+	}
+	return made, nil
+}
+
+func (e *Executor) temporary() (*os.File, error) {
+	if e.Temporary == nil {
+		return nil, errors.New("there is no room for what is large")
+	}
+	return e.Temporary()
+}
+
+// transformer strips and encodes what is written to it.
+type transformer struct {
+	to   io.Writer
+	part request.Part
+}
+
+func (t *transformer) Write(p []byte) (int, error) {
+	out := p
+	if t.part.Strip {
+		out = slices.DeleteFunc(bytes.Clone(p), func(c byte) bool { return c == '\r' || c == '\n' || c == 0 })
+	}
+	if t.part.Encode {
+		out = []byte(request.FormEncode(string(out)))
+	}
+	if _, err := t.to.Write(out); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// query appends the body to the query, as curl's -G does.
+func (p *plan) query(body Body) error {
+	if body.Size() > queryLimit {
+		return fmt.Errorf("%w: its query would be larger than 1 MiB", request.ErrURL)
+	}
+	data, err := io.ReadAll(io.NewSectionReader(body, 0, body.Size()))
+	if err != nil {
+		return unreadable(err)
+	}
+	if err := checkQuery(data); err != nil {
+		return err
+	}
+	u := p.first.url
+	if u.RawQuery != "" && len(data) > 0 {
+		u.RawQuery += "&"
+	}
+	u.RawQuery += request.EncodeIf(string(data), func(c byte) bool { return c > '~' })
+	return nil
+}
+
+// checkQuery refuses what would end a URL.
+func checkQuery(data []byte) error {
+	if bytes.ContainsFunc(data, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		return fmt.Errorf("%w: the data for its query holds a space or a control character\nhint: give it with --data-urlencode", request.ErrURL)
+	}
+	return nil
 }

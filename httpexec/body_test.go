@@ -20,7 +20,7 @@ import (
 // TestJoined compares pieces one after another with one text.
 func TestJoined(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		whole, model := &joined{}, []byte(nil)
+		whole, model := &bodies{}, []byte(nil)
 		for _, piece := range rapid.SliceOf(rapid.SliceOfN(rapid.Byte(), 0, 9)).Draw(t, "pieces") {
 			whole.add(bytes.NewReader(piece))
 			model = append(model, piece...)
@@ -73,7 +73,7 @@ func TestBodyOfParts(t *testing.T) {
 	}
 	for _, tt := range tests {
 		r := &request.Request{Body: tt.parts, Boundary: tt.boundary}
-		ok(t, Stamp(r))
+		ok(t, request.Stamp(r))
 		e := &Executor{Stdin: data("in\n")}
 		for range 2 { // attempts
 			if got, err := contentOf(t, e, r); err != nil || got != tt.want {
@@ -89,7 +89,7 @@ func TestTransformedOnce(t *testing.T) {
 	text := strings.Repeat("a\nb ", 1<<20)
 	ok(t, os.WriteFile(file, []byte(text), 0o600))
 	r := &request.Request{Body: []request.Part{{File: file, Strip: true, Encode: true}}}
-	ok(t, Stamp(r))
+	ok(t, request.Stamp(r))
 	e := &Executor{Temporary: func() (*os.File, error) { return spool.Temporary(t.TempDir()) }}
 	for range 2 {
 		if got, err := contentOf(t, e, r); err != nil || got != strings.Repeat("ab+", 1<<20) {
@@ -135,17 +135,17 @@ func TestStamp(t *testing.T) {
 	info, err := os.Stat(file)
 	ok(t, err)
 	r := &request.Request{Body: []request.Part{{Text: []byte("x")}, {File: request.StdinFile}, {File: file}}}
-	ok(t, Stamp(r))
+	ok(t, request.Stamp(r))
 	if p := r.Body[2]; p.Size != 7 || !p.Time.Equal(info.ModTime()) || !r.Body[1].Time.IsZero() {
 		t.Errorf("%+v", r.Body)
 	}
 	for path, says := range map[string]string{filepath.Join(dir, "none"): "no such file", dir: "it is a directory"} {
-		if err := Stamp(&request.Request{Body: []request.Part{{File: path}}}); err == nil || !strings.Contains(err.Error(), says) {
+		if err := request.Stamp(&request.Request{Body: []request.Part{{File: path}}}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	stream := (*StreamError)(nil)
-	err = Stamp(&request.Request{Body: []request.Part{{File: file}, {File: os.DevNull}}})
+	stream := (*request.StreamError)(nil)
+	err = request.Stamp(&request.Request{Body: []request.Part{{File: file}, {File: os.DevNull}}})
 	if !errors.As(err, &stream) || stream.Part != 1 || !strings.Contains(err.Error(), "hint: give it on stdin") {
 		t.Errorf("a device: %v", err)
 	}
@@ -158,7 +158,7 @@ func TestFormType(t *testing.T) {
 		{"a.jpeg", "b", "image/jpeg"}, {"a.svg", "b", "image/svg+xml"}, {"a.pdf", "b", "application/pdf"}, {"a.xml", "b", "application/xml"},
 	}
 	for _, tt := range tests {
-		if got := FormType(&request.Part{File: tt.file, FileName: tt.name}); got != tt.want {
+		if got := request.FormType(&request.Part{File: tt.file, FileName: tt.name}); got != tt.want {
 			t.Errorf("%+v: %q", tt, got)
 		}
 	}

@@ -9,23 +9,25 @@ import (
 	"io"
 	"net"
 
+	"github.com/10f93571/retry/httpexec/download"
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/task"
 )
 
 // classify tells an error by its type and by how far the request has got, never by its text.
-func (a *attempt) classify(err error) fault {
-	switch at := a.watch.at(); {
+func (a *attempt) classify(err error) failure {
+	switch at := a.tracer.at(); {
 	case errors.As(err, new(*localError)):
 		return classifyLocal(err)
-	case errors.Is(err, errReference):
-		return fault{task.ErrorLocal, task.ExitInternal, EventLocal, err.Error()}
-	case errors.Is(err, errRedirects), errors.Is(err, errURL), errors.Is(err, errHead), errors.Is(err, errProxy),
+	case errors.Is(err, request.ErrReference):
+		return failure{task.ErrorLocal, task.ExitInternal, EventLocal, err.Error()}
+	case errors.Is(err, errRedirects), errors.Is(err, request.ErrURL), errors.Is(err, request.ErrHead), errors.Is(err, errProxy),
 		errors.Is(err, errResolve):
 		return classifyInput(err)
 	case isTimeout(err):
-		return fault{task.ErrorTimeout, exitTimeout, a.event(), ""}
+		return failure{task.ErrorTimeout, exitTimeout, a.event(), ""}
 	case errors.Is(err, context.Canceled):
-		return fault{task.ErrorReset, exitReceive, a.event(), "cancelled"}
+		return failure{task.ErrorReset, exitReceive, a.event(), "cancelled"}
 	case at <= stageConnect:
 		return a.classifyConnect(err)
 	case at == stageProxy:
@@ -33,9 +35,9 @@ func (a *attempt) classify(err error) fault {
 	case at == stageTLS:
 		return classifyTLS(err)
 	case at < stageBody && isAlert(err): // in TLS 1.3 a server may refuse the client after the handshake
-		return fault{task.ErrorTLS, exitReceive, EventHopeless, ""}
-	case !a.watch.sent():
-		return fault{task.ErrorReset, exitSend, EventUnsent, ""}
+		return failure{task.ErrorTLS, exitReceive, EventInvalid, ""}
+	case !a.tracer.sent():
+		return failure{task.ErrorReset, exitSend, EventUnsent, ""}
 	case at == stageBody:
 		return classifyBody(err)
 	default:
@@ -46,28 +48,28 @@ func (a *attempt) classify(err error) fault {
 // event is what an end without a reason of its own means.
 func (a *attempt) event() Event {
 	switch {
-	case !a.watch.sent():
+	case !a.tracer.sent():
 		return EventUnsent
-	case a.watch.at() == stageBody:
+	case a.tracer.at() == stageBody:
 		return EventCut
 	}
 	return EventLost
 }
 
-func classifyLocal(err error) fault {
+func classifyLocal(err error) failure {
 	var local *localError
 	errors.As(err, &local)
-	return fault{task.ErrorLocal, local.exit, EventLocal, local.Error()}
+	return failure{task.ErrorLocal, local.exit, EventLocal, local.Error()}
 }
 
 // classifyInput is for what is wrong with the request, or with where it is sent.
-func classifyInput(err error) fault {
+func classifyInput(err error) failure {
 	class, exit := task.ErrorURL, exitURL
 	if errors.Is(err, errRedirects) {
 		class = task.ErrorRedirects
 	}
 	switch {
-	case errors.As(err, new(*schemeError)):
+	case errors.As(err, new(*request.SchemeError)):
 		exit = exitScheme
 	case errors.As(err, new(*loopError)):
 		exit = exitRedirects
@@ -76,16 +78,16 @@ func classifyInput(err error) fault {
 	case errors.Is(err, errResolve):
 		exit = exitResolve
 	}
-	return fault{class, exit, EventHopeless, ""}
+	return failure{class, exit, EventInvalid, ""}
 }
 
-func (a *attempt) classifyConnect(err error) fault {
+func (a *attempt) classifyConnect(err error) failure {
 	var name *net.DNSError
 	if !errors.As(err, &name) {
-		return fault{task.ErrorConnect, exitConnect, EventUnsent, ""}
+		return failure{task.ErrorConnect, exitConnect, EventUnsent, ""}
 	}
-	f := fault{task.ErrorDNS, exitDNS, EventUnsent, ""}
-	if a.watch.viaProxy {
+	f := failure{task.ErrorDNS, exitDNS, EventUnsent, ""}
+	if a.tracer.viaProxy {
 		f.exit = exitProxyName
 	}
 	if name.IsNotFound {
@@ -94,16 +96,16 @@ func (a *attempt) classifyConnect(err error) fault {
 	return f
 }
 
-func (a *attempt) classifyProxy() fault {
-	if a.watch.socks {
-		return fault{task.ErrorConnect, exitProxy, EventUnsent, ""}
+func (a *attempt) classifyProxy() failure {
+	if a.tracer.socks {
+		return failure{task.ErrorConnect, exitProxy, EventUnsent, ""}
 	}
-	return fault{task.ErrorConnect, exitReceive, EventUnsent, ""}
+	return failure{task.ErrorConnect, exitReceive, EventUnsent, ""}
 }
 
-// classifyTLS takes a handshake that was cut for a passing fault, and every other for one that stays.
-func classifyTLS(err error) fault {
-	f := fault{task.ErrorTLS, exitTLS, EventHopeless, ""}
+// classifyTLS takes a handshake that was cut for a failure that may pass, and every other for one that stays.
+func classifyTLS(err error) failure {
+	f := failure{task.ErrorTLS, exitTLS, EventInvalid, ""}
 	switch {
 	case errors.As(err, new(*tls.CertificateVerificationError)):
 		f.exit = exitUntrusted
@@ -119,8 +121,8 @@ func classifyTLS(err error) fault {
 var errNoStatus = errors.New("the reply is not HTTP")
 
 // classifyReply is for what came instead of a reply's header.
-func (a *attempt) classifyReply(err error) fault {
-	f := fault{task.ErrorReset, exitReceive, EventLost, ""}
+func (a *attempt) classifyReply(err error) failure {
+	f := failure{task.ErrorReset, exitReceive, EventLost, ""}
 	var stream streamError
 	switch {
 	case errors.Is(err, errNoStatus):
@@ -130,14 +132,14 @@ func (a *attempt) classifyReply(err error) fault {
 		if stream.Code == refusedStream {
 			f.event = EventUnprocessed
 		}
-	case a.watch.at() == stageWait && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
+	case a.tracer.at() == stageWait && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
 		f.exit = exitEmpty
 	case isCut(err) && !errors.Is(err, net.ErrClosed): // what net/http closed itself, it did for what it had read
-	case a.watch.http2: // first, since such a connection is read from for longer than the error took to come
+	case a.tracer.http2: // first, since such a connection is read from for longer than the error took to come
 		f.exit = exitHTTP2
-	case a.watch.conn.ended.Load() != nil: // net/http took the half of a line for a whole one
-		f.cause = cause(*a.watch.conn.ended.Load())
-	case a.watch.conn.read.Load() >= mostHeader:
+	case a.tracer.conn.readErr.Load() != nil: // net/http took the half of a line for a whole one
+		f.cause = cause(*a.tracer.conn.readErr.Load())
+	case a.tracer.conn.read.Load() >= mostHeader:
 		f.class, f.event, f.cause = task.ErrorProtocol, EventNotHTTP, "it has no end within 300 KiB"
 	default:
 		f.class, f.exit, f.event, f.cause = task.ErrorProtocol, exitNotHTTP, EventNotHTTP, "the reply is not HTTP"
@@ -145,10 +147,10 @@ func (a *attempt) classifyReply(err error) fault {
 	return f
 }
 
-func classifyBody(err error) fault {
-	f := fault{task.ErrorTruncated, exitReceive, EventCut, ""}
+func classifyBody(err error) failure {
+	f := failure{task.ErrorTruncated, exitReceive, EventCut, ""}
 	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, new(*rangeError)):
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, new(*download.RangeError)):
 		f.exit = exitCut
 	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.As(err, new(flate.CorruptInputError)):
 		f.exit = exitEncoding

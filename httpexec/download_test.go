@@ -315,28 +315,3 @@ func TestDownloadOverHTTP2(t *testing.T) {
 	ok(t, c.comes(task.Succeeded))
 	c.saw("hello!!!", "")
 }
-
-func TestParseContentRange(t *testing.T) {
-	none := contentRange{}
-	for text, want := range map[string]contentRange{
-		"bytes 0-9/20": {0, 9, 20}, "Bytes 3-3/4": {3, 3, 4}, "bytes 0-9/*": {0, 9, -1}, "bytes */20": {0, -1, 20}, " bytes  5-6/7 ": {5, 6, 7},
-		"": none, "bytes": none, "bytes 0-9": none, "bytes */*": none, "items 0-9/20": none, "bytes 9-0/20": none, "bytes 0-20/20": none,
-		"bytes -1-2/3": none, "bytes 0-/3": none, "bytes +0-1/3": none, "bytes 0-1/99999999999999999999": none, "bytes a-1/3": none,
-	} {
-		if got, ok := parseContentRange(text); ok != (want != none) || (ok && got != want) {
-			t.Errorf("%q: %+v, %v; want %+v", text, got, ok, want)
-		}
-	}
-}
-
-func FuzzContentRange(f *testing.F) {
-	for _, seed := range []string{"bytes 0-9/20", "bytes */5", "bytes 1-2/*", "x"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		r, ok := parseContentRange(text)
-		if ok && (r.first < 0 || r.last < r.first-1 || (r.total >= 0 && r.last >= r.total) || (r.total < 0 && r.last < 0)) {
-			t.Errorf("%q: %+v", text, r)
-		}
-	})
-}

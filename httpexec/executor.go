@@ -1,13 +1,17 @@
+// Package httpexec executes the attempts of an HTTP request. One attempt sends one request, and one more for each redirect.
 package httpexec
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"os"
+	"syscall"
 	"time"
 
+	"github.com/10f93571/retry/httpexec/download"
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/runner"
@@ -26,22 +30,22 @@ type Executor struct {
 	Progress func(task.Transfer) // told how far the bytes have got; nil: nobody is
 
 	resolver   *net.Resolver        // nil: the system's; tests have their own
-	made       map[int]*spool.Spool // parts of the body that were transformed, by their number
+	prepared   map[int]*spool.Spool // parts of the body that were transformed, by their number
 	kept       bool
-	held       *reply // what Release is about
-	unfinished *reply // whose body was cut, and can be gone on with
-	beside     *part  // the file that becomes the output; nil: there is none
+	lastReply  *reply             // what Release is about
+	unfinished *reply             // whose body was cut, and can be gone on with
+	partFile   *download.PartFile // the file that becomes the output; nil: there is none
 }
 
 // attempt is one request under way, or several where redirects are followed.
 type attempt struct {
 	*Executor
 	*plan
-	watch      *watch // of the latest hop
-	written    int    // requests that went out
-	redirected bool   // the first request was answered, and its body is not asked for again
+	tracer     *tracer // of the latest request
+	written    int     // requests that went out
+	redirected bool    // the first request was answered, and its body is not asked for again
 	reply      reply
-	asked      *request.Request
+	request    *request.Request
 	continues  bool   // a body that is cut can be gone on with
 	ranged     bool   // the rest of a body was asked for
 	resumed    int64  // how much of the body was there already
@@ -53,8 +57,8 @@ type attempt struct {
 func (e *Executor) Execute(ctx context.Context, t *task.Task, c runner.Call) task.Outcome {
 	begun := time.Now()
 	ctx, cancel := context.WithCancelCause(ctx)
-	heard := listen(c.Signals, cancel)
-	a := &attempt{Executor: e, watch: newWatch(), asked: requestOf(t), meter: newMeter(e.Progress)}
+	stopListening := listen(c.Signals, cancel)
+	a := &attempt{Executor: e, tracer: newTracer(), request: requestOf(t), meter: newMeter(e.Progress)}
 	err := a.prepare(t)
 	if err == nil {
 		err = a.open(t)
@@ -63,16 +67,16 @@ func (e *Executor) Execute(ctx context.Context, t *task.Task, c runner.Call) tas
 		err = a.run(ctx)
 	}
 	a.meter.end()
-	sig := heard()
+	sig := stopListening()
 	a.plan.close()
 	o := a.outcome(explain(ctx, err), time.Now())
 	cancel(nil)
-	o.Message = inOneLine(a.refs.clean(o.Message))
+	o.Message = inOneLine(a.refs.Clean(o.Message))
 	o.Stop = sig
 	o.Duration = time.Since(begun)
 	o.Reply.Phases.Total = o.Duration
 	o.Stdout = a.reply.captured(t.Options.Capture, a.refs)
-	e.held = &a.reply
+	e.lastReply = &a.reply
 	return o
 }
 
@@ -90,20 +94,20 @@ func (a *attempt) prepare(t *task.Task) (err error) {
 
 // run sends the request, follows redirects, and takes the reply in.
 func (a *attempt) run(ctx context.Context) error {
-	a.ask(&a.first)
+	a.askForRest(&a.first)
 	for h, redirects := a.first, 0; ; redirects++ {
 		response, done, err := a.send(ctx, h)
 		if err != nil {
 			return err
 		}
 		if a.Options.MaxRedirects == 0 {
-			return a.take(response, done)
+			return a.readReply(response, done)
 		}
-		to, ok, err := h.next(response.StatusCode, response.Header.Get("Location"), a.methodGiven)
+		to, ok, err := h.redirect(response.StatusCode, response.Header.Get("Location"), a.methodGiven)
 		if !ok && err == nil {
-			return a.take(response, done)
+			return a.readReply(response, done)
 		}
-		a.reply.note(response)
+		a.reply.setHeader(response)
 		done()
 		if err == nil && redirects == max(a.Options.MaxRedirects, 0) {
 			err = tooManyRedirects(redirects)
@@ -117,17 +121,17 @@ func (a *attempt) run(ctx context.Context) error {
 }
 
 // send sends one request over a connection of its own. Nothing here sends it again: NewClientConn has neither a pool nor a loop.
-func (a *attempt) send(ctx context.Context, h hop) (*http.Response, func(), error) {
-	a.watch, a.reply = newWatch(), reply{}
+func (a *attempt) send(ctx context.Context, h wireRequest) (*http.Response, func(), error) {
+	a.tracer, a.reply = newTracer(), reply{}
 	a.record(h)
-	defer func() { a.written += a.watch.requests() }()
-	transport, err := a.transport(h.url, a.watch)
+	defer func() { a.written += a.tracer.requests() }()
+	transport, err := a.transport(h.url, a.tracer)
 	if err != nil {
 		return nil, nil, err
 	}
-	a.hearTLS(transport, h)
-	traced := httptrace.WithClientTrace(ctx, a.watch.trace())
-	request, err := h.request(traced)
+	a.recordTLS(transport, h)
+	traced := httptrace.WithClientTrace(ctx, a.tracer.trace())
+	request, err := h.build(traced)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -138,7 +142,7 @@ func (a *attempt) send(ctx context.Context, h hop) (*http.Response, func(), erro
 	if err != nil {
 		return nil, nil, err
 	}
-	a.watch.ready()
+	a.tracer.ready()
 	response, err := connection.RoundTrip(request)
 	if err == nil && response.StatusCode < http.StatusContinue {
 		err = errNoStatus
@@ -147,13 +151,13 @@ func (a *attempt) send(ctx context.Context, h hop) (*http.Response, func(), erro
 		_ = connection.Close()
 		return nil, nil, err
 	}
-	a.watch.enter(stageBody)
+	a.tracer.enter(stageBody)
 	a.keepHead(response)
 	return response, func() { _, _ = response.Body.Close(), connection.Close() }, nil
 }
 
 // connect makes the connection within its own time.
-func (a *attempt) connect(ctx context.Context, t *http.Transport, h hop) (*http.ClientConn, error) {
+func (a *attempt) connect(ctx context.Context, t *http.Transport, h wireRequest) (*http.ClientConn, error) {
 	if limit := a.Options.ConnectTimeout; limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, connectTimeout(limit))
@@ -164,22 +168,116 @@ func (a *attempt) connect(ctx context.Context, t *http.Transport, h hop) (*http.
 }
 
 // take reads the reply whole.
-func (a *attempt) take(response *http.Response, done func()) error {
+func (a *attempt) readReply(response *http.Response, done func()) error {
 	defer done()
-	a.reply.note(response)
+	a.reply.setHeader(response)
 	if response.StatusCode == http.StatusSwitchingProtocols {
 		a.reply.whole = true
 		return nil // what follows is not HTTP, and has no end
 	}
-	if err := a.place(response); err != nil || a.reply.whole {
+	if err := a.prepareBody(response); err != nil || a.reply.whole {
 		return err
 	}
 	body := a.meter.watched(response.Body, task.Transfer{Total: a.reply.total, From: a.resumed})
 	err := a.reply.read(body, response.ContentLength)
 	if err == nil {
-		err = a.check()
+		err = a.checkRange()
 	}
 	a.reply.whole = err == nil
-	a.remember(response, err)
+	a.keepUnfinished(response, err)
 	return err
+}
+
+// requestOf returns what a task asks for.
+func requestOf(t *task.Task) *request.Request {
+	if r := request.Of(t); r != nil {
+		return r
+	}
+	return &request.Request{}
+}
+
+// open makes sure, before anything is sent, that the reply can be written where it should be.
+func (a *attempt) open(t *task.Task) error {
+	path := a.request.Output
+	if path == "" || a.partFile != nil {
+		return nil
+	}
+	d, err := download.DestinationOf(path)
+	if err == nil && !d.InPlace {
+		a.partFile, err = download.NewPartFile(d, t.ID)
+	}
+	return outputError(path, err)
+}
+
+// record has the header of the next reply remembered.
+func (a *attempt) record(h wireRequest) {
+	if !a.request.Include {
+		return
+	}
+	a.tracer.header = &recorder{}
+	if h.url.Scheme == "http" {
+		a.tracer.plainHeader = a.tracer.header
+	}
+}
+
+// keepHead adds a reply's header to those of the attempt, as curl shows them all.
+func (a *attempt) keepHead(response *http.Response) {
+	if !a.request.Include {
+		return
+	}
+	head := a.tracer.header.head()
+	if head == nil || response.ProtoMajor != 1 {
+		head = shownHead(response)
+	}
+	a.head = append(a.head, head...)
+	a.reply.head = a.head
+}
+
+func newSpool(create func() (*os.File, error)) *spool.Spool {
+	return spool.New(spool.MemoryLimit, create)
+}
+
+// stopError is the cause of the end of an attempt that a signal ended.
+type stopError struct{ signal os.Signal }
+
+func (e *stopError) Error() string { return fmt.Sprintf("stopped by a signal: %s", e.signal) }
+
+// outcome is that of a process that died of the signal, as curl would have.
+func (e *stopError) outcome() task.Outcome {
+	o := task.Outcome{Exit: task.ExitInternal, Message: e.Error()}
+	if number, ok := e.signal.(syscall.Signal); ok {
+		o.Exit, o.Signal = task.ExitSignalBase+int(number), signalNames[number]
+	}
+	return o
+}
+
+var signalNames = map[syscall.Signal]string{
+	syscall.SIGINT: "SIGINT", syscall.SIGTERM: "SIGTERM", syscall.SIGHUP: "SIGHUP", syscall.SIGQUIT: "SIGQUIT",
+}
+
+// listen ends an attempt at the first signal that asks to stop; the others have nobody to go to. The function that it returns ends
+// the listening and returns that signal.
+func listen(signals <-chan os.Signal, cancel context.CancelCauseFunc) func() os.Signal {
+	over, ended := make(chan struct{}), make(chan struct{})
+	var stop os.Signal
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case sig := <-signals:
+				if task.Stops(sig) {
+					stop = sig
+					cancel(&stopError{sig})
+					return
+				}
+			case <-over:
+				return
+			}
+		}
+	}()
+	return func() os.Signal {
+		close(over)
+		<-ended
+		return stop
+	}
 }

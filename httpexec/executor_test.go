@@ -2,11 +2,17 @@ package httpexec
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/url"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/10f93571/retry/httpexec/request"
@@ -265,5 +271,257 @@ func TestUpgrade(t *testing.T) {
 	s.saw(1)
 	if o.Exit != 0 || o.Reply.Status != 101 {
 		t.Errorf("%+v, %+v", o, o.Reply)
+	}
+}
+
+// A signal that asks to stop ends the attempt at once; others are nobody's.
+func TestSignalEndsAnAttempt(t *testing.T) {
+	signals := make(chan os.Signal)
+	s := serve(t, func(c *wire) {
+		c.request()
+		signals <- syscall.SIGALRM
+		signals <- syscall.SIGTERM
+		c.stall()
+	})
+	e := sending(t, "POST", s.url("http"), nil)
+	o := e.Execute(t.Context(), e.task(), runner.Call{Number: 1, Signals: signals})
+	s.saw(1)
+	if o.Exit != 143 || o.Signal != "SIGTERM" || o.Stop != syscall.SIGTERM || !o.Reply.Default.Ambiguous {
+		t.Errorf("%+v, %+v", o, o.Reply)
+	}
+}
+
+func TestSignalStopsARelease(t *testing.T) {
+	s := serve(t, replies(okReply))
+	e := sending(t, "GET", s.url("http"), nil)
+	execute(t, e)
+	read, write := io.Pipe() // nobody reads
+	e.Output.Stdout = write
+	signals := make(chan os.Signal, 2)
+	signals <- syscall.SIGALRM
+	signals <- syscall.SIGINT
+	sig, err := e.Flush(&task.Task{Status: task.Succeeded}, signals)
+	if sig != syscall.SIGINT || err != task.ErrStopped { //nolint:errorlint // it is returned as it is
+		t.Errorf("%v, %v", sig, err)
+	}
+	_ = read.Close()
+}
+
+// A run that is given up has no timeout of its own to blame.
+func TestCancelledAttempt(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	s := serve(t, func(c *wire) {
+		c.request()
+		cancel()
+		c.stall()
+	})
+	e := sending(t, "POST", s.url("http"), nil)
+	o := e.Execute(ctx, e.task(), runner.Call{Number: 1})
+	faulty{class: "reset", exit: 56, message: "wait for the reply: cancelled", wire: 1}.compare(t, o, "ambiguous")
+}
+
+// A status that has come says what the server did, though the signal was faster than the body.
+func TestSignalInTheBodyOfAnError(t *testing.T) {
+	for status, want := range map[int]Event{429: "429", 500: "500", 200: EventCut} {
+		a := &attempt{tracer: newTracer(), reply: reply{status: status}}
+		a.tracer.conn = a.tracer.wrap(nil)
+		a.tracer.conn.startRequest()
+		a.tracer.conn.wrote.Add(1)
+		a.tracer.enter(stageBody)
+		o, event := a.judge(&stopError{syscall.SIGTERM})
+		if event != want || o.Signal != "SIGTERM" {
+			t.Errorf("%d: %q, %+v", status, event, o)
+		}
+	}
+}
+
+// The methods and bodies are what curl 7.88 sends after the same redirect.
+func TestNextMethod(t *testing.T) {
+	body := strings.NewReader("data")
+	tests := []struct {
+		method string
+		given  bool
+		body   Body
+		status int
+		want   string
+		keeps  bool // the body
+	}{
+		{"POST", false, body, 301, "GET", false}, {"POST", false, body, 302, "GET", false}, {"POST", false, body, 303, "GET", false},
+		{"POST", false, body, 307, "POST", true}, {"POST", false, body, 308, "POST", true}, {"POST", false, body, 300, "POST", true},
+		{"POST", true, body, 302, "POST", false}, {"POST", true, body, 303, "POST", false}, {"POST", true, body, 307, "POST", true},
+		{"PUT", false, body, 302, "PUT", true}, {"PUT", false, body, 303, "GET", false}, {"PUT", true, body, 302, "PUT", false},
+		{"GET", false, nil, 302, "GET", false}, {"HEAD", false, nil, 302, "HEAD", false}, {"HEAD", false, nil, 303, "HEAD", false},
+		{"DELETE", true, nil, 302, "DELETE", false}, {"DELETE", true, nil, 303, "DELETE", false},
+	}
+	for _, tt := range tests {
+		h := wireRequest{method: tt.method, url: must("http://host/a/b"), body: tt.body, header: headers("Content-Type", "text/plain")}
+		to, follows, err := h.redirect(tt.status, "../c", tt.given)
+		if err != nil || !follows || to.url.String() != "http://host/c" {
+			t.Fatalf("to %v, %v, %v", to.url, follows, err)
+		}
+		if keeps := to.body != nil; to.method != tt.want || keeps != tt.keeps {
+			t.Errorf("%s (given %v) after %d: %s, body %v; want %s, %v", tt.method, tt.given, tt.status, to.method, keeps, tt.want, tt.keeps)
+		}
+		if tt.body != nil && (to.header.Get("Content-Type") != "") != tt.keeps {
+			t.Errorf("%s after %d: Content-Type %q", tt.method, tt.status, to.header.Get("Content-Type"))
+		}
+	}
+}
+
+// What was meant for one server is not told to another.
+func TestNextKeepsSecrets(t *testing.T) {
+	tests := map[string]bool{
+		"/there": true, "http://host/": true, "http://HOST:80/": true,
+		"http://other/": false, "https://host/": false, "http://host:8080/": false, "//other/": false,
+	}
+	names := []string{"Authorization", "authorization", "Proxy-Authorization", "COOKIE", "x-api-key", "Host"}
+	for location, keeps := range tests {
+		h := wireRequest{url: must("http://host/"), header: http.Header{"X-Own": {"kept"}}}
+		for _, name := range names {
+			h.header[name] = []string{"secret"}
+		}
+		to, _, err := h.redirect(302, location, false)
+		ok(t, err)
+		for _, name := range names {
+			if kept := to.header[name] != nil; kept != keeps {
+				t.Errorf("%s: %s is sent: %v", location, name, kept)
+			}
+		}
+		if to.header.Get("X-Own") == "" {
+			t.Errorf("%s: a header is lost", location)
+		}
+	}
+}
+
+func TestNextLeadsNowhere(t *testing.T) {
+	h := wireRequest{method: "GET", url: must("http://host/"), header: http.Header{}}
+	for _, status := range []int{200, 204, 400, 503} {
+		if _, follows, err := h.redirect(status, "/there", false); follows || err != nil {
+			t.Errorf("%d is followed: %v", status, err)
+		}
+	}
+	if _, follows, err := h.redirect(302, "", false); follows || err != nil {
+		t.Errorf("no Location: %v, %v", follows, err)
+	}
+	for _, location := range []string{"ftp://host/", "http://", "http://[", "file:///etc/passwd", "http://host:99999/"} {
+		if _, follows, err := h.redirect(302, location, false); follows || !errors.Is(err, errRedirects) {
+			t.Errorf("%s: %v, %v", location, follows, err)
+		}
+	}
+}
+
+func must(text string) *url.URL {
+	u, err := url.Parse(text)
+	if err != nil {
+		panic(err)
+	}
+	return u
+}
+
+// A meter tells ten times a second, from the first transfer on, and once at the end.
+func TestMeter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []task.Transfer
+		m := newMeter(func(now task.Transfer) { told = append(told, now) })
+		time.Sleep(1050 * time.Millisecond)
+		began := time.Now()
+		m.begin(task.Transfer{Total: 20, From: 5})
+		m.add(false, 7)
+		m.add(true, 100) // of the request, late
+		time.Sleep(200 * time.Millisecond)
+		m.add(false, 8)
+		m.end()
+		time.Sleep(time.Second)
+		half := task.Transfer{Bytes: 12, Total: 20, From: 5, Began: began}
+		whole := task.Transfer{Bytes: 20, Total: 20, From: 5, Began: began, Over: true}
+		if want := []task.Transfer{half, half, whole}; len(told) != 3 || told[0] != want[0] || told[1] != want[1] || told[2] != want[2] {
+			t.Errorf("%+v\nwant %+v", told, want)
+		}
+	})
+}
+
+// Of a download that goes on, the bytes that were there count.
+func TestProgressOfADownload(t *testing.T) {
+	var last task.Transfer
+	s := serve(t, closes(begun(tagged)), closes(rest("bytes 5-11/12", tagged, ", world")))
+	c := asking(t, s.url("http"), func(c *client) { c.Progress = func(now task.Transfer) { last = now } })
+	for _, want := range []task.Transfer{{Bytes: 5, Total: 12, Over: true}, {Bytes: 12, Total: 12, From: 5, Over: true}} {
+		c.attempt()
+		ok(t, c.comes(task.Pending))
+		last.Began = time.Time{}
+		if last != want {
+			t.Errorf("%+v, want %+v", last, want)
+		}
+	}
+}
+
+// The body of a request is told of while the server still reads it.
+func TestProgressOfAnUpload(t *testing.T) {
+	const size = 32 << 20 // more than fits between the two
+	sending := make(chan task.Transfer)
+	s := serve(t, func(c *wire) {
+		if now := <-sending; !now.Sending || now.Total != size || now.Bytes <= 0 || now.Bytes >= size {
+			t.Errorf("%+v", now)
+		}
+		go func() {
+			for range sending {
+			}
+		}()
+		c.request()
+		c.send(okReply)
+		c.stall()
+	})
+	c := asking(t, s.url("http"), func(c *client) {
+		c.Request.Method = "PUT"
+		c.carry(data(strings.Repeat("x", size)))
+		c.Progress = func(now task.Transfer) { sending <- now }
+	})
+	if o := c.attempt(); o.Exit != 0 {
+		t.Errorf("%+v", o)
+	}
+	close(sending)
+}
+
+// TestRepeatedSecret has a server repeat what it was sent, as services that show a request do.
+func TestRepeatedSecret(t *testing.T) {
+	t.Parallel()
+	lookup := func(name string) (string, bool) {
+		value, ok := map[string]string{"PW": `p@w"d/secret`, "TOKEN": "token-secret"}[name]
+		return value, ok
+	}
+	tests := map[string]struct {
+		change func(r *request.Request)
+		repeat string // what the server says
+		want   string
+	}{
+		"-u, as it is sent": {func(r *request.Request) { r.User = "me:{env:PW}" }, "Basic bWU6cEB3ImQvc2VjcmV0!", "Basic ***!"},
+		"-u, in JSON":       {func(r *request.Request) { r.User = "me:{env:PW}" }, `"p@w\"d/secret"`, `"{env:PW}"`},
+		"-u, in a URL":      {func(r *request.Request) { r.User = "me:{env:PW}" }, "p%40w%22d%2Fsecret", "{env:PW}"},
+		"-u, typed":         {func(r *request.Request) { r.User = "me:typed" }, "typed bWU6dHlwZWQ=", "*** ***"},
+		"a key alone":       {func(r *request.Request) { r.User = "sk_live_1234:" }, "no key sk_live_1234", "no key ***"},
+		"a short name":      {func(r *request.Request) { r.User = "name:" }, "no name", "no name"},
+		"the URL":           {func(r *request.Request) { r.URL = strings.Replace(r.URL, "://", "://me:{env:PW}@", 1) }, "bWU6cEB3ImQvc2VjcmV0", "***"},
+		"a typed header": {func(r *request.Request) { r.Header = []string{"authorization: Bearer typed"} },
+			"typed is no token", "*** is no token"},
+		"a mixed one": {func(r *request.Request) { r.Header = []string{"X-Api-Key: a-{env:TOKEN}"} }, "key a-token-secret", "key ***"},
+		"cookies": {func(r *request.Request) { r.Header = []string{"Cookie: theme=dark; session=12345678"} },
+			"dark 12345678", "dark ***"},
+		"what is no secret": {func(r *request.Request) { r.Header = []string{"X-Other: typed"} }, "typed", "typed"},
+		"one that is cut": {func(r *request.Request) { r.Header = []string{"X: {env:TOKEN}"} },
+			"token-secret" + strings.Repeat("y", task.StoredTail-4), "KEN}" + strings.Repeat("y", task.StoredTail-4)},
+		"one before the end that is kept": {func(r *request.Request) { r.Header = []string{"X: {env:TOKEN}"} },
+			strings.Repeat("x", 3) + "token-secret" + strings.Repeat("y", task.StoredTail), strings.Repeat("y", task.StoredTail-1)},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, replies("HTTP/1.1 401 Unauthorized\r\nContent-Length: %d\r\n\r\n%s", len(tt.repeat), tt.repeat))
+			c := asking(t, s.url("http"), func(c *client) { c.task.Options.Capture, c.Lookup = task.CaptureStderr, lookup })
+			tt.change(request.Of(c.task))
+			got := c.attempt().Stdout
+			if got != tt.want {
+				t.Errorf("of %.60q the journal keeps %.60q, want %.60q", tt.repeat, got, tt.want)
+			}
+		})
 	}
 }

@@ -1,11 +1,18 @@
 package httpexec
 
 import (
+	"cmp"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
+	"net/url"
+	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/10f93571/retry/httpexec/request"
 )
@@ -14,17 +21,17 @@ import (
 var errResolve = errors.New("the address for a host cannot be read")
 
 // optionsOf reads how a request gets to its server: as the task says, else as the environment does.
-func optionsOf(n *request.Network, refs *references) (Options, error) {
+func optionsOf(n *request.Network, refs *request.References) (Options, error) {
 	o := Options{
 		ConnectTimeout: n.ConnectTimeout, UnixSocket: n.UnixSocket, HTTP1: n.HTTP1, Compressed: n.Compressed, MaxRedirects: n.MaxRedirects,
 		TLS: TLS{Insecure: n.Insecure, CACert: n.CACert, Cert: n.Cert, Key: n.Key},
 	}
 	o.Proxies = ProxiesOf(func(name string) string {
-		value, _ := refs.find(name)
+		value, _ := refs.Find(name)
 		return value
 	})
 	if n.Proxy != "" {
-		proxy, err := refs.expandAt(n.Proxy, escapeIn(n.Proxy))
+		proxy, err := refs.ExpandAt(n.Proxy, request.EscapeIn(n.Proxy))
 		if err != nil {
 			return o, fmt.Errorf("the proxy: %w", err)
 		}
@@ -71,4 +78,131 @@ func cutResolve(line string) (place string, addresses []string, err error) {
 		addresses = append(addresses, address.String())
 	}
 	return join(host, port), addresses, nil
+}
+
+// Options are how a request is sent. The zero value is plain.
+type Options struct {
+	ConnectTimeout time.Duration // for the name, the connection, the proxy and TLS of one request together; 0 = none
+	Proxies        Proxies
+	UnixSocket     string              // connect to this socket, whatever the host; no proxy is used
+	Resolve        map[string][]string // addresses for a host:port, in the order in which they are tried
+	TLS            TLS
+	HTTP1          bool // do not offer HTTP/2
+	Compressed     bool // ask for gzip, and unpack it
+	MaxRedirects   int  // 0: a redirect is the reply; -1: it is one too many
+
+	resolver *net.Resolver // nil: the system's; tests have their own
+}
+
+// TLS is how the two ends prove who they are. Files are read anew for each attempt: somebody may renew them meanwhile.
+type TLS struct {
+	Insecure bool   // believe any certificate
+	CACert   string // a file of certificates that are believed instead of the system's
+	Cert     string // the client's own, perhaps with its key
+	Key      string // its key; empty: it is in Cert
+}
+
+// config reads the files.
+func (o *TLS) config() (*tls.Config, error) {
+	config := &tls.Config{InsecureSkipVerify: o.Insecure} //nolint:gosec // who says -k means it
+	if o.CACert != "" {
+		text, err := os.ReadFile(o.CACert)
+		config.RootCAs = x509.NewCertPool()
+		if err == nil && !config.RootCAs.AppendCertsFromPEM(text) {
+			err = fmt.Errorf("%s holds no certificate in PEM form", o.CACert)
+		}
+		if err != nil {
+			return nil, &localError{"read the certificates to believe", err, exitCACert}
+		}
+	}
+	if o.Cert == "" {
+		if o.Key != "" {
+			return nil, &localError{"read the client's certificate", errors.New("there is a key but no certificate"), exitClientCert}
+		}
+		return config, nil
+	}
+	key := o.Key
+	if key == "" {
+		key = o.Cert
+	}
+	own, err := tls.LoadX509KeyPair(o.Cert, key)
+	if err != nil {
+		return nil, &localError{"read the client's certificate", err, exitClientCert}
+	}
+	config.Certificates = []tls.Certificate{own}
+	return config, nil
+}
+
+// Proxies says through which proxy a request goes. An empty one is none.
+type Proxies struct {
+	HTTP  string // for http URLs
+	HTTPS string // for https URLs
+	All   string // for what has none of its own
+	No    string // hosts that are asked directly: names with all below them, addresses, networks, or * for all
+}
+
+// ProxiesOf reads the environment as curl does: http_proxy in lower case only, since a web server hands a client's "Proxy" header to
+// CGI programs as HTTP_PROXY; loopback is no exception.
+func ProxiesOf(getenv func(string) string) Proxies {
+	either := func(name string) string { return cmp.Or(getenv(name), getenv(strings.ToUpper(name))) }
+	return Proxies{HTTP: getenv("http_proxy"), HTTPS: either("https_proxy"), All: either("all_proxy"), No: either("no_proxy")}
+}
+
+// errProxy says that the name of a proxy makes no sense.
+var errProxy = errors.New("the proxy cannot be used")
+
+// proxyPort is what curl takes where a proxy names none.
+const proxyPort = "1080"
+
+// For returns the proxy for a URL; nil for none.
+func (p Proxies) For(u *url.URL) (*url.URL, error) {
+	text := cmp.Or(map[string]string{"http": p.HTTP, "https": p.HTTPS}[u.Scheme], p.All)
+	if text == "" || p.spares(u.Hostname()) {
+		return nil, nil
+	}
+	if !strings.Contains(text, "://") {
+		text = "http://" + text
+	}
+	proxy, err := url.Parse(text)
+	if err != nil || proxy.Hostname() == "" {
+		return nil, fmt.Errorf("%w: it is no URL\nhint: write it like http://host:port", errProxy) // not the URL: it may hold a password
+	}
+	switch proxy.Scheme {
+	case "http", "https", "socks5", "socks5h":
+	default:
+		return nil, fmt.Errorf("%w: %q is none of http, https, socks5 and socks5h", errProxy, proxy.Scheme)
+	}
+	if proxy.Port() == "" {
+		port := proxyPort
+		if proxy.Scheme == "https" {
+			port = "443"
+		}
+		proxy.Host = join(proxy.Hostname(), port)
+	}
+	return proxy, nil
+}
+
+// spares reports whether a host is asked directly.
+func (p Proxies) spares(host string) bool {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	address, err := netip.ParseAddr(host)
+	for entry := range strings.FieldsFuncSeq(strings.ToLower(p.No), func(r rune) bool { return r == ',' || r == ' ' }) {
+		if entry == "*" || (err == nil && covers(entry, address.Unmap())) {
+			return true
+		}
+		name := strings.Trim(entry, ".")
+		if err != nil && name != "" && (host == name || strings.HasSuffix(host, "."+name)) {
+			return true
+		}
+	}
+	return false
+}
+
+// covers reports whether an address, or a network in the notation of CIDR, has the address.
+func covers(entry string, address netip.Addr) bool {
+	if network, err := netip.ParsePrefix(entry); err == nil {
+		return network.Contains(address)
+	}
+	one, err := netip.ParseAddr(strings.Trim(entry, "[]"))
+	return err == nil && one.Unmap() == address
 }

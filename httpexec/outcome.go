@@ -10,18 +10,19 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/10f93571/retry/httpexec/download"
 	"github.com/10f93571/retry/task"
 )
 
 // outcome is what an attempt came to that ended with err at a time.
 func (a *attempt) outcome(err error, now time.Time) task.Outcome {
 	o, event := a.judge(err)
-	word := ReadWord(a.reply.header, now)
-	facts := factsOf(a.reply.header, word)
+	after := ReadRetryAfter(a.reply.header, now)
+	facts := factsOf(a.reply.header, after)
 	facts.Redirected = a.redirected
 	o.Reply = &task.Reply{
 		Status: a.reply.status, Header: a.reply.flat(), Body: a.reply.tail(task.ConditionTail), Written: a.written,
-		ServerDelay: word.Delay, MaxDelay: a.patience, Phases: a.watch.measured(), Default: Default(event, a.Safety, facts),
+		ServerDelay: after.Delay, MaxDelay: a.patience, Phases: a.tracer.measured(), Default: Default(event, a.Safety, facts),
 	}
 	return o
 }
@@ -29,7 +30,7 @@ func (a *attempt) outcome(err error, now time.Time) task.Outcome {
 // judge says how an attempt ended. The status of an error goes before whatever happened to its body.
 func (a *attempt) judge(err error) (task.Outcome, Event) {
 	status := a.reply.status
-	answered := a.watch.at() == stageBody && status >= 400 && !errors.As(err, new(*localError)) && !errors.As(err, new(*rangeError))
+	answered := a.tracer.at() == stageBody && status >= 400 && !errors.As(err, new(*localError)) && !errors.As(err, new(*download.RangeError))
 	var stop *stopError
 	switch {
 	case errors.As(err, &stop) && answered:
@@ -41,20 +42,20 @@ func (a *attempt) judge(err error) (task.Outcome, Event) {
 	case err == nil:
 		return task.Outcome{}, StatusEvent(status)
 	}
-	f, at := a.classify(err), a.watch.at()
+	f, at := a.classify(err), a.tracer.at()
 	if f.event == EventLocal && at == stageBody && status < 400 {
-		f.event = EventUnkept // what was asked for is done
+		f.event = EventNotStored // what was asked for is done
 	}
-	if at > stageSend && !a.watch.sent() {
+	if at > stageSend && !a.tracer.sent() {
 		at = stageSend
 	}
-	return task.Outcome{Exit: f.exit, Error: f.class, Message: f.message(a.watch, at, err)}, f.event
+	return task.Outcome{Exit: f.exit, Error: f.class, Message: f.message(a.tracer, at, err)}, f.event
 }
 
 // message says what went wrong, and at what, unless the network has nothing to do with it.
-func (f fault) message(w *watch, at stage, err error) string {
+func (f failure) message(w *tracer, at stage, err error) string {
 	switch {
-	case f.event == EventLocal, f.event == EventUnkept:
+	case f.event == EventLocal, f.event == EventNotStored:
 		return f.cause
 	case f.class == task.ErrorURL, f.class == task.ErrorRedirects:
 		return err.Error()

@@ -1,9 +1,12 @@
 package httpexec
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 
+	"github.com/10f93571/retry/httpexec/download"
 	"github.com/10f93571/retry/task"
 )
 
@@ -15,18 +18,18 @@ type Output struct {
 
 // Flush implements runner.Executor: it passes on the body of the task's last attempt, where it came whole.
 func (e *Executor) Flush(t *task.Task, signals <-chan os.Signal) (os.Signal, error) {
-	r := e.held
-	e.held = nil
+	r := e.lastReply
+	e.lastReply = nil
 	if !t.Status.Finished() {
-		e.putAside(r)
+		e.keepForNextAttempt(r)
 		return nil, nil
 	}
-	p := e.beside
-	e.beside = nil
+	p := e.partFile
+	e.partFile = nil
 	if r == nil || !e.shows(t, r) {
 		r.drop()
-		p.drop()
-		e.forget()
+		p.Drop()
+		e.dropUnfinished()
 		return nil, nil
 	}
 	copied := make(chan error, 1)
@@ -48,21 +51,21 @@ func (e *Executor) Flush(t *task.Task, signals <-chan os.Signal) (os.Signal, err
 
 // Close lets go of what was kept for another attempt. Call it when the run is over, however it ended.
 func (e *Executor) Close() {
-	e.held.drop()
-	e.forget()
-	e.beside.drop()
-	e.held, e.beside = nil, nil
-	e.dropMade()
+	e.lastReply.drop()
+	e.dropUnfinished()
+	e.partFile.Drop()
+	e.lastReply, e.partFile = nil, nil
+	e.dropPrepared()
 }
 
 // putAside keeps of a reply what the next attempt can go on with. A file with nothing in it does not lie around while retry waits.
-func (e *Executor) putAside(r *reply) {
+func (e *Executor) keepForNextAttempt(r *reply) {
 	if e.unfinished == nil || r == nil || e.unfinished.body != r.body {
 		r.drop()
 	}
-	if e.beside != nil && (e.unfinished == nil || e.unfinished.body != e.beside.body) {
-		e.beside.drop()
-		e.beside = nil
+	if e.partFile != nil && (e.unfinished == nil || e.unfinished.body != e.partFile.Body) {
+		e.partFile.Drop()
+		e.partFile = nil
 	}
 }
 
@@ -77,32 +80,32 @@ func (e *Executor) shows(t *task.Task, r *reply) bool {
 }
 
 // passOn sends a whole reply to where it belongs.
-func (e *Executor) passOn(t *task.Task, r *reply, p *part) error {
+func (e *Executor) passOn(t *task.Task, r *reply, p *download.PartFile) error {
 	path := requestOf(t).Output
 	switch {
 	case path == "":
 		return r.writeTo(e.Output.Stdout)
 	case t.Status != task.Succeeded:
-		defer p.drop()
-		return r.complain(e.Output.Stderr)
+		defer p.Drop()
+		return r.writeErrorTo(e.Output.Stderr)
 	case p == nil:
 		return outputError(path, writeThrough(path, r))
-	case r.body == p.body:
-		return outputError(path, p.install())
+	case r.body == p.Body:
+		return outputError(path, p.Install())
 	}
-	err := p.body.Truncate()
+	err := p.Body.Truncate()
 	if err == nil {
-		err = r.writeTo(p.body)
+		err = r.writeTo(p.Body)
 	}
 	if err != nil {
-		p.drop()
+		p.Drop()
 		return outputError(path, err)
 	}
-	return outputError(path, p.install())
+	return outputError(path, p.Install())
 }
 
 // complain writes an error's body among the lines of stderr.
-func (r *reply) complain(w io.Writer) error {
+func (r *reply) writeErrorTo(w io.Writer) error {
 	err := r.writeTo(w)
 	if end := r.tail(1); err == nil && end != "" && end != "\n" {
 		_, err = io.WriteString(w, "\n")
@@ -112,17 +115,17 @@ func (r *reply) complain(w io.Writer) error {
 
 // writeThrough writes to what stays where it is. Opening a pipe waits for its reader.
 func writeThrough(path string, r *reply) error {
-	d, err := destinationOf(path)
+	d, err := download.DestinationOf(path)
 	if err != nil {
 		return err
 	}
 	flags := os.O_WRONLY
-	if d.mode.IsRegular() { // somebody writes there already
+	if d.Mode.IsRegular() { // somebody writes there already
 		flags |= os.O_APPEND
 	}
-	file := inherited(d.path)
+	file := download.Inherited(d.Path)
 	if file == nil {
-		if file, err = os.OpenFile(d.path, flags, 0); err != nil {
+		if file, err = os.OpenFile(d.Path, flags, 0); err != nil {
 			return err
 		}
 	}
@@ -131,4 +134,21 @@ func writeThrough(path string, r *reply) error {
 		err = closed
 	}
 	return err
+}
+
+// CheckOutput says why a reply cannot be written to a file, as far as that is known before there is one.
+func CheckOutput(path string) error {
+	_, err := download.DestinationOf(path)
+	return outputError(path, err)
+}
+
+// outputError says what is wrong with -o. Exit code: curl's for a failed write.
+func outputError(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if detail := (*fs.PathError)(nil); errors.As(err, &detail) && detail.Path == path {
+		err = detail.Err
+	}
+	return &localError{"write the reply to " + path, err, exitWrite}
 }

@@ -1,8 +1,11 @@
 package httpexec
 
 import (
+	"cmp"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -12,19 +15,19 @@ import (
 
 // plan is what an attempt sends, and how: a task's request with the values of its references.
 type plan struct {
-	first       hop
+	first       wireRequest
 	user        string // name:password for the server; empty for none
 	methodGiven bool   // it stays through redirects, as with curl's -X
 	Options     Options
 	Safety      Safety
 	patience    time.Duration // the longest delay of the server that is waited for; 0 = any
-	refs        *references
-	body        *joined // nil for none
+	refs        *request.References
+	body        *bodies // nil for none
 }
 
 // plan makes the plan of one attempt, anew for each: variables and files may be others by then.
 func (e *Executor) plan(t *task.Task) (*plan, error) {
-	p := &plan{refs: &references{lookup: e.Lookup}}
+	p := &plan{refs: &request.References{Lookup: e.Lookup}}
 	request := request.Of(t)
 	if request == nil {
 		return p, &localError{"read the request", errors.New("the task has none"), task.ExitInternal}
@@ -43,7 +46,7 @@ func (e *Executor) plan(t *task.Task) (*plan, error) {
 func (p *plan) read(r *request.Request, agent, key string) (err error) {
 	p.methodGiven, p.patience = r.MethodGiven, r.MaxRetryAfter
 	p.first.method = r.Method
-	if p.first.url, p.user, err = readURL(r.URL, p.refs); err != nil {
+	if p.first.url, p.user, err = request.ReadURL(r.URL, p.refs); err != nil {
 		return err
 	}
 	if err = p.readUser(r.User); err != nil {
@@ -52,13 +55,13 @@ func (p *plan) read(r *request.Request, agent, key string) (err error) {
 	if p.Options, err = optionsOf(&r.Network, p.refs); err != nil {
 		return err
 	}
-	if p.first.header, err = headerOf(r, p.defaultsOf(r, agent, key), p.refs); err != nil {
+	if p.first.header, err = request.HeaderOf(r, p.defaultsOf(r, agent, key), p.refs); err != nil {
 		return err
 	}
 	p.hideTyped(r)
 	p.setForm(r)
 	p.Safety.Idempotent = r.Safe()
-	p.Safety.Keyed = r.Safe() && value(p.first.header, KeyHeader) != ""
+	p.Safety.Keyed = r.Safe() && request.Value(p.first.header, request.KeyHeader) != ""
 	return p.settle(r)
 }
 
@@ -67,7 +70,7 @@ func (p *plan) readUser(user string) (err error) {
 	if user == "" {
 		return nil
 	}
-	if p.user, err = p.refs.expand(user); err != nil {
+	if p.user, err = p.refs.Expand(user); err != nil {
 		return fmt.Errorf("the user: %w", err)
 	}
 	if !strings.Contains(p.user, ":") {
@@ -80,24 +83,24 @@ func (p *plan) readUser(user string) (err error) {
 func (p *plan) settle(r *request.Request) error {
 	header := p.first.header
 	for _, name := range []string{"Host", "Content-Length"} {
-		if takenAway(r.Header, name) {
-			return fmt.Errorf("%w: the header %s cannot be left out", errHead, name)
+		if request.TakenAway(r.Header, name) {
+			return fmt.Errorf("%w: the header %s cannot be left out", request.ErrHead, name)
 		}
 	}
-	if coding := value(header, "Transfer-Encoding"); coding != "" {
+	if coding := request.Value(header, "Transfer-Encoding"); coding != "" {
 		if !strings.EqualFold(coding, "chunked") {
-			return fmt.Errorf("%w: of the values of Transfer-Encoding only chunked is known", errHead)
+			return fmt.Errorf("%w: of the values of Transfer-Encoding only chunked is known", request.ErrHead)
 		}
 		p.first.chunked = true
 	}
-	remove(header, "Transfer-Encoding")
-	if value(header, "Accept-Encoding") != "" {
+	request.Remove(header, "Transfer-Encoding")
+	if request.Value(header, "Accept-Encoding") != "" {
 		p.Options.Compressed = false // net/http unpacks only what it asked for itself
 	}
-	if value(header, "Upgrade") != "" {
+	if request.Value(header, "Upgrade") != "" {
 		p.Options.HTTP1 = true // HTTP/2 knows no such header
 	}
-	return checkHead(p.first.method, header)
+	return request.CheckHead(p.first.method, header)
 }
 
 // fill puts the body where it belongs.
@@ -116,5 +119,116 @@ func (e *Executor) fill(p *plan, r *request.Request) (err error) {
 func (p *plan) close() {
 	if p.body != nil {
 		p.body.close()
+	}
+}
+
+// Check returns what is wrong with a request and can be known before anything is sent; Stamp does so for the files of its body.
+func Check(r *request.Request, lookup func(name string) (value string, ok bool)) error {
+	p := &plan{refs: &request.References{Lookup: lookup}}
+	err := p.read(r, "", "")
+	if err == nil {
+		err = p.checkNetwork()
+	}
+	for _, part := range r.Body {
+		if err == nil && r.Get && part.File == "" && !part.Encode {
+			err = checkQuery(part.Text)
+		}
+	}
+	return p.refs.CleanError(err)
+}
+
+// CheckKey returns what is wrong with an idempotency key.
+func CheckKey(key string) error {
+	for _, c := range []byte(key) {
+		if c < ' ' || c > '~' {
+			return errors.New("the idempotency key holds a character that a header cannot\nhint: use letters and digits")
+		}
+	}
+	return nil
+}
+
+func (p *plan) checkNetwork() error {
+	if _, err := p.Options.TLS.config(); err != nil {
+		return err
+	}
+	if p.Options.UnixSocket != "" {
+		return nil
+	}
+	_, err := p.Options.Proxies.For(p.first.url)
+	return err
+}
+
+// LiteralSecrets names what of a request would be stored as it is, and is a secret.
+func LiteralSecrets(r *request.Request) (names []string) {
+	for _, line := range r.Header {
+		if request.HasLiteralSecret(line) {
+			name, _, _ := strings.Cut(line, ":")
+			names = append(names, "the header "+strings.TrimSpace(name))
+		}
+	}
+	for _, place := range []struct{ name, text, masked string }{
+		{"the password in the URL", r.URL, request.MaskURL(r.URL)},
+		{userSecret(r.User), r.User, request.MaskUser(r.User)},
+		{"the proxy's password", r.Network.Proxy, request.MaskURL(r.Network.Proxy)},
+	} {
+		if place.masked != place.text {
+			names = append(names, place.name)
+		}
+	}
+	return names
+}
+
+// userSecret says what of -u is one.
+func userSecret(user string) string {
+	if strings.HasSuffix(user, ":") {
+		return "the user"
+	}
+	return "the user's password"
+}
+
+// defaultsOf are the headers that go out unless the user says otherwise.
+func (p *plan) defaultsOf(r *request.Request, agent, key string) http.Header {
+	header := http.Header{"Accept": {"*/*"}}
+	if agent != "" {
+		header["User-Agent"] = []string{agent}
+	}
+	if p.user != "" {
+		header["Authorization"] = []string{"Basic " + base64.StdEncoding.EncodeToString([]byte(p.user))}
+	}
+	if r.SendsKey() && key != "" {
+		header[request.KeyHeader] = []string{request.Styled(key, r.KeyStyle)}
+	}
+	if len(r.Body) > 0 && !r.Get && r.Boundary == "" {
+		header["Content-Type"] = []string{"application/x-www-form-urlencoded"}
+	}
+	return header
+}
+
+// setForm puts the boundary of a form behind its type, which may be the user's own.
+func (p *plan) setForm(r *request.Request) {
+	if r.Boundary == "" || r.Get || request.TakenAway(r.Header, "Content-Type") {
+		return
+	}
+	kind := cmp.Or(request.Value(p.first.header, "Content-Type"), "multipart/form-data")
+	request.Remove(p.first.header, "Content-Type")
+	p.first.header["Content-Type"] = []string{kind + "; boundary=" + r.Boundary}
+}
+
+// hideTyped has what was typed as a secret, and what is made of one for a header, left out where a server repeats it.
+func (p *plan) hideTyped(r *request.Request) {
+	p.refs.HideUser(p.user)
+	for _, proxy := range []string{p.Options.Proxies.HTTP, p.Options.Proxies.HTTPS, p.Options.Proxies.All} {
+		if user, found := request.UserIn(proxy); found {
+			p.refs.HideUser(request.Userinfo(user))
+		}
+	}
+	for _, line := range r.Header {
+		name, text, _ := strings.Cut(line, ":")
+		if !request.HasLiteralSecret(line) {
+			continue
+		}
+		for _, secret := range request.SecretsIn(name, request.Value(p.first.header, strings.TrimSpace(name)), text) {
+			p.refs.HideAs(request.Masked, secret)
+		}
 	}
 }

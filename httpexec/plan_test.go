@@ -1,9 +1,12 @@
 package httpexec
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,7 +24,7 @@ func posting(t *testing.T, s *server, content string) (e *sender, file string) {
 	file = filepath.Join(t.TempDir(), "file")
 	ok(t, os.WriteFile(file, []byte(content), 0o600))
 	e = sending(t, "POST", s.url("http"), func(e *sender) { e.Request.Body = []request.Part{{File: file}} })
-	ok(t, Stamp(e.Request))
+	ok(t, request.Stamp(e.Request))
 	return e, file
 }
 
@@ -227,4 +230,269 @@ func TestUpgradeOverTLS(t *testing.T) {
 	if o.Reply.Status != 101 {
 		t.Errorf("%+v", o)
 	}
+}
+
+func TestCheck(t *testing.T) {
+	garbage := filepath.Join(t.TempDir(), "garbage")
+	ok(t, os.WriteFile(garbage, []byte("garbage"), 0o600))
+	tests := []struct {
+		name    string
+		request request.Request
+		says    string // empty: nothing is wrong
+	}{
+		{"a plain one", request.Request{Method: "GET", URL: "host"}, ""},
+		{"all of it", request.Request{Method: "POST", URL: "https://{env:HOST}/", Header: lines("A: {env:TOKEN}", "B:", "C;"), User: "me:{env:PW}",
+			Network: request.Network{Proxy: "me:{env:PW}@p:1", Resolve: lines("host:1:::1")}}, ""},
+		{"URL", request.Request{Method: "GET", URL: "http://ho st/"}, "hint: write a space as %20"},
+		{"scheme", request.Request{Method: "GET", URL: "ftp://host/"}, "neither http nor https"},
+		{"method", request.Request{Method: "GE T", URL: "host"}, "is no method"},
+		{"header", request.Request{Method: "GET", URL: "host", Header: lines("A: b", "nothing")}, "header 2 has no colon"},
+		{"variable in the URL", request.Request{Method: "GET", URL: "http://{env:UNSET}/"}, "UNSET is not set"},
+		{"variable in a header", request.Request{Method: "GET", URL: "host", Header: lines("A: {env:UNSET}")}, "header A: "},
+		{"variable of the user", request.Request{Method: "GET", URL: "host", User: "{env:UNSET}"}, "the user: "},
+		{"variable of the proxy", request.Request{Method: "GET", URL: "host", Network: request.Network{Proxy: "{env:UNSET}"}}, "the proxy: "},
+		{"proxy", request.Request{Method: "GET", URL: "host", Network: request.Network{Proxy: "ftp://p"}}, "the proxy cannot be used"},
+		{"address", request.Request{Method: "GET", URL: "host", Network: request.Network{Resolve: lines("host:1:name")}}, "an address that is none"},
+		{"authorities", request.Request{Method: "GET", URL: "host", Network: request.Network{CACert: garbage}}, "PEM"},
+		{"certificate", request.Request{Method: "GET", URL: "host", Network: request.Network{Cert: garbage}}, "PEM"},
+		{"query", request.Request{Method: "GET", URL: "host", Get: true, Body: aPart("a b")}, "hint: give it with --data-urlencode"},
+		{"an encoded query", request.Request{Method: "GET", URL: "host", Get: true, Body: []request.Part{{Text: []byte("a b"), Encode: true}}}, ""},
+		{"data", request.Request{Method: "POST", URL: "host", Body: aPart("a b")}, ""},
+		{"key alone", request.Request{Method: "GET", URL: "host", Network: request.Network{Key: garbage}}, "no certificate"},
+	}
+	for _, tt := range tests {
+		err := Check(&tt.request, variables)
+		if err == nil && tt.says != "" || err != nil && (tt.says == "" || !strings.Contains(err.Error(), tt.says)) {
+			t.Errorf("%s: %v, want %q", tt.name, err, tt.says)
+		}
+	}
+}
+
+func TestCheckKey(t *testing.T) {
+	for key, good := range map[string]bool{"a-1 \"b\\": true, "a\n": false, "\u00fc": false, "\x7f": false} {
+		if err := CheckKey(key); (err == nil) != good {
+			t.Errorf("%q: %v", key, err)
+		}
+	}
+}
+
+func TestLiteralSecrets(t *testing.T) {
+	r := request.Request{
+		URL: "http://me:pw@host/", User: "me:pw", Network: request.Network{Proxy: "me:pw@p:1"},
+		Header: lines("authorization: Bearer abc", "Cookie: a=b", "X-Api-Key:", "X-Other: c"),
+	}
+	want := "[the header authorization the header Cookie the password in the URL the user's password the proxy's password]"
+	if got := LiteralSecrets(&r); fmt.Sprint(got) != want {
+		t.Errorf("%v", got)
+	}
+	r = request.Request{
+		URL: "http://me:{env:PW}@host/", User: "{env:ME}:{env:PW}", Network: request.Network{Proxy: "me@p:1"},
+		Header: lines("Authorization: Bearer {env:TOKEN}", "Cookie: a={env:B}", "X-Api-Key: {env:KEY}"),
+	}
+	if got := LiteralSecrets(&r); got != nil {
+		t.Errorf("%v", got)
+	}
+}
+
+// variables is an environment for tests.
+func variables(name string) (string, bool) {
+	value, found := map[string]string{
+		"TOKEN": "tok/en=1", "PW": "p@ss:w/rd", "BASE": "http://host/base", "HOST": "real.example", "EMPTY": "", "BAD": "a\r\nb", "SPACE": "a b",
+	}[name]
+	return value, found
+}
+
+func TestReadURL(t *testing.T) {
+	tests := []struct{ text, want, user string }{
+		{"http://host", "http://host", ""},
+		{"HTTP://Host/", "http://Host/", ""},
+		{"host:8080/a?b", "http://host:8080/a?b", ""},
+		{"localhost", "http://localhost", ""},
+		{"https://host/a/../b/./c/#d?e", "https://host/b/c/", ""},
+		{"http://host/?q=#f", "http://host/?q=", ""},
+		{"http://host//a//b/", "http://host//a//b/", ""},
+		{"http://host/a%2fb/\u00fc", "http://host/a%2fb/%C3%BC", ""},
+		{"http://host/a\"b{c}|^%7B", "http://host/a%22b%7Bc%7D%7C%5E%7B", ""},
+		{"http://host/?q={\"a\":[1]}&%zz\u00fc", "http://host/?q={\"a\":[1]}&%zz%C3%BC", ""},
+		{"http://[::1]:80/", "http://[::1]:80/", ""},
+		{"http://me:p%40w@host/", "http://host/", "me:p@w"},
+		{"me@host", "http://host", "me:"},
+		{"http://me:p@w:x@host/@y", "http://host/@y", "me:p@w:x"},
+		{"http://me:100%@host/", "http://host/", "me:100%"},
+		{"http://me:{env:PW}@host/", "http://host/", "me:p@ss:w/rd"},
+		{"http://host/{env:TOKEN}?t={env:TOKEN}", "http://host/tok/en%3D1?t=tok%2Fen%3D1", ""},
+		{"http://{env:HOST}:80/", "http://real.example:80/", ""},
+		{"{env:BASE}/more", "http://host/base/more", ""},
+		{"http://host/{env:EMPTY}", "http://host/", ""},
+	}
+	for _, tt := range tests {
+		u, user, err := request.ReadURL(tt.text, &request.References{Lookup: variables})
+		if err != nil || u.Scheme+"://"+u.Host+strings.TrimSuffix(u.RequestURI(), "/") != strings.TrimSuffix(tt.want, "/") || user != tt.user {
+			t.Errorf("%s: %v, user %q, %v", tt.text, u, user, err)
+		}
+	}
+}
+
+func TestReadURLRefuses(t *testing.T) {
+	tests := []struct {
+		text string
+		is   error
+		says string
+	}{
+		{"http://host/a b", request.ErrURL, "%20"}, {"http://host/\n", request.ErrURL, "control character"}, {" http://host/", request.ErrURL, "space"},
+		{"", request.ErrURL, "no host"}, {"http:///path", request.ErrURL, "no host"}, {"http:/host", request.ErrURL, "no host"}, {"http://host:x/", request.ErrURL, "malformed"},
+		{"http://host:0/", request.ErrURL, "0 is no port"}, {"http://host/100%", request.ErrURL, "%25"}, {"ftp://host/", request.ErrURL, `"ftp"`},
+		{"http://me:p/w@host/", request.ErrURL, "hint: in a password write / as %2F"}, {"http://me:p#w@host/", request.ErrURL, "# as %23"},
+		{"http://[::1", request.ErrURL, "malformed"}, {"http://b\u00fccher/", request.ErrURL, "xn--"},
+		{"http://host/{env:UNSET}", request.ErrReference, "the variable UNSET is not set"}, {"http://host/{env:}", request.ErrReference, "{env:NAME}"},
+		{"http://{env:SPACE}/", request.ErrURL, "space"}, {"http://{env:BAD}/", request.ErrURL, "control"},
+	}
+	for _, tt := range tests {
+		_, _, err := request.ReadURL(tt.text, &request.References{Lookup: variables})
+		if !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%q: %v", tt.text, err)
+		}
+	}
+}
+
+// FuzzReadURL holds that what is read can be sent, and that no error tells a password.
+func FuzzReadURL(f *testing.F) {
+	for _, text := range []string{"http://host/a?b", "me:pw@host", "http://me:sec/ret@host", "{env:TOKEN}", "http://[::1]:80/%zz", "a:/b", "://"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		u, _, err := request.ReadURL(text, &request.References{Lookup: variables})
+		if err != nil {
+			if !errors.Is(err, request.ErrURL) && !errors.Is(err, request.ErrReference) {
+				t.Errorf("%q: %v", text, err)
+			}
+			return
+		}
+		h := wireRequest{method: "GET", url: u, header: http.Header{}}
+		r, err := h.build(t.Context())
+		if err != nil || strings.ContainsFunc(r.URL.RequestURI(), func(r rune) bool { return r <= ' ' || r >= 0x7f }) || u.User != nil {
+			t.Errorf("%q becomes %v: %v", text, u, err)
+		}
+	})
+}
+
+// headOf is the header that a request goes out with, but for what each has.
+func sentHead(t *testing.T, r request.Request, key string) (map[string][]string, error) {
+	t.Helper()
+	r.URL = "http://host/"
+	p := &plan{refs: &request.References{Lookup: variables}}
+	err := p.read(&r, "agent", key)
+	header := p.first.header
+	for name, usual := range map[string]string{"Accept": "*/*", "User-Agent": "agent"} {
+		if fmt.Sprint(header[name]) == "["+usual+"]" {
+			delete(header, name)
+		}
+	}
+	return header, err
+}
+
+func TestHeaders(t *testing.T) {
+	form := []request.Part{{Name: "a"}}
+	tests := []struct {
+		name    string
+		request request.Request
+		key     string
+		want    string
+	}{
+		{"nothing", request.Request{Method: "GET"}, "k", "map[]"},
+		{"as written", request.Request{Method: "GET", Header: lines("x-a:  b c ", "X-A: d", "x-a: e")}, "", "map[X-A:[d] x-a:[b c e]]"},
+		{"empty", request.Request{Method: "GET", Header: lines("X-A;", "X-B:", "X-C: ")}, "", "map[X-A:[]]"},
+		{"a reference", request.Request{Method: "GET", Header: lines("Authorization: Bearer {env:TOKEN}")}, "",
+			"map[Authorization:[Bearer tok/en=1]]"},
+		{"a user", request.Request{Method: "GET", User: "me:{env:PW}"}, "", "map[Authorization:[Basic bWU6cEBzczp3L3Jk]]"},
+		{"a user alone", request.Request{Method: "GET", User: "me"}, "", "map[Authorization:[Basic bWU6]]"},
+		{"a user taken away", request.Request{Method: "GET", User: "me:pw", Header: lines("authorization:")}, "", "map[]"},
+
+		{"a key", request.Request{Method: "POST"}, "k", "map[Idempotency-Key:[k]]"},
+		{"no key", request.Request{Method: "POST"}, "", "map[]"},
+		{"none wanted", request.Request{Method: "POST", KeyStyle: request.KeyNone}, "k", "map[]"},
+		{"a key of one's own", request.Request{Method: "PUT", Keyed: true}, "k", "map[Idempotency-Key:[k]]"},
+		{"quoted", request.Request{Method: "POST", KeyStyle: request.KeySF}, `a"b\c`, `map[Idempotency-Key:["a\"b\\c"]]`},
+		{"the user's header", request.Request{Method: "POST", Header: lines("idempotency-key: mine")}, "k", "map[idempotency-key:[mine]]"},
+		{"taken away", request.Request{Method: "POST", Header: lines("Idempotency-Key:")}, "k", "map[]"},
+
+		{"a form", request.Request{Method: "PUT", Body: form, Boundary: "b"}, "", "map[Content-Type:[multipart/form-data; boundary=b]]"},
+		{"a form of another type", request.Request{Method: "PUT", Body: form, Boundary: "b", Header: lines("content-type: multipart/x")}, "",
+			"map[Content-Type:[multipart/x; boundary=b]]"},
+		{"a form without a type", request.Request{Method: "PUT", Body: form, Boundary: "b", Header: lines("content-type:")}, "", "map[]"},
+	}
+	for _, tt := range tests {
+		got, err := sentHead(t, tt.request, tt.key)
+		if err != nil || fmt.Sprint(got) != tt.want {
+			t.Errorf("%s: %v, %v; want %s", tt.name, got, err, tt.want)
+		}
+	}
+}
+
+func TestHeadersRefused(t *testing.T) {
+	tests := []struct {
+		line string
+		is   error
+		says string
+	}{
+		{"Authorization Bearer secret", request.ErrHead, "header 1 has no colon"}, {"a secret: b", request.ErrHead, "has a name that is none"},
+		{": b", request.ErrHead, "name"}, {"Host:", request.ErrHead, "cannot be left out"}, {"Content-Length:", request.ErrHead, "cannot be left out"},
+		{"Transfer-Encoding: gzip", request.ErrHead, "only chunked"}, {"A: {env:BAD}", request.ErrHead, "the header A holds a control character"},
+		{"A: {env:UNSET}", request.ErrReference, "header A: resolve a reference: the variable UNSET is not set"}, {"A: {env:", request.ErrReference, "NAME"},
+	}
+	for _, tt := range tests {
+		_, err := sentHead(t, request.Request{Method: "GET", Header: lines(tt.line)}, "")
+		if !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) || strings.Contains(err.Error(), "Bearer secret") {
+			t.Errorf("%s: %v", tt.line, err)
+		}
+	}
+}
+
+func TestSafety(t *testing.T) {
+	tests := []struct {
+		request request.Request
+		key     string
+		want    Safety
+	}{
+		{request.Request{Method: "GET"}, "k", I},
+		{request.Request{Method: "POST"}, "k", N},
+		{request.Request{Method: "POST", Idempotent: true}, "k", IK},
+		{request.Request{Method: "POST", Idempotent: true, KeyStyle: request.KeyNone}, "k", I},
+		{request.Request{Method: "POST", Keyed: true}, "k", IK},
+		{request.Request{Method: "PUT", Keyed: true}, "k", IK},
+		{request.Request{Method: "PUT"}, "k", I},
+	}
+	for _, tt := range tests {
+		tt.request.URL = "http://host/"
+		p := &plan{refs: &request.References{}}
+		if err := p.read(&tt.request, "", tt.key); err != nil || p.Safety != tt.want {
+			t.Errorf("%+v: %+v, %v; want %+v", tt.request, p.Safety, err, tt.want)
+		}
+	}
+}
+
+// FuzzHeader holds that a line which is taken can be sent, and that no error repeats what follows a name.
+func FuzzHeader(f *testing.F) {
+	for _, line := range []string{"A: b", "A:", "A;", "no colon", "host: x", "a b: c", "A: {env:TOKEN}", "A: \x00", "Content-Length: 5", ": x"} {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		p := &plan{refs: &request.References{Lookup: variables}}
+		if err := p.read(&request.Request{Method: "GET", URL: "http://host/", Header: lines(line, "X-Own: 1")}, "agent", ""); err != nil {
+			if _, secret, _ := strings.Cut(line, ":"); len(secret) > 20 && strings.Contains(err.Error(), secret) {
+				t.Errorf("%q: %v", line, err)
+			}
+			return
+		}
+		r, err := p.first.build(t.Context())
+		if errors.Is(err, request.ErrHead) { // a length that is wrong
+			return
+		}
+		ok(t, err)
+		var wire strings.Builder
+		ok(t, r.Write(&wire))
+		if _, err := http.ReadRequest(bufio.NewReader(strings.NewReader(wire.String()))); err != nil || strings.Count(wire.String(), "X-Own: 1\r\n") != 1 {
+			t.Errorf("%q is sent as %q: %v", line, wire.String(), err)
+		}
+	})
 }

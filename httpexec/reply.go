@@ -1,11 +1,16 @@
 package httpexec
 
 import (
+	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/task"
 )
@@ -27,7 +32,7 @@ type reply struct {
 }
 
 // note keeps what is known before the body.
-func (r *reply) note(response *http.Response) {
+func (r *reply) setHeader(response *http.Response) {
 	r.status, r.header = response.StatusCode, response.Header
 	r.end, r.total = response.ContentLength, response.ContentLength
 	if response.Request != nil {
@@ -78,14 +83,14 @@ func (r *reply) tail(most int64) string {
 }
 
 // captured is what the journal keeps of the body. A server may repeat what it was sent: secrets are left out, also what the cut leaves of one.
-func (r *reply) captured(mode task.CaptureMode, refs *references) string {
+func (r *reply) captured(mode task.CaptureMode, refs *request.References) string {
 	if r.body == nil || mode != task.CaptureBoth && (mode != task.CaptureStderr || r.status < 400) {
 		return ""
 	}
-	looked := task.StoredTail + refs.longest()
-	text := refs.clean(r.tail(looked))
+	looked := task.StoredTail + refs.Longest()
+	text := refs.Clean(r.tail(looked))
 	if r.body.Size() > looked {
-		text = text[min(refs.longest(), int64(len(text))):]
+		text = text[min(refs.Longest(), int64(len(text))):]
 	}
 	return text[max(0, len(text)-task.StoredTail):]
 }
@@ -118,4 +123,92 @@ func (r *reply) drop() {
 	if r != nil && r.body != nil && !r.inPart {
 		_ = r.body.Close()
 	}
+}
+
+// recorder remembers what a server sends, until it is asked.
+type recorder struct {
+	mutex sync.Mutex
+	off   bool
+	bytes []byte
+}
+
+// record keeps what was read.
+func (r *recorder) record(p []byte) {
+	if r == nil {
+		return
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if !r.off {
+		r.bytes = append(r.bytes, p...)
+	}
+}
+
+// head returns the headers that came, those of interim replies too, and ends the recording. Nil: nothing was recorded.
+func (r *recorder) head() []byte {
+	if r == nil {
+		return nil
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.off = true
+	return headers1(r.bytes)
+}
+
+// headers1 cuts the body off what came over HTTP/1: everything after the first header that is not an interim one.
+func headers1(text []byte) []byte {
+	interim, line := false, 0
+	for at := 0; ; {
+		n := bytes.IndexByte(text[at:], '\n')
+		if n < 0 {
+			return nil
+		}
+		content := bytes.TrimRight(text[at:at+n], "\r")
+		at += n + 1
+		switch {
+		case line == 0:
+			interim = isInterim(content)
+		case len(content) == 0 && !interim:
+			return text[:at:at]
+		}
+		line++
+		if len(content) == 0 {
+			line = 0
+		}
+	}
+}
+
+// isInterim knows the status lines of 1xx, less 101, after which HTTP is over.
+func isInterim(line []byte) bool {
+	_, status, _ := bytes.Cut(line, []byte(" "))
+	return len(status) >= 3 && status[0] == '1' && string(status[:3]) != "101"
+}
+
+// shownHead writes a header where the bytes of it are unknown: HTTP/2 has none that could be shown. It looks like curl's.
+func shownHead(response *http.Response) []byte {
+	var b bytes.Buffer
+	name := strings.ToLower
+	if response.ProtoMajor == 2 {
+		fmt.Fprintf(&b, "HTTP/2 %d \r\n", response.StatusCode)
+	} else {
+		fmt.Fprintf(&b, "%s %s\r\n", response.Proto, response.Status)
+		name = func(canonical string) string { return canonical }
+	}
+	header := response.Header
+	if response.ContentLength >= 0 && header.Get("Content-Length") == "" && !response.Uncompressed {
+		header = header.Clone()
+		header.Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	names := make([]string, 0, len(header))
+	for canonical := range header {
+		names = append(names, canonical)
+	}
+	slices.Sort(names)
+	for _, canonical := range names {
+		for _, value := range header[canonical] {
+			fmt.Fprintf(&b, "%s: %s\r\n", name(canonical), value)
+		}
+	}
+	b.WriteString("\r\n")
+	return b.Bytes()
 }

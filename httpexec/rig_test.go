@@ -3,17 +3,31 @@ package httpexec
 import (
 	"bufio"
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/binary"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
 )
 
 // patience bounds how long a test waits for an event; a sound run needs a fraction of it.
@@ -206,4 +220,294 @@ func ok(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// client is a task with the executor that carries it, and what people get to see of its replies.
+type client struct {
+	*sender
+	t        *testing.T
+	task     *task.Task
+	out, err bytes.Buffer
+	attempts int
+}
+
+// asking returns one for a GET. The executor lets go of everything at the end of the test.
+func asking(t *testing.T, url string, change func(*client)) *client {
+	t.Helper()
+	c := &client{sender: sending(t, "GET", url, nil), t: t}
+	c.task = &task.Task{ID: "01a1fb79-5735-7565-b3a1-977a5b9a39db", Kind: request.Kind}
+	c.task.Target = c.Request
+	c.Output = Output{Stdout: &c.out, Stderr: &c.err}
+	if change != nil {
+		change(c)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// attempt runs one.
+func (c *client) attempt() task.Outcome {
+	c.attempts++
+	return c.Execute(c.t.Context(), c.task, runner.Call{Number: c.attempts})
+}
+
+// comes tells the executor what the task came to, and what that is worth: the error of passing a reply on.
+func (c *client) comes(to task.Status) error {
+	c.t.Helper()
+	c.task.Status = to
+	sig, err := c.Flush(c.task, nil)
+	if sig != nil {
+		c.t.Errorf("stopped by %v", sig)
+	}
+	return err
+}
+
+// saw fails unless just this reached stdout and stderr.
+func (c *client) saw(out, err string) {
+	c.t.Helper()
+	if c.out.String() != out || c.err.String() != err {
+		c.t.Errorf("on stdout %q, want %q\non stderr %q, want %q", c.out.String(), out, c.err.String(), err)
+	}
+}
+
+// into has the reply go to a file in a directory of its own, whose path it returns.
+func (c *client) into(name string) string {
+	c.t.Helper()
+	request.Of(c.task).Output = filepath.Join(c.t.TempDir(), name)
+	return request.Of(c.task).Output
+}
+
+// holds fails unless a directory has just these files, and a file this content.
+func holds(t *testing.T, path, content string, names ...string) {
+	t.Helper()
+	got, err := os.ReadFile(path)
+	if err != nil || string(got) != content {
+		t.Errorf("the file holds %q, %v; want %q", brief(got), err, brief([]byte(content)))
+	}
+	only(t, filepath.Dir(path), names...)
+}
+
+// only fails unless a directory has just these files.
+func only(t *testing.T, dir string, names ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	ok(t, err)
+	got := map[string]bool{}
+	for _, entry := range entries {
+		got[entry.Name()] = true
+	}
+	for _, name := range names {
+		if !got[name] {
+			t.Errorf("there is no %s", name)
+		}
+		delete(got, name)
+	}
+	for name := range got {
+		t.Errorf("%s is left", name)
+	}
+}
+
+func brief(text []byte) []byte { return text[:min(len(text), 60)] }
+
+func aPart(text string) []request.Part { return []request.Part{{Text: []byte(text)}} }
+
+func lines(text ...string) []string { return text }
+
+// The frames of HTTP/2 that the tests need, RFC 9113.
+const (
+	frameData      = 0
+	frameHeaders   = 1
+	frameReset     = 3
+	frameSettings  = 4
+	frameGoAway    = 7
+	flagEndStream  = 1
+	flagAck        = 1
+	flagEndHeaders = 4
+
+	codeNone          = 0
+	codeInternal      = 2
+	codeRefusedStream = 7
+	codeEnhanceCalm   = 11
+
+	status200 = "\x88" // of HPACK's static table
+	status500 = "\x8e"
+)
+
+// http2 runs do for each request of an HTTP/2 connection, until it says that it is over or the client has gone.
+func http2(do func(c *wire, stream uint32) (over bool)) script {
+	return func(c *wire) {
+		preface := make([]byte, 24)
+		if _, err := io.ReadFull(c.reader, preface); err != nil {
+			c.server.Errorf("the preface of HTTP/2: %q, %v", preface, err)
+			return
+		}
+		c.frame(frameSettings, 0, 0, "")
+		acked, waiting := false, uint32(0) // the client writes no more once both are there
+		for {
+			kind, flags, stream, err := c.readFrame()
+			switch {
+			case err != nil:
+				return
+			case kind == frameSettings && flags&flagAck == 0:
+				c.frame(frameSettings, flagAck, 0, "")
+			case kind == frameSettings:
+				acked = true
+			case (kind == frameHeaders || kind == frameData) && flags&flagEndStream != 0:
+				c.note("HTTP/2")
+				waiting = stream
+			}
+			if acked && waiting != 0 {
+				stream, waiting = waiting, 0
+				if do(c, stream) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (c *wire) readFrame() (kind, flags byte, stream uint32, err error) {
+	head := make([]byte, 9)
+	if _, err := io.ReadFull(c.reader, head); err != nil {
+		return 0, 0, 0, err
+	}
+	length := binary.BigEndian.Uint32(append([]byte{0}, head[:3]...))
+	_, err = io.CopyN(io.Discard, c.reader, int64(length))
+	return head[3], head[4], binary.BigEndian.Uint32(head[5:]) & 0x7fffffff, err
+}
+
+func (c *wire) frame(kind, flags byte, stream uint32, payload string) {
+	head := binary.BigEndian.AppendUint32(nil, uint32(len(payload)))[1:]
+	head = binary.BigEndian.AppendUint32(append(head, kind, flags), stream)
+	_, _ = c.Write(append(head, payload...))
+}
+
+// number is one of 32 bits in a frame.
+func number32(n uint32) string { return string(binary.BigEndian.AppendUint32(nil, n)) }
+
+func (c *wire) resetStream(stream, code uint32) { c.frame(frameReset, 0, stream, number32(code)) }
+
+// goAway says that last is the last stream that is served.
+func (c *wire) goAway(last, code uint32) { c.frame(frameGoAway, 0, 0, number32(last)+number32(code)) }
+
+// replies reads a request and sends a reply as it stands; the client has to go then.
+func replies(format string, args ...any) script {
+	return func(c *wire) {
+		c.request()
+		c.send(format, args...)
+		c.stall()
+	}
+}
+
+// closes reads a request, sends what is left of a reply, and closes.
+func closes(part string) script {
+	return func(c *wire) {
+		c.request()
+		c.send("%s", part)
+	}
+}
+
+// resets reads a request, sends what is left of a reply, and resets: where there is something to read, once the client has read it.
+func resets(part string) script {
+	return func(c *wire) {
+		c.request()
+		c.send("%s", part)
+		if part != "" {
+			<-c.server.reached
+		}
+		c.reset()
+	}
+}
+
+// stalls does the same, and then nothing until the attempt's time is over.
+func stalls(part string) script {
+	return func(c *wire) {
+		c.request()
+		c.send("%s", part)
+		if part != "" {
+			<-c.server.reached
+		}
+		c.server.timeUp()
+		c.stall()
+	}
+}
+
+const (
+	okReply   = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+	cutReply  = "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello"
+	cutHeader = "HTTP/1.1 200 OK\r\nContent-Le"
+)
+
+// authority signs certificates for tests.
+type certificate = x509.Certificate
+
+type authority struct {
+	*testing.T
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+	file        string // its certificate, as --cacert wants it
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	a := &authority{T: t, file: filepath.Join(t.TempDir(), "ca.pem")}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
+	}
+	var der []byte
+	der, a.key = a.sign(template, template, nil)
+	var err error
+	a.certificate, err = x509.ParseCertificate(der)
+	ok(t, err)
+	ok(t, os.WriteFile(a.file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+	return a
+}
+
+// sign makes a key and a certificate for it; a nil signer is that key itself.
+func (a *authority) sign(template, parent *x509.Certificate, signer *ecdsa.PrivateKey) ([]byte, *ecdsa.PrivateKey) {
+	a.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	ok(a, err)
+	if signer == nil {
+		signer = key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
+	ok(a, err)
+	return der, key
+}
+
+// server returns the configuration of a server on 127.0.0.1 with what change does to its certificate.
+func (a *authority) server(change func(*x509.Certificate), protocols ...string) *tls.Config {
+	a.Helper()
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(2), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"service.example"},
+	}
+	if change != nil {
+		change(template)
+	}
+	der, key := a.sign(template, a.certificate, a.key)
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, NextProtos: protocols}
+}
+
+// client writes a client's certificate and key into one file.
+func (a *authority) client() string {
+	a.Helper()
+	template := &x509.Certificate{SerialNumber: big.NewInt(3), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
+	der, key := a.sign(template, a.certificate, a.key)
+	secret, err := x509.MarshalECPrivateKey(key)
+	ok(a, err)
+	file := filepath.Join(a.TempDir(), "client.pem")
+	text := append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret})...)
+	ok(a, os.WriteFile(file, text, 0o600))
+	return file
+}
+
+// pool holds the authority alone.
+func (a *authority) pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(a.certificate)
+	return pool
 }

@@ -34,11 +34,11 @@ func decide(p *Policy, h History, c Classified, e Evidence, now time.Time, rando
 		return cutShort(e.Outcome)
 	case c.Class == ClassFatal && !c.Named && e.isAmbiguous():
 		return Decision{Verdict: VerdictFailed, Reason: ReasonAmbiguous}
-	case c.Class == ClassFatal, e.Final, !c.Named && h.tooOften(e.Outcome):
+	case c.Class == ClassFatal, e.Final, !c.Named && h.eventLimitReached(e.Outcome):
 		return Decision{Verdict: VerdictFailed, Reason: ReasonNotEligible}
 	}
 	rule, trouble := p.rule(e)
-	d := schedule(p, h.counting(p, e.Outcome, c.Class == ClassSuccess), rule, e.asks(), now, random)
+	d := schedule(p, h.counting(p, e.Outcome, c.Class == ClassSuccess), rule, e.serverDelay(), now, random)
 	if d.Verdict == VerdictRetry { // else no delay was asked for
 		d.ConditionErr = trouble
 	}
@@ -73,7 +73,7 @@ func Stopped(sig os.Signal) Decision {
 }
 
 // schedule decides on the next attempt of a task whose latest one, already in h, asks for another under a rule; 0 is none.
-func schedule(p *Policy, h History, rule int, server wish, now time.Time, random func() float64) Decision {
+func schedule(p *Policy, h History, rule int, server serverDelay, now time.Time, random func() float64) Decision {
 	if p.Attempts > 0 && h.Counted >= p.Attempts {
 		return Decision{Verdict: VerdictExhausted, Reason: ReasonAttempts}
 	}

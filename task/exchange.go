@@ -6,13 +6,13 @@ import (
 	"github.com/10f93571/retry/backoff"
 )
 
-// Exchange is what an attempt of an HTTP request saw, beside its outcome.
+// Reply is what the other side answered to an attempt, and what is known about the exchange.
 type Reply struct {
 	Status      int               // of the last reply; 0 where none came
 	Header      map[string]string // of the last reply, by canonical name; lines of one name are joined with ", "
 	Body        string            // the end of its body, at most LookedAt bytes
 	Written     int               // requests that went out: one, and one for each redirect that was followed
-	ServerDelay time.Duration     // how long the server asks to be left alone; 0 for no wish
+	ServerDelay time.Duration     // how long the server asks to be left alone; 0 = it does not say
 	MaxDelay    time.Duration     // the longest ServerDelay that is waited for; 0 = any; not stored
 	Phases      Phases
 	Default     Eligibility // what follows where no condition of the policy says it; of it, the event is stored
@@ -38,19 +38,19 @@ type Eligibility struct {
 // isAmbiguous reports whether the attempt may have taken effect, and is not safe to repeat.
 func (o Outcome) isAmbiguous() bool { return o.Reply != nil && o.Reply.Default.Ambiguous }
 
-// wish is how long a server asks to be left alone, and how much of that is waited for; 0 = none, and any.
-type wish struct{ delay, patience time.Duration }
+// serverDelay is the delay that a server asks for, and the longest that is waited for; 0 = none, and any.
+type serverDelay struct{ delay, patience time.Duration }
 
-// asks returns what the server wishes.
-func (o Outcome) asks() wish {
+// serverDelay returns the delay that the server asks for.
+func (o Outcome) serverDelay() serverDelay {
 	if o.Reply == nil {
-		return wish{}
+		return serverDelay{}
 	}
-	return wish{o.Reply.ServerDelay, o.Reply.MaxDelay}
+	return serverDelay{o.Reply.ServerDelay, o.Reply.MaxDelay}
 }
 
 // spread is the delay and up to a tenth more, so that those who were told the same do not all come at once.
-func (w wish) spread(random func() float64) time.Duration {
+func (w serverDelay) spread(random func() float64) time.Duration {
 	if w.delay == 0 {
 		return 0
 	}

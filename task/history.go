@@ -47,13 +47,13 @@ func (h History) expired(start time.Time) bool {
 	return !h.Expires.IsZero() && start.After(h.Expires)
 }
 
-// tooOften reports whether with one more outcome as many attempts in a row came to the same as there may.
-func (h History) tooOften(o Outcome) bool {
-	return o.Reply != nil && o.Reply.Default.AtMost > 0 && h.meeting(o).InARow >= o.Reply.Default.AtMost
+// eventLimitReached reports whether with this outcome as many attempts in a row ended in one event as there may be.
+func (h History) eventLimitReached(o Outcome) bool {
+	return o.Reply != nil && o.Reply.Default.AtMost > 0 && h.withEvent(o).InARow >= o.Reply.Default.AtMost
 }
 
-// meeting counts what an outcome came to.
-func (h History) meeting(o Outcome) History {
+// withEvent counts how many attempts in a row ended in the same event.
+func (h History) withEvent(o Outcome) History {
 	switch {
 	case o.Reply == nil:
 	case h.Event == o.Reply.Default.Event:
@@ -90,7 +90,7 @@ func (h History) After(p *Policy, o Outcome, d Decision) History {
 		h.Interrupted++
 		return h
 	}
-	h = h.counting(p, o, d.Success).meeting(o)
+	h = h.counting(p, o, d.Success).withEvent(o)
 	if d.Verdict == VerdictRetry {
 		h = h.retried(o, d)
 	}
@@ -101,7 +101,7 @@ func (h History) After(p *Policy, o Outcome, d Decision) History {
 func (h History) retried(o Outcome, d Decision) History {
 	before := h.along(d.Rule)
 	next := Progress{Step: before.Step + 1, Delay: d.Delay}
-	if o.asks().delay > 0 {
+	if o.serverDelay().delay > 0 {
 		next.Delay = before.Delay
 	}
 	if d.Rule == 0 {

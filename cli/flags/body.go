@@ -11,7 +11,6 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/google/uuid"
 
-	"github.com/10f93571/retry/httpexec"
 	"github.com/10f93571/retry/httpexec/request"
 )
 
@@ -237,7 +236,7 @@ func formPart(text string) (request.Part, error) {
 		}
 	}
 	if part.Type == "" {
-		part.Type = httpexec.FormType(&part)
+		part.Type = request.FormType(&part)
 	}
 	return part, err
 }

@@ -182,8 +182,8 @@ func (f *SafetyFlags) set(r *request.Request) error {
 	if f.IdempotencyKey != nil && *f.IdempotencyKey == "" { // probably a variable that is not set
 		return errors.New("--idempotency-key is empty\nhint: leave it out for a random one; none sends none")
 	}
-	key, header := orEmpty(f.IdempotencyKey), headerValue(r.Header, httpexec.KeyHeader)
-	if key != "" && hasHeader(r.Header, httpexec.KeyHeader) { // a line without a value leaves the header out
+	key, header := orEmpty(f.IdempotencyKey), headerValue(r.Header, request.KeyHeader)
+	if key != "" && hasHeader(r.Header, request.KeyHeader) { // a line without a value leaves the header out
 		return errors.New("--idempotency-key and -H 'Idempotency-Key: …' say the same thing\nhint: give one of them")
 	}
 	for place, text := range map[string]string{"--idempotency-key": key, "-H 'Idempotency-Key: …'": header} {
@@ -223,7 +223,7 @@ func checkKey(key string) error {
 
 // OwnKey returns the key that a flag or a header gives; empty for none.
 func (f *SafetyFlags) OwnKey(r *request.Request) string {
-	key := cmp.Or(orEmpty(f.IdempotencyKey), headerValue(r.Header, httpexec.KeyHeader))
+	key := cmp.Or(orEmpty(f.IdempotencyKey), headerValue(r.Header, request.KeyHeader))
 	if key == noKey {
 		return ""
 	}

@@ -91,8 +91,8 @@ func warnOfSecrets(r *request.Request, warn func(error)) {
 func (p *Host) Source(r *request.Request) (*os.File, error) {
 	var source *os.File
 	for {
-		err := httpexec.Stamp(r)
-		stream := (*httpexec.StreamError)(nil)
+		err := request.Stamp(r)
+		stream := (*request.StreamError)(nil)
 		switch {
 		case err == nil && source == nil && r.ReadsStdin():
 			return p.Stdin, nil

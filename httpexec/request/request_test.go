@@ -1,6 +1,8 @@
 package request
 
 import (
+	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,5 +40,179 @@ func TestEndpoint(t *testing.T) {
 		if want := (task.Endpoint{Method: "PUT", URL: want}); got != want {
 			t.Errorf("%s: got %+v, want %+v", url, got, want)
 		}
+	}
+}
+
+func TestMaskURL(t *testing.T) {
+	tests := [][2]string{
+		{"http://host/path", ""},
+		{"http://me@host/", ""},
+		{"http://host:8080/@someone:else@x", ""},
+		{"http://host/?mail=me:x@y", ""},
+		{"http://[::1]:80/@a", ""},
+		{"http://me:{env:PW}@host/{env:X}", ""},
+		{"{env:ME}:{env:PW}@host/", ""},
+		{"http://{env:HOST}:80/@me", ""},
+		{"", ""},
+
+		{"http://me:pw@host/path?q#f", "http://me:***@host/path?q#f"},
+		{"http://:pw@host/", "http://:***@host/"},
+		{"me:pw@host", "me:***@host"},
+		{"http://me:p@w:x@host/@y", "http://me:***@host/@y"},
+		{"http://me:{env:PW}x@host/", "http://me:***@host/"},
+		{"http://me:{env:}@host/", "http://me:***@host/"},
+		{"http://{env:ME}:pw@host/", "http://{env:ME}:***@host/"},
+		{"socks5h://me:pw@[::1]:1/", "socks5h://me:***@[::1]:1/"},
+		{"http://me:pw@ho st:x/", "http://me:***@ho st:x/"},
+		{"http://me:p/w@host/", "http://me:***@host/"},
+		{"http://me:p?w#x@host/", "http://me:***@host/"},
+		{"http://[me:p/w@host/", "http://[me:***@host/"},
+		{"me:p://w@host/", "me:***@host/"},
+		{"http:/me:pw@host/", "http:***@host/"},
+		{"//me:pw@host/", "//me:***@host/"},
+		{"http:\\\\me:pw@host/", "http:***@host/"},
+	}
+	for _, tt := range tests {
+		want := tt[1]
+		if want == "" {
+			want = tt[0]
+		}
+		if got := MaskURL(tt[0]); got != want {
+			t.Errorf("%s is shown as %s, want %s", tt[0], got, want)
+		}
+	}
+}
+
+// FuzzMaskURL types a password into several places of what should be a URL. Where a reader of URLs finds none, it may be seen.
+func FuzzMaskURL(f *testing.F) {
+	for _, password := range []string{"secret", "a/b", "p@ss", "12/34", "a://b", "{env:X", "[x]", " ", "\x00", "%zz"} {
+		f.Add("http://", "me", password)
+		f.Add("", "", password)
+	}
+	f.Fuzz(func(t *testing.T, before, user, password string) {
+		const end = "@host.example/path"
+		before = strings.NewReplacer("@", "", ":", "", "/", "", "?", "", "#", "").Replace(before)
+		user = strings.NewReplacer("@", "", ":", "", "/", "", "?", "", "#", "").Replace(user)
+		if literals(password) == "" || strings.HasPrefix(password, "//") || // user:// is a scheme
+			strings.Contains("http:// "+before+"://"+user+":"+mask+end, password) {
+			return
+		}
+		for _, url := range []string{user + ":" + password + end, "http://" + user + ":" + password + end, before + "://" + user + ":" + password + end} {
+			if masked := MaskURL(url); strings.Contains(masked, password) && !withoutPassword(url) {
+				t.Errorf("%q is shown as %q", url, masked)
+			}
+		}
+	})
+}
+
+// withoutPassword reports whether a URL can be read as far as its path, and has no password then.
+func withoutPassword(text string) bool {
+	_, rest, found := strings.Cut(text, "://") // whatever the scheme
+	if !found {
+		rest = text
+	}
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		rest = rest[:end]
+	}
+	user, host := "", rest
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+		user, host = rest[:at], rest[at+1:]
+	}
+	_, password, _ := strings.Cut(user, ":")
+	u, err := url.Parse("http://" + host)
+	return err == nil && u.Host != "" && password == ""
+}
+
+func TestMaskUser(t *testing.T) {
+	for user, want := range map[string]string{
+		"me": "me", "me:pw": "me:***", "me:p:w": "me:***", ":": ":", "{env:ME}:{env:PW}": "{env:ME}:{env:PW}", "me:{env:PW}!": "me:***",
+		"{env:BOTH}": "{env:BOTH}",
+		"sk_live_1:": "***:", "{env:KEY}:": "{env:KEY}:", "a{env:KEY}:": "***:",
+	} {
+		if got := MaskUser(user); got != want {
+			t.Errorf("%s is shown as %s, want %s", user, got, want)
+		}
+	}
+}
+
+func TestMaskHeader(t *testing.T) {
+	tests := [][2]string{ // the second is empty where the line is shown as it is
+		{"X-Other: secret", ""}, {"Authorization:", ""}, {"Cookie;", ""}, {"no colon", ""},
+		{"Authorization: Bearer {env:TOKEN}", ""}, {"authorization: {env:ALL}", ""}, {"X-Api-Key: {env:A}{env:B}", ""},
+		{"Cookie: session={env:S}; other={env:O}", ""}, {"Cookie: {env:ALL}", ""},
+
+		{"Authorization: Bearer abc", "Authorization: Bearer ***"}, {"authorization:basic abc", "authorization: basic ***"},
+		{"Authorization: abc", "Authorization: ***"}, {"Authorization: abc def", "Authorization: ***"},
+		{"Authorization: Bearer {env:A}bc", "Authorization: Bearer ***"}, {"Authorization: Bearer {env:}", "Authorization: Bearer ***"},
+		{"Proxy-Authorization: Basic abc", "Proxy-Authorization: Basic ***"},
+		{"COOKIE: a={env:A}; b=c", "COOKIE: ***"}, {"Set-Cookie: a", "Set-Cookie: ***"}, {"X-Api-Key : abc", "X-Api-Key : ***"},
+	}
+	for _, tt := range tests {
+		want := tt[1]
+		if want == "" {
+			want = tt[0]
+		}
+		if got := MaskHeader(tt[0]); got != want {
+			t.Errorf("%s is shown as %s, want %s", tt[0], got, want)
+		}
+		if got := HasLiteralSecret(tt[0]); got != (tt[1] != "") {
+			t.Errorf("%s: a secret itself: %v", tt[0], got)
+		}
+	}
+}
+
+func TestMaskReferer(t *testing.T) {
+	for line, want := range map[string]string{
+		"Referer: http://me:pw@host/": "Referer: http://me:***@host/", "referer:me:pw@host": "referer:me:***@host", "Referer;": "Referer;",
+		"Referer: http://host/a:b@c": "Referer: http://host/a:b@c",
+	} {
+		if got := MaskHeader(line); got != want {
+			t.Errorf("%s is shown as %s, want %s", line, got, want)
+		}
+	}
+}
+
+func FuzzMaskHeader(f *testing.F) {
+	f.Add("Authorization", "Bearer ", "secret")
+	f.Add("cookie", "a=", "b;c")
+	f.Fuzz(func(t *testing.T, name, before, secret string) {
+		if !IsSecretHeader(name) || literals(secret) != secret || len(strings.TrimSpace(secret)) < 4 ||
+			strings.Contains(strings.ToLower(strings.Join(schemes, " ")), strings.ToLower(strings.TrimSpace(secret))) {
+			return
+		}
+		if masked := MaskHeader(name + ": " + before + secret); strings.Contains(masked, strings.TrimSpace(secret)) {
+			t.Errorf("%q is shown", masked)
+		}
+	})
+}
+
+func TestCutReference(t *testing.T) {
+	tests := []struct {
+		text, before, name, after string
+		found                     bool
+	}{
+		{"a{env:B}c{env:D}", "a", "B", "c{env:D}", true},
+		{"{env:ProgramFiles(x86)}", "", "ProgramFiles(x86)", "", true},
+		{"plain", "plain", "", "", false},
+		{"{env:}", "{env:}", "", "", false},
+		{"{env:A", "{env:A", "", "", false},
+		{"{env:a b}{env:C}", "{env:a b}{env:C}", "", "", false},
+		{"{ENV:A}", "{ENV:A}", "", "", false},
+	}
+	for _, tt := range tests {
+		before, name, after, found := CutReference(tt.text)
+		if before != tt.before || name != tt.name || after != tt.after || found != tt.found {
+			t.Errorf("%s: %q, %q, %q, %v", tt.text, before, name, after, found)
+		}
+	}
+	if got, want := BlankReferences("a{env:B}:{env:C}@{env:"), "axxxxxxx:xxxxxxx@{env:"; got != want {
+		t.Errorf("blanked: %s, want %s", got, want)
+	}
+}
+
+func TestShown(t *testing.T) {
+	r := Request{Method: "POST", URL: "http://me:pw@host/"}
+	if got := r.Title(); got != "POST http://me:***@host/" {
+		t.Error(got)
 	}
 }

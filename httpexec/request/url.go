@@ -1,4 +1,4 @@
-package httpexec
+package request
 
 import (
 	"errors"
@@ -6,21 +6,19 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-
-	"github.com/10f93571/retry/httpexec/request"
 )
 
 // errURL says that a URL cannot be requested.
-var errURL = errors.New("the URL cannot be requested")
+var ErrURL = errors.New("the URL cannot be requested")
 
 // readURL reads a URL as curl does, with the values of its references. The user and the password in it are returned beside it.
-func readURL(text string, refs *references) (u *url.URL, user string, err error) {
-	text, err = refs.expandAt(text, escapeIn(text))
+func ReadURL(text string, refs *References) (u *url.URL, user string, err error) {
+	text, err = refs.ExpandAt(text, EscapeIn(text))
 	if err != nil {
 		return nil, "", err
 	}
 	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
-		return nil, "", fmt.Errorf("%w: it holds a space or a control character\nhint: write a space as %%20", errURL)
+		return nil, "", fmt.Errorf("%w: it holds a space or a control character\nhint: write a space as %%20", ErrURL)
 	}
 	whole := text
 	text, _, _ = strings.Cut(text, "#")
@@ -30,14 +28,14 @@ func readURL(text string, refs *references) (u *url.URL, user string, err error)
 		scheme = "http://"
 	}
 	if at := strings.LastIndexByte(host, '@'); at >= 0 {
-		user, host = userinfo(host[:at]), host[at+1:]
+		user, host = Userinfo(host[:at]), host[at+1:]
 	}
 	u, err = url.Parse(scheme + host + legal(text[end:]))
 	if err != nil {
 		return nil, "", urlError(err, strings.Contains(whole[end:], "@"))
 	}
 	u = (&url.URL{}).ResolveReference(u) // without the dot segments
-	return u, user, checkURL(u)
+	return u, user, CheckURL(u)
 }
 
 // authorityOf returns where the user and the host of a URL are. Where they begin with the text, there is no scheme.
@@ -54,8 +52,8 @@ func authorityOf(text string) (start, end int) {
 
 // escapeIn says how the value of a reference is written into a URL: as data, so that it stays in its part of it. One that the URL begins
 // with, or that is in the host, is taken as it is.
-func escapeIn(text string) func(at int, value string) string {
-	plain := request.BlankReferences(text)
+func EscapeIn(text string) func(at int, value string) string {
+	plain := BlankReferences(text)
 	start, end := authorityOf(plain)
 	user := start + strings.LastIndexByte(plain[start:end], '@')
 	return func(at int, value string) string {
@@ -72,12 +70,12 @@ func escapeIn(text string) func(at int, value string) string {
 }
 
 // userinfo decodes a user and a password. What is no code stays.
-func userinfo(text string) string {
+func Userinfo(text string) string {
 	name, password, _ := strings.Cut(text, ":")
-	return decode(name) + ":" + decode(password)
+	return unescape(name) + ":" + unescape(password)
 }
 
-func decode(text string) string {
+func unescape(text string) string {
 	if decoded, err := url.PathUnescape(text); err == nil {
 		return decoded
 	}
@@ -87,16 +85,16 @@ func decode(text string) string {
 // legal writes what a URL must not hold in its path as a code. A query goes out as it stands, but for what is not ASCII.
 func legal(text string) string {
 	path, query, found := strings.Cut(text, "?")
-	path = encodeIf(path, func(c byte) bool { return c > '~' || strings.IndexByte("\"<>\\^`{|}", c) >= 0 })
+	path = EncodeIf(path, func(c byte) bool { return c > '~' || strings.IndexByte("\"<>\\^`{|}", c) >= 0 })
 	if !found {
 		return path
 	}
-	return path + "?" + encodeIf(query, func(c byte) bool { return c > '~' })
+	return path + "?" + EncodeIf(query, func(c byte) bool { return c > '~' })
 }
 
 const hexDigits = "0123456789ABCDEF"
 
-func encodeIf(text string, wanted func(byte) bool) string {
+func EncodeIf(text string, wanted func(byte) bool) string {
 	var b strings.Builder
 	for i := range len(text) {
 		if c := text[i]; wanted(c) {
@@ -110,7 +108,7 @@ func encodeIf(text string, wanted func(byte) bool) string {
 
 // percentEncode leaves what RFC 3986 calls unreserved, and what keep names.
 func percentEncode(text, keep string) string {
-	return encodeIf(text, func(c byte) bool { return !isUnreserved(c) && strings.IndexByte(keep, c) < 0 })
+	return EncodeIf(text, func(c byte) bool { return !isUnreserved(c) && strings.IndexByte(keep, c) < 0 })
 }
 
 func isUnreserved(c byte) bool {
@@ -121,35 +119,35 @@ func isUnreserved(c byte) bool {
 func urlError(err error, user bool) error {
 	switch {
 	case errors.As(err, new(url.EscapeError)):
-		return fmt.Errorf("%w: a %% in it is not followed by two digits\nhint: write a %% as %%25", errURL)
+		return fmt.Errorf("%w: a %% in it is not followed by two digits\nhint: write a %% as %%25", ErrURL)
 	case user:
-		return fmt.Errorf("%w: it is malformed\nhint: in a password write / as %%2F, ? as %%3F and # as %%23", errURL)
+		return fmt.Errorf("%w: it is malformed\nhint: in a password write / as %%2F, ? as %%3F and # as %%23", ErrURL)
 	}
-	return fmt.Errorf("%w: it is malformed", errURL)
+	return fmt.Errorf("%w: it is malformed", ErrURL)
 }
 
-func checkURL(u *url.URL) error {
+func CheckURL(u *url.URL) error {
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
-		return &schemeError{u.Scheme}
+		return &SchemeError{u.Scheme}
 	case u.Hostname() == "":
-		return fmt.Errorf("%w: it names no host", errURL)
+		return fmt.Errorf("%w: it names no host", ErrURL)
 	case strings.ContainsFunc(u.Hostname(), func(r rune) bool { return r > '~' }):
-		return fmt.Errorf("%w: its host has letters beyond ASCII\nhint: write the host in its xn-- form", errURL)
+		return fmt.Errorf("%w: its host has letters beyond ASCII\nhint: write the host in its xn-- form", ErrURL)
 	}
 	if port := u.Port(); port != "" {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			return fmt.Errorf("%w: %s is no port", errURL, port)
+			return fmt.Errorf("%w: %s is no port", ErrURL, port)
 		}
 	}
 	return nil
 }
 
 // schemeError says that a URL is of a protocol that is not spoken here.
-type schemeError struct{ scheme string }
+type SchemeError struct{ scheme string }
 
-func (e *schemeError) Error() string {
-	return fmt.Sprintf("%s: %q is neither http nor https", errURL.Error(), e.scheme)
+func (e *SchemeError) Error() string {
+	return fmt.Sprintf("%s: %q is neither http nor https", ErrURL.Error(), e.scheme)
 }
 
-func (e *schemeError) Unwrap() error { return errURL }
+func (e *SchemeError) Unwrap() error { return ErrURL }

@@ -15,8 +15,8 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// fault is what went wrong, in the words of everybody who has to know.
-type fault struct {
+// failure is what went wrong: for conditions, for the exit code, for the table of events and for people.
+type failure struct {
 	class task.ErrorClass
 	exit  int
 	event Event
@@ -99,3 +99,45 @@ func isAlert(err error) bool {
 func isCut(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, new(*net.OpError))
 }
+
+// localError is a failure of this machine. Another attempt would fail in the same way.
+type localError struct {
+	operation string
+	cause     error
+	exit      int
+}
+
+func (e *localError) Error() string { return e.operation + ": " + e.cause.Error() }
+
+func (e *localError) Unwrap() error { return e.cause }
+
+// join is net.JoinHostPort.
+func join(host, port string) string { return net.JoinHostPort(host, port) }
+
+// The exit codes of curl for what can go wrong.
+const (
+	exitScheme     = 1
+	exitURL        = 3
+	exitProxyName  = 5
+	exitDNS        = 6
+	exitConnect    = 7
+	exitNotHTTP    = 8
+	exitHTTP2      = 16
+	exitCut        = 18
+	exitStatus     = 22
+	exitWrite      = 23
+	exitRead       = 26
+	exitTimeout    = 28
+	exitTLS        = 35
+	exitRedirects  = 47
+	exitResolve    = 49
+	exitEmpty      = 52
+	exitSend       = 55
+	exitReceive    = 56
+	exitClientCert = 58
+	exitUntrusted  = 60
+	exitEncoding   = 61
+	exitCACert     = 77
+	exitStream     = 92
+	exitProxy      = 97
+)

@@ -1,4 +1,4 @@
-package httpexec
+package download
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 )
 
 // errDescriptor says that nobody handed us the open file that a name stands for.
-var errDescriptor = errors.New("there is no open file of this number")
+var ErrDescriptor = errors.New("there is no open file of this number")
 
 // descriptorOf returns the number that /dev/stdout and its like come down to; -1 for another name. What we opened ourselves, the journal
 // above all, is none of the user's: unlike what we inherited, it is not for the programs that we start.
@@ -22,17 +22,17 @@ func descriptorOf(path string) (int, error) {
 	}
 	n, err := strconv.Atoi(name)
 	if err != nil {
-		return -1, errDescriptor
+		return -1, ErrDescriptor
 	}
 	flags, err := control(n, syscall.F_GETFD)
 	if err != nil || n > 2 && flags&syscall.FD_CLOEXEC != 0 {
-		return -1, errDescriptor
+		return -1, ErrDescriptor
 	}
 	return n, nil
 }
 
 // inherited opens the file that we inherited by a number, at the place where whoever has it open goes on; nil where it is not for writing.
-func inherited(path string) *os.File {
+func Inherited(path string) *os.File {
 	n, err := descriptorOf(path)
 	if n < 0 || err != nil {
 		return nil

@@ -1,32 +1,28 @@
-package httpexec
+package request
 
 import (
-	"cmp"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
-
-	"github.com/10f93571/retry/httpexec/request"
 )
 
 // errHead says that a method or a header cannot be sent.
-var errHead = errors.New("the request cannot be sent")
+var ErrHead = errors.New("the request cannot be sent")
 
 // headerOf returns the headers of a request: the user's, by curl's rules, and the defaults that these leave. Names keep the case in which
 // they were written.
-func headerOf(r *request.Request, defaults http.Header, refs *references) (http.Header, error) {
+func HeaderOf(r *Request, defaults http.Header, refs *References) (http.Header, error) {
 	header := http.Header{}
 	for i, line := range r.Header {
 		name, value, err := cutLine(line)
 		if err != nil {
-			return nil, fmt.Errorf("%w: header %d %w", errHead, i+1, err)
+			return nil, fmt.Errorf("%w: header %d %w", ErrHead, i+1, err)
 		}
-		if value, err = refs.expand(value); err != nil {
+		if value, err = refs.Expand(value); err != nil {
 			return nil, fmt.Errorf("header %s: %w", name, err)
 		}
-		remove(defaults, name)
+		Remove(defaults, name)
 		if strings.EqualFold(name, "Host") {
 			name = "Host"
 		}
@@ -57,47 +53,19 @@ func cutLine(line string) (name, value string, err error) {
 	return name, strings.Trim(value, " \t"), nil
 }
 
-// defaultsOf are the headers that go out unless the user says otherwise.
-func (p *plan) defaultsOf(r *request.Request, agent, key string) http.Header {
-	header := http.Header{"Accept": {"*/*"}}
-	if agent != "" {
-		header["User-Agent"] = []string{agent}
-	}
-	if p.user != "" {
-		header["Authorization"] = []string{"Basic " + base64.StdEncoding.EncodeToString([]byte(p.user))}
-	}
-	if r.SendsKey() && key != "" {
-		header[KeyHeader] = []string{styled(key, r.KeyStyle)}
-	}
-	if len(r.Body) > 0 && !r.Get && r.Boundary == "" {
-		header["Content-Type"] = []string{"application/x-www-form-urlencoded"}
-	}
-	return header
-}
-
 // KeyHeader carries the idempotency key.
 const KeyHeader = "Idempotency-Key"
 
 // styled writes a key; as a string of RFC 8941, section 3.3.3, in quotes.
-func styled(key string, style request.KeyStyle) string {
-	if style != request.KeySF {
+func Styled(key string, style KeyStyle) string {
+	if style != KeySF {
 		return key
 	}
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`
 }
 
-// setForm puts the boundary of a form behind its type, which may be the user's own.
-func (p *plan) setForm(r *request.Request) {
-	if r.Boundary == "" || r.Get || takenAway(r.Header, "Content-Type") {
-		return
-	}
-	kind := cmp.Or(value(p.first.header, "Content-Type"), "multipart/form-data")
-	remove(p.first.header, "Content-Type")
-	p.first.header["Content-Type"] = []string{kind + "; boundary=" + r.Boundary}
-}
-
 // takenAway reports whether "Name:" stands among the lines.
-func takenAway(lines []string, name string) bool {
+func TakenAway(lines []string, name string) bool {
 	for _, line := range lines {
 		if got, text, found := strings.Cut(line, ":"); found && strings.EqualFold(got, name) && strings.TrimSpace(text) == "" {
 			return true
@@ -107,7 +75,7 @@ func takenAway(lines []string, name string) bool {
 }
 
 // value returns the first of a header, whatever the case of its name.
-func value(header http.Header, name string) string {
+func Value(header http.Header, name string) string {
 	for got, values := range header {
 		if strings.EqualFold(got, name) && len(values) > 0 {
 			return values[0]
@@ -117,7 +85,7 @@ func value(header http.Header, name string) string {
 }
 
 // remove takes a header away, whatever the case of its name.
-func remove(header http.Header, name string) {
+func Remove(header http.Header, name string) {
 	for got := range header {
 		if strings.EqualFold(got, name) {
 			delete(header, got)
@@ -126,17 +94,17 @@ func remove(header http.Header, name string) {
 }
 
 // checkHead refuses what net/http refuses only when the connection stands, and without a type. Values are not repeated: they may be secret.
-func checkHead(method string, header http.Header) error {
+func CheckHead(method string, header http.Header) error {
 	if !isToken(method) {
-		return fmt.Errorf("%w: %q is no method", errHead, method)
+		return fmt.Errorf("%w: %q is no method", ErrHead, method)
 	}
 	for name, values := range header {
 		if !isToken(name) {
-			return fmt.Errorf("%w: %q is no name of a header", errHead, name)
+			return fmt.Errorf("%w: %q is no name of a header", ErrHead, name)
 		}
 		for _, value := range values {
 			if strings.ContainsFunc(value, isControl) {
-				return fmt.Errorf("%w: the header %s holds a control character", errHead, name)
+				return fmt.Errorf("%w: the header %s holds a control character", ErrHead, name)
 			}
 		}
 	}

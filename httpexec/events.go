@@ -1,29 +1,59 @@
 package httpexec
 
 import (
+	"strconv"
+
 	"github.com/10f93571/retry/task"
 )
+
+// Event is what an attempt came to: a row of the table in rules.go.
+type Event string
+
+// The events without a status, or in spite of one.
+const (
+	EventUnsent      Event = "the request was not sent" // DNS, connect, proxy or TLS failed in a way that may pass
+	EventNoHost      Event = "there is no such host"
+	EventInvalid     Event = "the request cannot be sent"       // bad URL, certificate not valid, TLS alert, redirect loop
+	EventUnprocessed Event = "the server refused to process it" // REFUSED_STREAM of HTTP/2
+	EventLost        Event = "there was no reply"               // EOF, reset or timeout after the request was written
+	EventCut         Event = "the reply was cut"                // a 2xx whose body did not come whole
+	EventNotHTTP     Event = "the reply is not HTTP"
+	EventNotStored   Event = "the reply could not be kept" // no room for a success
+	EventLocal       Event = "retry could not do its part" // no room for an error's body, a file that cannot be read
+)
+
+// StatusEvent is a reply that came with a status.
+func StatusEvent(status int) Event { return Event(strconv.Itoa(status)) }
+
+// status returns the event's status; 0 for one of the others.
+func (e Event) status() int {
+	status, err := strconv.Atoi(string(e))
+	if err != nil {
+		return 0
+	}
+	return status
+}
 
 // row is one row of the table: what an event leads to, for a request that is idempotent and for any other.
 type row struct {
 	events            []Event
 	statuses          []statuses
-	idempotent, other answer
+	idempotent, other rule
 }
 
 // statuses is a range of them, both ends included.
 type statuses struct{ first, last int }
 
 // answer says whether an event is worth another attempt, given what is known beside it.
-type answer func(Safety, Facts) task.Eligibility
+type rule func(Safety, Facts) task.Eligibility
 
 // table is what is retried unless the policy says otherwise. The first row that an event is in decides.
 func table() []row {
 	return []row{
 		{events: []Event{EventUnsent, EventUnprocessed}, idempotent: retry, other: retry},
 		{events: []Event{EventNoHost}, idempotent: atMost(3), other: atMost(3)},
-		{events: []Event{EventHopeless, EventLocal}, idempotent: stop, other: stop},
-		{events: []Event{EventUnkept}, idempotent: stop, other: ambiguous},
+		{events: []Event{EventInvalid, EventLocal}, idempotent: stop, other: stop},
+		{events: []Event{EventNotStored}, idempotent: stop, other: ambiguous},
 		{events: []Event{EventLost, EventCut}, idempotent: retry, other: ambiguous},
 		{events: []Event{EventNotHTTP}, idempotent: atMost(2), other: ambiguous},
 
@@ -90,4 +120,56 @@ func some(list ...int) (ranges []statuses) {
 		ranges = append(ranges, statuses{status, status})
 	}
 	return ranges
+}
+
+func retry(Safety, Facts) task.Eligibility {
+	return task.Eligibility{Class: task.ClassRetryable}
+}
+
+func stop(Safety, Facts) task.Eligibility {
+	return task.Eligibility{Class: task.ClassFatal}
+}
+
+// ambiguous stops since the request may have taken effect.
+func ambiguous(Safety, Facts) task.Eligibility {
+	return task.Eligibility{Class: task.ClassFatal, Ambiguous: true}
+}
+
+// atMost retries until n attempts in a row have ended so.
+func atMost(n int) rule {
+	return func(Safety, Facts) task.Eligibility {
+		return task.Eligibility{Class: task.ClassRetryable, AtMost: n}
+	}
+}
+
+// ifAsked retries where the server asked for it: then it did not process the request. Else nobody knows.
+func ifAsked(s Safety, f Facts) task.Eligibility {
+	if f.Asked {
+		return retry(s, f)
+	}
+	return ambiguous(s, f)
+}
+
+// ifAskedOrNothing retries where the refusal is one of a limit.
+func ifAskedOrNothing(s Safety, f Facts) task.Eligibility {
+	if f.Asked || f.NoneLeft {
+		return retry(s, f)
+	}
+	return stop(s, f)
+}
+
+// ifKeyed retries where the conflict may be with the same request, still under way.
+func ifKeyed(s Safety, f Facts) task.Eligibility {
+	if s.Keyed {
+		return retry(s, f)
+	}
+	return stop(s, f)
+}
+
+// unlessReplayed retries unless the server has kept this very reply.
+func unlessReplayed(s Safety, f Facts) task.Eligibility {
+	if f.Replayed {
+		return stop(s, f)
+	}
+	return retry(s, f)
 }

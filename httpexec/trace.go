@@ -24,14 +24,14 @@ const (
 	stageBody          // the reply's headers are
 )
 
-// watch follows one request through its stages. Its hooks are called from several goroutines.
-type watch struct {
-	viaProxy bool      // a proxy is connected to instead of the host
-	proxied  bool      // and has to open a way to the host
-	socks    bool      // it is none of HTTP
-	conn     *conn     // once there is one
-	heard    *recorder // of the reply's header, over HTTP/1; nil: nobody asks for it
-	plain    *recorder // the same where there is no TLS
+// tracer follows one request through its stages. Its hooks are called from several goroutines.
+type tracer struct {
+	viaProxy    bool      // a proxy is connected to instead of the host
+	proxied     bool      // and has to open a way to the host
+	socks       bool      // it is none of HTTP
+	conn        *conn     // once there is one
+	header      *recorder // of the reply's header, over HTTP/1; nil: nobody asks for it
+	plainHeader *recorder // the same where there is no TLS
 
 	mutex   sync.Mutex
 	stage   stage
@@ -41,28 +41,28 @@ type watch struct {
 	began   map[stage]time.Time
 }
 
-func newWatch() *watch { return &watch{began: map[stage]time.Time{}} }
+func newTracer() *tracer { return &tracer{began: map[stage]time.Time{}} }
 
 // at returns the stage that was reached.
-func (w *watch) at() stage {
+func (w *tracer) at() stage {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	return w.stage
 }
 
 // ready notes that the connection stands, and nothing of the request is on it.
-func (w *watch) ready() {
+func (w *tracer) ready() {
 	w.enter(stageSend)
-	w.conn.ready()
+	w.conn.startRequest()
 }
 
 // sent reports whether something of the request may have got to the server.
-func (w *watch) sent() bool {
-	return w.at() >= stageWait && w.conn.begun()
+func (w *tracer) sent() bool {
+	return w.at() >= stageWait && w.conn.requestStarted()
 }
 
 // measured returns the phases so far, with the one that is under way.
-func (w *watch) measured() task.Phases {
+func (w *tracer) measured() task.Phases {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	phases := w.phases
@@ -76,7 +76,7 @@ func (w *watch) measured() task.Phases {
 }
 
 // requests returns how many were written.
-func (w *watch) requests() int {
+func (w *tracer) requests() int {
 	if !w.sent() {
 		return 0
 	}
@@ -86,7 +86,7 @@ func (w *watch) requests() int {
 }
 
 // enter notes that a stage begins.
-func (w *watch) enter(s stage) {
+func (w *tracer) enter(s stage) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	w.stage = s
@@ -94,7 +94,7 @@ func (w *watch) enter(s stage) {
 }
 
 // ended adds the time since a stage began to a phase, and enters the next one.
-func (w *watch) ended(s stage, phase *time.Duration, next stage) {
+func (w *tracer) endPhase(s stage, phase *time.Duration, next stage) {
 	w.mutex.Lock()
 	*phase += time.Since(w.began[s])
 	w.mutex.Unlock()
@@ -102,7 +102,7 @@ func (w *watch) ended(s stage, phase *time.Duration, next stage) {
 }
 
 // connected is the stage after the connection to the host, or to its proxy.
-func (w *watch) connected() stage {
+func (w *tracer) connected() stage {
 	if w.proxied {
 		return stageProxy
 	}
@@ -110,30 +110,30 @@ func (w *watch) connected() stage {
 }
 
 // trace returns the hooks of net/http.
-func (w *watch) trace() *httptrace.ClientTrace {
+func (w *tracer) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
 		DNSStart: func(httptrace.DNSStartInfo) { w.enter(stageDNS) },
 		DNSDone: func(info httptrace.DNSDoneInfo) {
 			if info.Err == nil {
-				w.ended(stageDNS, &w.phases.DNS, stageConnect)
+				w.endPhase(stageDNS, &w.phases.DNS, stageConnect)
 			}
 		},
 		TLSHandshakeStart: func() { w.enter(stageTLS) },
 		TLSHandshakeDone: func(state tls.ConnectionState, err error) {
 			if err == nil {
 				w.http2 = state.NegotiatedProtocol == "h2"
-				w.ended(stageTLS, &w.phases.TLS, w.connected())
+				w.endPhase(stageTLS, &w.phases.TLS, w.connected())
 			}
 		},
 		WroteHeaderField:     func(name string, _ []string) { w.writing(name) },
 		WroteRequest:         func(httptrace.WroteRequestInfo) { w.writtenWhole() },
-		GotFirstResponseByte: func() { w.ended(stageWait, &w.phases.FirstByte, stageHeader) },
+		GotFirstResponseByte: func() { w.endPhase(stageWait, &w.phases.FirstByte, stageHeader) },
 	}
 }
 
 // writing notes a request by the one header that each has. WroteHeaders comes too late: HTTP/2 calls it after the headers are on the
 // wire, and the reply may be faster.
-func (w *watch) writing(name string) {
+func (w *tracer) writing(name string) {
 	if name != "Host" && name != ":authority" {
 		return
 	}
@@ -144,7 +144,7 @@ func (w *watch) writing(name string) {
 }
 
 // writtenWhole makes the wait for the reply begin, unless that has begun to come.
-func (w *watch) writtenWhole() {
+func (w *tracer) writtenWhole() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	if w.stage == stageWait {

@@ -10,35 +10,35 @@ import (
 
 // meter counts the bytes of an attempt, and tells of them now and then. A nil one does neither.
 type meter struct {
-	tell  func(task.Transfer)
-	over  chan struct{}
-	ended chan struct{}
+	report func(task.Transfer)
+	over   chan struct{}
+	ended  chan struct{}
 
 	mutex sync.Mutex
 	now   task.Transfer
 }
 
 // tellEvery is how often a meter tells, also where nothing moves: the time does.
-const tellEvery = 100 * time.Millisecond
+const reportEvery = 100 * time.Millisecond
 
 func newMeter(tell func(task.Transfer)) *meter {
 	if tell == nil {
 		return nil
 	}
-	m := &meter{tell: tell, over: make(chan struct{}), ended: make(chan struct{})}
+	m := &meter{report: tell, over: make(chan struct{}), ended: make(chan struct{})}
 	go m.run()
 	return m
 }
 
 func (m *meter) run() {
 	defer close(m.ended)
-	ticker := time.NewTicker(tellEvery)
+	ticker := time.NewTicker(reportEvery)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
 			if now := m.read(); !now.Began.IsZero() {
-				m.tell(now)
+				m.report(now)
 			}
 		case <-m.over:
 			return
@@ -81,7 +81,7 @@ func (m *meter) end() {
 	<-m.ended
 	if now := m.read(); !now.Began.IsZero() {
 		now.Over = true
-		m.tell(now)
+		m.report(now)
 	}
 }
 

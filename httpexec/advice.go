@@ -1,0 +1,202 @@
+package httpexec
+
+import (
+	"cmp"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/10f93571/retry/backoff"
+)
+
+// Word is what a server says of when to come back.
+type RetryAfter struct {
+	Delay    time.Duration // 0 where it names none, or a time that has passed; at most backoff.Max
+	Asked    bool          // it asks for another request: a Retry-After that can be read, even if its time has passed
+	NoneLeft bool          // it says that no request is left for now
+}
+
+// ReadWord reads the headers of a reply that came at now: Retry-After-Ms, Retry-After, RateLimit as the IETF's drafts have it, and
+// X-RateLimit-Remaining with X-RateLimit-Reset. The first that names a delay gives it. What cannot be read is passed over.
+func ReadRetryAfter(h http.Header, now time.Time) RetryAfter {
+	precise, isPrecise := number(h.Get("Retry-After-Ms"), time.Millisecond)
+	after, isAfter := retryAfterHeader(h.Values("Retry-After"), now)
+	draft, draftNothing := rateLimit(strings.Join(h.Values("RateLimit"), ","))
+	vendor, vendorNothing := vendorLimit(h, now)
+	return RetryAfter{
+		Delay:    cmp.Or(precise, after, draft, vendor),
+		Asked:    isPrecise || isAfter,
+		NoneLeft: draftNothing || vendorNothing,
+	}
+}
+
+// retryAfter reads seconds, or a date in any of HTTP's three forms. Of several, as a server and a proxy before it send them, the longest holds.
+func retryAfterHeader(lines []string, now time.Time) (longest time.Duration, found bool) {
+	for _, line := range lines {
+		at, err := http.ParseTime(strings.TrimSpace(line))
+		if err == nil {
+			longest, found = max(longest, until(at, now)), true
+			continue
+		}
+		for text := range strings.SplitSeq(line, ",") { // lines that were joined on the way
+			if delay, ok := number(text, time.Second); ok {
+				longest, found = max(longest, delay), true
+			}
+		}
+	}
+	return longest, found
+}
+
+// vendorLimit reads the headers that most services send. Their reset is in seconds, or a time since 1970 in seconds or milliseconds.
+func vendorLimit(h http.Header, now time.Time) (delay time.Duration, nothing bool) {
+	if remaining, ok := number(h.Get("X-RateLimit-Remaining"), time.Second); !ok || remaining > 0 {
+		return 0, false
+	}
+	const (
+		epoch             = 1e9  // 2001; 31 years as a delay
+		epochMilliseconds = 1e11 // 5138; 1973 in milliseconds
+	)
+	value, ok := decimal(h.Get("X-RateLimit-Reset"))
+	switch {
+	case !ok:
+		return 0, true
+	case value >= epochMilliseconds:
+		return until(time.UnixMilli(int64(min(value, math.MaxInt32*1e6))), now), true
+	case value >= epoch:
+		return until(time.UnixMilli(int64(value*1e3)), now), true
+	}
+	return saturated(value, time.Second), true
+}
+
+// until is the time from now to at; 0 where that has passed.
+func until(at, now time.Time) time.Duration {
+	return min(max(0, at.Sub(now)), backoff.Max) // Sub saturates
+}
+
+// number reads a delay that is written as a number of units.
+func number(text string, unit time.Duration) (time.Duration, bool) {
+	value, ok := decimal(text)
+	return saturated(value, unit), ok
+}
+
+// decimal reads digits, with a fraction perhaps: some services send one. Nothing else is a number here, neither a sign nor 1e9.
+func decimal(text string) (float64, bool) {
+	text = strings.TrimSpace(text)
+	if strings.Trim(text, "0123456789.") != "" {
+		return 0, false
+	}
+	value, err := strconv.ParseFloat(text, 64)
+	if err != nil && !math.IsInf(value, 1) { // as large as that is a number still
+		return 0, false
+	}
+	return value, true
+}
+
+func saturated(value float64, unit time.Duration) time.Duration {
+	return time.Duration(min(math.Ceil(value*float64(unit)), float64(backoff.Max)))
+}
+
+// rateLimit reads the header of draft-ietf-httpapi-ratelimit-headers: "burst";r=0;t=5, "daily";r=90;t=3600. An older draft wrote
+// limit=10, remaining=0, reset=5. The delay is the longest of the limits with nothing remaining.
+func rateLimit(text string) (delay time.Duration, nothing bool) {
+	var older limit
+	for member := range splitOutsideQuotes(text, ',') {
+		var l limit
+		for parameter := range splitOutsideQuotes(member, ';') {
+			key, value, _ := strings.Cut(strings.TrimSpace(parameter), "=")
+			switch strings.ToLower(key) {
+			case "r":
+				l.remaining = value
+			case "t":
+				l.reset = value
+			case "remaining":
+				older.remaining = value
+			case "reset":
+				older.reset = value
+			}
+		}
+		delay, nothing = l.add(delay, nothing)
+	}
+	return older.add(delay, nothing)
+}
+
+// limit is how many requests are left, and for how many seconds, as the server wrote it.
+type limit struct{ remaining, reset string }
+
+// add puts a limit to those before it.
+func (l limit) add(delay time.Duration, nothing bool) (time.Duration, bool) {
+	if left, ok := decimal(l.remaining); !ok || left > 0 {
+		return delay, nothing
+	}
+	reset, _ := number(l.reset, time.Second)
+	return max(delay, reset), true
+}
+
+// splitOutsideQuotes gives the parts of a structured field. A name in quotes can hold anything.
+func splitOutsideQuotes(text string, separator byte) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		quoted, start := false, 0
+		for i := 0; i < len(text); i++ {
+			switch {
+			case text[i] == '\\' && quoted:
+				i++
+			case text[i] == '"':
+				quoted = !quoted
+			case text[i] == separator && !quoted:
+				if !yield(text[start:i]) {
+					return
+				}
+				start = i + 1
+			}
+		}
+		yield(text[start:])
+	}
+}
+
+// Safety is what sending a request twice may do.
+type Safety struct {
+	Idempotent bool // two of them do what one does: by the method, by a key of the user's own, or because the user says so
+	Keyed      bool // it is, and a key goes out with it
+}
+
+// Facts are what the headers of a reply say that bears on another attempt.
+type Facts struct {
+	RetryAfter
+	Replayed   bool // it is the kept reply to an earlier request of the same key: another one would get it again
+	Redirected bool // the request itself was answered with a redirect to look elsewhere; what follows is about that
+	Advice     Advice
+}
+
+// Advice is what a server says outright of another attempt.
+type Advice int
+
+// The kinds of advice.
+const (
+	AdviceNone  Advice = iota
+	AdviceRetry        // it is safe and of use
+	AdviceStop         // it is not
+)
+
+// adviceOf reads the headers with which a few services say whether to retry.
+func adviceOf(h http.Header) Advice {
+	for _, name := range []string{"X-Should-Retry", "Stripe-Should-Retry"} {
+		switch strings.ToLower(strings.TrimSpace(h.Get(name))) {
+		case "true":
+			return AdviceRetry
+		case "false":
+			return AdviceStop
+		}
+	}
+	return AdviceNone
+}
+
+// factsOf reads what the headers of a reply say about another attempt.
+func factsOf(h http.Header, after RetryAfter) Facts {
+	return Facts{
+		RetryAfter: after,
+		Replayed:   strings.EqualFold(strings.TrimSpace(h.Get("Idempotent-Replayed")), "true"),
+		Advice:     adviceOf(h),
+	}
+}

@@ -1,0 +1,207 @@
+// Package download writes the reply of a request to a file, and says which rest of a file an earlier attempt left to ask for.
+package download
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/10f93571/retry/internal/files"
+	"github.com/10f93571/retry/internal/spool"
+)
+
+// Destination is the file that a reply's body is for.
+type Destination struct {
+	Path    string      // behind all links
+	InPlace bool        // it is written to: a pipe, a device, what another process has open. Any other is replaced at once
+	Mode    fs.FileMode // of the file that is there; 0 for none
+}
+
+// DestinationOf looks at the file that a user named. It returns why a reply cannot be written there.
+func DestinationOf(path string) (Destination, error) {
+	if strings.HasSuffix(path, "/") {
+		return Destination{}, errors.New("it is a directory\nhint: add the name of a file")
+	}
+	path, err := files.Follow(path)
+	if err != nil {
+		return Destination{}, err
+	}
+	if _, err := descriptorOf(path); err != nil {
+		return Destination{}, err
+	}
+	d := Destination{Path: path}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return d, checkDirectory(filepath.Dir(path))
+	case err != nil:
+		return Destination{}, err
+	case info.IsDir():
+		return Destination{}, errors.New("it is a directory\nhint: add the name of a file")
+	}
+	d.Mode = info.Mode()
+	d.InPlace = !d.Mode.IsRegular() || files.IsDescriptor(path)
+	if d.Mode.IsRegular() {
+		err = checkWritable(path)
+	}
+	return d, err
+}
+
+func checkDirectory(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("there is no directory %s\nhint: make it first: mkdir -p %s", dir, dir)
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("%s is no directory", dir)
+	}
+	return nil
+}
+
+// checkWritable has a file that its owner made read-only stay as it is: renaming asks for no permission on what it replaces.
+func checkWritable(path string) error {
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	if err == nil { // else it is a program that runs, or on its way elsewhere
+		_ = file.Close()
+	}
+	return nil
+}
+
+// part is the file beside a Destination that takes its place once it is whole.
+type PartFile struct {
+	Destination
+	name string
+	Body *spool.Spool
+}
+
+// newPart makes the file. What an earlier run of the task left under its name is of no use: nobody knows whether it is all there.
+func NewPartFile(d Destination, id string) (*PartFile, error) {
+	name := PartFileName(d.Path, id)
+	_ = os.Remove(name)
+	mode := os.FileMode(0o666)
+	if d.Mode != 0 {
+		mode = d.Mode.Perm()
+	}
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode) // exclusively: nobody's link is followed
+	if err != nil {
+		return nil, err
+	}
+	p := &PartFile{Destination: d, name: name}
+	if d.Mode != 0 {
+		err = file.Chmod(mode) // whatever the umask says
+	}
+	if err == nil {
+		p.Body, err = spool.Of(file)
+	}
+	if err != nil {
+		_, _ = file.Close(), os.Remove(name)
+		return nil, err
+	}
+	return p, nil
+}
+
+// partName is found again by a resumed task, and by nobody else.
+func PartFileName(path, id string) string {
+	const longest = 255 - len("..12345678.part") // of a name
+	dir, base := filepath.Split(path)
+	return filepath.Join(dir, "."+base[:min(len(base), longest)]+"."+id[max(0, len(id)-8):]+".part")
+}
+
+// install puts the file in the place of the other. It is not forced to the disk first: neither is the outcome in the journal, and a
+// download that a power cut took can be repeated.
+func (p *PartFile) Install() error {
+	err := p.Body.Close()
+	if err == nil {
+		err = os.Rename(p.name, p.Path)
+	}
+	if err != nil {
+		_ = os.Remove(p.name)
+	}
+	return err
+}
+
+// drop removes it. There may be none.
+func (p *PartFile) Drop() {
+	if p == nil {
+		return
+	}
+	_, _ = p.Body.Close(), os.Remove(p.name)
+}
+
+// contentRange is the header Content-Range: RFC 9110, section 14.4.
+type ContentRange struct {
+	First, Last int64 // both included; 0 and -1 where the range cannot be satisfied
+	Total       int64 // -1 = unknown
+}
+
+// parseContentRange reads "bytes 0-9/20", "bytes 0-9/*" and "bytes */20".
+func ParseContentRange(text string) (ContentRange, bool) {
+	unit, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+	part, size, ok := strings.Cut(strings.TrimSpace(rest), "/")
+	if !ok || !strings.EqualFold(unit, "bytes") {
+		return ContentRange{}, false
+	}
+	r := ContentRange{First: 0, Last: -1, Total: -1}
+	if size != "*" {
+		if r.Total, ok = digits(size); !ok {
+			return ContentRange{}, false
+		}
+	}
+	if part == "*" {
+		return r, r.Total >= 0
+	}
+	first, last, _ := strings.Cut(part, "-")
+	var ok2 bool
+	r.First, ok = digits(first)
+	r.Last, ok2 = digits(last)
+	return r, ok && ok2 && r.First <= r.Last && (r.Total < 0 || r.Last < r.Total)
+}
+
+// digits reads digits and nothing else.
+func digits(text string) (int64, bool) {
+	n, err := strconv.ParseUint(text, 10, 63)
+	return int64(n), err == nil
+}
+
+// rangeError says that a server's answer to a request for the rest of a body cannot be used, or that there is more to ask for.
+type RangeError struct{ Text string }
+
+func (e *RangeError) Error() string { return e.Text }
+
+func SendsRanges(header http.Header) bool {
+	return !strings.EqualFold(strings.TrimSpace(header.Get("Accept-Ranges")), "none")
+}
+
+// surelyOlder is how much older than a reply a file has to be for its date to tell it from a later state, whatever the clocks.
+const surelyOlder = time.Minute
+
+// validatorOf returns what If-Range can be asked with: RFC 9110, sections 13.1.5 and 8.8.2.2. Empty: nothing.
+func ValidatorOf(header http.Header) string {
+	tag := header.Get("Etag")
+	if tag != "" {
+		if len(tag) < 2 || tag[0] != '"' || tag[len(tag)-1] != '"' { // a weak one
+			return ""
+		}
+		return tag
+	}
+	modified, err := http.ParseTime(header.Get("Last-Modified"))
+	if err != nil {
+		return ""
+	}
+	sent, err := http.ParseTime(header.Get("Date"))
+	if err != nil || sent.Sub(modified) < surelyOlder {
+		return ""
+	}
+	return header.Get("Last-Modified")
+}

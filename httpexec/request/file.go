@@ -1,0 +1,141 @@
+package request
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// fileBody is a file as it was when the task was made.
+type FileBody struct {
+	*os.File
+	part Part
+}
+
+// openFile opens the file of a part, and refuses another than the task was made with.
+func OpenFile(part Part) (*FileBody, error) {
+	if part.Time.IsZero() {
+		if err := stamp(&part); err != nil {
+			return nil, err
+		}
+	}
+	file, err := os.Open(part.File)
+	if err != nil {
+		return nil, err
+	}
+	f := &FileBody{file, part}
+	if err := f.Same(); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// Size implements Body.
+func (f *FileBody) Size() int64 { return f.part.Size }
+
+// same tells whether the file is still what it was. What is another file by now is not looked at: this one is open.
+func (f *FileBody) Same() error {
+	info, err := f.Stat()
+	if err == nil && (info.Size() != f.part.Size || !info.ModTime().Equal(f.part.Time)) {
+		return fmt.Errorf("%s has changed since the task was made\nhint: start anew, or give it on stdin, which is kept", f.part.File)
+	}
+	return err
+}
+
+// StreamError says that a part of a body comes from what can be read only once: a pipe, a terminal, a process substitution. Whoever reads it
+// to its end can give it as stdin instead.
+type StreamError struct{ Part int }
+
+func (e *StreamError) Error() string {
+	return "it is no regular file, and can be read only once\nhint: give it on stdin, and nothing else"
+}
+
+// Stamp notes how large the files of a body are and when they were changed. It returns a *StreamError for the first that is no regular file.
+func Stamp(r *Request) error {
+	for i := range r.Body {
+		part := &r.Body[i]
+		if part.File == "" || part.File == StdinFile {
+			continue
+		}
+		err := stamp(part)
+		if stream := (*StreamError)(nil); errors.As(err, &stream) {
+			stream.Part = i
+		}
+		if err != nil {
+			return fmt.Errorf("the request's body: %w", err)
+		}
+	}
+	return nil
+}
+
+func stamp(part *Part) error {
+	info, err := os.Stat(part.File)
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		return &fs.PathError{Op: "read", Path: part.File, Err: errors.New("it is a directory")}
+	case !info.Mode().IsRegular():
+		return &fs.PathError{Op: "read", Path: part.File, Err: &StreamError{}}
+	}
+	file, err := os.Open(part.File) // who may not read it is to know before anything is sent
+	if err != nil {
+		return err
+	}
+	part.Size, part.Time = info.Size(), info.ModTime().UTC()
+	return file.Close()
+}
+
+// formHead is what precedes a part of a form, as curl writes it.
+func FormHead(boundary string, part Part) string {
+	var b strings.Builder
+	b.WriteString("--" + boundary + "\r\nContent-Disposition: form-data")
+	if part.Name != "" {
+		b.WriteString(`; name="` + quoteName(part.Name) + `"`)
+	}
+	if part.FileName != "" {
+		b.WriteString(`; filename="` + quoteName(part.FileName) + `"`)
+	}
+	if part.Type != "" {
+		b.WriteString("\r\nContent-Type: " + part.Type)
+	}
+	return b.String() + "\r\n\r\n"
+}
+
+// quoteName follows the multipart/form-data encoding of the HTML standard.
+func quoteName(name string) string {
+	return strings.NewReplacer(`"`, "%22", "\r", "%0D", "\n", "%0A").Replace(name)
+}
+
+// mediaTypes are those that curl knows.
+var mediaTypes = []struct{ ending, kind string }{
+	{".gif", "image/gif"}, {".jpg", "image/jpeg"}, {".jpeg", "image/jpeg"}, {".png", "image/png"}, {".svg", "image/svg+xml"},
+	{".txt", "text/plain"}, {".htm", "text/html"}, {".html", "text/html"}, {".pdf", "application/pdf"}, {".xml", "application/xml"},
+}
+
+// FormType returns the media type that curl gives a part of a form for which the user named none; empty for none.
+func FormType(part *Part) string {
+	kind := ""
+	for _, name := range []string{part.FileName, part.File} {
+		for _, known := range mediaTypes {
+			if kind == "" && strings.HasSuffix(strings.ToLower(name), known.ending) {
+				kind = known.kind
+			}
+		}
+	}
+	switch {
+	case part.FileName == "" && kind == "text/plain":
+		return "" // that is what a part without a type is
+	case part.FileName != "" && kind == "" && part.File != StdinFile:
+		return "application/octet-stream"
+	}
+	return kind
+}
+
+// formEncode is curl's --data-urlencode.
+func FormEncode(text string) string {
+	return strings.ReplaceAll(percentEncode(text, " "), " ", "+")
+}
