@@ -1,5 +1,5 @@
-// Package policies finds the policy of a run: built in, from the config file or from the journal, with what the environment and the flags
-// change.
+// Package policies finds the policy of a run: built in, from the config file or from the journal, with what the
+// environment and the flags change.
 package policies
 
 import (
@@ -22,8 +22,8 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Named is a policy as one layer has it: it is built in, or in the journal, or in the config file. The later one replaces the
-// earlier one whole.
+// Named is a policy as one layer has it: it is built in, or in the journal, or in the config file. The later one
+// replaces the earlier one whole.
 type Named struct {
 	task.Policy
 	stored bool  // in the journal
@@ -136,7 +136,7 @@ func (c *Choice) Ask(ctx context.Context, journal *sqlite.Journal) error {
 	return nil
 }
 
-// damagedPolicy says that the journal has a policy of the name, and nobody knows what it says.
+// Damaged says that the journal has a policy of the name, and nobody knows what it says.
 type Damaged struct {
 	name string
 	Err  error
@@ -238,7 +238,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// UnknownSpec is the error for a word that is no policy; what it is not as a curve tells more unless a policy's name is near.
+// UnknownSpec is the error for a word that is no policy; what it is not as a curve tells more unless a policy's name is
+// near.
 func (c *Choice) UnknownSpec(notCurve error) error {
 	unknown := Unknown(c.Name, c.known)
 	if c.Name == "" {

@@ -39,13 +39,14 @@ const maxFileSize = 256 << 10
 // ErrAbsent says that there is no config file.
 var ErrAbsent = errors.New("there is no such file")
 
-// Load reads the config file of a run; nil where there is none. A default file that cannot be read, as under sudo in somebody else's
-// home, is a warning, so that it does not keep commands from running.
+// Load reads the config file of a run; nil where there is none. A default file that cannot be read, as under sudo in
+// somebody else's home, is a warning, so that it does not keep commands from running.
 func Load(flag *flags.ConfigFlag, getenv func(string) string, warn func(error)) (*File, error) {
 	path, named := flag.Path(getenv)
 	switch {
 	case path == "" && named:
-		return nil, errors.New("--config is empty\nhint: a variable that is not set? --config /dev/null is no config file at all")
+		return nil, errors.New("--config is empty" +
+			"\nhint: a variable that is not set? --config /dev/null is no config file at all")
 	case path == "":
 		return nil, nil
 	}
@@ -72,7 +73,8 @@ const mostMistakes = 10
 
 // Read reads a config file. The mistakes are those of the whole file but for the values of the policies.
 func Read(path string) (*File, []*Mistake, error) {
-	// O_NONBLOCK: a pipe that no one writes to is refused below, like all that is no plain file; opening it does not wait.
+	// O_NONBLOCK: a pipe that no one writes to is refused below, like all that is no plain file; opening it does not
+	// wait.
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, nil, fmt.Errorf("read the config file %s: %w", path, ErrAbsent)
@@ -139,11 +141,11 @@ func (f *File) Check(mistakes []*Mistake) []*Mistake {
 	return mistakes
 }
 
-// structure finds tables and keys that no policy has, in the whole file, so that no misspelt one is passed over in silence. It asks only
-// whether a table is a table; the other values are read when a policy is used.
+// structure finds tables and keys that no policy has, in the whole file, so that no misspelt one is passed over in
+// silence. It asks only whether a table is a table; the other values are read when a policy is used.
 //
-// The file is decoded into maps, not into structs: go-toml finds a field of a struct without regard to upper and lower case, and stops at
-// the first value of a wrong type.
+// The file is decoded into maps, not into structs: go-toml finds a field of a struct without regard to upper and lower
+// case, and stops at the first value of a wrong type.
 func (f *File) structure(root map[string]any) (mistakes []*Mistake) {
 	for key, value := range root {
 		table, isTable := value.(map[string]any)
@@ -175,7 +177,8 @@ func (f *File) policyStructure(name string, value any) (mistakes []*Mistake) {
 		const hint = "\nhint: put it below [policy.NAME]; [policy.default] is what a run without -p uses"
 		return []*Mistake{f.keyMistake(errors.New("it belongs to no policy"+hint), policyTable, name)}
 	case !isTable:
-		err := fmt.Errorf("%s where a table belongs\nhint: a policy begins with [%s]", kindOfValue(value), dottedKey(policyTable, name))
+		err := fmt.Errorf("%s where a table belongs"+
+			"\nhint: a policy begins with [%s]", kindOfValue(value), dottedKey(policyTable, name))
 		return []*Mistake{f.keyMistake(err, policyTable, name)}
 	}
 	f.policies[name] = settings
@@ -220,7 +223,8 @@ func (f *File) ruleStructure(value any, path ...string) (mistakes []*Mistake) {
 				continue
 			}
 			at := f.find(append(slices.Clone(path), strconv.Itoa(i), key)...)
-			err := fmt.Errorf("unknown key of a rule\nhint: %s", hintFor(key, ruleKeys, "did you mean %s?", "a rule has when, backoff and jitter"))
+			err := fmt.Errorf("unknown key of a rule"+
+				"\nhint: %s", hintFor(key, ruleKeys, "did you mean %s?", "a rule has when, backoff and jitter"))
 			mistakes = append(mistakes, &Mistake{f.Path, at.line, at.key, whole + "." + dottedKey(key), err})
 		}
 	}

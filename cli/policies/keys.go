@@ -13,8 +13,8 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Key is one setting of a policy: --kill-after, RETRY_KILL_AFTER and kill-after = in the config file. All come from the fields
-// of policyFlags, so that none can be forgotten.
+// Key is one setting of a policy: --kill-after, RETRY_KILL_AFTER and kill-after = in the config file. All come from the
+// fields of policyFlags, so that none can be forgotten.
 type Key struct {
 	Name          string
 	Help, Example string
@@ -25,6 +25,7 @@ type Key struct {
 // keyKind says what values a key takes.
 type keyKind string
 
+// The kinds of value, in the words of the messages.
 const (
 	keyCount      keyKind = "a whole number"
 	keySpec       keyKind = "a text"
@@ -169,7 +170,8 @@ func CheckFlags(f *flags.PolicyFlags, name func(key string) string) error {
 	return nil
 }
 
-// over returns the flags with what they leave out taken from others. Attempts and retries are one thing said in two ways.
+// over returns the flags with what they leave out taken from others. Attempts and retries are one thing said in two
+// ways.
 func over(f, others *flags.PolicyFlags) *flags.PolicyFlags {
 	merged := *others
 	if f.Attempts != nil || f.Retries != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// resolveFlags layers the environment and the flags over a named policy; outer is the deadline of a retry that runs this one.
+// resolveFlags layers the environment and the flags over a named policy; outer is the deadline of a retry that runs
+// this one.
 func resolveFlags(base task.Policy, f, env *flags.PolicyFlags, outer string, now time.Time) (task.Policy, error) {
 	policy := base
 	if err := Overlay(&policy, over(f, env), now); err != nil {
@@ -68,19 +69,22 @@ func Overlay(p *task.Policy, f *flags.PolicyFlags, now time.Time) (err error) {
 		return err
 	}
 	if p.Attempts > 0 && p.Consecutive > p.Attempts {
-		return fmt.Errorf("%d successes in a row need more than %d attempts\nhint: raise attempts, or lower consecutive", p.Consecutive, p.Attempts)
+		return fmt.Errorf("%d successes in a row need more than %d attempts"+
+			"\nhint: raise attempts, or lower consecutive", p.Consecutive, p.Attempts)
 	}
 	if f.Deadline != nil {
 		left := Until(time.Time(*f.Deadline), now)
 		if left <= 0 {
-			return fmt.Errorf("--deadline: %s has passed\nhint: write a time to come; 15:04 is the next time the clock shows that", time.Time(*f.Deadline).Format(time.RFC3339))
+			return fmt.Errorf("--deadline: %s has passed"+
+				"\nhint: write a time to come; 15:04 is the next time the clock shows that", time.Time(*f.Deadline).Format(time.RFC3339))
 		}
 		limitBudget(p, left)
 	}
 	return overlayConditions(p, f)
 }
 
-var errAttemptsTwice = errors.New("--attempts and --retries say the same thing\nhint: give one of them; --retries N is --attempts N+1")
+var errAttemptsTwice = errors.New("--attempts and --retries say the same thing" +
+	"\nhint: give one of them; --retries N is --attempts N+1")
 
 func overlayAttempts(p *task.Policy, f *flags.PolicyFlags) error {
 	if f.Attempts != nil && f.Retries != nil {
@@ -119,7 +123,8 @@ func obeyOuterDeadline(p *task.Policy, text string, now time.Time) error {
 	}
 	deadline, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return fmt.Errorf("%s: invalid time %q: want RFC 3339\nhint: unset it, or write it like 2026-01-02T23:30:00Z", cmdexec.EnvDeadline, text)
+		return fmt.Errorf("%s: invalid time %q: want RFC 3339"+
+			"\nhint: unset it, or write it like 2026-01-02T23:30:00Z", cmdexec.EnvDeadline, text)
 	}
 	if !deadline.After(now) {
 		return fmt.Errorf("%w: %s=%s", ErrDeadlinePassed, cmdexec.EnvDeadline, text)
@@ -128,8 +133,8 @@ func obeyOuterDeadline(p *task.Policy, text string, now time.Time) error {
 	return nil
 }
 
-// Until returns the time to a deadline as a budget, rounded up to milliseconds. The journal keeps no more of it, and a resumed
-// attempt has to find the deadline of the first.
+// Until returns the time to a deadline as a budget, rounded up to milliseconds. The journal keeps no more of it, and a
+// resumed attempt has to find the deadline of the first.
 func Until(deadline, now time.Time) time.Duration {
 	left := deadline.Sub(now)
 	if rest := left % time.Millisecond; rest > 0 {
@@ -148,6 +153,7 @@ func limitBudget(p *task.Policy, left time.Duration) {
 	}
 }
 
+// Value is "" for a flag that is not given.
 func Value(text *string) string {
 	if text == nil {
 		return ""

@@ -22,7 +22,8 @@ func parse(path string, data []byte) (*File, []*Mistake) {
 	nul := bytes.IndexByte(data, 0)
 	if nul >= 0 || bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
 		line, column := position(data[:max(nul, 0)])
-		err := errors.New("the file is no text in UTF-8\nhint: save it as UTF-8; editors call the other kind UTF-16 or Unicode")
+		err := errors.New("the file is no text in UTF-8" +
+			"\nhint: save it as UTF-8; editors call the other kind UTF-16 or Unicode")
 		return f, []*Mistake{{f.Path, line, column, "", err}}
 	}
 	root := map[string]any{}
@@ -113,8 +114,9 @@ func (f *File) find(keys ...string) place {
 	return place{1, 1, 1}
 }
 
-// findAll looks for headers and keys line by line, since go-toml tells the place of a mistake alone. Each table of a list is counted: its
-// keys are found below the name of the list and a number. What begins within another value, as in braces, is found where that value is.
+// findAll looks for headers and keys line by line, since go-toml tells the place of a mistake alone. Each table of a
+// list is counted: its keys are found below the name of the list and a number. What begins within another value, as in
+// braces, is found where that value is.
 func (f *File) findAll() {
 	f.places = map[string]place{}
 	var table []string
@@ -132,7 +134,7 @@ func (f *File) findAll() {
 			table = keys
 			if strings.HasPrefix(start, "[[") {
 				name := strings.Join(keys, "\x00")
-				table = append(keys, strconv.Itoa(tables[name]))
+				table = append(slices.Clone(keys), strconv.Itoa(tables[name]))
 				tables[name]++
 				at := f.columns(keys, i+1, line, indent, -1)
 				f.places[strings.Join(table, "\x00")] = at[len(at)-1]

@@ -90,8 +90,9 @@ func tail(t *task.Task) int {
 	return task.ConditionTail
 }
 
-// sharesGroup reports whether the command stays in retry's process group. Where that group has a terminal, or may have it later as a
-// job of a shell, prompts and keys work only there. A command whose stdin is something else can still ask at the terminal.
+// sharesGroup reports whether the command stays in retry's process group. Where that group has a terminal, or may have
+// it later as a job of a shell, prompts and keys work only there. A command whose stdin is something else can still ask
+// at the terminal.
 func sharesGroup(g *flags.ProcessGroupFlags, stdin *os.File) bool {
 	switch {
 	case g != nil && g.Foreground:
@@ -102,8 +103,8 @@ func sharesGroup(g *flags.ProcessGroupFlags, stdin *os.File) bool {
 	return proc.OnTerminal(stdin) || proc.InForeground()
 }
 
-// random returns the source of the task's random numbers. With a seed they depend on it and on the attempt alone, so that they
-// are the same in a resumed run.
+// random returns the source of the task's random numbers. With a seed they depend on it and on the attempt alone, so
+// that they are the same in a resumed run.
 func random(t *task.Task) func() float64 {
 	if t.Options.Seed == nil {
 		return rand.Float64
@@ -156,7 +157,8 @@ func (g *Journal) stdin(t *task.Task, own *os.File, resumed bool, warn func(erro
 		return stdin, func() { done(); release() }, nil
 	}
 	return &stdio.InheritedStdin{File: own, Consumed: func() {
-		warn(errors.New("stdin is a pipe, and what the first attempt read of it is gone\nhint: --stdin replay gives every attempt the same"))
+		warn(errors.New("stdin is a pipe, and what the first attempt read of it is gone" +
+			"\nhint: --stdin replay gives every attempt the same"))
 	}}, func() {}, nil
 }
 
@@ -173,8 +175,8 @@ func (g *Journal) keptStdin(t *task.Task) (stdio.Stdin, func(), error) {
 	return stdio.ReplayKept(kept), func() { _ = kept.Close() }, nil
 }
 
-// replayedStdin is kept for the other attempts: with a journal from the first byte in a file that goes with the task, so that it
-// outlives this process; without one in memory, as far as that is reasonable.
+// replayedStdin is kept for the other attempts: with a journal from the first byte in a file that goes with the task,
+// so that it outlives this process; without one in memory, as far as that is reasonable.
 func (g *Journal) replayedStdin(t *task.Task, own *os.File) (stdio.Stdin, func()) {
 	if g.Journal == nil {
 		kept := spool.New(spool.MemoryLimit, g.temporary)
@@ -230,7 +232,8 @@ func (f *inputFile) current() (file *os.File, asked bool) {
 	return f.file, f.asked
 }
 
-// complete says that the file holds everything. Where none could be made, one made now would say that there was nothing.
+// complete says that the file holds everything. Where none could be made, one made now would say that there was
+// nothing.
 func (f *inputFile) complete() error {
 	if _, asked := f.current(); !asked { // not a byte was written
 		file, err := f.create()

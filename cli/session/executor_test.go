@@ -26,7 +26,7 @@ func drawn(random func() float64, t *task.Task, attempt int) []float64 {
 }
 
 func seeded(n uint64) *task.Task {
-	return &task.Task{Options: task.Options{Seed: new(uint64(n))}}
+	return &task.Task{Options: task.Options{Seed: new(n)}}
 }
 
 // A run that is resumed, after whichever attempt, throws the dice as if it had never been away.

@@ -58,13 +58,14 @@ func Lookup(environ []string) func(name string) (string, bool) {
 	}
 }
 
-// warnOfRepetition tells that what nobody typed for this request has it sent again after it may have taken effect: a retry-on of
-// RETRY_RETRY_ON, or of the default policy, was perhaps meant for commands.
+// warnOfRepetition tells that what nobody typed for this request has it sent again after it may have taken effect: a
+// retry-on of RETRY_RETRY_ON, or of the default policy, was perhaps meant for commands.
 func warnOfRepetition(t *task.Task, warn func(error)) {
 	if len(t.Policy.RetryOn) == 0 || t.Target.Safe() {
 		return
 	}
-	warn(fmt.Errorf("retry-on is from the environment or the default policy, and may have %s sent again after it has taken effect\nhint: to mean it, type --retry-on or -p NAME; --idempotent says that it is safe", text.Escape(t.Target.Verb())))
+	warn(fmt.Errorf("retry-on is from the environment or the default policy, and may have %s sent again after it has taken effect"+
+		"\nhint: to mean it, type --retry-on or -p NAME; --idempotent says that it is safe", text.Escape(t.Target.Verb())))
 }
 
 // warnOfRequest tells what a user may not want of a new request.
@@ -83,11 +84,12 @@ func warnOfSecrets(r *request.Request, warn func(error)) {
 	if len(secrets) == 0 {
 		return
 	}
-	warn(fmt.Errorf("the journal keeps %s as typed here\nhint: {env:NAME} instead keeps only the name of a variable, which is read at each send", text.Escape(strings.Join(secrets, " and "))))
+	warn(fmt.Errorf("the journal keeps %s as typed here"+
+		"\nhint: {env:NAME} instead keeps only the name of a variable, which is read at each send", text.Escape(strings.Join(secrets, " and "))))
 }
 
-// Source returns what the request's body is read from once and kept: stdin, or another pipe in its place, such as <(COMMAND) of a shell.
-// It is nil where all of the body can be read again.
+// Source returns what the request's body is read from once and kept: stdin, or another pipe in its place, such as
+// <(COMMAND) of a shell. It is nil where all of the body can be read again.
 func (p *Host) Source(r *request.Request) (*os.File, error) {
 	var source *os.File
 	for {
@@ -116,7 +118,8 @@ func ReadBody(source *os.File) (*spool.Spool, error) {
 	return body, nil
 }
 
-// body returns what a task's request reads from stdin, what keeps that for a resume, and what has to be done when the run is over.
+// body returns what a task's request reads from stdin, what keeps that for a resume, and what has to be done when the
+// run is over.
 func (g *Journal) body(t *task.Task, m ExecOptions, resumed bool) (body *spool.Spool, keep func(*task.Task) error, done func(), err error) {
 	switch {
 	case !t.Target.ReadsStdin():

@@ -70,7 +70,7 @@ func openForRun(ctx context.Context, p *Host, stateDir string, f *flags.JournalF
 	return g, nil
 }
 
-// guardedJournal keeps a failing journal from failing the command: it warns once, and goes on without.
+// Journal keeps a failing journal from failing the command: it warns once, and goes on without.
 type Journal struct {
 	Journal  *sqlite.Journal // nil where none is kept
 	lost     error           // the damage of the one that was there before; nil: none was lost
@@ -99,19 +99,20 @@ func (g *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 		done()
 	}
 	if isTrouble(err) && !errors.Is(err, state.ErrCorrupt) && wouldRepeat(t) {
-		return fmt.Errorf("%s is not sent again: the journal could not say so, and a resume would send it once more: %w\nhint: to go on: retry resume %s",
+		return fmt.Errorf("%s is not sent again: the journal could not say so, and a resume would send it once more: %w"+
+			"\nhint: to go on: retry resume %s",
 			t.Target.Verb(), err, render.ShortID(t.ID))
 	}
 	return g.failed(err, t, g.required && t.AttemptCount == 0)
 }
 
-// wouldRepeat reports whether an attempt that the journal knows nothing of could be made a second time by a resume, and must not be. What a
-// damaged journal holds nobody resumes: it is set aside.
+// wouldRepeat reports whether an attempt that the journal knows nothing of could be made a second time by a resume, and
+// must not be. What a damaged journal holds nobody resumes: it is set aside.
 func wouldRepeat(t *task.Task) bool {
 	return t.Number != 0 && t.Target != nil && !t.Target.Safe()
 }
 
-// Note implements runner.Journal.
+// NoteProcess implements runner.Journal.
 func (g *Journal) NoteProcess(ctx context.Context, t *task.Task, process string) {
 	if g.absent() {
 		return
@@ -138,7 +139,8 @@ func (g *Journal) Record(ctx context.Context, t *task.Task, a task.Attempt) erro
 	return g.catchUp(ctx, t)
 }
 
-// RecordAndClaim implements runner.Chainer. It gives up soon: then Record is patient, and warns, and a signal can end the wait of Claim.
+// RecordAndClaim implements runner.Chainer. It gives up soon: then Record is patient, and warns, and a signal can end
+// the wait of Claim.
 func (g *Journal) RecordAndClaim(ctx context.Context, t *task.Task, a task.Attempt, now time.Time) error {
 	if g.absent() || t.Number == 0 {
 		return errNoChain
@@ -207,8 +209,8 @@ const (
 	shortly  = 100 * time.Millisecond
 )
 
-// limit lets a write wait for other processes for what is left of the run's patience: the waits of many attempts must not add up. done
-// ends the write.
+// limit lets a write wait for other processes for what is left of the run's patience: the waits of many attempts must
+// not add up. done ends the write.
 func (g *Journal) limit(ctx context.Context) (limited context.Context, done func()) {
 	limited, cancel := context.WithTimeout(ctx, max(shortly, patience-time.Duration(g.waited.Load())))
 	begun := time.Now()
@@ -239,8 +241,8 @@ func (g *Journal) failed(err error, t *task.Task, fatal bool) error {
 	return nil
 }
 
-// attempts returns the task's attempts as the journal has them. What was seen since it failed takes the place of what it lacks: a
-// journal that cannot be written can often be read.
+// attempts returns the task's attempts as the journal has them. What was seen since it failed takes the place of what
+// it lacks: a journal that cannot be written can often be read.
 func (g *Journal) attempts(ctx context.Context, t *task.Task, seen []task.Attempt) ([]task.Attempt, error) {
 	if g.Journal == nil || t.Number == 0 {
 		return seen, nil
@@ -271,12 +273,14 @@ func (g *Journal) close() {
 // errAbsent says that no journal is where one is looked for. Most commands take that for a journal without tasks.
 var errAbsent = errors.New("no journal there yet")
 
-// JournalAbsent returns errAbsent with the place and what led there; nil where a journal is, or something that keeps us from looking.
+// JournalAbsent returns errAbsent with the place and what led there; nil where a journal is, or something that keeps us
+// from looking.
 func JournalAbsent(p *Host, stateDir string) error {
 	place, err := lock.Locate(stateDir, p.Getenv)
 	if err != nil || sqlite.Exists(place.Dir) {
 		return nil
 	}
-	return fmt.Errorf("%s (%s): %w\nhint: the first run makes it; do the jobs run as another user, or with another RETRY_STATE_DIR?",
+	return fmt.Errorf("%s (%s): %w"+
+		"\nhint: the first run makes it; do the jobs run as another user, or with another RETRY_STATE_DIR?",
 		text.Escape(place.Dir), place.Source, errAbsent)
 }

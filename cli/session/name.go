@@ -37,9 +37,11 @@ func (f nameSearch) check(stateless bool) error {
 	case f.ID != nil && *f.ID == "":
 		return errors.New("--id is empty\nhint: a variable that is not set?")
 	case f.ID == nil && (f.Fresh || f.Once || f.KillOrphans || f.IfRunning != "fail"):
-		return errors.New("--fresh, --once, --kill-orphans and --if-running are about a name\nhint: give the task one with --id KEY")
+		return errors.New("--fresh, --once, --kill-orphans and --if-running are about a name" +
+			"\nhint: give the task one with --id KEY")
 	case len(f.name()) > maxName:
-		return fmt.Errorf("--id: the name has %d bytes, and %d are the most\nhint: what tells one run from another belongs to the command, not to the name", len(f.name()), maxName)
+		return fmt.Errorf("--id: the name has %d bytes, and %d are the most"+
+			"\nhint: what tells one run from another belongs to the command, not to the name", len(f.name()), maxName)
 	case f.ID != nil && stateless:
 		return errors.New("--id needs a journal, and --no-state keeps none\nhint: give one of them")
 	case f.Fresh && f.Once:
@@ -62,8 +64,8 @@ type nameResult struct {
 	waited      bool       // another run came first: this one begins now
 }
 
-// acquire makes this process the one that may start a task of the name. Who runs one already is waited for, or not, as the
-// flags say, and no longer than until end, where that is set.
+// acquire makes this process the one that may start a task of the name. Who runs one already is waited for, or not, as
+// the flags say, and no longer than until end, where that is set.
 func (f nameSearch) acquire(ctx context.Context, p *Host, journal *Journal, t *task.Task, end time.Time, lines render.Observer) (nameResult, error) {
 	if f.ID == nil || journal.absent() {
 		return nameResult{}, nil
@@ -82,7 +84,8 @@ func (f nameSearch) acquire(ctx context.Context, p *Host, journal *Journal, t *t
 		case f.IfRunning != "wait":
 			return m, fmt.Errorf("%w\nhint: --if-running wait waits for its end, --if-running skip does nothing then", running)
 		case f.runsInside(ctx, p, journal.Journal):
-			return m, fmt.Errorf("%w: it is what this command runs in, and would wait for itself\nhint: give the inner task another name", errName)
+			return m, fmt.Errorf("%w: it is what this command runs in, and would wait for itself"+
+				"\nhint: give the inner task another name", errName)
 		case !end.IsZero() && time.Now().After(end):
 			return m, fmt.Errorf("%w while %s", policies.ErrDeadlinePassed, running.Error())
 		case !told:
@@ -129,7 +132,8 @@ func (f nameSearch) tryAcquire(ctx context.Context, journal *sqlite.Journal, t *
 	case errors.Is(err, state.ErrDamaged) && f.Fresh:
 		return nameResult{discarded: earlier}, f.discard(ctx, journal, earlier)
 	case errors.Is(err, state.ErrDamaged):
-		return nameResult{}, fmt.Errorf("%w: %s was interrupted, and cannot go on: %w\nhint: retry cancel %s ends it; --fresh does so and runs this one", errName, f.name(), err, render.ShortID(earlier.ID))
+		return nameResult{}, fmt.Errorf("%w: %s was interrupted, and cannot go on: %w"+
+			"\nhint: retry cancel %s ends it; --fresh does so and runs this one", errName, f.name(), err, render.ShortID(earlier.ID))
 	case err != nil:
 		return nameResult{}, err
 	case f.Fresh:
@@ -156,7 +160,8 @@ func (f nameSearch) succeeded(ctx context.Context, journal *sqlite.Journal, t *t
 		return false, err
 	}
 	if !sameWork(success, t) {
-		lines.Warn(fmt.Errorf("%s succeeded with another %s: %s\nhint: another name runs this one", f.name(), work(success), render.Title(success)))
+		lines.Warn(fmt.Errorf("%s succeeded with another %s: %s"+
+			"\nhint: another name runs this one", f.name(), work(success), render.Title(success)))
 	}
 	lines.Say(fmt.Sprintf("%s succeeded before (%s): nothing is done", text.Escape(f.name()), render.ShortID(success.ID)))
 	return true, journal.Remember(ctx, success)
@@ -171,7 +176,8 @@ func (f nameSearch) refuseAmbiguous(ctx context.Context, journal *sqlite.Journal
 	if err != nil || last == nil || last.Status != task.Failed || last.Reason != task.ReasonAmbiguous {
 		return err
 	}
-	return fmt.Errorf("%w: %s may have succeeded before (%s, ambiguous), and --once sends nothing twice\nhint: look at the server; to send it again: retry requeue --run %[3]s", errName, text.Escape(f.name()), render.ShortID(last.ID))
+	return fmt.Errorf("%w: %s may have succeeded before (%s, ambiguous), and --once sends nothing twice"+
+		"\nhint: look at the server; to send it again: retry requeue --run %[3]s", errName, text.Escape(f.name()), render.ShortID(last.ID))
 }
 
 // discard ends an interrupted task of the name for --fresh.
@@ -226,8 +232,8 @@ func (e *runningError) Error() string {
 	return fmt.Sprintf("%s is running as process %d", text.Escape(e.name), e.pid)
 }
 
-// announce says that an interrupted task is continued in place of a new one, and warns of what was asked for in vain: a task has
-// its policy and options for life.
+// announce says that an interrupted task is continued in place of a new one, and warns of what was asked for in vain: a
+// task has its policy and options for life.
 func announce(interrupted, asked *task.Task, lines render.Observer) {
 	why := "interrupted"
 	switch {
@@ -238,7 +244,8 @@ func announce(interrupted, asked *task.Task, lines render.Observer) {
 	}
 	lines.Say(fmt.Sprintf("continues %s, which was %s after %s", render.ShortID(interrupted.ID), why, text.Count(interrupted.AttemptCount, "attempt")))
 	if kept := unlike(interrupted, asked); len(kept) > 0 {
-		lines.Warn(errors.New("it keeps " + strings.Join(kept, ", ") + ": what this command line says of that is for another task\nhint: --fresh cancels it and begins anew"))
+		lines.Warn(errors.New("it keeps " + strings.Join(kept, ", ") + ": what this command line says of that is for another task" +
+			"\nhint: --fresh cancels it and begins anew"))
 	}
 }
 

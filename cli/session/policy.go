@@ -67,7 +67,8 @@ func onceError(name string, err error) error {
 	} else if err != nil {
 		reason = " (" + withoutHint(err).Error() + ")"
 	}
-	return fmt.Errorf("the journal's policy %s cannot be read%s, %s\nhint: %s; a policy in the config file needs no journal",
+	return fmt.Errorf("the journal's policy %s cannot be read%s, %s"+
+		"\nhint: %s; a policy in the config file needs no journal",
 		text.Escape(name), reason, once, hint)
 }
 

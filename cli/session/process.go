@@ -34,8 +34,8 @@ func (p *Host) Getenv(name string) string {
 	return value
 }
 
-// stderrWriter writes retry's own lines. Where nobody reads them it waits, as any program would; but once a signal has asked to
-// stop, nothing may wait, so they are dropped then.
+// stderrWriter writes retry's own lines. Where nobody reads them it waits, as any program would; but once a signal has
+// asked to stop, nothing may wait, so they are dropped then.
 type stderrWriter struct {
 	*os.File
 	stopping <-chan struct{} // closed by the first signal that asked to stop
@@ -60,7 +60,8 @@ func (p *Host) Stopping() context.Context {
 	return p.stopped
 }
 
-// Listen begins to take in signals. There is one place that they come to: one that came between two would end stopping, and no wait.
+// Listen begins to take in signals. There is one place that they come to: one that came between two would end stopping,
+// and no wait.
 func (p *Host) Listen() <-chan os.Signal {
 	p.Stopping()
 	heard, signals := make(chan os.Signal, SignalBuffer), make(chan os.Signal, SignalBuffer)
@@ -91,8 +92,8 @@ func (w *stderrWriter) Write(p []byte) (int, error) {
 	return w.File.Write(p)
 }
 
-// Stream returns the stream of ours that a path names; nil where it names none. Such a path must not be followed: where the stream
-// leads to a file, that has more in it than the report.
+// Stream returns the stream of ours that a path names; nil where it names none. Such a path must not be followed: where
+// the stream leads to a file, that has more in it than the report.
 func (p *Host) Stream(path string) *os.File {
 	switch path {
 	case "-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1":
@@ -115,9 +116,9 @@ func Notify(signals chan<- os.Signal) {
 	}
 }
 
-// SettleSignals keeps what was ignored when retry started, as under nohup, so that the command inherits it. Otherwise a write
-// to a closed stdout or stderr fails instead of killing retry, which does not concern the command: a signal that is caught, not
-// ignored, has its default action again after exec.
+// SettleSignals keeps what was ignored when retry started, as under nohup, so that the command inherits it. Otherwise a
+// write to a closed stdout or stderr fails instead of killing retry, which does not concern the command: a signal that
+// is caught, not ignored, has its default action again after exec.
 func SettleSignals() {
 	for _, sig := range inheritable {
 		if proc.InheritedIgnored(sig) {

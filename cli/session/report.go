@@ -25,7 +25,8 @@ type reporter struct {
 	attempts []task.Attempt // where no journal remembers them
 }
 
-// Reported returns an observer that also writes the report, where one is asked for. The path is tried before anything runs.
+// Reported returns an observer that also writes the report, where one is asked for. The path is tried before anything
+// runs.
 func Reported(o render.Observer, p *Host, path string, journal *Journal) (render.Observer, error) {
 	if path == "" {
 		return o, nil
@@ -94,8 +95,8 @@ func NewObserver(p *Host, f *flags.OutputFlags) render.Observer {
 	}
 }
 
-// service returns the service in whose log the run is read. To auto, a nested retry is a part of an attempt: groups do not
-// nest, and its failure is not the last word.
+// service returns the service in whose log the run is read. To auto, a nested retry is a part of an attempt: groups do
+// not nest, and its failure is not the last word.
 func service(p *Host, f *flags.OutputFlags) ci.Service {
 	service := ci.Service(f.CI)
 	if service == ci.Auto && p.Getenv(cmdexec.EnvTaskID) != "" {

@@ -39,7 +39,8 @@ func (p *Host) Resume(ctx context.Context, t *task.Task, journal *Journal, lines
 	return run.Resume(ctx, t)
 }
 
-// NewResumer puts together the runner of an interrupted task, in the task's directory and with the environment that was kept for it.
+// NewResumer puts together the runner of an interrupted task, in the task's directory and with the environment that was
+// kept for it.
 func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer, how ResumeOptions) (*taskRunner, error) {
 	if err := directoryThere(t); err != nil && t.Kind == task.KindCommand { // the paths of a request are whole
 		return nil, err
@@ -67,7 +68,8 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 	return run, nil
 }
 
-// waitForSurvivors waits for the end of what an interrupted task left running. It returns the signal that ended the wait.
+// waitForSurvivors waits for the end of what an interrupted task left running. It returns the signal that ended the
+// wait.
 func (p *Host) waitForSurvivors(ctx context.Context, t *task.Task, lines render.Observer, kill bool) os.Signal {
 	watcher := &runner.Runner{Survivors: proc.Survivors{Kill: kill}, Observer: lines, Signals: p.Listen()}
 	return watcher.AwaitSurvivors(ctx, t)
@@ -78,7 +80,8 @@ func directoryThere(t *task.Task) error {
 	if err == nil && info.IsDir() {
 		return nil
 	}
-	return fmt.Errorf("resume %s: its directory %q is gone\nhint: make it again, or retry cancel %[1]s", render.ShortID(t.ID), t.Directory)
+	return fmt.Errorf("resume %s: its directory %q is gone"+
+		"\nhint: make it again, or retry cancel %[1]s", render.ShortID(t.ID), t.Directory)
 }
 
 // Adopt adopts a task together with its name: no other run may use the name while a process of this one runs, even
@@ -97,6 +100,7 @@ func Adopt(ctx context.Context, journal *sqlite.Journal, t *task.Task) (*task.Ta
 	return adopted, err
 }
 
+// AdoptHint says what to do where a task cannot be adopted.
 func AdoptHint(err error, t *task.Task) string {
 	switch {
 	case errors.Is(err, state.ErrOwned):

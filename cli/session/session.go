@@ -1,5 +1,5 @@
-// Package session puts one run together: its journal or none, its name, stdin, policy, executor, hooks and report. cli parses the command
-// line and calls it.
+// Package session puts one run together: its journal or none, its name, stdin, policy, executor, hooks and report. cli
+// parses the command line and calls it.
 package session
 
 import (
@@ -49,7 +49,8 @@ type Work interface {
 	ExecOptions() ExecOptions
 }
 
-// Wrap runs the work until it succeeds or its policy says stop, and returns the exit status. With --dry-run it prints the schedule.
+// Wrap runs the work until it succeeds or its policy says stop, and returns the exit status. With --dry-run it prints
+// the schedule.
 func (w *Wrapper) Wrap(p *Host, work Work, asJSON bool) (int, error) {
 	created, lines := time.Now(), NewObserver(p, &w.OutputFlags)
 	var err error
@@ -136,8 +137,8 @@ func (w *Wrapper) newTask(p *Host, created time.Time) (*task.Task, error) {
 	return tk, nil
 }
 
-// fastRandom yields what the runtime's generator does, a ChaCha8 whose key comes from the system. To ask the system itself takes longer at
-// a start; nobody is kept out by an id, so that it need only be unlike all others.
+// fastRandom yields what the runtime's generator does, a ChaCha8 whose key comes from the system. To ask the system
+// itself takes longer at a start; nobody is kept out by an id, so that it need only be unlike all others.
 type fastRandom struct{}
 
 func (fastRandom) Read(b []byte) (int, error) {
@@ -163,8 +164,8 @@ func phaseOf(id uuid.UUID) float64 {
 	return float64(h.Sum64()>>11) / (1 << 53)
 }
 
-// runNamed runs the task, or in its place an interrupted one of its name. It returns the one that it ran last; nil where there was nothing
-// to do.
+// runNamed runs the task, or in its place an interrupted one of its name. It returns the one that it ran last; nil
+// where there was nothing to do.
 func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *task.Task,
 	lines render.Observer) (runner.Result, *task.Task, error) {
 	for {
@@ -220,8 +221,8 @@ func (w *Wrapper) end(p *Host, t *task.Task) time.Time {
 	return end
 }
 
-// begin has the task's budget begin after all that came first: another run of its name, and what that left running. A deadline
-// stays where it is.
+// begin has the task's budget begin after all that came first: another run of its name, and what that left running. A
+// deadline stays where it is.
 func (w *Wrapper) begin(ctx context.Context, p *Host, found nameResult, t *task.Task, lines render.Observer) (err error) {
 	if found.discarded != nil {
 		if sig := p.waitForSurvivors(ctx, found.discarded, lines, w.KillOrphans); sig != nil {

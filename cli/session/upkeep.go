@@ -15,7 +15,8 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// replaceJournal sets a damaged journal aside and opens a new one. Of the processes that find the damage, one does so and tells.
+// replaceJournal sets a damaged journal aside and opens a new one. Of the processes that find the damage, one does so
+// and tells.
 func replaceJournal(ctx context.Context, p *Host, stateDir string, warn func(error), damage error) (*sqlite.Journal, error) {
 	aside, err := sqlite.SetAside(ctx, damage)
 	if err != nil {
@@ -42,7 +43,8 @@ func withoutHint(err error) error {
 }
 
 func recovery(aside string) string {
-	return fmt.Sprintf("\nhint: its tasks are not resumed; retry doctor %s says what is wrong with it, and sqlite3 %s .recover saves what can be read",
+	return fmt.Sprintf(""+
+		"\nhint: its tasks are not resumed; retry doctor %s says what is wrong with it, and sqlite3 %s .recover saves what can be read",
 		render.Command([]string{"--state", aside}), render.Command([]string{filepath.Join(aside, "journal.db")}))
 }
 
@@ -54,7 +56,8 @@ func (g *Journal) replaceDamaged(journal *sqlite.Journal, err error) (*sqlite.Jo
 	return g.replace(err)
 }
 
-// replaceInPlace replaces a journal that turned out to be damaged before it knew of the task. It reports whether there is another.
+// replaceInPlace replaces a journal that turned out to be damaged before it knew of the task. It reports whether there
+// is another.
 func (g *Journal) replaceInPlace(damage error) bool {
 	if g.replace == nil {
 		return false
@@ -80,6 +83,7 @@ func (g *Journal) setAside(damage error) error {
 	return fmt.Errorf("%w; it is now in %s%s", withoutHint(damage), aside, recovery(aside))
 }
 
+// How long finished tasks are kept, and the variable that says otherwise.
 const (
 	retentionDefault  = 30 * 24 * time.Hour
 	RetentionVariable = "RETRY_RETENTION"
@@ -101,8 +105,8 @@ func RetentionOf(flag *flags.Duration, getenv func(string) string) (time.Duratio
 	return kept, nil
 }
 
-// A run tidies up now and then, so little at once that nobody feels it: one of sixteen does, and each that made so many attempts that
-// sixteen of its kind are more than one step removes. So at least as much goes as comes.
+// A run tidies up now and then, so little at once that nobody feels it: one of sixteen does, and each that made so many
+// attempts that sixteen of its kind are more than one step removes. So at least as much goes as comes.
 const (
 	tidyEvery    = 16
 	tidyRows     = 250                          // about 2 ms
