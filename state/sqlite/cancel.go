@@ -106,3 +106,14 @@ func (j *Journal) Requeue(ctx context.Context, t *task.Task, now time.Time) erro
 		return err
 	})
 }
+
+// Remember keeps a success from being pruned: --once relies on it.
+func (j *Journal) Remember(ctx context.Context, t *task.Task) error {
+	if t.Once {
+		return nil
+	}
+	return j.write(ctx, func(c *conn) error {
+		_, err := c.exec("UPDATE tasks SET once = 1 WHERE number = ? AND id = ?", t.Number, t.ID)
+		return err
+	})
+}

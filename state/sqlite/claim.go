@@ -3,6 +3,9 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
+	"math"
+	"os"
 	"time"
 
 	"github.com/10f93571/retry/state"
@@ -149,4 +152,22 @@ func (j *Journal) Unclaim(ctx context.Context, t *task.Task) error {
 		_, err = c.exec("DELETE FROM attempts WHERE task = ? AND number = ? AND decision IS NULL", t.Number, t.AttemptCount+1)
 		return err
 	})
+}
+
+// machineSalt keeps the tasks of two machines out of step.
+func machineSalt() uint64 {
+	name, err := os.Hostname()
+	if err != nil {
+		return 0 // the tasks of one machine are still spread
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name))
+	return h.Sum64()
+}
+
+// phase returns the task's fixed place in [0, 1): multiples of the golden ratio stay evenly apart, however many there are.
+func phase(number int64, salt uint64) float64 {
+	const unit = 1.0 / (1 << 53)
+	_, f := math.Modf(math.Phi*float64(number) + float64(salt>>11)*unit)
+	return f
 }

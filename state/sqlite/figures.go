@@ -2,7 +2,13 @@ package sqlite
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -112,4 +118,78 @@ func (j *Journal) names(ctx context.Context, running map[string]bool) ([]task.Na
 		n.Duration, n.Attempts = took.Duration, int(max(attempts.Int64, 0))
 		return n, err
 	})
+}
+
+// Size looks at the journal's files.
+func (j *Journal) Size() (s state.Size, err error) {
+	if j.dir == "" {
+		return s, nil // a journal that does not exist yet
+	}
+	if s.Database, err = fileSize(filepath.Join(j.dir, DatabaseName)); err != nil {
+		return s, err
+	}
+	s.WAL, err = fileSize(filepath.Join(j.dir, DatabaseName+walSuffix))
+	return s, err
+}
+
+// fileSize of a file that is not there is 0.
+func fileSize(path string) (int64, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return 0, nil
+	case err != nil:
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// Compact gives the room of what was removed back to the disk. It writes the whole journal anew, and others have to wait for it
+// meanwhile.
+func (j *Journal) Compact(ctx context.Context) error {
+	return j.read(ctx, func(c *conn) error {
+		if _, err := c.exec("VACUUM"); err != nil {
+			return err
+		}
+		// Where somebody still reads the old pages, the next checkpoint does it.
+		_, err := c.exec("PRAGMA wal_checkpoint(TRUNCATE)")
+		return err
+	})
+}
+
+// Inspection is what SQLite and the tables say of a journal, for `retry doctor`.
+type Inspection struct {
+	Schema  int    // version
+	Mode    string // journal mode
+	Damage  string // the first damage that SQLite's integrity check found; empty where it found none
+	Orphans int    // rows that refer to a row that does not exist
+
+	Future int       // tasks that were made in the future, as after the clock was set back
+	Latest time.Time // when the last of them was made
+}
+
+// Inspect reads all pages of the database.
+func (j *Journal) Inspect(ctx context.Context, now time.Time) (i Inspection, err error) {
+	i.Schema = len(migrations)
+	var latest integer
+	const future = "SELECT count(*), coalesce(max(created_at), 0) FROM tasks WHERE created_at > ?"
+	for _, q := range []struct {
+		query string
+		args  []any
+		to    []any
+	}{
+		{"PRAGMA journal_mode", nil, []any{&i.Mode}},
+		{"PRAGMA integrity_check(1)", nil, []any{&i.Damage}},
+		{"SELECT count(*) FROM pragma_foreign_key_check", nil, []any{&i.Orphans}},
+		{future, []any{now.UnixMicro()}, []any{&i.Future, &latest}},
+	} {
+		if err := j.row(ctx, q.query, q.args, q.to...); err != nil {
+			return i, err
+		}
+		if i.Damage != "" && i.Damage != "ok" {
+			return i, nil // the other answers could not be believed
+		}
+	}
+	i.Damage, i.Latest = "", moment(latest)
+	return i, nil
 }

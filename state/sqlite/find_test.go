@@ -1,11 +1,17 @@
 package sqlite
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/task"
 )
 
 func TestFind(t *testing.T) {
@@ -103,5 +109,196 @@ func TestFindNamesTheTasksThatAReferenceStandsFor(t *testing.T) {
 	}
 	if _, err = j.Find(t.Context(), first.ID[:8]); err == nil || len(err.Error()) > 500 {
 		t.Errorf("got %v", err)
+	}
+}
+
+// madeAt stores a task that was made at a time, with the id that it would have had then.
+func madeAt(t *testing.T, j *Journal, at time.Time) *task.Task {
+	t.Helper()
+	tk := newTask()
+	tk.ID, tk.CreatedAt = fmt.Sprintf("%s-7000-8000-%012x", earliestID(at), rand.Uint32()), at
+	must(t, claimed(j, tk, at))
+	return tk
+}
+
+func listed(t *testing.T, j *Journal, f state.Filter) (numbers []int64) {
+	t.Helper()
+	tasks, err := j.List(t.Context(), f)
+	must(t, err)
+	for _, tk := range tasks {
+		numbers = append(numbers, tk.Number)
+	}
+	return numbers
+}
+
+func TestListFilters(t *testing.T) {
+	j := open(t)
+	for n := range 6 { // 1 to 6, a minute from each to the next
+		tk := madeAt(t, j, epoch.Add(time.Duration(n)*time.Minute))
+		if n%3 == 2 {
+			_, err := rawExec(j, "UPDATE tasks SET name = 'nightly' WHERE number = ?", tk.Number)
+			must(t, err)
+		}
+		switch n % 3 {
+		case 1:
+			must(t, recorded(j, tk, exit(0), succeeded, epoch))
+		case 2:
+			must(t, recorded(j, tk, exit(1), retryIn(time.Minute), epoch))
+		}
+	}
+	minute := func(n int) time.Time { return epoch.Add(time.Duration(n) * time.Minute) }
+	statuses := func(s ...task.Status) []task.Status { return s }
+	tests := []struct {
+		name   string
+		filter state.Filter
+		want   []int64
+	}{
+		{"all", state.Filter{}, []int64{6, 5, 4, 3, 2, 1}},
+		{"a status", state.Filter{Statuses: statuses(task.Succeeded)}, []int64{5, 2}},
+		{"several", state.Filter{Statuses: statuses(task.Pending, task.Succeeded)}, []int64{6, 5, 3, 2}},
+		{"unfinished", state.Filter{Statuses: statuses(task.Pending, task.InFlight)}, []int64{6, 4, 3, 1}},
+		{"none of them", state.Filter{Statuses: statuses(task.Failed)}, nil},
+		{"since", state.Filter{Since: minute(3)}, []int64{6, 5, 4}},
+		{"a moment later", state.Filter{Since: minute(3).Add(time.Microsecond)}, []int64{6, 5}},
+		{"since before 1970", state.Filter{Since: time.Unix(-99, 0)}, []int64{6, 5, 4, 3, 2, 1}},
+		{"since later", state.Filter{Since: minute(9)}, nil},
+		{"a name", state.Filter{Name: "nightly"}, []int64{6, 3}},
+		{"of a name since", state.Filter{Name: "nightly", Since: minute(3)}, []int64{6}},
+		{"a beginning of a name", state.Filter{Name: "night"}, nil},
+		{"all at once", state.Filter{Since: minute(1), Statuses: statuses(task.InFlight, task.Pending), Limit: 2}, []int64{6, 4}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := listed(t, j, tt.filter); !slices.Equal(got, tt.want) {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// addFinished makes n finished tasks in one transaction, a second from each to the next.
+func addFinished(t *testing.T, j *Journal, n int) {
+	t.Helper()
+	madeAt(t, j, epoch)
+	const query = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+		INSERT INTO tasks (id, kind, status, argv, directory, policy, idempotency_key, attempt_count, created_at)
+		SELECT printf('%08x-%04x-7', ms >> 16, ms & 65535), kind, 'SUCCEEDED', argv, directory, policy, '', 0, ms * 1000 + 999
+		FROM (SELECT t.*, t.created_at / 1000 + 1000 * i AS ms FROM tasks t, n)`
+	_, err := rawExec(j, query, n)
+	must(t, err)
+}
+
+// Page by page, in either order, each task comes once; and not one too many is read.
+func TestAllPages(t *testing.T) {
+	const many = 2*pageSize + 3
+	j := open(t)
+	addFinished(t, j, many-1)
+	var newest []int64
+	for n := int64(many); n > 0; n-- {
+		newest = append(newest, n)
+	}
+	for _, since := range []time.Time{{}, epoch} {
+		for _, limit := range []int{0, 1, pageSize - 1, pageSize, pageSize + 1, 2 * pageSize, many - 1, many, many + 1} {
+			want := newest
+			if limit > 0 {
+				want = newest[:min(limit, many)]
+			}
+			if got := listed(t, j, state.Filter{Since: since, Limit: limit}); !slices.Equal(got, want) {
+				t.Errorf("since %v, limit %d: %d tasks: %v", since, limit, len(got), got)
+			}
+		}
+	}
+}
+
+// Who takes the tasks slowly keeps nobody: the journal has one connection, and the WAL is reset only while nobody reads.
+func TestAllLetsOthersIn(t *testing.T) {
+	j := open(t)
+	addFinished(t, j, pageSize)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // who is not let in waits for ever
+	defer cancel()
+	for _, err := range j.All(t.Context(), state.Filter{}) {
+		must(t, err)
+		var busy, frames, moved int
+		must(t, j.row(ctx, "PRAGMA wal_checkpoint(TRUNCATE)", nil, &busy, &frames, &moved))
+		if busy != 0 {
+			t.Fatal("a checkpoint finds a reader")
+		}
+	}
+}
+
+// What a person asks for takes no time in a journal of any size: none of these reads the whole table.
+func TestQueriesUseAnIndex(t *testing.T) {
+	j := open(t)
+	newest := func(f state.Filter) []string {
+		query, args := listQuery(f, newTask(), 1)
+		return planOf(t, j, query, args...)
+	}
+	tests := []struct {
+		name string
+		plan []string
+		want string
+	}{
+		{"an id", planOf(t, j, findID, "x"), "SEARCH t USING INDEX sqlite_autoindex_tasks_1 (id=?)"},
+		{"a name", planOf(t, j, findName, "x"), "SEARCH t USING INDEX tasks_name (name=?)"},
+		{"a beginning", planOf(t, j, findPart, "x", 6), "SEARCH tasks USING COVERING INDEX sqlite_autoindex_tasks_1 (id>? AND id<?)"},
+		{"an end", planOf(t, j, findPart, "x", 6), "SCAN tasks USING COVERING INDEX sqlite_autoindex_tasks_1"},
+		{"the newest", newest(state.Filter{}), "SEARCH t USING INTEGER PRIMARY KEY (rowid<?)"},
+		{"unfinished", newest(state.Filter{Statuses: []task.Status{task.Pending}}), "SEARCH t USING INDEX tasks_unfinished (number<?)"},
+		{"the runs of a name", newest(state.Filter{Name: "x"}), "SEARCH t USING INDEX tasks_name (name=? AND rowid<?)"},
+		{"of some statuses", newest(state.Filter{Name: "x", Statuses: []task.Status{task.Pending, task.Failed}}), "SEARCH t USING INDEX tasks_name (name=? AND rowid<?)"},
+		{"made since", newest(state.Filter{Name: "x", Since: epoch}), "SEARCH t USING INDEX tasks_name (name=? AND rowid<?)"},
+		{"unfinished ones", newest(state.Filter{Name: "x", Statuses: []task.Status{task.Pending}}), "SEARCH t USING INDEX tasks_name (name=? AND rowid<?)"},
+		{"since", newest(state.Filter{Since: epoch}), "SEARCH t USING INDEX sqlite_autoindex_tasks_1 (id>? AND id<?)"},
+	}
+	for _, tt := range tests {
+		if !slices.Contains(tt.plan, tt.want) || slices.Contains(tt.plan, "USE TEMP B-TREE FOR ORDER BY") {
+			t.Errorf("%s: got the plan %q, want one with %q", tt.name, tt.plan, tt.want)
+		}
+	}
+}
+
+func TestOutput(t *testing.T) {
+	j := open(t)
+	tk, other := inFlight(t, j), inFlight(t, j)
+	write := func(stdout, stderr string) {
+		must(t, recorded(j, tk, task.Outcome{Exit: 1, Stdout: stdout, Stderr: stderr}, retryIn(time.Second), epoch))
+		must(t, claimed(j, tk, epoch))
+	}
+	write("", "")
+	write("out\xff\x00\n", "")
+	write("same", "same")
+	write("", "")
+	tests := []struct {
+		name    string
+		task    *task.Task
+		attempt int
+		want    state.Output
+	}{
+		{"the latest that has any", tk, 0, state.Output{Attempt: 3, Stdout: "same", Stderr: "same"}},
+		{"one of them", tk, 2, state.Output{Attempt: 2, Stdout: "out\xff\x00\n", Stderr: ""}},
+		{"one that wrote nothing", tk, 4, state.Output{}},
+		{"one that runs", tk, 5, state.Output{}},
+		{"one that there is not", tk, 9, state.Output{}},
+		{"of a task that wrote nothing", other, 0, state.Output{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := j.Output(t.Context(), tt.task.Number, tt.attempt)
+			if got != tt.want || (tt.want.Attempt == 0) != errors.Is(err, state.ErrNoOutput) {
+				t.Errorf("got %+v, %v", got, err)
+			}
+		})
+	}
+}
+
+// All tails of a task together may be large: what does not ask for them is spared them.
+func TestHistoryHasNoTails(t *testing.T) {
+	j := open(t)
+	tk := inFlight(t, j)
+	must(t, recorded(j, tk, task.Outcome{Stdout: "x"}, succeeded, epoch))
+	history, err := j.History(t.Context(), tk.Number)
+	must(t, err)
+	if len(history) != 1 || history[0].Outcome.Stdout != "" {
+		t.Errorf("got %+v", history)
 	}
 }

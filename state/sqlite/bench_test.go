@@ -6,6 +6,16 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
+// One more attempt that follows at once.
+func BenchmarkRecordAndClaim(b *testing.B) {
+	j := openTimed(b)
+	tk := inFlight(b, j)
+	b.ReportAllocs()
+	for b.Loop() {
+		must(b, chained(j, tk, exit(1), epoch))
+	}
+}
+
 // openTimed opens a journal in a new directory, as a run does.
 func openTimed(b *testing.B) *Journal {
 	b.Helper()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/lock"
 	"github.com/10f93571/retry/task"
 )
 
@@ -85,4 +86,44 @@ func (j *Journal) adopted(ctx context.Context, number int64) (*task.Task, error)
 		}
 	}
 	return t, err
+}
+
+// OwnName makes this process the owner of a name until it exits or releases the name: it alone may start the task of the name, or
+// resume it. OwnName reports false, and the owner's pid, where another process owns the name.
+func (j *Journal) OwnName(name string) (owned bool, pid int, err error) {
+	for {
+		if owned, err = j.owners.Acquire(lock.Name(name)); err != nil {
+			return false, 0, err
+		}
+		if owned {
+			if pid = ownerAside(j.dir, name); pid != 0 {
+				_ = j.ReleaseName(name)
+			}
+			return pid == 0, pid, nil
+		}
+		if pid, err = j.owners.Owner(lock.Name(name)); pid != 0 || err != nil {
+			return false, pid, err
+		}
+	}
+}
+
+// ReleaseName gives up a name that this process owns.
+func (j *Journal) ReleaseName(name string) error {
+	return j.owners.Release(lock.Name(name))
+}
+
+// ownerAside returns the process that runs a task of the name in a journal that was set aside since; 0 where none does.
+func ownerAside(dir, name string) (pid int) {
+	for _, aside := range Asides(dir) {
+		o, err := lock.OpenOwnersReadOnly(aside)
+		if err != nil || o == nil {
+			continue
+		}
+		pid, _ = o.Owner(lock.Name(name))
+		_ = o.Close()
+		if pid != 0 {
+			return pid
+		}
+	}
+	return 0
 }
