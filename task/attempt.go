@@ -1,8 +1,10 @@
 package task
 
 import (
+	"errors"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -47,31 +49,31 @@ type Outcome struct {
 	Error    ErrorClass // why it ended other than by itself
 	Message  string     // the error for people
 	Duration time.Duration
-	Stdout   string    // the end of what it wrote, where that was captured: LookedAt for the decision, Kept after it
+	Stdout   string    // the end of what it wrote, where that was captured: ConditionTail bytes for the decision, StoredTail bytes after it
 	Stderr   string    // the same; of both streams where they are one file
-	Final    bool      // no other can be of use: its output is passed on already, or nobody reads it any more; not stored
+	Final    bool      // no further attempt makes sense: its output is passed on already, or has no reader; not stored
 	Stop     os.Signal // the signal that asked retry itself to stop meanwhile; not stored
 	Reply    *Reply    // of an HTTP request; nil for a command
 }
 
-// How many bytes of the end of a captured stream conditions can look at, and how many are kept.
+// The bytes of the end of a captured stream that conditions can look at, and that are stored.
 const (
 	ConditionTail = 1 << 20
 	StoredTail    = 8 << 10
 )
 
-// brief leaves of the captured output what is kept.
+// TrimTails shortens the captured output to what is stored.
 func (o Outcome) TrimTails() Outcome {
-	o.Stdout, o.Stderr = ending(o.Stdout), ending(o.Stderr)
+	o.Stdout, o.Stderr = tail(o.Stdout), tail(o.Stderr)
 	if o.Reply != nil {
 		kept := *o.Reply
-		kept.Body = ending(kept.Body)
+		kept.Body = tail(kept.Body)
 		o.Reply = &kept
 	}
 	return o
 }
 
-func ending(text string) string {
+func tail(text string) string {
 	if len(text) <= StoredTail {
 		return text
 	}
@@ -137,4 +139,54 @@ type Decision struct {
 	Rule         int           // the number of the policy's rule that gave the delay, from 1; 0 for none
 	Success      bool          // the outcome is a success under the policy, one of consecutive ones perhaps
 	ConditionErr error         // why a condition could not be evaluated; not stored
+}
+
+// ErrStopped says that a signal ended what was under way.
+var ErrStopped = errors.New("stopped by a signal")
+
+// The exit statuses of retry that are not the command's own; the numbers are those of timeout(1) and env(1).
+const (
+	ExitSuccess       = 0
+	ExitUnsuccessful  = 1  // the last attempt exited 0, and yet the task did not succeed
+	ExitReplyLost     = 23 // curl's for a reply that could not be written
+	ExitNoReply       = 56 // curl's for one that was not received
+	ExitDeferred      = 75 // EX_TEMPFAIL of sysexits.h: another run has to go on with it
+	ExitTimeout       = 124
+	ExitInternal      = 125
+	ExitNotExecutable = 126
+	ExitNotFound      = 127
+	ExitSignalBase    = 128
+)
+
+// ExitCode returns the exit status that stands for the outcome. An HTTP request has curl's, whatever went wrong.
+func (o Outcome) ExitCode() int {
+	switch {
+	case o.Reply != nil && o.IsCrash(): // whether there was a reply, nobody saw
+		return ExitNoReply
+	case o.Reply != nil:
+		return o.Exit
+	}
+	switch o.Error {
+	case ErrorTimeout:
+		return ExitTimeout
+	case ErrorNotFound:
+		return ExitNotFound
+	case ErrorNotExecutable:
+		return ExitNotExecutable
+	case ErrorStart:
+		return ExitInternal
+	}
+	if o.IsCrash() {
+		return ExitInternal
+	}
+	return o.Exit
+}
+
+// Stops reports whether a signal asks retry to end; the others are only passed on to a running attempt.
+func Stops(sig os.Signal) bool {
+	switch sig {
+	case os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT:
+		return true
+	}
+	return false
 }

@@ -9,9 +9,9 @@ import (
 	"unicode"
 )
 
-// Condition is a set of outcomes, written as a list or as an expression. A list has exit codes (75), ranges of them (100-120), signals
-// (SIGSEGV), and the words signal, timeout and any. For HTTP the numbers are statuses (429, 520-524, 5xx), and there are the words dns,
-// connect, tls, reset and truncated.
+// Condition is a set of outcomes, written as a list or as an expression. A list has exit codes (75), ranges of them
+// (100-120), signals (SIGSEGV), and the words signal, timeout and any. For HTTP the numbers are statuses (429, 520-524,
+// 5xx), and there are the words dns, connect, tls, reset and truncated.
 type Condition struct {
 	text       string
 	matches    []func(Evidence) bool // of a list
@@ -64,8 +64,8 @@ func isExpression(text string) bool {
 	return false
 }
 
-// CheckStatuses returns what no request can come to in a list of outcomes: its numbers are statuses, and no signal ends a request. In a
-// policy that commands share with requests that is no mistake.
+// CheckStatuses returns what no request can come to in a list of outcomes: its numbers are statuses, and no signal ends
+// a request. In a policy that commands share with requests that is no mistake.
 func CheckStatuses(text string) error {
 	if isExpression(text) {
 		return nil
@@ -178,8 +178,8 @@ func IsSignal(name string) bool {
 	return slices.Contains(signalNames, name) || err == nil && number != name
 }
 
-// parseExit reads 75 or 100-120: exit codes, or statuses of HTTP. A timed-out attempt of a command counts as ExitTimeout, which is how
-// retry itself would end.
+// parseExit reads 75 or 100-120: exit codes, or statuses of HTTP. A timed-out attempt of a command counts as
+// ExitTimeout, which is how retry itself would end.
 func parseExit(item string) (func(Evidence) bool, error) {
 	first, last, isRange := strings.Cut(item, "-")
 	if !isRange {

@@ -14,7 +14,8 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// What a task came to decides which output is passed on. A task that goes on, or may be resumed, has not come to anything yet.
+// What a task came to decides which output is passed on. A task that goes on, or may be resumed, has not come to
+// anything yet.
 func TestPassesOn(t *testing.T) {
 	statuses := []Status{Pending, InFlight, Succeeded, Exhausted, Failed, Cancelled}
 	for mode, passed := range map[OutputMode]map[Status]bool{

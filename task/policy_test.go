@@ -295,7 +295,8 @@ func TestParseRuleRefuses(t *testing.T) {
 	}
 }
 
-// fake is an expression without a library: the number of bytes of stderr is above a limit, and output it cannot read is trouble.
+// fake is an expression without a library: the number of bytes of stderr is above a limit, and output it cannot read is
+// trouble.
 type fake struct{ limit int }
 
 var errUnreadable = errors.New("cannot be evaluated")

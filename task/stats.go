@@ -38,8 +38,8 @@ func (l *LastRuns) Broken() bool {
 	return l.Status == Failed || l.Status == Exhausted
 }
 
-// Quantile returns the value at rank ⌈q·n⌉ of n sorted ones ("nearest rank"): one that occurred, never one between two. It is 0
-// of none.
+// Quantile returns the value at rank ⌈q·n⌉ of n sorted ones ("nearest rank"): one that occurred, never one between two.
+// It is 0 of none.
 func Quantile(sorted []time.Duration, q float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Target is what a task sends to another program where it runs no command: a request of HTTP, for one. The package of each kind
-// registers it with RegisterTarget; the rest of the program knows it by these methods alone.
+// Target is what a task sends to another program where it runs no command: a request of HTTP, for one. The package of
+// each kind registers it with RegisterTarget; the rest of the program knows it by these methods alone.
 type Target interface {
 	Kind() Kind
 	Title() string      // in one line, without secrets

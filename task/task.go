@@ -1,5 +1,5 @@
-// Package task holds the values of retry (Task, Attempt, Outcome, Policy, Condition, History) and its pure decisions: Decide
-// says what follows an outcome, Transitions which status may follow which. It does no I/O and reads no clock.
+// Package task holds the values of retry (Task, Attempt, Outcome, Policy, Condition, History) and its pure decisions:
+// Decide says what follows an outcome, Transitions which status may follow which. It does no I/O and reads no clock.
 package task
 
 import (
@@ -113,8 +113,8 @@ func (t *Task) Began() time.Time {
 	return t.RequeuedAt
 }
 
-// MaxAttempts is the greatest number that an attempt can have; 0 where there is no limit. Interrupted attempts have numbers too,
-// and use up nothing.
+// MaxAttempts is the greatest number that an attempt can have; 0 where there is no limit. Interrupted attempts have
+// numbers too, and use up nothing.
 func (t *Task) MaxAttempts() int {
 	if t.Policy.Attempts == 0 {
 		return 0

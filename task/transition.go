@@ -2,7 +2,8 @@ package task
 
 import "slices"
 
-// Transition is a step of a task from one status to another. Transitions lists all that there are; a store writes no other.
+// Transition is a step of a task from one status to another. Transitions lists all that there are; a store writes no
+// other.
 type Transition struct {
 	Event    string
 	From, To Status // From is empty where the event makes the task
