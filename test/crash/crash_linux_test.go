@@ -10,10 +10,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/10f93571/retry/internal/testkit"
 )
 
 var (
-	killsFlag = flag.Int("kills", 0, "how many `processes` to kill; 0 is 320, with -short 60")
+	killsFlag = flag.Int("kills", 0, "how many `processes` to kill; 0 is 320")
 	seedFlag  = flag.Uint64("seed", 0, "the seed of the choices; 0 is a random one. When what happens is up to the system")
 )
 
@@ -26,7 +28,6 @@ func TestMain(m *testing.M) {
 
 const (
 	usualKills  = 320
-	shortKills  = 60
 	killsARound = 40
 	// killsAnExtra is how many there are in a round that is for steps that nobody has died at.
 	killsAnExtra = 10
@@ -35,11 +36,8 @@ const (
 )
 
 func kills() int {
-	switch {
-	case *killsFlag > 0:
+	if *killsFlag > 0 {
 		return *killsFlag
-	case testing.Short():
-		return shortKills
 	}
 	return usualKills
 }
@@ -106,6 +104,7 @@ func play(t *testing.T, dir string, seed uint64, tally *tally) {
 // build builds retry with the steps to die at.
 func build(t *testing.T, dir string) (binary string) {
 	t.Helper()
+	testkit.Slow(t, "it builds the program and kills hundreds of processes")
 	binary = filepath.Join(dir, "retry")
 	cmd := exec.Command("bash", filepath.Join("..", "..", ".ci", "release"), binary, "crashpoints") // what people run, but that it can be made to die
 	if said, err := cmd.CombinedOutput(); err != nil {

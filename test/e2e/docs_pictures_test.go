@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/internal/text"
 )
 
@@ -19,6 +20,7 @@ var drawing = regexp.MustCompile(`(?m)^    \$ (retry plot .*--svg (\S+))$`)
 
 // The picture of a page is the one that the command line on it draws.
 func TestPicturesOfThePages(t *testing.T) {
+	testkit.Slow(t, "it draws every picture of the docs")
 	bench, drawn := newDocsBench(t), 0
 	for _, path := range policyFiles(t) {
 		page := readPage(t, path)
@@ -107,6 +109,7 @@ var computing = regexp.MustCompile(`(?m)^    (retry .*--json)$`)
 
 // The figures of a section are those that its command lines print.
 func TestFiguresOfThePages(t *testing.T) {
+	testkit.Slow(t, "it simulates every table of the docs")
 	if raceDetector {
 		t.Skip("a million retries take a minute with the race detector, and are the same")
 	}

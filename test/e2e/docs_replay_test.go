@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/10f93571/retry/internal/testkit"
 )
 
 var prompted = regexp.MustCompile(`^( {4,8})\$ (retry .*)$`)
@@ -62,6 +64,7 @@ var update = flag.Bool("update", false, "write what the pages show anew")
 
 // The pages show what retry prints.
 func TestPagesShowWhatRetryPrints(t *testing.T) {
+	testkit.Slow(t, "it runs every example that shows output")
 	bench, tried := newDocsBench(t), 0
 	for _, path := range append(policyFiles(t), filepath.Join("docs", "conditions.md")) {
 		page := readPage(t, path)

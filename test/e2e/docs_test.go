@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/10f93571/retry/internal/testkit"
 )
 
 // An example stands alone in an indented line, as a shell, a crontab or a unit would have it, or in the text between backticks. There,
@@ -62,6 +64,7 @@ func TestExamples(t *testing.T) {
 
 // What the pages tell people to type is accepted.
 func TestDocsAreAccepted(t *testing.T) {
+	testkit.Slow(t, "it runs every example of the docs")
 	bench := newDocsBench(t)
 	for _, path := range pages(t) {
 		page, err := os.ReadFile(path)
@@ -100,6 +103,7 @@ func TestDocsCanBeRefused(t *testing.T) {
 // Each job of a crontab is silent while all is well, and mails what its last attempt wrote when it has failed; in both cases the journal
 // can tell it, too.
 func TestCronLinesLeaveATrace(t *testing.T) {
+	testkit.Slow(t, "it runs every crontab line of the docs")
 	bench := newDocsBench(t)
 	for _, path := range []string{"README.md", filepath.Join("docs", "cron.md")} {
 		page, err := os.ReadFile(path)

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	_ "github.com/mattn/go-sqlite3" // to hold the lock of a journal
+
+	"github.com/10f93571/retry/internal/testkit"
 )
 
 // site is a place with a journal, for runs of the real main.
@@ -30,6 +32,7 @@ type report struct {
 }
 
 func newSite(t *testing.T) *site {
+	testkit.Slow(t, "it runs the program on failing file systems")
 	return &site{T: t, state: filepath.Join(t.TempDir(), "state")}
 }
 
@@ -322,11 +325,8 @@ func TestDamageAnywhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rounds, aside := 150, 0
-	if testing.Short() {
-		rounds = 30
-	}
-	for range rounds {
+	aside := 0
+	for range 150 {
 		seed := rand.Uint64()
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			s := newSite(t)

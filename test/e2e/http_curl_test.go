@@ -17,11 +17,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/10f93571/retry/internal/testkit"
 )
 
 // TestLikeCurl sends with retry and with curl what the same flags ask for, to one raw server, and compares what came: the request line,
 // the headers as they were written, but in any order, and the body.
 func TestLikeCurl(t *testing.T) {
+	testkit.Slow(t, "it runs the program and curl once for each set of flags")
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("there is no curl to compare with")
 	}

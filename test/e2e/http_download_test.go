@@ -15,11 +15,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/10f93571/retry/internal/testkit"
 )
 
 // TestDownloadCutFiveTimes has a server cut a large download again and again. It arrives bit for bit, to a file and on stdout, each byte
 // is asked for once, and what is on its way is not held in memory.
 func TestDownloadCutFiveTimes(t *testing.T) {
+	testkit.Slow(t, "it downloads 400 MiB")
 	size := int64(200 << 20)
 	if raceDetector {
 		size = 64 << 20

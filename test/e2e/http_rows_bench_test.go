@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/10f93571/retry/internal/testkit"
 )
 
 // rowsBench is where rows are tried.
@@ -23,6 +25,7 @@ type rowsBench struct {
 }
 
 func newRowsBench(t *testing.T) *rowsBench {
+	testkit.Slow(t, "it runs the program for every row of the retry tables")
 	b := &rowsBench{docsBench: newDocsBench(t)}
 	b.config, b.ca = rawTLS(t)
 	return b

@@ -91,7 +91,7 @@ func awaitStdin() {
 
 // TestScripts runs the scripts of testdata: the command line's specification, with the real main and real processes.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
+	params := testscript.Params{
 		Dir: "testdata",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("RETRY_STATE_DIR", filepath.Join(env.WorkDir, "state"))
@@ -111,7 +111,17 @@ func TestScripts(t *testing.T) {
 			"signal":  sendSignal,
 			"serve":   serve,
 		},
-	})
+	}
+	if testing.Short() {
+		params.Dir, params.Files = "", quickScripts
+	}
+	testscript.Run(t, params)
+}
+
+// quickScripts are the scripts that run with -short: a few that wait for little, for the larger parts of the command line.
+var quickScripts = []string{
+	"testdata/commandline.txt", "testdata/conditions.txt", "testdata/http_status.txt", "testdata/policies.txt",
+	"testdata/report.txt", "testdata/resume_several.txt", "testdata/run.txt", "testdata/status.txt",
 }
 
 // raceDetector is on where the tests were built with -race, which takes several times the memory.

@@ -9,11 +9,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/10f93571/retry/internal/testkit"
 )
 
 // buildRetry compiles the program: a test's own binary also initialises what tests import.
 func buildRetry(tb testing.TB) string {
 	tb.Helper()
+	testkit.Slow(tb, "building the program takes seconds")
 	binary := filepath.Join(tb.TempDir(), "retry")
 	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
 		tb.Fatalf("build retry: %v\n%s", err, out)
