@@ -66,8 +66,9 @@ func (c *cast) idle(tasks []string) actor {
 
 // policy returns flags by which every task ends soon.
 func (c *cast) policy() []string {
+	delay := max(0, c.IntN(21)-7) // often none: only then an outcome and the next claim are one transaction
 	return []string{
-		"-n", fmt.Sprint(1 + c.IntN(7)), "-b", fmt.Sprintf("constant:%dms", c.IntN(15)), "-B", "1h", "--stop-on", fmt.Sprint(exitStop),
+		"-n", fmt.Sprint(1 + c.IntN(7)), "-b", fmt.Sprintf("constant:%dms", delay), "-B", "1h", "--stop-on", fmt.Sprint(exitStop),
 	}
 }
 
