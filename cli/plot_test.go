@@ -12,6 +12,7 @@ import (
 	"github.com/creack/pty"
 
 	"github.com/10f93571/retry/cli/session"
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/plot"
 	"github.com/10f93571/retry/task"
 )
@@ -70,6 +71,7 @@ type plotFigures struct {
 // The table of figures by which phase jitter was chosen: 100,000 tasks that fail together, base 10 s doubling, 8
 // retries.
 func TestPublishedFiguresOfPlot(t *testing.T) {
+	testkit.Slow(t, "it simulates a million attempts")
 	rows := []struct {
 		spec        string
 		idle, local figure
@@ -123,6 +125,7 @@ type outageFigures struct {
 // The same table's recovery: down for 120 s, then 1,000 calls a second are answered. When the last one of all is done
 // is chance.
 func TestPublishedFiguresOfAnOutage(t *testing.T) {
+	testkit.Slow(t, "it simulates a million attempts")
 	rows := []struct {
 		spec               string
 		p99, all, rejected figure

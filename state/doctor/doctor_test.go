@@ -15,6 +15,7 @@ import (
 	_ "github.com/mattn/go-sqlite3"
 	"golang.org/x/sys/unix"
 
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/state/lock"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
@@ -208,6 +209,7 @@ func TestAPipeIsNotOpened(t *testing.T) {
 }
 
 func TestLockedDirectory(t *testing.T) {
+	testkit.Slow(t, "it waits five seconds for a lock")
 	dir := interrupted(t)
 	unlock, err := lock.Exclusive(t.Context(), dir)
 	must(t, err)

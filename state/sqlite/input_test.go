@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
@@ -263,6 +264,7 @@ func TestNoInputOutlivesItsTaskInAnyOrder(t *testing.T) {
 
 // The same at once, in another goroutine or another connection, as a cancelling process has.
 func TestNoInputOutlivesItsTaskInARace(t *testing.T) {
+	testkit.Slow(t, "it runs a race 600 times")
 	dir := t.TempDir()
 	j, other := openIn(t, dir), openIn(t, dir)
 	for round := range 600 {

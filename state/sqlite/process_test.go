@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/lock"
 	"github.com/10f93571/retry/task"
@@ -190,6 +191,7 @@ type puppet struct {
 
 func startPuppet(t *testing.T) *puppet {
 	t.Helper()
+	testkit.Slow(t, "it starts many processes")
 	p := &puppet{t: t, cmd: exec.Command(os.Args[0])}
 	// The race detector would have each puppet sleep for a second before it exits.
 	p.cmd.Env = append(os.Environ(), puppetVariable+"=1", "GORACE=atexit_sleep_ms=0 "+os.Getenv("GORACE"))
