@@ -11,15 +11,15 @@ import (
 	"github.com/10f93571/retry/backoff"
 )
 
-// Word is what a server says of when to come back.
+// RetryAfter is what a server says about when to send the next request.
 type RetryAfter struct {
 	Delay    time.Duration // 0 where it names none, or a time that has passed; at most backoff.Max
 	Asked    bool          // it asks for another request: a Retry-After that can be read, even if its time has passed
 	NoneLeft bool          // it says that no request is left for now
 }
 
-// ReadWord reads the headers of a reply that came at now: Retry-After-Ms, Retry-After, RateLimit as the IETF's drafts have it, and
-// X-RateLimit-Remaining with X-RateLimit-Reset. The first that names a delay gives it. What cannot be read is passed over.
+// ReadRetryAfter reads the headers of a reply that arrived at now: Retry-After-Ms, Retry-After, RateLimit as the drafts of the
+// IETF define it, and X-RateLimit-Remaining with X-RateLimit-Reset. The first that names a delay wins. Invalid ones are ignored.
 func ReadRetryAfter(h http.Header, now time.Time) RetryAfter {
 	precise, isPrecise := number(h.Get("Retry-After-Ms"), time.Millisecond)
 	after, isAfter := retryAfterHeader(h.Values("Retry-After"), now)
@@ -32,7 +32,8 @@ func ReadRetryAfter(h http.Header, now time.Time) RetryAfter {
 	}
 }
 
-// retryAfter reads seconds, or a date in any of HTTP's three forms. Of several, as a server and a proxy before it send them, the longest holds.
+// retryAfterHeader reads seconds, or a date in any of the three forms of HTTP. The longest delay of several lines wins: a server
+// and a proxy before it may each send one.
 func retryAfterHeader(lines []string, now time.Time) (longest time.Duration, found bool) {
 	for _, line := range lines {
 		at, err := http.ParseTime(strings.TrimSpace(line))

@@ -152,7 +152,7 @@ func (e *Executor) part(i int, part request.Part) (Body, error) {
 	return made, nil
 }
 
-// dropMade lets go of the parts that were transformed.
+// dropPrepared frees the parts that were stripped or encoded.
 func (e *Executor) dropPrepared() {
 	for _, made := range e.prepared {
 		_ = made.Close()

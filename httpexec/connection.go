@@ -15,8 +15,8 @@ import (
 	"sync/atomic"
 )
 
-// conn is a connection that does not read before something was written. A server that speaks first is none of HTTP; it would be that
-// or a broken connection, as the race goes, and net/http would log it.
+// conn is a connection that does not read before something was written. A server that speaks first does not speak HTTP; without
+// this it would depend on timing which error an attempt gets, and net/http would log it.
 type conn struct {
 	net.Conn
 	header       *recorder     // nil: nobody asks for what is read
@@ -35,10 +35,10 @@ func (w *tracer) wrap(c net.Conn) *conn {
 	return w.conn
 }
 
-// ready notes that what is written from now on is the request.
+// startRequest notes that everything written from now on belongs to the request.
 func (c *conn) startRequest() { c.requestStart.Store(c.wrote.Load()) }
 
-// begun reports whether something of the request was written.
+// requestStarted reports whether a byte of the request was written.
 func (c *conn) requestStarted() bool { return c.wrote.Load() > c.requestStart.Load() }
 
 func (c *conn) Read(p []byte) (int, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/10f93571/retry/httpexec/request"
 )
 
-// ask makes a request one for the rest of what an earlier attempt got. A range of the user's own is left alone.
+// askForRest changes a request so that it asks for what an earlier attempt did not receive. A Range header of the user stays.
 func (a *attempt) askForRest(h *wireRequest) {
 	a.continues = h.method == http.MethodGet && h.body == nil && request.Value(h.header, "Range") == "" && request.Value(h.header, "If-Range") == ""
 	if !a.continues || a.unfinished == nil {
@@ -21,7 +21,7 @@ func (a *attempt) askForRest(h *wireRequest) {
 	a.ranged = true
 }
 
-// place decides where the body of a reply goes: behind what is there already, or to a new beginning.
+// prepareBody decides where the body of a reply is written: behind what is there already, or to an empty file.
 func (a *attempt) prepareBody(response *http.Response) error {
 	switch {
 	case a.ranged && response.StatusCode == http.StatusPartialContent:
@@ -42,7 +42,7 @@ func (a *attempt) isPart(response *http.Response) bool {
 	return response.StatusCode == http.StatusPartialContent && request.Value(a.first.header, "Range") == "" && ok && (part.First > 0 || part.Total > part.Last+1)
 }
 
-// begin takes an empty place for a body. What may go to a file goes there at once.
+// newBody starts an empty body. What may be written to the file of -o is written there directly.
 func (a *attempt) newBody(status int) error {
 	a.reply.inPart = a.partFile != nil && status < 300 && !a.request.Include
 	if !a.reply.inPart {
@@ -115,7 +115,7 @@ func (r *reply) isOf(response *http.Response) bool {
 	return r.url != nil && response.Request != nil && r.url.String() == response.Request.URL.String()
 }
 
-// check compares the size of the body with what the server said of it.
+// checkRange compares the size of the body with the size that the server announced.
 func (a *attempt) checkRange() error {
 	r := &a.reply
 	size := r.body.Size()
@@ -131,7 +131,7 @@ func (a *attempt) checkRange() error {
 	return nil
 }
 
-// remember keeps what came of a body that was cut, where the rest of it can be asked for.
+// keepUnfinished keeps a body that was cut, where the next attempt can ask for the rest.
 func (a *attempt) keepUnfinished(response *http.Response, err error) {
 	r := &a.reply
 	if r.status != http.StatusOK && (!a.ranged || r.status != http.StatusPartialContent) {
@@ -151,7 +151,7 @@ func (a *attempt) keepUnfinished(response *http.Response, err error) {
 	}
 }
 
-// forget lets go of what an earlier attempt got.
+// dropUnfinished frees what an earlier attempt received.
 func (e *Executor) dropUnfinished() {
 	e.unfinished.drop()
 	e.unfinished = nil

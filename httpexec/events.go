@@ -6,7 +6,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Event is what an attempt came to: a row of the table in rules.go.
+// Event is what an attempt came to: a row of the table below.
 type Event string
 
 // The events without a status, or in spite of one.
@@ -44,7 +44,7 @@ type row struct {
 // statuses is a range of them, both ends included.
 type statuses struct{ first, last int }
 
-// answer says whether an event is worth another attempt, given what is known beside it.
+// rule says whether an event is worth another attempt, given what else is known.
 type rule func(Safety, Facts) task.Eligibility
 
 // table is what is retried unless the policy says otherwise. The first row that an event is in decides.

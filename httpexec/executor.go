@@ -167,7 +167,7 @@ func (a *attempt) connect(ctx context.Context, t *http.Transport, h wireRequest)
 	return c, explain(ctx, err)
 }
 
-// take reads the reply whole.
+// readReply reads the whole reply.
 func (a *attempt) readReply(response *http.Response, done func()) error {
 	defer done()
 	a.reply.setHeader(response)
@@ -255,8 +255,8 @@ var signalNames = map[syscall.Signal]string{
 	syscall.SIGINT: "SIGINT", syscall.SIGTERM: "SIGTERM", syscall.SIGHUP: "SIGHUP", syscall.SIGQUIT: "SIGQUIT",
 }
 
-// listen ends an attempt at the first signal that asks to stop; the others have nobody to go to. The function that it returns ends
-// the listening and returns that signal.
+// listen ends an attempt at the first signal that asks to stop, and ignores the others. The function that it returns stops listening
+// and returns that signal.
 func listen(signals <-chan os.Signal, cancel context.CancelCauseFunc) func() os.Signal {
 	over, ended := make(chan struct{}), make(chan struct{})
 	var stop os.Signal

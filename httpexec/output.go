@@ -58,7 +58,7 @@ func (e *Executor) Close() {
 	e.dropPrepared()
 }
 
-// putAside keeps of a reply what the next attempt can go on with. A file with nothing in it does not lie around while retry waits.
+// keepForNextAttempt keeps of a reply what the next attempt can continue. An empty part file is removed while retry waits.
 func (e *Executor) keepForNextAttempt(r *reply) {
 	if e.unfinished == nil || r == nil || e.unfinished.body != r.body {
 		r.drop()
@@ -104,7 +104,7 @@ func (e *Executor) passOn(t *task.Task, r *reply, p *download.PartFile) error {
 	return outputError(path, p.Install())
 }
 
-// complain writes an error's body among the lines of stderr.
+// writeErrorTo writes the body of an error to stderr, and ends its last line.
 func (r *reply) writeErrorTo(w io.Writer) error {
 	err := r.writeTo(w)
 	if end := r.tail(1); err == nil && end != "" && end != "\n" {

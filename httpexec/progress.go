@@ -18,7 +18,7 @@ type meter struct {
 	now   task.Transfer
 }
 
-// tellEvery is how often a meter tells, also where nothing moves: the time does.
+// reportEvery is the interval of reports. They go on where no bytes arrive, as the elapsed time changes.
 const reportEvery = 100 * time.Millisecond
 
 func newMeter(tell func(task.Transfer)) *meter {

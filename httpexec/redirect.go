@@ -32,7 +32,7 @@ func (h *wireRequest) address() string {
 	return join(h.url.Hostname(), port)
 }
 
-// request makes the one that net/http sends. It has no GetBody, so that nothing can read the body a second time.
+// build makes the request of net/http. Its context carries the trace.
 func (h *wireRequest) build(ctx context.Context) (*http.Request, error) {
 	if err := request.CheckHead(h.method, h.header); err != nil {
 		return nil, err

@@ -31,7 +31,7 @@ type reply struct {
 	total     int64 // the size of all of it; -1 = unknown
 }
 
-// note keeps what is known before the body.
+// setHeader keeps what is known before the body arrives.
 func (r *reply) setHeader(response *http.Response) {
 	r.status, r.header = response.StatusCode, response.Header
 	r.end, r.total = response.ContentLength, response.ContentLength

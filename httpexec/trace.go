@@ -93,7 +93,7 @@ func (w *tracer) enter(s stage) {
 	w.began[s] = time.Now()
 }
 
-// ended adds the time since a stage began to a phase, and enters the next one.
+// endPhase adds the time since a stage began to a phase, and enters the next stage.
 func (w *tracer) endPhase(s stage, phase *time.Duration, next stage) {
 	w.mutex.Lock()
 	*phase += time.Since(w.began[s])
@@ -131,8 +131,8 @@ func (w *tracer) trace() *httptrace.ClientTrace {
 	}
 }
 
-// writing notes a request by the one header that each has. WroteHeaders comes too late: HTTP/2 calls it after the headers are on the
-// wire, and the reply may be faster.
+// writing counts a request by the one header that each has. WroteHeaders comes too late: HTTP/2 calls it after the headers are sent,
+// and the reply may be faster.
 func (w *tracer) writing(name string) {
 	if name != "Host" && name != ":authority" {
 		return
@@ -143,7 +143,7 @@ func (w *tracer) writing(name string) {
 	w.enter(stageWait)
 }
 
-// writtenWhole makes the wait for the reply begin, unless that has begun to come.
+// writtenWhole starts the wait for the reply, unless the reply has already begun.
 func (w *tracer) writtenWhole() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

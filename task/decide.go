@@ -64,7 +64,7 @@ func cutShort(o Outcome) Decision {
 	return d
 }
 
-// stopped decides for a task whose owner was told to stop: from the keyboard it is over, otherwise it can be resumed.
+// Stopped decides for a task whose owner was told to stop. A signal of the keyboard ends the task; after any other it can be resumed.
 func Stopped(sig os.Signal) Decision {
 	if sig == os.Interrupt || sig == syscall.SIGQUIT {
 		return Decision{Verdict: VerdictCancelled, Reason: ReasonCancelled}

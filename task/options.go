@@ -84,7 +84,7 @@ func (o *Options) Phase(natural float64) float64 {
 	return rand.New(rand.NewPCG(*o.Seed, 0)).Float64()
 }
 
-// finalHook is the hook for a task that ended. One that was cancelled did not fail: somebody wanted it to end.
+// FinalHook is the hook of a task that ended. A cancelled task did not fail, so it has none.
 func (o *Options) FinalHook(s Status) string {
 	switch s {
 	case Succeeded:

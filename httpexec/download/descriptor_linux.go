@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// errDescriptor says that nobody handed us the open file that a name stands for.
+// ErrDescriptor says that nobody handed us the open file that a name stands for.
 var ErrDescriptor = errors.New("there is no open file of this number")
 
 // descriptorOf returns the number that /dev/stdout and its like come down to; -1 for another name. What we opened ourselves, the journal
@@ -31,7 +31,7 @@ func descriptorOf(path string) (int, error) {
 	return n, nil
 }
 
-// inherited opens the file that we inherited by a number, at the place where whoever has it open goes on; nil where it is not for writing.
+// Inherited opens the file that we inherited by a number, at the place where whoever has it open goes on; nil where it is not for writing.
 func Inherited(path string) *os.File {
 	n, err := descriptorOf(path)
 	if n < 0 || err != nil {

@@ -66,7 +66,7 @@ func checkDirectory(dir string) error {
 	return nil
 }
 
-// checkWritable has a file that its owner made read-only stay as it is: renaming asks for no permission on what it replaces.
+// checkWritable refuses a file that its owner made read-only: a rename needs no permission on the file that it replaces.
 func checkWritable(path string) error {
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if errors.Is(err, fs.ErrPermission) {
@@ -78,14 +78,14 @@ func checkWritable(path string) error {
 	return nil
 }
 
-// part is the file beside a Destination that takes its place once it is whole.
+// PartFile is the file beside a Destination that replaces it once the download is complete.
 type PartFile struct {
 	Destination
 	name string
 	Body *spool.Spool
 }
 
-// newPart makes the file. What an earlier run of the task left under its name is of no use: nobody knows whether it is all there.
+// NewPartFile makes the file. A file that an earlier run of the task left is removed: nobody knows whether all of it was written.
 func NewPartFile(d Destination, id string) (*PartFile, error) {
 	name := PartFileName(d.Path, id)
 	_ = os.Remove(name)
@@ -111,15 +111,15 @@ func NewPartFile(d Destination, id string) (*PartFile, error) {
 	return p, nil
 }
 
-// partName is found again by a resumed task, and by nobody else.
+// PartFileName is the name that a resumed task finds again, and no other task uses.
 func PartFileName(path, id string) string {
 	const longest = 255 - len("..12345678.part") // of a name
 	dir, base := filepath.Split(path)
 	return filepath.Join(dir, "."+base[:min(len(base), longest)]+"."+id[max(0, len(id)-8):]+".part")
 }
 
-// install puts the file in the place of the other. It is not forced to the disk first: neither is the outcome in the journal, and a
-// download that a power cut took can be repeated.
+// Install replaces the destination with the file. It is not synced to the disk: neither is the outcome in the journal, and a download
+// that a power cut destroyed can be repeated.
 func (p *PartFile) Install() error {
 	err := p.Body.Close()
 	if err == nil {
@@ -131,7 +131,7 @@ func (p *PartFile) Install() error {
 	return err
 }
 
-// drop removes it. There may be none.
+// Drop removes it. There may be none.
 func (p *PartFile) Drop() {
 	if p == nil {
 		return
@@ -139,13 +139,13 @@ func (p *PartFile) Drop() {
 	_, _ = p.Body.Close(), os.Remove(p.name)
 }
 
-// contentRange is the header Content-Range: RFC 9110, section 14.4.
+// ContentRange is the header Content-Range: RFC 9110, section 14.4.
 type ContentRange struct {
 	First, Last int64 // both included; 0 and -1 where the range cannot be satisfied
 	Total       int64 // -1 = unknown
 }
 
-// parseContentRange reads "bytes 0-9/20", "bytes 0-9/*" and "bytes */20".
+// ParseContentRange reads "bytes 0-9/20", "bytes 0-9/*" and "bytes */20".
 func ParseContentRange(text string) (ContentRange, bool) {
 	unit, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
 	part, size, ok := strings.Cut(strings.TrimSpace(rest), "/")
@@ -174,11 +174,12 @@ func digits(text string) (int64, bool) {
 	return int64(n), err == nil
 }
 
-// rangeError says that a server's answer to a request for the rest of a body cannot be used, or that there is more to ask for.
+// RangeError says that a server's answer to a request for the rest of a body cannot be used, or that there is more to ask for.
 type RangeError struct{ Text string }
 
 func (e *RangeError) Error() string { return e.Text }
 
+// SendsRanges reports whether a server may answer a request for a range.
 func SendsRanges(header http.Header) bool {
 	return !strings.EqualFold(strings.TrimSpace(header.Get("Accept-Ranges")), "none")
 }
@@ -186,7 +187,7 @@ func SendsRanges(header http.Header) bool {
 // surelyOlder is how much older than a reply a file has to be for its date to tell it from a later state, whatever the clocks.
 const surelyOlder = time.Minute
 
-// validatorOf returns what If-Range can be asked with: RFC 9110, sections 13.1.5 and 8.8.2.2. Empty: nothing.
+// ValidatorOf returns what If-Range can be asked with: RFC 9110, sections 13.1.5 and 8.8.2.2. Empty: nothing.
 func ValidatorOf(header http.Header) string {
 	tag := header.Get("Etag")
 	if tag != "" {

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// fileBody is a file as it was when the task was made.
+// FileBody is a file of a request, which must not change after the task was made.
 type FileBody struct {
 	*os.File
 	part Part
 }
 
-// openFile opens the file of a part, and refuses another than the task was made with.
+// OpenFile opens the file of a part, and refuses another than the task was made with.
 func OpenFile(part Part) (*FileBody, error) {
 	if part.Time.IsZero() {
 		if err := stamp(&part); err != nil {
@@ -36,7 +36,7 @@ func OpenFile(part Part) (*FileBody, error) {
 // Size implements Body.
 func (f *FileBody) Size() int64 { return f.part.Size }
 
-// same tells whether the file is still what it was. What is another file by now is not looked at: this one is open.
+// Same returns an error if the file has changed. It looks at the open file, not at one that has replaced it since.
 func (f *FileBody) Same() error {
 	info, err := f.Stat()
 	if err == nil && (info.Size() != f.part.Size || !info.ModTime().Equal(f.part.Time)) {
@@ -45,8 +45,8 @@ func (f *FileBody) Same() error {
 	return err
 }
 
-// StreamError says that a part of a body comes from what can be read only once: a pipe, a terminal, a process substitution. Whoever reads it
-// to its end can give it as stdin instead.
+// StreamError says that a part of a body can be read only once: a pipe, a terminal, a process substitution. A caller that reads it
+// to its end can send it as stdin.
 type StreamError struct{ Part int }
 
 func (e *StreamError) Error() string {
@@ -89,7 +89,7 @@ func stamp(part *Part) error {
 	return file.Close()
 }
 
-// formHead is what precedes a part of a form, as curl writes it.
+// FormHead is what precedes a part of a form, as curl writes it.
 func FormHead(boundary string, part Part) string {
 	var b strings.Builder
 	b.WriteString("--" + boundary + "\r\nContent-Disposition: form-data")
@@ -135,7 +135,7 @@ func FormType(part *Part) string {
 	return kind
 }
 
-// formEncode is curl's --data-urlencode.
+// FormEncode is curl's --data-urlencode.
 func FormEncode(text string) string {
 	return strings.ReplaceAll(percentEncode(text, " "), " ", "+")
 }

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// errHead says that a method or a header cannot be sent.
+// ErrHead says that a method or a header cannot be sent.
 var ErrHead = errors.New("the request cannot be sent")
 
-// headerOf returns the headers of a request: the user's, by curl's rules, and the defaults that these leave. Names keep the case in which
-// they were written.
+// HeaderOf returns the headers of a request: those of the user, by the rules of curl, and the defaults that they leave. Names keep
+// their case.
 func HeaderOf(r *Request, defaults http.Header, refs *References) (http.Header, error) {
 	header := http.Header{}
 	for i, line := range r.Header {
@@ -56,7 +56,7 @@ func cutLine(line string) (name, value string, err error) {
 // KeyHeader carries the idempotency key.
 const KeyHeader = "Idempotency-Key"
 
-// styled writes a key; as a string of RFC 8941, section 3.3.3, in quotes.
+// Styled writes a key; as a string of RFC 8941, section 3.3.3, in quotes.
 func Styled(key string, style KeyStyle) string {
 	if style != KeySF {
 		return key
@@ -64,7 +64,7 @@ func Styled(key string, style KeyStyle) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`
 }
 
-// takenAway reports whether "Name:" stands among the lines.
+// TakenAway reports whether "Name:" stands among the lines.
 func TakenAway(lines []string, name string) bool {
 	for _, line := range lines {
 		if got, text, found := strings.Cut(line, ":"); found && strings.EqualFold(got, name) && strings.TrimSpace(text) == "" {
@@ -74,7 +74,7 @@ func TakenAway(lines []string, name string) bool {
 	return false
 }
 
-// value returns the first of a header, whatever the case of its name.
+// Value returns the first of a header, whatever the case of its name.
 func Value(header http.Header, name string) string {
 	for got, values := range header {
 		if strings.EqualFold(got, name) && len(values) > 0 {
@@ -84,7 +84,7 @@ func Value(header http.Header, name string) string {
 	return ""
 }
 
-// remove takes a header away, whatever the case of its name.
+// Remove takes a header away, whatever the case of its name.
 func Remove(header http.Header, name string) {
 	for got := range header {
 		if strings.EqualFold(got, name) {
@@ -93,7 +93,8 @@ func Remove(header http.Header, name string) {
 	}
 }
 
-// checkHead refuses what net/http refuses only when the connection stands, and without a type. Values are not repeated: they may be secret.
+// CheckHead refuses what net/http refuses only after it has connected, with an error without a type. Values are not repeated in
+// the error, as they may be secret.
 func CheckHead(method string, header http.Header) error {
 	if !isToken(method) {
 		return fmt.Errorf("%w: %q is no method", ErrHead, method)

@@ -9,8 +9,7 @@ import (
 // mask stands for a secret.
 const mask = "***"
 
-// MaskURL returns a URL without the password in it, which may be any that somebody typed: nothing is taken for well-formed. A password
-// that is a reference stays.
+// MaskURL masks the password in a URL, which may be malformed. A password that is a reference stays.
 func MaskURL(url string) string {
 	first, last := passwordIn(url)
 	if first == last || literals(url[first:last]) == "" {
@@ -69,8 +68,8 @@ func isHostPort(authority string) bool {
 	return isName(host) && (!has || port != "" && strings.Trim(port, "0123456789") == "")
 }
 
-// MaskUser returns name:password without the password, unless that is made of references. A name whose password is empty is a key: services
-// that know their clients by one ask for -u KEY: as a rule.
+// MaskUser masks the password of name:password, unless it consists of references. Where the password is empty, the name is masked:
+// services that identify clients by a key ask for -u KEY: as a rule.
 func MaskUser(user string) string {
 	colon := strings.IndexByte(BlankReferences(user), ':')
 	switch {
@@ -95,8 +94,8 @@ func IsSecretHeader(name string) bool {
 	return slices.Contains(secretHeaders, strings.ToLower(strings.TrimSpace(name)))
 }
 
-// MaskHeader returns a header's line without the secret in it. One that is made of references stays, and so does the scheme. Of Referer
-// only a password in its URL is one.
+// MaskHeader masks the secret in a header line. References stay, and so does the scheme of Authorization. In Referer only a password
+// in its URL is a secret.
 func MaskHeader(line string) string {
 	name, value, _ := strings.Cut(line, ":")
 	if strings.EqualFold(strings.TrimSpace(name), "referer") {

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// errReference says that a {env:NAME} cannot be resolved.
+// ErrReference says that a {env:NAME} cannot be resolved.
 var ErrReference = errors.New("resolve a reference")
 
-// references resolves each {env:NAME} of a request, and remembers what must not be told.
+// References resolves each {env:NAME} of a request, and remembers the values that must not be shown.
 type References struct {
 	Lookup func(name string) (value string, ok bool)
 	hidden []secret
@@ -22,12 +22,12 @@ type References struct {
 // secret is a value, and what is shown for it.
 type secret struct{ value, shown string }
 
-// expand puts the values of variables into a text.
+// Expand puts the values of variables into a text.
 func (r *References) Expand(text string) (string, error) {
 	return r.ExpandAt(text, func(_ int, value string) string { return value })
 }
 
-// expandAt does so with what escape makes of the value of a reference at an offset of the text.
+// ExpandAt does so with what escape makes of the value of a reference at an offset of the text.
 func (r *References) ExpandAt(text string, escape func(at int, value string) string) (string, error) {
 	var b strings.Builder
 	for rest := text; ; {
@@ -57,6 +57,7 @@ func (r *References) value(name string) (string, error) {
 	return "", fmt.Errorf("%w: the variable %s is not set\nhint: set it, for a resume too: the journal does not have its value", ErrReference, name)
 }
 
+// Find returns the value of a variable.
 func (r *References) Find(name string) (value string, ok bool) {
 	if r.Lookup == nil {
 		return "", false
@@ -74,7 +75,8 @@ func (r *References) hide(name string, values ...string) {
 	r.HideAs("{env:"+name+"}", values...)
 }
 
-// hideAs has a text shown for values, however they are spelled. What was hidden first goes before the same value with another text.
+// HideAs replaces values by a text in everything that is shown, in whatever form a server repeats them. Where one value is hidden
+// twice, the first text is shown.
 func (r *References) HideAs(shown string, values ...string) {
 	for _, value := range values {
 		if len(value) < shortest {
@@ -87,7 +89,7 @@ func (r *References) HideAs(shown string, values ...string) {
 	slices.SortStableFunc(r.hidden, func(a, b secret) int { return len(b.value) - len(a.value) })
 }
 
-// longest is the length of the longest value; 0 for none.
+// Longest is the length of the longest value; 0 for none.
 func (r *References) Longest() int64 {
 	if len(r.hidden) == 0 {
 		return 0
@@ -95,7 +97,7 @@ func (r *References) Longest() int64 {
 	return int64(len(r.hidden[0].value))
 }
 
-// clean returns a message without the values.
+// Clean returns a message without the values.
 func (r *References) Clean(message string) string {
 	for _, s := range r.hidden {
 		message = strings.ReplaceAll(message, s.value, s.shown)
@@ -103,7 +105,7 @@ func (r *References) Clean(message string) string {
 	return message
 }
 
-// cleanError returns an error whose text is without the values.
+// CleanError returns an error whose text is without the values.
 func (r *References) CleanError(err error) error {
 	if err == nil || r.Clean(err.Error()) == err.Error() {
 		return err
@@ -120,13 +122,13 @@ func (e *cleanedError) Error() string { return e.text }
 
 func (e *cleanedError) Unwrap() error { return e.error }
 
-// masked is what is shown for a secret that was typed.
+// Masked is what is shown for a secret that was typed.
 const Masked = "***"
 
-// leastWord is how long a name or the value of a cookie has to be to be taken for a secret: many are words that pages are full of.
+// minSecret is the shortest length of a name or of a cookie's value that is hidden: shorter ones are often ordinary words.
 const minSecret = 8
 
-// secretsIn are those of a header's value: a cookie has several, and others perhaps a scheme before them.
+// SecretsIn are those of a header's value: a cookie has several, and others perhaps a scheme before them.
 func SecretsIn(name, sent, typed string) []string {
 	if sent == "" {
 		sent = strings.TrimSpace(typed)
@@ -146,7 +148,7 @@ func SecretsIn(name, sent, typed string) []string {
 	return secrets
 }
 
-// hideUser hides name:password as it is sent, and the password. A name without one is often a key.
+// HideUser hides name:password as it is sent, and the password. A name without one is often a key.
 func (r *References) HideUser(user string) {
 	name, password, _ := strings.Cut(user, ":")
 	if user == "" {
@@ -160,7 +162,7 @@ func (r *References) HideUser(user string) {
 	}
 }
 
-// userIn finds the user and the password in a URL.
+// UserIn finds the user and the password in a URL.
 func UserIn(text string) (user string, found bool) {
 	start, end := authorityOf(text)
 	at := strings.LastIndexByte(text[start:end], '@')
@@ -170,7 +172,7 @@ func UserIn(text string) (user string, found bool) {
 	return text[start : start+at], true
 }
 
-// spellings are the ways in which a server may repeat a value: as it is, in a string of JSON, in a URL.
+// encodings are the forms in which a server may repeat a value: unchanged, in a string of JSON, in a URL.
 func encodings(value string) []string {
 	all := []string{value, url.QueryEscape(value), url.PathEscape(value)}
 	if quoted, err := json.Marshal(value); err == nil {

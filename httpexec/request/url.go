@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// errURL says that a URL cannot be requested.
+// ErrURL says that a URL cannot be requested.
 var ErrURL = errors.New("the URL cannot be requested")
 
-// readURL reads a URL as curl does, with the values of its references. The user and the password in it are returned beside it.
+// ReadURL reads a URL as curl does, with the values of its references. The user and the password in it are returned beside it.
 func ReadURL(text string, refs *References) (u *url.URL, user string, err error) {
 	text, err = refs.ExpandAt(text, EscapeIn(text))
 	if err != nil {
@@ -50,7 +50,7 @@ func authorityOf(text string) (start, end int) {
 	return start, len(text)
 }
 
-// escapeIn says how the value of a reference is written into a URL: as data, so that it stays in its part of it. One that the URL begins
+// EscapeIn says how the value of a reference is written into a URL: as data, so that it stays in its part of it. One that the URL begins
 // with, or that is in the host, is taken as it is.
 func EscapeIn(text string) func(at int, value string) string {
 	plain := BlankReferences(text)
@@ -69,7 +69,7 @@ func EscapeIn(text string) func(at int, value string) string {
 	}
 }
 
-// userinfo decodes a user and a password. What is no code stays.
+// Userinfo decodes a user and a password. What is no code stays.
 func Userinfo(text string) string {
 	name, password, _ := strings.Cut(text, ":")
 	return unescape(name) + ":" + unescape(password)
@@ -94,6 +94,7 @@ func legal(text string) string {
 
 const hexDigits = "0123456789ABCDEF"
 
+// EncodeIf percent-encodes the bytes that are wanted.
 func EncodeIf(text string, wanted func(byte) bool) string {
 	var b strings.Builder
 	for i := range len(text) {
@@ -126,6 +127,7 @@ func urlError(err error, user bool) error {
 	return fmt.Errorf("%w: it is malformed", ErrURL)
 }
 
+// CheckURL refuses a URL that cannot be requested.
 func CheckURL(u *url.URL) error {
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
@@ -143,7 +145,7 @@ func CheckURL(u *url.URL) error {
 	return nil
 }
 
-// schemeError says that a URL is of a protocol that is not spoken here.
+// SchemeError says that a URL is of a protocol that is not spoken here.
 type SchemeError struct{ scheme string }
 
 func (e *SchemeError) Error() string {
