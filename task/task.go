@@ -122,14 +122,14 @@ func (t *Task) MaxAttempts() int {
 	return t.RequeuedAfter + t.Policy.Attempts + t.History.Interrupted
 }
 
-// claimed moves the task into its next attempt.
+// BeginAttempt moves the task into its next attempt.
 func (t *Task) BeginAttempt() {
 	t.Status, t.Reason, t.ClaimedAhead = InFlight, "", false
 	t.NextAttemptAt = time.Time{}
 	t.AttemptCount++
 }
 
-// Decided moves the task to where a decision about its attempt leads.
+// ApplyDecision moves the task to where a decision about its attempt leads.
 func (t *Task) ApplyDecision(a Attempt, now time.Time) {
 	t.History = t.History.After(&t.Policy, a.Outcome, a.Decision)
 	t.Last = a
@@ -147,7 +147,7 @@ func (t *Task) Move(d Decision, now time.Time) {
 	}
 }
 
-// crashed is the outcome of an attempt whose owner died: a request may have taken effect by then.
+// Crashed is the outcome of an attempt whose owner died: a request may have taken effect by then.
 func (t *Task) Crashed() Outcome {
 	o := Crashed()
 	if t.Target != nil && !t.Target.Safe() {
@@ -156,7 +156,7 @@ func (t *Task) Crashed() Outcome {
 	return o
 }
 
-// end is the decision that ended a task.
+// EndDecision is the decision that ended a task.
 func (t *Task) EndDecision() Decision {
 	if t.Status == Failed {
 		return Decision{Verdict: VerdictFailed, Reason: t.Reason}
@@ -164,7 +164,7 @@ func (t *Task) EndDecision() Decision {
 	return Decision{Verdict: VerdictExhausted, Reason: t.Reason}
 }
 
-// catchUpWithClock bounds what a clock that was set back since then would make longer: the wait, and the budget.
+// CatchUpWithClock bounds what a clock that was set back since then would make longer: the wait, and the budget.
 func (t *Task) CatchUpWithClock(now time.Time) {
 	if latest := now.Add(t.History.Delay); t.NextAttemptAt.After(latest) {
 		t.NextAttemptAt = latest

@@ -156,6 +156,7 @@ func Duration(d time.Duration) string {
 	return twoUnits(d, 24*time.Hour, "d", time.Hour, "h")
 }
 
+// TrimZero removes a fraction of ".0".
 func TrimZero(text string) string {
 	if n := len(text) - 2; n > 0 && text[n:] == ".0" {
 		return text[:n]
