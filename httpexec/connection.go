@@ -19,7 +19,7 @@ import (
 // this it would depend on timing which error an attempt gets, and net/http would log it.
 type conn struct {
 	net.Conn
-	header       *recorder     // nil: nobody asks for what is read
+	header       *recorder     // nil: nothing is recorded
 	written      chan struct{} // closed when something was written, or when it is over
 	once         sync.Once
 	wrote        atomic.Int64
@@ -156,8 +156,8 @@ func (c *recordedConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// hearTLS has the transport's own handshake replaced by one whose connection can be listened to, where the header is to be shown as it
-// comes. Through a proxy, and over HTTP/2, there is no way to.
+// recordTLS replaces the handshake of the transport by one whose connection is recorded, where the header is shown as it was received.
+// Through a proxy and over HTTP/2 that is not possible.
 func (a *attempt) recordTLS(t *http.Transport, h wireRequest) {
 	if !a.request.Include || h.url.Scheme != "https" || t.Proxy != nil {
 		return
@@ -193,7 +193,7 @@ func configFor(t *http.Transport, address string) *tls.Config {
 	return config
 }
 
-// handshake tells those who follow the request, as net/http does for its own.
+// handshake calls the hooks of the trace, as net/http does for its own handshakes.
 func handshake(ctx context.Context, c *tls.Conn) error {
 	trace := httptrace.ContextClientTrace(ctx)
 	trace.TLSHandshakeStart()

@@ -36,7 +36,7 @@ func (a *attempt) prepareBody(response *http.Response) error {
 	return a.newBody(response.StatusCode)
 }
 
-// isPart reports whether a reply is a part of what was asked for, although nobody asked for a part.
+// isPart reports whether a reply is a part, although the request asked for all.
 func (a *attempt) isPart(response *http.Response) bool {
 	part, ok := download.ParseContentRange(response.Header.Get("Content-Range"))
 	return response.StatusCode == http.StatusPartialContent && request.Value(a.first.header, "Range") == "" && ok && (part.First > 0 || part.Total > part.Last+1)

@@ -20,7 +20,7 @@ type failure struct {
 	class task.ErrorClass
 	exit  int
 	event Event
-	cause string // for people; empty: the error's own words
+	cause string // for people; empty: the text of the error
 }
 
 // connectTimeout is the cause of the end of a connection's time.

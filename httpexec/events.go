@@ -16,7 +16,7 @@ const (
 	EventInvalid     Event = "the request cannot be sent"       // bad URL, certificate not valid, TLS alert, redirect loop
 	EventUnprocessed Event = "the server refused to process it" // REFUSED_STREAM of HTTP/2
 	EventLost        Event = "there was no reply"               // EOF, reset or timeout after the request was written
-	EventCut         Event = "the reply was cut"                // a 2xx whose body did not come whole
+	EventCut         Event = "the reply was cut"                // a 2xx whose body is incomplete
 	EventNotHTTP     Event = "the reply is not HTTP"
 	EventNotStored   Event = "the reply could not be kept" // no room for a success
 	EventLocal       Event = "retry could not do its part" // no room for an error's body, a file that cannot be read
@@ -142,7 +142,7 @@ func atMost(n int) rule {
 	}
 }
 
-// ifAsked retries where the server asked for it: then it did not process the request. Else nobody knows.
+// ifAsked retries where the server asked for it, as it did not process the request then. Otherwise that is unknown.
 func ifAsked(s Safety, f Facts) task.Eligibility {
 	if f.Asked {
 		return retry(s, f)

@@ -27,13 +27,13 @@ type Executor struct {
 	Output    Output
 	Temporary func() (*os.File, error) // makes a file for what is large
 
-	Progress func(task.Transfer) // told how far the bytes have got; nil: nobody is
+	Progress func(task.Transfer) // is called with the progress of the transfer; may be nil
 
 	resolver   *net.Resolver        // nil: the system's; tests have their own
 	prepared   map[int]*spool.Spool // parts of the body that were transformed, by their number
 	kept       bool
 	lastReply  *reply             // what Release is about
-	unfinished *reply             // whose body was cut, and can be gone on with
+	unfinished *reply             // a reply whose body was cut, and which the next attempt can continue
 	partFile   *download.PartFile // the file that becomes the output; nil: there is none
 }
 
@@ -49,7 +49,7 @@ type attempt struct {
 	continues  bool   // a body that is cut can be gone on with
 	ranged     bool   // the rest of a body was asked for
 	resumed    int64  // how much of the body was there already
-	meter      *meter // nil: nobody is told
+	meter      *meter // nil without Progress
 	head       []byte // the headers of all replies, where they are shown
 }
 

@@ -94,7 +94,7 @@ type Options struct {
 	resolver *net.Resolver // nil: the system's; tests have their own
 }
 
-// TLS is how the two ends prove who they are. Files are read anew for each attempt: somebody may renew them meanwhile.
+// TLS says which certificates are used and trusted. The files are read at each attempt, as they may have been renewed.
 type TLS struct {
 	Insecure bool   // believe any certificate
 	CACert   string // a file of certificates that are believed instead of the system's
@@ -104,7 +104,7 @@ type TLS struct {
 
 // config reads the files.
 func (o *TLS) config() (*tls.Config, error) {
-	config := &tls.Config{InsecureSkipVerify: o.Insecure} //nolint:gosec // who says -k means it
+	config := &tls.Config{InsecureSkipVerify: o.Insecure} //nolint:gosec // the user asked for it with -k
 	if o.CACert != "" {
 		text, err := os.ReadFile(o.CACert)
 		config.RootCAs = x509.NewCertPool()

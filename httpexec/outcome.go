@@ -109,7 +109,7 @@ func doing(at stage) string {
 	}[at]
 }
 
-// cause puts what people meet most into their words.
+// cause describes the most frequent errors for people.
 func cause(err error) string {
 	var number syscall.Errno
 	var lookup *net.DNSError

@@ -120,7 +120,7 @@ func writeThrough(path string, r *reply) error {
 		return err
 	}
 	flags := os.O_WRONLY
-	if d.Mode.IsRegular() { // somebody writes there already
+	if d.Mode.IsRegular() { // another process writes to it
 		flags |= os.O_APPEND
 	}
 	file := download.Inherited(d.Path)

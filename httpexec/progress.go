@@ -100,7 +100,7 @@ func (b *metered) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// watched returns a body that is counted from here on, where somebody is told.
+// watched returns a body whose bytes are counted, where progress is reported.
 func (m *meter) watched(body io.ReadCloser, t task.Transfer) io.ReadCloser {
 	if m == nil || body == nil {
 		return body

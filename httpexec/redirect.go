@@ -138,5 +138,5 @@ func answered(h, to wireRequest, status int) bool {
 		(h.method == http.MethodPost && (status == http.StatusMovedPermanently || status == http.StatusFound))
 }
 
-// origin is whom the secrets of a request are for.
+// origin is the server that may see the secrets of a request.
 func (h *wireRequest) origin() string { return h.url.Scheme + "://" + strings.ToLower(h.address()) }

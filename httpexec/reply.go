@@ -24,7 +24,7 @@ type reply struct {
 	whole  bool
 	inPart bool // the body is the part file's
 
-	// For another attempt to go on with:
+	// For a later attempt that continues the body:
 	url       *url.URL
 	validator string
 	end       int64 // the size of the body when all of this reply is there; -1 = unknown
@@ -40,27 +40,27 @@ func (r *reply) setHeader(response *http.Response) {
 	}
 }
 
-// The sizes of the buffer for a body whose size is known, and of that for any other.
+// The sizes of the buffer that a body is copied with. A large one saves system calls in a download; a small reply needs little memory.
 const (
-	minBuffer = 4 << 10
-	buffer    = 64 << 10
-	maxBuffer = 256 << 10
+	minBuffer     = 4 << 10
+	unknownBuffer = 64 << 10 // the server did not say how long the body is
+	maxBuffer     = 256 << 10
 )
 
-// read takes the body in.
+// read copies the body to its spool.
 func (r *reply) read(body io.Reader, length int64) error {
-	size := int64(buffer)
+	size := int64(unknownBuffer)
 	if length >= 0 {
 		size = min(max(length+1, minBuffer), maxBuffer) // a byte more, so that the end comes with the last ones
 	}
-	_, err := io.CopyBuffer(&room{r.body}, struct{ io.Reader }{body}, make([]byte, size))
+	_, err := io.CopyBuffer(&bodyWriter{r.body}, struct{ io.Reader }{body}, make([]byte, size))
 	return err
 }
 
-// room marks the errors of keeping a reply, which are of this machine.
-type room struct{ spool *spool.Spool }
+// bodyWriter marks errors of the spool as errors of this machine, not of the network.
+type bodyWriter struct{ spool *spool.Spool }
 
-func (r *room) Write(p []byte) (int, error) {
+func (r *bodyWriter) Write(p []byte) (int, error) {
 	n, err := r.spool.Write(p)
 	if err != nil {
 		err = &localError{"keep the reply", err, exitWrite}
@@ -68,7 +68,7 @@ func (r *room) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// tail is the end of the body, of so many bytes at most.
+// tail returns at most that many bytes of the end of the body.
 func (r *reply) tail(most int64) string {
 	if r.body == nil {
 		return ""
@@ -82,7 +82,8 @@ func (r *reply) tail(most int64) string {
 	return text.String()
 }
 
-// captured is what the journal keeps of the body. A server may repeat what it was sent: secrets are left out, also what the cut leaves of one.
+// captured is the end of the body that the journal stores. A server may repeat the secrets that it was sent: they are masked, and a
+// secret that the cut would split is removed.
 func (r *reply) captured(mode task.CaptureMode, refs *request.References) string {
 	if r.body == nil || mode != task.CaptureBoth && (mode != task.CaptureStderr || r.status < 400) {
 		return ""
@@ -95,7 +96,7 @@ func (r *reply) captured(mode task.CaptureMode, refs *request.References) string
 	return text[max(0, len(text)-task.StoredTail):]
 }
 
-// flat is the header with one value a name.
+// flat returns the header with one value for each name.
 func (r *reply) flat() map[string]string {
 	flat := make(map[string]string, len(r.header))
 	for name, values := range r.header {
@@ -118,14 +119,14 @@ func (r *reply) writeTo(w io.Writer) error {
 	return err
 }
 
-// drop lets go of the body, unless that is a file's.
+// drop frees the body, unless it is in a part file.
 func (r *reply) drop() {
 	if r != nil && r.body != nil && !r.inPart {
 		_ = r.body.Close()
 	}
 }
 
-// recorder remembers what a server sends, until it is asked.
+// recorder keeps what a server sends, until the header is complete.
 type recorder struct {
 	mutex sync.Mutex
 	off   bool

@@ -30,7 +30,7 @@ type tracer struct {
 	proxied     bool      // and has to open a way to the host
 	socks       bool      // it is none of HTTP
 	conn        *conn     // once there is one
-	header      *recorder // of the reply's header, over HTTP/1; nil: nobody asks for it
+	header      *recorder // of the reply's header, over HTTP/1; nil: it is not shown
 	plainHeader *recorder // the same where there is no TLS
 
 	mutex   sync.Mutex

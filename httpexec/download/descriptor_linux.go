@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// ErrDescriptor says that nobody handed us the open file that a name stands for.
+// ErrDescriptor says that a name stands for an open file that retry did not inherit.
 var ErrDescriptor = errors.New("there is no open file of this number")
 
 // descriptorOf returns the number that /dev/stdout and its like come down to; -1 for another name. What we opened ourselves, the journal
@@ -31,7 +31,7 @@ func descriptorOf(path string) (int, error) {
 	return n, nil
 }
 
-// Inherited opens the file that we inherited by a number, at the place where whoever has it open goes on; nil where it is not for writing.
+// Inherited returns a duplicate of a descriptor that retry inherited, with the same position; nil where it cannot be written to.
 func Inherited(path string) *os.File {
 	n, err := descriptorOf(path)
 	if n < 0 || err != nil {

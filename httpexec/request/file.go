@@ -81,7 +81,7 @@ func stamp(part *Part) error {
 	case !info.Mode().IsRegular():
 		return &fs.PathError{Op: "read", Path: part.File, Err: &StreamError{}}
 	}
-	file, err := os.Open(part.File) // who may not read it is to know before anything is sent
+	file, err := os.Open(part.File) // so that a file that cannot be read is an error before anything is sent
 	if err != nil {
 		return err
 	}
