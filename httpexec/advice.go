@@ -18,8 +18,9 @@ type RetryAfter struct {
 	NoneLeft bool          // it says that no request is left for now
 }
 
-// ReadRetryAfter reads the headers of a reply that arrived at now: Retry-After-Ms, Retry-After, RateLimit as the drafts of the
-// IETF define it, and X-RateLimit-Remaining with X-RateLimit-Reset. The first that names a delay wins. Invalid ones are ignored.
+// ReadRetryAfter reads the headers of a reply that arrived at now: Retry-After-Ms, Retry-After, RateLimit as the drafts
+// of the IETF define it, and X-RateLimit-Remaining with X-RateLimit-Reset. The first that names a delay wins. Invalid
+// ones are ignored.
 func ReadRetryAfter(h http.Header, now time.Time) RetryAfter {
 	precise, isPrecise := number(h.Get("Retry-After-Ms"), time.Millisecond)
 	after, isAfter := retryAfterHeader(h.Values("Retry-After"), now)
@@ -32,8 +33,8 @@ func ReadRetryAfter(h http.Header, now time.Time) RetryAfter {
 	}
 }
 
-// retryAfterHeader reads seconds, or a date in any of the three forms of HTTP. The longest delay of several lines wins: a server
-// and a proxy before it may each send one.
+// retryAfterHeader reads seconds, or a date in any of the three forms of HTTP. The longest delay of several lines wins:
+// a server and a proxy before it may each send one.
 func retryAfterHeader(lines []string, now time.Time) (longest time.Duration, found bool) {
 	for _, line := range lines {
 		at, err := http.ParseTime(strings.TrimSpace(line))
@@ -50,7 +51,8 @@ func retryAfterHeader(lines []string, now time.Time) (longest time.Duration, fou
 	return longest, found
 }
 
-// vendorLimit reads the headers that most services send. Their reset is in seconds, or a time since 1970 in seconds or milliseconds.
+// vendorLimit reads the headers that most services send. Their reset is in seconds, or a time since 1970 in seconds or
+// milliseconds.
 func vendorLimit(h http.Header, now time.Time) (delay time.Duration, nothing bool) {
 	if remaining, ok := number(h.Get("X-RateLimit-Remaining"), time.Second); !ok || remaining > 0 {
 		return 0, false
@@ -82,7 +84,8 @@ func number(text string, unit time.Duration) (time.Duration, bool) {
 	return saturated(value, unit), ok
 }
 
-// decimal reads digits, with a fraction perhaps: some services send one. Nothing else is a number here, neither a sign nor 1e9.
+// decimal reads digits, with a fraction perhaps: some services send one. Nothing else is a number here, neither a sign
+// nor 1e9.
 func decimal(text string) (float64, bool) {
 	text = strings.TrimSpace(text)
 	if strings.Trim(text, "0123456789.") != "" {
@@ -99,8 +102,8 @@ func saturated(value float64, unit time.Duration) time.Duration {
 	return time.Duration(min(math.Ceil(value*float64(unit)), float64(backoff.Max)))
 }
 
-// rateLimit reads the header of draft-ietf-httpapi-ratelimit-headers: "burst";r=0;t=5, "daily";r=90;t=3600. An older draft wrote
-// limit=10, remaining=0, reset=5. The delay is the longest of the limits with nothing remaining.
+// rateLimit reads the header of draft-ietf-httpapi-ratelimit-headers: "burst";r=0;t=5, "daily";r=90;t=3600. An older
+// draft wrote limit=10, remaining=0, reset=5. The delay is the longest of the limits with nothing remaining.
 func rateLimit(text string) (delay time.Duration, nothing bool) {
 	var older limit
 	for member := range splitOutsideQuotes(text, ',') {

@@ -26,7 +26,8 @@ type bodyReader struct {
 	same func() error // nil where the body cannot change
 }
 
-// Read keeps the last bytes back where they are not those that the task began with: the server does not get a whole request then.
+// Read keeps the last bytes back where they are not those that the task began with: the server does not get a whole
+// request then.
 func (b *bodyReader) Read(p []byte) (int, error) {
 	n, err := b.from.Read(p)
 	b.left -= int64(n)

@@ -19,7 +19,8 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// unsent checks a fault that needs no server, or comes before a request gets to one: for each method nothing is written.
+// unsent checks a fault that needs no server, or comes before a request gets to one: for each method nothing is
+// written.
 func (f faulty) unsent(t *testing.T, url string) {
 	for _, method := range []string{"GET", "POST"} {
 		t.Run(f.name+"/"+method, func(t *testing.T) {
@@ -255,8 +256,8 @@ func TestPhasesOfAFault(t *testing.T) {
 	}
 }
 
-// faulty is one fault: what the server does, what becomes of the attempt for requests that are idempotent and for others, and how many
-// requests get to the server.
+// faulty is one fault: what the server does, what becomes of the attempt for requests that are idempotent and for
+// others, and how many requests get to the server.
 type faulty struct {
 	name    string
 	script  script
@@ -302,8 +303,8 @@ func (f faulty) orAmbiguous() faulty {
 	return f
 }
 
-// context returns one that a timeout ends when the script says so, and has the script told how far the client is: it has the first byte of
-// the reply, or so much of the body that it goes into a file.
+// context returns one that a timeout ends when the script says so, and has the script told how far the client is: it
+// has the first byte of the reply, or so much of the body that it goes into a file.
 func (f faulty) context(t *testing.T, s *server, e *sender) context.Context {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	s.timeUp = func() { cancel(connectTimeout(5 * time.Second)) }
@@ -473,8 +474,8 @@ func TestRedirectToNowhere(t *testing.T) {
 	}
 }
 
-// What comes after a redirect is about another request. One that was answered has taken effect, if the first server had it so; one that was
-// only sent on has not.
+// What comes after a redirect is about another request. One that was answered has taken effect, if the first server had
+// it so; one that was only sent on has not.
 func TestFaultsAfterARedirect(t *testing.T) {
 	busy := "HTTP/1.1 503 No\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n"
 	tests := []struct {

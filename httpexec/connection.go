@@ -15,8 +15,8 @@ import (
 	"sync/atomic"
 )
 
-// conn is a connection that does not read before something was written. A server that speaks first does not speak HTTP; without
-// this it would depend on timing which error an attempt gets, and net/http would log it.
+// conn is a connection that does not read before something was written. A server that speaks first does not speak HTTP;
+// without this it would depend on timing which error an attempt gets, and net/http would log it.
 type conn struct {
 	net.Conn
 	header       *recorder     // nil: nothing is recorded
@@ -55,8 +55,8 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write does not fail once a part of the request is written: a server that refuses a body may reply and close before it has read that, and
-// net/http would not look at the reply any more. Where there is none, reading fails.
+// Write does not fail once a part of the request is written: a server that refuses a body may reply and close before it
+// has read that, and net/http would not look at the reply any more. Where there is none, reading fails.
 func (c *conn) Write(p []byte) (int, error) {
 	c.wrote.Add(int64(len(p))) // before: the reply may be here before Write returns
 	n, err := c.Conn.Write(p)
@@ -74,7 +74,8 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// mostHeader is how large a reply's header may be, those of interim replies included: curl's limit. A header is kept in memory several times.
+// mostHeader is how large a reply's header may be, those of interim replies included: curl's limit. A header is kept in
+// memory several times.
 const mostHeader = 300 << 10
 
 // transport makes the transport of one request: for one connection, which is used once.
@@ -156,8 +157,8 @@ func (c *recordedConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// recordTLS replaces the handshake of the transport by one whose connection is recorded, where the header is shown as it was received.
-// Through a proxy and over HTTP/2 that is not possible.
+// recordTLS replaces the handshake of the transport by one whose connection is recorded, where the header is shown as
+// it was received. Through a proxy and over HTTP/2 that is not possible.
 func (a *attempt) recordTLS(t *http.Transport, h wireRequest) {
 	if !a.request.Include || h.url.Scheme != "https" || t.Proxy != nil {
 		return

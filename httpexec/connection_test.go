@@ -150,7 +150,8 @@ func TestConnReadsAfterItHasWritten(t *testing.T) {
 	}
 }
 
-// A server may refuse a body and close before it has read that. Its reply is not lost, however the race between the two goes.
+// A server may refuse a body and close before it has read that. Its reply is not lost, however the race between the two
+// goes.
 func TestEarlyReplyAndClosed(t *testing.T) {
 	for range 20 {
 		s := serve(t, func(c *wire) {

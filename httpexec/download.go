@@ -10,7 +10,8 @@ import (
 	"github.com/10f93571/retry/httpexec/request"
 )
 
-// askForRest changes a request so that it asks for what an earlier attempt did not receive. A Range header of the user stays.
+// askForRest changes a request so that it asks for what an earlier attempt did not receive. A Range header of the user
+// stays.
 func (a *attempt) askForRest(h *wireRequest) {
 	a.continues = h.method == http.MethodGet && h.body == nil && request.Value(h.header, "Range") == "" && request.Value(h.header, "If-Range") == ""
 	if !a.continues || a.unfinished == nil {
@@ -73,7 +74,8 @@ func (a *attempt) appendPart(response *http.Response) error {
 	return nil
 }
 
-// checkComplete handles status 416: the server has nothing more, so an earlier attempt received all of it and saw only no end.
+// checkComplete handles status 416: the server has nothing more, so an earlier attempt received all of it and saw only
+// no end.
 func (a *attempt) checkComplete(response *http.Response) error {
 	before := a.unfinished
 	part, ok := download.ParseContentRange(response.Header.Get("Content-Range"))
@@ -102,8 +104,9 @@ func (r *reply) next(response *http.Response) (download.ContentRange, error) {
 	return part, nil
 }
 
-// isOf reports whether a reply is about the same file in the same state. A server has to repeat a tag (RFC 9110, section 15.3.7): one that
-// does not may know Range and not If-Range. It may leave out a date that it was given; elsewhere it has to say.
+// isOf reports whether a reply is about the same file in the same state. A server has to repeat a tag (RFC 9110,
+// section 15.3.7): one that does not may know Range and not If-Range. It may leave out a date that it was given;
+// elsewhere it has to say.
 func (r *reply) isOf(response *http.Response) bool {
 	header := response.Header
 	if strings.HasPrefix(r.validator, `"`) {

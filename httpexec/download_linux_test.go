@@ -247,7 +247,8 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// /dev/stdout and the like lead to what is open already: where that is a file, what is there stays, and it remains the same file.
+// /dev/stdout and the like lead to what is open already: where that is a file, what is there stays, and it remains the
+// same file.
 func TestOpenFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	file, err := os.Create(path)

@@ -269,7 +269,8 @@ func TestNoRangeIsAskedFor(t *testing.T) {
 	}
 }
 
-// The rest is asked for where the redirect leads, too. Elsewhere than before, a server has to say that it has the same file.
+// The rest is asked for where the redirect leads, too. Elsewhere than before, a server has to say that it has the same
+// file.
 func TestDownloadOverARedirect(t *testing.T) {
 	for header, exit := range map[string]int{tagged: 0, "": 18} {
 		first := serve(t, closes(begun(tagged)))

@@ -46,7 +46,8 @@ func (e *proxyError) Error() string {
 	return fmt.Sprintf("the proxy refuses with status %d %s", e.status, http.StatusText(e.status))
 }
 
-// streamError has the shape of net/http's error for a stream of HTTP/2 that was reset, which is known to errors.As by its fields.
+// streamError has the shape of net/http's error for a stream of HTTP/2 that was reset, which is known to errors.As by
+// its fields.
 type streamError struct {
 	StreamID uint32
 	Code     streamCode

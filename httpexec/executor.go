@@ -1,4 +1,5 @@
-// Package httpexec executes the attempts of an HTTP request. One attempt sends one request, and one more for each redirect.
+// Package httpexec executes the attempts of an HTTP request. One attempt sends one request, and one more for each
+// redirect.
 package httpexec
 
 import (
@@ -120,7 +121,8 @@ func (a *attempt) run(ctx context.Context) error {
 	}
 }
 
-// send sends one request over a connection of its own. Nothing here sends it again: NewClientConn has neither a pool nor a loop.
+// send sends one request over a connection of its own. Nothing here sends it again: NewClientConn has neither a pool
+// nor a loop.
 func (a *attempt) send(ctx context.Context, h wireRequest) (*http.Response, func(), error) {
 	a.tracer, a.reply = newTracer(), reply{}
 	a.record(h)
@@ -255,8 +257,8 @@ var signalNames = map[syscall.Signal]string{
 	syscall.SIGINT: "SIGINT", syscall.SIGTERM: "SIGTERM", syscall.SIGHUP: "SIGHUP", syscall.SIGQUIT: "SIGQUIT",
 }
 
-// listen ends an attempt at the first signal that asks to stop, and ignores the others. The function that it returns stops listening
-// and returns that signal.
+// listen ends an attempt at the first signal that asks to stop, and ignores the others. The function that it returns
+// stops listening and returns that signal.
 func listen(signals <-chan os.Signal, cancel context.CancelCauseFunc) func() os.Signal {
 	over, ended := make(chan struct{}), make(chan struct{})
 	var stop os.Signal

@@ -141,8 +141,8 @@ type Proxies struct {
 	No    string // hosts that are asked directly: names with all below them, addresses, networks, or * for all
 }
 
-// ProxiesOf reads the environment as curl does: http_proxy in lower case only, since a web server hands a client's "Proxy" header to
-// CGI programs as HTTP_PROXY; loopback is no exception.
+// ProxiesOf reads the environment as curl does: http_proxy in lower case only, since a web server hands a client's
+// "Proxy" header to CGI programs as HTTP_PROXY; loopback is no exception.
 func ProxiesOf(getenv func(string) string) Proxies {
 	either := func(name string) string { return cmp.Or(getenv(name), getenv(strings.ToUpper(name))) }
 	return Proxies{HTTP: getenv("http_proxy"), HTTPS: either("https_proxy"), All: either("all_proxy"), No: either("no_proxy")}

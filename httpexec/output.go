@@ -58,7 +58,8 @@ func (e *Executor) Close() {
 	e.dropPrepared()
 }
 
-// keepForNextAttempt keeps of a reply what the next attempt can continue. An empty part file is removed while retry waits.
+// keepForNextAttempt keeps of a reply what the next attempt can continue. An empty part file is removed while retry
+// waits.
 func (e *Executor) keepForNextAttempt(r *reply) {
 	if e.unfinished == nil || r == nil || e.unfinished.body != r.body {
 		r.drop()

@@ -144,7 +144,8 @@ func TestOutputThatCannotBe(t *testing.T) {
 	}
 }
 
-// Files that an earlier run left are neither followed nor kept, and a name that is nearly too long leaves room for ours.
+// Files that an earlier run left are neither followed nor kept, and a name that is nearly too long leaves room for
+// ours.
 func TestPartFile(t *testing.T) {
 	for _, name := range []string{"file", strings.Repeat("n", 250)} {
 		path := ""

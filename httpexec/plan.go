@@ -122,7 +122,8 @@ func (p *plan) close() {
 	}
 }
 
-// Check returns what is wrong with a request and can be known before anything is sent; Stamp does so for the files of its body.
+// Check returns what is wrong with a request and can be known before anything is sent; Stamp does so for the files of
+// its body.
 func Check(r *request.Request, lookup func(name string) (value string, ok bool)) error {
 	p := &plan{refs: &request.References{Lookup: lookup}}
 	err := p.read(r, "", "")

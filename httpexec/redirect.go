@@ -90,8 +90,9 @@ var errRedirects = errors.New("the redirect is not followed")
 // meantForOne are the headers that another server is not told. curl takes X-Api-Key along.
 var meantForOne = []string{"Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key", "Host"}
 
-// redirect returns the request that a reply leads to; ok is false where the reply is no redirect. The methods are curl's: POST becomes GET after a 301, 302
-// or 303, everything but HEAD after a 303; one that was given with -X stays, without its body.
+// redirect returns the request that a reply leads to; ok is false where the reply is no redirect. The methods are
+// curl's: POST becomes GET after a 301, 302 or 303, everything but HEAD after a 303; one that was given with -X stays,
+// without its body.
 func (h wireRequest) redirect(status int, location string, methodGiven bool) (to wireRequest, ok bool, err error) {
 	if status < 300 || status > 399 || location == "" {
 		return wireRequest{}, false, nil
@@ -120,7 +121,8 @@ func (h wireRequest) redirect(status int, location string, methodGiven bool) (to
 	return to, true, nil
 }
 
-// becomesGet reports whether a redirect drops the body. What -X calls the method does not matter to curl there: data is data.
+// becomesGet reports whether a redirect drops the body. What -X calls the method does not matter to curl there: data is
+// data.
 func becomesGet(method string, body Body, status int, methodGiven bool) bool {
 	switch status {
 	case http.StatusMovedPermanently, http.StatusFound:
@@ -131,8 +133,9 @@ func becomesGet(method string, body Body, status int, methodGiven bool) bool {
 	return false
 }
 
-// answered reports whether a redirect of that status says that the request was dealt with, and to look elsewhere for what came of it; any
-// other sends the request on. What -X keeps of it does not matter: with -X POST curl, too, sends another POST then.
+// answered reports whether a redirect of that status says that the request was dealt with, and to look elsewhere for
+// what came of it; any other sends the request on. What -X keeps of it does not matter: with -X POST curl, too, sends
+// another POST then.
 func answered(h, to wireRequest, status int) bool {
 	return status == http.StatusSeeOther || to.method != h.method || (to.body == nil) != (h.body == nil) ||
 		(h.method == http.MethodPost && (status == http.StatusMovedPermanently || status == http.StatusFound))

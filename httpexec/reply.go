@@ -40,7 +40,8 @@ func (r *reply) setHeader(response *http.Response) {
 	}
 }
 
-// The sizes of the buffer that a body is copied with. A large one saves system calls in a download; a small reply needs little memory.
+// The sizes of the buffer that a body is copied with. A large one saves system calls in a download; a small reply needs
+// little memory.
 const (
 	minBuffer     = 4 << 10
 	unknownBuffer = 64 << 10 // the server did not say how long the body is
@@ -82,8 +83,8 @@ func (r *reply) tail(most int64) string {
 	return text.String()
 }
 
-// captured is the end of the body that the journal stores. A server may repeat the secrets that it was sent: they are masked, and a
-// secret that the cut would split is removed.
+// captured is the end of the body that the journal stores. A server may repeat the secrets that it was sent: they are
+// masked, and a secret that the cut would split is removed.
 func (r *reply) captured(mode task.CaptureMode, refs *request.References) string {
 	if r.body == nil || mode != task.CaptureBoth && (mode != task.CaptureStderr || r.status < 400) {
 		return ""
@@ -185,7 +186,8 @@ func isInterim(line []byte) bool {
 	return len(status) >= 3 && status[0] == '1' && string(status[:3]) != "101"
 }
 
-// shownHead writes a header where the bytes of it are unknown: HTTP/2 has none that could be shown. It looks like curl's.
+// shownHead writes a header where the bytes of it are unknown: HTTP/2 has none that could be shown. It looks like
+// curl's.
 func shownHead(response *http.Response) []byte {
 	var b bytes.Buffer
 	name := strings.ToLower

@@ -407,7 +407,8 @@ func closes(part string) script {
 	}
 }
 
-// resets reads a request, sends what is left of a reply, and resets: where there is something to read, once the client has read it.
+// resets reads a request, sends what is left of a reply, and resets: where there is something to read, once the client
+// has read it.
 func resets(part string) script {
 	return func(c *wire) {
 		c.request()

@@ -131,8 +131,8 @@ func (w *tracer) trace() *httptrace.ClientTrace {
 	}
 }
 
-// writing counts a request by the one header that each has. WroteHeaders comes too late: HTTP/2 calls it after the headers are sent,
-// and the reply may be faster.
+// writing counts a request by the one header that each has. WroteHeaders comes too late: HTTP/2 calls it after the
+// headers are sent, and the reply may be faster.
 func (w *tracer) writing(name string) {
 	if name != "Host" && name != ":authority" {
 		return

@@ -11,8 +11,9 @@ import (
 // ErrDescriptor says that a name stands for an open file that retry did not inherit.
 var ErrDescriptor = errors.New("there is no open file of this number")
 
-// descriptorOf returns the number that /dev/stdout and its like come down to; -1 for another name. What we opened ourselves, the journal
-// above all, is none of the user's: unlike what we inherited, it is not for the programs that we start.
+// descriptorOf returns the number that /dev/stdout and its like come down to; -1 for another name. What we opened
+// ourselves, the journal above all, is none of the user's: unlike what we inherited, it is not for the programs that we
+// start.
 func descriptorOf(path string) (int, error) {
 	name, ours := strings.CutPrefix(path, "/proc/self/fd/")
 	if !ours {
@@ -31,7 +32,8 @@ func descriptorOf(path string) (int, error) {
 	return n, nil
 }
 
-// Inherited returns a duplicate of a descriptor that retry inherited, with the same position; nil where it cannot be written to.
+// Inherited returns a duplicate of a descriptor that retry inherited, with the same position; nil where it cannot be
+// written to.
 func Inherited(path string) *os.File {
 	n, err := descriptorOf(path)
 	if n < 0 || err != nil {

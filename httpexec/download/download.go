@@ -1,4 +1,5 @@
-// Package download writes the reply of a request to a file, and says which rest of a file an earlier attempt left to ask for.
+// Package download writes the reply of a request to a file, and says which rest of a file an earlier attempt left to
+// ask for.
 package download
 
 import (
@@ -66,7 +67,8 @@ func checkDirectory(dir string) error {
 	return nil
 }
 
-// checkWritable refuses a file that its owner made read-only: a rename needs no permission on the file that it replaces.
+// checkWritable refuses a file that its owner made read-only: a rename needs no permission on the file that it
+// replaces.
 func checkWritable(path string) error {
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if errors.Is(err, fs.ErrPermission) {
@@ -85,7 +87,8 @@ type PartFile struct {
 	Body *spool.Spool
 }
 
-// NewPartFile makes the file. A file that an earlier run of the task left is removed: nobody knows whether all of it was written.
+// NewPartFile makes the file. A file that an earlier run of the task left is removed: nobody knows whether all of it
+// was written.
 func NewPartFile(d Destination, id string) (*PartFile, error) {
 	name := PartFileName(d.Path, id)
 	_ = os.Remove(name)
@@ -118,8 +121,8 @@ func PartFileName(path, id string) string {
 	return filepath.Join(dir, "."+base[:min(len(base), longest)]+"."+id[max(0, len(id)-8):]+".part")
 }
 
-// Install replaces the destination with the file. It is not synced to the disk: neither is the outcome in the journal, and a download
-// that a power cut destroyed can be repeated.
+// Install replaces the destination with the file. It is not synced to the disk: neither is the outcome in the journal,
+// and a download that a power cut destroyed can be repeated.
 func (p *PartFile) Install() error {
 	err := p.Body.Close()
 	if err == nil {
@@ -174,7 +177,8 @@ func digits(text string) (int64, bool) {
 	return int64(n), err == nil
 }
 
-// RangeError says that a server's answer to a request for the rest of a body cannot be used, or that there is more to ask for.
+// RangeError says that a server's answer to a request for the rest of a body cannot be used, or that there is more to
+// ask for.
 type RangeError struct{ Text string }
 
 func (e *RangeError) Error() string { return e.Text }
@@ -184,7 +188,8 @@ func SendsRanges(header http.Header) bool {
 	return !strings.EqualFold(strings.TrimSpace(header.Get("Accept-Ranges")), "none")
 }
 
-// surelyOlder is how much older than a reply a file has to be for its date to tell it from a later state, whatever the clocks.
+// surelyOlder is how much older than a reply a file has to be for its date to tell it from a later state, whatever the
+// clocks.
 const surelyOlder = time.Minute
 
 // ValidatorOf returns what If-Range can be asked with: RFC 9110, sections 13.1.5 and 8.8.2.2. Empty: nothing.

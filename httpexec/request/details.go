@@ -43,8 +43,8 @@ func (r *Request) userDetail() string {
 	return r.User[:colon] + ", with a password"
 }
 
-// bodyDetail names the files of a body. Of a text it tells the length alone: there may be secrets in it. What was read from stdin is
-// kept until the task is finished.
+// bodyDetail names the files of a body. Of a text it tells the length alone: there may be secrets in it. What was read
+// from stdin is kept until the task is finished.
 func (r *Request) bodyDetail(finished bool) string {
 	parts := make([]string, len(r.Body))
 	for i := range r.Body {

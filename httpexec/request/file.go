@@ -45,15 +45,16 @@ func (f *FileBody) Same() error {
 	return err
 }
 
-// StreamError says that a part of a body can be read only once: a pipe, a terminal, a process substitution. A caller that reads it
-// to its end can send it as stdin.
+// StreamError says that a part of a body can be read only once: a pipe, a terminal, a process substitution. A caller
+// that reads it to its end can send it as stdin.
 type StreamError struct{ Part int }
 
 func (e *StreamError) Error() string {
 	return "it is no regular file, and can be read only once\nhint: give it on stdin, and nothing else"
 }
 
-// Stamp notes how large the files of a body are and when they were changed. It returns a *StreamError for the first that is no regular file.
+// Stamp notes how large the files of a body are and when they were changed. It returns a *StreamError for the first
+// that is no regular file.
 func Stamp(r *Request) error {
 	for i := range r.Body {
 		part := &r.Body[i]

@@ -10,8 +10,8 @@ import (
 // ErrHead says that a method or a header cannot be sent.
 var ErrHead = errors.New("the request cannot be sent")
 
-// HeaderOf returns the headers of a request: those of the user, by the rules of curl, and the defaults that they leave. Names keep
-// their case.
+// HeaderOf returns the headers of a request: those of the user, by the rules of curl, and the defaults that they leave.
+// Names keep their case.
 func HeaderOf(r *Request, defaults http.Header, refs *References) (http.Header, error) {
 	header := http.Header{}
 	for i, line := range r.Header {
@@ -93,8 +93,8 @@ func Remove(header http.Header, name string) {
 	}
 }
 
-// CheckHead refuses what net/http refuses only after it has connected, with an error without a type. Values are not repeated in
-// the error, as they may be secret.
+// CheckHead refuses what net/http refuses only after it has connected, with an error without a type. Values are not
+// repeated in the error, as they may be secret.
 func CheckHead(method string, header http.Header) error {
 	if !isToken(method) {
 		return fmt.Errorf("%w: %q is no method", ErrHead, method)

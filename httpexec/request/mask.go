@@ -18,8 +18,8 @@ func MaskURL(url string) string {
 	return url[:first] + mask + url[last:]
 }
 
-// passwordIn returns where the password of a URL is. One with a slash in it makes a URL that cannot be read, except where what precedes
-// the slash is a port.
+// passwordIn returns where the password of a URL is. One with a slash in it makes a URL that cannot be read, except
+// where what precedes the slash is a port.
 func passwordIn(url string) (first, last int) {
 	plain := BlankReferences(url)
 	start := authorityIn(plain)
@@ -68,8 +68,8 @@ func isHostPort(authority string) bool {
 	return isName(host) && (!has || port != "" && strings.Trim(port, "0123456789") == "")
 }
 
-// MaskUser masks the password of name:password, unless it consists of references. Where the password is empty, the name is masked:
-// services that identify clients by a key ask for -u KEY: as a rule.
+// MaskUser masks the password of name:password, unless it consists of references. Where the password is empty, the name
+// is masked: services that identify clients by a key ask for -u KEY: as a rule.
 func MaskUser(user string) string {
 	colon := strings.IndexByte(BlankReferences(user), ':')
 	switch {
@@ -94,8 +94,8 @@ func IsSecretHeader(name string) bool {
 	return slices.Contains(secretHeaders, strings.ToLower(strings.TrimSpace(name)))
 }
 
-// MaskHeader masks the secret in a header line. References stay, and so does the scheme of Authorization. In Referer only a password
-// in its URL is a secret.
+// MaskHeader masks the secret in a header line. References stay, and so does the scheme of Authorization. In Referer
+// only a password in its URL is a secret.
 func MaskHeader(line string) string {
 	name, value, _ := strings.Cut(line, ":")
 	if strings.EqualFold(strings.TrimSpace(name), "referer") {
@@ -141,10 +141,12 @@ func hasLiteralCookie(value string) bool {
 	return false
 }
 
-// referenceStart begins a reference to a variable of the environment: {env:NAME}. It is what is stored and shown instead of a secret.
+// referenceStart begins a reference to a variable of the environment: {env:NAME}. It is what is stored and shown
+// instead of a secret.
 const referenceStart = "{env:"
 
-// CutReference splits a text around its first reference. Where there is none, or one whose name is none, before is all of it.
+// CutReference splits a text around its first reference. Where there is none, or one whose name is none, before is all
+// of it.
 func CutReference(text string) (before, name, after string, found bool) {
 	before, rest, found := strings.Cut(text, referenceStart)
 	if !found {

@@ -75,8 +75,8 @@ func (r *References) hide(name string, values ...string) {
 	r.HideAs("{env:"+name+"}", values...)
 }
 
-// HideAs replaces values by a text in everything that is shown, in whatever form a server repeats them. Where one value is hidden
-// twice, the first text is shown.
+// HideAs replaces values by a text in everything that is shown, in whatever form a server repeats them. Where one value
+// is hidden twice, the first text is shown.
 func (r *References) HideAs(shown string, values ...string) {
 	for _, value := range values {
 		if len(value) < shortest {
@@ -125,7 +125,8 @@ func (e *cleanedError) Unwrap() error { return e.error }
 // Masked is what is shown for a secret that was typed.
 const Masked = "***"
 
-// minSecret is the shortest length of a name or of a cookie's value that is hidden: shorter ones are often ordinary words.
+// minSecret is the shortest length of a name or of a cookie's value that is hidden: shorter ones are often ordinary
+// words.
 const minSecret = 8
 
 // SecretsIn are those of a header's value: a cookie has several, and others perhaps a scheme before them.

@@ -1,5 +1,5 @@
-// Package request holds what a task asks for over HTTP, as the user gave it. It names files and variables, which are read
-// at each attempt. It also says which parts of a request are secret, and shows the request without them.
+// Package request holds what a task asks for over HTTP, as the user gave it. It names files and variables, which are
+// read at each attempt. It also says which parts of a request are secret, and shows the request without them.
 package request
 
 import (
@@ -104,7 +104,8 @@ type Network struct {
 	MaxRedirects   int           `json:"max_redirects,omitempty"` // 0: a redirect is the reply; -1: none may be followed, and there must be none
 }
 
-// SendsKey reports whether the idempotency key goes out with the request. A method that is idempotent by itself needs none.
+// SendsKey reports whether the idempotency key goes out with the request. A method that is idempotent by itself needs
+// none.
 func (r *Request) SendsKey() bool {
 	return r.KeyStyle != KeyNone && (r.Keyed || !IdempotentMethod(r.Method))
 }
@@ -177,7 +178,8 @@ func (r *Request) SameWork(other task.Target) bool {
 	return ok && reflect.DeepEqual(r.work(), o.work())
 }
 
-// work is the request without what differs each time it is made (the boundary, sizes and times of files) and without how long it is tried.
+// work is the request without what differs each time it is made (the boundary, sizes and times of files) and without
+// how long it is tried.
 func (r *Request) work() Request {
 	w := *r
 	w.Boundary, w.KeyTTL, w.MaxRetryAfter = "", 0, 0

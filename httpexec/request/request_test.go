@@ -83,7 +83,8 @@ func TestMaskURL(t *testing.T) {
 	}
 }
 
-// FuzzMaskURL types a password into several places of what should be a URL. Where a reader of URLs finds none, it may be seen.
+// FuzzMaskURL types a password into several places of what should be a URL. Where a reader of URLs finds none, it may
+// be seen.
 func FuzzMaskURL(f *testing.F) {
 	for _, password := range []string{"secret", "a/b", "p@ss", "12/34", "a://b", "{env:X", "[x]", " ", "\x00", "%zz"} {
 		f.Add("http://", "me", password)

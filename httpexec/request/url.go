@@ -11,7 +11,8 @@ import (
 // ErrURL says that a URL cannot be requested.
 var ErrURL = errors.New("the URL cannot be requested")
 
-// ReadURL reads a URL as curl does, with the values of its references. The user and the password in it are returned beside it.
+// ReadURL reads a URL as curl does, with the values of its references. The user and the password in it are returned
+// beside it.
 func ReadURL(text string, refs *References) (u *url.URL, user string, err error) {
 	text, err = refs.ExpandAt(text, EscapeIn(text))
 	if err != nil {
@@ -50,8 +51,8 @@ func authorityOf(text string) (start, end int) {
 	return start, len(text)
 }
 
-// EscapeIn says how the value of a reference is written into a URL: as data, so that it stays in its part of it. One that the URL begins
-// with, or that is in the host, is taken as it is.
+// EscapeIn says how the value of a reference is written into a URL: as data, so that it stays in its part of it. One
+// that the URL begins with, or that is in the host, is taken as it is.
 func EscapeIn(text string) func(at int, value string) string {
 	plain := BlankReferences(text)
 	start, end := authorityOf(plain)
@@ -82,7 +83,8 @@ func unescape(text string) string {
 	return text
 }
 
-// legal writes what a URL must not hold in its path as a code. A query goes out as it stands, but for what is not ASCII.
+// legal writes what a URL must not hold in its path as a code. A query goes out as it stands, but for what is not
+// ASCII.
 func legal(text string) string {
 	path, query, found := strings.Cut(text, "?")
 	path = EncodeIf(path, func(c byte) bool { return c > '~' || strings.IndexByte("\"<>\\^`{|}", c) >= 0 })
