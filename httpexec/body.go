@@ -238,7 +238,8 @@ func (p *plan) query(body Body) error {
 // checkQuery refuses what would end a URL.
 func checkQuery(data []byte) error {
 	if bytes.ContainsFunc(data, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
-		return fmt.Errorf("%w: the data for its query holds a space or a control character\nhint: give it with --data-urlencode", request.ErrURL)
+		return fmt.Errorf("%w: the data for its query holds a space or a control character"+
+			"\nhint: give it with --data-urlencode", request.ErrURL)
 	}
 	return nil
 }

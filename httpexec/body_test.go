@@ -26,14 +26,14 @@ func TestJoined(t *testing.T) {
 			model = append(model, piece...)
 		}
 		if whole.Size() != int64(len(model)) {
-			t.Fatalf("%d bytes, want %d", whole.Size(), len(model))
+			t.Fatalf("got %d bytes, want %d", whole.Size(), len(model))
 		}
 		offset := rapid.Int64Range(0, int64(len(model))+2).Draw(t, "offset")
 		p, q := make([]byte, 20), make([]byte, 20)
 		n, err := whole.ReadAt(p, offset)
 		m, wantErr := bytes.NewReader(model).ReadAt(q, offset)
 		if n != m || !errors.Is(err, wantErr) || !bytes.Equal(p[:n], q[:m]) {
-			t.Fatalf("at %d: %q, %v; want %q, %v", offset, p[:n], err, q[:m], wantErr)
+			t.Fatalf("at %d: %q, %v, want %q, %v", offset, p[:n], err, q[:m], wantErr)
 		}
 	})
 }
@@ -77,7 +77,7 @@ func TestBodyOfParts(t *testing.T) {
 		e := &Executor{Stdin: data("in\n")}
 		for range 2 { // attempts
 			if got, err := contentOf(t, e, r); err != nil || got != tt.want {
-				t.Errorf("%s: %q, %v; want %q", tt.name, got, err, tt.want)
+				t.Errorf("%s: got %q, %v, want %q", tt.name, got, err, tt.want)
 			}
 		}
 	}
@@ -93,13 +93,13 @@ func TestTransformedOnce(t *testing.T) {
 	e := &Executor{Temporary: func() (*os.File, error) { return spool.Temporary(t.TempDir()) }}
 	for range 2 {
 		if got, err := contentOf(t, e, r); err != nil || got != strings.Repeat("ab+", 1<<20) {
-			t.Errorf("%d bytes, %v", len(got), err)
+			t.Errorf("got %d bytes, %v", len(got), err)
 		}
 		ok(t, os.WriteFile(file, nil, 0o600))
 	}
 	e.Close()
 	if _, err := contentOf(t, e, r); err == nil || !strings.Contains(err.Error(), "has changed") {
-		t.Errorf("made anew: %v", err)
+		t.Errorf("made anew: got %v", err)
 	}
 }
 
@@ -121,7 +121,7 @@ func TestBodyThatIsNotThere(t *testing.T) {
 		e := &Executor{Temporary: func() (*os.File, error) { return nil, syscall.ENOSPC }}
 		_, err := contentOf(t, e, &request.Request{Body: []request.Part{tt.part}})
 		if local := (*localError)(nil); !errors.As(err, &local) || local.exit != exitRead || !strings.Contains(err.Error(), tt.says) {
-			t.Errorf("%+v: %v", tt.part, err)
+			t.Errorf("got %+v: %v", tt.part, err)
 		}
 	}
 }
@@ -137,17 +137,17 @@ func TestStamp(t *testing.T) {
 	r := &request.Request{Body: []request.Part{{Text: []byte("x")}, {File: request.StdinFile}, {File: file}}}
 	ok(t, request.Stamp(r))
 	if p := r.Body[2]; p.Size != 7 || !p.Time.Equal(info.ModTime()) || !r.Body[1].Time.IsZero() {
-		t.Errorf("%+v", r.Body)
+		t.Errorf("got %+v", r.Body)
 	}
 	for path, says := range map[string]string{filepath.Join(dir, "none"): "no such file", dir: "it is a directory"} {
 		if err := request.Stamp(&request.Request{Body: []request.Part{{File: path}}}); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf("%s: got %v", path, err)
 		}
 	}
 	stream := (*request.StreamError)(nil)
 	err = request.Stamp(&request.Request{Body: []request.Part{{File: file}, {File: os.DevNull}}})
 	if !errors.As(err, &stream) || stream.Part != 1 || !strings.Contains(err.Error(), "hint: give it on stdin") {
-		t.Errorf("a device: %v", err)
+		t.Errorf("a device: got %v", err)
 	}
 }
 
@@ -159,7 +159,7 @@ func TestFormType(t *testing.T) {
 	}
 	for _, tt := range tests {
 		if got := request.FormType(&request.Part{File: tt.file, FileName: tt.name}); got != tt.want {
-			t.Errorf("%+v: %q", tt, got)
+			t.Errorf("got %+v: %q", tt, got)
 		}
 	}
 }

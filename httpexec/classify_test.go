@@ -247,12 +247,12 @@ func (c *wire) timesUpAfter(sent string) {
 func TestPhasesOfAFault(t *testing.T) {
 	refused := execute(t, sending(t, "GET", nobody, nil)).Reply.Phases
 	if refused.Connect <= 0 || refused.FirstByte != 0 {
-		t.Errorf("refused: %+v", refused)
+		t.Errorf("refused: got %+v", refused)
 	}
 	s := serve(t, closes(""))
 	closed := execute(t, sending(t, "GET", s.url("http"), nil)).Reply.Phases
 	if closed.Connect <= 0 || closed.FirstByte <= 0 {
-		t.Errorf("closed: %+v", closed)
+		t.Errorf("closed: got %+v", closed)
 	}
 }
 
@@ -288,7 +288,7 @@ func (f faulty) check(t *testing.T, scheme string, config *tls.Config) {
 			s.saw(f.wire)
 			f.compare(t, o, want)
 			if s.accepted > 1 {
-				t.Errorf("%d connections", s.accepted)
+				t.Errorf("got %d connections", s.accepted)
 			}
 		})
 	}
@@ -324,16 +324,16 @@ func (f faulty) context(t *testing.T, s *server, e *sender) context.Context {
 func (f faulty) compare(t *testing.T, o task.Outcome, follows string) {
 	t.Helper()
 	if o.Error != f.class || o.Exit != f.exit || !strings.Contains(o.Message, f.message) || f.message == "" {
-		t.Errorf("%q, exit %d, %q; want %q, exit %d, %q", o.Error, o.Exit, o.Message, f.class, f.exit, f.message)
+		t.Errorf("got %q, exit %d, %q, want %q, exit %d, %q", o.Error, o.Exit, o.Message, f.class, f.exit, f.message)
 	}
 	if strings.Contains(o.Message, "\n") {
-		t.Errorf("more than a line: %q", o.Message)
+		t.Errorf("more than a line: got %q", o.Message)
 	}
 	if got := describe(o.Reply.Default); got != follows {
-		t.Errorf("%s (%+v), want %s", got, o.Reply.Default, follows)
+		t.Errorf("got %s (%+v), want %s", got, o.Reply.Default, follows)
 	}
 	if o.Reply.Written != f.wire {
-		t.Errorf("%d requests are said to be written, want %d", o.Reply.Written, f.wire)
+		t.Errorf("got %d requests are said to be written, want %d", o.Reply.Written, f.wire)
 	}
 }
 
@@ -518,7 +518,7 @@ func TestFaultsAfterARedirect(t *testing.T) {
 				t.Errorf("status %d of the redirect, and there was no reply", o.Reply.Status)
 			}
 			if got := describe(o.Reply.Default); got != tt.want || o.Reply.Written != wire {
-				t.Errorf("%s, %d requests; want %s, %d: %+v", got, o.Reply.Written, tt.want, wire, o)
+				t.Errorf("got %s, %d requests, want %s, %d: %+v", got, o.Reply.Written, tt.want, wire, o)
 			}
 		})
 	}
@@ -544,7 +544,7 @@ func TestConnectTimeoutEndsWithTheConnection(t *testing.T) {
 		o := execute(t, e)
 		s.saw(1)
 		if o.Exit != 0 {
-			t.Errorf("%s: %+v", protocol, o)
+			t.Errorf("%s: got %+v", protocol, o)
 		}
 	}
 }
@@ -621,6 +621,6 @@ func TestClientWithoutACertificate(t *testing.T) {
 	s := serveTLS(t, config, func(c *wire) { _, _ = c.reader.ReadByte() })
 	o := execute(t, sending(t, "POST", s.url("https"), func(e *sender) { e.Network.CACert = a.file }))
 	if o.Error != task.ErrorTLS || describe(o.Reply.Default) != "stop" || !strings.Contains(o.Message, "certificate required") {
-		t.Errorf("%+v, %+v", o, o.Reply)
+		t.Errorf("got %+v, %+v", o, o.Reply)
 	}
 }

@@ -55,7 +55,7 @@ func TestExecuteOverTLS(t *testing.T) {
 			o := execute(t, e)
 			s.saw(1)
 			if o.Exit != 0 || o.Reply.Body != "hello" || o.Reply.Written != 1 || o.Reply.Phases.TLS <= 0 {
-				t.Errorf("%+v, %+v", o, o.Reply)
+				t.Errorf("got %+v, %+v", o, o.Reply)
 			}
 		})
 	}
@@ -74,7 +74,7 @@ func TestExecuteOverAUnixSocket(t *testing.T) {
 	}))
 	s.saw(1)
 	if o.Exit != 0 || o.Reply.Body != "hello" {
-		t.Errorf("%+v", o)
+		t.Errorf("got %+v", o)
 	}
 }
 
@@ -84,7 +84,7 @@ func TestExecuteThroughAProxy(t *testing.T) {
 	s.saw(1)
 	if o.Exit != 0 || !strings.HasPrefix(s.requests[0], "GET http://service.example/path HTTP/1.1\r\n") ||
 		!strings.Contains(s.requests[0], "Proxy-Authorization: Basic bWU6cHc=\r\n") {
-		t.Errorf("%+v\n%q", o, s.requests)
+		t.Errorf("got %+v\n%q", o, s.requests)
 	}
 }
 
@@ -109,7 +109,7 @@ func TestExecuteThroughATunnel(t *testing.T) {
 	s.saw(1)
 	asked := strings.HasPrefix(proxy.requests[0], "CONNECT service.example:443 HTTP/1.1\r\n")
 	if o.Exit != 0 || o.Reply.Body != "hello" || o.Reply.Written != 1 || !asked {
-		t.Errorf("%+v\n%q", o, proxy.requests)
+		t.Errorf("got %+v\n%q", o, proxy.requests)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestConnReadsAfterItHasWritten(t *testing.T) {
 			go func() { _, _ = c.Read(nil) }()
 			synctest.Wait()
 			if raw.early {
-				t.Errorf("%s: it reads first", name)
+				t.Errorf("got %s: it reads first", name)
 			}
 			then(c)
 			synctest.Wait() // the reader ends, or the bubble complains
@@ -160,7 +160,7 @@ func TestEarlyReplyAndClosed(t *testing.T) {
 		})
 		o := execute(t, sending(t, "POST", s.url("http"), func(e *sender) { e.carry(data(strings.Repeat("x", 1<<20))) }))
 		if o.Exit != 22 || o.Reply.Status != 413 {
-			t.Fatalf("%+v, %+v", o, o.Reply)
+			t.Fatalf("got %+v, %+v", o, o.Reply)
 		}
 	}
 }
@@ -174,7 +174,7 @@ func TestResetInTheMiddleOfABody(t *testing.T) {
 	o := execute(t, sending(t, "POST", s.url("http"), func(e *sender) { e.carry(data(strings.Repeat("x", 16<<20))) }))
 	waiting := strings.HasPrefix(o.Message, "wait for the reply: ")
 	if o.Error != task.ErrorReset || describe(o.Reply.Default) != "ambiguous" || o.Reply.Written != 1 || !waiting {
-		t.Errorf("%+v, %+v", o, o.Reply)
+		t.Errorf("got %+v, %+v", o, o.Reply)
 	}
 }
 

@@ -13,7 +13,8 @@ import (
 // askForRest changes a request so that it asks for what an earlier attempt did not receive. A Range header of the user
 // stays.
 func (a *attempt) askForRest(h *wireRequest) {
-	a.continues = h.method == http.MethodGet && h.body == nil && request.Value(h.header, "Range") == "" && request.Value(h.header, "If-Range") == ""
+	a.continues = h.method == http.MethodGet && h.body == nil &&
+		request.Value(h.header, "Range") == "" && request.Value(h.header, "If-Range") == ""
 	if !a.continues || a.unfinished == nil {
 		return
 	}
@@ -40,7 +41,8 @@ func (a *attempt) prepareBody(response *http.Response) error {
 // isPart reports whether a reply is a part, although the request asked for all.
 func (a *attempt) isPart(response *http.Response) bool {
 	part, ok := download.ParseContentRange(response.Header.Get("Content-Range"))
-	return response.StatusCode == http.StatusPartialContent && request.Value(a.first.header, "Range") == "" && ok && (part.First > 0 || part.Total > part.Last+1)
+	return response.StatusCode == http.StatusPartialContent && request.Value(a.first.header, "Range") == "" &&
+		ok && (part.First > 0 || part.Total > part.Last+1)
 }
 
 // newBody starts an empty body. What may be written to the file of -o is written there directly.

@@ -67,7 +67,7 @@ func TestLargeDownload(t *testing.T) {
 		var notes bytes.Buffer
 		cmd.Stdout, cmd.Stderr = sum, &notes
 		if err := cmd.Run(); err != nil {
-			t.Fatalf("%v: %s", err, &notes)
+			t.Fatalf("%v: got %s", err, &notes)
 		}
 		s.Close()
 		if toFile {
@@ -143,11 +143,11 @@ func checkMemory(t *testing.T, notes string) {
 	t.Helper()
 	var used int64
 	if _, err := fmt.Sscanf(notes, "VmHWM %d", &used); err != nil {
-		t.Fatalf("%q: %v", notes, err)
+		t.Fatalf("%q: got %v", notes, err)
 	}
 	t.Logf("%d KiB at most", used>>10)
 	if used > mostMemory && !raceDetector {
-		t.Errorf("%d bytes of memory, want at most %d", used, mostMemory)
+		t.Errorf("got %d bytes of memory, want at most %d", used, mostMemory)
 	}
 }
 
@@ -215,7 +215,7 @@ func TestNamedPipe(t *testing.T) {
 	}()
 	ok(t, c.comes(task.Succeeded))
 	if got := <-read; got != text {
-		t.Errorf("%d bytes came through the pipe, want %d", len(got), len(text))
+		t.Errorf("got %d bytes came through the pipe, want %d", len(got), len(text))
 	}
 	only(t, filepath.Dir(path), "pipe")
 }
@@ -231,7 +231,7 @@ func TestNamedPipeThatNobodyReads(t *testing.T) {
 	signals <- syscall.SIGTERM
 	sig, err := c.Flush(c.task, signals)
 	if sig != syscall.SIGTERM || !errors.Is(err, task.ErrStopped) {
-		t.Errorf("%v, %v", sig, err)
+		t.Errorf("got %v, %v", sig, err)
 	}
 	go func() { _, _ = os.ReadFile(path) }() // lets the writer go
 }
@@ -242,7 +242,7 @@ func TestDevices(t *testing.T) {
 		c := asking(t, serve(t, replies(okReply)).url("http"), func(c *client) { request.Of(c.task).Output = path })
 		c.attempt()
 		if err := c.comes(task.Succeeded); !errors.Is(err, want) {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf("%s: got %v", path, err)
 		}
 	}
 }
@@ -256,7 +256,7 @@ func TestOpenFile(t *testing.T) {
 	_, err = io.WriteString(file, "before ")
 	ok(t, err)
 	if err := CheckOutput("/proc/self/fd/" + strconv.Itoa(int(file.Fd()))); !errors.Is(err, download.ErrDescriptor) {
-		t.Errorf("a file that nobody handed us: %v", err)
+		t.Errorf("a file that nobody handed us: got %v", err)
 	}
 	number, err := syscall.Dup(int(file.Fd())) // as if inherited: it stays open for programs that are started
 	ok(t, err)
@@ -290,7 +290,7 @@ func TestFullDisk(t *testing.T) {
 		})
 		o := c.attempt()
 		if o.Exit != 23 || o.Error != task.ErrorLocal || !strings.Contains(o.Message, "no space left on device") || describe(o.Reply.Default) != "stop" {
-			t.Errorf("%+v", o)
+			t.Errorf("got %+v", o)
 		}
 		ok(t, c.comes(task.Failed))
 		c.saw("", "")
@@ -306,7 +306,7 @@ func TestFullDiskInTheEnd(t *testing.T) {
 	s := serve(t, replies("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(big), big))
 	c := asking(t, s.url("http"), func(c *client) { request.Of(c.task).Output, request.Of(c.task).Include = path, true })
 	if o := c.attempt(); o.Exit != 0 {
-		t.Errorf("%+v", o)
+		t.Errorf("got %+v", o)
 	}
 	if err := c.comes(task.Succeeded); !errors.Is(err, syscall.ENOSPC) {
 		t.Error(err)
@@ -320,7 +320,7 @@ func TestReadOnlyFile(t *testing.T) {
 	ok(t, os.WriteFile(path, nil, 0o400))
 	err := CheckOutput(path)
 	if want := os.Geteuid() != 0; (err != nil) != want || (want && !errors.Is(err, os.ErrPermission)) {
-		t.Errorf("%v", err)
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -142,7 +142,7 @@ func TestAPartThatNobodyAskedFor(t *testing.T) {
 			})
 			o := c.attempt()
 			if o.Exit != tt.exit || (tt.exit != 0 && (describe(o.Reply.Default) != "retry" || o.Error != task.ErrorTruncated)) {
-				t.Errorf("%s, %q: %+v", tt.part, tt.asked, o)
+				t.Errorf("got %s, %q: %+v", tt.part, tt.asked, o)
 			}
 			if tt.exit == 0 {
 				ok(t, c.comes(task.Succeeded))
@@ -150,7 +150,7 @@ func TestAPartThatNobodyAskedFor(t *testing.T) {
 				ok(t, c.comes(task.Failed))
 			}
 			if _, err := os.Stat(path); file && (err == nil) != (tt.exit == 0) {
-				t.Errorf("%s: the file: %v", tt.part, err)
+				t.Errorf("got %s: the file: %v", tt.part, err)
 			}
 		}
 	}
@@ -160,13 +160,13 @@ func TestAPartThatNobodyAskedFor(t *testing.T) {
 func checkBeginsAnew(t *testing.T, c *client, o task.Outcome) {
 	t.Helper()
 	if o.Error != task.ErrorTruncated || describe(o.Reply.Default) != "retry" || !strings.Contains(o.Message, "begins anew") {
-		t.Errorf("%+v, %+v", o, o.Reply)
+		t.Errorf("got %+v, %+v", o, o.Reply)
 	}
 	ok(t, c.comes(task.Pending))
 	s := serve(t, closes(okReply))
 	request.Of(c.task).URL = s.url("http")
 	if o := c.attempt(); o.Exit != 0 {
-		t.Errorf("%+v", o)
+		t.Errorf("got %+v", o)
 	}
 	ok(t, c.comes(task.Pending))
 	s.saw(1)
@@ -219,7 +219,7 @@ func TestPartThatIsCutWithoutASize(t *testing.T) {
 	c := asking(t, s.url("http"), nil)
 	for _, exit := range []int{18, 18, 0} {
 		if o := c.attempt(); o.Exit != exit {
-			t.Errorf("%+v", o)
+			t.Errorf("got %+v", o)
 		}
 		if exit != 0 {
 			ok(t, c.comes(task.Pending))
@@ -256,7 +256,7 @@ func TestNoRangeIsAskedFor(t *testing.T) {
 		s := serve(t, closes(tt.first), replies(okReply))
 		c := asking(t, s.url("http"), func(c *client) { tt.change(c.sender) })
 		if o := c.attempt(); o.Exit != 18 {
-			t.Errorf("%s: %+v", name, o)
+			t.Errorf("%s: got %+v", name, o)
 		}
 		ok(t, c.comes(task.Pending))
 		c.attempt()
@@ -264,7 +264,7 @@ func TestNoRangeIsAskedFor(t *testing.T) {
 		c.saw("hello", "")
 		s.saw(2)
 		if got := ranges(s.requests[1]); got != tt.asks {
-			t.Errorf("%s: it asks for %q", name, got)
+			t.Errorf("got %s: it asks for %q", name, got)
 		}
 	}
 }
@@ -282,7 +282,7 @@ func TestDownloadOverARedirect(t *testing.T) {
 		c.attempt()
 		ok(t, c.comes(task.Pending))
 		if o := c.attempt(); o.Exit != exit {
-			t.Errorf("%+v", o)
+			t.Errorf("got %+v", o)
 		}
 		second.saw(1)
 		if got := ranges(second.requests[0]); got != `bytes=5- "a"` {
@@ -307,11 +307,11 @@ func TestDownloadOverHTTP2(t *testing.T) {
 	}))
 	c := asking(t, s.url("https"), func(c *client) { c.Network.CACert = a.file })
 	if o := c.attempt(); o.Exit != 92 || o.Error != task.ErrorTruncated {
-		t.Errorf("%+v", o)
+		t.Errorf("got %+v", o)
 	}
 	ok(t, c.comes(task.Pending))
 	if o := c.attempt(); o.Exit != 0 || o.Reply.Status != http.StatusPartialContent {
-		t.Errorf("%+v, %+v", o, o.Reply)
+		t.Errorf("got %+v, %+v", o, o.Reply)
 	}
 	ok(t, c.comes(task.Succeeded))
 	c.saw("hello!!!", "")

@@ -64,14 +64,16 @@ func table() []row {
 		{statuses: some(409), idempotent: ifKeyed, other: stop},
 		{statuses: []statuses{{501, 501}, {505, 508}, {510, 511}, {526, 526}}, idempotent: stop, other: stop},
 		{statuses: []statuses{{400, 499}}, idempotent: stop, other: stop},
-		{statuses: []statuses{{500, 599}}, idempotent: unlessReplayed, other: ambiguous}, // RFC 9110 treats unknown ones as 500
+		// RFC 9110 treats unknown statuses of 5xx as 500.
+		{statuses: []statuses{{500, 599}}, idempotent: unlessReplayed, other: ambiguous},
 	}
 }
 
 // Default returns what follows from an event where no condition of the policy says it. It is pure.
 func Default(e Event, s Safety, f Facts) task.Eligibility {
 	eligibility := decide(e, s, f)
-	if f.Redirected && !s.Idempotent && eligibility.Class != task.ClassSuccess { // also of what is fatal: the request itself was answered
+	// Fatal failures count, too: the server has answered the request itself.
+	if f.Redirected && !s.Idempotent && eligibility.Class != task.ClassSuccess {
 		eligibility = ambiguous(s, f)
 	}
 	eligibility.Event = string(e)
@@ -82,7 +84,8 @@ func decide(e Event, s Safety, f Facts) task.Eligibility {
 	status := e.status()
 	switch {
 	case status >= 100 && status < 400:
-		return task.Eligibility{Class: task.ClassSuccess, Ambiguous: !s.Idempotent} // for a success-on that wants another
+		// Ambiguous matters where success-on does not accept the status.
+		return task.Eligibility{Class: task.ClassSuccess, Ambiguous: !s.Idempotent}
 	case status != 0 && f.Advice == AdviceStop:
 		return stop(s, f)
 	case status != 0 && f.Advice == AdviceRetry && !f.Replayed:

@@ -81,7 +81,7 @@ func TestDefault(t *testing.T) {
 			}{{"I", I, tt.i}, {"N", N, tt.n}, {"with a key", IK, tt.idemKeyd}} {
 				got := Default(e, column.safety, tt.facts)
 				if text := describe(got); text != column.want || got.Event != string(e) {
-					t.Errorf("%s, %s, %s: %s (%+v), want %s", tt.name, e, column.name, text, got, column.want)
+					t.Errorf("got %s, %s, %s: %s (%+v), want %s", tt.name, e, column.name, text, got, column.want)
 				}
 			}
 		}
@@ -125,7 +125,7 @@ func TestFactsOf(t *testing.T) {
 	}
 	for _, tt := range tests {
 		if got := factsOf(headers(tt.headers...), word); got != tt.want {
-			t.Errorf("%s: %+v, want %+v", tt.name, got, tt.want)
+			t.Errorf("%s: got %+v, want %+v", tt.name, got, tt.want)
 		}
 	}
 }
@@ -262,10 +262,10 @@ func TestDocsTable(t *testing.T) {
 			compared++
 			keyed := strings.Contains(safe, "where a key goes out")
 			if got := wordOf(Default(event, Safety{Idempotent: true, Keyed: keyed}, facts)); !strings.HasPrefix(safe, got) {
-				t.Errorf("%s: the page says %q, and %q is done", event, safe, got)
+				t.Errorf("got %s: the page says %q, and %q is done", event, safe, got)
 			}
 			if got := wordOf(Default(event, Safety{}, facts)); other != got {
-				t.Errorf("%s, not safe: the page says %q, and %q is done", event, other, got)
+				t.Errorf("got %s, not safe: the page says %q, and %q is done", event, other, got)
 			}
 		}
 	}

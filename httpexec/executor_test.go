@@ -70,7 +70,7 @@ func release(t *testing.T, e *sender, status task.Status) string {
 	e.Output.Stdout = &out
 	sig, err := e.Flush(&task.Task{Status: status}, nil)
 	if sig != nil || err != nil {
-		t.Errorf("release: %v, %v", sig, err)
+		t.Errorf("release: got %v, %v", sig, err)
 	}
 	return out.String()
 }
@@ -107,7 +107,7 @@ func TestExecute(t *testing.T) {
 			o := execute(t, e)
 			s.saw(1)
 			if o.Exit != 0 || o.Error != task.ErrorNone || o.Reply.Status != 200 || o.Reply.Written != 1 || o.Reply.Body != tt.body {
-				t.Errorf("%+v, %+v", o, o.Reply)
+				t.Errorf("got %+v, %+v", o, o.Reply)
 			}
 			if want := strings.Replace(tt.request, "HOST", s.address(), 1); s.requests[0] != want {
 				t.Errorf("on the wire %q\nwant %q", s.requests[0], want)
@@ -124,7 +124,7 @@ func TestExecuteUntilTheConnectionCloses(t *testing.T) {
 	s := serve(t, closes("HTTP/1.0 200 OK\r\n\r\nhello"))
 	e := sending(t, "GET", s.url("http"), nil)
 	if o := execute(t, e); o.Exit != 0 || o.Reply.Body != "hello" {
-		t.Errorf("%+v", o)
+		t.Errorf("got %+v", o)
 	}
 	s.saw(1)
 }
@@ -142,7 +142,7 @@ func TestEachAttemptSendsTheSame(t *testing.T) {
 		o := execute(t, e)
 		exits = append(exits, o.Exit)
 		if o.Reply.Written != 1 {
-			t.Errorf("%d requests written", o.Reply.Written)
+			t.Errorf("got %d requests written", o.Reply.Written)
 		}
 		release(t, e, task.Pending)
 	}
@@ -163,10 +163,10 @@ func TestExchange(t *testing.T) {
 	s.saw(1)
 	x := o.Reply
 	if o.Exit != 22 || o.Message != "status 503 Service Unavailable" || x.Status != 503 || x.Body != "busy" || x.ServerDelay != 7*time.Second {
-		t.Errorf("%+v, %+v", o, x)
+		t.Errorf("got %+v, %+v", o, x)
 	}
 	if x.Header["X-A"] != "1, 2" || x.Default != (task.Eligibility{Class: task.ClassRetryable, Event: "503"}) {
-		t.Errorf("%+v", x)
+		t.Errorf("got %+v", x)
 	}
 	if p := x.Phases; p.Connect <= 0 || p.FirstByte <= 0 || p.Total < p.Connect+p.FirstByte || p.TLS != 0 || p.Total != o.Duration {
 		t.Errorf("phases %+v", p)
@@ -207,10 +207,10 @@ func TestLargeReply(t *testing.T) {
 	e := sending(t, "GET", s.url("http"), nil)
 	o := execute(t, e)
 	if len(o.Reply.Body) != task.ConditionTail || !strings.HasSuffix(o.Reply.Body, "xend") {
-		t.Errorf("%d bytes are looked at", len(o.Reply.Body))
+		t.Errorf("got %d bytes are looked at", len(o.Reply.Body))
 	}
 	if got := release(t, e, task.Succeeded); got != text {
-		t.Errorf("%d bytes on stdout, want %d", len(got), len(text))
+		t.Errorf("got %d bytes on stdout, want %d", len(got), len(text))
 	}
 }
 
@@ -222,7 +222,7 @@ func TestExecuteFollowsRedirects(t *testing.T) {
 	s.saw(1)
 	there.saw(1)
 	if o.Exit != 0 || o.Reply.Status != 200 || o.Reply.Written != 2 || release(t, e, task.Succeeded) != "hello" {
-		t.Errorf("%+v, %+v", o, o.Reply)
+		t.Errorf("got %+v, %+v", o, o.Reply)
 	}
 	if !strings.HasPrefix(there.requests[0], "GET /path") || strings.Contains(there.requests[0], "a=b") {
 		t.Errorf("redirected to %q", there.requests)
@@ -234,7 +234,7 @@ func TestExecuteLeavesARedirect(t *testing.T) {
 	o := execute(t, sending(t, "GET", s.url("http"), nil))
 	s.saw(1)
 	if o.Exit != 0 || o.Reply.Status != 302 || o.Reply.Body != "body" || o.Reply.Default.Class != task.ClassSuccess {
-		t.Errorf("%+v, %+v", o, o.Reply)
+		t.Errorf("got %+v, %+v", o, o.Reply)
 	}
 }
 
@@ -260,7 +260,7 @@ func TestEarlyReply(t *testing.T) {
 	})
 	o := execute(t, sending(t, "POST", s.url("http"), func(e *sender) { e.carry(data(strings.Repeat("x", 16<<20))) }))
 	if o.Exit != 22 || o.Reply.Status != 413 || o.Reply.Body != "less" || describe(o.Reply.Default) != "stop" {
-		t.Errorf("%+v, %+v", o, o.Reply)
+		t.Errorf("got %+v, %+v", o, o.Reply)
 	}
 }
 
@@ -270,7 +270,7 @@ func TestUpgrade(t *testing.T) {
 	o := execute(t, sending(t, "GET", s.url("http"), nil))
 	s.saw(1)
 	if o.Exit != 0 || o.Reply.Status != 101 {
-		t.Errorf("%+v, %+v", o, o.Reply)
+		t.Errorf("got %+v, %+v", o, o.Reply)
 	}
 }
 
@@ -287,7 +287,7 @@ func TestSignalEndsAnAttempt(t *testing.T) {
 	o := e.Execute(t.Context(), e.task(), runner.Call{Number: 1, Signals: signals})
 	s.saw(1)
 	if o.Exit != 143 || o.Signal != "SIGTERM" || o.Stop != syscall.SIGTERM || !o.Reply.Default.Ambiguous {
-		t.Errorf("%+v, %+v", o, o.Reply)
+		t.Errorf("got %+v, %+v", o, o.Reply)
 	}
 }
 
@@ -302,7 +302,7 @@ func TestSignalStopsARelease(t *testing.T) {
 	signals <- syscall.SIGINT
 	sig, err := e.Flush(&task.Task{Status: task.Succeeded}, signals)
 	if sig != syscall.SIGINT || err != task.ErrStopped { //nolint:errorlint // it is returned as it is
-		t.Errorf("%v, %v", sig, err)
+		t.Errorf("got %v, %v", sig, err)
 	}
 	_ = read.Close()
 }
@@ -330,7 +330,7 @@ func TestSignalInTheBodyOfAnError(t *testing.T) {
 		a.tracer.enter(stageBody)
 		o, event := a.judge(&stopError{syscall.SIGTERM})
 		if event != want || o.Signal != "SIGTERM" {
-			t.Errorf("%d: %q, %+v", status, event, o)
+			t.Errorf("got %d: %q, %+v", status, event, o)
 		}
 	}
 }
@@ -360,10 +360,10 @@ func TestNextMethod(t *testing.T) {
 			t.Fatalf("to %v, %v, %v", to.url, follows, err)
 		}
 		if keeps := to.body != nil; to.method != tt.want || keeps != tt.keeps {
-			t.Errorf("%s (given %v) after %d: %s, body %v; want %s, %v", tt.method, tt.given, tt.status, to.method, keeps, tt.want, tt.keeps)
+			t.Errorf("got %s (given %v) after %d: %s, body %v, want %s, %v", tt.method, tt.given, tt.status, to.method, keeps, tt.want, tt.keeps)
 		}
 		if tt.body != nil && (to.header.Get("Content-Type") != "") != tt.keeps {
-			t.Errorf("%s after %d: Content-Type %q", tt.method, tt.status, to.header.Get("Content-Type"))
+			t.Errorf("got %s after %d: Content-Type %q", tt.method, tt.status, to.header.Get("Content-Type"))
 		}
 	}
 }
@@ -384,11 +384,11 @@ func TestNextKeepsSecrets(t *testing.T) {
 		ok(t, err)
 		for _, name := range names {
 			if kept := to.header[name] != nil; kept != keeps {
-				t.Errorf("%s: %s is sent: %v", location, name, kept)
+				t.Errorf("%s: got %s is sent: %v", location, name, kept)
 			}
 		}
 		if to.header.Get("X-Own") == "" {
-			t.Errorf("%s: a header is lost", location)
+			t.Errorf("got %s: a header is lost", location)
 		}
 	}
 }
@@ -397,15 +397,15 @@ func TestNextLeadsNowhere(t *testing.T) {
 	h := wireRequest{method: "GET", url: must("http://host/"), header: http.Header{}}
 	for _, status := range []int{200, 204, 400, 503} {
 		if _, follows, err := h.redirect(status, "/there", false); follows || err != nil {
-			t.Errorf("%d is followed: %v", status, err)
+			t.Errorf("got %d is followed: %v", status, err)
 		}
 	}
 	if _, follows, err := h.redirect(302, "", false); follows || err != nil {
-		t.Errorf("no Location: %v, %v", follows, err)
+		t.Errorf("no Location: got %v, %v", follows, err)
 	}
 	for _, location := range []string{"ftp://host/", "http://", "http://[", "file:///etc/passwd", "http://host:99999/"} {
 		if _, follows, err := h.redirect(302, location, false); follows || !errors.Is(err, errRedirects) {
-			t.Errorf("%s: %v, %v", location, follows, err)
+			t.Errorf("%s: got %v, %v", location, follows, err)
 		}
 	}
 }
@@ -435,7 +435,7 @@ func TestMeter(t *testing.T) {
 		half := task.Transfer{Bytes: 12, Total: 20, From: 5, Began: began}
 		whole := task.Transfer{Bytes: 20, Total: 20, From: 5, Began: began, Over: true}
 		if want := []task.Transfer{half, half, whole}; len(told) != 3 || told[0] != want[0] || told[1] != want[1] || told[2] != want[2] {
-			t.Errorf("%+v\nwant %+v", told, want)
+			t.Errorf("got %+v\nwant %+v", told, want)
 		}
 	})
 }
@@ -450,7 +450,7 @@ func TestProgressOfADownload(t *testing.T) {
 		ok(t, c.comes(task.Pending))
 		last.Began = time.Time{}
 		if last != want {
-			t.Errorf("%+v, want %+v", last, want)
+			t.Errorf("got %+v, want %+v", last, want)
 		}
 	}
 }
@@ -461,7 +461,7 @@ func TestProgressOfAnUpload(t *testing.T) {
 	sending := make(chan task.Transfer)
 	s := serve(t, func(c *wire) {
 		if now := <-sending; !now.Sending || now.Total != size || now.Bytes <= 0 || now.Bytes >= size {
-			t.Errorf("%+v", now)
+			t.Errorf("got %+v", now)
 		}
 		go func() {
 			for range sending {
@@ -477,7 +477,7 @@ func TestProgressOfAnUpload(t *testing.T) {
 		c.Progress = func(now task.Transfer) { sending <- now }
 	})
 	if o := c.attempt(); o.Exit != 0 {
-		t.Errorf("%+v", o)
+		t.Errorf("got %+v", o)
 	}
 	close(sending)
 }

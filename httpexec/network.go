@@ -49,7 +49,8 @@ func optionsOf(n *request.Network, refs *request.References) (Options, error) {
 func readResolve(lines []string) (map[string][]string, error) {
 	given := map[string][]string{}
 	for _, line := range lines {
-		place, addresses, err := cutResolve(strings.TrimPrefix(line, "+")) // with it curl forgets the line in time; an attempt is shorter
+		// In curl a + makes the address expire. An attempt ends before that.
+		place, addresses, err := cutResolve(strings.TrimPrefix(line, "+"))
 		if err != nil {
 			return nil, fmt.Errorf("%w: %q %w", errResolve, line, err)
 		}
@@ -73,7 +74,8 @@ func cutResolve(line string) (place string, addresses []string, err error) {
 	for text := range strings.SplitSeq(list, ",") {
 		address, err := netip.ParseAddr(strings.Trim(text, "[]"))
 		if err != nil {
-			return "", nil, errors.New("has an address that is none\nhint: write one of IPv6 in [], as in host:443:[2001:db8::1]")
+			return "", nil, errors.New("has an address that is none" +
+				"\nhint: write one of IPv6 in [], as in host:443:[2001:db8::1]")
 		}
 		addresses = append(addresses, address.String())
 	}
@@ -165,7 +167,8 @@ func (p Proxies) For(u *url.URL) (*url.URL, error) {
 	}
 	proxy, err := url.Parse(text)
 	if err != nil || proxy.Hostname() == "" {
-		return nil, fmt.Errorf("%w: it is no URL\nhint: write it like http://host:port", errProxy) // not the URL: it may hold a password
+		return nil, fmt.Errorf("%w: it is no URL"+
+			"\nhint: write it like http://host:port", errProxy) // not the URL: it may hold a password
 	}
 	switch proxy.Scheme {
 	case "http", "https", "socks5", "socks5h":

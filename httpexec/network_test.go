@@ -14,14 +14,14 @@ import (
 func TestReadResolve(t *testing.T) {
 	got, err := readResolve(lines("Host.example:443:192.0.2.1", "a:80:[2001:db8::1],192.0.2.2", "+b:1:::1", "a:80:192.0.2.3"))
 	if want := "map[a:80:[192.0.2.3] b:1:[::1] host.example:443:[192.0.2.1]]"; err != nil || fmt.Sprint(got) != want {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("got %v, %v", got, err)
 	}
 	for line, says := range map[string]string{
 		"-host:443": "not done here", "*:443:192.0.2.1": "not done here", "host": "is not host:port:address", ":1:192.0.2.1": "is not",
 		"host:x:192.0.2.1": "no port", "host:0:192.0.2.1": "no port", "host:1:name": "an address that is none", "host:1:": "an address that is none",
 	} {
 		if _, err := readResolve(lines(line)); !errors.Is(err, errResolve) || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v", line, err)
+			t.Errorf("%s: got %v", line, err)
 		}
 	}
 }
@@ -49,7 +49,7 @@ func TestProxyOfATask(t *testing.T) {
 		ok(t, err)
 		u, err := o.Proxies.For(must(tt.url))
 		if err != nil || u == nil && tt.want != "" || u != nil && u.String() != tt.want {
-			t.Errorf("%+v, %s: %v, %v", tt.network, tt.url, u, err)
+			t.Errorf("got %+v, %s: %v, %v", tt.network, tt.url, u, err)
 		}
 	}
 	if _, err := optionsOf(&request.Network{Proxy: "{env:UNSET}"}, &request.References{}); !errors.Is(err, request.ErrReference) {
@@ -64,11 +64,11 @@ func FuzzReadResolve(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line string) {
 		given, err := readResolve(lines(line))
 		if err != nil && !errors.Is(err, errResolve) || err == nil && len(given) != 1 {
-			t.Errorf("%q: %v, %v", line, given, err)
+			t.Errorf("%q: got %v, %v", line, given, err)
 		}
 		for place, addresses := range given {
 			if _, _, err := net.SplitHostPort(place); err != nil || len(addresses) == 0 {
-				t.Errorf("%q: %v, %v", line, given, err)
+				t.Errorf("%q: got %v, %v", line, given, err)
 			}
 		}
 	})
@@ -115,7 +115,7 @@ func TestProxies(t *testing.T) {
 			ok(t, err)
 			got, err := ProxiesOf(environment(tt.environment)).For(u)
 			if err != nil || (got == nil) != (tt.want == "") || got != nil && got.String() != tt.want {
-				t.Errorf("%v, %v; want %s", got, err, tt.want)
+				t.Errorf("got %v, %v, want %s", got, err, tt.want)
 			}
 		})
 	}
@@ -136,7 +136,7 @@ func TestProxiesRefuse(t *testing.T) {
 	for _, text := range []string{"socks4://p:1", "http://", "ftp://p", "http://me:secret@p:port"} {
 		_, err := Proxies{HTTP: text}.For(&url.URL{Scheme: "http", Host: "a"})
 		if !errors.Is(err, errProxy) || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%s: got %v", text, err)
 		}
 	}
 }

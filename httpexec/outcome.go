@@ -30,7 +30,8 @@ func (a *attempt) outcome(err error, now time.Time) task.Outcome {
 // judge says how an attempt ended. The status of an error goes before whatever happened to its body.
 func (a *attempt) judge(err error) (task.Outcome, Event) {
 	status := a.reply.status
-	answered := a.tracer.at() == stageBody && status >= 400 && !errors.As(err, new(*localError)) && !errors.As(err, new(*download.RangeError))
+	answered := a.tracer.at() == stageBody && status >= 400 &&
+		!errors.As(err, new(*localError)) && !errors.As(err, new(*download.RangeError))
 	var stop *stopError
 	switch {
 	case errors.As(err, &stop) && answered:

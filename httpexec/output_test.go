@@ -86,7 +86,7 @@ func TestModeOfTheFile(t *testing.T) {
 		c.attempt()
 		ok(t, c.comes(task.Succeeded))
 		if info, err := os.Stat(path); err != nil || info.Mode() != want {
-			t.Errorf("%v became %v, want %v; %v", had, info.Mode(), want, err)
+			t.Errorf("got %v became %v, want %v; %v", had, info.Mode(), want, err)
 		}
 	}
 }
@@ -134,7 +134,7 @@ func TestOutputThatCannotBe(t *testing.T) {
 		o := asking(t, s.url("http"), func(c *client) { request.Of(c.task).Output = path }).attempt()
 		s.saw(0)
 		if o.Exit != 23 || o.Error != task.ErrorLocal || o.Message != inOneLine(err.Error()) || describe(o.Reply.Default) != "stop" {
-			t.Errorf("%s: %+v, %+v", name, o, o.Reply)
+			t.Errorf("%s: got %+v, %+v", name, o, o.Reply)
 		}
 	}
 	for _, fine := range []string{"file", "new"} {
@@ -196,7 +196,7 @@ func TestNothingLiesAroundMeanwhile(t *testing.T) {
 		ok(t, c.comes(task.Succeeded))
 		only(t, filepath.Dir(path), "file")
 		if got, err := os.ReadFile(path); err != nil || !strings.HasSuffix(string(got), full) {
-			t.Errorf("%q, %v", got, err)
+			t.Errorf("got %q, %v", got, err)
 		}
 	}
 }
@@ -225,7 +225,7 @@ func TestCapture(t *testing.T) {
 		s := serve(t, replies("HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n%s", tt.status, len(long), long))
 		o := asking(t, s.url("http"), func(c *client) { c.task.Options.Capture = tt.capture }).attempt()
 		if len(o.Stdout) != tt.want || o.Stderr != "" {
-			t.Errorf("%q of a %d keeps %d bytes, want %d", tt.capture, tt.status, len(o.Stdout), tt.want)
+			t.Errorf("got %q of a %d keeps %d bytes, want %d", tt.capture, tt.status, len(o.Stdout), tt.want)
 		}
 	}
 }
@@ -275,7 +275,7 @@ func TestHeadIsShownAsItCame(t *testing.T) {
 				continue
 			}
 			if got := c.out.String(); got != tt.head+tt.body {
-				t.Errorf("%s: %.200q\nwant %.200q", name, got, tt.head+tt.body)
+				t.Errorf("%s: got %.200q\nwant %.200q", name, got, tt.head+tt.body)
 			}
 		}
 	}
@@ -316,7 +316,7 @@ func TestHeadOfWhatWasWholeAlready(t *testing.T) {
 	c.attempt()
 	ok(t, c.comes(task.Pending))
 	if o := c.attempt(); o.Exit != 0 || o.Reply.Status != 200 {
-		t.Errorf("%+v, %+v", o, o.Reply)
+		t.Errorf("got %+v, %+v", o, o.Reply)
 	}
 	ok(t, c.comes(task.Succeeded))
 	c.saw(head+"hello", "")

@@ -142,7 +142,8 @@ func Check(r *request.Request, lookup func(name string) (value string, ok bool))
 func CheckKey(key string) error {
 	for _, c := range []byte(key) {
 		if c < ' ' || c > '~' {
-			return errors.New("the idempotency key holds a character that a header cannot\nhint: use letters and digits")
+			return errors.New("the idempotency key holds a character that a header cannot" +
+				"\nhint: use letters and digits")
 		}
 	}
 	return nil

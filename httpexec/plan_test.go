@@ -63,7 +63,7 @@ func TestFileChangedWhileItIsSent(t *testing.T) {
 	file = path
 	o := execute(t, e)
 	if o.Error != task.ErrorLocal || !strings.Contains(o.Message, "has changed since the task was made") || o.Reply.Default.Class != task.ClassFatal {
-		t.Errorf("%+v, %+v", o, o.Reply)
+		t.Errorf("got %+v, %+v", o, o.Reply)
 	}
 }
 
@@ -84,7 +84,7 @@ func TestReferencesAreResolvedAtEachSend(t *testing.T) {
 		}
 	}
 	if !strings.Contains(e.Request.URL, "{env:TOKEN}") || e.Request.Header[0] != "X-A: {env:TOKEN}" {
-		t.Errorf("the task has changed: %+v", e.Request)
+		t.Errorf("the task has changed: got %+v", e.Request)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestReferencesAreNotResolvedInBodies(t *testing.T) {
 	execute(t, e)
 	s.saw(1)
 	if !strings.HasSuffix(s.requests[0], "\r\n\r\n{env:TOKEN}") {
-		t.Errorf("%q", s.requests)
+		t.Errorf("got %q", s.requests)
 	}
 }
 
@@ -109,10 +109,10 @@ func TestMessagesWithoutSecrets(t *testing.T) {
 		e.Request.URL = url
 		o := execute(t, e)
 		if o.Exit == 0 || o.Message == "" || strings.Contains(o.Message, value) {
-			t.Errorf("%s: %q", url, o.Message)
+			t.Errorf("%s: got %q", url, o.Message)
 		}
 		if err := Check(e.Request, e.Lookup); err != nil && strings.Contains(err.Error(), value) {
-			t.Errorf("%s: %v", url, err)
+			t.Errorf("%s: got %v", url, err)
 		}
 	}
 }
@@ -168,7 +168,7 @@ func TestContentLength(t *testing.T) {
 		if tt.want == "" {
 			faulty{class: "url", exit: 3, message: "Content-Length says"}.compare(t, o, "stop")
 		} else if len(s.requests) != 1 || !strings.Contains(s.requests[0], "\r\n"+tt.want) || strings.Count(s.requests[0], "ength") != 1 {
-			t.Errorf("%s: %+v, %q", tt.header, o, s.requests)
+			t.Errorf("%s: got %+v, %q", tt.header, o, s.requests)
 		}
 	}
 }
@@ -184,7 +184,7 @@ func TestPatience(t *testing.T) {
 	s := serve(t, closes(""))
 	o := execute(t, sending(t, "GET", s.url("http"), func(e *sender) { e.Request.MaxRetryAfter = time.Minute }))
 	if o.Reply.MaxDelay != time.Minute {
-		t.Errorf("%+v", o.Reply)
+		t.Errorf("got %+v", o.Reply)
 	}
 }
 
@@ -202,7 +202,7 @@ func TestChunks(t *testing.T) {
 	execute(t, e)
 	s.saw(1)
 	if r := s.requests[0]; strings.Count(strings.ToLower(r), "transfer-encoding") != 1 || !strings.HasSuffix(r, "\r\n\r\n3\r\na=b\r\n0\r\n\r\n") {
-		t.Errorf("%q", r)
+		t.Errorf("got %q", r)
 	}
 }
 
@@ -215,7 +215,7 @@ func TestEncodingOfOnesOwn(t *testing.T) {
 	o := execute(t, e)
 	s.saw(1)
 	if o.Reply.Body != "packed" || strings.Count(strings.ToLower(s.requests[0]), "accept-encoding") != 1 {
-		t.Errorf("%+v, %q", o.Reply, s.requests)
+		t.Errorf("got %+v, %q", o.Reply, s.requests)
 	}
 }
 
@@ -228,7 +228,7 @@ func TestUpgradeOverTLS(t *testing.T) {
 	}))
 	s.saw(1)
 	if o.Reply.Status != 101 {
-		t.Errorf("%+v", o)
+		t.Errorf("got %+v", o)
 	}
 }
 
@@ -263,7 +263,7 @@ func TestCheck(t *testing.T) {
 	for _, tt := range tests {
 		err := Check(&tt.request, variables)
 		if err == nil && tt.says != "" || err != nil && (tt.says == "" || !strings.Contains(err.Error(), tt.says)) {
-			t.Errorf("%s: %v, want %q", tt.name, err, tt.says)
+			t.Errorf("%s: got %v, want %q", tt.name, err, tt.says)
 		}
 	}
 }
@@ -271,7 +271,7 @@ func TestCheck(t *testing.T) {
 func TestCheckKey(t *testing.T) {
 	for key, good := range map[string]bool{"a-1 \"b\\": true, "a\n": false, "\u00fc": false, "\x7f": false} {
 		if err := CheckKey(key); (err == nil) != good {
-			t.Errorf("%q: %v", key, err)
+			t.Errorf("%q: got %v", key, err)
 		}
 	}
 }
@@ -283,14 +283,14 @@ func TestLiteralSecrets(t *testing.T) {
 	}
 	want := "[the header authorization the header Cookie the password in the URL the user's password the proxy's password]"
 	if got := LiteralSecrets(&r); fmt.Sprint(got) != want {
-		t.Errorf("%v", got)
+		t.Errorf("got %v", got)
 	}
 	r = request.Request{
 		URL: "http://me:{env:PW}@host/", User: "{env:ME}:{env:PW}", Network: request.Network{Proxy: "me@p:1"},
 		Header: lines("Authorization: Bearer {env:TOKEN}", "Cookie: a={env:B}", "X-Api-Key: {env:KEY}"),
 	}
 	if got := LiteralSecrets(&r); got != nil {
-		t.Errorf("%v", got)
+		t.Errorf("got %v", got)
 	}
 }
 
@@ -328,7 +328,7 @@ func TestReadURL(t *testing.T) {
 	for _, tt := range tests {
 		u, user, err := request.ReadURL(tt.text, &request.References{Lookup: variables})
 		if err != nil || u.Scheme+"://"+u.Host+strings.TrimSuffix(u.RequestURI(), "/") != strings.TrimSuffix(tt.want, "/") || user != tt.user {
-			t.Errorf("%s: %v, user %q, %v", tt.text, u, user, err)
+			t.Errorf("%s: got %v, user %q, %v", tt.text, u, user, err)
 		}
 	}
 }
@@ -350,7 +350,7 @@ func TestReadURLRefuses(t *testing.T) {
 	for _, tt := range tests {
 		_, _, err := request.ReadURL(tt.text, &request.References{Lookup: variables})
 		if !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) {
-			t.Errorf("%q: %v", tt.text, err)
+			t.Errorf("%q: got %v", tt.text, err)
 		}
 	}
 }
@@ -364,14 +364,14 @@ func FuzzReadURL(f *testing.F) {
 		u, _, err := request.ReadURL(text, &request.References{Lookup: variables})
 		if err != nil {
 			if !errors.Is(err, request.ErrURL) && !errors.Is(err, request.ErrReference) {
-				t.Errorf("%q: %v", text, err)
+				t.Errorf("%q: got %v", text, err)
 			}
 			return
 		}
 		h := wireRequest{method: "GET", url: u, header: http.Header{}}
 		r, err := h.build(t.Context())
 		if err != nil || strings.ContainsFunc(r.URL.RequestURI(), func(r rune) bool { return r <= ' ' || r >= 0x7f }) || u.User != nil {
-			t.Errorf("%q becomes %v: %v", text, u, err)
+			t.Errorf("got %q becomes %v: %v", text, u, err)
 		}
 	})
 }
@@ -424,7 +424,7 @@ func TestHeaders(t *testing.T) {
 	for _, tt := range tests {
 		got, err := sentHead(t, tt.request, tt.key)
 		if err != nil || fmt.Sprint(got) != tt.want {
-			t.Errorf("%s: %v, %v; want %s", tt.name, got, err, tt.want)
+			t.Errorf("%s: got %v, %v, want %s", tt.name, got, err, tt.want)
 		}
 	}
 }
@@ -443,7 +443,7 @@ func TestHeadersRefused(t *testing.T) {
 	for _, tt := range tests {
 		_, err := sentHead(t, request.Request{Method: "GET", Header: lines(tt.line)}, "")
 		if !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) || strings.Contains(err.Error(), "Bearer secret") {
-			t.Errorf("%s: %v", tt.line, err)
+			t.Errorf("%s: got %v", tt.line, err)
 		}
 	}
 }
@@ -466,7 +466,7 @@ func TestSafety(t *testing.T) {
 		tt.request.URL = "http://host/"
 		p := &plan{refs: &request.References{}}
 		if err := p.read(&tt.request, "", tt.key); err != nil || p.Safety != tt.want {
-			t.Errorf("%+v: %+v, %v; want %+v", tt.request, p.Safety, err, tt.want)
+			t.Errorf("got %+v: %+v, %v, want %+v", tt.request, p.Safety, err, tt.want)
 		}
 	}
 }
@@ -480,7 +480,7 @@ func FuzzHeader(f *testing.F) {
 		p := &plan{refs: &request.References{Lookup: variables}}
 		if err := p.read(&request.Request{Method: "GET", URL: "http://host/", Header: lines(line, "X-Own: 1")}, "agent", ""); err != nil {
 			if _, secret, _ := strings.Cut(line, ":"); len(secret) > 20 && strings.Contains(err.Error(), secret) {
-				t.Errorf("%q: %v", line, err)
+				t.Errorf("%q: got %v", line, err)
 			}
 			return
 		}
@@ -492,7 +492,7 @@ func FuzzHeader(f *testing.F) {
 		var wire strings.Builder
 		ok(t, r.Write(&wire))
 		if _, err := http.ReadRequest(bufio.NewReader(strings.NewReader(wire.String()))); err != nil || strings.Count(wire.String(), "X-Own: 1\r\n") != 1 {
-			t.Errorf("%q is sent as %q: %v", line, wire.String(), err)
+			t.Errorf("got %q is sent as %q: %v", line, wire.String(), err)
 		}
 	})
 }

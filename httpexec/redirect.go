@@ -70,7 +70,8 @@ func (h *wireRequest) setBody(r *http.Request) error {
 	}
 	r.Body, r.ContentLength = http.NoBody, size
 	if size == 0 {
-		r.TransferEncoding = []string{"identity"} // net/http tells the length of no body where the method wants one; this tells it always
+		// net/http sends Content-Length: 0 only for some methods; with this it sends it for each.
+		r.TransferEncoding = []string{"identity"}
 		return nil
 	}
 	reader := &bodyReader{from: io.NewSectionReader(h.body, 0, size), left: size}

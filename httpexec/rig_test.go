@@ -282,7 +282,7 @@ func holds(t *testing.T, path, content string, names ...string) {
 	t.Helper()
 	got, err := os.ReadFile(path)
 	if err != nil || string(got) != content {
-		t.Errorf("the file holds %q, %v; want %q", brief(got), err, brief([]byte(content)))
+		t.Errorf("the file holds %q, %v, want %q", brief(got), err, brief([]byte(content)))
 	}
 	only(t, filepath.Dir(path), names...)
 }
@@ -303,7 +303,7 @@ func only(t *testing.T, dir string, names ...string) {
 		delete(got, name)
 	}
 	for name := range got {
-		t.Errorf("%s is left", name)
+		t.Errorf("got %s is left", name)
 	}
 }
 

@@ -40,7 +40,8 @@ func (f *FileBody) Size() int64 { return f.part.Size }
 func (f *FileBody) Same() error {
 	info, err := f.Stat()
 	if err == nil && (info.Size() != f.part.Size || !info.ModTime().Equal(f.part.Time)) {
-		return fmt.Errorf("%s has changed since the task was made\nhint: start anew, or give it on stdin, which is kept", f.part.File)
+		return fmt.Errorf("%s has changed since the task was made"+
+			"\nhint: start anew, or give it on stdin, which is kept", f.part.File)
 	}
 	return err
 }

@@ -42,7 +42,8 @@ func cutLine(line string) (name, value string, err error) {
 	if !found {
 		if name, found = strings.CutSuffix(line, ";"); !found {
 			if strings.HasPrefix(line, "@") {
-				return "", "", errors.New("is the name of a file, and none is read\nhint: write each header as -H 'Name: value'; {env:NAME} stands for a secret")
+				return "", "", errors.New("is the name of a file, and none is read" +
+					"\nhint: write each header as -H 'Name: value'; {env:NAME} stands for a secret")
 			}
 			return "", "", errors.New("has no colon\nhint: write it as 'Name: value'")
 		}

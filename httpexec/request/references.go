@@ -54,7 +54,8 @@ func (r *References) value(name string) (string, error) {
 	if value, ok := r.Find(name); ok {
 		return value, nil
 	}
-	return "", fmt.Errorf("%w: the variable %s is not set\nhint: set it, for a resume too: the journal does not have its value", ErrReference, name)
+	return "", fmt.Errorf("%w: the variable %s is not set"+
+		"\nhint: set it, for a resume too: the journal does not have its value", ErrReference, name)
 }
 
 // Find returns the value of a variable.

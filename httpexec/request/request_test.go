@@ -78,7 +78,7 @@ func TestMaskURL(t *testing.T) {
 			want = tt[0]
 		}
 		if got := MaskURL(tt[0]); got != want {
-			t.Errorf("%s is shown as %s, want %s", tt[0], got, want)
+			t.Errorf("got %s is shown as %s, want %s", tt[0], got, want)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func FuzzMaskURL(f *testing.F) {
 		}
 		for _, url := range []string{user + ":" + password + end, "http://" + user + ":" + password + end, before + "://" + user + ":" + password + end} {
 			if masked := MaskURL(url); strings.Contains(masked, password) && !withoutPassword(url) {
-				t.Errorf("%q is shown as %q", url, masked)
+				t.Errorf("got %q is shown as %q", url, masked)
 			}
 		}
 	})
@@ -131,7 +131,7 @@ func TestMaskUser(t *testing.T) {
 		"sk_live_1:": "***:", "{env:KEY}:": "{env:KEY}:", "a{env:KEY}:": "***:",
 	} {
 		if got := MaskUser(user); got != want {
-			t.Errorf("%s is shown as %s, want %s", user, got, want)
+			t.Errorf("got %s is shown as %s, want %s", user, got, want)
 		}
 	}
 }
@@ -154,10 +154,10 @@ func TestMaskHeader(t *testing.T) {
 			want = tt[0]
 		}
 		if got := MaskHeader(tt[0]); got != want {
-			t.Errorf("%s is shown as %s, want %s", tt[0], got, want)
+			t.Errorf("got %s is shown as %s, want %s", tt[0], got, want)
 		}
 		if got := HasLiteralSecret(tt[0]); got != (tt[1] != "") {
-			t.Errorf("%s: a secret itself: %v", tt[0], got)
+			t.Errorf("got %s: a secret itself: %v", tt[0], got)
 		}
 	}
 }
@@ -168,7 +168,7 @@ func TestMaskReferer(t *testing.T) {
 		"Referer: http://host/a:b@c": "Referer: http://host/a:b@c",
 	} {
 		if got := MaskHeader(line); got != want {
-			t.Errorf("%s is shown as %s, want %s", line, got, want)
+			t.Errorf("got %s is shown as %s, want %s", line, got, want)
 		}
 	}
 }
@@ -182,7 +182,7 @@ func FuzzMaskHeader(f *testing.F) {
 			return
 		}
 		if masked := MaskHeader(name + ": " + before + secret); strings.Contains(masked, strings.TrimSpace(secret)) {
-			t.Errorf("%q is shown", masked)
+			t.Errorf("got %q is shown", masked)
 		}
 	})
 }
@@ -203,11 +203,11 @@ func TestCutReference(t *testing.T) {
 	for _, tt := range tests {
 		before, name, after, found := CutReference(tt.text)
 		if before != tt.before || name != tt.name || after != tt.after || found != tt.found {
-			t.Errorf("%s: %q, %q, %q, %v", tt.text, before, name, after, found)
+			t.Errorf("%s: got %q, %q, %q, %v", tt.text, before, name, after, found)
 		}
 	}
 	if got, want := BlankReferences("a{env:B}:{env:C}@{env:"), "axxxxxxx:xxxxxxx@{env:"; got != want {
-		t.Errorf("blanked: %s, want %s", got, want)
+		t.Errorf("blanked: got %s, want %s", got, want)
 	}
 }
 
