@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/10f93571/retry/internal/testkit"
 )
 
 // TestSpoolHoldsWhatWasWritten compares a spool with a plain buffer, through its way from memory to a file.
@@ -124,20 +126,13 @@ func TestTail(t *testing.T) {
 	})
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // inAFile is a spool that holds content in a file.
 func inAFile(t testing.TB, content []byte) *Spool {
 	t.Helper()
 	s := New(0, func() (*os.File, error) { return Temporary(t.TempDir()) })
 	t.Cleanup(func() { _ = s.Close() })
 	_, err := s.Write(content)
-	must(t, err)
+	testkit.Must(t, err)
 	return s
 }
 
@@ -154,7 +149,7 @@ func longText() []byte {
 func pipe(t testing.TB, blocks bool) (read, write *os.File) {
 	t.Helper()
 	read, write, err := os.Pipe()
-	must(t, err)
+	testkit.Must(t, err)
 	if blocks {
 		write.Fd()
 	}
@@ -166,7 +161,7 @@ func pipe(t testing.TB, blocks bool) (read, write *os.File) {
 func TestWriteFrom(t *testing.T) {
 	spools := map[string]*Spool{"memory": New(MemoryLimit, nil), "file": inAFile(t, longText())}
 	_, err := spools["memory"].Write(longText())
-	must(t, err)
+	testkit.Must(t, err)
 	writers := map[string]func(t *testing.T, write func(io.Writer)) []byte{
 		"buffer":        toBuffer,
 		"file":          toFile,
@@ -197,11 +192,11 @@ func toBuffer(_ *testing.T, write func(io.Writer)) []byte {
 
 func toFile(t *testing.T, write func(io.Writer)) []byte {
 	file, err := Temporary(t.TempDir())
-	must(t, err)
+	testkit.Must(t, err)
 	defer file.Close()
 	write(file)
 	got, err := io.ReadAll(io.NewSectionReader(file, 0, 1<<20))
-	must(t, err)
+	testkit.Must(t, err)
 	return got
 }
 
@@ -212,14 +207,14 @@ func throughPipe(t *testing.T, blocks bool, write func(io.Writer)) []byte {
 		_ = to.Close()
 	}()
 	got, err := io.ReadAll(read)
-	must(t, err)
+	testkit.Must(t, err)
 	return got
 }
 
 func TestWriteToAClosedPipe(t *testing.T) {
 	s := inAFile(t, longText())
 	gone, toNobody := pipe(t, false)
-	must(t, gone.Close())
+	testkit.Must(t, gone.Close())
 	if n, err := s.WriteTo(toNobody); n != 0 || !errors.Is(err, syscall.EPIPE) {
 		t.Errorf("got %d, %v; want 0, %v", n, err, syscall.EPIPE)
 	}

@@ -6,13 +6,15 @@ import (
 	"os"
 	"syscall"
 	"testing"
+
+	"github.com/10f93571/retry/internal/testkit"
 )
 
 // throughSocket returns what write writes to a socket that takes each write as one packet, and refuses large ones.
 func throughSocket(t *testing.T, write func(io.Writer)) []byte {
 	t.Helper()
 	ends, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET|syscall.SOCK_CLOEXEC, 0)
-	must(t, err)
+	testkit.Must(t, err)
 	read, to := os.NewFile(uintptr(ends[0]), "read"), os.NewFile(uintptr(ends[1]), "write")
 	t.Cleanup(func() { _ = read.Close() })
 	go func() {
@@ -34,7 +36,7 @@ func TestWriteToASocketOfPackets(t *testing.T) {
 	content := bytes.Repeat(longText(), 2)
 	inMemory := New(MemoryLimit, nil)
 	_, err := inMemory.Write(content)
-	must(t, err)
+	testkit.Must(t, err)
 	for name, s := range map[string]*Spool{"memory": inMemory, "file": inAFile(t, content)} {
 		got := throughSocket(t, func(w io.Writer) {
 			if n, err := s.WriteTo(w); n != int64(len(content)) || err != nil {

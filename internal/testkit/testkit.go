@@ -45,12 +45,12 @@ func Names(t testing.TB, dir string) (names []string) {
 	return names
 }
 
-// Eventually waits until the condition holds, and ends the test if that takes too long. what completes "timed out waiting for".
+// Eventually waits until the condition holds, and ends the test if that takes too long. what says the condition in words.
 func Eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !condition(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(patience); !condition(); time.Sleep(100 * time.Microsecond) {
 		if time.Now().After(end) {
-			t.Fatalf("timed out waiting for %s", what)
+			t.Fatalf("not within %v: %s", patience, what)
 		}
 	}
 }
