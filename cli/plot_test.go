@@ -158,7 +158,7 @@ func pictured(t *testing.T) ([]plot.Study, plot.Options) {
 	policy := task.DefaultPolicy()
 	policy.Attempts = 0
 	study, err := plot.NewStudy(plot.Subject{Label: "for ever", Policy: policy}, options)
-	must(t, err)
+	testkit.Must(t, err)
 	return []plot.Study{study}, options
 }
 
@@ -166,20 +166,20 @@ func pictured(t *testing.T) ([]plot.Study, plot.Options) {
 func TestPictureFiles(t *testing.T) {
 	dir := t.TempDir()
 	f := pictureFlags{SVG: filepath.Join(dir, "a.svg"), PNG: filepath.Join(dir, "a.png"), HTML: filepath.Join(dir, "a.html")}
-	write(t, f.SVG, "old")
+	testkit.Write(t, f.SVG, "old")
 	files, err := f.files(&Process{Host: session.Host{Stdout: os.Stdout}})
-	must(t, err)
-	if contents(t, f.SVG) != "old" {
+	testkit.Must(t, err)
+	if testkit.Contents(t, f.SVG) != "old" {
 		t.Error("a file was touched before there was anything to write")
 	}
 	studies, options := pictured(t)
-	must(t, writePictures(files, studies, options))
+	testkit.Must(t, writePictures(files, studies, options))
 	for path, want := range map[string][]string{
 		f.SVG:  {"<svg ", "for ever", "</svg>\n"},
 		f.PNG:  {"\x89PNG\r\n", "IEND"},
 		f.HTML: {"<!doctype html>", `"label":"for ever","backoff":"exp:1s..1m","jitter":"phase","attempts":9`, `"tasks":5,"seed":"7"`, "</html>\n"},
 	} {
-		text := contents(t, path)
+		text := testkit.Contents(t, path)
 		if !strings.HasPrefix(text, want[0]) {
 			t.Errorf("%s: got %q at the beginning, want %q", path, text[:min(40, len(text))], want[0])
 		}
@@ -189,22 +189,22 @@ func TestPictureFiles(t *testing.T) {
 			}
 		}
 	}
-	if got := filesIn(t, dir); len(got) != 3 {
+	if got := testkit.Names(t, dir); len(got) != 3 {
 		t.Errorf("there are %v", got)
 	}
 }
 
 func TestPictureToStdout(t *testing.T) {
 	stdout, err := os.Create(filepath.Join(t.TempDir(), "stdout"))
-	must(t, err)
+	testkit.Must(t, err)
 	files, err := (&pictureFlags{SVG: "-"}).files(&Process{Host: session.Host{Stdout: stdout}})
-	must(t, err)
+	testkit.Must(t, err)
 	studies, options := pictured(t)
-	must(t, writePictures(files, studies, options))
-	if text := contents(t, stdout.Name()); !strings.HasPrefix(text, "<svg ") {
+	testkit.Must(t, writePictures(files, studies, options))
+	if text := testkit.Contents(t, stdout.Name()); !strings.HasPrefix(text, "<svg ") {
 		t.Errorf("got %q on stdout, want an SVG", text[:min(40, len(text))])
 	}
-	must(t, stdout.Close())
+	testkit.Must(t, stdout.Close())
 }
 
 func TestPNGOnATerminal(t *testing.T) {
@@ -237,7 +237,7 @@ func TestPictureFilesRefused(t *testing.T) {
 	if files, err := (&pictureFlags{}).files(&Process{Host: session.Host{Stdout: os.Stdout}}); files != nil || err != nil {
 		t.Errorf("without a flag: got %v, %v, want no files", files, err)
 	}
-	if got := filesIn(t, dir); got != nil {
+	if got := testkit.Names(t, dir); got != nil {
 		t.Errorf("there are %v", got)
 	}
 }

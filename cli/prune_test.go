@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/flags"
+	"github.com/10f93571/retry/internal/testkit"
 )
 
 func TestPruneRetention(t *testing.T) {
@@ -34,17 +35,17 @@ func TestPruneRetention(t *testing.T) {
 func TestWriteTextfile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "retry.prom")
-	must(t, os.WriteFile(path, []byte("old, and longer than the new one"), 0o600))
+	testkit.Must(t, os.WriteFile(path, []byte("old, and longer than the new one"), 0o600))
 	before, err := os.Stat(path)
-	must(t, err)
-	must(t, os.Symlink("retry.prom", filepath.Join(dir, "link.prom")))
-	must(t, writeTextfile(filepath.Join(dir, "link.prom"), []byte("new")))
+	testkit.Must(t, err)
+	testkit.Must(t, os.Symlink("retry.prom", filepath.Join(dir, "link.prom")))
+	testkit.Must(t, writeTextfile(filepath.Join(dir, "link.prom"), []byte("new")))
 	after, err := os.Stat(path)
-	must(t, err)
-	if contents(t, path) != "new" || after.Mode() != fs.FileMode(0o644) || os.SameFile(before, after) {
-		t.Errorf("got %q with mode %v, want the new text in a new file, with mode 0644", contents(t, path), after.Mode())
+	testkit.Must(t, err)
+	if testkit.Contents(t, path) != "new" || after.Mode() != fs.FileMode(0o644) || os.SameFile(before, after) {
+		t.Errorf("got %q with mode %v, want the new text in a new file, with mode 0644", testkit.Contents(t, path), after.Mode())
 	}
-	if got := filesIn(t, dir); !slices.Equal(got, []string{"link.prom", "retry.prom"}) {
+	if got := testkit.Names(t, dir); !slices.Equal(got, []string{"link.prom", "retry.prom"}) {
 		t.Errorf("there are %q", got)
 	}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"math"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -9,8 +10,13 @@ import (
 
 	"github.com/10f93571/retry/cli/policies"
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/task"
 )
+
+func testProcess(environ ...string) *Process {
+	return &Process{Host: session.Host{Environ: environ, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}}
+}
 
 // parsedOptions returns the options that flags make.
 func parsedOptions(t *testing.T, args string) (task.Options, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/internal/testkit"
 )
 
 func TestCutJitter(t *testing.T) {
@@ -44,7 +45,7 @@ attempts = "x"
 func subjectsOf(t *testing.T, environ string, f *subjectFlags) (lines []string, err error) {
 	t.Helper()
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "config.toml"), subjectsFile)
+	testkit.Write(t, filepath.Join(dir, "config.toml"), subjectsFile)
 	p := testProcess(append(strings.Fields(environ), "RETRY_STATE_DIR="+dir, "RETRY_CONFIG="+filepath.Join(dir, "config.toml"))...)
 	subjects, err := p.subjects(f)
 	for _, s := range subjects {

@@ -9,22 +9,17 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/10f93571/retry/internal/testkit"
 )
 
 func TestReadFindsNothing(t *testing.T) {
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "file"), "")
+	testkit.Write(t, filepath.Join(dir, "file"), "")
 	for _, path := range []string{filepath.Join(dir, "none"), filepath.Join(dir, "none", "none"), filepath.Join(dir, "file", "below")} {
 		if _, _, err := Read(path); !errors.Is(err, ErrAbsent) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", path, err)
 		}
-	}
-}
-
-func write(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -35,8 +30,8 @@ func TestReadRefuses(t *testing.T) {
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	write(t, large, "#"+strings.Repeat("x", maxFileSize))
-	write(t, closed, "")
+	testkit.Write(t, large, "#"+strings.Repeat("x", maxFileSize))
+	testkit.Write(t, closed, "")
 	if err := os.Chmod(closed, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +55,7 @@ func TestReadTakesNull(t *testing.T) {
 
 func TestReadAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.toml")
-	write(t, path, "#"+strings.Repeat("x", maxFileSize-13)+"\n[policy.a]\n")
+	testkit.Write(t, path, "#"+strings.Repeat("x", maxFileSize-13)+"\n[policy.a]\n")
 	file, mistakes, err := Read(path)
 	if err != nil || mistakes != nil || file.Place("policy", "a") != path+":2" {
 		t.Errorf("got %v, %v, %v", file, mistakes, err)

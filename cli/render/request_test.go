@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/task"
 )
 
@@ -133,7 +134,7 @@ func TestSecretsOfARequestAreNotShown(t *testing.T) {
 	last := ambiguous(answered(1, 503))
 	stats := []task.CommandStats{{Endpoint: v.Target.Endpoint(), Runs: 1}}
 	var table, statistics, statsJSON strings.Builder
-	must(t, Tasks(&table, Screen{}, all(v), Table{}, now), Stats(&statistics, Screen{}, stats, 0, now, now), StatsJSON(&statsJSON, stats, now))
+	testkit.Must(t, Tasks(&table, Screen{}, all(v), Table{}, now), Stats(&statistics, Screen{}, stats, 0, now, now), StatsJSON(&statsJSON, stats, now))
 	shown := map[string]string{
 		"detail": strings.Join(taskOf(t, Screen{}, v, last), "\n"), "JSON": fmt.Sprint(decoded(t, v, last)), "table": table.String(),
 		"stats": statistics.String(), "JSON of stats": statsJSON.String(), "lines": told(v.Task, last),
@@ -145,14 +146,5 @@ func TestSecretsOfARequestAreNotShown(t *testing.T) {
 	}
 	if detail := shown["detail"]; !strings.Contains(detail, "Authorization: Bearer {env:TOKEN}\n") || !strings.Contains(detail, "X-Id: 7\n") {
 		t.Errorf("what is no secret is missing: %s", detail)
-	}
-}
-
-func must(t *testing.T, errs ...error) {
-	t.Helper()
-	for _, err := range errs {
-		if err != nil {
-			t.Fatal(err)
-		}
 	}
 }

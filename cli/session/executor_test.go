@@ -13,6 +13,7 @@ import (
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec/stdio"
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
@@ -133,7 +134,7 @@ func TestWhatIsHeldNoMoreIsAWarning(t *testing.T) {
 	o, tk := &recorder{}, newTask("true")
 	tk.AttemptCount = 3
 	run, err := testHost().newTaskRunner(tk, &Journal{}, o, ExecOptions{}, false)
-	must(t, err)
+	testkit.Must(t, err)
 	run.commands.Output.LimitExceeded(tk, 2<<30)
 	run.commands.Output.HoldFailed(tk, errors.New("no space left on device"))
 	for i, want := range [][]string{

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
@@ -53,11 +54,11 @@ func TestGuardedJournalChainsSoonOrNot(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		journal, err := sqlite.Open(t.Context(), dir)
-		must(t, err)
+		testkit.Must(t, err)
 		g := &Journal{Journal: journal, warn: func(err error) { t.Error(err) }}
 		defer g.close()
 		tk := newTask("false")
-		must(t, g.Claim(t.Context(), tk, time.Now()))
+		testkit.Must(t, g.Claim(t.Context(), tk, time.Now()))
 		tk.AttemptCount, tk.Status = 1, task.InFlight
 		a := task.Attempt{Number: 1, StartedAt: time.Now(), Decision: task.Decision{Verdict: task.VerdictRetry}}
 		tk.ApplyDecision(a, time.Now())
@@ -73,7 +74,7 @@ func TestGuardedJournalChainsSoonOrNot(t *testing.T) {
 			t.Errorf("after a signal: %v", err)
 		}
 		g.Stopping = nil
-		must(t, g.RecordAndClaim(t.Context(), tk, a, time.Now()))
+		testkit.Must(t, g.RecordAndClaim(t.Context(), tk, a, time.Now()))
 		if found, err := journal.Find(t.Context(), tk.ID); err != nil || found.Status != task.InFlight || found.AttemptCount != 2 {
 			t.Errorf("%+v, %v", found, err)
 		}
@@ -92,12 +93,12 @@ func TestGuardedJournalWithoutOne(t *testing.T) {
 func locked(t *testing.T, dir string) (unlock func()) {
 	t.Helper()
 	db, err := sql.Open("sqlite3", "file:"+filepath.Join(dir, "journal.db")+"?_txlock=immediate")
-	must(t, err)
+	testkit.Must(t, err)
 	lock, err := db.Begin()
-	must(t, err)
+	testkit.Must(t, err)
 	return func() {
-		must(t, lock.Rollback())
-		must(t, db.Close())
+		testkit.Must(t, lock.Rollback())
+		testkit.Must(t, db.Close())
 	}
 }
 
@@ -146,23 +147,23 @@ func TestAnUnclaimedAttemptIsNotSent(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			journal, err := sqlite.Open(t.Context(), dir)
-			must(t, err)
+			testkit.Must(t, err)
 			warnings := 0
 			g := &Journal{Journal: journal, warn: func(error) { warnings++ }}
 			defer g.close()
 			tk := newTask("true")
 			tk.ID, tk.Target = name, tt.target
-			must(t, g.Claim(t.Context(), tk, time.Now()))
+			testkit.Must(t, g.Claim(t.Context(), tk, time.Now()))
 			tk.Status, tk.AttemptCount = task.InFlight, 1
 			a := task.Attempt{Number: 1, StartedAt: time.Now(), Decision: task.Decision{Verdict: task.VerdictRetry}}
 			tk.ApplyDecision(a, time.Now())
-			must(t, g.Record(t.Context(), tk, a))
+			testkit.Must(t, g.Record(t.Context(), tk, a))
 
 			db, err := sql.Open("sqlite3", "file:"+filepath.Join(dir, "journal.db")+"?_txlock=immediate")
-			must(t, err)
+			testkit.Must(t, err)
 			defer func() { _ = db.Close() }()
 			lock, err := db.Begin()
-			must(t, err)
+			testkit.Must(t, err)
 			err = g.Claim(t.Context(), tk, time.Now())
 			if (err == nil) != tt.goesOn || (warnings == 1) != tt.goesOn {
 				t.Errorf("%s: %v, %d warnings", name, err, warnings)
@@ -170,7 +171,7 @@ func TestAnUnclaimedAttemptIsNotSent(t *testing.T) {
 			if !tt.goesOn && (!errors.Is(err, state.ErrLocked) || !strings.Contains(err.Error(), "POST is not sent again")) {
 				t.Errorf("%s: %v", name, err)
 			}
-			must(t, lock.Rollback())
+			testkit.Must(t, lock.Rollback())
 		})
 	}
 }
@@ -180,22 +181,22 @@ func TestTheWaitsOfARunDoNotAddUp(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		journal, err := sqlite.Open(t.Context(), dir)
-		must(t, err)
+		testkit.Must(t, err)
 		warnings := 0
 		g := &Journal{Journal: journal, warn: func(error) { warnings++ }}
 		defer g.close()
 		tk := newTask("true")
-		must(t, g.Claim(t.Context(), tk, time.Now()))
+		testkit.Must(t, g.Claim(t.Context(), tk, time.Now()))
 		db, err := sql.Open("sqlite3", "file:"+filepath.Join(dir, "journal.db")+"?_txlock=immediate")
-		must(t, err)
+		testkit.Must(t, err)
 		defer func() { _ = db.Close() }()
 		begun := time.Now()
 		for range 3 { // it is free in between
 			lock, err := db.Begin()
-			must(t, err)
-			time.AfterFunc(patience*3/5, func() { must(t, lock.Rollback()) })
+			testkit.Must(t, err)
+			time.AfterFunc(patience*3/5, func() { testkit.Must(t, lock.Rollback()) })
 			ctx, done := g.limit(t.Context())
-			must(t, g.failed(journal.Remember(ctx, tk), tk, false))
+			testkit.Must(t, g.failed(journal.Remember(ctx, tk), tk, false))
 			done()
 			synctest.Wait()
 			time.Sleep(patience)

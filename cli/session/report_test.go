@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/internal/files"
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -32,7 +33,7 @@ func TestReportRefusesAPathBeforeTheRun(t *testing.T) {
 // A pipe that nobody reads is an error: retry has ended its task and must not wait for a reader that may never come.
 func TestReportToAPipeThatNobodyReads(t *testing.T) {
 	read, device, err := os.Pipe()
-	must(t, err)
+	testkit.Must(t, err)
 	defer func() { _ = device.Close() }()
 	path := fmt.Sprint("/dev/fd/", device.Fd())
 	if _, err := os.Stat(path); err != nil {
@@ -49,22 +50,22 @@ func reports(t *testing.T, g *Journal, tk *task.Task, broken int, decisions ...t
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "report.json")
 	o, err := Reported(&recorder{}, testHost(), path, g)
-	must(t, err)
+	testkit.Must(t, err)
 	ctx := context.Background()
 	for i, d := range decisions {
 		if i+1 == broken {
 			_ = g.failed(errors.New("database is locked"), nil, false)
 		}
-		must(t, g.Claim(ctx, tk, time.Now()))
+		testkit.Must(t, g.Claim(ctx, tk, time.Now()))
 		tk.AttemptCount++
 		tk.Status = task.InFlight
 		a := task.Attempt{Number: tk.AttemptCount, StartedAt: time.Now(), Outcome: task.Outcome{Exit: i, Stderr: fmt.Sprint("tail ", i+1)}, Decision: d}
 		tk.ApplyDecision(a, time.Now())
-		must(t, g.Record(ctx, tk, a))
+		testkit.Must(t, g.Record(ctx, tk, a))
 		o.Ended(tk, a)
 	}
 	o.Finished(tk, runner.Result{Decision: decisions[len(decisions)-1]})
-	must(t, json.Unmarshal([]byte(contents(t, path)), &report))
+	testkit.Must(t, json.Unmarshal([]byte(testkit.Contents(t, path)), &report))
 	return report, path
 }
 
@@ -112,9 +113,9 @@ func TestReportOfAResume(t *testing.T) {
 	g := testJournal(t, func(err error) { t.Error(err) })
 	tk := newTask("x")
 	reports(t, g, tk, 0, goesOn, goesOn)
-	must(t, g.Journal.Release(tk.Number))
+	testkit.Must(t, g.Journal.Release(tk.Number))
 	adopted, err := g.Journal.Adopt(t.Context(), tk.Number)
-	must(t, err)
+	testkit.Must(t, err)
 	report, _ := reports(t, g, adopted, 0, won)
 	if got := attemptsOf(report); len(got) != 3 {
 		t.Errorf("got %q", got)
@@ -133,10 +134,10 @@ func TestReportOfAnUnfinishedTask(t *testing.T) {
 func TestAReportThatFailsIsAWarning(t *testing.T) {
 	told := &recorder{}
 	dir := filepath.Join(t.TempDir(), "gone")
-	must(t, os.Mkdir(dir, 0o700))
+	testkit.Must(t, os.Mkdir(dir, 0o700))
 	o, err := Reported(told, testHost(), filepath.Join(dir, "report.json"), &Journal{})
-	must(t, err)
-	must(t, os.Remove(dir))
+	testkit.Must(t, err)
+	testkit.Must(t, os.Remove(dir))
 	o.Ended(newTask("x"), task.Attempt{})
 	o.Finished(newTask("x"), runner.Result{})
 	if !slices.Equal(told.told, []string{"ended", "finished", "warned"}) || len(told.warnings) != 1 || !strings.HasPrefix(told.warnings[0], "write the report: ") {
@@ -147,18 +148,18 @@ func TestAReportThatFailsIsAWarning(t *testing.T) {
 // A stream that leads to a file holds what others write too: the report goes where they write, and takes nothing's place.
 func TestReportOnAStreamThatIsAFile(t *testing.T) {
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	must(t, err)
+	testkit.Must(t, err)
 	defer func() { _ = log.Close() }()
 	p := testHost()
 	p.Stdout, p.Stderr = log, log
 	for _, path := range []string{"-", "/dev/stdout", "/dev/stderr", "/dev/fd/1", "/dev/fd/2"} {
 		_, _ = fmt.Fprintln(log, "before", path)
 		o, err := Reported(&recorder{}, p, path, &Journal{})
-		must(t, err)
+		testkit.Must(t, err)
 		o.Finished(newTask("x"), runner.Result{})
 		_, _ = fmt.Fprintln(log, "after", path)
 	}
-	if got := contents(t, log.Name()); strings.Count(got, "before ") != 5 || strings.Count(got, `"id": `) != 5 || strings.Count(got, "after ") != 5 {
+	if got := testkit.Contents(t, log.Name()); strings.Count(got, "before ") != 5 || strings.Count(got, `"id": `) != 5 || strings.Count(got, "after ") != 5 {
 		t.Errorf("got\n%s", got)
 	}
 }
@@ -166,12 +167,12 @@ func TestReportOnAStreamThatIsAFile(t *testing.T) {
 // On stdout, which a reader may have left.
 func TestReportOnStdout(t *testing.T) {
 	read, stdout, err := os.Pipe()
-	must(t, err)
+	testkit.Must(t, err)
 	p := testHost()
 	p.Stdout = stdout
 	told := &recorder{}
 	o, err := Reported(told, p, "-", &Journal{})
-	must(t, err)
+	testkit.Must(t, err)
 	o.Finished(newTask("x"), runner.Result{})
 	_ = stdout.Close()
 	var report map[string]any

@@ -13,6 +13,7 @@ import (
 
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/cmdexec/stdio"
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
@@ -22,7 +23,7 @@ import (
 func piped(t *testing.T, text string) *os.File {
 	t.Helper()
 	read, write, err := os.Pipe()
-	must(t, err)
+	testkit.Must(t, err)
 	t.Cleanup(func() { _ = read.Close() })
 	go func() {
 		_, _ = io.WriteString(write, text)
@@ -36,7 +37,7 @@ func replaying(t *testing.T, g *Journal, command ...string) *task.Task {
 	t.Helper()
 	tk := newTask(command...)
 	tk.Options.Stdin = task.StdinReplay
-	must(t, g.Claim(t.Context(), tk, time.Now()))
+	testkit.Must(t, g.Claim(t.Context(), tk, time.Now()))
 	tk.AttemptCount, tk.Status = 1, task.InFlight
 	return tk
 }
@@ -46,17 +47,17 @@ func end(t *testing.T, g *Journal, tk *task.Task, d task.Decision) {
 	t.Helper()
 	a := task.Attempt{Number: tk.AttemptCount, StartedAt: time.Now(), Decision: d}
 	tk.ApplyDecision(a, time.Now())
-	must(t, g.Record(t.Context(), tk, a))
+	testkit.Must(t, g.Record(t.Context(), tk, a))
 }
 
 // kept is what a resume would find of a task's stdin; it fails the test where that is not whole.
 func kept(t *testing.T, g *Journal, tk *task.Task) string {
 	t.Helper()
 	file, err := g.Journal.Input(tk)
-	must(t, err)
+	testkit.Must(t, err)
 	defer func() { _ = file.Close() }()
 	data, err := io.ReadAll(file)
-	must(t, err)
+	testkit.Must(t, err)
 	return string(data)
 }
 
@@ -73,14 +74,14 @@ func checkNothingKept(t *testing.T, g *Journal) {
 func attempt(t *testing.T, tk *task.Task, stdin stdio.Stdin) string {
 	t.Helper()
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
-	must(t, err)
+	testkit.Must(t, err)
 	defer func() { _ = out.Close() }()
 	e := &cmdexec.Executor{Stdin: stdin, Output: stdio.Output{Stdout: out, Stderr: out}, Env: os.Environ()}
 	o := e.Execute(context.Background(), tk, runner.Call{Number: 1})
 	if o.ExitCode() != 0 {
 		t.Errorf("%q: %+v", tk.Command, o)
 	}
-	return contents(t, out.Name())
+	return testkit.Contents(t, out.Name())
 }
 
 func TestStdinIsAsTheOptionsSay(t *testing.T) {
@@ -109,7 +110,7 @@ func TestStdinIsAsTheOptionsSay(t *testing.T) {
 func TestConsumedStdinIsAWarning(t *testing.T) {
 	var warnings []string
 	stdin, done, err := (&Journal{}).stdin(newTask("cat"), piped(t, "x"), false, func(err error) { warnings = append(warnings, err.Error()) })
-	must(t, err)
+	testkit.Must(t, err)
 	defer done()
 	stdin.(*stdio.InheritedStdin).Consumed()
 	if len(warnings) != 1 || !strings.Contains(warnings[0], "\nhint: --stdin replay ") {
@@ -126,7 +127,7 @@ func TestReplayedStdin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tk := replaying(t, g, "cat")
 			stdin, done, err := g.stdin(tk, piped(t, content), false, nil)
-			must(t, err)
+			testkit.Must(t, err)
 			for range 2 {
 				if got := attempt(t, tk, stdin); got != content {
 					t.Errorf("got %d bytes of %d", len(got), len(content))
@@ -162,7 +163,7 @@ func TestTheEndOfARunWaitsForWhatIsKept(t *testing.T) {
 		g := testJournal(t, func(err error) { t.Error(err) })
 		tk := replaying(t, g, "cat")
 		stdin, done, err := g.stdin(tk, piped(t, content), false, nil)
-		must(t, err)
+		testkit.Must(t, err)
 		_ = attempt(t, tk, stdin)
 		tk.Status = task.Pending
 		done()
@@ -178,7 +179,7 @@ func TestAResumeReplaysWhatWasKept(t *testing.T) {
 	tk := replaying(t, g, "cat")
 	keepInput(t, g, tk, "kept\x00")
 	stdin, done, err := g.stdin(tk, piped(t, "another"), true, nil)
-	must(t, err)
+	testkit.Must(t, err)
 	defer done()
 	for range 2 {
 		if got := attempt(t, tk, stdin); got != "kept\x00" {
@@ -195,7 +196,7 @@ func TestAnEmptyStdinIsKept(t *testing.T) {
 	g := testJournal(t, func(err error) { t.Error(err) })
 	tk := replaying(t, g, "cat")
 	stdin, done, err := g.stdin(tk, piped(t, ""), false, nil)
-	must(t, err)
+	testkit.Must(t, err)
 	if got := attempt(t, tk, stdin); got != "" {
 		t.Errorf("got %q", got)
 	}
@@ -212,7 +213,7 @@ func TestNothingIsLeftOfAFinishedTasksStdin(t *testing.T) {
 		g := testJournal(t, func(err error) { t.Error(err) })
 		tk := replaying(t, g, "cat")
 		stdin, done, err := g.stdin(tk, piped(t, "secret"), false, nil)
-		must(t, err)
+		testkit.Must(t, err)
 		_ = attempt(t, tk, stdin)
 		end(t, g, tk, won)
 		done()
@@ -222,12 +223,12 @@ func TestNothingIsLeftOfAFinishedTasksStdin(t *testing.T) {
 		g := testJournal(t, func(err error) { t.Error(err) })
 		tk := replaying(t, g, "sh", "-c", "read line")
 		read, write, err := os.Pipe()
-		must(t, err)
+		testkit.Must(t, err)
 		defer func() { _ = write.Close() }()
 		_, err = io.WriteString(write, "secret\n")
-		must(t, err)
+		testkit.Must(t, err)
 		stdin, done, err := g.stdin(tk, read, false, nil)
-		must(t, err)
+		testkit.Must(t, err)
 		_ = attempt(t, tk, stdin)
 		end(t, g, tk, won)
 		done()
@@ -237,11 +238,11 @@ func TestNothingIsLeftOfAFinishedTasksStdin(t *testing.T) {
 		g := testJournal(t, func(err error) { t.Error(err) })
 		tk := replaying(t, g, "cat")
 		file := &inputFile{journal: g, task: tk}
-		must(t, g.Journal.Cancel(t.Context(), tk.Number, time.Now()))
+		testkit.Must(t, g.Journal.Cancel(t.Context(), tk.Number, time.Now()))
 		spooled, err := file.create() // the first byte comes now
-		must(t, err)
-		must(t, file.complete())
-		must(t, spooled.Close())
+		testkit.Must(t, err)
+		testkit.Must(t, file.complete())
+		testkit.Must(t, spooled.Close())
 		checkNothingKept(t, g)
 	})
 }
@@ -257,7 +258,7 @@ func TestInputFile(t *testing.T) {
 		{"the journal is broken", func(_ *testing.T, g *Journal, _ *task.Task) { g.broken.Store(true) }, false},
 		{"the task never reached the journal", func(_ *testing.T, _ *Journal, tk *task.Task) { tk.Number = 0 }, false},
 		{"no directory can be made", func(t *testing.T, g *Journal, _ *task.Task) {
-			write(t, filepath.Join(g.Journal.Dir(), "stdin"), "")
+			testkit.Write(t, filepath.Join(g.Journal.Dir(), "stdin"), "")
 		}, false},
 	}
 	for _, tt := range tests {
@@ -268,11 +269,11 @@ func TestInputFile(t *testing.T) {
 			tt.before(t, g, tk)
 			f := &inputFile{journal: g, task: tk}
 			file, err := f.create()
-			must(t, err)
+			testkit.Must(t, err)
 			_, err = io.WriteString(file, "x")
-			must(t, err)
-			must(t, f.complete())
-			must(t, file.Close())
+			testkit.Must(t, err)
+			testkit.Must(t, f.complete())
+			testkit.Must(t, file.Close())
 			tk.Number = number
 			input, err := g.Journal.Input(tk)
 			if whole := err == nil; whole != tt.whole {
@@ -292,15 +293,15 @@ func TestAnInputFileThatCouldNotBeMade(t *testing.T) {
 		g := testJournal(t, func(error) { warnings++ })
 		tk := replaying(t, g, "cat")
 		inTheWay := filepath.Join(g.Journal.Dir(), "stdin")
-		write(t, inTheWay, "")
+		testkit.Write(t, inTheWay, "")
 		f := &inputFile{journal: g, task: tk}
 		file, err := f.create()
-		must(t, err)
+		testkit.Must(t, err)
 		if roomAgain {
-			must(t, os.Remove(inTheWay))
+			testkit.Must(t, os.Remove(inTheWay))
 		}
-		must(t, f.complete())
-		must(t, file.Close())
+		testkit.Must(t, f.complete())
+		testkit.Must(t, file.Close())
 		if input, err := g.Journal.Input(tk); err == nil {
 			_ = input.Close()
 			t.Error("an empty stdin was kept")
@@ -317,8 +318,8 @@ func TestInputFileIsDropped(t *testing.T) {
 	tk := replaying(t, g, "cat")
 	f := &inputFile{journal: g, task: tk}
 	file, err := f.create()
-	must(t, err)
-	must(t, f.complete())
+	testkit.Must(t, err)
+	testkit.Must(t, f.complete())
 	f.drop()
 	if got := kept(t, g, tk); got != "" || f.dropped {
 		t.Errorf("kept is %q, dropped %v", got, f.dropped)
@@ -332,7 +333,7 @@ func TestInputFileIsDropped(t *testing.T) {
 		_ = again.Close()
 		t.Error("made again")
 	}
-	must(t, file.Close())
+	testkit.Must(t, file.Close())
 	checkNothingKept(t, g)
 }
 
@@ -341,7 +342,7 @@ func TestTemporary(t *testing.T) {
 	for name, g := range map[string]*Journal{"with a journal": testJournal(t, nil), "without one": {}} {
 		t.Run(name, func(t *testing.T) {
 			file, err := g.temporary()
-			must(t, err)
+			testkit.Must(t, err)
 			defer func() { _ = file.Close() }()
 			if beside := g.Journal != nil && filepath.Dir(file.Name()) == g.Journal.Dir(); beside != (g.Journal != nil) {
 				t.Errorf("it is %s", file.Name())
@@ -352,8 +353,8 @@ func TestTemporary(t *testing.T) {
 		})
 	}
 	g := testJournal(t, nil)
-	must(t, os.RemoveAll(g.Journal.Dir()))
+	testkit.Must(t, os.RemoveAll(g.Journal.Dir()))
 	file, err := g.temporary()
-	must(t, err)
+	testkit.Must(t, err)
 	_ = file.Close()
 }

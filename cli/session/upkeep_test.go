@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/flags"
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
@@ -44,21 +45,21 @@ func TestAStepRemovesWhatCameSinceTheLast(t *testing.T) {
 func tidied(t *testing.T, kept time.Duration, change func(*Journal, *task.Task)) int {
 	t.Helper()
 	journal, err := sqlite.Open(t.Context(), t.TempDir())
-	must(t, err)
+	testkit.Must(t, err)
 	g := &Journal{Journal: journal, warn: func(err error) { t.Errorf("warned: %v", err) }}
 	defer g.close()
 	for range 3 {
 		tk := finishedTask(t, g, time.Now().Add(-time.Hour))
-		must(t, journal.Release(tk.Number))
+		testkit.Must(t, journal.Release(tk.Number))
 	}
 	own := finishedTask(t, g, time.Now())
 	own.AttemptCount = tidyAttempts + 1
 	if change != nil {
 		change(g, own)
 	}
-	must(t, g.tidy(t.Context(), own, kept))
+	testkit.Must(t, g.tidy(t.Context(), own, kept))
 	tasks, err := journal.List(t.Context(), state.Filter{})
-	must(t, err)
+	testkit.Must(t, err)
 	if !slices.ContainsFunc(tasks, func(t *task.Task) bool { return t.ID == own.ID }) {
 		t.Error("its own task is gone")
 	}
@@ -71,11 +72,11 @@ func finishedTask(t *testing.T, g *Journal, at time.Time) *task.Task {
 	tk := &task.Task{
 		ID: t.Name() + at.String(), Kind: task.KindCommand, Command: []string{"x"}, Policy: task.DefaultPolicy(), Status: task.Pending, CreatedAt: at,
 	}
-	must(t, g.Claim(t.Context(), tk, at))
+	testkit.Must(t, g.Claim(t.Context(), tk, at))
 	tk.AttemptCount, tk.Status = 1, task.InFlight
 	a := task.Attempt{Number: 1, StartedAt: at, Decision: task.Decision{Verdict: task.VerdictSucceeded}}
 	tk.ApplyDecision(a, at)
-	must(t, g.Record(t.Context(), tk, a))
+	testkit.Must(t, g.Record(t.Context(), tk, a))
 	return tk
 }
 
@@ -106,8 +107,8 @@ func TestTidy(t *testing.T) {
 
 func TestTidyReturnsItsError(t *testing.T) {
 	journal, err := sqlite.Open(t.Context(), t.TempDir())
-	must(t, err)
-	must(t, journal.Close())
+	testkit.Must(t, err)
+	testkit.Must(t, journal.Close())
 	g := &Journal{Journal: journal, warn: func(err error) { t.Errorf("warned: %v", err) }}
 	err = g.tidy(t.Context(), &task.Task{Number: tidyEvery, Status: task.Succeeded, FinishedAt: time.Now()}, time.Hour)
 	if err == nil || !strings.HasPrefix(err.Error(), "remove old tasks from the journal: ") {
