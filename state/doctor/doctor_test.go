@@ -21,26 +21,19 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // interrupted returns the directory of a journal whose only task, 5b9a39db, has lost its owner.
 func interrupted(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	must(t, os.Chmod(dir, 0o700))
+	testkit.Must(t, os.Chmod(dir, 0o700))
 	j, err := sqlite.Open(t.Context(), dir)
-	must(t, err)
+	testkit.Must(t, err)
 	tk := &task.Task{
 		ID: "01a1fb79-5735-7565-b3a1-977a5b9a39db", Kind: task.KindCommand, Command: []string{"true"}, Directory: "/",
 		Policy: task.DefaultPolicy(), Status: task.Pending, CreatedAt: time.Now(),
 	}
-	must(t, j.Claim(context.Background(), tk, time.Now()))
-	must(t, j.Close())
+	testkit.Must(t, j.Claim(context.Background(), tk, time.Now()))
+	testkit.Must(t, j.Close())
 	return dir
 }
 
@@ -48,10 +41,10 @@ func interrupted(t *testing.T) (dir string) {
 func execute(t *testing.T, dir, statements string) {
 	t.Helper()
 	db, err := sql.Open("sqlite3", filepath.Join(dir, sqlite.DatabaseName))
-	must(t, err)
-	defer func() { must(t, db.Close()) }()
+	testkit.Must(t, err)
+	defer func() { testkit.Must(t, db.Close()) }()
 	_, err = db.Exec(statements)
-	must(t, err)
+	testkit.Must(t, err)
 }
 
 func examine(t *testing.T, dir string) []Check {
@@ -179,19 +172,19 @@ func TestDatabase(t *testing.T) {
 func TestDamageThatOpens(t *testing.T) {
 	dir := interrupted(t)
 	f, err := os.OpenFile(filepath.Join(dir, sqlite.DatabaseName), os.O_RDWR, 0)
-	must(t, err)
+	testkit.Must(t, err)
 	_, err = f.WriteAt([]byte(strings.Repeat("x", 4096)), 3*4096)
-	must(t, err)
-	must(t, f.Close())
+	testkit.Must(t, err)
+	testkit.Must(t, f.Close())
 	expect(t, examine(t, dir), Check{"integrity", LevelProblem, "the journal is damaged", "mkdir"})
 }
 
 func TestLongWAL(t *testing.T) {
 	dir := interrupted(t)
 	j, err := sqlite.Open(t.Context(), dir)
-	must(t, err)
-	defer func() { must(t, j.Close()) }()
-	must(t, os.Truncate(filepath.Join(dir, sqlite.DatabaseName+"-wal"), 65<<20))
+	testkit.Must(t, err)
+	defer func() { testkit.Must(t, j.Close()) }()
+	testkit.Must(t, os.Truncate(filepath.Join(dir, sqlite.DatabaseName+"-wal"), 65<<20))
 	expect(t, examine(t, dir), Check{"wal", LevelWarning, "65 MiB wait in the WAL", "see who reads"})
 }
 
@@ -201,8 +194,8 @@ func TestAPipeIsNotOpened(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := interrupted(t)
 			path := filepath.Join(dir, name)
-			must(t, os.RemoveAll(path))
-			must(t, unix.Mkfifo(path, 0o600))
+			testkit.Must(t, os.RemoveAll(path))
+			testkit.Must(t, unix.Mkfifo(path, 0o600))
 			expect(t, examine(t, dir), Check{"files", LevelProblem, name + " is not a regular file", "move it away"})
 		})
 	}
@@ -212,7 +205,7 @@ func TestLockedDirectory(t *testing.T) {
 	testkit.Slow(t, "it waits five seconds for a lock")
 	dir := interrupted(t)
 	unlock, err := lock.Exclusive(t.Context(), dir)
-	must(t, err)
+	testkit.Must(t, err)
 	defer unlock()
 	expect(t, examine(t, dir), Check{"lock", LevelProblem, "another process holds the lock", "wait for its end"})
 }
@@ -224,7 +217,7 @@ func TestNothingIsMade(t *testing.T) {
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Errorf("got %v, want no directory", err)
 	}
-	must(t, os.Mkdir(dir, 0o700))
+	testkit.Must(t, os.Mkdir(dir, 0o700))
 	expect(t, examine(t, dir), Check{"database", LevelOK, "none yet", ""})
 	if got, err := os.ReadDir(dir); len(got) > 0 || err != nil {
 		t.Errorf("got %v, %v; want an empty directory", got, err)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/lock"
 )
@@ -42,17 +43,6 @@ func damageOf(t *testing.T, dir string) error {
 	return err
 }
 
-func names(t *testing.T, dir string) []string {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	must(t, err)
-	var list []string
-	for _, entry := range entries {
-		list = append(list, entry.Name())
-	}
-	return list
-}
-
 func TestADamagedJournalIsSetAsideWhole(t *testing.T) {
 	dir := t.TempDir()
 	damagedIn(t, dir)
@@ -65,13 +55,13 @@ func TestADamagedJournalIsSetAsideWhole(t *testing.T) {
 	aside, err := SetAside(t.Context(), damage)
 	must(t, err)
 	want := []string{DatabaseName, DatabaseName + shmSuffix, DatabaseName + walSuffix, lock.OwnersFile, inputsName}
-	if got := names(t, aside); !slices.Equal(got, want) {
+	if got := testkit.Names(t, aside); !slices.Equal(got, want) {
 		t.Errorf("aside are %q, not %q", got, want)
 	}
 	if data, err := os.ReadFile(filepath.Join(aside, DatabaseName)); err != nil || string(data) != noise {
 		t.Errorf("%q, %v", data, err)
 	}
-	if got := names(t, dir); !slices.Equal(got, []string{filepath.Base(aside), reserveName}) {
+	if got := testkit.Names(t, dir); !slices.Equal(got, []string{filepath.Base(aside), reserveName}) {
 		t.Errorf("left are %q", got)
 	}
 	if mode := modes(t, aside)["."]; mode != 0o700 {
@@ -170,7 +160,7 @@ func TestAnOwnerOfTheOldJournalHarmsNothing(t *testing.T) {
 	tk := inFlight(t, j)
 	p.create()
 	p.ask("close")
-	if got := names(t, dir); !slices.Contains(got, DatabaseName+walSuffix) {
+	if got := testkit.Names(t, dir); !slices.Contains(got, DatabaseName+walSuffix) {
 		t.Errorf("the new journal's WAL is gone: %q", got)
 	}
 	stored(t, j, tk.ID)

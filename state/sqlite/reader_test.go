@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/state"
 )
 
@@ -35,7 +36,7 @@ func TestAReaderMakesNoJournal(t *testing.T) {
 	if _, err := OpenReader(t.Context(), dir); !errors.Is(err, state.ErrNoJournal) {
 		t.Errorf("with an empty file: %v", err)
 	}
-	if got := names(t, dir); !slices.Equal(got, []string{DatabaseName}) {
+	if got := testkit.Names(t, dir); !slices.Equal(got, []string{DatabaseName}) {
 		t.Errorf("made were %q", got)
 	}
 }
@@ -89,7 +90,7 @@ func TestAReaderOfACopy(t *testing.T) {
 		t.Errorf("others may read the copy: %v", mode)
 	}
 	must(t, j.Close())
-	if left := names(t, os.Getenv("TMPDIR")); len(left) > 0 {
+	if left := testkit.Names(t, os.Getenv("TMPDIR")); len(left) > 0 {
 		t.Errorf("the copy is left: %q", left)
 	}
 }
