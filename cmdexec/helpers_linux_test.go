@@ -17,6 +17,7 @@ import (
 
 	"github.com/10f93571/retry/cmdexec/proc"
 	"github.com/10f93571/retry/cmdexec/stdio"
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -157,7 +158,7 @@ func helperIgnored() error {
 
 func openFiles(t *testing.T) int {
 	entries, err := os.ReadDir("/proc/self/fd")
-	ok(t, err)
+	testkit.Must(t, err)
 	return len(entries)
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cmdexec/stdio"
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/task"
 )
 
@@ -60,7 +61,7 @@ func (r *hookRig) whenReady(do func()) {
 	r.Helper()
 	ready, said := pipe(r.T)
 	r.hooks.Stderr = said
-	ok(r, ready.SetReadDeadline(time.Now().Add(patience)))
+	testkit.Must(r, ready.SetReadDeadline(time.Now().Add(patience)))
 	go func() {
 		_, _ = ready.Read(make([]byte, 1))
 		do()
@@ -112,7 +113,7 @@ func TestHookStreams(t *testing.T) {
 func TestHookRunsInTheTasksDirectory(t *testing.T) {
 	r := newHookRig(t)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	ok(t, err)
+	testkit.Must(t, err)
 	r.hooks.Executor.Dir = dir
 	r.prints("pwd; pwd -P", dir+"\n"+dir+"\n")
 }
@@ -203,5 +204,5 @@ func TestHookLeavesADaemon(t *testing.T) {
 		t.Errorf("%v, %v", sig, err)
 	}
 	expectText(t, read, "there\n")
-	ok(t, read.Close())
+	testkit.Must(t, read.Close())
 }

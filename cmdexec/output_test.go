@@ -17,6 +17,7 @@ import (
 
 	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -42,7 +43,7 @@ var heldScripts = []string{"head -c 300000 /dev/zero", "head -c 3000000 /dev/zer
 func newFile(t *testing.T, dir, name string) *os.File {
 	t.Helper()
 	file, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
-	ok(t, err)
+	testkit.Must(t, err)
 	t.Cleanup(func() { _ = file.Close() })
 	return file
 }
@@ -50,7 +51,7 @@ func newFile(t *testing.T, dir, name string) *os.File {
 func contents(t *testing.T, file *os.File) string {
 	t.Helper()
 	text, err := os.ReadFile(file.Name())
-	ok(t, err)
+	testkit.Must(t, err)
 	return string(text)
 }
 
@@ -142,7 +143,7 @@ func TestOutputOfSeveralAttempts(t *testing.T) {
 		}
 		r.task.Status = status
 		_, err := r.executor.Flush(&r.task, nil)
-		ok(t, err)
+		testkit.Must(t, err)
 	}
 	checkText(t, "stdout", contents(t, o.Stdout), "3\n")
 	checkText(t, "stderr", contents(t, o.Stderr), "3\n")
@@ -250,8 +251,8 @@ func TestWhatIsLeftBehindIsNotTakenIn(t *testing.T) {
 				t.Errorf("passed on: got %d bytes, want about 1 MiB after the first line", len(text))
 			}
 			pid, err := strconv.Atoi(strings.TrimSpace(contents(t, pids)))
-			ok(t, err)
-			eventually(t, "its writer ends", func() bool { return !alive(pid) })
+			testkit.Must(t, err)
+			testkit.Eventually(t, "its writer ends", func() bool { return !alive(pid) })
 			checkText(t, "afterwards", contents(t, o.Stdout), text)
 		})
 	}
@@ -294,7 +295,7 @@ func TestLastWordsManyTimes(t *testing.T) {
 	for n := range 50 {
 		r.executor.Execute(t.Context(), &r.task, runner.Call{Number: 1})
 		_, err := r.executor.Flush(&r.task, nil)
-		ok(t, err)
+		testkit.Must(t, err)
 		if size := len(contents(t, o.Stdout)); size != (n+1)<<16 {
 			t.Fatalf("run %d: got %d bytes in all, want %d", n+1, size, (n+1)<<16)
 		}
@@ -304,7 +305,7 @@ func TestLastWordsManyTimes(t *testing.T) {
 // closeReader closes the reader of the command's stdout.
 func (r *rig) closeReader() {
 	r.Helper()
-	ok(r, r.reader.Close())
+	testkit.Must(r, r.reader.Close())
 }
 
 // If the reader closes stdout, the command gets SIGPIPE, as it would without retry, and is not retried.
@@ -368,7 +369,7 @@ func TestReaderOfStderrGoesAway(t *testing.T) {
 		r := script(t, "echo out; echo err >&2; echo err >&2; exit 3")
 		r.executor.Output.Mode, r.executor.Output.Capture, r.executor.Output.Stderr = mode, task.CaptureBoth, write
 		r.task.Status = task.Failed
-		ok(t, read.Close())
+		testkit.Must(t, read.Close())
 		text := r.start().rest()
 		if r.outcome.Final || r.lost != nil || text != "out\n" {
 			t.Errorf("%s: got %q, %+v, error %v; want the text, not final, no error", mode, text, r.outcome, r.lost)
@@ -598,7 +599,7 @@ func TestSlowReader(t *testing.T) {
 // awaitFile waits until a file exists.
 func (r *rig) awaitFile(file string) {
 	r.Helper()
-	eventually(r.T, file+" appears", func() bool {
+	testkit.Eventually(r.T, file+" appears", func() bool {
 		_, err := os.Stat(file)
 		return err == nil
 	})
@@ -628,7 +629,7 @@ func TestSlowReaderIsWaitedFor(t *testing.T) {
 		r.executor.Output.Mode, r.executor.Output.Capture, r.task.Status = mode, task.CaptureBoth, task.Failed
 		r.start()
 		got, err := io.ReadAll(iotest.OneByteReader(r.stdout))
-		ok(t, err)
+		testkit.Must(t, err)
 		checkText(t, "passed on", string(got), bigText)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cmdexec/stdio"
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -32,7 +33,7 @@ func TestChildOutlivesThreads(t *testing.T) {
 		<-gone
 	}
 	_, err := io.WriteString(r.stdin, "alive\n")
-	ok(t, err)
+	testkit.Must(t, err)
 	r.expect("alive")
 	r.check(task.Outcome{})
 }
@@ -41,18 +42,18 @@ func TestChildDiesWithRetry(t *testing.T) {
 	argv := helperCommand("execute", "sh", "-c", "trap '' TERM HUP; echo ready; read -r _")
 	parent := exec.Command(argv[0], argv[1:]...)
 	stdin, err := parent.StdinPipe() // never closed, so that nothing else ends the child
-	ok(t, err)
+	testkit.Must(t, err)
 	defer stdin.Close()
 	out, in, err := os.Pipe()
-	ok(t, err)
+	testkit.Must(t, err)
 	defer out.Close()
 	parent.Stdout = in
-	ok(t, parent.Start())
+	testkit.Must(t, parent.Start())
 	in.Close()
-	ok(t, out.SetReadDeadline(time.Now().Add(patience)))
+	testkit.Must(t, out.SetReadDeadline(time.Now().Add(patience)))
 	_, err = out.Read(make([]byte, len("ready\n")))
-	ok(t, err)
-	ok(t, parent.Process.Kill())
+	testkit.Must(t, err)
+	testkit.Must(t, parent.Process.Kill())
 	if rest, err := io.ReadAll(out); err != nil { // the end comes when no process has the pipe open
 		t.Errorf("the child is still alive after %q: %v", rest, err)
 	}

@@ -14,10 +14,10 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/task"
 )
 
@@ -40,7 +40,7 @@ func onDisk(t *testing.T) *spool.Spool {
 func pipe(t *testing.T) (read, write *os.File) {
 	t.Helper()
 	read, write, err := os.Pipe()
-	ok(t, err)
+	testkit.Must(t, err)
 	t.Cleanup(func() { _, _ = read.Close(), write.Close() })
 	return read, write
 }
@@ -59,17 +59,7 @@ func pipeWith(t *testing.T, text string) *os.File {
 func writeText(t *testing.T, to io.Writer, text string) {
 	t.Helper()
 	_, err := io.WriteString(to, text)
-	ok(t, err)
-}
-
-// eventually waits until a condition holds.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !is(); runtime.Gosched() {
-		if time.Now().After(end) {
-			t.Fatal("never: ", what)
-		}
-	}
+	testkit.Must(t, err)
 }
 
 // copyLines is a script that copies stdin to stdout line by line.
@@ -85,7 +75,7 @@ func TestReplayPassesOnAsItComes(t *testing.T) {
 	r.expect("two")
 	writeText(t, write, "ee\n")
 	r.expect("three")
-	ok(t, write.Close())
+	testkit.Must(t, write.Close())
 	r.check(task.Outcome{})
 	checkAttempt(t, stdin, "cat", "one\ntwo\nthree\n")
 }
@@ -110,7 +100,7 @@ func TestReplayGivesEachAttemptTheSame(t *testing.T) {
 			r.expect("one", "two")
 			writeText(t, write, "three\n")
 			r.expect("three")
-			ok(t, write.Close())
+			testkit.Must(t, write.Close())
 			r.check(task.Outcome{})
 			for range 2 {
 				checkAttempt(t, stdin, "cat", "one\ntwo\nthree\n")
@@ -219,7 +209,7 @@ func TestReplayKept(t *testing.T) {
 	writeText(t, inMemory, bigText)
 	writeText(t, inFile, bigText)
 	of, err := spool.Of(fileWith(t, bigText))
-	ok(t, err)
+	testkit.Must(t, err)
 	for name, tt := range map[string]struct {
 		kept *spool.Spool
 		want string
@@ -244,8 +234,8 @@ func TestReplayKept(t *testing.T) {
 func TestReplayKeptThatWasCut(t *testing.T) {
 	file := fileWith(t, bigText)
 	kept, err := spool.Of(file)
-	ok(t, err)
-	ok(t, os.Truncate(file.Name(), 1000))
+	testkit.Must(t, err)
+	testkit.Must(t, os.Truncate(file.Name(), 1000))
 	r := script(t, "cat").withStdin(stdio.ReplayKept(kept))
 	if got, _ := r.run(); got != bigText[:1000] {
 		t.Errorf("got %d bytes, want 1000", len(got))
@@ -282,7 +272,7 @@ func TestReplayCompletesOnce(t *testing.T) {
 	done.check(t, stdin, 0)
 	r := script(t, copyLines).withStdin(stdin).start()
 	r.expect("one")
-	ok(t, write.Close())
+	testkit.Must(t, write.Close())
 	r.rest()
 	done.check(t, stdin, 1)
 	for range 3 {
@@ -366,8 +356,8 @@ func TestReplayOfASilentSourceLeavesNothingBehind(t *testing.T) {
 	for range 50 {
 		checkAttempt(t, stdin, copyOneLine, "one\n")
 	}
-	eventually(t, "no more goroutines than before", func() bool { return runtime.NumGoroutine() <= goroutines })
-	ok(t, write.Close())
+	testkit.Eventually(t, "no more goroutines than before", func() bool { return runtime.NumGoroutine() <= goroutines })
+	testkit.Must(t, write.Close())
 }
 
 func TestReplayOfMuchTakesLittleMemory(t *testing.T) {
@@ -375,14 +365,14 @@ func TestReplayOfMuchTakesLittleMemory(t *testing.T) {
 	stdin := stdio.Replay(pipeOfSize(t, size), onDisk(t), nil)
 	want := crc32.NewIEEE()
 	_, err := io.CopyN(want, endlessBytes(), size)
-	ok(t, err)
+	testkit.Must(t, err)
 	for attempt := range 2 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		r := script(t, "cat").withStdin(stdin).start()
 		got := crc32.NewIEEE()
 		n, err := io.CopyBuffer(got, struct{ io.Reader }{r.stdout}, make([]byte, 64<<10))
-		ok(t, err)
+		testkit.Must(t, err)
 		r.check(task.Outcome{})
 		runtime.ReadMemStats(&after)
 		if n != size || got.Sum32() != want.Sum32() {

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cmdexec/stdio"
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -51,12 +52,12 @@ type rig struct {
 func newRig(t *testing.T, argv ...string) *rig {
 	t.Helper()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	ok(t, err)
+	testkit.Must(t, err)
 	stdin, toStdin, err := os.Pipe()
-	ok(t, err)
+	testkit.Must(t, err)
 	fromStdout, stdout, err := os.Pipe()
-	ok(t, err)
-	ok(t, fromStdout.SetReadDeadline(time.Now().Add(patience)))
+	testkit.Must(t, err)
+	testkit.Must(t, fromStdout.SetReadDeadline(time.Now().Add(patience)))
 	for _, f := range []*os.File{null, stdin, toStdin, fromStdout, stdout} {
 		t.Cleanup(func() { _ = f.Close() })
 	}
@@ -153,7 +154,7 @@ func (r *rig) line() string {
 func (r *rig) pid() int {
 	r.Helper()
 	pid, err := strconv.Atoi(strings.TrimSpace(r.line()))
-	ok(r, err)
+	testkit.Must(r, err)
 	return pid
 }
 
@@ -197,7 +198,7 @@ func (r *rig) end() task.Outcome {
 func (r *rig) endAndReap() {
 	r.Helper()
 	child := r.pid()
-	ok(r, r.stdin.Close())
+	testkit.Must(r, r.stdin.Close())
 	for end := time.Now().Add(patience); syscall.Kill(child, 0) == nil; runtime.Gosched() {
 		if time.Now().After(end) {
 			r.Fatalf("process %d is not reaped", child)
@@ -210,7 +211,7 @@ func (r *rig) rest() string {
 	r.Helper()
 	text, err := io.ReadAll(r.stdout)
 	r.end()
-	ok(r, err)
+	testkit.Must(r, err)
 	return string(text)
 }
 
@@ -241,13 +242,6 @@ func alive(pid int) bool {
 		return runtime.GOOS != "linux" && syscall.Kill(pid, 0) == nil
 	}
 	return !strings.HasPrefix(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " Z")
-}
-
-func ok(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // receive waits for a value, or for a channel to be closed.

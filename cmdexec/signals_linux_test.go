@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/task"
 )
 
@@ -129,7 +130,7 @@ func TestSignalsAfterTheLeader(t *testing.T) {
 	leader := r.pid()
 	r.expect("ready")
 	r.timeout()
-	ok(t, unix.Waitid(unix.P_PID, leader, nil, unix.WEXITED|unix.WNOWAIT, nil))
+	testkit.Must(t, unix.Waitid(unix.P_PID, leader, nil, unix.WEXITED|unix.WNOWAIT, nil))
 	r.expectAny("TERM", "CONT")
 	for range 3 { // the first may come before the supervisor has seen the end of the leader
 		r.send(syscall.SIGUSR1)
@@ -159,7 +160,7 @@ func TestContinuesWhatIsStoppedAndHasToEnd(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := script(t, "trap 'exit 9' TERM; echo $$; kill -STOP $$; exit 8").start()
-			ok(t, unix.Waitid(unix.P_PID, r.pid(), nil, unix.WSTOPPED|unix.WNOWAIT, nil))
+			testkit.Must(t, unix.Waitid(unix.P_PID, r.pid(), nil, unix.WSTOPPED|unix.WNOWAIT, nil))
 			tt.end(r)
 			r.check(tt.want)
 		})
@@ -207,7 +208,7 @@ func TestLeadsAGroupOfItsOwn(t *testing.T) {
 		r.executor.SharedGroup = shared
 		child := r.start().pid()
 		group, err := unix.Getpgid(child)
-		ok(t, err)
+		testkit.Must(t, err)
 		want := child
 		if shared {
 			want = unix.Getpgrp()

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/task"
 )
 
@@ -32,8 +33,8 @@ func startDirs(t *testing.T) (bin, work string) {
 
 func writeFile(t *testing.T, path, text string, mode os.FileMode) {
 	t.Helper()
-	ok(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	ok(t, os.WriteFile(path, []byte(text), mode))
+	testkit.Must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	testkit.Must(t, os.WriteFile(path, []byte(text), mode))
 }
 
 func TestStartFailures(t *testing.T) {
@@ -155,7 +156,7 @@ func TestFindsTheProgram(t *testing.T) {
 
 func TestFindsTheProgramWithoutPATH(t *testing.T) {
 	t.Setenv("PATH", "") // restores it at the end
-	ok(t, os.Unsetenv("PATH"))
+	testkit.Must(t, os.Unsetenv("PATH"))
 	if text, o := newRig(t, "sh", "-c", "echo here").run(); text != "here\n" {
 		t.Errorf("without a PATH: got %q, %+v; want %q", text, o, "here\n")
 	}
@@ -206,7 +207,7 @@ func TestArgumentsArriveUnchanged(t *testing.T) {
 func TestNameArrivesUnchanged(t *testing.T) {
 	root := t.TempDir()
 	link := filepath.Join(root, "link")
-	ok(t, os.Symlink("/bin/sh", link))
+	testkit.Must(t, os.Symlink("/bin/sh", link))
 	for _, name := range []string{"sh", "/bin/sh", link, "./link"} {
 		r := newRig(t, name, "-c", `echo "$0"`) // without a further argument, $0 is the shell's own name
 		r.executor.Dir = root
@@ -285,7 +286,7 @@ func TestLeavesADaemonAlone(t *testing.T) {
 			r := script(t, `exec 3<&0; "$@" & exit 3`, append(wrapper, "sh", "-c", `read -r x <&3; echo "$x"`)...)
 			r.start().check(task.Outcome{Exit: 3})
 			_, err := io.WriteString(r.stdin, "still here\n")
-			ok(t, err)
+			testkit.Must(t, err)
 			r.expect("still here")
 		})
 	}

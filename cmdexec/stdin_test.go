@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/10f93571/retry/cmdexec/stdio"
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/task"
 )
 
@@ -24,9 +25,9 @@ const copyOneLine = `read -r x; echo "$x"`
 func fileWith(t *testing.T, text string) *os.File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
-	ok(t, os.WriteFile(path, []byte(text), 0o600))
+	testkit.Must(t, os.WriteFile(path, []byte(text), 0o600))
 	file, err := os.Open(path)
-	ok(t, err)
+	testkit.Must(t, err)
 	t.Cleanup(func() { _ = file.Close() })
 	return file
 }
@@ -35,7 +36,7 @@ func expectText(t *testing.T, r io.Reader, want string) {
 	t.Helper()
 	got := make([]byte, len(want))
 	_, err := io.ReadFull(r, got)
-	ok(t, err)
+	testkit.Must(t, err)
 	if string(got) != want {
 		t.Fatalf("got %q, want %q", got, want)
 	}
@@ -53,13 +54,13 @@ func checkAttempt(t *testing.T, stdin stdio.Stdin, code, want string) {
 func TestFileIsReadAgainFromTheSamePlace(t *testing.T) {
 	tests := map[string]func(*testing.T, *os.File){
 		"there":   func(*testing.T, *os.File) {},
-		"removed": func(t *testing.T, file *os.File) { ok(t, os.Remove(file.Name())) },
+		"removed": func(t *testing.T, file *os.File) { testkit.Must(t, os.Remove(file.Name())) },
 		"has grown": func(t *testing.T, file *os.File) {
 			more, err := os.OpenFile(file.Name(), os.O_WRONLY|os.O_APPEND, 0)
-			ok(t, err)
+			testkit.Must(t, err)
 			_, err = more.WriteString("five\n")
-			ok(t, err)
-			ok(t, more.Close())
+			testkit.Must(t, err)
+			testkit.Must(t, more.Close())
 		},
 	}
 	for name, meanwhile := range tests {
@@ -70,7 +71,7 @@ func TestFileIsReadAgainFromTheSamePlace(t *testing.T) {
 			checkAttempt(t, stdin, copyOneLine, "two\n")
 			meanwhile(t, file)
 			rest, err := io.ReadAll(io.NewSectionReader(file, 4, 1000))
-			ok(t, err)
+			testkit.Must(t, err)
 			checkAttempt(t, stdin, "cat", string(rest))
 			checkAttempt(t, stdin, copyOneLine, "two\n")
 			checkAttempt(t, stdin, "exec <&-", "")
@@ -91,12 +92,12 @@ func TestFileAfterAFailedStart(t *testing.T) {
 var openStream = map[string]func(*testing.T) (read, write *os.File){
 	"pipe": func(t *testing.T) (read, write *os.File) {
 		read, write, err := os.Pipe()
-		ok(t, err)
+		testkit.Must(t, err)
 		return read, write
 	},
 	"socket": func(t *testing.T) (read, write *os.File) {
 		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
-		ok(t, err)
+		testkit.Must(t, err)
 		return os.NewFile(uintptr(pair[0]), "read"), os.NewFile(uintptr(pair[1]), "write")
 	},
 }
@@ -106,7 +107,7 @@ func TestConsumedOfAHalfClosedSocket(t *testing.T) {
 	for _, there := range []int{0, 10} {
 		read, write := openStream["socket"](t)
 		writeZeros(t, write, there)
-		ok(t, unix.Shutdown(int(write.Fd()), unix.SHUT_WR))
+		testkit.Must(t, unix.Shutdown(int(write.Fd()), unix.SHUT_WR))
 		stdin := &stdio.InheritedStdin{File: read, Consumed: func() {
 			t.Errorf("Consumed was called with %d unread bytes", there)
 		}}
@@ -146,7 +147,7 @@ func TestConsumed(t *testing.T) {
 				defer func() { _, _ = read.Close(), write.Close() }()
 				writeZeros(t, write, tt.there)
 				if tt.ended {
-					ok(t, write.Close())
+					testkit.Must(t, write.Close())
 				}
 				calls := 0
 				stdin := &stdio.InheritedStdin{File: read, Consumed: func() { calls++ }}
@@ -171,7 +172,7 @@ func writeZeros(t *testing.T, to io.Writer, n int) {
 	t.Helper()
 	if n > 0 {
 		_, err := to.Write(make([]byte, n))
-		ok(t, err)
+		testkit.Must(t, err)
 	}
 }
 
@@ -179,17 +180,17 @@ func writeZeros(t *testing.T, to io.Writer, n int) {
 func openAndClose(t *testing.T, stdin stdio.Stdin) {
 	t.Helper()
 	in, err := stdin.Open()
-	ok(t, err)
+	testkit.Must(t, err)
 	in.Started()
-	ok(t, in.Close())
+	testkit.Must(t, in.Close())
 }
 
 // The first attempt does not read, the second one does. Consumed is called with the third.
 func TestConsumedByALaterAttempt(t *testing.T) {
 	r := script(t, "exit")
 	_, err := io.WriteString(r.stdin, fourLines)
-	ok(t, err)
-	ok(t, r.stdin.Close())
+	testkit.Must(t, err)
+	testkit.Must(t, r.stdin.Close())
 	stdin := r.executor.Stdin.(*stdio.InheritedStdin)
 	calls := 0
 	stdin.Consumed = func() { calls++ }
@@ -224,14 +225,14 @@ func TestNotConsumed(t *testing.T) {
 		},
 		"/dev/null": func(t *testing.T) *os.File {
 			null, err := os.Open(os.DevNull)
-			ok(t, err)
+			testkit.Must(t, err)
 			return null
 		},
 		"closed": func(t *testing.T) *os.File {
 			read, write, err := os.Pipe()
-			ok(t, err)
-			ok(t, write.Close())
-			ok(t, read.Close())
+			testkit.Must(t, err)
+			testkit.Must(t, write.Close())
+			testkit.Must(t, read.Close())
 			return read
 		},
 		"file": func(t *testing.T) *os.File { return fileWith(t, fourLines) },
@@ -259,8 +260,8 @@ func TestNullStdin(t *testing.T) {
 func TestStreamIsShared(t *testing.T) {
 	r := script(t, copyOneLine)
 	_, err := io.WriteString(r.stdin, fourLines)
-	ok(t, err)
-	ok(t, r.stdin.Close())
+	testkit.Must(t, err)
+	testkit.Must(t, r.stdin.Close())
 	stdin := r.executor.Stdin
 	checkAttempt(t, stdin, copyOneLine, "one\n")
 	checkAttempt(t, stdin, copyOneLine, "two\n")

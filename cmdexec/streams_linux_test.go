@@ -16,6 +16,7 @@ import (
 
 	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -23,7 +24,7 @@ import (
 func offset(t *testing.T, file *os.File) int64 {
 	t.Helper()
 	at, err := file.Seek(0, io.SeekCurrent)
-	ok(t, err)
+	testkit.Must(t, err)
 	return at
 }
 
@@ -71,11 +72,11 @@ func TestFileThatWasNotReadIsShared(t *testing.T) {
 	stdin := &stdio.InheritedStdin{File: file}
 	for range 3 {
 		in, err := stdin.Open()
-		ok(t, err)
+		testkit.Must(t, err)
 		if in.File != file {
 			t.Error("the file was opened again")
 		}
-		ok(t, in.Close())
+		testkit.Must(t, in.Close())
 	}
 	checkAttempt(t, stdin, copyOneLine, "one\n")
 	checkAttempt(t, stdin, copyOneLine, "one\n")
@@ -84,7 +85,7 @@ func TestFileThatWasNotReadIsShared(t *testing.T) {
 // A stdin that was opened for writing too (<>file) can be written to by each attempt.
 func TestFileIsOpenedAgainInTheSameMode(t *testing.T) {
 	file, err := os.OpenFile(fileWith(t, fourLines).Name(), os.O_RDWR, 0)
-	ok(t, err)
+	testkit.Must(t, err)
 	defer file.Close()
 	stdin := &stdio.InheritedStdin{File: file}
 	checkAttempt(t, stdin, "cat; echo five >&0", fourLines)
@@ -98,14 +99,14 @@ func TestFileThatCannotBeOpenedAgain(t *testing.T) {
 	expectText(t, file, "one\n")
 	stdin := &stdio.InheritedStdin{File: file}
 	checkAttempt(t, stdin, "cat", "two\nthree\nfour\n")
-	ok(t, file.Chmod(0))
+	testkit.Must(t, file.Chmod(0))
 	for range 2 {
 		in := openAsNobody(t, stdin)
 		if in.File != file {
 			t.Fatal("the file was opened again: this test shows nothing")
 		}
 		expectText(t, in.File, "two\n")
-		ok(t, in.Close())
+		testkit.Must(t, in.Close())
 		if got := offset(t, file); got != 8 {
 			t.Errorf("offset afterwards: got %d, want 8", got)
 		}
@@ -121,7 +122,7 @@ func openAsNobody(t *testing.T, stdin stdio.Stdin) *stdio.Input {
 	before, _ := unix.SetfsuidRetUid(nobody)
 	defer func() { _ = unix.Setfsuid(before) }()
 	in, err := stdin.Open()
-	ok(t, err)
+	testkit.Must(t, err)
 	return in
 }
 
@@ -153,7 +154,7 @@ func splitProbe(t *testing.T, text string) (flags [3]int64, descriptors string) 
 	for i := range flags {
 		octal := strings.TrimSpace(strings.TrimPrefix(lines[i], "flags:"))
 		bits, err := strconv.ParseInt(octal, 8, 64)
-		ok(t, err)
+		testkit.Must(t, err)
 		flags[i] = bits
 	}
 	return flags, lines[len(flags)]
@@ -178,10 +179,10 @@ func TestReplayOnAFullDisk(t *testing.T) {
 func fileWithRoom(t *testing.T, size int) *os.File {
 	t.Helper()
 	fd, err := unix.MemfdCreate("spool", unix.MFD_ALLOW_SEALING|unix.MFD_CLOEXEC)
-	ok(t, err)
-	ok(t, unix.Ftruncate(fd, int64(size)))
+	testkit.Must(t, err)
+	testkit.Must(t, unix.Ftruncate(fd, int64(size)))
 	_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_GROW)
-	ok(t, err)
+	testkit.Must(t, err)
 	file := os.NewFile(uintptr(fd), "spool")
 	t.Cleanup(func() { _ = file.Close() })
 	return file
@@ -196,7 +197,7 @@ func failingTerminal(t *testing.T, text string) (read *os.File, cut func()) {
 	}
 	t.Cleanup(func() { _, _ = master.Close(), terminal.Close() })
 	writeText(t, terminal, text)
-	return master, func() { ok(t, terminal.Close()) }
+	return master, func() { testkit.Must(t, terminal.Close()) }
 }
 
 // If stdin could not be read, the exit status of the command means nothing. It is not retried.
@@ -250,7 +251,7 @@ func TestStreamsLeaveNothingBehind(t *testing.T) {
 		}
 		e.Execute(t.Context(), &tk, runner.Call{Number: 1})
 		_, err := e.Flush(&tk, nil)
-		ok(t, err)
+		testkit.Must(t, err)
 		_, _ = e.Output.Stdout.Close(), e.Output.Stderr.Close()
 	}
 	for i := range 12 { // sets up what is set up only once
@@ -263,7 +264,7 @@ func TestStreamsLeaveNothingBehind(t *testing.T) {
 	if n := openFiles(t); n != files {
 		t.Errorf("open files: got %d, want %d", n, files)
 	}
-	eventually(t, "no more goroutines than before", func() bool { return runtime.NumGoroutine() <= goroutines })
+	testkit.Eventually(t, "no more goroutines than before", func() bool { return runtime.NumGoroutine() <= goroutines })
 }
 
 // Each later attempt opens the file again, and closes it.
@@ -292,7 +293,7 @@ func TestFeedFromAFileEnds(t *testing.T) {
 		checkAttempt(t, stdin, "head -c 1", bigText[:1])
 		checkAttempt(t, stdin, "cat", bigText)
 	}
-	eventually(t, "no more goroutines than before", func() bool { return runtime.NumGoroutine() <= goroutines })
+	testkit.Eventually(t, "no more goroutines than before", func() bool { return runtime.NumGoroutine() <= goroutines })
 }
 
 // largeSize is what an enlarged pipe holds beside the first line.

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/10f93571/retry/cmdexec/proc"
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -52,7 +53,7 @@ func startOrphans(t *testing.T, shared bool, processes int, code string) *orphan
 		t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
 	}
 	l.attempt = task.Attempt{Number: 1, Process: receive(t, tokens)}
-	ok(t, r.stdin.Close())
+	testkit.Must(t, r.stdin.Close())
 	r.check(task.Outcome{Exit: 3})
 	return l
 }
@@ -86,7 +87,7 @@ func (l *orphans) checkFound(want string) {
 // awaitEnd waits until the processes have ended. Their new parent may leave them as zombies.
 func (l *orphans) awaitEnd() {
 	l.Helper()
-	eventually(l.T, "they end", func() bool { return !slices.ContainsFunc(l.pids, alive) })
+	testkit.Eventually(l.T, "they end", func() bool { return !slices.ContainsFunc(l.pids, alive) })
 }
 
 func TestSurvivorsAreFound(t *testing.T) {
@@ -94,7 +95,7 @@ func TestSurvivorsAreFound(t *testing.T) {
 		t.Run(group, func(t *testing.T) {
 			l := startOrphans(t, shared, 1, sleeper)
 			l.checkFound(fmt.Sprintf("process %d", l.pids[0]))
-			ok(t, syscall.Kill(l.pids[0], syscall.SIGKILL))
+			testkit.Must(t, syscall.Kill(l.pids[0], syscall.SIGKILL))
 			l.awaitEnd()
 			l.checkFound("")
 		})
@@ -106,7 +107,7 @@ func TestNestedSurvivors(t *testing.T) {
 	nested := strings.Join(helperCommand("execute", "sh", "-c", `'echo $$; exec sleep 60' &`), " ")
 	l := startOrphans(t, false, 1, nested)
 	group, err := unix.Getpgid(l.pids[0])
-	ok(t, err)
+	testkit.Must(t, err)
 	if group != l.pids[0] {
 		t.Fatalf("process %d is in group %d: this test shows nothing", l.pids[0], group)
 	}
@@ -135,11 +136,11 @@ func TestTimeoutKillsNestedGrandchildren(t *testing.T) {
 func TestSeveralSurvivors(t *testing.T) {
 	l := startOrphans(t, false, 3, sleeper+sleeper+`sh -c '`+strings.ReplaceAll(sleeper, "'", `'\''`)+`'`)
 	group, err := unix.Getpgid(l.pids[0])
-	ok(t, err)
+	testkit.Must(t, err)
 	l.checkFound(fmt.Sprintf("3 processes (process group %d)", group))
 	for i, pid := range l.pids {
-		ok(t, syscall.Kill(pid, syscall.SIGKILL))
-		eventually(t, "it ends", func() bool { return !alive(pid) })
+		testkit.Must(t, syscall.Kill(pid, syscall.SIGKILL))
+		testkit.Eventually(t, "it ends", func() bool { return !alive(pid) })
 		l.checkFound([]string{
 			fmt.Sprintf("2 processes (process group %d)", group), fmt.Sprintf("process %d", l.pids[2]), "",
 		}[i])
@@ -155,7 +156,7 @@ func TestTheAttemptItselfIsFound(t *testing.T) {
 	if got, want := (proc.Survivors{}).Find(&r.task, attempt), fmt.Sprintf("process %d", pid); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	ok(t, r.stdin.Close())
+	testkit.Must(t, r.stdin.Close())
 	r.end()
 	if got := (proc.Survivors{}).Find(&r.task, attempt); got != "" {
 		t.Errorf("after the end: got %q, want nothing", got)
@@ -187,11 +188,11 @@ func TestDaemonsDoNotCount(t *testing.T) {
 func TestTokensOfOthers(t *testing.T) {
 	l := startOrphans(t, false, 1, sleeper)
 	var real token
-	ok(t, json.Unmarshal([]byte(l.attempt.Process), &real))
+	testkit.Must(t, json.Unmarshal([]byte(l.attempt.Process), &real))
 	// In a group of its own: the leader of our group may have ended, and then its younger members count.
 	others := exec.Command("sleep", "600")
 	others.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	ok(t, others.Start())
+	testkit.Must(t, others.Start())
 	t.Cleanup(func() { _, _ = others.Process.Kill(), others.Wait() })
 	tests := map[string]struct {
 		change func(*token)
@@ -212,7 +213,7 @@ func TestTokensOfOthers(t *testing.T) {
 			other := real
 			tt.change(&other)
 			text, err := json.Marshal(other)
-			ok(t, err)
+			testkit.Must(t, err)
 			attempt := task.Attempt{Number: 1, Process: string(text)}
 			if got := (proc.Survivors{}).Find(&l.task, attempt); (got != "") != tt.found {
 				t.Errorf("got %q, want something: %v", got, tt.found)
@@ -232,7 +233,7 @@ func TestGroupOfAnotherLeader(t *testing.T) {
 	tokens := r.tokens()
 	member := r.start().pid()
 	var real token
-	ok(t, json.Unmarshal([]byte(receive(t, tokens)), &real))
+	testkit.Must(t, json.Unmarshal([]byte(receive(t, tokens)), &real))
 	tests := map[string]struct {
 		change func(*token)
 		want   string
@@ -250,12 +251,12 @@ func TestGroupOfAnotherLeader(t *testing.T) {
 		old := real
 		tt.change(&old)
 		text, err := json.Marshal(old)
-		ok(t, err)
+		testkit.Must(t, err)
 		if got := (proc.Survivors{}).Find(&r.task, task.Attempt{Number: 1, Process: string(text)}); got != tt.want {
 			t.Errorf("%s: got %q, want %q", name, got, tt.want)
 		}
 	}
-	ok(t, r.stdin.Close())
+	testkit.Must(t, r.stdin.Close())
 	r.end()
 }
 
@@ -263,11 +264,11 @@ func TestGroupOfAnotherLeader(t *testing.T) {
 // caller.
 func TestSharedGroupHasOthers(t *testing.T) {
 	other := exec.Command("sleep", "60")
-	ok(t, other.Start())
+	testkit.Must(t, other.Start())
 	defer func() { _, _ = other.Process.Kill(), other.Wait() }()
 	l := startOrphans(t, true, 1, sleeper+" env -u RETRY_TASK_ID sleep 60 & echo $! >&2")
 	want := fmt.Sprintf("process %d", l.pids[0])
-	eventually(t, "env has cleared what it starts with", func() bool { return l.find(proc.Survivors{}) == want })
+	testkit.Eventually(t, "env has cleared what it starts with", func() bool { return l.find(proc.Survivors{}) == want })
 	l.task.ID = "another"
 	l.checkFound("")
 }
@@ -278,7 +279,7 @@ func TestSurvivorsWithoutAToken(t *testing.T) {
 	token := l.attempt.Process
 	l.attempt.Process = ""
 	group, err := unix.Getpgid(l.pids[0])
-	ok(t, err)
+	testkit.Must(t, err)
 	l.checkFound(fmt.Sprintf("2 processes (process group %d)", group))
 	l.attempt.Number = 2
 	l.checkFound("")
@@ -292,15 +293,15 @@ func TestSurvivorsWithoutAToken(t *testing.T) {
 func TestSurvivorsAreSignalled(t *testing.T) {
 	l := startOrphans(t, false, 3, sleeper+sleeper+stubborn)
 	isStubborn := func(pid int) bool { return ignoresTERM(t, pid) }
-	eventually(t, "one is stubborn", func() bool { return slices.ContainsFunc(l.pids, isStubborn) })
+	testkit.Eventually(t, "one is stubborn", func() bool { return slices.ContainsFunc(l.pids, isStubborn) })
 	last := l.pids[slices.IndexFunc(l.pids, isStubborn)]
 	stopped := l.pids[slices.IndexFunc(l.pids, func(pid int) bool { return pid != last })]
-	ok(t, syscall.Kill(stopped, syscall.SIGSTOP))
-	eventually(t, "one is stopped", func() bool { return state(stopped) == "T" })
+	testkit.Must(t, syscall.Kill(stopped, syscall.SIGSTOP))
+	testkit.Eventually(t, "one is stopped", func() bool { return state(stopped) == "T" })
 	s := proc.Survivors{Kill: true}
 	s.Signal(&l.task, l.attempt, syscall.SIGTERM)
 	want := fmt.Sprintf("process %d", last)
-	eventually(t, "all but the stubborn one end", func() bool { return l.find(s) == want })
+	testkit.Eventually(t, "all but the stubborn one end", func() bool { return l.find(s) == want })
 	s.Signal(&l.task, l.attempt, syscall.SIGKILL)
 	l.awaitEnd()
 	l.checkFound("")
@@ -320,7 +321,7 @@ func ignoresTERM(t *testing.T, pid int) bool {
 	for line := range strings.Lines(string(status)) {
 		if mask, isIgnored := strings.CutPrefix(line, "SigIgn:"); isIgnored {
 			bits, err := strconv.ParseUint(strings.TrimSpace(mask), 16, 64)
-			ok(t, err)
+			testkit.Must(t, err)
 			return bits&(1<<(syscall.SIGTERM-1)) != 0
 		}
 	}
@@ -366,16 +367,16 @@ func TestTokenOfAnAttempt(t *testing.T) {
 	tokens := r.tokens()
 	pid := r.start().pid()
 	var got token
-	ok(t, json.Unmarshal([]byte(receive(t, tokens)), &got))
+	testkit.Must(t, json.Unmarshal([]byte(receive(t, tokens)), &got))
 	session, err := unix.Getsid(pid)
-	ok(t, err)
+	testkit.Must(t, err)
 	if want := (token{Pid: pid, Group: pid, Session: session, Start: got.Start, Machine: got.Machine}); got != want {
 		t.Errorf("got token %+v, want %+v", got, want)
 	}
 	if got.Start == 0 || len(got.Machine) < 36 { // a boot id is that long
 		t.Errorf("got token %+v, want a start and a machine", got)
 	}
-	ok(t, r.stdin.Close())
+	testkit.Must(t, r.stdin.Close())
 	r.end()
 	if len(tokens) > 0 {
 		t.Error("Started was called twice")

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -112,7 +113,7 @@ func TestTimeoutDoesNotWaitForADaemon(t *testing.T) {
 	if !alive(daemon) {
 		t.Fatal("the daemon did not outlive the attempt: this test shows nothing")
 	}
-	ok(t, syscall.Kill(daemon, syscall.SIGKILL))
+	testkit.Must(t, syscall.Kill(daemon, syscall.SIGKILL))
 }
 
 // In a shared group only processes of the command get the signal. The others are retry itself and its caller.

@@ -7,15 +7,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/task"
 )
-
-func ok(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // A process is found by its group, whatever its name does to the line in /proc/PID/stat. A zombie is not found.
 func TestProcesses(t *testing.T) {
@@ -24,16 +18,16 @@ func TestProcesses(t *testing.T) {
 	}
 	for _, name := range []string{"plain", "with space", ") Z 1 1 (", "\n"} {
 		link := filepath.Join(t.TempDir(), name)
-		ok(t, os.Symlink("/bin/sh", link))
+		testkit.Must(t, os.Symlink("/bin/sh", link))
 		cmd := exec.Command(link, "-c", "read -r _")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		stdin, err := cmd.StdinPipe()
-		ok(t, err)
-		ok(t, cmd.Start())
+		testkit.Must(t, err)
+		testkit.Must(t, cmd.Start())
 		if !groupRuns(cmd.Process.Pid) {
 			t.Errorf("%q runs: got no process", name)
 		}
-		ok(t, stdin.Close())
+		testkit.Must(t, stdin.Close())
 		waitForEnd(cmd.Process.Pid)
 		if groupRuns(cmd.Process.Pid) {
 			t.Errorf("%q is a zombie: got a process, want none", name)
@@ -45,7 +39,7 @@ func TestProcesses(t *testing.T) {
 func TestZombieIsNoSurvivor(t *testing.T) {
 	cmd := exec.Command("true")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	ok(t, cmd.Start())
+	testkit.Must(t, cmd.Start())
 	waitForEnd(cmd.Process.Pid)
 	process := (&Process{pid: cmd.Process.Pid}).Token()
 	if process == "" {
@@ -54,7 +48,7 @@ func TestZombieIsNoSurvivor(t *testing.T) {
 	if got := (Survivors{}).Find(&task.Task{}, task.Attempt{Process: process}); got != "" {
 		t.Errorf("got %q, want no survivor", got)
 	}
-	ok(t, cmd.Wait())
+	testkit.Must(t, cmd.Wait())
 }
 
 func TestUnwanted(t *testing.T) {
@@ -68,7 +62,7 @@ func TestUnwanted(t *testing.T) {
 // If another process has reaped the command, nobody knows how it ended: that is no success.
 func TestReapedByOthers(t *testing.T) {
 	cmd := exec.Command("true")
-	ok(t, cmd.Run())
+	testkit.Must(t, cmd.Run())
 	got := (&Process{pid: cmd.Process.Pid}).Reap()
 	want := task.Outcome{Exit: 125, Error: task.ErrorStart, Message: "wait for the command: no child processes"}
 	if got != want {

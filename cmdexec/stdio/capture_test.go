@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/task"
 )
 
@@ -29,7 +30,7 @@ func captureTo(destination *os.File, f *forwarding, create func() (*os.File, err
 func contents(t *testing.T, file *os.File) []byte {
 	t.Helper()
 	data, err := os.ReadFile(file.Name())
-	ok(t, err)
+	testkit.Must(t, err)
 	return data
 }
 
@@ -153,7 +154,7 @@ func TestCaptureToAStreamThatFails(t *testing.T) {
 		c := captureTo(to, &forwarding{}, nil)
 		c.handle([]byte("held"))
 		c.forwarding.enabled = enabled
-		ok(t, to.Close())
+		testkit.Must(t, to.Close())
 		if enabled && c.handle([]byte("more")) {
 			t.Error("it goes on after a failed write")
 		}
@@ -197,12 +198,12 @@ func TestCaptureStopsAFlood(t *testing.T) {
 	c.read, c.write = pipe(t)
 	flood := exec.Command("cat", "/dev/zero")
 	flood.Stdout = c.write
-	ok(t, flood.Start())
+	testkit.Must(t, flood.Start())
 	read, to := pipe(t)
 	send(t, to, string(big[:pipeCapacity])) // so that the capture waits for this test to read
 	c.destination = to
 	areFull := func() bool { return min(stateOf(c.read).available, stateOf(read).available) >= pipeCapacity }
-	eventually(t, "the pipes are full", areFull)
+	testkit.Eventually(t, "the pipes are full", areFull)
 	c.stop()
 	go func() {
 		c.run()
@@ -210,20 +211,20 @@ func TestCaptureStopsAFlood(t *testing.T) {
 	}()
 	total := -pipeCapacity
 	for buffer := make([]byte, pipeCapacity); total <= largestPipe; {
-		eventually(t, "the pipes are full again", func() bool { return areFull() || isClosed(c.done) })
+		testkit.Eventually(t, "the pipes are full again", func() bool { return areFull() || isClosed(c.done) })
 		n, err := read.Read(buffer)
 		total += n
 		if err == io.EOF {
 			break
 		}
-		ok(t, err)
+		testkit.Must(t, err)
 	}
 	if total <= 0 || total > largestPipe {
 		t.Errorf("got %d bytes, want 1 to %d", total, largestPipe)
 	}
 	_, _, _ = c.read.Close(), c.write.Close(), read.Close() // which ends both
 	_ = flood.Wait()
-	eventually(t, "the capture ends", func() bool { return isClosed(c.done) })
+	testkit.Eventually(t, "the capture ends", func() bool { return isClosed(c.done) })
 }
 
 func isClosed(done <-chan struct{}) bool {
@@ -268,11 +269,11 @@ func benchmarkCapture(b *testing.B, to string, enabled bool) {
 		} else {
 			destination, err = spool.Temporary(b.TempDir())
 		}
-		ok(b, err)
+		testkit.Must(b, err)
 		c := captureTo(destination, &forwarding{enabled: enabled}, nil)
 		c.held = spool.New(spool.MemoryLimit, func() (*os.File, error) { return spool.Temporary(b.TempDir()) })
 		c.read, c.write, err = os.Pipe()
-		ok(b, err)
+		testkit.Must(b, err)
 		go func() {
 			buffer := make([]byte, 128<<10)
 			for range size / len(buffer) {

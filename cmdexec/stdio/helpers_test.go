@@ -7,13 +7,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
-	"time"
-)
 
-// patience bounds how long a test waits for an event. A sound run needs a fraction of it.
-const patience = 30 * time.Second
+	"github.com/10f93571/retry/internal/testkit"
+)
 
 // big is more than a pipe holds, and no two parts of it are the same.
 var big = func() []byte {
@@ -22,18 +19,11 @@ var big = func() []byte {
 	return data
 }()
 
-func ok(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // pipe returns the ends of a pipe that is closed when the test is over.
 func pipe(t testing.TB) (read, write *os.File) {
 	t.Helper()
 	read, write, err := os.Pipe()
-	ok(t, err)
+	testkit.Must(t, err)
 	t.Cleanup(func() { _, _ = read.Close(), write.Close() })
 	return read, write
 }
@@ -41,24 +31,14 @@ func pipe(t testing.TB) (read, write *os.File) {
 func send(t *testing.T, to io.Writer, text string) {
 	t.Helper()
 	_, err := io.WriteString(to, text)
-	ok(t, err)
+	testkit.Must(t, err)
 }
 
 // newFile returns an empty file, opened to append and to read.
 func newFile(t *testing.T, dir, name string) *os.File {
 	t.Helper()
 	file, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
-	ok(t, err)
+	testkit.Must(t, err)
 	t.Cleanup(func() { _ = file.Close() })
 	return file
-}
-
-// eventually waits until a condition holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !holds(); runtime.Gosched() {
-		if time.Now().After(end) {
-			t.Fatal("never: ", what)
-		}
-	}
 }

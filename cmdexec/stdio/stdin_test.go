@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/internal/testkit"
 )
 
 // attempt plays a process that reads its stdin.
@@ -29,14 +30,14 @@ type attempt struct {
 func open(t testing.TB, stdin Stdin) *attempt {
 	t.Helper()
 	in, err := stdin.Open()
-	ok(t, err)
+	testkit.Must(t, err)
 	return start(t, in)
 }
 
 func start(t testing.TB, in *Input) *attempt {
 	t.Helper()
 	fd, err := syscall.Dup(int(in.File.Fd()))
-	ok(t, err)
+	testkit.Must(t, err)
 	in.Started()
 	return &attempt{t: t, input: in, stdin: os.NewFile(uintptr(fd), "stdin")}
 }
@@ -45,7 +46,7 @@ func start(t testing.TB, in *Input) *attempt {
 func (a *attempt) read(n int) []byte {
 	a.t.Helper()
 	got, err := io.ReadAll(io.LimitReader(a.stdin, int64(n)))
-	ok(a.t, err)
+	testkit.Must(a.t, err)
 	return got
 }
 
@@ -85,8 +86,8 @@ func endWhileFeedWaits(t *testing.T, stdin *ReplayedStdin, text string) {
 	if got := a.read(len(text)); string(got) != text {
 		t.Fatalf("the attempt read %q, want %q", got, text)
 	}
-	eventually(t, "the feed waits for the source", func() bool { return len(stdin.reading) == 1 })
-	ok(t, a.end())
+	testkit.Eventually(t, "the feed waits for the source", func() bool { return len(stdin.reading) == 1 })
+	testkit.Must(t, a.end())
 }
 
 // The source may end during Wait, when no attempt runs any more.
@@ -98,7 +99,7 @@ func TestReplayEndsDuringWait(t *testing.T) {
 		send(t, write, "one\n")
 		endWhileFeedWaits(t, stdin, "one\n")
 		go func() { _ = write.Close() }()
-		eventually(t, "the end is noticed", func() bool { stdin.Wait(); return completed.Load() == 1 })
+		testkit.Eventually(t, "the end is noticed", func() bool { stdin.Wait(); return completed.Load() == 1 })
 	}
 }
 
@@ -115,9 +116,9 @@ func TestReplayLeavesNoGap(t *testing.T) {
 		t.Fatalf("the second attempt read %q, want %q", got, text)
 	}
 	send(t, write, "lost")
-	eventually(t, "it cannot be kept", func() bool { return stdin.lost() != nil })
+	testkit.Eventually(t, "it cannot be kept", func() bool { return stdin.lost() != nil })
 	send(t, write, "rest")
-	ok(t, write.Close())
+	testkit.Must(t, write.Close())
 	if got := second.read(100); len(got) > 0 {
 		t.Errorf("the second attempt read %q after the gap, want nothing", got)
 	}
@@ -130,14 +131,14 @@ func TestReplayLeavesNoGap(t *testing.T) {
 // If retry could read the pipe itself, it would not notice that the process does not.
 func TestReplayClosesItsReader(t *testing.T) {
 	read, write := pipe(t)
-	ok(t, write.Close())
+	testkit.Must(t, write.Close())
 	in, err := Replay(read, inMemory(), nil).Open()
-	ok(t, err)
+	testkit.Must(t, err)
 	in.Started()
 	if err := in.File.Close(); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("close the reader again: got %v, want %v", err, os.ErrClosed)
 	}
-	ok(t, in.Close())
+	testkit.Must(t, in.Close())
 }
 
 // TestReplayProperty has attempts that stop reading anywhere. Each gets a prefix of the same bytes, whatever the chunks
@@ -156,7 +157,7 @@ func TestReplayProperty(t *testing.T) {
 		})
 		defer func() { _ = kept.Close() }()
 		read, write, err := os.Pipe()
-		ok(t, err)
+		testkit.Must(t, err)
 		defer func() { _ = read.Close() }()
 		go func() {
 			for _, c := range chunks {
@@ -172,7 +173,7 @@ func TestReplayProperty(t *testing.T) {
 			if err != nil && !hasRoom {
 				continue
 			}
-			ok(t, err)
+			testkit.Must(t, err)
 			a := start(t, in)
 			got := a.read(n)
 			err = a.end()
@@ -195,7 +196,7 @@ func TestReplayProperty(t *testing.T) {
 
 func TestBlockDeviceIsAFile(t *testing.T) {
 	devices, err := filepath.Glob("/dev/loop[0-9]*")
-	ok(t, err)
+	testkit.Must(t, err)
 	for _, name := range devices {
 		if device, err := os.Open(name); err == nil {
 			defer device.Close()
