@@ -15,6 +15,7 @@ import (
 
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/internal/testkit"
 )
 
 // TestJoined compares pieces one after another with one text.
@@ -47,13 +48,13 @@ func contentOf(t *testing.T, e *Executor, r *request.Request) (string, error) {
 	}
 	defer body.close()
 	text, err := io.ReadAll(io.NewSectionReader(body, 0, body.Size()))
-	ok(t, err)
+	testkit.Must(t, err)
 	return string(text), nil
 }
 
 func TestBodyOfParts(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	ok(t, os.WriteFile(file, []byte("a\r\n\x00b \xff&\n"), 0o600))
+	testkit.Must(t, os.WriteFile(file, []byte("a\r\n\x00b \xff&\n"), 0o600))
 	tests := []struct {
 		name     string
 		boundary string
@@ -73,7 +74,7 @@ func TestBodyOfParts(t *testing.T) {
 	}
 	for _, tt := range tests {
 		r := &request.Request{Body: tt.parts, Boundary: tt.boundary}
-		ok(t, request.Stamp(r))
+		testkit.Must(t, request.Stamp(r))
 		e := &Executor{Stdin: data("in\n")}
 		for range 2 { // attempts
 			if got, err := contentOf(t, e, r); err != nil || got != tt.want {
@@ -87,15 +88,15 @@ func TestBodyOfParts(t *testing.T) {
 func TestTransformedOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	text := strings.Repeat("a\nb ", 1<<20)
-	ok(t, os.WriteFile(file, []byte(text), 0o600))
+	testkit.Must(t, os.WriteFile(file, []byte(text), 0o600))
 	r := &request.Request{Body: []request.Part{{File: file, Strip: true, Encode: true}}}
-	ok(t, request.Stamp(r))
+	testkit.Must(t, request.Stamp(r))
 	e := &Executor{Temporary: func() (*os.File, error) { return spool.Temporary(t.TempDir()) }}
 	for range 2 {
 		if got, err := contentOf(t, e, r); err != nil || got != strings.Repeat("ab+", 1<<20) {
 			t.Errorf("got %d bytes, %v", len(got), err)
 		}
-		ok(t, os.WriteFile(file, nil, 0o600))
+		testkit.Must(t, os.WriteFile(file, nil, 0o600))
 	}
 	e.Close()
 	if _, err := contentOf(t, e, r); err == nil || !strings.Contains(err.Error(), "has changed") {
@@ -106,7 +107,7 @@ func TestTransformedOnce(t *testing.T) {
 func TestBodyThatIsNotThere(t *testing.T) {
 	dir := t.TempDir()
 	large := filepath.Join(dir, "large")
-	ok(t, os.WriteFile(large, make([]byte, 2<<20), 0o600))
+	testkit.Must(t, os.WriteFile(large, make([]byte, 2<<20), 0o600))
 	tests := []struct {
 		part request.Part
 		says string
@@ -129,13 +130,13 @@ func TestBodyThatIsNotThere(t *testing.T) {
 func TestStamp(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	ok(t, os.WriteFile(file, []byte("content"), 0o600))
+	testkit.Must(t, os.WriteFile(file, []byte("content"), 0o600))
 	changed := time.Date(2024, 2, 29, 12, 0, 0, 123456789, time.UTC)
-	ok(t, os.Chtimes(file, changed, changed))
+	testkit.Must(t, os.Chtimes(file, changed, changed))
 	info, err := os.Stat(file)
-	ok(t, err)
+	testkit.Must(t, err)
 	r := &request.Request{Body: []request.Part{{Text: []byte("x")}, {File: request.StdinFile}, {File: file}}}
-	ok(t, request.Stamp(r))
+	testkit.Must(t, request.Stamp(r))
 	if p := r.Body[2]; p.Size != 7 || !p.Time.Equal(info.ModTime()) || !r.Body[1].Time.IsZero() {
 		t.Errorf("got %+v", r.Body)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -132,7 +133,7 @@ func TestMethodThatIsNone(t *testing.T) {
 // What is wrong on this machine stays so.
 func TestFaultsOfThisMachine(t *testing.T) {
 	garbage := filepath.Join(t.TempDir(), "garbage")
-	ok(t, os.WriteFile(garbage, []byte("garbage"), 0o600))
+	testkit.Must(t, os.WriteFile(garbage, []byte("garbage"), 0o600))
 	missing := filepath.Join(t.TempDir(), "missing")
 	options := func(n request.Network) func(*sender) { return func(e *sender) { *e.Network = n } }
 	for _, f := range []faulty{

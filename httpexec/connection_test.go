@@ -14,6 +14,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -246,7 +247,7 @@ func TestBrokenAfterTheHandshake(t *testing.T) {
 	a := newAuthority(t)
 	for _, method := range []string{"GET", "POST"} {
 		s := serveTLS(t, a.server(nil), func(c *wire) {
-			ok(c.server, c.Conn.(*tls.Conn).Handshake())
+			testkit.Must(c.server, c.Conn.(*tls.Conn).Handshake())
 			c.reset()
 			close(c.server.reached)
 		})

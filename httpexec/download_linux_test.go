@@ -24,6 +24,7 @@ import (
 	"github.com/10f93571/retry/httpexec/download"
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -75,7 +76,7 @@ func TestLargeDownload(t *testing.T) {
 		}
 		want := sha256.New()
 		_, err := io.Copy(want, io.NewSectionReader(pattern{}, 0, size))
-		ok(t, err)
+		testkit.Must(t, err)
 		if got := hex.EncodeToString(sum.Sum(nil)); got != hex.EncodeToString(want.Sum(nil)) {
 			t.Errorf("to a file %v: other bytes than the server has", toFile)
 		}
@@ -130,11 +131,11 @@ func (pattern) ReadAt(p []byte, offset int64) (int, error) {
 func sumOf(t *testing.T, path string) hash.Hash {
 	t.Helper()
 	file, err := os.Open(path)
-	ok(t, err)
+	testkit.Must(t, err)
 	defer func() { _ = file.Close() }()
 	sum := sha256.New()
 	_, err = io.Copy(sum, file)
-	ok(t, err)
+	testkit.Must(t, err)
 	return sum
 }
 
@@ -201,9 +202,9 @@ func TestNamedPipe(t *testing.T) {
 	text := strings.Repeat("x", 1<<20) + "end"
 	s := serve(t, closes(cutReply), replies("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(text), text))
 	c := asking(t, s.url("http"), func(c *client) { path = c.into("pipe") })
-	ok(t, syscall.Mkfifo(path, 0o600))
+	testkit.Must(t, syscall.Mkfifo(path, 0o600))
 	c.attempt()
-	ok(t, c.comes(task.Pending))
+	testkit.Must(t, c.comes(task.Pending))
 	c.attempt()
 	read := make(chan string)
 	go func() {
@@ -213,7 +214,7 @@ func TestNamedPipe(t *testing.T) {
 		}
 		read <- string(got)
 	}()
-	ok(t, c.comes(task.Succeeded))
+	testkit.Must(t, c.comes(task.Succeeded))
 	if got := <-read; got != text {
 		t.Errorf("got %d bytes came through the pipe, want %d", len(got), len(text))
 	}
@@ -224,7 +225,7 @@ func TestNamedPipe(t *testing.T) {
 func TestNamedPipeThatNobodyReads(t *testing.T) {
 	path := ""
 	c := asking(t, serve(t, replies(okReply)).url("http"), func(c *client) { path = c.into("pipe") })
-	ok(t, syscall.Mkfifo(path, 0o600))
+	testkit.Must(t, syscall.Mkfifo(path, 0o600))
 	c.attempt()
 	c.task.Status = task.Succeeded
 	signals := make(chan os.Signal, 1)
@@ -252,35 +253,35 @@ func TestDevices(t *testing.T) {
 func TestOpenFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	file, err := os.Create(path)
-	ok(t, err)
+	testkit.Must(t, err)
 	_, err = io.WriteString(file, "before ")
-	ok(t, err)
+	testkit.Must(t, err)
 	if err := CheckOutput("/proc/self/fd/" + strconv.Itoa(int(file.Fd()))); !errors.Is(err, download.ErrDescriptor) {
 		t.Errorf("a file that nobody handed us: got %v", err)
 	}
 	number, err := syscall.Dup(int(file.Fd())) // as if inherited: it stays open for programs that are started
-	ok(t, err)
-	defer func() { ok(t, syscall.Close(number)) }()
+	testkit.Must(t, err)
+	defer func() { testkit.Must(t, syscall.Close(number)) }()
 	link := filepath.Join(t.TempDir(), "stdout")
-	ok(t, os.Symlink("/proc/self/fd/"+strconv.Itoa(number), link))
+	testkit.Must(t, os.Symlink("/proc/self/fd/"+strconv.Itoa(number), link))
 	c := asking(t, serve(t, replies(okReply)).url("http"), func(c *client) { request.Of(c.task).Output = link })
 	c.attempt()
-	ok(t, c.comes(task.Succeeded))
+	testkit.Must(t, c.comes(task.Succeeded))
 	holds(t, path, "before hello", "file")
 	here, err := file.Stat()
-	ok(t, err)
+	testkit.Must(t, err)
 	there, err := os.Stat(path)
 	if err != nil || !os.SameFile(here, there) {
 		t.Error("it is another file now", err)
 	}
-	ok(t, file.Close())
+	testkit.Must(t, file.Close())
 }
 
 // A full disk is told as curl does; the old file stays, and nothing else.
 func TestFullDisk(t *testing.T) {
 	dir := small(t)
 	path := filepath.Join(dir, "file")
-	ok(t, os.WriteFile(path, []byte("old"), 0o600))
+	testkit.Must(t, os.WriteFile(path, []byte("old"), 0o600))
 	big := strings.Repeat("x", 4<<20)
 	for _, include := range []bool{false, true} {
 		s := serve(t, replies("HTTP/1.1 200 OK\r\n%sContent-Length: %d\r\n\r\n%s", tagged, len(big), big))
@@ -292,7 +293,7 @@ func TestFullDisk(t *testing.T) {
 		if o.Exit != 23 || o.Error != task.ErrorLocal || !strings.Contains(o.Message, "no space left on device") || describe(o.Reply.Default) != "stop" {
 			t.Errorf("got %+v", o)
 		}
-		ok(t, c.comes(task.Failed))
+		testkit.Must(t, c.comes(task.Failed))
 		c.saw("", "")
 		holds(t, path, "old", "file")
 	}
@@ -301,7 +302,7 @@ func TestFullDisk(t *testing.T) {
 // Where there is no room for what is passed on, that is told, too.
 func TestFullDiskInTheEnd(t *testing.T) {
 	path := filepath.Join(small(t), "file")
-	ok(t, os.WriteFile(path, []byte("old"), 0o600))
+	testkit.Must(t, os.WriteFile(path, []byte("old"), 0o600))
 	big := strings.Repeat("x", 2<<20)
 	s := serve(t, replies("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(big), big))
 	c := asking(t, s.url("http"), func(c *client) { request.Of(c.task).Output, request.Of(c.task).Include = path, true })
@@ -317,7 +318,7 @@ func TestFullDiskInTheEnd(t *testing.T) {
 // A file that its owner has made read-only is not replaced.
 func TestReadOnlyFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
-	ok(t, os.WriteFile(path, nil, 0o400))
+	testkit.Must(t, os.WriteFile(path, nil, 0o400))
 	err := CheckOutput(path)
 	if want := os.Geteuid() != 0; (err != nil) != want || (want && !errors.Is(err, os.ErrPermission)) {
 		t.Errorf("got %v", err)

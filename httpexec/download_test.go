@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/task"
 )
 
@@ -98,7 +99,7 @@ func TestDownloadGoesOn(t *testing.T) {
 					}
 				})
 				exits := fmt.Sprint(c.attempt().Exit)
-				ok(t, c.comes(task.Pending))
+				testkit.Must(t, c.comes(task.Pending))
 				o := c.attempt()
 				exits += " " + fmt.Sprint(o.Exit)
 				s.saw(2)
@@ -109,7 +110,7 @@ func TestDownloadGoesOn(t *testing.T) {
 					checkBeginsAnew(t, c, o)
 					continue
 				}
-				ok(t, c.comes(task.Succeeded))
+				testkit.Must(t, c.comes(task.Succeeded))
 				if file {
 					holds(t, path, tt.body, "file")
 					tt.body = ""
@@ -145,9 +146,9 @@ func TestAPartThatNobodyAskedFor(t *testing.T) {
 				t.Errorf("got %s, %q: %+v", tt.part, tt.asked, o)
 			}
 			if tt.exit == 0 {
-				ok(t, c.comes(task.Succeeded))
+				testkit.Must(t, c.comes(task.Succeeded))
 			} else {
-				ok(t, c.comes(task.Failed))
+				testkit.Must(t, c.comes(task.Failed))
 			}
 			if _, err := os.Stat(path); file && (err == nil) != (tt.exit == 0) {
 				t.Errorf("got %s: the file: %v", tt.part, err)
@@ -162,13 +163,13 @@ func checkBeginsAnew(t *testing.T, c *client, o task.Outcome) {
 	if o.Error != task.ErrorTruncated || describe(o.Reply.Default) != "retry" || !strings.Contains(o.Message, "begins anew") {
 		t.Errorf("got %+v, %+v", o, o.Reply)
 	}
-	ok(t, c.comes(task.Pending))
+	testkit.Must(t, c.comes(task.Pending))
 	s := serve(t, closes(okReply))
 	request.Of(c.task).URL = s.url("http")
 	if o := c.attempt(); o.Exit != 0 {
 		t.Errorf("got %+v", o)
 	}
-	ok(t, c.comes(task.Pending))
+	testkit.Must(t, c.comes(task.Pending))
 	s.saw(1)
 	if asked := ranges(s.requests[0]); asked != "" {
 		t.Errorf("the third attempt asks for %q", asked)
@@ -193,11 +194,11 @@ func TestDownloadGoesOnAndOn(t *testing.T) {
 			t.Errorf("attempt %d: %+v", i+1, o)
 		}
 		if i < 5 {
-			ok(t, c.comes(task.Pending))
+			testkit.Must(t, c.comes(task.Pending))
 			only(t, filepath.Dir(path), ".file.5b9a39db.part")
 		}
 	}
-	ok(t, c.comes(task.Succeeded))
+	testkit.Must(t, c.comes(task.Succeeded))
 	holds(t, path, full, "file")
 	s.saw(6)
 	for _, request := range s.requests {
@@ -222,10 +223,10 @@ func TestPartThatIsCutWithoutASize(t *testing.T) {
 			t.Errorf("got %+v", o)
 		}
 		if exit != 0 {
-			ok(t, c.comes(task.Pending))
+			testkit.Must(t, c.comes(task.Pending))
 		}
 	}
-	ok(t, c.comes(task.Succeeded))
+	testkit.Must(t, c.comes(task.Succeeded))
 	c.saw(full, "")
 }
 
@@ -233,9 +234,9 @@ func TestPartThatIsCutWithoutASize(t *testing.T) {
 func TestDownloadThatNeverEnds(t *testing.T) {
 	c := asking(t, serve(t, closes(begun(tagged)), closes(failedReply)).url("http"), nil)
 	c.attempt()
-	ok(t, c.comes(task.Pending))
+	testkit.Must(t, c.comes(task.Pending))
 	c.attempt()
-	ok(t, c.comes(task.Exhausted))
+	testkit.Must(t, c.comes(task.Exhausted))
 	c.saw("oops", "")
 }
 
@@ -258,9 +259,9 @@ func TestNoRangeIsAskedFor(t *testing.T) {
 		if o := c.attempt(); o.Exit != 18 {
 			t.Errorf("%s: got %+v", name, o)
 		}
-		ok(t, c.comes(task.Pending))
+		testkit.Must(t, c.comes(task.Pending))
 		c.attempt()
-		ok(t, c.comes(task.Succeeded))
+		testkit.Must(t, c.comes(task.Succeeded))
 		c.saw("hello", "")
 		s.saw(2)
 		if got := ranges(s.requests[1]); got != tt.asks {
@@ -280,7 +281,7 @@ func TestDownloadOverARedirect(t *testing.T) {
 			replies("HTTP/1.1 302 Found\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n", second.url("http")))
 		c := asking(t, s.url("http"), func(c *client) { c.Network.MaxRedirects = 5 })
 		c.attempt()
-		ok(t, c.comes(task.Pending))
+		testkit.Must(t, c.comes(task.Pending))
 		if o := c.attempt(); o.Exit != exit {
 			t.Errorf("got %+v", o)
 		}
@@ -309,10 +310,10 @@ func TestDownloadOverHTTP2(t *testing.T) {
 	if o := c.attempt(); o.Exit != 92 || o.Error != task.ErrorTruncated {
 		t.Errorf("got %+v", o)
 	}
-	ok(t, c.comes(task.Pending))
+	testkit.Must(t, c.comes(task.Pending))
 	if o := c.attempt(); o.Exit != 0 || o.Reply.Status != http.StatusPartialContent {
 		t.Errorf("got %+v, %+v", o, o.Reply)
 	}
-	ok(t, c.comes(task.Succeeded))
+	testkit.Must(t, c.comes(task.Succeeded))
 	c.saw("hello!!!", "")
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/task"
 )
 
@@ -246,7 +247,7 @@ var rowEvents = map[string]Event{
 // TestDocsTable compares the table that people read with the one that decides.
 func TestDocsTable(t *testing.T) {
 	page, err := os.ReadFile("../docs/http.md")
-	ok(t, err)
+	testkit.Must(t, err)
 	_, rest, _ := strings.Cut(string(page), "| what happened | safe | other |\n|---|---|---|\n")
 	table, _, _ := strings.Cut(rest, "\n\n")
 	compared := 0

@@ -17,6 +17,7 @@ import (
 
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -134,7 +135,7 @@ func TestEachAttemptSendsTheSame(t *testing.T) {
 	kept := spool.New(10, func() (*os.File, error) { return spool.Temporary(t.TempDir()) })
 	text := strings.Repeat("0123456789", 100_000)
 	_, err := io.WriteString(kept, text)
-	ok(t, err)
+	testkit.Must(t, err)
 	s := serve(t, replies("HTTP/1.1 503 No\r\nContent-Length: 0\r\nRetry-After: 7\r\n\r\n"), closes(""), replies(okReply))
 	e := sending(t, "POST", s.url("http"), func(e *sender) { e.carry(kept) })
 	var exits []int
@@ -381,7 +382,7 @@ func TestNextKeepsSecrets(t *testing.T) {
 			h.header[name] = []string{"secret"}
 		}
 		to, _, err := h.redirect(302, location, false)
-		ok(t, err)
+		testkit.Must(t, err)
 		for _, name := range names {
 			if kept := to.header[name] != nil; kept != keeps {
 				t.Errorf("%s: got %s is sent: %v", location, name, kept)
@@ -447,7 +448,7 @@ func TestProgressOfADownload(t *testing.T) {
 	c := asking(t, s.url("http"), func(c *client) { c.Progress = func(now task.Transfer) { last = now } })
 	for _, want := range []task.Transfer{{Bytes: 5, Total: 12, Over: true}, {Bytes: 12, Total: 12, From: 5, Over: true}} {
 		c.attempt()
-		ok(t, c.comes(task.Pending))
+		testkit.Must(t, c.comes(task.Pending))
 		last.Began = time.Time{}
 		if last != want {
 			t.Errorf("got %+v, want %+v", last, want)

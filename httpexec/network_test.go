@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/internal/testkit"
 )
 
 func TestReadResolve(t *testing.T) {
@@ -46,7 +47,7 @@ func TestProxyOfATask(t *testing.T) {
 	}
 	for _, tt := range tests {
 		o, err := optionsOf(&tt.network, &request.References{Lookup: environment})
-		ok(t, err)
+		testkit.Must(t, err)
 		u, err := o.Proxies.For(must(tt.url))
 		if err != nil || u == nil && tt.want != "" || u != nil && u.String() != tt.want {
 			t.Errorf("got %+v, %s: %v, %v", tt.network, tt.url, u, err)
@@ -112,7 +113,7 @@ func TestProxies(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			u, err := url.Parse(tt.url)
-			ok(t, err)
+			testkit.Must(t, err)
 			got, err := ProxiesOf(environment(tt.environment)).For(u)
 			if err != nil || (got == nil) != (tt.want == "") || got != nil && got.String() != tt.want {
 				t.Errorf("got %v, %v, want %s", got, err, tt.want)

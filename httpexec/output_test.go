@@ -12,6 +12,7 @@ import (
 
 	"github.com/10f93571/retry/httpexec/download"
 	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/task"
 )
 
@@ -54,11 +55,11 @@ func TestWhereABodyGoes(t *testing.T) {
 				request.Of(c.task).HideFail = tt.hideFail
 				if tt.file {
 					path = c.into("file")
-					ok(t, os.WriteFile(path, []byte("old"), 0o600))
+					testkit.Must(t, os.WriteFile(path, []byte("old"), 0o600))
 				}
 			})
 			c.attempt()
-			ok(t, c.comes(tt.status))
+			testkit.Must(t, c.comes(tt.status))
 			c.saw(tt.out, tt.err)
 			if tt.file {
 				holds(t, path, tt.content, "file")
@@ -71,20 +72,20 @@ func TestWhereABodyGoes(t *testing.T) {
 func TestModeOfTheFile(t *testing.T) {
 	usual := filepath.Join(t.TempDir(), "usual")
 	file, err := os.Create(usual)
-	ok(t, err)
-	ok(t, file.Close())
+	testkit.Must(t, err)
+	testkit.Must(t, file.Close())
 	info, err := os.Stat(usual)
-	ok(t, err)
+	testkit.Must(t, err)
 	for _, had := range []os.FileMode{0, 0o600, 0o666, 0o755} {
 		want, path := info.Mode(), ""
 		c := asking(t, serve(t, replies(okReply)).url("http"), func(c *client) { path = c.into("file") })
 		if had != 0 {
 			want = had
-			ok(t, os.WriteFile(path, nil, had))
-			ok(t, os.Chmod(path, had))
+			testkit.Must(t, os.WriteFile(path, nil, had))
+			testkit.Must(t, os.Chmod(path, had))
 		}
 		c.attempt()
-		ok(t, c.comes(task.Succeeded))
+		testkit.Must(t, c.comes(task.Succeeded))
 		if info, err := os.Stat(path); err != nil || info.Mode() != want {
 			t.Errorf("got %v became %v, want %v; %v", had, info.Mode(), want, err)
 		}
@@ -97,16 +98,16 @@ func TestFileBehindLinks(t *testing.T) {
 		path := ""
 		c := asking(t, serve(t, replies(okReply)).url("http"), func(c *client) { path = c.into("link") })
 		dir := filepath.Dir(path)
-		ok(t, os.Mkdir(filepath.Join(dir, "below"), 0o700))
-		ok(t, os.Symlink("below/second", path))
-		ok(t, os.Symlink("../target", filepath.Join(dir, "below", "second")))
+		testkit.Must(t, os.Mkdir(filepath.Join(dir, "below"), 0o700))
+		testkit.Must(t, os.Symlink("below/second", path))
+		testkit.Must(t, os.Symlink("../target", filepath.Join(dir, "below", "second")))
 		target := filepath.Join(dir, "target")
 		if there {
-			ok(t, os.WriteFile(target, []byte("old"), 0o600))
+			testkit.Must(t, os.WriteFile(target, []byte("old"), 0o600))
 		}
 		c.attempt()
 		only(t, filepath.Join(dir, "below"), "second")
-		ok(t, c.comes(task.Succeeded))
+		testkit.Must(t, c.comes(task.Succeeded))
 		holds(t, target, "hello", "target", "below", "link")
 		if link, err := os.Readlink(path); link != "below/second" {
 			t.Errorf("the link leads to %q, %v", link, err)
@@ -117,8 +118,8 @@ func TestFileBehindLinks(t *testing.T) {
 // What cannot be written is told before anything is sent.
 func TestOutputThatCannotBe(t *testing.T) {
 	dir := t.TempDir()
-	ok(t, os.Symlink("loop", filepath.Join(dir, "loop")))
-	ok(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
+	testkit.Must(t, os.Symlink("loop", filepath.Join(dir, "loop")))
+	testkit.Must(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
 	for name, want := range map[string]string{
 		"missing/file": "there is no directory " + dir + "/missing\nhint: make it first: mkdir -p " + dir + "/missing",
 		".":            "it is a directory\nhint: add the name of a file",
@@ -151,12 +152,12 @@ func TestPartFile(t *testing.T) {
 		path := ""
 		c := asking(t, serve(t, replies(okReply)).url("http"), func(c *client) { path = c.into(name) })
 		elsewhere := filepath.Join(t.TempDir(), "elsewhere")
-		ok(t, os.WriteFile(elsewhere, []byte("old"), 0o600))
+		testkit.Must(t, os.WriteFile(elsewhere, []byte("old"), 0o600))
 		left := download.PartFileName(path, c.task.ID)
-		ok(t, os.Symlink(elsewhere, left))
+		testkit.Must(t, os.Symlink(elsewhere, left))
 		c.attempt()
 		only(t, filepath.Dir(path), filepath.Base(left))
-		ok(t, c.comes(task.Succeeded))
+		testkit.Must(t, c.comes(task.Succeeded))
 		holds(t, path, "hello", name)
 		holds(t, elsewhere, "old", "elsewhere")
 	}
@@ -170,7 +171,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	path := ""
 	c := asking(t, serve(t, closes("HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: 50\r\n\r\nhello")).url("http"), func(c *client) { path = c.into("file") })
 	c.attempt()
-	ok(t, c.comes(task.Pending))
+	testkit.Must(t, c.comes(task.Pending))
 	only(t, filepath.Dir(path), ".file.5b9a39db.part") // for another attempt
 	c.Close()
 	only(t, filepath.Dir(path))
@@ -185,15 +186,15 @@ func TestNothingLiesAroundMeanwhile(t *testing.T) {
 			request.Of(c.task).Include = include
 		})
 		c.attempt()
-		ok(t, c.comes(task.Pending))
+		testkit.Must(t, c.comes(task.Pending))
 		only(t, filepath.Dir(path))
 		c.attempt()
-		ok(t, c.comes(task.Pending))
+		testkit.Must(t, c.comes(task.Pending))
 		if include { // the header is not known yet
 			only(t, filepath.Dir(path))
 		}
 		c.attempt()
-		ok(t, c.comes(task.Succeeded))
+		testkit.Must(t, c.comes(task.Succeeded))
 		only(t, filepath.Dir(path), "file")
 		if got, err := os.ReadFile(path); err != nil || !strings.HasSuffix(string(got), full) {
 			t.Errorf("got %q, %v", got, err)
@@ -206,7 +207,7 @@ func TestReleaseFails(t *testing.T) {
 	path := ""
 	c := asking(t, serve(t, replies(okReply)).url("http"), func(c *client) { path = c.into("file") })
 	c.attempt()
-	ok(t, os.Mkdir(path, 0o700)) // meanwhile
+	testkit.Must(t, os.Mkdir(path, 0o700)) // meanwhile
 	if err := c.comes(task.Succeeded); err == nil || !strings.HasPrefix(err.Error(), "write the reply to "+path) || !errors.Is(err, os.ErrExist) {
 		t.Error(err)
 	}
@@ -269,7 +270,7 @@ func TestHeadIsShownAsItCame(t *testing.T) {
 			})
 			c.attempt()
 			s.saw(1)
-			ok(t, c.comes(task.Succeeded))
+			testkit.Must(t, c.comes(task.Succeeded))
 			if path != "" {
 				holds(t, path, tt.head+tt.body, "file")
 				continue
@@ -291,7 +292,7 @@ func TestHeadOverHTTP2(t *testing.T) {
 	}))
 	c := asking(t, s.url("https"), func(c *client) { c.Network.CACert, request.Of(c.task).Include = a.file, true })
 	c.attempt()
-	ok(t, c.comes(task.Succeeded))
+	testkit.Must(t, c.comes(task.Succeeded))
 	c.saw("HTTP/2 200 \r\netag: \"a\"\r\nx-b: c\r\nx-b: d\r\n\r\nhello", "")
 }
 
@@ -302,9 +303,9 @@ func TestHeadsOfSeveralReplies(t *testing.T) {
 	s := serve(t, closes(redirect+"body"), closes(redirect+"body"))
 	c := asking(t, s.url("http"), func(c *client) { c.Network.MaxRedirects, request.Of(c.task).Include = 5, true })
 	c.attempt()
-	ok(t, c.comes(task.Pending))
+	testkit.Must(t, c.comes(task.Pending))
 	c.attempt()
-	ok(t, c.comes(task.Succeeded))
+	testkit.Must(t, c.comes(task.Succeeded))
 	c.saw(redirect+"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-11/12\r\n"+tagged+"Content-Length: 7\r\n\r\n"+full, "")
 }
 
@@ -314,11 +315,11 @@ func TestHeadOfWhatWasWholeAlready(t *testing.T) {
 	s := serve(t, closes(head+"5\r\nhello\r\n"), closes("HTTP/1.1 416 No\r\nContent-Range: bytes */5\r\n\r\n"))
 	c := asking(t, s.url("http"), func(c *client) { request.Of(c.task).Include = true })
 	c.attempt()
-	ok(t, c.comes(task.Pending))
+	testkit.Must(t, c.comes(task.Pending))
 	if o := c.attempt(); o.Exit != 0 || o.Reply.Status != 200 {
 		t.Errorf("got %+v, %+v", o, o.Reply)
 	}
-	ok(t, c.comes(task.Succeeded))
+	testkit.Must(t, c.comes(task.Succeeded))
 	c.saw(head+"hello", "")
 }
 
@@ -342,6 +343,6 @@ func TestHeadThroughATunnel(t *testing.T) {
 		c.Network.CACert, c.Network.Proxy, request.Of(c.task).Include = a.file, "http://"+p.address(), true
 	})
 	c.attempt()
-	ok(t, c.comes(task.Succeeded))
+	testkit.Must(t, c.comes(task.Succeeded))
 	c.saw("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "")
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -22,9 +23,9 @@ import (
 func posting(t *testing.T, s *server, content string) (e *sender, file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "file")
-	ok(t, os.WriteFile(file, []byte(content), 0o600))
+	testkit.Must(t, os.WriteFile(file, []byte(content), 0o600))
 	e = sending(t, "POST", s.url("http"), func(e *sender) { e.Request.Body = []request.Part{{File: file}} })
-	ok(t, request.Stamp(e.Request))
+	testkit.Must(t, request.Stamp(e.Request))
 	return e, file
 }
 
@@ -40,7 +41,7 @@ func TestFileChangedBetweenAttempts(t *testing.T) {
 			s := serve(t, replies("HTTP/1.1 503 No\r\nContent-Length: 0\r\nRetry-After: 7\r\n\r\n"))
 			e, file := posting(t, s, "text")
 			execute(t, e)
-			ok(t, change(file))
+			testkit.Must(t, change(file))
 			o := execute(t, e)
 			s.saw(1)
 			faulty{class: "local", exit: 26, message: "read the request's body: "}.compare(t, o, "stop")
@@ -54,7 +55,7 @@ func TestFileChangedWhileItIsSent(t *testing.T) {
 	var file string
 	s := serve(t, func(c *wire) {
 		c.header(&bytes.Buffer{})
-		ok(c.server, os.Chtimes(file, time.Now(), time.Unix(1, 0)))
+		testkit.Must(c.server, os.Chtimes(file, time.Now(), time.Unix(1, 0)))
 		if n, _ := io.Copy(io.Discard, c.reader); n >= size {
 			c.server.Errorf("%d bytes came", n)
 		}
@@ -234,7 +235,7 @@ func TestUpgradeOverTLS(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	garbage := filepath.Join(t.TempDir(), "garbage")
-	ok(t, os.WriteFile(garbage, []byte("garbage"), 0o600))
+	testkit.Must(t, os.WriteFile(garbage, []byte("garbage"), 0o600))
 	tests := []struct {
 		name    string
 		request request.Request
@@ -488,9 +489,9 @@ func FuzzHeader(f *testing.F) {
 		if errors.Is(err, request.ErrHead) { // a length that is wrong
 			return
 		}
-		ok(t, err)
+		testkit.Must(t, err)
 		var wire strings.Builder
-		ok(t, r.Write(&wire))
+		testkit.Must(t, r.Write(&wire))
 		if _, err := http.ReadRequest(bufio.NewReader(strings.NewReader(wire.String()))); err != nil || strings.Count(wire.String(), "X-Own: 1\r\n") != 1 {
 			t.Errorf("got %q is sent as %q: %v", line, wire.String(), err)
 		}

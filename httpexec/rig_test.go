@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -54,7 +55,7 @@ type server struct {
 func serve(t *testing.T, scripts ...script) *server {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	ok(t, err)
+	testkit.Must(t, err)
 	return serveOn(t, listener, nil, scripts)
 }
 
@@ -62,7 +63,7 @@ func serve(t *testing.T, scripts ...script) *server {
 func serveTLS(t *testing.T, config *tls.Config, scripts ...script) *server {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	ok(t, err)
+	testkit.Must(t, err)
 	return serveOn(t, listener, config, scripts)
 }
 
@@ -215,13 +216,6 @@ func (c *wire) stall() {
 	c.server.surplus += int(n)
 }
 
-func ok(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // client is a task with the executor that carries it, and what people get to see of its replies.
 type client struct {
 	*sender
@@ -291,7 +285,7 @@ func holds(t *testing.T, path, content string, names ...string) {
 func only(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	ok(t, err)
+	testkit.Must(t, err)
 	got := map[string]bool{}
 	for _, entry := range entries {
 		got[entry.Name()] = true
@@ -460,8 +454,8 @@ func newAuthority(t *testing.T) *authority {
 	der, a.key = a.sign(template, template, nil)
 	var err error
 	a.certificate, err = x509.ParseCertificate(der)
-	ok(t, err)
-	ok(t, os.WriteFile(a.file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+	testkit.Must(t, err)
+	testkit.Must(t, os.WriteFile(a.file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
 	return a
 }
 
@@ -469,12 +463,12 @@ func newAuthority(t *testing.T) *authority {
 func (a *authority) sign(template, parent *x509.Certificate, signer *ecdsa.PrivateKey) ([]byte, *ecdsa.PrivateKey) {
 	a.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	ok(a, err)
+	testkit.Must(a, err)
 	if signer == nil {
 		signer = key
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
-	ok(a, err)
+	testkit.Must(a, err)
 	return der, key
 }
 
@@ -498,11 +492,11 @@ func (a *authority) client() string {
 	template := &x509.Certificate{SerialNumber: big.NewInt(3), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
 	der, key := a.sign(template, a.certificate, a.key)
 	secret, err := x509.MarshalECPrivateKey(key)
-	ok(a, err)
+	testkit.Must(a, err)
 	file := filepath.Join(a.TempDir(), "client.pem")
 	text := append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
 		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret})...)
-	ok(a, os.WriteFile(file, text, 0o600))
+	testkit.Must(a, os.WriteFile(file, text, 0o600))
 	return file
 }
 
