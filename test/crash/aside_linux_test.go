@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/10f93571/retry/internal/testkit"
 )
 
 // settingAside is the step that is passed before each of a damaged journal's files leaves.
@@ -24,7 +26,7 @@ func TestKillsWhileSettingAside(t *testing.T) {
 			run := []string{"-b", "constant:0", "--", "true"}
 			s.command(t, actor{args: run}, false)
 			for _, file := range []string{"journal.db", "journal.db-wal"} { // the one could make up for the other
-				must(t, os.WriteFile(filepath.Join(s.journal(), file), damage, 0o600))
+				testkit.Must(t, os.WriteFile(filepath.Join(s.journal(), file), damage, 0o600))
 			}
 			s.command(t, actor{args: run, fate: fate{step: settingAside, times: moved}}, true)
 			s.command(t, actor{args: run}, false)
@@ -38,7 +40,7 @@ func (s *scene) command(t *testing.T, a actor, killed bool) {
 	t.Helper()
 	s.number++
 	e, err := s.play(a, s.number)
-	must(t, err)
+	testkit.Must(t, err)
 	if e.killed != killed || (!killed && e.exit != 0) {
 		t.Fatalf("%s: exit %d, killed %v\n%s", a.describe(s.number), e.exit, e.killed, e.stderr)
 	}
@@ -47,16 +49,16 @@ func (s *scene) command(t *testing.T, a actor, killed bool) {
 func (s *scene) checkAside(t *testing.T) {
 	t.Helper()
 	kept, err := filepath.Glob(filepath.Join(s.journal(), "corrupt-*", "journal.db"))
-	must(t, err)
+	testkit.Must(t, err)
 	if len(kept) != 1 {
 		t.Fatalf("the damaged journal is in %q", kept)
 	}
 	if text, err := os.ReadFile(kept[0]); err != nil || !bytes.Equal(text, damage) {
 		t.Errorf("the damaged journal was changed: %v", err)
 	}
-	must(t, checkFile(filepath.Join(s.journal(), "journal.db")))
+	testkit.Must(t, checkFile(filepath.Join(s.journal(), "journal.db")))
 	records, err := readRecords(s.journal())
-	must(t, err)
+	testkit.Must(t, err)
 	if len(records) != 1 || records[0].Number != 1 || len(records[0].attempts) != 1 {
 		t.Errorf("the new journal holds %+v", records)
 	}

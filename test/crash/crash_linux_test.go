@@ -49,7 +49,7 @@ func TestKills(t *testing.T) {
 		seed = rand.Uint64()
 	}
 	dir, err := os.MkdirTemp("", "retry-crash-") //nolint:usetesting // what failed is kept
-	must(t, err)
+	testkit.Must(t, err)
 	t.Cleanup(func() {
 		if !t.Failed() {
 			_ = os.RemoveAll(dir)
@@ -84,7 +84,7 @@ func play(t *testing.T, dir string, seed uint64, tally *tally) {
 		if fresh {
 			uses = 1 + source.IntN(longestUse)
 			s = newScene(binary, filepath.Join(dir, fmt.Sprint("round", round)), tally)
-			must(t, os.Mkdir(s.dir, 0o700))
+			testkit.Must(t, os.Mkdir(s.dir, 0o700))
 		}
 		uses--
 		err := s.round(quota, fresh, func(nth int) (*cast, error) {
@@ -96,7 +96,7 @@ func play(t *testing.T, dir string, seed uint64, tally *tally) {
 		if len(s.problems) > 0 {
 			t.Errorf("round %d of -seed %d, see %s\n%s", round, seed, s.dir, strings.Join(s.problems, "\n"))
 		} else if uses == 0 {
-			must(t, os.RemoveAll(s.dir))
+			testkit.Must(t, os.RemoveAll(s.dir))
 		}
 	}
 }
@@ -111,11 +111,4 @@ func build(t *testing.T, dir string) (binary string) {
 		t.Fatalf("build retry: %v\n%s", err, said)
 	}
 	return binary
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

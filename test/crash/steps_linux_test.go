@@ -10,22 +10,24 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/10f93571/retry/internal/testkit"
 )
 
 // sourceSteps reads the names of the steps out of the source of the journal, so that a new one cannot be forgotten.
 func sourceSteps(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", "state", "*", "*.go"))
-	must(t, err)
+	testkit.Must(t, err)
 	var steps []string
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}
 		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		must(t, err)
+		testkit.Must(t, err)
 		found, err := stepsIn(tree)
-		must(t, err)
+		testkit.Must(t, err)
 		steps = append(steps, found...)
 	}
 	slices.Sort(steps)
@@ -76,7 +78,7 @@ func TestStepsIn(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			tree, err := parser.ParseFile(token.NewFileSet(), "p.go", header+test.body+"}", parser.SkipObjectResolution)
-			must(t, err)
+			testkit.Must(t, err)
 			got, err := stepsIn(tree)
 			if !slices.Equal(got, test.want) || (err != nil) != test.fail {
 				t.Errorf("got %q, %v", got, err)

@@ -19,6 +19,8 @@ import (
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
+
+	"github.com/10f93571/retry/internal/testkit"
 )
 
 // console is a terminal with a person in front of it, and the directory in which its commands run.
@@ -47,14 +49,14 @@ func buildForTerminals(t *testing.T) string {
 
 func newConsole(t *testing.T, binary string) *console {
 	master, slave, err := pty.Open()
-	ok(t, err)
-	ok(t, syscall.SetNonblock(int(master.Fd()), true)) // or Close would wait for the end of watch
+	testkit.Must(t, err)
+	testkit.Must(t, syscall.SetNonblock(int(master.Fd()), true)) // or Close would wait for the end of watch
 	t.Cleanup(func() { _ = master.Close(); _ = slave.Close() })
 	s := &console{T: t, dir: t.TempDir(), master: master, slave: slave, chunks: make(chan []byte)}
 	s.env = append(os.Environ(), "GITHUB_ACTIONS=", "GITLAB_CI=", "RETRY_STATE_DIR="+filepath.Join(s.dir, "state"), "HOME="+s.dir, "LC_ALL=C", "TERM=xterm",
 		"PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"), "PS1="+prompt)
 	for name, code := range scripts {
-		ok(t, os.WriteFile(filepath.Join(s.dir, name), []byte("#!/bin/sh\n"+code+"\n"), 0o700))
+		testkit.Must(t, os.WriteFile(filepath.Join(s.dir, name), []byte("#!/bin/sh\n"+code+"\n"), 0o700))
 	}
 	s.resize(80)
 	go s.watch()
@@ -89,8 +91,8 @@ func (s *console) command(argv ...string) *exec.Cmd {
 
 func (s *console) launch(cmd *exec.Cmd) {
 	s.Helper()
-	ok(s, cmd.Start())
-	ok(s, s.slave.Close()) // so that the screen ends with the last process
+	testkit.Must(s, cmd.Start())
+	testkit.Must(s, s.slave.Close()) // so that the screen ends with the last process
 	s.cmd = cmd
 	s.Cleanup(func() {
 		s.clear()
@@ -150,14 +152,14 @@ func (s *console) number(after string) int {
 	s.Helper()
 	s.expect(after)
 	n, err := strconv.Atoi(strings.TrimSpace(s.expect("\n")))
-	ok(s, err)
+	testkit.Must(s, err)
 	return n
 }
 
 func (s *console) press(key string) {
 	s.Helper()
 	_, err := s.master.WriteString(key)
-	ok(s, err)
+	testkit.Must(s, err)
 }
 
 // idle waits until every process at the terminal waits for something. A program that has just asked may not listen yet: a key
@@ -197,16 +199,16 @@ func (s *console) enter(line string) {
 func (s *console) resize(width uint16) {
 	s.Helper()
 	raw, err := s.master.SyscallConn() // pty.Setsize would have it block again
-	ok(s, err)
-	ok(s, raw.Control(func(fd uintptr) {
+	testkit.Must(s, err)
+	testkit.Must(s, raw.Control(func(fd uintptr) {
 		err = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: width})
 	}))
-	ok(s, err)
+	testkit.Must(s, err)
 }
 
 func (s *console) signal(pid int, sig syscall.Signal) {
 	s.Helper()
-	ok(s, syscall.Kill(pid, sig))
+	testkit.Must(s, syscall.Kill(pid, sig))
 }
 
 // end waits until nobody uses the terminal any more, and returns how the first process ended.
@@ -252,7 +254,7 @@ type taskRow struct {
 func (s *console) checkTask(want taskRow) {
 	s.Helper()
 	var journal struct{ Tasks []taskRow }
-	ok(s, json.Unmarshal([]byte(s.output("retry", "status", "--json")), &journal))
+	testkit.Must(s, json.Unmarshal([]byte(s.output("retry", "status", "--json")), &journal))
 	if !slices.Equal(journal.Tasks, []taskRow{want}) {
 		s.Errorf("the journal holds %+v, want %+v", journal.Tasks, want)
 	}
@@ -274,7 +276,7 @@ func (s *console) output(argv ...string) string {
 func (s *console) read(name string) string {
 	s.Helper()
 	text, err := os.ReadFile(filepath.Join(s.dir, name))
-	ok(s, err)
+	testkit.Must(s, err)
 	return string(text)
 }
 
@@ -336,11 +338,4 @@ func joined(rows [][]byte, wrapped map[int]bool) []string {
 		lines = lines[:len(lines)-1]
 	}
 	return lines
-}
-
-func ok(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

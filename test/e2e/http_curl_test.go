@@ -33,7 +33,7 @@ func TestLikeCurl(t *testing.T) {
 		"f.txt": "one\r\ntwo\nthree\n", "g.json": `{"a": [1, 2]}` + "\n", "h.bin": "\x00\xff\x80", "empty": "", "a b\"c.html": "<p>",
 		"large": strings.Repeat("0123456789abcdef", 1<<17),
 	} {
-		ok(t, os.WriteFile(filepath.Join(b.dir, name), []byte(content), 0o600))
+		testkit.Must(t, os.WriteFile(filepath.Join(b.dir, name), []byte(content), 0o600))
 	}
 	for _, flags := range []string{
 		"URL", "URL/path/to?a=1&b=%20x+y", "URL/a/./b/../c", "URL/%7euser/%c3%A4", "URL?q", "URL/#fragment", "HOST/x", "-I URL/x",
@@ -69,10 +69,10 @@ func TestLikeCurl(t *testing.T) {
 func (b *docsBench) sent(t *testing.T, line string) (request, said string) {
 	t.Helper()
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	ok(t, err)
+	testkit.Must(t, err)
 	path := filepath.Join(t.TempDir(), "s")
 	local, err := net.Listen("unix", path)
-	ok(t, err)
+	testkit.Must(t, err)
 	heard := make(chan string, 8)
 	for _, l := range []net.Listener{tcp, local} {
 		defer func() { _ = l.Close() }()

@@ -29,7 +29,7 @@ func TestDownloadCutFiveTimes(t *testing.T) {
 	}
 	want := sha256.New()
 	_, err := io.Copy(want, io.NewSectionReader(numbered{}, 0, size))
-	ok(t, err)
+	testkit.Must(t, err)
 	b := newDocsBench(t)
 	for _, output := range []string{"-o", "stdout"} {
 		t.Run(output, func(t *testing.T) {
@@ -117,20 +117,20 @@ func (numbered) ReadAt(p []byte, offset int64) (int, error) {
 func addFile(t *testing.T, to hash.Hash, path string) {
 	t.Helper()
 	file, err := os.Open(path)
-	ok(t, err)
+	testkit.Must(t, err)
 	defer func() { _ = file.Close() }()
 	_, err = io.Copy(to, file)
-	ok(t, err)
+	testkit.Must(t, err)
 }
 
 // peakMemory reads the most memory that a process had, in bytes, off what the kernel says of it.
 func peakMemory(t *testing.T, path string) int {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	ok(t, err)
+	testkit.Must(t, err)
 	_, rest, _ := strings.Cut(string(text), "VmHWM:")
 	kib, err := strconv.Atoi(strings.Fields(rest + " 0")[0])
-	ok(t, err)
+	testkit.Must(t, err)
 	t.Logf("%d KiB at the peak", kib)
 	return kib << 10
 }

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/10f93571/retry/internal/testkit"
 )
 
 const mebibyte = 1 << 20
@@ -74,7 +76,7 @@ func theTransferFits(s *console, url string, seen chan struct{}) {
 }
 
 func theUploadIsShown(s *console, url string, seen chan struct{}) {
-	ok(s, os.WriteFile(filepath.Join(s.dir, "large"), make([]byte, 64*mebibyte), 0o600)) // more than fits between the two
+	testkit.Must(s, os.WriteFile(filepath.Join(s.dir, "large"), make([]byte, 64*mebibyte), 0o600)) // more than fits between the two
 	s.start("retry", "http", "-X", "PUT", "--data-binary", "@large", "-o", "file", url)
 	s.expect("% of 64 MiB sent, ")
 	close(seen)

@@ -19,6 +19,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/10f93571/retry/internal/testkit"
 )
 
 // deed is what a raw server does on each of its connections, which are closed after it.
@@ -45,7 +47,7 @@ type rawConn struct {
 func rawServe(t *testing.T, config *tls.Config, do deed) *rawServer {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	ok(t, err)
+	testkit.Must(t, err)
 	s := &rawServer{address: listener.Addr().String(), listener: listener}
 	s.running.Go(func() {
 		for {
@@ -191,7 +193,7 @@ func rawTLS(t *testing.T) (config *tls.Config, file string) {
 	s.StartTLS()
 	defer s.Close()
 	file = filepath.Join(t.TempDir(), "ca.pem")
-	ok(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600))
+	testkit.Must(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600))
 	return &tls.Config{Certificates: s.TLS.Certificates}, file
 }
 

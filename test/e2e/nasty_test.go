@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
@@ -49,10 +50,10 @@ func (h *hostile) run(args ...string) (stdout, stderr string) {
 func (h *hostile) fill() *task.Task {
 	h.Helper()
 	j, err := sqlite.Open(h.Context(), h.journal)
-	ok(h, err)
-	defer func() { ok(h, j.Close()) }()
+	testkit.Must(h, err)
+	defer func() { testkit.Must(h, j.Close()) }()
 	id, err := uuid.NewV7()
-	ok(h, err)
+	testkit.Must(h, err)
 	text := nasty + "\x00"
 	policy := task.DefaultPolicy()
 	policy.Name = nasty
@@ -61,14 +62,14 @@ func (h *hostile) fill() *task.Task {
 		Environment: []string{nasty + "=secret", "EMPTY" + nasty}, IdempotencyKey: nasty, CreatedAt: time.Now(), Status: task.Pending,
 		Options: task.Options{OnRetry: nasty, OnSuccess: nasty, OnFailure: nasty, Capture: task.CaptureBoth},
 	}
-	ok(h, j.Claim(h.Context(), t, time.Now()))
+	testkit.Must(h, j.Claim(h.Context(), t, time.Now()))
 	t.AttemptCount, t.Status = 1, task.InFlight
 	a := task.Attempt{
 		Number: 1, StartedAt: time.Now(), Outcome: task.Outcome{Exit: 126, Error: task.ErrorStart, Message: text, Stdout: text, Stderr: text + text},
 		Decision: task.Decision{Verdict: task.VerdictFailed, Reason: task.ReasonNotEligible},
 	}
 	t.ApplyDecision(a, time.Now())
-	ok(h, j.Record(h.Context(), t, a))
+	testkit.Must(h, j.Record(h.Context(), t, a))
 	return t
 }
 
@@ -137,7 +138,7 @@ func TestNothingRawReachesATerminal(t *testing.T) {
 		})
 	}
 	content, err := os.ReadFile(report)
-	ok(t, err)
+	testkit.Must(t, err)
 	checkDrawn(t, string(content))
 }
 

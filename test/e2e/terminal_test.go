@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/10f93571/retry/internal/testkit"
 )
 
 // TestTerminal plays what people do at a terminal, with the real binary on a real one.
@@ -116,7 +118,7 @@ func ctrlZStopsACommand(s *console) {
 }
 
 func bgLetsACommandWork(s *console) {
-	ok(s, syscall.Mkfifo(filepath.Join(s.dir, "fifo"), 0o600))
+	testkit.Must(s, syscall.Mkfifo(filepath.Join(s.dir, "fifo"), 0o600))
 	s.shell()
 	s.enter("retry -- ./worker")
 	s.expect("working")
@@ -161,7 +163,7 @@ func bgLetsAWaitEnd(s *console) {
 func hangingUpInterrupts(s *console) {
 	s.start("retry", "--", "./hang")
 	s.expect("hanging")
-	ok(s, s.master.Close())
+	testkit.Must(s, s.master.Close())
 	s.diesOf(syscall.SIGHUP)
 	s.checkTask(taskRow{Status: "PENDING", Interrupted: true, AttemptCount: 1})
 }
@@ -215,7 +217,7 @@ func theCountdownFits(s *console) {
 
 func noCountdownInAFile(s *console) {
 	file, err := os.Create(filepath.Join(s.dir, "stderr"))
-	ok(s, err)
+	testkit.Must(s, err)
 	defer file.Close()
 	cmd := s.command("retry", "-b", "constant:100ms", "-j", "none", "--", "./second")
 	cmd.Stderr = file

@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/10f93571/retry/internal/testkit"
 )
 
 // session is what somebody does at a console, with retry in front of the commands or without.
@@ -365,15 +367,15 @@ func record(t *testing.T, binary, front string, play func(*session)) transcript 
 	s := &session{newConsole(t, binary), front}
 	s.resize(wide)
 	for name, code := range acts {
-		ok(s, os.WriteFile(filepath.Join(s.dir, name), []byte("#!/usr/bin/env bash\n. ./prelude\n"+code+"\n"), 0o700))
+		testkit.Must(s, os.WriteFile(filepath.Join(s.dir, name), []byte("#!/usr/bin/env bash\n. ./prelude\n"+code+"\n"), 0o700))
 	}
 	for name, text := range map[string]string{"prelude": prelude, "inputrc": inputrc, "log": "", "heard": ""} {
-		ok(s, os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600))
+		testkit.Must(s, os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600))
 	}
 	self, err := os.Executable()
-	ok(s, err)
+	testkit.Must(s, err)
 	for name := range roles {
-		ok(s, os.Symlink(self, filepath.Join(s.dir, name)))
+		testkit.Must(s, os.Symlink(self, filepath.Join(s.dir, name)))
 	}
 	s.env = append(s.env, "INPUTRC=inputrc", "BASH_SILENCE_DEPRECATION_WARNING=1", "GORACE=atexit_sleep_ms=0")
 	play(s)
@@ -475,7 +477,7 @@ func resizesTheWindow(s *session) {
 func hangsUpOnACommand(s *session) {
 	s.start(strings.Fields(s.front + "./listener")...)
 	s.expect("listening\r\n")
-	ok(s, s.master.Close())
+	testkit.Must(s, s.master.Close())
 	s.hears("SIGHUP 1", "SIGCONT 1")
 	s.tell(syscall.SIGUSR2)
 	s.exits(0)
@@ -485,9 +487,9 @@ func hangsUpOnAShell(s *session) {
 	s.open()
 	s.act("mkfifo order; exec 9<>order; trap 'read -u 9' EXIT\n", prompt)
 	s.act("RETRY ./listener\n", "listening\r\n")
-	ok(s, s.master.Close())
+	testkit.Must(s, s.master.Close())
 	s.hears("SIGHUP 1")
-	ok(s, os.WriteFile(filepath.Join(s.dir, "order"), []byte("\n"), 0)) // the shell ends, and the system hangs up once more
+	testkit.Must(s, os.WriteFile(filepath.Join(s.dir, "order"), []byte("\n"), 0)) // the shell ends, and the system hangs up once more
 	s.end()
 	s.hears("SIGHUP 2", "SIGCONT 1")
 	s.tell(syscall.SIGUSR2)
@@ -513,7 +515,7 @@ func (s *session) tell(sig syscall.Signal) {
 		fields = fields[1:]
 	}
 	pid, err := strconv.Atoi(fields[0])
-	ok(s, err)
+	testkit.Must(s, err)
 	s.signal(pid, sig)
 }
 

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	_ "github.com/mattn/go-sqlite3" // the driver "sqlite3"
+
+	"github.com/10f93571/retry/internal/testkit"
 )
 
 // A picture begins in the upper left corner, clears each line before it writes it, and at last what is below.
@@ -172,10 +174,10 @@ func watchKeepsNoReader(s *console) {
 	s.picture()
 	s.idle()
 	db, err := sql.Open("sqlite3", filepath.Join(s.dir, "state", "journal.db"))
-	ok(s, err)
+	testkit.Must(s, err)
 	defer func() { _ = db.Close() }()
 	var busy, frames, moved int
-	ok(s, db.QueryRow("PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &moved))
+	testkit.Must(s, db.QueryRow("PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &moved))
 	if busy != 0 {
 		s.Error("a reader keeps the WAL from being reset")
 	}
