@@ -128,7 +128,7 @@ func (o *Options) dial(ctx context.Context, address string, w *tracer) (net.Conn
 		_, port, _ := net.SplitHostPort(address)
 		addresses = nil
 		for _, ip := range given {
-			addresses = append(addresses, join(strings.Trim(ip, "[]"), port))
+			addresses = append(addresses, net.JoinHostPort(strings.Trim(ip, "[]"), port))
 		}
 	}
 	w.enter(stageConnect) // the name, where there is one, comes first and has hooks of its own

@@ -112,9 +112,6 @@ func (e *localError) Error() string { return e.operation + ": " + e.cause.Error(
 
 func (e *localError) Unwrap() error { return e.cause }
 
-// join is net.JoinHostPort.
-func join(host, port string) string { return net.JoinHostPort(host, port) }
-
 // The exit codes of curl for what can go wrong.
 const (
 	exitScheme     = 1

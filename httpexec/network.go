@@ -79,7 +79,7 @@ func cutResolve(line string) (place string, addresses []string, err error) {
 		}
 		addresses = append(addresses, address.String())
 	}
-	return join(host, port), addresses, nil
+	return net.JoinHostPort(host, port), addresses, nil
 }
 
 // Options are how a request is sent. The zero value is plain.
@@ -180,7 +180,7 @@ func (p Proxies) For(u *url.URL) (*url.URL, error) {
 		if proxy.Scheme == "https" {
 			port = "443"
 		}
-		proxy.Host = join(proxy.Hostname(), port)
+		proxy.Host = net.JoinHostPort(proxy.Hostname(), port)
 	}
 	return proxy, nil
 }

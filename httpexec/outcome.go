@@ -22,7 +22,7 @@ func (a *attempt) outcome(err error, now time.Time) task.Outcome {
 	facts.Redirected = a.redirected
 	o.Reply = &task.Reply{
 		Status: a.reply.status, Header: a.reply.flat(), Body: a.reply.tail(task.ConditionTail), Written: a.written,
-		ServerDelay: after.Delay, MaxDelay: a.patience, Phases: a.tracer.measured(), Default: Default(event, a.Safety, facts),
+		ServerDelay: after.Delay, MaxDelay: a.maxDelay, Phases: a.tracer.measured(), Default: Default(event, a.Safety, facts),
 	}
 	return o
 }

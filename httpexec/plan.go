@@ -20,7 +20,7 @@ type plan struct {
 	methodGiven bool   // it stays through redirects, as with curl's -X
 	Options     Options
 	Safety      Safety
-	patience    time.Duration // the longest delay of the server that is waited for; 0 = any
+	maxDelay    time.Duration // the longest delay of the server that is waited for; 0 = any
 	refs        *request.References
 	body        *bodies // nil for none
 }
@@ -44,7 +44,7 @@ func (e *Executor) plan(t *task.Task) (*plan, error) {
 
 // read takes in all but the body.
 func (p *plan) read(r *request.Request, agent, key string) (err error) {
-	p.methodGiven, p.patience = r.MethodGiven, r.MaxRetryAfter
+	p.methodGiven, p.maxDelay = r.MethodGiven, r.MaxRetryAfter
 	p.first.method = r.Method
 	if p.first.url, p.user, err = request.ReadURL(r.URL, p.refs); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -29,7 +30,7 @@ func (h *wireRequest) address() string {
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[h.url.Scheme]
 	}
-	return join(h.url.Hostname(), port)
+	return net.JoinHostPort(h.url.Hostname(), port)
 }
 
 // build makes the request of net/http. Its context carries the trace.

@@ -88,7 +88,7 @@ func schedule(p *Policy, h History, rule int, server serverDelay, now time.Time,
 		return d
 	case h.expired(now.Add(d.Delay)):
 		return Decision{Verdict: VerdictExhausted, Reason: ReasonExpired}
-	case server.delay > server.patience && server.patience > 0:
+	case server.delay > server.most && server.most > 0:
 		d.Reason = ReasonDeferred
 	}
 	d.Rule = rule

@@ -278,8 +278,8 @@ func (o Outcome) exiting(status int) Outcome {
 }
 
 func TestDecideHTTP(t *testing.T) {
-	asks := func(delay, patience time.Duration) func(*Reply) {
-		return func(x *Reply) { x.ServerDelay, x.MaxDelay = delay, patience }
+	asks := func(delay, most time.Duration) func(*Reply) {
+		return func(x *Reply) { x.ServerDelay, x.MaxDelay = delay, most }
 	}
 	ambiguous := func(x *Reply) { x.Default.Ambiguous = true }
 	atMost3 := func(x *Reply) { x.Default.AtMost = 3 }
@@ -326,8 +326,8 @@ func TestDecideHTTP(t *testing.T) {
 
 		{"the server asks for less", nil, History{}, busy(asks(5*time.Second, 0)), retry(10 * time.Second)},
 		{"the server asks for more, and gets a little more", nil, History{}, busy(asks(time.Minute, 0)), retry(63 * time.Second)},
-		{"as long as the patience", nil, History{}, busy(asks(time.Minute, time.Minute)), retry(63 * time.Second)},
-		{"longer than the patience", nil, History{}, busy(asks(time.Minute, time.Minute-1)),
+		{"as long as is waited for", nil, History{}, busy(asks(time.Minute, time.Minute)), retry(63 * time.Second)},
+		{"longer than is waited for", nil, History{}, busy(asks(time.Minute, time.Minute-1)),
 			Decision{Verdict: VerdictRetry, Delay: 63 * time.Second, Reason: ReasonDeferred}},
 		{"longer than the budget", func(p *Policy) { p.Budget = time.Minute }, History{}, busy(asks(time.Minute, time.Second)), exhausted(ReasonBudget)},
 		{"longer than the budget leaves beside an attempt", func(p *Policy) { p.Budget = time.Minute }, History{}, busy(asks(59*time.Second, 0)),

@@ -39,7 +39,7 @@ type Eligibility struct {
 func (o Outcome) isAmbiguous() bool { return o.Reply != nil && o.Reply.Default.Ambiguous }
 
 // serverDelay is the delay that a server asks for, and the longest that is waited for; 0 = none, and any.
-type serverDelay struct{ delay, patience time.Duration }
+type serverDelay struct{ delay, most time.Duration }
 
 // serverDelay returns the delay that the server asks for.
 func (o Outcome) serverDelay() serverDelay {
