@@ -98,19 +98,21 @@ func (j *Journal) openForReading(ctx context.Context) error {
 
 // openInPlace opens a database that it cannot write. SQLite may still have to make the WAL's index beside it.
 func openInPlace(ctx context.Context, path string) (*conn, identity, error) {
-	c, err := connect(dataSource(path) + "&mode=ro")
-	if err != nil {
-		return nil, identity{}, diagnose(filepath.Dir(path), err)
-	}
+	var c *conn
 	var file identity
-	err = retryBusy(ctx, func() error { // another process may be writing the index of the WAL anew
-		file, err = identify(c)
+	err := retryBusy(ctx, func() (err error) { // another process may be writing the index of the WAL anew
+		if c, err = connect(dataSource(path) + "&mode=ro"); err != nil {
+			return err
+		}
+		if file, err = identify(c); err != nil {
+			_ = c.close()
+		}
 		return err
 	})
-	if err == nil {
-		err = file.check()
-	}
 	if err != nil {
+		return nil, file, diagnose(filepath.Dir(path), err)
+	}
+	if err := file.check(); err != nil {
 		_ = c.close()
 		return nil, file, diagnose(filepath.Dir(path), err)
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/state"
@@ -151,5 +152,42 @@ func TestACopyOfWhatChangesIsMadeAnew(t *testing.T) {
 	must(t, copyFiles(path, to))
 	if _, err := os.Stat(to + walSuffix); err == nil {
 		t.Error("the WAL of an earlier try is left")
+	}
+}
+
+// A process that opens the journal, or that closes it as the last one, has it for itself for a moment. A reader waits.
+func TestAReaderWaitsForAnExclusiveLock(t *testing.T) {
+	dir := t.TempDir()
+	if err := openIn(t, dir).Close(); err != nil {
+		t.Fatal(err)
+	}
+	holder, err := connect(dataSource(filepath.Join(dir, DatabaseName)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := holder.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; COMMIT"); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := connect(dataSource(filepath.Join(dir, DatabaseName)) + "&mode=ro"); err == nil {
+		_, err = identify(c)
+		_ = c.close()
+		if !isBusy(err) {
+			t.Fatalf("got %v while the database is locked, want busy", err)
+		}
+	}
+	opened := make(chan error)
+	go func() {
+		reader, err := OpenReader(t.Context(), dir)
+		if err == nil {
+			err = reader.Close()
+		}
+		opened <- err
+	}()
+	time.Sleep(20 * time.Millisecond) // the reader meets the lock; where it does not yet, the test passes for another reason
+	if err := holder.close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-opened; err != nil {
+		t.Errorf("got %v, want the reader to wait", err)
 	}
 }
