@@ -158,9 +158,9 @@ func TestACopyOfWhatChangesIsMadeAnew(t *testing.T) {
 // A process that opens the journal, or that closes it as the last one, has it for itself for a moment. A reader waits.
 func TestAReaderWaitsForAnExclusiveLock(t *testing.T) {
 	dir := t.TempDir()
-	if err := openIn(t, dir).Close(); err != nil {
-		t.Fatal(err)
-	}
+	writer, err := Open(t.Context(), dir)
+	must(t, err)
+	must(t, writer.Close())
 	holder, err := connect(dataSource(filepath.Join(dir, DatabaseName)))
 	if err != nil {
 		t.Fatal(err)
