@@ -32,14 +32,6 @@ func (r *Runner) chain(ctx context.Context, t *task.Task, a task.Attempt) bool {
 	return t.ClaimedAhead
 }
 
-// claim claims the next attempt, unless chain has done so.
-func (r *Runner) claim(ctx context.Context, t *task.Task) error {
-	if t.ClaimedAhead {
-		return nil
-	}
-	return r.Journal.Claim(ctx, t, time.Now())
-}
-
 // unclaim takes back a claim by chain for an attempt that will not begin.
 func (r *Runner) unclaim(ctx context.Context, t *task.Task) {
 	if chainer, ok := r.Journal.(Chainer); ok && t.ClaimedAhead {

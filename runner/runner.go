@@ -123,8 +123,10 @@ func (r *Runner) attempt(ctx context.Context, t *task.Task) (task.Attempt, error
 	if deadline, ok := t.Deadline(); ok && t.AttemptCount > 0 && !time.Now().Before(deadline) {
 		return task.Attempt{}, ErrBudgetEnd // hooks, survivors or other tasks used up what was left
 	}
-	if err := r.claim(ctx, t); err != nil {
-		return task.Attempt{}, err
+	if !t.ClaimedAhead { // by chain
+		if err := r.Journal.Claim(ctx, t, time.Now()); err != nil {
+			return task.Attempt{}, err
+		}
 	}
 	t.BeginAttempt()
 	r.Observer.Started(t)

@@ -21,13 +21,46 @@ func (j *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 		j.background.Go(j.prepareEnd)
 		return err
 	}
-	number, err := j.create(ctx, t, now)
+	var number int64
+	err := j.write(ctx, func(c *conn) (err error) {
+		if number, err = insertTask(c, t); err != nil {
+			return err
+		}
+		step("task inserted")
+		if number, err = j.own(c, number); err != nil { // before anybody else can see the task
+			return err
+		}
+		step("task owned")
+		return insertAttempt(c, number, 1, now)
+	})
+	if err == nil {
+		err = j.syncNew(ctx, t, number)
+	}
 	if err != nil {
+		if number != 0 {
+			_ = j.owners.Release(number) // it goes to the next task, whoever makes that
+		}
 		return fmt.Errorf("write the task to the journal: %w", j.diagnose(err))
 	}
 	j.background.Go(j.prepareEnd)
 	t.Number, t.History.Phase = number, t.Options.Phase(phase(number, j.salt))
 	return nil
+}
+
+// syncNew syncs a new task: where it matters before its first attempt, else while that runs.
+func (j *Journal) syncNew(ctx context.Context, t *task.Task, number int64) error {
+	if !j.SyncFirst && !syncsFirst(t) {
+		j.syncBeside(number)
+		return nil
+	}
+	err := j.sync()
+	if err != nil { // the task was never acknowledged, so that no resume may run it
+		_ = j.write(ctx, func(c *conn) error {
+			_, err := c.exec("DELETE FROM tasks WHERE number = ?", number)
+			return err
+		})
+	}
+	return err
 }
 
 func (j *Journal) claimNext(c *conn, t *task.Task, now time.Time) error {
@@ -39,37 +72,6 @@ func (j *Journal) claimNext(c *conn, t *task.Task, now time.Time) error {
 	}
 	step("attempt counted")
 	return insertAttempt(c, t.Number, t.AttemptCount+1, now)
-}
-
-// create writes a task and makes this process its owner.
-func (j *Journal) create(ctx context.Context, t *task.Task, now time.Time) (number int64, err error) {
-	err = j.write(ctx, func(c *conn) (err error) {
-		if number, err = insertTask(c, t); err != nil {
-			return err
-		}
-		step("task inserted")
-		if number, err = j.own(c, number); err != nil { // before anybody else can see the task
-			return err
-		}
-		step("task owned")
-		return insertAttempt(c, number, 1, now)
-	})
-	switch {
-	case err != nil:
-	case j.SyncFirst || syncsFirst(t):
-		if err = j.sync(); err != nil { // the task was never acknowledged, so that no resume may run it
-			_ = j.write(ctx, func(c *conn) error {
-				_, err := c.exec("DELETE FROM tasks WHERE number = ?", number)
-				return err
-			})
-		}
-	default:
-		j.syncBeside(number)
-	}
-	if err != nil && number != 0 {
-		_ = j.owners.Release(number) // it goes to the next task, whoever makes that
-	}
-	return number, err
 }
 
 // own makes this process the owner of a task that nobody has seen yet. Where the database was removed under a living owner, that one's
@@ -116,8 +118,14 @@ func insertTask(c *conn, t *task.Task) (int64, error) {
 	const query = `INSERT INTO tasks (id, parent, name, once, kind, status, argv, request, directory, environment, policy, options,
 			idempotency_key, attempt_count, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?)`
-	return c.insert(query, t.ID, nullable(t.Parent), nullable(t.Name), t.Once, t.Kind, task.InFlight, joinStrings(t.Command), request,
-		[]byte(t.Directory), joinStrings(t.Environment), string(policy), options, t.IdempotencyKey, t.CreatedAt.UnixMicro())
+	result, err := c.run(query, []any{
+		t.ID, nullable(t.Parent), nullable(t.Name), t.Once, t.Kind, task.InFlight, joinStrings(t.Command), request,
+		[]byte(t.Directory), joinStrings(t.Environment), string(policy), options, t.IdempotencyKey, t.CreatedAt.UnixMicro(),
+	})
+	if err != nil {
+		return 0, err
+	}
+	return result.LastInsertId()
 }
 
 // nameFree returns ErrNamed where an unfinished task has the name: of those only one may.

@@ -74,15 +74,6 @@ func (c *conn) exec(query string, args ...any) (changed int64, err error) {
 	return result.RowsAffected()
 }
 
-// insert runs an INSERT and returns the rowid of the new row.
-func (c *conn) insert(query string, args ...any) (rowid int64, err error) {
-	result, err := c.run(query, args)
-	if err != nil {
-		return 0, err
-	}
-	return result.LastInsertId()
-}
-
 func (c *conn) run(query string, args []any) (driver.Result, error) {
 	if len(args) == 0 {
 		return c.driver.(driver.ExecerContext).ExecContext(context.Background(), query, nil)
@@ -201,6 +192,11 @@ func scanInto[T any](to *T, value driver.Value) error {
 
 // transaction runs do between BEGIN IMMEDIATE and COMMIT. It rolls back also what could not be committed: SQLite may leave that open.
 func (c *conn) transaction(ctx context.Context, do func(*conn) error) error {
+	c.busy <- struct{}{}
+	defer func() { <-c.busy }()
+	if c.driver == nil {
+		return errClosed
+	}
 	err := retryBusy(ctx, func() error {
 		_, err := c.exec("BEGIN IMMEDIATE")
 		return err

@@ -108,12 +108,9 @@ func (j *Journal) write(ctx context.Context, do func(*conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()
 	defer j.owners.Queue(ctx)()
-	try := func() error {
-		return j.diagnose(j.conn.use(func() error { return j.conn.transaction(ctx, do) }))
-	}
-	err := try()
+	err := j.diagnose(j.conn.transaction(ctx, do))
 	if (errors.Is(err, state.ErrFull) || errors.Is(err, state.ErrFileLimit)) && j.makeRoom() {
-		err = try()
+		err = j.diagnose(j.conn.transaction(ctx, do))
 	}
 	return err
 }
