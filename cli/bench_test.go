@@ -4,8 +4,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-
-	"github.com/10f93571/retry/cli/session"
 )
 
 func BenchmarkParser(b *testing.B) {
@@ -45,9 +43,8 @@ func BenchmarkDispatch(b *testing.B) {
 		b.Run(line, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				p := Process{Args: strings.Fields(line), Host: session.Host{Environ: []string{"HOME=/nonexistent"}, Stdin: null, Stdout: null, Stderr: null}}
-				if code, err := p.dispatch(); code != 0 || err != nil {
-					b.Fatal(code, err)
+				if code := Main(strings.Fields(line), []string{"HOME=/nonexistent"}, null, null, null); code != 0 {
+					b.Fatal(code)
 				}
 			}
 		})

@@ -23,13 +23,11 @@ type cancelCommand struct {
 	Tasks []string `arg:"" optional:"" name:"task" help:"The tasks: an id, a beginning or an end of it, or a name."`
 }
 
-func (*cancelCommand) usage() string {
-	return `Cancel tasks that have not finished. The running attempt of one gets TERM.
+const cancelUsage = `Cancel tasks that have not finished. The running attempt of one gets TERM.
 
 Usage:
   retry cancel [flags] TASK…
 `
-}
 
 // Run cancels each task and sends TERM to a running attempt. A task that cannot be cancelled does not stop the others.
 func (c *cancelCommand) Run(p *Process) (int, error) {

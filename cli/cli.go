@@ -31,36 +31,35 @@ type Process struct {
 // command is one of retry's own commands: a struct whose fields are its flags and words. Run returns the exit status.
 type command interface {
 	Run(p *Process) (int, error)
-	usage() string // what --help prints above the flags
 }
 
 // commands lists retry's own commands. A name of two words belongs to the group of its first word.
 var commands = []struct {
-	name string
-	make func() command
+	name, usage string // usage is what --help prints above the flags
+	make        func() command
 }{
-	{"run", func() command { return &runCommand{} }},
-	{"http", func() command { return &httpCommand{} }},
-	{"status", func() command { return &statusCommand{} }},
-	{"logs", func() command { return &logsCommand{} }},
-	{"resume", func() command { return &resumeCommand{} }},
-	{"cancel", func() command { return &cancelCommand{} }},
-	{"requeue", func() command { return &requeueCommand{} }},
-	{"doctor", func() command { return &doctorCommand{} }},
-	{"stats", func() command { return &statsCommand{} }},
-	{"metrics", func() command { return &metricsCommand{} }},
-	{"prune", func() command { return &pruneCommand{} }},
-	{"policy", func() command { return &groupCommand{word: "policy", text: policyUsage} }},
-	{"policy list", func() command { return &policyListCommand{} }},
-	{"policy show", func() command { return &policyShowCommand{} }},
-	{"policy set", func() command { return &policySetCommand{} }},
-	{"policy rm", func() command { return &policyRemoveCommand{} }},
-	{"policy check", func() command { return &policyCheckCommand{} }},
-	{"policy schema", func() command { return &policySchemaCommand{} }},
-	{"simulate", func() command { return &groupCommand{word: "simulate", text: simulateUsage} }},
-	{"simulate lock", func() command { return &simulateLockCommand{} }},
-	{"simulate outage", func() command { return &simulateOutageCommand{} }},
-	{"plot", func() command { return &plotCommand{} }},
+	{"run", runUsage, func() command { return &runCommand{} }},
+	{"http", httpUsage, func() command { return &httpCommand{} }},
+	{"status", statusUsage, func() command { return &statusCommand{} }},
+	{"logs", logsUsage, func() command { return &logsCommand{} }},
+	{"resume", resumeUsage, func() command { return &resumeCommand{} }},
+	{"cancel", cancelUsage, func() command { return &cancelCommand{} }},
+	{"requeue", requeueUsage, func() command { return &requeueCommand{} }},
+	{"doctor", doctorUsage, func() command { return &doctorCommand{} }},
+	{"stats", statsUsage, func() command { return &statsCommand{} }},
+	{"metrics", metricsUsage, func() command { return &metricsCommand{} }},
+	{"prune", pruneUsage, func() command { return &pruneCommand{} }},
+	{"policy", policyUsage, func() command { return &groupCommand{word: "policy"} }},
+	{"policy list", policyListUsage, func() command { return &policyListCommand{} }},
+	{"policy show", policyShowUsage, func() command { return &policyShowCommand{} }},
+	{"policy set", policySetUsage, func() command { return &policySetCommand{} }},
+	{"policy rm", policyRemoveUsage, func() command { return &policyRemoveCommand{} }},
+	{"policy check", policyCheckUsage, func() command { return &policyCheckCommand{} }},
+	{"policy schema", policySchemaUsage, func() command { return &policySchemaCommand{} }},
+	{"simulate", simulateUsage, func() command { return &groupCommand{word: "simulate"} }},
+	{"simulate lock", simulateLockUsage, func() command { return &simulateLockCommand{} }},
+	{"simulate outage", simulateOutageUsage, func() command { return &simulateOutageCommand{} }},
+	{"plot", plotUsage, func() command { return &plotCommand{} }},
 }
 
 // newCommand returns nil where no command has the name.
@@ -75,42 +74,37 @@ func newCommand(name string) command {
 
 // Main runs retry and returns its exit status; args are without the program's name. It does not return where a signal
 // ended the command: retry then dies of the same signal.
-func Main(args, environ []string, stdin, stdout, stderr *os.File) int {
+func Main(args, environ []string, stdin, stdout, stderr *os.File) (code int) {
 	p := &Process{Args: args, Host: session.Host{Environ: environ, Stdin: stdin, Stdout: stdout, Stderr: stderr}}
 	session.SettleSignals()
 	if err := sqlite.CheckDriver(); err != nil {
 		return p.fail(err)
 	}
-	code, err := p.dispatch()
+	c, err := p.parse()
+	if err == nil && c != nil {
+		code, err = c.Run(p)
+	}
 	if err != nil {
 		return p.fail(err)
 	}
 	return code
 }
 
-func (p *Process) dispatch() (int, error) {
-	c, err := p.parse()
-	if c == nil || err != nil {
-		return 0, err
-	}
-	return c.Run(p)
-}
-
 // parse returns the command that the arguments name, with its fields filled; nil where it printed help instead.
 func (p *Process) parse() (command, error) {
 	run := &runCommand{}
-	runParser := sync.OnceValues(func() (*parser, error) { return p.newParser("run", run) })
-	line, err := splitLine(p.Args, runParser)
+	newParser := sync.OnceValues(func() (*parser, error) { return p.newParser("run", run) })
+	line, err := splitLine(p.Args, newParser)
 	if err != nil {
 		return nil, err
 	}
-	c, newParser := command(run), runParser
-	if line.name != "run" {
+	run.Command = line.command
+	c := command(run)
+	switch {
+	case line.name != "run":
 		c = newCommand(line.name)
 		newParser = func() (*parser, error) { return p.newParser(line.name, c) }
-	}
-	run.Command = line.command
-	if line.name == "run" && len(line.flags) == 0 { // the usual start, which can do without a parser
+	case len(line.flags) == 0: // the usual start, which can do without a parser
 		setDefaults(reflect.ValueOf(run).Elem())
 		return run, nil
 	}
@@ -118,8 +112,7 @@ func (p *Process) parse() (command, error) {
 	if err != nil {
 		return nil, err
 	}
-	helped, err := parser.parse(line)
-	if err != nil || helped {
+	if helped, err := parser.parse(line); err != nil || helped {
 		return nil, err
 	}
 	return c, nil
@@ -144,14 +137,13 @@ func setDefaults(fields reflect.Value) {
 
 // fail prints an error with its hints, and returns the exit status of an error in retry itself.
 func (p *Process) fail(err error) int {
-	switch {
-	case errors.Is(err, syscall.EPIPE): // whoever reads the report has closed the pipe, as head does
+	if errors.Is(err, syscall.EPIPE) { // whoever reads the report has closed the pipe, as head does
 		return task.ExitSignalBase + int(syscall.SIGPIPE)
-	case errors.Is(err, policies.ErrDeadlinePassed):
-		printError(p.Stderr, err)
-		return task.ExitTimeout
 	}
 	printError(p.Stderr, err)
+	if errors.Is(err, policies.ErrDeadlinePassed) {
+		return task.ExitTimeout
+	}
 	return task.ExitInternal
 }
 
@@ -181,11 +173,7 @@ func each(names []string, do func(name string) error) error {
 type groupCommand struct {
 	Words []string `arg:"" optional:"" hidden:""`
 
-	word, text string
-}
-
-func (c *groupCommand) usage() string {
-	return c.text
+	word string
 }
 
 func (c *groupCommand) Run(*Process) (int, error) {

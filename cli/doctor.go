@@ -16,14 +16,12 @@ type doctorCommand struct {
 	JSON bool `help:"Print JSON; its fields are stable."`
 }
 
-func (*doctorCommand) usage() string {
-	return `Examine the journal and where it lies, and say how to mend what is wrong. It changes nothing.
+const doctorUsage = `Examine the journal and where it lies, and say how to mend what is wrong. It changes nothing.
 It exits 0 when nothing is worse than a warning, 1 when there is a problem.
 
 Usage:
   retry doctor [flags]
 `
-}
 
 // Run returns exit status 1 when there is a problem. It changes nothing.
 func (c *doctorCommand) Run(p *Process) (int, error) {

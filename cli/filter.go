@@ -28,9 +28,10 @@ func (f *filterFlags) given() bool {
 	return f.ID != nil || len(f.Status) > 0 || f.Since != nil
 }
 
-// views yields the tasks that pass the filter, newest first, each with whether it was interrupted.
+// views yields the newest tasks that pass the filter, each with whether it was interrupted; a limit of 0 is all.
 func (f *filterFlags) views(ctx context.Context, journal *sqlite.Journal, limit int) iter.Seq2[render.TaskView, error] {
 	return func(yield func(render.TaskView, error) bool) {
+		yielded := 0
 		for t, err := range journal.All(ctx, f.stored(limit)) {
 			view := render.TaskView{Task: t}
 			if err == nil {
@@ -39,7 +40,7 @@ func (f *filterFlags) views(ctx context.Context, journal *sqlite.Journal, limit 
 			if err == nil && !f.passes(view) {
 				continue
 			}
-			if !yield(view, err) {
+			if yielded++; !yield(view, err) || yielded == limit {
 				return
 			}
 		}

@@ -26,8 +26,7 @@ type httpCommand struct {
 	stdin   *spool.Spool // what was read from stdin for the body; nil without such a body
 }
 
-func (*httpCommand) usage() string {
-	return `Send an HTTP request until it succeeds, but never twice what is not safe to repeat. The flags are curl's where curl has them, and so
+const httpUsage = `Send an HTTP request until it succeeds, but never twice what is not safe to repeat. The flags are curl's where curl has them, and so
 are the exit statuses: 22 for a status of 400 or more, 6 DNS, 7 connect, 18 body cut, 28 timeout, 35 and 60 TLS, 52 and 56 no reply.
 
 Usage:
@@ -39,17 +38,14 @@ Examples:
   retry http --idempotency-key order-17 --json @order.json URL    one that the server knows by its key: safe to send again
   retry http -H 'Authorization: Bearer {env:TOKEN}' URL           the token is read at each send, and never stored
 `
-}
 
-// helps returns the help of shared flags that mean something else for a request.
-func (*httpCommand) helps() map[string]string {
-	return map[string]string{
-		"timeout":    "Stop an attempt that takes longer.",
-		"kill-after": "Between TERM and KILL of a hook; a request is stopped at once. Default 5s.",
-		"retry-on": "Retry these alone: 429,5xx,520-524,dns,connect,tls,reset,truncated,timeout,any, or an expression " +
-			"such as 'status == 409'. Default: what is safe.",
-		"quiet": "Print nothing but the reply; -f leaves that of an error out, too.",
-	}
+// httpHelp is the help of shared flags that mean something else for a request.
+var httpHelp = map[string]string{
+	"timeout":    "Stop an attempt that takes longer.",
+	"kill-after": "Between TERM and KILL of a hook; a request is stopped at once. Default 5s.",
+	"retry-on": "Retry these alone: 429,5xx,520-524,dns,connect,tls,reset,truncated,timeout,any, or an expression " +
+		"such as 'status == 409'. Default: what is safe.",
+	"quiet": "Print nothing but the reply; -f leaves that of an error out, too.",
 }
 
 func (c *httpCommand) Run(p *Process) (int, error) {
@@ -132,7 +128,7 @@ func (c *httpCommand) Fill(p *session.Host, t *task.Task) (err error) {
 	return nil
 }
 
-// Means implements session.Work.
+// ExecOptions implements session.Work.
 func (c *httpCommand) ExecOptions() session.ExecOptions {
 	return session.ExecOptions{Body: c.stdin, Quiet: c.Silent}
 }

@@ -23,13 +23,11 @@ type logsCommand struct {
 	Task    string       `arg:"" optional:"" help:"The task: its id, a beginning or an end of it, or its name."`
 }
 
-func (*logsCommand) usage() string {
-	return `Show the end of what an attempt wrote: what --capture stderr, --capture both or held output (--output) kept of it.
+const logsUsage = `Show the end of what an attempt wrote: what --capture stderr, --capture both or held output (--output) kept of it.
 
 Usage:
   retry logs [flags] TASK
 `
-}
 
 func (c *logsCommand) Run(p *Process) (int, error) {
 	if c.Task == "" {

@@ -19,8 +19,7 @@ type metricsCommand struct {
 	Textfile string `placeholder:"FILE" help:"Replace FILE at once, whole, instead of printing: for node_exporter's textfile collector. Its name has to end in .prom."`
 }
 
-func (*metricsCommand) usage() string {
-	return `Print figures of the journal as OpenMetrics. Only tasks that have a name (--id) are told apart.
+const metricsUsage = `Print figures of the journal as OpenMetrics. Only tasks that have a name (--id) are told apart.
 
 Usage:
   retry metrics [flags]
@@ -28,7 +27,6 @@ Usage:
 Example, for node_exporter's textfile collector:
   * * * * *  retry metrics --textfile /var/lib/node_exporter/retry.prom
 `
-}
 
 func (c *metricsCommand) Run(p *Process) (int, error) {
 	ctx := context.Background()

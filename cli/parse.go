@@ -32,11 +32,13 @@ func (p *Process) newParser(name string, c command) (*parser, error) {
 		kong.KindMapper(reflect.String, kong.MapperFunc(decodeString)),
 		kong.KindMapper(reflect.Uint64, kong.MapperFunc(decodeNumber)),
 		kong.Help(func(options kong.HelpOptions, ctx *kong.Context) error {
-			if _, err := fmt.Fprint(p.Stdout, c.usage()); err != nil {
-				return err
+			for _, declared := range commands {
+				if declared.name == name {
+					fmt.Fprint(p.Stdout, declared.usage)
+				}
 			}
-			if own, ok := c.(interface{ helps() map[string]string }); ok {
-				for flag, help := range own.helps() {
+			if name == "http" {
+				for flag, help := range httpHelp {
 					result.known[flag].Help = help
 				}
 			}

@@ -30,8 +30,7 @@ type plotCommand struct {
 	JSON  bool        `help:"Print JSON; its fields are stable."`
 }
 
-func (*plotCommand) usage() string {
-	return `Draw what policies do to many tasks that fail together: the delay before each retry with the range that jitter gives it, when each task
+const plotUsage = `Draw what policies do to many tasks that fail together: the delay before each retry with the range that jitter gives it, when each task
 retries, the load that this makes, and figures to compare. It plays the policy through with the code that runs, and runs nothing.
 
 Usage:
@@ -47,7 +46,6 @@ Examples:
   retry plot sidekiq zizq --html both.html   a page with sliders
   retry plot -p deploy -n 12                 a policy of the config file, with more attempts
 `
-}
 
 // defaultRetries is how many retries are shown of a policy without a limit of attempts.
 const defaultRetries = 8
@@ -65,9 +63,11 @@ func (c *plotCommand) Run(p *Process) (int, error) {
 		return 0, err
 	}
 	options := plot.Options{Tasks: int(c.Tasks), Retries: defaultRetries, Seed: c.Seed}
-	studies, err := newStudies(subjects, options)
-	if err != nil {
-		return 0, err
+	studies := make([]plot.Study, len(subjects))
+	for i, s := range subjects {
+		if studies[i], err = plot.NewStudy(s, options); err != nil {
+			return 0, err
+		}
 	}
 	if err := writePictures(files, studies, options); err != nil {
 		return 0, err
@@ -82,18 +82,6 @@ func (c *plotCommand) Run(p *Process) (int, error) {
 		return 0, chart.Plot(p.Stdout, render.ScreenOf(p.Stdout, p.Getenv), studies, options)
 	}
 	return 0, nil
-}
-
-// newStudies computes the figures of every subject.
-func newStudies(subjects []plot.Subject, options plot.Options) (studies []plot.Study, err error) {
-	for _, s := range subjects {
-		study, err := plot.NewStudy(s, options)
-		if err != nil {
-			return nil, err
-		}
-		studies = append(studies, study)
-	}
-	return studies, nil
 }
 
 // pictureFlags write the picture to files instead of the terminal.
@@ -114,9 +102,16 @@ type pictureFile struct {
 // files returns the files that the flags name. Each path is tried before the figures are computed.
 func (f *pictureFlags) files(p *Process) (pictures []pictureFile, err error) {
 	for _, file := range []pictureFile{
-		{flag: "--svg", path: f.SVG, write: writeSVG},
-		{flag: "--png", path: f.PNG, write: writePNG},
-		{flag: "--html", path: f.HTML, write: writePage},
+		{flag: "--svg", path: f.SVG, write: func(w io.Writer, studies []plot.Study, _ plot.Options) error {
+			_, err := io.WriteString(w, picture.SVG(studies))
+			return err
+		}},
+		{flag: "--png", path: f.PNG, write: func(w io.Writer, studies []plot.Study, _ plot.Options) error {
+			return picture.PNG(w, studies)
+		}},
+		{flag: "--html", path: f.HTML, write: func(w io.Writer, studies []plot.Study, options plot.Options) error {
+			return page.Write(w, pageRequest(studies, options))
+		}},
 	} {
 		if file.path == "" {
 			continue
@@ -131,55 +126,34 @@ func (f *pictureFlags) files(p *Process) (pictures []pictureFile, err error) {
 		}
 		pictures = append(pictures, file)
 	}
-	return pictures, checkDistinct(pictures)
-}
-
-// checkDistinct refuses two pictures in one file or stream.
-func checkDistinct(files []pictureFile) error {
-	for i, file := range files {
-		for _, other := range files[:i] {
+	for i, file := range pictures {
+		for _, other := range pictures[:i] {
 			if file.path == other.path || file.stream != nil && file.stream == other.stream {
-				return fmt.Errorf("%s and %s go to the same place"+
+				return nil, fmt.Errorf("%s and %s go to the same place"+
 					"\nhint: give each a file of its own", other.flag, file.flag)
 			}
 		}
 	}
-	return nil
+	return pictures, nil
 }
 
 // writePictures writes the studies, which were made with these options, to the files.
-func writePictures(files []pictureFile, studies []plot.Study, options plot.Options) error {
-	for _, file := range files {
-		if err := file.writeTo(studies, options); err != nil {
-			return fmt.Errorf("%s: %w", file.flag, err)
+func writePictures(pictures []pictureFile, studies []plot.Study, options plot.Options) error {
+	for _, picture := range pictures {
+		var content bytes.Buffer
+		err := picture.write(&content, studies, options)
+		switch {
+		case err != nil:
+		case picture.stream != nil:
+			_, err = picture.stream.Write(content.Bytes())
+		default:
+			err = files.Replace(picture.path, content.Bytes())
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", picture.flag, err)
 		}
 	}
 	return nil
-}
-
-func (f pictureFile) writeTo(studies []plot.Study, options plot.Options) error {
-	var content bytes.Buffer
-	if err := f.write(&content, studies, options); err != nil {
-		return err
-	}
-	if f.stream != nil {
-		_, err := f.stream.Write(content.Bytes())
-		return err
-	}
-	return files.Replace(f.path, content.Bytes())
-}
-
-func writeSVG(w io.Writer, studies []plot.Study, _ plot.Options) error {
-	_, err := io.WriteString(w, picture.SVG(studies))
-	return err
-}
-
-func writePNG(w io.Writer, studies []plot.Study, _ plot.Options) error {
-	return picture.PNG(w, studies)
-}
-
-func writePage(w io.Writer, studies []plot.Study, options plot.Options) error {
-	return page.Write(w, pageRequest(studies, options))
 }
 
 func pageRequest(studies []plot.Study, options plot.Options) model.Request {

@@ -26,11 +26,9 @@ func printed(t *testing.T, args ...string) []byte {
 		t.Fatal(err)
 	}
 	defer func() { _ = stdout.Close() }()
-	p := &Process{
-		Args: args, Host: session.Host{Environ: []string{"RETRY_STATE_DIR=" + dir, "XDG_CONFIG_HOME=" + dir}, Stdin: os.Stdin, Stdout: stdout, Stderr: os.Stderr},
-	}
-	if code, err := p.dispatch(); code != 0 || err != nil {
-		t.Fatalf("retry %v: got exit status %d, %v, want 0", args, code, err)
+	environ := []string{"RETRY_STATE_DIR=" + dir, "XDG_CONFIG_HOME=" + dir}
+	if code := Main(args, environ, os.Stdin, stdout, os.Stderr); code != 0 {
+		t.Fatalf("retry %v: got exit status %d, want 0", args, code)
 	}
 	if _, err := stdout.Seek(0, io.SeekStart); err != nil {
 		t.Fatal(err)

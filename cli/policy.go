@@ -43,13 +43,11 @@ type policyListCommand struct {
 	JSON bool `help:"Print JSON; its fields are stable."`
 }
 
-func (*policyListCommand) usage() string {
-	return `List the policies by name, with where each is from, and what it hides.
+const policyListUsage = `List the policies by name, with where each is from, and what it hides.
 
 Usage:
   retry policy list [flags]
 `
-}
 
 func (c *policyListCommand) Run(p *Process) (int, error) {
 	file, err := policies.Load(&c.ConfigFlag, p.Getenv, p.warn)
@@ -91,8 +89,7 @@ type policyShowCommand struct {
 	Name *string `arg:"" optional:"" help:"The policy; else what a run here would use."`
 }
 
-func (*policyShowCommand) usage() string {
-	return `Print a policy as a part of a config file, each value with where it is from. Without a name it is what a run here would use: the
+const policyShowUsage = `Print a policy as a part of a config file, each value with where it is from. Without a name it is what a run here would use: the
 environment and the flags count.
 
 Usage:
@@ -102,7 +99,6 @@ Examples:
   retry policy show zizq -n 8
   retry policy show deploy >>~/.config/retry/config.toml
 `
-}
 
 func (c *policyShowCommand) Run(p *Process) (int, error) {
 	if c.Name != nil {
@@ -135,14 +131,12 @@ type policyCheckCommand struct {
 	File *string `arg:"" optional:"" help:"The file, - for stdin; else the config file."`
 }
 
-func (*policyCheckCommand) usage() string {
-	return `Read a config file as a run would, but all of it, and say what is wrong: one message a mistake, with its line and the fix.
+const policyCheckUsage = `Read a config file as a run would, but all of it, and say what is wrong: one message a mistake, with its line and the fix.
 It exits 1 where there are mistakes, 125 where the file cannot be read.
 
 Usage:
   retry policy check [FILE]
 `
-}
 
 // exitMistakes is the status of a check that found something, as linters have it.
 const exitMistakes = 1
@@ -189,13 +183,11 @@ func (c *policyCheckCommand) read(p *Process, path string) (*policies.File, []*p
 // policySchemaCommand is `retry policy schema`.
 type policySchemaCommand struct{}
 
-func (*policySchemaCommand) usage() string {
-	return `Print a JSON schema of the config file, for editors that complete and check TOML.
+const policySchemaUsage = `Print a JSON schema of the config file, for editors that complete and check TOML.
 
 Usage:
   retry policy schema
 `
-}
 
 func (c *policySchemaCommand) Run(p *Process) (int, error) {
 	text, err := policies.Schema()

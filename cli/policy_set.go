@@ -24,8 +24,7 @@ type policySetCommand struct {
 	Name string `arg:"" optional:"" help:"The policy."`
 }
 
-func (*policySetCommand) usage() string {
-	return `Keep a policy in the journal. It begins with the built-in default, or with the policy that -p names, and replaces one of its name whole.
+const policySetUsage = `Keep a policy in the journal. It begins with the built-in default, or with the policy that -p names, and replaces one of its name whole.
 The environment is no part of it. Tasks that exist keep the policy that they were made with.
 
 Usage:
@@ -35,7 +34,6 @@ Examples:
   retry policy set deploy -n 8 -b exp:2s..2m -B 30m --stop-on 2
   retry policy set default -p aws -n 10
 `
-}
 
 func (c *policySetCommand) Run(p *Process) (int, error) {
 	if c.Deadline != nil {
@@ -102,13 +100,11 @@ type policyRemoveCommand struct {
 	Names []string `arg:"" optional:"" name:"name" help:"The policies."`
 }
 
-func (*policyRemoveCommand) usage() string {
-	return `Remove policies from the journal. Tasks that exist keep the policy that they were made with.
+const policyRemoveUsage = `Remove policies from the journal. Tasks that exist keep the policy that they were made with.
 
 Usage:
   retry policy rm NAME…
 `
-}
 
 func (c *policyRemoveCommand) Run(p *Process) (int, error) {
 	if len(c.Names) == 0 {

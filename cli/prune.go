@@ -26,14 +26,12 @@ type pruneCommand struct {
 	Vacuum    bool             `help:"Give the room back to the disk. Others have to wait for the journal meanwhile."`
 }
 
-func (*pruneCommand) usage() string {
-	return `Remove finished tasks from the journal. Others can write to it meanwhile. What has not finished stays, and so does a success that
+const pruneUsage = `Remove finished tasks from the journal. Others can write to it meanwhile. What has not finished stays, and so does a success that
 --once remembers.
 
 Usage:
   retry prune [flags]
 `
-}
 
 // pruneRows is the most that one transaction removes: other processes can write between two transactions.
 const pruneRows = 2000

@@ -24,14 +24,12 @@ type requeueCommand struct {
 	Tasks   []string `arg:"" optional:"" name:"task" help:"The tasks: an id, a beginning or an end of it, or a name."`
 }
 
-func (*requeueCommand) usage() string {
-	return `Give tasks that have finished fresh attempts: their numbers go on, their keys stay, their budgets begin anew.
+const requeueUsage = `Give tasks that have finished fresh attempts: their numbers go on, their keys stay, their budgets begin anew.
 They wait for retry resume, unless --run runs one here.
 
 Usage:
   retry requeue [flags] TASK…
 `
-}
 
 func (c *requeueCommand) Run(p *Process) (int, error) {
 	switch {
@@ -64,13 +62,15 @@ func (c *requeueCommand) Run(p *Process) (int, error) {
 // runHere runs the one task as retry resume would.
 func (c *requeueCommand) runHere(ctx context.Context, p *Process, journal *sqlite.Journal) (int, error) {
 	tk, err := requeueOne(ctx, journal, c.Tasks[0])
+	if err == nil {
+		tk.Status = task.Pending // as the journal has it now
+		tk, err = session.Adopt(ctx, journal, tk)
+	}
 	if err != nil {
 		return 0, err
 	}
-	resume := &resumeCommand{
-		StateFlag: c.StateFlag, OutputFlags: c.OutputFlags, ReportFlags: c.ReportFlags, ProcessGroupFlags: c.ProcessGroupFlags,
-	}
-	return resume.adoptOne(ctx, p, journal, tk)
+	resume := &resumeCommand{OutputFlags: c.OutputFlags, ReportFlags: c.ReportFlags, ProcessGroupFlags: c.ProcessGroupFlags}
+	return resume.resumeOne(ctx, p, journal, tk)
 }
 
 func requeueOne(ctx context.Context, journal *sqlite.Journal, ref string) (*task.Task, error) {

@@ -3,12 +3,15 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
+	"os"
+	"runtime"
+	"sync"
 	"time"
 
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cli/session"
+	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
@@ -27,15 +30,13 @@ type resumeCommand struct {
 	Tasks       []string        `arg:"" optional:"" name:"task" help:"The tasks: an id, a beginning or an end of it, or a name."`
 }
 
-func (*resumeCommand) usage() string {
-	return `Go on with interrupted tasks: in their directory, with their numbers, keys and what is left of their budgets.
+const resumeUsage = `Go on with interrupted tasks: in their directory, with their numbers, keys and what is left of their budgets.
 A task that has finished runs again only when it was requeued, and one whose owner lives is left alone.
 
 Usage:
   retry resume [flags] TASK…
   retry resume [flags] --all
 `
-}
 
 func (c *resumeCommand) Run(p *Process) (int, error) {
 	if err := c.check(); err != nil {
@@ -90,27 +91,16 @@ func (c *resumeCommand) adopt(ctx context.Context, journal *sqlite.Journal) ([]*
 	var adopted []*task.Task
 	var refusals []error
 	for _, t := range found {
-		tk, err := (*task.Task)(nil), state.ErrFinished
-		if !t.Status.Finished() { // adopting needs the name, which another task of the arguments may have by now
-			tk, err = session.Adopt(ctx, journal, t)
-		}
+		tk, err := session.Adopt(ctx, journal, t)
 		switch {
 		case err == nil:
 			adopted = append(adopted, tk)
 		case c.All && (errors.Is(err, state.ErrOwned) || errors.Is(err, state.ErrFinished)):
 		default:
-			refusals = append(refusals, fmt.Errorf("resume %s: %w%s", render.ShortID(t.ID), err, session.AdoptHint(err, t)))
+			refusals = append(refusals, err)
 		}
 	}
 	return adopted, errors.Join(refusals...)
-}
-
-// release gives up a task and its name while this process runs other tasks, so that it can be requeued meanwhile.
-func release(journal *sqlite.Journal, t *task.Task) {
-	_ = journal.Release(t.Number)
-	if t.Name != "" {
-		_ = journal.ReleaseName(t.Name)
-	}
 }
 
 func (c *resumeCommand) find(ctx context.Context, journal *sqlite.Journal) ([]*task.Task, error) {
@@ -152,15 +142,6 @@ func (c *resumeCommand) named(ctx context.Context, journal *sqlite.Journal) ([]*
 	return tasks, nil
 }
 
-// adoptOne makes this process the owner of a task and resumes it.
-func (c *resumeCommand) adoptOne(ctx context.Context, p *Process, journal *sqlite.Journal, t *task.Task) (int, error) {
-	adopted, err := session.Adopt(ctx, journal, t)
-	if err != nil {
-		return 0, fmt.Errorf("resume %s: %w%s", render.ShortID(t.ID), err, session.AdoptHint(err, t))
-	}
-	return c.resumeOne(ctx, p, journal, adopted)
-}
-
 // resumeOne resumes a task in this process, and returns the exit status that its own run would have had.
 func (c *resumeCommand) resumeOne(ctx context.Context, p *Process, journal *sqlite.Journal, t *task.Task) (int, error) {
 	guarded := &session.Journal{Journal: journal, Stopping: p.Stopping()}
@@ -178,4 +159,76 @@ func (c *resumeCommand) resumeOne(ctx context.Context, p *Process, journal *sqli
 
 func (c *resumeCommand) continuation() session.ResumeOptions {
 	return session.ResumeOptions{ExecOptions: session.ExecOptions{Group: &c.ProcessGroupFlags}, Now: c.Now, KillOrphans: c.KillOrphans}
+}
+
+// resumeAll resumes several tasks at the same time, since one may wait for hours. The exit status is 0 when all of them
+// succeeded.
+func (c *resumeCommand) resumeAll(ctx context.Context, p *Process, journal *sqlite.Journal, tasks []*task.Task) (int, error) {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = null.Close() }()
+	several := *p
+	several.Stdin = null // the tasks cannot share one stdin
+	slots := make(chan struct{}, max(4, runtime.NumCPU()))
+	observer := render.Shared(session.NewObserver(&p.Host, &c.OutputFlags))
+	channels := copySignals(p.Listen(), len(tasks))
+
+	results := make([]runner.Result, len(tasks))
+	var group sync.WaitGroup
+	for i, t := range tasks {
+		group.Go(func() {
+			run, err := several.NewResumer(t, &session.Journal{Journal: journal, Stopping: p.Stopping()}, observer, c.continuation())
+			if err == nil {
+				run.Signals, run.Slots = channels[i], slots
+				results[i], err = run.Resume(ctx, t)
+				run.Close()
+			}
+			if err != nil {
+				printError(p.Stderr, err)
+				results[i] = runner.Result{Outcome: task.Outcome{Exit: task.ExitInternal}}
+			}
+			_ = journal.Release(t.Number) // while this process runs other tasks, it can be requeued
+			if t.Name != "" {
+				_ = journal.ReleaseName(t.Name)
+			}
+		})
+	}
+	group.Wait()
+	return summarise(journal, results), nil
+}
+
+// summarise turns the results into one exit status. Where a signal ended a task, retry dies of that signal.
+func summarise(journal *sqlite.Journal, results []runner.Result) int {
+	code := 0
+	for _, r := range results {
+		if r.ExitCode() != 0 {
+			code = 1
+		}
+		if sig := r.DeathSignal(); sig != nil {
+			_ = journal.Close() // every write was committed already
+			session.DieOf(sig)
+		}
+	}
+	return code
+}
+
+// copySignals returns n channels that each get every signal.
+func copySignals(signals <-chan os.Signal, n int) []chan os.Signal {
+	channels := make([]chan os.Signal, n)
+	for i := range channels {
+		channels[i] = make(chan os.Signal, session.SignalBuffer)
+	}
+	go func() {
+		for sig := range signals {
+			for _, c := range channels {
+				select {
+				case c <- sig:
+				default: // the buffer is full of signals that were not yet acted on
+				}
+			}
+		}
+	}()
+	return channels
 }

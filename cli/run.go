@@ -22,8 +22,7 @@ type runCommand struct {
 	Command []string `kong:"-"`
 }
 
-func (*runCommand) usage() string {
-	return `retry runs a command until it succeeds, writes every attempt down, and picks an interrupted run up.
+const runUsage = `retry runs a command until it succeeds, writes every attempt down, and picks an interrupted run up.
 
 Usage:
   retry [flags] [--] COMMAND [ARG…]    run a command; what follows it is its own
@@ -49,7 +48,6 @@ Examples:
 
 Times are like 90s, 1h30m, 2d; a bare number is seconds. Every flag under Policy has a variable: --kill-after is RETRY_KILL_AFTER.
 `
-}
 
 func (c *runCommand) Run(p *Process) (int, error) {
 	if c.Version {
@@ -94,7 +92,7 @@ func (c *runCommand) Fill(_ *session.Host, t *task.Task) error {
 	return nil
 }
 
-// Means implements session.Work.
+// ExecOptions implements session.Work.
 func (c *runCommand) ExecOptions() session.ExecOptions {
 	return session.ExecOptions{Group: &c.ProcessGroupFlags}
 }

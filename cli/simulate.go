@@ -26,8 +26,7 @@ type simulateLockCommand struct {
 	Spin    flags.Duration `group:"Simulation" default:"0" placeholder:"TIME" help:"How long a call waits for it before it is a collision. Default 0."`
 }
 
-func (*simulateLockCommand) usage() string {
-	return `Clients that all want one lock, each once. All call first at time 0, and none ever gives up: attempts and budgets do not count.
+const simulateLockUsage = `Clients that all want one lock, each once. All call first at time 0, and none ever gives up: attempts and budgets do not count.
 A call that finds the lock taken waits for it for as long as --spin says; those who wait get it in the order in which they came. Else it
 is a collision, and the client backs off.
 
@@ -37,7 +36,6 @@ Usage:
 Example:
   retry simulate lock --hold 10ms lock-busy exp:100ms..10s/none exp:100ms..10s/equal exp:100ms..10s/full
 `
-}
 
 func (c *simulateLockCommand) Run(p *Process) (int, error) {
 	lock := plot.Lock{Clients: int(c.Clients), Hold: time.Duration(c.Hold), Spin: time.Duration(c.Spin), Seed: c.Seed}
@@ -59,8 +57,7 @@ type simulateOutageCommand struct {
 	Capacity flags.Count    `group:"Simulation" default:"100" placeholder:"N" help:"How many calls a second it answers once it is back. Default 100."`
 }
 
-func (*simulateOutageCommand) usage() string {
-	return `Clients of a service that is down, and comes back. All call first at time 0, and none ever gives up: attempts and budgets do
+const simulateOutageUsage = `Clients of a service that is down, and comes back. All call first at time 0, and none ever gives up: attempts and budgets do
 not count. Once it is back the service answers as many calls a second as --capacity says, up to that many at once, and rejects the
 others. REJECTED are those alone, not the calls while it was down.
 
@@ -71,7 +68,6 @@ Examples:
   retry simulate outage exp:10s exp:10s/full exp:10s/equal sidekiq
   retry simulate outage --clients 5000 --down 10m --capacity 50 deploy --json
 `
-}
 
 func (c *simulateOutageCommand) Run(p *Process) (int, error) {
 	outage := plot.Outage{Clients: int(c.Clients), Down: time.Duration(c.Down), Capacity: int(c.Capacity), Seed: c.Seed}

@@ -17,8 +17,7 @@ type statsCommand struct {
 	Limit *flags.Count `placeholder:"N" help:"Show the first N commands; 0 = all. Default 20, with --json all."`
 }
 
-func (*statsCommand) usage() string {
-	return `Sum the tasks of the journal up by name, or by command line where they have none. What is broken now comes first: whose last run
+const statsUsage = `Sum the tasks of the journal up by name, or by command line where they have none. What is broken now comes first: whose last run
 failed. LAST is that run, or "running"; cancelled ones say nothing.
 P50 and P95 are of a run's duration, waits included: half and 95 % of the runs that ended took no longer. WAITED is the time
 between attempts, OPEN what has not finished. On a narrow terminal some columns give way to the command lines; a pipe gets all.
@@ -26,7 +25,6 @@ between attempts, OPEN what has not finished. On a narrow terminal some columns 
 Usage:
   retry stats [flags]
 `
-}
 
 func (c *statsCommand) Run(p *Process) (int, error) {
 	ctx := context.Background()

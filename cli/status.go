@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"iter"
 	"os"
 	"strings"
 	"time"
@@ -30,8 +29,7 @@ type statusCommand struct {
 	Task  *string `arg:"" optional:"" help:"One task in detail: its id, a beginning or an end of it, or its name."`
 }
 
-func (*statusCommand) usage() string {
-	return `List the tasks of the journal, newest first, or show one with its attempts.
+const statusUsage = `List the tasks of the journal, newest first, or show one with its attempts.
 
 Usage:
   retry status [flags] [TASK]
@@ -42,7 +40,6 @@ Examples:
   retry status --id nightly                            how the runs of that name went
   retry status --watch nightly                         the newest task of that name, as it goes on
 `
-}
 
 // tableLimit is how many tasks a table shows.
 const tableLimit = 20
@@ -92,7 +89,7 @@ func (c *statusCommand) print(ctx context.Context, w io.Writer, journal *sqlite.
 		if c.Limit != nil {
 			limit = int(*c.Limit)
 		}
-		return render.TasksJSON(w, take(c.views(ctx, journal, limit), limit))
+		return render.TasksJSON(w, c.views(ctx, journal, limit))
 	}
 	view, err := findView(ctx, journal, *c.Task)
 	if err != nil {
@@ -174,21 +171,6 @@ func findView(ctx context.Context, journal *sqlite.Journal, ref string) (render.
 func viewOf(ctx context.Context, journal *sqlite.Journal, t *task.Task) (render.TaskView, error) {
 	interrupted, err := journal.Interrupted(ctx, t)
 	return render.TaskView{Task: t, Interrupted: interrupted}, err
-}
-
-// take yields the first n views; 0 is all.
-func take(views iter.Seq2[render.TaskView, error], n int) iter.Seq2[render.TaskView, error] {
-	return func(yield func(render.TaskView, error) bool) {
-		taken := 0
-		for view, err := range views {
-			if !yield(view, err) {
-				return
-			}
-			if taken++; taken == n {
-				return
-			}
-		}
-	}
 }
 
 // watchInterval is the time between two pictures.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/10f93571/retry/backoff"
@@ -32,7 +33,12 @@ func (p *Process) subjects(f *subjectFlags) (subjects []plot.Subject, err error)
 	if err := f.checkFlags(); err != nil {
 		return nil, err
 	}
-	r := &subjectReader{process: p, flags: f, now: time.Now()}
+	var once sync.Once
+	r := &subjectReader{
+		process: p, flags: f, now: time.Now(),
+		file: sync.OnceValues(func() (*policies.File, error) { return policies.Load(&f.ConfigFlag, p.Getenv, p.warn) }),
+		warn: func(err error) { once.Do(func() { p.warn(err) }) },
+	}
 	for _, spec := range f.Specs {
 		policy, err := r.read(spec)
 		if err != nil {
@@ -73,9 +79,8 @@ type subjectReader struct {
 	process *Process
 	flags   *subjectFlags
 	now     time.Time
-	file    *policies.File
-	loaded  bool
-	warned  bool // that the journal cannot be read
+	file    func() (*policies.File, error)
+	warn    func(error) // once that the journal cannot be read, however many names are looked up there
 }
 
 // read returns the policy of a SPEC, changed by the flags. Variables change the policies of runs alone.
@@ -131,23 +136,13 @@ func (r *subjectReader) base(name string) (task.Policy, error) {
 
 // named looks for a policy in the config file, in the journal and among the built-in ones.
 func (r *subjectReader) named(name string) (c *policies.Choice, err error) {
-	if !r.loaded {
-		if r.file, err = policies.Load(&r.flags.ConfigFlag, r.process.Getenv, r.process.warn); err != nil {
-			return nil, err
-		}
-		r.loaded = true
+	file, err := r.file()
+	if err != nil {
+		return nil, err
 	}
-	c = &policies.Choice{Flags: &flags.PolicyFlags{}, Env: &flags.PolicyFlags{}, File: r.file}
+	c = &policies.Choice{Flags: &flags.PolicyFlags{}, Env: &flags.PolicyFlags{}, File: file}
 	if err := c.Begin(name); err != nil {
 		return nil, err
 	}
 	return c, session.AskReader(context.Background(), &r.process.Host, c, r.flags.State, r.warn)
-}
-
-// warn warns once that the journal cannot be read, however many names are looked up there.
-func (r *subjectReader) warn(err error) {
-	if !r.warned {
-		r.process.warn(err)
-	}
-	r.warned = true
 }

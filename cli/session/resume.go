@@ -87,7 +87,18 @@ func directoryThere(t *task.Task) error {
 // Adopt adopts a task together with its name: no other run may use the name while a process of this one runs, even
 // after it was cancelled.
 func Adopt(ctx context.Context, journal *sqlite.Journal, t *task.Task) (*task.Task, error) {
-	if t.Name == "" {
+	adopted, err := adopt(ctx, journal, t)
+	if err != nil {
+		return nil, fmt.Errorf("resume %s: %w%s", render.ShortID(t.ID), err, adoptHint(err, t))
+	}
+	return adopted, nil
+}
+
+func adopt(ctx context.Context, journal *sqlite.Journal, t *task.Task) (*task.Task, error) {
+	switch {
+	case t.Status.Finished(): // its name may belong to another task by now
+		return nil, state.ErrFinished
+	case t.Name == "":
 		return journal.Adopt(ctx, t.Number)
 	}
 	if owned, _, err := journal.OwnName(t.Name); err != nil || !owned {
@@ -100,8 +111,8 @@ func Adopt(ctx context.Context, journal *sqlite.Journal, t *task.Task) (*task.Ta
 	return adopted, err
 }
 
-// AdoptHint says what to do where a task cannot be adopted.
-func AdoptHint(err error, t *task.Task) string {
+// adoptHint says what to do where a task cannot be adopted.
+func adoptHint(err error, t *task.Task) string {
 	switch {
 	case errors.Is(err, state.ErrOwned):
 		return "\nhint: its owner lives; retry cancel " + render.ShortID(t.ID) + " stops it"
