@@ -48,15 +48,6 @@ func SetAside(ctx context.Context, damage error) (aside string, err error) {
 	return aside, err
 }
 
-// statDatabase returns nil where there is none.
-func statDatabase(dir string) (os.FileInfo, error) {
-	info, err := os.Lstat(filepath.Join(dir, DatabaseName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return info, err
-}
-
 func moveAside(dir string, now time.Time) (aside string, err error) {
 	if aside, err = makeAside(dir, now); err != nil {
 		return "", err
@@ -83,34 +74,6 @@ func makeAside(dir string, now time.Time) (string, error) {
 			return path, err
 		}
 	}
-}
-
-// checkWhole refuses a WAL whose database is empty: SQLite would take it for a leftover and delete it. wal has to be older than
-// database, for a fresh journal gets its first page before its WAL.
-func checkWhole(dir string, wal, database os.FileInfo) error {
-	if wal == nil || wal.Size() == 0 || database != nil && database.Size() > 0 {
-		return nil
-	}
-	return &state.Fault{
-		Kind: state.ErrCorrupt, Err: fmt.Errorf("%s is empty, and its WAL is not", DatabaseName),
-		Hint: hintFor(state.ErrCorrupt, dir), Dir: dir, File: database,
-	}
-}
-
-// statWhole returns what is known of the database, or ErrCorrupt from checkWhole.
-func statWhole(dir string) (os.FileInfo, error) {
-	wal, err := os.Lstat(filepath.Join(dir, DatabaseName+walSuffix))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	if err != nil {
-		wal = nil
-	}
-	database, err := statDatabase(dir)
-	if err != nil {
-		return nil, err
-	}
-	return database, checkWhole(dir, wal, database)
 }
 
 // Asides lists the journals that were set aside, oldest first.

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -111,9 +112,13 @@ func insertTask(c *conn, t *task.Task) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	request, err := marshalTarget(t)
-	if err != nil {
-		return 0, err
+	var request any // NULL for a command
+	if t.Target != nil {
+		stored, err := json.Marshal(t.Target)
+		if err != nil {
+			return 0, err
+		}
+		request = string(stored)
 	}
 	const query = `INSERT INTO tasks (id, parent, name, once, kind, status, argv, request, directory, environment, policy, options,
 			idempotency_key, attempt_count, created_at)
@@ -126,6 +131,33 @@ func insertTask(c *conn, t *task.Task) (int64, error) {
 		return 0, err
 	}
 	return result.LastInsertId()
+}
+
+// joinStrings ends each string with the one byte that no argument and no variable can hold.
+func joinStrings(list []string) []byte {
+	joined := []byte{} // not nil, which would be NULL
+	for _, s := range list {
+		joined = append(append(joined, s...), 0)
+	}
+	return joined
+}
+
+// storedOptions are options as the journal holds them. JSON would change a hook that is no UTF-8, which it may be like an
+// argument, so hooks are stored as bytes.
+type storedOptions struct {
+	task.Options
+	OnRetry   []byte `json:"on_retry,omitempty"`
+	OnSuccess []byte `json:"on_success,omitempty"`
+	OnFailure []byte `json:"on_failure,omitempty"`
+}
+
+// marshalOptions returns NULL for a plain command.
+func marshalOptions(o task.Options) (any, error) {
+	if o == (task.Options{}) {
+		return nil, nil
+	}
+	text, err := json.Marshal(storedOptions{o, []byte(o.OnRetry), []byte(o.OnSuccess), []byte(o.OnFailure)})
+	return string(text), err
 }
 
 // nameFree returns ErrNamed where an unfinished task has the name: of those only one may.

@@ -156,7 +156,35 @@ func valuesOf(args []any) ([]driver.NamedValue, error) {
 	return values, nil
 }
 
-// scanRow copies a row. NULL leaves a number or a text at its zero value.
+// Times and durations that are read lie between these, so that nothing that is computed from them overflows, whatever is in the journal.
+var (
+	earliest = time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
+	latest   = time.Date(10000, 1, 2, 0, 0, 0, 0, time.UTC).UnixMicro() // a day past RFC 3339: the wait of a task made in 9999
+)
+
+// longest is a hundred years: two of them can be added.
+const longest = 36_525 * 24 * time.Hour
+
+// timeOf reads microseconds since 1970; NULL is the zero time.
+func timeOf(value driver.Value) time.Time {
+	us, ok := value.(int64)
+	if !ok {
+		return time.Time{}
+	}
+	return time.UnixMicro(min(max(us, earliest), latest))
+}
+
+// durationOf reads microseconds. SQLite makes a float of a difference or a total beyond 64 bits.
+func durationOf(value driver.Value) time.Duration {
+	us, ok := value.(float64)
+	if !ok {
+		whole, _ := value.(int64)
+		us = float64(whole)
+	}
+	return time.Duration(min(max(us, 0), float64(longest.Microseconds()))) * time.Microsecond
+}
+
+// scanRow copies a row. NULL leaves a variable at its zero value. Flags are 0 or not, times and durations microseconds.
 func scanRow(row []driver.Value, to []any) error {
 	for i, value := range row {
 		var err error
@@ -166,7 +194,12 @@ func scanRow(row []driver.Value, to []any) error {
 		case *int:
 			err = scanInto(to, value)
 		case *bool:
-			err = scanInto(to, value)
+			n, _ := value.(int64)
+			*to = n != 0
+		case *time.Time:
+			*to = timeOf(value)
+		case *time.Duration:
+			*to = durationOf(value)
 		case *string:
 			err = scanInto(to, value)
 		case *[]byte:
@@ -235,7 +268,7 @@ func retryBusy(ctx context.Context, do func() error) error {
 			return context.Cause(ctx)
 		}
 		err := do()
-		if !isBusy(err) || ctx.Err() != nil { // where the deadline has passed, the last try says why
+		if err == nil || !isBusy(err) || ctx.Err() != nil { // where the deadline has passed, the last try says why
 			return err
 		}
 		select {

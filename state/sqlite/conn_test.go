@@ -70,12 +70,13 @@ func TestConnReadsAndWritesValues(t *testing.T) {
 	must(t, j.read(t.Context(), func(c *conn) error {
 		var text string
 		var none sql.NullString
-		var number, yes integer
+		var number int
+		var yes bool
 		args := []any{task.Succeeded, 7, true, nil, []byte("bytes"), struct{}{}}
 		if err := c.row("SELECT ?, ?, ?, ?", args[:4], &text, &number, &yes, &none); err != nil {
 			return err
 		}
-		if text != "SUCCEEDED" || number.Int64 != 7 || yes.Int64 != 1 || none.Valid {
+		if text != "SUCCEEDED" || number != 7 || !yes || none.Valid {
 			t.Errorf("%v, %v, %v, %v", text, number, yes, none)
 		}
 		if err := c.row("SELECT 1 WHERE ? = 0", args[1:2], &number); !errors.Is(err, sql.ErrNoRows) {

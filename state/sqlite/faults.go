@@ -10,9 +10,11 @@ import (
 
 // diagnose gives an error of SQLite or the system its kind and hint. One that has them, or is of no known kind, stays as it is.
 func diagnose(dir string, err error) error {
-	var known *state.Fault
+	if err == nil || errors.As(err, new(*state.Fault)) {
+		return err
+	}
 	kind := kindOf(err)
-	if err == nil || kind == nil || errors.As(err, &known) {
+	if kind == nil {
 		return err
 	}
 	return &state.Fault{Kind: kind, Err: err, Hint: hintFor(kind, dir), Dir: dir}

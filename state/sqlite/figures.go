@@ -57,10 +57,7 @@ func (j *Journal) countAttempts(ctx context.Context, f *task.JournalFigures) err
 		(SELECT total(delay) FROM attempts) - total(a.delay)
 		FROM tasks t CROSS JOIN attempts a ON a.task = t.number AND a.number = t.attempt_count
 		WHERE t.status IN ('PENDING', 'CANCELLED', 'EXHAUSTED')`
-	var delays span
-	err := j.row(ctx, query, nil, &f.Attempts, &delays)
-	f.Waiting = delays.Duration
-	return err
+	return j.row(ctx, query, nil, &f.Attempts, &f.Waiting)
 }
 
 // countInterrupted looks at the owner of each unfinished task. It returns the names of those whose owner lives.
@@ -92,9 +89,7 @@ func (j *Journal) unfinishedNames(ctx context.Context) ([]*task.Task, error) {
 	const query = `SELECT number, coalesce(name, ''), status, created_at FROM tasks WHERE status IN ('PENDING', 'IN_FLIGHT')`
 	return collect(ctx, j, query, nil, func(scan scanner) (*task.Task, error) {
 		var t task.Task
-		var created integer
-		err := scan(&t.Number, &t.Name, (*string)(&t.Status), &created)
-		t.CreatedAt = moment(created)
+		err := scan(&t.Number, &t.Name, (*string)(&t.Status), &t.CreatedAt)
 		return &t, err
 	})
 }
@@ -111,11 +106,8 @@ const selectNames = `WITH names AS MATERIALIZED (SELECT DISTINCT name FROM tasks
 
 func (j *Journal) names(ctx context.Context, running map[string]bool) ([]task.NameFigures, error) {
 	return collect(ctx, j, selectNames, nil, func(scan scanner) (n task.NameFigures, err error) {
-		var finished, attempts, succeeded integer
-		var took span
-		err = scan(&n.Name, &finished, &n.Succeeded, &took, &attempts, &succeeded)
-		n.FinishedAt, n.LastSuccess, n.Running = moment(finished), moment(succeeded), running[n.Name]
-		n.Duration, n.Attempts = took.Duration, int(max(attempts.Int64, 0))
+		err = scan(&n.Name, &n.FinishedAt, &n.Succeeded, &n.Duration, &n.Attempts, &n.LastSuccess)
+		n.Attempts, n.Running = max(n.Attempts, 0), running[n.Name]
 		return n, err
 	})
 }
@@ -171,8 +163,7 @@ type Inspection struct {
 // Inspect reads all pages of the database.
 func (j *Journal) Inspect(ctx context.Context, now time.Time) (i Inspection, err error) {
 	i.Schema = len(migrations)
-	var latest integer
-	const future = "SELECT count(*), coalesce(max(created_at), 0) FROM tasks WHERE created_at > ?"
+	const future = "SELECT count(*), max(created_at) FROM tasks WHERE created_at > ?"
 	for _, q := range []struct {
 		query string
 		args  []any
@@ -181,7 +172,7 @@ func (j *Journal) Inspect(ctx context.Context, now time.Time) (i Inspection, err
 		{"PRAGMA journal_mode", nil, []any{&i.Mode}},
 		{"PRAGMA integrity_check(1)", nil, []any{&i.Damage}},
 		{"SELECT count(*) FROM pragma_foreign_key_check", nil, []any{&i.Orphans}},
-		{future, []any{now.UnixMicro()}, []any{&i.Future, &latest}},
+		{future, []any{now.UnixMicro()}, []any{&i.Future, &i.Latest}},
 	} {
 		if err := j.row(ctx, q.query, q.args, q.to...); err != nil {
 			return i, err
@@ -190,6 +181,6 @@ func (j *Journal) Inspect(ctx context.Context, now time.Time) (i Inspection, err
 			return i, nil // the other answers could not be believed
 		}
 	}
-	i.Damage, i.Latest = "", moment(latest)
+	i.Damage = ""
 	return i, nil
 }

@@ -62,14 +62,6 @@ func (j *Journal) findPart(ctx context.Context, part string) ([]*task.Task, erro
 	return j.tasks(ctx, findPart, part, maxNamed)
 }
 
-// selectTasks reads tasks with the latest attempt of each.
-const selectTasks = `SELECT t.number, t.id, t.parent, t.name, t.kind, t.status, t.reason, t.argv, t.directory, t.policy, t.options, t.idempotency_key,
-	t.attempt_count, t.created_at, t.finished_at, t.next_attempt_at, t.once, t.environment, t.requeued_at, t.requeued_after, t.request,
-	(SELECT max(number) FROM attempts WHERE task = t.number), ` + attemptColumns + `
-	FROM tasks t LEFT JOIN attempts a ON a.task = t.number AND a.number = t.attempt_count `
-
-const attemptColumns = "a.number, a.started_at, a.duration, a.exit, a.signal, a.error, a.message, a.decision, a.delay, a.shortened, a.process, a.success, a.rule, a.exchange"
-
 // Unfinished returns the tasks that have not ended, oldest first, without their attempts.
 func (j *Journal) Unfinished(ctx context.Context) ([]*task.Task, error) {
 	return j.tasks(ctx, selectTasks+"WHERE t.status IN ('PENDING', 'IN_FLIGHT') ORDER BY t.number")
@@ -83,16 +75,6 @@ func (j *Journal) Count(ctx context.Context) (n int, err error) {
 
 func (j *Journal) tasks(ctx context.Context, query string, args ...any) ([]*task.Task, error) {
 	return collect(ctx, j, query, args, j.scanTask)
-}
-
-func (j *Journal) scanTask(scan scanner) (*task.Task, error) {
-	row := taskRow{policies: &j.policies}
-	if err := scan(row.columns()...); err != nil {
-		return nil, err
-	}
-	t := row.task()
-	t.History = task.History{Began: t.Began(), Expires: t.Expiry(), Made: t.RequeuedAfter, Phase: t.Options.Phase(phase(t.Number, j.salt))}
-	return t, nil
 }
 
 // Attempts returns the task's attempts in their order, with the tails of their output. One that is in flight has no verdict yet.
@@ -136,10 +118,7 @@ func (j *Journal) Success(ctx context.Context, name string) (*task.Task, error) 
 
 func (j *Journal) newest(ctx context.Context, where string, args ...any) (*task.Task, error) {
 	found, err := j.tasks(ctx, selectTasks+where+" ORDER BY t.number DESC LIMIT 1", args...)
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	return found[0], nil
+	return first(found), err
 }
 
 // Output returns what was captured of a task's attempt, or, for attempt 0, of the latest one that has anything.

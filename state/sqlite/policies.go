@@ -2,8 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"time"
 
 	"github.com/10f93571/retry/backoff"
@@ -42,52 +40,31 @@ func (j *Journal) RemovePolicy(ctx context.Context, name string) error {
 
 // Policy returns the policy of a name; nil where there is none.
 func (j *Journal) Policy(ctx context.Context, name string) (*state.StoredPolicy, error) {
-	var row policyRow
-	err := j.row(ctx, selectPolicies+"WHERE name = ?", []any{name}, &row.name, &row.text, &row.updated)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil, nil
-	case err != nil:
+	found, err := collect(ctx, j, selectPolicies+"WHERE name = ?", []any{name}, scanPolicy)
+	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	return row.policy(), nil
+	return &found[0], nil
 }
 
 const selectPolicies = "SELECT name, policy, updated_at FROM policies "
 
 // Policies returns all policies in the order of their names.
 func (j *Journal) Policies(ctx context.Context) ([]state.StoredPolicy, error) {
-	return j.storedPolicies(ctx, "ORDER BY name")
+	return collect(ctx, j, selectPolicies+"ORDER BY name", nil, scanPolicy)
 }
 
-func (j *Journal) storedPolicies(ctx context.Context, where string, args ...any) ([]state.StoredPolicy, error) {
-	return collect(ctx, j, selectPolicies+where, args, scanPolicy)
-}
-
-func scanPolicy(scan scanner) (state.StoredPolicy, error) {
-	var row policyRow
-	if err := scan(&row.name, &row.text, &row.updated); err != nil {
-		return state.StoredPolicy{}, err
+// scanPolicy refuses no row: a bad one must not hide the others.
+func scanPolicy(scan scanner) (p state.StoredPolicy, err error) {
+	var name, text string
+	if err := scan(&name, &text, &p.UpdatedAt); err != nil {
+		return p, err
 	}
-	return *row.policy(), nil
-}
-
-// policyRow is a policy as the journal holds it. No row is refused: a bad one must not hide the others.
-type policyRow struct {
-	name, text sql.NullString
-	updated    integer
-}
-
-func (r *policyRow) policy() *state.StoredPolicy {
-	p := &state.StoredPolicy{UpdatedAt: moment(r.updated)}
-	if policy, err := unmarshalPolicy(r.text.String); err != nil {
-		p.Damage = err
-	} else {
-		p.Policy = policy
+	if p.Policy, p.Damage = unmarshalPolicy(text); p.Damage == nil {
 		p.Backoff = unchosen(p.Backoff)
 	}
-	p.Name = r.name.String
-	return p
+	p.Name = name
+	return p, nil
 }
 
 // unchosen has a jitter that a curve brings along give way to that of another curve. The journal does not tell whether it was asked for.

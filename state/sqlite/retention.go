@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
@@ -139,18 +140,18 @@ func (f candidate) remove(c *conn, room int) (rows int, whole bool, err error) {
 func (j *Journal) Prunable(ctx context.Context, r state.Retention) (p state.Prunable, err error) {
 	for _, status := range statusesOf(r) {
 		var n int
-		var oldest, newest integer
+		var oldest, newest time.Time
 		if err := j.row(ctx, countPrune, []any{status, before(r)}, &n, &oldest, &newest); err != nil {
 			return p, err
 		}
 		if n == 0 {
 			continue
 		}
-		if from := moment(oldest); p.Tasks == 0 || from.Before(p.Oldest) {
-			p.Oldest = from
+		if p.Tasks == 0 || oldest.Before(p.Oldest) {
+			p.Oldest = oldest
 		}
-		if to := moment(newest); to.After(p.Newest) {
-			p.Newest = to
+		if newest.After(p.Newest) {
+			p.Newest = newest
 		}
 		p.Tasks += n
 	}

@@ -5,56 +5,68 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
 	"github.com/10f93571/retry/task"
 )
 
-// taskRow is a task as the journal holds it, with its latest attempt.
-type taskRow struct {
-	number, count, created, finished, next, once, requeued, requeuedAfter, latest integer
+// selectTasks reads tasks with the latest attempt of each, for scanTask.
+const selectTasks = `SELECT t.number, t.id, t.parent, t.name, t.kind, t.status, t.reason, t.argv, t.directory, t.policy, t.options, t.idempotency_key,
+	t.attempt_count, t.created_at, t.finished_at, t.next_attempt_at, t.once, t.environment, t.requeued_at, t.requeued_after, t.request,
+	(SELECT max(number) FROM attempts WHERE task = t.number), ` + attemptColumns + `
+	FROM tasks t LEFT JOIN attempts a ON a.task = t.number AND a.number = t.attempt_count `
 
-	id, parent, name, kind, status, reason, request, policy, options, key sql.NullString
-
-	argv, directory, environment []byte
-
-	last attemptRow
-
-	policies *policyTexts
-}
-
-// columns are the places to scan selectTasks into. None of them refuses a value: one bad row must not hide the others.
-func (r *taskRow) columns() []any {
-	return append([]any{&r.number, &r.id, &r.parent, &r.name, &r.kind, &r.status, &r.reason, &r.argv, &r.directory, &r.policy, &r.options, &r.key,
-		&r.count, &r.created, &r.finished, &r.next, &r.once, &r.environment, &r.requeued, &r.requeuedAfter, &r.request, &r.latest}, r.last.columns()...)
-}
-
-// task is what can be read of the row; its Damage says what cannot.
-func (r *taskRow) task() *task.Task {
-	t := &task.Task{
-		Number: r.number.Int64, ID: r.id.String, Parent: r.parent.String, Name: r.name.String, Once: r.once.Int64 != 0, Kind: task.Kind(r.kind.String),
-		Command: splitStrings(r.argv), Directory: string(r.directory), Environment: splitStrings(r.environment), IdempotencyKey: r.key.String,
-		CreatedAt: moment(r.created), RequeuedAt: moment(r.requeued), RequeuedAfter: int(r.requeuedAfter.Int64),
-		Status: task.Status(r.status.String), Reason: task.Reason(r.reason.String), AttemptCount: int(r.count.Int64),
-		FinishedAt: moment(r.finished), NextAttemptAt: moment(r.next), Last: r.last.attempt(),
+// scanTask reads a row of selectTasks. What cannot be read of it is the task's Damage: one bad row must not hide the others.
+func (j *Journal) scanTask(scan scanner) (*task.Task, error) {
+	t := &task.Task{}
+	var argv, environment []byte
+	var policy string
+	var options, request sql.NullString
+	var latest int
+	var last attemptRow
+	err := scan(append([]any{&t.Number, &t.ID, &t.Parent, &t.Name, (*string)(&t.Kind), (*string)(&t.Status), (*string)(&t.Reason),
+		&argv, &t.Directory, &policy, &options, &t.IdempotencyKey, &t.AttemptCount, &t.CreatedAt, &t.FinishedAt, &t.NextAttemptAt,
+		&t.Once, &environment, &t.RequeuedAt, &t.RequeuedAfter, &request, &latest}, last.columns()...)...)
+	if err != nil {
+		return nil, err
 	}
-	for _, read := range []func(*task.Task) error{r.checkStatus, r.readPolicy, r.readOptions, r.checkCommand, r.readTarget, r.checkCount} {
-		t.Damage = also(t.Damage, read(t))
+	t.Command, t.Environment, t.Last = splitStrings(argv), splitStrings(environment), last.attempt()
+	var damage [5]error
+	t.Policy, damage[0] = j.policies.read(policy)
+	t.Options, damage[1] = unmarshalOptions(options)
+	if t.Kind != task.KindCommand {
+		t.Target, damage[2] = readTarget(t.Kind, request)
+	} else if len(t.Command) == 0 {
+		damage[3] = errors.New("argv: it names no command")
 	}
-	return t
+	damage[4] = checkCount(t, latest)
+	for _, err := range damage {
+		switch {
+		case t.Damage == nil:
+			t.Damage = err
+		case err != nil:
+			t.Damage = fmt.Errorf("%w; %w", t.Damage, err)
+		}
+	}
+	t.History = task.History{Began: t.Began(), Expires: t.Expiry(), Made: t.RequeuedAfter, Phase: t.Options.Phase(phase(t.Number, j.salt))}
+	return t, nil
 }
 
-// also says two errors in one line; either may be nil.
-func also(a, b error) error {
-	if a == nil || b == nil {
-		return errors.Join(a, b)
+// checkCount relies on it that a task's count is the number of its latest attempt.
+func checkCount(t *task.Task, latest int) error {
+	switch {
+	case t.AttemptCount < 0:
+		return fmt.Errorf("attempt_count: %d", t.AttemptCount)
+	case t.AttemptCount != latest:
+		return fmt.Errorf("attempt_count: %d, and the latest attempt is %d", t.AttemptCount, latest)
+	case t.RequeuedAfter < 0 || t.RequeuedAfter > t.AttemptCount:
+		return fmt.Errorf("requeued_after: %d of %d attempts", t.RequeuedAfter, t.AttemptCount)
 	}
-	return fmt.Errorf("%w; %w", a, b)
+	return nil
 }
 
-// unreadable is what a column's own error says of it, without a hint for who typed it: nobody did.
+// unreadable describes a column's error, without a hint for who typed it: nobody did.
 func unreadable(column string, err error) error {
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
@@ -63,87 +75,82 @@ func unreadable(column string, err error) error {
 	return fmt.Errorf("%s: %.200s", column, text)
 }
 
-func (r *taskRow) checkStatus(t *task.Task) error {
-	if t.Status.Finished() && !slices.Contains(finishedStatuses, t.Status) {
-		return fmt.Errorf("status: %.200q", t.Status)
-	}
-	return nil
-}
-
-func (r *taskRow) readPolicy(t *task.Task) error {
-	p, err := r.policies.read(r.policy.String)
-	if err == nil {
-		t.Policy = p
-	}
-	return err
-}
-
-func (r *taskRow) readOptions(t *task.Task) error {
-	if !r.options.Valid {
+func splitStrings(joined []byte) []string {
+	if len(joined) == 0 {
 		return nil
 	}
-	options, err := unmarshalOptions(r.options.String)
+	return strings.Split(strings.TrimSuffix(string(joined), "\x00"), "\x00")
+}
+
+func unmarshalOptions(text sql.NullString) (task.Options, error) {
+	var s storedOptions
+	if !text.Valid {
+		return s.Options, nil
+	}
+	if err := json.Unmarshal([]byte(text.String), &s); err != nil {
+		return task.Options{}, unreadable("options", err)
+	}
+	s.Options.OnRetry, s.Options.OnSuccess, s.Options.OnFailure = string(s.OnRetry), string(s.OnSuccess), string(s.OnFailure)
+	return s.Options, nil
+}
+
+func readTarget(kind task.Kind, text sql.NullString) (task.Target, error) {
+	if !text.Valid {
+		return nil, errors.New("request: there is none")
+	}
+	target, err := task.DecodeTarget(kind, []byte(text.String))
 	if err != nil {
-		return unreadable("options", err)
+		return nil, unreadable("request", err)
 	}
-	t.Options = options
-	return nil
+	return target, nil
 }
 
-func (r *taskRow) checkCommand(t *task.Task) error {
-	if t.Kind == task.KindCommand && len(t.Command) == 0 {
-		return errors.New("argv: it names no command")
-	}
-	return nil
-}
+const attemptColumns = "a.number, a.started_at, a.duration, a.exit, a.signal, a.error, a.message, a.decision, a.delay, a.shortened, a.process, a.success, a.rule, a.exchange"
 
-// checkCount knows that a task's count is the number of its latest attempt: what follows from another one is absurd.
-func (r *taskRow) checkCount(*task.Task) error {
-	count, latest := r.count.Int64, r.latest.Int64
-	switch {
-	case !r.count.Valid || count < 0:
-		return fmt.Errorf("attempt_count: %d", count)
-	case count != latest:
-		return fmt.Errorf("attempt_count: %d, and the latest attempt is %d", count, latest)
-	case r.requeuedAfter.Int64 < 0 || r.requeuedAfter.Int64 > count:
-		return fmt.Errorf("requeued_after: %d of %d attempts", r.requeuedAfter.Int64, count)
-	}
-	return nil
-}
-
-// attemptRow is an attempt as the journal holds it; all of it is null for a task without one.
+// attemptRow is a row of attemptColumns; all of it is null for a task without an attempt.
 type attemptRow struct {
-	number, started, duration, exit, delay, shortened, success, rule integer
-
-	signal, class, message, decision, process, exchange sql.NullString
+	task.Attempt
+	exit, success sql.NullInt64
+	exchange      sql.NullString
 }
 
 // columns are the places to scan attemptColumns into.
 func (r *attemptRow) columns() []any {
-	return []any{&r.number, &r.started, &r.duration, &r.exit, &r.signal, &r.class, &r.message, &r.decision, &r.delay, &r.shortened, &r.process,
-		&r.success, &r.rule, &r.exchange}
+	o, d := &r.Outcome, &r.Decision
+	return []any{&r.Number, &r.StartedAt, &o.Duration, &r.exit, &o.Signal, (*string)(&o.Error), &o.Message, (*string)(&d.Verdict), &d.Delay,
+		&d.Shortened, &r.Process, &r.success, &d.Rule, &r.exchange}
 }
 
 func (r *attemptRow) attempt() task.Attempt {
-	a := task.Attempt{
-		Number: int(r.number.Int64), StartedAt: moment(r.started), Process: r.process.String,
-		Outcome: task.Outcome{
-			Exit: task.NoExit, Signal: r.signal.String, Error: task.ErrorClass(r.class.String), Message: r.message.String,
-			Duration: fromMicros(r.duration),
-		},
-		Decision: task.Decision{
-			Verdict: task.Verdict(r.decision.String), Delay: fromMicros(r.delay), Shortened: r.shortened.Int64 != 0,
-			Rule: int(r.rule.Int64), Success: r.success.Int64 != 0,
-		},
-	}
+	a := r.Attempt
+	a.Outcome.Exit = task.NoExit
 	if r.exit.Valid {
 		a.Outcome.Exit = int(r.exit.Int64)
-		a.Outcome.Reply = r.readExchange(a.Outcome.Duration)
+		a.Outcome.Reply = r.readExchange()
 	}
+	a.Decision.Success = r.success.Int64 != 0
 	if !r.success.Valid { // an older retry decided, which kept no more than this
 		a.Decision.Success = a.Decision.Verdict == task.VerdictSucceeded || a.Outcome.ExitCode() == 0
 	}
 	return a
+}
+
+// readExchange returns what an attempt saw; nil for a command's. What cannot be read of it is left out: the outcome does not need it.
+func (r *attemptRow) readExchange() *task.Reply {
+	if !r.exchange.Valid {
+		return nil
+	}
+	var e exchange
+	if json.Unmarshal([]byte(r.exchange.String), &e) != nil {
+		e = exchange{}
+	}
+	return &task.Reply{
+		Status: max(e.Status, 0), Written: max(e.Written, 0), ServerDelay: durationOf(e.ServerDelay), Default: task.Eligibility{Event: e.Event},
+		Phases: task.Phases{
+			DNS: durationOf(e.DNS), Connect: durationOf(e.Connect), TLS: durationOf(e.TLS), FirstByte: durationOf(e.FirstByte),
+			Total: r.Outcome.Duration,
+		},
+	}
 }
 
 // policyTexts are the policies that were read lately, by the text in the journal. Thousands of tasks have few different ones, and to
@@ -176,10 +183,10 @@ func (c *policyTexts) read(text string) (task.Policy, error) {
 
 func unmarshalPolicy(text string) (p task.Policy, err error) {
 	if err := json.Unmarshal([]byte(text), &p); err != nil {
-		return p, unreadable("policy", err)
+		return task.Policy{}, unreadable("policy", err)
 	}
 	if p.Attempts < 0 || p.Consecutive < 0 || min(p.Timeout, p.KillAfter, p.Budget, p.ResetAfter) < 0 {
-		return p, errors.New("policy: a limit is negative")
+		return task.Policy{}, errors.New("policy: a limit is negative")
 	}
 	return p, nil
 }

@@ -72,8 +72,9 @@ func (j *Journal) tally(ctx context.Context, since time.Time) (tally, error) {
 type taskRun struct {
 	number                            int64
 	name, argv, kind, request, status []byte
-	attempts, began, finished         integer
-	waited                            span
+	attempts                          int
+	began, finished                   time.Time
+	waited                            time.Duration
 	endpoint                          task.Endpoint // empty for a command, and for a request that cannot be read
 }
 
@@ -131,10 +132,10 @@ func (known endpoints) of(r *taskRun) (e task.Endpoint) {
 
 func (g *group) add(r *taskRun) {
 	g.Runs++
-	g.Waiting = plus(g.Waiting, r.waited.Duration)
+	g.Waiting = plus(g.Waiting, r.waited)
 	switch task.Status(r.status) {
 	case task.Succeeded:
-		if r.attempts.Int64 > 1 {
+		if r.attempts > 1 {
 			g.Rescues++
 		} else {
 			g.FirstTry++
@@ -150,13 +151,13 @@ func (g *group) add(r *taskRun) {
 		return
 	}
 	g.ended(r)
-	took := moment(r.finished).Sub(moment(r.began))
+	took := r.finished.Sub(r.began)
 	g.took = append(g.took, min(max(took, 0), longest)) // the clock may have been set back
 }
 
 // ended keeps the last ends. Where two are the same, the newer task is the later one.
 func (g *group) ended(r *taskRun) {
-	at := moment(r.finished)
+	at := r.finished
 	if task.Status(r.status) == task.Succeeded && at.After(g.Last.SucceededAt) {
 		g.Last.SucceededAt = at
 	}
@@ -227,7 +228,7 @@ func (j *Journal) lastOutcomes(ctx context.Context, groups []*group) (map[int64]
 	_, err = collect(ctx, j, selectLast, []any{string(list)}, func(scan scanner) (struct{}, error) {
 		var number int64
 		var row attemptRow
-		err := scan(&number, &row.exit, &row.signal, &row.class, &row.exchange)
+		err := scan(&number, &row.exit, &row.Outcome.Signal, (*string)(&row.Outcome.Error), &row.exchange)
 		outcomes[number] = row.attempt().Outcome
 		return struct{}{}, err
 	})

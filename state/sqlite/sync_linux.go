@@ -7,14 +7,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func allocate(f *os.File, size int64) error {
-	err := unix.Fallocate(int(f.Fd()), 0, 0, size)
-	if errors.Is(err, unix.EOPNOTSUPP) {
-		return writeZeros(f, size)
-	}
-	return err
-}
-
 // syncData syncs what was written, without the file's times.
 func syncData(file *os.File) error {
 	for {

@@ -2,11 +2,7 @@
 
 package sqlite
 
-import (
-	"os"
-)
-
-func allocate(f *os.File, size int64) error { return writeZeros(f, size) }
+import "os"
 
 func syncData(file *os.File) error { return file.Sync() }
 

@@ -1,7 +1,9 @@
 package sqlite
 
 import (
+	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -71,4 +73,223 @@ func position(c *conn, number int64) (p placed, err error) {
 // rowLost is an ErrCorrupt that we found ourselves. It names no file: the journal is not set aside for it.
 func (j *Journal) rowLost() error {
 	return state.NewFault(state.ErrCorrupt, "retry doctor --state "+j.dir+" says what is wrong", "a row that was written cannot be found")
+}
+
+func nullable(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+func micros(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UnixMicro()
+}
+
+// NoteProcess adds to the attempt in flight where its processes are found.
+func (j *Journal) NoteProcess(ctx context.Context, t *task.Task, process string) error {
+	return j.write(ctx, func(c *conn) error {
+		const query = `UPDATE attempts SET process = ? WHERE task = ? AND number = ? AND decision IS NULL`
+		_, err := c.exec(query, process, t.Number, t.AttemptCount)
+		return err
+	})
+}
+
+// Record writes the outcome of the attempt in flight and the decision, in one transaction. It waits until the task is synced.
+func (j *Journal) Record(ctx context.Context, t *task.Task, a task.Attempt) error {
+	err := j.awaitSync(t)
+	j.syncs.Delete(t.Number) // it is waited for once: the journal may be written again after its failure
+	if err != nil {
+		return err
+	}
+	err = j.writeEnd(ctx, t, func(c *conn) error {
+		if err := j.decide(c, t, task.InFlight, a.Decision); err != nil {
+			return err
+		}
+		step("task moved")
+		return j.recordInFlight(c, t, a)
+	})
+	if errors.Is(err, task.ErrNotOwner) {
+		// Who cancelled the task left its attempt without an outcome. That is all a late writer may add.
+		a.Decision = task.Decision{Verdict: task.VerdictCancelled}
+		_ = j.write(ctx, func(c *conn) error {
+			_, err := updateAttempt(c, t.Number, a, isCancelled)
+			return err
+		})
+	}
+	return j.ended(t, err)
+}
+
+// RecordAndClaim is Record and the Claim of the attempt that follows at once, in one transaction: the task never waits in between. It
+// implements runner.Chainer. Where it cannot write both it writes nothing.
+func (j *Journal) RecordAndClaim(ctx context.Context, t *task.Task, a task.Attempt, now time.Time) error {
+	if err := j.awaitSync(t); err != nil {
+		return err
+	}
+	return j.write(ctx, func(c *conn) error {
+		err := j.advance(c, t.Number, t.ID, transition{
+			event: task.EventRetryNow, from: task.InFlight, fromCount: t.AttemptCount, to: task.InFlight, count: t.AttemptCount + 1,
+		})
+		if err != nil {
+			return err
+		}
+		step("next attempt counted")
+		if err := j.recordInFlight(c, t, a); err != nil {
+			return err
+		}
+		step("attempt recorded")
+		return insertAttempt(c, t.Number, t.AttemptCount+1, now)
+	})
+}
+
+// Settle writes a decision about a task that waits. A task that never reached the journal has nothing to end.
+func (j *Journal) Settle(ctx context.Context, t *task.Task, d task.Decision) error {
+	if t.Number == 0 {
+		return nil
+	}
+	return j.ended(t, j.writeEnd(ctx, t, func(c *conn) error { return j.decide(c, t, task.Pending, d) }))
+}
+
+// decide takes the task to where a decision has led, provided that it still stands where it was decided on.
+func (j *Journal) decide(c *conn, t *task.Task, from task.Status, d task.Decision) error {
+	return j.advance(c, t.Number, t.ID, transition{
+		event: string(d.Verdict), from: from, fromCount: t.AttemptCount, to: t.Status, count: t.AttemptCount,
+		reason: t.Reason, finishedAt: t.FinishedAt, nextAttemptAt: t.NextAttemptAt,
+	})
+}
+
+// CatchUp writes the end of a task whose owner could not write all that led there: the attempts in between are missing.
+func (j *Journal) CatchUp(ctx context.Context, t *task.Task) error {
+	return j.ended(t, j.writeEnd(ctx, t, func(c *conn) error {
+		stored, err := position(c, t.Number)
+		switch {
+		case errors.Is(err, sql.ErrNoRows), err == nil && stored.id != t.ID:
+			return j.rowLost()
+		case err != nil:
+			return err
+		case stored.status.Finished(), stored.count > t.AttemptCount:
+			return task.ErrNotOwner
+		}
+		err = j.advance(c, t.Number, t.ID, transition{
+			event: task.EventCatchUp, from: stored.status, fromCount: stored.count, to: t.Status, count: t.AttemptCount,
+			reason: t.Reason, finishedAt: t.FinishedAt,
+		})
+		if err != nil {
+			return err
+		}
+		return catchUpAttempts(c, t)
+	}))
+}
+
+// catchUpAttempts writes the last attempt, and ends those that the journal has in flight.
+func catchUpAttempts(c *conn, t *task.Task) error {
+	const last = `INSERT OR IGNORE INTO attempts (task, number, started_at) VALUES (?, ?, ?)`
+	if _, err := c.exec(last, t.Number, t.Last.Number, t.Last.StartedAt.UnixMicro()); err != nil {
+		return err
+	}
+	// Where the journal failed during a wait, the last attempt has its outcome already.
+	if _, err := updateAttempt(c, t.Number, t.Last, isInFlight); err != nil {
+		return err
+	}
+	const lost = `UPDATE attempts SET decision = 'interrupted', message = 'the journal could not be written' WHERE task = ? AND decision IS NULL`
+	_, err := c.exec(lost, t.Number)
+	return err
+}
+
+// ended removes the stdin that was kept for a task once the task has ended.
+func (j *Journal) ended(t *task.Task, err error) error {
+	if err == nil && t.Status.Finished() && t.KeepsInput() {
+		j.DropInput(t)
+	}
+	return err
+}
+
+// recordInFlight writes the outcome of an attempt whose task was just found in flight.
+func (j *Journal) recordInFlight(c *conn, t *task.Task, a task.Attempt) error {
+	found, err := updateAttempt(c, t.Number, a, isInFlight)
+	switch {
+	case err != nil || found:
+		return err
+	case a.Number != t.AttemptCount: // of another attempt than the one in flight
+		return task.ErrNotOwner
+	}
+	return j.rowLost()
+}
+
+const (
+	setAttempt = `UPDATE attempts SET duration = ?, exit = ?, signal = ?, error = ?, message = ?, decision = ?, delay = ?, shortened = ?,
+		success = ?, rule = ?, exchange = ? WHERE task = ? AND number = ? AND `
+	isInFlight  = "decision IS NULL"
+	isCancelled = "decision = 'cancelled' AND exit IS NULL"
+)
+
+// updateAttempt writes an attempt's outcome and decision, and the end of its output. It reports whether it found the attempt.
+func updateAttempt(c *conn, number int64, a task.Attempt, guard string) (found bool, err error) {
+	o, d := a.Outcome, a.Decision
+	exit, duration := any(o.Exit), any(o.Duration.Microseconds())
+	if o.IsCrash() {
+		exit, duration = nil, nil
+	}
+	var delay, rule any
+	if d.Verdict == task.VerdictRetry {
+		delay = d.Delay.Microseconds()
+	}
+	if d.Rule != 0 {
+		rule = d.Rule
+	}
+	exchange, err := marshalExchange(o.Reply)
+	if err != nil {
+		return false, err
+	}
+	changed, err := c.exec(setAttempt+guard, duration, exit, nullable(o.Signal), nullable(string(o.Error)), nullable(o.Message),
+		d.Verdict, delay, d.Shortened, d.Success, rule, exchange, number, a.Number)
+	if err != nil || changed == 0 {
+		return false, err
+	}
+	return true, keepTail(c, number, a)
+}
+
+// keptTails is of how many attempts a task keeps the output: one without a limit of attempts may never end.
+const keptTails = 100
+
+// keepTail writes the end of what an attempt wrote, or of the reply that it got.
+func keepTail(c *conn, number int64, a task.Attempt) error {
+	o := a.Outcome
+	if o.Stdout+o.Stderr == "" {
+		return nil
+	}
+	const insert = "INSERT INTO tails (task, attempt, stdout, stderr) VALUES (?, ?, ?, ?)"
+	_, err := c.exec(insert, number, a.Number, []byte(o.Stdout), []byte(o.Stderr))
+	if err == nil && a.Number > keptTails {
+		_, err = c.exec("DELETE FROM tails WHERE task = ? AND attempt <= ?", number, a.Number-keptTails)
+	}
+	return err
+}
+
+// exchange is what is stored of a task.Reply, times in microseconds. The phases' total is the attempt's duration.
+type exchange struct {
+	Status      int    `json:"status,omitempty"`
+	Written     int    `json:"written,omitempty"`
+	Event       string `json:"event,omitempty"`
+	ServerDelay int64  `json:"server_delay_us,omitempty"`
+	DNS         int64  `json:"dns_us,omitempty"`
+	Connect     int64  `json:"connect_us,omitempty"`
+	TLS         int64  `json:"tls_us,omitempty"`
+	FirstByte   int64  `json:"first_byte_us,omitempty"`
+}
+
+// marshalExchange returns what is stored of an exchange; nil for a command's attempt.
+func marshalExchange(e *task.Reply) (any, error) {
+	if e == nil {
+		return nil, nil
+	}
+	text, err := json.Marshal(exchange{
+		Status: e.Status, Written: e.Written, Event: e.Default.Event, ServerDelay: e.ServerDelay.Microseconds(),
+		DNS: e.Phases.DNS.Microseconds(), Connect: e.Phases.Connect.Microseconds(), TLS: e.Phases.TLS.Microseconds(),
+		FirstByte: e.Phases.FirstByte.Microseconds(),
+	})
+	return string(text), err
 }
