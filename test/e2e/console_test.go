@@ -23,7 +23,7 @@ import (
 	"github.com/10f93571/retry/internal/testkit"
 )
 
-// console is a terminal with a person in front of it, and the directory in which its commands run.
+// console is a terminal that a test types at, and the directory in which its commands run.
 type console struct {
 	*testing.T
 	dir    string
@@ -36,7 +36,7 @@ type console struct {
 	seen   int         // how much of it expect has passed
 }
 
-// buildForTerminals builds retry for a test that plays at terminals.
+// buildForTerminals builds retry for a test with terminals.
 func buildForTerminals(t *testing.T) string {
 	t.Helper()
 	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
@@ -53,7 +53,8 @@ func newConsole(t *testing.T, binary string) *console {
 	testkit.Must(t, syscall.SetNonblock(int(master.Fd()), true)) // or Close would wait for the end of watch
 	t.Cleanup(func() { _ = master.Close(); _ = slave.Close() })
 	s := &console{T: t, dir: t.TempDir(), master: master, slave: slave, chunks: make(chan []byte)}
-	s.env = append(os.Environ(), "GITHUB_ACTIONS=", "GITLAB_CI=", "RETRY_STATE_DIR="+filepath.Join(s.dir, "state"), "HOME="+s.dir, "LC_ALL=C", "TERM=xterm",
+	s.env = append(os.Environ(), "GITHUB_ACTIONS=", "GITLAB_CI=", "RETRY_STATE_DIR="+filepath.Join(s.dir, "state"),
+		"HOME="+s.dir, "LC_ALL=C", "TERM=xterm",
 		"PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"), "PS1="+prompt)
 	for name, code := range scripts {
 		testkit.Must(t, os.WriteFile(filepath.Join(s.dir, name), []byte("#!/bin/sh\n"+code+"\n"), 0o700))
@@ -63,7 +64,7 @@ func newConsole(t *testing.T, binary string) *console {
 	return s
 }
 
-// watch passes on what the screen shows, until the last process that could write to it is gone.
+// watch sends what the screen shows to the channel, until the last process that could write to it is gone.
 func (s *console) watch() {
 	defer close(s.chunks)
 	for {
@@ -127,7 +128,7 @@ func (s *console) expect(texts ...string) string {
 	begun, late := s.seen, time.After(patience)
 	for _, text := range texts {
 		for !bytes.Contains(s.raw[s.seen:], []byte(text)) {
-			if !s.look(late) {
+			if !s.readMore(late) {
 				s.Fatalf("the screen does not show %q; it went on with %q, after %q", text, s.raw[s.seen:], s.raw[:s.seen])
 			}
 		}
@@ -136,8 +137,8 @@ func (s *console) expect(texts ...string) string {
 	return string(s.raw[begun:s.seen])
 }
 
-// look takes in what the screen shows next, and reports false where there will be nothing more, or it is too late.
-func (s *console) look(late <-chan time.Time) bool {
+// readMore waits for what the screen shows next. It returns false when nothing more can come, or on timeout.
+func (s *console) readMore(late <-chan time.Time) bool {
 	select {
 	case chunk, more := <-s.chunks:
 		s.raw = append(s.raw, chunk...)
@@ -162,20 +163,21 @@ func (s *console) press(key string) {
 	testkit.Must(s, err)
 }
 
-// idle waits until every process at the terminal waits for something. A program that has just asked may not listen yet: a key
-// that sends a signal could come too soon for it.
+// idle waits until every process at the terminal sleeps. A program that has just printed a prompt may not read yet, so a key that
+// sends a signal could come too soon for it.
 func (s *console) idle() {
 	s.Helper()
 	for end := time.Now().Add(patience); strings.ContainsAny(s.ps("stat="), "RDU"); { // U is the D of BSD
 		if time.Now().After(end) {
-			s.Fatalf("somebody is still busy:\n%s", s.ps("stat,args"))
+			s.Fatalf("processes are still busy:\n%s", s.ps("stat,args"))
 		}
 	}
 }
 
-// ps tells of the processes at the terminal.
+// ps lists the processes at the terminal.
 func (s *console) ps(columns string) string {
-	out, _ := exec.Command("ps", "-o", columns, "-t", strings.TrimPrefix(s.slave.Name(), "/dev/")).Output() // fails where there is none
+	// ps fails where there is no process.
+	out, _ := exec.Command("ps", "-o", columns, "-t", strings.TrimPrefix(s.slave.Name(), "/dev/")).Output()
 	return string(out)
 }
 
@@ -211,11 +213,11 @@ func (s *console) signal(pid int, sig syscall.Signal) {
 	testkit.Must(s, syscall.Kill(pid, sig))
 }
 
-// end waits until nobody uses the terminal any more, and returns how the first process ended.
-func (s *console) end() syscall.WaitStatus {
+// wait waits until no process uses the terminal any more, and returns how the first one ended.
+func (s *console) wait() syscall.WaitStatus {
 	s.Helper()
 	late := time.After(patience)
-	for s.look(late) {
+	for s.readMore(late) {
 	}
 	s.seen = len(s.raw)
 	ended := make(chan struct{})
@@ -230,19 +232,19 @@ func (s *console) end() syscall.WaitStatus {
 
 func (s *console) exits(code int) {
 	s.Helper()
-	if status := s.end(); !status.Exited() || status.ExitStatus() != code {
-		s.Errorf("retry ended with status %#x, want exit code %d; screen %q", status, code, s.raw)
+	if status := s.wait(); !status.Exited() || status.ExitStatus() != code {
+		s.Errorf("got status %#x, want exit code %d; screen %q", status, code, s.raw)
 	}
 }
 
 func (s *console) diesOf(sig syscall.Signal) {
 	s.Helper()
-	if status := s.end(); !status.Signaled() || status.Signal() != sig {
-		s.Errorf("retry ended with status %#x, want death of %v; screen %q", status, sig, s.raw)
+	if status := s.wait(); !status.Signaled() || status.Signal() != sig {
+		s.Errorf("got status %#x, want death by %v; screen %q", status, sig, s.raw)
 	}
 }
 
-// taskRow is what a scene wants to know of a task.
+// taskRow is the part of a task that the tests compare.
 type taskRow struct {
 	Status       string `json:"status"`
 	Reason       string `json:"reason"`
@@ -256,7 +258,7 @@ func (s *console) checkTask(want taskRow) {
 	var journal struct{ Tasks []taskRow }
 	testkit.Must(s, json.Unmarshal([]byte(s.output("retry", "status", "--json")), &journal))
 	if !slices.Equal(journal.Tasks, []taskRow{want}) {
-		s.Errorf("the journal holds %+v, want %+v", journal.Tasks, want)
+		s.Errorf("journal: got %+v, want %+v", journal.Tasks, want)
 	}
 }
 
@@ -280,13 +282,13 @@ func (s *console) read(name string) string {
 	return string(text)
 }
 
-// checkScreen compares the lines that a person sees now, as far as expect has got; each is matched as a whole by a pattern.
+// checkScreen compares the lines on the screen, up to where expect has read; a pattern matches each line as a whole.
 func (s *console) checkScreen(width int, patterns ...string) {
 	s.Helper()
 	got := strings.Join(s.screen(width), "\n")
 	want := regexp.MustCompile("^" + strings.Join(patterns, "\n") + "$")
 	if !want.MatchString(got) {
-		s.Errorf("the screen shows\n%s\nwant\n%v\nraw %q", got, want, s.raw)
+		s.Errorf("screen: got\n%s\nwant\n%v\nraw %q", got, want, s.raw)
 	}
 }
 
@@ -311,13 +313,16 @@ func (s *console) screen(width int) []string {
 		case rest[0] == '\n':
 			newRow()
 		case rest[0] < ' ' || rest[0] > '~':
-			s.Fatalf("this screen does not know %q", rest)
+			s.Fatalf("unknown control sequence %q", rest)
 		default:
 			if column == width {
 				wrapped[row], column = true, 0
 				newRow()
 			}
-			rows[row] = append(rows[row][:min(column, len(rows[row]))], append(rest[:1:1], rows[row][min(column+1, len(rows[row])):]...)...)
+			for len(rows[row]) <= column {
+				rows[row] = append(rows[row], ' ')
+			}
+			rows[row][column] = rest[0]
 			column++
 		}
 		rest = rest[1:]

@@ -9,35 +9,37 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
-	_ "github.com/mattn/go-sqlite3" // to hold the lock of a journal
+	_ "github.com/mattn/go-sqlite3"
+	"golang.org/x/sys/unix"
 
 	"github.com/10f93571/retry/internal/testkit"
 )
 
-// site is a place with a journal, for runs of the real main.
-type site struct {
+// journalTest runs the real main with a journal of its own.
+type journalTest struct {
 	*testing.T
 	state string
 	env   []string
 }
 
-type report struct {
+type result struct {
 	stdout, stderr string
 	code           int
 }
 
-func newSite(t *testing.T) *site {
+func newJournalTest(t *testing.T) *journalTest {
 	testkit.Slow(t, "it runs the program on failing file systems")
-	return &site{T: t, state: filepath.Join(t.TempDir(), "state")}
+	return &journalTest{T: t, state: filepath.Join(t.TempDir(), "state")}
 }
 
 // run runs a program that ends by itself; patience is for one that does not.
-func (s *site) run(program string, args ...string) report {
+func (s *journalTest) run(program string, args ...string) result {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
 	defer cancel()
@@ -59,16 +61,17 @@ func (s *site) run(program string, args ...string) report {
 	if ctx.Err() != nil {
 		s.Fatalf("%s %q hangs: %s", program, args, &stderr)
 	}
-	return report{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
-// survives asserts what holds of every fault: the command runs, its status stands, one warning says what and what to do; where the
-// journal is required nothing runs; and the doctor names the fault.
-func (s *site) survives(warning, hint, finding string) {
+// checkSurvives checks what every fault has in common: the command runs, its exit status is kept, and one warning names the fault and
+// what to do. Where the journal is required nothing runs. The doctor names the fault.
+func (s *journalTest) checkSurvives(warning, hint, finding string) {
 	s.Helper()
 	r := s.run("retry", "-n", "1", "--", "sh", "-c", "echo ran; exit 7")
-	if r.stdout != "ran\n" || r.code != 7 || strings.Count(r.stderr, "warning:") != 1 || !strings.Contains(r.stderr, warning) || !strings.Contains(r.stderr, "\nhint: "+hint) {
-		s.Errorf("exit %d, stdout %q, stderr %q; want the warning %q with the hint %q", r.code, r.stdout, r.stderr, warning, hint)
+	warned := strings.Count(r.stderr, "warning:") == 1 && strings.Contains(r.stderr, warning) && strings.Contains(r.stderr, "\nhint: "+hint)
+	if r.stdout != "ran\n" || r.code != 7 || !warned {
+		s.Errorf("got exit %d, stdout %q, stderr %q; want the warning %q with the hint %q", r.code, r.stdout, r.stderr, warning, hint)
 	}
 	r = s.run("retry", "--require-state", "--", "echo", "ran")
 	if r.stdout != "" || r.code != 125 || !strings.Contains(r.stderr, warning) {
@@ -80,8 +83,8 @@ func (s *site) survives(warning, hint, finding string) {
 	}
 }
 
-// sound asserts that a run and what was asked of it have nothing to say.
-func (s *site) sound(args ...string) report {
+// runCleanly checks that a run succeeds without a word on stderr.
+func (s *journalTest) runCleanly(args ...string) result {
 	s.Helper()
 	r := s.run("retry", args...)
 	if r.code != 0 || r.stderr != "" {
@@ -90,7 +93,7 @@ func (s *site) sound(args ...string) report {
 	return r
 }
 
-func (s *site) needRoot() {
+func (s *journalTest) needRoot() {
 	s.Helper()
 	if os.Geteuid() != 0 {
 		s.Skip("only root can give a directory away")
@@ -98,7 +101,7 @@ func (s *site) needRoot() {
 }
 
 // mount puts a small file system in memory where the journal will be.
-func (s *site) mount(size string) (root string) {
+func (s *journalTest) mount(size string) (root string) {
 	s.Helper()
 	root = s.TempDir()
 	if err := syscall.Mount("none", root, "tmpfs", 0, "mode=700,size="+size); err != nil {
@@ -113,7 +116,7 @@ func (s *site) mount(size string) (root string) {
 	return root
 }
 
-func (s *site) fill(root string) {
+func (s *journalTest) fill(root string) {
 	s.Helper()
 	f, err := os.Create(filepath.Join(root, "fill"))
 	if err != nil {
@@ -128,51 +131,51 @@ func (s *site) fill(root string) {
 }
 
 func TestAReadOnlyFileSystem(t *testing.T) {
-	t.Run("with a WAL", func(t *testing.T) { readOnly(newSite(t), false) })
-	t.Run("without", func(t *testing.T) { readOnly(newSite(t), true) })
+	t.Run("with a WAL", func(t *testing.T) { readOnly(newJournalTest(t), false) })
+	t.Run("without", func(t *testing.T) { readOnly(newJournalTest(t), true) })
 }
 
-// readOnly has SQLite find the index that it needs to read a WAL, or miss it.
-func readOnly(s *site, closed bool) {
+// readOnly tests a journal with the index that SQLite needs to read a WAL, or without.
+func readOnly(s *journalTest, closed bool) {
 	root := s.mount("2m")
-	s.sound("--", "echo", "before")
+	s.runCleanly("--", "echo", "before")
 	if closed {
-		s.run("retry", "cancel", "nothing") // which ends as the last one to have the journal open
+		s.run("retry", "cancel", "nothing") // it is the last to close the journal, which removes the WAL
 	}
 	if err := syscall.Mount("none", root, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
 		s.Skipf("nothing can be remounted here: %v", err)
 	}
-	s.survives("read-only file system", "mount the file system of "+s.state+" writable", "is mounted read-only")
+	s.checkSurvives("read-only file system", "mount the file system of "+s.state+" writable", "is mounted read-only")
 	if r := s.run("retry", "doctor"); strings.Contains(r.stdout, "chmod") {
 		s.Errorf("a mode is blamed: %s", r.stdout)
 	}
-	if r := s.sound("status"); !strings.Contains(r.stdout, "echo before") {
+	if r := s.runCleanly("status"); !strings.Contains(r.stdout, "echo before") {
 		s.Errorf("status does not read the journal: %s", r.stdout)
 	}
 }
 
 func TestAFullDisk(t *testing.T) {
-	s := newSite(t)
+	s := newJournalTest(t)
 	root := s.mount("2m")
 	s.fill(root)
-	s.survives("database or disk is full", "make room on the file system of "+s.state, "0 B free")
+	s.checkSurvives("database or disk is full", "make room on the file system of "+s.state, "0 B free")
 }
 
-// The end of a command that succeeded is written though the command itself filled the disk, also in the attempts before: a resume must
-// not run it again.
+// A success is recorded even if the command itself filled the disk, in this attempt or in an earlier one: a resume must not run it
+// again.
 func TestTheEndIsWrittenOnAFullDisk(t *testing.T) {
 	for _, attempts := range []string{"1", "3"} {
-		t.Run(attempts, func(t *testing.T) { fillsTheDisk(newSite(t), attempts) })
+		t.Run(attempts, func(t *testing.T) { fillsTheDisk(newJournalTest(t), attempts) })
 	}
 }
 
-func fillsTheDisk(s *site, attempts string) {
+func fillsTheDisk(s *journalTest, attempts string) {
 	root := s.mount("2m")
 	r := s.run("retry", "-n", "5", "-b", "constant:0", "--", "sh", "-c", "cat /dev/zero >"+root+"/fill 2>/dev/null; test $RETRY_ATTEMPT = "+attempts)
 	if warnings := strings.Count(r.stderr, "warning:"); r.code != 0 || warnings > 1 || (attempts == "1" && warnings > 0) {
 		s.Errorf("exit %d, stderr %q", r.code, r.stderr)
 	}
-	if r := s.sound("status"); !strings.Contains(r.stdout, "SUCCEEDED") {
+	if r := s.runCleanly("status"); !strings.Contains(r.stdout, "SUCCEEDED") {
 		s.Errorf("status: %s", r.stdout)
 	}
 	if r := s.run("retry", "resume", "--all"); r.code != 0 || !strings.Contains(r.stderr, "nothing to resume") {
@@ -181,55 +184,63 @@ func fillsTheDisk(s *site, attempts string) {
 	if err := os.Remove(filepath.Join(root, "fill")); err != nil {
 		s.Fatal(err)
 	}
-	s.sound("--", "true")
+	s.runCleanly("--", "true")
 	if _, err := os.Stat(filepath.Join(s.state, "reserve")); err != nil {
 		s.Errorf("the reserve is not made again: %v", err)
 	}
 }
 
-// A run without delays lets its log grow, where there is room. A small disk is no reason to go on without a journal.
+// A run without delays lets its WAL grow. On a small disk it still keeps its journal.
 func TestManyAttemptsOnASmallDisk(t *testing.T) {
-	s := newSite(t)
+	s := newJournalTest(t)
 	s.mount("1m")
 	r := s.run("retry", "-n", "400", "-b", "constant:0", "--", "false")
 	if strings.Contains(r.stderr, "warning:") {
 		t.Error(r.stderr)
 	}
-	if r := s.sound("status"); !strings.Contains(r.stdout, "400/400") {
+	if r := s.runCleanly("status"); !strings.Contains(r.stdout, "400/400") {
 		t.Errorf("status: %s", r.stdout)
 	}
 }
 
-// Nor is a limit of the size of files.
+// The same holds for a limit of the file size.
 func TestManyAttemptsWithALimitOfFiles(t *testing.T) {
-	s := newSite(t)
+	s := newJournalTest(t)
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("no bash, whose exec can name a program")
 	}
-	s.sound("--", "true") // the reserve is as large
+	s.runCleanly("--", "true") // the reserve is as large
 	r := s.run("bash", "-c", `ulimit -f 200 && exec -a retry "$RETRY" -n 400 -b constant:0 -- false`)
 	if strings.Contains(r.stderr, "warning:") {
 		t.Error(r.stderr)
 	}
-	if r := s.sound("status"); !strings.Contains(r.stdout, "400/400") {
+	if r := s.runCleanly("status"); !strings.Contains(r.stdout, "400/400") {
 		t.Errorf("status: %s", r.stdout)
 	}
 }
 
-// What is kept for a command goes where there is room: it runs as it would without a journal. A warning says, once, what a resume will
-// not find.
+// Stdin and output that retry keeps go where there is room, so the command runs as without a journal. One warning says what a resume
+// will not find.
 func TestStreamsOnAFullDisk(t *testing.T) {
 	for script, want := range map[string]struct {
 		code, bytes, warnings int
 	}{
-		"echo hello | retry -n 3 -b constant:0 --stdin replay -- sh -c 'cat; test $RETRY_ATTEMPT = 2'":          {0, 2 * len("hello\n"), 1},
-		"echo hello | retry -n 3 -b constant:0 --stdin replay --output final -- sh -c 'cat; exit 3'":            {3, len("hello\n"), 1},
-		"retry -n 1 --output success -- head -c 1500000 /dev/zero":                                              {0, 1500000, 0},
-		"retry -n 3 -b constant:0 --output final -- sh -c 'head -c 1500000 /dev/zero; test $RETRY_ATTEMPT = 2'": {0, 1500000, 0},
+		"echo hello | retry -n 3 -b constant:0 --stdin replay -- sh -c 'cat; test $RETRY_ATTEMPT = 2'": {
+			bytes: 2 * len("hello\n"), warnings: 1,
+		},
+		"echo hello | retry -n 3 -b constant:0 --stdin replay --output final -- sh -c 'cat; exit 3'": {
+			code: 3, bytes: len("hello\n"), warnings: 1,
+		},
+		"retry -n 1 --output success -- head -c 1500000 /dev/zero": {
+			bytes: 1500000,
+		},
+		"retry -n 3 -b constant:0 --output final -- sh -c 'head -c 1500000 /dev/zero; test $RETRY_ATTEMPT = 2'": {
+			bytes: 1500000,
+		},
 	} {
-		s := newSite(t) // a run may spend what another one needs of the reserve
+		s := newJournalTest(t) // a run may spend what another one needs of the reserve
 		root := s.mount("2m")
-		s.sound("--", "true")
+		s.runCleanly("--", "true")
 		s.run("sh", "-c", "cat /dev/zero >"+root+"/fill 2>/dev/null")
 		if r := s.run("sh", "-c", script); r.code != want.code || len(r.stdout) != want.bytes || strings.Count(r.stderr, "warning:") != want.warnings {
 			t.Errorf("%s: exit %d, %d bytes, stderr %q", script, r.code, len(r.stdout), r.stderr)
@@ -237,35 +248,35 @@ func TestStreamsOnAFullDisk(t *testing.T) {
 	}
 }
 
-func TestAStrangersDirectory(t *testing.T) {
-	s := newSite(t)
+func TestAnotherUsersDirectory(t *testing.T) {
+	s := newJournalTest(t)
 	s.needRoot()
-	s.sound("--", "true")
+	s.runCleanly("--", "true")
 	if err := os.Chown(s.state, 4242, -1); err != nil {
 		t.Fatal(err)
 	}
-	s.survives("belongs to user 4242, not to you (0)", "chown it, or use a directory of your own", "✗ directory")
+	s.checkSurvives("belongs to user 4242, not to you (0)", "chown it, or use a directory of your own", "✗ directory")
 }
 
-// As under sudo, which keeps HOME on some systems: nothing may be made in the home of its caller.
-func TestAStrangersHome(t *testing.T) {
-	s := newSite(t)
+// On some systems sudo keeps HOME: nothing may be made in the home of its caller.
+func TestAnotherUsersHome(t *testing.T) {
+	s := newJournalTest(t)
 	s.needRoot()
 	home := t.TempDir()
 	if err := os.Chown(home, 4242, -1); err != nil {
 		t.Fatal(err)
 	}
 	s.env = []string{"RETRY_STATE_DIR=", "XDG_STATE_HOME=", "HOME=" + home}
-	s.survives("HOME leads to "+home+", which belongs to user 4242", "sudo -H sets the home", "✗ directory")
+	s.checkSurvives("HOME leads to "+home+", which belongs to user 4242", "sudo -H sets the home", "✗ directory")
 	if entries, err := os.ReadDir(home); err != nil || len(entries) > 0 {
-		t.Errorf("made in a stranger's home: %v, %v", entries, err)
+		t.Errorf("made in another user's home: %v, %v", entries, err)
 	}
 }
 
-// The doctor names who keeps everybody from writing, and finds the lock free afterwards.
+// The doctor names the process that holds the write lock, and later finds the lock free.
 func TestDoctorFindsWhoHoldsTheLock(t *testing.T) {
-	s := newSite(t)
-	s.sound("--", "true")
+	s := newJournalTest(t)
+	s.runCleanly("--", "true")
 	db, err := sql.Open("sqlite3", "file:"+s.state+"/journal.db?_txlock=immediate")
 	if err != nil {
 		t.Fatal(err)
@@ -282,15 +293,15 @@ func TestDoctorFindsWhoHoldsTheLock(t *testing.T) {
 	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)
 	}
-	if r := s.sound("doctor"); !strings.Contains(r.stdout, "a write can begin") {
+	if r := s.runCleanly("doctor"); !strings.Contains(r.stdout, "a write can begin") {
 		t.Errorf("doctor: %s", r.stdout)
 	}
 }
 
-// Whatever limit lets the command run without a journal lets it run with one: the command goes before being written down.
+// Whatever descriptor limit lets the command run without a journal also lets it run with one.
 func TestFewFileDescriptors(t *testing.T) {
-	s := newSite(t)
-	limited := func(n int, flags string) report {
+	s := newJournalTest(t)
+	limited := func(n int, flags string) result {
 		script := `ulimit -n ` + strconv.Itoa(n) + ` && exec -a retry "$RETRY" ` + flags + ` -- true`
 		return s.run("bash", "-c", script)
 	}
@@ -315,9 +326,9 @@ func TestFewFileDescriptors(t *testing.T) {
 	}
 }
 
-// Wherever a journal is damaged: the command runs, at most one warning comes, nothing panics or hangs, and what was there is kept.
+// Wherever a journal is damaged, the command runs with at most one warning, nothing panics or hangs, and the damaged files are kept.
 func TestDamageAnywhere(t *testing.T) {
-	s := newSite(t)
+	s := newJournalTest(t)
 	for range 4 {
 		s.run("retry", "-n", "2", "-b", "constant:0", "--capture", "both", "--", "sh", "-c", "echo out; echo err >&2; exit 1")
 	}
@@ -329,9 +340,9 @@ func TestDamageAnywhere(t *testing.T) {
 	for range 150 {
 		seed := rand.Uint64()
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			s := newSite(t)
+			s := newJournalTest(t)
 			damaged := damage(rand.New(rand.NewPCG(seed, 0)), bytes.Clone(intact))
-			s.plant(damaged)
+			s.writeJournal(damaged)
 			r := s.run("retry", "status")
 			if (r.code != 0 && r.code != 125) || strings.Contains(r.stderr, "goroutine ") {
 				t.Errorf("status: exit %d, %s", r.code, r.stderr)
@@ -340,7 +351,7 @@ func TestDamageAnywhere(t *testing.T) {
 			if r.code != 0 || r.stdout != "ran\n" || strings.Count(r.stderr, "warning:") > 1 {
 				t.Errorf("run: exit %d, stdout %q, stderr %q", r.code, r.stdout, r.stderr)
 			}
-			aside += s.kept(damaged)
+			aside += s.countSetAside(damaged)
 		})
 	}
 	if aside == 0 {
@@ -362,15 +373,15 @@ func damage(random *rand.Rand, data []byte) []byte {
 	return data
 }
 
-func (s *site) plant(database []byte) {
+func (s *journalTest) writeJournal(database []byte) {
 	s.Helper()
 	if err := errors.Join(os.Mkdir(s.state, 0o700), os.WriteFile(filepath.Join(s.state, "journal.db"), database, 0o600)); err != nil {
 		s.Fatal(err)
 	}
 }
 
-// kept returns 1 where the damaged journal was set aside, as it was.
-func (s *site) kept(damaged []byte) int {
+// countSetAside returns 1 where the damaged journal was set aside unchanged.
+func (s *journalTest) countSetAside(damaged []byte) int {
 	s.Helper()
 	found, _ := filepath.Glob(filepath.Join(s.state, "corrupt-*", "journal.db"))
 	if len(found) == 0 {
@@ -381,4 +392,22 @@ func (s *site) kept(damaged []byte) int {
 		s.Errorf("what was set aside in %q is not what was damaged: %v", found, err)
 	}
 	return 1
+}
+
+func init() {
+	commands["blocking"] = becomeBlocked
+}
+
+// becomeBlocked executes the program that its arguments name, with every signal blocked: exec keeps the signal mask of the thread.
+func becomeBlocked() {
+	path, err := exec.LookPath(os.Args[1])
+	if err == nil {
+		runtime.LockOSThread()
+		var all unix.Sigset_t
+		all.Val[0] = ^uint64(3 << 31) // but 32 and 33, which the C library keeps for itself
+		if err = unix.PthreadSigmask(unix.SIG_SETMASK, &all, nil); err == nil {
+			err = syscall.Exec(path, os.Args[1:], os.Environ())
+		}
+	}
+	panic(err)
 }

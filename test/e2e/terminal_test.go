@@ -3,6 +3,10 @@
 package e2e
 
 import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,10 +19,10 @@ import (
 	"github.com/10f93571/retry/internal/testkit"
 )
 
-// TestTerminal plays what people do at a terminal, with the real binary on a real one.
+// TestTerminal does what people do at a terminal, with the real binary on a pseudo-terminal.
 func TestTerminal(t *testing.T) {
 	binary := buildForTerminals(t)
-	scenes := map[string]func(*console){
+	tests := map[string]func(*console){
 		"Ctrl-C reaches the command once":         ctrlCReachesTheCommandOnce,
 		"Ctrl-C reaches a group of its own":       ctrlCReachesAnotherGroup,
 		"Ctrl-C stops the caller's loop":          ctrlCStopsTheCallersLoop,
@@ -37,8 +41,8 @@ func TestTerminal(t *testing.T) {
 		"no countdown in the background":          noCountdownInTheBackground,
 		"a command inherits what it would anyhow": inheritsTheSame,
 	}
-	for name, scene := range scenes {
-		t.Run(name, func(t *testing.T) { scene(newConsole(t, binary)) })
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) { test(newConsole(t, binary)) })
 	}
 }
 
@@ -77,7 +81,7 @@ func ctrlCReachesAnotherGroup(s *console) {
 
 func ctrlCStopsTheCallersLoop(s *console) {
 	s.shell()
-	for range 5 { // whether retry or the command is the first to hear of it is up to the system
+	for range 5 { // either retry or the command may get the signal first
 		s.enter("for i in 1 2 3; do echo $i >>rounds; retry -n 1 -- ./hang; done")
 		s.expect("hanging")
 		s.press(interruptKey)
@@ -86,7 +90,7 @@ func ctrlCStopsTheCallersLoop(s *console) {
 	s.enter("echo last-$?")
 	s.expect("last-130")
 	if got, want := s.read("rounds"), strings.Repeat("1\n", 5); got != want {
-		s.Errorf("the loops went through %q, want %q", got, want)
+		s.Errorf("loop rounds: got %q, want %q", got, want)
 	}
 }
 
@@ -239,7 +243,7 @@ func noCountdownInTheBackground(s *console) {
 	}
 }
 
-// inheritsTheSame needs no terminal. It looks at what SQLite, the Go runtime and retry itself could leave to the command.
+// inheritsTheSame needs no terminal. It checks what SQLite, the Go runtime and retry itself could pass on to the command.
 func inheritsTheSame(s *console) {
 	probe := []string{"sh", "-c", `ls /dev/fd/; grep -E '^(SigBlk|SigIgn):' /proc/self/status; umask; ulimit -Sn; pwd`}
 	callers := map[string][]string{
@@ -259,15 +263,15 @@ func inheritsTheSame(s *console) {
 	}
 }
 
-// What keys send, and what a shell says when it waits for a line.
+// What keys send, and the prompt of the shell.
 const (
 	interruptKey = "\x03"
 	endKey       = "\x04"
 	suspendKey   = "\x1a"
-	prompt       = "your turn> "
+	prompt       = "shell> "
 )
 
-// scripts are the commands of the scenes.
+// scripts are the commands of the tests.
 var scripts = map[string]string{
 	// In wait the shell runs its traps at once, so that two signals of a kind do not become one.
 	"counter": `int=0 winch=0
@@ -282,4 +286,119 @@ var scripts = map[string]string{
 	"second":   `[ $RETRY_ATTEMPT = 2 ] && echo second attempt || { echo first attempt; exit 1; }`,
 	"ask":      `printf 'sure? '; read -r x; echo "<$x>"; [ "$x" = yes ]`,
 	"password": `read -rsp 'password? ' x; echo "<$x>"`,
+}
+
+// The picture of retry plot is as wide as the terminal. With colours it is drawn in braille dots, without them in other characters.
+func TestPlotOnTerminals(t *testing.T) {
+	binary := buildForTerminals(t)
+	for _, tt := range []struct {
+		width  uint16
+		env    string
+		colour bool
+	}{{width: 60, env: "TERM=xterm", colour: true}, {width: 140, env: "TERM=xterm", colour: true}, {width: 80, env: "NO_COLOR=1"}, {
+		width: 100, env: "TERM=dumb",
+	}} {
+		t.Run(fmt.Sprint(tt.width, " ", tt.env), func(t *testing.T) {
+			s := newConsole(t, binary)
+			s.resize(tt.width)
+			s.start(tt.env, "retry", "plot", "exp:1s..1m/none", "exp:1s..1m/30%")
+			s.exits(0)
+			text := strings.ReplaceAll(string(s.raw), "\r", "")
+			if strings.Contains(text, "\x1b[31m") != tt.colour || strings.Contains(text, "⡇") != tt.colour {
+				t.Errorf("got %s\nwant colours and dots: %v", text, tt.colour)
+			}
+			widest, side := 0, 0
+			for line := range strings.Lines(text) {
+				line = strings.TrimSuffix(plainText(line), "\n")
+				widest, side = max(widest, len([]rune(line))), max(side, strings.Count(line, "Load: "))
+			}
+			if want := int(tt.width); widest > want || widest < want-4 || side != 1+want/100 {
+				t.Errorf("%d side by side, %d characters in a window of %d:\n%s", side, widest, want, text)
+			}
+		})
+	}
+}
+
+const mebibyte = 1 << 20
+
+// slow serves a file whose second half comes when the test has seen the progress of the first. It also reads a request's body then.
+func slow(seen <-chan struct{}) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		half := strings.Repeat("x", 2*mebibyte)
+		if r.URL.Path == "/silent" {
+			half = half[:mebibyte]
+		}
+		if r.Method == http.MethodGet {
+			w.Header().Set("Content-Length", fmt.Sprint(2*len(half)))
+			_, _ = fmt.Fprint(w, half)
+			_ = http.NewResponseController(w).Flush()
+		}
+		<-seen
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = fmt.Fprint(w, half)
+	}
+}
+
+// TestTransferOnATerminal checks the progress line of a transfer.
+func TestTransferOnATerminal(t *testing.T) {
+	binary := buildForTerminals(t)
+	tests := map[string]func(s *console, url string, seen chan struct{}){
+		"it is shown and cleaned up":  theTransferCleansUp,
+		"it fits a narrow window":     theTransferFits,
+		"an upload is shown":          theUploadIsShown,
+		"none where nobody wants one": noTransferInSilence,
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			seen := make(chan struct{})
+			server := httptest.NewServer(slow(seen))
+			defer server.Close()
+			test(newConsole(t, binary), server.URL, seen)
+		})
+	}
+}
+
+func theTransferCleansUp(s *console, url string, seen chan struct{}) {
+	s.start("retry", "http", "-o", "file", url)
+	s.expect("retry: 50% of 4 MiB, ", " left")
+	close(seen)
+	s.exits(0)
+	s.checkScreen(80)
+	if info, err := os.Stat(filepath.Join(s.dir, "file")); err != nil || info.Size() != 4*mebibyte {
+		s.Errorf("%+v, %v", info, err)
+	}
+}
+
+func theTransferFits(s *console, url string, seen chan struct{}) {
+	const width = 15
+	s.resize(width)
+	s.start("retry", "http", "-o", "file", url)
+	s.expect("retry: 50% of")
+	close(seen)
+	s.exits(0)
+	s.checkScreen(width)
+}
+
+func theUploadIsShown(s *console, url string, seen chan struct{}) {
+	// The file is larger than the socket buffers of both ends.
+	testkit.Must(s, os.WriteFile(filepath.Join(s.dir, "large"), make([]byte, 64*mebibyte), 0o600))
+	s.start("retry", "http", "-X", "PUT", "--data-binary", "@large", "-o", "file", url)
+	s.expect("% of 64 MiB sent, ")
+	close(seen)
+	s.exits(0)
+	s.checkScreen(80)
+}
+
+// The silent transfers begin before another one, whose line is seen.
+func noTransferInSilence(s *console, url string, seen chan struct{}) {
+	s.start("sh", "-c", "retry http -s -o 1 $0/silent & retry http -q -o 2 $0/silent & retry http -o 3 $0/silent 2>notes & "+
+		"retry http -o 4 $0; wait; cat notes", url)
+	const line = "retry: 50% of 4 MiB, "
+	s.expect(line, line, line, line) // by now the others would have drawn a line, too
+	close(seen)
+	s.exits(0)
+	s.checkScreen(80)
+	if strings.Contains(string(s.raw), "of 2 MiB") {
+		s.Errorf("a silent transfer drew a line: %q", s.raw)
+	}
 }

@@ -24,27 +24,27 @@ import (
 	"github.com/10f93571/retry/internal/testkit"
 )
 
-// session is what somebody does at a console, with retry in front of the commands or without.
+// session is an interactive session at a console, with retry before the commands or without it.
 type session struct {
 	*console
-	front string
+	prefix string
 }
 
-// transcript is what is left of a session.
+// transcript is the result of a session.
 type transcript struct {
 	screen string // what the terminal showed
-	log    string // what the commands themselves saw
+	log    string // what the commands wrote about themselves
 }
 
-// step is something typed, and the texts that it brings to the screen, one after the other.
+// step is what is typed, and the texts that then appear on the screen, in this order.
 type step []string
 
-// sessions are played at an interactive bash. RETRY in what is typed is where retry stands, or nothing.
+// sessions run in an interactive bash. RETRY in what is typed is replaced by the prefix, or by nothing.
 var sessions = map[string]struct {
-	front string // what RETRY stands for, where it is not "retry -- "
-	needs string // a program that some machines lack
-	steps []step // at the prompt of a shell
-	play  func(*session)
+	prefix string // what replaces RETRY; empty for "retry -- "
+	needs  string // a program that some machines lack
+	steps  []step // at the prompt of a shell
+	run    func(*session)
 }{
 	"a yes/no prompt": {steps: []step{
 		{"RETRY ./sure\n", "sure? "},
@@ -105,7 +105,7 @@ var sessions = map[string]struct {
 		{"q", "bye\r\n", prompt},
 		status("0 0"),
 	}},
-	"an editor that is killed": {front: "retry -n 1 -- ", steps: []step{
+	"an editor that is killed": {prefix: "retry -n 1 -- ", steps: []step{
 		{"RETRY ./editor\n", "editing\r\n"},
 		{"k", prompt},
 		status("137 137"),
@@ -161,8 +161,9 @@ var sessions = map[string]struct {
 		{"yes\n", "<yes>", prompt},
 		status("0 0"),
 	}},
-	// Without --foreground a command in the background whose stdin is a pipe has a group of its own, which fg does not bring to the front.
-	"a pipeline that asks, & and fg": {front: "retry --foreground -- ", steps: []step{
+	// Without --foreground, a background command whose stdin is a pipe has a process group of its own, which fg does not bring to
+	// the foreground.
+	"a pipeline that asks, & and fg": {prefix: "retry --foreground -- ", steps: []step{
 		{"seq 2 | RETRY ./each | cat & " + untilStopped, "stopped 1", prompt},
 		{"fg\n", "cat\r\n"},
 		{"yes\n", "delete 2? "},
@@ -215,13 +216,13 @@ var sessions = map[string]struct {
 		{"42\n", "it was 42", prompt},
 		status("0 0"),
 	}},
-	"loops with pipefail": {front: "retry -n 1 -- ", steps: []step{
+	"loops with pipefail": {prefix: "retry -n 1 -- ", steps: []step{
 		{"set -o pipefail\n", prompt},
 		{"for i in 0 3 5; do echo $i | RETRY ./fail | cat; echo round $i: $? ${PIPESTATUS[*]}; done\n", "round 5: 5 0 5 0", prompt},
 		{"until echo 4 | RETRY ./fail | cat; do echo failed; break; done; false | RETRY ./fail\n", "failed", prompt},
 		status("7 1 7"),
 	}},
-	"a reader that leaves": {front: "retry -n 1 -- ", steps: []step{
+	"a reader that leaves": {prefix: "retry -n 1 -- ", steps: []step{
 		{"RETRY yes | head -n 2\n", "y\r\ny\r\n", prompt},
 		status("0 141 0"),
 	}},
@@ -305,41 +306,41 @@ var sessions = map[string]struct {
 		{"secret\n", "6 letters", prompt},
 		status("0 0"),
 	}},
-	"Ctrl-C that a command survives":       {play: interruptsInVain},
-	"what a command hears of Ctrl-Z":       {play: stopsTheListener},
-	"resizing the window":                  {play: resizesTheWindow},
-	"hanging up on a command that goes on": {play: hangsUpOnACommand},
-	"hanging up on a shell":                {play: hangsUpOnAShell},
+	"Ctrl-C that a command survives":       {run: survivesCtrlC},
+	"what a command hears of Ctrl-Z":       {run: stopsTheListener},
+	"resizing the window":                  {run: resizesTheWindow},
+	"hanging up on a command that goes on": {run: hangsUpOnACommand},
+	"hanging up on a shell":                {run: hangsUpOnAShell},
 }
 
-// status has the shell say how the last command ended: as a whole, and each part of a pipeline.
+// status has the shell print the exit status of the last command, and of each part of its pipeline.
 func status(want string) step {
 	return step{"echo status $? ${PIPESTATUS[*]}\n", "\nstatus " + want + "\r\n", prompt}
 }
 
-// TestTranscript plays each session with retry in front of the commands and without. But for retry's own lines, nobody can
-// tell them apart.
+// TestTranscript runs each session with retry before the commands and without it. Except for retry's own lines, both transcripts
+// are the same.
 func TestTranscript(t *testing.T) {
 	binary := buildForTerminals(t)
 	for name, tt := range sessions {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			need(t, "bash", "ps", tt.needs)
-			if tt.play == nil {
-				tt.play = func(s *session) { s.follow(tt.steps) }
+			requirePrograms(t, "bash", "ps", tt.needs)
+			if tt.run == nil {
+				tt.run = func(s *session) { s.runSteps(tt.steps) }
 			}
-			if tt.front == "" {
-				tt.front = "retry -- "
+			if tt.prefix == "" {
+				tt.prefix = "retry -- "
 			}
-			bare, wrapped := record(t, binary, "", tt.play), record(t, binary, tt.front, tt.play)
+			bare, wrapped := record(t, binary, "", tt.run), record(t, binary, tt.prefix, tt.run)
 			compare(t, "the screen shows", bare.screen, wrapped.screen)
 			compare(t, "the commands saw", bare.log, wrapped.log)
 		})
 	}
 }
 
-// need skips a session where the system lacks a program.
-func need(t *testing.T, programs ...string) {
+// requirePrograms skips a session where the system lacks a program.
+func requirePrograms(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, name := range programs {
 		if _, err := exec.LookPath(name); err != nil && name != "" {
@@ -359,14 +360,14 @@ func compare(t *testing.T, what, bare, wrapped string) {
 	for same < min(len(a), len(b)) && a[same] == b[same] {
 		same++
 	}
-	t.Errorf("after %q\n%s, without retry,\n%q\nand with it\n%q", a[max(0, same-1):same], what, a[same:], b[same:])
+	t.Errorf("after %q\n%s with retry: got\n%q\nwant, as without it,\n%q", a[max(0, same-1):same], what, b[same:], a[same:])
 }
 
-func record(t *testing.T, binary, front string, play func(*session)) transcript {
+func record(t *testing.T, binary, prefix string, run func(*session)) transcript {
 	t.Helper()
-	s := &session{newConsole(t, binary), front}
+	s := &session{newConsole(t, binary), prefix}
 	s.resize(wide)
-	for name, code := range acts {
+	for name, code := range sessionScripts {
 		testkit.Must(s, os.WriteFile(filepath.Join(s.dir, name), []byte("#!/usr/bin/env bash\n. ./prelude\n"+code+"\n"), 0o700))
 	}
 	for name, text := range map[string]string{"prelude": prelude, "inputrc": inputrc, "log": "", "heard": ""} {
@@ -374,50 +375,50 @@ func record(t *testing.T, binary, front string, play func(*session)) transcript 
 	}
 	self, err := os.Executable()
 	testkit.Must(s, err)
-	for name := range roles {
+	for name := range programs {
 		testkit.Must(s, os.Symlink(self, filepath.Join(s.dir, name)))
 	}
 	s.env = append(s.env, "INPUTRC=inputrc", "BASH_SILENCE_DEPRECATION_WARNING=1", "GORACE=atexit_sleep_ms=0")
-	play(s)
+	run(s)
 	return transcript{s.normal(string(s.raw)), s.read("log")}
 }
 
 var (
 	ownLines = regexp.MustCompile(`retry: [^\n]*\n`)
-	// What the terminal echoes of keys that send signals may come before or after what the signal leads to. The last one is a
-	// question that vim asks when it has nothing else to do.
+	// The terminal echoes keys that send signals before or after the output that the signal causes. The last one is a query that
+	// vim sends when it is idle.
 	unordered = strings.NewReplacer("^C", "", "^Z", "", `^\`, "", "\x1b[?4m", "")
 	jobIDs    = regexp.MustCompile(`(?m)^(\[\d+\]) \d+`)
-	deaths    = regexp.MustCompile(`(?m)^Killed.*\n`) // retry tells of that itself
+	deaths    = regexp.MustCompile(`(?m)^Killed.*\n`) // retry reports that itself
 	blanks    = regexp.MustCompile(` {2,}`)
 )
 
-// normal is a screen as it would be without retry, as far as two screens can be compared.
+// normal returns a screen without what retry adds and without what differs from run to run.
 func (s *session) normal(screen string) string {
 	screen = unordered.Replace(screen)
-	if s.front != "" {
+	if s.prefix != "" {
 		screen = ownLines.ReplaceAllString(screen, "")
-		screen = strings.ReplaceAll(screen, s.front, "")
+		screen = strings.ReplaceAll(screen, s.prefix, "")
 	}
 	screen = deaths.ReplaceAllString(screen, "")
 	screen = jobIDs.ReplaceAllString(screen, "$1 PID")
 	return blanks.ReplaceAllString(screen, " ")
 }
 
-// follow takes the steps in an interactive shell.
-func (s *session) follow(steps []step) {
+// runSteps takes the steps in an interactive shell.
+func (s *session) runSteps(steps []step) {
 	s.Helper()
 	s.open()
-	s.leave(steps...)
+	s.finish(steps...)
 }
 
-// leave takes the last steps in a shell, and looks at how they leave the terminal.
-func (s *session) leave(steps ...step) {
+// finish takes the last steps in a shell, and logs how they leave the terminal.
+func (s *session) finish(steps ...step) {
 	s.Helper()
 	for _, step := range steps {
-		s.act(step[0], step[1:]...)
+		s.typeKeys(step[0], step[1:]...)
 	}
-	s.act("./look last; exit\n")
+	s.typeKeys("./look last; exit\n")
 	s.exits(0)
 }
 
@@ -427,91 +428,92 @@ func (s *session) open() {
 	s.expect(prompt)
 }
 
-// act types something when all that was typed before has been dealt with, and waits for what comes of it.
-func (s *session) act(typed string, shown ...string) {
+// typeKeys types something when every process is idle, and waits for what is then shown.
+func (s *session) typeKeys(typed string, shown ...string) {
 	s.Helper()
 	s.idle()
-	s.press(strings.ReplaceAll(typed, "RETRY ", s.front))
+	s.press(strings.ReplaceAll(typed, "RETRY ", s.prefix))
 	s.expect(shown...)
 }
 
-func interruptsInVain(s *session) {
+func survivesCtrlC(s *session) {
 	s.open()
-	s.act("for i in 1 2; do RETRY ./listener; done\n", "listening")
+	s.typeKeys("for i in 1 2; do RETRY ./listener; done\n", "listening")
 	for n := range 3 {
-		s.act(interruptKey)
-		s.hears("SIGINT " + strconv.Itoa(n+1))
+		s.typeKeys(interruptKey)
+		s.expectSignals("SIGINT " + strconv.Itoa(n+1))
 	}
-	s.tell(syscall.SIGUSR2)
+	s.signalCommand(syscall.SIGUSR2)
 	s.expect("listening") // the loop goes on
-	s.tell(syscall.SIGUSR2)
+	s.signalCommand(syscall.SIGUSR2)
 	s.expect(prompt)
-	s.leave(status("0 0"))
+	s.finish(status("0 0"))
 }
 
 func stopsTheListener(s *session) {
 	s.open()
-	s.act("RETRY ./listener\n", "listening")
+	s.typeKeys("RETRY ./listener\n", "listening")
 	for n := range 4 {
-		s.act(suspendKey, "Stopped", prompt)
-		s.act([]string{"fg\n", "bg; fg\n"}[n%2])
-		s.hears("SIGCONT " + strconv.Itoa(n+1))
+		s.typeKeys(suspendKey, "Stopped", prompt)
+		s.typeKeys([]string{"fg\n", "bg; fg\n"}[n%2])
+		s.expectSignals("SIGCONT " + strconv.Itoa(n+1))
 	}
-	s.tell(syscall.SIGUSR2)
+	s.signalCommand(syscall.SIGUSR2)
 	s.expect(prompt)
-	s.leave(status("0 0"))
+	s.finish(status("0 0"))
 }
 
 func resizesTheWindow(s *session) {
 	s.open()
-	s.act("RETRY ./listener\n", "listening")
+	s.typeKeys("RETRY ./listener\n", "listening")
 	for n := range 3 {
 		s.resize(wide + 1 + uint16(n))
-		s.hears("SIGWINCH " + strconv.Itoa(n+1))
+		s.expectSignals("SIGWINCH " + strconv.Itoa(n+1))
 	}
-	s.tell(syscall.SIGUSR2)
+	s.signalCommand(syscall.SIGUSR2)
 	s.expect(prompt)
-	s.leave(status("0 0"))
+	s.finish(status("0 0"))
 }
 
 func hangsUpOnACommand(s *session) {
-	s.start(strings.Fields(s.front + "./listener")...)
+	s.start(strings.Fields(s.prefix + "./listener")...)
 	s.expect("listening\r\n")
 	testkit.Must(s, s.master.Close())
-	s.hears("SIGHUP 1", "SIGCONT 1")
-	s.tell(syscall.SIGUSR2)
+	s.expectSignals("SIGHUP 1", "SIGCONT 1")
+	s.signalCommand(syscall.SIGUSR2)
 	s.exits(0)
 }
 
 func hangsUpOnAShell(s *session) {
 	s.open()
-	s.act("mkfifo order; exec 9<>order; trap 'read -u 9' EXIT\n", prompt)
-	s.act("RETRY ./listener\n", "listening\r\n")
+	s.typeKeys("mkfifo order; exec 9<>order; trap 'read -u 9' EXIT\n", prompt)
+	s.typeKeys("RETRY ./listener\n", "listening\r\n")
 	testkit.Must(s, s.master.Close())
-	s.hears("SIGHUP 1")
-	testkit.Must(s, os.WriteFile(filepath.Join(s.dir, "order"), []byte("\n"), 0)) // the shell ends, and the system hangs up once more
-	s.end()
-	s.hears("SIGHUP 2", "SIGCONT 1")
-	s.tell(syscall.SIGUSR2)
+	s.expectSignals("SIGHUP 1")
+	// The shell ends, and the system hangs up once more.
+	testkit.Must(s, os.WriteFile(filepath.Join(s.dir, "order"), []byte("\n"), 0))
+	s.wait()
+	s.expectSignals("SIGHUP 2", "SIGCONT 1")
+	s.signalCommand(syscall.SIGUSR2)
 	s.appears("log", "last:\n")
 }
 
-// hears waits until the listener has heard so much, then has it tell what that was. What tells it goes the way of the signals that
-// retry passes on, after them.
-func (s *session) hears(signals ...string) {
+// expectSignals waits until the listener has got these signals, then has it log all that it got. The request for that is a signal
+// that retry passes on, so it comes after the others.
+func (s *session) expectSignals(signals ...string) {
 	s.Helper()
 	for _, sig := range signals {
 		s.appears("heard", sig+"\n")
 	}
-	s.tell(syscall.SIGUSR1)
+	s.signalCommand(syscall.SIGUSR1)
 	s.appears("log", "so far "+strings.Join(signals, ", ")+"\n")
 }
 
-// tell sends a signal to what a shell takes for the command: retry, where it is in front.
-func (s *session) tell(sig syscall.Signal) {
+// signalCommand sends a signal to what the shell started: the command, or retry in front of it.
+func (s *session) signalCommand(sig syscall.Signal) {
 	s.Helper()
 	fields := strings.Fields(s.read("pids")) // of the command and of its parent
-	if s.front != "" {
+	if s.prefix != "" {
 		fields = fields[1:]
 	}
 	pid, err := strconv.Atoi(fields[0])
@@ -549,8 +551,8 @@ look() {
 }
 [ $0 = ./look ] || look first`
 
-// acts are the scripts of the sessions.
-var acts = map[string]string{
+// sessionScripts are the commands of the sessions that are scripts.
+var sessionScripts = map[string]string{
 	"look": `look $1`,
 	"sure": `while printf 'sure? '; read -r x || exit 1; do echo "<$x>"; [ "$x" = yes ] && break; done
 		look last`,
@@ -586,19 +588,19 @@ var acts = map[string]string{
 	"daemon": `(read -rt 60 x <>order; echo late $x; echo done >report) & echo started`,
 }
 
-// roles are commands that take more care of signals than a script can. The test binary plays them under their names.
-var roles = map[string]func() error{
-	"listener": playListener,
-	"careful":  playCareful,
+// programs are commands that handle signals better than a script can. The test binary runs them when it has their name.
+var programs = map[string]func() error{
+	"listener": runListener,
+	"careful":  runCareful,
 }
 
 func init() {
-	play, isRole := roles[filepath.Base(os.Args[0])]
-	if !isRole {
+	run, known := programs[filepath.Base(os.Args[0])]
+	if !known {
 		return
 	}
 	pids := fmt.Appendln(nil, os.Getpid(), os.Getppid())
-	if err := errors.Join(shell("./look first"), os.WriteFile("pids", pids, 0o600), play(), shell("./look last")); err != nil {
+	if err := errors.Join(shell("./look first"), os.WriteFile("pids", pids, 0o600), run(), shell("./look last")); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(99)
 	}
@@ -622,8 +624,8 @@ func note(name, line string) error {
 	return errors.Join(err, file.Close())
 }
 
-// playListener counts signals. USR1 has it tell what has come so far, USR2 ends it.
-func playListener() error {
+// runListener counts signals. USR1 makes it log what has come so far, USR2 ends it.
+func runListener() error {
 	signals := make(chan os.Signal, 100)
 	signal.Notify(signals, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGCONT, syscall.SIGWINCH,
 		syscall.SIGUSR1, syscall.SIGUSR2)
@@ -633,18 +635,18 @@ func playListener() error {
 	for err := error(nil); err == nil; {
 		select {
 		case <-late:
-			return errors.New("nobody ends the listener")
+			return errors.New("the listener was not ended in time")
 		case sig := <-signals:
 			if sig == syscall.SIGUSR2 {
 				return nil
 			}
-			err = listen(heard, sig.(syscall.Signal))
+			err = countSignal(heard, sig.(syscall.Signal))
 		}
 	}
 	return nil
 }
 
-func listen(heard map[syscall.Signal]int, sig syscall.Signal) error {
+func countSignal(heard map[syscall.Signal]int, sig syscall.Signal) error {
 	if sig != syscall.SIGUSR1 {
 		heard[sig]++
 		return note("heard", fmt.Sprintf("%s %d", unix.SignalName(sig), heard[sig]))
@@ -656,8 +658,8 @@ func listen(heard map[syscall.Signal]int, sig syscall.Signal) error {
 	return note("log", "so far "+strings.Join(all, ", "))
 }
 
-// playCareful asks with the echo off, and turns it on while it is stopped.
-func playCareful() error {
+// runCareful asks a question with echo off, and turns echo on while it is stopped.
+func runCareful() error {
 	suspended, continued := make(chan os.Signal, 1), make(chan os.Signal, 1)
 	signal.Notify(suspended, syscall.SIGTSTP)
 	signal.Notify(continued, syscall.SIGCONT)

@@ -21,10 +21,10 @@ const (
 	pictureEnds   = "\x1b[J"
 )
 
-// TestWatch looks at status --watch on a real terminal.
+// TestWatch checks status --watch on a pseudo-terminal.
 func TestWatch(t *testing.T) {
 	binary := buildForTerminals(t)
-	scenes := map[string]func(*console){
+	tests := map[string]func(*console){
 		"it shows what is new":                 watchShowsWhatIsNew,
 		"one task":                             watchShowsATask,
 		"it fits the window, also a new one":   watchFitsTheWindow,
@@ -33,8 +33,8 @@ func TestWatch(t *testing.T) {
 		"it keeps no reader in the journal":    watchKeepsNoReader,
 		"a task that there is not is an error": watchOfNoTask,
 	}
-	for name, scene := range scenes {
-		t.Run(name, func(t *testing.T) { scene(newConsole(t, binary)) })
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) { test(newConsole(t, binary)) })
 	}
 }
 
@@ -52,7 +52,7 @@ func (s *console) expectPicture(text string) {
 	s.pictureWith(func(lines []string) bool { return strings.Contains(strings.Join(lines, "\n"), text) })
 }
 
-// pictureWith waits for a picture that is as wanted; those before it may have been on their way.
+// pictureWith waits for a picture that meets the condition. Earlier pictures may already be in the terminal.
 func (s *console) pictureWith(wanted func(lines []string) bool) {
 	s.Helper()
 	for end := time.Now().Add(patience); ; {
@@ -61,7 +61,7 @@ func (s *console) pictureWith(wanted func(lines []string) bool) {
 			return
 		}
 		if time.Now().After(end) {
-			s.Fatalf("at last the picture is\n%s", strings.Join(lines, "\n"))
+			s.Fatalf("the last picture is\n%s", strings.Join(lines, "\n"))
 		}
 	}
 }
@@ -69,7 +69,7 @@ func (s *console) pictureWith(wanted func(lines []string) bool) {
 func watchShowsWhatIsNew(s *console) {
 	s.start("retry", "status", "--watch")
 	if got := s.picture(); len(got) != 1 || got[0] != "no tasks yet" {
-		s.Errorf("an empty journal: %q", got)
+		s.Errorf("empty journal: got %q, want no tasks yet", got)
 	}
 	s.output("retry", "--", "echo", "first")
 	s.expectPicture("echo first")
@@ -130,7 +130,7 @@ func plainText(line string) string {
 	}
 }
 
-// Nothing has to be set right again, whatever ends it: no other screen, no hidden cursor, no raw mode.
+// Nothing has to be restored, whatever ends it: it uses no alternate screen, hides no cursor and sets no raw mode.
 func watchLeavesTheTerminal(s *console) {
 	s.shell()
 	s.enter("stty -a >before; retry status --watch")

@@ -21,7 +21,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// nasty is what would do something to a terminal, or to who reads it, in one text. No argument can hold a NUL.
+// nasty holds every kind of text that could change a terminal or mislead its reader. No argument can hold a NUL.
 var nasty = strings.Join([]string{
 	"\x1b[2J", "\x1b]52;c;ZXZpbA==\x07", "\x1b]0;title\x1b\\", "\x1bP1$r\x1b\\", "\x07", "\b\b\b", "\rover", "\n\nforged", "\t", "\v\f\x0e\x7f", // C0
 	"\u009b31m", "\u009d0;x\u009c", "\u0085", "\x9b31m", "\x9d0;x\x9c", // C1 as characters, and raw
@@ -29,7 +29,7 @@ var nasty = strings.Join([]string{
 	"\xff\xfe", "\xc0\xaf", "\xc1\x9b", "\xe0\x80\x9b", "\xf0\x80\x80\x9b", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xc3", "\xf0\x9f", // no UTF-8
 }, "|")
 
-// hostile is a journal that a hostile command has left behind, and the directory that it ran in.
+// hostile is a journal with a task of a hostile command, and the directory that it ran in.
 type hostile struct {
 	*testing.T
 	binary, journal, dir string
@@ -46,7 +46,7 @@ func (h *hostile) run(args ...string) (stdout, stderr string) {
 	return out.String(), err.String()
 }
 
-// fill makes a task that holds the text wherever a task can hold one; some of that no command line brings in.
+// fill makes a task that holds the text wherever a task can hold one, also where no command line can put it.
 func (h *hostile) fill() *task.Task {
 	h.Helper()
 	j, err := sqlite.Open(h.Context(), h.journal)
@@ -73,7 +73,7 @@ func (h *hostile) fill() *task.Task {
 	return t
 }
 
-// Whatever a command brings along, nothing that retry writes is more than a terminal just draws.
+// Whatever a command contains or prints, retry writes only printable characters and newlines.
 func TestNothingRawReachesATerminal(t *testing.T) {
 	h := &hostile{T: t, binary: buildForTerminals(t), journal: filepath.Join(t.TempDir(), "state"), dir: t.TempDir()}
 	if dir := filepath.Join(h.dir, nasty); os.Mkdir(dir, 0o700) == nil { // not every file system takes such a name
@@ -87,51 +87,60 @@ func TestNothingRawReachesATerminal(t *testing.T) {
 		return append(append(append(hooks, flags...), "--"), command...)
 	}
 	tests := []struct {
-		name string
-		args []string
-		says string // a sign that the text is in it
+		name     string
+		args     []string
+		contains string // a part of the output
 	}{
-		{"a run", run("--report", report), "gave up"},
-		{"a talkative run", run("-v"), "attempt 2/2 starts"},
-		{"a run for programs", run("-v", "--log-format", "json"), `"attempt":2`},
-		{"a run in GitHub's log", run("--ci", "github"), "::group::"},
-		{"a report on stdout", run("-q", "--report", "-"), `\u001b`},
-		{"a command that there is not", []string{"-n", "1", "--", nasty}, "not found"},
-		{"the same for programs", []string{"-n", "1", "--log-format", "json", "--", nasty}, `\u001b`},
-		{"the same in GitHub's log", []string{"-n", "1", "--ci", "github", "--", nasty}, "not found"},
-		{"status", []string{"status"}, `\x1b[2J`},
-		{"status --json", []string{"status", "--json"}, `\u001b`},
-		{"status of a task", []string{"status", id}, `\U000e0041`},
-		{"its JSON", []string{"status", id, "--json"}, `\u001b`},
-		{"by its name", []string{"status", nasty}, `\u202eevil`},
-		{"logs", []string{"logs", id}, `\xff\xfe`},
-		{"logs of an attempt", []string{"logs", id, "--attempt", "1"}, `\u009b31m`},
-		{"stats", []string{"stats"}, `\x1b[2J`},
-		{"stats --json", []string{"stats", "--json"}, `\u001b`},
-		{"metrics", []string{"metrics"}, "# EOF"},
-		{"doctor", []string{"doctor"}, ""},
-		{"a task that there is not", []string{"status", "x" + nasty}, "no such task"},
-		{"none to resume", []string{"resume", "x" + nasty}, "no such task"},
-		{"none to cancel", []string{"cancel", "x" + nasty}, "no such task"},
-		{"one that has ended", []string{"cancel", nasty}, "finished"},
-		{"a status that there is not", []string{"status", "--status", nasty}, "invalid status"},
-		{"a time that there is not", []string{"status", "--since", nasty}, "invalid time"},
-		{"a number that is none", []string{"logs", id, "--attempt", nasty}, "invalid number"},
-		{"a flag that there is not", []string{"--" + nasty, "x"}, "hint"},
-		{"a flag of status", []string{"status", "--" + nasty}, "hint"},
-		{"a backoff that is none", []string{"-b", nasty, "x"}, "hint"},
-		{"a policy that there is not", []string{"-p", nasty, "x"}, "unknown policy"},
-		{"a report that cannot be", []string{"--report", nasty + "/" + nasty, "true"}, "--report"},
-		{"a journal that cannot be", []string{"status", "--state", "/dev/null/" + nasty}, "hint"},
+		{name: "a run", args: run("--report", report), contains: "gave up"},
+		{name: "a talkative run", args: run("-v"), contains: "attempt 2/2 starts"},
+		{name: "a run for programs", args: run("-v", "--log-format", "json"), contains: `"attempt":2`},
+		{name: "a run in GitHub's log", args: run("--ci", "github"), contains: "::group::"},
+		{name: "a report on stdout", args: run("-q", "--report", "-"), contains: `\u001b`},
+		{name: "a command that there is not", args: []string{"-n", "1", "--", nasty}, contains: "not found"},
+		{
+			name: "the same for programs", args: []string{"-n", "1", "--log-format", "json", "--", nasty},
+			contains: `\u001b`,
+		},
+		{
+			name: "the same in GitHub's log", args: []string{"-n", "1", "--ci", "github", "--", nasty},
+			contains: "not found",
+		},
+		{name: "status", args: []string{"status"}, contains: `\x1b[2J`},
+		{name: "status --json", args: []string{"status", "--json"}, contains: `\u001b`},
+		{name: "status of a task", args: []string{"status", id}, contains: `\U000e0041`},
+		{name: "its JSON", args: []string{"status", id, "--json"}, contains: `\u001b`},
+		{name: "by its name", args: []string{"status", nasty}, contains: `\u202eevil`},
+		{name: "logs", args: []string{"logs", id}, contains: `\xff\xfe`},
+		{name: "logs of an attempt", args: []string{"logs", id, "--attempt", "1"}, contains: `\u009b31m`},
+		{name: "stats", args: []string{"stats"}, contains: `\x1b[2J`},
+		{name: "stats --json", args: []string{"stats", "--json"}, contains: `\u001b`},
+		{name: "metrics", args: []string{"metrics"}, contains: "# EOF"},
+		{name: "doctor", args: []string{"doctor"}},
+		{name: "a task that there is not", args: []string{"status", "x" + nasty}, contains: "no such task"},
+		{name: "none to resume", args: []string{"resume", "x" + nasty}, contains: "no such task"},
+		{name: "none to cancel", args: []string{"cancel", "x" + nasty}, contains: "no such task"},
+		{name: "one that has ended", args: []string{"cancel", nasty}, contains: "finished"},
+		{name: "a status that there is not", args: []string{"status", "--status", nasty}, contains: "invalid status"},
+		{name: "a time that there is not", args: []string{"status", "--since", nasty}, contains: "invalid time"},
+		{name: "a number that is none", args: []string{"logs", id, "--attempt", nasty}, contains: "invalid number"},
+		{name: "a flag that there is not", args: []string{"--" + nasty, "x"}, contains: "hint"},
+		{name: "a flag of status", args: []string{"status", "--" + nasty}, contains: "hint"},
+		{name: "a backoff that is none", args: []string{"-b", nasty, "x"}, contains: "hint"},
+		{name: "a policy that there is not", args: []string{"-p", nasty, "x"}, contains: "unknown policy"},
+		{
+			name: "a report that cannot be", args: []string{"--report", nasty + "/" + nasty, "true"},
+			contains: "--report",
+		},
+		{name: "a journal that cannot be", args: []string{"status", "--state", "/dev/null/" + nasty}, contains: "hint"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			stdout, stderr := h.run(tt.args...)
-			if !strings.Contains(stdout+stderr, tt.says) {
-				t.Errorf("%s is not in it: %q %q", tt.says, stdout, stderr)
+			if !strings.Contains(stdout+stderr, tt.contains) {
+				t.Errorf("got %q and %q, want %q in it", stdout, stderr, tt.contains)
 			}
-			checkDrawn(t, stdout)
-			checkDrawn(t, stderr)
+			checkPrintable(t, stdout)
+			checkPrintable(t, stderr)
 			if strings.HasSuffix(strings.Join(tt.args, " "), "--json") && !json.Valid([]byte(stdout)) {
 				t.Errorf("no JSON: %s", stdout)
 			}
@@ -139,11 +148,11 @@ func TestNothingRawReachesATerminal(t *testing.T) {
 	}
 	content, err := os.ReadFile(report)
 	testkit.Must(t, err)
-	checkDrawn(t, string(content))
+	checkPrintable(t, string(content))
 }
 
-// checkDrawn fails the test where a text is more than lines of characters that can be seen.
-func checkDrawn(t *testing.T, text string) {
+// checkPrintable fails the test where a text has other characters than printable ones and newlines.
+func checkPrintable(t *testing.T, text string) {
 	t.Helper()
 	if !utf8.ValidString(text) {
 		t.Errorf("no UTF-8: %q", text)
@@ -155,7 +164,7 @@ func checkDrawn(t *testing.T, text string) {
 	}
 }
 
-// Only who asks for the bytes gets them, and all of them.
+// With --raw, logs writes the bytes as they are, and all of them.
 func TestRawLogs(t *testing.T) {
 	h := &hostile{T: t, binary: buildForTerminals(t), journal: filepath.Join(t.TempDir(), "state"), dir: t.TempDir()}
 	stdout, stderr := h.run("logs", h.fill().ID, "--raw")

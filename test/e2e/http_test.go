@@ -5,13 +5,19 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/textproto"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,14 +27,14 @@ import (
 	"github.com/10f93571/retry/internal/testkit"
 )
 
-// TestLikeCurl sends with retry and with curl what the same flags ask for, to one raw server, and compares what came: the request line,
-// the headers as they were written, but in any order, and the body.
+// TestLikeCurl runs retry and curl with the same flags, and compares the requests that a raw server gets: the request line, the
+// headers in any order, and the body.
 func TestLikeCurl(t *testing.T) {
 	testkit.Slow(t, "it runs the program and curl once for each set of flags")
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("there is no curl to compare with")
 	}
-	b := newDocsBench(t)
+	b := newSandbox(t)
 	for name, content := range map[string]string{
 		"f.txt": "one\r\ntwo\nthree\n", "g.json": `{"a": [1, 2]}` + "\n", "h.bin": "\x00\xff\x80", "empty": "", "a b\"c.html": "<p>",
 		"large": strings.Repeat("0123456789abcdef", 1<<17),
@@ -56,17 +62,17 @@ func TestLikeCurl(t *testing.T) {
 		"--http1.1 URL", "-H 'Transfer-Encoding: chunked' -d abc URL", "-H 'Connection: close' URL", "-H 'Expect:' -d x URL",
 	} {
 		t.Run(flags, func(t *testing.T) {
-			theirs, said := b.sent(t, "curl -gsS "+flags)
-			ours, saidToo := b.sent(t, b.retry+" http --idempotency-key none "+flags)
+			theirs, said := b.request(t, "curl -gsS "+flags)
+			ours, saidToo := b.request(t, b.retry+" http --idempotency-key none "+flags)
 			if ours != theirs {
-				t.Errorf("curl sent\n%s%s\nand retry\n%s%s", theirs, said, ours, saidToo)
+				t.Errorf("got from retry\n%s%s\nwant, as from curl,\n%s%s", ours, saidToo, theirs, said)
 			}
 		})
 	}
 }
 
-// sent returns what a command line sends to a server, whose address is in it as URL, HOST, PORT and SOCKET.
-func (b *docsBench) sent(t *testing.T, line string) (request, said string) {
+// request returns the request of a command line to a server, whose address it names as URL, HOST, PORT and SOCKET.
+func (b *sandbox) request(t *testing.T, line string) (request, said string) {
 	t.Helper()
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	testkit.Must(t, err)
@@ -82,7 +88,7 @@ func (b *docsBench) sent(t *testing.T, line string) (request, said string) {
 				if err != nil {
 					return
 				}
-				heard <- hearRaw(c)
+				heard <- readRawRequest(c)
 			}
 		}()
 	}
@@ -103,8 +109,8 @@ func (b *docsBench) sent(t *testing.T, line string) (request, said string) {
 	return strings.ReplaceAll(request, port, "PORT"), string(out)
 }
 
-// hearRaw reads a request off a connection, answers it, and returns it with sorted headers.
-func hearRaw(c net.Conn) string {
+// readRawRequest reads and answers a request, and returns it with sorted headers.
+func readRawRequest(c net.Conn) string {
 	defer func() { _ = c.Close() }()
 	r := textproto.NewReader(bufio.NewReader(c))
 	line, err := r.ReadLine()
@@ -124,7 +130,7 @@ func hearRaw(c net.Conn) string {
 			length, _ = strconv.Atoi(strings.TrimSpace(value))
 		case "transfer-encoding":
 			length = -1
-		case "proxy-connection": // no proxy of this century looks at it
+		case "proxy-connection": // no proxy uses it today
 			continue
 		case "accept-encoding": // curl unpacks more
 			header = strings.Replace(header, "deflate, gzip, br, zstd", "gzip", 1)
@@ -165,4 +171,126 @@ func chunks(r *bufio.Reader) []byte {
 		_, _ = io.CopyN(&whole, r, n)
 		_, _ = r.ReadString('\n')
 	}
+}
+
+// TestDownloadCutFiveTimes has a server cut a large download again and again. It arrives unchanged, in a file and on stdout. Each byte is
+// requested once, and the download is not held in memory.
+func TestDownloadCutFiveTimes(t *testing.T) {
+	testkit.Slow(t, "it downloads 400 MiB")
+	size := int64(200 << 20)
+	if raceDetector {
+		size = 64 << 20
+	}
+	want := sha256.New()
+	_, err := io.Copy(want, io.NewSectionReader(numbered{}, 0, size))
+	testkit.Must(t, err)
+	b := newSandbox(t)
+	for _, output := range []string{"-o", "stdout"} {
+		t.Run(output, func(t *testing.T) {
+			dir, got := t.TempDir(), sha256.New()
+			s := startRawServer(t, nil, cutting(t, size, 6))
+			args := []string{"http", "-n", "6", "-b", "constant:0", "--report", "report"}
+			if runtime.GOOS == "linux" {
+				args = append(args, "--on-success", "cat /proc/$PPID/status >memory")
+			}
+			if output == "-o" {
+				args = append(args, "-o", "file")
+			}
+			cmd := b.command(append(args, "http://"+s.address+"/large")...)
+			cmd.Dir, cmd.Env = dir, append(cmd.Env, "RETRY_STATE_DIR="+filepath.Join(dir, "state"), "PATH="+os.Getenv("PATH"))
+			var stderr bytes.Buffer
+			cmd.Stdout, cmd.Stderr = got, &stderr
+			if err := cmd.Run(); err != nil {
+				t.Fatalf("%v\n%s", err, &stderr)
+			}
+			s.stop()
+			if output == "-o" {
+				addFile(t, got, filepath.Join(dir, "file"))
+			}
+			if !bytes.Equal(got.Sum(nil), want.Sum(nil)) {
+				t.Error("the file that arrived differs from the one sent")
+			}
+			if requests, sent := s.requests.Load(), s.sent.Load(); requests != 6 || sent != size {
+				t.Errorf("got %d requests and %d bytes, want 6 and %d", requests, sent, size)
+			}
+			if tk := readReport(t, filepath.Join(dir, "report"), &stderr); tk.Status != "SUCCEEDED" || tk.Count != 6 || tk.Attempts[0].Error != "truncated" {
+				t.Errorf("%+v", tk)
+			}
+			if runtime.GOOS != "linux" || raceDetector {
+				return // memory is read from /proc, and the race detector takes several times as much
+			}
+			if peak := peakMemory(t, filepath.Join(dir, "memory")); peak >= 30<<20 {
+				t.Errorf("got %d bytes of memory at the peak, want less than 30 MiB", peak)
+			}
+		})
+	}
+}
+
+// cutting sends a file in parts of different sizes. Each has a connection of its own, and all but the last end too early.
+func cutting(t *testing.T, size, parts int64) handler {
+	return func(c *rawConn) {
+		const tag = `"v1"`
+		r := c.request()
+		from, status := int64(0), "200 OK\r\n"
+		if asked := r.Header.Get("Range"); asked != "" && r.Header.Get("If-Range") == tag {
+			from, _ = strconv.ParseInt(strings.TrimSuffix(strings.TrimPrefix(asked, "bytes="), "-"), 10, 64)
+			status = fmt.Sprintf("206 Partial Content\r\nContent-Range: bytes %d-%d/%d\r\n", from, size-1, size)
+		}
+		c.send(fmt.Sprintf("HTTP/1.1 %sETag: %s\r\nContent-Length: %d\r\n\r\n", status, tag, size-from))
+		part := size/parts + c.server.requests.Load()*12345
+		if c.server.requests.Load() == parts {
+			part = size
+		}
+		n, err := io.Copy(c.Conn, io.NewSectionReader(numbered{}, from, min(part, size-from)))
+		if err != nil {
+			t.Errorf("the client closed too early: %v", err)
+		}
+		c.server.sent.Add(n)
+	}
+}
+
+// numbered is an endless file. Each of its pages begins with its number.
+type numbered struct{}
+
+var page = func() []byte {
+	text, source := make([]byte, 4096), rand.New(rand.NewPCG(1, 2))
+	for i := range text {
+		text[i] = byte(source.Uint32())
+	}
+	return text
+}()
+
+// ReadAt implements io.ReaderAt.
+func (numbered) ReadAt(p []byte, offset int64) (int, error) {
+	for n := 0; n < len(p); {
+		at := offset + int64(n)
+		number := binary.BigEndian.AppendUint64(nil, uint64(at/int64(len(page))))
+		if in := int(at % int64(len(page))); in < len(number) {
+			n += copy(p[n:], number[in:])
+		} else {
+			n += copy(p[n:], page[in:])
+		}
+	}
+	return len(p), nil
+}
+
+func addFile(t *testing.T, to hash.Hash, path string) {
+	t.Helper()
+	file, err := os.Open(path)
+	testkit.Must(t, err)
+	defer func() { _ = file.Close() }()
+	_, err = io.Copy(to, file)
+	testkit.Must(t, err)
+}
+
+// peakMemory returns the largest memory that a process had, in bytes, from a copy of its /proc/PID/status.
+func peakMemory(t *testing.T, path string) int {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	testkit.Must(t, err)
+	_, rest, _ := strings.Cut(string(text), "VmHWM:")
+	kib, err := strconv.Atoi(strings.Fields(rest + " 0")[0])
+	testkit.Must(t, err)
+	t.Logf("%d KiB at the peak", kib)
+	return kib << 10
 }
