@@ -3,38 +3,41 @@ package crash
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
+	"testing"
 	"time"
 
 	"github.com/10f93571/retry/task"
 )
 
-// life is one task, as its children saw it and as the journal has it.
-type life struct {
+// taskHistory is one task, as its children saw it and as the journal has it.
+type taskHistory struct {
 	record
 	events   []event
 	problems []string
 }
 
-func (l *life) problem(format string, args ...any) {
+func (l *taskHistory) problem(format string, args ...any) {
 	l.problems = append(l.problems, fmt.Sprintf("task %s (%s %s): ", l.ID, l.Status, l.Reason)+fmt.Sprintf(format, args...))
 }
 
 // check returns what is wrong. binary is that of retry: a task that runs it has no child of ours.
-func check(records []record, events []event, told seen, binary string) (problems []string) {
-	lives := map[string]*life{}
+func check(records []record, events []event, observed observations, binary string) (problems []string) {
+	histories := map[string]*taskHistory{}
 	for _, r := range records {
-		lives[r.ID] = &life{record: r}
+		histories[r.ID] = &taskHistory{record: r}
 	}
 	for _, e := range events {
-		l := lives[e.Task]
+		l := histories[e.Task]
 		if l == nil {
 			problems = append(problems, fmt.Sprintf("lost: the journal knows nothing of %+v", e))
 			continue
 		}
 		l.events = append(l.events, e)
 	}
-	for id := range told.sights {
-		if lives[id] == nil {
+	for id := range observed.byID {
+		if histories[id] == nil {
 			problems = append(problems, fmt.Sprintf("lost: a reader saw the task %s", id))
 		}
 	}
@@ -42,13 +45,13 @@ func check(records []record, events []event, told seen, binary string) (problems
 		problems = append(problems, fmt.Sprintf("%d tasks of one name succeeded with --once", n))
 	}
 	for _, r := range records {
-		l := lives[r.ID]
+		l := histories[r.ID]
 		l.checkJournal()
 		l.checkChildren()
 		if !slices.Contains(r.Command, binary) {
 			l.checkOutcomes()
 		}
-		l.checkTold(told)
+		l.checkObserved(observed)
 		problems = append(problems, l.problems...)
 	}
 	return problems
@@ -64,7 +67,7 @@ func successes(records []record, name string) (n int) {
 }
 
 // checkJournal checks what the journal says of the task by itself.
-func (l *life) checkJournal() {
+func (l *taskHistory) checkJournal() {
 	if !l.Status.Finished() {
 		l.problem("has not ended")
 	}
@@ -95,7 +98,7 @@ func (l *life) checkJournal() {
 }
 
 // checkEnd checks that the task ended as its last attempt did, or between two.
-func (l *life) checkEnd() {
+func (l *taskHistory) checkEnd() {
 	if len(l.attempts) == 0 {
 		return
 	}
@@ -107,7 +110,7 @@ func (l *life) checkEnd() {
 
 // checkChildren checks what the children say: each attempt started at most once, none beside another, none after the end, all
 // with the same key and limits.
-func (l *life) checkChildren() {
+func (l *taskHistory) checkChildren() {
 	latest := 0
 	started := map[int]bool{}
 	for _, e := range l.events {
@@ -132,7 +135,7 @@ func (l *life) checkChildren() {
 	}
 }
 
-func (l *life) checkStart(e event) {
+func (l *taskHistory) checkStart(e event) {
 	if e.Attempt < 1 || e.Attempt > len(l.attempts) {
 		l.problem("the journal has no attempt %d, which a child saw start: %+v", e.Attempt, e)
 		return
@@ -160,7 +163,7 @@ func (l *life) checkStart(e event) {
 }
 
 // checkOutcomes checks that an attempt of which the journal knows how it ended did so.
-func (l *life) checkOutcomes() {
+func (l *taskHistory) checkOutcomes() {
 	stdin := "" // the sum of what all of them read
 	if at := slices.Index(l.Command, argReads); at >= 0 {
 		stdin = l.Command[at+1]
@@ -187,9 +190,9 @@ func (l *life) checkOutcomes() {
 	}
 }
 
-// checkTold checks that an end that somebody was told of is final, and that nothing seen was taken back.
-func (l *life) checkTold(told seen) {
-	if s, ok := told.sights[l.ID]; ok {
+// checkObserved checks that an end that a process was told of is final, and that nothing that was seen is gone.
+func (l *taskHistory) checkObserved(observed observations) {
+	if s, ok := observed.byID[l.ID]; ok {
 		if s.Status.Finished() && (s.Status != l.Status || s.Count != l.AttemptCount) {
 			l.problem("has %d attempts, but was seen %s after %d", l.AttemptCount, s.Status, s.Count)
 		}
@@ -197,13 +200,262 @@ func (l *life) checkTold(told seen) {
 			l.problem("has %d attempts and the key %s, but was seen with %d and %s", l.AttemptCount, l.IdempotencyKey, s.Count, s.Key)
 		}
 	}
-	if told.cancelled[l.ID] && l.Status != task.Cancelled {
+	if observed.cancelled[l.ID] && l.Status != task.Cancelled {
 		l.problem("was cancelled")
 	}
-	if told.refused[l.ID[max(0, len(l.ID)-shortID):]] && l.Status != task.Cancelled {
+	if observed.refused[l.ID[max(0, len(l.ID)-shortID):]] && l.Status != task.Cancelled {
 		l.problem("was taken from its owner, though nobody cancelled it")
 	}
 }
 
 // shortID is how much of an id is in what retry says.
 const shortID = 8
+
+var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+
+const testBinary = "/bin/retry"
+
+// history is a correct run, for a test to spoil: a first attempt that fails, a second whose owner dies, and a third that succeeds.
+type history struct {
+	records []record
+	events  []event
+	seen    observations
+}
+
+// idOf returns the id of a task whose attempts end so.
+func idOf(exits ...int) string {
+	for n := 0; ; n++ {
+		id := strconv.Itoa(n)
+		if ends(id, exits) {
+			return id
+		}
+	}
+}
+
+func ends(id string, exits []int) bool {
+	for i, exit := range exits {
+		if exitOf(id, i+1) != exit {
+			return false
+		}
+	}
+	return true
+}
+
+func newHistory() *history {
+	id := idOf(1, 1, 0)
+	t := &task.Task{
+		Number: 1, ID: id, Command: []string{"child"}, Policy: task.Policy{Attempts: 3, Budget: time.Hour}, IdempotencyKey: "key",
+		CreatedAt: noon, History: task.History{Began: noon}, FinishedAt: noon.Add(time.Minute), Status: task.Succeeded, AttemptCount: 3,
+	}
+	attempt := func(n int, o task.Outcome, v task.Verdict) task.Attempt {
+		return task.Attempt{Number: n, Outcome: o, Decision: task.Decision{Verdict: v}}
+	}
+	line := func(kind string, n, limit, exit int) event {
+		return event{
+			Kind: kind, Task: id, Attempt: n, Key: "key", Max: limit, Deadline: "2026-03-04T13:00:00.000Z",
+			At: noon.Add(time.Second), Exit: exit,
+		}
+	}
+	observed := newObservations()
+	observed.byID[id] = observation{ID: id, Status: task.InFlight, Key: "key", Count: 2}
+	return &history{
+		records: []record{{t, []task.Attempt{
+			attempt(1, task.Outcome{Exit: 1}, task.VerdictRetry),
+			attempt(2, task.Crashed(), task.VerdictInterrupted),
+			attempt(3, task.Outcome{Exit: 0}, task.VerdictSucceeded),
+		}}},
+		events: []event{
+			line(eventStart, 1, 3, 0), line(eventEnd, 1, 3, 1), line(eventStart, 2, 3, 0), line(eventStart, 3, 4, 0), line(eventEnd, 3, 4, 0),
+		},
+		seen: observed,
+	}
+}
+
+func (s *history) see(status task.Status, key string, count int) {
+	id := s.records[0].ID
+	s.seen.byID[id] = observation{ID: id, Status: status, Key: key, Count: count}
+}
+
+func (s *history) check() []string {
+	return check(s.records, s.events, s.seen, testBinary)
+}
+
+// Everything that must not happen is found, and nothing in a correct run.
+func TestCheck(t *testing.T) {
+	tests := map[string]struct {
+		spoil func(s *history)
+		want  string // in the one problem; empty for none
+	}{
+		"sound":           {spoil: func(*history) {}},
+		"seen at its end": {spoil: func(s *history) { s.see(task.Succeeded, "key", 3) }},
+		"survivor ends in peace": {
+			spoil: func(s *history) { s.events = slices.Insert(s.events, 3, at(s.events[2], eventEnd)) },
+		},
+		"orphan comes late": {spoil: func(s *history) { s.events[2].At = noon.Add(time.Hour) }},
+
+		"task lost": {
+			spoil: func(s *history) { s.records, s.seen = nil, observations{}; s.events = s.events[:1] },
+			want:  "knows nothing",
+		},
+		"task seen, then lost": {
+			spoil: func(s *history) { s.seen.byID["other"] = observation{} }, want: "a reader saw",
+		},
+		"not ended": {
+			spoil: func(s *history) { s.records[0].Status = task.Pending; s.records[0].FinishedAt = noon.Add(time.Hour) },
+			want:  "has not ended",
+		},
+		"attempt lost": {
+			spoil: func(s *history) { s.records[0].attempts = s.records[0].attempts[:2]; s.events = s.events[:3] },
+			want:  "2 attempts of 3",
+		},
+		"start not in journal": {
+			spoil: func(s *history) { s.events = append(s.events, started(s.events[4], 4)) },
+			want:  "has no attempt 4",
+		},
+		"attempt undecided": {
+			spoil: func(s *history) { s.records[0].attempts[1].Decision.Verdict = "" }, want: "decision",
+		},
+		"a gap": {
+			spoil: func(s *history) { s.records[0].attempts[1].Number = 9 }, want: "has the number 9",
+		},
+		"too many attempts": {
+			spoil: func(s *history) { s.records[0].attempts[1].Outcome.Exit = 1; s.tooMany() },
+			want:  "used up 3 attempts of 2",
+		},
+		"crashes in vain": {
+			spoil: func(s *history) { s.records[0].Reason = task.ReasonCrashes }, want: "after 0 crashes",
+		},
+		"started twice": {
+			spoil: func(s *history) { s.events = slices.Insert(s.events, 1, s.events[0]) },
+			want:  "started twice",
+		},
+		"two alive": {
+			spoil: func(s *history) { s.events = slices.Insert(s.events, 4, at(s.events[3], eventOverlap)) },
+			want:  "runs beside",
+		},
+		"survivor beside": {
+			spoil: func(s *history) { s.events = slices.Insert(s.events, 4, at(s.events[2], eventEnd)) },
+			want:  "ended after attempt 3",
+		},
+		"started in disorder": {
+			spoil: func(s *history) { s.events[2], s.events[3], s.events[4] = s.events[3], s.events[4], s.events[2] },
+			want:  "started after attempt 3",
+		},
+		"another key": {spoil: func(s *history) { s.events[3].Key = "other" }, want: "the key is"},
+		"another deadline": {
+			spoil: func(s *history) { s.events[3].Deadline = "2026-03-04T13:00:00.001Z" },
+			want:  "the deadline is",
+		},
+		"no deadline":   {spoil: func(s *history) { s.events[0].Deadline = "" }, want: "the deadline is"},
+		"another limit": {spoil: func(s *history) { s.events[3].Max = 3 }, want: "the policy has 3"},
+		"after its end": {
+			spoil: func(s *history) { s.events[3].At = noon.Add(time.Hour) }, want: "after its end",
+		},
+		"exit of another": {
+			spoil: func(s *history) { s.records[0].attempts[0].Outcome.Exit = 3 },
+			want:  "the journal has exit 3",
+		},
+		"exit of nobody": {
+			spoil: func(s *history) { s.events = slices.Delete(s.events, 1, 2) }, want: "did not end",
+		},
+		"another stdin": {spoil: func(s *history) { s.events[1].Stdin = "some" }, want: "did not read"},
+		"success of a failure": {
+			spoil: func(s *history) { s.records[0].ID = idOf(1, 1, 1); s.rename() }, want: "was no success",
+		},
+		"end taken back": {
+			spoil: func(s *history) { s.see(task.Cancelled, "key", 3) }, want: "was seen CANCELLED",
+		},
+		"ran after its end": {
+			spoil: func(s *history) { s.see(task.Succeeded, "key", 2) }, want: "was seen SUCCEEDED after 2",
+		},
+		"attempt taken back": {
+			spoil: func(s *history) { s.see(task.InFlight, "key", 4) }, want: "was seen with 4",
+		},
+		"cancelled in vain": {
+			spoil: func(s *history) { s.seen.cancelled[s.records[0].ID] = true }, want: "was cancelled",
+		},
+		"owner robbed": {
+			spoil: func(s *history) { s.seen.refused[s.records[0].ID] = true }, want: "taken from its owner",
+		},
+		"cancelled at its end": {
+			spoil: func(s *history) { s.records[0].Status = task.Cancelled }, want: "led to SUCCEEDED",
+		},
+		"success of nobody": {
+			spoil: func(s *history) { s.records[0].attempts[2].Decision.Verdict = task.VerdictRetry },
+			want:  "led to PENDING",
+		},
+		"two successes of once": {
+			spoil: func(s *history) { s.records[0].Name = onceName; s.records = append(s.records, s.records[0]) },
+			want:  "succeeded with --once",
+		},
+		"key seen to be others": {spoil: func(s *history) { s.see(task.InFlight, "other", 3) }, want: "other"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newHistory()
+			test.spoil(s)
+			problems := s.check()
+			if test.want == "" {
+				if len(problems) > 0 {
+					t.Errorf("got %q, want no problems", problems)
+				}
+				return
+			}
+			if !slices.ContainsFunc(problems, func(p string) bool { return strings.Contains(p, test.want) }) {
+				t.Errorf("got %q, want %q", problems, test.want)
+			}
+		})
+	}
+}
+
+func at(e event, kind string) event {
+	e.Kind, e.Exit = kind, exitOf(e.Task, e.Attempt)
+	return e
+}
+
+func started(e event, attempt int) event {
+	e.Kind, e.Attempt = eventStart, attempt
+	return e
+}
+
+// tooMany counts the attempt in the middle, and leaves room for two.
+func (s *history) tooMany() {
+	s.records[0].Policy.Attempts = 2
+	s.records[0].attempts[1].Decision.Verdict = task.VerdictRetry
+}
+
+// rename gives the children the id of the task.
+func (s *history) rename() {
+	for i := range s.events {
+		s.events[i].Task = s.records[0].ID
+	}
+}
+
+func TestComplaint(t *testing.T) {
+	tests := map[string]struct {
+		a     process
+		e     result
+		sound bool
+	}{
+		"success":       {a: process{}, e: result{}, sound: true},
+		"the command's": {a: process{}, e: result{exit: 3, stderr: "retry: gave up"}, sound: true},
+		"killed, as it had to": {
+			a: process{kill: killPlan{step: "x"}}, e: result{killed: true, exit: -1}, sound: true,
+		},
+		"killed for nothing": {a: process{}, e: result{killed: true, exit: -1}},
+		"beaten to it": {
+			a: process{}, e: result{exit: exitInternal, stderr: "retry: resume x: the task is running"},
+			sound: true,
+		},
+		"error of its own":  {a: process{}, e: result{exit: exitInternal, stderr: "retry: no room"}},
+		"without a journal": {a: process{}, e: result{stderr: "retry: warning: going on without a journal: x"}},
+		"panic":             {a: process{}, e: result{exit: 2, stderr: "panic: x"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := test.a.problem(test.e); (got == "") != test.sound {
+				t.Errorf("got %q, want a problem: %v", got, !test.sound)
+			}
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) {
 const (
 	usualKills  = 320
 	killsARound = 40
-	// killsAnExtra is how many there are in a round that is for steps that nobody has died at.
+	// killsAnExtra is how many there are in a round that is for steps that no process has died at.
 	killsAnExtra = 10
 	// longestUse is how many rounds in a row are on one journal.
 	longestUse = 3
@@ -56,25 +57,25 @@ func TestKills(t *testing.T) {
 		}
 	})
 	tally := newTally(everydaySteps(t), kills())
-	play(t, dir, seed, tally)
+	runRounds(t, dir, seed, tally)
 	t.Log(tally)
-	if spared := tally.spared(); len(spared) > 0 && !t.Failed() {
-		t.Errorf("nobody died at %q; an actor has to pass there", spared)
+	if unreached := tally.unreached(); len(unreached) > 0 && !t.Failed() {
+		t.Errorf("no process died at the steps %q", unreached)
 	}
 }
 
-// everydaySteps returns the steps that actors pass on a sound journal. The other has a test of its own.
+// everydaySteps returns the steps that processes pass with an undamaged journal. The other step has a test of its own.
 func everydaySteps(t *testing.T) []string {
 	t.Helper()
 	return slices.DeleteFunc(sourceSteps(t), func(step string) bool { return step == settingAside })
 }
 
-// play has rounds until enough were killed, or one has failed.
-func play(t *testing.T, dir string, seed uint64, tally *tally) {
+// runRounds runs rounds until enough processes were killed, or one round has failed.
+func runRounds(t *testing.T, dir string, seed uint64, tally *tally) {
 	t.Helper()
 	binary := build(t, dir)
 	source := rand.New(rand.NewPCG(seed, 0))
-	var s *scene
+	var s *trial
 	for round, uses, extra := uint64(0), 0, 0; !tally.done(extra) && !t.Failed(); round++ {
 		quota := min(killsARound, tally.goal-tally.kills())
 		if quota <= 0 {
@@ -83,15 +84,15 @@ func play(t *testing.T, dir string, seed uint64, tally *tally) {
 		fresh := uses == 0
 		if fresh {
 			uses = 1 + source.IntN(longestUse)
-			s = newScene(binary, filepath.Join(dir, fmt.Sprint("round", round)), tally)
+			s = newTrial(binary, filepath.Join(dir, fmt.Sprint("round", round)), tally)
 			testkit.Must(t, os.Mkdir(s.dir, 0o700))
 		}
 		uses--
-		err := s.round(quota, fresh, func(nth int) (*cast, error) {
-			return newCast(binary, tally, seed, round*atOnce+uint64(nth))
+		err := s.round(quota, fresh, func(nth int) (*generator, error) {
+			return newGenerator(binary, tally, seed, round*atOnce+uint64(nth))
 		})
 		if err != nil {
-			s.problem("%v", err)
+			s.fail("%v", err)
 		}
 		if len(s.problems) > 0 {
 			t.Errorf("round %d of -seed %d, see %s\n%s", round, seed, s.dir, strings.Join(s.problems, "\n"))
@@ -111,4 +112,58 @@ func build(t *testing.T, dir string) (binary string) {
 		t.Fatalf("build retry: %v\n%s", err, said)
 	}
 	return binary
+}
+
+// settingAside is the step that is passed before each of a damaged journal's files leaves.
+const settingAside = "about to set aside"
+
+// damage takes the place of a journal's content.
+var damage = bytes.Repeat([]byte("damage"), 4096)
+
+// Killed while it sets a damaged journal aside, retry leaves what the next one brings to an end: the damaged files are kept,
+// nothing of them gets into the new journal, and that one is sound.
+func TestKillsWhileSettingAside(t *testing.T) {
+	binary := build(t, t.TempDir())
+	for moved := range 5 {
+		t.Run(fmt.Sprint(moved, " moved"), func(t *testing.T) {
+			s := newTrial(binary, t.TempDir(), newTally(nil, 0))
+			run := []string{"-b", "constant:0", "--", "true"}
+			s.command(t, process{args: run}, false)
+			for _, file := range []string{"journal.db", "journal.db-wal"} { // the one could make up for the other
+				testkit.Must(t, os.WriteFile(filepath.Join(s.journal(), file), damage, 0o600))
+			}
+			s.command(t, process{args: run, kill: killPlan{step: settingAside, times: moved}}, true)
+			s.command(t, process{args: run}, false)
+			s.checkAside(t)
+		})
+	}
+}
+
+// command runs a process that has to be killed, or to succeed.
+func (s *trial) command(t *testing.T, a process, killed bool) {
+	t.Helper()
+	s.number++
+	e, err := s.execute(a, s.number)
+	testkit.Must(t, err)
+	if e.killed != killed || (!killed && e.exit != 0) {
+		t.Fatalf("%s: exit %d, killed %v\n%s", a.describe(s.number), e.exit, e.killed, e.stderr)
+	}
+}
+
+func (s *trial) checkAside(t *testing.T) {
+	t.Helper()
+	kept, err := filepath.Glob(filepath.Join(s.journal(), "corrupt-*", "journal.db"))
+	testkit.Must(t, err)
+	if len(kept) != 1 {
+		t.Fatalf("the damaged journal is in %q", kept)
+	}
+	if text, err := os.ReadFile(kept[0]); err != nil || !bytes.Equal(text, damage) {
+		t.Errorf("the damaged journal was changed: %v", err)
+	}
+	testkit.Must(t, checkFile(filepath.Join(s.journal(), "journal.db")))
+	records, err := readRecords(s.journal())
+	testkit.Must(t, err)
+	if len(records) != 1 || records[0].Number != 1 || len(records[0].attempts) != 1 {
+		t.Errorf("the new journal holds %+v", records)
+	}
 }

@@ -1,27 +1,32 @@
 package crash
 
 import (
+	"bytes"
 	"context"
+	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
 
-// scene is a journal and everything that was seen of it, over one round or several.
-type scene struct {
-	stage
+// trial is a journal and what processes have seen of it, over one round or several.
+type trial struct {
+	harness
 	tally *tally
 
 	mutex      sync.Mutex
-	number     int // of the latest actor
-	seen       seen
+	number     int // of the latest process
+	seen       observations
 	unfinished []string // when they were last looked at
 	problems   []string
 	counted    int // events of the log that the tally has already
@@ -29,46 +34,46 @@ type scene struct {
 	attempts   int
 }
 
-func newScene(binary, dir string, tally *tally) *scene {
-	return &scene{stage: stage{binary: binary, dir: dir}, tally: tally, seen: newSeen()}
+func newTrial(binary, dir string, tally *tally) *trial {
+	return &trial{harness: harness{binary: binary, dir: dir}, tally: tally, seen: newObservations()}
 }
 
-// act plays an actor, and notes what is wrong with its end.
-func (s *scene) act(a actor) {
+// run runs a process, and keeps what is wrong with its end.
+func (s *trial) run(a process) {
 	s.mutex.Lock()
 	s.number++
 	number := s.number
 	s.mutex.Unlock()
-	e, err := s.play(a, number)
+	e, err := s.execute(a, number)
 	s.tally.count(a, e)
 	if err != nil {
-		s.problem("%s: %v", a.describe(number), err)
+		s.fail("%s: %v", a.describe(number), err)
 		return
 	}
-	if complaint := a.complaint(e); complaint != "" {
-		s.problem("%s: %s", a.describe(number), complaint)
+	if problem := a.problem(e); problem != "" {
+		s.fail("%s: %s", a.describe(number), problem)
 	}
-	s.listen(a, e)
+	s.keepMessages(a, e)
 	if a.role == roleReader && !e.killed {
-		s.look(a.describe(number), e)
+		s.keepStatus(a.describe(number), e)
 	}
 }
 
-func (a actor) describe(number int) string {
-	return fmt.Sprintf("actor %d, a %s that %s: retry %s", number, a.role, a.fate, strings.Join(a.args, " "))
+func (a process) describe(number int) string {
+	return fmt.Sprintf("process %d, a %s that %s: retry %s", number, a.role, a.kill, strings.Join(a.args, " "))
 }
 
-func (s *scene) problem(format string, args ...any) {
+func (s *trial) fail(format string, args ...any) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.problems = append(s.problems, fmt.Sprintf(format, args...))
 }
 
-// atOnce is how many actors are at work at a time.
+// atOnce is how many processes run at a time.
 const atOnce = 6
 
-// round has actors at the journal until quota of them were killed, then ends what they left, and checks all of it.
-func (s *scene) round(quota int, fresh bool, newCast func(nth int) (*cast, error)) error {
+// round runs processes on the journal until quota of them were killed, then ends the tasks that they left, and checks everything.
+func (s *trial) round(quota int, fresh bool, newCast func(nth int) (*generator, error)) error {
 	goal := s.tally.kills() + quota
 	var group sync.WaitGroup
 	for n := range atOnce {
@@ -78,10 +83,10 @@ func (s *scene) round(quota int, fresh bool, newCast func(nth int) (*cast, error
 		}
 		group.Go(func() {
 			if fresh {
-				s.act(c.first())
+				s.run(c.first())
 			}
 			for s.tally.kills() < goal && !s.failed() {
-				s.act(c.next(s.recent()))
+				s.run(c.next(s.recent()))
 			}
 		})
 	}
@@ -93,7 +98,7 @@ func (s *scene) round(quota int, fresh bool, newCast func(nth int) (*cast, error
 	return s.examine()
 }
 
-func (s *scene) failed() bool {
+func (s *trial) failed() bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return len(s.problems) > 0
@@ -103,9 +108,9 @@ func (s *scene) failed() bool {
 const passes = 20
 
 // settle resumes undisturbed until every task has ended.
-func (s *scene) settle() error {
+func (s *trial) settle() error {
 	for range passes {
-		s.act(actor{role: roleResumer, args: []string{"resume", "--all", "--now"}})
+		s.run(process{role: roleResumer, args: []string{"resume", "--all", "--now"}})
 		left, err := s.leftovers()
 		if err != nil || len(left) == 0 {
 			return err
@@ -114,31 +119,31 @@ func (s *scene) settle() error {
 			s.finish(t)
 		}
 	}
-	s.problem("tasks do not end, however often they are resumed: %q", s.unfinished)
+	s.fail("tasks do not end, however often they are resumed: %q", s.unfinished)
 	return nil
 }
 
 // finish ends what resume --all passes over: the tasks of nested wrappers, and those without their stdin.
-func (s *scene) finish(t *task.Task) {
+func (s *trial) finish(t *task.Task) {
 	switch {
 	case t.Options.Stdin == task.StdinReplay && !s.keepsInput(t):
-		s.act(actor{role: roleCanceller, args: []string{"cancel", t.ID}})
+		s.run(process{role: roleCanceller, args: []string{"cancel", t.ID}})
 		s.tally.lostIn++
 	case t.Parent != "":
-		s.act(actor{role: roleResumer, args: []string{"resume", "--now", t.ID}})
+		s.run(process{role: roleResumer, args: []string{"resume", "--now", t.ID}})
 	}
 }
 
-func (s *scene) input(t *task.Task) string {
+func (s *trial) input(t *task.Task) string {
 	return filepath.Join(s.journal(), "stdin", fmt.Sprintf("%d.%s", t.Number, t.ID))
 }
 
-func (s *scene) keepsInput(t *task.Task) bool {
+func (s *trial) keepsInput(t *task.Task) bool {
 	_, err := os.Stat(s.input(t))
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-func (s *scene) leftovers() ([]*task.Task, error) {
+func (s *trial) leftovers() ([]*task.Task, error) {
 	ctx := context.Background()
 	j, err := sqlite.Open(ctx, s.journal())
 	if err != nil {
@@ -152,4 +157,184 @@ func (s *scene) leftovers() ([]*task.Task, error) {
 		s.unfinished = append(s.unfinished, t.ID)
 	}
 	return tasks, errors.Join(err, j.Close())
+}
+
+// record is a task as the journal has it in the end.
+type record struct {
+	*task.Task
+	attempts []task.Attempt
+}
+
+// examine compares the journal with what the children and the readers saw.
+func (s *trial) examine() error {
+	records, err := readRecords(s.journal())
+	if err != nil {
+		return fmt.Errorf("read the journal: %w", err)
+	}
+	if err := checkFile(filepath.Join(s.journal(), "journal.db")); err != nil {
+		return err
+	}
+	events, err := readLog(filepath.Join(s.dir, logName))
+	if err != nil {
+		return err
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.problems = append(s.problems, check(records, events, s.seen, s.binary)...)
+	s.add(records, events)
+	return nil
+}
+
+// add counts what has come since the last round on the journal.
+func (s *trial) add(records []record, events []event) {
+	attempts := 0
+	for _, r := range records {
+		attempts += len(r.attempts)
+		if matches, _ := filepath.Glob(s.input(r.Task) + "*"); r.Number > int64(s.tasks) {
+			s.tally.left += len(matches)
+		}
+	}
+	for _, e := range events[s.counted:] {
+		if e.Kind == eventStart {
+			s.tally.children++
+		}
+	}
+	s.tally.tasks += len(records) - s.tasks
+	s.tally.attempts += attempts - s.attempts
+	s.tasks, s.attempts, s.counted = len(records), attempts, len(events)
+}
+
+func readRecords(dir string) (records []record, err error) {
+	ctx := context.Background()
+	j, err := sqlite.Open(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	tasks, err := j.List(ctx, state.Filter{})
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tasks {
+		attempts, err := j.Attempts(ctx, t.Number)
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, record{t, attempts})
+	}
+	return records, nil
+}
+
+// checkFile has SQLite check the file, with the driver that state brings.
+func checkFile(path string) (err error) {
+	db, err := sql.Open("sqlite3", path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	var verdict string
+	var broken int
+	if err := db.QueryRow("PRAGMA integrity_check").Scan(&verdict); err != nil {
+		return err
+	}
+	if err := db.QueryRow("SELECT count(*) FROM pragma_foreign_key_check").Scan(&broken); err != nil {
+		return err
+	}
+	if verdict != "ok" || broken > 0 {
+		return fmt.Errorf("integrity_check: %s; %d rows refer to nothing", verdict, broken)
+	}
+	return nil
+}
+
+func readLog(path string) (events []event, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	for line := range bytes.Lines(text) {
+		var e event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, fmt.Errorf("the log has the line %q: %w", line, err)
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}
+
+// observations are what processes reported about tasks, to be compared with their ends.
+type observations struct {
+	byID      map[string]observation // by id
+	cancelled map[string]bool        // ids that a canceller was told it had cancelled
+	refused   map[string]bool        // short ids that an owner was told had been cancelled
+}
+
+// observation is what a reader saw of a task.
+type observation struct {
+	ID     string      `json:"id"`
+	Status task.Status `json:"status"`
+	Key    string      `json:"idempotency_key"`
+	Count  int         `json:"attempt_count"`
+}
+
+func newObservations() observations {
+	return observations{byID: map[string]observation{}, cancelled: map[string]bool{}, refused: map[string]bool{}}
+}
+
+// cancelledByOther matches what an owner prints whose write was refused. The end of the task's id follows.
+var cancelledByOther = regexp.MustCompile(`cancelled by another process \(retry status ([0-9a-f]{8})\)`)
+
+// keepMessages keeps what a process was told of a task's end.
+func (s *trial) keepMessages(a process, e result) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if a.role == roleCanceller && e.exit == 0 {
+		s.seen.cancelled[a.args[len(a.args)-1]] = true
+	}
+	for _, match := range cancelledByOther.FindAllStringSubmatch(e.stderr, -1) {
+		s.seen.refused[match[1]] = true
+	}
+}
+
+// keepStatus keeps what a reader has read. Two may read at once, so the later answer need not be the newer one.
+func (s *trial) keepStatus(who string, e result) {
+	var list struct{ Tasks []observation }
+	if err := json.Unmarshal(e.stdout, &list); err != nil || e.exit != 0 {
+		s.fail("%s: exit %d, %v: %s", who, e.exit, err, e.stderr)
+		return
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for _, t := range list.Tasks {
+		if before, ok := s.seen.byID[t.ID]; !ok || t.Count > before.Count || t.Status.Finished() {
+			s.seen.byID[t.ID] = t
+		}
+	}
+}
+
+// recent returns the tasks of the children that started last: most of them are still running.
+func (s *trial) recent() (ids []string) {
+	const lines, size = 8, 16 << 10
+	text, _ := readTail(filepath.Join(s.dir, logName), size)
+	for line := range strings.Lines(text) {
+		var e event
+		if json.Unmarshal([]byte(line), &e) == nil && e.Kind == eventStart {
+			ids = append(ids, e.Task)
+		}
+	}
+	return ids[max(0, len(ids)-lines):]
+}
+
+func readTail(path string, size int64) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = file.Close() }()
+	info, err := file.Stat()
+	if err != nil {
+		return "", err
+	}
+	tail := make([]byte, min(size, info.Size()))
+	_, err = file.ReadAt(tail, info.Size()-int64(len(tail)))
+	return string(tail), err
 }

@@ -69,11 +69,13 @@ func TestStepsIn(t *testing.T) {
 		want []string
 		fail bool
 	}{
-		"none":              {"go f()", nil, false},
-		"in an expression":  {`if err := g(func() { step("a b") }); err != nil { step("c") }`, []string{"a b", "c"}, false},
-		"another's step":    {`x.step("a")`, nil, false},
-		"a name at runtime": {`step(name)`, []string{""}, true},
-		"the first of two":  {`step(name); step("a")`, []string{"", "a"}, true},
+		"none": {body: "go f()"},
+		"in an expression": {
+			body: `if err := g(func() { step("a b") }); err != nil { step("c") }`, want: []string{"a b", "c"},
+		},
+		"another's step":    {body: `x.step("a")`},
+		"a name at runtime": {body: `step(name)`, want: []string{""}, fail: true},
+		"the first of two":  {body: `step(name); step("a")`, want: []string{"", "a"}, fail: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -7,36 +7,77 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 )
 
+// A process is sent to steps that its role was not sent to yet, not to those that its role never reaches, and in the end to those where none died.
+func TestCandidates(t *testing.T) {
+	const role = "some"
+	at := func(step string) roleAtStep { return roleAtStep{role, step} }
+	tests := map[string]struct {
+		tried  map[roleAtStep]tries
+		deaths map[string]int
+		goal   int
+		want   []string
+	}{
+		"the first": {goal: 1, want: []string{"a", "b", "c"}},
+		"new ones":  {tried: map[roleAtStep]tries{at("a"): {1, 1}}, goal: 1, want: []string{"b", "c"}},
+		"in vain so far": {
+			tried: map[roleAtStep]tries{at("a"): {8, 0}, at("b"): {1, 1}, at("c"): {1, 0}}, goal: 1,
+			want: []string{"a", "b", "c"},
+		},
+		"in vain": {
+			tried: map[roleAtStep]tries{at("a"): {9, 0}, at("b"): {9, 1}, at("c"): {1, 0}}, goal: 1,
+			want: []string{"b", "c"},
+		},
+		"nowhere": {
+			tried: map[roleAtStep]tries{at("a"): {9, 0}, at("b"): {9, 0}, at("c"): {9, 0}}, goal: 1,
+		},
+		"not reached by chance": {deaths: map[string]int{"a": 3, "c": 1}, goal: 4, want: []string{"b"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			tally := newTally([]string{"a", "b", "c"}, test.goal)
+			tally.tried, tally.deaths = test.tried, test.deaths
+			if got := tally.candidates(role); !slices.Equal(got, test.want) {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+			step, _ := tally.choose(rand.New(rand.NewPCG(1, 2)), role, false)
+			if step != "" && !slices.Contains(test.want, step) {
+				t.Errorf("chose %q of %q", step, test.want)
+			}
+		})
+	}
+}
+
 // tally counts the deaths of a run. It is safe for concurrent use.
 type tally struct {
-	mutex    sync.Mutex
-	steps    []string
-	goal     int                 // of kills
-	deaths   map[string]int      // at each step
-	tried    map[roleAtStep]luck // how often one was sent to die there, and did
-	byChance int
-	actors   int
-	rounds   int
-	tasks    int
-	attempts int
-	children int
-	lostIn   int // tasks whose stdin was not kept when their owner died
-	left     int // files of stdin that outlived their task
-	started  time.Time
+	mutex     sync.Mutex
+	steps     []string
+	goal      int                  // of kills
+	deaths    map[string]int       // at each step
+	tried     map[roleAtStep]tries // how often one was sent to die there, and did
+	byChance  int
+	processes int
+	rounds    int
+	tasks     int
+	attempts  int
+	children  int
+	lostIn    int // tasks whose stdin was not kept when their owner died
+	left      int // files of stdin that outlived their task
+	started   time.Time
 }
 
 type roleAtStep struct{ role, step string }
 
-type luck struct{ tries, deaths int }
+type tries struct{ tries, deaths int }
 
 func newTally(steps []string, goal int) *tally {
-	return &tally{steps: steps, goal: goal, deaths: map[string]int{}, tried: map[roleAtStep]luck{}, started: time.Now()}
+	return &tally{steps: steps, goal: goal, deaths: map[string]int{}, tried: map[roleAtStep]tries{}, started: time.Now()}
 }
 
-// choose returns a step for an actor to die at, rather one that few have died at, and how often to live through it before. On a
+// choose returns a step for a process to die at, preferably one that few have died at, and how often to pass it before. On a
 // fresh journal that is the one with the fewest. It returns "" for a role that passes none.
 func (t *tally) choose(r *rand.Rand, role string, fresh bool) (step string, times int) {
 	t.mutex.Lock()
@@ -59,10 +100,10 @@ func (t *tally) choose(r *rand.Rand, role string, fresh bool) (step string, time
 }
 
 // candidates returns the steps that a role may pass: those that it was not sent to yet before the others, and, when there were
-// enough kills, those that nobody has died at.
+// enough kills, those that no process has died at.
 func (t *tally) candidates(role string) []string {
-	if spared := t.spared(); len(spared) > 0 && t.sum() >= t.goal {
-		return spared
+	if unreached := t.unreached(); len(unreached) > 0 && t.sum() >= t.goal {
+		return unreached
 	}
 	var fresh, open []string
 	for _, step := range t.steps {
@@ -79,18 +120,18 @@ func (t *tally) candidates(role string) []string {
 	return open
 }
 
-// count notes how an actor ended.
-func (t *tally) count(a actor, e end) {
+// count counts how a process ended.
+func (t *tally) count(a process, e result) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	t.actors++
-	key := roleAtStep{a.role, a.fate.step}
+	t.processes++
+	key := roleAtStep{a.role, a.kill.step}
 	l := t.tried[key]
 	l.tries++
 	if e.killed {
 		l.deaths++
-		if a.fate.step != "" {
-			t.deaths[a.fate.step]++
+		if a.kill.step != "" {
+			t.deaths[a.kill.step]++
 		} else {
 			t.byChance++
 		}
@@ -98,7 +139,7 @@ func (t *tally) count(a actor, e end) {
 	t.tried[key] = l
 }
 
-// kills returns how many actors were killed so far.
+// kills returns how many processes were killed so far.
 func (t *tally) kills() int {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -115,14 +156,14 @@ func (t *tally) sum() int {
 
 // done reports whether enough were killed, everywhere or as good as that: extra rounds are bounded.
 func (t *tally) done(extra int) bool {
-	return t.kills() >= t.goal && (len(t.spared()) == 0 || extra >= extraRounds)
+	return t.kills() >= t.goal && (len(t.unreached()) == 0 || extra >= extraRounds)
 }
 
-// extraRounds bounds the rounds after the last kill that was asked for, for steps that nobody has died at.
+// extraRounds bounds the rounds after the last kill that was asked for, for steps that no process has died at.
 const extraRounds = 10
 
-// spared returns the steps that nobody has died at.
-func (t *tally) spared() []string {
+// unreached returns the steps that no process has died at.
+func (t *tally) unreached() []string {
 	return slices.DeleteFunc(slices.Clone(t.steps), func(step string) bool { return t.deaths[step] > 0 })
 }
 
@@ -134,7 +175,7 @@ func (t *tally) String() string {
 		fmt.Fprintf(&s, "  %6d %s\n", t.deaths[step], step)
 	}
 	fmt.Fprintf(&s, "%d processes of retry in %d rounds; %d tasks, %d attempts, %d children started; %.0f s\n",
-		t.actors, t.rounds, t.tasks, t.attempts, t.children, time.Since(t.started).Seconds())
+		t.processes, t.rounds, t.tasks, t.attempts, t.children, time.Since(t.started).Seconds())
 	fmt.Fprintf(&s, "%d tasks cancelled because their owner died before it had all of their stdin; %d files of stdin outlived their task", t.lostIn, t.left)
 	return s.String()
 }

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// cast makes actors at random: what they do, and when they die.
-type cast struct {
+// generator makes processes at random: what they do, and when they are killed.
+type generator struct {
 	*rand.Rand
 	binary string
 	self   string // the test binary, which is the children's too
 	tally  *tally
 }
 
-func newCast(binary string, tally *tally, seeds ...uint64) (*cast, error) {
+func newGenerator(binary string, tally *tally, seeds ...uint64) (*generator, error) {
 	self, err := os.Executable()
-	return &cast{Rand: rand.New(rand.NewPCG(seeds[0], seeds[1])), binary: binary, self: self, tally: tally}, err
+	return &generator{Rand: rand.New(rand.NewPCG(seeds[0], seeds[1])), binary: binary, self: self, tally: tally}, err
 }
 
 // The roles.
@@ -32,47 +32,47 @@ const (
 	roleReader    = "reader"
 )
 
-// next makes an actor. Some are at one of the tasks.
-func (c *cast) next(tasks []string) actor {
-	a := c.idle(tasks)
-	a.fate = c.fate(a.role, false)
+// next makes a process. Some work on one of the tasks.
+func (c *generator) next(tasks []string) process {
+	a := c.process(tasks)
+	a.kill = c.killPlan(a.role, false)
 	return a
 }
 
-// first makes a wrapper for a fresh journal, where it dies at a step that few have died at: some are passed there alone.
-func (c *cast) first() actor {
-	return actor{role: roleFirst, args: append(c.policy(), "--", c.self), fate: c.fate(roleFirst, true)}
+// first makes a wrapper for a fresh journal, which dies at a step that few have died at: some steps are passed only there.
+func (c *generator) first() process {
+	return process{role: roleFirst, args: append(c.policy(), "--", c.self), kill: c.killPlan(roleFirst, true)}
 }
 
-func (c *cast) idle(tasks []string) actor {
+func (c *generator) process(tasks []string) process {
 	switch roll := c.IntN(100); {
 	case roll < 18:
-		return actor{role: roleWrapper, args: c.wrapper()}
+		return process{role: roleWrapper, args: c.wrapper()}
 	case roll < 28:
 		return c.replayer()
 	case roll < 44:
-		return actor{role: roleNamed, args: c.named()}
+		return process{role: roleNamed, args: c.named()}
 	case roll < 50:
-		return actor{role: roleNester, args: c.nester()}
+		return process{role: roleNester, args: c.nester()}
 	case roll < 68 || (roll < 90 && len(tasks) == 0):
-		return actor{role: roleResumer, args: c.resumer("--all")}
+		return process{role: roleResumer, args: c.resumer("--all")}
 	case roll < 78:
-		return actor{role: roleResumer, args: c.resumer(tasks[c.IntN(len(tasks))])}
+		return process{role: roleResumer, args: c.resumer(tasks[c.IntN(len(tasks))])}
 	case roll < 90:
-		return actor{role: roleCanceller, args: []string{"cancel", tasks[c.IntN(len(tasks))]}}
+		return process{role: roleCanceller, args: []string{"cancel", tasks[c.IntN(len(tasks))]}}
 	}
-	return actor{role: roleReader, args: []string{"status", "--json"}}
+	return process{role: roleReader, args: []string{"status", "--json"}}
 }
 
 // policy returns flags by which every task ends soon.
-func (c *cast) policy() []string {
+func (c *generator) policy() []string {
 	delay := max(0, c.IntN(21)-7) // often none: only then an outcome and the next claim are one transaction
 	return []string{
 		"-n", fmt.Sprint(1 + c.IntN(7)), "-b", fmt.Sprintf("constant:%dms", delay), "-B", "1h", "--stop-on", fmt.Sprint(exitStop),
 	}
 }
 
-func (c *cast) wrapper() []string {
+func (c *generator) wrapper() []string {
 	args := c.policy()
 	switch c.IntN(5) {
 	case 0:
@@ -89,19 +89,19 @@ func (c *cast) wrapper() []string {
 	return append(args, "--", "sh", "-c", `"$0" `+argSlow+` & wait $!`, c.self)
 }
 
-func (c *cast) replayer() actor {
+func (c *generator) replayer() process {
 	stdin := make([]byte, c.IntN(200_000))
 	for i := range stdin {
 		stdin[i] = byte(c.Uint32())
 	}
-	return actor{role: roleReplayer, args: append(c.policy(), "--stdin", "replay", "--", c.self, argReads, sum(stdin)), stdin: stdin}
+	return process{role: roleReplayer, args: append(c.policy(), "--stdin", "replay", "--", c.self, argReads, sum(stdin)), stdin: stdin}
 }
 
 // onceName is the name that is to succeed only once.
 const onceName = "once"
 
 // named returns a wrapper of one of two names, so that several meet.
-func (c *cast) named() []string {
+func (c *generator) named() []string {
 	name := []string{"nightly", "nightly", "nightly", onceName}[c.IntN(4)]
 	args := append(c.policy(), "--id", name, "--if-running", []string{"fail", "skip", "wait"}[c.IntN(3)])
 	switch {
@@ -113,20 +113,20 @@ func (c *cast) named() []string {
 	return append(args, "--", c.self, argNamed, name, argSlow)
 }
 
-func (c *cast) nester() []string {
+func (c *generator) nester() []string {
 	inner := append(c.policy(), "--", c.self)
 	if c.IntN(3) == 0 {
-		inner = append([]string{"env", "RETRY_CRASH_AT=" + c.fate(roleWrapper, false).at(), c.binary}, inner...)
+		inner = append([]string{"env", "RETRY_CRASH_AT=" + c.killPlan(roleWrapper, false).at(), c.binary}, inner...)
 	} else {
 		inner = append([]string{c.binary}, inner...)
 	}
 	return append(append(c.policy(), "--"), inner...)
 }
 
-// at is the fate as the variable has it; of one that dies by chance, none.
-func (f fate) at() string { return fmt.Sprint(f.step, ":", f.times) }
+// at returns the plan as the variable has it; of one that is killed by time, none.
+func (f killPlan) at() string { return fmt.Sprint(f.step, ":", f.times) }
 
-func (c *cast) resumer(what string) []string {
+func (c *generator) resumer(what string) []string {
 	args := []string{"resume", what}
 	if c.IntN(2) == 0 {
 		args = append(args, "--now")
@@ -137,16 +137,16 @@ func (c *cast) resumer(what string) []string {
 	return args
 }
 
-// lifetime bounds the time after which an actor is killed; most take as long when they live.
+// lifetime bounds the time after which a process is killed; most take about as long to end by themselves.
 const lifetime = 40 * time.Millisecond
 
-func (c *cast) fate(role string, fresh bool) fate {
+func (c *generator) killPlan(role string, fresh bool) killPlan {
 	switch roll := c.IntN(10); {
 	case fresh || roll < 5:
 		step, times := c.tally.choose(c.Rand, role, fresh)
-		return fate{step: step, times: times}
+		return killPlan{step: step, times: times}
 	case roll < 8:
-		return fate{after: 1 + time.Duration(c.Int64N(int64(lifetime)))}
+		return killPlan{after: 1 + time.Duration(c.Int64N(int64(lifetime)))}
 	}
-	return fate{}
+	return killPlan{}
 }
