@@ -110,7 +110,7 @@ func TestFaultsOfTheRequest(t *testing.T) {
 		{faulty{name: "garbage", exit: 3, message: "the URL cannot be requested"}, "http://[::1"},
 		{faulty{name: "garbage after a password", exit: 3, message: "the URL cannot be requested: it is malformed"}, "http://me:sec/ret@host/"},
 		{faulty{name: "no host", exit: 3, message: "it names no host"}, "http:///path"},
-		{faulty{name: "no port", exit: 3, message: "70000 is no port"}, "http://host:70000/"},
+		{faulty{name: "no port", exit: 3, message: "invalid port 70000"}, "http://host:70000/"},
 		{faulty{name: "beyond ASCII", exit: 3, message: "xn--"}, "http://b\u00fccher.example/"},
 		{faulty{name: "another scheme", exit: 1, message: `"ftp" is neither http nor https`}, "ftp://host/"},
 		{faulty{name: "a header's name", exit: 3, message: `header 1 has a name that is none: "a b"`, change: header("a b: c")}, "http://host/"},
@@ -127,7 +127,7 @@ func TestFaultsOfTheRequest(t *testing.T) {
 
 func TestMethodThatIsNone(t *testing.T) {
 	o := execute(t, sending(t, "GET /", "http://host/", nil))
-	faulty{class: "url", exit: 3, message: `"GET /" is no method`}.compare(t, o, "stop")
+	faulty{class: "url", exit: 3, message: `invalid method "GET /"`}.compare(t, o, "stop")
 }
 
 // What is wrong on this machine stays so.

@@ -246,7 +246,7 @@ func TestCheck(t *testing.T) {
 			Network: request.Network{Proxy: "me:{env:PW}@p:1", Resolve: lines("host:1:::1")}}, ""},
 		{"URL", request.Request{Method: "GET", URL: "http://ho st/"}, "hint: write a space as %20"},
 		{"scheme", request.Request{Method: "GET", URL: "ftp://host/"}, "neither http nor https"},
-		{"method", request.Request{Method: "GE T", URL: "host"}, "is no method"},
+		{"method", request.Request{Method: "GE T", URL: "host"}, "invalid method"},
 		{"header", request.Request{Method: "GET", URL: "host", Header: lines("A: b", "nothing")}, "header 2 has no colon"},
 		{"variable in the URL", request.Request{Method: "GET", URL: "http://{env:UNSET}/"}, "UNSET is not set"},
 		{"variable in a header", request.Request{Method: "GET", URL: "host", Header: lines("A: {env:UNSET}")}, "header A: "},
@@ -342,7 +342,7 @@ func TestReadURLRefuses(t *testing.T) {
 	}{
 		{"http://host/a b", request.ErrURL, "%20"}, {"http://host/\n", request.ErrURL, "control character"}, {" http://host/", request.ErrURL, "space"},
 		{"", request.ErrURL, "no host"}, {"http:///path", request.ErrURL, "no host"}, {"http:/host", request.ErrURL, "no host"}, {"http://host:x/", request.ErrURL, "malformed"},
-		{"http://host:0/", request.ErrURL, "0 is no port"}, {"http://host/100%", request.ErrURL, "%25"}, {"ftp://host/", request.ErrURL, `"ftp"`},
+		{"http://host:0/", request.ErrURL, "invalid port 0"}, {"http://host/100%", request.ErrURL, "%25"}, {"ftp://host/", request.ErrURL, `"ftp"`},
 		{"http://me:p/w@host/", request.ErrURL, "hint: in a password write / as %2F"}, {"http://me:p#w@host/", request.ErrURL, "# as %23"},
 		{"http://[::1", request.ErrURL, "malformed"}, {"http://b\u00fccher/", request.ErrURL, "xn--"},
 		{"http://host/{env:UNSET}", request.ErrReference, "the variable UNSET is not set"}, {"http://host/{env:}", request.ErrReference, "{env:NAME}"},

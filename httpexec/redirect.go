@@ -101,7 +101,7 @@ func (h wireRequest) redirect(status int, location string, methodGiven bool) (to
 	}
 	u, err := h.url.Parse(location)
 	if err != nil {
-		return wireRequest{}, false, fmt.Errorf("%w: its Location is no URL", errRedirects)
+		return wireRequest{}, false, fmt.Errorf("%w: invalid URL in its Location", errRedirects)
 	}
 	if err := request.CheckURL(u); err != nil {
 		return wireRequest{}, false, fmt.Errorf("%w: %w", errRedirects, err)

@@ -79,7 +79,7 @@ func CheckStatuses(text string) error {
 		number, err := strconv.Atoi(last)
 		switch {
 		case err == nil && number < leastStatus:
-			return fmt.Errorf("condition %q: %s is no status of HTTP\nhint: an exit status is written as exit == 22", text, item)
+			return fmt.Errorf("condition %q: invalid HTTP status %s\nhint: an exit status is written as exit == 22", text, item)
 		case item == "signal", IsSignal(item):
 			return fmt.Errorf("condition %q: no signal ends a request\nhint: write 429,5xx,dns,connect,tls,reset,truncated,timeout or any", text)
 		}
@@ -161,7 +161,7 @@ func parseItem(item string) (func(Evidence) bool, error) {
 	case item == "":
 		return nil, fmt.Errorf("an item is empty%s", conditionHint)
 	}
-	return nil, fmt.Errorf("%q is no exit code, range, signal or known word%s", item, wordHint(item))
+	return nil, fmt.Errorf("invalid item %q: want an exit code, a range, a signal or a known word%s", item, wordHint(item))
 }
 
 func parseSignal(name string) (func(Evidence) bool, error) {
@@ -188,7 +188,7 @@ func parseExit(item string) (func(Evidence) bool, error) {
 	low, err := strconv.ParseUint(first, 10, 31)
 	high, err2 := strconv.ParseUint(last, 10, 31)
 	if err != nil || err2 != nil || low > high {
-		return nil, fmt.Errorf("%q is no exit code or range of them\nhint: write 75, or 100-120 with the smaller one first", item)
+		return nil, fmt.Errorf("invalid range %q: want an exit code or a range of them\nhint: write 75, or 100-120 with the smaller one first", item)
 	}
 	return func(o Evidence) bool { return !o.IsCrash() && int(low) <= o.number() && o.number() <= int(high) }, nil
 }

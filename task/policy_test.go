@@ -189,7 +189,7 @@ func TestCheckStatuses(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"22": "22 is no status of HTTP", "429, 1-3": "1-3 is no status", "SIGSEGV": "no signal ends a request", "503,signal": "no signal",
+		"22": "invalid HTTP status 22", "429, 1-3": "invalid HTTP status 1-3", "SIGSEGV": "no signal ends a request", "503,signal": "no signal",
 	} {
 		if err := CheckStatuses(text); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "\nhint: ") {
 			t.Errorf("%q: %v", text, err)

@@ -73,7 +73,7 @@ const mostMistakes = 10
 
 // Read reads a config file. The mistakes are those of the whole file but for the values of the policies.
 func Read(path string) (*File, []*Mistake, error) {
-	// O_NONBLOCK: a pipe that no one writes to is refused below, like all that is no plain file; opening it does not
+	// O_NONBLOCK: a pipe that no one writes to is refused below, like everything that is not a regular file; opening it does not
 	// wait.
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -90,7 +90,7 @@ func Read(path string) (*File, []*Mistake, error) {
 	case info.IsDir():
 		return nil, nil, unreadable(path, errors.New("it is a directory"), "name the file in it")
 	case !info.Mode().IsRegular() && path != os.DevNull:
-		return nil, nil, unreadable(path, errors.New("it is no plain file"), "copy what it yields to a file")
+		return nil, nil, unreadable(path, errors.New("it is not a regular file"), "copy what it yields to a file")
 	}
 	return ReadFrom(path, file)
 }

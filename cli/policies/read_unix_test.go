@@ -35,7 +35,7 @@ func TestReadRefuses(t *testing.T) {
 	if err := os.Chmod(closed, 0); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{dir: "is a directory", pipe: "no plain file", large: "larger than", closed: "permission denied", "/dev/zero": "no plain file"} {
+	for path, want := range map[string]string{dir: "is a directory", pipe: "not a regular file", large: "larger than", closed: "permission denied", "/dev/zero": "not a regular file"} {
 		if path == closed && os.Geteuid() == 0 {
 			continue // root may read it
 		}

@@ -98,11 +98,11 @@ func Remove(header http.Header, name string) {
 // repeated in the error, as they may be secret.
 func CheckHead(method string, header http.Header) error {
 	if !isToken(method) {
-		return fmt.Errorf("%w: %q is no method", ErrHead, method)
+		return fmt.Errorf("%w: invalid method %q", ErrHead, method)
 	}
 	for name, values := range header {
 		if !isToken(name) {
-			return fmt.Errorf("%w: %q is no name of a header", ErrHead, name)
+			return fmt.Errorf("%w: invalid header name %q", ErrHead, name)
 		}
 		for _, value := range values {
 			if strings.ContainsFunc(value, isControl) {

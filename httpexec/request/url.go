@@ -141,7 +141,7 @@ func CheckURL(u *url.URL) error {
 	}
 	if port := u.Port(); port != "" {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			return fmt.Errorf("%w: %s is no port", ErrURL, port)
+			return fmt.Errorf("%w: invalid port %s", ErrURL, port)
 		}
 	}
 	return nil

@@ -104,7 +104,7 @@ func (e *examiner) directory(place lock.Place) bool {
 		return false
 	case !info.IsDir():
 		e.add("directory", LevelProblem, "move it away, or use another directory with --state",
-			"%s (%s) is no directory", e.dir, place.Source)
+			"%s (%s) is not a directory", e.dir, place.Source)
 		return false
 	}
 	if err := lock.CheckOwner(e.dir, info); err != nil {
