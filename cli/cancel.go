@@ -17,7 +17,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// cancelCommand is `retry cancel TASK…`.
+// cancelCommand is `retry cancel TASK…`. What Ctrl-C does to a task is decided by task.Stopped.
 type cancelCommand struct {
 	flags.StateFlag
 	Tasks []string `arg:"" optional:"" name:"task" help:"The tasks: an id, a beginning or an end of it, or a name."`

@@ -10,7 +10,7 @@ import (
 // Resume continues a task whose owner died. An attempt that was in flight has no outcome; the budget went on meanwhile.
 func (r *Runner) Resume(ctx context.Context, t *task.Task) (Result, error) {
 	if err := r.recover(ctx, t, time.Now()); err != nil {
-		return r.endUnclaimed(ctx, t, err)
+		return r.endWithoutAttempt(ctx, t, err)
 	}
 	if t.Status.Finished() {
 		return r.finish(ctx, t, Result{Decision: t.EndDecision(), Outcome: t.Last.Outcome}), nil

@@ -1,5 +1,5 @@
-// Package runner is the loop that carries one task through its attempts: claim, execute, decide, record, wait. It reaches the
-// world through its Executor, Journal and Observer.
+// Package runner is the loop that carries one task through its attempts: claim, execute, decide, record, wait. It
+// reaches the world through its Executor, Journal and Observer.
 package runner
 
 import (
@@ -31,7 +31,8 @@ type Executor interface {
 	Flush(t *task.Task, signals <-chan os.Signal) (os.Signal, error)
 }
 
-// Journal stores tasks and attempts. Every write is guarded: task.ErrNotOwner says that another process has the task now.
+// Journal stores tasks and attempts. Every write is guarded: task.ErrNotOwner says that another process has the task
+// now.
 type Journal interface {
 	// Claim stores the intent of the task's next attempt before it starts. The first claim stores the task itself and
 	// gives it its number and phase. It returns task.ErrStopped where a signal asked to stop while it waited.
@@ -84,13 +85,13 @@ func (r *Runner) Run(ctx context.Context, t *task.Task) (Result, error) {
 		}
 		a, err := r.attempt(ctx, t)
 		if err != nil {
-			return r.endUnclaimed(ctx, t, err)
+			return r.endWithoutAttempt(ctx, t, err)
 		}
-		sig, lost := r.flush(t, a)
+		sig, outputErr := r.flush(t, a)
 		r.Observer.Ended(t, a)
 		switch {
 		case t.Status.Finished(), a.Outcome.Stop != nil, a.Decision.Reason == task.ReasonDeferred:
-			return r.finish(ctx, t, Result{Decision: a.Decision, Outcome: a.Outcome, Signal: sig, OutputErr: lost}), nil
+			return r.finish(ctx, t, Result{Decision: a.Decision, Outcome: a.Outcome, Signal: sig, OutputErr: outputErr}), nil
 		case sig != nil: // it came after the decision
 			return r.stop(ctx, t, sig)
 		}
@@ -184,8 +185,7 @@ func (r *Runner) stop(ctx context.Context, t *task.Task, sig os.Signal) (Result,
 	return r.settle(ctx, t, task.Stopped(sig), sig)
 }
 
-// settle ends a run with a decision without an attempt. If another process has cancelled the task meanwhile, that
-// holds.
+// settle ends a run with a decision without an attempt. A task that another process has cancelled meanwhile stays so.
 func (r *Runner) settle(ctx context.Context, t *task.Task, d task.Decision, sig os.Signal) (Result, error) {
 	r.unclaim(ctx, t)
 	now := time.Now()
@@ -201,8 +201,8 @@ func (r *Runner) settle(ctx context.Context, t *task.Task, d task.Decision, sig 
 	return r.finish(ctx, t, Result{Decision: d, Outcome: t.Last.Outcome, Signal: sig}), nil
 }
 
-// endUnclaimed ends a run whose next attempt could not be claimed.
-func (r *Runner) endUnclaimed(ctx context.Context, t *task.Task, err error) (Result, error) {
+// endWithoutAttempt ends a run whose next attempt could not be claimed.
+func (r *Runner) endWithoutAttempt(ctx context.Context, t *task.Task, err error) (Result, error) {
 	switch {
 	case errors.Is(err, task.ErrStopped): // while it waited for others' writes
 		return r.stop(ctx, t, r.nextStop())
@@ -216,7 +216,8 @@ func (r *Runner) endUnclaimed(ctx context.Context, t *task.Task, err error) (Res
 	return r.finish(ctx, t, Result{Decision: d, Outcome: t.Last.Outcome}), nil
 }
 
-// finish reports the end of the run, and runs the task's last hook unless a signal ended the run.
+// finish reports the end of the run and runs the last hook: on-retry where a later run goes on, none where a signal
+// ended the run.
 func (r *Runner) finish(ctx context.Context, t *task.Task, result Result) Result {
 	r.Observer.Finished(t, result)
 	switch {

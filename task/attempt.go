@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -180,13 +179,4 @@ func (o Outcome) ExitCode() int {
 		return ExitInternal
 	}
 	return o.Exit
-}
-
-// Stops reports whether a signal asks retry to end; the others are only passed on to a running attempt.
-func Stops(sig os.Signal) bool {
-	switch sig {
-	case os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT:
-		return true
-	}
-	return false
 }

@@ -2,8 +2,6 @@ package task
 
 import (
 	"cmp"
-	"os"
-	"syscall"
 	"time"
 
 	"github.com/10f93571/retry/backoff"
@@ -62,14 +60,6 @@ func cutShort(o Outcome) Decision {
 		return Decision{Verdict: VerdictFailed, Reason: ReasonAmbiguous}
 	}
 	return d
-}
-
-// Stopped decides for a task whose owner was told to stop. A signal of the keyboard ends the task; after any other it can be resumed.
-func Stopped(sig os.Signal) Decision {
-	if sig == os.Interrupt || sig == syscall.SIGQUIT {
-		return Decision{Verdict: VerdictCancelled, Reason: ReasonCancelled}
-	}
-	return Decision{Verdict: VerdictInterrupted}
 }
 
 // schedule decides on the next attempt of a task whose latest one, already in h, asks for another under a rule; 0 is none.

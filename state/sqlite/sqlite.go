@@ -130,7 +130,7 @@ func statDatabase(dir string) (os.FileInfo, error) {
 	return info, err
 }
 
-// diagnose is diagnose, and remembers which file is damaged.
+// diagnose calls the function diagnose and also stores which file is damaged.
 func (j *Journal) diagnose(err error) error {
 	err = diagnose(j.dir, err)
 	var f *state.Fault

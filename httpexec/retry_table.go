@@ -71,7 +71,7 @@ func table() []row {
 
 // Default returns what follows from an event where no condition of the policy says it. It is pure.
 func Default(e Event, s Safety, f Facts) task.Eligibility {
-	eligibility := decide(e, s, f)
+	eligibility := lookUp(e, s, f)
 	// Fatal failures count, too: the server has answered the request itself.
 	if f.Redirected && !s.Idempotent && eligibility.Class != task.ClassSuccess {
 		eligibility = ambiguous(s, f)
@@ -80,7 +80,8 @@ func Default(e Event, s Safety, f Facts) task.Eligibility {
 	return eligibility
 }
 
-func decide(e Event, s Safety, f Facts) task.Eligibility {
+// lookUp finds the row of an event, and what it says for the safety of the request.
+func lookUp(e Event, s Safety, f Facts) task.Eligibility {
 	status := e.status()
 	switch {
 	case status >= 100 && status < 400:
