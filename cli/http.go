@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/flags"
-	"github.com/10f93571/retry/cli/policies"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/httpexec"
@@ -50,7 +49,7 @@ var httpHelp = map[string]string{
 
 func (c *httpCommand) Run(p *Process) (int, error) {
 	// The message leaves the value out: a cookie may be secret.
-	if spec := policies.Value(c.Backoff); strings.Contains(spec, "=") && !strings.HasPrefix(spec, "expr:") {
+	if spec := flags.OrEmpty(c.Backoff); strings.Contains(spec, "=") && !strings.HasPrefix(spec, "expr:") {
 		return 0, errors.New("-b is the backoff here, not curl's cookies\nhint: -H 'Cookie: NAME={env:NAME}' sends one")
 	}
 	if c.MaxTime != nil {
@@ -76,12 +75,13 @@ func (c *httpCommand) Check(p *session.Host) error {
 	if err := c.checkConditions(); err != nil {
 		return err
 	}
+	lookUp := func(name string) (string, bool) { return flags.LookUp(p.Environ, name) }
 	request, err := c.Build(c.URL[0])
 	if err != nil {
 		return err
 	}
 	c.request = request
-	if err := httpexec.Check(request, session.Lookup(p.Environ)); err != nil || request.Output == "" {
+	if err := httpexec.Check(request, lookUp); err != nil || request.Output == "" {
 		return err
 	}
 	return httpexec.CheckOutput(request.Output)

@@ -80,20 +80,22 @@ func (f *EnvironmentFlags) Kept(environ []string) ([]string, error) {
 			return nil, fmt.Errorf("--keep-env: invalid variable name %q"+
 				"\nhint: give names alone, such as --keep-env HOME,LANG", name)
 		}
-		kept = append(kept, LookUp(environ, name))
+		if value, set := LookUp(environ, name); set {
+			name += "=" + value
+		}
+		kept = append(kept, name)
 	}
 	return kept, nil
 }
 
-// LookUp returns NAME=value, or NAME for a variable that is not set. Of several the last one counts, as for a child
-// process.
-func LookUp(environ []string, name string) string {
+// LookUp returns a variable's value, and whether it is set. Of several the last one counts, as for a child process.
+func LookUp(environ []string, name string) (value string, set bool) {
 	for _, kv := range slices.Backward(environ) {
-		if strings.HasPrefix(kv, name+"=") {
-			return kv
+		if rest, found := strings.CutPrefix(kv, name); found && strings.HasPrefix(rest, "=") {
+			return rest[1:], true
 		}
 	}
-	return name
+	return "", false
 }
 
 // OutputFlags say what retry itself prints about a run.

@@ -26,7 +26,7 @@ type HTTPFlags struct {
 
 // Build returns the request for a URL.
 func (f *HTTPFlags) Build(url string) (*request.Request, error) {
-	r := &request.Request{URL: url, Header: slices.Clone(f.Header), User: orEmpty(f.User)}
+	r := &request.Request{URL: url, Header: slices.Clone(f.Header), User: OrEmpty(f.User)}
 	for _, set := range []func(*request.Request) error{
 		f.BodyFlags.set, f.RequestFlags.set, f.NetworkFlags.set, f.ReplyFlags.set, f.SafetyFlags.set,
 	} {
@@ -116,7 +116,7 @@ type NetworkFlags struct {
 
 func (f *NetworkFlags) set(r *request.Request) (err error) {
 	n := &r.Network
-	n.Proxy, n.NoProxy, n.Resolve = orEmpty(f.Proxy), f.NoProxy, f.Resolve
+	n.Proxy, n.NoProxy, n.Resolve = OrEmpty(f.Proxy), f.NoProxy, f.Resolve
 	if f.Proxy != nil && *f.Proxy == "" { // as for curl, an empty proxy means none
 		all := "*"
 		n.NoProxy = &all
@@ -148,7 +148,7 @@ type ReplyFlags struct {
 
 func (f *ReplyFlags) set(r *request.Request) (err error) {
 	r.Include, r.HideFail = r.Include || f.Include, f.Fail
-	output := orEmpty(f.Output)
+	output := OrEmpty(f.Output)
 	switch {
 	case f.Output != nil && output == "": // probably a variable that is not set, and stdout is not meant
 		return errors.New("-o names no file\nhint: leave it out for stdout")
@@ -182,7 +182,7 @@ func (f *SafetyFlags) set(r *request.Request) error {
 	if f.IdempotencyKey != nil && *f.IdempotencyKey == "" { // probably a variable that is not set
 		return errors.New("--idempotency-key is empty\nhint: leave it out for a random one; none sends none")
 	}
-	key, header := orEmpty(f.IdempotencyKey), headerValue(r.Header, request.KeyHeader)
+	key, header := OrEmpty(f.IdempotencyKey), headerValue(r.Header, request.KeyHeader)
 	if key != "" && hasHeader(r.Header, request.KeyHeader) { // a line without a value leaves the header out
 		return errors.New("--idempotency-key and -H 'Idempotency-Key: …' say the same thing\nhint: give one of them")
 	}
@@ -223,7 +223,7 @@ func checkKey(key string) error {
 
 // OwnKey returns the key that a flag or a header gives; empty for none.
 func (f *SafetyFlags) OwnKey(r *request.Request) string {
-	key := cmp.Or(orEmpty(f.IdempotencyKey), headerValue(r.Header, request.KeyHeader))
+	key := cmp.Or(OrEmpty(f.IdempotencyKey), headerValue(r.Header, request.KeyHeader))
 	if key == noKey {
 		return ""
 	}
@@ -245,8 +245,8 @@ func headerValue(lines []string, name string) string {
 	return ""
 }
 
-// orEmpty returns the value of a flag; empty where it was not given.
-func orEmpty(text *string) string {
+// OrEmpty returns the value of a flag; empty where it was not given.
+func OrEmpty(text *string) string {
 	if text == nil {
 		return ""
 	}

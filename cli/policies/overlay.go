@@ -56,7 +56,7 @@ func inEnvironment(env *flags.PolicyFlags, err error) error {
 
 // Overlay replaces what the flags set.
 func Overlay(p *task.Policy, f *flags.PolicyFlags, now time.Time) (err error) {
-	if p.Backoff, err = p.Backoff.With(Value(f.Backoff), Value(f.Jitter)); err != nil {
+	if p.Backoff, err = p.Backoff.With(flags.OrEmpty(f.Backoff), flags.OrEmpty(f.Jitter)); err != nil {
 		return err
 	}
 	set(&p.Timeout, f.Timeout)
@@ -151,14 +151,6 @@ func limitBudget(p *task.Policy, left time.Duration) {
 	if p.Budget == 0 || left < p.Budget {
 		p.Budget = left
 	}
-}
-
-// Value is "" for a flag that is not given.
-func Value(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
 }
 
 // set replaces a field where the flag was given.

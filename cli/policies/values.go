@@ -116,7 +116,7 @@ func (k *Key) line() string {
 // together lays the values over the default, where some may not go with each other.
 func (r *valueReader) together(table map[string]any, values *flags.PolicyFlags, policy *task.Policy) {
 	var err error
-	if policy.Backoff, err = policy.Backoff.With(Value(values.Backoff), Value(values.Jitter)); err != nil {
+	if policy.Backoff, err = policy.Backoff.With(flags.OrEmpty(values.Backoff), flags.OrEmpty(values.Jitter)); err != nil {
 		r.mistake(err, firstOf(table, "jitter", "backoff"))
 		return
 	}

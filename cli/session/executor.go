@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -125,17 +126,10 @@ func environment(environ []string, t *task.Task) []string {
 	if len(t.Environment) == 0 {
 		return environ
 	}
-	kept := map[string]bool{}
-	for _, kv := range t.Environment {
+	result := slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		kept[name] = true
-	}
-	var result []string
-	for _, kv := range environ {
-		if name, _, _ := strings.Cut(kv, "="); !kept[name] {
-			result = append(result, kv)
-		}
-	}
+		return slices.ContainsFunc(t.Environment, func(kept string) bool { return kept == name || strings.HasPrefix(kept, name+"=") })
+	})
 	for _, kv := range t.Environment {
 		if strings.Contains(kv, "=") {
 			result = append(result, kv)
@@ -150,7 +144,11 @@ func (g *Journal) stdin(t *task.Task, own *os.File, resumed bool, warn func(erro
 	case t.Options.Stdin == task.StdinNull:
 		return stdio.NullStdin{}, func() {}, nil
 	case t.Options.Stdin == task.StdinReplay && resumed:
-		return g.keptStdin(t)
+		kept, err := g.keptInput(t)
+		if err != nil {
+			return nil, nil, err
+		}
+		return stdio.ReplayKept(kept), func() { _ = kept.Close() }, nil
 	case t.Options.Stdin == task.StdinReplay:
 		source, release := stdio.Private(own)
 		stdin, done := g.replayedStdin(t, source)
@@ -162,17 +160,13 @@ func (g *Journal) stdin(t *task.Task, own *os.File, resumed bool, warn func(erro
 	}}, func() {}, nil
 }
 
-// keptStdin is that of a task that is resumed.
-func (g *Journal) keptStdin(t *task.Task) (stdio.Stdin, func(), error) {
+// keptInput is the stdin, or the body, of a task that is resumed.
+func (g *Journal) keptInput(t *task.Task) (*spool.Spool, error) {
 	file, err := g.Journal.Input(t)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	kept, err := spool.Of(file)
-	if err != nil {
-		return nil, nil, err
-	}
-	return stdio.ReplayKept(kept), func() { _ = kept.Close() }, nil
+	return spool.Of(file)
 }
 
 // replayedStdin is kept for the other attempts: with a journal from the first byte in a file that goes with the task,

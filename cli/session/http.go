@@ -20,7 +20,8 @@ import (
 
 // newRequestRunner puts together what sends a task's request.
 func (p *Host) newRequestRunner(t *task.Task, journal *Journal, lines render.Observer, m ExecOptions, resumed bool) (*taskRunner, error) {
-	find := Lookup(environment(p.Environ, t))
+	environ := environment(p.Environ, t)
+	find := func(name string) (string, bool) { return flags.LookUp(environ, name) }
 	if resumed { // a variable that is not set here may be elsewhere
 		if err := httpexec.Check(request.Of(t), find); err != nil {
 			return nil, err
@@ -48,44 +49,19 @@ func (p *Host) newRequestRunner(t *task.Task, journal *Journal, lines render.Obs
 	return p.assemble(t, executor, commands, journal, lines, func() { executor.Close(); done() }), nil
 }
 
-// Lookup returns what finds a variable; the last one of a name wins, as for a child.
-func Lookup(environ []string) func(name string) (string, bool) {
-	return func(name string) (string, bool) {
-		if value, found := strings.CutPrefix(flags.LookUp(environ, name), name+"="); found {
-			return value, true
-		}
-		return "", false
+// warnOfRequest tells what a user may not want of a new request: what the journal shows to those who read it, and that a
+// retry-on which nobody typed for this request may have it sent again after it took effect.
+func (w *Wrapper) warnOfRequest(t *task.Task, journal *Journal, warn func(error)) {
+	if secrets := httpexec.LiteralSecrets(request.Of(t)); len(secrets) > 0 && !journal.absent() {
+		warn(fmt.Errorf("the journal keeps %s as typed here"+
+			"\nhint: {env:NAME} instead keeps only the name of a variable, which is read at each send",
+			text.Escape(strings.Join(secrets, " and "))))
 	}
-}
-
-// warnOfRepetition tells that what nobody typed for this request has it sent again after it may have taken effect: a
-// retry-on of RETRY_RETRY_ON, or of the default policy, was perhaps meant for commands.
-func warnOfRepetition(t *task.Task, warn func(error)) {
-	if len(t.Policy.RetryOn) == 0 || t.Target.Safe() {
+	if w.RetryOn != nil || w.Policy != nil || len(t.Policy.RetryOn) == 0 || t.Target.Safe() {
 		return
 	}
 	warn(fmt.Errorf("retry-on is from the environment or the default policy, and may have %s sent again after it has taken effect"+
 		"\nhint: to mean it, type --retry-on or -p NAME; --idempotent says that it is safe", text.Escape(t.Target.Verb())))
-}
-
-// warnOfRequest tells what a user may not want of a new request.
-func (w *Wrapper) warnOfRequest(t *task.Task, journal *Journal, warn func(error)) {
-	if !journal.absent() {
-		warnOfSecrets(request.Of(t), warn)
-	}
-	if w.RetryOn == nil && w.Policy == nil { // nobody typed it for this one
-		warnOfRepetition(t, warn)
-	}
-}
-
-// warnOfSecrets tells what of the request would be in the journal for who reads that.
-func warnOfSecrets(r *request.Request, warn func(error)) {
-	secrets := httpexec.LiteralSecrets(r)
-	if len(secrets) == 0 {
-		return
-	}
-	warn(fmt.Errorf("the journal keeps %s as typed here"+
-		"\nhint: {env:NAME} instead keeps only the name of a variable, which is read at each send", text.Escape(strings.Join(secrets, " and "))))
 }
 
 // Source returns what the request's body is read from once and kept: stdin, or another pipe in its place, such as
@@ -125,14 +101,8 @@ func (g *Journal) body(t *task.Task, m ExecOptions, resumed bool) (body *spool.S
 	case !t.Target.ReadsStdin():
 		return nil, nil, func() {}, nil
 	case resumed:
-		file, err := g.Journal.Input(t)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		if body, err = spool.Of(file); err != nil {
-			return nil, nil, nil, err
-		}
-		return body, nil, func() { _ = body.Close() }, nil
+		body, err = g.keptInput(t)
+		return body, nil, func() { _ = body.Close() }, err
 	}
 	keep = func(t *task.Task) error {
 		if g.absent() || t.Number == 0 {

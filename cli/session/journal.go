@@ -16,30 +16,28 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// OpenJournal opens the journal.
+// OpenJournal opens the journal, and makes it where there is none.
 func OpenJournal(ctx context.Context, p *Host, stateDir string) (*sqlite.Journal, error) {
-	dir, err := lock.Dir(stateDir, p.Getenv)
-	if err != nil {
-		return nil, err
-	}
-	journal, err := sqlite.Open(ctx, dir)
-	if err != nil {
-		return nil, text.WithHint(err, "retry doctor "+render.Command([]string{"--state", dir})+" says what is wrong")
-	}
-	return journal, nil
+	return openWith(ctx, sqlite.Open, p, stateDir)
 }
 
 // ReadJournal opens the journal for a report, which writes nothing. Where none is yet, there are no tasks.
 func ReadJournal(ctx context.Context, p *Host, stateDir string) (*sqlite.Journal, error) {
+	journal, err := openWith(ctx, sqlite.OpenReader, p, stateDir)
+	if errors.Is(err, state.ErrNoJournal) {
+		return sqlite.OpenEmpty()
+	}
+	return journal, err
+}
+
+func openWith(ctx context.Context, open func(context.Context, string) (*sqlite.Journal, error), p *Host,
+	stateDir string) (*sqlite.Journal, error) {
 	dir, err := lock.Dir(stateDir, p.Getenv)
 	if err != nil {
 		return nil, err
 	}
-	journal, err := sqlite.OpenReader(ctx, dir)
-	switch {
-	case errors.Is(err, state.ErrNoJournal):
-		return sqlite.OpenEmpty()
-	case err != nil:
+	journal, err := open(ctx, dir)
+	if err != nil {
 		return nil, text.WithHint(err, "retry doctor "+render.Command([]string{"--state", dir})+" says what is wrong")
 	}
 	return journal, nil
@@ -60,7 +58,9 @@ func openForRun(ctx context.Context, p *Host, stateDir string, f *flags.JournalF
 			g.lost = damage
 			return replaceJournal(ctx, p, stateDir, warn, damage)
 		}
-		journal, err = g.replaceDamaged(journal, err)
+		if errors.Is(err, state.ErrCorrupt) {
+			journal, err = g.replace(err)
+		}
 	}
 	if err != nil {
 		return g, g.failed(err, nil, f.RequireState)
@@ -98,18 +98,12 @@ func (g *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 		err = g.Journal.Claim(limited, t, now)
 		done()
 	}
-	if isTrouble(err) && !errors.Is(err, state.ErrCorrupt) && wouldRepeat(t) {
+	if isTrouble(err) && !errors.Is(err, state.ErrCorrupt) &&
+		t.Number != 0 && t.Target != nil && !t.Target.Safe() { // a damaged journal is set aside: nobody resumes what it holds
 		return fmt.Errorf("%s is not sent again: the journal could not say so, and a resume would send it once more: %w"+
-			"\nhint: to go on: retry resume %s",
-			t.Target.Verb(), err, render.ShortID(t.ID))
+			"\nhint: to go on: retry resume %s", t.Target.Verb(), err, render.ShortID(t.ID))
 	}
 	return g.failed(err, t, g.required && t.AttemptCount == 0)
-}
-
-// wouldRepeat reports whether an attempt that the journal knows nothing of could be made a second time by a resume, and
-// must not be. What a damaged journal holds nobody resumes: it is set aside.
-func wouldRepeat(t *task.Task) bool {
-	return t.Number != 0 && t.Target != nil && !t.Target.Safe()
 }
 
 // NoteProcess implements runner.Journal.
@@ -127,23 +121,14 @@ func (g *Journal) NoteProcess(ctx context.Context, t *task.Task, process string)
 
 // Record implements runner.Journal.
 func (g *Journal) Record(ctx context.Context, t *task.Task, a task.Attempt) error {
-	if g.absent() {
-		return g.catchUp(ctx, t)
-	}
-	limited, done := g.limit(ctx)
-	err := g.Journal.Record(limited, t, a)
-	done()
-	if err := g.failed(err, t, false); err != nil {
-		return err
-	}
-	return g.catchUp(ctx, t)
+	return g.write(ctx, t, func(ctx context.Context) error { return g.Journal.Record(ctx, t, a) })
 }
 
 // RecordAndClaim implements runner.Chainer. It gives up soon: then Record is patient, and warns, and a signal can end
 // the wait of Claim.
 func (g *Journal) RecordAndClaim(ctx context.Context, t *task.Task, a task.Attempt, now time.Time) error {
 	if g.absent() || t.Number == 0 {
-		return errNoChain
+		return errors.New("there is no journal to write to")
 	}
 	if g.Stopping != nil {
 		ctx = g.Stopping
@@ -166,32 +151,22 @@ func (g *Journal) Unclaim(ctx context.Context, t *task.Task) {
 	_ = g.failed(err, t, false) // it warns; a task that was cancelled is Settle's to find
 }
 
-var errNoChain = errors.New("there is no journal to write to")
-
 // Settle implements runner.Journal.
 func (g *Journal) Settle(ctx context.Context, t *task.Task, d task.Decision) error {
-	if g.absent() {
-		return g.catchUp(ctx, t)
-	}
-	limited, done := g.limit(ctx)
-	err := g.Journal.Settle(limited, t, d)
-	done()
-	if err := g.failed(err, t, false); err != nil {
-		return err
-	}
-	return g.catchUp(ctx, t)
+	return g.write(ctx, t, func(ctx context.Context) error { return g.Journal.Settle(ctx, t, d) })
 }
 
-// CancelNested implements runner.Journal.
-func (g *Journal) CancelNested(ctx context.Context, t *task.Task) {
-	if g.absent() || t.Number == 0 {
-		return
+// write writes what became of a task. A journal that knows the task but could not follow gets its end, so that no resume
+// runs it again.
+func (g *Journal) write(ctx context.Context, t *task.Task, write func(context.Context) error) error {
+	if !g.absent() {
+		limited, done := g.limit(ctx)
+		err := write(limited)
+		done()
+		if err := g.failed(err, t, false); err != nil {
+			return err
+		}
 	}
-	_ = g.failed(g.Journal.CancelNested(ctx, t, time.Now()), t, false) // it warns
-}
-
-// catchUp writes the end of a task that the journal knows but could not follow, so that no resume runs it again.
-func (g *Journal) catchUp(ctx context.Context, t *task.Task) error {
 	if !g.broken.Load() || t.Number == 0 || !t.Status.Finished() {
 		return nil
 	}
@@ -201,6 +176,14 @@ func (g *Journal) catchUp(ctx context.Context, t *task.Task) error {
 		return err
 	}
 	return nil // what to do then was said with the first failure
+}
+
+// CancelNested implements runner.Journal.
+func (g *Journal) CancelNested(ctx context.Context, t *task.Task) {
+	if g.absent() || t.Number == 0 {
+		return
+	}
+	_ = g.failed(g.Journal.CancelNested(ctx, t, time.Now()), t, false) // it warns
 }
 
 // patience is how long a run waits for other processes in all, and shortly how long for what can do without.
@@ -270,17 +253,14 @@ func (g *Journal) close() {
 	}
 }
 
-// errAbsent says that no journal is where one is looked for. Most commands take that for a journal without tasks.
-var errAbsent = errors.New("no journal there yet")
-
-// JournalAbsent returns errAbsent with the place and what led there; nil where a journal is, or something that keeps us
-// from looking.
+// JournalAbsent says that no journal is where one is looked for, which most commands take for one without tasks. It is nil
+// where a journal is, or where something keeps us from looking.
 func JournalAbsent(p *Host, stateDir string) error {
 	place, err := lock.Locate(stateDir, p.Getenv)
 	if err != nil || sqlite.Exists(place.Dir) {
 		return nil
 	}
-	return fmt.Errorf("%s (%s): %w"+
+	return fmt.Errorf("%s (%s): no journal there yet"+
 		"\nhint: the first run makes it; do the jobs run as another user, or with another RETRY_STATE_DIR?",
-		text.Escape(place.Dir), place.Source, errAbsent)
+		text.Escape(place.Dir), place.Source)
 }

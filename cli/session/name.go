@@ -18,33 +18,24 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// nameSearch looks for the tasks that have a name.
-type nameSearch struct{ *flags.NameFlags }
-
 // maxName is in bytes: a name is typed, and stands in tables and metrics.
 const maxName = 200
 
-// name returns the task's name; empty for none.
-func (f nameSearch) name() string {
-	if f.ID == nil {
-		return ""
-	}
-	return *f.ID
-}
-
-func (f nameSearch) check(stateless bool) error {
+// checkName refuses flags about a name that make no sense.
+func (w *Wrapper) checkName() error {
+	name := flags.OrEmpty(w.ID)
 	switch {
-	case f.ID != nil && *f.ID == "":
+	case w.ID != nil && *w.ID == "":
 		return errors.New("--id is empty\nhint: a variable that is not set?")
-	case f.ID == nil && (f.Fresh || f.Once || f.KillOrphans || f.IfRunning != "fail"):
+	case w.ID == nil && (w.Fresh || w.Once || w.KillOrphans || w.IfRunning != "fail"):
 		return errors.New("--fresh, --once, --kill-orphans and --if-running are about a name" +
 			"\nhint: give the task one with --id KEY")
-	case len(f.name()) > maxName:
+	case len(name) > maxName:
 		return fmt.Errorf("--id: the name has %d bytes, and %d are the most"+
-			"\nhint: what tells one run from another belongs to the command, not to the name", len(f.name()), maxName)
-	case f.ID != nil && stateless:
+			"\nhint: what tells one run from another belongs to the command, not to the name", len(name), maxName)
+	case w.ID != nil && w.NoState:
 		return errors.New("--id needs a journal, and --no-state keeps none\nhint: give one of them")
-	case f.Fresh && f.Once:
+	case w.Fresh && w.Once:
 		return errors.New("--fresh and --once exclude each other\nhint: give one of them")
 	}
 	return nil
@@ -66,24 +57,24 @@ type nameResult struct {
 
 // acquire makes this process the one that may start a task of the name. Who runs one already is waited for, or not, as
 // the flags say, and no longer than until end, where that is set.
-func (f nameSearch) acquire(ctx context.Context, p *Host, journal *Journal, t *task.Task, end time.Time, lines render.Observer) (nameResult, error) {
-	if f.ID == nil || journal.absent() {
+func (w *Wrapper) acquire(ctx context.Context, p *Host, journal *Journal, t *task.Task, end time.Time, lines render.Observer) (nameResult, error) {
+	if w.ID == nil || journal.absent() {
 		return nameResult{}, nil
 	}
 	told := false
 	for pause := firstNameLook; ; pause = min(2*pause, slowestNameLook) {
-		m, err := f.tryAcquire(ctx, journal.Journal, t, lines)
+		m, err := w.tryAcquire(ctx, journal.Journal, t, lines)
 		running := (*runningError)(nil)
 		switch {
 		case !errors.As(err, &running):
 			m.waited = told
 			return m, journal.failed(err, nil, journal.required || errors.Is(err, errName))
-		case f.IfRunning == "skip":
+		case w.IfRunning == "skip":
 			lines.Say(running.Error() + ": nothing is done")
 			return nameResult{done: true}, nil
-		case f.IfRunning != "wait":
+		case w.IfRunning != "wait":
 			return m, fmt.Errorf("%w\nhint: --if-running wait waits for its end, --if-running skip does nothing then", running)
-		case f.runsInside(ctx, p, journal.Journal):
+		case runsInside(ctx, p, journal.Journal, t.Name):
 			return m, fmt.Errorf("%w: it is what this command runs in, and would wait for itself"+
 				"\nhint: give the inner task another name", errName)
 		case !end.IsZero() && time.Now().After(end):
@@ -97,28 +88,28 @@ func (f nameSearch) acquire(ctx context.Context, p *Host, journal *Journal, t *t
 }
 
 // runsInside reports whether the task that runs under the name is one that this process is a part of.
-func (f nameSearch) runsInside(ctx context.Context, p *Host, journal *sqlite.Journal) bool {
-	running, err := journal.Named(ctx, f.name())
+func runsInside(ctx context.Context, p *Host, journal *sqlite.Journal, name string) bool {
+	running, err := journal.Named(ctx, name)
 	return err == nil && running != nil && slices.Contains(cmdexec.OuterTasks(p.Getenv), running.ID)
 }
 
 // tryAcquire returns a runningError where another process has the name.
-func (f nameSearch) tryAcquire(ctx context.Context, journal *sqlite.Journal, t *task.Task, lines render.Observer) (nameResult, error) {
-	if done, err := f.succeeded(ctx, journal, t, lines); done || err != nil {
+func (w *Wrapper) tryAcquire(ctx context.Context, journal *sqlite.Journal, t *task.Task, lines render.Observer) (nameResult, error) {
+	if done, err := w.succeeded(ctx, journal, t, lines); done || err != nil {
 		return nameResult{done: done}, err
 	}
-	owned, pid, err := journal.OwnName(f.name())
+	owned, pid, err := journal.OwnName(t.Name)
 	if err != nil {
 		return nameResult{}, fmt.Errorf("ask who has the name: %w", err)
 	}
 	if !owned {
-		return nameResult{}, &runningError{f.name(), pid}
+		return nameResult{}, &runningError{t.Name, pid}
 	}
 	// Asked again: who had the name a moment ago may have succeeded.
-	if done, err := f.succeeded(ctx, journal, t, lines); done || err != nil {
+	if done, err := w.succeeded(ctx, journal, t, lines); done || err != nil {
 		return nameResult{done: done}, err
 	}
-	earlier, err := journal.Named(ctx, f.name())
+	earlier, err := journal.Named(ctx, t.Name)
 	if err != nil || earlier == nil {
 		return nameResult{}, err
 	}
@@ -126,18 +117,18 @@ func (f nameSearch) tryAcquire(ctx context.Context, journal *sqlite.Journal, t *
 	switch {
 	case errors.Is(err, state.ErrOwned): // by a resume
 		pid, _ := journal.Owner(earlier.Number)
-		return nameResult{}, &runningError{f.name(), pid}
+		return nameResult{}, &runningError{t.Name, pid}
 	case errors.Is(err, state.ErrFinished):
-		return f.tryAcquire(ctx, journal, t, lines)
-	case errors.Is(err, state.ErrDamaged) && f.Fresh:
-		return nameResult{discarded: earlier}, f.discard(ctx, journal, earlier)
+		return w.tryAcquire(ctx, journal, t, lines)
+	case errors.Is(err, state.ErrDamaged) && w.Fresh:
+		return nameResult{discarded: earlier}, w.discard(ctx, journal, earlier)
 	case errors.Is(err, state.ErrDamaged):
 		return nameResult{}, fmt.Errorf("%w: %s was interrupted, and cannot go on: %w"+
-			"\nhint: retry cancel %s ends it; --fresh does so and runs this one", errName, f.name(), err, render.ShortID(earlier.ID))
+			"\nhint: retry cancel %s ends it; --fresh does so and runs this one", errName, t.Name, err, render.ShortID(earlier.ID))
 	case err != nil:
 		return nameResult{}, err
-	case f.Fresh:
-		return nameResult{discarded: interrupted}, f.discard(ctx, journal, interrupted)
+	case w.Fresh:
+		return nameResult{discarded: interrupted}, w.discard(ctx, journal, interrupted)
 	}
 	if err := sameTask(interrupted, t); err != nil {
 		_ = journal.Release(interrupted.Number)
@@ -148,40 +139,40 @@ func (f nameSearch) tryAcquire(ctx context.Context, journal *sqlite.Journal, t *
 }
 
 // succeeded answers for --once.
-func (f nameSearch) succeeded(ctx context.Context, journal *sqlite.Journal, t *task.Task, lines render.Observer) (bool, error) {
-	if !f.Once {
+func (w *Wrapper) succeeded(ctx context.Context, journal *sqlite.Journal, t *task.Task, lines render.Observer) (bool, error) {
+	if !w.Once {
 		return false, nil
 	}
-	success, err := journal.Success(ctx, f.name())
+	success, err := journal.Success(ctx, t.Name)
 	if err == nil && success == nil {
-		err = f.refuseAmbiguous(ctx, journal, t)
+		err = w.refuseAmbiguous(ctx, journal, t)
 	}
 	if err != nil || success == nil {
 		return false, err
 	}
 	if !sameWork(success, t) {
 		lines.Warn(fmt.Errorf("%s succeeded with another %s: %s"+
-			"\nhint: another name runs this one", f.name(), work(success), render.Title(success)))
+			"\nhint: another name runs this one", t.Name, work(success), render.Title(success)))
 	}
-	lines.Say(fmt.Sprintf("%s succeeded before (%s): nothing is done", text.Escape(f.name()), render.ShortID(success.ID)))
+	lines.Say(fmt.Sprintf("%s succeeded before (%s): nothing is done", text.Escape(t.Name), render.ShortID(success.ID)))
 	return true, journal.Remember(ctx, success)
 }
 
 // refuseAmbiguous refuses to send what may have taken effect under the name: with --once that would be twice.
-func (f nameSearch) refuseAmbiguous(ctx context.Context, journal *sqlite.Journal, t *task.Task) error {
+func (w *Wrapper) refuseAmbiguous(ctx context.Context, journal *sqlite.Journal, t *task.Task) error {
 	if t.Target == nil || t.Target.Safe() {
 		return nil
 	}
-	last, err := journal.Newest(ctx, f.name())
+	last, err := journal.Newest(ctx, t.Name)
 	if err != nil || last == nil || last.Status != task.Failed || last.Reason != task.ReasonAmbiguous {
 		return err
 	}
 	return fmt.Errorf("%w: %s may have succeeded before (%s, ambiguous), and --once sends nothing twice"+
-		"\nhint: look at the server; to send it again: retry requeue --run %[3]s", errName, text.Escape(f.name()), render.ShortID(last.ID))
+		"\nhint: look at the server; to send it again: retry requeue --run %[3]s", errName, text.Escape(t.Name), render.ShortID(last.ID))
 }
 
 // discard ends an interrupted task of the name for --fresh.
-func (f nameSearch) discard(ctx context.Context, journal *sqlite.Journal, interrupted *task.Task) error {
+func (w *Wrapper) discard(ctx context.Context, journal *sqlite.Journal, interrupted *task.Task) error {
 	defer func() { _ = journal.Release(interrupted.Number) }()
 	err := journal.Cancel(ctx, interrupted.Number, time.Now())
 	if errors.Is(err, state.ErrFinished) {

@@ -4,10 +4,10 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
+	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cmdexec/proc"
 	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/task"
@@ -23,14 +23,9 @@ type Host struct {
 	stop    context.CancelCauseFunc // ends stopped
 }
 
-// Getenv looks a variable up in the process's environment; the last one of a name wins, as for a child.
+// Getenv looks a variable up in the process's environment.
 func (p *Host) Getenv(name string) string {
-	value := ""
-	for _, kv := range p.Environ {
-		if rest, ok := strings.CutPrefix(kv, name); ok && strings.HasPrefix(rest, "=") {
-			value = rest[1:]
-		}
-	}
+	value, _ := flags.LookUp(p.Environ, name)
 	return value
 }
 

@@ -68,13 +68,6 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 	return run, nil
 }
 
-// waitForSurvivors waits for the end of what an interrupted task left running. It returns the signal that ended the
-// wait.
-func (p *Host) waitForSurvivors(ctx context.Context, t *task.Task, lines render.Observer, kill bool) os.Signal {
-	watcher := &runner.Runner{Survivors: proc.Survivors{Kill: kill}, Observer: lines, Signals: p.Listen()}
-	return watcher.AwaitSurvivors(ctx, t)
-}
-
 func directoryThere(t *task.Task) error {
 	info, err := os.Stat(t.Directory)
 	if err == nil && info.IsDir() {

@@ -5,7 +5,7 @@ package session
 import (
 	"context"
 	"errors"
-	"hash/fnv"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"time"
@@ -16,6 +16,8 @@ import (
 	"github.com/10f93571/retry/cli/policies"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
+	"github.com/10f93571/retry/cmdexec/proc"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
@@ -100,19 +102,11 @@ func (w *Wrapper) newTask(p *Host, created time.Time) (*task.Task, error) {
 	if err := w.work.Check(p); err != nil {
 		return nil, err
 	}
-	if err := (nameSearch{&w.NameFlags}).check(w.NoState); err != nil {
+	if err := w.checkName(); err != nil {
 		return nil, err
 	}
 	policy, err := w.choice.Resolve(created)
 	if err != nil && (w.choice.Settled || !mayKnow(p, w.State, w.NoState)) {
-		return nil, err
-	}
-	id, err := uuid.NewV7FromReader(fastRandom{})
-	if err != nil {
-		return nil, err
-	}
-	key, err := uuid.NewRandomFromReader(fastRandom{})
-	if err != nil {
 		return nil, err
 	}
 	environment, err := w.Kept(p.Environ)
@@ -124,8 +118,8 @@ func (w *Wrapper) newTask(p *Host, created time.Time) (*task.Task, error) {
 		directory = "" // removed, or unreadable: the command may not mind, and a resume says it
 	}
 	tk := &task.Task{
-		ID: id.String(), Parent: p.Getenv(cmdexec.EnvTaskID), Name: nameSearch{&w.NameFlags}.name(), Once: w.Once,
-		Directory: directory, Environment: environment, Policy: policy, Options: w.HookFlags.Options(), IdempotencyKey: key.String(), CreatedAt: created,
+		ID: uuid.Must(uuid.NewV7()).String(), Parent: p.Getenv(cmdexec.EnvTaskID), Name: flags.OrEmpty(w.ID), Once: w.Once,
+		Directory: directory, Environment: environment, Policy: policy, Options: w.HookFlags.Options(), IdempotencyKey: uuid.NewString(), CreatedAt: created,
 		Status: task.Pending,
 	}
 	if err := w.work.Fill(p, tk); err != nil {
@@ -133,19 +127,8 @@ func (w *Wrapper) newTask(p *Host, created time.Time) (*task.Task, error) {
 	}
 	w.options = tk.Options
 	tk.Options = w.optionsFor(tk)
-	tk.History = task.History{Began: tk.CreatedAt, Expires: tk.Expiry(), Phase: tk.Options.Phase(phaseOf(id))}
+	tk.History = task.History{Began: tk.CreatedAt, Expires: tk.Expiry(), Phase: tk.Options.Phase(rand.Float64())}
 	return tk, nil
-}
-
-// fastRandom yields what the runtime's generator does, a ChaCha8 whose key comes from the system. To ask the system
-// itself takes longer at a start; nobody is kept out by an id, so that it need only be unlike all others.
-type fastRandom struct{}
-
-func (fastRandom) Read(b []byte) (int, error) {
-	for i := range b {
-		b[i] = byte(rand.Uint64())
-	}
-	return len(b), nil
 }
 
 // optionsFor captures what the conditions of the task's policy look at. The reply to a request they look at anyway.
@@ -157,19 +140,12 @@ func (w *Wrapper) optionsFor(t *task.Task) task.Options {
 	return options
 }
 
-// phaseOf is the phase of a task that no journal counts.
-func phaseOf(id uuid.UUID) float64 {
-	h := fnv.New64a()
-	_, _ = h.Write(id[:])
-	return float64(h.Sum64()>>11) / (1 << 53)
-}
-
 // runNamed runs the task, or in its place an interrupted one of its name. It returns the one that it ran last; nil
 // where there was nothing to do.
 func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *task.Task,
 	lines render.Observer) (runner.Result, *task.Task, error) {
 	for {
-		found, err := nameSearch{&w.NameFlags}.acquire(ctx, p, journal, tk, w.end(p, tk), lines)
+		found, err := w.acquire(ctx, p, journal, tk, w.end(p, tk), lines)
 		if err != nil || found.done {
 			return runner.Result{}, nil, err
 		}
@@ -225,7 +201,8 @@ func (w *Wrapper) end(p *Host, t *task.Task) time.Time {
 // deadline stays where it is.
 func (w *Wrapper) begin(ctx context.Context, p *Host, found nameResult, t *task.Task, lines render.Observer) (err error) {
 	if found.discarded != nil {
-		if sig := p.waitForSurvivors(ctx, found.discarded, lines, w.KillOrphans); sig != nil {
+		watcher := &runner.Runner{Survivors: proc.Survivors{Kill: w.KillOrphans}, Observer: lines, Signals: p.Listen()}
+		if sig := watcher.AwaitSurvivors(ctx, found.discarded); sig != nil {
 			DieOf(sig)
 		}
 	}
@@ -252,4 +229,53 @@ func (w *Wrapper) dryRun(p *Host, now time.Time, lines render.Observer, asJSON b
 		return schedule.WriteJSON(p.Stdout)
 	}
 	return schedule.Write(p.Stdout, render.ScreenOf(p.Stdout, p.Getenv))
+}
+
+// How long finished tasks are kept, and the variable that says otherwise.
+const (
+	retentionDefault  = 30 * 24 * time.Hour
+	RetentionVariable = "RETRY_RETENTION"
+)
+
+// RetentionOf returns how long finished tasks are kept: as the flag says, or the variable; 0 is for ever.
+func RetentionOf(flag *flags.Duration, getenv func(string) string) (time.Duration, error) {
+	if flag != nil {
+		return time.Duration(*flag), nil
+	}
+	txt := getenv(RetentionVariable)
+	if txt == "" {
+		return retentionDefault, nil
+	}
+	kept, err := text.ParseDuration(txt)
+	if err != nil {
+		return 0, fmt.Errorf("in the environment (%s): %w", RetentionVariable, err)
+	}
+	return kept, nil
+}
+
+// A run tidies up now and then, so little at once that nobody feels it: one of sixteen does, and each that made so many
+// attempts that sixteen of its kind are more than one step removes. So at least as much goes as comes.
+const (
+	tidyEvery    = 16
+	tidyRows     = 250                          // about 2 ms
+	tidyAttempts = (tidyRows/tidyEvery - 1) / 2 // a task is one row, an attempt up to two
+	tidyPatience = 100 * time.Millisecond       // for a journal that another process is writing to
+)
+
+// tidy removes a few of the tasks that finished longer ago than they are kept.
+func (g *Journal) tidy(ctx context.Context, t *task.Task, kept time.Duration) error {
+	if g.absent() || kept == 0 || t.Number == 0 || !t.Status.Finished() ||
+		t.Number%tidyEvery != 0 && t.AttemptCount <= tidyAttempts {
+		return nil
+	}
+	before := time.Now().Add(-kept)
+	if before.After(t.FinishedAt) {
+		before = t.FinishedAt // a process does not see its own locks
+	}
+	ctx, cancel := context.WithTimeout(ctx, tidyPatience)
+	defer cancel()
+	if _, _, err := g.Journal.Prune(ctx, state.Retention{Before: before, Rows: tidyRows}); err != nil {
+		return fmt.Errorf("remove old tasks from the journal: %w", err)
+	}
+	return nil
 }
