@@ -2,11 +2,17 @@ package session
 
 import (
 	"os"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/policies"
 	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/internal/testkit"
+	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
 
@@ -29,5 +35,108 @@ func TestBeginAfterAWait(t *testing.T) {
 	}
 	if tk.History.Began.Equal(made) || !tk.History.Expires.Equal(tk.History.Began.Add(24*time.Hour)) {
 		t.Errorf("began %v, the key expires %v", tk.History.Began, tk.History.Expires)
+	}
+}
+
+func TestRetentionOf(t *testing.T) {
+	hour, forever := flags.Duration(time.Hour), flags.Duration(0)
+	tests := []struct {
+		flag     *flags.Duration
+		variable string
+		want     time.Duration
+	}{
+		{nil, "", 30 * 24 * time.Hour}, {nil, "2d", 48 * time.Hour}, {nil, "0", 0}, {&hour, "2d", time.Hour}, {&forever, "2d", 0}, {&hour, "nonsense", time.Hour},
+	}
+	for _, tt := range tests {
+		getenv := func(string) string { return tt.variable }
+		if got, err := RetentionOf(tt.flag, getenv); err != nil || got != tt.want {
+			t.Errorf("%v, %q: %v, %v, want %v", tt.flag, tt.variable, got, err, tt.want)
+		}
+	}
+	_, err := RetentionOf(nil, func(string) string { return "soon" })
+	if err == nil || !strings.HasPrefix(err.Error(), "in the environment (RETRY_RETENTION): ") || !strings.Contains(err.Error(), "\nhint: ") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Sixteen tasks that do not tidy by themselves are no more than one step removes: so the journal does not grow for ever.
+func TestAStepRemovesWhatCameSinceTheLast(t *testing.T) {
+	if most := tidyEvery * (1 + 2*tidyAttempts); most > tidyRows {
+		t.Errorf("%d rows can come, and %d go", most, tidyRows)
+	}
+}
+
+// tidied is how many of three old tasks are left after a task of this process has tidied up.
+func tidied(t *testing.T, kept time.Duration, change func(*Journal, *task.Task)) int {
+	t.Helper()
+	journal, err := sqlite.Open(t.Context(), t.TempDir())
+	testkit.Must(t, err)
+	g := &Journal{Journal: journal, warn: func(err error) { t.Errorf("warned: %v", err) }}
+	defer g.close()
+	for range 3 {
+		tk := finishedTask(t, g, time.Now().Add(-time.Hour))
+		testkit.Must(t, journal.Release(tk.Number))
+	}
+	own := finishedTask(t, g, time.Now())
+	own.AttemptCount = tidyAttempts + 1
+	if change != nil {
+		change(g, own)
+	}
+	testkit.Must(t, g.tidy(t.Context(), own, kept))
+	tasks, err := journal.List(t.Context(), state.Filter{})
+	testkit.Must(t, err)
+	if !slices.ContainsFunc(tasks, func(t *task.Task) bool { return t.ID == own.ID }) {
+		t.Error("its own task is gone")
+	}
+	return len(tasks) - 1
+}
+
+// finishedTask returns a task that ran once and ended at a time.
+func finishedTask(t *testing.T, g *Journal, at time.Time) *task.Task {
+	t.Helper()
+	tk := &task.Task{
+		ID: t.Name() + at.String(), Kind: task.KindCommand, Command: []string{"x"}, Policy: task.DefaultPolicy(), Status: task.Pending, CreatedAt: at,
+	}
+	testkit.Must(t, g.Claim(t.Context(), tk, at))
+	tk.AttemptCount, tk.Status = 1, task.InFlight
+	a := task.Attempt{Number: 1, StartedAt: at, Decision: task.Decision{Verdict: task.VerdictSucceeded}}
+	tk.ApplyDecision(a, at)
+	testkit.Must(t, g.Record(t.Context(), tk, a))
+	return tk
+}
+
+func TestTidy(t *testing.T) {
+	tests := map[string]struct {
+		kept   time.Duration
+		change func(*Journal, *task.Task)
+		left   int
+	}{
+		"after many attempts":             {time.Minute, nil, 0},
+		"kept long enough":                {2 * time.Hour, nil, 3},
+		"kept for ever":                   {0, nil, 3},
+		"kept for less than it ran":       {time.Nanosecond, nil, 0},
+		"after a few attempts":            {time.Minute, func(_ *Journal, t *task.Task) { t.AttemptCount = tidyAttempts }, 3},
+		"every sixteenth":                 {time.Minute, func(_ *Journal, t *task.Task) { t.AttemptCount, t.Number = 1, 2*tidyEvery }, 0},
+		"while it is to be resumed":       {time.Minute, func(_ *Journal, t *task.Task) { t.Status = task.Pending }, 3},
+		"a task the journal never had":    {time.Minute, func(_ *Journal, t *task.Task) { t.Number = 0 }, 3},
+		"a journal that failed meanwhile": {time.Minute, func(g *Journal, _ *task.Task) { g.broken.Store(true) }, 3},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := tidied(t, tt.kept, tt.change); got != tt.left {
+				t.Errorf("%d are left, want %d", got, tt.left)
+			}
+		})
+	}
+}
+
+func TestTidyReturnsItsError(t *testing.T) {
+	journal, err := sqlite.Open(t.Context(), t.TempDir())
+	testkit.Must(t, err)
+	testkit.Must(t, journal.Close())
+	g := &Journal{Journal: journal, warn: func(err error) { t.Errorf("warned: %v", err) }}
+	err = g.tidy(t.Context(), &task.Task{Number: tidyEvery, Status: task.Succeeded, FinishedAt: time.Now()}, time.Hour)
+	if err == nil || !strings.HasPrefix(err.Error(), "remove old tasks from the journal: ") {
+		t.Errorf("got %v", err)
 	}
 }
