@@ -16,24 +16,22 @@ type Finding struct {
 	Fix   string `json:"-"`
 }
 
-// Doctor writes the findings in the order of the examination, each fix below its finding, and the verdict at the end, where it is seen
-// after the text has scrolled by. Where there is no journal, absent says where it was looked for. lipgloss/table v1.1 loses the last row
-// of a table without titles, so the columns are aligned here.
+// Doctor writes the findings, each fix below its finding, and the verdict at the end, where it is seen after the text has
+// scrolled by. Where there is no journal, absent says where it was looked for. lipgloss/table v1.1 loses the last row of a
+// table without titles, so the columns are aligned here.
 func Doctor(w io.Writer, s Screen, absent error, findings []Finding) error {
 	width := 0
 	for _, f := range findings {
 		width = max(width, len(f.Name))
 	}
+	var b strings.Builder
 	for _, f := range findings {
-		line := fmt.Sprintf("%s %-*s  %s", s.mark(f.Level), width, f.Name, text.Escape(f.Text))
+		fmt.Fprintf(&b, "%s %-*s  %s\n", s.mark(f.Level), width, f.Name, text.Escape(f.Text))
 		if f.Fix != "" {
-			line += fmt.Sprintf("\n%s  %s %s", strings.Repeat(" ", width+2), s.Paint(Bold, "fix:"), text.Escape(f.Fix))
-		}
-		if _, err := fmt.Fprintln(w, line); err != nil {
-			return err
+			fmt.Fprintf(&b, "%*s%s %s\n", width+4, "", s.Paint(Bold, "fix:"), text.Escape(f.Fix))
 		}
 	}
-	_, err := fmt.Fprintf(w, "\n%s\n", s.verdict(absent, findings))
+	_, err := fmt.Fprintf(w, "%s\n%s\n", b.String(), s.verdict(absent, findings))
 	return err
 }
 
@@ -53,18 +51,20 @@ func (s Screen) verdict(absent error, findings []Finding) string {
 	for _, f := range findings {
 		levels[f.Level]++
 	}
-	problems, warnings := levels["problem"], levels["warning"]
+	var counts []string
+	for _, level := range []string{"problem", "warning"} {
+		if levels[level] > 0 {
+			counts = append(counts, text.Count(levels[level], level))
+		}
+	}
 	switch {
-	case problems > 0 && warnings > 0:
-		return s.Paint(Red, text.Count(problems, "problem")+" and "+text.Count(warnings, "warning"))
-	case problems > 0:
-		return s.Paint(Red, text.Count(problems, "problem"))
-	case absent != nil && warnings > 0:
-		return s.Paint(Yellow, text.Count(warnings, "warning")+", and nothing to examine:") + " " + Message(absent)
+	case levels["problem"] > 0:
+		return s.Paint(Red, strings.Join(counts, " and "))
 	case absent != nil:
-		return s.Paint(Yellow, "nothing to examine:") + " " + Message(absent)
-	case warnings > 0:
-		return s.Paint(Yellow, text.Count(warnings, "warning")+"; the journal can be used")
+		counts = append(counts, "nothing to examine:")
+		return s.Paint(Yellow, strings.Join(counts, ", and ")) + " " + Message(absent)
+	case len(counts) > 0:
+		return s.Paint(Yellow, counts[0]+"; the journal can be used")
 	}
 	return s.Paint(Green, "all is well")
 }

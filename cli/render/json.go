@@ -31,7 +31,7 @@ type taskJSON struct {
 	Reason         *string        `json:"reason"`
 	Command        []string       `json:"command"`
 	Directory      *string        `json:"directory"`
-	Request        any            `json:"request"`
+	Request        any            `json:"request"` // null for a command
 	Policy         *task.Policy   `json:"policy"`
 	IdempotencyKey string         `json:"idempotency_key"`
 	Kept           []string       `json:"kept_environment"` // names; their values may be secret
@@ -100,10 +100,14 @@ func marshal(v any, prefix string) (string, error) {
 
 func taskToJSON(t TaskView) taskJSON {
 	tk := taskJSON{
-		ID: t.ID, Name: present(t.Name), Once: t.Once, Kind: t.Kind, Status: t.Status, Interrupted: t.Interrupted, Reason: present(string(t.Reason)),
-		Command: t.Command, Request: targetToJSON(t.Target), Directory: present(t.Directory), Policy: &t.Policy, IdempotencyKey: t.IdempotencyKey,
-		Kept: keptNames(t.Task), AttemptCount: t.AttemptCount, CreatedAt: timestamp(t.CreatedAt), RequeuedAt: timestamp(t.RequeuedAt), FinishedAt: timestamp(t.FinishedAt),
+		ID: t.ID, Name: present(t.Name), Once: t.Once, Kind: t.Kind, Status: t.Status, Interrupted: t.Interrupted,
+		Reason: present(string(t.Reason)), Command: t.Command, Directory: present(t.Directory), Policy: &t.Policy,
+		IdempotencyKey: t.IdempotencyKey, Kept: keptNames(t.Task), AttemptCount: t.AttemptCount,
+		CreatedAt: timestamp(t.CreatedAt), RequeuedAt: timestamp(t.RequeuedAt), FinishedAt: timestamp(t.FinishedAt),
 		NextAttemptAt: timestamp(t.NextAttemptAt),
+	}
+	if t.Target != nil {
+		tk.Request = t.Target.Details(true).JSON
 	}
 	if lacksPolicy(t.Task) {
 		tk.Policy = nil
@@ -112,14 +116,6 @@ func taskToJSON(t TaskView) taskJSON {
 		tk.Damage = present(t.Damage.Error())
 	}
 	return tk
-}
-
-// targetToJSON is null for a command.
-func targetToJSON(target task.Target) any {
-	if target == nil {
-		return nil
-	}
-	return target.Details(true).JSON
 }
 
 // keptNames are the names of the environment variables that are kept for a resume.
@@ -145,8 +141,7 @@ func timestamp(t time.Time) *string {
 	if t.UTC().Year() > 9999 { // RFC 3339 has four digits
 		t = time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC)
 	}
-	text := t.UTC().Format("2006-01-02T15:04:05.000Z07:00")
-	return &text
+	return new(t.UTC().Format("2006-01-02T15:04:05.000Z07:00"))
 }
 
 // attemptJSON is the stable form of an attempt; docs/json.md describes it.
@@ -177,12 +172,10 @@ func attemptToJSON(a task.Attempt) attemptJSON {
 		StdoutTail: present(a.Outcome.Stdout), StderrTail: present(a.Outcome.Stderr),
 	}
 	if !a.Outcome.IsCrash() { // neither has an attempt in flight an exit or a duration
-		exit, duration := a.Outcome.Exit, a.Outcome.Duration.Milliseconds()
-		j.Exit, j.DurationMS = &exit, &duration
+		j.Exit, j.DurationMS = &a.Outcome.Exit, new(a.Outcome.Duration.Milliseconds())
 	}
 	if a.Decision.Verdict == task.VerdictRetry {
-		delay := a.Decision.Delay.Milliseconds()
-		j.DelayMS = &delay
+		j.DelayMS = new(a.Decision.Delay.Milliseconds())
 		if a.Decision.Rule != 0 {
 			j.Rule = &a.Decision.Rule
 		}

@@ -12,35 +12,32 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Lines writes one line for each failed attempt and one at the end. On a terminal a countdown stands below them while
-// retry waits.
-type Lines struct {
-	w         io.Writer
-	verbose   bool
-	named     bool // each line says which task it is about
-	countdown countdown
-	transfer  *transferLine // nil: none is drawn
+// lineObserver writes one line for each failed attempt and one at the end. On a terminal a status line stands below them:
+// a countdown while retry waits, or the progress of a transfer.
+type lineObserver struct {
+	w       io.Writer
+	verbose bool
+	named   bool // each line says which task it is about
+	status  statusLine
 }
 
-// NewLines returns the observer for people, who read on screen what is written to w. inForeground tells whether a countdown may
-// be drawn there; nil: there is none.
-func NewLines(w io.Writer, screen *os.File, inForeground func() bool, verbose bool) *Lines {
-	return &Lines{w: w, verbose: verbose, countdown: countdown{w: w, screen: screen, inForeground: inForeground}}
+// NewLines returns the observer for people, who read on screen what is written to w. inForeground tells whether a status
+// line may be drawn there; nil: there is none.
+func NewLines(w io.Writer, screen *os.File, inForeground func() bool, verbose bool) Observer {
+	return &lineObserver{w: w, verbose: verbose, status: statusLine{w: w, screen: screen, inForeground: inForeground}}
 }
 
-// Share implements Sharer: each line names its task.
-func (l *Lines) Share() { l.named = true }
+func (l *lineObserver) Share() { l.named = true }
 
-// Started implements runner.Observer.
-func (l *Lines) Started(t *task.Task) {
-	l.countdown.clear()
+func (l *lineObserver) Started(t *task.Task) {
+	l.status.clear()
 	if l.verbose {
 		l.print(t, "attempt %s starts (task %s)", AttemptCount(t), ShortID(t.ID))
 	}
 }
 
-// Ended implements runner.Observer. A success has its line at the end, if it needs one.
-func (l *Lines) Ended(t *task.Task, a task.Attempt) {
+// Ended writes a line about a failed attempt. A success has its line at the end, if it needs one.
+func (l *lineObserver) Ended(t *task.Task, a task.Attempt) {
 	if a.Decision.Verdict == task.VerdictSucceeded {
 		return
 	}
@@ -71,38 +68,39 @@ func nextAttemptClause(a task.Attempt) string {
 	}
 }
 
-// Waiting implements runner.Observer.
-func (l *Lines) Waiting(t *task.Task, left time.Duration) time.Duration {
-	return l.countdown.draw(t, left)
+// Waiting draws the countdown, to the second.
+func (l *lineObserver) Waiting(t *task.Task, left time.Duration) time.Duration {
+	if !l.status.visible() {
+		return rarely
+	}
+	next := *t
+	next.AttemptCount++
+	seconds := (left + time.Second - 1).Truncate(time.Second)
+	l.status.draw(fmt.Sprintf("retry: attempt %s in %s", AttemptCount(&next), text.Duration(seconds)))
+	if tick := left % time.Second; tick > 0 {
+		return tick
+	}
+	return time.Second
 }
 
-// Finished implements runner.Observer.
-func (l *Lines) Finished(t *task.Task, r runner.Result) {
-	l.countdown.clear()
+func (l *lineObserver) Finished(t *task.Task, r runner.Result) {
+	l.status.clear()
 	if text := Summary(t, r); text != "" {
 		l.print(t, "%s", text+Hints(t, r))
 	}
 }
 
-// Warn implements runner.Observer.
-func (l *Lines) Warn(err error) {
-	l.clear()
+func (l *lineObserver) Warn(err error) {
+	l.status.clear()
 	l.print(nil, "warning: %s", Message(err))
 }
 
-// Say implements Observer.
-func (l *Lines) Say(text string) {
-	l.clear()
+func (l *lineObserver) Say(text string) {
+	l.status.clear()
 	l.print(nil, "%s", text)
 }
 
-// clear removes the countdown or the progress below the lines.
-func (l *Lines) clear() {
-	l.countdown.clear()
-	l.transfer.clear()
-}
-
-func (l *Lines) print(t *task.Task, format string, args ...any) {
+func (l *lineObserver) print(t *task.Task, format string, args ...any) {
 	prefix := "retry: "
 	if l.named && t != nil {
 		prefix += ShortID(t.ID) + ": "

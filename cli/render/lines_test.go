@@ -53,7 +53,7 @@ func TestSummary(t *testing.T) {
 // What a command's name brings along reaches stderr escaped.
 func TestLinesAreEscaped(t *testing.T) {
 	var b strings.Builder
-	l := &Lines{w: &b}
+	l := &lineObserver{w: &b}
 	tk := view(nil).Task
 	l.Ended(tk, task.Attempt{Outcome: task.Outcome{Error: task.ErrorNotFound, Message: "\x1b[2J: command not found"}, Decision: task.Decision{Verdict: task.VerdictFailed}})
 	l.Warn(errors.New("x"))

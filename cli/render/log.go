@@ -11,15 +11,15 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Log writes the lines of a run as JSON, one object each, with the field names of the JSON of retry status.
-type Log struct {
+// logObserver writes the lines of a run as JSON, one object each, with the field names of the JSON of retry status.
+type logObserver struct {
 	logger  zerolog.Logger
 	verbose bool
 }
 
 // NewLog returns the observer for programs.
-func NewLog(w io.Writer, verbose bool) *Log {
-	return &Log{logger: zerolog.New(escapedJSON{w}), verbose: verbose}
+func NewLog(w io.Writer, verbose bool) Observer {
+	return &logObserver{logger: zerolog.New(escapedJSON{w}), verbose: verbose}
 }
 
 // escapedJSON escapes the characters that are valid in JSON and that a terminal would act on.
@@ -33,7 +33,7 @@ func (w escapedJSON) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-func (l *Log) event(level zerolog.Level, t *task.Task) *zerolog.Event {
+func (l *logObserver) event(level zerolog.Level, t *task.Task) *zerolog.Event {
 	event := l.logger.WithLevel(level).Str("time", *timestamp(time.Now()))
 	if t != nil {
 		event = event.Str("task", t.ID).Int("attempt", t.AttemptCount).Int("max_attempts", t.Policy.Attempts)
@@ -41,15 +41,13 @@ func (l *Log) event(level zerolog.Level, t *task.Task) *zerolog.Event {
 	return event
 }
 
-// Started implements runner.Observer.
-func (l *Log) Started(t *task.Task) {
+func (l *logObserver) Started(t *task.Task) {
 	if l.verbose {
 		l.event(zerolog.InfoLevel, t).Msg("attempt started")
 	}
 }
 
-// Ended implements runner.Observer.
-func (l *Log) Ended(t *task.Task, a task.Attempt) {
+func (l *logObserver) Ended(t *task.Task, a task.Attempt) {
 	if a.Decision.Verdict == task.VerdictSucceeded {
 		return
 	}
@@ -68,11 +66,9 @@ func (l *Log) Ended(t *task.Task, a task.Attempt) {
 	event.Msg("attempt failed")
 }
 
-// Waiting implements runner.Observer.
-func (l *Log) Waiting(*task.Task, time.Duration) time.Duration { return rarely }
+func (l *logObserver) Waiting(*task.Task, time.Duration) time.Duration { return rarely }
 
-// Finished implements runner.Observer.
-func (l *Log) Finished(t *task.Task, r runner.Result) {
+func (l *logObserver) Finished(t *task.Task, r runner.Result) {
 	if r.Decision.Verdict == task.VerdictSucceeded && t.AttemptCount == 1 {
 		return
 	}
@@ -93,12 +89,10 @@ func (l *Log) Finished(t *task.Task, r runner.Result) {
 	event.Msg("run ended")
 }
 
-// Say implements Observer.
-func (l *Log) Say(text string) {
+func (l *logObserver) Say(text string) {
 	l.event(zerolog.InfoLevel, nil).Msg(text)
 }
 
-// Warn implements runner.Observer.
-func (l *Log) Warn(err error) {
+func (l *logObserver) Warn(err error) {
 	l.event(zerolog.WarnLevel, nil).Msg(err.Error())
 }

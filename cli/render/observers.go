@@ -88,32 +88,29 @@ func (s *shared) Warn(err error) {
 	s.observer.Warn(err)
 }
 
-// Quiet writes nothing, except why a task failed in the end whose output is shown on failure only: a command that could not be
+// quiet writes nothing, except why a task failed in the end whose output is shown on failure only: a command that could not be
 // found, or that was stopped, may have written nothing itself.
-type Quiet struct {
+type quiet struct {
 	Silent
-	lines *Lines
+	lines Observer
 }
 
 // NewQuiet returns the observer of -q.
-func NewQuiet(lines *Lines) Quiet { return Quiet{lines: lines} }
+func NewQuiet(lines Observer) Observer { return quiet{lines: lines} }
 
-// Ended implements runner.Observer.
-func (q Quiet) Ended(t *task.Task, a task.Attempt) {
+func (q quiet) Ended(t *task.Task, a task.Attempt) {
 	if explains(t) {
 		q.lines.Ended(t, a)
 	}
 }
 
-// Finished implements runner.Observer.
-func (q Quiet) Finished(t *task.Task, r runner.Result) {
+func (q quiet) Finished(t *task.Task, r runner.Result) {
 	if explains(t) {
 		q.lines.Finished(t, r)
 	}
 }
 
-// Share implements Sharer.
-func (q Quiet) Share() { q.lines.Share() }
+func (q quiet) Share() { Share(q.lines) }
 
 func explains(t *task.Task) bool {
 	return t.Options.Output == task.OutputFailure && (t.Status == task.Failed || t.Status == task.Exhausted)

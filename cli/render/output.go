@@ -16,31 +16,26 @@ import (
 const tailLines = 10
 
 // tails shows the end of the output of the latest attempt that has some in the journal.
-func (s Screen) tails(w io.Writer, attempts []task.Attempt) error {
+func (s Screen) tails(attempts []task.Attempt) (shown string) {
 	for _, a := range slices.Backward(attempts) {
-		sections := outputs(a.Number, a.Outcome.Reply != nil, a.Outcome.Stdout, a.Outcome.Stderr)
-		for _, o := range sections {
-			if err := s.output(w, o.shortened(), "\n"); err != nil {
-				return err
-			}
+		for _, o := range outputs(a.Number, a.Outcome.Reply != nil, a.Outcome.Stdout, a.Outcome.Stderr) {
+			shown += "\n" + s.output(o.shortened())
 		}
-		if len(sections) > 0 {
-			return nil
+		if shown != "" {
+			break
 		}
 	}
-	return nil
+	return shown
 }
 
 // Logs shows all captured output of an attempt.
 func Logs(w io.Writer, s Screen, kind task.Kind, attempt int, stdout, stderr string) error {
-	above := ""
+	var sections []string
 	for _, o := range outputs(attempt, kind != task.KindCommand, stdout, stderr) {
-		if err := s.output(w, o, above); err != nil {
-			return err
-		}
-		above = "\n"
+		sections = append(sections, s.output(o))
 	}
-	return nil
+	_, err := io.WriteString(w, strings.Join(sections, "\n"))
+	return err
 }
 
 // output is the captured end of a stream of an attempt.
@@ -79,16 +74,13 @@ func (o output) shortened() output {
 }
 
 // output indents each line, so that none can be taken for a line of retry itself.
-func (s Screen) output(w io.Writer, o output, above string) error {
-	if _, err := fmt.Fprintf(w, "%s%s\n", above, s.Paint(Bold, o.title)); err != nil {
-		return err
-	}
+func (s Screen) output(o output) string {
+	var b strings.Builder
+	b.WriteString(s.Paint(Bold, o.title) + "\n")
 	for _, line := range o.lines {
-		if _, err := fmt.Fprintf(w, "  %s\n", escapeLine(line)); err != nil {
-			return err
-		}
+		b.WriteString("  " + escapeLine(line) + "\n")
 	}
-	return nil
+	return b.String()
 }
 
 // tabWidth is the distance of a terminal's tab stops.
@@ -97,13 +89,11 @@ const tabWidth = 8
 // escapeLine escapes a line of output, with spaces for its tabs.
 func escapeLine(line string) string {
 	cells := strings.Split(line, "\t")
-	var b strings.Builder
 	for i, cell := range cells {
-		cell = text.Escape(cell)
-		b.WriteString(cell)
+		cells[i] = text.Escape(cell)
 		if i < len(cells)-1 {
-			b.WriteString(strings.Repeat(" ", tabWidth-lipgloss.Width(cell)%tabWidth))
+			cells[i] += strings.Repeat(" ", tabWidth-lipgloss.Width(cells[i])%tabWidth)
 		}
 	}
-	return b.String()
+	return strings.Join(cells, "")
 }

@@ -3,6 +3,7 @@ package render
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -17,10 +18,7 @@ func wrote(number int, stdout, stderr string) task.Attempt {
 	return task.Attempt{Number: number, Outcome: task.Outcome{Exit: 1, Stdout: stdout, Stderr: stderr}}
 }
 
-func tailsOf(t *testing.T, attempts ...task.Attempt) []string {
-	t.Helper()
-	return lines(t, func(b *strings.Builder) error { return Screen{}.tails(b, attempts) })
-}
+func tailsOf(attempts ...task.Attempt) []string { return linesOf(Screen{}.tails(attempts)) }
 
 func numbered(from, to int) string {
 	var b strings.Builder
@@ -53,7 +51,7 @@ func TestTails(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := tailsOf(t, tt.attempts...); !slices.Equal(got, tt.want) {
+			if got := tailsOf(tt.attempts...); !slices.Equal(got, tt.want) {
 				t.Errorf("got  %q\nwant %q", got, tt.want)
 			}
 		})
@@ -99,11 +97,11 @@ func TestLogs(t *testing.T) {
 func TestTailsAreEscaped(t *testing.T) {
 	for _, text := range nasty {
 		for _, a := range []task.Attempt{wrote(1, text, ""), wrote(1, "", "x\n"+text+"\ny\n"), wrote(1, text, text), wrote(1, strings.Repeat(text+"\n", 40), "x")} {
-			checkDrawn(t, text, tailsOf(t, a))
+			checkDrawn(t, text, tailsOf(a))
 		}
 	}
 	all := strings.Join(nasty, "\n")
-	checkDrawn(t, all, tailsOf(t, wrote(1, all, all)))
+	checkDrawn(t, all, tailsOf(wrote(1, all, all)))
 }
 
 // checkDrawn fails the test where a line is more than a terminal just draws.
@@ -118,7 +116,7 @@ func checkDrawn(t *testing.T, text string, lines []string) {
 
 // No output makes a line that looks like one of ours: each is indented.
 func TestTailsForgeNothing(t *testing.T) {
-	got := tailsOf(t, wrote(1, "x\n\nStderr of attempt 9\n  forged\n", ""))
+	got := tailsOf(wrote(1, "x\n\nStderr of attempt 9\n  forged\n", ""))
 	for _, line := range got[2:] {
 		if !strings.HasPrefix(line, "  ") {
 			t.Errorf("%q stands like a line of ours", line)
@@ -132,7 +130,7 @@ func FuzzTails(f *testing.F) {
 		f.Add(text, "x\n"+text)
 	}
 	f.Fuzz(func(t *testing.T, stdout, stderr string) {
-		got := tailsOf(t, wrote(1, stdout, stderr))
+		got := tailsOf(wrote(1, stdout, stderr))
 		checkDrawn(t, stdout+stderr, got)
 		if len(got) > 2*(tailLines+2) {
 			t.Errorf("%d lines", len(got))
@@ -141,12 +139,18 @@ func FuzzTails(f *testing.F) {
 }
 
 // A pipe that closes, as head's does, ends the report.
-func TestTailsReportAFailingWriter(t *testing.T) {
+func TestReportsTellOfAFailingWriter(t *testing.T) {
 	failure := errors.New("closed")
-	for n := range 6 {
-		err := Screen{}.tails(&closing{after: n, err: failure}, []task.Attempt{wrote(1, "a\nb", "c")})
-		if want := n < 5; errors.Is(err, failure) != want {
-			t.Errorf("after %d writes: %v", n, err)
+	attempts := []task.Attempt{wrote(1, "a\nb", "c")}
+	for name, draw := range map[string]func(io.Writer) error{
+		"task": func(w io.Writer) error { return Task(w, Screen{}, view(nil), attempts, now) },
+		"logs": func(w io.Writer) error { return Logs(w, Screen{}, task.KindCommand, 1, "a\nb", "c") },
+	} {
+		if err := draw(&closing{err: failure}); !errors.Is(err, failure) {
+			t.Errorf("%s: got %v, want %v", name, err, failure)
+		}
+		if err := draw(&closing{after: 1, err: failure}); err != nil {
+			t.Errorf("%s: got %v, want one write", name, err)
 		}
 	}
 }

@@ -86,24 +86,21 @@ type Setting struct {
 
 // PolicyTOML prints a policy as it can be pasted into a config file, with a comment beside each value.
 func PolicyTOML(w io.Writer, s Screen, settings []Setting) error {
-	for i := 0; i < len(settings); {
-		end := i + 1
+	var tables []string
+	for len(settings) > 0 {
+		end := 1
 		for end < len(settings) && settings[end].Key != "" {
 			end++
 		}
-		if i > 0 {
-			_, _ = fmt.Fprintln(w)
-		}
-		if err := s.writeSettings(w, settings[i:end]); err != nil {
-			return err
-		}
-		i = end
+		tables = append(tables, s.tomlTable(settings[:end]))
+		settings = settings[end:]
 	}
-	return nil
+	_, err := io.WriteString(w, strings.Join(tables, "\n"))
+	return err
 }
 
-// writeSettings aligns the values of one TOML table. The comments are aligned too, except after a long value.
-func (s Screen) writeSettings(w io.Writer, settings []Setting) error {
+// tomlTable aligns the values of one TOML table. The comments are aligned too, except after a long value.
+func (s Screen) tomlTable(settings []Setting) string {
 	keys, texts := 0, 0
 	for _, one := range settings {
 		keys = max(keys, len(one.Key))
@@ -119,36 +116,27 @@ func (s Screen) writeSettings(w io.Writer, settings []Setting) error {
 		}
 	}
 	for i, one := range settings {
-		line := lines[i]
 		if one.Origin != "" {
-			line += strings.Repeat(" ", max(0, texts-lipgloss.Width(line))) + s.Paint(Faint, "  # "+text.Escape(one.Origin))
-		}
-		if _, err := fmt.Fprintln(w, line); err != nil {
-			return err
+			gap := strings.Repeat(" ", max(0, texts-lipgloss.Width(lines[i])))
+			lines[i] += gap + s.Paint(Faint, "  # "+text.Escape(one.Origin))
 		}
 	}
-	return nil
+	return strings.Join(lines, "\n") + "\n"
 }
 
 // maxCommentColumn is the last column at which comments are aligned.
 const maxCommentColumn = 48
 
-type shownJSON struct {
-	Policy  *task.Policy      `json:"policy"`
-	Source  string            `json:"source"`
-	Sources map[string]string `json:"sources"`
-}
-
 // PolicyShownJSON prints a resolved policy with where each value is from; docs/json.md describes it.
 func PolicyShownJSON(w io.Writer, p *task.Policy, settings []Setting) error {
-	j := shownJSON{Policy: p, Source: settings[0].Origin, Sources: map[string]string{}}
+	sources := map[string]string{}
 	for _, one := range settings[1:] {
 		if one.Key == "" {
 			break // the rules
 		}
-		j.Sources[strings.ReplaceAll(one.Key, "-", "_")] = one.Origin
+		sources[strings.ReplaceAll(one.Key, "-", "_")] = one.Origin
 	}
-	return WriteJSON(w, j)
+	return WriteJSON(w, map[string]any{"policy": p, "source": settings[0].Origin, "sources": sources})
 }
 
 // Policy writes a policy in one line.

@@ -15,12 +15,14 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// countdown is a line at the bottom of the terminal that is drawn over itself, and erased before anything else is written.
-type countdown struct {
+// statusLine is a line at the bottom of the terminal that is drawn over itself, and erased before anything else is written.
+type statusLine struct {
 	w            io.Writer
 	screen       *os.File
-	inForeground func() bool // nil: no countdown
-	drawn        bool
+	inForeground func() bool // nil: nothing is drawn
+
+	mutex sync.Mutex // transfers report from goroutines of their own
+	drawn bool
 }
 
 const (
@@ -28,50 +30,34 @@ const (
 	eraseLine = "\r\x1b[K"
 )
 
-// draw shows the time left, and returns when it has to be called again. In the background it draws nothing and tries again later.
-func (c *countdown) draw(t *task.Task, left time.Duration) time.Duration {
-	if c.inForeground == nil || !term.IsTerminal(int(c.screen.Fd())) {
-		return rarely
+func (l *statusLine) visible() bool {
+	return l.inForeground != nil && term.IsTerminal(int(l.screen.Fd()))
+}
+
+// draw replaces the line. In the background it draws nothing.
+func (l *statusLine) draw(text string) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if !l.inForeground() {
+		l.drawn = false // the shell has written over it
+		return
 	}
-	tick := left % time.Second
-	if tick == 0 {
-		tick = time.Second
-	}
-	if !c.inForeground() {
-		c.drawn = false // the shell has written over it
-		return tick
-	}
-	seconds := (left + time.Second - 1).Truncate(time.Second)
-	next := *t
-	next.AttemptCount++
 	// The window may have changed its size. The last column stays free, as some terminals wrap there.
-	width, _, err := term.GetSize(int(c.screen.Fd()))
+	width, _, err := term.GetSize(int(l.screen.Fd()))
 	if err != nil || width < 2 {
-		return tick
+		return
 	}
-	text := fmt.Sprintf("retry: attempt %s in %s", AttemptCount(&next), text.Duration(seconds))
-	_, _ = fmt.Fprint(c.w, eraseLine+ansi.Truncate(text, width-1, ""))
-	c.drawn = true
-	return tick
+	_, _ = fmt.Fprint(l.w, eraseLine+ansi.Truncate(text, width-1, ""))
+	l.drawn = true
 }
 
-// clear erases the line.
-func (c *countdown) clear() {
-	if c.drawn {
-		_, _ = fmt.Fprint(c.w, eraseLine)
-		c.drawn = false
+func (l *statusLine) clear() {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.drawn {
+		_, _ = fmt.Fprint(l.w, eraseLine)
+		l.drawn = false
 	}
-}
-
-// transferLine is a line about a transfer in progress, drawn over itself like the countdown.
-type transferLine struct {
-	w            io.Writer
-	screen       *os.File
-	inForeground func() bool
-
-	mutex sync.Mutex
-	drawn bool
-	next  time.Time // the earliest time to draw it again
 }
 
 const (
@@ -84,56 +70,23 @@ func Progress(o Observer) func(task.Transfer) {
 	if d, ok := o.(interface{ Decorates() Observer }); ok {
 		return Progress(d.Decorates())
 	}
-	l, ok := o.(*Lines)
-	if !ok || l.named || l.countdown.inForeground == nil || !term.IsTerminal(int(l.countdown.screen.Fd())) {
+	l, ok := o.(*lineObserver)
+	if !ok || l.named || !l.status.visible() {
 		return nil
 	}
-	t := &transferLine{w: l.w, screen: l.countdown.screen, inForeground: l.countdown.inForeground}
-	l.transfer = t
-	return t.update
-}
-
-// update draws the line, or erases it at the end of the transfer.
-func (t *transferLine) update(now task.Transfer) {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	at := time.Now()
-	switch {
-	case now.Over:
-		t.erase()
-	case at.Sub(now.Began) >= shownAfter && !at.Before(t.next):
-		t.next = at.Add(drawEvery)
-		t.draw(now, at)
-	}
-}
-
-func (t *transferLine) draw(now task.Transfer, at time.Time) {
-	if !t.inForeground() {
-		t.drawn = false // the shell has written over it
-		return
-	}
-	width, _, err := term.GetSize(int(t.screen.Fd()))
-	if err != nil || width < 2 {
-		return
-	}
-	_, _ = fmt.Fprint(t.w, eraseLine+ansi.Truncate("retry: "+transferred(now, at), width-1, ""))
-	t.drawn = true
-}
-
-// clear erases the line before something else is written. It may be drawn again below that.
-func (t *transferLine) clear() {
-	if t == nil {
-		return
-	}
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	t.erase()
-}
-
-func (t *transferLine) erase() {
-	if t.drawn {
-		_, _ = fmt.Fprint(t.w, eraseLine)
-		t.drawn = false
+	var mutex sync.Mutex
+	var next time.Time // the earliest time to draw the line again
+	return func(now task.Transfer) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		at := time.Now()
+		switch {
+		case now.Over:
+			l.status.clear()
+		case at.Sub(now.Began) >= shownAfter && !at.Before(next):
+			next = at.Add(drawEvery)
+			l.status.draw("retry: " + transferred(now, at))
+		}
 	}
 }
 

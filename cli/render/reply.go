@@ -1,7 +1,6 @@
 package render
 
 import (
-	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -28,9 +27,9 @@ func withServerDelay(o task.Outcome, format string) string {
 	return strings.Replace(format, "%s", text.Duration(o.Reply.ServerDelay), 1)
 }
 
-// replies draws a table of the attempts of HTTP: how long each phase took, how many requests were sent, and the delay that the server
-// asks for.
-func (s Screen) replies(w io.Writer, attempts []task.Attempt) error {
+// replies draws a table of the attempts of HTTP: how long each phase took, how many requests were sent, and the delay that
+// the server asks for.
+func (s Screen) replies(attempts []task.Attempt) string {
 	rows := [][]string{{"#", "DNS", "CONNECT", "TLS", "FIRST BYTE", "TOTAL", "SENT", "ASKED FOR"}}
 	for _, a := range attempts {
 		r := a.Outcome.Reply
@@ -44,12 +43,9 @@ func (s Screen) replies(w io.Writer, attempts []task.Attempt) error {
 		rows = append(rows, append(row, strconv.Itoa(r.Written), durationOrDash(r.ServerDelay)))
 	}
 	if len(rows) == 1 {
-		return nil
+		return ""
 	}
-	if _, err := io.WriteString(w, "\n"); err != nil {
-		return err
-	}
-	return s.WriteRows(w, rows)
+	return "\n" + s.Rows(rows)
 }
 
 // durationOrDash writes a dash for what did not happen.
@@ -128,6 +124,5 @@ func milliseconds(d time.Duration) *int64 {
 	if d == 0 {
 		return nil
 	}
-	ms := d.Milliseconds()
-	return &ms
+	return new(d.Milliseconds())
 }

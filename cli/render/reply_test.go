@@ -89,7 +89,7 @@ func TestOutcomesOfHTTP(t *testing.T) {
 // told are the lines about a run of HTTP whose last attempt was this.
 func told(tk *task.Task, attempts ...task.Attempt) string {
 	var b strings.Builder
-	l := &Lines{w: &b}
+	l := &lineObserver{w: &b}
 	for _, a := range attempts {
 		tk.AttemptCount = a.Number
 		l.Ended(tk, a)

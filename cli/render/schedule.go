@@ -56,9 +56,6 @@ func saturatingAdd(a, b time.Duration) time.Duration {
 func (s Schedule) Write(w io.Writer, screen Screen) error {
 	alone := *s.Policy
 	alone.Rules = nil // each has a line below the table
-	if _, err := fmt.Fprintf(w, "%s\n\n", Policy(&alone)); err != nil {
-		return err
-	}
 	rows := [][]string{{"RETRY", "BASE", "LEAST", "MOST", "WAITED AT LEAST", "AT MOST"}}
 	for _, r := range s.Retries {
 		rows = append(rows, []string{
@@ -66,14 +63,11 @@ func (s Schedule) Write(w io.Writer, screen Screen) error {
 			backoffText(r.TotalLeast), backoffText(r.TotalMost),
 		})
 	}
-	if err := screen.WriteRows(w, rows); err != nil {
-		return err
-	}
-	return s.writeNote(w)
+	_, err := fmt.Fprintf(w, "%s\n\n%s%s", Policy(&alone), screen.Rows(rows), s.note())
+	return err
 }
 
-func (s Schedule) writeNote(w io.Writer) error {
-	note := ""
+func (s Schedule) note() (note string) {
 	switch {
 	case s.Policy.Attempts == 0:
 		note = "… and so on: there is no limit of attempts"
@@ -87,20 +81,13 @@ func (s Schedule) writeNote(w io.Writer) error {
 		note += fmt.Sprintf("\nthe budget of %s ends it earlier where it is used up", text.Duration(s.Policy.Budget))
 	}
 	if note == "" {
-		return nil
+		return ""
 	}
-	_, err := fmt.Fprintln(w, strings.TrimPrefix(note, "\n"))
-	return err
+	return strings.TrimPrefix(note, "\n") + "\n"
 }
 
 func backoffText(d time.Duration) string {
 	return text.FormatDuration(d.Round(time.Millisecond))
-}
-
-type scheduleJSON struct {
-	Backoff string               `json:"backoff"`
-	Jitter  string               `json:"jitter"`
-	Retries []scheduledRetryJSON `json:"retries"`
 }
 
 type scheduledRetryJSON struct {
@@ -114,12 +101,13 @@ type scheduledRetryJSON struct {
 
 // WriteJSON prints the schedule as JSON; docs/json.md describes it.
 func (s Schedule) WriteJSON(w io.Writer) error {
-	j := scheduleJSON{Backoff: s.Policy.Backoff.Curve(), Jitter: s.Policy.Backoff.Jitter(), Retries: []scheduledRetryJSON{}}
+	retries := []scheduledRetryJSON{}
 	for _, r := range s.Retries {
-		j.Retries = append(j.Retries, scheduledRetryJSON{
+		retries = append(retries, scheduledRetryJSON{
 			r.N, r.Base.Milliseconds(), r.Least.Milliseconds(), r.Most.Milliseconds(),
 			r.TotalLeast.Milliseconds(), r.TotalMost.Milliseconds(),
 		})
 	}
-	return WriteJSON(w, j)
+	spec := s.Policy.Backoff
+	return WriteJSON(w, map[string]any{"backoff": spec.Curve(), "jitter": spec.Jitter(), "retries": retries})
 }

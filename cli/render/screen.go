@@ -105,8 +105,14 @@ func Wrapped(text string, cells int) (lines []string) {
 // ColumnGap is the space between two columns of a table.
 const ColumnGap = 2
 
-// WriteRows draws a table whose first row holds the titles. Whatever is too wide for the screen is cut at the end of the line.
+// WriteRows writes Rows.
 func (s Screen) WriteRows(w io.Writer, rows [][]string) error {
+	_, err := io.WriteString(w, s.Rows(rows))
+	return err
+}
+
+// Rows draws a table whose first row holds the titles. Whatever is too wide for the screen is cut at the end of the line.
+func (s Screen) Rows(rows [][]string) string {
 	// A cell has one line: without Inline, lipgloss would wrap where it measures a cluster of characters differently.
 	cell := s.On(lipgloss.NewStyle()).PaddingRight(ColumnGap).Inline(true)
 	title := cell.Bold(true)
@@ -122,8 +128,7 @@ func (s Screen) WriteRows(w io.Writer, rows [][]string) error {
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
 		b.WriteString(strings.TrimRight(s.cut(strings.TrimRight(line, " ")), " ") + "\n")
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String()
 }
 
 // Frame returns the bytes that draw a report over the one before, from the upper left corner: each line is erased before it is written,

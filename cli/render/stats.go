@@ -19,7 +19,12 @@ const minCommandWidth = 24
 // Stats draws a table of commands and the results of their runs; hidden is the number of commands that were left out.
 func Stats(w io.Writer, s Screen, commands []task.CommandStats, hidden int, since, now time.Time) error {
 	if len(commands) == 0 {
-		return writeNoStats(w, since, now)
+		none := "no tasks yet"
+		if !since.IsZero() {
+			none = "no tasks since " + clock(since, now)
+		}
+		_, err := fmt.Fprintln(w, none)
+		return err
 	}
 	columns := slices.DeleteFunc(slices.Clone(statsColumns), func(c statsColumn) bool { return c.empty(commands) })
 	rows := s.statsRows(columns, commands, now)
@@ -61,15 +66,6 @@ func (s Screen) statsRows(columns []statsColumn, commands []task.CommandStats, n
 		rows = append(rows, row)
 	}
 	return rows
-}
-
-func writeNoStats(w io.Writer, since, now time.Time) error {
-	text := "no tasks yet"
-	if !since.IsZero() {
-		text = "no tasks since " + clock(since, now)
-	}
-	_, err := fmt.Fprintln(w, text)
-	return err
 }
 
 // statsColumn is a column of the table. A column that is rarely needed is left out where it would be empty. On a narrow screen the
@@ -148,7 +144,7 @@ func quantile(c *task.CommandStats, d time.Duration) string {
 
 // commandCell writes a command line after the name of its tasks.
 func commandCell(_ Screen, c *task.CommandStats, _ time.Time) string {
-	command := briefCommand(c.Command)
+	command := commandUpTo(c.Command, longText)
 	if c.Endpoint.Method != "" {
 		command = brief(c.Endpoint.Method + " " + c.Endpoint.URL)
 	}

@@ -44,8 +44,10 @@ func lines(t *testing.T, draw func(*strings.Builder) error) []string {
 	if err := draw(&b); err != nil {
 		t.Fatal(err)
 	}
-	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	return linesOf(b.String())
 }
+
+func linesOf(text string) []string { return strings.Split(strings.TrimSuffix(text, "\n"), "\n") }
 
 func TestTasks(t *testing.T) {
 	waiting := func(v *TaskView) {

@@ -15,18 +15,10 @@ import (
 // Task draws one task in detail: its properties, its attempts, their replies, a timeline, and the end of its output.
 func Task(w io.Writer, s Screen, t TaskView, attempts []task.Attempt, now time.Time) error {
 	var sections [][]string
-	for _, draw := range []func(io.Writer) error{
-		func(w io.Writer) error { return s.facts(w, t, now) },
-		func(w io.Writer) error { return s.attempts(w, t, attempts, now) },
-		func(w io.Writer) error { return s.replies(w, attempts) },
-		func(w io.Writer) error { return s.timeline(w, t, attempts, now) },
-		func(w io.Writer) error { return s.tails(w, attempts) },
+	for _, section := range []string{
+		s.facts(t, now), s.attempts(t, attempts, now), s.replies(attempts), s.timeline(t, attempts, now), s.tails(attempts),
 	} {
-		var text strings.Builder
-		if err := draw(&text); err != nil {
-			return err
-		}
-		sections = append(sections, slices.Collect(strings.Lines(text.String())))
+		sections = append(sections, slices.Collect(strings.Lines(section)))
 	}
 	if s.Height > 0 {
 		sections = s.fit(sections[0], sections[1], sections[2], sections[3], sections[4])
@@ -61,7 +53,7 @@ func (s Screen) fit(facts, table, replies, chart, tail []string) [][]string {
 	return [][]string{facts, table, replies, chart, tail}
 }
 
-func (s Screen) facts(w io.Writer, t TaskView, now time.Time) error {
+func (s Screen) facts(t TaskView, now time.Time) string {
 	facts := slices.Concat([][2]string{
 		{"Task", brief(t.ID)},
 		{"Name", name(t.Task)},
@@ -80,15 +72,43 @@ func (s Screen) facts(w io.Writer, t TaskView, now time.Time) error {
 		{"Next", Stamp(t.NextAttemptAt, now)},
 		{"Finished", stampPast(t.FinishedAt, now)},
 	})
+	var b strings.Builder
 	for _, f := range facts {
-		if f[1] == "" {
-			continue
-		}
-		if _, err := fmt.Fprintf(w, "%s %s\n", s.Paint(Bold, fmt.Sprintf("%-9s", f[0])), f[1]); err != nil {
-			return err
+		if f[1] != "" {
+			fmt.Fprintf(&b, "%s %s\n", s.Paint(Bold, fmt.Sprintf("%-9s", f[0])), f[1])
 		}
 	}
-	return nil
+	return b.String()
+}
+
+// targetFacts are the lines about what a task sends; none for a command.
+func targetFacts(t *task.Task) [][2]string {
+	if t.Target == nil {
+		return nil
+	}
+	rows := t.Target.Details(t.Status.Finished()).Rows
+	for i := range rows {
+		rows[i][1] = wholeLine(rows[i][1])
+	}
+	return rows
+}
+
+// optionsOf writes the options of a task. For the captured output it uses the values of retry http.
+func optionsOf(t *task.Task) string {
+	o := t.Options
+	if t.Kind != task.KindCommand {
+		o.Capture = map[task.CaptureMode]task.CaptureMode{"": "none", task.CaptureStderr: "", task.CaptureBoth: "all"}[o.Capture]
+	}
+	return Options(&o)
+}
+
+// keyOf is the task's idempotency key, and how it is sent.
+func keyOf(t *task.Task) string {
+	key := brief(t.IdempotencyKey)
+	if t.Target == nil || key == "" {
+		return key
+	}
+	return key + " (" + t.Target.Details(t.Status.Finished()).Key + ")"
 }
 
 func name(t *task.Task) string {
@@ -124,9 +144,9 @@ func requeued(t *task.Task, now time.Time) string {
 	return fmt.Sprintf("%s, after attempt %d", stampPast(t.RequeuedAt, now), t.RequeuedAfter)
 }
 
-func (s Screen) attempts(w io.Writer, t TaskView, attempts []task.Attempt, now time.Time) error {
+func (s Screen) attempts(t TaskView, attempts []task.Attempt, now time.Time) string {
 	if len(attempts) == 0 {
-		return nil
+		return ""
 	}
 	rows := [][]string{{"#", "STARTED", "TOOK", "OUTCOME", "THEN", ""}}
 	for _, a := range attempts {
@@ -134,10 +154,7 @@ func (s Screen) attempts(w io.Writer, t TaskView, attempts []task.Attempt, now t
 			strconv.Itoa(a.Number), clock(a.StartedAt, now), took(a, now, t), s.outcome(t, a), AfterAttempt(a), brief(message(a.Outcome)),
 		})
 	}
-	if _, err := fmt.Fprintln(w); err != nil {
-		return err
-	}
-	return s.WriteRows(w, rows)
+	return "\n" + s.Rows(rows)
 }
 
 func (s Screen) explanation(t TaskView, now time.Time) string {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/internal/text"
+	"github.com/10f93571/retry/task"
 )
 
 // Stamp writes a time, and its distance from now; it is empty for no time.
@@ -55,9 +56,6 @@ func Command(argv []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// briefCommand is the beginning of Command, enough to recognise it.
-func briefCommand(argv []string) string { return commandUpTo(argv, longText) }
-
 // commandUpTo writes the first characters of a command, and quotes no more than it writes.
 func commandUpTo(argv []string, most int) string {
 	few := slices.Clone(argv[:min(len(argv), most+1)])
@@ -65,6 +63,23 @@ func commandUpTo(argv []string, most int) string {
 		few[i] = arg[:text.Offset(arg, most+1)] // one more than is shown, so that the line is shortened, too
 	}
 	return text.Shorten(Command(few), most)
+}
+
+// Title is what a task does in one line: its command, or its request with the secrets masked.
+func Title(t *task.Task) string { return titleUpTo(t, maxTitle) }
+
+// maxTitle is the limit of a title that is not shortened.
+const maxTitle = 1 << 20
+
+// titleUpTo writes the first characters of a title, at most as many as are shown.
+func titleUpTo(t *task.Task, most int) string {
+	switch {
+	case t.Target != nil:
+		return text.Escape(text.Shorten(t.Target.Title(), most))
+	case t.Kind != task.KindCommand:
+		return "a request that cannot be read"
+	}
+	return commandUpTo(t.Command, most)
 }
 
 const plainCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_-^"

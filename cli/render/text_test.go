@@ -74,7 +74,7 @@ func TestABriefCommandShowsThatThereIsMore(t *testing.T) {
 		{strings.Split(strings.Repeat("x ", 499)+"x", " "), strings.Repeat("x ", 200) + "…"},
 		{append(make([]string, 399), "x", "y"), strings.Repeat("'' ", 133) + "'…"},
 	} {
-		if got := briefCommand(tt.argv); got != tt.want {
+		if got := commandUpTo(tt.argv, longText); got != tt.want {
 			t.Errorf("%.40q: got %q, want %q", tt.argv, got, tt.want)
 		}
 	}

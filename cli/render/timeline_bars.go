@@ -2,7 +2,6 @@ package render
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -22,7 +21,7 @@ const (
 )
 
 // timeline draws a task's time to scale. For a single attempt with nothing before or after it, it draws nothing.
-func (s Screen) timeline(w io.Writer, t TaskView, attempts []task.Attempt, now time.Time) error {
+func (s Screen) timeline(t TaskView, attempts []task.Attempt, now time.Time) string {
 	width := s.Width
 	if width == 0 {
 		width = usualWidth
@@ -32,11 +31,11 @@ func (s Screen) timeline(w io.Writer, t TaskView, attempts []task.Attempt, now t
 	labels := labelWidth(h.layout(width, rows), attempts, width)
 	cells := width - labels - 1
 	if cells < leastCells {
-		return nil
+		return ""
 	}
 	bars := h.layout(cells, rows)
 	if len(bars) < 2 {
-		return nil
+		return ""
 	}
 	lines := []string{"", s.Paint(Bold, shorten(h.title(bars), width))}
 	for _, b := range bars {
@@ -44,12 +43,10 @@ func (s Screen) timeline(w io.Writer, t TaskView, attempts []task.Attempt, now t
 		lines = append(lines, label+strings.Repeat(" ", labels-lipgloss.Width(label)+1)+s.cells(b.cells))
 	}
 	lines = append(lines, strings.Repeat(" ", labels+1)+axis(h.length, cells), s.legend(bars, width))
-	for _, line := range lines {
-		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " ")); err != nil {
-			return err
-		}
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line, " ") + "\n"
 	}
-	return nil
+	return strings.Join(lines, "")
 }
 
 // chartRows is the most rows of a timeline. On a screen that does not scroll it leaves space for the rest of the report.

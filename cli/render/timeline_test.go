@@ -14,9 +14,8 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-func timelineOf(t *testing.T, screen Screen, v TaskView, attempts ...task.Attempt) []string {
-	t.Helper()
-	return lines(t, func(b *strings.Builder) error { return screen.timeline(b, v, attempts, now.Add(time.Hour)) })
+func timelineOf(screen Screen, v TaskView, attempts ...task.Attempt) []string {
+	return linesOf(screen.timeline(v, attempts, now.Add(time.Hour)))
 }
 
 func TestTimeline(t *testing.T) {
@@ -47,11 +46,11 @@ func TestTimeline(t *testing.T) {
 		{"where nothing fits", Screen{Width: 10}, []string{""}},
 	}
 	for _, tt := range tests {
-		if got := timelineOf(t, tt.screen, v, attempts...); !slices.Equal(got, tt.want) {
+		if got := timelineOf(tt.screen, v, attempts...); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: got\n%s\nwant\n%s", tt.name, strings.Join(got, "\n"), strings.Join(tt.want, "\n"))
 		}
 	}
-	if got := strings.Join(timelineOf(t, Screen{Width: 80, Color: true}, v, attempts...), "\n"); !strings.Contains(got, "\x1b[32m█████") {
+	if got := strings.Join(timelineOf(Screen{Width: 80, Color: true}, v, attempts...), "\n"); !strings.Contains(got, "\x1b[32m█████") {
 		t.Errorf("no green in %q", got)
 	}
 }
@@ -59,9 +58,9 @@ func TestTimeline(t *testing.T) {
 // A bar alone, as long as the scale, tells nothing.
 func TestTimelineOfNothing(t *testing.T) {
 	for name, got := range map[string][]string{
-		"no attempt":   timelineOf(t, Screen{}, madeNow(task.Pending, 0)),
-		"one":          timelineOf(t, Screen{}, madeNow(task.Succeeded, s), tried(1, 0, s, task.Decision{Verdict: task.VerdictSucceeded})),
-		"one that ran": timelineOf(t, Screen{}, madeNow(task.Succeeded, 9*s), tried(1, 8*s, s, task.Decision{Verdict: task.VerdictFailed})),
+		"no attempt":   timelineOf(Screen{}, madeNow(task.Pending, 0)),
+		"one":          timelineOf(Screen{}, madeNow(task.Succeeded, s), tried(1, 0, s, task.Decision{Verdict: task.VerdictSucceeded})),
+		"one that ran": timelineOf(Screen{}, madeNow(task.Succeeded, 9*s), tried(1, 8*s, s, task.Decision{Verdict: task.VerdictFailed})),
 	} {
 		if !slices.Equal(got, []string{""}) {
 			t.Errorf("%s: got %q", name, got)
@@ -88,7 +87,7 @@ func TestTimelineTitle(t *testing.T) {
 		if len(tt.attempts) == 2 {
 			v.FinishedAt = now.Add(-time.Hour + s)
 		}
-		if got := timelineOf(t, Screen{Width: 100}, v, tt.attempts...); got[1] != tt.want {
+		if got := timelineOf(Screen{Width: 100}, v, tt.attempts...); got[1] != tt.want {
 			t.Errorf("got %s", strings.Join(got, "\n"))
 		}
 	}
@@ -135,7 +134,7 @@ func TestTimelineFitsTheScreen(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		v, attempts, at := anyHistory(r)
 		screen := Screen{Width: rapid.IntRange(1, 220).Draw(r, "width"), Height: rapid.SampledFrom([]int{0, 9, 24, 99}).Draw(r, "height")}
-		got := lines(t, func(b *strings.Builder) error { return screen.timeline(b, v, attempts, at) })
+		got := linesOf(screen.timeline(v, attempts, at))
 		for _, line := range got {
 			if lipgloss.Width(line) > screen.Width {
 				r.Fatalf("wider than %d: %s", screen.Width, line)
@@ -303,11 +302,7 @@ func TestTimelineOfAnyTimes(t *testing.T) {
 		}
 		h := newTimeline(tk, attempts, moment.Draw(t, "now"))
 		checkBars(t, h, h.layout(40, maxBars), 40, maxBars)
-		var b strings.Builder
-		if err := (Screen{Width: 40}).timeline(&b, tk, attempts, moment.Draw(t, "seen")); err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(b.String()) {
+		for line := range strings.Lines(Screen{Width: 40}.timeline(tk, attempts, moment.Draw(t, "seen"))) {
 			if n := utf8.RuneCountInString(line); n > 41 {
 				t.Fatalf("%d characters in %q", n, line)
 			}

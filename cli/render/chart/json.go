@@ -71,26 +71,17 @@ func PlotJSON(w io.Writer, studies []plot.Study, o plot.Options) error {
 
 // sixDigits rounds to six significant digits.
 func sixDigits(x float64) float64 {
-	short, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64)
-	if err != nil {
-		return x
-	}
+	short, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64) // it has just been written
 	return short
 }
 
-type lockJSON struct {
-	Clients int         `json:"clients"`
-	HoldMS  int64       `json:"hold_ms"`
-	SpinMS  int64       `json:"spin_ms"`
-	Seed    uint64      `json:"seed"`
-	IdealMS int64       `json:"ideal_ms"`
-	Specs   []trialJSON `json:"specs"`
-}
-
-type outageJSON struct {
+// simulationJSON is of a lock (hold, spin) or of an outage (down, capacity).
+type simulationJSON struct {
 	Clients  int         `json:"clients"`
-	DownMS   int64       `json:"down_ms"`
-	Capacity int         `json:"capacity"`
+	HoldMS   *int64      `json:"hold_ms,omitempty"`
+	SpinMS   *int64      `json:"spin_ms,omitempty"`
+	DownMS   *int64      `json:"down_ms,omitempty"`
+	Capacity int         `json:"capacity,omitempty"`
 	Seed     uint64      `json:"seed"`
 	IdealMS  int64       `json:"ideal_ms"`
 	Specs    []trialJSON `json:"specs"`
@@ -122,7 +113,10 @@ type doneJSON struct {
 
 // LockJSON writes the trials of a lock; docs/json.md describes them.
 func LockJSON(w io.Writer, l plot.Lock, trials []plot.Trial) error {
-	j := lockJSON{Clients: l.Clients, HoldMS: l.Hold.Milliseconds(), SpinMS: l.Spin.Milliseconds(), Seed: l.Seed, IdealMS: l.Ideal().Milliseconds()}
+	j := simulationJSON{
+		Clients: l.Clients, HoldMS: new(l.Hold.Milliseconds()), SpinMS: new(l.Spin.Milliseconds()), Seed: l.Seed,
+		IdealMS: l.Ideal().Milliseconds(),
+	}
 	for _, t := range trials {
 		spec := trialToJSON(t)
 		spec.Collisions, spec.CollisionsPerWave = &t.Refused, t.ByWave
@@ -133,7 +127,10 @@ func LockJSON(w io.Writer, l plot.Lock, trials []plot.Trial) error {
 
 // OutageJSON writes the trials of an outage; docs/json.md describes them.
 func OutageJSON(w io.Writer, o plot.Outage, trials []plot.Trial) error {
-	j := outageJSON{Clients: o.Clients, DownMS: o.Down.Milliseconds(), Capacity: o.Capacity, Seed: o.Seed, IdealMS: o.Ideal().Milliseconds()}
+	j := simulationJSON{
+		Clients: o.Clients, DownMS: new(o.Down.Milliseconds()), Capacity: o.Capacity, Seed: o.Seed,
+		IdealMS: o.Ideal().Milliseconds(),
+	}
 	for _, t := range trials {
 		spec := trialToJSON(t)
 		spec.Rejected = &t.Refused
@@ -157,6 +154,5 @@ func nullIfNever(d time.Duration) *int64 {
 	if d == plot.Never {
 		return nil
 	}
-	ms := d.Milliseconds()
-	return &ms
+	return new(d.Milliseconds())
 }

@@ -46,12 +46,8 @@ func Plot(w io.Writer, screen render.Screen, studies []plot.Study, o plot.Option
 	}
 	lines = append(lines, figures(screen, studies, total)...)
 	lines = append(lines, plotNotes(studies, o, total)...)
-	for _, line := range lines {
-		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " ")); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := io.WriteString(w, joined(lines))
+	return err
 }
 
 // sideBySide draws charts next to each other. Each diagram begins on the same line as those beside it.
@@ -195,9 +191,8 @@ func figureTable(s render.Screen, columns [][]string, width int) []string {
 			rows[i] = append(rows[i], c[i])
 		}
 	}
-	var b strings.Builder
-	_ = render.Screen{Width: width, Color: s.Color}.WriteRows(&b, rows) // a Builder takes everything
-	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	table := render.Screen{Width: width, Color: s.Color}.Rows(rows)
+	return strings.Split(strings.TrimSuffix(table, "\n"), "\n")
 }
 
 // figureList draws each name above its value.

@@ -14,32 +14,22 @@ import (
 
 // Lock writes the results of a simulated lock, a row for each spec.
 func Lock(w io.Writer, s render.Screen, l plot.Lock, trials []plot.Trial) error {
-	err := writeTexts(s, w, fmt.Sprintf("%s for a lock that each holds for %s%s; done at the best after %s",
-		text.Count(l.Clients, "client"), text.FormatDuration(l.Hold), spinning(l.Spin), text.Duration(l.Ideal())), "")
-	if err != nil {
-		return err
+	spinning := ""
+	if l.Spin > 0 {
+		spinning = ", and waits for " + text.FormatDuration(l.Spin) + " in each call"
 	}
-	if err := trialTable(s, w, "COLLISIONS", trials); err != nil {
-		return err
-	}
-	return waveTable(s, w, trials)
-}
-
-func spinning(d time.Duration) string {
-	if d == 0 {
-		return ""
-	}
-	return ", and waits for " + text.FormatDuration(d) + " in each call"
+	about := fmt.Sprintf("%s for a lock that each holds for %s%s; done at the best after %s",
+		text.Count(l.Clients, "client"), text.FormatDuration(l.Hold), spinning, text.Duration(l.Ideal()))
+	_, err := io.WriteString(w, wrapped(s, about, "")+trialTable(s, "COLLISIONS", trials)+"\n"+waveTable(s, trials))
+	return err
 }
 
 // Outage writes the results of a simulated outage, a row for each spec.
 func Outage(w io.Writer, s render.Screen, o plot.Outage, trials []plot.Trial) error {
-	err := writeTexts(s, w, fmt.Sprintf("%s of a service that is down for %s and then answers %s a second; done at the best after %s",
-		text.Count(o.Clients, "client"), text.FormatDuration(o.Down), text.Count(o.Capacity, "call"), text.Duration(o.Ideal())), "")
-	if err != nil {
-		return err
-	}
-	return trialTable(s, w, "REJECTED", trials)
+	about := fmt.Sprintf("%s of a service that is down for %s and then answers %s a second; done at the best after %s",
+		text.Count(o.Clients, "client"), text.FormatDuration(o.Down), text.Count(o.Capacity, "call"), text.Duration(o.Ideal()))
+	_, err := io.WriteString(w, wrapped(s, about, "")+trialTable(s, "REJECTED", trials))
+	return err
 }
 
 // trialColumn is a figure of a trial; a lower one is better.
@@ -69,7 +59,7 @@ func trialColumns(refused string) []trialColumn {
 }
 
 // trialTable marks the best of each column where the trials differ.
-func trialTable(s render.Screen, w io.Writer, refused string, trials []plot.Trial) error {
+func trialTable(s render.Screen, refused string, trials []plot.Trial) string {
 	columns := trialColumns(refused)
 	titles := []string{"SPEC"}
 	for _, c := range columns {
@@ -91,29 +81,23 @@ func trialTable(s render.Screen, w io.Writer, refused string, trials []plot.Tria
 	for _, w := range render.ColumnWidths(rows) {
 		width += w + render.ColumnGap
 	}
-	if s.Width > 0 && width > s.Width {
-		if err := writeTransposed(s, w, rows); err != nil {
-			return err
-		}
-		return trialNotes(s, w, trials, "row")
+	if s.Width == 0 || width <= s.Width {
+		return s.Rows(rows) + trialNotes(s, trials, "column")
 	}
-	if err := s.WriteRows(w, rows); err != nil {
-		return err
-	}
-	return trialNotes(s, w, trials, "column")
-}
-
-// writeTransposed makes a column of each spec, for a narrow screen: a row would be cut before the last figures, which matter most.
-func writeTransposed(s render.Screen, w io.Writer, rows [][]string) error {
+	// A column of each spec: a row would be cut before the last figures, which matter most.
 	for _, row := range rows[1:] {
 		row[0] = shorten(row[0], min(longestColumn, s.Width/2))
 	}
-	for _, line := range figureTables(s, rows[0], rows[1:], s.Width) {
-		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " ")); err != nil {
-			return err
-		}
+	return joined(figureTables(s, rows[0], rows[1:], s.Width)) + trialNotes(s, trials, "row")
+}
+
+// joined ends each line, and leaves out the spaces before the end.
+func joined(lines []string) string {
+	var b strings.Builder
+	for _, line := range lines {
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
-	return nil
+	return b.String()
 }
 
 // best reports whether no trial has less, and some trial has more. A trial that was stopped is never the best: it has few calls only
@@ -145,7 +129,7 @@ func specName(s plot.Subject) string {
 }
 
 // trialNotes explain the marks, and tell what the figures do not show.
-func trialNotes(s render.Screen, w io.Writer, trials []plot.Trial, of string) error {
+func trialNotes(s render.Screen, trials []plot.Trial, of string) string {
 	var notes []string
 	if len(trials) > 1 {
 		notes = append(notes, "* the least of the "+of)
@@ -160,27 +144,26 @@ func trialNotes(s render.Screen, w io.Writer, trials []plot.Trial, of string) er
 				specName(t.Subject), text.Count(n, "rule")))
 		}
 	}
-	return writeTexts(s, w, notes...)
+	return wrapped(s, notes...)
 }
 
-// writeTexts wraps each text to the screen. Where the output is no terminal, a text is one line.
-func writeTexts(s render.Screen, w io.Writer, texts ...string) error {
+// wrapped wraps each text to the screen. Where the output is no terminal, a text is one line.
+func wrapped(s render.Screen, texts ...string) string {
+	var b strings.Builder
 	for _, text := range texts {
 		if s.Width > 0 {
 			text = strings.Join(render.Wrapped(text, s.Width), "\n")
 		}
-		if _, err := fmt.Fprintln(w, text); err != nil {
-			return err
-		}
+		b.WriteString(text + "\n")
 	}
-	return nil
+	return b.String()
 }
 
 // wavesShown is the most waves in the table.
 const wavesShown = 12
 
 // waveTable writes how many of the first calls, of the first retries and so on were collisions.
-func waveTable(s render.Screen, w io.Writer, trials []plot.Trial) error {
+func waveTable(s render.Screen, trials []plot.Trial) string {
 	rows := [][]string{{"COLLISIONS PER WAVE", "FIRST CALLS, FIRST RETRIES, SECOND …"}}
 	for _, t := range trials {
 		name := specName(t.Subject)
@@ -193,10 +176,7 @@ func waveTable(s render.Screen, w io.Writer, trials []plot.Trial) error {
 	for i, t := range trials {
 		rows[i+1][1] = waveCounts(t.ByWave, room)
 	}
-	if _, err := fmt.Fprintln(w); err != nil {
-		return err
-	}
-	return s.WriteRows(w, rows)
+	return s.Rows(rows)
 }
 
 // waveCounts are as many counts as have room; a negative room is unlimited. A count is never cut, as half a number is another one.

@@ -47,7 +47,6 @@ type grouped struct {
 	shared     bool // several runs use it: their groups would interleave, so there are none
 }
 
-// Started implements runner.Observer.
 func (g *grouped) Started(t *task.Task) {
 	if !g.shared {
 		g.write(g.begin(t))
@@ -56,19 +55,16 @@ func (g *grouped) Started(t *task.Task) {
 	g.Observer.Started(t)
 }
 
-// Ended implements runner.Observer.
 func (g *grouped) Ended(t *task.Task, a task.Attempt) {
 	g.close(t)
 	g.Observer.Ended(t, a)
 }
 
-// Finished implements runner.Observer.
 func (g *grouped) Finished(t *task.Task, r runner.Result) {
 	g.close(t)
 	g.Observer.Finished(t, r)
 }
 
-// Share implements render.Sharer.
 func (g *grouped) Share() {
 	g.shared = true
 	render.Share(g.Observer)

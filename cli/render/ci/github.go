@@ -30,19 +30,16 @@ func NewGitHub(w io.Writer, verbose bool, summaryFile string) render.Observer {
 	return newStepSummary(g, summaryFile)
 }
 
-// Started implements runner.Observer.
 func (g *github) Started(t *task.Task) {
 	g.grouped.Started(t)
 	g.othersWrite(true)
 }
 
-// Ended implements runner.Observer.
 func (g *github) Ended(t *task.Task, a task.Attempt) {
 	g.grouped.Ended(t, a)
 	g.othersWrite(a.Decision.Verdict == task.VerdictRetry && t.Options.OnRetry != "")
 }
 
-// Finished implements runner.Observer.
 func (g *github) Finished(t *task.Task, r runner.Result) {
 	g.close(t)
 	if text := render.Summary(t, r); text != "" {
@@ -51,7 +48,6 @@ func (g *github) Finished(t *task.Task, r runner.Result) {
 	g.othersWrite(t.Options.OnSuccess+t.Options.OnFailure != "")
 }
 
-// Warn implements Observer.
 func (g *github) Warn(err error) {
 	g.annotate("warning", render.Message(err))
 }
@@ -80,7 +76,6 @@ func (g *github) annotate(severity, text string) {
 	g.write(workflowCommand(severity, text, "title", "retry"))
 }
 
-// Share implements render.Sharer.
 func (g *github) Share() {
 	g.grouped.Share()
 	g.othersWrite(true)

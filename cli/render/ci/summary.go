@@ -24,7 +24,6 @@ func newStepSummary(o render.Observer, path string) *stepSummary {
 	return &stepSummary{Observer: o, path: path, attempts: map[string]*attemptRows{}}
 }
 
-// Ended implements runner.Observer.
 func (s *stepSummary) Ended(t *task.Task, a task.Attempt) {
 	s.Observer.Ended(t, a)
 	if s.attempts[t.ID] == nil {
@@ -33,7 +32,6 @@ func (s *stepSummary) Ended(t *task.Task, a task.Attempt) {
 	s.attempts[t.ID].add(row(a))
 }
 
-// Finished implements runner.Observer.
 func (s *stepSummary) Finished(t *task.Task, r runner.Result) {
 	s.Observer.Finished(t, r)
 	attempts := s.attempts[t.ID]
@@ -47,7 +45,6 @@ func (s *stepSummary) Finished(t *task.Task, r runner.Result) {
 	}
 }
 
-// Share implements render.Sharer.
 func (s *stepSummary) Share() {
 	render.Share(s.Observer)
 }
