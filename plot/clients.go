@@ -2,6 +2,7 @@ package plot
 
 import (
 	"cmp"
+	"container/heap"
 	"slices"
 	"time"
 
@@ -78,16 +79,22 @@ func (g *clientGroup) failUntil(end time.Duration) {
 
 // serve removes the client of the earliest call, which was served after a wait.
 func (g *clientGroup) serve(wait time.Duration) {
-	g.queue.pop()
+	heap.Pop(&g.queue)
 	g.waits = append(g.waits, wait)
 }
 
-// refuse refuses the earliest call at a time. It returns how many retries the client had made before.
-func (g *clientGroup) refuse(at time.Duration) (wave int) {
-	client := g.queue[0].client
-	next, wave := g.nextCall(client, at)
-	g.queue.replaceFirst(call{next, client})
-	return wave
+// refuse refuses the earliest call at a time, and counts it among those with as many retries before them.
+func (g *clientGroup) refuse(at time.Duration) {
+	next, wave := g.nextCall(g.queue[0].client, at)
+	g.queue[0].at = next
+	heap.Fix(&g.queue, 0)
+	g.refused++
+	for len(g.waves) <= wave && wave < maxWaves {
+		g.waves = append(g.waves, 0)
+	}
+	if wave < maxWaves {
+		g.waves[wave]++
+	}
 }
 
 // nextCall is when a client calls again that was refused at a time, and how many retries it had made before.
@@ -101,25 +108,13 @@ func (g *clientGroup) nextCall(client int32, at time.Duration) (next time.Durati
 	return addSaturating(at, d.Delay), wave
 }
 
-// countRefusal counts a refused call with so many retries before it.
-func (g *clientGroup) countRefusal(wave int) {
-	g.refused++
-	for len(g.waves) <= wave && wave < maxWaves {
-		g.waves = append(g.waves, 0)
-	}
-	if wave < maxWaves {
-		g.waves[wave]++
-	}
-}
-
 // trial summarises the group; a client is done some time after it was served.
 func (g *clientGroup) trial(s Subject, held time.Duration) Trial {
-	t := Trial{
+	return Trial{
 		Subject: s, Clients: len(g.clients), Calls: g.calls, Refused: g.refused, ByWave: g.waves,
-		Wait: newQuantiles(g.waits, len(g.clients)), Left: len(g.queue), Ended: g.lastCall,
+		Wait: newQuantiles(g.waits, len(g.clients), 0), Done: newQuantiles(g.waits, len(g.clients), held),
+		Left: len(g.queue), Ended: g.lastCall,
 	}
-	t.Done = t.Wait.plus(held)
-	return t
 }
 
 // call is when a client calls.
@@ -128,42 +123,23 @@ type call struct {
 	client int32
 }
 
-// before orders calls. Of two at the same time the lower client comes first, so that every run is the same.
-func (c call) before(o call) bool {
-	return c.at < o.at || c.at == o.at && c.client < o.client
-}
-
-// callQueue is a heap with the earliest call first. Each node has four children, which makes it less deep than two would.
+// callQueue is a heap with the earliest call first. Of two at the same time the lower client comes first, so that every run
+// is the same.
 type callQueue []call
 
-const children = 4
+func (q callQueue) Len() int { return len(q) }
 
-func (q *callQueue) pop() {
-	h := *q
-	last := h[len(h)-1]
-	*q = h[:len(h)-1]
-	if len(*q) > 0 {
-		q.replaceFirst(last)
-	}
+func (q callQueue) Less(i, j int) bool {
+	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].client < q[j].client
 }
 
-// replaceFirst replaces the earliest call by another, and moves that down to its place.
-func (q *callQueue) replaceFirst(c call) {
-	h, i := *q, 0
-	for {
-		least := i*children + 1
-		if least >= len(h) {
-			break
-		}
-		for j := least + 1; j < min(i*children+1+children, len(h)); j++ {
-			if h[j].before(h[least]) {
-				least = j
-			}
-		}
-		if !h[least].before(c) {
-			break
-		}
-		h[i], i = h[least], least
-	}
-	h[i] = c
+func (q callQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+
+// Push is never called: all clients are there from the beginning.
+func (q *callQueue) Push(any) {}
+
+// Pop removes the last call. It returns nothing, as nobody needs the call, and an interface would be an allocation.
+func (q *callQueue) Pop() any {
+	*q = (*q)[:len(*q)-1]
+	return nil
 }

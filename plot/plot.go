@@ -66,9 +66,6 @@ type Load struct {
 	histogram *histogram
 }
 
-// Rates are the retries per second between each two neighbouring edges.
-func (l Load) Rates(edges []time.Duration) []float64 { return l.histogram.rates(edges) }
-
 // Dot is one retry of one task.
 type Dot struct {
 	Task  int // from 0

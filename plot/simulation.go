@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -39,26 +40,17 @@ const Never time.Duration = -1
 // Quantiles are of all clients; those that were never served come last.
 type Quantiles struct{ P50, P95, P99, All time.Duration }
 
-// newQuantiles sorts the times of the clients that were served.
-func newQuantiles(times []time.Duration, clients int) Quantiles {
+// newQuantiles sorts the times of the clients that were served, and adds so much to each quantile.
+func newQuantiles(times []time.Duration, clients int, more time.Duration) Quantiles {
 	slices.Sort(times)
 	at := func(percent int) time.Duration {
 		rank := (clients*percent + 99) / 100
 		if rank > len(times) {
 			return Never
 		}
-		return times[rank-1]
+		return times[rank-1] + more
 	}
 	return Quantiles{at(50), at(95), at(99), at(100)}
-}
-
-func (q Quantiles) plus(d time.Duration) Quantiles {
-	for _, t := range []*time.Duration{&q.P50, &q.P95, &q.P99, &q.All} {
-		if *t != Never {
-			*t += d
-		}
-	}
-	return q
 }
 
 // Lock is a lock that each of many clients needs once.
@@ -77,7 +69,8 @@ func (l Lock) Ideal() time.Duration {
 // Run lets the clients of a subject call until each has had the lock. Waiting calls get it in the order in which they came. So it is
 // known at once whether a call will get the lock in time; a call that will not waits for Spin and then backs off.
 func (l Lock) Run(s Subject) (Trial, error) {
-	if err := l.check(); err != nil {
+	err := cmp.Or(checkClients(l.Clients), checkTime("--hold", l.Hold), checkTime("--spin", l.Spin))
+	if err != nil {
 		return Trial{}, fmt.Errorf("simulate a lock: %w", err)
 	}
 	g := newClientGroup(s.Policy, l.Clients, l.Seed)
@@ -85,23 +78,13 @@ func (l Lock) Run(s Subject) (Trial, error) {
 	for now, ok := g.next(); ok; now, ok = g.next() {
 		acquired := max(free, now.at)
 		if acquired-now.at > l.Spin {
-			g.countRefusal(g.refuse(now.at + l.Spin))
+			g.refuse(now.at + l.Spin)
 			continue
 		}
 		g.serve(acquired)
 		free = acquired + l.Hold
 	}
 	return g.trial(s, l.Hold), nil
-}
-
-func (l Lock) check() error {
-	if err := checkClients(l.Clients); err != nil {
-		return err
-	}
-	if err := checkTime("--hold", l.Hold); err != nil {
-		return err
-	}
-	return checkTime("--spin", l.Spin)
 }
 
 // Outage is a service that is down at first and then comes back.
@@ -120,7 +103,7 @@ func (o Outage) Ideal() time.Duration {
 // Run lets the clients of a subject call until each was served. The service has a token bucket that holds the calls of one second
 // and is full when the service comes back; a call that finds no token is refused.
 func (o Outage) Run(s Subject) (Trial, error) {
-	if err := o.check(); err != nil {
+	if err := cmp.Or(checkClients(o.Clients), checkCapacity(o.Capacity), checkTime("--down", o.Down)); err != nil {
 		return Trial{}, fmt.Errorf("simulate an outage: %w", err)
 	}
 	g := newClientGroup(s.Policy, o.Clients, o.Seed)
@@ -130,20 +113,10 @@ func (o Outage) Run(s Subject) (Trial, error) {
 		if tokens.take(now.at) {
 			g.serve(now.at)
 		} else {
-			g.countRefusal(g.refuse(now.at))
+			g.refuse(now.at)
 		}
 	}
 	return g.trial(s, 0), nil
-}
-
-func (o Outage) check() error {
-	if err := checkClients(o.Clients); err != nil {
-		return err
-	}
-	if o.Capacity < 1 || o.Capacity > int(time.Second) {
-		return fmt.Errorf("a capacity of %d calls a second\nhint: --capacity is 1 or more", o.Capacity)
-	}
-	return checkTime("--down", o.Down)
 }
 
 // tokenBucket is kept as the time up to which tokens are used. Each call moves it by one token; it is at most one second behind.
@@ -163,6 +136,13 @@ func (b *tokenBucket) take(now time.Duration) bool {
 func checkClients(n int) error {
 	if n < 1 || n > MaxClients {
 		return fmt.Errorf("%d clients\nhint: --clients is from 1 to %d", n, MaxClients)
+	}
+	return nil
+}
+
+func checkCapacity(n int) error {
+	if n < 1 || n > int(time.Second) {
+		return fmt.Errorf("a capacity of %d calls a second\nhint: --capacity is 1 or more", n)
 	}
 	return nil
 }

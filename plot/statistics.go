@@ -113,13 +113,13 @@ func (h *histogram) sum(first, bins int) (n int64) {
 	return n
 }
 
-// rates are the counts per second between each two neighbouring edges. Times are taken to be even within a bin.
-func (h *histogram) rates(edges []time.Duration) []float64 {
+// Rates are the retries per second between each two neighbouring edges. Times are assumed to be even within a bin.
+func (l Load) Rates(edges []time.Duration) []float64 {
 	rates := make([]float64, max(len(edges)-1, 0))
 	for i := range rates {
 		from, to := float64(edges[i]), float64(edges[i+1])
 		if to > from {
-			rates[i] = h.between(from, to) / (to - from) * float64(time.Second)
+			rates[i] = l.histogram.between(from, to) / (to - from) * float64(time.Second)
 		}
 	}
 	return rates

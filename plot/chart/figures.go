@@ -11,7 +11,10 @@ import (
 )
 
 // Figure is one line of the table of results.
-type Figure struct{ Name, Value string }
+type Figure struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
 
 // Figures are the results of a study for people to read.
 func Figures(s plot.Study) []Figure {

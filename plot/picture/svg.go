@@ -3,6 +3,7 @@ package picture
 import (
 	"fmt"
 	"html"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -35,11 +36,7 @@ func (sc *scene) svg() string {
 
 // style defines two classes for each colour, one to fill and one to draw lines, in both themes.
 func (w *svgWriter) style() string {
-	var used []colour
-	for i := range w.colours {
-		used = append(used, i)
-	}
-	slices.Sort(used)
+	used := slices.Sorted(maps.Keys(w.colours))
 	rules := func(t theme) string {
 		var b strings.Builder
 		for _, i := range used {
@@ -52,14 +49,13 @@ func (w *svgWriter) style() string {
 		rules(light) + "\n@media (prefers-color-scheme:dark){" + rules(dark) + "}</style>\n"
 }
 
-func (w *svgWriter) fill(i colour) string {
-	w.colours[i] = true
-	return fmt.Sprintf(`class="f%d"`, i)
-}
+func (w *svgWriter) fill(i colour) string { return w.class("f", i) }
 
-func (w *svgWriter) stroke(i colour) string {
+func (w *svgWriter) stroke(i colour) string { return w.class("s", i) }
+
+func (w *svgWriter) class(use string, i colour) string {
 	w.colours[i] = true
-	return fmt.Sprintf(`class="s%d"`, i)
+	return fmt.Sprintf(`class="%s%d"`, use, i)
 }
 
 func (r rectangle) svg(w *svgWriter) {
@@ -96,15 +92,11 @@ func (l label) svg(w *svgWriter) {
 }
 
 func coordinates(points []point, before, after string) string {
-	var b []byte
+	var b strings.Builder
 	for _, p := range points {
-		b = append(b, before...)
-		b = strconv.AppendFloat(b, math.Round(p.x*10)/10, 'f', -1, 64)
-		b = append(b, ' ')
-		b = strconv.AppendFloat(b, math.Round(p.y*10)/10, 'f', -1, 64)
-		b = append(b, after...)
+		b.WriteString(before + number(p.x) + " " + number(p.y) + after)
 	}
-	return string(b)
+	return b.String()
 }
 
 // number rounds to a tenth of a pixel.

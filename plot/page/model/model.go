@@ -50,20 +50,14 @@ type Answer struct {
 // Shown is one policy: its complete spec after a move, or an error.
 type Shown struct {
 	Spec
-	Error      string      `json:"error"`
-	Curve      string      `json:"curve"` // the name of its Choice
-	JitterKind string      `json:"jitter_kind"`
-	SVG        string      `json:"svg"`
-	Figures    []Figure    `json:"figures"`
-	Parameters []Parameter `json:"parameters"`
-	Retries    [][]string  `json:"retries"` // n, base, least, mean, most, CV
-	Command    string      `json:"command"` // the command line for it
-}
-
-// Figure is a line of the table below a picture.
-type Figure struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
+	Error      string         `json:"error"`
+	Curve      string         `json:"curve"` // the name of its Choice
+	JitterKind string         `json:"jitter_kind"`
+	SVG        string         `json:"svg"`
+	Figures    []chart.Figure `json:"figures"`
+	Parameters []Parameter    `json:"parameters"`
+	Retries    [][]string     `json:"retries"` // n, base, least, mean, most, CV
+	Command    string         `json:"command"` // the command line for it
 }
 
 // Parameter is a slider.
@@ -110,7 +104,7 @@ func (r Request) Answer() Answer {
 }
 
 func (r Request) show(s Spec) (Shown, plot.Study, error) {
-	shown := Shown{Spec: s, Figures: []Figure{}, Parameters: []Parameter{}, Retries: [][]string{}} // none is [] in JSON, not null
+	shown := Shown{Spec: s, Figures: []chart.Figure{}, Parameters: []Parameter{}, Retries: [][]string{}} // none is [] in JSON, not null
 	spec, err := s.parse()
 	if err != nil {
 		return shown, plot.Study{}, err
@@ -147,9 +141,7 @@ func (s Spec) parse() (backoff.Spec, error) {
 
 // describe fills in the texts beside the picture.
 func (s *Shown) describe(study plot.Study, spec backoff.Spec) {
-	for _, f := range chart.Figures(study) {
-		s.Figures = append(s.Figures, Figure(f))
-	}
+	s.Figures = chart.Figures(study)
 	for _, p := range slidersOf(spec) {
 		value := p.value
 		if p.unit == percentage {
