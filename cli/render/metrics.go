@@ -16,13 +16,24 @@ import (
 // metric is a family of samples. All are gauges: tasks are pruned from the journal, so its counts also shrink.
 type metric struct {
 	name, help string
+	label      string // of each sample; empty for a single value
 	samples    []sample
 }
 
-// sample is a value under a label, or under none.
 type sample struct {
-	label, under string
-	value        float64
+	under string // the value of the label
+	value float64
+}
+
+func (m *metric) add(under string, value float64) {
+	m.samples = append(m.samples, sample{under, value})
+}
+
+// addTime leaves out a time that never was: 0 would be a date.
+func (m *metric) addTime(under string, t time.Time) {
+	if !t.IsZero() {
+		m.add(under, float64(t.UnixMilli())/1000)
+	}
 }
 
 // Metrics writes the figures of a journal as OpenMetrics. It uses only what the Prometheus text format has, too, since node_exporter's
@@ -44,8 +55,8 @@ func (m *metric) write(text *bytes.Buffer) {
 	fmt.Fprintf(text, "# HELP %s %s\n# TYPE %[1]s gauge\n", m.name, m.help)
 	for _, s := range m.samples {
 		text.WriteString(m.name)
-		if s.label != "" {
-			fmt.Fprintf(text, `{%s="%s"}`, s.label, labelEscapes.Replace(s.under))
+		if m.label != "" {
+			fmt.Fprintf(text, `{%s="%s"}`, m.label, labelEscapes.Replace(s.under))
 		}
 		text.WriteString(" " + strconv.FormatFloat(s.value, 'f', -1, 64) + "\n")
 	}
@@ -55,12 +66,12 @@ func (m *metric) write(text *bytes.Buffer) {
 var labelEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
 func journalMetrics(f *task.JournalFigures) []metric {
-	tasks := metric{name: "retry_tasks", help: "Tasks in the journal by status."}
+	tasks := metric{name: "retry_tasks", help: "Tasks in the journal by status.", label: "status"}
 	for _, status := range []task.Status{task.Pending, task.InFlight, task.Succeeded, task.Exhausted, task.Failed, task.Cancelled} {
-		tasks.samples = append(tasks.samples, sample{"status", string(status), float64(f.Tasks[status])})
+		tasks.add(string(status), float64(f.Tasks[status]))
 	}
 	oldest := metric{name: "retry_oldest_unfinished_timestamp_seconds", help: "When the oldest task that has not finished was made."}
-	oldest.at("", f.OldestUnfinished)
+	oldest.addTime("", f.OldestUnfinished)
 	return []metric{
 		tasks,
 		single("retry_tasks_interrupted", "Unfinished tasks whose owner is dead; retry resume goes on with them.", float64(f.Interrupted)),
@@ -76,30 +87,16 @@ func single(name, help string, value float64) metric {
 	return metric{name: name, help: help, samples: []sample{{value: value}}}
 }
 
-// at adds a time. One that never was has no sample: 0 would be a date.
-func (m *metric) at(name string, t time.Time) {
-	if t.IsZero() {
-		return
-	}
-	s := sample{value: float64(t.UnixMilli()) / 1000}
-	if name != "" {
-		s.label, s.under = "name", name
-	}
-	m.samples = append(m.samples, s)
-}
-
-func (m *metric) of(name string, value float64) {
-	m.samples = append(m.samples, sample{"name", name, value})
-}
-
 // nameMetrics are about tasks that have a name, which bounds their number.
 func nameMetrics(names []task.NameFigures) []metric {
-	running := metric{name: "retry_running", help: "Whether a task of the name runs or waits, and its retry is alive."}
-	succeeded := metric{name: "retry_last_run_succeeded", help: "Whether the last run of the name that ended was a success."}
-	success := metric{name: "retry_last_success_timestamp_seconds", help: "When the last run that was a success ended; 0 where the journal knows of none."}
-	finished := metric{name: "retry_last_run_finished_timestamp_seconds", help: "When the last run ended."}
-	duration := metric{name: "retry_last_run_duration_seconds", help: "How long the last run took, waits included."}
-	attempts := metric{name: "retry_last_run_attempts", help: "Attempts of the last run."}
+	named := func(name, help string) metric { return metric{name: name, help: help, label: "name"} }
+	running := named("retry_running", "Whether a task of the name runs or waits, and its retry is alive.")
+	succeeded := named("retry_last_run_succeeded", "Whether the last run of the name that ended was a success.")
+	success := named("retry_last_success_timestamp_seconds",
+		"When the last run that was a success ended; 0 where the journal knows of none.")
+	finished := named("retry_last_run_finished_timestamp_seconds", "When the last run ended.")
+	duration := named("retry_last_run_duration_seconds", "How long the last run took, waits included.")
+	attempts := named("retry_last_run_attempts", "Attempts of the last run.")
 	seen := map[string]bool{}
 	for _, n := range names {
 		name := text.Escape(n.Name)
@@ -107,16 +104,16 @@ func nameMetrics(names []task.NameFigures) []metric {
 			continue
 		}
 		seen[name] = true
-		running.of(name, number(n.Running))
+		running.add(name, number(n.Running))
 		// 0 is 1970, so an alert on the age also finds a job that never succeeded, or whose success was pruned.
-		success.of(name, max(0, float64(n.LastSuccess.UnixMilli())/1000))
+		success.add(name, max(0, float64(n.LastSuccess.UnixMilli())/1000))
 		if n.FinishedAt.IsZero() {
 			continue
 		}
-		succeeded.of(name, number(n.Succeeded))
-		finished.at(name, n.FinishedAt)
-		duration.of(name, n.Duration.Seconds())
-		attempts.of(name, float64(n.Attempts))
+		succeeded.add(name, number(n.Succeeded))
+		finished.addTime(name, n.FinishedAt)
+		duration.add(name, n.Duration.Seconds())
+		attempts.add(name, float64(n.Attempts))
 	}
 	return []metric{running, succeeded, success, finished, duration, attempts}
 }

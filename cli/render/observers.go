@@ -56,37 +56,26 @@ type shared struct {
 	observer Observer
 }
 
-func (s *shared) Started(t *task.Task) {
+// alone calls do while no other run does.
+func (s *shared) alone(do func()) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.observer.Started(t)
+	do()
 }
 
-func (s *shared) Ended(t *task.Task, a task.Attempt) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.observer.Ended(t, a)
-}
+func (s *shared) Started(t *task.Task) { s.alone(func() { s.observer.Started(t) }) }
+
+func (s *shared) Ended(t *task.Task, a task.Attempt) { s.alone(func() { s.observer.Ended(t, a) }) }
 
 func (s *shared) Waiting(*task.Task, time.Duration) time.Duration { return rarely }
 
 func (s *shared) Finished(t *task.Task, r runner.Result) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.observer.Finished(t, r)
+	s.alone(func() { s.observer.Finished(t, r) })
 }
 
-func (s *shared) Say(text string) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.observer.Say(text)
-}
+func (s *shared) Say(text string) { s.alone(func() { s.observer.Say(text) }) }
 
-func (s *shared) Warn(err error) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.observer.Warn(err)
-}
+func (s *shared) Warn(err error) { s.alone(func() { s.observer.Warn(err) }) }
 
 // quiet writes nothing, except why a task failed in the end whose output is shown on failure only: a command that could not be
 // found, or that was stopped, may have written nothing itself.

@@ -1,6 +1,7 @@
 package ci
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -120,8 +121,5 @@ func appendFile(path, text string) error {
 		return err
 	}
 	_, err = file.WriteString(text)
-	if closed := file.Close(); err == nil {
-		err = closed
-	}
-	return err
+	return cmp.Or(err, file.Close())
 }
