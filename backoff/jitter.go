@@ -104,21 +104,16 @@ func (j add) String() string {
 	return txt
 }
 
-// addsOnly reports whether a jitter never shortens d, and so fits a curve that uses random numbers.
-func addsOnly(j jitter) bool {
-	switch j.(type) {
-	case none, add:
-		return true
-	}
-	return false
-}
-
 // fits reports whether a jitter fits a formula that uses random numbers; the hint names those that do.
 func fits(f randomFormula, j jitter) (fits bool, hint string) {
 	if e, ok := f.(*expression); ok && e.formula.UsesPrevious() { // the added time would enter the next delay, too
 		return j == none{}, "none, and add + rand(5) to the formula"
 	}
-	return addsOnly(j), "none or " + addExample
+	switch j.(type) {
+	case none, add: // which never shorten d
+		fits = true
+	}
+	return fits, "none or " + addExample
 }
 
 // plainJitters are the jitters without a number.
@@ -142,18 +137,17 @@ func parseJitter(text string) (jitter, error) {
 	}
 	var j jitter
 	var err error
+	hint := "for example 30%"
 	if body, ok := strings.CutPrefix(text, "add:"); ok {
-		if j, err = parseAdd(body); err != nil {
-			return nil, badSpec("jitter", text, err, "for example "+addExample+", add:1s..5s or add:30s*n")
-		}
-		return j, nil
-	}
-	body, ok := strings.CutSuffix(text, "%")
-	if !ok {
+		j, err = parseAdd(body)
+		hint = "for example " + addExample + ", add:1s..5s or add:30s*n"
+	} else if body, ok := strings.CutSuffix(text, "%"); ok {
+		j, err = parsePercent(strings.TrimPrefix(body, "±"))
+	} else {
 		return nil, unknownJitter(text)
 	}
-	if j, err = parsePercent(strings.TrimPrefix(body, "±")); err != nil {
-		return nil, badSpec("jitter", text, err, "for example 30%")
+	if err != nil {
+		return nil, badSpec("jitter", text, err, hint)
 	}
 	return j, nil
 }

@@ -10,30 +10,22 @@ import (
 	"github.com/10f93571/retry/internal/text"
 )
 
-// parseNumber reads one number of a spec; the error names the part.
-func parseNumber(part, txt string) (float64, error) {
-	txt = strings.TrimSpace(txt)
-	if txt == "" {
-		return 0, fmt.Errorf("the %s is missing", part)
-	}
-	x, err := text.ParseNumber(txt)
-	if err != nil {
-		return 0, fmt.Errorf("the %s %q %w", part, txt, err)
-	}
-	return x, nil
-}
+// parseNumber reads one number of a spec.
+func parseNumber(part, txt string) (float64, error) { return parsePart(part, txt, text.ParseNumber) }
 
-// parseDelay reads one duration of a spec; the error names the part.
-func parseDelay(part, txt string) (time.Duration, error) {
+// parseDelay reads one duration of a spec.
+func parseDelay(part, txt string) (time.Duration, error) { return parsePart(part, txt, text.ReadDuration) }
+
+// parsePart reads one part of a spec; the error names the part.
+func parsePart[T any](part, txt string, read func(string) (T, error)) (value T, err error) {
 	txt = strings.TrimSpace(txt)
 	if txt == "" {
-		return 0, fmt.Errorf("the %s is missing", part)
+		return value, fmt.Errorf("the %s is missing", part)
 	}
-	d, err := text.ReadDuration(txt)
-	if err != nil {
-		return 0, fmt.Errorf("the %s %q %w", part, txt, err)
+	if value, err = read(txt); err != nil {
+		return *new(T), fmt.Errorf("the %s %q %w", part, txt, err)
 	}
-	return d, nil
+	return value, nil
 }
 
 // badSpec makes the parse errors of this package: the text, what is wrong with it, and an example or a hint.
@@ -58,7 +50,7 @@ func unknownCurve(txt, name string) error {
 	case err == nil:
 		hint = "for a fixed delay write constant:" + txt
 	case !found:
-		hint = "for example " + curveExample + "; there are " + names(curveWords())
+		hint = "for example " + curveExample + "; there are " + strings.Join(namesOf(curveWords()), ", ")
 	}
 	if name == txt {
 		return badSpec("backoff", txt, errors.New("there is no preset of that name"), hint)
@@ -77,12 +69,11 @@ func curveWords() []knownName {
 	return words
 }
 
-func names(words []knownName) string {
-	var all []string
+func namesOf(words []knownName) (all []string) {
 	for _, w := range words {
 		all = append(all, w.name)
 	}
-	return strings.Join(all, ", ")
+	return all
 }
 
 func unknownJitter(txt string) error {
@@ -102,12 +93,8 @@ func unknownJitter(txt string) error {
 
 // suggest finds the name that the user most likely meant, if one is similar enough.
 func suggest(name string, words []knownName) (hint string, found bool) {
-	var known []string
-	for _, w := range words {
-		known = append(known, w.name)
-	}
-	nearest := text.Nearest(name, known)
-	i := slices.Index(known, nearest)
+	known := namesOf(words)
+	i := slices.Index(known, text.Nearest(name, known))
 	if i < 0 {
 		return "", false
 	}

@@ -160,3 +160,13 @@ func canBe(name, text string) bool {
 	}
 	return true
 }
+
+// conversions are int and float. Of a text they take the number that stands alone in it: what a command prints ends with a line feed.
+func conversions() []expr.Option {
+	return []expr.Option{
+		expr.Function("int", func(from ...any) (any, error) { return whole(from[0]) },
+			new(func(int) int), new(func(float64) int), new(func(string) int)),
+		expr.Function("float", func(from ...any) (any, error) { return fraction(from[0]) },
+			new(func(int) float64), new(func(float64) float64), new(func(string) float64)),
+	}
+}

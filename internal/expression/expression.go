@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/expr-lang/expr"
@@ -52,7 +53,11 @@ type refusal struct{ found *file.Error }
 func (r *refusal) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.BuiltinNode:
-		if loops(n) {
+		loops := slices.ContainsFunc(n.Arguments, func(argument ast.Node) bool {
+			_, ok := argument.(*ast.PredicateNode)
+			return ok
+		})
+		if loops {
 			r.found = refuse(n, "unknown name "+n.Name)
 		}
 	case *ast.IdentifierNode:
@@ -64,13 +69,6 @@ func (r *refusal) Visit(node *ast.Node) {
 
 func refuse(node ast.Node, message string) *file.Error {
 	return &file.Error{Location: node.Location(), Message: message}
-}
-
-func loops(f *ast.BuiltinNode) bool {
-	return slices.ContainsFunc(f.Arguments, func(argument ast.Node) bool {
-		_, ok := argument.(*ast.PredicateNode)
-		return ok
-	})
 }
 
 // marked puts the library's error in our form: what is wrong, and where, with a mark below the place.
@@ -111,4 +109,35 @@ func around(line []rune, column int) (shown string, at int) {
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	return line
+}
+
+func whole(from any) (int, error) { return number(from, strconv.Atoi, "whole number") }
+
+func fraction(from any) (float64, error) {
+	return number(from, func(text string) (float64, error) { return strconv.ParseFloat(text, 64) }, "number")
+}
+
+// number converts a number, or the text of one.
+func number[T int | float64](from any, parse func(string) (T, error), kind string) (T, error) {
+	switch v := from.(type) {
+	case int:
+		return T(v), nil
+	case float64:
+		return T(v), nil
+	}
+	text := fmt.Sprint(from)
+	x, err := parse(strings.TrimSpace(text))
+	if err != nil {
+		return 0, fmt.Errorf("%s is no %s", shortened(text), kind)
+	}
+	return x, nil
+}
+
+// shortened is a text in one line: its beginning, where it is long.
+func shortened(text string) string {
+	const most = 40
+	if len(text) > most {
+		return strconv.Quote(text[:most]) + "…"
+	}
+	return strconv.Quote(text)
 }

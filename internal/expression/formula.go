@@ -86,3 +86,16 @@ func (f *formula) Seconds(n int, previous float64, random func() float64) (float
 	}
 	return seconds, nil
 }
+
+// remainders make % work on all numbers: to the library it is a matter of whole ones, and none of a formula's is.
+func remainders() []expr.Option {
+	remainder := func(of ...any) (any, error) {
+		first, _ := fraction(of[0])
+		second, _ := fraction(of[1])
+		return math.Mod(first, second), nil
+	}
+	return []expr.Option{
+		expr.Function("mod", remainder, new(func(float64, float64) float64), new(func(float64, int) float64), new(func(int, float64) float64)),
+		expr.Operator("%", "mod"),
+	}
+}

@@ -11,21 +11,10 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// typeWord is what conditions call a type of Go; "" for what is none.
-func typeWord(name string) string {
-	switch name {
-	case "int", "float64":
-		return "number"
-	case "string":
-		return "text"
-	case "bool":
-		return "true or false"
-	case "[]interface":
-		return "list"
-	case "map[string]string":
-		return "texts by name"
-	}
-	return ""
+// typeWords are what conditions call the types of Go.
+var typeWords = map[string]string{
+	"int": "number", "float64": "number", "string": "text", "bool": "true or false", "[]interface": "list",
+	"map[string]string": "texts by name",
 }
 
 // plain says in words of conditions what the library says in words of Go.
@@ -37,7 +26,7 @@ func plain(message string) string {
 	words := strings.Split(strings.ReplaceAll(message, "[]interface {}", "[]interface"), " ")
 	for i, word := range words {
 		bare := strings.Trim(word, "(),")
-		if other := typeWord(bare); other != "" && (i == 0 || words[i-1] != "call") { // int and string are functions, too
+		if other := typeWords[bare]; other != "" && (i == 0 || words[i-1] != "call") { // int and string are functions, too
 			words[i] = strings.Replace(word, bare, other, 1)
 		}
 	}
@@ -73,12 +62,7 @@ func hintFor(text string, err error) string {
 			return mistake.hint
 		}
 	}
-	return hintForSign(text, message)
-}
-
-// hintForSign answers an operator of another language.
-func hintForSign(text, message string) string {
-	unread := strings.Contains(message, `Operator("=")`) || strings.Contains(message, "'~'")
+	unread := strings.Contains(message, `Operator("=")`) || strings.Contains(message, "'~'") // of another language
 	switch {
 	case unread && strings.Contains(text, "~"):
 		return `write stderr matches "pattern"`
@@ -88,30 +72,21 @@ func hintForSign(text, message string) string {
 	return conditionHint
 }
 
-// ours is what we call what people know by another name; "" for what they may mean otherwise.
-func ours(name string) string {
-	switch strings.ToLower(name) {
-	case "code", "rc", "status_code":
-		return "exit"
-	case "output", "out":
-		return "stdout"
-	case "err":
-		return "stderr"
-	case "time":
-		return "elapsed"
-	}
-	return ""
+// ours is what we call what people know by another name.
+var ours = map[string]string{
+	"code": "exit", "rc": "exit", "status_code": "exit", "output": "stdout", "out": "stdout", "err": "stderr", "time": "elapsed",
 }
 
 // hintForName names the nearest of those that there are.
 func hintForName(name string) string {
+	known := ours[strings.ToLower(name)]
 	switch {
 	case name == "timeout" || name == "any":
 		return fmt.Sprintf("%s alone is a condition; in an expression write error == %q, or exit != 0", name, "timeout")
 	case task.IsSignal(name):
 		return fmt.Sprintf("%s alone is a condition; in an expression write signal == %[1]q", name)
-	case ours(name) != "":
-		return "did you mean " + ours(name) + "? " + conditionHint
+	case known != "":
+		return "did you mean " + known + "? " + conditionHint
 	case len(name) < 3:
 		return conditionHint
 	}
@@ -123,11 +98,8 @@ func hintForName(name string) string {
 }
 
 func errorClasses() string {
-	var quoted []string
-	for _, class := range task.ErrorClasses() {
-		quoted = append(quoted, fmt.Sprintf("%q", string(class)))
-	}
-	return strings.Join(quoted, ", ")
+	quoted := fmt.Sprintf("%q", task.ErrorClasses()) // ["a" "b"]
+	return strings.ReplaceAll(strings.Trim(quoted, "[]"), `" "`, `", "`)
 }
 
 // most is how much of an error is said that holds what a command wrote.
