@@ -14,7 +14,9 @@ import (
 func parseNumber(part, txt string) (float64, error) { return parsePart(part, txt, text.ParseNumber) }
 
 // parseDelay reads one duration of a spec.
-func parseDelay(part, txt string) (time.Duration, error) { return parsePart(part, txt, text.ReadDuration) }
+func parseDelay(part, txt string) (time.Duration, error) {
+	return parsePart(part, txt, text.ReadDuration)
+}
 
 // parsePart reads one part of a spec; the error names the part.
 func parsePart[T any](part, txt string, read func(string) (T, error)) (value T, err error) {
