@@ -118,6 +118,57 @@ func (p *Process) parse() (command, error) {
 	return c, nil
 }
 
+// commandLine is a command line split into what kong parses and the command to run, which must stay as it is.
+type commandLine struct {
+	name    string   // of one of retry's own commands
+	flags   []string // before that name or before the command to run, as --name or --name=value
+	words   []string // after that name, unless it is run
+	command []string // the command to run
+}
+
+// splitLine finds where retry's own flags end. A -- before the first word starts the command to run; otherwise the
+// first word does, unless it names one of retry's own commands. The parser of run tells which flags take a value; it is
+// made when the first flag is found.
+func splitLine(args []string, runParser func() (*parser, error)) (commandLine, error) {
+	line := commandLine{name: "run"}
+	named := false
+	for len(args) > 0 {
+		arg := args[0]
+		switch {
+		case arg == "--":
+			line.command = args[1:]
+			return line, nil
+		case isFlag(arg):
+			p, err := runParser()
+			if err != nil {
+				return line, err
+			}
+			taken, rest, err := p.take(args)
+			if err != nil {
+				return line, err
+			}
+			line.flags, args = append(line.flags, taken...), rest
+		case named || newCommand(arg) == nil:
+			line.command = args
+			return line, nil
+		default:
+			line.name, named, args = arg, true, args[1:]
+			if len(args) > 0 && newCommand(arg+" "+args[0]) != nil {
+				line.name, args = arg+" "+args[0], args[1:]
+			}
+			if arg != "run" {
+				line.words = args
+				return line, nil
+			}
+		}
+	}
+	return line, nil
+}
+
+func isFlag(arg string) bool {
+	return len(arg) > 1 && arg[0] == '-'
+}
+
 // setDefaults gives the fields of a command the values of their default tags, as a parser does.
 func setDefaults(fields reflect.Value) {
 	for i := range fields.NumField() {

@@ -109,57 +109,6 @@ func (p *parser) hint() string {
 	return fmt.Sprintf("retry %s --help; to run a program named %s: retry -- %[2]s", p.name, program)
 }
 
-// commandLine is a command line split into what kong parses and the command to run, which must stay as it is.
-type commandLine struct {
-	name    string   // of one of retry's own commands
-	flags   []string // before that name or before the command to run, as --name or --name=value
-	words   []string // after that name, unless it is run
-	command []string // the command to run
-}
-
-// splitLine finds where retry's own flags end. A -- before the first word starts the command to run; otherwise the
-// first word does, unless it names one of retry's own commands. The parser of run tells which flags take a value; it is
-// made when the first flag is found.
-func splitLine(args []string, runParser func() (*parser, error)) (commandLine, error) {
-	line := commandLine{name: "run"}
-	named := false
-	for len(args) > 0 {
-		arg := args[0]
-		switch {
-		case arg == "--":
-			line.command = args[1:]
-			return line, nil
-		case isFlag(arg):
-			p, err := runParser()
-			if err != nil {
-				return line, err
-			}
-			taken, rest, err := p.take(args)
-			if err != nil {
-				return line, err
-			}
-			line.flags, args = append(line.flags, taken...), rest
-		case named || newCommand(arg) == nil:
-			line.command = args
-			return line, nil
-		default:
-			line.name, named, args = arg, true, args[1:]
-			if len(args) > 0 && newCommand(arg+" "+args[0]) != nil {
-				line.name, args = arg+" "+args[0], args[1:]
-			}
-			if arg != "run" {
-				line.words = args
-				return line, nil
-			}
-		}
-	}
-	return line, nil
-}
-
-func isFlag(arg string) bool {
-	return len(arg) > 1 && arg[0] == '-'
-}
-
 // pair joins each flag among the words after a command's name with its value, which may begin with a dash. What follows
 // a -- stays as it is.
 func (p *parser) pair(words []string) (paired []string, err error) {

@@ -161,7 +161,13 @@ func (c *Choice) Resolve(now time.Time) (task.Policy, error) {
 	if c.Base == nil {
 		return task.Policy{}, c.unknown()
 	}
-	policy, err := resolveFlags(c.Base.Policy, c.Flags, c.Env, c.outer, now)
+	policy := c.Base.Policy
+	err := Overlay(&policy, over(c.Flags, c.Env), now)
+	if err == nil {
+		err = obeyOuterDeadline(&policy, c.outer, now)
+	} else if alone := c.Base.Policy; Overlay(&alone, c.Flags, now) == nil {
+		err = inEnvironment(c.Env, err)
+	}
 	if c.once {
 		policy.Attempts, policy.Consecutive = 1, 1
 	}

@@ -12,19 +12,6 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// resolveFlags layers the environment and the flags over a named policy; outer is the deadline of a retry that runs
-// this one.
-func resolveFlags(base task.Policy, f, env *flags.PolicyFlags, outer string, now time.Time) (task.Policy, error) {
-	policy := base
-	if err := Overlay(&policy, over(f, env), now); err != nil {
-		if alone := base; Overlay(&alone, f, now) == nil {
-			return policy, inEnvironment(env, err)
-		}
-		return policy, err
-	}
-	return policy, obeyOuterDeadline(&policy, outer, now)
-}
-
 // FromEnvironment reads the RETRY_… variables as if they were flags.
 func FromEnvironment(getenv func(string) string) (*flags.PolicyFlags, error) {
 	flags := &flags.PolicyFlags{}
@@ -65,8 +52,12 @@ func Overlay(p *task.Policy, f *flags.PolicyFlags, now time.Time) (err error) {
 	set(&p.ResetAfter, f.ResetAfter)
 	set(&p.Consecutive, f.Consecutive)
 	p.Consecutive = max(p.Consecutive, 1)
-	if err := overlayAttempts(p, f); err != nil {
-		return err
+	set(&p.Attempts, f.Attempts)
+	if f.Retries != nil {
+		p.Attempts = int(*f.Retries) + 1
+	}
+	if f.Attempts != nil && f.Retries != nil {
+		return errAttemptsTwice
 	}
 	if p.Attempts > 0 && p.Consecutive > p.Attempts {
 		return fmt.Errorf("%d successes in a row need more than %d attempts"+
@@ -85,17 +76,6 @@ func Overlay(p *task.Policy, f *flags.PolicyFlags, now time.Time) (err error) {
 
 var errAttemptsTwice = errors.New("--attempts and --retries say the same thing" +
 	"\nhint: give one of them; --retries N is --attempts N+1")
-
-func overlayAttempts(p *task.Policy, f *flags.PolicyFlags) error {
-	if f.Attempts != nil && f.Retries != nil {
-		return errAttemptsTwice
-	}
-	set(&p.Attempts, f.Attempts)
-	if f.Retries != nil {
-		p.Attempts = int(*f.Retries) + 1
-	}
-	return nil
-}
 
 func overlayConditions(p *task.Policy, f *flags.PolicyFlags) error {
 	lists := []struct {

@@ -43,11 +43,7 @@ func Schema() ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// secondsSchema is what may stand in place of a text, as exitCodeSchema is.
-func secondsSchema() object {
-	return object{"type": "number", "minimum": 0, "maximum": 9223372036, "description": "Seconds."}
-}
-
+// exitCodeSchema is what may stand in place of a text.
 func exitCodeSchema() object {
 	return object{"type": "integer", "minimum": 0, "maximum": math.MaxInt32, "description": "An exit code."}
 }
@@ -82,7 +78,8 @@ func (k *Key) schema() object {
 			s["pattern"] = curvePattern()
 		}
 	case keyDuration:
-		s["anyOf"], s["examples"] = []object{{"type": "string", "pattern": durationPattern}, secondsSchema()}, []any{k.Example}
+		seconds := object{"type": "number", "minimum": 0, "maximum": 9223372036, "description": "Seconds."}
+		s["anyOf"], s["examples"] = []object{{"type": "string", "pattern": durationPattern}, seconds}, []any{k.Example}
 	case keyConditions:
 		one := []object{conditionSchema(), exitCodeSchema()}
 		s["anyOf"] = append(one, object{"type": "array", "items": object{"anyOf": one}})

@@ -96,17 +96,12 @@ func (k *Key) toml(p *task.Policy) string {
 	if limit := map[string]time.Duration{"timeout": p.Timeout, "budget": p.Budget, "reset-after": p.ResetAfter}[k.Name]; limit > 0 {
 		return quote(text.FormatDuration(limit))
 	}
-	return quotedList(map[string][]task.Condition{"retry-on": p.RetryOn, "stop-on": p.StopOn, "success-on": p.SuccessOn}[k.Name])
-}
-
-// quotedList is "" for no conditions.
-func quotedList(conditions []task.Condition) string {
-	if len(conditions) == 0 {
-		return ""
-	}
 	var quoted []string
-	for _, c := range conditions {
+	for _, c := range map[string][]task.Condition{"retry-on": p.RetryOn, "stop-on": p.StopOn, "success-on": p.SuccessOn}[k.Name] {
 		quoted = append(quoted, quote(c.String()))
+	}
+	if quoted == nil {
+		return ""
 	}
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
@@ -138,16 +133,12 @@ func Rows(stored []Named, file *File) []render.PolicyRow {
 	for _, row := range rows {
 		sorted = append(sorted, *row)
 	}
-	slices.SortFunc(sorted, func(a, b render.PolicyRow) int { return byName(a.Name, b.Name) })
-	return sorted
-}
-
-func byName(a, b string) int {
-	switch task.DefaultPolicyName {
-	case a:
-		return -1
-	case b:
-		return 1
+	sortKey := func(r render.PolicyRow) string {
+		if r.Name == task.DefaultPolicyName {
+			return "" // it comes first
+		}
+		return r.Name
 	}
-	return strings.Compare(a, b)
+	slices.SortFunc(sorted, func(a, b render.PolicyRow) int { return strings.Compare(sortKey(a), sortKey(b)) })
+	return sorted
 }
