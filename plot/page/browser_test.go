@@ -34,6 +34,9 @@ type tab struct {
 // chromium finds the browser. Where there is none the test is skipped, unless RETRY_TEST_CHROMIUM=required.
 func chromium(t *testing.T) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("a browser takes seconds to start")
+	}
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
