@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"sort"
 
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/spool"
@@ -52,34 +51,21 @@ func unreadable(err error) error { return &localError{"read the request's body",
 // bodies are sent one after another.
 type bodies struct {
 	pieces []Body
-	starts []int64 // of each piece
 	size   int64
 }
 
 func (j *bodies) add(b Body) {
-	j.pieces, j.starts = append(j.pieces, b), append(j.starts, j.size)
+	j.pieces = append(j.pieces, b)
 	j.size += b.Size()
 }
 
-// Size implements Body.
-func (j *bodies) Size() int64 { return j.size }
-
-// ReadAt implements io.ReaderAt.
-func (j *bodies) ReadAt(p []byte, offset int64) (n int, err error) {
-	first := sort.Search(len(j.pieces), func(i int) bool { return j.starts[i]+j.pieces[i].Size() > offset })
-	for i := first; i < len(j.pieces) && n < len(p); i++ {
-		at := offset + int64(n) - j.starts[i]
-		wanted := p[n:][:min(int64(len(p)-n), j.pieces[i].Size()-at)]
-		read, err := j.pieces[i].ReadAt(wanted, at)
-		n += read
-		if read < len(wanted) {
-			return n, err
-		}
+// reader reads them from the start.
+func (j *bodies) reader() *bodyReader {
+	readers := make([]io.Reader, len(j.pieces))
+	for i, piece := range j.pieces {
+		readers[i] = io.NewSectionReader(piece, 0, piece.Size())
 	}
-	if n < len(p) {
-		return n, io.EOF
-	}
-	return n, nil
+	return &bodyReader{from: io.MultiReader(readers...), left: j.size, same: j.same}
 }
 
 // same tells whether a file has changed since the task was made.
@@ -216,13 +202,13 @@ func (t *transformer) Write(p []byte) (int, error) {
 }
 
 // query appends the body to the query, as curl's -G does.
-func (p *plan) query(body Body) error {
-	if body.Size() > queryLimit {
+func (p *plan) query(body *bodies) error {
+	if body.size > queryLimit {
 		return fmt.Errorf("%w: its query would be larger than 1 MiB", request.ErrURL)
 	}
-	data, err := io.ReadAll(io.NewSectionReader(body, 0, body.Size()))
+	data, err := io.ReadAll(body.reader())
 	if err != nil {
-		return unreadable(err)
+		return err
 	}
 	if err := checkQuery(data); err != nil {
 		return err

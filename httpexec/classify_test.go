@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http/httptrace"
@@ -308,7 +309,7 @@ func (f faulty) orAmbiguous() faulty {
 // has the first byte of the reply, or so much of the body that it goes into a file.
 func (f faulty) context(t *testing.T, s *server, e *sender) context.Context {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	s.timeUp = func() { cancel(connectTimeout(5 * time.Second)) }
+	s.timeUp = func() { cancel(fmt.Errorf("%w after 5s", runner.ErrTimeout)) }
 	switch f.until {
 	case stageHeader:
 		return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotFirstResponseByte: func() { close(s.reached) }})

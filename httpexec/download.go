@@ -8,6 +8,7 @@ import (
 
 	"github.com/10f93571/retry/httpexec/download"
 	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/internal/spool"
 )
 
 // askForRest changes a request so that it asks for what an earlier attempt did not receive. A Range header of the user
@@ -49,7 +50,7 @@ func (a *attempt) isPart(response *http.Response) bool {
 func (a *attempt) newBody(status int) error {
 	a.reply.inPart = a.partFile != nil && status < 300 && !a.request.Include
 	if !a.reply.inPart {
-		a.reply.body = newSpool(a.Temporary)
+		a.reply.body = spool.New(spool.MemoryLimit, a.Temporary)
 		return nil
 	}
 	a.reply.body = a.partFile.Body

@@ -10,7 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -22,13 +21,6 @@ type failure struct {
 	event Event
 	cause string // for people; empty: the text of the error
 }
-
-// connectTimeout is the cause of the end of a connection's time.
-func connectTimeout(limit time.Duration) error {
-	return fmt.Errorf("%w after %s", runner.ErrTimeout, text.FormatDuration(limit))
-}
-
-func tooManyRedirects(n int) error { return &loopError{n} }
 
 // loopError says that redirects lead to redirects.
 type loopError struct{ followed int }

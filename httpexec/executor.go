@@ -5,6 +5,7 @@ package httpexec
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -15,6 +16,7 @@ import (
 	"github.com/10f93571/retry/httpexec/download"
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -111,7 +113,7 @@ func (a *attempt) run(ctx context.Context) error {
 		a.reply.setHeader(response)
 		done()
 		if err == nil && redirects == max(a.Options.MaxRedirects, 0) {
-			err = tooManyRedirects(redirects)
+			err = &loopError{redirects}
 		}
 		if err != nil {
 			return err
@@ -137,14 +139,15 @@ func (a *attempt) send(ctx context.Context, h wireRequest) (*http.Response, func
 	if err != nil {
 		return nil, nil, err
 	}
-	if h.body != nil && h.body.Size() > 0 {
-		request.Body = a.meter.watched(request.Body, task.Transfer{Sending: true, Total: h.body.Size()})
+	if h.body != nil && h.body.size > 0 {
+		request.Body = a.meter.watched(request.Body, task.Transfer{Sending: true, Total: h.body.size})
 	}
 	connection, err := a.connect(traced, transport, h)
 	if err != nil {
 		return nil, nil, err
 	}
-	a.tracer.ready()
+	a.tracer.enter(stageSend)
+	a.tracer.conn.startRequest()
 	response, err := connection.RoundTrip(request)
 	if err == nil && response.StatusCode < http.StatusContinue {
 		err = errNoStatus
@@ -162,7 +165,8 @@ func (a *attempt) send(ctx context.Context, h wireRequest) (*http.Response, func
 func (a *attempt) connect(ctx context.Context, t *http.Transport, h wireRequest) (*http.ClientConn, error) {
 	if limit := a.Options.ConnectTimeout; limit > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, connectTimeout(limit))
+		cause := fmt.Errorf("%w after %s", runner.ErrTimeout, text.FormatDuration(limit))
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, cause)
 		defer cancel()
 	}
 	c, err := t.NewClientConn(ctx, h.url.Scheme, h.address())
@@ -181,7 +185,7 @@ func (a *attempt) readReply(response *http.Response, done func()) error {
 		return err
 	}
 	body := a.meter.watched(response.Body, task.Transfer{Total: a.reply.total, From: a.resumed})
-	err := a.reply.read(body, response.ContentLength)
+	_, err := io.Copy(&bodyWriter{a.reply.body}, body)
 	if err == nil {
 		err = a.checkRange()
 	}
@@ -233,10 +237,6 @@ func (a *attempt) keepHead(response *http.Response) {
 	}
 	a.head = append(a.head, head...)
 	a.reply.head = a.head
-}
-
-func newSpool(create func() (*os.File, error)) *spool.Spool {
-	return spool.New(spool.MemoryLimit, create)
 }
 
 // stopError is the cause of the end of an attempt that a signal ended.

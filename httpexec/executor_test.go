@@ -338,11 +338,12 @@ func TestSignalInTheBodyOfAnError(t *testing.T) {
 
 // The methods and bodies are what curl 7.88 sends after the same redirect.
 func TestNextMethod(t *testing.T) {
-	body := strings.NewReader("data")
+	body := &bodies{}
+	body.add(data("data"))
 	tests := []struct {
 		method string
 		given  bool
-		body   Body
+		body   *bodies
 		status int
 		want   string
 		keeps  bool // the body
@@ -426,11 +427,13 @@ func TestMeter(t *testing.T) {
 		m := newMeter(func(now task.Transfer) { told = append(told, now) })
 		time.Sleep(1050 * time.Millisecond)
 		began := time.Now()
-		m.begin(task.Transfer{Total: 20, From: 5})
-		m.add(false, 7)
-		m.add(true, 100) // of the request, late
+		sent := m.watched(io.NopCloser(strings.NewReader(strings.Repeat("x", 100))), task.Transfer{Sending: true})
+		body := m.watched(io.NopCloser(strings.NewReader(strings.Repeat("x", 15))), task.Transfer{Total: 20, From: 5})
+		_, _ = sent.Read(make([]byte, 1))
+		_, _ = body.Read(make([]byte, 7))
+		_, _ = io.ReadAll(sent) // of the request, late
 		time.Sleep(200 * time.Millisecond)
-		m.add(false, 8)
+		_, _ = body.Read(make([]byte, 8))
 		m.end()
 		time.Sleep(time.Second)
 		half := task.Transfer{Bytes: 12, Total: 20, From: 5, Began: began}

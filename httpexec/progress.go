@@ -3,19 +3,18 @@ package httpexec
 import (
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/10f93571/retry/task"
 )
 
-// meter counts the bytes of an attempt, and tells of them now and then. A nil one does neither.
+// meter tells of the body under way now and then. A nil one does not.
 type meter struct {
 	report func(task.Transfer)
 	over   chan struct{}
 	ended  chan struct{}
-
-	mutex sync.Mutex
-	now   task.Transfer
+	body   atomic.Pointer[metered] // the latest; nil: none was begun
 }
 
 // reportEvery is the interval of reports. They go on where no bytes arrive, as the elapsed time changes.
@@ -26,62 +25,36 @@ func newMeter(tell func(task.Transfer)) *meter {
 		return nil
 	}
 	m := &meter{report: tell, over: make(chan struct{}), ended: make(chan struct{})}
-	go m.run()
+	go func() {
+		defer close(m.ended)
+		ticker := time.NewTicker(reportEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				m.tell(false)
+			case <-m.over:
+				m.tell(true)
+				return
+			}
+		}
+	}()
 	return m
 }
 
-func (m *meter) run() {
-	defer close(m.ended)
-	ticker := time.NewTicker(reportEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			if now := m.read(); !now.Began.IsZero() {
-				m.report(now)
-			}
-		case <-m.over:
-			return
-		}
-	}
-}
-
-// begin starts to count for one direction.
-func (m *meter) begin(t task.Transfer) {
-	if m == nil {
-		return
-	}
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	t.Bytes, t.Began = t.From, time.Now()
-	m.now = t
-}
-
-func (m *meter) read() task.Transfer {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	return m.now
-}
-
-// add counts bytes of one direction. A reply may begin before the request has ended.
-func (m *meter) add(sending bool, n int) {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	if m.now.Sending == sending {
-		m.now.Bytes += int64(n)
+func (m *meter) tell(over bool) {
+	if b := m.body.Load(); b != nil {
+		now := b.what
+		now.Bytes, now.Over = now.From+b.count.Load(), over
+		m.report(now)
 	}
 }
 
 // end tells for the last time. Nothing is told after it.
 func (m *meter) end() {
-	if m == nil {
-		return
-	}
-	close(m.over)
-	<-m.ended
-	if now := m.read(); !now.Began.IsZero() {
-		now.Over = true
-		m.report(now)
+	if m != nil {
+		close(m.over)
+		<-m.ended
 	}
 }
 
@@ -90,13 +63,17 @@ type metered struct {
 	io.ReadCloser
 	meter *meter
 	what  task.Transfer
+	count atomic.Int64
 	begin sync.Once
 }
 
 func (b *metered) Read(p []byte) (int, error) {
-	b.begin.Do(func() { b.meter.begin(b.what) }) // the connection may have taken a while
+	b.begin.Do(func() { // not before: the connection may have taken a while
+		b.what.Began = time.Now()
+		b.meter.body.Store(b)
+	})
 	n, err := b.ReadCloser.Read(p)
-	b.meter.add(b.what.Sending, n)
+	b.count.Add(int64(n))
 	return n, err
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -20,7 +19,7 @@ type wireRequest struct {
 	method  string
 	url     *url.URL
 	header  http.Header // names as they are written
-	body    Body        // nil for none
+	body    *bodies     // nil for none
 	chunked bool        // the body's length is not told
 }
 
@@ -61,7 +60,7 @@ func (h *wireRequest) setBody(r *http.Request) error {
 	request.Remove(r.Header, "Content-Length")
 	size := int64(0)
 	if h.body != nil {
-		size = h.body.Size()
+		size = h.body.size
 	}
 	if length != "" && length != strconv.FormatInt(size, 10) {
 		return fmt.Errorf("%w: the header Content-Length says %s, and the body has %d bytes", request.ErrHead, length, size)
@@ -75,11 +74,7 @@ func (h *wireRequest) setBody(r *http.Request) error {
 		r.TransferEncoding = []string{"identity"}
 		return nil
 	}
-	reader := &bodyReader{from: io.NewSectionReader(h.body, 0, size), left: size}
-	if files, ok := h.body.(*bodies); ok {
-		reader.same = files.same
-	}
-	r.Body = reader
+	r.Body = h.body.reader()
 	if h.chunked {
 		r.ContentLength = -1
 	}
@@ -125,7 +120,7 @@ func (h wireRequest) redirect(status int, location string, methodGiven bool) (to
 
 // becomesGet reports whether a redirect drops the body. What -X calls the method does not matter to curl there: data is
 // data.
-func becomesGet(method string, body Body, status int, methodGiven bool) bool {
+func becomesGet(method string, body *bodies, status int, methodGiven bool) bool {
 	switch status {
 	case http.StatusMovedPermanently, http.StatusFound:
 		return method == http.MethodPost || (methodGiven && body != nil)

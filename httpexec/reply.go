@@ -40,24 +40,6 @@ func (r *reply) setHeader(response *http.Response) {
 	}
 }
 
-// The sizes of the buffer that a body is copied with. A large one saves system calls in a download; a small reply needs
-// little memory.
-const (
-	minBuffer     = 4 << 10
-	unknownBuffer = 64 << 10 // the server did not say how long the body is
-	maxBuffer     = 256 << 10
-)
-
-// read copies the body to its spool.
-func (r *reply) read(body io.Reader, length int64) error {
-	size := int64(unknownBuffer)
-	if length >= 0 {
-		size = min(max(length+1, minBuffer), maxBuffer) // a byte more, so that the end comes with the last ones
-	}
-	_, err := io.CopyBuffer(&bodyWriter{r.body}, struct{ io.Reader }{body}, make([]byte, size))
-	return err
-}
-
 // bodyWriter marks errors of the spool as errors of this machine, not of the network.
 type bodyWriter struct{ spool *spool.Spool }
 

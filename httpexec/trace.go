@@ -50,12 +50,6 @@ func (w *tracer) at() stage {
 	return w.stage
 }
 
-// ready notes that the connection stands, and nothing of the request is on it.
-func (w *tracer) ready() {
-	w.enter(stageSend)
-	w.conn.startRequest()
-}
-
 // sent reports whether something of the request may have got to the server.
 func (w *tracer) sent() bool {
 	return w.at() >= stageWait && w.conn.requestStarted()
