@@ -171,20 +171,14 @@ func isVariable(name string) bool {
 }
 
 // literals is a text without its references.
-func literals(text string) string {
-	var left strings.Builder
-	for {
-		before, _, after, found := CutReference(text)
-		left.WriteString(before)
-		if !found {
-			return left.String()
-		}
-		text = after
-	}
-}
+func literals(text string) string { return replaceReferences(text, func(string) string { return "" }) }
 
 // BlankReferences returns a text of the same length whose references have no character that means something in a URL.
 func BlankReferences(text string) string {
+	return replaceReferences(text, func(name string) string { return strings.Repeat("x", len(referenceStart)+len(name)+1) })
+}
+
+func replaceReferences(text string, with func(name string) string) string {
 	var b strings.Builder
 	for {
 		before, name, after, found := CutReference(text)
@@ -192,7 +186,7 @@ func BlankReferences(text string) string {
 		if !found {
 			return b.String()
 		}
-		b.WriteString(strings.Repeat("x", len(referenceStart)+len(name)+1))
+		b.WriteString(with(name))
 		text = after
 	}
 }

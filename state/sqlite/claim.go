@@ -50,7 +50,8 @@ func (j *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 
 // syncNew syncs a new task: where it matters before its first attempt, else while that runs.
 func (j *Journal) syncNew(ctx context.Context, t *task.Task, number int64) error {
-	if !j.SyncFirst && !syncsFirst(t) {
+	// Others rely on a name, and a request that is not safe must not be sent twice.
+	if !j.SyncFirst && t.Name == "" && !t.Once && (t.Target == nil || t.Target.Safe()) {
 		j.syncBeside(number)
 		return nil
 	}

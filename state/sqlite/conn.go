@@ -78,15 +78,28 @@ func (c *conn) run(query string, args []any) (driver.Result, error) {
 	if len(args) == 0 {
 		return c.driver.(driver.ExecerContext).ExecContext(context.Background(), query, nil)
 	}
-	statement, err := c.statement(query)
-	if err != nil {
-		return nil, err
-	}
-	values, err := valuesOf(args)
+	statement, values, err := c.prepare(query, args)
 	if err != nil {
 		return nil, err
 	}
 	return statement.(driver.StmtExecContext).ExecContext(context.Background(), values)
+}
+
+// prepare also converts arguments to the few types that a driver knows.
+func (c *conn) prepare(query string, args []any) (driver.Stmt, []driver.NamedValue, error) {
+	statement, err := c.statement(query)
+	if err != nil {
+		return nil, nil, err
+	}
+	values := make([]driver.NamedValue, len(args))
+	for i, arg := range args {
+		value, err := driver.DefaultParameterConverter.ConvertValue(arg)
+		if err != nil {
+			return nil, nil, err
+		}
+		values[i] = driver.NamedValue{Ordinal: i + 1, Value: value}
+	}
+	return statement, values, nil
 }
 
 // row reads the first row that a query finds into to, or returns sql.ErrNoRows.
@@ -132,28 +145,11 @@ func (c *conn) query(ctx context.Context, query string, args []any) (driver.Rows
 	if len(args) == 0 {
 		return c.driver.(driver.QueryerContext).QueryContext(ctx, query, nil)
 	}
-	statement, err := c.statement(query)
-	if err != nil {
-		return nil, err
-	}
-	values, err := valuesOf(args)
+	statement, values, err := c.prepare(query, args)
 	if err != nil {
 		return nil, err
 	}
 	return statement.(driver.StmtQueryContext).QueryContext(ctx, values)
-}
-
-// valuesOf converts arguments to the few types that a driver knows.
-func valuesOf(args []any) ([]driver.NamedValue, error) {
-	values := make([]driver.NamedValue, len(args))
-	for i, arg := range args {
-		value, err := driver.DefaultParameterConverter.ConvertValue(arg)
-		if err != nil {
-			return nil, err
-		}
-		values[i] = driver.NamedValue{Ordinal: i + 1, Value: value}
-	}
-	return values, nil
 }
 
 // Times and durations that are read lie between these, so that nothing that is computed from them overflows, whatever is in the journal.
@@ -225,28 +221,25 @@ func scanInto[T any](to *T, value driver.Value) error {
 
 // transaction runs do between BEGIN IMMEDIATE and COMMIT. It rolls back also what could not be committed: SQLite may leave that open.
 func (c *conn) transaction(ctx context.Context, do func(*conn) error) error {
-	c.busy <- struct{}{}
-	defer func() { <-c.busy }()
-	if c.driver == nil {
-		return errClosed
-	}
-	err := retryBusy(ctx, func() error {
-		_, err := c.exec("BEGIN IMMEDIATE")
+	return c.use(func() error {
+		err := retryBusy(ctx, func() error {
+			_, err := c.exec("BEGIN IMMEDIATE")
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		step("transaction begun")
+		if err = do(c); err == nil {
+			step("transaction written")
+			_, err = c.exec("COMMIT")
+			step("transaction committed")
+		}
+		if err != nil {
+			_, _ = c.exec("ROLLBACK")
+		}
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	step("transaction begun")
-	if err = do(c); err == nil {
-		step("transaction written")
-		_, err = c.exec("COMMIT")
-		step("transaction committed")
-	}
-	if err != nil {
-		_, _ = c.exec("ROLLBACK")
-	}
-	return err
 }
 
 // busyTimeout is how long one process waits for the others' writes.

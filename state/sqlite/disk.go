@@ -13,12 +13,6 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// syncsFirst reports whether a new task must survive a power loss before its first attempt starts: others rely on its name, or its request
-// must not be sent twice.
-func syncsFirst(t *task.Task) bool {
-	return t.Name != "" || t.Once || t.Target != nil && !t.Target.Safe()
-}
-
 // syncBeside syncs a new task while its first attempt runs.
 func (j *Journal) syncBeside(number int64) {
 	s := &pendingSync{done: make(chan struct{})}

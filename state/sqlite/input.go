@@ -110,16 +110,8 @@ func (j *Journal) sweepInputs(ctx context.Context) error {
 	if err != nil || len(names) == 0 {
 		return err
 	}
-	var stale []string
-	err = j.read(ctx, func(c *conn) (err error) {
-		stale, err = withoutTask(c, names)
-		return err
-	})
-	if err != nil || len(stale) == 0 {
-		return err
-	}
-	return j.write(ctx, func(c *conn) error {
-		stale, err := withoutTask(c, stale) // asked again, now that nothing changes
+	return j.write(ctx, func(c *conn) error { // a write: nothing may change between the question and the removal
+		stale, err := withoutTask(c, names)
 		for _, name := range stale {
 			j.dropInput(name)
 		}

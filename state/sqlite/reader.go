@@ -149,20 +149,14 @@ func copyFiles(from, to string) error {
 	return errors.New("it changes all the time\nhint: try again")
 }
 
-// stamps are what a write changes about the two files.
-type stamps struct {
-	size, wal           int64
-	changed, walChanged int64 // nanoseconds
-}
-
-func fingerprint(path string) (s stamps) {
-	if info, err := os.Stat(path); err == nil {
-		s.size, s.changed = info.Size(), info.ModTime().UnixNano()
+// fingerprint is what a write changes: sizes and times of the two files.
+func fingerprint(path string) (stamps [4]int64) {
+	for i, name := range []string{path, path + walSuffix} {
+		if info, err := os.Stat(name); err == nil {
+			stamps[2*i], stamps[2*i+1] = info.Size(), info.ModTime().UnixNano()
+		}
 	}
-	if info, err := os.Stat(path + walSuffix); err == nil {
-		s.wal, s.walChanged = info.Size(), info.ModTime().UnixNano()
-	}
-	return s
+	return stamps
 }
 
 // copyFile makes the copy private. What does not exist is removed there.

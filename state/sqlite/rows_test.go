@@ -172,14 +172,6 @@ func TestSumsOfDelaysDoNotOverflow(t *testing.T) {
 	checkReports(t, j)
 }
 
-func TestPlusEndsAtTheLongest(t *testing.T) {
-	for _, tt := range [][3]time.Duration{{1, 2, 3}, {math.MaxInt64, 1, math.MaxInt64}, {math.MaxInt64 - 1, 1, math.MaxInt64}} {
-		if got := plus(tt[0], tt[1]); got != tt[2] {
-			t.Errorf("%d + %d: got %d", tt[0], tt[1], got)
-		}
-	}
-}
-
 func seed(n uint64) *uint64 { return &n }
 
 // everyOption has no field at its zero value.

@@ -85,6 +85,30 @@ var migrations = []string{
 	CREATE INDEX tasks_waiting ON tasks (next_attempt_at) WHERE status = 'PENDING';`,
 }
 
+// openDatabase opens the database to be written, and migrates it. It waits while another process opens the same fresh file, or closes it
+// as the last one.
+func openDatabase(ctx context.Context, path string) (c *conn, err error) {
+	err = retryBusy(ctx, func() error {
+		if c, err = connect(dataSource(path)); err != nil {
+			return err
+		}
+		done, err := migrated(c)
+		if err == nil && done {
+			// SQLite has made the WAL of a journal that was just read, unless that was restored by way of VACUUM INTO.
+			_, missing := os.Stat(path + walSuffix)
+			done = missing == nil
+		}
+		if err == nil && !done {
+			err = migrate(c)
+		}
+		if err != nil {
+			_ = c.close()
+		}
+		return err
+	})
+	return c, err
+}
+
 // migrate brings the schema up to date, all steps in one transaction. A journal of a newer retry, or a file of another program, is
 // refused, and stays as it is.
 func migrate(c *conn) error {
@@ -118,13 +142,6 @@ func migrate(c *conn) error {
 		_, err = c.exec(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, len(migrations)))
 		return err
 	})
-}
-
-// inWALMode reports whether a journal that was just read is in the mode that migrate gave it: SQLite has made its WAL then. One that
-// was restored by way of VACUUM INTO is not.
-func inWALMode(path string) bool {
-	_, err := os.Stat(path + walSuffix)
-	return err == nil
 }
 
 // migrated reports whether the schema is up to date. It asks what costs least: the answer is nearly always yes.

@@ -196,25 +196,6 @@ func (j *Journal) Close() error {
 	return err
 }
 
-// openDatabase opens the database to be written, and migrates it. It waits while another process opens the same fresh file, or closes it
-// as the last one.
-func openDatabase(ctx context.Context, path string) (c *conn, err error) {
-	err = retryBusy(ctx, func() error {
-		if c, err = connect(dataSource(path)); err != nil {
-			return err
-		}
-		done, err := migrated(c)
-		if err == nil && (!done || !inWALMode(path)) {
-			err = migrate(c)
-		}
-		if err != nil {
-			_ = c.close()
-		}
-		return err
-	})
-	return c, err
-}
-
 // dataSource is the one place for a connection's settings; migrate sets the file's journal mode. SQLite's own waiting is off, since
 // retryBusy waits.
 func dataSource(path string) string {

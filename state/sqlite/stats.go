@@ -132,7 +132,7 @@ func (known endpoints) of(r *taskRun) (e task.Endpoint) {
 
 func (g *group) add(r *taskRun) {
 	g.Runs++
-	g.Waiting = plus(g.Waiting, r.waited)
+	g.Waiting += r.waited
 	switch task.Status(r.status) {
 	case task.Succeeded:
 		if r.attempts > 1 {
@@ -188,11 +188,6 @@ func broken(g *group) int {
 		return 1
 	}
 	return 0
-}
-
-// plus adds durations that are not negative, up to the greatest that there is.
-func plus(a, b time.Duration) time.Duration {
-	return a + min(b, math.MaxInt64-a)
 }
 
 // lookAtLast adds what cannot be summed up: how the last attempt of the last run came out, and whether one runs now.
