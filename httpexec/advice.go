@@ -183,24 +183,17 @@ const (
 	AdviceStop         // it is not
 )
 
-// adviceOf reads the headers with which a few services say whether to retry.
-func adviceOf(h http.Header) Advice {
-	for _, name := range []string{"X-Should-Retry", "Stripe-Should-Retry"} {
-		switch strings.ToLower(strings.TrimSpace(h.Get(name))) {
+// factsOf reads what the headers of a reply say about another attempt. A few services say outright whether to retry.
+func factsOf(h http.Header, after RetryAfter) Facts {
+	word := func(name string) string { return strings.ToLower(strings.TrimSpace(h.Get(name))) }
+	f := Facts{RetryAfter: after, Replayed: word("Idempotent-Replayed") == "true"}
+	for _, name := range []string{"Stripe-Should-Retry", "X-Should-Retry"} { // the last one holds
+		switch word(name) {
 		case "true":
-			return AdviceRetry
+			f.Advice = AdviceRetry
 		case "false":
-			return AdviceStop
+			f.Advice = AdviceStop
 		}
 	}
-	return AdviceNone
-}
-
-// factsOf reads what the headers of a reply say about another attempt.
-func factsOf(h http.Header, after RetryAfter) Facts {
-	return Facts{
-		RetryAfter: after,
-		Replayed:   strings.EqualFold(strings.TrimSpace(h.Get("Idempotent-Replayed")), "true"),
-		Advice:     adviceOf(h),
-	}
+	return f
 }

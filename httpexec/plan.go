@@ -128,7 +128,10 @@ func Check(r *request.Request, lookup func(name string) (value string, ok bool))
 	p := &plan{refs: &request.References{Lookup: lookup}}
 	err := p.read(r, "", "")
 	if err == nil {
-		err = p.checkNetwork()
+		_, err = p.Options.TLS.config()
+	}
+	if err == nil && p.Options.UnixSocket == "" {
+		_, err = p.Options.Proxies.For(p.first.url)
 	}
 	for _, part := range r.Body {
 		if err == nil && r.Get && part.File == "" && !part.Encode {
@@ -147,17 +150,6 @@ func CheckKey(key string) error {
 		}
 	}
 	return nil
-}
-
-func (p *plan) checkNetwork() error {
-	if _, err := p.Options.TLS.config(); err != nil {
-		return err
-	}
-	if p.Options.UnixSocket != "" {
-		return nil
-	}
-	_, err := p.Options.Proxies.For(p.first.url)
-	return err
 }
 
 // LiteralSecrets names what of a request would be stored as it is, and is a secret.

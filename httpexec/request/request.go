@@ -126,12 +126,7 @@ func IdempotentMethod(method string) bool {
 
 // ReadsStdin reports whether a part of the body comes from stdin.
 func (r *Request) ReadsStdin() bool {
-	for _, p := range r.Body {
-		if p.File == StdinFile {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Body, func(p Part) bool { return p.File == StdinFile })
 }
 
 // StdinSize notes how much was read from stdin.

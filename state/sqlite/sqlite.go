@@ -93,41 +93,32 @@ func newJournal(dir string) (*Journal, error) {
 	return j, nil
 }
 
-// checkWhole refuses a WAL whose database is empty: SQLite would take it for a leftover and delete it. wal has to be older than
-// database, for a fresh journal gets its first page before its WAL.
-func checkWhole(dir string, wal, database os.FileInfo) error {
-	if wal == nil || wal.Size() == 0 || database != nil && database.Size() > 0 {
-		return nil
-	}
-	return &state.Fault{
-		Kind: state.ErrCorrupt, Err: fmt.Errorf("%s is empty, and its WAL is not", DatabaseName),
-		Hint: hintFor(state.ErrCorrupt, dir), Dir: dir, File: database,
-	}
-}
-
-// statWhole returns what is known of the database, or ErrCorrupt from checkWhole.
-func statWhole(dir string) (os.FileInfo, error) {
-	wal, err := os.Lstat(filepath.Join(dir, DatabaseName+walSuffix))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	if err != nil {
-		wal = nil
-	}
-	database, err := statDatabase(dir)
-	if err != nil {
-		return nil, err
-	}
-	return database, checkWhole(dir, wal, database)
-}
-
 // statDatabase returns nil where there is none.
-func statDatabase(dir string) (os.FileInfo, error) {
-	info, err := os.Lstat(filepath.Join(dir, DatabaseName))
+func statDatabase(dir string) (os.FileInfo, error) { return statIn(dir, DatabaseName) }
+
+func statIn(dir, name string) (os.FileInfo, error) {
+	info, err := os.Lstat(filepath.Join(dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	return info, err
+}
+
+// statWhole is statDatabase, and refuses a WAL whose database is empty: SQLite would take it for a leftover and delete it. It asks for the
+// WAL first, since a fresh journal gets its first page before its WAL.
+func statWhole(dir string) (os.FileInfo, error) {
+	wal, err := statIn(dir, DatabaseName+walSuffix)
+	if err != nil {
+		return nil, err
+	}
+	database, err := statDatabase(dir)
+	if err != nil || wal == nil || wal.Size() == 0 || database != nil && database.Size() > 0 {
+		return database, err
+	}
+	return database, &state.Fault{
+		Kind: state.ErrCorrupt, Err: fmt.Errorf("%s is empty, and its WAL is not", DatabaseName),
+		Hint: hintFor(state.ErrCorrupt, dir), Dir: dir, File: database,
+	}
 }
 
 // diagnose calls the function diagnose and also stores which file is damaged.
