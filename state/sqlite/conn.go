@@ -221,25 +221,28 @@ func scanInto[T any](to *T, value driver.Value) error {
 
 // transaction runs do between BEGIN IMMEDIATE and COMMIT. It rolls back also what could not be committed: SQLite may leave that open.
 func (c *conn) transaction(ctx context.Context, do func(*conn) error) error {
-	return c.use(func() error {
-		err := retryBusy(ctx, func() error {
-			_, err := c.exec("BEGIN IMMEDIATE")
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		step("transaction begun")
-		if err = do(c); err == nil {
-			step("transaction written")
-			_, err = c.exec("COMMIT")
-			step("transaction committed")
-		}
-		if err != nil {
-			_, _ = c.exec("ROLLBACK")
-		}
+	c.busy <- struct{}{}
+	defer func() { <-c.busy }()
+	if c.driver == nil {
+		return errClosed
+	}
+	err := retryBusy(ctx, func() error {
+		_, err := c.exec("BEGIN IMMEDIATE")
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	step("transaction begun")
+	if err = do(c); err == nil {
+		step("transaction written")
+		_, err = c.exec("COMMIT")
+		step("transaction committed")
+	}
+	if err != nil {
+		_, _ = c.exec("ROLLBACK")
+	}
+	return err
 }
 
 // busyTimeout is how long one process waits for the others' writes.
