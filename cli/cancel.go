@@ -13,7 +13,7 @@ import (
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/cmdexec/proc"
-	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -43,7 +43,7 @@ func (c *cancelCommand) Run(p *Process) (int, error) {
 	return 0, each(c.Tasks, func(ref string) error { return cancelOne(ctx, p, journal, ref) })
 }
 
-func cancelOne(ctx context.Context, p *Process, journal *sqlite.Journal, ref string) error {
+func cancelOne(ctx context.Context, p *Process, journal state.Store, ref string) error {
 	tk, err := journal.Find(ctx, ref)
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func cancelOne(ctx context.Context, p *Process, journal *sqlite.Journal, ref str
 // stopOwner sends TERM to the process that runs the task. Without it the task would end with the attempt, as the
 // journal refuses the next write. A process that runs other tasks too, as resume --all does, gets no signal; the note
 // says so.
-func stopOwner(ctx context.Context, journal *sqlite.Journal, t *task.Task) (note string) {
+func stopOwner(ctx context.Context, journal state.Store, t *task.Task) (note string) {
 	pid, err := journal.Owner(t.Number)
 	switch {
 	case err == nil && pid == 0:
@@ -97,7 +97,7 @@ func stopSurvivors(t *task.Task) (note string) {
 }
 
 // ownsOthers reports whether a process owns an unfinished task.
-func ownsOthers(ctx context.Context, journal *sqlite.Journal, pid int) bool {
+func ownsOthers(ctx context.Context, journal state.Store, pid int) bool {
 	unfinished, err := journal.Unfinished(ctx)
 	return err == nil && slices.ContainsFunc(unfinished, func(t *task.Task) bool {
 		owner, err := journal.Owner(t.Number)

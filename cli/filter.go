@@ -11,7 +11,6 @@ import (
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/state"
-	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
 
@@ -29,7 +28,7 @@ func (f *filterFlags) given() bool {
 }
 
 // views yields the newest tasks that pass the filter, each with whether it was interrupted; a limit of 0 is all.
-func (f *filterFlags) views(ctx context.Context, journal *sqlite.Journal, limit int) iter.Seq2[render.TaskView, error] {
+func (f *filterFlags) views(ctx context.Context, journal state.Store, limit int) iter.Seq2[render.TaskView, error] {
 	return func(yield func(render.TaskView, error) bool) {
 		yielded := 0
 		for t, err := range journal.All(ctx, f.stored(limit)) {

@@ -11,7 +11,6 @@ import (
 	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/state"
-	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
 
@@ -54,7 +53,7 @@ func (c *logsCommand) Run(p *Process) (int, error) {
 	return 0, render.Logs(p.Stdout, screen, view.Kind, output.Attempt, output.Stdout, output.Stderr)
 }
 
-func (c *logsCommand) output(ctx context.Context, journal *sqlite.Journal, view render.TaskView) (state.Output, error) {
+func (c *logsCommand) output(ctx context.Context, journal state.Store, view render.TaskView) (state.Output, error) {
 	number := 0
 	if c.Attempt != nil {
 		number = int(*c.Attempt)

@@ -13,7 +13,6 @@ import (
 	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/state"
-	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
 
@@ -92,7 +91,7 @@ func (c *pruneCommand) retention(getenv func(string) string, now time.Time) (r s
 	return r, nil
 }
 
-func (c *pruneCommand) preview(ctx context.Context, p *Process, journal *sqlite.Journal, r state.Retention) error {
+func (c *pruneCommand) preview(ctx context.Context, p *Process, journal state.Store, r state.Retention) error {
 	would, err := journal.Prunable(ctx, r)
 	if err != nil {
 		return err
@@ -100,7 +99,7 @@ func (c *pruneCommand) preview(ctx context.Context, p *Process, journal *sqlite.
 	return render.Prunable(p.Stdout, would.Tasks, would.Oldest, would.Newest, time.Now())
 }
 
-func pruneAll(ctx context.Context, journal *sqlite.Journal, r state.Retention) (tasks int, err error) {
+func pruneAll(ctx context.Context, journal state.Store, r state.Retention) (tasks int, err error) {
 	for more := true; more && err == nil; {
 		var n int
 		n, more, err = journal.Prune(ctx, r)
@@ -109,7 +108,7 @@ func pruneAll(ctx context.Context, journal *sqlite.Journal, r state.Retention) (
 	return tasks, err
 }
 
-func vacuum(ctx context.Context, p *Process, journal *sqlite.Journal, before state.Size) error {
+func vacuum(ctx context.Context, p *Process, journal state.Store, before state.Size) error {
 	if err := journal.Compact(ctx); err != nil {
 		return fmt.Errorf("give the room back: %w"+
 			"\nhint: it needs as much free room as the journal takes, and nobody else writing; "+

@@ -10,7 +10,6 @@ import (
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/state"
-	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
 
@@ -60,7 +59,7 @@ func (c *requeueCommand) Run(p *Process) (int, error) {
 }
 
 // runHere runs the one task as retry resume would.
-func (c *requeueCommand) runHere(ctx context.Context, p *Process, journal *sqlite.Journal) (int, error) {
+func (c *requeueCommand) runHere(ctx context.Context, p *Process, journal state.Store) (int, error) {
 	tk, err := requeueOne(ctx, journal, c.Tasks[0])
 	if err == nil {
 		tk.Status = task.Pending // as the journal has it now
@@ -73,7 +72,7 @@ func (c *requeueCommand) runHere(ctx context.Context, p *Process, journal *sqlit
 	return resume.resumeOne(ctx, p, journal, tk)
 }
 
-func requeueOne(ctx context.Context, journal *sqlite.Journal, ref string) (*task.Task, error) {
+func requeueOne(ctx context.Context, journal state.Store, ref string) (*task.Task, error) {
 	tk, err := journal.Find(ctx, ref)
 	if err != nil {
 		return nil, err

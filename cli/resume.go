@@ -13,7 +13,6 @@ import (
 	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
-	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
 
@@ -83,7 +82,7 @@ func (c *resumeCommand) check() error {
 
 // adopt makes this process the owner of the tasks to resume. With --all it skips tasks that have an owner or that have
 // finished. Where the user named such a task, adopt returns an error beside the tasks that it could adopt.
-func (c *resumeCommand) adopt(ctx context.Context, journal *sqlite.Journal) ([]*task.Task, error) {
+func (c *resumeCommand) adopt(ctx context.Context, journal state.Store) ([]*task.Task, error) {
 	found, err := c.find(ctx, journal)
 	if err != nil {
 		return nil, err
@@ -103,7 +102,7 @@ func (c *resumeCommand) adopt(ctx context.Context, journal *sqlite.Journal) ([]*
 	return adopted, errors.Join(refusals...)
 }
 
-func (c *resumeCommand) find(ctx context.Context, journal *sqlite.Journal) ([]*task.Task, error) {
+func (c *resumeCommand) find(ctx context.Context, journal state.Store) ([]*task.Task, error) {
 	if !c.All {
 		return c.named(ctx, journal)
 	}
@@ -126,7 +125,7 @@ func (c *resumeCommand) find(ctx context.Context, journal *sqlite.Journal) ([]*t
 }
 
 // named finds the tasks of the arguments, each once: the locks do not stop one process from adopting a task twice.
-func (c *resumeCommand) named(ctx context.Context, journal *sqlite.Journal) ([]*task.Task, error) {
+func (c *resumeCommand) named(ctx context.Context, journal state.Store) ([]*task.Task, error) {
 	var tasks []*task.Task
 	seen := map[int64]bool{}
 	for _, ref := range c.Tasks {
@@ -143,7 +142,7 @@ func (c *resumeCommand) named(ctx context.Context, journal *sqlite.Journal) ([]*
 }
 
 // resumeOne resumes a task in this process, and returns the exit status that its own run would have had.
-func (c *resumeCommand) resumeOne(ctx context.Context, p *Process, journal *sqlite.Journal, t *task.Task) (int, error) {
+func (c *resumeCommand) resumeOne(ctx context.Context, p *Process, journal state.Store, t *task.Task) (int, error) {
 	guarded := &session.Journal{Journal: journal, Stopping: p.Stopping()}
 	lines, err := session.Reported(session.NewObserver(&p.Host, &c.OutputFlags), &p.Host, c.Report, guarded)
 	if err != nil {
@@ -163,7 +162,7 @@ func (c *resumeCommand) continuation() session.ResumeOptions {
 
 // resumeAll resumes several tasks at the same time, since one may wait for hours. The exit status is 0 when all of them
 // succeeded.
-func (c *resumeCommand) resumeAll(ctx context.Context, p *Process, journal *sqlite.Journal, tasks []*task.Task) (int, error) {
+func (c *resumeCommand) resumeAll(ctx context.Context, p *Process, journal state.Store, tasks []*task.Task) (int, error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return 0, err
@@ -200,7 +199,7 @@ func (c *resumeCommand) resumeAll(ctx context.Context, p *Process, journal *sqli
 }
 
 // summarise turns the results into one exit status. Where a signal ended a task, retry dies of that signal.
-func summarise(journal *sqlite.Journal, results []runner.Result) int {
+func summarise(journal state.Store, results []runner.Result) int {
 	code := 0
 	for _, r := range results {
 		if r.ExitCode() != 0 {

@@ -16,7 +16,6 @@ import (
 	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/cmdexec/proc"
 	"github.com/10f93571/retry/state"
-	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
 
@@ -83,7 +82,7 @@ func (c *statusCommand) check() error {
 }
 
 // print writes JSON.
-func (c *statusCommand) print(ctx context.Context, w io.Writer, journal *sqlite.Journal) error {
+func (c *statusCommand) print(ctx context.Context, w io.Writer, journal state.Store) error {
 	if c.Task == nil {
 		limit := 0
 		if c.Limit != nil {
@@ -103,7 +102,7 @@ func (c *statusCommand) print(ctx context.Context, w io.Writer, journal *sqlite.
 }
 
 // draw writes what a person reads.
-func (c *statusCommand) draw(ctx context.Context, journal *sqlite.Journal, w io.Writer, s render.Screen) error {
+func (c *statusCommand) draw(ctx context.Context, journal state.Store, w io.Writer, s render.Screen) error {
 	if c.Task == nil {
 		table := c.table(s)
 		asked := 0
@@ -143,7 +142,7 @@ func (c *statusCommand) table(s render.Screen) render.Table {
 
 // shownAttempts returns a task's attempts, with captured output only for the one that is shown: all of it could be
 // large.
-func shownAttempts(ctx context.Context, journal *sqlite.Journal, number int64) ([]task.Attempt, error) {
+func shownAttempts(ctx context.Context, journal state.Store, number int64) ([]task.Attempt, error) {
 	attempts, err := journal.History(ctx, number)
 	if err != nil {
 		return nil, err
@@ -160,7 +159,7 @@ func shownAttempts(ctx context.Context, journal *sqlite.Journal, number int64) (
 	return attempts, err
 }
 
-func findView(ctx context.Context, journal *sqlite.Journal, ref string) (render.TaskView, error) {
+func findView(ctx context.Context, journal state.Store, ref string) (render.TaskView, error) {
 	t, err := journal.Find(ctx, ref)
 	if err != nil {
 		return render.TaskView{}, err
@@ -168,7 +167,7 @@ func findView(ctx context.Context, journal *sqlite.Journal, ref string) (render.
 	return viewOf(ctx, journal, t)
 }
 
-func viewOf(ctx context.Context, journal *sqlite.Journal, t *task.Task) (render.TaskView, error) {
+func viewOf(ctx context.Context, journal state.Store, t *task.Task) (render.TaskView, error) {
 	interrupted, err := journal.Interrupted(ctx, t)
 	return render.TaskView{Task: t, Interrupted: interrupted}, err
 }

@@ -113,6 +113,8 @@ type Policies interface {
 
 // Inputs keeps what came on stdin for a task, until that ends.
 type Inputs interface {
+	// Dir returns the directory for this machine's temporary files; empty where there is none.
+	Dir() string
 	// HasRoom reports whether there is room for inputs and outputs.
 	HasRoom() bool
 	// KeepInput makes the file for a task's stdin, CompleteInput says that it holds all of it, and DropInput removes it.

@@ -18,7 +18,6 @@ import (
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/state"
-	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
 
@@ -118,7 +117,7 @@ func (c *Choice) Begin(name string) error {
 }
 
 // Ask takes what the journal has of the name in place of a built-in policy.
-func (c *Choice) Ask(ctx context.Context, journal *sqlite.Journal) error {
+func (c *Choice) Ask(ctx context.Context, journal state.Policies) error {
 	stored, err := journal.Policy(ctx, c.Name)
 	switch {
 	case err != nil:

@@ -13,7 +13,7 @@ import (
 
 // replaceJournal sets a damaged journal aside and opens a new one. Of the processes that find the damage, one does so
 // and tells.
-func replaceJournal(ctx context.Context, p *Host, stateDir string, warn func(error), damage error) (*sqlite.Journal, error) {
+func replaceJournal(ctx context.Context, p *Host, stateDir string, warn func(error), damage error) (state.Store, error) {
 	aside, err := sqlite.SetAside(ctx, damage)
 	if err != nil {
 		return nil, err

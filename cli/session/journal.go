@@ -17,21 +17,21 @@ import (
 )
 
 // OpenJournal opens the journal, and makes it where there is none.
-func OpenJournal(ctx context.Context, p *Host, stateDir string) (*sqlite.Journal, error) {
+func OpenJournal(ctx context.Context, p *Host, stateDir string) (state.Store, error) {
 	return openWith(ctx, sqlite.Open, p, stateDir)
 }
 
 // ReadJournal opens the journal for a report, which writes nothing. Where none is yet, there are no tasks.
-func ReadJournal(ctx context.Context, p *Host, stateDir string) (*sqlite.Journal, error) {
+func ReadJournal(ctx context.Context, p *Host, stateDir string) (state.Store, error) {
 	journal, err := openWith(ctx, sqlite.OpenReader, p, stateDir)
 	if errors.Is(err, state.ErrNoJournal) {
-		return sqlite.OpenEmpty()
+		return openWith(ctx, func(context.Context, string) (*sqlite.Journal, error) { return sqlite.OpenEmpty() }, p, stateDir)
 	}
 	return journal, err
 }
 
 func openWith(ctx context.Context, open func(context.Context, string) (*sqlite.Journal, error), p *Host,
-	stateDir string) (*sqlite.Journal, error) {
+	stateDir string) (state.Store, error) {
 	dir, err := lock.Dir(stateDir, p.Getenv)
 	if err != nil {
 		return nil, err
@@ -52,9 +52,15 @@ func openForRun(ctx context.Context, p *Host, stateDir string, f *flags.JournalF
 		}
 		return g, nil
 	}
-	journal, err := OpenJournal(ctx, p, stateDir)
+	journal, err := openWith(ctx, func(ctx context.Context, dir string) (*sqlite.Journal, error) {
+		j, err := sqlite.Open(ctx, dir)
+		if err == nil {
+			j.SyncFirst = f.RequireState
+		}
+		return j, err
+	}, p, stateDir)
 	if !f.RequireState {
-		g.replace = func(damage error) (*sqlite.Journal, error) {
+		g.replace = func(damage error) (state.Store, error) {
 			g.lost = damage
 			return replaceJournal(ctx, p, stateDir, warn, damage)
 		}
@@ -65,21 +71,20 @@ func openForRun(ctx context.Context, p *Host, stateDir string, f *flags.JournalF
 	if err != nil {
 		return g, g.failed(err, nil, f.RequireState)
 	}
-	journal.SyncFirst = f.RequireState
 	g.Journal = journal
 	return g, nil
 }
 
 // Journal keeps a failing journal from failing the command: it warns once, and goes on without.
 type Journal struct {
-	Journal  *sqlite.Journal // nil where none is kept
-	lost     error           // the damage of the one that was there before; nil: none was lost
-	broken   atomic.Bool     // it failed; it stays open all the same, for the locks that say who owns the tasks
+	Journal  state.Store // nil where none is kept
+	lost     error       // the damage of the one that was there before; nil: none was lost
+	broken   atomic.Bool // it failed; it stays open all the same, for the locks that say who owns the tasks
 	warn     func(error)
-	required bool                                        // fail instead, as long as nothing has run
-	Stopping context.Context                             // ends with the first signal that asks to stop; nil: with none
-	waited   atomic.Int64                                // nanoseconds, for other processes
-	replace  func(damage error) (*sqlite.Journal, error) // sets it aside and begins a new one; nil where that is not ours to do
+	required bool                                    // fail instead, as long as nothing has run
+	Stopping context.Context                         // ends with the first signal that asks to stop; nil: with none
+	waited   atomic.Int64                            // nanoseconds, for other processes
+	replace  func(damage error) (state.Store, error) // sets it aside and begins a new one; nil where that is not ours to do
 }
 
 // Claim implements runner.Journal.

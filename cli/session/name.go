@@ -14,7 +14,6 @@ import (
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/state"
-	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
 
@@ -88,13 +87,13 @@ func (w *Wrapper) acquire(ctx context.Context, p *Host, journal *Journal, t *tas
 }
 
 // runsInside reports whether the task that runs under the name is one that this process is a part of.
-func runsInside(ctx context.Context, p *Host, journal *sqlite.Journal, name string) bool {
+func runsInside(ctx context.Context, p *Host, journal state.Store, name string) bool {
 	running, err := journal.Named(ctx, name)
 	return err == nil && running != nil && slices.Contains(cmdexec.OuterTasks(p.Getenv), running.ID)
 }
 
 // tryAcquire returns a runningError where another process has the name.
-func (w *Wrapper) tryAcquire(ctx context.Context, journal *sqlite.Journal, t *task.Task, lines render.Observer) (nameResult, error) {
+func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.Task, lines render.Observer) (nameResult, error) {
 	if done, err := w.succeeded(ctx, journal, t, lines); done || err != nil {
 		return nameResult{done: done}, err
 	}
@@ -139,7 +138,7 @@ func (w *Wrapper) tryAcquire(ctx context.Context, journal *sqlite.Journal, t *ta
 }
 
 // succeeded answers for --once.
-func (w *Wrapper) succeeded(ctx context.Context, journal *sqlite.Journal, t *task.Task, lines render.Observer) (bool, error) {
+func (w *Wrapper) succeeded(ctx context.Context, journal state.Store, t *task.Task, lines render.Observer) (bool, error) {
 	if !w.Once {
 		return false, nil
 	}
@@ -159,7 +158,7 @@ func (w *Wrapper) succeeded(ctx context.Context, journal *sqlite.Journal, t *tas
 }
 
 // refuseAmbiguous refuses to send what may have taken effect under the name: with --once that would be twice.
-func (w *Wrapper) refuseAmbiguous(ctx context.Context, journal *sqlite.Journal, t *task.Task) error {
+func (w *Wrapper) refuseAmbiguous(ctx context.Context, journal state.Store, t *task.Task) error {
 	if t.Target == nil || t.Target.Safe() {
 		return nil
 	}
@@ -172,7 +171,7 @@ func (w *Wrapper) refuseAmbiguous(ctx context.Context, journal *sqlite.Journal, 
 }
 
 // discard ends an interrupted task of the name for --fresh.
-func (w *Wrapper) discard(ctx context.Context, journal *sqlite.Journal, interrupted *task.Task) error {
+func (w *Wrapper) discard(ctx context.Context, journal state.Store, interrupted *task.Task) error {
 	defer func() { _ = journal.Release(interrupted.Number) }()
 	err := journal.Cancel(ctx, interrupted.Number, time.Now())
 	if errors.Is(err, state.ErrFinished) {

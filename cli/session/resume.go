@@ -13,7 +13,6 @@ import (
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
-	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
 
@@ -79,7 +78,7 @@ func directoryThere(t *task.Task) error {
 
 // Adopt adopts a task together with its name: no other run may use the name while a process of this one runs, even
 // after it was cancelled.
-func Adopt(ctx context.Context, journal *sqlite.Journal, t *task.Task) (*task.Task, error) {
+func Adopt(ctx context.Context, journal state.Store, t *task.Task) (*task.Task, error) {
 	adopted, err := adopt(ctx, journal, t)
 	if err != nil {
 		return nil, fmt.Errorf("resume %s: %w%s", render.ShortID(t.ID), err, adoptHint(err, t))
@@ -87,7 +86,7 @@ func Adopt(ctx context.Context, journal *sqlite.Journal, t *task.Task) (*task.Ta
 	return adopted, nil
 }
 
-func adopt(ctx context.Context, journal *sqlite.Journal, t *task.Task) (*task.Task, error) {
+func adopt(ctx context.Context, journal state.Store, t *task.Task) (*task.Task, error) {
 	switch {
 	case t.Status.Finished(): // its name may belong to another task by now
 		return nil, state.ErrFinished

@@ -140,3 +140,14 @@ func TestTidyReturnsItsError(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Without a journal the phase is a hash of the task's id: the same for one task, another for the next.
+func TestPhaseOfAnId(t *testing.T) {
+	first, second := phaseOf("01a2035a-20cb-7ca9-8ad0-97836bbd799a"), phaseOf("01a2035a-20cb-7ca9-8ad0-97836bbd799b")
+	if first != phaseOf("01a2035a-20cb-7ca9-8ad0-97836bbd799a") || first == second {
+		t.Errorf("got %v and %v, want two phases that depend on the id alone", first, second)
+	}
+	if min(first, second) < 0 || max(first, second) >= 1 {
+		t.Errorf("got %v and %v, want phases in [0, 1)", first, second)
+	}
+}
