@@ -3,7 +3,7 @@
 
 FUZZTIME ?= 10s
 BENCHFLAGS ?=
-BENCHES = ./backoff ./task ./runner ./internal/expression ./state/sqlite ./cmdexec/stdio ./cli
+BENCHES = ./backoff ./task ./internal/expression ./state/sqlite ./cmdexec/stdio ./plot ./cli
 COUNT ?= 10
 BASE ?= main
 KILLS ?= 10000
