@@ -155,7 +155,8 @@ func between(a, b time.Duration) span { return span{min(a, b), max(a, b) - min(a
 
 func (sp span) most() time.Duration { return sp.least + sp.width }
 
-// under moves the whole span down until it ends at the limit: if it were cut off, many delays would equal the cap. It is cut off at Max.
+// under moves the whole span down until it ends at the limit: if it were cut off, many delays would equal the cap. It
+// is cut off at Max.
 func (sp span) under(limit time.Duration) span {
 	if sp.most() > limit {
 		sp.width = min(sp.width, limit)

@@ -13,8 +13,8 @@ import (
 
 // Formula is a compiled formula, the text after "expr:". It must be safe for concurrent use.
 type Formula interface {
-	// Seconds is the delay before retry n. The previous delay is 0 for the first retry. Each call of rand(x) in the formula calls random,
-	// which is uniform in [0, 1).
+	// Seconds is the delay before retry n. The previous delay is 0 for the first retry. Each call of rand(x) in the
+	// formula calls random, which is uniform in [0, 1).
 	Seconds(n int, previous float64, random func() float64) (float64, error)
 	UsesRandom() bool   // the formula calls rand
 	UsesPrevious() bool // the formula reads the previous delay
@@ -31,8 +31,8 @@ func UseFormulas(compile func(text string) (Formula, error)) { compileFormula = 
 // triedRetries is how many retries a formula is evaluated for when it is parsed. Their delays are kept.
 const triedRetries = 100
 
-// expression is a formula that the user wrote. Without rand it is a fixed curve: the previous delay is the one of the curve. With rand the
-// previous delay is the one that was slept.
+// expression is a formula that the user wrote. Without rand it is a fixed curve: the previous delay is the one of the
+// curve. With rand the previous delay is the one that was slept.
 type expression struct {
 	text    string
 	formula Formula
@@ -99,8 +99,8 @@ func inSeconds(count float64) time.Duration {
 	return seconds(count)
 }
 
-// at is the delay before retry n with every random number at its middle. After triedRetries, the previous delay is the last one that was
-// tried.
+// at is the delay before retry n with every random number at its middle. After triedRetries, the previous delay is the
+// last one that was tried.
 func (f *expression) at(n int) time.Duration {
 	if n <= triedRetries {
 		return f.bases[n-1]
@@ -132,8 +132,9 @@ func (f *expression) boundsUnder(limit time.Duration, n int) span {
 	return sp.under(limit)
 }
 
-// capped moves a delay together with its bounds so that these end at the cap: if delays were cut off at the cap, many would be equal. The
-// delay of a formula that reads the previous delay is cut off by the caller, like that of decorrelated jitter.
+// capped moves a delay together with its bounds so that these end at the cap: if delays were cut off at the cap, many
+// would be equal. The delay of a formula that reads the previous delay is cut off by the caller, like that of
+// decorrelated jitter.
 func (f *expression) capped(limit time.Duration, n int, d time.Duration) time.Duration {
 	if f.formula.UsesPrevious() {
 		return d
@@ -158,11 +159,12 @@ func (f *expression) cachedBounds(n int) span {
 	return *sp
 }
 
-// corners is how many combinations of random numbers near 0 and 1 bounds tries. A formula that is linear in each of its random numbers has
-// its extremes there.
+// corners is how many combinations of random numbers near 0 and 1 bounds tries. A formula that is linear in each of its
+// random numbers has its extremes there.
 const corners = 64
 
-// bounds finds the extremes by trying. They are exact for a formula that is linear in each rand(x) and does not read the previous delay.
+// bounds finds the extremes by trying. They are exact for a formula that is linear in each rand(x) and does not read
+// the previous delay.
 func (f *expression) bounds(n int) span {
 	least, most := Max, time.Duration(0)
 	for corner := range corners {

@@ -177,9 +177,9 @@ func parseAdd(body string) (jitter, error) {
 	return add{least, most, scaled}, err
 }
 
-// phase spreads the tasks by their fixed phase u so that the retries fill the time axis evenly: each wave begins where the one
-// before ends, with the same density. With r = d(2)/d(1) the first wait is d(1)·(½ + (r^u − 1)/(r − 1)); the wait
-// before retry n ≥ 2 is d(n−1)^(1−u) · d(n)^u.
+// phase spreads the tasks by their fixed phase u so that the retries fill the time axis evenly: each wave begins where
+// the one before ends, with the same density. With r = d(2)/d(1) the first wait is d(1)·(½ + (r^u − 1)/(r − 1)); the
+// wait before retry n ≥ 2 is d(n−1)^(1−u) · d(n)^u.
 type phase struct{}
 
 func (phase) String() string { return "phase" }

@@ -24,8 +24,8 @@ type Chance struct {
 	Rand  func() float64 // uniform in [0, 1); nil stands for the middle
 }
 
-// Parse reads a curve and a jitter. An empty jitter means the default: that of the preset, none for a curve that uses random
-// numbers, else phase.
+// Parse reads a curve and a jitter. An empty jitter means the default: that of the preset, none for a curve that uses
+// random numbers, else phase.
 func Parse(curve, jitter string) (Spec, error) {
 	given := jitter != ""
 	if p, ok := preset(curve); ok {
@@ -48,9 +48,9 @@ func Parse(curve, jitter string) (Spec, error) {
 	return join(shape, j, given)
 }
 
-// With returns s with another curve, another jitter or both; "" keeps the old one. A jitter that the user gave is kept, and it
-// is an error where it does not fit the new curve. A default jitter is replaced by the default of the new curve, and a preset
-// always brings its own.
+// With returns s with another curve, another jitter or both; "" keeps the old one. A jitter that the user gave is kept,
+// and it is an error where it does not fit the new curve. A default jitter is replaced by the default of the new curve,
+// and a preset always brings its own.
 func (s Spec) With(curve, jitter string) (Spec, error) {
 	_, named := preset(curve)
 	switch {
@@ -118,7 +118,8 @@ func (s Spec) jitterOrNone() jitter {
 
 var errOwnRandomness = errors.New("the curve carries its own randomness")
 
-// join returns an error where the jitter does not fit the curve. A jitter may add to the randomness of a curve, not replace it.
+// join returns an error where the jitter does not fit the curve. A jitter may add to the randomness of a curve, not
+// replace it.
 func join(shape curve, j jitter, given bool) (Spec, error) {
 	if f, own := asRandom(shape.formula); own {
 		if fits, hint := fits(f, j); !fits {

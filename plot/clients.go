@@ -17,7 +17,8 @@ const (
 	maxCallsWithoutDelay = 100                  // per client while the simulated time stands still
 )
 
-// clientGroup is a number of clients that call until they are served. A client that is refused waits as its policy says.
+// clientGroup is a number of clients that call until they are served. A client that is refused waits as its policy
+// says.
 type clientGroup struct {
 	policy       task.Policy
 	random       *randomSource
@@ -60,7 +61,8 @@ func (g *clientGroup) limitReached() bool {
 	return g.calls >= min(maxCalls, maxCallsPerClient*len(g.clients)) || g.withoutDelay > maxCallsWithoutDelay*len(g.clients)
 }
 
-// failUntil lets every call before a time fail. The order of these calls does not matter, so the queue is sorted once at the end.
+// failUntil lets every call before a time fail. The order of these calls does not matter, so the queue is sorted once
+// at the end.
 func (g *clientGroup) failUntil(end time.Duration) {
 	for i := range g.queue {
 		c := &g.queue[i]
@@ -123,8 +125,8 @@ type call struct {
 	client int32
 }
 
-// callQueue is a heap with the earliest call first. Of two at the same time the lower client comes first, so that every run
-// is the same.
+// callQueue is a heap with the earliest call first. Of two at the same time the lower client comes first, so that every
+// run is the same.
 type callQueue []call
 
 func (q callQueue) Len() int { return len(q) }

@@ -1,5 +1,5 @@
-// Package plot computes what a policy does to many tasks at once: when they retry, how the retries load a service, and how long a
-// simulated lock or outage lasts. Every delay comes from task.Decide, the function that a run calls.
+// Package plot computes what a policy does to many tasks at once: when they retry, how the retries load a service, and
+// how long a simulated lock or outage lasts. Every delay comes from task.Decide, the function that a run calls.
 package plot
 
 import (
@@ -31,7 +31,8 @@ type Options struct {
 	Seed    uint64 // the same seed gives the same figures
 }
 
-// Study is the result for one subject when every attempt of its tasks fails at once, and all first attempts happen at time 0.
+// Study is the result for one subject when every attempt of its tasks fails at once, and all first attempts happen at
+// time 0.
 type Study struct {
 	Subject Subject
 	Tasks   int
@@ -55,7 +56,8 @@ type Retry struct {
 // Window is the time from the first failure to a task's last retry.
 type Window struct{ Least, Mean, Most time.Duration }
 
-// Load describes how the retries of all tasks coincide. Seconds count from the first failure; the first second is left out.
+// Load describes how the retries of all tasks coincide. Seconds count from the first failure; the first second is left
+// out.
 type Load struct {
 	Peak, Mean float64 // retries per second
 	Idle       float64 // share of the seconds without a retry, up to the median task's last retry
@@ -102,7 +104,8 @@ func checkSize(tasks, retries int) error {
 	return nil
 }
 
-// withoutConditions returns a policy that retries every failure with its own backoff. A study knows no outcomes to match.
+// withoutConditions returns a policy that retries every failure with its own backoff. A study knows no outcomes to
+// match.
 func withoutConditions(p task.Policy) task.Policy {
 	p.RetryOn, p.StopOn, p.SuccessOn, p.Rules = nil, nil, nil, nil
 	return p

@@ -66,8 +66,9 @@ func (l Lock) Ideal() time.Duration {
 	return time.Duration(min(float64(l.Clients)*float64(l.Hold), float64(maxSimulated)))
 }
 
-// Run lets the clients of a subject call until each has had the lock. Waiting calls get it in the order in which they came. So it is
-// known at once whether a call will get the lock in time; a call that will not waits for Spin and then backs off.
+// Run lets the clients of a subject call until each has had the lock. Waiting calls get it in the order in which they
+// came. So it is known at once whether a call will get the lock in time; a call that will not waits for Spin and then
+// backs off.
 func (l Lock) Run(s Subject) (Trial, error) {
 	err := cmp.Or(checkClients(l.Clients), checkTime("--hold", l.Hold), checkTime("--spin", l.Spin))
 	if err != nil {
@@ -100,8 +101,8 @@ func (o Outage) Ideal() time.Duration {
 	return o.Down + time.Duration(float64(o.Clients)/float64(o.Capacity)*float64(time.Second))
 }
 
-// Run lets the clients of a subject call until each was served. The service has a token bucket that holds the calls of one second
-// and is full when the service comes back; a call that finds no token is refused.
+// Run lets the clients of a subject call until each was served. The service has a token bucket that holds the calls of
+// one second and is full when the service comes back; a call that finds no token is refused.
 func (o Outage) Run(s Subject) (Trial, error) {
 	if err := cmp.Or(checkClients(o.Clients), checkCapacity(o.Capacity), checkTime("--down", o.Down)); err != nil {
 		return Trial{}, fmt.Errorf("simulate an outage: %w", err)
@@ -119,7 +120,8 @@ func (o Outage) Run(s Subject) (Trial, error) {
 	return g.trial(s, 0), nil
 }
 
-// tokenBucket is kept as the time up to which tokens are used. Each call moves it by one token; it is at most one second behind.
+// tokenBucket is kept as the time up to which tokens are used. Each call moves it by one token; it is at most one
+// second behind.
 type tokenBucket struct {
 	time, perToken time.Duration
 }

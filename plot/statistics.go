@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// moments are the count, mean and variance of a stream of numbers, computed in one pass without cancellation (Welford 1962).
+// moments are the count, mean and variance of a stream of numbers, computed in one pass without cancellation (Welford
+// 1962).
 type moments struct {
 	count   int
 	mean    float64
@@ -40,8 +41,8 @@ func (m *moments) cv() float64 {
 }
 
 const (
-	// BinsPerOctave is the resolution of the counted times. It is fine enough that a wave of retries which falls on an edge
-	// between two of the compared parts is not seen as two weaker waves.
+	// BinsPerOctave is the resolution of the counted times. It is fine enough that a wave of retries which falls on an
+	// edge between two of the compared parts is not seen as two weaker waves.
 	BinsPerOctave  = 1024
 	partsPerOctave = 16 // the parts that are compared for Load.Local
 	octaves        = 64 // from a nanosecond to the longest duration
@@ -94,8 +95,8 @@ func (h *histogram) median() time.Duration {
 	return 0
 }
 
-// local is the highest count of a part of an octave, relative to the mean of the octave around it. The parts are those from the
-// base time to the time last. It is 0 where no time was counted there.
+// local is the highest count of a part of an octave, relative to the mean of the octave around it. The parts are those
+// from the base time to the time last. It is 0 where no time was counted there.
 func (h *histogram) local(last time.Duration) (worst float64) {
 	const width = BinsPerOctave / partsPerOctave
 	for bin := -h.first; bin <= h.bin(last); bin += width {
@@ -142,8 +143,8 @@ const (
 
 type page [pageSize]uint32
 
-// secondCounts counts retries per second, in pages that are allocated when first used. Where there would be too many pages, it
-// makes its bins longer than a second. The counts do not depend on the order of the additions.
+// secondCounts counts retries per second, in pages that are allocated when first used. Where there would be too many
+// pages, it makes its bins longer than a second. The counts do not depend on the order of the additions.
 type secondCounts struct {
 	step     time.Duration
 	pages    map[int64]*page

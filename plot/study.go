@@ -12,7 +12,8 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// shards is constant, not the number of processors: a sum of floats depends on the order of its parts in the last digit.
+// shards is constant, not the number of processors: a sum of floats depends on the order of its parts in the last
+// digit.
 const shards = 64
 
 // shardedRun simulates the tasks of a study. Workers take one shard of the tasks after the other.
@@ -150,7 +151,8 @@ func (s *sums) merge(o *sums) {
 	s.least, s.most = min(s.least, o.least), max(s.most, o.most)
 }
 
-// simulate runs the tasks with the indices from, from+1 … to-1. It appends their retries to dots while that has capacity.
+// simulate runs the tasks with the indices from, from+1 … to-1. It appends their retries to dots while that has
+// capacity.
 func (w *worker) simulate(from, to int, s *sums, dots []Dot) []Dot {
 	for index := from; index < to; index++ {
 		w.random.seedFor(uint64(index), 0)
@@ -189,7 +191,8 @@ func (w *worker) merge(o *worker) {
 	w.ends.merge(o.ends)
 }
 
-// randomSource gives the random numbers of one task after the other. They depend on the seed and the task's index alone.
+// randomSource gives the random numbers of one task after the other. They depend on the seed and the task's index
+// alone.
 type randomSource struct {
 	seed   uint64
 	source *rand.PCG

@@ -10,8 +10,8 @@ import (
 // MaxCrashes is how many attempts in a row may kill their owner before the task is exhausted.
 const MaxCrashes = 3
 
-// Decide returns what follows from the outcome of an attempt, given the attempts before it. It is pure: the time and the
-// random numbers, uniform in [0, 1), are passed in.
+// Decide returns what follows from the outcome of an attempt, given the attempts before it. It is pure: the time and
+// the random numbers, uniform in [0, 1), are passed in.
 func Decide(p *Policy, h History, o Outcome, now time.Time, random func() float64) Decision {
 	if o.IsCrash() {
 		return decideCrash(h, o)
@@ -53,7 +53,8 @@ func decideCrash(h History, o Outcome) Decision {
 	return Decision{Verdict: VerdictInterrupted}
 }
 
-// cutShort decides for an attempt that a signal ended. What a resume would send again although it may have taken effect has failed.
+// cutShort decides for an attempt that a signal ended. What a resume would send again although it may have taken effect
+// has failed.
 func cutShort(o Outcome) Decision {
 	d := Stopped(o.Stop)
 	if d.Verdict == VerdictInterrupted && o.isAmbiguous() {
@@ -62,7 +63,8 @@ func cutShort(o Outcome) Decision {
 	return d
 }
 
-// schedule decides on the next attempt of a task whose latest one, already in h, asks for another under a rule; 0 is none.
+// schedule decides on the next attempt of a task whose latest one, already in h, asks for another under a rule; 0 is
+// none.
 func schedule(p *Policy, h History, rule int, server serverDelay, now time.Time, random func() float64) Decision {
 	if p.Attempts > 0 && h.Counted >= p.Attempts {
 		return Decision{Verdict: VerdictExhausted, Reason: ReasonAttempts}
@@ -85,8 +87,8 @@ func schedule(p *Policy, h History, rule int, server serverDelay, now time.Time,
 	return d
 }
 
-// withinBudget keeps a delay inside the budget, taking the longest attempt so far as the estimate of the next. A delay too
-// long is cut once, so that a last attempt may take twice the estimate, but never below what a server asked for.
+// withinBudget keeps a delay inside the budget, taking the longest attempt so far as the estimate of the next. A delay
+// too long is cut once, so that a last attempt may take twice the estimate, but never below what a server asked for.
 func withinBudget(p *Policy, h History, delay, asked time.Duration, now time.Time) Decision {
 	left := p.Budget - now.Sub(h.Began)
 	switch {
@@ -99,7 +101,8 @@ func withinBudget(p *Policy, h History, delay, asked time.Duration, now time.Tim
 	}
 }
 
-// DecideResume returns whether a task that waits for the time next is still worth an attempt: its budget went on meanwhile.
+// DecideResume returns whether a task that waits for the time next is still worth an attempt: its budget went on
+// meanwhile.
 func DecideResume(p *Policy, h History, next, now time.Time) Decision {
 	if next.Before(now) {
 		next = now

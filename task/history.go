@@ -64,8 +64,8 @@ func (h History) withEvent(o Outcome) History {
 	return h
 }
 
-// along returns the progress along the curve of a rule; 0 is the policy's own. A rule begins anew where another delay came between:
-// it is for a run of outcomes of one class. The policy's curve goes on where it was.
+// along returns the progress along the curve of a rule; 0 is the policy's own. A rule begins anew where another delay
+// came between: it is for a run of outcomes of one class. The policy's curve goes on where it was.
 func (h History) along(rule int) Progress {
 	switch rule {
 	case 0:
@@ -76,7 +76,8 @@ func (h History) along(rule int) Progress {
 	return Progress{}
 }
 
-// After returns the history with one more attempt in it. An attempt that was interrupted keeps its number but uses up nothing.
+// After returns the history with one more attempt in it. An attempt that was interrupted keeps its number but uses up
+// nothing.
 func (h History) After(p *Policy, o Outcome, d Decision) History {
 	h.Made++
 	if o.IsCrash() {
@@ -113,7 +114,8 @@ func (h History) retried(o Outcome, d Decision) History {
 	return h
 }
 
-// counting adds what an outcome alone changes. A success, or an attempt that ran for reset-after, starts the backoff anew.
+// counting adds what an outcome alone changes. A success, or an attempt that ran for reset-after, starts the backoff
+// anew.
 func (h History) counting(p *Policy, o Outcome, success bool) History {
 	h.Counted++
 	h.Longest = max(h.Longest, o.Duration)

@@ -46,7 +46,8 @@ const (
 	ReasonCancelled   Reason = "cancelled"
 )
 
-// ErrNotOwner is what a Journal returns when a write came too late: the task was cancelled or taken over by another process.
+// ErrNotOwner is what a Journal returns when a write came too late: the task was cancelled or taken over by another
+// process.
 var ErrNotOwner = errors.New("the task was cancelled or taken over by another process")
 
 // Task is one thing to get done, with the resolved copy of its policy.

@@ -73,8 +73,8 @@ const mostMistakes = 10
 
 // Read reads a config file. The mistakes are those of the whole file but for the values of the policies.
 func Read(path string) (*File, []*Mistake, error) {
-	// O_NONBLOCK: a pipe that no one writes to is refused below, like everything that is not a regular file; opening it does not
-	// wait.
+	// O_NONBLOCK: a pipe that no one writes to is refused below, like everything that is not a regular file; opening it
+	// does not wait.
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, nil, fmt.Errorf("read the config file %s: %w", path, ErrAbsent)

@@ -16,9 +16,9 @@ type Finding struct {
 	Fix   string `json:"-"`
 }
 
-// Doctor writes the findings, each fix below its finding, and the verdict at the end, where it is seen after the text has
-// scrolled by. Where there is no journal, absent says where it was looked for. lipgloss/table v1.1 loses the last row of a
-// table without titles, so the columns are aligned here.
+// Doctor writes the findings, each fix below its finding, and the verdict at the end, where it is seen after the text
+// has scrolled by. Where there is no journal, absent says where it was looked for. lipgloss/table v1.1 loses the last
+// row of a table without titles, so the columns are aligned here.
 func Doctor(w io.Writer, s Screen, absent error, findings []Finding) error {
 	width := 0
 	for _, f := range findings {

@@ -87,8 +87,8 @@ func WriteJSON(w io.Writer, v any) error {
 	return err
 }
 
-// marshal also escapes DEL, C1 and bidirectional characters, which JSON allows and a terminal would act on. All lines but the first
-// begin with the prefix.
+// marshal also escapes DEL, C1 and bidirectional characters, which JSON allows and a terminal would act on. All lines
+// but the first begin with the prefix.
 func marshal(v any, prefix string) (string, error) {
 	var txt bytes.Buffer
 	encoder := json.NewEncoder(&txt)

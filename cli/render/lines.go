@@ -12,8 +12,8 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// lineObserver writes one line for each failed attempt and one at the end. On a terminal a status line stands below them:
-// a countdown while retry waits, or the progress of a transfer.
+// lineObserver writes one line for each failed attempt and one at the end. On a terminal a status line stands below
+// them: a countdown while retry waits, or the progress of a transfer.
 type lineObserver struct {
 	w       io.Writer
 	verbose bool
@@ -21,8 +21,8 @@ type lineObserver struct {
 	status  statusLine
 }
 
-// NewLines returns the observer for people, who read on screen what is written to w. inForeground tells whether a status
-// line may be drawn there; nil: there is none.
+// NewLines returns the observer for people, who read on screen what is written to w. inForeground tells whether a
+// status line may be drawn there; nil: there is none.
 func NewLines(w io.Writer, screen *os.File, inForeground func() bool, verbose bool) Observer {
 	return &lineObserver{w: w, verbose: verbose, status: statusLine{w: w, screen: screen, inForeground: inForeground}}
 }
@@ -192,7 +192,8 @@ func exhaustedClause(r runner.Result, t *task.Task) string {
 	return Description(r.Outcome, r.Decision)
 }
 
-// cancelledBy says who cancelled a task. SIGTERM by itself only interrupts: if the task is cancelled after it, retry cancel sent it.
+// cancelledBy says who cancelled a task. SIGTERM by itself only interrupts: if the task is cancelled after it, retry
+// cancel sent it.
 func cancelledBy(sig os.Signal) string {
 	if sig == nil || sig == syscall.SIGTERM {
 		return "another process"

@@ -36,8 +36,8 @@ func (m *metric) addTime(under string, t time.Time) {
 	}
 }
 
-// Metrics writes the figures of a journal as OpenMetrics. It uses only what the Prometheus text format has, too, since node_exporter's
-// textfile collector reads that one.
+// Metrics writes the figures of a journal as OpenMetrics. It uses only what the Prometheus text format has, too, since
+// node_exporter's textfile collector reads that one.
 func Metrics(w io.Writer, f *task.JournalFigures) error {
 	var text bytes.Buffer
 	for _, m := range slices.Concat(journalMetrics(f), nameMetrics(f.Names)) {

@@ -77,8 +77,8 @@ func (s *shared) Say(text string) { s.alone(func() { s.observer.Say(text) }) }
 
 func (s *shared) Warn(err error) { s.alone(func() { s.observer.Warn(err) }) }
 
-// quiet writes nothing, except why a task failed in the end whose output is shown on failure only: a command that could not be
-// found, or that was stopped, may have written nothing itself.
+// quiet writes nothing, except why a task failed in the end whose output is shown on failure only: a command that could
+// not be found, or that was stopped, may have written nothing itself.
 type quiet struct {
 	Silent
 	lines Observer

@@ -44,7 +44,8 @@ type output struct {
 	lines []string
 }
 
-// outputs are the captured streams of an attempt. It is one where both streams were the same file, or for the body of a reply.
+// outputs are the captured streams of an attempt. It is one where both streams were the same file, or for the body of a
+// reply.
 func outputs(attempt int, reply bool, stdout, stderr string) (list []output) {
 	streams := []struct{ name, text string }{{"Stdout", stdout}, {"Stderr", stderr}}
 	switch {

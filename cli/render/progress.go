@@ -15,7 +15,8 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// statusLine is a line at the bottom of the terminal that is drawn over itself, and erased before anything else is written.
+// statusLine is a line at the bottom of the terminal that is drawn over itself, and erased before anything else is
+// written.
 type statusLine struct {
 	w            io.Writer
 	screen       *os.File

@@ -19,7 +19,8 @@ func message(o task.Outcome) string {
 	return o.Message
 }
 
-// withServerDelay puts the delay that the server asks for (Retry-After) into a text; it returns "" where it asks for none.
+// withServerDelay puts the delay that the server asks for (Retry-After) into a text; it returns "" where it asks for
+// none.
 func withServerDelay(o task.Outcome, format string) string {
 	if o.Reply == nil || o.Reply.ServerDelay == 0 {
 		return ""
@@ -27,8 +28,8 @@ func withServerDelay(o task.Outcome, format string) string {
 	return strings.Replace(format, "%s", text.Duration(o.Reply.ServerDelay), 1)
 }
 
-// replies draws a table of the attempts of HTTP: how long each phase took, how many requests were sent, and the delay that
-// the server asks for.
+// replies draws a table of the attempts of HTTP: how long each phase took, how many requests were sent, and the delay
+// that the server asks for.
 func (s Screen) replies(attempts []task.Attempt) string {
 	rows := [][]string{{"#", "DNS", "CONNECT", "TLS", "FIRST BYTE", "TOTAL", "SENT", "ASKED FOR"}}
 	for _, a := range attempts {
@@ -67,8 +68,8 @@ func ambiguousEffect(t *task.Task) string {
 	return brief(t.Target.Verb()) + " may have taken effect"
 }
 
-// attemptsInARow returns how many attempts in a row had an outcome that is not retried more often; 0 where that is not why there is no
-// other attempt.
+// attemptsInARow returns how many attempts in a row had an outcome that is not retried more often; 0 where that is not
+// why there is no other attempt.
 func attemptsInARow(t *task.Task, o task.Outcome) int {
 	if o.Reply == nil || o.Reply.Default.AtMost == 0 || t.History.InARow < o.Reply.Default.AtMost {
 		return 0

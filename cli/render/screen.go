@@ -19,7 +19,8 @@ type Screen struct {
 	Color  bool
 }
 
-// ScreenOf returns the screen that a file leads to. Only a terminal has a width, and colours unless NO_COLOR or TERM=dumb is set.
+// ScreenOf returns the screen that a file leads to. Only a terminal has a width, and colours unless NO_COLOR or
+// TERM=dumb is set.
 func ScreenOf(f *os.File, getenv func(string) string) Screen {
 	if !term.IsTerminal(int(f.Fd())) {
 		return Screen{}
@@ -31,7 +32,8 @@ func ScreenOf(f *os.File, getenv func(string) string) Screen {
 	return Screen{Width: width, Color: getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"}
 }
 
-// The styles. The eight basic colours follow the user's own theme, so the terminal need not be asked for its background.
+// The styles. The eight basic colours follow the user's own theme, so the terminal need not be asked for its
+// background.
 var (
 	Bold    = lipgloss.NewStyle().Bold(true)
 	Faint   = lipgloss.NewStyle().Faint(true)
@@ -79,8 +81,8 @@ func (s Screen) cut(line string) string {
 	return ansi.Truncate(line, s.Width, "…")
 }
 
-// Wrapped breaks a text without styles into lines of so many cells. ansi.Wrap would break --tasks after its hyphens, and writes wide
-// characters past the end of a line.
+// Wrapped breaks a text without styles into lines of so many cells. ansi.Wrap would break --tasks after its hyphens,
+// and writes wide characters past the end of a line.
 func Wrapped(text string, cells int) (lines []string) {
 	for paragraph := range strings.SplitSeq(text, "\n") {
 		line := ""
@@ -111,7 +113,8 @@ func (s Screen) WriteRows(w io.Writer, rows [][]string) error {
 	return err
 }
 
-// Rows draws a table whose first row holds the titles. Whatever is too wide for the screen is cut at the end of the line.
+// Rows draws a table whose first row holds the titles. Whatever is too wide for the screen is cut at the end of the
+// line.
 func (s Screen) Rows(rows [][]string) string {
 	// A cell has one line: without Inline, lipgloss would wrap where it measures a cluster of characters differently.
 	cell := s.On(lipgloss.NewStyle()).PaddingRight(ColumnGap).Inline(true)
@@ -131,8 +134,8 @@ func (s Screen) Rows(rows [][]string) string {
 	return b.String()
 }
 
-// Frame returns the bytes that draw a report over the one before, from the upper left corner: each line is erased before it is written,
-// and cut where it would wrap; what is below is erased. The cursor ends on the line below.
+// Frame returns the bytes that draw a report over the one before, from the upper left corner: each line is erased
+// before it is written, and cut where it would wrap; what is below is erased. The cursor ends on the line below.
 func (s Screen) Frame(text string) string {
 	var b strings.Builder
 	b.WriteString("\x1b[H")

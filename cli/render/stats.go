@@ -68,8 +68,8 @@ func (s Screen) statsRows(columns []statsColumn, commands []task.CommandStats, n
 	return rows
 }
 
-// statsColumn is a column of the table. A column that is rarely needed is left out where it would be empty. On a narrow screen the
-// columns of the least weight are dropped, so that the commands can be read.
+// statsColumn is a column of the table. A column that is rarely needed is left out where it would be empty. On a narrow
+// screen the columns of the least weight are dropped, so that the commands can be read.
 type statsColumn struct {
 	title  string
 	weight int
@@ -120,7 +120,8 @@ func lastRunCell(s Screen, c *task.CommandStats, now time.Time) string {
 	}
 }
 
-// failureText is the outcome of a failed run. Where that is a success (too few in a row) or none (its owner died), it is the status.
+// failureText is the outcome of a failed run. Where that is a success (too few in a row) or none (its owner died), it
+// is the status.
 func failureText(last *task.LastRuns) string {
 	if text := Outcome(last.Outcome); text != "ok" && !last.Outcome.IsCrash() {
 		return text

@@ -28,7 +28,8 @@ type Table struct {
 	None  string // the line instead of a table without rows
 }
 
-// Tasks draws the table of tasks. A column is a title here and a cell in row, at the same place. Only the rows are kept in memory.
+// Tasks draws the table of tasks. A column is a title here and a cell in row, at the same place. Only the rows are kept
+// in memory.
 func Tasks(w io.Writer, s Screen, tasks iter.Seq2[TaskView, error], table Table, now time.Time) error {
 	rows := [][]string{{"ID", "STATUS", "ATTEMPTS", "LAST", "NEXT", "AGE", "COMMAND"}}
 	more := false
@@ -90,8 +91,8 @@ func (s Screen) status(t TaskView) string {
 	return s.Paint(Blue, brief(string(t.Status)))
 }
 
-// AttemptCount writes "2/5", or "2" where there is no limit. An interrupted attempt does not use up the limit, so the number after
-// the slash grows by one with it. Until the next attempt starts, the old limit is shown.
+// AttemptCount writes "2/5", or "2" where there is no limit. An interrupted attempt does not use up the limit, so the
+// number after the slash grows by one with it. Until the next attempt starts, the old limit is shown.
 func AttemptCount(t *task.Task) string {
 	count := strconv.Itoa(t.AttemptCount)
 	limit := t.MaxAttempts()

@@ -32,8 +32,8 @@ const (
 	leastRows = 3 // attempts that are shown beside a timeline
 )
 
-// fit leaves out what does not fit on a screen that does not scroll: the replies first, then the output, then the timeline, then the
-// oldest attempts.
+// fit leaves out what does not fit on a screen that does not scroll: the replies first, then the output, then the
+// timeline, then the oldest attempts.
 func (s Screen) fit(facts, table, replies, chart, tail []string) [][]string {
 	if len(facts)+len(table)+len(replies)+len(chart)+len(tail) > s.Height {
 		replies = nil

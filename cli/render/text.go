@@ -26,7 +26,8 @@ func stampPast(t, now time.Time) string {
 	return clock(t, now) + " (" + sincePast(t, now) + ")"
 }
 
-// Texts in a journal may have any length. These are the most characters of one that people are shown; JSON and the logs have all.
+// Texts in a journal may have any length. These are the most characters of one that people are shown; JSON and the logs
+// have all.
 const (
 	longText = 400
 	longLine = 4000 // of output, or of an error, which may hold several texts
@@ -111,7 +112,8 @@ func relative(t, now time.Time) string {
 	return "now"
 }
 
-// sincePast is relative for a time that has passed. If the clock was set back, such a time may be in the future: that is "now", too.
+// sincePast is relative for a time that has passed. If the clock was set back, such a time may be in the future: that
+// is "now", too.
 func sincePast(t, now time.Time) string {
 	if t.After(now) {
 		return "now"

@@ -27,8 +27,8 @@ type segment struct {
 	mark     mark
 }
 
-// timeline is a task's time from its creation to its end, or to now: a gap before each attempt, the attempt, and a gap at the end. Each
-// segment begins where the one before it ends.
+// timeline is a task's time from its creation to its end, or to now: a gap before each attempt, the attempt, and a gap
+// at the end. Each segment begins where the one before it ends.
 type timeline struct {
 	gaps, runs []segment // one gap more than runs
 	length     time.Duration
@@ -92,7 +92,8 @@ func newTimeline(t TaskView, attempts []task.Attempt, now time.Time) timeline {
 	return h
 }
 
-// attemptDuration is how long an attempt took. Without an outcome, that is known only while it runs, or when it was cancelled.
+// attemptDuration is how long an attempt took. Without an outcome, that is known only while it runs, or when it was
+// cancelled.
 func attemptDuration(t TaskView, a task.Attempt, next time.Time) time.Duration {
 	runs := a.Decision.Verdict == "" && !t.Interrupted
 	if a.Outcome.IsCrash() && (runs || a.Decision.Verdict == task.VerdictCancelled) {
@@ -130,8 +131,9 @@ type bar struct {
 	cells       []mark
 }
 
-// layout draws a timeline to scale into rows of so many cells. Where there are more attempts than rows, a row shows several; what
-// follows the last attempt has a row of its own. An attempt has at least one cell; where two share one, the later is seen.
+// layout draws a timeline to scale into rows of so many cells. Where there are more attempts than rows, a row shows
+// several; what follows the last attempt has a row of its own. An attempt has at least one cell; where two share one,
+// the later is seen.
 func (h timeline) layout(width, rows int) []bar {
 	scale := scale{h.length, width}
 	each := max(1, (len(h.runs)+rows-1)/rows)
@@ -175,8 +177,8 @@ func (s scale) cell(t time.Duration) int {
 	return min(max(0, int(float64(t)/float64(s.length)*float64(s.width))), s.width-1)
 }
 
-// draw marks the cells of a segment and returns their number: the cell in which it begins and those that it fills, at least the given
-// number.
+// draw marks the cells of a segment and returns their number: the cell in which it begins and those that it fills, at
+// least the given number.
 func (s scale) draw(cells []mark, part segment, least int) int {
 	from, to := s.cell(part.from), s.cell(part.to)
 	if part.to >= s.length && part.to > part.from {

@@ -49,7 +49,8 @@ func (s Screen) timeline(t TaskView, attempts []task.Attempt, now time.Time) str
 	return strings.Join(lines, "")
 }
 
-// chartRows is the most rows of a timeline. On a screen that does not scroll it leaves space for the rest of the report.
+// chartRows is the most rows of a timeline. On a screen that does not scroll it leaves space for the rest of the
+// report.
 func (s Screen) chartRows() int {
 	if s.Height == 0 {
 		return maxBars

@@ -49,8 +49,8 @@ func (p *Host) newRequestRunner(t *task.Task, journal *Journal, lines render.Obs
 	return p.assemble(t, executor, commands, journal, lines, func() { executor.Close(); done() }), nil
 }
 
-// warnOfRequest tells what a user may not want of a new request: what the journal shows to those who read it, and that a
-// retry-on which nobody typed for this request may have it sent again after it took effect.
+// warnOfRequest tells what a user may not want of a new request: what the journal shows to those who read it, and that
+// a retry-on which nobody typed for this request may have it sent again after it took effect.
 func (w *Wrapper) warnOfRequest(t *task.Task, journal *Journal, warn func(error)) {
 	if secrets := httpexec.LiteralSecrets(request.Of(t)); len(secrets) > 0 && !journal.absent() {
 		warn(fmt.Errorf("the journal keeps %s as typed here"+

@@ -161,8 +161,8 @@ func (g *Journal) Settle(ctx context.Context, t *task.Task, d task.Decision) err
 	return g.write(ctx, t, func(ctx context.Context) error { return g.Journal.Settle(ctx, t, d) })
 }
 
-// write writes what became of a task. A journal that knows the task but could not follow gets its end, so that no resume
-// runs it again.
+// write writes what became of a task. A journal that knows the task but could not follow gets its end, so that no
+// resume runs it again.
 func (g *Journal) write(ctx context.Context, t *task.Task, write func(context.Context) error) error {
 	if !g.absent() {
 		limited, done := g.limit(ctx)
@@ -258,8 +258,8 @@ func (g *Journal) close() {
 	}
 }
 
-// JournalAbsent says that no journal is where one is looked for, which most commands take for one without tasks. It is nil
-// where a journal is, or where something keeps us from looking.
+// JournalAbsent says that no journal is where one is looked for, which most commands take for one without tasks. It is
+// nil where a journal is, or where something keeps us from looking.
 func JournalAbsent(p *Host, stateDir string) error {
 	place, err := lock.Locate(stateDir, p.Getenv)
 	if err != nil || sqlite.Exists(place.Dir) {

@@ -72,8 +72,8 @@ func (c *condition) Match(e task.Evidence) (bool, error) {
 // Looks returns the streams that the condition looks at.
 func (c *condition) Captures() task.CaptureMode { return c.looks }
 
-// looking notes which streams an expression names, and refuses what compiles and is never meant: a misspelt signal would pass for a
-// condition that just did not match, for ever.
+// looking notes which streams an expression names, and refuses what compiles and is never meant: a misspelt signal
+// would pass for a condition that just did not match, for ever.
 type looking struct {
 	at    task.CaptureMode
 	never *file.Error
@@ -105,7 +105,8 @@ func (l *looking) Visit(node *ast.Node) {
 	}
 }
 
-// canonical writes the name of a header as net/http does: whatever its case is, it means the same. ETag would be none else.
+// canonical writes the name of a header as net/http does: whatever its case is, it means the same. ETag would be none
+// else.
 func canonical(of, name ast.Node) {
 	text, ok := name.(*ast.StringNode)
 	if header, isName := of.(*ast.IdentifierNode); ok && isName && header.Value == "header" {
@@ -113,8 +114,8 @@ func canonical(of, name ast.Node) {
 	}
 }
 
-// capitalised is Etag for ETag and X-Ratelimit-Limit for x-ratelimit-limit. It stands for net/textproto, which would bring all of net into
-// the page of retry plot.
+// capitalised is Etag for ETag and X-Ratelimit-Limit for x-ratelimit-limit. It stands for net/textproto, which would
+// bring all of net into the page of retry plot.
 func capitalised(name string) string {
 	words := strings.Split(strings.ToLower(name), "-")
 	for i, word := range words {
@@ -125,8 +126,8 @@ func capitalised(name string) string {
 	return strings.Join(words, "-")
 }
 
-// pattern refuses one that is made of output: a MiB of text against a MiB of pattern took more than eight minutes, and no
-// signal ends that.
+// pattern refuses one that is made of output: a MiB of text against a MiB of pattern took more than eight minutes, and
+// no signal ends that.
 func (l *looking) pattern(node ast.Node) {
 	if _, ok := node.(*ast.StringNode); !ok && l.never == nil {
 		l.never = refuse(node, "the pattern is not written out")
@@ -161,7 +162,8 @@ func canBe(name, text string) bool {
 	return true
 }
 
-// conversions are int and float. Of a text they take the number that stands alone in it: what a command prints ends with a line feed.
+// conversions are int and float. Of a text they take the number that stands alone in it: what a command prints ends
+// with a line feed.
 func conversions() []expr.Option {
 	return []expr.Option{
 		expr.Function("int", func(from ...any) (any, error) { return whole(from[0]) },

@@ -1,6 +1,7 @@
-// Package expression compiles the expressions that a person writes: conditions over an outcome for runner, and expr: formulas for
-// backoff. Importing it is what makes both understand them. An expression can look at what it is given and compute; it reaches nothing
-// else, and it ends: there are no loops. Only text that it joins to itself again and again can fill the memory.
+// Package expression compiles the expressions that a person writes: conditions over an outcome for runner, and expr:
+// formulas for backoff. Importing it is what makes both understand them. An expression can look at what it is given and
+// compute; it reaches nothing else, and it ends: there are no loops. Only text that it joins to itself again and again
+// can fill the memory.
 package expression
 
 import (
@@ -27,7 +28,8 @@ func init() {
 // maxLength is far beyond what a person writes, and bounds what a compiler is given.
 const maxLength = 4096
 
-// language is what both kinds of expression have in common: of the library's own functions only those that are pure, and plain.
+// language is what both kinds of expression have in common: of the library's own functions only those that are pure,
+// and plain.
 func language(functions ...string) []expr.Option {
 	options := []expr.Option{expr.DisableAllBuiltins(), expr.MaxNodes(1000)}
 	for _, name := range functions {
@@ -46,7 +48,8 @@ func compile(text string, options []expr.Option) (*vm.Program, error) {
 	return program, err
 }
 
-// refusal finds functions that loop over a list, and $env, through which names could be reached that nobody sees being looked at.
+// refusal finds functions that loop over a list, and $env, through which names could be reached that nobody sees being
+// looked at.
 type refusal struct{ found *file.Error }
 
 // Visit implements the library's visitor.

@@ -45,7 +45,8 @@ func Names(t testing.TB, dir string) (names []string) {
 	return names
 }
 
-// Eventually waits until the condition holds, and ends the test if that takes too long. what says the condition in words.
+// Eventually waits until the condition holds, and ends the test if that takes too long. what says the condition in
+// words.
 func Eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !condition(); time.Sleep(100 * time.Microsecond) {

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Escape makes text safe for a terminal: control characters, invisible and bidirectional format characters and invalid UTF-8
-// are shown as \x1b, \u202e and the like.
+// Escape makes text safe for a terminal: control characters, invisible and bidirectional format characters and invalid
+// UTF-8 are shown as \x1b, \u202e and the like.
 func Escape(text string) string {
 	var b strings.Builder
 	for i, r := range text {
@@ -30,8 +30,8 @@ func isInvalid(text string) bool {
 	return size == 1
 }
 
-// Printable reports whether a terminal just draws the character. unicode.IsPrint leaves out C0, C1, format characters such as
-// U+202E, and every space but the plain one.
+// Printable reports whether a terminal just draws the character. unicode.IsPrint leaves out C0, C1, format characters
+// such as U+202E, and every space but the plain one.
 func Printable(r rune) bool {
 	return unicode.IsPrint(r)
 }

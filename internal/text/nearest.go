@@ -2,7 +2,8 @@ package text
 
 import "strings"
 
-// longestTypo bounds the length in bytes of a word that is compared with the known ones: the comparison costs its length.
+// longestTypo bounds the length in bytes of a word that is compared with the known ones: the comparison costs its
+// length.
 const longestTypo = 64
 
 // Nearest returns the known word that a person most likely meant by a mistyped one, or "" where none is near. Upper and

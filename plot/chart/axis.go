@@ -11,7 +11,8 @@ import (
 	"github.com/10f93571/retry/plot"
 )
 
-// Axis maps the values from Least to Most to places from 0 to 1. Times are in nanoseconds. A logarithmic axis begins above 0.
+// Axis maps the values from Least to Most to places from 0 to 1. Times are in nanoseconds. A logarithmic axis begins
+// above 0.
 type Axis struct {
 	Least, Most float64
 	Log         bool
@@ -56,8 +57,8 @@ func duration(ns float64) time.Duration {
 	return math.MaxInt64
 }
 
-// minLogRatio is the ratio of the ends of an axis of times from which it is logarithmic: a linear one would show little of the
-// short times.
+// minLogRatio is the ratio of the ends of an axis of times from which it is logarithmic: a linear one would show little
+// of the short times.
 const minLogRatio = 64
 
 // newTimeAxis returns an axis up to most for times of which least is the shortest that matters.
@@ -68,8 +69,8 @@ func newTimeAxis(least, most time.Duration) Axis {
 	return Axis{Most: float64(max(most, 1))}
 }
 
-// maxOverBase limits an axis of delays to so many times the longest delay without jitter: a range without a bound would leave no
-// room for the others.
+// maxOverBase limits an axis of delays to so many times the longest delay without jitter: a range without a bound would
+// leave no room for the others.
 const maxOverBase = 4
 
 // delayAxis is the common axis for the delays of studies.
@@ -90,8 +91,8 @@ func delayAxis(studies []plot.Study) Axis {
 	return newTimeAxis(least/margin, orSecond(most))
 }
 
-// minGrowth is the ratio of a study's delays from which its retries are shown on a logarithmic axis. Delays that hardly grow come
-// evenly in time, which only a linear axis shows.
+// minGrowth is the ratio of a study's delays from which its retries are shown on a logarithmic axis. Delays that hardly
+// grow come evenly in time, which only a linear axis shows.
 const minGrowth = 8
 
 // timeAxis is the common axis for the retries of studies.

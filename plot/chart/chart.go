@@ -1,5 +1,6 @@
-// Package chart is the one model of a policy's diagrams: the curve of its delays with the band of the jitter, a scatter plot of the
-// retries, and the load. All places are between 0 and 1; the terminal, SVG and PNG backends give them a size.
+// Package chart is the one model of a policy's diagrams: the curve of its delays with the band of the jitter, a scatter
+// plot of the retries, and the load. All places are between 0 and 1; the terminal, SVG and PNG backends give them a
+// size.
 package chart
 
 import (
@@ -37,7 +38,8 @@ type Bar struct {
 	Rate     float64
 }
 
-// New returns a chart for each study, all with the same axes. The load has so many bars, or fewer where they would be too short.
+// New returns a chart for each study, all with the same axes. The load has so many bars, or fewer where they would be
+// too short.
 func New(studies []plot.Study, bars int) []Chart {
 	delay, time := delayAxis(studies), timeAxis(studies)
 	charts := make([]Chart, len(studies))
@@ -78,7 +80,8 @@ func NewComparable(studies []plot.Study, bars int) []Chart {
 	return charts
 }
 
-// Comparable groups studies by the lengths of their windows. It returns the indices of each group, the shortest windows first.
+// Comparable groups studies by the lengths of their windows. It returns the indices of each group, the shortest windows
+// first.
 func Comparable(studies []plot.Study) (groups [][]int) {
 	order := make([]int, len(studies))
 	for i := range order {
@@ -116,8 +119,8 @@ func (c *Chart) addLoad(bars int) {
 	}
 }
 
-// loadEdges are the times at which one bar ends and the next begins. The first bar holds the early retries, the last one those that
-// the study counted together with the very last.
+// loadEdges are the times at which one bar ends and the next begins. The first bar holds the early retries, the last
+// one those that the study counted together with the very last.
 func (c *Chart) loadEdges(bars int) []time.Duration {
 	edges := []time.Duration{c.Time.at(0)}
 	if c.Early != "" {
@@ -133,8 +136,8 @@ func (c *Chart) loadEdges(bars int) []time.Duration {
 	return append(edges, most+min(most/plot.BinsPerOctave+1, math.MaxInt64-most))
 }
 
-// shortestBar is the shortest time whose load is shown: a second, as the load is counted by seconds. On an axis of a few seconds that
-// would be one block.
+// shortestBar is the shortest time whose load is shown: a second, as the load is counted by seconds. On an axis of a
+// few seconds that would be one block.
 func shortestBar(a Axis) time.Duration {
 	if most := duration(a.Most); most < 20*time.Second {
 		return min(100*time.Millisecond, max(most/40, 1))

@@ -43,8 +43,8 @@ func formatTimes(times ...time.Duration) string {
 	return strings.Join(texts, " · ")
 }
 
-// orDash is a figure, or a dash where nothing was measured, as all retries came within the first second or before the base delay.
-// A local load of 0 would look better than even.
+// orDash is a figure, or a dash where nothing was measured, as all retries came within the first second or before the
+// base delay. A local load of 0 would look better than even.
 func orDash(figure string, measured float64) string {
 	if measured == 0 {
 		return "–"

@@ -1,5 +1,5 @@
-// Package page writes studies as one self-contained page with sliders: the pictures, and the code that drew them, compiled to
-// WebAssembly. Nothing is loaded, and nothing leaves it.
+// Package page writes studies as one self-contained page with sliders: the pictures, and the code that drew them,
+// compiled to WebAssembly. Nothing is loaded, and nothing leaves it.
 package page
 
 import (

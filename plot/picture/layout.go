@@ -88,7 +88,8 @@ func (sc *scene) addFigures(left, top float64, s plot.Study) {
 	}
 }
 
-// visibleLabel escapes control characters, which XML forbids, and characters that change the direction of the text after them.
+// visibleLabel escapes control characters, which XML forbids, and characters that change the direction of the text
+// after them.
 func visibleLabel(s plot.Study) string { return visible(s.Subject.Label) }
 
 func visible(label string) string { return text.Escape(text.Shorten(label, longLabel)) }
@@ -130,7 +131,8 @@ type panel struct {
 func (p panel) x(place float64) float64 { return p.left + place*p.box.width() }
 func (p panel) y(place float64) float64 { return p.bottom - place*p.box.height() }
 
-// drawFrame draws the axes and what stands above the panel. A logarithmic axis is named, as its bars would be taken for shares.
+// drawFrame draws the axes and what stands above the panel. A logarithmic axis is named, as its bars would be taken for
+// shares.
 func (p panel) drawFrame(title string, log bool) {
 	frame := p.frame()
 	at := point{frame.left, frame.top - 8}
@@ -202,7 +204,8 @@ func (p panel) haveRoom(ticks []chart.Tick) bool {
 	return true
 }
 
-// drawCurve draws the delay before each retry: the band of the jitter, the base delay and the mean of the simulated delays.
+// drawCurve draws the delay before each retry: the band of the jitter, the base delay and the mean of the simulated
+// delays.
 func (p panel) drawCurve(c chart.Chart) {
 	p.drawFrame("Delay before retry n", c.Delay.Log)
 	p.drawLegend([]string{"range", "base", "mean"}, []colour{bandColour, baseColour, meanColour})
@@ -264,7 +267,8 @@ func (p panel) drawScatter(c chart.Chart) {
 	p.drawRetryLegend(len(s.Retries))
 }
 
-// scatterDots groups the dots by colour. Of those on one pixel, or on half a row of pixels, only the latest retry is drawn.
+// scatterDots groups the dots by colour. Of those on one pixel, or on half a row of pixels, only the latest retry is
+// drawn.
 func (p panel) scatterDots(c chart.Chart, radius float64) []dots {
 	s := c.Study
 	columns, rows := int(p.box.width())+2, int(2*p.box.height())+2

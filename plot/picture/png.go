@@ -70,8 +70,8 @@ func (c *canvas) fill(b box, with colour, draw func(path)) {
 	p.Draw(c, frame, image.NewUniform(light.rgba(with)), image.Point{})
 }
 
-// path collects the edges of a shape, relative to a corner of the canvas. All its parts have the same direction: parts of opposite
-// directions would cancel out where they overlap.
+// path collects the edges of a shape, relative to a corner of the canvas. All its parts have the same direction: parts
+// of opposite directions would cancel out where they overlap.
 type path struct {
 	*vector.Rasterizer
 	corner image.Point

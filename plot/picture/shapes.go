@@ -1,4 +1,5 @@
-// Package picture draws charts as SVG and as PNG. The layout makes shapes of a few kinds; both formats draw the same shapes.
+// Package picture draws charts as SVG and as PNG. The layout makes shapes of a few kinds; both formats draw the same
+// shapes.
 package picture
 
 import (
@@ -161,8 +162,8 @@ type theme struct {
 	stops []uint32
 }
 
-// The stops are of matplotlib's plasma, which readers with a colour vision deficiency can read, too. Each theme leaves out the end
-// that would have too little contrast.
+// The stops are of matplotlib's plasma, which readers with a colour vision deficiency can read, too. Each theme leaves
+// out the end that would have too little contrast.
 var (
 	light = theme{
 		roles: [firstShade]uint32{0xffffff, 0x1f2328, 0x59636e, 0xe3e6ea, 0xcfe0f7, 0x0b57b0, 0x8a6d00, 0x4a7fc1},

@@ -13,7 +13,8 @@ import (
 type programs map[string]string
 
 // gather builds retry and the loop, finds the others, and copies all of them at once. How the page cache holds a file
-// changes a program's start by 7 to 25 %. It depends on who wrote the file and when: a linker writes larger pieces than cp.
+// changes a program's start by 7 to 25 %. It depends on who wrote the file and when: a linker writes larger pieces than
+// cp.
 func gather(ctx context.Context, dir, before string) (programs, error) {
 	build := exec.CommandContext(ctx, "sh", "-c", `set -e
 cd "$(go list -m -f '{{.Dir}}')"

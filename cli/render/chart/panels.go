@@ -37,7 +37,8 @@ var brailleBits = [2][4]rune{{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}}
 // retryColors repeat, but neighbouring retries have different ones.
 var retryColors = [...]lipgloss.Style{render.Red, render.Yellow, render.Green, render.Cyan, render.Blue, render.Magenta}
 
-// curve draws the delay before each retry, one row for each: the range that the jitter allows, and the delay without jitter.
+// curve draws the delay before each retry, one row for each: the range that the jitter allows, and the delay without
+// jitter.
 func (v chartView) curve() []string {
 	shown := v.curveRows()
 	numbers := v.curveNumbers(shown)
@@ -87,7 +88,8 @@ func (v chartView) delayBar(p chart.Point, cells int) string {
 	return b.String()
 }
 
-// curveNumbers are the columns right of the ranges, their titles first. The range, which the bars show too, is left out first.
+// curveNumbers are the columns right of the ranges, their titles first. The range, which the bars show too, is left out
+// first.
 func (v chartView) curveNumbers(rows []chart.Point) []string {
 	base, limits, cv := []string{"BASE"}, []string{"RANGE"}, []string{"CV"}
 	for _, p := range rows {
@@ -188,8 +190,8 @@ func (v chartView) colorLegend(n, each int) string {
 	return line
 }
 
-// scatterCells draws the cells of the scatter plot, row by row. With colours a cell has two columns of four dots; without, it shows
-// the sign of the retry that most of its dots belong to.
+// scatterCells draws the cells of the scatter plot, row by row. With colours a cell has two columns of four dots;
+// without, it shows the sign of the retry that most of its dots belong to.
 func (v chartView) scatterCells() (cells []string, rows int) {
 	drawn, width := v.tasksDrawn(), v.cells()
 	rows = min(max((drawn+3)/4, 1), scatterRows)

@@ -100,8 +100,8 @@ func joined(lines []string) string {
 	return b.String()
 }
 
-// best reports whether no trial has less, and some trial has more. A trial that was stopped is never the best: it has few calls only
-// because it was stopped.
+// best reports whether no trial has less, and some trial has more. A trial that was stopped is never the best: it has
+// few calls only because it was stopped.
 func (c trialColumn) best(t plot.Trial, trials []plot.Trial) bool {
 	mine, more := c.value(t), false
 	if mine < 0 || t.Left > 0 {
@@ -179,7 +179,8 @@ func waveTable(s render.Screen, trials []plot.Trial) string {
 	return s.Rows(rows)
 }
 
-// waveCounts are as many counts as have room; a negative room is unlimited. A count is never cut, as half a number is another one.
+// waveCounts are as many counts as have room; a negative room is unlimited. A count is never cut, as half a number is
+// another one.
 func waveCounts(waves []int, room int) string {
 	text := ""
 	for i, n := range waves {

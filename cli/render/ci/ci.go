@@ -1,5 +1,6 @@
-// Package ci writes the lines of a run for people who read them in the job log of GitHub Actions or GitLab: what an attempt writes is
-// a group that can be collapsed, and on GitHub the result is an annotation and a row of the step summary.
+// Package ci writes the lines of a run for people who read them in the job log of GitHub Actions or GitLab: what an
+// attempt writes is a group that can be collapsed, and on GitHub the result is an annotation and a row of the step
+// summary.
 package ci
 
 import (
@@ -113,8 +114,8 @@ func sectionName(t *task.Task) string {
 	return fmt.Sprintf("retry_%s_%d", render.ShortID(t.ID), t.AttemptCount)
 }
 
-// sectionOptions collapses all attempts but the first and the last that the policy allows: those two are what people look for.
-// GitLab wants to know at the start of a section, when nobody knows yet which attempt will be the last.
+// sectionOptions collapses all attempts but the first and the last that the policy allows: those two are what people
+// look for. GitLab wants to know at the start of a section, when nobody knows yet which attempt will be the last.
 func sectionOptions(t *task.Task) string {
 	if t.AttemptCount == 1 || t.History.Counted+1 == t.Policy.Attempts {
 		return ""

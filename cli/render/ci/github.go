@@ -10,15 +10,15 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// github writes the log of a GitHub Actions job. The results of runs and the warnings are annotations. They replace the lines that
-// would say the same, since the log shows the text of an annotation, too ("Error: …").
+// github writes the log of a GitHub Actions job. The results of runs and the warnings are annotations. They replace the
+// lines that would say the same, since the log shows the text of an annotation, too ("Error: …").
 type github struct {
 	grouped
 	log *lineWriter
 }
 
-// NewGitHub returns the observer for people who read the log of a GitHub Actions job. There is no countdown, since a log would keep
-// each step of it. A table of the attempts is appended to summaryFile, if there is one.
+// NewGitHub returns the observer for people who read the log of a GitHub Actions job. There is no countdown, since a
+// log would keep each step of it. A table of the attempts is appended to summaryFile, if there is one.
 func NewGitHub(w io.Writer, verbose bool, summaryFile string) render.Observer {
 	log := &lineWriter{w: w}
 	begin := func(t *task.Task) string { return workflowCommand("group", heading(t)) }
@@ -91,8 +91,8 @@ var (
 	workflowProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 )
 
-// workflowCommand writes a command for GitHub's runner. The properties are pairs of a name and a value. The escapes are those of
-// actions/toolkit, packages/core/src/command.ts.
+// workflowCommand writes a command for GitHub's runner. The properties are pairs of a name and a value. The escapes are
+// those of actions/toolkit, packages/core/src/command.ts.
 func workflowCommand(name, data string, properties ...string) string {
 	line, separator := "::"+name, " "
 	for i := 0; i < len(properties); i += 2 {
@@ -102,8 +102,8 @@ func workflowCommand(name, data string, properties ...string) string {
 	return line + "::" + workflowData.Replace(data) + "\n"
 }
 
-// lineWriter begins a new line before each text while a command may have left its line unfinished: GitHub does not see a workflow
-// command in the middle of a line, and a group would stay open. Warnings come from any goroutine.
+// lineWriter begins a new line before each text while a command may have left its line unfinished: GitHub does not see
+// a workflow command in the middle of a line, and a group would stay open. Warnings come from any goroutine.
 type lineWriter struct {
 	w     io.Writer
 	mutex sync.Mutex

@@ -50,7 +50,8 @@ func (s *stepSummary) Share() {
 	render.Share(s.Observer)
 }
 
-// keptAtEachEnd bounds the memory of a task without a limit of attempts, and the page, which GitHub drops when it is over 1 MiB.
+// keptAtEachEnd bounds the memory of a task without a limit of attempts, and the page, which GitHub drops when it is
+// over 1 MiB.
 const keptAtEachEnd = 25
 
 // attemptRows holds the rows of the first and of the last attempts of a task.
@@ -71,7 +72,8 @@ func (r *attemptRows) add(row string) {
 	r.last = append(r.last, row)
 }
 
-// taskSummary writes the Markdown for one task. The empty line in front ends whatever the command itself wrote to the page.
+// taskSummary writes the Markdown for one task. The empty line in front ends whatever the command itself wrote to the
+// page.
 func taskSummary(t *task.Task, result string, attempts *attemptRows) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n### %s: %s\n\n", codeSpan(shortened(render.Title(t))), markdown(shortened(result)))
@@ -92,8 +94,8 @@ func row(a task.Attempt) string {
 		markdown(shortened(render.Description(a.Outcome, a.Decision))), render.AfterAttempt(a))
 }
 
-// markdown makes escaped text stand for itself, also in a cell of a table. A character reference never begins a structure,
-// while of a backslash before a pipe parsers think differently.
+// markdown makes escaped text stand for itself, also in a cell of a table. A character reference never begins a
+// structure, while of a backslash before a pipe parsers think differently.
 func markdown(text string) string {
 	return markdownStructure.Replace(text)
 }
@@ -102,8 +104,8 @@ var markdownStructure = strings.NewReplacer(
 	"&", "&#38;", "<", "&#60;", ">", "&#62;", "|", "&#124;", "`", "&#96;", `\`, "&#92;", "*", "&#42;", "_", "&#95;", "~", "&#126;",
 	"[", "&#91;", "]", "&#93;", "#", "&#35;", "@", "&#64;", "$", "&#36;", "://", "&#58;//", "www.", "www&#46;")
 
-// codeSpan shows escaped text as code, outside a table. It leaves the text as it is, so that GitHub knows a secret in it and
-// masks it.
+// codeSpan shows escaped text as code, outside a table. It leaves the text as it is, so that GitHub knows a secret in
+// it and masks it.
 func codeSpan(text string) string {
 	fence := "`"
 	for strings.Contains(text, fence) {

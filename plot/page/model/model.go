@@ -1,5 +1,5 @@
-// Package model computes what the page shows: it gets policies, and returns their pictures, figures and sliders. The page has no
-// formulas of its own; it runs this code, compiled to WebAssembly.
+// Package model computes what the page shows: it gets policies, and returns their pictures, figures and sliders. The
+// page has no formulas of its own; it runs this code, compiled to WebAssembly.
 package model
 
 import (
