@@ -1,6 +1,9 @@
 package text
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // longestTypo bounds the length in bytes of a word that is compared with the known ones: the comparison costs its
 // length.
@@ -44,4 +47,12 @@ func distance(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// WithHint adds a hint to an error that has none.
+func WithHint(err error, hint string) error {
+	if strings.Contains(err.Error(), "\nhint: ") {
+		return err
+	}
+	return fmt.Errorf("%w\nhint: %s", err, hint)
 }
