@@ -6,10 +6,15 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
+
+	"github.com/mattn/go-sqlite3"
 
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
@@ -102,6 +107,154 @@ func TestNothingOutlivesClose(t *testing.T) {
 		}
 		if err := j.write(context.Background(), func(*conn) error { return nil }); err == nil {
 			t.Fatal("a closed journal was written to")
+		}
+	}
+}
+
+// What the end of an attempt takes is compiled while its command runs.
+func TestTheEndIsReadyBeforeItComes(t *testing.T) {
+	j := open(t)
+	tk := inFlight(t, j)
+	j.background.Wait()
+	before := len(j.conn.compiled)
+	must(t, recorded(j, tk, exit(0), succeeded, epoch))
+	if after := len(j.conn.compiled); after != before {
+		t.Errorf("%d statements were compiled for the end", after-before)
+	}
+}
+
+// Each run is the first to open the journal, and reads the whole log. While its command runs it copies back what is long.
+func TestTheLogStaysShort(t *testing.T) {
+	j := open(t)
+	longest := 0
+	for range walPages {
+		tk := inFlight(t, j)
+		j.background.Wait()
+		must(t, recorded(j, tk, exit(0), succeeded, epoch))
+		longest = max(longest, logPages(t, j))
+	}
+	if longest < walPages/2 || longest > 2*walPages {
+		t.Errorf("the log had up to %d pages", longest)
+	}
+}
+
+// What somebody still reads cannot be copied. It stays for whoever comes later.
+func TestALogThatCannotBeCopiedIsLeft(t *testing.T) {
+	dir := t.TempDir()
+	j, other := openIn(t, dir), openIn(t, dir)
+	inFlight(t, j)
+	reader, err := rawDB(t, other).Query("SELECT number FROM tasks")
+	must(t, err)
+	if !reader.Next() {
+		t.Fatal(reader.Err())
+	}
+	for range longLog / 4 {
+		inFlight(t, j)
+	}
+	j.background.Wait()
+	must(t, j.read(t.Context(), func(c *conn) error {
+		left, err := c.shortenLog()
+		if left < longLog {
+			t.Errorf("%d pages are left", left)
+		}
+		return err
+	}))
+	must(t, reader.Close()) //nolint:sqlclosecheck // what follows is about the log without it
+	must(t, j.shortenLogAlone())
+	if pages := logPages(t, j); pages != 0 {
+		t.Errorf("%d pages are left after the reader", pages)
+	}
+	must(t, j.read(t.Context(), func(c *conn) error {
+		left, err := c.shortenLog()
+		if left != 0 {
+			t.Errorf("%d pages are left of none", left)
+		}
+		return err
+	}))
+}
+
+// logPages is how many pages are in the log and not in the database.
+// Where the disk is full, what has a place in the log already is enough for a write, once it was copied. Where somebody reads it, it
+// was not.
+func TestAFullDiskShortensTheLog(t *testing.T) {
+	for _, read := range []bool{false, true} {
+		dir := t.TempDir()
+		j, other := openIn(t, dir), openIn(t, dir)
+		reader, err := rawDB(t, other).Query("SELECT number FROM (SELECT 1 AS number UNION SELECT number FROM tasks) WHERE ?", read)
+		must(t, err)
+		if reader.Next() != read {
+			t.Fatal(reader.Err())
+		}
+		inFlight(t, j)
+		j.background.Wait()
+		calls := 0
+		err = j.write(t.Context(), func(*conn) error {
+			if calls++; calls > 1 {
+				return nil
+			}
+			return sqlite3.Error{Code: sqlite3.ErrFull}
+		})
+		if read && (!errors.Is(err, state.ErrFull) || calls != 1) || !read && (err != nil || calls != 2) {
+			t.Errorf("read by others: %t: %v after %d tries", read, err, calls)
+		}
+		must(t, reader.Close()) //nolint:sqlclosecheck // the journals close first otherwise
+	}
+}
+
+func logPages(t *testing.T, j *Journal) (left int) {
+	t.Helper()
+	must(t, j.conn.use(func() error {
+		pages, copied, err := j.conn.checkpoint("NOOP")
+		left = pages - copied
+		return err
+	}))
+	return left
+}
+
+func TestDiagnose(t *testing.T) {
+	tests := []struct {
+		name string
+		err  error
+		want error
+		hint string
+	}{
+		{"malformed", sqlite3.Error{Code: sqlite3.ErrCorrupt}, state.ErrCorrupt, "retry doctor --state /j"},
+		{"no database", sqlite3.Error{Code: sqlite3.ErrNotADB}, state.ErrCorrupt, "retry doctor --state /j"},
+		{"cut off", sqlite3.Error{Code: sqlite3.ErrIoErr, ExtendedCode: sqlite3.ErrIoErrShortRead}, state.ErrCorrupt, "retry doctor --state /j"},
+		{"full", sqlite3.Error{Code: sqlite3.ErrFull}, state.ErrFull, "make room on the file system of /j"},
+		{"no room for the index", sqlite3.Error{Code: sqlite3.ErrIoErr, ExtendedCode: sqlite3.ErrIoErrSHMSize}, state.ErrFull, "make room"},
+		{"no room, says the system", sqlite3.Error{Code: sqlite3.ErrIoErr, SystemErrno: syscall.ENOSPC}, state.ErrFull, "make room"},
+		{"no larger file", sqlite3.Error{Code: sqlite3.ErrIoErr, SystemErrno: syscall.EFBIG}, state.ErrFileLimit, "raise the limit with ulimit -f"},
+		{"read-only", sqlite3.Error{Code: sqlite3.ErrReadonly}, state.ErrReadOnly, "mount the file system of /j writable"},
+		{"busy", sqlite3.Error{Code: sqlite3.ErrBusy}, state.ErrLocked, "retry doctor --state /j names the process"},
+		{"no descriptors", sqlite3.Error{Code: sqlite3.ErrCantOpen, SystemErrno: syscall.EMFILE}, state.ErrNoFiles, "raise the limit with ulimit -n"},
+		{"forbidden", sqlite3.Error{Code: sqlite3.ErrCantOpen, SystemErrno: syscall.EACCES}, state.ErrForbidden, "see who may read and write /j"},
+		{"quota", &os.PathError{Op: "mkdir", Err: syscall.EDQUOT}, state.ErrFull, "make room"},
+		{"read-only directory", &os.PathError{Op: "mkdir", Err: syscall.EROFS}, state.ErrReadOnly, "mount the file system"},
+		{"no descriptors in all", &os.PathError{Op: "open", Err: syscall.ENFILE}, state.ErrNoFiles, "raise the limit"},
+		{"forbidden file", &os.PathError{Op: "open", Err: syscall.EPERM}, state.ErrForbidden, "see who may"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := diagnose("/j", fmt.Errorf("open: %w", test.err))
+			if !errors.Is(got, test.want) || !errors.Is(got, test.err) {
+				t.Errorf("got %v; want %v and what it came from", got, test.want)
+			}
+			if text, hint, _ := strings.Cut(got.Error(), "\nhint: "); text != "open: "+test.err.Error() || !strings.HasPrefix(hint, test.hint) {
+				t.Errorf("got %q; want the hint %q", got, test.hint)
+			}
+			if again := diagnose("/other", got); again != got { //nolint:errorlint // the very same
+				t.Errorf("a second diagnosis made %v", again)
+			}
+		})
+	}
+}
+
+// What is no fault of the journal stays as it is.
+func TestDiagnoseLeavesTheRest(t *testing.T) {
+	for _, err := range []error{nil, task.ErrNotOwner, state.ErrNamed, sqlite3.Error{Code: sqlite3.ErrConstraint}, errors.New("other")} {
+		if got := diagnose("/j", err); got != err { //nolint:errorlint // the very same
+			t.Errorf("%v became %v", err, got)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,6 +17,73 @@ import (
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
+
+func TestPhaseIsAFraction(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		number, salt := rapid.Int64Range(1, math.MaxInt64).Draw(t, "number"), rapid.Uint64().Draw(t, "salt")
+		if u := phase(number, salt); !(u >= 0 && u < 1) {
+			t.Fatalf("phase(%d, %#x) = %v", number, salt, u)
+		}
+	})
+	if u := phase(1, math.MaxUint64); !(u >= 0 && u < 1) {
+		t.Errorf("with the largest salt: %v", u)
+	}
+}
+
+// Tasks that were made one after the other part as evenly as possible: by the three-distance theorem n multiples of the
+// golden ratio leave no gap larger than about 1.9/n, on a circle, from whichever number they start.
+func TestConsecutivePhasesAreEvenlySpread(t *testing.T) {
+	for _, first := range []int64{1, 2, 1000, 1e6, 1e9} {
+		for _, salt := range []uint64{0, 0x9e3779b97f4a7c15, math.MaxUint64} {
+			for _, n := range []int{1, 2, 3, 5, 8, 16, 100, 1000, 1597, 10_000} {
+				if gap := largestGap(first, n, salt); gap > 2/float64(n) {
+					t.Errorf("%d tasks from number %d on: a gap of %.3f/n", n, first, gap*float64(n))
+				}
+			}
+		}
+	}
+}
+
+func largestGap(first int64, n int, salt uint64) float64 {
+	phases := make([]float64, n)
+	for i := range phases {
+		phases[i] = phase(first+int64(i), salt)
+	}
+	slices.Sort(phases)
+	largest := phases[0] + 1 - phases[n-1]
+	for i := 1; i < n; i++ {
+		largest = max(largest, phases[i]-phases[i-1])
+	}
+	return largest
+}
+
+// The formula of SPEC 2.2: frac(φ · task number + hash(machine)).
+func TestPhaseFormula(t *testing.T) {
+	const half = 1 << 63
+	for _, test := range []struct {
+		number int64
+		salt   uint64
+		want   float64
+	}{{1, 0, math.Phi - 1}, {2, 0, 2*math.Phi - 3}, {1, half, math.Phi - 1.5}, {3, half, 3*math.Phi + 0.5 - 5}} {
+		if got := phase(test.number, test.salt); math.Abs(got-test.want) > 1e-12 {
+			t.Errorf("phase(%d, %#x) = %v, want %v", test.number, test.salt, got, test.want)
+		}
+	}
+}
+
+// A task has one phase for life, whichever process reads it; another machine's tasks of the same numbers have others.
+func TestPhaseOfATask(t *testing.T) {
+	j := open(t)
+	tk := inFlight(t, j)
+	if got := stored(t, j, tk.ID).History.Phase; got != tk.History.Phase || machineSalt() != j.salt {
+		t.Errorf("read as %v, written as %v", got, tk.History.Phase)
+	}
+	j.salt++
+	j.salt <<= 20
+	if stored(t, j, tk.ID).History.Phase == tk.History.Phase {
+		t.Error("the machine does not matter")
+	}
+}
 
 func TestArgvComesBackUnchanged(t *testing.T) {
 	tests := map[string][]string{
@@ -436,4 +504,83 @@ func TestTheStdinOfARequestGoesWithIt(t *testing.T) {
 	if err := j.Requeue(t.Context(), stored(t, j, tk.ID), epoch); !errors.Is(err, state.ErrInputDropped) {
 		t.Errorf("requeued: %v", err)
 	}
+}
+
+func TestAdoptReturnsTheTaskAsItStands(t *testing.T) {
+	tests := map[string][]write{
+		"in its first attempt":  {claiming()},
+		"waiting":               {claiming(), recording(retryIn(time.Minute))},
+		"in its second attempt": {claiming(), recording(retryIn(time.Minute)), claiming()},
+		"told to stop":          {claiming(), recording(retryIn(time.Minute)), settling(interrupted)},
+		"stopped in an attempt": {claiming(), recording(interrupted)},
+	}
+	for name, writes := range tests {
+		t.Run(name, func(t *testing.T) {
+			j := open(t)
+			tk := newTask()
+			apply(t, j, tk, writes...)
+			must(t, j.Release(tk.Number))
+			got, err := j.Adopt(t.Context(), tk.Number)
+			must(t, err)
+			if g, w := showTask(got), showTask(tk); g != w {
+				t.Errorf("adopted\n%s\nwant\n%s", g, w)
+			}
+			if got.Last.Number != got.AttemptCount || (got.Last.Decision.Verdict == "") != (got.Status == task.InFlight) {
+				t.Errorf("%s, its last attempt %s", got.Status, showAttempt(got.Last))
+			}
+		})
+	}
+}
+
+// An adopted task goes on as one that never stopped: crash, claim, end.
+func TestAnAdoptedTaskGoesOn(t *testing.T) {
+	j := open(t)
+	tk := inFlight(t, j)
+	got, err := j.Adopt(t.Context(), tk.Number)
+	must(t, err)
+	must(t, recorded(j, got, task.Crashed(), interrupted, epoch.Add(time.Hour)))
+	apply(t, j, got, claiming(), recording(succeeded))
+	if end := stored(t, j, tk.ID); end.Status != task.Succeeded || end.AttemptCount != 2 || end.IdempotencyKey != tk.IdempotencyKey {
+		t.Errorf("ended as %s", showTask(end))
+	}
+	if _, err := j.Adopt(t.Context(), tk.Number); !errors.Is(err, state.ErrFinished) {
+		t.Errorf("adopted again: %v", err)
+	}
+}
+
+// The history that is gathered from the attempts is the one that was lived through.
+func TestAdoptGathersTheHistory(t *testing.T) {
+	j := open(t)
+	policy := parsePolicy(t, "exp:1s", "phase")
+	policy.Consecutive, policy.ResetAfter = 3, time.Minute
+	rapid.Check(t, func(t *rapid.T) {
+		tk := newTask()
+		tk.Policy = policy
+		must(t, claimed(j, tk, epoch))
+		for range rapid.IntRange(0, 8).Draw(t, "attempts") {
+			o := task.Outcome{
+				Exit:     rapid.SampledFrom([]int{0, 1, 75, task.NoExit}).Draw(t, "exit"),
+				Duration: time.Duration(rapid.Int64Range(0, 2*time.Minute.Microseconds()).Draw(t, "duration")) * time.Microsecond,
+			}
+			d := interrupted
+			if o.IsCrash() {
+				o = task.Crashed()
+			} else if rapid.Bool().Draw(t, "retry") {
+				d = retryIn(time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "delay")) * time.Microsecond)
+				d.Shortened = rapid.Bool().Draw(t, "shortened")
+			}
+			must(t, recorded(j, tk, o, d, epoch))
+			if rapid.Bool().Draw(t, "told to stop") {
+				must(t, settled(j, tk, interrupted, epoch))
+			}
+			must(t, claimed(j, tk, epoch))
+		}
+		got, err := j.Adopt(t.Context(), tk.Number)
+		must(t, err)
+		want := tk.History
+		want.Began = got.History.Began // compared to the microsecond elsewhere
+		if got.History != want {
+			t.Fatalf("gathered %+v\nlived    %+v", got.History, want)
+		}
+	})
 }

@@ -3,14 +3,20 @@ package sqlite
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/task"
 )
 
 // Every connection has its settings; a misspelt one would be ignored in silence.
@@ -259,5 +265,240 @@ func TestAJournalGetsItsModeAgain(t *testing.T) {
 	must(t, again.row(context.Background(), "PRAGMA journal_mode", nil, &mode))
 	if mode != "wal" {
 		t.Errorf("the mode is %q", mode)
+	}
+}
+
+// oldPolicy is a policy as the first schema's retry wrote it.
+const oldPolicy = `{"name":"default","attempts":5,"backoff":"exp:1s..1m","jitter":"phase","timeout_ms":null,"kill_after_ms":5000,` +
+	`"budget_ms":null,"reset_after_ms":null,"consecutive":1,"retry_on":[],"stop_on":[],"success_on":[]}`
+
+// oldRows are what a journal of the first schema can hold: a task of each status, an attempt of each kind of end, each column
+// filled at least once, bytes that are no UTF-8.
+const oldRows = `
+	INSERT INTO tasks (number, id, parent, name, kind, status, reason, argv, directory, policy, idempotency_key, attempt_count, created_at, finished_at, next_attempt_at) VALUES
+		(1, 'waits', NULL, NULL, 'command', 'PENDING', NULL, x'66616C736500', x'2F746D70', :policy, 'k1', 2, 1767323045678901, NULL, 1767323105678901),
+		(2, 'runs', 'waits', 'nightly', 'command', 'IN_FLIGHT', NULL, x'6100FF0000', x'2FFF', :policy, 'k2', 1, 1767323045678902, NULL, NULL),
+		(3, 'succeeded', NULL, '', 'command', 'SUCCEEDED', NULL, x'', x'', :policy, '', 2, -1, 1767323045678903, NULL),
+		(5, 'exhausted', NULL, NULL, 'command', 'EXHAUSTED', 'attempts', x'00', x'2F', :policy, 'k5', 1, 0, 1, NULL),
+		(6, 'failed', NULL, NULL, 'command', 'FAILED', 'not eligible', x'6E6F00', x'2F', :policy, 'k6', 1, 0, 1, NULL),
+		(7, 'cancelled', NULL, NULL, 'command', 'CANCELLED', 'cancelled', x'6100', x'2F', :policy, 'k7', 1, 0, 1, NULL),
+		(9, 'stopped', NULL, NULL, 'command', 'PENDING', NULL, x'6100', x'2F', :policy, 'k9', 1, 0, NULL, 5);
+	INSERT INTO attempts (task, number, started_at, duration, exit, signal, error, message, decision, delay, shortened) VALUES
+		(1, 1, 1767323045678901, NULL, NULL, NULL, NULL, 'retry itself was killed', 'interrupted', NULL, 0),
+		(1, 2, 1767323045678902, 1500000, 143, 'SIGTERM', 'timeout', CAST(x'FF1B' AS TEXT), 'retry', 60000000, 1),
+		(2, 1, 1767323045678903, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0),
+		(3, 1, 0, 1, 1, NULL, NULL, NULL, 'retry', 0, 0), (3, 2, 0, 1, 0, NULL, NULL, NULL, 'succeeded', NULL, 0),
+		(5, 1, 0, 1, 1, NULL, NULL, NULL, 'exhausted', NULL, 0),
+		(6, 1, 0, 1, 127, NULL, 'not found', 'no: command not found', 'failed', NULL, 0),
+		(7, 1, 0, NULL, NULL, NULL, NULL, NULL, 'cancelled', NULL, 0),
+		(9, 1, 0, 9, 143, 'SIGTERM', NULL, NULL, 'interrupted', NULL, 0);`
+
+// The columns that the first schema had.
+const (
+	oldTaskColumns    = "number, id, parent, name, kind, status, reason, argv, directory, policy, idempotency_key, attempt_count, created_at, finished_at, next_attempt_at"
+	oldAttemptColumns = "task, number, started_at, duration, exit, signal, error, message, decision, delay, shortened"
+)
+
+// makeOldJournal makes a journal as the first schema's retry left it, by the first migration alone.
+func makeOldJournal(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, DatabaseName), nil, 0o600))
+	execute(t, dir, migrations[0]+fmt.Sprintf(";PRAGMA journal_mode = WAL; PRAGMA application_id = %d; PRAGMA user_version = 1;", applicationID)+
+		strings.ReplaceAll(oldRows, ":policy", "'"+oldPolicy+"'"))
+	return dir
+}
+
+// oldDump is all that stands in the columns of the first schema.
+func oldDump(t *testing.T, j *Journal) string {
+	t.Helper()
+	lines := slices.Concat(dumpColumns(t, j, "tasks", oldTaskColumns), dumpColumns(t, j, "attempts", oldAttemptColumns))
+	return strings.Join(lines, "\n")
+}
+
+// dumpOldJournal reads a journal that nobody has migrated yet.
+func dumpOldJournal(t *testing.T, dir string) string {
+	t.Helper()
+	c, err := connect(dataSource(filepath.Join(dir, DatabaseName)))
+	must(t, err)
+	defer func() { must(t, c.close()) }()
+	return oldDump(t, &Journal{conn: c})
+}
+
+// A released migration is never edited: journals have taken it already.
+func TestReleasedMigrationsAreAsTheyWere(t *testing.T) {
+	for i, want := range []string{"d155a063", "b811bcd7", "e12652c0", "f2c2e278", "09cdec22", "b8d915cb"} {
+		if got := fmt.Sprintf("%x", sha256.Sum256([]byte(migrations[i])))[:8]; got != want {
+			t.Errorf("migration %d is now %s, was %s", i+1, got, want)
+		}
+	}
+}
+
+func TestASchema1JournalIsMigratedWithNothingLost(t *testing.T) {
+	dir := makeOldJournal(t)
+	before := dumpOldJournal(t, dir)
+	if n := strings.Count(before, "\n") + 1; n != 16 {
+		t.Fatalf("the old journal has %d rows", n)
+	}
+	j := openIn(t, dir)
+	if after := oldDump(t, j); after != before {
+		t.Errorf("got\n%s\nwant\n%s", after, before)
+	}
+	if got := version(t, j); got != len(migrations) {
+		t.Errorf("schema %d", got)
+	}
+	integrity(t, j)
+	if tails := dumpColumns(t, j, "tails", "*"); len(tails) > 0 {
+		t.Errorf("tails out of nothing: %q", tails)
+	}
+	again := openIn(t, dir) // a second opening has nothing left to do
+	if after := oldDump(t, again); after != before {
+		t.Errorf("after another opening\n%s\nwant\n%s", after, before)
+	}
+}
+
+// What was read from an old journal is what its retry would have read.
+func TestASchema1JournalIsRead(t *testing.T) {
+	j := openIn(t, makeOldJournal(t))
+	tasks, err := j.List(t.Context(), state.Filter{})
+	must(t, err)
+	var seen []string
+	for _, tk := range tasks {
+		seen = append(seen, fmt.Sprint(tk.ID, " ", tk.Status, " ", tk.Reason, " ", tk.AttemptCount))
+		if tk.Options != (task.Options{}) || tk.Last.Process != "" {
+			t.Errorf("%s has the options %+v and the process %q", tk.ID, tk.Options, tk.Last.Process)
+		}
+		for _, a := range attempts(t, j, tk.Number) {
+			if a.Outcome.Stdout+a.Outcome.Stderr+a.Process != "" {
+				t.Errorf("%s: %+v", tk.ID, a)
+			}
+		}
+	}
+	want := []string{
+		"stopped PENDING  1", "cancelled CANCELLED cancelled 1", "failed FAILED not eligible 1", "exhausted EXHAUSTED attempts 1",
+		"succeeded SUCCEEDED  2", "runs IN_FLIGHT  1", "waits PENDING  2",
+	}
+	if !slices.Equal(seen, want) {
+		t.Errorf("got %q\nwant %q", seen, want)
+	}
+	runs := stored(t, j, "runs")
+	if runs.Parent != "waits" || runs.Name != "nightly" || !slices.Equal(runs.Command, []string{"a", "\xff", ""}) || runs.Directory != "/\xff" {
+		t.Errorf("read as %s, parent %q", showTask(runs), runs.Parent)
+	}
+	if last := stored(t, j, "waits").Last; last.Outcome.Message != "\xff\x1b" || !last.Decision.Shortened || last.Decision.Delay != time.Minute {
+		t.Errorf("read as %s", showAttempt(last))
+	}
+}
+
+// What an old retry left unfinished goes on in the new one, whatever that adds to it.
+func TestASchema1TaskGoesOn(t *testing.T) {
+	j := openIn(t, makeOldJournal(t))
+	for id, number := range map[string]int64{"waits": 1, "runs": 2, "stopped": 9} {
+		tk, err := j.Adopt(t.Context(), number)
+		must(t, err)
+		if tk.Status == task.InFlight {
+			must(t, recorded(j, tk, task.Crashed(), interrupted, epoch))
+		}
+		must(t, claimed(j, tk, epoch))
+		must(t, j.NoteProcess(t.Context(), tk, "token"))
+		must(t, recorded(j, tk, task.Outcome{Stdout: "out", Stderr: "err"}, succeeded, epoch))
+		list := attempts(t, j, number)
+		last := list[len(list)-1]
+		if end := stored(t, j, id); end.Status != task.Succeeded || last.Process != "token" || last.Outcome.Stdout != "out" || last.Outcome.Stderr != "err" {
+			t.Errorf("%s, %+v", showTask(end), last)
+		}
+	}
+	for _, id := range []string{"succeeded", "exhausted", "failed", "cancelled"} {
+		if _, err := j.Adopt(t.Context(), stored(t, j, id).Number); !errors.Is(err, state.ErrFinished) {
+			t.Errorf("adopt %s: %v", id, err)
+		}
+	}
+}
+
+// A retry of the first schema that still runs goes on writing to the journal that a newer one has migrated under it: its
+// statements name their columns.
+func TestASchema1WriterGoesOnInAMigratedJournal(t *testing.T) {
+	dir := makeOldJournal(t)
+	old, err := sql.Open("sqlite3", dataSource(filepath.Join(dir, DatabaseName)))
+	must(t, err)
+	defer func() { must(t, old.Close()) }()
+	old.SetMaxOpenConns(1)
+	must(t, old.Ping()) // it has read the old schema
+	j := openIn(t, dir)
+	for _, statement := range []string{
+		`UPDATE attempts SET duration = 1, exit = 0, decision = 'succeeded' WHERE task = 2 AND number = 1 AND decision IS NULL`,
+		`UPDATE tasks SET status = 'SUCCEEDED', finished_at = 1 WHERE number = 2 AND status = 'IN_FLIGHT' AND attempt_count = 1`,
+		`INSERT INTO tasks (id, parent, name, kind, status, argv, directory, policy, idempotency_key, attempt_count, created_at)
+			VALUES ('late', NULL, NULL, 'command', 'PENDING', x'6100', x'2F', '` + oldPolicy + `', 'k', 0, 0)`,
+		`UPDATE tasks SET status = 'IN_FLIGHT', attempt_count = 1 WHERE id = 'late'`,
+		`INSERT INTO attempts (task, number, started_at) VALUES (10, 1, 0)`,
+	} {
+		if _, err := old.Exec(statement); err != nil {
+			t.Errorf("%s\n%v", statement, err)
+		}
+	}
+	if tk := stored(t, j, "runs"); tk.Status != task.Succeeded {
+		t.Error(showTask(tk))
+	}
+	if tk := stored(t, j, "late"); tk.Number != 10 || tk.Status != task.InFlight || tk.Options != (task.Options{}) {
+		t.Error(showTask(tk))
+	}
+	integrity(t, j)
+}
+
+// A journal of the schema before HTTP is migrated with nothing lost; its commands have no request, their attempts no exchange.
+func TestASchema4JournalIsMigrated(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, DatabaseName), nil, 0o600))
+	execute(t, dir, strings.Join(migrations[:4], ";")+fmt.Sprintf(";PRAGMA journal_mode = WAL; PRAGMA application_id = %d; PRAGMA user_version = 4;", applicationID)+
+		strings.ReplaceAll(oldRows, ":policy", "'"+oldPolicy+"'"))
+	before := dumpOldJournal(t, dir)
+	j := openIn(t, dir)
+	if after := oldDump(t, j); after != before {
+		t.Errorf("got\n%s\nwant\n%s", after, before)
+	}
+	integrity(t, j)
+	for _, id := range []string{"waits", "failed"} {
+		tk := stored(t, j, id)
+		if tk.Damage != nil || tk.Target != nil || tk.Last.Outcome.Reply != nil {
+			t.Errorf("read as %s, %+v, %+v, %v", showTask(tk), tk.Target, tk.Last.Outcome.Reply, tk.Damage)
+		}
+	}
+	tk := sending(requests()["least"])
+	must(t, claimed(j, tk, epoch))
+	must(t, recorded(j, tk, refused(404), failed, epoch))
+	if got := stored(t, j, tk.ID); got.Last.Outcome.Reply == nil || got.Target == nil {
+		t.Errorf("written and read as %+v", got)
+	}
+}
+
+// A journal of any earlier schema takes a task of a kind that it did not know, and finds the waiting ones by time. It still refuses a
+// status that there is not.
+func TestEarlierSchemasTakeAnyKind(t *testing.T) {
+	for version := range migrations {
+		t.Run(fmt.Sprint("schema ", version), func(t *testing.T) {
+			dir := t.TempDir()
+			must(t, os.WriteFile(filepath.Join(dir, DatabaseName), nil, 0o600))
+			if version > 0 {
+				execute(t, dir, strings.Join(migrations[:version], ";")+fmt.Sprintf(
+					";PRAGMA journal_mode = WAL; PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, version))
+			}
+			j := openIn(t, dir)
+			tk := newTask()
+			tk.Kind = "grpc"
+			must(t, claimed(j, tk, epoch))
+			if got := stored(t, j, tk.ID).Kind; got != tk.Kind {
+				t.Errorf("got the kind %q, want %q", got, tk.Kind)
+			}
+			if _, err := rawExec(j, "UPDATE tasks SET status = 'LOST'"); err == nil {
+				t.Error("got a status that there is not, want a refusal")
+			}
+			const due = "SELECT number FROM tasks WHERE status = 'PENDING' AND next_attempt_at <= ? ORDER BY next_attempt_at"
+			if got, want := planOf(t, j, due, 1), "SEARCH tasks USING INDEX tasks_waiting (next_attempt_at<?)"; !slices.Equal(got, []string{want}) &&
+				!slices.Equal(got, []string{strings.Replace(want, "USING", "USING COVERING", 1)}) {
+				t.Errorf("got the plan %q, want %q", got, want)
+			}
+			integrity(t, j)
+		})
 	}
 }

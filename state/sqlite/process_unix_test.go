@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -277,4 +278,21 @@ func (p *puppet) kill() (rest []string) {
 	}
 	_ = p.cmd.Wait() // says that it was killed; closes both pipes
 	return rest
+}
+
+// Its report may be still to come.
+func TestATaskWhoseOwnerLivesIsNotPruned(t *testing.T) {
+	dir := t.TempDir()
+	j := openIn(t, dir)
+	owner := startOn(t, dir)
+	owned, _ := owner.create()
+	must(t, j.Cancel(t.Context(), owned, epoch.AddDate(0, 0, -1)))
+	ended(t, j, succeeded, 1, epoch, nil)
+	if n, _ := prune(t, j, state.Retention{Rows: leastRows}); n != 1 || !slices.Equal(left(t, j), []int64{owned}) {
+		t.Errorf("%d went, left are %v", n, left(t, j))
+	}
+	owner.kill()
+	if n, _ := prune(t, j, state.Retention{}); n != 1 {
+		t.Errorf("%d went", n)
+	}
 }
