@@ -2,10 +2,12 @@ package sqlite
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,9 +15,578 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
+
+func TestPhaseIsAFraction(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		number, salt := rapid.Int64Range(1, math.MaxInt64).Draw(t, "number"), rapid.Uint64().Draw(t, "salt")
+		if u := phase(number, salt); !(u >= 0 && u < 1) {
+			t.Fatalf("phase(%d, %#x) = %v", number, salt, u)
+		}
+	})
+	if u := phase(1, math.MaxUint64); !(u >= 0 && u < 1) {
+		t.Errorf("with the largest salt: %v", u)
+	}
+}
+
+// Tasks that were made one after the other part as evenly as possible: by the three-distance theorem n multiples of the
+// golden ratio leave no gap larger than about 1.9/n, on a circle, from whichever number they start.
+func TestConsecutivePhasesAreEvenlySpread(t *testing.T) {
+	for _, first := range []int64{1, 2, 1000, 1e6, 1e9} {
+		for _, salt := range []uint64{0, 0x9e3779b97f4a7c15, math.MaxUint64} {
+			for _, n := range []int{1, 2, 3, 5, 8, 16, 100, 1000, 1597, 10_000} {
+				if gap := largestGap(first, n, salt); gap > 2/float64(n) {
+					t.Errorf("%d tasks from number %d on: a gap of %.3f/n", n, first, gap*float64(n))
+				}
+			}
+		}
+	}
+}
+
+func largestGap(first int64, n int, salt uint64) float64 {
+	phases := make([]float64, n)
+	for i := range phases {
+		phases[i] = phase(first+int64(i), salt)
+	}
+	slices.Sort(phases)
+	largest := phases[0] + 1 - phases[n-1]
+	for i := 1; i < n; i++ {
+		largest = max(largest, phases[i]-phases[i-1])
+	}
+	return largest
+}
+
+// The formula of SPEC 2.2: frac(φ · task number + hash(machine)).
+func TestPhaseFormula(t *testing.T) {
+	const half = 1 << 63
+	for _, test := range []struct {
+		number int64
+		salt   uint64
+		want   float64
+	}{{1, 0, math.Phi - 1}, {2, 0, 2*math.Phi - 3}, {1, half, math.Phi - 1.5}, {3, half, 3*math.Phi + 0.5 - 5}} {
+		if got := phase(test.number, test.salt); math.Abs(got-test.want) > 1e-12 {
+			t.Errorf("phase(%d, %#x) = %v, want %v", test.number, test.salt, got, test.want)
+		}
+	}
+}
+
+// A task has one phase for life, whichever process reads it; another machine's tasks of the same numbers have others.
+func TestPhaseOfATask(t *testing.T) {
+	j := open(t)
+	tk := inFlight(t, j)
+	if got := stored(t, j, tk.ID).History.Phase; got != tk.History.Phase || machineSalt() != j.salt {
+		t.Errorf("read as %v, written as %v", got, tk.History.Phase)
+	}
+	j.salt++
+	j.salt <<= 20
+	if stored(t, j, tk.ID).History.Phase == tk.History.Phase {
+		t.Error("the machine does not matter")
+	}
+}
+
+func TestArgvComesBackUnchanged(t *testing.T) {
+	tests := map[string][]string{
+		"none":              nil,
+		"one":               {"true"},
+		"empty strings":     {"", "", "printf", "", "%s\n", ""},
+		"one empty string":  {""},
+		"two empty strings": {"", ""},
+		"white space":       {"sh", "-c", "echo 'a\tb'\nexit 1\n", " ", "\n"},
+		"invalid UTF-8":     {"\xff", "a\xc3", "\xed\xa0\x80", "\xf0\x9f"},
+		"control and bidi":  {"\x1b[2J", "\x01\x7f", "\u202e", "'\"\\$`"},
+		"long":              {strings.Repeat("x", 1<<20)},
+		"many":              slices.Repeat([]string{"", "x"}, 10_000),
+	}
+	j := open(t)
+	for name, argv := range tests {
+		t.Run(name, func(t *testing.T) {
+			tk := newTask()
+			tk.Command = argv
+			must(t, claimed(j, tk, epoch))
+			if got := stored(t, j, tk.ID).Command; !slices.Equal(got, argv) {
+				t.Errorf("got %d arguments %.200q", len(got), got)
+			}
+		})
+	}
+}
+
+// Any byte but NUL, which no argument and no path can hold.
+func anyText() *rapid.Generator[string] {
+	bytes := rapid.Map(rapid.SliceOf(rapid.ByteRange(1, 255)), func(b []byte) string { return string(b) })
+	return rapid.OneOf(rapid.StringMatching(`[^\x00]*`), bytes)
+}
+
+func TestEveryTextComesBackUnchanged(t *testing.T) {
+	j := open(t)
+	rapid.Check(t, func(t *rapid.T) {
+		tk := newTask()
+		tk.Command = rapid.SliceOf(anyText()).Draw(t, "argv")
+		tk.Name = anyText().Draw(t, "name")
+		tk.Environment = rapid.SliceOf(anyText()).Draw(t, "environment")
+		tk.Directory = anyText().Draw(t, "directory")
+		tk.IdempotencyKey = anyText().Draw(t, "key")
+		outcome := task.Outcome{Exit: 1, Message: anyText().Draw(t, "message"), Signal: anyText().Draw(t, "signal")}
+		must(t, claimed(j, tk, epoch))
+		must(t, recorded(j, tk, outcome, succeeded, epoch)) // another may have the name
+		got := stored(t, j, tk.ID)
+		if g, w := show(got, attempts(t, j, got.Number)), show(tk, []task.Attempt{tk.Last}); g != w {
+			t.Fatalf("stored\n%s\nwant\n%s", g, w)
+		}
+	})
+}
+
+// Times are kept to the microsecond, durations too, far into the past and the future.
+func TestTimesComeBackToTheMicrosecond(t *testing.T) {
+	j := open(t)
+	for _, at := range []time.Time{
+		time.Unix(0, 1000), time.Unix(-1, 999_999_999), epoch, epoch.In(time.FixedZone("", 5*3600)),
+		time.Date(1969, 12, 31, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC),
+	} {
+		tk := newTask()
+		tk.CreatedAt = at
+		must(t, claimed(j, tk, at))
+		must(t, recorded(j, tk, task.Outcome{Exit: 1, Duration: 1_234_567 * time.Nanosecond}, retryIn(time.Second), at))
+		got := stored(t, j, tk.ID)
+		for name, pair := range map[string][2]time.Time{
+			"created": {got.CreatedAt, at}, "history": {got.History.Began, at}, "started": {got.Last.StartedAt, at},
+			"next": {got.NextAttemptAt, at.Add(time.Second)},
+		} {
+			if late := pair[1].Sub(pair[0]); late < 0 || late >= time.Microsecond {
+				t.Errorf("%s: got %v, want %v", name, pair[0], pair[1])
+			}
+		}
+		if d := got.Last.Outcome.Duration; d != 1234*time.Microsecond {
+			t.Errorf("the attempt took %v", d)
+		}
+	}
+}
+
+// The policy that is read back decides as the one that was written.
+func TestPolicyComesBackUnchanged(t *testing.T) {
+	policies := map[string]task.Policy{"zero limits": {Name: "zero", Backoff: parsePolicy(t, "constant:0", "none").Backoff}}
+	for _, p := range backoff.Presets() {
+		policy, err := task.BuiltinPolicy(p.Name)
+		must(t, err)
+		policies[p.Name] = policy
+	}
+	for _, spec := range [][2]string{
+		{"exp:1s*1.5..30s", ""}, {"linear:5s+2s..1m", "full"}, {"fib:1s", "equal"}, {"poly:15s+n^2.5..1h", "decorrelated"},
+		{"list:1s,0s,1h30m", "30%"}, {"constant:5m", "add:1s..5s"}, {"exp:100ms", "add:30s*n"}, {"buckets:3", ""}, {"constant:90d", "phase"},
+	} {
+		policies[spec[0]+" "+spec[1]] = parsePolicy(t, spec[0], spec[1])
+	}
+	full := parsePolicy(t, "exp:2s..2m", "phase")
+	full.Attempts, full.Timeout, full.KillAfter, full.Budget = 0, 1500*time.Millisecond, time.Millisecond, 30*24*time.Hour
+	full.ResetAfter, full.Consecutive = time.Hour, 3
+	full.RetryOn, full.StopOn, full.SuccessOn = conditions(t, "1,75", "100-120"), conditions(t, "SIGSEGV"), conditions(t, "0", "timeout")
+	policies["every field"] = full
+
+	j := open(t)
+	for name, policy := range policies {
+		t.Run(name, func(t *testing.T) {
+			tk := newTask()
+			tk.Policy = policy
+			must(t, claimed(j, tk, epoch))
+			samePolicy(t, stored(t, j, tk.ID).Policy, policy)
+		})
+	}
+}
+
+func conditions(t *testing.T, texts ...string) []task.Condition {
+	t.Helper()
+	list, err := task.ParseConditions(texts)
+	must(t, err)
+	return list
+}
+
+func samePolicy(t *testing.T, got, want task.Policy) {
+	t.Helper()
+	if g, w := asJSON(t, got), asJSON(t, want); g != w {
+		t.Errorf("got  %s\nwant %s", g, w)
+	}
+	chance := backoff.Chance{Phase: 0.25, Rand: func() float64 { return 0.75 }}
+	for n := 1; n <= 30; n++ {
+		if g, w := got.Backoff.Delay(n, chance), want.Backoff.Delay(n, chance); g != w {
+			t.Errorf("the delay before retry %d is %v, was %v", n, g, w)
+		}
+	}
+	for _, o := range []task.Outcome{exit(0), exit(1), exit(75), exit(110), {Exit: 139, Signal: "SIGSEGV"}, {Exit: 143, Error: task.ErrorTimeout}} {
+		e := task.Evidence{Outcome: o}
+		g, _ := got.Classify(e)
+		if w, _ := want.Classify(e); g != w {
+			t.Errorf("%+v is of class %v, was %v", o, g, w)
+		}
+	}
+	// Conditions hold functions, which have no equality; what they match was compared above.
+	for _, p := range []*task.Policy{&got, &want} {
+		p.Backoff, p.RetryOn, p.StopOn, p.SuccessOn = backoff.Spec{}, nil, nil, nil
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func asJSON(t *testing.T, p task.Policy) string {
+	t.Helper()
+	data, err := json.Marshal(p)
+	must(t, err)
+	return string(data)
+}
+
+func TestListAndCount(t *testing.T) {
+	j := open(t)
+	var newest []string
+	for range 5 {
+		newest = slices.Insert(newest, 0, inFlight(t, j).ID)
+	}
+	for limit, want := range map[int][]string{0: newest, 1: newest[:1], 3: newest[:3], 5: newest, 99: newest} {
+		tasks, err := j.List(t.Context(), state.Filter{Limit: limit})
+		must(t, err)
+		var got []string
+		for _, tk := range tasks {
+			got = append(got, tk.ID)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("List(%d): got %q, want %q", limit, got, want)
+		}
+	}
+	if n, err := j.Count(t.Context()); n != 5 || err != nil {
+		t.Errorf("Count: %d, %v", n, err)
+	}
+}
+
+// A history is gathered from what was decided: the conditions may have looked at output that is not kept.
+func TestDecisionsComeBack(t *testing.T) {
+	j := open(t)
+	tk := newTask()
+	must(t, claimed(j, tk, epoch))
+	steps := []struct {
+		outcome  task.Outcome
+		decision task.Decision
+	}{
+		{exit(1), task.Decision{Verdict: task.VerdictRetry, Delay: 2 * time.Second}},
+		{exit(1), task.Decision{Verdict: task.VerdictRetry, Delay: time.Second, Success: true}}, // an exit of 1 that is a success
+		{exit(0), task.Decision{Verdict: task.VerdictRetry, Delay: time.Second, Rule: 2}},       // and one of 0 that is none
+		{exit(0), task.Decision{Verdict: task.VerdictRetry, Delay: 3 * time.Second, Rule: 2}},
+	}
+	for i, s := range steps {
+		if i > 0 {
+			must(t, claimed(j, tk, epoch))
+		}
+		must(t, recorded(j, tk, s.outcome, s.decision, epoch))
+	}
+	for i, a := range attempts(t, j, tk.Number) {
+		if got, want := a.Decision, steps[i].decision; got != want {
+			t.Errorf("attempt %d: %+v, want %+v", a.Number, got, want)
+		}
+	}
+	must(t, j.Release(tk.Number))
+	got, err := j.Adopt(t.Context(), tk.Number)
+	must(t, err)
+	tk.History.Began = tk.History.Began.Truncate(time.Microsecond)
+	got.History.Began = got.History.Began.UTC()
+	if got.History != tk.History {
+		t.Errorf("got  %+v\nwant %+v", got.History, tk.History)
+	}
+}
+
+// What an older retry wrote down says nothing of successes: an exit of 0 was one.
+func TestDecisionsOfAnOlderRetry(t *testing.T) {
+	j := open(t)
+	tk := newTask()
+	must(t, claimed(j, tk, epoch))
+	must(t, recorded(j, tk, exit(0), retryIn(time.Second), epoch))
+	must(t, claimed(j, tk, epoch))
+	must(t, recorded(j, tk, exit(1), retryIn(time.Second), epoch))
+	_, err := rawExec(j, "UPDATE attempts SET success = NULL, rule = NULL")
+	must(t, err)
+	list := attempts(t, j, tk.Number)
+	if !list[0].Decision.Success || list[1].Decision.Success || list[0].Decision.Rule != 0 {
+		t.Errorf("got %+v and %+v", list[0].Decision, list[1].Decision)
+	}
+}
+
+// requests are tasks of HTTP: the least that one asks for, and everything that it can.
+func requests() map[string]*request.Request {
+	none := ""
+	return map[string]*request.Request{
+		"least": {Method: "GET", URL: "http://host/"},
+		"most": {
+			Method: "POST", MethodGiven: true, URL: "https://u:p@host:8/a?b=\xc3\xa9#c", Header: []string{"A: {env:B}", "C:", "D;"}, User: "n:p",
+			Body: []request.Part{
+				{Text: []byte("\x00\xff\n"), Encode: true}, {File: "/dir/a b", Size: 3, Time: epoch.UTC(), Strip: true},
+				{File: request.StdinFile, Name: "f", FileName: "g", Type: "text/plain"},
+			},
+			Boundary: "b", Get: true, Idempotent: true, Keyed: true, KeyStyle: request.KeySF, KeyTTL: 24 * time.Hour, MaxRetryAfter: time.Hour,
+			Network: request.Network{
+				ConnectTimeout: time.Second, Proxy: "p", NoProxy: &none, UnixSocket: "/s", Resolve: []string{"a:1:b"}, Insecure: true,
+				CACert: "/c", Cert: "/d", Key: "/e", HTTP1: true, Compressed: true, MaxRedirects: 50,
+			},
+			Output: "/o", Include: true, HideFail: true,
+		},
+	}
+}
+
+// sending returns a task of HTTP that no journal knows yet.
+func sending(r *request.Request) *task.Task {
+	t := newTask()
+	t.Kind, t.Command, t.Target = request.Kind, nil, r
+	return t
+}
+
+func TestARequestComesBackUnchanged(t *testing.T) {
+	j := open(t)
+	for name, asked := range requests() {
+		t.Run(name, func(t *testing.T) {
+			for i, fields := 0, reflect.ValueOf(*asked); name == "most" && i < fields.NumField(); i++ {
+				if fields.Field(i).IsZero() {
+					t.Errorf("%s is not tried", fields.Type().Field(i).Name)
+				}
+			}
+			tk := sending(asked)
+			must(t, claimed(j, tk, epoch))
+			must(t, recorded(j, tk, refused(503), retryIn(time.Minute), epoch))
+			must(t, j.Release(tk.Number))
+			adopted, err := j.Adopt(t.Context(), tk.Number)
+			must(t, err)
+			for _, got := range []*task.Task{stored(t, j, tk.ID), adopted} {
+				if !reflect.DeepEqual(got.Target, asked) || got.Kind != request.Kind || got.Command != nil || got.Damage != nil {
+					t.Errorf("got  %+v of %s\nwant %+v", got.Target, showTask(got), asked)
+				}
+			}
+		})
+	}
+}
+
+// refused is what an attempt came to that was answered so.
+func refused(status int) task.Outcome {
+	return task.Outcome{Exit: 22, Message: "m", Duration: time.Second, Reply: &task.Reply{
+		Status: status, Written: 2, ServerDelay: 90 * time.Second, Body: "why\n", Default: task.Eligibility{Event: "503"},
+		Phases: task.Phases{DNS: time.Millisecond, Connect: 2 * time.Microsecond, TLS: time.Minute, FirstByte: 4 * time.Hour, Total: time.Second},
+	}}
+}
+
+// Of an exchange all comes back but what only the decision needed.
+func TestAnExchangeComesBack(t *testing.T) {
+	want := *refused(503).Reply
+	want.Body = ""
+	tests := map[string]struct {
+		outcome task.Outcome
+		want    *task.Reply
+	}{
+		"a command's": {exit(1), nil},
+		"answered":    {refused(503), &want},
+		"before the request": {
+			task.Outcome{Exit: 6, Error: task.ErrorDNS, Reply: &task.Reply{}, Duration: time.Second},
+			&task.Reply{Phases: task.Phases{Total: time.Second}},
+		},
+		"none, since its owner died": {task.Crashed(), nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			j := open(t)
+			tk := sending(requests()["least"])
+			must(t, claimed(j, tk, epoch))
+			must(t, recorded(j, tk, tt.outcome, retryIn(time.Minute), epoch))
+			history, err := j.History(t.Context(), tk.Number)
+			must(t, err)
+			for _, a := range append(history, attempts(t, j, tk.Number)[0], stored(t, j, tk.ID).Last) {
+				if !reflect.DeepEqual(a.Outcome.Reply, tt.want) {
+					t.Errorf("got %+v, want %+v", a.Outcome.Reply, tt.want)
+				}
+			}
+		})
+	}
+}
+
+// A body that conditions looked at is not kept: what is kept of a reply is what the executor captured.
+func TestABodyIsKeptWhereItWasCaptured(t *testing.T) {
+	j := open(t)
+	for _, captured := range []string{"", "why\n"} {
+		tk, outcome := sending(requests()["least"]), refused(503)
+		outcome.Stdout = captured
+		must(t, claimed(j, tk, epoch))
+		must(t, recorded(j, tk, outcome, failed, epoch))
+		if got := attempts(t, j, tk.Number)[0].Outcome; got.Stdout != captured || got.Stderr != "" || got.Reply.Body != "" {
+			t.Errorf("kept %q and %q, want %q", got.Stdout, got.Stderr, captured)
+		}
+	}
+}
+
+// Whoever goes on with a task knows how many attempts in a row ended in the same event, and until when its key is good.
+func TestAnAdoptedTaskKnowsItsEvents(t *testing.T) {
+	j := open(t)
+	tk := sending(&request.Request{Method: "POST", URL: "http://host/", KeyTTL: time.Hour})
+	for range 2 {
+		must(t, claimed(j, tk, epoch))
+		must(t, recorded(j, tk, refused(503), retryIn(time.Minute), epoch))
+	}
+	must(t, j.Release(tk.Number))
+	got, err := j.Adopt(t.Context(), tk.Number)
+	must(t, err)
+	want := task.History{}
+	for range 2 {
+		want = want.After(&tk.Policy, refused(503), retryIn(time.Minute))
+	}
+	if got.History.Event != want.Event || got.History.InARow != want.InARow || want.InARow != 2 || !got.History.Expires.Equal(got.CreatedAt.Add(time.Hour)) {
+		t.Errorf("got %+v, want %+v", got.History, want)
+	}
+}
+
+// Numbers that no retry wrote are read as what is possible, and an exchange that cannot be read as an empty one.
+func TestADamagedExchangeIsNoDamage(t *testing.T) {
+	empty := task.Reply{Phases: task.Phases{Total: time.Second}}
+	high := empty
+	high.ServerDelay = longest
+	for text, want := range map[string]task.Reply{
+		`{`: empty, `[]`: empty, `null`: empty, `{"status":"x"}`: empty, `{"status":-1,"written":-1,"dns_us":-9}`: empty,
+		`{"server_delay_us":9223372036854775807}`: high,
+	} {
+		j := open(t)
+		tk := sending(requests()["least"])
+		must(t, claimed(j, tk, epoch))
+		must(t, recorded(j, tk, refused(503), retryIn(time.Minute), epoch))
+		_, err := rawExec(j, "UPDATE attempts SET exchange = ?", text)
+		must(t, err)
+		got := stored(t, j, tk.ID)
+		if got.Damage != nil || !reflect.DeepEqual(*got.Last.Outcome.Reply, want) {
+			t.Errorf("%s: got %+v, %v", text, got.Last.Outcome.Reply, got.Damage)
+		}
+	}
+}
+
+// Nobody goes on with a task of HTTP that does not say what it asks for.
+func TestARequestThatCannotBeRead(t *testing.T) {
+	for set, want := range map[string]string{
+		"request = NULL":                            "request: there is none",
+		"request = '{'":                             "request: unexpected end",
+		"request = '[]'":                            "request: array where another",
+		"request = '{}'":                            "request: it names no method or no URL",
+		`request = '{"method":"GET"}'`:              "request: it names no method or no URL",
+		`request = '{"method":7,"url":"u"}'`:        "request: number where another",
+		`request = json_remove(request,'$.method')`: "request: it names",
+	} {
+		t.Run(set, func(t *testing.T) {
+			j := open(t)
+			tk := sending(requests()["least"])
+			must(t, claimed(j, tk, epoch))
+			must(t, j.Release(tk.Number))
+			spoil(t, j, tk, set)
+			if got := stored(t, j, tk.ID).Damage; got == nil || !strings.HasPrefix(got.Error(), want) {
+				t.Errorf("got %v, want %s", got, want)
+			}
+			checkReports(t, j)
+			checkSetApart(t, j, tk)
+		})
+	}
+}
+
+// A stdin that a request sends goes with the task, as one that is replayed to a command.
+func TestTheStdinOfARequestGoesWithIt(t *testing.T) {
+	j := open(t)
+	tk := sending(&request.Request{Method: "POST", URL: "http://host/", Body: []request.Part{{File: request.StdinFile}}})
+	must(t, claimed(j, tk, epoch))
+	file, err := j.KeepInput(tk)
+	must(t, err)
+	must(t, j.CompleteInput(tk, file))
+	must(t, file.Close())
+	kept, err := j.Input(tk)
+	must(t, err)
+	must(t, kept.Close())
+	if err := j.Requeue(t.Context(), stored(t, j, tk.ID), epoch); !errors.Is(err, state.ErrUnfinished) {
+		t.Errorf("requeued before the end: %v", err)
+	}
+	must(t, recorded(j, tk, refused(404), failed, epoch))
+	if _, err := j.Input(tk); !errors.Is(err, state.ErrInputLost) {
+		t.Errorf("after the end: %v", err)
+	}
+	if err := j.Requeue(t.Context(), stored(t, j, tk.ID), epoch); !errors.Is(err, state.ErrInputDropped) {
+		t.Errorf("requeued: %v", err)
+	}
+}
+
+func TestAdoptReturnsTheTaskAsItStands(t *testing.T) {
+	tests := map[string][]write{
+		"in its first attempt":  {claiming()},
+		"waiting":               {claiming(), recording(retryIn(time.Minute))},
+		"in its second attempt": {claiming(), recording(retryIn(time.Minute)), claiming()},
+		"told to stop":          {claiming(), recording(retryIn(time.Minute)), settling(interrupted)},
+		"stopped in an attempt": {claiming(), recording(interrupted)},
+	}
+	for name, writes := range tests {
+		t.Run(name, func(t *testing.T) {
+			j := open(t)
+			tk := newTask()
+			apply(t, j, tk, writes...)
+			must(t, j.Release(tk.Number))
+			got, err := j.Adopt(t.Context(), tk.Number)
+			must(t, err)
+			if g, w := showTask(got), showTask(tk); g != w {
+				t.Errorf("adopted\n%s\nwant\n%s", g, w)
+			}
+			if got.Last.Number != got.AttemptCount || (got.Last.Decision.Verdict == "") != (got.Status == task.InFlight) {
+				t.Errorf("%s, its last attempt %s", got.Status, showAttempt(got.Last))
+			}
+		})
+	}
+}
+
+// An adopted task goes on as one that never stopped: crash, claim, end.
+func TestAnAdoptedTaskGoesOn(t *testing.T) {
+	j := open(t)
+	tk := inFlight(t, j)
+	got, err := j.Adopt(t.Context(), tk.Number)
+	must(t, err)
+	must(t, recorded(j, got, task.Crashed(), interrupted, epoch.Add(time.Hour)))
+	apply(t, j, got, claiming(), recording(succeeded))
+	if end := stored(t, j, tk.ID); end.Status != task.Succeeded || end.AttemptCount != 2 || end.IdempotencyKey != tk.IdempotencyKey {
+		t.Errorf("ended as %s", showTask(end))
+	}
+	if _, err := j.Adopt(t.Context(), tk.Number); !errors.Is(err, state.ErrFinished) {
+		t.Errorf("adopted again: %v", err)
+	}
+}
+
+// The history that is gathered from the attempts is the one that was lived through.
+func TestAdoptGathersTheHistory(t *testing.T) {
+	j := open(t)
+	policy := parsePolicy(t, "exp:1s", "phase")
+	policy.Consecutive, policy.ResetAfter = 3, time.Minute
+	rapid.Check(t, func(t *rapid.T) {
+		tk := newTask()
+		tk.Policy = policy
+		must(t, claimed(j, tk, epoch))
+		for range rapid.IntRange(0, 8).Draw(t, "attempts") {
+			o := task.Outcome{
+				Exit:     rapid.SampledFrom([]int{0, 1, 75, task.NoExit}).Draw(t, "exit"),
+				Duration: time.Duration(rapid.Int64Range(0, 2*time.Minute.Microseconds()).Draw(t, "duration")) * time.Microsecond,
+			}
+			d := interrupted
+			if o.IsCrash() {
+				o = task.Crashed()
+			} else if rapid.Bool().Draw(t, "retry") {
+				d = retryIn(time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "delay")) * time.Microsecond)
+				d.Shortened = rapid.Bool().Draw(t, "shortened")
+			}
+			must(t, recorded(j, tk, o, d, epoch))
+			if rapid.Bool().Draw(t, "told to stop") {
+				must(t, settled(j, tk, interrupted, epoch))
+			}
+			must(t, claimed(j, tk, epoch))
+		}
+		got, err := j.Adopt(t.Context(), tk.Number)
+		must(t, err)
+		want := tk.History
+		want.Began = got.History.Began // compared to the microsecond elsewhere
+		if got.History != want {
+			t.Fatalf("gathered %+v\nlived    %+v", got.History, want)
+		}
+	})
+}
 
 // spoil changes the rows of one task, whatever the tables would say to it.
 func spoil(t *testing.T, j *Journal, tk *task.Task, set string) {
