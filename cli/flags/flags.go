@@ -268,3 +268,11 @@ func (s *Size) UnmarshalText(b []byte) error {
 func (s Size) String() string {
 	return units.BytesSize(float64(s))
 }
+
+// OrEmpty returns the value of a flag; empty where it was not given.
+func OrEmpty(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}

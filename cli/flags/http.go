@@ -245,14 +245,6 @@ func headerValue(lines []string, name string) string {
 	return ""
 }
 
-// OrEmpty returns the value of a flag; empty where it was not given.
-func OrEmpty(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
-}
-
 // absolute returns a path that a resume finds from another directory.
 func absolute(path string) (string, error) {
 	if path == "" {

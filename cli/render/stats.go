@@ -26,7 +26,7 @@ func Stats(w io.Writer, s Screen, commands []task.CommandStats, hidden int, sinc
 		_, err := fmt.Fprintln(w, none)
 		return err
 	}
-	columns := slices.DeleteFunc(slices.Clone(statsColumns), func(c statsColumn) bool { return c.empty(commands) })
+	columns := slices.DeleteFunc(statsColumns(), func(c statsColumn) bool { return c.empty(commands) })
 	rows := s.statsRows(columns, commands, now)
 	for s.Width > 0 && minTableWidth(rows) > s.Width {
 		lightest := slices.MinFunc(columns, func(a, b statsColumn) int { return cmp.Compare(a.weight, b.weight) }).weight
@@ -80,18 +80,21 @@ type statsColumn struct {
 // always is the weight of a column that is never dropped.
 const always = 9
 
-var statsColumns = []statsColumn{
-	{title: "LAST", weight: always, cell: lastRunCell},
-	{title: "RUNS", weight: always, cell: countCell(func(c *task.CommandStats) int { return c.Runs })},
-	{title: "FIRST TRY", weight: 3, cell: countCell(func(c *task.CommandStats) int { return c.FirstTry })},
-	{title: "RESCUED", weight: 7, cell: countCell(func(c *task.CommandStats) int { return c.Rescues })},
-	{title: "FAILED", weight: always, cell: failuresCell},
-	{title: "CANCELLED", weight: 2, cell: countCell(cancelled), rare: cancelled},
-	{title: "OPEN", weight: 6, cell: countCell(unfinished), rare: unfinished},
-	{title: "P50", weight: 4, cell: func(_ Screen, c *task.CommandStats, _ time.Time) string { return quantile(c, c.P50) }},
-	{title: "P95", weight: 5, cell: func(_ Screen, c *task.CommandStats, _ time.Time) string { return quantile(c, c.P95) }},
-	{title: "WAITED", weight: 1, cell: func(_ Screen, c *task.CommandStats, _ time.Time) string { return durationOrDash(c.Waiting) }},
-	{title: "COMMAND", weight: always, cell: commandCell},
+// statsColumns is a function: a package variable would be made at every start.
+func statsColumns() []statsColumn {
+	return []statsColumn{
+		{title: "LAST", weight: always, cell: lastRunCell},
+		{title: "RUNS", weight: always, cell: countCell(func(c *task.CommandStats) int { return c.Runs })},
+		{title: "FIRST TRY", weight: 3, cell: countCell(func(c *task.CommandStats) int { return c.FirstTry })},
+		{title: "RESCUED", weight: 7, cell: countCell(func(c *task.CommandStats) int { return c.Rescues })},
+		{title: "FAILED", weight: always, cell: failuresCell},
+		{title: "CANCELLED", weight: 2, cell: countCell(cancelled), rare: cancelled},
+		{title: "OPEN", weight: 6, cell: countCell(unfinished), rare: unfinished},
+		{title: "P50", weight: 4, cell: func(_ Screen, c *task.CommandStats, _ time.Time) string { return quantile(c, c.P50) }},
+		{title: "P95", weight: 5, cell: func(_ Screen, c *task.CommandStats, _ time.Time) string { return quantile(c, c.P95) }},
+		{title: "WAITED", weight: 1, cell: func(_ Screen, c *task.CommandStats, _ time.Time) string { return durationOrDash(c.Waiting) }},
+		{title: "COMMAND", weight: always, cell: commandCell},
+	}
 }
 
 func countCell(of func(*task.CommandStats) int) func(Screen, *task.CommandStats, time.Time) string {
