@@ -192,7 +192,8 @@ func TestNanosecondsPastAFloat(t *testing.T) {
 	}
 }
 
-// pinned is a preset as its original has it. The figures were worked out from the originals' formulas, not by this package.
+// pinned is a preset as its original has it. The figures were worked out from the originals' formulas, not by this
+// package.
 type pinned struct {
 	curve, jitter string
 	attempts      int

@@ -28,7 +28,8 @@ func TestWantedStatus(t *testing.T) {
 	}
 }
 
-// INTERRUPTED is not a stored status: the query reads all unfinished tasks, and the filter keeps those without an owner.
+// INTERRUPTED is not a stored status: the query reads all unfinished tasks, and the filter keeps those without an
+// owner.
 func TestFilterPasses(t *testing.T) {
 	view := func(s task.Status, interrupted bool) render.TaskView {
 		return render.TaskView{Task: &task.Task{Status: s}, Interrupted: interrupted}

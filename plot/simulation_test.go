@@ -143,8 +143,8 @@ func TestLockOfOneAfterTheOther(t *testing.T) {
 	}
 }
 
-// As in M. Brooker, "Exponential Backoff And Jitter" (2015): without jitter the clients call far more often, and with equal jitter more
-// often than with full.
+// As in M. Brooker, "Exponential Backoff And Jitter" (2015): without jitter the clients call far more often, and with
+// equal jitter more often than with full.
 func TestLockRanksJitters(t *testing.T) {
 	calls := map[string]int{}
 	for _, jitter := range []string{"none", "equal", "full"} {

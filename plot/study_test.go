@@ -181,7 +181,8 @@ func TestStudyFails(t *testing.T) {
 	}
 }
 
-// Where the windows of all tasks end at the longest duration, so does their mean: it is no time before the first failure.
+// Where the windows of all tasks end at the longest duration, so does their mean: it is no time before the first
+// failure.
 func TestStudySaturates(t *testing.T) {
 	w := study(t, subject(t, "constant:365d", "none", 400), Options{Tasks: 3}).Window
 	if w.Mean != w.Most || w.Least != w.Most {

@@ -6,7 +6,8 @@ import (
 	"os"
 )
 
-// What a store answers when it cannot do what was asked, for errors.Is. A write that came too late gets task.ErrNotOwner.
+// What a store answers when it cannot do what was asked, for errors.Is. A write that came too late gets
+// task.ErrNotOwner.
 var (
 	ErrNotFound     = errors.New("no such task")
 	ErrFinished     = errors.New("the task has finished")

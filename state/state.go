@@ -1,5 +1,5 @@
-// Package state says what a store of tasks is: what it is asked, what it answers, and how it fails. state/sqlite is one, and
-// state/storetest checks what every one has to do.
+// Package state says what a store of tasks is: what it is asked, what it answers, and how it fails. state/sqlite is
+// one, and state/storetest checks what every one has to do.
 package state
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Store keeps tasks and their attempts. It is safe for concurrent use, and for use by several processes. Each write of a task names the
-// attempt and the status that it expects; one that comes too late gets task.ErrNotOwner.
+// Store keeps tasks and their attempts. It is safe for concurrent use, and for use by several processes. Each write of
+// a task names the attempt and the status that it expects; one that comes too late gets task.ErrNotOwner.
 type Store interface {
 	Writer
 	Reader
@@ -25,10 +25,11 @@ type Store interface {
 
 // Writer is what a run writes.
 type Writer interface {
-	// Claim makes the intent of the task's next attempt durable before it starts. The first claim makes the task itself, and gives it
-	// its number and phase. It returns ErrNamed where an unfinished task has the new one's name.
+	// Claim makes the intent of the task's next attempt durable before it starts. The first claim makes the task
+	// itself, and gives it its number and phase. It returns ErrNamed where an unfinished task has the new one's name.
 	Claim(ctx context.Context, t *task.Task, now time.Time) error
-	// RecordAndClaim is Record followed by Claim, or nothing. Unclaim takes its claim back, where the attempt did not begin.
+	// RecordAndClaim is Record followed by Claim, or nothing. Unclaim takes its claim back, where the attempt did not
+	// begin.
 	RecordAndClaim(ctx context.Context, t *task.Task, a task.Attempt, now time.Time) error
 	Unclaim(ctx context.Context, t *task.Task) error
 	// NoteProcess adds to the attempt in flight where its processes are found.
@@ -57,9 +58,11 @@ type Reader interface {
 	// Attempts returns a task's attempts in their order, with the tails of their output; History leaves the tails out.
 	Attempts(ctx context.Context, number int64) ([]task.Attempt, error)
 	History(ctx context.Context, number int64) ([]task.Attempt, error)
-	// Output returns what was captured of an attempt; of the latest that has anything for attempt 0. ErrNoOutput where nothing was.
+	// Output returns what was captured of an attempt; of the latest that has anything for attempt 0. ErrNoOutput where
+	// nothing was.
 	Output(ctx context.Context, number int64, attempt int) (Output, error)
-	// Named returns the unfinished task of a name, Newest the newest, Success the newest that succeeded; nil where there is none.
+	// Named returns the unfinished task of a name, Newest the newest, Success the newest that succeeded; nil where
+	// there is none.
 	Named(ctx context.Context, name string) (*task.Task, error)
 	Newest(ctx context.Context, name string) (*task.Task, error)
 	Success(ctx context.Context, name string) (*task.Task, error)
@@ -77,12 +80,12 @@ type Owners interface {
 	Owner(number int64) (pid int, err error)
 	// Interrupted reports whether an unfinished task has lost its owner.
 	Interrupted(ctx context.Context, t *task.Task) (bool, error)
-	// Adopt makes this process the owner of an interrupted task and returns it with its history. It returns ErrOwned, ErrFinished or
-	// ErrDamaged where that cannot be. Release ends the ownership.
+	// Adopt makes this process the owner of an interrupted task and returns it with its history. It returns ErrOwned,
+	// ErrFinished or ErrDamaged where that cannot be. Release ends the ownership.
 	Adopt(ctx context.Context, number int64) (*task.Task, error)
 	Release(number int64) error
-	// OwnName makes this process the one that may start or resume the task of a name, until it exits or releases the name. Where another
-	// one is that, it returns false and its pid.
+	// OwnName makes this process the one that may start or resume the task of a name, until it exits or releases the
+	// name. Where another one is that, it returns false and its pid.
 	OwnName(name string) (owned bool, pid int, err error)
 	ReleaseName(name string) error
 }
@@ -95,7 +98,8 @@ type Manager interface {
 	Requeue(ctx context.Context, t *task.Task, now time.Time) error
 	// Remember keeps a success from being pruned.
 	Remember(ctx context.Context, t *task.Task) error
-	// Prune removes finished tasks, some at a time, and reports whether there are more. Prunable says what it would remove in all.
+	// Prune removes finished tasks, some at a time, and reports whether there are more. Prunable says what it would
+	// remove in all.
 	Prune(ctx context.Context, r Retention) (tasks int, more bool, err error)
 	Prunable(ctx context.Context, r Retention) (Prunable, error)
 	// Compact gives the room of what was removed back.
@@ -117,7 +121,8 @@ type Inputs interface {
 	Dir() string
 	// HasRoom reports whether there is room for inputs and outputs.
 	HasRoom() bool
-	// KeepInput makes the file for a task's stdin, CompleteInput says that it holds all of it, and DropInput removes it.
+	// KeepInput makes the file for a task's stdin, CompleteInput says that it holds all of it, and DropInput removes
+	// it.
 	KeepInput(t *task.Task) (*os.File, error)
 	CompleteInput(t *task.Task, file *os.File) error
 	DropInput(t *task.Task)

@@ -136,7 +136,8 @@ func TestTableAligns(t *testing.T) {
 	}
 }
 
-// A frame begins in the corner and clears what the one before may have left; it is no higher and no wider than its screen.
+// A frame begins in the corner and clears what the one before may have left; it is no higher and no wider than its
+// screen.
 func TestFrame(t *testing.T) {
 	const text = "one\nfar too long\n\nlast\n"
 	tests := []struct {

@@ -258,8 +258,8 @@ func TestTimelineBins(t *testing.T) {
 	}
 }
 
-// Whatever the clock has done: no segment is negative, each begins where the one before ends, every cell is within the width, and
-// each attempt has one that lies no earlier than that of the attempt before.
+// Whatever the clock has done: no segment is negative, each begins where the one before ends, every cell is within the
+// width, and each attempt has one that lies no earlier than that of the attempt before.
 func TestTimelineNeverDrawsNonsense(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tk, attempts, at := anyHistory(t)
@@ -284,7 +284,8 @@ func TestTimelineNeverDrawsNonsense(t *testing.T) {
 	})
 }
 
-// A journal that was tampered with has any times. The timeline comes to its end all the same, and no line is wider than the screen.
+// A journal that was tampered with has any times. The timeline comes to its end all the same, and no line is wider than
+// the screen.
 func TestTimelineOfAnyTimes(t *testing.T) {
 	moment := rapid.Custom(func(t *rapid.T) time.Time {
 		if rapid.Bool().Draw(t, "sound") {

@@ -17,8 +17,8 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// A write of the journal fails in the middle of a run. The command goes on, one warning says so, and the end is written all
-// the same, so that no resume runs a task again that has succeeded.
+// A write of the journal fails in the middle of a run. The command goes on, one warning says so, and the end is written
+// all the same, so that no resume runs a task again that has succeeded.
 func TestGuardedJournalWritesTheEnd(t *testing.T) {
 	journal, err := sqlite.Open(t.Context(), t.TempDir())
 	if err != nil {
@@ -49,7 +49,8 @@ func TestGuardedJournalWritesTheEnd(t *testing.T) {
 	}
 }
 
-// Where others hold the journal, an outcome and the next claim are not waited for long together: one after the other they are.
+// Where others hold the journal, an outcome and the next claim are not waited for long together: one after the other
+// they are.
 func TestGuardedJournalChainsSoonOrNot(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -132,8 +133,9 @@ func TestAStopEndsTheWaitForTheJournal(t *testing.T) {
 	}
 }
 
-// A task waits, another process holds the journal, and the next attempt cannot be claimed. A command runs all the same. A request that is
-// not safe to repeat does not: it would succeed, and a resume would find the task waiting and send it again.
+// A task waits, another process holds the journal, and the next attempt cannot be claimed. A command runs all the same.
+// A request that is not safe to repeat does not: it would succeed, and a resume would find the task waiting and send it
+// again.
 func TestAnUnclaimedAttemptIsNotSent(t *testing.T) {
 	dir := t.TempDir()
 	for name, tt := range map[string]struct {

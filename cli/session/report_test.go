@@ -145,7 +145,8 @@ func TestAReportThatFailsIsAWarning(t *testing.T) {
 	}
 }
 
-// A stream that leads to a file holds what others write too: the report goes where they write, and takes nothing's place.
+// A stream that leads to a file holds what others write too: the report goes where they write, and takes nothing's
+// place.
 func TestReportOnAStreamThatIsAFile(t *testing.T) {
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	testkit.Must(t, err)

@@ -59,7 +59,8 @@ func TestRetentionOf(t *testing.T) {
 	}
 }
 
-// Sixteen tasks that do not tidy by themselves are no more than one step removes: so the journal does not grow for ever.
+// Sixteen tasks that do not tidy by themselves are no more than one step removes: so the journal does not grow for
+// ever.
 func TestAStepRemovesWhatCameSinceTheLast(t *testing.T) {
 	if most := tidyEvery * (1 + 2*tidyAttempts); most > tidyRows {
 		t.Errorf("%d rows can come, and %d go", most, tidyRows)

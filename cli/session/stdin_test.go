@@ -286,7 +286,8 @@ func TestInputFile(t *testing.T) {
 	}
 }
 
-// What could not be kept is not kept as an empty stdin, should there be room once it has been read; and that is said once.
+// What could not be kept is not kept as an empty stdin, should there be room once it has been read; and that is said
+// once.
 func TestAnInputFileThatCouldNotBeMade(t *testing.T) {
 	for _, roomAgain := range []bool{false, true} {
 		warnings := 0

@@ -142,7 +142,8 @@ func TestFormulaRefuses(t *testing.T) {
 	}
 }
 
-// A formula without chance takes every jitter, one with chance what adds to it; the text is read back to the same delays.
+// A formula without chance takes every jitter, one with chance what adds to it; the text is read back to the same
+// delays.
 func TestFormulaWithJitter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		curve := rapid.SampledFrom([]string{"expr:n", "expr:15 + n^4..1h", "expr:prev*2+1", "expr:n > 3 ? 60 : 5", "expr:rand(9)*n + 1", "expr:15 + n^4 + rand(30)*n..5m", "expr:max(1, rand(prev*3))..1m"}).Draw(t, "curve")

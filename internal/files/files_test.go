@@ -66,7 +66,8 @@ func TestTargetIsAbsolute(t *testing.T) {
 	}
 }
 
-// A file is replaced whole: nothing of the old one is left, whoever reads it meanwhile has all of it, and its mode stays.
+// A file is replaced whole: nothing of the old one is left, whoever reads it meanwhile has all of it, and its mode
+// stays.
 func TestReplaceReplacesTheWhole(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "report.json")

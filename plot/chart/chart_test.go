@@ -64,7 +64,8 @@ func TestTimeTicks(t *testing.T) {
 	}
 }
 
-// Delays that hardly grow come evenly in time, on a linear axis; others, and windows that lie far apart, need a logarithmic one.
+// Delays that hardly grow come evenly in time, on a linear axis; others, and windows that lie far apart, need a
+// logarithmic one.
 func TestTimeAxis(t *testing.T) {
 	for _, tt := range []struct {
 		specs []string

@@ -145,7 +145,8 @@ func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// until waits until an expression is true. Just after a navigation the browser may still look for the page that is gone: then again.
+// until waits until an expression is true. Just after a navigation the browser may still look for the page that is
+// gone: then again.
 func (b *tab) until(expression string) {
 	b.Helper()
 	var err error

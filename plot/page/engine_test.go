@@ -17,7 +17,8 @@ import (
 	"github.com/10f93571/retry/plot/page/model"
 )
 
-// engineCases use every kind of curve and jitter, an optional parameter, a budget, a slider that was moved and a mistake.
+// engineCases use every kind of curve and jitter, an optional parameter, a budget, a slider that was moved and a
+// mistake.
 func engineCases() model.Request {
 	r := request("exp:1s..1m/phase", "list:1s,2s,5s/30%", "expr:15 + n^4 + rand(30)*n/none", "sidekiq/none", "constant:5s/equal", "linear:5s+2s..1m/full",
 		"fib:1s/decorrelated", "poly:15s+n^4/add:30s*n", "buckets:3", "exp:")
@@ -27,8 +28,8 @@ func engineCases() model.Request {
 	return r
 }
 
-// The engine that is checked in computes what this program computes. It may draw in an older way: it is compiled for a release, not
-// for each change.
+// The engine that is checked in computes what this program computes. It may draw in an older way: it is compiled for a
+// release, not for each change.
 func TestEngineComputesTheSame(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds to compile the engine")

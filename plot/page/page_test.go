@@ -45,7 +45,8 @@ func (b *tab) cards() (cards []card) {
 	return cards
 }
 
-// checkNative compares the figures that the page shows with those that this program computes. The engine may draw in an older way.
+// checkNative compares the figures that the page shows with those that this program computes. The engine may draw in an
+// older way.
 func (b *tab) checkNative(r model.Request) []card {
 	b.Helper()
 	shown := b.cards()
@@ -153,7 +154,8 @@ func TestNoCap(t *testing.T) {
 	b.quiet()
 }
 
-// While somebody writes, the field is left alone; when it is left, it has the form that a spec has. A slider moved before has no say.
+// While somebody writes, the field is left alone; when it is left, it has the form that a spec has. A slider moved
+// before has no say.
 func TestTyping(t *testing.T) {
 	b := open(t, request("exp:1s/full"))
 	b.do(chromedp.Focus(chromedp.CSS(".sliders input")), chromedp.KeyEvent(kb.ArrowRight))

@@ -10,7 +10,8 @@ import (
 	"github.com/10f93571/retry/plot/page"
 )
 
-// What the page is made of before any script runs: the picture and the figures that it was made with, and no more than 3 MB.
+// What the page is made of before any script runs: the picture and the figures that it was made with, and no more than
+// 3 MB.
 func TestStaticPage(t *testing.T) {
 	var text strings.Builder
 	r := request("exp:1s/full")

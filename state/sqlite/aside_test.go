@@ -118,8 +118,8 @@ func TestManyFindTheDamageAtOnce(t *testing.T) {
 	}
 }
 
-// Death between two moves: what is left is damage to who comes next, whichever move was the last, and no fresh journal lies beside
-// a WAL or locks of the old one.
+// Death between two moves: what is left is damage to who comes next, whichever move was the last, and no fresh journal
+// lies beside a WAL or locks of the old one.
 func TestSettingAsideCanBeCutOff(t *testing.T) {
 	for moved := 1; moved < len(asideOrder); moved++ {
 		t.Run(asideOrder[moved-1], func(t *testing.T) {
@@ -145,8 +145,8 @@ func TestSettingAsideCanBeCutOff(t *testing.T) {
 	}
 }
 
-// Who had the old journal open goes on with it where it is now. Its end must not touch the new one's files, which have the names that
-// it knows.
+// Who had the old journal open goes on with it where it is now. Its end must not touch the new one's files, which have
+// the names that it knows.
 func TestAnOwnerOfTheOldJournalHarmsNothing(t *testing.T) {
 	dir := t.TempDir()
 	p := startPuppet(t)

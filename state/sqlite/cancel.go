@@ -11,8 +11,8 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Cancel ends an unfinished task, whoever owns it; an owner is refused its next write. It returns ErrFinished where the task
-// has ended already.
+// Cancel ends an unfinished task, whoever owns it; an owner is refused its next write. It returns ErrFinished where the
+// task has ended already.
 func (j *Journal) Cancel(ctx context.Context, number int64, now time.Time) error {
 	var stored placed
 	err := j.write(ctx, func(c *conn) (err error) {
@@ -40,8 +40,8 @@ func (j *Journal) Cancel(ctx context.Context, number int64, now time.Time) error
 	return err
 }
 
-// CancelNested ends what the task's attempts left unfinished: tasks that they made, whose owners are dead. One with a name is left
-// for the next attempt, which goes on with it.
+// CancelNested ends what the task's attempts left unfinished: tasks that they made, whose owners are dead. One with a
+// name is left for the next attempt, which goes on with it.
 func (j *Journal) CancelNested(ctx context.Context, t *task.Task, now time.Time) error {
 	const query = `WHERE t.parent = ? AND t.name IS NULL AND t.status IN ('PENDING', 'IN_FLIGHT')`
 	nested, err := j.tasks(ctx, selectTasks+query, t.ID)
@@ -69,9 +69,9 @@ func (j *Journal) cancelAbandoned(ctx context.Context, t *task.Task, now time.Ti
 	return j.CancelNested(ctx, t, now)
 }
 
-// Requeue gives a finished task fresh attempts: their numbers go on, its key stays, its budget begins anew. Whoever resumes it
-// runs it. It returns ErrDamaged where that would not, ErrUnfinished where the task has not ended, ErrNamed where an unfinished one
-// has its name, and ErrInputDropped where its attempts read a stdin that was to be replayed.
+// Requeue gives a finished task fresh attempts: their numbers go on, its key stays, its budget begins anew. Whoever
+// resumes it runs it. It returns ErrDamaged where that would not, ErrUnfinished where the task has not ended, ErrNamed
+// where an unfinished one has its name, and ErrInputDropped where its attempts read a stdin that was to be replayed.
 func (j *Journal) Requeue(ctx context.Context, t *task.Task, now time.Time) error {
 	switch {
 	case t.Damage != nil:

@@ -13,9 +13,10 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Claim writes the intent of the task's next attempt, in one transaction with the task itself where this is its first. What it wrote
-// survives the death of the process at once. A new task survives a power loss, too, from the moment that its first outcome is recorded;
-// where that matters, from before the first attempt. It returns ErrNamed where an unfinished task has the new one's name.
+// Claim writes the intent of the task's next attempt, in one transaction with the task itself where this is its first.
+// What it wrote survives the death of the process at once. A new task survives a power loss, too, from the moment that
+// its first outcome is recorded; where that matters, from before the first attempt. It returns ErrNamed where an
+// unfinished task has the new one's name.
 func (j *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error {
 	if t.Number != 0 {
 		err := j.write(ctx, func(c *conn) error { return j.claimNext(c, t, now) })
@@ -76,8 +77,8 @@ func (j *Journal) claimNext(c *conn, t *task.Task, now time.Time) error {
 	return insertAttempt(c, t.Number, t.AttemptCount+1, now)
 }
 
-// own makes this process the owner of a task that nobody has seen yet. Where the database was removed under a living owner, that one's
-// number is skipped.
+// own makes this process the owner of a task that nobody has seen yet. Where the database was removed under a living
+// owner, that one's number is skipped.
 func (j *Journal) own(c *conn, number int64) (int64, error) {
 	free := number
 	for {
@@ -143,8 +144,8 @@ func joinStrings(list []string) []byte {
 	return joined
 }
 
-// storedOptions are options as the journal holds them. JSON would change a hook that is no UTF-8, which it may be like an
-// argument, so hooks are stored as bytes.
+// storedOptions are options as the journal holds them. JSON would change a hook that is no UTF-8, which it may be like
+// an argument, so hooks are stored as bytes.
 type storedOptions struct {
 	task.Options
 	OnRetry   []byte `json:"on_retry,omitempty"`
@@ -179,8 +180,8 @@ func insertAttempt(c *conn, number int64, attempt int, now time.Time) error {
 	return err
 }
 
-// Unclaim takes back the claim of RecordAndClaim, before its attempt began: the task waits, as the decision had it. A task that was
-// cancelled meanwhile stays so, and gives task.ErrNotOwner.
+// Unclaim takes back the claim of RecordAndClaim, before its attempt began: the task waits, as the decision had it. A
+// task that was cancelled meanwhile stays so, and gives task.ErrNotOwner.
 func (j *Journal) Unclaim(ctx context.Context, t *task.Task) error {
 	return j.write(ctx, func(c *conn) error {
 		err := j.advance(c, t.Number, t.ID, transition{
@@ -206,7 +207,8 @@ func machineSalt() uint64 {
 	return h.Sum64()
 }
 
-// phase returns the task's fixed place in [0, 1): multiples of the golden ratio stay evenly apart, however many there are.
+// phase returns the task's fixed place in [0, 1): multiples of the golden ratio stay evenly apart, however many there
+// are.
 func phase(number int64, salt uint64) float64 {
 	const unit = 1.0 / (1 << 53)
 	_, f := math.Modf(math.Phi*float64(number) + float64(salt>>11)*unit)

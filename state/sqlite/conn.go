@@ -13,8 +13,8 @@ import (
 	"github.com/mattn/go-sqlite3"
 )
 
-// conn is one connection to SQLite. It calls the driver directly: database/sql, with its pool and its contexts, costs a start more
-// than the start's statements do.
+// conn is one connection to SQLite. It calls the driver directly: database/sql, with its pool and its contexts, costs a
+// start more than the start's statements do.
 type conn struct {
 	driver   driver.Conn
 	compiled map[string]driver.Stmt
@@ -65,7 +65,8 @@ func (c *conn) statement(query string) (driver.Stmt, error) {
 	return s, err
 }
 
-// exec runs a statement and returns how many rows it changed. One without arguments is not kept compiled, and may be several in one text.
+// exec runs a statement and returns how many rows it changed. One without arguments is not kept compiled, and may be
+// several in one text.
 func (c *conn) exec(query string, args ...any) (changed int64, err error) {
 	result, err := c.run(query, args)
 	if err != nil {
@@ -152,7 +153,8 @@ func (c *conn) query(ctx context.Context, query string, args []any) (driver.Rows
 	return statement.(driver.StmtQueryContext).QueryContext(ctx, values)
 }
 
-// Times and durations that are read lie between these, so that nothing that is computed from them overflows, whatever is in the journal.
+// Times and durations that are read lie between these, so that nothing that is computed from them overflows, whatever
+// is in the journal.
 var (
 	earliest = time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
 	latest   = time.Date(10000, 1, 2, 0, 0, 0, 0, time.UTC).UnixMicro() // a day past RFC 3339: the wait of a task made in 9999
@@ -219,7 +221,8 @@ func scanInto[T any](to *T, value driver.Value) error {
 	return err
 }
 
-// transaction runs do between BEGIN IMMEDIATE and COMMIT. It rolls back also what could not be committed: SQLite may leave that open.
+// transaction runs do between BEGIN IMMEDIATE and COMMIT. It rolls back also what could not be committed: SQLite may
+// leave that open.
 func (c *conn) transaction(ctx context.Context, do func(*conn) error) error {
 	c.busy <- struct{}{}
 	defer func() { <-c.busy }()
@@ -248,14 +251,16 @@ func (c *conn) transaction(ctx context.Context, do func(*conn) error) error {
 // busyTimeout is how long one process waits for the others' writes.
 const busyTimeout = 5 * time.Second
 
-// The pauses between two tries to get a lock. A write takes a fraction of a millisecond; where many wait, each tries more rarely.
+// The pauses between two tries to get a lock. A write takes a fraction of a millisecond; where many wait, each tries
+// more rarely.
 const (
 	firstPause = 200 * time.Microsecond
 	lastPause  = 4 * time.Millisecond
 )
 
-// retryBusy repeats what fails because of another process's lock, for busyTimeout or until the context ends. The pauses are random, so
-// that no process is always the last one. SQLite's own busy handler sleeps for up to 100 ms at a time and cannot be interrupted.
+// retryBusy repeats what fails because of another process's lock, for busyTimeout or until the context ends. The pauses
+// are random, so that no process is always the last one. SQLite's own busy handler sleeps for up to 100 ms at a time
+// and cannot be interrupted.
 func retryBusy(ctx context.Context, do func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()

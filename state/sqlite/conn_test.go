@@ -123,7 +123,8 @@ func TestTheEndIsReadyBeforeItComes(t *testing.T) {
 	}
 }
 
-// Each run is the first to open the journal, and reads the whole log. While its command runs it copies back what is long.
+// Each run is the first to open the journal, and reads the whole log. While its command runs it copies back what is
+// long.
 func TestTheLogStaysShort(t *testing.T) {
 	j := open(t)
 	longest := 0
@@ -173,9 +174,8 @@ func TestALogThatCannotBeCopiedIsLeft(t *testing.T) {
 	}))
 }
 
-// logPages is how many pages are in the log and not in the database.
-// Where the disk is full, what has a place in the log already is enough for a write, once it was copied. Where somebody reads it, it
-// was not.
+// logPages is how many pages are in the log and not in the database. Where the disk is full, what has a place in the
+// log already is enough for a write, once it was copied. Where somebody reads it, it was not.
 func TestAFullDiskShortensTheLog(t *testing.T) {
 	for _, read := range []bool{false, true} {
 		dir := t.TempDir()

@@ -41,8 +41,8 @@ func (j *Journal) awaitSync(t *task.Task) error {
 	return j.diagnose(s.(*pendingSync).err)
 }
 
-// syncLog waits until the disk has what was committed. With synchronous=FULL, SQLite would wait while it holds the write lock; here others
-// write meanwhile, and the file system makes one wait of many.
+// syncLog waits until the disk has what was committed. With synchronous=FULL, SQLite would wait while it holds the
+// write lock; here others write meanwhile, and the file system makes one wait of many.
 func (j *Journal) syncLog() error {
 	step("transaction not synced")
 	file, err := os.OpenFile(filepath.Join(j.dir, DatabaseName+walSuffix), os.O_RDWR, 0) // Windows syncs only what may be written
@@ -53,8 +53,8 @@ func (j *Journal) syncLog() error {
 	return syncData(file)
 }
 
-// prepareEnd does while the command runs what its end would wait for: it compiles the statements, and copies a long log into the database.
-// An error shows at the end, where it matters.
+// prepareEnd does while the command runs what its end would wait for: it compiles the statements, and copies a long log
+// into the database. An error shows at the end, where it matters.
 func (j *Journal) prepareEnd() {
 	left := 0
 	_ = j.conn.use(func() (err error) {
@@ -72,11 +72,11 @@ func (j *Journal) prepareEnd() {
 }
 
 const (
-	// walPages is the length from which the log is copied into the database. The first process that opens the journal after all others
-	// have gone reads the log, a microsecond a page; a copy waits for the disk three or four times.
+	// walPages is the length from which the log is copied into the database. The first process that opens the journal
+	// after all others have gone reads the log, a microsecond a page; a copy waits for the disk three or four times.
 	walPages = 64
-	// longLog is the length from which a log is copied while nobody writes. What others write meanwhile keeps the log from being begun anew;
-	// from a thousand pages on SQLite would copy in every COMMIT.
+	// longLog is the length from which a log is copied while nobody writes. What others write meanwhile keeps the log
+	// from being begun anew; from a thousand pages on SQLite would copy in every COMMIT.
 	longLog = 4 * walPages
 )
 
@@ -116,8 +116,9 @@ const (
 	lastReserve = 64 << 10  // what the end of a task takes, which is a few pages
 )
 
-// keepReserve makes a file that takes up room, so that the end of a task can be written though the disk is full. Without that,
-// what has succeeded would run again in a resume. A disk that has no room for it now is none of the task's concern.
+// keepReserve makes a file that takes up room, so that the end of a task can be written though the disk is full.
+// Without that, what has succeeded would run again in a resume. A disk that has no room for it now is none of the
+// task's concern.
 func (j *Journal) keepReserve() {
 	if err := j.reserve(reserveSize); err != nil && !errors.Is(err, fs.ErrExist) { // mostly it is there
 		_ = j.reserve(lastReserve)
@@ -145,8 +146,8 @@ func (j *Journal) spareReserve() {
 	}
 }
 
-// writeEnd is write for what ends an attempt. Where it ends the task, on a full disk, it gives the reserve up and tries once more:
-// between two attempts the next one would only fill that, too, and leave nothing for the end.
+// writeEnd is write for what ends an attempt. Where it ends the task, on a full disk, it gives the reserve up and tries
+// once more: between two attempts the next one would only fill that, too, and leave nothing for the end.
 func (j *Journal) writeEnd(ctx context.Context, t *task.Task, do func(*conn) error) error {
 	err := j.write(ctx, do)
 	if errors.Is(err, state.ErrFull) && t.Status.Finished() && os.Remove(filepath.Join(j.dir, reserveName)) == nil {
@@ -155,9 +156,9 @@ func (j *Journal) writeEnd(ctx context.Context, t *task.Task, do func(*conn) err
 	return err
 }
 
-// makeRoom copies the log back where that can grow no longer, so that the next write begins it anew in the room that it has, and keeps
-// it short from then on: the database needs some of the reserve to grow, and the log is not to take the rest. It reports false where
-// nothing is gained: all was copied before, or others still read the log.
+// makeRoom copies the log back where that can grow no longer, so that the next write begins it anew in the room that it
+// has, and keeps it short from then on: the database needs some of the reserve to grow, and the log is not to take the
+// rest. It reports false where nothing is gained: all was copied before, or others still read the log.
 func (j *Journal) makeRoom() (made bool) {
 	_ = j.conn.use(func() error {
 		c := j.conn
@@ -192,13 +193,14 @@ const (
 	asideTime   = "20060102T150405Z"
 )
 
-// asideOrder is in which order a damaged journal leaves. The database goes first and its WAL last: should we die in between, a WAL
-// without a database is damage to whoever opens the journal next, while a database without its WAL would look sound and lack
-// what was acknowledged. The locks and the inputs go along, since the numbers of tasks begin anew.
+// asideOrder is in which order a damaged journal leaves. The database goes first and its WAL last: should we die in
+// between, a WAL without a database is damage to whoever opens the journal next, while a database without its WAL would
+// look sound and lack what was acknowledged. The locks and the inputs go along, since the numbers of tasks begin anew.
 var asideOrder = []string{DatabaseName, DatabaseName + shmSuffix, lock.OwnersFile, inputsName, DatabaseName + walSuffix}
 
-// SetAside moves the journal that damage, an ErrCorrupt, complains of into a directory beside it, and returns that. It returns ""
-// where another process has done so before. Those that have the old files open go on with them there, and harm nothing.
+// SetAside moves the journal that damage, an ErrCorrupt, complains of into a directory beside it, and returns that. It
+// returns "" where another process has done so before. Those that have the old files open go on with them there, and
+// harm nothing.
 func SetAside(ctx context.Context, damage error) (aside string, err error) {
 	var f *state.Fault
 	if !errors.As(damage, &f) || !errors.Is(f.Kind, state.ErrCorrupt) || f.Dir == "" {

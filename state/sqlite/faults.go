@@ -8,7 +8,8 @@ import (
 	"github.com/10f93571/retry/state/lock"
 )
 
-// diagnose gives an error of SQLite or the system its kind and hint. One that has them, or is of no known kind, stays as it is.
+// diagnose gives an error of SQLite or the system its kind and hint. One that has them, or is of no known kind, stays
+// as it is.
 func diagnose(dir string, err error) error {
 	if err == nil || errors.As(err, new(*state.Fault)) {
 		return err

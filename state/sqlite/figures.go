@@ -94,8 +94,8 @@ func (j *Journal) unfinishedNames(ctx context.Context) ([]*task.Task, error) {
 	})
 }
 
-// selectNames reads of each name the last run that ended, cancelled ones left out: they say nothing of the command. Where the one
-// aggregate is a maximum, SQLite takes the other columns from its row.
+// selectNames reads of each name the last run that ended, cancelled ones left out: they say nothing of the command.
+// Where the one aggregate is a maximum, SQLite takes the other columns from its row.
 const selectNames = `WITH names AS MATERIALIZED (SELECT DISTINCT name FROM tasks WHERE name IS NOT NULL AND name <> ''),
 	ends AS MATERIALIZED (SELECT t.name, max(t.finished_at) AS finished_at, t.status, ` + ran + ` AS took, t.attempt_count
 		FROM tasks t WHERE t.name IS NOT NULL AND t.status IN ('SUCCEEDED', 'FAILED', 'EXHAUSTED') GROUP BY t.name),
@@ -136,8 +136,8 @@ func fileSize(path string) (int64, error) {
 	return info.Size(), nil
 }
 
-// Compact gives the room of what was removed back to the disk. It writes the whole journal anew, and others have to wait for it
-// meanwhile.
+// Compact gives the room of what was removed back to the disk. It writes the whole journal anew, and others have to
+// wait for it meanwhile.
 func (j *Journal) Compact(ctx context.Context) error {
 	return j.read(ctx, func(c *conn) error {
 		if _, err := c.exec("VACUUM"); err != nil {

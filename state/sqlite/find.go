@@ -50,8 +50,8 @@ func first(tasks []*task.Task) *task.Task {
 	return tasks[0]
 }
 
-// Parts of an id, ?1, lead to no more than ?2 numbers. A beginning is a range of the ids' index; for an end all of that is read, but
-// none of the far larger table.
+// Parts of an id, ?1, lead to no more than ?2 numbers. A beginning is a range of the ids' index; for an end all of that
+// is read, but none of the far larger table.
 const (
 	withPrefix = "SELECT number FROM (SELECT number FROM tasks WHERE id >= ?1 AND id < ?1 || '~' ORDER BY id DESC LIMIT ?2)"
 	withSuffix = "SELECT number FROM (SELECT number FROM tasks WHERE substr(id, -length(?1)) = ?1 LIMIT ?2)"
@@ -80,7 +80,8 @@ func (j *Journal) tasks(ctx context.Context, query string, args ...any) ([]*task
 	return collect(ctx, j, query, args, j.scanTask)
 }
 
-// Attempts returns the task's attempts in their order, with the tails of their output. One that is in flight has no verdict yet.
+// Attempts returns the task's attempts in their order, with the tails of their output. One that is in flight has no
+// verdict yet.
 func (j *Journal) Attempts(ctx context.Context, number int64) ([]task.Attempt, error) {
 	const query = "SELECT " + attemptColumns + `, o.stdout, o.stderr
 		FROM attempts a LEFT JOIN tails o ON o.task = a.task AND o.attempt = a.number WHERE a.task = ? ORDER BY a.number`
@@ -142,8 +143,8 @@ func (j *Journal) Output(ctx context.Context, number int64, attempt int) (state.
 	return found[0], nil
 }
 
-// pageSize is how many tasks are read at once. Between two pages no transaction is open, however slowly the tasks are taken:
-// one would keep the WAL from being reset.
+// pageSize is how many tasks are read at once. Between two pages no transaction is open, however slowly the tasks are
+// taken: one would keep the WAL from being reset.
 const pageSize = 256
 
 // List returns tasks, newest first, without their attempts.
@@ -211,8 +212,8 @@ func byID(f state.Filter) bool {
 	return !f.Since.IsZero() && f.Name == ""
 }
 
-// listConditions are the filter in SQL. Two of them say what follows from others, so that an index answers: that of the unfinished
-// tasks, and that of the ids, which begin with the time.
+// listConditions are the filter in SQL. Two of them say what follows from others, so that an index answers: that of the
+// unfinished tasks, and that of the ids, which begin with the time.
 func listConditions(f state.Filter) (where []string, args []any) {
 	where = []string{"true"}
 	if len(f.Statuses) > 0 {
@@ -236,8 +237,8 @@ func listConditions(f state.Filter) (where []string, args []any) {
 	return where, args
 }
 
-// earliestID is the beginning of every UUIDv7 that was made at a time or later: RFC 9562, section 5.7, has the milliseconds since
-// 1970 in its first 48 bits.
+// earliestID is the beginning of every UUIDv7 that was made at a time or later: RFC 9562, section 5.7, has the
+// milliseconds since 1970 in its first 48 bits.
 func earliestID(t time.Time) string {
 	digits := fmt.Sprintf("%012x", max(0, t.UnixMilli()))
 	return digits[:8] + "-" + digits[8:]

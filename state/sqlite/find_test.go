@@ -217,7 +217,8 @@ func TestAllPages(t *testing.T) {
 	}
 }
 
-// Who takes the tasks slowly keeps nobody: the journal has one connection, and the WAL is reset only while nobody reads.
+// Who takes the tasks slowly keeps nobody: the journal has one connection, and the WAL is reset only while nobody
+// reads.
 func TestAllLetsOthersIn(t *testing.T) {
 	j := open(t)
 	addFinished(t, j, pageSize)
@@ -812,7 +813,8 @@ func TestFiguresCount(t *testing.T) {
 	}
 }
 
-// Of each name the last run that ended of itself, whatever came in which order; a cancelled one says nothing of the command.
+// Of each name the last run that ended of itself, whatever came in which order; a cancelled one says nothing of the
+// command.
 func TestFiguresOfNames(t *testing.T) {
 	at := func(minutes int) time.Time { return epoch.Add(time.Duration(minutes) * time.Minute) }
 	tests := map[string]struct {

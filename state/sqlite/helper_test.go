@@ -185,8 +185,8 @@ func rawRows(t tester, j *Journal, query string, args ...any) (list [][]driver.V
 // bigVariable names a directory in which a test leaves a journal of a million attempts; bench asks for it.
 const bigVariable = "RETRY_BIG_JOURNAL"
 
-// fillBig writes tasks of so many attempts each, as if over a month: of five commands, one of them named, one that failed in a
-// hundred, the last one unfinished.
+// fillBig writes tasks of so many attempts each, as if over a month: of five commands, one of them named, one that
+// failed in a hundred, the last one unfinished.
 func fillBig(t tester, j *Journal, tasks, attempts int, end time.Time) {
 	t.Helper()
 	policy, err := task.DefaultPolicy().MarshalJSON()

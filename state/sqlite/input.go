@@ -19,7 +19,8 @@ const (
 	partSuffix = ".part" // until the end of the input is in the file
 )
 
-// inputName has the task's id, too: in a directory whose journal was set aside or removed, other tasks get the same numbers.
+// inputName has the task's id, too: in a directory whose journal was set aside or removed, other tasks get the same
+// numbers.
 func inputName(number int64, id string) string {
 	return strconv.FormatInt(number, 10) + "." + id
 }
@@ -32,8 +33,8 @@ func (j *Journal) inputOf(t *task.Task) string {
 	return j.inputPath(inputName(t.Number, t.ID))
 }
 
-// KeepInput makes the file for the task's stdin. It goes with the task: when that ends, the file does. It returns ErrFinished
-// where the task has ended already: the first bytes may come as late as that.
+// KeepInput makes the file for the task's stdin. It goes with the task: when that ends, the file does. It returns
+// ErrFinished where the task has ended already: the first bytes may come as late as that.
 func (j *Journal) KeepInput(t *task.Task) (*os.File, error) {
 	path := j.inputOf(t) + partSuffix
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -57,8 +58,8 @@ func (j *Journal) KeepInput(t *task.Task) (*os.File, error) {
 	return file, nil
 }
 
-// CompleteInput says that the file holds the stdin to its end. From then on a resume can use it, also after a power loss. Where the
-// task ends meanwhile it gives up soon.
+// CompleteInput says that the file holds the stdin to its end. From then on a resume can use it, also after a power
+// loss. Where the task ends meanwhile it gives up soon.
 func (j *Journal) CompleteInput(t *task.Task, file *os.File) error {
 	path := j.inputOf(t)
 	dropped := func() bool {
@@ -88,7 +89,8 @@ func (j *Journal) Input(t *task.Task) (*os.File, error) {
 	return file, err
 }
 
-// DropInput removes what was kept for a task that has ended. A write that was under way then may have made the file anew.
+// DropInput removes what was kept for a task that has ended. A write that was under way then may have made the file
+// anew.
 func (j *Journal) DropInput(t *task.Task) {
 	j.dropInput(inputName(t.Number, t.ID))
 }
@@ -103,8 +105,8 @@ func (j *Journal) dropInput(name string) {
 // sweepLimit bounds how many of the kept inputs one step looks at.
 const sweepLimit = 256
 
-// sweepInputs removes what was kept of the stdin of tasks that have finished or are gone: whoever ended them may have died before
-// it could. It comes before a prune, so that what is kept goes no later than its task.
+// sweepInputs removes what was kept of the stdin of tasks that have finished or are gone: whoever ended them may have
+// died before it could. It comes before a prune, so that what is kept goes no later than its task.
 func (j *Journal) sweepInputs(ctx context.Context) error {
 	names, err := keptInputs(filepath.Join(j.dir, inputsName))
 	if err != nil || len(names) == 0 {

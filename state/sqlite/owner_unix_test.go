@@ -220,7 +220,8 @@ func TestCancelUnderItsOwner(t *testing.T) {
 	}
 }
 
-// An owner may finish its task and die between the moment that a reader saw the row and the moment that it asks for the owner.
+// An owner may finish its task and die between the moment that a reader saw the row and the moment that it asks for the
+// owner.
 func TestATaskThatEndedMeanwhileIsNotInterrupted(t *testing.T) {
 	j, err := Open(t.Context(), t.TempDir())
 	if err != nil {
@@ -763,8 +764,8 @@ func waitFor(t *testing.T, reached func() bool) {
 	}
 }
 
-// puppetVariable turns the test binary into a puppet: a process that does on the journal what its test tells it, line by
-// line, and answers each order with one line.
+// puppetVariable turns the test binary into a puppet: a process that does on the journal what its test tells it, line
+// by line, and answers each order with one line.
 const puppetVariable = "RETRY_STATE_PUPPET"
 
 func TestMain(m *testing.M) {
@@ -896,8 +897,8 @@ func (a *actor) keep(number int64) error {
 	return a.journal.CompleteInput(tk, file)
 }
 
-// write takes tasks through their attempts until it is killed. Each line acknowledges a commit: the task and how many of
-// its writes there were.
+// write takes tasks through their attempts until it is killed. Each line acknowledges a commit: the task and how many
+// of its writes there were.
 func (a *actor) write() error {
 	go func() {
 		_, _ = io.Copy(io.Discard, a.orders)

@@ -11,7 +11,8 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Owner returns the process that owns the task; 0 where none does, lock.UnknownPID where the system does not tell which.
+// Owner returns the process that owns the task; 0 where none does, lock.UnknownPID where the system does not tell
+// which.
 func (j *Journal) Owner(number int64) (pid int, err error) {
 	if j.owners == nil { // the journal is read where nobody locks it
 		return 0, nil
@@ -41,8 +42,8 @@ func (j *Journal) status(ctx context.Context, number int64) (status task.Status,
 }
 
 // Adopt makes this process the owner of an interrupted task and returns it as it stands, its history gathered from its
-// attempts. It returns ErrOwned where another process owns it, ErrFinished where nothing is left to do, and ErrDamaged where the
-// journal does not tell how it would go on.
+// attempts. It returns ErrOwned where another process owns it, ErrFinished where nothing is left to do, and ErrDamaged
+// where the journal does not tell how it would go on.
 func (j *Journal) Adopt(ctx context.Context, number int64) (*task.Task, error) {
 	owned, err := j.owners.Acquire(number)
 	if err != nil {
@@ -88,8 +89,8 @@ func (j *Journal) adopted(ctx context.Context, number int64) (*task.Task, error)
 	return t, err
 }
 
-// OwnName makes this process the owner of a name until it exits or releases the name: it alone may start the task of the name, or
-// resume it. OwnName reports false, and the owner's pid, where another process owns the name.
+// OwnName makes this process the owner of a name until it exits or releases the name: it alone may start the task of
+// the name, or resume it. OwnName reports false, and the owner's pid, where another process owns the name.
 func (j *Journal) OwnName(name string) (owned bool, pid int, err error) {
 	for {
 		if owned, err = j.owners.Acquire(lock.Name(name)); err != nil {

@@ -67,7 +67,8 @@ func scanPolicy(scan scanner) (p state.StoredPolicy, err error) {
 	return p, nil
 }
 
-// unchosen has a jitter that a curve brings along give way to that of another curve. The journal does not tell whether it was asked for.
+// unchosen has a jitter that a curve brings along give way to that of another curve. The journal does not tell whether
+// it was asked for.
 func unchosen(spec backoff.Spec) backoff.Spec {
 	own, err := backoff.Parse(spec.Curve(), "")
 	if err != nil || own.Jitter() != spec.Jitter() {

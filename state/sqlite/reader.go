@@ -13,8 +13,9 @@ import (
 	"github.com/10f93571/retry/state/lock"
 )
 
-// OpenReader opens the journal in dir to be read, beside whoever writes it, and where nothing can be written. It makes no
-// journal and changes none: one of an older schema is copied, and the copy migrated. It returns ErrNoJournal where none is.
+// OpenReader opens the journal in dir to be read, beside whoever writes it, and where nothing can be written. It makes
+// no journal and changes none: one of an older schema is copied, and the copy migrated. It returns ErrNoJournal where
+// none is.
 func OpenReader(ctx context.Context, dir string) (*Journal, error) {
 	if err := CheckDriver(); err != nil {
 		return nil, err
@@ -67,7 +68,8 @@ func openReader(ctx context.Context, dir string) (*Journal, error) {
 	return j, nil
 }
 
-// existing returns ErrNoJournal for what does not exist, and for an empty file, which is a journal that was never finished.
+// existing returns ErrNoJournal for what does not exist, and for an empty file, which is a journal that was never
+// finished.
 func existing(dir string) (os.FileInfo, error) {
 	file, err := statWhole(dir)
 	if err == nil && (file == nil || file.Size() == 0) {
@@ -135,7 +137,8 @@ func (j *Journal) openCopy(ctx context.Context, copyTo func(path string) error) 
 // copyTries is how often a copy begins anew since a writer was faster.
 const copyTries = 5
 
-// copyFiles copies a database and its WAL. A pair between whose halves somebody wrote is no database: it is copied again.
+// copyFiles copies a database and its WAL. A pair between whose halves somebody wrote is no database: it is copied
+// again.
 func copyFiles(from, to string) error {
 	for range copyTries {
 		before := fingerprint(from)

@@ -293,7 +293,8 @@ func TestNoteOfAnUnknownAttemptWritesNothing(t *testing.T) {
 	}
 }
 
-// What a dead owner noted leads the resume to what is left, and is still there for the next one where that resume dies too.
+// What a dead owner noted leads the resume to what is left, and is still there for the next one where that resume dies
+// too.
 func TestTheProcessSurvivesItsOwner(t *testing.T) {
 	const token = `{"pid":1,"machine":"\u0000"} ` + "\xff\n'"
 	j := open(t)
@@ -360,7 +361,8 @@ func TestCancelTellsAFailureFromAnEnd(t *testing.T) {
 	}
 }
 
-// advance asks task.Transitions before it writes a status. There is no other statement that writes one, but for the INSERT of a task.
+// advance asks task.Transitions before it writes a status. There is no other statement that writes one, but for the
+// INSERT of a task.
 func TestOneStatementWritesAStatus(t *testing.T) {
 	setsStatus := regexp.MustCompile(`(?is)UPDATE tasks SET (?:[^;]*,\s*)?status = .*WHERE`)
 	var found []string
@@ -422,8 +424,8 @@ func waitsForSync() map[string]*task.Task {
 	return tasks
 }
 
-// The disk must have the task before its first attempt starts where others rely on it. A task that could not be synced was never
-// acknowledged: no resume may run it.
+// The disk must have the task before its first attempt starts where others rely on it. A task that could not be synced
+// was never acknowledged: no resume may run it.
 func TestATaskThatCannotBeSyncedIsForgotten(t *testing.T) {
 	required := open(t)
 	required.SyncFirst = true

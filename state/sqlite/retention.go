@@ -44,9 +44,9 @@ func before(r state.Retention) int64 {
 	return r.Before.UnixMicro()
 }
 
-// Prune takes one step: it removes finished tasks, the oldest first, in one transaction that others need not wait for long. A
-// task with more attempts than a step may remove loses them over several, and its own row last. It returns how many tasks are
-// gone, and whether another step would find more.
+// Prune takes one step: it removes finished tasks, the oldest first, in one transaction that others need not wait for
+// long. A task with more attempts than a step may remove loses them over several, and its own row last. It returns how
+// many tasks are gone, and whether another step would find more.
 func (j *Journal) Prune(ctx context.Context, r state.Retention) (tasks int, more bool, err error) {
 	if err := j.sweepInputs(ctx); err != nil {
 		return 0, false, err
@@ -114,8 +114,8 @@ func (j *Journal) candidates(c *conn, status task.Status, before int64, most int
 	return found, err
 }
 
-// remove removes a task with all that belongs to it, or as many of its first attempts as there is room for. It counts each attempt
-// as if it had a tail.
+// remove removes a task with all that belongs to it, or as many of its first attempts as there is room for. It counts
+// each attempt as if it had a tail.
 func (f candidate) remove(c *conn, room int) (rows int, whole bool, err error) {
 	most := (room - 1) / 2
 	if f.attempts > most {

@@ -299,7 +299,8 @@ func TestNoInputOutlivesItsTaskInARace(t *testing.T) {
 	}
 }
 
-// The first bytes of a stdin may come when the task has ended already, while a hook runs or another process has cancelled it.
+// The first bytes of a stdin may come when the task has ended already, while a hook runs or another process has
+// cancelled it.
 func TestInputOfAFinishedTaskIsNotKept(t *testing.T) {
 	for _, end := range ends() {
 		t.Run(end.Name, func(t *testing.T) {
@@ -336,8 +337,8 @@ func TestDropInput(t *testing.T) {
 	}
 }
 
-// A number goes to another task where the first one's row is gone, or the whole journal was set aside. That task must never get
-// the other's stdin.
+// A number goes to another task where the first one's row is gone, or the whole journal was set aside. That task must
+// never get the other's stdin.
 func TestAnotherTaskOfTheNumberHasItsOwnInput(t *testing.T) {
 	leave := map[string]func(*testing.T, string) (next *Journal){
 		"the row is gone": func(t *testing.T, dir string) *Journal {
@@ -616,7 +617,8 @@ func planOf(t tester, j *Journal, query string, args ...any) (steps []string) {
 	return steps
 }
 
-// Against a model: whatever is in the journal, and however small the steps are, exactly those that may go are gone in the end.
+// Against a model: whatever is in the journal, and however small the steps are, exactly those that may go are gone in
+// the end.
 func TestPruneAgainstAModel(t *testing.T) {
 	j := open(t)
 	rapid.Check(t, func(t *rapid.T) {

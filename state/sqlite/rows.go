@@ -17,7 +17,8 @@ const selectTasks = `SELECT t.number, t.id, t.parent, t.name, t.kind, t.status, 
 	(SELECT max(number) FROM attempts WHERE task = t.number), ` + attemptColumns + `
 	FROM tasks t LEFT JOIN attempts a ON a.task = t.number AND a.number = t.attempt_count `
 
-// scanTask reads a row of selectTasks. What cannot be read of it is the task's Damage: one bad row must not hide the others.
+// scanTask reads a row of selectTasks. What cannot be read of it is the task's Damage: one bad row must not hide the
+// others.
 func (j *Journal) scanTask(scan scanner) (*task.Task, error) {
 	t := &task.Task{}
 	var argv, environment []byte
@@ -135,7 +136,8 @@ func (r *attemptRow) attempt() task.Attempt {
 	return a
 }
 
-// readExchange returns what an attempt saw; nil for a command's. What cannot be read of it is left out: the outcome does not need it.
+// readExchange returns what an attempt saw; nil for a command's. What cannot be read of it is left out: the outcome
+// does not need it.
 func (r *attemptRow) readExchange() *task.Reply {
 	if !r.exchange.Valid {
 		return nil
@@ -153,8 +155,8 @@ func (r *attemptRow) readExchange() *task.Reply {
 	}
 }
 
-// policyTexts are the policies that were read lately, by the text in the journal. Thousands of tasks have few different ones, and to
-// compile their expressions takes longer than to read the rest of a task.
+// policyTexts are the policies that were read lately, by the text in the journal. Thousands of tasks have few different
+// ones, and to compile their expressions takes longer than to read the rest of a task.
 type policyTexts struct {
 	mutex sync.Mutex
 	known map[string]task.Policy

@@ -644,7 +644,8 @@ func checkSetApart(t *testing.T, j *Journal, tk *task.Task) {
 	}
 }
 
-// With a count that is not the number of the latest attempt, the next claim would meet one that is there, or leave some out.
+// With a count that is not the number of the latest attempt, the next claim would meet one that is there, or leave some
+// out.
 func TestACountThatIsNotTheLatestAttemptIsDamage(t *testing.T) {
 	j := open(t)
 	tk := waiting(t, j)

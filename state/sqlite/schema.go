@@ -57,15 +57,16 @@ var migrations = []string{
 		PRIMARY KEY (task, attempt),
 		FOREIGN KEY (task, attempt) REFERENCES attempts (task, number) ON DELETE CASCADE
 	) STRICT;`,
-	// environment is like argv; requeued_after is the number of the last attempt before the task was given fresh ones; a success that
-	// is kept for --once is not pruned.
+	// environment is like argv; requeued_after is the number of the last attempt before the task was given fresh ones;
+	// a success that is kept for --once is not pruned.
 	`ALTER TABLE tasks ADD COLUMN environment BLOB;
 	ALTER TABLE tasks ADD COLUMN once INTEGER NOT NULL DEFAULT 0;
 	ALTER TABLE tasks ADD COLUMN requeued_at INTEGER;
 	ALTER TABLE tasks ADD COLUMN requeued_after INTEGER NOT NULL DEFAULT 0;
 	CREATE INDEX tasks_name ON tasks (name) WHERE name IS NOT NULL;
 	CREATE INDEX tasks_finished ON tasks (status, finished_at) WHERE finished_at IS NOT NULL AND NOT (once AND status = 'SUCCEEDED');`,
-	// What the decision made of the outcome: conditions may have looked at output that is not kept. And the named policies.
+	// What the decision made of the outcome: conditions may have looked at output that is not kept. And the named
+	// policies.
 	`ALTER TABLE attempts ADD COLUMN success INTEGER;
 	ALTER TABLE attempts ADD COLUMN rule INTEGER;
 	CREATE TABLE policies (
@@ -77,16 +78,16 @@ var migrations = []string{
 	`ALTER TABLE tasks ADD COLUMN request TEXT;
 	ALTER TABLE attempts ADD COLUMN exchange TEXT;`,
 	// Any kind of task may be stored: task.Kind says which there are. A constraint is dropped in the schema itself, as
-	// https://sqlite.org/lang_altertable.html has it: to copy the table would take as long as the journal is large. And those that wait can
-	// be asked for by the time of their next attempt.
+	// https://sqlite.org/lang_altertable.html has it: to copy the table would take as long as the journal is large. And
+	// those that wait can be asked for by the time of their next attempt.
 	`PRAGMA writable_schema = ON;
 	UPDATE sqlite_schema SET sql = replace(sql, ' CHECK (kind IN (''command'', ''http''))', '') WHERE type = 'table' AND name = 'tasks';
 	PRAGMA writable_schema = RESET;
 	CREATE INDEX tasks_waiting ON tasks (next_attempt_at) WHERE status = 'PENDING';`,
 }
 
-// openDatabase opens the database to be written, and migrates it. It waits while another process opens the same fresh file, or closes it
-// as the last one.
+// openDatabase opens the database to be written, and migrates it. It waits while another process opens the same fresh
+// file, or closes it as the last one.
 func openDatabase(ctx context.Context, path string) (c *conn, err error) {
 	err = retryBusy(ctx, func() error {
 		if c, err = connect(dataSource(path)); err != nil {
@@ -109,8 +110,8 @@ func openDatabase(ctx context.Context, path string) (c *conn, err error) {
 	return c, err
 }
 
-// migrate brings the schema up to date, all steps in one transaction. A journal of a newer retry, or a file of another program, is
-// refused, and stays as it is.
+// migrate brings the schema up to date, all steps in one transaction. A journal of a newer retry, or a file of another
+// program, is refused, and stays as it is.
 func migrate(c *conn) error {
 	file, err := identify(c)
 	if err != nil {

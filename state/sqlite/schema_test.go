@@ -272,8 +272,8 @@ func TestAJournalGetsItsModeAgain(t *testing.T) {
 const oldPolicy = `{"name":"default","attempts":5,"backoff":"exp:1s..1m","jitter":"phase","timeout_ms":null,"kill_after_ms":5000,` +
 	`"budget_ms":null,"reset_after_ms":null,"consecutive":1,"retry_on":[],"stop_on":[],"success_on":[]}`
 
-// oldRows are what a journal of the first schema can hold: a task of each status, an attempt of each kind of end, each column
-// filled at least once, bytes that are no UTF-8.
+// oldRows are what a journal of the first schema can hold: a task of each status, an attempt of each kind of end, each
+// column filled at least once, bytes that are no UTF-8.
 const oldRows = `
 	INSERT INTO tasks (number, id, parent, name, kind, status, reason, argv, directory, policy, idempotency_key, attempt_count, created_at, finished_at, next_attempt_at) VALUES
 		(1, 'waits', NULL, NULL, 'command', 'PENDING', NULL, x'66616C736500', x'2F746D70', :policy, 'k1', 2, 1767323045678901, NULL, 1767323105678901),
@@ -415,8 +415,8 @@ func TestASchema1TaskGoesOn(t *testing.T) {
 	}
 }
 
-// A retry of the first schema that still runs goes on writing to the journal that a newer one has migrated under it: its
-// statements name their columns.
+// A retry of the first schema that still runs goes on writing to the journal that a newer one has migrated under it:
+// its statements name their columns.
 func TestASchema1WriterGoesOnInAMigratedJournal(t *testing.T) {
 	dir := makeOldJournal(t)
 	old, err := sql.Open("sqlite3", dataSource(filepath.Join(dir, DatabaseName)))
@@ -446,7 +446,8 @@ func TestASchema1WriterGoesOnInAMigratedJournal(t *testing.T) {
 	integrity(t, j)
 }
 
-// A journal of the schema before HTTP is migrated with nothing lost; its commands have no request, their attempts no exchange.
+// A journal of the schema before HTTP is migrated with nothing lost; its commands have no request, their attempts no
+// exchange.
 func TestASchema4JournalIsMigrated(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, DatabaseName), nil, 0o600))
@@ -472,8 +473,8 @@ func TestASchema4JournalIsMigrated(t *testing.T) {
 	}
 }
 
-// A journal of any earlier schema takes a task of a kind that it did not know, and finds the waiting ones by time. It still refuses a
-// status that there is not.
+// A journal of any earlier schema takes a task of a kind that it did not know, and finds the waiting ones by time. It
+// still refuses a status that there is not.
 func TestEarlierSchemasTakeAnyKind(t *testing.T) {
 	for version := range migrations {
 		t.Run(fmt.Sprint("schema ", version), func(t *testing.T) {

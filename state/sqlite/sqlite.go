@@ -1,5 +1,5 @@
-// Package sqlite keeps the journal: tasks and attempts in a SQLite file, written so that a killed run can be resumed. It decides which
-// transitions of a task can be written.
+// Package sqlite keeps the journal: tasks and attempts in a SQLite file, written so that a killed run can be resumed.
+// It decides which transitions of a task can be written.
 package sqlite
 
 import (
@@ -81,8 +81,8 @@ func newJournal(dir string) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Before the database: Linux closes the files of a process that dies in this order, and the number of a task that was
-	// never committed must be free again when the next writer comes to it.
+	// Before the database: Linux closes the files of a process that dies in this order, and the number of a task that
+	// was never committed must be free again when the next writer comes to it.
 	step("directory prepared")
 	owners, err := lock.OpenOwners(dir)
 	if err != nil {
@@ -104,8 +104,8 @@ func statIn(dir, name string) (os.FileInfo, error) {
 	return info, err
 }
 
-// statWhole is statDatabase, and refuses a WAL whose database is empty: SQLite would take it for a leftover and delete it. It asks for the
-// WAL first, since a fresh journal gets its first page before its WAL.
+// statWhole is statDatabase, and refuses a WAL whose database is empty: SQLite would take it for a leftover and delete
+// it. It asks for the WAL first, since a fresh journal gets its first page before its WAL.
 func statWhole(dir string) (os.FileInfo, error) {
 	wal, err := statIn(dir, DatabaseName+walSuffix)
 	if err != nil {
@@ -131,8 +131,8 @@ func (j *Journal) diagnose(err error) error {
 	return err
 }
 
-// write runs do in a transaction. It waits for the other processes' writes, for busyTimeout or until the context ends. Where the disk is
-// full it tries once more after it has made room.
+// write runs do in a transaction. It waits for the other processes' writes, for busyTimeout or until the context ends.
+// Where the disk is full it tries once more after it has made room.
 func (j *Journal) write(ctx context.Context, do func(*conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()
@@ -187,8 +187,8 @@ func (j *Journal) Close() error {
 	return err
 }
 
-// dataSource is the one place for a connection's settings; migrate sets the file's journal mode. SQLite's own waiting is off, since
-// retryBusy waits.
+// dataSource is the one place for a connection's settings; migrate sets the file's journal mode. SQLite's own waiting
+// is off, since retryBusy waits.
 func dataSource(path string) string {
 	settings := url.Values{
 		"_busy_timeout": {"0"},

@@ -14,8 +14,8 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// waited is the sum of the delays between a task's attempts. That after the last one, where a task waits or was cancelled in its
-// wait, is not over or was cut short. It is a float, which does not overflow.
+// waited is the sum of the delays between a task's attempts. That after the last one, where a task waits or was
+// cancelled in its wait, is not over or was cut short. It is a float, which does not overflow.
 const waited = `(SELECT total(a.delay) FROM attempts a WHERE a.task = t.number AND a.number < t.attempt_count)`
 
 // ran is from when until when a task ran, in microseconds; null where it has not ended.
@@ -24,9 +24,9 @@ const ran = `t.finished_at - ` + began
 // began is when a task was made, or last given fresh attempts.
 const began = `coalesce(t.requeued_at, t.created_at)`
 
-// Stats sums the tasks up by what they run, those made at since or later: the tasks of a name together, the others by their command
-// line, or by their method and URL. Those whose last run failed come first, then those that failed most, then those that ran most. It returns no more than limit
-// of them, 0 being no limit, and how many there are.
+// Stats sums the tasks up by what they run, those made at since or later: the tasks of a name together, the others by
+// their command line, or by their method and URL. Those whose last run failed come first, then those that failed most,
+// then those that ran most. It returns no more than limit of them, 0 being no limit, and how many there are.
 func (j *Journal) Stats(ctx context.Context, since time.Time, limit int) (list []task.CommandStats, all int, err error) {
 	sums, err := j.tally(ctx, since)
 	if err != nil {
@@ -88,7 +88,8 @@ type group struct {
 	open []int64 // the numbers of those that have not ended
 }
 
-// tally holds the groups by name, or by what they run: a command line ends with NUL, and a request begins with it, which no name can hold.
+// tally holds the groups by name, or by what they run: a command line ends with NUL, and a request begins with it,
+// which no name can hold.
 type tally map[string]*group
 
 func (sums tally) add(r *taskRun) {
@@ -108,7 +109,8 @@ func (sums tally) add(r *taskRun) {
 	g.add(r)
 }
 
-// endpoints remembers where the stored requests go: most runs of a command send the same one, and to read JSON takes time.
+// endpoints remembers where the stored requests go: most runs of a command send the same one, and to read JSON takes
+// time.
 type endpoints map[string]task.Endpoint
 
 // maxEndpoints bounds how many different requests are remembered, as each may hold a large body.

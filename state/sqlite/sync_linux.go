@@ -19,8 +19,9 @@ func syncData(file *os.File) error {
 // writeOutSize takes a slow disk a tenth of a second.
 const writeOutSize = 8 << 20
 
-// writeOut has the disk write what is in the file, piece by piece. It reports false where it is given up: nobody can stop a sync, and
-// a process that ends meanwhile waits for it. It promises nothing: a sync has to follow, which finds little left to do.
+// writeOut has the disk write what is in the file, piece by piece. It reports false where it is given up: nobody can
+// stop a sync, and a process that ends meanwhile waits for it. It promises nothing: a sync has to follow, which finds
+// little left to do.
 func writeOut(file *os.File, givenUp func() bool) bool {
 	info, err := file.Stat()
 	if err != nil {

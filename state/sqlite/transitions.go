@@ -24,8 +24,9 @@ type transition struct {
 	nextAttemptAt time.Time
 }
 
-// Only these two statements and the INSERT of a new task write a status. The second is for a transition that leaves the status as it is,
-// and so leaves the index of the unfinished tasks alone. A run compiles the first while its command runs.
+// Only these two statements and the INSERT of a new task write a status. The second is for a transition that leaves the
+// status as it is, and so leaves the index of the unfinished tasks alone. A run compiles the first while its command
+// runs.
 const (
 	updateTask = `UPDATE tasks SET status = ?1, reason = ?2, finished_at = ?3, next_attempt_at = ?4, attempt_count = ?5
 		WHERE number = ?6 AND id = ?7 AND status = ?8 AND attempt_count = ?9`
@@ -33,7 +34,8 @@ const (
 		WHERE number = ?6 AND id = ?7 AND status = ?8 AND attempt_count = ?9`
 )
 
-// advance takes a task through a transition. It returns task.ErrNotOwner where the task does not stand where the transition begins.
+// advance takes a task through a transition. It returns task.ErrNotOwner where the task does not stand where the
+// transition begins.
 func (j *Journal) advance(c *conn, number int64, id string, s transition) error {
 	if !task.Allowed(s.event, s.from, s.to) {
 		return fmt.Errorf("no transition %q leads from %s to %s", s.event, s.from, s.to)
@@ -98,7 +100,8 @@ func (j *Journal) NoteProcess(ctx context.Context, t *task.Task, process string)
 	})
 }
 
-// Record writes the outcome of the attempt in flight and the decision, in one transaction. It waits until the task is synced.
+// Record writes the outcome of the attempt in flight and the decision, in one transaction. It waits until the task is
+// synced.
 func (j *Journal) Record(ctx context.Context, t *task.Task, a task.Attempt) error {
 	err := j.awaitSync(t)
 	j.syncs.Delete(t.Number) // it is waited for once: the journal may be written again after its failure
@@ -123,8 +126,8 @@ func (j *Journal) Record(ctx context.Context, t *task.Task, a task.Attempt) erro
 	return j.ended(t, err)
 }
 
-// RecordAndClaim is Record and the Claim of the attempt that follows at once, in one transaction: the task never waits in between. It
-// implements runner.Chainer. Where it cannot write both it writes nothing.
+// RecordAndClaim is Record and the Claim of the attempt that follows at once, in one transaction: the task never waits
+// in between. It implements runner.Chainer. Where it cannot write both it writes nothing.
 func (j *Journal) RecordAndClaim(ctx context.Context, t *task.Task, a task.Attempt, now time.Time) error {
 	if err := j.awaitSync(t); err != nil {
 		return err
@@ -226,7 +229,8 @@ const (
 	isCancelled = "decision = 'cancelled' AND exit IS NULL"
 )
 
-// updateAttempt writes an attempt's outcome and decision, and the end of its output. It reports whether it found the attempt.
+// updateAttempt writes an attempt's outcome and decision, and the end of its output. It reports whether it found the
+// attempt.
 func updateAttempt(c *conn, number int64, a task.Attempt, guard string) (found bool, err error) {
 	o, d := a.Outcome, a.Decision
 	exit, duration := any(o.Exit), any(o.Duration.Microseconds())

@@ -171,7 +171,8 @@ func (s suite) anIDIsTakenOnce(t *testing.T) {
 	}
 }
 
-// A write of both is the same as one after the other. It adds the outcome of an attempt that was cancelled to nothing: Record does.
+// A write of both is the same as one after the other. It adds the outcome of an attempt that was cancelled to nothing:
+// Record does.
 func (s suite) aChainIsARecordAndAClaim(t *testing.T) {
 	texts := map[string]string{}
 	for _, writes := range [][]Write{{Recording(AtOnce), Claiming()}, {Chaining()}} {

@@ -13,8 +13,8 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// machine drives a journal and a model of it side by side. Its writers hold copies of tasks, some of them long out of date,
-// as processes do that were taken over or had a task cancelled under them.
+// machine drives a journal and a model of it side by side. Its writers hold copies of tasks, some of them long out of
+// date, as processes do that were taken over or had a task cancelled under them.
 type machine struct {
 	reopen  func() (state.Store, error)
 	journal state.Store
@@ -154,7 +154,8 @@ func (m *machine) Crash(t *rapid.T) {
 	Must(t, err)
 }
 
-// Check compares all tasks with their last attempts; what else can be read is compared at the end, for the sake of speed.
+// Check compares all tasks with their last attempts; what else can be read is compared at the end, for the sake of
+// speed.
 func (m *machine) Check(t *rapid.T) {
 	list, err := m.journal.List(context.Background(), state.Filter{})
 	Must(t, err)

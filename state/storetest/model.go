@@ -12,7 +12,8 @@ type modelTask struct {
 	attempts []task.Attempt
 }
 
-// ends are where a verdict leads; those of a task that waits are fewer. They are written out here, not asked of the runner.
+// ends are where a verdict leads; those of a task that waits are fewer. They are written out here, not asked of the
+// runner.
 var (
 	attemptEnds = map[task.Verdict]task.Status{
 		task.VerdictSucceeded: task.Succeeded, task.VerdictRetry: task.Pending, task.VerdictFailed: task.Failed,
@@ -47,7 +48,8 @@ func (m *modelTask) decide(status task.Status, d task.Decision, now time.Time) {
 	}
 }
 
-// record is the model's side of Record. A writer that comes too late may add the outcome of an attempt that was cancelled.
+// record is the model's side of Record. A writer that comes too late may add the outcome of an attempt that was
+// cancelled.
 func (m *modelTask) record(w *task.Task, o task.Outcome, d task.Decision, now time.Time) (taken bool) {
 	if m.stands(w, task.InFlight) {
 		m.last().Outcome, m.last().Decision = o, d

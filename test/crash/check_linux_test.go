@@ -108,8 +108,8 @@ func (l *taskHistory) checkEnd() {
 	}
 }
 
-// checkChildren checks what the children say: each attempt started at most once, none beside another, none after the end, all
-// with the same key and limits.
+// checkChildren checks what the children say: each attempt started at most once, none beside another, none after the
+// end, all with the same key and limits.
 func (l *taskHistory) checkChildren() {
 	latest := 0
 	started := map[int]bool{}
@@ -215,7 +215,8 @@ var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 
 const testBinary = "/bin/retry"
 
-// history is a correct run, for a test to spoil: a first attempt that fails, a second whose owner dies, and a third that succeeds.
+// history is a correct run, for a test to spoil: a first attempt that fails, a second whose owner dies, and a third
+// that succeeds.
 type history struct {
 	records []record
 	events  []event

@@ -128,8 +128,9 @@ func appendLine(path string, line []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// takeLock takes the lock that the children of a task, or of a name, exclude each other with; the process keeps it to its end. It returns who is
-// alive beside this process. A process that was killed and holds the lock for a last moment is not: it runs nothing any more.
+// takeLock takes the lock that the children of a task, or of a name, exclude each other with; the process keeps it to
+// its end. It returns who is alive beside this process. A process that was killed and holds the lock for a last moment
+// is not: it runs nothing any more.
 func takeLock(path string) (other string) {
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
 	if err != nil {
@@ -173,7 +174,8 @@ func lockHolder(fd int) int {
 	return 0
 }
 
-// dying reports whether a process will run no instruction of its own any more: it is gone, leaving, or SIGKILL is pending.
+// dying reports whether a process will run no instruction of its own any more: it is gone, leaving, or SIGKILL is
+// pending.
 func dying(pid int) bool {
 	const leaving = 0x4 // PF_EXITING of linux/sched.h
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -120,8 +120,8 @@ const settingAside = "about to set aside"
 // damage takes the place of a journal's content.
 var damage = bytes.Repeat([]byte("damage"), 4096)
 
-// Killed while it sets a damaged journal aside, retry leaves what the next one brings to an end: the damaged files are kept,
-// nothing of them gets into the new journal, and that one is sound.
+// Killed while it sets a damaged journal aside, retry leaves what the next one brings to an end: the damaged files are
+// kept, nothing of them gets into the new journal, and that one is sound.
 func TestKillsWhileSettingAside(t *testing.T) {
 	binary := build(t, t.TempDir())
 	for moved := range 5 {

@@ -39,7 +39,8 @@ func (c *generator) next(tasks []string) process {
 	return a
 }
 
-// first makes a wrapper for a fresh journal, which dies at a step that few have died at: some steps are passed only there.
+// first makes a wrapper for a fresh journal, which dies at a step that few have died at: some steps are passed only
+// there.
 func (c *generator) first() process {
 	return process{role: roleFirst, args: append(c.policy(), "--", c.self), kill: c.killPlan(roleFirst, true)}
 }

@@ -72,7 +72,8 @@ func (s *trial) fail(format string, args ...any) {
 // atOnce is how many processes run at a time.
 const atOnce = 6
 
-// round runs processes on the journal until quota of them were killed, then ends the tasks that they left, and checks everything.
+// round runs processes on the journal until quota of them were killed, then ends the tasks that they left, and checks
+// everything.
 func (s *trial) round(quota int, fresh bool, newCast func(nth int) (*generator, error)) error {
 	goal := s.tally.kills() + quota
 	var group sync.WaitGroup
@@ -104,7 +105,8 @@ func (s *trial) failed() bool {
 	return len(s.problems) > 0
 }
 
-// passes bounds how often the unfinished tasks are resumed undisturbed. One is enough, but for what is found alive still.
+// passes bounds how often the unfinished tasks are resumed undisturbed. One is enough, but for what is found alive
+// still.
 const passes = 20
 
 // settle resumes undisturbed until every task has ended.

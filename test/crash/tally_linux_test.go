@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// A process is sent to steps that its role was not sent to yet, not to those that its role never reaches, and in the end to those where none died.
+// A process is sent to steps that its role was not sent to yet, not to those that its role never reaches, and in the
+// end to those where none died.
 func TestCandidates(t *testing.T) {
 	const role = "some"
 	at := func(step string) roleAtStep { return roleAtStep{role, step} }
@@ -77,8 +78,8 @@ func newTally(steps []string, goal int) *tally {
 	return &tally{steps: steps, goal: goal, deaths: map[string]int{}, tried: map[roleAtStep]tries{}, started: time.Now()}
 }
 
-// choose returns a step for a process to die at, preferably one that few have died at, and how often to pass it before. On a
-// fresh journal that is the one with the fewest. It returns "" for a role that passes none.
+// choose returns a step for a process to die at, preferably one that few have died at, and how often to pass it before.
+// On a fresh journal that is the one with the fewest. It returns "" for a role that passes none.
 func (t *tally) choose(r *rand.Rand, role string, fresh bool) (step string, times int) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -99,8 +100,8 @@ func (t *tally) choose(r *rand.Rand, role string, fresh bool) (step string, time
 	return step, times
 }
 
-// candidates returns the steps that a role may pass: those that it was not sent to yet before the others, and, when there were
-// enough kills, those that no process has died at.
+// candidates returns the steps that a role may pass: those that it was not sent to yet before the others, and, when
+// there were enough kills, those that no process has died at.
 func (t *tally) candidates(role string) []string {
 	if unreached := t.unreached(); len(unreached) > 0 && t.sum() >= t.goal {
 		return unreached

@@ -122,7 +122,8 @@ func (s *console) shell() {
 	s.expect(prompt)
 }
 
-// expect waits until the screen has shown each of the texts, one after the other, and returns all that it has shown meanwhile.
+// expect waits until the screen has shown each of the texts, one after the other, and returns all that it has shown
+// meanwhile.
 func (s *console) expect(texts ...string) string {
 	s.Helper()
 	begun, late := s.seen, time.After(patience)
@@ -163,8 +164,8 @@ func (s *console) press(key string) {
 	testkit.Must(s, err)
 }
 
-// idle waits until every process at the terminal sleeps. A program that has just printed a prompt may not read yet, so a key that
-// sends a signal could come too soon for it.
+// idle waits until every process at the terminal sleeps. A program that has just printed a prompt may not read yet, so
+// a key that sends a signal could come too soon for it.
 func (s *console) idle() {
 	s.Helper()
 	for end := time.Now().Add(patience); strings.ContainsAny(s.ps("stat="), "RDU"); { // U is the D of BSD
@@ -292,7 +293,8 @@ func (s *console) checkScreen(width int, patterns ...string) {
 	}
 }
 
-// screen replays what was written to the terminal. A line that was too long and went on in the next row is one line again.
+// screen replays what was written to the terminal. A line that was too long and went on in the next row is one line
+// again.
 func (s *console) screen(width int) []string {
 	s.Helper()
 	rows := [][]byte{nil}

@@ -23,8 +23,8 @@ import (
 
 var prompted = regexp.MustCompile(`^( {4,8})\$ (retry .*)$`)
 
-// withOutputs returns a page with new output below each command line of its indented blocks. The old output ends at the next command
-// line, or with the block.
+// withOutputs returns a page with new output below each command line of its indented blocks. The old output ends at the
+// next command line, or with the block.
 func withOutputs(page string, output func(line string) string) string {
 	var out []string
 	lines := strings.Split(page, "\n")
@@ -290,8 +290,8 @@ type figuresJSON struct {
 	}
 }
 
-// tableCells returns the cells of the i-th spec. The commands before the table are retry plot and retry simulate outage, or retry
-// simulate lock.
+// tableCells returns the cells of the i-th spec. The commands before the table are retry plot and retry simulate
+// outage, or retry simulate lock.
 func tableCells(of []figuresJSON, i int) []string {
 	if len(of) == 1 {
 		lock := of[0].Specs[i]

@@ -20,8 +20,8 @@ import (
 // quickExit spares a program under the race detector the second that it sleeps before it ends.
 const quickExit = "GORACE=atexit_sleep_ms=0"
 
-// sandbox runs examples where they can do no harm: a shell parses them, and the only program in its PATH is a retry that records its
-// arguments.
+// sandbox runs examples where they can do no harm: a shell parses them, and the only program in its PATH is a retry
+// that records its arguments.
 type sandbox struct {
 	dir, retry, recorded string
 	tried                int
@@ -93,7 +93,8 @@ func (b *sandbox) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// reports are the subcommands that change nothing in an empty journal. Everything else gets --dry-run, which they refuse.
+// reports are the subcommands that change nothing in an empty journal. Everything else gets --dry-run, which they
+// refuse.
 var reports = []string{"status", "logs", "resume", "cancel", "requeue", "doctor", "stats", "metrics", "prune", "policy", "plot", "simulate"}
 
 // harmless replaces flags that would run a command, need a terminal, write files elsewhere, or take long.
@@ -116,8 +117,8 @@ func harmless(args []string) []string {
 	return safe
 }
 
-// An example stands alone in an indented line, as a shell, a crontab or a unit would have it, or in the text between backticks. There,
-// `retry cancel` alone is but the name of the command.
+// An example stands alone in an indented line, as a shell, a crontab or a unit would have it, or in the text between
+// backticks. There, `retry cancel` alone is but the name of the command.
 var (
 	exampleLine = regexp.MustCompile(`^ {4}(?:\$ |ExecStart=\S*/|@\w+\s+|(?:[\d*/,-]+\s+){5})?(retry\s.*)$`)
 	exampleSpan = regexp.MustCompile(`^retry\s+\S+\s`)
@@ -201,8 +202,8 @@ func TestDocsCanBeRefused(t *testing.T) {
 	}
 }
 
-// A crontab job is silent when it succeeds, and mails the output of its last attempt when it fails. In both cases retry logs shows that
-// output.
+// A crontab job is silent when it succeeds, and mails the output of its last attempt when it fails. In both cases retry
+// logs shows that output.
 func TestCronLinesLeaveATrace(t *testing.T) {
 	testkit.Slow(t, "it runs every crontab line of the docs")
 	box := newSandbox(t)

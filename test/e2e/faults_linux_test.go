@@ -64,8 +64,8 @@ func (s *journalTest) run(program string, args ...string) result {
 	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
-// checkSurvives checks what every fault has in common: the command runs, its exit status is kept, and one warning names the fault and
-// what to do. Where the journal is required nothing runs. The doctor names the fault.
+// checkSurvives checks what every fault has in common: the command runs, its exit status is kept, and one warning names
+// the fault and what to do. Where the journal is required nothing runs. The doctor names the fault.
 func (s *journalTest) checkSurvives(warning, hint, finding string) {
 	s.Helper()
 	r := s.run("retry", "-n", "1", "--", "sh", "-c", "echo ran; exit 7")
@@ -161,8 +161,8 @@ func TestAFullDisk(t *testing.T) {
 	s.checkSurvives("database or disk is full", "make room on the file system of "+s.state, "0 B free")
 }
 
-// A success is recorded even if the command itself filled the disk, in this attempt or in an earlier one: a resume must not run it
-// again.
+// A success is recorded even if the command itself filled the disk, in this attempt or in an earlier one: a resume must
+// not run it again.
 func TestTheEndIsWrittenOnAFullDisk(t *testing.T) {
 	for _, attempts := range []string{"1", "3"} {
 		t.Run(attempts, func(t *testing.T) { fillsTheDisk(newJournalTest(t), attempts) })
@@ -219,8 +219,8 @@ func TestManyAttemptsWithALimitOfFiles(t *testing.T) {
 	}
 }
 
-// Stdin and output that retry keeps go where there is room, so the command runs as without a journal. One warning says what a resume
-// will not find.
+// Stdin and output that retry keeps go where there is room, so the command runs as without a journal. One warning says
+// what a resume will not find.
 func TestStreamsOnAFullDisk(t *testing.T) {
 	for script, want := range map[string]struct {
 		code, bytes, warnings int
@@ -326,7 +326,8 @@ func TestFewFileDescriptors(t *testing.T) {
 	}
 }
 
-// Wherever a journal is damaged, the command runs with at most one warning, nothing panics or hangs, and the damaged files are kept.
+// Wherever a journal is damaged, the command runs with at most one warning, nothing panics or hangs, and the damaged
+// files are kept.
 func TestDamageAnywhere(t *testing.T) {
 	s := newJournalTest(t)
 	for range 4 {
@@ -398,7 +399,8 @@ func init() {
 	commands["blocking"] = becomeBlocked
 }
 
-// becomeBlocked executes the program that its arguments name, with every signal blocked: exec keeps the signal mask of the thread.
+// becomeBlocked executes the program that its arguments name, with every signal blocked: exec keeps the signal mask of
+// the thread.
 func becomeBlocked() {
 	path, err := exec.LookPath(os.Args[1])
 	if err == nil {

@@ -30,8 +30,8 @@ type httpRow struct {
 	want    results
 }
 
-// results are what follows from an event for each kind of request: the number of attempts, and the task's reason. Most rows allow 4
-// attempts.
+// results are what follows from an event for each kind of request: the number of attempts, and the task's reason. Most
+// rows allow 4 attempts.
 type results struct {
 	get        string
 	post       string
@@ -64,8 +64,8 @@ const (
 	slowFlags    = "-n 2 -m 500ms"
 )
 
-// TestRows checks what follows from an attempt without a status: class of error, exit status, message, and how often it is sent. A
-// temporary DNS failure needs a DNS server of our own, and is left to httpexec's tests.
+// TestRows checks what follows from an attempt without a status: class of error, exit status, message, and how often it
+// is sent. A temporary DNS failure needs a DNS server of our own, and is left to httpexec's tests.
 func TestRows(t *testing.T) {
 	rows := []httpRow{
 		{

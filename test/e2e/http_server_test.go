@@ -49,7 +49,8 @@ type rawConn struct {
 	server *rawServer
 }
 
-// startRawServer starts a server on loopback that runs the handler on each connection, behind TLS where config is not nil.
+// startRawServer starts a server on loopback that runs the handler on each connection, behind TLS where config is not
+// nil.
 func startRawServer(t *testing.T, config *tls.Config, do handler) *rawServer {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -208,8 +209,9 @@ func refusing() *tls.Config {
 	return &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return nil, errors.New("refused") }}
 }
 
-// serve FILE starts a raw HTTP server, and puts its address into the variables URL and HOST. Each line of the file is for one
-// connection, the last line for all that follow. Each request is appended to the file requests, below a line "# N".
+// serve FILE starts a raw HTTP server, and puts its address into the variables URL and HOST. Each line of the file is
+// for one connection, the last line for all that follow. Each request is appended to the file requests, below a line "#
+// N".
 //
 //	503 Retry-After:1 = busy    a reply: its status, headers, and after the = its body
 //	"HTTP/1.1 200 OK\r\n…"      bytes as they are; with stall behind them, nothing more

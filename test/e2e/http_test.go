@@ -27,8 +27,8 @@ import (
 	"github.com/10f93571/retry/internal/testkit"
 )
 
-// TestLikeCurl runs retry and curl with the same flags, and compares the requests that a raw server gets: the request line, the
-// headers in any order, and the body.
+// TestLikeCurl runs retry and curl with the same flags, and compares the requests that a raw server gets: the request
+// line, the headers in any order, and the body.
 func TestLikeCurl(t *testing.T) {
 	testkit.Slow(t, "it runs the program and curl once for each set of flags")
 	if _, err := exec.LookPath("curl"); err != nil {
@@ -173,8 +173,8 @@ func chunks(r *bufio.Reader) []byte {
 	}
 }
 
-// TestDownloadCutFiveTimes has a server cut a large download again and again. It arrives unchanged, in a file and on stdout. Each byte is
-// requested once, and the download is not held in memory.
+// TestDownloadCutFiveTimes has a server cut a large download again and again. It arrives unchanged, in a file and on
+// stdout. Each byte is requested once, and the download is not held in memory.
 func TestDownloadCutFiveTimes(t *testing.T) {
 	testkit.Slow(t, "it downloads 400 MiB")
 	size := int64(200 << 20)
@@ -226,7 +226,8 @@ func TestDownloadCutFiveTimes(t *testing.T) {
 	}
 }
 
-// cutting sends a file in parts of different sizes. Each has a connection of its own, and all but the last end too early.
+// cutting sends a file in parts of different sizes. Each has a connection of its own, and all but the last end too
+// early.
 func cutting(t *testing.T, size, parts int64) handler {
 	return func(c *rawConn) {
 		const tag = `"v1"`

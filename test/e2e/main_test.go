@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, commands)
 }
 
-// stopIgnoring makes sure that the commands of the tests do not start with these signals ignored, even where nohup or a background
-// job runs the tests: a signal that is caught has its default action again after exec.
+// stopIgnoring makes sure that the commands of the tests do not start with these signals ignored, even where nohup or a
+// background job runs the tests: a signal that is caught has its default action again after exec.
 func stopIgnoring(signals ...os.Signal) {
 	for _, sig := range signals {
 		if signal.Ignored(sig) {
@@ -83,8 +83,8 @@ func hold() {
 	select {}
 }
 
-// awaitStdin waits until the pipe that testscript makes for every command's stdin is closed or filled. Otherwise retry might find an
-// empty pipe that is still open.
+// awaitStdin waits until the pipe that testscript makes for every command's stdin is closed or filled. Otherwise retry
+// might find an empty pipe that is still open.
 func awaitStdin() {
 	if info, err := os.Stdin.Stat(); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
 		_, _ = unix.Poll([]unix.PollFd{{Events: unix.POLLIN}}, 1000)
@@ -120,7 +120,8 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, params)
 }
 
-// quickScripts are the scripts that run with -short: a few that wait for little, for the larger parts of the command line.
+// quickScripts are the scripts that run with -short: a few that wait for little, for the larger parts of the command
+// line.
 var quickScripts = []string{
 	"testdata/commandline.txt", "testdata/conditions.txt", "testdata/http_status.txt", "testdata/policies.txt",
 	"testdata/report.txt", "testdata/resume_several.txt", "testdata/run.txt", "testdata/status.txt",
@@ -204,9 +205,9 @@ func traceInit(t *testing.T, binary string) (sum initialisation) {
 	return sum
 }
 
-// Packages initialise at every start, also in a run that uses none of them. Their allocations vary less than a time would: 94 kB in 705
-// pieces on Linux, and about 0.3 ms. lipgloss and what it needs take 10.5 kB of that in 64 pieces, and 0.05 ms. The bound is a tenth
-// higher; another library that builds tables, or a map of ours, exceeds it.
+// Packages initialise at every start, also in a run that uses none of them. Their allocations vary less than a time
+// would: 94 kB in 705 pieces on Linux, and about 0.3 ms. lipgloss and what it needs take 10.5 kB of that in 64 pieces,
+// and 0.05 ms. The bound is a tenth higher; another library that builds tables, or a map of ours, exceeds it.
 func TestPackagesInitialiseLittle(t *testing.T) {
 	const maxBytes, maxAllocs = 105_500, 784
 	sum := traceInit(t, buildRetry(t))

@@ -243,7 +243,8 @@ func noCountdownInTheBackground(s *console) {
 	}
 }
 
-// inheritsTheSame needs no terminal. It checks what SQLite, the Go runtime and retry itself could pass on to the command.
+// inheritsTheSame needs no terminal. It checks what SQLite, the Go runtime and retry itself could pass on to the
+// command.
 func inheritsTheSame(s *console) {
 	probe := []string{"sh", "-c", `ls /dev/fd/; grep -E '^(SigBlk|SigIgn):' /proc/self/status; umask; ulimit -Sn; pwd`}
 	callers := map[string][]string{
@@ -288,7 +289,8 @@ var scripts = map[string]string{
 	"password": `read -rsp 'password? ' x; echo "<$x>"`,
 }
 
-// The picture of retry plot is as wide as the terminal. With colours it is drawn in braille dots, without them in other characters.
+// The picture of retry plot is as wide as the terminal. With colours it is drawn in braille dots, without them in other
+// characters.
 func TestPlotOnTerminals(t *testing.T) {
 	binary := buildForTerminals(t)
 	for _, tt := range []struct {
@@ -321,7 +323,8 @@ func TestPlotOnTerminals(t *testing.T) {
 
 const mebibyte = 1 << 20
 
-// slow serves a file whose second half comes when the test has seen the progress of the first. It also reads a request's body then.
+// slow serves a file whose second half comes when the test has seen the progress of the first. It also reads a
+// request's body then.
 func slow(seen <-chan struct{}) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		half := strings.Repeat("x", 2*mebibyte)

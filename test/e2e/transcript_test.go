@@ -161,8 +161,8 @@ var sessions = map[string]struct {
 		{"yes\n", "<yes>", prompt},
 		status("0 0"),
 	}},
-	// Without --foreground, a background command whose stdin is a pipe has a process group of its own, which fg does not bring to
-	// the foreground.
+	// Without --foreground, a background command whose stdin is a pipe has a process group of its own, which fg does
+	// not bring to the foreground.
 	"a pipeline that asks, & and fg": {prefix: "retry --foreground -- ", steps: []step{
 		{"seq 2 | RETRY ./each | cat & " + untilStopped, "stopped 1", prompt},
 		{"fg\n", "cat\r\n"},
@@ -318,8 +318,8 @@ func status(want string) step {
 	return step{"echo status $? ${PIPESTATUS[*]}\n", "\nstatus " + want + "\r\n", prompt}
 }
 
-// TestTranscript runs each session with retry before the commands and without it. Except for retry's own lines, both transcripts
-// are the same.
+// TestTranscript runs each session with retry before the commands and without it. Except for retry's own lines, both
+// transcripts are the same.
 func TestTranscript(t *testing.T) {
 	binary := buildForTerminals(t)
 	for name, tt := range sessions {
@@ -385,8 +385,8 @@ func record(t *testing.T, binary, prefix string, run func(*session)) transcript 
 
 var (
 	ownLines = regexp.MustCompile(`retry: [^\n]*\n`)
-	// The terminal echoes keys that send signals before or after the output that the signal causes. The last one is a query that
-	// vim sends when it is idle.
+	// The terminal echoes keys that send signals before or after the output that the signal causes. The last one is a
+	// query that vim sends when it is idle.
 	unordered = strings.NewReplacer("^C", "", "^Z", "", `^\`, "", "\x1b[?4m", "")
 	jobIDs    = regexp.MustCompile(`(?m)^(\[\d+\]) \d+`)
 	deaths    = regexp.MustCompile(`(?m)^Killed.*\n`) // retry reports that itself
@@ -498,8 +498,8 @@ func hangsUpOnAShell(s *session) {
 	s.appears("log", "last:\n")
 }
 
-// expectSignals waits until the listener has got these signals, then has it log all that it got. The request for that is a signal
-// that retry passes on, so it comes after the others.
+// expectSignals waits until the listener has got these signals, then has it log all that it got. The request for that
+// is a signal that retry passes on, so it comes after the others.
 func (s *session) expectSignals(signals ...string) {
 	s.Helper()
 	for _, sig := range signals {

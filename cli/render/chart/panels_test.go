@@ -94,7 +94,8 @@ func dot(tk, retry, seconds int) plot.Dot {
 	return plot.Dot{Task: tk, Retry: retry, At: time.Duration(seconds) * time.Second}
 }
 
-// In colour a cell has two times four dots, and the first task is below. Without, it has the sign of the retry that most of it is.
+// In colour a cell has two times four dots, and the first task is below. Without, it has the sign of the retry that
+// most of it is.
 func TestScatter(t *testing.T) {
 	dots := []plot.Dot{dot(0, 1, 0), dot(0, 2, 3), dot(1, 1, 1), dot(1, 2, 8), dot(4, 1, 2), dot(4, 2, 3)}
 	for _, tt := range []struct {
