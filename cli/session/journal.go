@@ -252,12 +252,6 @@ func (g *Journal) absent() bool {
 	return g.Journal == nil || g.broken.Load()
 }
 
-func (g *Journal) close() {
-	if g.Journal != nil {
-		_ = g.Journal.Close() // every write was committed already
-	}
-}
-
 // JournalAbsent says that no journal is where one is looked for, which most commands take for one without tasks. It is
 // nil where a journal is, or where something keeps us from looking.
 func JournalAbsent(p *Host, stateDir string) error {
