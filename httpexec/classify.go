@@ -139,7 +139,7 @@ func (a *attempt) classifyReply(err error) failure {
 		f.exit = exitHTTP2
 	case a.tracer.conn.readErr.Load() != nil: // net/http took the half of a line for a whole one
 		f.cause = cause(*a.tracer.conn.readErr.Load())
-	case a.tracer.conn.read.Load() >= mostHeader:
+	case a.tracer.conn.read.Load() >= maxHeader:
 		f.class, f.event, f.cause = task.ErrorProtocol, EventNotHTTP, "it has no end within 300 KiB"
 	default:
 		f.class, f.exit, f.event, f.cause = task.ErrorProtocol, exitNotHTTP, EventNotHTTP, "the reply is not HTTP"

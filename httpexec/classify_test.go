@@ -383,7 +383,7 @@ func TestFaultsAfterTheRequest(t *testing.T) {
 			class: "protocol", exit: 8, message: "the reply is not HTTP", i: "retry 2", n: "ambiguous"},
 		{name: "a status that nobody has", script: closes("HTTP/1.1 099 x\r\nContent-Length: 0\r\n\r\n"),
 			class: "protocol", exit: 8, message: "read the reply's header: the reply is not HTTP", i: "retry 2", n: "ambiguous"},
-		{name: "a header without end", script: closes("HTTP/1.1 200 OK\r\n" + strings.Repeat("A: b\r\n", mostHeader/6) + "\r\n"),
+		{name: "a header without end", script: closes("HTTP/1.1 200 OK\r\n" + strings.Repeat("A: b\r\n", maxHeader/6) + "\r\n"),
 			class: "protocol", exit: 56, message: "read the reply's header: it has no end within 300 KiB", i: "retry 2", n: "ambiguous"},
 		{name: "speaks first", script: func(c *wire) {
 			c.send("220 mail.example ESMTP\r\n")

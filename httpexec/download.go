@@ -148,7 +148,7 @@ func (a *attempt) keepUnfinished(response *http.Response, err error) {
 	}
 	mine := a.unfinished != nil || r.status == http.StatusOK // check may have given up
 	a.unfinished = nil
-	if err == nil || !mine || !a.continues || a.Options.Compressed || errors.As(err, new(*localError)) {
+	if err == nil || !mine || !a.continues || a.network.Compressed || errors.As(err, new(*localError)) {
 		return
 	}
 	if r.validator != "" && r.body.Size() > 0 && download.SendsRanges(response.Header) {

@@ -21,7 +21,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/10f93571/retry/httpexec/download"
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/internal/testkit"
@@ -248,33 +247,47 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// /dev/stdout and the like lead to what is open already: where that is a file, what is there stays, and it remains the
-// same file.
-func TestOpenFile(t *testing.T) {
+// /dev/stdout leads to stdout: where that is a file, its content stays, and it remains the same file.
+func TestOutputToStdout(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	file, err := os.Create(path)
 	testkit.Must(t, err)
 	_, err = io.WriteString(file, "before ")
 	testkit.Must(t, err)
-	if err := CheckOutput("/proc/self/fd/" + strconv.Itoa(int(file.Fd()))); !errors.Is(err, download.ErrDescriptor) {
-		t.Errorf("a file that nobody handed us: got %v", err)
+	for _, output := range []string{"/dev/stdout", "/dev/stderr"} {
+		c := asking(t, serve(t, replies(okReply)).url("http"), func(c *client) {
+			request.Of(c.task).Output = output
+			c.Output = Output{Stdout: file, Stderr: file}
+		})
+		c.attempt()
+		testkit.Must(t, c.comes(task.Succeeded))
+	}
+	_, err = io.WriteString(file, " after")
+	testkit.Must(t, err)
+	holds(t, path, "before hellohello after", "file")
+	testkit.Must(t, file.Close())
+}
+
+// Another open file is written to where retry inherited it; what it has opened itself may be the journal.
+func TestOutputToADescriptor(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	testkit.Write(t, path, "before ")
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	testkit.Must(t, err)
+	defer func() { _ = file.Close() }()
+	err = CheckOutput(fmt.Sprint("/dev/fd/", file.Fd()))
+	if err == nil || !strings.HasSuffix(err.Error(), "there is no open file of this number") {
+		t.Errorf("a file of retry's own: got %v, want an error", err)
 	}
 	number, err := syscall.Dup(int(file.Fd())) // as if inherited: it stays open for programs that are started
 	testkit.Must(t, err)
 	defer func() { testkit.Must(t, syscall.Close(number)) }()
-	link := filepath.Join(t.TempDir(), "stdout")
-	testkit.Must(t, os.Symlink("/proc/self/fd/"+strconv.Itoa(number), link))
-	c := asking(t, serve(t, replies(okReply)).url("http"), func(c *client) { request.Of(c.task).Output = link })
+	c := asking(t, serve(t, replies(okReply)).url("http"), func(c *client) {
+		request.Of(c.task).Output = fmt.Sprint("/dev/fd/", number)
+	})
 	c.attempt()
 	testkit.Must(t, c.comes(task.Succeeded))
 	holds(t, path, "before hello", "file")
-	here, err := file.Stat()
-	testkit.Must(t, err)
-	there, err := os.Stat(path)
-	if err != nil || !os.SameFile(here, there) {
-		t.Error("it is another file now", err)
-	}
-	testkit.Must(t, file.Close())
 }
 
 // A full disk is told as curl does; the old file stays, and nothing else.

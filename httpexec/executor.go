@@ -60,8 +60,8 @@ type attempt struct {
 func (e *Executor) Execute(ctx context.Context, t *task.Task, c runner.Call) task.Outcome {
 	begun := time.Now()
 	ctx, cancel := context.WithCancelCause(ctx)
-	stopListening := listen(c.Signals, cancel)
-	a := &attempt{Executor: e, tracer: newTracer(), request: requestOf(t), meter: newMeter(e.Progress)}
+	stopListening := listen(ctx, c.Signals, cancel)
+	a := &attempt{Executor: e, tracer: newTracer(), request: request.Of(t), meter: newMeter(e.Progress)}
 	err := a.prepare(t)
 	if err == nil {
 		err = a.open(t)
@@ -70,10 +70,10 @@ func (e *Executor) Execute(ctx context.Context, t *task.Task, c runner.Call) tas
 		err = a.run(ctx)
 	}
 	a.meter.end()
+	err = explain(ctx, err)
 	sig := stopListening()
 	a.plan.close()
-	o := a.outcome(explain(ctx, err), time.Now())
-	cancel(nil)
+	o := a.outcome(err, time.Now())
 	o.Message = inOneLine(a.refs.Clean(o.Message))
 	o.Stop = sig
 	o.Duration = time.Since(begun)
@@ -103,7 +103,7 @@ func (a *attempt) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if a.Options.MaxRedirects == 0 {
+		if a.network.MaxRedirects == 0 {
 			return a.readReply(response, done)
 		}
 		to, ok, err := h.redirect(response.StatusCode, response.Header.Get("Location"), a.methodGiven)
@@ -112,7 +112,7 @@ func (a *attempt) run(ctx context.Context) error {
 		}
 		a.reply.setHeader(response)
 		done()
-		if err == nil && redirects == max(a.Options.MaxRedirects, 0) {
+		if err == nil && redirects == max(a.network.MaxRedirects, 0) {
 			err = &loopError{redirects}
 		}
 		if err != nil {
@@ -127,13 +127,14 @@ func (a *attempt) run(ctx context.Context) error {
 // nor a loop.
 func (a *attempt) send(ctx context.Context, h wireRequest) (*http.Response, func(), error) {
 	a.tracer, a.reply = newTracer(), reply{}
-	a.record(h)
 	defer func() { a.written += a.tracer.requests() }()
 	transport, err := a.transport(h.url, a.tracer)
 	if err != nil {
 		return nil, nil, err
 	}
-	a.recordTLS(transport, h)
+	if a.request.Include {
+		a.tracer.recordHeader(transport, h.url)
+	}
 	traced := httptrace.WithClientTrace(ctx, a.tracer.trace())
 	request, err := h.build(traced)
 	if err != nil {
@@ -163,7 +164,7 @@ func (a *attempt) send(ctx context.Context, h wireRequest) (*http.Response, func
 
 // connect makes the connection within its own time.
 func (a *attempt) connect(ctx context.Context, t *http.Transport, h wireRequest) (*http.ClientConn, error) {
-	if limit := a.Options.ConnectTimeout; limit > 0 {
+	if limit := a.network.ConnectTimeout; limit > 0 {
 		var cancel context.CancelFunc
 		cause := fmt.Errorf("%w after %s", runner.ErrTimeout, text.FormatDuration(limit))
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, cause)
@@ -194,14 +195,6 @@ func (a *attempt) readReply(response *http.Response, done func()) error {
 	return err
 }
 
-// requestOf returns what a task asks for.
-func requestOf(t *task.Task) *request.Request {
-	if r := request.Of(t); r != nil {
-		return r
-	}
-	return &request.Request{}
-}
-
 // open makes sure, before anything is sent, that the reply can be written where it should be.
 func (a *attempt) open(t *task.Task) error {
 	path := a.request.Output
@@ -215,25 +208,14 @@ func (a *attempt) open(t *task.Task) error {
 	return outputError(path, err)
 }
 
-// record has the header of the next reply remembered.
-func (a *attempt) record(h wireRequest) {
-	if !a.request.Include {
-		return
-	}
-	a.tracer.header = &recorder{}
-	if h.url.Scheme == "http" {
-		a.tracer.plainHeader = a.tracer.header
-	}
-}
-
 // keepHead adds a reply's header to those of the attempt, as curl shows them all.
 func (a *attempt) keepHead(response *http.Response) {
 	if !a.request.Include {
 		return
 	}
-	head := a.tracer.header.head()
-	if head == nil || response.ProtoMajor != 1 {
-		head = shownHead(response)
+	head := a.tracer.recorded.header()
+	if head == nil {
+		head = formatHeader(response)
 	}
 	a.head = append(a.head, head...)
 	a.reply.head = a.head
@@ -257,28 +239,27 @@ var signalNames = map[syscall.Signal]string{
 	syscall.SIGINT: "SIGINT", syscall.SIGTERM: "SIGTERM", syscall.SIGHUP: "SIGHUP", syscall.SIGQUIT: "SIGQUIT",
 }
 
-// listen ends an attempt at the first signal that asks to stop, and ignores the others. The function that it returns
-// stops listening and returns that signal.
-func listen(signals <-chan os.Signal, cancel context.CancelCauseFunc) func() os.Signal {
-	over, ended := make(chan struct{}), make(chan struct{})
+// listen ends an attempt at the first signal that asks to stop, and ignores the others. The returned function ends the
+// listening, and returns that signal.
+func listen(ctx context.Context, signals <-chan os.Signal, cancel context.CancelCauseFunc) func() os.Signal {
+	ended := make(chan struct{})
 	var stop os.Signal
 	go func() {
 		defer close(ended)
-		for {
+		for stop == nil {
 			select {
 			case sig := <-signals:
 				if task.Stops(sig) {
 					stop = sig
 					cancel(&stopError{sig})
-					return
 				}
-			case <-over:
+			case <-ctx.Done():
 				return
 			}
 		}
 	}()
 	return func() os.Signal {
-		close(over)
+		cancel(nil)
 		<-ended
 		return stop
 	}

@@ -69,7 +69,9 @@ func release(t *testing.T, e *sender, status task.Status) string {
 	t.Helper()
 	var out bytes.Buffer
 	e.Output.Stdout = &out
-	sig, err := e.Flush(&task.Task{Status: status}, nil)
+	tk := e.task()
+	tk.Status = status
+	sig, err := e.Flush(tk, nil)
 	if sig != nil || err != nil {
 		t.Errorf("release: got %v, %v", sig, err)
 	}
@@ -301,7 +303,9 @@ func TestSignalStopsARelease(t *testing.T) {
 	signals := make(chan os.Signal, 2)
 	signals <- syscall.SIGALRM
 	signals <- syscall.SIGINT
-	sig, err := e.Flush(&task.Task{Status: task.Succeeded}, signals)
+	tk := e.task()
+	tk.Status = task.Succeeded
+	sig, err := e.Flush(tk, signals)
 	if sig != syscall.SIGINT || err != task.ErrStopped { //nolint:errorlint // it is returned as it is
 		t.Errorf("got %v, %v", sig, err)
 	}

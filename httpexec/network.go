@@ -12,7 +12,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/10f93571/retry/httpexec/request"
 )
@@ -20,36 +19,33 @@ import (
 // errResolve says that an address for a host cannot be read.
 var errResolve = errors.New("the address for a host cannot be read")
 
-// optionsOf reads how a request gets to its server: as the task says, else as the environment does.
-func optionsOf(n *request.Network, refs *request.References) (Options, error) {
-	o := Options{
-		ConnectTimeout: n.ConnectTimeout, UnixSocket: n.UnixSocket, HTTP1: n.HTTP1, Compressed: n.Compressed, MaxRedirects: n.MaxRedirects,
-		TLS: TLS{Insecure: n.Insecure, CACert: n.CACert, Cert: n.Cert, Key: n.Key},
-	}
-	o.Proxies = ProxiesOf(func(name string) string {
-		value, _ := refs.Find(name)
+// readNetwork reads how a request reaches its server: as the task says, else as the environment says.
+func (p *plan) readNetwork(n *request.Network) (err error) {
+	p.network = *n
+	p.proxies = ProxiesOf(func(name string) string {
+		value, _ := p.refs.Find(name)
 		return value
 	})
 	if n.Proxy != "" {
-		proxy, err := refs.ExpandAt(n.Proxy, request.EscapeIn(n.Proxy))
+		proxy, err := p.refs.ExpandAt(n.Proxy, request.EscapeIn(n.Proxy))
 		if err != nil {
-			return o, fmt.Errorf("the proxy: %w", err)
+			return fmt.Errorf("the proxy: %w", err)
 		}
-		o.Proxies = Proxies{All: proxy, No: o.Proxies.No}
+		p.proxies = Proxies{All: proxy, No: p.proxies.No}
 	}
 	if n.NoProxy != nil {
-		o.Proxies.No = *n.NoProxy
+		p.proxies.No = *n.NoProxy
 	}
-	var err error
-	o.Resolve, err = readResolve(n.Resolve)
-	return o, err
+	p.resolved, err = readResolve(n.Resolve)
+	return err
 }
 
-// readResolve reads lines of host:port:address[,address]. A later one for the same place replaces an earlier one.
+// readResolve reads lines of host:port:address[,address], and returns what to connect to instead of each host:port. A
+// later line for the same host and port replaces an earlier one.
 func readResolve(lines []string) (map[string][]string, error) {
 	given := map[string][]string{}
 	for _, line := range lines {
-		// In curl a + makes the address expire. An attempt ends before that.
+		// In curl the + makes the address expire after a while. An attempt does not last that long.
 		place, addresses, err := cutResolve(strings.TrimPrefix(line, "+"))
 		if err != nil {
 			return nil, fmt.Errorf("%w: %q %w", errResolve, line, err)
@@ -77,57 +73,31 @@ func cutResolve(line string) (place string, addresses []string, err error) {
 			return "", nil, errors.New("has an address that is none" +
 				"\nhint: write one of IPv6 in [], as in host:443:[2001:db8::1]")
 		}
-		addresses = append(addresses, address.String())
+		addresses = append(addresses, net.JoinHostPort(address.String(), port))
 	}
 	return net.JoinHostPort(host, port), addresses, nil
 }
 
-// Options are how a request is sent. The zero value is plain.
-type Options struct {
-	ConnectTimeout time.Duration // for the name, the connection, the proxy and TLS of one request together; 0 = none
-	Proxies        Proxies
-	UnixSocket     string              // connect to this socket, whatever the host; no proxy is used
-	Resolve        map[string][]string // addresses for a host:port, in the order in which they are tried
-	TLS            TLS
-	HTTP1          bool // do not offer HTTP/2
-	Compressed     bool // ask for gzip, and unpack it
-	MaxRedirects   int  // 0: a redirect is the reply; -1: it is one too many
-
-	resolver *net.Resolver // nil: the system's; tests have their own
-}
-
-// TLS says which certificates are used and trusted. The files are read at each attempt, as they may have been renewed.
-type TLS struct {
-	Insecure bool   // believe any certificate
-	CACert   string // a file of certificates that are believed instead of the system's
-	Cert     string // the client's own, perhaps with its key
-	Key      string // its key; empty: it is in Cert
-}
-
-// config reads the files.
-func (o *TLS) config() (*tls.Config, error) {
-	config := &tls.Config{InsecureSkipVerify: o.Insecure} //nolint:gosec // the user asked for it with -k
-	if o.CACert != "" {
-		text, err := os.ReadFile(o.CACert)
+// tlsConfig reads the files of certificates. That is done for each attempt, as they may have been renewed.
+func tlsConfig(n *request.Network) (*tls.Config, error) {
+	config := &tls.Config{InsecureSkipVerify: n.Insecure} //nolint:gosec // the user asked for it with -k
+	if n.CACert != "" {
+		text, err := os.ReadFile(n.CACert)
 		config.RootCAs = x509.NewCertPool()
 		if err == nil && !config.RootCAs.AppendCertsFromPEM(text) {
-			err = fmt.Errorf("%s holds no certificate in PEM form", o.CACert)
+			err = fmt.Errorf("%s holds no certificate in PEM form", n.CACert)
 		}
 		if err != nil {
 			return nil, &localError{"read the certificates to believe", err, exitCACert}
 		}
 	}
-	if o.Cert == "" {
-		if o.Key != "" {
-			return nil, &localError{"read the client's certificate", errors.New("there is a key but no certificate"), exitClientCert}
-		}
+	if n.Cert == "" && n.Key == "" {
 		return config, nil
 	}
-	key := o.Key
-	if key == "" {
-		key = o.Cert
+	own, err := tls.Certificate{}, errors.New("there is a key but no certificate")
+	if n.Cert != "" {
+		own, err = tls.LoadX509KeyPair(n.Cert, cmp.Or(n.Key, n.Cert))
 	}
-	own, err := tls.LoadX509KeyPair(o.Cert, key)
 	if err != nil {
 		return nil, &localError{"read the client's certificate", err, exitClientCert}
 	}

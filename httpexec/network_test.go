@@ -14,7 +14,7 @@ import (
 
 func TestReadResolve(t *testing.T) {
 	got, err := readResolve(lines("Host.example:443:192.0.2.1", "a:80:[2001:db8::1],192.0.2.2", "+b:1:::1", "a:80:192.0.2.3"))
-	if want := "map[a:80:[192.0.2.3] b:1:[::1] host.example:443:[192.0.2.1]]"; err != nil || fmt.Sprint(got) != want {
+	if want := "map[a:80:[192.0.2.3:80] b:1:[[::1]:1] host.example:443:[192.0.2.1:443]]"; err != nil || fmt.Sprint(got) != want {
 		t.Errorf("got %v, %v", got, err)
 	}
 	for line, says := range map[string]string{
@@ -46,15 +46,16 @@ func TestProxyOfATask(t *testing.T) {
 		{request.Network{Proxy: "socks5h://me:{env:PW}@p:2"}, "http://host/", "socks5h://me:p%40w@p:2"},
 	}
 	for _, tt := range tests {
-		o, err := optionsOf(&tt.network, &request.References{Lookup: environment})
-		testkit.Must(t, err)
-		u, err := o.Proxies.For(must(tt.url))
+		p := &plan{refs: &request.References{Lookup: environment}}
+		testkit.Must(t, p.readNetwork(&tt.network))
+		u, err := p.proxies.For(must(tt.url))
 		if err != nil || u == nil && tt.want != "" || u != nil && u.String() != tt.want {
 			t.Errorf("got %+v, %s: %v, %v", tt.network, tt.url, u, err)
 		}
 	}
-	if _, err := optionsOf(&request.Network{Proxy: "{env:UNSET}"}, &request.References{}); !errors.Is(err, request.ErrReference) {
-		t.Error(err)
+	p := &plan{refs: &request.References{}}
+	if err := p.readNetwork(&request.Network{Proxy: "{env:UNSET}"}); !errors.Is(err, request.ErrReference) {
+		t.Errorf("got %v, want %v", err, request.ErrReference)
 	}
 }
 

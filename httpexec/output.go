@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/10f93571/retry/httpexec/download"
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/task"
 )
 
@@ -72,7 +73,7 @@ func (e *Executor) keepForNextAttempt(r *reply) {
 
 // shows reports whether something of a reply is shown. Of an error that is hidden the header may be, as with curl.
 func (e *Executor) shows(t *task.Task, r *reply) bool {
-	if requestOf(t).HideFail && r.status >= 400 {
+	if request.Of(t).HideFail && r.status >= 400 {
 		r.drop()
 		r.body = nil
 		return r.whole && len(r.head) > 0
@@ -82,7 +83,7 @@ func (e *Executor) shows(t *task.Task, r *reply) bool {
 
 // passOn sends a whole reply to where it belongs.
 func (e *Executor) passOn(t *task.Task, r *reply, p *download.PartFile) error {
-	path := requestOf(t).Output
+	path := request.Of(t).Output
 	switch {
 	case path == "":
 		return r.writeTo(e.Output.Stdout)
@@ -90,7 +91,7 @@ func (e *Executor) passOn(t *task.Task, r *reply, p *download.PartFile) error {
 		defer p.Drop()
 		return r.writeErrorTo(e.Output.Stderr)
 	case p == nil:
-		return outputError(path, writeThrough(path, r))
+		return outputError(path, e.writeThrough(path, r))
 	case r.body == p.Body:
 		return outputError(path, p.Install())
 	}
@@ -114,27 +115,22 @@ func (r *reply) writeErrorTo(w io.Writer) error {
 	return err
 }
 
-// writeThrough writes to what stays where it is. Opening a pipe waits for its reader.
-func writeThrough(path string, r *reply) error {
+// writeThrough writes to a file that is not replaced. Opening a named pipe waits for its reader.
+func (e *Executor) writeThrough(path string, r *reply) error {
 	d, err := download.DestinationOf(path)
+	switch {
+	case err != nil:
+		return err
+	case d.Descriptor == 1: // not opened again: a file has its position, and a socket cannot be opened
+		return r.writeTo(e.Output.Stdout)
+	case d.Descriptor == 2:
+		return r.writeTo(e.Output.Stderr)
+	}
+	file, err := os.OpenFile(d.Path, os.O_WRONLY|os.O_APPEND, 0) // another process may write to it
 	if err != nil {
 		return err
 	}
-	flags := os.O_WRONLY
-	if d.Mode.IsRegular() { // another process writes to it
-		flags |= os.O_APPEND
-	}
-	file := download.Inherited(d.Path)
-	if file == nil {
-		if file, err = os.OpenFile(d.Path, flags, 0); err != nil {
-			return err
-		}
-	}
-	err = r.writeTo(file)
-	if closed := file.Close(); err == nil {
-		err = closed
-	}
-	return err
+	return errors.Join(r.writeTo(file), file.Close())
 }
 
 // CheckOutput says why a reply cannot be written to a file, as far as that is known before there is one.

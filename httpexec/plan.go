@@ -18,7 +18,9 @@ type plan struct {
 	first       wireRequest
 	user        string // name:password for the server; empty for none
 	methodGiven bool   // it stays through redirects, as with curl's -X
-	Options     Options
+	network     request.Network
+	proxies     Proxies
+	resolved    map[string][]string // addresses for a host:port, in the order in which they are tried
 	Safety      Safety
 	maxDelay    time.Duration // the longest delay of the server that is waited for; 0 = any
 	refs        *request.References
@@ -28,18 +30,19 @@ type plan struct {
 // plan makes the plan of one attempt, anew for each: variables and files may be others by then.
 func (e *Executor) plan(t *task.Task) (*plan, error) {
 	p := &plan{refs: &request.References{Lookup: e.Lookup}}
-	request := request.Of(t)
-	if request == nil {
-		return p, &localError{"read the request", errors.New("the task has none"), task.ExitInternal}
-	}
-	if err := p.read(request, e.UserAgent, t.IdempotencyKey); err != nil {
+	r := request.Of(t)
+	if err := p.read(r, e.UserAgent, t.IdempotencyKey); err != nil || len(r.Body) == 0 {
 		return p, err
 	}
-	p.Options.resolver = e.resolver
-	if len(request.Body) == 0 {
-		return p, nil
+	var err error
+	if p.body, err = e.body(r); err != nil {
+		return p, err
 	}
-	return p, e.fill(p, request)
+	if r.Get {
+		return p, p.query(p.body)
+	}
+	p.first.body = p.body
+	return p, nil
 }
 
 // read takes in all but the body.
@@ -52,7 +55,7 @@ func (p *plan) read(r *request.Request, agent, key string) (err error) {
 	if err = p.readUser(r.User); err != nil {
 		return err
 	}
-	if p.Options, err = optionsOf(&r.Network, p.refs); err != nil {
+	if err = p.readNetwork(&r.Network); err != nil {
 		return err
 	}
 	if p.first.header, err = request.HeaderOf(r, p.defaultsOf(r, agent, key), p.refs); err != nil {
@@ -95,24 +98,12 @@ func (p *plan) settle(r *request.Request) error {
 	}
 	request.Remove(header, "Transfer-Encoding")
 	if request.Value(header, "Accept-Encoding") != "" {
-		p.Options.Compressed = false // net/http unpacks only what it asked for itself
+		p.network.Compressed = false // net/http unpacks only what it asked for itself
 	}
 	if request.Value(header, "Upgrade") != "" {
-		p.Options.HTTP1 = true // HTTP/2 knows no such header
+		p.network.HTTP1 = true // HTTP/2 knows no such header
 	}
 	return request.CheckHead(p.first.method, header)
-}
-
-// fill puts the body where it belongs.
-func (e *Executor) fill(p *plan, r *request.Request) (err error) {
-	if p.body, err = e.body(r); err != nil {
-		return err
-	}
-	if r.Get {
-		return p.query(p.body)
-	}
-	p.first.body = p.body
-	return nil
 }
 
 // close lets go of the files.
@@ -128,10 +119,10 @@ func Check(r *request.Request, lookup func(name string) (value string, ok bool))
 	p := &plan{refs: &request.References{Lookup: lookup}}
 	err := p.read(r, "", "")
 	if err == nil {
-		_, err = p.Options.TLS.config()
+		_, err = tlsConfig(&p.network)
 	}
-	if err == nil && p.Options.UnixSocket == "" {
-		_, err = p.Options.Proxies.For(p.first.url)
+	if err == nil && p.network.UnixSocket == "" {
+		_, err = p.proxies.For(p.first.url)
 	}
 	for _, part := range r.Body {
 		if err == nil && r.Get && part.File == "" && !part.Encode {
@@ -211,7 +202,7 @@ func (p *plan) setForm(r *request.Request) {
 // hideTyped has what was typed as a secret, and what is made of one for a header, left out where a server repeats it.
 func (p *plan) hideTyped(r *request.Request) {
 	p.refs.HideUser(p.user)
-	for _, proxy := range []string{p.Options.Proxies.HTTP, p.Options.Proxies.HTTPS, p.Options.Proxies.All} {
+	for _, proxy := range []string{p.proxies.HTTP, p.proxies.HTTPS, p.proxies.All} {
 		if user, found := request.UserIn(proxy); found {
 			p.refs.HideUser(request.Userinfo(user))
 		}

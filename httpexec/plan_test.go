@@ -15,7 +15,6 @@ import (
 
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/testkit"
-	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
 
@@ -187,11 +186,6 @@ func TestPatience(t *testing.T) {
 	if o.Reply.MaxDelay != time.Minute {
 		t.Errorf("got %+v", o.Reply)
 	}
-}
-
-func TestTaskWithoutARequest(t *testing.T) {
-	o := (&Executor{}).Execute(t.Context(), &task.Task{}, runner.Call{})
-	faulty{class: "local", exit: 125, message: "read the request"}.compare(t, o, "stop")
 }
 
 // A length in chunks is not told twice, however its header is written.

@@ -1,12 +1,13 @@
 package httpexec
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 
@@ -109,91 +110,60 @@ func (r *reply) drop() {
 	}
 }
 
-// recorder keeps what a server sends, until the header is complete.
-type recorder struct {
+// recordedConn keeps what is read from a connection, so that the header of a reply can be shown as it was received.
+type recordedConn struct {
+	net.Conn
 	mutex sync.Mutex
-	off   bool
+	off   bool // the header is complete
 	bytes []byte
 }
 
-// record keeps what was read.
-func (r *recorder) record(p []byte) {
-	if r == nil {
-		return
+func (c *recordedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if !c.off {
+		c.bytes = append(c.bytes, p[:n]...)
 	}
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	if !r.off {
-		r.bytes = append(r.bytes, p...)
-	}
+	return n, err
 }
 
-// head returns the headers that came, those of interim replies too, and ends the recording. Nil: nothing was recorded.
-func (r *recorder) head() []byte {
-	if r == nil {
+// header returns the header of the reply after those of interim replies, and ends the recording. Nil: nothing that is
+// HTTP/1 was recorded.
+func (c *recordedConn) header() []byte {
+	if c == nil {
 		return nil
 	}
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	r.off = true
-	return headers1(r.bytes)
-}
-
-// headers1 cuts the body off what came over HTTP/1: everything after the first header that is not an interim one.
-func headers1(text []byte) []byte {
-	interim, line := false, 0
-	for at := 0; ; {
-		n := bytes.IndexByte(text[at:], '\n')
-		if n < 0 {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.off = true
+	unread := bytes.NewReader(c.bytes)
+	reader := bufio.NewReader(unread)
+	for {
+		response, err := http.ReadResponse(reader, nil)
+		if err != nil {
 			return nil
 		}
-		content := bytes.TrimRight(text[at:at+n], "\r")
-		at += n + 1
-		switch {
-		case line == 0:
-			interim = isInterim(content)
-		case len(content) == 0 && !interim:
-			return text[:at:at]
-		}
-		line++
-		if len(content) == 0 {
-			line = 0
+		if response.StatusCode >= 200 || response.StatusCode == http.StatusSwitchingProtocols {
+			return c.bytes[:len(c.bytes)-unread.Len()-reader.Buffered()]
 		}
 	}
 }
 
-// isInterim knows the status lines of 1xx, less 101, after which HTTP is over.
-func isInterim(line []byte) bool {
-	_, status, _ := bytes.Cut(line, []byte(" "))
-	return len(status) >= 3 && status[0] == '1' && string(status[:3]) != "101"
-}
-
-// shownHead writes a header where the bytes of it are unknown: HTTP/2 has none that could be shown. It looks like
-// curl's.
-func shownHead(response *http.Response) []byte {
+// formatHeader writes a header that was not recorded, in the way of curl. HTTP/2 has no text that could be recorded.
+func formatHeader(response *http.Response) []byte {
 	var b bytes.Buffer
-	name := strings.ToLower
+	header := response.Header
 	if response.ProtoMajor == 2 {
 		fmt.Fprintf(&b, "HTTP/2 %d \r\n", response.StatusCode)
+		header = http.Header{}
+		for name, values := range response.Header {
+			header[strings.ToLower(name)] = values
+		}
 	} else {
 		fmt.Fprintf(&b, "%s %s\r\n", response.Proto, response.Status)
-		name = func(canonical string) string { return canonical }
 	}
-	header := response.Header
-	if response.ContentLength >= 0 && header.Get("Content-Length") == "" && !response.Uncompressed {
-		header = header.Clone()
-		header.Set("Content-Length", fmt.Sprint(response.ContentLength))
-	}
-	names := make([]string, 0, len(header))
-	for canonical := range header {
-		names = append(names, canonical)
-	}
-	slices.Sort(names)
-	for _, canonical := range names {
-		for _, value := range header[canonical] {
-			fmt.Fprintf(&b, "%s: %s\r\n", name(canonical), value)
-		}
-	}
+	_ = header.Write(&b) // to memory: it cannot fail
 	b.WriteString("\r\n")
 	return b.Bytes()
 }

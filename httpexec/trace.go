@@ -26,12 +26,11 @@ const (
 
 // tracer follows one request through its stages. Its hooks are called from several goroutines.
 type tracer struct {
-	viaProxy    bool      // a proxy is connected to instead of the host
-	proxied     bool      // and has to open a way to the host
-	socks       bool      // it is none of HTTP
-	conn        *conn     // once there is one
-	header      *recorder // of the reply's header, over HTTP/1; nil: it is not shown
-	plainHeader *recorder // the same where there is no TLS
+	viaProxy bool          // the connection is made to a proxy
+	tunnel   bool          // the proxy has to open a tunnel to the host
+	socks    bool          // the proxy speaks SOCKS, not HTTP
+	conn     *conn         // nil until there is a connection
+	recorded *recordedConn // nil: the text of the reply's header is not recorded
 
 	mutex   sync.Mutex
 	stage   stage
@@ -97,7 +96,7 @@ func (w *tracer) endPhase(s stage, phase *time.Duration, next stage) {
 
 // connected is the stage after the connection to the host, or to its proxy.
 func (w *tracer) connected() stage {
-	if w.proxied {
+	if w.tunnel {
 		return stageProxy
 	}
 	return stageSend

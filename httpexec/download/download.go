@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/10f93571/retry/internal/files"
@@ -19,10 +20,14 @@ import (
 
 // Destination is the file that a reply's body is for.
 type Destination struct {
-	Path    string      // behind all links
-	InPlace bool        // it is written to: a pipe, a device, what another process has open. Any other is replaced at once
-	Mode    fs.FileMode // of the file that is there; 0 for none
+	Path       string      // links are followed
+	InPlace    bool        // the reply is written to what is there: a pipe, a device, stdout. Any other file is replaced
+	Descriptor int         // 1 or 2: it is stdout or stderr
+	Mode       fs.FileMode // of the file that is there; 0 for none
 }
+
+// standard holds the paths that /dev/stdout and /dev/stderr lead to.
+var standard = map[string]int{"/proc/self/fd/1": 1, "/dev/fd/1": 1, "/proc/self/fd/2": 2, "/dev/fd/2": 2}
 
 // DestinationOf looks at the file that a user named. It returns why a reply cannot be written there.
 func DestinationOf(path string) (Destination, error) {
@@ -33,12 +38,12 @@ func DestinationOf(path string) (Destination, error) {
 	if err != nil {
 		return Destination{}, err
 	}
-	if _, err := descriptorOf(path); err != nil {
-		return Destination{}, err
-	}
-	d := Destination{Path: path}
+	d := Destination{Path: path, Descriptor: standard[path]}
+	open := files.IsDescriptor(path)
 	info, err := os.Stat(path)
 	switch {
+	case open && d.Descriptor == 0 && (err != nil || isOwn(path)):
+		return Destination{}, errors.New("there is no open file of this number")
 	case errors.Is(err, fs.ErrNotExist):
 		return d, checkDirectory(filepath.Dir(path))
 	case err != nil:
@@ -47,11 +52,21 @@ func DestinationOf(path string) (Destination, error) {
 		return Destination{}, errors.New("it is a directory\nhint: add the name of a file")
 	}
 	d.Mode = info.Mode()
-	d.InPlace = !d.Mode.IsRegular() || files.IsDescriptor(path)
+	d.InPlace = !d.Mode.IsRegular() || open
 	if d.Mode.IsRegular() {
 		err = checkWritable(path)
 	}
 	return d, err
+}
+
+// isOwn reports whether a path leads to a file that retry itself has opened, above all the journal. Unlike files that
+// it inherited, these are closed for the programs that it starts.
+func isOwn(path string) bool {
+	info, _ := os.ReadFile("/proc/self/fdinfo/" + filepath.Base(path)) // Linux alone has it
+	_, rest, _ := strings.Cut(string(info), "flags:")
+	text, _, _ := strings.Cut(rest, "\n")
+	flags, _ := strconv.ParseInt(strings.TrimSpace(text), 8, 64)
+	return flags&syscall.O_CLOEXEC != 0
 }
 
 func checkDirectory(dir string) error {
