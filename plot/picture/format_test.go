@@ -136,7 +136,7 @@ func TestLettersFit(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, want := measure(face, words.text), textWidth(words.text, words.size, words.bold); got > want+1 {
+			if got, want := float64(font.MeasureString(face, words.text))/64/density, textWidth(words.text, words.size, words.bold); got > want+1 {
 				t.Errorf("%s: %q is %.1f wide, the layout has %.1f", name, words.text, got, want)
 			}
 		}

@@ -96,15 +96,8 @@ func visible(label string) string { return text.Escape(text.Shorten(label, longL
 
 func subtitle(s plot.Study) string {
 	spec := s.Subject.Policy.Backoff
-	return fmt.Sprintf("%s · %s · %s of %s", visible(spec.Curve()), visible(spec.Jitter()), count(len(s.Retries), "retry", "retries"),
-		count(s.Tasks, "task", "tasks"))
-}
-
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprint(n) + " " + many
+	return fmt.Sprintf("%s · %s · %s of %s", visible(spec.Curve()), visible(spec.Jitter()), text.Count(len(s.Retries), "retry"),
+		text.Count(s.Tasks, "task"))
 }
 
 // description says in words what a chart shows.

@@ -8,6 +8,7 @@ import (
 	"image/png"
 	"io"
 	"math"
+	"slices"
 
 	"golang.org/x/image/font"
 	"golang.org/x/image/font/gofont/gobold"
@@ -43,96 +44,73 @@ type canvas struct {
 func (c *canvas) paint(s shape) error {
 	switch s := s.(type) {
 	case rectangle:
-		c.fill(s.bounds(), s.fill, func(p path) {
-			p.polygon([]point{{s.left, s.top}, {s.right, s.top}, {s.right, s.bottom}, {s.left, s.bottom}})
-		})
+		c.fill(s.fill, []point{{s.left, s.top}, {s.right, s.top}, {s.right, s.bottom}, {s.left, s.bottom}})
 	case polygon:
-		c.fill(s.bounds(), s.fill, func(p path) { p.polygon(s.points) })
+		c.fill(s.fill, s.points)
 	case line:
-		c.fill(s.bounds(), s.stroke, func(p path) { p.stroke(s) })
+		c.fill(s.stroke, outlines(s)...)
 	case dots:
-		c.fill(s.bounds(), s.fill, func(p path) { p.circles(s.points, s.radius) })
+		c.fill(s.fill, circles(s.points, s.radius)...)
 	case label:
 		return c.write(s)
 	}
 	return nil
 }
 
-// fill paints the inside of a path with smooth edges.
-func (c *canvas) fill(b box, with colour, draw func(path)) {
-	frame := image.Rect(
-		int(math.Floor(b.left*density))-1, int(math.Floor(b.top*density))-1,
-		int(math.Ceil(b.right*density))+1, int(math.Ceil(b.bottom*density))+1,
-	)
-	p := path{vector.NewRasterizer(frame.Dx(), frame.Dy()), frame.Min}
-	draw(p)
-	// Draw has a faster way for *image.RGBA, which panics where the frame reaches past the image.
-	p.Draw(c, frame, image.NewUniform(light.rgba(with)), image.Point{})
-}
-
-// path collects the edges of a shape, relative to a corner of the canvas. All its parts have the same direction: parts
-// of opposite directions would cancel out where they overlap.
-type path struct {
-	*vector.Rasterizer
-	corner image.Point
-}
-
-func (p path) position(at point) (x, y float32) {
-	return float32(at.x*density - float64(p.corner.X)), float32(at.y*density - float64(p.corner.Y))
-}
-
-func (p path) polygon(points []point) {
-	for i, at := range points {
-		x, y := p.position(at)
-		if i == 0 {
-			p.MoveTo(x, y)
-		} else {
-			p.LineTo(x, y)
-		}
+// fill paints polygons with smooth edges. All have the same direction: those of opposite directions would cancel out
+// where they overlap.
+func (c *canvas) fill(with colour, polygons ...[]point) {
+	var frame image.Rectangle
+	for _, at := range slices.Concat(polygons...) {
+		x, y := int(at.x*density), int(at.y*density)
+		frame = frame.Union(image.Rect(x-1, y-1, x+2, y+2))
 	}
-	p.ClosePath()
+	r := vector.NewRasterizer(frame.Dx(), frame.Dy())
+	for _, points := range polygons {
+		for i, at := range points {
+			x, y := float32(at.x*density-float64(frame.Min.X)), float32(at.y*density-float64(frame.Min.Y))
+			if i == 0 {
+				r.MoveTo(x, y)
+			} else {
+				r.LineTo(x, y)
+			}
+		}
+		r.ClosePath()
+	}
+	// Draw has a faster way for *image.RGBA, which panics where the frame reaches past the image.
+	r.Draw(c, frame, image.NewUniform(light.rgba(with)), image.Point{})
 }
 
-// stroke adds a line with round joints.
-func (p path) stroke(l line) {
+// outlines are the polygons of a line with round joints.
+func outlines(l line) (polygons [][]point) {
 	pieces := [][]point{l.points}
 	if l.dashed {
 		pieces = dashes(l.points, 4)
 	}
 	for _, points := range pieces {
-		for i := 1; i < len(points); i++ {
-			p.segment(points[i-1], points[i], l.width/2)
+		for i, b := range points[1:] {
+			a := points[i]
+			if length := math.Hypot(b.x-a.x, b.y-a.y); length > 0 {
+				dx, dy := -(b.y-a.y)/length*l.width/2, (b.x-a.x)/length*l.width/2
+				polygons = append(polygons, []point{{a.x - dx, a.y - dy}, {b.x - dx, b.y - dy}, {b.x + dx, b.y + dy}, {a.x + dx, a.y + dy}})
+			}
 		}
-		p.circles(points, l.width/2)
+		polygons = append(polygons, circles(points, l.width/2)...)
 	}
+	return polygons
 }
 
-func (p path) segment(a, b point, half float64) {
-	length := math.Hypot(b.x-a.x, b.y-a.y)
-	if length == 0 {
-		return
-	}
-	dx, dy := -(b.y-a.y)/length*half, (b.x-a.x)/length*half
-	p.polygon([]point{{a.x - dx, a.y - dy}, {b.x - dx, b.y - dy}, {b.x + dx, b.y + dy}, {a.x + dx, a.y + dy}})
-}
-
-// arcControl is the distance of the control points of a quarter of a circle from its ends, relative to the radius.
-const arcControl = 0.5523
-
-func (p path) circles(centres []point, radius float64) {
-	const k = arcControl
+// circles are polygons with so many corners that none is seen.
+func circles(centres []point, radius float64) (polygons [][]point) {
 	for _, c := range centres {
-		at := func(x, y float64) (float32, float32) { return p.position(point{c.x + x*radius, c.y + y*radius}) }
-		x, y := at(1, 0)
-		p.MoveTo(x, y)
-		for _, q := range [][6]float64{{1, k, k, 1, 0, 1}, {-k, 1, -1, k, -1, 0}, {-1, -k, -k, -1, 0, -1}, {k, -1, 1, -k, 1, 0}} {
-			ax, ay := at(q[0], q[1])
-			bx, by := at(q[2], q[3])
-			x, y := at(q[4], q[5])
-			p.CubeTo(ax, ay, bx, by, x, y)
+		points := make([]point, 32)
+		for i := range points {
+			sin, cos := math.Sincos(2 * math.Pi * float64(i) / float64(len(points)))
+			points[i] = point{c.x + radius*cos, c.y + radius*sin}
 		}
-		p.ClosePath()
+		polygons = append(polygons, points)
 	}
+	return polygons
 }
 
 // dashes cuts a line into dashes and gaps of the same length.
@@ -173,15 +151,10 @@ func (c *canvas) write(l label) error {
 		return fmt.Errorf("open the font of the picture: %w", err)
 	}
 	d := font.Drawer{Dst: c.RGBA, Src: image.NewUniform(light.rgba(l.fill)), Face: face}
-	left := l.at.x - measure(face, l.text)*float64(l.anchor)
+	left := l.at.x - float64(font.MeasureString(face, l.text))/64/density*float64(l.anchor)
 	d.Dot = fixed.Point26_6{X: fixed.Int26_6(64 * left * density), Y: fixed.Int26_6(64 * l.at.y * density)}
 	d.DrawString(l.text)
 	return nil
-}
-
-// measure is the width of a text in pixels of the scene.
-func measure(face font.Face, text string) float64 {
-	return float64(font.MeasureString(face, text)) / 64 / density
 }
 
 func (c *canvas) face(k faceKey) (font.Face, error) {

@@ -30,10 +30,7 @@ type scene struct {
 func (sc *scene) add(shapes ...shape) { sc.shapes = append(sc.shapes, shapes...) }
 
 // shape is a rectangle, polygon, line, dots or a label.
-type shape interface {
-	svg(w *svgWriter)
-	bounds() box
-}
+type shape interface{ svg(w *svgWriter) }
 
 type rectangle struct {
 	box
@@ -77,27 +74,6 @@ const (
 	middle anchor = 0.5
 	end    anchor = 1
 )
-
-func (r rectangle) bounds() box { return r.box }
-func (p polygon) bounds() box   { return boundsOf(p.points, 0) }
-func (l line) bounds() box      { return boundsOf(l.points, l.width/2) }
-func (d dots) bounds() box      { return boundsOf(d.points, d.radius) }
-
-func (l label) bounds() box {
-	width := textWidth(l.text, l.size, l.bold)
-	left := l.at.x - width*float64(l.anchor)
-	return box{left, l.at.y - 0.75*l.size, left + width, l.at.y + 0.25*l.size}
-}
-
-// boundsOf is the smallest box that holds the points with a margin.
-func boundsOf(points []point, margin float64) box {
-	b := box{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
-	for _, p := range points {
-		b.left, b.right = min(b.left, p.x), max(b.right, p.x)
-		b.top, b.bottom = min(b.top, p.y), max(b.bottom, p.y)
-	}
-	return box{b.left - margin, b.top - margin, b.right + margin, b.bottom + margin}
-}
 
 // textWidth estimates the width of a text, rather too large than too small, as the reader's font is not known.
 func textWidth(text string, size float64, bold bool) float64 {
