@@ -136,79 +136,40 @@ func (h *histogram) between(from, to float64) (n float64) {
 	return n
 }
 
-const (
-	pageSize = 1024
-	maxPages = 1 << 12 // 16 MiB: 48 days with a retry in every second
-)
+// maxBins bounds the memory of secondCounts.
+const maxBins = 1 << 20
 
-type page [pageSize]uint32
-
-// secondCounts counts retries per second, in pages that are allocated when first used. Where there would be too many
-// pages, it makes its bins longer than a second. The counts do not depend on the order of the additions.
+// secondCounts counts retries per second. Where there would be too many counts, it makes its bins longer than a second.
+// The counts do not depend on the order of the additions.
 type secondCounts struct {
-	step     time.Duration
-	pages    map[int64]*page
-	maxPages int
-
-	currentNumber int64
-	current       *page // pages[currentNumber]: most additions follow one on the same page
+	step   time.Duration
+	counts map[int64]uint32 // by bin
 }
 
 func newSecondCounts() *secondCounts {
-	return &secondCounts{step: time.Second, pages: map[int64]*page{}, maxPages: maxPages}
+	return &secondCounts{step: time.Second, counts: map[int64]uint32{}}
 }
 
-func (s *secondCounts) add(t time.Duration) { s.addBin(int64(t/s.step), 1) }
+// add may count in more bins than allowed; fit is called after each task.
+func (s *secondCounts) add(t time.Duration) { s.counts[int64(t/s.step)]++ }
 
-// addBin may allocate more pages than allowed; fit is called after each task.
-func (s *secondCounts) addBin(bin int64, n uint32) {
-	number := bin / pageSize
-	if s.current == nil || number != s.currentNumber {
-		p := s.pages[number]
-		if p == nil {
-			p = new(page)
-			s.pages[number] = p
-		}
-		s.currentNumber, s.current = number, p
-	}
-	s.current[bin%pageSize] += n
-}
-
-// fit doubles the length of the bins until there are no more pages than allowed.
-func (s *secondCounts) fit() {
-	for len(s.pages) > s.maxPages {
-		s.widen(2 * s.step)
-	}
-}
-
-func (s *secondCounts) widen(step time.Duration) {
-	if step == s.step {
-		return
-	}
-	wide := &secondCounts{step: step, pages: map[int64]*page{}, maxPages: s.maxPages}
-	wide.addCounts(s)
-	*s = *wide
-}
-
-// addCounts adds the counts of another, whose bins are not longer.
-func (s *secondCounts) addCounts(o *secondCounts) {
-	ratio := int64(s.step / o.step)
-	for number, p := range o.pages {
-		for i, n := range p {
-			if n > 0 {
-				s.addBin((number*pageSize+int64(i))/ratio, n)
-			}
-		}
+// fit doubles the length of the bins until there are no more than allowed.
+func (s *secondCounts) fit(bins int) {
+	for len(s.counts) > bins {
+		wide := &secondCounts{2 * s.step, map[int64]uint32{}}
+		wide.merge(s)
+		*s = *wide
 	}
 }
 
 // merge adds the counts of another, in the longer of their bins.
 func (s *secondCounts) merge(o *secondCounts) {
-	step := max(s.step, o.step)
-	s.widen(step)
-	o.widen(step)
-	s.addCounts(o)
-	s.fit()
+	if s.step < o.step {
+		*s, *o = *o, *s
+	}
+	for bin, n := range o.counts {
+		s.counts[bin/int64(s.step/o.step)] += n
+	}
 }
 
 // load summarises everything after the first bin. Idle bins are counted until the given time.
@@ -216,18 +177,13 @@ func (s *secondCounts) load(until time.Duration) Load {
 	l := Load{Step: s.step}
 	var busy, last, all int64
 	end := int64(until / s.step)
-	for number, p := range s.pages {
-		for i, n := range p {
-			bin := number*pageSize + int64(i)
-			if n == 0 || bin == 0 {
-				continue
-			}
-			if bin <= end {
-				busy++
-			}
-			last, all = max(last, bin), all+int64(n)
-			l.Peak = max(l.Peak, float64(n)/s.step.Seconds())
+	delete(s.counts, 0)
+	for bin, n := range s.counts {
+		if bin <= end {
+			busy++
 		}
+		last, all = max(last, bin), all+int64(n)
+		l.Peak = max(l.Peak, float64(n)/s.step.Seconds())
 	}
 	if last > 0 {
 		l.Mean = float64(all) / float64(last) / s.step.Seconds()

@@ -175,7 +175,7 @@ func (w *worker) simulate(from, to int, s *sums, dots []Dot) []Dot {
 		w.ends.add(at)
 		s.window.add(at.Seconds())
 		s.least, s.most = min(s.least, at), max(s.most, at)
-		w.seconds.fit()
+		w.seconds.fit(maxBins)
 	}
 	return dots
 }
@@ -187,6 +187,7 @@ func addSaturating(at, delay time.Duration) time.Duration {
 
 func (w *worker) merge(o *worker) {
 	w.seconds.merge(o.seconds)
+	w.seconds.fit(maxBins)
 	w.times.merge(o.times)
 	w.ends.merge(o.ends)
 }

@@ -125,7 +125,7 @@ func TestStudyHoldsTogether(t *testing.T) {
 // A million tasks are simulated in seconds because a retry allocates nothing.
 func TestSimulateAllocatesNothing(t *testing.T) {
 	p, s := newWorker(subject(t, "exp:1s..1m", "phase", 11).Policy, 10, 1), newSums(10)
-	p.simulate(0, 100, s, nil) // opens the pages
+	p.simulate(0, 100, s, nil) // makes the bins
 	if n := testing.AllocsPerRun(20, func() { p.simulate(0, 100, s, nil) }); n > 0 {
 		t.Errorf("%v allocations for 1,000 retries", n)
 	}
@@ -147,25 +147,22 @@ func TestStudyRefuses(t *testing.T) {
 
 // Load over years is counted in longer steps, and none of it is lost.
 func TestSecondsWiden(t *testing.T) {
-	s := newSecondCounts()
-	s.maxPages = 4
-	other := newSecondCounts()
-	other.maxPages = 4
+	const bins = 40
+	s, other := newSecondCounts(), newSecondCounts()
 	for i := range 100 {
 		s.add(time.Duration(i) * time.Hour)
-		s.fit()
+		s.fit(bins)
 		other.add(time.Duration(i)*100*time.Hour + time.Minute)
-		other.fit()
+		other.fit(bins)
 	}
 	s.merge(other)
+	s.fit(bins)
 	var all uint32
-	for _, p := range s.pages {
-		for _, n := range p {
-			all += n
-		}
+	for _, n := range s.counts {
+		all += n
 	}
-	if all != 200 || len(s.pages) > 4 || s.step <= time.Second || s.step != other.step {
-		t.Errorf("%d counted on %d pages in steps of %v and %v", all, len(s.pages), s.step, other.step)
+	if all != 200 || len(s.counts) > bins || s.step <= 100*time.Hour {
+		t.Errorf("got %d retries counted in %d bins of %v, want 200 in at most %d bins of more than 100h", all, len(s.counts), s.step, bins)
 	}
 }
 
