@@ -1,9 +1,7 @@
 package plot
 
 import (
-	"cmp"
 	"container/heap"
-	"slices"
 	"time"
 
 	"github.com/10f93571/retry/task"
@@ -47,7 +45,8 @@ func newClientGroup(p task.Policy, clients int, seed uint64) *clientGroup {
 
 // next is the earliest call. It is false where no client is left, or the simulation has to stop.
 func (g *clientGroup) next() (call, bool) {
-	if len(g.queue) == 0 || g.queue[0].at > maxSimulated || g.limitReached() {
+	if len(g.queue) == 0 || g.queue[0].at > maxSimulated || g.withoutDelay > maxCallsWithoutDelay*len(g.clients) ||
+		g.calls >= min(maxCalls, maxCallsPerClient*len(g.clients)) {
 		return call{}, false
 	}
 	if g.calls++; g.queue[0].at > g.lastCall {
@@ -55,28 +54,6 @@ func (g *clientGroup) next() (call, bool) {
 	}
 	g.withoutDelay++
 	return g.queue[0], true
-}
-
-func (g *clientGroup) limitReached() bool {
-	return g.calls >= min(maxCalls, maxCallsPerClient*len(g.clients)) || g.withoutDelay > maxCallsWithoutDelay*len(g.clients)
-}
-
-// failUntil lets every call before a time fail. The order of these calls does not matter, so the queue is sorted once
-// at the end.
-func (g *clientGroup) failUntil(end time.Duration) {
-	for i := range g.queue {
-		c := &g.queue[i]
-		for c.at < end && !g.limitReached() {
-			at := c.at
-			g.lastCall = max(g.lastCall, at)
-			c.at, _ = g.nextCall(c.client, at)
-			if g.calls++; c.at > at {
-				g.withoutDelay = 0
-			}
-			g.withoutDelay++
-		}
-	}
-	slices.SortFunc(g.queue, func(a, b call) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.client, b.client)) })
 }
 
 // serve removes the client of the earliest call, which was served after a wait.
@@ -87,9 +64,7 @@ func (g *clientGroup) serve(wait time.Duration) {
 
 // refuse refuses the earliest call at a time, and counts it among those with as many retries before them.
 func (g *clientGroup) refuse(at time.Duration) {
-	next, wave := g.nextCall(g.queue[0].client, at)
-	g.queue[0].at = next
-	heap.Fix(&g.queue, 0)
+	wave := g.fail(at)
 	g.refused++
 	for len(g.waves) <= wave && wave < maxWaves {
 		g.waves = append(g.waves, 0)
@@ -99,15 +74,20 @@ func (g *clientGroup) refuse(at time.Duration) {
 	}
 }
 
-// nextCall is when a client calls again that was refused at a time, and how many retries it had made before.
-func (g *clientGroup) nextCall(client int32, at time.Duration) (next time.Duration, wave int) {
+// fail lets the client of the earliest call, which fails at a time, call again later. It returns how many retries that
+// client had made before.
+func (g *clientGroup) fail(at time.Duration) (wave int) {
+	next := &g.queue[0]
+	client := uint64(next.client)
 	progress := &g.clients[client]
 	wave = progress.Step
-	g.random.seedFor(uint64(client), uint64(wave))
-	h := task.History{Began: startedAt, Phase: g.random.phase(uint64(client)), Made: wave, Counted: wave, Own: *progress}
+	g.random.seedFor(client, uint64(wave))
+	h := task.History{Began: startedAt, Phase: g.random.phase(client), Made: wave, Counted: wave, Own: *progress}
 	d := task.Decide(&g.policy, h, failure, startedAt.Add(at), g.random.next)
 	*progress = h.After(&g.policy, failure, d).Own
-	return addSaturating(at, d.Delay), wave
+	next.at = addSaturating(at, d.Delay)
+	heap.Fix(&g.queue, 0)
+	return wave
 }
 
 // trial summarises the group; a client is done some time after it was served.

@@ -109,11 +109,13 @@ func (o Outage) Run(s Subject) (Trial, error) {
 	}
 	g := newClientGroup(s.Policy, o.Clients, o.Seed)
 	tokens := tokenBucket{time: o.Down - time.Second, perToken: time.Second / time.Duration(o.Capacity)}
-	g.failUntil(o.Down)
 	for now, ok := g.next(); ok; now, ok = g.next() {
-		if tokens.take(now.at) {
+		switch {
+		case now.at < o.Down:
+			g.fail(now.at)
+		case tokens.take(now.at):
 			g.serve(now.at)
-		} else {
+		default:
 			g.refuse(now.at)
 		}
 	}

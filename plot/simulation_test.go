@@ -108,8 +108,8 @@ func TestStudyIsRepeatable(t *testing.T) {
 // A simulation that ends before the service is back says how far it came.
 func TestOutageEndsWhileDown(t *testing.T) {
 	got := run(t, Outage{Clients: 2, Down: 24 * time.Hour, Capacity: 1}, subject(t, "constant:1ms", "none", 0))
-	if got.Left != 2 || got.Ended != 199_999*time.Millisecond {
-		t.Errorf("%d left after %v", got.Left, got.Ended)
+	if want := 99_999 * time.Millisecond; got.Left != 2 || got.Ended != want {
+		t.Errorf("got %d clients left after %v, want 2 after %v", got.Left, got.Ended, want)
 	}
 }
 
