@@ -7,17 +7,19 @@ import (
 	"time"
 
 	"github.com/charmbracelet/lipgloss"
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/10f93571/retry/internal/text"
+	"github.com/10f93571/retry/plot/chart"
 	"github.com/10f93571/retry/task"
 )
 
 const (
-	usualWidth   = 80 // of what is drawn into a pipe or a file
-	leastCells   = 8  // fewer show nothing
-	roomyLabels  = 60 // the width from which rows have room for outcomes
-	maxBars      = 20
-	axisDistance = 8 // the fewest cells between two marks of an axis
+	usualWidth  = 80 // of what is drawn into a pipe or a file
+	leastCells  = 8  // fewer show nothing
+	roomyLabels = 60 // the width from which rows have room for outcomes
+	maxBars     = 20
+	minTickGap  = 8 // the fewest cells between two ticks
 )
 
 // timeline draws a task's time to scale. For a single attempt with nothing before or after it, it draws nothing.
@@ -37,12 +39,12 @@ func (s Screen) timeline(t TaskView, attempts []task.Attempt, now time.Time) str
 	if len(bars) < 2 {
 		return ""
 	}
-	lines := []string{"", s.Paint(Bold, shorten(h.title(bars), width))}
+	lines := []string{"", s.Paint(Bold, ansi.Truncate(h.title(bars), width, "…"))}
 	for _, b := range bars {
 		label := b.label(attempts, width)
 		lines = append(lines, label+strings.Repeat(" ", labels-lipgloss.Width(label)+1)+s.cells(b.cells))
 	}
-	lines = append(lines, strings.Repeat(" ", labels+1)+axis(h.length, cells), s.legend(bars, width))
+	lines = append(lines, strings.Repeat(" ", labels+1)+TimeAxis(chart.Axis{Most: float64(h.length)}, cells, ""), s.legend(bars, width))
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(line, " ") + "\n"
 	}
@@ -134,55 +136,24 @@ func (s Screen) legend(bars []bar, width int) string {
 			parts = append(parts, s.cells([]mark{entry.mark})+" "+entry.text)
 		}
 	}
-	return shorten(strings.Join(parts, "  "), width)
+	return ansi.Truncate(strings.Join(parts, "  "), width, "…")
 }
 
-// axis writes round times below a scale, each at its cell.
-func axis(length time.Duration, width int) string {
-	scale, step := scale{length, width}, axisStep(length, width)
+// TimeAxis writes round times below a diagram of so many cells, each at its place. The text at the begin may be empty.
+func TimeAxis(a chart.Axis, cells int, begin string) string {
+	ticks := a.TimeTicks(max(2, cells/minTickGap))
+	if begin != "" {
+		ticks = slices.Insert(ticks, 0, chart.Tick{Label: begin})
+	}
 	var b strings.Builder
-	at, before := 0, ""
-	for t := time.Duration(0); t == 0 || t > 0 && t < length; t += step { // past the greatest duration it is negative
-		column, text := scale.cell(t), text.Duration(t)
-		if column < at || column+1+len(text) > width || text == before {
+	end := 0
+	for _, t := range ticks {
+		column, text := int(t.Place*float64(cells)), "│"+t.Label
+		if column < end || column+lipgloss.Width(text) > cells {
 			continue
 		}
-		b.WriteString(strings.Repeat(" ", column-at) + "│" + text)
-		at, before = column+1+len(text), text
+		b.WriteString(strings.Repeat(" ", column-end) + text)
+		end = column + lipgloss.Width(text)
 	}
 	return b.String()
-}
-
-// roundTimes are the distances between two marks of an axis that people are used to, ascending.
-func roundTimes() (list []time.Duration) {
-	for _, unit := range []struct {
-		unit  time.Duration
-		times []time.Duration
-	}{
-		{time.Millisecond, []time.Duration{1, 2, 5, 10, 20, 50, 100, 200, 500}},
-		{time.Second, []time.Duration{1, 2, 5, 10, 15, 30}},
-		{time.Minute, []time.Duration{1, 2, 5, 10, 15, 30}},
-		{time.Hour, []time.Duration{1, 2, 3, 6, 12}},
-		{24 * time.Hour, []time.Duration{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000}},
-	} {
-		for _, n := range unit.times {
-			list = append(list, n*unit.unit)
-		}
-	}
-	return list
-}
-
-// axisStep is the shortest round time whose marks do not touch, or the longest that there is.
-func axisStep(length time.Duration, width int) time.Duration {
-	steps := roundTimes()
-	for _, step := range steps {
-		if float64(step)*float64(width) >= axisDistance*float64(length) {
-			return step
-		}
-	}
-	return steps[len(steps)-1]
-}
-
-func shorten(text string, width int) string {
-	return Screen{Width: width}.cut(text)
 }

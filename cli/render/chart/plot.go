@@ -18,7 +18,6 @@ import (
 
 const (
 	usualWidth    = 80 // where the output is no terminal
-	minTickGap    = 8  // the fewest cells between two ticks
 	minPlotWidth  = 40
 	maxPlotWidth  = 200
 	minChartWidth = 44 // where several charts stand in a row
@@ -111,21 +110,7 @@ func shorten(text string, width int) string { return ansi.Truncate(text, width, 
 
 // xAxis is the line below a diagram. The label of the early retries, if any, stands at its begin.
 func (v chartView) xAxis(a chart.Axis, cells int, early string) string {
-	var b strings.Builder
-	end := 0
-	if early != "" {
-		b.WriteString("│" + early)
-		end = 1 + lipgloss.Width(early)
-	}
-	for _, t := range a.TimeTicks(max(2, cells/minTickGap)) {
-		column := int(t.Place * float64(cells))
-		if column < end || column+1+lipgloss.Width(t.Label) > cells {
-			continue
-		}
-		b.WriteString(strings.Repeat(" ", column-end) + "│" + t.Label)
-		end = column + 1 + lipgloss.Width(t.Label)
-	}
-	return strings.Repeat(" ", yLabelWidth+1) + v.screen.Paint(render.Faint, b.String())
+	return strings.Repeat(" ", yLabelWidth+1) + v.screen.Paint(render.Faint, render.TimeAxis(a, cells, early))
 }
 
 // logNote says that an axis is logarithmic.
