@@ -38,15 +38,7 @@ Example:
 `
 
 func (c *simulateLockCommand) Run(p *Process) (int, error) {
-	lock := plot.Lock{Clients: int(c.Clients), Hold: time.Duration(c.Hold), Spin: time.Duration(c.Spin), Seed: c.Seed}
-	trials, err := c.trials(p, lock)
-	if err != nil {
-		return 0, err
-	}
-	if c.JSON {
-		return 0, chart.LockJSON(p.Stdout, lock, trials)
-	}
-	return 0, chart.Lock(p.Stdout, render.ScreenOf(p.Stdout, p.Getenv), lock, trials)
+	return 0, c.run(p, plot.Lock{Clients: int(c.Clients), Hold: time.Duration(c.Hold), Spin: time.Duration(c.Spin), Seed: c.Seed})
 }
 
 // simulateOutageCommand is `retry simulate outage`.
@@ -70,22 +62,14 @@ Examples:
 `
 
 func (c *simulateOutageCommand) Run(p *Process) (int, error) {
-	outage := plot.Outage{Clients: int(c.Clients), Down: time.Duration(c.Down), Capacity: int(c.Capacity), Seed: c.Seed}
-	trials, err := c.trials(p, outage)
-	if err != nil {
-		return 0, err
-	}
-	if c.JSON {
-		return 0, chart.OutageJSON(p.Stdout, outage, trials)
-	}
-	return 0, chart.Outage(p.Stdout, render.ScreenOf(p.Stdout, p.Getenv), outage, trials)
+	return 0, c.run(p, plot.Outage{Clients: int(c.Clients), Down: time.Duration(c.Down), Capacity: int(c.Capacity), Seed: c.Seed})
 }
 
-// trials runs the simulation for each policy, all at the same time.
-func (f *simulateFlags) trials(p *Process, simulation plot.Simulation) ([]plot.Trial, error) {
+// run runs the simulation for each policy, all at the same time.
+func (f *simulateFlags) run(p *Process, simulation plot.Simulation) error {
 	subjects, err := p.subjects(&f.subjectFlags)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	trials, errs := make([]plot.Trial, len(subjects)), make([]error, len(subjects))
 	var running sync.WaitGroup
@@ -95,10 +79,13 @@ func (f *simulateFlags) trials(p *Process, simulation plot.Simulation) ([]plot.T
 	running.Wait()
 	for i, err := range errs {
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", subjects[i].Label, err)
+			return fmt.Errorf("%s: %w", subjects[i].Label, err)
 		}
 	}
-	return trials, nil
+	if f.JSON {
+		return chart.SimulationJSON(p.Stdout, simulation, trials)
+	}
+	return chart.Simulation(p.Stdout, render.ScreenOf(p.Stdout, p.Getenv), simulation, trials)
 }
 
 const simulateUsage = `Let many clients of a policy loose on a lock, or on a service that is down and comes back, and see what becomes of them. Several

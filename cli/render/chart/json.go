@@ -111,30 +111,23 @@ type doneJSON struct {
 	All *int64 `json:"all"`
 }
 
-// LockJSON writes the trials of a lock; docs/json.md describes them.
-func LockJSON(w io.Writer, l plot.Lock, trials []plot.Trial) error {
-	j := simulationJSON{
-		Clients: l.Clients, HoldMS: new(l.Hold.Milliseconds()), SpinMS: new(l.Spin.Milliseconds()), Seed: l.Seed,
-		IdealMS: l.Ideal().Milliseconds(),
-	}
+// SimulationJSON writes the trials of a lock or an outage; docs/json.md describes them.
+func SimulationJSON(w io.Writer, simulation plot.Simulation, trials []plot.Trial) error {
+	j := simulationJSON{IdealMS: simulation.Ideal().Milliseconds()}
 	for _, t := range trials {
-		spec := trialToJSON(t)
-		spec.Collisions, spec.CollisionsPerWave = &t.Refused, t.ByWave
-		j.Specs = append(j.Specs, spec)
+		j.Specs = append(j.Specs, trialToJSON(t))
 	}
-	return render.WriteJSON(w, j)
-}
-
-// OutageJSON writes the trials of an outage; docs/json.md describes them.
-func OutageJSON(w io.Writer, o plot.Outage, trials []plot.Trial) error {
-	j := simulationJSON{
-		Clients: o.Clients, DownMS: new(o.Down.Milliseconds()), Capacity: o.Capacity, Seed: o.Seed,
-		IdealMS: o.Ideal().Milliseconds(),
-	}
-	for _, t := range trials {
-		spec := trialToJSON(t)
-		spec.Rejected = &t.Refused
-		j.Specs = append(j.Specs, spec)
+	switch of := simulation.(type) {
+	case plot.Lock:
+		j.Clients, j.Seed, j.HoldMS, j.SpinMS = of.Clients, of.Seed, new(of.Hold.Milliseconds()), new(of.Spin.Milliseconds())
+		for i := range trials {
+			j.Specs[i].Collisions, j.Specs[i].CollisionsPerWave = &trials[i].Refused, trials[i].ByWave
+		}
+	case plot.Outage:
+		j.Clients, j.Seed, j.DownMS, j.Capacity = of.Clients, of.Seed, new(of.Down.Milliseconds()), of.Capacity
+		for i := range trials {
+			j.Specs[i].Rejected = &trials[i].Refused
+		}
 	}
 	return render.WriteJSON(w, j)
 }

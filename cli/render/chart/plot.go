@@ -39,13 +39,17 @@ func Plot(w io.Writer, screen render.Screen, studies []plot.Study, o plot.Option
 	for _, c := range chart.NewComparable(studies, width-yLabelWidth-1) {
 		all = append(all, chartView{Chart: c, screen: screen, width: width, defaultRetries: o.Retries})
 	}
-	var lines []string
+	var text strings.Builder
 	for row := range slices.Chunk(all, columns) {
-		lines = append(lines, sideBySide(row)...)
+		for _, line := range sideBySide(row) {
+			text.WriteString(strings.TrimRight(line, " ") + "\n")
+		}
 	}
-	lines = append(lines, figures(screen, studies, total)...)
-	lines = append(lines, plotNotes(studies, o, total)...)
-	_, err := io.WriteString(w, joined(lines))
+	text.WriteString(figures(screen, studies, total))
+	if notes := plotNotes(studies, o); len(notes) > 0 {
+		text.WriteString("\n" + wrapped(total, notes...))
+	}
+	_, err := io.WriteString(w, text.String())
 	return err
 }
 
@@ -122,44 +126,44 @@ func logNote(a chart.Axis) string {
 }
 
 // figures is the table of results with a column for each study.
-func figures(s render.Screen, studies []plot.Study, width int) []string {
-	names := []string{""}
+func figures(s render.Screen, studies []plot.Study, width int) string {
+	names, columns := []string{""}, make([][]string, len(studies))
 	for _, f := range chart.Figures(studies[0]) {
 		names = append(names, f.Name)
 	}
-	var columns [][]string
-	for _, study := range studies {
-		column := []string{shorten(text.Escape(study.Subject.Label), longestColumn)}
+	for i, study := range studies {
+		columns[i] = []string{shorten(text.Escape(study.Subject.Label), longestColumn)}
 		for _, f := range chart.Figures(study) {
-			column = append(column, f.Value)
+			columns[i] = append(columns[i], f.Value)
 		}
-		columns = append(columns, column)
 	}
-	return figureTables(s, names, columns, width)
+	return figureTables(render.Screen{Width: width, Color: s.Color}, names, columns)
 }
 
-// columns draws columns with the names of the rows before them, in as many tables as the width needs.
-func figureTables(s render.Screen, names []string, columns [][]string, width int) (lines []string) {
+// figureTables draws columns with the names of the rows before them, in as many tables as the screen's width needs.
+func figureTables(s render.Screen, names []string, columns [][]string) string {
+	var tables []string
 	for len(columns) > 0 {
-		table := [][]string{names}
-		used := columnWidth(names)
-		for len(columns) > 0 {
-			next := render.ColumnGap + columnWidth(columns[0])
-			if len(table) > 1 && used+next > width {
-				break
+		n, used := 0, columnWidth(names)
+		for n < len(columns) && (n == 0 || used+render.ColumnGap+columnWidth(columns[n]) <= s.Width) {
+			used += render.ColumnGap + columnWidth(columns[n])
+			n++
+		}
+		rows := make([][]string, len(names))
+		for i, name := range names {
+			rows[i] = []string{name}
+			for _, c := range columns[:n] {
+				rows[i] = append(rows[i], c[i])
 			}
-			table, columns, used = append(table, columns[0]), columns[1:], used+next
 		}
-		if len(lines) > 0 {
-			lines = append(lines, "")
-		}
-		if len(table) == 2 && used > width {
-			lines = append(lines, figureList(s, table, width)...)
+		if used > s.Width {
+			tables = append(tables, figureList(s, rows))
 		} else {
-			lines = append(lines, figureTable(s, table, width)...)
+			tables = append(tables, s.Rows(rows))
 		}
+		columns = columns[n:]
 	}
-	return lines
+	return strings.Join(tables, "\n")
 }
 
 func columnWidth(texts []string) (widest int) {
@@ -169,28 +173,17 @@ func columnWidth(texts []string) (widest int) {
 	return widest
 }
 
-func figureTable(s render.Screen, columns [][]string, width int) []string {
-	rows := make([][]string, len(columns[0]))
-	for i := range rows {
-		for _, c := range columns {
-			rows[i] = append(rows[i], c[i])
-		}
-	}
-	table := render.Screen{Width: width, Color: s.Color}.Rows(rows)
-	return strings.Split(strings.TrimSuffix(table, "\n"), "\n")
-}
-
 // figureList draws each name above its value.
-func figureList(s render.Screen, columns [][]string, width int) []string {
-	lines := []string{s.Paint(render.Bold, shorten(columns[1][0], width))}
-	for i := 1; i < len(columns[0]); i++ {
-		lines = append(lines, shorten(columns[0][i], width), shorten("  "+columns[1][i], width))
+func figureList(s render.Screen, rows [][]string) string {
+	list := s.Paint(render.Bold, shorten(rows[0][1], s.Width)) + "\n"
+	for _, row := range rows[1:] {
+		list += shorten(row[0], s.Width) + "\n" + shorten("  "+row[1], s.Width) + "\n"
 	}
-	return lines
+	return list
 }
 
 // plotNotes tell what the charts do not show.
-func plotNotes(studies []plot.Study, o plot.Options, width int) (notes []string) {
+func plotNotes(studies []plot.Study, o plot.Options) (notes []string) {
 	unlimited := false
 	for _, s := range studies {
 		p := s.Subject.Policy
@@ -210,10 +203,7 @@ func plotNotes(studies []plot.Study, o plot.Options, width int) (notes []string)
 	if o.Tasks < manyTasks && slices.ContainsFunc(studies, hasJitter) {
 		notes = append(notes, fmt.Sprintf("The worst local load of %s is mostly chance; --tasks 100000 tells more.", text.Count(o.Tasks, "task")))
 	}
-	if len(notes) == 0 {
-		return nil
-	}
-	return append([]string{""}, render.Wrapped(strings.Join(notes, "\n"), width)...)
+	return notes
 }
 
 func hasJitter(s plot.Study) bool {

@@ -157,10 +157,7 @@ func TestPlotNotes(t *testing.T) {
 		{[]plot.Study{named("a", "exp:1m", nothing), named("b", "exp:1s", nothing), named("c", "exp:10s", endless)}, []string{"The same scales: a, c", apart, limit}},
 		{[]plot.Study{named("a", "buckets:3", nothing)}, []string{"The worst local load of 4 tasks is mostly chance; --tasks 100000 tells more."}},
 	} {
-		got := plotNotes(tt.studies, o, 200)
-		if len(got) > 0 {
-			got = got[1:]
-		}
+		got := plotNotes(tt.studies, o)
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("got  %q\nwant %q", got, tt.want)
 		}
@@ -170,7 +167,7 @@ func TestPlotNotes(t *testing.T) {
 func TestPlotNotesOfManyTasks(t *testing.T) {
 	s := studyOf(t, subject(t, "exp:1s", "full"), plot.Options{Tasks: 10, Retries: 8, Seed: 1})
 	s.Subject.Policy.Attempts = 9
-	if got := plotNotes([]plot.Study{s}, plot.Options{Tasks: manyTasks, Retries: 8}, 200); got != nil {
+	if got := plotNotes([]plot.Study{s}, plot.Options{Tasks: manyTasks, Retries: 8}); got != nil {
 		t.Errorf("%q", got)
 	}
 }
@@ -179,17 +176,19 @@ func TestPlotNotesOfManyTasks(t *testing.T) {
 func TestPlotFigures(t *testing.T) {
 	o := plot.Options{Tasks: 1, Retries: 2, Seed: 1}
 	a, b := studyOf(t, subject(t, "constant:5s", "none"), o), studyOf(t, subject(t, "constant:1m", "none"), o)
-	wide := strings.Join(figures(render.Screen{}, []plot.Study{a, b}, 80), "\n")
+	wide := figures(render.Screen{}, []plot.Study{a, b}, 80)
 	for _, want := range []string{"  constant:5s/none  constant:1m/none\n", "Window: least · mean · most  10 · 10 · 10 s    2 · 2 · 2 min\n"} {
 		if !strings.Contains(wide, want) {
-			t.Errorf("%q is missing in\n%s", want, wide)
+			t.Errorf("got\n%s\nwant %q in it", wide, want)
 		}
 	}
-	if got := figures(render.Screen{}, []plot.Study{a, b}, 50); strings.Count(strings.Join(got, "\n"), "Window") != 2 || got[6] != "" {
-		t.Errorf("no two tables:\n%s", strings.Join(got, "\n"))
+	got := figures(render.Screen{}, []plot.Study{a, b}, 50)
+	if lines := strings.Split(got, "\n"); strings.Count(got, "Window") != 2 || lines[6] != "" {
+		t.Errorf("got\n%s\nwant two tables", got)
 	}
-	if got := figures(render.Screen{}, []plot.Study{a}, 40); got[0] != "constant:5s/none" || got[1] != "Window: least · mean · most" || got[2] != "  10 · 10 · 10 s" {
-		t.Errorf("no list:\n%s", strings.Join(got, "\n"))
+	got = figures(render.Screen{}, []plot.Study{a}, 40)
+	if want := "constant:5s/none\nWindow: least · mean · most\n  10 · 10 · 10 s\n"; !strings.HasPrefix(got, want) {
+		t.Errorf("got\n%s\nwant it to begin with\n%s", got, want)
 	}
 }
 

@@ -12,23 +12,24 @@ import (
 	"github.com/10f93571/retry/plot"
 )
 
-// Lock writes the results of a simulated lock, a row for each spec.
-func Lock(w io.Writer, s render.Screen, l plot.Lock, trials []plot.Trial) error {
-	spinning := ""
-	if l.Spin > 0 {
-		spinning = ", and waits for " + text.FormatDuration(l.Spin) + " in each call"
+// Simulation writes the results of a simulated lock or outage, a row for each spec.
+func Simulation(w io.Writer, s render.Screen, simulation plot.Simulation, trials []plot.Trial) error {
+	var about, refused, waves string
+	switch of := simulation.(type) {
+	case plot.Lock:
+		spinning := ""
+		if of.Spin > 0 {
+			spinning = ", and waits for " + text.FormatDuration(of.Spin) + " in each call"
+		}
+		about = fmt.Sprintf("%s for a lock that each holds for %s%s", text.Count(of.Clients, "client"), text.FormatDuration(of.Hold), spinning)
+		refused, waves = "COLLISIONS", "\n"+waveTable(s, trials)
+	case plot.Outage:
+		about = fmt.Sprintf("%s of a service that is down for %s and then answers %s a second",
+			text.Count(of.Clients, "client"), text.FormatDuration(of.Down), text.Count(of.Capacity, "call"))
+		refused = "REJECTED"
 	}
-	about := fmt.Sprintf("%s for a lock that each holds for %s%s; done at the best after %s",
-		text.Count(l.Clients, "client"), text.FormatDuration(l.Hold), spinning, text.Duration(l.Ideal()))
-	_, err := io.WriteString(w, wrapped(s, about, "")+trialTable(s, "COLLISIONS", trials)+"\n"+waveTable(s, trials))
-	return err
-}
-
-// Outage writes the results of a simulated outage, a row for each spec.
-func Outage(w io.Writer, s render.Screen, o plot.Outage, trials []plot.Trial) error {
-	about := fmt.Sprintf("%s of a service that is down for %s and then answers %s a second; done at the best after %s",
-		text.Count(o.Clients, "client"), text.FormatDuration(o.Down), text.Count(o.Capacity, "call"), text.Duration(o.Ideal()))
-	_, err := io.WriteString(w, wrapped(s, about, "")+trialTable(s, "REJECTED", trials))
+	about += "; done at the best after " + text.Duration(simulation.Ideal())
+	_, err := io.WriteString(w, wrapped(s.Width, about, "")+trialTable(s, refused, trials)+waves)
 	return err
 }
 
@@ -88,16 +89,7 @@ func trialTable(s render.Screen, refused string, trials []plot.Trial) string {
 	for _, row := range rows[1:] {
 		row[0] = shorten(row[0], min(longestColumn, s.Width/2))
 	}
-	return joined(figureTables(s, rows[0], rows[1:], s.Width)) + trialNotes(s, trials, "row")
-}
-
-// joined ends each line, and leaves out the spaces before the end.
-func joined(lines []string) string {
-	var b strings.Builder
-	for _, line := range lines {
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
-	}
-	return b.String()
+	return figureTables(s, rows[0], rows[1:]) + trialNotes(s, trials, "row")
 }
 
 // best reports whether no trial has less, and some trial has more. A trial that was stopped is never the best: it has
@@ -144,15 +136,15 @@ func trialNotes(s render.Screen, trials []plot.Trial, of string) string {
 				specName(t.Subject), text.Count(n, "rule")))
 		}
 	}
-	return wrapped(s, notes...)
+	return wrapped(s.Width, notes...)
 }
 
-// wrapped wraps each text to the screen. Where the output is no terminal, a text is one line.
-func wrapped(s render.Screen, texts ...string) string {
+// wrapped wraps each text to a width. Where that is 0, a text is one line.
+func wrapped(width int, texts ...string) string {
 	var b strings.Builder
 	for _, text := range texts {
-		if s.Width > 0 {
-			text = strings.Join(render.Wrapped(text, s.Width), "\n")
+		if width > 0 {
+			text = strings.Join(render.Wrapped(text, width), "\n")
 		}
 		b.WriteString(text + "\n")
 	}

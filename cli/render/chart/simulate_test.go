@@ -35,7 +35,7 @@ func TestTrialsMarkTheBest(t *testing.T) {
 	given.Left, given.Ended = 10, 90*time.Second
 	trials := []plot.Trial{trial(t, "exp:1s", 20, 10, 7*time.Second), trial(t, "exp:1s/full", 30, 5, 7*time.Second), given}
 	got := lines(t, func(b *strings.Builder) error {
-		return Outage(b, render.Screen{}, plot.Outage{Clients: 10, Capacity: 1}, trials)
+		return Simulation(b, render.Screen{}, plot.Outage{Clients: 10, Capacity: 1}, trials)
 	})
 	want := []string{
 		"10 clients of a service that is down for 0s and then answers 1 call a second; done at the best after 10s",
@@ -54,7 +54,7 @@ func TestTrialsMarkTheBest(t *testing.T) {
 
 func TestTrialsAlone(t *testing.T) {
 	got := strings.Join(lines(t, func(b *strings.Builder) error {
-		return Lock(b, render.Screen{Width: 50}, plot.Lock{Clients: 10, Hold: time.Second, Spin: 20 * time.Millisecond}, []plot.Trial{trial(t, "aws", 20, 10, time.Second)})
+		return Simulation(b, render.Screen{Width: 50}, plot.Lock{Clients: 10, Hold: time.Second, Spin: 20 * time.Millisecond}, []plot.Trial{trial(t, "aws", 20, 10, time.Second)})
 	}), "\n")
 	if strings.Contains(got, "*") || !strings.Contains(got, "holds for 1s, and\nwaits for 20ms in each call") || !strings.Contains(got, "aws") {
 		t.Errorf("got\n%s", got)
@@ -71,7 +71,7 @@ func TestTrialsEscapeNames(t *testing.T) {
 	nasty := trial(t, "aws", 1, 0, time.Second)
 	nasty.Subject.Label = "a\x1b[31m\u202e\n"
 	got := strings.Join(lines(t, func(b *strings.Builder) error {
-		return Lock(b, render.Screen{}, plot.Lock{Clients: 1}, []plot.Trial{nasty})
+		return Simulation(b, render.Screen{}, plot.Lock{Clients: 1}, []plot.Trial{nasty})
 	}), "\n")
 	if strings.ContainsAny(got, "\x1b\u202e") {
 		t.Errorf("got %q", got)
@@ -84,7 +84,7 @@ func TestTrialsTurn(t *testing.T) {
 	trials = append(trials, trial(t, "list:"+strings.Repeat("1s,", 50)+"2s", 40, 6, 8*time.Second))
 	for _, width := range []int{40, 60, 64, 80, 100} {
 		got := lines(t, func(b *strings.Builder) error {
-			return Outage(b, render.Screen{Width: width, Color: width == 80}, plot.Outage{Clients: 10, Capacity: 1}, trials)
+			return Simulation(b, render.Screen{Width: width, Color: width == 80}, plot.Outage{Clients: 10, Capacity: 1}, trials)
 		})
 		text := strings.Join(got, "\n")
 		for _, part := range []string{"ALL DONE", "9s", "7s*", "8s", "* the least of the row"} {
@@ -125,7 +125,7 @@ func TestTrialsTellOfRules(t *testing.T) {
 	ruled := trial(t, "aws", 1, 0, time.Second)
 	ruled.Subject.Policy.Rules = make([]task.Rule, 2)
 	got := strings.Join(lines(t, func(b *strings.Builder) error {
-		return Lock(b, render.Screen{}, plot.Lock{Clients: 1}, []plot.Trial{ruled})
+		return Simulation(b, render.Screen{}, plot.Lock{Clients: 1}, []plot.Trial{ruled})
 	}), "\n")
 	if !strings.Contains(got, "aws has 2 rules, which the simulation leaves out") {
 		t.Errorf("got\n%s", got)
