@@ -98,7 +98,7 @@ func TestSubjectsRefused(t *testing.T) {
 		"exponential":      {"hint: did you mean exp:1s*2..30s?", "hint: the policies are aws, broken, default, deploy"},
 		"5s":               {"write constant:5s"},
 		"":                 {`spec "": it is empty`},
-		"broken":           {"config.toml:8:12: policy.broken.attempts: "},
+		"broken":           {"config.toml:8: policy.broken.attempts: "},
 		"expr:60/m":        {`spec "expr:60/m": parse backoff "expr:60/m"`},
 		"buckets:3..5/30%": {"buckets takes no cap"},
 	} {

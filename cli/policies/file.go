@@ -22,16 +22,13 @@ type File struct {
 	Path     string
 	policies map[string]map[string]any // settings by the name of the policy
 	data     []byte
-	places   map[string]place // of the keys; nil until one is asked for
+	lines    map[string]int // of the keys, joined by NUL; nil until one is asked for
 }
 
 const (
 	policyTable = "policy"
 	ruleKey     = "rule"
 )
-
-// ruleKeys are the keys of a rule.
-var ruleKeys = []string{"when", "backoff", "jitter"}
 
 // maxFileSize is the size in bytes beyond which a file is no config file.
 const maxFileSize = 256 << 10
@@ -86,7 +83,7 @@ func Read(path string) (*File, []*Mistake, error) {
 	info, err := file.Stat()
 	switch {
 	case err != nil:
-		return nil, nil, unreadable(path, err, "")
+		return nil, nil, unreadable(path, err, "check the disk that it is on")
 	case info.IsDir():
 		return nil, nil, unreadable(path, errors.New("it is a directory"), "name the file in it")
 	case !info.Mode().IsRegular() && path != os.DevNull:
@@ -100,7 +97,7 @@ func ReadFrom(path string, from io.Reader) (*File, []*Mistake, error) {
 	data, err := io.ReadAll(io.LimitReader(from, maxFileSize+1))
 	switch {
 	case err != nil:
-		return nil, nil, unreadable(path, err, "")
+		return nil, nil, unreadable(path, err, "check the disk that it is on")
 	case len(data) > maxFileSize:
 		err := fmt.Errorf("it is larger than %d KiB", maxFileSize>>10)
 		return nil, nil, unreadable(path, err, "that is no config file: is it the right one?")
@@ -110,14 +107,10 @@ func ReadFrom(path string, from io.Reader) (*File, []*Mistake, error) {
 }
 
 func unreadable(path string, err error, hint string) error {
-	if reason := (*fs.PathError)(nil); errors.As(err, &reason) {
+	if reason, ok := errors.AsType[*fs.PathError](err); ok {
 		err = reason.Err // the path is in the message already
 	}
-	err = fmt.Errorf("read the config file %s: %w", path, err)
-	if hint != "" {
-		err = fmt.Errorf("%w\nhint: %s", err, hint)
-	}
-	return err
+	return text.WithHint(fmt.Errorf("read the config file %s: %w", path, err), hint)
 }
 
 // Names returns the names of the file's policies; none where there is no file.
@@ -133,20 +126,20 @@ func (f *File) Has(name string) bool { return f != nil && f.policies[name] != ni
 
 // Check adds the mistakes in the values of all policies to those that reading the file has found.
 func (f *File) Check(mistakes []*Mistake) []*Mistake {
+	all := &reader{file: f, mistakes: mistakes}
 	for _, name := range f.Names() {
 		_, wrong := f.Policy(name)
-		mistakes = append(mistakes, wrong...)
+		all.mistakes = append(all.mistakes, wrong...)
 	}
-	sortMistakes(mistakes)
-	return mistakes
+	return all.sorted()
 }
 
-// structure finds tables and keys that no policy has, in the whole file, so that no misspelt one is passed over in
-// silence. It asks only whether a table is a table; the other values are read when a policy is used.
+// root finds tables and keys that no policy has, in the whole file, so that no misspelt one passes in silence. It asks
+// only whether a table is a table; the other values are read when a policy is used.
 //
 // The file is decoded into maps, not into structs: go-toml finds a field of a struct without regard to upper and lower
 // case, and stops at the first value of a wrong type.
-func (f *File) structure(root map[string]any) (mistakes []*Mistake) {
+func (r *reader) root(root map[string]any) {
 	for key, value := range root {
 		table, isTable := value.(map[string]any)
 		switch {
@@ -155,78 +148,79 @@ func (f *File) structure(root map[string]any) (mistakes []*Mistake) {
 			if isTable {
 				what = "table"
 			}
-			hint := hintFor(key, []string{policyTable}, "did you mean [%s.NAME]?", "the file holds [policy.NAME] tables, and nothing else")
-			mistakes = append(mistakes, f.keyMistake(fmt.Errorf("unknown %s\nhint: %s", what, hint), key))
+			hint := hintFor(key, []string{policyTable}, "did you mean [%s.NAME]?",
+				"the file holds [policy.NAME] tables, and nothing else")
+			r.mistake(fmt.Errorf("unknown %s\nhint: %s", what, hint), key)
 		case !isTable:
-			err := fmt.Errorf("%s where a table belongs\nhint: a policy begins with [policy.NAME]", kindOfValue(value))
-			mistakes = append(mistakes, f.keyMistake(err, key))
+			r.mistake(notTable(value, "a policy begins with [policy.NAME]"), key)
 		default:
 			for name, policy := range table {
-				mistakes = append(mistakes, f.policyStructure(name, policy)...)
+				r.table = []string{policyTable}
+				r.policy(name, policy)
 			}
+			r.table = nil
 		}
 	}
-	sortMistakes(mistakes)
-	return mistakes
 }
 
-func (f *File) policyStructure(name string, value any) (mistakes []*Mistake) {
+// notTable is the error for a value where a table belongs.
+func notTable(value any, hint string) error {
+	return fmt.Errorf("%s where a table belongs\nhint: %s", kindOfValue(value), hint)
+}
+
+// policy finds unknown keys in a policy.
+func (r *reader) policy(name string, value any) {
 	settings, isTable := value.(map[string]any)
 	switch {
 	case !isTable && (keyNamed(name) != nil || name == ruleKey):
 		const hint = "\nhint: put it below [policy.NAME]; [policy.default] is what a run without -p uses"
-		return []*Mistake{f.keyMistake(errors.New("it belongs to no policy"+hint), policyTable, name)}
+		r.mistake(errors.New("it belongs to no policy"+hint), name)
+		return
 	case !isTable:
-		err := fmt.Errorf("%s where a table belongs"+
-			"\nhint: a policy begins with [%s]", kindOfValue(value), dottedKey(policyTable, name))
-		return []*Mistake{f.keyMistake(err, policyTable, name)}
+		r.mistake(notTable(value, "a policy begins with ["+dottedKey(policyTable, name)+"]"), name)
+		return
 	}
-	f.policies[name] = settings
+	r.file.policies[name] = settings
 	if err := CheckName(name); err != nil {
-		mistakes = append(mistakes, f.keyMistake(err, policyTable, name))
+		r.mistake(err, name)
 	}
+	r.table = []string{policyTable, name}
 	for key, value := range settings {
-		switch {
-		case key == ruleKey:
-			mistakes = append(mistakes, f.ruleStructure(value, policyTable, name, key)...)
-		case keyNamed(key) == nil:
-			hint := Elsewhere(key)
-			if hint == "" {
-				known := []string{ruleKey}
-				for _, k := range fileKeys() {
-					known = append(known, k.Name)
-				}
-				hint = hintFor(key, known, "did you mean %s?", "the keys of a policy are "+strings.Join(known[1:], ", ")+" and rule")
-			}
-			mistakes = append(mistakes, f.keyMistake(fmt.Errorf("unknown key\nhint: %s", hint), policyTable, name, key))
+		if key == ruleKey {
+			r.ruleTables(value)
+		} else if keyNamed(key) == nil {
+			r.mistake(fmt.Errorf("unknown key\nhint: %s", unknownKeyHint(key)), key)
 		}
 	}
-	return mistakes
 }
 
-func (f *File) ruleStructure(value any, path ...string) (mistakes []*Mistake) {
-	whole := dottedKey(path...)
+func unknownKeyHint(key string) string {
+	if hint := Elsewhere(key); hint != "" {
+		return hint
+	}
+	known := append(names(fileKeys()), ruleKey)
+	return hintFor(key, known, "did you mean %s?",
+		"the keys of a policy are "+strings.Join(known[:len(known)-1], ", ")+" and rule")
+}
+
+// ruleTables finds unknown keys in the rules of a policy.
+func (r *reader) ruleTables(value any) {
+	hint := "a rule begins with [[" + dottedKey(append(r.table, ruleKey)...) + "]]"
 	rules, isList := value.([]any)
 	if !isList {
-		err := fmt.Errorf("%s where a list of tables belongs\nhint: a rule begins with [[%s]]", kindOfValue(value), whole)
-		return []*Mistake{f.keyMistake(err, path...)}
+		r.mistake(fmt.Errorf("%s where a list of tables belongs\nhint: %s", kindOfValue(value), hint), ruleKey)
 	}
 	for i, item := range rules {
 		rule, isTable := item.(map[string]any)
 		if !isTable {
-			err := fmt.Errorf("%s where a table belongs\nhint: a rule begins with [[%s]]", kindOfValue(item), whole)
-			mistakes = append(mistakes, f.valueMistake(err, whole, path...))
-			continue
+			r.mistake(notTable(item, hint), ruleKey)
 		}
+		known := names(ruleKeys())
 		for key := range rule {
-			if slices.Contains(ruleKeys, key) {
-				continue
+			if !slices.Contains(known, key) {
+				hint := hintFor(key, known, "did you mean %s?", "a rule has when, backoff and jitter")
+				r.mistake(fmt.Errorf("unknown key of a rule\nhint: %s", hint), ruleKey, strconv.Itoa(i), key)
 			}
-			at := f.find(append(slices.Clone(path), strconv.Itoa(i), key)...)
-			err := fmt.Errorf("unknown key of a rule"+
-				"\nhint: %s", hintFor(key, ruleKeys, "did you mean %s?", "a rule has when, backoff and jitter"))
-			mistakes = append(mistakes, &Mistake{f.Path, at.line, at.key, whole + "." + dottedKey(key), err})
 		}
 	}
-	return mistakes
 }

@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -31,6 +32,7 @@ const (
 	keySpec       keyKind = "a text"
 	keyDuration   keyKind = "a text or a number of seconds"
 	keyConditions keyKind = "a text, a number or a list of them"
+	keyCondition  keyKind = "a text or a number" // when, which has no flag
 	KeyNone       keyKind = "" // no key of the config file
 )
 
@@ -77,19 +79,28 @@ var Keys = sync.OnceValue(func() (keys []Key) {
 })
 
 // fileKeys are those of the config file.
-func fileKeys() (keys []Key) {
-	for _, k := range Keys() {
-		if k.Kind != KeyNone {
-			keys = append(keys, k)
-		}
+func fileKeys() []Key {
+	return slices.DeleteFunc(slices.Clone(Keys()), func(k Key) bool { return k.Kind == KeyNone })
+}
+
+// ruleKeys are those of a rule in the config file.
+func ruleKeys() []Key {
+	when := Key{Name: "when", Help: "Which outcomes.", Kind: keyCondition, Example: "exit == 75"}
+	when.field = keyNamed("retry-on").field
+	return []Key{when, *keyNamed("backoff"), *keyNamed("jitter")}
+}
+
+func names(keys []Key) (names []string) {
+	for _, k := range keys {
+		names = append(names, k.Name)
 	}
-	return keys
+	return names
 }
 
 // keyNamed returns nil for what is no key of the config file.
 func keyNamed(name string) *Key {
-	for _, k := range fileKeys() {
-		if k.Name == name {
+	for _, k := range Keys() {
+		if k.Name == name && k.Kind != KeyNone {
 			return &k
 		}
 	}

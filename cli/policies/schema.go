@@ -15,12 +15,14 @@ type object map[string]any
 
 // Schema is the schema of the config file, made from the flags like all that reads it.
 func Schema() ([]byte, error) {
-	properties := object{ruleKey: object{
+	properties := schemas(fileKeys())
+	properties[ruleKey] = object{
 		"description": "Each rule gives one class of outcome its own delay; the first that matches counts.",
-		"type":        "array", "items": ruleSchema(),
-	}}
-	for _, k := range fileKeys() {
-		properties[k.Name] = k.schema()
+		"type":        "array",
+		"items": object{
+			"type": "object", "additionalProperties": false, "required": []string{"when", "backoff"},
+			"properties": schemas(ruleKeys()),
+		},
 	}
 	schema := object{
 		"$schema":     "https://json-schema.org/draft/2020-12/schema",
@@ -43,13 +45,12 @@ func Schema() ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// exitCodeSchema is what may stand in place of a text.
-func exitCodeSchema() object {
-	return object{"type": "integer", "minimum": 0, "maximum": math.MaxInt32, "description": "An exit code."}
-}
-
-func conditionSchema() object {
-	return object{"type": "string", "pattern": `\S`, "description": "A list such as 1,75,100-120,SIGSEGV,signal,timeout,any, or an expression."}
+func schemas(keys []Key) object {
+	all := object{}
+	for _, k := range keys {
+		all[k.Name] = k.schema()
+	}
+	return all
 }
 
 const (
@@ -80,21 +81,19 @@ func (k *Key) schema() object {
 	case keyDuration:
 		seconds := object{"type": "number", "minimum": 0, "maximum": 9223372036, "description": "Seconds."}
 		s["anyOf"], s["examples"] = []object{{"type": "string", "pattern": durationPattern}, seconds}, []any{k.Example}
+	case keyCondition:
+		s["anyOf"], s["examples"] = oneCondition(), []any{k.Example}
 	case keyConditions:
-		one := []object{conditionSchema(), exitCodeSchema()}
-		s["anyOf"] = append(one, object{"type": "array", "items": object{"anyOf": one}})
-		s["examples"] = []any{[]any{k.Example}}
+		list := object{"type": "array", "items": object{"anyOf": oneCondition()}}
+		s["anyOf"], s["examples"] = append(oneCondition(), list), []any{[]any{k.Example}}
 	}
 	return s
 }
 
-func ruleSchema() object {
-	return object{
-		"type": "object", "additionalProperties": false, "required": []string{"when", "backoff"},
-		"properties": object{
-			"when":    object{"description": "Which outcomes.", "anyOf": []object{conditionSchema(), exitCodeSchema()}, "examples": []any{"exit == 75"}},
-			"backoff": keyNamed("backoff").schema(),
-			"jitter":  keyNamed("jitter").schema(),
-		},
+func oneCondition() []object {
+	const help = "A list such as 1,75,100-120,SIGSEGV,signal,timeout,any, or an expression."
+	return []object{
+		{"type": "string", "pattern": `\S`, "description": help},
+		{"type": "integer", "minimum": 0, "maximum": math.MaxInt32, "description": "An exit code."},
 	}
 }

@@ -13,40 +13,26 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// valueReader reads the values of a policy and collects what is wrong with them.
-type valueReader struct {
-	file     *File
-	path     []string
-	mistakes []*Mistake
-}
-
-func (r *valueReader) mistake(err error, keys ...string) {
-	path := slices.Concat(r.path, keys)
-	r.mistakes = append(r.mistakes, r.file.valueMistake(err, dottedKey(path...), path...))
-}
-
 // Policy reads a policy of the file. What it leaves out is as in the built-in default.
 func (f *File) Policy(name string) (task.Policy, []*Mistake) {
-	r := &valueReader{file: f, path: []string{policyTable, name}}
+	r := &reader{file: f, table: []string{policyTable, name}}
 	policy := task.DefaultPolicy()
 	policy.Name = name
-	table := f.policies[name]
-	values := &flags.PolicyFlags{}
+	table, values := f.policies[name], &flags.PolicyFlags{}
 	for _, k := range fileKeys() {
 		if value, given := table[k.Name]; given {
 			r.setting(&k, values, value)
 		}
 	}
-	policy.Rules = r.rules(table[ruleKey])
 	if len(r.mistakes) == 0 {
 		r.together(table, values, &policy)
 	}
-	sortMistakes(r.mistakes)
-	return policy, r.mistakes
+	policy.Rules = r.rules(table[ruleKey])
+	return policy, r.sorted()
 }
 
 // setting reads a value into the flag of the same name.
-func (r *valueReader) setting(k *Key, values *flags.PolicyFlags, v any) {
+func (r *reader) setting(k *Key, values *flags.PolicyFlags, v any) {
 	items := []any{v}
 	if list, isList := v.([]any); isList && k.Kind == keyConditions {
 		items = list
@@ -57,12 +43,12 @@ func (r *valueReader) setting(k *Key, values *flags.PolicyFlags, v any) {
 			r.mistake(fmt.Errorf("%s where %s belongs\nhint: for example %s", kindOfValue(item), k.Kind, k.line()), k.Name)
 			continue
 		}
-		alone := &flags.PolicyFlags{} // so that a wrong item of a list is not reported again with the next
-		if err := k.set(alone, word); err != nil {
+		// A wrong item of a list is not added to the values: it would be reported again with the next one.
+		if err := k.set(&flags.PolicyFlags{}, word); err != nil {
 			r.mistake(text.WithHint(err, "for example "+k.line()), k.Name)
 			continue
 		}
-		_ = k.set(values, word) // each item is right alone, and so are all
+		_ = k.set(values, word)
 	}
 }
 
@@ -114,7 +100,7 @@ func (k *Key) line() string {
 }
 
 // together lays the values over the default, where some may not go with each other.
-func (r *valueReader) together(table map[string]any, values *flags.PolicyFlags, policy *task.Policy) {
+func (r *reader) together(table map[string]any, values *flags.PolicyFlags, policy *task.Policy) {
 	var err error
 	if policy.Backoff, err = policy.Backoff.With(flags.OrEmpty(values.Backoff), flags.OrEmpty(values.Jitter)); err != nil {
 		r.mistake(err, firstOf(table, "jitter", "backoff"))
@@ -136,61 +122,35 @@ func firstOf(table map[string]any, keys ...string) string {
 	return ""
 }
 
-// rules reads the tables of a list.
-func (r *valueReader) rules(list any) (rules []task.Rule) {
+// rules reads the tables of a list. What is no table was found when the file was read.
+func (r *reader) rules(list any) (rules []task.Rule) {
 	tables, _ := list.([]any)
+	policy := r.table
 	for i, item := range tables {
-		table, isTable := item.(map[string]any)
-		if !isTable {
-			continue
+		if table, isTable := item.(map[string]any); isTable {
+			r.table = slices.Concat(policy, []string{ruleKey, strconv.Itoa(i)})
+			rules = append(rules, r.rule(table))
 		}
-		wrong := func(err error, keys ...string) {
-			path := slices.Concat(r.path, []string{ruleKey, strconv.Itoa(i)}, keys)
-			name := dottedKey(slices.Concat(r.path, []string{ruleKey}, keys)...)
-			r.mistakes = append(r.mistakes, r.file.valueMistake(err, name, path...))
-		}
-		before := len(r.mistakes)
-		when := ruleText(table, "when", wrong)
-		curve := ruleText(table, "backoff", wrong)
-		jitter := ruleText(table, "jitter", wrong)
-		if len(r.mistakes) > before {
-			continue
-		}
-		rule, err := task.ParseRule(when, curve, jitter)
-		if err != nil { // each is right alone
-			wrong(err, firstOf(table, "jitter", "backoff"))
-		}
-		rules = append(rules, rule)
 	}
 	return rules
 }
 
-// ruleText reads and checks one key of a rule, of which only jitter may be left out.
-func ruleText(rule map[string]any, name string, wrong func(err error, keys ...string)) string {
-	example := map[string]string{"when": "exit == 75", "backoff": "constant:500ms", "jitter": "30%"}[name]
-	value, given := rule[name]
-	if !given {
-		if name != "jitter" {
-			wrong(fmt.Errorf("a rule without %s\nhint: add for example %[1]s = %s", name, quote(example)))
+// rule reads the values of a rule, of which only jitter may be left out.
+func (r *reader) rule(table map[string]any) (rule task.Rule) {
+	before, values := len(r.mistakes), &flags.PolicyFlags{}
+	for _, k := range ruleKeys() {
+		if value, given := table[k.Name]; given {
+			r.setting(&k, values, value)
+		} else if k.Name != "jitter" {
+			r.mistake(fmt.Errorf("a rule without %s\nhint: add for example %s", k.Name, k.line()))
 		}
-		return ""
 	}
-	kind := keySpec
-	if name == "when" {
-		kind = keyConditions
+	if len(r.mistakes) > before {
+		return rule
 	}
-	word, ok := textIn(kind, value)
-	var err error
-	switch {
-	case !ok:
-		err = fmt.Errorf("%s where a text belongs\nhint: for example %s = %s", kindOfValue(value), name, quote(example))
-	case name == "when":
-		_, err = task.ParseCondition(word)
-	default:
-		err = keyNamed(name).set(&flags.PolicyFlags{}, word)
+	rule, err := task.ParseRule(values.RetryOn[0], *values.Backoff, flags.OrEmpty(values.Jitter))
+	if err != nil { // each value is right alone
+		r.mistake(err, firstOf(table, "jitter", "backoff"))
 	}
-	if err != nil {
-		wrong(err, name)
-	}
-	return word
+	return rule
 }
