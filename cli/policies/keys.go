@@ -33,7 +33,7 @@ const (
 	keyDuration   keyKind = "a text or a number of seconds"
 	keyConditions keyKind = "a text, a number or a list of them"
 	keyCondition  keyKind = "a text or a number" // when, which has no flag
-	KeyNone       keyKind = "" // no key of the config file
+	KeyNone       keyKind = ""                   // no key of the config file
 )
 
 // kindOf tells what a field's type takes.

@@ -37,21 +37,27 @@ type ExecOptions struct {
 }
 
 // newTaskRunner puts the parts together. An error says that the task's stdin is lost.
-func (p *Host) newTaskRunner(t *task.Task, journal *Journal, lines render.Observer, m ExecOptions, resumed bool) (*taskRunner, error) {
+func (p *Host) newTaskRunner(t *task.Task, journal *Journal, lines render.Observer, o ExecOptions,
+	resumed bool) (*taskRunner, error) {
 	if t.Kind == request.Kind {
-		return p.newRequestRunner(t, journal, lines, m, resumed)
+		return p.newRequestRunner(t, journal, lines, o, resumed)
 	}
 	stdin, done, err := journal.stdin(t, p.Stdin, resumed, lines.Warn)
 	if err != nil {
 		return nil, err
 	}
-	commands := p.commands(t, m)
+	tail := task.StoredTail
+	if t.Policy.Captures() != task.CaptureNone {
+		tail = task.ConditionTail // conditions look at more than is kept
+	}
+	commands := p.commands(t, o)
 	commands.Stdin = stdin
 	commands.Output = stdio.Output{
-		Stdout: p.Stdout, Stderr: p.Stderr, Mode: t.Options.Output, Limit: t.Options.OutputLimit, Capture: t.Options.Capture, Tail: tail(t),
-		Temporary: journal.temporary, LimitExceeded: func(t *task.Task, limit int64) {
-			lines.Warn(fmt.Errorf("attempt %d has written more than %v: its output is passed on from now on, and it will not be tried again"+
-				"\nhint: --output-limit holds more", t.AttemptCount, flags.Size(limit)))
+		Stdout: p.Stdout, Stderr: p.Stderr, Mode: t.Options.Output, Limit: t.Options.OutputLimit,
+		Capture: t.Options.Capture, Tail: tail, Temporary: journal.temporary,
+		LimitExceeded: func(t *task.Task, limit int64) {
+			lines.Warn(fmt.Errorf("attempt %d has written more than %v: its output is passed on from now on, "+
+				"and it will not be tried again\nhint: --output-limit holds more", t.AttemptCount, flags.Size(limit)))
 		},
 		HoldFailed: func(t *task.Task, why error) {
 			lines.Warn(fmt.Errorf("there is no room to hold the output of attempt %d (%w): it is passed on from now on, "+
@@ -74,26 +80,17 @@ func (p *Host) assemble(t *task.Task, executor runner.Executor, commands *cmdexe
 }
 
 // commands is what runs the processes of a task, without their streams.
-func (p *Host) commands(t *task.Task, m ExecOptions) *cmdexec.Executor {
+func (p *Host) commands(t *task.Task, o ExecOptions) *cmdexec.Executor {
 	return &cmdexec.Executor{
 		Env:             environment(p.Environ, t),
 		OnTerminal:      proc.InForeground,
 		SecondStopKills: time.Second, // timeout(1) and service managers send two signals at once and do not mean to kill
-		SharedGroup:     sharesGroup(m.Group, p.Stdin),
+		SharedGroup:     sharesGroup(o.Group, p.Stdin),
 	}
 }
 
-// tail is how much of the end of a stream is captured: conditions look at more than is kept.
-func tail(t *task.Task) int {
-	if t.Policy.Captures() == task.CaptureNone {
-		return task.StoredTail
-	}
-	return task.ConditionTail
-}
-
-// sharesGroup reports whether the command stays in retry's process group. Where that group has a terminal, or may have
-// it later as a job of a shell, prompts and keys work only there. A command whose stdin is something else can still ask
-// at the terminal.
+// sharesGroup reports whether the command stays in retry's process group. On a terminal, prompts and keys such as Ctrl-C
+// work only in that group, also for a command whose stdin is not the terminal.
 func sharesGroup(g *flags.ProcessGroupFlags, stdin *os.File) bool {
 	switch {
 	case g != nil && g.Foreground:
@@ -121,24 +118,20 @@ func random(t *task.Task) func() float64 {
 	}
 }
 
-// environment returns that of a task's attempts: this process's, with what was kept in its place.
+// environment returns this process's variables, changed by those that were kept with the task.
 func environment(environ []string, t *task.Task) []string {
-	if len(t.Environment) == 0 {
-		return environ
-	}
-	result := slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
-		name, _, _ := strings.Cut(kv, "=")
-		return slices.ContainsFunc(t.Environment, func(kept string) bool { return kept == name || strings.HasPrefix(kept, name+"=") })
-	})
-	for _, kv := range t.Environment {
-		if strings.Contains(kv, "=") {
-			result = append(result, kv)
+	result := slices.Clone(environ)
+	for _, kept := range t.Environment {
+		name, _, set := strings.Cut(kept, "=")
+		result = slices.DeleteFunc(result, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
+		if set {
+			result = append(result, kept)
 		}
 	}
 	return result
 }
 
-// stdin returns what the task's attempts find on their stdin, and what has to be done when the run is over.
+// stdin returns the stdin of the task's attempts, and a function to call when the run is over.
 func (g *Journal) stdin(t *task.Task, own *os.File, resumed bool, warn func(error)) (stdio.Stdin, func(), error) {
 	switch {
 	case t.Options.Stdin == task.StdinNull:
@@ -160,7 +153,7 @@ func (g *Journal) stdin(t *task.Task, own *os.File, resumed bool, warn func(erro
 	}}, func() {}, nil
 }
 
-// keptInput is the stdin, or the body, of a task that is resumed.
+// keptInput returns the stdin, or the request's body, of a task that is resumed.
 func (g *Journal) keptInput(t *task.Task) (*spool.Spool, error) {
 	file, err := g.Journal.Input(t)
 	if err != nil {
@@ -169,8 +162,8 @@ func (g *Journal) keptInput(t *task.Task) (*spool.Spool, error) {
 	return spool.Of(file)
 }
 
-// replayedStdin is kept for the other attempts: with a journal from the first byte in a file that goes with the task,
-// so that it outlives this process; without one in memory, as far as that is reasonable.
+// replayedStdin keeps stdin for the other attempts: with a journal in a file beside it, so that a resume finds it;
+// without one in memory as long as it is small, then in a temporary file.
 func (g *Journal) replayedStdin(t *task.Task, own *os.File) (stdio.Stdin, func()) {
 	if g.Journal == nil {
 		kept := spool.New(spool.MemoryLimit, g.temporary)
@@ -188,18 +181,18 @@ func (g *Journal) replayedStdin(t *task.Task, own *os.File) (stdio.Stdin, func()
 	}
 }
 
-// inputFile is the file that keeps a task's stdin.
+// inputFile is the file that keeps a task's stdin for its other attempts, and for a resume.
 type inputFile struct {
 	journal *Journal
 	task    *task.Task
 
-	mutex   sync.Mutex
-	asked   bool     // something was to be kept
-	file    *os.File // nil where it does not go with the task
+	asked   bool       // create was called
+	file    *os.File   // nil where it is not kept with the task
+	mutex   sync.Mutex // guards dropped, and the file while it is made
 	dropped bool
 }
 
-// create makes it; where that is not possible, a file that at least this process can use.
+// create makes the file; where that fails, it makes one that is lost with this process.
 func (f *inputFile) create() (*os.File, error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -213,36 +206,30 @@ func (f *inputFile) create() (*os.File, error) {
 			f.file = file
 			return file, nil
 		}
-		if !errors.Is(err, state.ErrFinished) { // it is of no use any more
+		if !errors.Is(err, state.ErrFinished) { // nobody resumes a finished task
 			f.journal.warn(fmt.Errorf("a resume will not find the stdin: %w", err))
 		}
 	}
 	return f.journal.temporary()
 }
 
-func (f *inputFile) current() (file *os.File, asked bool) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	return f.file, f.asked
-}
-
-// complete says that the file holds everything. Where none could be made, one made now would say that there was
-// nothing.
+// complete marks the file as whole. It is called once, after every create. An empty stdin has a file too; but where no
+// file could be made for the first byte, an empty one would say that there was nothing.
 func (f *inputFile) complete() error {
-	if _, asked := f.current(); !asked { // not a byte was written
+	if !f.asked {
 		file, err := f.create()
 		if err != nil {
 			return err
 		}
 		defer func() { _ = file.Close() }()
 	}
-	if file, _ := f.current(); file != nil {
-		return f.journal.Journal.CompleteInput(f.task, file)
+	if f.file == nil {
+		return nil
 	}
-	return nil
+	return f.journal.Journal.CompleteInput(f.task, f.file)
 }
 
-// drop removes the file of a task that has ended. What is being read just now makes no other.
+// drop removes the file of a task that has ended. An attempt that still reads stdin makes no other file.
 func (f *inputFile) drop() {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -260,7 +247,8 @@ func (g *Journal) keepInput(t *task.Task) (*os.File, error) {
 	return g.Journal.KeepInput(t)
 }
 
-// temporary makes a file for what is too much for the memory: beside the journal, or where the system keeps such files.
+// temporary makes a file for data that is too large for memory: beside the journal, or in the system's directory for
+// temporary files.
 func (g *Journal) temporary() (*os.File, error) {
 	if !g.absent() && g.Journal.HasRoom() {
 		if file, err := spool.Temporary(g.Journal.Dir()); err == nil {

@@ -19,7 +19,8 @@ import (
 )
 
 // newRequestRunner puts together what sends a task's request.
-func (p *Host) newRequestRunner(t *task.Task, journal *Journal, lines render.Observer, m ExecOptions, resumed bool) (*taskRunner, error) {
+func (p *Host) newRequestRunner(t *task.Task, journal *Journal, lines render.Observer, o ExecOptions,
+	resumed bool) (*taskRunner, error) {
 	environ := environment(p.Environ, t)
 	find := func(name string) (string, bool) { return flags.LookUp(environ, name) }
 	if resumed { // a variable that is not set here may be elsewhere
@@ -27,7 +28,7 @@ func (p *Host) newRequestRunner(t *task.Task, journal *Journal, lines render.Obs
 			return nil, err
 		}
 	}
-	body, keep, done, err := journal.body(t, m, resumed)
+	body, keep, done, err := journal.body(t, o, resumed)
 	if err != nil {
 		return nil, err
 	}
@@ -38,19 +39,19 @@ func (p *Host) newRequestRunner(t *task.Task, journal *Journal, lines render.Obs
 		Output:    httpexec.Output{Stdout: p.Stdout, Stderr: p.Stderr},
 		Temporary: journal.temporary,
 	}
-	if !m.Quiet {
+	if !o.Quiet {
 		executor.Progress = render.Progress(lines)
 	}
 	if body != nil {
 		executor.Stdin = body
 	}
-	commands := p.commands(t, m)
+	commands := p.commands(t, o)
 	commands.Stdin = stdio.NullStdin{}
 	return p.assemble(t, executor, commands, journal, lines, func() { executor.Close(); done() }), nil
 }
 
-// warnOfRequest tells what a user may not want of a new request: what the journal shows to those who read it, and that
-// a retry-on which nobody typed for this request may have it sent again after it took effect.
+// warnOfRequest warns of secrets that the journal would show, and of a retry-on that nobody typed for this request: it
+// may be sent again after it has taken effect.
 func (w *Wrapper) warnOfRequest(t *task.Task, journal *Journal, warn func(error)) {
 	if secrets := httpexec.LiteralSecrets(request.Of(t)); len(secrets) > 0 && !journal.absent() {
 		warn(fmt.Errorf("the journal keeps %s as typed here"+
@@ -60,7 +61,8 @@ func (w *Wrapper) warnOfRequest(t *task.Task, journal *Journal, warn func(error)
 	if w.RetryOn != nil || w.Policy != nil || len(t.Policy.RetryOn) == 0 || t.Target.Safe() {
 		return
 	}
-	warn(fmt.Errorf("retry-on is from the environment or the default policy, and may have %s sent again after it has taken effect"+
+	warn(fmt.Errorf("retry-on is from the environment or the default policy, "+
+		"and may have %s sent again after it has taken effect"+
 		"\nhint: to mean it, type --retry-on or -p NAME; --idempotent says that it is safe", text.Escape(t.Target.Verb())))
 }
 
@@ -70,11 +72,11 @@ func (p *Host) Source(r *request.Request) (*os.File, error) {
 	var source *os.File
 	for {
 		err := request.Stamp(r)
-		stream := (*request.StreamError)(nil)
+		stream, isStream := errors.AsType[*request.StreamError](err)
 		switch {
 		case err == nil && source == nil && r.ReadsStdin():
 			return p.Stdin, nil
-		case !errors.As(err, &stream), r.ReadsStdin():
+		case !isStream, r.ReadsStdin():
 			return source, err
 		}
 		part := &r.Body[stream.Part]
@@ -94,9 +96,10 @@ func ReadBody(source *os.File) (*spool.Spool, error) {
 	return body, nil
 }
 
-// body returns what a task's request reads from stdin, what keeps that for a resume, and what has to be done when the
+// body returns what a task's request reads from stdin, a function that keeps it for a resume, and one to call when the
 // run is over.
-func (g *Journal) body(t *task.Task, m ExecOptions, resumed bool) (body *spool.Spool, keep func(*task.Task) error, done func(), err error) {
+func (g *Journal) body(t *task.Task, o ExecOptions, resumed bool) (body *spool.Spool, keep func(*task.Task) error,
+	done func(), err error) {
 	switch {
 	case !t.Target.ReadsStdin():
 		return nil, nil, func() {}, nil
@@ -108,12 +111,12 @@ func (g *Journal) body(t *task.Task, m ExecOptions, resumed bool) (body *spool.S
 		if g.absent() || t.Number == 0 {
 			return nil
 		}
-		if err := g.keepBody(t, m.Body); err != nil {
+		if err := g.keepBody(t, o.Body); err != nil {
 			g.warn(fmt.Errorf("a resume will not find the request's body: %w", err))
 		}
 		return nil
 	}
-	return m.Body, keep, func() { _ = m.Body.Close() }, nil
+	return o.Body, keep, func() { _ = o.Body.Close() }, nil
 }
 
 // keepBody writes the body beside the journal.

@@ -197,9 +197,8 @@ func TestTheWaitsOfARunDoNotAddUp(t *testing.T) {
 			lock, err := db.Begin()
 			testkit.Must(t, err)
 			time.AfterFunc(patience*3/5, func() { testkit.Must(t, lock.Rollback()) })
-			ctx, done := g.limit(t.Context())
-			testkit.Must(t, g.failed(journal.Remember(ctx, tk), tk, false))
-			done()
+			err = g.limited(t.Context(), func(ctx context.Context) error { return journal.Remember(ctx, tk) })
+			testkit.Must(t, g.failed(err, tk, false))
 			synctest.Wait()
 			time.Sleep(patience)
 		}

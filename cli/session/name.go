@@ -40,44 +40,45 @@ func (w *Wrapper) checkName() error {
 	return nil
 }
 
-// The pauses between two looks at whether a running task of the name has ended.
+// The pause between two checks whether a running task of the name has ended grows from the first to the longest.
 const (
-	firstNameLook   = 10 * time.Millisecond
-	slowestNameLook = 500 * time.Millisecond
+	firstNamePause   = 10 * time.Millisecond
+	longestNamePause = 500 * time.Millisecond
 )
 
-// nameResult is what a search for the tasks with the name of a new one has found.
+// nameResult says what to do about earlier tasks with the name of a new one.
 type nameResult struct {
-	interrupted *task.Task // to be gone on with, and owned already; nil to start the new one
+	interrupted *task.Task // the task to resume, which this process owns; nil: the new one is started
 	done        bool       // nothing is to be run
-	discarded   *task.Task // it was cancelled, and may have left something running
-	waited      bool       // another run came first: this one begins now
+	discarded   *task.Task // a task that was cancelled, and may have left processes running
+	waited      bool       // for another run of the name
 }
 
-// acquire makes this process the one that may start a task of the name. Who runs one already is waited for, or not, as
-// the flags say, and no longer than until end, where that is set.
-func (w *Wrapper) acquire(ctx context.Context, p *Host, journal *Journal, t *task.Task, end time.Time, lines render.Observer) (nameResult, error) {
+// acquire makes this process the one that may start a task of the name. Where another process runs one, the flags say
+// whether to wait for its end; end limits the wait, unless it is zero.
+func (w *Wrapper) acquire(ctx context.Context, p *Host, journal *Journal, t *task.Task, end time.Time,
+	lines render.Observer) (nameResult, error) {
 	if w.ID == nil || journal.absent() {
 		return nameResult{}, nil
 	}
 	told := false
-	for pause := firstNameLook; ; pause = min(2*pause, slowestNameLook) {
-		m, err := w.tryAcquire(ctx, journal.Journal, t, lines)
-		running := (*runningError)(nil)
+	for pause := firstNamePause; ; pause = min(2*pause, longestNamePause) {
+		found, err := w.tryAcquire(ctx, journal.Journal, t, lines)
+		running, isRunning := errors.AsType[*runningError](err)
 		switch {
-		case !errors.As(err, &running):
-			m.waited = told
-			return m, journal.failed(err, nil, journal.required || errors.Is(err, errName))
+		case !isRunning:
+			found.waited = told
+			return found, journal.failed(err, nil, journal.required || errors.Is(err, errName))
 		case w.IfRunning == "skip":
 			lines.Say(running.Error() + ": nothing is done")
 			return nameResult{done: true}, nil
 		case w.IfRunning != "wait":
-			return m, fmt.Errorf("%w\nhint: --if-running wait waits for its end, --if-running skip does nothing then", running)
+			return found, fmt.Errorf("%w\nhint: --if-running wait waits for its end, --if-running skip does nothing then", running)
 		case runsInside(ctx, p, journal.Journal, t.Name):
-			return m, fmt.Errorf("%w: it is what this command runs in, and would wait for itself"+
+			return found, fmt.Errorf("%w: it is what this command runs in, and would wait for itself"+
 				"\nhint: give the inner task another name", errName)
 		case !end.IsZero() && time.Now().After(end):
-			return m, fmt.Errorf("%w while %s", policies.ErrDeadlinePassed, running.Error())
+			return found, fmt.Errorf("%w while %s", policies.ErrDeadlinePassed, running.Error())
 		case !told:
 			lines.Say(running.Error() + ": waiting for its end")
 			told = true
@@ -104,7 +105,7 @@ func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.T
 	if !owned {
 		return nameResult{}, &runningError{t.Name, pid}
 	}
-	// Asked again: who had the name a moment ago may have succeeded.
+	// Ask again: the process that had the name a moment ago may have succeeded.
 	if done, err := w.succeeded(ctx, journal, t, lines); done || err != nil {
 		return nameResult{done: done}, err
 	}
@@ -137,7 +138,7 @@ func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.T
 	return nameResult{interrupted: interrupted}, nil
 }
 
-// succeeded answers for --once.
+// succeeded reports whether --once leaves nothing to do, since a task of the name has succeeded.
 func (w *Wrapper) succeeded(ctx context.Context, journal state.Store, t *task.Task, lines render.Observer) (bool, error) {
 	if !w.Once {
 		return false, nil
@@ -157,7 +158,8 @@ func (w *Wrapper) succeeded(ctx context.Context, journal state.Store, t *task.Ta
 	return true, journal.Remember(ctx, success)
 }
 
-// refuseAmbiguous refuses to send what may have taken effect under the name: with --once that would be twice.
+// refuseAmbiguous returns an error where the last request of the name may have taken effect: --once must not send it
+// twice.
 func (w *Wrapper) refuseAmbiguous(ctx context.Context, journal state.Store, t *task.Task) error {
 	if t.Target == nil || t.Target.Safe() {
 		return nil
@@ -167,7 +169,8 @@ func (w *Wrapper) refuseAmbiguous(ctx context.Context, journal state.Store, t *t
 		return err
 	}
 	return fmt.Errorf("%w: %s may have succeeded before (%s, ambiguous), and --once sends nothing twice"+
-		"\nhint: look at the server; to send it again: retry requeue --run %[3]s", errName, text.Escape(t.Name), render.ShortID(last.ID))
+		"\nhint: look at the server; to send it again: retry requeue --run %[3]s",
+		errName, text.Escape(t.Name), render.ShortID(last.ID))
 }
 
 // discard ends an interrupted task of the name for --fresh.
@@ -180,18 +183,20 @@ func (w *Wrapper) discard(ctx context.Context, journal state.Store, interrupted 
 	return err
 }
 
-// errName says that a name stands for something else. It is no error of the journal.
+// errName says that a name belongs to another task. The journal itself has not failed then.
 var errName = errors.New("the name is taken")
 
-// sameTask refuses to go on with what was not asked for.
+// sameTask returns an error where the interrupted task is not the one that was asked for.
 func sameTask(interrupted, t *task.Task) error {
 	const hint = "\nhint: retry resume %s goes on with that one; --fresh cancels it and runs this one"
 	id := render.ShortID(interrupted.ID)
 	switch {
 	case !sameWork(interrupted, t):
-		return fmt.Errorf("%w: %s was interrupted with another %s, %s"+hint, errName, t.Name, work(interrupted), render.Title(interrupted), id)
+		return fmt.Errorf("%w: %s was interrupted with another %s, %s"+hint,
+			errName, t.Name, work(interrupted), render.Title(interrupted), id)
 	case interrupted.Directory != t.Directory:
-		return fmt.Errorf("%w: %s was interrupted in another directory, %s"+hint, errName, t.Name, interrupted.Directory, id)
+		return fmt.Errorf("%w: %s was interrupted in another directory, %s"+hint,
+			errName, t.Name, interrupted.Directory, id)
 	}
 	return nil
 }
@@ -222,8 +227,8 @@ func (e *runningError) Error() string {
 	return fmt.Sprintf("%s is running as process %d", text.Escape(e.name), e.pid)
 }
 
-// announce says that an interrupted task is continued in place of a new one, and warns of what was asked for in vain: a
-// task has its policy and options for life.
+// announce says that an interrupted task is continued in place of a new one, and warns where the new one has another
+// policy or other options: a task keeps its own.
 func announce(interrupted, asked *task.Task, lines render.Observer) {
 	why := "interrupted"
 	switch {
@@ -232,14 +237,15 @@ func announce(interrupted, asked *task.Task, lines render.Observer) {
 	case interrupted.Reason == task.ReasonDeferred:
 		why = "deferred"
 	}
-	lines.Say(fmt.Sprintf("continues %s, which was %s after %s", render.ShortID(interrupted.ID), why, text.Count(interrupted.AttemptCount, "attempt")))
+	lines.Say(fmt.Sprintf("continues %s, which was %s after %s",
+		render.ShortID(interrupted.ID), why, text.Count(interrupted.AttemptCount, "attempt")))
 	if kept := unlike(interrupted, asked); len(kept) > 0 {
 		lines.Warn(errors.New("it keeps " + strings.Join(kept, ", ") + ": what this command line says of that is for another task" +
 			"\nhint: --fresh cancels it and begins anew"))
 	}
 }
 
-// unlike lists what is not as asked for.
+// unlike lists what of the interrupted task differs from what was asked for.
 func unlike(interrupted, asked *task.Task) (kept []string) {
 	a, b := interrupted.Policy, asked.Policy
 	a.Budget, b.Budget = 0, 0 // a deadline by the clock is another budget each time

@@ -7,7 +7,6 @@ import (
 
 	"github.com/10f93571/retry/cli/policies"
 	"github.com/10f93571/retry/internal/text"
-	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/lock"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
@@ -26,43 +25,35 @@ func (w *Wrapper) settlePolicy(ctx context.Context, journal *Journal, t *task.Ta
 	return err
 }
 
-// askJournal asks a journal that may fail. A policy that can be read nowhere else lets the command run once.
+// askJournal asks a journal that may fail. Where only the journal can know the policy, the command runs once.
 func (w *Wrapper) askJournal(ctx context.Context, journal *Journal, warn func(error)) error {
 	err := journal.lost
-	if !journal.absent() && err == nil {
+	if err == nil && !journal.absent() {
 		err = w.choice.Ask(ctx, journal.Journal)
-	}
-	damaged := (*policies.Damaged)(nil)
-	switch {
-	case err == nil && (!journal.absent() || w.choice.Base != nil):
-		return nil
-	case errors.As(err, &damaged) && w.RequireState:
-		return err
-	case damaged == nil && journal.lost == nil && !journal.absent():
-		if err := journal.handlePolicyError(err, w.RequireState); err != nil {
+		_, damaged := errors.AsType[*policies.Damaged](err)
+		switch {
+		case err == nil, damaged && w.RequireState:
 			return err
+		case damaged:
+			w.choice.Base = nil // a built-in policy of that name is not what was asked for
+		default:
+			if err := journal.failed(journal.replace(err), nil, w.RequireState); err != nil {
+				return err
+			}
 		}
 	}
-	if damaged != nil || w.choice.Base == nil {
+	if w.choice.Base == nil {
 		w.choice.StandIn()
 		warn(onceError(w.choice.Name, err))
 	}
 	return nil
 }
 
-// handlePolicyError goes on after an error of the journal: with a new one in place of a damaged one, or without any.
-func (g *Journal) handlePolicyError(err error, fatal bool) error {
-	if !fatal && errors.Is(err, state.ErrCorrupt) && g.replaceInPlace(err) {
-		return nil
-	}
-	return g.failed(err, nil, fatal)
-}
-
-// onceError says why there is one attempt alone.
+// onceError says why the command runs only once.
 func onceError(name string, err error) error {
 	const once = "so the command runs once, without retries: that policy may forbid them"
 	reason, hint := "", "retry doctor says what is wrong"
-	if damaged := (*policies.Damaged)(nil); errors.As(err, &damaged) {
+	if damaged, ok := errors.AsType[*policies.Damaged](err); ok {
 		reason, hint = " ("+damaged.Err.Error()+")", "retry policy set "+text.Escape(name)+" writes it anew"
 	} else if err != nil {
 		reason = " (" + withoutHint(err).Error() + ")"
@@ -95,7 +86,7 @@ func AskReader(ctx context.Context, p *Host, c *policies.Choice, stateDir string
 	if err == nil {
 		return nil
 	}
-	if damaged := (*policies.Damaged)(nil); c.Base == nil || errors.As(err, &damaged) {
+	if _, damaged := errors.AsType[*policies.Damaged](err); damaged || c.Base == nil {
 		return err
 	}
 	warn(fmt.Errorf("without the journal's policies: %w", err))

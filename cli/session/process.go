@@ -36,8 +36,8 @@ type stderrWriter struct {
 	stopping <-chan struct{} // closed by the first signal that asked to stop
 }
 
-// lookAgain is how often a signal is looked for while nobody reads.
-const lookAgain = 50 * time.Millisecond
+// stopCheck is the time between two checks for a signal while nobody reads stderr.
+const stopCheck = 50 * time.Millisecond
 
 // messages is where the lines of a run are written.
 func (p *Host) messages() *stderrWriter {
@@ -47,7 +47,7 @@ func (p *Host) messages() *stderrWriter {
 	return p.stderr
 }
 
-// Stopping returns a context that ends with the first signal that asks to stop, once listen takes in signals.
+// Stopping returns a context that ends with the first signal that asks to stop, once Listen was called.
 func (p *Host) Stopping() context.Context {
 	if p.stopped == nil {
 		p.stopped, p.stop = context.WithCancelCause(context.Background())
@@ -55,8 +55,8 @@ func (p *Host) Stopping() context.Context {
 	return p.stopped
 }
 
-// Listen begins to take in signals. There is one place that they come to: one that came between two would end stopping,
-// and no wait.
+// Listen begins to receive signals. One channel receives them all: a signal ends Stopping and reaches the caller, or
+// neither.
 func (p *Host) Listen() <-chan os.Signal {
 	p.Stopping()
 	heard, signals := make(chan os.Signal, SignalBuffer), make(chan os.Signal, SignalBuffer)
@@ -68,7 +68,7 @@ func (p *Host) Listen() <-chan os.Signal {
 			}
 			select {
 			case signals <- sig:
-			default: // whoever listens has enough of them to act on
+			default: // the buffer holds enough signals to act on
 			}
 		}
 	}()
@@ -77,7 +77,7 @@ func (p *Host) Listen() <-chan os.Signal {
 
 // Write never reports a line that was dropped.
 func (w *stderrWriter) Write(p []byte) (int, error) {
-	for !stdio.Writable(w.File, lookAgain) {
+	for !stdio.Writable(w.File, stopCheck) {
 		select {
 		case <-w.stopping:
 			return len(p), nil
@@ -87,8 +87,8 @@ func (w *stderrWriter) Write(p []byte) (int, error) {
 	return w.File.Write(p)
 }
 
-// Stream returns the stream of ours that a path names; nil where it names none. Such a path must not be followed: where
-// the stream leads to a file, that has more in it than the report.
+// Stream returns the stream that a path names; nil where it names none. Such a path must not be opened: where stdout is a
+// file, opening it again would overwrite what else was written there.
 func (p *Host) Stream(path string) *os.File {
 	switch path {
 	case "-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1":
@@ -111,9 +111,9 @@ func Notify(signals chan<- os.Signal) {
 	}
 }
 
-// SettleSignals keeps what was ignored when retry started, as under nohup, so that the command inherits it. Otherwise a
-// write to a closed stdout or stderr fails instead of killing retry, which does not concern the command: a signal that
-// is caught, not ignored, has its default action again after exec.
+// SettleSignals keeps signals ignored that were ignored when retry started, as under nohup, so that the command inherits
+// that. SIGPIPE is caught otherwise: a write to a closed stdout then fails instead of killing retry, and the command has
+// the default action again after exec.
 func SettleSignals() {
 	for _, sig := range inheritable {
 		if proc.InheritedIgnored(sig) {

@@ -16,7 +16,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// reporter writes the report. It hears of the end before the task's last hook runs, so that the hook can send it.
+// reporter writes the report when the task ends, before its last hook runs, so that the hook can send it.
 type reporter struct {
 	render.Observer
 	path     string
@@ -25,8 +25,8 @@ type reporter struct {
 	attempts []task.Attempt // where no journal remembers them
 }
 
-// Reported returns an observer that also writes the report, where one is asked for. The path is tried before anything
-// runs.
+// Reported returns an observer that also writes the report, where one is asked for. A path that cannot be written is an
+// error before anything runs.
 func Reported(o render.Observer, p *Host, path string, journal *Journal) (render.Observer, error) {
 	if path == "" {
 		return o, nil
@@ -95,8 +95,8 @@ func NewObserver(p *Host, f *flags.OutputFlags) render.Observer {
 	}
 }
 
-// service returns the service in whose log the run is read. To auto, a nested retry is a part of an attempt: groups do
-// not nest, and its failure is not the last word.
+// service returns the CI service in whose log the run is read. A nested retry detects none: groups do not nest, and the
+// outer retry may try again after its failure.
 func service(p *Host, f *flags.OutputFlags) ci.Service {
 	service := ci.Service(f.CI)
 	if service == ci.Auto && p.Getenv(cmdexec.EnvTaskID) != "" {

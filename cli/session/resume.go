@@ -19,16 +19,17 @@ import (
 // ResumeOptions say how an interrupted task goes on.
 type ResumeOptions struct {
 	ExecOptions
-	Now         bool // not waiting for the time of the next attempt
-	KillOrphans bool // stopping what the interrupted attempt left running
-	ownStdin    bool // reading this process's stdin where the one that was to be kept is lost
+	Now         bool // do not wait for the time of the next attempt
+	KillOrphans bool // stop the processes that the interrupted attempt left running
+	ownStdin    bool // read this process's stdin where the kept one is lost
 }
 
-// longWait is for how long a resume waits in silence.
+// longWait is the longest wait that a resume does not announce.
 const longWait = time.Minute
 
 // Resume runs an adopted task to its end.
-func (p *Host) Resume(ctx context.Context, t *task.Task, journal *Journal, lines render.Observer, how ResumeOptions) (runner.Result, error) {
+func (p *Host) Resume(ctx context.Context, t *task.Task, journal *Journal, lines render.Observer,
+	how ResumeOptions) (runner.Result, error) {
 	run, err := p.NewResumer(t, journal, lines, how)
 	if err != nil {
 		return runner.Result{}, err
@@ -41,8 +42,10 @@ func (p *Host) Resume(ctx context.Context, t *task.Task, journal *Journal, lines
 // NewResumer puts together the runner of an interrupted task, in the task's directory and with the environment that was
 // kept for it.
 func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer, how ResumeOptions) (*taskRunner, error) {
-	if err := directoryThere(t); err != nil && t.Kind == task.KindCommand { // the paths of a request are whole
-		return nil, err
+	if t.Kind == task.KindCommand { // a request has absolute paths
+		if err := directoryThere(t); err != nil {
+			return nil, err
+		}
 	}
 	if how.Now {
 		t.NextAttemptAt = time.Time{}
@@ -57,7 +60,8 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 		lines.Say("reads the stdin that was kept for it, not this one's")
 	}
 	if err != nil {
-		return nil, text.WithHint(fmt.Errorf("resume %s: %w", render.ShortID(t.ID), err), "start it anew, and end this one with retry cancel "+render.ShortID(t.ID))
+		return nil, text.WithHint(fmt.Errorf("resume %s: %w", render.ShortID(t.ID), err),
+			"start it anew, and end this one with retry cancel "+render.ShortID(t.ID))
 	}
 	if now := time.Now(); t.NextAttemptAt.Sub(now) > longWait {
 		lines.Say(render.ShortID(t.ID) + " waits until " + render.Stamp(t.NextAttemptAt, now))

@@ -39,7 +39,7 @@ type Wrapper struct {
 
 	work    Work
 	choice  *policies.Choice
-	options task.Options // as they were asked for: conditions may want more
+	options task.Options // as the flags say; the conditions of the policy may need more captured
 }
 
 // Work is what the attempts execute.
@@ -98,7 +98,7 @@ func (w *Wrapper) Wrap(p *Host, work Work, asJSON bool) (int, error) {
 	return result.ExitCode(), nil
 }
 
-// newTask checks what was asked for and makes a task of it. Its policy is final once the journal was asked, too.
+// newTask checks the flags and makes a task. Its policy may change when the journal is asked for it.
 func (w *Wrapper) newTask(p *Host, created time.Time) (*task.Task, error) {
 	if err := w.work.Check(p); err != nil {
 		return nil, err
@@ -116,12 +116,12 @@ func (w *Wrapper) newTask(p *Host, created time.Time) (*task.Task, error) {
 	}
 	directory, err := os.Getwd()
 	if err != nil {
-		directory = "" // removed, or unreadable: the command may not mind, and a resume says it
+		directory = "" // it was removed, or is unreadable: the command may run all the same, and only a resume fails
 	}
 	tk := &task.Task{
 		ID: uuid.Must(uuid.NewV7()).String(), Parent: p.Getenv(cmdexec.EnvTaskID), Name: flags.OrEmpty(w.ID), Once: w.Once,
-		Directory: directory, Environment: environment, Policy: policy, Options: w.HookFlags.Options(), IdempotencyKey: uuid.NewString(), CreatedAt: created,
-		Status: task.Pending,
+		Directory: directory, Environment: environment, Policy: policy, Options: w.HookFlags.Options(),
+		IdempotencyKey: uuid.NewString(), CreatedAt: created, Status: task.Pending,
 	}
 	if err := w.work.Fill(p, tk); err != nil {
 		return nil, err
@@ -139,7 +139,8 @@ func phaseOf(id string) float64 {
 	return float64(h.Sum64()>>11) / (1 << 53)
 }
 
-// optionsFor captures what the conditions of the task's policy look at. The reply to a request they look at anyway.
+// optionsFor returns the task's options, which capture the output that its conditions look at. The reply to a request is
+// captured in any case.
 func (w *Wrapper) optionsFor(t *task.Task) task.Options {
 	options := w.options
 	if looks := t.Policy.Captures(); looks != task.CaptureNone && t.Kind == task.KindCommand {
@@ -148,8 +149,8 @@ func (w *Wrapper) optionsFor(t *task.Task) task.Options {
 	return options
 }
 
-// runNamed runs the task, or in its place an interrupted one of its name. It returns the one that it ran last; nil
-// where there was nothing to do.
+// runNamed runs the task, or an interrupted one of its name in its place. It returns the task that it ran; nil where
+// there was nothing to do.
 func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *task.Task,
 	lines render.Observer) (runner.Result, *task.Task, error) {
 	for {
@@ -159,12 +160,14 @@ func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *t
 		}
 		if earlier := found.interrupted; earlier != nil {
 			if deferred(earlier, time.Now()) {
-				result := runner.Result{Decision: task.Decision{Verdict: task.VerdictRetry, Reason: task.ReasonDeferred}, Outcome: earlier.Last.Outcome}
+				decision := task.Decision{Verdict: task.VerdictRetry, Reason: task.ReasonDeferred}
+				result := runner.Result{Decision: decision, Outcome: earlier.Last.Outcome}
 				lines.Finished(earlier, result)
 				return result, earlier, nil
 			}
 			before := earlier.AttemptCount
-			result, err := p.Resume(ctx, earlier, journal, lines, ResumeOptions{ExecOptions: w.work.ExecOptions(), KillOrphans: w.KillOrphans, ownStdin: true})
+			how := ResumeOptions{ExecOptions: w.work.ExecOptions(), KillOrphans: w.KillOrphans, ownStdin: true}
+			result, err := p.Resume(ctx, earlier, journal, lines, how)
 			if err != nil || earlier.Status != task.Exhausted || earlier.AttemptCount > before {
 				return result, earlier, err
 			}
@@ -181,7 +184,7 @@ func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *t
 		run.Signals = p.Listen()
 		result, err := run.Run(ctx, tk)
 		run.Close()
-		if !errors.Is(err, state.ErrNamed) { // else one of its name was requeued meanwhile
+		if !errors.Is(err, state.ErrNamed) { // a task of its name was requeued meanwhile: look again
 			return result, tk, err
 		}
 	}
@@ -205,8 +208,8 @@ func (w *Wrapper) end(p *Host, t *task.Task) time.Time {
 	return end
 }
 
-// begin has the task's budget begin after all that came first: another run of its name, and what that left running. A
-// deadline stays where it is.
+// begin waits for the processes of a cancelled task of the name. Where that or another run took time, the task's budget
+// begins now; a deadline does not move.
 func (w *Wrapper) begin(ctx context.Context, p *Host, found nameResult, t *task.Task, lines render.Observer) (err error) {
 	if found.discarded != nil {
 		watcher := &runner.Runner{Survivors: proc.Survivors{Kill: w.KillOrphans}, Observer: lines, Signals: p.Listen()}
@@ -223,7 +226,7 @@ func (w *Wrapper) begin(ctx context.Context, p *Host, found nameResult, t *task.
 	return err
 }
 
-// dryRun is --dry-run: what the policy would do, from the code that does it.
+// dryRun prints the schedule of the policy.
 func (w *Wrapper) dryRun(p *Host, now time.Time, lines render.Observer, asJSON bool) error {
 	if err := AskReader(context.Background(), p, w.choice, w.State, lines.Warn); err != nil {
 		return err
@@ -261,8 +264,8 @@ func RetentionOf(flag *flags.Duration, getenv func(string) string) (time.Duratio
 	return kept, nil
 }
 
-// A run tidies up now and then, so little at once that nobody feels it: one of sixteen does, and each that made so many
-// attempts that sixteen of its kind are more than one step removes. So at least as much goes as comes.
+// One run in sixteen removes a few old tasks, and so does each run with so many attempts that sixteen like it write more
+// rows than one step removes: the journal does not grow for ever.
 const (
 	tidyEvery    = 16
 	tidyRows     = 250                          // about 2 ms

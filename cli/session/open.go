@@ -1,0 +1,133 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/10f93571/retry/cli/flags"
+	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/internal/text"
+	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/lock"
+	"github.com/10f93571/retry/state/sqlite"
+)
+
+// OpenJournal opens the journal, and makes it where there is none.
+func OpenJournal(ctx context.Context, p *Host, stateDir string) (state.Store, error) {
+	return openWith(ctx, sqlite.Open, p, stateDir)
+}
+
+// ReadJournal opens the journal for a report, which writes nothing. Without a journal there are no tasks.
+func ReadJournal(ctx context.Context, p *Host, stateDir string) (state.Store, error) {
+	journal, err := openWith(ctx, sqlite.OpenReader, p, stateDir)
+	if errors.Is(err, state.ErrNoJournal) {
+		return sqlite.OpenEmpty()
+	}
+	return journal, err
+}
+
+func openWith(ctx context.Context, open func(context.Context, string) (*sqlite.Journal, error), p *Host,
+	stateDir string) (state.Store, error) {
+	dir, err := lock.Dir(stateDir, p.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	journal, err := open(ctx, dir)
+	if err != nil {
+		return nil, text.WithHint(err, "retry doctor "+render.Command([]string{"--state", dir})+" says what is wrong")
+	}
+	return journal, nil
+}
+
+// openForRun opens the journal of a run. A journal that cannot be used never stops the command, unless it is required.
+func openForRun(ctx context.Context, p *Host, stateDir string, f *flags.JournalFlags, warn func(error)) (*Journal, error) {
+	g := &Journal{warn: warn, required: f.RequireState, Stopping: p.Stopping()}
+	switch {
+	case f.NoState && f.RequireState:
+		return nil, errors.New("--no-state and --require-state exclude each other\nhint: give one of them")
+	case f.NoState:
+		return g, nil
+	}
+	open := func() (journal state.Store, err error) {
+		return openWith(ctx, func(ctx context.Context, dir string) (*sqlite.Journal, error) {
+			j, err := sqlite.Open(ctx, dir)
+			if err == nil {
+				j.SyncFirst = f.RequireState
+			}
+			return j, err
+		}, p, stateDir)
+	}
+	if !f.RequireState {
+		g.reopen = open
+	}
+	var err error
+	g.Journal, err = open()
+	return g, g.failed(g.replace(err), nil, f.RequireState)
+}
+
+// replace sets a damaged journal aside and begins a new one, which is only right before the task is in it. Of the
+// processes that find the damage, one does so and warns. It returns the error that is left, and any other as it is.
+func (g *Journal) replace(damage error) error {
+	if g.reopen == nil || !errors.Is(damage, state.ErrCorrupt) {
+		return damage
+	}
+	g.lost = damage
+	aside, err := sqlite.SetAside(context.Background(), damage)
+	if err != nil {
+		return err
+	}
+	journal, err := g.reopen()
+	switch {
+	case err != nil && aside == "":
+		return err
+	case err != nil:
+		return fmt.Errorf("the damaged one is now in %s, and no new one could be begun: %w", aside, err)
+	case aside != "":
+		g.warn(fmt.Errorf("the journal was damaged (%w); it is now in %s, and a new one was begun%s",
+			withoutHint(damage), aside, recoveryHint(aside)))
+	}
+	if g.Journal != nil {
+		_ = g.Journal.Close()
+	}
+	g.Journal = journal
+	return nil
+}
+
+// setAside makes the next run begin a new journal in place of a damaged one that has this run's task in it.
+func (g *Journal) setAside(damage error) error {
+	if g.reopen == nil || !errors.Is(damage, state.ErrCorrupt) {
+		return damage
+	}
+	aside, err := sqlite.SetAside(context.Background(), damage)
+	if err != nil || aside == "" {
+		return damage
+	}
+	return fmt.Errorf("%w; it is now in %s%s", withoutHint(damage), aside, recoveryHint(aside))
+}
+
+func withoutHint(err error) error {
+	if fault, ok := errors.AsType[*state.Fault](err); ok {
+		return fault.Err
+	}
+	return err
+}
+
+func recoveryHint(aside string) string {
+	return fmt.Sprintf("\nhint: its tasks are not resumed; retry doctor %s says what is wrong with it, "+
+		"and sqlite3 %s .recover saves what can be read",
+		render.Command([]string{"--state", aside}), render.Command([]string{filepath.Join(aside, "journal.db")}))
+}
+
+// JournalAbsent says that no journal is where one is looked for, which most commands take for one without tasks. It is
+// nil where a journal is, or where something keeps us from looking.
+func JournalAbsent(p *Host, stateDir string) error {
+	place, err := lock.Locate(stateDir, p.Getenv)
+	if err != nil || sqlite.Exists(place.Dir) {
+		return nil
+	}
+	return fmt.Errorf("%s (%s): no journal there yet"+
+		"\nhint: the first run makes it; do the jobs run as another user, or with another RETRY_STATE_DIR?",
+		text.Escape(place.Dir), place.Source)
+}
