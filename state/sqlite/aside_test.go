@@ -262,7 +262,10 @@ func TestTheReserveTakesUpRoom(t *testing.T) {
 // The end of a task on a full disk costs the reserve, once; nothing else does.
 func TestTheReserveIsForAFullDisk(t *testing.T) {
 	j := open(t)
-	must(t, j.shortenLogAlone()) // a shorter log would leave room, too
+	must(t, j.conn.use(func() error { // a shorter log would leave room, too
+		_, _, err := j.conn.checkpoint("PASSIVE")
+		return err
+	}))
 	reserve := filepath.Join(j.dir, reserveName)
 	ended := &task.Task{Status: task.Succeeded}
 	calls := 0
@@ -375,12 +378,12 @@ func TestAReaderBesideAWriter(t *testing.T) {
 func TestAReaderOfACopy(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", t.TempDir())
+	withStep(t, "SELECT 1") // an older schema
 	p := startPuppet(t)
 	p.ask("open", dir)
 	_, id := p.create()
-	path := filepath.Join(dir, DatabaseName)
-	j := &Journal{dir: dir}
-	must(t, j.openCopy(t.Context(), func(to string) error { return copyFiles(path, to) }))
+	j, err := OpenReader(t.Context(), dir)
+	must(t, err)
 	stored(t, j, id)
 	if mode := modes(t, j.copied); mode["."] != 0o700 || mode[DatabaseName] != 0o600 {
 		t.Errorf("others may read the copy: %v", mode)

@@ -13,10 +13,9 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Claim writes the intent of the task's next attempt, in one transaction with the task itself where this is its first.
-// What it wrote survives the death of the process at once. A new task survives a power loss, too, from the moment that
-// its first outcome is recorded; where that matters, from before the first attempt. It returns ErrNamed where an
-// unfinished task has the new one's name.
+// Claim writes the intent of the task's next attempt, together with the task if this is its first. It survives the death
+// of the process at once. A new task survives a power loss from its first recorded outcome on; from before its first
+// attempt where that matters. Claim returns ErrNamed if an unfinished task has the new one's name.
 func (j *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error {
 	if t.Number != 0 {
 		err := j.write(ctx, func(c *conn) error { return j.claimNext(c, t, now) })
@@ -25,14 +24,17 @@ func (j *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 	}
 	var number int64
 	err := j.write(ctx, func(c *conn) (err error) {
-		if number, err = insertTask(c, t); err != nil {
+		if err := nameFree(c, t.Name); err != nil {
 			return err
 		}
-		step("task inserted")
-		if number, err = j.own(c, number); err != nil { // before anybody else can see the task
+		if number, err = j.ownNewNumber(c); err != nil { // before the task is visible to other processes
 			return err
 		}
 		step("task owned")
+		if err := insertTask(c, t, number); err != nil {
+			return err
+		}
+		step("task inserted")
 		return insertAttempt(c, number, 1, now)
 	})
 	if err == nil {
@@ -40,7 +42,7 @@ func (j *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 	}
 	if err != nil {
 		if number != 0 {
-			_ = j.owners.Release(number) // it goes to the next task, whoever makes that
+			_ = j.owners.Release(number) // the next new task gets this number
 		}
 		return fmt.Errorf("write the task to the journal: %w", j.diagnose(err))
 	}
@@ -49,15 +51,15 @@ func (j *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 	return nil
 }
 
-// syncNew syncs a new task: where it matters before its first attempt, else while that runs.
+// syncNew syncs a new task, either before or during its first attempt.
 func (j *Journal) syncNew(ctx context.Context, t *task.Task, number int64) error {
-	// Others rely on a name, and a request that is not safe must not be sent twice.
+	// Other processes rely on a name, and an unsafe request must not be sent twice: these are synced before.
 	if !j.SyncFirst && t.Name == "" && !t.Once && (t.Target == nil || t.Target.Safe()) {
-		j.syncBeside(number)
+		j.syncInBackground(number)
 		return nil
 	}
 	err := j.sync()
-	if err != nil { // the task was never acknowledged, so that no resume may run it
+	if err != nil { // the task was never acknowledged: no resume may run it
 		_ = j.write(ctx, func(c *conn) error {
 			_, err := c.exec("DELETE FROM tasks WHERE number = ?", number)
 			return err
@@ -77,62 +79,49 @@ func (j *Journal) claimNext(c *conn, t *task.Task, now time.Time) error {
 	return insertAttempt(c, t.Number, t.AttemptCount+1, now)
 }
 
-// own makes this process the owner of a task that nobody has seen yet. Where the database was removed under a living
-// owner, that one's number is skipped.
-func (j *Journal) own(c *conn, number int64) (int64, error) {
-	free := number
-	for {
-		owned, err := j.owners.Acquire(free)
-		if err != nil {
+// ownNewNumber returns the number of a new task and makes this process its owner. A number may have an owner already if
+// the database was removed while its task ran; such a number is skipped.
+func (j *Journal) ownNewNumber(c *conn) (number int64, err error) {
+	if err := c.row("SELECT coalesce(max(number), 0) FROM tasks", nil, &number); err != nil {
+		return 0, err
+	}
+	for owned := false; !owned; {
+		number++
+		if owned, err = j.owners.Acquire(number); err != nil {
 			return 0, err
 		}
-		if owned {
-			break
-		}
-		free++
 	}
-	if free == number {
-		return number, nil
-	}
-	_, err := c.exec("UPDATE tasks SET number = ? WHERE number = ?", free, number)
-	return free, err
+	return number, nil
 }
 
-// insertTask writes a task whose first attempt is claimed with it.
-func insertTask(c *conn, t *task.Task) (int64, error) {
+// insertTask writes a task whose first attempt is claimed in the same transaction.
+func insertTask(c *conn, t *task.Task, number int64) error {
 	if !task.Allowed(task.EventCreate, "", task.InFlight) {
-		return 0, fmt.Errorf("no transition makes a task that is %s", task.InFlight)
-	}
-	if err := nameFree(c, t.Name); err != nil {
-		return 0, err
+		return fmt.Errorf("no transition makes a task that is %s", task.InFlight)
 	}
 	policy, err := t.Policy.MarshalJSON()
 	if err != nil {
-		return 0, err
+		return err
 	}
 	options, err := marshalOptions(t.Options)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	var request any // NULL for a command
 	if t.Target != nil {
 		stored, err := json.Marshal(t.Target)
 		if err != nil {
-			return 0, err
+			return err
 		}
 		request = string(stored)
 	}
-	const query = `INSERT INTO tasks (id, parent, name, once, kind, status, argv, request, directory, environment, policy, options,
-			idempotency_key, attempt_count, created_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?)`
-	result, err := c.run(query, []any{
+	const query = `INSERT INTO tasks (number, id, parent, name, once, kind, status, argv, request, directory, environment,
+			policy, options, idempotency_key, attempt_count, created_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?)`
+	_, err = c.exec(query, number,
 		t.ID, nullable(t.Parent), nullable(t.Name), t.Once, t.Kind, task.InFlight, joinStrings(t.Command), request,
-		[]byte(t.Directory), joinStrings(t.Environment), string(policy), options, t.IdempotencyKey, t.CreatedAt.UnixMicro(),
-	})
-	if err != nil {
-		return 0, err
-	}
-	return result.LastInsertId()
+		[]byte(t.Directory), joinStrings(t.Environment), string(policy), options, t.IdempotencyKey, t.CreatedAt.UnixMicro())
+	return err
 }
 
 // joinStrings ends each string with the one byte that no argument and no variable can hold.
@@ -144,8 +133,7 @@ func joinStrings(list []string) []byte {
 	return joined
 }
 
-// storedOptions are options as the journal holds them. JSON would change a hook that is no UTF-8, which it may be like
-// an argument, so hooks are stored as bytes.
+// storedOptions are options as the journal stores them: hooks as bytes, because JSON would change invalid UTF-8.
 type storedOptions struct {
 	task.Options
 	OnRetry   []byte `json:"on_retry,omitempty"`
@@ -162,7 +150,7 @@ func marshalOptions(o task.Options) (any, error) {
 	return string(text), err
 }
 
-// nameFree returns ErrNamed where an unfinished task has the name: of those only one may.
+// nameFree returns ErrNamed if an unfinished task has the name.
 func nameFree(c *conn, name string) error {
 	if name == "" {
 		return nil
@@ -180,8 +168,8 @@ func insertAttempt(c *conn, number int64, attempt int, now time.Time) error {
 	return err
 }
 
-// Unclaim takes back the claim of RecordAndClaim, before its attempt began: the task waits, as the decision had it. A
-// task that was cancelled meanwhile stays so, and gives task.ErrNotOwner.
+// Unclaim undoes the claim of RecordAndClaim if its attempt did not begin: the task waits as decided. If the task was
+// cancelled meanwhile, Unclaim returns task.ErrNotOwner.
 func (j *Journal) Unclaim(ctx context.Context, t *task.Task) error {
 	return j.write(ctx, func(c *conn) error {
 		err := j.advance(c, t.Number, t.ID, transition{
@@ -196,19 +184,18 @@ func (j *Journal) Unclaim(ctx context.Context, t *task.Task) error {
 	})
 }
 
-// machineSalt keeps the tasks of two machines out of step.
+// machineSalt lets two machines run their tasks at different moments.
 func machineSalt() uint64 {
 	name, err := os.Hostname()
 	if err != nil {
-		return 0 // the tasks of one machine are still spread
+		return 0 // the tasks of one machine still differ
 	}
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name))
 	return h.Sum64()
 }
 
-// phase returns the task's fixed place in [0, 1): multiples of the golden ratio stay evenly apart, however many there
-// are.
+// phase returns a fixed number in [0, 1) for a task: multiples of the golden ratio are evenly spread, however many.
 func phase(number int64, salt uint64) float64 {
 	const unit = 1.0 / (1 << 53)
 	_, f := math.Modf(math.Phi*float64(number) + float64(salt>>11)*unit)

@@ -13,12 +13,12 @@ import (
 	"github.com/mattn/go-sqlite3"
 )
 
-// conn is one connection to SQLite. It calls the driver directly: database/sql, with its pool and its contexts, costs a
-// start more than the start's statements do.
+// conn is one connection to SQLite. It calls the driver directly: the pool and the contexts of database/sql would take
+// longer than the statements of a start.
 type conn struct {
 	driver   driver.Conn
 	compiled map[string]driver.Stmt
-	busy     chan struct{} // holds one element while the connection is in use; unlike a mutex it can be waited for in a synctest bubble
+	busy     chan struct{} // full while the connection is in use; synctest cannot wait for a mutex
 }
 
 var errClosed = errors.New("the journal is closed")
@@ -31,7 +31,7 @@ func connect(dataSource string) (*conn, error) {
 	return &conn{driver: d, compiled: map[string]driver.Stmt{}, busy: make(chan struct{}, 1)}, nil
 }
 
-// use calls do while nobody else uses the connection.
+// use calls do when no other goroutine uses the connection.
 func (c *conn) use(do func() error) error {
 	c.busy <- struct{}{}
 	defer func() { <-c.busy }()
@@ -41,7 +41,7 @@ func (c *conn) use(do func() error) error {
 	return do()
 }
 
-// close closes the statements first: one that is left would keep SQLite's connection alive.
+// close closes the statements first: an open one would keep SQLite's connection alive.
 func (c *conn) close() error {
 	return c.use(func() error {
 		for _, statement := range c.compiled {
@@ -53,7 +53,7 @@ func (c *conn) close() error {
 	})
 }
 
-// statement compiles a query once: to compile one takes longer than to run it.
+// statement compiles a query once, because compiling takes longer than running it.
 func (c *conn) statement(query string) (driver.Stmt, error) {
 	if s := c.compiled[query]; s != nil {
 		return s, nil
@@ -65,28 +65,26 @@ func (c *conn) statement(query string) (driver.Stmt, error) {
 	return s, err
 }
 
-// exec runs a statement and returns how many rows it changed. One without arguments is not kept compiled, and may be
-// several in one text.
+// exec runs a statement and returns how many rows it changed. A text without arguments may have several statements, and
+// is not kept compiled.
 func (c *conn) exec(query string, args ...any) (changed int64, err error) {
-	result, err := c.run(query, args)
+	var result driver.Result
+	if len(args) == 0 {
+		result, err = c.driver.(driver.ExecerContext).ExecContext(context.Background(), query, nil)
+	} else {
+		statement, values, failed := c.prepare(query, args)
+		if failed != nil {
+			return 0, failed
+		}
+		result, err = statement.(driver.StmtExecContext).ExecContext(context.Background(), values)
+	}
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected()
 }
 
-func (c *conn) run(query string, args []any) (driver.Result, error) {
-	if len(args) == 0 {
-		return c.driver.(driver.ExecerContext).ExecContext(context.Background(), query, nil)
-	}
-	statement, values, err := c.prepare(query, args)
-	if err != nil {
-		return nil, err
-	}
-	return statement.(driver.StmtExecContext).ExecContext(context.Background(), values)
-}
-
-// prepare also converts arguments to the few types that a driver knows.
+// prepare compiles a query, and converts its arguments to the few types that a driver knows.
 func (c *conn) prepare(query string, args []any) (driver.Stmt, []driver.NamedValue, error) {
 	statement, err := c.statement(query)
 	if err != nil {
@@ -101,6 +99,14 @@ func (c *conn) prepare(query string, args []any) (driver.Stmt, []driver.NamedVal
 		values[i] = driver.NamedValue{Ordinal: i + 1, Value: value}
 	}
 	return statement, values, nil
+}
+
+func (c *conn) query(ctx context.Context, query string, args []any) (driver.Rows, error) {
+	statement, values, err := c.prepare(query, args)
+	if err != nil {
+		return nil, err
+	}
+	return statement.(driver.StmtQueryContext).QueryContext(ctx, values)
 }
 
 // row reads the first row that a query finds into to, or returns sql.ErrNoRows.
@@ -128,39 +134,24 @@ func (c *conn) each(ctx context.Context, query string, args []any, do func(scann
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	row := make([]driver.Value, len(rows.Columns()))
 	scan := func(to ...any) error { return scanRow(row, to) }
-	for more := true; more; {
-		if err := rows.Next(row); err != nil {
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
+	for more := true; more && err == nil; {
+		if err := rows.Next(row); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
 			return err
 		}
-		if more, err = do(scan); err != nil {
-			return err
-		}
+		more, err = do(scan)
 	}
-	return nil
+	return err
 }
 
-func (c *conn) query(ctx context.Context, query string, args []any) (driver.Rows, error) {
-	if len(args) == 0 {
-		return c.driver.(driver.QueryerContext).QueryContext(ctx, query, nil)
-	}
-	statement, values, err := c.prepare(query, args)
-	if err != nil {
-		return nil, err
-	}
-	return statement.(driver.StmtQueryContext).QueryContext(ctx, values)
-}
-
-// Times and durations that are read lie between these, so that nothing that is computed from them overflows, whatever
-// is in the journal.
+// Times that are read are limited to this range, so that no computation overflows on a damaged journal.
 var (
 	earliest = time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
-	latest   = time.Date(10000, 1, 2, 0, 0, 0, 0, time.UTC).UnixMicro() // a day past RFC 3339: the wait of a task made in 9999
+	latest   = time.Date(10000, 1, 2, 0, 0, 0, 0, time.UTC).UnixMicro() // RFC 3339, and the wait of a task made at its end
 )
 
-// longest is a hundred years: two of them can be added.
+// longest is the longest duration that is read: a hundred years, so that the sum of two does not overflow.
 const longest = 36_525 * 24 * time.Hour
 
 // timeOf reads microseconds since 1970; NULL is the zero time.
@@ -182,7 +173,7 @@ func durationOf(value driver.Value) time.Duration {
 	return time.Duration(min(max(us, 0), float64(longest.Microseconds()))) * time.Microsecond
 }
 
-// scanRow copies a row. NULL leaves a variable at its zero value. Flags are 0 or not, times and durations microseconds.
+// scanRow copies a row. NULL becomes the zero value. Any flag but 0 is true; times and durations are in microseconds.
 func scanRow(row []driver.Value, to []any) error {
 	for i, value := range row {
 		var err error
@@ -191,6 +182,10 @@ func scanRow(row []driver.Value, to []any) error {
 			err = scanInto(to, value)
 		case *int:
 			err = scanInto(to, value)
+		case *string:
+			err = scanInto(to, value)
+		case *[]byte:
+			err = scanInto(to, value)
 		case *bool:
 			n, _ := value.(int64)
 			*to = n != 0
@@ -198,10 +193,6 @@ func scanRow(row []driver.Value, to []any) error {
 			*to = timeOf(value)
 		case *time.Duration:
 			*to = durationOf(value)
-		case *string:
-			err = scanInto(to, value)
-		case *[]byte:
-			err = scanInto(to, value)
 		case sql.Scanner:
 			err = to.Scan(value)
 		default:
@@ -221,46 +212,39 @@ func scanInto[T any](to *T, value driver.Value) error {
 	return err
 }
 
-// transaction runs do between BEGIN IMMEDIATE and COMMIT. It rolls back also what could not be committed: SQLite may
-// leave that open.
+// transaction runs do between BEGIN IMMEDIATE and COMMIT. It also rolls back after a failed COMMIT, which may leave the
+// transaction open.
 func (c *conn) transaction(ctx context.Context, do func(*conn) error) error {
-	c.busy <- struct{}{}
-	defer func() { <-c.busy }()
-	if c.driver == nil {
-		return errClosed
-	}
-	err := retryBusy(ctx, func() error {
-		_, err := c.exec("BEGIN IMMEDIATE")
+	return c.use(func() error {
+		err := retryBusy(ctx, func() error {
+			_, err := c.exec("BEGIN IMMEDIATE")
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		step("transaction begun")
+		if err = do(c); err == nil {
+			step("transaction written")
+			_, err = c.exec("COMMIT")
+			step("transaction committed")
+		}
+		if err != nil {
+			_, _ = c.exec("ROLLBACK")
+		}
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	step("transaction begun")
-	if err = do(c); err == nil {
-		step("transaction written")
-		_, err = c.exec("COMMIT")
-		step("transaction committed")
-	}
-	if err != nil {
-		_, _ = c.exec("ROLLBACK")
-	}
-	return err
 }
 
-// busyTimeout is how long one process waits for the others' writes.
-const busyTimeout = 5 * time.Second
-
-// The pauses between two tries to get a lock. A write takes a fraction of a millisecond; where many wait, each tries
-// more rarely.
 const (
-	firstPause = 200 * time.Microsecond
-	lastPause  = 4 * time.Millisecond
+	busyTimeout = 5 * time.Second // how long a process waits for other processes' writes
+	firstPause  = 200 * time.Microsecond
+	lastPause   = 4 * time.Millisecond
 )
 
 // retryBusy repeats what fails because of another process's lock, for busyTimeout or until the context ends. The pauses
-// are random, so that no process is always the last one. SQLite's own busy handler sleeps for up to 100 ms at a time
-// and cannot be interrupted.
+// are random, so that no process is always the last. SQLite's own busy handler sleeps for up to 100 ms at a time and
+// cannot be interrupted.
 func retryBusy(ctx context.Context, do func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/10f93571/retry/state"
@@ -15,37 +16,27 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// syncBeside syncs a new task while its first attempt runs.
-func (j *Journal) syncBeside(number int64) {
-	s := &pendingSync{done: make(chan struct{})}
-	j.syncs.Store(number, s)
-	j.background.Go(func() {
-		s.err = j.sync()
-		close(s.done)
-	})
+// syncInBackground syncs a new task while its first attempt runs.
+func (j *Journal) syncInBackground(number int64) {
+	wait := sync.OnceValue(j.sync)
+	j.syncs.Store(number, wait)
+	j.background.Go(func() { _ = wait() })
 }
 
-// pendingSync is the sync of a new task; err is set when done is closed.
-type pendingSync struct {
-	done chan struct{}
-	err  error
-}
-
-// awaitSync waits until a task that this process made is synced.
+// awaitSync waits until a task that this process created is synced.
 func (j *Journal) awaitSync(t *task.Task) error {
-	s, ok := j.syncs.Load(t.Number)
+	wait, ok := j.syncs.Load(t.Number)
 	if !ok {
 		return nil
 	}
-	<-s.(*pendingSync).done
-	return j.diagnose(s.(*pendingSync).err)
+	return j.diagnose(wait.(func() error)())
 }
 
-// syncLog waits until the disk has what was committed. With synchronous=FULL, SQLite would wait while it holds the
-// write lock; here others write meanwhile, and the file system makes one wait of many.
+// syncLog waits until the disk holds what was committed. With synchronous=FULL, SQLite would hold the write lock during
+// the sync; here other processes write meanwhile.
 func (j *Journal) syncLog() error {
 	step("transaction not synced")
-	file, err := os.OpenFile(filepath.Join(j.dir, DatabaseName+walSuffix), os.O_RDWR, 0) // Windows syncs only what may be written
+	file, err := os.OpenFile(filepath.Join(j.dir, DatabaseName+walSuffix), os.O_RDWR, 0) // Windows syncs writable files only
 	if err != nil {
 		return err
 	}
@@ -53,57 +44,51 @@ func (j *Journal) syncLog() error {
 	return syncData(file)
 }
 
-// prepareEnd does while the command runs what its end would wait for: it compiles the statements, and copies a long log
-// into the database. An error shows at the end, where it matters.
+// prepareEnd does while the command runs what its end would wait for: it compiles statements and shortens the WAL. It
+// ignores errors, because the write at the end reports them.
 func (j *Journal) prepareEnd() {
-	left := 0
-	_ = j.conn.use(func() (err error) {
+	_ = j.conn.use(func() error {
 		for _, query := range []string{updateTask, setAttempt + isInFlight} {
 			if _, err := j.conn.statement(query); err != nil {
 				return err
 			}
 		}
-		left, err = j.conn.shortenLog()
-		return err
+		return nil
 	})
-	if left >= longLog {
-		_ = j.shortenLogAlone()
-	}
+	_ = j.shortenLog()
 }
 
 const (
-	// walPages is the length from which the log is copied into the database. The first process that opens the journal
-	// after all others have gone reads the log, a microsecond a page; a copy waits for the disk three or four times.
+	// walPages is the WAL's length from which it is copied into the database. The first process that opens the journal
+	// reads the whole WAL, at a microsecond a page; a copy waits for the disk three or four times.
 	walPages = 64
-	// longLog is the length from which a log is copied while nobody writes. What others write meanwhile keeps the log
-	// from being begun anew; from a thousand pages on SQLite would copy in every COMMIT.
+	// longLog is the length from which the copy keeps other writers out. Their writes can keep SQLite from restarting
+	// the WAL, and from a thousand pages on SQLite would copy it in every COMMIT.
 	longLog = 4 * walPages
 )
 
-// shortenLog copies a long log into the database, and returns its length where others kept it from copying all.
-func (c *conn) shortenLog() (left int, err error) {
-	pages, copied, err := c.checkpoint("NOOP")
+// shortenLog copies a long WAL into the database.
+func (j *Journal) shortenLog() error {
+	var pages, copied int
+	err := j.conn.use(func() (err error) {
+		pages, copied, err = j.conn.checkpoint("NOOP")
+		return err
+	})
 	if err != nil || pages-copied < walPages {
-		return 0, err
+		return err
 	}
-	if pages, copied, err = c.checkpoint("PASSIVE"); err != nil || pages == copied {
-		return 0, err
+	if pages >= longLog {
+		ctx, cancel := context.WithTimeout(context.Background(), busyTimeout)
+		defer cancel()
+		defer j.owners.Queue(ctx)()
 	}
-	return pages, nil
-}
-
-// shortenLogAlone copies the log while nobody writes.
-func (j *Journal) shortenLogAlone() error {
-	ctx, cancel := context.WithTimeout(context.Background(), busyTimeout)
-	defer cancel()
-	defer j.owners.Queue(ctx)()
 	return j.conn.use(func() error {
 		_, _, err := j.conn.checkpoint("PASSIVE")
 		return err
 	})
 }
 
-// checkpoint returns how many pages the log has, and how many of them are in the database.
+// checkpoint returns how many pages the WAL has, and how many of them are in the database.
 func (c *conn) checkpoint(mode string) (pages, copied int, err error) {
 	var busy int
 	err = c.row("PRAGMA wal_checkpoint("+mode+")", nil, &busy, &pages, &copied)
@@ -113,41 +98,26 @@ func (c *conn) checkpoint(mode string) (pages, copied int, err error) {
 const (
 	reserveName = "reserve"
 	reserveSize = 256 << 10 // bytes
-	lastReserve = 64 << 10  // what the end of a task takes, which is a few pages
+	lastReserve = 64 << 10  // bytes that are kept for the end of a task, which writes a few pages
 )
 
-// keepReserve makes a file that takes up room, so that the end of a task can be written though the disk is full.
-// Without that, what has succeeded would run again in a resume. A disk that has no room for it now is none of the
-// task's concern.
+// keepReserve creates a file that takes up space. Removing it makes room for the end of a task on a full disk: without
+// that record, a resume would run a command again that has succeeded. On a disk without room there is no reserve.
 func (j *Journal) keepReserve() {
-	if err := j.reserve(reserveSize); err != nil && !errors.Is(err, fs.ErrExist) { // mostly it is there
-		_ = j.reserve(lastReserve)
-	}
-}
-
-func (j *Journal) reserve(size int64) error {
 	path := filepath.Join(j.dir, reserveName)
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
+	if _, err := os.Lstat(path); err == nil {
+		return
 	}
-	_, err = f.Write(make([]byte, size)) // a file system that packs zeros gives less room back, which is no loss
-	if err = errors.Join(err, f.Close()); err != nil {
+	for _, size := range []int{reserveSize, lastReserve} {
+		if os.WriteFile(path, make([]byte, size), 0o600) == nil {
+			return
+		}
 		_ = os.Remove(path)
 	}
-	return err
 }
 
-// spareReserve gives up what the end of a task does not need of the reserve.
-func (j *Journal) spareReserve() {
-	path := filepath.Join(j.dir, reserveName)
-	if info, err := os.Stat(path); err == nil && info.Size() > lastReserve {
-		_ = os.Truncate(path, lastReserve)
-	}
-}
-
-// writeEnd is write for what ends an attempt. Where it ends the task, on a full disk, it gives the reserve up and tries
-// once more: between two attempts the next one would only fill that, too, and leave nothing for the end.
+// writeEnd is write for the end of an attempt. If the attempt ends the task and the disk is full, it removes the reserve
+// and tries again. Between two attempts it does not: the next attempt would use up that room as well.
 func (j *Journal) writeEnd(ctx context.Context, t *task.Task, do func(*conn) error) error {
 	err := j.write(ctx, do)
 	if errors.Is(err, state.ErrFull) && t.Status.Finished() && os.Remove(filepath.Join(j.dir, reserveName)) == nil {
@@ -156,9 +126,9 @@ func (j *Journal) writeEnd(ctx context.Context, t *task.Task, do func(*conn) err
 	return err
 }
 
-// makeRoom copies the log back where that can grow no longer, so that the next write begins it anew in the room that it
-// has, and keeps it short from then on: the database needs some of the reserve to grow, and the log is not to take the
-// rest. It reports false where nothing is gained: all was copied before, or others still read the log.
+// makeRoom copies the WAL into the database when the disk is full, so that the next write reuses the WAL's space. The
+// database may need a part of the reserve to grow. From then on, SQLite keeps the WAL short. makeRoom reports false if it
+// gained nothing: the WAL was copied before, or a reader keeps it from being copied.
 func (j *Journal) makeRoom() (made bool) {
 	_ = j.conn.use(func() error {
 		c := j.conn
@@ -166,7 +136,10 @@ func (j *Journal) makeRoom() (made bool) {
 		if err != nil || pages == copied {
 			return err
 		}
-		j.spareReserve()
+		reserve := filepath.Join(j.dir, reserveName)
+		if info, err := os.Stat(reserve); err == nil && info.Size() > lastReserve {
+			_ = os.Truncate(reserve, lastReserve)
+		}
 		if pages, copied, err = c.checkpoint("PASSIVE"); err != nil {
 			return err
 		}
@@ -177,10 +150,10 @@ func (j *Journal) makeRoom() (made bool) {
 	return made
 }
 
-// enoughRoom is what the file system of a journal has to have left for more than the journal itself.
+// enoughRoom is the free space below which only the journal itself is written.
 const enoughRoom = 16 << 20 // bytes
 
-// HasRoom reports whether inputs and outputs can be kept beside the journal.
+// HasRoom reports whether the file system has room for inputs and outputs.
 func (j *Journal) HasRoom() bool {
 	system, err := lock.Statfs(j.dir)
 	return err == nil && system.Free >= enoughRoom
@@ -193,14 +166,13 @@ const (
 	asideTime   = "20060102T150405Z"
 )
 
-// asideOrder is in which order a damaged journal leaves. The database goes first and its WAL last: should we die in
-// between, a WAL without a database is damage to whoever opens the journal next, while a database without its WAL would
-// look sound and lack what was acknowledged. The locks and the inputs go along, since the numbers of tasks begin anew.
+// asideOrder is the order in which the files of a damaged journal are moved: the database first, its WAL last. If the
+// process dies in between, the next one sees a WAL without a database, which is damage. A database without its WAL would
+// look sound and lack acknowledged tasks. Locks and inputs are moved because the numbers of tasks start again.
 var asideOrder = []string{DatabaseName, DatabaseName + shmSuffix, lock.OwnersFile, inputsName, DatabaseName + walSuffix}
 
-// SetAside moves the journal that damage, an ErrCorrupt, complains of into a directory beside it, and returns that. It
-// returns "" where another process has done so before. Those that have the old files open go on with them there, and
-// harm nothing.
+// SetAside moves the journal that is named in damage, an ErrCorrupt, into a directory of its own and returns that. It
+// returns "" if another process has moved it already. Processes that have the old files open continue to use them.
 func SetAside(ctx context.Context, damage error) (aside string, err error) {
 	var f *state.Fault
 	if !errors.As(damage, &f) || !errors.Is(f.Kind, state.ErrCorrupt) || f.Dir == "" {
@@ -211,7 +183,8 @@ func SetAside(ctx context.Context, damage error) (aside string, err error) {
 		return "", fmt.Errorf("set the damaged journal aside: %w", diagnose(f.Dir, err))
 	}
 	defer unlock()
-	if current, err := statDatabase(f.Dir); err != nil || !sameFile(current, f.File) {
+	current, err := stat(filepath.Join(f.Dir, DatabaseName))
+	if err != nil || !os.SameFile(current, f.File) && (current != nil || f.File != nil) {
 		return "", err
 	}
 	aside, err = moveAside(f.Dir, time.Now())
@@ -235,7 +208,7 @@ func moveAside(dir string, now time.Time) (aside string, err error) {
 	return aside, errors.Join(lock.SyncDir(aside), lock.SyncDir(dir))
 }
 
-// makeAside makes a directory of a name that is free.
+// makeAside creates a directory with a name that is not in use.
 func makeAside(dir string, now time.Time) (string, error) {
 	name := filepath.Join(dir, asidePrefix+now.UTC().Format(asideTime))
 	for n := 1; ; n++ {
@@ -249,7 +222,7 @@ func makeAside(dir string, now time.Time) (string, error) {
 	}
 }
 
-// Asides lists the journals that were set aside, oldest first.
+// Asides lists the directories of the journals that were set aside, oldest first.
 func Asides(dir string) (found []string) {
 	entries, _ := os.ReadDir(dir) // sorted, and the names begin with their times
 	for _, entry := range entries {
@@ -258,12 +231,4 @@ func Asides(dir string) (found []string) {
 		}
 	}
 	return found
-}
-
-// sameFile compares what stands at a path with what stood there; nil is nothing.
-func sameFile(a, b os.FileInfo) bool {
-	if a == nil || b == nil {
-		return a == nil && b == nil
-	}
-	return os.SameFile(a, b)
 }

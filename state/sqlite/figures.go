@@ -2,9 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -12,7 +9,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Figures returns what a monitor wants to know of the journal.
+// Figures returns what a monitoring system asks for.
 func (j *Journal) Figures(ctx context.Context) (f task.JournalFigures, err error) {
 	size, err := j.Size()
 	if err != nil {
@@ -33,25 +30,22 @@ func (j *Journal) Figures(ctx context.Context) (f task.JournalFigures, err error
 	return f, err
 }
 
-// countByStatus counts every status, those that no task has too.
+// countByStatus counts every status, even those without tasks.
 func (j *Journal) countByStatus(ctx context.Context) (map[task.Status]int, error) {
 	counts := map[task.Status]int{task.Pending: 0, task.InFlight: 0}
 	for _, status := range finishedStatuses {
 		counts[status] = 0
 	}
-	err := j.read(ctx, func(c *conn) error {
-		return c.each(ctx, `SELECT status, count(*) FROM tasks GROUP BY status`, nil, func(scan scanner) (bool, error) {
-			var status string
-			var n int
-			err := scan(&status, &n)
-			counts[task.Status(status)] = n
-			return true, err
-		})
+	_, err := collect(ctx, j, `SELECT status, count(*) FROM tasks GROUP BY status`, nil, func(scan scanner) (n int, err error) {
+		var status task.Status
+		err = scan((*string)(&status), &n)
+		counts[status] = n
+		return n, err
 	})
 	return counts, err
 }
 
-// countAttempts counts the delays as Stats does: each but that after a task's last attempt.
+// countAttempts sums the delays like Stats: without the delay after a task's last attempt.
 func (j *Journal) countAttempts(ctx context.Context, f *task.JournalFigures) error {
 	const query = `SELECT (SELECT count(*) FROM attempts),
 		(SELECT total(delay) FROM attempts) - total(a.delay)
@@ -60,9 +54,13 @@ func (j *Journal) countAttempts(ctx context.Context, f *task.JournalFigures) err
 	return j.row(ctx, query, nil, &f.Attempts, &f.Waiting)
 }
 
-// countInterrupted looks at the owner of each unfinished task. It returns the names of those whose owner lives.
+// countInterrupted looks at the owner of each unfinished task. It returns the names of the tasks with a living owner.
 func (j *Journal) countInterrupted(ctx context.Context, f *task.JournalFigures) (running map[string]bool, err error) {
-	unfinished, err := j.unfinishedNames(ctx)
+	const query = `SELECT number, name, status, created_at FROM tasks WHERE status IN ('PENDING', 'IN_FLIGHT')`
+	unfinished, err := collect(ctx, j, query, nil, func(scan scanner) (t task.Task, err error) {
+		err = scan(&t.Number, &t.Name, (*string)(&t.Status), &t.CreatedAt)
+		return t, err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +69,7 @@ func (j *Journal) countInterrupted(ctx context.Context, f *task.JournalFigures) 
 		if f.OldestUnfinished.IsZero() || t.CreatedAt.Before(f.OldestUnfinished) {
 			f.OldestUnfinished = t.CreatedAt
 		}
-		interrupted, err := j.Interrupted(ctx, t)
+		interrupted, err := j.Interrupted(ctx, &t)
 		if err != nil {
 			return nil, err
 		}
@@ -84,18 +82,8 @@ func (j *Journal) countInterrupted(ctx context.Context, f *task.JournalFigures) 
 	return running, nil
 }
 
-// unfinishedNames returns the unfinished tasks, of each no more than its number, name, status and time.
-func (j *Journal) unfinishedNames(ctx context.Context) ([]*task.Task, error) {
-	const query = `SELECT number, coalesce(name, ''), status, created_at FROM tasks WHERE status IN ('PENDING', 'IN_FLIGHT')`
-	return collect(ctx, j, query, nil, func(scan scanner) (*task.Task, error) {
-		var t task.Task
-		err := scan(&t.Number, &t.Name, (*string)(&t.Status), &t.CreatedAt)
-		return &t, err
-	})
-}
-
-// selectNames reads of each name the last run that ended, cancelled ones left out: they say nothing of the command.
-// Where the one aggregate is a maximum, SQLite takes the other columns from its row.
+// selectNames reads the last finished run of each name, without the cancelled ones: they say nothing about the command.
+// With max() as the only aggregate, SQLite takes the other columns from the row of the maximum.
 const selectNames = `WITH names AS MATERIALIZED (SELECT DISTINCT name FROM tasks WHERE name IS NOT NULL AND name <> ''),
 	ends AS MATERIALIZED (SELECT t.name, max(t.finished_at) AS finished_at, t.status, ` + ran + ` AS took, t.attempt_count
 		FROM tasks t WHERE t.name IS NOT NULL AND t.status IN ('SUCCEEDED', 'FAILED', 'EXHAUSTED') GROUP BY t.name),
@@ -117,46 +105,38 @@ func (j *Journal) Size() (s state.Size, err error) {
 	if j.dir == "" {
 		return s, nil // a journal that does not exist yet
 	}
-	if s.Database, err = fileSize(filepath.Join(j.dir, DatabaseName)); err != nil {
-		return s, err
+	for suffix, size := range map[string]*int64{"": &s.Database, walSuffix: &s.WAL} {
+		info, err := stat(filepath.Join(j.dir, DatabaseName+suffix))
+		if err != nil {
+			return s, err
+		}
+		if info != nil {
+			*size = info.Size()
+		}
 	}
-	s.WAL, err = fileSize(filepath.Join(j.dir, DatabaseName+walSuffix))
-	return s, err
+	return s, nil
 }
 
-// fileSize of a file that is not there is 0.
-func fileSize(path string) (int64, error) {
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return 0, nil
-	case err != nil:
-		return 0, err
-	}
-	return info.Size(), nil
-}
-
-// Compact gives the room of what was removed back to the disk. It writes the whole journal anew, and others have to
-// wait for it meanwhile.
+// Compact returns the space of removed tasks to the file system. It rewrites the whole journal; other processes wait.
 func (j *Journal) Compact(ctx context.Context) error {
 	return j.read(ctx, func(c *conn) error {
 		if _, err := c.exec("VACUUM"); err != nil {
 			return err
 		}
-		// Where somebody still reads the old pages, the next checkpoint does it.
+		// If a process still reads the old pages, the next checkpoint truncates the WAL.
 		_, err := c.exec("PRAGMA wal_checkpoint(TRUNCATE)")
 		return err
 	})
 }
 
-// Inspection is what SQLite and the tables say of a journal, for `retry doctor`.
+// Inspection is what `retry doctor` asks about a database.
 type Inspection struct {
 	Schema  int    // version
 	Mode    string // journal mode
-	Damage  string // the first damage that SQLite's integrity check found; empty where it found none
+	Damage  string // the first damage that SQLite's integrity check found
 	Orphans int    // rows that refer to a row that does not exist
 
-	Future int       // tasks that were made in the future, as after the clock was set back
+	Future int       // how many tasks were made in the future, as after the clock was set back
 	Latest time.Time // when the last of them was made
 }
 
@@ -178,7 +158,7 @@ func (j *Journal) Inspect(ctx context.Context, now time.Time) (i Inspection, err
 			return i, err
 		}
 		if i.Damage != "" && i.Damage != "ok" {
-			return i, nil // the other answers could not be believed
+			return i, nil // the other answers would not be reliable
 		}
 	}
 	i.Damage = ""

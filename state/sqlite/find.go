@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -12,27 +14,29 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// maxNamed is how many tasks an error names of those that a part of an id stands for.
+// maxNamed is how many tasks an error lists for an ambiguous part of an id.
 const maxNamed = 6
 
 const (
 	findID   = selectTasks + "WHERE t.id = ?"
-	findName = selectTasks + "WHERE t.name = ? ORDER BY t.number DESC LIMIT 1"
+	findName = selectTasks + "WHERE t.name = ?" + newest
+	newest   = " ORDER BY t.number DESC LIMIT 1"
 )
 
-// Find returns the task that a name, an id, or a unique prefix or suffix of an id stands for.
+// Find returns the task with a name or an id, or with a unique beginning or end of an id.
 func (j *Journal) Find(ctx context.Context, ref string) (*task.Task, error) {
 	for _, query := range []string{findID, findName} {
-		if found, err := j.tasks(ctx, query, ref); err != nil || len(found) > 0 {
-			return first(found), err
+		if t, err := j.one(ctx, query, ref); err != nil || t != nil {
+			return t, err
 		}
 	}
-	found, err := j.findPart(ctx, strings.ToLower(ref))
+	found, err := j.tasks(ctx, findPart, strings.ToLower(ref), maxNamed)
 	switch {
 	case err != nil:
 		return nil, err
 	case len(found) == 0:
-		return nil, fmt.Errorf("%w: %q\nhint: retry status lists the tasks; a part of an id is its beginning or its end", state.ErrNotFound, ref)
+		return nil, fmt.Errorf("%w: %q\nhint: retry status lists the tasks; a part of an id is its beginning or its end",
+			state.ErrNotFound, ref)
 	case len(found) > 1:
 		ids := make([]string, len(found))
 		for i, t := range found {
@@ -43,27 +47,14 @@ func (j *Journal) Find(ctx context.Context, ref string) (*task.Task, error) {
 	return found[0], nil
 }
 
-func first(tasks []*task.Task) *task.Task {
-	if len(tasks) == 0 {
-		return nil
-	}
-	return tasks[0]
-}
-
-// Parts of an id, ?1, lead to no more than ?2 numbers. A beginning is a range of the ids' index; for an end all of that
-// is read, but none of the far larger table.
+// findPart finds at most ?2 tasks whose id begins or ends with ?1. A beginning is a range in the index of ids; for an end
+// the whole index is read, but not the far larger table.
 const (
 	withPrefix = "SELECT number FROM (SELECT number FROM tasks WHERE id >= ?1 AND id < ?1 || '~' ORDER BY id DESC LIMIT ?2)"
 	withSuffix = "SELECT number FROM (SELECT number FROM tasks WHERE substr(id, -length(?1)) = ?1 LIMIT ?2)"
-	findPart   = selectTasks + "WHERE t.number IN (" + withPrefix + " UNION ALL " + withSuffix + ") ORDER BY t.number DESC LIMIT ?2"
+	findPart   = selectTasks + "WHERE ?1 <> '' AND t.number IN (" + withPrefix + " UNION ALL " + withSuffix +
+		") ORDER BY t.number DESC LIMIT ?2"
 )
-
-func (j *Journal) findPart(ctx context.Context, part string) ([]*task.Task, error) {
-	if part == "" {
-		return nil, nil
-	}
-	return j.tasks(ctx, findPart, part, maxNamed)
-}
 
 // Unfinished returns the tasks that have not ended, oldest first, without their attempts.
 func (j *Journal) Unfinished(ctx context.Context) ([]*task.Task, error) {
@@ -77,74 +68,61 @@ func (j *Journal) Count(ctx context.Context) (n int, err error) {
 }
 
 func (j *Journal) tasks(ctx context.Context, query string, args ...any) ([]*task.Task, error) {
-	return collect(ctx, j, query, args, j.scanTask)
+	known := map[string]task.Policy{}
+	return collect(ctx, j, query, args, func(scan scanner) (*task.Task, error) { return j.scanTask(scan, known) })
 }
 
-// Attempts returns the task's attempts in their order, with the tails of their output. One that is in flight has no
+// one returns the first task that a query finds; nil if it finds none.
+func (j *Journal) one(ctx context.Context, query string, args ...any) (*task.Task, error) {
+	found, err := j.tasks(ctx, query, args...)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return found[0], nil
+}
+
+// Attempts returns the task's attempts in their order, with the tails of their output. An attempt in flight has no
 // verdict yet.
 func (j *Journal) Attempts(ctx context.Context, number int64) ([]task.Attempt, error) {
 	const query = "SELECT " + attemptColumns + `, o.stdout, o.stderr
 		FROM attempts a LEFT JOIN tails o ON o.task = a.task AND o.attempt = a.number WHERE a.task = ? ORDER BY a.number`
-	return collect(ctx, j, query, []any{number}, func(scan scanner) (task.Attempt, error) {
-		var row attemptRow
-		var stdout, stderr []byte
-		err := scan(append(row.columns(), &stdout, &stderr)...)
-		a := row.attempt()
-		a.Outcome.Stdout, a.Outcome.Stderr = string(stdout), string(stderr)
-		return a, err
-	})
+	return collect(ctx, j, query, []any{number}, scanAttempt)
 }
 
 // History returns the task's attempts in their order, without the tails.
 func (j *Journal) History(ctx context.Context, number int64) ([]task.Attempt, error) {
 	const query = "SELECT " + attemptColumns + " FROM attempts a WHERE a.task = ? ORDER BY a.number"
-	return collect(ctx, j, query, []any{number}, func(scan scanner) (task.Attempt, error) {
-		var row attemptRow
-		err := scan(row.columns()...)
-		return row.attempt(), err
-	})
+	return collect(ctx, j, query, []any{number}, scanAttempt)
 }
 
-// Named returns the unfinished task of a name; nil where there is none.
+// Named returns the unfinished task with a name; nil if there is none.
 func (j *Journal) Named(ctx context.Context, name string) (*task.Task, error) {
-	return j.newest(ctx, "WHERE t.name = ? AND t.status IN ('PENDING', 'IN_FLIGHT')", name)
+	return j.one(ctx, selectTasks+"WHERE t.name = ? AND t.status IN ('PENDING', 'IN_FLIGHT')"+newest, name)
 }
 
-// Newest returns the newest task of a name; nil where there is none.
+// Newest returns the newest task with a name; nil if there is none.
 func (j *Journal) Newest(ctx context.Context, name string) (*task.Task, error) {
-	return j.newest(ctx, "WHERE t.name = ?", name)
+	return j.one(ctx, findName, name)
 }
 
-// Success returns the newest task of a name that succeeded; nil where none did.
+// Success returns the newest task with a name that succeeded; nil if none did.
 func (j *Journal) Success(ctx context.Context, name string) (*task.Task, error) {
-	return j.newest(ctx, "WHERE t.name = ? AND t.status = 'SUCCEEDED'", name)
+	return j.one(ctx, selectTasks+"WHERE t.name = ? AND t.status = 'SUCCEEDED'"+newest, name)
 }
 
-func (j *Journal) newest(ctx context.Context, where string, args ...any) (*task.Task, error) {
-	found, err := j.tasks(ctx, selectTasks+where+" ORDER BY t.number DESC LIMIT 1", args...)
-	return first(found), err
-}
-
-// Output returns what was captured of a task's attempt, or, for attempt 0, of the latest one that has anything.
-func (j *Journal) Output(ctx context.Context, number int64, attempt int) (state.Output, error) {
-	const query = `SELECT attempt, stdout, stderr FROM tails WHERE task = ?1 AND (?2 = 0 OR attempt = ?2) ORDER BY attempt DESC LIMIT 1`
-	found, err := collect(ctx, j, query, []any{number, attempt}, func(scan scanner) (o state.Output, err error) {
-		var stdout, stderr []byte
-		err = scan(&o.Attempt, &stdout, &stderr)
-		o.Stdout, o.Stderr = string(stdout), string(stderr)
-		return o, err
-	})
-	switch {
-	case err != nil:
-		return state.Output{}, err
-	case len(found) == 0:
-		return state.Output{}, state.ErrNoOutput
+// Output returns what was captured of an attempt, or, for attempt 0, of the latest one that wrote anything.
+func (j *Journal) Output(ctx context.Context, number int64, attempt int) (o state.Output, err error) {
+	const query = `SELECT attempt, stdout, stderr FROM tails WHERE task = ?1 AND (?2 = 0 OR attempt = ?2)
+		ORDER BY attempt DESC LIMIT 1`
+	err = j.row(ctx, query, []any{number, attempt}, &o.Attempt, &o.Stdout, &o.Stderr)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = state.ErrNoOutput
 	}
-	return found[0], nil
+	return o, err
 }
 
-// pageSize is how many tasks are read at once. Between two pages no transaction is open, however slowly the tasks are
-// taken: one would keep the WAL from being reset.
+// pageSize is how many tasks are read at once. Between two pages no transaction is open, however slow the caller is: an
+// open one would keep the WAL from being reset.
 const pageSize = 256
 
 // List returns tasks, newest first, without their attempts.
@@ -159,12 +137,17 @@ func (j *Journal) List(ctx context.Context, f state.Filter) ([]*task.Task, error
 	return tasks, nil
 }
 
-// All yields what List returns, and holds no more than a page of it. An error is the last that it yields.
+// All yields what List returns, and holds no more than one page of it. An error is the last item.
 func (j *Journal) All(ctx context.Context, f state.Filter) iter.Seq2[*task.Task, error] {
 	return func(yield func(*task.Task, error) bool) {
 		var last *task.Task
 		for left := f.Limit; ; left -= pageSize {
-			page, err := j.page(ctx, f, last, left)
+			limit := pageSize
+			if f.Limit > 0 {
+				limit = min(left, pageSize)
+			}
+			query, args := listQuery(f, last, limit)
+			page, err := j.tasks(ctx, query, args...)
 			if err != nil {
 				yield(nil, err)
 				return
@@ -182,63 +165,44 @@ func (j *Journal) All(ctx context.Context, f state.Filter) iter.Seq2[*task.Task,
 	}
 }
 
-// page reads the tasks that follow the last one; limit is how many are wanted, as in Filter.
-func (j *Journal) page(ctx context.Context, f state.Filter, last *task.Task, limit int) ([]*task.Task, error) {
-	if limit <= 0 || limit > pageSize {
-		limit = pageSize
-	}
-	query, args := listQuery(f, last, limit)
-	return j.tasks(ctx, query, args...)
-}
-
+// listQuery finds the tasks after the last one. Two of its conditions follow from others, so that SQLite can use an
+// index: that of the unfinished tasks, and that of the ids, which begin with the time.
 func listQuery(f state.Filter, last *task.Task, limit int) (query string, args []any) {
-	where, args := listConditions(f)
-	order := "t.number"
-	if byID(f) {
-		order = "t.id"
+	where, order := "true", "t.number"
+	and := func(condition string, values ...any) {
+		where, args = where+" AND "+condition, append(args, values...)
 	}
-	switch {
-	case last == nil:
-	case order == "t.id":
-		where, args = append(where, "t.id < ?"), append(args, last.ID)
-	default:
-		where, args = append(where, "t.number < ?"), append(args, last.Number)
-	}
-	return selectTasks + "WHERE " + strings.Join(where, " AND ") + " ORDER BY " + order + " DESC LIMIT ?", append(args, limit)
-}
-
-// byID reports whether the index of the ids answers. That of the names is better, where one is given.
-func byID(f state.Filter) bool {
-	return !f.Since.IsZero() && f.Name == ""
-}
-
-// listConditions are the filter in SQL. Two of them say what follows from others, so that an index answers: that of the
-// unfinished tasks, and that of the ids, which begin with the time.
-func listConditions(f state.Filter) (where []string, args []any) {
-	where = []string{"true"}
 	if len(f.Statuses) > 0 {
-		where = append(where, "t.status IN (?"+strings.Repeat(", ?", len(f.Statuses)-1)+")")
+		and("t.status IN (?" + strings.Repeat(", ?", len(f.Statuses)-1) + ")")
 		for _, s := range f.Statuses {
 			args = append(args, s)
 		}
 		if !slices.ContainsFunc(f.Statuses, task.Status.Finished) {
-			where = append(where, "t.status IN ('PENDING', 'IN_FLIGHT')")
+			and("t.status IN ('PENDING', 'IN_FLIGHT')")
 		}
 	}
 	if f.Name != "" {
-		where, args = append(where, "t.name = ?"), append(args, f.Name)
+		and("t.name = ?", f.Name)
 	}
 	if !f.Since.IsZero() {
-		where, args = append(where, "t.created_at >= ?"), append(args, f.Since.UnixMicro())
+		and("t.created_at >= ?", f.Since.UnixMicro())
+		if f.Name == "" { // otherwise the index of the names is the better one
+			order = "t.id"
+			and("t.id >= ?", earliestID(f.Since))
+		}
 	}
-	if byID(f) {
-		where, args = append(where, "t.id >= ?"), append(args, earliestID(f.Since))
+	switch {
+	case last == nil:
+	case order == "t.id":
+		and("t.id < ?", last.ID)
+	default:
+		and("t.number < ?", last.Number)
 	}
-	return where, args
+	return selectTasks + "WHERE " + where + " ORDER BY " + order + " DESC LIMIT ?", append(args, limit)
 }
 
-// earliestID is the beginning of every UUIDv7 that was made at a time or later: RFC 9562, section 5.7, has the
-// milliseconds since 1970 in its first 48 bits.
+// earliestID is the lower bound of every UUIDv7 made at a time or later: its first 48 bits are the milliseconds since 1970
+// (RFC 9562, section 5.7).
 func earliestID(t time.Time) string {
 	digits := fmt.Sprintf("%012x", max(0, t.UnixMilli()))
 	return digits[:8] + "-" + digits[8:]

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"io/fs"
 	"os"
@@ -16,11 +15,10 @@ import (
 
 const (
 	inputsName = "stdin"
-	partSuffix = ".part" // until the end of the input is in the file
+	partSuffix = ".part" // of a file that does not hold all of the input yet
 )
 
-// inputName has the task's id, too: in a directory whose journal was set aside or removed, other tasks get the same
-// numbers.
+// inputName contains the task's id because a new journal in the same directory gives the same numbers to other tasks.
 func inputName(number int64, id string) string {
 	return strconv.FormatInt(number, 10) + "." + id
 }
@@ -33,8 +31,8 @@ func (j *Journal) inputOf(t *task.Task) string {
 	return j.inputPath(inputName(t.Number, t.ID))
 }
 
-// KeepInput makes the file for the task's stdin. It goes with the task: when that ends, the file does. It returns
-// ErrFinished where the task has ended already: the first bytes may come as late as that.
+// KeepInput creates the file for the task's stdin; the end of the task removes it. It returns ErrFinished if the task
+// has ended already: the first bytes may arrive that late.
 func (j *Journal) KeepInput(t *task.Task) (*os.File, error) {
 	path := j.inputOf(t) + partSuffix
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -45,7 +43,7 @@ func (j *Journal) KeepInput(t *task.Task) (*os.File, error) {
 		return nil, err
 	}
 	step("input made")
-	// Asked only now that the file is there: whoever ends the task after the answer finds it, and removes it.
+	// The status is read after the file exists: a process that ends the task later finds the file and removes it.
 	status, err := j.status(context.Background(), t.Number)
 	if err == nil && status.Finished() {
 		err = state.ErrFinished
@@ -58,16 +56,11 @@ func (j *Journal) KeepInput(t *task.Task) (*os.File, error) {
 	return file, nil
 }
 
-// CompleteInput says that the file holds the stdin to its end. From then on a resume can use it, also after a power
-// loss. Where the task ends meanwhile it gives up soon.
+// CompleteInput marks the file as complete. From then on a resume can use it, even after a power loss.
 func (j *Journal) CompleteInput(t *task.Task, file *os.File) error {
 	path := j.inputOf(t)
-	dropped := func() bool {
-		_, err := os.Lstat(path + partSuffix)
-		return errors.Is(err, fs.ErrNotExist)
-	}
-	if !writeOut(file, dropped) {
-		return nil
+	if _, err := os.Lstat(path + partSuffix); errors.Is(err, fs.ErrNotExist) {
+		return nil // the task has ended, so that a sync would be a waste of time
 	}
 	if err := file.Sync(); err != nil {
 		return err
@@ -75,12 +68,12 @@ func (j *Journal) CompleteInput(t *task.Task, file *os.File) error {
 	step("input synced")
 	err := os.Rename(path+partSuffix, path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // the task has ended meanwhile
+		return nil // the task ended during the sync
 	}
 	return err
 }
 
-// Input opens the stdin that was kept for a task. It returns ErrInputLost where that is not whole.
+// Input opens the stdin that was kept for a task. It returns ErrInputLost if the file is incomplete or missing.
 func (j *Journal) Input(t *task.Task) (*os.File, error) {
 	file, err := os.Open(j.inputOf(t))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -89,72 +82,44 @@ func (j *Journal) Input(t *task.Task) (*os.File, error) {
 	return file, err
 }
 
-// DropInput removes what was kept for a task that has ended. A write that was under way then may have made the file
-// anew.
+// DropInput removes the stdin that was kept for a task.
 func (j *Journal) DropInput(t *task.Task) {
 	j.dropInput(inputName(t.Number, t.ID))
 }
 
-// dropInput removes what was kept. The part goes first, so that it cannot be completed in between.
+// dropInput removes the incomplete file first, so that CompleteInput cannot rename it between the two removals.
 func (j *Journal) dropInput(name string) {
 	path := j.inputPath(name)
 	_ = os.Remove(path + partSuffix)
 	_ = os.Remove(path)
 }
 
-// sweepLimit bounds how many of the kept inputs one step looks at.
-const sweepLimit = 256
-
-// sweepInputs removes what was kept of the stdin of tasks that have finished or are gone: whoever ended them may have
-// died before it could. It comes before a prune, so that what is kept goes no later than its task.
+// sweepInputs removes the kept stdin of tasks that are finished or gone: the process that ended a task may have died
+// before it removed the file.
 func (j *Journal) sweepInputs(ctx context.Context) error {
-	names, err := keptInputs(filepath.Join(j.dir, inputsName))
-	if err != nil || len(names) == 0 {
-		return err
-	}
-	return j.write(ctx, func(c *conn) error { // a write: nothing may change between the question and the removal
-		stale, err := withoutTask(c, names)
-		for _, name := range stale {
-			j.dropInput(name)
-		}
-		return err
-	})
-}
-
-// withoutTask returns those of the names that belong to no unfinished task.
-func withoutTask(c *conn, names []string) (stale []string, err error) {
-	for _, name := range names {
-		number, id, _ := strings.Cut(name, ".")
-		var unfinished bool
-		const query = `SELECT status IN ('PENDING', 'IN_FLIGHT') FROM tasks WHERE number = ? AND id = ?`
-		switch err := c.row(query, []any{number, id}, &unfinished); {
-		case errors.Is(err, sql.ErrNoRows), err == nil && !unfinished:
-			stale = append(stale, name)
-		case err != nil:
-			return nil, err
-		}
-	}
-	return stale, nil
-}
-
-// keptInputs are the names of what is kept, some of them where they are many.
-func keptInputs(dir string) ([]string, error) {
-	folder, err := os.Open(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	entries, err := os.ReadDir(filepath.Join(j.dir, inputsName))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
+		return nil
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer func() { _ = folder.Close() }()
-	entries, _ := folder.Readdirnames(sweepLimit) // io.EOF where it is empty
-	var names []string
-	for _, entry := range entries {
-		name := strings.TrimSuffix(entry, partSuffix)
-		number, _, _ := strings.Cut(name, ".")
-		if _, err := strconv.ParseInt(number, 10, 64); err == nil { // else it is not ours
-			names = append(names, name)
+	const query = `SELECT EXISTS (SELECT 1 FROM tasks WHERE number = ? AND id = ? AND status IN ('PENDING', 'IN_FLIGHT'))`
+	return j.write(ctx, func(c *conn) error { // a write: no task may change between the query and the removal
+		for _, entry := range entries {
+			name := strings.TrimSuffix(entry.Name(), partSuffix)
+			number, id, _ := strings.Cut(name, ".")
+			if _, err := strconv.ParseInt(number, 10, 64); err != nil {
+				continue // retry did not create this file
+			}
+			var unfinished bool
+			if err := c.row(query, []any{number, id}, &unfinished); err != nil {
+				return err
+			}
+			if !unfinished {
+				j.dropInput(name)
+			}
 		}
-	}
-	return names, nil
+		return nil
+	})
 }

@@ -868,7 +868,7 @@ func (a *actor) adopt(number int64) (string, error) {
 }
 
 func (a *actor) task(number int64) (*task.Task, error) {
-	return a.journal.newest(context.Background(), "WHERE t.number = ?", number)
+	return a.journal.one(context.Background(), selectTasks+"WHERE t.number = ?", number)
 }
 
 // part keeps the beginning of a task's stdin.

@@ -13,9 +13,8 @@ import (
 	"github.com/10f93571/retry/state/lock"
 )
 
-// OpenReader opens the journal in dir to be read, beside whoever writes it, and where nothing can be written. It makes
-// no journal and changes none: one of an older schema is copied, and the copy migrated. It returns ErrNoJournal where
-// none is.
+// OpenReader opens the journal in dir for reading, also in a read-only directory. It creates no journal and changes none:
+// one of an older schema is copied, and the copy migrated. It returns ErrNoJournal if there is none.
 func OpenReader(ctx context.Context, dir string) (*Journal, error) {
 	if err := CheckDriver(); err != nil {
 		return nil, err
@@ -33,7 +32,7 @@ func Exists(dir string) bool {
 	return !errors.Is(err, state.ErrNoJournal)
 }
 
-// OpenEmpty returns a journal without tasks, in memory: it stands for one that does not exist yet.
+// OpenEmpty returns a journal without tasks, in memory, in place of one that does not exist yet.
 func OpenEmpty() (*Journal, error) {
 	c, err := connect(":memory:")
 	if err != nil {
@@ -49,7 +48,7 @@ func openReader(ctx context.Context, dir string) (*Journal, error) {
 	if _, err := existing(dir); err != nil {
 		return nil, err
 	}
-	if unlock, err := lock.Shared(ctx, dir); err == nil { // a directory may be searched and not read
+	if unlock, err := lock.Shared(ctx, dir); err == nil { // without the right to list the directory there is no lock
 		defer unlock()
 	}
 	file, err := existing(dir)
@@ -68,77 +67,63 @@ func openReader(ctx context.Context, dir string) (*Journal, error) {
 	return j, nil
 }
 
-// existing returns ErrNoJournal for what does not exist, and for an empty file, which is a journal that was never
-// finished.
+// existing returns ErrNoJournal if there is no database or an empty one, which is a journal that was never completed.
 func existing(dir string) (os.FileInfo, error) {
-	file, err := statWhole(dir)
+	file, err := statDatabase(dir)
 	if err == nil && (file == nil || file.Size() == 0) {
 		err = state.NewFault(state.ErrNoJournal, "the first retry -- COMMAND makes it", "no journal is there")
 	}
 	return file, err
 }
 
-// openForReading reads the file in place if it can.
+// openForReading opens the file in place if possible, else a private copy, which is migrated.
 func (j *Journal) openForReading(ctx context.Context) error {
 	path := filepath.Join(j.dir, DatabaseName)
-	c, file, err := openInPlace(ctx, path)
-	switch {
-	case errors.Is(err, state.ErrCorrupt), errors.Is(err, state.ErrForeign), errors.Is(err, state.ErrNewer), errors.Is(err, state.ErrNoFiles), errors.Is(err, state.ErrLocked):
-		return err
-	case err != nil: // mostly where the index of the WAL cannot be made
-		return j.openCopy(ctx, func(to string) error { return copyFiles(path, to) })
-	case file.version < len(migrations):
-		defer func() { _ = c.close() }()
-		return j.openCopy(ctx, func(to string) error {
-			_, err := c.exec("VACUUM INTO ?", to)
-			return err
-		})
-	}
-	j.conn = c
-	return nil
-}
-
-// openInPlace opens a database that it cannot write. SQLite may still have to make the WAL's index beside it.
-func openInPlace(ctx context.Context, path string) (*conn, identity, error) {
-	var c *conn
-	var file identity
-	err := retryBusy(ctx, func() (err error) { // another process may be writing the index of the WAL anew
-		if c, err = connect(dataSource(path) + "&mode=ro"); err != nil {
+	c, version, err := openInPlace(ctx, path)
+	err = diagnose(j.dir, err)
+	for _, kind := range []error{state.ErrCorrupt, state.ErrForeign, state.ErrNewer, state.ErrNoFiles, state.ErrLocked} {
+		if errors.Is(err, kind) {
 			return err
 		}
-		if file, err = identify(c); err != nil {
-			_ = c.close()
-		}
-		return err
-	})
-	if err != nil {
-		return nil, file, diagnose(filepath.Dir(path), err)
 	}
-	if err := file.check(); err != nil {
-		_ = c.close()
-		return nil, file, diagnose(filepath.Dir(path), err)
+	if err == nil && version == len(migrations) {
+		j.conn = c
+		return nil
 	}
-	return c, file, nil
-}
-
-// openCopy opens a private copy, migrated.
-func (j *Journal) openCopy(ctx context.Context, copyTo func(path string) error) (err error) {
+	if err == nil {
+		_ = c.close() // before the copy: closing another descriptor of the file would drop SQLite's locks
+	}
 	if j.copied, err = os.MkdirTemp("", "retry-"); err != nil {
 		return err
 	}
-	path := filepath.Join(j.copied, DatabaseName)
-	if err := copyTo(path); err != nil {
+	to := filepath.Join(j.copied, DatabaseName)
+	if err := copyFiles(path, to); err != nil {
 		return fmt.Errorf("copy the journal to %s: %w", j.copied, err)
 	}
-	j.conn, err = openDatabase(ctx, path)
+	j.conn, err = openDatabase(ctx, to)
 	return err
 }
 
-// copyTries is how often a copy begins anew since a writer was faster.
+// openInPlace opens a database that is only read. It fails if SQLite cannot create the index of the WAL beside it.
+func openInPlace(ctx context.Context, path string) (c *conn, version int, err error) {
+	err = retryBusy(ctx, func() error {
+		if c, err = connect(dataSource(path) + "&mode=ro"); err != nil {
+			return err
+		}
+		file, err := identify(c)
+		if err != nil {
+			_ = c.close()
+		}
+		version = file.version
+		return err
+	})
+	return c, version, err
+}
+
+// copyTries is how often a copy is made again because a writer changed the files meanwhile.
 const copyTries = 5
 
-// copyFiles copies a database and its WAL. A pair between whose halves somebody wrote is no database: it is copied
-// again.
+// copyFiles copies a database and its WAL. If a process wrote to them meanwhile, the two do not fit, and are copied again.
 func copyFiles(from, to string) error {
 	for range copyTries {
 		before := fingerprint(from)
@@ -152,7 +137,7 @@ func copyFiles(from, to string) error {
 	return errors.New("it changes all the time\nhint: try again")
 }
 
-// fingerprint is what a write changes: sizes and times of the two files.
+// fingerprint is what a write changes: the sizes and times of the two files.
 func fingerprint(path string) (stamps [4]int64) {
 	for i, name := range []string{path, path + walSuffix} {
 		if info, err := os.Stat(name); err == nil {
@@ -162,7 +147,7 @@ func fingerprint(path string) (stamps [4]int64) {
 	return stamps
 }
 
-// copyFile makes the copy private. What does not exist is removed there.
+// copyFile makes a private copy. If there is nothing to copy, it removes an earlier copy.
 func copyFile(from, to string) error {
 	source, err := os.Open(from)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -3,8 +3,6 @@ package sqlite
 import (
 	"cmp"
 	"context"
-	"database/sql"
-	"errors"
 	"math"
 	"slices"
 	"time"
@@ -13,21 +11,20 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// leastRows are those of a task with one attempt and its tail: a step with room for less would get nowhere.
+// leastRows are the rows of a task with one attempt and its tail. A step that removes fewer makes no progress.
 const leastRows = 3
 
-// The statements of a step. None reads more than it removes, or may remove: a test asks SQLite for its plans.
+// The statements of a step. None reads more rows than it may remove; a test checks SQLite's plans.
 const (
 	prunable    = `FROM tasks WHERE status = ? AND finished_at IS NOT NULL AND NOT (once AND status = 'SUCCEEDED') AND finished_at < ?`
-	selectPrune = `SELECT number, finished_at, attempt_count ` + prunable + ` ORDER BY finished_at`
+	selectPrune = `SELECT number, finished_at ` + prunable + ` ORDER BY finished_at`
 	countPrune  = `SELECT count(*), min(finished_at), max(finished_at) ` + prunable
-	selectCut   = `SELECT number FROM attempts WHERE task = ? ORDER BY number LIMIT 1 OFFSET ?`
-	deleteUpTo  = `DELETE FROM attempts WHERE task = ? AND number < ?`
-	deleteAll   = `DELETE FROM attempts WHERE task = ?`
-	deleteTask  = `DELETE FROM tasks WHERE number = ?`
+	deleteFirst = `DELETE FROM attempts WHERE task = ?1
+		AND number IN (SELECT number FROM attempts WHERE task = ?1 ORDER BY number LIMIT ?2)`
+	deleteTask = `DELETE FROM tasks WHERE number = ?`
 )
 
-// finishedStatuses are those that a task never leaves by itself.
+// finishedStatuses are all statuses of a task that has ended.
 var finishedStatuses = []task.Status{task.Succeeded, task.Failed, task.Exhausted, task.Cancelled}
 
 func statusesOf(r state.Retention) []task.Status {
@@ -44,9 +41,9 @@ func before(r state.Retention) int64 {
 	return r.Before.UnixMicro()
 }
 
-// Prune takes one step: it removes finished tasks, the oldest first, in one transaction that others need not wait for
-// long. A task with more attempts than a step may remove loses them over several, and its own row last. It returns how
-// many tasks are gone, and whether another step would find more.
+// Prune removes some finished tasks, the oldest first, in one short transaction. A task with many attempts is removed by
+// several calls, its first attempts first. Prune returns how many tasks it removed, and whether another call would find
+// more.
 func (j *Journal) Prune(ctx context.Context, r state.Retention) (tasks int, more bool, err error) {
 	if err := j.sweepInputs(ctx); err != nil {
 		return 0, false, err
@@ -62,13 +59,13 @@ func (j *Journal) Prune(ctx context.Context, r state.Retention) (tasks int, more
 	return tasks, more, err
 }
 
-// removeAll removes the candidates as far as there is room for.
+// removeAll removes candidates until it has removed so many rows as there is room for.
 func removeAll(c *conn, found []candidate, room int) (tasks int, more bool, err error) {
 	for _, f := range found {
 		if room < leastRows {
 			return tasks, true, nil
 		}
-		rows, whole, err := f.remove(c, room)
+		rows, whole, err := remove(c, f.number, room)
 		if err != nil || !whole {
 			return tasks, true, err
 		}
@@ -78,7 +75,7 @@ func removeAll(c *conn, found []candidate, room int) (tasks int, more bool, err 
 	return tasks, false, nil
 }
 
-// prunable returns the oldest tasks that may go, at most so many.
+// prunable returns the oldest tasks that may be removed, at most so many.
 func (j *Journal) prunable(c *conn, r state.Retention, most int) ([]candidate, error) {
 	var found []candidate
 	for _, status := range statusesOf(r) {
@@ -92,17 +89,16 @@ func (j *Journal) prunable(c *conn, r state.Retention, most int) ([]candidate, e
 	return found[:min(most, len(found))], nil
 }
 
-// candidate is a task that may go.
+// candidate is a task that may be removed.
 type candidate struct {
 	number, finished int64
-	attempts         int // no more than these
 }
 
-// candidates leaves out a task whose owner lives, for now: that may still read it, for a report.
+// candidates leaves out a task whose owner is alive, as that may still read the task for its report.
 func (j *Journal) candidates(c *conn, status task.Status, before int64, most int) (found []candidate, err error) {
 	err = c.each(context.Background(), selectPrune, []any{status, before}, func(scan scanner) (bool, error) {
 		var f candidate
-		if err := scan(&f.number, &f.finished, &f.attempts); err != nil {
+		if err := scan(&f.number, &f.finished); err != nil {
 			return false, err
 		}
 		pid, err := j.Owner(f.number)
@@ -114,29 +110,27 @@ func (j *Journal) candidates(c *conn, status task.Status, before int64, most int
 	return found, err
 }
 
-// remove removes a task with all that belongs to it, or as many of its first attempts as there is room for. It counts
-// each attempt as if it had a tail.
-func (f candidate) remove(c *conn, room int) (rows int, whole bool, err error) {
+// remove removes a task, or as many of its first attempts as there is room for. It counts each attempt as if it had a
+// tail.
+func remove(c *conn, number int64, room int) (rows int, whole bool, err error) {
 	most := (room - 1) / 2
-	if f.attempts > most {
-		var cut int64
-		switch err := c.row(selectCut, []any{f.number, most}, &cut); {
-		case err == nil:
-			_, err = c.exec(deleteUpTo, f.number, cut)
-			return 2 * most, false, err
-		case !errors.Is(err, sql.ErrNoRows):
-			return 0, false, err
-		}
-	}
-	attempts, err := c.exec(deleteAll, f.number)
+	attempts, err := c.exec(deleteFirst, number, most)
+	rows = 1 + 2*int(attempts)
 	if err != nil {
 		return 0, false, err
 	}
-	_, err = c.exec(deleteTask, f.number)
-	return 1 + 2*int(attempts), true, err
+	if int(attempts) == most {
+		var more bool
+		err := c.row("SELECT EXISTS (SELECT 1 FROM attempts WHERE task = ?)", []any{number}, &more)
+		if err != nil || more {
+			return rows, false, err
+		}
+	}
+	_, err = c.exec(deleteTask, number)
+	return rows, true, err
 }
 
-// Prunable tells what Prune would remove, and removes nothing.
+// Prunable returns what Prune would remove in all.
 func (j *Journal) Prunable(ctx context.Context, r state.Retention) (p state.Prunable, err error) {
 	for _, status := range statusesOf(r) {
 		var n int

@@ -594,7 +594,7 @@ func TestAFailedPruneChangesNothing(t *testing.T) {
 func TestPruneScansNothing(t *testing.T) {
 	j := open(t)
 	queries := map[string][]any{
-		selectPrune: {"FAILED", 1}, countPrune: {"FAILED", 1}, selectCut: {1, 1}, deleteUpTo: {1, 1}, deleteAll: {1}, deleteTask: {1},
+		selectPrune: {"FAILED", 1}, countPrune: {"FAILED", 1}, deleteFirst: {1, 1}, deleteTask: {1},
 	}
 	for query, args := range queries {
 		for _, step := range planOf(t, j, query, args...) {

@@ -1,25 +1,25 @@
 package sqlite
 
 import (
+	"cmp"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/10f93571/retry/task"
 )
 
 // selectTasks reads tasks with the latest attempt of each, for scanTask.
-const selectTasks = `SELECT t.number, t.id, t.parent, t.name, t.kind, t.status, t.reason, t.argv, t.directory, t.policy, t.options, t.idempotency_key,
-	t.attempt_count, t.created_at, t.finished_at, t.next_attempt_at, t.once, t.environment, t.requeued_at, t.requeued_after, t.request,
-	(SELECT max(number) FROM attempts WHERE task = t.number), ` + attemptColumns + `
+const selectTasks = `SELECT t.number, t.id, t.parent, t.name, t.kind, t.status, t.reason, t.argv, t.directory, t.policy, t.options,
+	t.idempotency_key, t.attempt_count, t.created_at, t.finished_at, t.next_attempt_at, t.once, t.environment, t.requeued_at,
+	t.requeued_after, t.request, (SELECT max(number) FROM attempts WHERE task = t.number), ` + attemptColumns + `
 	FROM tasks t LEFT JOIN attempts a ON a.task = t.number AND a.number = t.attempt_count `
 
-// scanTask reads a row of selectTasks. What cannot be read of it is the task's Damage: one bad row must not hide the
-// others.
-func (j *Journal) scanTask(scan scanner) (*task.Task, error) {
+// scanTask reads a row of selectTasks. What it cannot read is the task's Damage: a bad row must not hide the others. The
+// known policies are shared by the tasks of a query, since most have the same and compiling its expressions takes time.
+func (j *Journal) scanTask(scan scanner, known map[string]task.Policy) (*task.Task, error) {
 	t := &task.Task{}
 	var argv, environment []byte
 	var policy string
@@ -33,28 +33,28 @@ func (j *Journal) scanTask(scan scanner) (*task.Task, error) {
 		return nil, err
 	}
 	t.Command, t.Environment, t.Last = splitStrings(argv), splitStrings(environment), last.attempt()
-	var damage [5]error
-	t.Policy, damage[0] = j.policies.read(policy)
+	var damage [4]error
+	var found bool
+	if t.Policy, found = known[policy]; !found {
+		if t.Policy, damage[0] = unmarshalPolicy(policy); damage[0] == nil {
+			known[policy] = t.Policy
+		}
+	}
 	t.Options, damage[1] = unmarshalOptions(options)
 	if t.Kind != task.KindCommand {
 		t.Target, damage[2] = readTarget(t.Kind, request)
 	} else if len(t.Command) == 0 {
-		damage[3] = errors.New("argv: it names no command")
+		damage[2] = errors.New("argv: it names no command")
 	}
-	damage[4] = checkCount(t, latest)
-	for _, err := range damage {
-		switch {
-		case t.Damage == nil:
-			t.Damage = err
-		case err != nil:
-			t.Damage = fmt.Errorf("%w; %w", t.Damage, err)
-		}
+	damage[3] = checkCount(t, latest)
+	t.Damage = cmp.Or(damage[:]...)
+	t.History = task.History{
+		Began: t.Began(), Expires: t.Expiry(), Made: t.RequeuedAfter, Phase: t.Options.Phase(phase(t.Number, j.salt)),
 	}
-	t.History = task.History{Began: t.Began(), Expires: t.Expiry(), Made: t.RequeuedAfter, Phase: t.Options.Phase(phase(t.Number, j.salt))}
 	return t, nil
 }
 
-// checkCount relies on it that a task's count is the number of its latest attempt.
+// checkCount finds damage: a task's attempt count is the number of its latest attempt.
 func checkCount(t *task.Task, latest int) error {
 	switch {
 	case t.AttemptCount < 0:
@@ -67,11 +67,11 @@ func checkCount(t *task.Task, latest int) error {
 	return nil
 }
 
-// unreadable describes a column's error, without a hint for who typed it: nobody did.
+// unreadable describes a column's error without its hint, which is for a person who typed the text.
 func unreadable(column string, err error) error {
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
-		text = wrong.Value + " where another kind of value belongs" // without the names of our types
+		text = wrong.Value + " where another kind of value belongs" // rather than the names of Go types
 	}
 	return fmt.Errorf("%s: %.200s", column, text)
 }
@@ -106,20 +106,27 @@ func readTarget(kind task.Kind, text sql.NullString) (task.Target, error) {
 	return target, nil
 }
 
-const attemptColumns = "a.number, a.started_at, a.duration, a.exit, a.signal, a.error, a.message, a.decision, a.delay, a.shortened, a.process, a.success, a.rule, a.exchange"
+const attemptColumns = `a.number, a.started_at, a.duration, a.exit, a.signal, a.error, a.message, a.decision, a.delay, a.shortened,
+	a.process, a.success, a.rule, a.exchange`
 
-// attemptRow is a row of attemptColumns; all of it is null for a task without an attempt.
+// attemptRow is a row of attemptColumns, all NULL for a task without an attempt. Two columns of output may follow.
 type attemptRow struct {
 	task.Attempt
 	exit, success sql.NullInt64
 	exchange      sql.NullString
 }
 
-// columns are the places to scan attemptColumns into.
+// columns are the destinations for a row.
 func (r *attemptRow) columns() []any {
 	o, d := &r.Outcome, &r.Decision
-	return []any{&r.Number, &r.StartedAt, &o.Duration, &r.exit, &o.Signal, (*string)(&o.Error), &o.Message, (*string)(&d.Verdict), &d.Delay,
-		&d.Shortened, &r.Process, &r.success, &d.Rule, &r.exchange}
+	return []any{&r.Number, &r.StartedAt, &o.Duration, &r.exit, &o.Signal, (*string)(&o.Error), &o.Message, (*string)(&d.Verdict),
+		&d.Delay, &d.Shortened, &r.Process, &r.success, &d.Rule, &r.exchange, &o.Stdout, &o.Stderr}
+}
+
+func scanAttempt(scan scanner) (task.Attempt, error) {
+	var row attemptRow
+	err := scan(row.columns()...)
+	return row.attempt(), err
 }
 
 func (r *attemptRow) attempt() task.Attempt {
@@ -130,14 +137,14 @@ func (r *attemptRow) attempt() task.Attempt {
 		a.Outcome.Reply = r.readExchange()
 	}
 	a.Decision.Success = r.success.Int64 != 0
-	if !r.success.Valid { // an older retry decided, which kept no more than this
+	if !r.success.Valid { // an older retry did not store it
 		a.Decision.Success = a.Decision.Verdict == task.VerdictSucceeded || a.Outcome.ExitCode() == 0
 	}
 	return a
 }
 
-// readExchange returns what an attempt saw; nil for a command's. What cannot be read of it is left out: the outcome
-// does not need it.
+// readExchange returns the reply that an attempt got; nil for a command. It is empty if it cannot be read: the outcome
+// does not depend on it.
 func (r *attemptRow) readExchange() *task.Reply {
 	if !r.exchange.Valid {
 		return nil
@@ -147,40 +154,13 @@ func (r *attemptRow) readExchange() *task.Reply {
 		e = exchange{}
 	}
 	return &task.Reply{
-		Status: max(e.Status, 0), Written: max(e.Written, 0), ServerDelay: durationOf(e.ServerDelay), Default: task.Eligibility{Event: e.Event},
+		Status: max(e.Status, 0), Written: max(e.Written, 0), ServerDelay: durationOf(e.ServerDelay),
+		Default: task.Eligibility{Event: e.Event},
 		Phases: task.Phases{
 			DNS: durationOf(e.DNS), Connect: durationOf(e.Connect), TLS: durationOf(e.TLS), FirstByte: durationOf(e.FirstByte),
 			Total: r.Outcome.Duration,
 		},
 	}
-}
-
-// policyTexts are the policies that were read lately, by the text in the journal. Thousands of tasks have few different
-// ones, and to compile their expressions takes longer than to read the rest of a task.
-type policyTexts struct {
-	mutex sync.Mutex
-	known map[string]task.Policy
-}
-
-// mostTexts bounds what is remembered. Beyond it all is forgotten.
-const mostTexts = 64
-
-// read returns the policy of a text. It is shared: nobody changes its lists.
-func (c *policyTexts) read(text string) (task.Policy, error) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	if p, ok := c.known[text]; ok {
-		return p, nil
-	}
-	p, err := unmarshalPolicy(text)
-	if err != nil {
-		return p, err
-	}
-	if c.known == nil || len(c.known) >= mostTexts {
-		c.known = map[string]task.Policy{}
-	}
-	c.known[text] = p
-	return p, nil
 }
 
 func unmarshalPolicy(text string) (p task.Policy, err error) {

@@ -871,34 +871,6 @@ func TestTheSeedsPhaseSurvivesAResume(t *testing.T) {
 	}
 }
 
-func policyText(t testing.TB, attempts int) string {
-	t.Helper()
-	p := task.DefaultPolicy()
-	p.Attempts = attempts
-	text, err := p.MarshalJSON()
-	must(t, err)
-	return string(text)
-}
-
-func TestPolicyTexts(t *testing.T) {
-	var c policyTexts
-	for attempts := range 3 * mostTexts {
-		for range 2 {
-			if p, err := c.read(policyText(t, attempts)); err != nil || p.Attempts != attempts {
-				t.Fatalf("%d attempts: %+v, %v", attempts, p, err)
-			}
-		}
-		if len(c.known) > mostTexts {
-			t.Fatalf("%d policies are remembered", len(c.known))
-		}
-	}
-	for range 2 {
-		if _, err := c.read(policyText(t, -1)); err == nil || !strings.Contains(err.Error(), "negative") {
-			t.Errorf("a negative limit: %v", err)
-		}
-	}
-}
-
 // A policy that cannot be read damages its own tasks, however many others were read before.
 func TestPolicyTextsOfDamagedTasks(t *testing.T) {
 	j := open(t)

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/10f93571/retry/state"
 )
@@ -12,7 +11,7 @@ import (
 const applicationID = 0x72747279
 
 // migrations lead from one user_version to the next; a released one is never edited. Times are microseconds since 1970,
-// durations microseconds. argv is NUL-terminated strings, since it may hold any other byte.
+// durations microseconds. argv is a list of NUL-terminated strings, as arguments may hold any other byte.
 var migrations = []string{
 	`CREATE TABLE tasks (
 		number          INTEGER PRIMARY KEY,
@@ -46,7 +45,7 @@ var migrations = []string{
 		shortened  INTEGER NOT NULL DEFAULT 0,
 		PRIMARY KEY (task, number)
 	) STRICT, WITHOUT ROWID;`,
-	// The tails are apart, so that the attempts stay small.
+	// The tails have a table of their own, so that the attempts stay small.
 	`ALTER TABLE tasks ADD COLUMN options TEXT;
 	ALTER TABLE attempts ADD COLUMN process TEXT;
 	CREATE TABLE tails (
@@ -57,16 +56,15 @@ var migrations = []string{
 		PRIMARY KEY (task, attempt),
 		FOREIGN KEY (task, attempt) REFERENCES attempts (task, number) ON DELETE CASCADE
 	) STRICT;`,
-	// environment is like argv; requeued_after is the number of the last attempt before the task was given fresh ones;
-	// a success that is kept for --once is not pruned.
+	// environment is stored like argv; requeued_after is the number of the last attempt before a requeue; a success
+	// that is kept for --once is not pruned.
 	`ALTER TABLE tasks ADD COLUMN environment BLOB;
 	ALTER TABLE tasks ADD COLUMN once INTEGER NOT NULL DEFAULT 0;
 	ALTER TABLE tasks ADD COLUMN requeued_at INTEGER;
 	ALTER TABLE tasks ADD COLUMN requeued_after INTEGER NOT NULL DEFAULT 0;
 	CREATE INDEX tasks_name ON tasks (name) WHERE name IS NOT NULL;
 	CREATE INDEX tasks_finished ON tasks (status, finished_at) WHERE finished_at IS NOT NULL AND NOT (once AND status = 'SUCCEEDED');`,
-	// What the decision made of the outcome: conditions may have looked at output that is not kept. And the named
-	// policies.
+	// success and rule say how the decision judged the outcome: conditions may have read output that is not kept.
 	`ALTER TABLE attempts ADD COLUMN success INTEGER;
 	ALTER TABLE attempts ADD COLUMN rule INTEGER;
 	CREATE TABLE policies (
@@ -74,35 +72,25 @@ var migrations = []string{
 		policy     TEXT NOT NULL,
 		updated_at INTEGER NOT NULL
 	) STRICT, WITHOUT ROWID;`,
-	// Of HTTP, as JSON: what a task asks for, and what an attempt saw.
+	// request and exchange are the JSON of what an HTTP task sends, and of what an attempt received.
 	`ALTER TABLE tasks ADD COLUMN request TEXT;
 	ALTER TABLE attempts ADD COLUMN exchange TEXT;`,
-	// Any kind of task may be stored: task.Kind says which there are. A constraint is dropped in the schema itself, as
-	// https://sqlite.org/lang_altertable.html has it: to copy the table would take as long as the journal is large. And
-	// those that wait can be asked for by the time of their next attempt.
+	// Any kind of task may be stored. The constraint is removed in the schema itself, as
+	// https://sqlite.org/lang_altertable.html describes: copying a large table would take long.
 	`PRAGMA writable_schema = ON;
 	UPDATE sqlite_schema SET sql = replace(sql, ' CHECK (kind IN (''command'', ''http''))', '') WHERE type = 'table' AND name = 'tasks';
 	PRAGMA writable_schema = RESET;
 	CREATE INDEX tasks_waiting ON tasks (next_attempt_at) WHERE status = 'PENDING';`,
 }
 
-// openDatabase opens the database to be written, and migrates it. It waits while another process opens the same fresh
-// file, or closes it as the last one.
+// openDatabase opens the database for writing, and migrates it. It waits while another process opens a new file or closes
+// it as the last one.
 func openDatabase(ctx context.Context, path string) (c *conn, err error) {
 	err = retryBusy(ctx, func() error {
 		if c, err = connect(dataSource(path)); err != nil {
 			return err
 		}
-		done, err := migrated(c)
-		if err == nil && done {
-			// SQLite has made the WAL of a journal that was just read, unless that was restored by way of VACUUM INTO.
-			_, missing := os.Stat(path + walSuffix)
-			done = missing == nil
-		}
-		if err == nil && !done {
-			err = migrate(c)
-		}
-		if err != nil {
+		if err = migrate(c); err != nil {
 			_ = c.close()
 		}
 		return err
@@ -110,28 +98,21 @@ func openDatabase(ctx context.Context, path string) (c *conn, err error) {
 	return c, err
 }
 
-// migrate brings the schema up to date, all steps in one transaction. A journal of a newer retry, or a file of another
-// program, is refused, and stays as it is.
+// migrate brings the schema up to date, all steps in one transaction. It refuses the journal of a newer retry and the
+// file of another program, and does not change them.
 func migrate(c *conn) error {
 	file, err := identify(c)
 	if err != nil {
 		return err
 	}
-	if err := file.check(); err != nil {
-		return err
-	}
-	// Not before the file is known to be ours: the mode is written into it.
+	// The mode is written into the file, and so is set only after the file is known to be a journal.
 	if _, err := c.exec("PRAGMA journal_mode = WAL"); err != nil || file.version == len(migrations) {
 		return err
 	}
 	step("mode set")
 	return c.transaction(context.Background(), func(c *conn) error {
-		// Read again: another process may have migrated while we waited for the lock.
-		file, err := identify(c)
+		file, err := identify(c) // again: another process may have migrated the file since
 		if err != nil {
-			return err
-		}
-		if err := file.check(); err != nil {
 			return err
 		}
 		for _, migration := range migrations[file.version:] {
@@ -145,39 +126,26 @@ func migrate(c *conn) error {
 	})
 }
 
-// migrated reports whether the schema is up to date. It asks what costs least: the answer is nearly always yes.
-func migrated(c *conn) (bool, error) {
-	var application, version int
-	if err := c.row("PRAGMA application_id", nil, &application); err != nil || application != applicationID {
-		return false, err
-	}
-	err := c.row("PRAGMA user_version", nil, &version)
-	return version == len(migrations), err
-}
-
 // identity is what a file says of itself.
 type identity struct {
 	application, version, tables int
 }
 
-// identify asks for everything in one statement: another process may be migrating.
+// identify reads everything in one statement, as another process may be migrating. It accepts an empty file, and a
+// journal that this retry can read or migrate.
 func identify(c *conn) (i identity, err error) {
 	const query = `SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)
 		FROM pragma_application_id, pragma_user_version`
 	err = c.row(query, nil, &i.application, &i.version, &i.tables)
-	return i, err
-}
-
-// check accepts an empty file, and a journal that this retry can read or migrate.
-func (i identity) check() error {
 	switch {
-	case i == identity{}:
-		return nil
+	case err != nil || i == identity{}:
+		return i, err
 	case i.application != applicationID || i.version < 1:
-		return state.NewFault(state.ErrForeign, "use another directory with --state", "%s is a database of another program", DatabaseName)
+		return i, state.NewFault(state.ErrForeign, "use another directory with --state",
+			"%s is a database of another program", DatabaseName)
 	case i.version > len(migrations):
-		return state.NewFault(state.ErrNewer, "upgrade retry, or use another directory with --state",
+		return i, state.NewFault(state.ErrNewer, "upgrade retry, or use another directory with --state",
 			"the journal was written by a newer retry (schema %d, this one knows %d)", i.version, len(migrations))
 	}
-	return nil
+	return i, nil
 }

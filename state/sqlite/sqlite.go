@@ -1,5 +1,4 @@
-// Package sqlite keeps the journal: tasks and attempts in a SQLite file, written so that a killed run can be resumed.
-// It decides which transitions of a task can be written.
+// Package sqlite is the journal: it stores tasks and attempts in a SQLite file, so that a killed run can be resumed.
 package sqlite
 
 import (
@@ -16,29 +15,29 @@ import (
 	"github.com/10f93571/retry/state/lock"
 )
 
-// ErrNoCgo says that this binary can keep no journal.
-var ErrNoCgo = errors.New("this retry was built with CGO_ENABLED=0 and so without SQLite, which keeps its journal\nhint: build it with CGO_ENABLED=1 and a C compiler")
+// ErrNoCgo says that this binary contains no SQLite.
+var ErrNoCgo = errors.New("this retry was built with CGO_ENABLED=0 and so without SQLite, which keeps its journal\n" +
+	"hint: build it with CGO_ENABLED=1 and a C compiler")
 
 var _ state.Store = (*Journal)(nil)
 
 // Journal holds tasks and their attempts in a SQLite file. It is safe for concurrent use.
 type Journal struct {
-	dir      string
-	file     os.FileInfo // of the database
-	conn     *conn
-	owners   *lock.Owners
-	salt     uint64 // of the machine, for the phases of tasks
-	policies policyTexts
-	copied   string // the directory of a private copy, which goes at the end; empty for most
+	dir    string
+	file   os.FileInfo // of the database
+	conn   *conn
+	owners *lock.Owners
+	salt   uint64 // differs between machines; part of a task's phase
+	copied string // the directory of a private copy, which Close removes; empty without one
 
-	// SyncFirst has every new task synced before its first attempt starts; else only those are for which it matters.
+	// SyncFirst has every new task synced before its first attempt; otherwise only tasks that need it are.
 	SyncFirst  bool
 	sync       func() error   // waits until what was committed survives a power loss
-	syncs      sync.Map       // task number to the chan error of its sync
-	background sync.WaitGroup // what is done while a command runs
+	syncs      sync.Map       // from task number to the func() error that waits for its sync
+	background sync.WaitGroup // of what is done while a command runs
 }
 
-// Open opens the journal in dir, and makes both where they do not exist.
+// Open opens the journal in dir. It creates both if they do not exist.
 func Open(ctx context.Context, dir string) (*Journal, error) {
 	if err := CheckDriver(); err != nil {
 		return nil, err
@@ -61,7 +60,7 @@ func Open(ctx context.Context, dir string) (*Journal, error) {
 	return j, nil
 }
 
-// enter makes the directory, and keeps others from setting aside what is in it.
+// enter creates the directory, and keeps other processes from setting the journal aside.
 func enter(ctx context.Context, dir string) (unlock func(), err error) {
 	if err := lock.CheckDescriptors(); err != nil {
 		return nil, err
@@ -72,17 +71,17 @@ func enter(ctx context.Context, dir string) (unlock func(), err error) {
 	return lock.Shared(ctx, dir)
 }
 
-// newJournal has all of a journal but the database.
+// newJournal prepares everything but the database.
 func newJournal(dir string) (*Journal, error) {
 	if err := lock.CreateFiles(dir, DatabaseName, lock.OwnersFile); err != nil {
 		return nil, err
 	}
-	file, err := statWhole(dir)
+	file, err := statDatabase(dir)
 	if err != nil {
 		return nil, err
 	}
-	// Before the database: Linux closes the files of a process that dies in this order, and the number of a task that
-	// was never committed must be free again when the next writer comes to it.
+	// The locks are opened before the database: Linux closes the files of a dead process in this order. The number of a
+	// task that was not committed must be unlocked before the next writer can use it.
 	step("directory prepared")
 	owners, err := lock.OpenOwners(dir)
 	if err != nil {
@@ -93,35 +92,34 @@ func newJournal(dir string) (*Journal, error) {
 	return j, nil
 }
 
-// statDatabase returns nil where there is none.
-func statDatabase(dir string) (os.FileInfo, error) { return statIn(dir, DatabaseName) }
-
-func statIn(dir, name string) (os.FileInfo, error) {
-	info, err := os.Lstat(filepath.Join(dir, name))
+// stat returns nil if the file does not exist.
+func stat(path string) (os.FileInfo, error) {
+	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	return info, err
 }
 
-// statWhole is statDatabase, and refuses a WAL whose database is empty: SQLite would take it for a leftover and delete
-// it. It asks for the WAL first, since a fresh journal gets its first page before its WAL.
-func statWhole(dir string) (os.FileInfo, error) {
-	wal, err := statIn(dir, DatabaseName+walSuffix)
+// statDatabase returns nil if there is no database. It refuses a WAL whose database is empty: SQLite would take the WAL
+// for a leftover and delete it. It looks for the WAL first, since a new journal gets its first page before its WAL.
+func statDatabase(dir string) (os.FileInfo, error) {
+	path := filepath.Join(dir, DatabaseName)
+	wal, err := stat(path + walSuffix)
 	if err != nil {
 		return nil, err
 	}
-	database, err := statDatabase(dir)
+	database, err := stat(path)
 	if err != nil || wal == nil || wal.Size() == 0 || database != nil && database.Size() > 0 {
 		return database, err
 	}
-	return database, &state.Fault{
+	return nil, &state.Fault{
 		Kind: state.ErrCorrupt, Err: fmt.Errorf("%s is empty, and its WAL is not", DatabaseName),
 		Hint: hintFor(state.ErrCorrupt, dir), Dir: dir, File: database,
 	}
 }
 
-// diagnose calls the function diagnose and also stores which file is damaged.
+// diagnose also notes which file is damaged.
 func (j *Journal) diagnose(err error) error {
 	err = diagnose(j.dir, err)
 	var f *state.Fault
@@ -131,8 +129,8 @@ func (j *Journal) diagnose(err error) error {
 	return err
 }
 
-// write runs do in a transaction. It waits for the other processes' writes, for busyTimeout or until the context ends.
-// Where the disk is full it tries once more after it has made room.
+// write runs do in a transaction. It waits for other processes' writes, for busyTimeout or until the context ends. On a
+// full disk it makes room and tries again.
 func (j *Journal) write(ctx context.Context, do func(*conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()
@@ -144,7 +142,7 @@ func (j *Journal) write(ctx context.Context, do func(*conn) error) error {
 	return err
 }
 
-// read runs do outside of a transaction. It waits while another process writes the index of the WAL anew.
+// read runs do outside of a transaction. It waits while another process rebuilds the index of the WAL.
 func (j *Journal) read(ctx context.Context, do func(*conn) error) error {
 	return j.diagnose(retryBusy(ctx, func() error {
 		return j.conn.use(func() error { return do(j.conn) })
@@ -170,11 +168,9 @@ func collect[T any](ctx context.Context, j *Journal, query string, args []any, s
 }
 
 // Dir returns the directory of the journal.
-func (j *Journal) Dir() string {
-	return j.dir
-}
+func (j *Journal) Dir() string { return j.dir }
 
-// Close closes the journal and gives up every task that this process owns.
+// Close closes the journal and releases every task that this process owns.
 func (j *Journal) Close() error {
 	j.background.Wait()
 	err := j.conn.close()
@@ -187,14 +183,9 @@ func (j *Journal) Close() error {
 	return err
 }
 
-// dataSource is the one place for a connection's settings; migrate sets the file's journal mode. SQLite's own waiting
-// is off, since retryBusy waits.
+// dataSource has the settings of a connection. SQLite itself does not wait for locks: retryBusy does.
 func dataSource(path string) string {
-	settings := url.Values{
-		"_busy_timeout": {"0"},
-		"_synchronous":  {"NORMAL"},
-		"_foreign_keys": {"on"},
-	}
+	settings := url.Values{"_busy_timeout": {"0"}, "_synchronous": {"NORMAL"}, "_foreign_keys": {"on"}}
 	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(path), RawQuery: settings.Encode()}
 	return u.String()
 }

@@ -14,19 +14,19 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// waited is the sum of the delays between a task's attempts. That after the last one, where a task waits or was
-// cancelled in its wait, is not over or was cut short. It is a float, which does not overflow.
+// waited is the sum of the delays between a task's attempts. The delay after the last attempt is left out: the task still
+// waits, or was cancelled during the wait. A float does not overflow.
 const waited = `(SELECT total(a.delay) FROM attempts a WHERE a.task = t.number AND a.number < t.attempt_count)`
 
-// ran is from when until when a task ran, in microseconds; null where it has not ended.
+// ran is how long a task ran, in microseconds; NULL for an unfinished one.
 const ran = `t.finished_at - ` + began
 
-// began is when a task was made, or last given fresh attempts.
+// began is when a task was created or last requeued.
 const began = `coalesce(t.requeued_at, t.created_at)`
 
-// Stats sums the tasks up by what they run, those made at since or later: the tasks of a name together, the others by
-// their command line, or by their method and URL. Those whose last run failed come first, then those that failed most,
-// then those that ran most. It returns no more than limit of them, 0 being no limit, and how many there are.
+// Stats sums up the tasks made at since or later by their name, or else by their command line, or by method and URL.
+// First come the groups whose last run failed, then those that failed most, then those that ran most. It returns at most
+// limit groups, 0 being no limit, and how many there are.
 func (j *Journal) Stats(ctx context.Context, since time.Time, limit int) (list []task.CommandStats, all int, err error) {
 	sums, err := j.tally(ctx, since)
 	if err != nil {
@@ -52,14 +52,15 @@ func (j *Journal) tally(ctx context.Context, since time.Time) (tally, error) {
 	if !since.IsZero() {
 		from = since.UnixMicro()
 	}
-	const query = `SELECT t.number, t.name, t.argv, t.kind, t.request, t.status, t.attempt_count, ` + began + `, t.finished_at, ` + waited + ` FROM tasks t WHERE t.created_at >= ?`
-	sums, endpoints := tally{}, endpoints{}
+	const query = `SELECT t.number, t.name, t.argv, t.kind, t.request, t.status, t.attempt_count, ` + began + `, t.finished_at, ` +
+		waited + ` FROM tasks t WHERE t.created_at >= ?`
+	sums := tally{}
 	err := j.read(ctx, func(c *conn) error {
+		clear(sums)
 		return c.each(ctx, query, []any{from}, func(scan scanner) (bool, error) {
 			var r taskRun
 			err := scan(&r.number, &r.name, &r.argv, &r.kind, &r.request, &r.status, &r.attempts, &r.began, &r.finished, &r.waited)
 			if err == nil {
-				r.endpoint = endpoints.of(&r)
 				sums.add(&r)
 			}
 			return true, err
@@ -75,61 +76,43 @@ type taskRun struct {
 	attempts                          int
 	began, finished                   time.Time
 	waited                            time.Duration
-	endpoint                          task.Endpoint // empty for a command, and for a request that cannot be read
 }
 
-// group are the tasks of one key.
+// group is the tasks with one key.
 type group struct {
 	task.CommandStats
-	argv []byte          // of the latest
-	took []time.Duration // of those that succeeded or failed
+	argv []byte          // of the newest
+	took []time.Duration // of the tasks that succeeded or failed
 
-	last int64   // the number of the one of these that ended last
-	open []int64 // the numbers of those that have not ended
+	last int64   // the number of the task that ended last, of those
+	open []int64 // the numbers of the unfinished tasks
 }
 
-// tally holds the groups by name, or by what they run: a command line ends with NUL, and a request begins with it,
-// which no name can hold.
+// tally holds the groups by name, or by what they run. A command line ends with NUL and the key of a request begins with
+// it; no name contains one.
 type tally map[string]*group
 
 func (sums tally) add(r *taskRun) {
-	key := r.argv
+	var endpoint task.Endpoint // empty for a command, and for a request that cannot be read
+	if len(r.request) > 0 {
+		if target, err := task.DecodeTarget(task.Kind(r.kind), r.request); err == nil {
+			endpoint = target.Endpoint()
+		}
+	}
+	key := string(r.argv)
 	switch {
 	case len(r.name) > 0:
-		key = r.name
-	case r.endpoint != task.Endpoint{}:
-		key = []byte("\x00" + r.endpoint.Method + " " + r.endpoint.URL)
+		key = string(r.name)
+	case endpoint != task.Endpoint{}:
+		key = "\x00" + endpoint.Method + " " + endpoint.URL
 	}
-	g := sums[string(key)]
+	g := sums[key]
 	if g == nil {
 		g = &group{CommandStats: task.CommandStats{Name: string(r.name)}}
-		sums[string(key)] = g
+		sums[key] = g
 	}
-	g.argv, g.Endpoint = append(g.argv[:0], r.argv...), r.endpoint
+	g.argv, g.Endpoint = append(g.argv[:0], r.argv...), endpoint
 	g.add(r)
-}
-
-// endpoints remembers where the stored requests go: most runs of a command send the same one, and to read JSON takes
-// time.
-type endpoints map[string]task.Endpoint
-
-// maxEndpoints bounds how many different requests are remembered, as each may hold a large body.
-const maxEndpoints = 1000
-
-func (known endpoints) of(r *taskRun) (e task.Endpoint) {
-	if len(r.request) == 0 {
-		return e
-	}
-	if e, found := known[string(r.request)]; found {
-		return e
-	}
-	if target, err := task.DecodeTarget(task.Kind(r.kind), r.request); err == nil {
-		e = target.Endpoint()
-	}
-	if len(known) < maxEndpoints {
-		known[string(r.request)] = e
-	}
-	return e
 }
 
 func (g *group) add(r *taskRun) {
@@ -157,7 +140,7 @@ func (g *group) add(r *taskRun) {
 	g.took = append(g.took, min(max(took, 0), longest)) // the clock may have been set back
 }
 
-// ended keeps the last ends. Where two are the same, the newer task is the later one.
+// ended updates the last ends. Of two tasks that ended at the same time, the newer one counts.
 func (g *group) ended(r *taskRun) {
 	at := r.finished
 	if task.Status(r.status) == task.Succeeded && at.After(g.Last.SucceededAt) {
@@ -178,21 +161,21 @@ func (g *group) sum() task.CommandStats {
 
 func (sums tally) sorted() []*group {
 	return slices.SortedFunc(maps.Values(sums), func(a, b *group) int {
+		switch {
+		case a.Last.Broken() && !b.Last.Broken():
+			return -1
+		case b.Last.Broken() && !a.Last.Broken():
+			return 1
+		}
 		return cmp.Or(
-			broken(b)-broken(a), cmp.Compare(b.Failures, a.Failures), cmp.Compare(b.Runs, a.Runs),
-			strings.Compare(a.Name, b.Name), bytes.Compare(a.argv, b.argv), strings.Compare(a.Endpoint.Method, b.Endpoint.Method), strings.Compare(a.Endpoint.URL, b.Endpoint.URL),
+			cmp.Compare(b.Failures, a.Failures), cmp.Compare(b.Runs, a.Runs),
+			strings.Compare(a.Name, b.Name), bytes.Compare(a.argv, b.argv),
+			strings.Compare(a.Endpoint.Method, b.Endpoint.Method), strings.Compare(a.Endpoint.URL, b.Endpoint.URL),
 		)
 	})
 }
 
-func broken(g *group) int {
-	if g.Last.Broken() {
-		return 1
-	}
-	return 0
-}
-
-// lookAtLast adds what cannot be summed up: how the last attempt of the last run came out, and whether one runs now.
+// lookAtLast adds what is not a sum: the outcome of the last run, and whether one runs now.
 func (j *Journal) lookAtLast(ctx context.Context, groups []*group) error {
 	outcomes, err := j.lastOutcomes(ctx, groups)
 	if err != nil {
@@ -200,15 +183,21 @@ func (j *Journal) lookAtLast(ctx context.Context, groups []*group) error {
 	}
 	for _, g := range groups {
 		g.Last.Outcome = outcomes[g.last]
-		if g.Last.Running, err = j.anyOwned(g.open); err != nil {
-			return err
+		for _, number := range slices.Backward(g.open) { // the newest first: older ones are mostly interrupted
+			pid, err := j.Owner(number)
+			if err != nil {
+				return err
+			}
+			if g.Last.Running = pid != 0; g.Last.Running {
+				break
+			}
 		}
 	}
 	return nil
 }
 
 // selectLast reads the last attempts of the tasks whose numbers are in a JSON list.
-const selectLast = `SELECT t.number, a.exit, a.signal, a.error, a.exchange FROM json_each(?) n CROSS JOIN tasks t ON t.number = n.value
+const selectLast = `SELECT t.number, ` + attemptColumns + ` FROM json_each(?) n CROSS JOIN tasks t ON t.number = n.value
 	CROSS JOIN attempts a ON a.task = t.number AND a.number = t.attempt_count`
 
 // lastOutcomes returns the outcomes by the number of their task.
@@ -225,19 +214,9 @@ func (j *Journal) lastOutcomes(ctx context.Context, groups []*group) (map[int64]
 	_, err = collect(ctx, j, selectLast, []any{string(list)}, func(scan scanner) (struct{}, error) {
 		var number int64
 		var row attemptRow
-		err := scan(&number, &row.exit, &row.Outcome.Signal, (*string)(&row.Outcome.Error), &row.exchange)
+		err := scan(append([]any{&number}, row.columns()...)...)
 		outcomes[number] = row.attempt().Outcome
 		return struct{}{}, err
 	})
 	return outcomes, err
-}
-
-// anyOwned asks for the newest first: older ones are mostly forgotten.
-func (j *Journal) anyOwned(numbers []int64) (bool, error) {
-	for _, number := range slices.Backward(numbers) {
-		if pid, err := j.Owner(number); pid != 0 || err != nil {
-			return pid != 0, err
-		}
-	}
-	return false, nil
 }
