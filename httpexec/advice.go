@@ -2,6 +2,7 @@ package httpexec
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"net/http"
 	"strconv"
@@ -13,14 +14,14 @@ import (
 
 // RetryAfter is what a server says about when to send the next request.
 type RetryAfter struct {
-	Delay    time.Duration // 0 where it names none, or a time that has passed; at most backoff.Max
-	Asked    bool          // it asks for another request: a Retry-After that can be read, even if its time has passed
-	NoneLeft bool          // it says that no request is left for now
+	Delay    time.Duration // 0: it names none, or a time that has passed; at most backoff.Max
+	Asked    bool          // it asks for another request: there is a valid Retry-After, even if its time has passed
+	NoneLeft bool          // it says that a limit on requests is reached
 }
 
 // ReadRetryAfter reads the headers of a reply that arrived at now: Retry-After-Ms, Retry-After, RateLimit as the drafts
-// of the IETF define it, and X-RateLimit-Remaining with X-RateLimit-Reset. The first that names a delay wins. Invalid
-// ones are ignored.
+// of the IETF define it, and X-RateLimit-Remaining with X-RateLimit-Reset. The first that names a delay is used, and
+// invalid ones are ignored.
 func ReadRetryAfter(h http.Header, now time.Time) RetryAfter {
 	precise, isPrecise := number(h.Get("Retry-After-Ms"), time.Millisecond)
 	after, isAfter := retryAfterHeader(h.Values("Retry-After"), now)
@@ -33,8 +34,8 @@ func ReadRetryAfter(h http.Header, now time.Time) RetryAfter {
 	}
 }
 
-// retryAfterHeader reads seconds, or a date in any of the three forms of HTTP. The longest delay of several lines wins:
-// a server and a proxy before it may each send one.
+// retryAfterHeader reads seconds, or a date in any of the three forms of HTTP. Of several lines it returns the longest
+// delay: a server and a proxy may each send one.
 func retryAfterHeader(lines []string, now time.Time) (longest time.Duration, found bool) {
 	for _, line := range lines {
 		at, err := http.ParseTime(strings.TrimSpace(line))
@@ -42,7 +43,7 @@ func retryAfterHeader(lines []string, now time.Time) (longest time.Duration, fou
 			longest, found = max(longest, until(at, now)), true
 			continue
 		}
-		for text := range strings.SplitSeq(line, ",") { // lines that were joined on the way
+		for text := range strings.SplitSeq(line, ",") { // a proxy may have joined several lines
 			if delay, ok := number(text, time.Second); ok {
 				longest, found = max(longest, delay), true
 			}
@@ -84,15 +85,14 @@ func number(text string, unit time.Duration) (time.Duration, bool) {
 	return saturated(value, unit), ok
 }
 
-// decimal reads digits, with a fraction perhaps: some services send one. Nothing else is a number here, neither a sign
-// nor 1e9.
+// decimal reads digits, perhaps with a fraction, which some services send. A sign or an exponent is invalid.
 func decimal(text string) (float64, bool) {
 	text = strings.TrimSpace(text)
 	if strings.Trim(text, "0123456789.") != "" {
 		return 0, false
 	}
 	value, err := strconv.ParseFloat(text, 64)
-	if err != nil && !math.IsInf(value, 1) { // as large as that is a number still
+	if err != nil && !math.IsInf(value, 1) { // a number that is too large is valid
 		return 0, false
 	}
 	return value, true
@@ -105,41 +105,27 @@ func saturated(value float64, unit time.Duration) time.Duration {
 // rateLimit reads the header of draft-ietf-httpapi-ratelimit-headers: "burst";r=0;t=5, "daily";r=90;t=3600. An older
 // draft wrote limit=10, remaining=0, reset=5. The delay is the longest of the limits with nothing remaining.
 func rateLimit(text string) (delay time.Duration, nothing bool) {
-	var older limit
-	for member := range splitOutsideQuotes(text, ',') {
-		var l limit
-		for parameter := range splitOutsideQuotes(member, ';') {
-			key, value, _ := strings.Cut(strings.TrimSpace(parameter), "=")
-			switch strings.ToLower(key) {
-			case "r":
-				l.remaining = value
-			case "t":
-				l.reset = value
-			case "remaining":
-				older.remaining = value
-			case "reset":
-				older.reset = value
-			}
+	add := func(remaining, reset string) {
+		if left, ok := decimal(remaining); ok && left == 0 {
+			after, _ := number(reset, time.Second)
+			delay, nothing = max(delay, after), true
 		}
-		delay, nothing = l.add(delay, nothing)
 	}
-	return older.add(delay, nothing)
+	all := map[string]string{}
+	for member := range splitOutsideQuotes(text, ',') {
+		limit := map[string]string{}
+		for parameter := range splitOutsideQuotes(member, ';') {
+			key, value, _ := strings.Cut(strings.ToLower(strings.TrimSpace(parameter)), "=")
+			limit[key], all[key] = value, value
+		}
+		add(limit["r"], limit["t"])
+	}
+	add(all["remaining"], all["reset"])
+	return delay, nothing
 }
 
-// limit is how many requests are left, and for how many seconds, as the server wrote it.
-type limit struct{ remaining, reset string }
-
-// add puts a limit to those before it.
-func (l limit) add(delay time.Duration, nothing bool) (time.Duration, bool) {
-	if left, ok := decimal(l.remaining); !ok || left > 0 {
-		return delay, nothing
-	}
-	reset, _ := number(l.reset, time.Second)
-	return max(delay, reset), true
-}
-
-// splitOutsideQuotes gives the parts of a structured field. A name in quotes can hold anything.
-func splitOutsideQuotes(text string, separator byte) func(yield func(string) bool) {
+// splitOutsideQuotes yields the parts of a structured field. A name in quotes may hold the separator.
+func splitOutsideQuotes(text string, separator byte) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		quoted, start := false, 0
 		for i := 0; i < len(text); i++ {
@@ -159,35 +145,35 @@ func splitOutsideQuotes(text string, separator byte) func(yield func(string) boo
 	}
 }
 
-// Safety is what sending a request twice may do.
+// Safety says whether a request may be sent twice.
 type Safety struct {
-	Idempotent bool // two of them do what one does: by the method, by a key of the user's own, or because the user says so
-	Keyed      bool // it is, and a key goes out with it
+	Idempotent bool // two requests have the effect of one: by the method, by a key of the user's own, or by --idempotent
+	Keyed      bool // it is idempotent, and a key is sent with it
 }
 
-// Facts are what the headers of a reply say that bears on another attempt.
+// Facts are what the reply says about another attempt.
 type Facts struct {
 	RetryAfter
-	Replayed   bool // it is the kept reply to an earlier request of the same key: another one would get it again
-	Redirected bool // the request itself was answered with a redirect to look elsewhere; what follows is about that
+	Replayed   bool // the server repeats its reply to an earlier request of the same key, and would do so again
+	Redirected bool // the request itself was answered, with a redirect to its result; the reply is about the result
 	Advice     Advice
 }
 
-// Advice is what a server says outright of another attempt.
+// Advice is a server's explicit advice on another attempt.
 type Advice int
 
 // The kinds of advice.
 const (
-	AdviceNone  Advice = iota
-	AdviceRetry        // it is safe and of use
-	AdviceStop         // it is not
+	AdviceNone Advice = iota
+	AdviceRetry
+	AdviceStop
 )
 
-// factsOf reads what the headers of a reply say about another attempt. A few services say outright whether to retry.
+// factsOf reads what the headers of a reply say about another attempt. A few services send explicit advice.
 func factsOf(h http.Header, after RetryAfter) Facts {
 	word := func(name string) string { return strings.ToLower(strings.TrimSpace(h.Get(name))) }
 	f := Facts{RetryAfter: after, Replayed: word("Idempotent-Replayed") == "true"}
-	for _, name := range []string{"Stripe-Should-Retry", "X-Should-Retry"} { // the last one holds
+	for _, name := range []string{"Stripe-Should-Retry", "X-Should-Retry"} { // the last one decides
 		switch word(name) {
 		case "true":
 			f.Advice = AdviceRetry

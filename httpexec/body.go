@@ -5,28 +5,28 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
+	"strings"
 
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/spool"
 )
 
-// Body is what a request carries. Every attempt reads it from the start. A spool is one, and so is an io.SectionReader.
+// Body is what a request carries. Every attempt reads it from the start. A spool is a Body, and so is a strings.Reader.
 type Body interface {
 	io.ReaderAt
 	Size() int64
 }
 
-// bodyReader marks the errors of a body, which are of this machine and not of the network.
+// bodyReader reads a request's body, and marks its errors as errors of this machine, not of the network.
 type bodyReader struct {
-	from io.Reader
-	left int64
-	same func() error // nil where the body cannot change
+	from  io.Reader
+	left  int64
+	files []*request.FileBody
 }
 
-// Read keeps the last bytes back where they are not those that the task began with: the server does not get a whole
-// request then.
+// Read withholds the last bytes if a file has changed since the task was made, so that the server does not receive a
+// whole request.
 func (b *bodyReader) Read(p []byte) (int, error) {
 	n, err := b.from.Read(p)
 	b.left -= int64(n)
@@ -35,15 +35,18 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 		return n, unreadable(errors.New("it is shorter than it was"))
 	case err != nil && !errors.Is(err, io.EOF):
 		return n, unreadable(err)
-	case b.left == 0 && b.same != nil:
-		if changed := b.same(); changed != nil {
+	case b.left > 0:
+		return n, err
+	}
+	for _, f := range b.files {
+		if changed := f.Same(); changed != nil {
 			return 0, unreadable(changed)
 		}
 	}
 	return n, err
 }
 
-// Close leaves the body to the next attempt.
+// Close keeps the body open for the next attempt.
 func (b *bodyReader) Close() error { return nil }
 
 func unreadable(err error) error { return &localError{"read the request's body", err, exitRead} }
@@ -51,52 +54,42 @@ func unreadable(err error) error { return &localError{"read the request's body",
 // bodies are sent one after another.
 type bodies struct {
 	pieces []Body
+	files  []*request.FileBody // those of the pieces that are files
 	size   int64
 }
 
 func (j *bodies) add(b Body) {
 	j.pieces = append(j.pieces, b)
 	j.size += b.Size()
+	if f, ok := b.(*request.FileBody); ok {
+		j.files = append(j.files, f)
+	}
 }
 
-// reader reads them from the start.
+// reader reads all of them from the start.
 func (j *bodies) reader() *bodyReader {
 	readers := make([]io.Reader, len(j.pieces))
 	for i, piece := range j.pieces {
 		readers[i] = io.NewSectionReader(piece, 0, piece.Size())
 	}
-	return &bodyReader{from: io.MultiReader(readers...), left: j.size, same: j.same}
-}
-
-// same tells whether a file has changed since the task was made.
-func (j *bodies) same() error {
-	for _, piece := range j.pieces {
-		if f, ok := piece.(*request.FileBody); ok {
-			if err := f.Same(); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return &bodyReader{from: io.MultiReader(readers...), left: j.size, files: j.files}
 }
 
 func (j *bodies) close() {
-	for _, piece := range j.pieces {
-		if f, ok := piece.(*request.FileBody); ok {
-			_ = f.Close()
-		}
+	for _, f := range j.files {
+		_ = f.Close()
 	}
 }
 
-// queryLimit is how long a query may be that -G makes of data.
+// queryLimit is how long the query that -G makes of data may be.
 const queryLimit = 1 << 20
 
-// body puts the parts of a request's body together. Whoever is done with it closes it.
+// body puts the parts of a request's body together. The caller closes it.
 func (e *Executor) body(r *request.Request) (*bodies, error) {
 	whole := &bodies{}
 	for i, part := range r.Body {
 		if r.Boundary != "" {
-			whole.add(textBody(request.FormHead(r.Boundary, part)))
+			whole.add(strings.NewReader(request.FormHead(r.Boundary, part)))
 		}
 		content, err := e.part(i, part)
 		if err != nil {
@@ -105,18 +98,16 @@ func (e *Executor) body(r *request.Request) (*bodies, error) {
 		}
 		whole.add(content)
 		if r.Boundary != "" {
-			whole.add(textBody("\r\n"))
+			whole.add(strings.NewReader("\r\n"))
 		}
 	}
 	if r.Boundary != "" {
-		whole.add(textBody("--" + r.Boundary + "--\r\n"))
+		whole.add(strings.NewReader("--" + r.Boundary + "--\r\n"))
 	}
 	return whole, nil
 }
 
-func textBody(s string) Body { return bytes.NewReader([]byte(s)) }
-
-// part returns what a part holds.
+// part returns the content of a part.
 func (e *Executor) part(i int, part request.Part) (Body, error) {
 	if made := e.prepared[i]; made != nil {
 		return made, nil
@@ -124,9 +115,6 @@ func (e *Executor) part(i int, part request.Part) (Body, error) {
 	content, err := e.source(part)
 	if err != nil || !part.Strip && !part.Encode {
 		return content, err
-	}
-	if f, ok := content.(*request.FileBody); ok {
-		defer func() { _ = f.Close() }()
 	}
 	made, err := e.transform(content, part)
 	if err != nil {
@@ -160,25 +148,17 @@ func (e *Executor) source(part request.Part) (Body, error) {
 	return request.OpenFile(part)
 }
 
-// transform makes of a part what is sent, once for all attempts.
+// transform strips or encodes a part, once for all attempts.
 func (e *Executor) transform(content Body, part request.Part) (*spool.Spool, error) {
-	made := spool.New(spool.MemoryLimit, e.temporary)
-	reader := &bodyReader{from: io.NewSectionReader(content, 0, content.Size()), left: content.Size()}
-	if f, ok := content.(*request.FileBody); ok {
-		reader.same = f.Same
-	}
-	if _, err := io.Copy(&transformer{made, part}, reader); err != nil {
+	source := &bodies{}
+	source.add(content)
+	defer source.close()
+	made := spool.New(spool.MemoryLimit, e.Temporary)
+	if _, err := io.Copy(&transformer{made, part}, source.reader()); err != nil {
 		_ = made.Close()
 		return nil, err
 	}
 	return made, nil
-}
-
-func (e *Executor) temporary() (*os.File, error) {
-	if e.Temporary == nil {
-		return nil, errors.New("there is no room for what is large")
-	}
-	return e.Temporary()
 }
 
 // transformer strips and encodes what is written to it.
@@ -221,7 +201,7 @@ func (p *plan) query(body *bodies) error {
 	return nil
 }
 
-// checkQuery refuses what would end a URL.
+// checkQuery refuses characters that would end a URL.
 func checkQuery(data []byte) error {
 	if bytes.ContainsFunc(data, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
 		return fmt.Errorf("%w: the data for its query holds a space or a control character"+

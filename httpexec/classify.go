@@ -14,11 +14,12 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// classify tells an error by its type and by how far the request has got, never by its text.
+// classify judges an error by its type and by the stage of the request, never by its text.
 func (a *attempt) classify(err error) failure {
+	var local *localError
 	switch at := a.tracer.at(); {
-	case errors.As(err, new(*localError)):
-		return classifyLocal(err)
+	case errors.As(err, &local):
+		return failure{task.ErrorLocal, local.exit, EventLocal, local.Error()}
 	case errors.Is(err, request.ErrReference):
 		return failure{task.ErrorLocal, task.ExitInternal, EventLocal, err.Error()}
 	case errors.Is(err, errRedirects), errors.Is(err, request.ErrURL), errors.Is(err, request.ErrHead), errors.Is(err, errProxy),
@@ -30,8 +31,10 @@ func (a *attempt) classify(err error) failure {
 		return failure{task.ErrorReset, exitReceive, a.event(), "cancelled"}
 	case at <= stageConnect:
 		return a.classifyConnect(err)
+	case at == stageProxy && a.tracer.socks:
+		return failure{task.ErrorConnect, exitProxy, EventUnsent, ""}
 	case at == stageProxy:
-		return a.classifyProxy()
+		return failure{task.ErrorConnect, exitReceive, EventUnsent, ""}
 	case at == stageTLS:
 		return classifyTLS(err)
 	case at < stageBody && isAlert(err): // in TLS 1.3 a server may refuse the client after the handshake
@@ -45,7 +48,7 @@ func (a *attempt) classify(err error) failure {
 	}
 }
 
-// event is what an end without a reason of its own means.
+// event returns the event of an attempt that was ended by a timeout or a signal.
 func (a *attempt) event() Event {
 	switch {
 	case !a.tracer.sent():
@@ -56,13 +59,7 @@ func (a *attempt) event() Event {
 	return EventLost
 }
 
-func classifyLocal(err error) failure {
-	var local *localError
-	errors.As(err, &local)
-	return failure{task.ErrorLocal, local.exit, EventLocal, local.Error()}
-}
-
-// classifyInput is for what is wrong with the request, or with where it is sent.
+// classifyInput is for errors in the request, in a redirect or in the settings of the network.
 func classifyInput(err error) failure {
 	class, exit := task.ErrorURL, exitURL
 	if errors.Is(err, errRedirects) {
@@ -96,14 +93,7 @@ func (a *attempt) classifyConnect(err error) failure {
 	return f
 }
 
-func (a *attempt) classifyProxy() failure {
-	if a.tracer.socks {
-		return failure{task.ErrorConnect, exitProxy, EventUnsent, ""}
-	}
-	return failure{task.ErrorConnect, exitReceive, EventUnsent, ""}
-}
-
-// classifyTLS takes a handshake that was cut for a failure that may pass, and every other for one that stays.
+// classifyTLS treats a handshake that was cut as a failure that may pass, and every other as permanent.
 func classifyTLS(err error) failure {
 	f := failure{task.ErrorTLS, exitTLS, EventInvalid, ""}
 	switch {
@@ -117,10 +107,10 @@ func classifyTLS(err error) failure {
 	return f
 }
 
-// errNoStatus says that a reply begins like one, but with 000 or its like, which net/http takes for any other number.
+// errNoStatus says that a reply has a status such as 000, which net/http accepts.
 var errNoStatus = errors.New("the reply is not HTTP")
 
-// classifyReply is for what came instead of a reply's header.
+// classifyReply is for errors between the request and the end of the reply's header.
 func (a *attempt) classifyReply(err error) failure {
 	f := failure{task.ErrorReset, exitReceive, EventLost, ""}
 	var stream streamError
@@ -134,10 +124,10 @@ func (a *attempt) classifyReply(err error) failure {
 		}
 	case a.tracer.at() == stageWait && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
 		f.exit = exitEmpty
-	case isCut(err) && !errors.Is(err, net.ErrClosed): // what net/http closed itself, it did for what it had read
-	case a.tracer.http2: // first, since such a connection is read from for longer than the error took to come
+	case isCut(err) && !errors.Is(err, net.ErrClosed): // net/http closes a connection itself because of what it has read
+	case a.tracer.http2: // before readErr: net/http goes on reading such a connection after the error
 		f.exit = exitHTTP2
-	case a.tracer.conn.readErr.Load() != nil: // net/http took the half of a line for a whole one
+	case a.tracer.conn.readErr.Load() != nil: // net/http took half a line for a whole one
 		f.cause = cause(*a.tracer.conn.readErr.Load())
 	case a.tracer.conn.read.Load() >= maxHeader:
 		f.class, f.event, f.cause = task.ErrorProtocol, EventNotHTTP, "it has no end within 300 KiB"

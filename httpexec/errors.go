@@ -14,7 +14,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// failure is what went wrong: for conditions, for the exit code, for the table of events and for people.
+// failure describes an error for conditions, for the exit code, for the table of events and for people.
 type failure struct {
 	class task.ErrorClass
 	exit  int
@@ -22,7 +22,7 @@ type failure struct {
 	cause string // for people; empty: the text of the error
 }
 
-// loopError says that redirects lead to redirects.
+// loopError says that there were more redirects than may be followed.
 type loopError struct{ followed int }
 
 func (e *loopError) Error() string {
@@ -31,15 +31,15 @@ func (e *loopError) Error() string {
 
 func (e *loopError) Unwrap() error { return errRedirects }
 
-// proxyError says that a proxy opens no way to the host.
+// proxyError says that a proxy refuses to open a tunnel to the host.
 type proxyError struct{ status int }
 
 func (e *proxyError) Error() string {
 	return fmt.Sprintf("the proxy refuses with status %d %s", e.status, http.StatusText(e.status))
 }
 
-// streamError has the shape of net/http's error for a stream of HTTP/2 that was reset, which is known to errors.As by
-// its fields.
+// streamError has the fields of net/http's error for a stream of HTTP/2 that was reset. errors.As fills it from that
+// error, as net/http documents.
 type streamError struct {
 	StreamID uint32
 	Code     streamCode
@@ -55,16 +55,16 @@ func (e streamError) Error() string {
 	return fmt.Sprintf("HTTP/2 stream reset with code %d", e.Code)
 }
 
-// refusedStream says that nothing was done: RFC 9113, section 8.7.
+// refusedStream says that the server did not process the request: RFC 9113, section 8.7.
 const refusedStream streamCode = 7
 
-// explain returns why a context ended, where that is what an error is about.
+// explain returns the cause of the context's end if that is what led to an error.
 func explain(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
 	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
-		<-ctx.Done() // the network's own timers may have been faster
+		<-ctx.Done() // the network has timers of its own, which may be faster
 	}
 	if ctx.Err() != nil && !errors.As(err, new(*localError)) {
 		return context.Cause(ctx)
@@ -72,7 +72,7 @@ func explain(ctx context.Context, err error) error {
 	return err
 }
 
-// isTimeout knows our own limits, and those of the system.
+// isTimeout reports whether an error comes from a limit of retry, or from one of the system.
 func isTimeout(err error) bool {
 	for _, limit := range []error{runner.ErrTimeout, runner.ErrBudgetEnd, context.DeadlineExceeded, syscall.ETIMEDOUT} {
 		if errors.Is(err, limit) {

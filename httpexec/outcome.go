@@ -14,7 +14,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// outcome is what an attempt came to that ended with err at a time.
+// outcome returns the outcome of an attempt that ended with err at the time now.
 func (a *attempt) outcome(err error, now time.Time) task.Outcome {
 	o, event := a.judge(err)
 	after := ReadRetryAfter(a.reply.header, now)
@@ -27,7 +27,7 @@ func (a *attempt) outcome(err error, now time.Time) task.Outcome {
 	return o
 }
 
-// judge says how an attempt ended. The status of an error goes before whatever happened to its body.
+// judge says how an attempt ended. A status of 400 or more matters more than an error while its body was read.
 func (a *attempt) judge(err error) (task.Outcome, Event) {
 	status := a.reply.status
 	answered := a.tracer.at() == stageBody && status >= 400 &&
@@ -45,7 +45,7 @@ func (a *attempt) judge(err error) (task.Outcome, Event) {
 	}
 	f, at := a.classify(err), a.tracer.at()
 	if f.event == EventLocal && at == stageBody && status < 400 {
-		f.event = EventNotStored // what was asked for is done
+		f.event = EventNotStored // the server has done what it was asked for
 	}
 	if at > stageSend && !a.tracer.sent() {
 		at = stageSend
@@ -53,7 +53,7 @@ func (a *attempt) judge(err error) (task.Outcome, Event) {
 	return task.Outcome{Exit: f.exit, Error: f.class, Message: f.message(a.tracer, at, err)}, f.event
 }
 
-// message says what went wrong, and at what, unless the network has nothing to do with it.
+// message says what went wrong and, for errors of the network, at which stage.
 func (f failure) message(w *tracer, at stage, err error) string {
 	switch {
 	case f.event == EventLocal, f.event == EventNotStored:
@@ -77,10 +77,10 @@ func (f failure) message(w *tracer, at stage, err error) string {
 	return doing(at) + f.cause
 }
 
-// inOneLine puts the hint of an error behind it: the journal and the line of an attempt have no second one.
+// inOneLine joins an error and its hint: the journal and the line of an attempt have room for one line.
 func inOneLine(message string) string { return strings.ReplaceAll(message, "\nhint: ", "; ") }
 
-// dialled returns the address that an error is about, a proxy's too, which net/http wraps in an error without one.
+// dialled returns the address that an error is about. net/http wraps that of a proxy in an error without an address.
 func dialled(err error) net.Addr {
 	for to := (*net.OpError)(nil); errors.As(err, &to); err = to.Err {
 		if to.Addr != nil {
@@ -101,7 +101,7 @@ func statusMessage(status int, err error) string {
 	return text
 }
 
-// doing says what a request was about, for a message.
+// doing names a stage for a message.
 func doing(at stage) string {
 	return map[stage]string{
 		stageDNS: "look up the host: ", stageConnect: "connect: ", stageProxy: "connect through the proxy: ", stageTLS: "TLS handshake: ",
