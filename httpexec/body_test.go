@@ -108,6 +108,8 @@ func TestBodyThatIsNotThere(t *testing.T) {
 	dir := t.TempDir()
 	large := filepath.Join(dir, "large")
 	testkit.Must(t, os.WriteFile(large, make([]byte, 2<<20), 0o600))
+	changed := time.Unix(1e9, 0)
+	testkit.Must(t, os.Chtimes(large, changed, changed))
 	tests := []struct {
 		part request.Part
 		says string
@@ -115,8 +117,7 @@ func TestBodyThatIsNotThere(t *testing.T) {
 		{request.Part{File: filepath.Join(dir, "none"), Time: time.Unix(1, 0)}, "no such file"},
 		{request.Part{File: request.StdinFile}, "no longer there\nhint: start anew"},
 		{request.Part{File: large, Size: 1, Time: time.Unix(1, 0)}, "has changed since the task was made\nhint: "},
-		{request.Part{File: large, Encode: true}, "no space left"},
-		{request.Part{File: dir}, "it is a directory"},
+		{request.Part{File: large, Size: 2 << 20, Time: changed, Encode: true}, "no space left"},
 	}
 	for _, tt := range tests {
 		e := &Executor{Temporary: func() (*os.File, error) { return nil, syscall.ENOSPC }}

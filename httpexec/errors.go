@@ -38,8 +38,8 @@ func (e *proxyError) Error() string {
 	return fmt.Sprintf("the proxy refuses with status %d %s", e.status, http.StatusText(e.status))
 }
 
-// streamError has the fields of net/http's error for a stream of HTTP/2 that was reset. errors.As fills it from that
-// error, as net/http documents.
+// streamError has the fields of net/http's error for a stream of HTTP/2 that was reset. That error has a method As,
+// which fills any type with these fields.
 type streamError struct {
 	StreamID uint32
 	Code     streamCode

@@ -86,7 +86,7 @@ func (p *plan) readUser(user string) (err error) {
 func (p *plan) settle(r *request.Request) error {
 	header := p.first.header
 	for _, name := range []string{"Host", "Content-Length"} {
-		if request.TakenAway(r.Header, name) {
+		if request.IsOmitted(r.Header, name) {
 			return fmt.Errorf("%w: the header %s cannot be left out", request.ErrHead, name)
 		}
 	}
@@ -191,7 +191,7 @@ func (p *plan) defaultsOf(r *request.Request, agent, key string) http.Header {
 
 // setForm puts the boundary of a form behind its type, which may be the user's own.
 func (p *plan) setForm(r *request.Request) {
-	if r.Boundary == "" || r.Get || request.TakenAway(r.Header, "Content-Type") {
+	if r.Boundary == "" || r.Get || request.IsOmitted(r.Header, "Content-Type") {
 		return
 	}
 	kind := cmp.Or(request.Value(p.first.header, "Content-Type"), "multipart/form-data")

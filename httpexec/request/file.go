@@ -1,10 +1,12 @@
 package request
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -14,13 +16,8 @@ type FileBody struct {
 	part Part
 }
 
-// OpenFile opens the file of a part, and refuses another than the task was made with.
+// OpenFile opens the file of a part. It refuses a file that has changed since Stamp.
 func OpenFile(part Part) (*FileBody, error) {
-	if part.Time.IsZero() {
-		if err := stamp(&part); err != nil {
-			return nil, err
-		}
-	}
 	file, err := os.Open(part.File)
 	if err != nil {
 		return nil, err
@@ -46,16 +43,16 @@ func (f *FileBody) Same() error {
 	return err
 }
 
-// StreamError says that a part of a body can be read only once: a pipe, a terminal, a process substitution. A caller
-// that reads it to its end can send it as stdin.
+// StreamError says that a part of a body can be read only once: a pipe, a terminal, a process substitution. A caller may
+// read it to its end and send that as stdin.
 type StreamError struct{ Part int }
 
 func (e *StreamError) Error() string {
 	return "it is no regular file, and can be read only once\nhint: give it on stdin, and nothing else"
 }
 
-// Stamp notes how large the files of a body are and when they were changed. It returns a *StreamError for the first
-// that is no regular file.
+// Stamp notes the size and the time of change of each file of a body. It returns a *StreamError for the first file that
+// is not regular.
 func Stamp(r *Request) error {
 	for i := range r.Body {
 		part := &r.Body[i]
@@ -83,7 +80,7 @@ func stamp(part *Part) error {
 	case !info.Mode().IsRegular():
 		return &fs.PathError{Op: "read", Path: part.File, Err: &StreamError{}}
 	}
-	file, err := os.Open(part.File) // so that a file that cannot be read is an error before anything is sent
+	file, err := os.Open(part.File) // a file that cannot be read is an error before anything is sent
 	if err != nil {
 		return err
 	}
@@ -91,7 +88,7 @@ func stamp(part *Part) error {
 	return file.Close()
 }
 
-// FormHead is what precedes a part of a form, as curl writes it.
+// FormHead returns the header of a part of a form, as curl writes it.
 func FormHead(boundary string, part Part) string {
 	var b strings.Builder
 	b.WriteString("--" + boundary + "\r\nContent-Disposition: form-data")
@@ -113,24 +110,18 @@ func quoteName(name string) string {
 }
 
 // mediaTypes are those that curl knows.
-var mediaTypes = []struct{ ending, kind string }{
-	{".gif", "image/gif"}, {".jpg", "image/jpeg"}, {".jpeg", "image/jpeg"}, {".png", "image/png"}, {".svg", "image/svg+xml"},
-	{".txt", "text/plain"}, {".htm", "text/html"}, {".html", "text/html"}, {".pdf", "application/pdf"}, {".xml", "application/xml"},
+var mediaTypes = map[string]string{
+	".gif": "image/gif", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".png": "image/png", ".svg": "image/svg+xml",
+	".txt": "text/plain", ".htm": "text/html", ".html": "text/html", ".pdf": "application/pdf", ".xml": "application/xml",
 }
 
 // FormType returns the media type that curl gives a part of a form for which the user named none; empty for none.
 func FormType(part *Part) string {
-	kind := ""
-	for _, name := range []string{part.FileName, part.File} {
-		for _, known := range mediaTypes {
-			if kind == "" && strings.HasSuffix(strings.ToLower(name), known.ending) {
-				kind = known.kind
-			}
-		}
-	}
+	known := func(name string) string { return mediaTypes[strings.ToLower(filepath.Ext(name))] }
+	kind := cmp.Or(known(part.FileName), known(part.File))
 	switch {
 	case part.FileName == "" && kind == "text/plain":
-		return "" // that is what a part without a type is
+		return "" // the type of a part that names none
 	case part.FileName != "" && kind == "" && part.File != StdinFile:
 		return "application/octet-stream"
 	}

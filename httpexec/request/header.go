@@ -10,8 +10,8 @@ import (
 // ErrHead says that a method or a header cannot be sent.
 var ErrHead = errors.New("the request cannot be sent")
 
-// HeaderOf returns the headers of a request: those of the user, by the rules of curl, and the defaults that they leave.
-// Names keep their case.
+// HeaderOf returns the headers of a request: those of the user, by the rules of curl, and the defaults that the user
+// does not replace. Names keep their case.
 func HeaderOf(r *Request, defaults http.Header, refs *References) (http.Header, error) {
 	header := http.Header{}
 	for i, line := range r.Header {
@@ -36,7 +36,7 @@ func HeaderOf(r *Request, defaults http.Header, refs *References) (http.Header, 
 	return header, nil
 }
 
-// cutLine splits "Name: value", "Name:" and "Name;". The line is not repeated: it may be secret.
+// cutLine splits "Name: value", "Name:" and "Name;". Errors do not repeat the line: it may be secret.
 func cutLine(line string) (name, value string, err error) {
 	name, value, found := strings.Cut(line, ":")
 	if !found {
@@ -54,10 +54,10 @@ func cutLine(line string) (name, value string, err error) {
 	return name, strings.Trim(value, " \t"), nil
 }
 
-// KeyHeader carries the idempotency key.
+// KeyHeader is the header of the idempotency key.
 const KeyHeader = "Idempotency-Key"
 
-// Styled writes a key; as a string of RFC 8941, section 3.3.3, in quotes.
+// Styled returns a key as it is, or as a string of RFC 8941, section 3.3.3, in quotes.
 func Styled(key string, style KeyStyle) string {
 	if style != KeySF {
 		return key
@@ -65,8 +65,8 @@ func Styled(key string, style KeyStyle) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`
 }
 
-// TakenAway reports whether "Name:" stands among the lines.
-func TakenAway(lines []string, name string) bool {
+// IsOmitted reports whether the lines have "Name:", which leaves the header out.
+func IsOmitted(lines []string, name string) bool {
 	for _, line := range lines {
 		if got, text, found := strings.Cut(line, ":"); found && strings.EqualFold(got, name) && strings.TrimSpace(text) == "" {
 			return true
@@ -75,7 +75,7 @@ func TakenAway(lines []string, name string) bool {
 	return false
 }
 
-// Value returns the first of a header, whatever the case of its name.
+// Value returns the first value of a header. Upper and lower case in the name are the same.
 func Value(header http.Header, name string) string {
 	for got, values := range header {
 		if strings.EqualFold(got, name) && len(values) > 0 {
@@ -85,7 +85,7 @@ func Value(header http.Header, name string) string {
 	return ""
 }
 
-// Remove takes a header away, whatever the case of its name.
+// Remove removes a header. Upper and lower case in the name are the same.
 func Remove(header http.Header, name string) {
 	for got := range header {
 		if strings.EqualFold(got, name) {
@@ -94,8 +94,8 @@ func Remove(header http.Header, name string) {
 	}
 }
 
-// CheckHead refuses what net/http refuses only after it has connected, with an error without a type. Values are not
-// repeated in the error, as they may be secret.
+// CheckHead refuses what net/http would refuse only after connecting, and with an untyped error. The error does not
+// repeat values: they may be secret.
 func CheckHead(method string, header http.Header) error {
 	if !isToken(method) {
 		return fmt.Errorf("%w: invalid method %q", ErrHead, method)
@@ -105,7 +105,7 @@ func CheckHead(method string, header http.Header) error {
 			return fmt.Errorf("%w: invalid header name %q", ErrHead, name)
 		}
 		for _, value := range values {
-			if strings.ContainsFunc(value, isControl) {
+			if strings.ContainsFunc(value, func(r rune) bool { return r != '\t' && (r < ' ' || r == 0x7f) }) {
 				return fmt.Errorf("%w: the header %s holds a control character", ErrHead, name)
 			}
 		}
@@ -113,12 +113,5 @@ func CheckHead(method string, header http.Header) error {
 	return nil
 }
 
-func isControl(r rune) bool { return r != '\t' && (r < ' ' || r == 0x7f) }
-
 // isToken follows RFC 9110, section 5.6.2.
-func isToken(text string) bool {
-	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
-		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
-		return !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
-	})
-}
+func isToken(text string) bool { return consistsOf(text, "!#$%&'*+-.^_`|~") }

@@ -6,20 +6,17 @@ import (
 	"strings"
 )
 
-// mask stands for a secret.
-const mask = "***"
-
 // MaskURL masks the password in a URL, which may be malformed. A password that is a reference stays.
 func MaskURL(url string) string {
 	first, last := passwordIn(url)
 	if first == last || literals(url[first:last]) == "" {
 		return url
 	}
-	return url[:first] + mask + url[last:]
+	return url[:first] + Masked + url[last:]
 }
 
-// passwordIn returns where the password of a URL is. One with a slash in it makes a URL that cannot be read, except
-// where what precedes the slash is a port.
+// passwordIn returns the offsets of the password in a URL. A password with a slash makes the URL invalid, unless the
+// text before the slash looks like a port.
 func passwordIn(url string) (first, last int) {
 	plain := BlankReferences(url)
 	start := authorityIn(plain)
@@ -39,7 +36,7 @@ func passwordIn(url string) (first, last int) {
 	return start + colon + 1, start + at
 }
 
-// authorityIn is where the host and what precedes it begin. A URL without a scheme begins with them.
+// authorityIn returns the offset of user and host. A URL without a scheme begins with them.
 func authorityIn(url string) int {
 	start := 0
 	if i := strings.Index(url, "://"); i >= 0 && isName(url[:i]) {
@@ -50,13 +47,10 @@ func authorityIn(url string) int {
 
 // isName reports whether a text can be the name of a scheme or of a host.
 func isName(text string) bool {
-	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
-		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
-		return !letter && r < 0x80 && !strings.ContainsRune("+-._~", r)
-	})
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return r < 0x80 && !isWordOr(r, "+-._~") })
 }
 
-// isHostPort reports whether there is what can be a host, and what follows its colon can be a port.
+// isHostPort reports whether a text can be a host, or a host and a port.
 func isHostPort(authority string) bool {
 	if address, rest, bracketed := strings.Cut(authority, "]"); bracketed && strings.HasPrefix(address, "[") {
 		if _, err := netip.ParseAddr(address[1:]); err != nil {
@@ -68,25 +62,25 @@ func isHostPort(authority string) bool {
 	return isName(host) && (!has || port != "" && strings.Trim(port, "0123456789") == "")
 }
 
-// MaskUser masks the password of name:password, unless it consists of references. Where the password is empty, the name
-// is masked: services that identify clients by a key ask for -u KEY: as a rule.
+// MaskUser masks the password of name:password, unless it consists of references. If the password is empty, the name is
+// masked: many services identify a client by a key, given as -u KEY:.
 func MaskUser(user string) string {
 	colon := strings.IndexByte(BlankReferences(user), ':')
 	switch {
 	case colon < 0:
 		return user
 	case colon == len(user)-1 && literals(user[:colon]) != "":
-		return mask + ":"
+		return Masked + ":"
 	case literals(user[colon+1:]) == "":
 		return user
 	}
-	return user[:colon+1] + mask
+	return user[:colon+1] + Masked
 }
 
-// secretHeaders are those whose values are secrets, in lower case.
+// secretHeaders are the headers whose values are secrets, in lower case.
 var secretHeaders = []string{"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key"}
 
-// schemes are the words before the credentials of Authorization that say nothing of them, in lower case.
+// schemes are the schemes of Authorization, in lower case. They are shown.
 var schemes = []string{"basic", "bearer", "digest", "negotiate", "token", "apikey", "dpop", "aws4-hmac-sha256"}
 
 // IsSecretHeader reports whether a header's value is a secret.
@@ -106,12 +100,12 @@ func MaskHeader(line string) string {
 		return line
 	}
 	if scheme, _, more := strings.Cut(strings.TrimSpace(value), " "); more && slices.Contains(schemes, strings.ToLower(scheme)) {
-		return name + ": " + scheme + " " + mask
+		return name + ": " + scheme + " " + Masked
 	}
-	return name + ": " + mask
+	return name + ": " + Masked
 }
 
-// HasLiteralSecret reports whether a header's line holds a secret itself, and not by references alone.
+// HasLiteralSecret reports whether a header's line holds a secret that is not a reference.
 func HasLiteralSecret(line string) bool {
 	name, value, found := strings.Cut(line, ":")
 	if !found || !IsSecretHeader(name) {
@@ -141,12 +135,12 @@ func hasLiteralCookie(value string) bool {
 	return false
 }
 
-// referenceStart begins a reference to a variable of the environment: {env:NAME}. It is what is stored and shown
-// instead of a secret.
+// referenceStart begins a reference to a variable of the environment: {env:NAME}. A task stores and shows the reference
+// instead of the secret.
 const referenceStart = "{env:"
 
-// CutReference splits a text around its first reference. Where there is none, or one whose name is none, before is all
-// of it.
+// CutReference splits a text around its first reference. If there is none, or its name is invalid, before is the whole
+// text.
 func CutReference(text string) (before, name, after string, found bool) {
 	before, rest, found := strings.Cut(text, referenceStart)
 	if !found {
@@ -162,31 +156,38 @@ func CutReference(text string) (before, name, after string, found bool) {
 // HasReference reports whether a text has something that looks like a reference, well-formed or not.
 func HasReference(text string) bool { return strings.Contains(text, referenceStart) }
 
-// isVariable allows the names that are met: "ProgramFiles(x86)" is one.
-func isVariable(name string) bool {
-	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
-		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
-		return !letter && !strings.ContainsRune("_.-()", r)
-	})
+// isVariable reports whether a variable of the environment may have a name: Windows has "ProgramFiles(x86)".
+func isVariable(name string) bool { return consistsOf(name, "_.-()") }
+
+// consistsOf reports whether a text is not empty and has no characters but letters, digits and the others.
+func consistsOf(text, others string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return !isWordOr(r, others) })
 }
 
-// literals is a text without its references.
-func literals(text string) string { return replaceReferences(text, func(string) string { return "" }) }
+func isWordOr(r rune, others string) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune(others, r)
+}
 
-// BlankReferences returns a text of the same length whose references have no character that means something in a URL.
+// literals returns a text without its references.
+func literals(text string) string {
+	return replaceReferences(text, func(int, string) string { return "" })
+}
+
+// BlankReferences replaces each reference by as many letters, so that none of its characters has a meaning in a URL.
 func BlankReferences(text string) string {
-	return replaceReferences(text, func(name string) string { return strings.Repeat("x", len(referenceStart)+len(name)+1) })
+	return replaceReferences(text, func(_ int, name string) string { return strings.Repeat("x", len(referenceStart)+len(name)+1) })
 }
 
-func replaceReferences(text string, with func(name string) string) string {
+// replaceReferences calls with for each reference, with its offset in the text.
+func replaceReferences(text string, with func(at int, name string) string) string {
 	var b strings.Builder
-	for {
-		before, name, after, found := CutReference(text)
+	for rest := text; ; {
+		before, name, after, found := CutReference(rest)
 		b.WriteString(before)
 		if !found {
 			return b.String()
 		}
-		b.WriteString(with(name))
-		text = after
+		b.WriteString(with(len(text)-len(rest)+len(before), name))
+		rest = after
 	}
 }

@@ -1,6 +1,7 @@
 package request
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -27,27 +28,23 @@ func (r *References) Expand(text string) (string, error) {
 	return r.ExpandAt(text, func(_ int, value string) string { return value })
 }
 
-// ExpandAt does so with what escape makes of the value of a reference at an offset of the text.
+// ExpandAt is Expand with an escape function, which receives each value and the offset of its reference in the text.
 func (r *References) ExpandAt(text string, escape func(at int, value string) string) (string, error) {
-	var b strings.Builder
-	for rest := text; ; {
-		before, name, after, found := CutReference(rest)
-		b.WriteString(before)
-		if !found {
-			if HasReference(before) {
-				return "", fmt.Errorf("%w: it is none\nhint: write it as {env:NAME}", ErrReference)
-			}
-			return b.String(), nil
-		}
-		value, err := r.value(name)
-		if err != nil {
-			return "", err
-		}
-		written := escape(len(text)-len(rest)+len(before), value)
-		r.hide(name, value, written)
-		b.WriteString(written)
-		rest = after
+	if HasReference(literals(text)) {
+		return "", fmt.Errorf("%w: it is none\nhint: write it as {env:NAME}", ErrReference)
 	}
+	var failed error
+	expanded := replaceReferences(text, func(at int, name string) string {
+		value, err := r.value(name)
+		failed = cmp.Or(failed, err)
+		written := escape(at, value)
+		r.HideAs("{env:"+name+"}", value, written)
+		return written
+	})
+	if failed != nil {
+		return "", failed
+	}
+	return expanded, nil
 }
 
 func (r *References) value(name string) (string, error) {
@@ -64,27 +61,23 @@ func (r *References) Find(name string) (value string, ok bool) {
 		return "", false
 	}
 	if value, ok = r.Lookup(name); !ok {
-		return "", false // whatever came beside that
+		return "", false // also where a value was returned
 	}
 	return value, true
 }
 
-// shortest is how long a value has to be to be taken for a secret: a message without its digits is of no use.
+// shortest is the length from which a value is hidden. Hiding shorter ones would make messages unreadable.
 const shortest = 4
 
-func (r *References) hide(name string, values ...string) {
-	r.HideAs("{env:"+name+"}", values...)
-}
-
-// HideAs replaces values by a text in everything that is shown, in whatever form a server repeats them. Where one value
-// is hidden twice, the first text is shown.
+// HideAs has Clean replace values by a text, in each form in which a server may repeat them. If a value is hidden twice,
+// the first text is shown.
 func (r *References) HideAs(shown string, values ...string) {
 	for _, value := range values {
 		if len(value) < shortest {
 			continue
 		}
-		for _, spelled := range slices.Compact(encodings(value)) {
-			r.hidden = append(r.hidden, secret{spelled, shown})
+		for _, encoded := range slices.Compact(encodings(value)) {
+			r.hidden = append(r.hidden, secret{encoded, shown})
 		}
 	}
 	slices.SortStableFunc(r.hidden, func(a, b secret) int { return len(b.value) - len(a.value) })
@@ -123,14 +116,14 @@ func (e *cleanedError) Error() string { return e.text }
 
 func (e *cleanedError) Unwrap() error { return e.error }
 
-// Masked is what is shown for a secret that was typed.
+// Masked is shown in place of a secret.
 const Masked = "***"
 
 // minSecret is the shortest length of a name or of a cookie's value that is hidden: shorter ones are often ordinary
 // words.
 const minSecret = 8
 
-// SecretsIn are those of a header's value: a cookie has several, and others perhaps a scheme before them.
+// SecretsIn returns the secrets in a header's value: each cookie is one, and so are credentials after a scheme.
 func SecretsIn(name, sent, typed string) []string {
 	if sent == "" {
 		sent = strings.TrimSpace(typed)

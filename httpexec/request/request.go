@@ -1,5 +1,5 @@
-// Package request holds what a task asks for over HTTP, as the user gave it. It names files and variables, which are
-// read at each attempt. It also says which parts of a request are secret, and shows the request without them.
+// Package request holds the request of a task as the user gave it. It also says which parts of a request are secret, and
+// shows the request without them.
 package request
 
 import (
@@ -36,7 +36,7 @@ func Of(t *task.Task) *Request {
 	return r
 }
 
-// Request is what a task sends, as the user asked for it. It names files and variables; they are read at each attempt.
+// Request is what a task sends. It names files and variables, which are read at each attempt.
 type Request struct {
 	Method      string   `json:"method"`
 	MethodGiven bool     `json:"method_given,omitempty"` // with -X: it stays through redirects
@@ -44,11 +44,11 @@ type Request struct {
 	Header      []string `json:"header,omitempty"`   // "Name: value"; "Name:" takes away what is sent by default; "Name;" goes out empty
 	User        string   `json:"user,omitempty"`     // name:password
 	Body        []Part   `json:"body,omitempty"`     // one after another
-	Boundary    string   `json:"boundary,omitempty"` // between the parts of a form; empty where the body is none
+	Boundary    string   `json:"boundary,omitempty"` // between the parts of a form; empty: the body is not a form
 	Get         bool     `json:"get,omitempty"`      // the body goes into the URL's query
 
-	Idempotent bool          `json:"idempotent,omitempty"` // the user says that two of them do what one does
-	Keyed      bool          `json:"keyed,omitempty"`      // the idempotency key is the user's own: the server is known to look at it
+	Idempotent bool          `json:"idempotent,omitempty"` // the user says that two requests have the effect of one
+	Keyed      bool          `json:"keyed,omitempty"`      // the idempotency key is the user's own: the server deduplicates by it
 	KeyStyle   KeyStyle      `json:"key_style,omitempty"`
 	KeyTTL     time.Duration `json:"key_ttl,omitempty"` // how long the server remembers the key; 0 = for ever
 
@@ -71,7 +71,7 @@ type Part struct {
 
 	// Of a form:
 	Name     string `json:"name,omitempty"`
-	FileName string `json:"file_name,omitempty"` // empty: the part is no file to the server
+	FileName string `json:"file_name,omitempty"` // empty: the server does not see a file
 	Type     string `json:"type,omitempty"`      // its media type; empty: none is sent
 }
 
@@ -83,7 +83,7 @@ type KeyStyle string
 
 // The styles of key.
 const (
-	KeyRaw  KeyStyle = ""     // as it is
+	KeyRaw  KeyStyle = ""     // not changed
 	KeySF   KeyStyle = "sf"   // as a string of RFC 8941, which draft-ietf-httpapi-idempotency-key-header asks for
 	KeyNone KeyStyle = "none" // none is sent
 )
@@ -173,8 +173,8 @@ func (r *Request) SameWork(other task.Target) bool {
 	return ok && reflect.DeepEqual(r.work(), o.work())
 }
 
-// work is the request without what differs each time it is made (the boundary, sizes and times of files) and without
-// how long it is tried.
+// work returns the request without what differs between two runs of one command line: the boundary, sizes and times of
+// files, and how long it is tried.
 func (r *Request) work() Request {
 	w := *r
 	w.Boundary, w.KeyTTL, w.MaxRetryAfter = "", 0, 0

@@ -95,7 +95,7 @@ func FuzzMaskURL(f *testing.F) {
 		before = strings.NewReplacer("@", "", ":", "", "/", "", "?", "", "#", "").Replace(before)
 		user = strings.NewReplacer("@", "", ":", "", "/", "", "?", "", "#", "").Replace(user)
 		if literals(password) == "" || strings.HasPrefix(password, "//") || // user:// is a scheme
-			strings.Contains("http:// "+before+"://"+user+":"+mask+end, password) {
+			strings.Contains("http:// "+before+"://"+user+":"+Masked+end, password) {
 			return
 		}
 		for _, url := range []string{user + ":" + password + end, "http://" + user + ":" + password + end, before + "://" + user + ":" + password + end} {

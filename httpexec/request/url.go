@@ -39,7 +39,7 @@ func ReadURL(text string, refs *References) (u *url.URL, user string, err error)
 	return u, user, CheckURL(u)
 }
 
-// authorityOf returns where the user and the host of a URL are. Where they begin with the text, there is no scheme.
+// authorityOf returns the offsets of user and host in a URL. If start is 0, the URL has no scheme.
 func authorityOf(text string) (start, end int) {
 	if scheme, _, found := strings.Cut(text, ":/"); found && isToken(scheme) {
 		start = len(scheme) + len(":")
@@ -51,8 +51,8 @@ func authorityOf(text string) (start, end int) {
 	return start, len(text)
 }
 
-// EscapeIn says how the value of a reference is written into a URL: as data, so that it stays in its part of it. One
-// that the URL begins with, or that is in the host, is taken as it is.
+// EscapeIn returns a function that escapes the value of a reference in a URL, so that it stays within its part of the
+// URL. A value at the beginning of the URL or in the host is not escaped.
 func EscapeIn(text string) func(at int, value string) string {
 	plain := BlankReferences(text)
 	start, end := authorityOf(plain)
@@ -70,7 +70,7 @@ func EscapeIn(text string) func(at int, value string) string {
 	}
 }
 
-// Userinfo decodes a user and a password. What is no code stays.
+// Userinfo decodes a user and a password. An invalid escape stays as it is.
 func Userinfo(text string) string {
 	name, password, _ := strings.Cut(text, ":")
 	return unescape(name) + ":" + unescape(password)
@@ -83,8 +83,7 @@ func unescape(text string) string {
 	return text
 }
 
-// legal writes what a URL must not hold in its path as a code. A query goes out as it stands, but for what is not
-// ASCII.
+// legal escapes the characters that a path must not hold. In a query only those beyond ASCII are escaped.
 func legal(text string) string {
 	path, query, found := strings.Cut(text, "?")
 	path = EncodeIf(path, func(c byte) bool { return c > '~' || strings.IndexByte("\"<>\\^`{|}", c) >= 0 })
@@ -109,16 +108,12 @@ func EncodeIf(text string, wanted func(byte) bool) string {
 	return b.String()
 }
 
-// percentEncode leaves what RFC 3986 calls unreserved, and what keep names.
+// percentEncode encodes all but what RFC 3986 calls unreserved, and the characters of keep.
 func percentEncode(text, keep string) string {
-	return EncodeIf(text, func(c byte) bool { return !isUnreserved(c) && strings.IndexByte(keep, c) < 0 })
+	return EncodeIf(text, func(c byte) bool { return c > '~' || !isWordOr(rune(c), "-._~"+keep) })
 }
 
-func isUnreserved(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0
-}
-
-// urlError says what is wrong with a URL, and repeats none of it: what looks like a port may be a password.
+// urlError says what is wrong with a URL. It repeats no part of it: what looks like a port may be a password.
 func urlError(err error, user bool) error {
 	switch {
 	case errors.As(err, new(url.EscapeError)):
@@ -147,7 +142,7 @@ func CheckURL(u *url.URL) error {
 	return nil
 }
 
-// SchemeError says that a URL is of a protocol that is not spoken here.
+// SchemeError says that the scheme of a URL is neither http nor https.
 type SchemeError struct{ scheme string }
 
 func (e *SchemeError) Error() string {
