@@ -11,8 +11,8 @@ import (
 	"github.com/10f93571/retry/internal/spool"
 )
 
-// askForRest changes a request so that it asks for what an earlier attempt did not receive. A Range header of the user
-// stays.
+// askForRest has a request ask for the part of the body that earlier attempts did not receive, unless the user's
+// headers ask for a range.
 func (a *attempt) askForRest(h *wireRequest) {
 	a.continues = h.method == http.MethodGet && h.body == nil &&
 		request.Value(h.header, "Range") == "" && request.Value(h.header, "If-Range") == ""
@@ -24,7 +24,7 @@ func (a *attempt) askForRest(h *wireRequest) {
 	a.ranged = true
 }
 
-// prepareBody decides where the body of a reply is written: behind what is there already, or to an empty file.
+// prepareBody decides where the body of a reply is written: after the bytes of earlier attempts, or to an empty spool.
 func (a *attempt) prepareBody(response *http.Response) error {
 	switch {
 	case a.ranged && response.StatusCode == http.StatusPartialContent:
@@ -39,14 +39,14 @@ func (a *attempt) prepareBody(response *http.Response) error {
 	return a.newBody(response.StatusCode)
 }
 
-// isPart reports whether a reply is a part, although the request asked for all.
+// isPart reports whether a reply is a part although the request did not ask for one.
 func (a *attempt) isPart(response *http.Response) bool {
 	part, ok := download.ParseContentRange(response.Header.Get("Content-Range"))
 	return response.StatusCode == http.StatusPartialContent && request.Value(a.first.header, "Range") == "" &&
 		ok && (part.First > 0 || part.Total > part.Last+1)
 }
 
-// newBody starts an empty body. What may be written to the file of -o is written there directly.
+// newBody starts an empty body: in the part file if it becomes the file of -o as it is.
 func (a *attempt) newBody(status int) error {
 	a.reply.inPart = a.partFile != nil && status < 300 && !a.request.Include
 	if !a.reply.inPart {
@@ -60,7 +60,7 @@ func (a *attempt) newBody(status int) error {
 	return nil
 }
 
-// appendPart accepts a part that follows what earlier attempts received.
+// appendPart checks a part, and has it written after the bytes of earlier attempts.
 func (a *attempt) appendPart(response *http.Response) error {
 	before, r := a.unfinished, &a.reply
 	part, err := before.next(response)
@@ -77,8 +77,8 @@ func (a *attempt) appendPart(response *http.Response) error {
 	return nil
 }
 
-// checkComplete handles status 416: the server has nothing more, so an earlier attempt received all of it and saw only
-// no end.
+// checkComplete handles status 416, "range not satisfiable": an earlier attempt received all bytes, and only the end of
+// the reply was missing.
 func (a *attempt) checkComplete(response *http.Response) error {
 	before := a.unfinished
 	part, ok := download.ParseContentRange(response.Header.Get("Content-Range"))
@@ -93,23 +93,25 @@ func (a *attempt) checkComplete(response *http.Response) error {
 	return nil
 }
 
-// next checks that a reply brings what follows the body so far, and that both are of one file.
+// next checks that a reply continues the body so far, and that both belong to the same file.
 func (r *reply) next(response *http.Response) (download.ContentRange, error) {
 	part, ok := download.ParseContentRange(response.Header.Get("Content-Range"))
 	length := part.Last - part.First + 1
 	sameSize := part.Total < 0 || r.total < 0 || part.Total == r.total
-	if !ok || part.First != r.body.Size() || !sameSize || (response.ContentLength >= 0 && response.ContentLength != length) {
+	sameLength := response.ContentLength < 0 || response.ContentLength == length
+	if !ok || part.First != r.body.Size() || !sameSize || !sameLength {
 		return part, &download.RangeError{Text: "the server sent another part than was asked for: the next attempt begins anew"}
 	}
 	if !r.isOf(response) {
-		return part, &download.RangeError{Text: "the server sent a part, and not that it is one of the same file: the next attempt begins anew"}
+		return part, &download.RangeError{
+			Text: "the server sent a part, and not that it is one of the same file: the next attempt begins anew",
+		}
 	}
 	return part, nil
 }
 
-// isOf reports whether a reply is about the same file in the same state. A server has to repeat a tag (RFC 9110,
-// section 15.3.7): one that does not may know Range and not If-Range. It may leave out a date that it was given;
-// elsewhere it has to say.
+// isOf reports whether a reply is about the same version of the same file. A server must repeat a tag (RFC 9110,
+// section 15.3.7): without it, the server may have ignored If-Range. It need not repeat a date, if the URL is the same.
 func (r *reply) isOf(response *http.Response) bool {
 	header := response.Header
 	if strings.HasPrefix(r.validator, `"`) {
@@ -137,7 +139,7 @@ func (a *attempt) checkRange() error {
 	return nil
 }
 
-// keepUnfinished keeps a body that was cut, where the next attempt can ask for the rest.
+// keepUnfinished keeps a body that was cut if the next attempt can ask for the rest.
 func (a *attempt) keepUnfinished(response *http.Response, err error) {
 	r := &a.reply
 	if r.status != http.StatusOK && (!a.ranged || r.status != http.StatusPartialContent) {
@@ -146,9 +148,9 @@ func (a *attempt) keepUnfinished(response *http.Response, err error) {
 	if r.status == http.StatusOK {
 		r.validator = download.ValidatorOf(response.Header)
 	}
-	mine := a.unfinished != nil || r.status == http.StatusOK // check may have given up
+	usable := a.unfinished != nil || r.status == http.StatusOK // checkRange may have dropped it
 	a.unfinished = nil
-	if err == nil || !mine || !a.continues || a.network.Compressed || errors.As(err, new(*localError)) {
+	if err == nil || !usable || !a.continues || a.network.Compressed || errors.As(err, new(*localError)) {
 		return
 	}
 	if r.validator != "" && r.body.Size() > 0 && download.SendsRanges(response.Header) {

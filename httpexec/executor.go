@@ -1,5 +1,5 @@
-// Package httpexec executes the attempts of an HTTP request. One attempt sends one request, and one more for each
-// redirect.
+// Package httpexec executes the attempts of an HTTP request. An attempt sends one request, and another for each
+// redirect that it follows.
 package httpexec
 
 import (
@@ -21,23 +21,22 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Executor sends the request of one task. It holds what belongs to this process; what is sent is in the task.
+// Executor sends the request of one task. The task says what is sent; the fields say what this process adds.
 type Executor struct {
-	Stdin     Body                                      // what the request's body takes from stdin; nil for nothing
-	Keep      func(*task.Task) error                    // called once, before the first send; nil: nothing is to be kept
+	Stdin     Body                                      // the part of the request's body that comes from stdin; may be nil
+	Keep      func(*task.Task) error                    // called once, before the first request; may be nil
 	Lookup    func(name string) (value string, ok bool) // the environment, for {env:NAME} and the proxies
 	UserAgent string                                    // "retry/1.0"
 	Output    Output
-	Temporary func() (*os.File, error) // makes a file for what is large
+	Temporary func() (*os.File, error) // makes a file for a large body
+	Progress  func(task.Transfer)      // called with the progress of a transfer; may be nil
 
-	Progress func(task.Transfer) // is called with the progress of the transfer; may be nil
-
-	resolver   *net.Resolver        // nil: the system's; tests have their own
-	prepared   map[int]*spool.Spool // parts of the body that were transformed, by their number
+	resolver   *net.Resolver        // nil: the system's
+	prepared   map[int]*spool.Spool // the parts of the body that were stripped or encoded, by their index
 	kept       bool
-	lastReply  *reply             // what Release is about
+	lastReply  *reply             // for Flush
 	unfinished *reply             // a reply whose body was cut, and which the next attempt can continue
-	partFile   *download.PartFile // the file that becomes the output; nil: there is none
+	partFile   *download.PartFile // becomes the file of -o; nil: there is none
 }
 
 // attempt is one request under way, or several where redirects are followed.
@@ -45,15 +44,15 @@ type attempt struct {
 	*Executor
 	*plan
 	tracer     *tracer // of the latest request
-	written    int     // requests that went out
-	redirected bool    // the first request was answered, and its body is not asked for again
-	reply      reply
+	written    int     // how many requests were written
+	redirected bool    // the first request was answered, with a redirect to its result
+	reply      reply   // to the latest request
 	request    *request.Request
-	continues  bool   // a body that is cut can be gone on with
-	ranged     bool   // the rest of a body was asked for
-	resumed    int64  // how much of the body was there already
+	continues  bool   // the next attempt may ask for the rest of a body that is cut
+	ranged     bool   // this attempt asks for the rest of a body
+	resumed    int64  // how much of the body earlier attempts received
 	meter      *meter // nil without Progress
-	head       []byte // the headers of all replies, where they are shown
+	head       []byte // the headers of all replies, if they are shown
 }
 
 // Execute implements runner.Executor. When ctx ends first, the connection is closed.
@@ -72,7 +71,9 @@ func (e *Executor) Execute(ctx context.Context, t *task.Task, c runner.Call) tas
 	a.meter.end()
 	err = explain(ctx, err)
 	sig := stopListening()
-	a.plan.close()
+	if a.plan.body != nil {
+		a.plan.body.close()
+	}
 	o := a.outcome(err, time.Now())
 	o.Message = inOneLine(a.refs.Clean(o.Message))
 	o.Stop = sig
@@ -83,7 +84,7 @@ func (e *Executor) Execute(ctx context.Context, t *task.Task, c runner.Call) tas
 	return o
 }
 
-// prepare makes the plan of the attempt. What the next process needs is kept before the first request is sent.
+// prepare makes the plan of the attempt. Keep, which stores what a resume needs, is called before the first request.
 func (a *attempt) prepare(t *task.Task) (err error) {
 	if a.plan, err = a.Executor.plan(t); err != nil || a.Keep == nil || a.kept {
 		return err
@@ -95,7 +96,7 @@ func (a *attempt) prepare(t *task.Task) (err error) {
 	return nil
 }
 
-// run sends the request, follows redirects, and takes the reply in.
+// run sends the request, follows redirects, and reads the reply.
 func (a *attempt) run(ctx context.Context) error {
 	a.askForRest(&a.first)
 	for h, redirects := a.first, 0; ; redirects++ {
@@ -123,8 +124,8 @@ func (a *attempt) run(ctx context.Context) error {
 	}
 }
 
-// send sends one request over a connection of its own. Nothing here sends it again: NewClientConn has neither a pool
-// nor a loop.
+// send sends one request over a connection of its own. The request is never sent again unseen: that is done by the
+// connection pool of net/http, which NewClientConn does not use.
 func (a *attempt) send(ctx context.Context, h wireRequest) (*http.Response, func(), error) {
 	a.tracer, a.reply = newTracer(), reply{}
 	defer func() { a.written += a.tracer.requests() }()
@@ -162,7 +163,7 @@ func (a *attempt) send(ctx context.Context, h wireRequest) (*http.Response, func
 	return response, func() { _, _ = response.Body.Close(), connection.Close() }, nil
 }
 
-// connect makes the connection within its own time.
+// connect makes the connection within the connect timeout.
 func (a *attempt) connect(ctx context.Context, t *http.Transport, h wireRequest) (*http.ClientConn, error) {
 	if limit := a.network.ConnectTimeout; limit > 0 {
 		var cancel context.CancelFunc
@@ -180,7 +181,7 @@ func (a *attempt) readReply(response *http.Response, done func()) error {
 	a.reply.setHeader(response)
 	if response.StatusCode == http.StatusSwitchingProtocols {
 		a.reply.whole = true
-		return nil // what follows is not HTTP, and has no end
+		return nil // what follows is another protocol, and may have no end
 	}
 	if err := a.prepareBody(response); err != nil || a.reply.whole {
 		return err
@@ -195,7 +196,7 @@ func (a *attempt) readReply(response *http.Response, done func()) error {
 	return err
 }
 
-// open makes sure, before anything is sent, that the reply can be written where it should be.
+// open checks, before anything is sent, that the reply can be written to the file of -o.
 func (a *attempt) open(t *task.Task) error {
 	path := a.request.Output
 	if path == "" || a.partFile != nil {
@@ -208,7 +209,7 @@ func (a *attempt) open(t *task.Task) error {
 	return outputError(path, err)
 }
 
-// keepHead adds a reply's header to those of the attempt, as curl shows them all.
+// keepHead adds a reply's header to those of earlier replies: curl shows those of redirects, too.
 func (a *attempt) keepHead(response *http.Response) {
 	if !a.request.Include {
 		return
@@ -221,12 +222,12 @@ func (a *attempt) keepHead(response *http.Response) {
 	a.reply.head = a.head
 }
 
-// stopError is the cause of the end of an attempt that a signal ended.
+// stopError says that a signal ended an attempt.
 type stopError struct{ signal os.Signal }
 
 func (e *stopError) Error() string { return fmt.Sprintf("stopped by a signal: %s", e.signal) }
 
-// outcome is that of a process that died of the signal, as curl would have.
+// outcome is that of a process that was killed by the signal, as curl would have been.
 func (e *stopError) outcome() task.Outcome {
 	o := task.Outcome{Exit: task.ExitInternal, Message: e.Error()}
 	if number, ok := e.signal.(syscall.Signal); ok {

@@ -16,7 +16,7 @@ import (
 	"github.com/10f93571/retry/httpexec/request"
 )
 
-// errResolve says that an address for a host cannot be read.
+// errResolve says that a value of --resolve is invalid.
 var errResolve = errors.New("the address for a host cannot be read")
 
 // readNetwork reads how a request reaches its server: as the task says, else as the environment says.
@@ -105,31 +105,28 @@ func tlsConfig(n *request.Network) (*tls.Config, error) {
 	return config, nil
 }
 
-// Proxies says through which proxy a request goes. An empty one is none.
+// Proxies says through which proxy a request is sent. An empty text is no proxy.
 type Proxies struct {
 	HTTP  string // for http URLs
 	HTTPS string // for https URLs
-	All   string // for what has none of its own
-	No    string // hosts that are asked directly: names with all below them, addresses, networks, or * for all
+	All   string // for URLs without a proxy of their own
+	No    string // the hosts without a proxy: names with their subdomains, addresses, networks, or * for all
 }
 
-// ProxiesOf reads the environment as curl does: http_proxy in lower case only, since a web server hands a client's
-// "Proxy" header to CGI programs as HTTP_PROXY; loopback is no exception.
+// ProxiesOf reads the environment as curl does. HTTP_PROXY is ignored: a web server gives a client's "Proxy" header to
+// CGI programs under that name. Unlike in net/http, requests to loopback addresses go through the proxy, too.
 func ProxiesOf(getenv func(string) string) Proxies {
 	either := func(name string) string { return cmp.Or(getenv(name), getenv(strings.ToUpper(name))) }
 	return Proxies{HTTP: getenv("http_proxy"), HTTPS: either("https_proxy"), All: either("all_proxy"), No: either("no_proxy")}
 }
 
-// errProxy says that the name of a proxy makes no sense.
+// errProxy says that the name of a proxy is invalid.
 var errProxy = errors.New("the proxy cannot be used")
-
-// proxyPort is what curl takes where a proxy names none.
-const proxyPort = "1080"
 
 // For returns the proxy for a URL; nil for none.
 func (p Proxies) For(u *url.URL) (*url.URL, error) {
 	text := cmp.Or(map[string]string{"http": p.HTTP, "https": p.HTTPS}[u.Scheme], p.All)
-	if text == "" || p.spares(u.Hostname()) {
+	if text == "" || p.excludes(u.Hostname()) {
 		return nil, nil
 	}
 	if !strings.Contains(text, "://") {
@@ -146,17 +143,14 @@ func (p Proxies) For(u *url.URL) (*url.URL, error) {
 		return nil, fmt.Errorf("%w: %q is none of http, https, socks5 and socks5h", errProxy, proxy.Scheme)
 	}
 	if proxy.Port() == "" {
-		port := proxyPort
-		if proxy.Scheme == "https" {
-			port = "443"
-		}
+		port := cmp.Or(map[string]string{"https": "443"}[proxy.Scheme], "1080") // as in curl
 		proxy.Host = net.JoinHostPort(proxy.Hostname(), port)
 	}
 	return proxy, nil
 }
 
-// spares reports whether a host is asked directly.
-func (p Proxies) spares(host string) bool {
+// excludes reports whether requests to a host use no proxy.
+func (p Proxies) excludes(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	address, err := netip.ParseAddr(host)
 	for entry := range strings.FieldsFuncSeq(strings.ToLower(p.No), func(r rune) bool { return r == ',' || r == ' ' }) {
@@ -171,7 +165,7 @@ func (p Proxies) spares(host string) bool {
 	return false
 }
 
-// covers reports whether an address, or a network in the notation of CIDR, has the address.
+// covers reports whether an entry is the address, or a network in CIDR notation with the address in it.
 func covers(entry string, address netip.Addr) bool {
 	if network, err := netip.ParsePrefix(entry); err == nil {
 		return network.Contains(address)

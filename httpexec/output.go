@@ -11,13 +11,13 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Output is where replies go that go to no file: whole or not at all.
+// Output is where replies are written without -o: whole or not at all.
 type Output struct {
 	Stdout io.Writer
-	Stderr io.Writer // for an error's body where a success has a file
+	Stderr io.Writer // for the body of an error if there is -o
 }
 
-// Flush implements runner.Executor: it passes on the body of the task's last attempt, where it came whole.
+// Flush implements runner.Executor. It writes the body of the task's last attempt if it was received whole.
 func (e *Executor) Flush(t *task.Task, signals <-chan os.Signal) (os.Signal, error) {
 	r := e.lastReply
 	e.lastReply = nil
@@ -50,7 +50,7 @@ func (e *Executor) Flush(t *task.Task, signals <-chan os.Signal) (os.Signal, err
 	}
 }
 
-// Close lets go of what was kept for another attempt. Call it when the run is over, however it ended.
+// Close frees what was kept for another attempt. Call it when the run is over, however it ended.
 func (e *Executor) Close() {
 	e.lastReply.drop()
 	e.dropUnfinished()
@@ -59,8 +59,8 @@ func (e *Executor) Close() {
 	e.dropPrepared()
 }
 
-// keepForNextAttempt keeps of a reply what the next attempt can continue. An empty part file is removed while retry
-// waits.
+// keepForNextAttempt keeps a reply only if the next attempt can continue it. An empty part file does not stay in the
+// directory while retry waits.
 func (e *Executor) keepForNextAttempt(r *reply) {
 	if e.unfinished == nil || r == nil || e.unfinished.body != r.body {
 		r.drop()
@@ -71,7 +71,7 @@ func (e *Executor) keepForNextAttempt(r *reply) {
 	}
 }
 
-// shows reports whether something of a reply is shown. Of an error that is hidden the header may be, as with curl.
+// shows reports whether a part of a reply is shown. With -f the header of an error is shown under -i, as with curl.
 func (e *Executor) shows(t *task.Task, r *reply) bool {
 	if request.Of(t).HideFail && r.status >= 400 {
 		r.drop()
@@ -81,7 +81,7 @@ func (e *Executor) shows(t *task.Task, r *reply) bool {
 	return r.whole
 }
 
-// passOn sends a whole reply to where it belongs.
+// passOn writes a whole reply to stdout, stderr or the file of -o.
 func (e *Executor) passOn(t *task.Task, r *reply, p *download.PartFile) error {
 	path := request.Of(t).Output
 	switch {
@@ -133,13 +133,13 @@ func (e *Executor) writeThrough(path string, r *reply) error {
 	return errors.Join(r.writeTo(file), file.Close())
 }
 
-// CheckOutput says why a reply cannot be written to a file, as far as that is known before there is one.
+// CheckOutput returns an error if it is known before the request that its reply cannot be written to a file.
 func CheckOutput(path string) error {
 	_, err := download.DestinationOf(path)
 	return outputError(path, err)
 }
 
-// outputError says what is wrong with -o. Exit code: curl's for a failed write.
+// outputError says what is wrong with -o. The exit status is curl's for a failed write.
 func outputError(path string, err error) error {
 	if err == nil {
 		return nil

@@ -17,17 +17,17 @@ import (
 type plan struct {
 	first       wireRequest
 	user        string // name:password for the server; empty for none
-	methodGiven bool   // it stays through redirects, as with curl's -X
+	methodGiven bool   // the method comes from -X, and redirects do not change it
 	network     request.Network
 	proxies     Proxies
 	resolved    map[string][]string // addresses for a host:port, in the order in which they are tried
 	Safety      Safety
-	maxDelay    time.Duration // the longest delay of the server that is waited for; 0 = any
+	maxDelay    time.Duration // the longest delay of a server that retry waits for; 0 = any
 	refs        *request.References
 	body        *bodies // nil for none
 }
 
-// plan makes the plan of one attempt, anew for each: variables and files may be others by then.
+// plan makes the plan of one attempt. It reads variables and files anew, as they may have changed.
 func (e *Executor) plan(t *task.Task) (*plan, error) {
 	p := &plan{refs: &request.References{Lookup: e.Lookup}}
 	r := request.Of(t)
@@ -45,7 +45,7 @@ func (e *Executor) plan(t *task.Task) (*plan, error) {
 	return p, nil
 }
 
-// read takes in all but the body.
+// read makes all of the plan but the body.
 func (p *plan) read(r *request.Request, agent, key string) (err error) {
 	p.methodGiven, p.maxDelay = r.MethodGiven, r.MaxRetryAfter
 	p.first.method = r.Method
@@ -68,7 +68,7 @@ func (p *plan) read(r *request.Request, agent, key string) (err error) {
 	return p.settle(r)
 }
 
-// readUser puts -u before the URL's user, as curl does.
+// readUser has -u replace the user in the URL, as curl does.
 func (p *plan) readUser(user string) (err error) {
 	if user == "" {
 		return nil
@@ -82,7 +82,7 @@ func (p *plan) readUser(user string) (err error) {
 	return nil
 }
 
-// settle takes the headers that say how the request is written.
+// settle handles the headers that change how net/http writes the request.
 func (p *plan) settle(r *request.Request) error {
 	header := p.first.header
 	for _, name := range []string{"Host", "Content-Length"} {
@@ -98,23 +98,16 @@ func (p *plan) settle(r *request.Request) error {
 	}
 	request.Remove(header, "Transfer-Encoding")
 	if request.Value(header, "Accept-Encoding") != "" {
-		p.network.Compressed = false // net/http unpacks only what it asked for itself
+		p.network.Compressed = false // net/http decompresses only if it has set the header itself
 	}
 	if request.Value(header, "Upgrade") != "" {
-		p.network.HTTP1 = true // HTTP/2 knows no such header
+		p.network.HTTP1 = true // HTTP/2 has no upgrades
 	}
 	return request.CheckHead(p.first.method, header)
 }
 
-// close lets go of the files.
-func (p *plan) close() {
-	if p.body != nil {
-		p.body.close()
-	}
-}
-
-// Check returns what is wrong with a request and can be known before anything is sent; Stamp does so for the files of
-// its body.
+// Check returns an error if it is known before anything is sent that a request is invalid. Stamp does so for the files
+// of its body.
 func Check(r *request.Request, lookup func(name string) (value string, ok bool)) error {
 	p := &plan{refs: &request.References{Lookup: lookup}}
 	err := p.read(r, "", "")
@@ -132,7 +125,7 @@ func Check(r *request.Request, lookup func(name string) (value string, ok bool))
 	return p.refs.CleanError(err)
 }
 
-// CheckKey returns what is wrong with an idempotency key.
+// CheckKey returns an error for an idempotency key that cannot be sent.
 func CheckKey(key string) error {
 	for _, c := range []byte(key) {
 		if c < ' ' || c > '~' {
@@ -143,8 +136,12 @@ func CheckKey(key string) error {
 	return nil
 }
 
-// LiteralSecrets names what of a request would be stored as it is, and is a secret.
+// LiteralSecrets names the secrets in a request that the journal would store as they are.
 func LiteralSecrets(r *request.Request) (names []string) {
+	user := "the user's password"
+	if strings.HasSuffix(r.User, ":") {
+		user = "the user"
+	}
 	for _, line := range r.Header {
 		if request.HasLiteralSecret(line) {
 			name, _, _ := strings.Cut(line, ":")
@@ -153,7 +150,7 @@ func LiteralSecrets(r *request.Request) (names []string) {
 	}
 	for _, place := range []struct{ name, text, masked string }{
 		{"the password in the URL", r.URL, request.MaskURL(r.URL)},
-		{userSecret(r.User), r.User, request.MaskUser(r.User)},
+		{user, r.User, request.MaskUser(r.User)},
 		{"the proxy's password", r.Network.Proxy, request.MaskURL(r.Network.Proxy)},
 	} {
 		if place.masked != place.text {
@@ -163,15 +160,7 @@ func LiteralSecrets(r *request.Request) (names []string) {
 	return names
 }
 
-// userSecret says what of -u is one.
-func userSecret(user string) string {
-	if strings.HasSuffix(user, ":") {
-		return "the user"
-	}
-	return "the user's password"
-}
-
-// defaultsOf are the headers that go out unless the user says otherwise.
+// defaultsOf returns the headers that are sent unless the user replaces or removes them.
 func (p *plan) defaultsOf(r *request.Request, agent, key string) http.Header {
 	header := http.Header{"Accept": {"*/*"}}
 	if agent != "" {
@@ -189,7 +178,7 @@ func (p *plan) defaultsOf(r *request.Request, agent, key string) http.Header {
 	return header
 }
 
-// setForm puts the boundary of a form behind its type, which may be the user's own.
+// setForm adds the boundary of a form to its media type, which may be the user's own.
 func (p *plan) setForm(r *request.Request) {
 	if r.Boundary == "" || r.Get || request.IsOmitted(r.Header, "Content-Type") {
 		return
@@ -199,7 +188,7 @@ func (p *plan) setForm(r *request.Request) {
 	p.first.header["Content-Type"] = []string{kind + "; boundary=" + r.Boundary}
 }
 
-// hideTyped has what was typed as a secret, and what is made of one for a header, left out where a server repeats it.
+// hideTyped has secrets that were typed, and the headers made of them, masked where a server repeats them.
 func (p *plan) hideTyped(r *request.Request) {
 	p.refs.HideUser(p.user)
 	for _, proxy := range []string{p.proxies.HTTP, p.proxies.HTTPS, p.proxies.All} {

@@ -9,32 +9,32 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// meter tells of the body under way now and then. A nil one does not.
+// meter reports the progress of the current body. A nil meter does not.
 type meter struct {
 	report func(task.Transfer)
 	over   chan struct{}
 	ended  chan struct{}
-	body   atomic.Pointer[metered] // the latest; nil: none was begun
+	body   atomic.Pointer[metered] // the latest; nil: none has begun
 }
 
-// reportEvery is the interval of reports. They go on where no bytes arrive, as the elapsed time changes.
-const reportEvery = 100 * time.Millisecond
+// reportInterval is the interval of reports. They go on while no bytes arrive, as the elapsed time changes.
+const reportInterval = 100 * time.Millisecond
 
-func newMeter(tell func(task.Transfer)) *meter {
-	if tell == nil {
+func newMeter(report func(task.Transfer)) *meter {
+	if report == nil {
 		return nil
 	}
-	m := &meter{report: tell, over: make(chan struct{}), ended: make(chan struct{})}
+	m := &meter{report: report, over: make(chan struct{}), ended: make(chan struct{})}
 	go func() {
 		defer close(m.ended)
-		ticker := time.NewTicker(reportEvery)
+		ticker := time.NewTicker(reportInterval)
 		defer ticker.Stop()
 		for {
 			select {
 			case <-ticker.C:
-				m.tell(false)
+				m.send(false)
 			case <-m.over:
-				m.tell(true)
+				m.send(true)
 				return
 			}
 		}
@@ -42,7 +42,7 @@ func newMeter(tell func(task.Transfer)) *meter {
 	return m
 }
 
-func (m *meter) tell(over bool) {
+func (m *meter) send(over bool) {
 	if b := m.body.Load(); b != nil {
 		now := b.what
 		now.Bytes, now.Over = now.From+b.count.Load(), over
@@ -50,7 +50,7 @@ func (m *meter) tell(over bool) {
 	}
 }
 
-// end tells for the last time. Nothing is told after it.
+// end reports for the last time.
 func (m *meter) end() {
 	if m != nil {
 		close(m.over)
@@ -68,7 +68,7 @@ type metered struct {
 }
 
 func (b *metered) Read(p []byte) (int, error) {
-	b.begin.Do(func() { // not before: the connection may have taken a while
+	b.begin.Do(func() { // not before: to connect may have taken a while
 		b.what.Began = time.Now()
 		b.meter.body.Store(b)
 	})
@@ -77,7 +77,7 @@ func (b *metered) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// watched returns a body whose bytes are counted, where progress is reported.
+// watched returns a body whose bytes are counted if progress is reported.
 func (m *meter) watched(body io.ReadCloser, t task.Transfer) io.ReadCloser {
 	if m == nil || body == nil {
 		return body

@@ -18,12 +18,12 @@ import (
 type wireRequest struct {
 	method  string
 	url     *url.URL
-	header  http.Header // names as they are written
+	header  http.Header // names keep their case
 	body    *bodies     // nil for none
-	chunked bool        // the body's length is not told
+	chunked bool        // the request does not say how long the body is
 }
 
-// address is the host:port that a request connects to without a proxy.
+// address returns the host:port that a request is for.
 func (h *wireRequest) address() string {
 	port := h.url.Port()
 	if port == "" {
@@ -41,7 +41,7 @@ func (h *wireRequest) build(ctx context.Context) (*http.Request, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: it is malformed", request.ErrURL) // not its text, which may hold a password
 	}
-	r.URL = h.url // as it is written
+	r.URL = h.url // NewRequest has parsed it again, and may write it otherwise
 	r.Header = h.header.Clone()
 	r.Host = cmp.Or(request.Value(h.header, "Host"), r.Host)
 	if user := h.url.User; user != nil && request.Value(h.header, "Authorization") == "" {
@@ -49,12 +49,12 @@ func (h *wireRequest) build(ctx context.Context) (*http.Request, error) {
 		r.SetBasicAuth(user.Username(), password)
 	}
 	if _, given := r.Header["User-Agent"]; !given {
-		r.Header["User-Agent"] = nil // or net/http would name itself
+		r.Header["User-Agent"] = nil // net/http does not add its own
 	}
 	return r, h.setBody(r)
 }
 
-// setBody gives the request its body, and says how long it is.
+// setBody gives the request its body and length.
 func (h *wireRequest) setBody(r *http.Request) error {
 	length := request.Value(h.header, "Content-Length")
 	request.Remove(r.Header, "Content-Length")
@@ -81,15 +81,14 @@ func (h *wireRequest) setBody(r *http.Request) error {
 	return nil
 }
 
-// errRedirects says that a redirect was not followed.
+// errRedirects says that a redirect cannot be followed.
 var errRedirects = errors.New("the redirect is not followed")
 
-// meantForOne are the headers that another server is not told. curl takes X-Api-Key along.
-var meantForOne = []string{"Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key", "Host"}
+// sameOrigin are the headers that are not sent to another server. curl does send X-Api-Key.
+var sameOrigin = []string{"Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key", "Host"}
 
-// redirect returns the request that a reply leads to; ok is false where the reply is no redirect. The methods are
-// curl's: POST becomes GET after a 301, 302 or 303, everything but HEAD after a 303; one that was given with -X stays,
-// without its body.
+// redirect returns the request that a reply redirects to; ok is false for another reply. The methods are those of curl:
+// POST becomes GET after a 301 or 302, all but HEAD after a 303. A method given with -X stays, without the body.
 func (h wireRequest) redirect(status int, location string, methodGiven bool) (to wireRequest, ok bool, err error) {
 	if status < 300 || status > 399 || location == "" {
 		return wireRequest{}, false, nil
@@ -111,15 +110,14 @@ func (h wireRequest) redirect(status int, location string, methodGiven bool) (to
 		}
 	}
 	if to.origin() != h.origin() {
-		for _, name := range meantForOne {
+		for _, name := range sameOrigin {
 			request.Remove(to.header, name)
 		}
 	}
 	return to, true, nil
 }
 
-// becomesGet reports whether a redirect drops the body. What -X calls the method does not matter to curl there: data is
-// data.
+// becomesGet reports whether a redirect drops the body. curl then ignores the method of -X, and looks for data.
 func becomesGet(method string, body *bodies, status int, methodGiven bool) bool {
 	switch status {
 	case http.StatusMovedPermanently, http.StatusFound:
@@ -130,13 +128,12 @@ func becomesGet(method string, body *bodies, status int, methodGiven bool) bool 
 	return false
 }
 
-// answered reports whether a redirect of that status says that the request was dealt with, and to look elsewhere for
-// what came of it; any other sends the request on. What -X keeps of it does not matter: with -X POST curl, too, sends
-// another POST then.
+// answered reports whether a redirect says that the request was processed, and where its result is. Any other redirect
+// asks for the same request elsewhere. A method that -X keeps does not matter here.
 func answered(h, to wireRequest, status int) bool {
 	return status == http.StatusSeeOther || to.method != h.method || (to.body == nil) != (h.body == nil) ||
 		(h.method == http.MethodPost && (status == http.StatusMovedPermanently || status == http.StatusFound))
 }
 
-// origin is the server that may see the secrets of a request.
+// origin names the server that may receive the secrets of a request.
 func (h *wireRequest) origin() string { return h.url.Scheme + "://" + strings.ToLower(h.address()) }

@@ -16,23 +16,23 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// reply is what came back in an attempt: of the last request of it.
+// reply is the reply to the last request of an attempt.
 type reply struct {
 	status int // 0 for none
 	header http.Header
-	head   []byte // the header as it came, where it is shown
+	head   []byte // the headers to show; empty without -i
 	body   *spool.Spool
 	whole  bool
-	inPart bool // the body is the part file's
+	inPart bool // the body is in the part file
 
 	// For a later attempt that continues the body:
 	url       *url.URL
 	validator string
-	end       int64 // the size of the body when all of this reply is there; -1 = unknown
-	total     int64 // the size of all of it; -1 = unknown
+	end       int64 // the size of the body after this reply; -1 = unknown
+	total     int64 // the size of the whole body; -1 = unknown
 }
 
-// setHeader keeps what is known before the body arrives.
+// setHeader keeps what is known before the body is read.
 func (r *reply) setHeader(response *http.Response) {
 	r.status, r.header = response.StatusCode, response.Header
 	r.end, r.total = response.ContentLength, response.ContentLength
@@ -41,7 +41,7 @@ func (r *reply) setHeader(response *http.Response) {
 	}
 }
 
-// bodyWriter marks errors of the spool as errors of this machine, not of the network.
+// bodyWriter writes to a spool, and marks its errors as errors of this machine, not of the network.
 type bodyWriter struct{ spool *spool.Spool }
 
 func (r *bodyWriter) Write(p []byte) (int, error) {
@@ -52,7 +52,7 @@ func (r *bodyWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// tail returns at most that many bytes of the end of the body.
+// tail returns at most that many bytes from the end of the body.
 func (r *reply) tail(most int64) string {
 	if r.body == nil {
 		return ""
@@ -66,8 +66,8 @@ func (r *reply) tail(most int64) string {
 	return text.String()
 }
 
-// captured is the end of the body that the journal stores. A server may repeat the secrets that it was sent: they are
-// masked, and a secret that the cut would split is removed.
+// captured returns the end of the body, for the journal. Secrets that the server repeats are masked, also a secret of
+// which the end alone would be stored.
 func (r *reply) captured(mode task.CaptureMode, refs *request.References) string {
 	if r.body == nil || mode != task.CaptureBoth && (mode != task.CaptureStderr || r.status < 400) {
 		return ""
@@ -80,7 +80,7 @@ func (r *reply) captured(mode task.CaptureMode, refs *request.References) string
 	return text[max(0, len(text)-task.StoredTail):]
 }
 
-// flat returns the header with one value for each name.
+// flat returns the header with the values of each name joined.
 func (r *reply) flat() map[string]string {
 	flat := make(map[string]string, len(r.header))
 	for name, values := range r.header {
@@ -89,7 +89,7 @@ func (r *reply) flat() map[string]string {
 	return flat
 }
 
-// writeTo writes the header, where it is shown, and the body.
+// writeTo writes the header, if it is shown, and the body.
 func (r *reply) writeTo(w io.Writer) error {
 	if len(r.head) > 0 {
 		if _, err := w.Write(r.head); err != nil {

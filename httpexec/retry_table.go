@@ -7,10 +7,10 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Event is what an attempt came to: a row of the table below.
+// Event is how an attempt ended: a status, or one of the texts below.
 type Event string
 
-// The events without a status, or in spite of one.
+// The events other than a status.
 const (
 	EventUnsent      Event = "the request was not sent" // DNS, connect, proxy or TLS failed in a way that may pass
 	EventNoHost      Event = "there is no such host"
@@ -20,10 +20,10 @@ const (
 	EventCut         Event = "the reply was cut"                // a 2xx whose body is incomplete
 	EventNotHTTP     Event = "the reply is not HTTP"
 	EventNotStored   Event = "the reply could not be kept" // no room for a success
-	EventLocal       Event = "retry could not do its part" // no room for an error's body, a file that cannot be read
+	EventLocal       Event = "retry could not do its part" // no room for an error's body, an unreadable file
 )
 
-// StatusEvent is a reply that came with a status.
+// StatusEvent returns the event of a reply that was received.
 func StatusEvent(status int) Event { return Event(strconv.Itoa(status)) }
 
 // row is one row of the table: what follows from an event for a request that is idempotent, and for any other.

@@ -9,19 +9,19 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// stage is how far a request has got.
+// stage is the progress of a request.
 type stage int
 
 const (
 	stageStart   stage = iota
-	stageDNS           // looking its host up
-	stageConnect       // to the host, or to a proxy
-	stageProxy         // asking the proxy for a way on
-	stageTLS           // in the handshake
-	stageSend          // connected
-	stageWait          // the request goes out
-	stageHeader        // the first byte of the reply is there
-	stageBody          // the reply's headers are
+	stageDNS           // the host is looked up
+	stageConnect       // to the host or to a proxy
+	stageProxy         // the proxy is asked for a tunnel
+	stageTLS           // the handshake
+	stageSend          // there is a connection
+	stageWait          // the request is being written, or the reply is awaited
+	stageHeader        // the first byte of the reply was received
+	stageBody          // the reply's header was received
 )
 
 // tracer follows one request through its stages. Its hooks are called from several goroutines.
@@ -49,12 +49,12 @@ func (w *tracer) at() stage {
 	return w.stage
 }
 
-// sent reports whether something of the request may have got to the server.
+// sent reports whether the server may have received a part of the request.
 func (w *tracer) sent() bool {
 	return w.at() >= stageWait && w.conn.requestStarted()
 }
 
-// measured returns the phases so far, with the one that is under way.
+// measured returns the phases so far, the current one included.
 func (w *tracer) measured() task.Phases {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -68,7 +68,7 @@ func (w *tracer) measured() task.Phases {
 	return phases
 }
 
-// requests returns how many were written.
+// requests returns how many requests were written.
 func (w *tracer) requests() int {
 	if !w.sent() {
 		return 0
@@ -94,7 +94,7 @@ func (w *tracer) endPhase(s stage, phase *time.Duration, next stage) {
 	w.enter(next)
 }
 
-// connected is the stage after the connection to the host, or to its proxy.
+// connected returns the stage after a connection or a handshake.
 func (w *tracer) connected() stage {
 	if w.tunnel {
 		return stageProxy
@@ -124,8 +124,8 @@ func (w *tracer) trace() *httptrace.ClientTrace {
 	}
 }
 
-// writing counts a request by the one header that each has. WroteHeaders comes too late: HTTP/2 calls it after the
-// headers are sent, and the reply may be faster.
+// writing counts a request by the header that each one has. The hook WroteHeaders is too late: HTTP/2 calls it after
+// sending the headers, perhaps after the reply.
 func (w *tracer) writing(name string) {
 	if name != "Host" && name != ":authority" {
 		return

@@ -1,5 +1,4 @@
-// Package download writes the reply of a request to a file, and says which rest of a file an earlier attempt left to
-// ask for.
+// Package download writes the reply of a request to a file, and reads the headers with which a cut download is resumed.
 package download
 
 import (
@@ -18,7 +17,7 @@ import (
 	"github.com/10f93571/retry/internal/spool"
 )
 
-// Destination is the file that a reply's body is for.
+// Destination is the file that a reply's body is written to.
 type Destination struct {
 	Path       string      // links are followed
 	InPlace    bool        // the reply is written to what is there: a pipe, a device, stdout. Any other file is replaced
@@ -89,7 +88,7 @@ func checkWritable(path string) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return err
 	}
-	if err == nil { // else it is a program that runs, or on its way elsewhere
+	if err == nil { // another error is no reason: a program that runs cannot be opened, and can be replaced
 		_ = file.Close()
 	}
 	return nil
@@ -102,8 +101,7 @@ type PartFile struct {
 	Body *spool.Spool
 }
 
-// NewPartFile makes the file. A file that an earlier run of the task left is removed: nobody knows whether all of it
-// was written.
+// NewPartFile makes the file. It removes a file that an earlier run of the task has left: a crash may have damaged it.
 func NewPartFile(d Destination, id string) (*PartFile, error) {
 	name := PartFileName(d.Path, id)
 	_ = os.Remove(name)
@@ -111,7 +109,7 @@ func NewPartFile(d Destination, id string) (*PartFile, error) {
 	if d.Mode != 0 {
 		mode = d.Mode.Perm()
 	}
-	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode) // exclusively: nobody's link is followed
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode) // a symbolic link is not followed
 	if err != nil {
 		return nil, err
 	}
@@ -129,15 +127,15 @@ func NewPartFile(d Destination, id string) (*PartFile, error) {
 	return p, nil
 }
 
-// PartFileName is the name that a resumed task finds again, and no other task uses.
+// PartFileName returns a name that is the same after a resume, and differs from that of any other task.
 func PartFileName(path, id string) string {
 	const longest = 255 - len("..12345678.part") // of a name
 	dir, base := filepath.Split(path)
 	return filepath.Join(dir, "."+base[:min(len(base), longest)]+"."+id[max(0, len(id)-8):]+".part")
 }
 
-// Install replaces the destination with the file. It is not synced to the disk: neither is the outcome in the journal,
-// and a download that a power cut destroyed can be repeated.
+// Install replaces the destination with the file. The file is not synced to the disk: neither is the outcome in the
+// journal, and a download that is lost in a power cut can be repeated.
 func (p *PartFile) Install() error {
 	err := p.Body.Close()
 	if err == nil {
@@ -149,7 +147,7 @@ func (p *PartFile) Install() error {
 	return err
 }
 
-// Drop removes it. There may be none.
+// Drop removes the file. p may be nil.
 func (p *PartFile) Drop() {
 	if p == nil {
 		return
@@ -192,25 +190,23 @@ func digits(text string) (int64, bool) {
 	return int64(n), err == nil
 }
 
-// RangeError says that a server's answer to a request for the rest of a body cannot be used, or that there is more to
-// ask for.
+// RangeError says that a server's reply to a request for the rest of a body cannot be used, or is not the whole rest.
 type RangeError struct{ Text string }
 
 func (e *RangeError) Error() string { return e.Text }
 
-// SendsRanges reports whether a server may answer a request for a range.
+// SendsRanges reports whether a server may support requests for a range.
 func SendsRanges(header http.Header) bool {
 	return !strings.EqualFold(strings.TrimSpace(header.Get("Accept-Ranges")), "none")
 }
 
-// surelyOlder is how much older than a reply a file has to be for its date to tell it from a later state, whatever the
-// clocks.
-const surelyOlder = time.Minute
+// minAge is how much older than the reply a file must be. The date of a newer file may stay the same when it changes
+// again.
+const minAge = time.Minute
 
-// ValidatorOf returns what If-Range can be asked with: RFC 9110, sections 13.1.5 and 8.8.2.2. Empty: nothing.
+// ValidatorOf returns a value for the header If-Range: RFC 9110, sections 13.1.5 and 8.8.2.2. Empty: there is none.
 func ValidatorOf(header http.Header) string {
-	tag := header.Get("Etag")
-	if tag != "" {
+	if tag := header.Get("Etag"); tag != "" {
 		if len(tag) < 2 || tag[0] != '"' || tag[len(tag)-1] != '"' { // a weak one
 			return ""
 		}
@@ -221,7 +217,7 @@ func ValidatorOf(header http.Header) string {
 		return ""
 	}
 	sent, err := http.ParseTime(header.Get("Date"))
-	if err != nil || sent.Sub(modified) < surelyOlder {
+	if err != nil || sent.Sub(modified) < minAge {
 		return ""
 	}
 	return header.Get("Last-Modified")

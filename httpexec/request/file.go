@@ -43,8 +43,8 @@ func (f *FileBody) Same() error {
 	return err
 }
 
-// StreamError says that a part of a body can be read only once: a pipe, a terminal, a process substitution. A caller may
-// read it to its end and send that as stdin.
+// StreamError says that a part of a body can be read only once: a pipe, a terminal, a process substitution. A caller
+// may read it to its end and send that as stdin.
 type StreamError struct{ Part int }
 
 func (e *StreamError) Error() string {

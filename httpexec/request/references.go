@@ -69,8 +69,8 @@ func (r *References) Find(name string) (value string, ok bool) {
 // shortest is the length from which a value is hidden. Hiding shorter ones would make messages unreadable.
 const shortest = 4
 
-// HideAs has Clean replace values by a text, in each form in which a server may repeat them. If a value is hidden twice,
-// the first text is shown.
+// HideAs has Clean replace values by a text, in each form in which a server may repeat them. If a value is hidden
+// twice, the first text is shown.
 func (r *References) HideAs(shown string, values ...string) {
 	for _, value := range values {
 		if len(value) < shortest {

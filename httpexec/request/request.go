@@ -1,5 +1,5 @@
-// Package request holds the request of a task as the user gave it. It also says which parts of a request are secret, and
-// shows the request without them.
+// Package request holds the request of a task as the user gave it. It also says which parts of a request are secret,
+// and shows the request without them.
 package request
 
 import (
