@@ -15,18 +15,11 @@ type formula interface {
 	String() string
 }
 
-// randomFormula is a formula that may use random numbers itself.
+// randomFormula is a formula that uses random numbers itself. The limit is the cap of its curve.
 type randomFormula interface {
 	formula
-	isRandom() bool                     // it does use them
-	bounds(n int) span                  // all delays that draw may return
-	draw(n int, c Chance) time.Duration // the delay for the random numbers of a Chance
-}
-
-// asRandom returns the formula where it uses random numbers.
-func asRandom(f formula) (r randomFormula, ok bool) {
-	r, ok = f.(randomFormula)
-	return r, ok && r.isRandom()
+	bounds(n int, limit time.Duration) span                  // all delays that draw may return
+	draw(n int, limit time.Duration, c Chance) time.Duration // the delay for the random numbers of a Chance
 }
 
 // curve is a formula with its cap.
@@ -47,26 +40,18 @@ func (cv curve) base(n int) time.Duration { return min(cv.at(n), cv.limit) }
 
 // bounds are the delays before any jitter: a single one, unless the formula uses random numbers.
 func (cv curve) bounds(n int) span {
-	if e, ok := cv.formula.(*expression); ok && e.isRandom() {
-		return e.boundsUnder(cv.limit, n)
-	}
-	if f, ok := asRandom(cv.formula); ok {
-		return f.bounds(n)
+	if f, ok := cv.formula.(randomFormula); ok {
+		return f.bounds(n, cv.limit)
 	}
 	return span{least: cv.base(n)}
 }
 
 // draw is the delay before any jitter.
 func (cv curve) draw(n int, c Chance) time.Duration {
-	f, ok := asRandom(cv.formula)
-	if !ok {
-		return cv.base(n)
+	if f, ok := cv.formula.(randomFormula); ok {
+		return f.draw(n, cv.limit, c)
 	}
-	d := f.draw(n, c)
-	if e, ok := f.(*expression); ok && cv.limit != unlimited {
-		return e.capped(cv.limit, n, d)
-	}
-	return d
+	return cv.base(n)
 }
 
 // family is one kind of curve: the word before the colon, and the parser of the text after it.
@@ -145,7 +130,7 @@ const Max = 365 * 24 * time.Hour
 
 const (
 	unlimited = time.Duration(math.MaxInt64) // the cap of a curve without one
-	beyondMax = 2 * Max                      // longer delays are only compared with Max, and sums of a few of these can't overflow
+	beyondMax = 2 * Max                      // where a product saturates; sums of a few of these cannot overflow
 )
 
 // span is an interval of delays. It has a width rather than an end, as the width stays when the span moves to a cap.

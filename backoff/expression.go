@@ -31,13 +31,17 @@ func UseFormulas(compile func(text string) (Formula, error)) { compileFormula = 
 // triedRetries is how many retries a formula is evaluated for when it is parsed. Their delays are kept.
 const triedRetries = 100
 
-// expression is a formula that the user wrote. Without rand it is a fixed curve: the previous delay is the one of the
-// curve. With rand the previous delay is the one that was slept.
+// expression is a formula that the user wrote. Its previous delay is the one of the curve.
 type expression struct {
 	text    string
 	formula Formula
-	bases   []time.Duration                    // of retries 1 to triedRetries, with every rand(x) at its middle
-	cached  [triedRetries]atomic.Pointer[span] // bounds
+	bases   []time.Duration // of retries 1 to triedRetries, with every rand(x) at its middle
+}
+
+// randomExpression is an expression with rand. Its previous delay is the one that was slept.
+type randomExpression struct {
+	*expression
+	cached *[triedRetries]atomic.Pointer[span] // extremes
 }
 
 func parseExpression(body string) (formula, error) {
@@ -54,6 +58,9 @@ func parseExpression(body string) (formula, error) {
 		if err := f.try(x); err != nil {
 			return nil, err
 		}
+	}
+	if compiled.UsesRandom() {
+		return randomExpression{f, new([triedRetries]atomic.Pointer[span])}, nil
 	}
 	return f, nil
 }
@@ -118,67 +125,55 @@ func (f *expression) evaluate(n int, previous time.Duration, random func() float
 
 func (f *expression) String() string { return "expr:" + f.text }
 
-func (f *expression) isRandom() bool { return f.formula.UsesRandom() }
-
-func (f *expression) draw(n int, c Chance) time.Duration { return f.evaluate(n, c.Prev, c.random) }
-
-// boundsUnder are the bounds under a cap.
-func (f *expression) boundsUnder(limit time.Duration, n int) span {
-	sp := f.cachedBounds(n)
-	if f.formula.UsesPrevious() {
-		least, most := min(sp.least, limit), min(sp.most(), limit)
-		return between(least, most)
-	}
-	return sp.under(limit)
-}
-
-// capped moves a delay together with its bounds so that these end at the cap: if delays were cut off at the cap, many
-// would be equal. The delay of a formula that reads the previous delay is cut off by the caller, like that of
-// decorrelated jitter.
-func (f *expression) capped(limit time.Duration, n int, d time.Duration) time.Duration {
-	if f.formula.UsesPrevious() {
+// draw moves a delay together with its bounds so that these end at the limit: if delays were cut off there, many would
+// be equal. A delay of a formula that reads the previous delay is cut off by the caller, like one of decorrelated.
+func (f randomExpression) draw(n int, limit time.Duration, c Chance) time.Duration {
+	d := f.evaluate(n, c.Prev, c.random)
+	if limit == unlimited || f.formula.UsesPrevious() {
 		return d
 	}
-	sp := f.cachedBounds(n)
+	sp := f.extremes(n)
 	if sp.width == 0 || sp.most() <= limit {
 		return d
 	}
 	return sp.under(limit).at(float64(d-sp.least) / float64(sp.width))
 }
 
-// cachedBounds computes the bounds of a retry once.
-func (f *expression) cachedBounds(n int) span {
-	if n > triedRetries {
-		return f.bounds(n)
+func (f randomExpression) bounds(n int, limit time.Duration) span {
+	sp := f.extremes(n)
+	if f.formula.UsesPrevious() {
+		return between(min(sp.least, limit), min(sp.most(), limit))
 	}
-	sp := f.cached[n-1].Load()
-	if sp == nil {
-		sp = new(f.bounds(n))
-		f.cached[n-1].Store(sp)
-	}
-	return *sp
+	return sp.under(limit)
 }
 
-// corners is how many combinations of random numbers near 0 and 1 bounds tries. A formula that is linear in each of its
-// random numbers has its extremes there.
+// extremes computes the bounds of a retry without a limit, and keeps those of the first retries.
+func (f randomExpression) extremes(n int) span {
+	if n > triedRetries {
+		return f.findExtremes(n)
+	}
+	if sp := f.cached[n-1].Load(); sp != nil {
+		return *sp
+	}
+	sp := f.findExtremes(n)
+	f.cached[n-1].Store(&sp)
+	return sp
+}
+
+// corners is how many combinations of random numbers near 0 and 1 findExtremes tries. A formula that is linear in each
+// of its random numbers has its extremes there; if it also reads the previous delay, they are estimates.
 const corners = 64
 
-// bounds finds the extremes by trying. They are exact for a formula that is linear in each rand(x) and does not read
-// the previous delay.
-func (f *expression) bounds(n int) span {
+func (f randomExpression) findExtremes(n int) span {
 	least, most := Max, time.Duration(0)
-	for corner := range corners {
-		bit := 0
-		random := func() float64 {
-			bit++
-			if corner>>(bit-1)&1 == 1 {
-				return math.Nextafter(1, 0)
-			}
-			return 0
-		}
-		for _, previous := range f.possiblePrevious(n) {
-			bit = 0
-			d := f.evaluate(n, previous, random)
+	for _, previous := range f.possiblePrevious(n) {
+		for corner := range corners {
+			bits := corner
+			d := f.evaluate(n, previous, func() float64 {
+				bit := bits & 1
+				bits >>= 1
+				return float64(bit) * math.Nextafter(1, 0)
+			})
 			least, most = min(least, d), max(most, d)
 		}
 	}
@@ -186,7 +181,7 @@ func (f *expression) bounds(n int) span {
 }
 
 // possiblePrevious are the shortest and the longest delay that may come before retry n.
-func (f *expression) possiblePrevious(n int) []time.Duration {
+func (f randomExpression) possiblePrevious(n int) []time.Duration {
 	if n == 1 || !f.formula.UsesPrevious() {
 		return []time.Duration{0}
 	}

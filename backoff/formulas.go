@@ -163,17 +163,17 @@ func parseList(body string) (formula, error) {
 // buckets is uniform between (n−1)^exponent and (n+1)^exponent seconds.
 type buckets struct{ exponent float64 }
 
-func (f buckets) at(n int) time.Duration { return f.bounds(n).at(0.5) }
+func (f buckets) at(n int) time.Duration { return f.bounds(n, unlimited).at(0.5) }
 
 func (f buckets) String() string { return "buckets:" + text.FormatNumber(f.exponent) }
 
-func (f buckets) bounds(n int) span {
+func (f buckets) bounds(n int, _ time.Duration) span {
 	return between(seconds(math.Pow(float64(n)-1, f.exponent)), seconds(math.Pow(float64(n)+1, f.exponent)))
 }
 
-func (buckets) isRandom() bool { return true }
-
-func (f buckets) draw(n int, c Chance) time.Duration { return f.bounds(n).at(c.random()) }
+func (f buckets) draw(n int, limit time.Duration, c Chance) time.Duration {
+	return f.bounds(n, limit).at(c.random())
+}
 
 func parseBuckets(body string) (formula, error) {
 	exponent, err := parseNumber("exponent", body)
@@ -188,11 +188,11 @@ func (sidekiq) at(n int) time.Duration { return seconds(math.Pow(float64(n)-1, 4
 
 func (sidekiq) String() string { return "sidekiq" }
 
-func (f sidekiq) bounds(n int) span { return span{f.at(n), times(9*time.Second, float64(n))} }
-
-func (sidekiq) isRandom() bool { return true }
+func (f sidekiq) bounds(n int, _ time.Duration) span {
+	return span{f.at(n), times(9*time.Second, float64(n))}
+}
 
 // draw uses rand(10) as Ruby does: a whole number from 0 to 9.
-func (f sidekiq) draw(n int, c Chance) time.Duration {
-	return f.bounds(n).at(min(math.Floor(10*c.random()), 9) / 9)
+func (f sidekiq) draw(n int, limit time.Duration, c Chance) time.Duration {
+	return f.bounds(n, limit).at(min(math.Floor(10*c.random()), 9) / 9)
 }

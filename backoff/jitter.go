@@ -56,16 +56,11 @@ func (decorrelated) draw(w wait, c Chance) (span, float64) {
 	if previous <= 0 {
 		previous = initial
 	}
-	most := min(times(previous, 3), w.curve.limit) // capped here: if the whole span were moved down to the cap, it would start below initial
+	most := min(times(previous, 3), w.curve.limit) // capped here, so that the span is not moved down below initial
 	return between(initial, max(initial, most)), c.random()
 }
 
 func (decorrelated) String() string { return "decorrelated" }
-
-// longestPrev is the longest delay that decorrelated can have had before retry n−1: initial · 3^(n−2).
-func longestPrevious(cv curve, n int) time.Duration {
-	return exponential{cv.base(1), 3}.at(max(n-1, 1))
-}
 
 // percent is d · uniform(1 − p/100, 1 + p/100).
 type percent struct{ p float64 }
@@ -106,7 +101,7 @@ func (j add) String() string {
 
 // fits reports whether a jitter fits a formula that uses random numbers; the hint names those that do.
 func fits(f randomFormula, j jitter) (fits bool, hint string) {
-	if e, ok := f.(*expression); ok && e.formula.UsesPrevious() { // the added time would enter the next delay, too
+	if e, ok := f.(randomExpression); ok && e.formula.UsesPrevious() { // the added time would enter the next delay, too
 		return j == none{}, "none, and add + rand(5) to the formula"
 	}
 	switch j.(type) {

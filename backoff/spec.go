@@ -7,7 +7,6 @@ package backoff
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -42,15 +41,27 @@ func Parse(curve, jitter string) (Spec, error) {
 	if err != nil {
 		return Spec{}, err
 	}
-	if jitter == "" {
-		return Spec{shape: shape, jitter: defaultJitter(shape)}, nil
+	random, isRandom := shape.formula.(randomFormula)
+	switch {
+	case jitter == "" && isRandom:
+		jitter = none{}.String()
+	case jitter == "":
+		jitter = phase{}.String()
 	}
 	j, err := parseJitter(jitter)
 	if err != nil {
 		return Spec{}, err
 	}
-	return join(shape, j, given)
+	if isRandom { // a jitter may add to its randomness, not replace it
+		if fits, hint := fits(random, j); !fits {
+			return Spec{}, fmt.Errorf("jitter %q does not fit backoff %q: %w\nhint: with this backoff use the jitter %s",
+				j, shape, errOwnRandomness, hint)
+		}
+	}
+	return Spec{shape: shape, jitter: j, jitterGiven: given}, nil
 }
+
+var errOwnRandomness = errors.New("the curve carries its own randomness")
 
 // With returns s with another curve, another jitter or both; "" keeps the old one. A jitter that the user gave is kept,
 // and it is an error where it does not fit the new curve. A default jitter is replaced by the default of the new curve,
@@ -61,84 +72,47 @@ func (s Spec) With(curve, jitter string) (Spec, error) {
 	case curve == "" && jitter == "":
 		return s, nil
 	case curve == "":
-		j, err := parseJitter(jitter)
-		if err != nil {
-			return Spec{}, err
-		}
-		return join(s.curveOrZero(), j, true)
+		curve = s.Curve()
 	case jitter == "" && s.jitterGiven && !named:
-		shape, err := parseCurve(curve)
-		if err != nil {
-			return Spec{}, err
-		}
-		return join(shape, s.jitterOrNone(), true)
+		jitter = s.Jitter()
 	}
 	return Parse(curve, jitter)
 }
 
 // Curve is the canonical text of the curve: Parse(s.Curve(), s.Jitter()) has the same delays as s.
-func (s Spec) Curve() string { return s.curveOrZero().String() }
+func (s Spec) Curve() string { return s.orZero().shape.String() }
 
 // Jitter is the canonical text of the jitter.
-func (s Spec) Jitter() string { return s.jitterOrNone().String() }
+func (s Spec) Jitter() string { return s.orZero().jitter.String() }
 
 // Base is d(n), the delay before retry n after the cap and before the jitter; n < 1 counts as 1.
-func (s Spec) Base(n int) time.Duration { return s.curveOrZero().base(max(n, 1)) }
+func (s Spec) Base(n int) time.Duration { return s.orZero().shape.base(max(n, 1)) }
 
 // Bounds are the shortest and the longest delay that Delay can return before retry n, over every phase and every
 // random number, where each Prev was a delay of this Spec.
 func (s Spec) Bounds(n int) (least, most time.Duration) {
-	n = max(n, 1)
-	cv := s.curveOrZero()
-	base := cv.bounds(n)
-	history := Chance{Prev: longestPrevious(cv, n)}
-	low, _ := s.jitterOrNone().draw(wait{cv, n, base.least}, history)
-	high, _ := s.jitterOrNone().draw(wait{cv, n, base.most()}, history)
-	return low.under(cv.limit).least, high.under(cv.limit).most()
+	n, s = max(n, 1), s.orZero()
+	base := s.shape.bounds(n)
+	longest := exponential{s.shape.base(1), 3}.at(max(n-1, 1)) // that decorrelated can have had: initial · 3^(n−2)
+	low, _ := s.jitter.draw(wait{s.shape, n, base.least}, Chance{Prev: longest})
+	high, _ := s.jitter.draw(wait{s.shape, n, base.most()}, Chance{Prev: longest})
+	return low.under(s.shape.limit).least, high.under(s.shape.limit).most()
 }
 
 // Delay is the wait before retry n, in [0, Max] and never over the curve's cap; n < 1 counts as 1.
 // A curve that uses random numbers calls c.Rand before the jitter does.
 func (s Spec) Delay(n int, c Chance) time.Duration {
-	n = max(n, 1)
-	cv := s.curveOrZero()
-	place, share := s.jitterOrNone().draw(wait{cv, n, cv.draw(n, c)}, c)
-	return place.under(cv.limit).at(share)
+	n, s = max(n, 1), s.orZero()
+	place, share := s.jitter.draw(wait{s.shape, n, s.shape.draw(n, c)}, c)
+	return place.under(s.shape.limit).at(share)
 }
 
-func (s Spec) curveOrZero() curve {
-	if s.shape.formula == nil {
-		return curve{formula: constant{}, limit: unlimited}
-	}
-	return s.shape
-}
-
-func (s Spec) jitterOrNone() jitter {
+// orZero gives the zero Spec its parts.
+func (s Spec) orZero() Spec {
 	if s.jitter == nil {
-		return none{}
+		return Spec{shape: curve{constant{}, unlimited}, jitter: none{}}
 	}
-	return s.jitter
-}
-
-var errOwnRandomness = errors.New("the curve carries its own randomness")
-
-// join returns an error where the jitter does not fit the curve. A jitter may add to the randomness of a curve, not
-// replace it.
-func join(shape curve, j jitter, given bool) (Spec, error) {
-	if f, own := asRandom(shape.formula); own {
-		if fits, hint := fits(f, j); !fits {
-			return Spec{}, fmt.Errorf("jitter %q does not fit backoff %q: %w\nhint: with this backoff use the jitter %s", j, shape, errOwnRandomness, hint)
-		}
-	}
-	return Spec{shape: shape, jitter: j, jitterGiven: given}, nil
-}
-
-// defaultJitter is the jitter of a curve when the user gives none.
-func defaultJitter(shape curve) jitter {
-	if _, own := asRandom(shape.formula); own {
-		return none{}
-	}
-	return phase{}
+	return s
 }
 
 // Preset is a named curve with its jitter, as its original defines them.
@@ -196,21 +170,26 @@ func badSpec(kind, text string, err error, hint string) error {
 	return fmt.Errorf("parse %s %q: %w\nhint: %s", kind, text, err, hint)
 }
 
-// knownName is a name that the user may have meant, with a valid spec.
-type knownName struct{ name, example string }
-
-const curveExample = "exp:1s*2..30s"
-
 func unknownCurve(txt, name string) error {
-	hint, found := suggest(name, curveWords())
+	const example = "exp:1s*2..30s"
+	var names []string
+	examples := map[string]string{}
+	for _, f := range families() {
+		names, examples[f.name] = append(names, f.name), f.example
+	}
+	for _, p := range Presets() {
+		names, examples[p.Name] = append(names, p.Name), p.Name
+	}
+	hint := "for example " + example + "; there are " + strings.Join(names, ", ")
+	nearest, similar := examples[text.Nearest(name, names)]
 	_, err := text.ReadDuration(txt)
 	switch {
 	case txt == "":
-		return badSpec("backoff", txt, errors.New("it is empty"), "for example "+curveExample)
+		return badSpec("backoff", txt, errors.New("it is empty"), "for example "+example)
 	case err == nil:
 		hint = "for a fixed delay write constant:" + txt
-	case !found:
-		hint = "for example " + curveExample + "; there are " + strings.Join(namesOf(curveWords()), ", ")
+	case similar:
+		hint = "did you mean " + nearest + "?"
 	}
 	if name == txt {
 		return badSpec("backoff", txt, errors.New("there is no preset of that name"), hint)
@@ -218,45 +197,20 @@ func unknownCurve(txt, name string) error {
 	return badSpec("backoff", txt, fmt.Errorf("there is no curve %q", name), hint)
 }
 
-func curveWords() []knownName {
-	var words []knownName
-	for _, f := range families() {
-		words = append(words, knownName{f.name, f.example})
-	}
-	for _, p := range Presets() {
-		words = append(words, knownName{p.Name, p.Name})
-	}
-	return words
-}
-
-func namesOf(words []knownName) (all []string) {
-	for _, w := range words {
-		all = append(all, w.name)
-	}
-	return all
-}
-
 func unknownJitter(txt string) error {
-	words := []knownName{{"add", addExample}}
+	names := []string{"add"}
 	for _, j := range plainJitters() {
-		words = append(words, knownName{j.String(), j.String()})
+		names = append(names, j.String())
 	}
-	hint, found := suggest(txt, words)
-	if _, err := text.ParseNumber(txt); err == nil {
-		hint, found = "did you mean "+txt+"%?", true
-	}
-	if !found {
-		hint = "write none, full, equal, decorrelated, phase, 30% or " + addExample
+	hint := "write none, full, equal, decorrelated, phase, 30% or " + addExample
+	_, err := text.ParseNumber(txt)
+	switch nearest := text.Nearest(txt, names); {
+	case err == nil:
+		hint = "did you mean " + txt + "%?"
+	case nearest == "add":
+		hint = "did you mean " + addExample + "?"
+	case nearest != "":
+		hint = "did you mean " + nearest + "?"
 	}
 	return badSpec("jitter", txt, errors.New("there is no such jitter"), hint)
-}
-
-// suggest finds the name that the user most likely meant, if one is similar enough.
-func suggest(name string, words []knownName) (hint string, found bool) {
-	known := namesOf(words)
-	i := slices.Index(known, text.Nearest(name, known))
-	if i < 0 {
-		return "", false
-	}
-	return "did you mean " + words[i].example + "?", true
 }
