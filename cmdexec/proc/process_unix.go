@@ -99,10 +99,7 @@ func signalName(sig syscall.Signal) string {
 // Signal sends a signal to the process group, or to the process alone if it shares our group. A process that has ended
 // is no error.
 func (p *Process) Signal(sig os.Signal) {
-	number, ok := sig.(syscall.Signal)
-	if !ok {
-		return
-	}
+	number, _ := sig.(syscall.Signal) // every signal is one; 0 would have no effect
 	target := -p.pid
 	if p.shared {
 		target = p.pid
@@ -190,7 +187,7 @@ func (p *Process) hungUp() bool {
 // and prompts work for a child in our group.
 func Interactive(stream *os.File) bool {
 	group, err := unix.IoctlGetInt(int(stream.Fd()), unix.TIOCGPGRP)
-	return err == nil && group == unix.Getpgrp()
+	return err == nil && group == syscall.Getpgrp()
 }
 
 // OnTerminal reports whether a stream is our controlling terminal, whichever group is in its foreground.
@@ -201,9 +198,7 @@ func OnTerminal(stream *os.File) bool {
 
 // InForeground reports whether our group is in the foreground of our controlling terminal.
 func InForeground() bool {
-	inForeground := false
-	withTerminal(func(terminal *os.File) { inForeground = Interactive(terminal) })
-	return inForeground
+	return isForeground(syscall.Getpgrp())
 }
 
 // isForeground reports whether a process group is in the foreground of our controlling terminal.

@@ -2,15 +2,15 @@ package stdio
 
 import (
 	"errors"
+	"fmt"
 	"os"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/10f93571/retry/internal/spool"
 )
 
-// capture reads what an attempt writes to one stream. It remembers the end, and either holds the output or passes it
-// on.
+// capture reads what an attempt writes to one stream. It keeps the end, and either holds the output or forwards it.
 type capture struct {
 	read, write *os.File // the pipe that the process writes to
 	destination *os.File
@@ -19,19 +19,15 @@ type capture struct {
 	tail        *spool.Tail
 	done        chan struct{} // closed when run has returned
 
-	flushed int64 // how many of the held bytes were passed on
-	mutex   sync.Mutex
-	err     error // the first failure to hold output or to pass it on
+	flushed int64                 // how many of the held bytes were forwarded
+	err     atomic.Pointer[error] // the first error of holding or forwarding output
 }
-
-// captureSize is the size of one read: as much as a pipe holds.
-const captureSize = 64 << 10
 
 // run reads until the last writer has closed the pipe, or until stop is called.
 func (c *capture) run() {
 	defer close(c.done)
 	defer func() { _ = c.read.Close() }()
-	buffer := make([]byte, captureSize)
+	buffer := make([]byte, pipeCapacity)
 	for {
 		n, err := c.read.Read(buffer)
 		if !c.handle(buffer[:n]) {
@@ -52,14 +48,14 @@ func (c *capture) stop() {
 	_ = c.read.SetReadDeadline(time.Unix(1, 0))
 }
 
-// handle holds or passes on what was read. It returns false if the destination has no reader any more: then run closes
+// handle holds or forwards what was read. It returns false if the destination has no reader any more: then run closes
 // the pipe, and the process gets the SIGPIPE that it would have got without retry.
 func (c *capture) handle(p []byte) bool {
 	if len(p) == 0 {
 		return true
 	}
 	_, _ = c.tail.Write(p)
-	if c.forwarding.admit(len(p)) {
+	if c.forwarding.add(len(p)) {
 		return c.forward(p)
 	}
 	if c.failure() != nil {
@@ -72,7 +68,11 @@ func (c *capture) handle(p []byte) bool {
 	if c.forwarding.enableAfter(err) {
 		return c.forward(p[n:])
 	}
-	c.fail(&holdError{err})
+	for inner := err; inner != nil; inner = errors.Unwrap(inner) { // without the path of a temporary file
+		err = inner
+	}
+	c.fail(&holdError{fmt.Errorf("there was no room to hold all of it: %w\nhint: hold it elsewhere with --state,"+
+		" or TMPDIR where no journal is kept; or see --output stream", err)})
 	return true
 }
 
@@ -97,74 +97,48 @@ func (c *capture) flush() {
 	c.fail(err)
 }
 
+// fail records an error of holding or forwarding output. Only the first one counts; nil is none.
 func (c *capture) fail(err error) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	if c.err == nil {
-		c.err = err
+	if err != nil {
+		c.err.CompareAndSwap(nil, &err)
 	}
 }
 
+// failure returns the recorded error, or nil.
 func (c *capture) failure() error {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	return c.err
+	if err := c.err.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // holdError says that there was no room to hold all of the output.
-type holdError struct{ cause error }
+type holdError struct{ error }
 
-func (e *holdError) Error() string {
-	cause := e.cause
-	for inner := cause; inner != nil; inner = errors.Unwrap(inner) { // without the path of a temporary file
-		cause = inner
-	}
-	return "there was no room to hold all of it: " + cause.Error() +
-		"\nhint: hold it elsewhere with --state, or TMPDIR where no journal is kept; or see --output stream"
-}
+func (e *holdError) Unwrap() error { return e.error }
 
-func (e *holdError) Unwrap() error { return e.cause }
-
-// forwarding decides for the captures of one attempt whether output is held or passed on at once. Once enabled it stays
+// forwarding decides for both captures of an attempt whether output is held or forwarded at once. Once enabled it stays
 // so.
 type forwarding struct {
-	mutex         sync.Mutex
-	enabled       bool
-	limit         int64 // bytes to hold at most; 0 = no limit
-	total         int64
+	enabled       atomic.Bool
+	total         atomic.Int64 // bytes of both streams
+	limit         int64        // bytes to hold at most; 0 = no limit
 	limitExceeded func(limit int64)
 	holdFailed    func(reason error) // nil if output that cannot be held is lost
 }
 
-// admit counts n bytes more, and reports whether they are passed on at once: in stream mode, and when the limit is
-// exceeded.
-func (f *forwarding) admit(n int) bool {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	if f.enabled {
-		return true
-	}
-	f.total += int64(n)
-	if f.limit > 0 && f.total > f.limit {
-		f.enabled = true
+// add counts n more bytes. It enables forwarding when the limit is exceeded, and reports whether it is enabled.
+func (f *forwarding) add(n int) bool {
+	if f.total.Add(int64(n)) > f.limit && f.limit > 0 && f.enabled.CompareAndSwap(false, true) {
 		f.limitExceeded(f.limit)
 	}
-	return f.enabled
+	return f.enabled.Load()
 }
 
-// enableAfter reports whether output is passed on from now on because it cannot be held.
+// enableAfter enables forwarding because output cannot be held, and reports whether it is enabled.
 func (f *forwarding) enableAfter(reason error) bool {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	if f.holdFailed != nil && !f.enabled {
-		f.enabled = true
+	if f.holdFailed != nil && f.enabled.CompareAndSwap(false, true) {
 		f.holdFailed(reason)
 	}
-	return f.enabled
-}
-
-func (f *forwarding) isEnabled() bool {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	return f.enabled
+	return f.enabled.Load()
 }

@@ -1,6 +1,7 @@
 package stdio
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"slices"
@@ -18,7 +19,7 @@ type Output struct {
 	Mode           task.OutputMode
 	Limit          int64 // bytes that OutputFinal holds of one attempt; 0 = no limit
 	Capture        task.CaptureMode
-	Tail           int                      // size of the captured end of a stream, at least task.Kept
+	Tail           int                      // size of the captured end of a stream, at least task.StoredTail
 	Temporary      func() (*os.File, error) // creates a file for held output that is too large for memory
 	last           *Streams                 // of the attempt that Flush handles
 
@@ -39,7 +40,8 @@ type Streams struct {
 
 // Open prepares the streams of the next attempt.
 func (o *Output) Open(t *task.Task) (*Streams, error) {
-	s := &Streams{Stdout: o.Stdout, Stderr: o.Stderr, forwarding: &forwarding{enabled: !o.Mode.Held()}}
+	s := &Streams{Stdout: o.Stdout, Stderr: o.Stderr, forwarding: &forwarding{}}
+	s.forwarding.enabled.Store(!o.Mode.Held())
 	if o.Mode == task.OutputFinal {
 		s.forwarding.limit = o.Limit
 		s.forwarding.limitExceeded = func(limit int64) { o.LimitExceeded(t, limit) }
@@ -50,37 +52,33 @@ func (o *Output) Open(t *task.Task) (*Streams, error) {
 	if !both && o.Capture != task.CaptureStderr {
 		return s, nil
 	}
-	var err error
+	var err, err2 error
 	if sameFile(o.Stdout, o.Stderr) { // only a single pipe keeps the order of the writes
-		if s.stderr, err = o.capture(s, o.Stdout); err == nil {
-			s.stdout = s.stderr
-			s.Stdout, s.Stderr = s.stderr.write, s.stderr.write
+		s.stdout, err = o.capture(s, &s.Stdout)
+		s.stderr, s.Stderr = s.stdout, s.Stdout
+	} else {
+		s.stderr, err = o.capture(s, &s.Stderr)
+		if both {
+			s.stdout, err2 = o.capture(s, &s.Stdout)
 		}
-		return s, err
 	}
-	if s.stderr, err = o.capture(s, o.Stderr); err != nil {
-		return s, err
+	if err = cmp.Or(err, err2); err != nil {
+		s.Discard()
 	}
-	s.Stderr = s.stderr.write
-	if both {
-		if s.stdout, err = o.capture(s, o.Stdout); err != nil {
-			s.Discard()
-			return s, err
-		}
-		s.Stdout = s.stdout.write
-	}
-	return s, nil
+	return s, err
 }
 
-func (o *Output) capture(s *Streams, destination *os.File) (*capture, error) {
+// capture puts a pipe in the place of a stream.
+func (o *Output) capture(s *Streams, stream **os.File) (*capture, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	c := &capture{
-		read: read, write: write, destination: destination, forwarding: s.forwarding, done: make(chan struct{}),
+		read: read, write: write, destination: *stream, forwarding: s.forwarding, done: make(chan struct{}),
 		held: spool.New(spool.MemoryLimit, o.Temporary), tail: spool.NewTail(max(o.Tail, task.StoredTail)),
 	}
+	*stream = write
 	s.captures = append(s.captures, c)
 	return c, nil
 }
@@ -126,7 +124,12 @@ func (s *Streams) End(signals <-chan os.Signal, o *task.Outcome) {
 		if o.Stop == nil {
 			o.Stop = waitOrStop(c.done, signals)
 		}
-		if o.Stop != nil && !waitFor(c.done, stopGrace) {
+		if o.Stop == nil {
+			continue
+		}
+		select {
+		case <-c.done:
+		case <-time.After(stopGrace):
 			s.abandoned = true
 			c.fail(task.ErrStopped)
 		}
@@ -137,18 +140,8 @@ func (s *Streams) End(signals <-chan os.Signal, o *task.Outcome) {
 	if s.stderr != nil {
 		o.Stderr = s.stderr.tail.String()
 	}
-	forwarded := s.forwarding.limitExceeded != nil && s.forwarding.isEnabled()
+	forwarded := s.forwarding.limitExceeded != nil && s.forwarding.enabled.Load()
 	o.Final = forwarded || errors.Is(s.lost(), syscall.EPIPE)
-}
-
-// waitFor reports whether done is closed within the limit.
-func waitFor(done <-chan struct{}, limit time.Duration) bool {
-	select {
-	case <-done:
-		return true
-	case <-time.After(limit):
-		return false
-	}
 }
 
 // waitOrStop waits until done is closed or a signal asks to stop. It returns that signal.
@@ -183,10 +176,8 @@ func (o *Output) Flush(t *task.Task, signals <-chan os.Signal) (os.Signal, error
 			_ = c.held.Close()
 		}
 	}()
-	if o.Mode == task.OutputSuccess && s.lost() != nil { // a part of the output could pass for all of it
-		return nil, s.lost()
-	}
-	if !o.passesOn(s, t.Status) {
+	partial := o.Mode == task.OutputSuccess && s.lost() != nil // a part of the output could be taken for all of it
+	if partial || !o.passesOn(s, t.Status) {
 		return nil, s.lost()
 	}
 	done := make(chan struct{})
@@ -210,7 +201,7 @@ func (o *Output) HoldsOutput(t *task.Task) bool {
 // passesOn reports whether there is held output, and the mode passes it on at this status.
 func (o *Output) passesOn(s *Streams, status task.Status) bool {
 	holds := slices.ContainsFunc(s.captures, func(c *capture) bool { return c.flushed < c.held.Size() })
-	return holds && (o.Mode.PassesOn(status) || s.forwarding.isEnabled())
+	return holds && (o.Mode.PassesOn(status) || s.forwarding.enabled.Load())
 }
 
 // lost returns why some of stdout could not be passed on, or why some output could not be held. It ignores a failed

@@ -63,7 +63,12 @@ func (r *ReplayedStdin) Open() (*Input, error) {
 		Close: func() error {
 			close(over)
 			_, _ = feed.Close(), file.Close()
-			return r.failure()
+			r.mutex.Lock()
+			defer r.mutex.Unlock()
+			if r.broken != nil { // the attempt got only a part of stdin
+				return &StdinError{fmt.Errorf("read stdin: %w", r.broken)}
+			}
+			return nil
 		},
 	}, nil
 }
@@ -78,23 +83,10 @@ func (r *ReplayedStdin) lost() error {
 	return nil
 }
 
-// failure returns an error if the attempt got only a part of stdin.
-func (r *ReplayedStdin) failure() error {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	if r.broken != nil {
-		return &StdinError{fmt.Errorf("read stdin: %w", r.broken)}
-	}
-	return nil
-}
-
-// feedSize is the size of one read: as much as a pipe holds.
-const feedSize = 64 << 10
-
 // feed writes stdin to the pipe of an attempt, until the pipe has no reader any more or the attempt is over.
 func (r *ReplayedStdin) feed(pipe *os.File, over <-chan struct{}) {
 	defer func() { _ = pipe.Close() }()
-	buffer := make([]byte, feedSize)
+	buffer := make([]byte, pipeCapacity)
 	for offset := int64(0); ; {
 		n, err := r.next(buffer, offset, over)
 		if n > 0 {
@@ -117,12 +109,8 @@ func (r *ReplayedStdin) next(p []byte, offset int64, over <-chan struct{}) (int,
 	}
 	select {
 	case r.reading <- struct{}{}:
-	default:
-		select {
-		case r.reading <- struct{}{}:
-		case <-over:
-			return 0, os.ErrClosed
-		}
+	case <-over:
+		return 0, os.ErrClosed
 	}
 	defer func() { <-r.reading }()
 	if offset < r.kept.Size() { // the other feed has kept more meanwhile
@@ -184,15 +172,13 @@ func (r *ReplayedStdin) keep(p []byte) {
 func (r *ReplayedStdin) finish(err error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	if !errors.Is(err, io.EOF) {
+	r.ended = errors.Is(err, io.EOF)
+	switch {
+	case !r.ended:
 		r.broken = err
-		return
+	case r.unkept == nil && r.complete != nil:
+		r.completed.Go(func() { _ = r.complete() }) // if it fails, a resume reports that the stdin is missing
 	}
-	r.ended = true
-	if r.unkept != nil || r.complete == nil {
-		return
-	}
-	r.completed.Go(func() { _ = r.complete() }) // if it fails, a resume reports that the stdin is missing
 }
 
 // StdinError says that an attempt cannot have its stdin, or got only a part of it.

@@ -89,18 +89,12 @@ func (s *InheritedStdin) rewind() (*Input, error) {
 // Private returns a file to read the rest of stdin from, and a function that closes it. If stdin is a file, its own
 // offset does not move, so that another reader of it, such as a loop around retry, misses nothing.
 func Private(stdin *os.File) (*os.File, func()) {
-	if kindOf(stdin) != kindFile {
-		return stdin, nothing
+	if at, err := stdin.Seek(0, io.SeekCurrent); err == nil && kindOf(stdin) == kindFile {
+		if private, err := openAt(stdin, at); err == nil {
+			return private, func() { _ = private.Close() }
+		}
 	}
-	at, err := stdin.Seek(0, io.SeekCurrent)
-	if err != nil {
-		return stdin, nothing
-	}
-	private, err := openAt(stdin, at)
-	if err != nil {
-		return stdin, nothing
-	}
-	return private, func() { _ = private.Close() }
+	return stdin, nothing
 }
 
 // openAt opens a file again, with an offset of its own.
@@ -143,7 +137,7 @@ type streamState struct {
 	ended     bool // there is no writer any more
 }
 
-// pipeCapacity is what a pipe holds, unless somebody has changed that.
+// pipeCapacity is what a pipe holds, unless somebody has changed that. It is also the size of one read.
 const pipeCapacity = 64 << 10
 
 // untouched reports whether nothing was read between two states. It cannot tell for a stream that is still open and was
