@@ -101,7 +101,7 @@ func (e *Executor) Flush(t *task.Task, signals <-chan os.Signal) (os.Signal, err
 	return e.Output.Flush(t, signals)
 }
 
-// HoldsOutput implements runner.OutputHolder.
+// HoldsOutput implements runner.Executor.
 func (e *Executor) HoldsOutput(t *task.Task) bool {
 	return e.Output.HoldsOutput(t)
 }

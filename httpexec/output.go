@@ -17,6 +17,9 @@ type Output struct {
 	Stderr io.Writer // for the body of an error if there is -o
 }
 
+// HoldsOutput implements runner.Executor. Whether there is a body is known only when Flush is called.
+func (e *Executor) HoldsOutput(*task.Task) bool { return true }
+
 // Flush implements runner.Executor. It writes the body of the task's last attempt if it was received whole.
 func (e *Executor) Flush(t *task.Task, signals <-chan os.Signal) (os.Signal, error) {
 	r := e.lastReply

@@ -14,7 +14,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// chainer is a Journal that can write an outcome and the next claim in one.
+// chainer is a Journal that writes an outcome and the next claim in one transaction.
 type chainer struct {
 	*memory
 	err    error
@@ -80,14 +80,12 @@ func TestNoChain(t *testing.T) {
 		"a delay": func(b *bench, _ *chainer, _ *holder) {
 			b.task.Policy.Backoff = spec(t, "constant:1ms")
 		},
-		"a hook":              func(b *bench, _ *chainer, _ *holder) { b.Hooks, b.task.Options.OnRetry = &hooks{}, "x" },
-		"slots":               func(b *bench, _ *chainer, _ *holder) { b.Slots = make(chan struct{}, 1) },
-		"held output":         func(_ *bench, _ *chainer, h *holder) { h.holds = true },
-		"an executor unknown": func(b *bench, _ *chainer, h *holder) { b.Executor = h.script },
-		"a journal without":   func(b *bench, c *chainer, _ *holder) { b.Journal = c.memory },
-		"a timeout":           func(b *bench, _ *chainer, _ *holder) { b.executor.outcomes[0].Error = task.ErrorTimeout },
-		"a signal":            func(b *bench, _ *chainer, _ *holder) { b.journal.busy = func() { b.signals <- syscall.SIGALRM } },
-		"a last attempt":      func(b *bench, _ *chainer, _ *holder) { b.task.Policy.Attempts = 1 },
+		"a hook":         func(b *bench, _ *chainer, _ *holder) { b.Hooks, b.task.Options.OnRetry = &hooks{}, "x" },
+		"slots":          func(b *bench, _ *chainer, _ *holder) { b.Slots = make(chan struct{}, 1) },
+		"held output":    func(_ *bench, _ *chainer, h *holder) { h.holds = true },
+		"a timeout":      func(b *bench, _ *chainer, _ *holder) { b.executor.outcomes[0].Error = task.ErrorTimeout },
+		"a signal":       func(b *bench, _ *chainer, _ *holder) { b.journal.busy = func() { b.signals <- syscall.SIGALRM } },
+		"a last attempt": func(b *bench, _ *chainer, _ *holder) { b.task.Policy.Attempts = 1 },
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -29,6 +29,9 @@ type Executor interface {
 	// Flush is called when the decision about the latest attempt is known. It writes the output that was held back, or
 	// drops it. Where a signal asks to stop meanwhile, it returns that signal and task.ErrStopped.
 	Flush(t *task.Task, signals <-chan os.Signal) (os.Signal, error)
+	// HoldsOutput reports whether Flush may write anything. Writing takes as long as the reader does, and a signal may
+	// stop it.
+	HoldsOutput(t *task.Task) bool
 }
 
 // Journal stores tasks and attempts. Every write is guarded: task.ErrNotOwner says that another process has the task
@@ -41,6 +44,11 @@ type Journal interface {
 	NoteProcess(ctx context.Context, t *task.Task, process string)
 	// Record writes an attempt's outcome and the decision, with the task as it stands after them.
 	Record(ctx context.Context, t *task.Task, a task.Attempt) error
+	// RecordAndClaim does what Record and then Claim do, in one transaction, which saves one of two commits. If it
+	// fails, or would have to wait long, it has written nothing.
+	RecordAndClaim(ctx context.Context, t *task.Task, a task.Attempt, now time.Time) error
+	// Unclaim takes back a claim whose attempt did not begin because of a signal. The task is PENDING then, as decided.
+	Unclaim(ctx context.Context, t *task.Task)
 	// Settle writes a decision without an attempt, made while the task was Pending.
 	Settle(ctx context.Context, t *task.Task, d task.Decision) error
 	// CancelNested cancels the unfinished tasks of nested retry processes, which stopped together with the task's
@@ -74,7 +82,7 @@ type Runner struct {
 	Survivors Survivors // nil: nobody looks for processes that an interrupted attempt left running
 	Signals   <-chan os.Signal
 	Random    func() float64 // uniform in [0, 1)
-	Slots     chan struct{}  // shared by several runners: its capacity limits their attempts at the same time; nil for no limit
+	Slots     chan struct{}  // its capacity limits the attempts of all runners that share it; nil for no limit
 }
 
 // Run attempts the task until a decision ends it or a signal stops the run. It fails only where the journal does.
@@ -120,11 +128,13 @@ func (r *Runner) flush(t *task.Task, a task.Attempt) (os.Signal, error) {
 
 // attempt claims the task's next attempt, executes it and records its outcome with the decision.
 func (r *Runner) attempt(ctx context.Context, t *task.Task) (task.Attempt, error) {
-	defer r.releaseSlot()
-	if deadline, ok := t.Deadline(); ok && t.AttemptCount > 0 && !time.Now().Before(deadline) {
-		return task.Attempt{}, ErrBudgetEnd // hooks, survivors or other tasks used up what was left
+	if r.Slots != nil {
+		defer func() { <-r.Slots }() // which wait has taken
 	}
-	if !t.ClaimedAhead { // by chain
+	if deadline, ok := t.Deadline(); ok && t.AttemptCount > 0 && !time.Now().Before(deadline) {
+		return task.Attempt{}, ErrBudgetEnd // hooks, survivors or other tasks used up the rest
+	}
+	if !t.ClaimedAhead {
 		if err := r.Journal.Claim(ctx, t, time.Now()); err != nil {
 			return task.Attempt{}, err
 		}
@@ -132,7 +142,8 @@ func (r *Runner) attempt(ctx context.Context, t *task.Task) (task.Attempt, error
 	t.BeginAttempt()
 	r.Observer.Started(t)
 	a := r.execute(ctx, t)
-	if r.chain(ctx, t, a) {
+	t.ClaimedAhead = r.followsAtOnce(ctx, t, a) && r.Journal.RecordAndClaim(ctx, t, a, time.Now()) == nil
+	if t.ClaimedAhead {
 		return a, nil
 	}
 	err := r.Journal.Record(context.WithoutCancel(ctx), t, a)
@@ -187,7 +198,10 @@ func (r *Runner) stop(ctx context.Context, t *task.Task, sig os.Signal) (Result,
 
 // settle ends a run with a decision without an attempt. A task that another process has cancelled meanwhile stays so.
 func (r *Runner) settle(ctx context.Context, t *task.Task, d task.Decision, sig os.Signal) (Result, error) {
-	r.unclaim(ctx, t)
+	if t.ClaimedAhead {
+		r.Journal.Unclaim(context.WithoutCancel(ctx), t)
+		t.ClaimedAhead = false
+	}
 	now := time.Now()
 	due, reason := t.NextAttemptAt, t.Reason
 	t.Move(d, now)
@@ -205,7 +219,11 @@ func (r *Runner) settle(ctx context.Context, t *task.Task, d task.Decision, sig 
 func (r *Runner) endWithoutAttempt(ctx context.Context, t *task.Task, err error) (Result, error) {
 	switch {
 	case errors.Is(err, task.ErrStopped): // while it waited for others' writes
-		return r.stop(ctx, t, r.nextStop())
+		sig := <-r.Signals
+		for !task.Stops(sig) {
+			sig = <-r.Signals
+		}
+		return r.stop(ctx, t, sig)
 	case errors.Is(err, ErrBudgetEnd):
 		return r.settle(ctx, t, task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonBudget}, nil)
 	case !errors.Is(err, task.ErrNotOwner):
@@ -248,39 +266,6 @@ func (r *Runner) hook(ctx context.Context, t *task.Task, command string) os.Sign
 	return sig
 }
 
-// Chainer is a Journal that can write an outcome and the claim of the next attempt in one transaction. That saves one
-// of two commits where an attempt follows without delay.
-type Chainer interface {
-	// RecordAndClaim does what Record and then Claim do. Where it fails, or would have to wait long, it has written
-	// nothing.
-	RecordAndClaim(ctx context.Context, t *task.Task, a task.Attempt, now time.Time) error
-	// Unclaim takes that claim back where a signal came before the attempt began. The task is PENDING then, as decided.
-	Unclaim(ctx context.Context, t *task.Task)
-}
-
-// OutputHolder is an Executor that can tell whether Flush has something to do.
-type OutputHolder interface {
-	// HoldsOutput reports whether Flush would write anything. Writing takes as long as the reader does, and a signal
-	// may stop it.
-	HoldsOutput(t *task.Task) bool
-}
-
-// chain records an attempt and claims the next one together, where nothing comes between the two. It reports whether it
-// did.
-func (r *Runner) chain(ctx context.Context, t *task.Task, a task.Attempt) bool {
-	chainer, ok := r.Journal.(Chainer)
-	t.ClaimedAhead = ok && r.followsAtOnce(ctx, t, a) && chainer.RecordAndClaim(ctx, t, a, time.Now()) == nil
-	return t.ClaimedAhead
-}
-
-// unclaim takes back a claim by chain for an attempt that will not begin.
-func (r *Runner) unclaim(ctx context.Context, t *task.Task) {
-	if chainer, ok := r.Journal.(Chainer); ok && t.ClaimedAhead {
-		chainer.Unclaim(context.WithoutCancel(ctx), t)
-	}
-	t.ClaimedAhead = false
-}
-
 // followsAtOnce reports whether the next attempt begins at once: without a delay, without a wait for a slot or for
 // output, and without anything that may end the run before.
 func (r *Runner) followsAtOnce(ctx context.Context, t *task.Task, a task.Attempt) bool {
@@ -294,6 +279,5 @@ func (r *Runner) followsAtOnce(ctx context.Context, t *task.Task, a task.Attempt
 	case r.Slots != nil, r.Hooks != nil && t.Options.OnRetry != "":
 		return false
 	}
-	holder, ok := r.Executor.(OutputHolder)
-	return ok && !holder.HoldsOutput(t)
+	return !r.Executor.HoldsOutput(t)
 }

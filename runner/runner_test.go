@@ -103,6 +103,8 @@ func (s *script) Flush(t *task.Task, _ <-chan os.Signal) (os.Signal, error) {
 	return s.sig, s.lost
 }
 
+func (s *script) HoldsOutput(*task.Task) bool { return true }
+
 // memory is a Journal that notes what it is told, in order.
 type memory struct {
 	*diary
@@ -136,6 +138,12 @@ func (m *memory) Record(_ context.Context, t *task.Task, a task.Attempt) error {
 	m.note("record " + string(a.Decision.Verdict) + " " + string(t.Status))
 	return m.refuse["record"]
 }
+
+func (m *memory) RecordAndClaim(context.Context, *task.Task, task.Attempt, time.Time) error {
+	return errors.New("one write at a time")
+}
+
+func (m *memory) Unclaim(context.Context, *task.Task) {}
 
 func (m *memory) CancelNested(context.Context, *task.Task) { m.nested++ }
 

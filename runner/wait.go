@@ -8,8 +8,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// maxSleep bounds one sleep: timers stand still while a machine is suspended, and the wall clock has to be looked at
-// after.
+// maxSleep bounds one sleep: timers stop while a machine is suspended, so the wall clock is read again after each.
 const maxSleep = 30 * time.Second
 
 // wait sleeps until the task's next attempt is due, and takes a slot for it. It returns the signal that ended the wait,
@@ -36,22 +35,17 @@ func (r *Runner) wait(ctx context.Context, t *task.Task) os.Signal {
 	}
 }
 
-// acquireSlot takes a slot. A signal that arrived before goes first, so that no further attempt starts after it.
+// acquireSlot takes a slot. A signal that has arrived already goes first, so that no further attempt starts after it.
 func (r *Runner) acquireSlot(ctx context.Context) os.Signal {
 	for {
-		select {
-		case sig := <-r.Signals:
-			if task.Stops(sig) {
-				return sig
-			}
-			continue
-		default:
-		}
-		if r.Slots == nil {
+		slots := r.Slots
+		if len(r.Signals) > 0 {
+			slots = nil // no slot can be taken before the signal was received
+		} else if slots == nil {
 			return nil
 		}
 		select {
-		case r.Slots <- struct{}{}:
+		case slots <- struct{}{}:
 			return nil
 		case <-ctx.Done():
 			return nil
@@ -60,22 +54,6 @@ func (r *Runner) acquireSlot(ctx context.Context) os.Signal {
 				return sig
 			}
 		}
-	}
-}
-
-// nextStop receives the signal that asked to stop. It must be known to have arrived.
-func (r *Runner) nextStop() os.Signal {
-	for {
-		if sig := <-r.Signals; task.Stops(sig) {
-			return sig
-		}
-	}
-}
-
-// releaseSlot gives the slot back.
-func (r *Runner) releaseSlot() {
-	if r.Slots != nil {
-		<-r.Slots
 	}
 }
 

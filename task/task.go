@@ -77,7 +77,7 @@ type Task struct {
 	NextAttemptAt time.Time // zero unless Pending
 	History       History
 	Last          Attempt // the latest attempt that was decided on; Number 0 before the first
-	ClaimedAhead  bool    // the journal has its next attempt claimed already: see Chainer
+	ClaimedAhead  bool    // the journal has claimed its next attempt already, together with the latest outcome
 	Damage        error   // what of it the journal holds and cannot be read; nil for all but a damaged one, which nobody may go on with
 }
 

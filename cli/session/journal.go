@@ -67,7 +67,7 @@ func (g *Journal) Record(ctx context.Context, t *task.Task, a task.Attempt) erro
 	return g.write(ctx, t, func(ctx context.Context) error { return g.Journal.Record(ctx, t, a) })
 }
 
-// RecordAndClaim implements runner.Chainer. Where it fails, the runner calls Record and Claim instead, so it waits only
+// RecordAndClaim implements runner.Journal. Where it fails, the runner calls Record and Claim instead, so it waits only
 // shortly for other processes, and does not warn.
 func (g *Journal) RecordAndClaim(ctx context.Context, t *task.Task, a task.Attempt, now time.Time) error {
 	if g.absent() || t.Number == 0 {
@@ -78,7 +78,7 @@ func (g *Journal) RecordAndClaim(ctx context.Context, t *task.Task, a task.Attem
 	return g.limited(ctx, func(ctx context.Context) error { return g.Journal.RecordAndClaim(ctx, t, a, now) })
 }
 
-// Unclaim implements runner.Chainer.
+// Unclaim implements runner.Journal.
 func (g *Journal) Unclaim(ctx context.Context, t *task.Task) {
 	if g.absent() {
 		return

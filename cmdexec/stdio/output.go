@@ -193,7 +193,7 @@ func (o *Output) Flush(t *task.Task, signals <-chan os.Signal) (os.Signal, error
 	return nil, s.lost()
 }
 
-// HoldsOutput reports whether Flush would pass anything on. It implements runner.OutputHolder.
+// HoldsOutput reports whether Flush would pass anything on. It implements runner.Executor.
 func (o *Output) HoldsOutput(t *task.Task) bool {
 	return o.last != nil && !o.last.abandoned && o.passesOn(o.last, t.Status)
 }

@@ -127,7 +127,7 @@ func (j *Journal) Record(ctx context.Context, t *task.Task, a task.Attempt) erro
 }
 
 // RecordAndClaim is Record and the Claim of the attempt that follows at once, in one transaction: the task never waits
-// in between. It implements runner.Chainer. Where it cannot write both it writes nothing.
+// in between. It implements runner.Journal. Where it cannot write both it writes nothing.
 func (j *Journal) RecordAndClaim(ctx context.Context, t *task.Task, a task.Attempt, now time.Time) error {
 	if err := j.awaitSync(t); err != nil {
 		return err
