@@ -16,7 +16,7 @@ type Attempt struct {
 	Decision  Decision // Verdict is empty while the attempt runs
 }
 
-// CutOff reports whether the attempt may have left something running: its owner died or was told to stop.
+// CutOff reports whether the attempt may have left processes running: its owner died or was told to stop.
 func (a Attempt) CutOff() bool {
 	return a.Number > 0 && (a.Outcome.IsCrash() || a.Decision.Verdict == VerdictInterrupted)
 }
@@ -30,7 +30,7 @@ const (
 	ErrorTimeout       ErrorClass = "timeout"
 	ErrorNotFound      ErrorClass = "not found"
 	ErrorNotExecutable ErrorClass = "not executable"
-	ErrorStart         ErrorClass = "start" // the system could not start the process: no memory, too many processes, no such directory
+	ErrorStart         ErrorClass = "start" // the system could not start the process: no memory, no such directory
 )
 
 // ErrorClasses are all of them but ErrorNone.
@@ -48,9 +48,9 @@ type Outcome struct {
 	Error    ErrorClass // why it ended other than by itself
 	Message  string     // the error for people
 	Duration time.Duration
-	Stdout   string    // the end of what it wrote, where that was captured: ConditionTail bytes for the decision, StoredTail bytes after it
-	Stderr   string    // the same; of both streams where they are one file
-	Final    bool      // no further attempt makes sense: its output is passed on already, or has no reader; not stored
+	Stdout   string    // the end of stdout, if captured: ConditionTail bytes for the decision, then StoredTail bytes
+	Stderr   string    // the same of stderr; of both streams where they are one file
+	Final    bool      // no further attempt makes sense: its output is written already, or has no reader; not stored
 	Stop     os.Signal // the signal that asked retry itself to stop meanwhile; not stored
 	Reply    *Reply    // of an HTTP request; nil for a command
 }
@@ -76,7 +76,7 @@ func tail(text string) string {
 	if len(text) <= StoredTail {
 		return text
 	}
-	return strings.Clone(text[len(text)-StoredTail:]) // or the whole of it would stay in memory
+	return strings.Clone(text[len(text)-StoredTail:]) // without Clone all of the text would stay in memory
 }
 
 // NoExit is the Exit of an attempt without an outcome.
@@ -146,10 +146,10 @@ var ErrStopped = errors.New("stopped by a signal")
 // The exit statuses of retry that are not the command's own; the numbers are those of timeout(1) and env(1).
 const (
 	ExitSuccess       = 0
-	ExitUnsuccessful  = 1  // the last attempt exited 0, and yet the task did not succeed
+	ExitUnsuccessful  = 1  // the last attempt exited 0, but the task did not succeed
 	ExitReplyLost     = 23 // curl's for a reply that could not be written
-	ExitNoReply       = 56 // curl's for one that was not received
-	ExitDeferred      = 75 // EX_TEMPFAIL of sysexits.h: another run has to go on with it
+	ExitNoReply       = 56 // curl's for a reply that was not received
+	ExitDeferred      = 75 // EX_TEMPFAIL of sysexits.h: another run has to continue the task
 	ExitTimeout       = 124
 	ExitInternal      = 125
 	ExitNotExecutable = 126
@@ -160,22 +160,17 @@ const (
 // ExitCode returns the exit status that stands for the outcome. An HTTP request has curl's, whatever went wrong.
 func (o Outcome) ExitCode() int {
 	switch {
-	case o.Reply != nil && o.IsCrash(): // whether there was a reply, nobody saw
+	case o.Reply != nil && o.IsCrash(): // nobody saw whether there was a reply
 		return ExitNoReply
 	case o.Reply != nil:
 		return o.Exit
-	}
-	switch o.Error {
-	case ErrorTimeout:
+	case o.Error == ErrorTimeout:
 		return ExitTimeout
-	case ErrorNotFound:
+	case o.Error == ErrorNotFound:
 		return ExitNotFound
-	case ErrorNotExecutable:
+	case o.Error == ErrorNotExecutable:
 		return ExitNotExecutable
-	case ErrorStart:
-		return ExitInternal
-	}
-	if o.IsCrash() {
+	case o.Error == ErrorStart, o.IsCrash():
 		return ExitInternal
 	}
 	return o.Exit

@@ -24,12 +24,12 @@ type Expression interface {
 	Captures() CaptureMode // the streams it looks at
 }
 
-// compileExpression is handed in, so that this package needs no library for expressions.
+// compileExpression is set by UseExpressions, so that this package does not import a library for expressions.
 var compileExpression = func(string) (Expression, error) {
 	return nil, errors.New("expressions are not part of this program\nhint: write a list such as 1,75,100-120,SIGSEGV")
 }
 
-// UseExpressions hands in the compiler of expressions. It is for the init function of the package that has one.
+// UseExpressions sets the compiler of expressions. The init function of the package that has a compiler calls it.
 func UseExpressions(compile func(text string) (Expression, error)) { compileExpression = compile }
 
 // ParseCondition reads a list of outcomes or an expression.
@@ -64,31 +64,26 @@ func isExpression(text string) bool {
 	return false
 }
 
-// CheckStatuses returns what no request can come to in a list of outcomes: its numbers are statuses, and no signal ends
-// a request. In a policy that commands share with requests that is no mistake.
+// CheckStatuses returns an error for a list with an outcome that no request can have: its numbers are statuses, and no
+// signal ends a request. In a policy that commands and requests share, such an item is no mistake.
 func CheckStatuses(text string) error {
 	if isExpression(text) {
 		return nil
 	}
+	const least = 100
 	for item := range strings.SplitSeq(text, ",") {
 		item = strings.TrimSpace(item)
-		_, last, isRange := strings.Cut(item, "-")
-		if !isRange {
-			last = item
-		}
-		number, err := strconv.Atoi(last)
+		number, err := strconv.Atoi(item[strings.Index(item, "-")+1:])
 		switch {
-		case err == nil && number < leastStatus:
+		case err == nil && number < least:
 			return fmt.Errorf("condition %q: invalid HTTP status %s\nhint: an exit status is written as exit == 22", text, item)
 		case item == "signal", IsSignal(item):
-			return fmt.Errorf("condition %q: no signal ends a request\nhint: write 429,5xx,dns,connect,tls,reset,truncated,timeout or any", text)
+			return fmt.Errorf("condition %q: no signal ends a request"+
+				"\nhint: write 429,5xx,dns,connect,tls,reset,truncated,timeout or any", text)
 		}
 	}
 	return nil
 }
-
-// leastStatus is the first status of HTTP.
-const leastStatus = 100
 
 // Match reports whether the outcome is in the set. An expression that cannot be evaluated does not match, and says why.
 func (c Condition) Match(e Evidence) (bool, error) {
@@ -102,7 +97,7 @@ func (c Condition) Match(e Evidence) (bool, error) {
 	return slices.ContainsFunc(c.matches, func(match func(Evidence) bool) bool { return match(e) }), nil
 }
 
-// quoted is a text for an error: its beginning, where it is long.
+// quoted shortens a long text for an error.
 func quoted(text string) string {
 	const most = 100
 	if len(text) > most {
@@ -127,7 +122,7 @@ func (c Condition) String() string {
 const conditionHint = "\nhint: a condition is a list such as 1,75,100-120,SIGSEGV,signal,timeout,any" +
 	", for HTTP 429,5xx,dns,connect,tls,reset,truncated,timeout,any, or an expression such as exit == 75"
 
-// wordHint answers a word of a list that is written in other letters, or a signal without its SIG.
+// wordHint suggests the right spelling of a word in other letters, or of a signal without its SIG.
 func wordHint(item string) string {
 	lower, upper := strings.ToLower(item), strings.ToUpper(item)
 	switch {
@@ -150,8 +145,11 @@ func parseItem(item string) (func(Evidence) bool, error) {
 		return func(o Evidence) bool { return o.Error == ErrorTimeout }, nil
 	case item == "signal":
 		return func(o Evidence) bool { return o.Error == ErrorNone && o.Signal != "" }, nil
+	case IsSignal(item):
+		return func(o Evidence) bool { return o.Error == ErrorNone && o.Signal == item }, nil
 	case strings.HasPrefix(item, "SIG"):
-		return parseSignal(item)
+		return nil, fmt.Errorf("unknown signal %q\nhint: signals are written like SIGSEGV, SIGTERM, SIGKILL;"+
+			" the word signal means any of them", item)
 	case isFault(item):
 		return func(o Evidence) bool { return o.Error == ErrorClass(item) }, nil
 	case isStatusClass(item):
@@ -164,14 +162,7 @@ func parseItem(item string) (func(Evidence) bool, error) {
 	return nil, fmt.Errorf("invalid item %q: want an exit code, a range, a signal or a known word%s", item, wordHint(item))
 }
 
-func parseSignal(name string) (func(Evidence) bool, error) {
-	if !IsSignal(name) {
-		return nil, fmt.Errorf("unknown signal %q\nhint: signals are written like SIGSEGV, SIGTERM, SIGKILL; the word signal means any of them", name)
-	}
-	return func(o Evidence) bool { return o.Error == ErrorNone && o.Signal == name }, nil
-}
-
-// IsSignal reports whether a signal that can end a process is written so; those without a name are SIG and a number.
+// IsSignal reports whether name is a signal that can end a process. A signal without a name is SIG and a number.
 func IsSignal(name string) bool {
 	number, _ := strings.CutPrefix(name, "SIG")
 	_, err := strconv.ParseUint(number, 10, 7)
@@ -188,7 +179,8 @@ func parseExit(item string) (func(Evidence) bool, error) {
 	low, err := strconv.ParseUint(first, 10, 31)
 	high, err2 := strconv.ParseUint(last, 10, 31)
 	if err != nil || err2 != nil || low > high {
-		return nil, fmt.Errorf("invalid range %q: want an exit code or a range of them\nhint: write 75, or 100-120 with the smaller one first", item)
+		return nil, fmt.Errorf("invalid range %q: want an exit code or a range of them"+
+			"\nhint: write 75, or 100-120 with the smaller one first", item)
 	}
 	return func(o Evidence) bool { return !o.IsCrash() && int(low) <= o.number() && o.number() <= int(high) }, nil
 }
@@ -200,10 +192,10 @@ var signalNames = []string{
 	"SIGPWR", "SIGSYS", "SIGEMT",
 }
 
-// faults are the classes of error that a list can name, beside timeout.
-var faults = []ErrorClass{ErrorDNS, ErrorConnect, ErrorTLS, ErrorReset, ErrorTruncated}
-
-func isFault(item string) bool { return slices.Contains(faults, ErrorClass(item)) }
+// isFault reports whether item is a class of error that a list can name, beside timeout.
+func isFault(item string) bool {
+	return slices.Contains([]ErrorClass{ErrorDNS, ErrorConnect, ErrorTLS, ErrorReset, ErrorTruncated}, ErrorClass(item))
+}
 
 // isStatusClass recognises 4xx.
 func isStatusClass(item string) bool {

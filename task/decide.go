@@ -2,6 +2,8 @@ package task
 
 import (
 	"cmp"
+	"os"
+	"syscall"
 	"time"
 
 	"github.com/10f93571/retry/backoff"
@@ -25,19 +27,20 @@ func Decide(p *Policy, h History, o Outcome, now time.Time, random func() float6
 }
 
 func decide(p *Policy, h History, c Classified, e Evidence, now time.Time, random func() float64) Decision {
+	stopped, ambiguous := Stopped(e.Stop), e.reply().Default.Ambiguous
 	switch {
 	case c.Class == ClassSuccess && h.Successes+1 >= p.Consecutive:
 		return Decision{Verdict: VerdictSucceeded}
-	case e.Stop != nil:
-		return cutShort(e.Outcome)
-	case c.Class == ClassFatal && !c.Named && e.isAmbiguous():
+	case e.Stop != nil && (!ambiguous || stopped.Verdict == VerdictCancelled):
+		return stopped
+	case ambiguous && (e.Stop != nil || c.Class == ClassFatal && !c.Named): // it must not be sent again, by a resume either
 		return Decision{Verdict: VerdictFailed, Reason: ReasonAmbiguous}
 	case c.Class == ClassFatal, e.Final, !c.Named && h.eventLimitReached(e.Outcome):
 		return Decision{Verdict: VerdictFailed, Reason: ReasonNotEligible}
 	}
 	rule, trouble := p.rule(e)
-	d := schedule(p, h.counting(p, e.Outcome, c.Class == ClassSuccess), rule, e.serverDelay(), now, random)
-	if d.Verdict == VerdictRetry { // else no delay was asked for
+	d := schedule(p, h.counting(p, e.Outcome, c.Class == ClassSuccess), rule, e.reply(), now, random)
+	if d.Verdict == VerdictRetry { // else the rule was not needed
 		d.ConditionErr = trouble
 	}
 	return d
@@ -45,7 +48,7 @@ func decide(p *Policy, h History, c Classified, e Evidence, now time.Time, rando
 
 func decideCrash(h History, o Outcome) Decision {
 	switch {
-	case o.isAmbiguous():
+	case o.reply().Default.Ambiguous:
 		return Decision{Verdict: VerdictFailed, Reason: ReasonAmbiguous}
 	case h.Crashes+1 >= MaxCrashes:
 		return Decision{Verdict: VerdictExhausted, Reason: ReasonCrashes}
@@ -53,34 +56,41 @@ func decideCrash(h History, o Outcome) Decision {
 	return Decision{Verdict: VerdictInterrupted}
 }
 
-// cutShort decides for an attempt that a signal ended. What a resume would send again although it may have taken effect
-// has failed.
-func cutShort(o Outcome) Decision {
-	d := Stopped(o.Stop)
-	if d.Verdict == VerdictInterrupted && o.isAmbiguous() {
-		return Decision{Verdict: VerdictFailed, Reason: ReasonAmbiguous}
+// Stopped decides for a task whose retry was told to stop. Ctrl-C (SIGINT) and Ctrl-\ (SIGQUIT) make the task
+// CANCELLED; after any other signal it is interrupted, and can be resumed.
+func Stopped(sig os.Signal) Decision {
+	if sig == os.Interrupt || sig == syscall.SIGQUIT {
+		return Decision{Verdict: VerdictCancelled, Reason: ReasonCancelled}
 	}
-	return d
+	return Decision{Verdict: VerdictInterrupted}
 }
 
-// schedule decides on the next attempt of a task whose latest one, already in h, asks for another under a rule; 0 is
-// none.
-func schedule(p *Policy, h History, rule int, server serverDelay, now time.Time, random func() float64) Decision {
+// Stops reports whether a signal asks retry to end. The others are only forwarded to a running attempt.
+func Stops(sig os.Signal) bool {
+	switch sig {
+	case os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT:
+		return true
+	}
+	return false
+}
+
+// schedule decides on the next attempt after one that is already in h. The rule gives the delay; 0 is no rule.
+func schedule(p *Policy, h History, rule int, reply Reply, now time.Time, random func() float64) Decision {
 	if p.Attempts > 0 && h.Counted >= p.Attempts {
 		return Decision{Verdict: VerdictExhausted, Reason: ReasonAttempts}
 	}
 	along := h.along(rule)
 	delay := p.curve(rule).Delay(along.Step+1, backoff.Chance{Phase: h.Phase, Prev: along.Delay, Rand: random})
-	d := Decision{Verdict: VerdictRetry, Delay: max(delay, server.spread(random))}
+	d := Decision{Verdict: VerdictRetry, Delay: max(delay, reply.spreadDelay(random))}
 	if p.Budget > 0 {
-		d = withinBudget(p, h, d.Delay, server.delay, now)
+		d = withinBudget(p, h, d.Delay, reply.ServerDelay, now)
 	}
 	switch {
 	case d.Verdict != VerdictRetry:
 		return d
 	case h.expired(now.Add(d.Delay)):
 		return Decision{Verdict: VerdictExhausted, Reason: ReasonExpired}
-	case server.delay > server.most && server.most > 0:
+	case reply.ServerDelay > reply.MaxDelay && reply.MaxDelay > 0:
 		d.Reason = ReasonDeferred
 	}
 	d.Rule = rule
@@ -124,12 +134,12 @@ type Evidence struct {
 	Elapsed time.Duration // since the task began, waits included
 }
 
-// evidence is what is known when the outcome of the next attempt of a history is there.
+// evidence returns what conditions look at after the attempt that follows the history.
 func (h History) evidence(o Outcome, now time.Time) Evidence {
 	return Evidence{Outcome: o, Attempt: h.Made + 1, Elapsed: max(0, now.Sub(h.Began))}
 }
 
-// Progress is how far a task has got along a backoff curve.
+// Progress is the position of a task on a backoff curve.
 type Progress struct {
 	Step  int           // n of the latest retry; 0 before the first and after a reset
 	Delay time.Duration // before it
@@ -151,8 +161,8 @@ type History struct {
 	Crashes     int           // attempts in a row whose owner died
 	Longest     time.Duration // the longest attempt so far
 	Final       bool          // the latest delay was shortened: what follows it is the last attempt
-	Event       string        // what the latest attempt of HTTP came to
-	InARow      int           // how many ended so
+	Event       string        // of the latest HTTP attempt
+	InARow      int           // attempts in a row with this event
 }
 
 // expired reports whether an attempt would begin too late for the task's idempotency key.
@@ -160,9 +170,10 @@ func (h History) expired(start time.Time) bool {
 	return !h.Expires.IsZero() && start.After(h.Expires)
 }
 
-// eventLimitReached reports whether with this outcome as many attempts in a row ended in one event as there may be.
+// eventLimitReached reports whether this outcome is the last one allowed in a row of attempts with the same event.
 func (h History) eventLimitReached(o Outcome) bool {
-	return o.Reply != nil && o.Reply.Default.AtMost > 0 && h.withEvent(o).InARow >= o.Reply.Default.AtMost
+	most := o.reply().Default.AtMost
+	return most > 0 && h.withEvent(o).InARow >= most
 }
 
 // withEvent counts how many attempts in a row ended in the same event.
@@ -177,8 +188,8 @@ func (h History) withEvent(o Outcome) History {
 	return h
 }
 
-// along returns the progress along the curve of a rule; 0 is the policy's own. A rule begins anew where another delay
-// came between: it is for a run of outcomes of one class. The policy's curve goes on where it was.
+// along returns the position on the curve of a rule; 0 is the policy's own curve. A rule starts anew after the delay of
+// another rule, since it is for a series of like outcomes. The policy's curve continues where it was.
 func (h History) along(rule int) Progress {
 	switch rule {
 	case 0:
@@ -211,11 +222,11 @@ func (h History) After(p *Policy, o Outcome, d Decision) History {
 	return h
 }
 
-// retried takes the step that a decision to retry took. A server's delay is none of the curve's.
+// retried records a decision to retry. The delay that a server asked for is not one of the curve.
 func (h History) retried(o Outcome, d Decision) History {
 	before := h.along(d.Rule)
 	next := Progress{Step: before.Step + 1, Delay: d.Delay}
-	if o.serverDelay().delay > 0 {
+	if o.reply().ServerDelay > 0 {
 		next.Delay = before.Delay
 	}
 	if d.Rule == 0 {
@@ -227,8 +238,7 @@ func (h History) retried(o Outcome, d Decision) History {
 	return h
 }
 
-// counting adds what an outcome alone changes. A success, or an attempt that ran for reset-after, starts the backoff
-// anew.
+// counting adds an outcome, without the decision. A success, or an attempt that ran for reset-after, resets the backoff.
 func (h History) counting(p *Policy, o Outcome, success bool) History {
 	h.Counted++
 	h.Longest = max(h.Longest, o.Duration)

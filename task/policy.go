@@ -34,7 +34,7 @@ func DefaultPolicy() Policy {
 	return shaped(DefaultPolicyName, 5, "exp:1s..1m", "")
 }
 
-// shaped returns the policy that a built-in shape stands for.
+// shaped returns a built-in policy.
 func shaped(name string, attempts int, curve, jitter string) Policy {
 	spec, err := backoff.Parse(curve, jitter)
 	if err != nil {
@@ -65,18 +65,18 @@ type Class int
 const (
 	ClassSuccess   Class = iota
 	ClassRetryable       // another attempt may help
-	ClassFatal           // it would not
+	ClassFatal           // another attempt would not help
 )
 
-// Classified is what a policy makes of an outcome.
+// Classified is the class of an outcome under a policy.
 type Classified struct {
 	Class Class
-	Named bool // a condition says so; else it is the default for that kind of task
+	Named bool // a condition matched; else it is the default for that kind of task
 }
 
-// Classify asks success-on, stop-on, retry-on and then the default for that kind of task, in this order. A success-on
-// or a retry-on replaces what the default would call a success or retry. A condition that cannot be evaluated does not
-// match; the first trouble with one is returned beside the class.
+// Classify asks success-on, stop-on, retry-on and the default for that kind of task, in this order. A success-on or a
+// retry-on replaces that part of the default. A condition that cannot be evaluated does not match; the first such error
+// is returned beside the class.
 func (p *Policy) Classify(e Evidence) (c Classified, trouble error) {
 	for _, list := range []struct {
 		conditions []Condition
@@ -97,7 +97,9 @@ func (p *Policy) classifyByDefault(e Evidence) Class {
 		return e.Reply.Default.Class
 	case e.ExitCode() == 0 && len(p.SuccessOn) == 0:
 		return ClassSuccess
-	case len(p.RetryOn) > 0 || !e.Started(), e.isAmbiguous(): // a POST that was answered with a success took effect, whatever success-on says
+	case len(p.RetryOn) > 0 || !e.Started():
+		return ClassFatal
+	case e.reply().Default.Ambiguous: // a POST with a successful reply took effect, whatever success-on says
 		return ClassFatal
 	}
 	return ClassRetryable
@@ -128,7 +130,7 @@ func (p *Policy) Captures() CaptureMode {
 	return looks
 }
 
-// Rule gives one class of outcome its own delay. It says nothing of whether there is another attempt.
+// Rule gives some outcomes their own delay. It does not decide whether there is another attempt.
 type Rule struct {
 	When    Condition
 	Backoff backoff.Spec
@@ -156,7 +158,7 @@ func (p *Policy) rule(e Evidence) (number int, trouble error) {
 	return 0, trouble
 }
 
-// curve returns what gives the delay under a rule of that number; 0 is none.
+// curve returns the backoff of the rule with that number; of the policy for 0.
 func (p *Policy) curve(rule int) backoff.Spec {
 	if rule == 0 {
 		return p.Backoff
@@ -195,19 +197,19 @@ func (p Policy) MarshalJSON() ([]byte, error) {
 	}
 	return json.Marshal(policyJSON{
 		Name: p.Name, Attempts: p.Attempts, Backoff: p.Backoff.Curve(), Jitter: p.Backoff.Jitter(),
-		Timeout: milliseconds(p.Timeout), KillAfter: milliseconds(p.KillAfter), Budget: milliseconds(p.Budget), ResetAfter: milliseconds(p.ResetAfter),
-		Consecutive: p.Consecutive, RetryOn: conditionTexts(p.RetryOn), StopOn: conditionTexts(p.StopOn), SuccessOn: conditionTexts(p.SuccessOn),
+		Timeout: milliseconds(p.Timeout), KillAfter: milliseconds(p.KillAfter),
+		Budget: milliseconds(p.Budget), ResetAfter: milliseconds(p.ResetAfter), Consecutive: p.Consecutive,
+		RetryOn: conditionTexts(p.RetryOn), StopOn: conditionTexts(p.StopOn), SuccessOn: conditionTexts(p.SuccessOn),
 		Rules: rules,
 	})
 }
 
-// milliseconds never rounds a limit down to none, which is nil.
+// milliseconds returns nil for no limit. It never rounds a limit down to none.
 func milliseconds(d time.Duration) *int64 {
 	if d == 0 {
 		return nil
 	}
-	ms := max(1, d.Milliseconds())
-	return &ms
+	return new(max(1, d.Milliseconds()))
 }
 
 func conditionTexts(conditions []Condition) []string {
@@ -230,8 +232,8 @@ func (p *Policy) UnmarshalJSON(data []byte) error {
 	}
 	*p = Policy{
 		Name: j.Name, Attempts: j.Attempts, Backoff: spec,
-		Timeout: duration(j.Timeout), KillAfter: duration(j.KillAfter), Budget: duration(j.Budget), ResetAfter: duration(j.ResetAfter),
-		Consecutive: j.Consecutive,
+		Timeout: duration(j.Timeout), KillAfter: duration(j.KillAfter),
+		Budget: duration(j.Budget), ResetAfter: duration(j.ResetAfter), Consecutive: j.Consecutive,
 	}
 	lists := []struct {
 		from []string

@@ -10,9 +10,9 @@ import (
 type Reply struct {
 	Status      int               // of the last reply; 0 where none came
 	Header      map[string]string // of the last reply, by canonical name; lines of one name are joined with ", "
-	Body        string            // the end of its body, at most LookedAt bytes
+	Body        string            // the end of its body, at most ConditionTail bytes
 	Written     int               // requests that went out: one, and one for each redirect that was followed
-	ServerDelay time.Duration     // how long the server asks to be left alone; 0 = it does not say
+	ServerDelay time.Duration     // the delay that the server asks for; 0 = none
 	MaxDelay    time.Duration     // the longest ServerDelay that is waited for; 0 = any; not stored
 	Phases      Phases
 	Default     Eligibility // what follows where no condition of the policy says it; of it, the event is stored
@@ -35,33 +35,27 @@ type Eligibility struct {
 	Ambiguous bool   // the request may have taken effect, and is not safe to repeat
 }
 
-// isAmbiguous reports whether the attempt may have taken effect, and is not safe to repeat.
-func (o Outcome) isAmbiguous() bool { return o.Reply != nil && o.Reply.Default.Ambiguous }
-
-// serverDelay is the delay that a server asks for, and the longest that is waited for; 0 = none, and any.
-type serverDelay struct{ delay, most time.Duration }
-
-// serverDelay returns the delay that the server asks for.
-func (o Outcome) serverDelay() serverDelay {
+// reply returns the attempt's reply; an empty one for a command.
+func (o Outcome) reply() Reply {
 	if o.Reply == nil {
-		return serverDelay{}
+		return Reply{}
 	}
-	return serverDelay{o.Reply.ServerDelay, o.Reply.MaxDelay}
+	return *o.Reply
 }
 
-// spread is the delay and up to a tenth more, so that those who were told the same do not all come at once.
-func (w serverDelay) spread(random func() float64) time.Duration {
-	if w.delay == 0 {
+// spreadDelay is ServerDelay and up to a tenth more, so that clients with the same advice do not all come at once.
+func (r Reply) spreadDelay(random func() float64) time.Duration {
+	if r.ServerDelay == 0 {
 		return 0
 	}
-	return min(w.delay+time.Duration(float64(w.delay/10)*random()), backoff.Max)
+	return min(r.ServerDelay+time.Duration(float64(r.ServerDelay/10)*random()), backoff.Max)
 }
 
 // The classes of error of an HTTP request, beside ErrorTimeout. An attempt that ends with a status has none.
 const (
 	ErrorURL       ErrorClass = "url"       // it cannot be requested: malformed, or of an unknown scheme
 	ErrorDNS       ErrorClass = "dns"       // the host's address, or the proxy's, could not be found
-	ErrorConnect   ErrorClass = "connect"   // refused, unreachable, or turned away by a proxy
+	ErrorConnect   ErrorClass = "connect"   // refused, unreachable, or rejected by a proxy
 	ErrorTLS       ErrorClass = "tls"       // of the handshake, the certificate, or an alert
 	ErrorReset     ErrorClass = "reset"     // the connection broke before the reply was there
 	ErrorTruncated ErrorClass = "truncated" // the reply's body was cut
@@ -70,12 +64,12 @@ const (
 	ErrorLocal     ErrorClass = "local"     // of this machine: a file that cannot be read, no room for the reply
 )
 
-// Transfer is how far the bytes of an attempt have got.
+// Transfer is the progress of a body that is sent or received.
 type Transfer struct {
 	Sending bool      // it is the request's body; else the reply's
-	Bytes   int64     // that have come, those of earlier attempts included
-	Total   int64     // that will have; -1 = unknown
-	From    int64     // that earlier attempts brought
-	Began   time.Time // this part of it
+	Bytes   int64     // transferred so far, those of earlier attempts included
+	Total   int64     // of the whole body; -1 = unknown
+	From    int64     // transferred by earlier attempts
+	Began   time.Time // when this attempt's part began
 	Over    bool      // nothing more comes
 }

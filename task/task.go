@@ -60,7 +60,7 @@ type Task struct {
 	Once           bool   // its success is remembered for ever
 	Kind           Kind
 	Command        []string
-	Target         Target // what it sends; nil for a command, and for a target that cannot be read
+	Target         Target // what it sends; nil for a command, and for a damaged target
 	Directory      string
 	Environment    []string // kept for a resume: NAME=value, or NAME for a variable that was not set
 	Policy         Policy
@@ -78,7 +78,7 @@ type Task struct {
 	History       History
 	Last          Attempt // the latest attempt that was decided on; Number 0 before the first
 	ClaimedAhead  bool    // the journal has claimed its next attempt already, together with the latest outcome
-	Damage        error   // what of it the journal holds and cannot be read; nil for all but a damaged one, which nobody may go on with
+	Damage        error   // why the journal's copy cannot be read; such a task cannot be continued
 }
 
 // Deadline returns the end of the task's budget; ok is false where it has none.
@@ -89,7 +89,7 @@ func (t *Task) Deadline() (deadline time.Time, ok bool) {
 	return t.History.Began.Add(t.Policy.Budget), true
 }
 
-// Expiry returns when the task's idempotency key is too old for another attempt to begin; zero for never.
+// Expiry returns the time after which no attempt may begin, since the idempotency key is too old; zero for never.
 func (t *Task) Expiry() time.Time {
 	if t.Target == nil || t.Target.KeyLifetime() == 0 {
 		return time.Time{}
@@ -97,12 +97,12 @@ func (t *Task) Expiry() time.Time {
 	return t.CreatedAt.Add(t.Target.KeyLifetime())
 }
 
-// KeepsInput reports whether what came on stdin is kept for the task until it ends.
+// KeepsInput reports whether the stdin is kept for the task until it ends.
 func (t *Task) KeepsInput() bool {
 	return t.Options.Stdin == StdinReplay || t.Target != nil && t.Target.ReadsStdin()
 }
 
-// Requeued reports whether it has fresh attempts and made none of them yet.
+// Requeued reports whether the task was requeued and no attempt has followed yet.
 func (t *Task) Requeued() bool {
 	return !t.RequeuedAt.IsZero() && t.AttemptCount == t.RequeuedAfter
 }
@@ -115,8 +115,8 @@ func (t *Task) Began() time.Time {
 	return t.RequeuedAt
 }
 
-// MaxAttempts is the greatest number that an attempt can have; 0 where there is no limit. Interrupted attempts have
-// numbers too, and use up nothing.
+// MaxAttempts is the highest number that an attempt can have; 0 for no limit. An interrupted attempt has a number too,
+// but does not count against the limit.
 func (t *Task) MaxAttempts() int {
 	if t.Policy.Attempts == 0 {
 		return 0
@@ -131,7 +131,7 @@ func (t *Task) BeginAttempt() {
 	t.AttemptCount++
 }
 
-// ApplyDecision moves the task to where a decision about its attempt leads.
+// ApplyDecision records an attempt and moves the task as its decision says.
 func (t *Task) ApplyDecision(a Attempt, now time.Time) {
 	t.History = t.History.After(&t.Policy, a.Outcome, a.Decision)
 	t.Last = a
@@ -166,7 +166,7 @@ func (t *Task) EndDecision() Decision {
 	return Decision{Verdict: VerdictExhausted, Reason: t.Reason}
 }
 
-// CatchUpWithClock bounds what a clock that was set back since then would make longer: the wait, and the budget.
+// CatchUpWithClock keeps the wait and the budget from getting longer when the clock was set back.
 func (t *Task) CatchUpWithClock(now time.Time) {
 	if latest := now.Add(t.History.Delay); t.NextAttemptAt.After(latest) {
 		t.NextAttemptAt = latest
@@ -176,8 +176,8 @@ func (t *Task) CatchUpWithClock(now time.Time) {
 	}
 }
 
-// Target is what a task sends to another program where it runs no command: a request of HTTP, for one. The package of
-// each kind registers it with RegisterTarget; the rest of the program knows it by these methods alone.
+// Target is what a task sends if it runs no command, for example an HTTP request. The package of each kind registers it
+// with RegisterTarget; the rest of the program knows only these methods.
 type Target interface {
 	Kind() Kind
 	Title() string      // in one line, without secrets
@@ -186,9 +186,9 @@ type Target interface {
 
 	Safe() bool                    // sending it twice does what sending it once does
 	KeyLifetime() time.Duration    // how long the idempotency key that it sends is valid; 0 = for ever, or none is sent
-	MaxServerDelay() time.Duration // the longest delay asked for by a server that is waited for; 0 = any
+	MaxServerDelay() time.Duration // the longest delay that a server may ask for; 0 = any
 	ReadsStdin() bool
-	SameWork(other Target) bool // both do the same, whatever they say of how long it is tried
+	SameWork(other Target) bool // both do the same; their limits may differ
 
 	Details(finished bool) Details
 }

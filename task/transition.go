@@ -2,8 +2,7 @@ package task
 
 import "slices"
 
-// Transition is a step of a task from one status to another. Transitions lists all that there are; a store writes no
-// other.
+// Transition is a step of a task from one status to another. A store writes only those that Transitions lists.
 type Transition struct {
 	Event    string
 	From, To Status // From is empty where the event makes the task
@@ -20,37 +19,37 @@ const (
 )
 
 // Transitions lists every step a task can take. A verdict's event is its name.
-func Transitions() []Transition { return slices.Clone(transitions) }
-
-var transitions = []Transition{
-	{EventCreate, "", InFlight},
-	{EventClaim, Pending, InFlight},
-	{EventRetryNow, InFlight, InFlight},
-	{EventUnclaim, InFlight, Pending},
-	{string(VerdictSucceeded), InFlight, Succeeded},
-	{string(VerdictRetry), InFlight, Pending},
-	{string(VerdictInterrupted), InFlight, Pending},
-	{string(VerdictInterrupted), Pending, Pending},
-	{string(VerdictFailed), InFlight, Failed},
-	{string(VerdictExhausted), InFlight, Exhausted},
-	{string(VerdictExhausted), Pending, Exhausted},
-	{string(VerdictCancelled), InFlight, Cancelled},
-	{string(VerdictCancelled), Pending, Cancelled},
-	{EventCatchUp, InFlight, Succeeded},
-	{EventCatchUp, InFlight, Failed},
-	{EventCatchUp, InFlight, Exhausted},
-	{EventCatchUp, InFlight, Cancelled},
-	{EventCatchUp, Pending, Succeeded},
-	{EventCatchUp, Pending, Failed},
-	{EventCatchUp, Pending, Exhausted},
-	{EventCatchUp, Pending, Cancelled},
-	{EventRequeue, Succeeded, Pending},
-	{EventRequeue, Failed, Pending},
-	{EventRequeue, Exhausted, Pending},
-	{EventRequeue, Cancelled, Pending},
+func Transitions() []Transition {
+	return []Transition{
+		{EventCreate, "", InFlight},
+		{EventClaim, Pending, InFlight},
+		{EventRetryNow, InFlight, InFlight},
+		{EventUnclaim, InFlight, Pending},
+		{string(VerdictSucceeded), InFlight, Succeeded},
+		{string(VerdictRetry), InFlight, Pending},
+		{string(VerdictInterrupted), InFlight, Pending},
+		{string(VerdictInterrupted), Pending, Pending},
+		{string(VerdictFailed), InFlight, Failed},
+		{string(VerdictExhausted), InFlight, Exhausted},
+		{string(VerdictExhausted), Pending, Exhausted},
+		{string(VerdictCancelled), InFlight, Cancelled},
+		{string(VerdictCancelled), Pending, Cancelled},
+		{EventCatchUp, InFlight, Succeeded},
+		{EventCatchUp, InFlight, Failed},
+		{EventCatchUp, InFlight, Exhausted},
+		{EventCatchUp, InFlight, Cancelled},
+		{EventCatchUp, Pending, Succeeded},
+		{EventCatchUp, Pending, Failed},
+		{EventCatchUp, Pending, Exhausted},
+		{EventCatchUp, Pending, Cancelled},
+		{EventRequeue, Succeeded, Pending},
+		{EventRequeue, Failed, Pending},
+		{EventRequeue, Exhausted, Pending},
+		{EventRequeue, Cancelled, Pending},
+	}
 }
 
 // Allowed reports whether event may lead from one status to another.
 func Allowed(event string, from, to Status) bool {
-	return slices.Contains(transitions, Transition{event, from, to})
+	return slices.Contains(Transitions(), Transition{event, from, to})
 }
