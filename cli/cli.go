@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -100,13 +101,18 @@ func (p *Process) parse() (command, error) {
 	}
 	run.Command = line.command
 	c := command(run)
+	noFlags := len(line.flags) == 0 && !slices.ContainsFunc(line.words, isFlag)
 	switch {
+	case line.name == "run" && noFlags: // the usual start, which can do without a parser
+		setDefaults(reflect.ValueOf(run).Elem())
+		return run, nil
+	case line.name == "http" && noFlags:
+		http := &httpCommand{URL: line.words}
+		setDefaults(reflect.ValueOf(http).Elem())
+		return http, nil
 	case line.name != "run":
 		c = newCommand(line.name)
 		newParser = func() (*parser, error) { return p.newParser(line.name, c) }
-	case len(line.flags) == 0: // the usual start, which can do without a parser
-		setDefaults(reflect.ValueOf(run).Elem())
-		return run, nil
 	}
 	parser, err := newParser()
 	if err != nil {

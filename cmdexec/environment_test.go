@@ -70,7 +70,8 @@ func TestEnviron(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			before := slices.Clone(tt.environ)
-			if got := environment(tt.environ, "", &tt.task, tt.number); !slices.Equal(got, tt.want) {
+			got := slices.Concat(inherited(tt.environ, ""), attemptEnvironment(&tt.task, tt.number))
+			if !slices.Equal(got, tt.want) {
 				t.Errorf("got  %q\nwant %q", got, tt.want)
 			}
 			if !slices.Equal(tt.environ, before) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 
@@ -27,6 +28,9 @@ type Executor struct {
 	OnTerminal      func() bool   // whether the terminal now sends its signals to our process group; nil means never
 	SharedGroup     bool          // the process stays in retry's process group, as it must on a terminal
 	SecondStopKills time.Duration // a second stop signal kills if the first is at least this old
+
+	name, path string   // of the last program, and where it was found
+	inherited  []string // the part of the environment that all attempts share
 }
 
 // Execute runs one attempt to its end. When ctx ends first, the process group gets TERM, and KILL after the policy's
@@ -70,28 +74,39 @@ func (e *Executor) execute(ctx context.Context, t *task.Task, c runner.Call) tas
 }
 
 // start starts the command. If the system cannot execute the file, it gives it to the shell, as execvp does.
-func (e *Executor) start(t *task.Task, number int, stdin, stdout, stderr *os.File) (*proc.Process, error) {
+func (e *Executor) start(t *task.Task, number int, stdin, stdout, stderr *os.File) (p *proc.Process, err error) {
 	if err := checkDirectory(e.Dir); err != nil {
 		return nil, err
 	}
-	path, err := lookPath(t.Command[0], e.Dir)
-	if err != nil {
-		return nil, err
+	remembered := e.name == t.Command[0]
+	if !remembered {
+		if e.path, err = lookPath(t.Command[0], e.Dir); err != nil {
+			return nil, err
+		}
 	}
+	e.name = t.Command[0]
 	c := e.command(t, number, stdin, stdout, stderr)
-	c.Path, c.Argv = path, t.Command
-	p, err := c.Start()
-	if errors.Is(err, syscall.ENOEXEC) {
-		c.Path, c.Argv = shell, append([]string{shell, path}, t.Command[1:]...)
+	c.Path, c.Argv = e.path, t.Command
+	p, err = c.Start()
+	switch {
+	case errors.Is(err, syscall.ENOEXEC):
+		c.Path, c.Argv = shell, append([]string{shell, e.path}, t.Command[1:]...)
 		return c.Start()
+	case err != nil && remembered: // the program may have moved since
+		e.name = ""
+		return e.start(t, number, stdin, stdout, stderr)
 	}
 	return p, err
 }
 
 // command returns what all processes of a task have in common.
 func (e *Executor) command(t *task.Task, number int, stdin, stdout, stderr *os.File) *proc.Command {
+	if e.inherited == nil {
+		e.inherited = inherited(e.Env, e.Dir)
+	}
 	return &proc.Command{
-		Env: environment(e.Env, e.Dir, t, number), Dir: e.Dir, Stdin: stdin, Stdout: stdout, Stderr: stderr,
+		Env: slices.Concat(e.inherited, attemptEnvironment(t, number)),
+		Dir: e.Dir, Stdin: stdin, Stdout: stdout, Stderr: stderr,
 		TaskID: t.ID, SharedGroup: e.SharedGroup, OnTerminal: e.OnTerminal,
 	}
 }

@@ -139,10 +139,10 @@ func OuterTasks(getenv func(string) string) []string {
 // milliseconds is RFC 3339 with the precision of the journal, so that a resumed attempt gets the same deadline.
 const milliseconds = "2006-01-02T15:04:05.000Z07:00"
 
-// environment returns the environment of an attempt: that of retry, with the variables of the attempt. Each variable is
-// there once.
-func environment(own []string, dir string, t *task.Task, number int) []string {
-	var env, outer []string
+// inherited returns what all attempts have of retry's own environment, each variable once.
+func inherited(own []string, dir string) []string {
+	var outer []string
+	env := []string{} // not nil, for which Environ would return that of retry
 	for _, setting := range own {
 		name, value, _ := strings.Cut(setting, "=")
 		if (name == EnvTaskID || name == proc.EnvOuterTasks) && value != "" {
@@ -158,17 +158,22 @@ func environment(own []string, dir string, t *task.Task, number int) []string {
 	if dir != "" {
 		env = append(env, "PWD="+dir)
 	}
-	env = append(env,
-		EnvTaskID+"="+t.ID,
-		EnvAttempt+"="+strconv.Itoa(number),
-		EnvMaxAttempts+"="+strconv.Itoa(t.MaxAttempts()),
-		EnvIdempotencyKey+"="+t.IdempotencyKey,
-	)
+	return (&exec.Cmd{Env: env}).Environ() // which removes duplicates
+}
+
+// attemptEnvironment returns the variables that tell a command about its attempt.
+func attemptEnvironment(t *task.Task, number int) []string {
+	env := []string{
+		EnvTaskID + "=" + t.ID,
+		EnvAttempt + "=" + strconv.Itoa(number),
+		EnvMaxAttempts + "=" + strconv.Itoa(t.MaxAttempts()),
+		EnvIdempotencyKey + "=" + t.IdempotencyKey,
+	}
 	if t.Last.Number > 0 && !t.Last.Outcome.IsCrash() {
 		env = append(env, EnvLastExit+"="+strconv.Itoa(t.Last.Outcome.ExitCode()))
 	}
 	if deadline, ok := t.Deadline(); ok {
 		env = append(env, EnvDeadline+"="+deadline.UTC().Format(milliseconds))
 	}
-	return (&exec.Cmd{Env: env}).Environ() // which removes duplicates
+	return env
 }
