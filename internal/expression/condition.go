@@ -7,13 +7,12 @@ import (
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
-	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/vm"
 
 	"github.com/10f93571/retry/task"
 )
 
-// names are what a condition knows of an attempt.
+// names are the variables of a condition.
 type names struct {
 	Exit     int               `expr:"exit"`   // 128 + n for signal n
 	Signal   string            `expr:"signal"` // "SIGKILL"; empty for none
@@ -30,8 +29,8 @@ type names struct {
 
 // condition is a compiled condition. It is safe for concurrent use.
 type condition struct {
-	program *vm.Program
-	looks   task.CaptureMode
+	program  *vm.Program
+	captures task.CaptureMode
 }
 
 // Condition compiles an expression that is true or false of an outcome.
@@ -39,18 +38,14 @@ func Condition(text string) (task.Expression, error) {
 	if len(text) > maxLength {
 		return nil, fmt.Errorf("it is longer than %d bytes\nhint: let a script decide, and tell by its exit status", maxLength)
 	}
-	seen := &looking{at: task.CaptureNone}
+	v := &visitor{captures: task.CaptureNone}
 	options := append(language("len", "lower", "upper", "trim", "abs", "min", "max", "string"),
-		expr.Env(names{}), expr.AsBool(), expr.Patch(seen))
-	options = append(options, conversions()...)
-	program, err := compile(text, options)
-	if err == nil && seen.never != nil {
-		err = seen.never.Bind(file.NewSource(text))
-	}
+		expr.Env(names{}), expr.AsBool(), expr.Patch(v))
+	program, err := compile(text, &v.checker, append(options, conversions()...)...)
 	if err != nil {
-		return nil, marked(text, err, hintFor(text, err))
+		return nil, withMark(text, err, hintFor(text, err))
 	}
-	return &condition{program: program, looks: seen.at}, nil
+	return &condition{program: program, captures: v.captures}, nil
 }
 
 // Match evaluates the condition.
@@ -64,30 +59,30 @@ func (c *condition) Match(e task.Evidence) (bool, error) {
 	}
 	result, err := expr.Run(c.program, known)
 	if err != nil {
-		return false, fmt.Errorf("cannot be evaluated: %s", trouble(err))
+		return false, fmt.Errorf("cannot be evaluated: %s", shortError(err))
 	}
 	return result == true, nil
 }
 
-// Looks returns the streams that the condition looks at.
-func (c *condition) Captures() task.CaptureMode { return c.looks }
+// Captures returns the streams that the condition reads.
+func (c *condition) Captures() task.CaptureMode { return c.captures }
 
-// looking notes which streams an expression names, and refuses what compiles and is never meant: a misspelt signal
-// would pass for a condition that just did not match, for ever.
-type looking struct {
-	at    task.CaptureMode
-	never *file.Error
+// visitor notes which streams an expression reads, and refuses certain mistakes that compile: a condition with a
+// misspelt signal would never match, and nobody would notice.
+type visitor struct {
+	checker  checker
+	captures task.CaptureMode
 }
 
 // Visit implements the library's visitor.
-func (l *looking) Visit(node *ast.Node) {
+func (v *visitor) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.IdentifierNode:
 		switch n.Value {
 		case "stdout":
-			l.at = l.at.And(task.CaptureBoth)
+			v.captures = v.captures.And(task.CaptureBoth)
 		case "stderr":
-			l.at = l.at.And(task.CaptureStderr)
+			v.captures = v.captures.And(task.CaptureStderr)
 		}
 	case *ast.MemberNode:
 		canonical(n.Node, n.Property)
@@ -97,45 +92,40 @@ func (l *looking) Visit(node *ast.Node) {
 		}
 		switch n.Operator {
 		case "==", "!=", "in":
-			l.compare(n.Left, n.Right)
-			l.compare(n.Right, n.Left)
+			v.compare(n.Left, n.Right)
+			v.compare(n.Right, n.Left)
 		case "matches":
-			l.pattern(n.Right)
+			v.pattern(n.Right)
 		}
 	}
 }
 
-// canonical writes the name of a header as net/http does: whatever its case is, it means the same. ETag would be none
-// else.
+// canonical writes the name of a header as net/http does: "ETag" and "etag" become "Etag".
 func canonical(of, name ast.Node) {
 	text, ok := name.(*ast.StringNode)
-	if header, isName := of.(*ast.IdentifierNode); ok && isName && header.Value == "header" {
-		text.Value = capitalised(text.Value)
+	header, isName := of.(*ast.IdentifierNode)
+	if !ok || !isName || header.Value != "header" {
+		return
 	}
-}
-
-// capitalised is Etag for ETag and X-Ratelimit-Limit for x-ratelimit-limit. It stands for net/textproto, which would
-// bring all of net into the page of retry plot.
-func capitalised(name string) string {
-	words := strings.Split(strings.ToLower(name), "-")
-	for i, word := range words {
+	words := strings.Split(strings.ToLower(text.Value), "-")
+	for i, word := range words { // net/textproto would bring all of net into the page of retry plot
 		if word != "" {
 			words[i] = strings.ToUpper(word[:1]) + word[1:]
 		}
 	}
-	return strings.Join(words, "-")
+	text.Value = strings.Join(words, "-")
 }
 
-// pattern refuses one that is made of output: a MiB of text against a MiB of pattern took more than eight minutes, and
-// no signal ends that.
-func (l *looking) pattern(node ast.Node) {
-	if _, ok := node.(*ast.StringNode); !ok && l.never == nil {
-		l.never = refuse(node, "the pattern is not written out")
+// pattern refuses a pattern that is made of output: matching 1 MiB of text with a pattern of 1 MiB took more than eight
+// minutes, and no signal interrupts it.
+func (v *visitor) pattern(node ast.Node) {
+	if _, ok := node.(*ast.StringNode); !ok {
+		v.checker.refuse(node, "the pattern is not written out")
 	}
 }
 
-// compare looks at a name and the texts that it is compared with.
-func (l *looking) compare(left, right ast.Node) {
+// compare checks the texts that a name is compared with.
+func (v *visitor) compare(left, right ast.Node) {
 	name, ok := left.(*ast.IdentifierNode)
 	if !ok {
 		return
@@ -146,8 +136,8 @@ func (l *looking) compare(left, right ast.Node) {
 	}
 	for _, node := range texts {
 		text, ok := node.(*ast.StringNode)
-		if ok && l.never == nil && text.Value != "" && !canBe(name.Value, text.Value) {
-			l.never = refuse(text, fmt.Sprintf("%s is never %q", name.Value, text.Value))
+		if ok && text.Value != "" && !canBe(name.Value, text.Value) {
+			v.checker.refuse(text, fmt.Sprintf("%s is never %q", name.Value, text.Value))
 		}
 	}
 }
@@ -162,13 +152,13 @@ func canBe(name, text string) bool {
 	return true
 }
 
-// conversions are int and float. Of a text they take the number that stands alone in it: what a command prints ends
-// with a line feed.
+// conversions returns the functions int and float. Of a text they ignore white space around a number, as the output of
+// a command ends with a line feed.
 func conversions() []expr.Option {
 	return []expr.Option{
-		expr.Function("int", func(from ...any) (any, error) { return whole(from[0]) },
+		expr.Function("int", func(from ...any) (any, error) { return toInt(from[0]) },
 			new(func(int) int), new(func(float64) int), new(func(string) int)),
-		expr.Function("float", func(from ...any) (any, error) { return fraction(from[0]) },
+		expr.Function("float", func(from ...any) (any, error) { return toFloat(from[0]) },
 			new(func(int) float64), new(func(float64) float64), new(func(string) float64)),
 	}
 }

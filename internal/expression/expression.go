@@ -1,7 +1,6 @@
-// Package expression compiles the expressions that a person writes: conditions over an outcome for runner, and expr:
-// formulas for backoff. Importing it is what makes both understand them. An expression can look at what it is given and
-// compute; it reaches nothing else, and it ends: there are no loops. Only text that it joins to itself again and again
-// can fill the memory.
+// Package expression compiles expressions that a user writes: conditions over an outcome for task, and expr: formulas
+// for backoff. A program that imports this package can use both. An expression reads its variables and computes. It has
+// no loops and no other access, but a text that is joined to itself again and again can use much memory.
 package expression
 
 import (
@@ -25,11 +24,10 @@ func init() {
 	backoff.UseFormulas(Formula)
 }
 
-// maxLength is far beyond what a person writes, and bounds what a compiler is given.
+// maxLength is far above the length of what a user writes. It bounds the work of the compiler.
 const maxLength = 4096
 
-// language is what both kinds of expression have in common: of the library's own functions only those that are pure,
-// and plain.
+// language returns the options of both kinds of expression. Of the library's functions only the named ones are enabled.
 func language(functions ...string) []expr.Option {
 	options := []expr.Option{expr.DisableAllBuiltins(), expr.MaxNodes(1000)}
 	for _, name := range functions {
@@ -38,22 +36,20 @@ func language(functions ...string) []expr.Option {
 	return options
 }
 
-// compile refuses what the library cannot be told to refuse.
-func compile(text string, options []expr.Option) (*vm.Program, error) {
-	refused := &refusal{}
-	program, err := expr.Compile(text, append(options, expr.Patch(refused))...)
-	if err == nil && refused.found != nil {
-		err = refused.found.Bind(file.NewSource(text))
+// compile compiles a text, and has c refuse what the library cannot be told to refuse.
+func compile(text string, c *checker, options ...expr.Option) (*vm.Program, error) {
+	program, err := expr.Compile(text, append(options, expr.Patch(c))...)
+	if err == nil && c.found != nil {
+		err = c.found.Bind(file.NewSource(text))
 	}
 	return program, err
 }
 
-// refusal finds functions that loop over a list, and $env, through which names could be reached that nobody sees being
-// looked at.
-type refusal struct{ found *file.Error }
+// checker refuses functions that loop over a list, and $env, which would hide from a visitor which names are used.
+type checker struct{ found *file.Error }
 
 // Visit implements the library's visitor.
-func (r *refusal) Visit(node *ast.Node) {
+func (c *checker) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.BuiltinNode:
 		loops := slices.ContainsFunc(n.Arguments, func(argument ast.Node) bool {
@@ -61,28 +57,32 @@ func (r *refusal) Visit(node *ast.Node) {
 			return ok
 		})
 		if loops {
-			r.found = refuse(n, "unknown name "+n.Name)
+			c.refuse(n, "unknown name "+n.Name)
 		}
 	case *ast.IdentifierNode:
 		if n.Value == "$env" {
-			r.found = refuse(n, "unknown name $env")
+			c.refuse(n, "unknown name $env")
 		}
 	}
 }
 
-func refuse(node ast.Node, message string) *file.Error {
-	return &file.Error{Location: node.Location(), Message: message}
+// refuse notes the first error.
+func (c *checker) refuse(node ast.Node, message string) {
+	if c.found == nil {
+		c.found = &file.Error{Location: node.Location(), Message: message}
+	}
 }
 
-// marked puts the library's error in our form: what is wrong, and where, with a mark below the place.
-func marked(text string, err error, hint string) error {
+// withMark formats the library's error: what is wrong, the place, and the line with a mark below it.
+func withMark(text string, err error, hint string) error {
 	wrong := (*file.Error)(nil)
-	if !errors.As(err, &wrong) || wrong.Line < 1 { // it is about the whole
+	if !errors.As(err, &wrong) || wrong.Line < 1 { // it has no place
 		wrong = &file.Error{Line: 1, Message: err.Error()}
 	}
 	line := strings.ReplaceAll(strings.Split(text, "\n")[wrong.Line-1], "\t", " ")
-	shown, column := around([]rune(line), wrong.Column)
-	return fmt.Errorf("%s at %s\n  %s\n  %s^\nhint: %s", plain(firstLine(wrong.Message)), place(wrong), shown, strings.Repeat(" ", column), hint)
+	shown, column := excerpt([]rune(line), wrong.Column)
+	mark := strings.Repeat(" ", column) + "^"
+	return fmt.Errorf("%s at %s\n  %s\n  %s\nhint: %s", plain(firstLine(wrong.Message)), place(wrong), shown, mark, hint)
 }
 
 func place(wrong *file.Error) string {
@@ -92,13 +92,13 @@ func place(wrong *file.Error) string {
 	return fmt.Sprintf("line %d, column %d", wrong.Line, wrong.Column+1)
 }
 
-// reach is how much of a long line is shown on either side of a mark.
-const reach = 50
+// excerptWidth is how much of a long line is shown on either side of a mark.
+const excerptWidth = 50
 
-// around cuts a long line to what is near a column, and returns where that stands then.
-func around(line []rune, column int) (shown string, at int) {
+// excerpt cuts a long line to the text near a column, and returns the column in the result.
+func excerpt(line []rune, column int) (shown string, at int) {
 	column = min(column, len(line))
-	from, to := max(0, column-reach), min(len(line), column+reach)
+	from, to := max(0, column-excerptWidth), min(len(line), column+excerptWidth)
 	before, after := "", ""
 	if from > 0 {
 		before = "…"
@@ -114,33 +114,28 @@ func firstLine(text string) string {
 	return line
 }
 
-func whole(from any) (int, error) { return number(from, strconv.Atoi, "whole number") }
+func toInt(from any) (int, error) { return convert(from, strconv.Atoi, "whole number") }
 
-func fraction(from any) (float64, error) {
-	return number(from, func(text string) (float64, error) { return strconv.ParseFloat(text, 64) }, "number")
+func toFloat(from any) (float64, error) {
+	return convert(from, func(text string) (float64, error) { return strconv.ParseFloat(text, 64) }, "number")
 }
 
-// number converts a number, or the text of one.
-func number[T int | float64](from any, parse func(string) (T, error), kind string) (T, error) {
+// convert converts a number, or the text of one.
+func convert[T int | float64](from any, parse func(string) (T, error), kind string) (T, error) {
 	switch v := from.(type) {
 	case int:
 		return T(v), nil
 	case float64:
 		return T(v), nil
 	}
-	text := fmt.Sprint(from)
+	const most = 40 // bytes of the text in an error
+	text, dots := fmt.Sprint(from), ""
 	x, err := parse(strings.TrimSpace(text))
-	if err != nil {
-		return 0, fmt.Errorf("%s is no %s", shortened(text), kind)
+	if err == nil {
+		return x, nil
 	}
-	return x, nil
-}
-
-// shortened is a text in one line: its beginning, where it is long.
-func shortened(text string) string {
-	const most = 40
 	if len(text) > most {
-		return strconv.Quote(text[:most]) + "…"
+		text, dots = text[:most], "…"
 	}
-	return strconv.Quote(text)
+	return 0, fmt.Errorf("%q%s is no %s", text, dots, kind)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/10f93571/retry/backoff"
 )
 
-// quantities are what a formula computes with; all are floats, so that nothing overflows or is cut off.
+// quantities are the variables and functions of a formula. All are floats, so that nothing overflows or is truncated.
 type quantities struct {
 	N        float64                             `expr:"n"`
 	Retry    float64                             `expr:"retry"` // n − 1
@@ -28,8 +28,8 @@ const formulaHint = "the names are n (1 for the first retry), retry (n-1), prev 
 
 // formula is a compiled formula. It is safe for concurrent use.
 type formula struct {
-	program          *vm.Program
-	rolls, remembers bool
+	program                  *vm.Program
+	usesRandom, usesPrevious bool
 }
 
 // Formula compiles a delay in seconds.
@@ -39,36 +39,31 @@ func Formula(text string) (backoff.Formula, error) {
 	}
 	f := &formula{}
 	options := append(language("abs", "ceil", "floor", "round"), expr.Env(quantities{}), expr.AsFloat64(), expr.Patch(f))
-	options = append(options, remainders()...)
-	program, err := compile(text, options)
+	program, err := compile(text, &checker{}, append(options, remainders()...)...)
 	if err != nil {
-		return nil, marked(text, err, formulaHintFor(err))
+		hint := formulaHint
+		if strings.Contains(err.Error(), "bad number syntax") {
+			hint = "a formula computes in seconds: 5 is 5s, 60 is 1m"
+		}
+		return nil, withMark(text, err, hint)
 	}
 	f.program = program
 	return f, nil
 }
 
-// formulaHintFor answers the mistake that is easily made.
-func formulaHintFor(err error) string {
-	if strings.Contains(err.Error(), "bad number syntax") {
-		return "a formula computes in seconds: 5 is 5s, 60 is 1m"
-	}
-	return formulaHint
-}
-
 // Visit implements the library's visitor: it notes what the formula uses.
 func (f *formula) Visit(node *ast.Node) {
 	if name, ok := (*node).(*ast.IdentifierNode); ok {
-		f.rolls = f.rolls || name.Value == "rand"
-		f.remembers = f.remembers || name.Value == "prev"
+		f.usesRandom = f.usesRandom || name.Value == "rand"
+		f.usesPrevious = f.usesPrevious || name.Value == "prev"
 	}
 }
 
 // UsesRandom implements backoff.Formula.
-func (f *formula) UsesRandom() bool { return f.rolls }
+func (f *formula) UsesRandom() bool { return f.usesRandom }
 
 // UsesPrevious implements backoff.Formula.
-func (f *formula) UsesPrevious() bool { return f.remembers }
+func (f *formula) UsesPrevious() bool { return f.usesPrevious }
 
 // Seconds implements backoff.Formula.
 func (f *formula) Seconds(n int, previous float64, random func() float64) (float64, error) {
@@ -78,7 +73,7 @@ func (f *formula) Seconds(n int, previous float64, random func() float64) (float
 		Min:  math.Min, Max: math.Max,
 	})
 	if err != nil {
-		return 0, errors.New(trouble(err))
+		return 0, errors.New(shortError(err))
 	}
 	seconds, ok := result.(float64)
 	if !ok {
@@ -87,15 +82,16 @@ func (f *formula) Seconds(n int, previous float64, random func() float64) (float
 	return seconds, nil
 }
 
-// remainders make % work on all numbers: to the library it is a matter of whole ones, and none of a formula's is.
+// remainders makes % work on floats. In the library it works on integers, which a formula does not have.
 func remainders() []expr.Option {
 	remainder := func(of ...any) (any, error) {
-		first, _ := fraction(of[0])
-		second, _ := fraction(of[1])
+		first, _ := toFloat(of[0])
+		second, _ := toFloat(of[1])
 		return math.Mod(first, second), nil
 	}
 	return []expr.Option{
-		expr.Function("mod", remainder, new(func(float64, float64) float64), new(func(float64, int) float64), new(func(int, float64) float64)),
+		expr.Function("mod", remainder,
+			new(func(float64, float64) float64), new(func(float64, int) float64), new(func(int, float64) float64)),
 		expr.Operator("%", "mod"),
 	}
 }

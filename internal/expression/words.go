@@ -11,13 +11,13 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// typeWords are what conditions call the types of Go.
+// typeWords are the names that conditions use for the types of Go.
 var typeWords = map[string]string{
 	"int": "number", "float64": "number", "string": "text", "bool": "true or false", "[]interface": "list",
 	"map[string]string": "texts by name",
 }
 
-// plain says in words of conditions what the library says in words of Go.
+// plain replaces Go's names of types in a message of the library.
 func plain(message string) string {
 	message = strings.ReplaceAll(message, "unexpected token EOF", "it ends too early")
 	if !strings.Contains(message, "type") && !strings.HasPrefix(message, "expected ") {
@@ -36,14 +36,14 @@ func plain(message string) string {
 const conditionHint = `the names are exit, signal, status, error, stdout, stderr, body, header, attempt, elapsed and duration; ` +
 	`for example exit in [1, 75] and stderr matches "timed out"`
 
-// hintFor answers the mistakes that are easily made.
+// hintFor returns a hint for common mistakes.
 func hintFor(text string, err error) string {
 	message := err.Error()
 	if _, rest, ok := strings.Cut(message, "unknown name "); ok {
 		name, _, _ := strings.Cut(firstLine(rest), " ")
 		return hintForName(name)
 	}
-	for _, mistake := range []struct{ said, hint string }{
+	for _, mistake := range []struct{ message, hint string }{
 		{"not written out", `a pattern is a text in quotes: stderr matches "timed out"; for a text from elsewhere use contains`},
 		{"parsing regexp", `a pattern is a regular expression of RE2; write \\ for one backslash, or stderr contains "text" for plain text`},
 		{"invalid char escape", "in quotes a backslash is written twice, in ` ` once: matches `\\d+`"},
@@ -58,40 +58,40 @@ func hintFor(text string, err error) string {
 		{"mismatched types", `texts stand in quotes, numbers do not: exit == 75 and signal == "SIGKILL"`},
 		{"expected bool", "compare it: exit == 75, or exit in [1, 75]"},
 	} {
-		if strings.Contains(message, mistake.said) {
+		if strings.Contains(message, mistake.message) {
 			return mistake.hint
 		}
 	}
-	unread := strings.Contains(message, `Operator("=")`) || strings.Contains(message, "'~'") // of another language
+	foreign := strings.Contains(message, `Operator("=")`) || strings.Contains(message, "'~'") // of another language
 	switch {
-	case unread && strings.Contains(text, "~"):
+	case foreign && strings.Contains(text, "~"):
 		return `write stderr matches "pattern"`
-	case unread:
+	case foreign:
 		return "write == to compare"
 	}
 	return conditionHint
 }
 
-// ours is what we call what people know by another name.
-var ours = map[string]string{
+// synonyms are names that people may expect, with the names that conditions have.
+var synonyms = map[string]string{
 	"code": "exit", "rc": "exit", "status_code": "exit", "output": "stdout", "out": "stdout", "err": "stderr", "time": "elapsed",
 }
 
-// hintForName names the nearest of those that there are.
+// hintForName returns a hint for an unknown name: the known name nearest to it.
 func hintForName(name string) string {
-	known := ours[strings.ToLower(name)]
 	switch {
 	case name == "timeout" || name == "any":
 		return fmt.Sprintf("%s alone is a condition; in an expression write error == %q, or exit != 0", name, "timeout")
 	case task.IsSignal(name):
 		return fmt.Sprintf("%s alone is a condition; in an expression write signal == %[1]q", name)
-	case known != "":
-		return "did you mean " + known + "? " + conditionHint
-	case len(name) < 3:
-		return conditionHint
 	}
-	names := []string{"exit", "signal", "status", "error", "stdout", "stderr", "body", "header", "attempt", "elapsed", "duration"}
-	if found := text.Nearest(name, names); found != "" {
+	found := synonyms[strings.ToLower(name)]
+	if found == "" && len(name) >= 3 {
+		found = text.Nearest(name, []string{
+			"exit", "signal", "status", "error", "stdout", "stderr", "body", "header", "attempt", "elapsed", "duration",
+		})
+	}
+	if found != "" {
 		return "did you mean " + found + "? " + conditionHint
 	}
 	return conditionHint
@@ -102,18 +102,18 @@ func errorClasses() string {
 	return strings.ReplaceAll(strings.Trim(quoted, "[]"), `" "`, `", "`)
 }
 
-// most is how much of an error is said that holds what a command wrote.
-const most = 200
+// maxMessage is the length in bytes to which the error of an evaluation is cut: it may hold the output of a command.
+const maxMessage = 200
 
-// trouble is why an expression could not be evaluated: in one line, and not the whole output of the command.
-func trouble(err error) string {
+// shortError returns in one line why an expression could not be evaluated.
+func shortError(err error) string {
 	message := err.Error()
 	if wrong := (*file.Error)(nil); errors.As(err, &wrong) {
 		message = wrong.Message
 	}
 	message = firstLine(strings.TrimPrefix(message, "runtime error: "))
-	if len(message) > most {
-		message = strings.ToValidUTF8(message[:most], "") + "…"
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
 	}
 	return message
 }

@@ -1,5 +1,5 @@
-// Package files writes the files that users name: reports, pictures, text files for a collector, replies. Symbolic
-// links are followed and stay, a regular file is replaced whole, and what is no regular file is written to.
+// Package files writes the files that users name, such as reports. It follows symbolic links, replaces a regular file
+// at once, and writes to a pipe or a device.
 package files
 
 import (
@@ -36,13 +36,13 @@ func Follow(path string) (string, error) {
 	return "", errors.New("there are too many symbolic links")
 }
 
-// IsDescriptor reports whether a path names an open file, as /dev/stdout does in the end. A file put in its place would
-// not be where the process that has it open goes on writing.
+// IsDescriptor reports whether a path names an open file, as /dev/stdout does behind its links. It must not be
+// replaced: processes that have the old file open would go on writing to that.
 func IsDescriptor(path string) bool {
 	return strings.HasPrefix(path, "/proc/") || strings.HasPrefix(path, "/dev/fd/")
 }
 
-// Target returns the absolute path of the file that Replace has to write for a path, or an error where it cannot be
+// Target returns the absolute path, without links, that Replace has to write for a path, or an error if it cannot be
 // written.
 func Target(path string) (string, error) {
 	path, err := filepath.Abs(path)
@@ -69,8 +69,8 @@ func Target(path string) (string, error) {
 	return path, os.Remove(trial.Name())
 }
 
-// Replace gives a regular file a new content at once, so that a reader finds the old one or the new one, whole. The
-// file keeps its mode; a new one has 0644 less the umask.
+// Replace replaces a regular file at once: a reader finds the whole old content or the whole new one. The file keeps
+// its mode; a new file has 0644 less the umask.
 func Replace(path string, content []byte) error {
 	if info, err := os.Stat(path); err != nil || !isWrittenThrough(path, info) {
 		return maybe.WriteFile(path, content, 0o644)

@@ -29,7 +29,7 @@ func New(limit int, create func() (*os.File, error)) *Spool {
 	return &Spool{limit: limit, create: create}
 }
 
-// Of returns a spool with the content of a file.
+// Of returns a spool that has the content of a file, and appends to it.
 func Of(file *os.File) (*Spool, error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -95,8 +95,8 @@ func (s *Spool) ReadAt(p []byte, offset int64) (int, error) {
 // WriteTo implements io.WriterTo.
 func (s *Spool) WriteTo(w io.Writer) (int64, error) { return s.WriteFrom(0, w) }
 
-// WriteFrom writes everything from offset on to w. It writes in pieces of 32 KiB, which also fit a socket that sends
-// packets.
+// WriteFrom writes everything from an offset on to w. It writes pieces of 32 KiB: a socket that sends packets refuses
+// larger ones.
 func (s *Spool) WriteFrom(offset int64, w io.Writer) (int64, error) {
 	return io.Copy(w, io.NewSectionReader(s, offset, s.Size()-offset))
 }
@@ -146,7 +146,7 @@ func Temporary(dir string) (*os.File, error) {
 	return file, nil
 }
 
-// Tail is an io.Writer that remembers the last bytes. It is safe for concurrent use.
+// Tail is an io.Writer that keeps the last bytes. It is safe for concurrent use.
 type Tail struct {
 	limit  int
 	mutex  sync.Mutex

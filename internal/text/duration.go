@@ -9,10 +9,7 @@ import (
 	"time"
 )
 
-const (
-	day  = 24 * time.Hour
-	week = 7 * day
-)
+const day = 24 * time.Hour
 
 var (
 	errEmpty       = errors.New("is empty")
@@ -31,7 +28,7 @@ func ParseDuration(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// ReadDuration is ParseDuration for a caller that quotes the text in an error of its own: "is negative", "is empty".
+// ReadDuration is ParseDuration for a caller whose own error quotes the text. Its errors are like "is negative".
 func ReadDuration(s string) (time.Duration, error) {
 	if strings.HasPrefix(s, "-") {
 		return 0, errNegative
@@ -46,8 +43,8 @@ func ReadDuration(s string) (time.Duration, error) {
 	var total time.Duration
 	for rest != "" {
 		var number, unit string
-		number, rest = cutWhere(rest, isNotDigit)
-		unit, rest = cutWhere(rest, isDigit)
+		number, rest = cutBefore(rest, func(r rune) bool { return !isDigit(r) })
+		unit, rest = cutBefore(rest, isDigit)
 		d, err := readSegment(number, unit)
 		if err != nil {
 			return 0, err
@@ -60,7 +57,7 @@ func ReadDuration(s string) (time.Duration, error) {
 	return total, nil
 }
 
-// readSegment reads one number with its unit. What Go knows, Go reads, to the same nanosecond.
+// readSegment reads one number with its unit.
 func readSegment(number, unit string) (time.Duration, error) {
 	switch _, err := ParseNumber(number); {
 	case errors.Is(err, errTooLarge):
@@ -68,39 +65,26 @@ func readSegment(number, unit string) (time.Duration, error) {
 	case err != nil:
 		return 0, errNotDuration
 	}
+	hours := time.Duration(1)
 	switch unit {
 	case "d":
-		return readDays(number, day)
+		unit, hours = "h", 24
 	case "w":
-		return readDays(number, week)
+		unit, hours = "h", 7*24
 	case "ns", "us", "µs", "μs", "ms", "s", "m", "h":
-		d, err := time.ParseDuration(number + unit)
-		if err != nil {
-			return 0, errTooLong
-		}
-		return d, nil
 	case "":
 		return 0, fmt.Errorf("has no unit after %s", number)
+	default:
+		return 0, fmt.Errorf("has the unknown unit %q", unit)
 	}
-	return 0, fmt.Errorf("has the unknown unit %q", unit)
-}
-
-// readDays keeps whole and fraction apart: a float of nanoseconds is exact for 104 days only.
-func readDays(number string, size time.Duration) (time.Duration, error) {
-	whole, fraction, _ := strings.Cut(number, ".")
-	count, countErr := strconv.ParseInt("0"+whole, 10, 64)
-	share, shareErr := strconv.ParseFloat("0."+fraction, 64)
-	if countErr != nil || shareErr != nil || count > int64(math.MaxInt64/size) {
+	d, err := time.ParseDuration(number + unit)
+	if err != nil || d > math.MaxInt64/hours {
 		return 0, errTooLong
 	}
-	d, rest := time.Duration(count)*size, time.Duration(math.Round(share*float64(size)))
-	if rest > math.MaxInt64-d {
-		return 0, errTooLong
-	}
-	return d + rest, nil
+	return d * hours, nil
 }
 
-// FormatDuration is the short form that ParseDuration reads back to the same value: "1m30s", "500ms", "20d10h", "0s".
+// FormatDuration returns a short form that ParseDuration reads as the same value: "1m30s", "500ms", "20d10h", "0s".
 func FormatDuration(d time.Duration) string {
 	if d <= 0 {
 		return d.String()
@@ -121,8 +105,8 @@ func FormatDuration(d time.Duration) string {
 	return text.String()
 }
 
-// cutWhere splits s before its first rune that ends the part.
-func cutWhere(s string, ends func(rune) bool) (part, rest string) {
+// cutBefore splits s before the first rune that ends the part.
+func cutBefore(s string, ends func(rune) bool) (part, rest string) {
 	if i := strings.IndexFunc(s, ends); i >= 0 {
 		return s[:i], s[i:]
 	}
@@ -131,9 +115,7 @@ func cutWhere(s string, ends func(rune) bool) (part, rest string) {
 
 func isDigit(r rune) bool { return strings.ContainsRune(digitsAndDot, r) }
 
-func isNotDigit(r rune) bool { return !isDigit(r) }
-
-// Duration writes a duration for people: two units at the most, and no more digits than they can use.
+// Duration writes a duration for people: with at most two units, and few digits.
 func Duration(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -150,10 +132,10 @@ func Duration(d time.Duration) string {
 		return fmt.Sprintf("%ds", int(d.Seconds()))
 	case d < time.Hour:
 		return twoUnits(d, time.Minute, "m", time.Second, "s")
-	case d < 24*time.Hour:
+	case d < day:
 		return twoUnits(d, time.Hour, "h", time.Minute, "m")
 	}
-	return twoUnits(d, 24*time.Hour, "d", time.Hour, "h")
+	return twoUnits(d, day, "d", time.Hour, "h")
 }
 
 // TrimZero removes a fraction of ".0".
@@ -179,7 +161,7 @@ var (
 	errTooLarge  = errors.New("is too large")
 )
 
-// ParseNumber reads a plain decimal. strconv alone would let inf, nan, 0x1p4 and 1e9 through.
+// ParseNumber reads a plain decimal. strconv alone would also accept inf, nan, 0x1p4 and 1e9.
 func ParseNumber(s string) (float64, error) {
 	if strings.Trim(s, digitsAndDot) != "" {
 		return 0, errNotNumber
@@ -194,7 +176,7 @@ func ParseNumber(s string) (float64, error) {
 	return x, nil
 }
 
-// FormatNumber is the shortest decimal that ParseNumber reads back to x.
+// FormatNumber returns the shortest decimal that ParseNumber reads as x.
 func FormatNumber(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 // Count writes a number with what it counts: "1 task", "3 tasks", "2 policies", "2 successes".

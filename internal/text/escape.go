@@ -1,9 +1,10 @@
-// Package text holds what several packages do with text that people write or read: durations, numbers, the nearest
-// known word to a mistyped one, and escapes for what a terminal must not interpret.
+// Package text reads and writes text for people: durations, numbers, the known word nearest to a mistyped one, and
+// escapes for characters that a terminal must not interpret.
 package text
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -16,45 +17,20 @@ func Escape(text string) string {
 	var b strings.Builder
 	for i, r := range text {
 		switch {
-		case r == utf8.RuneError && isInvalid(text[i:]):
+		case r == utf8.RuneError && !strings.HasPrefix(text[i:], "\ufffd"): // invalid UTF-8
 			fmt.Fprintf(&b, `\x%02x`, text[i])
-		case Printable(r):
+		case unicode.IsPrint(r): // no control or format character, such as U+202E, and no space but the usual one
 			b.WriteRune(r)
+		case r < ' ' && !strings.ContainsRune("\n\t\r", r):
+			fmt.Fprintf(&b, `\x%02x`, r)
 		default:
-			b.WriteString(escapeRune(r))
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
 		}
 	}
 	return b.String()
 }
 
-func isInvalid(text string) bool {
-	_, size := utf8.DecodeRuneInString(text)
-	return size == 1
-}
-
-// Printable reports whether a terminal just draws the character. unicode.IsPrint leaves out C0, C1, format characters
-// such as U+202E, and every space but the plain one.
-func Printable(r rune) bool {
-	return unicode.IsPrint(r)
-}
-
-func escapeRune(r rune) string {
-	switch {
-	case r == '\n':
-		return `\n`
-	case r == '\t':
-		return `\t`
-	case r == '\r':
-		return `\r`
-	case r < 0x80:
-		return fmt.Sprintf(`\x%02x`, r)
-	case r <= 0xffff:
-		return fmt.Sprintf(`\u%04x`, r)
-	}
-	return fmt.Sprintf(`\U%08x`, r)
-}
-
-// Shorten cuts a text that is too long to be read after so many characters, and puts an ellipsis there.
+// Shorten cuts a text after the given number of characters, and adds an ellipsis, if it is longer.
 func Shorten(text string, most int) string {
 	if end := Offset(text, most); end < len(text) {
 		return text[:end] + "…"
@@ -62,7 +38,7 @@ func Shorten(text string, most int) string {
 	return text
 }
 
-// Offset returns the index in bytes where the first so many characters of a text end.
+// Offset returns the offset in bytes at which the given number of characters ends.
 func Offset(text string, characters int) int {
 	for i := range text {
 		if characters--; characters < 0 {
@@ -72,12 +48,12 @@ func Offset(text string, characters int) int {
 	return len(text)
 }
 
-// EscapeJSON writes the characters of JSON that are not safe as \u009b and the like. They can only stand in strings.
+// EscapeJSON writes unsafe characters in JSON as \u009b and the like. JSON has such characters only in strings.
 func EscapeJSON(text string) string {
 	var b strings.Builder
 	for _, r := range text {
 		switch {
-		case Printable(r) || r == '\n':
+		case unicode.IsPrint(r) || r == '\n':
 			b.WriteRune(r)
 		case r > 0xffff:
 			high, low := utf16.EncodeRune(r)

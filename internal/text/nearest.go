@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// longestTypo bounds the length in bytes of a word that is compared with the known ones: the comparison costs its
-// length.
+// longestTypo is the length in bytes up to which a word is compared. It bounds the time that a comparison takes.
 const longestTypo = 64
 
 // Nearest returns the known word that a person most likely meant by a mistyped one, or "" where none is near. Upper and
