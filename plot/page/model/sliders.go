@@ -6,6 +6,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -73,42 +74,29 @@ func fill(format string, sliders []slider) string {
 	return strings.TrimSuffix(fmt.Sprintf(format, values...), ".."+none)
 }
 
-// curveSliders returns the format of the curve's text, with a verb for each slider, and the sliders.
+// namesOf are the names of the numbers in a kind of curve or jitter; # is the count of the number.
+func namesOf(kind string) []string {
+	return map[string][]string{
+		"constant": {"delay"}, "linear": {"initial delay", "step"}, "exp": {"initial delay", "multiplier"}, "fib": {"delay"},
+		"poly": {"base delay", "exponent"}, "buckets": {"exponent"}, "list": {"delay #"}, "expr": {"number #"},
+		"add": {"at least", "at most"}, "± %": {"percentage"},
+	}[kind]
+}
+
+// curveSliders returns the format of the curve's text, with a verb for each slider, and the sliders. In a formula, not
+// every value of a number has to be valid.
 func curveSliders(s backoff.Spec) (format string, all []slider) {
-	kind, rest, _ := strings.Cut(s.Curve(), ":")
-	body, limit, capped := strings.Cut(rest, "..")
-	switch kind {
-	case "constant":
-		return "constant:%s", []slider{timeSlider("delay", body)}
-	case "buckets":
-		return "buckets:%s", []slider{numberSlider("exponent", body, 0, 6)}
-	case "list":
-		delays := strings.Split(body, ",")
-		for i, d := range delays {
-			all = append(all, timeSlider(fmt.Sprintf("delay %d", i+1), d))
-		}
-		return "list:" + strings.Repeat("%s,", len(delays)-1) + "%s", all
-	case "linear":
-		first, step, given := strings.Cut(body, "+")
-		if !given {
-			step = first
-		}
-		format, all = "linear:%s+%s", []slider{timeSlider("initial delay", first), timeSlider("step", step)}
-	case "exp":
-		initial, multiplier, given := strings.Cut(body, "*")
-		if !given {
-			multiplier = "2"
-		}
-		format, all = "exp:%s*%s", []slider{timeSlider("initial delay", initial), numberSlider("multiplier", multiplier, 1, 5)}
-	case "fib":
-		format, all = "fib:%s", []slider{timeSlider("delay", body)}
-	case "poly":
-		base, exponent, _ := strings.Cut(body, "+n^")
-		format, all = "poly:%s+n^%s", []slider{timeSlider("base delay", base), numberSlider("exponent", exponent, 0, 6)}
-	case "expr":
-		format, all = formulaSliders(body)
-	default:
-		return strings.ReplaceAll(s.Curve(), "%", "%%"), nil
+	kind := kindOfCurve(s.Curve())
+	text, limit, capped := strings.Cut(s.Curve(), "..")
+	switch {
+	case kind == "linear" && !strings.Contains(text, "+"):
+		text += "+" + strings.TrimPrefix(text, "linear:")
+	case kind == "exp" && !strings.Contains(text, "*"):
+		text += "*2"
+	}
+	format, all = numbersOf(text, kind)
+	if namesOf(kind) == nil || slices.Contains([]string{"constant", "buckets", "list"}, kind) {
+		return format, all
 	}
 	return format + "..%s", addCap(all, s, limit, capped)
 }
@@ -129,55 +117,45 @@ func addCap(all []slider, s backoff.Spec, limit string, capped bool) []slider {
 	return append(all, slider)
 }
 
-// formulaSliders makes each plain number of a formula a slider. Not every value has to be valid.
-func formulaSliders(formula string) (format string, all []slider) {
+func jitterSliders(jitter string) (format string, all []slider) {
+	if !strings.Contains(jitter, "..") {
+		jitter = strings.Replace(jitter, "add:", "add:0s..", 1)
+	}
+	format, all = numbersOf(jitter, kindOfJitter(jitter))
+	if len(all) == 2 {
+		all[0].most, all[1].least = all[1].number(), all[0].number()
+	}
+	return format, all
+}
+
+// numbersOf makes each number and each time of a text a slider.
+func numbersOf(spec, kind string) (format string, all []slider) {
+	names := namesOf(kind)
 	// A name is matched too, since a digit in it is not a number.
-	word := regexp.MustCompile(`[A-Za-z_][A-Za-z_0-9]*|[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?`)
-	format = word.ReplaceAllStringFunc(strings.ReplaceAll(formula, "%", "%%"), func(word string) string {
+	word := regexp.MustCompile(`[A-Za-z_]\w*|(?:[0-9]+(?:\.[0-9]+)?(?:[eE][-+][0-9]+|[a-zµ]*))+`)
+	format = word.ReplaceAllStringFunc(strings.ReplaceAll(spec, "%", "%%"), func(word string) string {
+		s := slider{value: word, most: float64(day), unit: timeUnit}
 		x, err := text.ParseNumber(word)
-		if err != nil {
+		if err == nil {
+			s.unit, s.most = plainNumber, max(10, 2*x)
+		} else if _, err = text.ReadDuration(word); err != nil {
 			return word
 		}
-		all = append(all, numberSlider(fmt.Sprintf("number %d", len(all)+1), word, 0, max(10, 2*x)))
+		name := names[min(len(all), len(names)-1)]
+		s.name = strings.Replace(name, "#", strconv.Itoa(len(all)+1), 1)
+		switch name {
+		case "multiplier":
+			s.least, s.most = 1, 5
+		case "exponent":
+			s.most = 6
+		case "percentage":
+			s.unit, s.least, s.most = percentage, 1, 100
+		}
+		s.least, s.most = min(s.least, s.number()), max(s.most, s.number())
+		all = append(all, s)
 		return "%s"
 	})
-	return "expr:" + format, all
-}
-
-func jitterSliders(jitter string) (format string, all []slider) {
-	if value, ok := strings.CutSuffix(jitter, "%"); ok {
-		s := numberSlider("percentage", value, 1, 100)
-		s.unit = percentage
-		return "%s%%", []slider{s}
-	}
-	body, ok := strings.CutPrefix(jitter, "add:")
-	if !ok {
-		return jitter, nil
-	}
-	body, scaled := strings.CutSuffix(body, "*n")
-	low, high, both := strings.Cut(body, "..")
-	if !both {
-		low, high = text.FormatDuration(0), body
-	}
-	least, most := timeSlider("at least", low), timeSlider("at most", high)
-	least.most, most.least = most.number(), least.number()
-	if scaled {
-		return "add:%s..%s*n", []slider{least, most}
-	}
-	return "add:%s..%s", []slider{least, most}
-}
-
-// timeSlider ranges from 0 to a day.
-func timeSlider(name, value string) slider {
-	s := slider{name: name, value: value, unit: timeUnit}
-	s.most = max(float64(day), s.number())
-	return s
-}
-
-func numberSlider(name, value string, least, most float64) slider {
-	s := slider{name: name, value: value}
-	s.least, s.most = min(least, s.number()), max(most, s.number())
-	return s
+	return format, all
 }
 
 // number is the value as a number; a time is in nanoseconds.
