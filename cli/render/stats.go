@@ -1,7 +1,6 @@
 package render
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -26,16 +25,7 @@ func Stats(w io.Writer, s Screen, commands []task.CommandStats, hidden int, sinc
 		_, err := fmt.Fprintln(w, none)
 		return err
 	}
-	columns := slices.DeleteFunc(statsColumns(), func(c statsColumn) bool { return c.empty(commands) })
-	rows := s.statsRows(columns, commands, now)
-	for s.Width > 0 && minTableWidth(rows) > s.Width {
-		lightest := slices.MinFunc(columns, func(a, b statsColumn) int { return cmp.Compare(a.weight, b.weight) }).weight
-		if lightest == always {
-			break
-		}
-		columns = slices.DeleteFunc(columns, func(c statsColumn) bool { return c.weight == lightest })
-		rows = s.statsRows(columns, commands, now)
-	}
+	rows := s.statsRows(commands, now)
 	if err := s.WriteRows(w, rows); err != nil || hidden == 0 {
 		return err
 	}
@@ -53,65 +43,44 @@ func minTableWidth(rows [][]string) int {
 	return width
 }
 
-func (s Screen) statsRows(columns []statsColumn, commands []task.CommandStats, now time.Time) [][]string {
-	rows := [][]string{nil}
-	for _, c := range columns {
-		rows[0] = append(rows[0], c.title)
-	}
+// always is the weight of a column that is never dropped.
+const always = 9
+
+// statsRows makes the table. On a narrow screen the columns of the least weight are dropped, so that the commands can
+// be read. Columns that are rarely needed are left out where they would be empty.
+func (s Screen) statsRows(commands []task.CommandStats, now time.Time) [][]string {
+	rows := [][]string{{"LAST", "RUNS", "FIRST TRY", "RESCUED", "FAILED", "CANCELLED", "OPEN", "P50", "P95", "WAITED", "COMMAND"}}
+	weights := []int{always, always, 3, 7, always, 2, 6, 4, 5, 1, always}
+	cancelled, unfinished := 0, 0
 	for i := range commands {
-		var row []string
-		for _, c := range columns {
-			row = append(row, c.cell(s, &commands[i], now))
+		c := &commands[i]
+		cancelled, unfinished = cancelled+c.Cancelled, unfinished+c.Unfinished
+		rows = append(rows, []string{
+			s.lastRun(&c.Last, now), countOrDash(c.Runs), countOrDash(c.FirstTry), countOrDash(c.Rescues), s.failures(c.Failures),
+			countOrDash(c.Cancelled), countOrDash(c.Unfinished), quantile(c, c.P50), quantile(c, c.P95), durationOrDash(c.Waiting), statsTitle(c),
+		})
+	}
+	drop := func(column int) {
+		weights = slices.Delete(weights, column, column+1)
+		for i := range rows {
+			rows[i] = slices.Delete(rows[i], column, column+1)
 		}
-		rows = append(rows, row)
+	}
+	if unfinished == 0 {
+		drop(slices.Index(rows[0], "OPEN"))
+	}
+	if cancelled == 0 {
+		drop(slices.Index(rows[0], "CANCELLED"))
+	}
+	for s.Width > 0 && minTableWidth(rows) > s.Width && slices.Min(weights) < always {
+		drop(slices.Index(weights, slices.Min(weights)))
 	}
 	return rows
 }
 
-// statsColumn is a column of the table. A column that is rarely needed is left out where it would be empty. On a narrow
-// screen the columns of the least weight are dropped, so that the commands can be read.
-type statsColumn struct {
-	title  string
-	weight int
-	cell   func(s Screen, c *task.CommandStats, now time.Time) string
-	rare   func(*task.CommandStats) int // nil for a column that is always there
-}
-
-// always is the weight of a column that is never dropped.
-const always = 9
-
-// statsColumns is a function: a package variable would be made at every start.
-func statsColumns() []statsColumn {
-	return []statsColumn{
-		{title: "LAST", weight: always, cell: lastRunCell},
-		{title: "RUNS", weight: always, cell: countCell(func(c *task.CommandStats) int { return c.Runs })},
-		{title: "FIRST TRY", weight: 3, cell: countCell(func(c *task.CommandStats) int { return c.FirstTry })},
-		{title: "RESCUED", weight: 7, cell: countCell(func(c *task.CommandStats) int { return c.Rescues })},
-		{title: "FAILED", weight: always, cell: failuresCell},
-		{title: "CANCELLED", weight: 2, cell: countCell(cancelled), rare: cancelled},
-		{title: "OPEN", weight: 6, cell: countCell(unfinished), rare: unfinished},
-		{title: "P50", weight: 4, cell: func(_ Screen, c *task.CommandStats, _ time.Time) string { return quantile(c, c.P50) }},
-		{title: "P95", weight: 5, cell: func(_ Screen, c *task.CommandStats, _ time.Time) string { return quantile(c, c.P95) }},
-		{title: "WAITED", weight: 1, cell: func(_ Screen, c *task.CommandStats, _ time.Time) string { return durationOrDash(c.Waiting) }},
-		{title: "COMMAND", weight: always, cell: commandCell},
-	}
-}
-
-func countCell(of func(*task.CommandStats) int) func(Screen, *task.CommandStats, time.Time) string {
-	return func(_ Screen, c *task.CommandStats, _ time.Time) string { return countOrDash(of(c)) }
-}
-
-func cancelled(c *task.CommandStats) int { return c.Cancelled }
-
-func unfinished(c *task.CommandStats) int { return c.Unfinished }
-
-func (c statsColumn) empty(commands []task.CommandStats) bool {
-	return c.rare != nil && !slices.ContainsFunc(commands, func(s task.CommandStats) bool { return c.rare(&s) > 0 })
-}
-
-// lastRunCell says how the last run of a command ended, or that one is running.
-func lastRunCell(s Screen, c *task.CommandStats, now time.Time) string {
-	switch last := &c.Last; {
+// lastRun says how the last run of a command ended, or that one is running.
+func (s Screen) lastRun(last *task.LastRuns, now time.Time) string {
+	switch {
 	case last.Running:
 		return s.Paint(Blue, "running")
 	case last.Status == "":
@@ -132,11 +101,11 @@ func failureText(last *task.LastRuns) string {
 	return strings.ToLower(string(last.Status))
 }
 
-func failuresCell(s Screen, c *task.CommandStats, _ time.Time) string {
-	if c.Failures == 0 {
-		return countOrDash(0)
+func (s Screen) failures(n int) string {
+	if n == 0 {
+		return countOrDash(n)
 	}
-	return s.Paint(Red, countOrDash(c.Failures))
+	return s.Paint(Red, countOrDash(n))
 }
 
 func quantile(c *task.CommandStats, d time.Duration) string {
@@ -146,8 +115,8 @@ func quantile(c *task.CommandStats, d time.Duration) string {
 	return text.Duration(d)
 }
 
-// commandCell writes a command line after the name of its tasks.
-func commandCell(_ Screen, c *task.CommandStats, _ time.Time) string {
+// statsTitle writes a command line after the name of its tasks.
+func statsTitle(c *task.CommandStats) string {
 	command := commandUpTo(c.Command, longText)
 	if c.Endpoint.Method != "" {
 		command = brief(c.Endpoint.Method + " " + c.Endpoint.URL)

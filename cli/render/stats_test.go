@@ -100,7 +100,7 @@ func TestLastRun(t *testing.T) {
 		{exhausted(task.Outcome{Exit: task.NoExit}), "exhausted 1h ago"},
 	}
 	for _, tt := range tests {
-		if got := lastRunCell(Screen{}, &task.CommandStats{Last: tt.last}, now); got != tt.want {
+		if got := (Screen{}).lastRun(&tt.last, now); got != tt.want {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
 	}

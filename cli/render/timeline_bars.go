@@ -94,20 +94,14 @@ func (h timeline) title(bars []bar) string {
 	return title
 }
 
-func (s Screen) paintMark(m mark, text string) string {
-	switch m {
-	case succeeded:
-		return s.Paint(Green, text)
-	case failed:
-		return s.Paint(Red, text)
-	case running:
-		return s.Paint(Blue, text)
-	case noOutcome, cutOff:
-		return s.Paint(Yellow, text)
-	case waited:
-		return s.Paint(Faint, text)
-	}
-	return text
+// marks are what a legend explains, with their colours.
+var marks = []struct {
+	mark  mark
+	text  string
+	style *lipgloss.Style
+}{
+	{succeeded, "ok", &Green}, {failed, "failed", &Red}, {running, "running", &Blue}, {noOutcome, "no outcome", &Yellow},
+	{waited, "waited", &Faint}, {cutOff, "cut off", &Yellow},
 }
 
 // cells draws a row, the cells of one mark at once.
@@ -118,7 +112,13 @@ func (s Screen) cells(cells []mark) string {
 		if n < 0 {
 			n = len(cells)
 		}
-		b.WriteString(s.paintMark(cells[0], strings.Repeat(string(cells[0]), n)))
+		text := strings.Repeat(string(cells[0]), n)
+		for _, m := range marks {
+			if m.mark == cells[0] {
+				text = s.Paint(*m.style, text)
+			}
+		}
+		b.WriteString(text)
 		cells = cells[n:]
 	}
 	return b.String()
@@ -127,13 +127,9 @@ func (s Screen) cells(cells []mark) string {
 // legend explains the marks that were drawn.
 func (s Screen) legend(bars []bar, width int) string {
 	var parts []string
-	for _, entry := range []struct {
-		mark mark
-		text string
-	}{{succeeded, "ok"}, {failed, "failed"}, {running, "running"}, {noOutcome, "no outcome"}, {waited, "waited"}, {cutOff, "cut off"}} {
-		drawn := slices.ContainsFunc(bars, func(b bar) bool { return slices.Contains(b.cells, entry.mark) })
-		if drawn {
-			parts = append(parts, s.cells([]mark{entry.mark})+" "+entry.text)
+	for _, m := range marks {
+		if slices.ContainsFunc(bars, func(b bar) bool { return slices.Contains(b.cells, m.mark) }) {
+			parts = append(parts, s.Paint(*m.style, string(m.mark))+" "+m.text)
 		}
 	}
 	return ansi.Truncate(strings.Join(parts, "  "), width, "…")
