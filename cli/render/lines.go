@@ -17,6 +17,7 @@ import (
 type lineObserver struct {
 	w       io.Writer
 	verbose bool
+	quiet   bool // see NewQuiet
 	named   bool // each line says which task it is about
 	status  statusLine
 }
@@ -25,6 +26,17 @@ type lineObserver struct {
 // status line may be drawn there; nil: there is none.
 func NewLines(w io.Writer, screen *os.File, inForeground func() bool, verbose bool) Observer {
 	return &lineObserver{w: w, verbose: verbose, status: statusLine{w: w, screen: screen, inForeground: inForeground}}
+}
+
+// NewQuiet returns the observer of -q. It writes nothing, except why a task failed in the end whose output is shown on
+// failure only: a command that could not be found, or that was stopped, may have written nothing itself.
+func NewQuiet(w io.Writer) Observer {
+	return &lineObserver{w: w, quiet: true, status: statusLine{w: w}}
+}
+
+// silent reports whether nothing is said about a task.
+func (l *lineObserver) silent(t *task.Task) bool {
+	return l.quiet && (t.Options.Output != task.OutputFailure || t.Status != task.Failed && t.Status != task.Exhausted)
 }
 
 func (l *lineObserver) Share() { l.named = true }
@@ -38,7 +50,7 @@ func (l *lineObserver) Started(t *task.Task) {
 
 // Ended writes a line about a failed attempt. A success has its line at the end, if it needs one.
 func (l *lineObserver) Ended(t *task.Task, a task.Attempt) {
-	if a.Decision.Verdict == task.VerdictSucceeded {
+	if a.Decision.Verdict == task.VerdictSucceeded || l.silent(t) {
 		return
 	}
 	line := fmt.Sprintf("attempt %s: %s", AttemptCount(t), Description(a.Outcome, a.Decision))
@@ -85,19 +97,21 @@ func (l *lineObserver) Waiting(t *task.Task, left time.Duration) time.Duration {
 
 func (l *lineObserver) Finished(t *task.Task, r runner.Result) {
 	l.status.clear()
+	if l.silent(t) {
+		return
+	}
 	if text := Summary(t, r); text != "" {
 		l.print(t, "%s", text+Hints(t, r))
 	}
 }
 
-func (l *lineObserver) Warn(err error) {
-	l.status.clear()
-	l.print(nil, "warning: %s", Message(err))
-}
+func (l *lineObserver) Warn(err error) { l.Say("warning: " + Message(err)) }
 
 func (l *lineObserver) Say(text string) {
-	l.status.clear()
-	l.print(nil, "%s", text)
+	if !l.quiet {
+		l.status.clear()
+		l.print(nil, "%s", text)
+	}
 }
 
 func (l *lineObserver) print(t *task.Task, format string, args ...any) {

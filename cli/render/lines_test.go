@@ -79,7 +79,7 @@ func TestQuiet(t *testing.T) {
 		"failed, its output never shown": {task.OutputSuccess, task.VerdictExhausted, ""},
 	} {
 		var text strings.Builder
-		q := NewQuiet(NewLines(&text, nil, nil, false))
+		q := NewQuiet(&text)
 		tk := &task.Task{Policy: task.DefaultPolicy(), Options: task.Options{Output: test.output}, AttemptCount: 1}
 		a := task.Attempt{Number: 1, Outcome: notFound, Decision: task.Decision{Verdict: test.verdict}}
 		tk.Status = test.verdict.Status()

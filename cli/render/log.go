@@ -68,6 +68,10 @@ func (l *logObserver) Ended(t *task.Task, a task.Attempt) {
 
 func (l *logObserver) Waiting(*task.Task, time.Duration) time.Duration { return rarely }
 
+func (l *logObserver) Share() {}
+
+func (l *logObserver) Progress() func(task.Transfer) { return nil }
+
 func (l *logObserver) Finished(t *task.Task, r runner.Result) {
 	if r.Decision.Verdict == task.VerdictSucceeded && t.AttemptCount == 1 {
 		return

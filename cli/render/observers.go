@@ -11,49 +11,20 @@ import (
 // Observer tells people what a run does.
 type Observer interface {
 	runner.Observer
-	Say(text string) // a line of information, which is no warning
+	Say(text string)               // a line of information, which is no warning
+	Share()                        // several runs use it: lines name their task, and there is no countdown
+	Progress() func(task.Transfer) // draws the progress of a transfer; nil where nobody would see it
 }
 
-// Silent is an observer that writes nothing.
-type Silent struct{}
-
-// Started implements runner.Observer.
-func (Silent) Started(*task.Task) {}
-
-// Ended implements runner.Observer.
-func (Silent) Ended(*task.Task, task.Attempt) {}
-
-// Waiting implements runner.Observer.
-func (Silent) Waiting(*task.Task, time.Duration) time.Duration { return rarely }
-
-// Finished implements runner.Observer.
-func (Silent) Finished(*task.Task, runner.Result) {}
-
-// Warn implements runner.Observer.
-func (Silent) Warn(error) {}
-
-// Say implements Observer.
-func (Silent) Say(string) {}
-
-// Shared returns an observer that several runs may use at once: lines name their task, and there is no countdown.
+// Shared returns an observer that several runs may use at once.
 func Shared(o Observer) Observer {
-	Share(o)
-	return &shared{observer: o}
-}
-
-// Sharer is an observer that writes something else where several runs use it.
-type Sharer interface{ Share() }
-
-// Share tells an observer, and those that it decorates, that several runs use it.
-func Share(o Observer) {
-	if s, ok := o.(Sharer); ok {
-		s.Share()
-	}
+	o.Share()
+	return &shared{Observer: o}
 }
 
 type shared struct {
-	mutex    sync.Mutex
-	observer Observer
+	Observer
+	mutex sync.Mutex
 }
 
 // alone calls do while no other run does.
@@ -63,44 +34,16 @@ func (s *shared) alone(do func()) {
 	do()
 }
 
-func (s *shared) Started(t *task.Task) { s.alone(func() { s.observer.Started(t) }) }
+func (s *shared) Started(t *task.Task) { s.alone(func() { s.Observer.Started(t) }) }
 
-func (s *shared) Ended(t *task.Task, a task.Attempt) { s.alone(func() { s.observer.Ended(t, a) }) }
+func (s *shared) Ended(t *task.Task, a task.Attempt) { s.alone(func() { s.Observer.Ended(t, a) }) }
 
 func (s *shared) Waiting(*task.Task, time.Duration) time.Duration { return rarely }
 
 func (s *shared) Finished(t *task.Task, r runner.Result) {
-	s.alone(func() { s.observer.Finished(t, r) })
+	s.alone(func() { s.Observer.Finished(t, r) })
 }
 
-func (s *shared) Say(text string) { s.alone(func() { s.observer.Say(text) }) }
+func (s *shared) Say(text string) { s.alone(func() { s.Observer.Say(text) }) }
 
-func (s *shared) Warn(err error) { s.alone(func() { s.observer.Warn(err) }) }
-
-// quiet writes nothing, except why a task failed in the end whose output is shown on failure only: a command that could
-// not be found, or that was stopped, may have written nothing itself.
-type quiet struct {
-	Silent
-	lines Observer
-}
-
-// NewQuiet returns the observer of -q.
-func NewQuiet(lines Observer) Observer { return quiet{lines: lines} }
-
-func (q quiet) Ended(t *task.Task, a task.Attempt) {
-	if explains(t) {
-		q.lines.Ended(t, a)
-	}
-}
-
-func (q quiet) Finished(t *task.Task, r runner.Result) {
-	if explains(t) {
-		q.lines.Finished(t, r)
-	}
-}
-
-func (q quiet) Share() { Share(q.lines) }
-
-func explains(t *task.Task) bool {
-	return t.Options.Output == task.OutputFailure && (t.Status == task.Failed || t.Status == task.Exhausted)
-}
+func (s *shared) Warn(err error) { s.alone(func() { s.Observer.Warn(err) }) }

@@ -66,13 +66,8 @@ const (
 	drawEvery  = time.Second / 4 // nobody reads faster
 )
 
-// Progress returns a function that draws the progress of a transfer; nil where nobody would see it.
-func Progress(o Observer) func(task.Transfer) {
-	if d, ok := o.(interface{ Decorates() Observer }); ok {
-		return Progress(d.Decorates())
-	}
-	l, ok := o.(*lineObserver)
-	if !ok || l.named || !l.status.visible() {
+func (l *lineObserver) Progress() func(task.Transfer) {
+	if l.named || !l.status.visible() {
 		return nil
 	}
 	var mutex sync.Mutex

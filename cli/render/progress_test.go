@@ -38,11 +38,11 @@ func TestTransferred(t *testing.T) {
 func TestProgressWithoutATerminal(t *testing.T) {
 	for name, o := range map[string]Observer{
 		"no terminal":    NewLines(nil, nil, nil, false),
-		"quiet":          NewQuiet(NewLines(nil, nil, nil, false)),
+		"quiet":          NewQuiet(nil),
 		"for programs":   NewLog(nil, false),
 		"several at one": Shared(NewLines(nil, nil, nil, false)),
 	} {
-		if Progress(o) != nil {
+		if o.Progress() != nil {
 			t.Errorf("%s: something is drawn", name)
 		}
 	}

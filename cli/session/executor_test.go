@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -131,7 +132,7 @@ func TestSharedGroup(t *testing.T) {
 
 // What an attempt that cannot be held any more means for the user is said, with the way out where there is one.
 func TestWhatIsHeldNoMoreIsAWarning(t *testing.T) {
-	o, tk := &recorder{}, newTask("true")
+	o, tk := newRecorder(), newTask("true")
 	tk.AttemptCount = 3
 	run, err := testHost().newTaskRunner(tk, &Journal{}, o, ExecOptions{}, false)
 	testkit.Must(t, err)
@@ -151,10 +152,12 @@ func TestWhatIsHeldNoMoreIsAWarning(t *testing.T) {
 
 // recorder is an observer that notes what it is told.
 type recorder struct {
-	render.Silent
+	render.Observer
 	told     []string
 	warnings []string
 }
+
+func newRecorder() *recorder { return &recorder{Observer: render.NewQuiet(io.Discard)} }
 
 func (r *recorder) Ended(*task.Task, task.Attempt) { r.told = append(r.told, "ended") }
 
@@ -170,7 +173,7 @@ func TestCarryHandsTheOptionsOn(t *testing.T) {
 	tk := newTask("true")
 	tk.Options = task.Options{Stdin: task.StdinNull, Output: task.OutputFinal, OutputLimit: 5, Capture: task.CaptureBoth, Seed: new(uint64(1))}
 	p := testHost("A=B")
-	c, err := p.newTaskRunner(tk, &Journal{}, &recorder{}, ExecOptions{Group: &flags.ProcessGroupFlags{Group: true}}, false)
+	c, err := p.newTaskRunner(tk, &Journal{}, newRecorder(), ExecOptions{Group: &flags.ProcessGroupFlags{Group: true}}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,11 +220,11 @@ func TestCarryRefusesALostStdin(t *testing.T) {
 		t.Fatal(err)
 	}
 	how := ResumeOptions{ExecOptions: ExecOptions{Group: &flags.ProcessGroupFlags{}}}
-	if _, err := testHost().NewResumer(tk, g, &recorder{}, how); !errors.Is(err, state.ErrInputLost) || !strings.Contains(err.Error(), "\nhint: start it anew") {
+	if _, err := testHost().NewResumer(tk, g, newRecorder(), how); !errors.Is(err, state.ErrInputLost) || !strings.Contains(err.Error(), "\nhint: start it anew") {
 		t.Errorf("got %v", err)
 	}
 	keepInput(t, g, tk, "kept")
-	run, err := testHost().NewResumer(tk, g, &recorder{}, how)
+	run, err := testHost().NewResumer(tk, g, newRecorder(), how)
 	if err != nil {
 		t.Fatal(err)
 	}

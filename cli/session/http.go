@@ -40,7 +40,7 @@ func (p *Host) newRequestRunner(t *task.Task, journal *Journal, lines render.Obs
 		Temporary: journal.temporary,
 	}
 	if !o.Quiet {
-		executor.Progress = render.Progress(lines)
+		executor.Progress = lines.Progress()
 	}
 	if body != nil {
 		executor.Stdin = body

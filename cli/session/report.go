@@ -41,9 +41,6 @@ func Reported(o render.Observer, p *Host, path string, journal *Journal) (render
 	return r, nil
 }
 
-// Decorates returns the observer that people see.
-func (r *reporter) Decorates() render.Observer { return r.Observer }
-
 // Ended implements runner.Observer.
 func (r *reporter) Ended(t *task.Task, a task.Attempt) {
 	if r.journal.absent() {
@@ -80,7 +77,7 @@ func (r *reporter) write(t *task.Task) error {
 func NewObserver(p *Host, f *flags.OutputFlags) render.Observer {
 	switch {
 	case f.Quiet:
-		return render.NewQuiet(render.NewLines(p.messages(), nil, nil, false))
+		return render.NewQuiet(p.messages())
 	case f.LogFormat == "json":
 		return render.NewLog(p.messages(), f.Verbose)
 	}

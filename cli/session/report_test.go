@@ -20,11 +20,11 @@ import (
 )
 
 func TestReportRefusesAPathBeforeTheRun(t *testing.T) {
-	o, err := Reported(&recorder{}, testHost(), filepath.Join(t.TempDir(), "absent", "x"), &Journal{})
+	o, err := Reported(newRecorder(), testHost(), filepath.Join(t.TempDir(), "absent", "x"), &Journal{})
 	if o != nil || !errors.Is(err, fs.ErrNotExist) || !strings.HasPrefix(err.Error(), "--report: ") || !strings.Contains(err.Error(), "\nhint: ") {
 		t.Errorf("got %v, %v", o, err)
 	}
-	plain := &recorder{}
+	plain := newRecorder()
 	if o, err := Reported(plain, testHost(), "", &Journal{}); o != plain || err != nil {
 		t.Errorf("without a report: %v, %v", o, err)
 	}
@@ -49,7 +49,7 @@ func TestReportToAPipeThatNobodyReads(t *testing.T) {
 func reports(t *testing.T, g *Journal, tk *task.Task, broken int, decisions ...task.Decision) (report map[string]any, path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "report.json")
-	o, err := Reported(&recorder{}, testHost(), path, g)
+	o, err := Reported(newRecorder(), testHost(), path, g)
 	testkit.Must(t, err)
 	ctx := context.Background()
 	for i, d := range decisions {
@@ -132,7 +132,7 @@ func TestReportOfAnUnfinishedTask(t *testing.T) {
 
 // A report that cannot be written is a warning: the task has ended, and how is told all the same.
 func TestAReportThatFailsIsAWarning(t *testing.T) {
-	told := &recorder{}
+	told := newRecorder()
 	dir := filepath.Join(t.TempDir(), "gone")
 	testkit.Must(t, os.Mkdir(dir, 0o700))
 	o, err := Reported(told, testHost(), filepath.Join(dir, "report.json"), &Journal{})
@@ -155,7 +155,7 @@ func TestReportOnAStreamThatIsAFile(t *testing.T) {
 	p.Stdout, p.Stderr = log, log
 	for _, path := range []string{"-", "/dev/stdout", "/dev/stderr", "/dev/fd/1", "/dev/fd/2"} {
 		_, _ = fmt.Fprintln(log, "before", path)
-		o, err := Reported(&recorder{}, p, path, &Journal{})
+		o, err := Reported(newRecorder(), p, path, &Journal{})
 		testkit.Must(t, err)
 		o.Finished(newTask("x"), runner.Result{})
 		_, _ = fmt.Fprintln(log, "after", path)
@@ -171,7 +171,7 @@ func TestReportOnStdout(t *testing.T) {
 	testkit.Must(t, err)
 	p := testHost()
 	p.Stdout = stdout
-	told := &recorder{}
+	told := newRecorder()
 	o, err := Reported(told, p, "-", &Journal{})
 	testkit.Must(t, err)
 	o.Finished(newTask("x"), runner.Result{})

@@ -68,7 +68,7 @@ func (g *grouped) Finished(t *task.Task, r runner.Result) {
 
 func (g *grouped) Share() {
 	g.shared = true
-	render.Share(g.Observer)
+	g.Observer.Share()
 }
 
 func (g *grouped) close(t *task.Task) {

@@ -46,10 +46,6 @@ func (s *stepSummary) Finished(t *task.Task, r runner.Result) {
 	}
 }
 
-func (s *stepSummary) Share() {
-	render.Share(s.Observer)
-}
-
 // keptAtEachEnd bounds the memory of a task without a limit of attempts, and the page, which GitHub drops when it is
 // over 1 MiB.
 const keptAtEachEnd = 25
