@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -60,7 +61,7 @@ func (l *lineObserver) Ended(t *task.Task, a task.Attempt) {
 	switch {
 	case a.Decision.Verdict == task.VerdictRetry:
 		line += nextAttemptClause(a)
-	case a.Decision.Reason == task.ReasonAmbiguous, a.Decision.Verdict == task.VerdictCancelled && mayHaveTakenEffect(a.Outcome):
+	case a.Decision.Reason == task.ReasonAmbiguous, a.Decision.Verdict == task.VerdictCancelled && a.Outcome.Reply != nil && a.Outcome.Reply.Default.Ambiguous:
 		line += "; " + ambiguousEffect(t)
 	}
 	l.print(t, "%s", line)
@@ -138,9 +139,14 @@ func ended(o task.Outcome, d task.Decision) string {
 	return "exit 0"
 }
 
-// Summary is the last line of a run; empty for a success at the first attempt.
+// Summary is the last line of a run; empty for a success at the first attempt. Where a journal has the task, it names a
+// command for it.
 func Summary(t *task.Task, r runner.Result) string {
 	elapsed := text.Duration(max(0, time.Since(t.Began())))
+	status, resume := "", ""
+	if t.Number != 0 {
+		status, resume = " (retry status "+ShortID(t.ID)+")", "; to go on: retry resume "+ShortID(t.ID)
+	}
 	switch r.Decision.Verdict {
 	case task.VerdictSucceeded:
 		if t.AttemptCount == 1 {
@@ -148,49 +154,38 @@ func Summary(t *task.Task, r runner.Result) string {
 		}
 		return fmt.Sprintf("succeeded in attempt %d, after %s", t.AttemptCount, elapsed)
 	case task.VerdictExhausted:
-		return fmt.Sprintf("gave up after %s in %s: %s%s", text.Count(t.AttemptCount, "attempt"), elapsed, exhaustedClause(r, t), statusHint(t))
+		return fmt.Sprintf("gave up after %s in %s: %s%s", text.Count(t.AttemptCount, "attempt"), elapsed, exhaustedClause(r, t), status)
 	case task.VerdictFailed:
-		if r.Decision.Reason == task.ReasonAmbiguous {
-			return "FAILED, ambiguous: " + killedClause(r) + ambiguousEffect(t) + ", and is not safe to repeat" + statusHint(t)
-		}
-		if n := attemptsInARow(t, r.Outcome); n > 0 {
-			return fmt.Sprintf("not retried again: %d attempts in a row ended with %s%s", n, ended(r.Outcome, r.Decision), statusHint(t))
-		}
-		return "not retried" + ineligibleClause(r) + statusHint(t)
+		return failedClause(r, t) + status
 	case task.VerdictCancelled:
-		return "cancelled by " + cancelledBy(r.Signal) + statusHint(t)
+		by := "another process" // SIGTERM by itself only interrupts: if the task is cancelled after it, retry cancel sent it
+		if r.Signal != nil && r.Signal != syscall.SIGTERM {
+			by = signalName(r.Signal)
+		}
+		return "cancelled by " + by + status
 	}
-	if r.Decision.Reason == task.ReasonDeferred {
-		return "deferred until " + Stamp(t.NextAttemptAt, time.Now()) + ", as the server asks" + deferredHint(t)
+	if r.Decision.Reason != task.ReasonDeferred {
+		return "interrupted by " + signalName(r.Signal) + resume
 	}
-	return "interrupted by " + signalName(r.Signal) + resumeHint(t)
+	return "deferred until " + Stamp(t.NextAttemptAt, time.Now()) + ", as the server asks" +
+		cmp.Or(resume, "; no journal remembers it: run it again then")
 }
 
-// Hints say what a person can do after a run, each on a line of its own.
-func Hints(t *task.Task, r runner.Result) string {
-	switch r.Decision.Reason {
-	case task.ReasonAmbiguous:
-		return "\nhint: " + checkServer(t) + "\nhint: where the server deduplicates, --idempotency-key KEY or --idempotent lets retry send it again by itself"
-	case task.ReasonExpired:
-		return "\nhint: the server may have forgotten the key, and take the request for another one: look at it before you send that anew"
+// failedClause says why there is no other attempt. Where an attempt could not begin, its own line says so already.
+func failedClause(r runner.Result, t *task.Task) string {
+	outcome := ended(r.Outcome, r.Decision)
+	reply := r.Outcome.Reply
+	switch {
+	case r.Decision.Reason == task.ReasonAmbiguous && r.Outcome.IsCrash():
+		return "FAILED, ambiguous: retry was killed while it ran; " + ambiguousEffect(t) + ", and is not safe to repeat"
+	case r.Decision.Reason == task.ReasonAmbiguous:
+		return "FAILED, ambiguous: " + ambiguousEffect(t) + ", and is not safe to repeat"
+	case reply != nil && reply.Default.AtMost > 0 && t.History.InARow >= reply.Default.AtMost:
+		return fmt.Sprintf("not retried again: %d attempts in a row ended with %s", t.History.InARow, outcome)
+	case r.Outcome.Error == task.ErrorStart:
+		return "not retried"
 	}
-	return ""
-}
-
-// killedClause begins a line about an attempt whose owner died, which therefore has no line of its own.
-func killedClause(r runner.Result) string {
-	if r.Outcome.IsCrash() {
-		return "retry was killed while it ran; "
-	}
-	return ""
-}
-
-// ineligibleClause says why there is no other attempt. Where an attempt could not begin, its own line says so already.
-func ineligibleClause(r runner.Result) string {
-	if r.Outcome.Error == task.ErrorStart {
-		return ""
-	}
-	return ": " + ended(r.Outcome, r.Decision) + " is not eligible for another attempt"
+	return "not retried: " + outcome + " is not eligible for another attempt"
 }
 
 // exhaustedClause says what ended the attempts of a task that is given up.
@@ -206,49 +201,20 @@ func exhaustedClause(r runner.Result, t *task.Task) string {
 	return Description(r.Outcome, r.Decision)
 }
 
-// cancelledBy says who cancelled a task. SIGTERM by itself only interrupts: if the task is cancelled after it, retry
-// cancel sent it.
-func cancelledBy(sig os.Signal) string {
-	if sig == nil || sig == syscall.SIGTERM {
-		return "another process"
+// Hints say what a person can do after a run, each on a line of its own.
+func Hints(t *task.Task, r runner.Result) string {
+	switch r.Decision.Reason {
+	case task.ReasonAmbiguous:
+		return "\nhint: " + checkServer(t) + "\nhint: where the server deduplicates, --idempotency-key KEY or --idempotent lets retry send it again by itself"
+	case task.ReasonExpired:
+		return "\nhint: the server may have forgotten the key, and take the request for another one: look at it before you send that anew"
 	}
-	return signalName(sig)
-}
-
-// statusHint names the command that shows the attempts, where a journal has them.
-func statusHint(t *task.Task) string {
-	if t.Number == 0 {
-		return ""
-	}
-	return " (retry status " + ShortID(t.ID) + ")"
-}
-
-// deferredHint says how a deferred task is continued.
-func deferredHint(t *task.Task) string {
-	if t.Number == 0 {
-		return "; no journal remembers it: run it again then"
-	}
-	return resumeHint(t)
-}
-
-func resumeHint(t *task.Task) string {
-	if t.Number == 0 {
-		return ""
-	}
-	return "; to go on: retry resume " + ShortID(t.ID)
+	return ""
 }
 
 // signalName names the signals that end a run.
 func signalName(sig os.Signal) string {
-	switch sig {
-	case syscall.SIGINT:
-		return "SIGINT"
-	case syscall.SIGTERM:
-		return "SIGTERM"
-	case syscall.SIGHUP:
-		return "SIGHUP"
-	case syscall.SIGQUIT:
-		return "SIGQUIT"
-	}
-	return sig.String()
+	return cmp.Or(map[os.Signal]string{
+		syscall.SIGINT: "SIGINT", syscall.SIGTERM: "SIGTERM", syscall.SIGHUP: "SIGHUP", syscall.SIGQUIT: "SIGQUIT",
+	}[sig], sig.String())
 }

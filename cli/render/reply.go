@@ -57,24 +57,12 @@ func durationOrDash(d time.Duration) string {
 	return text.Duration(d)
 }
 
-// mayHaveTakenEffect reports whether a request that is not safe to repeat was sent, and its result is not known.
-func mayHaveTakenEffect(o task.Outcome) bool { return o.Reply != nil && o.Reply.Default.Ambiguous }
-
 // ambiguousEffect says that a request may have taken effect.
 func ambiguousEffect(t *task.Task) string {
 	if t.Target == nil {
 		return "it may have taken effect"
 	}
 	return brief(t.Target.Verb()) + " may have taken effect"
-}
-
-// attemptsInARow returns how many attempts in a row had an outcome that is not retried more often; 0 where that is not
-// why there is no other attempt.
-func attemptsInARow(t *task.Task, o task.Outcome) int {
-	if o.Reply == nil || o.Reply.Default.AtMost == 0 || t.History.InARow < o.Reply.Default.AtMost {
-		return 0
-	}
-	return t.History.InARow
 }
 
 // logReply adds the fields of an attempt of HTTP to a log line.
