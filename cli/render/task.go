@@ -54,43 +54,50 @@ func (s Screen) fit(facts, table, replies, chart, tail []string) [][]string {
 }
 
 func (s Screen) facts(t TaskView, now time.Time) string {
-	facts := slices.Concat([][2]string{
-		{"Task", brief(t.ID)},
-		{"Name", name(t.Task)},
-		{"Status", s.status(t) + s.explanation(t, now)},
-		{"Damaged", s.Paint(Red, damage(t.Task))},
-		{"Command", commandUpTo(t.Command, longLine)},
-	}, targetFacts(t.Task), [][2]string{
-		{"Directory", wholeLine(t.Directory)},
-		{"Kept", wholeLine(strings.Join(keptNames(t.Task), ", "))},
-		{"Policy", policy(t.Task)},
-		{"Options", optionsOf(t.Task)},
-		{"Key", keyOf(t.Task)},
-		{"Created", stampPast(t.CreatedAt, now)},
-		{"Requeued", requeued(t.Task, now)},
-		{"Deadline", deadline(t, now)},
-		{"Next", Stamp(t.NextAttemptAt, now)},
-		{"Finished", stampPast(t.FinishedAt, now)},
-	})
 	var b strings.Builder
-	for _, f := range facts {
-		if f[1] != "" {
-			fmt.Fprintf(&b, "%s %s\n", s.Paint(Bold, fmt.Sprintf("%-9s", f[0])), f[1])
+	add := func(name, text string) {
+		if text != "" {
+			fmt.Fprintf(&b, "%s %s\n", s.Paint(Bold, fmt.Sprintf("%-9s", name)), text)
 		}
 	}
+	add("Task", brief(t.ID))
+	name := brief(t.Name)
+	if t.Once {
+		name += " (once: not run again after a success)"
+	}
+	add("Name", name)
+	add("Status", s.status(t)+s.explanation(t, now))
+	if t.Damage != nil {
+		add("Damaged", s.Paint(Red, wholeLine(t.Damage.Error())))
+	}
+	add("Command", commandUpTo(t.Command, longLine))
+	key := brief(t.IdempotencyKey)
+	if t.Target != nil {
+		details := t.Target.Details(t.Status.Finished())
+		for _, row := range details.Rows {
+			add(row[0], wholeLine(row[1]))
+		}
+		if key != "" {
+			key += " (" + details.Key + ")"
+		}
+	}
+	add("Directory", wholeLine(t.Directory))
+	add("Kept", wholeLine(strings.Join(keptNames(t.Task), ", ")))
+	if !lacksPolicy(t.Task) {
+		add("Policy", Policy(&t.Policy))
+	}
+	add("Options", optionsOf(t.Task))
+	add("Key", key)
+	add("Created", stampPast(t.CreatedAt, now))
+	if !t.RequeuedAt.IsZero() {
+		add("Requeued", fmt.Sprintf("%s, after attempt %d", stampPast(t.RequeuedAt, now), t.RequeuedAfter))
+	}
+	if end, ok := t.Deadline(); ok && !t.Status.Finished() {
+		add("Deadline", Stamp(end, now))
+	}
+	add("Next", Stamp(t.NextAttemptAt, now))
+	add("Finished", stampPast(t.FinishedAt, now))
 	return b.String()
-}
-
-// targetFacts are the lines about what a task sends; none for a command.
-func targetFacts(t *task.Task) [][2]string {
-	if t.Target == nil {
-		return nil
-	}
-	rows := t.Target.Details(t.Status.Finished()).Rows
-	for i := range rows {
-		rows[i][1] = wholeLine(rows[i][1])
-	}
-	return rows
 }
 
 // optionsOf writes the options of a task. For the captured output it uses the values of retry http.
@@ -102,46 +109,9 @@ func optionsOf(t *task.Task) string {
 	return Options(&o)
 }
 
-// keyOf is the task's idempotency key, and how it is sent.
-func keyOf(t *task.Task) string {
-	key := brief(t.IdempotencyKey)
-	if t.Target == nil || key == "" {
-		return key
-	}
-	return key + " (" + t.Target.Details(t.Status.Finished()).Key + ")"
-}
-
-func name(t *task.Task) string {
-	if t.Once {
-		return brief(t.Name) + " (once: not run again after a success)"
-	}
-	return brief(t.Name)
-}
-
-func damage(t *task.Task) string {
-	if t.Damage == nil {
-		return ""
-	}
-	return wholeLine(t.Damage.Error())
-}
-
-func policy(t *task.Task) string {
-	if lacksPolicy(t) {
-		return ""
-	}
-	return Policy(&t.Policy)
-}
-
 // lacksPolicy reports whether the policy of a damaged task cannot be read. Every policy that can be read has a name.
 func lacksPolicy(t *task.Task) bool {
 	return t.Damage != nil && t.Policy.Name == ""
-}
-
-func requeued(t *task.Task, now time.Time) string {
-	if t.RequeuedAt.IsZero() {
-		return ""
-	}
-	return fmt.Sprintf("%s, after attempt %d", stampPast(t.RequeuedAt, now), t.RequeuedAfter)
 }
 
 func (s Screen) attempts(t TaskView, attempts []task.Attempt, now time.Time) string {
@@ -202,26 +172,12 @@ func AfterAttempt(a task.Attempt) string {
 		return "-"
 	case d.Verdict == task.VerdictRetry && d.Shortened:
 		return "last retry after " + text.Duration(d.Delay) + ", to fit the budget"
+	case d.Verdict == task.VerdictRetry && d.Rule != 0:
+		return fmt.Sprintf("retry after %s, by rule %d", text.Duration(d.Delay), d.Rule)
 	case d.Verdict == task.VerdictRetry:
-		return "retry after " + text.Duration(d.Delay) + byRule(d)
+		return "retry after " + text.Duration(d.Delay)
 	}
 	return brief(string(d.Verdict))
-}
-
-// byRule names the rule that gave a delay.
-func byRule(d task.Decision) string {
-	if d.Rule == 0 {
-		return ""
-	}
-	return ", by rule " + strconv.Itoa(d.Rule)
-}
-
-func deadline(t TaskView, now time.Time) string {
-	end, ok := t.Deadline()
-	if !ok || t.Status.Finished() {
-		return ""
-	}
-	return Stamp(end, now)
 }
 
 // Options writes in one line those options of a task that differ from the defaults.
@@ -250,7 +206,11 @@ func deferred(t TaskView) bool {
 func reason(t TaskView, now time.Time) string {
 	switch t.Reason {
 	case task.ReasonDeferred:
-		return " (deferred: " + deferredUntil(t.NextAttemptAt, now) + ")"
+		asks := "asks"
+		if t.NextAttemptAt.Before(now) {
+			asks = "asked"
+		}
+		return " (deferred: the server " + asks + " to come back at " + Stamp(t.NextAttemptAt, now) + ")"
 	case task.ReasonAmbiguous:
 		return " (ambiguous: it may have taken effect; " + checkServer(t.Task) + ")"
 	case task.ReasonExpired:
@@ -267,14 +227,6 @@ func expiredKey(t *task.Task) string {
 		return "is too old"
 	}
 	return "would be older than " + text.Duration(t.Target.KeyLifetime())
-}
-
-// deferredUntil says when the server asked to come back.
-func deferredUntil(at, now time.Time) string {
-	if at.Before(now) {
-		return "the server asked to come back at " + Stamp(at, now)
-	}
-	return "the server asks to come back at " + Stamp(at, now)
 }
 
 // checkServer says what to do about a request that may have taken effect.

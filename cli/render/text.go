@@ -67,10 +67,7 @@ func commandUpTo(argv []string, most int) string {
 }
 
 // Title is what a task does in one line: its command, or its request with the secrets masked.
-func Title(t *task.Task) string { return titleUpTo(t, maxTitle) }
-
-// maxTitle is the limit of a title that is not shortened.
-const maxTitle = 1 << 20
+func Title(t *task.Task) string { return titleUpTo(t, longLine) }
 
 // titleUpTo writes the first characters of a title, at most as many as are shown.
 func titleUpTo(t *task.Task, most int) string {

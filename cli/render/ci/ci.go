@@ -91,22 +91,18 @@ func heading(t *task.Task) string {
 const maxShown = 200
 
 // shortened cuts a long escaped text, so that what stands beside it can still be found.
-func shortened(text string) string {
-	return ansi.Truncate(text, maxShown, "…")
-}
+func shortened(text string) string { return ansi.Truncate(text, maxShown, "…") }
 
 // NewGitLab returns the observer for people who read the log of a GitLab job. There is no countdown there either.
 func NewGitLab(w io.Writer, verbose bool) render.Observer {
-	return &grouped{Observer: render.NewLines(w, nil, nil, verbose), begin: beginSection, end: endSection, w: w}
-}
-
-// beginSection begins a collapsible section of GitLab, which finds one anywhere in a line.
-func beginSection(t *task.Task) string {
-	return fmt.Sprintf("\x1b[0Ksection_start:%d:%s%s\r\x1b[0K%s\n", time.Now().Unix(), sectionName(t), sectionOptions(t), heading(t))
-}
-
-func endSection(t *task.Task) string {
-	return fmt.Sprintf("\x1b[0Ksection_end:%d:%s\r\x1b[0K\n", time.Now().Unix(), sectionName(t))
+	// GitLab finds the begin and the end of a collapsible section anywhere in a line.
+	begin := func(t *task.Task) string {
+		return fmt.Sprintf("\x1b[0Ksection_start:%d:%s%s\r\x1b[0K%s\n", time.Now().Unix(), sectionName(t), sectionOptions(t), heading(t))
+	}
+	end := func(t *task.Task) string {
+		return fmt.Sprintf("\x1b[0Ksection_end:%d:%s\r\x1b[0K\n", time.Now().Unix(), sectionName(t))
+	}
+	return &grouped{Observer: render.NewLines(w, nil, nil, verbose), begin: begin, end: end, w: w}
 }
 
 // sectionName is unique in a job, also where the job resumes the task or runs a command twice.

@@ -27,7 +27,7 @@ func NewGitHub(w io.Writer, verbose bool, summaryFile string) render.Observer {
 	if summaryFile == "" {
 		return g
 	}
-	return newStepSummary(g, summaryFile)
+	return &stepSummary{Observer: g, path: summaryFile, attempts: map[string]*attemptRows{}}
 }
 
 func (g *github) Started(t *task.Task) {
@@ -73,7 +73,7 @@ func severity(v task.Verdict) string {
 }
 
 func (g *github) annotate(severity, text string) {
-	g.write(workflowCommand(severity, text, "title", "retry"))
+	g.write(workflowCommand(severity+" title=retry", text))
 }
 
 func (g *github) Share() {
@@ -83,23 +83,17 @@ func (g *github) Share() {
 
 // othersWrite notes whether a command or a hook may write from now on. Of several tasks, one always may.
 func (g *github) othersWrite(yes bool) {
-	g.log.setDirty(yes || g.shared)
+	g.log.mutex.Lock()
+	defer g.log.mutex.Unlock()
+	g.log.dirty = yes || g.shared
 }
 
-var (
-	workflowData     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
-	workflowProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
-)
+var workflowData = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 
-// workflowCommand writes a command for GitHub's runner. The properties are pairs of a name and a value. The escapes are
-// those of actions/toolkit, packages/core/src/command.ts.
-func workflowCommand(name, data string, properties ...string) string {
-	line, separator := "::"+name, " "
-	for i := 0; i < len(properties); i += 2 {
-		line += separator + properties[i] + "=" + workflowProperty.Replace(properties[i+1])
-		separator = ","
-	}
-	return line + "::" + workflowData.Replace(data) + "\n"
+// workflowCommand writes a command for GitHub's runner. The escapes are those of actions/toolkit,
+// packages/core/src/command.ts.
+func workflowCommand(command, data string) string {
+	return "::" + command + "::" + workflowData.Replace(data) + "\n"
 }
 
 // lineWriter begins a new line before each text while a command may have left its line unfinished: GitHub does not see
@@ -108,12 +102,6 @@ type lineWriter struct {
 	w     io.Writer
 	mutex sync.Mutex
 	dirty bool // others may have written
-}
-
-func (l *lineWriter) setDirty(yes bool) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	l.dirty = yes
 }
 
 func (l *lineWriter) Write(text []byte) (int, error) {

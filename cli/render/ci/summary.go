@@ -21,10 +21,6 @@ type stepSummary struct {
 	attempts map[string]*attemptRows // by task, since several runs may share the observer
 }
 
-func newStepSummary(o render.Observer, path string) *stepSummary {
-	return &stepSummary{Observer: o, path: path, attempts: map[string]*attemptRows{}}
-}
-
 func (s *stepSummary) Ended(t *task.Task, a task.Attempt) {
 	s.Observer.Ended(t, a)
 	if s.attempts[t.ID] == nil {
@@ -92,9 +88,7 @@ func row(a task.Attempt) string {
 
 // markdown makes escaped text stand for itself, also in a cell of a table. A character reference never begins a
 // structure, while of a backslash before a pipe parsers think differently.
-func markdown(text string) string {
-	return markdownStructure.Replace(text)
-}
+func markdown(text string) string { return markdownStructure.Replace(text) }
 
 var markdownStructure = strings.NewReplacer(
 	"&", "&#38;", "<", "&#60;", ">", "&#62;", "|", "&#124;", "`", "&#96;", `\`, "&#92;", "*", "&#42;", "_", "&#95;", "~", "&#126;",
