@@ -12,19 +12,24 @@ import (
 type Result struct {
 	Decision   task.Decision
 	Outcome    task.Outcome // of the last attempt
-	Signal     os.Signal    // what ended the run, where a signal did
-	HookSignal os.Signal    // what ended the last hook, where a signal did
-	OutputErr  error        // why held output could not be passed on; nil where it could
+	Signal     os.Signal    // that ended the run; nil for none
+	HookSignal os.Signal    // that ended the last hook; nil for none
+	OutputErr  error        // why held output could not be written; nil if it was
 }
 
-// ExitCode returns the exit status of retry for a run: 0 for success, else the last attempt's, 1 where that was 0. A
-// success whose output is lost is none: where its reader had gone, the status is that of a command that wrote to it.
+// ExitCode returns the exit status of retry for a run: 0 for success, else that of the last attempt, 1 if that was 0. A
+// success whose output is lost is a failure: if its reader was gone, the status is that of a command that wrote to it.
 func (r Result) ExitCode() int {
+	succeeded := r.Decision.Verdict == task.VerdictSucceeded
 	switch {
-	case r.Decision.Verdict == task.VerdictSucceeded && r.OutputErr != nil:
-		return r.exitOfLost()
-	case r.Decision.Verdict == task.VerdictSucceeded:
+	case succeeded && r.OutputErr == nil:
 		return task.ExitSuccess
+	case succeeded && r.Outcome.Reply != nil:
+		return task.ExitReplyLost
+	case succeeded && errors.Is(r.OutputErr, syscall.EPIPE):
+		return task.ExitSignalBase + int(syscall.SIGPIPE)
+	case succeeded:
+		return task.ExitInternal
 	case r.Decision.Reason == task.ReasonDeferred && r.Signal == nil:
 		return task.ExitDeferred
 	}
@@ -32,17 +37,6 @@ func (r Result) ExitCode() int {
 		return code
 	}
 	return task.ExitUnsuccessful
-}
-
-// exitOfLost is the exit status of a success whose output is lost.
-func (r Result) exitOfLost() int {
-	switch {
-	case r.Outcome.Reply != nil:
-		return task.ExitReplyLost
-	case errors.Is(r.OutputErr, syscall.EPIPE):
-		return task.ExitSignalBase + int(syscall.SIGPIPE)
-	}
-	return task.ExitInternal
 }
 
 // DeathSignal returns the signal that retry has to die of, so that its caller sees what it would have seen without

@@ -238,7 +238,8 @@ func (h History) retried(o Outcome, d Decision) History {
 	return h
 }
 
-// counting adds an outcome, without the decision. A success, or an attempt that ran for reset-after, resets the backoff.
+// counting adds an outcome, without the decision. A success, or an attempt that ran for reset-after, resets the
+// backoff.
 func (h History) counting(p *Policy, o Outcome, success bool) History {
 	h.Counted++
 	h.Longest = max(h.Longest, o.Duration)

@@ -32,19 +32,12 @@ func machine() string {
 	return boot
 }
 
-// processes returns the processes that keep selects, without zombies.
-func processes(keep func(info) bool) []info {
-	all, err := unix.SysctlKinfoProcSlice("kern.proc.all")
-	if err != nil {
-		return nil
+func allProcesses() (all []info) {
+	found, _ := unix.SysctlKinfoProcSlice("kern.proc.all")
+	for i := range found {
+		all = append(all, infoOf(&found[i]))
 	}
-	var found []info
-	for i := range all {
-		if p := infoOf(&all[i]); !p.zombie && keep(p) {
-			found = append(found, p)
-		}
-	}
-	return found
+	return all
 }
 
 // lookup describes a process; ok is false if there is none.
@@ -63,7 +56,7 @@ func infoOf(k *unix.KinfoProc) info {
 	session, _ := unix.Getsid(pid)
 	start := k.Proc.P_starttime
 	return info{
-		pid: pid, group: int(k.Eproc.Pgid), session: session, start: start.Sec*1e6 + int64(start.Usec),
+		Pid: pid, Group: int(k.Eproc.Pgid), Session: session, Start: start.Sec*1e6 + int64(start.Usec),
 		zombie: k.Proc.P_stat == stateZombie,
 	}
 }

@@ -31,23 +31,15 @@ func machine() string {
 	return string(bytes.TrimSpace(boot)) + " " + namespace
 }
 
-// processes returns the processes that keep selects, without zombies.
-func processes(keep func(info) bool) []info {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
-	var found []info
+func allProcesses() (all []info) {
+	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		if p, ok := lookup(pid); ok && !p.zombie && keep(p) {
-			found = append(found, p)
+		pid, _ := strconv.Atoi(e.Name()) // there is no process 0
+		if p, ok := lookup(pid); ok {
+			all = append(all, p)
 		}
 	}
-	return found
+	return all
 }
 
 // Fields of /proc/PID/stat, counted after "pid (name)", since the name may contain anything.
@@ -74,13 +66,13 @@ func lookup(pid int) (p info, ok bool) {
 	}
 	state := fields[statState][0]
 	return info{
-		pid: pid, group: int(number(statGroup)), session: int(number(statSession)), start: number(statStart),
+		Pid: pid, Group: int(number(statGroup)), Session: int(number(statSession)), Start: number(statStart),
 		zombie: state == 'Z' || state == 'X',
 	}, true
 }
 
 // environment returns the settings that the process was started with. It is empty for a process of another user.
 func (p info) environment() []string {
-	environ, _ := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/environ")
+	environ, _ := os.ReadFile("/proc/" + strconv.Itoa(p.Pid) + "/environ")
 	return strings.Split(string(environ), "\x00")
 }

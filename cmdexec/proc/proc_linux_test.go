@@ -14,7 +14,7 @@ import (
 // A process is found by its group, whatever its name does to the line in /proc/PID/stat. A zombie is not found.
 func TestProcesses(t *testing.T) {
 	groupRuns := func(group int) bool {
-		return len(processes(func(p info) bool { return p.group == group })) > 0
+		return len(processes(func(p info) bool { return p.Group == group })) > 0
 	}
 	for _, name := range []string{"plain", "with space", ") Z 1 1 (", "\n"} {
 		link := filepath.Join(t.TempDir(), name)

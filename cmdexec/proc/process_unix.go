@@ -132,8 +132,8 @@ func (p *Process) signalAll(sig syscall.Signal) {
 		return
 	}
 	for _, m := range p.members() {
-		if m.pid != p.pid && (sig == syscall.SIGKILL || m.group == syscall.Getpgrp()) {
-			_ = syscall.Kill(m.pid, sig)
+		if m.Pid != p.pid && (sig == syscall.SIGKILL || m.Group == syscall.Getpgrp()) {
+			_ = syscall.Kill(m.Pid, sig)
 		}
 	}
 }
@@ -154,10 +154,10 @@ func (p *Process) members() []info {
 	}
 	session, _ := unix.Getsid(0)
 	return processes(func(q info) bool {
-		if q.group != group {
-			return q.session == session && q.isNestedIn(p.taskID)
+		if q.Group != group {
+			return q.Session == session && q.isNestedIn(p.taskID)
 		}
-		return !p.shared || q.pid == p.pid || q.hasEnvironment(EnvTaskID+"="+p.taskID)
+		return !p.shared || q.Pid == p.pid || q.hasEnvironment(EnvTaskID+"="+p.taskID)
 	})
 }
 

@@ -16,9 +16,16 @@ import (
 
 // info is a process as the system describes it.
 type info struct {
-	pid, group, session int
-	start               int64 // in a unit of the system, since its boot or since 1970
-	zombie              bool
+	Pid     int   `json:"pid"`
+	Group   int   `json:"group"`
+	Session int   `json:"session"`
+	Start   int64 `json:"start"` // in a unit of the system, since its boot or since 1970
+	zombie  bool
+}
+
+// processes returns the processes that keep selects, without zombies.
+func processes(keep func(info) bool) []info {
+	return slices.DeleteFunc(allProcesses(), func(p info) bool { return p.zombie || !keep(p) })
 }
 
 // hasEnvironment reports whether the process was started with all of these settings.
@@ -35,13 +42,10 @@ func (p info) isNestedIn(taskID string) bool {
 	})
 }
 
-// token tells a later run where the processes of an attempt are found. The journal stores it as JSON.
+// token tells a later run how to find the processes of an attempt. The journal stores it as JSON.
 type token struct {
 	Shared  bool   `json:"shared,omitempty"` // the group was retry's own
-	Pid     int    `json:"pid"`
-	Group   int    `json:"group"`
-	Session int    `json:"session"`
-	Start   int64  `json:"start"` // when the process was started
+	info           // of the process that was started
 	Machine string `json:"machine"`
 }
 
@@ -51,9 +55,7 @@ func (p *Process) Token() string {
 	if !ok {
 		return ""
 	}
-	text, _ := json.Marshal(token{ // which cannot fail for numbers and strings
-		Shared: p.shared, Pid: found.pid, Group: found.group, Session: found.session, Start: found.start, Machine: machine(),
-	})
+	text, _ := json.Marshal(token{p.shared, found, machine()}) // which cannot fail for numbers and strings
 	return string(text)
 }
 
@@ -72,17 +74,17 @@ func (s Survivors) Find(t *task.Task, a task.Attempt) string {
 	case 0:
 		return ""
 	case 1:
-		return fmt.Sprintf("process %d", found[0].pid)
+		return fmt.Sprintf("process %d", found[0].Pid)
 	}
-	return fmt.Sprintf("%d processes (process group %d)", len(found), found[0].group)
+	return fmt.Sprintf("%d processes (process group %d)", len(found), found[0].Group)
 }
 
 // Signal implements runner.Survivors. A stopped process handles a signal only after a CONT.
 func (s Survivors) Signal(t *task.Task, a task.Attempt, sig os.Signal) {
 	number, _ := sig.(syscall.Signal) // every signal is one; 0 would have no effect
 	for _, p := range survivors(t, a) {
-		_ = syscall.Kill(p.pid, number)
-		_ = syscall.Kill(p.pid, syscall.SIGCONT)
+		_ = syscall.Kill(p.Pid, number)
+		_ = syscall.Kill(p.Pid, syscall.SIGCONT)
 	}
 }
 
@@ -90,30 +92,30 @@ func survivors(t *task.Task, a task.Attempt) []info {
 	self := os.Getpid()
 	if a.Process == "" { // it was short, or its retry died before it stored the token
 		return processes(func(p info) bool {
-			return p.pid != self && p.hasEnvironment(EnvTaskID+"="+t.ID, EnvAttempt+"="+strconv.Itoa(a.Number))
+			return p.Pid != self && p.hasEnvironment(EnvTaskID+"="+t.ID, EnvAttempt+"="+strconv.Itoa(a.Number))
 		})
 	}
 	var known token
 	if err := json.Unmarshal([]byte(a.Process), &known); err != nil || known.Machine != machine() {
 		return nil // the machine has been rebooted since
 	}
-	if leader, ok := lookup(known.Pid); ok && !known.Shared && leader.start != known.Start {
+	if leader, ok := lookup(known.Pid); ok && !known.Shared && leader.Start != known.Start {
 		known.Group = -1 // the number of the leader was given to another process, so the whole group had ended
 	}
-	return processes(func(p info) bool { return p.pid != self && known.covers(p, t.ID) })
+	return processes(func(p info) bool { return p.Pid != self && known.covers(p, t.ID) })
 }
 
-// covers reports whether a process belongs to the attempt. The system gives the number of a group to no other group
-// while it has members: a younger process in the same session, with that group but not its leader, is in the same group
-// still.
+// covers reports whether a process belongs to the attempt. The system does not give the number of a group to another
+// group while it has members. So a younger process with this group and session, but not its leader, is in the same
+// group.
 func (k token) covers(p info, taskID string) bool {
 	switch {
-	case p.group != k.Group:
-		return p.session == k.Session && p.isNestedIn(taskID)
-	case p.pid == k.Pid:
-		return p.start == k.Start
+	case p.Group != k.Group:
+		return p.Session == k.Session && p.isNestedIn(taskID)
+	case p.Pid == k.Pid:
+		return p.Start == k.Start
 	case k.Shared:
 		return p.hasEnvironment(EnvTaskID + "=" + taskID)
 	}
-	return p.session == k.Session && p.start >= k.Start && p.pid != k.Group
+	return p.Session == k.Session && p.Start >= k.Start && p.Pid != k.Group
 }
