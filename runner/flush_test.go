@@ -14,9 +14,8 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Output is passed on when the outcome is in the journal, once an attempt, and before anybody is told that the attempt
-// ended.
-func TestReleaseFollowsEachAttempt(t *testing.T) {
+// Flush is called once for each attempt, after Record and before the observer is told of the end.
+func TestFlushFollowsEachAttempt(t *testing.T) {
 	tests := []struct {
 		name     string
 		change   func(*task.Policy)
@@ -25,30 +24,30 @@ func TestReleaseFollowsEachAttempt(t *testing.T) {
 		want     []string
 	}{
 		{"a rescue", nil, nil, []task.Outcome{exit(1), exit(0)}, []string{
-			"claim", "started", "record retry PENDING", "release PENDING", "ended retry",
-			"claim", "started", "record succeeded SUCCEEDED", "release SUCCEEDED", "ended succeeded", "finished succeeded"}},
+			"claim", "started", "record retry PENDING", "flush PENDING", "ended retry",
+			"claim", "started", "record succeeded SUCCEEDED", "flush SUCCEEDED", "ended succeeded", "finished succeeded"}},
 		{"a failure", func(p *task.Policy) { p.Attempts = 1 }, nil, []task.Outcome{exit(1)}, []string{
-			"claim", "started", "record exhausted EXHAUSTED", "release EXHAUSTED", "ended exhausted", "finished exhausted"}},
+			"claim", "started", "record exhausted EXHAUSTED", "flush EXHAUSTED", "ended exhausted", "finished exhausted"}},
 		{"interrupted", nil, nil, []task.Outcome{stopping(143, syscall.SIGTERM)}, []string{
-			"claim", "started", "record interrupted PENDING", "release PENDING", "ended interrupted", "finished interrupted"}},
+			"claim", "started", "record interrupted PENDING", "flush PENDING", "ended interrupted", "finished interrupted"}},
 		{"cancelled meanwhile", nil, map[string]error{"record": task.ErrNotOwner}, []task.Outcome{exit(1)}, []string{
-			"claim", "started", "record retry PENDING", "release CANCELLED", "ended cancelled", "finished cancelled"}},
+			"claim", "started", "record retry PENDING", "flush CANCELLED", "ended cancelled", "finished cancelled"}},
 		{"never begun", nil, map[string]error{"claim": task.ErrNotOwner}, []task.Outcome{exit(1)}, []string{"claim", "finished cancelled"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, tt.change, tt.outcomes...)
+				b := newRig(t, tt.change, tt.outcomes...)
 				b.executor.plain, b.journal.refuse = true, tt.refuse
 				if _, err := b.Run(t.Context(), b.task); err != nil || !slices.Equal(b.lines, tt.want) {
-					t.Errorf("%v\ngot  %q\nwant %q", err, b.lines, tt.want)
+					t.Errorf("got error %v, events %q\nwant %q", err, b.lines, tt.want)
 				}
 			})
 		})
 	}
 }
 
-// A success whose output is lost is none for who called retry; a failure is the same with its output and without.
+// A success whose output is lost is a failure for the caller of retry. For a failure lost output changes nothing.
 func TestLostOutput(t *testing.T) {
 	pipe := &os.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.EPIPE}
 	full := &os.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}
@@ -78,40 +77,44 @@ func TestLostOutput(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, func(p *task.Policy) { p.Attempts, p.Consecutive = 1, max(1, tt.consecutive) }, tt.outcome)
+				b := newRig(t, func(p *task.Policy) { p.Attempts, p.Consecutive = 1, max(1, tt.consecutive) }, tt.outcome)
 				b.executor.plain, b.executor.lost, b.executor.sig = true, tt.lost, tt.sig
 				result, err := b.Run(t.Context(), b.task)
-				if err != nil || result.ExitCode() != tt.code || result.DeathSignal() != tt.death || !errors.Is(result.OutputErr, tt.lost) {
-					t.Errorf("exit %d, death %v, %+v, %v", result.ExitCode(), result.DeathSignal(), result, err)
+				check(t, "error", err, nil)
+				check(t, "exit code", result.ExitCode(), tt.code)
+				check(t, "death signal", result.DeathSignal(), tt.death)
+				if !errors.Is(result.OutputErr, tt.lost) {
+					t.Errorf("output error: got %v, want %v", result.OutputErr, tt.lost)
 				}
-				if w := b.witness.warnings; len(w) != tt.warnings || (len(w) > 0 && !strings.HasPrefix(w[0], "pass on the command's output: ")) {
-					t.Errorf("warnings %q", w)
+				w := b.observer.warnings
+				check(t, "number of warnings", len(w), tt.warnings)
+				if len(w) > 0 && !strings.HasPrefix(w[0], "pass on the command's output: ") {
+					t.Errorf("got warnings %q, want the command's output", w)
 				}
-				if b.task.Last.Outcome != tt.outcome || !b.task.Status.Finished() {
-					t.Errorf("the task is %s, its last attempt %+v", b.task.Status, b.task.Last)
-				}
+				check(t, "last outcome", b.task.Last.Outcome, tt.outcome)
+				check(t, "finished", b.task.Status.Finished(), true)
 			})
 		})
 	}
 }
 
-// The signal that stopped the attempt goes before one that came later, while its output was passed on.
+// The signal that stopped the attempt counts, not a later one that arrived during Flush.
 func TestTheFirstSignalCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, nil, task.Outcome{Exit: 143, Signal: "SIGTERM", Stop: syscall.SIGTERM})
+		b := newRig(t, nil, task.Outcome{Exit: 143, Signal: "SIGTERM", Stop: syscall.SIGTERM})
 		b.executor.plain, b.executor.sig, b.executor.lost = true, syscall.SIGINT, task.ErrStopped
 		result, err := b.Run(t.Context(), b.task)
-		if err != nil || result.Signal != syscall.SIGTERM || result.DeathSignal() != syscall.SIGTERM || b.task.Status != task.Pending {
-			t.Errorf("%+v, %v, %s", result, err, b.task.Status)
-		}
-		if b.journal.claims != 1 || len(b.journal.log) != 2 {
-			t.Errorf("journal %q", b.journal.log)
-		}
+		check(t, "error", err, nil)
+		check(t, "signal", result.Signal, syscall.SIGTERM)
+		check(t, "death signal", result.DeathSignal(), syscall.SIGTERM)
+		check(t, "status", b.task.Status, task.Pending)
+		check(t, "claims", b.journal.claims, 1)
+		check(t, "number of journal", len(b.journal.log), 2)
 	})
 }
 
-// A signal that comes between an attempt and the wait ends the run as during the wait, and says so in the journal.
-func TestASignalInReleaseEndsTheRun(t *testing.T) {
+// A signal between an attempt and the wait ends the run as during the wait, and the journal records it.
+func TestASignalInFlushEndsTheRun(t *testing.T) {
 	tests := []struct {
 		sig    os.Signal
 		status task.Status
@@ -123,33 +126,33 @@ func TestASignalInReleaseEndsTheRun(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.sig.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, nil, exit(1))
+				b := newRig(t, nil, exit(1))
 				b.executor.sig, b.executor.lost = tt.sig, task.ErrStopped
 				begun := time.Now()
 				result, err := b.Run(t.Context(), b.task)
-				if err != nil || result.Signal != tt.sig || result.DeathSignal() != tt.sig || result.ExitCode() != 1 || b.task.Status != tt.status {
-					t.Errorf("%+v, %v, %s", result, err, b.task.Status)
-				}
-				if last := b.journal.log[len(b.journal.log)-1]; last != tt.log {
-					t.Errorf("journal: %q", b.journal.log)
-				}
+				check(t, "error", err, nil)
+				check(t, "signal", result.Signal, tt.sig)
+				check(t, "death signal", result.DeathSignal(), tt.sig)
+				check(t, "exit code", result.ExitCode(), 1)
+				check(t, "status", b.task.Status, tt.status)
+				check(t, "last entry", b.journal.log[len(b.journal.log)-1], tt.log)
 				if due := begun.Add(11 * time.Second); tt.status == task.Pending && !b.task.NextAttemptAt.Equal(due) {
-					t.Errorf("next attempt at %v, was due at %v", b.task.NextAttemptAt, due)
+					t.Errorf("next attempt: got %v, want %v", b.task.NextAttemptAt, due)
 				}
 			})
 		})
 	}
 }
 
-// A task that succeeded has succeeded, even where the signal kept its output back: what it did is not to be done again.
-func TestASignalInReleaseLeavesASuccess(t *testing.T) {
+// A task that succeeded stays so, even if a signal kept its output from being written: it must not run again.
+func TestASignalInFlushLeavesASuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, nil, exit(0))
+		b := newRig(t, nil, exit(0))
 		b.executor.sig, b.executor.lost = syscall.SIGINT, task.ErrStopped
 		_, err := b.Run(t.Context(), b.task)
-		if want := []string{"claim", "record succeeded SUCCEEDED"}; err != nil || b.task.Status != task.Succeeded || !slices.Equal(b.journal.log, want) {
-			t.Errorf("%v, %s, journal %q", err, b.task.Status, b.journal.log)
-		}
+		check(t, "error", err, nil)
+		check(t, "status", b.task.Status, task.Succeeded)
+		check(t, "journal", b.journal.log, []string{"claim", "record succeeded SUCCEEDED"})
 	})
 }
 
@@ -180,34 +183,34 @@ func TestFinal(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tt.outcome.Final = true
-				b := newBench(t, tt.change, tt.outcome)
+				b := newRig(t, tt.change, tt.outcome)
 				b.executor.plain = true
 				begun := time.Now()
 				result, err := b.Run(t.Context(), b.task)
-				if err != nil || b.task.Status != tt.status || result.ExitCode() != tt.code || b.journal.claims != 1 || time.Since(begun) != 0 {
-					t.Errorf("%+v, %v, %s after %d attempts and %v", result, err, b.task.Status, b.journal.claims, time.Since(begun))
-				}
+				check(t, "error", err, nil)
+				check(t, "status", b.task.Status, tt.status)
+				check(t, "exit code", result.ExitCode(), tt.code)
+				check(t, "claims", b.journal.claims, 1)
+				check(t, "time", time.Since(begun), time.Duration(0))
 				if tt.status == task.Failed && b.task.Reason != task.ReasonNotEligible {
-					t.Errorf("reason %q", b.task.Reason)
+					t.Errorf("got reason %q, want %q", b.task.Reason, task.ReasonNotEligible)
 				}
 			})
 		})
 	}
 }
 
-// Where an attempt's processes are is noted while it is in flight.
+// The process of an attempt is recorded while the attempt runs.
 func TestStartedIsNoted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, nil, exit(1), exit(0))
+		b := newRig(t, nil, exit(1), exit(0))
 		b.executor.process = "token"
 		_, _ = b.Run(t.Context(), b.task)
 		want := []string{
 			"claim", "note 1 token", "record retry PENDING",
 			"claim", "note 2 token", "record succeeded SUCCEEDED",
 		}
-		if !slices.Equal(b.journal.log, want) {
-			t.Errorf("journal: %q", b.journal.log)
-		}
+		check(t, "journal", b.journal.log, want)
 	})
 }
 
@@ -243,7 +246,10 @@ func TestDeathSignalOfLostOutput(t *testing.T) {
 		name string
 		lost error
 		want os.Signal
-	}{{"passed on", nil, nil}, {"stopped", task.ErrStopped, syscall.SIGTERM}, {"wrapped", fmt.Errorf("x: %w", task.ErrStopped), syscall.SIGTERM}, {"EPIPE", syscall.EPIPE, nil}} {
+	}{
+		{"passed on", nil, nil}, {"stopped", task.ErrStopped, syscall.SIGTERM},
+		{"wrapped", fmt.Errorf("x: %w", task.ErrStopped), syscall.SIGTERM}, {"EPIPE", syscall.EPIPE, nil},
+	} {
 		for _, verdict := range []task.Verdict{task.VerdictSucceeded, task.VerdictFailed, task.VerdictExhausted} {
 			r := Result{Decision: task.Decision{Verdict: verdict}, Outcome: task.Outcome{Stop: syscall.SIGTERM}, Signal: syscall.SIGTERM, OutputErr: tt.lost}
 			if got := r.DeathSignal(); got != tt.want {

@@ -14,9 +14,9 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// hooks is a Hooks that notes what it is asked to run.
+// hooks is a Hooks that records its calls.
 type hooks struct {
-	*diary
+	*events
 	takes time.Duration
 	err   error
 }
@@ -35,14 +35,14 @@ func (h *hooks) Run(_ context.Context, t *task.Task, command string, signals <-c
 	}
 }
 
-// withHooks has the task want all of them.
-func (b *bench) withHooks(takes time.Duration, err error) {
-	b.Hooks = &hooks{diary: b.diary, takes: takes, err: err}
+// withHooks gives the task all hooks.
+func (b *rig) withHooks(takes time.Duration, err error) {
+	b.Hooks = &hooks{events: b.events, takes: takes, err: err}
 	b.task.Options.OnRetry, b.task.Options.OnSuccess, b.task.Options.OnFailure = "on-retry", "on-success", "on-failure"
 }
 
-// hooksRun are the hooks that have run, each with the task's status.
-func (b *bench) hooksRun() (ran []string) {
+// hooksRun returns the hooks that have run, each with the status of the task.
+func (b *rig) hooksRun() (ran []string) {
 	for _, line := range b.lines {
 		if hook, ok := strings.CutPrefix(line, "hook "); ok {
 			ran = append(ran, hook)
@@ -52,7 +52,7 @@ func (b *bench) hooksRun() (ran []string) {
 }
 
 // after sends a signal when so much time has passed.
-func (b *bench) after(d time.Duration, sig os.Signal) {
+func (b *rig) after(d time.Duration, sig os.Signal) {
 	go func() {
 		time.Sleep(d)
 		b.signals <- sig
@@ -82,45 +82,45 @@ func TestHooks(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, tt.change, tt.outcomes...)
+				b := newRig(t, tt.change, tt.outcomes...)
 				b.executor.plain = true
 				b.withHooks(0, nil)
-				if _, err := b.Run(t.Context(), b.task); err != nil || !slices.Equal(b.hooksRun(), tt.want) {
-					t.Errorf("%v, ran %q, want %q", err, b.hooksRun(), tt.want)
-				}
+				_, err := b.Run(t.Context(), b.task)
+				check(t, "error", err, nil)
+				check(t, "hooks", b.hooksRun(), tt.want)
 			})
 		})
 	}
 }
 
-// A task that wants none has none run, and a runner that cannot run any ignores them.
+// No hook runs for a task without hooks, or in a runner without Hooks.
 func TestNoHooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, nil, exit(1), exit(0))
-		b.Hooks = &hooks{diary: b.diary}
-		if _, err := b.Run(t.Context(), b.task); err != nil || b.hooksRun() != nil {
-			t.Errorf("%v, ran %q", err, b.hooksRun())
-		}
-		b = newBench(t, nil, exit(1), exit(0))
+		b := newRig(t, nil, exit(1), exit(0))
+		b.Hooks = &hooks{events: b.events}
+		_, err := b.Run(t.Context(), b.task)
+		check(t, "error", err, nil)
+		check(t, "number of hooks", len(b.hooksRun()), 0)
+		b = newRig(t, nil, exit(1), exit(0))
 		b.withHooks(0, nil)
 		b.Hooks = nil
-		if _, err := b.Run(t.Context(), b.task); err != nil || len(b.witness.warnings) > 0 || b.task.Status != task.Succeeded {
-			t.Errorf("%v, %q, %s", err, b.witness.warnings, b.task.Status)
+		if _, err := b.Run(t.Context(), b.task); err != nil || len(b.observer.warnings) > 0 || b.task.Status != task.Succeeded {
+			t.Errorf("got error %v, warnings %q, status %s, want a success", err, b.observer.warnings, b.task.Status)
 		}
 	})
 }
 
-// A hook runs after what it is about is written down and told, so that it can ask the journal or send the report.
+// A hook runs after the journal and the observer got the event, so that it can read the journal or send the report.
 func TestHooksAreInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, nil, exit(1), exit(0))
+		b := newRig(t, nil, exit(1), exit(0))
 		b.withHooks(0, nil)
 		if _, err := b.Run(t.Context(), b.task); err != nil {
 			t.Fatal(err)
 		}
 		want := []string{
-			"claim", "started", "record retry PENDING", "release PENDING", "ended retry", "hook on-retry PENDING",
-			"claim", "started", "record succeeded SUCCEEDED", "release SUCCEEDED", "ended succeeded", "finished succeeded", "hook on-success SUCCEEDED",
+			"claim", "started", "record retry PENDING", "flush PENDING", "ended retry", "hook on-retry PENDING",
+			"claim", "started", "record succeeded SUCCEEDED", "flush SUCCEEDED", "ended succeeded", "finished succeeded", "hook on-success SUCCEEDED",
 		}
 		if !slices.Equal(b.lines, want) {
 			t.Errorf("got  %q\nwant %q", b.lines, want)
@@ -128,7 +128,7 @@ func TestHooksAreInOrder(t *testing.T) {
 	})
 }
 
-// The delay counts from the end of the attempt: a hook takes its time from it, and does not put the next attempt off.
+// The delay counts from the end of the attempt. A hook runs during it and does not make it longer.
 func TestAHookIsInsideTheDelay(t *testing.T) {
 	tests := []struct{ takes, second time.Duration }{
 		{0, 11 * time.Second}, {4 * time.Second, 11 * time.Second}, {10 * time.Second, 11 * time.Second}, {25 * time.Second, 26 * time.Second},
@@ -136,12 +136,10 @@ func TestAHookIsInsideTheDelay(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.takes.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, nil, exit(1), exit(0))
+				b := newRig(t, nil, exit(1), exit(0))
 				b.withHooks(tt.takes, nil)
 				_, _ = b.Run(t.Context(), b.task)
-				if want := []time.Duration{0, tt.second}; !slices.Equal(b.executor.starts, want) {
-					t.Errorf("attempts started at %v, want %v", b.executor.starts, want)
-				}
+				check(t, "starts", b.executor.starts, []time.Duration{0, tt.second})
 			})
 		})
 	}
@@ -150,20 +148,21 @@ func TestAHookIsInsideTheDelay(t *testing.T) {
 func TestAFailingHookIsAWarning(t *testing.T) {
 	for _, last := range []task.Outcome{exit(0), exit(7)} {
 		synctest.Test(t, func(t *testing.T) {
-			b := newBench(t, func(p *task.Policy) { p.Attempts = 2 }, exit(1), last)
-			plain := newBench(t, func(p *task.Policy) { p.Attempts = 2 }, exit(1), last)
+			b := newRig(t, func(p *task.Policy) { p.Attempts = 2 }, exit(1), last)
+			plain := newRig(t, func(p *task.Policy) { p.Attempts = 2 }, exit(1), last)
 			failure := errors.New("exit status 3")
 			b.withHooks(time.Second, failure)
 			result, err := b.Run(t.Context(), b.task)
 			same, _ := plain.Run(t.Context(), plain.task)
-			if err != nil || result.ExitCode() != same.ExitCode() || result.Decision != same.Decision || result.Signal != nil || b.task.Status != plain.task.Status {
-				t.Errorf("%+v, %v, %s; without hooks %+v, %s", result, err, b.task.Status, same, plain.task.Status)
-			}
-			if !slices.Equal(b.journal.log, plain.journal.log) || !slices.Equal(b.witness.log, plain.witness.log) {
-				t.Errorf("journal %q, told %q", b.journal.log, b.witness.log)
-			}
-			if w := b.witness.warnings; len(w) != 2 || w[0] != `hook "on-retry": exit status 3` {
-				t.Errorf("warnings %q", w)
+			check(t, "error", err, nil)
+			check(t, "exit code", result.ExitCode(), same.ExitCode())
+			check(t, "result.Decision", result.Decision, same.Decision)
+			check(t, "signal", result.Signal, nil)
+			check(t, "status", b.task.Status, plain.task.Status)
+			check(t, "journal", b.journal.log, plain.journal.log)
+			check(t, "observer", b.observer.log, plain.observer.log)
+			if w := b.observer.warnings; len(w) != 2 || w[0] != `hook "on-retry": exit status 3` {
+				t.Errorf("got warnings %q, want exit status 3 twice", w)
 			}
 		})
 	}
@@ -185,130 +184,124 @@ func TestASignalInAHookEndsTheRun(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.sig.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, nil, exit(7))
+				b := newRig(t, nil, exit(7))
 				b.withHooks(5*time.Second, nil)
 				b.after(3*time.Second, tt.sig)
 				begun := time.Now()
 				result, err := b.Run(t.Context(), b.task)
-				if err != nil || result.Signal != tt.sig || result.DeathSignal() != tt.sig || result.ExitCode() != tt.code || b.task.Status != tt.status {
-					t.Errorf("%+v, %v, %s", result, err, b.task.Status)
-				}
-				if took := time.Since(begun); took != 3*time.Second || b.journal.claims != 1 {
-					t.Errorf("ended after %v and %d claims", took, b.journal.claims)
-				}
-				if last := b.journal.log[len(b.journal.log)-1]; last != tt.log {
-					t.Errorf("journal: %q", last)
-				}
+				check(t, "error", err, nil)
+				check(t, "signal", result.Signal, tt.sig)
+				check(t, "death signal", result.DeathSignal(), tt.sig)
+				check(t, "exit code", result.ExitCode(), tt.code)
+				check(t, "status", b.task.Status, tt.status)
+				check(t, "time", time.Since(begun), 3*time.Second)
+				check(t, "claims", b.journal.claims, 1)
+				check(t, "last entry", b.journal.log[len(b.journal.log)-1], tt.log)
 				if due := begun.Add(11 * time.Second); tt.status == task.Pending && !b.task.NextAttemptAt.Equal(due) {
-					t.Errorf("next attempt at %v, was due at %v", b.task.NextAttemptAt, due)
+					t.Errorf("next attempt: got %v, want %v", b.task.NextAttemptAt, due)
 				}
-				if ran := b.hooksRun(); len(ran) != 1 || len(b.witness.warnings) > 0 {
-					t.Errorf("ran %q, warned %q", ran, b.witness.warnings)
+				if ran := b.hooksRun(); len(ran) != 1 || len(b.observer.warnings) > 0 {
+					t.Errorf("got hooks %q, warnings %q, want one hook", ran, b.observer.warnings)
 				}
 			})
 		})
 	}
 }
 
-// What happened to the task has happened. But retry dies of a signal in its last hook, as a shell would that ran both.
+// A signal in the last hook does not change the result of the task, but retry dies of it, as a shell would.
 func TestASignalInALastHook(t *testing.T) {
 	for _, code := range []int{0, 7} {
 		for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, func(p *task.Policy) { p.Attempts = 1 }, exit(code))
+				b := newRig(t, func(p *task.Policy) { p.Attempts = 1 }, exit(code))
 				b.withHooks(time.Hour, nil)
 				b.after(3*time.Second, sig)
 				result, err := b.Run(t.Context(), b.task)
-				if err != nil || result.ExitCode() != code || result.DeathSignal() != sig || !b.task.Status.Finished() || b.task.Status == task.Cancelled {
-					t.Errorf("%v, exit %d: %+v, %v, %s", sig, code, result, err, b.task.Status)
+				check(t, "error", err, nil)
+				check(t, "exit code", result.ExitCode(), code)
+				check(t, "death signal", result.DeathSignal(), sig)
+				if !b.task.Status.Finished() || b.task.Status == task.Cancelled {
+					t.Errorf("got status %s, want the end of the attempt", b.task.Status)
 				}
-				if want := "record " + string(b.task.Last.Decision.Verdict) + " " + string(b.task.Status); b.journal.log[len(b.journal.log)-1] != want {
-					t.Errorf("journal %q", b.journal.log)
-				}
+				check(t, "last entry", b.journal.log[len(b.journal.log)-1], "record "+string(b.task.Last.Decision.Verdict)+" "+string(b.task.Status))
 			})
 		}
 	}
 }
 
-// A signal that ended the run has the last word: who sent it waits for the end, not for a hook.
+// No hook runs after a signal that ended the run: its sender waits for the end.
 func TestNoHookAfterASignal(t *testing.T) {
 	t.Run("in a wait", func(t *testing.T) {
 		for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, nil, exit(1))
+				b := newRig(t, nil, exit(1))
 				b.withHooks(0, nil)
 				b.after(4*time.Second, sig)
 				_, _ = b.Run(t.Context(), b.task)
-				if ran := b.hooksRun(); len(ran) != 1 {
-					t.Errorf("%v: ran %q", sig, ran)
-				}
+				check(t, "number of hooks", len(b.hooksRun()), 1)
 			})
 		}
 	})
 	t.Run("with the end of the context", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			b := newBench(t, nil, exit(1))
+			b := newRig(t, nil, exit(1))
 			b.withHooks(0, nil)
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
 			_, _ = b.Run(ctx, b.task)
-			if ran := b.hooksRun(); len(ran) != 1 {
-				t.Errorf("ran %q", ran)
-			}
+			check(t, "number of hooks", len(b.hooksRun()), 1)
 		})
 	})
 }
 
-// Who cancelled the task wanted it to end; it did not fail.
+// A task that was cancelled did not fail, so no hook runs.
 func TestNoHookForATakenTask(t *testing.T) {
 	for _, call := range []string{"claim", "record"} {
 		synctest.Test(t, func(t *testing.T) {
-			b := newBench(t, func(p *task.Policy) { p.Attempts = 1 }, exit(1))
+			b := newRig(t, func(p *task.Policy) { p.Attempts = 1 }, exit(1))
 			b.withHooks(0, nil)
 			b.journal.refuse = map[string]error{call: task.ErrNotOwner}
-			if _, err := b.Run(t.Context(), b.task); err != nil || b.hooksRun() != nil {
-				t.Errorf("%s: %v, ran %q", call, err, b.hooksRun())
-			}
+			_, err := b.Run(t.Context(), b.task)
+			check(t, "error", err, nil)
+			check(t, "number of hooks", len(b.hooksRun()), 0)
 		})
 	}
 }
 
-// A budget that ends while a hook runs ends the task: no attempt begins that would be stopped at once.
+// If the budget ends while a hook runs, no further attempt begins.
 func TestABudgetThatEndsInAHook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(p *task.Policy) { p.Budget = 30 * time.Second }, exit(7))
+		b := newRig(t, func(p *task.Policy) { p.Budget = 30 * time.Second }, exit(7))
 		b.withHooks(time.Minute, nil)
 		result, err := b.Run(t.Context(), b.task)
-		if err != nil || b.task.Status != task.Exhausted || b.task.Reason != task.ReasonBudget || result.ExitCode() != 7 || len(b.executor.starts) != 1 {
-			t.Errorf("%+v, %v, %s (%s) after attempts at %v", result, err, b.task.Status, b.task.Reason, b.executor.starts)
-		}
-		if want := []string{"claim", "record retry PENDING", "settle exhausted EXHAUSTED"}; !slices.Equal(b.journal.log, want) {
-			t.Errorf("journal: %q", b.journal.log)
-		}
-		if want := []string{"on-retry PENDING", "on-failure EXHAUSTED"}; !slices.Equal(b.hooksRun(), want) {
-			t.Errorf("ran %q", b.hooksRun())
-		}
+		check(t, "error", err, nil)
+		check(t, "status", b.task.Status, task.Exhausted)
+		check(t, "reason", b.task.Reason, task.ReasonBudget)
+		check(t, "exit code", result.ExitCode(), 7)
+		check(t, "number of starts", len(b.executor.starts), 1)
+		check(t, "journal", b.journal.log, []string{"claim", "record retry PENDING", "settle exhausted EXHAUSTED"})
+		check(t, "hooks", b.hooksRun(), []string{"on-retry PENDING", "on-failure EXHAUSTED"})
 	})
 }
 
-// The hooks of a task that a resume finds used up are run as by the run that would have seen it.
+// A resume that finds no attempt left runs the hooks that the interrupted run would have run.
 func TestHooksOfAResume(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(*task.Policy)
-		before func(*bench)
+		before func(*rig)
 		want   []string
 	}{
-		{"crashes", nil, func(b *bench) {
+		{"crashes", nil, func(b *rig) {
 			b.task.Status, b.task.AttemptCount, b.task.History.Crashes = task.InFlight, 3, 2
 			b.task.Last = task.Attempt{Number: 3, Outcome: task.Crashed()}
 		}, []string{"on-failure EXHAUSTED"}},
-		{"budget", func(p *task.Policy) { p.Budget = time.Minute }, func(b *bench) {
+		{"budget", func(p *task.Policy) { p.Budget = time.Minute }, func(b *rig) {
 			b.task.AttemptCount = 1
 			time.Sleep(time.Hour)
 		}, []string{"on-failure EXHAUSTED"}},
-		{"goes on", nil, func(b *bench) { b.task.AttemptCount = 1 }, []string{"on-success SUCCEEDED"}},
-		{"cancelled meanwhile", func(p *task.Policy) { p.Budget = time.Minute }, func(b *bench) {
+		{"goes on", nil, func(b *rig) { b.task.AttemptCount = 1 }, []string{"on-success SUCCEEDED"}},
+		{"cancelled meanwhile", func(p *task.Policy) { p.Budget = time.Minute }, func(b *rig) {
 			b.task.AttemptCount = 1
 			b.journal.refuse = map[string]error{"settle": task.ErrNotOwner}
 			time.Sleep(time.Hour)
@@ -317,12 +310,12 @@ func TestHooksOfAResume(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, tt.change, exit(0))
+				b := newRig(t, tt.change, exit(0))
 				b.withHooks(0, nil)
 				tt.before(b)
-				if _, err := b.Resume(t.Context(), b.task); err != nil || !slices.Equal(b.hooksRun(), tt.want) {
-					t.Errorf("%v, ran %q, want %q", err, b.hooksRun(), tt.want)
-				}
+				_, err := b.Resume(t.Context(), b.task)
+				check(t, "error", err, nil)
+				check(t, "hooks", b.hooksRun(), tt.want)
 			})
 		})
 	}

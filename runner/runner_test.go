@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"slices"
 	"syscall"
 	"testing"
@@ -36,7 +37,7 @@ func policy(t *testing.T, change func(*task.Policy)) *task.Policy {
 	return &p
 }
 
-// answered is the outcome of a request whose attempt came to an event.
+// answered is the outcome of a request that ended in an event.
 func answered(event string, class task.Class, change func(*task.Reply)) task.Outcome {
 	o := task.Outcome{Exit: 22, Duration: time.Second, Reply: &task.Reply{Default: task.Eligibility{Class: class, Event: event}}}
 	if change != nil {
@@ -55,24 +56,24 @@ func reply(status int) task.Outcome {
 	return o
 }
 
-// diary is what happened to a task, in order, whoever saw it.
-type diary struct{ lines []string }
+// events are the calls of all interfaces of a runner, in order.
+type events struct{ lines []string }
 
-func (d *diary) note(line string) {
+func (d *events) note(line string) {
 	if d != nil {
 		d.lines = append(d.lines, line)
 	}
 }
 
-// script is an Executor that plays outcomes, one an attempt, the last one again and again.
+// script is an Executor that returns outcomes in order, and then the last one again and again.
 type script struct {
-	*diary
+	*events
 	outcomes []task.Outcome
 	starts   []time.Duration // of each attempt, since the first
 	begun    time.Time
 	plain    bool      // the outcomes are as they are, whatever happens meanwhile
 	process  string    // what it says of its processes, where that is not empty
-	sig      os.Signal // what Release returns
+	sig      os.Signal // what Flush returns
 	lost     error
 }
 
@@ -99,25 +100,25 @@ func (s *script) Execute(ctx context.Context, _ *task.Task, c Call) task.Outcome
 }
 
 func (s *script) Flush(t *task.Task, _ <-chan os.Signal) (os.Signal, error) {
-	s.note("release " + string(t.Status))
+	s.note("flush " + string(t.Status))
 	return s.sig, s.lost
 }
 
 func (s *script) HoldsOutput(*task.Task) bool { return true }
 
-// memory is a Journal that notes what it is told, in order.
+// memory is a Journal that records its calls, in order.
 type memory struct {
-	*diary
+	*events
 	log    []string
 	claims int
-	busy   func()           // what happens while a claim waits for its turn
+	busy   func()           // what happens while a claim waits
 	nested int              // how often nested tasks were to be cancelled
 	refuse map[string]error // by the name of the call
 }
 
 func (m *memory) note(line string) {
 	m.log = append(m.log, line)
-	m.diary.note(line)
+	m.events.note(line)
 }
 
 func (m *memory) Claim(_ context.Context, t *task.Task, _ time.Time) error {
@@ -152,87 +153,82 @@ func (m *memory) Settle(_ context.Context, t *task.Task, d task.Decision) error 
 	return m.refuse["settle"]
 }
 
-// witness is an Observer that notes what it is told.
-type witness struct {
-	*diary
+// observer is an Observer that records its calls.
+type observer struct {
+	*events
 	log      []string
 	warnings []string
 }
 
-func (w *witness) note(line string) {
+func (w *observer) note(line string) {
 	w.log = append(w.log, line)
-	w.diary.note(line)
+	w.events.note(line)
 }
 
-func (w *witness) Started(*task.Task) { w.note("started") }
+func (w *observer) Started(*task.Task) { w.note("started") }
 
-func (w *witness) Ended(_ *task.Task, a task.Attempt) { w.note("ended " + string(a.Decision.Verdict)) }
+func (w *observer) Ended(_ *task.Task, a task.Attempt) { w.note("ended " + string(a.Decision.Verdict)) }
 
-func (w *witness) Waiting(*task.Task, time.Duration) time.Duration {
+func (w *observer) Waiting(*task.Task, time.Duration) time.Duration {
 	return time.Second
 }
 
-func (w *witness) Finished(_ *task.Task, r Result) { w.note("finished " + string(r.Decision.Verdict)) }
+func (w *observer) Finished(_ *task.Task, r Result) { w.note("finished " + string(r.Decision.Verdict)) }
 
-func (w *witness) Warn(err error) {
+func (w *observer) Warn(err error) {
 	w.warnings = append(w.warnings, err.Error())
-	w.diary.note("warning")
+	w.events.note("warning")
 }
 
-type bench struct {
+type rig struct {
 	*Runner
-	*diary   // of all that follow
+	*events  // of all that follow
 	task     *task.Task
 	executor *script
 	journal  *memory
-	witness  *witness
+	observer *observer
 	signals  chan os.Signal
 }
 
-// newBench must be called inside a bubble: its task is made at the bubble's time.
-func newBench(t *testing.T, change func(*task.Policy), outcomes ...task.Outcome) *bench {
-	d := &diary{}
-	b := &bench{
-		diary: d, executor: &script{diary: d, outcomes: outcomes}, journal: &memory{diary: d}, witness: &witness{diary: d},
+// newRig must be called inside synctest.Test, so that its task is created at the fake time.
+func newRig(t *testing.T, change func(*task.Policy), outcomes ...task.Outcome) *rig {
+	d := &events{}
+	b := &rig{
+		events: d, executor: &script{events: d, outcomes: outcomes}, journal: &memory{events: d}, observer: &observer{events: d},
 		signals: make(chan os.Signal, 8),
 		task:    &task.Task{Status: task.Pending, CreatedAt: time.Now(), Policy: *policy(t, change)},
 	}
 	b.task.History.Began = b.task.CreatedAt
-	b.Runner = &Runner{Journal: b.journal, Executor: b.executor, Observer: b.witness, Signals: b.signals, Random: half}
+	b.Runner = &Runner{Journal: b.journal, Executor: b.executor, Observer: b.observer, Signals: b.signals, Random: half}
 	return b
 }
 
 func TestRunRetriesUntilSuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, nil, exit(1), exit(1), exit(0))
+		b := newRig(t, nil, exit(1), exit(1), exit(0))
 		result, err := b.Run(t.Context(), b.task)
-		if err != nil || result.ExitCode() != 0 || b.task.Status != task.Succeeded || b.task.AttemptCount != 3 {
-			t.Errorf("result %+v, %v; task %s after %d", result, err, b.task.Status, b.task.AttemptCount)
-		}
+		check(t, "error", err, nil)
+		check(t, "exit code", result.ExitCode(), 0)
+		check(t, "status", b.task.Status, task.Succeeded)
+		check(t, "attempts", b.task.AttemptCount, 3)
 		want := []string{"claim", "record retry PENDING", "claim", "record retry PENDING", "claim", "record succeeded SUCCEEDED"}
-		if !slices.Equal(b.journal.log, want) {
-			t.Errorf("journal: %q", b.journal.log)
-		}
+		check(t, "journal", b.journal.log, want)
 		if starts := []time.Duration{0, 11 * time.Second, 22 * time.Second}; !slices.Equal(b.executor.starts, starts) {
-			t.Errorf("attempts started at %v, want %v", b.executor.starts, starts)
+			t.Errorf("got starts %v, want %v", b.executor.starts, starts)
 		}
-		if seen := []string{"started", "ended retry", "started", "ended retry", "started", "ended succeeded", "finished succeeded"}; !slices.Equal(b.witness.log, seen) {
-			t.Errorf("observer: %q", b.witness.log)
-		}
+		check(t, "observer", b.observer.log, []string{"started", "ended retry", "started", "ended retry", "started", "ended succeeded", "finished succeeded"})
 	})
 }
 
 func TestRunNeverSleepsAfterTheLastAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(p *task.Policy) { p.Attempts = 2 }, exit(7))
+		b := newRig(t, func(p *task.Policy) { p.Attempts = 2 }, exit(7))
 		begun := time.Now()
 		result, _ := b.Run(t.Context(), b.task)
-		if took := time.Since(begun); took != 12*time.Second {
-			t.Errorf("took %v, want two attempts of 1s and one wait of 10s", took)
-		}
-		if result.ExitCode() != 7 || b.task.Status != task.Exhausted || b.task.Reason != task.ReasonAttempts {
-			t.Errorf("exit %d, %s (%s)", result.ExitCode(), b.task.Status, b.task.Reason)
-		}
+		check(t, "time", time.Since(begun), 12*time.Second)
+		check(t, "exit code", result.ExitCode(), 7)
+		check(t, "status", b.task.Status, task.Exhausted)
+		check(t, "reason", b.task.Reason, task.ReasonAttempts)
 	})
 }
 
@@ -252,12 +248,13 @@ func TestRunEndsAnAttemptInTime(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, tt.change, task.Outcome{Duration: time.Hour})
+				b := newRig(t, tt.change, task.Outcome{Duration: time.Hour})
 				begun := time.Now()
 				result, _ := b.Run(t.Context(), b.task)
-				if result.Outcome.Message != tt.message || b.task.Status != tt.status || time.Since(begun) != tt.after || result.ExitCode() != task.ExitTimeout {
-					t.Errorf("%+v, %s, after %v", result, b.task.Status, time.Since(begun))
-				}
+				check(t, "message", result.Outcome.Message, tt.message)
+				check(t, "status", b.task.Status, tt.status)
+				check(t, "time", time.Since(begun), tt.after)
+				check(t, "exit code", result.ExitCode(), task.ExitTimeout)
 			})
 		})
 	}
@@ -266,19 +263,20 @@ func TestRunEndsAnAttemptInTime(t *testing.T) {
 // A task is always tried once, however little time it has.
 func TestRunMakesAFirstAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(p *task.Policy) { p.Budget = time.Millisecond }, exit(0))
+		b := newRig(t, func(p *task.Policy) { p.Budget = time.Millisecond }, exit(0))
 		time.Sleep(time.Second)
 		result, err := b.Run(t.Context(), b.task)
-		if err != nil || result.ExitCode() != task.ExitTimeout || b.task.Status != task.Exhausted || len(b.executor.starts) != 1 {
-			t.Errorf("%+v, %v, %s after %d attempts", result, err, b.task.Status, len(b.executor.starts))
-		}
+		check(t, "error", err, nil)
+		check(t, "exit code", result.ExitCode(), task.ExitTimeout)
+		check(t, "status", b.task.Status, task.Exhausted)
+		check(t, "number of starts", len(b.executor.starts), 1)
 	})
 }
 
-// What has waited for a slot until its budget was over does not begin any more.
+// An attempt does not begin if the budget ended while it waited for a slot.
 func TestABudgetThatEndsInAQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(p *task.Policy) { p.Budget = time.Minute }, exit(7))
+		b := newRig(t, func(p *task.Policy) { p.Budget = time.Minute }, exit(7))
 		b.Slots = make(chan struct{}, 1)
 		go func() {
 			time.Sleep(5 * time.Second)
@@ -287,9 +285,12 @@ func TestABudgetThatEndsInAQueue(t *testing.T) {
 			<-b.Slots
 		}()
 		result, err := b.Run(t.Context(), b.task)
-		if err != nil || result.ExitCode() != 7 || b.task.Status != task.Exhausted || b.task.Reason != task.ReasonBudget || len(b.Slots) != 0 || len(b.executor.starts) != 1 {
-			t.Errorf("%+v, %v, %s (%s), attempts at %v", result, err, b.task.Status, b.task.Reason, b.executor.starts)
-		}
+		check(t, "error", err, nil)
+		check(t, "exit code", result.ExitCode(), 7)
+		check(t, "status", b.task.Status, task.Exhausted)
+		check(t, "reason", b.task.Reason, task.ReasonBudget)
+		check(t, "number of slots", len(b.Slots), 0)
+		check(t, "number of starts", len(b.executor.starts), 1)
 	})
 }
 
@@ -306,24 +307,21 @@ func TestRunStoppedInAWait(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.sig.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, nil, exit(1))
+				b := newRig(t, nil, exit(1))
 				begun := time.Now()
 				go func() {
 					time.Sleep(4 * time.Second)
 					b.signals <- tt.sig
 				}()
 				result, err := b.Run(t.Context(), b.task)
-				if err != nil || result.Signal != tt.sig || result.DeathSignal() != tt.sig || b.task.Status != tt.status {
-					t.Errorf("%+v, %v, %s", result, err, b.task.Status)
-				}
-				if took := time.Since(begun); took != 4*time.Second {
-					t.Errorf("ended after %v", took)
-				}
-				if last := b.journal.log[len(b.journal.log)-1]; last != tt.log {
-					t.Errorf("journal: %q", last)
-				}
+				check(t, "error", err, nil)
+				check(t, "signal", result.Signal, tt.sig)
+				check(t, "death signal", result.DeathSignal(), tt.sig)
+				check(t, "status", b.task.Status, tt.status)
+				check(t, "time", time.Since(begun), 4*time.Second)
+				check(t, "last entry", b.journal.log[len(b.journal.log)-1], tt.log)
 				if due := begun.Add(11 * time.Second); tt.status == task.Pending && !b.task.NextAttemptAt.Equal(due) {
-					t.Errorf("next attempt at %v, was due at %v", b.task.NextAttemptAt, due)
+					t.Errorf("next attempt: got %v, want %v", b.task.NextAttemptAt, due)
 				}
 			})
 		})
@@ -332,15 +330,15 @@ func TestRunStoppedInAWait(t *testing.T) {
 
 func TestRunStoppedInAnAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, nil, exit(143))
+		b := newRig(t, nil, exit(143))
 		go func() {
 			time.Sleep(time.Millisecond)
 			b.signals <- syscall.SIGTERM
 		}()
 		result, _ := b.Run(t.Context(), b.task)
-		if result.Decision.Verdict != task.VerdictInterrupted || b.task.Status != task.Pending || b.journal.claims != 1 {
-			t.Errorf("%+v, %s, %d claims", result, b.task.Status, b.journal.claims)
-		}
+		check(t, "verdict", result.Decision.Verdict, task.VerdictInterrupted)
+		check(t, "status", b.task.Status, task.Pending)
+		check(t, "claims", b.journal.claims, 1)
 	})
 }
 
@@ -348,12 +346,12 @@ func TestRunLeavesATakenTask(t *testing.T) {
 	for _, call := range []string{"claim", "record"} {
 		t.Run(call, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, nil, exit(1))
+				b := newRig(t, nil, exit(1))
 				b.journal.refuse = map[string]error{call: task.ErrNotOwner}
 				result, err := b.Run(t.Context(), b.task)
-				if err != nil || result.Decision.Verdict != task.VerdictCancelled || b.journal.claims != 1 {
-					t.Errorf("%+v, %v, %d claims", result, err, b.journal.claims)
-				}
+				check(t, "error", err, nil)
+				check(t, "verdict", result.Decision.Verdict, task.VerdictCancelled)
+				check(t, "claims", b.journal.claims, 1)
 			})
 		})
 	}
@@ -361,23 +359,23 @@ func TestRunLeavesATakenTask(t *testing.T) {
 
 func TestRunFailsWhereTheJournalDoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, nil, exit(0))
+		b := newRig(t, nil, exit(0))
 		b.journal.refuse = map[string]error{"claim": errors.New("disk full")}
 		if _, err := b.Run(t.Context(), b.task); err == nil || len(b.executor.starts) != 0 {
-			t.Errorf("error %v, %d attempts", err, len(b.executor.starts))
+			t.Errorf("got error %v, %d attempts, want an error and none", err, len(b.executor.starts))
 		}
 	})
 }
 
 func TestRunEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, nil, exit(1))
+		b := newRig(t, nil, exit(1))
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		result, err := b.Run(ctx, b.task)
-		if err != nil || result.Decision.Verdict != task.VerdictInterrupted || b.task.Status != task.Pending {
-			t.Errorf("%+v, %v, %s", result, err, b.task.Status)
-		}
+		check(t, "error", err, nil)
+		check(t, "verdict", result.Decision.Verdict, task.VerdictInterrupted)
+		check(t, "status", b.task.Status, task.Pending)
 	})
 }
 
@@ -388,7 +386,7 @@ func TestRunSharesSlots(t *testing.T) {
 		begun := time.Now()
 		done := make(chan struct{})
 		for range 2 {
-			b := newBench(t, func(p *task.Policy) { p.Attempts = 2 }, exit(1))
+			b := newRig(t, func(p *task.Policy) { p.Attempts = 2 }, exit(1))
 			b.Slots = slots
 			go func() {
 				_, _ = b.Run(t.Context(), b.task)
@@ -397,21 +395,19 @@ func TestRunSharesSlots(t *testing.T) {
 		}
 		<-done
 		<-done
-		if took := time.Since(begun); took != 13*time.Second {
-			t.Errorf("took %v, want 13s: two attempts of 1s, a wait of 10s, and one attempt more in the other's way", took)
-		}
+		check(t, "time", time.Since(begun), 13*time.Second)
 	})
 }
 
 func TestResume(t *testing.T) {
-	inFlight := func(b *bench) {
+	inFlight := func(b *rig) {
 		b.task.Status, b.task.AttemptCount, b.task.Number = task.InFlight, 2, 1
 		b.task.Last = task.Attempt{Number: 2, Outcome: task.Outcome{Exit: task.NoExit}}
 	}
 	tests := []struct {
 		name   string
 		change func(*task.Policy)
-		before func(*bench)
+		before func(*rig)
 		status task.Status
 		reason task.Reason
 		count  int
@@ -419,69 +415,69 @@ func TestResume(t *testing.T) {
 	}{
 		{"an attempt was in flight", nil, inFlight, task.Succeeded, "", 3,
 			[]string{"record interrupted PENDING", "claim", "record succeeded SUCCEEDED"}},
-		{"the third in a row", nil, func(b *bench) { inFlight(b); b.task.History.Crashes = 2 }, task.Exhausted, task.ReasonCrashes, 2,
+		{"the third in a row", nil, func(b *rig) { inFlight(b); b.task.History.Crashes = 2 }, task.Exhausted, task.ReasonCrashes, 2,
 			[]string{"record exhausted EXHAUSTED"}},
-		{"a wait was cut off", nil, func(b *bench) { b.task.AttemptCount = 1 }, task.Succeeded, "", 2,
+		{"a wait was cut off", nil, func(b *rig) { b.task.AttemptCount = 1 }, task.Succeeded, "", 2,
 			[]string{"claim", "record succeeded SUCCEEDED"}},
 		{"the budget ended meanwhile", func(p *task.Policy) { p.Budget = time.Minute },
-			func(b *bench) { b.task.AttemptCount = 1; time.Sleep(time.Hour) }, task.Exhausted, task.ReasonBudget, 1,
+			func(b *rig) { b.task.AttemptCount = 1; time.Sleep(time.Hour) }, task.Exhausted, task.ReasonBudget, 1,
 			[]string{"settle exhausted EXHAUSTED"}},
-		{"a request was in flight that may be sent twice", nil, func(b *bench) { inFlight(b); b.task.Target = &request.Request{Method: "PUT"} },
+		{"a request was in flight that may be sent twice", nil, func(b *rig) { inFlight(b); b.task.Target = &request.Request{Method: "PUT"} },
 			task.Succeeded, "", 3, []string{"record interrupted PENDING", "claim", "record succeeded SUCCEEDED"}},
-		{"a request was in flight that may not", nil, func(b *bench) { inFlight(b); b.task.Target = &request.Request{Method: "POST"} },
+		{"a request was in flight that may not", nil, func(b *rig) { inFlight(b); b.task.Target = &request.Request{Method: "POST"} },
 			task.Failed, task.ReasonAmbiguous, 2, []string{"record failed FAILED"}},
-		{"the idempotency key expired meanwhile", nil, func(b *bench) { b.task.AttemptCount = 1; b.task.History.Expires = time.Now(); time.Sleep(time.Hour) },
+		{"the idempotency key expired meanwhile", nil, func(b *rig) { b.task.AttemptCount = 1; b.task.History.Expires = time.Now(); time.Sleep(time.Hour) },
 			task.Exhausted, task.ReasonExpired, 1, []string{"settle exhausted EXHAUSTED"}},
 		{"the budget ended in flight", func(p *task.Policy) { p.Budget = time.Minute },
-			func(b *bench) { inFlight(b); time.Sleep(time.Hour) }, task.Exhausted, task.ReasonBudget, 2,
+			func(b *rig) { inFlight(b); time.Sleep(time.Hour) }, task.Exhausted, task.ReasonBudget, 2,
 			[]string{"record interrupted PENDING", "settle exhausted EXHAUSTED"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, tt.change, exit(0))
+				b := newRig(t, tt.change, exit(0))
 				tt.before(b)
-				result, err := b.Resume(t.Context(), b.task)
-				if err != nil || b.task.Status != tt.status || b.task.Reason != tt.reason || b.task.AttemptCount != tt.count {
-					t.Errorf("%+v, %v: %s (%s) after %d", result, err, b.task.Status, b.task.Reason, b.task.AttemptCount)
-				}
-				if !slices.Equal(b.journal.log, tt.log) {
-					t.Errorf("journal: %q, want %q", b.journal.log, tt.log)
-				}
+				_, err := b.Resume(t.Context(), b.task)
+				check(t, "error", err, nil)
+				check(t, "status", b.task.Status, tt.status)
+				check(t, "reason", b.task.Reason, tt.reason)
+				check(t, "attempts", b.task.AttemptCount, tt.count)
+				check(t, "journal", b.journal.log, tt.log)
 			})
 		})
 	}
 }
 
-// A wait that was cut off goes on to its time.
+// A resumed wait ends at the time that was planned.
 func TestResumeWaitsForItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, nil, exit(0))
+		b := newRig(t, nil, exit(0))
 		b.task.AttemptCount, b.task.NextAttemptAt, b.task.History.Delay = 1, time.Now().Add(time.Hour), 2*time.Hour
 		begun := time.Now()
-		if _, err := b.Resume(t.Context(), b.task); err != nil || time.Since(begun) != time.Hour+time.Second {
-			t.Errorf("%v, after %v", err, time.Since(begun))
-		}
+		_, err := b.Resume(t.Context(), b.task)
+		check(t, "error", err, nil)
+		check(t, "time", time.Since(begun), time.Hour+time.Second)
 	})
 }
 
-// What the server puts off for longer than a process should wait is left to another run.
+// If a server asks for a delay above the limit, the task is left to another run.
 func TestDeferred(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := answered("429", task.ClassRetryable, func(x *task.Reply) { x.ServerDelay, x.MaxDelay = 2*time.Hour, time.Hour })
-		b := newBench(t, nil, o)
+		b := newRig(t, nil, o)
 		due := time.Now().Add(o.Duration + 2*time.Hour)
 		result, err := b.Run(t.Context(), b.task)
-		if err != nil || result.ExitCode() != task.ExitDeferred || b.task.Status != task.Pending || b.task.Reason != task.ReasonDeferred {
-			t.Fatalf("%v: exit %d, %s (%s)", err, result.ExitCode(), b.task.Status, b.task.Reason)
-		}
+		check(t, "error", err, nil)
+		check(t, "exit code", result.ExitCode(), task.ExitDeferred)
+		check(t, "status", b.task.Status, task.Pending)
+		check(t, "reason", b.task.Reason, task.ReasonDeferred)
 		if b.task.NextAttemptAt.Before(due) || len(b.executor.starts) != 1 {
-			t.Errorf("next at %v, %d attempts", b.task.NextAttemptAt, len(b.executor.starts))
+			t.Errorf("got next attempt %v after %d, want %v after 1", b.task.NextAttemptAt, len(b.executor.starts), due)
 		}
 		b.signals <- syscall.SIGTERM
-		if _, err := b.Resume(t.Context(), b.task); err != nil || b.task.Reason != task.ReasonDeferred {
-			t.Errorf("a resume that was stopped left it %s (%s), %v", b.task.Status, b.task.Reason, err)
-		}
+		_, err = b.Resume(t.Context(), b.task)
+		check(t, "error", err, nil)
+		check(t, "reason", b.task.Reason, task.ReasonDeferred)
 	})
 }
 
@@ -489,49 +485,51 @@ func TestDeferred(t *testing.T) {
 func TestASignalEndsTheWaitForTheJournal(t *testing.T) {
 	for sig, status := range map[os.Signal]task.Status{syscall.SIGTERM: task.Pending, os.Interrupt: task.Cancelled} {
 		synctest.Test(t, func(t *testing.T) {
-			b := newBench(t, nil, exit(0))
+			b := newRig(t, nil, exit(0))
 			b.journal.busy = func() { b.signals <- syscall.SIGALRM; b.signals <- sig }
 			b.journal.refuse = map[string]error{"claim": task.ErrStopped}
 			result, err := b.Run(t.Context(), b.task)
-			if err != nil || result.Signal != sig || b.task.Status != status || len(b.executor.starts) != 0 {
-				t.Errorf("%+v, %v: %s after %d starts", result, err, b.task.Status, len(b.executor.starts))
-			}
+			check(t, "error", err, nil)
+			check(t, "signal", result.Signal, sig)
+			check(t, "status", b.task.Status, status)
+			check(t, "number of starts", len(b.executor.starts), 0)
 		})
 	}
 }
 
-// A clock that was set back since the task was stopped makes neither its wait nor its budget longer.
+// A clock that was set back while the task was stopped makes neither the wait nor the budget longer.
 func TestAResumeAfterTheClockWasSetBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(p *task.Policy) { p.Budget = 10 * time.Minute }, exit(1), exit(0))
+		b := newRig(t, func(p *task.Policy) { p.Budget = 10 * time.Minute }, exit(1), exit(0))
 		begun := time.Now()
 		b.task.AttemptCount, b.task.History.Delay = 1, time.Minute
 		b.task.NextAttemptAt = begun.Add(time.Hour + 30*time.Second)
 		b.task.CreatedAt, b.task.History.Began = begun.Add(time.Hour), begun.Add(time.Hour)
-		if _, err := b.Resume(t.Context(), b.task); err != nil || b.task.Status != task.Succeeded {
-			t.Errorf("%v, %s", err, b.task.Status)
-		}
-		if waited := b.executor.begun.Sub(begun); waited != time.Minute {
-			t.Errorf("waited for %v", waited)
-		}
+		_, err := b.Resume(t.Context(), b.task)
+		check(t, "error", err, nil)
+		check(t, "status", b.task.Status, task.Succeeded)
+		check(t, "wait", b.executor.begun.Sub(begun), time.Minute)
 		if deadline, _ := b.task.Deadline(); !deadline.Equal(begun.Add(10 * time.Minute)) {
-			t.Errorf("the deadline is %v after the resume", deadline.Sub(begun))
+			t.Errorf("got a deadline %v after the resume, want 10m", deadline.Sub(begun))
 		}
 	})
 }
 
-// A suspended machine's timers stand still while its wall clock goes on; a clock set back must not prolong a wait.
+// Timers stop while a machine is suspended, its wall clock does not. A clock that is set back must not prolong a wait.
 func TestUntilDueTakesTheShorterWay(t *testing.T) {
 	now := time.Now()
 	due := now.Add(time.Hour)
-	if got := untilDue(due, now.Add(time.Minute)); got != 59*time.Minute {
-		t.Errorf("both clocks agree: %v", got)
-	}
+	check(t, "untilDue(due, now.Add(time.Minute))", untilDue(due, now.Add(time.Minute)), 59*time.Minute)
 	wallOnly := now.Round(0)
 	if got := untilDue(due, wallOnly.Add(2*time.Hour)); got > 0 {
-		t.Errorf("the wall clock is past it: %v", got)
+		t.Errorf("the wall clock is past it: got %v, want at most 0", got)
 	}
-	if got := untilDue(due.Round(0).Add(time.Hour), now.Add(time.Minute)); got != 119*time.Minute {
-		t.Errorf("wall clock alone: %v", got)
+	check(t, "untilDue(due.Round(0).Add(time.Hour), now.Add(time.Minute))", untilDue(due.Round(0).Add(time.Hour), now.Add(time.Minute)), 119*time.Minute)
+}
+
+func check(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%s: got %v, want %v", what, got, want)
 	}
 }

@@ -15,22 +15,22 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// tooManyLooks makes a test fail that would never end.
+// tooManyLooks ends a test that would otherwise never end.
 const tooManyLooks = 10_000
 
-// leftovers is what an attempt left running: it ends by itself at a time, or of a signal.
+// leftovers is a Survivors with a process that ends by itself or of a signal.
 type leftovers struct {
-	*diary
+	*events
 	none     bool
 	unwanted bool
 	lasts    time.Duration                  // from the first look on; 0 = for ever
-	dieOf    map[os.Signal]int              // how many of that signal it takes
+	dieOf    map[os.Signal]int              // how many of these signals end it
 	begun    time.Time                      // the first look
 	looks    []time.Duration                // since then
 	signals  []string                       // with their times since then
 	asked    map[int]bool                   // the attempts that were asked for
 	got      map[os.Signal]int              // signals
-	wrong    func(*task.Task, task.Attempt) // called where a question is asked
+	wrong    func(*task.Task, task.Attempt) // called by Find
 }
 
 func (l *leftovers) Find(t *task.Task, a task.Attempt) string {
@@ -63,51 +63,50 @@ func (l *leftovers) Signal(_ *task.Task, _ task.Attempt, sig os.Signal) {
 
 func (l *leftovers) Unwanted() bool { return l.unwanted }
 
-// resumed returns a bench whose task was interrupted in its second attempt.
-func resumed(t *testing.T, l *leftovers, change func(*task.Policy)) *bench {
-	b := newBench(t, change, exit(0))
+// resumed returns a rig whose task was interrupted in its second attempt.
+func resumed(t *testing.T, l *leftovers, change func(*task.Policy)) *rig {
+	b := newRig(t, change, exit(0))
 	b.task.Status, b.task.AttemptCount, b.task.Number = task.InFlight, 2, 1
 	b.task.Last = task.Attempt{Number: 2, Process: "token", Outcome: task.Outcome{Exit: task.NoExit}}
-	b.Survivors, l.diary = l, b.diary
+	b.Survivors, l.events = l, b.events
 	return b
 }
 
-// Two attempts never run at once: the next one begins when the last of the former is gone.
+// Two attempts never run at the same time: the next one begins when no process of the former runs.
 func TestAResumeWaitsForSurvivors(t *testing.T) {
 	for _, lasts := range []time.Duration{time.Nanosecond, time.Second, time.Hour} {
 		t.Run(lasts.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := &leftovers{lasts: lasts}
 				l.wrong = func(_ *task.Task, a task.Attempt) {
-					if a.Number != 2 || a.Process != "token" {
-						t.Errorf("looked for %+v", a)
-					}
+					check(t, "a.Number", a.Number, 2)
+					check(t, "a.Process", a.Process, "token")
 				}
 				b := resumed(t, l, nil)
 				begun := time.Now()
 				result, err := b.Resume(t.Context(), b.task)
-				if err != nil || result.ExitCode() != 0 || b.task.AttemptCount != 3 {
-					t.Errorf("%+v, %v, after %d attempts", result, err, b.task.AttemptCount)
-				}
+				check(t, "error", err, nil)
+				check(t, "exit code", result.ExitCode(), 0)
+				check(t, "attempts", b.task.AttemptCount, 3)
 				if waited := b.executor.begun.Sub(begun); waited < lasts || waited > lasts+slowestLook {
-					t.Errorf("waited %v", waited)
+					t.Errorf("waited: got %v, want %v to %v", waited, lasts, lasts+slowestLook)
 				}
-				want := []string{"record interrupted PENDING", "warning", "claim", "started", "record succeeded SUCCEEDED", "release SUCCEEDED", "ended succeeded", "finished succeeded"}
+				want := []string{"record interrupted PENDING", "warning", "claim", "started", "record succeeded SUCCEEDED", "flush SUCCEEDED", "ended succeeded", "finished succeeded"}
 				if !slices.Equal(b.lines, want) {
 					t.Errorf("got  %q\nwant %q", b.lines, want)
 				}
-				if w := b.witness.warnings; len(w) != 1 || !strings.Contains(w[0], "attempt 2 left process 42 running") || !strings.Contains(w[0], "\nhint: --kill-orphans ") {
-					t.Errorf("warnings %q", w)
+				w := strings.Join(b.observer.warnings, "|")
+				if !strings.HasPrefix(w, "attempt 2 left process 42 running") || !strings.Contains(w, "\nhint: --kill-orphans ") {
+					t.Errorf("got warnings %q, want process 42 and a hint", w)
 				}
-				if l.signals != nil {
-					t.Errorf("sent %q", l.signals)
-				}
+				check(t, "number of warnings", len(b.observer.warnings), 1)
+				check(t, "number of signals", len(l.signals), 0)
 			})
 		})
 	}
 }
 
-// Soon after the start, then ever more rarely, at least once a second.
+// The first looks follow soon, the later ones more rarely, at least once a second.
 func TestSurvivorsAreLookedForLessAndLess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &leftovers{lasts: time.Minute}
@@ -117,29 +116,30 @@ func TestSurvivorsAreLookedForLessAndLess(t *testing.T) {
 		for i := 2; i < len(looks); i++ {
 			before, gap := looks[i-1]-looks[i-2], looks[i]-looks[i-1]
 			if gap < before || gap > time.Second {
-				t.Errorf("look %d came %v after a gap of %v", i, gap, before)
+				t.Errorf("look %d: got a pause of %v, want %v to 1s", i, gap, before)
 			}
 		}
 		if looks[1] > 100*time.Millisecond || len(looks) < 60 || len(looks) > 80 {
-			t.Errorf("%d looks, the second after %v", len(looks), looks[1])
+			t.Errorf("got %d looks, the second after %v, want 60 to 80, the second soon", len(looks), looks[1])
 		}
 	})
 }
 
-// Nothing is left: nothing is said, and nothing is waited for.
+// Without survivors there is no warning and no wait.
 func TestNoSurvivors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &leftovers{none: true, unwanted: true}
 		b := resumed(t, l, nil)
 		begun := time.Now()
 		_, _ = b.Resume(t.Context(), b.task)
-		if b.executor.begun != begun || len(b.witness.warnings) > 0 || l.signals != nil || len(l.looks) != 1 {
-			t.Errorf("waited %v, warned %q, sent %q, looked at %v", b.executor.begun.Sub(begun), b.witness.warnings, l.signals, l.looks)
-		}
+		check(t, "begin", b.executor.begun, begun)
+		check(t, "number of warnings", len(b.observer.warnings), 0)
+		check(t, "number of signals", len(l.signals), 0)
+		check(t, "number of looks", len(l.looks), 1)
 	})
 }
 
-// Only an attempt that was interrupted left something that matters: another's own end said that it is over.
+// Survivors are looked for only after an interrupted attempt: any other attempt has ended by itself.
 func TestSurvivorsAreAskedForAfterAnInterruption(t *testing.T) {
 	last := func(v task.Verdict) func(*task.Task) {
 		return func(tk *task.Task) {
@@ -169,22 +169,22 @@ func TestSurvivorsAreAskedForAfterAnInterruption(t *testing.T) {
 				tt.before(b.task)
 				_, err := b.Resume(t.Context(), b.task)
 				if asked := len(l.looks) > 0; err != nil || asked != tt.asked || !b.task.Status.Finished() {
-					t.Errorf("%v, asked %v, %s", err, asked, b.task.Status)
+					t.Errorf("got error %v, asked %v, status %s, want asked %v", err, asked, b.task.Status, tt.asked)
 				}
 			})
 		})
 	}
 }
 
-// A run that makes its attempts itself knows when they are over.
+// Run does not look for survivors of its own attempts.
 func TestARunAsksForNoSurvivors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &leftovers{}
-		b := newBench(t, nil, exit(1), exit(0))
+		b := newRig(t, nil, exit(1), exit(0))
 		b.Survivors = l
 		_, _ = b.Run(t.Context(), b.task)
 		if len(l.looks) > 0 {
-			t.Errorf("looked at %v", l.looks)
+			t.Errorf("got looks at %v, want none", l.looks)
 		}
 	})
 }
@@ -209,20 +209,20 @@ func TestUnwantedSurvivors(t *testing.T) {
 				begun := time.Now()
 				result, err := b.Resume(t.Context(), b.task)
 				if waited := b.executor.begun.Sub(begun); err != nil || result.ExitCode() != 0 || waited > tt.begins {
-					t.Errorf("%+v, %v, waited %v", result, err, waited)
+					t.Errorf("got %+v, error %v after %v, want a success after at most %v", result, err, waited, tt.begins)
 				}
-				if !slices.Equal(l.signals, tt.want) {
-					t.Errorf("sent %q, want %q", l.signals, tt.want)
+				check(t, "signals", l.signals, tt.want)
+				w := strings.Join(b.observer.warnings, "|")
+				if !strings.HasPrefix(w, "attempt 2 left process 42 running") || strings.Contains(w, "hint") {
+					t.Errorf("got warnings %q, want process 42 and no hint", w)
 				}
-				if w := b.witness.warnings; len(w) != 1 || !strings.Contains(w[0], "attempt 2 left process 42 running") || strings.Contains(w[0], "hint") {
-					t.Errorf("warnings %q", w)
-				}
+				check(t, "number of warnings", len(b.observer.warnings), 1)
 			})
 		})
 	}
 }
 
-// A process that was started while the others were killed has had no signal yet. It gets one as well.
+// A process that was started while the others were killed gets a signal too.
 func TestSurvivorsAreKilledUntilNoneIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &leftovers{unwanted: true, dieOf: map[os.Signal]int{syscall.SIGKILL: 4}}
@@ -230,14 +230,14 @@ func TestSurvivorsAreKilledUntilNoneIsLeft(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		result, err := b.Resume(ctx, b.task)
-		if err != nil || result.ExitCode() != 0 || l.got[syscall.SIGKILL] != 4 || l.got[syscall.SIGTERM] != 1 {
-			t.Errorf("%+v, %v, sent %q", result, err, l.signals)
-		}
+		check(t, "error", err, nil)
+		check(t, "exit code", result.ExitCode(), 0)
+		check(t, "l.got[syscall.SIGKILL]", l.got[syscall.SIGKILL], 4)
+		check(t, "l.got[syscall.SIGTERM]", l.got[syscall.SIGTERM], 1)
 	})
 }
 
-// A signal ends the wait for survivors as it ends any other, wanted or not, and leaves the task to be resumed, or
-// cancelled.
+// A signal ends the wait for survivors like any other wait. The task can be resumed, or is cancelled.
 func TestASignalEndsTheWaitForSurvivors(t *testing.T) {
 	tests := []struct {
 		sig    os.Signal
@@ -256,15 +256,13 @@ func TestASignalEndsTheWaitForSurvivors(t *testing.T) {
 					b.after(90*time.Second, tt.sig)
 					begun := time.Now()
 					result, err := b.Resume(t.Context(), b.task)
-					if err != nil || result.Signal != tt.sig || result.DeathSignal() != tt.sig || b.task.Status != tt.status || b.journal.claims != 0 {
-						t.Errorf("%+v, %v, %s, %d claims", result, err, b.task.Status, b.journal.claims)
-					}
-					if took := time.Since(begun); took != 90*time.Second {
-						t.Errorf("ended after %v", took)
-					}
-					if want := []string{"record interrupted PENDING", tt.log}; !slices.Equal(b.journal.log, want) {
-						t.Errorf("journal %q", b.journal.log)
-					}
+					check(t, "error", err, nil)
+					check(t, "signal", result.Signal, tt.sig)
+					check(t, "death signal", result.DeathSignal(), tt.sig)
+					check(t, "status", b.task.Status, tt.status)
+					check(t, "claims", b.journal.claims, 0)
+					check(t, "time", time.Since(begun), 90*time.Second)
+					check(t, "journal", b.journal.log, []string{"record interrupted PENDING", tt.log})
 				})
 			})
 		}
@@ -277,30 +275,31 @@ func TestTheContextEndsTheWaitForSurvivors(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		result, err := b.Resume(ctx, b.task)
-		if err != nil || result.Decision.Verdict != task.VerdictInterrupted || b.task.Status != task.Pending || b.journal.claims != 0 {
-			t.Errorf("%+v, %v, %s", result, err, b.task.Status)
-		}
+		check(t, "error", err, nil)
+		check(t, "verdict", result.Decision.Verdict, task.VerdictInterrupted)
+		check(t, "status", b.task.Status, task.Pending)
+		check(t, "claims", b.journal.claims, 0)
 	})
 }
 
-// A resume that was stopped while it waited leaves the question to the next one.
+// After a resume that was stopped during the wait for survivors, the next resume looks for them again.
 func TestTheNextResumeAsksForSurvivorsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second := &leftovers{}, &leftovers{lasts: time.Second}
 		b := resumed(t, first, nil)
 		b.after(time.Minute, syscall.SIGTERM)
-		if _, err := b.Resume(t.Context(), b.task); err != nil || b.task.Status != task.Pending {
-			t.Fatalf("%v, %s", err, b.task.Status)
-		}
+		_, err := b.Resume(t.Context(), b.task)
+		check(t, "error", err, nil)
+		check(t, "status", b.task.Status, task.Pending)
 		b.Survivors = second
 		result, err := b.Resume(t.Context(), b.task)
 		if err != nil || result.ExitCode() != 0 || len(second.looks) < 2 || !second.asked[2] || len(second.asked) != 1 {
-			t.Errorf("%+v, %v, looked at %v for %v", result, err, second.looks, second.asked)
+			t.Errorf("got %+v, error %v, looks %v at %v, want only at attempt 2", result, err, second.looks, second.asked)
 		}
 	})
 }
 
-// The wait for the next attempt goes on meanwhile.
+// The delay before the next attempt runs during the wait for survivors.
 func TestSurvivorsAreInsideTheDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := resumed(t, &leftovers{lasts: 20 * time.Second}, nil)
@@ -308,39 +307,43 @@ func TestSurvivorsAreInsideTheDelay(t *testing.T) {
 		b.task.NextAttemptAt, b.task.History.Delay = time.Now().Add(time.Minute), time.Minute
 		begun := time.Now()
 		_, _ = b.Resume(t.Context(), b.task)
-		if waited := b.executor.begun.Sub(begun); waited != time.Minute {
-			t.Errorf("the next attempt began after %v", waited)
-		}
+		check(t, "wait", b.executor.begun.Sub(begun), time.Minute)
 	})
 }
 
-// A budget that the survivors outlast leaves nothing for another attempt.
+// If the survivors run until the budget has ended, no further attempt begins.
 func TestABudgetThatEndsWithSurvivors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := resumed(t, &leftovers{lasts: time.Hour}, func(p *task.Policy) { p.Budget = time.Minute })
 		result, err := b.Resume(t.Context(), b.task)
-		if err != nil || b.task.Status != task.Exhausted || b.task.Reason != task.ReasonBudget || b.journal.claims != 0 || result.ExitCode() == 0 {
-			t.Errorf("%+v, %v, %s (%s), %d claims", result, err, b.task.Status, b.task.Reason, b.journal.claims)
+		check(t, "error", err, nil)
+		check(t, "status", b.task.Status, task.Exhausted)
+		check(t, "reason", b.task.Reason, task.ReasonBudget)
+		check(t, "claims", b.journal.claims, 0)
+		if result.ExitCode() == 0 {
+			t.Error("got exit code 0, want another")
 		}
 	})
 }
 
-// Who cancelled the task, or took it, before the crash was written down ends the resume there.
+// A resume ends if another process cancelled or claimed the task before the crash was recorded.
 func TestAResumeLeavesATakenTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &leftovers{}
 		b := resumed(t, l, nil)
 		b.journal.refuse = map[string]error{"record": task.ErrNotOwner}
 		result, err := b.Resume(t.Context(), b.task)
-		if err != nil || result.Decision.Verdict != task.VerdictCancelled || b.task.Status != task.Cancelled || len(l.looks) > 0 || b.journal.claims != 0 {
-			t.Errorf("%+v, %v, %s, looked at %v", result, err, b.task.Status, l.looks)
-		}
+		check(t, "error", err, nil)
+		check(t, "verdict", result.Decision.Verdict, task.VerdictCancelled)
+		check(t, "status", b.task.Status, task.Cancelled)
+		check(t, "number of looks", len(l.looks), 0)
+		check(t, "claims", b.journal.claims, 0)
 	})
 	synctest.Test(t, func(t *testing.T) {
 		b := resumed(t, &leftovers{}, nil)
 		b.journal.refuse = map[string]error{"record": errors.New("disk full")}
 		if _, err := b.Resume(t.Context(), b.task); err == nil || b.journal.claims != 0 {
-			t.Errorf("%v, %d claims", err, b.journal.claims)
+			t.Errorf("got error %v, %d claims, want an error and none", err, b.journal.claims)
 		}
 	})
 }
