@@ -29,7 +29,6 @@ Usage:
   retry cancel [flags] TASK…
 `
 
-// Run cancels each task and sends TERM to a running attempt. A task that cannot be cancelled does not stop the others.
 func (c *cancelCommand) Run(p *Process) (int, error) {
 	if len(c.Tasks) == 0 {
 		return 0, errors.New("no task to cancel\nhint: retry cancel TASK…; retry status lists the tasks")
@@ -56,9 +55,8 @@ func cancelOne(ctx context.Context, p *Process, journal state.Store, ref string)
 	return nil
 }
 
-// stopOwner sends TERM to the process that runs the task. Without it the task would end with the attempt, as the
-// journal refuses the next write. A process that runs other tasks too, as resume --all does, gets no signal; the note
-// says so.
+// stopOwner sends TERM to the process that runs the task; otherwise the attempt would run to its end. A process that runs
+// other tasks too, as resume --all does, gets no signal, and the note says so.
 func stopOwner(ctx context.Context, journal state.Store, t *task.Task) (note string) {
 	pid, err := journal.Owner(t.Number)
 	switch {
@@ -85,15 +83,13 @@ func stopOwner(ctx context.Context, journal state.Store, t *task.Task) (note str
 // stopSurvivors sends TERM to the processes that the last attempt left running when its retry died.
 func stopSurvivors(t *task.Task) (note string) {
 	survivors := proc.Survivors{}
-	if !t.Last.CutOff() {
-		return ""
+	if t.Last.CutOff() {
+		if found := survivors.Find(t, t.Last); found != "" {
+			survivors.Signal(t, t.Last, syscall.SIGTERM)
+			note = "; TERM sent to " + found + ", which it had left running"
+		}
 	}
-	found := survivors.Find(t, t.Last)
-	if found == "" {
-		return ""
-	}
-	survivors.Signal(t, t.Last, syscall.SIGTERM)
-	return "; TERM sent to " + found + ", which it had left running"
+	return note
 }
 
 // ownsOthers reports whether a process owns an unfinished task.

@@ -23,7 +23,6 @@ Usage:
   retry doctor [flags]
 `
 
-// Run returns exit status 1 when there is a problem. It changes nothing.
 func (c *doctorCommand) Run(p *Process) (int, error) {
 	place, checks := doctor.Examine(context.Background(), c.State, p.Getenv, time.Now())
 	findings := make([]render.Finding, len(checks))

@@ -10,6 +10,7 @@ import (
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
@@ -59,43 +60,34 @@ func (c *logsCommand) output(ctx context.Context, journal state.Store, view rend
 		number = int(*c.Attempt)
 		if number < 1 || number > view.AttemptCount {
 			return state.Output{}, fmt.Errorf("task %s has no attempt %d"+
-				"\nhint: %s", render.ShortID(view.ID), number, attemptNumbers(view.Task))
+				"\nhint: it has %s", render.ShortID(view.ID), number, text.Count(view.AttemptCount, "attempt"))
 		}
 	}
 	output, err := journal.Output(ctx, view.Number, number)
 	if errors.Is(err, state.ErrNoOutput) {
-		err = fmt.Errorf("%s: %w\nhint: %s", outputOf(view, number), err, noOutputHint(view, number))
+		attempt := ""
+		if number > 0 {
+			attempt = fmt.Sprintf(", attempt %d", number)
+		}
+		err = fmt.Errorf("task %s%s: %w\nhint: %s", render.ShortID(view.ID), attempt, err, noOutputHint(view, number))
 	}
 	return output, err
 }
 
-func attemptNumbers(t *task.Task) string {
-	switch t.AttemptCount {
-	case 0:
-		return "it has none yet"
-	case 1:
-		return "it has attempt 1"
-	}
-	return fmt.Sprintf("it has attempts 1 to %d", t.AttemptCount)
-}
-
-func outputOf(view render.TaskView, number int) string {
-	if number == 0 {
-		return "task " + render.ShortID(view.ID)
-	}
-	return fmt.Sprintf("task %s, attempt %d", render.ShortID(view.ID), number)
-}
-
 // noOutputHint says why there is no output, which depends on what the task's flags keep.
 func noOutputHint(view render.TaskView, number int) string {
-	kept := "--capture " + string(view.Options.Capture)
+	capture, kept := view.Options.Capture, "--capture "+string(view.Options.Capture)
 	if view.Options.Output.Held() { // held output is captured in any case
 		kept = "--output " + string(view.Options.Output)
 	}
 	running := view.Status == task.InFlight && !view.Interrupted && (number == 0 || number == view.AttemptCount)
-	switch {
-	case view.Kind == request.Kind:
-		return noReplyHint(view.Options.Capture)
+	switch isRequest := view.Kind == request.Kind; {
+	case isRequest && capture == task.CaptureBoth:
+		return "no reply had a body"
+	case isRequest && capture == task.CaptureStderr:
+		return "no error had a body; a run with --capture all keeps the end of every reply"
+	case isRequest:
+		return "a run with --capture errors or --capture all keeps the end of a reply"
 	case kept == "--capture ":
 		return "a run with --capture stderr or --capture both keeps the end of it"
 	case running:
@@ -105,17 +97,6 @@ func noOutputHint(view render.TaskView, number int) string {
 	}
 	return fmt.Sprintf("it wrote nothing that %s keeps; retry logs %s shows the latest attempt that did",
 		kept, render.ShortID(view.ID))
-}
-
-// noReplyHint is noOutputHint for a request.
-func noReplyHint(capture task.CaptureMode) string {
-	switch capture {
-	case task.CaptureBoth:
-		return "no reply had a body"
-	case task.CaptureStderr:
-		return "no error had a body; a run with --capture all keeps the end of every reply"
-	}
-	return "a run with --capture errors or --capture all keeps the end of a reply"
 }
 
 // printRaw writes the bytes to the stream they came from. A command whose streams were one file has one output, which

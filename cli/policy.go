@@ -172,7 +172,7 @@ func (c *policyCheckCommand) Run(p *Process) (int, error) {
 	return exitMistakes, err
 }
 
-// read takes a policy also from a pipe, as in ssh HOST retry policy show NAME | retry policy check -.
+// read reads the file, or stdin as in ssh HOST retry policy show NAME | retry policy check -.
 func (c *policyCheckCommand) read(p *Process, path string) (*policies.File, []*policies.Mistake, error) {
 	if c.File != nil && path == "-" {
 		return policies.ReadFrom(path, p.Stdin)

@@ -43,13 +43,14 @@ func (c *policySetCommand) Run(p *Process) (int, error) {
 	if err := policies.CheckName(c.Name); err != nil {
 		return 0, text.WithHint(err, "retry policy set NAME")
 	}
+	ctx := context.Background()
 	choice, err := policies.Choose(&c.PolicyFlags, &c.ConfigFlag, withoutPolicy(p.Getenv), p.warn)
 	if err != nil {
 		return 0, err
 	}
 	if c.Policy == nil {
 		choice.Base = policies.Builtin(task.DefaultPolicyName)
-	} else if err := session.AskReader(context.Background(), &p.Host, choice, c.State, p.warn); err != nil {
+	} else if err := session.AskReader(ctx, &p.Host, choice, c.State, p.warn); err != nil {
 		return 0, err
 	}
 	policy, err := choice.Resolve(time.Now())
@@ -57,8 +58,13 @@ func (c *policySetCommand) Run(p *Process) (int, error) {
 		return 0, err
 	}
 	policy.Name = c.Name
-	if err := c.store(p, policy); err != nil {
+	journal, err := session.OpenJournal(ctx, &p.Host, c.State)
+	if err != nil {
 		return 0, err
+	}
+	defer func() { _ = journal.Close() }()
+	if err := journal.SetPolicy(ctx, policy, time.Now()); err != nil {
+		return 0, fmt.Errorf("store the policy: %w", err)
 	}
 	if choice.File.Has(c.Name) {
 		p.warn(fmt.Errorf("%s has a policy of that name, which is used in its place"+
@@ -69,21 +75,7 @@ func (c *policySetCommand) Run(p *Process) (int, error) {
 	return 0, err
 }
 
-func (c *policySetCommand) store(p *Process, policy task.Policy) error {
-	ctx := context.Background()
-	journal, err := session.OpenJournal(ctx, &p.Host, c.State)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = journal.Close() }()
-	if err := journal.SetPolicy(ctx, policy, time.Now()); err != nil {
-		return fmt.Errorf("store the policy: %w", err)
-	}
-	return nil
-}
-
-// withoutPolicy hides the variables that change a policy: they are meant for runs here, and a stored policy is used
-// elsewhere too.
+// withoutPolicy hides the variables that change a policy: they are for runs in this environment alone.
 func withoutPolicy(getenv func(string) string) func(string) string {
 	return func(name string) string {
 		if slices.ContainsFunc(policies.Keys(), func(k policies.Key) bool { return policies.Variable(k.Name) == name }) {

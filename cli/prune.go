@@ -47,7 +47,11 @@ func (c *pruneCommand) Run(p *Process) (int, error) {
 	}
 	defer func() { _ = journal.Close() }()
 	if c.DryRun {
-		return 0, c.preview(ctx, p, journal, retention)
+		would, err := journal.Prunable(ctx, retention)
+		if err != nil {
+			return 0, err
+		}
+		return 0, render.Prunable(p.Stdout, would.Tasks, would.Oldest, would.Newest, time.Now())
 	}
 	before, err := journal.Size()
 	if err != nil {
@@ -64,8 +68,7 @@ func (c *pruneCommand) Run(p *Process) (int, error) {
 	return 0, nil
 }
 
-// retention says which tasks to remove. It refuses to guess where the variable keeps tasks for ever and no flag says
-// otherwise.
+// retention says which tasks to remove. Where the variable keeps tasks for ever, a flag has to say.
 func (c *pruneCommand) retention(getenv func(string) string, now time.Time) (r state.Retention, err error) {
 	if c.DryRun && c.Vacuum {
 		return r, errors.New("--dry-run and --vacuum exclude each other\nhint: give one of them")
@@ -89,14 +92,6 @@ func (c *pruneCommand) retention(getenv func(string) string, now time.Time) (r s
 		}
 	}
 	return r, nil
-}
-
-func (c *pruneCommand) preview(ctx context.Context, p *Process, journal state.Store, r state.Retention) error {
-	would, err := journal.Prunable(ctx, r)
-	if err != nil {
-		return err
-	}
-	return render.Prunable(p.Stdout, would.Tasks, would.Oldest, would.Newest, time.Now())
 }
 
 func pruneAll(ctx context.Context, journal state.Store, r state.Retention) (tasks int, err error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -51,7 +52,7 @@ func (c *resumeCommand) Run(p *Process) (int, error) {
 	switch {
 	case err != nil && len(tasks) == 0:
 		return 0, err
-	case err != nil: // the tasks that could be adopted are resumed in any case
+	case err != nil: // some tasks could be adopted
 		printError(p.Stderr, err)
 		_, err := c.resumeAll(ctx, p, journal, tasks)
 		return 1, err
@@ -80,8 +81,8 @@ func (c *resumeCommand) check() error {
 	return nil
 }
 
-// adopt makes this process the owner of the tasks to resume. With --all it skips tasks that have an owner or that have
-// finished. Where the user named such a task, adopt returns an error beside the tasks that it could adopt.
+// adopt makes this process the owner of the tasks to resume. With --all it skips tasks that another process owns or has
+// finished; for a task that the user named, that is an error beside the tasks that it could adopt.
 func (c *resumeCommand) adopt(ctx context.Context, journal state.Store) ([]*task.Task, error) {
 	found, err := c.find(ctx, journal)
 	if err != nil {
@@ -127,14 +128,12 @@ func (c *resumeCommand) find(ctx context.Context, journal state.Store) ([]*task.
 // named finds the tasks of the arguments, each once: the locks do not stop one process from adopting a task twice.
 func (c *resumeCommand) named(ctx context.Context, journal state.Store) ([]*task.Task, error) {
 	var tasks []*task.Task
-	seen := map[int64]bool{}
 	for _, ref := range c.Tasks {
 		t, err := journal.Find(ctx, ref)
 		if err != nil {
 			return nil, err
 		}
-		if !seen[t.Number] {
-			seen[t.Number] = true
+		if !slices.ContainsFunc(tasks, func(other *task.Task) bool { return other.Number == t.Number }) {
 			tasks = append(tasks, t)
 		}
 	}

@@ -37,7 +37,14 @@ func (c *statsCommand) Run(p *Process) (int, error) {
 	if c.Since != nil {
 		from = time.Time(*c.Since)
 	}
-	shown, all, err := journal.Stats(ctx, from, c.limit())
+	limit := tableLimit
+	switch {
+	case c.Limit != nil:
+		limit = int(*c.Limit)
+	case c.JSON:
+		limit = 0
+	}
+	shown, all, err := journal.Stats(ctx, from, limit)
 	if err != nil {
 		return 0, err
 	}
@@ -45,14 +52,4 @@ func (c *statsCommand) Run(p *Process) (int, error) {
 		return 0, render.StatsJSON(p.Stdout, shown, from)
 	}
 	return 0, render.Stats(p.Stdout, render.ScreenOf(p.Stdout, p.Getenv), shown, all-len(shown), from, time.Now())
-}
-
-func (c *statsCommand) limit() int {
-	switch {
-	case c.Limit != nil:
-		return int(*c.Limit)
-	case c.JSON:
-		return 0
-	}
-	return tableLimit
 }

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"iter"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -140,8 +143,7 @@ func (c *statusCommand) table(s render.Screen) render.Table {
 	return table
 }
 
-// shownAttempts returns a task's attempts, with captured output only for the one that is shown: all of it could be
-// large.
+// shownAttempts returns a task's attempts. Only the one whose output is shown has it, as all output could be large.
 func shownAttempts(ctx context.Context, journal state.Store, number int64) ([]task.Attempt, error) {
 	attempts, err := journal.History(ctx, number)
 	if err != nil {
@@ -175,8 +177,7 @@ func viewOf(ctx context.Context, journal state.Store, t *task.Task) (render.Task
 // watchInterval is the time between two pictures.
 const watchInterval = time.Second
 
-// watch draws a report again and again on the terminal until a signal ends it. It never hides the cursor, so that
-// nothing has to be restored at the end, whatever ends it.
+// watch draws a report on the terminal until a signal ends it. It never hides the cursor: nothing has to be restored.
 func watch(p *Process, draw func(io.Writer, render.Screen) error) error {
 	if !term.IsTerminal(int(p.Stdout.Fd())) {
 		return errors.New("--watch draws on a terminal, and stdout is none" +
@@ -222,4 +223,82 @@ func drawFrame(p *Process, draw func(io.Writer, render.Screen) error, drawn bool
 	}
 	_, err = io.WriteString(p.Stdout, scroll+screen.Frame(text.String()))
 	return err
+}
+
+// filterFlags choose the tasks of a list.
+type filterFlags struct {
+	ID     *string        `name:"id" placeholder:"NAME" help:"Only the tasks of this name: the runs of a job."`
+	Status []wantedStatus `placeholder:"S" help:"Only tasks of these statuses: PENDING, IN_FLIGHT, INTERRUPTED, SUCCEEDED, EXHAUSTED, FAILED, CANCELLED."`
+	Since  *flags.Since   `placeholder:"TIME" help:"Only tasks made within 2h, 3d or the like, or since 15:04, 2026-01-31 or an RFC 3339 time."`
+	Limit  *flags.Count   `placeholder:"N" help:"The newest N tasks; 0 = all. Default 20, with --json all."`
+}
+
+// given reports whether a flag chooses tasks by their name, status or age.
+func (f *filterFlags) given() bool {
+	return f.ID != nil || len(f.Status) > 0 || f.Since != nil
+}
+
+// views yields the newest tasks that pass the filter, each with whether it was interrupted; a limit of 0 is all.
+func (f *filterFlags) views(ctx context.Context, journal state.Store, limit int) iter.Seq2[render.TaskView, error] {
+	return func(yield func(render.TaskView, error) bool) {
+		yielded := 0
+		for t, err := range journal.All(ctx, f.stored(limit)) {
+			view := render.TaskView{Task: t}
+			if err == nil {
+				view, err = viewOf(ctx, journal, t)
+			}
+			if err == nil && !f.passes(view) {
+				continue
+			}
+			if yielded++; !yield(view, err) || yielded == limit {
+				return
+			}
+		}
+	}
+}
+
+// stored is the part of the filter that a query can answer. For interrupted tasks it reads all unfinished ones.
+func (f *filterFlags) stored(limit int) state.Filter {
+	filter := state.Filter{Limit: limit}
+	if f.ID != nil {
+		filter.Name = *f.ID
+	}
+	if f.Since != nil {
+		filter.Since = time.Time(*f.Since)
+	}
+	for _, s := range f.Status {
+		if s == interrupted {
+			filter.Limit = 0
+			filter.Statuses = append(filter.Statuses, task.Pending, task.InFlight)
+		} else {
+			filter.Statuses = append(filter.Statuses, task.Status(s))
+		}
+	}
+	return filter
+}
+
+func (f *filterFlags) passes(view render.TaskView) bool {
+	return len(f.Status) == 0 || slices.Contains(f.Status, wantedStatus(view.Status)) ||
+		view.Interrupted && slices.Contains(f.Status, interrupted)
+}
+
+// wantedStatus is a flag's value: a stored status or INTERRUPTED.
+type wantedStatus string
+
+// interrupted is shown like a status, but never stored: it says that an unfinished task has no owner.
+const interrupted wantedStatus = "INTERRUPTED"
+
+var wantedStatuses = []string{
+	string(task.Pending), string(task.InFlight), string(interrupted), string(task.Succeeded), string(task.Exhausted),
+	string(task.Failed), string(task.Cancelled),
+}
+
+// UnmarshalText reads the value of a flag.
+func (s *wantedStatus) UnmarshalText(text []byte) error {
+	*s = wantedStatus(strings.ToUpper(strings.TrimSpace(string(text))))
+	if slices.Contains(wantedStatuses, string(*s)) {
+		return nil
+	}
+	return fmt.Errorf("invalid status %q"+
+		"\nhint: give %s, or several with commas between", text, strings.Join(wantedStatuses, ", "))
 }

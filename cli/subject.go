@@ -71,7 +71,7 @@ func (f *subjectFlags) checkFlags() error {
 				k.Name)
 		}
 	}
-	return policies.CheckFlags(&f.PolicyFlags, func(key string) string { return "--" + key })
+	return policies.CheckFlags(&f.PolicyFlags)
 }
 
 // subjectReader turns SPECs into policies. It reads the config file once.
@@ -83,7 +83,7 @@ type subjectReader struct {
 	warn    func(error) // once that the journal cannot be read, however many names are looked up there
 }
 
-// read returns the policy of a SPEC, changed by the flags. Variables change the policies of runs alone.
+// read returns the policy of a SPEC, changed by the flags. Variables do not change it.
 func (r *subjectReader) read(spec string) (task.Policy, error) {
 	name, jitter := cutJitter(spec)
 	if jitter == "" && name != spec {

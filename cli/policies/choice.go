@@ -87,7 +87,7 @@ type Choice struct {
 
 // Choose reads the flags, the environment and the config file. Nothing is made.
 func Choose(flags *flags.PolicyFlags, file *flags.ConfigFlag, getenv func(string) string, warn func(error)) (*Choice, error) {
-	if err := CheckFlags(flags, func(key string) string { return "--" + key }); err != nil {
+	if err := CheckFlags(flags); err != nil {
 		return nil, err
 	}
 	env, err := FromEnvironment(getenv)

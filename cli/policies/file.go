@@ -58,15 +58,9 @@ func Load(flag *flags.ConfigFlag, getenv func(string) string, warn func(error)) 
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case len(mistakes) > mostMistakes:
-		return nil, fmt.Errorf("%w\n… and %d more\nhint: retry policy check %s says all of them",
-			joined(mistakes[:mostMistakes]), len(mistakes)-mostMistakes, render.Command([]string{path}))
 	}
 	return file, joined(mistakes)
 }
-
-// mostMistakes is how many mistakes a run prints: a file that is no config file at all must not fill a mail.
-const mostMistakes = 10
 
 // Read reads a config file. The mistakes are those of the whole file but for the values of the policies.
 func Read(path string) (*File, []*Mistake, error) {

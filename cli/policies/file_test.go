@@ -81,25 +81,6 @@ func TestLoadWithoutAFile(t *testing.T) {
 	}
 }
 
-// A run prints only the first mistakes, and a command that shows all of them.
-func TestLoadPrintsTheFirstMistakes(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a b.toml")
-	text := ""
-	for i := range mostMistakes + 3 {
-		text += fmt.Sprintf("[x%d]\n", i)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	_, err := Load(&flags.ConfigFlag{Config: &path}, getenvOf(), nil)
-	if err == nil || !strings.HasSuffix(err.Error(), "\n… and 3 more\nhint: retry policy check '"+path+"' says all of them") {
-		t.Errorf("got %v", err)
-	}
-	if got := strings.Count(err.Error(), ": unknown table\n"); got != mostMistakes {
-		t.Errorf("got %d mistakes, want %d: %v", got, mostMistakes, err)
-	}
-}
-
 // The default file may lie in the home of somebody else.
 func TestLoadWithoutPermission(t *testing.T) {
 	if os.Geteuid() == 0 {
