@@ -2,11 +2,13 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cli/session"
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/doctor"
 )
 
@@ -24,14 +26,10 @@ Usage:
 `
 
 func (c *doctorCommand) Run(p *Process) (int, error) {
-	place, checks := doctor.Examine(context.Background(), c.State, p.Getenv, time.Now())
-	findings := make([]render.Finding, len(checks))
+	place, findings := doctor.Examine(context.Background(), c.State, p.Getenv, time.Now())
 	code := 0
-	for i, check := range checks {
-		findings[i] = render.Finding{Name: check.Name, Level: string(check.Level), Text: check.Text, Fix: check.Fix}
-		if check.Level == doctor.LevelProblem {
-			code = 1
-		}
+	if slices.ContainsFunc(findings, func(f state.Finding) bool { return f.Level == doctor.LevelProblem }) {
+		code = 1
 	}
 	absent := session.JournalAbsent(&p.Host, c.State)
 	if c.JSON {

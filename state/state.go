@@ -48,13 +48,10 @@ type Writer interface {
 type Reader interface {
 	// Find returns the task that a name, an id, or a unique beginning or end of an id stands for, or ErrNotFound.
 	Find(ctx context.Context, ref string) (*task.Task, error)
-	// List returns tasks, newest first, without their attempts; All yields them one by one.
-	List(ctx context.Context, f Filter) ([]*task.Task, error)
+	// All yields tasks, newest first, without their attempts.
 	All(ctx context.Context, f Filter) iter.Seq2[*task.Task, error]
 	// Unfinished returns the tasks that have not ended, oldest first.
 	Unfinished(ctx context.Context) ([]*task.Task, error)
-	// Count returns how many tasks there are.
-	Count(ctx context.Context) (int, error)
 	// Attempts returns a task's attempts in their order, with the tails of their output; History leaves the tails out.
 	Attempts(ctx context.Context, number int64) ([]task.Attempt, error)
 	History(ctx context.Context, number int64) ([]task.Attempt, error)
@@ -162,6 +159,14 @@ type Retention struct {
 type Prunable struct {
 	Tasks          int
 	Oldest, Newest time.Time // when the first and the last of them finished
+}
+
+// Finding is one line of `retry doctor`.
+type Finding struct {
+	Name  string `json:"name"`
+	Level string `json:"level"` // "ok", "warning" or "problem"
+	Text  string `json:"text"`
+	Fix   string `json:"-"` // empty if nothing has to be done
 }
 
 // Size is how much room the journal takes on the disk, in bytes.

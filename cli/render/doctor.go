@@ -6,20 +6,13 @@ import (
 	"strings"
 
 	"github.com/10f93571/retry/internal/text"
+	"github.com/10f93571/retry/state"
 )
-
-// Finding is one line of the doctor.
-type Finding struct {
-	Name  string `json:"name"`
-	Level string `json:"level"` // "ok", "warning" or "problem"
-	Text  string `json:"text"`
-	Fix   string `json:"-"`
-}
 
 // Doctor writes the findings, each fix below its finding, and the verdict at the end, where it is seen after the text
 // has scrolled by. Where there is no journal, absent says where it was looked for. lipgloss/table v1.1 loses the last
 // row of a table without titles, so the columns are aligned here.
-func Doctor(w io.Writer, s Screen, absent error, findings []Finding) error {
+func Doctor(w io.Writer, s Screen, absent error, findings []state.Finding) error {
 	width := 0
 	for _, f := range findings {
 		width = max(width, len(f.Name))
@@ -46,7 +39,7 @@ func (s Screen) mark(level string) string {
 	return s.Paint(Green, "✓")
 }
 
-func (s Screen) verdict(absent error, findings []Finding) string {
+func (s Screen) verdict(absent error, findings []state.Finding) string {
 	levels := map[string]int{}
 	for _, f := range findings {
 		levels[f.Level]++
@@ -79,12 +72,12 @@ type doctorJSON struct {
 }
 
 type findingJSON struct {
-	Finding
+	state.Finding
 	Fix *string `json:"fix"`
 }
 
 // DoctorJSON writes the findings as JSON.
-func DoctorJSON(w io.Writer, directory, source string, journal bool, findings []Finding) error {
+func DoctorJSON(w io.Writer, directory, source string, journal bool, findings []state.Finding) error {
 	view := doctorJSON{Directory: present(directory), Source: present(source), OK: true, Journal: journal, Checks: []findingJSON{}}
 	for _, f := range findings {
 		view.OK = view.OK && f.Level != "problem"

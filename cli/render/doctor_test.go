@@ -4,27 +4,29 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/10f93571/retry/state"
 )
 
 func TestDoctor(t *testing.T) {
-	ok := Finding{Name: "space", Level: "ok", Text: "9 GiB free"}
-	warning := Finding{Name: "tasks", Level: "warning", Text: "1 was interrupted", Fix: "retry resume --all"}
+	ok := state.Finding{Name: "space", Level: "ok", Text: "9 GiB free"}
+	warning := state.Finding{Name: "tasks", Level: "warning", Text: "1 was interrupted", Fix: "retry resume --all"}
 	absent := errors.New("/d: none\nhint: look elsewhere")
-	problem := Finding{Name: "lock", Level: "problem", Text: "held by \x1b[31m", Fix: "stop it"}
+	problem := state.Finding{Name: "lock", Level: "problem", Text: "held by \x1b[31m", Fix: "stop it"}
 	tests := []struct {
 		name     string
 		absent   error
-		findings []Finding
+		findings []state.Finding
 		want     string
 	}{
-		{"well", nil, []Finding{ok}, "✓ space  9 GiB free\n\nall is well\n"},
-		{"a warning", nil, []Finding{ok, warning},
+		{"well", nil, []state.Finding{ok}, "✓ space  9 GiB free\n\nall is well\n"},
+		{"a warning", nil, []state.Finding{ok, warning},
 			"✓ space  9 GiB free\n! tasks  1 was interrupted\n         fix: retry resume --all\n\n1 warning; the journal can be used\n"},
-		{"a problem", nil, []Finding{problem}, "✗ lock  held by \\x1b[31m\n        fix: stop it\n\n1 problem\n"},
-		{"no journal", absent, []Finding{ok}, "✓ space  9 GiB free\n\nnothing to examine: /d: none\nhint: look elsewhere\n"},
-		{"none, and a warning", absent, []Finding{warning}, "\n\n1 warning, and nothing to examine: /d: none\nhint: look elsewhere\n"},
-		{"none, and a problem", absent, []Finding{problem}, "\n\n1 problem\n"},
-		{"both", nil, []Finding{warning, problem, problem}, "✗"},
+		{"a problem", nil, []state.Finding{problem}, "✗ lock  held by \\x1b[31m\n        fix: stop it\n\n1 problem\n"},
+		{"no journal", absent, []state.Finding{ok}, "✓ space  9 GiB free\n\nnothing to examine: /d: none\nhint: look elsewhere\n"},
+		{"none, and a warning", absent, []state.Finding{warning}, "\n\n1 warning, and nothing to examine: /d: none\nhint: look elsewhere\n"},
+		{"none, and a problem", absent, []state.Finding{problem}, "\n\n1 problem\n"},
+		{"both", nil, []state.Finding{warning, problem, problem}, "✗"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -53,13 +55,13 @@ func TestDoctorColours(t *testing.T) {
 func TestDoctorJSON(t *testing.T) {
 	tests := []struct {
 		name, directory, source string
-		findings                []Finding
+		findings                []state.Finding
 		want                    string
 	}{
 		{"nothing to say", "", "", nil, `{"directory": null, "source": null, "ok": true, "journal": false, "checks": []}`},
-		{"a warning is no problem", "/d", "HOME", []Finding{{Name: "n", Level: "warning", Text: "t", Fix: "f"}},
+		{"a warning is no problem", "/d", "HOME", []state.Finding{{Name: "n", Level: "warning", Text: "t", Fix: "f"}},
 			`{"directory": "/d", "source": "HOME", "ok": true, "journal": true, "checks": [{"name": "n", "level": "warning", "text": "t", "fix": "f"}]}`},
-		{"a problem is", "/d", "--state", []Finding{{Name: "n", Level: "problem", Text: "t"}},
+		{"a problem is", "/d", "--state", []state.Finding{{Name: "n", Level: "problem", Text: "t"}},
 			`{"directory": "/d", "source": "--state", "ok": false, "journal": true, "checks": [{"name": "n", "level": "problem", "text": "t", "fix": null}]}`},
 	}
 	for _, test := range tests {

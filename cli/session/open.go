@@ -32,13 +32,13 @@ func ReadJournal(ctx context.Context, p *Host, stateDir string) (state.Store, er
 
 func openWith(ctx context.Context, open func(context.Context, string) (*sqlite.Journal, error), p *Host,
 	stateDir string) (state.Store, error) {
-	dir, err := lock.Dir(stateDir, p.Getenv)
+	place, err := lock.Locate(stateDir, p.Getenv)
 	if err != nil {
 		return nil, err
 	}
-	journal, err := open(ctx, dir)
+	journal, err := open(ctx, place.Dir)
 	if err != nil {
-		return nil, text.WithHint(err, "retry doctor "+render.Command([]string{"--state", dir})+" says what is wrong")
+		return nil, text.WithHint(err, "retry doctor "+render.Command([]string{"--state", place.Dir})+" says what is wrong")
 	}
 	return journal, nil
 }
@@ -190,14 +190,14 @@ func mayKnow(p *Host, stateDir string, stateless bool) bool {
 	if stateless {
 		return false
 	}
-	dir, err := lock.Dir(stateDir, p.Getenv)
-	return err != nil || sqlite.Exists(dir)
+	place, err := lock.Locate(stateDir, p.Getenv)
+	return err != nil || sqlite.Exists(place.Dir)
 }
 
 // AskReader asks the journal of a report, which makes none. One that cannot be read is no reason not to report.
 func AskReader(ctx context.Context, p *Host, c *policies.Choice, stateDir string, warn func(error)) error {
-	dir, err := lock.Dir(stateDir, p.Getenv)
-	if c.Settled || err != nil || !sqlite.Exists(dir) {
+	place, err := lock.Locate(stateDir, p.Getenv)
+	if c.Settled || err != nil || !sqlite.Exists(place.Dir) {
 		return nil
 	}
 	journal, err := ReadJournal(ctx, p, stateDir)

@@ -84,8 +84,11 @@ func tidied(t *testing.T, kept time.Duration, change func(*Journal, *task.Task))
 		change(g, own)
 	}
 	testkit.Must(t, g.tidy(t.Context(), own, kept))
-	tasks, err := journal.List(t.Context(), state.Filter{})
-	testkit.Must(t, err)
+	var tasks []*task.Task
+	for tk, err := range journal.All(t.Context(), state.Filter{}) {
+		testkit.Must(t, err)
+		tasks = append(tasks, tk)
+	}
 	if !slices.ContainsFunc(tasks, func(t *task.Task) bool { return t.ID == own.ID }) {
 		t.Error("its own task is gone")
 	}

@@ -16,32 +16,21 @@ import (
 	"github.com/10f93571/retry/state/sqlite"
 )
 
-// Level says how bad a finding is.
-type Level string
-
-// The levels. A problem keeps a journal from being used; a warning asks for somebody's eyes.
+// The levels of a finding. A problem keeps the journal from being used; a warning needs a person's attention.
 const (
-	LevelOK      Level = "ok"
-	LevelWarning Level = "warning"
-	LevelProblem Level = "problem"
+	LevelOK      = "ok"
+	LevelWarning = "warning"
+	LevelProblem = "problem"
 )
 
-// Check is one finding: what was looked at, what was found, and what to do about it.
-type Check struct {
-	Name  string
-	Level Level
-	Text  string
-	Fix   string // empty where nothing has to be done
-}
-
 // Examine looks at everything that can keep a journal from being used. It changes nothing.
-func Examine(ctx context.Context, explicit string, getenv func(string) string, now time.Time) (lock.Place, []Check) {
+func Examine(ctx context.Context, explicit string, getenv func(string) string, now time.Time) (lock.Place, []state.Finding) {
 	e := &examiner{ctx: ctx, now: now}
 	e.add("sqlite", LevelOK, "", "SQLite %s", sqlite.Version())
 	place, err := lock.Locate(explicit, getenv)
 	if err != nil {
 		e.fail("directory", err)
-		return place, e.checks
+		return place, e.findings
 	}
 	e.dir = place.Dir
 	if e.directory(place) {
@@ -52,19 +41,19 @@ func Examine(ctx context.Context, explicit string, getenv func(string) string, n
 		}
 		e.setAside()
 	}
-	return place, e.checks
+	return place, e.findings
 }
 
 // examiner gathers findings.
 type examiner struct {
-	ctx    context.Context
-	dir    string
-	now    time.Time
-	checks []Check
+	ctx      context.Context
+	dir      string
+	now      time.Time
+	findings []state.Finding
 }
 
-func (e *examiner) add(name string, level Level, fix, format string, args ...any) {
-	e.checks = append(e.checks, Check{Name: name, Level: level, Text: fmt.Sprintf(format, args...), Fix: fix})
+func (e *examiner) add(name, level, fix, format string, args ...any) {
+	e.findings = append(e.findings, state.Finding{Name: name, Level: level, Text: fmt.Sprintf(format, args...), Fix: fix})
 }
 
 // fail adds an error as a problem; its hint is the fix.

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/10f93571/retry/internal/testkit"
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/lock"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
@@ -47,14 +48,18 @@ func execute(t *testing.T, dir, statements string) {
 	testkit.Must(t, err)
 }
 
-func examine(t *testing.T, dir string) []Check {
+func examine(t *testing.T, dir string) []state.Finding {
 	t.Helper()
 	_, checks := Examine(t.Context(), dir, func(string) string { return "" }, time.Now())
 	return checks
 }
 
+func finding(name, level, text, fix string) state.Finding {
+	return state.Finding{Name: name, Level: level, Text: text, Fix: fix}
+}
+
 // expect asserts that one of the findings has this name, this level, and these parts of its text and its fix.
-func expect(t *testing.T, checks []Check, want Check) {
+func expect(t *testing.T, checks []state.Finding, want state.Finding) {
 	t.Helper()
 	for _, got := range checks {
 		if got.Name == want.Name && got.Level == want.Level &&
@@ -70,33 +75,33 @@ func TestFileSystem(t *testing.T) {
 	tests := []struct {
 		name   string
 		system lock.FileSystem
-		want   Check
+		want   state.Finding
 	}{
-		{name: "sound", system: lock.FileSystem{Free: plenty}, want: Check{"file system", LevelOK, "writable", ""}},
-		{name: "space", system: lock.FileSystem{Free: plenty}, want: Check{"space", LevelOK, "1 GiB free", ""}},
+		{name: "sound", system: lock.FileSystem{Free: plenty}, want: finding("file system", LevelOK, "writable", "")},
+		{name: "space", system: lock.FileSystem{Free: plenty}, want: finding("space", LevelOK, "1 GiB free", "")},
 		{
 			name: "network", system: lock.FileSystem{Remote: true, Name: "nfs", Free: plenty},
-			want: Check{"file system", LevelProblem, "network file system (nfs)", "use a directory on a local disk"},
+			want: finding("file system", LevelProblem, "network file system (nfs)", "use a directory on a local disk"),
 		},
 		{
 			name: "read-only", system: lock.FileSystem{ReadOnly: true, Free: plenty},
-			want: Check{"file system", LevelProblem, "mounted read-only", "mount it writable"},
+			want: finding("file system", LevelProblem, "mounted read-only", "mount it writable"),
 		},
 		{
 			name: "FUSE", system: lock.FileSystem{FUSE: true, Free: plenty},
-			want: Check{"file system", LevelWarning, "in user space (FUSE)", "on a local disk"},
+			want: finding("file system", LevelWarning, "in user space (FUSE)", "on a local disk"),
 		},
 		{
 			name: "little space", system: lock.FileSystem{Free: 5 << 20},
-			want: Check{"space", LevelWarning, "5 MiB free", "make room"},
+			want: finding("space", LevelWarning, "5 MiB free", "make room"),
 		},
 		{
 			name: "no space", system: lock.FileSystem{Free: 1000},
-			want: Check{"space", LevelProblem, "1000 B free", "make room"},
+			want: finding("space", LevelProblem, "1000 B free", "make room"),
 		},
 		{
 			name: "no inodes", system: lock.FileSystem{NoInodes: true, Free: plenty},
-			want: Check{"space", LevelProblem, "no inodes", "make room"},
+			want: finding("space", LevelProblem, "no inodes", "make room"),
 		},
 	}
 	for _, test := range tests {
@@ -104,7 +109,7 @@ func TestFileSystem(t *testing.T) {
 			e := &examiner{ctx: t.Context(), dir: t.TempDir()}
 			e.mounted(e.dir, test.system)
 			e.space(test.system)
-			expect(t, e.checks, test.want)
+			expect(t, e.findings, test.want)
 		})
 	}
 }
@@ -112,51 +117,51 @@ func TestFileSystem(t *testing.T) {
 func TestDatabase(t *testing.T) {
 	tests := []struct {
 		name, statements string
-		want             Check
+		want             state.Finding
 	}{
 		{
 			name: "newer", statements: "PRAGMA user_version = 99",
-			want: Check{"database", LevelProblem, "written by a newer retry", "upgrade retry"},
+			want: finding("database", LevelProblem, "written by a newer retry", "upgrade retry"),
 		},
 		{
 			name: "foreign", statements: "PRAGMA application_id = 1",
-			want: Check{"database", LevelProblem, "another program", "another directory"},
+			want: finding("database", LevelProblem, "another program", "another directory"),
 		},
 		{
 			name:       "orphan",
 			statements: "PRAGMA foreign_keys = OFF; INSERT INTO attempts (task, number, started_at) VALUES (77, 1, 1)",
-			want:       Check{"integrity", LevelProblem, "1 row without a task", "begins a new one"},
+			want:       finding("integrity", LevelProblem, "1 row without a task", "begins a new one"),
 		},
 		{
 			name: "no table", statements: "DROP TABLE tasks",
-			want: Check{"database", LevelProblem, "no such table: tasks", "mkdir"},
+			want: finding("database", LevelProblem, "no such table: tasks", "mkdir"),
 		},
 		{
 			name: "no column", statements: "ALTER TABLE tasks DROP COLUMN environment",
-			want: Check{"tasks", LevelProblem, "no such column", "mkdir"},
+			want: finding("tasks", LevelProblem, "no such column", "mkdir"),
 		},
 		{
 			name: "interrupted",
-			want: Check{"tasks", LevelWarning, "1 interrupted: 5b9a39db", "retry resume --all"},
+			want: finding("tasks", LevelWarning, "1 interrupted: 5b9a39db", "retry resume --all"),
 		},
 		{
 			name:       "deferred",
 			statements: "UPDATE tasks SET status = 'PENDING', reason = 'deferred', next_attempt_at = 4102444800000000",
-			want:       Check{"tasks", LevelOK, "1 unfinished, none interrupted", ""},
+			want:       finding("tasks", LevelOK, "1 unfinished, none interrupted", ""),
 		},
 		{
 			name:       "deferred until now",
 			statements: "UPDATE tasks SET status = 'PENDING', reason = 'deferred', next_attempt_at = 1",
-			want:       Check{"tasks", LevelWarning, "1 interrupted: 5b9a39db", "retry resume --all"},
+			want:       finding("tasks", LevelWarning, "1 interrupted: 5b9a39db", "retry resume --all"),
 		},
 		{
 			name:       "from the future",
 			statements: "UPDATE tasks SET created_at = created_at + 1000000000000000",
-			want:       Check{"clock", LevelWarning, "1 task from the future", "set the clock right"},
+			want:       finding("clock", LevelWarning, "1 task from the future", "set the clock right"),
 		},
 		{
 			name: "a time out of this world", statements: "UPDATE tasks SET created_at = 9223372036854775807",
-			want: Check{"clock", LevelWarning, "1 task from the future", "set the clock right"},
+			want: finding("clock", LevelWarning, "1 task from the future", "set the clock right"),
 		},
 	}
 	for _, test := range tests {
@@ -176,7 +181,7 @@ func TestDamageThatOpens(t *testing.T) {
 	_, err = f.WriteAt([]byte(strings.Repeat("x", 4096)), 3*4096)
 	testkit.Must(t, err)
 	testkit.Must(t, f.Close())
-	expect(t, examine(t, dir), Check{"integrity", LevelProblem, "the journal is damaged", "mkdir"})
+	expect(t, examine(t, dir), finding("integrity", LevelProblem, "the journal is damaged", "mkdir"))
 }
 
 func TestLongWAL(t *testing.T) {
@@ -185,7 +190,7 @@ func TestLongWAL(t *testing.T) {
 	testkit.Must(t, err)
 	defer func() { testkit.Must(t, j.Close()) }()
 	testkit.Must(t, os.Truncate(filepath.Join(dir, sqlite.DatabaseName+"-wal"), 65<<20))
-	expect(t, examine(t, dir), Check{"wal", LevelWarning, "65 MiB wait in the WAL", "see who reads"})
+	expect(t, examine(t, dir), finding("wal", LevelWarning, "65 MiB wait in the WAL", "see who reads"))
 }
 
 // Opening a pipe in place of a file would never return.
@@ -196,7 +201,7 @@ func TestAPipeIsNotOpened(t *testing.T) {
 			path := filepath.Join(dir, name)
 			testkit.Must(t, os.RemoveAll(path))
 			testkit.Must(t, unix.Mkfifo(path, 0o600))
-			expect(t, examine(t, dir), Check{"files", LevelProblem, name + " is not a regular file", "move it away"})
+			expect(t, examine(t, dir), finding("files", LevelProblem, name + " is not a regular file", "move it away"))
 		})
 	}
 }
@@ -207,18 +212,18 @@ func TestLockedDirectory(t *testing.T) {
 	unlock, err := lock.Exclusive(t.Context(), dir)
 	testkit.Must(t, err)
 	defer unlock()
-	expect(t, examine(t, dir), Check{"lock", LevelProblem, "another process holds the lock", "wait for its end"})
+	expect(t, examine(t, dir), finding("lock", LevelProblem, "another process holds the lock", "wait for its end"))
 }
 
 // An examination looks, and no more.
 func TestNothingIsMade(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
-	expect(t, examine(t, dir), Check{"directory", LevelOK, "is not there yet", ""})
+	expect(t, examine(t, dir), finding("directory", LevelOK, "is not there yet", ""))
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Errorf("got %v, want no directory", err)
 	}
 	testkit.Must(t, os.Mkdir(dir, 0o700))
-	expect(t, examine(t, dir), Check{"database", LevelOK, "none yet", ""})
+	expect(t, examine(t, dir), finding("database", LevelOK, "none yet", ""))
 	if got, err := os.ReadDir(dir); len(got) > 0 || err != nil {
 		t.Errorf("got %v, %v; want an empty directory", got, err)
 	}
@@ -230,5 +235,5 @@ func TestManyInterrupted(t *testing.T) {
 		execute(t, dir, fmt.Sprintf(`CREATE TEMP TABLE copy AS SELECT * FROM tasks WHERE number = 1;
 			UPDATE copy SET number = %[1]d, id = 'id-%[1]d'; INSERT INTO tasks SELECT * FROM copy`, n+2))
 	}
-	expect(t, examine(t, dir), Check{"tasks", LevelWarning, ", …", "retry resume --all"})
+	expect(t, examine(t, dir), finding("tasks", LevelWarning, ", …", "retry resume --all"))
 }

@@ -1,5 +1,5 @@
-// Package lock decides where a journal lies and who may use it: its directory, the files in it, and the locks that the
-// kernel drops when a process dies.
+// Package lock manages the directory of a journal: its location, the permissions of its files, and the kernel locks that
+// say which process owns what.
 package lock
 
 import (
@@ -13,21 +13,14 @@ import (
 	"github.com/10f93571/retry/state"
 )
 
-// Place is where the journal lies, and why there.
+// Place is the directory of the journal, and why it is used.
 type Place struct {
 	Dir    string
 	Source string // what named it: a flag, a variable or a default
 }
 
-// Dir returns the directory of the journal: explicit, $RETRY_STATE_DIR, $XDG_STATE_HOME/retry, ~/.local/state/retry, or
-// /var/lib/retry for root without a home.
-func Dir(explicit string, getenv func(string) string) (string, error) {
-	place, err := Locate(explicit, getenv)
-	return place.Dir, err
-}
-
-// Locate is Dir, and says why the directory is used. It returns ErrForeignHome for a default in the home of another
-// user.
+// Locate returns the directory of the journal: explicit, $RETRY_STATE_DIR, $XDG_STATE_HOME/retry, ~/.local/state/retry, or
+// /var/lib/retry for root without a home. It refuses a default in the home of another user with ErrForeignHome.
 func Locate(explicit string, getenv func(string) string) (place Place, err error) {
 	switch {
 	case explicit != "":
@@ -36,7 +29,7 @@ func Locate(explicit string, getenv func(string) string) (place Place, err error
 	case getenv("RETRY_STATE_DIR") != "":
 		dir, err := filepath.Abs(getenv("RETRY_STATE_DIR"))
 		return Place{dir, "RETRY_STATE_DIR"}, err
-	case filepath.IsAbs(getenv("XDG_STATE_HOME")): // the XDG specification has relative ones ignored
+	case filepath.IsAbs(getenv("XDG_STATE_HOME")): // the XDG specification says to ignore a relative path
 		place = Place{filepath.Join(getenv("XDG_STATE_HOME"), "retry"), "XDG_STATE_HOME"}
 	default:
 		if place, err = homePlace(getenv); err != nil {
@@ -57,49 +50,37 @@ func Nearest(path string) (string, fs.FileInfo, error) {
 	}
 }
 
-// CreateDir makes the directory, private from the moment it exists. It refuses a network file system, and a directory
-// that another user could have prepared.
+// CreateDir creates the directory with mode 0700. It refuses a network file system, and a directory that another user
+// could have prepared. It syncs the directories that it creates: an acknowledged task must survive a power loss.
 func CreateDir(dir string) error {
-	above, _, err := Nearest(dir)
+	above, info, err := Nearest(dir)
 	if err != nil {
 		return err
 	}
-	if system, err := statfs(above); err == nil { // where the system does not tell, the directory is used
+	if system, err := Statfs(above); err == nil { // if the system does not tell, the directory is used
 		if err := system.Check(above); err != nil {
 			return err
 		}
 	}
-	if err := makeDir(dir); err != nil {
-		return err
+	if above != dir || !info.IsDir() {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+		for path := dir; path != above; {
+			path = filepath.Dir(path)
+			if err := SyncDir(path); err != nil {
+				return err
+			}
+		}
 	}
-	info, err := os.Stat(dir)
-	if err != nil {
+	if info, err = os.Stat(dir); err != nil {
 		return err
 	}
 	return CheckOwner(dir, info)
 }
 
-// makeDir makes a directory and those above it. An acknowledged task must survive a power loss, and so must the path to
-// it.
-func makeDir(dir string) error {
-	above, info, err := Nearest(dir)
-	if err != nil || above == dir && info.IsDir() {
-		return err
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	for path := dir; path != above; {
-		path = filepath.Dir(path)
-		if err := SyncDir(path); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// CreateFiles creates the named files, empty and of mode 0600: SQLite would create its own under the umask. It only
-// checks a file that exists: closing a second descriptor of it would drop SQLite's locks.
+// CreateFiles creates the named files, empty and with mode 0600; SQLite would use the umask. It only checks a file that
+// exists, and does not open it: closing a second descriptor would drop SQLite's locks.
 func CreateFiles(dir string, names ...string) error {
 	created := false
 	for _, name := range names {
@@ -122,7 +103,7 @@ func CreateFiles(dir string, names ...string) error {
 	return nil
 }
 
-// CheckFile refuses what others could have put in place of a file of the journal.
+// CheckFile refuses a file of the journal that another user could have put there.
 func CheckFile(path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -141,13 +122,12 @@ const maxWait = 5 * time.Second
 // errHeld says that another process holds a lock of the directory.
 var errHeld = errors.New("held")
 
-// Shared locks the directory beside others that open a journal in it. While the lock is held nobody sets the journal
-// aside, so that all files that are opened belong to one journal.
+// Shared locks the directory while a process opens the journal, so that no other process sets it aside meanwhile.
 func Shared(ctx context.Context, dir string) (unlock func(), err error) {
 	return lockDir(ctx, dir, false)
 }
 
-// Exclusive locks the directory against everybody who opens a journal in it: the journal is about to be set aside.
+// Exclusive locks the directory while a process sets the journal aside, so that no other process opens it meanwhile.
 func Exclusive(ctx context.Context, dir string) (unlock func(), err error) {
 	return lockDir(ctx, dir, true)
 }
@@ -162,7 +142,7 @@ func lockDir(ctx context.Context, dir string, exclusive bool) (unlock func(), er
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		err := tryLock(f, exclusive)
 		switch {
-		case err == nil, !errors.Is(err, errHeld) && !exclusive: // a file system without such locks still has a journal
+		case err == nil, !errors.Is(err, errHeld) && !exclusive: // a file system without such locks can hold a journal
 			return unlock, nil
 		case !errors.Is(err, errHeld):
 		case ctx.Err() != nil:
@@ -179,11 +159,11 @@ func lockDir(ctx context.Context, dir string, exclusive bool) (unlock func(), er
 	}
 }
 
-// Held reports whether another process keeps everybody from opening a journal in the directory.
+// Held reports whether another process holds the exclusive lock of the directory.
 func Held(dir string) bool {
 	f, err := openForLock(dir)
 	if err != nil {
-		return false // without the right to read it nobody locks it
+		return false // it cannot be locked without the right to read it
 	}
 	defer func() { _ = f.Close() }()
 	return errors.Is(tryLock(f, false), errHeld)
@@ -193,20 +173,16 @@ func Held(dir string) bool {
 type FileSystem struct {
 	Name     string // of a remote one
 	Remote   bool   // it is on another machine
-	FUSE     bool   // a program serves it, which may reach over a network
+	FUSE     bool   // a program serves it, possibly from another machine
 	ReadOnly bool
-	NoInodes bool   // no file can be made, whatever is free
+	NoInodes bool   // no file can be created
 	Free     uint64 // bytes
 }
 
-// Statfs returns what the system tells of the file system that the path is on.
-func Statfs(path string) (FileSystem, error) { return statfs(path) }
+// Statfs returns what the system tells of the file system of a path. Tests replace it.
+var Statfs = systemStatfs
 
-// statfs is replaced by tests: none can mount a network file system.
-var statfs = systemStatfs
-
-// Check refuses a network file system; path is on it. SQLite's WAL needs memory that all processes share, which two
-// machines do not.
+// Check refuses a network file system; path is on it. SQLite's WAL needs memory that all its processes share.
 func (s FileSystem) Check(path string) error {
 	if !s.Remote {
 		return nil
@@ -215,10 +191,10 @@ func (s FileSystem) Check(path string) error {
 		"%s is on a network file system (%s), where SQLite cannot share a journal", path, s.Name)
 }
 
-// ReadOnlyHint says what to do about a directory that cannot be written: SQLite does not tell a read-only file system
-// from read-only files.
+// ReadOnlyHint says what to do about a directory that cannot be written. SQLite reports read-only files and a read-only
+// file system by the same code.
 func ReadOnlyHint(dir string) string {
-	if system, err := statfs(dir); err == nil && !system.ReadOnly {
+	if system, err := Statfs(dir); err == nil && !system.ReadOnly {
 		return "chmod u+w " + dir + " and what is in it, or use another directory with --state"
 	}
 	return "mount the file system of " + dir + " writable, or use another directory with --state"

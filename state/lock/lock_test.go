@@ -13,9 +13,9 @@ import (
 // replaceStatfs makes every path lie on one file system until the test ends.
 func replaceStatfs(t *testing.T, system FileSystem, err error) {
 	t.Helper()
-	before := statfs
-	t.Cleanup(func() { statfs = before })
-	statfs = func(string) (FileSystem, error) { return system, err }
+	before := Statfs
+	t.Cleanup(func() { Statfs = before })
+	Statfs = func(string) (FileSystem, error) { return system, err }
 }
 
 // Nothing is created on a network file system.

@@ -17,6 +17,7 @@ import (
 	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/lock"
+	"github.com/10f93571/retry/state/storetest"
 	"github.com/10f93571/retry/task"
 )
 
@@ -113,8 +114,8 @@ func TestManyFindTheDamageAtOnce(t *testing.T) {
 	if asides[14] != "" || asides[15] == "" {
 		t.Errorf("set aside in %q", asides)
 	}
-	if n, err := openIn(t, dir).Count(t.Context()); n != 16 || err != nil {
-		t.Errorf("%d tasks in the new journal, %v", n, err)
+	if n := count(t, openIn(t, dir), "tasks"); n != 16 {
+		t.Errorf("got %d tasks in the new journal, want 16", n)
 	}
 }
 
@@ -170,8 +171,8 @@ func TestAnOwnerOfTheOldJournalHarmsNothing(t *testing.T) {
 	read, err := OpenReader(t.Context(), aside)
 	must(t, err)
 	defer func() { must(t, read.Close()) }()
-	if n, err := read.Count(t.Context()); n != 2 || err != nil {
-		t.Errorf("the old journal has %d tasks, %v", n, err)
+	if n := count(t, read, "tasks"); n != 2 {
+		t.Errorf("got %d tasks in the old journal, want 2", n)
 	}
 }
 
@@ -344,7 +345,7 @@ func TestAnEmptyJournalHasNoTasks(t *testing.T) {
 	j, err := OpenEmpty()
 	must(t, err)
 	defer func() { must(t, j.Close()) }()
-	if list, err := j.List(t.Context(), state.Filter{}); len(list) > 0 || err != nil {
+	if list, err := storetest.List(j, state.Filter{}); len(list) > 0 || err != nil {
 		t.Errorf("%v, %v", list, err)
 	}
 	if _, err := j.Find(t.Context(), "x"); !errors.Is(err, state.ErrNotFound) {
@@ -403,7 +404,7 @@ func TestAReaderOfAnOlderSchema(t *testing.T) {
 	if got := version(t, j); got != len(migrations) || j.copied == "" {
 		t.Errorf("schema %d, copied to %q", got, j.copied)
 	}
-	if list, err := j.List(t.Context(), state.Filter{}); len(list) != 1 || err != nil {
+	if list, err := storetest.List(j, state.Filter{}); len(list) != 1 || err != nil {
 		t.Errorf("%v, %v", list, err)
 	}
 	if !slices.Equal(contents(t, dir), before) {

@@ -11,8 +11,8 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Cancel ends an unfinished task, whoever owns it; an owner is refused its next write. It returns ErrFinished where the
-// task has ended already.
+// Cancel ends an unfinished task, even one with an owner, whose next write fails. It returns ErrFinished if the task has
+// ended already.
 func (j *Journal) Cancel(ctx context.Context, number int64, now time.Time) error {
 	var stored placed
 	err := j.write(ctx, func(c *conn) (err error) {
@@ -24,8 +24,8 @@ func (j *Journal) Cancel(ctx context.Context, number int64, now time.Time) error
 			return err
 		}
 		err = j.advance(c, number, stored.id, transition{
-			event: string(task.VerdictCancelled), from: stored.status, fromCount: stored.count, to: task.Cancelled, count: stored.count,
-			reason: task.ReasonCancelled, finishedAt: now,
+			event: string(task.VerdictCancelled), from: stored.status, fromCount: stored.count,
+			to: task.Cancelled, count: stored.count, reason: task.ReasonCancelled, finishedAt: now,
 		})
 		if err != nil {
 			return err
@@ -40,8 +40,8 @@ func (j *Journal) Cancel(ctx context.Context, number int64, now time.Time) error
 	return err
 }
 
-// CancelNested ends what the task's attempts left unfinished: tasks that they made, whose owners are dead. One with a
-// name is left for the next attempt, which goes on with it.
+// CancelNested ends the unfinished tasks that the task's attempts made and that have no living owner. It leaves those with
+// a name: the next attempt continues them.
 func (j *Journal) CancelNested(ctx context.Context, t *task.Task, now time.Time) error {
 	const query = `WHERE t.parent = ? AND t.name IS NULL AND t.status IN ('PENDING', 'IN_FLIGHT')`
 	nested, err := j.tasks(ctx, selectTasks+query, t.ID)
@@ -50,14 +50,15 @@ func (j *Journal) CancelNested(ctx context.Context, t *task.Task, now time.Time)
 	}
 	var failures []error
 	for _, n := range nested {
-		if err := j.cancelAbandoned(ctx, n, now); err != nil && !errors.Is(err, state.ErrOwned) && !errors.Is(err, state.ErrFinished) {
+		err := j.cancelAbandoned(ctx, n, now)
+		if err != nil && !errors.Is(err, state.ErrOwned) && !errors.Is(err, state.ErrFinished) {
 			failures = append(failures, fmt.Errorf("cancel the nested task %s: %w", n.ID, err))
 		}
 	}
 	return errors.Join(failures...)
 }
 
-// cancelAbandoned ends a task that nobody owns, and what is nested in that.
+// cancelAbandoned ends a task without an owner, and the tasks that are nested in it.
 func (j *Journal) cancelAbandoned(ctx context.Context, t *task.Task, now time.Time) error {
 	if owned, err := j.owners.Acquire(t.Number); !owned || err != nil {
 		return errors.Join(err, state.ErrOwned)
@@ -69,9 +70,9 @@ func (j *Journal) cancelAbandoned(ctx context.Context, t *task.Task, now time.Ti
 	return j.CancelNested(ctx, t, now)
 }
 
-// Requeue gives a finished task fresh attempts: their numbers go on, its key stays, its budget begins anew. Whoever
-// resumes it runs it. It returns ErrDamaged where that would not, ErrUnfinished where the task has not ended, ErrNamed
-// where an unfinished one has its name, and ErrInputDropped where its attempts read a stdin that was to be replayed.
+// Requeue gives a finished task new attempts and a new budget; a resume runs it. It returns ErrDamaged if the task cannot
+// be read, ErrUnfinished if it has not ended, ErrNamed if an unfinished task has its name, and ErrInputDropped if it needs
+// a stdin that is gone.
 func (j *Journal) Requeue(ctx context.Context, t *task.Task, now time.Time) error {
 	switch {
 	case t.Damage != nil:
@@ -95,19 +96,20 @@ func (j *Journal) Requeue(ctx context.Context, t *task.Task, now time.Time) erro
 			return err
 		}
 		err = j.advance(c, t.Number, t.ID, transition{
-			event: task.EventRequeue, from: stored.status, fromCount: stored.count, to: task.Pending, count: stored.count, nextAttemptAt: now,
+			event: task.EventRequeue, from: stored.status, fromCount: stored.count,
+			to: task.Pending, count: stored.count, nextAttemptAt: now,
 		})
 		if err != nil {
 			return err
 		}
-		// A nested task has no parent from now on: nobody else would resume it.
+		// A nested task loses its parent, which would otherwise have to resume it.
 		const query = `UPDATE tasks SET requeued_at = ?, requeued_after = attempt_count, parent = NULL WHERE number = ?`
 		_, err = c.exec(query, now.UnixMicro(), t.Number)
 		return err
 	})
 }
 
-// Remember keeps a success from being pruned: --once relies on it.
+// Remember keeps a success from being pruned, for --once.
 func (j *Journal) Remember(ctx context.Context, t *task.Task) error {
 	if t.Once {
 		return nil

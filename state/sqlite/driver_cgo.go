@@ -11,7 +11,7 @@ import (
 	"github.com/10f93571/retry/state"
 )
 
-// CheckDriver returns ErrNoCgo where the binary was built without SQLite.
+// CheckDriver returns ErrNoCgo if the binary was built without SQLite.
 func CheckDriver() error { return nil }
 
 // isBusy reports that another process holds a lock that this one needs.
@@ -20,7 +20,7 @@ func isBusy(err error) bool {
 	return errors.As(err, &e) && (e.Code == sqlite3.ErrBusy || e.Code == sqlite3.ErrLocked)
 }
 
-// sqliteKind reads SQLite's code. An index of the WAL that cannot grow is a disk that is full.
+// sqliteKind returns the kind of an error by SQLite's code. The index of the WAL cannot grow on a full disk.
 func sqliteKind(err error) error {
 	var e sqlite3.Error
 	if !errors.As(err, &e) {
@@ -41,7 +41,7 @@ func sqliteKind(err error) error {
 	return nil
 }
 
-// sqliteErrno returns the system's error number behind an error of SQLite.
+// sqliteErrno returns the system's error number inside an error of SQLite.
 func sqliteErrno(err error) (syscall.Errno, bool) {
 	var e sqlite3.Error
 	if !errors.As(err, &e) || e.SystemErrno == 0 {
@@ -50,7 +50,7 @@ func sqliteErrno(err error) (syscall.Errno, bool) {
 	return e.SystemErrno, true
 }
 
-// Version is the version of the SQLite inside.
+// Version returns the version of SQLite.
 func Version() string {
 	version, _, _ := sqlite3.Version()
 	return version

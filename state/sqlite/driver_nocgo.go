@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// CheckDriver fails: without cgo the SQLite driver is an empty shell that would fail at the first query only.
+// CheckDriver fails at once: without cgo, the SQLite driver would fail at its first query.
 func CheckDriver() error { return ErrNoCgo }
 
 func isBusy(error) bool { return false }

@@ -8,49 +8,41 @@ import (
 	"github.com/10f93571/retry/state/lock"
 )
 
-// diagnose gives an error of SQLite or the system its kind and hint. One that has them, or is of no known kind, stays
-// as it is.
+// diagnose gives an error of SQLite or the system its kind and hint. It returns other errors unchanged.
 func diagnose(dir string, err error) error {
 	if err == nil || errors.As(err, new(*state.Fault)) {
 		return err
 	}
-	kind := kindOf(err)
+	kind := systemKind(err) // before SQLite's own code, which may say no more than "cannot open"
+	if kind == nil {
+		kind = sqliteKind(err)
+	}
+	if kind == nil && errors.Is(err, fs.ErrPermission) {
+		kind = state.ErrForbidden
+	}
 	if kind == nil {
 		return err
 	}
 	return &state.Fault{Kind: kind, Err: err, Hint: hintFor(kind, dir), Dir: dir}
 }
 
-// kindOf asks the system's error number first: SQLite's own code for it may be no more than "cannot open".
-func kindOf(err error) error {
-	if kind := systemKind(err); kind != nil {
-		return kind
-	}
-	if kind := sqliteKind(err); kind != nil {
-		return kind
-	}
-	if errors.Is(err, fs.ErrPermission) {
-		return state.ErrForbidden
-	}
-	return nil
-}
-
 // hintFor says what to do about a fault of the journal in dir.
 func hintFor(kind error, dir string) string {
-	switch {
-	case errors.Is(kind, state.ErrCorrupt):
-		return "retry doctor --state " + dir + " says what is wrong; retry -- COMMAND, without --require-state, sets the journal aside and begins a new one"
-	case errors.Is(kind, state.ErrFull):
+	switch kind {
+	case state.ErrCorrupt:
+		return "retry doctor --state " + dir + " says what is wrong; " +
+			"retry -- COMMAND, without --require-state, sets the journal aside and begins a new one"
+	case state.ErrFull:
 		return "make room on the file system of " + dir + ", or use another directory with --state"
-	case errors.Is(kind, state.ErrFileLimit):
+	case state.ErrFileLimit:
 		return "raise the limit with ulimit -f, or keep no journal with --no-state"
-	case errors.Is(kind, state.ErrReadOnly):
+	case state.ErrReadOnly:
 		return lock.ReadOnlyHint(dir)
-	case errors.Is(kind, state.ErrLocked):
+	case state.ErrLocked:
 		return "retry doctor --state " + dir + " names the process that holds it"
-	case errors.Is(kind, state.ErrForbidden):
+	case state.ErrForbidden:
 		return "see who may read and write " + dir + ", or use a directory of your own with --state"
-	case errors.Is(kind, state.ErrNoFiles):
+	case state.ErrNoFiles:
 		return "raise the limit with ulimit -n, or keep no journal with --no-state"
 	}
 	return "retry doctor --state " + dir + " tells more"

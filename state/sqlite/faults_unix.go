@@ -9,7 +9,7 @@ import (
 	"github.com/10f93571/retry/state"
 )
 
-// systemKind reads an error number, which SQLite's errors hand through.
+// systemKind returns the kind of a system error, or of the one inside an error of SQLite.
 func systemKind(err error) error {
 	var errno syscall.Errno
 	if number, ok := sqliteErrno(err); ok {

@@ -8,7 +8,7 @@ import (
 	"github.com/10f93571/retry/state"
 )
 
-// systemKind reads an error number.
+// systemKind returns the kind of a system error.
 func systemKind(err error) error {
 	switch {
 	case errors.Is(err, windows.ERROR_DISK_FULL), errors.Is(err, windows.ERROR_HANDLE_DISK_FULL):

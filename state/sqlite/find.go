@@ -61,12 +61,6 @@ func (j *Journal) Unfinished(ctx context.Context) ([]*task.Task, error) {
 	return j.tasks(ctx, selectTasks+"WHERE t.status IN ('PENDING', 'IN_FLIGHT') ORDER BY t.number")
 }
 
-// Count returns how many tasks the journal holds.
-func (j *Journal) Count(ctx context.Context) (n int, err error) {
-	err = j.row(ctx, "SELECT count(*) FROM tasks", nil, &n)
-	return n, err
-}
-
 func (j *Journal) tasks(ctx context.Context, query string, args ...any) ([]*task.Task, error) {
 	known := map[string]task.Policy{}
 	return collect(ctx, j, query, args, func(scan scanner) (*task.Task, error) { return j.scanTask(scan, known) })
@@ -125,19 +119,7 @@ func (j *Journal) Output(ctx context.Context, number int64, attempt int) (o stat
 // open one would keep the WAL from being reset.
 const pageSize = 256
 
-// List returns tasks, newest first, without their attempts.
-func (j *Journal) List(ctx context.Context, f state.Filter) ([]*task.Task, error) {
-	var tasks []*task.Task
-	for t, err := range j.All(ctx, f) {
-		if err != nil {
-			return nil, err
-		}
-		tasks = append(tasks, t)
-	}
-	return tasks, nil
-}
-
-// All yields what List returns, and holds no more than one page of it. An error is the last item.
+// All yields tasks, newest first, without their attempts; it holds at most a page of them. An error is the last item.
 func (j *Journal) All(ctx context.Context, f state.Filter) iter.Seq2[*task.Task, error] {
 	return func(yield func(*task.Task, error) bool) {
 		var last *task.Task

@@ -18,6 +18,7 @@ import (
 	"github.com/10f93571/retry/backoff"
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/storetest"
 	"github.com/10f93571/retry/task"
 )
 
@@ -130,7 +131,7 @@ func madeAt(t *testing.T, j *Journal, at time.Time) *task.Task {
 
 func listed(t *testing.T, j *Journal, f state.Filter) (numbers []int64) {
 	t.Helper()
-	tasks, err := j.List(t.Context(), f)
+	tasks, err := storetest.List(j, f)
 	must(t, err)
 	for _, tk := range tasks {
 		numbers = append(numbers, tk.Number)

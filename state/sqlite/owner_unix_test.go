@@ -22,6 +22,7 @@ import (
 	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/lock"
+	"github.com/10f93571/retry/state/storetest"
 	"github.com/10f93571/retry/task"
 )
 
@@ -639,7 +640,7 @@ func crowd(puppets []*puppet, order, arg string) (answers []string) {
 func checkTasks(t *testing.T, j *Journal) (names []string) {
 	t.Helper()
 	integrity(t, j)
-	tasks, err := j.List(t.Context(), state.Filter{})
+	tasks, err := storetest.List(j, state.Filter{})
 	must(t, err)
 	for _, tk := range tasks {
 		names = append(names, fmt.Sprint(tk.Number, " ", tk.ID))
@@ -699,7 +700,7 @@ func checkAcknowledged(t *testing.T, dir string, acknowledged map[string]int) {
 	t.Helper()
 	j := openIn(t, dir)
 	checkTasks(t, j)
-	tasks, err := j.List(t.Context(), state.Filter{})
+	tasks, err := storetest.List(j, state.Filter{})
 	must(t, err)
 	found := map[string]bool{}
 	for _, tk := range tasks {

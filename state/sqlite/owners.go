@@ -11,10 +11,9 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Owner returns the process that owns the task; 0 where none does, lock.UnknownPID where the system does not tell
-// which.
+// Owner returns the process that owns the task: 0 without an owner, lock.UnknownPID if the system does not tell which.
 func (j *Journal) Owner(number int64) (pid int, err error) {
-	if j.owners == nil { // the journal is read where nobody locks it
+	if j.owners == nil { // a journal without a file of locks has no owners
 		return 0, nil
 	}
 	return j.owners.Owner(number)
@@ -28,7 +27,7 @@ func (j *Journal) Interrupted(ctx context.Context, t *task.Task) (bool, error) {
 	if pid, err := j.Owner(t.Number); pid != 0 || err != nil {
 		return false, err
 	}
-	// Its owner may have finished it and gone since t was read, and it may have been pruned.
+	// Since t was read, its owner may have finished it and exited, and it may have been pruned.
 	status, err := j.status(ctx, t.Number)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
@@ -41,9 +40,8 @@ func (j *Journal) status(ctx context.Context, number int64) (status task.Status,
 	return status, err
 }
 
-// Adopt makes this process the owner of an interrupted task and returns it as it stands, its history gathered from its
-// attempts. It returns ErrOwned where another process owns it, ErrFinished where nothing is left to do, and ErrDamaged
-// where the journal does not tell how it would go on.
+// Adopt makes this process the owner of an interrupted task, and returns the task with the history of its attempts. It
+// returns ErrOwned if another process owns it, ErrFinished if it has ended, and ErrDamaged if it cannot be read.
 func (j *Journal) Adopt(ctx context.Context, number int64) (*task.Task, error) {
 	owned, err := j.owners.Acquire(number)
 	if err != nil {
@@ -60,12 +58,12 @@ func (j *Journal) Adopt(ctx context.Context, number int64) (*task.Task, error) {
 	return t, err
 }
 
-// Release gives up a task that this process owns.
+// Release ends this process's ownership of a task.
 func (j *Journal) Release(number int64) error {
 	return j.owners.Release(number)
 }
 
-// adopted reads the task anew: it may have gone on, or ended, before we had its lock.
+// adopted reads the task again: it may have changed before this process got its lock.
 func (j *Journal) adopted(ctx context.Context, number int64) (*task.Task, error) {
 	found, err := j.tasks(ctx, selectTasks+"WHERE t.number = ?", number)
 	switch {
@@ -89,8 +87,8 @@ func (j *Journal) adopted(ctx context.Context, number int64) (*task.Task, error)
 	return t, err
 }
 
-// OwnName makes this process the owner of a name until it exits or releases the name: it alone may start the task of
-// the name, or resume it. OwnName reports false, and the owner's pid, where another process owns the name.
+// OwnName makes this process the owner of a name until it exits or releases the name: only the owner may start or resume
+// the task with the name. OwnName reports false, and the owner's pid, if another process owns the name.
 func (j *Journal) OwnName(name string) (owned bool, pid int, err error) {
 	for {
 		if owned, err = j.owners.Acquire(lock.Name(name)); err != nil {
@@ -108,12 +106,12 @@ func (j *Journal) OwnName(name string) (owned bool, pid int, err error) {
 	}
 }
 
-// ReleaseName gives up a name that this process owns.
+// ReleaseName ends this process's ownership of a name.
 func (j *Journal) ReleaseName(name string) error {
 	return j.owners.Release(lock.Name(name))
 }
 
-// ownerAside returns the process that runs a task of the name in a journal that was set aside since; 0 where none does.
+// ownerAside returns the process that runs a task with the name in a journal that was set aside; 0 if none does.
 func ownerAside(dir, name string) (pid int) {
 	for _, aside := range Asides(dir) {
 		o, err := lock.OpenOwnersReadOnly(aside)

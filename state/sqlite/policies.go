@@ -9,7 +9,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// SetPolicy stores a policy under its name, whole: nothing of an earlier one is left. It survives power loss.
+// SetPolicy stores a policy in place of an earlier one with its name. It survives a power loss.
 func (j *Journal) SetPolicy(ctx context.Context, p task.Policy, now time.Time) error {
 	text, err := p.MarshalJSON()
 	if err != nil {
@@ -27,7 +27,7 @@ func (j *Journal) SetPolicy(ctx context.Context, p task.Policy, now time.Time) e
 	return j.diagnose(j.sync())
 }
 
-// RemovePolicy returns ErrNoPolicy where there is none of that name.
+// RemovePolicy returns ErrNoPolicy if there is none with the name.
 func (j *Journal) RemovePolicy(ctx context.Context, name string) error {
 	return j.write(ctx, func(c *conn) error {
 		removed, err := c.exec("DELETE FROM policies WHERE name = ?", name)
@@ -38,7 +38,7 @@ func (j *Journal) RemovePolicy(ctx context.Context, name string) error {
 	})
 }
 
-// Policy returns the policy of a name; nil where there is none.
+// Policy returns the policy with a name; nil if there is none.
 func (j *Journal) Policy(ctx context.Context, name string) (*state.StoredPolicy, error) {
 	found, err := collect(ctx, j, selectPolicies+"WHERE name = ?", []any{name}, scanPolicy)
 	if err != nil || len(found) == 0 {
@@ -54,21 +54,19 @@ func (j *Journal) Policies(ctx context.Context) ([]state.StoredPolicy, error) {
 	return collect(ctx, j, selectPolicies+"ORDER BY name", nil, scanPolicy)
 }
 
-// scanPolicy refuses no row: a bad one must not hide the others.
+// scanPolicy accepts every row: a bad one must not hide the others.
 func scanPolicy(scan scanner) (p state.StoredPolicy, err error) {
 	var name, text string
-	if err := scan(&name, &text, &p.UpdatedAt); err != nil {
-		return p, err
-	}
+	err = scan(&name, &text, &p.UpdatedAt)
 	if p.Policy, p.Damage = unmarshalPolicy(text); p.Damage == nil {
 		p.Backoff = unchosen(p.Backoff)
 	}
 	p.Name = name
-	return p, nil
+	return p, err
 }
 
-// unchosen has a jitter that a curve brings along give way to that of another curve. The journal does not tell whether
-// it was asked for.
+// unchosen marks a jitter that is the curve's default as not chosen, so that another curve brings its own. The journal does
+// not tell whether a user chose it.
 func unchosen(spec backoff.Spec) backoff.Spec {
 	own, err := backoff.Parse(spec.Curve(), "")
 	if err != nil || own.Jitter() != spec.Jitter() {

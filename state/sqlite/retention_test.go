@@ -19,6 +19,7 @@ import (
 
 	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/storetest"
 	"github.com/10f93571/retry/task"
 )
 
@@ -443,7 +444,7 @@ func prune(t tester, j *Journal, r state.Retention) (tasks, steps int) {
 // left are the numbers of the tasks that are still there, oldest first.
 func left(t tester, j *Journal) (numbers []int64) {
 	t.Helper()
-	tasks, err := j.List(context.Background(), state.Filter{})
+	tasks, err := storetest.List(j, state.Filter{})
 	must(t, err)
 	for _, tk := range slices.Backward(tasks) {
 		numbers = append(numbers, tk.Number)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/storetest"
 	"github.com/10f93571/retry/task"
 )
 
@@ -228,8 +229,8 @@ func TestAMigrationKeepsWhatIsThere(t *testing.T) {
 	}
 	var colour string
 	must(t, j.row(context.Background(), "SELECT colour FROM tasks WHERE number = 1", nil, &colour))
-	if n, err := j.Count(t.Context()); n != 1 || err != nil || colour != "blue" {
-		t.Errorf("%d tasks, %v, colour %q", n, err, colour)
+	if n := count(t, j, "tasks"); n != 1 || colour != "blue" {
+		t.Errorf("got %d tasks of colour %q, want 1 of blue", n, colour)
 	}
 	inFlight(t, openIn(t, dir)) // a second opening has nothing left to do
 }
@@ -360,7 +361,7 @@ func TestASchema1JournalIsMigratedWithNothingLost(t *testing.T) {
 // What was read from an old journal is what its retry would have read.
 func TestASchema1JournalIsRead(t *testing.T) {
 	j := openIn(t, makeOldJournal(t))
-	tasks, err := j.List(t.Context(), state.Filter{})
+	tasks, err := storetest.List(j, state.Filter{})
 	must(t, err)
 	var seen []string
 	for _, tk := range tasks {

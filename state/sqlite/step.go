@@ -2,5 +2,5 @@
 
 package sqlite
 
-// step names a moment between two writes, for a build that can be made to die there: go build -tags crashpoints.
+// step marks a moment at which a build with -tags crashpoints can kill the process.
 func step(string) {}

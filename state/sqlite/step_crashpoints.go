@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// crashVariable says where to die: the name of a step, a colon, and how many times to live through it.
+// crashVariable says where to die: the name of a step, a colon, and how many times to pass it first.
 const crashVariable = "RETRY_CRASH_AT"
 
 var crash struct {
@@ -23,10 +23,10 @@ func init() {
 	name, times, _ := strings.Cut(os.Getenv(crashVariable), ":")
 	crash.name = name
 	crash.left, _ = strconv.Atoi(times)
-	_ = os.Unsetenv(crashVariable) // it is not for the command
+	_ = os.Unsetenv(crashVariable) // the command must not inherit it
 }
 
-// step kills this process, as kill -9 does, where that was asked for.
+// step kills this process like kill -9 if crashVariable names the step.
 func step(name string) {
 	crash.Lock()
 	defer crash.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// transition is one step of a task from a status to another, with what the step changes besides.
+// transition is a task's step from one status to another, with what else the step changes.
 type transition struct {
 	event         string
 	from          task.Status
@@ -24,9 +24,8 @@ type transition struct {
 	nextAttemptAt time.Time
 }
 
-// Only these two statements and the INSERT of a new task write a status. The second is for a transition that leaves the
-// status as it is, and so leaves the index of the unfinished tasks alone. A run compiles the first while its command
-// runs.
+// Only these two statements and the INSERT of a new task write a status. The second is for a transition that keeps the
+// status, and so need not update the index of the unfinished tasks.
 const (
 	updateTask = `UPDATE tasks SET status = ?1, reason = ?2, finished_at = ?3, next_attempt_at = ?4, attempt_count = ?5
 		WHERE number = ?6 AND id = ?7 AND status = ?8 AND attempt_count = ?9`
@@ -34,8 +33,7 @@ const (
 		WHERE number = ?6 AND id = ?7 AND status = ?8 AND attempt_count = ?9`
 )
 
-// advance takes a task through a transition. It returns task.ErrNotOwner where the task does not stand where the
-// transition begins.
+// advance writes a transition of a task. It returns task.ErrNotOwner if another process has changed the task before.
 func (j *Journal) advance(c *conn, number int64, id string, s transition) error {
 	if !task.Allowed(s.event, s.from, s.to) {
 		return fmt.Errorf("no transition %q leads from %s to %s", s.event, s.from, s.to)
@@ -52,29 +50,31 @@ func (j *Journal) advance(c *conn, number int64, id string, s transition) error 
 	stored, err := position(c, number)
 	switch {
 	case errors.Is(err, sql.ErrNoRows), err == nil && (stored.id != id || stored.status == s.from && stored.count == s.fromCount):
-		return j.rowLost() // nobody has changed the task: that must not look like a cancelled one, whose command is not run again
+		return j.rowLost() // no process has changed the task: without its row it must not look like a cancelled one
 	case err != nil:
 		return err
 	}
 	return task.ErrNotOwner
 }
 
-// placed is where a task stands in its transitions.
+// placed is the position of a task among its transitions.
 type placed struct {
 	id     string
 	status task.Status
 	count  int // of attempts
 }
 
-// position returns where a task stands, or sql.ErrNoRows.
+// position returns the position of a task, or sql.ErrNoRows.
 func position(c *conn, number int64) (p placed, err error) {
-	err = c.row("SELECT id, status, attempt_count FROM tasks WHERE number = ?", []any{number}, &p.id, (*string)(&p.status), &p.count)
+	const query = "SELECT id, status, attempt_count FROM tasks WHERE number = ?"
+	err = c.row(query, []any{number}, &p.id, (*string)(&p.status), &p.count)
 	return p, err
 }
 
-// rowLost is an ErrCorrupt that we found ourselves. It names no file: the journal is not set aside for it.
+// rowLost is an ErrCorrupt without a file: the journal is not set aside for a lost row.
 func (j *Journal) rowLost() error {
-	return state.NewFault(state.ErrCorrupt, "retry doctor --state "+j.dir+" says what is wrong", "a row that was written cannot be found")
+	return state.NewFault(state.ErrCorrupt, "retry doctor --state "+j.dir+" says what is wrong",
+		"a row that was written cannot be found")
 }
 
 func nullable(s string) any {
@@ -91,7 +91,7 @@ func micros(t time.Time) any {
 	return t.UnixMicro()
 }
 
-// NoteProcess adds to the attempt in flight where its processes are found.
+// NoteProcess stores with the attempt in flight how to find its processes.
 func (j *Journal) NoteProcess(ctx context.Context, t *task.Task, process string) error {
 	return j.write(ctx, func(c *conn) error {
 		const query = `UPDATE attempts SET process = ? WHERE task = ? AND number = ? AND decision IS NULL`
@@ -100,11 +100,10 @@ func (j *Journal) NoteProcess(ctx context.Context, t *task.Task, process string)
 	})
 }
 
-// Record writes the outcome of the attempt in flight and the decision, in one transaction. It waits until the task is
-// synced.
+// Record writes the outcome of the attempt in flight and the decision. It waits until the task is synced.
 func (j *Journal) Record(ctx context.Context, t *task.Task, a task.Attempt) error {
 	err := j.awaitSync(t)
-	j.syncs.Delete(t.Number) // it is waited for once: the journal may be written again after its failure
+	j.syncs.Delete(t.Number) // a failed sync is reported once: the journal may be writable again later
 	if err != nil {
 		return err
 	}
@@ -116,7 +115,7 @@ func (j *Journal) Record(ctx context.Context, t *task.Task, a task.Attempt) erro
 		return j.recordInFlight(c, t, a)
 	})
 	if errors.Is(err, task.ErrNotOwner) {
-		// Who cancelled the task left its attempt without an outcome. That is all a late writer may add.
+		// A task cancelled by another process has an attempt without an outcome. Nothing else may be added.
 		a.Decision = task.Decision{Verdict: task.VerdictCancelled}
 		_ = j.write(ctx, func(c *conn) error {
 			_, err := updateAttempt(c, t.Number, a, isCancelled)
@@ -126,15 +125,15 @@ func (j *Journal) Record(ctx context.Context, t *task.Task, a task.Attempt) erro
 	return j.ended(t, err)
 }
 
-// RecordAndClaim is Record and the Claim of the attempt that follows at once, in one transaction: the task never waits
-// in between. It implements runner.Journal. Where it cannot write both it writes nothing.
+// RecordAndClaim is Record and the Claim of the next attempt, in one transaction.
 func (j *Journal) RecordAndClaim(ctx context.Context, t *task.Task, a task.Attempt, now time.Time) error {
 	if err := j.awaitSync(t); err != nil {
 		return err
 	}
 	return j.write(ctx, func(c *conn) error {
 		err := j.advance(c, t.Number, t.ID, transition{
-			event: task.EventRetryNow, from: task.InFlight, fromCount: t.AttemptCount, to: task.InFlight, count: t.AttemptCount + 1,
+			event: task.EventRetryNow, from: task.InFlight, fromCount: t.AttemptCount,
+			to: task.InFlight, count: t.AttemptCount + 1,
 		})
 		if err != nil {
 			return err
@@ -148,7 +147,7 @@ func (j *Journal) RecordAndClaim(ctx context.Context, t *task.Task, a task.Attem
 	})
 }
 
-// Settle writes a decision about a task that waits. A task that never reached the journal has nothing to end.
+// Settle writes a decision about a waiting task. A task that was never stored has nothing to end.
 func (j *Journal) Settle(ctx context.Context, t *task.Task, d task.Decision) error {
 	if t.Number == 0 {
 		return nil
@@ -156,7 +155,7 @@ func (j *Journal) Settle(ctx context.Context, t *task.Task, d task.Decision) err
 	return j.ended(t, j.writeEnd(ctx, t, func(c *conn) error { return j.decide(c, t, task.Pending, d) }))
 }
 
-// decide takes the task to where a decision has led, provided that it still stands where it was decided on.
+// decide writes the task's new status after a decision.
 func (j *Journal) decide(c *conn, t *task.Task, from task.Status, d task.Decision) error {
 	return j.advance(c, t.Number, t.ID, transition{
 		event: string(d.Verdict), from: from, fromCount: t.AttemptCount, to: t.Status, count: t.AttemptCount,
@@ -164,7 +163,7 @@ func (j *Journal) decide(c *conn, t *task.Task, from task.Status, d task.Decisio
 	})
 }
 
-// CatchUp writes the end of a task whose owner could not write all that led there: the attempts in between are missing.
+// CatchUp writes the end of a task whose owner could not write all of its attempts.
 func (j *Journal) CatchUp(ctx context.Context, t *task.Task) error {
 	return j.ended(t, j.writeEnd(ctx, t, func(c *conn) error {
 		stored, err := position(c, t.Number)
@@ -177,8 +176,8 @@ func (j *Journal) CatchUp(ctx context.Context, t *task.Task) error {
 			return task.ErrNotOwner
 		}
 		err = j.advance(c, t.Number, t.ID, transition{
-			event: task.EventCatchUp, from: stored.status, fromCount: stored.count, to: t.Status, count: t.AttemptCount,
-			reason: t.Reason, finishedAt: t.FinishedAt,
+			event: task.EventCatchUp, from: stored.status, fromCount: stored.count,
+			to: t.Status, count: t.AttemptCount, reason: t.Reason, finishedAt: t.FinishedAt,
 		})
 		if err != nil {
 			return err
@@ -187,22 +186,23 @@ func (j *Journal) CatchUp(ctx context.Context, t *task.Task) error {
 	}))
 }
 
-// catchUpAttempts writes the last attempt, and ends those that the journal has in flight.
+// catchUpAttempts writes the last attempt, and ends every stored attempt that is still in flight.
 func catchUpAttempts(c *conn, t *task.Task) error {
 	const last = `INSERT OR IGNORE INTO attempts (task, number, started_at) VALUES (?, ?, ?)`
 	if _, err := c.exec(last, t.Number, t.Last.Number, t.Last.StartedAt.UnixMicro()); err != nil {
 		return err
 	}
-	// Where the journal failed during a wait, the last attempt has its outcome already.
+	// If the journal failed during a wait, the last attempt has its outcome already.
 	if _, err := updateAttempt(c, t.Number, t.Last, isInFlight); err != nil {
 		return err
 	}
-	const lost = `UPDATE attempts SET decision = 'interrupted', message = 'the journal could not be written' WHERE task = ? AND decision IS NULL`
+	const lost = `UPDATE attempts SET decision = 'interrupted', message = 'the journal could not be written'
+		WHERE task = ? AND decision IS NULL`
 	_, err := c.exec(lost, t.Number)
 	return err
 }
 
-// ended removes the stdin that was kept for a task once the task has ended.
+// ended removes the kept stdin of a task that has ended.
 func (j *Journal) ended(t *task.Task, err error) error {
 	if err == nil && t.Status.Finished() && t.KeepsInput() {
 		j.DropInput(t)
@@ -210,27 +210,26 @@ func (j *Journal) ended(t *task.Task, err error) error {
 	return err
 }
 
-// recordInFlight writes the outcome of an attempt whose task was just found in flight.
+// recordInFlight writes the outcome of an attempt whose task is in flight.
 func (j *Journal) recordInFlight(c *conn, t *task.Task, a task.Attempt) error {
 	found, err := updateAttempt(c, t.Number, a, isInFlight)
 	switch {
 	case err != nil || found:
 		return err
-	case a.Number != t.AttemptCount: // of another attempt than the one in flight
+	case a.Number != t.AttemptCount: // another attempt is in flight
 		return task.ErrNotOwner
 	}
 	return j.rowLost()
 }
 
 const (
-	setAttempt = `UPDATE attempts SET duration = ?, exit = ?, signal = ?, error = ?, message = ?, decision = ?, delay = ?, shortened = ?,
-		success = ?, rule = ?, exchange = ? WHERE task = ? AND number = ? AND `
+	setAttempt = `UPDATE attempts SET duration = ?, exit = ?, signal = ?, error = ?, message = ?, decision = ?, delay = ?,
+		shortened = ?, success = ?, rule = ?, exchange = ? WHERE task = ? AND number = ? AND `
 	isInFlight  = "decision IS NULL"
 	isCancelled = "decision = 'cancelled' AND exit IS NULL"
 )
 
-// updateAttempt writes an attempt's outcome and decision, and the end of its output. It reports whether it found the
-// attempt.
+// updateAttempt writes an attempt's outcome, decision and tails. It reports whether it found the attempt.
 func updateAttempt(c *conn, number int64, a task.Attempt, guard string) (found bool, err error) {
 	o, d := a.Outcome, a.Decision
 	exit, duration := any(o.Exit), any(o.Duration.Microseconds())
@@ -248,18 +247,18 @@ func updateAttempt(c *conn, number int64, a task.Attempt, guard string) (found b
 	if err != nil {
 		return false, err
 	}
-	changed, err := c.exec(setAttempt+guard, duration, exit, nullable(o.Signal), nullable(string(o.Error)), nullable(o.Message),
-		d.Verdict, delay, d.Shortened, d.Success, rule, exchange, number, a.Number)
+	changed, err := c.exec(setAttempt+guard, duration, exit, nullable(o.Signal), nullable(string(o.Error)),
+		nullable(o.Message), d.Verdict, delay, d.Shortened, d.Success, rule, exchange, number, a.Number)
 	if err != nil || changed == 0 {
 		return false, err
 	}
 	return true, keepTail(c, number, a)
 }
 
-// keptTails is of how many attempts a task keeps the output: one without a limit of attempts may never end.
+// keptTails is how many attempts keep their output: a task may have no limit of attempts.
 const keptTails = 100
 
-// keepTail writes the end of what an attempt wrote, or of the reply that it got.
+// keepTail writes the end of an attempt's output, or of the reply that it got.
 func keepTail(c *conn, number int64, a task.Attempt) error {
 	o := a.Outcome
 	if o.Stdout+o.Stderr == "" {
@@ -273,7 +272,7 @@ func keepTail(c *conn, number int64, a task.Attempt) error {
 	return err
 }
 
-// exchange is what is stored of a task.Reply, times in microseconds. The phases' total is the attempt's duration.
+// exchange is a task.Reply as it is stored, with times in microseconds. The total of the phases is the attempt's duration.
 type exchange struct {
 	Status      int    `json:"status,omitempty"`
 	Written     int    `json:"written,omitempty"`
@@ -285,7 +284,7 @@ type exchange struct {
 	FirstByte   int64  `json:"first_byte_us,omitempty"`
 }
 
-// marshalExchange returns what is stored of an exchange; nil for a command's attempt.
+// marshalExchange returns nil, which is NULL, for a command's attempt.
 func marshalExchange(e *task.Reply) (any, error) {
 	if e == nil {
 		return nil, nil

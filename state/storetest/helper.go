@@ -124,6 +124,17 @@ func Stored(t Tester, j state.Store, id string) *task.Task {
 	return tk
 }
 
+// List returns tasks, newest first, without their attempts.
+func List(j state.Store, f state.Filter) (tasks []*task.Task, err error) {
+	for t, err := range j.All(context.Background(), f) {
+		if err != nil {
+			return nil, err
+		}
+		tasks = append(tasks, t)
+	}
+	return tasks, nil
+}
+
 // Attempts returns the attempts of a task.
 func Attempts(t Tester, j state.Store, number int64) []task.Attempt {
 	t.Helper()
@@ -229,14 +240,14 @@ func Refuses(t *testing.T, j state.Store, stale task.Task, w Write) {
 	}
 }
 
-// Expect compares a task and its attempts with what Find, List, Unfinished and Attempts return.
+// Expect compares a task and its attempts with what Find, All, Unfinished and Attempts return.
 func Expect(t *testing.T, j state.Store, want *task.Task, list ...task.Attempt) {
 	t.Helper()
 	got := Stored(t, j, want.ID)
 	if g, w := Show(got, Attempts(t, j, got.Number)), Show(want, list); g != w {
 		t.Errorf("stored\n%s\nwant\n%s", g, w)
 	}
-	newest, err := j.List(t.Context(), state.Filter{Limit: 1})
+	newest, err := List(j, state.Filter{Limit: 1})
 	Must(t, err)
 	if len(newest) != 1 || ShowTask(newest[0]) != ShowTask(want) {
 		t.Errorf("List(1) returned %d tasks, the first one %s", len(newest), ShowTask(newest[0]))
@@ -273,7 +284,7 @@ func CatchingUp() Write {
 // snapshot is all that a store tells of its tasks and their attempts.
 func snapshot(t Tester, j state.Store) string {
 	t.Helper()
-	tasks, err := j.List(context.Background(), state.Filter{})
+	tasks, err := List(j, state.Filter{})
 	Must(t, err)
 	var texts []string
 	for _, tk := range tasks {

@@ -157,7 +157,7 @@ func (m *machine) Crash(t *rapid.T) {
 // Check compares all tasks with their last attempts; what else can be read is compared at the end, for the sake of
 // speed.
 func (m *machine) Check(t *rapid.T) {
-	list, err := m.journal.List(context.Background(), state.Filter{})
+	list, err := List(m.journal, state.Filter{})
 	Must(t, err)
 	if len(list) != len(m.tasks) {
 		t.Fatalf("%d tasks of %d", len(list), len(m.tasks))

@@ -213,11 +213,10 @@ func readRecords(dir string) (records []record, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
-	tasks, err := j.List(ctx, state.Filter{})
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range tasks {
+	for t, err := range j.All(ctx, state.Filter{}) {
+		if err != nil {
+			return nil, err
+		}
 		attempts, err := j.Attempts(ctx, t.Number)
 		if err != nil {
 			return nil, err
