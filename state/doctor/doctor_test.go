@@ -201,7 +201,7 @@ func TestAPipeIsNotOpened(t *testing.T) {
 			path := filepath.Join(dir, name)
 			testkit.Must(t, os.RemoveAll(path))
 			testkit.Must(t, unix.Mkfifo(path, 0o600))
-			expect(t, examine(t, dir), finding("files", LevelProblem, name + " is not a regular file", "move it away"))
+			expect(t, examine(t, dir), finding("files", LevelProblem, name+" is not a regular file", "move it away"))
 		})
 	}
 }
