@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"net"
@@ -86,7 +87,7 @@ func (a *attempt) transport(u *url.URL, w *tracer) (*http.Transport, error) {
 		MaxResponseHeaderBytes: maxHeader,
 		OnProxyConnectResponse: func(_ context.Context, _ *url.URL, _ *http.Request, reply *http.Response) error {
 			if reply.StatusCode != http.StatusOK {
-				return &proxyError{reply.StatusCode}
+				return fmt.Errorf("the proxy refuses with status %d %s", reply.StatusCode, http.StatusText(reply.StatusCode))
 			}
 			return nil
 		},

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"syscall"
 	"time"
 
@@ -30,13 +29,6 @@ func (e *loopError) Error() string {
 }
 
 func (e *loopError) Unwrap() error { return errRedirects }
-
-// proxyError says that a proxy refuses to open a tunnel to the host.
-type proxyError struct{ status int }
-
-func (e *proxyError) Error() string {
-	return fmt.Sprintf("the proxy refuses with status %d %s", e.status, http.StatusText(e.status))
-}
 
 // streamError has the fields of net/http's error for a stream of HTTP/2 that was reset. That error has a method As,
 // which fills any type with these fields.

@@ -122,7 +122,10 @@ func Check(r *request.Request, lookup func(name string) (value string, ok bool))
 			err = checkQuery(part.Text)
 		}
 	}
-	return p.refs.CleanError(err)
+	if err != nil {
+		return errors.New(p.refs.Clean(err.Error()))
+	}
+	return nil
 }
 
 // CheckKey returns an error for an idempotency key that cannot be sent.

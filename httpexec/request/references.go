@@ -99,23 +99,6 @@ func (r *References) Clean(message string) string {
 	return message
 }
 
-// CleanError returns an error whose text is without the values.
-func (r *References) CleanError(err error) error {
-	if err == nil || r.Clean(err.Error()) == err.Error() {
-		return err
-	}
-	return &cleanedError{err, r.Clean(err.Error())}
-}
-
-type cleanedError struct {
-	error
-	text string
-}
-
-func (e *cleanedError) Error() string { return e.text }
-
-func (e *cleanedError) Unwrap() error { return e.error }
-
 // Masked is shown in place of a secret.
 const Masked = "***"
 
