@@ -19,10 +19,10 @@ type RetryAfter struct {
 	NoneLeft bool          // it says that a limit on requests is reached
 }
 
-// ReadRetryAfter reads the headers of a reply that arrived at now: Retry-After-Ms, Retry-After, RateLimit as the drafts
+// readRetryAfter reads the headers of a reply that arrived at now: Retry-After-Ms, Retry-After, RateLimit as the drafts
 // of the IETF define it, and X-RateLimit-Remaining with X-RateLimit-Reset. The first that names a delay is used, and
 // invalid ones are ignored.
-func ReadRetryAfter(h http.Header, now time.Time) RetryAfter {
+func readRetryAfter(h http.Header, now time.Time) RetryAfter {
 	precise, isPrecise := number(h.Get("Retry-After-Ms"), time.Millisecond)
 	after, isAfter := retryAfterHeader(h.Values("Retry-After"), now)
 	draft, draftNothing := rateLimit(strings.Join(h.Values("RateLimit"), ","))

@@ -210,7 +210,7 @@ func TestReadWord(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := ReadRetryAfter(headers(tt.headers...), now); got != tt.want {
+			if got := readRetryAfter(headers(tt.headers...), now); got != tt.want {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
 		})
@@ -221,7 +221,7 @@ func FuzzReadWord(f *testing.F) {
 	f.Add("120", "250", `"default";r=0;t=30`, "0", "1767323105")
 	f.Add("Fri, 02 Jan 2026 03:05:05 GMT", "x", "limit=10, remaining=0, reset=5", "0", "30")
 	f.Fuzz(func(t *testing.T, after, precise, draft, remaining, reset string) {
-		w := ReadRetryAfter(headers("Retry-After", after, "Retry-After-Ms", precise, "RateLimit", draft,
+		w := readRetryAfter(headers("Retry-After", after, "Retry-After-Ms", precise, "RateLimit", draft,
 			"X-RateLimit-Remaining", remaining, "X-RateLimit-Reset", reset), now)
 		if w.Delay < 0 || w.Delay > backoff.Max {
 			t.Errorf("delay %v", w.Delay)

@@ -22,7 +22,7 @@ var errResolve = errors.New("the address for a host cannot be read")
 // readNetwork reads how a request reaches its server: as the task says, else as the environment says.
 func (p *plan) readNetwork(n *request.Network) (err error) {
 	p.network = *n
-	p.proxies = ProxiesOf(func(name string) string {
+	p.proxies = proxiesOf(func(name string) string {
 		value, _ := p.refs.Find(name)
 		return value
 	})
@@ -113,9 +113,9 @@ type Proxies struct {
 	No    string // the hosts without a proxy: names with their subdomains, addresses, networks, or * for all
 }
 
-// ProxiesOf reads the environment as curl does. HTTP_PROXY is ignored: a web server gives a client's "Proxy" header to
+// proxiesOf reads the environment as curl does. HTTP_PROXY is ignored: a web server gives a client's "Proxy" header to
 // CGI programs under that name. Unlike in net/http, requests to loopback addresses go through the proxy, too.
-func ProxiesOf(getenv func(string) string) Proxies {
+func proxiesOf(getenv func(string) string) Proxies {
 	either := func(name string) string { return cmp.Or(getenv(name), getenv(strings.ToUpper(name))) }
 	return Proxies{HTTP: getenv("http_proxy"), HTTPS: either("https_proxy"), All: either("all_proxy"), No: either("no_proxy")}
 }

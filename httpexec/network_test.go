@@ -115,7 +115,7 @@ func TestProxies(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			u, err := url.Parse(tt.url)
 			testkit.Must(t, err)
-			got, err := ProxiesOf(environment(tt.environment)).For(u)
+			got, err := proxiesOf(environment(tt.environment)).For(u)
 			if err != nil || (got == nil) != (tt.want == "") || got != nil && got.String() != tt.want {
 				t.Errorf("got %v, %v, want %s", got, err, tt.want)
 			}

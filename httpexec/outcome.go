@@ -17,7 +17,7 @@ import (
 // outcome returns the outcome of an attempt that ended with err at the time now.
 func (a *attempt) outcome(err error, now time.Time) task.Outcome {
 	o, event := a.judge(err)
-	after := ReadRetryAfter(a.reply.header, now)
+	after := readRetryAfter(a.reply.header, now)
 	facts := factsOf(a.reply.header, after)
 	facts.Redirected = a.redirected
 	o.Reply = &task.Reply{

@@ -14,7 +14,7 @@ func (r *Request) Details(finished bool) task.Details {
 	headers := make([]string, len(r.Header))
 	label := "Headers"
 	for i, line := range r.Header {
-		headers[i] = MaskHeader(line)
+		headers[i] = maskHeader(line)
 		rows = append(rows, [2]string{label, headers[i]})
 		label = ""
 	}
@@ -33,7 +33,7 @@ func (r *Request) Details(finished bool) task.Details {
 }
 
 func (r *Request) userDetail() string {
-	colon := strings.IndexByte(BlankReferences(r.User), ':')
+	colon := strings.IndexByte(blankReferences(r.User), ':')
 	switch {
 	case colon < 0:
 		return r.User

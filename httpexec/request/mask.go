@@ -18,7 +18,7 @@ func MaskURL(url string) string {
 // passwordIn returns the offsets of the password in a URL. A password with a slash makes the URL invalid, unless the
 // text before the slash looks like a port.
 func passwordIn(url string) (first, last int) {
-	plain := BlankReferences(url)
+	plain := blankReferences(url)
 	start := authorityIn(plain)
 	rest := plain[start:]
 	authority := rest
@@ -65,7 +65,7 @@ func isHostPort(authority string) bool {
 // MaskUser masks the password of name:password, unless it consists of references. If the password is empty, the name is
 // masked: many services identify a client by a key, given as -u KEY:.
 func MaskUser(user string) string {
-	colon := strings.IndexByte(BlankReferences(user), ':')
+	colon := strings.IndexByte(blankReferences(user), ':')
 	switch {
 	case colon < 0:
 		return user
@@ -83,14 +83,14 @@ var secretHeaders = []string{"authorization", "proxy-authorization", "cookie", "
 // schemes are the schemes of Authorization, in lower case. They are shown.
 var schemes = []string{"basic", "bearer", "digest", "negotiate", "token", "apikey", "dpop", "aws4-hmac-sha256"}
 
-// IsSecretHeader reports whether a header's value is a secret.
-func IsSecretHeader(name string) bool {
+// isSecretHeader reports whether a header's value is a secret.
+func isSecretHeader(name string) bool {
 	return slices.Contains(secretHeaders, strings.ToLower(strings.TrimSpace(name)))
 }
 
-// MaskHeader masks the secret in a header line. References stay, and so does the scheme of Authorization. In Referer
+// maskHeader masks the secret in a header line. References stay, and so does the scheme of Authorization. In Referer
 // only a password in its URL is a secret.
-func MaskHeader(line string) string {
+func maskHeader(line string) string {
 	name, value, _ := strings.Cut(line, ":")
 	if strings.EqualFold(strings.TrimSpace(name), "referer") {
 		url := strings.TrimLeft(value, " \t")
@@ -108,7 +108,7 @@ func MaskHeader(line string) string {
 // HasLiteralSecret reports whether a header's line holds a secret that is not a reference.
 func HasLiteralSecret(line string) bool {
 	name, value, found := strings.Cut(line, ":")
-	if !found || !IsSecretHeader(name) {
+	if !found || !isSecretHeader(name) {
 		return false
 	}
 	left := strings.TrimSpace(literals(value))
@@ -139,9 +139,9 @@ func hasLiteralCookie(value string) bool {
 // instead of the secret.
 const referenceStart = "{env:"
 
-// CutReference splits a text around its first reference. If there is none, or its name is invalid, before is the whole
+// cutReference splits a text around its first reference. If there is none, or its name is invalid, before is the whole
 // text.
-func CutReference(text string) (before, name, after string, found bool) {
+func cutReference(text string) (before, name, after string, found bool) {
 	before, rest, found := strings.Cut(text, referenceStart)
 	if !found {
 		return text, "", "", false
@@ -173,8 +173,8 @@ func literals(text string) string {
 	return replaceReferences(text, func(int, string) string { return "" })
 }
 
-// BlankReferences replaces each reference by as many letters, so that none of its characters has a meaning in a URL.
-func BlankReferences(text string) string {
+// blankReferences replaces each reference by as many letters, so that none of its characters has a meaning in a URL.
+func blankReferences(text string) string {
 	return replaceReferences(text, func(_ int, name string) string { return strings.Repeat("x", len(referenceStart)+len(name)+1) })
 }
 
@@ -182,7 +182,7 @@ func BlankReferences(text string) string {
 func replaceReferences(text string, with func(at int, name string) string) string {
 	var b strings.Builder
 	for rest := text; ; {
-		before, name, after, found := CutReference(rest)
+		before, name, after, found := cutReference(rest)
 		b.WriteString(before)
 		if !found {
 			return b.String()

@@ -107,16 +107,16 @@ type Network struct {
 // SendsKey reports whether the idempotency key goes out with the request. A method that is idempotent by itself needs
 // none.
 func (r *Request) SendsKey() bool {
-	return r.KeyStyle != KeyNone && (r.Keyed || !IdempotentMethod(r.Method))
+	return r.KeyStyle != KeyNone && (r.Keyed || !isIdempotent(r.Method))
 }
 
 // Safe reports whether the request may be sent twice. A key that retry made up does not make a server deduplicate.
 func (r *Request) Safe() bool {
-	return r.Idempotent || r.Keyed || IdempotentMethod(r.Method)
+	return r.Idempotent || r.Keyed || isIdempotent(r.Method)
 }
 
-// IdempotentMethod reports whether RFC 9110, section 9.2.2, calls a method idempotent. Methods are told apart by case.
-func IdempotentMethod(method string) bool {
+// isIdempotent reports whether RFC 9110, section 9.2.2, calls a method idempotent. Methods are told apart by case.
+func isIdempotent(method string) bool {
 	switch method {
 	case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE":
 		return true

@@ -153,7 +153,7 @@ func TestMaskHeader(t *testing.T) {
 		if want == "" {
 			want = tt[0]
 		}
-		if got := MaskHeader(tt[0]); got != want {
+		if got := maskHeader(tt[0]); got != want {
 			t.Errorf("got %s is shown as %s, want %s", tt[0], got, want)
 		}
 		if got := HasLiteralSecret(tt[0]); got != (tt[1] != "") {
@@ -167,7 +167,7 @@ func TestMaskReferer(t *testing.T) {
 		"Referer: http://me:pw@host/": "Referer: http://me:***@host/", "referer:me:pw@host": "referer:me:***@host", "Referer;": "Referer;",
 		"Referer: http://host/a:b@c": "Referer: http://host/a:b@c",
 	} {
-		if got := MaskHeader(line); got != want {
+		if got := maskHeader(line); got != want {
 			t.Errorf("got %s is shown as %s, want %s", line, got, want)
 		}
 	}
@@ -177,11 +177,11 @@ func FuzzMaskHeader(f *testing.F) {
 	f.Add("Authorization", "Bearer ", "secret")
 	f.Add("cookie", "a=", "b;c")
 	f.Fuzz(func(t *testing.T, name, before, secret string) {
-		if !IsSecretHeader(name) || literals(secret) != secret || len(strings.TrimSpace(secret)) < 4 ||
+		if !isSecretHeader(name) || literals(secret) != secret || len(strings.TrimSpace(secret)) < 4 ||
 			strings.Contains(strings.ToLower(strings.Join(schemes, " ")), strings.ToLower(strings.TrimSpace(secret))) {
 			return
 		}
-		if masked := MaskHeader(name + ": " + before + secret); strings.Contains(masked, strings.TrimSpace(secret)) {
+		if masked := maskHeader(name + ": " + before + secret); strings.Contains(masked, strings.TrimSpace(secret)) {
 			t.Errorf("got %q is shown", masked)
 		}
 	})
@@ -201,12 +201,12 @@ func TestCutReference(t *testing.T) {
 		{"{ENV:A}", "{ENV:A}", "", "", false},
 	}
 	for _, tt := range tests {
-		before, name, after, found := CutReference(tt.text)
+		before, name, after, found := cutReference(tt.text)
 		if before != tt.before || name != tt.name || after != tt.after || found != tt.found {
 			t.Errorf("%s: got %q, %q, %q, %v", tt.text, before, name, after, found)
 		}
 	}
-	if got, want := BlankReferences("a{env:B}:{env:C}@{env:"), "axxxxxxx:xxxxxxx@{env:"; got != want {
+	if got, want := blankReferences("a{env:B}:{env:C}@{env:"), "axxxxxxx:xxxxxxx@{env:"; got != want {
 		t.Errorf("blanked: got %s, want %s", got, want)
 	}
 }

@@ -54,7 +54,7 @@ func authorityOf(text string) (start, end int) {
 // EscapeIn returns a function that escapes the value of a reference in a URL, so that it stays within its part of the
 // URL. A value at the beginning of the URL or in the host is not escaped.
 func EscapeIn(text string) func(at int, value string) string {
-	plain := BlankReferences(text)
+	plain := blankReferences(text)
 	start, end := authorityOf(plain)
 	user := start + strings.LastIndexByte(plain[start:end], '@')
 	return func(at int, value string) string {
