@@ -94,13 +94,13 @@ func TestTransformedOnce(t *testing.T) {
 	e := &Executor{Temporary: func() (*os.File, error) { return spool.Temporary(t.TempDir()) }}
 	for range 2 {
 		if got, err := contentOf(t, e, r); err != nil || got != strings.Repeat("ab+", 1<<20) {
-			t.Errorf("got %d bytes, %v", len(got), err)
+			t.Errorf("got %d bytes, %v, want %d", len(got), err, 3<<20)
 		}
 		testkit.Must(t, os.WriteFile(file, nil, 0o600))
 	}
 	e.Close()
 	if _, err := contentOf(t, e, r); err == nil || !strings.Contains(err.Error(), "has changed") {
-		t.Errorf("made anew: got %v", err)
+		t.Errorf("got %v, want an error about a file that has changed", err)
 	}
 }
 
@@ -123,7 +123,7 @@ func TestBodyThatIsNotThere(t *testing.T) {
 		e := &Executor{Temporary: func() (*os.File, error) { return nil, syscall.ENOSPC }}
 		_, err := contentOf(t, e, &request.Request{Body: []request.Part{tt.part}})
 		if local := (*localError)(nil); !errors.As(err, &local) || local.exit != exitRead || !strings.Contains(err.Error(), tt.says) {
-			t.Errorf("got %+v: %v", tt.part, err)
+			t.Errorf("%+v: got %v, want %q", tt.part, err, tt.says)
 		}
 	}
 }
@@ -139,17 +139,17 @@ func TestStamp(t *testing.T) {
 	r := &request.Request{Body: []request.Part{{Text: []byte("x")}, {File: request.StdinFile}, {File: file}}}
 	testkit.Must(t, request.Stamp(r))
 	if p := r.Body[2]; p.Size != 7 || !p.Time.Equal(info.ModTime()) || !r.Body[1].Time.IsZero() {
-		t.Errorf("got %+v", r.Body)
+		t.Errorf("got %+v, want size 7 and time %v", r.Body, info.ModTime())
 	}
 	for path, says := range map[string]string{filepath.Join(dir, "none"): "no such file", dir: "it is a directory"} {
 		if err := request.Stamp(&request.Request{Body: []request.Part{{File: path}}}); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: got %v", path, err)
+			t.Errorf("%s: got %v, want %q", path, err, says)
 		}
 	}
 	stream := (*request.StreamError)(nil)
 	err = request.Stamp(&request.Request{Body: []request.Part{{File: file}, {File: os.DevNull}}})
 	if !errors.As(err, &stream) || stream.Part != 1 || !strings.Contains(err.Error(), "hint: give it on stdin") {
-		t.Errorf("a device: got %v", err)
+		t.Errorf("a device: got %v, want a StreamError for part 1", err)
 	}
 }
 
@@ -161,7 +161,7 @@ func TestFormType(t *testing.T) {
 	}
 	for _, tt := range tests {
 		if got := request.FormType(&request.Part{File: tt.file, FileName: tt.name}); got != tt.want {
-			t.Errorf("got %+v: %q", tt, got)
+			t.Errorf("%+v: got %q, want %q", tt, got, tt.want)
 		}
 	}
 }

@@ -249,12 +249,12 @@ func (c *wire) timesUpAfter(sent string) {
 func TestPhasesOfAFault(t *testing.T) {
 	refused := execute(t, sending(t, "GET", nobody, nil)).Reply.Phases
 	if refused.Connect <= 0 || refused.FirstByte != 0 {
-		t.Errorf("refused: got %+v", refused)
+		t.Errorf("refused: got phases %+v, want a time to connect and none to the first byte", refused)
 	}
 	s := serve(t, closes(""))
 	closed := execute(t, sending(t, "GET", s.url("http"), nil)).Reply.Phases
 	if closed.Connect <= 0 || closed.FirstByte <= 0 {
-		t.Errorf("closed: got %+v", closed)
+		t.Errorf("closed: got phases %+v, want a time to connect and one to the first byte", closed)
 	}
 }
 
@@ -290,7 +290,7 @@ func (f faulty) check(t *testing.T, scheme string, config *tls.Config) {
 			s.saw(f.wire)
 			f.compare(t, o, want)
 			if s.accepted > 1 {
-				t.Errorf("got %d connections", s.accepted)
+				t.Errorf("got %d connections, want at most 1", s.accepted)
 			}
 		})
 	}
@@ -329,7 +329,7 @@ func (f faulty) compare(t *testing.T, o task.Outcome, follows string) {
 		t.Errorf("got %q, exit %d, %q, want %q, exit %d, %q", o.Error, o.Exit, o.Message, f.class, f.exit, f.message)
 	}
 	if strings.Contains(o.Message, "\n") {
-		t.Errorf("more than a line: got %q", o.Message)
+		t.Errorf("got message %q, want one line", o.Message)
 	}
 	if got := describe(o.Reply.Default); got != follows {
 		t.Errorf("got %s (%+v), want %s", got, o.Reply.Default, follows)
@@ -463,7 +463,7 @@ func TestRedirectLoop(t *testing.T) {
 	s.saw(3)
 	faulty{class: "redirects", exit: 47, message: "2 redirects were followed, and there is another", wire: 3}.compare(t, o, "stop")
 	if o.Reply.Status != 302 {
-		t.Errorf("status %d", o.Reply.Status)
+		t.Errorf("got status %d, want 302", o.Reply.Status)
 	}
 }
 
@@ -517,7 +517,7 @@ func TestFaultsAfterARedirect(t *testing.T) {
 			o := execute(t, e)
 			s.saw(1)
 			if tt.then == "" && o.Reply.Status != 0 {
-				t.Errorf("status %d of the redirect, and there was no reply", o.Reply.Status)
+				t.Errorf("got status %d, want 0: that of the redirect does not count", o.Reply.Status)
 			}
 			if got := describe(o.Reply.Default); got != tt.want || o.Reply.Written != wire {
 				t.Errorf("got %s, %d requests, want %s, %d: %+v", got, o.Reply.Written, tt.want, wire, o)
@@ -546,7 +546,7 @@ func TestConnectTimeoutEndsWithTheConnection(t *testing.T) {
 		o := execute(t, e)
 		s.saw(1)
 		if o.Exit != 0 {
-			t.Errorf("%s: got %+v", protocol, o)
+			t.Errorf("%s: got %+v, want exit 0", protocol, o)
 		}
 	}
 }
@@ -623,6 +623,6 @@ func TestClientWithoutACertificate(t *testing.T) {
 	s := serveTLS(t, config, func(c *wire) { _, _ = c.reader.ReadByte() })
 	o := execute(t, sending(t, "POST", s.url("https"), func(e *sender) { e.Network.CACert = a.file }))
 	if o.Error != task.ErrorTLS || describe(o.Reply.Default) != "stop" || !strings.Contains(o.Message, "certificate required") {
-		t.Errorf("got %+v, %+v", o, o.Reply)
+		t.Errorf("got %+v, %+v, want a TLS error that is not retried", o, o.Reply)
 	}
 }

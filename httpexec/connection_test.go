@@ -56,7 +56,7 @@ func TestExecuteOverTLS(t *testing.T) {
 			o := execute(t, e)
 			s.saw(1)
 			if o.Exit != 0 || o.Reply.Body != "hello" || o.Reply.Written != 1 || o.Reply.Phases.TLS <= 0 {
-				t.Errorf("got %+v, %+v", o, o.Reply)
+				t.Errorf("got %+v, %+v, want exit 0 and body hello", o, o.Reply)
 			}
 		})
 	}
@@ -75,7 +75,7 @@ func TestExecuteOverAUnixSocket(t *testing.T) {
 	}))
 	s.saw(1)
 	if o.Exit != 0 || o.Reply.Body != "hello" {
-		t.Errorf("got %+v", o)
+		t.Errorf("got %+v, want exit 0 and body hello", o)
 	}
 }
 
@@ -85,7 +85,7 @@ func TestExecuteThroughAProxy(t *testing.T) {
 	s.saw(1)
 	if o.Exit != 0 || !strings.HasPrefix(s.requests[0], "GET http://service.example/path HTTP/1.1\r\n") ||
 		!strings.Contains(s.requests[0], "Proxy-Authorization: Basic bWU6cHc=\r\n") {
-		t.Errorf("got %+v\n%q", o, s.requests)
+		t.Errorf("got %+v, requests %q, want a request with the proxy's password", o, s.requests)
 	}
 }
 
@@ -110,7 +110,7 @@ func TestExecuteThroughATunnel(t *testing.T) {
 	s.saw(1)
 	asked := strings.HasPrefix(proxy.requests[0], "CONNECT service.example:443 HTTP/1.1\r\n")
 	if o.Exit != 0 || o.Reply.Body != "hello" || o.Reply.Written != 1 || !asked {
-		t.Errorf("got %+v\n%q", o, proxy.requests)
+		t.Errorf("got %+v, requests %q, want a CONNECT and body hello", o, proxy.requests)
 	}
 }
 
@@ -143,7 +143,7 @@ func TestConnReadsAfterItHasWritten(t *testing.T) {
 			go func() { _, _ = c.Read(nil) }()
 			synctest.Wait()
 			if raw.early {
-				t.Errorf("got %s: it reads first", name)
+				t.Errorf("%s: got a read before the write, want it after", name)
 			}
 			then(c)
 			synctest.Wait() // the reader ends, or the bubble complains
@@ -161,7 +161,7 @@ func TestEarlyReplyAndClosed(t *testing.T) {
 		})
 		o := execute(t, sending(t, "POST", s.url("http"), func(e *sender) { e.carry(data(strings.Repeat("x", 1<<20))) }))
 		if o.Exit != 22 || o.Reply.Status != 413 {
-			t.Fatalf("got %+v, %+v", o, o.Reply)
+			t.Fatalf("got %+v, %+v, want exit 22 and status 413", o, o.Reply)
 		}
 	}
 }
@@ -175,7 +175,7 @@ func TestResetInTheMiddleOfABody(t *testing.T) {
 	o := execute(t, sending(t, "POST", s.url("http"), func(e *sender) { e.carry(data(strings.Repeat("x", 16<<20))) }))
 	waiting := strings.HasPrefix(o.Message, "wait for the reply: ")
 	if o.Error != task.ErrorReset || describe(o.Reply.Default) != "ambiguous" || o.Reply.Written != 1 || !waiting {
-		t.Errorf("got %+v, %+v", o, o.Reply)
+		t.Errorf("got %+v, %+v, want a reset, ambiguous", o, o.Reply)
 	}
 }
 

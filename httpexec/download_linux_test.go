@@ -67,7 +67,7 @@ func TestLargeDownload(t *testing.T) {
 		var notes bytes.Buffer
 		cmd.Stdout, cmd.Stderr = sum, &notes
 		if err := cmd.Run(); err != nil {
-			t.Fatalf("%v: got %s", err, &notes)
+			t.Fatalf("got %v, %s, want a success", err, &notes)
 		}
 		s.Close()
 		if toFile {
@@ -77,7 +77,7 @@ func TestLargeDownload(t *testing.T) {
 		_, err := io.Copy(want, io.NewSectionReader(pattern{}, 0, size))
 		testkit.Must(t, err)
 		if got := hex.EncodeToString(sum.Sum(nil)); got != hex.EncodeToString(want.Sum(nil)) {
-			t.Errorf("to a file %v: other bytes than the server has", toFile)
+			t.Errorf("to a file %v: got other bytes, want those of the server", toFile)
 		}
 		if sent.Load() != size {
 			t.Errorf("to a file %v: %d bytes were sent, want %d", toFile, sent.Load(), size)
@@ -143,7 +143,7 @@ func checkMemory(t *testing.T, notes string) {
 	t.Helper()
 	var used int64
 	if _, err := fmt.Sscanf(notes, "VmHWM %d", &used); err != nil {
-		t.Fatalf("%q: got %v", notes, err)
+		t.Fatalf("%q: got %v, want the memory used", notes, err)
 	}
 	t.Logf("%d KiB at most", used>>10)
 	if used > mostMemory && !raceDetector {
@@ -231,7 +231,7 @@ func TestNamedPipeThatNobodyReads(t *testing.T) {
 	signals <- syscall.SIGTERM
 	sig, err := c.Flush(c.task, signals)
 	if sig != syscall.SIGTERM || !errors.Is(err, task.ErrStopped) {
-		t.Errorf("got %v, %v", sig, err)
+		t.Errorf("got %v, %v, want %v, %v", sig, err, syscall.SIGTERM, task.ErrStopped)
 	}
 	go func() { _, _ = os.ReadFile(path) }() // lets the writer go
 }
@@ -242,7 +242,7 @@ func TestDevices(t *testing.T) {
 		c := asking(t, serve(t, replies(okReply)).url("http"), func(c *client) { request.Of(c.task).Output = path })
 		c.attempt()
 		if err := c.comes(task.Succeeded); !errors.Is(err, want) {
-			t.Errorf("%s: got %v", path, err)
+			t.Errorf("%s: got %v, want %v", path, err, want)
 		}
 	}
 }
@@ -320,10 +320,10 @@ func TestFullDiskInTheEnd(t *testing.T) {
 	s := serve(t, replies("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(big), big))
 	c := asking(t, s.url("http"), func(c *client) { request.Of(c.task).Output, request.Of(c.task).Include = path, true })
 	if o := c.attempt(); o.Exit != 0 {
-		t.Errorf("got %+v", o)
+		t.Errorf("got %+v, want exit 0", o)
 	}
 	if err := c.comes(task.Succeeded); !errors.Is(err, syscall.ENOSPC) {
-		t.Error(err)
+		t.Errorf("got %v, want %v", err, syscall.ENOSPC)
 	}
 	holds(t, path, "old", "file")
 }
@@ -334,7 +334,7 @@ func TestReadOnlyFile(t *testing.T) {
 	testkit.Must(t, os.WriteFile(path, nil, 0o400))
 	err := CheckOutput(path)
 	if want := os.Geteuid() != 0; (err != nil) != want || (want && !errors.Is(err, os.ErrPermission)) {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want an error %v", err, want)
 	}
 }
 

@@ -143,7 +143,7 @@ func TestAPartThatNobodyAskedFor(t *testing.T) {
 			})
 			o := c.attempt()
 			if o.Exit != tt.exit || (tt.exit != 0 && (describe(o.Reply.Default) != "retry" || o.Error != task.ErrorTruncated)) {
-				t.Errorf("got %s, %q: %+v", tt.part, tt.asked, o)
+				t.Errorf("%s, %q: got %+v, want exit %d", tt.part, tt.asked, o, tt.exit)
 			}
 			if tt.exit == 0 {
 				testkit.Must(t, c.comes(task.Succeeded))
@@ -151,7 +151,7 @@ func TestAPartThatNobodyAskedFor(t *testing.T) {
 				testkit.Must(t, c.comes(task.Failed))
 			}
 			if _, err := os.Stat(path); file && (err == nil) != (tt.exit == 0) {
-				t.Errorf("got %s: the file: %v", tt.part, err)
+				t.Errorf("%s: got file %v, want it only after a success", tt.part, err)
 			}
 		}
 	}
@@ -161,18 +161,18 @@ func TestAPartThatNobodyAskedFor(t *testing.T) {
 func checkBeginsAnew(t *testing.T, c *client, o task.Outcome) {
 	t.Helper()
 	if o.Error != task.ErrorTruncated || describe(o.Reply.Default) != "retry" || !strings.Contains(o.Message, "begins anew") {
-		t.Errorf("got %+v, %+v", o, o.Reply)
+		t.Errorf("got %+v, %+v, want a truncated reply that is asked for anew", o, o.Reply)
 	}
 	testkit.Must(t, c.comes(task.Pending))
 	s := serve(t, closes(okReply))
 	request.Of(c.task).URL = s.url("http")
 	if o := c.attempt(); o.Exit != 0 {
-		t.Errorf("got %+v", o)
+		t.Errorf("got %+v, want exit 0", o)
 	}
 	testkit.Must(t, c.comes(task.Pending))
 	s.saw(1)
 	if asked := ranges(s.requests[0]); asked != "" {
-		t.Errorf("the third attempt asks for %q", asked)
+		t.Errorf("third attempt: got range %q, want none", asked)
 	}
 }
 
@@ -191,7 +191,7 @@ func TestDownloadGoesOnAndOn(t *testing.T) {
 	var asked []string
 	for i, exit := range []int{18, 52, 22, 18, 18, 0} {
 		if o := c.attempt(); o.Exit != exit {
-			t.Errorf("attempt %d: %+v", i+1, o)
+			t.Errorf("attempt %d: got %+v, want exit %d", i+1, o, exit)
 		}
 		if i < 5 {
 			testkit.Must(t, c.comes(task.Pending))
@@ -220,7 +220,7 @@ func TestPartThatIsCutWithoutASize(t *testing.T) {
 	c := asking(t, s.url("http"), nil)
 	for _, exit := range []int{18, 18, 0} {
 		if o := c.attempt(); o.Exit != exit {
-			t.Errorf("got %+v", o)
+			t.Errorf("got %+v, want exit %d", o, exit)
 		}
 		if exit != 0 {
 			testkit.Must(t, c.comes(task.Pending))
@@ -257,7 +257,7 @@ func TestNoRangeIsAskedFor(t *testing.T) {
 		s := serve(t, closes(tt.first), replies(okReply))
 		c := asking(t, s.url("http"), func(c *client) { tt.change(c.sender) })
 		if o := c.attempt(); o.Exit != 18 {
-			t.Errorf("%s: got %+v", name, o)
+			t.Errorf("%s: got %+v, want exit 18", name, o)
 		}
 		testkit.Must(t, c.comes(task.Pending))
 		c.attempt()
@@ -265,7 +265,7 @@ func TestNoRangeIsAskedFor(t *testing.T) {
 		c.saw("hello", "")
 		s.saw(2)
 		if got := ranges(s.requests[1]); got != tt.asks {
-			t.Errorf("got %s: it asks for %q", name, got)
+			t.Errorf("%s: got range %q, want %q", name, got, tt.asks)
 		}
 	}
 }
@@ -283,11 +283,11 @@ func TestDownloadOverARedirect(t *testing.T) {
 		c.attempt()
 		testkit.Must(t, c.comes(task.Pending))
 		if o := c.attempt(); o.Exit != exit {
-			t.Errorf("got %+v", o)
+			t.Errorf("got %+v, want exit %d", o, exit)
 		}
 		second.saw(1)
 		if got := ranges(second.requests[0]); got != `bytes=5- "a"` {
-			t.Errorf("it asks for %q", got)
+			t.Errorf("got range %q, want %q", got, `bytes=5- "a"`)
 		}
 	}
 }
@@ -308,11 +308,11 @@ func TestDownloadOverHTTP2(t *testing.T) {
 	}))
 	c := asking(t, s.url("https"), func(c *client) { c.Network.CACert = a.file })
 	if o := c.attempt(); o.Exit != 92 || o.Error != task.ErrorTruncated {
-		t.Errorf("got %+v", o)
+		t.Errorf("got %+v, want exit 92 and a truncated reply", o)
 	}
 	testkit.Must(t, c.comes(task.Pending))
 	if o := c.attempt(); o.Exit != 0 || o.Reply.Status != http.StatusPartialContent {
-		t.Errorf("got %+v, %+v", o, o.Reply)
+		t.Errorf("got %+v, %+v, want exit 0 and status 206", o, o.Reply)
 	}
 	testkit.Must(t, c.comes(task.Succeeded))
 	c.saw("hello!!!", "")

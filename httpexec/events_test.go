@@ -224,10 +224,10 @@ func FuzzReadWord(f *testing.F) {
 		w := readRetryAfter(headers("Retry-After", after, "Retry-After-Ms", precise, "RateLimit", draft,
 			"X-RateLimit-Remaining", remaining, "X-RateLimit-Reset", reset), now)
 		if w.Delay < 0 || w.Delay > backoff.Max {
-			t.Errorf("delay %v", w.Delay)
+			t.Errorf("got delay %v, want 0 to %v", w.Delay, backoff.Max)
 		}
 		if w.Delay > 0 && !w.Asked && !w.NoneLeft {
-			t.Errorf("a delay of %v for no reason", w.Delay)
+			t.Errorf("got delay %v, want a header that asks for it", w.Delay)
 		}
 	})
 }
@@ -257,21 +257,21 @@ func TestDocsTable(t *testing.T) {
 		facts := Facts{RetryAfter: RetryAfter{Asked: strings.Contains(what, "with Retry-After"), NoneLeft: strings.Contains(what, "nothing remaining")}}
 		events := eventsOf(what)
 		if len(events) == 0 {
-			t.Errorf("nobody knows what %q is", what)
+			t.Errorf("%q: got no events, want some", what)
 		}
 		for _, event := range events {
 			compared++
 			keyed := strings.Contains(safe, "where a key goes out")
 			if got := wordOf(Default(event, Safety{Idempotent: true, Keyed: keyed}, facts)); !strings.HasPrefix(safe, got) {
-				t.Errorf("got %s: the page says %q, and %q is done", event, safe, got)
+				t.Errorf("%s: got %q, want %q as the page says", event, got, safe)
 			}
 			if got := wordOf(Default(event, Safety{}, facts)); other != got {
-				t.Errorf("got %s, not safe: the page says %q, and %q is done", event, other, got)
+				t.Errorf("%s, not safe: got %q, want %q as the page says", event, got, other)
 			}
 		}
 	}
 	if compared < 130 { // all of 400 to 599 but those that stand in two rows
-		t.Errorf("only %d events were compared", compared)
+		t.Errorf("got %d events compared, want at least 130", compared)
 	}
 }
 

@@ -73,7 +73,7 @@ func release(t *testing.T, e *sender, status task.Status) string {
 	tk.Status = status
 	sig, err := e.Flush(tk, nil)
 	if sig != nil || err != nil {
-		t.Errorf("release: got %v, %v", sig, err)
+		t.Errorf("flush: got %v, %v, want no signal and no error", sig, err)
 	}
 	return out.String()
 }
@@ -110,13 +110,13 @@ func TestExecute(t *testing.T) {
 			o := execute(t, e)
 			s.saw(1)
 			if o.Exit != 0 || o.Error != task.ErrorNone || o.Reply.Status != 200 || o.Reply.Written != 1 || o.Reply.Body != tt.body {
-				t.Errorf("got %+v, %+v", o, o.Reply)
+				t.Errorf("got %+v, %+v, want status 200 with body %q", o, o.Reply, tt.body)
 			}
 			if want := strings.Replace(tt.request, "HOST", s.address(), 1); s.requests[0] != want {
 				t.Errorf("on the wire %q\nwant %q", s.requests[0], want)
 			}
 			if got := release(t, e, task.Succeeded); got != tt.body {
-				t.Errorf("on stdout %q", got)
+				t.Errorf("got %q on stdout, want %q", got, tt.body)
 			}
 		})
 	}
@@ -127,7 +127,7 @@ func TestExecuteUntilTheConnectionCloses(t *testing.T) {
 	s := serve(t, closes("HTTP/1.0 200 OK\r\n\r\nhello"))
 	e := sending(t, "GET", s.url("http"), nil)
 	if o := execute(t, e); o.Exit != 0 || o.Reply.Body != "hello" {
-		t.Errorf("got %+v", o)
+		t.Errorf("got %+v, want exit 0 and body hello", o)
 	}
 	s.saw(1)
 }
@@ -145,17 +145,17 @@ func TestEachAttemptSendsTheSame(t *testing.T) {
 		o := execute(t, e)
 		exits = append(exits, o.Exit)
 		if o.Reply.Written != 1 {
-			t.Errorf("got %d requests written", o.Reply.Written)
+			t.Errorf("got %d requests written, want 1", o.Reply.Written)
 		}
 		release(t, e, task.Pending)
 	}
 	s.saw(3)
 	if fmt.Sprint(exits) != "[22 52 0]" {
-		t.Errorf("exits %v", exits)
+		t.Errorf("got exits %v, want [22 52 0]", exits)
 	}
 	for i, request := range s.requests {
 		if !strings.HasSuffix(request, "\r\n\r\n"+text) || request != s.requests[0] {
-			t.Errorf("request %d differs: %d bytes", i+1, len(request))
+			t.Errorf("request %d: got another one of %d bytes, want the same as the first", i+1, len(request))
 		}
 	}
 }
@@ -166,13 +166,13 @@ func TestExchange(t *testing.T) {
 	s.saw(1)
 	x := o.Reply
 	if o.Exit != 22 || o.Message != "status 503 Service Unavailable" || x.Status != 503 || x.Body != "busy" || x.ServerDelay != 7*time.Second {
-		t.Errorf("got %+v, %+v", o, x)
+		t.Errorf("got %+v, %+v, want exit 22, status 503 and a delay of 7s", o, x)
 	}
 	if x.Header["X-A"] != "1, 2" || x.Default != (task.Eligibility{Class: task.ClassRetryable, Event: "503"}) {
-		t.Errorf("got %+v", x)
+		t.Errorf("got %+v, want a joined header and a retry", x)
 	}
 	if p := x.Phases; p.Connect <= 0 || p.FirstByte <= 0 || p.Total < p.Connect+p.FirstByte || p.TLS != 0 || p.Total != o.Duration {
-		t.Errorf("phases %+v", p)
+		t.Errorf("got phases %+v, want times to connect and to the first byte, and the total", p)
 	}
 }
 
@@ -210,7 +210,7 @@ func TestLargeReply(t *testing.T) {
 	e := sending(t, "GET", s.url("http"), nil)
 	o := execute(t, e)
 	if len(o.Reply.Body) != task.ConditionTail || !strings.HasSuffix(o.Reply.Body, "xend") {
-		t.Errorf("got %d bytes are looked at", len(o.Reply.Body))
+		t.Errorf("got %d bytes for conditions, want the last %d", len(o.Reply.Body), task.ConditionTail)
 	}
 	if got := release(t, e, task.Succeeded); got != text {
 		t.Errorf("got %d bytes on stdout, want %d", len(got), len(text))
@@ -225,10 +225,10 @@ func TestExecuteFollowsRedirects(t *testing.T) {
 	s.saw(1)
 	there.saw(1)
 	if o.Exit != 0 || o.Reply.Status != 200 || o.Reply.Written != 2 || release(t, e, task.Succeeded) != "hello" {
-		t.Errorf("got %+v, %+v", o, o.Reply)
+		t.Errorf("got %+v, %+v, want exit 0, status 200 and 2 requests", o, o.Reply)
 	}
 	if !strings.HasPrefix(there.requests[0], "GET /path") || strings.Contains(there.requests[0], "a=b") {
-		t.Errorf("redirected to %q", there.requests)
+		t.Errorf("got %q, want a GET without a body", there.requests)
 	}
 }
 
@@ -237,7 +237,7 @@ func TestExecuteLeavesARedirect(t *testing.T) {
 	o := execute(t, sending(t, "GET", s.url("http"), nil))
 	s.saw(1)
 	if o.Exit != 0 || o.Reply.Status != 302 || o.Reply.Body != "body" || o.Reply.Default.Class != task.ClassSuccess {
-		t.Errorf("got %+v, %+v", o, o.Reply)
+		t.Errorf("got %+v, %+v, want the redirect as a success", o, o.Reply)
 	}
 }
 
@@ -249,7 +249,7 @@ func TestExecuteUnpacks(t *testing.T) {
 		o := execute(t, sending(t, "GET", s.url("http"), func(e *sender) { e.Network.Compressed = compressed }))
 		s.saw(1)
 		if o.Reply.Body != want || strings.Contains(s.requests[0], "Accept-Encoding: gzip") != compressed {
-			t.Errorf("compressed %v: %q after %q", compressed, o.Reply.Body, s.requests)
+			t.Errorf("compressed %v: got %q after %q, want %q", compressed, o.Reply.Body, s.requests, want)
 		}
 	}
 }
@@ -263,7 +263,7 @@ func TestEarlyReply(t *testing.T) {
 	})
 	o := execute(t, sending(t, "POST", s.url("http"), func(e *sender) { e.carry(data(strings.Repeat("x", 16<<20))) }))
 	if o.Exit != 22 || o.Reply.Status != 413 || o.Reply.Body != "less" || describe(o.Reply.Default) != "stop" {
-		t.Errorf("got %+v, %+v", o, o.Reply)
+		t.Errorf("got %+v, %+v, want status 413 with its body", o, o.Reply)
 	}
 }
 
@@ -273,7 +273,7 @@ func TestUpgrade(t *testing.T) {
 	o := execute(t, sending(t, "GET", s.url("http"), nil))
 	s.saw(1)
 	if o.Exit != 0 || o.Reply.Status != 101 {
-		t.Errorf("got %+v, %+v", o, o.Reply)
+		t.Errorf("got %+v, %+v, want exit 0 and status 101", o, o.Reply)
 	}
 }
 
@@ -290,7 +290,7 @@ func TestSignalEndsAnAttempt(t *testing.T) {
 	o := e.Execute(t.Context(), e.task(), runner.Call{Number: 1, Signals: signals})
 	s.saw(1)
 	if o.Exit != 143 || o.Signal != "SIGTERM" || o.Stop != syscall.SIGTERM || !o.Reply.Default.Ambiguous {
-		t.Errorf("got %+v, %+v", o, o.Reply)
+		t.Errorf("got %+v, %+v, want exit 143, SIGTERM, ambiguous", o, o.Reply)
 	}
 }
 
@@ -307,7 +307,7 @@ func TestSignalStopsARelease(t *testing.T) {
 	tk.Status = task.Succeeded
 	sig, err := e.Flush(tk, signals)
 	if sig != syscall.SIGINT || err != task.ErrStopped { //nolint:errorlint // it is returned as it is
-		t.Errorf("got %v, %v", sig, err)
+		t.Errorf("got %v, %v, want %v, %v", sig, err, syscall.SIGINT, task.ErrStopped)
 	}
 	_ = read.Close()
 }
@@ -335,7 +335,7 @@ func TestSignalInTheBodyOfAnError(t *testing.T) {
 		a.tracer.enter(stageBody)
 		o, event := a.judge(&stopError{syscall.SIGTERM})
 		if event != want || o.Signal != "SIGTERM" {
-			t.Errorf("got %d: %q, %+v", status, event, o)
+			t.Errorf("%d: got event %q, %+v, want %q and SIGTERM", status, event, o, want)
 		}
 	}
 }
@@ -363,13 +363,13 @@ func TestNextMethod(t *testing.T) {
 		h := wireRequest{method: tt.method, url: must("http://host/a/b"), body: tt.body, header: headers("Content-Type", "text/plain")}
 		to, follows, err := h.redirect(tt.status, "../c", tt.given)
 		if err != nil || !follows || to.url.String() != "http://host/c" {
-			t.Fatalf("to %v, %v, %v", to.url, follows, err)
+			t.Fatalf("got %v, %v, %v, want http://host/c", to.url, follows, err)
 		}
 		if keeps := to.body != nil; to.method != tt.want || keeps != tt.keeps {
 			t.Errorf("got %s (given %v) after %d: %s, body %v, want %s, %v", tt.method, tt.given, tt.status, to.method, keeps, tt.want, tt.keeps)
 		}
 		if tt.body != nil && (to.header.Get("Content-Type") != "") != tt.keeps {
-			t.Errorf("got %s after %d: Content-Type %q", tt.method, tt.status, to.header.Get("Content-Type"))
+			t.Errorf("%s after %d: got Content-Type %q, want it only with a body", tt.method, tt.status, to.header.Get("Content-Type"))
 		}
 	}
 }
@@ -390,11 +390,11 @@ func TestNextKeepsSecrets(t *testing.T) {
 		testkit.Must(t, err)
 		for _, name := range names {
 			if kept := to.header[name] != nil; kept != keeps {
-				t.Errorf("%s: got %s is sent: %v", location, name, kept)
+				t.Errorf("%s: got %s sent: %v, want %v", location, name, kept, keeps)
 			}
 		}
 		if to.header.Get("X-Own") == "" {
-			t.Errorf("got %s: a header is lost", location)
+			t.Errorf("%s: got no X-Own, want it sent", location)
 		}
 	}
 }
@@ -403,15 +403,15 @@ func TestNextLeadsNowhere(t *testing.T) {
 	h := wireRequest{method: "GET", url: must("http://host/"), header: http.Header{}}
 	for _, status := range []int{200, 204, 400, 503} {
 		if _, follows, err := h.redirect(status, "/there", false); follows || err != nil {
-			t.Errorf("got %d is followed: %v", status, err)
+			t.Errorf("%d: got a redirect, %v, want none", status, err)
 		}
 	}
 	if _, follows, err := h.redirect(302, "", false); follows || err != nil {
-		t.Errorf("no Location: got %v, %v", follows, err)
+		t.Errorf("no Location: got a redirect %v, %v, want none", follows, err)
 	}
 	for _, location := range []string{"ftp://host/", "http://", "http://[", "file:///etc/passwd", "http://host:99999/"} {
 		if _, follows, err := h.redirect(302, location, false); follows || !errors.Is(err, errRedirects) {
-			t.Errorf("%s: got %v, %v", location, follows, err)
+			t.Errorf("%s: got %v, %v, want %v", location, follows, err, errRedirects)
 		}
 	}
 }
@@ -469,7 +469,7 @@ func TestProgressOfAnUpload(t *testing.T) {
 	sending := make(chan task.Transfer)
 	s := serve(t, func(c *wire) {
 		if now := <-sending; !now.Sending || now.Total != size || now.Bytes <= 0 || now.Bytes >= size {
-			t.Errorf("got %+v", now)
+			t.Errorf("got %+v, want a part of %d bytes", now, size)
 		}
 		go func() {
 			for range sending {
@@ -485,7 +485,7 @@ func TestProgressOfAnUpload(t *testing.T) {
 		c.Progress = func(now task.Transfer) { sending <- now }
 	})
 	if o := c.attempt(); o.Exit != 0 {
-		t.Errorf("got %+v", o)
+		t.Errorf("got %+v, want exit 0", o)
 	}
 	close(sending)
 }

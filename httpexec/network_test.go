@@ -15,14 +15,14 @@ import (
 func TestReadResolve(t *testing.T) {
 	got, err := readResolve(lines("Host.example:443:192.0.2.1", "a:80:[2001:db8::1],192.0.2.2", "+b:1:::1", "a:80:192.0.2.3"))
 	if want := "map[a:80:[192.0.2.3:80] b:1:[[::1]:1] host.example:443:[192.0.2.1:443]]"; err != nil || fmt.Sprint(got) != want {
-		t.Errorf("got %v, %v", got, err)
+		t.Errorf("got %v, %v, want %s", got, err, want)
 	}
 	for line, says := range map[string]string{
 		"-host:443": "not done here", "*:443:192.0.2.1": "not done here", "host": "is not host:port:address", ":1:192.0.2.1": "is not",
 		"host:x:192.0.2.1": "no port", "host:0:192.0.2.1": "no port", "host:1:name": "an address that is none", "host:1:": "an address that is none",
 	} {
 		if _, err := readResolve(lines(line)); !errors.Is(err, errResolve) || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: got %v", line, err)
+			t.Errorf("%s: got %v, want %q", line, err, says)
 		}
 	}
 }
@@ -50,7 +50,7 @@ func TestProxyOfATask(t *testing.T) {
 		testkit.Must(t, p.readNetwork(&tt.network))
 		u, err := p.proxies.For(must(tt.url))
 		if err != nil || u == nil && tt.want != "" || u != nil && u.String() != tt.want {
-			t.Errorf("got %+v, %s: %v, %v", tt.network, tt.url, u, err)
+			t.Errorf("%+v, %s: got %v, %v, want %q", tt.network, tt.url, u, err, tt.want)
 		}
 	}
 	p := &plan{refs: &request.References{}}
@@ -66,11 +66,11 @@ func FuzzReadResolve(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line string) {
 		given, err := readResolve(lines(line))
 		if err != nil && !errors.Is(err, errResolve) || err == nil && len(given) != 1 {
-			t.Errorf("%q: got %v, %v", line, given, err)
+			t.Errorf("%q: got %v, %v, want one host and port, or errResolve", line, given, err)
 		}
 		for place, addresses := range given {
 			if _, _, err := net.SplitHostPort(place); err != nil || len(addresses) == 0 {
-				t.Errorf("%q: got %v, %v", line, given, err)
+				t.Errorf("%q: got %v, %v, want a host and port with addresses", line, given, err)
 			}
 		}
 	})
@@ -138,7 +138,7 @@ func TestProxiesRefuse(t *testing.T) {
 	for _, text := range []string{"socks4://p:1", "http://", "ftp://p", "http://me:secret@p:port"} {
 		_, err := Proxies{HTTP: text}.For(&url.URL{Scheme: "http", Host: "a"})
 		if !errors.Is(err, errProxy) || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%s: got %v", text, err)
+			t.Errorf("%s: got %v, want %v without the password", text, err, errProxy)
 		}
 	}
 }

@@ -110,7 +110,7 @@ func TestFileBehindLinks(t *testing.T) {
 		testkit.Must(t, c.comes(task.Succeeded))
 		holds(t, target, "hello", "target", "below", "link")
 		if link, err := os.Readlink(path); link != "below/second" {
-			t.Errorf("the link leads to %q, %v", link, err)
+			t.Errorf("got link to %q, %v, want below/second", link, err)
 		}
 	}
 }
@@ -135,12 +135,12 @@ func TestOutputThatCannotBe(t *testing.T) {
 		o := asking(t, s.url("http"), func(c *client) { request.Of(c.task).Output = path }).attempt()
 		s.saw(0)
 		if o.Exit != 23 || o.Error != task.ErrorLocal || o.Message != inOneLine(err.Error()) || describe(o.Reply.Default) != "stop" {
-			t.Errorf("%s: got %+v, %+v", name, o, o.Reply)
+			t.Errorf("%s: got %+v, %+v, want exit 23 and no retry", name, o, o.Reply)
 		}
 	}
 	for _, fine := range []string{"file", "new"} {
 		if err := CheckOutput(filepath.Join(dir, fine)); err != nil {
-			t.Error(err)
+			t.Errorf("%s: got %v, want no error", fine, err)
 		}
 	}
 }
@@ -197,7 +197,7 @@ func TestNothingLiesAroundMeanwhile(t *testing.T) {
 		testkit.Must(t, c.comes(task.Succeeded))
 		only(t, filepath.Dir(path), "file")
 		if got, err := os.ReadFile(path); err != nil || !strings.HasSuffix(string(got), full) {
-			t.Errorf("got %q, %v", got, err)
+			t.Errorf("got %q, %v, want %q at the end", got, err, full)
 		}
 	}
 }
@@ -209,7 +209,7 @@ func TestReleaseFails(t *testing.T) {
 	c.attempt()
 	testkit.Must(t, os.Mkdir(path, 0o700)) // meanwhile
 	if err := c.comes(task.Succeeded); err == nil || !strings.HasPrefix(err.Error(), "write the reply to "+path) || !errors.Is(err, os.ErrExist) {
-		t.Error(err)
+		t.Errorf("got %v, want an error about an existing file", err)
 	}
 	only(t, filepath.Dir(path), "file")
 }
@@ -317,7 +317,7 @@ func TestHeadOfWhatWasWholeAlready(t *testing.T) {
 	c.attempt()
 	testkit.Must(t, c.comes(task.Pending))
 	if o := c.attempt(); o.Exit != 0 || o.Reply.Status != 200 {
-		t.Errorf("got %+v, %+v", o, o.Reply)
+		t.Errorf("got %+v, %+v, want exit 0 and status 200", o, o.Reply)
 	}
 	testkit.Must(t, c.comes(task.Succeeded))
 	c.saw(head+"hello", "")

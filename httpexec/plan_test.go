@@ -63,7 +63,7 @@ func TestFileChangedWhileItIsSent(t *testing.T) {
 	file = path
 	o := execute(t, e)
 	if o.Error != task.ErrorLocal || !strings.Contains(o.Message, "has changed since the task was made") || o.Reply.Default.Class != task.ClassFatal {
-		t.Errorf("got %+v, %+v", o, o.Reply)
+		t.Errorf("got %+v, %+v, want a local error about a file that has changed", o, o.Reply)
 	}
 }
 
@@ -80,11 +80,11 @@ func TestReferencesAreResolvedAtEachSend(t *testing.T) {
 	s.saw(2)
 	for i, token := range []string{"first", "second"} {
 		if r := s.requests[i]; !strings.HasPrefix(r, "GET /"+token+"?") || !strings.Contains(r, "X-A: "+token+"\r\n") {
-			t.Errorf("attempt %d: %q", i+1, r)
+			t.Errorf("attempt %d: got request %q, want the token %q", i+1, r, token)
 		}
 	}
 	if !strings.Contains(e.Request.URL, "{env:TOKEN}") || e.Request.Header[0] != "X-A: {env:TOKEN}" {
-		t.Errorf("the task has changed: got %+v", e.Request)
+		t.Errorf("got request %+v, want its references unchanged", e.Request)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestReferencesAreNotResolvedInBodies(t *testing.T) {
 	execute(t, e)
 	s.saw(1)
 	if !strings.HasSuffix(s.requests[0], "\r\n\r\n{env:TOKEN}") {
-		t.Errorf("got %q", s.requests)
+		t.Errorf("got requests %q, want a body with {env:TOKEN}", s.requests)
 	}
 }
 
@@ -109,10 +109,10 @@ func TestMessagesWithoutSecrets(t *testing.T) {
 		e.Request.URL = url
 		o := execute(t, e)
 		if o.Exit == 0 || o.Message == "" || strings.Contains(o.Message, value) {
-			t.Errorf("%s: got %q", url, o.Message)
+			t.Errorf("%s: got message %q, want an error without the value", url, o.Message)
 		}
 		if err := Check(e.Request, e.Lookup); err != nil && strings.Contains(err.Error(), value) {
-			t.Errorf("%s: got %v", url, err)
+			t.Errorf("%s: got %v, want an error without the value", url, err)
 		}
 	}
 }
@@ -135,7 +135,7 @@ func TestKeep(t *testing.T) {
 			s.mutex.Lock()
 			defer s.mutex.Unlock()
 			if kept++; s.accepted > 0 || tk.Target != e.Request {
-				t.Errorf("kept after %d connections: %+v", s.accepted, tk)
+				t.Errorf("got a call after %d connections for %+v, want it before the first", s.accepted, tk)
 			}
 			return nil
 		}
@@ -144,7 +144,7 @@ func TestKeep(t *testing.T) {
 	execute(t, e)
 	s.saw(2)
 	if kept != 1 {
-		t.Errorf("kept %d times", kept)
+		t.Errorf("got %d calls, want 1", kept)
 	}
 	e.kept, e.Keep = false, func(*task.Task) error { return errors.New("no room") }
 	faulty{class: "local", exit: 125, message: "keep the request's body: no room"}.compare(t, execute(t, e), "stop")
@@ -168,7 +168,7 @@ func TestContentLength(t *testing.T) {
 		if tt.want == "" {
 			faulty{class: "url", exit: 3, message: "Content-Length says"}.compare(t, o, "stop")
 		} else if len(s.requests) != 1 || !strings.Contains(s.requests[0], "\r\n"+tt.want) || strings.Count(s.requests[0], "ength") != 1 {
-			t.Errorf("%s: got %+v, %q", tt.header, o, s.requests)
+			t.Errorf("%s: got %+v, requests %q, want one with %q", tt.header, o, s.requests, tt.want)
 		}
 	}
 }
@@ -184,7 +184,7 @@ func TestPatience(t *testing.T) {
 	s := serve(t, closes(""))
 	o := execute(t, sending(t, "GET", s.url("http"), func(e *sender) { e.Request.MaxRetryAfter = time.Minute }))
 	if o.Reply.MaxDelay != time.Minute {
-		t.Errorf("got %+v", o.Reply)
+		t.Errorf("got %+v, want a maximum delay of %v", o.Reply, time.Minute)
 	}
 }
 
@@ -197,7 +197,7 @@ func TestChunks(t *testing.T) {
 	execute(t, e)
 	s.saw(1)
 	if r := s.requests[0]; strings.Count(strings.ToLower(r), "transfer-encoding") != 1 || !strings.HasSuffix(r, "\r\n\r\n3\r\na=b\r\n0\r\n\r\n") {
-		t.Errorf("got %q", r)
+		t.Errorf("got %q, want one Transfer-Encoding and a body in chunks", r)
 	}
 }
 
@@ -210,7 +210,7 @@ func TestEncodingOfOnesOwn(t *testing.T) {
 	o := execute(t, e)
 	s.saw(1)
 	if o.Reply.Body != "packed" || strings.Count(strings.ToLower(s.requests[0]), "accept-encoding") != 1 {
-		t.Errorf("got %+v, %q", o.Reply, s.requests)
+		t.Errorf("got %+v, requests %q, want the body as it was sent", o.Reply, s.requests)
 	}
 }
 
@@ -223,7 +223,7 @@ func TestUpgradeOverTLS(t *testing.T) {
 	}))
 	s.saw(1)
 	if o.Reply.Status != 101 {
-		t.Errorf("got %+v", o)
+		t.Errorf("got %+v, want status 101", o)
 	}
 }
 
@@ -266,7 +266,7 @@ func TestCheck(t *testing.T) {
 func TestCheckKey(t *testing.T) {
 	for key, good := range map[string]bool{"a-1 \"b\\": true, "a\n": false, "\u00fc": false, "\x7f": false} {
 		if err := CheckKey(key); (err == nil) != good {
-			t.Errorf("%q: got %v", key, err)
+			t.Errorf("%q: got %v, want valid: %v", key, err, good)
 		}
 	}
 }
@@ -278,14 +278,14 @@ func TestLiteralSecrets(t *testing.T) {
 	}
 	want := "[the header authorization the header Cookie the password in the URL the user's password the proxy's password]"
 	if got := LiteralSecrets(&r); fmt.Sprint(got) != want {
-		t.Errorf("got %v", got)
+		t.Errorf("got %v, want %v", got, want)
 	}
 	r = request.Request{
 		URL: "http://me:{env:PW}@host/", User: "{env:ME}:{env:PW}", Network: request.Network{Proxy: "me@p:1"},
 		Header: lines("Authorization: Bearer {env:TOKEN}", "Cookie: a={env:B}", "X-Api-Key: {env:KEY}"),
 	}
 	if got := LiteralSecrets(&r); got != nil {
-		t.Errorf("got %v", got)
+		t.Errorf("got %v, want none", got)
 	}
 }
 
@@ -323,7 +323,7 @@ func TestReadURL(t *testing.T) {
 	for _, tt := range tests {
 		u, user, err := request.ReadURL(tt.text, &request.References{Lookup: variables})
 		if err != nil || u.Scheme+"://"+u.Host+strings.TrimSuffix(u.RequestURI(), "/") != strings.TrimSuffix(tt.want, "/") || user != tt.user {
-			t.Errorf("%s: got %v, user %q, %v", tt.text, u, user, err)
+			t.Errorf("%s: got %v, user %q, %v, want %s, user %q", tt.text, u, user, err, tt.want, tt.user)
 		}
 	}
 }
@@ -345,7 +345,7 @@ func TestReadURLRefuses(t *testing.T) {
 	for _, tt := range tests {
 		_, _, err := request.ReadURL(tt.text, &request.References{Lookup: variables})
 		if !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) {
-			t.Errorf("%q: got %v", tt.text, err)
+			t.Errorf("%q: got %v, want %v with %q", tt.text, err, tt.is, tt.says)
 		}
 	}
 }
@@ -359,14 +359,14 @@ func FuzzReadURL(f *testing.F) {
 		u, _, err := request.ReadURL(text, &request.References{Lookup: variables})
 		if err != nil {
 			if !errors.Is(err, request.ErrURL) && !errors.Is(err, request.ErrReference) {
-				t.Errorf("%q: got %v", text, err)
+				t.Errorf("%q: got %v, want ErrURL or ErrReference", text, err)
 			}
 			return
 		}
 		h := wireRequest{method: "GET", url: u, header: http.Header{}}
 		r, err := h.build(t.Context())
 		if err != nil || strings.ContainsFunc(r.URL.RequestURI(), func(r rune) bool { return r <= ' ' || r >= 0x7f }) || u.User != nil {
-			t.Errorf("got %q becomes %v: %v", text, u, err)
+			t.Errorf("%q: got %v, %v, want a URL that can be sent", text, u, err)
 		}
 	})
 }
@@ -438,7 +438,7 @@ func TestHeadersRefused(t *testing.T) {
 	for _, tt := range tests {
 		_, err := sentHead(t, request.Request{Method: "GET", Header: lines(tt.line)}, "")
 		if !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) || strings.Contains(err.Error(), "Bearer secret") {
-			t.Errorf("%s: got %v", tt.line, err)
+			t.Errorf("%s: got %v, want %v with %q and without the value", tt.line, err, tt.is, tt.says)
 		}
 	}
 }
@@ -475,7 +475,7 @@ func FuzzHeader(f *testing.F) {
 		p := &plan{refs: &request.References{Lookup: variables}}
 		if err := p.read(&request.Request{Method: "GET", URL: "http://host/", Header: lines(line, "X-Own: 1")}, "agent", ""); err != nil {
 			if _, secret, _ := strings.Cut(line, ":"); len(secret) > 20 && strings.Contains(err.Error(), secret) {
-				t.Errorf("%q: got %v", line, err)
+				t.Errorf("%q: got %v, want an error without the value", line, err)
 			}
 			return
 		}
@@ -487,7 +487,7 @@ func FuzzHeader(f *testing.F) {
 		var wire strings.Builder
 		testkit.Must(t, r.Write(&wire))
 		if _, err := http.ReadRequest(bufio.NewReader(strings.NewReader(wire.String()))); err != nil || strings.Count(wire.String(), "X-Own: 1\r\n") != 1 {
-			t.Errorf("got %q is sent as %q: %v", line, wire.String(), err)
+			t.Errorf("%q: got request %q, %v, want a valid one", line, wire.String(), err)
 		}
 	})
 }

@@ -251,7 +251,7 @@ func (c *client) comes(to task.Status) error {
 	c.task.Status = to
 	sig, err := c.Flush(c.task, nil)
 	if sig != nil {
-		c.t.Errorf("stopped by %v", sig)
+		c.t.Errorf("got signal %v, want none", sig)
 	}
 	return err
 }
@@ -292,12 +292,12 @@ func only(t *testing.T, dir string, names ...string) {
 	}
 	for _, name := range names {
 		if !got[name] {
-			t.Errorf("there is no %s", name)
+			t.Errorf("got no file %s, want one", name)
 		}
 		delete(got, name)
 	}
 	for name := range got {
-		t.Errorf("got %s is left", name)
+		t.Errorf("got file %s, want none", name)
 	}
 }
 

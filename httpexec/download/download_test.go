@@ -22,7 +22,7 @@ func FuzzContentRange(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		r, ok := ParseContentRange(text)
 		if ok && (r.First < 0 || r.Last < r.First-1 || (r.Total >= 0 && r.Last >= r.Total) || (r.Total < 0 && r.Last < 0)) {
-			t.Errorf("%q: got %+v", text, r)
+			t.Errorf("%q: got %+v, want a valid range", text, r)
 		}
 	})
 }

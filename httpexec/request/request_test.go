@@ -100,7 +100,7 @@ func FuzzMaskURL(f *testing.F) {
 		}
 		for _, url := range []string{user + ":" + password + end, "http://" + user + ":" + password + end, before + "://" + user + ":" + password + end} {
 			if masked := MaskURL(url); strings.Contains(masked, password) && !withoutPassword(url) {
-				t.Errorf("got %q is shown as %q", url, masked)
+				t.Errorf("%q: got %q, want a masked password", url, masked)
 			}
 		}
 	})
@@ -157,7 +157,7 @@ func TestMaskHeader(t *testing.T) {
 			t.Errorf("got %s is shown as %s, want %s", tt[0], got, want)
 		}
 		if got := HasLiteralSecret(tt[0]); got != (tt[1] != "") {
-			t.Errorf("got %s: a secret itself: %v", tt[0], got)
+			t.Errorf("%s: got literal secret %v, want %v", tt[0], got, !got)
 		}
 	}
 }
@@ -182,7 +182,7 @@ func FuzzMaskHeader(f *testing.F) {
 			return
 		}
 		if masked := maskHeader(name + ": " + before + secret); strings.Contains(masked, strings.TrimSpace(secret)) {
-			t.Errorf("got %q is shown", masked)
+			t.Errorf("got %q, want a masked secret", masked)
 		}
 	})
 }
@@ -214,6 +214,6 @@ func TestCutReference(t *testing.T) {
 func TestShown(t *testing.T) {
 	r := Request{Method: "POST", URL: "http://me:pw@host/"}
 	if got := r.Title(); got != "POST http://me:***@host/" {
-		t.Error(got)
+		t.Errorf("got title %q, want a masked password", got)
 	}
 }

@@ -114,11 +114,11 @@ func TestConditionRefuses(t *testing.T) {
 		t.Run(tt.text[:min(len(tt.text), 30)], func(t *testing.T) {
 			_, err := Condition(tt.text)
 			if err == nil {
-				t.Fatal("it was accepted")
+				t.Fatalf("%s: got no error, want %q", tt.text, tt.wrong)
 			}
 			message, hint, _ := strings.Cut(err.Error(), "\nhint: ")
 			if !strings.Contains(message, tt.wrong) || !strings.Contains(message+"\n", tt.marked) || !strings.Contains("hint: "+hint, tt.hint) || hint == "" {
-				t.Errorf("%s", err)
+				t.Errorf("got %v, want %q, mark %q, hint %q", err, tt.wrong, tt.marked, tt.hint)
 			}
 		})
 	}
@@ -133,7 +133,7 @@ func TestConditionFailsWhenItIsEvaluated(t *testing.T) {
 		}
 		matches, err := c.Match(evidence(nil))
 		if matches || err == nil || !strings.HasPrefix(err.Error(), "cannot be evaluated: ") || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v, %v", text, matches, err)
+			t.Errorf("%s: got %v, %v, want no match and an error of one line", text, matches, err)
 		}
 	}
 }
@@ -150,7 +150,7 @@ func TestTroubleIsShort(t *testing.T) {
 		}
 		_, err = c.Match(evidence(func(e *task.Evidence) { e.Stdout, e.Stderr = "a\n"+long, "("+long }))
 		if err == nil || len(err.Error()) > 250 || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %.300q", text, err)
+			t.Errorf("%s: got %.300q, want %q and at most 250 bytes", text, err, want)
 		}
 	}
 }
@@ -181,7 +181,7 @@ func FuzzCondition(f *testing.F) {
 		c, err := Condition(text)
 		if err != nil {
 			if !strings.Contains(err.Error(), "\nhint: ") {
-				t.Errorf("%q: no hint in %q", text, err)
+				t.Errorf("%q: got %q, want a hint", text, err)
 			}
 			return
 		}
@@ -189,7 +189,7 @@ func FuzzCondition(f *testing.F) {
 		once, err := c.Match(e)
 		again, _ := c.Match(e)
 		if once != again || once && err != nil {
-			t.Errorf("%q: %v and then %v, %v", text, once, again, err)
+			t.Errorf("%q: got %v and then %v, %v, want the same twice", text, once, again, err)
 		}
 	})
 }

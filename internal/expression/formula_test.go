@@ -132,12 +132,12 @@ func TestFormulaRefuses(t *testing.T) {
 	for _, tt := range tests {
 		_, err := backoff.Parse(tt.curve, tt.jitter)
 		if err == nil {
-			t.Errorf("%s was accepted", tt.curve)
+			t.Errorf("%s: got no error, want %q", tt.curve, tt.wrong)
 			continue
 		}
 		message, hint, _ := strings.Cut(err.Error(), "\nhint: ")
 		if !strings.Contains(message, tt.wrong) || !strings.Contains(hint, tt.hint) || strings.Contains(hint, "hint:") {
-			t.Errorf("%s: %s", tt.curve, err)
+			t.Errorf("%s: got %v, want %q, hint %q", tt.curve, err, tt.wrong, tt.hint)
 		}
 	}
 }
@@ -163,10 +163,10 @@ func TestFormulaWithJitter(t *testing.T) {
 			c.Rand = always(x)
 			d := s.Delay(n, c)
 			if least, most := s.Bounds(n); d < least || d > most {
-				t.Fatalf("%s/%s: retry %d waits %v, not within %v and %v", s.Curve(), s.Jitter(), n, d, least, most)
+				t.Fatalf("%s/%s: retry %d: got %v, want %v to %v", s.Curve(), s.Jitter(), n, d, least, most)
 			}
 			if other := again.Delay(n, c); other != d {
-				t.Fatalf("%s/%s: retry %d waits %v, and %v once read back", s.Curve(), s.Jitter(), n, d, other)
+				t.Fatalf("%s/%s: retry %d: got %v when read again, want %v", s.Curve(), s.Jitter(), n, other, d)
 			}
 			c.Prev = d
 		}
@@ -178,7 +178,7 @@ func TestAFormulaWithoutChanceAllocatesNothing(t *testing.T) {
 	s := parse(t, "expr:15 + n^4 + prev", "phase")
 	c := backoff.Chance{Phase: 0.3, Rand: always(0.5)}
 	if n := testing.AllocsPerRun(100, func() { s.Delay(9, c) }); n > 0 {
-		t.Errorf("%v allocations for a delay", n)
+		t.Errorf("got %v allocations, want none", n)
 	}
 }
 
@@ -190,13 +190,13 @@ func FuzzFormula(f *testing.F) {
 		s, err := backoff.Parse("expr:"+text, "")
 		if err != nil {
 			if !strings.Contains(err.Error(), "\nhint: ") {
-				t.Errorf("%q: no hint in %q", text, err)
+				t.Errorf("%q: got %q, want a hint", text, err)
 			}
 			return
 		}
 		for _, n := range []int{1, 2, 99, 100, 101, 1 << 30} {
 			if d := s.Delay(n, backoff.Chance{Prev: time.Minute, Rand: always(0.7)}); d < 0 || d > backoff.Max {
-				t.Errorf("%q: retry %d waits %v", text, n, d)
+				t.Errorf("%q: retry %d: got %v, want 0 to %v", text, n, d, backoff.Max)
 			}
 		}
 	})

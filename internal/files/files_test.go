@@ -49,10 +49,10 @@ func TestTarget(t *testing.T) {
 		})
 	}
 	if left := testkit.Names(t, dir); !slices.Equal(left, []string{"folder", "there"}) {
-		t.Errorf("the trial left %q", left)
+		t.Errorf("got %q in the directory, want no trial", left)
 	}
 	if left := testkit.Names(t, in("folder")); !slices.Equal(left, []string{"chain", "inner", "link", "lost", "ready", "way"}) || testkit.Contents(t, in("there")) != "old" {
-		t.Errorf("the trial left %q", left)
+		t.Errorf("got %q in the folder, want no trial", left)
 	}
 }
 
@@ -62,7 +62,7 @@ func TestTargetIsAbsolute(t *testing.T) {
 	t.Chdir(dir)
 	got, err := Target("report.json")
 	if err != nil || got != filepath.Join(dir, "report.json") {
-		t.Errorf("got %q, %v", got, err)
+		t.Errorf("got %q, %v, want %q", got, err, filepath.Join(dir, "report.json"))
 	}
 }
 
@@ -81,13 +81,13 @@ func TestReplaceReplacesTheWhole(t *testing.T) {
 	info, err := os.Stat(path)
 	testkit.Must(t, err)
 	if got := testkit.Contents(t, path); got != "new" || info.Mode().Perm() != 0o640 {
-		t.Errorf("got %q, mode %o", got, info.Mode().Perm())
+		t.Errorf("got %q, mode %o, want %q, mode 640", got, info.Mode().Perm(), "new")
 	}
 	if old, err := reader.Stat(); err != nil || old.Size() != 3000 {
-		t.Errorf("whoever was reading has %d bytes, %v", old.Size(), err)
+		t.Errorf("old file: got %d bytes, %v, want 3000", old.Size(), err)
 	}
 	if left := testkit.Names(t, dir); len(left) != 1 {
-		t.Errorf("left are %q", left)
+		t.Errorf("got %q in the directory, want one file", left)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestReplaceMakesAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "report.json")
 	testkit.Must(t, Replace(path, []byte("new")))
 	if got := testkit.Contents(t, path); got != "new" {
-		t.Errorf("got %q", got)
+		t.Errorf("got %q, want %q", got, "new")
 	}
 }
 
@@ -110,7 +110,7 @@ func TestReplaceFollowsASymlink(t *testing.T) {
 	testkit.Must(t, err)
 	testkit.Must(t, Replace(path, []byte("new")))
 	if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 || testkit.Contents(t, real) != "new" {
-		t.Errorf("%v, %v; the file holds %q", info, err, testkit.Contents(t, real))
+		t.Errorf("got %v, %v, content %q, want a link to %q", info, err, testkit.Contents(t, real), "new")
 	}
 }
 
@@ -125,11 +125,11 @@ func TestReplaceWritesThroughADevice(t *testing.T) {
 	}
 	got, err := Target(path)
 	if err != nil || got != path {
-		t.Errorf("the target is %q, %v", got, err)
+		t.Errorf("got target %q, %v, want %q", got, err, path)
 	}
 	testkit.Must(t, Replace(path, []byte("report")))
 	_ = device.Close()
 	if content, err := io.ReadAll(read); err != nil || string(content) != "report" {
-		t.Errorf("got %q, %v", content, err)
+		t.Errorf("got %q, %v, want %q", content, err, "report")
 	}
 }

@@ -24,7 +24,7 @@ func TestSpoolHoldsWhatWasWritten(t *testing.T) {
 		var model []byte
 		for _, chunk := range rapid.SliceOf(rapid.SliceOfN(rapid.Byte(), 0, 60)).Draw(t, "chunks") {
 			if n, err := s.Write(chunk); n != len(chunk) || err != nil {
-				t.Fatalf("write %d bytes: got %d, %v", len(chunk), n, err)
+				t.Fatalf("write: got %d, %v, want %d", n, err, len(chunk))
 			}
 			model = append(model, chunk...)
 			if s.Size() != int64(len(model)) {
@@ -105,7 +105,7 @@ func TestTemporaryLeavesNothingBehind(t *testing.T) {
 	}
 	_ = file.Close()
 	if _, err := Temporary(filepath.Join(dir, "missing")); err == nil {
-		t.Error("missing directory: got no error")
+		t.Error("missing directory: got no error, want one")
 	}
 }
 

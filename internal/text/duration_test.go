@@ -118,7 +118,7 @@ func TestFormatDuration(t *testing.T) {
 		}
 	}
 	if got := FormatDuration(math.MinInt64); !strings.HasPrefix(got, "-") {
-		t.Errorf("FormatDuration of the least duration = %q", got)
+		t.Errorf("FormatDuration(%d): got %q, want a minus", math.MinInt64, got)
 	}
 }
 
@@ -135,10 +135,10 @@ func TestDurationsComeBack(t *testing.T) {
 		d := anyDuration().Draw(t, "d")
 		text := FormatDuration(d)
 		if got, err := ParseDuration(text); err != nil || got != d {
-			t.Fatalf("%d is written %q and read back as %d, %v", d, text, got, err)
+			t.Fatalf("%q: got %d, %v, want %d", text, got, err, d)
 		}
 		if got, err := ParseDuration(d.String()); err != nil || got != d {
-			t.Fatalf("Go's %q is read as %d, %v", d.String(), got, err)
+			t.Fatalf("%q: got %d, %v, want %d", d.String(), got, err, d)
 		}
 	})
 }
@@ -150,7 +150,7 @@ func FuzzParseDuration(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		d, err := ParseDuration(text)
 		if goes, goErr := time.ParseDuration(text); goErr == nil && !strings.HasPrefix(text, "-") && (err != nil || d != goes) {
-			t.Fatalf("%q is %v, %v; Go reads %v", text, d, err, goes)
+			t.Fatalf("%q: got %v, %v, want %v", text, d, err, goes)
 		}
 		if err != nil {
 			if strings.Count(err.Error(), "\nhint: ") != 1 {
@@ -159,7 +159,7 @@ func FuzzParseDuration(f *testing.F) {
 			return
 		}
 		if again, err := ParseDuration(FormatDuration(d)); d < 0 || err != nil || again != d {
-			t.Fatalf("%q is %d, which comes back as %d, %v", text, d, again, err)
+			t.Fatalf("%q: got %d, %v, want %d", text, again, err, d)
 		}
 	})
 }

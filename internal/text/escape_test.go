@@ -35,7 +35,7 @@ func FuzzEscape(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		escaped := Escape(text)
 		if !utf8.ValidString(escaped) || strings.ContainsFunc(escaped, func(r rune) bool { return !unicode.IsPrint(r) }) {
-			t.Errorf("Escape(%q) = %q", text, escaped)
+			t.Errorf("Escape(%q): got %q, want printable characters", text, escaped)
 		}
 	})
 }
