@@ -19,8 +19,8 @@ import (
 	"github.com/10f93571/retry/internal/testkit"
 )
 
-// TestJoined compares pieces one after another with one text.
-func TestJoined(t *testing.T) {
+// TestBodies compares pieces one after another with one text.
+func TestBodies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		whole, model := &bodies{}, []byte(nil)
 		for _, piece := range rapid.SliceOf(rapid.SliceOfN(rapid.Byte(), 0, 9)).Draw(t, "pieces") {
@@ -85,7 +85,7 @@ func TestBodyOfParts(t *testing.T) {
 }
 
 // What was transformed once stays, whatever becomes of its file; the text is as large as it may be.
-func TestTransformedOnce(t *testing.T) {
+func TestTransformOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	text := strings.Repeat("a\nb ", 1<<20)
 	testkit.Must(t, os.WriteFile(file, []byte(text), 0o600))

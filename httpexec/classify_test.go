@@ -26,7 +26,7 @@ import (
 func (f faulty) unsent(t *testing.T, url string) {
 	for _, method := range []string{"GET", "POST"} {
 		t.Run(f.name+"/"+method, func(t *testing.T) {
-			e := sending(t, method, url, f.change)
+			e := newSender(t, method, url, f.change)
 			f.compare(t, execute(t, e), f.i)
 		})
 	}
@@ -44,7 +44,7 @@ func TestFaultsBeforeTheConnection(t *testing.T) {
 		{faulty{name: "no socket", class: "connect", exit: 7, message: "/none: no such file or directory", i: "retry",
 			change: func(e *sender) { e.Network.UnixSocket = filepath.Join(t.TempDir(), "none") }}, nobody},
 		{faulty{name: "all addresses refused", class: "connect", exit: 7, message: "connection refused", i: "retry", change: func(e *sender) {
-			e.Network.Resolve = []string{must(e.Request.URL).Host + ":127.0.0.1,127.0.0.2"}
+			e.Network.Resolve = []string{parseURL(e.Request.URL).Host + ":127.0.0.1,127.0.0.2"}
 		}}, nobody},
 		{faulty{name: "proxy refused", class: "connect", exit: 7, message: "connect to the proxy 127.0.0.1:", i: "retry",
 			change: func(e *sender) { e.Network.Proxy = nobody }}, "http://service.example/"},
@@ -126,8 +126,8 @@ func TestFaultsOfTheRequest(t *testing.T) {
 	}
 }
 
-func TestMethodThatIsNone(t *testing.T) {
-	o := execute(t, sending(t, "GET /", "http://host/", nil))
+func TestInvalidMethod(t *testing.T) {
+	o := execute(t, newSender(t, "GET /", "http://host/", nil))
 	faulty{class: "url", exit: 3, message: `invalid method "GET /"`}.compare(t, o, "stop")
 }
 
@@ -166,7 +166,7 @@ func (b brokenBody) ReadAt(p []byte, offset int64) (int, error) {
 
 func TestBodyThatCannotBeRead(t *testing.T) {
 	s := serve(t, func(c *wire) { _, _ = io.Copy(io.Discard, c.reader) })
-	e := sending(t, "PUT", s.url("http"), func(e *sender) { e.carry(brokenBody{sized{1 << 20}}) })
+	e := newSender(t, "PUT", s.url("http"), func(e *sender) { e.setBody(brokenBody{sized{1 << 20}}) })
 	faulty{class: "local", exit: 26, message: "read the request's body: input/output error", wire: 1}.compare(t, execute(t, e), "stop")
 }
 
@@ -177,7 +177,7 @@ func TestBodyThatHasShrunk(t *testing.T) {
 		io.ReaderAt
 		sized
 	}{strings.NewReader("short"), sized{100}}
-	e := sending(t, "PUT", s.url("http"), func(e *sender) { e.carry(shrunk) })
+	e := newSender(t, "PUT", s.url("http"), func(e *sender) { e.setBody(shrunk) })
 	faulty{class: "local", exit: 26, message: "read the request's body: it is shorter than it was", wire: 1}.compare(t, execute(t, e), "stop")
 }
 
@@ -188,7 +188,7 @@ func TestReplyThatCannotBeKept(t *testing.T) {
 			c.send("%s", largeCut)
 			c.stall()
 		})
-		e := sending(t, method, s.url("http"), func(e *sender) {
+		e := newSender(t, method, s.url("http"), func(e *sender) {
 			e.Temporary = func() (*os.File, error) { return nil, syscall.ENOSPC }
 		})
 		faulty{class: "local", exit: 23, message: "keep the reply: no space left on device", wire: 1}.compare(t, execute(t, e), follows)
@@ -229,7 +229,7 @@ func (f faulty) proxied(t *testing.T, scheme string, asked int) {
 	for _, method := range []string{"GET", "POST"} {
 		t.Run(f.name+"/"+method, func(t *testing.T) {
 			s := serve(t, f.script)
-			e := sending(t, method, "https://service.example/", func(e *sender) { e.Network.Proxy = scheme + s.address() })
+			e := newSender(t, method, "https://service.example/", func(e *sender) { e.Network.Proxy = scheme + s.address() })
 			o := e.Execute(f.context(t, s, e), e.task(), runner.Call{Number: 1})
 			s.saw(asked)
 			f.compare(t, o, "retry")
@@ -247,12 +247,12 @@ func (c *wire) timesUpAfter(sent string) {
 
 // Where an attempt stayed is seen in its phases.
 func TestPhasesOfAFault(t *testing.T) {
-	refused := execute(t, sending(t, "GET", nobody, nil)).Reply.Phases
+	refused := execute(t, newSender(t, "GET", nobody, nil)).Reply.Phases
 	if refused.Connect <= 0 || refused.FirstByte != 0 {
 		t.Errorf("refused: got phases %+v, want a time to connect and none to the first byte", refused)
 	}
 	s := serve(t, closes(""))
-	closed := execute(t, sending(t, "GET", s.url("http"), nil)).Reply.Phases
+	closed := execute(t, newSender(t, "GET", s.url("http"), nil)).Reply.Phases
 	if closed.Connect <= 0 || closed.FirstByte <= 0 {
 		t.Errorf("closed: got phases %+v, want a time to connect and one to the first byte", closed)
 	}
@@ -282,9 +282,9 @@ func (f faulty) check(t *testing.T, scheme string, config *tls.Config) {
 			} else {
 				s = serveTLS(t, config, f.script)
 			}
-			e := sending(t, method, s.url(scheme), f.change)
+			e := newSender(t, method, s.url(scheme), f.change)
 			if method == "POST" {
-				e.carry(data("a=b"))
+				e.setBody(data("a=b"))
 			}
 			o := e.Execute(f.context(t, s, e), e.task(), runner.Call{Number: 1})
 			s.saw(f.wire)
@@ -451,7 +451,7 @@ func following(most int, body Body) func(*sender) {
 	return func(e *sender) {
 		e.Network.MaxRedirects = most
 		if body != nil {
-			e.carry(body)
+			e.setBody(body)
 		}
 	}
 }
@@ -459,7 +459,7 @@ func following(most int, body Body) func(*sender) {
 func TestRedirectLoop(t *testing.T) {
 	again := closes(moved("302", "/again"))
 	s := serve(t, again, again, again)
-	o := execute(t, sending(t, "GET", s.url("http"), following(2, nil)))
+	o := execute(t, newSender(t, "GET", s.url("http"), following(2, nil)))
 	s.saw(3)
 	faulty{class: "redirects", exit: 47, message: "2 redirects were followed, and there is another", wire: 3}.compare(t, o, "stop")
 	if o.Reply.Status != 302 {
@@ -467,10 +467,10 @@ func TestRedirectLoop(t *testing.T) {
 	}
 }
 
-func TestRedirectToNowhere(t *testing.T) {
+func TestRedirectToAnInvalidURL(t *testing.T) {
 	for location, exit := range map[string]int{"gopher://host/": 1, "http://[": 3, "http://host:99999/": 3} {
 		s := serve(t, closes(moved("302", location)))
-		o := execute(t, sending(t, "GET", s.url("http"), following(2, nil)))
+		o := execute(t, newSender(t, "GET", s.url("http"), following(2, nil)))
 		s.saw(1)
 		faulty{class: "redirects", exit: exit, message: "the redirect is not followed", wire: 1}.compare(t, o, "stop")
 	}
@@ -512,7 +512,7 @@ func TestFaultsAfterARedirect(t *testing.T) {
 				body = data("a=b")
 			}
 			s := serve(t, closes(moved(tt.status, location)))
-			e := sending(t, tt.method, s.url("http"), following(2, body))
+			e := newSender(t, tt.method, s.url("http"), following(2, body))
 			e.Request.MethodGiven = tt.bare
 			o := execute(t, e)
 			s.saw(1)
@@ -529,7 +529,7 @@ func TestFaultsAfterARedirect(t *testing.T) {
 // The connection has a time of its own. What it ends has not been sent.
 func TestConnectTimeout(t *testing.T) {
 	s := serve(t, func(c *wire) { _, _ = io.Copy(io.Discard, c.reader) }) // never answers the handshake
-	o := execute(t, sending(t, "POST", s.url("https"), func(e *sender) { e.Network.ConnectTimeout = 20 * time.Millisecond }))
+	o := execute(t, newSender(t, "POST", s.url("https"), func(e *sender) { e.Network.ConnectTimeout = 20 * time.Millisecond }))
 	faulty{class: "timeout", exit: 28, message: "timed out after 20ms"}.compare(t, o, "retry")
 }
 
@@ -542,7 +542,7 @@ func TestConnectTimeoutEndsWithTheConnection(t *testing.T) {
 	})
 	for protocol, do := range map[string]script{"http/1.1": replies(okReply), "h2": answer} {
 		s := serveTLS(t, a.server(nil, protocol), do)
-		e := sending(t, "POST", s.url("https"), func(e *sender) { e.Network.ConnectTimeout, e.Network.CACert = patience, a.file })
+		e := newSender(t, "POST", s.url("https"), func(e *sender) { e.Network.ConnectTimeout, e.Network.CACert = patience, a.file })
 		o := execute(t, e)
 		s.saw(1)
 		if o.Exit != 0 {
@@ -621,7 +621,7 @@ func TestClientWithoutACertificate(t *testing.T) {
 	config := a.server(nil)
 	config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, a.pool()
 	s := serveTLS(t, config, func(c *wire) { _, _ = c.reader.ReadByte() })
-	o := execute(t, sending(t, "POST", s.url("https"), func(e *sender) { e.Network.CACert = a.file }))
+	o := execute(t, newSender(t, "POST", s.url("https"), func(e *sender) { e.Network.CACert = a.file }))
 	if o.Error != task.ErrorTLS || describe(o.Reply.Default) != "stop" || !strings.Contains(o.Message, "certificate required") {
 		t.Errorf("got %+v, %+v, want a TLS error that is not retried", o, o.Reply)
 	}

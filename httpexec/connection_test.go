@@ -41,7 +41,7 @@ func TestExecuteOverTLS(t *testing.T) {
 		{"HTTP/2", a.server(nil, "h2"), http2Reply, nil},
 		{"HTTP/1.1 asked for", a.server(nil, "h2", "http/1.1"), replies(okReply), func(e *sender) { e.Network.HTTP1 = true }},
 		{"another host's address", a.server(func(c *certificate) { c.IPAddresses = nil }), replies(okReply), func(e *sender) {
-			u := must(e.Request.URL)
+			u := parseURL(e.Request.URL)
 			e.Network.Resolve = []string{"service.example:" + u.Port() + ":127.0.0.1"}
 			e.Request.URL = "https://Service.example:" + u.Port() + "/"
 		}},
@@ -49,7 +49,7 @@ func TestExecuteOverTLS(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := serveTLS(t, tt.config, tt.script)
-			e := sending(t, "GET", s.url("https"), func(e *sender) { e.Network.CACert = a.file })
+			e := newSender(t, "GET", s.url("https"), func(e *sender) { e.Network.CACert = a.file })
 			if tt.change != nil {
 				tt.change(e)
 			}
@@ -69,7 +69,7 @@ func TestExecuteOverAUnixSocket(t *testing.T) {
 		t.Skip(err)
 	}
 	s := serveOn(t, listener, nil, []script{replies(okReply)})
-	o := execute(t, sending(t, "GET", "http://anything.invalid/", func(e *sender) {
+	o := execute(t, newSender(t, "GET", "http://anything.invalid/", func(e *sender) {
 		e.Network.UnixSocket = path
 		e.Network.Proxy = "http://nowhere.invalid"
 	}))
@@ -81,7 +81,7 @@ func TestExecuteOverAUnixSocket(t *testing.T) {
 
 func TestExecuteThroughAProxy(t *testing.T) {
 	s := serve(t, replies(okReply))
-	o := execute(t, sending(t, "GET", "http://service.example/path", func(e *sender) { e.Network.Proxy = "me:pw@" + s.address() }))
+	o := execute(t, newSender(t, "GET", "http://service.example/path", func(e *sender) { e.Network.Proxy = "me:pw@" + s.address() }))
 	s.saw(1)
 	if o.Exit != 0 || !strings.HasPrefix(s.requests[0], "GET http://service.example/path HTTP/1.1\r\n") ||
 		!strings.Contains(s.requests[0], "Proxy-Authorization: Basic bWU6cHc=\r\n") {
@@ -103,7 +103,7 @@ func TestExecuteThroughATunnel(t *testing.T) {
 		go func() { _, _ = io.Copy(c.Conn, to) }()
 		_, _ = io.Copy(to, c.reader)
 	})
-	o := execute(t, sending(t, "GET", "https://service.example/path", func(e *sender) {
+	o := execute(t, newSender(t, "GET", "https://service.example/path", func(e *sender) {
 		e.Network.Proxy, e.Network.CACert = proxy.address(), a.file
 	}))
 	proxy.saw(1)
@@ -159,7 +159,7 @@ func TestEarlyReplyAndClosed(t *testing.T) {
 			c.header(&bytes.Buffer{})
 			c.send("HTTP/1.1 413 Too Large\r\nContent-Length: 4\r\nConnection: close\r\n\r\nless")
 		})
-		o := execute(t, sending(t, "POST", s.url("http"), func(e *sender) { e.carry(data(strings.Repeat("x", 1<<20))) }))
+		o := execute(t, newSender(t, "POST", s.url("http"), func(e *sender) { e.setBody(data(strings.Repeat("x", 1<<20))) }))
 		if o.Exit != 22 || o.Reply.Status != 413 {
 			t.Fatalf("got %+v, %+v, want exit 22 and status 413", o, o.Reply)
 		}
@@ -172,7 +172,7 @@ func TestResetInTheMiddleOfABody(t *testing.T) {
 		c.header(&bytes.Buffer{})
 		c.reset()
 	})
-	o := execute(t, sending(t, "POST", s.url("http"), func(e *sender) { e.carry(data(strings.Repeat("x", 16<<20))) }))
+	o := execute(t, newSender(t, "POST", s.url("http"), func(e *sender) { e.setBody(data(strings.Repeat("x", 16<<20))) }))
 	waiting := strings.HasPrefix(o.Message, "wait for the reply: ")
 	if o.Error != task.ErrorReset || describe(o.Reply.Default) != "ambiguous" || o.Reply.Written != 1 || !waiting {
 		t.Errorf("got %+v, %+v, want a reset, ambiguous", o, o.Reply)
@@ -217,7 +217,7 @@ func TestConnFailsOnce(t *testing.T) {
 		_, read := c.Read(nil)
 		got, want := []error{handshake, first, second, read}, []error{tt.handshake, tt.first, tt.second, tt.read}
 		if !slices.Equal(got, want) {
-			t.Errorf("after %d good writes: %v, want %v", tt.good, got, want)
+			t.Errorf("after %d good writes: got %v, want %v", tt.good, got, want)
 		}
 	}
 }
@@ -235,7 +235,7 @@ func TestBrokenBeforeTheRequest(t *testing.T) {
 			close(connected)
 			<-s.reached
 		}})
-		e := sending(t, method, s.url("http"), nil)
+		e := newSender(t, method, s.url("http"), nil)
 		o := e.Execute(ctx, e.task(), runner.Call{Number: 1})
 		s.saw(0)
 		faulty{class: "reset", exit: 55, message: "send the request: "}.compare(t, o, "retry")
@@ -252,7 +252,7 @@ func TestBrokenAfterTheHandshake(t *testing.T) {
 			close(c.server.reached)
 		})
 		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{TLSHandshakeDone: func(tls.ConnectionState, error) { <-s.reached }})
-		e := sending(t, method, s.url("https"), func(e *sender) { e.Network.CACert = a.file })
+		e := newSender(t, method, s.url("https"), func(e *sender) { e.Network.CACert = a.file })
 		o := e.Execute(ctx, e.task(), runner.Call{Number: 1})
 		s.saw(0)
 		faulty{class: "reset", exit: 55, message: "send the request: "}.compare(t, o, "retry")

@@ -80,7 +80,7 @@ func TestLargeDownload(t *testing.T) {
 			t.Errorf("to a file %v: got other bytes, want those of the server", toFile)
 		}
 		if sent.Load() != size {
-			t.Errorf("to a file %v: %d bytes were sent, want %d", toFile, sent.Load(), size)
+			t.Errorf("to a file %v: got %d bytes sent, want %d", toFile, sent.Load(), size)
 		}
 		checkMemory(t, notes.String())
 	}
@@ -200,10 +200,10 @@ func TestNamedPipe(t *testing.T) {
 	path := ""
 	text := strings.Repeat("x", 1<<20) + "end"
 	s := serve(t, closes(cutReply), replies("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(text), text))
-	c := asking(t, s.url("http"), func(c *client) { path = c.into("pipe") })
+	c := newClient(t, s.url("http"), func(c *client) { path = c.into("pipe") })
 	testkit.Must(t, syscall.Mkfifo(path, 0o600))
 	c.attempt()
-	testkit.Must(t, c.comes(task.Pending))
+	testkit.Must(t, c.flush(task.Pending))
 	c.attempt()
 	read := make(chan string)
 	go func() {
@@ -213,17 +213,17 @@ func TestNamedPipe(t *testing.T) {
 		}
 		read <- string(got)
 	}()
-	testkit.Must(t, c.comes(task.Succeeded))
+	testkit.Must(t, c.flush(task.Succeeded))
 	if got := <-read; got != text {
 		t.Errorf("got %d bytes came through the pipe, want %d", len(got), len(text))
 	}
-	only(t, filepath.Dir(path), "pipe")
+	checkDir(t, filepath.Dir(path), "pipe")
 }
 
 // A reader of a pipe who never comes does not keep a signal from ending the wait.
 func TestNamedPipeThatNobodyReads(t *testing.T) {
 	path := ""
-	c := asking(t, serve(t, replies(okReply)).url("http"), func(c *client) { path = c.into("pipe") })
+	c := newClient(t, serve(t, replies(okReply)).url("http"), func(c *client) { path = c.into("pipe") })
 	testkit.Must(t, syscall.Mkfifo(path, 0o600))
 	c.attempt()
 	c.task.Status = task.Succeeded
@@ -239,9 +239,9 @@ func TestNamedPipeThatNobodyReads(t *testing.T) {
 // Devices are written to, and a full one is told.
 func TestDevices(t *testing.T) {
 	for path, want := range map[string]error{"/dev/null": nil, "/dev/full": syscall.ENOSPC} {
-		c := asking(t, serve(t, replies(okReply)).url("http"), func(c *client) { request.Of(c.task).Output = path })
+		c := newClient(t, serve(t, replies(okReply)).url("http"), func(c *client) { request.Of(c.task).Output = path })
 		c.attempt()
-		if err := c.comes(task.Succeeded); !errors.Is(err, want) {
+		if err := c.flush(task.Succeeded); !errors.Is(err, want) {
 			t.Errorf("%s: got %v, want %v", path, err, want)
 		}
 	}
@@ -255,16 +255,16 @@ func TestOutputToStdout(t *testing.T) {
 	_, err = io.WriteString(file, "before ")
 	testkit.Must(t, err)
 	for _, output := range []string{"/dev/stdout", "/dev/stderr"} {
-		c := asking(t, serve(t, replies(okReply)).url("http"), func(c *client) {
+		c := newClient(t, serve(t, replies(okReply)).url("http"), func(c *client) {
 			request.Of(c.task).Output = output
 			c.Output = Output{Stdout: file, Stderr: file}
 		})
 		c.attempt()
-		testkit.Must(t, c.comes(task.Succeeded))
+		testkit.Must(t, c.flush(task.Succeeded))
 	}
 	_, err = io.WriteString(file, " after")
 	testkit.Must(t, err)
-	holds(t, path, "before hellohello after", "file")
+	checkFile(t, path, "before hellohello after", "file")
 	testkit.Must(t, file.Close())
 }
 
@@ -282,12 +282,12 @@ func TestOutputToADescriptor(t *testing.T) {
 	number, err := syscall.Dup(int(file.Fd())) // as if inherited: it stays open for programs that are started
 	testkit.Must(t, err)
 	defer func() { testkit.Must(t, syscall.Close(number)) }()
-	c := asking(t, serve(t, replies(okReply)).url("http"), func(c *client) {
+	c := newClient(t, serve(t, replies(okReply)).url("http"), func(c *client) {
 		request.Of(c.task).Output = fmt.Sprint("/dev/fd/", number)
 	})
 	c.attempt()
-	testkit.Must(t, c.comes(task.Succeeded))
-	holds(t, path, "before hello", "file")
+	testkit.Must(t, c.flush(task.Succeeded))
+	checkFile(t, path, "before hello", "file")
 }
 
 // A full disk is told as curl does; the old file stays, and nothing else.
@@ -298,7 +298,7 @@ func TestFullDisk(t *testing.T) {
 	big := strings.Repeat("x", 4<<20)
 	for _, include := range []bool{false, true} {
 		s := serve(t, replies("HTTP/1.1 200 OK\r\n%sContent-Length: %d\r\n\r\n%s", tagged, len(big), big))
-		c := asking(t, s.url("http"), func(c *client) {
+		c := newClient(t, s.url("http"), func(c *client) {
 			request.Of(c.task).Output, request.Of(c.task).Include = path, include
 			c.Temporary = func() (*os.File, error) { return spool.Temporary(dir) }
 		})
@@ -306,9 +306,9 @@ func TestFullDisk(t *testing.T) {
 		if o.Exit != 23 || o.Error != task.ErrorLocal || !strings.Contains(o.Message, "no space left on device") || describe(o.Reply.Default) != "stop" {
 			t.Errorf("got %+v", o)
 		}
-		testkit.Must(t, c.comes(task.Failed))
+		testkit.Must(t, c.flush(task.Failed))
 		c.saw("", "")
-		holds(t, path, "old", "file")
+		checkFile(t, path, "old", "file")
 	}
 }
 
@@ -318,14 +318,14 @@ func TestFullDiskInTheEnd(t *testing.T) {
 	testkit.Must(t, os.WriteFile(path, []byte("old"), 0o600))
 	big := strings.Repeat("x", 2<<20)
 	s := serve(t, replies("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(big), big))
-	c := asking(t, s.url("http"), func(c *client) { request.Of(c.task).Output, request.Of(c.task).Include = path, true })
+	c := newClient(t, s.url("http"), func(c *client) { request.Of(c.task).Output, request.Of(c.task).Include = path, true })
 	if o := c.attempt(); o.Exit != 0 {
 		t.Errorf("got %+v, want exit 0", o)
 	}
-	if err := c.comes(task.Succeeded); !errors.Is(err, syscall.ENOSPC) {
+	if err := c.flush(task.Succeeded); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("got %v, want %v", err, syscall.ENOSPC)
 	}
-	holds(t, path, "old", "file")
+	checkFile(t, path, "old", "file")
 }
 
 // A file that its owner has made read-only is not replaced.

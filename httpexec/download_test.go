@@ -44,7 +44,7 @@ func ranges(request string) string {
 }
 
 // A body that was cut is gone on with where the server allows it, and begun anew where it does not.
-func TestDownloadGoesOn(t *testing.T) {
+func TestDownloadContinues(t *testing.T) {
 	whole := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(full), full)
 	unknown := "HTTP/1.1 200 OK\r\n" + tagged + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
 	fits := rest("bytes 5-11/12", tagged, ", world")
@@ -93,13 +93,13 @@ func TestDownloadGoesOn(t *testing.T) {
 			for _, file := range []bool{false, true} {
 				s := serve(t, closes(tt.first), closes(tt.second))
 				path := ""
-				c := asking(t, s.url("http"), func(c *client) {
+				c := newClient(t, s.url("http"), func(c *client) {
 					if file {
 						path = c.into("file")
 					}
 				})
 				exits := fmt.Sprint(c.attempt().Exit)
-				testkit.Must(t, c.comes(task.Pending))
+				testkit.Must(t, c.flush(task.Pending))
 				o := c.attempt()
 				exits += " " + fmt.Sprint(o.Exit)
 				s.saw(2)
@@ -110,9 +110,9 @@ func TestDownloadGoesOn(t *testing.T) {
 					checkBeginsAnew(t, c, o)
 					continue
 				}
-				testkit.Must(t, c.comes(task.Succeeded))
+				testkit.Must(t, c.flush(task.Succeeded))
 				if file {
-					holds(t, path, tt.body, "file")
+					checkFile(t, path, tt.body, "file")
 					tt.body = ""
 				}
 				c.saw(tt.body, "")
@@ -122,7 +122,7 @@ func TestDownloadGoesOn(t *testing.T) {
 }
 
 // A part is no reply to who asked for everything, unless it is everything.
-func TestAPartThatNobodyAskedFor(t *testing.T) {
+func TestPartWithoutARequest(t *testing.T) {
 	for _, tt := range []struct {
 		part, asked string
 		exit        int
@@ -133,7 +133,7 @@ func TestAPartThatNobodyAskedFor(t *testing.T) {
 		for _, file := range []bool{false, true} {
 			s := serve(t, closes(rest(tt.part, "", "world")))
 			path := ""
-			c := asking(t, s.url("http"), func(c *client) {
+			c := newClient(t, s.url("http"), func(c *client) {
 				if tt.asked != "" {
 					request.Of(c.task).Header = []string{tt.asked}
 				}
@@ -146,9 +146,9 @@ func TestAPartThatNobodyAskedFor(t *testing.T) {
 				t.Errorf("%s, %q: got %+v, want exit %d", tt.part, tt.asked, o, tt.exit)
 			}
 			if tt.exit == 0 {
-				testkit.Must(t, c.comes(task.Succeeded))
+				testkit.Must(t, c.flush(task.Succeeded))
 			} else {
-				testkit.Must(t, c.comes(task.Failed))
+				testkit.Must(t, c.flush(task.Failed))
 			}
 			if _, err := os.Stat(path); file && (err == nil) != (tt.exit == 0) {
 				t.Errorf("%s: got file %v, want it only after a success", tt.part, err)
@@ -163,13 +163,13 @@ func checkBeginsAnew(t *testing.T, c *client, o task.Outcome) {
 	if o.Error != task.ErrorTruncated || describe(o.Reply.Default) != "retry" || !strings.Contains(o.Message, "begins anew") {
 		t.Errorf("got %+v, %+v, want a truncated reply that is asked for anew", o, o.Reply)
 	}
-	testkit.Must(t, c.comes(task.Pending))
+	testkit.Must(t, c.flush(task.Pending))
 	s := serve(t, closes(okReply))
 	request.Of(c.task).URL = s.url("http")
 	if o := c.attempt(); o.Exit != 0 {
 		t.Errorf("got %+v, want exit 0", o)
 	}
-	testkit.Must(t, c.comes(task.Pending))
+	testkit.Must(t, c.flush(task.Pending))
 	s.saw(1)
 	if asked := ranges(s.requests[0]); asked != "" {
 		t.Errorf("third attempt: got range %q, want none", asked)
@@ -177,7 +177,7 @@ func checkBeginsAnew(t *testing.T, c *client, o task.Outcome) {
 }
 
 // What is there survives an attempt that brings nothing, and one that brings some more.
-func TestDownloadGoesOnAndOn(t *testing.T) {
+func TestDownloadInManyAttempts(t *testing.T) {
 	s := serve(t,
 		closes(begun(tagged)),
 		closes(""),
@@ -187,19 +187,19 @@ func TestDownloadGoesOnAndOn(t *testing.T) {
 		replies("%s", rest("bytes 10-11/12", tagged, "ld")),
 	)
 	path := ""
-	c := asking(t, s.url("http"), func(c *client) { path = c.into("file") })
+	c := newClient(t, s.url("http"), func(c *client) { path = c.into("file") })
 	var asked []string
 	for i, exit := range []int{18, 52, 22, 18, 18, 0} {
 		if o := c.attempt(); o.Exit != exit {
 			t.Errorf("attempt %d: got %+v, want exit %d", i+1, o, exit)
 		}
 		if i < 5 {
-			testkit.Must(t, c.comes(task.Pending))
-			only(t, filepath.Dir(path), ".file.5b9a39db.part")
+			testkit.Must(t, c.flush(task.Pending))
+			checkDir(t, filepath.Dir(path), ".file.5b9a39db.part")
 		}
 	}
-	testkit.Must(t, c.comes(task.Succeeded))
-	holds(t, path, full, "file")
+	testkit.Must(t, c.flush(task.Succeeded))
+	checkFile(t, path, full, "file")
 	s.saw(6)
 	for _, request := range s.requests {
 		asked = append(asked, ranges(request))
@@ -217,31 +217,31 @@ func TestPartThatIsCutWithoutASize(t *testing.T) {
 		closes("HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-11/*\r\n"+tagged+"Transfer-Encoding: chunked\r\n\r\n2\r\n, \r\n0\r\n\r\n"),
 		closes(rest("bytes 7-11/*", tagged, "world")),
 	)
-	c := asking(t, s.url("http"), nil)
+	c := newClient(t, s.url("http"), nil)
 	for _, exit := range []int{18, 18, 0} {
 		if o := c.attempt(); o.Exit != exit {
 			t.Errorf("got %+v, want exit %d", o, exit)
 		}
 		if exit != 0 {
-			testkit.Must(t, c.comes(task.Pending))
+			testkit.Must(t, c.flush(task.Pending))
 		}
 	}
-	testkit.Must(t, c.comes(task.Succeeded))
+	testkit.Must(t, c.flush(task.Succeeded))
 	c.saw(full, "")
 }
 
 // Without a reply that is whole in the end, nothing of it is shown.
 func TestDownloadThatNeverEnds(t *testing.T) {
-	c := asking(t, serve(t, closes(begun(tagged)), closes(failedReply)).url("http"), nil)
+	c := newClient(t, serve(t, closes(begun(tagged)), closes(failedReply)).url("http"), nil)
 	c.attempt()
-	testkit.Must(t, c.comes(task.Pending))
+	testkit.Must(t, c.flush(task.Pending))
 	c.attempt()
-	testkit.Must(t, c.comes(task.Exhausted))
+	testkit.Must(t, c.flush(task.Exhausted))
 	c.saw("oops", "")
 }
 
 // Some requests are not for a part of anything, or for one of the user's own.
-func TestNoRangeIsAskedFor(t *testing.T) {
+func TestNoRange(t *testing.T) {
 	packed := "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n" + tagged + "Content-Length: 90\r\n\r\n\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xcbH\xcd"
 	for name, tt := range map[string]struct {
 		change func(*sender)
@@ -255,13 +255,13 @@ func TestNoRangeIsAskedFor(t *testing.T) {
 		"not packed after all":      {func(e *sender) { e.Network.Compressed = true }, begun(tagged), ""},
 	} {
 		s := serve(t, closes(tt.first), replies(okReply))
-		c := asking(t, s.url("http"), func(c *client) { tt.change(c.sender) })
+		c := newClient(t, s.url("http"), func(c *client) { tt.change(c.sender) })
 		if o := c.attempt(); o.Exit != 18 {
 			t.Errorf("%s: got %+v, want exit 18", name, o)
 		}
-		testkit.Must(t, c.comes(task.Pending))
+		testkit.Must(t, c.flush(task.Pending))
 		c.attempt()
-		testkit.Must(t, c.comes(task.Succeeded))
+		testkit.Must(t, c.flush(task.Succeeded))
 		c.saw("hello", "")
 		s.saw(2)
 		if got := ranges(s.requests[1]); got != tt.asks {
@@ -279,9 +279,9 @@ func TestDownloadOverARedirect(t *testing.T) {
 		s := serve(t,
 			replies("HTTP/1.1 302 Found\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n", first.url("http")),
 			replies("HTTP/1.1 302 Found\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n", second.url("http")))
-		c := asking(t, s.url("http"), func(c *client) { c.Network.MaxRedirects = 5 })
+		c := newClient(t, s.url("http"), func(c *client) { c.Network.MaxRedirects = 5 })
 		c.attempt()
-		testkit.Must(t, c.comes(task.Pending))
+		testkit.Must(t, c.flush(task.Pending))
 		if o := c.attempt(); o.Exit != exit {
 			t.Errorf("got %+v, want exit %d", o, exit)
 		}
@@ -306,14 +306,14 @@ func TestDownloadOverHTTP2(t *testing.T) {
 		c.frame(frameData, flagEndStream, stream, "!!!")
 		return false
 	}))
-	c := asking(t, s.url("https"), func(c *client) { c.Network.CACert = a.file })
+	c := newClient(t, s.url("https"), func(c *client) { c.Network.CACert = a.file })
 	if o := c.attempt(); o.Exit != 92 || o.Error != task.ErrorTruncated {
 		t.Errorf("got %+v, want exit 92 and a truncated reply", o)
 	}
-	testkit.Must(t, c.comes(task.Pending))
+	testkit.Must(t, c.flush(task.Pending))
 	if o := c.attempt(); o.Exit != 0 || o.Reply.Status != http.StatusPartialContent {
 		t.Errorf("got %+v, %+v, want exit 0 and status 206", o, o.Reply)
 	}
-	testkit.Must(t, c.comes(task.Succeeded))
+	testkit.Must(t, c.flush(task.Succeeded))
 	c.saw("hello!!!", "")
 }

@@ -82,7 +82,7 @@ func TestDefault(t *testing.T) {
 			}{{"I", I, tt.i}, {"N", N, tt.n}, {"with a key", IK, tt.idemKeyd}} {
 				got := Default(e, column.safety, tt.facts)
 				if text := describe(got); text != column.want || got.Event != string(e) {
-					t.Errorf("got %s, %s, %s: %s (%+v), want %s", tt.name, e, column.name, text, got, column.want)
+					t.Errorf("%s, %s, %s: got %s (%+v), want %s", tt.name, e, column.name, text, got, column.want)
 				}
 			}
 		}
@@ -142,7 +142,7 @@ func headers(pairs ...string) http.Header {
 	return h
 }
 
-func TestReadWord(t *testing.T) {
+func TestReadRetryAfter(t *testing.T) {
 	asked := func(d time.Duration) RetryAfter { return RetryAfter{Delay: d, Asked: true} }
 	nothing := func(d time.Duration) RetryAfter { return RetryAfter{Delay: d, NoneLeft: true} }
 	tests := []struct {
@@ -217,7 +217,7 @@ func TestReadWord(t *testing.T) {
 	}
 }
 
-func FuzzReadWord(f *testing.F) {
+func FuzzReadRetryAfter(f *testing.F) {
 	f.Add("120", "250", `"default";r=0;t=30`, "0", "1767323105")
 	f.Add("Fri, 02 Jan 2026 03:05:05 GMT", "x", "limit=10, remaining=0, reset=5", "0", "30")
 	f.Fuzz(func(t *testing.T, after, precise, draft, remaining, reset string) {

@@ -30,8 +30,8 @@ type sender struct {
 	key     string
 }
 
-// sending returns one for a request.
-func sending(t *testing.T, method, url string, change func(*sender)) *sender {
+// newSender returns a sender for a request.
+func newSender(t *testing.T, method, url string, change func(*sender)) *sender {
 	t.Helper()
 	e := &sender{
 		Executor: &Executor{
@@ -53,8 +53,8 @@ func (e *sender) task() *task.Task {
 	return &task.Task{Kind: request.Kind, Target: e.Request, IdempotencyKey: e.key}
 }
 
-// carry makes a body that of the request.
-func (e *sender) carry(body Body) {
+// setBody has the request take its body from stdin.
+func (e *sender) setBody(body Body) {
 	e.Stdin, e.Request.Body = body, []request.Part{{File: request.StdinFile}}
 }
 
@@ -64,8 +64,8 @@ func execute(t *testing.T, e *sender) task.Outcome {
 	return e.Execute(t.Context(), e.task(), runner.Call{Number: 1})
 }
 
-// release returns what reaches stdout of the attempt that was executed last, given what the task came to.
-func release(t *testing.T, e *sender, status task.Status) string {
+// flush returns what the executor writes to stdout when the task has a status after its last attempt.
+func flush(t *testing.T, e *sender, status task.Status) string {
 	t.Helper()
 	var out bytes.Buffer
 	e.Output.Stdout = &out
@@ -91,9 +91,9 @@ func TestExecute(t *testing.T) {
 	}{
 		{"GET", "GET", nil, okReply, get, "hello"},
 		{"HEAD", "HEAD", nil, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", "HEAD" + get[3:], ""},
-		{"POST", "POST", func(e *sender) { e.carry(data("a=b")) }, okReply,
+		{"POST", "POST", func(e *sender) { e.setBody(data("a=b")) }, okReply,
 			"POST /path?q=1 HTTP/1.1\r\nHost: HOST\r\nUser-Agent: test\r\nContent-Length: 3\r\nAccept: */*\r\nContent-Type: application/x-www-form-urlencoded\r\n\r\na=b", "hello"},
-		{"POST of nothing", "POST", func(e *sender) { e.carry(data("")) }, okReply,
+		{"POST of nothing", "POST", func(e *sender) { e.setBody(data("")) }, okReply,
 			"POST /path?q=1 HTTP/1.1\r\nHost: HOST\r\nUser-Agent: test\r\nContent-Length: 0\r\nAccept: */*\r\nContent-Type: application/x-www-form-urlencoded\r\n\r\n", "hello"},
 		{"a host of its own", "GET", func(e *sender) { e.Request.Header = []string{"Host: virtual"} }, okReply,
 			"GET /path?q=1 HTTP/1.1\r\nHost: virtual\r\nUser-Agent: test\r\nAccept: */*\r\n\r\n", "hello"},
@@ -106,7 +106,7 @@ func TestExecute(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := serve(t, replies("%s", tt.reply))
-			e := sending(t, tt.method, s.url("http"), tt.change)
+			e := newSender(t, tt.method, s.url("http"), tt.change)
 			o := execute(t, e)
 			s.saw(1)
 			if o.Exit != 0 || o.Error != task.ErrorNone || o.Reply.Status != 200 || o.Reply.Written != 1 || o.Reply.Body != tt.body {
@@ -115,7 +115,7 @@ func TestExecute(t *testing.T) {
 			if want := strings.Replace(tt.request, "HOST", s.address(), 1); s.requests[0] != want {
 				t.Errorf("on the wire %q\nwant %q", s.requests[0], want)
 			}
-			if got := release(t, e, task.Succeeded); got != tt.body {
+			if got := flush(t, e, task.Succeeded); got != tt.body {
 				t.Errorf("got %q on stdout, want %q", got, tt.body)
 			}
 		})
@@ -125,7 +125,7 @@ func TestExecute(t *testing.T) {
 // A body goes to a server that closes after its reply in the same way.
 func TestExecuteUntilTheConnectionCloses(t *testing.T) {
 	s := serve(t, closes("HTTP/1.0 200 OK\r\n\r\nhello"))
-	e := sending(t, "GET", s.url("http"), nil)
+	e := newSender(t, "GET", s.url("http"), nil)
 	if o := execute(t, e); o.Exit != 0 || o.Reply.Body != "hello" {
 		t.Errorf("got %+v, want exit 0 and body hello", o)
 	}
@@ -139,7 +139,7 @@ func TestEachAttemptSendsTheSame(t *testing.T) {
 	_, err := io.WriteString(kept, text)
 	testkit.Must(t, err)
 	s := serve(t, replies("HTTP/1.1 503 No\r\nContent-Length: 0\r\nRetry-After: 7\r\n\r\n"), closes(""), replies(okReply))
-	e := sending(t, "POST", s.url("http"), func(e *sender) { e.carry(kept) })
+	e := newSender(t, "POST", s.url("http"), func(e *sender) { e.setBody(kept) })
 	var exits []int
 	for range 3 {
 		o := execute(t, e)
@@ -147,7 +147,7 @@ func TestEachAttemptSendsTheSame(t *testing.T) {
 		if o.Reply.Written != 1 {
 			t.Errorf("got %d requests written, want 1", o.Reply.Written)
 		}
-		release(t, e, task.Pending)
+		flush(t, e, task.Pending)
 	}
 	s.saw(3)
 	if fmt.Sprint(exits) != "[22 52 0]" {
@@ -160,9 +160,9 @@ func TestEachAttemptSendsTheSame(t *testing.T) {
 	}
 }
 
-func TestExchange(t *testing.T) {
+func TestReply(t *testing.T) {
 	s := serve(t, replies("HTTP/1.1 503 No\r\nContent-Length: 4\r\nRetry-After: 7\r\nX-A: 1\r\nx-a: 2\r\n\r\nbusy"))
-	o := execute(t, sending(t, "POST", s.url("http"), nil))
+	o := execute(t, newSender(t, "POST", s.url("http"), nil))
 	s.saw(1)
 	x := o.Reply
 	if o.Exit != 22 || o.Message != "status 503 Service Unavailable" || x.Status != 503 || x.Body != "busy" || x.ServerDelay != 7*time.Second {
@@ -177,7 +177,7 @@ func TestExchange(t *testing.T) {
 }
 
 // Only the last attempt's body is shown, and only a whole one.
-func TestRelease(t *testing.T) {
+func TestFlush(t *testing.T) {
 	failed := "HTTP/1.1 500 No\r\nContent-Length: 4\r\n\r\noops"
 	tests := []struct {
 		name   string
@@ -194,9 +194,9 @@ func TestRelease(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := serve(t, closes(tt.reply))
-			e := sending(t, "GET", s.url("http"), nil)
+			e := newSender(t, "GET", s.url("http"), nil)
 			execute(t, e)
-			if got := release(t, e, tt.status); got != tt.want {
+			if got := flush(t, e, tt.status); got != tt.want {
 				t.Errorf("on stdout %q, want %q", got, tt.want)
 			}
 		})
@@ -207,12 +207,12 @@ func TestRelease(t *testing.T) {
 func TestLargeReply(t *testing.T) {
 	text := strings.Repeat("x", 3<<20) + "end"
 	s := serve(t, replies("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(text), text))
-	e := sending(t, "GET", s.url("http"), nil)
+	e := newSender(t, "GET", s.url("http"), nil)
 	o := execute(t, e)
 	if len(o.Reply.Body) != task.ConditionTail || !strings.HasSuffix(o.Reply.Body, "xend") {
 		t.Errorf("got %d bytes for conditions, want the last %d", len(o.Reply.Body), task.ConditionTail)
 	}
-	if got := release(t, e, task.Succeeded); got != text {
+	if got := flush(t, e, task.Succeeded); got != text {
 		t.Errorf("got %d bytes on stdout, want %d", len(got), len(text))
 	}
 }
@@ -220,11 +220,11 @@ func TestLargeReply(t *testing.T) {
 func TestExecuteFollowsRedirects(t *testing.T) {
 	there := serve(t, replies(okReply))
 	s := serve(t, replies("HTTP/1.1 302 Found\r\nLocation: %s\r\nContent-Length: 4\r\n\r\nbody", there.url("http")))
-	e := sending(t, "POST", s.url("http"), following(5, data("a=b")))
+	e := newSender(t, "POST", s.url("http"), following(5, data("a=b")))
 	o := execute(t, e)
 	s.saw(1)
 	there.saw(1)
-	if o.Exit != 0 || o.Reply.Status != 200 || o.Reply.Written != 2 || release(t, e, task.Succeeded) != "hello" {
+	if o.Exit != 0 || o.Reply.Status != 200 || o.Reply.Written != 2 || flush(t, e, task.Succeeded) != "hello" {
 		t.Errorf("got %+v, %+v, want exit 0, status 200 and 2 requests", o, o.Reply)
 	}
 	if !strings.HasPrefix(there.requests[0], "GET /path") || strings.Contains(there.requests[0], "a=b") {
@@ -234,19 +234,19 @@ func TestExecuteFollowsRedirects(t *testing.T) {
 
 func TestExecuteLeavesARedirect(t *testing.T) {
 	s := serve(t, replies("HTTP/1.1 302 Found\r\nLocation: /there\r\nContent-Length: 4\r\n\r\nbody"))
-	o := execute(t, sending(t, "GET", s.url("http"), nil))
+	o := execute(t, newSender(t, "GET", s.url("http"), nil))
 	s.saw(1)
 	if o.Exit != 0 || o.Reply.Status != 302 || o.Reply.Body != "body" || o.Reply.Default.Class != task.ClassSuccess {
 		t.Errorf("got %+v, %+v, want the redirect as a success", o, o.Reply)
 	}
 }
 
-func TestExecuteUnpacks(t *testing.T) {
+func TestExecuteDecompresses(t *testing.T) {
 	packed := "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xcbH\xcd\xc9\xc9\x07\x00\x86\xa6\x106\x05\x00\x00\x00"
 	reply := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", len(packed), packed)
 	for compressed, want := range map[bool]string{true: "hello", false: packed} {
 		s := serve(t, replies("%s", reply))
-		o := execute(t, sending(t, "GET", s.url("http"), func(e *sender) { e.Network.Compressed = compressed }))
+		o := execute(t, newSender(t, "GET", s.url("http"), func(e *sender) { e.Network.Compressed = compressed }))
 		s.saw(1)
 		if o.Reply.Body != want || strings.Contains(s.requests[0], "Accept-Encoding: gzip") != compressed {
 			t.Errorf("compressed %v: got %q after %q, want %q", compressed, o.Reply.Body, s.requests, want)
@@ -261,7 +261,7 @@ func TestEarlyReply(t *testing.T) {
 		c.send("HTTP/1.1 413 Too Large\r\nContent-Length: 4\r\nConnection: close\r\n\r\nless")
 		_, _ = io.Copy(io.Discard, c.reader)
 	})
-	o := execute(t, sending(t, "POST", s.url("http"), func(e *sender) { e.carry(data(strings.Repeat("x", 16<<20))) }))
+	o := execute(t, newSender(t, "POST", s.url("http"), func(e *sender) { e.setBody(data(strings.Repeat("x", 16<<20))) }))
 	if o.Exit != 22 || o.Reply.Status != 413 || o.Reply.Body != "less" || describe(o.Reply.Default) != "stop" {
 		t.Errorf("got %+v, %+v, want status 413 with its body", o, o.Reply)
 	}
@@ -270,7 +270,7 @@ func TestEarlyReply(t *testing.T) {
 // What follows an upgrade is another protocol, and nobody waits for its end.
 func TestUpgrade(t *testing.T) {
 	s := serve(t, replies("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n"))
-	o := execute(t, sending(t, "GET", s.url("http"), nil))
+	o := execute(t, newSender(t, "GET", s.url("http"), nil))
 	s.saw(1)
 	if o.Exit != 0 || o.Reply.Status != 101 {
 		t.Errorf("got %+v, %+v, want exit 0 and status 101", o, o.Reply)
@@ -286,7 +286,7 @@ func TestSignalEndsAnAttempt(t *testing.T) {
 		signals <- syscall.SIGTERM
 		c.stall()
 	})
-	e := sending(t, "POST", s.url("http"), nil)
+	e := newSender(t, "POST", s.url("http"), nil)
 	o := e.Execute(t.Context(), e.task(), runner.Call{Number: 1, Signals: signals})
 	s.saw(1)
 	if o.Exit != 143 || o.Signal != "SIGTERM" || o.Stop != syscall.SIGTERM || !o.Reply.Default.Ambiguous {
@@ -294,9 +294,9 @@ func TestSignalEndsAnAttempt(t *testing.T) {
 	}
 }
 
-func TestSignalStopsARelease(t *testing.T) {
+func TestSignalStopsAFlush(t *testing.T) {
 	s := serve(t, replies(okReply))
-	e := sending(t, "GET", s.url("http"), nil)
+	e := newSender(t, "GET", s.url("http"), nil)
 	execute(t, e)
 	read, write := io.Pipe() // nobody reads
 	e.Output.Stdout = write
@@ -320,7 +320,7 @@ func TestCancelledAttempt(t *testing.T) {
 		cancel()
 		c.stall()
 	})
-	e := sending(t, "POST", s.url("http"), nil)
+	e := newSender(t, "POST", s.url("http"), nil)
 	o := e.Execute(ctx, e.task(), runner.Call{Number: 1})
 	faulty{class: "reset", exit: 56, message: "wait for the reply: cancelled", wire: 1}.compare(t, o, "ambiguous")
 }
@@ -341,7 +341,7 @@ func TestSignalInTheBodyOfAnError(t *testing.T) {
 }
 
 // The methods and bodies are what curl 7.88 sends after the same redirect.
-func TestNextMethod(t *testing.T) {
+func TestMethodAfterARedirect(t *testing.T) {
 	body := &bodies{}
 	body.add(data("data"))
 	tests := []struct {
@@ -360,13 +360,14 @@ func TestNextMethod(t *testing.T) {
 		{"DELETE", true, nil, 302, "DELETE", false}, {"DELETE", true, nil, 303, "DELETE", false},
 	}
 	for _, tt := range tests {
-		h := wireRequest{method: tt.method, url: must("http://host/a/b"), body: tt.body, header: headers("Content-Type", "text/plain")}
+		h := wireRequest{method: tt.method, url: parseURL("http://host/a/b"), body: tt.body, header: headers("Content-Type", "text/plain")}
 		to, follows, err := h.redirect(tt.status, "../c", tt.given)
 		if err != nil || !follows || to.url.String() != "http://host/c" {
 			t.Fatalf("got %v, %v, %v, want http://host/c", to.url, follows, err)
 		}
 		if keeps := to.body != nil; to.method != tt.want || keeps != tt.keeps {
-			t.Errorf("got %s (given %v) after %d: %s, body %v, want %s, %v", tt.method, tt.given, tt.status, to.method, keeps, tt.want, tt.keeps)
+			t.Errorf("%s (given %v) after %d: got %s, body %v, want %s, %v",
+				tt.method, tt.given, tt.status, to.method, keeps, tt.want, tt.keeps)
 		}
 		if tt.body != nil && (to.header.Get("Content-Type") != "") != tt.keeps {
 			t.Errorf("%s after %d: got Content-Type %q, want it only with a body", tt.method, tt.status, to.header.Get("Content-Type"))
@@ -375,14 +376,14 @@ func TestNextMethod(t *testing.T) {
 }
 
 // What was meant for one server is not told to another.
-func TestNextKeepsSecrets(t *testing.T) {
+func TestRedirectKeepsSecrets(t *testing.T) {
 	tests := map[string]bool{
 		"/there": true, "http://host/": true, "http://HOST:80/": true,
 		"http://other/": false, "https://host/": false, "http://host:8080/": false, "//other/": false,
 	}
 	names := []string{"Authorization", "authorization", "Proxy-Authorization", "COOKIE", "x-api-key", "Host"}
 	for location, keeps := range tests {
-		h := wireRequest{url: must("http://host/"), header: http.Header{"X-Own": {"kept"}}}
+		h := wireRequest{url: parseURL("http://host/"), header: http.Header{"X-Own": {"kept"}}}
 		for _, name := range names {
 			h.header[name] = []string{"secret"}
 		}
@@ -399,8 +400,8 @@ func TestNextKeepsSecrets(t *testing.T) {
 	}
 }
 
-func TestNextLeadsNowhere(t *testing.T) {
-	h := wireRequest{method: "GET", url: must("http://host/"), header: http.Header{}}
+func TestNoRedirect(t *testing.T) {
+	h := wireRequest{method: "GET", url: parseURL("http://host/"), header: http.Header{}}
 	for _, status := range []int{200, 204, 400, 503} {
 		if _, follows, err := h.redirect(status, "/there", false); follows || err != nil {
 			t.Errorf("%d: got a redirect, %v, want none", status, err)
@@ -416,7 +417,7 @@ func TestNextLeadsNowhere(t *testing.T) {
 	}
 }
 
-func must(text string) *url.URL {
+func parseURL(text string) *url.URL {
 	u, err := url.Parse(text)
 	if err != nil {
 		panic(err)
@@ -452,10 +453,10 @@ func TestMeter(t *testing.T) {
 func TestProgressOfADownload(t *testing.T) {
 	var last task.Transfer
 	s := serve(t, closes(begun(tagged)), closes(rest("bytes 5-11/12", tagged, ", world")))
-	c := asking(t, s.url("http"), func(c *client) { c.Progress = func(now task.Transfer) { last = now } })
+	c := newClient(t, s.url("http"), func(c *client) { c.Progress = func(now task.Transfer) { last = now } })
 	for _, want := range []task.Transfer{{Bytes: 5, Total: 12, Over: true}, {Bytes: 12, Total: 12, From: 5, Over: true}} {
 		c.attempt()
-		testkit.Must(t, c.comes(task.Pending))
+		testkit.Must(t, c.flush(task.Pending))
 		last.Began = time.Time{}
 		if last != want {
 			t.Errorf("got %+v, want %+v", last, want)
@@ -479,9 +480,9 @@ func TestProgressOfAnUpload(t *testing.T) {
 		c.send(okReply)
 		c.stall()
 	})
-	c := asking(t, s.url("http"), func(c *client) {
+	c := newClient(t, s.url("http"), func(c *client) {
 		c.Request.Method = "PUT"
-		c.carry(data(strings.Repeat("x", size)))
+		c.setBody(data(strings.Repeat("x", size)))
 		c.Progress = func(now task.Transfer) { sending <- now }
 	})
 	if o := c.attempt(); o.Exit != 0 {
@@ -524,7 +525,7 @@ func TestRepeatedSecret(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := serve(t, replies("HTTP/1.1 401 Unauthorized\r\nContent-Length: %d\r\n\r\n%s", len(tt.repeat), tt.repeat))
-			c := asking(t, s.url("http"), func(c *client) { c.task.Options.Capture, c.Lookup = task.CaptureStderr, lookup })
+			c := newClient(t, s.url("http"), func(c *client) { c.task.Options.Capture, c.Lookup = task.CaptureStderr, lookup })
 			tt.change(request.Of(c.task))
 			got := c.attempt().Stdout
 			if got != tt.want {

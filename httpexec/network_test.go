@@ -27,7 +27,7 @@ func TestReadResolve(t *testing.T) {
 	}
 }
 
-func TestProxyOfATask(t *testing.T) {
+func TestReadNetwork(t *testing.T) {
 	spared := "host"
 	environment := func(name string) (string, bool) {
 		value, found := map[string]string{"http_proxy": "e:1", "no_proxy": "spared.example", "PW": "p@w"}[name]
@@ -48,7 +48,7 @@ func TestProxyOfATask(t *testing.T) {
 	for _, tt := range tests {
 		p := &plan{refs: &request.References{Lookup: environment}}
 		testkit.Must(t, p.readNetwork(&tt.network))
-		u, err := p.proxies.For(must(tt.url))
+		u, err := p.proxies.For(parseURL(tt.url))
 		if err != nil || u == nil && tt.want != "" || u != nil && u.String() != tt.want {
 			t.Errorf("%+v, %s: got %v, %v, want %q", tt.network, tt.url, u, err, tt.want)
 		}

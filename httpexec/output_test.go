@@ -19,7 +19,7 @@ import (
 const failedReply = "HTTP/1.1 500 No\r\nContent-Length: 4\r\n\r\noops"
 
 // Where the body of a task's last reply goes.
-func TestWhereABodyGoes(t *testing.T) {
+func TestBodyOutput(t *testing.T) {
 	tests := []struct {
 		name           string
 		reply          string
@@ -51,7 +51,7 @@ func TestWhereABodyGoes(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			path := ""
-			c := asking(t, serve(t, closes(tt.reply)).url("http"), func(c *client) {
+			c := newClient(t, serve(t, closes(tt.reply)).url("http"), func(c *client) {
 				request.Of(c.task).HideFail = tt.hideFail
 				if tt.file {
 					path = c.into("file")
@@ -59,10 +59,10 @@ func TestWhereABodyGoes(t *testing.T) {
 				}
 			})
 			c.attempt()
-			testkit.Must(t, c.comes(tt.status))
+			testkit.Must(t, c.flush(tt.status))
 			c.saw(tt.out, tt.err)
 			if tt.file {
-				holds(t, path, tt.content, "file")
+				checkFile(t, path, tt.content, "file")
 			}
 		})
 	}
@@ -78,16 +78,16 @@ func TestModeOfTheFile(t *testing.T) {
 	testkit.Must(t, err)
 	for _, had := range []os.FileMode{0, 0o600, 0o666, 0o755} {
 		want, path := info.Mode(), ""
-		c := asking(t, serve(t, replies(okReply)).url("http"), func(c *client) { path = c.into("file") })
+		c := newClient(t, serve(t, replies(okReply)).url("http"), func(c *client) { path = c.into("file") })
 		if had != 0 {
 			want = had
 			testkit.Must(t, os.WriteFile(path, nil, had))
 			testkit.Must(t, os.Chmod(path, had))
 		}
 		c.attempt()
-		testkit.Must(t, c.comes(task.Succeeded))
+		testkit.Must(t, c.flush(task.Succeeded))
 		if info, err := os.Stat(path); err != nil || info.Mode() != want {
-			t.Errorf("got %v became %v, want %v; %v", had, info.Mode(), want, err)
+			t.Errorf("mode %v: got %v, %v, want %v", had, info.Mode(), err, want)
 		}
 	}
 }
@@ -96,7 +96,7 @@ func TestModeOfTheFile(t *testing.T) {
 func TestFileBehindLinks(t *testing.T) {
 	for _, there := range []bool{true, false} {
 		path := ""
-		c := asking(t, serve(t, replies(okReply)).url("http"), func(c *client) { path = c.into("link") })
+		c := newClient(t, serve(t, replies(okReply)).url("http"), func(c *client) { path = c.into("link") })
 		dir := filepath.Dir(path)
 		testkit.Must(t, os.Mkdir(filepath.Join(dir, "below"), 0o700))
 		testkit.Must(t, os.Symlink("below/second", path))
@@ -106,9 +106,9 @@ func TestFileBehindLinks(t *testing.T) {
 			testkit.Must(t, os.WriteFile(target, []byte("old"), 0o600))
 		}
 		c.attempt()
-		only(t, filepath.Join(dir, "below"), "second")
-		testkit.Must(t, c.comes(task.Succeeded))
-		holds(t, target, "hello", "target", "below", "link")
+		checkDir(t, filepath.Join(dir, "below"), "second")
+		testkit.Must(t, c.flush(task.Succeeded))
+		checkFile(t, target, "hello", "target", "below", "link")
 		if link, err := os.Readlink(path); link != "below/second" {
 			t.Errorf("got link to %q, %v, want below/second", link, err)
 		}
@@ -116,7 +116,7 @@ func TestFileBehindLinks(t *testing.T) {
 }
 
 // What cannot be written is told before anything is sent.
-func TestOutputThatCannotBe(t *testing.T) {
+func TestInvalidOutput(t *testing.T) {
 	dir := t.TempDir()
 	testkit.Must(t, os.Symlink("loop", filepath.Join(dir, "loop")))
 	testkit.Must(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
@@ -132,7 +132,7 @@ func TestOutputThatCannotBe(t *testing.T) {
 			t.Errorf("check %s: %v\nwant %s", name, err, text)
 		}
 		s := serve(t)
-		o := asking(t, s.url("http"), func(c *client) { request.Of(c.task).Output = path }).attempt()
+		o := newClient(t, s.url("http"), func(c *client) { request.Of(c.task).Output = path }).attempt()
 		s.saw(0)
 		if o.Exit != 23 || o.Error != task.ErrorLocal || o.Message != inOneLine(err.Error()) || describe(o.Reply.Default) != "stop" {
 			t.Errorf("%s: got %+v, %+v, want exit 23 and no retry", name, o, o.Reply)
@@ -150,16 +150,16 @@ func TestOutputThatCannotBe(t *testing.T) {
 func TestPartFile(t *testing.T) {
 	for _, name := range []string{"file", strings.Repeat("n", 250)} {
 		path := ""
-		c := asking(t, serve(t, replies(okReply)).url("http"), func(c *client) { path = c.into(name) })
+		c := newClient(t, serve(t, replies(okReply)).url("http"), func(c *client) { path = c.into(name) })
 		elsewhere := filepath.Join(t.TempDir(), "elsewhere")
 		testkit.Must(t, os.WriteFile(elsewhere, []byte("old"), 0o600))
 		left := download.PartFileName(path, c.task.ID)
 		testkit.Must(t, os.Symlink(elsewhere, left))
 		c.attempt()
-		only(t, filepath.Dir(path), filepath.Base(left))
-		testkit.Must(t, c.comes(task.Succeeded))
-		holds(t, path, "hello", name)
-		holds(t, elsewhere, "old", "elsewhere")
+		checkDir(t, filepath.Dir(path), filepath.Base(left))
+		testkit.Must(t, c.flush(task.Succeeded))
+		checkFile(t, path, "hello", name)
+		checkFile(t, elsewhere, "old", "elsewhere")
 	}
 	if got := download.PartFileName("/dir/file", "01a1fb79-5735-7565-b3a1-977a5b9a39db"); got != filepath.FromSlash("/dir/.file.5b9a39db.part") {
 		t.Error(got)
@@ -169,33 +169,33 @@ func TestPartFile(t *testing.T) {
 // Whatever way a run ends, nothing is left beside the file.
 func TestCloseLeavesNothing(t *testing.T) {
 	path := ""
-	c := asking(t, serve(t, closes("HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: 50\r\n\r\nhello")).url("http"), func(c *client) { path = c.into("file") })
+	c := newClient(t, serve(t, closes("HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: 50\r\n\r\nhello")).url("http"), func(c *client) { path = c.into("file") })
 	c.attempt()
-	testkit.Must(t, c.comes(task.Pending))
-	only(t, filepath.Dir(path), ".file.5b9a39db.part") // for another attempt
+	testkit.Must(t, c.flush(task.Pending))
+	checkDir(t, filepath.Dir(path), ".file.5b9a39db.part") // for another attempt
 	c.Close()
-	only(t, filepath.Dir(path))
+	checkDir(t, filepath.Dir(path))
 }
 
 // While retry waits, there is nothing in the directory that is of no use.
-func TestNothingLiesAroundMeanwhile(t *testing.T) {
+func TestNoFilesWhileWaiting(t *testing.T) {
 	for _, include := range []bool{false, true} {
 		path := ""
-		c := asking(t, serve(t, closes(failedReply), closes(begun(tagged)), closes(rest("bytes 5-11/12", tagged, ", world"))).url("http"), func(c *client) {
+		c := newClient(t, serve(t, closes(failedReply), closes(begun(tagged)), closes(rest("bytes 5-11/12", tagged, ", world"))).url("http"), func(c *client) {
 			path = c.into("file")
 			request.Of(c.task).Include = include
 		})
 		c.attempt()
-		testkit.Must(t, c.comes(task.Pending))
-		only(t, filepath.Dir(path))
+		testkit.Must(t, c.flush(task.Pending))
+		checkDir(t, filepath.Dir(path))
 		c.attempt()
-		testkit.Must(t, c.comes(task.Pending))
+		testkit.Must(t, c.flush(task.Pending))
 		if include { // the header is not known yet
-			only(t, filepath.Dir(path))
+			checkDir(t, filepath.Dir(path))
 		}
 		c.attempt()
-		testkit.Must(t, c.comes(task.Succeeded))
-		only(t, filepath.Dir(path), "file")
+		testkit.Must(t, c.flush(task.Succeeded))
+		checkDir(t, filepath.Dir(path), "file")
 		if got, err := os.ReadFile(path); err != nil || !strings.HasSuffix(string(got), full) {
 			t.Errorf("got %q, %v, want %q at the end", got, err, full)
 		}
@@ -203,15 +203,15 @@ func TestNothingLiesAroundMeanwhile(t *testing.T) {
 }
 
 // A failed write is told as one.
-func TestReleaseFails(t *testing.T) {
+func TestFlushFails(t *testing.T) {
 	path := ""
-	c := asking(t, serve(t, replies(okReply)).url("http"), func(c *client) { path = c.into("file") })
+	c := newClient(t, serve(t, replies(okReply)).url("http"), func(c *client) { path = c.into("file") })
 	c.attempt()
 	testkit.Must(t, os.Mkdir(path, 0o700)) // meanwhile
-	if err := c.comes(task.Succeeded); err == nil || !strings.HasPrefix(err.Error(), "write the reply to "+path) || !errors.Is(err, os.ErrExist) {
+	if err := c.flush(task.Succeeded); err == nil || !strings.HasPrefix(err.Error(), "write the reply to "+path) || !errors.Is(err, os.ErrExist) {
 		t.Errorf("got %v, want an error about an existing file", err)
 	}
-	only(t, filepath.Dir(path), "file")
+	checkDir(t, filepath.Dir(path), "file")
 }
 
 func TestCapture(t *testing.T) {
@@ -224,15 +224,15 @@ func TestCapture(t *testing.T) {
 		{"", 200, 0}, {task.CaptureNone, 500, 0}, {task.CaptureStderr, 200, 0}, {task.CaptureStderr, 404, task.StoredTail}, {task.CaptureBoth, 200, task.StoredTail},
 	} {
 		s := serve(t, replies("HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n%s", tt.status, len(long), long))
-		o := asking(t, s.url("http"), func(c *client) { c.task.Options.Capture = tt.capture }).attempt()
+		o := newClient(t, s.url("http"), func(c *client) { c.task.Options.Capture = tt.capture }).attempt()
 		if len(o.Stdout) != tt.want || o.Stderr != "" {
-			t.Errorf("got %q of a %d keeps %d bytes, want %d", tt.capture, tt.status, len(o.Stdout), tt.want)
+			t.Errorf("%q, status %d: got %d bytes, want %d", tt.capture, tt.status, len(o.Stdout), tt.want)
 		}
 	}
 }
 
 // What a server sends before the body is shown as it came, over TLS too, as curl shows it.
-func TestHeadIsShownAsItCame(t *testing.T) {
+func TestHeadAsItWasReceived(t *testing.T) {
 	const odd = "HTTP/1.1 200 Sure thing\r\nx-LAST: 1\r\nA-first:  two  \r\nContent-Length: 5\r\n\r\n"
 	const upgradeReply = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n"
 	a := newAuthority(t)
@@ -258,7 +258,7 @@ func TestHeadIsShownAsItCame(t *testing.T) {
 				s = serveTLS(t, a.server(nil), closes(tt.reply))
 			}
 			path := ""
-			c := asking(t, s.url(scheme), func(c *client) {
+			c := newClient(t, s.url(scheme), func(c *client) {
 				request.Of(c.task).Include = true
 				c.Network.CACert = a.file
 				if tt.change != nil {
@@ -270,9 +270,9 @@ func TestHeadIsShownAsItCame(t *testing.T) {
 			})
 			c.attempt()
 			s.saw(1)
-			testkit.Must(t, c.comes(task.Succeeded))
+			testkit.Must(t, c.flush(task.Succeeded))
 			if path != "" {
-				holds(t, path, tt.head+tt.body, "file")
+				checkFile(t, path, tt.head+tt.body, "file")
 				continue
 			}
 			if got := c.out.String(); got != tt.head+tt.body {
@@ -290,9 +290,9 @@ func TestHeadOverHTTP2(t *testing.T) {
 		c.frame(frameData, flagEndStream, stream, "hello")
 		return false
 	}))
-	c := asking(t, s.url("https"), func(c *client) { c.Network.CACert, request.Of(c.task).Include = a.file, true })
+	c := newClient(t, s.url("https"), func(c *client) { c.Network.CACert, request.Of(c.task).Include = a.file, true })
 	c.attempt()
-	testkit.Must(t, c.comes(task.Succeeded))
+	testkit.Must(t, c.flush(task.Succeeded))
 	c.saw("HTTP/2 200 \r\netag: \"a\"\r\nx-b: c\r\nx-b: d\r\n\r\nhello", "")
 }
 
@@ -301,11 +301,11 @@ func TestHeadsOfSeveralReplies(t *testing.T) {
 	there := serve(t, closes(begun(tagged)), closes(rest("bytes 5-11/12", tagged, ", world")))
 	redirect := "HTTP/1.1 302 Found\r\nLocation: " + there.url("http") + "\r\nContent-Length: 4\r\n\r\n"
 	s := serve(t, closes(redirect+"body"), closes(redirect+"body"))
-	c := asking(t, s.url("http"), func(c *client) { c.Network.MaxRedirects, request.Of(c.task).Include = 5, true })
+	c := newClient(t, s.url("http"), func(c *client) { c.Network.MaxRedirects, request.Of(c.task).Include = 5, true })
 	c.attempt()
-	testkit.Must(t, c.comes(task.Pending))
+	testkit.Must(t, c.flush(task.Pending))
 	c.attempt()
-	testkit.Must(t, c.comes(task.Succeeded))
+	testkit.Must(t, c.flush(task.Succeeded))
 	c.saw(redirect+"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-11/12\r\n"+tagged+"Content-Length: 7\r\n\r\n"+full, "")
 }
 
@@ -313,13 +313,13 @@ func TestHeadsOfSeveralReplies(t *testing.T) {
 func TestHeadOfWhatWasWholeAlready(t *testing.T) {
 	head := "HTTP/1.1 200 OK\r\n" + tagged + "Transfer-Encoding: chunked\r\n\r\n"
 	s := serve(t, closes(head+"5\r\nhello\r\n"), closes("HTTP/1.1 416 No\r\nContent-Range: bytes */5\r\n\r\n"))
-	c := asking(t, s.url("http"), func(c *client) { request.Of(c.task).Include = true })
+	c := newClient(t, s.url("http"), func(c *client) { request.Of(c.task).Include = true })
 	c.attempt()
-	testkit.Must(t, c.comes(task.Pending))
+	testkit.Must(t, c.flush(task.Pending))
 	if o := c.attempt(); o.Exit != 0 || o.Reply.Status != 200 {
 		t.Errorf("got %+v, %+v, want exit 0 and status 200", o, o.Reply)
 	}
-	testkit.Must(t, c.comes(task.Succeeded))
+	testkit.Must(t, c.flush(task.Succeeded))
 	c.saw(head+"hello", "")
 }
 
@@ -339,10 +339,10 @@ func TestHeadThroughATunnel(t *testing.T) {
 		go func() { _, _ = io.Copy(there, c.reader) }()
 		_, _ = io.Copy(c, there)
 	})
-	c := asking(t, s.url("https"), func(c *client) {
+	c := newClient(t, s.url("https"), func(c *client) {
 		c.Network.CACert, c.Network.Proxy, request.Of(c.task).Include = a.file, "http://"+p.address(), true
 	})
 	c.attempt()
-	testkit.Must(t, c.comes(task.Succeeded))
+	testkit.Must(t, c.flush(task.Succeeded))
 	c.saw("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "")
 }

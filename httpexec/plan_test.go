@@ -23,7 +23,7 @@ func posting(t *testing.T, s *server, content string) (e *sender, file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "file")
 	testkit.Must(t, os.WriteFile(file, []byte(content), 0o600))
-	e = sending(t, "POST", s.url("http"), func(e *sender) { e.Request.Body = []request.Part{{File: file}} })
+	e = newSender(t, "POST", s.url("http"), func(e *sender) { e.Request.Body = []request.Part{{File: file}} })
 	testkit.Must(t, request.Stamp(e.Request))
 	return e, file
 }
@@ -70,7 +70,7 @@ func TestFileChangedWhileItIsSent(t *testing.T) {
 // What a reference stands for gets to the server, and nowhere else.
 func TestReferencesAreResolvedAtEachSend(t *testing.T) {
 	s := serve(t, closes(""), closes(""))
-	e := sending(t, "GET", strings.Replace(s.url("http"), "path", "{env:TOKEN}", 1), func(e *sender) {
+	e := newSender(t, "GET", strings.Replace(s.url("http"), "path", "{env:TOKEN}", 1), func(e *sender) {
 		e.Request.Header, e.Request.User = lines("X-A: {env:TOKEN}"), "me:{env:TOKEN}"
 	})
 	for _, token := range []string{"first", "second"} {
@@ -91,7 +91,7 @@ func TestReferencesAreResolvedAtEachSend(t *testing.T) {
 // The bodies of requests are data.
 func TestReferencesAreNotResolvedInBodies(t *testing.T) {
 	s := serve(t, replies(okReply))
-	e := sending(t, "POST", s.url("http"), func(e *sender) { e.Request.Body, e.Lookup = aPart("{env:TOKEN}"), variables })
+	e := newSender(t, "POST", s.url("http"), func(e *sender) { e.Request.Body, e.Lookup = aPart("{env:TOKEN}"), variables })
 	execute(t, e)
 	s.saw(1)
 	if !strings.HasSuffix(s.requests[0], "\r\n\r\n{env:TOKEN}") {
@@ -101,7 +101,7 @@ func TestReferencesAreNotResolvedInBodies(t *testing.T) {
 
 func TestMessagesWithoutSecrets(t *testing.T) {
 	const value = "s3cret.example"
-	e := sending(t, "GET", "", func(e *sender) {
+	e := newSender(t, "GET", "", func(e *sender) {
 		e.Lookup = func(name string) (string, bool) { return value, name == "X" }
 		e.resolver = names(3)
 	})
@@ -120,7 +120,7 @@ func TestMessagesWithoutSecrets(t *testing.T) {
 // A variable that is not set is a fault of this machine: nothing is sent, and nothing is tried again.
 func TestVariableThatIsNotSet(t *testing.T) {
 	s := serve(t)
-	o := execute(t, sending(t, "GET", s.url("http"), func(e *sender) { e.Request.Header = lines("Authorization: Bearer {env:NONE}") }))
+	o := execute(t, newSender(t, "GET", s.url("http"), func(e *sender) { e.Request.Header = lines("Authorization: Bearer {env:NONE}") }))
 	s.saw(0)
 	faulty{class: "local", exit: 125, message: "the variable NONE is not set; set it"}.compare(t, o, "stop")
 }
@@ -129,8 +129,8 @@ func TestVariableThatIsNotSet(t *testing.T) {
 func TestKeep(t *testing.T) {
 	s := serve(t, closes(""), closes(""))
 	kept := 0
-	e := sending(t, "POST", s.url("http"), func(e *sender) {
-		e.carry(data("a=b"))
+	e := newSender(t, "POST", s.url("http"), func(e *sender) {
+		e.setBody(data("a=b"))
 		e.Keep = func(tk *task.Task) error {
 			s.mutex.Lock()
 			defer s.mutex.Unlock()
@@ -162,7 +162,7 @@ func TestContentLength(t *testing.T) {
 	}
 	for _, tt := range tests {
 		s := serve(t, replies(okReply))
-		e := sending(t, "POST", s.url("http"), func(e *sender) { e.Request.Header, e.Request.Body = lines(tt.header), tt.body })
+		e := newSender(t, "POST", s.url("http"), func(e *sender) { e.Request.Header, e.Request.Body = lines(tt.header), tt.body })
 		o := execute(t, e)
 		s.stop()
 		if tt.want == "" {
@@ -175,14 +175,14 @@ func TestContentLength(t *testing.T) {
 
 func TestQuery(t *testing.T) {
 	for text, says := range map[string]string{"a b": "--data-urlencode", "a\n": "--data-urlencode", strings.Repeat("x", 2<<20): "1 MiB"} {
-		e := sending(t, "GET", "http://host/", func(e *sender) { e.Request.Get, e.Request.Body = true, aPart(text) })
+		e := newSender(t, "GET", "http://host/", func(e *sender) { e.Request.Get, e.Request.Body = true, aPart(text) })
 		faulty{class: "url", exit: 3, message: says}.compare(t, execute(t, e), "stop")
 	}
 }
 
-func TestPatience(t *testing.T) {
+func TestMaxRetryAfter(t *testing.T) {
 	s := serve(t, closes(""))
-	o := execute(t, sending(t, "GET", s.url("http"), func(e *sender) { e.Request.MaxRetryAfter = time.Minute }))
+	o := execute(t, newSender(t, "GET", s.url("http"), func(e *sender) { e.Request.MaxRetryAfter = time.Minute }))
 	if o.Reply.MaxDelay != time.Minute {
 		t.Errorf("got %+v, want a maximum delay of %v", o.Reply, time.Minute)
 	}
@@ -191,7 +191,7 @@ func TestPatience(t *testing.T) {
 // A length in chunks is not told twice, however its header is written.
 func TestChunks(t *testing.T) {
 	s := serve(t, replies(okReply))
-	e := sending(t, "POST", s.url("http"), func(e *sender) {
+	e := newSender(t, "POST", s.url("http"), func(e *sender) {
 		e.Request.Header, e.Request.Body = lines("transfer-encoding: Chunked"), aPart("a=b")
 	})
 	execute(t, e)
@@ -202,9 +202,9 @@ func TestChunks(t *testing.T) {
 }
 
 // Who asks for an encoding gets it.
-func TestEncodingOfOnesOwn(t *testing.T) {
+func TestOwnAcceptEncoding(t *testing.T) {
 	s := serve(t, replies("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 6\r\n\r\npacked"))
-	e := sending(t, "GET", s.url("http"), func(e *sender) {
+	e := newSender(t, "GET", s.url("http"), func(e *sender) {
 		e.Network.Compressed, e.Request.Header = true, lines("accept-encoding: gzip")
 	})
 	o := execute(t, e)
@@ -218,7 +218,7 @@ func TestEncodingOfOnesOwn(t *testing.T) {
 func TestUpgradeOverTLS(t *testing.T) {
 	a := newAuthority(t)
 	s := serveTLS(t, a.server(nil, "h2", "http/1.1"), replies("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n"))
-	o := execute(t, sending(t, "GET", s.url("https"), func(e *sender) {
+	o := execute(t, newSender(t, "GET", s.url("https"), func(e *sender) {
 		e.Network.CACert, e.Request.Header = a.file, lines("Connection: Upgrade", "Upgrade: other")
 	}))
 	s.saw(1)
@@ -461,7 +461,7 @@ func TestSafety(t *testing.T) {
 		tt.request.URL = "http://host/"
 		p := &plan{refs: &request.References{}}
 		if err := p.read(&tt.request, "", tt.key); err != nil || p.Safety != tt.want {
-			t.Errorf("got %+v: %+v, %v, want %+v", tt.request, p.Safety, err, tt.want)
+			t.Errorf("%+v: got %+v, %v, want %+v", tt.request, p.Safety, err, tt.want)
 		}
 	}
 }

@@ -157,7 +157,7 @@ func (c *wire) header(seen *bytes.Buffer) http.Header {
 		seen.WriteString(line)
 		if err != nil {
 			if seen.Len() > 0 {
-				c.server.Errorf("the request ends in the middle of its header: %q, %v", seen, err)
+				c.server.Errorf("got the header %q, %v, want a whole one", seen, err)
 			}
 			return nil
 		}
@@ -175,7 +175,7 @@ func (c *wire) chunks(seen *bytes.Buffer) {
 		seen.WriteString(line)
 		size, err2 := strconv.ParseInt(strings.TrimSpace(line), 16, 64)
 		if err != nil || err2 != nil {
-			c.server.Errorf("chunk %q: %v, %v", line, err, err2)
+			c.server.Errorf("got chunk %q, %v, %v, want a valid one", line, err, err2)
 			return
 		}
 		_, _ = io.CopyN(seen, c.reader, size+2)
@@ -225,10 +225,10 @@ type client struct {
 	attempts int
 }
 
-// asking returns one for a GET. The executor lets go of everything at the end of the test.
-func asking(t *testing.T, url string, change func(*client)) *client {
+// newClient returns a client for a GET. Its executor is closed at the end of the test.
+func newClient(t *testing.T, url string, change func(*client)) *client {
 	t.Helper()
-	c := &client{sender: sending(t, "GET", url, nil), t: t}
+	c := &client{sender: newSender(t, "GET", url, nil), t: t}
 	c.task = &task.Task{ID: "01a1fb79-5735-7565-b3a1-977a5b9a39db", Kind: request.Kind}
 	c.task.Target = c.Request
 	c.Output = Output{Stdout: &c.out, Stderr: &c.err}
@@ -239,14 +239,14 @@ func asking(t *testing.T, url string, change func(*client)) *client {
 	return c
 }
 
-// attempt runs one.
+// attempt executes the next attempt.
 func (c *client) attempt() task.Outcome {
 	c.attempts++
 	return c.Execute(c.t.Context(), c.task, runner.Call{Number: c.attempts})
 }
 
-// comes tells the executor what the task came to, and what that is worth: the error of passing a reply on.
-func (c *client) comes(to task.Status) error {
+// flush has the executor write its reply, given the status of the task after the attempt.
+func (c *client) flush(to task.Status) error {
 	c.t.Helper()
 	c.task.Status = to
 	sig, err := c.Flush(c.task, nil)
@@ -271,18 +271,18 @@ func (c *client) into(name string) string {
 	return request.Of(c.task).Output
 }
 
-// holds fails unless a directory has just these files, and a file this content.
-func holds(t *testing.T, path, content string, names ...string) {
+// checkFile fails unless a file has this content, and its directory just these files.
+func checkFile(t *testing.T, path, content string, names ...string) {
 	t.Helper()
 	got, err := os.ReadFile(path)
 	if err != nil || string(got) != content {
-		t.Errorf("the file holds %q, %v, want %q", brief(got), err, brief([]byte(content)))
+		t.Errorf("got content %q, %v, want %q", brief(got), err, brief([]byte(content)))
 	}
-	only(t, filepath.Dir(path), names...)
+	checkDir(t, filepath.Dir(path), names...)
 }
 
-// only fails unless a directory has just these files.
-func only(t *testing.T, dir string, names ...string) {
+// checkDir fails unless a directory has just these files.
+func checkDir(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	testkit.Must(t, err)
@@ -332,7 +332,7 @@ func http2(do func(c *wire, stream uint32) (over bool)) script {
 	return func(c *wire) {
 		preface := make([]byte, 24)
 		if _, err := io.ReadFull(c.reader, preface); err != nil {
-			c.server.Errorf("the preface of HTTP/2: %q, %v", preface, err)
+			c.server.Errorf("got %q, %v, want the preface of HTTP/2", preface, err)
 			return
 		}
 		c.frame(frameSettings, 0, 0, "")

@@ -78,7 +78,7 @@ func TestMaskURL(t *testing.T) {
 			want = tt[0]
 		}
 		if got := MaskURL(tt[0]); got != want {
-			t.Errorf("got %s is shown as %s, want %s", tt[0], got, want)
+			t.Errorf("%s: got %s, want %s", tt[0], got, want)
 		}
 	}
 }
@@ -131,7 +131,7 @@ func TestMaskUser(t *testing.T) {
 		"sk_live_1:": "***:", "{env:KEY}:": "{env:KEY}:", "a{env:KEY}:": "***:",
 	} {
 		if got := MaskUser(user); got != want {
-			t.Errorf("got %s is shown as %s, want %s", user, got, want)
+			t.Errorf("%s: got %s, want %s", user, got, want)
 		}
 	}
 }
@@ -154,7 +154,7 @@ func TestMaskHeader(t *testing.T) {
 			want = tt[0]
 		}
 		if got := maskHeader(tt[0]); got != want {
-			t.Errorf("got %s is shown as %s, want %s", tt[0], got, want)
+			t.Errorf("%s: got %s, want %s", tt[0], got, want)
 		}
 		if got := HasLiteralSecret(tt[0]); got != (tt[1] != "") {
 			t.Errorf("%s: got literal secret %v, want %v", tt[0], got, !got)
@@ -168,7 +168,7 @@ func TestMaskReferer(t *testing.T) {
 		"Referer: http://host/a:b@c": "Referer: http://host/a:b@c",
 	} {
 		if got := maskHeader(line); got != want {
-			t.Errorf("got %s is shown as %s, want %s", line, got, want)
+			t.Errorf("%s: got %s, want %s", line, got, want)
 		}
 	}
 }
@@ -211,7 +211,7 @@ func TestCutReference(t *testing.T) {
 	}
 }
 
-func TestShown(t *testing.T) {
+func TestTitle(t *testing.T) {
 	r := Request{Method: "POST", URL: "http://me:pw@host/"}
 	if got := r.Title(); got != "POST http://me:***@host/" {
 		t.Errorf("got title %q, want a masked password", got)

@@ -139,7 +139,7 @@ func TestConditionFailsWhenItIsEvaluated(t *testing.T) {
 }
 
 // A warning is a line, and not what the command wrote.
-func TestTroubleIsShort(t *testing.T) {
+func TestShortError(t *testing.T) {
 	long := strings.Repeat("ü", 1<<19)
 	for text, want := range map[string]string{
 		"int(stdout) == 1": `cannot be evaluated: "a\nü`,
@@ -155,7 +155,7 @@ func TestTroubleIsShort(t *testing.T) {
 	}
 }
 
-func TestConditionLooks(t *testing.T) {
+func TestConditionCaptures(t *testing.T) {
 	for text, want := range map[string]task.CaptureMode{
 		"exit == 1":                         task.CaptureNone,
 		"exit == 1 and stderr contains 'a'": task.CaptureStderr,
@@ -168,7 +168,7 @@ func TestConditionLooks(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := c.Captures(); got != want {
-			t.Errorf("%s looks at %s, want %s", text, got, want)
+			t.Errorf("%s: got captures %s, want %s", text, got, want)
 		}
 	}
 }

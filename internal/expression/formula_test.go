@@ -55,7 +55,7 @@ func TestFormula(t *testing.T) {
 	}
 	for _, tt := range tests {
 		if got := parse(t, tt.curve, "").Base(tt.n); got != time.Duration(math.Round(tt.base*1e9)) {
-			t.Errorf("%s: d(%d) = %v, want %v s", tt.curve, tt.n, got, tt.base)
+			t.Errorf("%s: d(%d): got %v, want %v s", tt.curve, tt.n, got, tt.base)
 		}
 	}
 }
@@ -67,21 +67,21 @@ func TestFormulasOfOthers(t *testing.T) {
 		for _, x := range []float64{0, 0.25, 0.5} {
 			c := backoff.Chance{Rand: always(x)}
 			if got, want := formula.Delay(n, c), zizq.Delay(n, c); got != want {
-				t.Errorf("retry %d at %v: %v, want %v", n, x, got, want)
+				t.Errorf("retry %d at %v: got %v, want %v", n, x, got, want)
 			}
 		}
 	}
 }
 
 // The previous delay of a formula with chance is the one that was slept.
-func TestFormulaRemembers(t *testing.T) {
+func TestFormulaOfThePreviousDelay(t *testing.T) {
 	s := parse(t, "expr:max(1, rand(prev*3))..1m", "")
 	for _, tt := range []struct {
 		prev, want time.Duration
 		x          float64
 	}{{0, time.Second, 0.5}, {4 * time.Second, 6 * time.Second, 0.5}, {4 * time.Second, time.Second, 0}, {time.Minute, time.Minute, 0.9}} {
 		if got := s.Delay(7, backoff.Chance{Prev: tt.prev, Rand: always(tt.x)}); got != tt.want {
-			t.Errorf("after %v: %v, want %v", tt.prev, got, tt.want)
+			t.Errorf("after %v: got %v, want %v", tt.prev, got, tt.want)
 		}
 	}
 }
@@ -99,7 +99,7 @@ func TestFormulaMovesUnderItsCap(t *testing.T) {
 				want = time.Duration(x * float64(5*time.Minute))
 			}
 			if got := capped.Delay(n, c); (got - want).Abs() > time.Microsecond {
-				t.Errorf("retry %d at %v: %v, want %v", n, x, got, want)
+				t.Errorf("retry %d at %v: got %v, want %v", n, x, got, want)
 			}
 		}
 	}
@@ -174,7 +174,7 @@ func TestFormulaWithJitter(t *testing.T) {
 }
 
 // What was worked out when the formula was parsed is not computed again.
-func TestAFormulaWithoutChanceAllocatesNothing(t *testing.T) {
+func TestFormulaWithoutRandomAllocatesNothing(t *testing.T) {
 	s := parse(t, "expr:15 + n^4 + prev", "phase")
 	c := backoff.Chance{Phase: 0.3, Rand: always(0.5)}
 	if n := testing.AllocsPerRun(100, func() { s.Delay(9, c) }); n > 0 {

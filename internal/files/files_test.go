@@ -68,7 +68,7 @@ func TestTargetIsAbsolute(t *testing.T) {
 
 // A file is replaced whole: nothing of the old one is left, whoever reads it meanwhile has all of it, and its mode
 // stays.
-func TestReplaceReplacesTheWhole(t *testing.T) {
+func TestReplace(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "report.json")
 	testkit.Write(t, path, strings.Repeat("old", 1000))

@@ -44,21 +44,21 @@ func checkReadAt(t *rapid.T, s *Spool, model []byte) {
 	n, err := s.ReadAt(p, offset)
 	m, wantErr := bytes.NewReader(model).ReadAt(q, offset)
 	if n != m || !errors.Is(err, wantErr) || !bytes.Equal(p[:n], q[:m]) {
-		t.Fatalf("read at %d: got %q, %v; want %q, %v", offset, p[:n], err, q[:m], wantErr)
+		t.Fatalf("read at %d: got %q, %v, want %q, %v", offset, p[:n], err, q[:m], wantErr)
 	}
 }
 
-func TestSpoolTellsThatThereIsNoRoom(t *testing.T) {
+func TestSpoolWithoutRoom(t *testing.T) {
 	full := errors.New("no room")
 	s := New(3, func() (*os.File, error) { return nil, full })
 	if _, err := s.Write([]byte("abc")); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := s.Write([]byte("d")); n != 0 || !errors.Is(err, full) {
-		t.Errorf("write above the limit: got %d, %v; want 0, %v", n, err, full)
+		t.Errorf("write above the limit: got %d, %v, want 0, %v", n, err, full)
 	}
 	if got, err := io.ReadAll(io.NewSectionReader(s, 0, s.Size())); string(got) != "abc" || err != nil {
-		t.Errorf("content after the error: got %q, %v; want %q", got, err, "abc")
+		t.Errorf("content after the error: got %q, %v, want %q", got, err, "abc")
 	}
 }
 
@@ -73,10 +73,10 @@ func TestOfAFile(t *testing.T) {
 	}
 	s, err := Of(file)
 	if err != nil || s.Size() != 7 {
-		t.Fatalf("size: got %d, %v; want 7", s.Size(), err)
+		t.Fatalf("size: got %d, %v, want 7", s.Size(), err)
 	}
 	if got, err := io.ReadAll(io.NewSectionReader(s, 3, s.Size()-3)); string(got) != "tent" || err != nil {
-		t.Errorf("got %q, %v; want %q", got, err, "tent")
+		t.Errorf("got %q, %v, want %q", got, err, "tent")
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
@@ -101,7 +101,7 @@ func TestTemporaryLeavesNothingBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	if entries, err := os.ReadDir(dir); len(entries) != 0 || err != nil {
-		t.Errorf("directory: got %v, %v; want nothing", entries, err)
+		t.Errorf("directory: got %v, %v, want nothing", entries, err)
 	}
 	_ = file.Close()
 	if _, err := Temporary(filepath.Join(dir, "missing")); err == nil {
@@ -173,7 +173,7 @@ func TestWriteFrom(t *testing.T) {
 			for _, offset := range []int64{0, 1, 4096, 100_000, 300_000, 300_001} {
 				got := written(t, func(w io.Writer) {
 					if n, err := s.WriteFrom(offset, w); n != 300_001-offset || err != nil {
-						t.Errorf("%s to %s from %d: got %d, %v; want %d", held, to, offset, n, err, 300_001-offset)
+						t.Errorf("%s to %s from %d: got %d, %v, want %d", held, to, offset, n, err, 300_001-offset)
 					}
 				})
 				if !bytes.Equal(got, longText()[offset:]) {
@@ -216,6 +216,6 @@ func TestWriteToAClosedPipe(t *testing.T) {
 	gone, toNobody := pipe(t, false)
 	testkit.Must(t, gone.Close())
 	if n, err := s.WriteTo(toNobody); n != 0 || !errors.Is(err, syscall.EPIPE) {
-		t.Errorf("got %d, %v; want 0, %v", n, err, syscall.EPIPE)
+		t.Errorf("got %d, %v, want 0, %v", n, err, syscall.EPIPE)
 	}
 }

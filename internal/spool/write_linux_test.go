@@ -40,7 +40,7 @@ func TestWriteToASocketOfPackets(t *testing.T) {
 	for name, s := range map[string]*Spool{"memory": inMemory, "file": inAFile(t, content)} {
 		got := throughSocket(t, func(w io.Writer) {
 			if n, err := s.WriteTo(w); n != int64(len(content)) || err != nil {
-				t.Errorf("%s: got %d, %v; want %d", name, n, err, len(content))
+				t.Errorf("%s: got %d, %v, want %d", name, n, err, len(content))
 			}
 		})
 		if !bytes.Equal(got, content) {

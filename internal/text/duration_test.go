@@ -38,7 +38,7 @@ func TestParseDuration(t *testing.T) {
 		"106751d23h47m16.854775807s": math.MaxInt64,
 	} {
 		if got, err := ParseDuration(text); err != nil || got != want {
-			t.Errorf("ParseDuration(%q) = %v, %v; want %v", text, got, err, want)
+			t.Errorf("ParseDuration(%q): got %v, %v, want %v", text, got, err, want)
 		}
 	}
 }
@@ -81,12 +81,12 @@ func TestParseDurationErrors(t *testing.T) {
 	} {
 		d, err := ParseDuration(text)
 		if err == nil {
-			t.Errorf("ParseDuration(%q) = %v; want an error", text, d)
+			t.Errorf("ParseDuration(%q): got %v, want an error", text, d)
 			continue
 		}
 		if got := err.Error(); !strings.HasPrefix(got, "parse duration: ") || !strings.Contains(got, want) ||
 			strings.Count(got, "\nhint: ") != 1 {
-			t.Errorf("ParseDuration(%q) says %q; want %q and one hint", text, got, want)
+			t.Errorf("ParseDuration(%q): got %q, want %q and one hint", text, got, want)
 		}
 	}
 }
@@ -114,7 +114,7 @@ func TestFormatDuration(t *testing.T) {
 		"-1.5s":   -1500 * time.Millisecond,
 	} {
 		if got := FormatDuration(d); got != want {
-			t.Errorf("FormatDuration(%d) = %q; want %q", d, got, want)
+			t.Errorf("FormatDuration(%d): got %q, want %q", d, got, want)
 		}
 	}
 	if got := FormatDuration(math.MinInt64); !strings.HasPrefix(got, "-") {
@@ -176,7 +176,7 @@ func TestDuration(t *testing.T) {
 	}
 	for _, tt := range tests {
 		if got := Duration(tt.d); got != tt.want {
-			t.Errorf("%d ns: %q, want %q", tt.d, got, tt.want)
+			t.Errorf("%d ns: got %q, want %q", tt.d, got, tt.want)
 		}
 	}
 }

@@ -23,7 +23,7 @@ func TestEscape(t *testing.T) {
 	}
 	for _, tt := range tests {
 		if got := Escape(tt.in); got != tt.want {
-			t.Errorf("Escape(%q) = %q, want %q", tt.in, got, tt.want)
+			t.Errorf("Escape(%q): got %q, want %q", tt.in, got, tt.want)
 		}
 	}
 }

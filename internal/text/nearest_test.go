@@ -13,7 +13,7 @@ func TestDistance(t *testing.T) {
 		{"kitten", "sitting", 3}, {"linaer", "linear", 2}, {"abc", "xyz", 3},
 	} {
 		if got := distance(row.a, row.b); got != row.want {
-			t.Errorf("distance(%q, %q) = %d; want %d", row.a, row.b, got, row.want)
+			t.Errorf("distance(%q, %q): got %d, want %d", row.a, row.b, got, row.want)
 		}
 	}
 }
