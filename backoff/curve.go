@@ -120,7 +120,8 @@ func (f family) curve(body string) (curve, error) {
 		return curve{}, err
 	}
 	if first := formula.at(1); cv.limit < first {
-		return curve{}, fmt.Errorf("the cap %s is below the first delay %s", text.FormatDuration(cv.limit), text.FormatDuration(first))
+		return curve{}, fmt.Errorf("the cap %s is below the first delay %s", text.FormatDuration(cv.limit),
+			text.FormatDuration(first))
 	}
 	return cv, nil
 }

@@ -55,17 +55,18 @@ func TestBase(t *testing.T) {
 		s := parse(t, row.curve, "")
 		for i, want := range row.first {
 			if got := s.Base(i + 1); got != sec(want) {
-				t.Errorf("%s: d(%d) = %v; want %v", row.curve, i+1, got, sec(want))
+				t.Errorf("%s: d(%d): got %v, want %v", row.curve, i+1, got, sec(want))
 			}
 		}
 		if got := s.Base(1e9); got != sec(row.at1e9) {
-			t.Errorf("%s: d(1e9) = %v; want %v", row.curve, got, sec(row.at1e9))
+			t.Errorf("%s: d(1e9): got %v, want %v", row.curve, got, sec(row.at1e9))
 		}
 		if got := s.Base(math.MaxInt); got < 0 || got > Max {
-			t.Errorf("%s: d(MaxInt) = %v", row.curve, got)
+			t.Errorf("%s: d(MaxInt): got %v, want 0 to Max", row.curve, got)
 		}
 		if s.Base(0) != s.Base(1) || s.Base(math.MinInt) != s.Base(1) {
-			t.Errorf("%s: an n below 1 does not count as 1", row.curve)
+			t.Errorf("%s: got %v and %v for n below 1, want d(1) %v", row.curve, s.Base(0), s.Base(math.MinInt),
+				s.Base(1))
 		}
 	}
 }
@@ -85,10 +86,10 @@ func TestBaseSaturates(t *testing.T) {
 	} {
 		s := parse(t, row.curve, "")
 		if got := s.Base(row.n); got != sec(row.last) {
-			t.Errorf("%s: d(%d) = %v; want %v", row.curve, row.n, got, sec(row.last))
+			t.Errorf("%s: d(%d): got %v, want %v", row.curve, row.n, got, sec(row.last))
 		}
 		if got := s.Base(row.n + 1); got != Max {
-			t.Errorf("%s: d(%d) = %v; want Max", row.curve, row.n+1, got)
+			t.Errorf("%s: d(%d): got %v, want Max", row.curve, row.n+1, got)
 		}
 	}
 }
@@ -123,7 +124,7 @@ func TestCanonicalCurve(t *testing.T) {
 	} {
 		s := parse(t, text, "")
 		if got := s.Curve(); got != want {
-			t.Errorf("Parse(%q).Curve() = %q; want %q", text, got, want)
+			t.Errorf("Parse(%q).Curve(): got %q, want %q", text, got, want)
 		}
 	}
 }
@@ -189,16 +190,16 @@ func TestCurveErrors(t *testing.T) {
 	}
 }
 
-// wantError wants one clear error: where, why, and one line that says how it is written.
+// wantError checks an error: its prefix, its reason, and a hint of one line.
 func wantError(t *testing.T, text string, err error, where, reason, hint string) {
 	t.Helper()
 	if err == nil {
-		t.Errorf("%.60q is read without an error; want %q", text, reason)
+		t.Errorf("%.60q: got no error, want %q", text, reason)
 		return
 	}
 	message, help, _ := strings.Cut(err.Error(), "\nhint: ")
 	if !strings.HasPrefix(message, where) || !strings.Contains(message, reason) || !strings.Contains(help, hint) ||
 		strings.Contains(help, "\n") {
-		t.Errorf("%.60q says %q; want %q, %q and the hint %q", text, err, where, reason, hint)
+		t.Errorf("%.60q: got %q, want %q, %q and the hint %q", text, err, where, reason, hint)
 	}
 }

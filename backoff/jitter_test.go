@@ -46,7 +46,7 @@ func TestJitter(t *testing.T) {
 		{"exp:1s", "decorrelated", 5, 100 * time.Millisecond, [3]float64{1, 1, 1}},
 		{"constant:0", "decorrelated", 5, 0, [3]float64{0, 0, 0}},
 
-		// The cap: the whole span moves down to end there, and keeps its width.
+		// With a cap the whole span moves down until it ends there, and keeps its width.
 		{"exp:10s..10s", "30%", 1, 0, [3]float64{4, 7, 10}},
 		{"exp:10s..12s", "50%", 1, 0, [3]float64{2, 7, 12}},
 		{"exp:10s..14s", "50%", 1, 0, [3]float64{4, 9, 14}},
@@ -62,13 +62,13 @@ func TestJitter(t *testing.T) {
 		{"exp:10s..20s", "add:5s*n", 1e9, 0, [3]float64{0, 10, 20}},
 		{"exp:10s..20s", "add:100000d..100000d*n", math.MaxInt, 0, [3]float64{20, 20, 20}},
 
-		// No cap: what reaches past Max is cut.
+		// Without a cap the span is cut off at Max.
 		{"constant:400d", "30%", 1, 0, [3]float64{0.7 * maxSeconds, 0.85 * maxSeconds, maxSeconds}},
 		{"constant:165d", "add:300d", 1, 0, [3]float64{165 * 86400, 265 * 86400, maxSeconds}},
 		{"constant:1s", "add:400d..401d*n", math.MaxInt, 0, [3]float64{maxSeconds, maxSeconds, maxSeconds}},
 		{"constant:0", "decorrelated", 5, math.MaxInt64, [3]float64{0, 0.5 * maxSeconds, maxSeconds}},
 
-		// Randomness of its own: buckets are continuous, Sidekiq's rand(10) is a whole number.
+		// Random curves: buckets are continuous, Sidekiq's rand(10) is a whole number.
 		{"buckets:3", "none", 1, 0, [3]float64{0, 4, 8}},
 		{"buckets:3", "none", 2, 0, [3]float64{1, 14, 27}},
 		{"buckets:3", "add:5s", 2, 0, [3]float64{1, 16.5, 32}},
@@ -80,7 +80,8 @@ func TestJitter(t *testing.T) {
 		for i, random := range []float64{0, 0.5, justUnder} {
 			got := s.Delay(row.n, Chance{Phase: 0.3, Prev: row.prev, Rand: always(random)})
 			if want := sec(row.want[i]); (got - want).Abs() > want/1e15 { // exact, but for what a float loses in months
-				t.Errorf("%s/%s: delay %d at %v = %v; want %v", row.curve, row.jitter, row.n, random, got, sec(row.want[i]))
+				t.Errorf("%s/%s: delay %d at %v: got %v, want %v",
+					row.curve, row.jitter, row.n, random, got, sec(row.want[i]))
 			}
 		}
 	}
@@ -91,27 +92,27 @@ func TestSidekiqDrawsWholeNumbers(t *testing.T) {
 	for i := range 1000 {
 		got := s.Delay(2, Chance{Rand: always(float64(i) / 1000)})
 		if want := sec(16 + float64(2*(i/100))); got != want {
-			t.Errorf("rand %d/1000: %v; want %v", i, got, want)
+			t.Errorf("rand %d/1000: got %v, want %v", i, got, want)
 		}
 	}
 }
 
-// A caller's bad random number must not become a bad delay.
+// A random number out of range must not make a bad delay.
 func TestChanceIsForcedIntoRange(t *testing.T) {
 	for _, jitter := range []string{"full", "phase"} {
 		s := parse(t, "constant:10s", jitter)
 		least, most := s.Bounds(1)
 		for x, want := range map[float64]time.Duration{-1: least, math.Inf(-1): least, 2: most, math.Inf(1): most} {
 			if got := s.Delay(1, Chance{Phase: x, Rand: always(x)}); got != want {
-				t.Errorf("%s at %v = %v; want %v", jitter, x, got, want)
+				t.Errorf("%s at %v: got %v, want %v", jitter, x, got, want)
 			}
 		}
 		if got := s.Delay(1, Chance{Phase: math.NaN(), Rand: always(math.NaN())}); got != least {
-			t.Errorf("%s at NaN = %v; want %v", jitter, got, least)
+			t.Errorf("%s at NaN: got %v, want %v", jitter, got, least)
 		}
 	}
 	if got := parse(t, "constant:10s", "full").Delay(1, Chance{}); got != 5*time.Second {
-		t.Errorf("without a Rand: %v; want the middle", got)
+		t.Errorf("without a Rand: got %v, want the middle", got)
 	}
 }
 
@@ -123,7 +124,7 @@ func TestCanonicalJitter(t *testing.T) {
 		"add:30s*n": "add:30s*n", "add:1s..5s*n": "add:1s..5s*n", "add:0": "add:0s",
 	} {
 		if got := parse(t, "exp:1s", text).Jitter(); got != want {
-			t.Errorf("jitter %q is written %q; want %q", text, got, want)
+			t.Errorf("jitter %q: got %q, want %q", text, got, want)
 		}
 	}
 }
@@ -170,7 +171,7 @@ func TestVariation(t *testing.T) {
 		for n, want := range row.want {
 			// Half of the last digit given, and the error of 20,000 samples.
 			if got := variation(s, n); math.Abs(got-want) > 0.0075 {
-				t.Errorf("%s/%s: CV of wait %d is %.4f; want %.2f", row.curve, row.jitter, n, got, want)
+				t.Errorf("%s/%s: variation of wait %d: got %.4f, want %.2f", row.curve, row.jitter, n, got, want)
 			}
 		}
 	}
@@ -189,7 +190,7 @@ func variation(s Spec, n int) float64 {
 }
 
 // At the cap the delays must be spread evenly over the moved span: no tenth may hold more than its share.
-func TestNothingClumpsAtTheCap(t *testing.T) {
+func TestDelaysAtTheCapAreSpread(t *testing.T) {
 	s := parse(t, "exp:10s..10s", "30%")
 	var tenths [10]int
 	const samples = 20_000
@@ -200,7 +201,7 @@ func TestNothingClumpsAtTheCap(t *testing.T) {
 	}
 	for i, count := range tenths {
 		if count < 1800 || count > 2200 {
-			t.Errorf("tenth %d holds %d of %d delays", i, count, samples)
+			t.Errorf("tenth %d: got %d of %d delays, want 1800 to 2200", i, count, samples)
 		}
 	}
 }
@@ -220,17 +221,17 @@ func TestPhase(t *testing.T) {
 		{"constant:0", 2, [3]float64{0, 0, 0}},
 		{"linear:4s+5s", 2, [3]float64{4, 6, 9}},
 
-		// A list that falls: r < 1, and the wait runs from the longer delay to the shorter.
+		// With a falling list r < 1, and the wait lies between the longer delay and the shorter.
 		{"list:10s,2.5s", 1, [3]float64{5, 11.666666667, 15}},
 		{"list:10s,2.5s", 2, [3]float64{10, 5, 2.5}},
 
-		// Where one of the two is 0 the way between them is linear.
+		// If one of the two is 0, the wait between them is linear.
 		{"list:0s,10s", 1, [3]float64{0, 0, 0}},
 		{"list:0s,10s", 2, [3]float64{0, 5, 10}},
 		{"list:10s,0s", 1, [3]float64{5, 10, 15}},
 		{"list:10s,0s", 2, [3]float64{10, 5, 0}},
 
-		// The first wait reaches to 1.5·d(1): under a cap its whole span moves down.
+		// The first wait is up to 1.5·d(1): with a cap its whole span moves down.
 		{"exp:10s..12.1s", 1, [3]float64{2.1, 6.861904762, 12.1}},
 		{"exp:10s..10s", 1, [3]float64{0, 5, 10}},
 		{"exp:10s..15s", 1, [3]float64{5, 9.494897428, 15}},
@@ -240,13 +241,13 @@ func TestPhase(t *testing.T) {
 		for i, u := range []float64{0, 0.5, justUnder} {
 			got := s.Delay(row.n, Chance{Phase: u, Rand: always(0.9)})
 			if got != sec(row.want[i]) {
-				t.Errorf("%s: delay %d at phase %v = %v; want %v", row.curve, row.n, u, got, sec(row.want[i]))
+				t.Errorf("%s: delay %d at phase %v: got %v, want %v", row.curve, row.n, u, got, sec(row.want[i]))
 			}
 		}
 	}
 }
 
-// Where d(n) = d(n−1) the phase counts for nothing and chance parts neighbours.
+// If d(n) = d(n−1), the phase has no effect, and random numbers spread the tasks.
 func TestPhaseOnTheFlat(t *testing.T) {
 	for curve, n := range map[string]int{
 		"constant:10s": 2, "exp:1s..10s": 6, "list:1s,10s": 3, "exp:10s*1": 7, "fib:10s": 2, "exp:10s..10s": 2,
@@ -255,16 +256,15 @@ func TestPhaseOnTheFlat(t *testing.T) {
 		for random, want := range map[float64]float64{0: 8, 0.5: 9, justUnder: 10} {
 			for _, u := range []float64{0, 0.7, justUnder} {
 				if got := s.Delay(n, Chance{Phase: u, Rand: always(random)}); got != sec(want) {
-					t.Errorf("%s: delay %d at %v = %v; want %v", curve, n, random, got, sec(want))
+					t.Errorf("%s: delay %d at %v: got %v, want %v", curve, n, random, got, sec(want))
 				}
 			}
 		}
 	}
 }
 
-// The promise of phase: on a geometric curve all the retries of all the tasks, in the order of time, are evenly spread
-// on a logarithmic axis, with no gap and no seam where one wave ends and the next begins. The axis starts at
-// d(1)·(½ − 1/(r − 1)): seen from there, each retry is r^(1/tasks) times as late as the one before it.
+// On a geometric curve the retries of all tasks are evenly spread on a logarithmic axis, without a gap between two
+// waves. The axis starts at d(1)·(½ − 1/(r − 1)): from there, each retry is r^(1/tasks) times as late as the one before.
 func TestPhaseTiles(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		first := rapid.Float64Range(1, 100).Draw(t, "first")
@@ -279,11 +279,11 @@ func TestPhaseTiles(t *testing.T) {
 		for i := 1; i < len(times); i++ {
 			a, b := times[i-1], times[i]
 			if got := (b.at.Seconds() - origin) / (a.at.Seconds() - origin); math.Abs(got-step) > 1e-6 {
-				t.Fatalf("retry %d of phase %v comes %v times as late as retry %d of phase %v; want %v",
-					b.n, b.phase, got, a.n, a.phase, step)
+				t.Fatalf("retry %d of phase %v after retry %d of phase %v: got %v times as late, want %v",
+					b.n, b.phase, a.n, a.phase, got, step)
 			}
 			if i%tasks == 0 && (a.n != i/tasks || b.n != i/tasks+1) {
-				t.Fatalf("after %d retries wave %d gives way to wave %d", i, a.n, b.n)
+				t.Fatalf("after %d retries: got wave %d, then %d, want %d, then %d", i, a.n, b.n, i/tasks, i/tasks+1)
 			}
 		}
 	})
@@ -295,7 +295,7 @@ type retryTime struct {
 	phase float64
 }
 
-// retryTimes are the retries of tasks that failed together, their phases evenly spread.
+// retryTimes returns the retries of tasks that failed at the same time, with evenly spread phases.
 func retryTimes(s Spec, tasks, retries int) []retryTime {
 	var all []retryTime
 	for i := range tasks {
@@ -308,16 +308,16 @@ func retryTimes(s Spec, tasks, retries int) []retryTime {
 	return all
 }
 
-// geometric must not lose its digits where the curve is all but flat.
+// geometric must be exact for a curve that is almost flat.
 func TestGeometricNearOne(t *testing.T) {
 	for _, r := range []time.Duration{1, 10, 1000, 1e6} {
 		got := geometric(1e15, 1e15+r, 0.5)
 		want := 0.5 - float64(r)/1e15/8 // (r^½ − 1)/(r − 1) = ½ − (r − 1)/8 + …
 		if math.Abs(got-want) > 1e-12 {
-			t.Errorf("r = 1 + %de-15: %.15f; want %.15f", r, got, want)
+			t.Errorf("r = 1 + %de-15: got %.15f, want %.15f", r, got, want)
 		}
 	}
 	if got := geometric(364*24*time.Hour, 364*24*time.Hour+1, 0.3); got != 0.3 { // a difference that a float can't see
-		t.Errorf("a nanosecond more than 364 days: %v; want 0.3", got)
+		t.Errorf("a nanosecond more than 364 days: got %v, want 0.3", got)
 	}
 }

@@ -39,7 +39,7 @@ func growing(t *rapid.T) (string, time.Duration) {
 	return curve + ".." + text.FormatDuration(limit), limit
 }
 
-// anyCurve draws from all curves; own says that it has randomness of its own.
+// anyCurve draws from all curves; own reports whether the curve uses random numbers.
 func anyCurve(t *rapid.T) (curve string, limit time.Duration, own bool) {
 	switch rapid.SampledFrom([]string{"growing", "growing", "list", "buckets", "sidekiq"}).Draw(t, "kind") {
 	case "list":
@@ -87,25 +87,25 @@ func TestDelaysKeepTheirBounds(t *testing.T) {
 
 		least, most := s.Bounds(n)
 		if least < 0 || most < least || most > min(limit, Max) {
-			t.Fatalf("the bounds are [%v, %v], the cap is %v", least, most, limit)
+			t.Fatalf("got bounds [%v, %v], want them from 0 to the cap %v", least, most, limit)
 		}
 		if got := s.Delay(n, chance(t, prev)); got < least || got > most {
-			t.Fatalf("the delay %v is outside [%v, %v]", got, least, most)
+			t.Fatalf("got delay %v, want [%v, %v]", got, least, most)
 		}
 		if d := s.Base(n); d < 0 || d > min(limit, Max) {
-			t.Fatalf("d(%d) = %v, the cap is %v", n, d, limit)
+			t.Fatalf("d(%d): got %v, want at most the cap %v", n, d, limit)
 		}
 	})
 }
 
-// Whatever history a caller brings, a server's delay of years too, the cap holds.
+// The cap holds for any previous delay, also for years that a server asked for.
 func TestAnyHistoryKeepsTheCap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		curve, limit := growing(t)
 		s := parse(t, curve, "decorrelated")
 		prev := time.Duration(rapid.Int64().Draw(t, "prev"))
 		if got := s.Delay(anyRetry(t), chance(t, prev)); got < s.Base(1) || got > min(limit, Max) {
-			t.Fatalf("after %v the delay is %v, the cap is %v", prev, got, limit)
+			t.Fatalf("after %v: got delay %v, want at most the cap %v", prev, got, limit)
 		}
 	})
 }
@@ -115,7 +115,7 @@ func TestBaseNeverFalls(t *testing.T) {
 		curve, _ := growing(t)
 		s, n := parse(t, curve, ""), anyRetry(t)
 		if n < math.MaxInt && s.Base(n+1) < s.Base(n) {
-			t.Fatalf("d(%d) = %v, then %v", n, s.Base(n), s.Base(n+1))
+			t.Fatalf("d(%d): got %v, want at least %v", n+1, s.Base(n+1), s.Base(n))
 		}
 	})
 }
@@ -125,7 +125,7 @@ func TestNoneIsTheBase(t *testing.T) {
 		curve, _ := growing(t)
 		s, n := parse(t, curve, "none"), anyRetry(t)
 		if got := s.Delay(n, chance(t, 0)); got != s.Base(n) {
-			t.Fatalf("delay %d is %v; want %v", n, got, s.Base(n))
+			t.Fatalf("delay %d: got %v, want %v", n, got, s.Base(n))
 		}
 	})
 }
@@ -140,18 +140,18 @@ func TestSpecsComeBack(t *testing.T) {
 	})
 }
 
-// comesBack says how s differs from what its canonical text gives.
+// comesBack returns an error if the canonical text of s is not parsed as s.
 func comesBack(s Spec, n int) error {
 	again, err := Parse(s.Curve(), s.Jitter())
 	if err != nil {
 		return err
 	}
 	if again.Curve() != s.Curve() || again.Jitter() != s.Jitter() {
-		return fmt.Errorf("%s/%s comes back as %s/%s", s.Curve(), s.Jitter(), again.Curve(), again.Jitter())
+		return fmt.Errorf("parsed again: got %s/%s, want %s/%s", again.Curve(), again.Jitter(), s.Curve(), s.Jitter())
 	}
 	c := Chance{Phase: 0.3, Prev: time.Minute, Rand: always(0.7)}
 	if a, b := s.Delay(n, c), again.Delay(n, c); a != b || s.Base(n) != again.Base(n) {
-		return fmt.Errorf("%s/%s: delay %d is %v, then %v", s.Curve(), s.Jitter(), n, a, b)
+		return fmt.Errorf("%s/%s parsed again: delay %d: got %v, want %v", s.Curve(), s.Jitter(), n, b, a)
 	}
 	return nil
 }
@@ -177,14 +177,14 @@ func FuzzParse(f *testing.F) {
 		least, most := s.Bounds(n)
 		got := s.Delay(n, Chance{Phase: 0.3, Rand: always(0.7)})
 		if least < 0 || got < least || got > most || most > Max {
-			t.Fatalf("delay %d is %v in [%v, %v]", n, got, least, most)
+			t.Fatalf("delay %d: got %v, want it in [%v, %v]", n, got, least, most)
 		}
 	})
 }
 
 func wantHint(t *testing.T, err error) {
 	if strings.Count(err.Error(), "\nhint: ") != 1 {
-		t.Fatalf("the error %q has no hint", err)
+		t.Fatalf("got error %q, want one with a hint", err)
 	}
 }
 
@@ -196,7 +196,7 @@ func parse(t rapid.TB, curve, jitter string) Spec {
 	t.Helper()
 	s, err := Parse(curve, jitter)
 	if err != nil {
-		t.Fatalf("Parse(%q, %q): %v", curve, jitter, err)
+		t.Fatalf("Parse(%q, %q): got error %v, want none", curve, jitter, err)
 	}
 	return s
 }
@@ -207,7 +207,8 @@ func sec(x float64) time.Duration { return time.Duration(math.Round(x * 1e9)) }
 // anyDuration draws durations of every order of magnitude up to most.
 func anyDuration(most time.Duration) *rapid.Generator[time.Duration] {
 	upTo := func(d time.Duration) *rapid.Generator[time.Duration] {
-		return rapid.Map(rapid.Int64Range(0, int64(min(d, most))), func(n int64) time.Duration { return time.Duration(n) })
+		return rapid.Map(rapid.Int64Range(0, int64(min(d, most))),
+			func(n int64) time.Duration { return time.Duration(n) })
 	}
 	return rapid.OneOf(upTo(time.Second), upTo(time.Hour), upTo(most))
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/10f93571/retry/internal/text"
 )
 
-func TestImpliedJitter(t *testing.T) {
+func TestDefaultJitter(t *testing.T) {
 	for curve, want := range map[string]string{
 		"constant:5s": "phase", "exp:1s..30s": "phase", "list:1s,2s": "phase", "buckets:3": "none",
 		"sidekiq": "none", "zizq": "add:30s*n", "aws": "full", "grpc": "20%", "lock-busy": "30%",
 	} {
 		if got := parse(t, curve, "").Jitter(); got != want {
-			t.Errorf("%s has the jitter %s of its own; want %s", curve, got, want)
+			t.Errorf("%s: got jitter %s, want %s", curve, got, want)
 		}
 	}
 	if got := parse(t, "zizq", "equal").Jitter(); got != "equal" {
-		t.Errorf("zizq with the jitter equal has %s", got)
+		t.Errorf("zizq with the jitter equal: got %s, want equal", got)
 	}
 }
 
@@ -36,19 +36,19 @@ func TestWith(t *testing.T) {
 		{[2]string{"buckets:3", ""}, [2]string{"", "add:5s"}, "buckets:3/add:5s"},
 		{[2]string{"sidekiq", "add:5s"}, [2]string{"", "none"}, "sidekiq/none"},
 
-		// An explicit jitter stays where it fits.
+		// A given jitter stays if it fits.
 		{[2]string{"exp:1s", "full"}, [2]string{"fib:1s", ""}, "fib:1s/full"},
 		{[2]string{"exp:1s", "add:5s"}, [2]string{"buckets:3", ""}, "buckets:3/add:5s"},
 		{[2]string{"exp:1s", "none"}, [2]string{"buckets:3", ""}, "buckets:3/none"},
 		{[2]string{"buckets:3", "none"}, [2]string{"exp:1s", ""}, "exp:1s/none"},
 
-		// An implied one gives way to the new curve's own.
+		// A default jitter is replaced by the default of the new curve.
 		{[2]string{"exp:1s", ""}, [2]string{"buckets:3", ""}, "buckets:3/none"},
 		{[2]string{"buckets:3", ""}, [2]string{"exp:1s", ""}, "exp:1s/phase"},
 		{[2]string{"zizq", ""}, [2]string{"exp:1s", ""}, "exp:1s/phase"},
 		{[2]string{"exp:1s", ""}, [2]string{"aws", ""}, "exp:1s..20s/full"},
 
-		// A preset brings its own, over an explicit one too.
+		// A preset brings its own jitter, which also replaces a given one.
 		{[2]string{"exp:1s", "full"}, [2]string{"zizq", ""}, "poly:15s+n^4/add:30s*n"},
 		{[2]string{"exp:1s", "full"}, [2]string{"sidekiq", ""}, "sidekiq/none"},
 		{[2]string{"exp:1s", "full"}, [2]string{"zizq", "equal"}, "poly:15s+n^4/equal"},
@@ -56,12 +56,13 @@ func TestWith(t *testing.T) {
 		from := parse(t, row.from[0], row.from[1])
 		got, err := from.With(row.with[0], row.with[1])
 		if err != nil || got.Curve()+"/"+got.Jitter() != row.want {
-			t.Errorf("%v with %v is %s/%s, %v; want %s", row.from, row.with, got.Curve(), got.Jitter(), err, row.want)
+			t.Errorf("%v with %v: got %s/%s, error %v, want %s", row.from, row.with, got.Curve(), got.Jitter(), err,
+				row.want)
 		}
 	}
 }
 
-// What With brought in counts as asked for or as implied, as it would have in Parse.
+// A jitter given to With counts as given, like one given to Parse.
 func TestWithTwice(t *testing.T) {
 	for _, row := range []struct {
 		jitter string
@@ -77,35 +78,35 @@ func TestWithTwice(t *testing.T) {
 		for _, step := range row.steps {
 			var err error
 			if s, err = s.With(step[0], step[1]); err != nil {
-				t.Fatalf("%v: %v", row.steps, err)
+				t.Fatalf("%v: got error %v, want none", row.steps, err)
 			}
 		}
 		if got := s.Curve() + "/" + s.Jitter(); got != row.want {
-			t.Errorf("%v ends at %s; want %s", row.steps, got, row.want)
+			t.Errorf("%v: got %s, want %s", row.steps, got, row.want)
 		}
 	}
 }
 
-func TestMisfits(t *testing.T) {
+func TestJitterDoesNotFit(t *testing.T) {
 	for _, curve := range []string{"buckets:3", "sidekiq"} {
 		for _, jitter := range []string{"full", "equal", "decorrelated", "phase", "30%"} {
 			_, parsed := Parse(curve, jitter)
 			_, added := parse(t, curve, "").With("", jitter)
 			for _, err := range []error{parsed, added} {
 				if !errors.Is(err, errOwnRandomness) {
-					t.Errorf("%s with %s: %v", curve, jitter, err)
+					t.Errorf("%s with %s: got error %v, want %v", curve, jitter, err, errOwnRandomness)
 					continue
 				}
 				for _, part := range []string{curve, jitter, "\nhint: ", "add:5s"} {
 					if !strings.Contains(err.Error(), part) {
-						t.Errorf("%s with %s says %q without %q", curve, jitter, err, part)
+						t.Errorf("%s with %s: got %q, want %q in it", curve, jitter, err, part)
 					}
 				}
 			}
 		}
 	}
 	if _, err := parse(t, "exp:1s", "full").With("buckets:3", ""); !errors.Is(err, errOwnRandomness) {
-		t.Errorf("an explicit jitter that does not fit the new curve: %v", err)
+		t.Errorf("a given jitter that does not fit the new curve: got %v, want %v", err, errOwnRandomness)
 	}
 }
 
@@ -113,11 +114,12 @@ func TestWithErrors(t *testing.T) {
 	s := parse(t, "exp:1s", "full")
 	for _, with := range [][2]string{{"exp:", ""}, {"exp:", "full"}, {"", "ful"}, {"exp:2s", "ful"}} {
 		if got, err := s.With(with[0], with[1]); err == nil || got.Curve() != "constant:0s" {
-			t.Errorf("With(%q, %q) = %s, %v", with[0], with[1], got.Curve(), err)
+			t.Errorf("With(%q, %q): got %s, error %v, want the zero Spec and an error", with[0], with[1], got.Curve(),
+				err)
 		}
 	}
 	if s.Curve() != "exp:1s" || s.Jitter() != "full" {
-		t.Errorf("With changed its receiver to %s/%s", s.Curve(), s.Jitter())
+		t.Errorf("receiver of With: got %s/%s, want exp:1s/full", s.Curve(), s.Jitter())
 	}
 }
 
@@ -145,26 +147,27 @@ func TestBounds(t *testing.T) {
 		{"sidekiq", "add:5s", 1, 15, 29},
 		{"exp:1s", "full", math.MaxInt, 0, maxSeconds},
 	} {
-		if least, most := parse(t, row.curve, row.jitter).Bounds(row.n); least != sec(row.least) || most != sec(row.most) {
-			t.Errorf("%s/%s: wait %d is in [%v, %v]; want [%v, %v]",
+		if least, most := parse(t, row.curve, row.jitter).Bounds(row.n); least != sec(row.least) ||
+			most != sec(row.most) {
+			t.Errorf("%s/%s: bounds of delay %d: got [%v, %v], want [%v, %v]",
 				row.curve, row.jitter, row.n, least, most, sec(row.least), sec(row.most))
 		}
 	}
 }
 
-// A Spec that was never parsed waits for nothing, and can be completed.
+// The zero Spec waits 0, and With completes it.
 func TestZeroSpec(t *testing.T) {
 	var s Spec
 	least, most := s.Bounds(3)
 	if s.Curve() != "constant:0s" || s.Jitter() != "none" || s.Base(3)+s.Delay(3, Chance{})+least+most != 0 {
-		t.Errorf("the zero Spec is %s/%s", s.Curve(), s.Jitter())
+		t.Errorf("the zero Spec: got %s/%s, want constant:0s/none", s.Curve(), s.Jitter())
 	}
 	got, err := s.With("exp:1s", "")
 	if err != nil || got.Jitter() != "phase" || got.Base(2) != 2*time.Second {
-		t.Errorf("the zero Spec with exp:1s is %s/%s, %v", got.Curve(), got.Jitter(), err)
+		t.Errorf("the zero Spec with exp:1s: got %s/%s, error %v, want exp:1s/phase", got.Curve(), got.Jitter(), err)
 	}
 	if got, err = s.With("", "full"); err != nil || got.Jitter() != "full" {
-		t.Errorf("the zero Spec with full is %s/%s, %v", got.Curve(), got.Jitter(), err)
+		t.Errorf("the zero Spec with full: got %s/%s, error %v, want constant:0s/full", got.Curve(), got.Jitter(), err)
 	}
 }
 
@@ -185,10 +188,10 @@ func TestNanosecondsPastAFloat(t *testing.T) {
 	const d = 200*24*time.Hour + 3
 	txt := "exp:" + text.FormatDuration(d)
 	if got := parse(t, txt, "none").Base(1); got != d {
-		t.Errorf("%s: d(1) = %d; want %d", txt, got, d)
+		t.Errorf("%s: d(1): got %d, want %d", txt, got, d)
 	}
 	if got := parse(t, txt+".."+text.FormatDuration(d), "full").Delay(1, Chance{Rand: always(1)}); got != d {
-		t.Errorf("%s under a cap of as much: %d; want %d", txt, got, d)
+		t.Errorf("%s with the same cap: got %d, want %d", txt, got, d)
 	}
 }
 
@@ -211,7 +214,8 @@ var originals = map[string]pinned{
 		{1311, 1311, 1491}, {2416, 2416, 2626}, {4111, 4111, 4351}, {6576, 6576, 6846}, {10015, 10015, 10315},
 	}, [3]float64{2154020, 2158895, 2163770}}, // 25.0 days
 	"aws": {"exp:1s..20s", "full", 3, [10][3]float64{
-		{1, 0, 1}, {2, 0, 2}, {4, 0, 4}, {8, 0, 8}, {16, 0, 16}, {20, 0, 20}, {20, 0, 20}, {20, 0, 20}, {20, 0, 20}, {20, 0, 20},
+		{1, 0, 1}, {2, 0, 2}, {4, 0, 4}, {8, 0, 8}, {16, 0, 16}, {20, 0, 20}, {20, 0, 20}, {20, 0, 20}, {20, 0, 20},
+		{20, 0, 20},
 	}, [3]float64{0, 1.5, 3}},
 	"grpc": {"exp:1s*1.6..2m", "20%", 5, [10][3]float64{
 		{1, 0.8, 1.2}, {1.6, 1.28, 1.92}, {2.56, 2.048, 3.072}, {4.096, 3.2768, 4.9152}, {6.5536, 5.24288, 7.86432},
@@ -228,20 +232,21 @@ func TestPresetsReproduceTheirOriginals(t *testing.T) {
 	for _, p := range Presets() {
 		want := originals[p.Name]
 		if p.Curve != want.curve || p.Jitter != want.jitter || p.Attempts != want.attempts || p.Source == "" {
-			t.Errorf("%s is %+v", p.Name, p)
+			t.Errorf("%s: got %+v, want %+v", p.Name, p, want)
 		}
 		s := parse(t, p.Name, "")
 		if s.Curve() != want.curve || s.Jitter() != want.jitter {
-			t.Errorf("%s is parsed as %s/%s; want %s/%s", p.Name, s.Curve(), s.Jitter(), want.curve, want.jitter)
+			t.Errorf("%s: got %s/%s, want %s/%s", p.Name, s.Curve(), s.Jitter(), want.curve, want.jitter)
 		}
 		for i, d := range want.delays {
 			least, most := s.Bounds(i + 1)
 			if base := s.Base(i + 1); base != sec(d[0]) || least != sec(d[1]) || most != sec(d[2]) {
-				t.Errorf("%s: delay %d is %v in [%v, %v]; want %v s", p.Name, i+1, base, least, most, d)
+				t.Errorf("%s: delay %d: got %v in [%v, %v], want %v s", p.Name, i+1, base, least, most, d)
 			}
 		}
-		if least, mean, most := window(s, want.attempts-1); least != want.window[0] || mean != want.window[1] || most != want.window[2] {
-			t.Errorf("%s: its window is %v, %v, %v s; want %v s", p.Name, least, mean, most, want.window)
+		if least, mean, most := window(s, want.attempts-1); least != want.window[0] || mean != want.window[1] ||
+			most != want.window[2] {
+			t.Errorf("%s: window: got %v, %v, %v s, want %v s", p.Name, least, mean, most, want.window)
 		}
 	}
 }
@@ -262,18 +267,19 @@ func TestPresetsAreFreshAndInOrder(t *testing.T) {
 	first := Presets()
 	for i, name := range []string{"sidekiq", "zizq", "aws", "grpc", "lock-busy"} {
 		if first[i].Name != name || len(first) != 5 {
-			t.Errorf("preset %d of %d is %s; want %s", i, len(first), first[i].Name, name)
+			t.Errorf("preset %d of %d: got %s, want %s", i, len(first), first[i].Name, name)
 		}
 	}
 	first[0].Curve = "constant:0s"
 	if got := parse(t, "sidekiq", "").Curve(); got != "sidekiq" {
-		t.Errorf("a caller's change reached the presets: sidekiq is %s", got)
+		t.Errorf("sidekiq after a change by a caller: got %s, want sidekiq", got)
 	}
 }
 
 func BenchmarkParse(b *testing.B) {
 	for _, of := range []struct{ curve, jitter string }{
-		{"exp:1s..1m", ""}, {"constant:0", "none"}, {"poly:15s+n^4", "add:30s*n"}, {"list:1s,5s,1m", "30%"}, {"sidekiq", ""},
+		{"exp:1s..1m", ""}, {"constant:0", "none"}, {"poly:15s+n^4", "add:30s*n"}, {"list:1s,5s,1m", "30%"},
+		{"sidekiq", ""},
 	} {
 		b.Run(of.curve+" "+of.jitter, func(b *testing.B) {
 			b.ReportAllocs()

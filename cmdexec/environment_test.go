@@ -13,7 +13,8 @@ func TestEnviron(t *testing.T) {
 	last := func(o task.Outcome) task.Task {
 		return task.Task{Last: task.Attempt{Number: 1, Outcome: o}}
 	}
-	others := []string{"RETRY_STATE_DIR=/s", "RETRY_ATTEMPTS=3", "EMPTY=", "ODD", "=X=y", "BYTES=\xff\n", "retry_attempt=x"}
+	others := []string{"RETRY_STATE_DIR=/s", "RETRY_ATTEMPTS=3", "EMPTY=", "ODD", "=X=y", "BYTES=\xff\n",
+		"retry_attempt=x"}
 	tests := []struct {
 		name    string
 		environ []string
@@ -52,7 +53,8 @@ func TestEnviron(t *testing.T) {
 		{
 			name: "those of an outer retry",
 			environ: []string{
-				"A=1", "RETRY_TASK_ID=outer", "RETRY_ATTEMPT=9", "RETRY_MAX_ATTEMPTS=9", "B=2", "RETRY_IDEMPOTENCY_KEY=outer",
+				"A=1", "RETRY_TASK_ID=outer", "RETRY_ATTEMPT=9", "RETRY_MAX_ATTEMPTS=9", "B=2",
+				"RETRY_IDEMPOTENCY_KEY=outer",
 				"RETRY_LAST_EXIT=9", "RETRY_DEADLINE=2026-01-02T03:04:05Z", "RETRY_ATTEMPT=8",
 				"RETRY_OUTER_TASKS=outermost", "RETRY_STATUS=FAILED",
 			},

@@ -136,7 +136,8 @@ func helperExecute() error {
 		}
 	}
 	e := Executor{
-		Stdin: &stdio.InheritedStdin{File: os.Stdin}, Output: stdio.Output{Stdout: os.Stdout, Stderr: os.Stderr}, Env: os.Environ(),
+		Stdin: &stdio.InheritedStdin{File: os.Stdin}, Output: stdio.Output{Stdout: os.Stdout, Stderr: os.Stderr},
+		Env: os.Environ(),
 	}
 	o := e.Execute(context.Background(), &task.Task{Command: os.Args[1:]}, runner.Call{Number: 1, Signals: heard})
 	runtime.KeepAlive(file)

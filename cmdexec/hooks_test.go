@@ -91,7 +91,8 @@ func TestHookKnowsTheTask(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := newHookRig(t)
-			r.hooks.Executor.Env = append(os.Environ(), "RETRY_STATUS=outer", "RETRY_LAST_EXIT=outer", "RETRY_ATTEMPT=outer")
+			r.hooks.Executor.Env = append(os.Environ(), "RETRY_STATUS=outer", "RETRY_LAST_EXIT=outer",
+				"RETRY_ATTEMPT=outer")
 			tt.change(&r.task)
 			r.prints(all, strings.Join(strings.Fields(tt.want), "\n")+"\n")
 		})
@@ -200,7 +201,8 @@ func TestHookLeavesADaemon(t *testing.T) {
 	r := newHookRig(t)
 	read, write := pipe(t)
 	r.hooks.Stderr = write
-	if sig, err := r.run("sh -c 'while :; do sleep 0.02; echo there || exit; done' & exit 0"); sig != nil || err != nil {
+	if sig, err := r.run("sh -c 'while :; do sleep 0.02; echo there || exit; done' & exit 0"); sig != nil ||
+		err != nil {
 		t.Errorf("%v, %v", sig, err)
 	}
 	expectText(t, read, "there\n")

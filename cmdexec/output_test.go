@@ -61,7 +61,8 @@ func checkText(t *testing.T, what, got, want string) {
 		return
 	}
 	if len(got)+len(want) > 200 {
-		t.Errorf("%s: got %d bytes, want %d; the same up to byte %d", what, len(got), len(want), commonPrefix(got, want))
+		t.Errorf("%s: got %d bytes, want %d; the same up to byte %d", what, len(got), len(want),
+			commonPrefix(got, want))
 		return
 	}
 	t.Errorf("%s: got %q, want %q", what, got, want)
@@ -212,7 +213,8 @@ func TestCapturedIsPassedOnAsItComes(t *testing.T) {
 }
 
 func TestCapturesTheEnd(t *testing.T) {
-	tests := map[string]int{"less": task.StoredTail - 1, "just that": task.StoredTail, "more": task.StoredTail + 1, "much": len(bigText)}
+	tests := map[string]int{"less": task.StoredTail - 1, "just that": task.StoredTail, "more": task.StoredTail + 1,
+		"much": len(bigText)}
 	for name, size := range tests {
 		t.Run(name, func(t *testing.T) {
 			text := bigText[:size]
@@ -354,7 +356,8 @@ func TestOtherBrokenPipesAreTriedAgain(t *testing.T) {
 func TestReaderOfHeldOutputIsGone(t *testing.T) {
 	for _, code := range heldScripts {
 		r := script(t, code)
-		r.executor.Output.Mode, r.executor.Output.Temporary, r.task.Status = task.OutputFinal, temporary(t), task.Succeeded
+		r.executor.Output.Mode, r.executor.Output.Temporary, r.task.Status = task.OutputFinal, temporary(t),
+			task.Succeeded
 		r.closeReader()
 		if o := r.start().end(); o.Exit != 0 || !errors.Is(r.lost, syscall.EPIPE) {
 			t.Errorf("got %+v, error %v; want exit 0, error %v", o, r.lost, syscall.EPIPE)
@@ -442,7 +445,8 @@ func TestOutgrown(t *testing.T) {
 			r.withStdin(&stdio.InheritedStdin{File: fileWith(t, text)}).task.Status = task.Pending
 			got := r.start().end()
 			if calls.calls != tt.want || got.Final != (tt.want > 0) || got.Exit != 0 {
-				t.Errorf("got %d calls, final %v, exit %d; want %d calls, exit 0", calls.calls, got.Final, got.Exit, tt.want)
+				t.Errorf("got %d calls, final %v, exit %d; want %d calls, exit 0", calls.calls, got.Final, got.Exit,
+					tt.want)
 			}
 			out, err := text[:chunk]+text[2*chunk:3*chunk], text[chunk:2*chunk]+text[3*chunk:]
 			if tt.want == 0 {

@@ -83,7 +83,8 @@ func TestLeavesNothingBehind(t *testing.T) {
 }
 
 func executeOnce(t *testing.T, name string) {
-	e := Executor{Stdin: &stdio.InheritedStdin{File: os.Stdin}, Output: stdio.Output{Stdout: os.Stdout, Stderr: os.Stderr}}
+	e := Executor{Stdin: &stdio.InheritedStdin{File: os.Stdin},
+		Output: stdio.Output{Stdout: os.Stdout, Stderr: os.Stderr}}
 	e.Execute(t.Context(), &task.Task{Command: []string{name}}, runner.Call{Number: 1})
 }
 

@@ -64,7 +64,8 @@ func newRig(t *testing.T, argv ...string) *rig {
 	return &rig{
 		T: t,
 		executor: Executor{
-			Stdin: &stdio.InheritedStdin{File: stdin}, Output: stdio.Output{Stdout: stdout, Stderr: null}, Env: os.Environ(),
+			Stdin: &stdio.InheritedStdin{File: stdin}, Output: stdio.Output{Stdout: stdout, Stderr: null},
+			Env:        os.Environ(),
 			OnTerminal: func() bool { return true },
 		},
 		task: task.Task{
@@ -101,7 +102,8 @@ func (r *rig) start() *rig {
 	r.cancel = cancel
 	go func() {
 		defer close(r.ended)
-		r.outcome = r.executor.Execute(ctx, &r.task, runner.Call{Number: r.number, Signals: r.signals, Started: r.started})
+		r.outcome = r.executor.Execute(ctx, &r.task,
+			runner.Call{Number: r.number, Signals: r.signals, Started: r.started})
 		r.stopped, r.lost = r.executor.Flush(&r.task, r.signals)
 		_ = r.executor.Output.Stdout.Close()
 	}()

@@ -117,7 +117,8 @@ func TestStartFailures(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t, tt.command)
 			r.executor.Dir = tt.dir
-			exit := map[task.ErrorClass]int{task.ErrorNotFound: 127, task.ErrorNotExecutable: 126, task.ErrorStart: 125}[tt.want]
+			exit := map[task.ErrorClass]int{task.ErrorNotFound: 127, task.ErrorNotExecutable: 126,
+				task.ErrorStart: 125}[tt.want]
 			r.start().check(task.Outcome{Exit: exit, Error: tt.want, Message: tt.message})
 			if code := r.outcome.ExitCode(); code != exit {
 				t.Errorf("exit code: got %d, want %d", code, exit)

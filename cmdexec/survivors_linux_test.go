@@ -268,7 +268,8 @@ func TestSharedGroupHasOthers(t *testing.T) {
 	defer func() { _, _ = other.Process.Kill(), other.Wait() }()
 	l := startOrphans(t, true, 1, sleeper+" env -u RETRY_TASK_ID sleep 60 & echo $! >&2")
 	want := fmt.Sprintf("process %d", l.pids[0])
-	testkit.Eventually(t, "env has cleared what it starts with", func() bool { return l.find(proc.Survivors{}) == want })
+	testkit.Eventually(t, "env has cleared what it starts with",
+		func() bool { return l.find(proc.Survivors{}) == want })
 	l.task.ID = "another"
 	l.checkFound("")
 }

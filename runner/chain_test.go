@@ -65,11 +65,13 @@ func TestAChainOfAttempts(t *testing.T) {
 		b, _, _ := newChain(t, exit(1), exit(1), exit(0))
 		result, err := b.Run(t.Context(), b.task)
 		want := []string{
-			"claim", "started", "chain retry PENDING", "flush PENDING", "ended retry", "started", "chain retry PENDING", "flush PENDING", "ended retry",
+			"claim", "started", "chain retry PENDING", "flush PENDING", "ended retry", "started", "chain retry PENDING",
+			"flush PENDING", "ended retry",
 			"started", "record succeeded SUCCEEDED", "flush SUCCEEDED", "ended succeeded", "finished succeeded",
 		}
 		if err != nil || result.ExitCode() != 0 || b.task.AttemptCount != 3 || !slices.Equal(b.lines, want) {
-			t.Errorf("%v, exit %d after %d\ngot  %q\nwant %q", err, result.ExitCode(), b.task.AttemptCount, b.lines, want)
+			t.Errorf("%v, exit %d after %d\ngot  %q\nwant %q", err, result.ExitCode(), b.task.AttemptCount, b.lines,
+				want)
 		}
 	})
 }
@@ -80,11 +82,14 @@ func TestNoChain(t *testing.T) {
 		"a delay": func(b *rig, _ *chainer, _ *holder) {
 			b.task.Policy.Backoff = spec(t, "constant:1ms")
 		},
-		"a hook":         func(b *rig, _ *chainer, _ *holder) { b.Hooks, b.task.Options.OnRetry = &hooks{}, "x" },
-		"slots":          func(b *rig, _ *chainer, _ *holder) { b.Slots = make(chan struct{}, 1) },
-		"held output":    func(_ *rig, _ *chainer, h *holder) { h.holds = true },
-		"a timeout":      func(b *rig, _ *chainer, _ *holder) { b.executor.outcomes[0].Error = task.ErrorTimeout },
-		"a signal":       func(b *rig, _ *chainer, _ *holder) { b.journal.busy = func() { b.signals <- syscall.SIGALRM } },
+		"a hook":      func(b *rig, _ *chainer, _ *holder) { b.Hooks, b.task.Options.OnRetry = &hooks{}, "x" },
+		"slots":       func(b *rig, _ *chainer, _ *holder) { b.Slots = make(chan struct{}, 1) },
+		"held output": func(_ *rig, _ *chainer, h *holder) { h.holds = true },
+		"a timeout":   func(b *rig, _ *chainer, _ *holder) { b.executor.outcomes[0].Error = task.ErrorTimeout },
+		"a signal": func(b *rig, _ *chainer,
+			_ *holder) {
+			b.journal.busy = func() { b.signals <- syscall.SIGALRM }
+		},
 		"a last attempt": func(b *rig, _ *chainer, _ *holder) { b.task.Policy.Attempts = 1 },
 	}
 	for name, change := range tests {
@@ -119,7 +124,8 @@ func TestABrokenChain(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b, c, _ := newChain(t, exit(1), exit(0))
 			c.err = err
-			want := []string{"claim", "chain retry PENDING", "record retry PENDING", "claim", "record succeeded SUCCEEDED"}
+			want := []string{"claim", "chain retry PENDING", "record retry PENDING", "claim",
+				"record succeeded SUCCEEDED"}
 			_, err := b.Run(t.Context(), b.task)
 			check(t, "error", err, nil)
 			check(t, "journal", b.journal.log, want)
@@ -134,7 +140,8 @@ func TestASignalDuringAChain(t *testing.T) {
 			b, c, _ := newChain(t, exit(1))
 			c.before = func() { b.signals <- sig }
 			result, err := b.Run(t.Context(), b.task)
-			want := []string{"claim", "chain retry PENDING", "unclaim PENDING", "settle " + string(result.Decision.Verdict) + " " + string(status)}
+			want := []string{"claim", "chain retry PENDING", "unclaim PENDING",
+				"settle " + string(result.Decision.Verdict) + " " + string(status)}
 			check(t, "error", err, nil)
 			check(t, "signal", result.Signal, sig)
 			check(t, "attempts", b.task.AttemptCount, 1)

@@ -25,14 +25,18 @@ func TestFlushFollowsEachAttempt(t *testing.T) {
 	}{
 		{"a rescue", nil, nil, []task.Outcome{exit(1), exit(0)}, []string{
 			"claim", "started", "record retry PENDING", "flush PENDING", "ended retry",
-			"claim", "started", "record succeeded SUCCEEDED", "flush SUCCEEDED", "ended succeeded", "finished succeeded"}},
+			"claim", "started", "record succeeded SUCCEEDED", "flush SUCCEEDED", "ended succeeded",
+			"finished succeeded"}},
 		{"a failure", func(p *task.Policy) { p.Attempts = 1 }, nil, []task.Outcome{exit(1)}, []string{
-			"claim", "started", "record exhausted EXHAUSTED", "flush EXHAUSTED", "ended exhausted", "finished exhausted"}},
+			"claim", "started", "record exhausted EXHAUSTED", "flush EXHAUSTED", "ended exhausted",
+			"finished exhausted"}},
 		{"interrupted", nil, nil, []task.Outcome{stopping(143, syscall.SIGTERM)}, []string{
-			"claim", "started", "record interrupted PENDING", "flush PENDING", "ended interrupted", "finished interrupted"}},
+			"claim", "started", "record interrupted PENDING", "flush PENDING", "ended interrupted",
+			"finished interrupted"}},
 		{"cancelled meanwhile", nil, map[string]error{"record": task.ErrNotOwner}, []task.Outcome{exit(1)}, []string{
 			"claim", "started", "record retry PENDING", "flush CANCELLED", "ended cancelled", "finished cancelled"}},
-		{"never begun", nil, map[string]error{"claim": task.ErrNotOwner}, []task.Outcome{exit(1)}, []string{"claim", "finished cancelled"}},
+		{"never begun", nil, map[string]error{"claim": task.ErrNotOwner}, []task.Outcome{exit(1)},
+			[]string{"claim", "finished cancelled"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -71,13 +75,15 @@ func TestLostOutput(t *testing.T) {
 		{"failure, the reader has gone", exit(7), pipe, nil, 7, nil, 0, 0},
 		{"failure, the disk is full", exit(7), full, nil, 7, nil, 1, 0},
 		{"failure, TERM while it is passed on", exit(7), stopped, syscall.SIGTERM, 7, syscall.SIGTERM, 0, 0},
-		{"timeout, the disk is full", task.Outcome{Exit: 143, Signal: "SIGTERM", Error: task.ErrorTimeout}, full, nil, 124, nil, 1, 0},
+		{"timeout, the disk is full", task.Outcome{Exit: 143, Signal: "SIGTERM", Error: task.ErrorTimeout}, full, nil,
+			124, nil, 1, 0},
 		{"too few successes, the reader has gone", exit(0), pipe, nil, 1, nil, 0, 2},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newRig(t, func(p *task.Policy) { p.Attempts, p.Consecutive = 1, max(1, tt.consecutive) }, tt.outcome)
+				b := newRig(t, func(p *task.Policy) { p.Attempts, p.Consecutive = 1, max(1, tt.consecutive) },
+					tt.outcome)
 				b.executor.plain, b.executor.lost, b.executor.sig = true, tt.lost, tt.sig
 				result, err := b.Run(t.Context(), b.task)
 				check(t, "error", err, nil)
@@ -171,9 +177,11 @@ func TestFinal(t *testing.T) {
 		{"no limit of attempts", func(p *task.Policy) { p.Attempts = 0 }, task.Outcome{Exit: 1}, task.Failed, 1},
 		{"timeout", nil, task.Outcome{Exit: 143, Error: task.ErrorTimeout}, task.Failed, 124},
 		{"SIGPIPE", nil, task.Outcome{Exit: 141, Signal: "SIGPIPE"}, task.Failed, 141},
-		{"not the last of the attempts", func(p *task.Policy) { p.Attempts = 1 }, task.Outcome{Exit: 1}, task.Failed, 1},
+		{"not the last of the attempts", func(p *task.Policy) { p.Attempts = 1 }, task.Outcome{Exit: 1}, task.Failed,
+			1},
 		{"success", nil, task.Outcome{}, task.Succeeded, 0},
-		{"success-on", func(p *task.Policy) { p.SuccessOn, _ = task.ParseConditions([]string{"3"}) }, task.Outcome{Exit: 3}, task.Succeeded, 0},
+		{"success-on", func(p *task.Policy) { p.SuccessOn, _ = task.ParseConditions([]string{"3"}) },
+			task.Outcome{Exit: 3}, task.Succeeded, 0},
 		{"the first of two successes", func(p *task.Policy) { p.Consecutive = 2 }, task.Outcome{}, task.Failed, 1},
 		{"INT", nil, stopping(1, syscall.SIGINT), task.Cancelled, 1},
 		{"TERM", nil, stopping(1, syscall.SIGTERM), task.Pending, 1},
@@ -251,7 +259,8 @@ func TestDeathSignalOfLostOutput(t *testing.T) {
 		{"wrapped", fmt.Errorf("x: %w", task.ErrStopped), syscall.SIGTERM}, {"EPIPE", syscall.EPIPE, nil},
 	} {
 		for _, verdict := range []task.Verdict{task.VerdictSucceeded, task.VerdictFailed, task.VerdictExhausted} {
-			r := Result{Decision: task.Decision{Verdict: verdict}, Outcome: task.Outcome{Stop: syscall.SIGTERM}, Signal: syscall.SIGTERM, OutputErr: tt.lost}
+			r := Result{Decision: task.Decision{Verdict: verdict}, Outcome: task.Outcome{Stop: syscall.SIGTERM},
+				Signal: syscall.SIGTERM, OutputErr: tt.lost}
 			if got := r.DeathSignal(); got != tt.want {
 				t.Errorf("%s, %s: got %v, want %v", tt.name, verdict, got, tt.want)
 			}

@@ -69,15 +69,20 @@ func TestHooks(t *testing.T) {
 		want     []string
 	}{
 		{"success at once", nil, []task.Outcome{exit(0)}, []string{"on-success SUCCEEDED"}},
-		{"a rescue", nil, []task.Outcome{exit(1), exit(1), exit(0)}, []string{"on-retry PENDING", "on-retry PENDING", "on-success SUCCEEDED"}},
-		{"one success of two", func(p *task.Policy) { p.Consecutive = 2 }, []task.Outcome{exit(0)}, []string{"on-retry PENDING", "on-success SUCCEEDED"}},
-		{"attempts used up", func(p *task.Policy) { p.Attempts = 2 }, []task.Outcome{exit(1)}, []string{"on-retry PENDING", "on-failure EXHAUSTED"}},
-		{"budget used up", func(p *task.Policy) { p.Budget = time.Millisecond }, []task.Outcome{exit(1)}, []string{"on-failure EXHAUSTED"}},
+		{"a rescue", nil, []task.Outcome{exit(1), exit(1), exit(0)},
+			[]string{"on-retry PENDING", "on-retry PENDING", "on-success SUCCEEDED"}},
+		{"one success of two", func(p *task.Policy) { p.Consecutive = 2 }, []task.Outcome{exit(0)},
+			[]string{"on-retry PENDING", "on-success SUCCEEDED"}},
+		{"attempts used up", func(p *task.Policy) { p.Attempts = 2 }, []task.Outcome{exit(1)},
+			[]string{"on-retry PENDING", "on-failure EXHAUSTED"}},
+		{"budget used up", func(p *task.Policy) { p.Budget = time.Millisecond }, []task.Outcome{exit(1)},
+			[]string{"on-failure EXHAUSTED"}},
 		{"not eligible", nil, []task.Outcome{{Exit: 127, Error: task.ErrorNotFound}}, []string{"on-failure FAILED"}},
 		{"final", nil, []task.Outcome{{Exit: 1, Final: true}}, []string{"on-failure FAILED"}},
 		{"INT in the attempt", nil, []task.Outcome{stopping(130, syscall.SIGINT)}, nil},
 		{"TERM in the attempt", nil, []task.Outcome{stopping(143, syscall.SIGTERM)}, nil},
-		{"INT in a later attempt", nil, []task.Outcome{exit(1), stopping(130, syscall.SIGINT)}, []string{"on-retry PENDING"}},
+		{"INT in a later attempt", nil, []task.Outcome{exit(1), stopping(130, syscall.SIGINT)},
+			[]string{"on-retry PENDING"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -104,7 +109,8 @@ func TestNoHooks(t *testing.T) {
 		b = newRig(t, nil, exit(1), exit(0))
 		b.withHooks(0, nil)
 		b.Hooks = nil
-		if _, err := b.Run(t.Context(), b.task); err != nil || len(b.observer.warnings) > 0 || b.task.Status != task.Succeeded {
+		if _, err := b.Run(t.Context(), b.task); err != nil || len(b.observer.warnings) > 0 ||
+			b.task.Status != task.Succeeded {
 			t.Errorf("got error %v, warnings %q, status %s, want a success", err, b.observer.warnings, b.task.Status)
 		}
 	})
@@ -120,7 +126,8 @@ func TestHooksAreInOrder(t *testing.T) {
 		}
 		want := []string{
 			"claim", "started", "record retry PENDING", "flush PENDING", "ended retry", "hook on-retry PENDING",
-			"claim", "started", "record succeeded SUCCEEDED", "flush SUCCEEDED", "ended succeeded", "finished succeeded", "hook on-success SUCCEEDED",
+			"claim", "started", "record succeeded SUCCEEDED", "flush SUCCEEDED", "ended succeeded",
+			"finished succeeded", "hook on-success SUCCEEDED",
 		}
 		if !slices.Equal(b.lines, want) {
 			t.Errorf("got  %q\nwant %q", b.lines, want)
@@ -131,7 +138,8 @@ func TestHooksAreInOrder(t *testing.T) {
 // The delay counts from the end of the attempt. A hook runs during it and does not make it longer.
 func TestAHookIsInsideTheDelay(t *testing.T) {
 	tests := []struct{ takes, second time.Duration }{
-		{0, 11 * time.Second}, {4 * time.Second, 11 * time.Second}, {10 * time.Second, 11 * time.Second}, {25 * time.Second, 26 * time.Second},
+		{0, 11 * time.Second}, {4 * time.Second, 11 * time.Second}, {10 * time.Second, 11 * time.Second},
+		{25 * time.Second, 26 * time.Second},
 	}
 	for _, tt := range tests {
 		t.Run(tt.takes.String(), func(t *testing.T) {
@@ -223,7 +231,8 @@ func TestASignalInALastHook(t *testing.T) {
 				if !b.task.Status.Finished() || b.task.Status == task.Cancelled {
 					t.Errorf("got status %s, want the end of the attempt", b.task.Status)
 				}
-				check(t, "last entry", b.journal.log[len(b.journal.log)-1], "record "+string(b.task.Last.Decision.Verdict)+" "+string(b.task.Status))
+				check(t, "last entry", b.journal.log[len(b.journal.log)-1],
+					"record "+string(b.task.Last.Decision.Verdict)+" "+string(b.task.Status))
 			})
 		}
 	}

@@ -45,15 +45,21 @@ func TestDeathSignal(t *testing.T) {
 		result Result
 		want   os.Signal
 	}{
-		{"success", Result{Decision: task.Decision{Verdict: task.VerdictSucceeded}, Signal: intr, Outcome: task.Outcome{Stop: intr}}, nil},
+		{"success", Result{Decision: task.Decision{Verdict: task.VerdictSucceeded}, Signal: intr,
+			Outcome: task.Outcome{Stop: intr}}, nil},
 		{"INT in a wait", Result{Decision: cancelled, Signal: intr}, intr},
-		{"INT in an attempt that then exits", Result{Decision: cancelled, Signal: intr, Outcome: task.Outcome{Exit: 1, Stop: intr}}, intr},
+		{"INT in an attempt that then exits",
+			Result{Decision: cancelled, Signal: intr, Outcome: task.Outcome{Exit: 1, Stop: intr}}, intr},
 		{"TERM in a wait", Result{Decision: interrupted, Signal: term, Outcome: exit(1)}, term},
-		{"TERM that the command died of", Result{Decision: interrupted, Signal: term, Outcome: task.Outcome{Exit: 143, Signal: "SIGTERM", Stop: term}}, term},
-		{"TERM that the command handled", Result{Decision: interrupted, Signal: term, Outcome: task.Outcome{Exit: 3, Stop: term}}, nil},
+		{"TERM that the command died of",
+			Result{Decision: interrupted, Signal: term, Outcome: task.Outcome{Exit: 143, Signal: "SIGTERM", Stop: term}}, term},
+		{"TERM that the command handled",
+			Result{Decision: interrupted, Signal: term, Outcome: task.Outcome{Exit: 3, Stop: term}}, nil},
 		{"cancelled by another process", Result{Decision: cancelled}, nil},
-		{"TERM in the hook of a success", Result{Decision: task.Decision{Verdict: task.VerdictSucceeded}, HookSignal: term}, term},
-		{"INT in the hook of a failure", Result{Decision: task.Decision{Verdict: task.VerdictExhausted}, Outcome: exit(7), HookSignal: intr}, intr},
+		{"TERM in the hook of a success",
+			Result{Decision: task.Decision{Verdict: task.VerdictSucceeded}, HookSignal: term}, term},
+		{"INT in the hook of a failure",
+			Result{Decision: task.Decision{Verdict: task.VerdictExhausted}, Outcome: exit(7), HookSignal: intr}, intr},
 	}
 	for _, tt := range tests {
 		if got := tt.result.DeathSignal(); got != tt.want {

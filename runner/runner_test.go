@@ -39,7 +39,8 @@ func policy(t *testing.T, change func(*task.Policy)) *task.Policy {
 
 // answered is the outcome of a request that ended in an event.
 func answered(event string, class task.Class, change func(*task.Reply)) task.Outcome {
-	o := task.Outcome{Exit: 22, Duration: time.Second, Reply: &task.Reply{Default: task.Eligibility{Class: class, Event: event}}}
+	o := task.Outcome{Exit: 22, Duration: time.Second,
+		Reply: &task.Reply{Default: task.Eligibility{Class: class, Event: event}}}
 	if change != nil {
 		change(o.Reply)
 	}
@@ -194,9 +195,10 @@ type rig struct {
 func newRig(t *testing.T, change func(*task.Policy), outcomes ...task.Outcome) *rig {
 	d := &events{}
 	b := &rig{
-		events: d, executor: &script{events: d, outcomes: outcomes}, journal: &memory{events: d}, observer: &observer{events: d},
-		signals: make(chan os.Signal, 8),
-		task:    &task.Task{Status: task.Pending, CreatedAt: time.Now(), Policy: *policy(t, change)},
+		events: d, executor: &script{events: d, outcomes: outcomes}, journal: &memory{events: d},
+		observer: &observer{events: d},
+		signals:  make(chan os.Signal, 8),
+		task:     &task.Task{Status: task.Pending, CreatedAt: time.Now(), Policy: *policy(t, change)},
 	}
 	b.task.History.Began = b.task.CreatedAt
 	b.Runner = &Runner{Journal: b.journal, Executor: b.executor, Observer: b.observer, Signals: b.signals, Random: half}
@@ -211,12 +213,14 @@ func TestRunRetriesUntilSuccess(t *testing.T) {
 		check(t, "exit code", result.ExitCode(), 0)
 		check(t, "status", b.task.Status, task.Succeeded)
 		check(t, "attempts", b.task.AttemptCount, 3)
-		want := []string{"claim", "record retry PENDING", "claim", "record retry PENDING", "claim", "record succeeded SUCCEEDED"}
+		want := []string{"claim", "record retry PENDING", "claim", "record retry PENDING", "claim",
+			"record succeeded SUCCEEDED"}
 		check(t, "journal", b.journal.log, want)
 		if starts := []time.Duration{0, 11 * time.Second, 22 * time.Second}; !slices.Equal(b.executor.starts, starts) {
 			t.Errorf("got starts %v, want %v", b.executor.starts, starts)
 		}
-		check(t, "observer", b.observer.log, []string{"started", "ended retry", "started", "ended retry", "started", "ended succeeded", "finished succeeded"})
+		check(t, "observer", b.observer.log,
+			[]string{"started", "ended retry", "started", "ended retry", "started", "ended succeeded", "finished succeeded"})
 	})
 }
 
@@ -240,9 +244,12 @@ func TestRunEndsAnAttemptInTime(t *testing.T) {
 		status  task.Status
 		after   time.Duration
 	}{
-		{"timeout", func(p *task.Policy) { p.Timeout, p.Attempts = 3*time.Second, 1 }, "timed out after 3s", task.Exhausted, 3 * time.Second},
-		{"budget", func(p *task.Policy) { p.Budget = 20 * time.Second }, "stopped at the end of the budget", task.Exhausted, 20 * time.Second},
-		{"the earlier of both", func(p *task.Policy) { p.Timeout, p.Budget, p.Attempts = 30*time.Second, 20*time.Second, 1 },
+		{"timeout", func(p *task.Policy) { p.Timeout, p.Attempts = 3*time.Second, 1 }, "timed out after 3s",
+			task.Exhausted, 3 * time.Second},
+		{"budget", func(p *task.Policy) { p.Budget = 20 * time.Second }, "stopped at the end of the budget",
+			task.Exhausted, 20 * time.Second},
+		{"the earlier of both",
+			func(p *task.Policy) { p.Timeout, p.Budget, p.Attempts = 30*time.Second, 20*time.Second, 1 },
 			"stopped at the end of the budget", task.Exhausted, 20 * time.Second},
 	}
 	for _, tt := range tests {
@@ -415,18 +422,22 @@ func TestResume(t *testing.T) {
 	}{
 		{"an attempt was in flight", nil, inFlight, task.Succeeded, "", 3,
 			[]string{"record interrupted PENDING", "claim", "record succeeded SUCCEEDED"}},
-		{"the third in a row", nil, func(b *rig) { inFlight(b); b.task.History.Crashes = 2 }, task.Exhausted, task.ReasonCrashes, 2,
+		{"the third in a row", nil, func(b *rig) { inFlight(b); b.task.History.Crashes = 2 }, task.Exhausted,
+			task.ReasonCrashes, 2,
 			[]string{"record exhausted EXHAUSTED"}},
 		{"a wait was cut off", nil, func(b *rig) { b.task.AttemptCount = 1 }, task.Succeeded, "", 2,
 			[]string{"claim", "record succeeded SUCCEEDED"}},
 		{"the budget ended meanwhile", func(p *task.Policy) { p.Budget = time.Minute },
 			func(b *rig) { b.task.AttemptCount = 1; time.Sleep(time.Hour) }, task.Exhausted, task.ReasonBudget, 1,
 			[]string{"settle exhausted EXHAUSTED"}},
-		{"a request was in flight that may be sent twice", nil, func(b *rig) { inFlight(b); b.task.Target = &request.Request{Method: "PUT"} },
+		{"a request was in flight that may be sent twice", nil,
+			func(b *rig) { inFlight(b); b.task.Target = &request.Request{Method: "PUT"} },
 			task.Succeeded, "", 3, []string{"record interrupted PENDING", "claim", "record succeeded SUCCEEDED"}},
-		{"a request was in flight that may not", nil, func(b *rig) { inFlight(b); b.task.Target = &request.Request{Method: "POST"} },
+		{"a request was in flight that may not", nil,
+			func(b *rig) { inFlight(b); b.task.Target = &request.Request{Method: "POST"} },
 			task.Failed, task.ReasonAmbiguous, 2, []string{"record failed FAILED"}},
-		{"the idempotency key expired meanwhile", nil, func(b *rig) { b.task.AttemptCount = 1; b.task.History.Expires = time.Now(); time.Sleep(time.Hour) },
+		{"the idempotency key expired meanwhile", nil,
+			func(b *rig) { b.task.AttemptCount = 1; b.task.History.Expires = time.Now(); time.Sleep(time.Hour) },
 			task.Exhausted, task.ReasonExpired, 1, []string{"settle exhausted EXHAUSTED"}},
 		{"the budget ended in flight", func(p *task.Policy) { p.Budget = time.Minute },
 			func(b *rig) { inFlight(b); time.Sleep(time.Hour) }, task.Exhausted, task.ReasonBudget, 2,
@@ -463,7 +474,8 @@ func TestResumeWaitsForItsTime(t *testing.T) {
 // If a server asks for a delay above the limit, the task is left to another run.
 func TestDeferred(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := answered("429", task.ClassRetryable, func(x *task.Reply) { x.ServerDelay, x.MaxDelay = 2*time.Hour, time.Hour })
+		o := answered("429", task.ClassRetryable,
+			func(x *task.Reply) { x.ServerDelay, x.MaxDelay = 2*time.Hour, time.Hour })
 		b := newRig(t, nil, o)
 		due := time.Now().Add(o.Duration + 2*time.Hour)
 		result, err := b.Run(t.Context(), b.task)
@@ -524,7 +536,8 @@ func TestUntilDueTakesTheShorterWay(t *testing.T) {
 	if got := untilDue(due, wallOnly.Add(2*time.Hour)); got > 0 {
 		t.Errorf("the wall clock is past it: got %v, want at most 0", got)
 	}
-	check(t, "untilDue(due.Round(0).Add(time.Hour), now.Add(time.Minute))", untilDue(due.Round(0).Add(time.Hour), now.Add(time.Minute)), 119*time.Minute)
+	check(t, "untilDue(due.Round(0).Add(time.Hour), now.Add(time.Minute))",
+		untilDue(due.Round(0).Add(time.Hour), now.Add(time.Minute)), 119*time.Minute)
 }
 
 func check(t *testing.T, what string, got, want any) {

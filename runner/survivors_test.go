@@ -91,12 +91,14 @@ func TestAResumeWaitsForSurvivors(t *testing.T) {
 				if waited := b.executor.begun.Sub(begun); waited < lasts || waited > lasts+slowestLook {
 					t.Errorf("waited: got %v, want %v to %v", waited, lasts, lasts+slowestLook)
 				}
-				want := []string{"record interrupted PENDING", "warning", "claim", "started", "record succeeded SUCCEEDED", "flush SUCCEEDED", "ended succeeded", "finished succeeded"}
+				want := []string{"record interrupted PENDING", "warning", "claim", "started",
+					"record succeeded SUCCEEDED", "flush SUCCEEDED", "ended succeeded", "finished succeeded"}
 				if !slices.Equal(b.lines, want) {
 					t.Errorf("got  %q\nwant %q", b.lines, want)
 				}
 				w := strings.Join(b.observer.warnings, "|")
-				if !strings.HasPrefix(w, "attempt 2 left process 42 running") || !strings.Contains(w, "\nhint: --kill-orphans ") {
+				if !strings.HasPrefix(w, "attempt 2 left process 42 running") ||
+					!strings.Contains(w, "\nhint: --kill-orphans ") {
 					t.Errorf("got warnings %q, want process 42 and a hint", w)
 				}
 				check(t, "number of warnings", len(b.observer.warnings), 1)
@@ -157,9 +159,11 @@ func TestSurvivorsAreAskedForAfterAnInterruption(t *testing.T) {
 		{"in flight, the second crash", nil, func(t *task.Task) { t.History.Crashes = 1 }, true},
 		{"stopped in an attempt", nil, last(task.VerdictInterrupted), true},
 		{"waiting", nil, last(task.VerdictRetry), false},
-		{"before the first attempt", nil, func(t *task.Task) { t.Status, t.AttemptCount, t.Last = task.Pending, 0, task.Attempt{} }, false},
+		{"before the first attempt", nil,
+			func(t *task.Task) { t.Status, t.AttemptCount, t.Last = task.Pending, 0, task.Attempt{} }, false},
 		{"exhausted by crashes", nil, func(t *task.Task) { t.History.Crashes = 2 }, false},
-		{"exhausted by its budget", func(p *task.Policy) { p.Budget = time.Minute }, func(*task.Task) { time.Sleep(time.Hour) }, false},
+		{"exhausted by its budget", func(p *task.Policy) { p.Budget = time.Minute },
+			func(*task.Task) { time.Sleep(time.Hour) }, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -198,8 +202,10 @@ func TestUnwantedSurvivors(t *testing.T) {
 		begins    time.Duration // the next attempt, at the latest
 	}{
 		{"die of TERM", 5 * time.Second, map[os.Signal]int{syscall.SIGTERM: 1}, []string{"terminated at 0s"}, 0},
-		{"die of KILL", 5 * time.Second, map[os.Signal]int{syscall.SIGKILL: 1}, []string{"terminated at 0s", "killed at 5s"}, 6 * time.Second},
-		{"at once", 0, map[os.Signal]int{syscall.SIGKILL: 1}, []string{"terminated at 0s", "killed at 0s"}, time.Second},
+		{"die of KILL", 5 * time.Second, map[os.Signal]int{syscall.SIGKILL: 1},
+			[]string{"terminated at 0s", "killed at 5s"}, 6 * time.Second},
+		{"at once", 0, map[os.Signal]int{syscall.SIGKILL: 1}, []string{"terminated at 0s", "killed at 0s"},
+			time.Second},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -209,7 +215,8 @@ func TestUnwantedSurvivors(t *testing.T) {
 				begun := time.Now()
 				result, err := b.Resume(t.Context(), b.task)
 				if waited := b.executor.begun.Sub(begun); err != nil || result.ExitCode() != 0 || waited > tt.begins {
-					t.Errorf("got %+v, error %v after %v, want a success after at most %v", result, err, waited, tt.begins)
+					t.Errorf("got %+v, error %v after %v, want a success after at most %v", result, err, waited,
+						tt.begins)
 				}
 				check(t, "signals", l.signals, tt.want)
 				w := strings.Join(b.observer.warnings, "|")
@@ -294,7 +301,8 @@ func TestTheNextResumeAsksForSurvivorsAgain(t *testing.T) {
 		b.Survivors = second
 		result, err := b.Resume(t.Context(), b.task)
 		if err != nil || result.ExitCode() != 0 || len(second.looks) < 2 || !second.asked[2] || len(second.asked) != 1 {
-			t.Errorf("got %+v, error %v, looks %v at %v, want only at attempt 2", result, err, second.looks, second.asked)
+			t.Errorf("got %+v, error %v, looks %v at %v, want only at attempt 2", result, err, second.looks,
+				second.asked)
 		}
 	})
 }

@@ -119,21 +119,26 @@ func TestDecide(t *testing.T) {
 		{"QUIT", nil, History{}, stop(exit(1), syscall.SIGQUIT), 0, cancelled},
 		{"TERM", nil, History{}, stop(exit(1), syscall.SIGTERM), 0, Decision{Verdict: VerdictInterrupted}},
 		{"HUP", nil, History{}, stop(exit(1), syscall.SIGHUP), 0, Decision{Verdict: VerdictInterrupted}},
-		{"TERM in the last attempt", nil, History{Counted: 4}, stop(exit(1), syscall.SIGTERM), 0, Decision{Verdict: VerdictInterrupted}},
+		{"TERM in the last attempt", nil, History{Counted: 4}, stop(exit(1), syscall.SIGTERM), 0,
+			Decision{Verdict: VerdictInterrupted}},
 		{"success in spite of INT", nil, History{}, stop(exit(0), os.Interrupt), 0, succeeded},
 
 		{"final", nil, History{}, final(exit(1)), 0, failed},
-		{"final, with retry-on", func(p *Policy) { p.RetryOn, _ = ParseConditions([]string{"any"}) }, History{}, final(exit(1)), 0, failed},
+		{"final, with retry-on", func(p *Policy) { p.RetryOn, _ = ParseConditions([]string{"any"}) }, History{},
+			final(exit(1)), 0, failed},
 		{"final success", nil, History{}, final(exit(0)), 0, succeeded},
-		{"final, the first of two successes in a row", func(p *Policy) { p.Consecutive = 2 }, History{}, final(exit(0)), 0, failed},
+		{"final, the first of two successes in a row", func(p *Policy) { p.Consecutive = 2 }, History{}, final(exit(0)),
+			0, failed},
 		{"final, in the last attempt", nil, History{Counted: 4}, final(exit(1)), 0, failed},
 		{"final, budget used up", budget(time.Minute), History{}, final(exit(1)), time.Hour, failed},
 		{"final, INT", nil, History{}, final(stop(exit(1), os.Interrupt)), 0, cancelled},
-		{"final, TERM", nil, History{}, final(stop(exit(1), syscall.SIGTERM)), 0, Decision{Verdict: VerdictInterrupted}},
+		{"final, TERM", nil, History{}, final(stop(exit(1), syscall.SIGTERM)), 0,
+			Decision{Verdict: VerdictInterrupted}},
 
 		{"first of two successes in a row", func(p *Policy) { p.Consecutive = 2 }, History{}, exit(0), 0, retry},
 		{"second of two", func(p *Policy) { p.Consecutive = 2 }, History{Successes: 1}, exit(0), 0, succeeded},
-		{"not enough successes in the last attempt", func(p *Policy) { p.Consecutive = 2 }, History{Counted: 4}, exit(0), 0, exhausted(ReasonAttempts)},
+		{"not enough successes in the last attempt", func(p *Policy) { p.Consecutive = 2 }, History{Counted: 4},
+			exit(0), 0, exhausted(ReasonAttempts)},
 
 		{"budget with room", budget(time.Hour), History{}, exit(1), time.Minute, retry},
 		{"budget that just fits delay and estimate", budget(12 * time.Second), History{}, exit(1), time.Second, retry},
@@ -141,11 +146,15 @@ func TestDecide(t *testing.T) {
 			Decision{Verdict: VerdictRetry, Delay: 8 * time.Second, Shortened: true}},
 		{"budget that leaves one estimate", budget(2 * time.Second), History{}, exit(1), time.Second,
 			Decision{Verdict: VerdictRetry, Delay: 0, Shortened: true}},
-		{"budget that leaves less than the estimate", budget(2 * time.Second), History{Longest: 1500 * time.Millisecond}, exit(1), time.Second,
+		{"budget that leaves less than the estimate", budget(2 * time.Second),
+			History{Longest: 1500 * time.Millisecond}, exit(1), time.Second,
 			exhausted(ReasonBudget)},
-		{"budget used up", budget(time.Minute), History{}, Outcome{Exit: 143, Error: ErrorTimeout}, time.Minute, exhausted(ReasonBudget)},
-		{"after the last attempt of a budget", budget(time.Hour), History{Final: true}, exit(1), time.Second, exhausted(ReasonBudget)},
-		{"attempts go before the budget", budget(time.Second), History{Counted: 4}, exit(1), time.Minute, exhausted(ReasonAttempts)},
+		{"budget used up", budget(time.Minute), History{}, Outcome{Exit: 143, Error: ErrorTimeout}, time.Minute,
+			exhausted(ReasonBudget)},
+		{"after the last attempt of a budget", budget(time.Hour), History{Final: true}, exit(1), time.Second,
+			exhausted(ReasonBudget)},
+		{"attempts go before the budget", budget(time.Second), History{Counted: 4}, exit(1), time.Minute,
+			exhausted(ReasonAttempts)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -178,19 +187,19 @@ func TestDecideUsesTheStepOfTheBackoff(t *testing.T) {
 	for i, s := range steps {
 		d := Decide(p, h, s.outcome, epoch, half)
 		if d.Delay != s.want {
-			t.Errorf("step %d: delay %v, want %v", i, d.Delay, s.want)
+			t.Errorf("step %d: got delay %v, want %v", i, d.Delay, s.want)
 		}
 		h = h.After(p, s.outcome, d)
 	}
 }
 
-// The delay before the last retry is what decorrelated jitter grows from.
+// Decorrelated jitter grows from the delay before the last retry.
 func TestDecidePassesThePreviousDelay(t *testing.T) {
 	p := policy(t, func(p *Policy) { p.Backoff, _ = backoff.Parse("exp:1s", "decorrelated") })
 	h := History{Began: epoch, Counted: 1, Own: Progress{1, 10 * time.Second}}
 	almostOne := func() float64 { return 1 - 1e-12 }
 	if d := Decide(p, h, exit(1), epoch, almostOne); d.Delay < 29*time.Second || d.Delay > 30*time.Second {
-		t.Errorf("delay %v, want just under 30s", d.Delay)
+		t.Errorf("got delay %v, want just under 30s", d.Delay)
 	}
 }
 
@@ -201,7 +210,8 @@ func TestHistoryAfter(t *testing.T) {
 	success.Success = true
 	ruled := Decision{Verdict: VerdictRetry, Delay: 3 * time.Second, Rule: 2}
 	interrupted := Decision{Verdict: VerdictInterrupted}
-	before := History{Made: 3, Counted: 2, Delay: time.Second, Own: Progress{2, time.Second}, Rule: 2, Ruled: Progress{4, time.Second}, Successes: 1, Crashes: 1, Longest: time.Minute}
+	before := History{Made: 3, Counted: 2, Delay: time.Second, Own: Progress{2, time.Second}, Rule: 2,
+		Ruled: Progress{4, time.Second}, Successes: 1, Crashes: 1, Longest: time.Minute}
 	after := func(change func(*History)) History {
 		h := before
 		h.Made, h.Crashes = 4, 0
@@ -215,7 +225,8 @@ func TestHistoryAfter(t *testing.T) {
 		want     History
 	}{
 		{"failure", exit(1), retry, after(func(h *History) {
-			h.Counted, h.Delay, h.Own, h.Rule, h.Successes, h.Final = 3, 7*time.Second, Progress{3, 7 * time.Second}, 0, 0, true
+			h.Counted, h.Delay, h.Own, h.Rule, h.Successes, h.Final = 3, 7*time.Second, Progress{3, 7 * time.Second}, 0,
+				0, true
 		})},
 		{"failure under the same rule", exit(1), ruled, after(func(h *History) {
 			h.Counted, h.Delay, h.Ruled, h.Successes = 3, 3*time.Second, Progress{5, 3 * time.Second}, 0
@@ -225,7 +236,8 @@ func TestHistoryAfter(t *testing.T) {
 			h.Successes, h.Final = 2, true
 		})},
 		{"crash", Crashed(), interrupted, after(func(h *History) { h.Interrupted, h.Crashes = 1, 2 })},
-		{"interrupted by TERM", Outcome{Exit: 143, Duration: time.Hour}, interrupted, after(func(h *History) { h.Interrupted, h.Longest = 1, time.Hour })},
+		{"interrupted by TERM", Outcome{Exit: 143, Duration: time.Hour}, interrupted,
+			after(func(h *History) { h.Interrupted, h.Longest = 1, time.Hour })},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -248,8 +260,10 @@ func TestDecideResume(t *testing.T) {
 		{"no budget", policy(t, nil), History{}, time.Hour, 2 * time.Hour, VerdictRetry},
 		{"time left", budget, History{Longest: time.Second}, 10 * time.Second, 30 * time.Second, VerdictRetry},
 		{"budget gone meanwhile", budget, History{}, 10 * time.Second, 2 * time.Minute, VerdictExhausted},
-		{"too little left for the estimate", budget, History{Longest: time.Minute}, 10 * time.Second, 30 * time.Second, VerdictExhausted},
-		{"the last attempt is not checked again", budget, History{Longest: time.Minute, Final: true}, 10 * time.Second, 30 * time.Second, VerdictRetry},
+		{"too little left for the estimate", budget, History{Longest: time.Minute}, 10 * time.Second, 30 * time.Second,
+			VerdictExhausted},
+		{"the last attempt is not checked again", budget, History{Longest: time.Minute, Final: true}, 10 * time.Second,
+			30 * time.Second, VerdictRetry},
 		{"it would begin after the end", budget, History{}, 2 * time.Minute, 30 * time.Second, VerdictExhausted},
 	}
 	for _, tt := range tests {
@@ -263,7 +277,7 @@ func TestDecideResume(t *testing.T) {
 	}
 }
 
-// answered is a reply with a word of the table, and what else change does to it.
+// answered is a reply with an event of the table; change may edit it.
 func answered(event string, class Class, change func(*Reply)) Outcome {
 	o := Outcome{Exit: 22, Duration: time.Second, Reply: &Reply{Default: Eligibility{Class: class, Event: event}}}
 	if change != nil {
@@ -301,54 +315,76 @@ func TestDecideHTTP(t *testing.T) {
 		{"not eligible", nil, History{}, answered("404", ClassFatal, nil), failed(ReasonNotEligible)},
 
 		{"ambiguous", nil, History{}, answered("lost", ClassFatal, ambiguous), failed(ReasonAmbiguous)},
-		{"ambiguous, and no retry-on names it", func(p *Policy) { on(&p.RetryOn, "429") }, History{}, answered("lost", ClassFatal, ambiguous), failed(ReasonAmbiguous)},
-		{"ambiguous, but retry-on names it", func(p *Policy) { on(&p.RetryOn, "any") }, History{}, answered("lost", ClassFatal, ambiguous), retry(10 * time.Second)},
-		{"ambiguous, but stop-on names it", func(p *Policy) { on(&p.StopOn, "any") }, History{}, answered("lost", ClassFatal, ambiguous), failed(ReasonNotEligible)},
-		{"a success of what is not safe, but not the one that success-on names", func(p *Policy) { on(&p.SuccessOn, "201") }, History{},
-			answered("200", ClassSuccess, func(x *Reply) { ambiguous(x); x.Status = 200 }).exiting(0), failed(ReasonAmbiguous)},
-		{"a success of what is safe, but not the one that success-on names", func(p *Policy) { on(&p.SuccessOn, "201") }, History{},
+		{"ambiguous, and no retry-on names it", func(p *Policy) { on(&p.RetryOn, "429") }, History{},
+			answered("lost", ClassFatal, ambiguous), failed(ReasonAmbiguous)},
+		{"ambiguous, but retry-on names it", func(p *Policy) { on(&p.RetryOn, "any") }, History{},
+			answered("lost", ClassFatal, ambiguous), retry(10 * time.Second)},
+		{"ambiguous, but stop-on names it", func(p *Policy) { on(&p.StopOn, "any") }, History{},
+			answered("lost", ClassFatal, ambiguous), failed(ReasonNotEligible)},
+		{"a success of what is not safe, but not the one that success-on names",
+			func(p *Policy) { on(&p.SuccessOn, "201") }, History{},
+			answered("200", ClassSuccess, func(x *Reply) { ambiguous(x); x.Status = 200 }).exiting(0),
+			failed(ReasonAmbiguous)},
+		{"a success of what is safe, but not the one that success-on names",
+			func(p *Policy) { on(&p.SuccessOn, "201") }, History{},
 			answered("200", ClassSuccess, func(x *Reply) { x.Status = 200 }).exiting(0), retry(10 * time.Second)},
-		{"a success of what is not safe", nil, History{}, answered("200", ClassSuccess, ambiguous).exiting(0), Decision{Verdict: VerdictSucceeded, Success: true}},
-		{"ambiguous, stopped by TERM", nil, History{}, stop(answered("lost", ClassFatal, ambiguous), syscall.SIGTERM), failed(ReasonAmbiguous)},
-		{"ambiguous, cancelled at the keyboard", nil, History{}, stop(answered("lost", ClassFatal, ambiguous), os.Interrupt),
+		{"a success of what is not safe", nil, History{}, answered("200", ClassSuccess, ambiguous).exiting(0),
+			Decision{Verdict: VerdictSucceeded, Success: true}},
+		{"ambiguous, stopped by TERM", nil, History{}, stop(answered("lost", ClassFatal, ambiguous), syscall.SIGTERM),
+			failed(ReasonAmbiguous)},
+		{"ambiguous, cancelled at the keyboard", nil, History{},
+			stop(answered("lost", ClassFatal, ambiguous), os.Interrupt),
 			Decision{Verdict: VerdictCancelled, Reason: ReasonCancelled}},
-		{"safe, stopped by TERM", nil, History{}, stop(busy(nil), syscall.SIGTERM), Decision{Verdict: VerdictInterrupted}},
-		{"the owner died, ambiguous", nil, History{}, Outcome{Exit: NoExit, Reply: &Reply{Default: Eligibility{Ambiguous: true}}}, failed(ReasonAmbiguous)},
+		{"safe, stopped by TERM", nil, History{}, stop(busy(nil), syscall.SIGTERM),
+			Decision{Verdict: VerdictInterrupted}},
+		{"the owner died, ambiguous", nil, History{},
+			Outcome{Exit: NoExit, Reply: &Reply{Default: Eligibility{Ambiguous: true}}}, failed(ReasonAmbiguous)},
 		{"the owner died, safe", nil, History{}, Outcome{Exit: NoExit}, Decision{Verdict: VerdictInterrupted}},
 
 		{"first of at most three", nil, History{}, answered("525", ClassRetryable, atMost3), retry(10 * time.Second)},
-		{"second of at most three", nil, History{Event: "525", InARow: 1}, answered("525", ClassRetryable, atMost3), retry(10 * time.Second)},
-		{"third of at most three", nil, History{Event: "525", InARow: 2}, answered("525", ClassRetryable, atMost3), failed(ReasonNotEligible)},
-		{"at most three in a row", nil, History{Event: "429", InARow: 2}, answered("525", ClassRetryable, atMost3), retry(10 * time.Second)},
-		{"retry-on goes before at most three", func(p *Policy) { on(&p.RetryOn, "any") }, History{Event: "525", InARow: 9},
+		{"second of at most three", nil, History{Event: "525", InARow: 1}, answered("525", ClassRetryable, atMost3),
+			retry(10 * time.Second)},
+		{"third of at most three", nil, History{Event: "525", InARow: 2}, answered("525", ClassRetryable, atMost3),
+			failed(ReasonNotEligible)},
+		{"at most three in a row", nil, History{Event: "429", InARow: 2}, answered("525", ClassRetryable, atMost3),
+			retry(10 * time.Second)},
+		{"retry-on goes before at most three", func(p *Policy) { on(&p.RetryOn, "any") },
+			History{Event: "525", InARow: 9},
 			answered("525", ClassRetryable, atMost3), retry(10 * time.Second)},
-		{"attempts go before what the server asks", nil, History{Counted: 4}, busy(asks(time.Hour, time.Minute)), exhausted(ReasonAttempts)},
+		{"attempts go before what the server asks", nil, History{Counted: 4}, busy(asks(time.Hour, time.Minute)),
+			exhausted(ReasonAttempts)},
 
 		{"the server asks for less", nil, History{}, busy(asks(5*time.Second, 0)), retry(10 * time.Second)},
-		{"the server asks for more, and gets a little more", nil, History{}, busy(asks(time.Minute, 0)), retry(63 * time.Second)},
+		{"the server asks for more, and gets a little more", nil, History{}, busy(asks(time.Minute, 0)),
+			retry(63 * time.Second)},
 		{"as long as is waited for", nil, History{}, busy(asks(time.Minute, time.Minute)), retry(63 * time.Second)},
 		{"longer than is waited for", nil, History{}, busy(asks(time.Minute, time.Minute-1)),
 			Decision{Verdict: VerdictRetry, Delay: 63 * time.Second, Reason: ReasonDeferred}},
-		{"longer than the budget", func(p *Policy) { p.Budget = time.Minute }, History{}, busy(asks(time.Minute, time.Second)), exhausted(ReasonBudget)},
-		{"longer than the budget leaves beside an attempt", func(p *Policy) { p.Budget = time.Minute }, History{}, busy(asks(59*time.Second, 0)),
+		{"longer than the budget", func(p *Policy) { p.Budget = time.Minute }, History{},
+			busy(asks(time.Minute, time.Second)), exhausted(ReasonBudget)},
+		{"longer than the budget leaves beside an attempt", func(p *Policy) { p.Budget = time.Minute }, History{},
+			busy(asks(59*time.Second, 0)),
 			exhausted(ReasonBudget)},
-		{"the budget leaves what the server asks for, and no more", func(p *Policy) { p.Budget = time.Minute }, History{}, busy(asks(58*time.Second, 0)),
+		{"the budget leaves what the server asks for, and no more", func(p *Policy) { p.Budget = time.Minute },
+			History{}, busy(asks(58*time.Second, 0)),
 			Decision{Verdict: VerdictRetry, Delay: 58 * time.Second, Shortened: true}},
 
 		{"the key lasts", nil, History{Expires: epoch.Add(11 * time.Second)}, busy(nil), retry(10 * time.Second)},
-		{"the key does not last", nil, History{Expires: epoch.Add(10 * time.Second)}, busy(nil), exhausted(ReasonExpired)},
+		{"the key does not last", nil, History{Expires: epoch.Add(10 * time.Second)}, busy(nil),
+			exhausted(ReasonExpired)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.history.Began = epoch
-			if got := Decide(policy(t, tt.change), tt.history, tt.outcome, epoch.Add(time.Second), half); got != tt.want {
+			if got := Decide(policy(t, tt.change), tt.history, tt.outcome, epoch.Add(time.Second),
+				half); got != tt.want {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
 		})
 	}
 }
 
-// What a resume knows of the events is what the decisions before it saw.
+// A history counts events in a row, so that a resume knows them.
 func TestHistoryCountsEvents(t *testing.T) {
 	p, h := policy(t, nil), History{Began: epoch}
 	for i, want := range []struct {
@@ -357,21 +393,23 @@ func TestHistoryCountsEvents(t *testing.T) {
 	}{{"525", 1}, {"525", 2}, {"503", 1}, {"525", 1}} {
 		h = h.After(p, answered(want.event, ClassRetryable, nil), Decision{Verdict: VerdictRetry})
 		if h.Event != want.event || h.InARow != want.inARow {
-			t.Fatalf("after %d attempts: %d of %q", i+1, h.InARow, h.Event)
+			t.Fatalf("after %d attempts: got %d of %q, want %d of %q", i+1, h.InARow, h.Event, want.inARow, want.event)
 		}
 	}
-	if crashed := h.After(p, Crashed(), Decision{Verdict: VerdictInterrupted}); crashed.Event != "525" || crashed.InARow != 1 {
-		t.Errorf("an attempt without an outcome made it %d of %q", crashed.InARow, crashed.Event)
+	if crashed := h.After(p, Crashed(), Decision{Verdict: VerdictInterrupted}); crashed.Event != "525" ||
+		crashed.InARow != 1 {
+		t.Errorf("after a crash: got %d of %q, want 1 of 525", crashed.InARow, crashed.Event)
 	}
 }
 
-// A server's delay moves no curve that grows from the delay before.
+// The delay of a server does not change a curve that grows from the previous delay.
 func TestServerDelayIsNotTheCurves(t *testing.T) {
 	p := policy(t, nil)
 	o := answered("429", ClassRetryable, func(x *Reply) { x.ServerDelay = time.Hour })
-	h := History{Own: Progress{Step: 1, Delay: 3 * time.Second}}.After(p, o, Decision{Verdict: VerdictRetry, Delay: time.Hour})
+	h := History{Own: Progress{Step: 1, Delay: 3 * time.Second}}.After(p, o,
+		Decision{Verdict: VerdictRetry, Delay: time.Hour})
 	if want := (Progress{Step: 2, Delay: 3 * time.Second}); h.Own != want || h.Delay != time.Hour {
-		t.Errorf("along the curve %+v, the wait %v", h.Own, h.Delay)
+		t.Errorf("got %+v on the curve, delay %v, want %+v, 1h", h.Own, h.Delay, want)
 	}
 }
 
@@ -379,14 +417,15 @@ func TestDecideResumeOfAKey(t *testing.T) {
 	h := History{Began: epoch, Expires: epoch.Add(time.Hour)}
 	p := policy(t, nil)
 	if d := DecideResume(p, h, epoch.Add(time.Minute), epoch); d.Verdict != VerdictRetry {
-		t.Errorf("in time: %+v", d)
+		t.Errorf("in time: got %+v, want a retry", d)
 	}
-	if d := DecideResume(p, h, epoch.Add(time.Minute), epoch.Add(2*time.Hour)); d != (Decision{Verdict: VerdictExhausted, Reason: ReasonExpired}) {
-		t.Errorf("too late: %+v", d)
+	want := Decision{Verdict: VerdictExhausted, Reason: ReasonExpired}
+	if d := DecideResume(p, h, epoch.Add(time.Minute), epoch.Add(2*time.Hour)); d != want {
+		t.Errorf("too late: got %+v, want %+v", d, want)
 	}
 }
 
-// target is one of a kind that this package does not know.
+// target is a Target of an unknown kind.
 type target struct {
 	Target
 	safe     bool
@@ -414,16 +453,19 @@ func TestExpiry(t *testing.T) {
 }
 
 func TestDecodeTarget(t *testing.T) {
-	if _, err := DecodeTarget("carrier pigeon", nil); err == nil || err.Error() != `unknown kind of task "carrier pigeon"` {
-		t.Errorf("got %v", err)
+	const want = `unknown kind of task "carrier pigeon"`
+	if _, err := DecodeTarget("carrier pigeon", nil); err == nil || err.Error() != want {
+		t.Errorf("got error %v, want %s", err, want)
 	}
 }
 
 func drawPolicy(t *rapid.T) *Policy {
-	curve := rapid.SampledFrom([]string{"constant:3s", "exp:1s..20s", "linear:2s", "fib:1s", "list:1s,9s,0s", "poly:1s+n^2", "buckets:2", "sidekiq"}).Draw(t, "curve")
+	curve := rapid.SampledFrom([]string{"constant:3s", "exp:1s..20s", "linear:2s", "fib:1s", "list:1s,9s,0s",
+		"poly:1s+n^2", "buckets:2", "sidekiq"}).Draw(t, "curve")
 	jitter := ""
 	if curve != "buckets:2" && curve != "sidekiq" {
-		jitter = rapid.SampledFrom([]string{"none", "full", "equal", "phase", "30%", "decorrelated", "add:2s"}).Draw(t, "jitter")
+		jitter = rapid.SampledFrom([]string{"none", "full", "equal", "phase", "30%", "decorrelated", "add:2s"}).Draw(t,
+			"jitter")
 	}
 	spec, err := backoff.Parse(curve, jitter)
 	if err != nil {
@@ -438,7 +480,7 @@ func drawPolicy(t *rapid.T) *Policy {
 	return &p
 }
 
-// Whatever the outcomes: no delay is negative or sleeps past the budget, attempts are kept, and something ends it.
+// For any outcomes no delay is negative or longer than the budget, the attempts are limited, and the task ends.
 func TestDecideKeepsItsLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPolicy(t)
@@ -458,7 +500,7 @@ func TestDecideKeepsItsLimits(t *testing.T) {
 			}
 			h = h.After(p, o, d)
 			if p.Attempts > 0 && counted > p.Attempts {
-				t.Fatalf("%d attempts of %d", counted, p.Attempts)
+				t.Fatalf("got %d attempts, want at most %d", counted, p.Attempts)
 			}
 			if d.Verdict != VerdictRetry {
 				if d.Verdict.Status().Finished() {
@@ -467,17 +509,17 @@ func TestDecideKeepsItsLimits(t *testing.T) {
 				continue
 			}
 			if d.Delay < 0 {
-				t.Fatalf("negative delay %v", d.Delay)
+				t.Fatalf("got delay %v, want at least 0", d.Delay)
 			}
 			now = now.Add(d.Delay)
 			if p.Budget > 0 && now.Sub(epoch) > p.Budget {
-				t.Fatalf("slept until %v of a budget of %v", now.Sub(epoch), p.Budget)
+				t.Fatalf("got a wait until %v, want at most the budget %v", now.Sub(epoch), p.Budget)
 			}
 		}
 	})
 }
 
-// A delay is shortened once at the most: the attempt after it is the last.
+// At most one delay is shortened: the attempt after it is the last.
 func TestDecideShortensOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPolicy(t)
@@ -489,7 +531,7 @@ func TestDecideShortensOnce(t *testing.T) {
 			d := Decide(p, h, o, now, half)
 			h = h.After(p, o, d)
 			if shortened > 0 && d.Verdict == VerdictRetry {
-				t.Fatalf("another retry after the last one: %+v", d)
+				t.Fatalf("after a shortened delay: got %+v, want no retry", d)
 			}
 			if d.Verdict != VerdictRetry {
 				return

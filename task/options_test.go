@@ -9,13 +9,12 @@ func TestHeld(t *testing.T) {
 		"": false, OutputStream: false, OutputFinal: true, OutputSuccess: true, OutputFailure: true,
 	} {
 		if got := mode.Held(); got != want {
-			t.Errorf("%q: %v", mode, got)
+			t.Errorf("%q: got %v, want %v", mode, got, want)
 		}
 	}
 }
 
-// What a task came to decides which output is passed on. A task that goes on, or may be resumed, has not come to
-// anything yet.
+// The status of the task decides which output is written; nothing is written while the task may continue.
 func TestPassesOn(t *testing.T) {
 	statuses := []Status{Pending, InFlight, Succeeded, Exhausted, Failed, Cancelled}
 	for mode, passed := range map[OutputMode]map[Status]bool{
@@ -27,7 +26,7 @@ func TestPassesOn(t *testing.T) {
 	} {
 		for _, s := range statuses {
 			if got := mode.PassesOn(s); got != passed[s] {
-				t.Errorf("%q, %s: %v", mode, s, got)
+				t.Errorf("%q, %s: got %v, want %v", mode, s, got, passed[s])
 			}
 		}
 	}
@@ -35,14 +34,15 @@ func TestPassesOn(t *testing.T) {
 
 func seed(n uint64) *uint64 { return &n }
 
-// The phases that seeds stand for never change: a run can be repeated with any later retry.
+// The phase of a seed never changes, so that a run can be repeated with any later version of retry.
 func TestPhase(t *testing.T) {
 	tests := []struct {
 		name string
 		seed *uint64
 		want float64
 	}{
-		{"none", nil, 0.25}, {"0", seed(0), 0.9999275824802834}, {"1", seed(1), 0.23842319087387442}, {"42", seed(42), 0.25335066677989804},
+		{"none", nil, 0.25}, {"0", seed(0), 0.9999275824802834}, {"1", seed(1), 0.23842319087387442},
+		{"42", seed(42), 0.25335066677989804},
 		{"the largest", seed(1<<64 - 1), 0.9939066713389748},
 	}
 	seen := map[float64]bool{}
@@ -50,11 +50,11 @@ func TestPhase(t *testing.T) {
 		o := Options{Seed: tt.seed}
 		got := o.Phase(0.25)
 		if got != tt.want || got < 0 || got >= 1 || seen[got] {
-			t.Errorf("%s: phase %v, want %v", tt.name, got, tt.want)
+			t.Errorf("%s: got phase %v, want %v", tt.name, got, tt.want)
 		}
 		seen[got] = true
 		if again := o.Phase(0.75); tt.seed != nil && again != got {
-			t.Errorf("%s: phase %v, then %v", tt.name, got, again)
+			t.Errorf("%s: got phase %v the second time, want %v", tt.name, again, got)
 		}
 	}
 }
@@ -65,7 +65,7 @@ func TestFinalHook(t *testing.T) {
 		Pending: "", InFlight: "", Succeeded: "success", Exhausted: "failure", Failed: "failure", Cancelled: "",
 	} {
 		if got := o.FinalHook(status); got != want {
-			t.Errorf("%s: %q", status, got)
+			t.Errorf("%s: got %q, want %q", status, got, want)
 		}
 	}
 }

@@ -51,7 +51,8 @@ func TestClassify(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p := DefaultPolicy()
-			for text, to := range map[*string]*[]Condition{&tt.success: &p.SuccessOn, &tt.stop: &p.StopOn, &tt.retry: &p.RetryOn} {
+			for text, to := range map[*string]*[]Condition{&tt.success: &p.SuccessOn, &tt.stop: &p.StopOn,
+				&tt.retry: &p.RetryOn} {
 				if *text != "" {
 					*to = conditions(t, *text)
 				}
@@ -64,23 +65,25 @@ func TestClassify(t *testing.T) {
 }
 
 func TestParseConditionRefuses(t *testing.T) {
-	for _, text := range []string{"", ",", "1,", "foo", "SIGFOO", "sigterm", "1-", "-1", "5-3", "1-2-3", "99999999999999", "1.5", "0x1"} {
+	for _, text := range []string{"", ",", "1,", "foo", "SIGFOO", "sigterm", "1-", "-1", "5-3", "1-2-3",
+		"99999999999999", "1.5", "0x1"} {
 		_, err := ParseCondition(text)
 		if err == nil {
-			t.Errorf("%q was accepted", text)
+			t.Errorf("%q: got no error, want one", text)
 		} else if !strings.Contains(err.Error(), "\nhint: ") {
-			t.Errorf("%q: no hint in %q", text, err)
+			t.Errorf("%q: got %q, want a hint in it", text, err)
 		}
 	}
 }
 
 func TestParseConditionKnowsBetter(t *testing.T) {
 	for text, hint := range map[string]string{
-		"sigterm": "write SIGTERM", "KILL": "write SIGKILL", "1,hup": "write SIGHUP", "Timeout": "write timeout", "ANY": "write any",
+		"sigterm": "write SIGTERM", "KILL": "write SIGKILL", "1,hup": "write SIGHUP", "Timeout": "write timeout",
+		"ANY":  "write any",
 		"exit": "an expression such as exit == 75", "foo": "a list such as", "5XX": "write 5xx", "Dns": "write dns",
 	} {
 		if _, err := ParseCondition(text); err == nil || !strings.Contains(err.Error(), hint) {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%s: got error %v, want %q in it", text, err, hint)
 		}
 	}
 }
@@ -95,7 +98,7 @@ func FuzzParseCondition(f *testing.F) {
 			return
 		}
 		if matches, _ := c.Match(Evidence{Outcome: Crashed()}); matches {
-			t.Errorf("%q matches an attempt without an outcome", text)
+			t.Errorf("%q on an attempt without an outcome: got a match, want none", text)
 		}
 	})
 }
@@ -118,15 +121,17 @@ func TestBuiltinPolicies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.Name != tt.name || p.Attempts != tt.attempts || p.Backoff.Curve() != tt.backoff || p.Backoff.Jitter() != tt.jitter {
-			t.Errorf("%s: %d attempts, %s, %s", p.Name, p.Attempts, p.Backoff.Curve(), p.Backoff.Jitter())
+		if p.Name != tt.name || p.Attempts != tt.attempts || p.Backoff.Curve() != tt.backoff ||
+			p.Backoff.Jitter() != tt.jitter {
+			t.Errorf("got %s: %d attempts, %s, %s, want %+v", p.Name, p.Attempts, p.Backoff.Curve(), p.Backoff.Jitter(),
+				tt)
 		}
 	}
 	if len(tests) != len(backoff.Presets())+1 {
-		t.Error("a preset has no row here")
+		t.Errorf("got %d rows, want one for each preset and the default", len(tests))
 	}
 	if _, err := BuiltinPolicy("sidekick"); err == nil || !strings.Contains(err.Error(), "sidekiq") {
-		t.Errorf("an unknown policy does not name the known ones: %v", err)
+		t.Errorf("unknown policy: got error %v, want the known ones in it", err)
 	}
 }
 
@@ -151,29 +156,30 @@ func TestPolicyJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again, _ := json.Marshal(back); string(again) != want {
-		t.Errorf("not the same after a round trip: %s", again)
+		t.Errorf("after a round trip: got %s, want %s", again, want)
 	}
 	if classOf(&back, exit(75)) != ClassRetryable || classOf(&back, exit(1)) != ClassFatal {
-		t.Error("the conditions were lost")
+		t.Error("after a round trip: got other conditions, want the same")
 	}
 }
 
 func TestPolicyJSONRefuses(t *testing.T) {
-	for _, text := range []string{`{"backoff":"nope"}`, `{"backoff":"exp:1s","jitter":"x"}`, `{"backoff":"exp:1s","retry_on":["x"]}`, `[]`} {
+	for _, text := range []string{`{"backoff":"nope"}`, `{"backoff":"exp:1s","jitter":"x"}`,
+		`{"backoff":"exp:1s","retry_on":["x"]}`, `[]`} {
 		if err := json.Unmarshal([]byte(text), &Policy{}); err == nil {
-			t.Errorf("%s was accepted", text)
+			t.Errorf("%s: got no error, want one", text)
 		}
 	}
 }
 
-// A limit below the resolution of JSON stays a limit.
+// A limit below a millisecond stays a limit in JSON.
 func TestPolicyJSONKeepsTinyLimits(t *testing.T) {
 	p := DefaultPolicy()
 	p.Budget = time.Microsecond
 	data, _ := json.Marshal(p)
 	var back Policy
 	if err := json.Unmarshal(data, &back); err != nil || back.Budget != time.Millisecond {
-		t.Errorf("budget %v, %v", back.Budget, err)
+		t.Errorf("got budget %v, error %v, want 1ms", back.Budget, err)
 	}
 }
 
@@ -183,21 +189,24 @@ func classOf(p *Policy, o Outcome) Class {
 }
 
 func TestCheckStatuses(t *testing.T) {
-	for _, text := range []string{"429,5xx", "500-504, timeout", "any", "exit == 22", "999", "99-101", "", "reset", "22x"} {
+	for _, text := range []string{"429,5xx", "500-504, timeout", "any", "exit == 22", "999", "99-101", "", "reset",
+		"22x"} {
 		if err := CheckStatuses(text); err != nil {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("%q: got error %v, want none", text, err)
 		}
 	}
 	for text, want := range map[string]string{
-		"22": "invalid HTTP status 22", "429, 1-3": "invalid HTTP status 1-3", "SIGSEGV": "no signal ends a request", "503,signal": "no signal",
+		"22": "invalid HTTP status 22", "429, 1-3": "invalid HTTP status 1-3", "SIGSEGV": "no signal ends a request",
+		"503,signal": "no signal",
 	} {
-		if err := CheckStatuses(text); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "\nhint: ") {
-			t.Errorf("%q: %v", text, err)
+		err := CheckStatuses(text)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "\nhint: ") {
+			t.Errorf("%q: got error %v, want %q and a hint", text, err, want)
 		}
 	}
 }
 
-// lockBusy backs off, but for exit 75: a lock that is busy, which is asked for again soon and bounded.
+// lockBusy is a policy with a rule for exit 75, a busy lock, which is tried again soon.
 func lockBusy(t testing.TB) *Policy {
 	t.Helper()
 	p := DefaultPolicy()
@@ -235,16 +244,16 @@ func TestRulesGiveTheirDelay(t *testing.T) {
 	for i, s := range steps {
 		d := Decide(p, h, s.outcome, epoch, half)
 		if d.Delay != s.want || d.Rule != s.rule {
-			t.Errorf("step %d: delay %v by rule %d, want %v by rule %d", i, d.Delay, d.Rule, s.want, s.rule)
+			t.Errorf("step %d: got delay %v by rule %d, want %v by rule %d", i, d.Delay, d.Rule, s.want, s.rule)
 		}
 		h = h.After(p, s.outcome, d)
 	}
 	if h.Made != len(steps) || h.Counted != len(steps)-1 {
-		t.Errorf("%d made, %d counted", h.Made, h.Counted)
+		t.Errorf("got %d made, %d counted, want %d, %d", h.Made, h.Counted, len(steps), len(steps)-1)
 	}
 }
 
-// However the outcomes mix: a busy lock waits 350 to 650 ms, and the others wait what they would wait without it.
+// In any mix of outcomes a busy lock waits 350 to 650 ms, and other failures wait as without the rule.
 func TestABusyLockNeverBacksOff(t *testing.T) {
 	p := lockBusy(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -259,13 +268,13 @@ func TestABusyLockNeverBacksOff(t *testing.T) {
 			d := Decide(p, h, o, epoch, dice.Float64)
 			switch {
 			case d.Verdict != VerdictRetry:
-				t.Fatalf("%+v", d)
+				t.Fatalf("got %+v, want a retry", d)
 			case busy && (d.Delay < 350*time.Millisecond || d.Delay > 650*time.Millisecond):
-				t.Fatalf("a busy lock waits %v", d.Delay)
+				t.Fatalf("busy lock: got delay %v, want 350ms to 650ms", d.Delay)
 			case !busy:
 				others++
 				if want := p.Backoff.Base(others); d.Delay != want {
-					t.Fatalf("failure %d of the others waits %v, want %v", others, d.Delay, want)
+					t.Fatalf("other failure %d: got delay %v, want %v", others, d.Delay, want)
 				}
 			}
 			h = h.After(p, o, d)
@@ -273,12 +282,12 @@ func TestABusyLockNeverBacksOff(t *testing.T) {
 	})
 }
 
-// A rule gives a delay, not another attempt.
+// A rule gives a delay, but does not make an outcome retryable.
 func TestARuleMakesNothingEligible(t *testing.T) {
 	p := lockBusy(t)
 	p.StopOn = conditions(t, "75")
 	if d := Decide(p, History{Began: epoch}, exit(75), epoch, half); d.Verdict != VerdictFailed || d.Rule != 0 {
-		t.Errorf("got %+v", d)
+		t.Errorf("got %+v, want a failure without a rule", d)
 	}
 }
 
@@ -290,13 +299,12 @@ func TestParseRuleRefuses(t *testing.T) {
 		{"75", "constant:1s", "lots", "parse jitter"},
 	} {
 		if _, err := ParseRule(tt.when, tt.curve, tt.jitter); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%+v: %v", tt, err)
+			t.Errorf("%+v: got error %v, want %q in it", tt, err, tt.want)
 		}
 	}
 }
 
-// fake is an expression without a library: the number of bytes of stderr is above a limit, and output it cannot read is
-// trouble.
+// fake is an expression without a library: stderr is longer than a limit. It fails on the output "?".
 type fake struct{ limit int }
 
 var errUnreadable = errors.New("cannot be evaluated")
@@ -314,7 +322,7 @@ func TestDecideWithExpressions(t *testing.T) {
 	p := DefaultPolicy()
 	p.StopOn = []Condition{{text: "long", expression: fake{ConditionTail - 1}}}
 	if looks := p.Captures(); looks != CaptureStderr {
-		t.Errorf("looks at %s", looks)
+		t.Errorf("got %s, want %s", looks, CaptureStderr)
 	}
 	decide := func(stderr string) Decision {
 		o := exit(1)
@@ -322,46 +330,49 @@ func TestDecideWithExpressions(t *testing.T) {
 		return Decide(&p, History{Began: epoch}, o, epoch, half)
 	}
 	if d := decide(strings.Repeat("x", ConditionTail)); d.Verdict != VerdictFailed || d.ConditionErr != nil {
-		t.Errorf("got %+v", d)
+		t.Errorf("got %+v, want a failure", d)
 	}
-	// What cannot be evaluated does not match, and is told.
+	// A condition that cannot be evaluated does not match, and the error is reported.
 	if d := decide("?"); d.Verdict != VerdictRetry || !errors.Is(d.ConditionErr, errUnreadable) {
-		t.Errorf("got %+v", d)
+		t.Errorf("got %+v, want a retry and the error %v", d, errUnreadable)
 	}
 }
 
-// A rule gives a delay: where none follows, it matters to nobody that it cannot be evaluated.
+// A rule that cannot be evaluated is reported only if a delay is needed.
 func TestARuleIsNoTroubleAtTheEnd(t *testing.T) {
 	p := DefaultPolicy()
 	p.Rules = []Rule{{When: Condition{text: "long", expression: fake{}}, Backoff: p.Backoff}}
 	o := exit(1)
 	o.Stderr = "?"
-	if d := Decide(&p, History{Began: epoch}, o, epoch, half); d.Verdict != VerdictRetry || !errors.Is(d.ConditionErr, errUnreadable) {
-		t.Errorf("got %+v", d)
+	if d := Decide(&p, History{Began: epoch}, o, epoch, half); d.Verdict != VerdictRetry ||
+		!errors.Is(d.ConditionErr, errUnreadable) {
+		t.Errorf("got %+v, want a retry and the error %v", d, errUnreadable)
 	}
-	if d := Decide(&p, History{Began: epoch, Counted: p.Attempts - 1}, o, epoch, half); d.Verdict != VerdictExhausted || d.ConditionErr != nil {
-		t.Errorf("got %+v", d)
+	d := Decide(&p, History{Began: epoch, Counted: p.Attempts - 1}, o, epoch, half)
+	if d.Verdict != VerdictExhausted || d.ConditionErr != nil {
+		t.Errorf("got %+v, want exhausted and no error", d)
 	}
 }
 
-// Conditions see the number of the attempt and the time since the task began, also after it was given fresh attempts.
+// Conditions see the number of the attempt and the time since the task began, also after a requeue.
 func TestEvidence(t *testing.T) {
 	e := History{Began: epoch, Made: 7}.evidence(exit(3), epoch.Add(time.Minute))
 	if e.Attempt != 8 || e.Elapsed != time.Minute || e.Exit != 3 {
-		t.Errorf("got %+v", e)
+		t.Errorf("got %+v, want attempt 8 after 1m", e)
 	}
 	if e := (History{Began: epoch}).evidence(exit(3), epoch.Add(-time.Hour)); e.Elapsed != 0 { // the clock was set back
-		t.Errorf("got %+v", e)
+		t.Errorf("got %+v, want 0 elapsed", e)
 	}
 }
 
 func TestConditionIsAnExpression(t *testing.T) {
 	for text, want := range map[string]bool{
-		"1,75,100-120": false, "SIGSEGV": false, " any , timeout ": false, "5xx": false, "": false, "signals": false, "1-": false,
+		"1,75,100-120": false, "SIGSEGV": false, " any , timeout ": false, "5xx": false, "": false, "signals": false,
+		"1-":        false,
 		"exit == 1": true, "not timeout": true, "exit in [1, 75]": true, "1.5": true, "!any": true, "a_b": true,
 	} {
 		if got := isExpression(strings.TrimSpace(text)); got != want {
-			t.Errorf("%q: %v, want %v", text, got, want)
+			t.Errorf("%q: got %v, want %v", text, got, want)
 		}
 	}
 }
@@ -371,25 +382,25 @@ func TestCaptureModes(t *testing.T) {
 	for i, a := range modes {
 		for j, b := range modes {
 			if got := a.And(b); got != modes[max(i, j)] {
-				t.Errorf("%s and %s are %s", a, b, got)
+				t.Errorf("%s and %s: got %s, want %s", a, b, got, modes[max(i, j)])
 			}
 		}
 	}
 	if got := CaptureMode("").And(""); got != CaptureNone {
-		t.Errorf("nothing and nothing are %q", got)
+		t.Errorf("twice empty: got %q, want %q", got, CaptureNone)
 	}
 }
 
-// The journal keeps the end of what was looked at, and lets go of the rest.
-func TestBrief(t *testing.T) {
+// The journal keeps only the end of the captured output.
+func TestTrimTails(t *testing.T) {
 	long := strings.Repeat("a", ConditionTail-1) + "z"
 	o := Outcome{Stdout: "short", Stderr: long}.TrimTails()
 	if o.Stdout != "short" || len(o.Stderr) != StoredTail || !strings.HasSuffix(o.Stderr, "az") {
-		t.Errorf("%d bytes of stdout, %d of stderr", len(o.Stdout), len(o.Stderr))
+		t.Errorf("got %d bytes of stdout, %d of stderr, want 5, %d", len(o.Stdout), len(o.Stderr), StoredTail)
 	}
 }
 
-// Playing policies through for a million tasks must not wait for the garbage collector.
+// A decision allocates nothing, so that simulations of a million tasks are fast.
 func TestDecideAllocatesNothing(t *testing.T) {
 	p := lockBusy(t)
 	h := History{Began: epoch, Phase: 0.3}
@@ -399,12 +410,12 @@ func TestDecideAllocatesNothing(t *testing.T) {
 			h.After(p, o, d)
 		})
 		if allocated > 0 {
-			t.Errorf("exit %d: %v allocations for a decision", o.Exit, allocated)
+			t.Errorf("exit %d: got %v allocations for a decision, want 0", o.Exit, allocated)
 		}
 	}
 }
 
-// Journals and scripts hold this text: it stays as it is, byte for byte.
+// Journals and scripts contain this JSON: it must never change.
 func TestPolicyJSONIsStable(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -427,7 +438,7 @@ func TestPolicyJSONIsStable(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := json.Marshal(tt.policy)
 			if err != nil || string(got) != tt.want {
-				t.Errorf("got\n%s, %v\nwant\n%s", got, err, tt.want)
+				t.Errorf("got %s, error %v\nwant %s", got, err, tt.want)
 			}
 		})
 	}
@@ -445,17 +456,10 @@ func fullPolicy(t *testing.T) Policy {
 		t.Fatal(err)
 	}
 	return Policy{
-		Name: "<&> \"x\" \xff \u2028", Backoff: curve, Timeout: time.Nanosecond, KillAfter: 1500 * time.Millisecond, Budget: time.Hour,
-		ResetAfter: 24 * time.Hour, Consecutive: 3, RetryOn: parseConditions(t, "75", "100-120"), StopOn: parseConditions(t, "SIGSEGV"),
-		SuccessOn: parseConditions(t, "timeout"), Rules: []Rule{rule},
+		Name: "<&> \"x\" \xff \u2028", Backoff: curve, Timeout: time.Nanosecond, KillAfter: 1500 * time.Millisecond,
+		Budget:     time.Hour,
+		ResetAfter: 24 * time.Hour, Consecutive: 3, RetryOn: conditions(t, "75", "100-120"),
+		StopOn:    conditions(t, "SIGSEGV"),
+		SuccessOn: conditions(t, "timeout"), Rules: []Rule{rule},
 	}
-}
-
-func parseConditions(t *testing.T, texts ...string) []Condition {
-	t.Helper()
-	conditions, err := ParseConditions(texts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return conditions
 }

@@ -31,15 +31,18 @@ func TestConditionsOfHTTP(t *testing.T) {
 		{"520-524", reply(522), true}, {"520-524", reply(525), false},
 		{"22", reply(500), false}, // a status, not curl's exit code
 		{"200", cut, false}, {"truncated", cut, true}, {"any", cut, true},
-		{"dns", fault(ErrorDNS, 6), true}, {"connect", fault(ErrorConnect, 7), true}, {"tls", fault(ErrorTLS, 35), true},
-		{"reset", fault(ErrorReset, 56), true}, {"timeout", fault(ErrorTimeout, 28), true}, {"dns", fault(ErrorConnect, 7), false},
+		{"dns", fault(ErrorDNS, 6), true}, {"connect", fault(ErrorConnect, 7), true},
+		{"tls", fault(ErrorTLS, 35), true},
+		{"reset", fault(ErrorReset, 56), true}, {"timeout", fault(ErrorTimeout, 28), true},
+		{"dns", fault(ErrorConnect, 7), false},
 		{"any", reply(404), true}, {"any", reply(200), false}, {"any", fault(ErrorURL, 3), false},
 		{"429,dns,5xx", fault(ErrorDNS, 6), true},
 		{"dns,reset,5xx", exit(5), false}, {"5xx", exit(500), true},
 	}
 	for _, tt := range tests {
-		if got, err := conditions(t, tt.condition)[0].Match(Evidence{Outcome: tt.outcome}); got != tt.want || err != nil {
-			t.Errorf("%s of %+v: %v, %v", tt.condition, tt.outcome, got, err)
+		if got, err := conditions(t, tt.condition)[0].Match(Evidence{Outcome: tt.outcome}); got != tt.want ||
+			err != nil {
+			t.Errorf("%s of %+v: got %v, error %v, want %v", tt.condition, tt.outcome, got, err, tt.want)
 		}
 	}
 }
@@ -53,48 +56,51 @@ func TestClassifyHTTP(t *testing.T) {
 		want    Class
 	}{
 		{"success", nil, reply(200), ClassSuccess},
-		{"the table's word", nil, reply(500), ClassFatal},
-		{"the table's word on a fault", nil, fault(ErrorReset, 56), ClassRetryable},
+		{"the default", nil, reply(500), ClassFatal},
+		{"the default of a fault", nil, fault(ErrorReset, 56), ClassRetryable},
 		{"retry-on goes before the table", on("500"), reply(500), ClassRetryable},
 		{"retry-on replaces the table", on("500"), fault(ErrorReset, 56), ClassFatal},
 		{"retry-on leaves success alone", on("500"), reply(200), ClassSuccess},
-		{"stop-on goes before the table", func(p *Policy) { p.StopOn = conditions(t, "reset") }, fault(ErrorReset, 56), ClassFatal},
+		{"stop-on goes before the table", func(p *Policy) { p.StopOn = conditions(t, "reset") }, fault(ErrorReset, 56),
+			ClassFatal},
 		{"success-on", func(p *Policy) { p.SuccessOn = conditions(t, "404") }, reply(404), ClassSuccess},
-		{"not the success that is waited for", func(p *Policy) { p.SuccessOn = conditions(t, "201") }, reply(200), ClassRetryable},
+		{"not the success that is waited for", func(p *Policy) { p.SuccessOn = conditions(t, "201") }, reply(200),
+			ClassRetryable},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got, err := policy(t, tt.change).Classify(Evidence{Outcome: tt.outcome}); got.Class != tt.want || err != nil {
-				t.Errorf("class %d, %v; want %d", got.Class, err, tt.want)
+			if got, err := policy(t, tt.change).Classify(Evidence{Outcome: tt.outcome}); got.Class != tt.want ||
+				err != nil {
+				t.Errorf("got class %d, error %v, want %d", got.Class, err, tt.want)
 			}
 		})
 	}
 }
 
-// The exit codes of an HTTP request are curl's, also where a command would get one of timeout's.
+// The exit codes of an HTTP request are those of curl, also after a timeout.
 func TestExitCodeOfHTTP(t *testing.T) {
 	for _, o := range []Outcome{fault(ErrorTimeout, 28), fault(ErrorDNS, 6), reply(404)} {
 		if got := o.ExitCode(); got != o.Exit {
-			t.Errorf("%+v: exit %d", o, got)
+			t.Errorf("%+v: got exit %d, want %d", o, got, o.Exit)
 		}
 	}
 }
 
-// A resume that finds a request in flight saw no reply. What it cannot send again ends so.
+// A request that was interrupted, and is not safe to repeat, ends without a reply.
 func TestExitCodeOfARequestThatWasKilled(t *testing.T) {
 	tk := &Task{Target: target{}}
 	if got := tk.Crashed().ExitCode(); got != 56 {
-		t.Errorf("exit %d", got)
+		t.Errorf("got exit %d, want 56", got)
 	}
 }
 
-func TestBriefOfAnExchange(t *testing.T) {
+func TestTrimTailsOfReply(t *testing.T) {
 	o := Outcome{Reply: &Reply{Status: 200, Body: strings.Repeat("a", ConditionTail-1) + "z"}}
 	brief := o.TrimTails()
 	if len(brief.Reply.Body) != StoredTail || !strings.HasSuffix(brief.Reply.Body, "az") || brief.Reply.Status != 200 {
-		t.Errorf("%d bytes of the body are kept", len(brief.Reply.Body))
+		t.Errorf("got %d bytes of the body, want %d", len(brief.Reply.Body), StoredTail)
 	}
 	if len(o.Reply.Body) != ConditionTail {
-		t.Error("the outcome that was looked at has changed")
+		t.Errorf("the original: got %d bytes of the body, want %d", len(o.Reply.Body), ConditionTail)
 	}
 }

@@ -8,17 +8,18 @@ import (
 	"testing"
 )
 
-// The greatest number grows with each attempt that used up nothing, and no limit stays none.
+// The maximum grows with each interrupted attempt; no limit stays no limit.
 func TestMaxAttempts(t *testing.T) {
-	for _, tt := range []struct{ attempts, interrupted, want int }{{5, 0, 5}, {5, 2, 7}, {1, 1, 2}, {0, 0, 0}, {0, 3, 0}} {
+	for _, tt := range []struct{ attempts, interrupted, want int }{{5, 0, 5}, {5, 2, 7}, {1, 1, 2}, {0, 0, 0},
+		{0, 3, 0}} {
 		tk := Task{Policy: Policy{Attempts: tt.attempts}, History: History{Interrupted: tt.interrupted}}
 		if got := tk.MaxAttempts(); got != tt.want {
-			t.Errorf("%d attempts, %d interrupted: %d, want %d", tt.attempts, tt.interrupted, got, tt.want)
+			t.Errorf("%d attempts, %d interrupted: got %d, want %d", tt.attempts, tt.interrupted, got, tt.want)
 		}
 	}
 }
 
-// No attempt has a greater number, however often the task is interrupted on its way.
+// No attempt has a number above the maximum, however often the task is interrupted.
 func TestNoAttemptIsBeyondTheGreatest(t *testing.T) {
 	p := policy(t, func(p *Policy) { p.Attempts = 3 })
 	tk := Task{Policy: *p, History: History{Began: epoch}}
@@ -29,7 +30,7 @@ func TestNoAttemptIsBeyondTheGreatest(t *testing.T) {
 		}
 		tk.AttemptCount++
 		if greatest := tk.MaxAttempts(); tk.AttemptCount > greatest {
-			t.Fatalf("attempt %d of %d", tk.AttemptCount, greatest)
+			t.Fatalf("got attempt %d, want at most %d", tk.AttemptCount, greatest)
 		}
 		d := Decide(&tk.Policy, tk.History, o, epoch, half)
 		tk.ApplyDecision(Attempt{Number: tk.AttemptCount, Outcome: o, Decision: d}, epoch)
@@ -38,11 +39,11 @@ func TestNoAttemptIsBeyondTheGreatest(t *testing.T) {
 		}
 	}
 	if tk.AttemptCount != 6 || tk.Reason != ReasonAttempts {
-		t.Errorf("%s (%s) after %d", tk.Status, tk.Reason, tk.AttemptCount)
+		t.Errorf("got %s (%s) after %d, want %s after 6", tk.Status, tk.Reason, tk.AttemptCount, ReasonAttempts)
 	}
 }
 
-// The drawing in docs/state-machine.md and the code say the same.
+// The drawing in docs/state-machine.md has the same transitions as the code.
 func TestTransitionsAreAsDrawn(t *testing.T) {
 	text, err := os.ReadFile("../docs/state-machine.md")
 	if err != nil {
@@ -55,34 +56,35 @@ func TestTransitionsAreAsDrawn(t *testing.T) {
 	}
 	for _, tr := range drawn {
 		if !slices.Contains(Transitions(), tr) {
-			t.Errorf("drawn, but not in the code: %+v", tr)
+			t.Errorf("in the code: got no %+v, want it as drawn", tr)
 		}
 	}
 	for _, tr := range Transitions() {
 		if !slices.Contains(drawn, tr) {
-			t.Errorf("in the code, but not drawn: %+v", tr)
+			t.Errorf("in the drawing: got no %+v, want it as in the code", tr)
 		}
 	}
 }
 
-// What is drawn as an end is one, and nothing leads out of it but a person's word.
+// Only a requeue follows the end of a task.
 func TestFinishedIsFinal(t *testing.T) {
 	for _, tr := range Transitions() {
 		if tr.From.Finished() && tr.From != "" && tr.Event != EventRequeue {
-			t.Errorf("%+v leads out of an end", tr)
+			t.Errorf("got %+v, want only a requeue after the end", tr)
 		}
 	}
 }
 
-// Every verdict about an attempt has its arrow, so that the journal can write it.
+// Every verdict about an attempt is an allowed transition, so that the journal can write it.
 func TestVerdictsAreAllowed(t *testing.T) {
-	verdicts := []Verdict{VerdictSucceeded, VerdictRetry, VerdictFailed, VerdictExhausted, VerdictCancelled, VerdictInterrupted}
+	verdicts := []Verdict{VerdictSucceeded, VerdictRetry, VerdictFailed, VerdictExhausted, VerdictCancelled,
+		VerdictInterrupted}
 	for _, v := range verdicts {
 		if !Allowed(string(v), InFlight, v.Status()) {
-			t.Errorf("no arrow for %s from %s to %s", v, InFlight, v.Status())
+			t.Errorf("%s from %s to %s: got not allowed, want allowed", v, InFlight, v.Status())
 		}
 	}
 	if Allowed(string(VerdictRetry), Succeeded, Pending) {
-		t.Error("a finished task may be retried")
+		t.Error("retry of a finished task: got allowed, want not allowed")
 	}
 }

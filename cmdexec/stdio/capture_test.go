@@ -93,7 +93,8 @@ func TestCaptureProperty(t *testing.T) {
 		m := newModel(t, dir, rapid.Int64Range(0, 400).Draw(t, "limit"))
 		defer m.close()
 		for range rapid.IntRange(0, 20).Draw(t, "chunks") {
-			stream, chunk := rapid.IntRange(0, 1).Draw(t, "stream"), rapid.SliceOfN(rapid.Byte(), 0, 60).Draw(t, "chunk")
+			stream, chunk := rapid.IntRange(0, 1).Draw(t, "stream"),
+				rapid.SliceOfN(rapid.Byte(), 0, 60).Draw(t, "chunk")
 			m.handle(t, stream, chunk)
 			exceeded := m.limit > 0 && m.total > m.limit
 			if m.exceeded > 1 || (m.exceeded == 1) != exceeded {

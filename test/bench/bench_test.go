@@ -74,7 +74,8 @@ func TestMeasureFails(t *testing.T) {
 		{"with a signal", t.Context(), shell("kill -9 $$", 0), 1, "got exit code -1, want 0"},
 		{"with a warning", t.Context(), shell("echo 'retry: warning: x' >&2", 0), 1,
 			"got warnings, want none:\nretry: warning: x"},
-		{"without a program", t.Context(), &command{label: "nothing", argv: []string{"/no/such/file"}}, 1, "run nothing: "},
+		{"without a program", t.Context(), &command{label: "nothing", argv: []string{"/no/such/file"}}, 1,
+			"run nothing: "},
 		{"after an interrupt", canceled, shell("", 0), 1, context.Canceled.Error()},
 		{"when one of many fails", t.Context(), one, 3, "got exit code 1, want 0\ngot exit code 1, want 0"},
 	} {
@@ -108,7 +109,8 @@ func TestMissingTasksAreAnError(t *testing.T) {
 printf '{"tasks":['; cut -c 2- log; echo ']}'`)
 			c := &command{label: "it", argv: []string{filepath.Join(folder, "retry"), "--", "true"}, state: t.TempDir()}
 			err := group{runs: 1, atOnce: 2, commands: []*command{c}}.measure(t.Context(), t.TempDir())
-			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			if test.want == "" && err != nil || test.want != "" &&
+				(err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("got error %v, want %q", err, test.want)
 			}
 		})

@@ -19,7 +19,8 @@ type taskHistory struct {
 }
 
 func (l *taskHistory) problem(format string, args ...any) {
-	l.problems = append(l.problems, fmt.Sprintf("task %s (%s %s): ", l.ID, l.Status, l.Reason)+fmt.Sprintf(format, args...))
+	l.problems = append(l.problems,
+		fmt.Sprintf("task %s (%s %s): ", l.ID, l.Status, l.Reason)+fmt.Sprintf(format, args...))
 }
 
 // check returns what is wrong. binary is that of retry: a task that runs it has no child of ours.
@@ -154,7 +155,8 @@ func (l *taskHistory) checkStart(e event) {
 		}
 	}
 	if e.Max-interrupted != l.Policy.Attempts {
-		l.problem("attempt %d had %d attempts after %d interrupted ones, the policy has %d", e.Attempt, e.Max, interrupted, l.Policy.Attempts)
+		l.problem("attempt %d had %d attempts after %d interrupted ones, the policy has %d", e.Attempt, e.Max,
+			interrupted, l.Policy.Attempts)
 	}
 	// What a dead owner had started may come to itself late: a resume waits for it only before it starts another.
 	if l.Status != task.Cancelled && !l.attempts[e.Attempt-1].Outcome.IsCrash() && e.At.After(l.FinishedAt) {
@@ -197,7 +199,8 @@ func (l *taskHistory) checkObserved(observed observations) {
 			l.problem("has %d attempts, but was seen %s after %d", l.AttemptCount, s.Status, s.Count)
 		}
 		if s.Count > l.AttemptCount || s.Key != l.IdempotencyKey {
-			l.problem("has %d attempts and the key %s, but was seen with %d and %s", l.AttemptCount, l.IdempotencyKey, s.Count, s.Key)
+			l.problem("has %d attempts and the key %s, but was seen with %d and %s", l.AttemptCount, l.IdempotencyKey,
+				s.Count, s.Key)
 		}
 	}
 	if observed.cancelled[l.ID] && l.Status != task.Cancelled {
@@ -245,8 +248,10 @@ func ends(id string, exits []int) bool {
 func newHistory() *history {
 	id := idOf(1, 1, 0)
 	t := &task.Task{
-		Number: 1, ID: id, Command: []string{"child"}, Policy: task.Policy{Attempts: 3, Budget: time.Hour}, IdempotencyKey: "key",
-		CreatedAt: noon, History: task.History{Began: noon}, FinishedAt: noon.Add(time.Minute), Status: task.Succeeded, AttemptCount: 3,
+		Number: 1, ID: id, Command: []string{"child"}, Policy: task.Policy{Attempts: 3, Budget: time.Hour},
+		IdempotencyKey: "key",
+		CreatedAt:      noon, History: task.History{Began: noon}, FinishedAt: noon.Add(time.Minute), Status: task.Succeeded,
+		AttemptCount: 3,
 	}
 	attempt := func(n int, o task.Outcome, v task.Verdict) task.Attempt {
 		return task.Attempt{Number: n, Outcome: o, Decision: task.Decision{Verdict: v}}
@@ -266,7 +271,8 @@ func newHistory() *history {
 			attempt(3, task.Outcome{Exit: 0}, task.VerdictSucceeded),
 		}}},
 		events: []event{
-			line(eventStart, 1, 3, 0), line(eventEnd, 1, 3, 1), line(eventStart, 2, 3, 0), line(eventStart, 3, 4, 0), line(eventEnd, 3, 4, 0),
+			line(eventStart, 1, 3, 0), line(eventEnd, 1, 3, 1), line(eventStart, 2, 3, 0), line(eventStart, 3, 4, 0),
+			line(eventEnd, 3, 4, 0),
 		},
 		seen: observed,
 	}

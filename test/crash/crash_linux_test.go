@@ -17,7 +17,8 @@ import (
 
 var (
 	killsFlag = flag.Int("kills", 0, "how many `processes` to kill; 0 is 320")
-	seedFlag  = flag.Uint64("seed", 0, "the seed of the choices; 0 is a random one. When what happens is up to the system")
+	seedFlag  = flag.Uint64("seed", 0,
+		"the seed of the choices; 0 is a random one. When what happens is up to the system")
 )
 
 func TestMain(m *testing.M) {

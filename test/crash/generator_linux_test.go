@@ -69,7 +69,8 @@ func (c *generator) process(tasks []string) process {
 func (c *generator) policy() []string {
 	delay := max(0, c.IntN(21)-7) // often none: only then an outcome and the next claim are one transaction
 	return []string{
-		"-n", fmt.Sprint(1 + c.IntN(7)), "-b", fmt.Sprintf("constant:%dms", delay), "-B", "1h", "--stop-on", fmt.Sprint(exitStop),
+		"-n", fmt.Sprint(1 + c.IntN(7)), "-b", fmt.Sprintf("constant:%dms", delay), "-B", "1h", "--stop-on",
+		fmt.Sprint(exitStop),
 	}
 }
 
@@ -95,7 +96,8 @@ func (c *generator) replayer() process {
 	for i := range stdin {
 		stdin[i] = byte(c.Uint32())
 	}
-	return process{role: roleReplayer, args: append(c.policy(), "--stdin", "replay", "--", c.self, argReads, sum(stdin)), stdin: stdin}
+	return process{role: roleReplayer,
+		args: append(c.policy(), "--stdin", "replay", "--", c.self, argReads, sum(stdin)), stdin: stdin}
 }
 
 // onceName is the name that is to succeed only once.

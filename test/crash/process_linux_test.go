@@ -65,7 +65,8 @@ func (s *harness) execute(a process, number int) (result, error) {
 	cmd := exec.CommandContext(ctx, s.binary, a.args...)
 	cmd.Dir = s.dir
 	// The race detector would have each child sleep for a second before it exits.
-	cmd.Env = append(os.Environ(), childVariable+"="+s.dir, "RETRY_STATE_DIR="+s.journal(), "GORACE=atexit_sleep_ms=0 "+os.Getenv("GORACE"))
+	cmd.Env = append(os.Environ(), childVariable+"="+s.dir, "RETRY_STATE_DIR="+s.journal(),
+		"GORACE=atexit_sleep_ms=0 "+os.Getenv("GORACE"))
 	if a.kill.step != "" {
 		cmd.Env = append(cmd.Env, fmt.Sprintf("RETRY_CRASH_AT=%s:%d", a.kill.step, a.kill.times))
 	}

@@ -92,7 +92,8 @@ func TestStepsIn(t *testing.T) {
 // The steps without which the harness would hardly be one.
 func TestSourceStepsHoldsTheTransactions(t *testing.T) {
 	steps := sourceSteps(t)
-	for _, want := range []string{"transaction begun", "transaction written", "transaction committed", "attempt counted", "task adopted"} {
+	for _, want := range []string{"transaction begun", "transaction written", "transaction committed",
+		"attempt counted", "task adopted"} {
 		if !slices.Contains(steps, want) {
 			t.Errorf("no step %q in %q", want, steps)
 		}

@@ -75,7 +75,8 @@ type roleAtStep struct{ role, step string }
 type tries struct{ tries, deaths int }
 
 func newTally(steps []string, goal int) *tally {
-	return &tally{steps: steps, goal: goal, deaths: map[string]int{}, tried: map[roleAtStep]tries{}, started: time.Now()}
+	return &tally{steps: steps, goal: goal, deaths: map[string]int{}, tried: map[roleAtStep]tries{},
+		started: time.Now()}
 }
 
 // choose returns a step for a process to die at, preferably one that few have died at, and how often to pass it before.
@@ -171,7 +172,8 @@ func (t *tally) unreached() []string {
 func (t *tally) String() string {
 	var s strings.Builder
 	atSteps := t.kills() - t.byChance
-	fmt.Fprintf(&s, "%d kills, %d of them at random moments and %d at steps of the journal:\n", atSteps+t.byChance, t.byChance, atSteps)
+	fmt.Fprintf(&s, "%d kills, %d of them at random moments and %d at steps of the journal:\n", atSteps+t.byChance,
+		t.byChance, atSteps)
 	for _, step := range t.steps {
 		fmt.Fprintf(&s, "  %6d %s\n", t.deaths[step], step)
 	}

@@ -130,7 +130,8 @@ func (s *console) expect(texts ...string) string {
 	for _, text := range texts {
 		for !bytes.Contains(s.raw[s.seen:], []byte(text)) {
 			if !s.readMore(late) {
-				s.Fatalf("the screen does not show %q; it went on with %q, after %q", text, s.raw[s.seen:], s.raw[:s.seen])
+				s.Fatalf("the screen does not show %q; it went on with %q, after %q", text, s.raw[s.seen:],
+					s.raw[:s.seen])
 			}
 		}
 		s.seen += bytes.Index(s.raw[s.seen:], []byte(text)) + len(text)

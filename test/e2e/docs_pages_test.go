@@ -36,7 +36,8 @@ func withOutputs(page string, output func(line string) string) string {
 		}
 		out = append(out, indented(m[1], output(m[2]))...)
 		after := i + 1
-		for ; i+1 < len(lines) && !prompted.MatchString(lines[i+1]) && (lines[i+1] == "" || strings.HasPrefix(lines[i+1], m[1])); i++ {
+		for ; i+1 < len(lines) && !prompted.MatchString(lines[i+1]) &&
+			(lines[i+1] == "" || strings.HasPrefix(lines[i+1], m[1])); i++ {
 			if lines[i+1] != "" {
 				after = i + 2
 			}
@@ -61,7 +62,8 @@ func indented(indent, text string) (lines []string) {
 
 func TestReplayed(t *testing.T) {
 	const page = "text\n\n    $ retry a\n    one\n\n      two\n\n- item:\n\n        $ retry b\n        three\n        $ retry c\n        four\ntext\n"
-	want := strings.NewReplacer("one\n\n      two", "<retry a>\n\n      2", "three", "<retry b>\n\n          2", "four", "<retry c>\n\n          2").Replace(page)
+	want := strings.NewReplacer("one\n\n      two", "<retry a>\n\n      2", "three", "<retry b>\n\n          2", "four",
+		"<retry c>\n\n          2").Replace(page)
 	if got := withOutputs(page, func(line string) string { return "<" + line + ">\n\n  2\n" }); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -129,7 +131,8 @@ func TestEveryPolicyHasAPage(t *testing.T) {
 		if name == "fixed" {
 			continue
 		}
-		if page := policyPage(t, name+".md"); !strings.HasPrefix(page, "# "+name+": ") || !strings.Contains(page, "]("+name+".svg)") {
+		if page := policyPage(t, name+".md"); !strings.HasPrefix(page, "# "+name+": ") ||
+			!strings.Contains(page, "]("+name+".svg)") {
 			t.Errorf("the page of %s has another title, or no picture", name)
 		}
 		if !strings.Contains(policyPage(t, "README.md"), "("+name+".md)") {

@@ -38,7 +38,8 @@ func newSandbox(t *testing.T) *sandbox {
 	stub := "#!/bin/sh\nprintf '%s\\0' \"$@\" END >>" + b.recorded + "\n"
 	for _, err := range []error{
 		os.Mkdir(filepath.Join(dir, "real"), 0o700), os.Symlink(self, b.retry),
-		os.Mkdir(filepath.Join(dir, "bin"), 0o700), os.WriteFile(filepath.Join(dir, "bin", "retry"), []byte(stub), 0o700),
+		os.Mkdir(filepath.Join(dir, "bin"), 0o700),
+		os.WriteFile(filepath.Join(dir, "bin", "retry"), []byte(stub), 0o700),
 		os.WriteFile(filepath.Join(dir, "config.toml"), []byte("[policy.deploy]\n"), 0o600), // the policy that the pages speak of
 	} {
 		if err != nil {
@@ -95,7 +96,8 @@ func (b *sandbox) command(args ...string) *exec.Cmd {
 
 // reports are the subcommands that change nothing in an empty journal. Everything else gets --dry-run, which they
 // refuse.
-var reports = []string{"status", "logs", "resume", "cancel", "requeue", "doctor", "stats", "metrics", "prune", "policy", "plot", "simulate"}
+var reports = []string{"status", "logs", "resume", "cancel", "requeue", "doctor", "stats", "metrics", "prune", "policy",
+	"plot", "simulate"}
 
 // harmless replaces flags that would run a command, need a terminal, write files elsewhere, or take long.
 func harmless(args []string) []string {

@@ -69,9 +69,11 @@ func (s *journalTest) run(program string, args ...string) result {
 func (s *journalTest) checkSurvives(warning, hint, finding string) {
 	s.Helper()
 	r := s.run("retry", "-n", "1", "--", "sh", "-c", "echo ran; exit 7")
-	warned := strings.Count(r.stderr, "warning:") == 1 && strings.Contains(r.stderr, warning) && strings.Contains(r.stderr, "\nhint: "+hint)
+	warned := strings.Count(r.stderr, "warning:") == 1 && strings.Contains(r.stderr, warning) &&
+		strings.Contains(r.stderr, "\nhint: "+hint)
 	if r.stdout != "ran\n" || r.code != 7 || !warned {
-		s.Errorf("got exit %d, stdout %q, stderr %q; want the warning %q with the hint %q", r.code, r.stdout, r.stderr, warning, hint)
+		s.Errorf("got exit %d, stdout %q, stderr %q; want the warning %q with the hint %q", r.code, r.stdout, r.stderr,
+			warning, hint)
 	}
 	r = s.run("retry", "--require-state", "--", "echo", "ran")
 	if r.stdout != "" || r.code != 125 || !strings.Contains(r.stderr, warning) {
@@ -171,8 +173,10 @@ func TestTheEndIsWrittenOnAFullDisk(t *testing.T) {
 
 func fillsTheDisk(s *journalTest, attempts string) {
 	root := s.mount("2m")
-	r := s.run("retry", "-n", "5", "-b", "constant:0", "--", "sh", "-c", "cat /dev/zero >"+root+"/fill 2>/dev/null; test $RETRY_ATTEMPT = "+attempts)
-	if warnings := strings.Count(r.stderr, "warning:"); r.code != 0 || warnings > 1 || (attempts == "1" && warnings > 0) {
+	r := s.run("retry", "-n", "5", "-b", "constant:0", "--", "sh", "-c",
+		"cat /dev/zero >"+root+"/fill 2>/dev/null; test $RETRY_ATTEMPT = "+attempts)
+	if warnings := strings.Count(r.stderr, "warning:"); r.code != 0 || warnings > 1 ||
+		(attempts == "1" && warnings > 0) {
 		s.Errorf("exit %d, stderr %q", r.code, r.stderr)
 	}
 	if r := s.runCleanly("status"); !strings.Contains(r.stdout, "SUCCEEDED") {
@@ -242,7 +246,8 @@ func TestStreamsOnAFullDisk(t *testing.T) {
 		root := s.mount("2m")
 		s.runCleanly("--", "true")
 		s.run("sh", "-c", "cat /dev/zero >"+root+"/fill 2>/dev/null")
-		if r := s.run("sh", "-c", script); r.code != want.code || len(r.stdout) != want.bytes || strings.Count(r.stderr, "warning:") != want.warnings {
+		if r := s.run("sh", "-c", script); r.code != want.code || len(r.stdout) != want.bytes ||
+			strings.Count(r.stderr, "warning:") != want.warnings {
 			t.Errorf("%s: exit %d, %d bytes, stderr %q", script, r.code, len(r.stdout), r.stderr)
 		}
 	}
@@ -287,7 +292,8 @@ func TestDoctorFindsWhoHoldsTheLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := s.run("retry", "doctor")
-	if want := " process " + strconv.Itoa(os.Getpid()) + " holds the lock of the journal"; r.code != 1 || !strings.Contains(r.stdout, want) {
+	if want := " process " + strconv.Itoa(os.Getpid()) + " holds the lock of the journal"; r.code != 1 ||
+		!strings.Contains(r.stdout, want) {
 		t.Errorf("doctor: exit %d, %s; want %q", r.code, r.stdout, want)
 	}
 	if err := tx.Rollback(); err != nil {
@@ -317,7 +323,8 @@ func TestFewFileDescriptors(t *testing.T) {
 		r := limited(n, "")
 		if warnings := strings.Count(r.stderr, "warning:"); r.code != 0 || warnings > 1 {
 			t.Errorf("of %d descriptors: exit %d, stderr %q", n, r.code, r.stderr)
-		} else if without += warnings; warnings == 1 && !strings.Contains(r.stderr, "\nhint: raise the limit with ulimit -n") {
+		} else if without += warnings; warnings == 1 &&
+			!strings.Contains(r.stderr, "\nhint: raise the limit with ulimit -n") {
 			t.Errorf("of %d descriptors: no hint: %q", n, r.stderr)
 		}
 	}
@@ -331,7 +338,8 @@ func TestFewFileDescriptors(t *testing.T) {
 func TestDamageAnywhere(t *testing.T) {
 	s := newJournalTest(t)
 	for range 4 {
-		s.run("retry", "-n", "2", "-b", "constant:0", "--capture", "both", "--", "sh", "-c", "echo out; echo err >&2; exit 1")
+		s.run("retry", "-n", "2", "-b", "constant:0", "--capture", "both", "--", "sh", "-c",
+			"echo out; echo err >&2; exit 1")
 	}
 	intact, err := os.ReadFile(filepath.Join(s.state, "journal.db"))
 	if err != nil {
@@ -376,7 +384,8 @@ func damage(random *rand.Rand, data []byte) []byte {
 
 func (s *journalTest) writeJournal(database []byte) {
 	s.Helper()
-	if err := errors.Join(os.Mkdir(s.state, 0o700), os.WriteFile(filepath.Join(s.state, "journal.db"), database, 0o600)); err != nil {
+	if err := errors.Join(os.Mkdir(s.state, 0o700),
+		os.WriteFile(filepath.Join(s.state, "journal.db"), database, 0o600)); err != nil {
 		s.Fatal(err)
 	}
 }

@@ -58,14 +58,17 @@ func (h *hostile) fill() *task.Task {
 	policy := task.DefaultPolicy()
 	policy.Name = nasty
 	t := &task.Task{
-		ID: id.String(), Name: nasty, Kind: task.KindCommand, Command: []string{nasty, "-" + nasty}, Directory: "/" + nasty, Policy: policy,
-		Environment: []string{nasty + "=secret", "EMPTY" + nasty}, IdempotencyKey: nasty, CreatedAt: time.Now(), Status: task.Pending,
+		ID: id.String(), Name: nasty, Kind: task.KindCommand, Command: []string{nasty, "-" + nasty},
+		Directory: "/" + nasty, Policy: policy,
+		Environment: []string{nasty + "=secret", "EMPTY" + nasty}, IdempotencyKey: nasty, CreatedAt: time.Now(),
+		Status:  task.Pending,
 		Options: task.Options{OnRetry: nasty, OnSuccess: nasty, OnFailure: nasty, Capture: task.CaptureBoth},
 	}
 	testkit.Must(h, j.Claim(h.Context(), t, time.Now()))
 	t.AttemptCount, t.Status = 1, task.InFlight
 	a := task.Attempt{
-		Number: 1, StartedAt: time.Now(), Outcome: task.Outcome{Exit: 126, Error: task.ErrorStart, Message: text, Stdout: text, Stderr: text + text},
+		Number: 1, StartedAt: time.Now(),
+		Outcome:  task.Outcome{Exit: 126, Error: task.ErrorStart, Message: text, Stdout: text, Stderr: text + text},
 		Decision: task.Decision{Verdict: task.VerdictFailed, Reason: task.ReasonNotEligible},
 	}
 	t.ApplyDecision(a, time.Now())
@@ -83,7 +86,8 @@ func TestNothingRawReachesATerminal(t *testing.T) {
 	// run holds the output back, which is the command's own and passes as it is.
 	run := func(flags ...string) []string {
 		command := []string{"sh", "-c", `printf '%s\0' "$1"; printf '%s\0' "$1$1" >&2; exit 3`, nasty, nasty}
-		hooks := []string{"-n", "2", "-b", "constant:0", "--output", "success", "--capture", "both", "--on-retry", ": '" + nasty + "'", "--on-failure", ": '" + nasty + "'"}
+		hooks := []string{"-n", "2", "-b", "constant:0", "--output", "success", "--capture", "both", "--on-retry",
+			": '" + nasty + "'", "--on-failure", ": '" + nasty + "'"}
 		return append(append(append(hooks, flags...), "--"), command...)
 	}
 	tests := []struct {

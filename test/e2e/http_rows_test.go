@@ -125,7 +125,8 @@ func TestRows(t *testing.T) {
 			exit: 60, class: "tls", message: "certificate", want: always(notEligible),
 		},
 		{
-			name: "another's certificate", to: "https://other.invalid:PORT/", flags: "--resolve other.invalid:PORT:127.0.0.1 --cacert CA",
+			name: "another's certificate", to: "https://other.invalid:PORT/",
+			flags: "--resolve other.invalid:PORT:127.0.0.1 --cacert CA",
 			serve: replies(""),
 			exit:  60, class: "tls", message: "other.invalid", want: always(notEligible),
 		},
@@ -212,11 +213,13 @@ func TestRows(t *testing.T) {
 
 		{
 			name: "REFUSED_STREAM", to: "h2:", flags: "-k", serve: http2(3, 1, 0, 0, 0, 7),
-			exit: 92, class: "reset", message: "the server refused the request unseen", wire: 1, want: always(allAttempts),
+			exit: 92, class: "reset", message: "the server refused the request unseen", wire: 1,
+			want: always(allAttempts),
 		},
 		{
 			name: "stream reset", to: "h2:", flags: "-k", serve: http2(3, 1, 0, 0, 0, 2),
-			exit: 92, class: "reset", message: "HTTP/2 stream reset with code 2", wire: 1, want: unlessUnsafe(allAttempts),
+			exit: 92, class: "reset", message: "HTTP/2 stream reset with code 2", wire: 1,
+			want: unlessUnsafe(allAttempts),
 		},
 		{
 			name: "GOAWAY", to: "h2:", flags: "-k", serve: http2(7, 0, 0, 0, 0, 0, 0, 0, 0, 0),
@@ -302,7 +305,8 @@ func TestRowsOfStatuses(t *testing.T) {
 	b := newRowTester(t)
 	for _, row := range rows {
 		for status := range strings.FieldsSeq(row.statuses) {
-			reply := fmt.Sprintf("HTTP/1.1 %s Some Words\r\n%s\r\nContent-Length: 0\r\n\r\n", status, strings.TrimSpace(row.header))
+			reply := fmt.Sprintf("HTTP/1.1 %s Some Words\r\n%s\r\nContent-Length: 0\r\n\r\n", status,
+				strings.TrimSpace(row.header))
 			if row.header == "" {
 				reply = strings.Replace(reply, "\r\n\r\n", "\r\n", 1)
 			}
@@ -317,7 +321,8 @@ func TestRowsOfStatuses(t *testing.T) {
 // TestRowsOfMethods checks which methods are safe to repeat by themselves.
 func TestRowsOfMethods(t *testing.T) {
 	b := newRowTester(t)
-	for methods, want := range map[string]string{"GET HEAD OPTIONS TRACE PUT DELETE": allAttempts, "POST PATCH PURGE get": ambiguous} {
+	for methods, want := range map[string]string{"GET HEAD OPTIONS TRACE PUT DELETE": allAttempts,
+		"POST PATCH PURGE get": ambiguous} {
 		for method := range strings.FieldsSeq(methods) {
 			t.Run(method, func(t *testing.T) {
 				t.Parallel()
@@ -364,7 +369,8 @@ func (b *rowTester) request(t *testing.T, row httpRow, flags, want string) {
 	}
 	dir := t.TempDir()
 	report := filepath.Join(dir, "report")
-	cmd := b.command(strings.Fields("http -n 4 -b constant:0 --report " + report + " " + b.expand(s, row.flags+" "+flags+" "+target(row.to)))...)
+	cmd := b.command(strings.Fields("http -n 4 -b constant:0 --report " + report + " " + b.expand(s,
+		row.flags+" "+flags+" "+target(row.to)))...)
 	cmd.Env = append(cmd.Env, "RETRY_STATE_DIR="+filepath.Join(dir, "state"))
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -412,7 +418,8 @@ func target(to string) string {
 
 // expand puts addresses and files into a command line.
 func (b *rowTester) expand(s *rawServer, line string) string {
-	return strings.NewReplacer("ADDRESS", s.address, "PORT", s.address[strings.LastIndex(s.address, ":")+1:], "CA", b.ca).Replace(line)
+	return strings.NewReplacer("ADDRESS", s.address, "PORT", s.address[strings.LastIndex(s.address, ":")+1:], "CA",
+		b.ca).Replace(line)
 }
 
 // reportJSON is the part of a report that the tests look at.

@@ -200,13 +200,17 @@ func rawTLS(t *testing.T) (config *tls.Config, file string) {
 	s.StartTLS()
 	defer s.Close()
 	file = filepath.Join(t.TempDir(), "ca.pem")
-	testkit.Must(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600))
+	testkit.Must(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}),
+		0o600))
 	return &tls.Config{Certificates: s.TLS.Certificates}, file
 }
 
 // refusing is a configuration that ends each handshake with an alert.
 func refusing() *tls.Config {
-	return &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return nil, errors.New("refused") }}
+	return &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		return nil,
+			errors.New("refused")
+	}}
 }
 
 // serve FILE starts a raw HTTP server, and puts its address into the variables URL and HOST. Each line of the file is
@@ -223,7 +227,8 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)
-	s := &scriptedServer{log: ts.MkAbs("requests"), lines: strings.Split(strings.TrimSpace(ts.ReadFile(args[0])), "\n"), done: make(chan struct{})}
+	s := &scriptedServer{log: ts.MkAbs("requests"), lines: strings.Split(strings.TrimSpace(ts.ReadFile(args[0])), "\n"),
+		done: make(chan struct{})}
 	ts.Check(os.WriteFile(s.log, nil, 0o600))
 	s.running.Go(func() { s.accept(listener) })
 	ts.Setenv("URL", "http://"+listener.Addr().String())

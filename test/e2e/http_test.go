@@ -36,30 +36,45 @@ func TestLikeCurl(t *testing.T) {
 	}
 	b := newSandbox(t)
 	for name, content := range map[string]string{
-		"f.txt": "one\r\ntwo\nthree\n", "g.json": `{"a": [1, 2]}` + "\n", "h.bin": "\x00\xff\x80", "empty": "", "a b\"c.html": "<p>",
-		"large": strings.Repeat("0123456789abcdef", 1<<17),
+		"f.txt": "one\r\ntwo\nthree\n", "g.json": `{"a": [1, 2]}` + "\n", "h.bin": "\x00\xff\x80", "empty": "",
+		"a b\"c.html": "<p>",
+		"large":       strings.Repeat("0123456789abcdef", 1<<17),
 	} {
 		testkit.Must(t, os.WriteFile(filepath.Join(b.dir, name), []byte(content), 0o600))
 	}
 	for _, flags := range []string{
-		"URL", "URL/path/to?a=1&b=%20x+y", "URL/a/./b/../c", "URL/%7euser/%c3%A4", "URL?q", "URL/#fragment", "HOST/x", "-I URL/x",
+		"URL", "URL/path/to?a=1&b=%20x+y", "URL/a/./b/../c", "URL/%7euser/%c3%A4", "URL?q", "URL/#fragment", "HOST/x",
+		"-I URL/x",
 		"-X DELETE URL", "-X PATCH -d x URL", "-X post -d x URL",
-		"-d a=1 URL", "-d a=1 -d b=2 URL", "-d '' URL", "-d @f.txt URL", "-d @f.txt -d x URL", "-d @empty URL", "-d @- URL",
-		"--data-raw @x URL", "--data-binary @f.txt URL", "--data-binary @h.bin URL", "--data-binary @- URL", "--data-binary @large URL",
-		"--data-urlencode 'a b&c=ä' URL", "--data-urlencode 'n=a b/~-_.!*' URL", "--data-urlencode =x=y URL", "--data-urlencode n@f.txt URL",
+		"-d a=1 URL", "-d a=1 -d b=2 URL", "-d '' URL", "-d @f.txt URL", "-d @f.txt -d x URL", "-d @empty URL",
+		"-d @- URL",
+		"--data-raw @x URL", "--data-binary @f.txt URL", "--data-binary @h.bin URL", "--data-binary @- URL",
+		"--data-binary @large URL",
+		"--data-urlencode 'a b&c=ä' URL", "--data-urlencode 'n=a b/~-_.!*' URL", "--data-urlencode =x=y URL",
+		"--data-urlencode n@f.txt URL",
 		"-d a --data-urlencode 'b= c' --data-binary d -d e URL",
-		"--json '{\"a\":1}' URL", "--json @g.json URL", "--json '{' --json '}' URL", "--json 1 -H 'Accept: text/x' -H 'content-type: a/b' URL",
-		"-G -d a=1 -d b=2 URL", "-G -d a=1 'URL/?x=y'", "-G --data-urlencode 'a= b' URL", "-I -G -d a URL", "-G -d a 'URL/p#f'",
-		"-F a=b URL", "-F a=b -F c=@f.txt URL", "-F 'f=@h.bin;type=image/x;filename=y.z' URL", "-F 'f=@a b\"c.html' URL", "-F 'f=<f.txt' URL",
-		"-F 'a=b;type=text/x' URL", "-F 'a\"b=c' URL", "-F f=@- URL", "-F 'f=@-;filename=x' URL", "-F 'f=@-;filename=x.png' URL", "-F f=@empty URL", "-F 'f=@g.json' -F 'g=@f.txt;filename=x.png' URL",
+		"--json '{\"a\":1}' URL", "--json @g.json URL", "--json '{' --json '}' URL",
+		"--json 1 -H 'Accept: text/x' -H 'content-type: a/b' URL",
+		"-G -d a=1 -d b=2 URL", "-G -d a=1 'URL/?x=y'", "-G --data-urlencode 'a= b' URL", "-I -G -d a URL",
+		"-G -d a 'URL/p#f'",
+		"-F a=b URL", "-F a=b -F c=@f.txt URL", "-F 'f=@h.bin;type=image/x;filename=y.z' URL",
+		"-F 'f=@a b\"c.html' URL", "-F 'f=<f.txt' URL",
+		"-F 'a=b;type=text/x' URL", "-F 'a\"b=c' URL", "-F f=@- URL", "-F 'f=@-;filename=x' URL",
+		"-F 'f=@-;filename=x.png' URL", "-F f=@empty URL", "-F 'f=@g.json' -F 'g=@f.txt;filename=x.png' URL",
 		"-T f.txt URL/up/", "-T f.txt URL/up", "-T h.bin -X POST URL", "-T empty URL/x",
-		"-H 'X-A: 1' -H 'x-b:2' -H 'X-A: 3' URL", "-H 'Accept:' URL", "-H 'X-Empty;' URL", "-H 'X-Gone:' URL", "-H 'Host: other' URL",
+		"-H 'X-A: 1' -H 'x-b:2' -H 'X-A: 3' URL", "-H 'Accept:' URL", "-H 'X-Empty;' URL", "-H 'X-Gone:' URL",
+		"-H 'Host: other' URL",
 		"-H 'User-Agent:' URL", "-H 'Content-Type:' -d x URL", "-H 'Content-Type: text/plain' -d x URL",
-		"-A me/1.0 URL", "-A '' URL", "-e http://from/ URL", "-u me:pass:word URL", "-u me: URL", "http://us%20er:p%40ss@HOST/", "-u a:b http://c:d@HOST/",
-		"-H 'Authorization: Bearer x' -u a:b URL", "--compressed URL", "-H 'Cookie: a=b; c=d' URL", "-H 'Range: bytes=1-2' URL", "-H 'Content-Length: 1' -d a URL",
-		"-x HOST http://elsewhere.invalid/path?q", "-x http://me:pw@HOST http://elsewhere.invalid/", "-x HOST -H 'Proxy-Authorization: Basic x' http://e.invalid/",
-		"-x http://nowhere.invalid --noproxy 127.0.0.1 URL", "--unix-socket SOCKET http://name/path", "--resolve name.invalid:PORT:127.0.0.1 http://name.invalid:PORT/",
-		"--http1.1 URL", "-H 'Transfer-Encoding: chunked' -d abc URL", "-H 'Connection: close' URL", "-H 'Expect:' -d x URL",
+		"-A me/1.0 URL", "-A '' URL", "-e http://from/ URL", "-u me:pass:word URL", "-u me: URL",
+		"http://us%20er:p%40ss@HOST/", "-u a:b http://c:d@HOST/",
+		"-H 'Authorization: Bearer x' -u a:b URL", "--compressed URL", "-H 'Cookie: a=b; c=d' URL",
+		"-H 'Range: bytes=1-2' URL", "-H 'Content-Length: 1' -d a URL",
+		"-x HOST http://elsewhere.invalid/path?q", "-x http://me:pw@HOST http://elsewhere.invalid/",
+		"-x HOST -H 'Proxy-Authorization: Basic x' http://e.invalid/",
+		"-x http://nowhere.invalid --noproxy 127.0.0.1 URL", "--unix-socket SOCKET http://name/path",
+		"--resolve name.invalid:PORT:127.0.0.1 http://name.invalid:PORT/",
+		"--http1.1 URL", "-H 'Transfer-Encoding: chunked' -d abc URL", "-H 'Connection: close' URL",
+		"-H 'Expect:' -d x URL",
 	} {
 		t.Run(flags, func(t *testing.T) {
 			theirs, said := b.request(t, "curl -gsS "+flags)
@@ -94,7 +109,8 @@ func (b *sandbox) request(t *testing.T, line string) (request, said string) {
 	}
 	host := tcp.Addr().String()
 	_, port, _ := net.SplitHostPort(host)
-	shell := exec.Command("/bin/sh", "-c", strings.NewReplacer("URL", "http://"+host, "HOST", host, "PORT", port, "SOCKET", path).Replace(line))
+	shell := exec.Command("/bin/sh", "-c",
+		strings.NewReplacer("URL", "http://"+host, "HOST", host, "PORT", port, "SOCKET", path).Replace(line))
 	shell.Dir, shell.Stdin = b.dir, strings.NewReader("from\r\nstdin\n")
 	shell.Env = append(os.Environ(), quickExit, "RETRY_STATE_DIR="+filepath.Join(b.dir, "state"), "RETRY_ATTEMPTS=1")
 	out, err := shell.CombinedOutput()
@@ -197,7 +213,8 @@ func TestDownloadCutFiveTimes(t *testing.T) {
 				args = append(args, "-o", "file")
 			}
 			cmd := b.command(append(args, "http://"+s.address+"/large")...)
-			cmd.Dir, cmd.Env = dir, append(cmd.Env, "RETRY_STATE_DIR="+filepath.Join(dir, "state"), "PATH="+os.Getenv("PATH"))
+			cmd.Dir, cmd.Env = dir,
+				append(cmd.Env, "RETRY_STATE_DIR="+filepath.Join(dir, "state"), "PATH="+os.Getenv("PATH"))
 			var stderr bytes.Buffer
 			cmd.Stdout, cmd.Stderr = got, &stderr
 			if err := cmd.Run(); err != nil {
@@ -213,7 +230,8 @@ func TestDownloadCutFiveTimes(t *testing.T) {
 			if requests, sent := s.requests.Load(), s.sent.Load(); requests != 6 || sent != size {
 				t.Errorf("got %d requests and %d bytes, want 6 and %d", requests, sent, size)
 			}
-			if tk := readReport(t, filepath.Join(dir, "report"), &stderr); tk.Status != "SUCCEEDED" || tk.Count != 6 || tk.Attempts[0].Error != "truncated" {
+			if tk := readReport(t, filepath.Join(dir, "report"), &stderr); tk.Status != "SUCCEEDED" || tk.Count != 6 ||
+				tk.Attempts[0].Error != "truncated" {
 				t.Errorf("%+v", tk)
 			}
 			if runtime.GOOS != "linux" || raceDetector {

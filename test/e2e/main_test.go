@@ -140,7 +140,8 @@ func appears(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		data, err := os.ReadFile(ts.MkAbs(args[0]))
-		if err == nil && strings.HasSuffix(string(data), "\n") && strings.Contains(string(data), strings.Join(args[1:], "")) {
+		if err == nil && strings.HasSuffix(string(data), "\n") &&
+			strings.Contains(string(data), strings.Join(args[1:], "")) {
 			return
 		}
 	}
@@ -149,7 +150,8 @@ func appears(ts *testscript.TestScript, neg bool, args []string) {
 
 // signal NAME FILE sends a signal to the process whose number stands in a file.
 func sendSignal(ts *testscript.TestScript, neg bool, args []string) {
-	signals := map[string]syscall.Signal{"KILL": syscall.SIGKILL, "TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP}
+	signals := map[string]syscall.Signal{"KILL": syscall.SIGKILL, "TERM": syscall.SIGTERM, "INT": syscall.SIGINT,
+		"HUP": syscall.SIGHUP}
 	if neg || len(args) != 2 || signals[args[0]] == 0 {
 		ts.Fatalf("usage: signal KILL|TERM|INT|HUP FILE")
 	}
@@ -194,7 +196,8 @@ func traceInit(t *testing.T, binary string) (sum initialisation) {
 		var name string
 		var at, clock float64
 		var bytes, allocs int
-		if _, err := fmt.Sscanf(line, "init %s @%f ms, %f ms clock, %d bytes, %d allocs", &name, &at, &clock, &bytes, &allocs); err != nil {
+		if _, err := fmt.Sscanf(line, "init %s @%f ms, %f ms clock, %d bytes, %d allocs", &name, &at, &clock, &bytes,
+			&allocs); err != nil {
 			continue
 		}
 		sum.bytes, sum.allocs = sum.bytes+bytes, sum.allocs+allocs
@@ -224,7 +227,8 @@ func TestPackagesInitialiseLittle(t *testing.T) {
 func BenchmarkStart(b *testing.B) {
 	binary := buildRetry(b)
 	b.Setenv("XDG_CONFIG_HOME", b.TempDir())
-	for _, args := range []string{"--version", "--no-state -- true", "--state STATE -- true", "--state STATE -n 3 -- true"} {
+	for _, args := range []string{"--version", "--no-state -- true", "--state STATE -- true",
+		"--state STATE -n 3 -- true"} {
 		b.Run(args, func(b *testing.B) {
 			args := strings.Fields(strings.ReplaceAll(args, "STATE", b.TempDir()))
 			for b.Loop() {

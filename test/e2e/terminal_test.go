@@ -100,7 +100,8 @@ func ctrlCEndsAWait(s *console) {
 	s.press(interruptKey)
 	s.diesOf(syscall.SIGINT)
 	s.checkTask(taskRow{Status: "CANCELLED", Reason: "cancelled", AttemptCount: 1})
-	s.checkScreen(80, `retry: attempt 1/5: exit 1 after .*; next in 1h`, `retry: cancelled by SIGINT \(retry status .*\)`)
+	s.checkScreen(80, `retry: attempt 1/5: exit 1 after .*; next in 1h`,
+		`retry: cancelled by SIGINT \(retry status .*\)`)
 }
 
 func ctrlZStopsACommand(s *console) {
@@ -297,9 +298,10 @@ func TestPlotOnTerminals(t *testing.T) {
 		width  uint16
 		env    string
 		colour bool
-	}{{width: 60, env: "TERM=xterm", colour: true}, {width: 140, env: "TERM=xterm", colour: true}, {width: 80, env: "NO_COLOR=1"}, {
-		width: 100, env: "TERM=dumb",
-	}} {
+	}{{width: 60, env: "TERM=xterm", colour: true}, {width: 140, env: "TERM=xterm", colour: true},
+		{width: 80, env: "NO_COLOR=1"}, {
+			width: 100, env: "TERM=dumb",
+		}} {
 		t.Run(fmt.Sprint(tt.width, " ", tt.env), func(t *testing.T) {
 			s := newConsole(t, binary)
 			s.resize(tt.width)

@@ -218,7 +218,8 @@ var sessions = map[string]struct {
 	}},
 	"loops with pipefail": {prefix: "retry -n 1 -- ", steps: []step{
 		{"set -o pipefail\n", prompt},
-		{"for i in 0 3 5; do echo $i | RETRY ./fail | cat; echo round $i: $? ${PIPESTATUS[*]}; done\n", "round 5: 5 0 5 0", prompt},
+		{"for i in 0 3 5; do echo $i | RETRY ./fail | cat; echo round $i: $? ${PIPESTATUS[*]}; done\n",
+			"round 5: 5 0 5 0", prompt},
 		{"until echo 4 | RETRY ./fail | cat; do echo failed; break; done; false | RETRY ./fail\n", "failed", prompt},
 		status("7 1 7"),
 	}},
@@ -360,7 +361,8 @@ func compare(t *testing.T, what, bare, wrapped string) {
 	for same < min(len(a), len(b)) && a[same] == b[same] {
 		same++
 	}
-	t.Errorf("after %q\n%s with retry: got\n%q\nwant, as without it,\n%q", a[max(0, same-1):same], what, b[same:], a[same:])
+	t.Errorf("after %q\n%s with retry: got\n%q\nwant, as without it,\n%q", a[max(0, same-1):same], what, b[same:],
+		a[same:])
 }
 
 func record(t *testing.T, binary, prefix string, run func(*session)) transcript {
@@ -368,7 +370,8 @@ func record(t *testing.T, binary, prefix string, run func(*session)) transcript 
 	s := &session{newConsole(t, binary), prefix}
 	s.resize(wide)
 	for name, code := range sessionScripts {
-		testkit.Must(s, os.WriteFile(filepath.Join(s.dir, name), []byte("#!/usr/bin/env bash\n. ./prelude\n"+code+"\n"), 0o700))
+		testkit.Must(s, os.WriteFile(filepath.Join(s.dir, name), []byte("#!/usr/bin/env bash\n. ./prelude\n"+code+"\n"),
+			0o700))
 	}
 	for name, text := range map[string]string{"prelude": prelude, "inputrc": inputrc, "log": "", "heard": ""} {
 		testkit.Must(s, os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600))
@@ -600,7 +603,8 @@ func init() {
 		return
 	}
 	pids := fmt.Appendln(nil, os.Getpid(), os.Getppid())
-	if err := errors.Join(shell("./look first"), os.WriteFile("pids", pids, 0o600), run(), shell("./look last")); err != nil {
+	if err := errors.Join(shell("./look first"), os.WriteFile("pids", pids, 0o600), run(),
+		shell("./look last")); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(99)
 	}
@@ -627,7 +631,8 @@ func note(name, line string) error {
 // runListener counts signals. USR1 makes it log what has come so far, USR2 ends it.
 func runListener() error {
 	signals := make(chan os.Signal, 100)
-	signal.Notify(signals, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGCONT, syscall.SIGWINCH,
+	signal.Notify(signals, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGCONT,
+		syscall.SIGWINCH,
 		syscall.SIGUSR1, syscall.SIGUSR2)
 	fmt.Println("listening")
 	heard := map[syscall.Signal]int{}
