@@ -16,11 +16,11 @@ import (
 const (
 	lockPatience = time.Second
 	longWAL      = 64 << 20    // bytes; SQLite empties it at about 4 MB unless somebody reads all the time
-	clockSlack   = time.Minute // a task may be made while the doctor looks
+	clockSlack   = time.Minute // a task may be made during the examination
 	tasksListed  = 3           // how many tasks a finding lists by their ids
 )
 
-// lock asks whether a write could begin. It takes no lock itself.
+// lock examines whether a write could begin. It takes no lock itself.
 func (e *examiner) lock() {
 	for deadline := time.Now().Add(lockPatience); ; time.Sleep(10 * time.Millisecond) {
 		holder, err := e.holder()
@@ -39,15 +39,15 @@ func (e *examiner) lock() {
 	}
 }
 
-// Where SQLite puts its locks: a writer's in the index of the WAL, that of an exclusive user in the database itself.
+// The positions of SQLite's locks: a writer's in the index of the WAL, an exclusive one in the database itself.
 const (
 	writerByte    = 120
 	exclusiveByte = 0x40000000
 	exclusiveLen  = 512
 )
 
-// holder names the process that keeps others from writing; it returns "" where a write can begin. No connection of this
-// process may be open: closing the files would drop its locks.
+// holder names the process that keeps others from writing, or returns "". This process must have no connection open:
+// closing the files would drop its locks.
 func (e *examiner) holder() (string, error) {
 	if lock.Held(e.dir) {
 		return "another process", nil
@@ -57,16 +57,16 @@ func (e *examiner) holder() (string, error) {
 	if pid == 0 && err == nil {
 		pid, err = lock.Blocker(database+"-shm", true, writerByte, 1)
 	}
-	switch {
-	case pid == 0 || err != nil:
+	switch pid {
+	case 0:
 		return "", err
-	case pid == lock.UnknownPID:
-		return "a process of another container", nil
+	case lock.UnknownPID:
+		return "a process of another container", err
 	}
-	return fmt.Sprintf("process %d", pid), nil
+	return fmt.Sprintf("process %d", pid), err
 }
 
-// journal looks into the database.
+// journal examines the database.
 func (e *examiner) journal() {
 	j, err := sqlite.OpenReader(e.ctx, e.dir)
 	if errors.Is(err, state.ErrNoJournal) {
@@ -104,7 +104,7 @@ func (e *examiner) database(j *sqlite.Journal, found sqlite.Inspection) {
 	}
 }
 
-// integrity reports whether what is in the database can be believed.
+// integrity reports whether the content of the database is sound.
 func (e *examiner) integrity(found sqlite.Inspection) bool {
 	switch {
 	case found.Damage != "":
@@ -119,7 +119,7 @@ func (e *examiner) integrity(found sqlite.Inspection) bool {
 	return false
 }
 
-// tasks looks for those that nobody carries on. One whose server said when to come back waits for that time first.
+// tasks lists interrupted tasks, without those that wait for the time their server asked for.
 func (e *examiner) tasks(j *sqlite.Journal) {
 	unfinished, err := j.Unfinished(e.ctx)
 	if err != nil {

@@ -26,12 +26,12 @@ func homePlace(getenv func(string) string) (Place, error) {
 	return Place{}, errors.New("HOME is not set\nhint: set RETRY_STATE_DIR or give --state DIR")
 }
 
-// checkHome refuses a default place that somebody else owns, as under sudo with the caller's HOME: a directory that
-// root makes there would lock that user out of a journal of their own.
+// checkHome refuses a default place in another user's home, as under sudo: a directory that root creates there would keep
+// that user from having a journal.
 func checkHome(place Place) error {
 	path, info, err := Nearest(place.Dir)
 	if err != nil {
-		return nil // CreateDir reports it better
+		return nil // CreateDir reports the error
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || stat.Uid == 0 || int(stat.Uid) == os.Geteuid() {
@@ -42,7 +42,7 @@ func checkHome(place Place) error {
 		"%s leads to %s, which belongs to user %d, not to you (%d)", place.Source, path, stat.Uid, os.Geteuid())
 }
 
-// CheckOwner refuses what belongs to another user or what others may write: they could make a resume run anything.
+// CheckOwner refuses a file that another user owns or may write: that user could make a resume run any command.
 func CheckOwner(path string, info fs.FileInfo) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	switch {
@@ -56,17 +56,17 @@ func CheckOwner(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// Writable reports whether the mode of a file lets this process write. A read-only file system is no matter of modes.
+// Writable reports whether the mode of a file lets this process write, even on a read-only file system.
 func Writable(path string) bool {
 	err := unix.Access(path, unix.W_OK)
 	return err == nil || errors.Is(err, unix.EROFS)
 }
 
-// leastDescriptors are the journal's eight and those of a command with its pipes.
+// leastDescriptors are eight for the journal, and those for a command with its pipes.
 const leastDescriptors = 24
 
-// CheckDescriptors refuses a journal where its files could leave none to start the command. Go's runtime even dies
-// where its poller gets none.
+// CheckDescriptors refuses a journal if its files could leave too few descriptors to start the command. Go's runtime
+// aborts if it gets none for its poller.
 func CheckDescriptors() error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= leastDescriptors {
@@ -76,7 +76,7 @@ func CheckDescriptors() error {
 		"%d file descriptors are too few for it and a command", limit.Cur)
 }
 
-// SyncDir makes the names in a directory survive a power loss. Some file systems cannot sync a directory, and need not.
+// SyncDir makes new names in a directory survive a power loss. Some file systems cannot sync a directory.
 func SyncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -108,7 +108,7 @@ func tryLock(f *os.File, exclusive bool) error {
 	}
 }
 
-// Acquire makes this process the owner; it reports false where another process is. A process does not exclude itself.
+// Acquire makes this process the owner, or reports false if another process is. A process may acquire a number twice.
 func (o *Owners) Acquire(number int64) (bool, error) {
 	err := o.lock(unix.F_SETLK, unix.F_WRLCK, number)
 	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
@@ -117,7 +117,7 @@ func (o *Owners) Acquire(number int64) (bool, error) {
 	return err == nil, err
 }
 
-// Release drops a lock that this process holds.
+// Release ends the ownership.
 func (o *Owners) Release(number int64) error {
 	return o.lock(unix.F_SETLK, unix.F_UNLCK, number)
 }
@@ -126,13 +126,12 @@ func (o *Owners) lock(command int, kind int16, number int64) error {
 	return fcntl(o.file, command, &unix.Flock_t{Type: kind, Whence: io.SeekStart, Start: number, Len: 1})
 }
 
-// Owner returns the process that holds a lock; 0 where none does. It cannot see this process itself.
+// Owner returns the other process that owns a number; 0 if none does.
 func (o *Owners) Owner(number int64) (pid int, err error) {
 	return holder(o.file, unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: number, Len: 1})
 }
 
-// Blocker returns the process whose lock keeps others from locking some bytes of a file, to write or to read them; 0
-// where none does. It takes no lock.
+// Blocker returns the process whose lock keeps others from locking some bytes of a file; 0 if none does. It takes no lock.
 func Blocker(path string, write bool, start, length int64) (pid int, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe may be there
 	if errors.Is(err, fs.ErrNotExist) {
@@ -149,7 +148,7 @@ func Blocker(path string, write bool, start, length int64) (pid int, err error) 
 	return holder(f, wanted)
 }
 
-// holder returns the process whose lock is in the way of the wanted one.
+// holder returns the process whose lock conflicts with the wanted one.
 func holder(f *os.File, wanted unix.Flock_t) (pid int, err error) {
 	err = fcntl(f, unix.F_GETLK, &wanted)
 	switch {
@@ -169,9 +168,8 @@ func fcntl(f *os.File, command int, lock *unix.Flock_t) error {
 	}
 }
 
-// Queue waits until this process is the first of those that want to write, or until the context ends. The kernel serves
-// waiting processes in their order, which polling SQLite's lock does not. The queue only makes the order fair: SQLite's
-// own lock protects the database. Call done after the write.
+// Queue waits until this process is the first of the waiting writers, or until the context ends. The kernel serves them in
+// their order; polling SQLite's lock, which protects the database, would not. Call done after the write.
 func (o *Owners) Queue(ctx context.Context) (done func()) {
 	leave := func() { _ = o.Release(queueLock) }
 	if owned, err := o.Acquire(queueLock); owned || err != nil {
@@ -186,7 +184,7 @@ func (o *Owners) Queue(ctx context.Context) (done func()) {
 	case <-granted:
 		return leave
 	case <-ctx.Done():
-		go func() { // a wait in the kernel cannot be given up: take the lock when it comes, and drop it
+		go func() { // a wait in the kernel cannot be interrupted: release the lock when it is granted
 			<-granted
 			leave()
 		}()

@@ -20,19 +20,19 @@ func homePlace(getenv func(string) string) (Place, error) {
 // checkHome accepts everything: a profile is its user's.
 func checkHome(Place) error { return nil }
 
-// CheckOwner accepts everything: a profile's directory is private by its access list.
+// CheckOwner accepts everything: the access list of a profile's directory keeps it private.
 func CheckOwner(string, fs.FileInfo) error { return nil }
 
-// Writable accepts everything: access lists decide, and opening the file shows it.
+// Writable accepts everything: access lists decide when the file is opened.
 func Writable(string) bool { return true }
 
-// CheckDescriptors accepts everything: a user sets no limit of handles.
+// CheckDescriptors accepts everything: Windows has no limit that a user sets.
 func CheckDescriptors() error { return nil }
 
-// SyncDir does nothing: the file system keeps names by itself, and a directory cannot be flushed.
+// SyncDir does nothing: Windows cannot flush a directory.
 func SyncDir(string) error { return nil }
 
-// openForLock opens a file in the directory: a directory itself has no locks here.
+// openForLock opens a file in the directory: Windows cannot lock a directory.
 func openForLock(dir string) (*os.File, error) {
 	return os.OpenFile(filepath.Join(dir, "open.lock"), os.O_RDWR|os.O_CREATE, 0o600)
 }
@@ -54,7 +54,7 @@ func at(number int64) *windows.Overlapped {
 	return &windows.Overlapped{Offset: uint32(number), OffsetHigh: uint32(number >> 32)}
 }
 
-// Acquire makes this process the owner; it reports false where another process is.
+// Acquire makes this process the owner, or reports false if another process is.
 func (o *Owners) Acquire(number int64) (bool, error) {
 	const flags = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
 	err := windows.LockFileEx(windows.Handle(o.file.Fd()), flags, 0, 1, 0, at(number))
@@ -64,12 +64,12 @@ func (o *Owners) Acquire(number int64) (bool, error) {
 	return err == nil, err
 }
 
-// Release drops a lock that this process holds.
+// Release ends the ownership.
 func (o *Owners) Release(number int64) error {
 	return windows.UnlockFileEx(windows.Handle(o.file.Fd()), 0, 1, 0, at(number))
 }
 
-// Owner returns UnknownPID where some process holds the lock, else 0.
+// Owner returns UnknownPID if a process owns the number, else 0.
 func (o *Owners) Owner(number int64) (pid int, err error) {
 	free, err := o.Acquire(number)
 	if err != nil || !free {
@@ -78,10 +78,10 @@ func (o *Owners) Owner(number int64) (pid int, err error) {
 	return 0, o.Release(number)
 }
 
-// Blocker returns ErrUnsupported: the system does not tell who holds a lock.
+// Blocker returns ErrUnsupported: Windows does not tell who holds a lock.
 func Blocker(string, bool, int64, int64) (pid int, err error) { return 0, errors.ErrUnsupported }
 
-// Queue does nothing: the system has no queue of waiting processes.
+// Queue does nothing: Windows has no ordered queue of locks.
 func (o *Owners) Queue(context.Context) (done func()) { return func() {} }
 
 func systemStatfs(path string) (FileSystem, error) {

@@ -11,14 +11,14 @@ import (
 // OwnersFile is the file in the directory that holds the locks of owners.
 const OwnersFile = "owners.lock"
 
-// queueLock is the lock that writers queue for, between those of the tasks and those of the names.
+// queueLock is the number of the writers' lock, between those of the tasks and those of the names.
 const queueLock = 1 << 61
 
-// UnknownPID stands for a living process of which the system tells no more.
+// UnknownPID stands for a living process whose pid the system does not tell.
 const UnknownPID = -1
 
-// Owners holds the kernel locks that say which tasks have a living owner: byte N of one file is task number N. The
-// kernel drops the locks of a process that dies, whatever killed it, and confuses no two processes as process ids can.
+// Owners holds the kernel locks of the owners: byte N of one file is task number N. The kernel releases the locks of a
+// process that dies, and unlike a stored pid, a lock never means another process.
 type Owners struct {
 	file *os.File
 }
@@ -37,8 +37,7 @@ func (o *Owners) Close() error {
 	return o.file.Close()
 }
 
-// OpenOwnersReadOnly opens the locks to be asked, which needs no right to write. It returns nil where nobody has ever
-// owned a task.
+// OpenOwnersReadOnly opens the locks for Owner alone, which needs no right to write. It returns nil if there is no file.
 func OpenOwnersReadOnly(dir string) (*Owners, error) {
 	o, err := OpenOwners(dir)
 	if err == nil {

@@ -752,7 +752,7 @@ func TestStatsBeginWithWhatIsBroken(t *testing.T) {
 
 // The last attempts of a few tasks are found in a journal of a million.
 func TestLastAttemptsAreFoundByTheirKey(t *testing.T) {
-	for _, step := range planOf(t, open(t), selectLast, "[1]") {
+	for _, step := range planOf(t, open(t), selectLast, 1) {
 		if strings.HasPrefix(step, "SCAN") && !strings.HasPrefix(step, "SCAN n ") {
 			t.Error(step)
 		}

@@ -57,8 +57,6 @@ func (j *Journal) scanTask(scan scanner, known map[string]task.Policy) (*task.Ta
 // checkCount finds damage: a task's attempt count is the number of its latest attempt.
 func checkCount(t *task.Task, latest int) error {
 	switch {
-	case t.AttemptCount < 0:
-		return fmt.Errorf("attempt_count: %d", t.AttemptCount)
 	case t.AttemptCount != latest:
 		return fmt.Errorf("attempt_count: %d, and the latest attempt is %d", t.AttemptCount, latest)
 	case t.RequeuedAfter < 0 || t.RequeuedAfter > t.AttemptCount:

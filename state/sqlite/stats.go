@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
+	"database/sql"
+	"errors"
 	"maps"
 	"math"
 	"slices"
@@ -135,19 +136,14 @@ func (g *group) add(r *taskRun) {
 		g.open = append(g.open, r.number)
 		return
 	}
-	g.ended(r)
 	took := r.finished.Sub(r.began)
 	g.took = append(g.took, min(max(took, 0), longest)) // the clock may have been set back
-}
-
-// ended updates the last ends. Of two tasks that ended at the same time, the newer one counts.
-func (g *group) ended(r *taskRun) {
-	at := r.finished
-	if task.Status(r.status) == task.Succeeded && at.After(g.Last.SucceededAt) {
-		g.Last.SucceededAt = at
+	if task.Status(r.status) == task.Succeeded && r.finished.After(g.Last.SucceededAt) {
+		g.Last.SucceededAt = r.finished
 	}
-	if c := at.Compare(g.Last.FinishedAt); c > 0 || (c == 0 && r.number > g.last) {
-		g.last, g.Last.Status, g.Last.FinishedAt = r.number, task.Status(r.status), at
+	// Of two tasks that ended at the same time, the newer one counts.
+	if c := r.finished.Compare(g.Last.FinishedAt); c > 0 || (c == 0 && r.number > g.last) {
+		g.last, g.Last.Status, g.Last.FinishedAt = r.number, task.Status(r.status), r.finished
 	}
 }
 
@@ -175,14 +171,20 @@ func (sums tally) sorted() []*group {
 	})
 }
 
+const selectLast = "SELECT " + attemptColumns +
+	" FROM tasks t CROSS JOIN attempts a ON a.task = t.number AND a.number = t.attempt_count WHERE t.number = ?"
+
 // lookAtLast adds what is not a sum: the outcome of the last run, and whether one runs now.
 func (j *Journal) lookAtLast(ctx context.Context, groups []*group) error {
-	outcomes, err := j.lastOutcomes(ctx, groups)
-	if err != nil {
-		return err
-	}
 	for _, g := range groups {
-		g.Last.Outcome = outcomes[g.last]
+		var last attemptRow
+		err := j.row(ctx, selectLast, []any{g.last}, last.columns()...)
+		switch {
+		case err == nil:
+			g.Last.Outcome = last.attempt().Outcome
+		case !errors.Is(err, sql.ErrNoRows):
+			return err
+		}
 		for _, number := range slices.Backward(g.open) { // the newest first: older ones are mostly interrupted
 			pid, err := j.Owner(number)
 			if err != nil {
@@ -194,29 +196,4 @@ func (j *Journal) lookAtLast(ctx context.Context, groups []*group) error {
 		}
 	}
 	return nil
-}
-
-// selectLast reads the last attempts of the tasks whose numbers are in a JSON list.
-const selectLast = `SELECT t.number, ` + attemptColumns + ` FROM json_each(?) n CROSS JOIN tasks t ON t.number = n.value
-	CROSS JOIN attempts a ON a.task = t.number AND a.number = t.attempt_count`
-
-// lastOutcomes returns the outcomes by the number of their task.
-func (j *Journal) lastOutcomes(ctx context.Context, groups []*group) (map[int64]task.Outcome, error) {
-	var numbers []int64
-	for _, g := range groups {
-		numbers = append(numbers, g.last)
-	}
-	list, err := json.Marshal(numbers)
-	if err != nil {
-		return nil, err
-	}
-	outcomes := map[int64]task.Outcome{}
-	_, err = collect(ctx, j, selectLast, []any{string(list)}, func(scan scanner) (struct{}, error) {
-		var number int64
-		var row attemptRow
-		err := scan(append([]any{&number}, row.columns()...)...)
-		outcomes[number] = row.attempt().Outcome
-		return struct{}{}, err
-	})
-	return outcomes, err
 }
