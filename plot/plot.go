@@ -63,8 +63,6 @@ type Load struct {
 	Idle       float64 // share of the seconds without a retry, up to the median task's last retry
 	Local      float64 // the worst sixteenth of an octave against the octave around it, over the same time; 1 is even
 
-	Step time.Duration // the bin of Peak and Idle: one second, longer where retries spread over half a year and more
-
 	histogram *histogram
 }
 

@@ -173,8 +173,7 @@ func (s *secondCounts) merge(o *secondCounts) {
 }
 
 // load summarises everything after the first bin. Idle bins are counted until the given time.
-func (s *secondCounts) load(until time.Duration) Load {
-	l := Load{Step: s.step}
+func (s *secondCounts) load(until time.Duration) (l Load) {
 	var busy, last, all int64
 	end := int64(until / s.step)
 	delete(s.counts, 0)

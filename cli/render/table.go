@@ -153,14 +153,14 @@ func Outcome(o task.Outcome) string {
 
 // Prunable says how many finished tasks a prune would remove, and when the first and the last of them ended.
 func Prunable(w io.Writer, tasks int, oldest, newest, now time.Time) error {
-	switch tasks {
-	case 0:
-		_, err := fmt.Fprintln(w, "would prune no task")
-		return err
-	case 1:
-		_, err := fmt.Fprintf(w, "would prune 1 task, which finished %s\n", Stamp(oldest, now))
-		return err
+	line := "would prune no task"
+	switch {
+	case tasks == 1:
+		line = "would prune 1 task, which finished " + Stamp(oldest, now)
+	case tasks > 1:
+		line = fmt.Sprintf("would prune %s: the oldest finished %s, the newest %s",
+			text.Count(tasks, "task"), Stamp(oldest, now), Stamp(newest, now))
 	}
-	_, err := fmt.Fprintf(w, "would prune %s: the oldest finished %s, the newest %s\n", text.Count(tasks, "task"), Stamp(oldest, now), Stamp(newest, now))
+	_, err := fmt.Fprintln(w, line)
 	return err
 }

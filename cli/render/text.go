@@ -2,7 +2,6 @@ package render
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -57,14 +56,8 @@ func Command(argv []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// commandUpTo writes the first characters of a command, and quotes no more than it writes.
-func commandUpTo(argv []string, most int) string {
-	few := slices.Clone(argv[:min(len(argv), most+1)])
-	for i, arg := range few {
-		few[i] = arg[:text.Offset(arg, most+1)] // one more than is shown, so that the line is shortened, too
-	}
-	return text.Shorten(Command(few), most)
-}
+// commandUpTo writes the first characters of a command.
+func commandUpTo(argv []string, most int) string { return text.Shorten(Command(argv), most) }
 
 // Title is what a task does in one line: its command, or its request with the secrets masked.
 func Title(t *task.Task) string { return titleUpTo(t, longLine) }

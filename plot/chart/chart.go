@@ -50,10 +50,16 @@ func New(studies []plot.Study, bars int) []Chart {
 		if time.Log && slices.ContainsFunc(s.Dots, func(d plot.Dot) bool { return float64(d.At) < time.Least }) {
 			c.Early = "≤" + strings.ReplaceAll(FormatTime(duration(time.Least)), " ", "")
 		}
-		c.addCurve()
-		c.addLoad(bars)
-		for _, b := range c.Load {
-			rates = append(rates, b.Rate)
+		for _, r := range s.Retries {
+			c.Curve = append(c.Curve, Point{
+				Retry: r, Clipped: float64(r.Most) > delay.Most, Least: delay.PlaceTime(r.Least), Most: delay.PlaceTime(r.Most),
+				Base: delay.PlaceTime(r.Base), Mean: delay.PlaceTime(r.Mean),
+			})
+		}
+		edges := c.loadEdges(bars)
+		for j, rate := range s.Load.Rates(edges) {
+			c.Load = append(c.Load, Bar{time.PlaceTime(edges[j]), time.PlaceTime(edges[j+1]), rate})
+			rates = append(rates, rate)
 		}
 	}
 	for i := range charts {
@@ -101,22 +107,6 @@ func Comparable(studies []plot.Study) (groups [][]int) {
 		slices.Sort(g)
 	}
 	return groups
-}
-
-func (c *Chart) addCurve() {
-	for _, r := range c.Study.Retries {
-		c.Curve = append(c.Curve, Point{
-			Retry: r, Clipped: float64(r.Most) > c.Delay.Most,
-			Least: c.Delay.PlaceTime(r.Least), Most: c.Delay.PlaceTime(r.Most), Base: c.Delay.PlaceTime(r.Base), Mean: c.Delay.PlaceTime(r.Mean),
-		})
-	}
-}
-
-func (c *Chart) addLoad(bars int) {
-	edges := c.loadEdges(bars)
-	for i, rate := range c.Study.Load.Rates(edges) {
-		c.Load = append(c.Load, Bar{c.Time.PlaceTime(edges[i]), c.Time.PlaceTime(edges[i+1]), rate})
-	}
 }
 
 // loadEdges are the times at which one bar ends and the next begins. The first bar holds the early retries, the last

@@ -49,10 +49,7 @@ func (w *svgWriter) style() string {
 		rules(light) + "\n@media (prefers-color-scheme:dark){" + rules(dark) + "}</style>\n"
 }
 
-func (w *svgWriter) fill(i colour) string { return w.class("f", i) }
-
-func (w *svgWriter) stroke(i colour) string { return w.class("s", i) }
-
+// class is the attribute for a colour: use is "f" to fill, "s" to draw lines.
 func (w *svgWriter) class(use string, i colour) string {
 	w.colours[i] = true
 	return fmt.Sprintf(`class="%s%d"`, use, i)
@@ -60,11 +57,11 @@ func (w *svgWriter) class(use string, i colour) string {
 
 func (r rectangle) svg(w *svgWriter) {
 	fmt.Fprintf(w, `<rect x="%s" y="%s" width="%s" height="%s" %s/>`+"\n",
-		number(r.left), number(r.top), number(r.width()), number(r.height()), w.fill(r.fill))
+		number(r.left), number(r.top), number(r.width()), number(r.height()), w.class("f", r.fill))
 }
 
 func (p polygon) svg(w *svgWriter) {
-	fmt.Fprintf(w, `<polygon points="%s" %s/>`+"\n", strings.TrimSpace(coordinates(p.points, " ", "")), w.fill(p.fill))
+	fmt.Fprintf(w, `<polygon points="%s" %s/>`+"\n", strings.TrimSpace(coordinates(p.points, " ", "")), w.class("f", p.fill))
 }
 
 func (l line) svg(w *svgWriter) {
@@ -73,12 +70,12 @@ func (l line) svg(w *svgWriter) {
 		dash = ` stroke-dasharray="4 4"`
 	}
 	path := "M" + strings.TrimSpace(coordinates(l.points, " ", ""))
-	fmt.Fprintf(w, `<path d="%s" stroke-width="%s"%s %s/>`+"\n", path, number(l.width), dash, w.stroke(l.stroke))
+	fmt.Fprintf(w, `<path d="%s" stroke-width="%s"%s %s/>`+"\n", path, number(l.width), dash, w.class("s", l.stroke))
 }
 
 // svg writes circles as the round ends of lines without a length, which takes a fifth of the bytes.
 func (d dots) svg(w *svgWriter) {
-	fmt.Fprintf(w, `<path d="%s" stroke-width="%s" %s/>`+"\n", coordinates(d.points, "M", "h0"), number(2*d.radius), w.stroke(d.fill))
+	fmt.Fprintf(w, `<path d="%s" stroke-width="%s" %s/>`+"\n", coordinates(d.points, "M", "h0"), number(2*d.radius), w.class("s", d.fill))
 }
 
 func (l label) svg(w *svgWriter) {
@@ -88,7 +85,7 @@ func (l label) svg(w *svgWriter) {
 		weight = ` font-weight="600"`
 	}
 	fmt.Fprintf(w, `<text x="%s" y="%s" font-size="%s"%s%s %s>%s</text>`+"\n",
-		number(l.at.x), number(l.at.y), number(l.size), weight, anchors[l.anchor], w.fill(l.fill), html.EscapeString(l.text))
+		number(l.at.x), number(l.at.y), number(l.size), weight, anchors[l.anchor], w.class("f", l.fill), html.EscapeString(l.text))
 }
 
 func coordinates(points []point, before, after string) string {
