@@ -2,6 +2,7 @@ package render
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/10f93571/retry/task"
@@ -139,7 +140,7 @@ func (h timeline) layout(width, rows int) []bar {
 	each := max(1, (len(h.runs)+rows-1)/rows)
 	var bars []bar
 	for first := 0; first < len(h.runs); first += each {
-		b := bar{first, min(first+each, len(h.runs)) - 1, scale.empty()}
+		b := bar{first, min(first+each, len(h.runs)) - 1, slices.Repeat([]mark{blank}, width)}
 		for i := b.first; i <= b.last; i++ {
 			scale.draw(b.cells, h.gaps[i], 0)
 		}
@@ -148,7 +149,7 @@ func (h timeline) layout(width, rows int) []bar {
 		}
 		bars = append(bars, b)
 	}
-	tail := bar{len(h.runs), len(h.runs), scale.empty()}
+	tail := bar{len(h.runs), len(h.runs), slices.Repeat([]mark{blank}, width)}
 	if rest := h.gaps[len(h.runs)]; rest.mark != blank && scale.draw(tail.cells, rest, 0) > 0 {
 		bars = append(bars, tail)
 	}
@@ -159,14 +160,6 @@ func (h timeline) layout(width, rows int) []bar {
 type scale struct {
 	length time.Duration
 	width  int
-}
-
-func (s scale) empty() []mark {
-	cells := make([]mark, s.width)
-	for i := range cells {
-		cells[i] = blank
-	}
-	return cells
 }
 
 // cell returns the cell of a time. The end of the scale is in its last cell.

@@ -33,50 +33,40 @@ func Simulation(w io.Writer, s render.Screen, simulation plot.Simulation, trials
 	return err
 }
 
-// trialColumn is a figure of a trial; a lower one is better.
-type trialColumn struct {
-	title string
-	value func(plot.Trial) int64 // negative: never
-	text  func(int64) string
-}
-
-func trialColumns(refused string) []trialColumn {
-	whole := func(n int64) string { return strconv.FormatInt(n, 10) }
-	since := func(n int64) string {
-		if n < 0 {
-			return "never"
-		}
-		return text.Duration(time.Duration(n))
-	}
-	return []trialColumn{
-		{"CALLS", func(t plot.Trial) int64 { return int64(t.Calls) }, whole},
-		{refused, func(t plot.Trial) int64 { return int64(t.Refused) }, whole},
-		{"WAIT P50", func(t plot.Trial) int64 { return int64(t.Wait.P50) }, since},
-		{"P95", func(t plot.Trial) int64 { return int64(t.Wait.P95) }, since},
-		{"P99", func(t plot.Trial) int64 { return int64(t.Wait.P99) }, since},
-		{"99% DONE", func(t plot.Trial) int64 { return int64(t.Done.P99) }, since},
-		{"ALL DONE", func(t plot.Trial) int64 { return int64(t.Done.All) }, since},
-	}
-}
-
-// trialTable marks the best of each column where the trials differ.
+// trialTable marks the least of each column where the trials differ. A trial that was stopped is never the best: it has
+// few calls only because it was stopped.
 func trialTable(s render.Screen, refused string, trials []plot.Trial) string {
-	columns := trialColumns(refused)
-	titles := []string{"SPEC"}
-	for _, c := range columns {
-		titles = append(titles, c.title)
-	}
-	rows := [][]string{titles}
-	for _, t := range trials {
-		row := []string{specName(t.Subject)}
-		for _, c := range columns {
-			text := c.text(c.value(t))
-			if c.best(t, trials) {
-				text = s.Paint(render.Green, text+"*")
-			}
-			row = append(row, text)
+	rows := [][]string{{"SPEC", "CALLS", refused, "WAIT P50", "P95", "P99", "99% DONE", "ALL DONE"}}
+	values := make([][]time.Duration, len(trials))
+	for i, t := range trials {
+		rows = append(rows, []string{specName(t.Subject)})
+		values[i] = []time.Duration{
+			time.Duration(t.Calls), time.Duration(t.Refused), t.Wait.P50, t.Wait.P95, t.Wait.P99, t.Done.P99, t.Done.All,
 		}
-		rows = append(rows, row)
+	}
+	for column := range values[0] {
+		least, differ := plot.Never, false
+		for i, t := range trials {
+			v := values[i][column]
+			differ = differ || v != values[0][column]
+			if t.Left == 0 && v != plot.Never && (least == plot.Never || v < least) {
+				least = v
+			}
+		}
+		for i, t := range trials {
+			v := values[i][column]
+			cell := text.Duration(v)
+			switch {
+			case column < 2: // a count
+				cell = strconv.Itoa(int(v))
+			case v == plot.Never:
+				cell = "never"
+			}
+			if differ && t.Left == 0 && v == least {
+				cell = s.Paint(render.Green, cell+"*")
+			}
+			rows[i+1] = append(rows[i+1], cell)
+		}
 	}
 	width := -render.ColumnGap
 	for _, w := range render.ColumnWidths(rows) {
@@ -90,23 +80,6 @@ func trialTable(s render.Screen, refused string, trials []plot.Trial) string {
 		row[0] = shorten(row[0], min(longestColumn, s.Width/2))
 	}
 	return figureTables(s, rows[0], rows[1:]) + trialNotes(s, trials, "row")
-}
-
-// best reports whether no trial has less, and some trial has more. A trial that was stopped is never the best: it has
-// few calls only because it was stopped.
-func (c trialColumn) best(t plot.Trial, trials []plot.Trial) bool {
-	mine, more := c.value(t), false
-	if mine < 0 || t.Left > 0 {
-		return false
-	}
-	for _, other := range trials {
-		theirs := c.value(other)
-		if theirs >= 0 && other.Left == 0 && theirs < mine {
-			return false
-		}
-		more = more || theirs != mine
-	}
-	return more
 }
 
 const longLabel = 400
