@@ -34,12 +34,13 @@ type clientGroup struct {
 func newClientGroup(p task.Policy, clients int, seed uint64) *clientGroup {
 	p = withoutConditions(p)
 	p.Attempts, p.Budget = 0, 0
-	g := &clientGroup{policy: p, random: newRandomSource(seed), clients: make([]task.Progress, clients), queue: make(callQueue, clients)}
+	g := &clientGroup{
+		policy: p, random: newRandomSource(seed), clients: make([]task.Progress, clients), queue: make(callQueue, clients),
+		waits: make([]time.Duration, 0, clients), waves: make([]int, 0, maxWaves),
+	}
 	for i := range clients {
 		g.queue[i].client = int32(i) // equal times in the order of clients are a valid heap
 	}
-	g.waits = make([]time.Duration, 0, clients)
-	g.waves = make([]int, 0, maxWaves)
 	return g
 }
 

@@ -96,8 +96,8 @@ func checkSize(tasks, retries int) error {
 	case retries > MaxAttempts-1:
 		return fmt.Errorf("%d attempts\nhint: give --attempts, at most %d", retries+1, MaxAttempts)
 	case tasks*retries > maxRetries:
-		return fmt.Errorf("%d tasks of %d retries take too long\nhint: fewer --tasks or --attempts; together at most %d retries",
-			tasks, retries, maxRetries)
+		return fmt.Errorf("%d tasks of %d retries take too long"+
+			"\nhint: fewer --tasks or --attempts; together at most %d retries", tasks, retries, maxRetries)
 	}
 	return nil
 }

@@ -153,7 +153,8 @@ func checkCapacity(n int) error {
 
 func checkTime(flag string, d time.Duration) error {
 	if d < 0 || d > maxSimulated/2 {
-		return fmt.Errorf("%s %s is too long\nhint: a simulation ends after %s", flag, text.FormatDuration(d), text.FormatDuration(maxSimulated))
+		return fmt.Errorf("%s %s is too long\nhint: a simulation ends after %s",
+			flag, text.FormatDuration(d), text.FormatDuration(maxSimulated))
 	}
 	return nil
 }

@@ -118,7 +118,8 @@ type worker struct {
 func newWorker(p task.Policy, retries int, seed uint64) *worker {
 	base := firstDelay(p)
 	return &worker{
-		policy: p, retries: retries, random: newRandomSource(seed), seconds: newSecondCounts(), times: newHistogram(base), ends: newHistogram(base),
+		policy: p, retries: retries, random: newRandomSource(seed),
+		seconds: newSecondCounts(), times: newHistogram(base), ends: newHistogram(base),
 	}
 }
 

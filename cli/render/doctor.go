@@ -78,7 +78,7 @@ type findingJSON struct {
 
 // DoctorJSON writes the findings as JSON.
 func DoctorJSON(w io.Writer, directory, source string, journal bool, findings []state.Finding) error {
-	view := doctorJSON{Directory: present(directory), Source: present(source), OK: true, Journal: journal, Checks: []findingJSON{}}
+	view := doctorJSON{present(directory), present(source), true, journal, []findingJSON{}}
 	for _, f := range findings {
 		view.OK = view.OK && f.Level != "problem"
 		view.Checks = append(view.Checks, findingJSON{Finding: f, Fix: present(f.Fix)})

@@ -61,7 +61,8 @@ func (l *lineObserver) Ended(t *task.Task, a task.Attempt) {
 	switch {
 	case a.Decision.Verdict == task.VerdictRetry:
 		line += nextAttemptClause(a)
-	case a.Decision.Reason == task.ReasonAmbiguous, a.Decision.Verdict == task.VerdictCancelled && a.Outcome.Reply != nil && a.Outcome.Reply.Default.Ambiguous:
+	case a.Decision.Reason == task.ReasonAmbiguous,
+		a.Decision.Verdict == task.VerdictCancelled && a.Outcome.Reply != nil && a.Outcome.Reply.Default.Ambiguous:
 		line += "; " + ambiguousEffect(t)
 	}
 	l.print(t, "%s", line)
@@ -154,7 +155,8 @@ func Summary(t *task.Task, r runner.Result) string {
 		}
 		return fmt.Sprintf("succeeded in attempt %d, after %s", t.AttemptCount, elapsed)
 	case task.VerdictExhausted:
-		return fmt.Sprintf("gave up after %s in %s: %s%s", text.Count(t.AttemptCount, "attempt"), elapsed, exhaustedClause(r, t), status)
+		return fmt.Sprintf("gave up after %s in %s: %s%s",
+			text.Count(t.AttemptCount, "attempt"), elapsed, exhaustedClause(r, t), status)
 	case task.VerdictFailed:
 		return failedClause(r, t) + status
 	case task.VerdictCancelled:
@@ -192,7 +194,8 @@ func failedClause(r runner.Result, t *task.Task) string {
 func exhaustedClause(r runner.Result, t *task.Task) string {
 	switch r.Decision.Reason {
 	case task.ReasonBudget:
-		return "no time is left in the budget of " + text.Duration(t.Policy.Budget) + withServerDelay(r.Outcome, " (the server asks for %s)") + ", " + Description(r.Outcome, r.Decision)
+		return "no time is left in the budget of " + text.Duration(t.Policy.Budget) +
+			withServerDelay(r.Outcome, " (the server asks for %s)") + ", " + Description(r.Outcome, r.Decision)
 	case task.ReasonExpired:
 		return "the idempotency key " + expiredKey(t) + " by the next attempt, " + Description(r.Outcome, r.Decision)
 	case task.ReasonCrashes:
@@ -205,9 +208,11 @@ func exhaustedClause(r runner.Result, t *task.Task) string {
 func Hints(t *task.Task, r runner.Result) string {
 	switch r.Decision.Reason {
 	case task.ReasonAmbiguous:
-		return "\nhint: " + checkServer(t) + "\nhint: where the server deduplicates, --idempotency-key KEY or --idempotent lets retry send it again by itself"
+		return "\nhint: " + checkServer(t) +
+			"\nhint: where the server deduplicates, --idempotency-key KEY or --idempotent lets retry send it again by itself"
 	case task.ReasonExpired:
-		return "\nhint: the server may have forgotten the key, and take the request for another one: look at it before you send that anew"
+		return "\nhint: the server may have forgotten the key, and take the request for another one: " +
+			"look at it before you send that anew"
 	}
 	return ""
 }

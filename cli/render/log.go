@@ -83,7 +83,8 @@ func (l *logObserver) Finished(t *task.Task, r runner.Result) {
 	case r.Decision.Reason == task.ReasonDeferred:
 		level = zerolog.WarnLevel
 	}
-	event := l.event(level, t).Str("status", string(t.Status)).Int64("elapsed_ms", max(0, time.Since(t.Began())).Milliseconds())
+	elapsed := max(0, time.Since(t.Began()))
+	event := l.event(level, t).Str("status", string(t.Status)).Int64("elapsed_ms", elapsed.Milliseconds())
 	if r.Decision.Reason != "" {
 		event.Str("reason", string(r.Decision.Reason))
 	}

@@ -67,14 +67,19 @@ var labelEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
 func journalMetrics(f *task.JournalFigures) []metric {
 	tasks := metric{name: "retry_tasks", help: "Tasks in the journal by status.", label: "status"}
-	for _, status := range []task.Status{task.Pending, task.InFlight, task.Succeeded, task.Exhausted, task.Failed, task.Cancelled} {
+	for _, status := range []task.Status{
+		task.Pending, task.InFlight, task.Succeeded, task.Exhausted, task.Failed, task.Cancelled,
+	} {
 		tasks.add(string(status), float64(f.Tasks[status]))
 	}
-	oldest := metric{name: "retry_oldest_unfinished_timestamp_seconds", help: "When the oldest task that has not finished was made."}
+	oldest := metric{
+		name: "retry_oldest_unfinished_timestamp_seconds", help: "When the oldest task that has not finished was made.",
+	}
 	oldest.addTime("", f.OldestUnfinished)
 	return []metric{
 		tasks,
-		single("retry_tasks_interrupted", "Unfinished tasks whose owner is dead; retry resume goes on with them.", float64(f.Interrupted)),
+		single("retry_tasks_interrupted", "Unfinished tasks whose owner is dead; retry resume goes on with them.",
+			float64(f.Interrupted)),
 		oldest,
 		single("retry_journal_attempts", "Attempts in the journal.", float64(f.Attempts)),
 		single("retry_journal_waiting_seconds", "Time between the attempts in the journal.", f.Waiting.Seconds()),

@@ -65,7 +65,8 @@ type policyRowJSON struct {
 func PoliciesJSON(w io.Writer, rows []PolicyRow) error {
 	list := []policyRowJSON{}
 	for _, r := range rows {
-		j := policyRowJSON{Name: r.Name, Source: r.Layer, File: present(r.File), Hides: append([]string{}, r.Hides...), Policy: &r.Policy}
+		j := policyRowJSON{Name: r.Name, Source: r.Layer, File: present(r.File), Policy: &r.Policy}
+		j.Hides = append([]string{}, r.Hides...) // none is [] in JSON, not null
 		if r.File != "" {
 			j.Line = &r.Line
 		}

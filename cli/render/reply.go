@@ -38,7 +38,8 @@ func (s Screen) replies(attempts []task.Attempt) string {
 			continue
 		}
 		row := []string{strconv.Itoa(a.Number)}
-		for _, phase := range []time.Duration{r.Phases.DNS, r.Phases.Connect, r.Phases.TLS, r.Phases.FirstByte, r.Phases.Total} {
+		p := r.Phases
+		for _, phase := range []time.Duration{p.DNS, p.Connect, p.TLS, p.FirstByte, p.Total} {
 			row = append(row, durationOrDash(phase))
 		}
 		rows = append(rows, append(row, strconv.Itoa(r.Written), durationOrDash(r.ServerDelay)))

@@ -75,7 +75,8 @@ func (s Schedule) note() (note string) {
 		note = fmt.Sprintf("… and %d more", s.Policy.Attempts-1-len(s.Retries))
 	}
 	for _, r := range s.Policy.Rules {
-		note += fmt.Sprintf("\nwhere %s: backoff %s, jitter %s", brief(r.When.String()), r.Backoff.Curve(), r.Backoff.Jitter())
+		note += fmt.Sprintf("\nwhere %s: backoff %s, jitter %s",
+			brief(r.When.String()), r.Backoff.Curve(), r.Backoff.Jitter())
 	}
 	if s.Policy.Budget > 0 {
 		note += fmt.Sprintf("\nthe budget of %s ends it earlier where it is used up", text.Duration(s.Policy.Budget))

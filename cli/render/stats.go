@@ -49,15 +49,18 @@ const always = 9
 // statsRows makes the table. On a narrow screen the columns of the least weight are dropped, so that the commands can
 // be read. Columns that are rarely needed are left out where they would be empty.
 func (s Screen) statsRows(commands []task.CommandStats, now time.Time) [][]string {
-	rows := [][]string{{"LAST", "RUNS", "FIRST TRY", "RESCUED", "FAILED", "CANCELLED", "OPEN", "P50", "P95", "WAITED", "COMMAND"}}
+	rows := [][]string{{
+		"LAST", "RUNS", "FIRST TRY", "RESCUED", "FAILED", "CANCELLED", "OPEN", "P50", "P95", "WAITED", "COMMAND",
+	}}
 	weights := []int{always, always, 3, 7, always, 2, 6, 4, 5, 1, always}
 	cancelled, unfinished := 0, 0
 	for i := range commands {
 		c := &commands[i]
 		cancelled, unfinished = cancelled+c.Cancelled, unfinished+c.Unfinished
 		rows = append(rows, []string{
-			s.lastRun(&c.Last, now), countOrDash(c.Runs), countOrDash(c.FirstTry), countOrDash(c.Rescues), s.failures(c.Failures),
-			countOrDash(c.Cancelled), countOrDash(c.Unfinished), quantile(c, c.P50), quantile(c, c.P95), durationOrDash(c.Waiting), statsTitle(c),
+			s.lastRun(&c.Last, now), countOrDash(c.Runs), countOrDash(c.FirstTry), countOrDash(c.Rescues),
+			s.failures(c.Failures), countOrDash(c.Cancelled), countOrDash(c.Unfinished),
+			quantile(c, c.P50), quantile(c, c.P95), durationOrDash(c.Waiting), statsTitle(c),
 		})
 	}
 	drop := func(column int) {
@@ -164,9 +167,10 @@ func StatsJSON(w io.Writer, commands []task.CommandStats, since time.Time) error
 	list := make([]commandStatsJSON, len(commands))
 	for i, c := range commands {
 		list[i] = commandStatsJSON{
-			Name: present(c.Name), Command: c.Command, Runs: c.Runs, FirstTry: c.FirstTry, Rescues: c.Rescues, Failures: c.Failures,
-			Cancelled: c.Cancelled, Unfinished: c.Unfinished, WaitingMS: c.Waiting.Milliseconds(),
-			LastStatus: present(string(c.Last.Status)), LastFinishedAt: timestamp(c.Last.FinishedAt), LastSuccessAt: timestamp(c.Last.SucceededAt),
+			Name: present(c.Name), Command: c.Command, Runs: c.Runs, FirstTry: c.FirstTry, Rescues: c.Rescues,
+			Failures: c.Failures, Cancelled: c.Cancelled, Unfinished: c.Unfinished, WaitingMS: c.Waiting.Milliseconds(),
+			LastStatus: present(string(c.Last.Status)), LastFinishedAt: timestamp(c.Last.FinishedAt),
+			LastSuccessAt: timestamp(c.Last.SucceededAt),
 		}
 		if c.Endpoint.Method != "" {
 			list[i].Request = &c.Endpoint

@@ -62,7 +62,9 @@ func (s Screen) row(t TaskView, now time.Time) []string {
 	if t.Damage != nil {
 		status += s.Paint(Red, " (damaged)")
 	}
-	return []string{ShortID(t.ID), status, AttemptCount(t.Task), lastOutcome(t), nextAttempt(t, now), age(t.CreatedAt, now), command}
+	return []string{
+		ShortID(t.ID), status, AttemptCount(t.Task), lastOutcome(t), nextAttempt(t, now), age(t.CreatedAt, now), command,
+	}
 }
 
 // ColumnWidths are the widths of the widest cells.

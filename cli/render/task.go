@@ -104,7 +104,8 @@ func (s Screen) facts(t TaskView, now time.Time) string {
 func optionsOf(t *task.Task) string {
 	o := t.Options
 	if t.Kind != task.KindCommand {
-		o.Capture = map[task.CaptureMode]task.CaptureMode{"": "none", task.CaptureStderr: "", task.CaptureBoth: "all"}[o.Capture]
+		modes := map[task.CaptureMode]task.CaptureMode{"": "none", task.CaptureStderr: "", task.CaptureBoth: "all"}
+		o.Capture = modes[o.Capture]
 	}
 	return Options(&o)
 }
@@ -121,7 +122,8 @@ func (s Screen) attempts(t TaskView, attempts []task.Attempt, now time.Time) str
 	rows := [][]string{{"#", "STARTED", "TOOK", "OUTCOME", "THEN", ""}}
 	for _, a := range attempts {
 		rows = append(rows, []string{
-			strconv.Itoa(a.Number), clock(a.StartedAt, now), took(a, now, t), s.outcome(t, a), AfterAttempt(a), brief(message(a.Outcome)),
+			strconv.Itoa(a.Number), clock(a.StartedAt, now), took(a, now, t), s.outcome(t, a), AfterAttempt(a),
+			brief(message(a.Outcome)),
 		})
 	}
 	return "\n" + s.Rows(rows)

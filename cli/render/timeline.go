@@ -84,7 +84,8 @@ func newTimeline(t TaskView, attempts []task.Attempt, now time.Time) timeline {
 		at = addSpans(at, took)
 		gap, planned = markAfter(a), min(max(0, a.Decision.Delay), maxSpan)
 	}
-	if t.Interrupted && !deferred(t) && gap != blank { // blank: it was requeued after its end, and no run has claimed it yet
+	// The gap is blank where the task was requeued after its end, and no run has claimed it yet.
+	if t.Interrupted && !deferred(t) && gap != blank {
 		gap = cutOff
 	}
 	planned = 0

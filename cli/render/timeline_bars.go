@@ -44,7 +44,8 @@ func (s Screen) timeline(t TaskView, attempts []task.Attempt, now time.Time) str
 		label := b.label(attempts, width)
 		lines = append(lines, label+strings.Repeat(" ", labels-lipgloss.Width(label)+1)+s.cells(b.cells))
 	}
-	lines = append(lines, strings.Repeat(" ", labels+1)+TimeAxis(chart.Axis{Most: float64(h.length)}, cells, ""), s.legend(bars, width))
+	axis := TimeAxis(chart.Axis{Most: float64(h.length)}, cells, "")
+	lines = append(lines, strings.Repeat(" ", labels+1)+axis, s.legend(bars, width))
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(line, " ") + "\n"
 	}

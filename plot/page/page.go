@@ -51,7 +51,8 @@ func Write(w io.Writer, r model.Request) error {
 func cards(a model.Answer) string {
 	var b strings.Builder
 	for _, s := range a.Specs {
-		b.WriteString("<article class=\"card\">\n<div class=\"picture-box\">" + s.SVG + "</div>\n<table class=\"figures\"><tbody>\n")
+		b.WriteString(`<article class="card">` + "\n" + `<div class="picture-box">` + s.SVG + "</div>\n" +
+			`<table class="figures"><tbody>` + "\n")
 		for _, f := range s.Figures {
 			fmt.Fprintf(&b, "<tr><th>%s</th><td>%s</td></tr>\n", html.EscapeString(f.Name), html.EscapeString(f.Value))
 		}

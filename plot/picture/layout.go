@@ -63,9 +63,10 @@ func layout(studies []plot.Study) *scene {
 func (sc *scene) addPanels(left, top float64, c chart.Chart) {
 	at := point{left + leftMargin - padding, top + 26}
 	room := columnWidth - leftMargin - rightMargin + 2.0*padding
+	about := shorten(subtitle(c.Study), smallSize, false, room)
 	sc.add(
 		label{at: at, text: shorten(visibleLabel(c.Study), 15, true, room), size: 15, bold: true, fill: textColour},
-		label{at: point{at.x, at.y + 17}, text: shorten(subtitle(c.Study), smallSize, false, room), size: smallSize, fill: muted},
+		label{at: point{at.x, at.y + 17}, text: about, size: smallSize, fill: muted},
 	)
 	frame := func(from, to float64) panel {
 		return panel{sc, box{left + leftMargin, top + from, left + columnWidth - rightMargin, top + to}}
@@ -96,8 +97,8 @@ func visible(label string) string { return text.Escape(text.Shorten(label, longL
 
 func subtitle(s plot.Study) string {
 	spec := s.Subject.Policy.Backoff
-	return fmt.Sprintf("%s · %s · %s of %s", visible(spec.Curve()), visible(spec.Jitter()), text.Count(len(s.Retries), "retry"),
-		text.Count(s.Tasks, "task"))
+	return fmt.Sprintf("%s · %s · %s of %s",
+		visible(spec.Curve()), visible(spec.Jitter()), text.Count(len(s.Retries), "retry"), text.Count(s.Tasks, "task"))
 }
 
 // description says in words what a chart shows.
@@ -107,7 +108,8 @@ func description(s plot.Study) string {
 		if r.N > 10 {
 			break
 		}
-		lines = append(lines, fmt.Sprintf("Retry %d after %s on average, base %s.", r.N, chart.FormatTime(r.Mean), text.FormatDuration(r.Base)))
+		lines = append(lines, fmt.Sprintf("Retry %d after %s on average, base %s.",
+			r.N, chart.FormatTime(r.Mean), text.FormatDuration(r.Base)))
 	}
 	for _, f := range chart.Figures(s) {
 		lines = append(lines, f.Name+": "+f.Value+".")
@@ -130,7 +132,9 @@ func (p panel) drawFrame(title string, log bool) {
 	frame := p.frame()
 	at := point{frame.left, frame.top - 8}
 	p.add(
-		line{points: []point{{frame.left, frame.top}, {frame.left, frame.bottom}, {frame.right, frame.bottom}}, width: 1, stroke: grid},
+		line{width: 1, stroke: grid, points: []point{
+			{frame.left, frame.top}, {frame.left, frame.bottom}, {frame.right, frame.bottom},
+		}},
 		label{at: at, text: title, size: titleSize, bold: true, fill: textColour},
 	)
 	if log {
@@ -161,7 +165,8 @@ func (p panel) drawXTicks(ticks []chart.Tick) {
 	free := p.left - padding - labelGap
 	for _, t := range ticks {
 		x, half := p.x(t.Place), textWidth(t.Label, smallSize, false)/2
-		centre := max(min(x, p.right+padding+9-half), p.left-padding-labelGap+half) // the first and the last label stay in the picture
+		// The first and the last label stay in the picture.
+		centre := max(min(x, p.right+padding+9-half), p.left-padding-labelGap+half)
 		if centre-half < free {
 			continue
 		}
@@ -251,7 +256,10 @@ func (p panel) drawScatter(c chart.Chart) {
 		title = fmt.Sprintf("First %d tasks", s.Drawn)
 	}
 	p.drawFrame(title, c.Time.Log)
-	p.drawYTicks([]chart.Tick{{Place: chart.PlaceCount(1, s.Drawn), Label: "1"}, {Place: chart.PlaceCount(s.Drawn, s.Drawn), Label: strconv.Itoa(s.Drawn)}})
+	p.drawYTicks([]chart.Tick{
+		{Place: chart.PlaceCount(1, s.Drawn), Label: "1"},
+		{Place: chart.PlaceCount(s.Drawn, s.Drawn), Label: strconv.Itoa(s.Drawn)},
+	})
 	radius := min(max(p.box.height()/float64(max(s.Drawn, 1))*0.45, 1.1), 2.6)
 	for _, d := range p.scatterDots(c, radius) {
 		p.add(d)

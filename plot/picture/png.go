@@ -26,7 +26,8 @@ const density = 2
 // PNG draws studies side by side, in the light theme.
 func PNG(w io.Writer, studies []plot.Study) error {
 	sc := layout(studies)
-	c := canvas{RGBA: image.NewRGBA(image.Rect(0, 0, int(sc.width*density), int(sc.height*density))), faces: map[faceKey]font.Face{}}
+	size := image.Rect(0, 0, int(sc.width*density), int(sc.height*density))
+	c := canvas{RGBA: image.NewRGBA(size), faces: map[faceKey]font.Face{}}
 	for _, s := range sc.shapes {
 		if err := c.paint(s); err != nil {
 			return err
@@ -92,7 +93,8 @@ func outlines(l line) (polygons [][]point) {
 			a := points[i]
 			if length := math.Hypot(b.x-a.x, b.y-a.y); length > 0 {
 				dx, dy := -(b.y-a.y)/length*l.width/2, (b.x-a.x)/length*l.width/2
-				polygons = append(polygons, []point{{a.x - dx, a.y - dy}, {b.x - dx, b.y - dy}, {b.x + dx, b.y + dy}, {a.x + dx, a.y + dy}})
+				polygons = append(polygons,
+					[]point{{a.x - dx, a.y - dy}, {b.x - dx, b.y - dy}, {b.x + dx, b.y + dy}, {a.x + dx, a.y + dy}})
 			}
 		}
 		polygons = append(polygons, circles(points, l.width/2)...)
@@ -169,7 +171,7 @@ func (c *canvas) face(k faceKey) (font.Face, error) {
 	if err != nil {
 		return nil, err
 	}
-	face, err := opentype.NewFace(parsed, &opentype.FaceOptions{Size: k.size * density, DPI: 72, Hinting: font.HintingNone})
+	face, err := opentype.NewFace(parsed, &opentype.FaceOptions{Size: k.size * density, DPI: 72})
 	if err != nil {
 		return nil, err
 	}

@@ -27,10 +27,10 @@ func (sc *scene) svg() string {
 	for _, shape := range sc.shapes {
 		shape.svg(&body)
 	}
-	size := number(sc.width) + " " + number(sc.height)
-	head := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" class="picture" width="%s" height="%s" viewBox="0 0 %s" role="img">`+"\n",
-		number(sc.width), number(sc.height), size)
-	return head + "<title>" + html.EscapeString(sc.title) + "</title>\n<desc>" + html.EscapeString(sc.description) + "</desc>\n" +
+	const head = `<svg xmlns="http://www.w3.org/2000/svg" class="picture" ` +
+		`width="%[1]s" height="%[2]s" viewBox="0 0 %[1]s %[2]s" role="img">` + "\n<title>%[3]s</title>\n<desc>%[4]s</desc>\n"
+	title, description := html.EscapeString(sc.title), html.EscapeString(sc.description)
+	return fmt.Sprintf(head, number(sc.width), number(sc.height), title, description) +
 		body.style() + body.String() + "</svg>\n"
 }
 
@@ -61,7 +61,8 @@ func (r rectangle) svg(w *svgWriter) {
 }
 
 func (p polygon) svg(w *svgWriter) {
-	fmt.Fprintf(w, `<polygon points="%s" %s/>`+"\n", strings.TrimSpace(coordinates(p.points, " ", "")), w.class("f", p.fill))
+	points := strings.TrimSpace(coordinates(p.points, " ", ""))
+	fmt.Fprintf(w, `<polygon points="%s" %s/>`+"\n", points, w.class("f", p.fill))
 }
 
 func (l line) svg(w *svgWriter) {
@@ -75,7 +76,8 @@ func (l line) svg(w *svgWriter) {
 
 // svg writes circles as the round ends of lines without a length, which takes a fifth of the bytes.
 func (d dots) svg(w *svgWriter) {
-	fmt.Fprintf(w, `<path d="%s" stroke-width="%s" %s/>`+"\n", coordinates(d.points, "M", "h0"), number(2*d.radius), w.class("s", d.fill))
+	fmt.Fprintf(w, `<path d="%s" stroke-width="%s" %s/>`+"\n",
+		coordinates(d.points, "M", "h0"), number(2*d.radius), w.class("s", d.fill))
 }
 
 func (l label) svg(w *svgWriter) {
@@ -85,7 +87,8 @@ func (l label) svg(w *svgWriter) {
 		weight = ` font-weight="600"`
 	}
 	fmt.Fprintf(w, `<text x="%s" y="%s" font-size="%s"%s%s %s>%s</text>`+"\n",
-		number(l.at.x), number(l.at.y), number(l.size), weight, anchors[l.anchor], w.class("f", l.fill), html.EscapeString(l.text))
+		number(l.at.x), number(l.at.y), number(l.size), weight, anchors[l.anchor], w.class("f", l.fill),
+		html.EscapeString(l.text))
 }
 
 func coordinates(points []point, before, after string) string {

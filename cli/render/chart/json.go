@@ -58,7 +58,10 @@ func PlotJSON(w io.Writer, studies []plot.Study, o plot.Options) error {
 			Retries: []plotRetryJSON{},
 		}
 		for _, r := range s.Retries {
-			retry := plotRetryJSON{N: r.N, BaseMS: r.Base.Milliseconds(), MinMS: r.Least.Milliseconds(), MeanMS: r.Mean.Milliseconds(), CV: sixDigits(r.CV)}
+			retry := plotRetryJSON{
+				N: r.N, BaseMS: r.Base.Milliseconds(), MinMS: r.Least.Milliseconds(), MeanMS: r.Mean.Milliseconds(),
+				CV: sixDigits(r.CV),
+			}
 			if !r.Unbounded {
 				retry.MaxMS = new(r.Most.Milliseconds())
 			}

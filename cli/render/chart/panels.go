@@ -138,7 +138,8 @@ func (v chartView) scatter() []string {
 		title = fmt.Sprintf("Retries of the first %d of %d tasks", drawn, v.Study.Tasks)
 	}
 	scale := logNote(v.Time)
-	lines := []string{v.title(title+" over the time since the first failure"+scale, title+" over time"+scale, title+scale), v.retryLegend()}
+	title = v.title(title+" over the time since the first failure"+scale, title+" over time"+scale, title+scale)
+	lines := []string{title, v.retryLegend()}
 	cells, rows := v.scatterCells()
 	for i := range rows {
 		label := ""
@@ -232,7 +233,8 @@ func (v chartView) scatterCells() (cells []string, rows int) {
 
 // load draws how many retries fall into a second.
 func (v chartView) load() []string {
-	titles := []string{"Load: retries a second, mean of a column" + logNote(v.Rate), "Load: retries a second" + logNote(v.Rate)}
+	scale := logNote(v.Rate)
+	titles := []string{"Load: retries a second, mean of a column" + scale, "Load: retries a second" + scale}
 	if peak := v.Study.Load.Peak; peak > 0 {
 		titles = slices.Insert(titles, 0, titles[0]+"; busiest second but the first: "+chart.FormatRate(peak))
 	}

@@ -97,7 +97,8 @@ func (v chartView) head() []string {
 
 // row is a line of a diagram with its label.
 func (v chartView) row(label, cells string) string {
-	return strings.Repeat(" ", max(0, yLabelWidth-lipgloss.Width(label))) + label + v.screen.Paint(render.Faint, "│") + cells
+	space := strings.Repeat(" ", max(0, yLabelWidth-lipgloss.Width(label)))
+	return space + label + v.screen.Paint(render.Faint, "│") + cells
 }
 
 // title is the first of the texts that fits.
@@ -198,10 +199,12 @@ func plotNotes(studies []plot.Study, o plot.Options) (notes []string) {
 	}
 	notes = append(notes, scaleNotes(studies)...)
 	if unlimited {
-		notes = append(notes, fmt.Sprintf("What has no limit of attempts is shown with %d; --attempts N shows others.", o.Retries+1))
+		notes = append(notes,
+			fmt.Sprintf("What has no limit of attempts is shown with %d; --attempts N shows others.", o.Retries+1))
 	}
 	if o.Tasks < manyTasks && slices.ContainsFunc(studies, hasJitter) {
-		notes = append(notes, fmt.Sprintf("The worst local load of %s is mostly chance; --tasks 100000 tells more.", text.Count(o.Tasks, "task")))
+		notes = append(notes,
+			"The worst local load of "+text.Count(o.Tasks, "task")+" is mostly chance; --tasks 100000 tells more.")
 	}
 	return notes
 }
@@ -249,7 +252,8 @@ func scaleNotes(studies []plot.Study) (notes []string) {
 		}
 	}
 	if len(groups) > 1 {
-		notes = append(notes, fmt.Sprintf("Pictures whose windows differ by more than %d times have scales of their own.", chart.MaxWindowRatio))
+		notes = append(notes,
+			fmt.Sprintf("Pictures whose windows differ by more than %d times have scales of their own.", chart.MaxWindowRatio))
 	}
 	return notes
 }

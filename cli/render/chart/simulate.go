@@ -21,7 +21,8 @@ func Simulation(w io.Writer, s render.Screen, simulation plot.Simulation, trials
 		if of.Spin > 0 {
 			spinning = ", and waits for " + text.FormatDuration(of.Spin) + " in each call"
 		}
-		about = fmt.Sprintf("%s for a lock that each holds for %s%s", text.Count(of.Clients, "client"), text.FormatDuration(of.Hold), spinning)
+		about = fmt.Sprintf("%s for a lock that each holds for %s%s",
+			text.Count(of.Clients, "client"), text.FormatDuration(of.Hold), spinning)
 		refused, waves = "COLLISIONS", "\n"+waveTable(s, trials)
 	case plot.Outage:
 		about = fmt.Sprintf("%s of a service that is down for %s and then answers %s a second",
@@ -105,8 +106,8 @@ func trialNotes(s render.Screen, trials []plot.Trial, of string) string {
 				specName(t.Subject), text.Count(t.Left, "client"), t.Clients, text.Duration(t.Ended), text.Count(t.Calls, "call")))
 		}
 		if n := len(t.Subject.Policy.Rules); n > 0 {
-			notes = append(notes, fmt.Sprintf("%s has %s, which the simulation leaves out: its clients follow the policy's own curve",
-				specName(t.Subject), text.Count(n, "rule")))
+			notes = append(notes, specName(t.Subject)+" has "+text.Count(n, "rule")+
+				", which the simulation leaves out: its clients follow the policy's own curve")
 		}
 	}
 	return wrapped(s.Width, notes...)

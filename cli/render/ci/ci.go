@@ -97,7 +97,8 @@ func shortened(text string) string { return ansi.Truncate(text, maxShown, "…")
 func NewGitLab(w io.Writer, verbose bool) render.Observer {
 	// GitLab finds the begin and the end of a collapsible section anywhere in a line.
 	begin := func(t *task.Task) string {
-		return fmt.Sprintf("\x1b[0Ksection_start:%d:%s%s\r\x1b[0K%s\n", time.Now().Unix(), sectionName(t), sectionOptions(t), heading(t))
+		return fmt.Sprintf("\x1b[0Ksection_start:%d:%s%s\r\x1b[0K%s\n",
+			time.Now().Unix(), sectionName(t), sectionOptions(t), heading(t))
 	}
 	end := func(t *task.Task) string {
 		return fmt.Sprintf("\x1b[0Ksection_end:%d:%s\r\x1b[0K\n", time.Now().Unix(), sectionName(t))

@@ -82,7 +82,8 @@ func taskSummary(t *task.Task, result string, attempts *attemptRows) string {
 }
 
 func row(a task.Attempt) string {
-	return fmt.Sprintf("| %d | %s | %s | %s | %s |\n", a.Number, a.StartedAt.UTC().Format(time.RFC3339), text.Duration(a.Outcome.Duration),
+	return fmt.Sprintf("| %d | %s | %s | %s | %s |\n",
+		a.Number, a.StartedAt.UTC().Format(time.RFC3339), text.Duration(a.Outcome.Duration),
 		markdown(shortened(render.Description(a.Outcome, a.Decision))), render.AfterAttempt(a))
 }
 
@@ -91,8 +92,9 @@ func row(a task.Attempt) string {
 func markdown(text string) string { return markdownStructure.Replace(text) }
 
 var markdownStructure = strings.NewReplacer(
-	"&", "&#38;", "<", "&#60;", ">", "&#62;", "|", "&#124;", "`", "&#96;", `\`, "&#92;", "*", "&#42;", "_", "&#95;", "~", "&#126;",
-	"[", "&#91;", "]", "&#93;", "#", "&#35;", "@", "&#64;", "$", "&#36;", "://", "&#58;//", "www.", "www&#46;")
+	"&", "&#38;", "<", "&#60;", ">", "&#62;", "|", "&#124;", "`", "&#96;", `\`, "&#92;", "*", "&#42;", "_", "&#95;",
+	"~", "&#126;", "[", "&#91;", "]", "&#93;", "#", "&#35;", "@", "&#64;", "$", "&#36;",
+	"://", "&#58;//", "www.", "www&#46;")
 
 // codeSpan shows escaped text as code, outside a table. It leaves the text as it is, so that GitHub knows a secret in
 // it and masks it.

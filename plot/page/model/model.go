@@ -104,7 +104,8 @@ func (r Request) Answer() Answer {
 }
 
 func (r Request) show(s Spec) (Shown, plot.Study, error) {
-	shown := Shown{Spec: s, Figures: []chart.Figure{}, Parameters: []Parameter{}, Retries: [][]string{}} // none is [] in JSON, not null
+	// None is [] in JSON, not null.
+	shown := Shown{Spec: s, Figures: []chart.Figure{}, Parameters: []Parameter{}, Retries: [][]string{}}
 	spec, err := s.parse()
 	if err != nil {
 		return shown, plot.Study{}, err
@@ -155,7 +156,8 @@ func (s *Shown) describe(study plot.Study, spec backoff.Spec) {
 			most = "no bound"
 		}
 		s.Retries = append(s.Retries, []string{
-			strconv.Itoa(r.N), formatDelay(r.Base), formatDelay(r.Least), formatDelay(r.Mean), most, strconv.FormatFloat(r.CV, 'f', 2, 64),
+			strconv.Itoa(r.N), formatDelay(r.Base), formatDelay(r.Least), formatDelay(r.Mean), most,
+			strconv.FormatFloat(r.CV, 'f', 2, 64),
 		})
 	}
 }

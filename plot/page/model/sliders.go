@@ -104,7 +104,8 @@ func curveSliders(s backoff.Spec) (format string, all []slider) {
 // addCap adds the slider of the cap, from the first delay on.
 func addCap(all []slider, s backoff.Spec, limit string, capped bool) []slider {
 	first := float64(s.Base(1))
-	slider := slider{name: "cap", value: none, unit: timeUnit, optional: true, least: first, most: max(float64(30*day), first)}
+	slider := slider{name: "cap", value: none, unit: timeUnit, optional: true, least: first}
+	slider.most = max(float64(30*day), first)
 	if !capped {
 		return append(all, slider)
 	}
@@ -216,7 +217,8 @@ func clamp(place float64) float64 { return min(max(place, 0), 1) }
 func roundTime(x float64) float64 {
 	step := math.Pow(10, math.Floor(math.Log10(max(x, 1)))-1)
 	for _, s := range []time.Duration{
-		50 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond, time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second,
+		50 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond,
+		time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second,
 		time.Minute, 5 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour, 6 * time.Hour, 12 * time.Hour, day,
 	} {
 		if x >= float64(time.Second) && float64(s) <= x/20 {
@@ -235,7 +237,8 @@ type Choice struct {
 // Curves are the kinds of curve and the presets.
 func Curves() (all []Choice) {
 	for _, example := range []string{
-		"constant:5m", "linear:5s+2s..1m", "exp:1s*2..30s", "fib:1s..1m", "poly:15s+n^4..1h", "list:1s,2s,5s,1m", "buckets:3", "expr:15 + n^4 + rand(30)*n",
+		"constant:5m", "linear:5s+2s..1m", "exp:1s*2..30s", "fib:1s..1m", "poly:15s+n^4..1h", "list:1s,2s,5s,1m",
+		"buckets:3", "expr:15 + n^4 + rand(30)*n",
 	} {
 		all = append(all, Choice{kindOfCurve(example), example})
 	}
