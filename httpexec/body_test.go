@@ -68,7 +68,8 @@ func TestBodyOfParts(t *testing.T) {
 		{"encoded", "", []request.Part{{File: file, Encode: true}}, "a%0D%0A%00b+%FF%26%0A"},
 		{"both", "", []request.Part{{File: file, Encode: true, Strip: true}}, "ab+%FF%26"},
 		{"stdin", "", []request.Part{{File: request.StdinFile}, {File: request.StdinFile, Strip: true}}, "in\nin"},
-		{"a form", "B", []request.Part{{Name: "a\"\r\n", Text: []byte("b")}, {File: request.StdinFile, FileName: "f", Type: "t/x"}},
+		{"a form", "B", []request.Part{{Name: "a\"\r\n", Text: []byte("b")},
+			{File: request.StdinFile, FileName: "f", Type: "t/x"}},
 			"--B\r\nContent-Disposition: form-data; name=\"a%22%0D%0A\"\r\n\r\nb\r\n" +
 				"--B\r\nContent-Disposition: form-data; filename=\"f\"\r\nContent-Type: t/x\r\n\r\nin\n\r\n--B--\r\n"},
 	}
@@ -122,7 +123,8 @@ func TestBodyThatIsNotThere(t *testing.T) {
 	for _, tt := range tests {
 		e := &Executor{Temporary: func() (*os.File, error) { return nil, syscall.ENOSPC }}
 		_, err := contentOf(t, e, &request.Request{Body: []request.Part{tt.part}})
-		if local := (*localError)(nil); !errors.As(err, &local) || local.exit != exitRead || !strings.Contains(err.Error(), tt.says) {
+		if local := (*localError)(nil); !errors.As(err, &local) || local.exit != exitRead ||
+			!strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%+v: got %v, want %q", tt.part, err, tt.says)
 		}
 	}
@@ -142,7 +144,8 @@ func TestStamp(t *testing.T) {
 		t.Errorf("got %+v, want size 7 and time %v", r.Body, info.ModTime())
 	}
 	for path, says := range map[string]string{filepath.Join(dir, "none"): "no such file", dir: "it is a directory"} {
-		if err := request.Stamp(&request.Request{Body: []request.Part{{File: path}}}); err == nil || !strings.Contains(err.Error(), says) {
+		if err := request.Stamp(&request.Request{Body: []request.Part{{File: path}}}); err == nil ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("%s: got %v, want %q", path, err, says)
 		}
 	}
@@ -156,8 +159,10 @@ func TestStamp(t *testing.T) {
 func TestFormType(t *testing.T) {
 	tests := []struct{ file, name, want string }{
 		{"a.PNG", "a.PNG", "image/png"}, {"a.txt", "a.txt", "text/plain"}, {"a.bin", "a.bin", "application/octet-stream"},
-		{"a.html", "a.gif", "image/gif"}, {"a.html", "other", "text/html"}, {"a.html", "", "text/html"}, {"a.txt", "", ""}, {"a.bin", "", ""},
-		{"a.jpeg", "b", "image/jpeg"}, {"a.svg", "b", "image/svg+xml"}, {"a.pdf", "b", "application/pdf"}, {"a.xml", "b", "application/xml"},
+		{"a.html", "a.gif", "image/gif"}, {"a.html", "other", "text/html"}, {"a.html", "", "text/html"}, {"a.txt", "", ""},
+		{"a.bin", "", ""},
+		{"a.jpeg", "b", "image/jpeg"}, {"a.svg", "b", "image/svg+xml"}, {"a.pdf", "b", "application/pdf"},
+		{"a.xml", "b", "application/xml"},
 	}
 	for _, tt := range tests {
 		if got := request.FormType(&request.Part{File: tt.file, FileName: tt.name}); got != tt.want {

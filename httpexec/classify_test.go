@@ -43,9 +43,10 @@ func TestFaultsBeforeTheConnection(t *testing.T) {
 		{faulty{name: "refused", class: "connect", exit: 7, message: "connect to 127.0.0.1:", i: "retry"}, nobody},
 		{faulty{name: "no socket", class: "connect", exit: 7, message: "/none: no such file or directory", i: "retry",
 			change: func(e *sender) { e.Network.UnixSocket = filepath.Join(t.TempDir(), "none") }}, nobody},
-		{faulty{name: "all addresses refused", class: "connect", exit: 7, message: "connection refused", i: "retry", change: func(e *sender) {
-			e.Network.Resolve = []string{parseURL(e.Request.URL).Host + ":127.0.0.1,127.0.0.2"}
-		}}, nobody},
+		{faulty{name: "all addresses refused", class: "connect", exit: 7, message: "connection refused", i: "retry",
+			change: func(e *sender) {
+				e.Network.Resolve = []string{parseURL(e.Request.URL).Host + ":127.0.0.1,127.0.0.2"}
+			}}, nobody},
 		{faulty{name: "proxy refused", class: "connect", exit: 7, message: "connect to the proxy 127.0.0.1:", i: "retry",
 			change: func(e *sender) { e.Network.Proxy = nobody }}, "http://service.example/"},
 	} {
@@ -89,7 +90,8 @@ func TestFaultsOfNames(t *testing.T) {
 	for _, f := range []faulty{
 		{name: "no such host", change: with(noSuchName),
 			class: "dns", exit: 6, message: "look up the host: no such host: service.example", i: "retry 3"},
-		{name: "no such proxy", change: proxied(noSuchName), class: "dns", exit: 5, message: "no such host: proxy.example", i: "retry 3"},
+		{name: "no such proxy", change: proxied(noSuchName), class: "dns", exit: 5, message: "no such host: proxy.example",
+			i: "retry 3"},
 		{name: "no answer", change: with(serverFailure),
 			class: "dns", exit: 6, message: "look up the host: server misbehaving: service.example", i: "retry"},
 		{name: "no answer for the proxy", change: proxied(serverFailure),
@@ -109,12 +111,14 @@ func TestFaultsOfTheRequest(t *testing.T) {
 		url string
 	}{
 		{faulty{name: "garbage", exit: 3, message: "the URL cannot be requested"}, "http://[::1"},
-		{faulty{name: "garbage after a password", exit: 3, message: "the URL cannot be requested: it is malformed"}, "http://me:sec/ret@host/"},
+		{faulty{name: "garbage after a password", exit: 3, message: "the URL cannot be requested: it is malformed"},
+			"http://me:sec/ret@host/"},
 		{faulty{name: "no host", exit: 3, message: "it names no host"}, "http:///path"},
 		{faulty{name: "no port", exit: 3, message: "invalid port 70000"}, "http://host:70000/"},
 		{faulty{name: "beyond ASCII", exit: 3, message: "xn--"}, "http://b\u00fccher.example/"},
 		{faulty{name: "another scheme", exit: 1, message: `"ftp" is neither http nor https`}, "ftp://host/"},
-		{faulty{name: "a header's name", exit: 3, message: `header 1 has a name that is none: "a b"`, change: header("a b: c")}, "http://host/"},
+		{faulty{name: "a header's name", exit: 3, message: `header 1 has a name that is none: "a b"`,
+			change: header("a b: c")}, "http://host/"},
 		{faulty{name: "a header's value", exit: 3, message: "the header A holds a control character",
 			change: header("A: b\r\nC: d")}, "http://host/"},
 		{faulty{name: "a proxy", exit: 5, message: "the proxy cannot be used",
@@ -138,11 +142,14 @@ func TestFaultsOfThisMachine(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing")
 	options := func(n request.Network) func(*sender) { return func(e *sender) { *e.Network = n } }
 	for _, f := range []faulty{
-		{name: "no file of authorities", change: options(request.Network{CACert: missing}), exit: 77, message: "no such file"},
-		{name: "no authority in the file", change: options(request.Network{CACert: garbage}), exit: 77, message: "no certificate in PEM form"},
+		{name: "no file of authorities", change: options(request.Network{CACert: missing}), exit: 77,
+			message: "no such file"},
+		{name: "no authority in the file", change: options(request.Network{CACert: garbage}), exit: 77,
+			message: "no certificate in PEM form"},
 		{name: "no certificate of ours", change: options(request.Network{Cert: missing}), exit: 58, message: "no such file"},
 		{name: "no certificate in the file", change: options(request.Network{Cert: garbage}), exit: 58, message: "PEM"},
-		{name: "a key alone", change: options(request.Network{Key: garbage}), exit: 58, message: "there is a key but no certificate"},
+		{name: "a key alone", change: options(request.Network{Key: garbage}), exit: 58,
+			message: "there is a key but no certificate"},
 	} {
 		f.class, f.i = task.ErrorLocal, "stop"
 		f.unsent(t, "https://host/")
@@ -167,7 +174,8 @@ func (b brokenBody) ReadAt(p []byte, offset int64) (int, error) {
 func TestBodyThatCannotBeRead(t *testing.T) {
 	s := serve(t, func(c *wire) { _, _ = io.Copy(io.Discard, c.reader) })
 	e := newSender(t, "PUT", s.url("http"), func(e *sender) { e.setBody(brokenBody{sized{1 << 20}}) })
-	faulty{class: "local", exit: 26, message: "read the request's body: input/output error", wire: 1}.compare(t, execute(t, e), "stop")
+	want := faulty{class: "local", exit: 26, message: "read the request's body: input/output error", wire: 1}
+	want.compare(t, execute(t, e), "stop")
 }
 
 // A file may be cut between two attempts.
@@ -178,7 +186,8 @@ func TestBodyThatHasShrunk(t *testing.T) {
 		sized
 	}{strings.NewReader("short"), sized{100}}
 	e := newSender(t, "PUT", s.url("http"), func(e *sender) { e.setBody(shrunk) })
-	faulty{class: "local", exit: 26, message: "read the request's body: it is shorter than it was", wire: 1}.compare(t, execute(t, e), "stop")
+	want := faulty{class: "local", exit: 26, message: "read the request's body: it is shorter than it was", wire: 1}
+	want.compare(t, execute(t, e), "stop")
 }
 
 func TestReplyThatCannotBeKept(t *testing.T) {
@@ -191,7 +200,8 @@ func TestReplyThatCannotBeKept(t *testing.T) {
 		e := newSender(t, method, s.url("http"), func(e *sender) {
 			e.Temporary = func() (*os.File, error) { return nil, syscall.ENOSPC }
 		})
-		faulty{class: "local", exit: 23, message: "keep the reply: no space left on device", wire: 1}.compare(t, execute(t, e), follows)
+		want := faulty{class: "local", exit: 23, message: "keep the reply: no space left on device", wire: 1}
+		want.compare(t, execute(t, e), follows)
 	}
 }
 
@@ -217,7 +227,8 @@ func TestFaultsOfProxies(t *testing.T) {
 		f.proxied(t, "", 1)
 	}
 	for _, f := range []faulty{
-		{name: "socks refuses", script: socks("\x05\x05\x00\x01\x00\x00\x00\x00\x00\x00"), class: "connect", exit: 97, message: through},
+		{name: "socks refuses", script: socks("\x05\x05\x00\x01\x00\x00\x00\x00\x00\x00"), class: "connect", exit: 97,
+			message: through},
 		{name: "socks late", script: socks(""), class: "timeout", exit: 28, message: through + "timed out after 5s"},
 	} {
 		f.proxied(t, "socks5h://", 0)
@@ -357,19 +368,23 @@ func TestFaultsAfterTheRequest(t *testing.T) {
 			class: "reset", exit: 56, message: "read the reply's header: the connection was closed"},
 		{name: "status line cut", script: closes("HTTP/1.1 2"),
 			class: "reset", exit: 56, message: "read the reply's header: the connection was closed"},
-		{name: "header reset", script: resets(cutHeader), until: stageHeader, class: "reset", exit: 56, message: "header: " + reset},
+		{name: "header reset", script: resets(cutHeader), until: stageHeader, class: "reset", exit: 56,
+			message: "header: " + reset},
 		{name: "header late", script: stalls(cutHeader), until: stageHeader,
 			class: "timeout", exit: 28, message: "read the reply's header: " + late},
 
-		{name: "body cut", script: closes(cutReply), class: "truncated", exit: 18, message: "read the reply: the connection was closed"},
+		{name: "body cut", script: closes(cutReply), class: "truncated", exit: 18,
+			message: "read the reply: the connection was closed"},
 		{name: "chunks cut", script: closes("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel"),
 			class: "truncated", exit: 18, message: "read the reply: "},
 		{name: "last chunk missing", script: closes("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"),
 			class: "truncated", exit: 18, message: "read the reply: "},
 		{name: "chunks that are none", script: replies("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"),
 			class: "truncated", exit: 56, message: "read the reply: "},
-		{name: "body reset", script: resets(largeCut), until: stageBody, class: "truncated", exit: 56, message: "read the reply: " + reset},
-		{name: "body late", script: stalls(largeCut), until: stageBody, class: "timeout", exit: 28, message: "read the reply: " + late},
+		{name: "body reset", script: resets(largeCut), until: stageBody, class: "truncated", exit: 56,
+			message: "read the reply: " + reset},
+		{name: "body late", script: stalls(largeCut), until: stageBody, class: "timeout", exit: 28,
+			message: "read the reply: " + late},
 		{name: "error's body cut", script: closes("HTTP/1.1 429 Slow\r\nContent-Length: 50\r\n\r\nhello"),
 			exit: 22, message: "status 429 Too Many Requests, and its body was cut", i: "retry", n: "retry"},
 
@@ -383,8 +398,10 @@ func TestFaultsAfterTheRequest(t *testing.T) {
 			class: "protocol", exit: 8, message: "the reply is not HTTP", i: "retry 2", n: "ambiguous"},
 		{name: "a status that nobody has", script: closes("HTTP/1.1 099 x\r\nContent-Length: 0\r\n\r\n"),
 			class: "protocol", exit: 8, message: "read the reply's header: the reply is not HTTP", i: "retry 2", n: "ambiguous"},
-		{name: "a header without end", script: closes("HTTP/1.1 200 OK\r\n" + strings.Repeat("A: b\r\n", maxHeader/6) + "\r\n"),
-			class: "protocol", exit: 56, message: "read the reply's header: it has no end within 300 KiB", i: "retry 2", n: "ambiguous"},
+		{name: "a header without end",
+			script: closes("HTTP/1.1 200 OK\r\n" + strings.Repeat("A: b\r\n", maxHeader/6) + "\r\n"),
+			class:  "protocol", exit: 56, message: "read the reply's header: it has no end within 300 KiB", i: "retry 2",
+			n: "ambiguous"},
 		{name: "speaks first", script: func(c *wire) {
 			c.send("220 mail.example ESMTP\r\n")
 			c.request()
@@ -405,7 +422,8 @@ func TestFaultsOfHTTP2(t *testing.T) {
 	}
 	for _, f := range []faulty{
 		{name: "stream refused", script: answer(func(c *wire, s uint32) { c.resetStream(s, codeRefusedStream) }),
-			class: "reset", exit: 92, message: "wait for the reply: the server refused the request unseen", i: "retry", n: "retry"},
+			class: "reset", exit: 92, message: "wait for the reply: the server refused the request unseen", i: "retry",
+			n: "retry"},
 		{name: "stream reset", script: answer(func(c *wire, s uint32) { c.resetStream(s, codeInternal) }),
 			class: "reset", exit: 92, message: "wait for the reply: HTTP/2 stream reset with code 2"},
 		{name: "GOAWAY before the stream", script: answer(func(c *wire, s uint32) { c.goAway(0, codeNone) }),
@@ -461,7 +479,8 @@ func TestRedirectLoop(t *testing.T) {
 	s := serve(t, again, again, again)
 	o := execute(t, newSender(t, "GET", s.url("http"), following(2, nil)))
 	s.saw(3)
-	faulty{class: "redirects", exit: 47, message: "2 redirects were followed, and there is another", wire: 3}.compare(t, o, "stop")
+	want := faulty{class: "redirects", exit: 47, message: "2 redirects were followed, and there is another", wire: 3}
+	want.compare(t, o, "stop")
 	if o.Reply.Status != 302 {
 		t.Errorf("got status %d, want 302", o.Reply.Status)
 	}
@@ -529,7 +548,8 @@ func TestFaultsAfterARedirect(t *testing.T) {
 // The connection has a time of its own. What it ends has not been sent.
 func TestConnectTimeout(t *testing.T) {
 	s := serve(t, func(c *wire) { _, _ = io.Copy(io.Discard, c.reader) }) // never answers the handshake
-	o := execute(t, newSender(t, "POST", s.url("https"), func(e *sender) { e.Network.ConnectTimeout = 20 * time.Millisecond }))
+	o := execute(t, newSender(t, "POST", s.url("https"),
+		func(e *sender) { e.Network.ConnectTimeout = 20 * time.Millisecond }))
 	faulty{class: "timeout", exit: 28, message: "timed out after 20ms"}.compare(t, o, "retry")
 }
 
@@ -542,7 +562,9 @@ func TestConnectTimeoutEndsWithTheConnection(t *testing.T) {
 	})
 	for protocol, do := range map[string]script{"http/1.1": replies(okReply), "h2": answer} {
 		s := serveTLS(t, a.server(nil, protocol), do)
-		e := newSender(t, "POST", s.url("https"), func(e *sender) { e.Network.ConnectTimeout, e.Network.CACert = patience, a.file })
+		e := newSender(t, "POST", s.url("https"), func(e *sender) {
+			e.Network.ConnectTimeout, e.Network.CACert = patience, a.file
+		})
 		o := execute(t, e)
 		s.saw(1)
 		if o.Exit != 0 {
@@ -603,8 +625,10 @@ func TestRefusalsOfTLS(t *testing.T) {
 		config *tls.Config
 	}{
 		{faulty{name: "unknown authority", exit: 60, message: "unknown authority"}, stranger.server(nil)},
-		{faulty{name: "expired", exit: 60, message: "expired"}, a.server(func(c *certificate) { c.NotAfter = time.Now().Add(-time.Minute) })},
-		{faulty{name: "another host's", exit: 60, message: "127.0.0.1"}, a.server(func(c *certificate) { c.IPAddresses[0][15] = 9 })},
+		{faulty{name: "expired", exit: 60, message: "expired"},
+			a.server(func(c *certificate) { c.NotAfter = time.Now().Add(-time.Minute) })},
+		{faulty{name: "another host's", exit: 60, message: "127.0.0.1"},
+			a.server(func(c *certificate) { c.IPAddresses[0][15] = 9 })},
 		{faulty{name: "alert", exit: 35, message: "remote error"}, alert},
 		{faulty{name: "too old", exit: 35, message: "TLS handshake: "}, old},
 	}
@@ -622,7 +646,8 @@ func TestClientWithoutACertificate(t *testing.T) {
 	config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, a.pool()
 	s := serveTLS(t, config, func(c *wire) { _, _ = c.reader.ReadByte() })
 	o := execute(t, newSender(t, "POST", s.url("https"), func(e *sender) { e.Network.CACert = a.file }))
-	if o.Error != task.ErrorTLS || describe(o.Reply.Default) != "stop" || !strings.Contains(o.Message, "certificate required") {
+	if o.Error != task.ErrorTLS || describe(o.Reply.Default) != "stop" ||
+		!strings.Contains(o.Message, "certificate required") {
 		t.Errorf("got %+v, %+v, want a TLS error that is not retried", o, o.Reply)
 	}
 }

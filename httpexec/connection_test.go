@@ -81,7 +81,8 @@ func TestExecuteOverAUnixSocket(t *testing.T) {
 
 func TestExecuteThroughAProxy(t *testing.T) {
 	s := serve(t, replies(okReply))
-	o := execute(t, newSender(t, "GET", "http://service.example/path", func(e *sender) { e.Network.Proxy = "me:pw@" + s.address() }))
+	o := execute(t, newSender(t, "GET", "http://service.example/path",
+		func(e *sender) { e.Network.Proxy = "me:pw@" + s.address() }))
 	s.saw(1)
 	if o.Exit != 0 || !strings.HasPrefix(s.requests[0], "GET http://service.example/path HTTP/1.1\r\n") ||
 		!strings.Contains(s.requests[0], "Proxy-Authorization: Basic bWU6cHc=\r\n") {
@@ -251,7 +252,8 @@ func TestBrokenAfterTheHandshake(t *testing.T) {
 			c.reset()
 			close(c.server.reached)
 		})
-		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{TLSHandshakeDone: func(tls.ConnectionState, error) { <-s.reached }})
+		ctx := httptrace.WithClientTrace(t.Context(),
+			&httptrace.ClientTrace{TLSHandshakeDone: func(tls.ConnectionState, error) { <-s.reached }})
 		e := newSender(t, method, s.url("https"), func(e *sender) { e.Network.CACert = a.file })
 		o := e.Execute(ctx, e.task(), runner.Call{Number: 1})
 		s.saw(0)

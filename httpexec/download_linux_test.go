@@ -303,7 +303,8 @@ func TestFullDisk(t *testing.T) {
 			c.Temporary = func() (*os.File, error) { return spool.Temporary(dir) }
 		})
 		o := c.attempt()
-		if o.Exit != 23 || o.Error != task.ErrorLocal || !strings.Contains(o.Message, "no space left on device") || describe(o.Reply.Default) != "stop" {
+		if o.Exit != 23 || o.Error != task.ErrorLocal || !strings.Contains(o.Message, "no space left on device") ||
+			describe(o.Reply.Default) != "stop" {
 			t.Errorf("got %+v", o)
 		}
 		testkit.Must(t, c.flush(task.Failed))
@@ -318,7 +319,9 @@ func TestFullDiskInTheEnd(t *testing.T) {
 	testkit.Must(t, os.WriteFile(path, []byte("old"), 0o600))
 	big := strings.Repeat("x", 2<<20)
 	s := serve(t, replies("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(big), big))
-	c := newClient(t, s.url("http"), func(c *client) { request.Of(c.task).Output, request.Of(c.task).Include = path, true })
+	c := newClient(t, s.url("http"), func(c *client) {
+		request.Of(c.task).Output, request.Of(c.task).Include = path, true
+	})
 	if o := c.attempt(); o.Exit != 0 {
 		t.Errorf("got %+v, want exit 0", o)
 	}

@@ -28,7 +28,8 @@ func begun(header string) string {
 
 // rest is a reply with the part of the file from its sixth byte on, unless the range says else.
 func rest(contentRange, header, body string) string {
-	return fmt.Sprintf("HTTP/1.1 206 Partial Content\r\nContent-Range: %s\r\n%sContent-Length: %d\r\n\r\n%s", contentRange, header, len(body), body)
+	return fmt.Sprintf("HTTP/1.1 206 Partial Content\r\nContent-Range: %s\r\n%sContent-Length: %d\r\n\r\n%s", contentRange,
+		header, len(body), body)
 }
 
 var asksFor = regexp.MustCompile(`(?mi)^(?:Range|If-Range): (.*)\r$`)
@@ -57,16 +58,20 @@ func TestDownloadContinues(t *testing.T) {
 		body   string // after the second attempt
 	}{
 		{"by its tag", begun(tagged), `bytes=5- "a"`, fits, "18 0", full},
-		{"by its date", begun(dated), "bytes=5- Mon, 02 Mar 2026 10:00:00 GMT", rest("bytes 5-11/12", "", ", world"), "18 0", full},
+		{"by its date", begun(dated), "bytes=5- Mon, 02 Mar 2026 10:00:00 GMT", rest("bytes 5-11/12", "", ", world"), "18 0",
+			full},
 		{"its size was unknown", unknown, `bytes=5- "a"`, fits, "18 0", full},
 		{"its size stays unknown", unknown, `bytes=5- "a"`, rest("bytes 5-11/*", tagged, ", world"), "18 0", full},
-		{"the file has changed", begun(tagged), `bytes=5- "a"`, "HTTP/1.1 200 OK\r\nETag: \"b\"\r\nContent-Length: 3\r\n\r\nnew", "18 0", "new"},
+		{"the file has changed", begun(tagged), `bytes=5- "a"`,
+			"HTTP/1.1 200 OK\r\nETag: \"b\"\r\nContent-Length: 3\r\n\r\nnew", "18 0", "new"},
 		{"ranges are ignored", begun(tagged), `bytes=5- "a"`, whole, "18 0", full},
 
 		{"no validator", begun(""), "", whole, "18 0", full},
 		{"a weak tag", begun("ETag: W/\"a\"\r\n" + dated), "", whole, "18 0", full},
 		{"a tag without quotes", begun("ETag: a\r\n"), "", whole, "18 0", full},
-		{"a date that is too new", begun("Last-Modified: Mon, 02 Mar 2026 10:00:00 GMT\r\nDate: Mon, 02 Mar 2026 10:00:59 GMT\r\n"), "", whole, "18 0", full},
+		{"a date that is too new",
+			begun("Last-Modified: Mon, 02 Mar 2026 10:00:00 GMT\r\nDate: Mon, 02 Mar 2026 10:00:59 GMT\r\n"), "", whole, "18 0",
+			full},
 		{"a date, but no clock", begun("Last-Modified: Mon, 02 Mar 2026 10:00:00 GMT\r\n"), "", whole, "18 0", full},
 		{"the server knows no ranges", begun(tagged + "Accept-Ranges: none\r\n"), "", whole, "18 0", full},
 		{"nothing came yet", "HTTP/1.1 200 OK\r\n" + tagged + "Content-Length: 12\r\n\r\n", "", whole, "18 0", full},
@@ -79,14 +84,19 @@ func TestDownloadContinues(t *testing.T) {
 		{"of a file without a tag", begun(tagged), `bytes=5- "a"`, rest("bytes 5-11/12", "", ", WORLD"), "18 18", ""},
 		{"of another date", begun(dated), "bytes=5- Mon, 02 Mar 2026 10:00:00 GMT",
 			rest("bytes 5-11/12", "Last-Modified: Mon, 02 Mar 2026 10:00:01 GMT\r\n", ", world"), "18 18", ""},
-		{"no range is named", begun(tagged), `bytes=5- "a"`, "HTTP/1.1 206 Partial Content\r\nContent-Length: 7\r\n\r\n, world", "18 18", ""},
+		{"no range is named", begun(tagged), `bytes=5- "a"`,
+			"HTTP/1.1 206 Partial Content\r\nContent-Length: 7\r\n\r\n, world", "18 18", ""},
 		{"the lengths disagree", begun(tagged), `bytes=5- "a"`, rest("bytes 5-11/12", "", ", worl"), "18 18", ""},
 		{"more than announced", begun(tagged), `bytes=5- "a"`,
 			"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-11/12\r\n" + tagged + "Transfer-Encoding: chunked\r\n\r\n8\r\n, world!\r\n0\r\n\r\n", "18 18", ""},
-		{"nothing is left", unknown, `bytes=5- "a"`, "HTTP/1.1 416 No\r\nContent-Range: bytes */5\r\nContent-Length: 4\r\n\r\nnone", "18 0", "hello"},
-		{"it has shrunk", begun(tagged), `bytes=5- "a"`, "HTTP/1.1 416 No\r\nContent-Range: bytes */5\r\nContent-Length: 0\r\n\r\n", "18 18", ""},
-		{"it is gone", begun(tagged), `bytes=5- "a"`, "HTTP/1.1 416 No\r\nContent-Range: bytes */3\r\nContent-Length: 0\r\n\r\n", "18 18", ""},
-		{"no range, for no reason", begun(tagged), `bytes=5- "a"`, "HTTP/1.1 416 No\r\nContent-Length: 0\r\n\r\n", "18 18", ""},
+		{"nothing is left", unknown, `bytes=5- "a"`,
+			"HTTP/1.1 416 No\r\nContent-Range: bytes */5\r\nContent-Length: 4\r\n\r\nnone", "18 0", "hello"},
+		{"it has shrunk", begun(tagged), `bytes=5- "a"`,
+			"HTTP/1.1 416 No\r\nContent-Range: bytes */5\r\nContent-Length: 0\r\n\r\n", "18 18", ""},
+		{"it is gone", begun(tagged), `bytes=5- "a"`,
+			"HTTP/1.1 416 No\r\nContent-Range: bytes */3\r\nContent-Length: 0\r\n\r\n", "18 18", ""},
+		{"no range, for no reason", begun(tagged), `bytes=5- "a"`, "HTTP/1.1 416 No\r\nContent-Length: 0\r\n\r\n", "18 18",
+			""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -160,7 +170,8 @@ func TestPartWithoutARequest(t *testing.T) {
 // checkBeginsAnew wants the next attempt to ask for everything.
 func checkBeginsAnew(t *testing.T, c *client, o task.Outcome) {
 	t.Helper()
-	if o.Error != task.ErrorTruncated || describe(o.Reply.Default) != "retry" || !strings.Contains(o.Message, "begins anew") {
+	if o.Error != task.ErrorTruncated || describe(o.Reply.Default) != "retry" ||
+		!strings.Contains(o.Message, "begins anew") {
 		t.Errorf("got %+v, %+v, want a truncated reply that is asked for anew", o, o.Reply)
 	}
 	testkit.Must(t, c.flush(task.Pending))
@@ -248,8 +259,9 @@ func TestNoRange(t *testing.T) {
 		first  string
 		asks   string
 	}{
-		"a POST":                    {func(e *sender) { e.Request.Method = "POST" }, begun(tagged), ""},
-		"a range of the user's":     {func(e *sender) { e.Request.Header = []string{"range: bytes=0-"} }, begun(tagged), "bytes=0-"},
+		"a POST": {func(e *sender) { e.Request.Method = "POST" }, begun(tagged), ""},
+		"a range of the user's": {func(e *sender) { e.Request.Header = []string{"range: bytes=0-"} }, begun(tagged),
+			"bytes=0-"},
 		"a condition of the user's": {func(e *sender) { e.Request.Header = []string{"If-Range: x"} }, begun(tagged), "x"},
 		"unpacked here":             {func(e *sender) { e.Network.Compressed = true }, packed, ""},
 		"not packed after all":      {func(e *sender) { e.Network.Compressed = true }, begun(tagged), ""},

@@ -64,7 +64,8 @@ func TestDefault(t *testing.T) {
 		{"refused, nothing left", all(403, 413), nothing, "retry", "retry", "retry"},
 		{"conflict", all(409), none, "stop", "stop", "retry"},
 		{"conflict, asked", all(409), asked, "stop", "stop", "retry"},
-		{"other 4xx", all(400, 401, 404, 405, 410, 412, 415, 416, 422, 423, 428, 431, 451, 499), none, "stop", "stop", "stop"},
+		{"other 4xx", all(400, 401, 404, 405, 410, 412, 415, 416, 422, 423, 428, 431, 451, 499), none, "stop", "stop",
+			"stop"},
 		{"other 4xx, asked", all(400, 404), asked, "stop", "stop", "stop"},
 		{"other 5xx", all(501, 505, 506, 507, 508, 510, 511, 526), none, "stop", "stop", "stop"},
 		{"unknown to HTTP", all(600, 999), none, "stop", "stop", "stop"},
@@ -122,7 +123,8 @@ func TestFactsOf(t *testing.T) {
 		{"not replayed", []string{"Idempotent-Replayed", "false"}, Facts{RetryAfter: word}},
 		{"should", []string{"x-should-retry", "true"}, Facts{RetryAfter: word, Advice: AdviceRetry}},
 		{"should not", []string{"Stripe-Should-Retry", "false"}, Facts{RetryAfter: word, Advice: AdviceStop}},
-		{"garbage", []string{"X-Should-Retry", "maybe", "Stripe-Should-Retry", "TRUE"}, Facts{RetryAfter: word, Advice: AdviceRetry}},
+		{"garbage", []string{"X-Should-Retry", "maybe", "Stripe-Should-Retry", "TRUE"},
+			Facts{RetryAfter: word, Advice: AdviceRetry}},
 	}
 	for _, tt := range tests {
 		if got := factsOf(headers(tt.headers...), word); got != tt.want {
@@ -165,7 +167,8 @@ func TestReadRetryAfter(t *testing.T) {
 		{"garbage", []string{"Retry-After", "soon"}, RetryAfter{}},
 		{"empty", []string{"Retry-After", ""}, RetryAfter{}},
 		{"two, of which one is garbage", []string{"Retry-After", "soon", "Retry-After", "7"}, asked(7 * time.Second)},
-		{"two, the longest", []string{"Retry-After", "7", "Retry-After", "Fri, 02 Jan 2026 03:05:05 GMT", "Retry-After", "5"}, asked(time.Minute)},
+		{"two, the longest", []string{"Retry-After", "7", "Retry-After", "Fri, 02 Jan 2026 03:05:05 GMT", "Retry-After", "5"},
+			asked(time.Minute)},
 		{"two in a line", []string{"Retry-After", "120, 240"}, asked(4 * time.Minute)},
 
 		{"a date", []string{"Retry-After", "Fri, 02 Jan 2026 03:05:05 GMT"}, asked(time.Minute)},
@@ -176,13 +179,15 @@ func TestReadRetryAfter(t *testing.T) {
 		{"a date of ISO 8601", []string{"Retry-After", "2026-01-02T03:05:05Z"}, RetryAfter{}},
 
 		{"milliseconds", []string{"Retry-After-Ms", "250"}, asked(250 * time.Millisecond)},
-		{"milliseconds go before seconds", []string{"Retry-After", "1", "Retry-After-Ms", "1250"}, asked(1250 * time.Millisecond)},
+		{"milliseconds go before seconds", []string{"Retry-After", "1", "Retry-After-Ms", "1250"},
+			asked(1250 * time.Millisecond)},
 		{"garbage goes before nothing", []string{"Retry-After", "1", "Retry-After-Ms", "x"}, asked(time.Second)},
 
 		{"draft", []string{"RateLimit", `"default";r=0;t=30`}, nothing(30 * time.Second)},
 		{"draft, something left", []string{"RateLimit", `"default";r=1;t=30`}, RetryAfter{}},
 		{"draft, no time", []string{"RateLimit", `"default";r=0`}, nothing(0)},
-		{"draft, the one that is used up", []string{"RateLimit", `"burst";r=0;t=5, "daily";r=90;t=3600`}, nothing(5 * time.Second)},
+		{"draft, the one that is used up", []string{"RateLimit", `"burst";r=0;t=5, "daily";r=90;t=3600`},
+			nothing(5 * time.Second)},
 		{"draft, the longest that is used up", []string{"RateLimit", `"a";r=0;t=60, "b";r=0;t=5`}, nothing(time.Minute)},
 		{"draft, two lines", []string{"RateLimit", `"a";r=9;t=5`, "RateLimit", `"b";r=0;t=7`}, nothing(7 * time.Second)},
 		{"draft, a name with everything", []string{"RateLimit", `"a;r=0;t=9,b";r=4;t=1`}, RetryAfter{}},
@@ -194,12 +199,15 @@ func TestReadRetryAfter(t *testing.T) {
 			RetryAfter{Delay: 3 * time.Second, Asked: true, NoneLeft: true}},
 
 		{"vendor, seconds", []string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "30"}, nothing(30 * time.Second)},
-		{"vendor, since 1970", []string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "1767323105"}, nothing(time.Minute)},
+		{"vendor, since 1970", []string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "1767323105"},
+			nothing(time.Minute)},
 		{"vendor, since 1970 with a fraction", []string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "1767323105.5"},
 			nothing(60500 * time.Millisecond)},
-		{"vendor, milliseconds since 1970", []string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "1767323105000"}, nothing(time.Minute)},
+		{"vendor, milliseconds since 1970", []string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "1767323105000"},
+			nothing(time.Minute)},
 		{"vendor, past", []string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "1767323000"}, nothing(0)},
-		{"vendor, far away", []string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "9" + strings.Repeat("0", 40)}, nothing(backoff.Max)},
+		{"vendor, far away", []string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "9" + strings.Repeat("0", 40)},
+			nothing(backoff.Max)},
 		{"vendor, something left", []string{"X-RateLimit-Remaining", "1", "X-RateLimit-Reset", "30"}, RetryAfter{}},
 		{"vendor, reset alone", []string{"X-RateLimit-Reset", "30"}, RetryAfter{}},
 		{"vendor, no reset", []string{"X-RateLimit-Remaining", "0"}, nothing(0)},
@@ -254,7 +262,8 @@ func TestDocsTable(t *testing.T) {
 	for line := range strings.Lines(table) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
 		what, safe, other := strings.TrimSpace(cells[0]), strings.TrimSpace(cells[1]), strings.TrimSpace(cells[2])
-		facts := Facts{RetryAfter: RetryAfter{Asked: strings.Contains(what, "with Retry-After"), NoneLeft: strings.Contains(what, "nothing remaining")}}
+		facts := Facts{RetryAfter: RetryAfter{Asked: strings.Contains(what, "with Retry-After"),
+			NoneLeft: strings.Contains(what, "nothing remaining")}}
 		events := eventsOf(what)
 		if len(events) == 0 {
 			t.Errorf("%q: got no events, want some", what)
@@ -292,10 +301,12 @@ func eventsOf(what string) (events []Event) {
 			events = append(events, StatusEvent(status))
 		}
 	}
-	named := map[int]bool{403: true, 408: true, 409: true, 413: true, 421: true, 425: true, 429: true, 503: true, 525: true, 529: true,
+	named := map[int]bool{403: true, 408: true, 409: true, 413: true, 421: true, 425: true, 429: true, 503: true,
+		525: true, 529: true,
 		501: true, 505: true, 506: true, 507: true, 508: true, 510: true, 511: true, 526: true}
 	for status := 400; status < 600; status++ {
-		wanted := (status < 500 && strings.Contains(what, "other 4xx")) || (status >= 500 && strings.Contains(what, "other 5xx"))
+		wanted := (status < 500 && strings.Contains(what, "other 4xx")) ||
+			(status >= 500 && strings.Contains(what, "other 5xx"))
 		if wanted && !named[status] {
 			events = append(events, StatusEvent(status))
 		}

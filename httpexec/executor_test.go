@@ -97,9 +97,11 @@ func TestExecute(t *testing.T) {
 			"POST /path?q=1 HTTP/1.1\r\nHost: HOST\r\nUser-Agent: test\r\nContent-Length: 0\r\nAccept: */*\r\nContent-Type: application/x-www-form-urlencoded\r\n\r\n", "hello"},
 		{"a host of its own", "GET", func(e *sender) { e.Request.Header = []string{"Host: virtual"} }, okReply,
 			"GET /path?q=1 HTTP/1.1\r\nHost: virtual\r\nUser-Agent: test\r\nAccept: */*\r\n\r\n", "hello"},
-		{"the URL's user", "GET", func(e *sender) { e.Request.URL = strings.Replace(e.Request.URL, "://", "://me:secret@", 1) }, okReply,
+		{"the URL's user", "GET",
+			func(e *sender) { e.Request.URL = strings.Replace(e.Request.URL, "://", "://me:secret@", 1) }, okReply,
 			"GET /path?q=1 HTTP/1.1\r\nHost: HOST\r\nUser-Agent: test\r\nAccept: */*\r\nAuthorization: Basic bWU6c2VjcmV0\r\n\r\n", "hello"},
-		{"a reply in chunks", "GET", nil, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n",
+		{"a reply in chunks", "GET", nil,
+			"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n",
 			get, "hello"},
 		{"an interim reply", "GET", nil, "HTTP/1.1 103 Early Hints\r\n\r\n" + okReply, get, "hello"},
 	}
@@ -109,7 +111,8 @@ func TestExecute(t *testing.T) {
 			e := newSender(t, tt.method, s.url("http"), tt.change)
 			o := execute(t, e)
 			s.saw(1)
-			if o.Exit != 0 || o.Error != task.ErrorNone || o.Reply.Status != 200 || o.Reply.Written != 1 || o.Reply.Body != tt.body {
+			if o.Exit != 0 || o.Error != task.ErrorNone || o.Reply.Status != 200 || o.Reply.Written != 1 ||
+				o.Reply.Body != tt.body {
 				t.Errorf("got %+v, %+v, want status 200 with body %q", o, o.Reply, tt.body)
 			}
 			if want := strings.Replace(tt.request, "HOST", s.address(), 1); s.requests[0] != want {
@@ -165,13 +168,15 @@ func TestReply(t *testing.T) {
 	o := execute(t, newSender(t, "POST", s.url("http"), nil))
 	s.saw(1)
 	x := o.Reply
-	if o.Exit != 22 || o.Message != "status 503 Service Unavailable" || x.Status != 503 || x.Body != "busy" || x.ServerDelay != 7*time.Second {
+	if o.Exit != 22 || o.Message != "status 503 Service Unavailable" || x.Status != 503 || x.Body != "busy" ||
+		x.ServerDelay != 7*time.Second {
 		t.Errorf("got %+v, %+v, want exit 22, status 503 and a delay of 7s", o, x)
 	}
 	if x.Header["X-A"] != "1, 2" || x.Default != (task.Eligibility{Class: task.ClassRetryable, Event: "503"}) {
 		t.Errorf("got %+v, want a joined header and a retry", x)
 	}
-	if p := x.Phases; p.Connect <= 0 || p.FirstByte <= 0 || p.Total < p.Connect+p.FirstByte || p.TLS != 0 || p.Total != o.Duration {
+	if p := x.Phases; p.Connect <= 0 || p.FirstByte <= 0 || p.Total < p.Connect+p.FirstByte || p.TLS != 0 ||
+		p.Total != o.Duration {
 		t.Errorf("got phases %+v, want times to connect and to the first byte, and the total", p)
 	}
 }
@@ -352,15 +357,21 @@ func TestMethodAfterARedirect(t *testing.T) {
 		want   string
 		keeps  bool // the body
 	}{
-		{"POST", false, body, 301, "GET", false}, {"POST", false, body, 302, "GET", false}, {"POST", false, body, 303, "GET", false},
-		{"POST", false, body, 307, "POST", true}, {"POST", false, body, 308, "POST", true}, {"POST", false, body, 300, "POST", true},
-		{"POST", true, body, 302, "POST", false}, {"POST", true, body, 303, "POST", false}, {"POST", true, body, 307, "POST", true},
-		{"PUT", false, body, 302, "PUT", true}, {"PUT", false, body, 303, "GET", false}, {"PUT", true, body, 302, "PUT", false},
-		{"GET", false, nil, 302, "GET", false}, {"HEAD", false, nil, 302, "HEAD", false}, {"HEAD", false, nil, 303, "HEAD", false},
+		{"POST", false, body, 301, "GET", false}, {"POST", false, body, 302, "GET", false},
+		{"POST", false, body, 303, "GET", false},
+		{"POST", false, body, 307, "POST", true}, {"POST", false, body, 308, "POST", true},
+		{"POST", false, body, 300, "POST", true},
+		{"POST", true, body, 302, "POST", false}, {"POST", true, body, 303, "POST", false},
+		{"POST", true, body, 307, "POST", true},
+		{"PUT", false, body, 302, "PUT", true}, {"PUT", false, body, 303, "GET", false},
+		{"PUT", true, body, 302, "PUT", false},
+		{"GET", false, nil, 302, "GET", false}, {"HEAD", false, nil, 302, "HEAD", false},
+		{"HEAD", false, nil, 303, "HEAD", false},
 		{"DELETE", true, nil, 302, "DELETE", false}, {"DELETE", true, nil, 303, "DELETE", false},
 	}
 	for _, tt := range tests {
-		h := wireRequest{method: tt.method, url: parseURL("http://host/a/b"), body: tt.body, header: headers("Content-Type", "text/plain")}
+		h := wireRequest{method: tt.method, url: parseURL("http://host/a/b"), body: tt.body,
+			header: headers("Content-Type", "text/plain")}
 		to, follows, err := h.redirect(tt.status, "../c", tt.given)
 		if err != nil || !follows || to.url.String() != "http://host/c" {
 			t.Fatalf("got %v, %v, %v, want http://host/c", to.url, follows, err)
@@ -370,7 +381,8 @@ func TestMethodAfterARedirect(t *testing.T) {
 				tt.method, tt.given, tt.status, to.method, keeps, tt.want, tt.keeps)
 		}
 		if tt.body != nil && (to.header.Get("Content-Type") != "") != tt.keeps {
-			t.Errorf("%s after %d: got Content-Type %q, want it only with a body", tt.method, tt.status, to.header.Get("Content-Type"))
+			t.Errorf("%s after %d: got Content-Type %q, want it only with a body", tt.method, tt.status,
+				to.header.Get("Content-Type"))
 		}
 	}
 }
@@ -443,7 +455,8 @@ func TestMeter(t *testing.T) {
 		time.Sleep(time.Second)
 		half := task.Transfer{Bytes: 12, Total: 20, From: 5, Began: began}
 		whole := task.Transfer{Bytes: 20, Total: 20, From: 5, Began: began, Over: true}
-		if want := []task.Transfer{half, half, whole}; len(told) != 3 || told[0] != want[0] || told[1] != want[1] || told[2] != want[2] {
+		if want := []task.Transfer{half, half, whole}; len(told) != 3 || told[0] != want[0] || told[1] != want[1] ||
+			told[2] != want[2] {
 			t.Errorf("got %+v\nwant %+v", told, want)
 		}
 	})
@@ -503,23 +516,27 @@ func TestRepeatedSecret(t *testing.T) {
 		repeat string // what the server says
 		want   string
 	}{
-		"-u, as it is sent": {func(r *request.Request) { r.User = "me:{env:PW}" }, "Basic bWU6cEB3ImQvc2VjcmV0!", "Basic ***!"},
-		"-u, in JSON":       {func(r *request.Request) { r.User = "me:{env:PW}" }, `"p@w\"d/secret"`, `"{env:PW}"`},
-		"-u, in a URL":      {func(r *request.Request) { r.User = "me:{env:PW}" }, "p%40w%22d%2Fsecret", "{env:PW}"},
-		"-u, typed":         {func(r *request.Request) { r.User = "me:typed" }, "typed bWU6dHlwZWQ=", "*** ***"},
-		"a key alone":       {func(r *request.Request) { r.User = "sk_live_1234:" }, "no key sk_live_1234", "no key ***"},
-		"a short name":      {func(r *request.Request) { r.User = "name:" }, "no name", "no name"},
-		"the URL":           {func(r *request.Request) { r.URL = strings.Replace(r.URL, "://", "://me:{env:PW}@", 1) }, "bWU6cEB3ImQvc2VjcmV0", "***"},
+		"-u, as it is sent": {func(r *request.Request) { r.User = "me:{env:PW}" }, "Basic bWU6cEB3ImQvc2VjcmV0!",
+			"Basic ***!"},
+		"-u, in JSON":  {func(r *request.Request) { r.User = "me:{env:PW}" }, `"p@w\"d/secret"`, `"{env:PW}"`},
+		"-u, in a URL": {func(r *request.Request) { r.User = "me:{env:PW}" }, "p%40w%22d%2Fsecret", "{env:PW}"},
+		"-u, typed":    {func(r *request.Request) { r.User = "me:typed" }, "typed bWU6dHlwZWQ=", "*** ***"},
+		"a key alone":  {func(r *request.Request) { r.User = "sk_live_1234:" }, "no key sk_live_1234", "no key ***"},
+		"a short name": {func(r *request.Request) { r.User = "name:" }, "no name", "no name"},
+		"the URL": {func(r *request.Request) { r.URL = strings.Replace(r.URL, "://", "://me:{env:PW}@", 1) },
+			"bWU6cEB3ImQvc2VjcmV0", "***"},
 		"a typed header": {func(r *request.Request) { r.Header = []string{"authorization: Bearer typed"} },
 			"typed is no token", "*** is no token"},
-		"a mixed one": {func(r *request.Request) { r.Header = []string{"X-Api-Key: a-{env:TOKEN}"} }, "key a-token-secret", "key ***"},
+		"a mixed one": {func(r *request.Request) { r.Header = []string{"X-Api-Key: a-{env:TOKEN}"} }, "key a-token-secret",
+			"key ***"},
 		"cookies": {func(r *request.Request) { r.Header = []string{"Cookie: theme=dark; session=12345678"} },
 			"dark 12345678", "dark ***"},
 		"what is no secret": {func(r *request.Request) { r.Header = []string{"X-Other: typed"} }, "typed", "typed"},
 		"one that is cut": {func(r *request.Request) { r.Header = []string{"X: {env:TOKEN}"} },
 			"token-secret" + strings.Repeat("y", task.StoredTail-4), "KEN}" + strings.Repeat("y", task.StoredTail-4)},
 		"one before the end that is kept": {func(r *request.Request) { r.Header = []string{"X: {env:TOKEN}"} },
-			strings.Repeat("x", 3) + "token-secret" + strings.Repeat("y", task.StoredTail), strings.Repeat("y", task.StoredTail-1)},
+			strings.Repeat("x", 3) + "token-secret" + strings.Repeat("y", task.StoredTail),
+			strings.Repeat("y", task.StoredTail-1)},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -13,13 +13,17 @@ import (
 )
 
 func TestReadResolve(t *testing.T) {
-	got, err := readResolve(lines("Host.example:443:192.0.2.1", "a:80:[2001:db8::1],192.0.2.2", "+b:1:::1", "a:80:192.0.2.3"))
-	if want := "map[a:80:[192.0.2.3:80] b:1:[[::1]:1] host.example:443:[192.0.2.1:443]]"; err != nil || fmt.Sprint(got) != want {
+	got, err := readResolve(lines("Host.example:443:192.0.2.1", "a:80:[2001:db8::1],192.0.2.2", "+b:1:::1",
+		"a:80:192.0.2.3"))
+	if want := "map[a:80:[192.0.2.3:80] b:1:[[::1]:1] host.example:443:[192.0.2.1:443]]"; err != nil ||
+		fmt.Sprint(got) != want {
 		t.Errorf("got %v, %v, want %s", got, err, want)
 	}
 	for line, says := range map[string]string{
-		"-host:443": "not done here", "*:443:192.0.2.1": "not done here", "host": "is not host:port:address", ":1:192.0.2.1": "is not",
-		"host:x:192.0.2.1": "no port", "host:0:192.0.2.1": "no port", "host:1:name": "an address that is none", "host:1:": "an address that is none",
+		"-host:443": "not done here", "*:443:192.0.2.1": "not done here", "host": "is not host:port:address",
+		":1:192.0.2.1":     "is not",
+		"host:x:192.0.2.1": "no port", "host:0:192.0.2.1": "no port", "host:1:name": "an address that is none",
+		"host:1:": "an address that is none",
 	} {
 		if _, err := readResolve(lines(line)); !errors.Is(err, errResolve) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: got %v, want %q", line, err, says)

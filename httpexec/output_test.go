@@ -32,8 +32,10 @@ func TestBodyOutput(t *testing.T) {
 		{"success to a file", okReply, task.Succeeded, true, false, "", "", "hello"},
 		{"an error", failedReply, task.Failed, false, false, "oops", "", ""},
 		{"an error beside a file", failedReply, task.Exhausted, true, false, "", "oops\n", "old"},
-		{"an error that ends its line", "HTTP/1.1 500 No\r\nContent-Length: 5\r\n\r\noops\n", task.Exhausted, true, false, "", "oops\n", "old"},
-		{"an error without a body", "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", task.Exhausted, true, false, "", "", "old"},
+		{"an error that ends its line", "HTTP/1.1 500 No\r\nContent-Length: 5\r\n\r\noops\n", task.Exhausted, true, false, "",
+			"oops\n", "old"},
+		{"an error without a body", "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", task.Exhausted, true, false, "", "",
+			"old"},
 		{"an error that is hidden", failedReply, task.Failed, false, true, "", "", ""},
 		{"an error that is hidden beside a file", failedReply, task.Failed, true, true, "", "", "old"},
 		{"an error that the policy calls a success", failedReply, task.Succeeded, true, false, "", "", "oops"},
@@ -43,10 +45,14 @@ func TestBodyOutput(t *testing.T) {
 		{"a body that was cut, beside a file", cutReply, task.Exhausted, true, false, "", "", "old"},
 		{"a cut body that the policy calls a success", cutReply, task.Succeeded, true, false, "", "", "old"},
 		{"no body at all", "HTTP/1.1 204 No Content\r\n\r\n", task.Succeeded, true, false, "", "", ""},
-		{"a redirect that is not followed", "HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 4\r\n\r\nthen", task.Succeeded, true, false, "", "", "then"},
-		{"in chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", task.Succeeded, true, false, "", "", "hello"},
-		{"cut in a chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel", task.Exhausted, true, false, "", "", "old"},
-		{"cut before the last chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", task.Exhausted, true, false, "", "", "old"},
+		{"a redirect that is not followed", "HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 4\r\n\r\nthen",
+			task.Succeeded, true, false, "", "", "then"},
+		{"in chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", task.Succeeded, true,
+			false, "", "", "hello"},
+		{"cut in a chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel", task.Exhausted, true, false, "",
+			"", "old"},
+		{"cut before the last chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", task.Exhausted,
+			true, false, "", "", "old"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -134,7 +140,8 @@ func TestInvalidOutput(t *testing.T) {
 		s := serve(t)
 		o := newClient(t, s.url("http"), func(c *client) { request.Of(c.task).Output = path }).attempt()
 		s.saw(0)
-		if o.Exit != 23 || o.Error != task.ErrorLocal || o.Message != inOneLine(err.Error()) || describe(o.Reply.Default) != "stop" {
+		if o.Exit != 23 || o.Error != task.ErrorLocal || o.Message != inOneLine(err.Error()) ||
+			describe(o.Reply.Default) != "stop" {
 			t.Errorf("%s: got %+v, %+v, want exit 23 and no retry", name, o, o.Reply)
 		}
 	}
@@ -161,7 +168,8 @@ func TestPartFile(t *testing.T) {
 		checkFile(t, path, "hello", name)
 		checkFile(t, elsewhere, "old", "elsewhere")
 	}
-	if got := download.PartFileName("/dir/file", "01a1fb79-5735-7565-b3a1-977a5b9a39db"); got != filepath.FromSlash("/dir/.file.5b9a39db.part") {
+	if got := download.PartFileName("/dir/file",
+		"01a1fb79-5735-7565-b3a1-977a5b9a39db"); got != filepath.FromSlash("/dir/.file.5b9a39db.part") {
 		t.Error(got)
 	}
 }
@@ -169,7 +177,8 @@ func TestPartFile(t *testing.T) {
 // Whatever way a run ends, nothing is left beside the file.
 func TestCloseLeavesNothing(t *testing.T) {
 	path := ""
-	c := newClient(t, serve(t, closes("HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: 50\r\n\r\nhello")).url("http"), func(c *client) { path = c.into("file") })
+	c := newClient(t, serve(t, closes("HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: 50\r\n\r\nhello")).url("http"),
+		func(c *client) { path = c.into("file") })
 	c.attempt()
 	testkit.Must(t, c.flush(task.Pending))
 	checkDir(t, filepath.Dir(path), ".file.5b9a39db.part") // for another attempt
@@ -181,7 +190,8 @@ func TestCloseLeavesNothing(t *testing.T) {
 func TestNoFilesWhileWaiting(t *testing.T) {
 	for _, include := range []bool{false, true} {
 		path := ""
-		c := newClient(t, serve(t, closes(failedReply), closes(begun(tagged)), closes(rest("bytes 5-11/12", tagged, ", world"))).url("http"), func(c *client) {
+		c := newClient(t, serve(t, closes(failedReply), closes(begun(tagged)),
+			closes(rest("bytes 5-11/12", tagged, ", world"))).url("http"), func(c *client) {
 			path = c.into("file")
 			request.Of(c.task).Include = include
 		})
@@ -208,7 +218,8 @@ func TestFlushFails(t *testing.T) {
 	c := newClient(t, serve(t, replies(okReply)).url("http"), func(c *client) { path = c.into("file") })
 	c.attempt()
 	testkit.Must(t, os.Mkdir(path, 0o700)) // meanwhile
-	if err := c.flush(task.Succeeded); err == nil || !strings.HasPrefix(err.Error(), "write the reply to "+path) || !errors.Is(err, os.ErrExist) {
+	if err := c.flush(task.Succeeded); err == nil || !strings.HasPrefix(err.Error(), "write the reply to "+path) ||
+		!errors.Is(err, os.ErrExist) {
 		t.Errorf("got %v, want an error about an existing file", err)
 	}
 	checkDir(t, filepath.Dir(path), "file")
@@ -221,7 +232,8 @@ func TestCapture(t *testing.T) {
 		status  int
 		want    int
 	}{
-		{"", 200, 0}, {task.CaptureNone, 500, 0}, {task.CaptureStderr, 200, 0}, {task.CaptureStderr, 404, task.StoredTail}, {task.CaptureBoth, 200, task.StoredTail},
+		{"", 200, 0}, {task.CaptureNone, 500, 0}, {task.CaptureStderr, 200, 0}, {task.CaptureStderr, 404, task.StoredTail},
+		{task.CaptureBoth, 200, task.StoredTail},
 	} {
 		s := serve(t, replies("HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n%s", tt.status, len(long), long))
 		o := newClient(t, s.url("http"), func(c *client) { c.task.Options.Capture = tt.capture }).attempt()
@@ -240,15 +252,18 @@ func TestHeadAsItWasReceived(t *testing.T) {
 		reply, head, body string
 		change            func(*client)
 	}{
-		"a reply":          {odd + "hello", odd, "hello", nil},
-		"an interim reply": {"HTTP/1.1 103 Early\r\nLink: x\r\n\r\n" + odd + "hello", "HTTP/1.1 103 Early\r\nLink: x\r\n\r\n" + odd, "hello", nil},
+		"a reply": {odd + "hello", odd, "hello", nil},
+		"an interim reply": {"HTTP/1.1 103 Early\r\nLink: x\r\n\r\n" + odd + "hello",
+			"HTTP/1.1 103 Early\r\nLink: x\r\n\r\n" + odd, "hello", nil},
 		"lines without CR": {"HTTP/1.0 200 OK\nx: y\n\nhello\n\nworld", "HTTP/1.0 200 OK\nx: y\n\n", "hello\n\nworld", nil},
 		"no header at all": {"HTTP/1.0 200 OK\r\n\r\nhello", "HTTP/1.0 200 OK\r\n\r\n", "hello", nil},
 		"an error":         {failedReply, failedReply[:len(failedReply)-4], "oops", nil},
 		"an upgrade":       {upgradeReply, upgradeReply, "", nil},
-		"a hidden error":   {failedReply, failedReply[:len(failedReply)-4], "", func(c *client) { request.Of(c.task).HideFail = true }},
-		"HEAD":             {odd, odd, "", func(c *client) { c.Request.Method = "HEAD" }},
-		"a long header":    {"HTTP/1.1 200 OK\r\nLong: " + strings.Repeat("x", 100_000) + "\r\n" + odd[26:] + "hello", "HTTP/1.1 200 OK\r\nLong: " + strings.Repeat("x", 100_000) + "\r\n" + odd[26:], "hello", nil},
+		"a hidden error": {failedReply, failedReply[:len(failedReply)-4], "",
+			func(c *client) { request.Of(c.task).HideFail = true }},
+		"HEAD": {odd, odd, "", func(c *client) { c.Request.Method = "HEAD" }},
+		"a long header": {"HTTP/1.1 200 OK\r\nLong: " + strings.Repeat("x", 100_000) + "\r\n" + odd[26:] + "hello",
+			"HTTP/1.1 200 OK\r\nLong: " + strings.Repeat("x", 100_000) + "\r\n" + odd[26:], "hello", nil},
 	} {
 		for _, scheme := range []string{"http", "https"} {
 			var s *server

@@ -62,7 +62,8 @@ func TestFileChangedWhileItIsSent(t *testing.T) {
 	e, path := posting(t, s, strings.Repeat("x", size))
 	file = path
 	o := execute(t, e)
-	if o.Error != task.ErrorLocal || !strings.Contains(o.Message, "has changed since the task was made") || o.Reply.Default.Class != task.ClassFatal {
+	if o.Error != task.ErrorLocal || !strings.Contains(o.Message, "has changed since the task was made") ||
+		o.Reply.Default.Class != task.ClassFatal {
 		t.Errorf("got %+v, %+v, want a local error about a file that has changed", o, o.Reply)
 	}
 }
@@ -91,7 +92,9 @@ func TestReferencesAreResolvedAtEachSend(t *testing.T) {
 // The bodies of requests are data.
 func TestReferencesAreNotResolvedInBodies(t *testing.T) {
 	s := serve(t, replies(okReply))
-	e := newSender(t, "POST", s.url("http"), func(e *sender) { e.Request.Body, e.Lookup = aPart("{env:TOKEN}"), variables })
+	e := newSender(t, "POST", s.url("http"), func(e *sender) {
+		e.Request.Body, e.Lookup = aPart("{env:TOKEN}"), variables
+	})
 	execute(t, e)
 	s.saw(1)
 	if !strings.HasSuffix(s.requests[0], "\r\n\r\n{env:TOKEN}") {
@@ -105,7 +108,8 @@ func TestMessagesWithoutSecrets(t *testing.T) {
 		e.Lookup = func(name string) (string, bool) { return value, name == "X" }
 		e.resolver = names(3)
 	})
-	for _, url := range []string{"http://{env:X}/", "http://host:{env:X}/", "{env:X}://host/", "http://[{env:X}/", "http://{env:X}:99999/"} {
+	for _, url := range []string{"http://{env:X}/", "http://host:{env:X}/", "{env:X}://host/", "http://[{env:X}/",
+		"http://{env:X}:99999/"} {
 		e.Request.URL = url
 		o := execute(t, e)
 		if o.Exit == 0 || o.Message == "" || strings.Contains(o.Message, value) {
@@ -120,7 +124,8 @@ func TestMessagesWithoutSecrets(t *testing.T) {
 // A variable that is not set is a fault of this machine: nothing is sent, and nothing is tried again.
 func TestVariableThatIsNotSet(t *testing.T) {
 	s := serve(t)
-	o := execute(t, newSender(t, "GET", s.url("http"), func(e *sender) { e.Request.Header = lines("Authorization: Bearer {env:NONE}") }))
+	o := execute(t, newSender(t, "GET", s.url("http"),
+		func(e *sender) { e.Request.Header = lines("Authorization: Bearer {env:NONE}") }))
 	s.saw(0)
 	faulty{class: "local", exit: 125, message: "the variable NONE is not set; set it"}.compare(t, o, "stop")
 }
@@ -162,19 +167,23 @@ func TestContentLength(t *testing.T) {
 	}
 	for _, tt := range tests {
 		s := serve(t, replies(okReply))
-		e := newSender(t, "POST", s.url("http"), func(e *sender) { e.Request.Header, e.Request.Body = lines(tt.header), tt.body })
+		e := newSender(t, "POST", s.url("http"), func(e *sender) {
+			e.Request.Header, e.Request.Body = lines(tt.header), tt.body
+		})
 		o := execute(t, e)
 		s.stop()
 		if tt.want == "" {
 			faulty{class: "url", exit: 3, message: "Content-Length says"}.compare(t, o, "stop")
-		} else if len(s.requests) != 1 || !strings.Contains(s.requests[0], "\r\n"+tt.want) || strings.Count(s.requests[0], "ength") != 1 {
+		} else if len(s.requests) != 1 || !strings.Contains(s.requests[0], "\r\n"+tt.want) ||
+			strings.Count(s.requests[0], "ength") != 1 {
 			t.Errorf("%s: got %+v, requests %q, want one with %q", tt.header, o, s.requests, tt.want)
 		}
 	}
 }
 
 func TestQuery(t *testing.T) {
-	for text, says := range map[string]string{"a b": "--data-urlencode", "a\n": "--data-urlencode", strings.Repeat("x", 2<<20): "1 MiB"} {
+	for text, says := range map[string]string{"a b": "--data-urlencode", "a\n": "--data-urlencode",
+		strings.Repeat("x", 2<<20): "1 MiB"} {
 		e := newSender(t, "GET", "http://host/", func(e *sender) { e.Request.Get, e.Request.Body = true, aPart(text) })
 		faulty{class: "url", exit: 3, message: says}.compare(t, execute(t, e), "stop")
 	}
@@ -196,7 +205,8 @@ func TestChunks(t *testing.T) {
 	})
 	execute(t, e)
 	s.saw(1)
-	if r := s.requests[0]; strings.Count(strings.ToLower(r), "transfer-encoding") != 1 || !strings.HasSuffix(r, "\r\n\r\n3\r\na=b\r\n0\r\n\r\n") {
+	if r := s.requests[0]; strings.Count(strings.ToLower(r), "transfer-encoding") != 1 ||
+		!strings.HasSuffix(r, "\r\n\r\n3\r\na=b\r\n0\r\n\r\n") {
 		t.Errorf("got %q, want one Transfer-Encoding and a body in chunks", r)
 	}
 }
@@ -217,7 +227,8 @@ func TestOwnAcceptEncoding(t *testing.T) {
 // HTTP/2 has no upgrade, so a request for one does not offer it.
 func TestUpgradeOverTLS(t *testing.T) {
 	a := newAuthority(t)
-	s := serveTLS(t, a.server(nil, "h2", "http/1.1"), replies("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n"))
+	s := serveTLS(t, a.server(nil, "h2", "http/1.1"),
+		replies("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n"))
 	o := execute(t, newSender(t, "GET", s.url("https"), func(e *sender) {
 		e.Network.CACert, e.Request.Header = a.file, lines("Connection: Upgrade", "Upgrade: other")
 	}))
@@ -236,7 +247,8 @@ func TestCheck(t *testing.T) {
 		says    string // empty: nothing is wrong
 	}{
 		{"a plain one", request.Request{Method: "GET", URL: "host"}, ""},
-		{"all of it", request.Request{Method: "POST", URL: "https://{env:HOST}/", Header: lines("A: {env:TOKEN}", "B:", "C;"), User: "me:{env:PW}",
+		{"all of it", request.Request{Method: "POST", URL: "https://{env:HOST}/", Header: lines("A: {env:TOKEN}", "B:", "C;"),
+			User:    "me:{env:PW}",
 			Network: request.Network{Proxy: "me:{env:PW}@p:1", Resolve: lines("host:1:::1")}}, ""},
 		{"URL", request.Request{Method: "GET", URL: "http://ho st/"}, "hint: write a space as %20"},
 		{"scheme", request.Request{Method: "GET", URL: "ftp://host/"}, "neither http nor https"},
@@ -245,13 +257,18 @@ func TestCheck(t *testing.T) {
 		{"variable in the URL", request.Request{Method: "GET", URL: "http://{env:UNSET}/"}, "UNSET is not set"},
 		{"variable in a header", request.Request{Method: "GET", URL: "host", Header: lines("A: {env:UNSET}")}, "header A: "},
 		{"variable of the user", request.Request{Method: "GET", URL: "host", User: "{env:UNSET}"}, "the user: "},
-		{"variable of the proxy", request.Request{Method: "GET", URL: "host", Network: request.Network{Proxy: "{env:UNSET}"}}, "the proxy: "},
-		{"proxy", request.Request{Method: "GET", URL: "host", Network: request.Network{Proxy: "ftp://p"}}, "the proxy cannot be used"},
-		{"address", request.Request{Method: "GET", URL: "host", Network: request.Network{Resolve: lines("host:1:name")}}, "an address that is none"},
+		{"variable of the proxy", request.Request{Method: "GET", URL: "host", Network: request.Network{Proxy: "{env:UNSET}"}},
+			"the proxy: "},
+		{"proxy", request.Request{Method: "GET", URL: "host", Network: request.Network{Proxy: "ftp://p"}},
+			"the proxy cannot be used"},
+		{"address", request.Request{Method: "GET", URL: "host", Network: request.Network{Resolve: lines("host:1:name")}},
+			"an address that is none"},
 		{"authorities", request.Request{Method: "GET", URL: "host", Network: request.Network{CACert: garbage}}, "PEM"},
 		{"certificate", request.Request{Method: "GET", URL: "host", Network: request.Network{Cert: garbage}}, "PEM"},
-		{"query", request.Request{Method: "GET", URL: "host", Get: true, Body: aPart("a b")}, "hint: give it with --data-urlencode"},
-		{"an encoded query", request.Request{Method: "GET", URL: "host", Get: true, Body: []request.Part{{Text: []byte("a b"), Encode: true}}}, ""},
+		{"query", request.Request{Method: "GET", URL: "host", Get: true, Body: aPart("a b")},
+			"hint: give it with --data-urlencode"},
+		{"an encoded query", request.Request{Method: "GET", URL: "host", Get: true,
+			Body: []request.Part{{Text: []byte("a b"), Encode: true}}}, ""},
 		{"data", request.Request{Method: "POST", URL: "host", Body: aPart("a b")}, ""},
 		{"key alone", request.Request{Method: "GET", URL: "host", Network: request.Network{Key: garbage}}, "no certificate"},
 	}
@@ -292,7 +309,8 @@ func TestLiteralSecrets(t *testing.T) {
 // variables is an environment for tests.
 func variables(name string) (string, bool) {
 	value, found := map[string]string{
-		"TOKEN": "tok/en=1", "PW": "p@ss:w/rd", "BASE": "http://host/base", "HOST": "real.example", "EMPTY": "", "BAD": "a\r\nb", "SPACE": "a b",
+		"TOKEN": "tok/en=1", "PW": "p@ss:w/rd", "BASE": "http://host/base", "HOST": "real.example", "EMPTY": "",
+		"BAD": "a\r\nb", "SPACE": "a b",
 	}[name]
 	return value, found
 }
@@ -322,7 +340,8 @@ func TestReadURL(t *testing.T) {
 	}
 	for _, tt := range tests {
 		u, user, err := request.ReadURL(tt.text, &request.References{Lookup: variables})
-		if err != nil || u.Scheme+"://"+u.Host+strings.TrimSuffix(u.RequestURI(), "/") != strings.TrimSuffix(tt.want, "/") || user != tt.user {
+		if err != nil || u.Scheme+"://"+u.Host+strings.TrimSuffix(u.RequestURI(), "/") != strings.TrimSuffix(tt.want, "/") ||
+			user != tt.user {
 			t.Errorf("%s: got %v, user %q, %v, want %s, user %q", tt.text, u, user, err, tt.want, tt.user)
 		}
 	}
@@ -334,12 +353,17 @@ func TestReadURLRefuses(t *testing.T) {
 		is   error
 		says string
 	}{
-		{"http://host/a b", request.ErrURL, "%20"}, {"http://host/\n", request.ErrURL, "control character"}, {" http://host/", request.ErrURL, "space"},
-		{"", request.ErrURL, "no host"}, {"http:///path", request.ErrURL, "no host"}, {"http:/host", request.ErrURL, "no host"}, {"http://host:x/", request.ErrURL, "malformed"},
-		{"http://host:0/", request.ErrURL, "invalid port 0"}, {"http://host/100%", request.ErrURL, "%25"}, {"ftp://host/", request.ErrURL, `"ftp"`},
-		{"http://me:p/w@host/", request.ErrURL, "hint: in a password write / as %2F"}, {"http://me:p#w@host/", request.ErrURL, "# as %23"},
+		{"http://host/a b", request.ErrURL, "%20"}, {"http://host/\n", request.ErrURL, "control character"},
+		{" http://host/", request.ErrURL, "space"},
+		{"", request.ErrURL, "no host"}, {"http:///path", request.ErrURL, "no host"},
+		{"http:/host", request.ErrURL, "no host"}, {"http://host:x/", request.ErrURL, "malformed"},
+		{"http://host:0/", request.ErrURL, "invalid port 0"}, {"http://host/100%", request.ErrURL, "%25"},
+		{"ftp://host/", request.ErrURL, `"ftp"`},
+		{"http://me:p/w@host/", request.ErrURL, "hint: in a password write / as %2F"},
+		{"http://me:p#w@host/", request.ErrURL, "# as %23"},
 		{"http://[::1", request.ErrURL, "malformed"}, {"http://b\u00fccher/", request.ErrURL, "xn--"},
-		{"http://host/{env:UNSET}", request.ErrReference, "the variable UNSET is not set"}, {"http://host/{env:}", request.ErrReference, "{env:NAME}"},
+		{"http://host/{env:UNSET}", request.ErrReference, "the variable UNSET is not set"},
+		{"http://host/{env:}", request.ErrReference, "{env:NAME}"},
 		{"http://{env:SPACE}/", request.ErrURL, "space"}, {"http://{env:BAD}/", request.ErrURL, "control"},
 	}
 	for _, tt := range tests {
@@ -352,7 +376,8 @@ func TestReadURLRefuses(t *testing.T) {
 
 // FuzzReadURL holds that what is read can be sent, and that no error tells a password.
 func FuzzReadURL(f *testing.F) {
-	for _, text := range []string{"http://host/a?b", "me:pw@host", "http://me:sec/ret@host", "{env:TOKEN}", "http://[::1]:80/%zz", "a:/b", "://"} {
+	for _, text := range []string{"http://host/a?b", "me:pw@host", "http://me:sec/ret@host", "{env:TOKEN}",
+		"http://[::1]:80/%zz", "a:/b", "://"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -365,7 +390,8 @@ func FuzzReadURL(f *testing.F) {
 		}
 		h := wireRequest{method: "GET", url: u, header: http.Header{}}
 		r, err := h.build(t.Context())
-		if err != nil || strings.ContainsFunc(r.URL.RequestURI(), func(r rune) bool { return r <= ' ' || r >= 0x7f }) || u.User != nil {
+		if err != nil || strings.ContainsFunc(r.URL.RequestURI(), func(r rune) bool { return r <= ' ' || r >= 0x7f }) ||
+			u.User != nil {
 			t.Errorf("%q: got %v, %v, want a URL that can be sent", text, u, err)
 		}
 	})
@@ -395,7 +421,8 @@ func TestHeaders(t *testing.T) {
 		want    string
 	}{
 		{"nothing", request.Request{Method: "GET"}, "k", "map[]"},
-		{"as written", request.Request{Method: "GET", Header: lines("x-a:  b c ", "X-A: d", "x-a: e")}, "", "map[X-A:[d] x-a:[b c e]]"},
+		{"as written", request.Request{Method: "GET", Header: lines("x-a:  b c ", "X-A: d", "x-a: e")}, "",
+			"map[X-A:[d] x-a:[b c e]]"},
 		{"empty", request.Request{Method: "GET", Header: lines("X-A;", "X-B:", "X-C: ")}, "", "map[X-A:[]]"},
 		{"a reference", request.Request{Method: "GET", Header: lines("Authorization: Bearer {env:TOKEN}")}, "",
 			"map[Authorization:[Bearer tok/en=1]]"},
@@ -408,13 +435,17 @@ func TestHeaders(t *testing.T) {
 		{"none wanted", request.Request{Method: "POST", KeyStyle: request.KeyNone}, "k", "map[]"},
 		{"a key of one's own", request.Request{Method: "PUT", Keyed: true}, "k", "map[Idempotency-Key:[k]]"},
 		{"quoted", request.Request{Method: "POST", KeyStyle: request.KeySF}, `a"b\c`, `map[Idempotency-Key:["a\"b\\c"]]`},
-		{"the user's header", request.Request{Method: "POST", Header: lines("idempotency-key: mine")}, "k", "map[idempotency-key:[mine]]"},
+		{"the user's header", request.Request{Method: "POST", Header: lines("idempotency-key: mine")}, "k",
+			"map[idempotency-key:[mine]]"},
 		{"taken away", request.Request{Method: "POST", Header: lines("Idempotency-Key:")}, "k", "map[]"},
 
-		{"a form", request.Request{Method: "PUT", Body: form, Boundary: "b"}, "", "map[Content-Type:[multipart/form-data; boundary=b]]"},
-		{"a form of another type", request.Request{Method: "PUT", Body: form, Boundary: "b", Header: lines("content-type: multipart/x")}, "",
+		{"a form", request.Request{Method: "PUT", Body: form, Boundary: "b"}, "",
+			"map[Content-Type:[multipart/form-data; boundary=b]]"},
+		{"a form of another type", request.Request{Method: "PUT", Body: form, Boundary: "b",
+			Header: lines("content-type: multipart/x")}, "",
 			"map[Content-Type:[multipart/x; boundary=b]]"},
-		{"a form without a type", request.Request{Method: "PUT", Body: form, Boundary: "b", Header: lines("content-type:")}, "", "map[]"},
+		{"a form without a type", request.Request{Method: "PUT", Body: form, Boundary: "b", Header: lines("content-type:")},
+			"", "map[]"},
 	}
 	for _, tt := range tests {
 		got, err := sentHead(t, tt.request, tt.key)
@@ -430,14 +461,19 @@ func TestHeadersRefused(t *testing.T) {
 		is   error
 		says string
 	}{
-		{"Authorization Bearer secret", request.ErrHead, "header 1 has no colon"}, {"a secret: b", request.ErrHead, "has a name that is none"},
-		{": b", request.ErrHead, "name"}, {"Host:", request.ErrHead, "cannot be left out"}, {"Content-Length:", request.ErrHead, "cannot be left out"},
-		{"Transfer-Encoding: gzip", request.ErrHead, "only chunked"}, {"A: {env:BAD}", request.ErrHead, "the header A holds a control character"},
-		{"A: {env:UNSET}", request.ErrReference, "header A: resolve a reference: the variable UNSET is not set"}, {"A: {env:", request.ErrReference, "NAME"},
+		{"Authorization Bearer secret", request.ErrHead, "header 1 has no colon"},
+		{"a secret: b", request.ErrHead, "has a name that is none"},
+		{": b", request.ErrHead, "name"}, {"Host:", request.ErrHead, "cannot be left out"},
+		{"Content-Length:", request.ErrHead, "cannot be left out"},
+		{"Transfer-Encoding: gzip", request.ErrHead, "only chunked"},
+		{"A: {env:BAD}", request.ErrHead, "the header A holds a control character"},
+		{"A: {env:UNSET}", request.ErrReference, "header A: resolve a reference: the variable UNSET is not set"},
+		{"A: {env:", request.ErrReference, "NAME"},
 	}
 	for _, tt := range tests {
 		_, err := sentHead(t, request.Request{Method: "GET", Header: lines(tt.line)}, "")
-		if !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) || strings.Contains(err.Error(), "Bearer secret") {
+		if !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) ||
+			strings.Contains(err.Error(), "Bearer secret") {
 			t.Errorf("%s: got %v, want %v with %q and without the value", tt.line, err, tt.is, tt.says)
 		}
 	}
@@ -468,12 +504,14 @@ func TestSafety(t *testing.T) {
 
 // FuzzHeader holds that a line which is taken can be sent, and that no error repeats what follows a name.
 func FuzzHeader(f *testing.F) {
-	for _, line := range []string{"A: b", "A:", "A;", "no colon", "host: x", "a b: c", "A: {env:TOKEN}", "A: \x00", "Content-Length: 5", ": x"} {
+	for _, line := range []string{"A: b", "A:", "A;", "no colon", "host: x", "a b: c", "A: {env:TOKEN}", "A: \x00",
+		"Content-Length: 5", ": x"} {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
 		p := &plan{refs: &request.References{Lookup: variables}}
-		if err := p.read(&request.Request{Method: "GET", URL: "http://host/", Header: lines(line, "X-Own: 1")}, "agent", ""); err != nil {
+		if err := p.read(&request.Request{Method: "GET", URL: "http://host/", Header: lines(line, "X-Own: 1")}, "agent",
+			""); err != nil {
 			if _, secret, _ := strings.Cut(line, ":"); len(secret) > 20 && strings.Contains(err.Error(), secret) {
 				t.Errorf("%q: got %v, want an error without the value", line, err)
 			}
@@ -486,7 +524,8 @@ func FuzzHeader(f *testing.F) {
 		testkit.Must(t, err)
 		var wire strings.Builder
 		testkit.Must(t, r.Write(&wire))
-		if _, err := http.ReadRequest(bufio.NewReader(strings.NewReader(wire.String()))); err != nil || strings.Count(wire.String(), "X-Own: 1\r\n") != 1 {
+		if _, err := http.ReadRequest(bufio.NewReader(strings.NewReader(wire.String()))); err != nil ||
+			strings.Count(wire.String(), "X-Own: 1\r\n") != 1 {
 			t.Errorf("%q: got request %q, %v, want a valid one", line, wire.String(), err)
 		}
 	})

@@ -483,13 +483,15 @@ func (a *authority) server(change func(*x509.Certificate), protocols ...string) 
 		change(template)
 	}
 	der, key := a.sign(template, a.certificate, a.key)
-	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, NextProtos: protocols}
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
+		NextProtos: protocols}
 }
 
 // client writes a client's certificate and key into one file.
 func (a *authority) client() string {
 	a.Helper()
-	template := &x509.Certificate{SerialNumber: big.NewInt(3), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(3), NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(time.Hour)}
 	der, key := a.sign(template, a.certificate, a.key)
 	secret, err := x509.MarshalECPrivateKey(key)
 	testkit.Must(a, err)

@@ -5,9 +5,12 @@ import "testing"
 func TestParseContentRange(t *testing.T) {
 	none := ContentRange{}
 	for text, want := range map[string]ContentRange{
-		"bytes 0-9/20": {0, 9, 20}, "Bytes 3-3/4": {3, 3, 4}, "bytes 0-9/*": {0, 9, -1}, "bytes */20": {0, -1, 20}, " bytes  5-6/7 ": {5, 6, 7},
-		"": none, "bytes": none, "bytes 0-9": none, "bytes */*": none, "items 0-9/20": none, "bytes 9-0/20": none, "bytes 0-20/20": none,
-		"bytes -1-2/3": none, "bytes 0-/3": none, "bytes +0-1/3": none, "bytes 0-1/99999999999999999999": none, "bytes a-1/3": none,
+		"bytes 0-9/20": {0, 9, 20}, "Bytes 3-3/4": {3, 3, 4}, "bytes 0-9/*": {0, 9, -1}, "bytes */20": {0, -1, 20},
+		" bytes  5-6/7 ": {5, 6, 7},
+		"":               none, "bytes": none, "bytes 0-9": none, "bytes */*": none, "items 0-9/20": none, "bytes 9-0/20": none,
+		"bytes 0-20/20": none,
+		"bytes -1-2/3":  none, "bytes 0-/3": none, "bytes +0-1/3": none, "bytes 0-1/99999999999999999999": none,
+		"bytes a-1/3": none,
 	} {
 		if got, ok := ParseContentRange(text); ok != (want != none) || (ok && got != want) {
 			t.Errorf("%q: got %+v, %v, want %+v", text, got, ok, want)

@@ -98,7 +98,8 @@ func FuzzMaskURL(f *testing.F) {
 			strings.Contains("http:// "+before+"://"+user+":"+Masked+end, password) {
 			return
 		}
-		for _, url := range []string{user + ":" + password + end, "http://" + user + ":" + password + end, before + "://" + user + ":" + password + end} {
+		for _, url := range []string{user + ":" + password + end, "http://" + user + ":" + password + end,
+			before + "://" + user + ":" + password + end} {
 			if masked := MaskURL(url); strings.Contains(masked, password) && !withoutPassword(url) {
 				t.Errorf("%q: got %q, want a masked password", url, masked)
 			}
@@ -126,9 +127,10 @@ func withoutPassword(text string) bool {
 
 func TestMaskUser(t *testing.T) {
 	for user, want := range map[string]string{
-		"me": "me", "me:pw": "me:***", "me:p:w": "me:***", ":": ":", "{env:ME}:{env:PW}": "{env:ME}:{env:PW}", "me:{env:PW}!": "me:***",
-		"{env:BOTH}": "{env:BOTH}",
-		"sk_live_1:": "***:", "{env:KEY}:": "{env:KEY}:", "a{env:KEY}:": "***:",
+		"me": "me", "me:pw": "me:***", "me:p:w": "me:***", ":": ":", "{env:ME}:{env:PW}": "{env:ME}:{env:PW}",
+		"me:{env:PW}!": "me:***",
+		"{env:BOTH}":   "{env:BOTH}",
+		"sk_live_1:":   "***:", "{env:KEY}:": "{env:KEY}:", "a{env:KEY}:": "***:",
 	} {
 		if got := MaskUser(user); got != want {
 			t.Errorf("%s: got %s, want %s", user, got, want)
@@ -144,9 +146,11 @@ func TestMaskHeader(t *testing.T) {
 
 		{"Authorization: Bearer abc", "Authorization: Bearer ***"}, {"authorization:basic abc", "authorization: basic ***"},
 		{"Authorization: abc", "Authorization: ***"}, {"Authorization: abc def", "Authorization: ***"},
-		{"Authorization: Bearer {env:A}bc", "Authorization: Bearer ***"}, {"Authorization: Bearer {env:}", "Authorization: Bearer ***"},
+		{"Authorization: Bearer {env:A}bc", "Authorization: Bearer ***"},
+		{"Authorization: Bearer {env:}", "Authorization: Bearer ***"},
 		{"Proxy-Authorization: Basic abc", "Proxy-Authorization: Basic ***"},
-		{"COOKIE: a={env:A}; b=c", "COOKIE: ***"}, {"Set-Cookie: a", "Set-Cookie: ***"}, {"X-Api-Key : abc", "X-Api-Key : ***"},
+		{"COOKIE: a={env:A}; b=c", "COOKIE: ***"}, {"Set-Cookie: a", "Set-Cookie: ***"},
+		{"X-Api-Key : abc", "X-Api-Key : ***"},
 	}
 	for _, tt := range tests {
 		want := tt[1]
@@ -164,7 +168,8 @@ func TestMaskHeader(t *testing.T) {
 
 func TestMaskReferer(t *testing.T) {
 	for line, want := range map[string]string{
-		"Referer: http://me:pw@host/": "Referer: http://me:***@host/", "referer:me:pw@host": "referer:me:***@host", "Referer;": "Referer;",
+		"Referer: http://me:pw@host/": "Referer: http://me:***@host/", "referer:me:pw@host": "referer:me:***@host",
+		"Referer;":                   "Referer;",
 		"Referer: http://host/a:b@c": "Referer: http://host/a:b@c",
 	} {
 		if got := maskHeader(line); got != want {

@@ -10,7 +10,8 @@ import (
 
 func evidence(change func(*task.Evidence)) task.Evidence {
 	e := task.Evidence{
-		Outcome: task.Outcome{Exit: 75, Stdout: "out\n", Stderr: "line 1\nconnection timed out\n", Duration: 1500 * time.Millisecond},
+		Outcome: task.Outcome{Exit: 75, Stdout: "out\n", Stderr: "line 1\nconnection timed out\n",
+			Duration: 1500 * time.Millisecond},
 		Attempt: 3, Elapsed: time.Minute,
 	}
 	if change != nil {
@@ -23,7 +24,8 @@ func TestCondition(t *testing.T) {
 	killed := func(e *task.Evidence) { e.Exit, e.Signal = 137, "SIGKILL" }
 	late := func(e *task.Evidence) { e.Exit, e.Signal, e.Error = 143, "SIGTERM", task.ErrorTimeout }
 	replied := func(e *task.Evidence) {
-		e.Exit, e.Reply = 22, &task.Reply{Status: 409, Header: map[string]string{"X-Reason": "busy", "Etag": "v1"}, Body: "try later"}
+		e.Exit, e.Reply = 22, &task.Reply{Status: 409, Header: map[string]string{"X-Reason": "busy", "Etag": "v1"},
+			Body: "try later"}
 	}
 	tests := []struct {
 		text   string
@@ -48,9 +50,11 @@ func TestCondition(t *testing.T) {
 		{"error == ''", nil, true},
 		{"status == 0 and body == '' and header['X-Reason'] == ''", nil, true}, // of a command
 		{"signal in ['', 'SIGTERM', 'SIG34'] and error in ['', 'not found']", nil, true},
-		{"int(' 12\\n') == 12 and float('1.5\\n') == 1.5 and int(1.9) == 1 and float(3) == 3.0 and int(exit) == 75", nil, true},
+		{"int(' 12\\n') == 12 and float('1.5\\n') == 1.5 and int(1.9) == 1 and float(3) == 3.0 and int(exit) == 75", nil,
+			true},
 		{`status == 409 and header["X-Reason"] == "busy" and body contains "later"`, replied, true},
-		{`header["x-reason"] == "busy" and header["ETag"] == "v1" and header.etag == "v1" and header?.ETAG == "v1"`, replied, true},
+		{`header["x-reason"] == "busy" and header["ETag"] == "v1" and header.etag == "v1" and header?.ETAG == "v1"`, replied,
+			true},
 		{`"etag" in header and "ETag" in header and not ("x" in header)`, replied, true},
 		{`status >= 500 or exit != 22`, replied, false},
 		{`error in ["dns", "connect", "reset"]`, replied, false},
@@ -117,7 +121,8 @@ func TestConditionRefuses(t *testing.T) {
 				t.Fatalf("%s: got no error, want %q", tt.text, tt.wrong)
 			}
 			message, hint, _ := strings.Cut(err.Error(), "\nhint: ")
-			if !strings.Contains(message, tt.wrong) || !strings.Contains(message+"\n", tt.marked) || !strings.Contains("hint: "+hint, tt.hint) || hint == "" {
+			if !strings.Contains(message, tt.wrong) || !strings.Contains(message+"\n", tt.marked) ||
+				!strings.Contains("hint: "+hint, tt.hint) || hint == "" {
 				t.Errorf("got %v, want %q, mark %q, hint %q", err, tt.wrong, tt.marked, tt.hint)
 			}
 		})
@@ -126,13 +131,15 @@ func TestConditionRefuses(t *testing.T) {
 
 // What fails only with some outputs does not match, and is told.
 func TestConditionFailsWhenItIsEvaluated(t *testing.T) {
-	for _, text := range []string{"int(stderr) > 3", "float(stderr) > 3", "int('1.5') == exit", "exit % (exit - 75) == 0", "len(1..100000000) > exit"} {
+	for _, text := range []string{"int(stderr) > 3", "float(stderr) > 3", "int('1.5') == exit", "exit % (exit - 75) == 0",
+		"len(1..100000000) > exit"} {
 		c, err := Condition(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		matches, err := c.Match(evidence(nil))
-		if matches || err == nil || !strings.HasPrefix(err.Error(), "cannot be evaluated: ") || strings.Contains(err.Error(), "\n") {
+		if matches || err == nil || !strings.HasPrefix(err.Error(), "cannot be evaluated: ") ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: got %v, %v, want no match and an error of one line", text, matches, err)
 		}
 	}
@@ -149,7 +156,8 @@ func TestShortError(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = c.Match(evidence(func(e *task.Evidence) { e.Stdout, e.Stderr = "a\n"+long, "("+long }))
-		if err == nil || len(err.Error()) > 250 || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if err == nil || len(err.Error()) > 250 || !strings.HasPrefix(err.Error(), want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: got %.300q, want %q and at most 250 bytes", text, err, want)
 		}
 	}
@@ -174,7 +182,8 @@ func TestConditionCaptures(t *testing.T) {
 }
 
 func FuzzCondition(f *testing.F) {
-	for _, seed := range []string{"exit in [1, 75]", `stderr matches "a+b" or exit > 1`, "let x = 3; x == exit", "1..9 == []", "header['a'] ?? '' == ''", "!(", "\xff\n\t'"} {
+	for _, seed := range []string{"exit in [1, 75]", `stderr matches "a+b" or exit > 1`, "let x = 3; x == exit",
+		"1..9 == []", "header['a'] ?? '' == ''", "!(", "\xff\n\t'"} {
 		f.Add(seed, 1, "text")
 	}
 	f.Fuzz(func(t *testing.T, text string, exit int, stderr string) {

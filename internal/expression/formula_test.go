@@ -79,7 +79,8 @@ func TestFormulaOfThePreviousDelay(t *testing.T) {
 	for _, tt := range []struct {
 		prev, want time.Duration
 		x          float64
-	}{{0, time.Second, 0.5}, {4 * time.Second, 6 * time.Second, 0.5}, {4 * time.Second, time.Second, 0}, {time.Minute, time.Minute, 0.9}} {
+	}{{0, time.Second, 0.5}, {4 * time.Second, 6 * time.Second, 0.5}, {4 * time.Second, time.Second, 0},
+		{time.Minute, time.Minute, 0.9}} {
 		if got := s.Delay(7, backoff.Chance{Prev: tt.prev, Rand: always(tt.x)}); got != tt.want {
 			t.Errorf("after %v: got %v, want %v", tt.prev, got, tt.want)
 		}
@@ -146,7 +147,8 @@ func TestFormulaRefuses(t *testing.T) {
 // delays.
 func TestFormulaWithJitter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		curve := rapid.SampledFrom([]string{"expr:n", "expr:15 + n^4..1h", "expr:prev*2+1", "expr:n > 3 ? 60 : 5", "expr:rand(9)*n + 1", "expr:15 + n^4 + rand(30)*n..5m", "expr:max(1, rand(prev*3))..1m"}).Draw(t, "curve")
+		curve := rapid.SampledFrom([]string{"expr:n", "expr:15 + n^4..1h", "expr:prev*2+1", "expr:n > 3 ? 60 : 5",
+			"expr:rand(9)*n + 1", "expr:15 + n^4 + rand(30)*n..5m", "expr:max(1, rand(prev*3))..1m"}).Draw(t, "curve")
 		jitters := []string{"", "none"}
 		if !strings.Contains(curve, "rand(prev") {
 			jitters = append(jitters, "add:3s", "add:1s*n")
@@ -183,7 +185,8 @@ func TestFormulaWithoutRandomAllocatesNothing(t *testing.T) {
 }
 
 func FuzzFormula(f *testing.F) {
-	for _, seed := range []string{"15 + n^4 + rand(30)*n", "prev*2+1..1m", "min(60, 2^n)", "n ?: 3", "round(n/3)", "1e300*n", "-n", "let x = n; x*x"} {
+	for _, seed := range []string{"15 + n^4 + rand(30)*n", "prev*2+1..1m", "min(60, 2^n)", "n ?: 3", "round(n/3)",
+		"1e300*n", "-n", "let x = n; x*x"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -43,7 +43,8 @@ func TestTarget(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.path, func(t *testing.T) {
 			got, err := Target(tt.path)
-			if got != tt.want || (err == nil) != (tt.failure == "") || (err != nil && !strings.Contains(err.Error(), tt.failure)) {
+			if got != tt.want || (err == nil) != (tt.failure == "") ||
+				(err != nil && !strings.Contains(err.Error(), tt.failure)) {
 				t.Errorf("got %q, %v, want %q, %q", got, err, tt.want, tt.failure)
 			}
 		})
@@ -51,7 +52,8 @@ func TestTarget(t *testing.T) {
 	if left := testkit.Names(t, dir); !slices.Equal(left, []string{"folder", "there"}) {
 		t.Errorf("got %q in the directory, want no trial", left)
 	}
-	if left := testkit.Names(t, in("folder")); !slices.Equal(left, []string{"chain", "inner", "link", "lost", "ready", "way"}) || testkit.Contents(t, in("there")) != "old" {
+	if left := testkit.Names(t, in("folder")); !slices.Equal(left,
+		[]string{"chain", "inner", "link", "lost", "ready", "way"}) || testkit.Contents(t, in("there")) != "old" {
 		t.Errorf("got %q in the folder, want no trial", left)
 	}
 }

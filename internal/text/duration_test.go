@@ -144,12 +144,14 @@ func TestDurationsComeBack(t *testing.T) {
 }
 
 func FuzzParseDuration(f *testing.F) {
-	for _, text := range []string{"30", "0.5", "1h30m", "1w2d3h", "1.5d", "-1s", "", "1e3", "NaN", "9223372036854775808ns", "106751.99d", "5µs"} {
+	for _, text := range []string{"30", "0.5", "1h30m", "1w2d3h", "1.5d", "-1s", "", "1e3", "NaN", "9223372036854775808ns",
+		"106751.99d", "5µs"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		d, err := ParseDuration(text)
-		if goes, goErr := time.ParseDuration(text); goErr == nil && !strings.HasPrefix(text, "-") && (err != nil || d != goes) {
+		if goes, goErr := time.ParseDuration(text); goErr == nil && !strings.HasPrefix(text, "-") &&
+			(err != nil || d != goes) {
 			t.Fatalf("%q: got %v, %v, want %v", text, d, err, goes)
 		}
 		if err != nil {
@@ -170,7 +172,8 @@ func TestDuration(t *testing.T) {
 		want string
 	}{
 		{0, "0s"}, {53 * time.Microsecond, "0.053ms"}, {999 * time.Microsecond, "1ms"}, {12 * time.Millisecond, "12ms"},
-		{time.Second, "1s"}, {1560 * time.Millisecond, "1.5s"}, {9990 * time.Millisecond, "9.9s"}, {12300 * time.Millisecond, "12s"},
+		{time.Second, "1s"}, {1560 * time.Millisecond, "1.5s"}, {9990 * time.Millisecond, "9.9s"},
+		{12300 * time.Millisecond, "12s"},
 		{time.Minute, "1m"}, {90 * time.Second, "1m30s"}, {time.Hour, "1h"}, {90*time.Minute + time.Second, "1h30m"},
 		{49 * time.Hour, "2d1h"}, {-time.Minute, "-1m"},
 	}
