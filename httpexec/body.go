@@ -127,14 +127,6 @@ func (e *Executor) part(i int, part request.Part) (Body, error) {
 	return made, nil
 }
 
-// dropPrepared frees the parts that were stripped or encoded.
-func (e *Executor) dropPrepared() {
-	for _, made := range e.prepared {
-		_ = made.Close()
-	}
-	e.prepared = nil
-}
-
 func (e *Executor) source(part request.Part) (Body, error) {
 	switch part.File {
 	case "":

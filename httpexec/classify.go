@@ -22,8 +22,8 @@ func (a *attempt) classify(err error) failure {
 		return failure{task.ErrorLocal, local.exit, EventLocal, local.Error()}
 	case errors.Is(err, request.ErrReference):
 		return failure{task.ErrorLocal, task.ExitInternal, EventLocal, err.Error()}
-	case errors.Is(err, errRedirects), errors.Is(err, request.ErrURL), errors.Is(err, request.ErrHead), errors.Is(err, errProxy),
-		errors.Is(err, errResolve):
+	case errors.Is(err, errRedirects), errors.Is(err, request.ErrURL), errors.Is(err, request.ErrHead),
+		errors.Is(err, errProxy), errors.Is(err, errResolve):
 		return classifyInput(err)
 	case isTimeout(err):
 		return failure{task.ErrorTimeout, exitTimeout, a.event(), ""}
@@ -140,7 +140,7 @@ func (a *attempt) classifyReply(err error) failure {
 func classifyBody(err error) failure {
 	f := failure{task.ErrorTruncated, exitReceive, EventCut, ""}
 	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, new(*download.RangeError)):
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, new(download.RangeError)):
 		f.exit = exitCut
 	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.As(err, new(flate.CorruptInputError)):
 		f.exit = exitEncoding

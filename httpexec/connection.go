@@ -80,14 +80,17 @@ const maxHeader = 300 << 10
 // transport makes the transport of one request. It is used for one connection.
 func (a *attempt) transport(u *url.URL, w *tracer) (*http.Transport, error) {
 	t := &http.Transport{
-		DialContext:        func(ctx context.Context, _, address string) (net.Conn, error) { return a.dial(ctx, address, w) },
+		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
+			return a.dial(ctx, address, w)
+		},
 		DisableCompression: !a.network.Compressed,
 		Protocols:          &http.Protocols{},
 
 		MaxResponseHeaderBytes: maxHeader,
 		OnProxyConnectResponse: func(_ context.Context, _ *url.URL, _ *http.Request, reply *http.Response) error {
 			if reply.StatusCode != http.StatusOK {
-				return fmt.Errorf("the proxy refuses with status %d %s", reply.StatusCode, http.StatusText(reply.StatusCode))
+				text := http.StatusText(reply.StatusCode)
+				return fmt.Errorf("the proxy refuses with status %d %s", reply.StatusCode, text)
 			}
 			return nil
 		},

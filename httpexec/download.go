@@ -11,6 +11,8 @@ import (
 	"github.com/10f93571/retry/internal/spool"
 )
 
+const anew = ": the next attempt begins anew"
+
 // askForRest has a request ask for the part of the body that earlier attempts did not receive, unless the user's
 // headers ask for a range.
 func (a *attempt) askForRest(h *wireRequest) {
@@ -32,7 +34,7 @@ func (a *attempt) prepareBody(response *http.Response) error {
 	case a.ranged && response.StatusCode == http.StatusRequestedRangeNotSatisfiable:
 		return a.checkComplete(response)
 	case !a.ranged && a.isPart(response):
-		return &download.RangeError{Text: "the server sent a part, and all was asked for"}
+		return download.RangeError("the server sent a part, and all was asked for")
 	case response.StatusCode < 300:
 		a.dropUnfinished()
 	}
@@ -85,7 +87,7 @@ func (a *attempt) checkComplete(response *http.Response) error {
 	size := before.body.Size()
 	if !ok || part.Total != size || (before.total >= 0 && before.total != size) {
 		a.dropUnfinished()
-		return &download.RangeError{Text: "the server has not the rest that was asked for: the next attempt begins anew"}
+		return download.RangeError("the server has not the rest that was asked for" + anew)
 	}
 	a.reply = *before
 	a.reply.whole = true
@@ -100,12 +102,10 @@ func (r *reply) next(response *http.Response) (download.ContentRange, error) {
 	sameSize := part.Total < 0 || r.total < 0 || part.Total == r.total
 	sameLength := response.ContentLength < 0 || response.ContentLength == length
 	if !ok || part.First != r.body.Size() || !sameSize || !sameLength {
-		return part, &download.RangeError{Text: "the server sent another part than was asked for: the next attempt begins anew"}
+		return part, download.RangeError("the server sent another part than was asked for" + anew)
 	}
 	if !r.isOf(response) {
-		return part, &download.RangeError{
-			Text: "the server sent a part, and not that it is one of the same file: the next attempt begins anew",
-		}
+		return part, download.RangeError("the server sent a part, and not that it is one of the same file" + anew)
 	}
 	return part, nil
 }
@@ -132,9 +132,9 @@ func (a *attempt) checkRange() error {
 		return nil
 	case size > r.end:
 		a.dropUnfinished()
-		return &download.RangeError{Text: "the server sent more than the part that it announced: the next attempt begins anew"}
+		return download.RangeError("the server sent more than the part that it announced" + anew)
 	case size < r.end, r.total > size:
-		return &download.RangeError{Text: fmt.Sprintf("%d bytes of %d came", size, max(r.end, r.total))}
+		return download.RangeError(fmt.Sprintf("%d bytes of %d came", size, max(r.end, r.total)))
 	}
 	return nil
 }

@@ -117,7 +117,9 @@ type Proxies struct {
 // CGI programs under that name. Unlike in net/http, requests to loopback addresses go through the proxy, too.
 func proxiesOf(getenv func(string) string) Proxies {
 	either := func(name string) string { return cmp.Or(getenv(name), getenv(strings.ToUpper(name))) }
-	return Proxies{HTTP: getenv("http_proxy"), HTTPS: either("https_proxy"), All: either("all_proxy"), No: either("no_proxy")}
+	return Proxies{
+		HTTP: getenv("http_proxy"), HTTPS: either("https_proxy"), All: either("all_proxy"), No: either("no_proxy"),
+	}
 }
 
 // errProxy says that the name of a proxy is invalid.

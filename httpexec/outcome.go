@@ -22,7 +22,8 @@ func (a *attempt) outcome(err error, now time.Time) task.Outcome {
 	facts.Redirected = a.redirected
 	o.Reply = &task.Reply{
 		Status: a.reply.status, Header: a.reply.flat(), Body: a.reply.tail(task.ConditionTail), Written: a.written,
-		ServerDelay: after.Delay, MaxDelay: a.maxDelay, Phases: a.tracer.measured(), Default: Default(event, a.Safety, facts),
+		ServerDelay: after.Delay, MaxDelay: a.maxDelay, Phases: a.tracer.measured(),
+		Default: Default(event, a.Safety, facts),
 	}
 	return o
 }
@@ -31,7 +32,7 @@ func (a *attempt) outcome(err error, now time.Time) task.Outcome {
 func (a *attempt) judge(err error) (task.Outcome, Event) {
 	status := a.reply.status
 	answered := a.tracer.at() == stageBody && status >= 400 &&
-		!errors.As(err, new(*localError)) && !errors.As(err, new(*download.RangeError))
+		!errors.As(err, new(*localError)) && !errors.As(err, new(download.RangeError))
 	var stop *stopError
 	switch {
 	case errors.As(err, &stop) && answered:
@@ -104,8 +105,8 @@ func statusMessage(status int, err error) string {
 // doing names a stage for a message.
 func doing(at stage) string {
 	return map[stage]string{
-		stageDNS: "look up the host: ", stageConnect: "connect: ", stageProxy: "connect through the proxy: ", stageTLS: "TLS handshake: ",
-		stageSend: "send the request: ", stageWait: "wait for the reply: ",
+		stageDNS: "look up the host: ", stageConnect: "connect: ", stageProxy: "connect through the proxy: ",
+		stageTLS: "TLS handshake: ", stageSend: "send the request: ", stageWait: "wait for the reply: ",
 		stageHeader: "read the reply's header: ", stageBody: "read the reply: ",
 	}[at]
 }

@@ -58,8 +58,10 @@ func (e *Executor) Close() {
 	e.lastReply.drop()
 	e.dropUnfinished()
 	e.partFile.Drop()
-	e.lastReply, e.partFile = nil, nil
-	e.dropPrepared()
+	for _, made := range e.prepared {
+		_ = made.Close()
+	}
+	e.lastReply, e.partFile, e.prepared = nil, nil, nil
 }
 
 // keepForNextAttempt keeps a reply only if the next attempt can continue it. An empty part file does not stay in the

@@ -48,7 +48,7 @@ func atMost(n int) task.Eligibility { return task.Eligibility{Class: task.ClassR
 // The conditions of the table.
 func asked(_ Safety, f Facts) bool    { return f.Asked } // the server did not process the request then
 func limited(_ Safety, f Facts) bool  { return f.Asked || f.NoneLeft }
-func keyed(s Safety, _ Facts) bool    { return s.Keyed } // the conflict may be with the same request, still being processed
+func keyed(s Safety, _ Facts) bool    { return s.Keyed } // the server may still process the same request
 func replayed(_ Safety, f Facts) bool { return f.Replayed }
 
 // table is what is retried unless the policy says otherwise. The first row that fits an event decides.
@@ -96,7 +96,8 @@ func lookUp(e Event, s Safety, f Facts) task.Eligibility {
 		return retry
 	}
 	for _, r := range table {
-		fits := slices.Contains(r.events, e) || slices.Contains(r.statuses, status) || (r.class != 0 && r.class == status/100)
+		fits := slices.Contains(r.events, e) || slices.Contains(r.statuses, status) ||
+			(r.class != 0 && r.class == status/100)
 		switch {
 		case !fits || (r.when != nil && !r.when(s, f)):
 		case s.Idempotent:

@@ -191,9 +191,9 @@ func digits(text string) (int64, bool) {
 }
 
 // RangeError says that a server's reply to a request for the rest of a body cannot be used, or is not the whole rest.
-type RangeError struct{ Text string }
+type RangeError string
 
-func (e *RangeError) Error() string { return e.Text }
+func (e RangeError) Error() string { return string(e) }
 
 // SendsRanges reports whether a server may support requests for a range.
 func SendsRanges(header http.Header) bool {

@@ -68,7 +68,8 @@ func Styled(key string, style KeyStyle) string {
 // IsOmitted reports whether the lines have "Name:", which leaves the header out.
 func IsOmitted(lines []string, name string) bool {
 	for _, line := range lines {
-		if got, text, found := strings.Cut(line, ":"); found && strings.EqualFold(got, name) && strings.TrimSpace(text) == "" {
+		got, text, found := strings.Cut(line, ":")
+		if found && strings.EqualFold(got, name) && strings.TrimSpace(text) == "" {
 			return true
 		}
 	}

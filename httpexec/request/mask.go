@@ -99,7 +99,8 @@ func maskHeader(line string) string {
 	if !HasLiteralSecret(line) {
 		return line
 	}
-	if scheme, _, more := strings.Cut(strings.TrimSpace(value), " "); more && slices.Contains(schemes, strings.ToLower(scheme)) {
+	scheme, _, more := strings.Cut(strings.TrimSpace(value), " ")
+	if more && slices.Contains(schemes, strings.ToLower(scheme)) {
 		return name + ": " + scheme + " " + Masked
 	}
 	return name + ": " + Masked
@@ -175,7 +176,9 @@ func literals(text string) string {
 
 // blankReferences replaces each reference by as many letters, so that none of its characters has a meaning in a URL.
 func blankReferences(text string) string {
-	return replaceReferences(text, func(_ int, name string) string { return strings.Repeat("x", len(referenceStart)+len(name)+1) })
+	return replaceReferences(text, func(_ int, name string) string {
+		return strings.Repeat("x", len(referenceStart)+len(name)+1)
+	})
 }
 
 // replaceReferences calls with for each reference, with its offset in the text.

@@ -41,19 +41,19 @@ type Request struct {
 	Method      string   `json:"method"`
 	MethodGiven bool     `json:"method_given,omitempty"` // with -X: it stays through redirects
 	URL         string   `json:"url"`
-	Header      []string `json:"header,omitempty"`   // "Name: value"; "Name:" takes away what is sent by default; "Name;" goes out empty
+	Header      []string `json:"header,omitempty"`   // "Name: value", "Name:" for no default, "Name;" for an empty value
 	User        string   `json:"user,omitempty"`     // name:password
 	Body        []Part   `json:"body,omitempty"`     // one after another
 	Boundary    string   `json:"boundary,omitempty"` // between the parts of a form; empty: the body is not a form
 	Get         bool     `json:"get,omitempty"`      // the body goes into the URL's query
 
 	Idempotent bool          `json:"idempotent,omitempty"` // the user says that two requests have the effect of one
-	Keyed      bool          `json:"keyed,omitempty"`      // the idempotency key is the user's own: the server deduplicates by it
+	Keyed      bool          `json:"keyed,omitempty"`      // the idempotency key is the user's own
 	KeyStyle   KeyStyle      `json:"key_style,omitempty"`
 	KeyTTL     time.Duration `json:"key_ttl,omitempty"` // how long the server remembers the key; 0 = for ever
 
 	Network       Network       `json:"network"`
-	MaxRetryAfter time.Duration `json:"max_retry_after,omitempty"` // the longest delay of a server that is waited for; 0 = any
+	MaxRetryAfter time.Duration `json:"max_retry_after,omitempty"` // of a server that retry waits for; 0 = any
 
 	Output   string `json:"output,omitempty"`    // the file for the reply's body, absolute; empty: stdout
 	Include  bool   `json:"include,omitempty"`   // the reply's header is put before its body
@@ -90,9 +90,9 @@ const (
 
 // Network is how a request gets to the server.
 type Network struct {
-	ConnectTimeout time.Duration `json:"connect_timeout,omitempty"` // for the name, the connection, the proxy and TLS together; 0 = none
+	ConnectTimeout time.Duration `json:"connect_timeout,omitempty"` // for DNS, connection, proxy and TLS; 0 = none
 	Proxy          string        `json:"proxy,omitempty"`           // empty: what the environment says
-	NoProxy        *string       `json:"no_proxy,omitempty"`        // hosts that are asked directly; nil: what the environment says
+	NoProxy        *string       `json:"no_proxy,omitempty"`        // hosts without a proxy; nil: what the environment says
 	UnixSocket     string        `json:"unix_socket,omitempty"`
 	Resolve        []string      `json:"resolve,omitempty"` // host:port:address[,address]
 	Insecure       bool          `json:"insecure,omitempty"`
@@ -101,7 +101,7 @@ type Network struct {
 	Key            string        `json:"key,omitempty"`
 	HTTP1          bool          `json:"http1,omitempty"`
 	Compressed     bool          `json:"compressed,omitempty"`
-	MaxRedirects   int           `json:"max_redirects,omitempty"` // 0: a redirect is the reply; -1: none may be followed, and there must be none
+	MaxRedirects   int           `json:"max_redirects,omitempty"` // 0: a redirect is the reply; -1: a redirect is an error
 }
 
 // SendsKey reports whether the idempotency key goes out with the request. A method that is idempotent by itself needs

@@ -36,7 +36,8 @@ type condition struct {
 // Condition compiles an expression that is true or false of an outcome.
 func Condition(text string) (task.Expression, error) {
 	if len(text) > maxLength {
-		return nil, fmt.Errorf("it is longer than %d bytes\nhint: let a script decide, and tell by its exit status", maxLength)
+		return nil, fmt.Errorf("it is longer than %d bytes"+
+			"\nhint: let a script decide, and tell by its exit status", maxLength)
 	}
 	v := &visitor{captures: task.CaptureNone}
 	options := append(language("len", "lower", "upper", "trim", "abs", "min", "max", "string"),

@@ -23,8 +23,8 @@ type quantities struct {
 	Max      func(first, second float64) float64 `expr:"max"`
 }
 
-const formulaHint = "the names are n (1 for the first retry), retry (n-1), prev (the delay before, in seconds), rand(x), min, max, abs, ceil, floor " +
-	"and round; for example expr:15 + n^4 + rand(30)*n"
+const formulaHint = "the names are n (1 for the first retry), retry (n-1), prev (the delay before, in seconds), " +
+	"rand(x), min, max, abs, ceil, floor and round; for example expr:15 + n^4 + rand(30)*n"
 
 // formula is a compiled formula. It is safe for concurrent use.
 type formula struct {

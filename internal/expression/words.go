@@ -33,8 +33,8 @@ func plain(message string) string {
 	return strings.TrimSpace(strings.Join(words, " "))
 }
 
-const conditionHint = `the names are exit, signal, status, error, stdout, stderr, body, header, attempt, elapsed and duration; ` +
-	`for example exit in [1, 75] and stderr matches "timed out"`
+const conditionHint = `the names are exit, signal, status, error, stdout, stderr, body, header, attempt, elapsed ` +
+	`and duration; for example exit in [1, 75] and stderr matches "timed out"`
 
 // hintFor returns a hint for common mistakes.
 func hintFor(text string, err error) string {
@@ -44,11 +44,14 @@ func hintFor(text string, err error) string {
 		return hintForName(name)
 	}
 	for _, mistake := range []struct{ message, hint string }{
-		{"not written out", `a pattern is a text in quotes: stderr matches "timed out"; for a text from elsewhere use contains`},
-		{"parsing regexp", `a pattern is a regular expression of RE2; write \\ for one backslash, or stderr contains "text" for plain text`},
+		{"not written out",
+			`a pattern is a text in quotes: stderr matches "timed out"; for a text from elsewhere use contains`},
+		{"parsing regexp", `a pattern is a regular expression of RE2; write \\ for one backslash, ` +
+			`or stderr contains "text" for plain text`},
 		{"invalid char escape", "in quotes a backslash is written twice, in ` ` once: matches `\\d+`"},
 		{"bad number syntax", "times are numbers of seconds: duration > 5"},
-		{`Operator(",")`, "a list stands in brackets, as in exit in [1, 75]; for several conditions give the flag several times"},
+		{`Operator(",")`, "a list stands in brackets, as in exit in [1, 75]; " +
+			"for several conditions give the flag several times"},
 		{`Identifier("AND")`, "write and"},
 		{`Identifier("OR")`, "write or"},
 		{"signal is never", `the signals are written like "SIGKILL", and "" is none`},
@@ -74,7 +77,8 @@ func hintFor(text string, err error) string {
 
 // synonyms are names that people may expect, with the names that conditions have.
 var synonyms = map[string]string{
-	"code": "exit", "rc": "exit", "status_code": "exit", "output": "stdout", "out": "stdout", "err": "stderr", "time": "elapsed",
+	"code": "exit", "rc": "exit", "status_code": "exit", "output": "stdout", "out": "stdout", "err": "stderr",
+	"time": "elapsed",
 }
 
 // hintForName returns a hint for an unknown name: the known name nearest to it.
