@@ -6,8 +6,7 @@ import (
 	"os"
 )
 
-// What a store answers when it cannot do what was asked, for errors.Is. A write that came too late gets
-// task.ErrNotOwner.
+// The errors of a store's methods, for errors.Is.
 var (
 	ErrNotFound     = errors.New("no such task")
 	ErrFinished     = errors.New("the task has finished")
@@ -21,7 +20,7 @@ var (
 	ErrNoOutput     = errors.New("no output was captured")
 )
 
-// The ways in which a journal cannot be used, for errors.Is. Each error of such a kind ends with a hint.
+// The reasons why a journal cannot be used, for errors.Is. Each such error ends with a hint.
 var (
 	ErrCorrupt     = errors.New("the journal is damaged")
 	ErrForeign     = errors.New("another program's database")
@@ -46,7 +45,7 @@ type Fault struct {
 	Hint string
 
 	Dir  string      // of a damaged journal
-	File os.FileInfo // of its database, so that a fresh one is not taken for it
+	File os.FileInfo // of its database, to tell it from a new one
 }
 
 // Error implements error.

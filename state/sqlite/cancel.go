@@ -11,8 +11,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Cancel ends an unfinished task, even one with an owner, whose next write fails. It returns ErrFinished if the task has
-// ended already.
+// Cancel ends an unfinished task, even one with an owner, whose next write then fails.
 func (j *Journal) Cancel(ctx context.Context, number int64, now time.Time) error {
 	var stored placed
 	err := j.write(ctx, func(c *conn) (err error) {
@@ -70,9 +69,7 @@ func (j *Journal) cancelAbandoned(ctx context.Context, t *task.Task, now time.Ti
 	return j.CancelNested(ctx, t, now)
 }
 
-// Requeue gives a finished task new attempts and a new budget; a resume runs it. It returns ErrDamaged if the task cannot
-// be read, ErrUnfinished if it has not ended, ErrNamed if an unfinished task has its name, and ErrInputDropped if it needs
-// a stdin that is gone.
+// Requeue gives a finished task new attempts and a new budget; a resume runs it.
 func (j *Journal) Requeue(ctx context.Context, t *task.Task, now time.Time) error {
 	switch {
 	case t.Damage != nil:

@@ -13,13 +13,12 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Claim writes the intent of the task's next attempt, together with the task if this is its first. It survives the death
-// of the process at once. A new task survives a power loss from its first recorded outcome on; from before its first
-// attempt where that matters. Claim returns ErrNamed if an unfinished task has the new one's name.
+// Claim writes a new task together with its first attempt. The task survives a power loss from its first recorded outcome
+// on; from before its first attempt where that matters.
 func (j *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error {
 	if t.Number != 0 {
 		err := j.write(ctx, func(c *conn) error { return j.claimNext(c, t, now) })
-		j.background.Go(j.prepareEnd)
+		j.background.Go(j.shortenLog)
 		return err
 	}
 	var number int64
@@ -46,7 +45,7 @@ func (j *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 		}
 		return fmt.Errorf("write the task to the journal: %w", j.diagnose(err))
 	}
-	j.background.Go(j.prepareEnd)
+	j.background.Go(j.shortenLog)
 	t.Number, t.History.Phase = number, t.Options.Phase(phase(number, j.salt))
 	return nil
 }
@@ -168,8 +167,7 @@ func insertAttempt(c *conn, number int64, attempt int, now time.Time) error {
 	return err
 }
 
-// Unclaim undoes the claim of RecordAndClaim if its attempt did not begin: the task waits as decided. If the task was
-// cancelled meanwhile, Unclaim returns task.ErrNotOwner.
+// Unclaim undoes the claim of RecordAndClaim: the task waits as decided.
 func (j *Journal) Unclaim(ctx context.Context, t *task.Task) error {
 	return j.write(ctx, func(c *conn) error {
 		err := j.advance(c, t.Number, t.ID, transition{

@@ -41,21 +41,7 @@ func (j *Journal) syncLog() error {
 		return err
 	}
 	defer func() { _ = file.Close() }()
-	return syncData(file)
-}
-
-// prepareEnd does while the command runs what its end would wait for: it compiles statements and shortens the WAL. It
-// ignores errors, because the write at the end reports them.
-func (j *Journal) prepareEnd() {
-	_ = j.conn.use(func() error {
-		for _, query := range []string{updateTask, setAttempt + isInFlight} {
-			if _, err := j.conn.statement(query); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	_ = j.shortenLog()
+	return file.Sync()
 }
 
 const (
@@ -67,22 +53,22 @@ const (
 	longLog = 4 * walPages
 )
 
-// shortenLog copies a long WAL into the database.
-func (j *Journal) shortenLog() error {
+// shortenLog copies a long WAL into the database. It runs beside the command, and leaves errors to the next write.
+func (j *Journal) shortenLog() {
 	var pages, copied int
 	err := j.conn.use(func() (err error) {
 		pages, copied, err = j.conn.checkpoint("NOOP")
 		return err
 	})
 	if err != nil || pages-copied < walPages {
-		return err
+		return
 	}
 	if pages >= longLog {
 		ctx, cancel := context.WithTimeout(context.Background(), busyTimeout)
 		defer cancel()
 		defer j.owners.Queue(ctx)()
 	}
-	return j.conn.use(func() error {
+	_ = j.conn.use(func() error {
 		_, _, err := j.conn.checkpoint("PASSIVE")
 		return err
 	})

@@ -31,8 +31,7 @@ func (j *Journal) inputOf(t *task.Task) string {
 	return j.inputPath(inputName(t.Number, t.ID))
 }
 
-// KeepInput creates the file for the task's stdin; the end of the task removes it. It returns ErrFinished if the task
-// has ended already: the first bytes may arrive that late.
+// KeepInput creates the file for the task's stdin. The first bytes may arrive after the end of the task: ErrFinished.
 func (j *Journal) KeepInput(t *task.Task) (*os.File, error) {
 	path := j.inputOf(t) + partSuffix
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -40,8 +40,7 @@ func (j *Journal) status(ctx context.Context, number int64) (status task.Status,
 	return status, err
 }
 
-// Adopt makes this process the owner of an interrupted task, and returns the task with the history of its attempts. It
-// returns ErrOwned if another process owns it, ErrFinished if it has ended, and ErrDamaged if it cannot be read.
+// Adopt makes this process the owner of an interrupted task, and returns the task with the history of its attempts.
 func (j *Journal) Adopt(ctx context.Context, number int64) (*task.Task, error) {
 	owned, err := j.owners.Acquire(number)
 	if err != nil {
@@ -87,8 +86,7 @@ func (j *Journal) adopted(ctx context.Context, number int64) (*task.Task, error)
 	return t, err
 }
 
-// OwnName makes this process the owner of a name until it exits or releases the name: only the owner may start or resume
-// the task with the name. OwnName reports false, and the owner's pid, if another process owns the name.
+// OwnName makes this process the owner of a name. An owner in a journal that was set aside counts as well.
 func (j *Journal) OwnName(name string) (owned bool, pid int, err error) {
 	for {
 		if owned, err = j.owners.Acquire(lock.Name(name)); err != nil {

@@ -43,8 +43,7 @@ func ofEach(query string, r state.Retention) (union string, args []any) {
 var finishedStatuses = []task.Status{task.Succeeded, task.Failed, task.Exhausted, task.Cancelled}
 
 // Prune removes some finished tasks, the oldest first, in one short transaction. A task with many attempts is removed by
-// several calls, its first attempts first. Prune returns how many tasks it removed, and whether another call would find
-// more.
+// several calls, its first attempts first.
 func (j *Journal) Prune(ctx context.Context, r state.Retention) (tasks int, more bool, err error) {
 	if err := j.sweepInputs(ctx); err != nil {
 		return 0, false, err
