@@ -33,13 +33,9 @@ func (c *cancelCommand) Run(p *Process) (int, error) {
 	if len(c.Tasks) == 0 {
 		return 0, errors.New("no task to cancel\nhint: retry cancel TASK…; retry status lists the tasks")
 	}
-	ctx := context.Background()
-	journal, err := session.OpenJournal(ctx, &p.Host, c.State)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = journal.Close() }()
-	return 0, each(c.Tasks, func(ref string) error { return cancelOne(ctx, p, journal, ref) })
+	return 0, p.withJournal(session.OpenJournal, c.State, func(ctx context.Context, journal state.Store) error {
+		return each(c.Tasks, func(ref string) error { return cancelOne(ctx, p, journal, ref) })
+	})
 }
 
 func cancelOne(ctx context.Context, p *Process, journal state.Store, ref string) error {

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"context"
 	"encoding"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/10f93571/retry/cli/session"
 	_ "github.com/10f93571/retry/internal/expression"
 	"github.com/10f93571/retry/internal/text"
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
@@ -223,6 +225,18 @@ func each(names []string, do func(name string) error) error {
 		}
 	}
 	return errors.Join(failures...)
+}
+
+// withJournal opens the journal for a call: session.OpenJournal to write to it, session.ReadJournal to report.
+func (p *Process) withJournal(open func(context.Context, *session.Host, string) (state.Store, error), stateDir string,
+	use func(context.Context, state.Store) error) error {
+	ctx := context.Background()
+	journal, err := open(ctx, &p.Host, stateDir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = journal.Close() }()
+	return use(ctx, journal)
 }
 
 // groupCommand is the first word of several commands, as policy is, typed alone or with a second word that is none of

@@ -12,7 +12,6 @@ import (
 	"github.com/10f93571/retry/state/doctor"
 )
 
-// doctorCommand is `retry doctor`.
 type doctorCommand struct {
 	flags.StateFlag
 	JSON bool `help:"Print JSON; its fields are stable."`

@@ -15,7 +15,6 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// httpCommand is `retry http [flags] URL`.
 type httpCommand struct {
 	flags.HTTPFlags
 	session.Wrapper
@@ -102,21 +101,16 @@ func (c *httpCommand) checkConditions() error {
 	return nil
 }
 
-// Fill implements session.Work. It reads a body from stdin to its end, as curl does; the time that takes is not counted
-// as the task's.
+// Fill implements session.Work. It reads a body from stdin to its end, as curl does, before the task's time begins.
 func (c *httpCommand) Fill(p *session.Host, t *task.Task) (err error) {
 	if n := t.Policy.Consecutive; n > 1 && !c.request.Safe() {
 		return fmt.Errorf("--consecutive %d sends a successful %s again, and it is not safe to repeat"+
 			"\nhint: --idempotent says that it is", n, c.request.Method)
 	}
-	source, err := p.Source(c.request)
-	if err != nil {
+	if c.stdin, err = p.ReadBody(c.request); err != nil {
 		return err
 	}
-	if source != nil {
-		if c.stdin, err = session.ReadBody(source); err != nil {
-			return err
-		}
+	if c.stdin != nil {
 		t.CreatedAt = time.Now()
 		c.request.StdinSize(c.stdin.Size())
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// logsCommand is `retry logs TASK`.
 type logsCommand struct {
 	flags.StateFlag
 	Attempt *flags.Count `placeholder:"N" help:"The attempt. Default the latest that has output."`
@@ -33,25 +32,21 @@ func (c *logsCommand) Run(p *Process) (int, error) {
 	if c.Task == "" {
 		return 0, errors.New("no task to show the logs of\nhint: retry logs TASK; retry status lists the tasks")
 	}
-	ctx := context.Background()
-	journal, err := session.ReadJournal(ctx, &p.Host, c.State)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = journal.Close() }()
-	view, err := findView(ctx, journal, c.Task)
-	if err != nil {
-		return 0, err
-	}
-	output, err := c.output(ctx, journal, view)
-	if err != nil {
-		return 0, err
-	}
-	if c.Raw {
-		return 0, printRaw(p, output)
-	}
-	screen := render.ScreenOf(p.Stdout, p.Getenv)
-	return 0, render.Logs(p.Stdout, screen, view.Kind, output.Attempt, output.Stdout, output.Stderr)
+	return 0, p.withJournal(session.ReadJournal, c.State, func(ctx context.Context, journal state.Store) error {
+		view, err := findView(ctx, journal, c.Task)
+		if err != nil {
+			return err
+		}
+		output, err := c.output(ctx, journal, view)
+		if err != nil {
+			return err
+		}
+		if c.Raw {
+			return printRaw(p, output)
+		}
+		screen := render.ScreenOf(p.Stdout, p.Getenv)
+		return render.Logs(p.Stdout, screen, view.Kind, output.Attempt, output.Stdout, output.Stderr)
+	})
 }
 
 func (c *logsCommand) output(ctx context.Context, journal state.Store, view render.TaskView) (state.Output, error) {
@@ -99,8 +94,7 @@ func noOutputHint(view render.TaskView, number int) string {
 		kept, render.ShortID(view.ID))
 }
 
-// printRaw writes the bytes to the stream they came from. A command whose streams were one file has one output, which
-// goes to stdout.
+// printRaw writes the bytes to the stream they came from, or to stdout where both streams were one file.
 func printRaw(p *Process, output state.Output) error {
 	if _, err := io.WriteString(p.Stdout, output.Stdout); err != nil || output.Stderr == output.Stdout {
 		return err

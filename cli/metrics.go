@@ -11,9 +11,9 @@ import (
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/internal/files"
+	"github.com/10f93571/retry/state"
 )
 
-// metricsCommand is `retry metrics`.
 type metricsCommand struct {
 	flags.StateFlag
 	Textfile string `placeholder:"FILE" help:"Replace FILE at once, whole, instead of printing: for node_exporter's textfile collector. Its name has to end in .prom."`
@@ -29,21 +29,18 @@ Example, for node_exporter's textfile collector:
 `
 
 func (c *metricsCommand) Run(p *Process) (int, error) {
-	ctx := context.Background()
-	journal, err := session.ReadJournal(ctx, &p.Host, c.State)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = journal.Close() }()
 	if absent := session.JournalAbsent(&p.Host, c.State); absent != nil {
 		printError(p.Stderr, absent) // the figures are zeros then, which is what a collector needs
 	}
-	figures, err := journal.Figures(ctx)
-	if err != nil {
-		return 0, err
-	}
 	var text bytes.Buffer
-	if err := render.Metrics(&text, &figures); err != nil {
+	err := p.withJournal(session.ReadJournal, c.State, func(ctx context.Context, journal state.Store) error {
+		figures, err := journal.Figures(ctx)
+		if err != nil {
+			return err
+		}
+		return render.Metrics(&text, &figures)
+	})
+	if err != nil {
 		return 0, err
 	}
 	stream := p.Stream(c.Textfile)

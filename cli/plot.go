@@ -21,7 +21,6 @@ import (
 	"github.com/10f93571/retry/plot/picture"
 )
 
-// plotCommand is `retry plot [SPEC[/JITTER]…]`.
 type plotCommand struct {
 	subjectFlags
 	pictureFlags

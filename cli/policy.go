@@ -11,6 +11,7 @@ import (
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/internal/text"
+	"github.com/10f93571/retry/state"
 )
 
 const policyUsage = `Policies by name, for retry -p NAME. They are built in, or kept in the journal (retry policy set), or stand in the config file:
@@ -36,7 +37,6 @@ Example of a config file:
   backoff = "lock-busy"
 `
 
-// policyListCommand is `retry policy list`.
 type policyListCommand struct {
 	flags.StateFlag
 	flags.ConfigFlag
@@ -54,7 +54,11 @@ func (c *policyListCommand) Run(p *Process) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	stored, err := c.stored(p)
+	var stored []state.StoredPolicy
+	err = p.withJournal(session.ReadJournal, c.State, func(ctx context.Context, journal state.Store) (err error) {
+		stored, err = journal.Policies(ctx)
+		return err
+	})
 	if err != nil {
 		p.warn(err)
 	}
@@ -65,22 +69,6 @@ func (c *policyListCommand) Run(p *Process) (int, error) {
 	return 0, render.Policies(p.Stdout, render.ScreenOf(p.Stdout, p.Getenv), rows)
 }
 
-// stored returns the journal's policies.
-func (c *policyListCommand) stored(p *Process) (found []policies.Named, err error) {
-	ctx := context.Background()
-	journal, err := session.ReadJournal(ctx, &p.Host, c.State)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = journal.Close() }()
-	all, err := journal.Policies(ctx)
-	for i := range all {
-		found = append(found, *policies.Stored(&all[i]))
-	}
-	return found, err
-}
-
-// policyShowCommand is `retry policy show [NAME]`.
 type policyShowCommand struct {
 	flags.PolicyFlags
 	flags.ConfigFlag
@@ -125,7 +113,6 @@ func (c *policyShowCommand) Run(p *Process) (int, error) {
 	return 0, render.PolicyTOML(p.Stdout, render.ScreenOf(p.Stdout, p.Getenv), shown)
 }
 
-// policyCheckCommand is `retry policy check [FILE]`.
 type policyCheckCommand struct {
 	flags.ConfigFlag
 	File *string `arg:"" optional:"" help:"The file, - for stdin; else the config file."`
@@ -180,7 +167,6 @@ func (c *policyCheckCommand) read(p *Process, path string) (*policies.File, []*p
 	return policies.Read(path)
 }
 
-// policySchemaCommand is `retry policy schema`.
 type policySchemaCommand struct{}
 
 const policySchemaUsage = `Print a JSON schema of the config file, for editors that complete and check TOML.

@@ -16,7 +16,6 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// policySetCommand is `retry policy set NAME`.
 type policySetCommand struct {
 	flags.PolicyFlags
 	flags.ConfigFlag
@@ -43,14 +42,13 @@ func (c *policySetCommand) Run(p *Process) (int, error) {
 	if err := policies.CheckName(c.Name); err != nil {
 		return 0, text.WithHint(err, "retry policy set NAME")
 	}
-	ctx := context.Background()
 	choice, err := policies.Choose(&c.PolicyFlags, &c.ConfigFlag, withoutPolicy(p.Getenv), p.warn)
 	if err != nil {
 		return 0, err
 	}
 	if c.Policy == nil {
 		choice.Base = policies.Builtin(task.DefaultPolicyName)
-	} else if err := session.AskReader(ctx, &p.Host, choice, c.State, p.warn); err != nil {
+	} else if err := session.AskReader(context.Background(), &p.Host, choice, c.State, p.warn); err != nil {
 		return 0, err
 	}
 	policy, err := choice.Resolve(time.Now())
@@ -58,12 +56,10 @@ func (c *policySetCommand) Run(p *Process) (int, error) {
 		return 0, err
 	}
 	policy.Name = c.Name
-	journal, err := session.OpenJournal(ctx, &p.Host, c.State)
+	err = p.withJournal(session.OpenJournal, c.State, func(ctx context.Context, journal state.Store) error {
+		return journal.SetPolicy(ctx, policy, time.Now())
+	})
 	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = journal.Close() }()
-	if err := journal.SetPolicy(ctx, policy, time.Now()); err != nil {
 		return 0, fmt.Errorf("store the policy: %w", err)
 	}
 	if choice.File.Has(c.Name) {
@@ -85,7 +81,6 @@ func withoutPolicy(getenv func(string) string) func(string) string {
 	}
 }
 
-// policyRemoveCommand is `retry policy rm NAME…`.
 type policyRemoveCommand struct {
 	flags.ConfigFlag
 	flags.StateFlag
@@ -109,23 +104,19 @@ func (c *policyRemoveCommand) Run(p *Process) (int, error) {
 	if session.JournalAbsent(&p.Host, c.State) != nil {
 		return 0, each(c.Names, func(name string) error { return notStored(name, file, nil) })
 	}
-	ctx := context.Background()
-	journal, err := session.OpenJournal(ctx, &p.Host, c.State)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = journal.Close() }()
-	return 0, each(c.Names, func(name string) error {
-		err := journal.RemovePolicy(ctx, name)
-		if errors.Is(err, state.ErrNoPolicy) {
-			stored, _ := journal.Policies(ctx) // only for the hint: without them it names fewer
-			return notStored(name, file, stored)
-		}
-		if err != nil {
-			return fmt.Errorf("remove %s: %w", text.Escape(name), err)
-		}
-		_, err = fmt.Fprintf(p.Stdout, "removed %s%s\n", text.Escape(name), successor(name, file))
-		return err
+	return 0, p.withJournal(session.OpenJournal, c.State, func(ctx context.Context, journal state.Store) error {
+		return each(c.Names, func(name string) error {
+			err := journal.RemovePolicy(ctx, name)
+			if errors.Is(err, state.ErrNoPolicy) {
+				stored, _ := journal.Policies(ctx) // only for the hint: without them it names fewer
+				return notStored(name, file, stored)
+			}
+			if err != nil {
+				return fmt.Errorf("remove %s: %w", text.Escape(name), err)
+			}
+			_, err = fmt.Fprintf(p.Stdout, "removed %s%s\n", text.Escape(name), successor(name, file))
+			return err
+		})
 	})
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// pruneCommand is `retry prune`.
 type pruneCommand struct {
 	flags.StateFlag
 	OlderThan *flags.Duration  `placeholder:"TIME" help:"Tasks that finished this long ago; 0 = all that have finished. Default $RETRY_RETENTION, or 30d."`

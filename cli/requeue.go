@@ -13,7 +13,6 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// requeueCommand is `retry requeue TASK…`.
 type requeueCommand struct {
 	flags.StateFlag
 	flags.OutputFlags

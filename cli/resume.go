@@ -17,7 +17,6 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// resumeCommand is `retry resume TASK…|--all`.
 type resumeCommand struct {
 	flags.StateFlag
 	flags.OutputFlags
@@ -159,8 +158,7 @@ func (c *resumeCommand) continuation() session.ResumeOptions {
 	return session.ResumeOptions{ExecOptions: session.ExecOptions{Group: &c.ProcessGroupFlags}, Now: c.Now, KillOrphans: c.KillOrphans}
 }
 
-// resumeAll resumes several tasks at the same time, since one may wait for hours. The exit status is 0 when all of them
-// succeeded.
+// resumeAll resumes several tasks at the same time. The exit status is 0 when all of them succeeded.
 func (c *resumeCommand) resumeAll(ctx context.Context, p *Process, journal state.Store, tasks []*task.Task) (int, error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// runCommand is `retry [run] [flags] [--] COMMAND`.
 type runCommand struct {
 	session.Wrapper
 	flags.StreamFlags

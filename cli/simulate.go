@@ -18,7 +18,6 @@ type simulateFlags struct {
 	JSON bool   `group:"Simulation" help:"Print JSON; its fields are stable."`
 }
 
-// simulateLockCommand is `retry simulate lock`.
 type simulateLockCommand struct {
 	simulateFlags
 	Clients flags.Count    `group:"Simulation" default:"100" placeholder:"N" help:"How many want the lock. Default 100."`
@@ -41,7 +40,6 @@ func (c *simulateLockCommand) Run(p *Process) (int, error) {
 	return 0, c.run(p, plot.Lock{Clients: int(c.Clients), Hold: time.Duration(c.Hold), Spin: time.Duration(c.Spin), Seed: c.Seed})
 }
 
-// simulateOutageCommand is `retry simulate outage`.
 type simulateOutageCommand struct {
 	simulateFlags
 	Clients  flags.Count    `group:"Simulation" default:"10000" placeholder:"N" help:"How many use the service. Default 10000."`

@@ -7,9 +7,9 @@ import (
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cli/session"
+	"github.com/10f93571/retry/state"
 )
 
-// statsCommand is `retry stats`.
 type statsCommand struct {
 	flags.StateFlag
 	Since *flags.Since `placeholder:"TIME" help:"Only tasks made since then: 2h, 3d, 15:04, 2026-11-20, or RFC 3339."`
@@ -27,12 +27,6 @@ Usage:
 `
 
 func (c *statsCommand) Run(p *Process) (int, error) {
-	ctx := context.Background()
-	journal, err := session.ReadJournal(ctx, &p.Host, c.State)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = journal.Close() }()
 	var from time.Time
 	if c.Since != nil {
 		from = time.Time(*c.Since)
@@ -44,12 +38,14 @@ func (c *statsCommand) Run(p *Process) (int, error) {
 	case c.JSON:
 		limit = 0
 	}
-	shown, all, err := journal.Stats(ctx, from, limit)
-	if err != nil {
-		return 0, err
-	}
-	if c.JSON {
-		return 0, render.StatsJSON(p.Stdout, shown, from)
-	}
-	return 0, render.Stats(p.Stdout, render.ScreenOf(p.Stdout, p.Getenv), shown, all-len(shown), from, time.Now())
+	return 0, p.withJournal(session.ReadJournal, c.State, func(ctx context.Context, journal state.Store) error {
+		shown, all, err := journal.Stats(ctx, from, limit)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return render.StatsJSON(p.Stdout, shown, from)
+		}
+		return render.Stats(p.Stdout, render.ScreenOf(p.Stdout, p.Getenv), shown, all-len(shown), from, time.Now())
+	})
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// statusCommand is `retry status [TASK]`.
 type statusCommand struct {
 	flags.StateFlag
 	filterFlags
@@ -58,16 +57,12 @@ func (c *statusCommand) Run(p *Process) (int, error) {
 }
 
 func (c *statusCommand) report(p *Process, w io.Writer, s render.Screen) error {
-	ctx := context.Background()
-	journal, err := session.ReadJournal(ctx, &p.Host, c.State)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = journal.Close() }()
-	if c.JSON {
-		return c.print(ctx, w, journal)
-	}
-	return c.draw(ctx, journal, w, s)
+	return p.withJournal(session.ReadJournal, c.State, func(ctx context.Context, journal state.Store) error {
+		if c.JSON {
+			return c.print(ctx, w, journal)
+		}
+		return c.draw(ctx, journal, w, s)
+	})
 }
 
 func (c *statusCommand) check() error {

@@ -113,8 +113,7 @@ func cutJitter(spec string) (name, jitter string) {
 	return spec[:at], spec[at+1:]
 }
 
-// base returns the policy of a curve, which has a colon in it, or of a name, which the config file and the journal may
-// know.
+// base returns the policy of a curve, which has a colon in it, or of a name.
 func (r *subjectReader) base(name string) (task.Policy, error) {
 	spec, notCurve := backoff.Parse(name, "")
 	if notCurve == nil && strings.Contains(name, ":") {

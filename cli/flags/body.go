@@ -26,8 +26,7 @@ type BodyFlags struct {
 	Get           bool   `short:"G" group:"Body" help:"Put the data into the URL's query, and GET that."`
 }
 
-// Data holds the values of one flag, each with its place on the command line: curl joins the values of all data flags
-// in that order.
+// Data holds the values of one flag. Their places on the command line say in which order curl joins those of all flags.
 type Data []datum
 
 type datum struct {
@@ -44,30 +43,18 @@ func (d *Data) Decode(ctx *kong.DecodeContext) error {
 	return err
 }
 
-// piece is a datum with the function that reads the values of its flag.
-type piece struct {
-	datum
-	read func(text string) ([]request.Part, error)
-}
-
 func (f *BodyFlags) set(r *request.Request) error {
-	kinds := 0
-	values := len(f.Data) + len(f.DataRaw) + len(f.DataBinary) + len(f.DataURLEncode) + len(f.JSON)
-	for _, given := range []bool{values > 0, len(f.Form) > 0, f.UploadFile != ""} {
-		if given {
-			kinds++
-		}
-	}
-	if kinds > 1 {
-		return errors.New("data, a form (-F) and a file to upload (-T) exclude each other\nhint: give one of them")
-	}
+	data := len(f.Data)+len(f.DataRaw)+len(f.DataBinary)+len(f.DataURLEncode)+len(f.JSON) > 0
+	form, upload := len(f.Form) > 0, f.UploadFile != ""
 	r.Get = f.Get
 	switch {
-	case len(f.Form) > 0:
+	case data && form, data && upload, form && upload:
+		return errors.New("data, a form (-F) and a file to upload (-T) exclude each other\nhint: give one of them")
+	case form:
 		return f.form(r)
-	case f.UploadFile != "":
+	case upload:
 		return f.upload(r)
-	case kinds > 0:
+	case data:
 		return f.data(r)
 	}
 	r.Method = "GET"
@@ -76,13 +63,21 @@ func (f *BodyFlags) set(r *request.Request) error {
 
 // data makes the body of the values of all data flags.
 func (f *BodyFlags) data(r *request.Request) error {
+	type piece struct {
+		place int
+		parts []request.Part
+	}
 	var pieces []piece
 	for _, kind := range []struct {
 		values Data
 		read   func(string) ([]request.Part, error)
 	}{{f.Data, stripped}, {f.DataRaw, literal}, {f.DataBinary, binary}, {f.DataURLEncode, encoded}, {f.JSON, binary}} {
 		for _, d := range kind.values {
-			pieces = append(pieces, piece{d, kind.read})
+			parts, err := kind.read(d.text)
+			if err != nil {
+				return err
+			}
+			pieces = append(pieces, piece{d.place, parts})
 		}
 	}
 	slices.SortStableFunc(pieces, func(a, b piece) int { return a.place - b.place })
@@ -90,11 +85,7 @@ func (f *BodyFlags) data(r *request.Request) error {
 		if i > 0 && len(f.JSON) == 0 {
 			r.Body = append(r.Body, request.Part{Text: []byte("&")})
 		}
-		parts, err := piece.read(piece.text)
-		if err != nil {
-			return err
-		}
-		r.Body = append(r.Body, parts...)
+		r.Body = append(r.Body, piece.parts...)
 	}
 	r.Method = "POST"
 	if f.Get {
@@ -111,8 +102,7 @@ func (f *BodyFlags) data(r *request.Request) error {
 func (f *BodyFlags) upload(r *request.Request) error {
 	part, err := filePart(f.UploadFile)
 	r.Body, r.Method = []request.Part{part}, "PUT"
-	// Data has a default type; nothing is known about the type of a file.
-	r.Header = append(r.Header, defaultHeader(r, "Content-Type:")...)
+	setDefault(r, "Content-Type", new(string)) // data has a default type; that of a file is not known
 	if f.UploadFile != request.StdinFile {
 		r.URL = withFileName(r.URL, filepath.Base(part.File))
 	}
@@ -134,14 +124,6 @@ func withFileName(address, name string) string {
 		return address + url.PathEscape(name)
 	}
 	return address
-}
-
-// defaultHeader returns a header line, or nothing where the user gave that header.
-func defaultHeader(r *request.Request, line string) []string {
-	if slices.ContainsFunc(r.Header, func(own string) bool { return headerName(own) == headerName(line) }) {
-		return nil
-	}
-	return []string{line}
 }
 
 func (f *BodyFlags) form(r *request.Request) error {
@@ -213,8 +195,7 @@ func filePart(name string) (part request.Part, err error) {
 	return part, err
 }
 
-// formPart reads the value of -F: NAME=TEXT, NAME=@FILE, NAME=<FILE, and after each ;type=TYPE and ;filename=NAME. What
-// stands in double quotes may hold a semicolon.
+// formPart reads the value of -F: NAME=TEXT, NAME=@FILE or NAME=<FILE, each with ;type=TYPE and ;filename=NAME if need be.
 func formPart(text string) (request.Part, error) {
 	name, content, ok := strings.Cut(text, "=")
 	if !ok {

@@ -123,8 +123,7 @@ type StreamFlags struct {
 	Capture     string `enum:"none,stderr,both" default:"none" group:"Streams" placeholder:"none|stderr|both" help:"Keep the end of each attempt's output in the journal: 8 KiB."`
 }
 
-// Over returns a task's options with what the flags change. A default stays empty, so that a plain command has no
-// options to store.
+// Over returns a task's options with what the flags change. A default stays empty: the journal stores no options then.
 func (f *StreamFlags) Over(o task.Options) task.Options {
 	if mode := task.StdinMode(f.Stdin); mode != task.StdinAuto {
 		o.Stdin = mode
@@ -211,11 +210,15 @@ func parseMoment(s string, now time.Time) (time.Time, error) {
 		return time.Time{}, fmt.Errorf("invalid time %q"+
 			"\nhint: write 23:30, or RFC 3339 like 2026-01-02T23:30:00+01:00", s)
 	}
-	t := time.Date(now.Year(), now.Month(), now.Day(), clock.Hour(), clock.Minute(), 0, 0, now.Location())
-	if t.Before(now) {
-		t = time.Date(now.Year(), now.Month(), now.Day()+1, clock.Hour(), clock.Minute(), 0, 0, now.Location())
+	if t := onDay(now, 0, clock); !t.Before(now) {
+		return t, nil
 	}
-	return t, nil
+	return onDay(now, 1, clock), nil
+}
+
+// onDay returns the time of a clock so many days after now.
+func onDay(now time.Time, days int, clock time.Time) time.Time {
+	return time.Date(now.Year(), now.Month(), now.Day()+days, clock.Hour(), clock.Minute(), 0, 0, now.Location())
 }
 
 // Since is a flag's value that is a time in the past.
@@ -231,13 +234,10 @@ func (m *Since) UnmarshalText(b []byte) error {
 // parseSince reads how long ago, the last time that the clock showed 15:04, a day, or RFC 3339.
 func parseSince(s string, now time.Time) (time.Time, error) {
 	if clock, err := time.Parse("15:04", s); err == nil {
-		today := func(days int) time.Time {
-			return time.Date(now.Year(), now.Month(), now.Day()+days, clock.Hour(), clock.Minute(), 0, 0, now.Location())
-		}
-		if t := today(0); !t.After(now) {
+		if t := onDay(now, 0, clock); !t.After(now) {
 			return t, nil
 		}
-		return today(-1), nil
+		return onDay(now, -1, clock), nil
 	}
 	for _, layout := range []string{time.RFC3339, time.DateOnly, "2006-01-02 15:04", "2006-01-02T15:04", time.DateTime} {
 		if t, err := time.ParseInLocation(layout, s, now.Location()); err == nil {

@@ -83,8 +83,7 @@ func (f *RequestFlags) set(r *request.Request) error {
 	return nil
 }
 
-// setDefault adds a header unless the user gave that header. An empty value leaves out the header that is sent
-// otherwise.
+// setDefault adds a header unless the user gave that header. An empty value leaves out the header.
 func setDefault(r *request.Request, name string, value *string) {
 	if value == nil || hasHeader(r.Header, name) {
 		return
@@ -206,8 +205,7 @@ func (f *SafetyFlags) set(r *request.Request) error {
 // noKey is the value of --idempotency-key that sends no key.
 const noKey = "none"
 
-// checkKey refuses a key that the server would not recognise: the request would be taken as safe to repeat, and take
-// effect twice.
+// checkKey refuses a key that the server would not recognise: a request that is sent again would take effect twice.
 func checkKey(key string) error {
 	switch {
 	case request.HasReference(key):

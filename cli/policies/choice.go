@@ -21,8 +21,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Named is a policy as one layer has it: it is built in, or in the journal, or in the config file. The later one
-// replaces the earlier one whole.
+// Named is a policy as one layer has it. The journal's replaces the built-in one whole, and the config file's both.
 type Named struct {
 	task.Policy
 	stored bool  // in the journal
@@ -65,11 +64,6 @@ func Builtin(name string) *Named {
 		return nil
 	}
 	return &Named{Policy: p}
-}
-
-// Stored is a policy of the journal.
-func Stored(s *state.StoredPolicy) *Named {
-	return &Named{Policy: s.Policy, stored: true, damage: s.Damage}
 }
 
 // Choice is what a command line and an environment ask for, and the policy that this begins with as far as it is known.
@@ -125,7 +119,7 @@ func (c *Choice) Ask(ctx context.Context, journal state.Policies) error {
 	case stored != nil && stored.Damage != nil:
 		return &Damaged{stored.Name, stored.Damage}
 	case stored != nil:
-		c.Base = Stored(stored)
+		c.Base = &Named{Policy: stored.Policy, stored: true}
 	case c.Base == nil:
 		all, _ := journal.Policies(ctx) // for the hint alone
 		for _, s := range all {
@@ -225,26 +219,16 @@ const maxPolicyName = 200
 
 // CheckName refuses a name that could not be typed, shown or be a part of a path.
 func CheckName(name string) error {
-	const hint = "\nhint: a name has letters, digits, spaces and signs but /, and 200 bytes at the most"
-	switch {
-	case name == "":
-		return errors.New("the policy's name is empty" + hint)
-	case len(name) > maxPolicyName:
-		return fmt.Errorf("the policy's name has %d bytes%s", len(name), hint)
-	case !utf8.ValidString(name):
-		return errors.New("the policy's name is no UTF-8" + hint)
-	case strings.Contains(name, "/"):
-		return errors.New("the policy's name has a / in it" + hint)
-	case strings.TrimSpace(name) != name:
-		return errors.New("the policy's name begins or ends with a space" + hint)
-	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return errors.New("the policy's name has a character that cannot be shown" + hint)
+	bad := func(r rune) bool { return r == '/' || !unicode.IsPrint(r) }
+	if name != "" && len(name) <= maxPolicyName && utf8.ValidString(name) && strings.TrimSpace(name) == name &&
+		!strings.ContainsFunc(name, bad) {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("invalid policy name %q"+
+		"\nhint: a name has letters, digits, spaces within and signs but /, and 1 to %d bytes", name, maxPolicyName)
 }
 
-// UnknownSpec is the error for a word that is no policy; what it is not as a curve tells more unless a policy's name is
-// near.
+// UnknownSpec is the error for a word that is no policy. It tells why it is no curve, unless a policy's name is near.
 func (c *Choice) UnknownSpec(notCurve error) error {
 	unknown := Unknown(c.Name, c.known)
 	if c.Name == "" {

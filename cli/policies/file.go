@@ -64,8 +64,7 @@ func Load(flag *flags.ConfigFlag, getenv func(string) string, warn func(error)) 
 
 // Read reads a config file. The mistakes are those of the whole file but for the values of the policies.
 func Read(path string) (*File, []*Mistake, error) {
-	// O_NONBLOCK: a pipe that no one writes to is refused below, like everything that is not a regular file; opening it
-	// does not wait.
+	// With O_NONBLOCK, opening a pipe does not wait for a writer: it is refused below, as it is no regular file.
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, nil, fmt.Errorf("read the config file %s: %w", path, ErrAbsent)
@@ -128,11 +127,8 @@ func (f *File) Check(mistakes []*Mistake) []*Mistake {
 	return all.sorted()
 }
 
-// root finds tables and keys that no policy has, in the whole file, so that no misspelt one passes in silence. It asks
-// only whether a table is a table; the other values are read when a policy is used.
-//
-// The file is decoded into maps, not into structs: go-toml finds a field of a struct without regard to upper and lower
-// case, and stops at the first value of a wrong type.
+// root finds unknown tables and keys in the whole file. The values of a policy are read when it is used. The file is
+// decoded into maps since, for a struct, go-toml ignores the case of keys and stops at the first value of a wrong type.
 func (r *reader) root(root map[string]any) {
 	for key, value := range root {
 		table, isTable := value.(map[string]any)

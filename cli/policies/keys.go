@@ -17,8 +17,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Key is one setting of a policy: --kill-after, RETRY_KILL_AFTER and kill-after = in the config file. All come from the
-// fields of policyFlags, so that none can be forgotten.
+// Key is a setting of a policy: the flag --kill-after, the variable RETRY_KILL_AFTER and kill-after in the config file.
 type Key struct {
 	Name          string
 	Help, Example string
@@ -39,19 +38,12 @@ const (
 	KeyNone       keyKind = ""                   // no key of the config file
 )
 
-// kindOf tells what a field's type takes.
-func kindOf(field reflect.Type) keyKind {
-	switch field {
-	case reflect.TypeFor[*flags.Count]():
-		return keyCount
-	case reflect.TypeFor[*string]():
-		return keySpec
-	case reflect.TypeFor[*flags.Duration]():
-		return keyDuration
-	case reflect.TypeFor[[]string]():
-		return keyConditions
-	}
-	return KeyNone
+// keyKinds are the kinds by the types of the flags.
+var keyKinds = map[reflect.Type]keyKind{
+	reflect.TypeFor[*flags.Count]():    keyCount,
+	reflect.TypeFor[*string]():         keySpec,
+	reflect.TypeFor[*flags.Duration](): keyDuration,
+	reflect.TypeFor[[]string]():        keyConditions,
 }
 
 // Elsewhere says of a flag that is no key of the config file what to write there.
@@ -72,7 +64,7 @@ var Keys = sync.OnceValue(func() (keys []Key) {
 	flags := reflect.TypeFor[flags.PolicyFlags]()
 	for i := range flags.NumField() {
 		f := flags.Field(i)
-		key := Key{Name: dashed(f.Name), Help: f.Tag.Get("help"), Example: f.Tag.Get("example"), Kind: kindOf(f.Type), field: i}
+		key := Key{Name: dashed(f.Name), Help: f.Tag.Get("help"), Example: f.Tag.Get("example"), Kind: keyKinds[f.Type], field: i}
 		if Elsewhere(key.Name) != "" {
 			key.Kind = KeyNone
 		}
@@ -184,8 +176,7 @@ func CheckFlags(f *flags.PolicyFlags) error {
 	return nil
 }
 
-// over returns the flags with what they leave out taken from others. Attempts and retries are one thing said in two
-// ways.
+// over returns the flags, with others for those that are not given. Attempts and retries set the same thing.
 func over(f, others *flags.PolicyFlags) *flags.PolicyFlags {
 	merged := *others
 	if f.Attempts != nil || f.Retries != nil {

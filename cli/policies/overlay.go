@@ -12,6 +12,7 @@ import (
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/internal/text"
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -116,8 +117,7 @@ func obeyOuterDeadline(p *task.Policy, text string, now time.Time) error {
 	return nil
 }
 
-// Until returns the time to a deadline as a budget, rounded up to milliseconds. The journal keeps no more of it, and a
-// resumed attempt has to find the deadline of the first.
+// Until returns the time to a deadline in whole milliseconds, which the journal keeps: a resume has the same deadline.
 func Until(deadline, now time.Time) time.Duration {
 	left := deadline.Sub(now)
 	if rest := left % time.Millisecond; rest > 0 {
@@ -237,7 +237,7 @@ func (k *Key) toml(p *task.Policy) string {
 }
 
 // Rows are all policies by name, the default first; each knows which it hides.
-func Rows(stored []Named, file *File) []render.PolicyRow {
+func Rows(stored []state.StoredPolicy, file *File) []render.PolicyRow {
 	rows := map[string]*render.PolicyRow{}
 	add := func(n Named) {
 		row := render.PolicyRow{Policy: n.Policy, Layer: n.layer(), Damage: n.damage}
@@ -252,8 +252,8 @@ func Rows(stored []Named, file *File) []render.PolicyRow {
 	for _, name := range BuiltinNames() {
 		add(*Builtin(name))
 	}
-	for _, n := range stored {
-		add(n)
+	for _, s := range stored {
+		add(Named{Policy: s.Policy, stored: true, damage: s.Damage})
 	}
 	for _, name := range file.Names() {
 		policy, mistakes := file.Policy(name)

@@ -101,8 +101,7 @@ func sharesGroup(g *flags.ProcessGroupFlags, stdin *os.File) bool {
 	return proc.OnTerminal(stdin) || proc.InForeground()
 }
 
-// random returns the source of the task's random numbers. With a seed they depend on it and on the attempt alone, so
-// that they are the same in a resumed run.
+// random returns the source of the task's random numbers. With a seed they are the same in a resumed run.
 func random(t *task.Task) func() float64 {
 	if t.Options.Seed == nil {
 		return rand.Float64
@@ -247,8 +246,7 @@ func (g *Journal) keepInput(t *task.Task) (*os.File, error) {
 	return g.Journal.KeepInput(t)
 }
 
-// temporary makes a file for data that is too large for memory: beside the journal, or in the system's directory for
-// temporary files.
+// temporary makes a file for data that is too large for memory: beside the journal, or in the system's directory.
 func (g *Journal) temporary() (*os.File, error) {
 	if !g.absent() && g.Journal.HasRoom() {
 		if file, err := spool.Temporary(g.Journal.Dir()); err == nil {

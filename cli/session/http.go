@@ -50,8 +50,7 @@ func (p *Host) newRequestRunner(t *task.Task, journal *Journal, lines render.Obs
 	return p.assemble(t, executor, commands, journal, lines, func() { executor.Close(); done() }), nil
 }
 
-// warnOfRequest warns of secrets that the journal would show, and of a retry-on that nobody typed for this request: it
-// may be sent again after it has taken effect.
+// warnOfRequest warns of secrets that the journal would show, and of a retry-on that nobody typed for this request.
 func (w *Wrapper) warnOfRequest(t *task.Task, journal *Journal, warn func(error)) {
 	if secrets := httpexec.LiteralSecrets(request.Of(t)); len(secrets) > 0 && !journal.absent() {
 		warn(fmt.Errorf("the journal keeps %s as typed here"+
@@ -66,9 +65,21 @@ func (w *Wrapper) warnOfRequest(t *task.Task, journal *Journal, warn func(error)
 		"\nhint: to mean it, type --retry-on or -p NAME; --idempotent says that it is safe", text.Escape(t.Target.Verb())))
 }
 
-// Source returns what the request's body is read from once and kept: stdin, or another pipe in its place, such as
-// <(COMMAND) of a shell. It is nil where all of the body can be read again.
-func (p *Host) Source(r *request.Request) (*os.File, error) {
+// ReadBody reads the part of the request's body that can be read only once; nil where there is none.
+func (p *Host) ReadBody(r *request.Request) (*spool.Spool, error) {
+	source, err := p.bodySource(r)
+	if source == nil || err != nil {
+		return nil, err
+	}
+	body := spool.New(spool.MemoryLimit, func() (*os.File, error) { return spool.Temporary("") })
+	if _, err := io.Copy(body, source); err != nil {
+		return nil, fmt.Errorf("read the request's body: %w", err)
+	}
+	return body, nil
+}
+
+// bodySource returns stdin, or another pipe such as <(COMMAND) of a shell; nil where all of the body can be read again.
+func (p *Host) bodySource(r *request.Request) (*os.File, error) {
 	var source *os.File
 	for {
 		err := request.Stamp(r)
@@ -87,17 +98,7 @@ func (p *Host) Source(r *request.Request) (*os.File, error) {
 	}
 }
 
-// ReadBody reads it to its end. A signal ends retry itself meanwhile: nothing was made yet.
-func ReadBody(source *os.File) (*spool.Spool, error) {
-	body := spool.New(spool.MemoryLimit, func() (*os.File, error) { return spool.Temporary("") })
-	if _, err := io.Copy(body, source); err != nil {
-		return nil, fmt.Errorf("read the request's body: %w", err)
-	}
-	return body, nil
-}
-
-// body returns what a task's request reads from stdin, a function that keeps it for a resume, and one to call when the
-// run is over.
+// body returns what a request reads from stdin, a function that keeps it for a resume, and one to call after the run.
 func (g *Journal) body(t *task.Task, o ExecOptions, resumed bool) (body *spool.Spool, keep func(*task.Task) error,
 	done func(), err error) {
 	switch {

@@ -67,8 +67,7 @@ func (g *Journal) Record(ctx context.Context, t *task.Task, a task.Attempt) erro
 	return g.write(ctx, t, func(ctx context.Context) error { return g.Journal.Record(ctx, t, a) })
 }
 
-// RecordAndClaim implements runner.Journal. Where it fails, the runner calls Record and Claim instead, so it waits only
-// shortly for other processes, and does not warn.
+// RecordAndClaim implements runner.Journal. It waits shortly and does not warn: where it fails, Record and Claim follow.
 func (g *Journal) RecordAndClaim(ctx context.Context, t *task.Task, a task.Attempt, now time.Time) error {
 	if g.absent() || t.Number == 0 {
 		return errors.New("there is no journal to write to")
@@ -118,15 +117,13 @@ func (g *Journal) CancelNested(ctx context.Context, t *task.Task) {
 	}
 }
 
-// patience is how long a run waits for other processes in all. Some calls wait only shortly, since the run can do
-// without them.
+// A run waits for other processes with patience in all, and shortly in a call that it can do without.
 const (
 	patience = 5 * time.Second
 	shortly  = 100 * time.Millisecond
 )
 
-// limited makes a call that waits for other processes only for what is left of the run's patience: the waits of many
-// attempts must not add up.
+// limited makes a call that waits for other processes no longer than what is left of the run's patience.
 func (g *Journal) limited(ctx context.Context, call func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, max(shortly, patience-time.Duration(g.waited.Load())))
 	defer cancel()

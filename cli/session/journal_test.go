@@ -142,10 +142,10 @@ func TestAnUnclaimedAttemptIsNotSent(t *testing.T) {
 		target task.Target
 		goesOn bool
 	}{
-		"command":         {nil, true},
-		"GET":             {&request.Request{Method: "GET", URL: "http://h"}, true},
-		"POST with a key": {&request.Request{Method: "POST", URL: "http://h", Keyed: true}, true},
-		"POST":            {&request.Request{Method: "POST", URL: "http://h"}, false},
+		"command":         {target: nil, goesOn: true},
+		"GET":             {target: &request.Request{Method: "GET", URL: "http://h"}, goesOn: true},
+		"POST with a key": {target: &request.Request{Method: "POST", URL: "http://h", Keyed: true}, goesOn: true},
+		"POST":            {target: &request.Request{Method: "POST", URL: "http://h"}, goesOn: false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			journal, err := sqlite.Open(t.Context(), dir)

@@ -158,8 +158,7 @@ func (w *Wrapper) succeeded(ctx context.Context, journal state.Store, t *task.Ta
 	return true, journal.Remember(ctx, success)
 }
 
-// refuseAmbiguous returns an error where the last request of the name may have taken effect: --once must not send it
-// twice.
+// refuseAmbiguous returns an error where the last request of the name may have taken effect: --once sends none twice.
 func (w *Wrapper) refuseAmbiguous(ctx context.Context, journal state.Store, t *task.Task) error {
 	if t.Target == nil || t.Target.Safe() {
 		return nil
@@ -227,8 +226,7 @@ func (e *runningError) Error() string {
 	return fmt.Sprintf("%s is running as process %d", text.Escape(e.name), e.pid)
 }
 
-// announce says that an interrupted task is continued in place of a new one, and warns where the new one has another
-// policy or other options: a task keeps its own.
+// announce says that an interrupted task is continued, and warns where its policy or options are not as asked for.
 func announce(interrupted, asked *task.Task, lines render.Observer) {
 	why := "interrupted"
 	switch {

@@ -122,8 +122,7 @@ func recoveryHint(aside string) string {
 		render.Command([]string{"--state", aside}), render.Command([]string{filepath.Join(aside, "journal.db")}))
 }
 
-// JournalAbsent says that no journal is where one is looked for, which most commands take for one without tasks. It is
-// nil where a journal is, or where something keeps us from looking.
+// JournalAbsent returns an error where there is no journal yet; nil where there is one, or where that cannot be told.
 func JournalAbsent(p *Host, stateDir string) error {
 	place, err := lock.Locate(stateDir, p.Getenv)
 	if err != nil || sqlite.Exists(place.Dir) {

@@ -29,8 +29,7 @@ func (p *Host) Getenv(name string) string {
 	return value
 }
 
-// stderrWriter writes retry's own lines. Where nobody reads them it waits, as any program would; but once a signal has
-// asked to stop, nothing may wait, so they are dropped then.
+// stderrWriter waits where nobody reads stderr, as any program would, until a signal asks to stop: then it drops lines.
 type stderrWriter struct {
 	*os.File
 	stopping <-chan struct{} // closed by the first signal that asked to stop
@@ -55,8 +54,7 @@ func (p *Host) Stopping() context.Context {
 	return p.stopped
 }
 
-// Listen begins to receive signals. One channel receives them all: a signal ends Stopping and reaches the caller, or
-// neither.
+// Listen begins to receive signals. Each one that asks to stop ends Stopping, and is also sent to the caller.
 func (p *Host) Listen() <-chan os.Signal {
 	p.Stopping()
 	heard, signals := make(chan os.Signal, SignalBuffer), make(chan os.Signal, SignalBuffer)
@@ -111,9 +109,8 @@ func Notify(signals chan<- os.Signal) {
 	}
 }
 
-// SettleSignals keeps signals ignored that were ignored when retry started, as under nohup, so that the command inherits
-// that. SIGPIPE is caught otherwise: a write to a closed stdout then fails instead of killing retry, and the command has
-// the default action again after exec.
+// SettleSignals keeps ignored signals ignored, as under nohup, for the command too. Otherwise it catches SIGPIPE: a write
+// to a closed stdout fails instead of killing retry, and the command has the default action again after exec.
 func SettleSignals() {
 	for _, sig := range inheritable {
 		if proc.InheritedIgnored(sig) {

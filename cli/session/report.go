@@ -25,8 +25,7 @@ type reporter struct {
 	attempts []task.Attempt // where no journal remembers them
 }
 
-// Reported returns an observer that also writes the report, where one is asked for. A path that cannot be written is an
-// error before anything runs.
+// Reported returns an observer that also writes the report, if there is a path. One that cannot be written is an error.
 func Reported(o render.Observer, p *Host, path string, journal *Journal) (render.Observer, error) {
 	if path == "" {
 		return o, nil

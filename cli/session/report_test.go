@@ -89,11 +89,14 @@ func TestReportHasAllAttempts(t *testing.T) {
 		journal func(*testing.T) *Journal
 		broken  int
 	}{
-		"with a journal":                         {func(t *testing.T) *Journal { return testJournal(t, func(err error) { t.Error(err) }) }, 0},
-		"without one":                            {func(*testing.T) *Journal { return &Journal{} }, 0},
-		"with one that never worked":             {func(t *testing.T) *Journal { return testJournal(t, func(error) {}) }, 1},
-		"with one that broke in the middle":      {func(t *testing.T) *Journal { return testJournal(t, func(error) {}) }, 2},
-		"with one that broke in the last moment": {func(t *testing.T) *Journal { return testJournal(t, func(error) {}) }, 3},
+		"with a journal": {
+			journal: func(t *testing.T) *Journal { return testJournal(t, func(err error) { t.Error(err) }) },
+			broken:  0,
+		},
+		"without one":                            {journal: func(*testing.T) *Journal { return &Journal{} }, broken: 0},
+		"with one that never worked":             {journal: func(t *testing.T) *Journal { return testJournal(t, func(error) {}) }, broken: 1},
+		"with one that broke in the middle":      {journal: func(t *testing.T) *Journal { return testJournal(t, func(error) {}) }, broken: 2},
+		"with one that broke in the last moment": {journal: func(t *testing.T) *Journal { return testJournal(t, func(error) {}) }, broken: 3},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

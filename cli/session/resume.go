@@ -39,9 +39,9 @@ func (p *Host) Resume(ctx context.Context, t *task.Task, journal *Journal, lines
 	return run.Resume(ctx, t)
 }
 
-// NewResumer puts together the runner of an interrupted task, in the task's directory and with the environment that was
-// kept for it.
-func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer, how ResumeOptions) (*taskRunner, error) {
+// NewResumer puts together the runner of an interrupted task, in its directory and with its kept environment.
+func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
+	how ResumeOptions) (*taskRunner, error) {
 	if t.Kind == task.KindCommand { // a request has absolute paths
 		if err := directoryThere(t); err != nil {
 			return nil, err
@@ -80,8 +80,7 @@ func directoryThere(t *task.Task) error {
 		"\nhint: make it again, or retry cancel %[1]s", render.ShortID(t.ID), t.Directory)
 }
 
-// Adopt adopts a task together with its name: no other run may use the name while a process of this one runs, even
-// after it was cancelled.
+// Adopt adopts a task together with its name, which no other run may use until this process has ended.
 func Adopt(ctx context.Context, journal state.Store, t *task.Task) (*task.Task, error) {
 	adopted, err := adopt(ctx, journal, t)
 	if err != nil {

@@ -52,8 +52,7 @@ type Work interface {
 	ExecOptions() ExecOptions
 }
 
-// Wrap runs the work until it succeeds or its policy says stop, and returns the exit status. With --dry-run it prints
-// the schedule.
+// Wrap runs the work until it succeeds or its policy says stop, and returns the exit status.
 func (w *Wrapper) Wrap(p *Host, work Work, asJSON bool) (int, error) {
 	created, lines := time.Now(), NewObserver(p, &w.OutputFlags)
 	var err error
@@ -139,8 +138,7 @@ func phaseOf(id string) float64 {
 	return float64(h.Sum64()>>11) / (1 << 53)
 }
 
-// optionsFor returns the task's options, which capture the output that its conditions look at. The reply to a request is
-// captured in any case.
+// optionsFor returns the task's options. A command's output is captured as far as its conditions look at it.
 func (w *Wrapper) optionsFor(t *task.Task) task.Options {
 	options := w.options
 	if looks := t.Policy.Captures(); looks != task.CaptureNone && t.Kind == task.KindCommand {
@@ -149,8 +147,7 @@ func (w *Wrapper) optionsFor(t *task.Task) task.Options {
 	return options
 }
 
-// runNamed runs the task, or an interrupted one of its name in its place. It returns the task that it ran; nil where
-// there was nothing to do.
+// runNamed runs the task, or an interrupted one of its name, and returns that; nil where there was nothing to do.
 func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *task.Task,
 	lines render.Observer) (runner.Result, *task.Task, error) {
 	for {

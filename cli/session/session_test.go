@@ -45,7 +45,7 @@ func TestRetentionOf(t *testing.T) {
 		variable string
 		want     time.Duration
 	}{
-		{nil, "", 30 * 24 * time.Hour}, {nil, "2d", 48 * time.Hour}, {nil, "0", 0}, {&hour, "2d", time.Hour}, {&forever, "2d", 0}, {&hour, "nonsense", time.Hour},
+		{flag: nil, variable: "", want: 30 * 24 * time.Hour}, {flag: nil, variable: "2d", want: 48 * time.Hour}, {flag: nil, variable: "0", want: 0}, {flag: &hour, variable: "2d", want: time.Hour}, {flag: &forever, variable: "2d", want: 0}, {flag: &hour, variable: "nonsense", want: time.Hour},
 	}
 	for _, tt := range tests {
 		getenv := func(string) string { return tt.variable }
@@ -115,15 +115,19 @@ func TestTidy(t *testing.T) {
 		change func(*Journal, *task.Task)
 		left   int
 	}{
-		"after many attempts":             {time.Minute, nil, 0},
-		"kept long enough":                {2 * time.Hour, nil, 3},
-		"kept for ever":                   {0, nil, 3},
-		"kept for less than it ran":       {time.Nanosecond, nil, 0},
-		"after a few attempts":            {time.Minute, func(_ *Journal, t *task.Task) { t.AttemptCount = tidyAttempts }, 3},
-		"every sixteenth":                 {time.Minute, func(_ *Journal, t *task.Task) { t.AttemptCount, t.Number = 1, 2*tidyEvery }, 0},
-		"while it is to be resumed":       {time.Minute, func(_ *Journal, t *task.Task) { t.Status = task.Pending }, 3},
-		"a task the journal never had":    {time.Minute, func(_ *Journal, t *task.Task) { t.Number = 0 }, 3},
-		"a journal that failed meanwhile": {time.Minute, func(g *Journal, _ *task.Task) { g.broken.Store(true) }, 3},
+		"after many attempts":       {kept: time.Minute, change: nil, left: 0},
+		"kept long enough":          {kept: 2 * time.Hour, change: nil, left: 3},
+		"kept for ever":             {kept: 0, change: nil, left: 3},
+		"kept for less than it ran": {kept: time.Nanosecond, change: nil, left: 0},
+		"after a few attempts":      {kept: time.Minute, change: func(_ *Journal, t *task.Task) { t.AttemptCount = tidyAttempts }, left: 3},
+		"every sixteenth": {
+			kept:   time.Minute,
+			change: func(_ *Journal, t *task.Task) { t.AttemptCount, t.Number = 1, 2*tidyEvery },
+			left:   0,
+		},
+		"while it is to be resumed":       {kept: time.Minute, change: func(_ *Journal, t *task.Task) { t.Status = task.Pending }, left: 3},
+		"a task the journal never had":    {kept: time.Minute, change: func(_ *Journal, t *task.Task) { t.Number = 0 }, left: 3},
+		"a journal that failed meanwhile": {kept: time.Minute, change: func(g *Journal, _ *task.Task) { g.broken.Store(true) }, left: 3},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -90,10 +90,10 @@ func TestStdinIsAsTheOptionsSay(t *testing.T) {
 		mode task.StdinMode
 		is   func(stdio.Stdin) bool
 	}{
-		{"", func(s stdio.Stdin) bool { _, ok := s.(*stdio.InheritedStdin); return ok }},
-		{task.StdinAuto, func(s stdio.Stdin) bool { _, ok := s.(*stdio.InheritedStdin); return ok }},
-		{task.StdinNull, func(s stdio.Stdin) bool { _, ok := s.(stdio.NullStdin); return ok }},
-		{task.StdinReplay, func(s stdio.Stdin) bool { _, ok := s.(*stdio.ReplayedStdin); return ok }},
+		{mode: "", is: func(s stdio.Stdin) bool { _, ok := s.(*stdio.InheritedStdin); return ok }},
+		{mode: task.StdinAuto, is: func(s stdio.Stdin) bool { _, ok := s.(*stdio.InheritedStdin); return ok }},
+		{mode: task.StdinNull, is: func(s stdio.Stdin) bool { _, ok := s.(stdio.NullStdin); return ok }},
+		{mode: task.StdinReplay, is: func(s stdio.Stdin) bool { _, ok := s.(*stdio.ReplayedStdin); return ok }},
 	}
 	for _, tt := range tests {
 		tk := newTask("cat")
@@ -254,12 +254,24 @@ func TestInputFile(t *testing.T) {
 		before func(*testing.T, *Journal, *task.Task)
 		whole  bool // a resume finds it
 	}{
-		{"with the task", func(*testing.T, *Journal, *task.Task) {}, true},
-		{"the journal is broken", func(_ *testing.T, g *Journal, _ *task.Task) { g.broken.Store(true) }, false},
-		{"the task never reached the journal", func(_ *testing.T, _ *Journal, tk *task.Task) { tk.Number = 0 }, false},
-		{"no directory can be made", func(t *testing.T, g *Journal, _ *task.Task) {
-			testkit.Write(t, filepath.Join(g.Journal.Dir(), "stdin"), "")
-		}, false},
+		{name: "with the task", before: func(*testing.T, *Journal, *task.Task) {}, whole: true},
+		{
+			name:   "the journal is broken",
+			before: func(_ *testing.T, g *Journal, _ *task.Task) { g.broken.Store(true) },
+			whole:  false,
+		},
+		{
+			name:   "the task never reached the journal",
+			before: func(_ *testing.T, _ *Journal, tk *task.Task) { tk.Number = 0 },
+			whole:  false,
+		},
+		{
+			name: "no directory can be made",
+			before: func(t *testing.T, g *Journal, _ *task.Task) {
+				testkit.Write(t, filepath.Join(g.Journal.Dir(), "stdin"), "")
+			},
+			whole: false,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
