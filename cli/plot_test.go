@@ -55,7 +55,7 @@ type figure struct{ want, within float64 }
 func (f figure) check(t *testing.T, name string, got float64) {
 	t.Helper()
 	if math.Abs(got-f.want) > f.within {
-		t.Errorf("%s is %.4g, want %.4g ± %.2g", name, got, f.want, f.within)
+		t.Errorf("%s: got %.4g, want %.4g ± %.2g", name, got, f.want, f.within)
 	}
 }
 
@@ -168,7 +168,7 @@ func TestPictureFiles(t *testing.T) {
 	files, err := f.files(&Process{Host: session.Host{Stdout: os.Stdout}})
 	testkit.Must(t, err)
 	if testkit.Contents(t, f.SVG) != "old" {
-		t.Error("a file was touched before there was anything to write")
+		t.Error("got a changed file before there was anything to write, want the old one")
 	}
 	studies, options := pictured(t)
 	testkit.Must(t, writePictures(files, studies, options))
@@ -188,7 +188,7 @@ func TestPictureFiles(t *testing.T) {
 		}
 	}
 	if got := testkit.Names(t, dir); len(got) != 3 {
-		t.Errorf("there are %v", got)
+		t.Errorf("got the files %v, want 3", got)
 	}
 }
 
@@ -212,7 +212,7 @@ func TestPNGOnATerminal(t *testing.T) {
 	}
 	defer func() { _, _ = other.Close(), terminal.Close() }()
 	if _, err := (&pictureFlags{PNG: "-"}).files(&Process{Host: session.Host{Stdout: terminal}}); err == nil || !strings.Contains(err.Error(), "a terminal cannot show") {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want an error that names the terminal", err)
 	}
 	if _, err := (&pictureFlags{SVG: "-"}).files(&Process{Host: session.Host{Stdout: terminal}}); err != nil {
 		t.Errorf("SVG: got %v, want no error: it is text", err)
@@ -236,6 +236,6 @@ func TestPictureFilesRefused(t *testing.T) {
 		t.Errorf("without a flag: got %v, %v, want no files", files, err)
 	}
 	if got := testkit.Names(t, dir); got != nil {
-		t.Errorf("there are %v", got)
+		t.Errorf("got the files %v, want none", got)
 	}
 }

@@ -25,7 +25,7 @@ func TestPruneRetention(t *testing.T) {
 	for name, tt := range tests {
 		got, err := tt.command.retention(func(string) string { return "" }, now)
 		if err != nil || !got.Before.Equal(tt.want) || got.Rows != pruneRows || len(got.Statuses) > 0 {
-			t.Errorf("%s: %+v, %v", name, got, err)
+			t.Errorf("%s: got %+v, %v, want tasks before %v", name, got, err, tt.want)
 		}
 	}
 }
@@ -46,6 +46,6 @@ func TestWriteTextfile(t *testing.T) {
 		t.Errorf("got %q with mode %v, want the new text in a new file, with mode 0644", testkit.Contents(t, path), after.Mode())
 	}
 	if got := testkit.Names(t, dir); !slices.Equal(got, []string{"link.prom", "retry.prom"}) {
-		t.Errorf("there are %q", got)
+		t.Errorf("got the files %q, want the link and its target alone", got)
 	}
 }

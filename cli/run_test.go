@@ -229,10 +229,10 @@ func TestPolicyKeysAreTheFlags(t *testing.T) {
 	for _, k := range policies.Keys() {
 		known[k.Name] = true
 		if k.Kind != policies.KeyNone && (k.Help == "" || k.Example == "") {
-			t.Errorf("%s has no help or no example: %+v", k.Name, k)
+			t.Errorf("%s: got %+v, want a help text and an example", k.Name, k)
 		}
 		if policies.Elsewhere(k.Name) == "" && k.Kind == policies.KeyNone {
-			t.Errorf("%s is a key that nobody can read", k.Name)
+			t.Errorf("%s: got no kind of value, want one, or a text of Elsewhere", k.Name)
 		}
 	}
 	for name, flag := range newTestParser(t, "run", &runCommand{}).known {

@@ -54,7 +54,7 @@ func TestFilterPasses(t *testing.T) {
 	for _, tt := range tests {
 		flags := filterFlags{Status: tt.wanted}
 		if got := flags.passes(tt.view); got != tt.want {
-			t.Errorf("%s: %v", tt.name, got)
+			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
 		}
 		stored := flags.stored(7)
 		if asks := len(tt.wanted) == 0 || len(stored.Statuses) > 0; !asks || (stored.Limit == 0) != (len(tt.wanted) > 0 && tt.wanted[0] == interrupted) {

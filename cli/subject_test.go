@@ -111,6 +111,6 @@ func TestSubjectsRefused(t *testing.T) {
 	}
 	_, err := subjectsOf(t, "", &subjectFlags{Specs: []string{"zizq"}, PolicyFlags: flags.PolicyFlags{Jitter: &full}})
 	if err == nil || !strings.Contains(err.Error(), "--jitter and a SPEC exclude each other\nhint: ") {
-		t.Error(err)
+		t.Errorf("got %v, want that the flag and a SPEC exclude each other", err)
 	}
 }

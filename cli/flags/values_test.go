@@ -21,12 +21,12 @@ func TestParseMoment(t *testing.T) {
 	for _, tt := range tests {
 		got, err := parseMoment(tt.text, now)
 		if err != nil || !got.Equal(tt.want) {
-			t.Errorf("%s: %v, %v; want %v", tt.text, got, err, tt.want)
+			t.Errorf("%s: got %v, %v, want %v", tt.text, got, err, tt.want)
 		}
 	}
 	for _, text := range []string{"", "24:00", "noon", "2026-03-04", "12"} {
 		if got, err := parseMoment(text, now); err == nil {
-			t.Errorf("%q was accepted as %v", text, got)
+			t.Errorf("%q: got %v, want an error", text, got)
 		}
 	}
 }
@@ -54,7 +54,7 @@ func TestSince(t *testing.T) {
 	}
 	for _, tt := range tests {
 		if got, err := parseSince(tt.text, now); err != nil || !got.Equal(tt.want) {
-			t.Errorf("%s: %v, %v, want %v", tt.text, got, err, tt.want)
+			t.Errorf("%s: got %v, %v, want %v", tt.text, got, err, tt.want)
 		}
 	}
 }
@@ -63,7 +63,7 @@ func TestSinceRefuses(t *testing.T) {
 	for _, text := range []string{"", "yesterday", "-2h", "25:00", "12:60", "2026-13-01", "2026-02-30", "12:00:00", "2h ago", "\x1b[2J"} {
 		got, err := parseSince(text, time.Now())
 		if err == nil || strings.Count(err.Error(), "\nhint: ") != 1 {
-			t.Errorf("%q: %v, %v", text, got, err)
+			t.Errorf("%q: got %v, %v, want an error with one hint", text, got, err)
 		}
 	}
 }
@@ -76,10 +76,10 @@ func FuzzSince(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		got, err := parseSince(text, now)
 		if (err == nil) == got.IsZero() && text != "0001-01-01" && !strings.HasPrefix(text, "0001-01-01T") {
-			t.Errorf("%q: %v, %v", text, got, err)
+			t.Errorf("%q: got %v, %v, want a time or an error", text, got, err)
 		}
 		if err != nil && !strings.Contains(err.Error(), "\nhint: ") {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("%q: got %v, want a hint", text, err)
 		}
 	})
 }
@@ -104,7 +104,7 @@ func TestSizeRefuses(t *testing.T) {
 		err := got.UnmarshalText([]byte(text))
 		if err == nil || !strings.HasPrefix(err.Error(), "invalid size ") || !strings.Contains(err.Error(), ""+
 			"\nhint: write it like 512M, 2GiB, or a number of bytes") || got != 42 {
-			t.Errorf("%q: got %d, %v", text, got, err)
+			t.Errorf("%q: got %d, %v, want 42 and an error with a hint", text, got, err)
 			continue
 		}
 		if strings.ContainsAny(err.Error(), "\x00\x1b") {
@@ -116,7 +116,7 @@ func TestSizeRefuses(t *testing.T) {
 func TestSizeIsShownAsItIsWritten(t *testing.T) {
 	for n, want := range map[Size]string{0: "0B", 512: "512B", 1 << 10: "1KiB", 3 << 29: "1.5GiB", 2 << 30: "2GiB"} {
 		if got := n.String(); got != want {
-			t.Errorf("%d: %s, want %s", n, got, want)
+			t.Errorf("%d: got %s, want %s", n, got, want)
 		}
 	}
 }

@@ -18,7 +18,7 @@ func TestReadFindsNothing(t *testing.T) {
 	testkit.Write(t, filepath.Join(dir, "file"), "")
 	for _, path := range []string{filepath.Join(dir, "none"), filepath.Join(dir, "none", "none"), filepath.Join(dir, "file", "below")} {
 		if _, _, err := Read(path); !errors.Is(err, ErrAbsent) || !strings.Contains(err.Error(), path) {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf("%s: got %v, want ErrAbsent with the path", path, err)
 		}
 	}
 }
@@ -41,7 +41,7 @@ func TestReadRefuses(t *testing.T) {
 		}
 		_, _, err := Read(path)
 		if err == nil || errors.Is(err, ErrAbsent) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "\nhint: ") {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf("%s: got %v, want %q and a hint", path, err, want)
 		}
 	}
 }
@@ -49,7 +49,7 @@ func TestReadRefuses(t *testing.T) {
 func TestReadTakesNull(t *testing.T) {
 	file, mistakes, err := Read(os.DevNull)
 	if err != nil || mistakes != nil || file.Names() != nil {
-		t.Errorf("got %v, %v, %v", file, mistakes, err)
+		t.Errorf("got %v, %v, %v, want a file without policies", file, mistakes, err)
 	}
 }
 
@@ -58,6 +58,6 @@ func TestReadAFile(t *testing.T) {
 	testkit.Write(t, path, "#"+strings.Repeat("x", maxFileSize-13)+"\n[policy.a]\n")
 	file, mistakes, err := Read(path)
 	if err != nil || mistakes != nil || file.Place("policy", "a") != path+":2" {
-		t.Errorf("got %v, %v, %v", file, mistakes, err)
+		t.Errorf("got %v, %v, %v, want the policy at line 2", file, mistakes, err)
 	}
 }

@@ -125,7 +125,7 @@ func TestTheSchemaAgrees(t *testing.T) {
 	for _, tt := range tests {
 		theirs, ours := validate(t, schema, tt.text), checked(tt.text)
 		if (theirs == nil) != tt.good || (ours == nil) != tt.good {
-			t.Errorf("%s\nthe schema says %v\nretry says %v", tt.text, theirs, ours)
+			t.Errorf("%s\ngot %v by the schema\nand %v by retry\nwant no errors: %v", tt.text, theirs, ours, tt.good)
 		}
 	}
 }

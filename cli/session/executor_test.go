@@ -31,16 +31,16 @@ func seeded(n uint64) *task.Task {
 	return &task.Task{Options: task.Options{Seed: new(n)}}
 }
 
-// A run that is resumed, after whichever attempt, throws the dice as if it had never been away.
+// A resumed run draws the same numbers for an attempt as one that was never interrupted.
 func TestSeededNumbersAreThoseOfTheAttempt(t *testing.T) {
 	whole := seeded(7)
-	throw := random(whole)
+	draw := random(whole)
 	var all [][]float64
 	for attempt := 1; attempt <= 5; attempt++ {
-		numbers := drawn(throw, whole, attempt)
+		numbers := drawn(draw, whole, attempt)
 		for i, earlier := range all {
 			if slices.Equal(numbers, earlier) {
-				t.Errorf("attempts %d and %d throw the same: %v", i+1, attempt, numbers)
+				t.Errorf("attempts %d and %d: got %v twice, want other numbers", i+1, attempt, numbers)
 			}
 		}
 		all = append(all, numbers)
@@ -50,13 +50,13 @@ func TestSeededNumbersAreThoseOfTheAttempt(t *testing.T) {
 		again := random(resumed)
 		for attempt := from; attempt <= 5; attempt++ {
 			if got := drawn(again, resumed, attempt); !slices.Equal(got, all[attempt-1]) {
-				t.Errorf("resumed at %d: attempt %d throws %v, not %v", from, attempt, got, all[attempt-1])
+				t.Errorf("resumed at %d, attempt %d: got %v, want %v", from, attempt, got, all[attempt-1])
 			}
 		}
 	}
 	other := seeded(8)
 	if got := drawn(random(other), other, 1); slices.Equal(got, all[0]) {
-		t.Errorf("another seed throws the same: %v", got)
+		t.Errorf("another seed: got %v again, want other numbers", got)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestSeededNumbersNeverChange(t *testing.T) {
 func TestUnseededNumbersDiffer(t *testing.T) {
 	first, second := &task.Task{}, &task.Task{}
 	if slices.Equal(drawn(random(first), first, 1), drawn(random(second), second, 1)) {
-		t.Error("two tasks throw the same")
+		t.Error("got the same numbers for two tasks, want others")
 	}
 }
 
@@ -88,16 +88,16 @@ func delays(t *testing.T, jitter string, seed *uint64, resume int) (all []time.D
 		t.Fatal(err)
 	}
 	tk.Policy.Attempts = 0
-	throw := random(tk)
+	draw := random(tk)
 	tk.History.Phase = tk.Options.Phase(0.3)
 	for attempt := 1; attempt <= 6; attempt++ {
 		if attempt == resume {
-			throw = random(tk)
+			draw = random(tk)
 			tk.History.Phase = tk.Options.Phase(0.7) // of a journal on another machine
 		}
 		tk.AttemptCount = attempt
 		o := task.Outcome{Exit: 1}
-		d := task.Decide(&tk.Policy, tk.History, o, time.Time{}, throw)
+		d := task.Decide(&tk.Policy, tk.History, o, time.Time{}, draw)
 		tk.ApplyDecision(task.Attempt{Number: attempt, Outcome: o, Decision: d}, time.Time{})
 		all = append(all, d.Delay)
 	}
@@ -110,11 +110,11 @@ func TestSeededDelaysAreTheSameAfterAResume(t *testing.T) {
 		want := delays(t, jitter, new(uint64(7)), 0)
 		for resume := 2; resume <= 6; resume++ {
 			if got := delays(t, jitter, new(uint64(7)), resume); !slices.Equal(got, want) {
-				t.Errorf("%s, resumed at %d: %v, not %v", jitter, resume, got, want)
+				t.Errorf("%s, resumed at %d: got %v, want %v", jitter, resume, got, want)
 			}
 		}
 		if got := delays(t, jitter, new(uint64(8)), 0); slices.Equal(got, want) {
-			t.Errorf("%s: another seed gives the same delays %v", jitter, got)
+			t.Errorf("%s, another seed: got the delays %v again, want others", jitter, got)
 		}
 	}
 }
@@ -126,12 +126,12 @@ func TestSharedGroup(t *testing.T) {
 	}
 	defer func() { _ = null.Close() }()
 	if !sharesGroup(&flags.ProcessGroupFlags{Foreground: true}, null) || sharesGroup(&flags.ProcessGroupFlags{Group: true}, null) {
-		t.Error("the flags do not decide")
+		t.Error("got another group than the flags say")
 	}
 }
 
-// What an attempt that cannot be held any more means for the user is said, with the way out where there is one.
-func TestWhatIsHeldNoMoreIsAWarning(t *testing.T) {
+// An attempt whose output cannot be held any more is a warning, with a hint where there is something to do.
+func TestOutputThatCannotBeHeldIsAWarning(t *testing.T) {
 	o, tk := newRecorder(), newTask("true")
 	tk.AttemptCount = 3
 	run, err := testHost().newTaskRunner(tk, &Journal{}, o, ExecOptions{}, false)
@@ -168,8 +168,8 @@ func (r *recorder) Warn(err error) {
 	r.warnings = append(r.warnings, err.Error())
 }
 
-// Each option of a task reaches what carries it out.
-func TestCarryHandsTheOptionsOn(t *testing.T) {
+// Each option of a task reaches the part that uses it.
+func TestTaskRunnerHasTheOptions(t *testing.T) {
 	tk := newTask("true")
 	tk.Options = task.Options{Stdin: task.StdinNull, Output: task.OutputFinal, OutputLimit: 5, Capture: task.CaptureBoth, Seed: new(uint64(1))}
 	p := testHost("A=B")
@@ -179,14 +179,16 @@ func TestCarryHandsTheOptionsOn(t *testing.T) {
 	}
 	defer c.Close()
 	e := c.commands
-	if _, null := e.Stdin.(stdio.NullStdin); !null || e.Output.Mode != task.OutputFinal || e.Output.Limit != 5 || e.Output.Capture != task.CaptureBoth {
-		t.Errorf("%+v", e)
+	if _, null := e.Stdin.(stdio.NullStdin); !null || e.Output.Mode != task.OutputFinal || e.Output.Limit != 5 ||
+		e.Output.Capture != task.CaptureBoth {
+		t.Errorf("got %+v, want the streams of the options %+v", e, tk.Options)
 	}
-	if e.Output.Stdout != p.Stdout || e.Output.Stderr != p.Stderr || !slices.Equal(e.Env, []string{"A=B"}) || e.SharedGroup || e.Output.Temporary == nil || e.Output.LimitExceeded == nil || e.Output.HoldFailed == nil {
-		t.Errorf("%+v", e)
+	if e.Output.Stdout != p.Stdout || e.Output.Stderr != p.Stderr || !slices.Equal(e.Env, []string{"A=B"}) ||
+		e.SharedGroup || e.Output.Temporary == nil || e.Output.LimitExceeded == nil || e.Output.HoldFailed == nil {
+		t.Errorf("got %+v, want what the process has", e)
 	}
 	if c.Hooks == nil || c.Random() != random(tk)() || c.Runner.Executor != runner.Executor(e) {
-		t.Errorf("%+v", c.Runner)
+		t.Errorf("got %+v, want hooks, the seed's numbers and the executor", c.Runner)
 	}
 }
 
@@ -211,8 +213,8 @@ func testJournal(t *testing.T, warn func(error)) *Journal {
 	return g
 }
 
-// A task whose stdin is lost is not carried on: half of it would be wrong.
-func TestCarryRefusesALostStdin(t *testing.T) {
+// A task whose stdin is lost is not resumed: an attempt would read another stdin.
+func TestResumeRefusesALostStdin(t *testing.T) {
 	g := testJournal(t, func(err error) { t.Error(err) })
 	tk := newTask("cat")
 	tk.Options.Stdin, tk.Directory = task.StdinReplay, t.TempDir()

@@ -32,7 +32,7 @@ func TestGuardedJournalWritesTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := g.failed(errors.New("database is locked"), nil, false); err != nil || len(warnings) != 1 {
-		t.Fatalf("%v, warnings %q", err, warnings)
+		t.Fatalf("got %v, warnings %q, want one warning", err, warnings)
 	}
 	tk.AttemptCount, tk.Status = 1, task.InFlight
 	a := task.Attempt{Number: 1, StartedAt: time.Now(), Decision: task.Decision{Verdict: task.VerdictSucceeded}}
@@ -42,10 +42,10 @@ func TestGuardedJournalWritesTheEnd(t *testing.T) {
 	}
 	found, err := journal.Find(t.Context(), "id")
 	if err != nil || found.Status != task.Succeeded {
-		t.Errorf("%+v, %v", found, err)
+		t.Errorf("got %+v, %v, want a task that has succeeded", found, err)
 	}
 	if len(warnings) != 1 || !strings.HasPrefix(warnings[0], "going on without a journal") {
-		t.Errorf("warnings %q", warnings)
+		t.Errorf("got the warnings %q, want one of going on without a journal", warnings)
 	}
 }
 
@@ -65,19 +65,19 @@ func TestGuardedJournalChainsSoonOrNot(t *testing.T) {
 		tk.ApplyDecision(a, time.Now())
 		unlock := locked(t, dir)
 		if err := g.RecordAndClaim(t.Context(), tk, a, time.Now()); !errors.Is(err, state.ErrLocked) || time.Since(a.StartedAt) > 2*shortly {
-			t.Errorf("under a lock: %v after %v", err, time.Since(a.StartedAt))
+			t.Errorf("under a lock: got %v after %v, want ErrLocked shortly", err, time.Since(a.StartedAt))
 		}
 		unlock()
 		stopping, stop := context.WithCancelCause(t.Context())
 		g.Stopping = stopping
 		stop(task.ErrStopped)
 		if err := g.RecordAndClaim(t.Context(), tk, a, time.Now()); !errors.Is(err, task.ErrStopped) {
-			t.Errorf("after a signal: %v", err)
+			t.Errorf("after a signal: got %v, want ErrStopped", err)
 		}
 		g.Stopping = nil
 		testkit.Must(t, g.RecordAndClaim(t.Context(), tk, a, time.Now()))
 		if found, err := journal.Find(t.Context(), tk.ID); err != nil || found.Status != task.InFlight || found.AttemptCount != 2 {
-			t.Errorf("%+v, %v", found, err)
+			t.Errorf("got %+v, %v, want the second attempt in flight", found, err)
 		}
 	})
 }
@@ -86,7 +86,7 @@ func TestGuardedJournalChainsSoonOrNot(t *testing.T) {
 func TestGuardedJournalWithoutOne(t *testing.T) {
 	g := &Journal{}
 	if err := g.RecordAndClaim(t.Context(), newTask("false"), task.Attempt{}, time.Now()); err == nil {
-		t.Error("it was claimed")
+		t.Error("got no error, want one")
 	}
 }
 
@@ -122,14 +122,14 @@ func TestAStopEndsTheWaitForTheJournal(t *testing.T) {
 	go func() { claimed <- g.Claim(t.Context(), tk, time.Now()) }()
 	stop(task.ErrStopped)
 	if err := <-claimed; !errors.Is(err, task.ErrStopped) || tk.Number != 0 {
-		t.Errorf("got %v, number %d", err, tk.Number)
+		t.Errorf("got %v, number %d, want ErrStopped and no number", err, tk.Number)
 	}
 	if err := lock.Rollback(); err != nil {
 		t.Fatal(err)
 	}
 	g.Stopping = nil
 	if err := g.Claim(t.Context(), tk, time.Now()); err != nil || tk.Number != 1 {
-		t.Errorf("afterwards: %v, number %d", err, tk.Number)
+		t.Errorf("afterwards: got %v, number %d, want number 1", err, tk.Number)
 	}
 }
 
@@ -168,10 +168,10 @@ func TestAnUnclaimedAttemptIsNotSent(t *testing.T) {
 			testkit.Must(t, err)
 			err = g.Claim(t.Context(), tk, time.Now())
 			if (err == nil) != tt.goesOn || (warnings == 1) != tt.goesOn {
-				t.Errorf("%s: %v, %d warnings", name, err, warnings)
+				t.Errorf("%s: got %v, %d warnings, want that it goes on: %v", name, err, warnings, tt.goesOn)
 			}
 			if !tt.goesOn && (!errors.Is(err, state.ErrLocked) || !strings.Contains(err.Error(), "POST is not sent again")) {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%s: got %v, want that the POST is not sent again", name, err)
 			}
 			testkit.Must(t, lock.Rollback())
 		})
@@ -203,7 +203,7 @@ func TestTheWaitsOfARunDoNotAddUp(t *testing.T) {
 			time.Sleep(patience)
 		}
 		if waited := time.Since(begun) - 3*patience; waited > patience+3*shortly || warnings == 0 {
-			t.Errorf("waited for %v, %d warnings", waited, warnings)
+			t.Errorf("got %v of waits, %d warnings, want at most %v and a warning", waited, warnings, patience)
 		}
 	})
 }

@@ -55,11 +55,15 @@ type nameResult struct {
 }
 
 // acquire makes this process the one that may start a task of the name. Where another process runs one, the flags say
-// whether to wait for its end; end limits the wait, unless it is zero.
-func (w *Wrapper) acquire(ctx context.Context, p *Host, journal *Journal, t *task.Task, end time.Time,
+// whether to wait for its end, at most until the deadline.
+func (w *Wrapper) acquire(ctx context.Context, p *Host, journal *Journal, t *task.Task,
 	lines render.Observer) (nameResult, error) {
 	if w.ID == nil || journal.absent() {
 		return nameResult{}, nil
+	}
+	var end time.Time
+	if w.Deadline != nil || p.Getenv(cmdexec.EnvDeadline) != "" { // a budget begins after the wait
+		end, _ = t.Deadline()
 	}
 	told := false
 	for pause := firstNamePause; ; pause = min(2*pause, longestNamePause) {

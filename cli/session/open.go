@@ -185,10 +185,7 @@ func onceError(name string, err error) error {
 }
 
 // mayKnow reports whether a journal could have a policy of any name: one that is there, or cannot be looked at.
-func mayKnow(p *Host, stateDir string, stateless bool) bool {
-	if stateless {
-		return false
-	}
+func mayKnow(p *Host, stateDir string) bool {
 	place, err := lock.Locate(stateDir, p.Getenv)
 	return err != nil || sqlite.Exists(place.Dir)
 }

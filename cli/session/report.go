@@ -80,7 +80,12 @@ func NewObserver(p *Host, f *flags.OutputFlags) render.Observer {
 	case f.LogFormat == "json":
 		return render.NewLog(p.messages(), f.Verbose)
 	}
-	switch service(p, f) {
+	service := ci.Service(f.CI)
+	// Groups do not nest, and the outer retry may try again after the failure of a nested one.
+	if nested := p.Getenv(cmdexec.EnvTaskID) != ""; nested && service == ci.Auto {
+		service = ci.None
+	}
+	switch service.Detect(p.Getenv) {
 	case ci.GitHub:
 		return ci.NewGitHub(p.messages(), f.Verbose, p.Getenv("GITHUB_STEP_SUMMARY"))
 	case ci.GitLab:
@@ -89,14 +94,4 @@ func NewObserver(p *Host, f *flags.OutputFlags) render.Observer {
 		inForeground := func() bool { return p.Getenv("TERM") != "dumb" && proc.Interactive(p.Stderr) }
 		return render.NewLines(p.messages(), p.Stderr, inForeground, f.Verbose)
 	}
-}
-
-// service returns the CI service in whose log the run is read. A nested retry detects none: groups do not nest, and the
-// outer retry may try again after its failure.
-func service(p *Host, f *flags.OutputFlags) ci.Service {
-	service := ci.Service(f.CI)
-	if service == ci.Auto && p.Getenv(cmdexec.EnvTaskID) != "" {
-		return ci.None
-	}
-	return service.Detect(p.Getenv)
 }

@@ -22,11 +22,11 @@ import (
 func TestReportRefusesAPathBeforeTheRun(t *testing.T) {
 	o, err := Reported(newRecorder(), testHost(), filepath.Join(t.TempDir(), "absent", "x"), &Journal{})
 	if o != nil || !errors.Is(err, fs.ErrNotExist) || !strings.HasPrefix(err.Error(), "--report: ") || !strings.Contains(err.Error(), "\nhint: ") {
-		t.Errorf("got %v, %v", o, err)
+		t.Errorf("got %v, %v, want an error of --report with a hint", o, err)
 	}
 	plain := newRecorder()
 	if o, err := Reported(plain, testHost(), "", &Journal{}); o != plain || err != nil {
-		t.Errorf("without a report: %v, %v", o, err)
+		t.Errorf("without a report: got %v, %v, want the same observer", o, err)
 	}
 }
 
@@ -41,7 +41,7 @@ func TestReportToAPipeThatNobodyReads(t *testing.T) {
 	}
 	_ = read.Close()
 	if err := files.Replace(path, []byte("report")); err == nil {
-		t.Error("written")
+		t.Error("got no error, want one")
 	}
 }
 
@@ -105,7 +105,7 @@ func TestReportHasAllAttempts(t *testing.T) {
 				t.Errorf("got %q\nwant %q", got, want)
 			}
 			if report["status"] != "SUCCEEDED" || report["interrupted"] != false || report["attempt_count"] != 3.0 {
-				t.Errorf("%v", report)
+				t.Errorf("got %v, want a task that has succeeded after 3 attempts", report)
 			}
 		})
 	}
@@ -121,7 +121,7 @@ func TestReportOfAResume(t *testing.T) {
 	testkit.Must(t, err)
 	report, _ := reports(t, g, adopted, 0, won)
 	if got := attemptsOf(report); len(got) != 3 {
-		t.Errorf("got %q", got)
+		t.Errorf("got %q, want 3 attempts", got)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestReportOfAResume(t *testing.T) {
 func TestReportOfAnUnfinishedTask(t *testing.T) {
 	report, _ := reports(t, &Journal{}, newTask("x"), 0, task.Decision{Verdict: task.VerdictInterrupted})
 	if report["status"] != "PENDING" || report["interrupted"] != true || len(attemptsOf(report)) != 1 {
-		t.Errorf("%v", report)
+		t.Errorf("got %v, want an interrupted task with one attempt", report)
 	}
 }
 
@@ -144,7 +144,7 @@ func TestAReportThatFailsIsAWarning(t *testing.T) {
 	o.Ended(newTask("x"), task.Attempt{})
 	o.Finished(newTask("x"), runner.Result{})
 	if !slices.Equal(told.told, []string{"ended", "finished", "warned"}) || len(told.warnings) != 1 || !strings.HasPrefix(told.warnings[0], "write the report: ") {
-		t.Errorf("told %q, warned %q", told.told, told.warnings)
+		t.Errorf("got told %q, warned %q, want the end, and then one warning", told.told, told.warnings)
 	}
 }
 
@@ -164,7 +164,7 @@ func TestReportOnAStreamThatIsAFile(t *testing.T) {
 		_, _ = fmt.Fprintln(log, "after", path)
 	}
 	if got := testkit.Contents(t, log.Name()); strings.Count(got, "before ") != 5 || strings.Count(got, `"id": `) != 5 || strings.Count(got, "after ") != 5 {
-		t.Errorf("got\n%s", got)
+		t.Errorf("got\n%s\nwant 5 reports, each between its lines", got)
 	}
 }
 
@@ -181,11 +181,11 @@ func TestReportOnStdout(t *testing.T) {
 	_ = stdout.Close()
 	var report map[string]any
 	if err := json.NewDecoder(read).Decode(&report); err != nil || report["id"] == nil || len(told.warnings) > 0 {
-		t.Errorf("%v, %v, warned %q", report, err, told.warnings)
+		t.Errorf("got %v, %v, warned %q, want a report", report, err, told.warnings)
 	}
 	_ = read.Close()
 	o.Finished(newTask("x"), runner.Result{})
 	if len(told.warnings) != 1 {
-		t.Errorf("warned %q of a closed stdout", told.warnings)
+		t.Errorf("got the warnings %q, want one of a closed stdout", told.warnings)
 	}
 }

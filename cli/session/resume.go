@@ -42,10 +42,10 @@ func (p *Host) Resume(ctx context.Context, t *task.Task, journal *Journal, lines
 // NewResumer puts together the runner of an interrupted task, in its directory and with its kept environment.
 func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 	how ResumeOptions) (*taskRunner, error) {
-	if t.Kind == task.KindCommand { // a request has absolute paths
-		if err := directoryThere(t); err != nil {
-			return nil, err
-		}
+	info, err := os.Stat(t.Directory)
+	if t.Kind == task.KindCommand && (err != nil || !info.IsDir()) { // a request has absolute paths
+		return nil, fmt.Errorf("resume %s: its directory %q is gone"+
+			"\nhint: make it again, or retry cancel %[1]s", render.ShortID(t.ID), t.Directory)
 	}
 	if how.Now {
 		t.NextAttemptAt = time.Time{}
@@ -69,15 +69,6 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 	run.commands.Dir = t.Directory
 	run.Survivors = proc.Survivors{Kill: how.KillOrphans}
 	return run, nil
-}
-
-func directoryThere(t *task.Task) error {
-	info, err := os.Stat(t.Directory)
-	if err == nil && info.IsDir() {
-		return nil
-	}
-	return fmt.Errorf("resume %s: its directory %q is gone"+
-		"\nhint: make it again, or retry cancel %[1]s", render.ShortID(t.ID), t.Directory)
 }
 
 // Adopt adopts a task together with its name, which no other run may use until this process has ended.

@@ -106,7 +106,7 @@ func (w *Wrapper) newTask(p *Host, created time.Time) (*task.Task, error) {
 		return nil, err
 	}
 	policy, err := w.choice.Resolve(created)
-	if err != nil && (w.choice.Settled || !mayKnow(p, w.State, w.NoState)) {
+	if err != nil && (w.choice.Settled || !mayKnow(p, w.State)) {
 		return nil, err
 	}
 	environment, err := w.Kept(p.Environ)
@@ -151,7 +151,7 @@ func (w *Wrapper) optionsFor(t *task.Task) task.Options {
 func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *task.Task,
 	lines render.Observer) (runner.Result, *task.Task, error) {
 	for {
-		found, err := w.acquire(ctx, p, journal, tk, w.end(p, tk), lines)
+		found, err := w.acquire(ctx, p, journal, tk, lines)
 		if err != nil || found.done {
 			return runner.Result{}, nil, err
 		}
@@ -194,15 +194,6 @@ func deferred(t *task.Task, now time.Time) bool {
 	}
 	most := t.Target.MaxServerDelay()
 	return most > 0 && t.NextAttemptAt.Sub(now) > most
-}
-
-// end is the deadline by the clock, which no wait for a name moves; zero where there is none.
-func (w *Wrapper) end(p *Host, t *task.Task) time.Time {
-	if w.Deadline == nil && p.Getenv(cmdexec.EnvDeadline) == "" {
-		return time.Time{}
-	}
-	end, _ := t.Deadline()
-	return end
 }
 
 // begin waits for the processes of a cancelled task of the name. Where that or another run took time, the task's budget

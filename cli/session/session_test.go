@@ -34,7 +34,7 @@ func TestBeginAfterAWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	if tk.History.Began.Equal(made) || !tk.History.Expires.Equal(tk.History.Began.Add(24*time.Hour)) {
-		t.Errorf("began %v, the key expires %v", tk.History.Began, tk.History.Expires)
+		t.Errorf("got the beginning %v and the key's end %v, want both after the wait", tk.History.Began, tk.History.Expires)
 	}
 }
 
@@ -50,12 +50,12 @@ func TestRetentionOf(t *testing.T) {
 	for _, tt := range tests {
 		getenv := func(string) string { return tt.variable }
 		if got, err := RetentionOf(tt.flag, getenv); err != nil || got != tt.want {
-			t.Errorf("%v, %q: %v, %v, want %v", tt.flag, tt.variable, got, err, tt.want)
+			t.Errorf("%v, %q: got %v, %v, want %v", tt.flag, tt.variable, got, err, tt.want)
 		}
 	}
 	_, err := RetentionOf(nil, func(string) string { return "soon" })
 	if err == nil || !strings.HasPrefix(err.Error(), "in the environment (RETRY_RETENTION): ") || !strings.Contains(err.Error(), "\nhint: ") {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want an error that names the variable, with a hint", err)
 	}
 }
 
@@ -63,7 +63,7 @@ func TestRetentionOf(t *testing.T) {
 // ever.
 func TestAStepRemovesWhatCameSinceTheLast(t *testing.T) {
 	if most := tidyEvery * (1 + 2*tidyAttempts); most > tidyRows {
-		t.Errorf("%d rows can come, and %d go", most, tidyRows)
+		t.Errorf("got up to %d new rows, want at most %d", most, tidyRows)
 	}
 }
 
@@ -90,7 +90,7 @@ func tidied(t *testing.T, kept time.Duration, change func(*Journal, *task.Task))
 		tasks = append(tasks, tk)
 	}
 	if !slices.ContainsFunc(tasks, func(t *task.Task) bool { return t.ID == own.ID }) {
-		t.Error("its own task is gone")
+		t.Error("got a journal without its own task, want it kept")
 	}
 	return len(tasks) - 1
 }
@@ -132,7 +132,7 @@ func TestTidy(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			if got := tidied(t, tt.kept, tt.change); got != tt.left {
-				t.Errorf("%d are left, want %d", got, tt.left)
+				t.Errorf("got %d tasks left, want %d", got, tt.left)
 			}
 		})
 	}
@@ -145,7 +145,7 @@ func TestTidyReturnsItsError(t *testing.T) {
 	g := &Journal{Journal: journal, warn: func(err error) { t.Errorf("warned: %v", err) }}
 	err = g.tidy(t.Context(), &task.Task{Number: tidyEvery, Status: task.Succeeded, FinishedAt: time.Now()}, time.Hour)
 	if err == nil || !strings.HasPrefix(err.Error(), "remove old tasks from the journal: ") {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want the error of removing old tasks", err)
 	}
 }
 

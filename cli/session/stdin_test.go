@@ -66,7 +66,7 @@ func checkNothingKept(t *testing.T, g *Journal) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(g.Journal.Dir(), "stdin"))
 	if len(entries) > 0 || (err != nil && !errors.Is(err, fs.ErrNotExist)) {
-		t.Errorf("left are %v, %v", entries, err)
+		t.Errorf("got %v, %v, want nothing left", entries, err)
 	}
 }
 
@@ -79,7 +79,7 @@ func attempt(t *testing.T, tk *task.Task, stdin stdio.Stdin) string {
 	e := &cmdexec.Executor{Stdin: stdin, Output: stdio.Output{Stdout: out, Stderr: out}, Env: os.Environ()}
 	o := e.Execute(context.Background(), tk, runner.Call{Number: 1})
 	if o.ExitCode() != 0 {
-		t.Errorf("%q: %+v", tk.Command, o)
+		t.Errorf("%q: got %+v, want exit status 0", tk.Command, o)
 	}
 	return testkit.Contents(t, out.Name())
 }
@@ -100,7 +100,7 @@ func TestStdinIsAsTheOptionsSay(t *testing.T) {
 		tk.Options.Stdin = tt.mode
 		stdin, done, err := g.stdin(tk, piped(t, ""), false, nil)
 		if err != nil || !tt.is(stdin) {
-			t.Errorf("%q: %T, %v", tt.mode, stdin, err)
+			t.Errorf("%q: got %T, %v, want the stdin of that mode", tt.mode, stdin, err)
 		}
 		done()
 	}
@@ -114,7 +114,7 @@ func TestConsumedStdinIsAWarning(t *testing.T) {
 	defer done()
 	stdin.(*stdio.InheritedStdin).Consumed()
 	if len(warnings) != 1 || !strings.Contains(warnings[0], "\nhint: --stdin replay ") {
-		t.Errorf("%q", warnings)
+		t.Errorf("got the warnings %q, want one with a hint", warnings)
 	}
 }
 
@@ -130,14 +130,14 @@ func TestReplayedStdin(t *testing.T) {
 			testkit.Must(t, err)
 			for range 2 {
 				if got := attempt(t, tk, stdin); got != content {
-					t.Errorf("got %d bytes of %d", len(got), len(content))
+					t.Errorf("got %d bytes, want %d", len(got), len(content))
 				}
 			}
 			if g.Journal != nil && !g.broken.Load() {
 				end(t, g, tk, goesOn)
 				done()
 				if got := kept(t, g, tk); got != content {
-					t.Errorf("kept are %d bytes of %d", len(got), len(content))
+					t.Errorf("got %d bytes kept, want %d", len(got), len(content))
 				}
 				return
 			}
@@ -168,7 +168,7 @@ func TestTheEndOfARunWaitsForWhatIsKept(t *testing.T) {
 		tk.Status = task.Pending
 		done()
 		if got := kept(t, g, tk); got != content {
-			t.Errorf("kept are %d bytes of %d", len(got), len(content))
+			t.Errorf("got %d bytes kept, want %d", len(got), len(content))
 		}
 	}
 }
@@ -183,11 +183,11 @@ func TestAResumeReplaysWhatWasKept(t *testing.T) {
 	defer done()
 	for range 2 {
 		if got := attempt(t, tk, stdin); got != "kept\x00" {
-			t.Errorf("got %q", got)
+			t.Errorf("got %q, want what was kept", got)
 		}
 	}
 	if got := kept(t, g, tk); got != "kept\x00" {
-		t.Errorf("kept is %q", got)
+		t.Errorf("got %q kept, want the same as before", got)
 	}
 }
 
@@ -198,12 +198,12 @@ func TestAnEmptyStdinIsKept(t *testing.T) {
 	stdin, done, err := g.stdin(tk, piped(t, ""), false, nil)
 	testkit.Must(t, err)
 	if got := attempt(t, tk, stdin); got != "" {
-		t.Errorf("got %q", got)
+		t.Errorf("got %q, want nothing", got)
 	}
 	end(t, g, tk, goesOn)
 	done()
 	if got := kept(t, g, tk); got != "" {
-		t.Errorf("kept is %q", got)
+		t.Errorf("got %q kept, want an empty stdin", got)
 	}
 }
 
@@ -289,7 +289,7 @@ func TestInputFile(t *testing.T) {
 			tk.Number = number
 			input, err := g.Journal.Input(tk)
 			if whole := err == nil; whole != tt.whole {
-				t.Errorf("a resume finds it: %v, %v", whole, err)
+				t.Errorf("got that a resume finds it: %v, %v, want %v", whole, err, tt.whole)
 			}
 			if err == nil {
 				_ = input.Close()
@@ -317,10 +317,10 @@ func TestAnInputFileThatCouldNotBeMade(t *testing.T) {
 		testkit.Must(t, file.Close())
 		if input, err := g.Journal.Input(tk); err == nil {
 			_ = input.Close()
-			t.Error("an empty stdin was kept")
+			t.Error("got an empty stdin kept, want none")
 		}
 		if warnings != 1 {
-			t.Errorf("%d warnings", warnings)
+			t.Errorf("got %d warnings, want 1", warnings)
 		}
 	}
 }
@@ -335,16 +335,16 @@ func TestInputFileIsDropped(t *testing.T) {
 	testkit.Must(t, f.complete())
 	f.drop()
 	if got := kept(t, g, tk); got != "" || f.dropped {
-		t.Errorf("kept is %q, dropped %v", got, f.dropped)
+		t.Errorf("got %q kept, dropped %v, want an empty stdin kept", got, f.dropped)
 	}
 	tk.Status = task.Succeeded
 	f.drop()
 	if _, err := g.Journal.Input(tk); !errors.Is(err, state.ErrInputLost) {
-		t.Errorf("kept: %v", err)
+		t.Errorf("got %v, want ErrInputLost", err)
 	}
 	if again, err := f.create(); err == nil {
 		_ = again.Close()
-		t.Error("made again")
+		t.Error("got another file, want an error")
 	}
 	testkit.Must(t, file.Close())
 	checkNothingKept(t, g)
@@ -358,10 +358,10 @@ func TestTemporary(t *testing.T) {
 			testkit.Must(t, err)
 			defer func() { _ = file.Close() }()
 			if beside := g.Journal != nil && filepath.Dir(file.Name()) == g.Journal.Dir(); beside != (g.Journal != nil) {
-				t.Errorf("it is %s", file.Name())
+				t.Errorf("got %s, want it beside the journal where there is one", file.Name())
 			}
 			if _, err := os.Stat(file.Name()); err == nil {
-				t.Errorf("%s outlives a crash", file.Name())
+				t.Errorf("got %s, want a file without a name", file.Name())
 			}
 		})
 	}
