@@ -26,3 +26,11 @@ type Command struct {
 }
 
 func nothing() {}
+
+// Survivors finds what an attempt left running when its retry was killed or stopped. It implements runner.Survivors.
+type Survivors struct {
+	Kill bool // stop them instead of waiting for their end
+}
+
+// Unwanted implements runner.Survivors.
+func (s Survivors) Unwanted() bool { return s.Kill }

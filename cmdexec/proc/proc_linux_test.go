@@ -43,7 +43,7 @@ func TestZombieIsNoSurvivor(t *testing.T) {
 	waitForEnd(cmd.Process.Pid)
 	process := (&Process{pid: cmd.Process.Pid}).Token()
 	if process == "" {
-		t.Error("the zombie has no token")
+		t.Error("got no token for the zombie, want one")
 	}
 	if got := (Survivors{}).Find(&task.Task{}, task.Attempt{Process: process}); got != "" {
 		t.Errorf("got %q, want no survivor", got)

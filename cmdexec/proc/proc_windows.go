@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -93,21 +94,20 @@ func newJob(pid int) (job, error) {
 		return 0, err
 	}
 	j := job(handle)
-	if err := j.limit(windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE); err != nil {
-		j.close()
-		return 0, err
-	}
-	process, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, uint32(pid))
-	if err != nil {
-		j.close()
-		return 0, err
-	}
-	defer func() { _ = windows.CloseHandle(process) }()
-	if err := windows.AssignProcessToJobObject(handle, process); err != nil {
+	if err := cmp.Or(j.limit(windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE), j.add(pid)); err != nil {
 		j.close()
 		return 0, err
 	}
 	return j, nil
+}
+
+func (j job) add(pid int) error {
+	process, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, uint32(pid))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = windows.CloseHandle(process) }()
+	return windows.AssignProcessToJobObject(windows.Handle(j), process)
 }
 
 func (j job) limit(flags uint32) error {
@@ -128,13 +128,7 @@ func (j job) kill() { _ = windows.TerminateJobObject(windows.Handle(j), 1) }
 
 func (j job) close() { _ = windows.CloseHandle(windows.Handle(j)) }
 
-// Survivors finds nothing: a killed retry takes its processes with it.
-type Survivors struct{ Kill bool }
-
-// Unwanted implements runner.Survivors.
-func (s Survivors) Unwanted() bool { return s.Kill }
-
-// Find implements runner.Survivors.
+// Find finds nothing: a killed retry takes its processes with it.
 func (Survivors) Find(*task.Task, task.Attempt) string { return "" }
 
 // Signal implements runner.Survivors.

@@ -59,14 +59,6 @@ func (p *Process) Token() string {
 	return string(text)
 }
 
-// Survivors finds what an attempt left running when its retry was killed or stopped. It implements runner.Survivors.
-type Survivors struct {
-	Kill bool // stop them instead of waiting for their end
-}
-
-// Unwanted implements runner.Survivors.
-func (s Survivors) Unwanted() bool { return s.Kill }
-
 // Find implements runner.Survivors.
 func (s Survivors) Find(t *task.Task, a task.Attempt) string {
 	found := survivors(t, a)

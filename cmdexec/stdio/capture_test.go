@@ -163,7 +163,7 @@ func TestCaptureToAStreamThatFails(t *testing.T) {
 		c.forwarding.enabled.Store(enabled)
 		testkit.Must(t, to.Close())
 		if enabled && c.handle([]byte("more")) {
-			t.Error("it goes on after a failed write")
+			t.Error("handle after a failed write: got true, want false")
 		}
 		c.flush()
 		if err := c.failure(); !errors.Is(err, os.ErrClosed) {

@@ -138,7 +138,7 @@ func TestPercentile(t *testing.T) {
 		}
 	}
 	if ten[0] != 10 {
-		t.Error("percentile sorts its argument")
+		t.Error("got a sorted argument, want percentile to leave it")
 	}
 }
 

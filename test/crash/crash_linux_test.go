@@ -61,7 +61,7 @@ func TestKills(t *testing.T) {
 	runRounds(t, dir, seed, tally)
 	t.Log(tally)
 	if unreached := tally.unreached(); len(unreached) > 0 && !t.Failed() {
-		t.Errorf("no process died at the steps %q", unreached)
+		t.Errorf("got no killed process at the steps %q, want one at each", unreached)
 	}
 }
 
@@ -156,10 +156,10 @@ func (s *trial) checkAside(t *testing.T) {
 	kept, err := filepath.Glob(filepath.Join(s.journal(), "corrupt-*", "journal.db"))
 	testkit.Must(t, err)
 	if len(kept) != 1 {
-		t.Fatalf("the damaged journal is in %q", kept)
+		t.Fatalf("damaged journal: got %q, want one copy", kept)
 	}
 	if text, err := os.ReadFile(kept[0]); err != nil || !bytes.Equal(text, damage) {
-		t.Errorf("the damaged journal was changed: %v", err)
+		t.Errorf("damaged journal: got changes, error %v, want none", err)
 	}
 	testkit.Must(t, checkFile(filepath.Join(s.journal(), "journal.db")))
 	records, err := readRecords(s.journal())

@@ -95,7 +95,7 @@ func TestSourceStepsHoldsTheTransactions(t *testing.T) {
 	for _, want := range []string{"transaction begun", "transaction written", "transaction committed",
 		"attempt counted", "task adopted"} {
 		if !slices.Contains(steps, want) {
-			t.Errorf("no step %q in %q", want, steps)
+			t.Errorf("got steps %q, want %q among them", steps, want)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func TestCandidates(t *testing.T) {
 			}
 			step, _ := tally.choose(rand.New(rand.NewPCG(1, 2)), role, false)
 			if step != "" && !slices.Contains(test.want, step) {
-				t.Errorf("chose %q of %q", step, test.want)
+				t.Errorf("got %q, want one of %q", step, test.want)
 			}
 		})
 	}

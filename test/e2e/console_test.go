@@ -171,7 +171,7 @@ func (s *console) idle() {
 	s.Helper()
 	for end := time.Now().Add(patience); strings.ContainsAny(s.ps("stat="), "RDU"); { // U is the D of BSD
 		if time.Now().After(end) {
-			s.Fatalf("processes are still busy:\n%s", s.ps("stat,args"))
+			s.Fatalf("got busy processes, want idle ones:\n%s", s.ps("stat,args"))
 		}
 	}
 }
@@ -227,7 +227,7 @@ func (s *console) wait() syscall.WaitStatus {
 	select {
 	case <-ended:
 	case <-time.After(patience):
-		s.Fatalf("%q does not end; screen %q", s.cmd.Args, s.raw)
+		s.Fatalf("%q: got no end, want one; screen %q", s.cmd.Args, s.raw)
 	}
 	return s.cmd.ProcessState.Sys().(syscall.WaitStatus)
 }

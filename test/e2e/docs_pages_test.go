@@ -84,7 +84,7 @@ func TestPagesShowWhatRetryPrints(t *testing.T) {
 		compareOrUpdate(t, path, page, shown)
 	}
 	if tried < 15 {
-		t.Errorf("only %d command lines were tried", tried)
+		t.Errorf("got %d command lines, want more", tried)
 	}
 }
 
@@ -133,18 +133,18 @@ func TestEveryPolicyHasAPage(t *testing.T) {
 		}
 		if page := policyPage(t, name+".md"); !strings.HasPrefix(page, "# "+name+": ") ||
 			!strings.Contains(page, "]("+name+".svg)") {
-			t.Errorf("the page of %s has another title, or no picture", name)
+			t.Errorf("page of %s: got another title or no picture, want both", name)
 		}
 		if !strings.Contains(policyPage(t, "README.md"), "("+name+".md)") {
-			t.Errorf("the first page does not lead to %s", name)
+			t.Errorf("first page: got no link to %s, want one", name)
 		}
 	}
 	if !strings.Contains(policyPage(t, "constant.md"), "`fixed:5m` is the same") {
-		t.Error("the page of constant does not say what fixed is")
+		t.Error("page of constant: got no explanation of fixed, want one")
 	}
 	for _, p := range backoff.Presets() {
 		if !strings.Contains(policyPage(t, "presets.md"), "| `"+p.Name+"` |") {
-			t.Errorf("the preset %s is on no page", p.Name)
+			t.Errorf("preset %s: got no page, want one", p.Name)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func TestSpecsOfThePagesAreSpecs(t *testing.T) {
 		}
 	}
 	if found < 50 {
-		t.Errorf("only %d specs were found", found)
+		t.Errorf("got %d specs, want more", found)
 	}
 }
 
@@ -226,7 +226,7 @@ func TestLinksOfThePages(t *testing.T) {
 				target = filepath.Join(filepath.Dir(path), m[1])
 			}
 			if there := readPage(t, target); m[2] != "" && !slices.Contains(anchors(there), m[2]) {
-				t.Errorf("%s: %s has no heading #%s", path, target, m[2])
+				t.Errorf("%s: got no heading #%s in %s, want one", path, m[2], target)
 			}
 		}
 	}
@@ -259,17 +259,17 @@ func TestPicturesOfThePages(t *testing.T) {
 		for _, m := range drawing.FindAllStringSubmatch(page, -1) {
 			drawn++
 			if said := box.output(t, m[1]); said != "" {
-				t.Errorf("%s: %s\n%s", path, m[1], said)
+				t.Errorf("%s: got for %s\n%s\nwant no error", path, m[1], said)
 			}
 			if !strings.Contains(page, "]("+m[2]+")") {
-				t.Errorf("%s does not show %s", path, m[2])
+				t.Errorf("%s: got no picture %s, want one", path, m[2])
 			}
 			picture := filepath.Join(policyPages, m[2])
 			compareOrUpdate(t, picture, readText(picture), readPage(t, filepath.Join(box.dir, m[2])))
 		}
 	}
 	if drawn < 15 {
-		t.Errorf("only %d pictures were drawn", drawn)
+		t.Errorf("got %d pictures, want more", drawn)
 	}
 }
 
@@ -362,7 +362,7 @@ func TestFiguresOfThePages(t *testing.T) {
 			if len(of) > 0 {
 				sections[i] = withCells(section, func(label string, i int) []string {
 					if !isAbout(label, of[0].Specs[i].Label) {
-						t.Errorf("%s: the row %s is about %s", path, label, of[0].Specs[i].Label)
+						t.Errorf("%s: got the row %s, want %s", path, label, of[0].Specs[i].Label)
 					}
 					return tableCells(of, i)
 				})
@@ -371,7 +371,7 @@ func TestFiguresOfThePages(t *testing.T) {
 		compareOrUpdate(t, path, page, strings.Join(sections, "\n## "))
 	}
 	if tried < 5 {
-		t.Errorf("only %d command lines were tried", tried)
+		t.Errorf("got %d command lines, want more", tried)
 	}
 }
 

@@ -177,13 +177,13 @@ func TestDocsAreAccepted(t *testing.T) {
 		}
 		for _, line := range examples(string(page)) {
 			if err := box.checkLine(line); err != nil {
-				t.Errorf("%s: %s\n%v", path, line, err)
+				t.Errorf("%s: %s: got error %v, want none", path, line, err)
 			}
 			box.tried++
 		}
 	}
 	if box.tried < 50 {
-		t.Errorf("only %d examples were found", box.tried)
+		t.Errorf("got %d examples, want more", box.tried)
 	}
 }
 
@@ -194,12 +194,12 @@ func TestDocsCanBeRefused(t *testing.T) {
 		"retry -q -b 20s -- sync", "retry --no-such-flag -- a", "retry -- a | retry -n x -- b", "retry status --since tomorrow", "retry resume", "retry nightly.log |",
 	} {
 		if box.checkLine(line) == nil {
-			t.Errorf("%s was accepted", line)
+			t.Errorf("%s: got no error, want one", line)
 		}
 	}
 	for _, line := range []string{"retry -q -b constant:20s -- sync", "retry logs nightly # no such task", "retry -- a | retry -- b"} {
 		if err := box.checkLine(line); err != nil {
-			t.Errorf("%s: %v", line, err)
+			t.Errorf("%s: got error %v, want none", line, err)
 		}
 	}
 }
@@ -226,7 +226,7 @@ func TestCronLinesLeaveATrace(t *testing.T) {
 		}
 	}
 	if box.tried < 3 {
-		t.Errorf("only %d jobs were found", box.tried)
+		t.Errorf("got %d jobs, want more", box.tried)
 	}
 }
 
@@ -237,10 +237,10 @@ func (b *sandbox) checkTrace(t *testing.T, line string, args []string, name stri
 		job := slices.Concat(flags, []string{"-n", "1", "--", "/bin/sh", "-c", fmt.Sprintf("echo said; exit %d", exit)})
 		cron := b.command(job...)
 		if said, _ := cron.Output(); string(said) != mail || cron.ProcessState.ExitCode() != exit {
-			t.Errorf("%s\nwith exit %d the mail is %q: %v", line, exit, said, cron.ProcessState)
+			t.Errorf("%s\nwith exit %d: got the mail %q, %v, want %q", line, exit, said, cron.ProcessState, mail)
 		}
 		if said, err := b.command("logs", name).Output(); err != nil || !strings.Contains(string(said), "said") {
-			t.Errorf("%s\nafter exit %d retry logs %s: %q, %v", line, exit, name, said, err)
+			t.Errorf("%s\nafter exit %d: retry logs %s: got %q, error %v, want what it said", line, exit, name, said, err)
 		}
 	}
 }

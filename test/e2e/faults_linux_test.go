@@ -77,11 +77,11 @@ func (s *journalTest) checkSurvives(warning, hint, finding string) {
 	}
 	r = s.run("retry", "--require-state", "--", "echo", "ran")
 	if r.stdout != "" || r.code != 125 || !strings.Contains(r.stderr, warning) {
-		s.Errorf("required: exit %d, stdout %q, stderr %q; want %q", r.code, r.stdout, r.stderr, warning)
+		s.Errorf("required: got exit %d, stdout %q, stderr %q, want %q", r.code, r.stdout, r.stderr, warning)
 	}
 	r = s.run("retry", "doctor")
 	if r.code != 1 || !strings.Contains(r.stdout, finding) || !strings.Contains(r.stdout, "fix: ") {
-		s.Errorf("doctor: exit %d, %s; want %q", r.code, r.stdout, finding)
+		s.Errorf("doctor: got exit %d, %s, want %q", r.code, r.stdout, finding)
 	}
 }
 
@@ -90,7 +90,7 @@ func (s *journalTest) runCleanly(args ...string) result {
 	s.Helper()
 	r := s.run("retry", args...)
 	if r.code != 0 || r.stderr != "" {
-		s.Fatalf("%q: exit %d, stderr %q", args, r.code, r.stderr)
+		s.Fatalf("%q: got exit %d, stderr %q, want a success", args, r.code, r.stderr)
 	}
 	return r
 }
@@ -149,10 +149,10 @@ func readOnly(s *journalTest, closed bool) {
 	}
 	s.checkSurvives("read-only file system", "mount the file system of "+s.state+" writable", "is mounted read-only")
 	if r := s.run("retry", "doctor"); strings.Contains(r.stdout, "chmod") {
-		s.Errorf("a mode is blamed: %s", r.stdout)
+		s.Errorf("got %s, want no finding about a mode", r.stdout)
 	}
 	if r := s.runCleanly("status"); !strings.Contains(r.stdout, "echo before") {
-		s.Errorf("status does not read the journal: %s", r.stdout)
+		s.Errorf("status: got %s, want the tasks of the journal", r.stdout)
 	}
 }
 
@@ -177,20 +177,20 @@ func fillsTheDisk(s *journalTest, attempts string) {
 		"cat /dev/zero >"+root+"/fill 2>/dev/null; test $RETRY_ATTEMPT = "+attempts)
 	if warnings := strings.Count(r.stderr, "warning:"); r.code != 0 || warnings > 1 ||
 		(attempts == "1" && warnings > 0) {
-		s.Errorf("exit %d, stderr %q", r.code, r.stderr)
+		s.Errorf("got exit %d, stderr %q, want 0 and at most one warning", r.code, r.stderr)
 	}
 	if r := s.runCleanly("status"); !strings.Contains(r.stdout, "SUCCEEDED") {
-		s.Errorf("status: %s", r.stdout)
+		s.Errorf("status: got %s, want SUCCEEDED", r.stdout)
 	}
 	if r := s.run("retry", "resume", "--all"); r.code != 0 || !strings.Contains(r.stderr, "nothing to resume") {
-		s.Errorf("resume: exit %d, %s", r.code, r.stderr)
+		s.Errorf("resume: got exit %d, %s, want nothing to resume", r.code, r.stderr)
 	}
 	if err := os.Remove(filepath.Join(root, "fill")); err != nil {
 		s.Fatal(err)
 	}
 	s.runCleanly("--", "true")
 	if _, err := os.Stat(filepath.Join(s.state, "reserve")); err != nil {
-		s.Errorf("the reserve is not made again: %v", err)
+		s.Errorf("reserve: got error %v, want the file", err)
 	}
 }
 
@@ -200,10 +200,10 @@ func TestManyAttemptsOnASmallDisk(t *testing.T) {
 	s.mount("1m")
 	r := s.run("retry", "-n", "400", "-b", "constant:0", "--", "false")
 	if strings.Contains(r.stderr, "warning:") {
-		t.Error(r.stderr)
+		t.Errorf("got %s, want no warning", r.stderr)
 	}
 	if r := s.runCleanly("status"); !strings.Contains(r.stdout, "400/400") {
-		t.Errorf("status: %s", r.stdout)
+		t.Errorf("status: got %s, want 400/400", r.stdout)
 	}
 }
 
@@ -216,10 +216,10 @@ func TestManyAttemptsWithALimitOfFiles(t *testing.T) {
 	s.runCleanly("--", "true") // the reserve is as large
 	r := s.run("bash", "-c", `ulimit -f 200 && exec -a retry "$RETRY" -n 400 -b constant:0 -- false`)
 	if strings.Contains(r.stderr, "warning:") {
-		t.Error(r.stderr)
+		t.Errorf("got %s, want no warning", r.stderr)
 	}
 	if r := s.runCleanly("status"); !strings.Contains(r.stdout, "400/400") {
-		t.Errorf("status: %s", r.stdout)
+		t.Errorf("status: got %s, want 400/400", r.stdout)
 	}
 }
 
@@ -248,7 +248,7 @@ func TestStreamsOnAFullDisk(t *testing.T) {
 		s.run("sh", "-c", "cat /dev/zero >"+root+"/fill 2>/dev/null")
 		if r := s.run("sh", "-c", script); r.code != want.code || len(r.stdout) != want.bytes ||
 			strings.Count(r.stderr, "warning:") != want.warnings {
-			t.Errorf("%s: exit %d, %d bytes, stderr %q", script, r.code, len(r.stdout), r.stderr)
+			t.Errorf("%s: got exit %d, %d bytes, stderr %q, want %+v", script, r.code, len(r.stdout), r.stderr, want)
 		}
 	}
 }
@@ -274,7 +274,7 @@ func TestAnotherUsersHome(t *testing.T) {
 	s.env = []string{"RETRY_STATE_DIR=", "XDG_STATE_HOME=", "HOME=" + home}
 	s.checkSurvives("HOME leads to "+home+", which belongs to user 4242", "sudo -H sets the home", "✗ directory")
 	if entries, err := os.ReadDir(home); err != nil || len(entries) > 0 {
-		t.Errorf("made in another user's home: %v, %v", entries, err)
+		t.Errorf("home of another user: got %v, error %v, want no file", entries, err)
 	}
 }
 
@@ -294,13 +294,13 @@ func TestDoctorFindsWhoHoldsTheLock(t *testing.T) {
 	r := s.run("retry", "doctor")
 	if want := " process " + strconv.Itoa(os.Getpid()) + " holds the lock of the journal"; r.code != 1 ||
 		!strings.Contains(r.stdout, want) {
-		t.Errorf("doctor: exit %d, %s; want %q", r.code, r.stdout, want)
+		t.Errorf("doctor: got exit %d, %s, want %q", r.code, r.stdout, want)
 	}
 	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)
 	}
 	if r := s.runCleanly("doctor"); !strings.Contains(r.stdout, "a write can begin") {
-		t.Errorf("doctor: %s", r.stdout)
+		t.Errorf("doctor: got %s, want a write that can begin", r.stdout)
 	}
 }
 
@@ -322,14 +322,14 @@ func TestFewFileDescriptors(t *testing.T) {
 		enough++
 		r := limited(n, "")
 		if warnings := strings.Count(r.stderr, "warning:"); r.code != 0 || warnings > 1 {
-			t.Errorf("of %d descriptors: exit %d, stderr %q", n, r.code, r.stderr)
+			t.Errorf("%d descriptors: got exit %d, stderr %q, want 0, at most one warning", n, r.code, r.stderr)
 		} else if without += warnings; warnings == 1 &&
 			!strings.Contains(r.stderr, "\nhint: raise the limit with ulimit -n") {
-			t.Errorf("of %d descriptors: no hint: %q", n, r.stderr)
+			t.Errorf("%d descriptors: got %q, want a hint", n, r.stderr)
 		}
 	}
 	if without == 0 || without == enough {
-		t.Errorf("%d limits let the command run, %d of them without a journal", enough, without)
+		t.Errorf("got %d limits without a journal, want some of the %d with a command", without, enough)
 	}
 }
 
@@ -354,17 +354,17 @@ func TestDamageAnywhere(t *testing.T) {
 			s.writeJournal(damaged)
 			r := s.run("retry", "status")
 			if (r.code != 0 && r.code != 125) || strings.Contains(r.stderr, "goroutine ") {
-				t.Errorf("status: exit %d, %s", r.code, r.stderr)
+				t.Errorf("status: got exit %d, %s, want 0 or 125", r.code, r.stderr)
 			}
 			r = s.run("retry", "--", "echo", "ran")
 			if r.code != 0 || r.stdout != "ran\n" || strings.Count(r.stderr, "warning:") > 1 {
-				t.Errorf("run: exit %d, stdout %q, stderr %q", r.code, r.stdout, r.stderr)
+				t.Errorf("run: got exit %d, stdout %q, stderr %q, want a success", r.code, r.stdout, r.stderr)
 			}
 			aside += s.countSetAside(damaged)
 		})
 	}
 	if aside == 0 {
-		t.Error("no damage was found")
+		t.Error("got no damage, want some")
 	}
 }
 
@@ -399,7 +399,7 @@ func (s *journalTest) countSetAside(damaged []byte) int {
 	}
 	data, err := os.ReadFile(found[0])
 	if len(found) > 1 || err != nil || !bytes.Equal(data, damaged) {
-		s.Errorf("what was set aside in %q is not what was damaged: %v", found, err)
+		s.Errorf("copy of the damaged journal: got %q, error %v, want the same bytes", found, err)
 	}
 	return 1
 }

@@ -146,7 +146,7 @@ func TestNothingRawReachesATerminal(t *testing.T) {
 			checkPrintable(t, stdout)
 			checkPrintable(t, stderr)
 			if strings.HasSuffix(strings.Join(tt.args, " "), "--json") && !json.Valid([]byte(stdout)) {
-				t.Errorf("no JSON: %s", stdout)
+				t.Errorf("got %s, want JSON", stdout)
 			}
 		})
 	}
@@ -159,11 +159,11 @@ func TestNothingRawReachesATerminal(t *testing.T) {
 func checkPrintable(t *testing.T, text string) {
 	t.Helper()
 	if !utf8.ValidString(text) {
-		t.Errorf("no UTF-8: %q", text)
+		t.Errorf("got %q, want UTF-8", text)
 	}
 	for _, r := range text {
 		if r != '\n' && !unicode.IsPrint(r) {
-			t.Fatalf("%U is shown raw: %q", r, text)
+			t.Fatalf("got %q with a raw %U, want it escaped", text, r)
 		}
 	}
 }

@@ -225,14 +225,14 @@ func TestDownloadCutFiveTimes(t *testing.T) {
 				addFile(t, got, filepath.Join(dir, "file"))
 			}
 			if !bytes.Equal(got.Sum(nil), want.Sum(nil)) {
-				t.Error("the file that arrived differs from the one sent")
+				t.Error("got another file, want the one that was sent")
 			}
 			if requests, sent := s.requests.Load(), s.sent.Load(); requests != 6 || sent != size {
 				t.Errorf("got %d requests and %d bytes, want 6 and %d", requests, sent, size)
 			}
 			if tk := readReport(t, filepath.Join(dir, "report"), &stderr); tk.Status != "SUCCEEDED" || tk.Count != 6 ||
 				tk.Attempts[0].Error != "truncated" {
-				t.Errorf("%+v", tk)
+				t.Errorf("got %+v, want a success after 6 attempts", tk)
 			}
 			if runtime.GOOS != "linux" || raceDetector {
 				return // memory is read from /proc, and the race detector takes several times as much
@@ -262,7 +262,7 @@ func cutting(t *testing.T, size, parts int64) handler {
 		}
 		n, err := io.Copy(c.Conn, io.NewSectionReader(numbered{}, from, min(part, size-from)))
 		if err != nil {
-			t.Errorf("the client closed too early: %v", err)
+			t.Errorf("got error %v, want the client to wait", err)
 		}
 		c.server.sent.Add(n)
 	}

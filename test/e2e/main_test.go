@@ -216,10 +216,10 @@ func TestPackagesInitialiseLittle(t *testing.T) {
 	sum := traceInit(t, buildRetry(t))
 	t.Logf("%d bytes, %d allocations; the costliest: %s", sum.bytes, sum.allocs, sum.costliest)
 	if sum.allocs == 0 {
-		t.Error("nothing was traced")
+		t.Error("got no trace, want one")
 	}
 	if sum.bytes > maxBytes || sum.allocs > maxAllocs {
-		t.Errorf("packages initialise with %d bytes and %d allocations, more than %d and %d; the costliest: %s",
+		t.Errorf("initialisation: got %d bytes and %d allocations, want at most %d and %d; the costliest: %s",
 			sum.bytes, sum.allocs, maxBytes, maxAllocs, sum.costliest)
 	}
 }

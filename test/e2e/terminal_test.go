@@ -161,7 +161,7 @@ func bgLetsAWaitEnd(s *console) {
 	s.enter("bg; wait; echo status-$?")
 	text := s.expect("second attempt", "succeeded in attempt 2", "status-0")
 	if strings.Contains(text, "attempt 2/5 in") {
-		s.Errorf("a countdown in the background: %q", text)
+		s.Errorf("in the background: got %q, want no countdown", text)
 	}
 }
 
@@ -189,7 +189,7 @@ func theCommandReadsAPassword(s *console) {
 	s.expect("password? ")
 	s.enter("secret")
 	if text := s.expect("<secret>"); text != "<secret>" {
-		s.Errorf("the terminal shows %q for a password", text)
+		s.Errorf("password: got %q on the terminal, want nothing", text)
 	}
 	s.enter("echo status-$?")
 	s.expect("status-0")
@@ -240,7 +240,7 @@ func noCountdownInTheBackground(s *console) {
 	s.enter("retry -b constant:100ms -j none -- ./second & wait; echo status-$?")
 	text := s.expect("second attempt", "succeeded in attempt 2", "status-0")
 	if strings.Contains(text, "attempt 2/5 in") {
-		s.Errorf("a countdown in the background: %q", text)
+		s.Errorf("in the background: got %q, want no countdown", text)
 	}
 }
 
@@ -260,7 +260,7 @@ func inheritsTheSame(s *console) {
 		bare := s.output(slices.Concat(caller, probe)...)
 		wrapped := s.output(slices.Concat(caller, []string{"retry", "--"}, probe)...)
 		if bare != wrapped {
-			s.Errorf("%s, without retry:\n%s\nwith it:\n%s", name, bare, wrapped)
+			s.Errorf("%s: got with retry\n%s\nwant as without\n%s", name, wrapped, bare)
 		}
 	}
 }
@@ -370,7 +370,7 @@ func theTransferCleansUp(s *console, url string, seen chan struct{}) {
 	s.exits(0)
 	s.checkScreen(80)
 	if info, err := os.Stat(filepath.Join(s.dir, "file")); err != nil || info.Size() != 4*mebibyte {
-		s.Errorf("%+v, %v", info, err)
+		s.Errorf("got %+v, error %v, want a file of 4 MiB", info, err)
 	}
 }
 
@@ -404,6 +404,6 @@ func noTransferInSilence(s *console, url string, seen chan struct{}) {
 	s.exits(0)
 	s.checkScreen(80)
 	if strings.Contains(string(s.raw), "of 2 MiB") {
-		s.Errorf("a silent transfer drew a line: %q", s.raw)
+		s.Errorf("silent transfer: got %q, want no line", s.raw)
 	}
 }

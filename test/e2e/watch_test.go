@@ -61,7 +61,7 @@ func (s *console) pictureWith(wanted func(lines []string) bool) {
 			return
 		}
 		if time.Now().After(end) {
-			s.Fatalf("the last picture is\n%s", strings.Join(lines, "\n"))
+			s.Fatalf("got the last picture\n%s\nwant another", strings.Join(lines, "\n"))
 		}
 	}
 }
@@ -103,7 +103,7 @@ func watchFitsTheWindow(s *console) {
 		got := s.picture()
 		for _, line := range got {
 			if n := len([]rune(plainText(line))); n >= width {
-				s.Errorf("%d characters in a window of %d: %q", n, width, line)
+				s.Errorf("got %d characters, want at most %d: %q", n, width, line)
 			}
 		}
 		if len(got) != height-1 || plainText(got[height-2]) != "… and older ones" {
@@ -140,7 +140,7 @@ func watchLeavesTheTerminal(s *console) {
 	s.enter("echo status-$?; stty -a | cmp - before && echo same")
 	s.expect("status-130", "same")
 	if i := strings.Index(string(s.raw), "\x1b[?"); i >= 0 && strings.Contains(string(s.raw[i:]), "\x1b[?25l") {
-		s.Errorf("the cursor is hidden in %q", s.raw)
+		s.Errorf("got %q, want a visible cursor", s.raw)
 	}
 	s.enter("exit 0")
 	s.exits(0)
@@ -179,7 +179,7 @@ func watchKeepsNoReader(s *console) {
 	var busy, frames, moved int
 	testkit.Must(s, db.QueryRow("PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &moved))
 	if busy != 0 {
-		s.Error("a reader keeps the WAL from being reset")
+		s.Error("got a WAL that a reader keeps from being reset, want it reset")
 	}
 	s.press(interruptKey)
 	s.diesOf(syscall.SIGINT)

@@ -43,7 +43,7 @@ func main() {
 	if s.files != 4 || s.lines != 9+10+10+5 || s.testFiles != 1 || s.testLines != 3 {
 		t.Errorf("got %d files of %d lines, %d test files of %d lines", s.files, s.lines, s.testFiles, s.testLines)
 	}
-	if got, want := largest(s.inFolder), "3 (a)"; got != want {
+	if got, want := s.largestFolder(), "3 (a)"; got != want {
 		t.Errorf("got largest folder %s, want %s", got, want)
 	}
 	if got, want := []int{s.percentile(50), s.percentile(90), s.percentile(100)}, []int{1, 6, 6}; !slices.Equal(got, want) {

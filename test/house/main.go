@@ -53,7 +53,7 @@ func run(checkout string, list bool) error {
 	row("lines in them", src.lines)
 	row("test files", src.testFiles)
 	row("lines in them", src.testLines)
-	row("Go files in the largest folder, with tests", largest(src.inFolder))
+	row("Go files in the largest folder, with tests", src.largestFolder())
 	row("functions (here and below without tests)", len(src.functions))
 	row("lines of a function, median", src.percentile(50))
 	row("lines of a function, 90th percentile", src.percentile(90))
@@ -186,9 +186,8 @@ func (s *source) percentile(p int) int {
 	return lengths[max((len(lengths)*p+99)/100, 1)-1]
 }
 
-// largest names the folder with the most files.
-func largest(files map[string]int) string {
-	folders := slices.Sorted(maps.Keys(files))
-	folder := slices.MaxFunc(folders, func(a, b string) int { return files[a] - files[b] })
-	return fmt.Sprintf("%d (%s)", files[folder], folder)
+func (s *source) largestFolder() string {
+	folders := slices.Sorted(maps.Keys(s.inFolder))
+	folder := slices.MaxFunc(folders, func(a, b string) int { return s.inFolder[a] - s.inFolder[b] })
+	return fmt.Sprintf("%d (%s)", s.inFolder[folder], folder)
 }
