@@ -11,7 +11,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// taskHistory is one task, as its children saw it and as the journal has it.
+// taskHistory is one task, as its children logged it and as the journal has it.
 type taskHistory struct {
 	record
 	events   []event
@@ -23,7 +23,7 @@ func (l *taskHistory) problem(format string, args ...any) {
 		fmt.Sprintf("task %s (%s %s): ", l.ID, l.Status, l.Reason)+fmt.Sprintf(format, args...))
 }
 
-// check returns what is wrong. binary is that of retry: a task that runs it has no child of ours.
+// check returns the problems of the task. binary is the path of retry: a task that runs it has no logged children.
 func check(records []record, events []event, observed observations, binary string) (problems []string) {
 	histories := map[string]*taskHistory{}
 	for _, r := range records {
@@ -109,8 +109,8 @@ func (l *taskHistory) checkEnd() {
 	}
 }
 
-// checkChildren checks what the children say: each attempt started at most once, none beside another, none after the
-// end, all with the same key and limits.
+// checkChildren checks the log of the children: each attempt started at most once, no two at the same time, none after
+// the end, all with the same key and limits.
 func (l *taskHistory) checkChildren() {
 	latest := 0
 	started := map[int]bool{}
@@ -158,13 +158,13 @@ func (l *taskHistory) checkStart(e event) {
 		l.problem("attempt %d had %d attempts after %d interrupted ones, the policy has %d", e.Attempt, e.Max,
 			interrupted, l.Policy.Attempts)
 	}
-	// What a dead owner had started may come to itself late: a resume waits for it only before it starts another.
+	// A child of a dead owner may run late: a resume waits for it only before it starts another child.
 	if l.Status != task.Cancelled && !l.attempts[e.Attempt-1].Outcome.IsCrash() && e.At.After(l.FinishedAt) {
 		l.problem("attempt %d started after its end at %v: %+v", e.Attempt, l.FinishedAt, e)
 	}
 }
 
-// checkOutcomes checks that an attempt of which the journal knows how it ended did so.
+// checkOutcomes checks that each attempt ended as the journal says.
 func (l *taskHistory) checkOutcomes() {
 	stdin := "" // the sum of what all of them read
 	if at := slices.Index(l.Command, argReads); at >= 0 {
@@ -192,7 +192,7 @@ func (l *taskHistory) checkOutcomes() {
 	}
 }
 
-// checkObserved checks that an end that a process was told of is final, and that nothing that was seen is gone.
+// checkObserved checks that a reported end is final, and that no task that was seen is missing.
 func (l *taskHistory) checkObserved(observed observations) {
 	if s, ok := observed.byID[l.ID]; ok {
 		if s.Status.Finished() && (s.Status != l.Status || s.Count != l.AttemptCount) {
@@ -211,22 +211,22 @@ func (l *taskHistory) checkObserved(observed observations) {
 	}
 }
 
-// shortID is how much of an id is in what retry says.
+// shortID is the length of the ids in the messages of retry.
 const shortID = 8
 
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 
 const testBinary = "/bin/retry"
 
-// history is a correct run, for a test to spoil: a first attempt that fails, a second whose owner dies, and a third
-// that succeeds.
+// history is a correct run, which each test makes wrong: a first attempt that fails, a second whose owner dies, and a
+// third that succeeds.
 type history struct {
 	records []record
 	events  []event
 	seen    observations
 }
 
-// idOf returns the id of a task whose attempts end so.
+// idOf returns the id of a task whose attempts end with these statuses.
 func idOf(exits ...int) string {
 	for n := 0; ; n++ {
 		id := strconv.Itoa(n)
@@ -287,7 +287,7 @@ func (s *history) check() []string {
 	return check(s.records, s.events, s.seen, testBinary)
 }
 
-// Everything that must not happen is found, and nothing in a correct run.
+// check finds every kind of error, and none in a correct run.
 func TestCheck(t *testing.T) {
 	tests := map[string]struct {
 		spoil func(s *history)

@@ -22,14 +22,14 @@ import (
 // childVariable turns the test binary into the command of a task. Its value is the directory of the log.
 const childVariable = "RETRY_CRASH_CHILD"
 
-// What the arguments of a child ask for.
+// The arguments of a child.
 const (
 	argReads = "reads" // its stdin, to the end; the sum of it follows
 	argNamed = "named" // the task has the name that follows; TERM is ignored, so that who is cancelled still takes his time
 	argSlow  = "slow"  // works longer, so that it outlives its retry where it can
 )
 
-// event is a line of the log: what a child says of itself.
+// event is a line of the log of a child.
 type event struct {
 	Kind     string // start, end or overlap
 	Task     string
@@ -53,7 +53,7 @@ const (
 
 const logName = "children.log"
 
-// exitOf is the rule by which every attempt ends, so that what the journal says of it can be checked.
+// exitOf returns the exit status of each attempt, so that the journal can be checked.
 func exitOf(tk string, attempt int) int {
 	switch sha256.Sum256(fmt.Append(nil, tk, " ", attempt))[0] % 8 {
 	case 0, 1, 2:
@@ -108,7 +108,7 @@ func sum(b []byte) string {
 	return fmt.Sprintf("%x", sha256.Sum256(b))
 }
 
-// log appends the event with one write, which no other's can come between.
+// log appends the event with a single write, so that lines of two children never mix.
 func (e event) log(dir string) {
 	line, err := json.Marshal(e)
 	if err == nil {
@@ -128,9 +128,8 @@ func appendLine(path string, line []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// takeLock takes the lock that the children of a task, or of a name, exclude each other with; the process keeps it to
-// its end. It returns who is alive beside this process. A process that was killed and holds the lock for a last moment
-// is not: it runs nothing any more.
+// takeLock takes the lock of a task, or of a name, which the process keeps to its end. It returns another living holder
+// of the lock. A process that was killed, and still holds the lock for a moment, does not count.
 func takeLock(path string) (other string) {
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
 	if err != nil {
@@ -146,7 +145,7 @@ func takeLock(path string) (other string) {
 			panic(err)
 		}
 		if pid := lockHolder(fd); pid > 0 && !dying(pid) {
-			// Between taking the signal and leaving, a process shows neither: look again.
+			// Between the signal and its exit, a process shows neither state: look again.
 			if alive++; alive == 5 {
 				return "process " + strconv.Itoa(pid)
 			}
@@ -174,8 +173,7 @@ func lockHolder(fd int) int {
 	return 0
 }
 
-// dying reports whether a process will run no instruction of its own any more: it is gone, leaving, or SIGKILL is
-// pending.
+// dying reports whether a process will not run again: it has ended, is exiting, or SIGKILL is pending.
 func dying(pid int) bool {
 	const leaving = 0x4 // PF_EXITING of linux/sched.h
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

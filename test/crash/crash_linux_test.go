@@ -31,9 +31,9 @@ func TestMain(m *testing.M) {
 const (
 	usualKills  = 320
 	killsARound = 40
-	// killsAnExtra is how many there are in a round that is for steps that no process has died at.
+	// killsAnExtra is the number of kills in an extra round for steps that no process has died at.
 	killsAnExtra = 10
-	// longestUse is how many rounds in a row are on one journal.
+	// longestUse is the number of rounds in a row with one journal.
 	longestUse = 3
 )
 
@@ -44,7 +44,7 @@ func kills() int {
 	return usualKills
 }
 
-// Whoever is killed wherever: no task is lost, none runs twice at once, and every one ends.
+// Whichever process is killed at any step: no task is lost, none runs twice at the same time, and all of them end.
 func TestKills(t *testing.T) {
 	seed := *seedFlag
 	if seed == 0 {
@@ -115,14 +115,14 @@ func build(t *testing.T, dir string) (binary string) {
 	return binary
 }
 
-// settingAside is the step that is passed before each of a damaged journal's files leaves.
+// settingAside is the step before each file of a damaged journal is moved.
 const settingAside = "about to set aside"
 
-// damage takes the place of a journal's content.
+// damage replaces the content of a journal.
 var damage = bytes.Repeat([]byte("damage"), 4096)
 
-// Killed while it sets a damaged journal aside, retry leaves what the next one brings to an end: the damaged files are
-// kept, nothing of them gets into the new journal, and that one is sound.
+// If retry is killed while it moves a damaged journal, the next run finishes the move: the damaged files are kept, none
+// of them gets into the new journal, and the new journal is sound.
 func TestKillsWhileSettingAside(t *testing.T) {
 	binary := build(t, t.TempDir())
 	for moved := range 5 {
@@ -140,7 +140,7 @@ func TestKillsWhileSettingAside(t *testing.T) {
 	}
 }
 
-// command runs a process that has to be killed, or to succeed.
+// command runs a process that must be killed or succeed.
 func (s *trial) command(t *testing.T, a process, killed bool) {
 	t.Helper()
 	s.number++

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// generator makes processes at random: what they do, and when they are killed.
+// generator chooses processes at random: their role, and when they are killed.
 type generator struct {
 	*rand.Rand
 	binary string
@@ -39,8 +39,8 @@ func (c *generator) next(tasks []string) process {
 	return a
 }
 
-// first makes a wrapper for a fresh journal, which dies at a step that few have died at: some steps are passed only
-// there.
+// first makes a wrapper for a new journal, which dies at a step that few have died at: some steps are passed only with
+// a new journal.
 func (c *generator) first() process {
 	return process{role: roleFirst, args: append(c.policy(), "--", c.self), kill: c.killPlan(roleFirst, true)}
 }
@@ -103,7 +103,7 @@ func (c *generator) replayer() process {
 // onceName is the name that is to succeed only once.
 const onceName = "once"
 
-// named returns a wrapper of one of two names, so that several meet.
+// named returns a wrapper with one of two names, so that several use the same name.
 func (c *generator) named() []string {
 	name := []string{"nightly", "nightly", "nightly", onceName}[c.IntN(4)]
 	args := append(c.policy(), "--id", name, "--if-running", []string{"fail", "skip", "wait"}[c.IntN(3)])
@@ -126,7 +126,7 @@ func (c *generator) nester() []string {
 	return append(append(c.policy(), "--"), inner...)
 }
 
-// at returns the plan as the variable has it; of one that is killed by time, none.
+// at returns the plan as a value of the variable; "" for a process that is killed after a time.
 func (f killPlan) at() string { return fmt.Sprint(f.step, ":", f.times) }
 
 func (c *generator) resumer(what string) []string {

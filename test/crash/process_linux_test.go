@@ -47,7 +47,7 @@ type result struct {
 	stderr string
 }
 
-// patience bounds the time of a process. A correct one needs a fraction of it.
+// patience limits the time of a process. A correct one needs a fraction of it.
 const patience = 2 * time.Minute
 
 // harness is what all processes of a journal have in common.
@@ -58,7 +58,7 @@ type harness struct {
 
 func (s *harness) journal() string { return filepath.Join(s.dir, "state") }
 
-// execute runs the process to its end. number tells it from the others of the journal.
+// execute runs the process to its end. number is unique for the journal.
 func (s *harness) execute(a process, number int) (result, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -74,7 +74,7 @@ func (s *harness) execute(a process, number int) (result, error) {
 	if a.stdin != nil {
 		cmd.Stdin = bytes.NewReader(a.stdin)
 	}
-	// Files: what a killed retry leaves running would hold pipes open.
+	// Files are used, since processes that a killed retry leaves running would hold pipes open.
 	stdout, stderr, err := s.streams(number)
 	if err != nil {
 		return result{}, err
@@ -127,12 +127,12 @@ func (s *harness) result(state *os.ProcessState, stdout, stderr *os.File) (e res
 // broken matches what no process may print, whichever other is killed.
 var broken = regexp.MustCompile(`going on without a journal|journal still shows|panic|fatal error|malformed|disk I/O|is locked|goroutine \d`)
 
-// refusals are the ends with 125 that are right where others were at the same task.
+// refusals match the errors with status 125 that are right while others run the same task.
 var refusals = regexp.MustCompile(`is running|an unfinished task has this name|the task has finished|its stdin was not kept|in a row ended with the death of retry|cancelled by another process`)
 
 const exitInternal = 125
 
-// problem returns what is wrong with how the process ended; empty where nothing is.
+// problem returns an error in the end of the process, or "".
 func (a process) problem(e result) string {
 	switch {
 	case broken.MatchString(e.stderr):

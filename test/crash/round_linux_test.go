@@ -19,7 +19,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// trial is a journal and what processes have seen of it, over one round or several.
+// trial is a journal with the observations of its processes, over one round or several.
 type trial struct {
 	harness
 	tally *tally
@@ -38,7 +38,7 @@ func newTrial(binary, dir string, tally *tally) *trial {
 	return &trial{harness: harness{binary: binary, dir: dir}, tally: tally, seen: newObservations()}
 }
 
-// run runs a process, and keeps what is wrong with its end.
+// run runs a process, and records a problem with its end.
 func (s *trial) run(a process) {
 	s.mutex.Lock()
 	s.number++
@@ -72,7 +72,7 @@ func (s *trial) fail(format string, args ...any) {
 // atOnce is how many processes run at a time.
 const atOnce = 6
 
-// round runs processes on the journal until quota of them were killed, then ends the tasks that they left, and checks
+// round runs processes on the journal until quota of them were killed, then ends the unfinished tasks, and checks
 // everything.
 func (s *trial) round(quota int, fresh bool, newCast func(nth int) (*generator, error)) error {
 	goal := s.tally.kills() + quota
@@ -105,11 +105,11 @@ func (s *trial) failed() bool {
 	return len(s.problems) > 0
 }
 
-// passes bounds how often the unfinished tasks are resumed undisturbed. One is enough, but for what is found alive
-// still.
+// passes limits how often the unfinished tasks are resumed without kills. One pass is enough, except for tasks with
+// living children.
 const passes = 20
 
-// settle resumes undisturbed until every task has ended.
+// settle resumes without kills until every task has ended.
 func (s *trial) settle() error {
 	for range passes {
 		s.run(process{role: roleResumer, args: []string{"resume", "--all", "--now"}})
@@ -125,7 +125,7 @@ func (s *trial) settle() error {
 	return nil
 }
 
-// finish ends what resume --all passes over: the tasks of nested wrappers, and those without their stdin.
+// finish ends the tasks that resume --all skips: those of nested wrappers, and those without their stdin.
 func (s *trial) finish(t *task.Task) {
 	switch {
 	case t.Options.Stdin == task.StdinReplay && !s.keepsInput(t):
@@ -161,13 +161,13 @@ func (s *trial) leftovers() ([]*task.Task, error) {
 	return tasks, errors.Join(err, j.Close())
 }
 
-// record is a task as the journal has it in the end.
+// record is a task as the journal has it at the end.
 type record struct {
 	*task.Task
 	attempts []task.Attempt
 }
 
-// examine compares the journal with what the children and the readers saw.
+// examine compares the journal with the logs of the children and the readers.
 func (s *trial) examine() error {
 	records, err := readRecords(s.journal())
 	if err != nil {
@@ -187,7 +187,7 @@ func (s *trial) examine() error {
 	return nil
 }
 
-// add counts what has come since the last round on the journal.
+// add counts what is new since the last round on the journal.
 func (s *trial) add(records []record, events []event) {
 	attempts := 0
 	for _, r := range records {
@@ -226,7 +226,7 @@ func readRecords(dir string) (records []record, err error) {
 	return records, nil
 }
 
-// checkFile has SQLite check the file, with the driver that state brings.
+// checkFile lets SQLite check the file, with the driver of the state package.
 func checkFile(path string) (err error) {
 	db, err := sql.Open("sqlite3", path)
 	if err != nil {
@@ -281,10 +281,10 @@ func newObservations() observations {
 	return observations{byID: map[string]observation{}, cancelled: map[string]bool{}, refused: map[string]bool{}}
 }
 
-// cancelledByOther matches what an owner prints whose write was refused. The end of the task's id follows.
+// cancelledByOther matches the message of an owner whose write was refused. The end of the id of the task follows.
 var cancelledByOther = regexp.MustCompile(`cancelled by another process \(retry status ([0-9a-f]{8})\)`)
 
-// keepMessages keeps what a process was told of a task's end.
+// keepMessages records the messages about the end of a task.
 func (s *trial) keepMessages(a process, e result) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -296,7 +296,7 @@ func (s *trial) keepMessages(a process, e result) {
 	}
 }
 
-// keepStatus keeps what a reader has read. Two may read at once, so the later answer need not be the newer one.
+// keepStatus records the answer of a reader. Two may read at the same time, so a later answer may be the older one.
 func (s *trial) keepStatus(who string, e result) {
 	var list struct{ Tasks []observation }
 	if err := json.Unmarshal(e.stdout, &list); err != nil || e.exit != 0 {

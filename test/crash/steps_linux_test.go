@@ -89,7 +89,7 @@ func TestStepsIn(t *testing.T) {
 	}
 }
 
-// The steps without which the harness would hardly be one.
+// The steps that must be among those of the source.
 func TestSourceStepsHoldsTheTransactions(t *testing.T) {
 	steps := sourceSteps(t)
 	for _, want := range []string{"transaction begun", "transaction written", "transaction committed",

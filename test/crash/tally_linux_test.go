@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A process is sent to steps that its role was not sent to yet, not to those that its role never reaches, and in the
-// end to those where none died.
+// A process gets steps that its role did not get yet, none that its role never reaches, and at the end those at which
+// none died.
 func TestCandidates(t *testing.T) {
 	const role = "some"
 	at := func(step string) roleAtStep { return roleAtStep{role, step} }
@@ -79,8 +79,8 @@ func newTally(steps []string, goal int) *tally {
 		started: time.Now()}
 }
 
-// choose returns a step for a process to die at, preferably one that few have died at, and how often to pass it before.
-// On a fresh journal that is the one with the fewest. It returns "" for a role that passes none.
+// choose returns a step for a process to die at, and how often to pass it before, preferably a step with few deaths;
+// with a new journal the one with the fewest. It returns "" for a role without steps.
 func (t *tally) choose(r *rand.Rand, role string, fresh bool) (step string, times int) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -101,8 +101,8 @@ func (t *tally) choose(r *rand.Rand, role string, fresh bool) (step string, time
 	return step, times
 }
 
-// candidates returns the steps that a role may pass: those that it was not sent to yet before the others, and, when
-// there were enough kills, those that no process has died at.
+// candidates returns the steps that a role may pass: first those that it did not get yet, and, after enough kills,
+// those that no process has died at.
 func (t *tally) candidates(role string) []string {
 	if unreached := t.unreached(); len(unreached) > 0 && t.sum() >= t.goal {
 		return unreached
@@ -156,12 +156,12 @@ func (t *tally) sum() int {
 	return n
 }
 
-// done reports whether enough were killed, everywhere or as good as that: extra rounds are bounded.
+// done reports whether enough processes were killed, at every step or after the limit of extra rounds.
 func (t *tally) done(extra int) bool {
 	return t.kills() >= t.goal && (len(t.unreached()) == 0 || extra >= extraRounds)
 }
 
-// extraRounds bounds the rounds after the last kill that was asked for, for steps that no process has died at.
+// extraRounds limits the rounds after the wanted number of kills, for steps that no process has died at.
 const extraRounds = 10
 
 // unreached returns the steps that no process has died at.
