@@ -16,74 +16,43 @@ import (
 // digit.
 const shards = 64
 
-// shardedRun simulates the tasks of a study. Workers take one shard of the tasks after the other.
-type shardedRun struct {
-	policy  task.Policy
-	options Options
-	retries int
-	drawn   int
-	workers []*worker
-	sums    [shards]*sums
-	dots    [shards][]Dot
-}
-
-func newShardedRun(p task.Policy, retries int, o Options) *shardedRun {
-	g := &shardedRun{policy: p, options: o, retries: retries, drawn: min(o.Tasks, MaxDrawn)}
-	for range min(runtime.GOMAXPROCS(0), shards) {
-		g.workers = append(g.workers, newWorker(p, retries, o.Seed))
-	}
-	return g
-}
-
-func (g *shardedRun) run() {
+// simulate runs the tasks of a study on all processors; a worker takes one shard of the tasks after the other. It
+// returns the counts and the sums of all tasks.
+func simulate(p task.Policy, retries int, o Options) (*worker, *sums) {
+	workers := make([]*worker, min(runtime.GOMAXPROCS(0), shards))
+	var parts [shards]*sums
 	var next atomic.Int64
 	var running sync.WaitGroup
-	for _, w := range g.workers {
+	for n := range workers {
+		w := newWorker(p, retries, o.Seed)
+		workers[n] = w
 		running.Go(func() {
 			for i := int(next.Add(1)) - 1; i < shards; i = int(next.Add(1)) - 1 {
-				g.runShard(w, i)
+				parts[i] = newSums(retries)
+				w.simulate(i*o.Tasks/shards, (i+1)*o.Tasks/shards, parts[i])
 			}
 		})
 	}
 	running.Wait()
-}
-
-func (g *shardedRun) runShard(w *worker, i int) {
-	from, to := i*g.options.Tasks/shards, (i+1)*g.options.Tasks/shards
-	g.sums[i] = newSums(g.retries)
-	drawn := max(min(to, g.drawn)-from, 0)
-	g.dots[i] = w.simulate(from, from+drawn, g.sums[i], make([]Dot, 0, drawn*g.retries))
-	w.simulate(from+drawn, to, g.sums[i], nil)
-}
-
-// study merges the results of all workers and shards.
-func (g *shardedRun) study(s Subject) Study {
-	all, total := g.workers[0], newSums(g.retries)
-	for _, w := range g.workers[1:] {
-		all.merge(w)
+	all, total := workers[0], newSums(retries)
+	for _, w := range workers[1:] {
+		all.seconds.merge(w.seconds)
+		all.seconds.fit(maxBins)
+		all.times.merge(w.times)
+		all.ends.merge(w.ends)
 	}
-	study := Study{Subject: s, Tasks: g.options.Tasks, Drawn: g.drawn}
-	for i := range shards {
-		total.merge(g.sums[i])
-		study.Dots = append(study.Dots, g.dots[i]...)
+	for _, part := range parts {
+		total.merge(part)
 	}
-	study.Window = Window{Least: total.least, Mean: fromSeconds(total.window.mean), Most: total.most}
-	// Where all tasks end at the same time, the bin's middle may lie outside of what was seen.
-	median := min(max(all.ends.median(), total.least), total.most)
-	study.Load = all.seconds.load(median)
-	study.Load.Local = all.times.local(median)
-	study.Load.histogram = all.times
-	study.Retries = g.summary(total)
-	return study
+	return all, total
 }
 
 // summary describes each retry that at least one task reached; a budget may end all tasks earlier.
-func (g *shardedRun) summary(total *sums) (retries []Retry) {
-	for i, delays := range total.delays {
+func (s *sums) summary(spec backoff.Spec) (retries []Retry) {
+	for i, delays := range s.delays {
 		if delays.count == 0 {
 			break
 		}
-		spec := g.policy.Backoff
 		r := Retry{N: i + 1, Base: spec.Base(i + 1), Tasks: delays.count, Mean: fromSeconds(delays.mean), CV: delays.cv()}
 		r.Least, r.Most = spec.Bounds(i + 1)
 		r.Unbounded = r.Most >= backoff.Max
@@ -138,6 +107,7 @@ type sums struct {
 	delays      []moments // in seconds, by retry
 	window      moments
 	least, most time.Duration // of the window
+	dots        []Dot
 }
 
 func newSums(retries int) *sums {
@@ -150,11 +120,11 @@ func (s *sums) merge(o *sums) {
 	}
 	s.window.merge(o.window)
 	s.least, s.most = min(s.least, o.least), max(s.most, o.most)
+	s.dots = append(s.dots, o.dots...)
 }
 
-// simulate runs the tasks with the indices from, from+1 … to-1. It appends their retries to dots while that has
-// capacity.
-func (w *worker) simulate(from, to int, s *sums, dots []Dot) []Dot {
+// simulate runs the tasks with the indices from, from+1 … to-1.
+func (w *worker) simulate(from, to int, s *sums) {
 	for index := from; index < to; index++ {
 		w.random.seedFor(uint64(index), 0)
 		h := task.History{Began: startedAt, Phase: w.random.phase(uint64(index))}
@@ -169,8 +139,8 @@ func (w *worker) simulate(from, to int, s *sums, dots []Dot) []Dot {
 			s.delays[n].add(d.Delay.Seconds())
 			w.seconds.add(at)
 			w.times.add(at)
-			if len(dots) < cap(dots) {
-				dots = append(dots, Dot{Task: index, Retry: n + 1, At: at})
+			if index < MaxDrawn {
+				s.dots = append(s.dots, Dot{Task: index, Retry: n + 1, At: at})
 			}
 		}
 		w.ends.add(at)
@@ -178,19 +148,11 @@ func (w *worker) simulate(from, to int, s *sums, dots []Dot) []Dot {
 		s.least, s.most = min(s.least, at), max(s.most, at)
 		w.seconds.fit(maxBins)
 	}
-	return dots
 }
 
 // addSaturating never overflows: a thousand delays of a year do not fit into a duration.
 func addSaturating(at, delay time.Duration) time.Duration {
 	return at + min(delay, math.MaxInt64-at)
-}
-
-func (w *worker) merge(o *worker) {
-	w.seconds.merge(o.seconds)
-	w.seconds.fit(maxBins)
-	w.times.merge(o.times)
-	w.ends.merge(o.ends)
 }
 
 // randomSource gives the random numbers of one task after the other. They depend on the seed and the task's index
