@@ -19,7 +19,8 @@ func TestOutage(t *testing.T) {
 		{"one finds it back", Outage{Clients: 1, Down: 5 * time.Second, Capacity: 1}, "none", 4, 0, 7 * time.Second}, // at 0, 1, 3 and 7 s
 		{"it was never down", Outage{Clients: 10, Capacity: 10}, "none", 10, 0, 0},
 		{"it was never down, and is too small", Outage{Clients: 10, Capacity: 5}, "none", 15, 5, time.Second},
-		{"a wave larger than what it answers", Outage{Clients: 6, Down: 2 * time.Second, Capacity: 2}, "none", 24, 6, 15 * time.Second},
+		{"a wave larger than what it answers", Outage{Clients: 6, Down: 2 * time.Second, Capacity: 2}, "none", 24, 6,
+			15 * time.Second},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -76,11 +77,12 @@ func TestSimulationsRefuse(t *testing.T) {
 	s := subject(t, "exp:1s", "", 0)
 	for name, simulation := range map[string]Simulation{
 		"no client": Outage{Down: time.Second, Capacity: 1}, "too many clients": Lock{Clients: MaxClients + 1},
-		"no capacity": Outage{Clients: 1}, "down for ever": Outage{Clients: 1, Capacity: 1, Down: maxSimulated}, "held for ever": Lock{Clients: 1, Hold: maxSimulated},
+		"no capacity": Outage{Clients: 1}, "down for ever": Outage{Clients: 1, Capacity: 1, Down: maxSimulated},
+		"held for ever":  Lock{Clients: 1, Hold: maxSimulated},
 		"spins for ever": Lock{Clients: 1, Spin: maxSimulated},
 	} {
 		if _, err := simulation.Run(s); err == nil {
-			t.Errorf("%s was accepted", name)
+			t.Errorf("%s: got no error", name)
 		}
 	}
 }
@@ -97,11 +99,13 @@ func TestStudyIsRepeatable(t *testing.T) {
 	other := study(t, s, Options{Tasks: 5000, Seed: 8})
 	for i, r := range one.Retries {
 		if r != alone.Retries[i] || r != four.Retries[i] || r == other.Retries[i] {
-			t.Errorf("retry %d: %+v, %+v, %+v, %+v", i+1, r, alone.Retries[i], four.Retries[i], other.Retries[i])
+			t.Errorf("retry %d: got %+v, %+v, %+v, and of another seed %+v", i+1, r, alone.Retries[i], four.Retries[i],
+				other.Retries[i])
 		}
 	}
-	if one.Window != alone.Window || one.Window != four.Window || one.Load.Peak != four.Load.Peak || one.Load.Local != four.Load.Local {
-		t.Errorf("window %v, %v; load %+v, %+v", one.Window, four.Window, one.Load, four.Load)
+	if one.Window != alone.Window || one.Window != four.Window || one.Load.Peak != four.Load.Peak ||
+		one.Load.Local != four.Load.Local {
+		t.Errorf("got window %v, %v; load %+v, %+v", one.Window, four.Window, one.Load, four.Load)
 	}
 }
 
@@ -124,9 +128,12 @@ func TestLockOfOneAfterTheOther(t *testing.T) {
 		{"one", Lock{Clients: 1, Hold: time.Second}, 1, 0, 0, time.Second, 0},
 		{"two, a second apart", Lock{Clients: 2, Hold: time.Second}, 3, 1, time.Second, 2 * time.Second, 1},
 		{"three", Lock{Clients: 3, Hold: time.Second}, 6, 3, 2 * time.Second, 3 * time.Second, 2},
-		{"one waits long enough", Lock{Clients: 2, Hold: time.Second, Spin: time.Second}, 2, 0, time.Second, 2 * time.Second, 0},
-		{"one waits in vain, and calls again while it is free", Lock{Clients: 2, Hold: time.Second, Spin: time.Second / 2}, 3, 1, 3 * time.Second / 2, 5 * time.Second / 2, 1},
-		{"all wait", Lock{Clients: 100, Hold: time.Second, Spin: time.Minute + 39*time.Second}, 100, 0, 99 * time.Second, 100 * time.Second, 0},
+		{"one waits long enough", Lock{Clients: 2, Hold: time.Second, Spin: time.Second}, 2, 0, time.Second,
+			2 * time.Second, 0},
+		{"one waits in vain, and calls again while it is free", Lock{Clients: 2, Hold: time.Second, Spin: time.Second / 2},
+			3, 1, 3 * time.Second / 2, 5 * time.Second / 2, 1},
+		{"all wait", Lock{Clients: 100, Hold: time.Second, Spin: time.Minute + 39*time.Second}, 100, 0, 99 * time.Second,
+			100 * time.Second, 0},
 		{"held for no time", Lock{Clients: 50}, 50, 0, 0, 0, 0},
 	}
 	for _, tt := range tests {
@@ -136,7 +143,8 @@ func TestLockOfOneAfterTheOther(t *testing.T) {
 			if len(got.ByWave) > 0 {
 				wave = got.ByWave[0]
 			}
-			if got.Calls != tt.calls || got.Refused != tt.refused || got.Wait.All != tt.waitAll || got.Done.All != tt.doneAll || wave != tt.firstWave || got.Left != 0 {
+			if got.Calls != tt.calls || got.Refused != tt.refused || got.Wait.All != tt.waitAll ||
+				got.Done.All != tt.doneAll || wave != tt.firstWave || got.Left != 0 {
 				t.Errorf("got %+v", got)
 			}
 		})
@@ -149,11 +157,12 @@ func TestLockRanksJitters(t *testing.T) {
 	calls := map[string]int{}
 	for _, jitter := range []string{"none", "equal", "full"} {
 		for seed := range uint64(20) {
-			calls[jitter] += run(t, Lock{Clients: 100, Hold: 5 * time.Millisecond, Seed: seed}, subject(t, "exp:100ms..10s", jitter, 0)).Calls
+			calls[jitter] += run(t, Lock{Clients: 100, Hold: 5 * time.Millisecond, Seed: seed},
+				subject(t, "exp:100ms..10s", jitter, 0)).Calls
 		}
 	}
 	if calls["none"] < 5*calls["equal"] || calls["equal"] <= calls["full"] {
-		t.Errorf("calls %v", calls)
+		t.Errorf("got calls %v", calls)
 	}
 }
 

@@ -52,8 +52,9 @@ func TestStudyOfWaves(t *testing.T) {
 	got := study(t, subject(t, "exp:2s", "none", 4), Options{Tasks: 10})
 	for i, want := range []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second} {
 		r := got.Retries[i]
-		if r.N != i+1 || r.Base != want || r.Least != want || r.Most != want || r.Mean != want || r.CV != 0 || r.Tasks != 10 || r.Unbounded {
-			t.Errorf("retry %d: %+v", i+1, r)
+		if r.N != i+1 || r.Base != want || r.Least != want || r.Most != want || r.Mean != want || r.CV != 0 ||
+			r.Tasks != 10 || r.Unbounded {
+			t.Errorf("retry %d: got %+v", i+1, r)
 		}
 	}
 	if want := (Window{14 * time.Second, 14 * time.Second, 14 * time.Second}); got.Window != want {
@@ -62,7 +63,7 @@ func TestStudyOfWaves(t *testing.T) {
 	// Retries at 2, 6 and 14 s: 30 in 14 seconds, of which 11 are idle; a wave is the worst that can be.
 	l := got.Load
 	if l.Peak != 10 || math.Abs(l.Mean-30.0/14) > 1e-9 || math.Abs(l.Idle-11.0/14) > 1e-9 || l.Local != 16 {
-		t.Errorf("load %+v", l)
+		t.Errorf("got load %+v", l)
 	}
 	if len(got.Dots) != 30 || got.Drawn != 10 || got.Dots[4] != (Dot{Task: 1, Retry: 2, At: 6 * time.Second}) {
 		t.Errorf("%d dots of %d tasks: %v", len(got.Dots), got.Drawn, got.Dots)
@@ -73,7 +74,7 @@ func TestStudyOfWaves(t *testing.T) {
 func TestStudyWithinASecond(t *testing.T) {
 	got := study(t, subject(t, "constant:100ms", "none", 4), Options{Tasks: 3})
 	if l := got.Load; l.Peak != 0 || l.Mean != 0 || l.Idle != 0 {
-		t.Errorf("load %+v", l)
+		t.Errorf("got load %+v", l)
 	}
 }
 
@@ -97,27 +98,31 @@ func TestStudyWithoutBounds(t *testing.T) {
 
 func TestStudyHoldsTogether(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		curve := rapid.SampledFrom([]string{"constant:3s", "exp:1s..20s", "linear:2s", "fib:1s", "list:1s,9s,0s", "poly:1s+n^2", "constant:0", "exp:40d"}).Draw(t, "curve")
-		jitter := rapid.SampledFrom([]string{"none", "full", "equal", "phase", "30%", "decorrelated", "add:2s"}).Draw(t, "jitter")
+		curve := rapid.SampledFrom([]string{"constant:3s", "exp:1s..20s", "linear:2s", "fib:1s", "list:1s,9s,0s",
+			"poly:1s+n^2", "constant:0", "exp:40d"}).Draw(t, "curve")
+		jitters := []string{"none", "full", "equal", "phase", "30%", "decorrelated", "add:2s"}
+		jitter := rapid.SampledFrom(jitters).Draw(t, "jitter")
 		tasks, attempts := rapid.IntRange(1, 200).Draw(t, "tasks"), rapid.IntRange(2, 12).Draw(t, "attempts")
 		got, err := NewStudy(subject(t, curve, jitter, attempts), Options{Tasks: tasks, Seed: rapid.Uint64().Draw(t, "seed")})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(got.Retries) != attempts-1 || len(got.Dots) != tasks*(attempts-1) {
-			t.Fatalf("%d retries, %d dots", len(got.Retries), len(got.Dots))
+			t.Fatalf("got %d retries, %d dots", len(got.Retries), len(got.Dots))
 		}
 		var least, most time.Duration
 		for _, r := range got.Retries {
 			// A mean is a float of seconds: as exact as that.
-			if near := time.Duration(float64(r.Most) * 1e-12); r.Tasks != tasks || r.Mean < r.Least-near-1 || r.Mean > r.Most+near+1 {
-				t.Fatalf("%+v", r)
+			if near := time.Duration(float64(r.Most) * 1e-12); r.Tasks != tasks || r.Mean < r.Least-near-1 ||
+				r.Mean > r.Most+near+1 {
+				t.Fatalf("got %+v", r)
 			}
 			least, most = addSaturating(least, r.Least), addSaturating(most, r.Most)
 		}
 		w, l := got.Window, got.Load
-		if w.Least < least || w.Most > most || w.Least > w.Most || l.Idle < 0 || l.Idle > 1 || l.Local < 0 || l.Local > 16.000001 || l.Peak > float64(tasks*attempts) {
-			t.Fatalf("window %v, not within %v and %v; load %+v", w, least, most, l)
+		if w.Least < least || w.Most > most || w.Least > w.Most || l.Idle < 0 || l.Idle > 1 || l.Local < 0 ||
+			l.Local > 16.000001 || l.Peak > float64(tasks*attempts) {
+			t.Fatalf("got window %v, want it within %v and %v; load %+v", w, least, most, l)
 		}
 	})
 }
@@ -127,7 +132,7 @@ func TestSimulateAllocatesNothing(t *testing.T) {
 	p, s := newWorker(subject(t, "exp:1s..1m", "phase", 11).Policy, 10, 1), newSums(10)
 	p.simulate(MaxDrawn, MaxDrawn+100, s) // makes the bins
 	if n := testing.AllocsPerRun(20, func() { p.simulate(MaxDrawn, MaxDrawn+100, s) }); n > 0 {
-		t.Errorf("%v allocations for 1,000 retries", n)
+		t.Errorf("got %v allocations for 1,000 retries, want 0", n)
 	}
 }
 
@@ -137,10 +142,11 @@ func TestStudyRefuses(t *testing.T) {
 		attempts int
 	}{
 		"no task": {Options{}, 5}, "too many tasks": {Options{Tasks: MaxTasks + 1}, 5}, "no retry": {Options{Tasks: 1}, 1},
-		"without limit": {Options{Tasks: 1}, 0}, "too many attempts": {Options{Tasks: 1}, MaxAttempts + 1}, "too much": {Options{Tasks: MaxTasks}, MaxAttempts},
+		"without limit": {Options{Tasks: 1}, 0}, "too many attempts": {Options{Tasks: 1}, MaxAttempts + 1},
+		"too much": {Options{Tasks: MaxTasks}, MaxAttempts},
 	} {
 		if _, err := NewStudy(subject(t, "exp:1s", "", o.attempts), o.options); err == nil {
-			t.Errorf("%s was accepted", name)
+			t.Errorf("%s: got no error", name)
 		}
 	}
 }
@@ -162,7 +168,8 @@ func TestSecondsWiden(t *testing.T) {
 		all += n
 	}
 	if all != 200 || len(s.counts) > bins || s.step <= 100*time.Hour {
-		t.Errorf("got %d retries counted in %d bins of %v, want 200 in at most %d bins of more than 100h", all, len(s.counts), s.step, bins)
+		t.Errorf("got %d retries counted in %d bins of %v, want 200 in at most %d bins of more than 100h", all,
+			len(s.counts), s.step, bins)
 	}
 }
 
@@ -174,7 +181,7 @@ func TestStudyFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := study(t, s, Options{Tasks: 1}); len(got.Retries) != 2 {
-		t.Errorf("%d retries", len(got.Retries))
+		t.Errorf("got %d retries, want 2", len(got.Retries))
 	}
 }
 
@@ -183,7 +190,7 @@ func TestStudyFails(t *testing.T) {
 func TestStudySaturates(t *testing.T) {
 	w := study(t, subject(t, "constant:365d", "none", 400), Options{Tasks: 3}).Window
 	if w.Mean != w.Most || w.Least != w.Most {
-		t.Errorf("the window is %v", w)
+		t.Errorf("got window %v", w)
 	}
 }
 

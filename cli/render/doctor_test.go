@@ -23,8 +23,10 @@ func TestDoctor(t *testing.T) {
 		{"a warning", nil, []state.Finding{ok, warning},
 			"✓ space  9 GiB free\n! tasks  1 was interrupted\n         fix: retry resume --all\n\n1 warning; the journal can be used\n"},
 		{"a problem", nil, []state.Finding{problem}, "✗ lock  held by \\x1b[31m\n        fix: stop it\n\n1 problem\n"},
-		{"no journal", absent, []state.Finding{ok}, "✓ space  9 GiB free\n\nnothing to examine: /d: none\nhint: look elsewhere\n"},
-		{"none, and a warning", absent, []state.Finding{warning}, "\n\n1 warning, and nothing to examine: /d: none\nhint: look elsewhere\n"},
+		{"no journal", absent, []state.Finding{ok},
+			"✓ space  9 GiB free\n\nnothing to examine: /d: none\nhint: look elsewhere\n"},
+		{"none, and a warning", absent, []state.Finding{warning},
+			"\n\n1 warning, and nothing to examine: /d: none\nhint: look elsewhere\n"},
 		{"none, and a problem", absent, []state.Finding{problem}, "\n\n1 problem\n"},
 		{"both", nil, []state.Finding{warning, problem, problem}, "✗"},
 	}
@@ -48,7 +50,7 @@ func TestDoctorColours(t *testing.T) {
 		plain[Screen{}.mark(level)], coloured[Screen{Color: true}.mark(level)] = true, true
 	}
 	if len(plain) != 3 || len(coloured) != 3 || coloured["✓"] {
-		t.Errorf("%v and %v", plain, coloured)
+		t.Errorf("got %v and %v", plain, coloured)
 	}
 }
 
@@ -70,7 +72,8 @@ func TestDoctorJSON(t *testing.T) {
 			if err := DoctorJSON(&b, test.directory, test.source, test.directory != "", test.findings); err != nil {
 				t.Fatal(err)
 			}
-			got := strings.NewReplacer("{ ", "{", " }", "}", "[ ", "[", " ]", "]").Replace(strings.Join(strings.Fields(b.String()), " "))
+			got := strings.NewReplacer("{ ", "{", " }", "}", "[ ", "[", " ]",
+				"]").Replace(strings.Join(strings.Fields(b.String()), " "))
 			if got != test.want {
 				t.Errorf("got %s\nwant %s", got, test.want)
 			}

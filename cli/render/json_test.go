@@ -58,7 +58,7 @@ func TestTaskJSONHasItsFields(t *testing.T) {
 	}
 	for _, name := range names {
 		if !strings.Contains(string(docs), "`"+name+"`") {
-			t.Errorf("%s is not in docs/json.md", name)
+			t.Errorf("got the field %s, want it in docs/json.md", name)
 		}
 	}
 }
@@ -66,7 +66,8 @@ func TestTaskJSONHasItsFields(t *testing.T) {
 func TestAttemptJSON(t *testing.T) {
 	started := time.Date(2026, 3, 4, 12, 0, 0, 123_456_789, time.FixedZone("CET", 3600))
 	empty := map[string]any{
-		"number": 1.0, "started_at": nil, "duration_ms": 0.0, "exit": 0.0, "signal": nil, "http_status": nil, "error": nil, "message": nil,
+		"number": 1.0, "started_at": nil, "duration_ms": 0.0, "exit": 0.0, "signal": nil, "http_status": nil, "error": nil,
+		"message":  nil,
 		"decision": nil, "delay_ms": nil, "rule": nil, "stdout_tail": nil, "stderr_tail": nil, "requests_written": nil,
 		"event": nil, "server_delay_ms": nil, "phases_ms": nil,
 	}
@@ -75,25 +76,31 @@ func TestAttemptJSON(t *testing.T) {
 		attempt task.Attempt
 		want    map[string]any
 	}{
-		{"success", task.Attempt{Decision: task.Decision{Verdict: task.VerdictSucceeded}}, map[string]any{"decision": "succeeded"}},
+		{"success", task.Attempt{Decision: task.Decision{Verdict: task.VerdictSucceeded}},
+			map[string]any{"decision": "succeeded"}},
 		{"in flight", task.Attempt{StartedAt: started, Outcome: task.Outcome{Exit: task.NoExit}},
 			map[string]any{"started_at": "2026-03-04T11:00:00.123Z", "exit": nil, "duration_ms": nil}},
 		{"crashed", task.Attempt{Outcome: task.Crashed(), Decision: task.Decision{Verdict: task.VerdictInterrupted}},
 			map[string]any{"exit": nil, "duration_ms": nil, "decision": "interrupted", "message": task.Crashed().Message}},
-		{"retry", task.Attempt{Outcome: task.Outcome{Exit: 143, Signal: "SIGTERM", Error: task.ErrorTimeout, Duration: 1999 * time.Microsecond},
+		{"retry", task.Attempt{Outcome: task.Outcome{Exit: 143, Signal: "SIGTERM", Error: task.ErrorTimeout,
+			Duration: 1999 * time.Microsecond},
 			Decision: task.Decision{Verdict: task.VerdictRetry, Delay: 90 * time.Second}},
-			map[string]any{"exit": 143.0, "signal": "SIGTERM", "error": "timeout", "duration_ms": 1.0, "decision": "retry", "delay_ms": 90000.0}},
-		{"retry at once", task.Attempt{Decision: task.Decision{Verdict: task.VerdictRetry}}, map[string]any{"decision": "retry", "delay_ms": 0.0}},
+			map[string]any{"exit": 143.0, "signal": "SIGTERM", "error": "timeout", "duration_ms": 1.0, "decision": "retry",
+				"delay_ms": 90000.0}},
+		{"retry at once", task.Attempt{Decision: task.Decision{Verdict: task.VerdictRetry}},
+			map[string]any{"decision": "retry", "delay_ms": 0.0}},
 		{"tails", wrote(1, "out\n", "err\n"), map[string]any{"exit": 1.0, "stdout_tail": "out\n", "stderr_tail": "err\n"}},
 		{"one file", wrote(1, "x", "x"), map[string]any{"exit": 1.0, "stdout_tail": "x", "stderr_tail": "x"}},
 		{"answered", answered(1, 503), map[string]any{
-			"started_at": "2026-03-04T11:59:01.000Z", "duration_ms": 1300.0, "exit": 22.0, "http_status": 503.0, "message": "status 503 Service Unavailable",
+			"started_at": "2026-03-04T11:59:01.000Z", "duration_ms": 1300.0, "exit": 22.0, "http_status": 503.0,
+			"message":  "status 503 Service Unavailable",
 			"decision": "retry", "delay_ms": 2100.0, "requests_written": 1.0, "event": "503", "server_delay_ms": 2000.0,
 			"phases_ms": map[string]any{"dns": 12.0, "connect": 0.0, "tls": nil, "first_byte": 1200.0, "total": 1300.0},
 		}},
 		{"no address", lost(1, task.ErrorDNS, "no such host: x"), map[string]any{
-			"duration_ms": 5.0, "exit": 6.0, "error": "dns", "message": "no such host: x", "decision": "failed", "requests_written": 0.0,
-			"phases_ms": map[string]any{"dns": 5.0, "connect": nil, "tls": nil, "first_byte": nil, "total": 5.0},
+			"duration_ms": 5.0, "exit": 6.0, "error": "dns", "message": "no such host: x", "decision": "failed",
+			"requests_written": 0.0,
+			"phases_ms":        map[string]any{"dns": 5.0, "connect": nil, "tls": nil, "first_byte": nil, "total": 5.0},
 		}},
 		{"stderr alone", wrote(1, "", "\n"), map[string]any{"exit": 1.0, "stderr_tail": "\n"}},
 	}
@@ -120,7 +127,7 @@ func TestTailsInJSON(t *testing.T) {
 		a := attemptJSONOf(t, wrote(1, text, "x"+text))
 		valid := replaced(text)
 		if a["stdout_tail"] != valid || a["stderr_tail"] != "x"+valid {
-			t.Errorf("%q became %q and %q", text, a["stdout_tail"], a["stderr_tail"])
+			t.Errorf("%q: got %q and %q", text, a["stdout_tail"], a["stderr_tail"])
 		}
 	}
 }
@@ -166,7 +173,7 @@ func TestTasksJSONHasNoAttempts(t *testing.T) {
 	}
 	b.Reset()
 	if err := TasksJSON(&b, all()); err != nil || strings.Join(strings.Fields(b.String()), "") != `{"tasks":[]}` {
-		t.Errorf("none: %v, %s", err, b.String())
+		t.Errorf("no tasks: got %v, %s", err, b.String())
 	}
 }
 

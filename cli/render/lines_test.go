@@ -19,17 +19,28 @@ func TestSummary(t *testing.T) {
 		task   func(*task.Task)
 		want   string
 	}{
-		{"first try", runner.Result{Decision: task.Decision{Verdict: task.VerdictSucceeded}}, func(t *task.Task) { t.AttemptCount = 1 }, ""},
-		{"rescued", runner.Result{Decision: task.Decision{Verdict: task.VerdictSucceeded}}, nil, "succeeded in attempt 5, after"},
-		{"exhausted", runner.Result{Decision: task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonAttempts}, Outcome: exit7}, nil, "gave up after 5 attempts in"},
-		{"budget", runner.Result{Decision: task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonBudget}, Outcome: exit7},
-			func(t *task.Task) { t.Policy.Budget = time.Minute }, "no time is left in the budget of 1m, exit 7 (retry status 5b9a39db)"},
-		{"crashes", runner.Result{Decision: task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonCrashes}, Outcome: task.Crashed()}, nil, "3 in a row"},
-		{"failed", runner.Result{Decision: task.Decision{Verdict: task.VerdictFailed}, Outcome: exit7}, nil, "not retried: exit 7 is not eligible"},
-		{"INT", runner.Result{Decision: task.Decision{Verdict: task.VerdictCancelled}, Signal: syscall.SIGINT}, nil, "cancelled by SIGINT"},
-		{"retry cancel", runner.Result{Decision: task.Decision{Verdict: task.VerdictCancelled}, Signal: syscall.SIGTERM}, nil, "cancelled by another process"},
-		{"TERM", runner.Result{Decision: task.Decision{Verdict: task.VerdictInterrupted}, Signal: syscall.SIGTERM}, nil, "interrupted by SIGTERM; to go on: retry resume 5b9a39db"},
-		{"TERM without a journal", runner.Result{Decision: task.Decision{Verdict: task.VerdictInterrupted}, Signal: syscall.SIGTERM},
+		{"first try", runner.Result{Decision: task.Decision{Verdict: task.VerdictSucceeded}},
+			func(t *task.Task) { t.AttemptCount = 1 }, ""},
+		{"rescued", runner.Result{Decision: task.Decision{Verdict: task.VerdictSucceeded}}, nil,
+			"succeeded in attempt 5, after"},
+		{"exhausted", runner.Result{Decision: task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonAttempts},
+			Outcome: exit7}, nil, "gave up after 5 attempts in"},
+		{"budget", runner.Result{Decision: task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonBudget},
+			Outcome: exit7},
+			func(t *task.Task) { t.Policy.Budget = time.Minute },
+			"no time is left in the budget of 1m, exit 7 (retry status 5b9a39db)"},
+		{"crashes", runner.Result{Decision: task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonCrashes},
+			Outcome: task.Crashed()}, nil, "3 in a row"},
+		{"failed", runner.Result{Decision: task.Decision{Verdict: task.VerdictFailed}, Outcome: exit7}, nil,
+			"not retried: exit 7 is not eligible"},
+		{"INT", runner.Result{Decision: task.Decision{Verdict: task.VerdictCancelled}, Signal: syscall.SIGINT}, nil,
+			"cancelled by SIGINT"},
+		{"retry cancel", runner.Result{Decision: task.Decision{Verdict: task.VerdictCancelled}, Signal: syscall.SIGTERM},
+			nil, "cancelled by another process"},
+		{"TERM", runner.Result{Decision: task.Decision{Verdict: task.VerdictInterrupted}, Signal: syscall.SIGTERM}, nil,
+			"interrupted by SIGTERM; to go on: retry resume 5b9a39db"},
+		{"TERM without a journal", runner.Result{Decision: task.Decision{Verdict: task.VerdictInterrupted},
+			Signal: syscall.SIGTERM},
 			func(t *task.Task) { t.Number = 0 }, "interrupted by SIGTERM"},
 	}
 	for _, tt := range tests {
@@ -44,7 +55,7 @@ func TestSummary(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 			if tk.Number == 0 && strings.Contains(got, "retry resume") {
-				t.Errorf("%q points to a journal that there is not", got)
+				t.Errorf("got %q, want no command for a journal that there is not", got)
 			}
 		})
 	}
@@ -55,10 +66,11 @@ func TestLinesAreEscaped(t *testing.T) {
 	var b strings.Builder
 	l := &lineObserver{w: &b}
 	tk := view(nil).Task
-	l.Ended(tk, task.Attempt{Outcome: task.Outcome{Error: task.ErrorNotFound, Message: "\x1b[2J: command not found"}, Decision: task.Decision{Verdict: task.VerdictFailed}})
+	l.Ended(tk, task.Attempt{Outcome: task.Outcome{Error: task.ErrorNotFound, Message: "\x1b[2J: command not found"},
+		Decision: task.Decision{Verdict: task.VerdictFailed}})
 	l.Warn(errors.New("x"))
 	if strings.Contains(b.String(), "\x1b") {
-		t.Errorf("raw: %q", b.String())
+		t.Errorf("got %q, want it escaped", b.String())
 	}
 }
 
@@ -89,7 +101,7 @@ func TestQuiet(t *testing.T) {
 		q.Ended(tk, a)
 		q.Finished(tk, runner.Result{Decision: a.Decision, Outcome: a.Outcome})
 		if got := text.String(); !strings.Contains(got, test.want) || (got == "") != (test.want == "") {
-			t.Errorf("%s: got %q", name, got)
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
 		}
 	}
 }

@@ -37,7 +37,8 @@ func parseMetrics(text string) (samples map[string]float64, err error) {
 	seen := map[string]bool{}
 	for line := range strings.Lines(body) {
 		line, whole := strings.CutSuffix(line, "\n")
-		help, kind, sample := helpLine.FindStringSubmatch(line), typeLine.FindStringSubmatch(line), sampleLine.FindStringSubmatch(line)
+		help, kind, sample := helpLine.FindStringSubmatch(line), typeLine.FindStringSubmatch(line),
+			sampleLine.FindStringSubmatch(line)
 		switch {
 		case !whole:
 			err = fmt.Errorf("an unfinished line")
@@ -45,7 +46,8 @@ func parseMetrics(text string) (samples map[string]float64, err error) {
 			err = fmt.Errorf("a family without a sample before it")
 		case help != nil:
 			family, err = help[1], once(seen, "family "+help[1])
-			if slices.ContainsFunc(reserved, func(end string) bool { return strings.HasSuffix(family, end) }) || !strings.HasPrefix(family, "retry_") {
+			if slices.ContainsFunc(reserved, func(end string) bool { return strings.HasSuffix(family, end) }) ||
+				!strings.HasPrefix(family, "retry_") {
 				err = fmt.Errorf("the name is another type's")
 			}
 		case kind != nil:
@@ -131,7 +133,7 @@ func TestTheParserOfMetricsIsStrict(t *testing.T) {
 		"a name of a counter": "# HELP retry_x_total X.\n# TYPE retry_x_total gauge\nretry_x_total 1\n# EOF\n",
 	} {
 		if samples, err := parseMetrics(text); err == nil {
-			t.Errorf("%s: read as %v", name, samples)
+			t.Errorf("%s: got %v", name, samples)
 		}
 	}
 }
@@ -139,10 +141,12 @@ func TestTheParserOfMetricsIsStrict(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	at := time.UnixMilli(1_767_323_045_678)
 	f := task.JournalFigures{
-		Tasks: map[task.Status]int{task.Succeeded: 198000, task.Failed: 2}, Interrupted: 3, OldestUnfinished: at, Attempts: 1_000_000,
-		Waiting: 90 * time.Second, DatabaseBytes: 129_069_056, WALBytes: 4096,
+		Tasks: map[task.Status]int{task.Succeeded: 198000, task.Failed: 2}, Interrupted: 3, OldestUnfinished: at,
+		Attempts: 1_000_000,
+		Waiting:  90 * time.Second, DatabaseBytes: 129_069_056, WALBytes: 4096,
 		Names: []task.NameFigures{
-			{Name: "nightly", Running: true, FinishedAt: at, LastSuccess: at.Add(-time.Hour), Duration: 1500 * time.Millisecond, Attempts: 5},
+			{Name: "nightly", Running: true, FinishedAt: at, LastSuccess: at.Add(-time.Hour),
+				Duration: 1500 * time.Millisecond, Attempts: 5},
 			{Name: "new"},
 			{Name: "fine", FinishedAt: at, LastSuccess: at, Succeeded: true},
 		},
@@ -151,7 +155,8 @@ func TestMetrics(t *testing.T) {
 	want := map[string]float64{
 		"retry_tasks status PENDING": 0, "retry_tasks status IN_FLIGHT": 0, "retry_tasks status SUCCEEDED": 198000,
 		"retry_tasks status EXHAUSTED": 0, "retry_tasks status FAILED": 2, "retry_tasks status CANCELLED": 0,
-		"retry_tasks_interrupted": 3, "retry_oldest_unfinished_timestamp_seconds": 1767323045.678, "retry_journal_attempts": 1e6,
+		"retry_tasks_interrupted": 3, "retry_oldest_unfinished_timestamp_seconds": 1767323045.678,
+		"retry_journal_attempts":        1e6,
 		"retry_journal_waiting_seconds": 90, "retry_journal_database_bytes": 129069056, "retry_journal_wal_bytes": 4096,
 		"retry_running name nightly": 1, "retry_running name new": 0, "retry_running name fine": 0,
 		"retry_last_run_succeeded name nightly": 0, "retry_last_run_succeeded name fine": 1,
@@ -165,7 +170,7 @@ func TestMetrics(t *testing.T) {
 	}
 	for key, value := range want {
 		if had, ok := got[key]; !ok || had != value {
-			t.Errorf("%s is %v (%v), want %v", key, had, ok, value)
+			t.Errorf("%s: got %v (%v), want %v", key, had, ok, value)
 		}
 	}
 	if len(got) != len(want) {
@@ -184,14 +189,16 @@ func TestMetricsOfAnEmptyJournal(t *testing.T) {
 // Whatever names hold, the text is valid and nothing in it reaches a terminal raw.
 func TestMetricsOfNastyNames(t *testing.T) {
 	f := task.JournalFigures{Names: []task.NameFigures{
-		{Name: rude}, {Name: "\xff"}, {Name: `\xff`}, {Name: `a"} 1`}, {Name: "a\nretry_tasks 9"}, {Name: "日本"}, {Name: "\x00"}, {Name: `\`},
+		{Name: rude}, {Name: "\xff"}, {Name: `\xff`}, {Name: `a"} 1`}, {Name: "a\nretry_tasks 9"}, {Name: "日本"},
+		{Name: "\x00"}, {Name: `\`},
 	}}
 	for _, name := range nasty {
 		f.Names = append(f.Names, task.NameFigures{Name: name})
 	}
 	got := metricsOf(t, &f)
 	for _, want := range []string{
-		`retry_running name \\x1b]0;title\\x07\\x1b[2J\\u202e\\u009b\\xff\\r\\n\"\\`, `retry_running name \\xff`, `retry_running name a\"} 1`,
+		`retry_running name \\x1b]0;title\\x07\\x1b[2J\\u202e\\u009b\\xff\\r\\n\"\\`, `retry_running name \\xff`,
+		`retry_running name a\"} 1`,
 		`retry_running name a\\nretry_tasks 9`, `retry_running name 日本`, `retry_running name \\x00`, `retry_running name \\`,
 	} {
 		if _, ok := got[want]; !ok {
@@ -202,14 +209,17 @@ func TestMetricsOfNastyNames(t *testing.T) {
 
 func TestMetricsAreValidForAnyName(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		f := task.JournalFigures{Waiting: time.Duration(rapid.Int64Min(0).Draw(t, "waiting")), DatabaseBytes: rapid.Int64Min(0).Draw(t, "bytes")}
+		f := task.JournalFigures{Waiting: time.Duration(rapid.Int64Min(0).Draw(t, "waiting")),
+			DatabaseBytes: rapid.Int64Min(0).Draw(t, "bytes")}
 		for range rapid.IntRange(0, 5).Draw(t, "names") {
-			name := string(rapid.SliceOfN(rapid.OneOf(rapid.Byte(), rapid.SampledFrom([]byte("\"\\\n\x1b\xffn{}"))), 1, 6).Draw(t, "name"))
-			f.Names = append(f.Names, task.NameFigures{Name: name, FinishedAt: now, Duration: time.Duration(rapid.Int64Min(0).Draw(t, "took"))})
+			name := string(rapid.SliceOfN(rapid.OneOf(rapid.Byte(), rapid.SampledFrom([]byte("\"\\\n\x1b\xffn{}"))), 1,
+				6).Draw(t, "name"))
+			f.Names = append(f.Names, task.NameFigures{Name: name, FinishedAt: now,
+				Duration: time.Duration(rapid.Int64Min(0).Draw(t, "took"))})
 		}
 		for key := range metricsOf(t, &f) {
 			if text.Escape(key) != key {
-				t.Fatalf("raw: %q", key)
+				t.Fatalf("got %q, want it escaped", key)
 			}
 		}
 	})

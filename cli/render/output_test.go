@@ -37,17 +37,21 @@ func TestTails(t *testing.T) {
 	}{
 		{"none", nil, []string{""}},
 		{"nothing captured", []task.Attempt{wrote(1, "", ""), wrote(2, "", "")}, []string{""}},
-		{"both", []task.Attempt{wrote(1, "out\n", "err\n")}, []string{"", "Stdout of attempt 1", "  out", "", "Stderr of attempt 1", "  err"}},
+		{"both", []task.Attempt{wrote(1, "out\n", "err\n")},
+			[]string{"", "Stdout of attempt 1", "  out", "", "Stderr of attempt 1", "  err"}},
 		{"stdout alone", []task.Attempt{wrote(1, "out", "")}, []string{"", "Stdout of attempt 1", "  out"}},
 		{"stderr alone", []task.Attempt{wrote(1, "", "err")}, []string{"", "Stderr of attempt 1", "  err"}},
 		{"one file", []task.Attempt{wrote(1, "a\nb\n", "a\nb\n")}, []string{"", "Output of attempt 1", "  a", "  b"}},
-		{"the latest", []task.Attempt{wrote(1, "old", ""), wrote(2, "new", "")}, []string{"", "Stdout of attempt 2", "  new"}},
-		{"the latest that said something", []task.Attempt{wrote(1, "", "old"), wrote(2, "", "")}, []string{"", "Stderr of attempt 1", "  old"}},
+		{"the latest", []task.Attempt{wrote(1, "old", ""), wrote(2, "new", "")},
+			[]string{"", "Stdout of attempt 2", "  new"}},
+		{"the latest that said something", []task.Attempt{wrote(1, "", "old"), wrote(2, "", "")},
+			[]string{"", "Stderr of attempt 1", "  old"}},
 		{"ten lines", []task.Attempt{wrote(1, "", numbered(1, 10))},
 			append([]string{"", "Stderr of attempt 1"}, indented(numbered(1, 10))...)},
 		{"more", []task.Attempt{wrote(1, "", numbered(1, 500))},
 			append([]string{"", "Stderr of attempt 1, its last 10 lines"}, indented(numbered(491, 500))...)},
-		{"blank lines within", []task.Attempt{wrote(1, "a\n\nb\n", "")}, []string{"", "Stdout of attempt 1", "  a", "  ", "  b"}},
+		{"blank lines within", []task.Attempt{wrote(1, "a\n\nb\n", "")},
+			[]string{"", "Stdout of attempt 1", "  a", "  ", "  b"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -67,8 +71,10 @@ func indented(text string) (list []string) {
 
 // nasty are bytes that would do something to a terminal, or to who reads it.
 var nasty = []string{
-	"\x1b[2J\x1b[H", "\x1b]0;title\x07", "\x1b]52;c;ZXZpbA==\x07", "\x1bP1$r\x1b\\", "\x1b", "\x9b31m", "\u009b31m", "\u0090x\u009c", "\r", "a\rb", "\b\b\b", "\x00", "\x07",
-	"\x0e", "\x7f", "\v\f", "\t", "\xff\xfe", "\xc3", "\xed\xa0\x80", "\xf0\x9f", "\x80cut", "\u202eevil\u202c", "\u2066\u2069", "\u200b\u200e\ufeff", "\u2028\u2029", "\u0085",
+	"\x1b[2J\x1b[H", "\x1b]0;title\x07", "\x1b]52;c;ZXZpbA==\x07", "\x1bP1$r\x1b\\", "\x1b", "\x9b31m", "\u009b31m",
+	"\u0090x\u009c", "\r", "a\rb", "\b\b\b", "\x00", "\x07",
+	"\x0e", "\x7f", "\v\f", "\t", "\xff\xfe", "\xc3", "\xed\xa0\x80", "\xf0\x9f", "\x80cut", "\u202eevil\u202c",
+	"\u2066\u2069", "\u200b\u200e\ufeff", "\u2028\u2029", "\u0085",
 	"\U000e0001\U000e0041", "\ufffe", "\u00ad", "\u061c", "a\u0300", "日本", "🙂",
 }
 
@@ -86,7 +92,10 @@ func TestLogs(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := lines(t, func(b *strings.Builder) error { return Logs(b, Screen{}, task.KindCommand, 3, tt.stdout, tt.stderr) })
+			got := lines(t, func(b *strings.Builder) error {
+				return Logs(b, Screen{}, task.KindCommand, 3, tt.stdout,
+					tt.stderr)
+			})
 			if !slices.Equal(got, tt.want) {
 				t.Errorf("got  %q\nwant %q", got, tt.want)
 			}
@@ -96,7 +105,8 @@ func TestLogs(t *testing.T) {
 
 func TestTailsAreEscaped(t *testing.T) {
 	for _, text := range nasty {
-		for _, a := range []task.Attempt{wrote(1, text, ""), wrote(1, "", "x\n"+text+"\ny\n"), wrote(1, text, text), wrote(1, strings.Repeat(text+"\n", 40), "x")} {
+		for _, a := range []task.Attempt{wrote(1, text, ""), wrote(1, "", "x\n"+text+"\ny\n"), wrote(1, text, text),
+			wrote(1, strings.Repeat(text+"\n", 40), "x")} {
 			checkDrawn(t, text, tailsOf(a))
 		}
 	}
@@ -109,7 +119,7 @@ func checkDrawn(t *testing.T, text string, lines []string) {
 	t.Helper()
 	for _, line := range lines {
 		if !utf8.ValidString(line) || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
-			t.Errorf("%q is shown raw: %q", text, line)
+			t.Errorf("%q: got %q, want it escaped", text, line)
 		}
 	}
 }
@@ -119,7 +129,7 @@ func TestTailsForgeNothing(t *testing.T) {
 	got := tailsOf(wrote(1, "x\n\nStderr of attempt 9\n  forged\n", ""))
 	for _, line := range got[2:] {
 		if !strings.HasPrefix(line, "  ") {
-			t.Errorf("%q stands like a line of ours", line)
+			t.Errorf("got %q, want it indented", line)
 		}
 	}
 }
@@ -172,7 +182,8 @@ func TestTailsAreBelowTheAttempts(t *testing.T) {
 	got := strings.Join(lines(t, func(b *strings.Builder) error {
 		return Task(b, Screen{}, view(nil), []task.Attempt{wrote(5, "", "why\n")}, now)
 	}), "\n")
-	if table, tail := strings.Index(got, "OUTCOME"), strings.Index(got, "Stderr of attempt 5\n  why"); table < 0 || tail < table {
+	if table, tail := strings.Index(got, "OUTCOME"),
+		strings.Index(got, "Stderr of attempt 5\n  why"); table < 0 || tail < table {
 		t.Errorf("got\n%s", got)
 	}
 }

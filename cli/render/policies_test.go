@@ -17,7 +17,7 @@ func TestScheduleSaturates(t *testing.T) {
 	s := NewSchedule(&p)
 	last := s.Retries[len(s.Retries)-1]
 	if len(s.Retries) != maxRows || last.TotalMost < s.Retries[0].TotalMost {
-		t.Errorf("%d rows, the last %+v", len(s.Retries), last)
+		t.Errorf("got %d rows, the last %+v", len(s.Retries), last)
 	}
 }
 
@@ -26,7 +26,8 @@ func policyRows() []PolicyRow {
 	odd.Name, odd.Attempts = "a\x1b[2J\u202eb", 0
 	return []PolicyRow{
 		{Policy: task.DefaultPolicy(), Layer: "built in"},
-		{Policy: odd, Layer: "config file", File: "/etc/\x1b]0;x\x07\n.toml", Line: 7, Hides: []string{"built in", "journal"}},
+		{Policy: odd, Layer: "config file", File: "/etc/\x1b]0;x\x07\n.toml", Line: 7,
+			Hides: []string{"built in", "journal"}},
 		{Policy: task.Policy{Name: "lost"}, Layer: "journal", Damage: errors.New("policy: nope\x1b")},
 	}
 }
@@ -56,14 +57,15 @@ func TestPoliciesJSON(t *testing.T) {
 		t.Fatalf("%v: %s", err, b.String())
 	}
 	if strings.ContainsAny(b.String(), "\x1b\u202e\x07") {
-		t.Errorf("raw: %q", b.String())
+		t.Errorf("got %q, want it escaped", b.String())
 	}
 	file, lost := read.Policies[1], read.Policies[2]
 	if file["line"] != 7.0 || len(file["hides"].([]any)) != 2 || file["damage"] != nil || file["policy"] == nil {
-		t.Errorf("%v", file)
+		t.Errorf("got %v", file)
 	}
-	if lost["name"] != "lost" || lost["policy"] != nil || lost["damage"] != "policy: nope\x1b" || lost["line"] != nil || lost["hides"] == nil {
-		t.Errorf("%v", lost)
+	if lost["name"] != "lost" || lost["policy"] != nil || lost["damage"] != "policy: nope\x1b" || lost["line"] != nil ||
+		lost["hides"] == nil {
+		t.Errorf("got %v", lost)
 	}
 }
 
@@ -72,7 +74,8 @@ func TestPolicyTOML(t *testing.T) {
 	var b strings.Builder
 	err := PolicyTOML(&b, Screen{}, []Setting{
 		{Text: "[policy.x]", Origin: "/a\nb\x1b:1"}, {Key: "attempts", Text: "5", Origin: "--attempts"},
-		{Key: "stop-on", Text: `["` + strings.Repeat("x", 60) + `"]`, Origin: "journal"}, {Text: "[[policy.x.rule]]", Origin: "journal"}, {Key: "when", Text: `"75"`},
+		{Key: "stop-on", Text: `["` + strings.Repeat("x", 60) + `"]`, Origin: "journal"},
+		{Text: "[[policy.x.rule]]", Origin: "journal"}, {Key: "when", Text: `"75"`},
 	})
 	want := `[policy.x]    # /a\nb\x1b:1
 attempts = 5  # --attempts

@@ -32,7 +32,8 @@ func answered(number, status int) task.Attempt {
 	e.Phases = task.Phases{DNS: 12 * ms, Connect: 53 * time.Microsecond, FirstByte: 1200 * ms, Total: 1300 * ms}
 	return task.Attempt{
 		Number: number, StartedAt: now.Add(-time.Minute + time.Duration(number)*s),
-		Outcome:  task.Outcome{Exit: 22, Message: "status " + strings.TrimSpace(statusOf(status)+" "+text), Duration: 1300 * ms, Reply: e},
+		Outcome: task.Outcome{Exit: 22, Message: "status " + strings.TrimSpace(statusOf(status)+" "+text),
+			Duration: 1300 * ms, Reply: e},
 		Decision: task.Decision{Verdict: task.VerdictRetry, Delay: 2100 * ms},
 	}
 }
@@ -45,8 +46,9 @@ func statusOf(status int) string {
 func lost(number int, class task.ErrorClass, text string) task.Attempt {
 	exit := map[task.ErrorClass]int{task.ErrorDNS: 6, task.ErrorReset: 52}[class]
 	return task.Attempt{
-		Number:   number,
-		Outcome:  task.Outcome{Exit: exit, Error: class, Message: text, Duration: 5 * ms, Reply: &task.Reply{Phases: task.Phases{DNS: 5 * ms, Total: 5 * ms}}},
+		Number: number,
+		Outcome: task.Outcome{Exit: exit, Error: class, Message: text, Duration: 5 * ms,
+			Reply: &task.Reply{Phases: task.Phases{DNS: 5 * ms, Total: 5 * ms}}},
 		Decision: task.Decision{Verdict: task.VerdictFailed, Reason: task.ReasonNotEligible},
 	}
 }
@@ -69,10 +71,13 @@ func TestOutcomesOfHTTP(t *testing.T) {
 		outcome, words string
 	}{
 		{answered(1, 503), "503", "503 Service Unavailable"},
-		{lost(1, task.ErrorReset, "wait for the reply: the connection was closed"), "reset", "wait for the reply: the connection was closed"},
-		{task.Attempt{Outcome: task.Outcome{Reply: &task.Reply{Status: 200}}, Decision: task.Decision{Success: true}}, "200", "200"},
+		{lost(1, task.ErrorReset, "wait for the reply: the connection was closed"), "reset",
+			"wait for the reply: the connection was closed"},
+		{task.Attempt{Outcome: task.Outcome{Reply: &task.Reply{Status: 200}}, Decision: task.Decision{Success: true}},
+			"200", "200"},
 		{task.Attempt{Outcome: task.Outcome{Reply: &task.Reply{Status: 200}}}, "200", "200"}, // --success-on wants something else
-		{task.Attempt{Outcome: task.Outcome{Exit: 18, Error: task.ErrorTruncated, Reply: &task.Reply{Status: 200}}}, "truncated", "truncated"},
+		{task.Attempt{Outcome: task.Outcome{Exit: 18, Error: task.ErrorTruncated, Reply: &task.Reply{Status: 200}}},
+			"truncated", "truncated"},
 		{task.Attempt{Outcome: task.Outcome{Exit: 143, Signal: "SIGTERM", Reply: &task.Reply{}}}, "SIGTERM", "SIGTERM"},
 	}
 	for _, tt := range tests {
@@ -122,8 +127,9 @@ func TestLinesOfHTTP(t *testing.T) {
 		{"ambiguous", reset, first + "retry: attempt 2/5: wait for the reply: the connection was closed; POST may have taken effect\n" + ambiguity},
 		{"killed", killed, first + "retry: attempt 2/5: retry itself was killed, or the machine went down after 0s; POST may have taken effect\n" +
 			strings.Replace(ambiguity, "POST", "retry was killed while it ran; POST", 1)},
-		{"deferred", untilLater(answered(2, 429)), first + "retry: attempt 2/5: 429 Too Many Requests after 1.3s; the server asks for a pause of 2h\n" +
-			"retry: deferred until 2090-01-02 14:05:00 (in T), as the server asks; to go on: retry resume 5b9a39db\n"},
+		{"deferred", untilLater(answered(2, 429)),
+			first + "retry: attempt 2/5: 429 Too Many Requests after 1.3s; the server asks for a pause of 2h\n" +
+				"retry: deferred until 2090-01-02 14:05:00 (in T), as the server asks; to go on: retry resume 5b9a39db\n"},
 		{"budget", exhausted, first + "retry: attempt 2/5: 503 Service Unavailable after 1.3s\n" +
 			"retry: gave up after 2 attempts in T: no time is left in the budget of 1m (the server asks for 2s), 503 Service Unavailable (retry status 5b9a39db)\n"},
 		{"expired", expired, first + "retry: attempt 2/5: 503 Service Unavailable after 1.3s\n" +
@@ -167,7 +173,8 @@ func TestLinesOfHTTPWithoutAJournal(t *testing.T) {
 // A stdin that is gone cannot be sent again.
 func TestAmbiguousWithStdin(t *testing.T) {
 	tk := requesting(func(v *TaskView) { request.Of(v.Task).Body = []request.Part{{File: request.StdinFile}} }).Task
-	if got := told(tk, ambiguous(answered(1, 503))); strings.Contains(got, "requeue") || !strings.Contains(got, "its stdin is kept no longer") {
+	if got := told(tk, ambiguous(answered(1, 503))); strings.Contains(got, "requeue") ||
+		!strings.Contains(got, "its stdin is kept no longer") {
 		t.Errorf("got\n%s", got)
 	}
 }
@@ -180,7 +187,8 @@ func TestTableOfHTTP(t *testing.T) {
 		}
 	}
 	views := []TaskView{
-		requesting(nil), requesting(later(2*time.Hour, true)), requesting(later(2*time.Hour, false)), requesting(later(-time.Hour, true)),
+		requesting(nil), requesting(later(2*time.Hour, true)), requesting(later(2*time.Hour, false)),
+		requesting(later(-time.Hour, true)),
 		requesting(func(v *TaskView) { v.Status, v.Name, v.Last = task.Failed, "order", lost(5, task.ErrorReset, "") }),
 		requesting(func(v *TaskView) { request.Of(v.Task).Method, request.Of(v.Task).URL = "A\x1b", "b\u202ec" }),
 		requesting(func(v *TaskView) { v.Target = nil }),
@@ -218,8 +226,11 @@ func TestLogOfHTTP(t *testing.T) {
 		attempt task.Attempt
 		want    map[string]any
 	}{
-		{answered(1, 503), map[string]any{"http_status": 503.0, "server_delay_ms": 2000.0, "requests_written": 1.0, "exit": 22.0, "detail": "status 503 Service Unavailable"}},
-		{lost(1, task.ErrorDNS, "no such host: x"), map[string]any{"http_status": nil, "server_delay_ms": nil, "requests_written": 0.0, "error": "dns", "detail": "no such host: x"}},
+		{answered(1, 503), map[string]any{"http_status": 503.0, "server_delay_ms": 2000.0, "requests_written": 1.0,
+			"exit": 22.0, "detail": "status 503 Service Unavailable"}},
+		{lost(1, task.ErrorDNS, "no such host: x"),
+			map[string]any{"http_status": nil, "server_delay_ms": nil, "requests_written": 0.0, "error": "dns",
+				"detail": "no such host: x"}},
 		{wrote(1, "", ""), map[string]any{"http_status": nil, "requests_written": nil, "detail": nil}},
 	}
 	for _, tt := range tests {
@@ -239,7 +250,8 @@ func TestHTTPIsEscaped(t *testing.T) {
 		v := requesting(func(v *TaskView) {
 			v.Target = &request.Request{
 				Method: text, URL: text, Header: []string{text}, User: text + ":x", Output: text,
-				Body: []request.Part{{File: text, Name: text}}, Network: request.Network{UnixSocket: text, Proxy: text, Resolve: []string{text}},
+				Body:    []request.Part{{File: text, Name: text}},
+				Network: request.Network{UnixSocket: text, Proxy: text, Resolve: []string{text}},
 			}
 		})
 		a := ambiguous(lost(1, task.ErrorReset, text))
@@ -259,13 +271,13 @@ func TestHTTPIsEscaped(t *testing.T) {
 // A command has no exchanges, and a screen without room for them does without.
 func TestExchangesGiveWay(t *testing.T) {
 	if text := strings.Join(taskOf(t, Screen{}, view(nil), wrote(1, "", "")), "\n"); strings.Contains(text, "FIRST BYTE") {
-		t.Errorf("a command:\n%s", text)
+		t.Errorf("a command: got\n%s", text)
 	}
 	v := requesting(nil)
 	for height, want := range map[int]bool{0: true, 99: true, 20: true, 17: false} {
 		text := strings.Join(taskOf(t, Screen{Height: height}, v, answered(1, 503)), "\n")
 		if strings.Contains(text, "FIRST BYTE") != want || !strings.Contains(text, "OUTCOME") {
-			t.Errorf("height %d:\n%s", height, text)
+			t.Errorf("height %d: got\n%s", height, text)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func TestStylesDiffer(t *testing.T) {
 	for _, style := range []lipgloss.Style{Bold, Faint, Red, Green, Yellow, Blue, Magenta, Cyan} {
 		text := Screen{Color: true}.Paint(style, "x")
 		if seen[text] {
-			t.Errorf("two styles write %q", text)
+			t.Errorf("got %q from two styles, want them to differ", text)
 		}
 		seen[text] = true
 	}
@@ -117,9 +117,12 @@ func TestTableAligns(t *testing.T) {
 		want   string
 	}{
 		{name: "plain", rows: [][]string{{"A", "B", ""}, {"one", "2", "x"}, {"1", "", ""}}, want: "A    B\none  2  x\n1\n"},
-		{name: "wide", rows: [][]string{{"A", "B"}, {"日本語", "x"}, {"e\u0301", "y"}}, want: "A       B\n日本語  x\ne\u0301       y\n"},
-		{name: "a keycap", rows: [][]string{{"A"}, {"1\ufe0f\u20e3 and more text"}}, want: "A\n1\ufe0f\u20e3 and more text\n"},
-		{name: "cut", screen: Screen{Width: 8}, rows: [][]string{{"A", "B"}, {"one", "two three"}}, want: "A    B\none  tw…\n"},
+		{name: "wide", rows: [][]string{{"A", "B"}, {"日本語", "x"}, {"e\u0301", "y"}},
+			want: "A       B\n日本語  x\ne\u0301       y\n"},
+		{name: "a keycap", rows: [][]string{{"A"}, {"1\ufe0f\u20e3 and more text"}},
+			want: "A\n1\ufe0f\u20e3 and more text\n"},
+		{name: "cut", screen: Screen{Width: 8}, rows: [][]string{{"A", "B"}, {"one", "two three"}},
+			want: "A    B\none  tw…\n"},
 		{name: "coloured", screen: Screen{Color: true}, rows: [][]string{{"A", "B"}, {"\x1b[31mone\x1b[0m", "2"}},
 			want: "\x1b[1mA\x1b[0m    \x1b[1mB\x1b[0m\n\x1b[31mone\x1b[0m  2\n"},
 		{name: "titles alone", rows: [][]string{{"A", "B"}}, want: "A  B\n"},

@@ -15,14 +15,17 @@ const rude = "\x1b]0;title\x07\x1b[2J\u202e\u009b\xff\r\n\"\\"
 func someStats() []task.CommandStats {
 	return []task.CommandStats{
 		{
-			Name: "nightly", Command: []string{"sh", "-c", "exit 7"}, Runs: 12, FirstTry: 1, Rescues: 2, Failures: 7, Cancelled: 1, Unfinished: 1,
+			Name: "nightly", Command: []string{"sh", "-c", "exit 7"}, Runs: 12, FirstTry: 1, Rescues: 2, Failures: 7,
+			Cancelled: 1, Unfinished: 1,
 			Ended: 10, P50: 1500 * time.Millisecond, P95: 90 * time.Second, Waiting: 26 * time.Hour,
 			Last: task.LastRuns{
-				Status: task.Exhausted, Outcome: task.Outcome{Exit: 7}, FinishedAt: now.Add(-150 * time.Minute), SucceededAt: now.AddDate(0, 0, -3),
+				Status: task.Exhausted, Outcome: task.Outcome{Exit: 7}, FinishedAt: now.Add(-150 * time.Minute),
+				SucceededAt: now.AddDate(0, 0, -3),
 			},
 		},
 		{Name: rude, Command: []string{rude}, Runs: 3, FirstTry: 3, Ended: 3, P50: time.Millisecond,
-			Last: task.LastRuns{Status: task.Succeeded, FinishedAt: now.Add(-90 * time.Second), SucceededAt: now.Add(-90 * time.Second)}},
+			Last: task.LastRuns{Status: task.Succeeded, FinishedAt: now.Add(-90 * time.Second),
+				SucceededAt: now.Add(-90 * time.Second)}},
 		{Command: []string{"sleep", "9"}, Runs: 1, Unfinished: 1, Last: task.LastRuns{Running: true}},
 	}
 }
@@ -46,20 +49,25 @@ func TestStats(t *testing.T) {
 
 // Columns without a single value make room for the command lines.
 func TestStatsLeaveOutWhatNeverHappened(t *testing.T) {
-	quiet, open := task.CommandStats{Command: []string{"a"}, Runs: 1}, task.CommandStats{Command: []string{"b"}, Runs: 1, Unfinished: 1}
+	quiet, open := task.CommandStats{Command: []string{"a"}, Runs: 1},
+		task.CommandStats{Command: []string{"b"}, Runs: 1, Unfinished: 1}
 	tests := map[string][]task.CommandStats{
 		"LAST  RUNS  FIRST TRY  RESCUED  FAILED  P50  P95  WAITED  COMMAND":       {quiet},
 		"LAST  RUNS  FIRST TRY  RESCUED  FAILED  OPEN  P50  P95  WAITED  COMMAND": {quiet, open},
 	}
 	for want, commands := range tests {
-		if got := lines(t, func(b *strings.Builder) error { return Stats(b, Screen{}, commands, 0, time.Time{}, now) }); got[0] != want {
+		if got := lines(t, func(b *strings.Builder) error {
+			return Stats(b, Screen{}, commands, 0, time.Time{},
+				now)
+		}); got[0] != want {
 			t.Errorf("got %s, want %s", got[0], want)
 		}
 	}
 }
 
 func TestStatsOfNothing(t *testing.T) {
-	tests := map[string]time.Time{"no tasks yet": {}, "no tasks since 11:00:00": now.Add(-time.Hour), "no tasks since 2026-03-01 12:00:00": now.AddDate(0, 0, -3)}
+	tests := map[string]time.Time{"no tasks yet": {}, "no tasks since 11:00:00": now.Add(-time.Hour),
+		"no tasks since 2026-03-01 12:00:00": now.AddDate(0, 0, -3)}
 	for want, since := range tests {
 		got := lines(t, func(b *strings.Builder) error { return Stats(b, Screen{}, nil, 0, since, now) })
 		if len(got) != 1 || got[0] != want {
@@ -91,10 +99,13 @@ func TestLastRun(t *testing.T) {
 		{task.LastRuns{Status: task.Failed, FinishedAt: now, Running: true}, "running"},
 		{task.LastRuns{Status: task.Succeeded, FinishedAt: now}, "ok now"},
 		{task.LastRuns{Status: task.Succeeded, FinishedAt: now.Add(time.Hour)}, "ok now"}, // the clock was set back
-		{task.LastRuns{Status: task.Succeeded, Outcome: task.Outcome{Exit: 3}, FinishedAt: ago(59 * time.Second)}, "ok 59s ago"},
+		{task.LastRuns{Status: task.Succeeded, Outcome: task.Outcome{Exit: 3}, FinishedAt: ago(59 * time.Second)},
+			"ok 59s ago"},
 		{task.LastRuns{Status: task.Succeeded, FinishedAt: ago(119 * time.Second)}, "ok 1m ago"},
-		{task.LastRuns{Status: task.Failed, Outcome: task.Outcome{Exit: 1}, FinishedAt: ago(23*time.Hour + 59*time.Minute)}, "exit 1 23h ago"},
-		{task.LastRuns{Status: task.Failed, Outcome: task.Outcome{Exit: 1}, FinishedAt: ago(47 * time.Hour)}, "exit 1 1d ago"},
+		{task.LastRuns{Status: task.Failed, Outcome: task.Outcome{Exit: 1}, FinishedAt: ago(23*time.Hour + 59*time.Minute)},
+			"exit 1 23h ago"},
+		{task.LastRuns{Status: task.Failed, Outcome: task.Outcome{Exit: 1}, FinishedAt: ago(47 * time.Hour)},
+			"exit 1 1d ago"},
 		{exhausted(task.Outcome{Exit: 124, Error: task.ErrorTimeout}), "timeout 1h ago"},
 		{exhausted(task.Outcome{Exit: 0}), "exhausted 1h ago"}, // too few successes in a row
 		{exhausted(task.Outcome{Exit: task.NoExit}), "exhausted 1h ago"},
@@ -118,7 +129,8 @@ func TestStatsOnANarrowScreen(t *testing.T) {
 		got := lines(t, func(b *strings.Builder) error {
 			return Stats(b, Screen{Width: width}, someStats(), 0, time.Time{}, now)
 		})
-		if title := strings.Join(strings.Fields(got[0]), " "); !strings.HasPrefix(want, strings.TrimSuffix(title, "…")) || len(title) < 20 {
+		if title := strings.Join(strings.Fields(got[0]), " "); !strings.HasPrefix(want, strings.TrimSuffix(title, "…")) ||
+			len(title) < 20 {
 			t.Errorf("%d columns: got %q, want %q", width, title, want)
 		}
 	}
@@ -137,9 +149,12 @@ func TestStatsKeepWhatFits(t *testing.T) {
 }
 
 func TestStatsFitTheScreen(t *testing.T) {
-	for _, line := range lines(t, func(b *strings.Builder) error { return Stats(b, Screen{Width: 70}, someStats(), 0, time.Time{}, now) }) {
+	for _, line := range lines(t, func(b *strings.Builder) error {
+		return Stats(b, Screen{Width: 70}, someStats(), 0,
+			time.Time{}, now)
+	}) {
 		if n := len([]rune(line)); n > 70 {
-			t.Errorf("%d characters: %s", n, line)
+			t.Errorf("got %d characters, want them to fit the screen: %s", n, line)
 		}
 	}
 }
@@ -150,7 +165,7 @@ func TestStatsJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.ContainsAny(b.String(), "\x1b\x07\u202e\u009b") {
-		t.Errorf("raw: %q", b.String())
+		t.Errorf("got %q, want it escaped", b.String())
 	}
 	var got struct {
 		Since    time.Time
@@ -167,7 +182,7 @@ func TestStatsJSON(t *testing.T) {
 	}
 	if last := got.Commands[2]; last["name"] != nil || last["duration_ms"] != nil ||
 		last["last_status"] != nil || last["last_finished_at"] != nil || last["last_success_at"] != nil {
-		t.Errorf("absent is null: %v", last)
+		t.Errorf("got %v, want null for what is absent", last)
 	}
 }
 
@@ -186,7 +201,8 @@ func TestStatsOfHTTP(t *testing.T) {
 	}
 	all[0].Last = task.LastRuns{Status: task.Failed, FinishedAt: now, Outcome: answered(1, 503).Outcome}
 	got := lines(t, func(b *strings.Builder) error { return Stats(b, Screen{}, all, 0, time.Time{}, now) })
-	if !strings.HasPrefix(got[1], "503 now ") || !strings.HasSuffix(got[1], "  GET https://h/a") || !strings.HasSuffix(got[2], "  n: PUT https://h/b") {
+	if !strings.HasPrefix(got[1], "503 now ") || !strings.HasSuffix(got[1], "  GET https://h/a") ||
+		!strings.HasSuffix(got[2], "  n: PUT https://h/b") {
 		t.Errorf("got %q", got)
 	}
 	text := strings.Join(lines(t, func(b *strings.Builder) error { return StatsJSON(b, all, time.Time{}) }), "")

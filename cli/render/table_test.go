@@ -19,7 +19,8 @@ func view(change func(*TaskView)) TaskView {
 		ID: "01a1fb79-5735-7565-b3a1-977a5b9a39db", Kind: task.KindCommand, Command: []string{"sh", "-c", "exit 7"},
 		Directory: "/srv", Policy: task.DefaultPolicy(), IdempotencyKey: "key", CreatedAt: now.Add(-time.Minute),
 		Status: task.Exhausted, Reason: task.ReasonAttempts, AttemptCount: 5, FinishedAt: now,
-		Last: task.Attempt{Number: 5, Outcome: task.Outcome{Exit: 7}, Decision: task.Decision{Verdict: task.VerdictExhausted}},
+		Last: task.Attempt{Number: 5, Outcome: task.Outcome{Exit: 7},
+			Decision: task.Decision{Verdict: task.VerdictExhausted}},
 	}}
 	if change != nil {
 		change(&t)
@@ -51,7 +52,8 @@ func linesOf(text string) []string { return strings.Split(strings.TrimSuffix(tex
 
 func TestTasks(t *testing.T) {
 	waiting := func(v *TaskView) {
-		v.Status, v.Reason, v.AttemptCount, v.NextAttemptAt, v.Policy.Attempts = task.Pending, "", 1, now.Add(90*time.Second), 0
+		v.Status, v.Reason, v.AttemptCount, v.NextAttemptAt, v.Policy.Attempts = task.Pending, "", 1,
+			now.Add(90*time.Second), 0
 	}
 	running := func(v *TaskView) {
 		v.Status, v.Last = task.InFlight, task.Attempt{Number: 5, Outcome: task.Outcome{Exit: task.NoExit}}
@@ -88,14 +90,17 @@ func TestTasks(t *testing.T) {
 // On a terminal no line is wider than it, so that none wraps.
 func TestTasksFitTheScreen(t *testing.T) {
 	long := view(func(v *TaskView) { v.Command = []string{"echo", strings.Repeat("日本", 100)} })
-	for _, line := range lines(t, func(b *strings.Builder) error { return Tasks(b, Screen{Width: 60}, all(long), Table{}, now) }) {
+	for _, line := range lines(t, func(b *strings.Builder) error {
+		return Tasks(b, Screen{Width: 60}, all(long), Table{},
+			now)
+	}) {
 		if n := len([]rune(line)); n > 60 {
-			t.Errorf("%d characters: %s", n, line)
+			t.Errorf("got %d characters: %s", n, line)
 		}
 	}
 	piped := lines(t, func(b *strings.Builder) error { return Tasks(b, Screen{}, all(long), Table{}, now) })
 	if !strings.HasSuffix(piped[1], strings.Repeat("日本", 100)+"'") {
-		t.Errorf("cut in a pipe: %s", piped[1])
+		t.Errorf("got a line that is cut in a pipe: %s", piped[1])
 	}
 }
 
@@ -104,11 +109,11 @@ func TestColor(t *testing.T) {
 		return Tasks(b, Screen{Width: 99, Color: true}, all(view(nil)), Table{}, now)
 	})
 	if !strings.Contains(colored[1], "\x1b[31mEXHAUSTED\x1b[") {
-		t.Errorf("no red in %q", colored[1])
+		t.Errorf("got no red in %q", colored[1])
 	}
 	plain := lines(t, func(b *strings.Builder) error { return Tasks(b, Screen{Width: 99}, all(view(nil)), Table{}, now) })
 	if strings.Contains(plain[1], "\x1b") {
-		t.Errorf("an escape in %q", plain[1])
+		t.Errorf("got an escape in %q", plain[1])
 	}
 }
 
@@ -155,7 +160,8 @@ func TestDamageAsJSON(t *testing.T) {
 		if err := json.Unmarshal([]byte(b.String()), &got); err != nil {
 			t.Fatal(err)
 		}
-		if policy := strings.Join(strings.Fields(string(got.Policy)), ""); !strings.HasPrefix(policy, tt.policy) || string(got.Damage) != tt.damage {
+		if policy := strings.Join(strings.Fields(string(got.Policy)), ""); !strings.HasPrefix(policy, tt.policy) ||
+			string(got.Damage) != tt.damage {
 			t.Errorf("%s: policy %s, damage %s", name, policy, got.Damage)
 		}
 	}
@@ -170,8 +176,10 @@ func endlessView() (TaskView, task.Attempt) {
 		Exit: 1, Signal: endless, Message: endless, Stdout: endless + "\n" + endless, Stderr: "",
 	}}
 	return view(func(v *TaskView) {
-		v.ID, v.Name, v.Command, v.Directory, v.IdempotencyKey = endless, endless, []string{endless, endless}, endless, endless
-		v.Environment, v.Reason, v.Damage, v.Last, v.Policy.Name = []string{endless}, task.Reason(endless), errors.New(endless), a, endless
+		v.ID, v.Name, v.Command, v.Directory, v.IdempotencyKey = endless, endless, []string{endless, endless}, endless,
+			endless
+		v.Environment, v.Reason, v.Damage, v.Last, v.Policy.Name = []string{endless}, task.Reason(endless),
+			errors.New(endless), a, endless
 		v.Options.OnRetry = endless
 	}), a
 }
@@ -189,16 +197,16 @@ func TestLinesAreNoLongerThanIsRead(t *testing.T) {
 	} {
 		for _, line := range lines(t, draw) {
 			if n := utf8.RuneCountInString(line); n > 4*longLine+100 {
-				t.Errorf("%s: %d characters from %.20q", name, n, line)
+				t.Errorf("%s: got %d characters from %.20q", name, n, line)
 			}
 			if strings.ContainsRune(line, '\x1b') {
-				t.Errorf("%s: raw: %.40q", name, line)
+				t.Errorf("%s: got %.40q, want it escaped", name, line)
 			}
 		}
 	}
 	var b strings.Builder
 	if err := TaskJSON(&b, v, []task.Attempt{a}); err != nil || strings.Count(b.String(), `\u001b`) < 10*len(endless) {
-		t.Errorf("the JSON has %d characters, %v", b.Len(), err)
+		t.Errorf("got JSON of %d characters, %v", b.Len(), err)
 	}
 }
 
@@ -218,14 +226,14 @@ func TestListsReportAFailingJournal(t *testing.T) {
 	} {
 		var b strings.Builder
 		if err := draw(&b, broken); !errors.Is(err, failure) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v", name, err)
 		}
 		if name == "JSON" && !strings.Contains(b.String(), view(nil).ID) {
-			t.Errorf("what was read is lost: %q", b.String())
+			t.Errorf("got %q, want what was read", b.String())
 		}
 	}
 	if err := TasksJSON(&closing{err: failure}, all(view(nil))); !errors.Is(err, failure) {
-		t.Errorf("a closed pipe: %v", err)
+		t.Errorf("a closed pipe: got %v", err)
 	}
 }
 
@@ -233,7 +241,8 @@ func TestListsReportAFailingJournal(t *testing.T) {
 func TestTasksJSONHasItsShape(t *testing.T) {
 	var whole, streamed strings.Builder
 	views := []TaskView{view(nil), view(func(v *TaskView) { v.Command = []string{"a\nb", "\x1b\u202e"} })}
-	if err := errors.Join(TasksJSON(&streamed, all(views...)), WriteJSON(&whole, map[string]any{"tasks": []taskJSON{taskToJSON(views[0]), taskToJSON(views[1])}})); err != nil {
+	if err := errors.Join(TasksJSON(&streamed, all(views...)),
+		WriteJSON(&whole, map[string]any{"tasks": []taskJSON{taskToJSON(views[0]), taskToJSON(views[1])}})); err != nil {
 		t.Fatal(err)
 	}
 	if streamed.String() != whole.String() {
@@ -252,7 +261,10 @@ func TestPrunable(t *testing.T) {
 		{1200, "would prune 1200 tasks: the oldest finished 11:00:00 (1h ago), the newest 12:00:00 (now)"},
 	}
 	for _, tt := range tests {
-		if got := lines(t, func(b *strings.Builder) error { return Prunable(b, tt.tasks, hour, now, now) }); len(got) != 1 || got[0] != tt.want {
+		if got := lines(t, func(b *strings.Builder) error {
+			return Prunable(b, tt.tasks, hour, now,
+				now)
+		}); len(got) != 1 || got[0] != tt.want {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
 	}

@@ -35,10 +35,13 @@ func TestTaskFacts(t *testing.T) {
 		{"Name", `nightly\x1b`, func(v *TaskView) { v.Name = "nightly\x1b" }},
 		{"Name", "nightly (once: not run again after a success)", func(v *TaskView) { v.Name, v.Once = "nightly", true }},
 		{"Kept", "", nil},
-		{"Kept", `HOME, TOKEN, EMPTY, A\x1b`, func(v *TaskView) { v.Environment = []string{"HOME=/root", "TOKEN=secret=x", "EMPTY", "A\x1b=1"} }},
+		{"Kept", `HOME, TOKEN, EMPTY, A\x1b`,
+			func(v *TaskView) { v.Environment = []string{"HOME=/root", "TOKEN=secret=x", "EMPTY", "A\x1b=1"} }},
 		{"Requeued", "", nil},
-		{"Requeued", "11:59:00 (1m ago), after attempt 3", func(v *TaskView) { v.RequeuedAt, v.RequeuedAfter = now.Add(-time.Minute), 3 }},
-		{"Status", "INTERRUPTED (PENDING, its owner is dead): retry resume 5b9a39db", func(v *TaskView) { v.Status, v.Interrupted = task.Pending, true }},
+		{"Requeued", "11:59:00 (1m ago), after attempt 3",
+			func(v *TaskView) { v.RequeuedAt, v.RequeuedAfter = now.Add(-time.Minute), 3 }},
+		{"Status", "INTERRUPTED (PENDING, its owner is dead): retry resume 5b9a39db",
+			func(v *TaskView) { v.Status, v.Interrupted = task.Pending, true }},
 		{"Status", "INTERRUPTED (requeued, nobody has taken it up yet): retry resume 5b9a39db", func(v *TaskView) {
 			v.Status, v.Interrupted, v.RequeuedAt, v.RequeuedAfter = task.Pending, true, now, v.AttemptCount
 		}},
@@ -66,7 +69,7 @@ func TestKeptValuesAreNotShown(t *testing.T) {
 		t.Errorf("without any, JSON has %v", got)
 	}
 	if text := strings.Join(taskOf(t, Screen{}, v), "\n"); strings.Contains(text, "hunter2") {
-		t.Errorf("shown: %s", text)
+		t.Errorf("got %s", text)
 	}
 }
 
@@ -119,7 +122,7 @@ func TestTaskFitsAScreen(t *testing.T) {
 		}
 		text := strings.Join(got, "\n")
 		if strings.Contains(text, "\nTimeline") != tt.timeline || strings.Contains(text, "\nStderr") != tt.output {
-			t.Errorf("height %d:\n%s", tt.height, text)
+			t.Errorf("height %d: got\n%s", tt.height, text)
 		}
 	}
 }
@@ -158,8 +161,10 @@ func TestOptions(t *testing.T) {
 	}{
 		{task.Options{}, ""},
 		{task.Options{Stdin: task.StdinReplay}, "stdin replay"},
-		{task.Options{Stdin: task.StdinNull, Output: task.OutputFinal, OutputLimit: 5, Capture: task.CaptureBoth}, "stdin null, output final, capture both"},
-		{task.Options{OnRetry: "date >>log", OnSuccess: "true", OnFailure: "it's"}, `on retry 'date >>log', on success true, on failure 'it'\''s'`},
+		{task.Options{Stdin: task.StdinNull, Output: task.OutputFinal, OutputLimit: 5, Capture: task.CaptureBoth},
+			"stdin null, output final, capture both"},
+		{task.Options{OnRetry: "date >>log", OnSuccess: "true", OnFailure: "it's"},
+			`on retry 'date >>log', on success true, on failure 'it'\''s'`},
 		{task.Options{OnFailure: "a\nb\x1b[2J\u202e\xff"}, `on failure $'a\nb\x1b[2J\u202e\xff'`},
 		{task.Options{Seed: &seed}, "seed 0"},
 		{task.Options{Output: task.OutputSuccess, Seed: &seed}, "output success, seed 0"},

@@ -38,7 +38,7 @@ func TestCommandIsReadBackByBash(t *testing.T) {
 	script := `printf '%s\0' ` + Command(argv)
 	out, err := exec.Command(bash, "-c", script).Output()
 	if want := strings.Join(argv, "\x00") + "\x00"; err != nil || string(out) != want {
-		t.Errorf("%s\ngave %q, %v\nwant %q", script, out, err, want)
+		t.Errorf("%s\ngot %q, %v\nwant %q", script, out, err, want)
 	}
 }
 
@@ -51,7 +51,7 @@ func TestRelative(t *testing.T) {
 	}
 	for _, tt := range tests {
 		if got := relative(tt.t, now); got != tt.want {
-			t.Errorf("%v: %q, want %q", tt.t, got, tt.want)
+			t.Errorf("%v: got %q, want %q", tt.t, got, tt.want)
 		}
 	}
 }
@@ -59,7 +59,7 @@ func TestRelative(t *testing.T) {
 func TestBeginning(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{{"", ""}, {"äöü", "äöü"}, {"äöüx", "äöü…"}, {"\xff\xff\xff\xff", "\xff\xff\xff…"}} {
 		if got := text.Shorten(tt.text, 3); got != tt.want {
-			t.Errorf("%q: got %q", tt.text, got)
+			t.Errorf("%q: got %q, want %q", tt.text, got, tt.want)
 		}
 	}
 }

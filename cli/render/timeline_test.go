@@ -51,7 +51,8 @@ func TestTimeline(t *testing.T) {
 			t.Errorf("%s: got\n%s\nwant\n%s", tt.name, strings.Join(got, "\n"), strings.Join(tt.want, "\n"))
 		}
 	}
-	if got := strings.Join(timelineOf(Screen{Width: 80, Color: true}, v, attempts...), "\n"); !strings.Contains(got, "\x1b[32m█████") {
+	got := strings.Join(timelineOf(Screen{Width: 80, Color: true}, v, attempts...), "\n")
+	if !strings.Contains(got, "\x1b[32m█████") {
 		t.Errorf("no green in %q", got)
 	}
 }
@@ -59,9 +60,11 @@ func TestTimeline(t *testing.T) {
 // A bar alone, as long as the scale, tells nothing.
 func TestTimelineOfNothing(t *testing.T) {
 	for name, got := range map[string][]string{
-		"no attempt":   timelineOf(Screen{}, madeNow(task.Pending, 0)),
-		"one":          timelineOf(Screen{}, madeNow(task.Succeeded, s), tried(1, 0, s, task.Decision{Verdict: task.VerdictSucceeded})),
-		"one that ran": timelineOf(Screen{}, madeNow(task.Succeeded, 9*s), tried(1, 8*s, s, task.Decision{Verdict: task.VerdictFailed})),
+		"no attempt": timelineOf(Screen{}, madeNow(task.Pending, 0)),
+		"one": timelineOf(Screen{}, madeNow(task.Succeeded, s),
+			tried(1, 0, s, task.Decision{Verdict: task.VerdictSucceeded})),
+		"one that ran": timelineOf(Screen{}, madeNow(task.Succeeded, 9*s),
+			tried(1, 8*s, s, task.Decision{Verdict: task.VerdictFailed})),
 	} {
 		if !slices.Equal(got, []string{""}) {
 			t.Errorf("%s: got %q", name, got)
@@ -123,7 +126,8 @@ func TestAxisIsLegible(t *testing.T) {
 		for width := 8; width < 900; width += 7 {
 			got := TimeAxis(chart.Axis{Most: float64(length)}, width, "")
 			labels := strings.Fields(strings.ReplaceAll(got, "│", " "))
-			if len(slices.Compact(slices.Clone(labels))) < len(labels) || strings.Count(got, "│") != len(labels) || lipgloss.Width(got) > width {
+			if len(slices.Compact(slices.Clone(labels))) < len(labels) || strings.Count(got, "│") != len(labels) ||
+				lipgloss.Width(got) > width {
 				t.Fatalf("%v in %d cells: %s", length, width, got)
 			}
 		}
@@ -134,11 +138,12 @@ func TestAxisIsLegible(t *testing.T) {
 func TestTimelineFitsTheScreen(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		v, attempts, at := anyHistory(r)
-		screen := Screen{Width: rapid.IntRange(1, 220).Draw(r, "width"), Height: rapid.SampledFrom([]int{0, 9, 24, 99}).Draw(r, "height")}
+		screen := Screen{Width: rapid.IntRange(1, 220).Draw(r, "width"),
+			Height: rapid.SampledFrom([]int{0, 9, 24, 99}).Draw(r, "height")}
 		got := linesOf(screen.timeline(v, attempts, at))
 		for _, line := range got {
 			if lipgloss.Width(line) > screen.Width {
-				r.Fatalf("wider than %d: %s", screen.Width, line)
+				r.Fatalf("want at most %d cells, got %s", screen.Width, line)
 			}
 		}
 		if len(got) > maxBars+5 {
@@ -153,7 +158,8 @@ func tried(number int, begun, took time.Duration, d task.Decision) task.Attempt 
 	if d.Verdict == task.VerdictSucceeded {
 		exit, d.Success = 0, true
 	}
-	return task.Attempt{Number: number, StartedAt: now.Add(begun), Outcome: task.Outcome{Exit: exit, Duration: took}, Decision: d}
+	return task.Attempt{Number: number, StartedAt: now.Add(begun), Outcome: task.Outcome{Exit: exit, Duration: took},
+		Decision: d}
 }
 
 func again(delay time.Duration) task.Decision {
@@ -203,32 +209,48 @@ func TestTimelineLayout(t *testing.T) {
 		now      time.Duration
 		want     []string
 	}{
-		{"waits and attempts", madeNow(task.Succeeded, 20*s), []task.Attempt{tried(1, 0, 5*s, again(5*s)), tried(2, 10*s, 10*s, succeeded)}, 99 * s,
+		{"waits and attempts", madeNow(task.Succeeded, 20*s),
+			[]task.Attempt{tried(1, 0, 5*s, again(5*s)), tried(2, 10*s, 10*s, succeeded)}, 99 * s,
 			[]string{"▒▒▒▒▒_______________", "_____─────██████████"}},
-		{"a wait before the first", madeNow(task.Succeeded, 20*s), []task.Attempt{tried(1, 10*s, 10*s, succeeded)}, 0, []string{"──────────██████████"}},
-		{"still waiting", madeNow(task.Pending, 0), []task.Attempt{tried(1, 0, 5*s, again(60*s))}, 20 * s, []string{"▒▒▒▒▒_______________", "_____───────────────"}},
-		{"running", madeNow(task.InFlight, 0), []task.Attempt{crashed(tried(1, 5*s, 0, task.Decision{}))}, 20 * s, []string{"─────░░░░░░░░░░░░░░░"}},
-		{"its owner died in an attempt", lost(madeNow(task.InFlight, 0)), []task.Attempt{crashed(tried(1, 5*s, 0, task.Decision{}))}, 20 * s,
+		{"a wait before the first", madeNow(task.Succeeded, 20*s), []task.Attempt{tried(1, 10*s, 10*s, succeeded)}, 0,
+			[]string{"──────────██████████"}},
+		{"still waiting", madeNow(task.Pending, 0), []task.Attempt{tried(1, 0, 5*s, again(60*s))}, 20 * s,
+			[]string{"▒▒▒▒▒_______________", "_____───────────────"}},
+		{"running", madeNow(task.InFlight, 0), []task.Attempt{crashed(tried(1, 5*s, 0, task.Decision{}))}, 20 * s,
+			[]string{"─────░░░░░░░░░░░░░░░"}},
+		{"its owner died in an attempt", lost(madeNow(task.InFlight, 0)),
+			[]task.Attempt{crashed(tried(1, 5*s, 0, task.Decision{}))}, 20 * s,
 			[]string{"─────!______________", "_____···············"}},
-		{"its owner died in a wait", lost(madeNow(task.Pending, 0)), []task.Attempt{tried(1, 0, 5*s, again(s))}, 20 * s, []string{"▒▒▒▒▒_______________", "_____···············"}},
-		{"resumed", madeNow(task.Succeeded, 20*s), []task.Attempt{crashed(tried(1, 0, 0, interrupted)), tried(2, 15*s, 5*s, succeeded)}, 0,
+		{"its owner died in a wait", lost(madeNow(task.Pending, 0)), []task.Attempt{tried(1, 0, 5*s, again(s))}, 20 * s,
+			[]string{"▒▒▒▒▒_______________", "_____···············"}},
+		{"resumed", madeNow(task.Succeeded, 20*s),
+			[]task.Attempt{crashed(tried(1, 0, 0, interrupted)), tried(2, 15*s, 5*s, succeeded)}, 0,
 			[]string{"!___________________", "···············█████"}},
-		{"interrupted by a signal", madeNow(task.Succeeded, 20*s), []task.Attempt{tried(1, 0, 5*s, interrupted), tried(2, 15*s, 5*s, succeeded)}, 0,
+		{"interrupted by a signal", madeNow(task.Succeeded, 20*s),
+			[]task.Attempt{tried(1, 0, 5*s, interrupted), tried(2, 15*s, 5*s, succeeded)}, 0,
 			[]string{"▒▒▒▒▒_______________", "_____··········█████"}},
-		{"cancelled in an attempt", madeNow(task.Cancelled, 20*s), []task.Attempt{crashed(tried(1, 10*s, 0, cancelled))}, 0, []string{"──────────▒▒▒▒▒▒▒▒▒▒"}},
-		{"cancelled in a wait", madeNow(task.Cancelled, 20*s), []task.Attempt{tried(1, 0, 10*s, again(60*s))}, 0, []string{"▒▒▒▒▒▒▒▒▒▒__________", "__________──────────"}},
-		{"requeued after its end", madeNow(task.Succeeded, 20*s), []task.Attempt{tried(1, 0, 5*s, exhausted), tried(2, 15*s, 5*s, succeeded)}, 0,
+		{"cancelled in an attempt", madeNow(task.Cancelled, 20*s), []task.Attempt{crashed(tried(1, 10*s, 0, cancelled))}, 0,
+			[]string{"──────────▒▒▒▒▒▒▒▒▒▒"}},
+		{"cancelled in a wait", madeNow(task.Cancelled, 20*s), []task.Attempt{tried(1, 0, 10*s, again(60*s))}, 0,
+			[]string{"▒▒▒▒▒▒▒▒▒▒__________", "__________──────────"}},
+		{"requeued after its end", madeNow(task.Succeeded, 20*s),
+			[]task.Attempt{tried(1, 0, 5*s, exhausted), tried(2, 15*s, 5*s, succeeded)}, 0,
 			[]string{"▒▒▒▒▒_______________", "_______________█████"}},
-		{"requeued, and not taken up", lost(madeNow(task.Pending, 0)), []task.Attempt{tried(1, 0, 5*s, exhausted)}, 20 * s, []string{"▒▒▒▒▒_______________"}},
-		{"an attempt too short to see", madeNow(task.Succeeded, 20*s), []task.Attempt{tried(1, 0, 0, again(10*s)), tried(2, 10*s, 0, again(10*s)), tried(3, 20*s, 0, succeeded)}, 0,
+		{"requeued, and not taken up", lost(madeNow(task.Pending, 0)), []task.Attempt{tried(1, 0, 5*s, exhausted)}, 20 * s,
+			[]string{"▒▒▒▒▒_______________"}},
+		{"an attempt too short to see", madeNow(task.Succeeded, 20*s),
+			[]task.Attempt{tried(1, 0, 0, again(10*s)), tried(2, 10*s, 0, again(10*s)), tried(3, 20*s, 0, succeeded)}, 0,
 			[]string{"▒___________________", "──────────▒_________", "__________─────────█"}},
-		{"no time at all", madeNow(task.Succeeded, 0), []task.Attempt{tried(1, 0, 0, again(0)), tried(2, 0, 0, succeeded)}, 0, []string{"▒___________________", "█___________________"}},
+		{"no time at all", madeNow(task.Succeeded, 0), []task.Attempt{tried(1, 0, 0, again(0)), tried(2, 0, 0, succeeded)},
+			0, []string{"▒___________________", "█___________________"}},
 		{"the clock went back an hour", madeNow(task.Succeeded, 20*s-time.Hour),
 			[]task.Attempt{tried(1, 0, 5*s, again(5*s)), tried(2, 10*s-time.Hour, 10*s, succeeded)}, 0,
 			[]string{"▒▒▒▒▒_______________", "_____─────██████████"}},
-		{"it went back before the first", madeNow(task.Pending, 0), []task.Attempt{tried(1, -time.Hour, 10*s, again(60*s))}, 20*s - time.Hour,
+		{"it went back before the first", madeNow(task.Pending, 0), []task.Attempt{tried(1, -time.Hour, 10*s, again(60*s))},
+			20*s - time.Hour,
 			[]string{"▒▒▒▒▒▒▒▒▒▒__________", "__________──────────"}},
-		{"a little", madeNow(task.Succeeded, 20*s), []task.Attempt{tried(1, 0, 10*s, again(0)), tried(2, 10*s-time.Millisecond, 10*s, succeeded)}, 0,
+		{"a little", madeNow(task.Succeeded, 20*s),
+			[]task.Attempt{tried(1, 0, 10*s, again(0)), tried(2, 10*s-time.Millisecond, 10*s, succeeded)}, 0,
 			[]string{"▒▒▒▒▒▒▒▒▒▒__________", "__________██████████"}},
 	}
 	for _, tt := range tests {
@@ -268,17 +290,17 @@ func TestTimelineNeverDrawsNonsense(t *testing.T) {
 		end := time.Duration(0)
 		for i, gap := range h.gaps {
 			if gap.from != end || gap.to < gap.from {
-				t.Fatalf("gap %d is %+v, after %v", i, gap, end)
+				t.Fatalf("gap %d: got %+v, after %v", i, gap, end)
 			}
 			if end = gap.to; i < len(h.runs) {
 				if h.runs[i].from != end || h.runs[i].to < end {
-					t.Fatalf("attempt %d is %+v, after %v", i, h.runs[i], end)
+					t.Fatalf("attempt %d: got %+v, after %v", i, h.runs[i], end)
 				}
 				end = h.runs[i].to
 			}
 		}
 		if h.length != end {
-			t.Fatalf("it is %v long and ends at %v", h.length, end)
+			t.Fatalf("got a length of %v and an end at %v", h.length, end)
 		}
 		width, rows := rapid.IntRange(1, 250).Draw(t, "width"), rapid.IntRange(1, maxBars).Draw(t, "rows")
 		checkBars(t, h, h.layout(width, rows), width, rows)
@@ -306,7 +328,7 @@ func TestTimelineOfAnyTimes(t *testing.T) {
 		checkBars(t, h, h.layout(40, maxBars), 40, maxBars)
 		for line := range strings.Lines(Screen{Width: 40}.timeline(tk, attempts, moment.Draw(t, "seen"))) {
 			if n := utf8.RuneCountInString(line); n > 41 {
-				t.Fatalf("%d characters in %q", n, line)
+				t.Fatalf("got %d characters in %q", n, line)
 			}
 		}
 	})
@@ -315,7 +337,8 @@ func TestTimelineOfAnyTimes(t *testing.T) {
 // The marks of an axis end, however long it is.
 func TestAxisOfAnyLength(t *testing.T) {
 	for _, length := range []time.Duration{0, 1, math.MaxInt64 - 1, math.MaxInt64} {
-		if got := TimeAxis(chart.Axis{Most: float64(length)}, 80, ""); utf8.RuneCountInString(got) > 80 || !strings.HasPrefix(got, "│0s") {
+		if got := TimeAxis(chart.Axis{Most: float64(length)}, 80, ""); utf8.RuneCountInString(got) > 80 ||
+			!strings.HasPrefix(got, "│0s") {
 			t.Errorf("%d: %q", length, got)
 		}
 	}
@@ -325,31 +348,34 @@ func checkBars(t *rapid.T, h timeline, bars []bar, width, rows int) {
 	next, left := 0, 0
 	for _, b := range bars {
 		if b.first != next || b.last < b.first || len(b.cells) != width {
-			t.Fatalf("after attempt %d: %+v", next, b)
+			t.Fatalf("after attempt %d: got %+v", next, b)
 		}
 		next = b.last + 1
 		begun := slices.IndexFunc(b.cells, func(m mark) bool { return m != blank })
 		if begun < 0 || begun < left && b.first < len(h.runs) {
-			t.Fatalf("a row begins at %d, the one before at %d", begun, left)
+			t.Fatalf("got a row that begins at %d after one at %d", begun, left)
 		}
 		left = begun
 		for i := b.first; i <= b.last && i < len(h.runs); i++ {
-			if at := (scale{h.length, width}).cell(h.runs[i].from); at < 0 || b.cells[at] == blank || b.cells[at] == waited || b.cells[at] == cutOff {
-				t.Fatalf("attempt %d has no cell at %d in %c", i, at, b.cells)
+			if at := (scale{h.length, width}).cell(h.runs[i].from); at < 0 || b.cells[at] == blank || b.cells[at] == waited ||
+				b.cells[at] == cutOff {
+				t.Fatalf("attempt %d: got no cell at %d in %c", i, at, b.cells)
 			}
 		}
 	}
 	if len(bars) > rows+1 || next < len(h.runs) {
-		t.Fatalf("%d rows end before attempt %d of %d", len(bars), next, len(h.runs))
+		t.Fatalf("got %d rows that end before attempt %d of %d", len(bars), next, len(h.runs))
 	}
 }
 
 // anyHistory is a task's attempts by a clock that is set now and then.
 func anyHistory(t *rapid.T) (TaskView, []task.Attempt, time.Time) {
 	span := rapid.Custom(func(t *rapid.T) time.Duration {
-		return time.Duration(rapid.IntRange(0, 5).Draw(t, "n")) * rapid.SampledFrom([]time.Duration{1, time.Millisecond, s, time.Hour, 72 * time.Hour}).Draw(t, "unit")
+		units := []time.Duration{1, time.Millisecond, s, time.Hour, 72 * time.Hour}
+		return time.Duration(rapid.IntRange(0, 5).Draw(t, "n")) * rapid.SampledFrom(units).Draw(t, "unit")
 	})
-	verdicts := []task.Verdict{task.VerdictRetry, task.VerdictInterrupted, task.VerdictExhausted, task.VerdictCancelled, ""}
+	verdicts := []task.Verdict{task.VerdictRetry, task.VerdictInterrupted, task.VerdictExhausted, task.VerdictCancelled,
+		""}
 	var attempts []task.Attempt
 	clock := now
 	for n := range rapid.IntRange(0, 60).Draw(t, "attempts") {
@@ -357,14 +383,16 @@ func anyHistory(t *rapid.T) (TaskView, []task.Attempt, time.Time) {
 		if rapid.IntRange(0, 9).Draw(t, "jump") == 0 {
 			clock = clock.Add(-span.Draw(t, "back"))
 		}
-		a := tried(n+1, clock.Sub(now), span.Draw(t, "took"), task.Decision{Verdict: rapid.SampledFrom(verdicts).Draw(t, "verdict"), Delay: span.Draw(t, "delay")})
+		a := tried(n+1, clock.Sub(now), span.Draw(t, "took"),
+			task.Decision{Verdict: rapid.SampledFrom(verdicts).Draw(t, "verdict"), Delay: span.Draw(t, "delay")})
 		if rapid.Bool().Draw(t, "crash") {
 			a.Outcome.Exit = task.NoExit
 		}
 		clock = clock.Add(a.Outcome.Duration)
 		attempts = append(attempts, a)
 	}
-	status := rapid.SampledFrom([]task.Status{task.Pending, task.InFlight, task.Succeeded, task.Cancelled}).Draw(t, "status")
+	statuses := []task.Status{task.Pending, task.InFlight, task.Succeeded, task.Cancelled}
+	status := rapid.SampledFrom(statuses).Draw(t, "status")
 	v := madeNow(status, clock.Sub(now)-span.Draw(t, "early"))
 	v.Interrupted = !status.Finished() && rapid.Bool().Draw(t, "interrupted")
 	return v, attempts, clock.Add(-span.Draw(t, "late"))

@@ -144,7 +144,8 @@ func TestPlace(t *testing.T) {
 		time time.Duration
 		want float64
 	}{
-		{linear(10 * time.Second), 5 * time.Second, 0.5}, {linear(10 * time.Second), time.Hour, 1}, {linear(10 * time.Second), 0, 0},
+		{linear(10 * time.Second), 5 * time.Second, 0.5}, {linear(10 * time.Second), time.Hour, 1},
+		{linear(10 * time.Second), 0, 0},
 		{log, 32 * time.Second, 0.5}, {log, 0, 0}, {log, time.Hour, 1}, {Axis{}, time.Second, 0},
 	} {
 		if got := tt.axis.PlaceTime(tt.time); math.Abs(got-tt.want) > 1e-12 {
@@ -155,7 +156,8 @@ func TestPlace(t *testing.T) {
 
 // The load is counted by seconds: no bar is shorter, unless all is over in a few seconds.
 func TestLoadEdges(t *testing.T) {
-	for _, a := range []Axis{linear(time.Minute), logarithmic(time.Second, time.Hour), logarithmic(1, year), linear(2 * time.Second), linear(1)} {
+	for _, a := range []Axis{linear(time.Minute), logarithmic(time.Second, time.Hour), logarithmic(1, year),
+		linear(2 * time.Second), linear(1)} {
 		c := Chart{Time: a}
 		edges, most := c.loadEdges(90), time.Duration(a.Most)
 		shortest := min(time.Second, most/40)
@@ -172,7 +174,8 @@ func TestLoadEdges(t *testing.T) {
 
 // The bars hold all retries, whatever the axis, early ones included.
 func TestLoadIsComplete(t *testing.T) {
-	for _, spec := range []string{"exp:10s/full", "constant:5s", "constant:0", "exp:1s..1m", "exp:10s/none", "constant:5s/none", "sidekiq", "lock-busy"} {
+	for _, spec := range []string{"exp:10s/full", "constant:5s", "constant:0", "exp:1s..1m", "exp:10s/none",
+		"constant:5s/none", "sidekiq", "lock-busy"} {
 		for _, bars := range []int{70, 90} {
 			c := New(studies(t, 100, 8, spec), bars)[0]
 			edges, sum := c.loadEdges(bars), 0.0
@@ -217,7 +220,8 @@ func TestLoadOfShortWindow(t *testing.T) {
 // Retries before the begin of a logarithmic axis are shown at its begin, and the label says so.
 func TestEarly(t *testing.T) {
 	for spec, want := range map[string]bool{"exp:10s/full": true, "exp:10s/none": false, "constant:5s/30%": false} {
-		if got := New(studies(t, 1000, 8, spec), 90)[0].Early; strings.HasPrefix(got, "≤") != want || strings.Contains(got, " ") {
+		if got := New(studies(t, 1000, 8, spec), 90)[0].Early; strings.HasPrefix(got, "≤") != want ||
+			strings.Contains(got, " ") {
 			t.Errorf("%s: got label %q, want one: %v", spec, got, want)
 		}
 	}
@@ -244,14 +248,16 @@ func TestComparable(t *testing.T) {
 		}
 	}
 	charts := NewComparable(studies(t, 5, 3, "constant:1m/none", "constant:1s/none", "constant:2m/none"), 90)
-	if charts[0].Time != charts[2].Time || charts[0].Time == charts[1].Time || charts[1].Study.Subject.Label != "constant:1s/none" {
+	if charts[0].Time != charts[2].Time || charts[0].Time == charts[1].Time ||
+		charts[1].Study.Subject.Label != "constant:1s/none" {
 		t.Errorf("got %+v, %+v and %+v, want the first and the last alike", charts[0].Time, charts[1].Time, charts[2].Time)
 	}
 }
 
 func TestFormatRate(t *testing.T) {
 	for rate, want := range map[float64]string{
-		0: "0", 0.1: "0.1", 0.5: "0.5", 20: "20", 1e-5: "1e-5", 5e8: "5e8", 1e-6: "1e-6", 0.00212: "0.0021", 0.00012: "1.2e-4", 22.34: "22.3", 999: "999",
+		0: "0", 0.1: "0.1", 0.5: "0.5", 20: "20", 1e-5: "1e-5", 5e8: "5e8", 1e-6: "1e-6", 0.00212: "0.0021",
+		0.00012: "1.2e-4", 22.34: "22.3", 999: "999",
 		6400: "6400", 718296.4: "718296", 1.25e7: "1.2e7", 2.6e10: "2.6e10",
 	} {
 		if got := FormatRate(rate); got != want {
@@ -297,7 +303,8 @@ func TestCVText(t *testing.T) {
 
 // What is not all is not said to be all.
 func TestPercent(t *testing.T) {
-	for share, want := range map[float64]string{0: "0 %", 0.0012: "0.12 %", 0.5: "50 %", 0.9994: "99.9 %", 0.99999: "99.9 %", 1: "100 %"} {
+	for share, want := range map[float64]string{0: "0 %", 0.0012: "0.12 %", 0.5: "50 %", 0.9994: "99.9 %",
+		0.99999: "99.9 %", 1: "100 %"} {
 		if got := percent(share); got != want {
 			t.Errorf("%v: %s, want %s", share, got, want)
 		}
@@ -315,8 +322,9 @@ func TestNothingMeasured(t *testing.T) {
 
 func TestFormatTime(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		0: "0 s", 3: "3 ns", 1500: "1.5 µs", 12 * time.Millisecond: "12 ms", 1234 * time.Millisecond: "1.23 s", 90 * time.Second: "1.5 min",
-		36 * time.Hour: "1.5 d", 20*24*time.Hour + 10*time.Hour: "20.4 d", 2 * year: "2 y", math.MaxInt64: "292 y",
+		0: "0 s", 3: "3 ns", 1500: "1.5 µs", 12 * time.Millisecond: "12 ms", 1234 * time.Millisecond: "1.23 s",
+		90 * time.Second: "1.5 min",
+		36 * time.Hour:   "1.5 d", 20*24*time.Hour + 10*time.Hour: "20.4 d", 2 * year: "2 y", math.MaxInt64: "292 y",
 	} {
 		if got := FormatTime(d); got != want {
 			t.Errorf("%d: %q, want %q", d, got, want)
@@ -326,7 +334,8 @@ func TestFormatTime(t *testing.T) {
 
 func TestDigits(t *testing.T) {
 	for x, want := range map[float64]string{
-		0: "0", 0.0012: "0.0012", 0.5: "0.5", 1: "1", 2.345: "2.35", 23.45: "23.4", 234.5: "234", 100: "100", 123456: "123456", math.Inf(1): "0",
+		0: "0", 0.0012: "0.0012", 0.5: "0.5", 1: "1", 2.345: "2.35", 23.45: "23.4", 234.5: "234", 100: "100",
+		123456: "123456", math.Inf(1): "0",
 	} {
 		if got := formatNumber(x); got != want {
 			t.Errorf("%v: %q, want %q", x, got, want)
@@ -335,7 +344,8 @@ func TestDigits(t *testing.T) {
 }
 
 func TestOften(t *testing.T) {
-	for rate, want := range map[float64]string{0: "0/s", 12: "12/s", 0.1: "0.1/s", 1.0 / 3600: "1/h", 2.0 / 3600 / 24: "2/d"} {
+	for rate, want := range map[float64]string{0: "0/s", 12: "12/s", 0.1: "0.1/s", 1.0 / 3600: "1/h",
+		2.0 / 3600 / 24: "2/d"} {
 		if got := rateWithUnit(rate); got != want {
 			t.Errorf("%v: %q, want %q", rate, got, want)
 		}
@@ -352,7 +362,8 @@ func TestTogether(t *testing.T) {
 }
 
 func TestSteps(t *testing.T) {
-	for n, want := range map[int]string{1: "1", 3: "1 2 3", 25: "1 5 10 15 20 25", 99: "1 10 20 30 40 50 60 70 80 90", 999: "1 100 200 300 400 500 600 700 800 900"} {
+	for n, want := range map[int]string{1: "1", 3: "1 2 3", 25: "1 5 10 15 20 25", 99: "1 10 20 30 40 50 60 70 80 90",
+		999: "1 100 200 300 400 500 600 700 800 900"} {
 		got := ""
 		for _, m := range CountTicks(n, 10) {
 			got += " " + m.Label

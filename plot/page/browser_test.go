@@ -60,9 +60,11 @@ func open(t *testing.T, r model.Request) *tab {
 // start writes the page of a request, and starts a browser.
 func start(t *testing.T, r model.Request) *tab {
 	t.Helper()
-	options := []chromedp.ExecAllocatorOption{chromedp.ExecPath(chromium(t)), chromedp.UserDataDir(t.TempDir()), chromedp.Headless}
+	options := []chromedp.ExecAllocatorOption{chromedp.ExecPath(chromium(t)), chromedp.UserDataDir(t.TempDir()),
+		chromedp.Headless}
 	for _, flag := range []string{
-		"no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking", "disable-component-update", "disable-sync",
+		"no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking",
+		"disable-component-update", "disable-sync",
 	} {
 		options = append(options, chromedp.Flag(flag, true))
 	}
@@ -178,13 +180,13 @@ func (b *tab) quiet() {
 	defer b.lock.Unlock()
 	for _, address := range b.requests {
 		if u, err := url.Parse(address); err != nil || address != "about:blank" && u.Path != b.path && u.Scheme != "data" {
-			b.Errorf("a request for %s", address)
+			b.Errorf("got a request for %s, want none", address)
 		}
 	}
 	if len(b.requests) == 0 {
 		b.Error("not even the page was seen to be asked for: the test would not see a request")
 	}
 	if len(b.console) > 0 {
-		b.Errorf("on the console: %q", b.console)
+		b.Errorf("got %q on the console, want nothing", b.console)
 	}
 }

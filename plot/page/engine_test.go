@@ -20,7 +20,8 @@ import (
 // engineCases use every kind of curve and jitter, an optional parameter, a budget, a slider that was moved and a
 // mistake.
 func engineCases() model.Request {
-	r := request("exp:1s..1m/phase", "list:1s,2s,5s/30%", "expr:15 + n^4 + rand(30)*n/none", "sidekiq/none", "constant:5s/equal", "linear:5s+2s..1m/full",
+	r := request("exp:1s..1m/phase", "list:1s,2s,5s/30%", "expr:15 + n^4 + rand(30)*n/none", "sidekiq/none",
+		"constant:5s/equal", "linear:5s+2s..1m/full",
 		"fib:1s/decorrelated", "poly:15s+n^4/add:30s*n", "buckets:3", "exp:")
 	r.Tasks = 20
 	r.Specs[5].BudgetMS = 60_000
@@ -36,14 +37,16 @@ func TestEngineComputesTheSame(t *testing.T) {
 	}
 	want := engineCases().Answer()
 	got := askEngine(t, engineCases())
-	if len(got.Specs) != len(want.Specs) || got.Tasks != want.Tasks || !reflect.DeepEqual(got.Curves, want.Curves) || !reflect.DeepEqual(got.Jitters, want.Jitters) {
+	if len(got.Specs) != len(want.Specs) || got.Tasks != want.Tasks || !reflect.DeepEqual(got.Curves, want.Curves) ||
+		!reflect.DeepEqual(got.Jitters, want.Jitters) {
 		t.Fatalf("got %d specs of %d tasks, curves %v, jitters %v; want %d, %d, %v, %v\nhint: run make engine",
 			len(got.Specs), got.Tasks, got.Curves, got.Jitters, len(want.Specs), want.Tasks, want.Curves, want.Jitters)
 	}
 	for i, want := range want.Specs {
 		got := got.Specs[i]
 		if (got.SVG == "") != (want.SVG == "") || (got.Error == "") != (want.Error == "") {
-			t.Errorf("%s: got the error %q and %d bytes of SVG, want %q and %d", want.Backoff, got.Error, len(got.SVG), want.Error, len(want.SVG))
+			t.Errorf("%s: got the error %q and %d bytes of SVG, want %q and %d", want.Backoff, got.Error, len(got.SVG),
+				want.Error, len(want.SVG))
 		}
 		got.SVG, got.Error, want.SVG, want.Error = "", "", "", ""
 		if !reflect.DeepEqual(got, want) {
@@ -59,7 +62,8 @@ func askEngine(t *testing.T, r model.Request) (answer model.Answer) {
 	runtime := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter()) // compiling takes longer
 	defer func() { _ = runtime.Close(ctx) }()
 	wasi_snapshot_preview1.MustInstantiate(ctx, runtime)
-	engine, err := runtime.InstantiateWithConfig(ctx, engineCode(t), wazero.NewModuleConfig().WithStartFunctions("_initialize").WithStderr(os.Stderr))
+	engine, err := runtime.InstantiateWithConfig(ctx, engineCode(t),
+		wazero.NewModuleConfig().WithStartFunctions("_initialize").WithStderr(os.Stderr))
 	if err != nil {
 		t.Fatal(err)
 	}

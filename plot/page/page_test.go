@@ -86,10 +86,10 @@ func TestSliderMovesThePicture(t *testing.T) {
 	after := b.checkNative(r)
 	for i := range 2 {
 		if after[i].Backoff == before[i].Backoff && after[i].Jitter == before[i].Jitter {
-			t.Errorf("card %d still shows %s/%s", i+1, after[i].Backoff, after[i].Jitter)
+			t.Errorf("card %d: got %s/%s as before", i+1, after[i].Backoff, after[i].Jitter)
 		}
 		if slices.Equal(after[i].Paths, before[i].Paths) || fmt.Sprint(after[i].Figures) == fmt.Sprint(before[i].Figures) {
-			t.Errorf("card %d: the picture or the figures did not move", i+1)
+			t.Errorf("card %d: got the picture or the figures of before", i+1)
 		}
 	}
 	if after[2].Backoff != before[2].Backoff || fmt.Sprint(after[2].Figures) != fmt.Sprint(before[2].Figures) {
@@ -119,8 +119,9 @@ func TestControls(t *testing.T) {
 
 	b.set(".card:nth-child(1) .backoff", "exp:2s..1s", "input")
 	b.until("!document.querySelector('.card:nth-child(1) .error').hidden")
-	if said := eval[string](b, "document.querySelector('.error').textContent"); !strings.Contains(said, "the cap 1s is below the first delay 2s") {
-		t.Errorf("the error says %q", said)
+	if said := eval[string](b, "document.querySelector('.error').textContent"); !strings.Contains(said,
+		"the cap 1s is below the first delay 2s") {
+		t.Errorf("got error %q", said)
 	}
 	b.set(".card:nth-child(1) .backoff", "zizq", "input")
 	b.until("document.querySelector('.card:nth-child(1) .error').hidden")
@@ -128,7 +129,7 @@ func TestControls(t *testing.T) {
 	b.do(chromedp.Click(chromedp.CSS(".card:nth-child(1) .remove")))
 	b.until("document.querySelectorAll('.card').length === 1 && !location.hash.includes('poly')")
 	if left := b.checkNative(r); left[0].Backoff != "buckets:3" {
-		t.Errorf("%s is left", left[0].Backoff)
+		t.Errorf("got %s left", left[0].Backoff)
 	}
 	b.quiet()
 }
@@ -184,7 +185,7 @@ func TestManyPolicies(t *testing.T) {
 	b.until("location.hash.includes('tasks=3')")
 	b.load(eval[string](b, "location.hash"))
 	if n := eval[int](b, "document.querySelectorAll('.card').length"); n != len(specs) {
-		t.Errorf("%d of %d policies are left", n, len(specs))
+		t.Errorf("got %d of %d policies left", n, len(specs))
 	}
 	if !eval[bool](b, "document.querySelector('#add').disabled") {
 		t.Error("there is room for one more")

@@ -17,14 +17,14 @@ func TestAddress(t *testing.T) {
 	was, fragment := b.cards(), eval[string](b, "location.hash")
 	b.load(fragment)
 	if is := b.cards(); fmt.Sprint(is) != fmt.Sprint(was) {
-		t.Errorf("%s shows\n%v, not\n%v", fragment, is, was)
+		t.Errorf("%s: got\n%v, want\n%v", fragment, is, was)
 	}
 	b.load("#tasks=5&seed=3&b=exp:3s&j=full&n=4&l=%3Cimg+src%3Dx+onerror%3Dhacked%3D1%3E%3C%2Ftitle%3E&b=%3Cscript%3Ehacked%3D1%3C%2Fscript%3E&j=%22%3E&n=x")
 	if got := eval[string](b, "document.querySelector('.card title').textContent"); got != "<img src=x onerror=hacked=1></title>" {
 		t.Errorf("the label is %q", got)
 	}
 	if said := eval[string](b, "document.querySelector('.card:nth-child(2) .error').textContent"); !strings.Contains(said, "<script>hacked=1</script>") {
-		t.Errorf("the error says %q", said)
+		t.Errorf("got error %q", said)
 	}
 	if eval[bool](b, "typeof hacked !== 'undefined' || !!document.querySelector('img, main script')") {
 		t.Error("a text of the address became a part of the page")

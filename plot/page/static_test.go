@@ -21,11 +21,11 @@ func TestStaticPage(t *testing.T) {
 	static, _, _ := strings.Cut(text.String(), "<template")
 	for _, want := range []string{"<noscript>", "exp:1s/full", "<polygon ", r.Answer().Specs[0].Figures[0].Value} {
 		if !strings.Contains(static, want) {
-			t.Errorf("before the script there is no %s", want)
+			t.Errorf("before the script: got no %s", want)
 		}
 	}
 	if size := text.Len(); size > 3<<20 {
-		t.Errorf("the page has %d bytes", size)
+		t.Errorf("got a page of %d bytes", size)
 	}
 }
 
@@ -38,10 +38,10 @@ func TestWithoutSliders(t *testing.T) {
 			t.Fatal(err)
 		}
 		if notice := b.visit(""); !strings.Contains(notice, "need a browser with WebAssembly and DecompressionStream") {
-			t.Errorf("without %s the page says %q", missing, notice)
+			t.Errorf("without %s: got the notice %q", missing, notice)
 		}
 		if !eval[bool](b, "!!document.querySelector('.card polygon') && document.querySelector('#common').hidden") {
-			t.Errorf("without %s the picture is gone, or controls are there that do nothing", missing)
+			t.Errorf("without %s: got no picture, or controls that do nothing", missing)
 		}
 		b.quiet()
 	}

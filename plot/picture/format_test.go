@@ -24,14 +24,14 @@ func TestSVGIsWellFormed(t *testing.T) {
 			elements := elementsOf(t, svg)
 			for _, want := range []string{"svg", "title", "desc", "text", "path"} {
 				if elements[want] == 0 {
-					t.Errorf("no <%s>", want)
+					t.Errorf("got no <%s>", want)
 				}
 			}
 			if elements["title"] != 1 {
-				t.Errorf("%d titles", elements["title"])
+				t.Errorf("got %d titles", elements["title"])
 			}
 			if long := regexp.MustCompile(`(points|d|x|y|width|height)="[^"]*\d\.\d\d`).FindString(svg); long != "" {
-				t.Errorf("a place is not rounded to a tenth: %s", long)
+				t.Errorf("got a place that is not rounded to a tenth: %s", long)
 			}
 		})
 	}
@@ -62,11 +62,11 @@ func TestLabelsAreEscaped(t *testing.T) {
 	}
 	for _, bad := range []string{"\u202e", "\x00", "\xff"} {
 		if strings.Contains(svg, bad) {
-			t.Errorf("the picture contains %q", bad)
+			t.Errorf("got %q in the picture", bad)
 		}
 	}
 	if !strings.Contains(svg, "&lt;/text&gt;&lt;script&gt;alert(1)&lt;/script&gt;\\u202e\\x00\\xff") {
-		t.Errorf("the label is gone: %s", svg[:600])
+		t.Errorf("got no label: %s", svg[:600])
 	}
 }
 
@@ -76,7 +76,7 @@ func TestThemes(t *testing.T) {
 	style := svg[strings.Index(svg, "<style>"):strings.Index(svg, "</style>")]
 	for _, class := range regexp.MustCompile(`class="([fs]\d+)"`).FindAllStringSubmatch(svg, -1) {
 		if n := strings.Count(style, "."+class[1]+"{"); n != 2 {
-			t.Errorf("%s has %d rules", class[1], n)
+			t.Errorf("%s: got %d rules", class[1], n)
 		}
 	}
 }
@@ -119,7 +119,7 @@ func TestPNGShowsTheScene(t *testing.T) {
 		}
 	}
 	if want := 5*4 + 4 + 4; dotsSeen != want { // retries, the curve, the legend
-		t.Errorf("%d dots, want %d", dotsSeen, want)
+		t.Errorf("got %d dots, want %d", dotsSeen, want)
 	}
 }
 
@@ -136,7 +136,8 @@ func TestLettersFit(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, want := float64(font.MeasureString(face, words.text))/64/density, textWidth(words.text, words.size, words.bold); got > want+1 {
+			if got, want := float64(font.MeasureString(face, words.text))/64/density,
+				textWidth(words.text, words.size, words.bold); got > want+1 {
 				t.Errorf("%s: %q is %.1f wide, the layout has %.1f", name, words.text, got, want)
 			}
 		}
@@ -151,7 +152,7 @@ func TestDashes(t *testing.T) {
 	}
 	for i := range want {
 		if pieces[i][0] != want[i][0] || pieces[i][len(pieces[i])-1] != want[i][1] {
-			t.Errorf("piece %d is %v, want %v", i, pieces[i], want[i])
+			t.Errorf("piece %d: got %v, want %v", i, pieces[i], want[i])
 		}
 	}
 }

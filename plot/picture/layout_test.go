@@ -68,7 +68,7 @@ func TestLayout(t *testing.T) {
 				if letters, ok := s.(label); ok {
 					for _, other := range seen {
 						if overlap(boundsOf(letters), boundsOf(other)) {
-							t.Errorf("%q at %v lies on %q at %v", letters.text, letters.at, other.text, other.at)
+							t.Errorf("got %q at %v on %q at %v", letters.text, letters.at, other.text, other.at)
 						}
 					}
 					seen = append(seen, letters)
@@ -82,7 +82,7 @@ func checkInside(t *testing.T, s *scene, sh shape) {
 	t.Helper()
 	b := boundsOf(sh)
 	if !(b.left >= 0 && b.top >= 0 && b.right <= s.width && b.bottom <= s.height) {
-		t.Errorf("%T %+v lies outside of %v x %v: %+v", sh, b, s.width, s.height, sh)
+		t.Errorf("got %T %+v outside of %v x %v: %+v", sh, b, s.width, s.height, sh)
 	}
 }
 
@@ -149,7 +149,7 @@ func TestColumnsWrap(t *testing.T) {
 			studies = append(studies, one)
 		}
 		if s := layout(studies); s.width != want[0] || s.height != want[1] {
-			t.Errorf("%d studies: %v x %v, want %v", n, s.width, s.height, want)
+			t.Errorf("%d studies: got %v x %v, want %v", n, s.width, s.height, want)
 		}
 	}
 }
@@ -163,13 +163,14 @@ func TestEveryRetryHasADot(t *testing.T) {
 		}
 	}
 	if count != 20*6 {
-		t.Errorf("%d dots, want %d", count, 20*6)
+		t.Errorf("got %d dots, want %d", count, 20*6)
 	}
 }
 
 func TestEach(t *testing.T) {
 	all := Each([]plot.Study{study(t, "a=exp:1s", 2, 2), study(t, "b=exp:2s", 2, 2)})
-	if len(all) != 2 || !strings.Contains(all[1], "<title>b</title>") || strings.Contains(all[1], "Worst local load, 1 is even</text>") {
+	if len(all) != 2 || !strings.Contains(all[1], "<title>b</title>") ||
+		strings.Contains(all[1], "Worst local load, 1 is even</text>") {
 		t.Errorf("got %q", all)
 	}
 }
@@ -186,7 +187,8 @@ func wordsOf(studies ...plot.Study) (all []string) {
 
 // A logarithmic axis is called one, and what stands at its begin though it comes earlier is no wave: the mark says so.
 func TestAxesAreHonest(t *testing.T) {
-	for spec, want := range map[string]struct{ logs, early int }{"exp:10s/full": {3, 2}, "exp:10s/none": {2, 0}, "constant:5s/30%": {0, 0}} {
+	for spec, want := range map[string]struct{ logs, early int }{"exp:10s/full": {3, 2}, "exp:10s/none": {2, 0},
+		"constant:5s/30%": {0, 0}} {
 		logs, early := 0, 0
 		for _, words := range wordsOf(study(t, spec, 1000, 8)) {
 			if words == "(log)" {
@@ -197,7 +199,7 @@ func TestAxesAreHonest(t *testing.T) {
 			}
 		}
 		if logs != want.logs || early != want.early {
-			t.Errorf("%s: %d logarithmic axes, %d marks of what is earlier; want %+v", spec, logs, early, want)
+			t.Errorf("%s: got %d logarithmic axes, %d marks of what is earlier; want %+v", spec, logs, early, want)
 		}
 	}
 }
@@ -223,7 +225,7 @@ func TestSingleRetry(t *testing.T) {
 func TestLatestRetryIsSeen(t *testing.T) {
 	for _, s := range layout(studies(t, 3, 4, "constant:0s")).shapes {
 		if d, ok := s.(dots); ok && d.fill >= firstShade && len(d.points) > 1 && d.fill != shade(4, 4) {
-			t.Errorf("%d dots have the ink %d", len(d.points), d.fill)
+			t.Errorf("got %d dots of colour %d, want the latest retry's", len(d.points), d.fill)
 		}
 	}
 }
@@ -247,7 +249,7 @@ func TestShade(t *testing.T) {
 	for i := range colour(shades - 1) {
 		a, b := light.rgba(firstShade+i), light.rgba(firstShade+i+1)
 		if brightness(b.R, b.G, b.B) <= brightness(a.R, a.G, a.B) {
-			t.Errorf("shade %d is not brighter than the one before it: in grey they are the same", i+1)
+			t.Errorf("shade %d: got no brighter one than before, want them to differ in grey", i+1)
 		}
 	}
 }

@@ -57,7 +57,8 @@ func TestCurveRows(t *testing.T) {
 
 func TestRangeText(t *testing.T) {
 	for want, r := range map[string]plot.Retry{
-		"0s–1s": {Most: time.Second}, "1s": {Least: time.Second, Most: time.Second}, "1d5h": {Least: 29*time.Hour + 1, Most: 29*time.Hour + 9},
+		"0s–1s": {Most: time.Second}, "1s": {Least: time.Second, Most: time.Second},
+		"1d5h":    {Least: 29*time.Hour + 1, Most: 29*time.Hour + 9},
 		"from 1s": {Least: time.Second, Most: backoff.Max, Unbounded: true},
 	} {
 		if got := formatRange(r); got != want {
@@ -70,10 +71,12 @@ func TestRangeText(t *testing.T) {
 func TestCurveNumbers(t *testing.T) {
 	retry := plot.Retry{N: 1, Base: 90 * time.Second, Least: time.Second, Most: 2 * time.Hour, CV: 1.234}
 	for width, want := range map[int][2]string{
-		80: {"   BASE  RANGE    CV", "  1m30s  1s–2h  1.23"}, yLabelWidth + 1 + 20 + minBarWidth: {"   BASE  RANGE    CV", "  1m30s  1s–2h  1.23"},
+		80:                                 {"   BASE  RANGE    CV", "  1m30s  1s–2h  1.23"},
+		yLabelWidth + 1 + 20 + minBarWidth: {"   BASE  RANGE    CV", "  1m30s  1s–2h  1.23"},
 		yLabelWidth + 1 + 19 + minBarWidth: {"   BASE    CV", "  1m30s  1.23"}, 40: {"   BASE    CV", "  1m30s  1.23"},
 	} {
-		if got := (chartView{width: width}).curveNumbers([]chart.Point{{Retry: retry}}); got[0] != want[0] || got[1] != want[1] {
+		if got := (chartView{width: width}).curveNumbers([]chart.Point{{Retry: retry}}); got[0] != want[0] ||
+			got[1] != want[1] {
 			t.Errorf("%d columns: %q, want %q", width, got, want)
 		}
 	}
@@ -109,7 +112,8 @@ func TestScatter(t *testing.T) {
 		{"dots", true, 5, dots, "     5│ ⣀\n     1│⡠⢀ ⠠"},
 		{"one task", false, 1, []plot.Dot{dot(0, 1, 1), dot(0, 9, 4), dot(0, 10, 6)}, "     1│1 9a"},
 		{"one task in colour", true, 1, []plot.Dot{dot(0, 1, 1), dot(0, 9, 4), dot(0, 10, 6)}, "     1│⢀ ⡀⡀"},
-		{"the most of a cell", false, 4, []plot.Dot{dot(0, 1, 0), dot(1, 1, 0), dot(2, 3, 1), dot(0, 7, 7), dot(0, 8, 7)}, "     1│1  8"},
+		{"the most of a cell", false, 4, []plot.Dot{dot(0, 1, 0), dot(1, 1, 0), dot(2, 3, 1), dot(0, 7, 7), dot(0, 8, 7)},
+			"     1│1  8"},
 		{"beyond the end", false, 1, []plot.Dot{dot(0, 1, 99)}, "     1│   1"},
 	} {
 		lines := scatterOf(tt.colour, 10, tt.tasks, tt.dots...).scatter()[2:]
@@ -146,11 +150,12 @@ func TestScatterOfFew(t *testing.T) {
 		k.width = tt.width
 		lines := k.scatter()
 		title := lines[0]
-		if want := fmt.Sprintf("Retries of the first %d of %d tasks", tt.want, tt.tasks); k.tasksDrawn() != tt.want || strings.HasPrefix(title, want) != (tt.want < tt.tasks) {
-			t.Errorf("%d tasks of %d retries: %d drawn, %s", tt.tasks, tt.retries, k.tasksDrawn(), title)
+		if want := fmt.Sprintf("Retries of the first %d of %d tasks", tt.want, tt.tasks); k.tasksDrawn() != tt.want ||
+			strings.HasPrefix(title, want) != (tt.want < tt.tasks) {
+			t.Errorf("%d tasks of %d retries: got %d drawn, %s", tt.tasks, tt.retries, k.tasksDrawn(), title)
 		}
 		if text := strings.Join(lines[2:], ""); !strings.Contains(text, "│1") || strings.Contains(text, "│2") {
-			t.Errorf("%d tasks of %d retries: not the first %d", tt.tasks, tt.retries, tt.want)
+			t.Errorf("%d tasks of %d retries: want the first %d", tt.tasks, tt.retries, tt.want)
 		}
 	}
 }
@@ -184,11 +189,11 @@ func TestRetryColours(t *testing.T) {
 	for _, retries := range []int{2, 35, 36, 999} {
 		k := scatterOf(true, retries, 1)
 		if k.signOf(1) != 0 || k.signOf(retries) >= len(retrySigns) {
-			t.Errorf("%d retries: signs %d to %d", retries, k.signOf(1), k.signOf(retries))
+			t.Errorf("%d retries: got signs %d to %d", retries, k.signOf(1), k.signOf(retries))
 		}
 		for n := 1; n+k.retriesPerSign() <= retries; n++ {
 			if k.paintRetry(n, "x") == k.paintRetry(n+k.retriesPerSign(), "x") {
-				t.Errorf("retries %d and %d of %d look the same", n, n+k.retriesPerSign(), retries)
+				t.Errorf("retries %d and %d of %d: got the same sign", n, n+k.retriesPerSign(), retries)
 			}
 		}
 	}

@@ -49,14 +49,17 @@ func TestPlotFits(t *testing.T) {
 	var studies []plot.Study
 	o := plot.Options{Tasks: 30, Retries: 8, Seed: 1}
 	for _, s := range [][2]string{
-		{"exp:1s..1m", ""}, {"sidekiq", ""}, {"zizq", ""}, {"constant:0", "none"}, {"exp:1s", "decorrelated"}, {"constant:365d", "full"}, {"buckets:3", ""}, {"constant:1ms", "none"},
+		{"exp:1s..1m", ""}, {"sidekiq", ""}, {"zizq", ""}, {"constant:0", "none"}, {"exp:1s", "decorrelated"},
+		{"constant:365d", "full"}, {"buckets:3", ""}, {"constant:1ms", "none"},
 	} {
 		studies = append(studies, studyOf(t, subject(t, s[0], s[1]), o))
 	}
 	studies[1].Subject.Label = strings.Repeat("wide 界 ", 40)
-	studies = append(studies, studyOf(t, subject(t, "constant:365d", "full"), plot.Options{Tasks: 3, Retries: 999, Seed: 1}))
+	studies = append(studies, studyOf(t, subject(t, "constant:365d", "full"),
+		plot.Options{Tasks: 3, Retries: 999, Seed: 1}))
 	for _, retries := range []int{1, 10, 36, 999} {
-		studies = append(studies, studyOf(t, subject(t, "fib:10ms..1h", "30%"), plot.Options{Tasks: 3, Retries: retries, Seed: 1}))
+		studies = append(studies, studyOf(t, subject(t, "fib:10ms..1h", "30%"),
+			plot.Options{Tasks: 3, Retries: retries, Seed: 1}))
 	}
 	for _, width := range []int{40, 59, 60, 80, 91, 140, 200, 300} {
 		for _, colour := range []bool{false, true} {
@@ -72,16 +75,16 @@ func checkFits(t *testing.T, s render.Screen, studies []plot.Study, o plot.Optio
 	lines := plotted(t, s, studies, o)
 	for _, line := range lines {
 		if lipgloss.Width(line) > min(s.Width, maxPlotWidth) {
-			t.Errorf("%d columns, %d studies: %d wide: %s", s.Width, len(studies), lipgloss.Width(line), line)
+			t.Errorf("%d columns, %d studies: got %d cells: %s", s.Width, len(studies), lipgloss.Width(line), line)
 		}
 		if strings.Contains(line, "\x1b") && !s.Color {
-			t.Errorf("a colour without colours: %q", line)
+			t.Errorf("got a colour without colours: %q", line)
 		}
 	}
 	text := strings.Join(lines, "\n")
 	for _, part := range []string{": ░ range, ┃ base", "Retries of ", "Load: retries a second", "Worst local load"} {
 		if n := strings.Count(text, part); n != len(studies) && part != "Worst local load" || n == 0 {
-			t.Errorf("%d columns: %q stands there %d times for %d studies", s.Width, part, n, len(studies))
+			t.Errorf("%d columns: got %q %d times for %d studies", s.Width, part, n, len(studies))
 		}
 	}
 }
@@ -90,13 +93,14 @@ func checkFits(t *testing.T, s render.Screen, studies []plot.Study, o plot.Optio
 func TestPlotSideBySide(t *testing.T) {
 	o := plot.Options{Tasks: 5, Retries: 3, Seed: 1}
 	study := studyOf(t, subject(t, "constant:5s", "none"), o)
-	for _, tt := range []struct{ width, studies, most int }{{0, 2, 1}, {90, 2, 1}, {91, 2, 2}, {140, 3, 3}, {140, 2, 2}, {200, 9, 4}} {
+	for _, tt := range []struct{ width, studies, most int }{{0, 2, 1}, {90, 2, 1}, {91, 2, 2}, {140, 3, 3}, {140, 2, 2},
+		{200, 9, 4}} {
 		side := 0
 		for _, line := range plotted(t, render.Screen{Width: tt.width}, make9(study)[:tt.studies], o) {
 			side = max(side, strings.Count(line, "Load: retries a second"))
 		}
 		if side != tt.most {
-			t.Errorf("%d columns: %d of %d side by side, want %d", tt.width, side, tt.studies, tt.most)
+			t.Errorf("%d columns: got %d of %d side by side, want %d", tt.width, side, tt.studies, tt.most)
 		}
 	}
 }
@@ -111,7 +115,7 @@ func TestPlotHead(t *testing.T) {
 	s.Policy.Budget = 25 * time.Second
 	lines := plotted(t, render.Screen{Width: 100}, []plot.Study{studyOf(t, s, o)}, o)
 	if lines[0] != `a\x1b[31mb` || lines[1] != "9 attempts, backoff exp:10s, jitter none" {
-		t.Errorf("%q", lines[:2])
+		t.Errorf("got %q", lines[:2])
 	}
 }
 
@@ -121,7 +125,7 @@ func TestAxisOfEarlyRetries(t *testing.T) {
 	for spec, want := range map[string]bool{"full": true, "none": false} {
 		text := strings.Join(plotted(t, render.Screen{}, []plot.Study{studyOf(t, subject(t, "exp:10s", spec), o)}, o), "\n")
 		if strings.Contains(text, "│≤") != want {
-			t.Errorf("%s:\n%s", spec, text)
+			t.Errorf("%s: got\n%s", spec, text)
 		}
 	}
 }
@@ -146,16 +150,22 @@ func TestPlotNotes(t *testing.T) {
 		want    []string
 	}{
 		{[]plot.Study{named("a", "exp:1s", nothing)}, nil},
-		{[]plot.Study{named("a", "exp:1s", rules)}, []string{"a has 2 rules, which the picture leaves out: it is of the policy's own curve."}},
-		{[]plot.Study{named("a", "exp:1s", limited(2*time.Second))}, []string{"a: the budget of 2s ends tasks early; the last retry is number 2, of 4 tasks."}},
-		{[]plot.Study{named("a", "exp:1s", limited(4*time.Second))}, []string{"a: the budget of 4s shortens a last wait that would pass it."}},
+		{[]plot.Study{named("a", "exp:1s", rules)},
+			[]string{"a has 2 rules, which the picture leaves out: it is of the policy's own curve."}},
+		{[]plot.Study{named("a", "exp:1s", limited(2*time.Second))},
+			[]string{"a: the budget of 2s ends tasks early; the last retry is number 2, of 4 tasks."}},
+		{[]plot.Study{named("a", "exp:1s", limited(4*time.Second))},
+			[]string{"a: the budget of 4s shortens a last wait that would pass it."}},
 		{[]plot.Study{named("a", "exp:1s", limited(7*time.Second))}, nil},
 		{[]plot.Study{named("a", "exp:1ms", limited(4*time.Second))}, nil},
 		{[]plot.Study{named("a", "exp:1s", endless)}, []string{limit}},
-		{[]plot.Study{named("a", "exp:1s", nothing), named("b", "exp:2s", nothing)}, []string{"All pictures have the same scales."}},
+		{[]plot.Study{named("a", "exp:1s", nothing), named("b", "exp:2s", nothing)},
+			[]string{"All pictures have the same scales."}},
 		{[]plot.Study{named("a", "exp:1s", nothing), named("b", "exp:1m", nothing)}, []string{apart}},
-		{[]plot.Study{named("a", "exp:1m", nothing), named("b", "exp:1s", nothing), named("c", "exp:10s", endless)}, []string{"The same scales: a, c", apart, limit}},
-		{[]plot.Study{named("a", "buckets:3", nothing)}, []string{"The worst local load of 4 tasks is mostly chance; --tasks 100000 tells more."}},
+		{[]plot.Study{named("a", "exp:1m", nothing), named("b", "exp:1s", nothing), named("c", "exp:10s", endless)},
+			[]string{"The same scales: a, c", apart, limit}},
+		{[]plot.Study{named("a", "buckets:3", nothing)},
+			[]string{"The worst local load of 4 tasks is mostly chance; --tasks 100000 tells more."}},
 	} {
 		got := plotNotes(tt.studies, o)
 		if !slices.Equal(got, tt.want) {
@@ -168,7 +178,7 @@ func TestPlotNotesOfManyTasks(t *testing.T) {
 	s := studyOf(t, subject(t, "exp:1s", "full"), plot.Options{Tasks: 10, Retries: 8, Seed: 1})
 	s.Subject.Policy.Attempts = 9
 	if got := plotNotes([]plot.Study{s}, plot.Options{Tasks: manyTasks, Retries: 8}); got != nil {
-		t.Errorf("%q", got)
+		t.Errorf("got %q, want none", got)
 	}
 }
 
@@ -177,7 +187,8 @@ func TestPlotFigures(t *testing.T) {
 	o := plot.Options{Tasks: 1, Retries: 2, Seed: 1}
 	a, b := studyOf(t, subject(t, "constant:5s", "none"), o), studyOf(t, subject(t, "constant:1m", "none"), o)
 	wide := figures(render.Screen{}, []plot.Study{a, b}, 80)
-	for _, want := range []string{"  constant:5s/none  constant:1m/none\n", "Window: least · mean · most  10 · 10 · 10 s    2 · 2 · 2 min\n"} {
+	for _, want := range []string{"  constant:5s/none  constant:1m/none\n",
+		"Window: least · mean · most  10 · 10 · 10 s    2 · 2 · 2 min\n"} {
 		if !strings.Contains(wide, want) {
 			t.Errorf("got\n%s\nwant %q in it", wide, want)
 		}
@@ -223,7 +234,7 @@ func TestPlotJSONWithoutBound(t *testing.T) {
 		}
 		text := b.String()
 		if last := text[strings.LastIndex(text, `"max_ms"`):]; !strings.HasPrefix(last, `"max_ms": `+want+",") {
-			t.Errorf("%s: %s, want %s", jitter, last[:20], want)
+			t.Errorf("%s: got %s, want %s", jitter, last[:20], want)
 		}
 	}
 }

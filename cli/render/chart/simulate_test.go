@@ -54,14 +54,17 @@ func TestTrialsMarkTheBest(t *testing.T) {
 
 func TestTrialsAlone(t *testing.T) {
 	got := strings.Join(lines(t, func(b *strings.Builder) error {
-		return Simulation(b, render.Screen{Width: 50}, plot.Lock{Clients: 10, Hold: time.Second, Spin: 20 * time.Millisecond}, []plot.Trial{trial(t, "aws", 20, 10, time.Second)})
+		return Simulation(b, render.Screen{Width: 50},
+			plot.Lock{Clients: 10, Hold: time.Second, Spin: 20 * time.Millisecond},
+			[]plot.Trial{trial(t, "aws", 20, 10, time.Second)})
 	}), "\n")
-	if strings.Contains(got, "*") || !strings.Contains(got, "holds for 1s, and\nwaits for 20ms in each call") || !strings.Contains(got, "aws") {
+	if strings.Contains(got, "*") || !strings.Contains(got, "holds for 1s, and\nwaits for 20ms in each call") ||
+		!strings.Contains(got, "aws") {
 		t.Errorf("got\n%s", got)
 	}
 	for line := range strings.SplitSeq(got, "\n") {
 		if len([]rune(line)) > 50 {
-			t.Errorf("too wide: %s", line)
+			t.Errorf("got a line that is too wide: %s", line)
 		}
 	}
 }
@@ -80,7 +83,8 @@ func TestTrialsEscapeNames(t *testing.T) {
 
 // On a narrow screen each spec is a column: no figure is cut off, the last one least of all.
 func TestTrialsTurn(t *testing.T) {
-	trials := []plot.Trial{trial(t, "exp:100ms..10s/equal", 1000, 10, 9*time.Second), trial(t, "exp:100ms..10s/full", 30, 5, 7*time.Second)}
+	trials := []plot.Trial{trial(t, "exp:100ms..10s/equal", 1000, 10, 9*time.Second),
+		trial(t, "exp:100ms..10s/full", 30, 5, 7*time.Second)}
 	trials = append(trials, trial(t, "list:"+strings.Repeat("1s,", 50)+"2s", 40, 6, 8*time.Second))
 	for _, width := range []int{40, 60, 64, 80, 100} {
 		got := lines(t, func(b *strings.Builder) error {
@@ -89,12 +93,12 @@ func TestTrialsTurn(t *testing.T) {
 		text := strings.Join(got, "\n")
 		for _, part := range []string{"ALL DONE", "9s", "7s*", "8s", "* the least of the row"} {
 			if !strings.Contains(ansi.Strip(text), part) {
-				t.Errorf("%d columns: no %q in\n%s", width, part, text)
+				t.Errorf("%d columns: want %q, got\n%s", width, part, text)
 			}
 		}
 		for _, line := range got {
 			if lipgloss.Width(line) > width {
-				t.Errorf("%d columns: too wide: %s", width, line)
+				t.Errorf("%d columns: got a line that is too wide: %s", width, line)
 			}
 		}
 	}

@@ -47,17 +47,21 @@ var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.Local)
 
 // The ends of an attempt that the runs of these tests know.
 var (
-	failing  = task.Attempt{StartedAt: noon, Outcome: task.Outcome{Exit: 7, Duration: time.Second}, Decision: task.Decision{Verdict: task.VerdictRetry}}
-	lastOne  = task.Attempt{StartedAt: noon, Outcome: task.Outcome{Exit: 7}, Decision: task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonAttempts}}
+	failing = task.Attempt{StartedAt: noon, Outcome: task.Outcome{Exit: 7, Duration: time.Second},
+		Decision: task.Decision{Verdict: task.VerdictRetry}}
+	lastOne = task.Attempt{StartedAt: noon, Outcome: task.Outcome{Exit: 7},
+		Decision: task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonAttempts}}
 	success  = task.Attempt{StartedAt: noon, Decision: task.Decision{Verdict: task.VerdictSucceeded}}
-	cutShort = task.Attempt{StartedAt: noon, Outcome: task.Outcome{Exit: 143, Stop: syscall.SIGTERM}, Decision: task.Decision{Verdict: task.VerdictInterrupted}}
+	cutShort = task.Attempt{StartedAt: noon, Outcome: task.Outcome{Exit: 143, Stop: syscall.SIGTERM},
+		Decision: task.Decision{Verdict: task.VerdictInterrupted}}
 )
 
 // fresh is a task that has not begun.
 func fresh(id string) *task.Task {
 	return &task.Task{
-		ID: id, Kind: task.KindCommand, Command: []string{"sh", "-c", "exit 7"}, Policy: task.DefaultPolicy(), CreatedAt: time.Now(),
-		Status: task.Pending,
+		ID: id, Kind: task.KindCommand, Command: []string{"sh", "-c", "exit 7"}, Policy: task.DefaultPolicy(),
+		CreatedAt: time.Now(),
+		Status:    task.Pending,
 	}
 }
 
@@ -79,7 +83,8 @@ func play(o render.Observer, t *task.Task, command func(), attempts ...task.Atte
 // Whatever happens, a group that was begun is ended, once, before retry's own lines go on.
 func TestGroupsAreClosed(t *testing.T) {
 	runs := map[string][]task.Attempt{
-		"nothing ran": nil, "success": {success}, "rescue": {failing, success}, "exhausted": {failing, lastOne}, "interrupted": {failing, cutShort},
+		"nothing ran": nil, "success": {success}, "rescue": {failing, success}, "exhausted": {failing, lastOne},
+		"interrupted": {failing, cutShort},
 	}
 	services := map[string]func(*strings.Builder) render.Observer{"::group::": githubIn, "section_start:": gitlabIn}
 	for begin, service := range services {
@@ -91,21 +96,21 @@ func TestGroupsAreClosed(t *testing.T) {
 				switch {
 				case strings.Contains(line, begin):
 					if open {
-						t.Errorf("%s: a group in a group:\n%s", name, b.String())
+						t.Errorf("%s: got a group in a group:\n%s", name, b.String())
 					}
 					open = true
 					groups++
 				case strings.HasPrefix(line, "::endgroup::"), strings.Contains(line, "section_end:"):
 					if !open {
-						t.Errorf("%s: an end without a group:\n%s", name, b.String())
+						t.Errorf("%s: got an end without a group:\n%s", name, b.String())
 					}
 					open = false
 				case open != (strings.HasPrefix(line, "inside") || strings.HasPrefix(line, "half") || line == "\n"):
-					t.Errorf("%s: %q is on the wrong side:\n%s", name, line, b.String())
+					t.Errorf("%s: got %q on the wrong side of a group:\n%s", name, line, b.String())
 				}
 			}
 			if open || groups != len(attempts) {
-				t.Errorf("%s: %d groups for %d attempts, the last open: %v\n%s", name, groups, len(attempts), open, b.String())
+				t.Errorf("%s: got %d groups for %d attempts, the last open: %v\n%s", name, groups, len(attempts), open, b.String())
 			}
 		}
 	}
@@ -113,13 +118,14 @@ func TestGroupsAreClosed(t *testing.T) {
 
 // A run that ends without an end of its attempt leaves no group open either.
 func TestFinishedClosesAGroup(t *testing.T) {
-	for end, service := range map[string]func(*strings.Builder) render.Observer{"\n::endgroup::\n": githubIn, "section_end:": gitlabIn} {
+	for end, service := range map[string]func(*strings.Builder) render.Observer{"\n::endgroup::\n": githubIn,
+		"section_end:": gitlabIn} {
 		var b strings.Builder
 		o, tk := service(&b), fresh("0123456789abcdef")
 		o.Started(tk)
 		o.Finished(tk, runner.Result{Decision: task.Decision{Verdict: task.VerdictCancelled}})
 		if at := strings.Index(b.String(), end); at < 0 || at > strings.Index(b.String(), "cancelled") {
-			t.Errorf("no %q in %q", end, b.String())
+			t.Errorf("want %q at the end, got %q", end, b.String())
 		}
 	}
 }
@@ -150,7 +156,8 @@ func TestSharedCI(t *testing.T) {
 }
 
 func TestNoCountdownInCI(t *testing.T) {
-	for _, o := range []render.Observer{NewGitHub(nil, false, ""), NewGitHub(nil, false, "summary"), NewGitLab(nil, false)} {
+	for _, o := range []render.Observer{NewGitHub(nil, false, ""), NewGitHub(nil, false, "summary"),
+		NewGitLab(nil, false)} {
 		if got := o.Waiting(fresh("x"), time.Minute); got < time.Hour {
 			t.Errorf("%T wants to be called again after %v", o, got)
 		}
@@ -160,7 +167,7 @@ func TestNoCountdownInCI(t *testing.T) {
 func TestShortened(t *testing.T) {
 	long := shortened(strings.Repeat("日本", maxShown))
 	if !strings.HasSuffix(long, "…") || len(slices.Collect(strings.SplitSeq(long, ""))) > maxShown {
-		t.Errorf("%d bytes: %s", len(long), long)
+		t.Errorf("got %d bytes: %s", len(long), long)
 	}
 	tk := fresh("x")
 	tk.Command = []string{strings.Repeat("x", 1000)}
@@ -204,11 +211,11 @@ func TestSectionWithoutALimit(t *testing.T) {
 	for tk.AttemptCount = 1; tk.AttemptCount < 100; tk.AttemptCount++ {
 		name := sectionName(tk)
 		if names[name] || !regexp.MustCompile(`^[a-zA-Z0-9_.-]+$`).MatchString(name) {
-			t.Errorf("name %q", name)
+			t.Errorf("got name %q", name)
 		}
 		names[name] = true
 		if open := sectionOptions(tk) == ""; open != (tk.AttemptCount == 1) {
-			t.Errorf("attempt %d is open: %v", tk.AttemptCount, open)
+			t.Errorf("attempt %d: got open %v", tk.AttemptCount, open)
 		}
 	}
 }

@@ -59,18 +59,24 @@ func TestSeverity(t *testing.T) {
 		want     string
 	}{
 		{runner.Result{Decision: task.Decision{Verdict: task.VerdictSucceeded}}, 1, ""},
-		{runner.Result{Decision: task.Decision{Verdict: task.VerdictSucceeded}}, 2, "::notice title=retry::sh -c 'exit 7': succeeded in attempt 2"},
-		{runner.Result{Decision: task.Decision{Verdict: task.VerdictExhausted}}, 1, "::error title=retry::sh -c 'exit 7': gave up after 1 attempt"},
-		{runner.Result{Decision: task.Decision{Verdict: task.VerdictFailed}}, 1, "::error title=retry::sh -c 'exit 7': not retried"},
-		{runner.Result{Decision: task.Decision{Verdict: task.VerdictCancelled}, Signal: syscall.SIGINT}, 1, "::warning title=retry::sh -c 'exit 7': cancelled by SIGINT"},
-		{runner.Result{Decision: task.Decision{Verdict: task.VerdictInterrupted}, Signal: syscall.SIGTERM}, 1, "::warning title=retry::sh -c 'exit 7': interrupted by SIGTERM"},
+		{runner.Result{Decision: task.Decision{Verdict: task.VerdictSucceeded}}, 2,
+			"::notice title=retry::sh -c 'exit 7': succeeded in attempt 2"},
+		{runner.Result{Decision: task.Decision{Verdict: task.VerdictExhausted}}, 1,
+			"::error title=retry::sh -c 'exit 7': gave up after 1 attempt"},
+		{runner.Result{Decision: task.Decision{Verdict: task.VerdictFailed}}, 1,
+			"::error title=retry::sh -c 'exit 7': not retried"},
+		{runner.Result{Decision: task.Decision{Verdict: task.VerdictCancelled}, Signal: syscall.SIGINT}, 1,
+			"::warning title=retry::sh -c 'exit 7': cancelled by SIGINT"},
+		{runner.Result{Decision: task.Decision{Verdict: task.VerdictInterrupted}, Signal: syscall.SIGTERM}, 1,
+			"::warning title=retry::sh -c 'exit 7': interrupted by SIGTERM"},
 	}
 	for _, tt := range tests {
 		var b strings.Builder
 		tk := fresh("0123456789abcdef")
 		tk.AttemptCount = tt.attempts
 		githubIn(&b).Finished(tk, tt.result)
-		if got := b.String(); !strings.HasPrefix(got, tt.want) || (tt.want == "" && got != "") || strings.Count(got, "\n") > 1 {
+		if got := b.String(); !strings.HasPrefix(got, tt.want) || (tt.want == "" && got != "") ||
+			strings.Count(got, "\n") > 1 {
 			t.Errorf("%s: got %q, want %q", tt.result.Decision.Verdict, got, tt.want)
 		}
 	}
@@ -95,7 +101,8 @@ func TestSharedAnnotationBeginsALine(t *testing.T) {
 	var b strings.Builder
 	o := render.Shared(githubIn(&b))
 	steps := []func(*task.Task){
-		func(*task.Task) {}, o.Started, func(t *task.Task) { o.Ended(t, lastOne) }, func(t *task.Task) { o.Finished(t, runner.Result{Decision: success.Decision}) },
+		func(*task.Task) {}, o.Started, func(t *task.Task) { o.Ended(t, lastOne) },
+		func(t *task.Task) { o.Finished(t, runner.Result{Decision: success.Decision}) },
 	}
 	for i, step := range steps {
 		tk := fresh("0123456789abcdef")
@@ -124,7 +131,7 @@ func TestGitHubAfterAHook(t *testing.T) {
 	o.Warn(errors.New("hook failed"))
 	for _, want := range []string{"half a line\n::group::", "after 0s\n::error", "half a line\n::warning"} {
 		if !strings.Contains(b.String(), want) {
-			t.Errorf("no %q in\n%s", want, b.String())
+			t.Errorf("want %q, got\n%s", want, b.String())
 		}
 	}
 }
@@ -151,7 +158,7 @@ func TestGitHubIsEscaped(t *testing.T) {
 	})
 	for line := range strings.Lines(b.String()) {
 		if strings.HasPrefix(line, "::error::") || strings.Contains(line, "\x1b") {
-			t.Errorf("%q in\n%s", line, b.String())
+			t.Errorf("got the line %q in\n%s", line, b.String())
 		}
 	}
 }
@@ -160,7 +167,8 @@ func TestGitHubIsEscaped(t *testing.T) {
 var reset = task.Attempt{
 	StartedAt: time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC),
 	Outcome: task.Outcome{
-		Exit: 22, Message: "status 503 Service Unavailable", Duration: 1300 * time.Millisecond, Reply: &task.Reply{Status: 503, Written: 1},
+		Exit: 22, Message: "status 503 Service Unavailable", Duration: 1300 * time.Millisecond,
+		Reply: &task.Reply{Status: 503, Written: 1},
 	},
 	Decision: task.Decision{Verdict: task.VerdictFailed, Reason: task.ReasonAmbiguous},
 }
@@ -168,9 +176,11 @@ var reset = task.Attempt{
 func TestCIOfHTTP(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "summary")
 	var github, gitlab strings.Builder
-	for o, b := range map[render.Observer]*strings.Builder{NewGitHub(&github, false, path): &github, NewGitLab(&gitlab, false): &gitlab} {
+	for o, b := range map[render.Observer]*strings.Builder{NewGitHub(&github, false, path): &github,
+		NewGitLab(&gitlab, false): &gitlab} {
 		tk := fresh("5b9a39db")
-		tk.Number, tk.Kind, tk.Command, tk.Target = 1, request.Kind, nil, &request.Request{Method: "POST", URL: "https://ann:hunter2@h/orders"}
+		tk.Number, tk.Kind, tk.Command, tk.Target = 1, request.Kind, nil,
+			&request.Request{Method: "POST", URL: "https://ann:hunter2@h/orders"}
 		play(o, tk, func() {}, reset)
 		if got, want := b.String(), "retry: attempt 1/5: POST https://ann:***@h/orders\n"; !strings.Contains(got, want) {
 			t.Errorf("got\n%s, want %q", got, want)
@@ -188,7 +198,8 @@ func TestCIOfHTTP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"### `POST https://ann:***@h/orders`: FAILED, ambiguous: ", " | 1.3s | 503 Service Unavailable | failed |\n"} {
+	for _, want := range []string{"### `POST https://ann:***@h/orders`: FAILED, ambiguous: ",
+		" | 1.3s | 503 Service Unavailable | failed |\n"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("got\n%s, want %q", page, want)
 		}

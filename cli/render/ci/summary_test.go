@@ -77,13 +77,14 @@ func TestStepSummaryIsBounded(t *testing.T) {
 			kept.add(row(task.Attempt{Number: i + 1}))
 		}
 		leftOut := max(0, n-2*keptAtEachEnd)
-		if len(kept.first)+len(kept.last) != n-leftOut || kept.leftOut != leftOut || cap(kept.first)+cap(kept.last) > 6*keptAtEachEnd {
-			t.Errorf("of %d attempts %d and %d are kept, %d left out", n, len(kept.first), len(kept.last), kept.leftOut)
+		if len(kept.first)+len(kept.last) != n-leftOut || kept.leftOut != leftOut ||
+			cap(kept.first)+cap(kept.last) > 6*keptAtEachEnd {
+			t.Errorf("of %d attempts: got %d and %d kept, %d left out", n, len(kept.first), len(kept.last), kept.leftOut)
 		}
 		page := taskSummary(fresh("x"), "result", kept)
 		for _, number := range []int{1, min(n, keptAtEachEnd), n - keptAtEachEnd + 2, n} {
 			if !strings.Contains(page, fmt.Sprintf("\n| %d | ", number)) {
-				t.Errorf("of %d attempts %d is missing", n, number)
+				t.Errorf("of %d attempts: want a row of %d", n, number)
 			}
 		}
 		if got := strings.Contains(page, " left out "); got != (leftOut > 0) {
@@ -95,13 +96,15 @@ func TestStepSummaryIsBounded(t *testing.T) {
 		kept.add(row(failing))
 	}
 	if row := "\n| … | | | 1000 attempts left out | |\n"; !strings.Contains(taskSummary(fresh("x"), "result", kept), row) {
-		t.Errorf("no row %q", row)
+		t.Errorf("got no row %q", row)
 	}
 }
 
 var hostile = []string{
-	"a|b", `a\|b`, `\`, "`", "``` |", "x\n| 9 | forged | | | |", "</td><script>", "&#124;", "**bold**_x_~~y~~", "![x](https://example.org)",
-	"[x]: https://example.org", "# x", "<!--", "$x$", "@team #1", "\x1b[2J", "\u202e", "www.example.org", strings.Repeat("|", 5000),
+	"a|b", `a\|b`, `\`, "`", "``` |", "x\n| 9 | forged | | | |", "</td><script>", "&#124;", "**bold**_x_~~y~~",
+	"![x](https://example.org)",
+	"[x]: https://example.org", "# x", "<!--", "$x$", "@team #1", "\x1b[2J", "\u202e", "www.example.org",
+	strings.Repeat("|", 5000),
 }
 
 // No command line and no message breaks out of its place: a heading, then rows of six pipes each.
@@ -111,23 +114,24 @@ func TestStepSummaryIsEscaped(t *testing.T) {
 		tk := fresh("0123456789abcdef")
 		tk.Command = []string{text, text}
 		page, _ := summaryOf(t, tk, task.Attempt{
-			StartedAt: noon, Outcome: task.Outcome{Error: task.ErrorNotFound, Message: text}, Decision: task.Decision{Verdict: task.VerdictExhausted},
+			StartedAt: noon, Outcome: task.Outcome{Error: task.ErrorNotFound, Message: text},
+			Decision: task.Decision{Verdict: task.VerdictExhausted},
 		})
 		rows := strings.Split(strings.TrimSuffix(page, "\n"), "\n")
 		if len(rows) != 6 || len(page) > 10_000 || !row.MatchString(rows[5]) {
-			t.Errorf("%q makes\n%s", text, page)
+			t.Errorf("%q: got\n%s", text, page)
 			continue
 		}
 		span := codeSpan(shortened(render.Command(tk.Command)))
 		fence := span[:len(span)-len(strings.TrimLeft(span, "`"))]
 		if !strings.HasPrefix(rows[1], "### "+span+": ") || strings.Count(span, fence) != 2 {
-			t.Errorf("%q makes the heading %s", text, rows[1])
+			t.Errorf("%q: got the heading %s", text, rows[1])
 		}
 		if outside := rows[1][len("### "+span):]; strings.ContainsAny(outside, "`<>|\\*[]@") {
-			t.Errorf("%q makes the result %s", text, outside)
+			t.Errorf("%q: got the result %s", text, outside)
 		}
 		if strings.ContainsAny(page, "\x1b\u202e") {
-			t.Errorf("raw: %q", page)
+			t.Errorf("got %q, want it escaped", page)
 		}
 	}
 }
@@ -153,7 +157,7 @@ func TestStepSummaryOfSeveral(t *testing.T) {
 		t.Errorf("got\n%s", data)
 	}
 	if len(page.attempts) > 0 {
-		t.Errorf("%d tasks that have ended are kept", len(page.attempts))
+		t.Errorf("got %d tasks that have ended, want none kept", len(page.attempts))
 	}
 }
 
@@ -162,7 +166,8 @@ func TestStepSummaryFails(t *testing.T) {
 	var b strings.Builder
 	path := filepath.Join(t.TempDir(), "absent", "summary")
 	play(NewGitHub(&b, false, path), fresh("0123456789abcdef"), func() {}, lastOne)
-	if got := b.String(); strings.Count(got, "::warning title=retry::write the step summary: open ") != 1 || !strings.Contains(got, "::error") {
+	if got := b.String(); strings.Count(got, "::warning title=retry::write the step summary: open ") != 1 ||
+		!strings.Contains(got, "::error") {
 		t.Errorf("got\n%s", got)
 	}
 }

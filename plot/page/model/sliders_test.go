@@ -71,11 +71,11 @@ func TestSet(t *testing.T) {
 		curve, jitter, _ := strings.Cut(tt.spec, "/")
 		s, err := withValue(newSpec(t, curve, jitter), tt.i, tt.value)
 		if got := s.Curve() + "/" + s.Jitter(); err == nil && got != tt.want || err != nil && tt.want != "" {
-			t.Errorf("%s with parameter %d = %s: %s, %v, want %q", tt.spec, tt.i, tt.value, got, err, tt.want)
+			t.Errorf("%s with parameter %d = %s: got %s, %v, want %q", tt.spec, tt.i, tt.value, got, err, tt.want)
 		}
 	}
 	if _, err := withValue(newSpec(t, "sidekiq", ""), 0, "1"); !errors.Is(err, errNoSlider) {
-		t.Errorf("a preset with code of its own: %v", err)
+		t.Errorf("a preset with code of its own: got %v, want errNoSlider", err)
 	}
 }
 
@@ -88,7 +88,8 @@ func anySpec(t *rapid.T) backoff.Spec {
 	number := func(name string, least int) string {
 		return text.FormatNumber(float64(rapid.IntRange(100*least, 800).Draw(t, name)) / 100)
 	}
-	kind := rapid.SampledFrom([]string{"constant", "linear", "exp", "fib", "poly", "list", "buckets", "sidekiq"}).Draw(t, "kind")
+	kinds := []string{"constant", "linear", "exp", "fib", "poly", "list", "buckets", "sidekiq"}
+	kind := rapid.SampledFrom(kinds).Draw(t, "kind")
 	curve := map[string]func() string{
 		"constant": func() string { return "constant:" + delay("delay") },
 		"linear":   func() string { return "linear:" + delay("first") + "+" + delay("step") },
@@ -119,7 +120,7 @@ func TestSetIsIdentity(t *testing.T) {
 		for i, p := range slidersOf(s) {
 			same, err := withValue(s, i, p.value)
 			if err != nil || same.Curve() != s.Curve() || same.Jitter() != s.Jitter() {
-				t.Errorf("%s %s with its %s: %s %s, %v", s.Curve(), s.Jitter(), p.name, same.Curve(), same.Jitter(), err)
+				t.Errorf("%s %s with its %s: got %s %s, %v", s.Curve(), s.Jitter(), p.name, same.Curve(), same.Jitter(), err)
 			}
 		}
 	})
@@ -133,7 +134,7 @@ func TestEveryPlaceIsValid(t *testing.T) {
 		for i, p := range slidersOf(s) {
 			moved, err := withValue(s, i, p.at(place))
 			if err != nil {
-				t.Fatalf("%s %s, %s at %v: %v", s.Curve(), s.Jitter(), p.name, place, err)
+				t.Fatalf("%s %s, %s at %v: got %v", s.Curve(), s.Jitter(), p.name, place, err)
 			}
 			for j, q := range slidersOf(moved) {
 				want := slidersOf(s)[j].value
@@ -141,7 +142,7 @@ func TestEveryPlaceIsValid(t *testing.T) {
 					want = p.at(place)
 				}
 				if q.value != want {
-					t.Fatalf("%s %s, %s at %v: %s is %s, want %s", s.Curve(), s.Jitter(), p.name, place, q.name, q.value, want)
+					t.Fatalf("%s %s, %s at %v, %s: got %s, want %s", s.Curve(), s.Jitter(), p.name, place, q.name, q.value, want)
 				}
 			}
 		}
@@ -159,7 +160,7 @@ func TestPlaceAndAtAgree(t *testing.T) {
 			p.value = p.at(p.place())
 			was, is := slidersOf(s)[i].number(), p.number()
 			if is < was*0.94-0.5 || is > was*1.06+0.5 {
-				t.Errorf("%s of %s became %s", p.name, s.Curve(), p.value)
+				t.Errorf("%s of %s: got %s", p.name, s.Curve(), p.value)
 			}
 		}
 	})
@@ -174,7 +175,7 @@ func TestEveryStepCounts(t *testing.T) {
 			p.value = p.at(float64(i+1) / 100)
 			coarse := p.unit != timeUnit // whole percents, steps of 0.05
 			if after := p.number(); after < before || after == before && !coarse {
-				t.Errorf("%s: step %d goes from %v to %v", p.name, i+1, before, after)
+				t.Errorf("%s: got step %d from %v to %v", p.name, i+1, before, after)
 			}
 		}
 	}
@@ -188,10 +189,10 @@ func TestFormulaHasParameters(t *testing.T) {
 		values = append(values, p.name+" "+p.value)
 		same, err := withValue(s, i, p.value)
 		if err != nil || same.Curve() != s.Curve() {
-			t.Errorf("%s set to what it is: %s, %v", p.name, same.Curve(), err)
+			t.Errorf("%s set to what it is: got %s, %v", p.name, same.Curve(), err)
 		}
 		if moved, err := withValue(s, i, p.at(0.75)); err != nil || moved.Curve() == s.Curve() {
-			t.Errorf("%s moved: %s, %v", p.name, moved.Curve(), err)
+			t.Errorf("%s moved: got %s, %v", p.name, moved.Curve(), err)
 		}
 	}
 	if got := strings.Join(values, ", "); got != "number 1 15, number 2 4.5, number 3 30, number 4 7, cap 1h" {
