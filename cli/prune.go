@@ -39,32 +39,37 @@ func (c *pruneCommand) Run(p *Process) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	ctx := context.Background()
-	journal, err := session.OpenJournal(ctx, &p.Host, c.State)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = journal.Close() }()
-	if c.DryRun {
+	return 0, p.withJournal(session.OpenJournal, c.State, func(ctx context.Context, journal state.Store) error {
+		if !c.DryRun {
+			return c.prune(ctx, p, journal, retention)
+		}
 		would, err := journal.Prunable(ctx, retention)
 		if err != nil {
-			return 0, err
+			return err
 		}
-		return 0, render.Prunable(p.Stdout, would.Tasks, would.Oldest, would.Newest, time.Now())
-	}
+		return render.Prunable(p.Stdout, would.Tasks, would.Oldest, would.Newest, time.Now())
+	})
+}
+
+func (c *pruneCommand) prune(ctx context.Context, p *Process, journal state.Store, r state.Retention) error {
 	before, err := journal.Size()
 	if err != nil {
-		return 0, err
+		return err
 	}
-	tasks, err := pruneAll(ctx, journal, retention)
-	if err != nil {
-		return 0, fmt.Errorf("prune, after %s: %w", text.Count(tasks, "task"), err)
+	tasks := 0
+	for more := true; more; {
+		var n int
+		n, more, err = journal.Prune(ctx, r)
+		tasks += n
+		if err != nil {
+			return fmt.Errorf("prune, after %s: %w", text.Count(tasks, "task"), err)
+		}
 	}
 	_, _ = fmt.Fprintln(p.Stdout, "pruned", text.Count(tasks, "task"))
-	if c.Vacuum {
-		return 0, vacuum(ctx, p, journal, before)
+	if !c.Vacuum {
+		return nil
 	}
-	return 0, nil
+	return vacuum(ctx, p, journal, before)
 }
 
 // retention says which tasks to remove. Where the variable keeps tasks for ever, a flag has to say.
@@ -91,15 +96,6 @@ func (c *pruneCommand) retention(getenv func(string) string, now time.Time) (r s
 		}
 	}
 	return r, nil
-}
-
-func pruneAll(ctx context.Context, journal state.Store, r state.Retention) (tasks int, err error) {
-	for more := true; more && err == nil; {
-		var n int
-		n, more, err = journal.Prune(ctx, r)
-		tasks += n
-	}
-	return tasks, err
 }
 
 func vacuum(ctx context.Context, p *Process, journal state.Store, before state.Size) error {

@@ -192,11 +192,6 @@ func (c *resumeCommand) resumeAll(ctx context.Context, p *Process, journal state
 		})
 	}
 	group.Wait()
-	return summarise(journal, results), nil
-}
-
-// summarise turns the results into one exit status. Where a signal ended a task, retry dies of that signal.
-func summarise(journal state.Store, results []runner.Result) int {
 	code := 0
 	for _, r := range results {
 		if r.ExitCode() != 0 {
@@ -207,7 +202,7 @@ func summarise(journal state.Store, results []runner.Result) int {
 			session.DieOf(sig)
 		}
 	}
-	return code
+	return code, nil
 }
 
 // copySignals returns n channels that each get every signal.

@@ -125,7 +125,7 @@ func (f *File) findLines() {
 		f.note(first, keys)
 		if strings.HasPrefix(start, "[[") {
 			list := strings.Join(keys, "\x00")
-			table = append(keys, strconv.Itoa(sizes[list]))
+			table = slices.Concat(keys, []string{strconv.Itoa(sizes[list])})
 			sizes[list]++
 			f.note(first, table)
 		}
