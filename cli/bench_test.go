@@ -18,7 +18,8 @@ func BenchmarkParser(b *testing.B) {
 }
 
 func BenchmarkCommandLine(b *testing.B) {
-	for _, args := range []string{"-- true", "-n 3 -- true", "-n 3 --id x --capture both -q -- true", "--json --dry-run -- true"} {
+	for _, args := range []string{"-- true", "-n 3 -- true", "-n 3 --id x --capture both -q -- true",
+		"--json --dry-run -- true"} {
 		b.Run(args, func(b *testing.B) {
 			p := testProcess()
 			p.Args = strings.Fields(args)
@@ -39,7 +40,8 @@ func BenchmarkDispatch(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer null.Close()
-	for _, line := range []string{"--version", "--dry-run -- true", "--dry-run -n 8 -b exp:2s..2m --retry-on 1,75 -- rsync a b"} {
+	for _, line := range []string{"--version", "--dry-run -- true",
+		"--dry-run -n 8 -b exp:2s..2m --retry-on 1,75 -- rsync a b"} {
 		b.Run(line, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -51,8 +51,8 @@ func cancelOne(ctx context.Context, p *Process, journal state.Store, ref string)
 	return nil
 }
 
-// stopOwner sends TERM to the process that runs the task; otherwise the attempt would run to its end. A process that runs
-// other tasks too, as resume --all does, gets no signal, and the note says so.
+// stopOwner sends TERM to the process that runs the task; otherwise the attempt would run to its end. A process that
+// runs other tasks too, as resume --all does, gets no signal, and the note says so.
 func stopOwner(ctx context.Context, journal state.Store, t *task.Task) (note string) {
 	pid, err := journal.Owner(t.Number)
 	switch {

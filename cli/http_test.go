@@ -166,7 +166,8 @@ func TestRequestOfFlags(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := plainRequest(tt.change); !got.SameWork(want) || got.KeyTTL != want.KeyTTL || got.MaxRetryAfter != want.MaxRetryAfter {
+			if want := plainRequest(tt.change); !got.SameWork(want) || got.KeyTTL != want.KeyTTL ||
+				got.MaxRetryAfter != want.MaxRetryAfter {
 				t.Errorf("got  %+v\nwant %+v", got, want)
 			}
 		})
@@ -220,7 +221,8 @@ func TestFormOfFlags(t *testing.T) {
 
 // An empty value is what a shell variable that is not set leaves.
 func TestEmptyValue(t *testing.T) {
-	for flag, want := range map[string]string{"-o": "-o names no file", "--idempotency-key": "--idempotency-key is empty"} {
+	for flag, want := range map[string]string{"-o": "-o names no file",
+		"--idempotency-key": "--idempotency-key is empty"} {
 		if _, err := requestOf(t, flag, "", "http://h/"); err == nil || !strings.HasPrefix(err.Error(), want+""+
 			"\nhint: ") {
 			t.Errorf("%s '': got %v, want %q and a hint", flag, err, want)

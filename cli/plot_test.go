@@ -133,7 +133,8 @@ func TestPublishedFiguresOfAnOutage(t *testing.T) {
 		{spec: "exp:10s/equal", p99: figure{279, 2}, all: figure{293, 3}, rejected: figure{11172, 300}},
 		{spec: "sidekiq", p99: figure{534, 8}, all: figure{548, 10}, rejected: figure{38617, 300}},
 	}
-	args := []string{"simulate", "outage", "--json", "--clients", "100000", "--down", "120s", "--capacity", "1000", "--seed", "1"}
+	args := []string{"simulate", "outage", "--json", "--clients", "100000", "--down", "120s", "--capacity", "1000",
+		"--seed", "1"}
 	for _, r := range rows {
 		args = append(args, r.spec)
 	}
@@ -144,7 +145,8 @@ func TestPublishedFiguresOfAnOutage(t *testing.T) {
 		r.all.check(t, r.spec+": all done", *s.Done.All/1000)
 		r.rejected.check(t, r.spec+": rejected", s.Rejected)
 	}
-	few := printed(t, "simulate", "outage", "--json", "--clients", "2000", "--down", "120s", "--capacity", "20", "exp:10s/none")
+	few := printed(t, "simulate", "outage", "--json", "--clients", "2000", "--down", "120s", "--capacity", "20",
+		"exp:10s/none")
 	if none := decoded[outageFigures](t, few).Specs[0]; none.Done.P99 != nil || none.Done.All != nil {
 		t.Errorf("without jitter: got %+v, want never", none)
 	}
@@ -163,7 +165,8 @@ func pictured(t *testing.T) ([]plot.Study, plot.Options) {
 // Each flag writes a file of its kind, and leaves no other file in the directory.
 func TestPictureFiles(t *testing.T) {
 	dir := t.TempDir()
-	f := pictureFlags{SVG: filepath.Join(dir, "a.svg"), PNG: filepath.Join(dir, "a.png"), HTML: filepath.Join(dir, "a.html")}
+	f := pictureFlags{SVG: filepath.Join(dir, "a.svg"), PNG: filepath.Join(dir, "a.png"),
+		HTML: filepath.Join(dir, "a.html")}
 	testkit.Write(t, f.SVG, "old")
 	files, err := f.files(&Process{Host: session.Host{Stdout: os.Stdout}})
 	testkit.Must(t, err)
@@ -173,9 +176,10 @@ func TestPictureFiles(t *testing.T) {
 	studies, options := pictured(t)
 	testkit.Must(t, writePictures(files, studies, options))
 	for path, want := range map[string][]string{
-		f.SVG:  {"<svg ", "for ever", "</svg>\n"},
-		f.PNG:  {"\x89PNG\r\n", "IEND"},
-		f.HTML: {"<!doctype html>", `"label":"for ever","backoff":"exp:1s..1m","jitter":"phase","attempts":9`, `"tasks":5,"seed":"7"`, "</html>\n"},
+		f.SVG: {"<svg ", "for ever", "</svg>\n"},
+		f.PNG: {"\x89PNG\r\n", "IEND"},
+		f.HTML: {"<!doctype html>", `"label":"for ever","backoff":"exp:1s..1m","jitter":"phase","attempts":9`,
+			`"tasks":5,"seed":"7"`, "</html>\n"},
 	} {
 		text := testkit.Contents(t, path)
 		if !strings.HasPrefix(text, want[0]) {
@@ -211,7 +215,8 @@ func TestPNGOnATerminal(t *testing.T) {
 		t.Skip(err)
 	}
 	defer func() { _, _ = other.Close(), terminal.Close() }()
-	if _, err := (&pictureFlags{PNG: "-"}).files(&Process{Host: session.Host{Stdout: terminal}}); err == nil || !strings.Contains(err.Error(), "a terminal cannot show") {
+	if _, err := (&pictureFlags{PNG: "-"}).files(&Process{Host: session.Host{Stdout: terminal}}); err == nil ||
+		!strings.Contains(err.Error(), "a terminal cannot show") {
 		t.Errorf("got %v, want an error that names the terminal", err)
 	}
 	if _, err := (&pictureFlags{SVG: "-"}).files(&Process{Host: session.Host{Stdout: terminal}}); err != nil {
@@ -228,7 +233,8 @@ func TestPictureFilesRefused(t *testing.T) {
 		"--svg and --html go to the same place\nhint:": {SVG: "-", HTML: "/dev/stdout"},
 		"--svg and --png go to the same place\nhint:":  {SVG: filepath.Join(dir, "a"), PNG: filepath.Join(dir, ".", "a")},
 	} {
-		if _, err := f.files(&Process{Host: session.Host{Stdout: os.Stdout}}); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := f.files(&Process{Host: session.Host{Stdout: os.Stdout}}); err == nil ||
+			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%+v: got %v, want %s", f, err, want)
 		}
 	}

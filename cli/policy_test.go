@@ -45,8 +45,10 @@ func TestWhatIsShownCanBePasted(t *testing.T) {
 		nil,
 		{"--policy=sidekiq"},
 		{"--config=" + path, "--policy=plain"},
-		{"--config=" + path, `--policy=a 'b" \ ü`, "--retry-on=exit == 75 and\nstderr matches \"x'y\"", "--stop-on=1,2", "--stop-on=any", "--success-on=0"},
-		{"--attempts=0", "--backoff=expr:15 + n^4", "--jitter=add:1s..5s", "--timeout=1.5", "--kill-after=90s", "--budget=2d3h", "--reset-after=1ms", "--consecutive=7"},
+		{"--config=" + path, `--policy=a 'b" \ ü`, "--retry-on=exit == 75 and\nstderr matches \"x'y\"", "--stop-on=1,2",
+			"--stop-on=any", "--success-on=0"},
+		{"--attempts=0", "--backoff=expr:15 + n^4", "--jitter=add:1s..5s", "--timeout=1.5", "--kill-after=90s",
+			"--budget=2d3h", "--reset-after=1ms", "--consecutive=7"},
 		{"--backoff=list:1s,2s,1m", "--jitter=±12.5%", "--deadline=2026-03-04T13:00:00.001Z"},
 	} {
 		shown, want := shownTo(t, args...)

@@ -43,7 +43,8 @@ func TestWriteTextfile(t *testing.T) {
 	after, err := os.Stat(path)
 	testkit.Must(t, err)
 	if testkit.Contents(t, path) != "new" || after.Mode() != fs.FileMode(0o644) || os.SameFile(before, after) {
-		t.Errorf("got %q with mode %v, want the new text in a new file, with mode 0644", testkit.Contents(t, path), after.Mode())
+		t.Errorf("got %q with mode %v, want the new text in a new file, with mode 0644", testkit.Contents(t, path),
+			after.Mode())
 	}
 	if got := testkit.Names(t, dir); !slices.Equal(got, []string{"link.prom", "retry.prom"}) {
 		t.Errorf("got the files %q, want the link and its target alone", got)

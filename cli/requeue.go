@@ -67,7 +67,8 @@ func (c *requeueCommand) runHere(ctx context.Context, p *Process, journal state.
 	if err != nil {
 		return 0, err
 	}
-	resume := &resumeCommand{OutputFlags: c.OutputFlags, ReportFlags: c.ReportFlags, ProcessGroupFlags: c.ProcessGroupFlags}
+	resume := &resumeCommand{OutputFlags: c.OutputFlags, ReportFlags: c.ReportFlags,
+		ProcessGroupFlags: c.ProcessGroupFlags}
 	return resume.resumeOne(ctx, p, journal, tk)
 }
 

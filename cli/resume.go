@@ -155,11 +155,13 @@ func (c *resumeCommand) resumeOne(ctx context.Context, p *Process, journal state
 }
 
 func (c *resumeCommand) continuation() session.ResumeOptions {
-	return session.ResumeOptions{ExecOptions: session.ExecOptions{Group: &c.ProcessGroupFlags}, Now: c.Now, KillOrphans: c.KillOrphans}
+	return session.ResumeOptions{ExecOptions: session.ExecOptions{Group: &c.ProcessGroupFlags}, Now: c.Now,
+		KillOrphans: c.KillOrphans}
 }
 
 // resumeAll resumes several tasks at the same time. The exit status is 0 when all of them succeeded.
-func (c *resumeCommand) resumeAll(ctx context.Context, p *Process, journal state.Store, tasks []*task.Task) (int, error) {
+func (c *resumeCommand) resumeAll(ctx context.Context, p *Process, journal state.Store,
+	tasks []*task.Task) (int, error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return 0, err
@@ -175,7 +177,8 @@ func (c *resumeCommand) resumeAll(ctx context.Context, p *Process, journal state
 	var group sync.WaitGroup
 	for i, t := range tasks {
 		group.Go(func() {
-			run, err := several.NewResumer(t, &session.Journal{Journal: journal, Stopping: p.Stopping()}, observer, c.continuation())
+			run, err := several.NewResumer(t, &session.Journal{Journal: journal, Stopping: p.Stopping()}, observer,
+				c.continuation())
 			if err == nil {
 				run.Signals, run.Slots = channels[i], slots
 				results[i], err = run.Resume(ctx, t)

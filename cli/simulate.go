@@ -37,7 +37,8 @@ Example:
 `
 
 func (c *simulateLockCommand) Run(p *Process) (int, error) {
-	return 0, c.run(p, plot.Lock{Clients: int(c.Clients), Hold: time.Duration(c.Hold), Spin: time.Duration(c.Spin), Seed: c.Seed})
+	return 0, c.run(p, plot.Lock{Clients: int(c.Clients), Hold: time.Duration(c.Hold), Spin: time.Duration(c.Spin),
+		Seed: c.Seed})
 }
 
 type simulateOutageCommand struct {
@@ -60,7 +61,8 @@ Examples:
 `
 
 func (c *simulateOutageCommand) Run(p *Process) (int, error) {
-	return 0, c.run(p, plot.Outage{Clients: int(c.Clients), Down: time.Duration(c.Down), Capacity: int(c.Capacity), Seed: c.Seed})
+	return 0, c.run(p, plot.Outage{Clients: int(c.Clients), Down: time.Duration(c.Down), Capacity: int(c.Capacity),
+		Seed: c.Seed})
 }
 
 // run runs the simulation for each policy, all at the same time.

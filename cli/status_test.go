@@ -12,7 +12,8 @@ func TestWantedStatus(t *testing.T) {
 	for _, tt := range []struct {
 		text string
 		want wantedStatus
-	}{{text: "FAILED", want: "FAILED"}, {text: "in_flight", want: "IN_FLIGHT"}, {text: " Interrupted ", want: interrupted}} {
+	}{{text: "FAILED", want: "FAILED"}, {text: "in_flight", want: "IN_FLIGHT"}, {text: " Interrupted ",
+		want: interrupted}} {
 		var s wantedStatus
 		if err := s.UnmarshalText([]byte(tt.text)); err != nil || s != tt.want {
 			t.Errorf("%q: got %q, %v, want %q", tt.text, s, err, tt.want)
@@ -57,7 +58,8 @@ func TestFilterPasses(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
 		}
 		stored := flags.stored(7)
-		if asks := len(tt.wanted) == 0 || len(stored.Statuses) > 0; !asks || (stored.Limit == 0) != (len(tt.wanted) > 0 && tt.wanted[0] == interrupted) {
+		if asks := len(tt.wanted) == 0 || len(stored.Statuses) > 0; !asks ||
+			(stored.Limit == 0) != (len(tt.wanted) > 0 && tt.wanted[0] == interrupted) {
 			t.Errorf("%s: got the query %+v", tt.name, stored)
 		}
 	}

@@ -195,7 +195,7 @@ func filePart(name string) (part request.Part, err error) {
 	return part, err
 }
 
-// formPart reads the value of -F: NAME=TEXT, NAME=@FILE or NAME=<FILE, each with ;type=TYPE and ;filename=NAME if need be.
+// formPart reads the value of -F: NAME=TEXT, NAME=@FILE or NAME=<FILE, with ;type=TYPE and ;filename=NAME after it.
 func formPart(text string) (request.Part, error) {
 	name, content, ok := strings.Cut(text, "=")
 	if !ok {

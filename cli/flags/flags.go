@@ -41,7 +41,8 @@ func (f *ConfigFlag) Path(getenv func(string) string) (path string, named bool) 
 	if path := getenv("RETRY_CONFIG"); path != "" {
 		return path, true
 	}
-	for _, home := range []struct{ variable, below string }{{"XDG_CONFIG_HOME", ""}, {"HOME", ".config"}, {"APPDATA", ""}} {
+	for _, home := range []struct{ variable, below string }{{"XDG_CONFIG_HOME", ""}, {"HOME", ".config"},
+		{"APPDATA", ""}} {
 		if dir := getenv(home.variable); filepath.IsAbs(dir) {
 			return filepath.Join(dir, home.below, "retry", "config.toml"), false
 		}

@@ -60,7 +60,8 @@ func TestSince(t *testing.T) {
 }
 
 func TestSinceRefuses(t *testing.T) {
-	for _, text := range []string{"", "yesterday", "-2h", "25:00", "12:60", "2026-13-01", "2026-02-30", "12:00:00", "2h ago", "\x1b[2J"} {
+	for _, text := range []string{"", "yesterday", "-2h", "25:00", "12:60", "2026-13-01", "2026-02-30", "12:00:00",
+		"2h ago", "\x1b[2J"} {
 		got, err := parseSince(text, time.Now())
 		if err == nil || strings.Count(err.Error(), "\nhint: ") != 1 {
 			t.Errorf("%q: got %v, %v, want an error with one hint", text, got, err)

@@ -80,7 +80,8 @@ type Choice struct {
 }
 
 // Choose reads the flags, the environment and the config file. Nothing is made.
-func Choose(flags *flags.PolicyFlags, file *flags.ConfigFlag, getenv func(string) string, warn func(error)) (*Choice, error) {
+func Choose(flags *flags.PolicyFlags, file *flags.ConfigFlag, getenv func(string) string,
+	warn func(error)) (*Choice, error) {
 	if err := CheckFlags(flags); err != nil {
 		return nil, err
 	}

@@ -45,7 +45,8 @@ func TestPathOfTheConfigFile(t *testing.T) {
 	}
 	for _, tt := range tests {
 		getenv := getenvOf(strings.Fields(tt.env)...)
-		if path, named := (&flags.ConfigFlag{Config: tt.flag}).Path(getenv); filepath.ToSlash(path) != tt.want || named != tt.named {
+		if path, named := (&flags.ConfigFlag{Config: tt.flag}).Path(getenv); filepath.ToSlash(path) != tt.want ||
+			named != tt.named {
 			t.Errorf("%s: got %q, %v, want %q, %v", tt.env, path, named, tt.want, tt.named)
 		}
 	}
@@ -214,7 +215,8 @@ func TestAPolicyInAFileIsRefused(t *testing.T) {
 	}
 	for _, tt := range tests {
 		got, err := inFile(t, "[policy.x]\n"+tt.text)
-		if err == nil || !strings.Contains(err.Error(), "c.toml"+tt.want) && !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "\nhint: ") {
+		if err == nil || !strings.Contains(err.Error(), "c.toml"+tt.want) && !strings.Contains(err.Error(), tt.want) ||
+			!strings.Contains(err.Error(), "\nhint: ") {
 			t.Errorf("%s\ngot  %s, %v\nwant %s", tt.text, got, err, tt.want)
 		}
 	}
@@ -262,12 +264,14 @@ func TestStructure(t *testing.T) {
 }
 
 func TestPolicyNames(t *testing.T) {
-	for _, name := range []string{"a", "nightly build", "ünïcode", "日本", "a.b", "-x", `"`, strings.Repeat("x", maxPolicyName)} {
+	for _, name := range []string{"a", "nightly build", "ünïcode", "日本", "a.b", "-x", `"`,
+		strings.Repeat("x", maxPolicyName)} {
 		if err := CheckName(name); err != nil {
 			t.Errorf("%q: got %v, want no error", name, err)
 		}
 	}
-	for _, name := range []string{"", "a/b", "a\nb", "\x1b", "a\u202eb", "\xff", "a\u00a0b", " ", " a", "a ", strings.Repeat("x", maxPolicyName+1)} {
+	for _, name := range []string{"", "a/b", "a\nb", "\x1b", "a\u202eb", "\xff", "a\u00a0b", " ", " a", "a ",
+		strings.Repeat("x", maxPolicyName+1)} {
 		if err := CheckName(name); err == nil || !strings.Contains(err.Error(), "\nhint: ") {
 			t.Errorf("%q: got %v, want an error with a hint", name, err)
 		}
@@ -363,7 +367,8 @@ func TestParseRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		_, mistakes := parse("c.toml", []byte(tt.text))
-		if len(mistakes) != 1 || !strings.HasPrefix(mistakes[0].Error(), tt.want) || strings.Count(mistakes[0].Error(), "\nhint: ") != 1 {
+		if len(mistakes) != 1 || !strings.HasPrefix(mistakes[0].Error(), tt.want) ||
+			strings.Count(mistakes[0].Error(), "\nhint: ") != 1 {
 			t.Errorf("%s:\ngot  %v\nwant %s", tt.name, mistakes, tt.want)
 		}
 	}
@@ -406,7 +411,8 @@ timeout.x = 1.5
 		{key: "policy a_b ä", want: 14},
 		{key: "other", want: 1},
 	}
-	for name, text := range map[string]string{"LF": example, "CRLF": strings.ReplaceAll(example, "\n", "\r\n"), "BOM": "\xef\xbb\xbf" + example} {
+	for name, text := range map[string]string{"LF": example, "CRLF": strings.ReplaceAll(example, "\n", "\r\n"),
+		"BOM": "\xef\xbb\xbf" + example} {
 		f, _ := parse("c.toml", []byte(text))
 		for _, tt := range tests {
 			keys := strings.Fields(tt.key)

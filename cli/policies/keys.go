@@ -64,7 +64,8 @@ var Keys = sync.OnceValue(func() (keys []Key) {
 	flags := reflect.TypeFor[flags.PolicyFlags]()
 	for i := range flags.NumField() {
 		f := flags.Field(i)
-		key := Key{Name: dashed(f.Name), Help: f.Tag.Get("help"), Example: f.Tag.Get("example"), Kind: keyKinds[f.Type], field: i}
+		key := Key{Name: dashed(f.Name), Kind: keyKinds[f.Type], field: i}
+		key.Help, key.Example = f.Tag.Get("help"), f.Tag.Get("example")
 		if Elsewhere(key.Name) != "" {
 			key.Kind = KeyNone
 		}

@@ -25,7 +25,8 @@ func FromEnvironment(getenv func(string) string) (*flags.PolicyFlags, error) {
 			continue
 		}
 		if err := k.set(flags, set); err != nil {
-			return nil, text.WithHint(fmt.Errorf("in the environment (%s): %w", Variable(k.Name), err), "correct the variable, or unset it")
+			return nil, text.WithHint(fmt.Errorf("in the environment (%s): %w", Variable(k.Name), err),
+				"correct the variable, or unset it")
 		}
 	}
 	if flags.Attempts != nil && flags.Retries != nil {
@@ -42,7 +43,8 @@ func inEnvironment(env *flags.PolicyFlags, err error) error {
 			names = append(names, Variable(k.Name))
 		}
 	}
-	return fmt.Errorf("in the environment (%s): %w", strings.Join(names, ", "), text.WithHint(err, "correct the variable, or unset it"))
+	return fmt.Errorf("in the environment (%s): %w", strings.Join(names, ", "),
+		text.WithHint(err, "correct the variable, or unset it"))
 }
 
 // Overlay replaces what the flags set.
@@ -152,7 +154,8 @@ func (c *Choice) Explain(policy *task.Policy) []render.Setting {
 		}
 	}
 	for i, r := range policy.Rules {
-		settings = append(settings, render.Setting{Text: "[[" + dottedKey(policyTable, policy.Name, ruleKey) + "]]", Origin: c.Base.ruleOrigin(i)},
+		header := "[[" + dottedKey(policyTable, policy.Name, ruleKey) + "]]"
+		settings = append(settings, render.Setting{Text: header, Origin: c.Base.ruleOrigin(i)},
 			render.Setting{Key: "when", Text: quote(r.When.String())},
 			render.Setting{Key: "backoff", Text: quote(r.Backoff.Curve())},
 			render.Setting{Key: "jitter", Text: quote(r.Backoff.Jitter())})
@@ -173,7 +176,8 @@ func (c *Choice) origin(k *Key, policy *task.Policy) string {
 			origin = l.name(k.Name)
 		case k.Name == "attempts" && l.flags.Retries != nil:
 			origin = l.name("retries")
-		case k.Name == "jitter" && l.flags.Backoff != nil && over(c.Flags, c.Env).Jitter == nil && policy.Backoff.Jitter() != c.Base.Backoff.Jitter():
+		case k.Name == "jitter" && l.flags.Backoff != nil && over(c.Flags, c.Env).Jitter == nil &&
+			policy.Backoff.Jitter() != c.Base.Backoff.Jitter():
 			origin = l.name("backoff")
 		}
 	}
@@ -223,11 +227,13 @@ func (k *Key) toml(p *task.Policy) string {
 	case "kill-after":
 		return quote(text.FormatDuration(p.KillAfter))
 	}
-	if limit := map[string]time.Duration{"timeout": p.Timeout, "budget": p.Budget, "reset-after": p.ResetAfter}[k.Name]; limit > 0 {
+	limits := map[string]time.Duration{"timeout": p.Timeout, "budget": p.Budget, "reset-after": p.ResetAfter}
+	if limit := limits[k.Name]; limit > 0 {
 		return quote(text.FormatDuration(limit))
 	}
+	lists := map[string][]task.Condition{"retry-on": p.RetryOn, "stop-on": p.StopOn, "success-on": p.SuccessOn}
 	var quoted []string
-	for _, c := range map[string][]task.Condition{"retry-on": p.RetryOn, "stop-on": p.StopOn, "success-on": p.SuccessOn}[k.Name] {
+	for _, c := range lists[k.Name] {
 		quoted = append(quoted, quote(c.String()))
 	}
 	if quoted == nil {

@@ -16,7 +16,8 @@ import (
 func TestReadFindsNothing(t *testing.T) {
 	dir := t.TempDir()
 	testkit.Write(t, filepath.Join(dir, "file"), "")
-	for _, path := range []string{filepath.Join(dir, "none"), filepath.Join(dir, "none", "none"), filepath.Join(dir, "file", "below")} {
+	for _, path := range []string{filepath.Join(dir, "none"), filepath.Join(dir, "none", "none"),
+		filepath.Join(dir, "file", "below")} {
 		if _, _, err := Read(path); !errors.Is(err, ErrAbsent) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: got %v, want ErrAbsent with the path", path, err)
 		}
@@ -35,12 +36,14 @@ func TestReadRefuses(t *testing.T) {
 	if err := os.Chmod(closed, 0); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{dir: "is a directory", pipe: "not a regular file", large: "larger than", closed: "permission denied", "/dev/zero": "not a regular file"} {
+	for path, want := range map[string]string{dir: "is a directory", pipe: "not a regular file", large: "larger than",
+		closed: "permission denied", "/dev/zero": "not a regular file"} {
 		if path == closed && os.Geteuid() == 0 {
 			continue // root may read it
 		}
 		_, _, err := Read(path)
-		if err == nil || errors.Is(err, ErrAbsent) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "\nhint: ") {
+		if err == nil || errors.Is(err, ErrAbsent) || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "\nhint: ") {
 			t.Errorf("%s: got %v, want %q and a hint", path, err, want)
 		}
 	}

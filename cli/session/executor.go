@@ -89,8 +89,8 @@ func (p *Host) commands(t *task.Task, o ExecOptions) *cmdexec.Executor {
 	}
 }
 
-// sharesGroup reports whether the command stays in retry's process group. On a terminal, prompts and keys such as Ctrl-C
-// work only in that group, also for a command whose stdin is not the terminal.
+// sharesGroup reports whether the command stays in retry's process group. On a terminal, prompts and keys such as
+// Ctrl-C work only in that group, also for a command whose stdin is not the terminal.
 func sharesGroup(g *flags.ProcessGroupFlags, stdin *os.File) bool {
 	switch {
 	case g != nil && g.Foreground:

@@ -125,7 +125,8 @@ func TestSharedGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = null.Close() }()
-	if !sharesGroup(&flags.ProcessGroupFlags{Foreground: true}, null) || sharesGroup(&flags.ProcessGroupFlags{Group: true}, null) {
+	if !sharesGroup(&flags.ProcessGroupFlags{Foreground: true}, null) ||
+		sharesGroup(&flags.ProcessGroupFlags{Group: true}, null) {
 		t.Error("got another group than the flags say")
 	}
 }
@@ -171,9 +172,11 @@ func (r *recorder) Warn(err error) {
 // Each option of a task reaches the part that uses it.
 func TestTaskRunnerHasTheOptions(t *testing.T) {
 	tk := newTask("true")
-	tk.Options = task.Options{Stdin: task.StdinNull, Output: task.OutputFinal, OutputLimit: 5, Capture: task.CaptureBoth, Seed: new(uint64(1))}
+	tk.Options = task.Options{Stdin: task.StdinNull, Output: task.OutputFinal, OutputLimit: 5, Capture: task.CaptureBoth,
+		Seed: new(uint64(1))}
 	p := testHost("A=B")
-	c, err := p.newTaskRunner(tk, &Journal{}, newRecorder(), ExecOptions{Group: &flags.ProcessGroupFlags{Group: true}}, false)
+	c, err := p.newTaskRunner(tk, &Journal{}, newRecorder(),
+		ExecOptions{Group: &flags.ProcessGroupFlags{Group: true}}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +199,8 @@ func TestTaskRunnerHasTheOptions(t *testing.T) {
 func newTask(command ...string) *task.Task {
 	now := time.Now()
 	return &task.Task{
-		ID: fmt.Sprintf("01a1fb79-5735-7565-b3a1-%012d", now.UnixNano()%1e12), Kind: task.KindCommand, Command: command, Policy: task.DefaultPolicy(),
+		ID: fmt.Sprintf("01a1fb79-5735-7565-b3a1-%012d",
+			now.UnixNano()%1e12), Kind: task.KindCommand, Command: command, Policy: task.DefaultPolicy(),
 		IdempotencyKey: "key", CreatedAt: now, Status: task.Pending, History: task.History{Began: now},
 	}
 }
@@ -222,7 +226,8 @@ func TestResumeRefusesALostStdin(t *testing.T) {
 		t.Fatal(err)
 	}
 	how := ResumeOptions{ExecOptions: ExecOptions{Group: &flags.ProcessGroupFlags{}}}
-	if _, err := testHost().NewResumer(tk, g, newRecorder(), how); !errors.Is(err, state.ErrInputLost) || !strings.Contains(err.Error(), "\nhint: start it anew") {
+	if _, err := testHost().NewResumer(tk, g, newRecorder(), how); !errors.Is(err, state.ErrInputLost) ||
+		!strings.Contains(err.Error(), "\nhint: start it anew") {
 		t.Errorf("got %v", err)
 	}
 	keepInput(t, g, tk, "kept")

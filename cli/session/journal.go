@@ -67,7 +67,8 @@ func (g *Journal) Record(ctx context.Context, t *task.Task, a task.Attempt) erro
 	return g.write(ctx, t, func(ctx context.Context) error { return g.Journal.Record(ctx, t, a) })
 }
 
-// RecordAndClaim implements runner.Journal. It waits shortly and does not warn: where it fails, Record and Claim follow.
+// RecordAndClaim implements runner.Journal. It waits shortly and does not warn: where it fails, Record and Claim
+// follow.
 func (g *Journal) RecordAndClaim(ctx context.Context, t *task.Task, a task.Attempt, now time.Time) error {
 	if g.absent() || t.Number == 0 {
 		return errors.New("there is no journal to write to")
@@ -137,7 +138,8 @@ func (g *Journal) limited(ctx context.Context, call func(context.Context) error)
 
 // hasFailed reports whether the journal failed. That the task has another owner, or that a signal came, is its answer.
 func hasFailed(err error) bool {
-	return err != nil && !errors.Is(err, task.ErrNotOwner) && !errors.Is(err, task.ErrStopped) && !errors.Is(err, state.ErrNamed)
+	return err != nil && !errors.Is(err, task.ErrNotOwner) && !errors.Is(err, task.ErrStopped) &&
+		!errors.Is(err, state.ErrNamed)
 }
 
 // failed turns a failure of the journal into a warning, unless it is fatal. Other errors are returned.
@@ -148,7 +150,8 @@ func (g *Journal) failed(err error, t *task.Task, fatal bool) error {
 	g.broken.Store(true)
 	err = fmt.Errorf("going on without a journal: %w", g.setAside(err))
 	if t != nil && t.Number != 0 && !errors.Is(err, state.ErrCorrupt) {
-		err = fmt.Errorf("%w; should it show %s as interrupted later, end it with retry cancel %[2]s", err, render.ShortID(t.ID))
+		err = fmt.Errorf("%w; should it show %s as interrupted later, end it with retry cancel %[2]s", err,
+			render.ShortID(t.ID))
 	}
 	g.warn(err)
 	return nil

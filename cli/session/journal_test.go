@@ -27,7 +27,8 @@ func TestGuardedJournalWritesTheEnd(t *testing.T) {
 	var warnings []string
 	g := &Journal{Journal: journal, warn: func(err error) { warnings = append(warnings, err.Error()) }}
 	defer g.close()
-	tk := &task.Task{ID: "id", Kind: task.KindCommand, Command: []string{"x"}, Policy: task.DefaultPolicy(), Status: task.Pending, CreatedAt: time.Now()}
+	tk := &task.Task{ID: "id", Kind: task.KindCommand, Command: []string{"x"}, Policy: task.DefaultPolicy(),
+		Status: task.Pending, CreatedAt: time.Now()}
 	if err := g.Claim(t.Context(), tk, time.Now()); err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,8 @@ func TestGuardedJournalChainsSoonOrNot(t *testing.T) {
 		a := task.Attempt{Number: 1, StartedAt: time.Now(), Decision: task.Decision{Verdict: task.VerdictRetry}}
 		tk.ApplyDecision(a, time.Now())
 		unlock := locked(t, dir)
-		if err := g.RecordAndClaim(t.Context(), tk, a, time.Now()); !errors.Is(err, state.ErrLocked) || time.Since(a.StartedAt) > 2*shortly {
+		if err := g.RecordAndClaim(t.Context(), tk, a, time.Now()); !errors.Is(err, state.ErrLocked) ||
+			time.Since(a.StartedAt) > 2*shortly {
 			t.Errorf("under a lock: got %v after %v, want ErrLocked shortly", err, time.Since(a.StartedAt))
 		}
 		unlock()
@@ -76,7 +78,8 @@ func TestGuardedJournalChainsSoonOrNot(t *testing.T) {
 		}
 		g.Stopping = nil
 		testkit.Must(t, g.RecordAndClaim(t.Context(), tk, a, time.Now()))
-		if found, err := journal.Find(t.Context(), tk.ID); err != nil || found.Status != task.InFlight || found.AttemptCount != 2 {
+		if found, err := journal.Find(t.Context(), tk.ID); err != nil || found.Status != task.InFlight ||
+			found.AttemptCount != 2 {
 			t.Errorf("got %+v, %v, want the second attempt in flight", found, err)
 		}
 	})

@@ -98,7 +98,8 @@ func runsInside(ctx context.Context, p *Host, journal state.Store, name string) 
 }
 
 // tryAcquire returns a runningError where another process has the name.
-func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.Task, lines render.Observer) (nameResult, error) {
+func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.Task,
+	lines render.Observer) (nameResult, error) {
 	if done, err := w.succeeded(ctx, journal, t, lines); done || err != nil {
 		return nameResult{done: done}, err
 	}
@@ -143,7 +144,8 @@ func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.T
 }
 
 // succeeded reports whether --once leaves nothing to do, since a task of the name has succeeded.
-func (w *Wrapper) succeeded(ctx context.Context, journal state.Store, t *task.Task, lines render.Observer) (bool, error) {
+func (w *Wrapper) succeeded(ctx context.Context, journal state.Store, t *task.Task,
+	lines render.Observer) (bool, error) {
 	if !w.Once {
 		return false, nil
 	}
@@ -242,8 +244,8 @@ func announce(interrupted, asked *task.Task, lines render.Observer) {
 	lines.Say(fmt.Sprintf("continues %s, which was %s after %s",
 		render.ShortID(interrupted.ID), why, text.Count(interrupted.AttemptCount, "attempt")))
 	if kept := unlike(interrupted, asked); len(kept) > 0 {
-		lines.Warn(errors.New("it keeps " + strings.Join(kept, ", ") + ": what this command line says of that is for another task" +
-			"\nhint: --fresh cancels it and begins anew"))
+		lines.Warn(fmt.Errorf("it keeps %s: what this command line says of that is for another task"+
+			"\nhint: --fresh cancels it and begins anew", strings.Join(kept, ", ")))
 	}
 }
 

@@ -44,7 +44,8 @@ func openWith(ctx context.Context, open func(context.Context, string) (*sqlite.J
 }
 
 // openForRun opens the journal of a run. A journal that cannot be used never stops the command, unless it is required.
-func openForRun(ctx context.Context, p *Host, stateDir string, f *flags.JournalFlags, warn func(error)) (*Journal, error) {
+func openForRun(ctx context.Context, p *Host, stateDir string, f *flags.JournalFlags,
+	warn func(error)) (*Journal, error) {
 	g := &Journal{warn: warn, required: f.RequireState, Stopping: p.Stopping()}
 	switch {
 	case f.NoState && f.RequireState:

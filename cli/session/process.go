@@ -85,8 +85,8 @@ func (w *stderrWriter) Write(p []byte) (int, error) {
 	return w.File.Write(p)
 }
 
-// Stream returns the stream that a path names; nil where it names none. Such a path must not be opened: where stdout is a
-// file, opening it again would overwrite what else was written there.
+// Stream returns the stream that a path names; nil where it names none. Such a path must not be opened: where stdout is
+// a file, opening it again would overwrite what else was written there.
 func (p *Host) Stream(path string) *os.File {
 	switch path {
 	case "-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1":
@@ -109,8 +109,8 @@ func Notify(signals chan<- os.Signal) {
 	}
 }
 
-// SettleSignals keeps ignored signals ignored, as under nohup, for the command too. Otherwise it catches SIGPIPE: a write
-// to a closed stdout fails instead of killing retry, and the command has the default action again after exec.
+// SettleSignals keeps ignored signals ignored, as under nohup, for the command too. Otherwise it catches SIGPIPE: a
+// write to a closed stdout fails instead of killing retry, and the command has the default action again after exec.
 func SettleSignals() {
 	for _, sig := range inheritable {
 		if proc.InheritedIgnored(sig) {

@@ -21,7 +21,8 @@ import (
 
 func TestReportRefusesAPathBeforeTheRun(t *testing.T) {
 	o, err := Reported(newRecorder(), testHost(), filepath.Join(t.TempDir(), "absent", "x"), &Journal{})
-	if o != nil || !errors.Is(err, fs.ErrNotExist) || !strings.HasPrefix(err.Error(), "--report: ") || !strings.Contains(err.Error(), "\nhint: ") {
+	if o != nil || !errors.Is(err, fs.ErrNotExist) || !strings.HasPrefix(err.Error(), "--report: ") ||
+		!strings.Contains(err.Error(), "\nhint: ") {
 		t.Errorf("got %v, %v, want an error of --report with a hint", o, err)
 	}
 	plain := newRecorder()
@@ -46,7 +47,8 @@ func TestReportToAPipeThatNobodyReads(t *testing.T) {
 }
 
 // reports runs a task as the loop does: each decision ends an attempt. It returns the report.
-func reports(t *testing.T, g *Journal, tk *task.Task, broken int, decisions ...task.Decision) (report map[string]any, path string) {
+func reports(t *testing.T, g *Journal, tk *task.Task, broken int, decisions ...task.Decision) (report map[string]any,
+	path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "report.json")
 	o, err := Reported(newRecorder(), testHost(), path, g)
@@ -59,7 +61,8 @@ func reports(t *testing.T, g *Journal, tk *task.Task, broken int, decisions ...t
 		testkit.Must(t, g.Claim(ctx, tk, time.Now()))
 		tk.AttemptCount++
 		tk.Status = task.InFlight
-		a := task.Attempt{Number: tk.AttemptCount, StartedAt: time.Now(), Outcome: task.Outcome{Exit: i, Stderr: fmt.Sprint("tail ", i+1)}, Decision: d}
+		a := task.Attempt{Number: tk.AttemptCount, StartedAt: time.Now(),
+			Outcome: task.Outcome{Exit: i, Stderr: fmt.Sprint("tail ", i+1)}, Decision: d}
 		tk.ApplyDecision(a, time.Now())
 		testkit.Must(t, g.Record(ctx, tk, a))
 		o.Ended(tk, a)
@@ -93,10 +96,19 @@ func TestReportHasAllAttempts(t *testing.T) {
 			journal: func(t *testing.T) *Journal { return testJournal(t, func(err error) { t.Error(err) }) },
 			broken:  0,
 		},
-		"without one":                            {journal: func(*testing.T) *Journal { return &Journal{} }, broken: 0},
-		"with one that never worked":             {journal: func(t *testing.T) *Journal { return testJournal(t, func(error) {}) }, broken: 1},
-		"with one that broke in the middle":      {journal: func(t *testing.T) *Journal { return testJournal(t, func(error) {}) }, broken: 2},
-		"with one that broke in the last moment": {journal: func(t *testing.T) *Journal { return testJournal(t, func(error) {}) }, broken: 3},
+		"without one": {journal: func(*testing.T) *Journal { return &Journal{} }, broken: 0},
+		"with one that never worked": {journal: func(t *testing.T) *Journal {
+			return testJournal(t,
+				func(error) {})
+		}, broken: 1},
+		"with one that broke in the middle": {journal: func(t *testing.T) *Journal {
+			return testJournal(t,
+				func(error) {})
+		}, broken: 2},
+		"with one that broke in the last moment": {journal: func(t *testing.T) *Journal {
+			return testJournal(t,
+				func(error) {})
+		}, broken: 3},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -143,7 +155,8 @@ func TestAReportThatFailsIsAWarning(t *testing.T) {
 	testkit.Must(t, os.Remove(dir))
 	o.Ended(newTask("x"), task.Attempt{})
 	o.Finished(newTask("x"), runner.Result{})
-	if !slices.Equal(told.told, []string{"ended", "finished", "warned"}) || len(told.warnings) != 1 || !strings.HasPrefix(told.warnings[0], "write the report: ") {
+	if !slices.Equal(told.told, []string{"ended", "finished", "warned"}) || len(told.warnings) != 1 ||
+		!strings.HasPrefix(told.warnings[0], "write the report: ") {
 		t.Errorf("got told %q, warned %q, want the end, and then one warning", told.told, told.warnings)
 	}
 }
@@ -163,7 +176,8 @@ func TestReportOnAStreamThatIsAFile(t *testing.T) {
 		o.Finished(newTask("x"), runner.Result{})
 		_, _ = fmt.Fprintln(log, "after", path)
 	}
-	if got := testkit.Contents(t, log.Name()); strings.Count(got, "before ") != 5 || strings.Count(got, `"id": `) != 5 || strings.Count(got, "after ") != 5 {
+	if got := testkit.Contents(t, log.Name()); strings.Count(got, "before ") != 5 || strings.Count(got, `"id": `) != 5 ||
+		strings.Count(got, "after ") != 5 {
 		t.Errorf("got\n%s\nwant 5 reports, each between its lines", got)
 	}
 }

@@ -198,7 +198,8 @@ func deferred(t *task.Task, now time.Time) bool {
 
 // begin waits for the processes of a cancelled task of the name. Where that or another run took time, the task's budget
 // begins now; a deadline does not move.
-func (w *Wrapper) begin(ctx context.Context, p *Host, found nameResult, t *task.Task, lines render.Observer) (err error) {
+func (w *Wrapper) begin(ctx context.Context, p *Host, found nameResult, t *task.Task,
+	lines render.Observer) (err error) {
 	if found.discarded != nil {
 		watcher := &runner.Runner{Survivors: proc.Survivors{Kill: w.KillOrphans}, Observer: lines, Signals: p.Listen()}
 		if sig := watcher.AwaitSurvivors(ctx, found.discarded); sig != nil {
@@ -252,8 +253,8 @@ func RetentionOf(flag *flags.Duration, getenv func(string) string) (time.Duratio
 	return kept, nil
 }
 
-// One run in sixteen removes a few old tasks, and so does each run with so many attempts that sixteen like it write more
-// rows than one step removes: the journal does not grow for ever.
+// One run in sixteen removes a few old tasks, and so does each run with so many attempts that sixteen like it write
+// more rows than one step removes: the journal does not grow for ever.
 const (
 	tidyEvery    = 16
 	tidyRows     = 250                          // about 2 ms

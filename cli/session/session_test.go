@@ -45,7 +45,9 @@ func TestRetentionOf(t *testing.T) {
 		variable string
 		want     time.Duration
 	}{
-		{flag: nil, variable: "", want: 30 * 24 * time.Hour}, {flag: nil, variable: "2d", want: 48 * time.Hour}, {flag: nil, variable: "0", want: 0}, {flag: &hour, variable: "2d", want: time.Hour}, {flag: &forever, variable: "2d", want: 0}, {flag: &hour, variable: "nonsense", want: time.Hour},
+		{flag: nil, variable: "", want: 30 * 24 * time.Hour}, {flag: nil, variable: "2d", want: 48 * time.Hour}, {flag: nil,
+			variable: "0", want: 0}, {flag: &hour, variable: "2d", want: time.Hour}, {flag: &forever, variable: "2d", want: 0},
+		{flag: &hour, variable: "nonsense", want: time.Hour},
 	}
 	for _, tt := range tests {
 		getenv := func(string) string { return tt.variable }
@@ -54,7 +56,8 @@ func TestRetentionOf(t *testing.T) {
 		}
 	}
 	_, err := RetentionOf(nil, func(string) string { return "soon" })
-	if err == nil || !strings.HasPrefix(err.Error(), "in the environment (RETRY_RETENTION): ") || !strings.Contains(err.Error(), "\nhint: ") {
+	if err == nil || !strings.HasPrefix(err.Error(), "in the environment (RETRY_RETENTION): ") ||
+		!strings.Contains(err.Error(), "\nhint: ") {
 		t.Errorf("got %v, want an error that names the variable, with a hint", err)
 	}
 }
@@ -119,15 +122,19 @@ func TestTidy(t *testing.T) {
 		"kept long enough":          {kept: 2 * time.Hour, change: nil, left: 3},
 		"kept for ever":             {kept: 0, change: nil, left: 3},
 		"kept for less than it ran": {kept: time.Nanosecond, change: nil, left: 0},
-		"after a few attempts":      {kept: time.Minute, change: func(_ *Journal, t *task.Task) { t.AttemptCount = tidyAttempts }, left: 3},
+		"after a few attempts": {kept: time.Minute,
+			change: func(_ *Journal, t *task.Task) { t.AttemptCount = tidyAttempts }, left: 3},
 		"every sixteenth": {
 			kept:   time.Minute,
 			change: func(_ *Journal, t *task.Task) { t.AttemptCount, t.Number = 1, 2*tidyEvery },
 			left:   0,
 		},
-		"while it is to be resumed":       {kept: time.Minute, change: func(_ *Journal, t *task.Task) { t.Status = task.Pending }, left: 3},
-		"a task the journal never had":    {kept: time.Minute, change: func(_ *Journal, t *task.Task) { t.Number = 0 }, left: 3},
-		"a journal that failed meanwhile": {kept: time.Minute, change: func(g *Journal, _ *task.Task) { g.broken.Store(true) }, left: 3},
+		"while it is to be resumed": {kept: time.Minute,
+			change: func(_ *Journal, t *task.Task) { t.Status = task.Pending }, left: 3},
+		"a task the journal never had": {kept: time.Minute, change: func(_ *Journal, t *task.Task) { t.Number = 0 },
+			left: 3},
+		"a journal that failed meanwhile": {kept: time.Minute,
+			change: func(g *Journal, _ *task.Task) { g.broken.Store(true) }, left: 3},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -109,7 +109,8 @@ func TestStdinIsAsTheOptionsSay(t *testing.T) {
 // The warning says what to do about it.
 func TestConsumedStdinIsAWarning(t *testing.T) {
 	var warnings []string
-	stdin, done, err := (&Journal{}).stdin(newTask("cat"), piped(t, "x"), false, func(err error) { warnings = append(warnings, err.Error()) })
+	stdin, done, err := (&Journal{}).stdin(newTask("cat"), piped(t, "x"), false,
+		func(err error) { warnings = append(warnings, err.Error()) })
 	testkit.Must(t, err)
 	defer done()
 	stdin.(*stdio.InheritedStdin).Consumed()
