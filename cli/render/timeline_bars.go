@@ -29,8 +29,14 @@ func (s Screen) timeline(t TaskView, attempts []task.Attempt, now time.Time) str
 		width = usualWidth
 	}
 	h := newTimeline(t, attempts, now)
-	rows := s.chartRows()
-	labels := labelWidth(h.layout(width, rows), attempts, width)
+	rows := maxBars
+	if s.Height > 0 { // a screen that does not scroll: the rest of the report needs space, too
+		rows = min(max(s.Height/4, 4), maxBars)
+	}
+	labels := 0
+	for _, b := range h.layout(width, rows) {
+		labels = max(labels, lipgloss.Width(b.label(attempts, width)))
+	}
 	cells := width - labels - 1
 	if cells < leastCells {
 		return ""
@@ -50,22 +56,6 @@ func (s Screen) timeline(t TaskView, attempts []task.Attempt, now time.Time) str
 		lines[i] = strings.TrimRight(line, " ") + "\n"
 	}
 	return strings.Join(lines, "")
-}
-
-// chartRows is the most rows of a timeline. On a screen that does not scroll it leaves space for the rest of the
-// report.
-func (s Screen) chartRows() int {
-	if s.Height == 0 {
-		return maxBars
-	}
-	return min(max(s.Height/4, 4), maxBars)
-}
-
-func labelWidth(bars []bar, attempts []task.Attempt, width int) (widest int) {
-	for _, b := range bars {
-		widest = max(widest, lipgloss.Width(b.label(attempts, width)))
-	}
-	return widest
 }
 
 // label says which attempts a row shows, and how they ended where the screen is wide enough.
