@@ -39,7 +39,7 @@ func TestBodies(t *testing.T) {
 	})
 }
 
-// contentOf is what a request's body comes to.
+// contentOf returns the body that a request sends.
 func contentOf(t *testing.T, e *Executor, r *request.Request) (string, error) {
 	t.Helper()
 	body, err := e.body(r)
@@ -85,7 +85,7 @@ func TestBodyOfParts(t *testing.T) {
 	}
 }
 
-// What was transformed once stays, whatever becomes of its file; the text is as large as it may be.
+// A part is transformed once: later changes of its file do not matter. The text is larger than what stays in memory.
 func TestTransformOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	text := strings.Repeat("a\nb ", 1<<20)

@@ -21,8 +21,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// unsent checks a fault that needs no server, or comes before a request gets to one: for each method nothing is
-// written.
+// unsent checks a fault before the request: nothing is written, whatever the method.
 func (f faulty) unsent(t *testing.T, url string) {
 	for _, method := range []string{"GET", "POST"} {
 		t.Run(f.name+"/"+method, func(t *testing.T) {
@@ -32,7 +31,7 @@ func (f faulty) unsent(t *testing.T, url string) {
 	}
 }
 
-// nobody is where nobody listens: no test is given so low a port, as it may be that of a listener that was closed.
+// nobody is a URL where nothing listens. Its port is so low that the system never gives it to a listener of a test.
 const nobody = "http://127.0.0.1:1/"
 
 func TestFaultsBeforeTheConnection(t *testing.T) {
@@ -54,7 +53,7 @@ func TestFaultsBeforeTheConnection(t *testing.T) {
 	}
 }
 
-// names answers every question about a name with a code of DNS.
+// names returns a resolver that answers every question with an error code of DNS.
 func names(code byte) *net.Resolver {
 	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		client, server := net.Pipe()
@@ -101,7 +100,7 @@ func TestFaultsOfNames(t *testing.T) {
 	}
 }
 
-// A request that cannot be sent is known before anything is connected to.
+// An invalid request is refused before a connection is made.
 func TestFaultsOfTheRequest(t *testing.T) {
 	header := func(line string) func(*sender) {
 		return func(e *sender) { e.Request.Header = []string{line} }
@@ -135,7 +134,7 @@ func TestInvalidMethod(t *testing.T) {
 	faulty{class: "url", exit: 3, message: `invalid method "GET /"`}.compare(t, o, "stop")
 }
 
-// What is wrong on this machine stays so.
+// Errors of this machine are not retried.
 func TestFaultsOfThisMachine(t *testing.T) {
 	garbage := filepath.Join(t.TempDir(), "garbage")
 	testkit.Must(t, os.WriteFile(garbage, []byte("garbage"), 0o600))
@@ -156,10 +155,10 @@ func TestFaultsOfThisMachine(t *testing.T) {
 	}
 }
 
-// brokenBody fails on its way.
+// brokenBody cannot be read to its end.
 type brokenBody struct{ sized }
 
-// sized is a body's size.
+// sized is the size of a body.
 type sized struct{ size int64 }
 
 func (s sized) Size() int64 { return s.size }
@@ -178,7 +177,7 @@ func TestBodyThatCannotBeRead(t *testing.T) {
 	want.compare(t, execute(t, e), "stop")
 }
 
-// A file may be cut between two attempts.
+// A file may become shorter between two attempts.
 func TestBodyThatHasShrunk(t *testing.T) {
 	s := serve(t, func(c *wire) { _, _ = io.Copy(io.Discard, c.reader) })
 	shrunk := struct {
@@ -235,7 +234,7 @@ func TestFaultsOfProxies(t *testing.T) {
 	}
 }
 
-// proxied checks a fault of a proxy. It reads its own requests, and not one for the host.
+// proxied checks a fault of a proxy. The server counts the requests to the proxy; there is none to the host.
 func (f faulty) proxied(t *testing.T, scheme string, asked int) {
 	for _, method := range []string{"GET", "POST"} {
 		t.Run(f.name+"/"+method, func(t *testing.T) {
@@ -248,7 +247,7 @@ func (f faulty) proxied(t *testing.T, scheme string, asked int) {
 	}
 }
 
-// timesUpAfter ends the attempt's time where nothing was sent, and waits for the client to go.
+// timesUpAfter ends the attempt's time if nothing was sent, and waits until the client has closed the connection.
 func (c *wire) timesUpAfter(sent string) {
 	if sent == "" {
 		c.server.timeUp()
@@ -256,7 +255,7 @@ func (c *wire) timesUpAfter(sent string) {
 	_, _ = io.Copy(io.Discard, c.reader)
 }
 
-// Where an attempt stayed is seen in its phases.
+// The phases show where an attempt failed.
 func TestPhasesOfAFault(t *testing.T) {
 	refused := execute(t, newSender(t, "GET", nobody, nil)).Reply.Phases
 	if refused.Connect <= 0 || refused.FirstByte != 0 {
@@ -269,8 +268,8 @@ func TestPhasesOfAFault(t *testing.T) {
 	}
 }
 
-// faulty is one fault: what the server does, what becomes of the attempt for requests that are idempotent and for
-// others, and how many requests get to the server.
+// faulty is one fault: what the server does, the outcome for idempotent and for other requests, and how many requests
+// reach the server.
 type faulty struct {
 	name    string
 	script  script
@@ -283,7 +282,7 @@ type faulty struct {
 	until   stage // what server.reached stands for
 }
 
-// check runs the fault for a GET and a POST with a body against a server of its own.
+// check runs the fault for a GET and for a POST with a body, each against a server of its own.
 func (f faulty) check(t *testing.T, scheme string, config *tls.Config) {
 	for method, want := range map[string]string{"GET": f.i, "POST": f.n} {
 		t.Run(f.name+"/"+method, func(t *testing.T) {
@@ -307,7 +306,7 @@ func (f faulty) check(t *testing.T, scheme string, config *tls.Config) {
 	}
 }
 
-// orAmbiguous fills in what most faults after the request have in common.
+// orAmbiguous sets what most faults after the request have in common.
 func (f faulty) orAmbiguous() faulty {
 	if f.i == "" {
 		f.i, f.n = "retry", "ambiguous"
@@ -316,8 +315,8 @@ func (f faulty) orAmbiguous() faulty {
 	return f
 }
 
-// context returns one that a timeout ends when the script says so, and has the script told how far the client is: it
-// has the first byte of the reply, or so much of the body that it goes into a file.
+// context returns a context that the script can end as a timeout does. It also tells the script when the client has
+// received the first byte of the reply, or so much of the body that it is written to a file.
 func (f faulty) context(t *testing.T, s *server, e *sender) context.Context {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	s.timeUp = func() { cancel(fmt.Errorf("%w after 5s", runner.ErrTimeout)) }
@@ -350,7 +349,7 @@ func (f faulty) compare(t *testing.T, o task.Outcome, follows string) {
 	}
 }
 
-// largeCut is the beginning of a body that is larger than what is kept in memory.
+// largeCut is the beginning of a body that is larger than what stays in memory.
 var largeCut = "HTTP/1.1 200 OK\r\nContent-Length: 9999999\r\n\r\n" + strings.Repeat("x", 2<<20)
 
 func TestFaultsAfterTheRequest(t *testing.T) {
@@ -460,7 +459,7 @@ func TestFaultsOfHTTP2(t *testing.T) {
 	}
 }
 
-// moved is a redirect as a whole reply.
+// moved returns a redirect.
 func moved(status, location string) string {
 	return "HTTP/1.1 " + status + " Moved\r\nLocation: " + location + "\r\nContent-Length: 0\r\n\r\n"
 }
@@ -495,8 +494,8 @@ func TestRedirectToAnInvalidURL(t *testing.T) {
 	}
 }
 
-// What comes after a redirect is about another request. One that was answered has taken effect, if the first server had
-// it so; one that was only sent on has not.
+// A failure after a redirect concerns another request. If the redirect says that the first request was processed, it is
+// ambiguous; if it asks for the same request elsewhere, it is not.
 func TestFaultsAfterARedirect(t *testing.T) {
 	busy := "HTTP/1.1 503 No\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n"
 	tests := []struct {
@@ -545,7 +544,7 @@ func TestFaultsAfterARedirect(t *testing.T) {
 	}
 }
 
-// The connection has a time of its own. What it ends has not been sent.
+// The connect timeout ends an attempt before anything of the request is sent.
 func TestConnectTimeout(t *testing.T) {
 	s := serve(t, func(c *wire) { _, _ = io.Copy(io.Discard, c.reader) }) // never answers the handshake
 	o := execute(t, newSender(t, "POST", s.url("https"),
@@ -553,7 +552,7 @@ func TestConnectTimeout(t *testing.T) {
 	faulty{class: "timeout", exit: 28, message: "timed out after 20ms"}.compare(t, o, "retry")
 }
 
-// It is over when the connection stands: its context is cancelled then, and the request goes on.
+// The connect timeout does not end a request after the connection is made.
 func TestConnectTimeoutEndsWithTheConnection(t *testing.T) {
 	a := newAuthority(t)
 	answer := http2(func(c *wire, stream uint32) bool {

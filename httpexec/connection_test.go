@@ -115,7 +115,7 @@ func TestExecuteThroughATunnel(t *testing.T) {
 	}
 }
 
-// talker is a connection that notes whether it was read before it was written.
+// talker is a connection that notes whether it was read before it was written to.
 type talker struct {
 	net.Conn
 	written, early bool
@@ -152,8 +152,7 @@ func TestConnReadsAfterItHasWritten(t *testing.T) {
 	}
 }
 
-// A server may refuse a body and close before it has read that. Its reply is not lost, however the race between the two
-// goes.
+// A server may refuse a body, reply and close without reading it. The reply is received in each order of these events.
 func TestEarlyReplyAndClosed(t *testing.T) {
 	for range 20 {
 		s := serve(t, func(c *wire) {
@@ -167,7 +166,7 @@ func TestEarlyReplyAndClosed(t *testing.T) {
 	}
 }
 
-// Without a reply it is a broken connection after all.
+// Without a reply, it is an error of the connection.
 func TestResetInTheMiddleOfABody(t *testing.T) {
 	s := serve(t, func(c *wire) {
 		c.header(&bytes.Buffer{})
@@ -180,7 +179,7 @@ func TestResetInTheMiddleOfABody(t *testing.T) {
 	}
 }
 
-// broken is a connection whose writes fail from the one on that is named, and that has nothing to read.
+// broken is a connection whose writes fail after a number of good ones, and that has nothing to read.
 type broken struct {
 	net.Conn
 	good int
@@ -195,7 +194,7 @@ func (c *broken) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A write fails before the request is begun, and not after it; then it is reading that tells why.
+// A write fails before the request has begun. After that it reports success, and reading returns its error.
 func TestConnFailsOnce(t *testing.T) {
 	tests := []struct {
 		good                           int
@@ -223,7 +222,7 @@ func TestConnFailsOnce(t *testing.T) {
 	}
 }
 
-// A connection that broke before anything was written has not seen the request.
+// If a connection breaks before anything was written, the server has not received the request.
 func TestBrokenBeforeTheRequest(t *testing.T) {
 	for _, method := range []string{"GET", "POST"} {
 		connected := make(chan struct{})
@@ -243,7 +242,7 @@ func TestBrokenBeforeTheRequest(t *testing.T) {
 	}
 }
 
-// The bytes of the handshake are not the request's.
+// The bytes of the handshake do not count as a part of the request.
 func TestBrokenAfterTheHandshake(t *testing.T) {
 	a := newAuthority(t)
 	for _, method := range []string{"GET", "POST"} {

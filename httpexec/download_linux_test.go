@@ -34,10 +34,10 @@ const (
 	cuts        = 5
 )
 
-// mostMemory is what the process may have used, whatever the size.
+// mostMemory is how much memory the process may use, whatever the size of the download.
 const mostMemory = 30 << 20
 
-// raceDetector is on where the tests were built with -race, which takes several times the memory and the time.
+// raceDetector is true in a build with -race, which takes several times the memory and the time.
 var raceDetector bool
 
 func largeSize() int64 {
@@ -47,7 +47,7 @@ func largeSize() int64 {
 	return 200 << 20
 }
 
-// A large download that is cut again and again arrives bit for bit, in little memory, and each byte is sent once.
+// A large download that is cut several times is complete and correct, takes little memory, and each byte is sent once.
 func TestLargeDownload(t *testing.T) {
 	if os.Getenv(envDownload) != "" {
 		t.Skip("that is the other process")
@@ -98,7 +98,7 @@ func cutting(size int64, sent *atomic.Int64) http.Handler {
 	})
 }
 
-// cutter passes on so much and no more.
+// cutter writes a limited number of bytes.
 type cutter struct {
 	http.ResponseWriter
 	left *int64
@@ -116,7 +116,7 @@ func (c *cutter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// pattern is a file without end in which no two places look alike.
+// pattern is an endless file in which no two places have the same bytes.
 type pattern struct{}
 
 func (pattern) ReadAt(p []byte, offset int64) (int, error) {
@@ -138,7 +138,7 @@ func sumOf(t *testing.T, path string) hash.Hash {
 	return sum
 }
 
-// checkMemory looks at what the process said of itself. The race detector needs a multiple.
+// checkMemory compares the memory that the process reports with the limit. The race detector needs more.
 func checkMemory(t *testing.T, notes string) {
 	t.Helper()
 	var used int64
@@ -151,7 +151,7 @@ func checkMemory(t *testing.T, notes string) {
 	}
 }
 
-// TestDownloadInAProcess is no test: it is the process that downloads.
+// TestDownloadInAProcess is not a test: it is the process that TestLargeDownload starts.
 func TestDownloadInAProcess(t *testing.T) {
 	url := os.Getenv(envDownload)
 	if url == "" {
@@ -180,7 +180,7 @@ func TestDownloadInAProcess(t *testing.T) {
 	os.Exit(0) // no word of the test's on stdout
 }
 
-// mostUsed is how much memory the process had at most, in bytes.
+// mostUsed returns the largest memory use of the process in bytes.
 func mostUsed() int64 {
 	file, err := os.Open("/proc/self/status")
 	if err != nil {
@@ -195,7 +195,7 @@ func mostUsed() int64 {
 	return -1
 }
 
-// A pipe gets the body once it is whole; nobody opens it before.
+// A named pipe is opened when the body is whole, not before.
 func TestNamedPipe(t *testing.T) {
 	path := ""
 	text := strings.Repeat("x", 1<<20) + "end"
@@ -220,7 +220,7 @@ func TestNamedPipe(t *testing.T) {
 	checkDir(t, filepath.Dir(path), "pipe")
 }
 
-// A reader of a pipe who never comes does not keep a signal from ending the wait.
+// A signal ends the wait for a reader of a named pipe.
 func TestNamedPipeThatNobodyReads(t *testing.T) {
 	path := ""
 	c := newClient(t, serve(t, replies(okReply)).url("http"), func(c *client) { path = c.into("pipe") })
@@ -236,7 +236,7 @@ func TestNamedPipeThatNobodyReads(t *testing.T) {
 	go func() { _, _ = os.ReadFile(path) }() // lets the writer go
 }
 
-// Devices are written to, and a full one is told.
+// Devices are written to, and a failed write is reported.
 func TestDevices(t *testing.T) {
 	for path, want := range map[string]error{"/dev/null": nil, "/dev/full": syscall.ENOSPC} {
 		c := newClient(t, serve(t, replies(okReply)).url("http"), func(c *client) { request.Of(c.task).Output = path })
@@ -247,7 +247,7 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// /dev/stdout leads to stdout: where that is a file, its content stays, and it remains the same file.
+// /dev/stdout leads to stdout: if that is a file, its content stays, and it remains the same file.
 func TestOutputToStdout(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	file, err := os.Create(path)
@@ -268,7 +268,7 @@ func TestOutputToStdout(t *testing.T) {
 	testkit.Must(t, file.Close())
 }
 
-// Another open file is written to where retry inherited it; what it has opened itself may be the journal.
+// A file that retry inherited is written to. A file that retry itself has opened may be the journal, and is refused.
 func TestOutputToADescriptor(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	testkit.Write(t, path, "before ")
@@ -290,7 +290,7 @@ func TestOutputToADescriptor(t *testing.T) {
 	checkFile(t, path, "before hello", "file")
 }
 
-// A full disk is told as curl does; the old file stays, and nothing else.
+// A full disk has curl's exit status. The old file stays, and there is no other.
 func TestFullDisk(t *testing.T) {
 	dir := small(t)
 	path := filepath.Join(dir, "file")
@@ -313,7 +313,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// Where there is no room for what is passed on, that is told, too.
+// A full disk is also reported when a reply is copied to its file.
 func TestFullDiskInTheEnd(t *testing.T) {
 	path := filepath.Join(small(t), "file")
 	testkit.Must(t, os.WriteFile(path, []byte("old"), 0o600))
@@ -331,7 +331,7 @@ func TestFullDiskInTheEnd(t *testing.T) {
 	checkFile(t, path, "old", "file")
 }
 
-// A file that its owner has made read-only is not replaced.
+// A read-only file is not replaced.
 func TestReadOnlyFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	testkit.Must(t, os.WriteFile(path, nil, 0o400))
@@ -341,7 +341,7 @@ func TestReadOnlyFile(t *testing.T) {
 	}
 }
 
-// small mounts a file system of a MiB.
+// small mounts a file system of 1 MiB.
 func small(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

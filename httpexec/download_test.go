@@ -15,7 +15,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// full is the file that the servers of these tests have, and begun a reply that ends after "hello".
+// full is the content of the file on the servers of these tests. begun is a reply that is cut after "hello".
 const (
 	full   = "hello, world"
 	tagged = "ETag: \"a\"\r\n"
@@ -26,7 +26,7 @@ func begun(header string) string {
 	return fmt.Sprintf("HTTP/1.1 200 OK\r\n%sContent-Length: %d\r\n\r\nhello", header, len(full))
 }
 
-// rest is a reply with the part of the file from its sixth byte on, unless the range says else.
+// rest is a reply with a part of the file.
 func rest(contentRange, header, body string) string {
 	return fmt.Sprintf("HTTP/1.1 206 Partial Content\r\nContent-Range: %s\r\n%sContent-Length: %d\r\n\r\n%s", contentRange,
 		header, len(body), body)
@@ -34,7 +34,7 @@ func rest(contentRange, header, body string) string {
 
 var asksFor = regexp.MustCompile(`(?mi)^(?:Range|If-Range): (.*)\r$`)
 
-// ranges returns what a request asks for: the range, and under which condition.
+// ranges returns the range that a request asks for, and its condition.
 func ranges(request string) string {
 	var all []string
 	for _, found := range asksFor.FindAllStringSubmatch(request, -1) {
@@ -44,7 +44,7 @@ func ranges(request string) string {
 	return strings.Join(all, " ")
 }
 
-// A body that was cut is gone on with where the server allows it, and begun anew where it does not.
+// A body that was cut is continued if the server allows it, and else requested again from its start.
 func TestDownloadContinues(t *testing.T) {
 	whole := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(full), full)
 	unknown := "HTTP/1.1 200 OK\r\n" + tagged + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
@@ -131,7 +131,7 @@ func TestDownloadContinues(t *testing.T) {
 	}
 }
 
-// A part is no reply to who asked for everything, unless it is everything.
+// A part is refused if the request did not ask for one, unless the part is the whole file.
 func TestPartWithoutARequest(t *testing.T) {
 	for _, tt := range []struct {
 		part, asked string
@@ -167,7 +167,7 @@ func TestPartWithoutARequest(t *testing.T) {
 	}
 }
 
-// checkBeginsAnew wants the next attempt to ask for everything.
+// checkBeginsAnew checks that the next attempt asks for the whole file.
 func checkBeginsAnew(t *testing.T, c *client, o task.Outcome) {
 	t.Helper()
 	if o.Error != task.ErrorTruncated || describe(o.Reply.Default) != "retry" ||
@@ -187,7 +187,8 @@ func checkBeginsAnew(t *testing.T, c *client, o task.Outcome) {
 	}
 }
 
-// What is there survives an attempt that brings nothing, and one that brings some more.
+// What was received is kept through attempts that receive nothing, and through attempts that receive a part of the
+// rest.
 func TestDownloadInManyAttempts(t *testing.T) {
 	s := serve(t,
 		closes(begun(tagged)),
@@ -221,7 +222,7 @@ func TestDownloadInManyAttempts(t *testing.T) {
 	}
 }
 
-// A part that is shorter than the server says leaves something to be asked for.
+// If a part is shorter than the server announces, the next attempt asks for the rest.
 func TestPartThatIsCutWithoutASize(t *testing.T) {
 	s := serve(t,
 		closes("HTTP/1.1 200 OK\r\n"+tagged+"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"),
@@ -241,7 +242,7 @@ func TestPartThatIsCutWithoutASize(t *testing.T) {
 	c.saw(full, "")
 }
 
-// Without a reply that is whole in the end, nothing of it is shown.
+// A reply that is never complete is not shown.
 func TestDownloadThatNeverEnds(t *testing.T) {
 	c := newClient(t, serve(t, closes(begun(tagged)), closes(failedReply)).url("http"), nil)
 	c.attempt()
@@ -251,7 +252,7 @@ func TestDownloadThatNeverEnds(t *testing.T) {
 	c.saw("oops", "")
 }
 
-// Some requests are not for a part of anything, or for one of the user's own.
+// Some requests cannot be continued, and a range of the user's own is not changed.
 func TestNoRange(t *testing.T) {
 	packed := "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n" + tagged + "Content-Length: 90\r\n\r\n\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xcbH\xcd"
 	for name, tt := range map[string]struct {
@@ -282,8 +283,8 @@ func TestNoRange(t *testing.T) {
 	}
 }
 
-// The rest is asked for where the redirect leads, too. Elsewhere than before, a server has to say that it has the same
-// file.
+// After a redirect, the next attempt asks for the rest, too. If the URL differs, the server must confirm that the file
+// is the same.
 func TestDownloadOverARedirect(t *testing.T) {
 	for header, exit := range map[string]int{tagged: 0, "": 18} {
 		first := serve(t, closes(begun(tagged)))
@@ -304,7 +305,7 @@ func TestDownloadOverARedirect(t *testing.T) {
 	}
 }
 
-// A stream of HTTP/2 that is reset in its body is a body that was cut.
+// A body is cut if its HTTP/2 stream is reset.
 func TestDownloadOverHTTP2(t *testing.T) {
 	a := newAuthority(t)
 	const header = status200 + "\x0f\x13\x03\"a\"" // etag, of the static table, without indexing

@@ -135,7 +135,7 @@ func TestFactsOf(t *testing.T) {
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// headers makes a header of names and values in turn.
+// headers returns a header made of alternating names and values.
 func headers(pairs ...string) http.Header {
 	h := http.Header{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -240,7 +240,7 @@ func FuzzReadRetryAfter(f *testing.F) {
 	})
 }
 
-// rowEvents are the rows of the table of docs/http.md that name no status.
+// rowEvents maps the rows of the table in docs/http.md without a status to their events.
 var rowEvents = map[string]Event{
 	"not sent:":        EventUnsent,
 	"no such host":     EventNoHost,
@@ -252,7 +252,7 @@ var rowEvents = map[string]Event{
 	"what came is not": EventNotHTTP,
 }
 
-// TestDocsTable compares the table that people read with the one that decides.
+// TestDocsTable compares the table in docs/http.md with the table in the code.
 func TestDocsTable(t *testing.T) {
 	page, err := os.ReadFile("../docs/http.md")
 	testkit.Must(t, err)
@@ -284,7 +284,7 @@ func TestDocsTable(t *testing.T) {
 	}
 }
 
-// eventsOf returns what a row is about: statuses, or an event without one.
+// eventsOf returns the events of a row: statuses, or one event without a status.
 func eventsOf(what string) (events []Event) {
 	for beginning, event := range rowEvents {
 		if strings.HasPrefix(what, beginning) {
@@ -314,7 +314,7 @@ func eventsOf(what string) (events []Event) {
 	return events
 }
 
-// wordOf is an answer in the words of the page.
+// wordOf names a decision as the page does.
 func wordOf(e task.Eligibility) string {
 	switch {
 	case e.Ambiguous:

@@ -48,7 +48,7 @@ func newSender(t *testing.T, method, url string, change func(*sender)) *sender {
 	return e
 }
 
-// task is what the executor is given.
+// task returns the task for the executor.
 func (e *sender) task() *task.Task {
 	return &task.Task{Kind: request.Kind, Target: e.Request, IdempotencyKey: e.key}
 }
@@ -64,7 +64,7 @@ func execute(t *testing.T, e *sender) task.Outcome {
 	return e.Execute(t.Context(), e.task(), runner.Call{Number: 1})
 }
 
-// flush returns what the executor writes to stdout when the task has a status after its last attempt.
+// flush sets the status of the task after its last attempt, and returns what the executor writes to stdout.
 func flush(t *testing.T, e *sender, status task.Status) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -125,7 +125,7 @@ func TestExecute(t *testing.T) {
 	}
 }
 
-// A body goes to a server that closes after its reply in the same way.
+// The end of the connection may end a reply.
 func TestExecuteUntilTheConnectionCloses(t *testing.T) {
 	s := serve(t, closes("HTTP/1.0 200 OK\r\n\r\nhello"))
 	e := newSender(t, "GET", s.url("http"), nil)
@@ -135,7 +135,7 @@ func TestExecuteUntilTheConnectionCloses(t *testing.T) {
 	s.saw(1)
 }
 
-// Every attempt reads the body from its start, and each is one request on a connection of its own.
+// Every attempt reads the body from its start, and sends one request over a connection of its own.
 func TestEachAttemptSendsTheSame(t *testing.T) {
 	kept := spool.New(10, func() (*os.File, error) { return spool.Temporary(t.TempDir()) })
 	text := strings.Repeat("0123456789", 100_000)
@@ -181,7 +181,7 @@ func TestReply(t *testing.T) {
 	}
 }
 
-// Only the last attempt's body is shown, and only a whole one.
+// Only the body of the last attempt is shown, and only if it is whole.
 func TestFlush(t *testing.T) {
 	failed := "HTTP/1.1 500 No\r\nContent-Length: 4\r\n\r\noops"
 	tests := []struct {
@@ -208,7 +208,7 @@ func TestFlush(t *testing.T) {
 	}
 }
 
-// A large reply goes through a file; of its text only the end is looked at.
+// A large reply is kept in a file. Conditions receive the end of it.
 func TestLargeReply(t *testing.T) {
 	text := strings.Repeat("x", 3<<20) + "end"
 	s := serve(t, replies("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(text), text))
@@ -259,7 +259,7 @@ func TestExecuteDecompresses(t *testing.T) {
 	}
 }
 
-// A server may refuse a body before it has read it. That is its reply, and not a broken connection.
+// A server may reply before it has read the request's body. That is its reply, not a broken connection.
 func TestEarlyReply(t *testing.T) {
 	s := serve(t, func(c *wire) {
 		c.header(&bytes.Buffer{})
@@ -272,7 +272,7 @@ func TestEarlyReply(t *testing.T) {
 	}
 }
 
-// What follows an upgrade is another protocol, and nobody waits for its end.
+// After an upgrade the connection has another protocol. The attempt does not wait for its end.
 func TestUpgrade(t *testing.T) {
 	s := serve(t, replies("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n"))
 	o := execute(t, newSender(t, "GET", s.url("http"), nil))
@@ -282,7 +282,7 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// A signal that asks to stop ends the attempt at once; others are nobody's.
+// A signal that asks to stop ends the attempt at once. Other signals are ignored.
 func TestSignalEndsAnAttempt(t *testing.T) {
 	signals := make(chan os.Signal)
 	s := serve(t, func(c *wire) {
@@ -317,7 +317,7 @@ func TestSignalStopsAFlush(t *testing.T) {
 	_ = read.Close()
 }
 
-// A run that is given up has no timeout of its own to blame.
+// A cancelled attempt is not reported as a timeout.
 func TestCancelledAttempt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := serve(t, func(c *wire) {
@@ -330,7 +330,7 @@ func TestCancelledAttempt(t *testing.T) {
 	faulty{class: "reset", exit: 56, message: "wait for the reply: cancelled", wire: 1}.compare(t, o, "ambiguous")
 }
 
-// A status that has come says what the server did, though the signal was faster than the body.
+// A status of 400 or more counts even if a signal ended the attempt while the body was read.
 func TestSignalInTheBodyOfAnError(t *testing.T) {
 	for status, want := range map[int]Event{429: "429", 500: "500", 200: EventCut} {
 		a := &attempt{tracer: newTracer(), reply: reply{status: status}}
@@ -345,7 +345,7 @@ func TestSignalInTheBodyOfAnError(t *testing.T) {
 	}
 }
 
-// The methods and bodies are what curl 7.88 sends after the same redirect.
+// The methods and bodies are those of curl 7.88 after the same redirect.
 func TestMethodAfterARedirect(t *testing.T) {
 	body := &bodies{}
 	body.add(data("data"))
@@ -387,7 +387,7 @@ func TestMethodAfterARedirect(t *testing.T) {
 	}
 }
 
-// What was meant for one server is not told to another.
+// Secrets for one server are not sent to another.
 func TestRedirectKeepsSecrets(t *testing.T) {
 	tests := map[string]bool{
 		"/there": true, "http://host/": true, "http://HOST:80/": true,
@@ -437,7 +437,7 @@ func parseURL(text string) *url.URL {
 	return u
 }
 
-// A meter tells ten times a second, from the first transfer on, and once at the end.
+// A meter reports ten times a second from the first transfer on, and once at the end.
 func TestMeter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []task.Transfer
@@ -462,7 +462,7 @@ func TestMeter(t *testing.T) {
 	})
 }
 
-// Of a download that goes on, the bytes that were there count.
+// The bytes of earlier attempts count.
 func TestProgressOfADownload(t *testing.T) {
 	var last task.Transfer
 	s := serve(t, closes(begun(tagged)), closes(rest("bytes 5-11/12", tagged, ", world")))
@@ -477,7 +477,7 @@ func TestProgressOfADownload(t *testing.T) {
 	}
 }
 
-// The body of a request is told of while the server still reads it.
+// The progress of an upload is reported while the server still reads.
 func TestProgressOfAnUpload(t *testing.T) {
 	const size = 32 << 20 // more than fits between the two
 	sending := make(chan task.Transfer)
@@ -504,7 +504,7 @@ func TestProgressOfAnUpload(t *testing.T) {
 	close(sending)
 }
 
-// TestRepeatedSecret has a server repeat what it was sent, as services that show a request do.
+// TestRepeatedSecret has the server repeat secrets of the request.
 func TestRepeatedSecret(t *testing.T) {
 	t.Parallel()
 	lookup := func(name string) (string, bool) {

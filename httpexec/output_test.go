@@ -18,7 +18,7 @@ import (
 
 const failedReply = "HTTP/1.1 500 No\r\nContent-Length: 4\r\n\r\noops"
 
-// Where the body of a task's last reply goes.
+// TestBodyOutput checks where the body of the last reply is written.
 func TestBodyOutput(t *testing.T) {
 	tests := []struct {
 		name           string
@@ -74,7 +74,7 @@ func TestBodyOutput(t *testing.T) {
 	}
 }
 
-// A new file gets the mode that any other would, and one that is replaced keeps its own.
+// A new file has the usual mode. A file that is replaced keeps its mode.
 func TestModeOfTheFile(t *testing.T) {
 	usual := filepath.Join(t.TempDir(), "usual")
 	file, err := os.Create(usual)
@@ -98,7 +98,7 @@ func TestModeOfTheFile(t *testing.T) {
 	}
 }
 
-// A link stays, and what it leads to is replaced, be it there or not.
+// A symbolic link stays, and its target is replaced or made.
 func TestFileBehindLinks(t *testing.T) {
 	for _, there := range []bool{true, false} {
 		path := ""
@@ -121,7 +121,7 @@ func TestFileBehindLinks(t *testing.T) {
 	}
 }
 
-// What cannot be written is told before anything is sent.
+// An invalid output is reported before anything is sent.
 func TestInvalidOutput(t *testing.T) {
 	dir := t.TempDir()
 	testkit.Must(t, os.Symlink("loop", filepath.Join(dir, "loop")))
@@ -152,8 +152,7 @@ func TestInvalidOutput(t *testing.T) {
 	}
 }
 
-// Files that an earlier run left are neither followed nor kept, and a name that is nearly too long leaves room for
-// ours.
+// A part file of an earlier run is removed, and a link in its place is not followed. A long name of the file is cut.
 func TestPartFile(t *testing.T) {
 	for _, name := range []string{"file", strings.Repeat("n", 250)} {
 		path := ""
@@ -174,7 +173,7 @@ func TestPartFile(t *testing.T) {
 	}
 }
 
-// Whatever way a run ends, nothing is left beside the file.
+// No part file is left, however the run ends.
 func TestCloseLeavesNothing(t *testing.T) {
 	path := ""
 	c := newClient(t, serve(t, closes("HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: 50\r\n\r\nhello")).url("http"),
@@ -186,7 +185,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	checkDir(t, filepath.Dir(path))
 }
 
-// While retry waits, there is nothing in the directory that is of no use.
+// While retry waits, no useless file is in the directory.
 func TestNoFilesWhileWaiting(t *testing.T) {
 	for _, include := range []bool{false, true} {
 		path := ""
@@ -212,7 +211,7 @@ func TestNoFilesWhileWaiting(t *testing.T) {
 	}
 }
 
-// A failed write is told as one.
+// A failed write is reported.
 func TestFlushFails(t *testing.T) {
 	path := ""
 	c := newClient(t, serve(t, replies(okReply)).url("http"), func(c *client) { path = c.into("file") })
@@ -243,7 +242,7 @@ func TestCapture(t *testing.T) {
 	}
 }
 
-// What a server sends before the body is shown as it came, over TLS too, as curl shows it.
+// The header is shown as it was received, over TLS, too.
 func TestHeadAsItWasReceived(t *testing.T) {
 	const odd = "HTTP/1.1 200 Sure thing\r\nx-LAST: 1\r\nA-first:  two  \r\nContent-Length: 5\r\n\r\n"
 	const upgradeReply = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n"
@@ -297,7 +296,7 @@ func TestHeadAsItWasReceived(t *testing.T) {
 	}
 }
 
-// HTTP/2 has no text to be shown.
+// HTTP/2 has no text that could be shown.
 func TestHeadOverHTTP2(t *testing.T) {
 	a := newAuthority(t)
 	s := serveTLS(t, a.server(nil, "h2"), http2(func(c *wire, stream uint32) bool {
@@ -311,7 +310,7 @@ func TestHeadOverHTTP2(t *testing.T) {
 	c.saw("HTTP/2 200 \r\netag: \"a\"\r\nx-b: c\r\nx-b: d\r\n\r\nhello", "")
 }
 
-// Each redirect has its header shown, and no body. Of a download in parts it is the last one's.
+// The header of each redirect is shown without its body. Of a download in several attempts, the last header is shown.
 func TestHeadsOfSeveralReplies(t *testing.T) {
 	there := serve(t, closes(begun(tagged)), closes(rest("bytes 5-11/12", tagged, ", world")))
 	redirect := "HTTP/1.1 302 Found\r\nLocation: " + there.url("http") + "\r\nContent-Length: 4\r\n\r\n"
@@ -324,7 +323,7 @@ func TestHeadsOfSeveralReplies(t *testing.T) {
 	c.saw(redirect+"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-11/12\r\n"+tagged+"Content-Length: 7\r\n\r\n"+full, "")
 }
 
-// A download whose end alone was missing is shown with the header that it had.
+// If only the end of a download was missing, its first header is shown.
 func TestHeadOfWhatWasWholeAlready(t *testing.T) {
 	head := "HTTP/1.1 200 OK\r\n" + tagged + "Transfer-Encoding: chunked\r\n\r\n"
 	s := serve(t, closes(head+"5\r\nhello\r\n"), closes("HTTP/1.1 416 No\r\nContent-Range: bytes */5\r\n\r\n"))
@@ -338,7 +337,7 @@ func TestHeadOfWhatWasWholeAlready(t *testing.T) {
 	c.saw(head+"hello", "")
 }
 
-// A proxy's own reply is none of the server's.
+// The reply of a proxy to CONNECT is not shown.
 func TestHeadThroughATunnel(t *testing.T) {
 	a := newAuthority(t)
 	s := serveTLS(t, a.server(nil), replies(okReply))

@@ -18,7 +18,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// posting sends a file.
+// posting returns a sender that posts a file.
 func posting(t *testing.T, s *server, content string) (e *sender, file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "file")
@@ -28,7 +28,7 @@ func posting(t *testing.T, s *server, content string) (e *sender, file string) {
 	return e, file
 }
 
-// A file that is another by now is not what the task was about.
+// A file that has changed since the task was made is refused.
 func TestFileChangedBetweenAttempts(t *testing.T) {
 	changes := map[string]func(file string) error{
 		"another text":   func(file string) error { return os.WriteFile(file, []byte("others"), 0o600) },
@@ -48,7 +48,7 @@ func TestFileChangedBetweenAttempts(t *testing.T) {
 	}
 }
 
-// One that changes while it is sent does not get to the server whole.
+// If a file changes while it is sent, the server does not receive all of it.
 func TestFileChangedWhileItIsSent(t *testing.T) {
 	const size = 32 << 20 // more than the connection holds
 	var file string
@@ -68,7 +68,7 @@ func TestFileChangedWhileItIsSent(t *testing.T) {
 	}
 }
 
-// What a reference stands for gets to the server, and nowhere else.
+// The server receives the value of a reference. The task keeps the reference.
 func TestReferencesAreResolvedAtEachSend(t *testing.T) {
 	s := serve(t, closes(""), closes(""))
 	e := newSender(t, "GET", strings.Replace(s.url("http"), "path", "{env:TOKEN}", 1), func(e *sender) {
@@ -89,7 +89,7 @@ func TestReferencesAreResolvedAtEachSend(t *testing.T) {
 	}
 }
 
-// The bodies of requests are data.
+// References in a body are not resolved.
 func TestReferencesAreNotResolvedInBodies(t *testing.T) {
 	s := serve(t, replies(okReply))
 	e := newSender(t, "POST", s.url("http"), func(e *sender) {
@@ -121,7 +121,7 @@ func TestMessagesWithoutSecrets(t *testing.T) {
 	}
 }
 
-// A variable that is not set is a fault of this machine: nothing is sent, and nothing is tried again.
+// A variable that is not set is an error of this machine: nothing is sent, and nothing is retried.
 func TestVariableThatIsNotSet(t *testing.T) {
 	s := serve(t)
 	o := execute(t, newSender(t, "GET", s.url("http"),
@@ -130,7 +130,7 @@ func TestVariableThatIsNotSet(t *testing.T) {
 	faulty{class: "local", exit: 125, message: "the variable NONE is not set; set it"}.compare(t, o, "stop")
 }
 
-// What a resume needs is kept before the first request is sent, and once.
+// Keep is called once, before the first request.
 func TestKeep(t *testing.T) {
 	s := serve(t, closes(""), closes(""))
 	kept := 0
@@ -155,7 +155,7 @@ func TestKeep(t *testing.T) {
 	faulty{class: "local", exit: 125, message: "keep the request's body: no room"}.compare(t, execute(t, e), "stop")
 }
 
-// HTTP/1.1 has no other way to say how long a body is.
+// A Content-Length of the user's must be correct.
 func TestContentLength(t *testing.T) {
 	tests := []struct {
 		header string
@@ -197,7 +197,7 @@ func TestMaxRetryAfter(t *testing.T) {
 	}
 }
 
-// A length in chunks is not told twice, however its header is written.
+// Transfer-Encoding is sent once, however the user writes it.
 func TestChunks(t *testing.T) {
 	s := serve(t, replies(okReply))
 	e := newSender(t, "POST", s.url("http"), func(e *sender) {
@@ -211,7 +211,7 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// Who asks for an encoding gets it.
+// With an Accept-Encoding of the user's own, the reply is not decompressed.
 func TestOwnAcceptEncoding(t *testing.T) {
 	s := serve(t, replies("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 6\r\n\r\npacked"))
 	e := newSender(t, "GET", s.url("http"), func(e *sender) {
@@ -224,7 +224,7 @@ func TestOwnAcceptEncoding(t *testing.T) {
 	}
 }
 
-// HTTP/2 has no upgrade, so a request for one does not offer it.
+// HTTP/2 has no upgrades: a request for one does not offer HTTP/2.
 func TestUpgradeOverTLS(t *testing.T) {
 	a := newAuthority(t)
 	s := serveTLS(t, a.server(nil, "h2", "http/1.1"),
@@ -374,7 +374,7 @@ func TestReadURLRefuses(t *testing.T) {
 	}
 }
 
-// FuzzReadURL holds that what is read can be sent, and that no error tells a password.
+// FuzzReadURL checks that a URL without an error can be sent, and that no error repeats a password.
 func FuzzReadURL(f *testing.F) {
 	for _, text := range []string{"http://host/a?b", "me:pw@host", "http://me:sec/ret@host", "{env:TOKEN}",
 		"http://[::1]:80/%zz", "a:/b", "://"} {
@@ -397,7 +397,7 @@ func FuzzReadURL(f *testing.F) {
 	})
 }
 
-// headOf is the header that a request goes out with, but for what each has.
+// sentHead returns the header of a request without the fields that each request has.
 func sentHead(t *testing.T, r request.Request, key string) (map[string][]string, error) {
 	t.Helper()
 	r.URL = "http://host/"
@@ -502,7 +502,7 @@ func TestSafety(t *testing.T) {
 	}
 }
 
-// FuzzHeader holds that a line which is taken can be sent, and that no error repeats what follows a name.
+// FuzzHeader checks that a line without an error can be sent, and that no error repeats a value.
 func FuzzHeader(f *testing.F) {
 	for _, line := range []string{"A: b", "A:", "A;", "no colon", "host: x", "a b: c", "A: {env:TOKEN}", "A: \x00",
 		"Content-Length: 5", ": x"} {

@@ -31,13 +31,13 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// patience bounds how long a test waits for an event; a sound run needs a fraction of it.
+// patience is how long a test waits for an event. Usually a fraction of it is enough.
 const patience = 30 * time.Second
 
-// script is what a server does on one connection. What it leaves open is closed when it returns.
+// script is what a server does on one connection, which is closed when the script returns.
 type script func(c *wire)
 
-// server is a raw one: each connection follows its own script, and every byte of a request is counted.
+// server follows a script for each connection, and counts every byte of the requests.
 type server struct {
 	*testing.T
 	listener net.Listener
@@ -51,7 +51,7 @@ type server struct {
 	timeUp  func()        // ends the attempt's time
 }
 
-// serve answers the n-th connection with the n-th script; a further one is a failure of the test.
+// serve follows the n-th script on the n-th connection. A connection without a script fails the test.
 func serve(t *testing.T, scripts ...script) *server {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -59,7 +59,7 @@ func serve(t *testing.T, scripts ...script) *server {
 	return serveOn(t, listener, nil, scripts)
 }
 
-// serveTLS does the same behind TLS, with HTTP/2 where the configuration offers it.
+// serveTLS does the same over TLS, and over HTTP/2 if the configuration offers it.
 func serveTLS(t *testing.T, config *tls.Config, scripts ...script) *server {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -104,18 +104,18 @@ func (s *server) follow(raw net.Conn, config *tls.Config, do script) {
 	do(c)
 }
 
-// stop waits for the scripts.
+// stop waits until the scripts have returned.
 func (s *server) stop() {
 	_ = s.listener.Close()
 	s.running.Wait()
 }
 
-// url is where the server is, for a scheme.
+// url returns the URL of the server with a scheme.
 func (s *server) url(scheme string) string { return scheme + "://" + s.address() + "/path?q=1" }
 
 func (s *server) address() string { return s.listener.Addr().String() }
 
-// saw fails unless just so many requests came, over as many connections, and not a byte more.
+// saw fails unless the server has received exactly this number of requests, and no other byte.
 func (s *server) saw(requests int) {
 	s.Helper()
 	s.stop()
@@ -132,7 +132,7 @@ type wire struct {
 	server *server
 }
 
-// request reads one request whole, its body too, and notes it.
+// request reads and notes one request with its body.
 func (c *wire) request() string {
 	var seen bytes.Buffer
 	header := c.header(&seen)
@@ -149,7 +149,7 @@ func (c *wire) request() string {
 	return c.note(seen.String())
 }
 
-// header reads as far as the empty line.
+// header reads up to the empty line.
 func (c *wire) header(seen *bytes.Buffer) http.Header {
 	header := http.Header{}
 	for {
@@ -192,7 +192,7 @@ func (c *wire) note(request string) string {
 	return request
 }
 
-// send writes to the client, who may have gone.
+// send writes to the client, which may have closed the connection.
 func (c *wire) send(format string, args ...any) {
 	_, _ = fmt.Fprintf(c.Conn, format, args...)
 }
@@ -205,7 +205,7 @@ func (c *wire) reset() {
 	_ = c.raw.Close()
 }
 
-// stall waits until the client has gone, and counts what it sends until then.
+// stall waits until the client has closed the connection, and counts the bytes that it sends until then.
 func (c *wire) stall() {
 	n, err := io.Copy(io.Discard, c.reader)
 	if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
@@ -216,7 +216,7 @@ func (c *wire) stall() {
 	c.server.surplus += int(n)
 }
 
-// client is a task with the executor that carries it, and what people get to see of its replies.
+// client is a task with its executor, and with the output that users see.
 type client struct {
 	*sender
 	t        *testing.T
@@ -264,7 +264,7 @@ func (c *client) saw(out, err string) {
 	}
 }
 
-// into has the reply go to a file in a directory of its own, whose path it returns.
+// into has the reply written to a file in a new directory, and returns its path.
 func (c *client) into(name string) string {
 	c.t.Helper()
 	request.Of(c.task).Output = filepath.Join(c.t.TempDir(), name)
@@ -327,7 +327,7 @@ const (
 	status500 = "\x8e"
 )
 
-// http2 runs do for each request of an HTTP/2 connection, until it says that it is over or the client has gone.
+// http2 calls do for each request on an HTTP/2 connection, until do returns false or the client has closed it.
 func http2(do func(c *wire, stream uint32) (over bool)) script {
 	return func(c *wire) {
 		preface := make([]byte, 24)
@@ -376,15 +376,15 @@ func (c *wire) frame(kind, flags byte, stream uint32, payload string) {
 	_, _ = c.Write(append(head, payload...))
 }
 
-// number is one of 32 bits in a frame.
+// number encodes a number of 32 bits.
 func number32(n uint32) string { return string(binary.BigEndian.AppendUint32(nil, n)) }
 
 func (c *wire) resetStream(stream, code uint32) { c.frame(frameReset, 0, stream, number32(code)) }
 
-// goAway says that last is the last stream that is served.
+// goAway says that the server processes no stream after last.
 func (c *wire) goAway(last, code uint32) { c.frame(frameGoAway, 0, 0, number32(last)+number32(code)) }
 
-// replies reads a request and sends a reply as it stands; the client has to go then.
+// replies reads a request, sends a reply unchanged, and waits until the client closes.
 func replies(format string, args ...any) script {
 	return func(c *wire) {
 		c.request()
@@ -393,7 +393,7 @@ func replies(format string, args ...any) script {
 	}
 }
 
-// closes reads a request, sends what is left of a reply, and closes.
+// closes reads a request, sends a reply, which may be cut, and closes.
 func closes(part string) script {
 	return func(c *wire) {
 		c.request()
@@ -401,8 +401,7 @@ func closes(part string) script {
 	}
 }
 
-// resets reads a request, sends what is left of a reply, and resets: where there is something to read, once the client
-// has read it.
+// resets reads a request, sends a reply, which may be cut, and resets the connection once the client has read that.
 func resets(part string) script {
 	return func(c *wire) {
 		c.request()
@@ -414,7 +413,7 @@ func resets(part string) script {
 	}
 }
 
-// stalls does the same, and then nothing until the attempt's time is over.
+// stalls does the same, and then waits until the time of the attempt is over.
 func stalls(part string) script {
 	return func(c *wire) {
 		c.request()
@@ -459,7 +458,7 @@ func newAuthority(t *testing.T) *authority {
 	return a
 }
 
-// sign makes a key and a certificate for it; a nil signer is that key itself.
+// sign makes a key and a certificate for it. Without a signer the certificate is signed with its own key.
 func (a *authority) sign(template, parent *x509.Certificate, signer *ecdsa.PrivateKey) ([]byte, *ecdsa.PrivateKey) {
 	a.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -472,7 +471,7 @@ func (a *authority) sign(template, parent *x509.Certificate, signer *ecdsa.Priva
 	return der, key
 }
 
-// server returns the configuration of a server on 127.0.0.1 with what change does to its certificate.
+// server returns the configuration of a server on 127.0.0.1. change may change its certificate.
 func (a *authority) server(change func(*x509.Certificate), protocols ...string) *tls.Config {
 	a.Helper()
 	template := &x509.Certificate{
@@ -487,7 +486,7 @@ func (a *authority) server(change func(*x509.Certificate), protocols ...string) 
 		NextProtos: protocols}
 }
 
-// client writes a client's certificate and key into one file.
+// client writes the certificate and the key of a client into one file.
 func (a *authority) client() string {
 	a.Helper()
 	template := &x509.Certificate{SerialNumber: big.NewInt(3), NotBefore: time.Now().Add(-time.Hour),
@@ -502,7 +501,7 @@ func (a *authority) client() string {
 	return file
 }
 
-// pool holds the authority alone.
+// pool returns a pool with this authority only.
 func (a *authority) pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.certificate)

@@ -83,8 +83,8 @@ func TestMaskURL(t *testing.T) {
 	}
 }
 
-// FuzzMaskURL types a password into several places of what should be a URL. Where a reader of URLs finds none, it may
-// be seen.
+// FuzzMaskURL writes a password into several places of a URL that may be malformed. It may be shown only if the URL has
+// no password for any reader.
 func FuzzMaskURL(f *testing.F) {
 	for _, password := range []string{"secret", "a/b", "p@ss", "12/34", "a://b", "{env:X", "[x]", " ", "\x00", "%zz"} {
 		f.Add("http://", "me", password)
@@ -107,7 +107,7 @@ func FuzzMaskURL(f *testing.F) {
 	})
 }
 
-// withoutPassword reports whether a URL can be read as far as its path, and has no password then.
+// withoutPassword reports whether a URL is valid up to its path and has no password.
 func withoutPassword(text string) bool {
 	_, rest, found := strings.Cut(text, "://") // whatever the scheme
 	if !found {

@@ -129,7 +129,7 @@ func TestConditionRefuses(t *testing.T) {
 	}
 }
 
-// What fails only with some outputs does not match, and is told.
+// A condition that cannot be evaluated does not match, and returns an error.
 func TestConditionFailsWhenItIsEvaluated(t *testing.T) {
 	for _, text := range []string{"int(stderr) > 3", "float(stderr) > 3", "int('1.5') == exit", "exit % (exit - 75) == 0",
 		"len(1..100000000) > exit"} {
@@ -145,7 +145,7 @@ func TestConditionFailsWhenItIsEvaluated(t *testing.T) {
 	}
 }
 
-// A warning is a line, and not what the command wrote.
+// An error has one line, and not the whole output of the command.
 func TestShortError(t *testing.T) {
 	long := strings.Repeat("ü", 1<<19)
 	for text, want := range map[string]string{

@@ -60,7 +60,7 @@ func TestFormula(t *testing.T) {
 	}
 }
 
-// The formulas of Sidekiq and Zizq, written as formulas, are those that are built in.
+// The formulas of Sidekiq and Zizq give the same delays as the built-in curves.
 func TestFormulasOfOthers(t *testing.T) {
 	zizq, formula := parse(t, "zizq", ""), parse(t, "expr:15 + n^4 + rand(30)*n", "")
 	for n := 1; n <= 30; n++ {
@@ -73,7 +73,7 @@ func TestFormulasOfOthers(t *testing.T) {
 	}
 }
 
-// The previous delay of a formula with chance is the one that was slept.
+// In a formula with rand, prev is the delay that was slept.
 func TestFormulaOfThePreviousDelay(t *testing.T) {
 	s := parse(t, "expr:max(1, rand(prev*3))..1m", "")
 	for _, tt := range []struct {
@@ -87,7 +87,7 @@ func TestFormulaOfThePreviousDelay(t *testing.T) {
 	}
 }
 
-// Where chance reaches past the cap, all of it moves down, and nothing clumps at the cap.
+// Where the random part goes past the cap, the whole range moves down: the delays do not gather at the cap.
 func TestFormulaMovesUnderItsCap(t *testing.T) {
 	free, capped := parse(t, "expr:15 + n^4 + rand(30)*n", ""), parse(t, "expr:15 + n^4 + rand(30)*n ..5m", "")
 	for _, n := range []int{1, 3, 4, 9, 150} {
@@ -143,7 +143,7 @@ func TestFormulaRefuses(t *testing.T) {
 	}
 }
 
-// A formula without chance takes every jitter, one with chance what adds to it; the text is read back to the same
+// A formula without rand takes every jitter, one with rand only jitter that adds to it. The text is read as the same
 // delays.
 func TestFormulaWithJitter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -175,7 +175,7 @@ func TestFormulaWithJitter(t *testing.T) {
 	})
 }
 
-// What was worked out when the formula was parsed is not computed again.
+// Delays that were computed when the formula was parsed are not computed again.
 func TestFormulaWithoutRandomAllocatesNothing(t *testing.T) {
 	s := parse(t, "expr:15 + n^4 + prev", "phase")
 	c := backoff.Chance{Phase: 0.3, Rand: always(0.5)}

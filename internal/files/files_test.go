@@ -13,7 +13,7 @@ import (
 	"github.com/10f93571/retry/internal/testkit"
 )
 
-// A path is tried before anything runs, and nothing is left of the trial.
+// Target tries the path before anything runs, and leaves no file of the trial.
 func TestTarget(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	testkit.Must(t, err)
@@ -58,7 +58,7 @@ func TestTarget(t *testing.T) {
 	}
 }
 
-// A relative path is meant from where retry was started, wherever a resume's command runs.
+// A relative path is relative to the directory in which retry was started, also for a resume elsewhere.
 func TestTargetIsAbsolute(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -68,8 +68,7 @@ func TestTargetIsAbsolute(t *testing.T) {
 	}
 }
 
-// A file is replaced whole: nothing of the old one is left, whoever reads it meanwhile has all of it, and its mode
-// stays.
+// A file is replaced at once: a reader that has it open reads all of the old content, and the mode stays.
 func TestReplace(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "report.json")
@@ -101,7 +100,7 @@ func TestReplaceMakesAFile(t *testing.T) {
 	}
 }
 
-// The link stays one; what it leads to is replaced.
+// A symbolic link stays, and its target is replaced.
 func TestReplaceFollowsASymlink(t *testing.T) {
 	dir := t.TempDir()
 	testkit.Must(t, os.Mkdir(filepath.Join(dir, "data"), 0o700))
@@ -116,7 +115,7 @@ func TestReplaceFollowsASymlink(t *testing.T) {
 	}
 }
 
-// A device stays what it is: the report goes through it.
+// A device is written to, not replaced.
 func TestReplaceWritesThroughADevice(t *testing.T) {
 	read, device, err := os.Pipe()
 	testkit.Must(t, err)

@@ -14,7 +14,7 @@ import (
 	"github.com/10f93571/retry/internal/testkit"
 )
 
-// TestSpoolHoldsWhatWasWritten compares a spool with a plain buffer, through its way from memory to a file.
+// TestSpoolHoldsWhatWasWritten compares a spool with a plain buffer, from memory to a file.
 func TestSpoolHoldsWhatWasWritten(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
@@ -126,7 +126,7 @@ func TestTail(t *testing.T) {
 	})
 }
 
-// inAFile is a spool that holds content in a file.
+// inAFile returns a spool that has its content in a file.
 func inAFile(t testing.TB, content []byte) *Spool {
 	t.Helper()
 	s := New(0, func() (*os.File, error) { return Temporary(t.TempDir()) })
@@ -136,7 +136,7 @@ func inAFile(t testing.TB, content []byte) *Spool {
 	return s
 }
 
-// longText is more than a pipe holds, with no two pages alike.
+// longText returns more bytes than a pipe holds. No two pages are the same.
 func longText() []byte {
 	content := make([]byte, 300_001)
 	for i := range content {
@@ -145,7 +145,7 @@ func longText() []byte {
 	return content
 }
 
-// pipe is one that blocks, as those that a shell makes, or one that Go waits for.
+// pipe returns a pipe that blocks, as a shell's does, or one that Go polls.
 func pipe(t testing.TB, blocks bool) (read, write *os.File) {
 	t.Helper()
 	read, write, err := os.Pipe()
@@ -157,7 +157,7 @@ func pipe(t testing.TB, blocks bool) (read, write *os.File) {
 	return read, write
 }
 
-// Whatever is written to gets what follows the offset, the same bytes again each time.
+// WriteFrom writes the bytes from the offset on to each kind of writer, as often as it is called.
 func TestWriteFrom(t *testing.T) {
 	spools := map[string]*Spool{"memory": New(MemoryLimit, nil), "file": inAFile(t, longText())}
 	_, err := spools["memory"].Write(longText())

@@ -10,7 +10,7 @@ import (
 	"github.com/10f93571/retry/internal/testkit"
 )
 
-// throughSocket returns what write writes to a socket that takes each write as one packet, and refuses large ones.
+// throughSocket returns what is written to a socket that sends each write as one packet.
 func throughSocket(t *testing.T, write func(io.Writer)) []byte {
 	t.Helper()
 	ends, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET|syscall.SOCK_CLOEXEC, 0)
