@@ -185,8 +185,8 @@ func (a Axis) roundTimes(atMost int) (times []time.Duration) {
 		}
 		every, all := max(1, (len(times)+atMost-1)/max(1, atMost)), times
 		times = nil
-		for i := 0; i < len(all); i += every {
-			times = append(times, all[i])
+		for chunk := range slices.Chunk(all, every) {
+			times = append(times, chunk[0])
 		}
 		return times
 	}

@@ -181,10 +181,7 @@ func command(s Spec) string {
 
 // quote quotes a word for a shell where it needs that.
 func quote(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || strings.ContainsRune(":.,+%_-", r)
-	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+	if word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyz0123456789:.,+%_-") == "" {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
