@@ -115,9 +115,7 @@ func (c Condition) Captures() CaptureMode {
 }
 
 // String returns the condition as it was written.
-func (c Condition) String() string {
-	return c.text
-}
+func (c Condition) String() string { return c.text }
 
 const conditionHint = "\nhint: a condition is a list such as 1,75,100-120,SIGSEGV,signal,timeout,any" +
 	", for HTTP 429,5xx,dns,connect,tls,reset,truncated,timeout,any, or an expression such as exit == 75"

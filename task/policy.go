@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -119,10 +120,8 @@ func anyMatch(conditions []Condition, e Evidence) (matches bool, trouble error) 
 // Captures returns the streams that the policy's conditions need captured.
 func (p *Policy) Captures() CaptureMode {
 	looks := CaptureNone
-	for _, list := range [][]Condition{p.SuccessOn, p.StopOn, p.RetryOn} {
-		for _, c := range list {
-			looks = looks.And(c.Captures())
-		}
+	for _, c := range slices.Concat(p.SuccessOn, p.StopOn, p.RetryOn) {
+		looks = looks.And(c.Captures())
 	}
 	for _, r := range p.Rules {
 		looks = looks.And(r.When.Captures())
