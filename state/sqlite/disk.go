@@ -160,8 +160,8 @@ var asideOrder = []string{DatabaseName, DatabaseName + shmSuffix, lock.OwnersFil
 // SetAside moves the journal that is named in damage, an ErrCorrupt, into a directory of its own and returns that. It
 // returns "" if another process has moved it already. Processes that have the old files open continue to use them.
 func SetAside(ctx context.Context, damage error) (aside string, err error) {
-	var f *state.Fault
-	if !errors.As(damage, &f) || !errors.Is(f.Kind, state.ErrCorrupt) || f.Dir == "" {
+	f, ok := errors.AsType[*state.Fault](damage)
+	if !ok || !errors.Is(f.Kind, state.ErrCorrupt) || f.Dir == "" {
 		return "", damage
 	}
 	unlock, err := lock.Exclusive(ctx, f.Dir)

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"time"
@@ -26,7 +27,11 @@ func (j *Journal) Figures(ctx context.Context) (f task.JournalFigures, err error
 	if err != nil {
 		return f, err
 	}
-	f.Names, err = j.names(ctx, running)
+	f.Names, err = collect(ctx, j, selectNames, nil, func(scan scanner) (n task.NameFigures, err error) {
+		err = scan(&n.Name, &n.FinishedAt, &n.Succeeded, &n.Duration, &n.Attempts, &n.LastSuccess)
+		n.Attempts, n.Running = max(n.Attempts, 0), running[n.Name]
+		return n, err
+	})
 	return f, err
 }
 
@@ -92,14 +97,6 @@ const selectNames = `WITH names AS MATERIALIZED (SELECT DISTINCT name FROM tasks
 	SELECT n.name, e.finished_at, coalesce(e.status = 'SUCCEEDED', 0), e.took, coalesce(e.attempt_count, 0), s.finished_at
 	FROM names n LEFT JOIN ends e ON e.name = n.name LEFT JOIN successes s ON s.name = n.name ORDER BY n.name`
 
-func (j *Journal) names(ctx context.Context, running map[string]bool) ([]task.NameFigures, error) {
-	return collect(ctx, j, selectNames, nil, func(scan scanner) (n task.NameFigures, err error) {
-		err = scan(&n.Name, &n.FinishedAt, &n.Succeeded, &n.Duration, &n.Attempts, &n.LastSuccess)
-		n.Attempts, n.Running = max(n.Attempts, 0), running[n.Name]
-		return n, err
-	})
-}
-
 // Size looks at the journal's files.
 func (j *Journal) Size() (s state.Size, err error) {
 	if j.dir == "" {
@@ -143,24 +140,20 @@ type Inspection struct {
 // Inspect reads all pages of the database.
 func (j *Journal) Inspect(ctx context.Context, now time.Time) (i Inspection, err error) {
 	i.Schema = len(migrations)
-	const future = "SELECT count(*), max(created_at) FROM tasks WHERE created_at > ?"
-	for _, q := range []struct {
-		query string
-		args  []any
-		to    []any
-	}{
-		{"PRAGMA journal_mode", nil, []any{&i.Mode}},
-		{"PRAGMA integrity_check(1)", nil, []any{&i.Damage}},
-		{"SELECT count(*) FROM pragma_foreign_key_check", nil, []any{&i.Orphans}},
-		{future, []any{now.UnixMicro()}, []any{&i.Future, &i.Latest}},
-	} {
-		if err := j.row(ctx, q.query, q.args, q.to...); err != nil {
-			return i, err
-		}
-		if i.Damage != "" && i.Damage != "ok" {
-			return i, nil // the other answers would not be reliable
-		}
+	err = cmp.Or(
+		j.row(ctx, "PRAGMA journal_mode", nil, &i.Mode),
+		j.row(ctx, "PRAGMA integrity_check(1)", nil, &i.Damage),
+	)
+	if i.Damage == "ok" {
+		i.Damage = ""
 	}
-	i.Damage = ""
-	return i, nil
+	if err != nil || i.Damage != "" {
+		return i, err // the other answers would not be reliable
+	}
+	const future = "SELECT count(*), max(created_at) FROM tasks WHERE created_at > ?"
+	err = cmp.Or(
+		j.row(ctx, "SELECT count(*) FROM pragma_foreign_key_check", nil, &i.Orphans),
+		j.row(ctx, future, []any{now.UnixMicro()}, &i.Future, &i.Latest),
+	)
+	return i, err
 }

@@ -122,8 +122,7 @@ func statDatabase(dir string) (os.FileInfo, error) {
 // diagnose also notes which file is damaged.
 func (j *Journal) diagnose(err error) error {
 	err = diagnose(j.dir, err)
-	var f *state.Fault
-	if errors.As(err, &f) && f.File == nil {
+	if f, ok := errors.AsType[*state.Fault](err); ok && f.File == nil {
 		f.File = j.file
 	}
 	return err

@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"errors"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -49,16 +48,12 @@ func (j *Journal) Stats(ctx context.Context, since time.Time, limit int) (list [
 
 // tally reads each task once, in no order.
 func (j *Journal) tally(ctx context.Context, since time.Time) (tally, error) {
-	from := int64(math.MinInt64)
-	if !since.IsZero() {
-		from = since.UnixMicro()
-	}
 	const query = `SELECT t.number, t.name, t.argv, t.kind, t.request, t.status, t.attempt_count, ` + began + `, t.finished_at, ` +
 		waited + ` FROM tasks t WHERE t.created_at >= ?`
 	sums := tally{}
 	err := j.read(ctx, func(c *conn) error {
 		clear(sums)
-		return c.each(ctx, query, []any{from}, func(scan scanner) (bool, error) {
+		return c.each(ctx, query, []any{since.UnixMicro()}, func(scan scanner) (bool, error) {
 			var r taskRun
 			err := scan(&r.number, &r.name, &r.argv, &r.kind, &r.request, &r.status, &r.attempts, &r.began, &r.finished, &r.waited)
 			if err == nil {
