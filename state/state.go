@@ -61,8 +61,8 @@ type Reader interface {
 	Named(ctx context.Context, name string) (*task.Task, error)
 	Newest(ctx context.Context, name string) (*task.Task, error)
 	Success(ctx context.Context, name string) (*task.Task, error)
-	// Stats sums up the tasks made since a time in groups that run the same. It returns at most limit groups, 0 being no
-	// limit, and how many there are.
+	// Stats sums up the tasks made since a time in groups that run the same. It returns at most limit groups, 0 being
+	// no limit, and how many there are.
 	Stats(ctx context.Context, since time.Time, limit int) (list []task.CommandStats, all int, err error)
 	// Figures returns what a monitoring system asks for.
 	Figures(ctx context.Context) (task.JournalFigures, error)

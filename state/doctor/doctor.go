@@ -26,7 +26,8 @@ const (
 )
 
 // Examine looks at everything that can keep a journal from being used. It changes nothing.
-func Examine(ctx context.Context, explicit string, getenv func(string) string, now time.Time) (lock.Place, []state.Finding) {
+func Examine(ctx context.Context, explicit string, getenv func(string) string,
+	now time.Time) (lock.Place, []state.Finding) {
 	e := &examiner{ctx: ctx, now: now}
 	e.add("sqlite", LevelOK, "", "SQLite %s", sqlite.Version())
 	place, err := lock.Locate(explicit, getenv)

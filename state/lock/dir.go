@@ -1,5 +1,5 @@
-// Package lock manages the directory of a journal: its location, the permissions of its files, and the kernel locks that
-// say which process owns what.
+// Package lock manages the directory of a journal: its location, the permissions of its files, and the kernel locks
+// that say which process owns what.
 package lock
 
 import (
@@ -19,8 +19,8 @@ type Place struct {
 	Source string // what named it: a flag, a variable or a default
 }
 
-// Locate returns the directory of the journal: explicit, $RETRY_STATE_DIR, $XDG_STATE_HOME/retry, ~/.local/state/retry, or
-// /var/lib/retry for root without a home. It refuses a default in the home of another user with ErrForeignHome.
+// Locate returns the directory of the journal: explicit, $RETRY_STATE_DIR, $XDG_STATE_HOME/retry, ~/.local/state/retry,
+// or /var/lib/retry for root without a home. It refuses a default in the home of another user with ErrForeignHome.
 func Locate(explicit string, getenv func(string) string) (place Place, err error) {
 	switch {
 	case explicit != "":

@@ -26,8 +26,8 @@ func homePlace(getenv func(string) string) (Place, error) {
 	return Place{}, errors.New("HOME is not set\nhint: set RETRY_STATE_DIR or give --state DIR")
 }
 
-// checkHome refuses a default place in another user's home, as under sudo: a directory that root creates there would keep
-// that user from having a journal.
+// checkHome refuses a default place in another user's home, as under sudo: a directory that root creates there would
+// keep that user from having a journal.
 func checkHome(place Place) error {
 	path, info, err := Nearest(place.Dir)
 	if err != nil {
@@ -131,7 +131,8 @@ func (o *Owners) Owner(number int64) (pid int, err error) {
 	return holder(o.file, unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: number, Len: 1})
 }
 
-// Blocker returns the process whose lock keeps others from locking some bytes of a file; 0 if none does. It takes no lock.
+// Blocker returns the process whose lock keeps others from locking some bytes of a file; 0 if none does. It takes no
+// lock.
 func Blocker(path string, write bool, start, length int64) (pid int, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe may be there
 	if errors.Is(err, fs.ErrNotExist) {
@@ -168,8 +169,8 @@ func fcntl(f *os.File, command int, lock *unix.Flock_t) error {
 	}
 }
 
-// Queue waits until this process is the first of the waiting writers, or until the context ends. The kernel serves them in
-// their order; polling SQLite's lock, which protects the database, would not. Call done after the write.
+// Queue waits until this process is the first of the waiting writers, or until the context ends. The kernel serves them
+// in their order; polling SQLite's lock, which protects the database, would not. Call done after the write.
 func (o *Owners) Queue(ctx context.Context) (done func()) {
 	leave := func() { _ = o.Release(queueLock) }
 	if owned, err := o.Acquire(queueLock); owned || err != nil {

@@ -37,7 +37,8 @@ func (o *Owners) Close() error {
 	return o.file.Close()
 }
 
-// OpenOwnersReadOnly opens the locks for Owner alone, which needs no right to write. It returns nil if there is no file.
+// OpenOwnersReadOnly opens the locks for Owner alone, which needs no right to write. It returns nil if there is no
+// file.
 func OpenOwnersReadOnly(dir string) (*Owners, error) {
 	o, err := OpenOwners(dir)
 	if err == nil {

@@ -39,8 +39,8 @@ func (j *Journal) Cancel(ctx context.Context, number int64, now time.Time) error
 	return err
 }
 
-// CancelNested ends the unfinished tasks that the task's attempts made and that have no living owner. It leaves those with
-// a name: the next attempt continues them.
+// CancelNested ends the unfinished tasks that the task's attempts made and that have no living owner. It leaves those
+// with a name: the next attempt continues them.
 func (j *Journal) CancelNested(ctx context.Context, t *task.Task, now time.Time) error {
 	const query = `WHERE t.parent = ? AND t.name IS NULL AND t.status IN ('PENDING', 'IN_FLIGHT')`
 	nested, err := j.tasks(ctx, selectTasks+query, t.ID)

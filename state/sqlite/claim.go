@@ -13,8 +13,8 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Claim writes a new task together with its first attempt. The task survives a power loss from its first recorded outcome
-// on; from before its first attempt where that matters.
+// Claim writes a new task together with its first attempt. The task survives a power loss from its first recorded
+// outcome on; from before its first attempt where that matters.
 func (j *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error {
 	if t.Number != 0 {
 		err := j.write(ctx, func(c *conn) error { return j.claimNext(c, t, now) })
@@ -171,8 +171,8 @@ func insertAttempt(c *conn, number int64, attempt int, now time.Time) error {
 func (j *Journal) Unclaim(ctx context.Context, t *task.Task) error {
 	return j.write(ctx, func(c *conn) error {
 		err := j.advance(c, t.Number, t.ID, transition{
-			event: task.EventUnclaim, from: task.InFlight, fromCount: t.AttemptCount + 1, to: task.Pending, count: t.AttemptCount,
-			reason: t.Reason, nextAttemptAt: t.NextAttemptAt,
+			event: task.EventUnclaim, from: task.InFlight, fromCount: t.AttemptCount + 1,
+			to: task.Pending, count: t.AttemptCount, reason: t.Reason, nextAttemptAt: t.NextAttemptAt,
 		})
 		if err != nil {
 			return err

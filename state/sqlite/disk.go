@@ -36,7 +36,8 @@ func (j *Journal) awaitSync(t *task.Task) error {
 // the sync; here other processes write meanwhile.
 func (j *Journal) syncLog() error {
 	step("transaction not synced")
-	file, err := os.OpenFile(filepath.Join(j.dir, DatabaseName+walSuffix), os.O_RDWR, 0) // Windows syncs writable files only
+	path := filepath.Join(j.dir, DatabaseName+walSuffix)
+	file, err := os.OpenFile(path, os.O_RDWR, 0) // Windows syncs writable files only
 	if err != nil {
 		return err
 	}
@@ -102,8 +103,8 @@ func (j *Journal) keepReserve() {
 	}
 }
 
-// writeEnd is write for the end of an attempt. If the attempt ends the task and the disk is full, it removes the reserve
-// and tries again. Between two attempts it does not: the next attempt would use up that room as well.
+// writeEnd is write for the end of an attempt. If the attempt ends the task and the disk is full, it removes the
+// reserve and tries again. Between two attempts it does not: the next attempt would use up that room as well.
 func (j *Journal) writeEnd(ctx context.Context, t *task.Task, do func(*conn) error) error {
 	err := j.write(ctx, do)
 	if errors.Is(err, state.ErrFull) && t.Status.Finished() && os.Remove(filepath.Join(j.dir, reserveName)) == nil {
@@ -113,8 +114,8 @@ func (j *Journal) writeEnd(ctx context.Context, t *task.Task, do func(*conn) err
 }
 
 // makeRoom copies the WAL into the database when the disk is full, so that the next write reuses the WAL's space. The
-// database may need a part of the reserve to grow. From then on, SQLite keeps the WAL short. makeRoom reports false if it
-// gained nothing: the WAL was copied before, or a reader keeps it from being copied.
+// database may need a part of the reserve to grow. From then on, SQLite keeps the WAL short. makeRoom reports false if
+// it gained nothing: the WAL was copied before, or a reader keeps it from being copied.
 func (j *Journal) makeRoom() (made bool) {
 	_ = j.conn.use(func() error {
 		c := j.conn
@@ -153,8 +154,8 @@ const (
 )
 
 // asideOrder is the order in which the files of a damaged journal are moved: the database first, its WAL last. If the
-// process dies in between, the next one sees a WAL without a database, which is damage. A database without its WAL would
-// look sound and lack acknowledged tasks. Locks and inputs are moved because the numbers of tasks start again.
+// process dies in between, the next one sees a WAL without a database, which is damage. A database without its WAL
+// would look sound and lack acknowledged tasks. Locks and inputs are moved because the numbers of tasks start again.
 var asideOrder = []string{DatabaseName, DatabaseName + shmSuffix, lock.OwnersFile, inputsName, DatabaseName + walSuffix}
 
 // SetAside moves the journal that is named in damage, an ErrCorrupt, into a directory of its own and returns that. It

@@ -28,21 +28,21 @@ func diagnose(dir string, err error) error {
 
 // hintFor says what to do about a fault of the journal in dir.
 func hintFor(kind error, dir string) string {
-	switch kind {
-	case state.ErrCorrupt:
+	switch {
+	case errors.Is(kind, state.ErrCorrupt):
 		return "retry doctor --state " + dir + " says what is wrong; " +
 			"retry -- COMMAND, without --require-state, sets the journal aside and begins a new one"
-	case state.ErrFull:
+	case errors.Is(kind, state.ErrFull):
 		return "make room on the file system of " + dir + ", or use another directory with --state"
-	case state.ErrFileLimit:
+	case errors.Is(kind, state.ErrFileLimit):
 		return "raise the limit with ulimit -f, or keep no journal with --no-state"
-	case state.ErrReadOnly:
+	case errors.Is(kind, state.ErrReadOnly):
 		return lock.ReadOnlyHint(dir)
-	case state.ErrLocked:
+	case errors.Is(kind, state.ErrLocked):
 		return "retry doctor --state " + dir + " names the process that holds it"
-	case state.ErrForbidden:
+	case errors.Is(kind, state.ErrForbidden):
 		return "see who may read and write " + dir + ", or use a directory of your own with --state"
-	case state.ErrNoFiles:
+	case errors.Is(kind, state.ErrNoFiles):
 		return "raise the limit with ulimit -n, or keep no journal with --no-state"
 	}
 	return "retry doctor --state " + dir + " tells more"

@@ -41,7 +41,8 @@ func (j *Journal) countByStatus(ctx context.Context) (map[task.Status]int, error
 	for _, status := range finishedStatuses {
 		counts[status] = 0
 	}
-	_, err := collect(ctx, j, `SELECT status, count(*) FROM tasks GROUP BY status`, nil, func(scan scanner) (n int, err error) {
+	const query = "SELECT status, count(*) FROM tasks GROUP BY status"
+	_, err := collect(ctx, j, query, nil, func(scan scanner) (n int, err error) {
 		var status task.Status
 		err = scan((*string)(&status), &n)
 		counts[status] = n

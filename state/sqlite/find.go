@@ -47,8 +47,8 @@ func (j *Journal) Find(ctx context.Context, ref string) (*task.Task, error) {
 	return found[0], nil
 }
 
-// findPart finds at most ?2 tasks whose id begins or ends with ?1. A beginning is a range in the index of ids; for an end
-// the whole index is read, but not the far larger table.
+// findPart finds at most ?2 tasks whose id begins or ends with ?1. A beginning is a range in the index of ids; for an
+// end the whole index is read, but not the far larger table.
 const (
 	withPrefix = "SELECT number FROM (SELECT number FROM tasks WHERE id >= ?1 AND id < ?1 || '~' ORDER BY id DESC LIMIT ?2)"
 	withSuffix = "SELECT number FROM (SELECT number FROM tasks WHERE substr(id, -length(?1)) = ?1 LIMIT ?2)"
@@ -183,8 +183,8 @@ func listQuery(f state.Filter, last *task.Task, limit int) (query string, args [
 	return selectTasks + "WHERE " + where + " ORDER BY " + order + " DESC LIMIT ?", append(args, limit)
 }
 
-// earliestID is the lower bound of every UUIDv7 made at a time or later: its first 48 bits are the milliseconds since 1970
-// (RFC 9562, section 5.7).
+// earliestID is the lower bound of every UUIDv7 made at a time or later: its first 48 bits are the milliseconds since
+// 1970 (RFC 9562, section 5.7).
 func earliestID(t time.Time) string {
 	digits := fmt.Sprintf("%012x", max(0, t.UnixMilli()))
 	return digits[:8] + "-" + digits[8:]

@@ -65,8 +65,8 @@ func scanPolicy(scan scanner) (p state.StoredPolicy, err error) {
 	return p, err
 }
 
-// unchosen marks a jitter that is the curve's default as not chosen, so that another curve brings its own. The journal does
-// not tell whether a user chose it.
+// unchosen marks a jitter that is the curve's default as not chosen, so that another curve brings its own. The journal
+// does not tell whether a user chose it.
 func unchosen(spec backoff.Spec) backoff.Spec {
 	own, err := backoff.Parse(spec.Curve(), "")
 	if err != nil || own.Jitter() != spec.Jitter() {

@@ -13,8 +13,8 @@ import (
 	"github.com/10f93571/retry/state/lock"
 )
 
-// OpenReader opens the journal in dir for reading, also in a read-only directory. It creates no journal and changes none:
-// one of an older schema is copied, and the copy migrated. It returns ErrNoJournal if there is none.
+// OpenReader opens the journal in dir for reading, also in a read-only directory. It creates no journal and changes
+// none: one of an older schema is copied, and the copy migrated. It returns ErrNoJournal if there is none.
 func OpenReader(ctx context.Context, dir string) (*Journal, error) {
 	if err := CheckDriver(); err != nil {
 		return nil, err
@@ -123,7 +123,8 @@ func openInPlace(ctx context.Context, path string) (c *conn, version int, err er
 // copyTries is how often a copy is made again because a writer changed the files meanwhile.
 const copyTries = 5
 
-// copyFiles copies a database and its WAL. If a process wrote to them meanwhile, the two do not fit, and are copied again.
+// copyFiles copies a database and its WAL. If a process wrote to them meanwhile, the two do not fit, and are copied
+// again.
 func copyFiles(from, to string) error {
 	for range copyTries {
 		before := fingerprint(from)

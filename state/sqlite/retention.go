@@ -24,7 +24,8 @@ const (
 	deleteTask = `DELETE FROM tasks WHERE number = ?`
 )
 
-// ofEach repeats a query for each status that a retention removes: one condition on several statuses would use no index.
+// ofEach repeats a query for each status that a retention removes: one condition on several statuses would use no
+// index.
 func ofEach(query string, r state.Retention) (union string, args []any) {
 	statuses, before := finishedStatuses, int64(math.MaxInt64)
 	if len(r.Statuses) > 0 {
@@ -42,8 +43,8 @@ func ofEach(query string, r state.Retention) (union string, args []any) {
 // finishedStatuses are all statuses of a task that has ended.
 var finishedStatuses = []task.Status{task.Succeeded, task.Failed, task.Exhausted, task.Cancelled}
 
-// Prune removes some finished tasks, the oldest first, in one short transaction. A task with many attempts is removed by
-// several calls, its first attempts first.
+// Prune removes some finished tasks, the oldest first, in one short transaction. A task with many attempts is removed
+// by several calls, its first attempts first.
 func (j *Journal) Prune(ctx context.Context, r state.Retention) (tasks int, more bool, err error) {
 	if err := j.sweepInputs(ctx); err != nil {
 		return 0, false, err
@@ -71,8 +72,8 @@ func (j *Journal) Prune(ctx context.Context, r state.Retention) (tasks int, more
 	return tasks, more, err
 }
 
-// candidates returns the oldest tasks that may be removed, at most so many. It leaves out a task whose owner is alive, as
-// that may still read the task for its report.
+// candidates returns the oldest tasks that may be removed, at most so many. It leaves out a task whose owner is alive,
+// as that may still read the task for its report.
 func (j *Journal) candidates(c *conn, r state.Retention, most int) (numbers []int64, err error) {
 	query, args := ofEach(selectPrune, r)
 	err = c.each(context.Background(), query+" ORDER BY finished_at", args, func(scan scanner) (bool, error) {

@@ -12,13 +12,15 @@ import (
 )
 
 // selectTasks reads tasks with the latest attempt of each, for scanTask.
-const selectTasks = `SELECT t.number, t.id, t.parent, t.name, t.kind, t.status, t.reason, t.argv, t.directory, t.policy, t.options,
-	t.idempotency_key, t.attempt_count, t.created_at, t.finished_at, t.next_attempt_at, t.once, t.environment, t.requeued_at,
-	t.requeued_after, t.request, (SELECT max(number) FROM attempts WHERE task = t.number), ` + attemptColumns + `
+const selectTasks = `SELECT t.number, t.id, t.parent, t.name, t.kind, t.status, t.reason, t.argv, t.directory, t.policy,
+	t.options, t.idempotency_key, t.attempt_count, t.created_at, t.finished_at, t.next_attempt_at, t.once, t.environment,
+	t.requeued_at, t.requeued_after, t.request,
+	(SELECT max(number) FROM attempts WHERE task = t.number), ` + attemptColumns + `
 	FROM tasks t LEFT JOIN attempts a ON a.task = t.number AND a.number = t.attempt_count `
 
-// scanTask reads a row of selectTasks. What it cannot read is the task's Damage: a bad row must not hide the others. The
-// known policies are shared by the tasks of a query, since most have the same and compiling its expressions takes time.
+// scanTask reads a row of selectTasks. What it cannot read is the task's Damage: a bad row must not hide the others.
+// The known policies are shared by the tasks of a query, since most have the same and compiling its expressions takes
+// time.
 func (j *Journal) scanTask(scan scanner, known map[string]task.Policy) (*task.Task, error) {
 	t := &task.Task{}
 	var argv, environment []byte
@@ -26,9 +28,10 @@ func (j *Journal) scanTask(scan scanner, known map[string]task.Policy) (*task.Ta
 	var options, request sql.NullString
 	var latest int
 	var last attemptRow
-	err := scan(append([]any{&t.Number, &t.ID, &t.Parent, &t.Name, (*string)(&t.Kind), (*string)(&t.Status), (*string)(&t.Reason),
-		&argv, &t.Directory, &policy, &options, &t.IdempotencyKey, &t.AttemptCount, &t.CreatedAt, &t.FinishedAt, &t.NextAttemptAt,
-		&t.Once, &environment, &t.RequeuedAt, &t.RequeuedAfter, &request, &latest}, last.columns()...)...)
+	columns := []any{&t.Number, &t.ID, &t.Parent, &t.Name, (*string)(&t.Kind), (*string)(&t.Status), (*string)(&t.Reason),
+		&argv, &t.Directory, &policy, &options, &t.IdempotencyKey, &t.AttemptCount, &t.CreatedAt, &t.FinishedAt,
+		&t.NextAttemptAt, &t.Once, &environment, &t.RequeuedAt, &t.RequeuedAfter, &request, &latest}
+	err := scan(append(columns, last.columns()...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -104,8 +107,8 @@ func readTarget(kind task.Kind, text sql.NullString) (task.Target, error) {
 	return target, nil
 }
 
-const attemptColumns = `a.number, a.started_at, a.duration, a.exit, a.signal, a.error, a.message, a.decision, a.delay, a.shortened,
-	a.process, a.success, a.rule, a.exchange`
+const attemptColumns = `a.number, a.started_at, a.duration, a.exit, a.signal, a.error, a.message, a.decision, a.delay,
+	a.shortened, a.process, a.success, a.rule, a.exchange`
 
 // attemptRow is a row of attemptColumns, all NULL for a task without an attempt. Two columns of output may follow.
 type attemptRow struct {
@@ -117,8 +120,8 @@ type attemptRow struct {
 // columns are the destinations for a row.
 func (r *attemptRow) columns() []any {
 	o, d := &r.Outcome, &r.Decision
-	return []any{&r.Number, &r.StartedAt, &o.Duration, &r.exit, &o.Signal, (*string)(&o.Error), &o.Message, (*string)(&d.Verdict),
-		&d.Delay, &d.Shortened, &r.Process, &r.success, &d.Rule, &r.exchange, &o.Stdout, &o.Stderr}
+	return []any{&r.Number, &r.StartedAt, &o.Duration, &r.exit, &o.Signal, (*string)(&o.Error), &o.Message,
+		(*string)(&d.Verdict), &d.Delay, &d.Shortened, &r.Process, &r.success, &d.Rule, &r.exchange, &o.Stdout, &o.Stderr}
 }
 
 func scanAttempt(scan scanner) (task.Attempt, error) {

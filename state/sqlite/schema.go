@@ -83,8 +83,8 @@ var migrations = []string{
 	CREATE INDEX tasks_waiting ON tasks (next_attempt_at) WHERE status = 'PENDING';`,
 }
 
-// openDatabase opens the database for writing, and migrates it. It waits while another process opens a new file or closes
-// it as the last one.
+// openDatabase opens the database for writing, and migrates it. It waits while another process opens a new file or
+// closes it as the last one.
 func openDatabase(ctx context.Context, path string) (c *conn, err error) {
 	err = retryBusy(ctx, func() error {
 		if c, err = connect(dataSource(path)); err != nil {

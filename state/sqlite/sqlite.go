@@ -154,7 +154,8 @@ func (j *Journal) row(ctx context.Context, query string, args []any, to ...any) 
 }
 
 // collect returns what scan makes of each row of a query.
-func collect[T any](ctx context.Context, j *Journal, query string, args []any, scan func(scanner) (T, error)) (list []T, err error) {
+func collect[T any](ctx context.Context, j *Journal, query string, args []any,
+	scan func(scanner) (T, error)) (list []T, err error) {
 	err = j.read(ctx, func(c *conn) error {
 		list = nil
 		return c.each(ctx, query, args, func(row scanner) (bool, error) {

@@ -14,8 +14,8 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// waited is the sum of the delays between a task's attempts. The delay after the last attempt is left out: the task still
-// waits, or was cancelled during the wait. A float does not overflow.
+// waited is the sum of the delays between a task's attempts. The delay after the last attempt is left out: the task
+// still waits, or was cancelled during the wait. A float does not overflow.
 const waited = `(SELECT total(a.delay) FROM attempts a WHERE a.task = t.number AND a.number < t.attempt_count)`
 
 // ran is how long a task ran, in microseconds; NULL for an unfinished one.
@@ -25,8 +25,8 @@ const ran = `t.finished_at - ` + began
 const began = `coalesce(t.requeued_at, t.created_at)`
 
 // Stats sums up the tasks made at since or later by their name, or else by their command line, or by method and URL.
-// First come the groups whose last run failed, then those that failed most, then those that ran most. It returns at most
-// limit groups, 0 being no limit, and how many there are.
+// First come the groups whose last run failed, then those that failed most, then those that ran most. It returns at
+// most limit groups, 0 being no limit, and how many there are.
 func (j *Journal) Stats(ctx context.Context, since time.Time, limit int) (list []task.CommandStats, all int, err error) {
 	sums, err := j.tally(ctx, since)
 	if err != nil {
@@ -48,8 +48,8 @@ func (j *Journal) Stats(ctx context.Context, since time.Time, limit int) (list [
 
 // tally reads each task once, in no order.
 func (j *Journal) tally(ctx context.Context, since time.Time) (tally, error) {
-	const query = `SELECT t.number, t.name, t.argv, t.kind, t.request, t.status, t.attempt_count, ` + began + `, t.finished_at, ` +
-		waited + ` FROM tasks t WHERE t.created_at >= ?`
+	const query = `SELECT t.number, t.name, t.argv, t.kind, t.request, t.status, t.attempt_count, ` + began + `,
+		t.finished_at, ` + waited + ` FROM tasks t WHERE t.created_at >= ?`
 	sums := tally{}
 	err := j.read(ctx, func(c *conn) error {
 		clear(sums)
@@ -84,8 +84,8 @@ type group struct {
 	open []int64 // the numbers of the unfinished tasks
 }
 
-// tally holds the groups by name, or by what they run. A command line ends with NUL and the key of a request begins with
-// it; no name contains one.
+// tally holds the groups by name, or by what they run. A command line ends with NUL and the key of a request begins
+// with it; no name contains one.
 type tally map[string]*group
 
 func (sums tally) add(r *taskRun) {

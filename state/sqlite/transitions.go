@@ -49,7 +49,8 @@ func (j *Journal) advance(c *conn, number int64, id string, s transition) error 
 	}
 	stored, err := position(c, number)
 	switch {
-	case errors.Is(err, sql.ErrNoRows), err == nil && (stored.id != id || stored.status == s.from && stored.count == s.fromCount):
+	case errors.Is(err, sql.ErrNoRows),
+		err == nil && (stored.id != id || stored.status == s.from && stored.count == s.fromCount):
 		return j.rowLost() // no process has changed the task: without its row it must not look like a cancelled one
 	case err != nil:
 		return err
@@ -272,7 +273,8 @@ func keepTail(c *conn, number int64, a task.Attempt) error {
 	return err
 }
 
-// exchange is a task.Reply as it is stored, with times in microseconds. The total of the phases is the attempt's duration.
+// exchange is a task.Reply as it is stored, with times in microseconds. The total of the phases is the attempt's
+// duration.
 type exchange struct {
 	Status      int    `json:"status,omitempty"`
 	Written     int    `json:"written,omitempty"`

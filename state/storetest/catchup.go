@@ -9,7 +9,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// The journal knows attempt 1 in flight; its owner went on without it and succeeded in attempt 3.
+// The store has attempt 1 in flight. The owner continued without the store, and attempt 3 succeeded.
 func (s suite) catchUpWritesTheEnd(t *testing.T) {
 	j := s.open(t)
 	tk := NewTask()
@@ -22,19 +22,20 @@ func (s suite) catchUpWritesTheEnd(t *testing.T) {
 	got, err := j.Find(t.Context(), tk.ID)
 	Must(t, err)
 	if got.Status != task.Succeeded || got.AttemptCount != 3 || got.FinishedAt.IsZero() {
-		t.Errorf("%s after %d attempts, finished %v", got.Status, got.AttemptCount, got.FinishedAt)
+		t.Errorf("got %s after %d attempts, finished %v; want SUCCEEDED after 3", got.Status, got.AttemptCount, got.FinishedAt)
 	}
 	attempts, err := j.Attempts(t.Context(), tk.Number)
 	Must(t, err)
-	if len(attempts) != 2 || attempts[0].Decision.Verdict != task.VerdictInterrupted || attempts[1].Decision.Verdict != task.VerdictSucceeded {
-		t.Errorf("attempts %+v", attempts)
+	if len(attempts) != 2 || attempts[0].Decision.Verdict != task.VerdictInterrupted ||
+		attempts[1].Decision.Verdict != task.VerdictSucceeded {
+		t.Errorf("got attempts %+v, want an interrupted one and one that succeeded", attempts)
 	}
 	if err := j.CatchUp(t.Context(), tk); !errors.Is(err, task.ErrNotOwner) {
-		t.Errorf("a task that has ended was written again: %v", err)
+		t.Errorf("got %v of a task that has ended, want %v", err, task.ErrNotOwner)
 	}
 }
 
-// The journal failed during a wait: it has the last attempt already, and only its task's end is missing.
+// The store failed during a wait: it has the last attempt, and only the end of the task is missing.
 func (s suite) catchUpAfterAWait(t *testing.T) {
 	j := s.open(t)
 	tk := Waiting(t, j)
@@ -44,7 +45,7 @@ func (s suite) catchUpAfterAWait(t *testing.T) {
 	Expect(t, j, tk, attempt)
 }
 
-// Who has taken the task over has gone further than the one that catches up.
+// CatchUp is refused if another process has adopted the task and continued it.
 func (s suite) catchUpIsRefusedWhereAnotherHasGoneOn(t *testing.T) {
 	j := s.open(t)
 	tk := InFlight(t, j)
@@ -55,16 +56,16 @@ func (s suite) catchUpIsRefusedWhereAnotherHasGoneOn(t *testing.T) {
 	Refuses(t, j, stale, CatchingUp())
 }
 
-// Another task has the number, since the journal was moved away meanwhile. That is no cancellation of this one.
+// If another task has the number, because the journal was set aside meanwhile, the task was not cancelled.
 func (s suite) catchUpIsOfTheTaskItself(t *testing.T) {
 	j := s.open(t)
 	other := *InFlight(t, j)
 	other.ID = "another"
 	before := snapshot(t, j)
 	if err := CatchingUp().Do(j, &other); !errors.Is(err, state.ErrCorrupt) || errors.Is(err, task.ErrNotOwner) {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want %v", err, state.ErrCorrupt)
 	}
 	if after := snapshot(t, j); after != before {
-		t.Errorf("it changed\n%s\nto\n%s", before, after)
+		t.Errorf("got\n%s\nwant no change of\n%s", after, before)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// A writer whose copy is older than the journal changes nothing, whatever happened meanwhile.
+// A writer whose copy of the task is outdated changes nothing, whatever happened meanwhile.
 func (s suite) lateWritersAreRefused(t *testing.T) {
 	takenOver := []Write{Recording(Interrupted), Claiming()}
 	tests := []struct {
@@ -54,7 +54,7 @@ func (s suite) lateWritersAreRefused(t *testing.T) {
 	}
 }
 
-// What an attempt came to is worth knowing even where its task was cancelled under it; the cancellation stands.
+// The outcome of an attempt is stored even if its task was cancelled meanwhile; the task stays cancelled.
 func (s suite) recordAfterACancelAddsTheOutcomeAlone(t *testing.T) {
 	for _, d := range []task.Decision{Succeeded, {Verdict: task.VerdictRetry, Delay: time.Hour, Shortened: true}, Failed, Exhausted, Cancelled, Interrupted} {
 		t.Run(string(d.Verdict), func(t *testing.T) {
@@ -64,7 +64,7 @@ func (s suite) recordAfterACancelAddsTheOutcomeAlone(t *testing.T) {
 			want := Stored(t, j, tk.ID)
 			outcome := task.Outcome{Exit: 143, Signal: "SIGTERM", Message: "late", Duration: time.Hour}
 			if err := Recorded(j, tk, outcome, d, Epoch.Add(time.Hour)); !errors.Is(err, task.ErrNotOwner) {
-				t.Errorf("got %v", err)
+				t.Errorf("got %v, want %v", err, task.ErrNotOwner)
 			}
 			Expect(t, j, want, task.Attempt{
 				Number: 1, StartedAt: Epoch, Outcome: outcome, Decision: task.Decision{Verdict: task.VerdictCancelled},
@@ -97,7 +97,7 @@ func (s suite) recordOfAnotherAttemptIsRefused(t *testing.T) {
 	}
 }
 
-// Of all pairs of a verdict and a status, the journal writes those that the state machine has.
+// Of all pairs of a verdict and a status, the store writes only those of the state machine.
 func (s suite) forbiddenTransitionsAreNotWritten(t *testing.T) {
 	verdicts := []task.Verdict{
 		"", task.VerdictSucceeded, task.VerdictRetry, task.VerdictFailed, task.VerdictExhausted,
@@ -147,11 +147,11 @@ func (s suite) anEndedContextWritesNothing(t *testing.T) {
 		"settle": j.Settle(ctx, idle, Interrupted), "cancel": j.Cancel(ctx, flying.Number, Epoch),
 	} {
 		if !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: got %v", name, err)
+			t.Errorf("%s: got %v, want %v", name, err, context.Canceled)
 		}
 	}
 	if after := snapshot(t, j); after != before {
-		t.Errorf("changed\n%s\nto\n%s", before, after)
+		t.Errorf("got\n%s\nwant no change of\n%s", after, before)
 	}
 	Apply(t, j, NewTask(), Claiming(), Recording(Succeeded))
 	Apply(t, j, flying, Recording(Succeeded))
@@ -164,15 +164,14 @@ func (s suite) anIDIsTakenOnce(t *testing.T) {
 	second.ID = first.ID
 	before := snapshot(t, j)
 	if err := Claimed(j, second, Epoch); err == nil {
-		t.Error("written twice")
+		t.Error("got no error of the second task with an id, want one")
 	}
 	if after := snapshot(t, j); after != before {
-		t.Errorf("changed\n%s\nto\n%s", before, after)
+		t.Errorf("got\n%s\nwant no change of\n%s", after, before)
 	}
 }
 
-// A write of both is the same as one after the other. It adds the outcome of an attempt that was cancelled to nothing:
-// Record does.
+// RecordAndClaim writes the same as Record and then Claim.
 func (s suite) aChainIsARecordAndAClaim(t *testing.T) {
 	texts := map[string]string{}
 	for _, writes := range [][]Write{{Recording(AtOnce), Claiming()}, {Chaining()}} {
@@ -185,11 +184,11 @@ func (s suite) aChainIsARecordAndAClaim(t *testing.T) {
 		texts[writes[0].Name] = snapshot(t, j)
 	}
 	if texts["chain"] != texts["record retry"] {
-		t.Errorf("a chain wrote\n%s\nnot\n%s", texts["chain"], texts["record retry"])
+		t.Errorf("got\n%s\nwant\n%s", texts["chain"], texts["record retry"])
 	}
 }
 
-// A chain whose second attempt never began is a record.
+// After Unclaim, RecordAndClaim has written the same as Record.
 func (s suite) anUnclaimLeavesARecord(t *testing.T) {
 	var texts []string
 	for range 2 {
@@ -211,6 +210,6 @@ func (s suite) anUnclaimLeavesARecord(t *testing.T) {
 		}
 	}
 	if texts[0] != texts[1] {
-		t.Errorf("taken back, a chain left\n%s\nnot\n%s", texts[1], texts[0])
+		t.Errorf("got\n%s\nwant\n%s", texts[1], texts[0])
 	}
 }

@@ -24,7 +24,7 @@ type Tester interface {
 	Fatal(args ...any)
 }
 
-// Ids are unique among the processes of a test, which process ids are not for long.
+// Task ids are unique among all processes of a test; the system uses process ids again.
 var (
 	thisProcess = rand.Uint32()
 	lastID      atomic.Int64
@@ -65,7 +65,7 @@ func Chained(j state.Store, t *task.Task, o task.Outcome, now time.Time) error {
 	return nil
 }
 
-// Recorded ends the attempt in flight. A writer that is refused goes on with a task that never moved.
+// Recorded ends the attempt in flight. If the write is refused, the task stays as it was.
 func Recorded(j state.Store, t *task.Task, o task.Outcome, d task.Decision, now time.Time) error {
 	moved, a := *t, task.Attempt{Number: t.AttemptCount, StartedAt: Epoch, Outcome: o, Decision: d}
 	moved.ApplyDecision(a, now)
@@ -245,7 +245,7 @@ func Expect(t *testing.T, j state.Store, want *task.Task, list ...task.Attempt) 
 	t.Helper()
 	got := Stored(t, j, want.ID)
 	if g, w := Show(got, Attempts(t, j, got.Number)), Show(want, list); g != w {
-		t.Errorf("stored\n%s\nwant\n%s", g, w)
+		t.Errorf("got\n%s\nwant\n%s", g, w)
 	}
 	newest, err := List(j, state.Filter{Limit: 1})
 	Must(t, err)
@@ -271,7 +271,7 @@ func Named(t Tester, j state.Store, name string) *task.Task {
 	return tk
 }
 
-// CatchingUp writes the end of a task whose owner went on without the journal.
+// CatchingUp writes the end of a task whose owner continued without the store.
 func CatchingUp() Write {
 	return Write{"catch up", func(j state.Store, t *task.Task) error {
 		t.Status = task.InFlight
@@ -281,7 +281,7 @@ func CatchingUp() Write {
 	}}
 }
 
-// snapshot is all that a store tells of its tasks and their attempts.
+// snapshot is the text of all tasks and attempts in a store.
 func snapshot(t Tester, j state.Store) string {
 	t.Helper()
 	tasks, err := List(j, state.Filter{})
