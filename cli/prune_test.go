@@ -19,8 +19,9 @@ func TestPruneRetention(t *testing.T) {
 		command pruneCommand
 		want    time.Time
 	}{
-		"by default": {command: pruneCommand{}, want: now.Add(-30 * 24 * time.Hour)}, "an age": {command: pruneCommand{OlderThan: &hour}, want: now.Add(-time.Hour)},
-		"any age": {command: pruneCommand{OlderThan: &zero}, want: time.Time{}},
+		"by default": {command: pruneCommand{}, want: now.Add(-30 * 24 * time.Hour)},
+		"an age":     {command: pruneCommand{OlderThan: &hour}, want: now.Add(-time.Hour)},
+		"any age":    {command: pruneCommand{OlderThan: &zero}, want: time.Time{}},
 	}
 	for name, tt := range tests {
 		got, err := tt.command.retention(func(string) string { return "" }, now)

@@ -45,8 +45,11 @@ func TestRetentionOf(t *testing.T) {
 		variable string
 		want     time.Duration
 	}{
-		{flag: nil, variable: "", want: 30 * 24 * time.Hour}, {flag: nil, variable: "2d", want: 48 * time.Hour}, {flag: nil,
-			variable: "0", want: 0}, {flag: &hour, variable: "2d", want: time.Hour}, {flag: &forever, variable: "2d", want: 0},
+		{flag: nil, variable: "", want: 30 * 24 * time.Hour},
+		{flag: nil, variable: "2d", want: 48 * time.Hour},
+		{flag: nil, variable: "0", want: 0},
+		{flag: &hour, variable: "2d", want: time.Hour},
+		{flag: &forever, variable: "2d", want: 0},
 		{flag: &hour, variable: "nonsense", want: time.Hour},
 	}
 	for _, tt := range tests {
