@@ -29,12 +29,8 @@ func (m *metric) add(under string, value float64) {
 	m.samples = append(m.samples, sample{under, value})
 }
 
-// addTime leaves out a time that never was: 0 would be a date.
-func (m *metric) addTime(under string, t time.Time) {
-	if !t.IsZero() {
-		m.add(under, float64(t.UnixMilli())/1000)
-	}
-}
+// seconds is a time as Prometheus has it.
+func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
 // Metrics writes the figures of a journal as OpenMetrics. It uses only what the Prometheus text format has, too, since
 // node_exporter's textfile collector reads that one.
@@ -75,7 +71,9 @@ func journalMetrics(f *task.JournalFigures) []metric {
 	oldest := metric{
 		name: "retry_oldest_unfinished_timestamp_seconds", help: "When the oldest task that has not finished was made.",
 	}
-	oldest.addTime("", f.OldestUnfinished)
+	if !f.OldestUnfinished.IsZero() { // 0 would be a date
+		oldest.add("", seconds(f.OldestUnfinished))
+	}
 	return []metric{
 		tasks,
 		single("retry_tasks_interrupted", "Unfinished tasks whose owner is dead; retry resume goes on with them.",
@@ -111,12 +109,12 @@ func nameMetrics(names []task.NameFigures) []metric {
 		seen[name] = true
 		running.add(name, number(n.Running))
 		// 0 is 1970, so an alert on the age also finds a job that never succeeded, or whose success was pruned.
-		success.add(name, max(0, float64(n.LastSuccess.UnixMilli())/1000))
+		success.add(name, max(0, seconds(n.LastSuccess)))
 		if n.FinishedAt.IsZero() {
 			continue
 		}
 		succeeded.add(name, number(n.Succeeded))
-		finished.addTime(name, n.FinishedAt)
+		finished.add(name, seconds(n.FinishedAt))
 		duration.add(name, n.Duration.Seconds())
 		attempts.add(name, float64(n.Attempts))
 	}

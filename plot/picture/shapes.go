@@ -3,7 +3,6 @@
 package picture
 
 import (
-	"fmt"
 	"image/color"
 	"math"
 	"strings"
@@ -165,19 +164,11 @@ func (t theme) rgba(c colour) color.RGBA {
 	}
 	place := float64(c-firstShade) / (shades - 1) * float64(len(t.stops)-1)
 	left := min(int(place), len(t.stops)-2)
-	return blend(rgb(t.stops[left]), rgb(t.stops[left+1]), place-float64(left))
+	from, to, share := rgb(t.stops[left]), rgb(t.stops[left+1]), place-float64(left)
+	mix := func(x, y uint8) uint8 { return uint8(math.Round(float64(x) + share*(float64(y)-float64(x)))) }
+	return color.RGBA{mix(from.R, to.R), mix(from.G, to.G), mix(from.B, to.B), 255}
 }
 
 func rgb(code uint32) color.RGBA {
 	return color.RGBA{uint8(code >> 16), uint8(code >> 8), uint8(code), 255}
-}
-
-func blend(a, b color.RGBA, share float64) color.RGBA {
-	mix := func(x, y uint8) uint8 { return uint8(math.Round(float64(x) + share*(float64(y)-float64(x)))) }
-	return color.RGBA{mix(a.R, b.R), mix(a.G, b.G), mix(a.B, b.B), 255}
-}
-
-func (t theme) hex(c colour) string {
-	v := t.rgba(c)
-	return fmt.Sprintf("#%02x%02x%02x", v.R, v.G, v.B)
 }

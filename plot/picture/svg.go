@@ -40,7 +40,8 @@ func (w *svgWriter) style() string {
 	rules := func(t theme) string {
 		var b strings.Builder
 		for _, i := range used {
-			fmt.Fprintf(&b, ".f%[1]d{fill:%[2]s}.s%[1]d{stroke:%[2]s}", i, t.hex(i))
+			v := t.rgba(i)
+			fmt.Fprintf(&b, ".f%[1]d{fill:#%02[2]x%02[3]x%02[4]x}.s%[1]d{stroke:#%02[2]x%02[3]x%02[4]x}", i, v.R, v.G, v.B)
 		}
 		return b.String()
 	}
