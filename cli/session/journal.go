@@ -32,11 +32,12 @@ func (g *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 		return nil
 	}
 	ctx = cmp.Or(g.Stopping, ctx)
-	claim := func(ctx context.Context) error { return g.Journal.Claim(ctx, t, now) }
-	err := g.limited(ctx, claim)
-	if t.Number == 0 && errors.Is(err, state.ErrCorrupt) {
+	limited, done := g.limit(ctx)
+	err := g.Journal.Claim(limited, t, now)
+	done()
+	if t.Number == 0 && g.lost == nil && errors.Is(err, state.ErrCorrupt) {
 		if err = g.replace(err); err == nil {
-			err = g.limited(ctx, claim)
+			return g.Claim(ctx, t, now)
 		}
 	}
 	// The journal still says that the attempt has not begun: a resume would send the request once more. A damaged
@@ -126,14 +127,21 @@ const (
 
 // limited makes a call that waits for other processes no longer than what is left of the run's patience.
 func (g *Journal) limited(ctx context.Context, call func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, max(shortly, patience-time.Duration(g.waited.Load())))
-	defer cancel()
+	ctx, done := g.limit(ctx)
+	defer done()
+	return call(ctx)
+}
+
+// limit returns the context of such a call, and a function that ends it.
+func (g *Journal) limit(ctx context.Context) (limited context.Context, done func()) {
+	limited, cancel := context.WithTimeout(ctx, max(shortly, patience-time.Duration(g.waited.Load())))
 	begun := time.Now()
-	err := call(ctx)
-	if took := time.Since(begun); took > shortly {
-		g.waited.Add(int64(took))
+	return limited, func() {
+		cancel()
+		if took := time.Since(begun); took > shortly {
+			g.waited.Add(int64(took))
+		}
 	}
-	return err
 }
 
 // hasFailed reports whether the journal failed. That the task has another owner, or that a signal came, is its answer.
