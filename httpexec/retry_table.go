@@ -40,10 +40,11 @@ var (
 	retry     = task.Eligibility{Class: task.ClassRetryable}
 	stop      = task.Eligibility{Class: task.ClassFatal}
 	ambiguous = task.Eligibility{Class: task.ClassFatal, Ambiguous: true} // the request may have taken effect
-)
 
-// atMost retries until n attempts in a row have ended like that.
-func atMost(n int) task.Eligibility { return task.Eligibility{Class: task.ClassRetryable, AtMost: n} }
+	// Retried until so many attempts in a row have ended like that.
+	atMost2 = task.Eligibility{Class: task.ClassRetryable, AtMost: 2}
+	atMost3 = task.Eligibility{Class: task.ClassRetryable, AtMost: 3}
+)
 
 // The conditions of the table.
 func asked(_ Safety, f Facts) bool    { return f.Asked } // the server did not process the request then
@@ -54,16 +55,16 @@ func replayed(_ Safety, f Facts) bool { return f.Replayed }
 // table is what is retried unless the policy says otherwise. The first row that fits an event decides.
 var table = []row{
 	{events: []Event{EventUnsent, EventUnprocessed}, idempotent: retry, other: retry},
-	{events: []Event{EventNoHost}, idempotent: atMost(3), other: atMost(3)},
+	{events: []Event{EventNoHost}, idempotent: atMost3, other: atMost3},
 	{events: []Event{EventInvalid, EventLocal}, idempotent: stop, other: stop},
 	{events: []Event{EventNotStored}, idempotent: stop, other: ambiguous},
 	{events: []Event{EventLost, EventCut}, idempotent: retry, other: ambiguous},
-	{events: []Event{EventNotHTTP}, idempotent: atMost(2), other: ambiguous},
+	{events: []Event{EventNotHTTP}, idempotent: atMost2, other: ambiguous},
 
 	{statuses: []int{408, 421, 425, 429, 529}, idempotent: retry, other: retry},
 	{statuses: []int{503}, when: asked, idempotent: retry, other: retry},
 	{statuses: []int{503}, idempotent: retry, other: ambiguous},
-	{statuses: []int{525}, idempotent: atMost(3), other: atMost(3)},
+	{statuses: []int{525}, idempotent: atMost3, other: atMost3},
 	{statuses: []int{403, 413}, when: limited, idempotent: retry, other: retry},
 	{statuses: []int{409}, when: keyed, idempotent: retry, other: stop},
 	{statuses: []int{501, 505, 506, 507, 508, 510, 511, 526}, idempotent: stop, other: stop},

@@ -87,6 +87,14 @@ func Crashed() Outcome {
 	return Outcome{Exit: NoExit, Message: "retry itself was killed, or the machine went down"}
 }
 
+// reply returns the attempt's reply; an empty one for a command.
+func (o Outcome) reply() Reply {
+	if o.Reply == nil {
+		return Reply{}
+	}
+	return *o.Reply
+}
+
 // IsCrash reports whether the attempt's owner died before it ended.
 func (o Outcome) IsCrash() bool {
 	return o.Exit == NoExit

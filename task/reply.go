@@ -35,14 +35,6 @@ type Eligibility struct {
 	Ambiguous bool   // the request may have taken effect, and is not safe to repeat
 }
 
-// reply returns the attempt's reply; an empty one for a command.
-func (o Outcome) reply() Reply {
-	if o.Reply == nil {
-		return Reply{}
-	}
-	return *o.Reply
-}
-
 // spreadDelay is ServerDelay and up to a tenth more, so that clients with the same advice do not all come at once.
 func (r Reply) spreadDelay(random func() float64) time.Duration {
 	if r.ServerDelay == 0 {

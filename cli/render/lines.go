@@ -143,6 +143,9 @@ func ended(o task.Outcome, d task.Decision) string {
 // Summary is the last line of a run; empty for a success at the first attempt. Where a journal has the task, it names a
 // command for it.
 func Summary(t *task.Task, r runner.Result) string {
+	if r.Decision.Verdict == task.VerdictSucceeded && t.AttemptCount == 1 {
+		return ""
+	}
 	elapsed := text.Duration(max(0, time.Since(t.Began())))
 	status, resume := "", ""
 	if t.Number != 0 {
@@ -150,9 +153,6 @@ func Summary(t *task.Task, r runner.Result) string {
 	}
 	switch r.Decision.Verdict {
 	case task.VerdictSucceeded:
-		if t.AttemptCount == 1 {
-			return ""
-		}
 		return fmt.Sprintf("succeeded in attempt %d, after %s", t.AttemptCount, elapsed)
 	case task.VerdictExhausted:
 		return fmt.Sprintf("gave up after %s in %s: %s%s",

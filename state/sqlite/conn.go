@@ -31,13 +31,24 @@ func connect(dataSource string) (*conn, error) {
 	return &conn{driver: d, compiled: map[string]driver.Stmt{}, busy: make(chan struct{}, 1)}, nil
 }
 
-// use calls do when no other goroutine uses the connection.
-func (c *conn) use(do func() error) error {
+// acquire waits until no other goroutine uses the connection. release follows, unless it returns an error.
+func (c *conn) acquire() error {
 	c.busy <- struct{}{}
-	defer func() { <-c.busy }()
 	if c.driver == nil {
+		c.release()
 		return errClosed
 	}
+	return nil
+}
+
+func (c *conn) release() { <-c.busy }
+
+// use calls do when no other goroutine uses the connection.
+func (c *conn) use(do func() error) error {
+	if err := c.acquire(); err != nil {
+		return err
+	}
+	defer c.release()
 	return do()
 }
 
@@ -51,18 +62,6 @@ func (c *conn) close() error {
 		c.driver = nil
 		return err
 	})
-}
-
-// statement compiles a query once, because compiling takes longer than running it.
-func (c *conn) statement(query string) (driver.Stmt, error) {
-	if s := c.compiled[query]; s != nil {
-		return s, nil
-	}
-	s, err := c.driver.Prepare(query)
-	if err == nil {
-		c.compiled[query] = s
-	}
-	return s, err
 }
 
 // exec runs a statement and returns how many rows it changed. A text without arguments may have several statements, and
@@ -84,13 +83,16 @@ func (c *conn) exec(query string, args ...any) (changed int64, err error) {
 	return result.RowsAffected()
 }
 
-// prepare compiles a query, and converts its arguments to the few types that a driver knows.
-func (c *conn) prepare(query string, args []any) (driver.Stmt, []driver.NamedValue, error) {
-	statement, err := c.statement(query)
-	if err != nil {
-		return nil, nil, err
+// prepare compiles a query once, because compiling takes longer than running it, and converts its arguments to the few
+// types that a driver knows.
+func (c *conn) prepare(query string, args []any) (statement driver.Stmt, values []driver.NamedValue, err error) {
+	if statement = c.compiled[query]; statement == nil {
+		if statement, err = c.driver.Prepare(query); err != nil {
+			return nil, nil, err
+		}
+		c.compiled[query] = statement
 	}
-	values := make([]driver.NamedValue, len(args))
+	values = make([]driver.NamedValue, len(args))
 	for i, arg := range args {
 		value, err := driver.DefaultParameterConverter.ConvertValue(arg)
 		if err != nil {
@@ -215,25 +217,27 @@ func scanInto[T any](to *T, value driver.Value) error {
 // transaction runs do between BEGIN IMMEDIATE and COMMIT. It also rolls back after a failed COMMIT, which may leave the
 // transaction open.
 func (c *conn) transaction(ctx context.Context, do func(*conn) error) error {
-	return c.use(func() error {
-		err := retryBusy(ctx, func() error {
-			_, err := c.exec("BEGIN IMMEDIATE")
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		step("transaction begun")
-		if err = do(c); err == nil {
-			step("transaction written")
-			_, err = c.exec("COMMIT")
-			step("transaction committed")
-		}
-		if err != nil {
-			_, _ = c.exec("ROLLBACK")
-		}
+	if err := c.acquire(); err != nil {
+		return err
+	}
+	defer c.release()
+	err := retryBusy(ctx, func() error {
+		_, err := c.exec("BEGIN IMMEDIATE")
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	step("transaction begun")
+	if err = do(c); err == nil {
+		step("transaction written")
+		_, err = c.exec("COMMIT")
+		step("transaction committed")
+	}
+	if err != nil {
+		_, _ = c.exec("ROLLBACK")
+	}
+	return err
 }
 
 const (
