@@ -165,7 +165,7 @@ func (t *transformer) Write(p []byte) (int, error) {
 		out = slices.DeleteFunc(bytes.Clone(p), func(c byte) bool { return c == '\r' || c == '\n' || c == 0 })
 	}
 	if t.part.Encode {
-		out = []byte(request.FormEncode(string(out)))
+		out = []byte(strings.ReplaceAll(request.PercentEncode(string(out), " "), " ", "+")) // as curl does
 	}
 	if _, err := t.to.Write(out); err != nil {
 		return 0, err

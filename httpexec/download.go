@@ -153,7 +153,7 @@ func (a *attempt) keepUnfinished(response *http.Response, err error) {
 	if err == nil || !usable || !a.continues || a.network.Compressed || errors.As(err, new(*localError)) {
 		return
 	}
-	if r.validator != "" && r.body.Size() > 0 && download.SendsRanges(response.Header) {
+	if r.validator != "" && r.body.Size() > 0 && !strings.EqualFold(strings.TrimSpace(response.Header.Get("Accept-Ranges")), "none") {
 		kept := *r
 		a.unfinished = &kept
 	}

@@ -242,14 +242,14 @@ func FuzzReadRetryAfter(f *testing.F) {
 
 // rowEvents maps the rows of the table in docs/http.md without a status to their events.
 var rowEvents = map[string]Event{
-	"not sent:":        EventUnsent,
-	"no such host":     EventNoHost,
-	"certificate":      EventInvalid,
-	"the server refus": EventUnprocessed,
-	"connection":       EventLost,
-	"a 2xx whose":      EventCut,
-	"no room for":      EventNotStored,
-	"what came is not": EventNotHTTP,
+	"not sent:":         EventUnsent,
+	"no such host":      EventNoHost,
+	"certificate":       EventInvalid,
+	"refused by the se": EventUnprocessed,
+	"connection":        EventLost,
+	"a 2xx whose":       EventCut,
+	"no room for":       EventNotStored,
+	"the reply is not":  EventNotHTTP,
 }
 
 // TestDocsTable compares the table in docs/http.md with the table in the code.
@@ -270,7 +270,7 @@ func TestDocsTable(t *testing.T) {
 		}
 		for _, event := range events {
 			compared++
-			keyed := strings.Contains(safe, "where a key goes out")
+			keyed := strings.Contains(safe, "if a key is sent")
 			if got := wordOf(Default(event, Safety{Idempotent: true, Keyed: keyed}, facts)); !strings.HasPrefix(safe, got) {
 				t.Errorf("%s: got %q, want %q as the page says", event, got, safe)
 			}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -75,7 +76,8 @@ func (e *Executor) Execute(ctx context.Context, t *task.Task, c runner.Call) tas
 		a.plan.body.close()
 	}
 	o := a.outcome(err, time.Now())
-	o.Message = inOneLine(a.refs.Clean(o.Message))
+	// The journal and the line of an attempt have room for one line.
+	o.Message = strings.ReplaceAll(a.refs.Clean(o.Message), "\nhint: ", "; ")
 	o.Stop = sig
 	o.Duration = time.Since(begun)
 	o.Reply.Phases.Total = o.Duration

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"syscall"
 	"time"
 
@@ -77,9 +76,6 @@ func (f failure) message(w *tracer, at stage, err error) string {
 	}
 	return doing(at) + f.cause
 }
-
-// inOneLine joins an error and its hint: the journal and the line of an attempt have room for one line.
-func inOneLine(message string) string { return strings.ReplaceAll(message, "\nhint: ", "; ") }
 
 // dialled returns the address that an error is about. net/http wraps that of a proxy in an error without an address.
 func dialled(err error) net.Addr {

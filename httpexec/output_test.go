@@ -140,7 +140,7 @@ func TestInvalidOutput(t *testing.T) {
 		s := serve(t)
 		o := newClient(t, s.url("http"), func(c *client) { request.Of(c.task).Output = path }).attempt()
 		s.saw(0)
-		if o.Exit != 23 || o.Error != task.ErrorLocal || o.Message != inOneLine(err.Error()) ||
+		if o.Exit != 23 || o.Error != task.ErrorLocal || o.Message != strings.ReplaceAll(err.Error(), "\nhint: ", "; ") ||
 			describe(o.Reply.Default) != "stop" {
 			t.Errorf("%s: got %+v, %+v, want exit 23 and no retry", name, o, o.Reply)
 		}

@@ -146,10 +146,6 @@ type secondCounts struct {
 	counts map[int64]uint32 // by bin
 }
 
-func newSecondCounts() *secondCounts {
-	return &secondCounts{step: time.Second, counts: map[int64]uint32{}}
-}
-
 // add may count in more bins than allowed; fit is called after each task.
 func (s *secondCounts) add(t time.Duration) { s.counts[int64(t/s.step)]++ }
 

@@ -88,7 +88,7 @@ func newWorker(p task.Policy, retries int, seed uint64) *worker {
 	base := firstDelay(p)
 	return &worker{
 		policy: p, retries: retries, random: newRandomSource(seed),
-		seconds: newSecondCounts(), times: newHistogram(base), ends: newHistogram(base),
+		seconds: &secondCounts{step: time.Second, counts: map[int64]uint32{}}, times: newHistogram(base), ends: newHistogram(base),
 	}
 }
 

@@ -154,7 +154,8 @@ func TestStudyRefuses(t *testing.T) {
 // Load over years is counted in longer steps, and none of it is lost.
 func TestSecondsWiden(t *testing.T) {
 	const bins = 40
-	s, other := newSecondCounts(), newSecondCounts()
+	s := &secondCounts{step: time.Second, counts: map[int64]uint32{}}
+	other := &secondCounts{step: time.Second, counts: map[int64]uint32{}}
 	for i := range 100 {
 		s.add(time.Duration(i) * time.Hour)
 		s.fit(bins)

@@ -76,7 +76,9 @@ func (g *Journal) RecordAndClaim(ctx context.Context, t *task.Task, a task.Attem
 	}
 	ctx, cancel := context.WithTimeout(cmp.Or(g.Stopping, ctx), shortly)
 	defer cancel()
-	return g.limited(ctx, func(ctx context.Context) error { return g.Journal.RecordAndClaim(ctx, t, a, now) })
+	ctx, done := g.limit(ctx)
+	defer done()
+	return g.Journal.RecordAndClaim(ctx, t, a, now)
 }
 
 // Unclaim implements runner.Journal.
@@ -84,8 +86,9 @@ func (g *Journal) Unclaim(ctx context.Context, t *task.Task) {
 	if g.absent() {
 		return
 	}
-	err := g.limited(ctx, func(ctx context.Context) error { return g.Journal.Unclaim(ctx, t) })
-	_ = g.failed(err, t, false) // it warns; Settle finds out where the task was cancelled
+	ctx, done := g.limit(ctx)
+	defer done()
+	_ = g.failed(g.Journal.Unclaim(ctx, t), t, false) // it warns; Settle finds out where the task was cancelled
 }
 
 // Settle implements runner.Journal.
@@ -97,7 +100,10 @@ func (g *Journal) Settle(ctx context.Context, t *task.Task, d task.Decision) err
 // the same if that is possible by then, so that no resume runs it again.
 func (g *Journal) write(ctx context.Context, t *task.Task, write func(context.Context) error) error {
 	if !g.absent() {
-		if err := g.failed(g.limited(ctx, write), t, false); err != nil {
+		limited, done := g.limit(ctx)
+		err := write(limited)
+		done()
+		if err := g.failed(err, t, false); err != nil {
 			return err
 		}
 	}
@@ -125,14 +131,7 @@ const (
 	shortly  = 100 * time.Millisecond
 )
 
-// limited makes a call that waits for other processes no longer than what is left of the run's patience.
-func (g *Journal) limited(ctx context.Context, call func(context.Context) error) error {
-	ctx, done := g.limit(ctx)
-	defer done()
-	return call(ctx)
-}
-
-// limit returns the context of such a call, and a function that ends it.
+// limit returns the context of a call, which ends with what is left of the run's patience. done must follow the call.
 func (g *Journal) limit(ctx context.Context) (limited context.Context, done func()) {
 	limited, cancel := context.WithTimeout(ctx, max(shortly, patience-time.Duration(g.waited.Load())))
 	begun := time.Now()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"sync/atomic"
-	"time"
 
 	"github.com/10f93571/retry/internal/spool"
 )
@@ -41,11 +40,6 @@ func (c *capture) run() {
 			return
 		}
 	}
-}
-
-// stop ends run after it has read what is in the pipe now.
-func (c *capture) stop() {
-	_ = c.read.SetReadDeadline(time.Unix(1, 0))
 }
 
 // handle holds or forwards what was read. It returns false if the destination has no reader any more: then run closes

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -188,7 +189,7 @@ func TestCaptureStops(t *testing.T) {
 		c := captureTo(newFile(t, t.TempDir(), "stdout"), newForwarding(true), nil)
 		c.read, c.write = pipe(t)
 		send(t, c.write, string(big[:size]))
-		c.stop()
+		_ = c.read.SetReadDeadline(time.Unix(1, 0))
 		c.run()
 		if got := contents(t, c.destination); !bytes.Equal(got, big[:size]) {
 			t.Errorf("got %d bytes, want the %d in the pipe", len(got), size)
@@ -211,7 +212,7 @@ func TestCaptureStopsAFlood(t *testing.T) {
 	c.destination = to
 	areFull := func() bool { return min(stateOf(c.read).available, stateOf(read).available) >= pipeCapacity }
 	testkit.Eventually(t, "the pipes are full", areFull)
-	c.stop()
+	_ = c.read.SetReadDeadline(time.Unix(1, 0))
 	go func() {
 		c.run()
 		_ = to.Close()

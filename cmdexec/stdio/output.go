@@ -118,7 +118,7 @@ const stopGrace = 100 * time.Millisecond
 // only, since the reader of retry's own stdout may have stopped reading.
 func (s *Streams) End(signals <-chan os.Signal, o *task.Outcome) {
 	for _, c := range s.captures {
-		c.stop()
+		_ = c.read.SetReadDeadline(time.Unix(1, 0)) // run ends after it has read what is in the pipe now
 	}
 	for _, c := range s.captures {
 		if o.Stop == nil {

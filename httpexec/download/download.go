@@ -195,11 +195,6 @@ type RangeError string
 
 func (e RangeError) Error() string { return string(e) }
 
-// SendsRanges reports whether a server may support requests for a range.
-func SendsRanges(header http.Header) bool {
-	return !strings.EqualFold(strings.TrimSpace(header.Get("Accept-Ranges")), "none")
-}
-
 // minAge is how much older than the reply a file must be. The date of a newer file may stay the same when it changes
 // again.
 const minAge = time.Minute

@@ -127,8 +127,3 @@ func FormType(part *Part) string {
 	}
 	return kind
 }
-
-// FormEncode is curl's --data-urlencode.
-func FormEncode(text string) string {
-	return strings.ReplaceAll(percentEncode(text, " "), " ", "+")
-}

@@ -60,13 +60,13 @@ func EscapeIn(text string) func(at int, value string) string {
 	return func(at int, value string) string {
 		switch {
 		case at < user:
-			return percentEncode(value, "")
+			return PercentEncode(value, "")
 		case at < end:
 			return value
 		case strings.Contains(plain[:at], "?"):
-			return percentEncode(value, "")
+			return PercentEncode(value, "")
 		}
-		return percentEncode(value, "/")
+		return PercentEncode(value, "/")
 	}
 }
 
@@ -108,8 +108,8 @@ func EncodeIf(text string, wanted func(byte) bool) string {
 	return b.String()
 }
 
-// percentEncode encodes all but what RFC 3986 calls unreserved, and the characters of keep.
-func percentEncode(text, keep string) string {
+// PercentEncode encodes all but what RFC 3986 calls unreserved, and the characters of keep.
+func PercentEncode(text, keep string) string {
 	return EncodeIf(text, func(c byte) bool { return c > '~' || !isWordOr(rune(c), "-._~"+keep) })
 }
 

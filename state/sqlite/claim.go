@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"math"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/10f93571/retry/state"
@@ -54,7 +55,9 @@ func (j *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 func (j *Journal) syncNew(ctx context.Context, t *task.Task, number int64) error {
 	// Other processes rely on a name, and an unsafe request must not be sent twice: these are synced before.
 	if !j.SyncFirst && t.Name == "" && !t.Once && (t.Target == nil || t.Target.Safe()) {
-		j.syncInBackground(number)
+		wait := sync.OnceValue(j.sync) // while the first attempt runs
+		j.syncs.Store(number, wait)
+		j.background.Go(func() { _ = wait() })
 		return nil
 	}
 	err := j.sync()

@@ -8,20 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/lock"
 	"github.com/10f93571/retry/task"
 )
-
-// syncInBackground syncs a new task while its first attempt runs.
-func (j *Journal) syncInBackground(number int64) {
-	wait := sync.OnceValue(j.sync)
-	j.syncs.Store(number, wait)
-	j.background.Go(func() { _ = wait() })
-}
 
 // awaitSync waits until a task that this process created is synced.
 func (j *Journal) awaitSync(t *task.Task) error {
