@@ -99,7 +99,7 @@ func (s Spec) Bounds(n int) (least, most time.Duration) {
 	return low.under(s.shape.limit).least, high.under(s.shape.limit).most()
 }
 
-// Delay is the wait before retry n, in [0, Max] and never over the curve's cap; n < 1 counts as 1.
+// Delay is the wait before retry n with its jitter, in [0, Max] and never over the curve's cap; n < 1 counts as 1.
 // A curve that uses random numbers calls c.Rand before the jitter does.
 func (s Spec) Delay(n int, c Chance) time.Duration {
 	n, s = max(n, 1), s.orZero()

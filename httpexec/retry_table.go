@@ -26,7 +26,8 @@ const (
 // StatusEvent returns the event of a reply that was received.
 func StatusEvent(status int) Event { return Event(strconv.Itoa(status)) }
 
-// row is one row of the table: what follows from an event for a request that is idempotent, and for any other.
+// row is one row of the table: what follows from an event for a request that is idempotent, and for any other, such as
+// a POST without a key.
 type row struct {
 	events            []Event
 	statuses          []int

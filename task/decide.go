@@ -33,7 +33,7 @@ func decide(p *Policy, h History, c Classified, e Evidence, now time.Time, rando
 		return Decision{Verdict: VerdictSucceeded}
 	case e.Stop != nil && (!ambiguous || stopped.Verdict == VerdictCancelled):
 		return stopped
-	case ambiguous && (e.Stop != nil || c.Class == ClassFatal && !c.Named): // it must not be sent again, by a resume either
+	case ambiguous && (e.Stop != nil || (c.Class == ClassFatal && !c.Named)): // no resume may send it again either
 		return Decision{Verdict: VerdictFailed, Reason: ReasonAmbiguous}
 	case c.Class == ClassFatal, e.Final, !c.Named && h.eventLimitReached(e.Outcome):
 		return Decision{Verdict: VerdictFailed, Reason: ReasonNotEligible}

@@ -1,4 +1,5 @@
-// Package storetest checks that a store keeps what package state promises. It knows nothing of how a store is made.
+// Package storetest checks that a store keeps what package state promises of transitions, claims and owners. It knows
+// nothing of how a store is made. Pruning, policies, inputs and statistics have their tests in state/sqlite so far.
 package storetest
 
 import (
