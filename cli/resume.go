@@ -141,7 +141,7 @@ func (c *resumeCommand) named(ctx context.Context, journal state.Store) ([]*task
 
 // resumeOne resumes a task in this process, and returns the exit status that its own run would have had.
 func (c *resumeCommand) resumeOne(ctx context.Context, p *Process, journal state.Store, t *task.Task) (int, error) {
-	guarded := &session.Journal{Journal: journal, Stopping: p.Stopping()}
+	guarded := &session.Journal{Journal: journal, Stopping: p.Stopping(), Resumes: true}
 	lines, err := session.Reported(session.NewObserver(&p.Host, &c.OutputFlags), &p.Host, c.Report, guarded)
 	if err != nil {
 		return 0, err
@@ -177,8 +177,8 @@ func (c *resumeCommand) resumeAll(ctx context.Context, p *Process, journal state
 	var group sync.WaitGroup
 	for i, t := range tasks {
 		group.Go(func() {
-			run, err := several.NewResumer(t, &session.Journal{Journal: journal, Stopping: p.Stopping()}, observer,
-				c.continuation())
+			guarded := &session.Journal{Journal: journal, Stopping: p.Stopping(), Resumes: true}
+			run, err := several.NewResumer(t, guarded, observer, c.continuation())
 			if err == nil {
 				run.Signals, run.Slots = channels[i], slots
 				results[i], err = run.Resume(ctx, t)

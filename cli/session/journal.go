@@ -21,6 +21,7 @@ type Journal struct {
 	broken   atomic.Bool // it failed; it stays open all the same, for the locks that say who owns the tasks
 	warn     func(error)
 	required bool                        // fail instead, as long as nothing has run
+	Resumes  bool                        // fail instead until the task ends: a resume has nothing but its journal
 	Stopping context.Context             // ends with the first signal that asks to stop; nil: with none
 	waited   atomic.Int64                // nanoseconds, for other processes
 	reopen   func() (state.Store, error) // begins a new one in place of a damaged one; nil where this process must not
@@ -59,7 +60,7 @@ func (g *Journal) NoteProcess(ctx context.Context, t *task.Task, process string)
 	err := g.Journal.NoteProcess(ctx, t, process)
 	// A full disk or a lock may not last until the attempt's end is written: whether that fails decides.
 	if !errors.Is(err, state.ErrFull) && !errors.Is(err, state.ErrLocked) {
-		_ = g.failed(err, t, false) // it warns
+		_ = g.failed(err, t, false) // it warns, or leaves a resume to its next write
 	}
 }
 
@@ -151,8 +152,11 @@ func hasFailed(err error) bool {
 
 // failed turns a failure of the journal into a warning, unless it is fatal. Other errors are returned.
 func (g *Journal) failed(err error, t *task.Task, fatal bool) error {
-	if fatal || !hasFailed(err) {
+	switch {
+	case fatal || !hasFailed(err):
 		return err
+	case g.Resumes && !t.Status.Finished(): // each later resume would run the same attempt again
+		return fmt.Errorf("resume %s: it goes no further than the journal can say: %w", render.ShortID(t.ID), err)
 	}
 	g.broken.Store(true)
 	err = fmt.Errorf("going on without a journal: %w", g.setAside(err))

@@ -16,9 +16,9 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// OpenJournal opens the journal, and makes it where there is none.
+// OpenJournal opens the journal of a command that is nothing without it, and makes it where there is none.
 func OpenJournal(ctx context.Context, p *Host, stateDir string) (state.Store, error) {
-	return openWith(ctx, sqlite.Open, p, stateDir)
+	return openWith(ctx, sqlite.OpenWritable, p, stateDir)
 }
 
 // ReadJournal opens the journal for a report, which writes nothing. Without a journal there are no tasks.

@@ -60,6 +60,23 @@ func Open(ctx context.Context, dir string) (*Journal, error) {
 	return j, nil
 }
 
+// OpenWritable is Open for who has to write: SQLite opens a file that it may only read without an error. A run leaves
+// that to its first claim, which writes in any case.
+func OpenWritable(ctx context.Context, dir string) (*Journal, error) {
+	j, err := Open(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	err = j.write(ctx, func(c *conn) error {
+		_, err := c.exec("DELETE FROM tasks WHERE false")
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open the journal in %s: %w", dir, err), j.Close())
+	}
+	return j, nil
+}
+
 // enter creates the directory, and keeps other processes from setting the journal aside.
 func enter(ctx context.Context, dir string) (unlock func(), err error) {
 	if err := lock.CheckDescriptors(); err != nil {

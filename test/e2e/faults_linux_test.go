@@ -156,6 +156,31 @@ func readOnly(s *journalTest, closed bool) {
 	}
 }
 
+// A resume runs nothing that it cannot claim: each further one would run it again. SQLite itself opens a database that
+// it may only read without an error.
+func TestAResumeNeedsAJournalToWriteTo(t *testing.T) {
+	s := newJournalTest(t)
+	ran := filepath.Join(t.TempDir(), "ran")
+	s.run("retry", "--", "sh", "-c", "test -e "+ran+".once && touch "+ran+"; touch "+ran+".once; kill -9 $PPID")
+	database := filepath.Join(s.state, "journal.db")
+	if os.Geteuid() != 0 {
+		testkit.Must(t, os.Chmod(database, 0o400))
+	} else {
+		if err := syscall.Mount(database, database, "", syscall.MS_BIND, ""); err != nil {
+			t.Skipf("nothing can be mounted here: %v", err)
+		}
+		t.Cleanup(func() { testkit.Must(t, syscall.Unmount(database, syscall.MNT_DETACH)) })
+		testkit.Must(t, syscall.Mount("none", database, "", syscall.MS_REMOUNT|syscall.MS_BIND|syscall.MS_RDONLY, ""))
+	}
+	const want = ": attempt to write a readonly database\nhint: "
+	if r := s.run("retry", "resume", "--all"); r.code != 125 || !strings.Contains(r.stderr, want) {
+		t.Errorf("got exit %d, %q, want 125 and %q", r.code, r.stderr, want)
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("got a second run, want none")
+	}
+}
+
 func TestAFullDisk(t *testing.T) {
 	s := newJournalTest(t)
 	root := s.mount("2m")
