@@ -107,6 +107,28 @@ func Notify(signals chan<- os.Signal) {
 			signal.Notify(signals, sig)
 		}
 	}
+	if asInit != nil {
+		signal.Stop(asInit)
+	}
+}
+
+// asInit gets the signals of PID 1 until somebody calls Notify; nil in any other process.
+var asInit chan os.Signal
+
+// serveAsInit does for PID 1 what the system does for the others: a signal that nobody handles ends it, and the orphans
+// that it adopts are reaped.
+func serveAsInit() {
+	proc.ReapAdopted()
+	signals := make(chan os.Signal, SignalBuffer)
+	Notify(signals)
+	asInit = signals
+	go func() {
+		for sig := range signals {
+			if task.Stops(sig) {
+				DieOf(sig)
+			}
+		}
+	}()
 }
 
 // SettleSignals keeps ignored signals ignored, as under nohup, for the command too. Otherwise it catches SIGPIPE: a
@@ -120,9 +142,12 @@ func SettleSignals() {
 	if !proc.InheritedIgnored(syscall.SIGPIPE) {
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	}
+	if os.Getpid() == 1 {
+		serveAsInit()
+	}
 }
 
-// DieOf ends the process by the signal, so that its parent sees what ended it. Where that does not happen it returns.
+// DieOf ends the process by the signal, so that its parent sees what ended it. It returns where there is none.
 func DieOf(sig os.Signal) {
 	if number, ok := sig.(syscall.Signal); ok {
 		proc.DieOf(number)

@@ -5,8 +5,11 @@ package proc
 import (
 	"io/fs"
 	"os"
+	"os/signal"
 	"runtime"
+	"slices"
 	"strconv"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -61,6 +64,8 @@ func (c *Command) Start() (*Process, error) {
 // start calls syscall.StartProcess, which saves 4 % of a start: os.StartProcess forks once more to probe for pidfd
 // support. We need no pidfd, since nobody else reaps the process.
 func (p *Process) start(c *Command) (err error) {
+	children.Lock()
+	defer children.Unlock()
 	p.pid, _, err = syscall.StartProcess(c.Path, c.Argv, &syscall.ProcAttr{
 		Dir: c.Dir, Env: c.Env, Sys: sysProcAttr(c.SharedGroup),
 		Files: []uintptr{c.Stdin.Fd(), c.Stdout.Fd(), c.Stderr.Fd()},
@@ -69,11 +74,53 @@ func (p *Process) start(c *Command) (err error) {
 	if err != nil {
 		return &fs.PathError{Op: "fork/exec", Path: c.Path, Err: err}
 	}
+	children.own = append(children.own, p.pid)
 	return nil
+}
+
+// children are the processes that this one has started and not yet reaped.
+var children struct {
+	sync.Mutex
+	own []int
+}
+
+// ReapAdopted reaps from now on the orphans that the system gives to this process, as it does to PID 1.
+func ReapAdopted() {
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, syscall.SIGCHLD)
+	go func() {
+		for range ended {
+			reapAdopted()
+		}
+	}()
+}
+
+// reapAdopted stops at a child of our own, which Reap collects. Reap then calls it again.
+func reapAdopted() {
+	children.Lock()
+	defer children.Unlock()
+	for {
+		pid := endedChild()
+		if pid == 0 || slices.Contains(children.own, pid) {
+			return
+		}
+		_, _ = syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
+	}
 }
 
 // Reap collects the ended process and returns how it ended.
 func (p *Process) Reap() task.Outcome {
+	outcome := p.reap()
+	children.Lock()
+	children.own = slices.DeleteFunc(children.own, func(pid int) bool { return pid == p.pid })
+	children.Unlock()
+	if os.Getpid() == 1 {
+		reapAdopted()
+	}
+	return outcome
+}
+
+func (p *Process) reap() task.Outcome {
 	for {
 		var status syscall.WaitStatus
 		switch _, err := syscall.Wait4(p.pid, &status, 0, nil); {

@@ -38,7 +38,13 @@ static void retry_die_of(int n) {
 	sigemptyset(&set);
 	sigaddset(&set, n);
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-	kill(getpid(), n);
+	pthread_kill(pthread_self(), n); // delivered before it returns
+}
+
+// Returns a child that has ended, and leaves it as a zombie; 0 if there is none.
+static pid_t retry_ended_child(void) {
+	siginfo_t info = {.si_pid = 0};
+	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 ? info.si_pid : 0;
 }
 
 static const int stops[] = {SIGTSTP, SIGTTIN, SIGTTOU};
@@ -97,16 +103,21 @@ static int retry_wait_stopped(pid_t pid) {
 import "C"
 
 import (
+	"os"
 	"syscall"
-	"time"
+
+	"github.com/10f93571/retry/task"
 )
 
-// DieOf ends this process by the signal, so that its parent sees the signal. It returns if that is not possible.
+// DieOf ends this process by the signal, so that its parent sees the signal. PID 1 does not die of signals, and exits.
 // os/signal cannot do this for QUIT, since Go's runtime prints its goroutines then.
 func DieOf(sig syscall.Signal) {
 	C.retry_die_of(C.int(sig))
-	time.Sleep(time.Second) // the signal is delivered long before
+	os.Exit(task.ExitSignalBase + int(sig))
 }
+
+// endedChild returns a child that has ended, and leaves it as a zombie; 0 if there is none.
+func endedChild() int { return int(C.retry_ended_child()) }
 
 // InheritedIgnored reports whether the process was started with the signal ignored, as nohup does. os/signal knows that
 // of HUP and INT only.

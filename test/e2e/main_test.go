@@ -105,6 +105,8 @@ func TestScripts(t *testing.T) {
 				return raceDetector, nil
 			case "root":
 				return os.Geteuid() == 0, nil
+			case "namespaces": // whether this user may make some
+				return exec.Command("unshare", "-Urpf", "--mount-proc", "true").Run() == nil, nil
 			}
 			return false, fmt.Errorf("unknown condition %q", name)
 		},
