@@ -131,7 +131,7 @@ func (r *Runner) attempt(ctx context.Context, t *task.Task) (task.Attempt, error
 	if r.Slots != nil {
 		defer func() { <-r.Slots }() // which wait has taken
 	}
-	if deadline, ok := t.Deadline(); ok && t.AttemptCount > 0 && !time.Now().Before(deadline) {
+	if t.AttemptCount > 0 && t.Policy.Budget > 0 && t.Policy.Left(t.History.Began, time.Now()) <= 0 {
 		return task.Attempt{}, ErrBudgetEnd // hooks, survivors or other tasks used up the rest
 	}
 	if !t.ClaimedAhead {
@@ -161,8 +161,10 @@ func (r *Runner) attempt(ctx context.Context, t *task.Task) (task.Attempt, error
 // execute runs the claimed attempt and decides what follows.
 func (r *Runner) execute(ctx context.Context, t *task.Task) task.Attempt {
 	a := task.Attempt{Number: t.AttemptCount, StartedAt: time.Now()}
-	limit, cancel := limited(ctx, t, a.StartedAt)
+	limit, cancel := withTimeout(ctx, t.Policy.Timeout)
 	defer cancel()
+	limit, release := withBudget(limit, t)
+	defer release()
 	a.Outcome = r.Executor.Execute(limit, t, Call{Number: a.Number, Signals: r.Signals, Started: func(process string) {
 		r.Journal.NoteProcess(ctx, t, process)
 	}})
@@ -176,19 +178,36 @@ func (r *Runner) execute(ctx context.Context, t *task.Task) task.Attempt {
 	return a
 }
 
-// limited returns a context that ends with the attempt's timeout or with the task's budget, whichever is first.
-func limited(ctx context.Context, t *task.Task, start time.Time) (context.Context, context.CancelFunc) {
-	end, cause := time.Time{}, error(nil)
-	if t.Policy.Timeout > 0 {
-		end, cause = start.Add(t.Policy.Timeout), fmt.Errorf("%w after %s", ErrTimeout, text.FormatDuration(t.Policy.Timeout))
-	}
-	if deadline, ok := t.Deadline(); ok && (end.IsZero() || deadline.Before(end)) {
-		end, cause = deadline, ErrBudgetEnd
-	}
-	if end.IsZero() {
+// withTimeout returns a context that ends after the timeout; 0 is none.
+func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	if timeout == 0 {
 		return ctx, func() {}
 	}
-	return context.WithDeadlineCause(ctx, end, cause)
+	return context.WithTimeoutCause(ctx, timeout, fmt.Errorf("%w after %s", ErrTimeout, text.FormatDuration(timeout)))
+}
+
+// clockInterval is the time between two looks at the clocks while a budget lasts: timers stop while the machine sleeps,
+// and do not notice that the wall clock is set.
+const clockInterval = time.Second
+
+// withBudget returns a context that ends with the task's budget.
+func withBudget(ctx context.Context, t *task.Task) (context.Context, context.CancelFunc) {
+	if t.Policy.Budget == 0 {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	policy, began := t.Policy, t.History.Began
+	go func() {
+		for left := policy.Left(began, time.Now()); left > 0; left = policy.Left(began, time.Now()) {
+			select {
+			case <-time.After(min(left, clockInterval)):
+			case <-ctx.Done():
+				return
+			}
+		}
+		cancel(ErrBudgetEnd)
+	}()
+	return ctx, func() { cancel(nil) }
 }
 
 // stop ends a run between two attempts.

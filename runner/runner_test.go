@@ -14,6 +14,7 @@ import (
 
 	"github.com/10f93571/retry/backoff"
 	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/task"
 )
 
@@ -264,6 +265,20 @@ func TestRunEndsAnAttemptInTime(t *testing.T) {
 				check(t, "exit code", result.ExitCode(), task.ExitTimeout)
 			})
 		})
+	}
+}
+
+// An attempt ends with the budget also where only the wall clock shows it: the machine slept, or the clock was set.
+func TestABudgetEndsByTheWallClock(t *testing.T) {
+	b := newRig(t, func(p *task.Policy) { p.Budget = 30 * time.Minute })
+	b.task.History.Began = testkit.SetWallClock(time.Now(), -time.Hour)
+	ctx, release := withBudget(t.Context(), b.task)
+	defer release()
+	select {
+	case <-ctx.Done():
+		check(t, "cause", context.Cause(ctx), ErrBudgetEnd)
+	case <-time.After(10 * time.Second):
+		t.Error("got no end, want one at once")
 	}
 }
 

@@ -98,33 +98,32 @@ func schedule(p *Policy, h History, rule int, reply Reply, now time.Time, random
 }
 
 // withinBudget keeps a delay inside the budget, taking the longest attempt so far as the estimate of the next. A delay
-// too long is cut once, so that a last attempt may take twice the estimate, but never below what a server asked for.
+// too long is cut once, so that a last attempt has room for its usual end, but never below what a server asked for.
 func withinBudget(p *Policy, h History, delay, asked time.Duration, now time.Time) Decision {
-	left := p.Budget - now.Sub(h.Began)
+	left := p.Left(h.Began, now)
+	room := max(2*h.Longest, p.LeastRoom())
 	switch {
 	case left <= 0 || left-asked < h.Longest || h.Final:
 		return Decision{Verdict: VerdictExhausted, Reason: ReasonBudget}
-	case left-delay >= h.Longest:
+	case left-delay >= room:
 		return Decision{Verdict: VerdictRetry, Delay: delay}
 	default:
-		return Decision{Verdict: VerdictRetry, Delay: max(asked, left-2*h.Longest), Shortened: true}
+		return Decision{Verdict: VerdictRetry, Delay: max(asked, left-room), Shortened: true}
 	}
 }
 
 // DecideResume returns whether a task that waits for the time next is still worth an attempt: its budget went on
 // meanwhile.
 func DecideResume(p *Policy, h History, next, now time.Time) Decision {
-	if next.Before(now) {
-		next = now
-	}
-	left := p.Budget - next.Sub(h.Began)
+	delay := max(0, next.Sub(now))
+	left := p.Left(h.Began, now) - delay
 	switch {
 	case p.Budget > 0 && (left <= 0 || (left < h.Longest && !h.Final)):
 		return Decision{Verdict: VerdictExhausted, Reason: ReasonBudget}
-	case h.expired(next):
+	case h.expired(now.Add(delay)):
 		return Decision{Verdict: VerdictExhausted, Reason: ReasonExpired}
 	}
-	return Decision{Verdict: VerdictRetry, Delay: next.Sub(now)}
+	return Decision{Verdict: VerdictRetry, Delay: delay}
 }
 
 // Evidence is what a condition looks at: how an attempt ended, and when.
@@ -136,7 +135,7 @@ type Evidence struct {
 
 // evidence returns what conditions look at after the attempt that follows the history.
 func (h History) evidence(o Outcome, now time.Time) Evidence {
-	return Evidence{Outcome: o, Attempt: h.Made + 1, Elapsed: max(0, now.Sub(h.Began))}
+	return Evidence{Outcome: o, Attempt: h.Made + 1, Elapsed: max(0, elapsed(h.Began, now))}
 }
 
 // Progress is the position of a task on a backoff curve.
@@ -167,7 +166,7 @@ type History struct {
 
 // expired reports whether an attempt would begin too late for the task's idempotency key.
 func (h History) expired(start time.Time) bool {
-	return !h.Expires.IsZero() && start.After(h.Expires)
+	return !h.Expires.IsZero() && elapsed(h.Expires, start) > 0
 }
 
 // eventLimitReached reports whether this outcome is the last one allowed in a row of attempts with the same event.

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/10f93571/retry/backoff"
+	"github.com/10f93571/retry/internal/testkit"
 )
 
 func BenchmarkDecide(b *testing.B) {
@@ -141,7 +142,15 @@ func TestDecide(t *testing.T) {
 			exit(0), 0, exhausted(ReasonAttempts)},
 
 		{"budget with room", budget(time.Hour), History{}, exit(1), time.Minute, retry},
-		{"budget that just fits delay and estimate", budget(12 * time.Second), History{}, exit(1), time.Second, retry},
+		{"budget that leaves twice the estimate", budget(13 * time.Second), History{}, exit(1), time.Second, retry},
+		{"budget that leaves less than that", budget(12 * time.Second), History{}, exit(1), time.Second,
+			Decision{Verdict: VerdictRetry, Delay: 9 * time.Second, Shortened: true}},
+		{"a quick last attempt has a tenth of the budget", budget(8 * time.Second), History{}, Outcome{Exit: 1}, 0,
+			Decision{Verdict: VerdictRetry, Delay: 7200 * time.Millisecond, Shortened: true}},
+		{"a quick last attempt has a second", budget(time.Minute), History{}, Outcome{Exit: 1}, 55 * time.Second,
+			Decision{Verdict: VerdictRetry, Delay: 4 * time.Second, Shortened: true}},
+		{"a quick last attempt has what is left", budget(time.Minute), History{}, Outcome{Exit: 1}, 59500 * time.Millisecond,
+			Decision{Verdict: VerdictRetry, Delay: 0, Shortened: true}},
 		{"budget too short for the delay", budget(11 * time.Second), History{}, exit(1), time.Second,
 			Decision{Verdict: VerdictRetry, Delay: 8 * time.Second, Shortened: true}},
 		{"budget that leaves one estimate", budget(2 * time.Second), History{}, exit(1), time.Second,
@@ -245,6 +254,69 @@ func TestHistoryAfter(t *testing.T) {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
 		})
+	}
+}
+
+// A budget counts by the clock that has gone further: the monotonic one stops while the machine sleeps, and the wall
+// clock may be set back. A deadline is a time of the wall clock.
+func TestWhichClockEndsABudget(t *testing.T) {
+	const hour, second = time.Hour, time.Second
+	limited := func(p *Policy) { p.Budget = hour }
+	deadline := func(p *Policy) { p.Budget, p.Deadline = hour, true }
+	tests := []struct {
+		name    string
+		change  func(*Policy)
+		elapsed time.Duration // by the monotonic clock
+		set     time.Duration // how far the wall clock was set on meanwhile
+		want    time.Duration // what is left
+	}{
+		{"budget", limited, second, 0, hour - second},
+		{"budget, clock set on", limited, second, hour, -second},
+		{"budget, clock set back", limited, second, -hour, hour - second},
+		{"deadline", deadline, second, 0, hour - second},
+		{"deadline, clock set on", deadline, second, hour, -second},
+		{"deadline, clock set back", deadline, second, -hour, 2*hour - second},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p, began := policy(t, tt.change), time.Now()
+			now := testkit.SetWallClock(began.Add(tt.elapsed), tt.set)
+			if got := p.Left(began, now); got != tt.want {
+				t.Errorf("got %v left, want %v", got, tt.want)
+			}
+			want := VerdictRetry
+			if tt.want < 0 {
+				want = VerdictExhausted
+			}
+			if got := Decide(p, History{Began: began}, exit(1), now, half); got.Verdict != want {
+				t.Errorf("got %+v, want %s", got, want)
+			}
+			if got := DecideResume(p, History{Began: began}, now, now); got.Verdict != want {
+				t.Errorf("resume: got %+v, want %s", got, want)
+			}
+		})
+	}
+	began := time.Now()
+	h := History{Began: began, Expires: began.Add(hour)} // a server forgets keys while this machine sleeps
+	if got := Decide(policy(t, nil), h, exit(1), testkit.SetWallClock(began, hour), half); got.Reason != ReasonExpired {
+		t.Errorf("an idempotency key after a sleep: got %+v, want %s", got, ReasonExpired)
+	}
+}
+
+// A resumed task's budget goes by both clocks, too.
+func TestCatchUpWithClockTakesTheMonotonicClock(t *testing.T) {
+	now := time.Now()
+	tk := Task{Policy: *policy(t, func(p *Policy) { p.Budget = time.Hour })}
+	tk.History.Began = now.Add(-time.Minute).Round(0) // as the journal has it
+	tk.CatchUpWithClock(now)
+	later := testkit.SetWallClock(now.Add(time.Minute), -time.Hour)
+	if got := tk.Policy.Left(tk.History.Began, later); got != 58*time.Minute {
+		t.Errorf("got %v left after the clock was set back, want 58m", got)
+	}
+	tk.Policy.Deadline, tk.History.Began = true, now.Add(time.Minute).Round(0)
+	tk.CatchUpWithClock(now)
+	if got := tk.Policy.Left(tk.History.Began, now); got != 61*time.Minute {
+		t.Errorf("got %v left until a deadline, want 61m", got)
 	}
 }
 

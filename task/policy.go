@@ -19,12 +19,31 @@ type Policy struct {
 	Timeout     time.Duration // of one attempt
 	KillAfter   time.Duration // between TERM and KILL
 	Budget      time.Duration // of the whole task, from its creation, waits and restarts included
+	Deadline    bool          // the budget is the time to a deadline, for which only the wall clock counts
 	ResetAfter  time.Duration // an attempt that ran this long starts the backoff anew
 	Consecutive int           // successes in a row that make the task succeed
 	RetryOn     []Condition
 	StopOn      []Condition
 	SuccessOn   []Condition
 	Rules       []Rule // the first that matches gives the delay
+}
+
+// Left returns what is left of the budget of a task that began at a time.
+func (p *Policy) Left(began, now time.Time) time.Duration {
+	if p.Deadline {
+		return p.Budget - now.Round(0).Sub(began.Round(0))
+	}
+	return p.Budget - elapsed(began, now)
+}
+
+// LeastRoom is the least that the budget leaves to a last attempt: in less, a quick one would be stopped now and then,
+// and end with another exit status.
+func (p *Policy) LeastRoom() time.Duration { return min(p.Budget/10, time.Second) }
+
+// elapsed returns the time from start to now by the clock that has gone further: the monotonic one stops while the
+// machine sleeps, and the wall clock may be set back.
+func elapsed(start, now time.Time) time.Duration {
+	return max(now.Sub(start), now.Round(0).Sub(start.Round(0)))
 }
 
 // DefaultPolicyName names the policy of a task that asks for none.
@@ -174,6 +193,7 @@ type policyJSON struct {
 	Timeout     *int64     `json:"timeout_ms"`
 	KillAfter   *int64     `json:"kill_after_ms"`
 	Budget      *int64     `json:"budget_ms"`
+	Deadline    bool       `json:"deadline,omitempty"`
 	ResetAfter  *int64     `json:"reset_after_ms"`
 	Consecutive int        `json:"consecutive"`
 	RetryOn     []string   `json:"retry_on"`
@@ -197,8 +217,9 @@ func (p Policy) MarshalJSON() ([]byte, error) {
 	return json.Marshal(policyJSON{
 		Name: p.Name, Attempts: p.Attempts, Backoff: p.Backoff.Curve(), Jitter: p.Backoff.Jitter(),
 		Timeout: milliseconds(p.Timeout), KillAfter: milliseconds(p.KillAfter),
-		Budget: milliseconds(p.Budget), ResetAfter: milliseconds(p.ResetAfter), Consecutive: p.Consecutive,
-		RetryOn: conditionTexts(p.RetryOn), StopOn: conditionTexts(p.StopOn), SuccessOn: conditionTexts(p.SuccessOn),
+		Budget: milliseconds(p.Budget), Deadline: p.Deadline, ResetAfter: milliseconds(p.ResetAfter),
+		Consecutive: p.Consecutive,
+		RetryOn:     conditionTexts(p.RetryOn), StopOn: conditionTexts(p.StopOn), SuccessOn: conditionTexts(p.SuccessOn),
 		Rules: rules,
 	})
 }
@@ -232,7 +253,8 @@ func (p *Policy) UnmarshalJSON(data []byte) error {
 	*p = Policy{
 		Name: j.Name, Attempts: j.Attempts, Backoff: spec,
 		Timeout: duration(j.Timeout), KillAfter: duration(j.KillAfter),
-		Budget: duration(j.Budget), ResetAfter: duration(j.ResetAfter), Consecutive: j.Consecutive,
+		Budget: duration(j.Budget), Deadline: j.Deadline, ResetAfter: duration(j.ResetAfter),
+		Consecutive: j.Consecutive,
 	}
 	lists := []struct {
 		from []string

@@ -166,13 +166,14 @@ func (t *Task) EndDecision() Decision {
 	return Decision{Verdict: VerdictExhausted, Reason: t.Reason}
 }
 
-// CatchUpWithClock keeps the wait and the budget from getting longer when the clock was set back.
+// CatchUpWithClock keeps the wait and the budget from getting longer when the clock was set back, before this process
+// began or while it runs. A deadline stays where the clock shows it.
 func (t *Task) CatchUpWithClock(now time.Time) {
 	if latest := now.Add(t.History.Delay); t.NextAttemptAt.After(latest) {
 		t.NextAttemptAt = latest
 	}
-	if t.History.Began.After(now) {
-		t.History.Began = now
+	if !t.Policy.Deadline {
+		t.History.Began = now.Add(min(0, t.History.Began.Sub(now))) // has a monotonic reading, as now has
 	}
 }
 

@@ -158,7 +158,7 @@ type PolicyFlags struct {
 	Timeout     *Duration `short:"t" group:"Policy" placeholder:"TIME" example:"30s" help:"Stop an attempt that takes longer: TERM to its process group, then KILL."`
 	KillAfter   *Duration `group:"Policy" placeholder:"TIME" example:"10s" help:"Between TERM and KILL. Default 5s."`
 	Budget      *Duration `short:"B" group:"Policy" placeholder:"TIME" example:"30m" help:"For everything together, waits included."`
-	Deadline    *Moment   `group:"Policy" placeholder:"WHEN" help:"A budget by the clock: 23:30, or RFC 3339."`
+	Deadline    *Moment   `group:"Policy" placeholder:"WHEN" help:"A budget by the wall clock: 23:30, RFC 3339, or a time from now."`
 	ResetAfter  *Duration `group:"Policy" placeholder:"TIME" example:"10m" help:"An attempt that ran this long starts the backoff anew."`
 	Consecutive *Count    `group:"Policy" placeholder:"N" example:"3" help:"Succeed after so many successes in a row."`
 	RetryOn     []string  `sep:"none" group:"Policy" placeholder:"LIST" example:"1,75" help:"Retry these outcomes only: 1,75,100-120,SIGSEGV,signal,timeout,any, or an expression such as 'exit == 75'."`
@@ -206,10 +206,13 @@ func parseMoment(s string, now time.Time) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339, s); err == nil {
 		return t, nil
 	}
+	if d, err := text.ParseDuration(s); err == nil && strings.Trim(s, "0123456789") != "" { // 12 may mean noon
+		return now.Add(d).Round(0), nil // only the wall clock counts
+	}
 	clock, err := time.Parse("15:04", s)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("invalid time %q"+
-			"\nhint: write 23:30, or RFC 3339 like 2026-01-02T23:30:00+01:00", s)
+			"\nhint: write 23:30, 50m, or RFC 3339 like 2026-01-02T23:30:00+01:00", s)
 	}
 	if t := onDay(now, 0, clock); !t.Before(now) {
 		return t, nil

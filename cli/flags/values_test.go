@@ -17,6 +17,7 @@ func TestParseMoment(t *testing.T) {
 		{text: "22:00", want: now},
 		{text: "00:30", want: time.Date(2026, 3, 5, 0, 30, 0, 0, berlin)},
 		{text: "2026-03-04T23:30:00Z", want: time.Date(2026, 3, 5, 0, 30, 0, 0, berlin)},
+		{text: "50m", want: time.Date(2026, 3, 4, 22, 50, 0, 0, berlin)},
 	}
 	for _, tt := range tests {
 		got, err := parseMoment(tt.text, now)

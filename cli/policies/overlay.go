@@ -131,10 +131,10 @@ func Until(deadline, now time.Time) time.Duration {
 // ErrDeadlinePassed ends retry as the end of its budget would, before anything ran.
 var ErrDeadlinePassed = errors.New("the deadline has passed")
 
-// limitBudget makes the budget no longer than left.
+// limitBudget makes the budget no longer than the time that is left until a deadline.
 func limitBudget(p *task.Policy, left time.Duration) {
 	if p.Budget == 0 || left < p.Budget {
-		p.Budget = left
+		p.Budget, p.Deadline = left, true
 	}
 }
 

@@ -61,10 +61,7 @@ func (w *Wrapper) acquire(ctx context.Context, p *Host, journal *Journal, t *tas
 	if w.ID == nil || journal.absent() {
 		return nameResult{}, nil
 	}
-	var end time.Time
-	if w.Deadline != nil || p.Getenv(cmdexec.EnvDeadline) != "" { // a budget begins after the wait
-		end, _ = t.Deadline()
-	}
+	limited := w.Deadline != nil || p.Getenv(cmdexec.EnvDeadline) != "" // a budget begins after the wait
 	told := false
 	for pause := firstNamePause; ; pause = min(2*pause, longestNamePause) {
 		found, err := w.tryAcquire(ctx, journal.Journal, t, lines)
@@ -81,7 +78,7 @@ func (w *Wrapper) acquire(ctx context.Context, p *Host, journal *Journal, t *tas
 		case runsInside(ctx, p, journal.Journal, t.Name):
 			return found, fmt.Errorf("%w: it is what this command runs in, and would wait for itself"+
 				"\nhint: give the inner task another name", errName)
-		case !end.IsZero() && time.Now().After(end):
+		case limited && t.Policy.Left(t.History.Began, time.Now()) < 0:
 			return found, fmt.Errorf("%w while %s", policies.ErrDeadlinePassed, running.Error())
 		case !told:
 			lines.Say(running.Error() + ": waiting for its end")

@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 	"time"
+	"unsafe"
 )
 
 // patience bounds how long Eventually waits. What it waits for takes a fraction of that, except on a very busy machine.
@@ -62,4 +63,15 @@ func Slow(t testing.TB, reason string) {
 	if testing.Short() {
 		t.Skip("skipped with -short: " + reason)
 	}
+}
+
+// SetWallClock returns the time that the clocks show if the wall clock has been set on by whole seconds: only its reading
+// moves. Package time offers no way to make such a time.
+func SetWallClock(now time.Time, on time.Duration) time.Time {
+	set := now
+	*(*uint64)(unsafe.Pointer(&set)) += uint64(on/time.Second) << 30 // above the nanoseconds
+	if set.Sub(now) != 0 || set.Round(0).Sub(now.Round(0)) != on {
+		panic("package time has another layout than expected, or the time has no monotonic reading")
+	}
+	return set
 }

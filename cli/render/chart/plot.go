@@ -225,12 +225,12 @@ func budgetNote(s plot.Study, o plot.Options) string {
 	}
 	last := s.Retries[len(s.Retries)-1]
 	switch {
-	case p.Budget == 0 || s.Window.Most < p.Budget:
+	case p.Budget == 0 || s.Window.Most < p.Budget-p.LeastRoom():
 		return ""
 	case last.N < retries || last.Tasks < s.Tasks:
 		return fmt.Sprintf("the budget of %s ends tasks early; the last retry is number %d, of %s.",
 			text.Duration(p.Budget), last.N, text.Count(last.Tasks, "task"))
-	case longest > p.Budget.Seconds():
+	case longest > (p.Budget - p.LeastRoom()).Seconds():
 		return fmt.Sprintf("the budget of %s shortens a last wait that would pass it.", text.Duration(p.Budget))
 	}
 	return ""

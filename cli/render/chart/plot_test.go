@@ -156,7 +156,7 @@ func TestPlotNotes(t *testing.T) {
 			[]string{"a: the budget of 2s ends tasks early; the last retry is number 2, of 4 tasks."}},
 		{[]plot.Study{named("a", "exp:1s", limited(4*time.Second))},
 			[]string{"a: the budget of 4s shortens a last wait that would pass it."}},
-		{[]plot.Study{named("a", "exp:1s", limited(7*time.Second))}, nil},
+		{[]plot.Study{named("a", "exp:1s", limited(8*time.Second))}, nil},
 		{[]plot.Study{named("a", "exp:1ms", limited(4*time.Second))}, nil},
 		{[]plot.Study{named("a", "exp:1s", endless)}, []string{limit}},
 		{[]plot.Study{named("a", "exp:1s", nothing), named("b", "exp:2s", nothing)},
