@@ -61,16 +61,15 @@ func (c *metricsCommand) Run(p *Process) (int, error) {
 	return 0, nil
 }
 
-// writeTextfile replaces a file, and lets everybody read it whatever the umask is: the collector runs as another user.
+// writeTextfile replaces a file, which keeps its mode. Everybody may read a new one, whatever the umask is: the collector
+// runs as another user.
 func writeTextfile(path string, content []byte) error {
+	_, absent := os.Stat(path)
 	path, err := files.Target(path)
 	if err != nil {
 		return err
 	}
-	if err := files.Replace(path, content); err != nil {
-		return err
-	}
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+	if err := files.Replace(path, content); err != nil || absent == nil {
 		return err
 	}
 	return os.Chmod(path, 0o644)

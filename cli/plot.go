@@ -127,7 +127,7 @@ func (f *pictureFlags) files(p *Process) (pictures []pictureFile, err error) {
 	}
 	for i, file := range pictures {
 		for _, other := range pictures[:i] {
-			if file.path == other.path || file.stream != nil && file.stream == other.stream {
+			if file.stream == other.stream && (file.stream != nil || files.Same(file.path, other.path)) {
 				return nil, fmt.Errorf("%s and %s go to the same place"+
 					"\nhint: give each a file of its own", other.flag, file.flag)
 			}

@@ -31,7 +31,7 @@ func TestPruneRetention(t *testing.T) {
 	}
 }
 
-// The file is there whole or not at all, for everybody to read, and nothing stands beside it that a collector would
+// A file that is there keeps its mode, also behind a link, and nothing stands beside it that a collector would
 // take for one.
 func TestWriteTextfile(t *testing.T) {
 	dir := t.TempDir()
@@ -43,9 +43,9 @@ func TestWriteTextfile(t *testing.T) {
 	testkit.Must(t, writeTextfile(filepath.Join(dir, "link.prom"), []byte("new")))
 	after, err := os.Stat(path)
 	testkit.Must(t, err)
-	if testkit.Contents(t, path) != "new" || after.Mode() != fs.FileMode(0o644) || os.SameFile(before, after) {
-		t.Errorf("got %q with mode %v, want the new text in a new file, with mode 0644", testkit.Contents(t, path),
-			after.Mode())
+	if testkit.Contents(t, path) != "new" || after.Mode() != fs.FileMode(0o600) || !os.SameFile(before, after) {
+		t.Errorf("got %q with mode %v, want the new text in the file that the link leads to, with mode 0600",
+			testkit.Contents(t, path), after.Mode())
 	}
 	if got := testkit.Names(t, dir); !slices.Equal(got, []string{"link.prom", "retry.prom"}) {
 		t.Errorf("got the files %q, want the link and its target alone", got)

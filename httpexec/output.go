@@ -120,7 +120,7 @@ func (r *reply) writeErrorTo(w io.Writer) error {
 	return err
 }
 
-// writeThrough writes to a file that is not replaced. Opening a named pipe waits for its reader.
+// writeThrough writes to a file that is not replaced.
 func (e *Executor) writeThrough(path string, r *reply) error {
 	d, err := download.DestinationOf(path)
 	switch {
@@ -131,7 +131,7 @@ func (e *Executor) writeThrough(path string, r *reply) error {
 	case d.Descriptor == 2:
 		return r.writeTo(e.Output.Stderr)
 	}
-	file, err := os.OpenFile(d.Path, os.O_WRONLY|os.O_APPEND, 0) // another process may write to it
+	file, err := d.Open()
 	if err != nil {
 		return err
 	}

@@ -19,26 +19,24 @@ import (
 
 // Destination is the file that a reply's body is written to.
 type Destination struct {
-	Path       string      // links are followed
-	InPlace    bool        // the reply is written to what is there: a pipe, a device, stdout. Any other file is replaced
+	Path       string
+	InPlace    bool        // the reply is written to what is there: a link, a pipe, stdout. Any other file is replaced
 	Descriptor int         // 1 or 2: it is stdout or stderr
 	Mode       fs.FileMode // of the file that is there; 0 for none
 }
 
-// standard holds the paths that /dev/stdout and /dev/stderr lead to.
-var standard = map[string]int{"/proc/self/fd/1": 1, "/dev/fd/1": 1, "/proc/self/fd/2": 2, "/dev/fd/2": 2}
+// standard holds the names of stdout and stderr.
+var standard = map[string]int{
+	"/dev/stdout": 1, "/dev/fd/1": 1, "/proc/self/fd/1": 1, "/dev/stderr": 2, "/dev/fd/2": 2, "/proc/self/fd/2": 2,
+}
 
 // DestinationOf looks at the file that a user named. It returns why a reply cannot be written there.
 func DestinationOf(path string) (Destination, error) {
 	if strings.HasSuffix(path, "/") {
 		return Destination{}, errors.New("it is a directory\nhint: add the name of a file")
 	}
-	path, err := files.Follow(path)
-	if err != nil {
-		return Destination{}, err
-	}
-	d := Destination{Path: path, Descriptor: standard[path]}
-	open := files.IsDescriptor(path)
+	open, link := files.IsDescriptor(path), files.IsLink(path)
+	d := Destination{Path: path, Descriptor: standard[path], InPlace: link}
 	info, err := os.Stat(path)
 	switch {
 	case open && d.Descriptor == 0 && (err != nil || isOwn(path)):
@@ -51,9 +49,9 @@ func DestinationOf(path string) (Destination, error) {
 		return Destination{}, errors.New("it is a directory\nhint: add the name of a file")
 	}
 	d.Mode = info.Mode()
-	d.InPlace = !d.Mode.IsRegular() || open
+	d.InPlace = !d.Mode.IsRegular() || open || link
 	if d.Mode.IsRegular() {
-		err = checkWritable(path)
+		err = checkWritable(path, link)
 	}
 	return d, err
 }
@@ -83,15 +81,23 @@ func checkDirectory(dir string) error {
 
 // checkWritable refuses a file that its owner made read-only: a rename needs no permission on the file that it
 // replaces.
-func checkWritable(path string) error {
+func checkWritable(path string, opened bool) error {
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if errors.Is(err, fs.ErrPermission) {
+	if err == nil {
+		return file.Close()
+	}
+	if opened || errors.Is(err, fs.ErrPermission) {
 		return err
 	}
-	if err == nil { // another error is no reason: a program that runs cannot be opened, and can be replaced
-		_ = file.Close()
+	return nil // a program that runs cannot be opened, and can be replaced
+}
+
+// Open opens a destination that is not replaced. A named pipe waits for its reader.
+func (d *Destination) Open() (*os.File, error) {
+	if files.IsLink(d.Path) && (d.Mode == 0 || d.Mode.IsRegular()) && !files.IsDescriptor(d.Path) {
+		return os.OpenFile(d.Path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 	}
-	return nil
+	return os.OpenFile(d.Path, os.O_WRONLY|os.O_APPEND, 0) // another process may write to it
 }
 
 // PartFile is the file beside a Destination that replaces it once the download is complete.

@@ -1,5 +1,6 @@
-// Package files writes the files that users name, such as reports. It follows symbolic links, replaces a regular file
-// at once, and writes to a pipe or a device.
+// Package files writes the files that users name, such as reports. It replaces a regular file at once, and writes to what
+// is there through a symbolic link, to a pipe or to a device. The kernel follows the links: where it forbids a shell's
+// redirect to follow another user's link in a sticky directory, retry must not find the target by itself.
 package files
 
 import (
@@ -14,41 +15,28 @@ import (
 	"github.com/google/renameio/v2/maybe"
 )
 
-// maxLinks is how many symbolic links in a row Linux follows.
-const maxLinks = 40
+// IsLink reports whether a path names a symbolic link.
+func IsLink(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
+}
 
-// Follow returns where a path leads. The last link may lead to a file that does not exist yet.
-func Follow(path string) (string, error) {
-	for range maxLinks {
-		link, err := os.Readlink(path)
-		if err != nil || IsDescriptor(path) {
-			return path, nil
-		}
-		if !filepath.IsAbs(link) {
-			dir, err := filepath.EvalSymlinks(filepath.Dir(path))
-			if err != nil {
-				return "", err
-			}
-			link = filepath.Join(dir, link)
-		}
-		path = link
-	}
-	return "", errors.New("there are too many symbolic links")
+// Same reports whether two paths lead to the same file.
+func Same(a, b string) bool {
+	one, err := os.Stat(a)
+	other, err2 := os.Stat(b)
+	return a == b || err == nil && err2 == nil && os.SameFile(one, other)
 }
 
 // IsDescriptor reports whether a path names an open file, as /dev/stdout does behind its links. It must not be
 // replaced: processes that have the old file open would go on writing to that.
 func IsDescriptor(path string) bool {
-	return strings.HasPrefix(path, "/proc/") || strings.HasPrefix(path, "/dev/fd/")
+	return strings.HasPrefix(path, "/proc/") || strings.HasPrefix(path, "/dev/fd/") || strings.HasPrefix(path, "/dev/std")
 }
 
-// Target returns the absolute path, without links, that Replace has to write for a path, or an error if it cannot be
-// written.
+// Target returns the absolute path that Replace has to write for a path, or an error if it cannot be written.
 func Target(path string) (string, error) {
 	path, err := filepath.Abs(path)
-	if err == nil {
-		path, err = Follow(path)
-	}
 	if err != nil {
 		return "", err
 	}
@@ -56,8 +44,14 @@ func Target(path string) (string, error) {
 	switch {
 	case err == nil && info.IsDir():
 		return "", fmt.Errorf("%s is a directory", path)
-	case err == nil && isWrittenThrough(path, info):
+	case err == nil && (!info.Mode().IsRegular() || IsDescriptor(path)):
 		return path, nil
+	case IsLink(path):
+		file, err := openThrough(path, 0)
+		if err != nil {
+			return "", err
+		}
+		return path, file.Close()
 	}
 	trial, err := os.CreateTemp(filepath.Dir(path), ".retry-*")
 	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
@@ -72,10 +66,16 @@ func Target(path string) (string, error) {
 // Replace replaces a regular file at once: a reader finds the whole old content or the whole new one. The file keeps
 // its mode; a new file has 0644 less the umask.
 func Replace(path string, content []byte) error {
-	if info, err := os.Stat(path); err != nil || !isWrittenThrough(path, info) {
+	info, err := os.Stat(path)
+	through := err == nil && (!info.Mode().IsRegular() || IsDescriptor(path))
+	if !through && !IsLink(path) {
 		return maybe.WriteFile(path, content, 0o644)
 	}
-	file, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0) // a pipe without a reader is an error, not a wait
+	flags := os.O_TRUNC
+	if IsDescriptor(path) {
+		flags = 0
+	}
+	file, err := openThrough(path, flags)
 	if err != nil {
 		return err
 	}
@@ -83,6 +83,8 @@ func Replace(path string, content []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-func isWrittenThrough(path string, info fs.FileInfo) bool {
-	return !info.Mode().IsRegular() || IsDescriptor(path)
+// openThrough opens what a path leads to for writing, as a shell's redirect does. A pipe without a reader is an error,
+// not a wait.
+func openThrough(path string, flags int) (*os.File, error) {
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|syscall.O_NONBLOCK|flags, 0o644)
 }
