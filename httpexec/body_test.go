@@ -17,6 +17,7 @@ import (
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/internal/testkit"
+	"github.com/10f93571/retry/task"
 )
 
 // TestBodies compares pieces one after another with one text.
@@ -99,7 +100,7 @@ func TestTransformOnce(t *testing.T) {
 		}
 		testkit.Must(t, os.WriteFile(file, nil, 0o600))
 	}
-	e.Close()
+	e.Close(&task.Task{})
 	if _, err := contentOf(t, e, r); err == nil || !strings.Contains(err.Error(), "has changed") {
 		t.Errorf("got %v, want an error about a file that has changed", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/10f93571/retry/httpexec/download"
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/task"
 )
 
 const anew = ": the next attempt begins anew"
@@ -24,6 +25,32 @@ func (a *attempt) askForRest(h *wireRequest) {
 	h.header.Set("Range", fmt.Sprintf("bytes=%d-", a.unfinished.body.Size()))
 	h.header.Set("If-Range", a.unfinished.validator)
 	a.ranged = true
+	a.note(a.unfinished)
+}
+
+// note has the journal keep what the part file holds from now on, so that a resume can go on after a kill.
+func (a *attempt) note(r *reply) {
+	if !r.inPart || !a.continues || a.network.Compressed || a.started == nil || a.Boot == nil {
+		return
+	}
+	state := download.State{Validator: r.validator, Total: r.total, Boot: a.Boot()}
+	if state.Validator != "" || a.ranged { // the state that askForRest has noted holds no longer
+		a.started(state.String())
+	}
+}
+
+// adopt continues the download of which an earlier run of the task has left a part.
+func (a *attempt) adopt(t *task.Task, d download.Destination) (err error) {
+	var left *download.State
+	if a.Boot != nil && t.Last.Process != "" {
+		left = download.StateOf(t.Last.Process, a.Boot())
+	}
+	a.partFile, err = download.NewPartFile(d, t.ID, left != nil)
+	if err == nil && left != nil && a.partFile.Body.Size() > 0 {
+		a.unfinished = &reply{status: http.StatusOK, body: a.partFile.Body, inPart: true, validator: left.Validator,
+			end: left.Total, total: left.Total}
+	}
+	return err
 }
 
 // prepareBody decides where the body of a reply is written: after the bytes of earlier attempts, or to an empty spool.
@@ -45,7 +72,7 @@ func (a *attempt) prepareBody(response *http.Response) error {
 func (a *attempt) isPart(response *http.Response) bool {
 	part, ok := download.ParseContentRange(response.Header.Get("Content-Range"))
 	return response.StatusCode == http.StatusPartialContent && request.Value(a.first.header, "Range") == "" &&
-		ok && (part.First > 0 || part.Total > part.Last+1)
+		ok && (part.First > 0 || part.Total != part.Last+1)
 }
 
 // newBody starts an empty body: in the part file if it becomes the file of -o as it is.
@@ -59,6 +86,10 @@ func (a *attempt) newBody(status int) error {
 	if err := a.reply.body.Truncate(); err != nil {
 		return &localError{"keep the reply", err, exitWrite}
 	}
+	if status == http.StatusOK {
+		a.reply.validator = download.ValidatorOf(a.reply.header)
+	}
+	a.note(&a.reply)
 	return nil
 }
 
@@ -123,18 +154,21 @@ func (r *reply) isOf(response *http.Response) bool {
 	return r.url != nil && response.Request != nil && r.url.String() == response.Request.URL.String()
 }
 
-// checkRange compares the size of the body with the size that the server announced.
+// errSurplus says that a part is longer than its header says. What is too much is not written.
+const errSurplus = download.RangeError("the server sent more than the part that it announced" + anew)
+
+// checkRange compares the size of the body with the size that the server announced. A part of a file of unknown size
+// proves no end, unless the next request finds that nothing is left.
 func (a *attempt) checkRange() error {
 	r := &a.reply
 	size := r.body.Size()
 	switch {
 	case !a.ranged || r.status != http.StatusPartialContent:
 		return nil
-	case size > r.end:
-		a.dropUnfinished()
-		return download.RangeError("the server sent more than the part that it announced" + anew)
 	case size < r.end, r.total > size:
 		return download.RangeError(fmt.Sprintf("%d bytes of %d came", size, max(r.end, r.total)))
+	case r.total < 0:
+		return download.RangeError(fmt.Sprintf("%d bytes came, and the server does not say of how many", size))
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/testkit"
+	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
 
@@ -61,7 +62,6 @@ func TestDownloadContinues(t *testing.T) {
 		{"by its date", begun(dated), "bytes=5- Mon, 02 Mar 2026 10:00:00 GMT", rest("bytes 5-11/12", "", ", world"), "18 0",
 			full},
 		{"its size was unknown", unknown, `bytes=5- "a"`, fits, "18 0", full},
-		{"its size stays unknown", unknown, `bytes=5- "a"`, rest("bytes 5-11/*", tagged, ", world"), "18 0", full},
 		{"the file has changed", begun(tagged), `bytes=5- "a"`,
 			"HTTP/1.1 200 OK\r\nETag: \"b\"\r\nContent-Length: 3\r\n\r\nnew", "18 0", "new"},
 		{"ranges are ignored", begun(tagged), `bytes=5- "a"`, whole, "18 0", full},
@@ -138,7 +138,7 @@ func TestPartWithoutARequest(t *testing.T) {
 		exit        int
 	}{
 		{"bytes 0-4/12", "", 18}, {"bytes 7-11/12", "", 18}, {"bytes 7-11/*", "", 18},
-		{"bytes 0-4/5", "", 0}, {"bytes 0-4/*", "", 0}, {"none", "", 0}, {"bytes 7-11/12", "range: bytes=7-", 0},
+		{"bytes 0-4/*", "", 18}, {"bytes 0-4/5", "", 0}, {"none", "", 0}, {"bytes 7-11/12", "range: bytes=7-", 0},
 	} {
 		for _, file := range []bool{false, true} {
 			s := serve(t, closes(rest(tt.part, "", "world")))
@@ -222,15 +222,17 @@ func TestDownloadInManyAttempts(t *testing.T) {
 	}
 }
 
-// If a part is shorter than the server announces, the next attempt asks for the rest.
+// If a part is shorter than the server announces, or the server does not say how long the file is, the next attempt asks
+// for the rest. That nothing is left proves the end.
 func TestPartThatIsCutWithoutASize(t *testing.T) {
 	s := serve(t,
 		closes("HTTP/1.1 200 OK\r\n"+tagged+"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"),
 		closes("HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-11/*\r\n"+tagged+"Transfer-Encoding: chunked\r\n\r\n2\r\n, \r\n0\r\n\r\n"),
 		closes(rest("bytes 7-11/*", tagged, "world")),
+		closes("HTTP/1.1 416 No\r\nContent-Range: bytes */12\r\nContent-Length: 0\r\n\r\n"),
 	)
 	c := newClient(t, s.url("http"), nil)
-	for _, exit := range []int{18, 18, 0} {
+	for _, exit := range []int{18, 18, 18, 0} {
 		if o := c.attempt(); o.Exit != exit {
 			t.Errorf("got %+v, want exit %d", o, exit)
 		}
@@ -240,6 +242,39 @@ func TestPartThatIsCutWithoutASize(t *testing.T) {
 	}
 	testkit.Must(t, c.flush(task.Succeeded))
 	c.saw(full, "")
+}
+
+// What a killed run has left is continued where the journal has kept its tag since this boot of the machine. When the
+// file has changed, the journal has the new tag before the first of the new bytes is written.
+func TestDownloadGoesOnAfterAKill(t *testing.T) {
+	for name, tt := range map[string]struct {
+		boot, asks, second, body string
+		tags                     int // how often it was kept
+	}{
+		"the same boot":      {"1", `bytes=5- "a"`, rest("bytes 5-11/12", tagged, ", world"), full, 2},
+		"the file changed":   {"1", `bytes=5- "a"`, "HTTP/1.1 200 OK\r\nETag: \"b\"\r\nContent-Length: 3\r\n\r\nnew", "new", 3},
+		"another boot":       {"2", "", okReply, "hello", 1},
+		"no name for a boot": {"", "", okReply, "hello", 1},
+	} {
+		s := serve(t, closes(begun(tagged)), closes(tt.second))
+		path, kept := "", []string{}
+		keep := func(process string) { kept = append(kept, process) }
+		killed := newClient(t, s.url("http"), func(c *client) { path = c.into("file") })
+		killed.Boot = func() string { return "1" }
+		killed.Execute(t.Context(), killed.task, runner.Call{Number: 1, Started: keep})
+		c := newClient(t, s.url("http"), func(c *client) { request.Of(c.task).Output = path })
+		c.Boot = func() string { return tt.boot }
+		c.task.Last.Process = kept[len(kept)-1]
+		if o := c.Execute(t.Context(), c.task, runner.Call{Number: 2, Started: keep}); o.Exit != 0 {
+			t.Errorf("%s: got %+v, want exit 0", name, o)
+		}
+		testkit.Must(t, c.flush(task.Succeeded))
+		checkFile(t, path, tt.body, "file")
+		s.saw(2)
+		if got := ranges(s.requests[1]); got != tt.asks || len(kept) != tt.tags {
+			t.Errorf("%s: got range %q, kept %q, want %q and %d", name, got, kept, tt.asks, tt.tags)
+		}
+	}
 }
 
 // A reply that is never complete is not shown.

@@ -4,8 +4,10 @@ package httpexec
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -31,6 +33,7 @@ type Executor struct {
 	Output    Output
 	Temporary func() (*os.File, error) // makes a file for a large body
 	Progress  func(task.Transfer)      // called with the progress of a transfer; may be nil
+	Boot      func() string            // names this boot of the machine; "" where the system has no name. May be nil
 
 	resolver   *net.Resolver        // nil: the system's
 	prepared   map[int]*spool.Spool // the parts of the body that were stripped or encoded, by their index
@@ -49,11 +52,12 @@ type attempt struct {
 	redirected bool    // the first request was answered, with a redirect to its result
 	reply      reply   // to the latest request
 	request    *request.Request
-	continues  bool   // the next attempt may ask for the rest of a body that is cut
-	ranged     bool   // this attempt asks for the rest of a body
-	resumed    int64  // how much of the body earlier attempts received
-	meter      *meter // nil without Progress
-	head       []byte // the headers of all replies, if they are shown
+	started    func(string) // see runner.Call
+	continues  bool         // the next attempt may ask for the rest of a body that is cut
+	ranged     bool         // this attempt asks for the rest of a body
+	resumed    int64        // how much of the body earlier attempts received
+	meter      *meter       // nil without Progress
+	head       []byte       // the headers of all replies, if they are shown
 }
 
 // Execute implements runner.Executor. When ctx ends first, the connection is closed.
@@ -61,7 +65,7 @@ func (e *Executor) Execute(ctx context.Context, t *task.Task, c runner.Call) tas
 	begun := time.Now()
 	ctx, cancel := context.WithCancelCause(ctx)
 	stopListening := listen(ctx, c.Signals, cancel)
-	a := &attempt{Executor: e, tracer: newTracer(), request: request.Of(t), meter: newMeter(e.Progress)}
+	a := &attempt{Executor: e, tracer: newTracer(), request: request.Of(t), started: c.Started, meter: newMeter(e.Progress)}
 	err := a.prepare(t)
 	if err == nil {
 		err = a.open(t)
@@ -189,9 +193,15 @@ func (a *attempt) readReply(response *http.Response, done func()) error {
 		return err
 	}
 	body := a.meter.watched(response.Body, task.Transfer{Total: a.reply.total, From: a.resumed})
-	_, err := io.Copy(&bodyWriter{a.reply.body}, body)
+	limit := int64(math.MaxInt64)
+	if a.ranged && response.StatusCode == http.StatusPartialContent {
+		limit = a.reply.end
+	}
+	_, err := io.Copy(&bodyWriter{a.reply.body, limit}, body)
 	if err == nil {
 		err = a.checkRange()
+	} else if errors.Is(err, errSurplus) {
+		a.dropUnfinished()
 	}
 	a.reply.whole = err == nil
 	a.keepUnfinished(response, err)
@@ -206,7 +216,7 @@ func (a *attempt) open(t *task.Task) error {
 	}
 	d, err := download.DestinationOf(path)
 	if err == nil && !d.InPlace {
-		a.partFile, err = download.NewPartFile(d, t.ID)
+		err = a.adopt(t, d)
 	}
 	return outputError(path, err)
 }

@@ -53,8 +53,14 @@ func (e *Executor) Flush(t *task.Task, signals <-chan os.Signal) (os.Signal, err
 	}
 }
 
-// Close frees what was kept for another attempt. Call it when the run is over, however it ended.
-func (e *Executor) Close() {
+// Close frees what was kept for another attempt. Call it when the run is over, however it ended. A resume of the task
+// can go on from its part file.
+func (e *Executor) Close(t *task.Task) {
+	resumable := !t.Status.Finished() && t.Number != 0
+	if resumable && e.partFile != nil && e.unfinished != nil && e.unfinished.body == e.partFile.Body {
+		_ = e.partFile.Body.Close()
+		e.partFile = nil
+	}
 	e.lastReply.drop()
 	e.dropUnfinished()
 	e.partFile.Drop()

@@ -178,16 +178,20 @@ func TestPartFile(t *testing.T) {
 	}
 }
 
-// No part file is left, however the run ends.
+// No part file is left, however the run ends, but for a task that a journal has and a resume can continue.
 func TestCloseLeavesNothing(t *testing.T) {
-	path := ""
-	c := newClient(t, serve(t, closes("HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: 50\r\n\r\nhello")).url("http"),
-		func(c *client) { path = c.into("file") })
-	c.attempt()
-	testkit.Must(t, c.flush(task.Pending))
-	checkDir(t, filepath.Dir(path), ".file.5b9a39db.part") // for another attempt
-	c.Close()
-	checkDir(t, filepath.Dir(path))
+	for _, number := range []int64{0, 1} {
+		path := ""
+		c := newClient(t, serve(t, closes("HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: 50\r\n\r\nhello")).url("http"),
+			func(c *client) { path = c.into("file") })
+		c.attempt()
+		testkit.Must(t, c.flush(task.Pending))
+		part := []string{".file.5b9a39db.part"}
+		checkDir(t, filepath.Dir(path), part...) // for another attempt
+		c.task.Number = number
+		c.Close(c.task)
+		checkDir(t, filepath.Dir(path), part[:number]...)
+	}
 }
 
 // While retry waits, no useless file is in the directory.

@@ -41,10 +41,17 @@ func (r *reply) setHeader(response *http.Response) {
 	}
 }
 
-// bodyWriter writes to a spool, and marks its errors as errors of this machine, not of the network.
-type bodyWriter struct{ spool *spool.Spool }
+// bodyWriter writes to a spool until that has its full size, and marks its errors as errors of this machine, not of the
+// network.
+type bodyWriter struct {
+	spool *spool.Spool
+	full  int64
+}
 
 func (r *bodyWriter) Write(p []byte) (int, error) {
+	if int64(len(p)) > r.full-r.spool.Size() {
+		return 0, errSurplus
+	}
 	n, err := r.spool.Write(p)
 	if err != nil {
 		err = &localError{"keep the reply", err, exitWrite}

@@ -235,7 +235,7 @@ func newClient(t *testing.T, url string, change func(*client)) *client {
 	if change != nil {
 		change(c)
 	}
-	t.Cleanup(c.Close)
+	t.Cleanup(func() { c.Close(c.task) })
 	return c
 }
 

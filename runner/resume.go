@@ -65,7 +65,7 @@ const (
 // AwaitSurvivors returns when no process of the task's interrupted attempt runs any more, so that two attempts never
 // run at the same time. It returns the signal that ended the wait, or nil.
 func (r *Runner) AwaitSurvivors(ctx context.Context, t *task.Task) os.Signal {
-	if r.Survivors == nil || !t.Last.CutOff() {
+	if r.Survivors == nil || t.Target != nil || !t.Last.CutOff() { // only a command has processes
 		return nil
 	}
 	found := r.Survivors.Find(t, t.Last)

@@ -16,15 +16,16 @@ import (
 
 // Call is one execution of a task.
 type Call struct {
-	Number  int              // of the attempt, from 1
-	Signals <-chan os.Signal // to be passed on
-	Started func(process string)
+	Number  int                  // of the attempt, from 1
+	Signals <-chan os.Signal     // to be passed on
+	Started func(process string) // keeps with the attempt what a resume needs to know of it
 }
 
 // Executor runs one attempt at a time.
 type Executor interface {
 	// Execute runs one attempt. It forwards the signals that arrive meanwhile, stops the attempt when the context ends,
-	// and returns every failure as an Outcome. It may call Started once, from any goroutine, before it returns.
+	// and returns every failure as an Outcome. It may call Started, from any goroutine, before it returns; what
+	// the last call says stays with the attempt.
 	Execute(ctx context.Context, t *task.Task, c Call) task.Outcome
 	// Flush is called when the decision about the latest attempt is known. It writes the output that was held back, or
 	// drops it. Where a signal asks to stop meanwhile, it returns that signal and task.ErrStopped.

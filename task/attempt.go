@@ -11,7 +11,7 @@ import (
 type Attempt struct {
 	Number    int
 	StartedAt time.Time
-	Process   string // what the executor needs to find its processes again; empty for one that was over quickly
+	Process   string // what the executor needs after a kill: where its processes are, or its part file
 	Outcome   Outcome
 	Decision  Decision // Verdict is empty while the attempt runs
 }

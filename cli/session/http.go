@@ -10,6 +10,7 @@ import (
 
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cmdexec/proc"
 	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/httpexec"
 	"github.com/10f93571/retry/httpexec/request"
@@ -38,6 +39,7 @@ func (p *Host) newRequestRunner(t *task.Task, journal *Journal, lines render.Obs
 		UserAgent: "retry/" + strings.TrimPrefix(Version(), "v"),
 		Output:    httpexec.Output{Stdout: p.Stdout, Stderr: p.Stderr},
 		Temporary: journal.temporary,
+		Boot:      proc.Boot,
 	}
 	if !o.Quiet {
 		executor.Progress = lines.Progress()
@@ -47,7 +49,7 @@ func (p *Host) newRequestRunner(t *task.Task, journal *Journal, lines render.Obs
 	}
 	commands := p.commands(t, o)
 	commands.Stdin = stdio.NullStdin{}
-	return p.assemble(t, executor, commands, journal, lines, func() { executor.Close(); done() }), nil
+	return p.assemble(t, executor, commands, journal, lines, func() { executor.Close(t); done() }), nil
 }
 
 // warnOfRequest warns of secrets that the journal would show, and of a retry-on that nobody typed for this request.

@@ -26,11 +26,8 @@ func waitForEnd(pid int) {
 	}
 }
 
-// machine identifies what process numbers refer to: this boot.
-func machine() string {
-	boot, _ := unix.Sysctl("kern.bootsessionuuid")
-	return boot
-}
+// machine identifies what process numbers refer to.
+func machine() string { return Boot() }
 
 func allProcesses() (all []info) {
 	found, _ := unix.SysctlKinfoProcSlice("kern.proc.all")
@@ -63,3 +60,9 @@ func infoOf(k *unix.KinfoProc) info {
 
 // environment is empty: the system does not show it.
 func (p info) environment() []string { return nil }
+
+// Boot identifies this boot of the machine.
+func Boot() string {
+	boot, _ := unix.Sysctl("kern.bootsessionuuid")
+	return boot
+}

@@ -26,9 +26,8 @@ func waitForEnd(pid int) {
 
 // machine identifies what process numbers refer to: this boot and this PID namespace.
 func machine() string {
-	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	namespace, _ := os.Readlink("/proc/self/ns/pid")
-	return string(bytes.TrimSpace(boot)) + " " + namespace
+	return Boot() + " " + namespace
 }
 
 func allProcesses() (all []info) {
@@ -75,4 +74,10 @@ func lookup(pid int) (p info, ok bool) {
 func (p info) environment() []string {
 	environ, _ := os.ReadFile("/proc/" + strconv.Itoa(p.Pid) + "/environ")
 	return strings.Split(string(environ), "\x00")
+}
+
+// Boot identifies this boot of the machine.
+func Boot() string {
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return string(bytes.TrimSpace(boot))
 }

@@ -151,3 +151,6 @@ func DieOf(syscall.Signal) {}
 
 // ReapAdopted does nothing: the system gives nobody's children to others.
 func ReapAdopted() {}
+
+// Boot is empty: the system has no name for it.
+func Boot() string { return "" }

@@ -2,6 +2,7 @@
 package download
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -107,19 +108,23 @@ type PartFile struct {
 	Body *spool.Spool
 }
 
-// NewPartFile makes the file. It removes a file that an earlier run of the task has left: a crash may have damaged it.
-func NewPartFile(d Destination, id string) (*PartFile, error) {
-	name := PartFileName(d.Path, id)
-	_ = os.Remove(name)
+// NewPartFile makes the file. Where goOn is true, it opens the file that an earlier run of the task has left; otherwise
+// it removes that file: a crash of the machine may have damaged it.
+func NewPartFile(d Destination, id string, goOn bool) (*PartFile, error) {
+	p := &PartFile{Destination: d, name: PartFileName(d.Path, id)}
 	mode := os.FileMode(0o666)
 	if d.Mode != 0 {
 		mode = d.Mode.Perm()
 	}
-	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode) // a symbolic link is not followed
+	flags := os.O_RDWR
+	if info, err := os.Lstat(p.name); !goOn || err != nil || !info.Mode().IsRegular() {
+		_ = os.Remove(p.name)
+		flags |= os.O_CREATE | os.O_EXCL // a symbolic link is not followed
+	}
+	file, err := os.OpenFile(p.name, flags, mode)
 	if err != nil {
 		return nil, err
 	}
-	p := &PartFile{Destination: d, name: name}
 	if d.Mode != 0 {
 		err = file.Chmod(mode) // whatever the umask says
 	}
@@ -127,7 +132,7 @@ func NewPartFile(d Destination, id string) (*PartFile, error) {
 		p.Body, err = spool.Of(file)
 	}
 	if err != nil {
-		_, _ = file.Close(), os.Remove(name)
+		_, _ = file.Close(), os.Remove(p.name)
 		return nil, err
 	}
 	return p, nil
@@ -159,6 +164,28 @@ func (p *PartFile) Drop() {
 		return
 	}
 	_, _ = p.Body.Close(), os.Remove(p.name)
+}
+
+// State says what a part file holds. The journal keeps it with the attempt in flight, so that a resume can go on.
+type State struct {
+	Validator string `json:"validator"`
+	Total     int64  `json:"total"` // the size of the whole body; -1 = unknown
+	Boot      string `json:"boot"`  // of the machine: what was not synced is lost with it
+}
+
+// StateOf reads what the journal kept; nil where there is nothing that this boot of the machine can go on from.
+func StateOf(stored, boot string) *State {
+	s := &State{}
+	if json.Unmarshal([]byte(stored), s) != nil || s.Validator == "" || boot == "" || s.Boot != boot {
+		return nil
+	}
+	return s
+}
+
+// String is how the journal keeps it.
+func (s *State) String() string {
+	text, _ := json.Marshal(s) // which cannot fail for strings and numbers
+	return string(text)
 }
 
 // ContentRange is the header Content-Range: RFC 9110, section 14.4.
