@@ -73,6 +73,65 @@ func TestADamagedJournalIsSetAsideWhole(t *testing.T) {
 	inFlight(t, openIn(t, dir))
 }
 
+// SQLite takes a WAL whose beginning it cannot read for an empty one: a young journal, which is all in its WAL, would
+// begin anew. The WAL is kept as it is, since its end can be read by other means.
+func TestAJournalWithADamagedWALIsSetAside(t *testing.T) {
+	young, old := t.TempDir(), t.TempDir()
+	for _, dir := range []string{young, old} {
+		j := openIn(t, dir)
+		inFlight(t, j)
+		if dir == old {
+			_, _, err := j.conn.checkpoint("TRUNCATE")
+			must(t, err)
+		}
+		inFlight(t, j)
+	}
+	const database, wal = DatabaseName, DatabaseName + walSuffix
+	tests := []struct {
+		name, from string
+		at         map[string]int64
+	}{
+		{name: "header", from: young, at: map[string]int64{wal: 0}},
+		{name: "headers", from: young, at: map[string]int64{wal: 0, database: 0}},
+		{name: "checksum of the header", from: young, at: map[string]int64{wal: 31}},
+		{name: "first frame", from: young, at: map[string]int64{wal: walHeaderSize}},
+		{name: "first transaction", from: young, at: map[string]int64{wal: 3 * 4096}},
+		{name: "header of an old one", from: old, at: map[string]int64{wal: 0}},
+		{name: "headers of an old one", from: old, at: map[string]int64{wal: 0, database: 0}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			must(t, copyFiles(filepath.Join(test.from, database), filepath.Join(dir, database)))
+			for name, at := range test.at {
+				f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR, 0)
+				must(t, err)
+				_, err = f.WriteAt([]byte("noise"), at)
+				must(t, errors.Join(err, f.Close()))
+			}
+			want, err := os.ReadFile(filepath.Join(dir, wal))
+			must(t, err)
+			if j, err := OpenReader(t.Context(), dir); !errors.Is(err, state.ErrCorrupt) {
+				t.Errorf("reader: got %v, %v, want ErrCorrupt", j, err)
+			}
+			aside, err := SetAside(t.Context(), damageOf(t, dir))
+			must(t, err)
+			if got, err := os.ReadFile(filepath.Join(aside, wal)); err != nil || string(got) != string(want) {
+				t.Errorf("got a WAL of %d bytes, %v, want the %d that were there", len(got), err, len(want))
+			}
+			inFlight(t, openIn(t, dir))
+		})
+	}
+}
+
+// A process that dies before it has committed the schema leaves a WAL with nothing to lose in it.
+func TestAnUnfinishedFirstTransactionIsNoDamage(t *testing.T) {
+	from, dir := openIn(t, t.TempDir()), t.TempDir()
+	must(t, copyFiles(filepath.Join(from.dir, DatabaseName), filepath.Join(dir, DatabaseName)))
+	must(t, os.Truncate(filepath.Join(dir, DatabaseName+walSuffix), walHeaderSize+2*(frameHeaderSize+4096)))
+	inFlight(t, openIn(t, dir))
+}
+
 // The second one to come with the same damage finds a fresh journal, and leaves it alone.
 func TestAFreshJournalIsNotSetAside(t *testing.T) {
 	dir := t.TempDir()

@@ -24,56 +24,6 @@ func (j *Journal) awaitSync(t *task.Task) error {
 	return j.diagnose(wait.(func() error)())
 }
 
-// syncLog waits until the disk holds what was committed. With synchronous=FULL, SQLite would hold the write lock during
-// the sync; here other processes write meanwhile.
-func (j *Journal) syncLog() error {
-	step("transaction not synced")
-	path := filepath.Join(j.dir, DatabaseName+walSuffix)
-	file, err := os.OpenFile(path, os.O_RDWR, 0) // Windows syncs writable files only
-	if err != nil {
-		return err
-	}
-	defer func() { _ = file.Close() }()
-	return file.Sync()
-}
-
-const (
-	// walPages is the WAL's length from which it is copied into the database. The first process that opens the journal
-	// reads the whole WAL, at a microsecond a page; a copy waits for the disk three or four times.
-	walPages = 64
-	// longLog is the length from which the copy keeps other writers out. Their writes can keep SQLite from restarting
-	// the WAL, and from a thousand pages on SQLite would copy it in every COMMIT.
-	longLog = 4 * walPages
-)
-
-// shortenLog copies a long WAL into the database. It runs beside the command, and leaves errors to the next write.
-func (j *Journal) shortenLog() {
-	var pages, copied int
-	err := j.conn.use(func() (err error) {
-		pages, copied, err = j.conn.checkpoint("NOOP")
-		return err
-	})
-	if err != nil || pages-copied < walPages {
-		return
-	}
-	if pages >= longLog {
-		ctx, cancel := context.WithTimeout(context.Background(), busyTimeout)
-		defer cancel()
-		defer j.owners.Queue(ctx)()
-	}
-	_ = j.conn.use(func() error {
-		_, _, err := j.conn.checkpoint("PASSIVE")
-		return err
-	})
-}
-
-// checkpoint returns how many pages the WAL has, and how many of them are in the database.
-func (c *conn) checkpoint(mode string) (pages, copied int, err error) {
-	var busy int
-	err = c.row("PRAGMA wal_checkpoint("+mode+")", nil, &busy, &pages, &copied)
-	return pages, copied, err
-}
-
 const (
 	reserveName = "reserve"
 	reserveSize = 256 << 10 // bytes

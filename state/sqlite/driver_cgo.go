@@ -41,6 +41,11 @@ func sqliteKind(err error) error {
 	return nil
 }
 
+// keepWAL makes the end of the connection leave the WAL where it is: that of a damaged journal is set aside with it.
+func (c *conn) keepWAL() {
+	_ = c.driver.(*sqlite3.SQLiteConn).SetFileControlInt("main", sqlite3.SQLITE_FCNTL_PERSIST_WAL, 1)
+}
+
 // sqliteErrno returns the system's error number inside an error of SQLite.
 func sqliteErrno(err error) (syscall.Errno, bool) {
 	var e sqlite3.Error

@@ -15,4 +15,6 @@ func sqliteKind(error) error { return nil }
 
 func sqliteErrno(error) (syscall.Errno, bool) { return 0, false }
 
+func (c *conn) keepWAL() {}
+
 func Version() string { return "none" }

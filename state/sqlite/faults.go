@@ -17,8 +17,12 @@ func diagnose(dir string, err error) error {
 	if kind == nil {
 		kind = sqliteKind(err)
 	}
-	if kind == nil && errors.Is(err, fs.ErrPermission) {
+	switch {
+	case kind != nil:
+	case errors.Is(err, fs.ErrPermission):
 		kind = state.ErrForbidden
+	case errors.Is(err, errUnreadWAL):
+		kind = state.ErrCorrupt
 	}
 	if kind == nil {
 		return err

@@ -38,7 +38,7 @@ func OpenEmpty() (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := migrate(c); err != nil {
+	if err := migrate(c, ""); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
 	return &Journal{conn: c}, nil

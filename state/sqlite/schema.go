@@ -90,7 +90,8 @@ func openDatabase(ctx context.Context, path string) (c *conn, err error) {
 		if c, err = connect(dataSource(path)); err != nil {
 			return err
 		}
-		if err = migrate(c); err != nil {
+		if err = migrate(c, path+walSuffix); err != nil {
+			c.keepWAL()
 			_ = c.close()
 		}
 		return err
@@ -100,7 +101,7 @@ func openDatabase(ctx context.Context, path string) (c *conn, err error) {
 
 // migrate brings the schema up to date, all steps in one transaction. It refuses the journal of a newer retry and the
 // file of another program, and does not change them.
-func migrate(c *conn) error {
+func migrate(c *conn, wal string) error {
 	file, err := identify(c)
 	if err != nil {
 		return err
@@ -114,6 +115,9 @@ func migrate(c *conn) error {
 		file, err := identify(c) // again: another process may have migrated the file since
 		if err != nil {
 			return err
+		}
+		if file == (identity{}) && holdsTasks(wal) {
+			return errUnreadWAL
 		}
 		for _, migration := range migrations[file.version:] {
 			if _, err := c.exec(migration); err != nil {

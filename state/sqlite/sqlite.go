@@ -118,8 +118,9 @@ func stat(path string) (os.FileInfo, error) {
 	return info, err
 }
 
-// statDatabase returns nil if there is no database. It refuses a WAL whose database is empty: SQLite would take the WAL
-// for a leftover and delete it. It looks for the WAL first, since a new journal gets its first page before its WAL.
+// statDatabase returns nil if there is no database. It refuses a WAL that SQLite would take for a leftover and delete:
+// one whose database is empty, and one whose header is damaged. It looks for the WAL first, since a new journal gets
+// its first page before its WAL.
 func statDatabase(dir string) (os.FileInfo, error) {
 	path := filepath.Join(dir, DatabaseName)
 	wal, err := stat(path + walSuffix)
@@ -127,12 +128,20 @@ func statDatabase(dir string) (os.FileInfo, error) {
 		return nil, err
 	}
 	database, err := stat(path)
-	if err != nil || wal == nil || wal.Size() == 0 || database != nil && database.Size() > 0 {
+	if err != nil || wal == nil || wal.Size() == 0 {
 		return database, err
 	}
+	damage := ""
+	switch {
+	case database == nil || database.Size() == 0:
+		damage = DatabaseName + " is empty, and its WAL is not"
+	case wal.Size() > walHeaderSize && !soundWAL(path+walSuffix):
+		damage = "the header of its WAL is damaged"
+	default:
+		return database, nil
+	}
 	return nil, &state.Fault{
-		Kind: state.ErrCorrupt, Err: fmt.Errorf("%s is empty, and its WAL is not", DatabaseName),
-		Hint: hintFor(state.ErrCorrupt, dir), Dir: dir, File: database,
+		Kind: state.ErrCorrupt, Err: errors.New(damage), Hint: hintFor(state.ErrCorrupt, dir), Dir: dir, File: database,
 	}
 }
 

@@ -1,0 +1,133 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// The layout of a WAL, see https://sqlite.org/fileformat2.html#walformat: numbers are big-endian.
+const (
+	walHeaderSize   = 32
+	walMagic        = 0x377f0682 // the last bit says in which order the checksum reads its bytes
+	frameHeaderSize = 24
+)
+
+// errUnreadWAL says that SQLite sees nothing of what was committed to a WAL.
+var errUnreadWAL = errors.New("the WAL holds tasks that cannot be read")
+
+// walReads is how often a header is read that does not fit: another process may be writing it.
+const walReads = 3
+
+// soundWAL reports whether the header of a WAL fits its checksum. SQLite takes any other WAL for an empty one and
+// overwrites it, so that a journal would lose its newest tasks without a word. It reports true where it cannot tell:
+// SQLite will. No lock is lost with the descriptor, as SQLite locks other files.
+func soundWAL(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return true
+	}
+	defer func() { _ = f.Close() }()
+	header := make([]byte, walHeaderSize)
+	for range walReads {
+		if _, err := f.ReadAt(header, 0); err != nil || soundHeader(header) {
+			return true
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return false
+}
+
+func soundHeader(header []byte) bool {
+	number := binary.BigEndian.Uint32
+	word := binary.LittleEndian.Uint32
+	if number(header)&1 == 1 {
+		word = number
+	}
+	var a, b uint32
+	for rest := header[:24]; len(rest) > 0; rest = rest[8:] {
+		a += word(rest) + b
+		b += word(rest[4:]) + a
+	}
+	return number(header)&^1 == walMagic && number(header[24:]) == a && number(header[28:]) == b
+}
+
+// holdsTasks reports whether a WAL holds the ends of several transactions of its generation, whether or not SQLite can
+// read what is before them. The first one makes the schema. The caller has the write lock: while another process
+// commits, SQLite does not yet see the end of its transaction.
+func holdsTasks(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }()
+	header, frame := make([]byte, walHeaderSize), make([]byte, frameHeaderSize)
+	if _, err := f.ReadAt(header, 0); err != nil {
+		return false
+	}
+	pageSize, salt := binary.BigEndian.Uint32(header[8:]), header[16:24]
+	commits := 0
+	for at := int64(walHeaderSize); commits < 2; at += frameHeaderSize + int64(pageSize) {
+		if _, err := f.ReadAt(frame, at); err != nil {
+			return false
+		}
+		if size := binary.BigEndian.Uint32(frame[4:]); size != 0 && bytes.Equal(frame[8:16], salt) {
+			commits++
+		}
+	}
+	return true
+}
+
+// syncLog waits until the disk holds what was committed. With synchronous=FULL, SQLite would hold the write lock during
+// the sync; here other processes write meanwhile.
+func (j *Journal) syncLog() error {
+	step("transaction not synced")
+	path := filepath.Join(j.dir, DatabaseName+walSuffix)
+	file, err := os.OpenFile(path, os.O_RDWR, 0) // Windows syncs writable files only
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	return file.Sync()
+}
+
+const (
+	// walPages is the WAL's length from which it is copied into the database. The first process that opens the journal
+	// reads the whole WAL, at a microsecond a page; a copy waits for the disk three or four times.
+	walPages = 64
+	// longLog is the length from which the copy keeps other writers out. Their writes can keep SQLite from restarting
+	// the WAL, and from a thousand pages on SQLite would copy it in every COMMIT.
+	longLog = 4 * walPages
+)
+
+// shortenLog copies a long WAL into the database. It runs beside the command, and leaves errors to the next write.
+func (j *Journal) shortenLog() {
+	var pages, copied int
+	err := j.conn.use(func() (err error) {
+		pages, copied, err = j.conn.checkpoint("NOOP")
+		return err
+	})
+	if err != nil || pages-copied < walPages {
+		return
+	}
+	if pages >= longLog {
+		ctx, cancel := context.WithTimeout(context.Background(), busyTimeout)
+		defer cancel()
+		defer j.owners.Queue(ctx)()
+	}
+	_ = j.conn.use(func() error {
+		_, _, err := j.conn.checkpoint("PASSIVE")
+		return err
+	})
+}
+
+// checkpoint returns how many pages the WAL has, and how many of them are in the database.
+func (c *conn) checkpoint(mode string) (pages, copied int, err error) {
+	var busy int
+	err = c.row("PRAGMA wal_checkpoint("+mode+")", nil, &busy, &pages, &copied)
+	return pages, copied, err
+}
