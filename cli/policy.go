@@ -54,6 +54,7 @@ func (c *policyListCommand) Run(p *Process) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	file.Warn("", p.warn)
 	var stored []state.StoredPolicy
 	err = p.withJournal(session.ReadJournal, c.State, func(ctx context.Context, journal state.Store) (err error) {
 		stored, err = journal.Policies(ctx)

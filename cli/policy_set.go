@@ -20,11 +20,12 @@ type policySetCommand struct {
 	flags.PolicyFlags
 	flags.ConfigFlag
 	flags.StateFlag
-	Name string `arg:"" optional:"" help:"The policy."`
+	Replace bool   `help:"Begin with the built-in default, whatever the policy is now."`
+	Name    string `arg:"" optional:"" help:"The policy."`
 }
 
-const policySetUsage = `Keep a policy in the journal. It begins with the built-in default, or with the policy that -p names, and replaces one of its name whole.
-The environment is no part of it. Tasks that exist keep the policy that they were made with.
+const policySetUsage = `Keep a policy in the journal. Of a policy that exists it changes what the flags name; a new one begins with the built-in default. With -p
+it begins with that policy, with --replace with the default. The environment is no part of it. Tasks that exist keep their policy.
 
 Usage:
   retry policy set NAME [flags]
@@ -46,9 +47,13 @@ func (c *policySetCommand) Run(p *Process) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if c.Policy == nil {
-		choice.Base = policies.Builtin(task.DefaultPolicyName)
-	} else if err := session.AskReader(context.Background(), &p.Host, choice, c.State, p.warn); err != nil {
+	if c.Policy == nil { // a policy of the config file is no part of that of the journal, which it hides
+		choice.Name, choice.Settled = c.Name, c.Replace
+		if choice.Base = policies.Builtin(c.Name); choice.Base == nil || c.Replace {
+			choice.Base = policies.Builtin(task.DefaultPolicyName)
+		}
+	}
+	if err := session.AskReader(context.Background(), &p.Host, choice, c.State, p.warn); err != nil {
 		return 0, err
 	}
 	policy, err := choice.Resolve(time.Now())
@@ -101,6 +106,7 @@ func (c *policyRemoveCommand) Run(p *Process) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	file.Warn("", p.warn)
 	if session.JournalAbsent(&p.Host, c.State) != nil {
 		return 0, each(c.Names, func(name string) error { return notStored(name, file, nil) })
 	}

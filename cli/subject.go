@@ -139,6 +139,7 @@ func (r *subjectReader) named(name string) (c *policies.Choice, err error) {
 	if err != nil {
 		return nil, err
 	}
+	file.Warn(name, r.warn)
 	c = &policies.Choice{Flags: &flags.PolicyFlags{}, Env: &flags.PolicyFlags{}, File: file}
 	if err := c.Begin(name); err != nil {
 		return nil, err

@@ -96,18 +96,23 @@ func Choose(flags *flags.PolicyFlags, file *flags.ConfigFlag, getenv func(string
 	if c.File, err = Load(file, getenv, warn); err != nil {
 		return nil, err
 	}
+	c.File.Warn(c.Name, warn)
 	return c, c.Begin(c.Name)
 }
 
-// Begin looks the name up where no journal is needed.
+// Begin looks the name up where no journal is needed. It returns the mistakes that the config file has in that policy.
 func (c *Choice) Begin(name string) error {
 	c.Name, c.Base, c.Settled = name, Builtin(name), false
 	c.known = append(BuiltinNames(), c.File.Names()...)
-	if !c.File.Has(name) {
+	if c.File == nil {
 		return nil
 	}
-	policy, mistakes := c.File.Policy(name)
-	c.Base, c.Settled = &Named{Policy: policy, file: c.File}, true
+	mistakes := c.File.mistakesIn(name)
+	if c.File.Has(name) {
+		policy, values := c.File.Policy(name)
+		c.Base, c.Settled = &Named{Policy: policy, file: c.File}, true
+		mistakes = append(mistakes, values...)
+	}
 	return joined(mistakes)
 }
 
@@ -137,7 +142,7 @@ type Damaged struct {
 }
 
 func (e *Damaged) Error() string {
-	return fmt.Sprintf("the journal's policy %s cannot be read: %v\nhint: retry policy set %s writes it anew",
+	return fmt.Sprintf("the journal's policy %s cannot be read: %v\nhint: retry policy set %s --replace writes it anew",
 		text.Escape(e.name), e.Err, render.Command([]string{e.name}))
 }
 

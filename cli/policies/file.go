@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -15,12 +16,15 @@ import (
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/internal/text"
+	"github.com/10f93571/retry/task"
 )
 
 // File is a config file. It holds [policy.NAME] tables, and nothing else.
 type File struct {
 	Path     string
 	policies map[string]map[string]any // settings by the name of the policy
+	mistakes []*Mistake                // but for the values of the policies
+	notTOML  bool                      // then there are no policies
 	data     []byte
 	lines    map[string]int // of the keys, joined by NUL; nil until one is asked for
 }
@@ -37,7 +41,8 @@ const maxFileSize = 256 << 10
 var ErrAbsent = errors.New("there is no such file")
 
 // Load reads the config file of a run; nil where there is none. A default file that cannot be read, as under sudo in
-// somebody else's home, is a warning, so that it does not keep commands from running.
+// somebody else's home, is a warning, so that it does not keep commands from running. Mistakes in the file are kept: see
+// Choice.Begin and Warn.
 func Load(flag *flags.ConfigFlag, getenv func(string) string, warn func(error)) (*File, error) {
 	path, named := flag.Path(getenv)
 	switch {
@@ -47,7 +52,7 @@ func Load(flag *flags.ConfigFlag, getenv func(string) string, warn func(error)) 
 	case path == "":
 		return nil, nil
 	}
-	file, mistakes, err := Read(path)
+	file, _, err := Read(path)
 	switch {
 	case errors.Is(err, ErrAbsent) && !named:
 		return nil, nil
@@ -56,10 +61,32 @@ func Load(flag *flags.ConfigFlag, getenv func(string) string, warn func(error)) 
 	case errors.Is(err, fs.ErrPermission) && !named:
 		warn(fmt.Errorf("going on without a config file: %w", err))
 		return nil, nil
-	case err != nil:
-		return nil, err
 	}
-	return file, joined(mistakes)
+	return file, err
+}
+
+// Warn tells of the first mistake outside of a policy, "" for none: one typo must not stop every job of a machine.
+func (f *File) Warn(policy string, warn func(error)) {
+	if f == nil {
+		return
+	}
+	own := f.mistakesIn(policy)
+	others := slices.DeleteFunc(slices.Clone(f.mistakes), func(m *Mistake) bool { return slices.Contains(own, m) })
+	switch n := len(others); {
+	case n == 1:
+		warn(others[0])
+	case n > 1:
+		warn(fmt.Errorf("the config file has %d mistakes, which retry policy check lists; the first: %w", n, others[0]))
+	}
+}
+
+// mistakesIn returns the mistakes in a policy. A file that is no TOML may have the policy if it has the name; what a run
+// without -p uses is the built-in default then.
+func (f *File) mistakesIn(policy string) []*Mistake {
+	if f.notTOML && policy != "" && policy != task.DefaultPolicyName && bytes.Contains(f.data, []byte(policy)) {
+		return f.mistakes
+	}
+	return slices.DeleteFunc(slices.Clone(f.mistakes), func(m *Mistake) bool { return m.policy != policy || policy == "" })
 }
 
 // Read reads a config file. The mistakes are those of the whole file but for the values of the policies.

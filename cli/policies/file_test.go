@@ -59,7 +59,11 @@ func load(t *testing.T, text string) (*File, error) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return Load(&flags.ConfigFlag{Config: &path}, getenvOf(), func(err error) { t.Error(err) })
+	file, err := Load(&flags.ConfigFlag{Config: &path}, getenvOf(), func(err error) { t.Error(err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file, joined(file.mistakes)
 }
 
 func TestLoadWithoutAFile(t *testing.T) {

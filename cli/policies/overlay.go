@@ -263,7 +263,7 @@ func Rows(stored []state.StoredPolicy, file *File) []render.PolicyRow {
 	}
 	for _, name := range file.Names() {
 		policy, mistakes := file.Policy(name)
-		add(Named{Policy: policy, file: file, damage: joined(mistakes)})
+		add(Named{Policy: policy, file: file, damage: joined(append(file.mistakesIn(name), mistakes...))})
 	}
 	var sorted []render.PolicyRow
 	for _, row := range rows {

@@ -22,7 +22,8 @@ func parse(path string, data []byte) (*File, []*Mistake) {
 	if err == nil {
 		r := &reader{file: f}
 		r.root(root)
-		return f, r.sorted()
+		f.mistakes = r.sorted()
+		return f, f.mistakes
 	}
 	line := 1
 	if at, ok := errors.AsType[*toml.DecodeError](err); ok {
@@ -33,7 +34,8 @@ func parse(path string, data []byte) (*File, []*Mistake) {
 		hint = "the file is no text in UTF-8: save it as UTF-8; editors call the other kind UTF-16 or Unicode"
 	}
 	err = fmt.Errorf("this is no TOML: %s\nhint: %s", strings.TrimPrefix(err.Error(), "toml: "), hint)
-	return f, []*Mistake{{Path: path, Line: line, Err: err}}
+	f.notTOML, f.mistakes = true, []*Mistake{{Path: path, Line: line, Err: err}}
+	return f, f.mistakes
 }
 
 // Mistake is a mistake in a file.
@@ -42,6 +44,8 @@ type Mistake struct {
 	Line int
 	Key  string // dotted; "" where the mistake belongs to none
 	Err  error  // may end with a line of hint
+
+	policy string // whose table it is in; "" where it is in none
 }
 
 // Error begins like the message of a compiler, so that editors find the place.
@@ -63,11 +67,15 @@ type reader struct {
 // mistake notes what is wrong at a key of the table. The number of a rule helps to find its line, and is not shown.
 func (r *reader) mistake(err error, keys ...string) {
 	keys = slices.Concat(r.table, keys)
-	line := r.file.Line(keys...)
+	m := &Mistake{Path: r.file.Path, Line: r.file.Line(keys...), Err: err}
+	if len(keys) > 1 && keys[0] == policyTable {
+		m.policy = keys[1]
+	}
 	if len(keys) > 3 { // policy, its name, rule, a number
 		keys = slices.Delete(keys, 3, 4)
 	}
-	r.mistakes = append(r.mistakes, &Mistake{r.file.Path, line, dottedKey(keys...), err})
+	m.Key = dottedKey(keys...)
+	r.mistakes = append(r.mistakes, m)
 }
 
 // sorted returns the mistakes in the order of the file.

@@ -176,7 +176,7 @@ func onceError(name string, err error) error {
 	const once = "so the command runs once, without retries: that policy may forbid them"
 	reason, hint := "", "retry doctor says what is wrong"
 	if damaged, ok := errors.AsType[*policies.Damaged](err); ok {
-		reason, hint = " ("+damaged.Err.Error()+")", "retry policy set "+text.Escape(name)+" writes it anew"
+		reason, hint = " ("+damaged.Err.Error()+")", "retry policy set "+text.Escape(name)+" --replace writes it anew"
 	} else if err != nil {
 		reason = " (" + withoutHint(err).Error() + ")"
 	}
