@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"math"
 	"os"
 	"reflect"
@@ -22,7 +23,8 @@ func testProcess(environ ...string) *Process {
 func parsedOptions(t *testing.T, args string) (task.Options, error) {
 	t.Helper()
 	command, err := parseRun(t, strings.Fields(args)...)
-	return command.Over(command.HookFlags.Options()), err
+	options, wrong := command.HookFlags.Options()
+	return command.Over(options), cmp.Or(err, wrong)
 }
 
 func seed(n uint64) *uint64 { return &n }
@@ -49,8 +51,10 @@ func TestOptions(t *testing.T) {
 		{args: "--capture stderr", want: task.Options{Capture: task.CaptureStderr}},
 		{args: "--capture both", want: task.Options{Capture: task.CaptureBoth}},
 		{
-			args: "--on-retry a --on-success b --on-failure c",
-			want: task.Options{OnRetry: "a", OnSuccess: "b", OnFailure: "c"},
+			args: "--on-start s --on-retry a --on-success b --on-failure c --hook-timeout 5m",
+			want: task.Options{
+				OnStart: "s", OnRetry: "a", OnSuccess: "b", OnFailure: "c", HookTimeout: 5 * time.Minute,
+			},
 		},
 		{args: "--on-failure=x,y;z", want: task.Options{OnFailure: "x,y;z"}},
 		{args: "--seed 0", want: task.Options{Seed: seed(0)}},

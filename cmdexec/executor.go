@@ -128,7 +128,7 @@ type Hooks struct {
 	Stderr   *os.File
 }
 
-// Run implements runner.Hooks.
+// Run implements runner.Hooks. When ctx ends it stops the hook's process group as a timeout stops that of an attempt.
 func (h Hooks) Run(ctx context.Context, t *task.Task, command string, signals <-chan os.Signal) (os.Signal, error) {
 	in, err := stdio.NullStdin{}.Open()
 	if err != nil {
@@ -152,6 +152,8 @@ func (h Hooks) Run(ctx context.Context, t *task.Task, command string, signals <-
 	}
 	o := h.Executor.supervise(ctx, t, p, runner.Call{Signals: signals})
 	switch {
+	case o.Error == task.ErrorTimeout && o.Stop == nil:
+		return nil, errors.New(o.Message)
 	case o.Stop != nil, o.Exit == 0:
 		return o.Stop, nil
 	case o.Signal != "":

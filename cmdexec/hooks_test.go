@@ -185,14 +185,18 @@ func TestHookGetsSignals(t *testing.T) {
 	}
 }
 
-// A hook ends with its context.
-func TestHookEndsWithTheRun(t *testing.T) {
-	r := newHookRig(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	r.whenReady(cancel)
-	sig, err := r.hooks.Run(ctx, &r.task, ":"+untilStopped, r.signals)
-	if sig != nil || err == nil || err.Error() != "SIGTERM" {
-		t.Errorf("%v, %v", sig, err)
+// A hook ends with its context, and its whole group with it, also where it does not heed TERM.
+func TestHookEndsInTime(t *testing.T) {
+	late := errors.New("timed out after 30s")
+	for _, command := range []string{":", "trap : TERM; sh -c 'trap \"\" TERM; sleep 0.2' &", "trap '' TERM", "trap 'exit 0' TERM"} {
+		r := newHookRig(t)
+		r.task.Policy.KillAfter = 50 * time.Millisecond
+		ctx, cancel := context.WithCancelCause(t.Context())
+		r.whenReady(func() { cancel(late) })
+		sig, err := r.hooks.Run(ctx, &r.task, command+untilStopped, r.signals)
+		if sig != nil || err == nil || err.Error() != late.Error() {
+			t.Errorf("%q: got %v, %v; want %v", command, sig, err, late)
+		}
 	}
 }
 

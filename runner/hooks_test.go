@@ -21,12 +21,14 @@ type hooks struct {
 	err   error
 }
 
-func (h *hooks) Run(_ context.Context, t *task.Task, command string, signals <-chan os.Signal) (os.Signal, error) {
+func (h *hooks) Run(ctx context.Context, t *task.Task, command string, signals <-chan os.Signal) (os.Signal, error) {
 	h.note("hook " + command + " " + string(t.Status))
 	for end := time.After(h.takes); ; {
 		select {
 		case <-end:
 			return nil, h.err
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
 		case sig := <-signals:
 			if task.Stops(sig) {
 				return sig, h.err
@@ -35,9 +37,10 @@ func (h *hooks) Run(_ context.Context, t *task.Task, command string, signals <-c
 	}
 }
 
-// withHooks gives the task all hooks.
+// withHooks gives the task all hooks but on-start, and a day for each.
 func (b *rig) withHooks(takes time.Duration, err error) {
 	b.Hooks = &hooks{events: b.events, takes: takes, err: err}
+	b.task.Options.HookTimeout = 24 * time.Hour
 	b.task.Options.OnRetry, b.task.Options.OnSuccess, b.task.Options.OnFailure = "on-retry", "on-success", "on-failure"
 }
 
@@ -290,6 +293,75 @@ func TestABudgetThatEndsInAHook(t *testing.T) {
 		check(t, "number of starts", len(b.executor.starts), 1)
 		check(t, "journal", b.journal.log, []string{"claim", "record retry PENDING", "settle exhausted EXHAUSTED"})
 		check(t, "hooks", b.hooksRun(), []string{"on-retry PENDING", "on-failure EXHAUSTED"})
+	})
+}
+
+// A hook ends in time: after its timeout, and between attempts with the budget. The last one is the alert, so that it
+// has its timeout whatever the budget says.
+func TestHooksEndInTime(t *testing.T) {
+	const late, over = `hook "on-retry": timed out after `, `hook "on-retry": stopped at the end of the budget`
+	tests := []struct {
+		name            string
+		timeout, budget time.Duration
+		warnings        []string
+		takes           time.Duration
+	}{
+		{"default", 0, 0, []string{late + "30s", `hook "on-failure": timed out after 30s`}, 62 * time.Second},
+		{"its own", time.Minute, 0, []string{late + "1m", `hook "on-failure": timed out after 1m`}, 122 * time.Second},
+		{"the budget", time.Minute, 20 * time.Second, []string{over, `hook "on-failure": timed out after 1m`},
+			80 * time.Second},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newRig(t, func(p *task.Policy) { p.Attempts, p.Budget = 2, tt.budget }, exit(7))
+				b.withHooks(1001*time.Second, nil)
+				b.task.Options.HookTimeout = tt.timeout
+				begun := time.Now()
+				result, err := b.Run(t.Context(), b.task)
+				check(t, "error", err, nil)
+				check(t, "exit code", result.ExitCode(), 7)
+				check(t, "warnings", b.observer.warnings, tt.warnings)
+				check(t, "time", time.Since(begun), tt.takes)
+			})
+		})
+	}
+}
+
+// The on-start hook runs once, before the first attempt, and again for the fresh attempts of a requeued task.
+func TestOnStart(t *testing.T) {
+	tests := []struct {
+		name   string
+		before func(*task.Task)
+		want   []string
+	}{
+		{"new", func(*task.Task) {}, []string{"on-start PENDING"}},
+		{"resumed", func(t *task.Task) { t.AttemptCount = 1 }, nil},
+		{"requeued", func(t *task.Task) { t.AttemptCount, t.RequeuedAfter = 5, 5 }, []string{"on-start PENDING"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newRig(t, nil, exit(1), exit(0))
+				b.Hooks, b.task.Options.OnStart = &hooks{events: b.events}, "on-start"
+				tt.before(b.task)
+				_, err := b.Run(t.Context(), b.task)
+				check(t, "error", err, nil)
+				check(t, "hooks", b.hooksRun(), tt.want)
+				if tt.want != nil && b.lines[0] != "hook on-start PENDING" {
+					t.Errorf("got %q, want the hook first", b.lines)
+				}
+			})
+		})
+	}
+	synctest.Test(t, func(t *testing.T) { // a signal in it ends the run before anything began
+		b := newRig(t, nil, exit(0))
+		b.Hooks, b.task.Options.OnStart = &hooks{events: b.events, takes: time.Hour}, "on-start"
+		b.after(time.Second, syscall.SIGTERM)
+		result, err := b.Run(t.Context(), b.task)
+		check(t, "error", err, nil)
+		check(t, "signal", result.Signal, os.Signal(syscall.SIGTERM))
+		check(t, "number of starts", len(b.executor.starts), 0)
 	})
 }
 

@@ -88,6 +88,11 @@ type Runner struct {
 
 // Run attempts the task until a decision ends it or a signal stops the run. It fails only where the journal does.
 func (r *Runner) Run(ctx context.Context, t *task.Task) (Result, error) {
+	if t.AttemptCount == t.RequeuedAfter {
+		if sig := r.hookWithinBudget(ctx, t, t.Options.OnStart); sig != nil {
+			return r.stop(ctx, t, sig)
+		}
+	}
 	for {
 		if sig := r.wait(ctx, t); sig != nil || ctx.Err() != nil {
 			return r.stop(ctx, t, sig)
@@ -104,7 +109,7 @@ func (r *Runner) Run(ctx context.Context, t *task.Task) (Result, error) {
 		case sig != nil: // it came after the decision
 			return r.stop(ctx, t, sig)
 		}
-		if sig := r.hook(ctx, t, t.Options.OnRetry); sig != nil {
+		if sig := r.hookWithinBudget(ctx, t, t.Options.OnRetry); sig != nil {
 			return r.stop(ctx, t, sig)
 		}
 	}
@@ -255,35 +260,17 @@ func (r *Runner) endWithoutAttempt(ctx context.Context, t *task.Task, err error)
 }
 
 // finish reports the end of the run and runs the last hook: on-retry where a later run goes on, none where a signal
-// ended the run.
+// ended the run. The last hook has its time whatever the budget says, since it is the alert.
 func (r *Runner) finish(ctx context.Context, t *task.Task, result Result) Result {
 	r.Observer.Finished(t, result)
 	switch {
 	case result.Signal != nil:
 	case result.Decision.Reason == task.ReasonDeferred: // another run makes the next attempt
-		result.HookSignal = r.hook(ctx, t, t.Options.OnRetry)
+		result.HookSignal = r.hookWithinBudget(ctx, t, t.Options.OnRetry)
 	default:
 		result.HookSignal = r.hook(ctx, t, t.Options.FinalHook(t.Status))
 	}
 	return result
-}
-
-// Hooks runs the shell commands of --on-retry, --on-success and --on-failure.
-type Hooks interface {
-	// Run runs a shell command and forwards the signals that arrive meanwhile. It returns the first that asked to stop.
-	Run(ctx context.Context, t *task.Task, command string, signals <-chan os.Signal) (os.Signal, error)
-}
-
-// hook runs one of the task's hooks; an empty command is none. A hook that fails is a warning and changes nothing.
-func (r *Runner) hook(ctx context.Context, t *task.Task, command string) os.Signal {
-	if command == "" || r.Hooks == nil {
-		return nil
-	}
-	sig, err := r.Hooks.Run(ctx, t, command, r.Signals)
-	if err != nil {
-		r.Observer.Warn(fmt.Errorf("hook %q: %w", command, err))
-	}
-	return sig
 }
 
 // followsAtOnce reports whether the next attempt begins at once: without a delay, without a wait for a slot or for

@@ -2,6 +2,7 @@ package task
 
 import (
 	"math/rand/v2"
+	"time"
 )
 
 // StdinMode says what a command finds on its stdin.
@@ -64,16 +65,21 @@ func (m CaptureMode) And(other CaptureMode) CaptureMode {
 	return CaptureNone
 }
 
+// DefaultHookTimeout is how long a hook may run.
+const DefaultHookTimeout = 30 * time.Second
+
 // Options are how a task is run, beside its policy. The zero value is a plain command.
 type Options struct {
-	Stdin       StdinMode   `json:"stdin,omitempty"`        // empty: auto
-	Output      OutputMode  `json:"output,omitempty"`       // empty: stream
-	OutputLimit int64       `json:"output_limit,omitempty"` // bytes of an attempt's output that OutputFinal holds; 0 = no limit
-	Capture     CaptureMode `json:"capture,omitempty"`      // empty: none
-	OnRetry     string      `json:"on_retry,omitempty"`     // shell commands; empty for none
-	OnSuccess   string      `json:"on_success,omitempty"`
-	OnFailure   string      `json:"on_failure,omitempty"`
-	Seed        *uint64     `json:"seed,omitempty"` // makes the jitter repeatable; nil: it is not
+	Stdin       StdinMode     `json:"stdin,omitempty"`        // empty: auto
+	Output      OutputMode    `json:"output,omitempty"`       // empty: stream
+	OutputLimit int64         `json:"output_limit,omitempty"` // bytes of an attempt's output that OutputFinal holds; 0 = no limit
+	Capture     CaptureMode   `json:"capture,omitempty"`      // empty: none
+	OnStart     string        `json:"on_start,omitempty"`     // shell commands; empty for none
+	OnRetry     string        `json:"on_retry,omitempty"`
+	OnSuccess   string        `json:"on_success,omitempty"`
+	OnFailure   string        `json:"on_failure,omitempty"`
+	HookTimeout time.Duration `json:"hook_timeout,omitempty"` // of one hook; 0 = DefaultHookTimeout
+	Seed        *uint64       `json:"seed,omitempty"`         // makes the jitter repeatable; nil: it is not
 }
 
 // Phase returns the task's phase: natural, unless the seed decides about all that is random.

@@ -3,6 +3,7 @@
 package flags
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -61,15 +62,25 @@ type NameFlags struct {
 
 // HookFlags are commands that run beside a task, and the seed of its jitter. The journal keeps them with the task.
 type HookFlags struct {
-	OnRetry   string  `group:"Hooks" placeholder:"CMD" help:"A shell command to run when an attempt is to be followed by another."`
-	OnSuccess string  `group:"Hooks" placeholder:"CMD" help:"One to run when the task has succeeded."`
-	OnFailure string  `group:"Hooks" placeholder:"CMD" help:"One to run when the task has failed in the end."`
-	Seed      *uint64 `group:"Running" placeholder:"N" help:"Make the jitter repeatable."`
+	OnStart     string    `group:"Hooks" placeholder:"CMD" help:"A shell command to run before the first attempt."`
+	OnRetry     string    `group:"Hooks" placeholder:"CMD" help:"One to run when an attempt is to be followed by another."`
+	OnSuccess   string    `group:"Hooks" placeholder:"CMD" help:"One to run when the task has succeeded."`
+	OnFailure   string    `group:"Hooks" placeholder:"CMD" help:"One to run when the task has failed in the end."`
+	HookTimeout *Duration `group:"Hooks" placeholder:"TIME" help:"Stop a hook after this time. Default 30s."`
+	Seed        *uint64   `group:"Running" placeholder:"N" help:"Make the jitter repeatable."`
 }
 
 // Options returns what a task keeps of the flags.
-func (f *HookFlags) Options() task.Options {
-	return task.Options{OnRetry: f.OnRetry, OnSuccess: f.OnSuccess, OnFailure: f.OnFailure, Seed: f.Seed}
+func (f *HookFlags) Options() (task.Options, error) {
+	o := task.Options{OnStart: f.OnStart, OnRetry: f.OnRetry, OnSuccess: f.OnSuccess, OnFailure: f.OnFailure, Seed: f.Seed}
+	if f.HookTimeout != nil {
+		o.HookTimeout = time.Duration(*f.HookTimeout)
+		if o.HookTimeout == 0 {
+			return o, errors.New("--hook-timeout is 0, and a hook without an end would hold the task up" +
+				"\nhint: give a time such as 5m, or leave it out for 30s")
+		}
+	}
+	return o, nil
 }
 
 // EnvironmentFlags say which variables go into the journal.

@@ -187,11 +187,14 @@ func Options(o *task.Options) string {
 	var parts []string
 	for _, p := range [][2]string{
 		{"stdin", string(o.Stdin)}, {"output", string(o.Output)}, {"capture", string(o.Capture)},
-		{"on retry", o.OnRetry}, {"on success", o.OnSuccess}, {"on failure", o.OnFailure},
+		{"on start", o.OnStart}, {"on retry", o.OnRetry}, {"on success", o.OnSuccess}, {"on failure", o.OnFailure},
 	} {
 		if p[1] != "" {
 			parts = append(parts, p[0]+" "+quote(text.Shorten(p[1], longText)))
 		}
+	}
+	if o.HookTimeout != 0 {
+		parts = append(parts, "hook timeout "+text.FormatDuration(o.HookTimeout))
 	}
 	if o.Seed != nil {
 		parts = append(parts, fmt.Sprintf("seed %d", *o.Seed))

@@ -109,6 +109,10 @@ func (w *Wrapper) newTask(p *Host, created time.Time) (*task.Task, error) {
 	if err != nil && (w.choice.Settled || !mayKnow(p, w.State)) {
 		return nil, err
 	}
+	options, err := w.HookFlags.Options()
+	if err != nil {
+		return nil, err
+	}
 	environment, err := w.Kept(p.Environ)
 	if err != nil {
 		return nil, err
@@ -119,7 +123,7 @@ func (w *Wrapper) newTask(p *Host, created time.Time) (*task.Task, error) {
 	}
 	tk := &task.Task{
 		ID: uuid.Must(uuid.NewV7()).String(), Parent: p.Getenv(cmdexec.EnvTaskID), Name: flags.OrEmpty(w.ID), Once: w.Once,
-		Directory: directory, Environment: environment, Policy: policy, Options: w.HookFlags.Options(),
+		Directory: directory, Environment: environment, Policy: policy, Options: options,
 		IdempotencyKey: uuid.NewString(), CreatedAt: created, Status: task.Pending,
 	}
 	if err := w.work.Fill(p, tk); err != nil {

@@ -138,6 +138,7 @@ func joinStrings(list []string) []byte {
 // storedOptions are options as the journal stores them: hooks as bytes, because JSON would change invalid UTF-8.
 type storedOptions struct {
 	task.Options
+	OnStart   []byte `json:"on_start,omitempty"`
 	OnRetry   []byte `json:"on_retry,omitempty"`
 	OnSuccess []byte `json:"on_success,omitempty"`
 	OnFailure []byte `json:"on_failure,omitempty"`
@@ -148,7 +149,9 @@ func marshalOptions(o task.Options) (any, error) {
 	if o == (task.Options{}) {
 		return nil, nil
 	}
-	text, err := json.Marshal(storedOptions{o, []byte(o.OnRetry), []byte(o.OnSuccess), []byte(o.OnFailure)})
+	text, err := json.Marshal(storedOptions{
+		o, []byte(o.OnStart), []byte(o.OnRetry), []byte(o.OnSuccess), []byte(o.OnFailure),
+	})
 	return string(text), err
 }
 

@@ -92,7 +92,8 @@ func unmarshalOptions(text sql.NullString) (task.Options, error) {
 	if err := json.Unmarshal([]byte(text.String), &s); err != nil {
 		return task.Options{}, unreadable("options", err)
 	}
-	s.Options.OnRetry, s.Options.OnSuccess, s.Options.OnFailure = string(s.OnRetry), string(s.OnSuccess), string(s.OnFailure)
+	s.Options.OnStart, s.Options.OnRetry = string(s.OnStart), string(s.OnRetry)
+	s.Options.OnSuccess, s.Options.OnFailure = string(s.OnSuccess), string(s.OnFailure)
 	return s.Options, nil
 }
 

@@ -751,7 +751,8 @@ func seed(n uint64) *uint64 { return &n }
 func everyOption() task.Options {
 	return task.Options{
 		Stdin: task.StdinReplay, Output: task.OutputFinal, OutputLimit: math.MaxInt64, Capture: task.CaptureBoth,
-		OnRetry: "echo retry", OnSuccess: "echo success", OnFailure: "echo failure", Seed: seed(math.MaxUint64),
+		OnStart: "echo start", OnRetry: "echo retry", OnSuccess: "echo success", OnFailure: "echo failure",
+		HookTimeout: time.Minute, Seed: seed(math.MaxUint64),
 	}
 }
 
@@ -806,6 +807,7 @@ func TestEveryHookComesBackUnchanged(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tk := newTask()
 		tk.Options = task.Options{
+			OnStart: anyText().Draw(t, "on start"), HookTimeout: time.Duration(rapid.Int64Min(0).Draw(t, "hook timeout")),
 			OnRetry: anyText().Draw(t, "on retry"), OnSuccess: anyText().Draw(t, "on success"), OnFailure: anyText().Draw(t, "on failure"),
 		}
 		must(t, claimed(j, tk, epoch))

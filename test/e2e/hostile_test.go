@@ -62,7 +62,7 @@ func (h *hostile) fill() *task.Task {
 		Directory: "/" + nasty, Policy: policy,
 		Environment: []string{nasty + "=secret", "EMPTY" + nasty}, IdempotencyKey: nasty, CreatedAt: time.Now(),
 		Status:  task.Pending,
-		Options: task.Options{OnRetry: nasty, OnSuccess: nasty, OnFailure: nasty, Capture: task.CaptureBoth},
+		Options: task.Options{OnStart: nasty, OnRetry: nasty, OnSuccess: nasty, OnFailure: nasty, Capture: task.CaptureBoth},
 	}
 	testkit.Must(h, j.Claim(h.Context(), t, time.Now()))
 	t.AttemptCount, t.Status = 1, task.InFlight
