@@ -71,7 +71,8 @@ func (j percent) draw(w wait, c Chance) (span, float64) {
 
 func (j percent) String() string { return text.FormatNumber(j.p) + "%" }
 
-// add is d + uniform(least, most), or d + n·uniform(least, most) where it is scaled.
+// add is d + uniform(least, most), or d + n·uniform(least, most) where it is scaled. A cap shortens the span from above:
+// it is never below d.
 type add struct {
 	least, most time.Duration
 	scaled      bool
@@ -84,7 +85,8 @@ func (j add) draw(w wait, c Chance) (span, float64) {
 	if j.scaled {
 		k = float64(w.n)
 	}
-	return span{w.d + times(j.least, k), times(j.most-j.least, k)}, c.random()
+	limit := w.curve.limit
+	return between(min(w.d+times(j.least, k), limit), min(w.d+times(j.most, k), limit)), c.random()
 }
 
 func (j add) String() string {

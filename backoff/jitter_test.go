@@ -55,11 +55,11 @@ func TestJitter(t *testing.T) {
 		{"exp:10s..10s", "full", 1, 0, [3]float64{0, 5, 10}},
 		{"exp:10s..10s", "equal", 1, 0, [3]float64{5, 7.5, 10}},
 		{"exp:10s..10s", "none", 1, 0, [3]float64{10, 10, 10}},
-		{"exp:10s..10s", "add:5s", 1, 0, [3]float64{5, 7.5, 10}},
-		{"exp:10s..10s", "add:1s..5s", 1, 0, [3]float64{6, 8, 10}},
+		{"exp:10s..10s", "add:5s", 1, 0, [3]float64{10, 10, 10}},
+		{"exp:10s..12s", "add:1s..5s", 1, 0, [3]float64{11, 11.5, 12}},
 		{"exp:10s..10s", "add:1d..1d", 1, 0, [3]float64{10, 10, 10}},
-		{"exp:10s..10s", "add:20s", 1, 0, [3]float64{0, 5, 10}},
-		{"exp:10s..20s", "add:5s*n", 1e9, 0, [3]float64{0, 10, 20}},
+		{"exp:10s..20s", "add:20s", 1, 0, [3]float64{10, 15, 20}},
+		{"exp:10s..20s", "add:5s*n", 1e9, 0, [3]float64{20, 20, 20}},
 		{"exp:10s..20s", "add:100000d..100000d*n", math.MaxInt, 0, [3]float64{20, 20, 20}},
 
 		// Without a cap the span is cut off at Max.

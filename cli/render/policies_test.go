@@ -10,14 +10,14 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-func TestScheduleSaturates(t *testing.T) {
+func TestATotalOfMoreThanADurationHolds(t *testing.T) {
 	p := task.DefaultPolicy()
 	p.Attempts = 2000
 	p.Backoff, _ = backoff.Parse("constant:365d", "none")
 	s := NewSchedule(&p)
 	last := s.Retries[len(s.Retries)-1]
-	if len(s.Retries) != maxRows || last.TotalMost < s.Retries[0].TotalMost {
-		t.Errorf("got %d rows, the last %+v", len(s.Retries), last)
+	if got, want := totalText(last.TotalMost), "365000d"; len(s.Retries) != maxRows || got != want {
+		t.Errorf("got %d rows and %s waited in all, want %d and %s", len(s.Retries), got, maxRows, want)
 	}
 }
 

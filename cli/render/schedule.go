@@ -3,7 +3,6 @@ package render
 import (
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +21,7 @@ type Schedule struct {
 type ScheduledRetry struct {
 	N                     int
 	Base, Least, Most     time.Duration
-	TotalLeast, TotalMost time.Duration
+	TotalLeast, TotalMost int64 // microseconds: a thousand delays of a year do not fit into a Duration
 }
 
 // unlimitedRows is how many retries are shown of a policy without a limit.
@@ -38,18 +37,13 @@ func NewSchedule(p *task.Policy) Schedule {
 		n = min(p.Attempts-1, maxRows)
 	}
 	s := Schedule{Policy: p}
-	var least, most time.Duration
+	var least, most int64
 	for i := 1; i <= n; i++ {
 		low, high := p.Backoff.Bounds(i)
-		least, most = saturatingAdd(least, low), saturatingAdd(most, high)
+		least, most = least+low.Microseconds(), most+high.Microseconds()
 		s.Retries = append(s.Retries, ScheduledRetry{i, p.Backoff.Base(i), low, high, least, most})
 	}
 	return s
-}
-
-// saturatingAdd adds two durations; a thousand delays of a year do not fit into one.
-func saturatingAdd(a, b time.Duration) time.Duration {
-	return a + min(b, math.MaxInt64-a)
 }
 
 // Write prints the schedule as a table.
@@ -60,7 +54,7 @@ func (s Schedule) Write(w io.Writer, screen Screen) error {
 	for _, r := range s.Retries {
 		rows = append(rows, []string{
 			strconv.Itoa(r.N), backoffText(r.Base), backoffText(r.Least), backoffText(r.Most),
-			backoffText(r.TotalLeast), backoffText(r.TotalMost),
+			totalText(r.TotalLeast), totalText(r.TotalMost),
 		})
 	}
 	_, err := fmt.Fprintf(w, "%s\n\n%s%s", Policy(&alone), screen.Rows(rows), s.note())
@@ -91,6 +85,18 @@ func backoffText(d time.Duration) string {
 	return text.FormatDuration(d.Round(time.Millisecond))
 }
 
+func totalText(microseconds int64) string {
+	const day = int64(24 * time.Hour / time.Microsecond)
+	days, rest := microseconds/day, backoffText(time.Duration(microseconds%day)*time.Microsecond)
+	switch {
+	case days == 0:
+		return rest
+	case rest == "0s":
+		return fmt.Sprintf("%dd", days)
+	}
+	return fmt.Sprintf("%dd%s", days, rest)
+}
+
 type scheduledRetryJSON struct {
 	N          int   `json:"n"`
 	BaseMS     int64 `json:"base_ms"`
@@ -106,7 +112,7 @@ func (s Schedule) WriteJSON(w io.Writer) error {
 	for _, r := range s.Retries {
 		retries = append(retries, scheduledRetryJSON{
 			r.N, r.Base.Milliseconds(), r.Least.Milliseconds(), r.Most.Milliseconds(),
-			r.TotalLeast.Milliseconds(), r.TotalMost.Milliseconds(),
+			r.TotalLeast / 1000, r.TotalMost / 1000,
 		})
 	}
 	spec := s.Policy.Backoff
