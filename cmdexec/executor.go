@@ -62,11 +62,13 @@ func (e *Executor) execute(ctx context.Context, t *task.Task, c runner.Call) tas
 	out.Begin()
 	o := e.supervise(ctx, t, p, c)
 	out.End(c.Signals, &o)
-	if incomplete := (*stdio.StdinError)(nil); errors.As(in.Close(), &incomplete) {
+	err = in.Close()
+	if incomplete := (*stdio.StdinError)(nil); errors.As(err, &incomplete) {
 		failed := incomplete.Outcome()
 		failed.Stop = o.Stop
 		return failed
 	}
+	o.StdinRead = errors.Is(err, stdio.ErrRead)
 	if o.Signal == "SIGPIPE" || o.Error == task.ErrorNone && o.Exit == task.ExitSignalBase+int(syscall.SIGPIPE) {
 		o.Final = o.Final || stdio.ReaderGone(e.Output.Stdout)
 	}

@@ -210,7 +210,7 @@ func TestSlowReader(t *testing.T) {
 					got := r.end()
 					want := tt.want
 					want.Final = limit > 0
-					want.Stdout, want.Stderr, want.Duration = got.Stdout, got.Stderr, got.Duration
+					want.Stdout, want.Stderr, want.Duration, want.StdinRead = got.Stdout, got.Stderr, got.Duration, got.StdinRead
 					if got != want {
 						t.Errorf("got  %+v\nwant %+v", got, want)
 					}

@@ -4,6 +4,7 @@ package cmdexec
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -14,7 +15,6 @@ import (
 
 	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/internal/testkit"
-	"github.com/10f93571/retry/task"
 )
 
 const fourLines = "one\ntwo\nthree\nfour\n"
@@ -67,7 +67,7 @@ func TestFileIsReadAgainFromTheSamePlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := fileWith(t, fourLines)
 			expectText(t, file, "one\n") // retry does not always get the start of a file
-			stdin := &stdio.InheritedStdin{File: file, Consumed: func() { t.Error("Consumed was called for a file") }}
+			stdin := &stdio.InheritedStdin{File: file}
 			checkAttempt(t, stdin, copyOneLine, "two\n")
 			meanwhile(t, file)
 			rest, err := io.ReadAll(io.NewSectionReader(file, 4, 1000))
@@ -103,69 +103,107 @@ var openStream = map[string]func(*testing.T) (read, write *os.File){
 }
 
 // The writer of a socket can shut its side down, and go on to read.
-func TestConsumedOfAHalfClosedSocket(t *testing.T) {
+func TestHalfClosedSocket(t *testing.T) {
 	for _, there := range []int{0, 10} {
 		read, write := openStream["socket"](t)
 		writeZeros(t, write, there)
 		testkit.Must(t, unix.Shutdown(int(write.Fd()), unix.SHUT_WR))
-		stdin := &stdio.InheritedStdin{File: read, Consumed: func() {
-			t.Errorf("Consumed was called with %d unread bytes", there)
-		}}
+		stdin := &stdio.InheritedStdin{File: read}
 		for range 3 {
-			openAndClose(t, stdin)
+			if err := openAndClose(t, stdin, func() {}); err != nil {
+				t.Errorf("%d unread bytes: got %v, want no error", there, err)
+			}
 		}
 		_, _ = read.Close(), write.Close()
 	}
 }
 
-func TestConsumed(t *testing.T) {
+// What an attempt read from a stream is gone: no other attempt can have the same.
+func TestReadFromAStream(t *testing.T) {
 	tests := []struct {
-		name  string
-		there int  // bytes before the first attempt
-		ended bool // there is no writer any more
-		read  int  // by the first attempt
-		more  int  // came while it ran
-		want  int  // times that Consumed is called
+		name   string
+		there  int  // bytes before the attempt
+		ended  bool // there is no writer any more
+		came   int  // bytes that come before it reads
+		read   int  // by the attempt
+		more   int  // bytes that come after it has read
+		ends   bool // the writer ends meanwhile
+		want   bool // that it was read
+		socket bool // what is wanted for a socket, whose content cannot be seen, where that differs
 	}{
-		{name: "some was read", there: 10, read: 1, want: 1},
-		{name: "all was read", there: 10, read: 10, want: 1},
-		{name: "all was read of what had ended", there: 10, ended: true, read: 10, want: 1},
-		{name: "some was read of what had ended", there: 10, ended: true, read: 9, want: 1},
-		{name: "a full one was read", there: pipeCapacity, ended: true, read: 1, want: 1},
-		{name: "a full one was read and filled again", there: pipeCapacity, read: 4096, more: 4096, want: 1},
-		{name: "it came and was read", want: 1},          // looks the same as one where nothing came
-		{name: "more came", there: 10, more: 5, want: 1}, // looks the same as one where some was read
-		{name: "nothing was read", there: 10},
-		{name: "nothing was read of what had ended", there: 10, ended: true},
-		{name: "nothing was read of what had ended full", there: pipeCapacity, ended: true},
-		{name: "it had ended and was empty", ended: true},
+		{name: "some", there: 10, read: 1, want: true, socket: true},
+		{name: "all", there: 10, read: 10, want: true, socket: true},
+		{name: "all of what had ended", there: 10, ended: true, read: 10, want: true, socket: true},
+		{name: "some of what had ended", there: 10, ended: true, read: 9, want: true, socket: true},
+		{name: "some of a full one", there: pipeCapacity, ended: true, read: 1, want: true, socket: true},
+		{name: "a full one, filled again", there: pipeCapacity, read: 4096, more: 4096, want: true, socket: true},
+		{name: "some, and as much came", there: 10, read: 5, more: 5, want: true, socket: true},
+		{name: "some, and more came", there: 10, read: 5, more: 7, want: true, socket: true},
+		{name: "some, more came, and it ended", there: 10, read: 5, more: 7, ends: true, want: true, socket: true},
+		{name: "all that came", came: 10, read: 10, want: true, socket: true},
+		{name: "all that came, and it ended", came: 10, read: 10, ends: true, want: true, socket: true},
+		{name: "some of what came", came: 10, read: 5, want: true, socket: true},
+		{name: "nothing, and none came"},
+		{name: "nothing", there: 10},
+		{name: "nothing, and more came", there: 10, more: 5, socket: true},
+		{name: "nothing of what ended", there: 10, ends: true},
+		{name: "nothing of what ended empty", ends: true},
+		{name: "nothing of what had ended", there: 10, ended: true},
+		{name: "nothing of what had ended full", there: pipeCapacity, ended: true},
+		{name: "nothing of what had ended empty", ended: true},
 	}
 	for _, tt := range tests {
 		for kind, open := range openStream {
 			t.Run(tt.name+" "+kind, func(t *testing.T) {
 				read, write := open(t)
 				defer func() { _, _ = read.Close(), write.Close() }()
-				writeZeros(t, write, tt.there)
+				source := &counter{}
+				source.write(t, write, tt.there)
 				if tt.ended {
 					testkit.Must(t, write.Close())
 				}
-				calls := 0
-				stdin := &stdio.InheritedStdin{File: read, Consumed: func() { calls++ }}
-				openAndClose(t, stdin)
-				if calls != 0 {
-					t.Error("Consumed was called for the first attempt")
+				want := map[string]bool{"pipe": tt.want, "socket": tt.socket}[kind]
+				stdin := &stdio.InheritedStdin{File: read}
+				for range 2 { // an attempt that reads nothing changes nothing
+					if err := openAndClose(t, stdin, func() {}); err != nil {
+						t.Errorf("before it was read: got %v, want no error", err)
+					}
 				}
-				expectText(t, read, string(make([]byte, tt.read)))
-				writeZeros(t, write, tt.more)
-				for range 3 {
-					openAndClose(t, stdin)
-				}
-				if calls != tt.want {
-					t.Errorf("calls of Consumed: got %d, want %d", calls, tt.want)
+				err := openAndClose(t, stdin, func() {
+					source.write(t, write, tt.came)
+					_, err := io.ReadFull(read, make([]byte, tt.read))
+					testkit.Must(t, err)
+					source.write(t, write, tt.more)
+					if tt.ends {
+						testkit.Must(t, write.Close())
+					}
+				})
+				if got := errors.Is(err, stdio.ErrRead); got != want {
+					t.Errorf("got %v, want that it was read: %v", err, want)
 				}
 			})
 		}
 	}
+}
+
+// counter writes bytes of which no short part is repeated soon.
+type counter struct{ written int }
+
+func (c *counter) write(t *testing.T, to io.Writer, n int) {
+	t.Helper()
+	if n > 0 {
+		_, err := to.Write(bytesOf(c.written, n))
+		testkit.Must(t, err)
+	}
+	c.written += n
+}
+
+func bytesOf(offset, n int) []byte {
+	text := make([]byte, n)
+	for i := range text {
+		text[i] = byte((offset + i) % 251)
+	}
+	return text
 }
 
 func writeZeros(t *testing.T, to io.Writer, n int) {
@@ -177,43 +215,35 @@ func writeZeros(t *testing.T, to io.Writer, n int) {
 }
 
 // openAndClose does what an attempt does with its stdin.
-func openAndClose(t *testing.T, stdin stdio.Stdin) {
+func openAndClose(t *testing.T, stdin stdio.Stdin, attempt func()) error {
 	t.Helper()
 	in, err := stdin.Open()
 	testkit.Must(t, err)
 	in.Started()
-	testkit.Must(t, in.Close())
+	attempt()
+	return in.Close()
 }
 
-// The first attempt does not read, the second one does. Consumed is called with the third.
-func TestConsumedByALaterAttempt(t *testing.T) {
-	r := script(t, "exit")
-	_, err := io.WriteString(r.stdin, fourLines)
-	testkit.Must(t, err)
-	testkit.Must(t, r.stdin.Close())
-	stdin := r.executor.Stdin.(*stdio.InheritedStdin)
-	calls := 0
-	stdin.Consumed = func() { calls++ }
-	for i, want := range []int{0, 0, 1, 1} {
-		code := []string{"exit", copyOneLine, "exit", copyOneLine}[i]
-		next := script(t, code).withStdin(stdin)
-		next.number = i + 1
-		next.start().check(task.Outcome{})
-		if calls != want {
-			t.Errorf("calls of Consumed with attempt %d: got %d, want %d", i+1, calls, want)
+// The attempt that reads is told from those that do not, and --stdin rest lets them all read.
+func TestAnAttemptThatReads(t *testing.T) {
+	for _, rest := range []bool{false, true} {
+		r := script(t, "exit")
+		_, err := io.WriteString(r.stdin, fourLines)
+		testkit.Must(t, err)
+		testkit.Must(t, r.stdin.Close())
+		stdin := r.executor.Stdin.(*stdio.InheritedStdin)
+		stdin.Rest = rest
+		for i, code := range []string{"exit", copyOneLine, "exit", copyOneLine} {
+			next := script(t, code).withStdin(stdin)
+			next.number = i + 1
+			if got, want := next.start().end().StdinRead, code != "exit" && !rest; got != want {
+				t.Errorf("rest %v, attempt %d: got that it has read: %v, want %v", rest, i+1, got, want)
+			}
 		}
 	}
 }
 
-// Consumed may be nil.
-func TestConsumedOfNobody(t *testing.T) {
-	r := script(t, "exit")
-	for range 3 {
-		openAndClose(t, r.executor.Stdin)
-	}
-}
-
-func TestNotConsumed(t *testing.T) {
+func TestNotAStream(t *testing.T) {
 	tests := map[string]func(*testing.T) *os.File{
 		"terminal": func(t *testing.T) *os.File {
 			master, terminal, err := pty.Open()
@@ -241,9 +271,11 @@ func TestNotConsumed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := open(t)
 			t.Cleanup(func() { _ = file.Close() })
-			stdin := &stdio.InheritedStdin{File: file, Consumed: func() { t.Error("Consumed was called") }}
+			stdin := &stdio.InheritedStdin{File: file}
 			for range 3 {
-				openAndClose(t, stdin)
+				if err := openAndClose(t, stdin, func() {}); err != nil {
+					t.Errorf("got %v, want no error", err)
+				}
 			}
 			checkAttempt(t, stdin, "exit", "")
 		})

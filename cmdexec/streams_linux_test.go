@@ -1,6 +1,7 @@
 package cmdexec
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -315,4 +316,25 @@ func TestLastWordsInALargePipe(t *testing.T) {
 	r.executor.Output.Capture = task.CaptureBoth
 	r.start().endAndReap()
 	checkText(t, "passed on", r.rest(), strings.Repeat("x", largeSize))
+}
+
+// A writer that is blocked in one long write fills the pipe again without a wake-up of its readers.
+func TestReadFromAFullPipe(t *testing.T) {
+	read, write := openStream["pipe"](t)
+	defer func() { _, _ = read.Close(), write.Close() }()
+	go func() { _, _ = write.Write(bytesOf(0, 4*pipeCapacity)) }()
+	full := func() bool {
+		n, err := unix.IoctlGetInt(int(read.Fd()), unix.TIOCINQ)
+		return err == nil && n == pipeCapacity
+	}
+	testkit.Eventually(t, "the pipe is full", full)
+	err := openAndClose(t, &stdio.InheritedStdin{File: read}, func() {
+		_, err := io.ReadFull(read, make([]byte, 4096))
+		testkit.Must(t, err)
+		testkit.Eventually(t, "the pipe is full again", full)
+	})
+	if !errors.Is(err, stdio.ErrRead) {
+		t.Errorf("got %v, want ErrRead", err)
+	}
+	_, _ = io.CopyN(io.Discard, read, 3*pipeCapacity)
 }

@@ -43,16 +43,17 @@ func ErrorClasses() []ErrorClass {
 
 // Outcome is how an attempt ended.
 type Outcome struct {
-	Exit     int        // the exit status, 128 + n for signal n; NoExit where the owner died first
-	Signal   string     // "SIGKILL"; empty where no signal ended it
-	Error    ErrorClass // why it ended other than by itself
-	Message  string     // the error for people
-	Duration time.Duration
-	Stdout   string    // the end of stdout, if captured: ConditionTail bytes for the decision, then StoredTail bytes
-	Stderr   string    // the same of stderr; of both streams where they are one file
-	Final    bool      // no further attempt makes sense: its output is written already, or has no reader; not stored
-	Stop     os.Signal // the signal that asked retry itself to stop meanwhile; not stored
-	Reply    *Reply    // of an HTTP request; nil for a command
+	Exit      int        // the exit status, 128 + n for signal n; NoExit where the owner died first
+	Signal    string     // "SIGKILL"; empty where no signal ended it
+	Error     ErrorClass // why it ended other than by itself
+	Message   string     // the error for people
+	Duration  time.Duration
+	Stdout    string    // the end of stdout, if captured: ConditionTail bytes for the decision, then StoredTail bytes
+	Stderr    string    // the same of stderr; of both streams where they are one file
+	Final     bool      // no further attempt makes sense: its output is written already, or has no reader; not stored
+	StdinRead bool      // no further attempt can have the same stdin; not stored
+	Stop      os.Signal // the signal that asked retry itself to stop meanwhile; not stored
+	Reply     *Reply    // of an HTTP request; nil for a command
 }
 
 // The bytes of the end of a captured stream that conditions can look at, and that are stored.

@@ -31,16 +31,22 @@ func decide(p *Policy, h History, c Classified, e Evidence, now time.Time, rando
 	switch {
 	case c.Class == ClassSuccess && h.Successes+1 >= p.Consecutive:
 		return Decision{Verdict: VerdictSucceeded}
-	case e.Stop != nil && (!ambiguous || stopped.Verdict == VerdictCancelled):
+	case e.Stop != nil && (!ambiguous && !e.StdinRead || stopped.Verdict == VerdictCancelled):
 		return stopped
 	case ambiguous && (e.Stop != nil || (c.Class == ClassFatal && !c.Named)): // no resume may send it again either
 		return Decision{Verdict: VerdictFailed, Reason: ReasonAmbiguous}
+	case e.Stop != nil: // a resume could not have the same stdin either
+		return Decision{Verdict: VerdictFailed, Reason: ReasonStdin}
 	case c.Class == ClassFatal, e.Final, !c.Named && h.eventLimitReached(e.Outcome):
 		return Decision{Verdict: VerdictFailed, Reason: ReasonNotEligible}
 	}
 	rule, trouble := p.rule(e)
 	d := schedule(p, h.counting(p, e.Outcome, c.Class == ClassSuccess), rule, e.reply(), now, random)
-	if d.Verdict == VerdictRetry { // else the rule was not needed
+	switch {
+	case d.Verdict != VerdictRetry: // the rule was not needed
+	case e.StdinRead:
+		return Decision{Verdict: VerdictFailed, Reason: ReasonStdin}
+	default:
 		d.ConditionErr = trouble
 	}
 	return d

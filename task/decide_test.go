@@ -89,6 +89,8 @@ func TestDecide(t *testing.T) {
 	budget := func(d time.Duration) func(*Policy) { return func(p *Policy) { p.Budget = d } }
 	stop := func(o Outcome, sig os.Signal) Outcome { o.Stop = sig; return o }
 	final := func(o Outcome) Outcome { o.Final = true; return o }
+	read := func(o Outcome) Outcome { o.StdinRead = true; return o }
+	lost := Decision{Verdict: VerdictFailed, Reason: ReasonStdin}
 
 	tests := []struct {
 		name    string
@@ -106,6 +108,15 @@ func TestDecide(t *testing.T) {
 		{"not executable", nil, History{}, Outcome{Exit: 126, Error: ErrorNotExecutable}, 0, failed},
 		{"cannot start", nil, History{}, Outcome{Exit: 125, Error: ErrorStart}, 0, failed},
 		{"an exit of 127 by the command itself", nil, History{}, exit(127), 0, retry},
+
+		{"stdin read, success", nil, History{}, read(exit(0)), 0, succeeded},
+		{"stdin read, failure", nil, History{}, read(exit(1)), 0, lost},
+		{"stdin read, one success of two", func(p *Policy) { p.Consecutive = 2 }, History{}, read(exit(0)), 0,
+			Decision{Verdict: VerdictFailed, Reason: ReasonStdin, Success: true}},
+		{"stdin read, not eligible", nil, History{}, read(Outcome{Exit: 127, Error: ErrorNotFound}), 0, failed},
+		{"stdin read, last attempt", nil, History{Counted: 4}, read(exit(1)), 0, exhausted(ReasonAttempts)},
+		{"stdin read, TERM", nil, History{}, read(stop(exit(1), syscall.SIGTERM)), 0, lost},
+		{"stdin read, INT", nil, History{}, read(stop(exit(1), os.Interrupt)), 0, cancelled},
 
 		{"last but one attempt", nil, History{Counted: 3}, exit(1), 0, retry},
 		{"last attempt", nil, History{Counted: 4}, exit(1), 0, exhausted(ReasonAttempts)},

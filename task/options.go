@@ -11,6 +11,7 @@ type StdinMode string
 // The stdin modes.
 const (
 	StdinAuto   StdinMode = "auto"   // retry's own; what is seekable is read from the same place again
+	StdinRest   StdinMode = "rest"   // retry's own: each attempt gets what the earlier ones have left
 	StdinReplay StdinMode = "replay" // retry's own, kept, and given to each attempt from the start
 	StdinNull   StdinMode = "null"   // nothing
 )

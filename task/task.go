@@ -41,6 +41,7 @@ const (
 	ReasonBudget      Reason = "budget"
 	ReasonCrashes     Reason = "crashes"
 	ReasonNotEligible Reason = "not eligible"
+	ReasonStdin       Reason = "stdin"     // what an attempt has read of its stdin is gone
 	ReasonAmbiguous   Reason = "ambiguous" // the request may have taken effect, and is not safe to repeat
 	ReasonExpired     Reason = "expired"   // its idempotency key is too old for the server to know
 	ReasonDeferred    Reason = "deferred"  // it waits, for longer than a process should: the server said until when

@@ -129,7 +129,7 @@ type ReportFlags struct {
 
 // StreamFlags say what becomes of a command's streams. The journal keeps them with the task.
 type StreamFlags struct {
-	Stdin       string `enum:"auto,replay,null" default:"auto" group:"Streams" placeholder:"auto|replay|null" help:"auto: retry's own, a file from the same place in each attempt. replay: keep it, and give every attempt the same bytes. null: nothing."`
+	Stdin       string `enum:"auto,replay,rest,null" default:"auto" group:"Streams" placeholder:"auto|replay|rest|null" help:"auto: retry's own, a file from the same place in each attempt; an attempt that has read from a pipe is the last. replay: keep it, and give every attempt the same bytes. rest: what the attempts before have left. null: nothing."`
 	Output      string `enum:"stream,final,success,failure" default:"stream" group:"Streams" placeholder:"stream|final|success|failure" help:"stream: as it comes. The others hold an attempt's output. final: pass on the last attempt's; success: only if it succeeded; failure: only if the task failed."`
 	OutputLimit Size   `default:"2GiB" group:"Streams" placeholder:"SIZE" help:"With --output final: pass an attempt's output on once it is larger, and do not try again. Default 2GiB; 0 = no limit."`
 	Capture     string `enum:"none,stderr,both" default:"none" group:"Streams" placeholder:"none|stderr|both" help:"Keep the end of each attempt's output in the journal: 8 KiB."`

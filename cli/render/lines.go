@@ -30,14 +30,15 @@ func NewLines(w io.Writer, screen *os.File, inForeground func() bool, verbose bo
 }
 
 // NewQuiet returns the observer of -q. It writes nothing, except why a task failed in the end whose output is shown on
-// failure only: a command that could not be found, or that was stopped, may have written nothing itself.
+// failure only: a command that could not be found, or that was stopped, may have written nothing itself. And it says
+// where what was read of stdin is lost for another attempt.
 func NewQuiet(w io.Writer) Observer {
 	return &lineObserver{w: w, quiet: true, status: statusLine{w: w}}
 }
 
 // silent reports whether nothing is said about a task.
 func (l *lineObserver) silent(t *task.Task) bool {
-	return l.quiet && (t.Options.Output != task.OutputFailure || t.Status != task.Failed && t.Status != task.Exhausted)
+	return l.quiet && t.Reason != task.ReasonStdin && (t.Options.Output != task.OutputFailure || t.Status != task.Failed && t.Status != task.Exhausted)
 }
 
 func (l *lineObserver) Share() { l.named = true }
@@ -182,6 +183,9 @@ func failedClause(r runner.Result, t *task.Task) string {
 		return "FAILED, ambiguous: retry was killed while it ran; " + ambiguousEffect(t) + ", and is not safe to repeat"
 	case r.Decision.Reason == task.ReasonAmbiguous:
 		return "FAILED, ambiguous: " + ambiguousEffect(t) + ", and is not safe to repeat"
+	case r.Decision.Reason == task.ReasonStdin:
+		return fmt.Sprintf("not retried after %s: stdin is a pipe, and what attempt %d has read of it is gone", outcome,
+			t.AttemptCount)
 	case reply != nil && reply.Default.AtMost > 0 && t.History.InARow >= reply.Default.AtMost:
 		return fmt.Sprintf("not retried again: %d attempts in a row ended with %s", t.History.InARow, outcome)
 	case r.Outcome.Error == task.ErrorStart:
@@ -210,6 +214,8 @@ func Hints(t *task.Task, r runner.Result) string {
 	case task.ReasonAmbiguous:
 		return "\nhint: " + checkServer(t) +
 			"\nhint: where the server deduplicates, --idempotency-key KEY or --idempotent lets retry send it again by itself"
+	case task.ReasonStdin:
+		return "\nhint: --stdin replay gives every attempt the same; null gives it nothing, rest what is left"
 	case task.ReasonExpired:
 		return "\nhint: the server may have forgotten the key, and take the request for another one: " +
 			"look at it before you send that anew"

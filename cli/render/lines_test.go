@@ -33,6 +33,8 @@ func TestSummary(t *testing.T) {
 			Outcome: task.Crashed()}, nil, "3 in a row"},
 		{"failed", runner.Result{Decision: task.Decision{Verdict: task.VerdictFailed}, Outcome: exit7}, nil,
 			"not retried: exit 7 is not eligible"},
+		{"stdin", runner.Result{Decision: task.Decision{Verdict: task.VerdictFailed, Reason: task.ReasonStdin},
+			Outcome: exit7}, nil, "not retried after exit 7: stdin is a pipe, and what attempt 5 has read of it is gone"},
 		{"INT", runner.Result{Decision: task.Decision{Verdict: task.VerdictCancelled}, Signal: syscall.SIGINT}, nil,
 			"cancelled by SIGINT"},
 		{"retry cancel", runner.Result{Decision: task.Decision{Verdict: task.VerdictCancelled}, Signal: syscall.SIGTERM},

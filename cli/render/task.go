@@ -218,6 +218,8 @@ func reason(t TaskView, now time.Time) string {
 		return " (deferred: the server " + asks + " to come back at " + Stamp(t.NextAttemptAt, now) + ")"
 	case task.ReasonAmbiguous:
 		return " (ambiguous: it may have taken effect; " + checkServer(t.Task) + ")"
+	case task.ReasonStdin:
+		return " (stdin: what it has read of a pipe is gone)"
 	case task.ReasonExpired:
 		return " (expired: its idempotency key " + expiredKey(t.Task) + ")"
 	case "", task.ReasonCancelled: // which the status says already

@@ -146,8 +146,9 @@ func (g *Journal) stdin(t *task.Task, own *os.File, resumed bool, warn func(erro
 		stdin, done := g.replayedStdin(t, source)
 		return stdin, func() { done(); release() }, nil
 	}
-	return &stdio.InheritedStdin{File: own, Consumed: func() {
-		warn(errors.New("stdin is a pipe, and what the first attempt read of it is gone" +
+	rest := t.Options.Stdin == task.StdinRest
+	return &stdio.InheritedStdin{File: own, Rest: rest, Unseen: func() {
+		warn(errors.New("stdin is a pipe, and what an earlier attempt may have read of it is gone" +
 			"\nhint: --stdin replay gives every attempt the same"))
 	}}, func() {}, nil
 }

@@ -106,19 +106,6 @@ func TestStdinIsAsTheOptionsSay(t *testing.T) {
 	}
 }
 
-// The warning says what to do about it.
-func TestConsumedStdinIsAWarning(t *testing.T) {
-	var warnings []string
-	stdin, done, err := (&Journal{}).stdin(newTask("cat"), piped(t, "x"), false,
-		func(err error) { warnings = append(warnings, err.Error()) })
-	testkit.Must(t, err)
-	defer done()
-	stdin.(*stdio.InheritedStdin).Consumed()
-	if len(warnings) != 1 || !strings.Contains(warnings[0], "\nhint: --stdin replay ") {
-		t.Errorf("got the warnings %q, want one with a hint", warnings)
-	}
-}
-
 // The same bytes for each attempt, also without a journal, where nothing outlives the run.
 func TestReplayedStdin(t *testing.T) {
 	content := strings.Repeat("\x00\xff line\n", 300_000) // more than is kept in memory

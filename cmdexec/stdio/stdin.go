@@ -3,6 +3,8 @@
 package stdio
 
 import (
+	"bytes"
+	"errors"
 	"io"
 	"os"
 )
@@ -17,8 +19,11 @@ type Stdin interface {
 type Input struct {
 	File    *os.File     // what the process gets
 	Started func()       // must be called when the process has been started
-	Close   func() error // must be called when the process has ended; may return a *StdinError
+	Close   func() error // must be called when the process has ended; may return a *StdinError or ErrRead
 }
+
+// ErrRead says that an attempt has read from a stdin that nobody can read again.
+var ErrRead = errors.New("stdin cannot be read again")
 
 func nothing()       {}
 func noError() error { return nil }
@@ -38,18 +43,22 @@ func (NullStdin) Open() (*Input, error) {
 // InheritedStdin gives the attempts retry's own stdin. The first attempt shares it, as a command without retry would.
 // If it is a file, the later attempts read from the same offset again.
 type InheritedStdin struct {
-	File     *os.File
-	Consumed func() // called once, when an attempt starts and an earlier one may have read from a pipe or a socket
+	File   *os.File
+	Rest   bool   // each attempt gets what the earlier ones have left of it
+	Unseen func() // called once where a second attempt follows and the system does not show what was read; may be nil
 
 	opened bool
 	start  int64 // the offset at which the first attempt began to read a file
-	before streamState
 }
 
 // Open implements Stdin.
 func (s *InheritedStdin) Open() (*Input, error) {
 	again := s.opened
 	s.opened = true
+	in := &Input{File: s.File, Started: nothing, Close: noError}
+	if s.Rest {
+		return in, nil
+	}
 	switch kindOf(s.File) {
 	case kindFile:
 		at, _ := s.File.Seek(0, io.SeekCurrent)
@@ -58,14 +67,38 @@ func (s *InheritedStdin) Open() (*Input, error) {
 		}
 		s.start = at
 	case kindStream:
-		if !again {
-			s.before = stateOf(s.File)
-		} else if s.Consumed != nil && !s.before.untouched(stateOf(s.File)) {
-			s.Consumed()
-			s.Consumed = nil
+		if showsReads {
+			in.Close = watch(s.File)
+		} else if again && s.Unseen != nil {
+			s.Unseen()
+			s.Unseen = nil
 		}
 	}
-	return &Input{File: s.File, Started: nothing, Close: noError}, nil
+	return in, nil
+}
+
+// watch begins to watch a stream. The function that it returns ends that, and returns ErrRead if an attempt may have
+// read from the stream meanwhile.
+func watch(stream *os.File) func() error {
+	before := stateOf(stream)
+	if before.ended {
+		return func() error { return before.compare(stateOf(stream), false, true) }
+	}
+	events := watchActivity(stream)
+	content, now := peek(stream), stateOf(stream)
+	fits := now == before // else something came before it was watched, and is counted or not
+	for tries := 0; !fits && tries < 10; tries++ {
+		before, content = stateOf(stream), peek(stream)
+		_ = events.end(stream)
+		events = watchActivity(stream)
+		fits = stateOf(stream) == before
+	}
+	return func() error {
+		count, later := events.end(stream), stateOf(stream)
+		written := !fits || count > 1 || count == 1 && !later.ended // the end counts too
+		unchanged := content == nil && !written || content != nil && bytes.HasPrefix(peek(stream), content)
+		return before.compare(later, written, unchanged)
+	}
 }
 
 // rewind opens the file anew at the start offset. The shared offset moves only forward, when the attempt has ended: a
@@ -137,11 +170,17 @@ type streamState struct {
 	ended     bool // there is no writer any more
 }
 
-// pipeCapacity is what a pipe holds, unless somebody has changed that. It is also the size of one read.
+// pipeCapacity is what a pipe holds, unless somebody has changed that. It is also the size of one read, and how much of
+// a pipe is compared.
 const pipeCapacity = 64 << 10
 
-// untouched reports whether nothing was read between two states. It cannot tell for a stream that is still open and was
-// empty or full: that looks the same when it was read and filled again.
-func (s streamState) untouched(later streamState) bool {
-	return s.available == later.available && (s.ended || s.available > 0 && s.available < pipeCapacity)
+// compare returns ErrRead if something may have been read from a stream since an earlier state. written says that
+// something was written since; unchanged, that the stream still begins with what was in it.
+func (s streamState) compare(later streamState, written, unchanged bool) error {
+	replaced := written && later.available == s.available
+	unknown := written && s.available == 0 // what came first may have been read
+	if later.available < s.available || replaced || unknown || !unchanged {
+		return ErrRead
+	}
+	return nil
 }
