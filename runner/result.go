@@ -13,7 +13,7 @@ type Result struct {
 	Decision   task.Decision
 	Outcome    task.Outcome // of the last attempt
 	Signal     os.Signal    // that ended the run; nil for none
-	HookSignal os.Signal    // that ended the last hook; nil for none
+	LateSignal os.Signal    // that came while the end was told, or ended the last hook; nil for none
 	OutputErr  error        // why held output could not be written; nil if it was
 }
 
@@ -43,8 +43,8 @@ func (r Result) ExitCode() int {
 // retry: the one that cancelled the task, or ended a wait, or ended the command too. It is nil where retry just exits.
 func (r Result) DeathSignal() os.Signal {
 	switch {
-	case r.HookSignal != nil:
-		return r.HookSignal
+	case r.LateSignal != nil:
+		return r.LateSignal
 	case r.Decision.Verdict == task.VerdictCancelled, errors.Is(r.OutputErr, task.ErrStopped):
 		return r.Signal
 	case (r.Decision.Verdict == task.VerdictInterrupted || r.Decision.Reason == task.ReasonStdin) && (r.Outcome.Stop == nil || r.Outcome.Signal != ""):

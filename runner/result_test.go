@@ -57,9 +57,9 @@ func TestDeathSignal(t *testing.T) {
 			Result{Decision: interrupted, Signal: term, Outcome: task.Outcome{Exit: 3, Stop: term}}, nil},
 		{"cancelled by another process", Result{Decision: cancelled}, nil},
 		{"TERM in the hook of a success",
-			Result{Decision: task.Decision{Verdict: task.VerdictSucceeded}, HookSignal: term}, term},
+			Result{Decision: task.Decision{Verdict: task.VerdictSucceeded}, LateSignal: term}, term},
 		{"INT in the hook of a failure",
-			Result{Decision: task.Decision{Verdict: task.VerdictExhausted}, Outcome: exit(7), HookSignal: intr}, intr},
+			Result{Decision: task.Decision{Verdict: task.VerdictExhausted}, Outcome: exit(7), LateSignal: intr}, intr},
 	}
 	for _, tt := range tests {
 		if got := tt.result.DeathSignal(); got != tt.want {

@@ -262,15 +262,33 @@ func (r *Runner) endWithoutAttempt(ctx context.Context, t *task.Task, err error)
 // finish reports the end of the run and runs the last hook: on-retry where a later run goes on, none where a signal
 // ended the run. The last hook has its time whatever the budget says, since it is the alert.
 func (r *Runner) finish(ctx context.Context, t *task.Task, result Result) Result {
+	before := len(r.Signals)
 	r.Observer.Finished(t, result)
+	if len(r.Signals) > before && result.Signal == nil { // nobody may read what it writes
+		result.LateSignal = r.pendingStop()
+	}
 	switch {
-	case result.Signal != nil:
+	case result.Signal != nil, result.LateSignal != nil:
 	case result.Decision.Reason == task.ReasonDeferred: // another run makes the next attempt
-		result.HookSignal = r.hookWithinBudget(ctx, t, t.Options.OnRetry)
+		result.LateSignal = r.hookWithinBudget(ctx, t, t.Options.OnRetry)
 	default:
-		result.HookSignal = r.hook(ctx, t, t.Options.FinalHook(t.Status))
+		result.LateSignal = r.hook(ctx, t, t.Options.FinalHook(t.Status))
 	}
 	return result
+}
+
+// pendingStop takes the signals that have arrived, up to the first that asks to stop, and returns that.
+func (r *Runner) pendingStop() os.Signal {
+	for {
+		select {
+		case sig := <-r.Signals:
+			if task.Stops(sig) {
+				return sig
+			}
+		default:
+			return nil
+		}
+	}
 }
 
 // followsAtOnce reports whether the next attempt begins at once: without a delay, without a wait for a slot or for

@@ -54,19 +54,19 @@ func (p *Host) Stopping() context.Context {
 	return p.stopped
 }
 
-// Listen begins to receive signals. Each one that asks to stop ends Stopping, and is also sent to the caller.
+// Listen begins to receive signals. Each one is sent to the caller; then one that asks to stop ends Stopping.
 func (p *Host) Listen() <-chan os.Signal {
 	p.Stopping()
 	heard, signals := make(chan os.Signal, SignalBuffer), make(chan os.Signal, SignalBuffer)
 	Notify(heard)
 	go func() {
 		for sig := range heard {
-			if task.Stops(sig) {
-				p.stop(task.ErrStopped)
-			}
 			select {
 			case signals <- sig:
 			default: // the buffer holds enough signals to act on
+			}
+			if task.Stops(sig) {
+				p.stop(task.ErrStopped)
 			}
 		}
 	}()

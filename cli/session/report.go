@@ -3,8 +3,10 @@ package session
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
@@ -20,7 +22,8 @@ import (
 type reporter struct {
 	render.Observer
 	path     string
-	stream   *os.File // instead of a path; nil for a file
+	stream   *os.File        // instead of a path; nil for a file
+	stopping <-chan struct{} // closed by the first signal that asks to stop
 	journal  *Journal
 	attempts []task.Attempt // where no journal remembers them
 }
@@ -30,7 +33,7 @@ func Reported(o render.Observer, p *Host, path string, journal *Journal) (render
 	if path == "" {
 		return o, nil
 	}
-	r := &reporter{Observer: o, stream: p.Stream(path), journal: journal}
+	r := &reporter{Observer: o, stream: p.Stream(path), stopping: p.Stopping().Done(), journal: journal}
 	if r.stream == nil {
 		var err error
 		if r.path, err = files.Target(path); err != nil {
@@ -65,11 +68,36 @@ func (r *reporter) write(t *task.Task) error {
 	if err := render.TaskJSON(&text, render.TaskView{Task: t, Interrupted: !t.Status.Finished()}, attempts); err != nil {
 		return err
 	}
-	if r.stream != nil {
-		_, err := r.stream.Write(text.Bytes())
-		return err
+	if info, err := os.Stat(r.path); r.stream == nil && (err != nil || info.Mode().IsRegular()) {
+		return files.Replace(r.path, text.Bytes())
 	}
-	return files.Replace(r.path, text.Bytes())
+	done := make(chan error, 1)
+	go func() { done <- r.pass(text.Bytes()) }()
+	select {
+	case err := <-done:
+		return err
+	case <-r.stopping:
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(stopGrace):
+		return errNotRead
+	}
+}
+
+// stopGrace is how long the reader of a pipe has for the report after a signal has asked to stop.
+const stopGrace = 100 * time.Millisecond
+
+var errNotRead = errors.New("nobody reads it")
+
+// pass writes to what may take long: a pipe or a device.
+func (r *reporter) pass(content []byte) error {
+	if r.stream == nil {
+		return files.Replace(r.path, content)
+	}
+	_, err := r.stream.Write(content)
+	return err
 }
 
 // NewObserver returns who tells people about a run: on stderr, since stdout is the command's.
