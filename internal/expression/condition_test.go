@@ -1,6 +1,7 @@
 package expression
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,8 @@ func TestCondition(t *testing.T) {
 		{`status >= 500 or exit != 22`, replied, false},
 		{`error in ["dns", "connect", "reset"]`, replied, false},
 		{"let e = exit; e > 1 && e < 100", nil, true},
+		{`let t = lower(stdout + stderr); t contains "reset" or t contains "timed out" or trim(t) == ""`, nil, true},
+		{`stderr matches "(?i)reset by peer|no route to host|-{10,60}|connection .{0,20}timed? ?out|^\\s+at \\w+"`, nil, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.text, func(t *testing.T) {
@@ -71,6 +74,17 @@ func TestCondition(t *testing.T) {
 			}
 		})
 	}
+}
+
+// doubled joins a text to itself so many times over.
+func doubled(name string, times int) string {
+	text := ""
+	for i := range times {
+		next := fmt.Sprintf("t%d", i)
+		text += fmt.Sprintf("let %s = %s + %[2]s; ", next, name)
+		name = next
+	}
+	return text + name
 }
 
 // Each mistake is found when the condition is parsed, with a mark below its place.
@@ -96,6 +110,15 @@ func TestConditionRefuses(t *testing.T) {
 		{`"tmeout" != error or exit == 1`, `error is never "tmeout" at column 1`, "", `"timeout", "not found"`},
 		{`$env["stderr"] contains "a"`, "unknown name $env at column 1", "", "the names are"},
 		{`"exit" in $env`, "unknown name $env", "", ""},
+		{`stderr matches "(a?){1000}b"`, tooMuchWork + " at column 8", "\n  stderr matches", ".*"},
+		{`stderr matches "` + strings.Repeat("a?", 200) + `b"`, tooMuchWork, "", ""},
+		{`stderr matches "` + strings.Repeat("ab", 200) + `c?d"`, tooMuchWork, "", ""},
+		{`stderr matches "x.{0,60}y" or stdout matches "x.{0,60}y"`, tooMuchWork, "", ""},
+		{`let a = stdout + stdout; let b = a + a; let c = b + b; let d = c + c; let e = d + d; let f = e + e; f == ""`,
+			tooMuchWork, "", "join"},
+		{`let a = "x" + string(exit); ` + doubled("a", 40) + ` == ""`, tooMuchWork, "", ""},
+		{`let a = string([stdout, stderr]); ` + doubled("a", 40) + ` == ""`, tooMuchWork, "", ""},
+		{strings.Repeat("stdout + ", 50) + `"" == ""`, tooMuchWork, "", ""},
 		{"stdout matches stderr", "the pattern is not written out at column 16", "", "contains"},
 		{`stdout matches ("a" + stdout)`, "the pattern is not written out", "", ""},
 		{"int(true) == 1", "cannot use true or false as argument (type text) to call int at column 5", "", ""},

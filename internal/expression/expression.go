@@ -1,6 +1,6 @@
 // Package expression compiles expressions that a user writes: conditions over an outcome for task, and expr: formulas
 // for backoff. A program that imports this package can use both. An expression reads its variables and computes. It has
-// no loops and no other access, but a text that is joined to itself again and again can use much memory.
+// no loops and no other access; one that could take long, or much memory, is refused.
 package expression
 
 import (
@@ -39,6 +39,9 @@ func language(functions ...string) []expr.Option {
 // compile compiles a text, and has c refuse what the library cannot be told to refuse.
 func compile(text string, c *checker, options ...expr.Option) (*vm.Program, error) {
 	program, err := expr.Compile(text, append(options, expr.Patch(c))...)
+	if err == nil {
+		(&work{checker: c, variables: map[string]int{}}).size(program.Node())
+	}
 	if err == nil && c.found != nil {
 		err = c.found.Bind(file.NewSource(text))
 	}

@@ -48,6 +48,7 @@ func hintFor(text string, err error) string {
 			`a pattern is a text in quotes: stderr matches "timed out"; for a text from elsewhere use contains`},
 		{"parsing regexp", `a pattern is a regular expression of RE2; write \\ for one backslash, ` +
 			`or stderr contains "text" for plain text`},
+		{tooMuchWork, "write .* for .{0,500}, and join texts less often; or let a script decide, and tell by its exit status"},
 		{"invalid char escape", "in quotes a backslash is written twice, in ` ` once: matches `\\d+`"},
 		{"bad number syntax", "times are numbers of seconds: duration > 5"},
 		{`Operator(",")`, "a list stands in brackets, as in exit in [1, 75]; " +
