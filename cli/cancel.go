@@ -80,7 +80,10 @@ func stopOwner(ctx context.Context, journal state.Store, t *task.Task) (note str
 func stopSurvivors(t *task.Task) (note string) {
 	survivors := proc.Survivors{}
 	if t.Last.CutOff() {
-		if found := survivors.Find(t, t.Last); found != "" {
+		switch found, err := survivors.Find(t, t.Last); {
+		case err != nil:
+			note = fmt.Sprintf("; its attempt may still be running, and cannot be seen from here: %v", err)
+		case found != "":
 			survivors.Signal(t, t.Last, syscall.SIGTERM)
 			note = "; TERM sent to " + found + ", which it had left running"
 		}

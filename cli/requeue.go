@@ -18,6 +18,7 @@ type requeueCommand struct {
 	flags.OutputFlags
 	flags.ReportFlags
 	flags.ProcessGroupFlags
+	flags.SurvivorFlags
 	RunHere bool     `name:"run" help:"Run it here and now; else retry resume takes it."`
 	Tasks   []string `arg:"" optional:"" name:"task" help:"The tasks: an id, a beginning or an end of it, or a name."`
 }
@@ -68,7 +69,7 @@ func (c *requeueCommand) runHere(ctx context.Context, p *Process, journal state.
 		return 0, err
 	}
 	resume := &resumeCommand{OutputFlags: c.OutputFlags, ReportFlags: c.ReportFlags,
-		ProcessGroupFlags: c.ProcessGroupFlags}
+		ProcessGroupFlags: c.ProcessGroupFlags, SurvivorFlags: c.SurvivorFlags}
 	return resume.resumeOne(ctx, p, journal, tk)
 }
 

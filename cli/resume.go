@@ -22,11 +22,11 @@ type resumeCommand struct {
 	flags.OutputFlags
 	flags.ReportFlags
 	flags.ProcessGroupFlags
-	All         bool            `help:"Every interrupted task."`
-	MaxAge      *flags.Duration `placeholder:"TIME" help:"With --all: only tasks made, or requeued, within this time."`
-	Now         bool            `help:"Do not wait for the time of the next attempt."`
-	KillOrphans bool            `help:"Stop what an interrupted attempt left running, instead of waiting for its end."`
-	Tasks       []string        `arg:"" optional:"" name:"task" help:"The tasks: an id, a beginning or an end of it, or a name."`
+	flags.SurvivorFlags
+	All    bool            `help:"Every interrupted task."`
+	MaxAge *flags.Duration `placeholder:"TIME" help:"With --all: only tasks made, or requeued, within this time."`
+	Now    bool            `help:"Do not wait for the time of the next attempt."`
+	Tasks  []string        `arg:"" optional:"" name:"task" help:"The tasks: an id, a beginning or an end of it, or a name."`
 }
 
 const resumeUsage = `Go on with interrupted tasks: in their directory, with their numbers, keys and what is left of their budgets.
@@ -116,12 +116,34 @@ func (c *resumeCommand) find(ctx context.Context, journal state.Store) ([]*task.
 	}
 	var found []*task.Task
 	for _, t := range unfinished {
-		// A nested task is left to its parent, which runs the inner retry again when it is resumed.
-		if t.Parent == "" && t.Began().After(oldest) {
+		if !t.Began().After(oldest) {
+			continue
+		}
+		left, err := leftToParent(ctx, journal, t)
+		if err != nil {
+			return nil, err
+		}
+		if !left {
 			found = append(found, t)
 		}
 	}
 	return found, nil
+}
+
+// leftToParent reports whether a nested task is its parent's business: one that is unfinished runs the inner retry again
+// when it is resumed. One that has ended left a daemon or a shell behind, and what that ran is nobody else's.
+func leftToParent(ctx context.Context, journal state.Store, t *task.Task) (bool, error) {
+	for id := t.Parent; id != ""; {
+		parent, err := journal.Find(ctx, id)
+		switch {
+		case errors.Is(err, state.ErrNotFound): // it was pruned, or had another journal or none
+			return false, nil
+		case err != nil || !parent.Status.Finished():
+			return err == nil, err
+		}
+		id = parent.Parent
+	}
+	return false, nil
 }
 
 // named finds the tasks of the arguments, each once: the locks do not stop one process from adopting a task twice.
@@ -156,7 +178,7 @@ func (c *resumeCommand) resumeOne(ctx context.Context, p *Process, journal state
 
 func (c *resumeCommand) continuation() session.ResumeOptions {
 	return session.ResumeOptions{ExecOptions: session.ExecOptions{Group: &c.ProcessGroupFlags}, Now: c.Now,
-		KillOrphans: c.KillOrphans}
+		SurvivorFlags: c.SurvivorFlags}
 }
 
 // resumeAll resumes several tasks at the same time. The exit status is 0 when all of them succeeded.

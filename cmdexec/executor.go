@@ -52,7 +52,7 @@ func (e *Executor) execute(ctx context.Context, t *task.Task, c runner.Call) tas
 		_ = in.Close()
 		return startFailure("stdout", err)
 	}
-	p, err := e.start(t, c.Number, in.File, out.Stdout, out.Stderr)
+	p, err := e.start(t, c, in.File, out.Stdout, out.Stderr)
 	if err != nil {
 		out.Discard()
 		_ = in.Close()
@@ -76,7 +76,7 @@ func (e *Executor) execute(ctx context.Context, t *task.Task, c runner.Call) tas
 }
 
 // start starts the command. If the system cannot execute the file, it gives it to the shell, as execvp does.
-func (e *Executor) start(t *task.Task, number int, stdin, stdout, stderr *os.File) (p *proc.Process, err error) {
+func (e *Executor) start(t *task.Task, call runner.Call, stdin, stdout, stderr *os.File) (p *proc.Process, err error) {
 	if err := checkDirectory(e.Dir); err != nil {
 		return nil, err
 	}
@@ -87,8 +87,8 @@ func (e *Executor) start(t *task.Task, number int, stdin, stdout, stderr *os.Fil
 		}
 	}
 	e.name = t.Command[0]
-	c := e.command(t, number, stdin, stdout, stderr)
-	c.Path, c.Argv = e.path, t.Command
+	c := e.command(t, call.Number, stdin, stdout, stderr)
+	c.Path, c.Argv, c.Forked = e.path, t.Command, call.Forked
 	p, err = c.Start()
 	switch {
 	case errors.Is(err, syscall.ENOEXEC):
@@ -96,7 +96,7 @@ func (e *Executor) start(t *task.Task, number int, stdin, stdout, stderr *os.Fil
 		return c.Start()
 	case err != nil && remembered: // the program may have moved since
 		e.name = ""
-		return e.start(t, number, stdin, stdout, stderr)
+		return e.start(t, call, stdin, stdout, stderr)
 	}
 	return p, err
 }
@@ -173,6 +173,9 @@ func (e *Executor) supervise(ctx context.Context, t *task.Task, p *proc.Process,
 	cancel := announce(p.Token, c.Started)
 	s.run(ctx)
 	cancel()
+	if s.stop != nil && c.Started != nil && !p.GroupAlive() {
+		c.Started(proc.NothingLeft) // so that a resume can go on wherever it runs
+	}
 	o := p.Reap()
 	if o.Signal != "" {
 		restoreTerminal()
@@ -186,7 +189,7 @@ func (e *Executor) supervise(ctx context.Context, t *task.Task, p *proc.Process,
 }
 
 // announceAfter is how long an attempt runs before its token is stored. Most attempts have ended by then and need no
-// write; a resume finds the processes of such an attempt by their environment.
+// write: for them it is only noted.
 const announceAfter = 10 * time.Millisecond
 
 // announce calls started with the token after a delay. The caller must call cancel before the process is reaped; it

@@ -61,6 +61,7 @@ func startOrphans(t *testing.T, shared bool, processes int, code string) *orphan
 // token is the text in the journal that tells where the processes of an attempt are found.
 type token struct {
 	Shared  bool   `json:"shared,omitempty"`
+	Init    bool   `json:"init,omitempty"`
 	Pid     int    `json:"pid"`
 	Group   int    `json:"group"`
 	Session int    `json:"session"`
@@ -75,7 +76,19 @@ const (
 	outside  = `RETRY_OUTER_TASKS="$RETRY_TASK_ID" setsid sh -c 'echo $$; exec sleep 60' &`
 )
 
-func (l *orphans) find(s proc.Survivors) string { return s.Find(&l.task, l.attempt) }
+// find fails the test where survivors cannot be seen.
+func find(t *testing.T, tk *task.Task, a task.Attempt) string {
+	t.Helper()
+	found, err := proc.Survivors{}.Find(tk, a)
+	testkit.Must(t, err)
+	return found
+}
+
+func (l *orphans) find(s proc.Survivors) string {
+	found, err := s.Find(&l.task, l.attempt)
+	testkit.Must(l.T, err)
+	return found
+}
 
 func (l *orphans) checkFound(want string) {
 	l.Helper()
@@ -153,12 +166,12 @@ func TestTheAttemptItselfIsFound(t *testing.T) {
 	tokens := r.tokens()
 	pid := r.start().pid()
 	attempt := task.Attempt{Number: 1, Process: receive(t, tokens)}
-	if got, want := (proc.Survivors{}).Find(&r.task, attempt), fmt.Sprintf("process %d", pid); got != want {
+	if got, want := find(t, &r.task, attempt), fmt.Sprintf("process %d", pid); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	testkit.Must(t, r.stdin.Close())
 	r.end()
-	if got := (proc.Survivors{}).Find(&r.task, attempt); got != "" {
+	if got := find(t, &r.task, attempt); got != "" {
 		t.Errorf("after the end: got %q, want nothing", got)
 	}
 }
@@ -215,13 +228,13 @@ func TestTokensOfOthers(t *testing.T) {
 			text, err := json.Marshal(other)
 			testkit.Must(t, err)
 			attempt := task.Attempt{Number: 1, Process: string(text)}
-			if got := (proc.Survivors{}).Find(&l.task, attempt); (got != "") != tt.found {
+			if got := find(t, &l.task, attempt); (got != "") != tt.found {
 				t.Errorf("got %q, want something: %v", got, tt.found)
 			}
 		})
 	}
 	for _, text := range []string{"{", "null", "[]", `"x"`, "{}", `{"pid":"x"}`} {
-		if got := (proc.Survivors{}).Find(&l.task, task.Attempt{Number: 1, Process: text}); got != "" {
+		if got := find(t, &l.task, task.Attempt{Number: 1, Process: text}); got != "" {
 			t.Errorf("token %s: got %q, want nothing", text, got)
 		}
 	}
@@ -252,7 +265,7 @@ func TestGroupOfAnotherLeader(t *testing.T) {
 		tt.change(&old)
 		text, err := json.Marshal(old)
 		testkit.Must(t, err)
-		if got := (proc.Survivors{}).Find(&r.task, task.Attempt{Number: 1, Process: string(text)}); got != tt.want {
+		if got := find(t, &r.task, task.Attempt{Number: 1, Process: string(text)}); got != tt.want {
 			t.Errorf("%s: got %q, want %q", name, got, tt.want)
 		}
 	}
@@ -329,7 +342,7 @@ func ignoresTERM(t *testing.T, pid int) bool {
 	return false
 }
 
-// An attempt that ends before announceAfter needs no token.
+// An attempt that ends before announceAfter is only noted.
 func TestAnnounce(t *testing.T) {
 	token := func() string { return "token" }
 	for name, tt := range map[string]struct {
@@ -381,6 +394,48 @@ func TestTokenOfAnAttempt(t *testing.T) {
 	r.end()
 	if len(tokens) > 0 {
 		t.Error("Started was called twice")
+	}
+}
+
+// The token that is there as soon as the process is finds a member of its group that has cleared its environment.
+func TestEarlyToken(t *testing.T) {
+	for group, shared := range map[string]bool{"own": false, "shared": true} {
+		t.Run(group, func(t *testing.T) {
+			r := script(t, "exec 3<&0; env -i sh -c 'echo $$; read -r _ <&3' & wait")
+			r.executor.SharedGroup = shared
+			tokens := make(chan string, 10)
+			r.forked = func(token string) { tokens <- token }
+			r.start().pid()
+			attempt := task.Attempt{Number: 1, Process: receive(t, tokens)}
+			var early token
+			testkit.Must(t, json.Unmarshal([]byte(attempt.Process), &early))
+			found := find(t, &r.task, attempt)
+			want := fmt.Sprintf("2 processes (process group %d)", early.Group)
+			if shared { // where the environment tells whose a process is
+				want = fmt.Sprintf("process %d", early.Pid)
+			}
+			if found != want {
+				t.Errorf("got %q, want %q", found, want)
+			}
+			testkit.Must(t, r.stdin.Close())
+			r.end()
+			if len(tokens) > 0 {
+				t.Error("Forked was called twice")
+			}
+		})
+	}
+}
+
+// Where nothing outlives a signal that ended an attempt, a resume need not look.
+func TestNothingIsLeftAfterASignal(t *testing.T) {
+	r := script(t, "echo $$; exec sleep 60")
+	var stored []string
+	r.started = func(process string) { stored = append(stored, process) }
+	r.start().pid()
+	r.signals <- syscall.SIGTERM
+	r.end()
+	if len(stored) == 0 || stored[len(stored)-1] != proc.NothingLeft {
+		t.Errorf("got %q stored, want %q at last", stored, proc.NothingLeft)
 	}
 }
 

@@ -18,7 +18,11 @@ func (r *Runner) Resume(ctx context.Context, t *task.Task) (Result, error) {
 	if t.Status.Finished() {
 		return r.finish(ctx, t, Result{Decision: t.EndDecision(), Outcome: t.Last.Outcome}), nil
 	}
-	if sig := r.AwaitSurvivors(ctx, t); sig != nil || ctx.Err() != nil {
+	sig, err := r.AwaitSurvivors(ctx, t)
+	switch {
+	case err != nil:
+		return Result{}, err
+	case sig != nil || ctx.Err() != nil:
 		return r.stop(ctx, t, sig)
 	}
 	r.Journal.CancelNested(ctx, t)
@@ -48,8 +52,9 @@ func (r *Runner) recover(ctx context.Context, t *task.Task, now time.Time) error
 
 // Survivors finds the processes that an attempt left running when its owner died or was stopped.
 type Survivors interface {
-	// Find describes the processes that are still alive; it returns "" where there are none.
-	Find(t *task.Task, a task.Attempt) string
+	// Find describes the processes that are still alive; it returns "" where there are none, and an error where nobody
+	// can see that from here.
+	Find(t *task.Task, a task.Attempt) (string, error)
 	// Signal sends them a signal.
 	Signal(t *task.Task, a task.Attempt, sig os.Signal)
 	// Unwanted reports whether to stop them (--kill-orphans) instead of waiting for their end.
@@ -63,14 +68,18 @@ const (
 )
 
 // AwaitSurvivors returns when no process of the task's interrupted attempt runs any more, so that two attempts never
-// run at the same time. It returns the signal that ended the wait, or nil.
-func (r *Runner) AwaitSurvivors(ctx context.Context, t *task.Task) os.Signal {
+// run at the same time. It returns the signal that ended the wait, or nil, and an error where nobody can see them.
+func (r *Runner) AwaitSurvivors(ctx context.Context, t *task.Task) (os.Signal, error) {
 	if r.Survivors == nil || t.Target != nil || !t.Last.CutOff() { // only a command has processes
-		return nil
+		return nil, nil
 	}
-	found := r.Survivors.Find(t, t.Last)
+	found, err := r.Survivors.Find(t, t.Last)
+	if err != nil {
+		return nil, fmt.Errorf("attempt %d may still be running, and cannot be seen from here: %w"+
+			"\nhint: go on where it ran; or, if nothing of it runs any more, with --assume-dead", t.Last.Number, err)
+	}
 	if found == "" {
-		return nil
+		return nil, nil
 	}
 	var kill <-chan time.Time
 	if r.Survivors.Unwanted() {
@@ -81,19 +90,21 @@ func (r *Runner) AwaitSurvivors(ctx context.Context, t *task.Task) os.Signal {
 		r.Observer.Warn(fmt.Errorf("attempt %d left %s running: the next one waits for the end of that"+
 			"\nhint: --kill-orphans stops what is left", t.Last.Number, found))
 	}
-	for pause := firstLook; r.Survivors.Find(t, t.Last) != ""; pause = min(2*pause, slowestLook) {
+	for pause := firstLook; ; pause = min(2*pause, slowestLook) {
+		if found, err := r.Survivors.Find(t, t.Last); found == "" || err != nil {
+			return nil, err
+		}
 		select {
 		case <-time.After(pause):
 		case <-kill:
 			r.Survivors.Signal(t, t.Last, syscall.SIGKILL)
 			kill = time.After(slowestLook) // for what was started while the others were killed
 		case <-ctx.Done():
-			return nil
+			return nil, nil
 		case sig := <-r.Signals:
 			if task.Stops(sig) {
-				return sig
+				return sig, nil
 			}
 		}
 	}
-	return nil
 }

@@ -18,14 +18,15 @@ import (
 type Call struct {
 	Number  int                  // of the attempt, from 1
 	Signals <-chan os.Signal     // to be passed on
+	Forked  func(process string) // keeps it for the first moments, until Started is called
 	Started func(process string) // keeps with the attempt what a resume needs to know of it
 }
 
 // Executor runs one attempt at a time.
 type Executor interface {
 	// Execute runs one attempt. It forwards the signals that arrive meanwhile, stops the attempt when the context ends,
-	// and returns every failure as an Outcome. It may call Started, from any goroutine, before it returns; what
-	// the last call says stays with the attempt.
+	// and returns every failure as an Outcome. It may call Forked as soon as a process runs, and Started, from any
+	// goroutine, before it returns; what the last call says stays with the attempt.
 	Execute(ctx context.Context, t *task.Task, c Call) task.Outcome
 	// Flush is called when the decision about the latest attempt is known. It writes the output that was held back, or
 	// drops it. Where a signal asks to stop meanwhile, it returns that signal and task.ErrStopped.
@@ -41,8 +42,10 @@ type Journal interface {
 	// Claim stores the intent of the task's next attempt before it starts. The first claim stores the task itself and
 	// gives it its number and phase. It returns task.ErrStopped where a signal asked to stop while it waited.
 	Claim(ctx context.Context, t *task.Task, now time.Time) error
-	// NoteProcess adds to the attempt in flight how its processes can be found again.
+	// NoteProcess adds to the attempt in flight how its processes can be found again. NoteStart does so for the next
+	// moments, until other tasks begin, and hardly takes time.
 	NoteProcess(ctx context.Context, t *task.Task, process string)
+	NoteStart(t *task.Task, process string)
 	// Record writes an attempt's outcome and the decision, with the task as it stands after them.
 	Record(ctx context.Context, t *task.Task, a task.Attempt) error
 	// RecordAndClaim does what Record and then Claim do, in one transaction, which saves one of two commits. If it
@@ -171,9 +174,11 @@ func (r *Runner) execute(ctx context.Context, t *task.Task) task.Attempt {
 	defer cancel()
 	limit, release := withBudget(limit, t)
 	defer release()
-	a.Outcome = r.Executor.Execute(limit, t, Call{Number: a.Number, Signals: r.Signals, Started: func(process string) {
-		r.Journal.NoteProcess(ctx, t, process)
-	}})
+	a.Outcome = r.Executor.Execute(limit, t, Call{
+		Number: a.Number, Signals: r.Signals,
+		Forked:  func(process string) { r.Journal.NoteStart(t, process) },
+		Started: func(process string) { r.Journal.NoteProcess(ctx, t, process) },
+	})
 	now := time.Now()
 	a.Decision = task.Decide(&t.Policy, t.History, a.Outcome, now, r.Random)
 	a.Outcome = a.Outcome.TrimTails()

@@ -137,6 +137,8 @@ func (m *memory) NoteProcess(_ context.Context, t *task.Task, process string) {
 	m.note(fmt.Sprint("note ", t.AttemptCount, " ", process))
 }
 
+func (m *memory) NoteStart(*task.Task, string) {}
+
 func (m *memory) Record(_ context.Context, t *task.Task, a task.Attempt) error {
 	m.note("record " + string(a.Decision.Verdict) + " " + string(t.Status))
 	return m.refuse["record"]

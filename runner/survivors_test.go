@@ -31,9 +31,10 @@ type leftovers struct {
 	asked    map[int]bool                   // the attempts that were asked for
 	got      map[os.Signal]int              // signals
 	wrong    func(*task.Task, task.Attempt) // called by Find
+	unseen   error                          // what Find returns where it finds nothing
 }
 
-func (l *leftovers) Find(t *task.Task, a task.Attempt) string {
+func (l *leftovers) Find(t *task.Task, a task.Attempt) (string, error) {
 	if l.begun.IsZero() {
 		l.begun, l.asked, l.got = time.Now(), map[int]bool{}, map[os.Signal]int{}
 	}
@@ -43,17 +44,17 @@ func (l *leftovers) Find(t *task.Task, a task.Attempt) string {
 		l.wrong(t, a)
 	}
 	if l.none || len(l.looks) > tooManyLooks {
-		return ""
+		return "", l.unseen
 	}
 	for sig, n := range l.dieOf {
 		if l.got[sig] >= n {
-			return ""
+			return "", l.unseen
 		}
 	}
 	if l.lasts != 0 && time.Since(l.begun) >= l.lasts {
-		return ""
+		return "", l.unseen
 	}
-	return "process 42"
+	return "process 42", nil
 }
 
 func (l *leftovers) Signal(_ *task.Task, _ task.Attempt, sig os.Signal) {
@@ -108,6 +109,20 @@ func TestAResumeWaitsForSurvivors(t *testing.T) {
 	}
 }
 
+// Where nobody can see whether something survives, no attempt begins, now or later.
+func TestAResumeRefusesWhereItCannotSee(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		unseen := errors.New("another namespace")
+		b := resumed(t, &leftovers{none: true, unseen: unseen}, nil)
+		_, err := b.Resume(t.Context(), b.task)
+		if !errors.Is(err, unseen) || !strings.Contains(err.Error(), "\nhint: ") {
+			t.Errorf("got error %v, want %v and a hint", err, unseen)
+		}
+		check(t, "status", b.task.Status, task.Pending)
+		check(t, "claims", b.journal.claims, 0)
+	})
+}
+
 // The first looks follow soon, the later ones more rarely, at least once a second.
 func TestSurvivorsAreLookedForLessAndLess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -158,6 +173,7 @@ func TestSurvivorsAreAskedForAfterAnInterruption(t *testing.T) {
 		{"in flight", nil, func(*task.Task) {}, true},
 		{"in flight, the second crash", nil, func(t *task.Task) { t.History.Crashes = 1 }, true},
 		{"stopped in an attempt", nil, last(task.VerdictInterrupted), true},
+		{"cancelled in an attempt, then requeued", nil, last(task.VerdictCancelled), true},
 		{"waiting", nil, last(task.VerdictRetry), false},
 		{"before the first attempt", nil,
 			func(t *task.Task) { t.Status, t.AttemptCount, t.Last = task.Pending, 0, task.Attempt{} }, false},

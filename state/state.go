@@ -33,6 +33,8 @@ type Writer interface {
 	Unclaim(ctx context.Context, t *task.Task) error
 	// NoteProcess stores with the attempt in flight how to find its processes.
 	NoteProcess(ctx context.Context, t *task.Task, process string) error
+	// NoteStart keeps the same for a moment, until it is stored or other tasks begin. It costs next to nothing.
+	NoteStart(t *task.Task, process string)
 	// Record writes an attempt's outcome and decision, with the task's new status.
 	Record(ctx context.Context, t *task.Task, a task.Attempt) error
 	// Settle writes a decision about a pending task, without an attempt.

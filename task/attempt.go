@@ -18,7 +18,8 @@ type Attempt struct {
 
 // CutOff reports whether the attempt may have left processes running: its owner died or was told to stop.
 func (a Attempt) CutOff() bool {
-	return a.Number > 0 && (a.Outcome.IsCrash() || a.Decision.Verdict == VerdictInterrupted)
+	v := a.Decision.Verdict
+	return a.Number > 0 && (a.Outcome.IsCrash() || v == VerdictInterrupted || v == VerdictCancelled)
 }
 
 // ErrorClass names the way in which an attempt ended other than by itself.

@@ -53,11 +53,17 @@ func (f *ConfigFlag) Path(getenv func(string) string) (path string, named bool) 
 
 // NameFlags give a task a name, and say what to do where a task of the name is running.
 type NameFlags struct {
-	ID          *string `name:"id" group:"Name" placeholder:"KEY" help:"The task's name. Where an earlier run of this name and command was interrupted, this one continues it."`
-	Fresh       bool    `group:"Name" help:"Cancel an interrupted run of this name instead, whatever its command, and start anew."`
-	Once        bool    `group:"Name" help:"Do nothing, with exit status 0, where a task of this name has succeeded before."`
-	KillOrphans bool    `group:"Name" help:"Stop what an interrupted run of this name left running, instead of waiting for its end."`
-	IfRunning   string  `enum:"fail,skip,wait" default:"fail" group:"Name" placeholder:"fail|skip|wait" help:"Where a task of this name is running: fail with 125 (default), do nothing with exit status 0, or wait for its end."`
+	ID    *string `name:"id" group:"Name" placeholder:"KEY" help:"The task's name. Where an earlier run of this name and command was interrupted, this one continues it."`
+	Fresh bool    `group:"Name" help:"Cancel an interrupted run of this name instead, whatever its command, and start anew."`
+	Once  bool    `group:"Name" help:"Do nothing, with exit status 0, where a task of this name has succeeded before."`
+	SurvivorFlags
+	IfRunning string `enum:"fail,skip,wait" default:"fail" group:"Name" placeholder:"fail|skip|wait" help:"Where a task of this name is running: fail with 125 (default), do nothing with exit status 0, or wait for its end."`
+}
+
+// SurvivorFlags say what to do about what an interrupted attempt may have left running.
+type SurvivorFlags struct {
+	KillOrphans bool `group:"Running" help:"Stop what an interrupted attempt left running, instead of waiting for its end."`
+	AssumeDead  bool `group:"Running" help:"Go on where nobody can see whether an interrupted attempt still runs, as in another container."`
 }
 
 // HookFlags are commands that run beside a task, and the seed of its jitter. The journal keeps them with the task.

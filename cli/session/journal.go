@@ -64,6 +64,13 @@ func (g *Journal) NoteProcess(ctx context.Context, t *task.Task, process string)
 	}
 }
 
+// NoteStart implements runner.Journal.
+func (g *Journal) NoteStart(t *task.Task, process string) {
+	if !g.absent() {
+		g.Journal.NoteStart(t, process)
+	}
+}
+
 // Record implements runner.Journal.
 func (g *Journal) Record(ctx context.Context, t *task.Task, a task.Attempt) error {
 	return g.write(ctx, t, func(ctx context.Context) error { return g.Journal.Record(ctx, t, a) })

@@ -26,8 +26,8 @@ func (w *Wrapper) checkName() error {
 	switch {
 	case w.ID != nil && *w.ID == "":
 		return errors.New("--id is empty\nhint: a variable that is not set?")
-	case w.ID == nil && (w.Fresh || w.Once || w.KillOrphans || w.IfRunning != "fail"):
-		return errors.New("--fresh, --once, --kill-orphans and --if-running are about a name" +
+	case w.ID == nil && (w.Fresh || w.Once || w.KillOrphans || w.AssumeDead || w.IfRunning != "fail"):
+		return errors.New("--fresh, --once, --kill-orphans, --assume-dead and --if-running are about a name" +
 			"\nhint: give the task one with --id KEY")
 	case len(name) > maxName:
 		return fmt.Errorf("--id: the name has %d bytes, and %d are the most"+
@@ -112,7 +112,10 @@ func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.T
 		return nameResult{done: done}, err
 	}
 	earlier, err := journal.Named(ctx, t.Name)
-	if err != nil || earlier == nil {
+	if err == nil && earlier == nil {
+		return ended(ctx, journal, t.Name)
+	}
+	if err != nil {
 		return nameResult{}, err
 	}
 	interrupted, err := journal.Adopt(ctx, earlier.Number)
@@ -138,6 +141,16 @@ func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.T
 	}
 	announce(interrupted, t, lines)
 	return nameResult{interrupted: interrupted}, nil
+}
+
+// ended returns what to do where no task of the name is unfinished: the last one may have been cancelled, or have killed
+// its owner too often, and have left processes running.
+func ended(ctx context.Context, journal state.Store, name string) (found nameResult, err error) {
+	last, err := journal.Newest(ctx, name)
+	if err == nil && last != nil && last.Last.CutOff() {
+		found.discarded = last
+	}
+	return found, err
 }
 
 // succeeded reports whether --once leaves nothing to do, since a task of the name has succeeded.

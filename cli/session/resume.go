@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec/proc"
 	"github.com/10f93571/retry/internal/text"
@@ -19,9 +20,13 @@ import (
 // ResumeOptions say how an interrupted task goes on.
 type ResumeOptions struct {
 	ExecOptions
-	Now         bool // do not wait for the time of the next attempt
-	KillOrphans bool // stop the processes that the interrupted attempt left running
-	ownStdin    bool // read this process's stdin where the kept one is lost
+	flags.SurvivorFlags
+	Now      bool // do not wait for the time of the next attempt
+	ownStdin bool // read this process's stdin where the kept one is lost
+}
+
+func survivors(f flags.SurvivorFlags) proc.Survivors {
+	return proc.Survivors{Kill: f.KillOrphans, AssumeDead: f.AssumeDead}
 }
 
 // longWait is the longest wait that a resume does not announce.
@@ -37,6 +42,15 @@ func (p *Host) Resume(ctx context.Context, t *task.Task, journal *Journal, lines
 	defer run.Close()
 	run.Signals = p.Listen()
 	return run.Resume(ctx, t)
+}
+
+// Resume runs the adopted task to its end.
+func (r *taskRunner) Resume(ctx context.Context, t *task.Task) (runner.Result, error) {
+	result, err := r.Runner.Resume(ctx, t)
+	if err != nil {
+		err = fmt.Errorf("resume %s: %w", render.ShortID(t.ID), err)
+	}
+	return result, err
 }
 
 // NewResumer puts together the runner of an interrupted task, in its directory and with its kept environment.
@@ -67,7 +81,7 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 		lines.Say(render.ShortID(t.ID) + " waits until " + render.Stamp(t.NextAttemptAt, now))
 	}
 	run.commands.Dir = t.Directory
-	run.Survivors = proc.Survivors{Kill: how.KillOrphans}
+	run.Survivors = survivors(how.SurvivorFlags)
 	return run, nil
 }
 

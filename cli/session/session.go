@@ -17,7 +17,6 @@ import (
 	"github.com/10f93571/retry/cli/policies"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
-	"github.com/10f93571/retry/cmdexec/proc"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
@@ -167,7 +166,7 @@ func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *t
 				return result, earlier, nil
 			}
 			before := earlier.AttemptCount
-			how := ResumeOptions{ExecOptions: w.work.ExecOptions(), KillOrphans: w.KillOrphans, ownStdin: true}
+			how := ResumeOptions{ExecOptions: w.work.ExecOptions(), SurvivorFlags: w.SurvivorFlags, ownStdin: true}
 			result, err := p.Resume(ctx, earlier, journal, lines, how)
 			if err != nil || earlier.Status != task.Exhausted || earlier.AttemptCount > before {
 				return result, earlier, err
@@ -205,8 +204,12 @@ func deferred(t *task.Task, now time.Time) bool {
 func (w *Wrapper) begin(ctx context.Context, p *Host, found nameResult, t *task.Task,
 	lines render.Observer) (err error) {
 	if found.discarded != nil {
-		watcher := &runner.Runner{Survivors: proc.Survivors{Kill: w.KillOrphans}, Observer: lines, Signals: p.Listen()}
-		if sig := watcher.AwaitSurvivors(ctx, found.discarded); sig != nil {
+		watcher := &runner.Runner{Survivors: survivors(w.SurvivorFlags), Observer: lines, Signals: p.Listen()}
+		sig, err := watcher.AwaitSurvivors(ctx, found.discarded)
+		if err != nil {
+			return fmt.Errorf("start %s: %w", text.Escape(t.Name), err)
+		}
+		if sig != nil {
 			DieOf(sig)
 		}
 	}

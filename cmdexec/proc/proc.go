@@ -23,13 +23,16 @@ type Command struct {
 	TaskID      string      // the value of EnvTaskID in Env
 	SharedGroup bool        // the process stays in our process group, as it must on a terminal
 	OnTerminal  func() bool // whether the terminal now sends its signals to our group; nil means never
+
+	Forked func(token string) // gets the token before anything else is done, since retry may be killed; nil for nobody
 }
 
 func nothing() {}
 
 // Survivors finds what an attempt left running when its retry was killed or stopped. It implements runner.Survivors.
 type Survivors struct {
-	Kill bool // stop them instead of waiting for their end
+	Kill       bool // stop them instead of waiting for their end
+	AssumeDead bool // what cannot be seen has ended
 }
 
 // Unwanted implements runner.Survivors.

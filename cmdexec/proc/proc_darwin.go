@@ -2,6 +2,7 @@ package proc
 
 import (
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -36,6 +37,12 @@ func allProcesses() (all []info) {
 	}
 	return all
 }
+
+// second is one in the unit of info.Start.
+const second = 1e6
+
+// clock returns the time in the unit of info.Start.
+func clock() int64 { return time.Now().UnixMicro() }
 
 // lookup describes a process; ok is false if there is none.
 func lookup(pid int) (p info, ok bool) {

@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,10 +46,41 @@ func TestZombieIsNoSurvivor(t *testing.T) {
 	if process == "" {
 		t.Error("got no token for the zombie, want one")
 	}
-	if got := (Survivors{}).Find(&task.Task{}, task.Attempt{Process: process}); got != "" {
-		t.Errorf("got %q, want no survivor", got)
+	if got, err := (Survivors{}).Find(&task.Task{}, task.Attempt{Process: process}); got != "" || err != nil {
+		t.Errorf("got %q, error %v, want no survivor", got, err)
 	}
 	testkit.Must(t, cmd.Wait())
+}
+
+// Process numbers mean other processes in another namespace, and nothing after a reboot.
+func TestTokensFromElsewhere(t *testing.T) {
+	id := bootOf(machine())
+	tests := []struct {
+		name  string
+		token token
+		seen  bool
+	}{
+		{"here", token{Machine: machine()}, true},
+		{"after a reboot", token{Machine: "another pid:[1] time:[1]"}, true},
+		{"in another pid namespace", token{Machine: id + " pid:[1] time:[1]"}, false},
+		{"by an older retry", token{Machine: id + " pid:[1]"}, false},
+		{"where nothing was shown", token{}, false},
+		{"by the init process of another namespace", token{Machine: id + " pid:[1] time:[1]", Init: true}, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.token.info = info{Pid: 1 << 30, Group: 1 << 30, Session: 1 << 30, Start: 1}
+			text, err := json.Marshal(tt.token)
+			testkit.Must(t, err)
+			a := task.Attempt{Number: 1, Process: string(text)}
+			if found, err := (Survivors{}).Find(&task.Task{}, a); found != "" || (err == nil) != tt.seen {
+				t.Errorf("got %q, error %v, want none, seen %v", found, err, tt.seen)
+			}
+			if found, err := (Survivors{AssumeDead: true}).Find(&task.Task{}, a); found != "" || err != nil {
+				t.Errorf("assumed dead: got %q, error %v, want none", found, err)
+			}
+		})
+	}
 }
 
 func TestUnwanted(t *testing.T) {

@@ -83,6 +83,9 @@ func (p *Process) SaveTerminal() (restore func()) { return nothing }
 // Token is empty: no process survives a killed retry.
 func (p *Process) Token() string { return "" }
 
+// NothingLeft is the token of an attempt whose processes have all ended.
+const NothingLeft = ""
+
 // job is a job object, which contains everything that its processes start. When retry is killed, the system closes the
 // last handle to the job, and that kills the job.
 type job windows.Handle
@@ -129,7 +132,7 @@ func (j job) kill() { _ = windows.TerminateJobObject(windows.Handle(j), 1) }
 func (j job) close() { _ = windows.CloseHandle(windows.Handle(j)) }
 
 // Find finds nothing: a killed retry takes its processes with it.
-func (Survivors) Find(*task.Task, task.Attempt) string { return "" }
+func (Survivors) Find(*task.Task, task.Attempt) (string, error) { return "", nil }
 
 // Signal implements runner.Survivors.
 func (Survivors) Signal(*task.Task, task.Attempt, os.Signal) {}

@@ -48,10 +48,14 @@ func (c *Command) Start() (*Process, error) {
 			release = catchStops()
 			wait = func(pid int) { waitForEndOrStops(pid, p.onTerminal) }
 		}
+		begun := clock()
 		if err := withInheritedMask(func() error { return p.start(c) }); err != nil {
 			release()
 			started <- err
 			return
+		}
+		if c.Forked != nil {
+			c.Forked(p.earlyToken(begun))
 		}
 		started <- nil
 		wait(p.pid)

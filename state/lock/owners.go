@@ -1,11 +1,13 @@
 package lock
 
 import (
+	"bytes"
 	"errors"
 	"hash/fnv"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // OwnersFile is the file in the directory that holds the locks of owners.
@@ -56,4 +58,32 @@ func Name(name string) int64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name))
 	return 1<<62 | int64(h.Sum64()>>2)
+}
+
+// The file of the locks also holds notes, in slots that the tasks share: a lock says nothing of the bytes under it.
+const (
+	noteSize  = 512
+	noteSlots = 256
+)
+
+func noteOffset(number int64) int64 { return number % noteSlots * noteSize }
+
+// Note writes a text for a number, in place of the one of any number with the same slot. A text that is too long, or
+// cannot be written, is lost.
+func (o *Owners) Note(number int64, key, text string) {
+	note := append(make([]byte, 0, noteSize), key+"\n"+text...)
+	if len(note) < noteSize {
+		_, _ = o.file.WriteAt(note[:noteSize], noteOffset(number))
+	}
+}
+
+// Noted returns the text that was written for a number with this key; empty if there is none.
+func (o *Owners) Noted(number int64, key string) string {
+	note := make([]byte, noteSize)
+	n, _ := o.file.ReadAt(note, noteOffset(number))
+	text, found := strings.CutPrefix(string(bytes.TrimRight(note[:n], "\x00")), key+"\n")
+	if !found {
+		return ""
+	}
+	return text
 }

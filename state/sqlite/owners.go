@@ -78,7 +78,9 @@ func (j *Journal) adopted(ctx context.Context, number int64) (*task.Task, error)
 	t := found[0]
 	attempts, err := j.History(ctx, number)
 	for _, a := range attempts {
-		t.Last = a
+		if a.Number != t.Last.Number { // which has the process that was noted for it
+			t.Last = a
+		}
 		if a.Number > t.RequeuedAfter && a.Decision.Verdict != "" {
 			t.History = t.History.After(&t.Policy, a.Outcome, a.Decision)
 		}

@@ -293,6 +293,32 @@ func TestNoteOfAnUnknownAttemptWritesNothing(t *testing.T) {
 	}
 }
 
+// What is noted at the start is there where the owner died before it stored that, and for that attempt alone.
+func TestTheProcessIsNotedAtTheStart(t *testing.T) {
+	j := open(t)
+	tk, other := inFlight(t, j), inFlight(t, j)
+	j.NoteStart(tk, "early")
+	checkAdopted := func(want string) {
+		t.Helper()
+		found, err := j.Find(t.Context(), tk.ID)
+		must(t, err)
+		adopted, err := j.Adopt(t.Context(), tk.Number)
+		must(t, err)
+		if found.Last.Process != want || adopted.Last.Process != want {
+			t.Errorf("got %q found, %q adopted, want %q", found.Last.Process, adopted.Last.Process, want)
+		}
+	}
+	checkAdopted("early")
+	j.NoteStart(other, "of another")
+	checkAdopted("early")
+	j.NoteStart(tk, strings.Repeat("x", 4096))
+	checkAdopted("early")
+	must(t, j.NoteProcess(t.Context(), tk, "stored"))
+	checkAdopted("stored")
+	apply(t, j, tk, recording(retryIn(0)), claiming())
+	checkAdopted("")
+}
+
 // What a dead owner noted leads the resume to what is left, and is still there for the next one where that resume dies
 // too.
 func TestTheProcessSurvivesItsOwner(t *testing.T) {

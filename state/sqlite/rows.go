@@ -36,6 +36,9 @@ func (j *Journal) scanTask(scan scanner, known map[string]task.Policy) (*task.Ta
 		return nil, err
 	}
 	t.Command, t.Environment, t.Last = splitStrings(argv), splitStrings(environment), last.attempt()
+	if t.Last.Process == "" && t.Last.CutOff() && j.owners != nil {
+		t.Last.Process = j.owners.Noted(t.Number, startKey(t.ID, t.Last.Number))
+	}
 	var damage [4]error
 	var found bool
 	if t.Policy, found = known[policy]; !found {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/10f93571/retry/state"
@@ -100,6 +101,15 @@ func (j *Journal) NoteProcess(ctx context.Context, t *task.Task, process string)
 		return err
 	})
 }
+
+// NoteStart notes it beside the database, without a transaction.
+func (j *Journal) NoteStart(t *task.Task, process string) {
+	if t.Number != 0 {
+		j.owners.Note(t.Number, startKey(t.ID, t.AttemptCount), process)
+	}
+}
+
+func startKey(id string, attempt int) string { return id + " " + strconv.Itoa(attempt) }
 
 // Record writes the outcome of the attempt in flight and the decision. It waits until the task is synced.
 func (j *Journal) Record(ctx context.Context, t *task.Task, a task.Attempt) error {
