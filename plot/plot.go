@@ -5,6 +5,7 @@ package plot
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/10f93571/retry/task"
@@ -83,6 +84,10 @@ func NewStudy(s Subject, o Options) (Study, error) {
 		return Study{}, fmt.Errorf("plot %s: %w", s.Label, err)
 	}
 	all, total := simulate(withoutConditions(s.Policy), retries, o)
+	if total.most == math.MaxInt64 {
+		return Study{}, fmt.Errorf("plot %s: %d retries take more than 292 years, which is as far as the time axis goes"+
+			"\nhint: give fewer --attempts, or a cap such as exp:1s..1h", s.Label, retries)
+	}
 	// Where all tasks end at the same time, the bin's middle may lie outside of what was seen.
 	median := min(max(all.ends.median(), total.least), total.most)
 	study := Study{

@@ -2,6 +2,7 @@ package plot
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -186,12 +187,14 @@ func TestStudyFails(t *testing.T) {
 	}
 }
 
-// Where the windows of all tasks end at the longest duration, so does their mean: it is no time before the first
-// failure.
-func TestStudySaturates(t *testing.T) {
-	w := study(t, subject(t, "constant:365d", "none", 400), Options{Tasks: 3}).Window
-	if w.Mean != w.Most || w.Least != w.Most {
-		t.Errorf("got window %v", w)
+// A window beyond the longest duration would be a wrong figure, and its retries a false peak.
+func TestStudyRefusesCenturies(t *testing.T) {
+	if w := study(t, subject(t, "constant:365d", "none", 290), Options{Tasks: 3}).Window; w.Most != 289*backoff.Max {
+		t.Errorf("got window %v, want 289 years", w)
+	}
+	if _, err := NewStudy(subject(t, "constant:365d", "none", 400), Options{Tasks: 3}); err == nil ||
+		!strings.Contains(err.Error(), "399 retries take more than 292 years") {
+		t.Errorf("got error %v, want one that says how long 399 retries take", err)
 	}
 }
 

@@ -55,7 +55,7 @@ func TestPlotFits(t *testing.T) {
 		studies = append(studies, studyOf(t, subject(t, s[0], s[1]), o))
 	}
 	studies[1].Subject.Label = strings.Repeat("wide 界 ", 40)
-	studies = append(studies, studyOf(t, subject(t, "constant:365d", "full"),
+	studies = append(studies, studyOf(t, subject(t, "constant:180d", "full"),
 		plot.Options{Tasks: 3, Retries: 999, Seed: 1}))
 	for _, retries := range []int{1, 10, 36, 999} {
 		studies = append(studies, studyOf(t, subject(t, "fib:10ms..1h", "30%"),
