@@ -37,7 +37,7 @@ func (g *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 	err := g.Journal.Claim(limited, t, now)
 	done()
 	if t.Number == 0 && g.lost == nil && errors.Is(err, state.ErrCorrupt) {
-		if err = g.replace(err); err == nil {
+		if err = g.ownAgain(t, g.replace(err)); err == nil {
 			return g.Claim(ctx, t, now)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -92,6 +93,35 @@ func TestGuardedJournalWithoutOne(t *testing.T) {
 		t.Error("got no error, want one")
 	}
 }
+
+// takenStore is a journal in which another process has every name.
+type takenStore struct{ state.Store }
+
+func (takenStore) OwnName(string) (bool, int, error) { return false, 42, nil }
+
+// A claim finds the journal damaged. The name that was taken in it means nothing in the new one: a run there may have it.
+func TestANameIsTakenAgainInANewJournal(t *testing.T) {
+	g := testJournal(t, func(err error) { t.Error(err) })
+	g.reopen = func() (state.Store, error) { return takenStore{}, nil }
+	other, err := os.Stat(t.TempDir())
+	testkit.Must(t, err)
+	damage := &state.Fault{Kind: state.ErrCorrupt, Err: errors.New("damaged"), Dir: g.Journal.Dir(), File: other}
+	g.Journal = damagedStore{g.Journal, damage}
+	tk := newTask("true")
+	tk.Name = "nightly"
+	if err := g.Claim(t.Context(), tk, time.Now()); !errors.Is(err, state.ErrNamed) {
+		t.Errorf("got %v, want %v", err, state.ErrNamed)
+	}
+	g.Journal = nil
+}
+
+// damagedStore is a journal that cannot be written.
+type damagedStore struct {
+	state.Store
+	damage error
+}
+
+func (s damagedStore) Claim(context.Context, *task.Task, time.Time) error { return s.damage }
 
 // locked holds the journal's lock as another process does.
 func locked(t *testing.T, dir string) (unlock func()) {

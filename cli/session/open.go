@@ -98,6 +98,18 @@ func (g *Journal) replace(damage error) error {
 	return nil
 }
 
+// ownAgain takes the name of a task in the journal that has replaced the one in which it was taken.
+func (g *Journal) ownAgain(t *task.Task, err error) error {
+	if err != nil || t.Name == "" {
+		return err
+	}
+	owned, _, err := g.Journal.OwnName(t.Name)
+	if err == nil && !owned {
+		err = state.ErrNamed
+	}
+	return err
+}
+
 // setAside makes the next run begin a new journal in place of a damaged one that has this run's task in it.
 func (g *Journal) setAside(damage error) error {
 	if g.reopen == nil || !errors.Is(damage, state.ErrCorrupt) {

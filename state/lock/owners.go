@@ -34,6 +34,14 @@ func OpenOwners(dir string) (*Owners, error) {
 	return &Owners{file: f}, nil
 }
 
+// In reports whether these are the locks in a directory: opening and closing that file once more would release every
+// lock that this process holds.
+func (o *Owners) In(dir string) bool {
+	own, err := o.file.Stat()
+	other, failed := os.Stat(filepath.Join(dir, OwnersFile))
+	return err == nil && failed == nil && os.SameFile(own, other)
+}
+
 // Close releases every lock that this process holds.
 func (o *Owners) Close() error {
 	return o.file.Close()

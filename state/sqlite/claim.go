@@ -7,10 +7,12 @@ import (
 	"hash/fnv"
 	"math"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/lock"
 	"github.com/10f93571/retry/task"
 )
 
@@ -81,19 +83,23 @@ func (j *Journal) claimNext(c *conn, t *task.Task, now time.Time) error {
 	return insertAttempt(c, t.Number, t.AttemptCount+1, now)
 }
 
+// mostSkipped is how many numbers in a row may have owners. Something else holds all of the file where more have.
+const mostSkipped = 1000
+
 // ownNewNumber returns the number of a new task and makes this process its owner. A number may have an owner already if
 // the database was removed while its task ran; such a number is skipped.
 func (j *Journal) ownNewNumber(c *conn) (number int64, err error) {
 	if err := c.row("SELECT coalesce(max(number), 0) FROM tasks", nil, &number); err != nil {
 		return 0, err
 	}
-	for owned := false; !owned; {
+	for range mostSkipped {
 		number++
-		if owned, err = j.owners.Acquire(number); err != nil {
-			return 0, err
+		if owned, err := j.owners.Acquire(number); owned || err != nil {
+			return number, err
 		}
 	}
-	return number, nil
+	return 0, state.NewFault(state.ErrLocked, "lsof "+filepath.Join(j.dir, lock.OwnersFile)+" names it",
+		"another process holds all of %s", lock.OwnersFile)
 }
 
 // insertTask writes a task whose first attempt is claimed in the same transaction.

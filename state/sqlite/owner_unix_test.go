@@ -372,6 +372,47 @@ func TestANameThatRunsOnAJournalSetAsideIsTaken(t *testing.T) {
 	}
 }
 
+// A process whose journal is set aside between its opening and its run keeps its names, and takes none that runs on the
+// new journal.
+func TestNamesAreOwnedAcrossJournals(t *testing.T) {
+	dir := t.TempDir()
+	p := startOn(t, dir)
+	aside := filepath.Join(dir, asidePrefix+"then")
+	must(t, os.Mkdir(aside, 0o700))
+	must(t, os.Rename(filepath.Join(dir, lock.OwnersFile), filepath.Join(aside, lock.OwnersFile)))
+	j := openIn(t, dir)
+	if owned, _, err := j.OwnName("daily"); !owned || err != nil {
+		t.Errorf("got %v, %v, want the name", owned, err)
+	}
+	for name, want := range map[string]string{
+		"nightly": "true 0", "hourly": "true 0", "daily": fmt.Sprint("false ", os.Getpid()),
+	} {
+		if got := p.ask("name", name); got != want {
+			t.Errorf("%s on the old journal: got %s, want %s", name, got, want)
+		}
+	}
+	for _, name := range []string{"nightly", "hourly"} {
+		if owned, pid, err := j.OwnName(name); owned || pid != p.pid() || err != nil {
+			t.Errorf("%s on the new journal: got %v, %d, %v, want it owned by %d", name, owned, pid, err, p.pid())
+		}
+	}
+}
+
+// A backup program, say, locks whole files. No number is free then, however long one looks.
+func TestAnotherProcessHoldsAllLocks(t *testing.T) {
+	dir := t.TempDir()
+	p := startOn(t, dir)
+	f, err := os.OpenFile(filepath.Join(dir, lock.OwnersFile), os.O_RDWR, 0)
+	must(t, err)
+	defer func() { must(t, f.Close()) }()
+	// The writers' queue stays free: a process waits for that.
+	must(t, syscall.FcntlFlock(f.Fd(), syscall.F_SETLK, &syscall.Flock_t{Type: syscall.F_WRLCK, Len: 1 << 60}))
+	p.tell("create", "")
+	if got, want := p.hear(), "another process holds all of owners.lock"; !strings.Contains(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // modes returns the permissions of a directory, as ".", and of what is in it.
 func modes(t *testing.T, dir string) map[string]fs.FileMode {
 	t.Helper()

@@ -88,14 +88,15 @@ func (j *Journal) adopted(ctx context.Context, number int64) (*task.Task, error)
 	return t, err
 }
 
-// OwnName makes this process the owner of a name. An owner in a journal that was set aside counts as well.
+// OwnName makes this process the owner of a name. An owner in a journal that was set aside counts as well, and so does
+// one in the new journal if it is this process's that was set aside.
 func (j *Journal) OwnName(name string) (owned bool, pid int, err error) {
 	for {
 		if owned, err = j.owners.Acquire(lock.Name(name)); err != nil {
 			return false, 0, err
 		}
 		if owned {
-			if pid = ownerAside(j.dir, name); pid != 0 {
+			if pid = j.ownerElsewhere(name); pid != 0 {
 				_ = j.ReleaseName(name)
 			}
 			return pid == 0, pid, nil
@@ -111,10 +112,14 @@ func (j *Journal) ReleaseName(name string) error {
 	return j.owners.Release(lock.Name(name))
 }
 
-// ownerAside returns the process that runs a task with the name in a journal that was set aside; 0 if none does.
-func ownerAside(dir, name string) (pid int) {
-	for _, aside := range Asides(dir) {
-		o, err := lock.OpenOwnersReadOnly(aside)
+// ownerElsewhere returns the process that runs a task with the name in another journal of the directory, be it one that
+// was set aside or a new one; 0 if none does.
+func (j *Journal) ownerElsewhere(name string) (pid int) {
+	for _, dir := range append(Asides(j.dir), j.dir) {
+		if j.owners.In(dir) {
+			continue
+		}
+		o, err := lock.OpenOwnersReadOnly(dir)
 		if err != nil || o == nil {
 			continue
 		}
