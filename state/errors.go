@@ -35,6 +35,7 @@ var (
 	ErrMode        = errors.New("the journal may be written by others")
 	ErrForeignHome = errors.New("the home directory belongs to somebody else")
 	ErrNetwork     = errors.New("the journal is on a network file system")
+	ErrMoved       = errors.New("the journal was moved away")
 	ErrNoJournal   = errors.New("there is no journal yet")
 )
 

@@ -19,6 +19,7 @@ type Journal struct {
 	Journal  state.Store // nil where none is kept
 	lost     error       // the damage of the one that was replaced; nil: none was
 	broken   atomic.Bool // it failed; it stays open all the same, for the locks that say who owns the tasks
+	gone     atomic.Bool // no later command finds the task: the journal was set aside, or moved away
 	warn     func(error)
 	required bool                        // fail instead, as long as nothing has run
 	Resumes  bool                        // fail instead until the task ends: a resume has nothing but its journal
@@ -43,7 +44,7 @@ func (g *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 	}
 	// The journal still says that the attempt has not begun: a resume would send the request once more. A damaged
 	// journal is set aside, and nobody resumes its tasks.
-	if hasFailed(err) && !errors.Is(err, state.ErrCorrupt) && t.Number != 0 && t.Target != nil && !t.Target.Safe() {
+	if hasFailed(err) && !errors.Is(err, state.ErrCorrupt) && t.AttemptCount > 0 && t.Target != nil && !t.Target.Safe() {
 		return fmt.Errorf("%s is not sent again: the journal could not say so, and a resume would send it once more: %w"+
 			"\nhint: to go on: retry resume %s", t.Target.Verb(), err, render.ShortID(t.ID))
 	}
@@ -115,6 +116,9 @@ func (g *Journal) write(ctx context.Context, t *task.Task, write func(context.Co
 			return err
 		}
 	}
+	if g.gone.Load() {
+		t.Number = 0 // as of a run without a journal, whose last line names no task
+	}
 	if !g.broken.Load() || t.Number == 0 || !t.Status.Finished() {
 		return nil
 	}
@@ -160,19 +164,30 @@ func hasFailed(err error) bool {
 // failed turns a failure of the journal into a warning, unless it is fatal. Other errors are returned.
 func (g *Journal) failed(err error, t *task.Task, fatal bool) error {
 	switch {
-	case fatal || !hasFailed(err):
+	case !hasFailed(err), fatal && t == nil:
 		return err
+	case fatal:
+		return stillShown(err, t)
 	case g.Resumes && !t.Status.Finished(): // each later resume would run the same attempt again
 		return fmt.Errorf("resume %s: it goes no further than the journal can say: %w", render.ShortID(t.ID), err)
 	}
 	g.broken.Store(true)
+	g.gone.Store(errors.Is(err, state.ErrMoved) || errors.Is(err, state.ErrCorrupt) && g.reopen != nil)
 	err = fmt.Errorf("going on without a journal: %w", g.setAside(err))
-	if t != nil && t.Number != 0 && !errors.Is(err, state.ErrCorrupt) {
-		err = fmt.Errorf("%w; should it show %s as interrupted later, end it with retry cancel %[2]s", err,
-			render.ShortID(t.ID))
+	if t != nil && !g.gone.Load() {
+		err = stillShown(err, t)
 	}
 	g.warn(err)
 	return nil
+}
+
+// stillShown says what to do where a task stays in a journal that could not be written.
+func stillShown(err error, t *task.Task) error {
+	if t.Number == 0 || errors.Is(err, state.ErrCorrupt) {
+		return err
+	}
+	return fmt.Errorf("%w; should it show %s as interrupted later, end it with retry cancel %[2]s", err,
+		render.ShortID(t.ID))
 }
 
 // attempts returns the stored attempts of a task. Where the journal failed during the run, the attempts that the run

@@ -39,37 +39,40 @@ func (j *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 		step("task inserted")
 		return insertAttempt(c, number, 1, now)
 	})
-	if err == nil {
-		err = j.syncNew(ctx, t, number)
+	stored := err == nil
+	if stored {
+		stored, err = j.syncNew(ctx, t, number)
+	}
+	if stored { // in spite of an error too: who tells of that names the task, and its end may still be written
+		t.Number, t.History.Phase = number, t.Options.Phase(phase(number, j.salt))
 	}
 	if err != nil {
-		if number != 0 {
+		if number != 0 && !stored {
 			_ = j.owners.Release(number) // the next new task gets this number
 		}
 		return fmt.Errorf("write the task to the journal: %w", j.diagnose(err))
 	}
 	j.background.Go(j.shortenLog)
-	t.Number, t.History.Phase = number, t.Options.Phase(phase(number, j.salt))
 	return nil
 }
 
-// syncNew syncs a new task, either before or during its first attempt.
-func (j *Journal) syncNew(ctx context.Context, t *task.Task, number int64) error {
+// syncNew syncs a new task, either before or during its first attempt. It reports whether the task is in the journal.
+func (j *Journal) syncNew(ctx context.Context, t *task.Task, number int64) (stored bool, err error) {
 	// Other processes rely on a name, and an unsafe request must not be sent twice: these are synced before.
 	if !j.SyncFirst && t.Name == "" && !t.Once && (t.Target == nil || t.Target.Safe()) {
 		wait := sync.OnceValue(j.sync) // while the first attempt runs
 		j.syncs.Store(number, wait)
 		j.background.Go(func() { _ = wait() })
-		return nil
+		return true, nil
 	}
-	err := j.sync()
-	if err != nil { // the task was never acknowledged: no resume may run it
-		_ = j.write(ctx, func(c *conn) error {
-			_, err := c.exec("DELETE FROM tasks WHERE number = ?", number)
-			return err
-		})
+	if err = j.sync(); err == nil {
+		return true, nil
 	}
-	return err
+	failed := j.write(ctx, func(c *conn) error { // the task was never acknowledged: no resume may run it
+		_, err := c.exec("DELETE FROM tasks WHERE number = ?", number)
+		return err
+	})
+	return failed != nil, err
 }
 
 func (j *Journal) claimNext(c *conn, t *task.Task, now time.Time) error {

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,11 @@ func (j *Journal) awaitSync(t *task.Task) error {
 	if !ok {
 		return nil
 	}
-	return j.diagnose(wait.(func() error)())
+	err := wait.(func() error)()
+	if err != nil {
+		err = cmp.Or(j.moved(), err)
+	}
+	return j.diagnose(err)
 }
 
 const (
@@ -52,7 +57,21 @@ func (j *Journal) writeEnd(ctx context.Context, t *task.Task, do func(*conn) err
 	if errors.Is(err, state.ErrFull) && t.Status.Finished() && os.Remove(filepath.Join(j.dir, reserveName)) == nil {
 		err = j.write(ctx, do)
 	}
+	if err == nil {
+		err = j.moved()
+	}
 	return err
+}
+
+// moved returns ErrMoved if the files of this journal are no longer in their place: what was just written is in none
+// that another command will open.
+func (j *Journal) moved() error {
+	current, err := stat(filepath.Join(j.dir, DatabaseName))
+	if err != nil || current != nil && os.SameFile(current, j.file) {
+		return nil
+	}
+	return state.NewFault(state.ErrMoved, "what it had of this task went with it; the next run begins a new one",
+		"%s was moved away or removed while the task ran", filepath.Join(j.dir, DatabaseName))
 }
 
 // makeRoom copies the WAL into the database when the disk is full, so that the next write reuses the WAL's space. The

@@ -480,6 +480,51 @@ func TestATaskThatCannotBeSyncedIsForgotten(t *testing.T) {
 	}
 }
 
+// Where it cannot be forgotten either, its end is still to be written: a resume would run it again after its success.
+func TestATaskThatIsNotSyncedNorForgottenCanEnd(t *testing.T) {
+	j := open(t)
+	j.SyncFirst = true
+	j.sync = func() error { return syscall.EIO }
+	fail(t, j, "DELETE ON tasks")
+	tk := newTask()
+	if err := claimed(j, tk, epoch); !errors.Is(err, syscall.EIO) || tk.Number != 1 {
+		t.Fatalf("got %v, task %d, want %v and task 1", err, tk.Number, syscall.EIO)
+	}
+	tk.AttemptCount, tk.Status = 1, task.InFlight
+	tk.ApplyDecision(task.Attempt{Number: 1, StartedAt: epoch, Decision: succeeded}, epoch)
+	must(t, j.CatchUp(t.Context(), tk))
+	if got := stored(t, j, tk.ID).Status; got != task.Succeeded {
+		t.Errorf("got %s, want %s", got, task.Succeeded)
+	}
+}
+
+// A write succeeds in files that were moved away or removed, but no later command finds it.
+func TestAJournalThatWasMovedIsTold(t *testing.T) {
+	for name, move := range map[string]func(dir string) error{
+		"moved":    func(dir string) error { return os.Rename(dir, dir+".away") },
+		"removed":  os.RemoveAll,
+		"replaced": func(dir string) error { return errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700), recreate(t, dir)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := openIn(t, filepath.Join(t.TempDir(), "state"))
+			tk := inFlight(t, j)
+			j.background.Wait()
+			must(t, move(j.dir))
+			if err := recording(succeeded).Do(j, tk); !errors.Is(err, state.ErrMoved) {
+				t.Errorf("got %v, want %v", err, state.ErrMoved)
+			}
+		})
+	}
+}
+
+func recreate(t *testing.T, dir string) error {
+	j, err := Open(t.Context(), dir)
+	if err != nil {
+		return err
+	}
+	return j.Close()
+}
+
 // A plain command starts while the disk still writes its task. Its outcome is recorded only when the disk has it.
 func TestACommandRunsWhileItsTaskIsSynced(t *testing.T) {
 	for name, end := range map[string]write{"record": recording(succeeded), "chain": chaining()} {

@@ -106,8 +106,14 @@ func migrate(c *conn, wal string) error {
 	if err != nil {
 		return err
 	}
-	// The mode is written into the file, and so is set only after the file is known to be a journal.
-	if _, err := c.exec("PRAGMA journal_mode = WAL"); err != nil || file.version == len(migrations) {
+	// The mode is written into the file, and so is set only after the file is known to be a journal. SQLite answers with
+	// the mode that holds, and without an error where it could not set another.
+	var mode string
+	err = c.row("PRAGMA journal_mode = WAL", nil, &mode)
+	if err == nil && mode != "wal" && wal != "" {
+		err = fmt.Errorf("SQLite can keep no WAL here (journal mode %s)", mode)
+	}
+	if err != nil || file.version == len(migrations) {
 		return err
 	}
 	step("mode set")

@@ -504,3 +504,14 @@ func TestEarlierSchemasTakeAnyKind(t *testing.T) {
 		})
 	}
 }
+
+// SQLite answers with the mode that holds, and not with an error, where it can have no WAL.
+func TestAJournalWithoutAWALIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), DatabaseName)
+	c, err := connect(dataSource(path) + "&vfs=unix-none")
+	must(t, err)
+	defer func() { must(t, c.close()) }()
+	if err := migrate(c, path+walSuffix); err == nil || !strings.Contains(err.Error(), "(journal mode delete)") {
+		t.Errorf("got %v, want an error that names the mode", err)
+	}
+}
