@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding"
 	"errors"
@@ -80,7 +81,8 @@ func newCommand(name string) command {
 func Main(args, environ []string, stdin, stdout, stderr *os.File) (code int) {
 	p := &Process{Args: args, Host: session.Host{Environ: environ, Stdin: stdin, Stdout: stdout, Stderr: stderr}}
 	session.SettleSignals()
-	if err := sqlite.CheckDriver(); err != nil {
+	err := cmp.Or(sqlite.CheckDriver(), session.CheckDescriptors())
+	if err != nil {
 		return p.fail(err)
 	}
 	c, err := p.parse()

@@ -3,8 +3,22 @@
 package session
 
 import (
+	"fmt"
 	"syscall"
 )
+
+// leastDescriptors are what a run without a journal needs to start a command.
+const leastDescriptors = 9
+
+// CheckDescriptors refuses a limit of open files under which nothing can be started. Go's runtime aborts with a dump if
+// it gets none for its poller.
+func CheckDescriptors() error {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= leastDescriptors {
+		return nil
+	}
+	return fmt.Errorf("%d file descriptors are too few to start a command\nhint: raise the limit with ulimit -n", limit.Cur)
+}
 
 var forwarded = []syscall.Signal{
 	syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH,

@@ -24,6 +24,7 @@ type conn struct {
 var errClosed = errors.New("the journal is closed")
 
 func connect(dataSource string) (*conn, error) {
+	watchBus()
 	d, err := (&sqlite3.SQLiteDriver{}).Open(dataSource)
 	if err != nil {
 		return nil, err

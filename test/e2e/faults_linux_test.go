@@ -341,7 +341,10 @@ func TestFewFileDescriptors(t *testing.T) {
 	}
 	enough, without := 0, 0
 	for n := 4; n <= 40; n++ {
-		if limited(n, "--no-state").code != 0 {
+		if r := limited(n, "--no-state"); r.code != 0 {
+			if r.code != 125 || !strings.Contains(r.stderr, "\nhint: raise the limit with ulimit -n") {
+				t.Errorf("%d descriptors: got exit %d, stderr %q, want 125 and a hint", n, r.code, r.stderr)
+			}
 			continue
 		}
 		enough++
