@@ -31,6 +31,9 @@ func NewGitHub(w io.Writer, verbose bool, summaryFile string) render.Observer {
 }
 
 func (g *github) Started(t *task.Task) {
+	if t.Options.OnStart != "" && t.AttemptCount == t.RequeuedAfter+1 {
+		g.othersWrite(true)
+	}
 	g.grouped.Started(t)
 	g.othersWrite(true)
 }
