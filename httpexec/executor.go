@@ -126,6 +126,11 @@ func (a *attempt) run(ctx context.Context) error {
 			return err
 		}
 		a.redirected = a.redirected || answered(h, to, response.StatusCode)
+		if request.Value(h.header, request.KeyHeader) != "" && request.Value(to.header, request.KeyHeader) == "" {
+			// The other server cannot tell by the key that it has this request already.
+			without := request.Request{Method: to.method, Idempotent: a.request.Idempotent}
+			a.Safety = Safety{Idempotent: without.Safe()}
+		}
 		h = to
 	}
 }

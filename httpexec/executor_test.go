@@ -393,9 +393,10 @@ func TestRedirectKeepsSecrets(t *testing.T) {
 		"/there": true, "http://host/": true, "http://HOST:80/": true,
 		"http://other/": false, "https://host/": false, "http://host:8080/": false, "//other/": false,
 	}
-	names := []string{"Authorization", "authorization", "Proxy-Authorization", "COOKIE", "x-api-key", "Host"}
+	names := []string{"Authorization", "authorization", "Proxy-Authorization", "COOKIE", "x-api-key", "Host",
+		"Idempotency-Key", "X-Vault-Token"}
 	for location, keeps := range tests {
-		h := wireRequest{url: parseURL("http://host/"), header: http.Header{"X-Own": {"kept"}}}
+		h := wireRequest{url: parseURL("http://host/"), header: http.Header{"X-Own": {"kept"}}, secret: []string{"x-vault-token"}}
 		for _, name := range names {
 			h.header[name] = []string{"secret"}
 		}
@@ -409,6 +410,29 @@ func TestRedirectKeepsSecrets(t *testing.T) {
 		if to.header.Get("X-Own") == "" {
 			t.Errorf("%s: got no X-Own, want it sent", location)
 		}
+	}
+}
+
+// A header made of a reference stays with its server. A POST without its key is not safe to repeat at another server.
+func TestRedirectToAnotherServer(t *testing.T) {
+	other := serve(t, closes(""))
+	s := serve(t, replies("HTTP/1.1 307 There\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n", other.url("http")))
+	c := newClient(t, s.url("http"), func(c *client) {
+		r := request.Of(c.task)
+		r.Method, r.Keyed, c.task.IdempotencyKey = "POST", true, "mine"
+		r.Header = []string{"X-Vault-Token: {env:TOKEN}", "X-Own: kept"}
+		c.Network.MaxRedirects = 5
+		c.Lookup = func(name string) (string, bool) { return "hunter2", name == "TOKEN" }
+	})
+	if o := c.attempt(); describe(o.Reply.Default) != "ambiguous" {
+		t.Errorf("got %+v, want a request that is not sent again", o.Reply.Default)
+	}
+	s.saw(1)
+	other.saw(1)
+	if first, second := s.requests[0], other.requests[0]; !strings.Contains(first, "hunter2") ||
+		!strings.Contains(first, "mine") || strings.Contains(second, "hunter2") || strings.Contains(second, "mine") ||
+		!strings.Contains(second, "kept") {
+		t.Errorf("got %q, then %q, want token and key in the first alone", first, second)
 	}
 }
 

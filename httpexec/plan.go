@@ -61,6 +61,11 @@ func (p *plan) read(r *request.Request, agent, key string) (err error) {
 	if p.first.header, err = request.HeaderOf(r, p.defaultsOf(r, agent, key), p.refs); err != nil {
 		return err
 	}
+	for _, line := range r.Header {
+		if name, value, _ := strings.Cut(line, ":"); request.HasReference(value) {
+			p.first.secret = append(p.first.secret, strings.TrimSpace(name))
+		}
+	}
 	p.hideTyped(r)
 	p.setForm(r)
 	p.Safety.Idempotent = r.Safe()

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,6 +22,7 @@ type wireRequest struct {
 	header  http.Header // names keep their case
 	body    *bodies     // nil for none
 	chunked bool        // the request does not say how long the body is
+	secret  []string    // the headers whose values are references to secrets
 }
 
 // address returns the host:port that a request is for.
@@ -84,8 +86,9 @@ func (h *wireRequest) setBody(r *http.Request) error {
 // errRedirects says that a redirect cannot be followed.
 var errRedirects = errors.New("the redirect is not followed")
 
-// sameOrigin are the headers that are not sent to another server. curl does send X-Api-Key.
-var sameOrigin = []string{"Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key", "Host"}
+// sameOrigin are the headers that are not sent to another server. curl does send X-Api-Key. A key that one server
+// remembers says nothing to another one, and lets it link the two.
+var sameOrigin = []string{"Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key", "Host", request.KeyHeader}
 
 // redirect returns the request that a reply redirects to; ok is false for another reply. The methods are those of curl:
 // POST becomes GET after a 301 or 302, all but HEAD after a 303. A method given with -X stays, without the body.
@@ -100,7 +103,7 @@ func (h wireRequest) redirect(status int, location string, methodGiven bool) (to
 	if err := request.CheckURL(u); err != nil {
 		return wireRequest{}, false, fmt.Errorf("%w: %w", errRedirects, err)
 	}
-	to = wireRequest{method: h.method, url: u, header: h.header.Clone(), body: h.body, chunked: h.chunked}
+	to = wireRequest{method: h.method, url: u, header: h.header.Clone(), body: h.body, chunked: h.chunked, secret: h.secret}
 	if becomesGet(h.method, h.body, status, methodGiven) {
 		to.body = nil
 		request.Remove(to.header, "Content-Type")
@@ -110,7 +113,7 @@ func (h wireRequest) redirect(status int, location string, methodGiven bool) (to
 		}
 	}
 	if to.origin() != h.origin() {
-		for _, name := range sameOrigin {
+		for _, name := range slices.Concat(sameOrigin, h.secret) {
 			request.Remove(to.header, name)
 		}
 	}

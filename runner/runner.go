@@ -181,7 +181,7 @@ func (r *Runner) execute(ctx context.Context, t *task.Task) task.Attempt {
 	})
 	now := time.Now()
 	a.Decision = task.Decide(&t.Policy, t.History, a.Outcome, now, r.Random)
-	a.Outcome = a.Outcome.TrimTails()
+	a.Outcome = a.Outcome.Masked(t.Options.Mask).TrimTails()
 	t.ApplyDecision(a, now)
 	if a.Decision.ConditionErr != nil {
 		r.Observer.Warn(a.Decision.ConditionErr)

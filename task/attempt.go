@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/10f93571/retry/internal/text"
 )
 
 // Attempt is one execution of a task, numbered from 1.
@@ -70,6 +72,16 @@ func (o Outcome) TrimTails() Outcome {
 		kept := *o.Reply
 		kept.Body = tail(kept.Body)
 		o.Reply = &kept
+	}
+	return o
+}
+
+// Masked hides what a regular expression matches in what the attempt said.
+func (o Outcome) Masked(pattern string) Outcome {
+	if pattern != "" {
+		for _, said := range []*string{&o.Message, &o.Stdout, &o.Stderr} {
+			*said = text.MaskPattern(*said, pattern)
+		}
 	}
 	return o
 }

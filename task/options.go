@@ -81,6 +81,7 @@ type Options struct {
 	OnFailure   string        `json:"on_failure,omitempty"`
 	HookTimeout time.Duration `json:"hook_timeout,omitempty"` // of one hook; 0 = DefaultHookTimeout
 	Seed        *uint64       `json:"seed,omitempty"`         // makes the jitter repeatable; nil: it is not
+	Mask        string        `json:"mask,omitempty"`         // a regular expression for what must not be shown
 }
 
 // Phase returns the task's phase: natural, unless the seed decides about all that is random.

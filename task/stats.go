@@ -10,6 +10,7 @@ type CommandStats struct {
 	Name     string   // empty for tasks without one
 	Command  []string // of a name, the latest
 	Endpoint Endpoint // of a name, the latest; empty for a command
+	Mask     string   // the latest task's Options.Mask
 
 	Runs       int
 	FirstTry   int // succeeded in the first attempt

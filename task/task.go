@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/10f93571/retry/internal/text"
 )
 
 // Kind says what a task executes.
@@ -81,6 +83,9 @@ type Task struct {
 	ClaimedAhead  bool    // the journal has claimed its next attempt already, together with the latest outcome
 	Damage        error   // why the journal's copy cannot be read; such a task cannot be continued
 }
+
+// ShownCommand is the argument vector without its secrets.
+func (t *Task) ShownCommand() []string { return text.MaskCommand(t.Command, t.Options.Mask) }
 
 // Deadline returns the end of the task's budget; ok is false where it has none.
 func (t *Task) Deadline() (deadline time.Time, ok bool) {
@@ -192,7 +197,7 @@ type Target interface {
 	ReadsStdin() bool
 	SameWork(other Target) bool // both do the same; their limits may differ
 
-	Details(finished bool) Details
+	Details(finished bool, mask string) Details // mask is a regular expression for what must not be shown
 }
 
 // Endpoint is where a target goes, without secrets and without what may differ in each run.

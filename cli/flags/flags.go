@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -66,7 +67,8 @@ type SurvivorFlags struct {
 	AssumeDead  bool `group:"Running" help:"Go on where nobody can see whether an interrupted attempt still runs, as in another container."`
 }
 
-// HookFlags are commands that run beside a task, and the seed of its jitter. The journal keeps them with the task.
+// HookFlags are commands that run beside a task, the seed of its jitter, and what is not shown of it. The journal keeps
+// them with the task.
 type HookFlags struct {
 	OnStart     string    `group:"Hooks" placeholder:"CMD" help:"A shell command to run before the first attempt."`
 	OnRetry     string    `group:"Hooks" placeholder:"CMD" help:"One to run when an attempt is to be followed by another."`
@@ -74,6 +76,7 @@ type HookFlags struct {
 	OnFailure   string    `group:"Hooks" placeholder:"CMD" help:"One to run when the task has failed in the end."`
 	HookTimeout *Duration `group:"Hooks" placeholder:"TIME" help:"Stop a hook after this time. Default 30s."`
 	Seed        *uint64   `group:"Running" placeholder:"N" help:"Make the jitter repeatable."`
+	Mask        []Pattern `sep:"none" group:"Output" placeholder:"REGEX" help:"Show *** for what this matches in the command line and in what is kept of an attempt. Passwords and tokens of the usual flags, variables, headers and URLs are masked without it."`
 }
 
 // Options returns what a task keeps of the flags.
@@ -86,7 +89,23 @@ func (f *HookFlags) Options() (task.Options, error) {
 				"\nhint: give a time such as 5m, or leave it out for 30s")
 		}
 	}
+	for i, pattern := range f.Mask {
+		if i > 0 {
+			o.Mask += "|"
+		}
+		o.Mask += "(?:" + string(pattern) + ")"
+	}
 	return o, nil
+}
+
+// Pattern is a flag's value that is a regular expression.
+type Pattern string
+
+// UnmarshalText reads the value of a flag.
+func (p *Pattern) UnmarshalText(b []byte) error {
+	_, err := regexp.Compile(string(b))
+	*p = Pattern(b)
+	return err
 }
 
 // EnvironmentFlags say which variables go into the journal.

@@ -101,13 +101,13 @@ func marshal(v any, prefix string) (string, error) {
 func taskToJSON(t TaskView) taskJSON {
 	tk := taskJSON{
 		ID: t.ID, Name: present(t.Name), Once: t.Once, Kind: t.Kind, Status: t.Status, Interrupted: t.Interrupted,
-		Reason: present(string(t.Reason)), Command: t.Command, Directory: present(t.Directory), Policy: &t.Policy,
+		Reason: present(string(t.Reason)), Command: t.ShownCommand(), Directory: present(t.Directory), Policy: &t.Policy,
 		IdempotencyKey: t.IdempotencyKey, Kept: keptNames(t.Task), AttemptCount: t.AttemptCount,
 		CreatedAt: timestamp(t.CreatedAt), RequeuedAt: timestamp(t.RequeuedAt), FinishedAt: timestamp(t.FinishedAt),
 		NextAttemptAt: timestamp(t.NextAttemptAt),
 	}
 	if t.Target != nil {
-		tk.Request = t.Target.Details(true).JSON
+		tk.Request = t.Target.Details(true, t.Options.Mask).JSON
 	}
 	if lacksPolicy(t.Task) {
 		tk.Policy = nil

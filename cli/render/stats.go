@@ -120,9 +120,9 @@ func quantile(c *task.CommandStats, d time.Duration) string {
 
 // statsTitle writes a command line after the name of its tasks.
 func statsTitle(c *task.CommandStats) string {
-	command := commandUpTo(c.Command, longText)
+	command := commandUpTo(text.MaskCommand(c.Command, c.Mask), longText)
 	if c.Endpoint.Method != "" {
-		command = brief(c.Endpoint.Method + " " + c.Endpoint.URL)
+		command = brief(c.Endpoint.Method + " " + text.MaskPattern(c.Endpoint.URL, c.Mask))
 	}
 	if c.Name == "" {
 		return command
@@ -167,12 +167,13 @@ func StatsJSON(w io.Writer, commands []task.CommandStats, since time.Time) error
 	list := make([]commandStatsJSON, len(commands))
 	for i, c := range commands {
 		list[i] = commandStatsJSON{
-			Name: present(c.Name), Command: c.Command, Runs: c.Runs, FirstTry: c.FirstTry, Rescues: c.Rescues,
+			Name: present(c.Name), Command: text.MaskCommand(c.Command, c.Mask), Runs: c.Runs, FirstTry: c.FirstTry, Rescues: c.Rescues,
 			Failures: c.Failures, Cancelled: c.Cancelled, Unfinished: c.Unfinished, WaitingMS: c.Waiting.Milliseconds(),
 			LastStatus: present(string(c.Last.Status)), LastFinishedAt: timestamp(c.Last.FinishedAt),
 			LastSuccessAt: timestamp(c.Last.SucceededAt),
 		}
 		if c.Endpoint.Method != "" {
+			c.Endpoint.URL = text.MaskPattern(c.Endpoint.URL, c.Mask)
 			list[i].Request = &c.Endpoint
 		}
 		if c.Ended > 0 {

@@ -70,10 +70,10 @@ func (s Screen) facts(t TaskView, now time.Time) string {
 	if t.Damage != nil {
 		add("Damaged", s.Paint(Red, wholeLine(t.Damage.Error())))
 	}
-	add("Command", commandUpTo(t.Command, longLine))
+	add("Command", commandUpTo(t.ShownCommand(), longLine))
 	key := brief(t.IdempotencyKey)
 	if t.Target != nil {
-		details := t.Target.Details(t.Status.Finished())
+		details := t.Target.Details(t.Status.Finished(), t.Options.Mask)
 		for _, row := range details.Rows {
 			add(row[0], wholeLine(row[1]))
 		}
@@ -190,7 +190,7 @@ func Options(o *task.Options) string {
 		{"on start", o.OnStart}, {"on retry", o.OnRetry}, {"on success", o.OnSuccess}, {"on failure", o.OnFailure},
 	} {
 		if p[1] != "" {
-			parts = append(parts, p[0]+" "+quote(text.Shorten(p[1], longText)))
+			parts = append(parts, p[0]+" "+quote(text.Shorten(text.Mask(p[1], o.Mask), longText)))
 		}
 	}
 	if o.HookTimeout != 0 {

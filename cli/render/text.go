@@ -66,11 +66,11 @@ func Title(t *task.Task) string { return titleUpTo(t, longLine) }
 func titleUpTo(t *task.Task, most int) string {
 	switch {
 	case t.Target != nil:
-		return text.Escape(text.Shorten(t.Target.Title(), most))
+		return text.Escape(text.Shorten(text.MaskPattern(t.Target.Title(), t.Options.Mask), most))
 	case t.Kind != task.KindCommand:
 		return "a request that cannot be read"
 	}
-	return commandUpTo(t.Command, most)
+	return commandUpTo(t.ShownCommand(), most)
 }
 
 const plainCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_-^"

@@ -9,18 +9,21 @@ import (
 )
 
 // Details implements task.Target.
-func (r *Request) Details(finished bool) task.Details {
+func (r *Request) Details(finished bool, mask string) task.Details {
 	rows := [][2]string{{"Request", r.Title()}}
 	headers := make([]string, len(r.Header))
 	label := "Headers"
 	for i, line := range r.Header {
-		headers[i] = maskHeader(line)
+		headers[i] = text.MaskPattern(maskHeader(line), mask)
 		rows = append(rows, [2]string{label, headers[i]})
 		label = ""
 	}
 	rows = append(rows, [][2]string{
 		{"User", r.userDetail()}, {"Body", r.bodyDetail(finished)}, {"Network", r.Network.detail()}, {"Output", r.Output},
 	}...)
+	for i := range rows {
+		rows[i][1] = text.MaskPattern(rows[i][1], mask)
+	}
 	return task.Details{
 		Rows: rows,
 		Key:  r.keyDetail(),
@@ -28,7 +31,7 @@ func (r *Request) Details(finished bool) task.Details {
 			Method  string   `json:"method"`
 			URL     string   `json:"url"`
 			Headers []string `json:"headers"`
-		}{r.Method, MaskURL(r.URL), headers},
+		}{r.Method, text.MaskPattern(MaskURL(r.URL), mask), headers},
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/10f93571/retry/internal/text"
 )
 
 // ErrReference says that a {env:NAME} cannot be resolved.
@@ -100,7 +102,7 @@ func (r *References) Clean(message string) string {
 }
 
 // Masked is shown in place of a secret.
-const Masked = "***"
+const Masked = text.Masked
 
 // minSecret is the shortest length of a name or of a cookie's value that is hidden: shorter ones are often ordinary
 // words.

@@ -753,6 +753,7 @@ func everyOption() task.Options {
 		Stdin: task.StdinReplay, Output: task.OutputFinal, OutputLimit: math.MaxInt64, Capture: task.CaptureBoth,
 		OnStart: "echo start", OnRetry: "echo retry", OnSuccess: "echo success", OnFailure: "echo failure",
 		HookTimeout: time.Minute, Seed: seed(math.MaxUint64),
+		Mask: "key-[0-9]+",
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -80,8 +81,9 @@ type group struct {
 	argv []byte          // of the newest
 	took []time.Duration // of the tasks that succeeded or failed
 
-	last int64   // the number of the task that ended last, of those
-	open []int64 // the numbers of the unfinished tasks
+	newest int64   // the number of the newest task
+	last   int64   // the number of the task that ended last, of those
+	open   []int64 // the numbers of the unfinished tasks
 }
 
 // tally holds the groups by name, or by what they run. A command line ends with NUL and the key of a request begins
@@ -107,7 +109,7 @@ func (sums tally) add(r *taskRun) {
 		g = &group{CommandStats: task.CommandStats{Name: string(r.name)}}
 		sums[key] = g
 	}
-	g.argv, g.Endpoint = append(g.argv[:0], r.argv...), endpoint
+	g.argv, g.Endpoint, g.newest = append(g.argv[:0], r.argv...), endpoint, r.number
 	g.add(r)
 }
 
@@ -169,7 +171,7 @@ func (sums tally) sorted() []*group {
 const selectLast = "SELECT " + attemptColumns +
 	" FROM tasks t CROSS JOIN attempts a ON a.task = t.number AND a.number = t.attempt_count WHERE t.number = ?"
 
-// lookAtLast adds what is not a sum: the outcome of the last run, and whether one runs now.
+// lookAtLast adds what is not a sum: the outcome of the last run, what must not be shown, and whether one runs now.
 func (j *Journal) lookAtLast(ctx context.Context, groups []*group) error {
 	for _, g := range groups {
 		var last attemptRow
@@ -179,6 +181,14 @@ func (j *Journal) lookAtLast(ctx context.Context, groups []*group) error {
 			g.Last.Outcome = last.attempt().Outcome
 		case !errors.Is(err, sql.ErrNoRows):
 			return err
+		}
+		var options []byte
+		err = j.row(ctx, "SELECT options FROM tasks WHERE number = ?", []any{g.newest}, &options)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		if kept := (task.Options{}); json.Unmarshal(options, &kept) == nil {
+			g.Mask = kept.Mask
 		}
 		for _, number := range slices.Backward(g.open) { // the newest first: older ones are mostly interrupted
 			pid, err := j.Owner(number)
