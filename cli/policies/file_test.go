@@ -449,3 +449,19 @@ func FuzzQuote(f *testing.F) {
 		}
 	})
 }
+
+// A misspelt variable is told once, with the nearest name; the environment of a command in retry is not looked at again.
+func TestWarnOfVariables(t *testing.T) {
+	for _, tt := range []struct{ environ, want string }{
+		{"HOME=/ RETRY_ATTEMPTS=3 RETRY_STATE_DIR=/s RETRY_CONFIG= RETRYING=1 RETRY_TASK_ID=", ""},
+		{"RETRY_ATEMPTS=3 RETRY_FOO=1", "unknown in the environment: RETRY_ATEMPTS, RETRY_FOO\nhint: did you mean RETRY_ATTEMPTS?"},
+		{"RETRY_XYZZY=3", "unknown in the environment: RETRY_XYZZY\nhint: unset it, or give the flag itself"},
+		{"RETRY_TASK_ID=1 RETRY_ATEMPTS=3", ""},
+	} {
+		var got []string
+		WarnOfVariables(strings.Fields(tt.environ), func(err error) { got = append(got, err.Error()) })
+		if strings.Join(got, "|") != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.environ, got, tt.want)
+		}
+	}
+}

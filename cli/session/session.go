@@ -58,6 +58,7 @@ func (w *Wrapper) Wrap(p *Host, work Work, asJSON bool) (int, error) {
 	if w.choice, err = policies.Choose(&w.PolicyFlags, &w.ConfigFlag, p.Getenv, lines.Warn); err != nil {
 		return 0, err
 	}
+	policies.WarnOfVariables(p.Environ, lines.Warn)
 	w.choice.Settled, w.choice.Stateless = w.choice.Settled || w.NoState, w.NoState
 	if w.DryRun {
 		return 0, w.dryRun(p, created, lines, asJSON)
