@@ -20,29 +20,69 @@ import (
 // cancelCommand is `retry cancel TASK…`. What Ctrl-C does to a task is decided by task.Stopped.
 type cancelCommand struct {
 	flags.StateFlag
-	Tasks []string `arg:"" optional:"" name:"task" help:"The tasks: an id, a beginning or an end of it, or a name."`
+	All       bool            `help:"Every task that has not finished."`
+	Status    []wantedStatus  `placeholder:"S" help:"Every task of these statuses: PENDING, IN_FLIGHT, INTERRUPTED."`
+	OlderThan *flags.Duration `placeholder:"TIME" help:"Every task made longer ago, of --status where that is given."`
+	Tasks     []string        `arg:"" optional:"" name:"task" help:"The tasks: an id, a beginning or an end of it, or a name."`
 }
 
 const cancelUsage = `Cancel tasks that have not finished. The running attempt of one gets TERM.
 
 Usage:
   retry cancel [flags] TASK…
+  retry cancel [flags] --all | --status S | --older-than TIME
 `
 
 func (c *cancelCommand) Run(p *Process) (int, error) {
-	if len(c.Tasks) == 0 {
-		return 0, errors.New("no task to cancel\nhint: retry cancel TASK…; retry status lists the tasks")
+	many := c.All || len(c.Status) > 0 || c.OlderThan != nil
+	switch {
+	case !many && len(c.Tasks) == 0:
+		return 0, errors.New("no task to cancel\nhint: retry cancel TASK…, or --all; retry status lists the tasks")
+	case many && len(c.Tasks) > 0:
+		return 0, errors.New("--all, --status and --older-than exclude a task\nhint: leave them out, or leave the task out")
 	}
 	return 0, p.withJournal(session.OpenJournal, c.State, func(ctx context.Context, journal state.Store) error {
-		return each(c.Tasks, func(ref string) error { return cancelOne(ctx, p, journal, ref) })
+		if many {
+			return c.cancelMany(ctx, p, journal)
+		}
+		return each(c.Tasks, func(ref string) error {
+			tk, err := journal.Find(ctx, ref)
+			if err != nil {
+				return err
+			}
+			return cancelOne(ctx, p, journal, tk)
+		})
 	})
 }
 
-func cancelOne(ctx context.Context, p *Process, journal state.Store, ref string) error {
-	tk, err := journal.Find(ctx, ref)
+func (c *cancelCommand) cancelMany(ctx context.Context, p *Process, journal state.Store) error {
+	unfinished, err := journal.Unfinished(ctx)
 	if err != nil {
 		return err
 	}
+	filter := filterFlags{Status: c.Status}
+	none := true
+	var failures []error
+	for _, t := range unfinished {
+		view, err := viewOf(ctx, journal, t)
+		if err == nil && (!filter.passes(view) || c.OlderThan != nil && time.Since(t.Began()) < time.Duration(*c.OlderThan)) {
+			continue
+		}
+		none = false
+		if err == nil {
+			err = cancelOne(ctx, p, journal, t)
+		}
+		if err != nil && !errors.Is(err, state.ErrFinished) { // meanwhile, by itself or with its parent
+			failures = append(failures, err)
+		}
+	}
+	if none {
+		_, _ = fmt.Fprintln(p.Stdout, "nothing to cancel")
+	}
+	return errors.Join(failures...)
+}
+
+func cancelOne(ctx context.Context, p *Process, journal state.Store, tk *task.Task) error {
 	if err := journal.Cancel(ctx, tk.Number, time.Now()); err != nil {
 		return fmt.Errorf("cancel %s: %w", render.ShortID(tk.ID), err)
 	}

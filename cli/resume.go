@@ -12,6 +12,7 @@ import (
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cli/session"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
@@ -23,10 +24,12 @@ type resumeCommand struct {
 	flags.ReportFlags
 	flags.ProcessGroupFlags
 	flags.SurvivorFlags
-	All    bool            `help:"Every interrupted task."`
-	MaxAge *flags.Duration `placeholder:"TIME" help:"With --all: only tasks made, or requeued, within this time."`
-	Now    bool            `help:"Do not wait for the time of the next attempt."`
-	Tasks  []string        `arg:"" optional:"" name:"task" help:"The tasks: an id, a beginning or an end of it, or a name."`
+	All         bool            `help:"Every interrupted task."`
+	Interactive bool            `help:"With --all: also tasks that ended with their terminal."`
+	DryRun      bool            `help:"List what would be resumed, and resume nothing."`
+	MaxAge      *flags.Duration `placeholder:"TIME" help:"With --all: only tasks made, or requeued, within this time."`
+	Now         bool            `help:"Do not wait for the time of the next attempt."`
+	Tasks       []string        `arg:"" optional:"" name:"task" help:"The tasks: an id, a beginning or an end of it, or a name."`
 }
 
 const resumeUsage = `Go on with interrupted tasks: in their directory, with their numbers, keys and what is left of their budgets.
@@ -41,13 +44,17 @@ func (c *resumeCommand) Run(p *Process) (int, error) {
 	if err := c.check(); err != nil {
 		return 0, err
 	}
+	if c.DryRun {
+		return 0, c.list(p)
+	}
 	ctx := context.Background()
 	journal, err := session.OpenJournal(ctx, &p.Host, c.State)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = journal.Close() }()
-	tasks, err := c.adopt(ctx, journal)
+	lines := session.NewObserver(&p.Host, &c.OutputFlags)
+	tasks, err := c.adopt(ctx, journal, lines.Say)
 	switch {
 	case err != nil && len(tasks) == 0:
 		return 0, err
@@ -56,7 +63,7 @@ func (c *resumeCommand) Run(p *Process) (int, error) {
 		_, err := c.resumeAll(ctx, p, journal, tasks)
 		return 1, err
 	case len(tasks) == 0:
-		session.NewObserver(&p.Host, &c.OutputFlags).Say("nothing to resume")
+		lines.Say("nothing to resume")
 		return 0, nil
 	case len(c.Tasks) == 1:
 		return c.resumeOne(ctx, p, journal, tasks[0])
@@ -72,6 +79,8 @@ func (c *resumeCommand) check() error {
 		return errors.New("no task to resume\nhint: retry resume TASK, or --all; retry status lists the tasks")
 	case c.MaxAge != nil && !c.All:
 		return errors.New("--max-age goes with --all\nhint: a task that is named is resumed whatever its age")
+	case c.Interactive && !c.All:
+		return errors.New("--interactive goes with --all\nhint: a task that is named is resumed however it ended")
 	case c.Report != "" && (c.All || len(c.Tasks) > 1):
 		return errors.New("--report goes with a single task\nhint: retry status TASK --json tells of any task")
 	case c.Foreground && c.Group:
@@ -82,8 +91,8 @@ func (c *resumeCommand) check() error {
 
 // adopt makes this process the owner of the tasks to resume. With --all it skips tasks that another process owns or has
 // finished; for a task that the user named, that is an error beside the tasks that it could adopt.
-func (c *resumeCommand) adopt(ctx context.Context, journal state.Store) ([]*task.Task, error) {
-	found, err := c.find(ctx, journal)
+func (c *resumeCommand) adopt(ctx context.Context, journal state.Store, say func(string)) ([]*task.Task, error) {
+	found, err := c.find(ctx, journal, say)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +111,27 @@ func (c *resumeCommand) adopt(ctx context.Context, journal state.Store) ([]*task
 	return adopted, errors.Join(refusals...)
 }
 
-func (c *resumeCommand) find(ctx context.Context, journal state.Store) ([]*task.Task, error) {
+// list prints the tasks that a resume would take.
+func (c *resumeCommand) list(p *Process) error {
+	return p.withJournal(session.ReadJournal, c.State, func(ctx context.Context, journal state.Store) error {
+		found, err := c.find(ctx, journal, session.NewObserver(&p.Host, &c.OutputFlags).Say)
+		if err != nil {
+			return err
+		}
+		views := func(yield func(render.TaskView, error) bool) {
+			for _, t := range found {
+				if view, err := viewOf(ctx, journal, t); (err != nil || view.Interrupted) && !yield(view, err) {
+					return
+				}
+			}
+		}
+		screen := render.ScreenOf(p.Stdout, p.Getenv)
+		return render.Tasks(p.Stdout, screen, views, render.Table{None: "nothing to resume"}, time.Now())
+	})
+}
+
+// find returns the tasks to resume. Of those that --all leaves, though they were interrupted, it says how many.
+func (c *resumeCommand) find(ctx context.Context, journal state.Store, say func(string)) ([]*task.Task, error) {
 	if !c.All {
 		return c.named(ctx, journal)
 	}
@@ -110,24 +139,40 @@ func (c *resumeCommand) find(ctx context.Context, journal state.Store) ([]*task.
 	if err != nil {
 		return nil, err
 	}
-	var oldest time.Time
-	if c.MaxAge != nil {
-		oldest = time.Now().Add(-time.Duration(*c.MaxAge))
-	}
 	var found []*task.Task
+	old, hungUp := 0, 0
 	for _, t := range unfinished {
-		if !t.Began().After(oldest) {
-			continue
-		}
-		left, err := leftToParent(ctx, journal, t)
+		view, err := viewOf(ctx, journal, t)
 		if err != nil {
 			return nil, err
 		}
-		if !left {
+		left, err := leftToParent(ctx, journal, t)
+		switch {
+		case err != nil:
+			return nil, err
+		case !view.Interrupted || left:
+		case c.tooOld(t):
+			old++
+		case t.Reason == task.ReasonHangup && !c.Interactive:
+			hungUp++
+		default:
 			found = append(found, t)
 		}
 	}
+	if old > 0 {
+		say("leaves " + text.Count(old, "task") + " older than --max-age: retry status --status interrupted")
+	}
+	if hungUp > 0 {
+		say("leaves " + text.Count(hungUp, "task") + " that ended with the terminal: --interactive takes those too")
+	}
 	return found, nil
+}
+
+// firstYear is before the first retry: an earlier time is that of a clock which nobody had set yet after a boot.
+const firstYear = 2020
+
+func (c *resumeCommand) tooOld(t *task.Task) bool {
+	return c.MaxAge != nil && t.Began().Year() >= firstYear && time.Since(t.Began()) >= time.Duration(*c.MaxAge)
 }
 
 // leftToParent reports whether a nested task is its parent's business: one that is unfinished runs the inner retry again

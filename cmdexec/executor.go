@@ -26,6 +26,7 @@ type Executor struct {
 	Env             []string      // the environment of retry itself
 	Dir             string        // where the command runs; empty for retry's own directory
 	OnTerminal      func() bool   // whether the terminal now sends its signals to our process group; nil means never
+	Terminal        bool          // retry has a controlling terminal
 	SharedGroup     bool          // the process stays in retry's process group, as it must on a terminal
 	SecondStopKills time.Duration // a second stop signal kills if the first is at least this old
 

@@ -85,6 +85,7 @@ type Runner struct {
 	Hooks     Hooks     // nil: a task's hooks are not run
 	Survivors Survivors // nil: nobody looks for processes that an interrupted attempt left running
 	Signals   <-chan os.Signal
+	Terminal  bool           // this process has one: HUP says that it was closed
 	Random    func() float64 // uniform in [0, 1)
 	Slots     chan struct{}  // its capacity limits the attempts of all runners that share it; nil for no limit
 }
@@ -181,6 +182,9 @@ func (r *Runner) execute(ctx context.Context, t *task.Task) task.Attempt {
 	})
 	now := time.Now()
 	a.Decision = task.Decide(&t.Policy, t.History, a.Outcome, now, r.Random)
+	if r.Terminal {
+		a.Decision = a.Decision.HungUp(a.Outcome.Stop)
+	}
 	a.Outcome = a.Outcome.Masked(t.Options.Mask).TrimTails()
 	t.ApplyDecision(a, now)
 	if a.Decision.ConditionErr != nil {
@@ -223,7 +227,11 @@ func withBudget(ctx context.Context, t *task.Task) (context.Context, context.Can
 
 // stop ends a run between two attempts.
 func (r *Runner) stop(ctx context.Context, t *task.Task, sig os.Signal) (Result, error) {
-	return r.settle(ctx, t, task.Stopped(sig), sig)
+	d := task.Stopped(sig)
+	if r.Terminal {
+		d = d.HungUp(sig)
+	}
+	return r.settle(ctx, t, d, sig)
 }
 
 // settle ends a run with a decision without an attempt. A task that another process has cancelled meanwhile stays so.
@@ -236,7 +244,10 @@ func (r *Runner) settle(ctx context.Context, t *task.Task, d task.Decision, sig 
 	due, reason := t.NextAttemptAt, t.Reason
 	t.Move(d, now)
 	if d.Verdict == task.VerdictInterrupted {
-		t.NextAttemptAt, t.Reason = due, reason
+		t.NextAttemptAt = due
+		if reason == task.ReasonDeferred {
+			t.Reason = reason
+		}
 	}
 	if err := r.Journal.Settle(context.WithoutCancel(ctx), t, d); errors.Is(err, task.ErrNotOwner) {
 		d = task.Decision{Verdict: task.VerdictCancelled, Reason: task.ReasonCancelled}

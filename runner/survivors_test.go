@@ -292,6 +292,41 @@ func TestASignalEndsTheWaitForSurvivors(t *testing.T) {
 	}
 }
 
+// HUP on a terminal says that somebody has closed it: the task keeps that, until another attempt begins.
+func TestTheReasonOfAHangUp(t *testing.T) {
+	tests := []struct {
+		sig      os.Signal
+		terminal bool
+		want     task.Reason
+	}{
+		{syscall.SIGHUP, true, task.ReasonHangup},
+		{syscall.SIGHUP, false, ""},
+		{syscall.SIGTERM, true, ""},
+		{syscall.SIGINT, true, task.ReasonCancelled},
+	}
+	for _, tt := range tests {
+		t.Run(fmt.Sprint(tt.sig, " on a terminal ", tt.terminal), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := resumed(t, &leftovers{}, nil)
+				b.Terminal = tt.terminal
+				b.after(time.Second, tt.sig)
+				_, err := b.Resume(t.Context(), b.task)
+				check(t, "error", err, nil)
+				check(t, "reason", b.task.Reason, tt.want)
+			})
+			synctest.Test(t, func(t *testing.T) {
+				stopped := exit(129)
+				stopped.Stop = tt.sig
+				b := newRig(t, nil, stopped)
+				b.Terminal = tt.terminal
+				_, err := b.Run(t.Context(), b.task)
+				check(t, "error", err, nil)
+				check(t, "reason of an attempt", b.task.Reason, tt.want)
+			})
+		})
+	}
+}
+
 func TestTheContextEndsTheWaitForSurvivors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := resumed(t, &leftovers{}, nil)

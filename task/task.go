@@ -48,6 +48,7 @@ const (
 	ReasonExpired     Reason = "expired"   // its idempotency key is too old for the server to know
 	ReasonDeferred    Reason = "deferred"  // it waits, for longer than a process should: the server said until when
 	ReasonCancelled   Reason = "cancelled"
+	ReasonHangup      Reason = "hangup" // it was interrupted, since its terminal was closed: somebody chose to end it
 )
 
 // ErrNotOwner is what a Journal returns when a write came too late: the task was cancelled or taken over by another

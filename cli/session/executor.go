@@ -72,7 +72,7 @@ func (p *Host) assemble(t *task.Task, executor runner.Executor, commands *cmdexe
 	return &taskRunner{
 		Runner: &runner.Runner{
 			Journal: journal, Executor: executor, Observer: lines, Hooks: cmdexec.Hooks{Executor: commands, Stderr: p.Stderr},
-			Random: random(t),
+			Random: random(t), Terminal: commands.Terminal,
 		},
 		commands: commands,
 		Close:    done,
@@ -81,24 +81,32 @@ func (p *Host) assemble(t *task.Task, executor runner.Executor, commands *cmdexe
 
 // commands is what runs the processes of a task, without their streams.
 func (p *Host) commands(t *task.Task, o ExecOptions) *cmdexec.Executor {
+	shared, terminal := sharesGroup(o.Group, p.Stdin)
 	return &cmdexec.Executor{
 		Env:             environment(p.Environ, t),
 		OnTerminal:      proc.InForeground,
 		SecondStopKills: time.Second, // timeout(1) and service managers send two signals at once and do not mean to kill
-		SharedGroup:     sharesGroup(o.Group, p.Stdin),
+		SharedGroup:     shared,
+		Terminal:        terminal,
 	}
 }
 
 // sharesGroup reports whether the command stays in retry's process group. On a terminal, prompts and keys such as
-// Ctrl-C work only in that group, also for a command whose stdin is not the terminal.
-func sharesGroup(g *flags.ProcessGroupFlags, stdin *os.File) bool {
+// Ctrl-C work only in that group, also for a command whose stdin is not the terminal. It also reports whether retry has
+// one.
+func sharesGroup(g *flags.ProcessGroupFlags, stdin *os.File) (shares, terminal bool) {
+	terminal = proc.OnTerminal(stdin)
+	shares = terminal
+	if !terminal {
+		terminal, shares = proc.Terminal()
+	}
 	switch {
 	case g != nil && g.Foreground:
-		return true
+		return true, terminal
 	case g != nil && g.Group:
-		return false
+		return false, terminal
 	}
-	return proc.OnTerminal(stdin) || proc.InForeground()
+	return shares, terminal
 }
 
 // random returns the source of the task's random numbers. With a seed they are the same in a resumed run.

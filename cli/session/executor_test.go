@@ -125,9 +125,11 @@ func TestSharedGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = null.Close() }()
-	if !sharesGroup(&flags.ProcessGroupFlags{Foreground: true}, null) ||
-		sharesGroup(&flags.ProcessGroupFlags{Group: true}, null) {
-		t.Error("got another group than the flags say")
+	for _, foreground := range []bool{false, true} {
+		shares, _ := sharesGroup(&flags.ProcessGroupFlags{Foreground: foreground, Group: !foreground}, null)
+		if shares != foreground {
+			t.Errorf("got that it shares the group: %v, want %v as the flag says", shares, foreground)
+		}
 	}
 }
 

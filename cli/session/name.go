@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/10f93571/retry/cli/flags"
@@ -139,7 +138,10 @@ func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.T
 		_ = journal.Release(interrupted.Number)
 		return nameResult{}, err
 	}
-	announce(interrupted, t, lines)
+	if err := w.amend(ctx, journal, interrupted, t, lines); err != nil {
+		_ = journal.Release(interrupted.Number)
+		return nameResult{}, err
+	}
 	return nameResult{interrupted: interrupted}, nil
 }
 
@@ -242,7 +244,31 @@ func (e *runningError) Error() string {
 	return fmt.Sprintf("%s is running as process %d", text.Escape(e.name), e.pid)
 }
 
-// announce says that an interrupted task is continued, and warns where its policy or options are not as asked for.
+// amend says that an interrupted task is continued. What is typed of a policy holds from now on, also for a later resume.
+func (w *Wrapper) amend(ctx context.Context, journal state.Store, interrupted, t *task.Task,
+	lines render.Observer) error {
+	before := render.Policy(&interrupted.Policy)
+	policy := interrupted.Policy
+	if w.Policy != nil {
+		policy = t.Policy
+	} else if err := policies.Overlay(&policy, &w.PolicyFlags, interrupted.History.Began); err != nil {
+		return fmt.Errorf("%w: %w", errName, err)
+	}
+	after := render.Policy(&policy)
+	if after != before {
+		interrupted.Policy = policy
+		if err := journal.SetTaskPolicy(ctx, interrupted); err != nil {
+			return err
+		}
+	}
+	announce(interrupted, t, lines)
+	if after != before {
+		lines.Say("from now on, as typed here: " + after)
+	}
+	return nil
+}
+
+// announce says that an interrupted task is continued, and warns where its options are not as asked for.
 func announce(interrupted, asked *task.Task, lines render.Observer) {
 	why := "interrupted"
 	switch {
@@ -253,21 +279,8 @@ func announce(interrupted, asked *task.Task, lines render.Observer) {
 	}
 	lines.Say(fmt.Sprintf("continues %s, which was %s after %s",
 		render.ShortID(interrupted.ID), why, text.Count(interrupted.AttemptCount, "attempt")))
-	if kept := unlike(interrupted, asked); len(kept) > 0 {
-		lines.Warn(fmt.Errorf("it keeps %s: what this command line says of that is for another task"+
-			"\nhint: --fresh cancels it and begins anew", strings.Join(kept, ", ")))
-	}
-}
-
-// unlike lists what of the interrupted task differs from what was asked for.
-func unlike(interrupted, asked *task.Task) (kept []string) {
-	a, b := interrupted.Policy, asked.Policy
-	a.Budget, b.Budget = 0, 0 // a deadline by the clock is another budget each time
-	if render.Policy(&a) != render.Policy(&b) {
-		kept = append(kept, "its policy ("+render.Policy(&interrupted.Policy)+")")
-	}
 	if render.Options(&interrupted.Options) != render.Options(&asked.Options) {
-		kept = append(kept, "its options")
+		lines.Warn(errors.New("it keeps its options: what this command line says of those is for another task" +
+			"\nhint: --fresh cancels it and begins anew"))
 	}
-	return kept
 }

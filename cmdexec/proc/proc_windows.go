@@ -146,6 +146,9 @@ func OnTerminal(*os.File) bool { return false }
 // InForeground is false, as Interactive is.
 func InForeground() bool { return false }
 
+// Terminal reports none: there are no signals of terminals.
+func Terminal() (has, foreground bool) { return false, false }
+
 // InheritedIgnored reports whether the process was started with the signal ignored.
 func InheritedIgnored(sig syscall.Signal) bool { return signal.Ignored(sig) }
 

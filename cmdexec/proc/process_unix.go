@@ -252,6 +252,13 @@ func InForeground() bool {
 	return isForeground(syscall.Getpgrp())
 }
 
+// Terminal reports whether we have a controlling terminal, and whether our group is in its foreground.
+func Terminal() (has, foreground bool) {
+	group := 0
+	has = withTerminal(func(terminal *os.File) { group, _ = unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP) })
+	return has, has && group == syscall.Getpgrp()
+}
+
 // isForeground reports whether a process group is in the foreground of our controlling terminal.
 func isForeground(group int) bool {
 	foreground := 0

@@ -106,6 +106,18 @@ func (j *Journal) Requeue(ctx context.Context, t *task.Task, now time.Time) erro
 	})
 }
 
+// SetTaskPolicy stores the policy of a task that goes on with another one.
+func (j *Journal) SetTaskPolicy(ctx context.Context, t *task.Task) error {
+	policy, err := t.Policy.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	return j.write(ctx, func(c *conn) error {
+		_, err := c.exec("UPDATE tasks SET policy = ? WHERE number = ? AND id = ?", string(policy), t.Number, t.ID)
+		return err
+	})
+}
+
 // Remember keeps a success from being pruned, for --once.
 func (j *Journal) Remember(ctx context.Context, t *task.Task) error {
 	if t.Once {

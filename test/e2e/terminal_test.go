@@ -170,7 +170,7 @@ func hangingUpInterrupts(s *console) {
 	s.expect("hanging")
 	testkit.Must(s, s.master.Close())
 	s.diesOf(syscall.SIGHUP)
-	s.checkTask(taskRow{Status: "PENDING", Interrupted: true, AttemptCount: 1})
+	s.checkTask(taskRow{Status: "PENDING", Reason: "hangup", Interrupted: true, AttemptCount: 1})
 }
 
 func theCommandReads(s *console) {
