@@ -85,7 +85,7 @@ func (l *taskHistory) checkJournal() {
 		} else {
 			crashes = 0
 		}
-		if v := a.Decision.Verdict; v != task.VerdictInterrupted && v != task.VerdictCancelled && !a.Outcome.IsCrash() {
+		if v := a.Decision.Verdict; a.Number > l.RequeuedAfter && v != task.VerdictInterrupted && v != task.VerdictCancelled && !a.Outcome.IsCrash() {
 			counted++
 		}
 	}
@@ -101,6 +101,9 @@ func (l *taskHistory) checkJournal() {
 // checkEnd checks that the task ended as its last attempt did, or between two.
 func (l *taskHistory) checkEnd() {
 	if len(l.attempts) == 0 {
+		return
+	}
+	if l.Requeued() { // and ended before another attempt
 		return
 	}
 	last := l.attempts[len(l.attempts)-1].Decision.Verdict.Status()
@@ -144,17 +147,20 @@ func (l *taskHistory) checkStart(e event) {
 	if e.Key != l.IdempotencyKey {
 		l.problem("the key is %s, attempt %d had %s", l.IdempotencyKey, e.Attempt, e.Key)
 	}
+	if e.Attempt <= l.RequeuedAfter { // it had another budget
+		return
+	}
 	deadline, err := time.Parse(time.RFC3339, e.Deadline)
 	if want, ok := l.Deadline(); err != nil || !ok || !deadline.Equal(want.Truncate(time.Millisecond)) {
 		l.problem("the deadline is %v, attempt %d had %s", want, e.Attempt, e.Deadline)
 	}
 	interrupted := 0
-	for _, a := range l.attempts[:e.Attempt-1] {
+	for _, a := range l.attempts[l.RequeuedAfter : e.Attempt-1] {
 		if a.Decision.Verdict == task.VerdictInterrupted {
 			interrupted++
 		}
 	}
-	if e.Max-interrupted != l.Policy.Attempts {
+	if e.Max-l.RequeuedAfter-interrupted != l.Policy.Attempts {
 		l.problem("attempt %d had %d attempts after %d interrupted ones, the policy has %d", e.Attempt, e.Max,
 			interrupted, l.Policy.Attempts)
 	}
@@ -195,7 +201,7 @@ func (l *taskHistory) checkOutcomes() {
 // checkObserved checks that a reported end is final, and that no task that was seen is missing.
 func (l *taskHistory) checkObserved(observed observations) {
 	if s, ok := observed.byID[l.ID]; ok {
-		if s.Status.Finished() && (s.Status != l.Status || s.Count != l.AttemptCount) {
+		if s.Status.Finished() && l.RequeuedAt.IsZero() && (s.Status != l.Status || s.Count != l.AttemptCount) {
 			l.problem("has %d attempts, but was seen %s after %d", l.AttemptCount, s.Status, s.Count)
 		}
 		if s.Count > l.AttemptCount || s.Key != l.IdempotencyKey {
@@ -203,10 +209,10 @@ func (l *taskHistory) checkObserved(observed observations) {
 				s.Count, s.Key)
 		}
 	}
-	if observed.cancelled[l.ID] && l.Status != task.Cancelled {
+	if observed.cancelled[l.ID] && l.RequeuedAt.IsZero() && l.Status != task.Cancelled {
 		l.problem("was cancelled")
 	}
-	if observed.refused[l.ID[max(0, len(l.ID)-shortID):]] && l.Status != task.Cancelled {
+	if observed.refused[l.ID[max(0, len(l.ID)-shortID):]] && l.RequeuedAt.IsZero() && l.Status != task.Cancelled {
 		l.problem("was taken from its owner, though nobody cancelled it")
 	}
 }

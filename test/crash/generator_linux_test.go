@@ -29,6 +29,7 @@ const (
 	roleNester    = "nested wrapper"
 	roleResumer   = "resumer"
 	roleCanceller = "canceller"
+	roleRequeuer  = "requeuer"
 	roleReader    = "reader"
 )
 
@@ -59,8 +60,10 @@ func (c *generator) process(tasks []string) process {
 		return process{role: roleResumer, args: c.resumer("--all")}
 	case roll < 78:
 		return process{role: roleResumer, args: c.resumer(tasks[c.IntN(len(tasks))])}
-	case roll < 90:
+	case roll < 86:
 		return process{role: roleCanceller, args: []string{"cancel", tasks[c.IntN(len(tasks))]}}
+	case roll < 92 && len(tasks) > 0:
+		return process{role: roleRequeuer, args: c.requeuer(tasks[c.IntN(len(tasks))])}
 	}
 	return process{role: roleReader, args: []string{"status", "--json"}}
 }
@@ -140,6 +143,14 @@ func (c *generator) resumer(what string) []string {
 		args = append(args, "--kill-orphans")
 	}
 	return args
+}
+
+// requeuer returns a process that gives a task fresh attempts, most likely one that was cancelled or has ended.
+func (c *generator) requeuer(task string) []string {
+	if c.IntN(2) == 0 {
+		return []string{"requeue", "--run", task}
+	}
+	return []string{"requeue", task}
 }
 
 // lifetime bounds the time after which a process is killed; most take about as long to end by themselves.
