@@ -109,9 +109,9 @@ const onceName = "once"
 // named returns a wrapper with one of two names, so that several use the same name.
 func (c *generator) named() []string {
 	name := []string{"nightly", "nightly", "nightly", onceName}[c.IntN(4)]
-	policy := c.policy()
-	policy[1] = "5" // what is typed when a task is continued holds from there on; the other numbers may change
-	args := append(policy, "--id", name, "--if-running", []string{"fail", "skip", "wait"}[c.IntN(3)])
+	args := c.policy()
+	args[1] = "5" // what is typed when a task is continued holds from there on; the other numbers may change
+	args = append(args, "--id", name, "--if-running", []string{"fail", "skip", "wait"}[c.IntN(3)])
 	switch {
 	case name == onceName:
 		args = append(args, "--once")
