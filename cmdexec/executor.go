@@ -53,7 +53,7 @@ func (e *Executor) execute(ctx context.Context, t *task.Task, c runner.Call) tas
 		_ = in.Close()
 		return startFailure("stdout", err)
 	}
-	p, err := e.start(t, c, in.File, out.Stdout, out.Stderr)
+	p, err := e.start(t, c, in, out.Stdout, out.Stderr)
 	if err != nil {
 		out.Discard()
 		_ = in.Close()
@@ -77,7 +77,8 @@ func (e *Executor) execute(ctx context.Context, t *task.Task, c runner.Call) tas
 }
 
 // start starts the command. If the system cannot execute the file, it gives it to the shell, as execvp does.
-func (e *Executor) start(t *task.Task, call runner.Call, stdin, stdout, stderr *os.File) (p *proc.Process, err error) {
+func (e *Executor) start(t *task.Task, call runner.Call, in *stdio.Input,
+	stdout, stderr *os.File) (p *proc.Process, err error) {
 	if err := checkDirectory(e.Dir); err != nil {
 		return nil, err
 	}
@@ -88,8 +89,8 @@ func (e *Executor) start(t *task.Task, call runner.Call, stdin, stdout, stderr *
 		}
 	}
 	e.name = t.Command[0]
-	c := e.command(t, call.Number, stdin, stdout, stderr)
-	c.Path, c.Argv, c.Forked = e.path, t.Command, call.Forked
+	c := e.command(t, call.Number, in.File, stdout, stderr)
+	c.Path, c.Argv, c.Forked, c.Started = e.path, t.Command, call.Forked, in.Bind
 	p, err = c.Start()
 	switch {
 	case errors.Is(err, syscall.ENOEXEC):
@@ -97,7 +98,7 @@ func (e *Executor) start(t *task.Task, call runner.Call, stdin, stdout, stderr *
 		return c.Start()
 	case err != nil && remembered: // the program may have moved since
 		e.name = ""
-		return e.start(t, call, stdin, stdout, stderr)
+		return e.start(t, call, in, stdout, stderr)
 	}
 	return p, err
 }

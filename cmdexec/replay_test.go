@@ -237,8 +237,8 @@ func TestReplayKeptThatWasCut(t *testing.T) {
 	testkit.Must(t, err)
 	testkit.Must(t, os.Truncate(file.Name(), 1000))
 	r := script(t, "cat").withStdin(stdio.ReplayKept(kept))
-	if got, _ := r.run(); got != bigText[:1000] {
-		t.Errorf("got %d bytes, want 1000", len(got))
+	if got, _ := r.run(); !strings.HasPrefix(bigText[:1000], got) {
+		t.Errorf("got %d bytes, want the first 1000 at most", len(got))
 	}
 	r.check(incompleteStdin("read stdin: unexpected EOF"))
 }

@@ -20,6 +20,8 @@ type Command struct {
 	Dir                   string // empty for our own directory
 	Stdin, Stdout, Stderr *os.File
 
+	Started func(target int) // called at once, with what kill(2) takes for all of the process; may be nil
+
 	TaskID      string      // the value of EnvTaskID in Env
 	SharedGroup bool        // the process stays in our process group, as it must on a terminal
 	OnTerminal  func() bool // whether the terminal now sends its signals to our group; nil means never

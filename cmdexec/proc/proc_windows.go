@@ -50,6 +50,9 @@ func (p *Process) Reap() task.Outcome {
 	return task.Outcome{Exit: p.cmd.ProcessState.ExitCode()}
 }
 
+// Target is of no use here.
+func (p *Process) Target() int { return 0 }
+
 // Signal kills if the signal asks to end.
 func (p *Process) Signal(sig os.Signal) {
 	if task.Stops(sig) {

@@ -79,6 +79,9 @@ func (p *Process) start(c *Command) (err error) {
 		return &fs.PathError{Op: "fork/exec", Path: c.Path, Err: err}
 	}
 	children.own = append(children.own, p.pid)
+	if c.Started != nil {
+		c.Started(p.Target())
+	}
 	return nil
 }
 
@@ -147,15 +150,18 @@ func signalName(sig syscall.Signal) string {
 	return "SIG" + strconv.Itoa(int(sig)) // a real-time signal
 }
 
-// Signal sends a signal to the process group, or to the process alone if it shares our group. A process that has ended
-// is no error.
+// Target is what kill(2) takes for the process group, or for the process alone if it shares our group.
+func (p *Process) Target() int {
+	if p.shared {
+		return p.pid
+	}
+	return -p.pid
+}
+
+// Signal sends a signal to Target. A process that has ended is no error.
 func (p *Process) Signal(sig os.Signal) {
 	number, _ := sig.(syscall.Signal) // every signal is one; 0 would have no effect
-	target := -p.pid
-	if p.shared {
-		target = p.pid
-	}
-	_ = syscall.Kill(target, number)
+	_ = syscall.Kill(p.Target(), number)
 }
 
 // Stop passes on a signal that asks to end. A stopped process handles it only after a CONT.

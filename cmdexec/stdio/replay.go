@@ -49,16 +49,17 @@ func (r *ReplayedStdin) Open() (*Input, error) {
 	if err := r.lost(); err != nil {
 		return nil, err
 	}
-	file, feed, err := os.Pipe()
+	file, feed, err := newFeed()
 	if err != nil {
 		return nil, err
 	}
-	over := make(chan struct{})
+	over, target := make(chan struct{}), 0
 	return &Input{
 		File: file,
+		Bind: func(processes int) { target = processes; feed.bind(target) },
 		Started: func() {
 			_ = file.Close() // with a reader of our own, we would not notice that the process has closed its stdin
-			go r.feed(feed, over)
+			go r.feed(feed, target, over)
 		},
 		Close: func() error {
 			close(over)
@@ -83,8 +84,9 @@ func (r *ReplayedStdin) lost() error {
 	return nil
 }
 
-// feed writes stdin to the pipe of an attempt, until the pipe has no reader any more or the attempt is over.
-func (r *ReplayedStdin) feed(pipe *os.File, over <-chan struct{}) {
+// feed writes stdin to the pipe of an attempt, until the pipe has no reader any more or the attempt is over. Where the
+// rest cannot be had, it kills the attempt, which would take the end of the pipe for the end of its input.
+func (r *ReplayedStdin) feed(pipe *feedPipe, target int, over <-chan struct{}) {
 	defer func() { _ = pipe.Close() }()
 	buffer := make([]byte, pipeCapacity)
 	for offset := int64(0); ; {
@@ -94,7 +96,11 @@ func (r *ReplayedStdin) feed(pipe *os.File, over <-chan struct{}) {
 				return
 			}
 		}
-		if err != nil {
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, os.ErrClosed):
+			return
+		case err != nil:
+			kill(target)
 			return
 		}
 		offset += int64(n)

@@ -18,6 +18,7 @@ type Stdin interface {
 // Input is the stdin of one attempt.
 type Input struct {
 	File    *os.File     // what the process gets
+	Bind    func(int)    // called at once after the start, with what kill(2) takes for the processes; nil: it need not be
 	Started func()       // must be called when the process has been started
 	Close   func() error // must be called when the process has ended; may return a *StdinError or ErrRead
 }

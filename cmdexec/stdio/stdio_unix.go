@@ -81,3 +81,10 @@ func (c *capture) drain(buffer []byte) {
 		left -= n
 	}
 }
+
+// kill kills a process, or a group if target is negative; 0 is none.
+func kill(target int) {
+	if target != 0 {
+		_ = syscall.Kill(target, syscall.SIGKILL)
+	}
+}

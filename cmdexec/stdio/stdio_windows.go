@@ -30,3 +30,6 @@ func Writable(*os.File, time.Duration) bool { return true }
 
 // drain does nothing: pipes have no read deadline on Windows, so a capture ends with the last writer.
 func (c *capture) drain([]byte) {}
+
+// kill is not possible by number.
+func kill(int) {}
