@@ -169,7 +169,7 @@ func (g *Journal) failed(err error, t *task.Task, fatal bool) error {
 	case fatal:
 		return stillShown(err, t)
 	case g.Resumes && !t.Status.Finished(): // each later resume would run the same attempt again
-		return fmt.Errorf("resume %s: it goes no further than the journal can say: %w", render.ShortID(t.ID), err)
+		return fmt.Errorf("it goes no further than the journal can say: %w", err)
 	}
 	g.broken.Store(true)
 	g.gone.Store(errors.Is(err, state.ErrMoved) || errors.Is(err, state.ErrCorrupt) && g.reopen != nil)
