@@ -2,7 +2,9 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -75,8 +77,20 @@ func (j *Journal) syncNew(ctx context.Context, t *task.Task, number int64) (stor
 	return failed != nil, err
 }
 
+// claimNext refuses a task that was cancelled and requeued since it was read: status and count are as before, but it has
+// fresh attempts and another deadline.
 func (j *Journal) claimNext(c *conn, t *task.Task, now time.Time) error {
-	err := j.advance(c, t.Number, t.ID, transition{
+	var requeued time.Time
+	err := c.row("SELECT requeued_at FROM tasks WHERE number = ?", []any{t.Number}, &requeued)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return j.rowLost()
+	case err != nil:
+		return err
+	case requeued.UnixMicro() != t.RequeuedAt.UnixMicro():
+		return task.ErrNotOwner
+	}
+	err = j.advance(c, t.Number, t.ID, transition{
 		event: task.EventClaim, from: task.Pending, fromCount: t.AttemptCount, to: task.InFlight, count: t.AttemptCount + 1,
 	})
 	if err != nil {

@@ -143,6 +143,11 @@ func SetAside(ctx context.Context, damage error) (aside string, err error) {
 }
 
 func moveAside(dir string, now time.Time) (aside string, err error) {
+	if aside = unfinishedAside(dir); aside != "" {
+		step("about to set aside")
+		err := os.Rename(filepath.Join(dir, DatabaseName+walSuffix), filepath.Join(aside, DatabaseName+walSuffix))
+		return aside, errors.Join(err, lock.SyncDir(aside), lock.SyncDir(dir))
+	}
 	if aside, err = makeAside(dir, now); err != nil {
 		return "", err
 	}
@@ -154,6 +159,23 @@ func moveAside(dir string, now time.Time) (aside string, err error) {
 		}
 	}
 	return aside, errors.Join(lock.SyncDir(aside), lock.SyncDir(dir))
+}
+
+// unfinishedAside returns where a process that died in between has moved the database of a WAL; "" where none has. The
+// empty database beside that WAL, and the other files, are then those of the new journal.
+func unfinishedAside(dir string) string {
+	database, err := stat(filepath.Join(dir, DatabaseName))
+	asides := Asides(dir)
+	if err != nil || database == nil || database.Size() > 0 || len(asides) == 0 {
+		return ""
+	}
+	last := asides[len(asides)-1]
+	moved, _ := stat(filepath.Join(last, DatabaseName))
+	log, err := stat(filepath.Join(last, DatabaseName+walSuffix))
+	if err != nil || moved == nil || log != nil {
+		return ""
+	}
+	return last
 }
 
 // makeAside creates a directory with a name that is not in use.

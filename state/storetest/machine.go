@@ -65,6 +65,7 @@ func (m *machine) Adopt(t *rapid.T) {
 func (m *machine) Claim(t *rapid.T) {
 	w, tk := m.drawWriter(t)
 	now, may := m.tick(t), tk.stands(w, task.Pending)
+	may = may && w.RequeuedAt.UnixMicro() == tk.task.RequeuedAt.UnixMicro()
 	err := Claimed(m.journal, w, now)
 	if !may {
 		m.wants(t, err, task.ErrNotOwner)

@@ -161,6 +161,9 @@ func (s *trial) checkAside(t *testing.T) {
 	if text, err := os.ReadFile(kept[0]); err != nil || !bytes.Equal(text, damage) {
 		t.Errorf("damaged journal: got changes, error %v, want none", err)
 	}
+	if text, err := os.ReadFile(filepath.Join(filepath.Dir(kept[0]), "journal.db-wal")); err != nil || !bytes.Equal(text, damage) {
+		t.Errorf("damaged WAL: got %d bytes, %v, want it unchanged", len(text), err)
+	}
 	testkit.Must(t, checkFile(filepath.Join(s.journal(), "journal.db")))
 	records, err := readRecords(s.journal())
 	testkit.Must(t, err)
