@@ -31,7 +31,7 @@ type tab struct {
 	console  []string
 }
 
-// chromium finds the browser. Where there is none the test is skipped, unless RETRY_TEST_CHROMIUM=required.
+// chromium finds the browser. Where there is none the test is skipped, unless TEST_CHROMIUM=required.
 func chromium(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
@@ -42,8 +42,8 @@ func chromium(t *testing.T) string {
 			return path
 		}
 	}
-	if os.Getenv("RETRY_TEST_CHROMIUM") == "required" {
-		t.Fatal("chromium is not in the PATH, and RETRY_TEST_CHROMIUM=required")
+	if os.Getenv("TEST_CHROMIUM") == "required" {
+		t.Fatal("chromium is not in the PATH, and TEST_CHROMIUM=required")
 	}
 	t.Skip("chromium is not in the PATH")
 	return ""
