@@ -19,6 +19,7 @@ type requeueCommand struct {
 	flags.ReportFlags
 	flags.ProcessGroupFlags
 	flags.SurvivorFlags
+	flags.InputFlags
 	RunHere bool     `name:"run" help:"Run it here and now; else retry resume takes it."`
 	Tasks   []string `arg:"" optional:"" name:"task" help:"The tasks: an id, a beginning or an end of it, or a name."`
 }
@@ -40,6 +41,9 @@ func (c *requeueCommand) Run(p *Process) (int, error) {
 	case c.Report != "" && !c.RunHere:
 		return 0, errors.New("--report goes with --run\nhint: retry status TASK --json tells of any task")
 	}
+	if c.Mode() != "" && !c.RunHere {
+		return 0, errors.New("--stdin goes with --run\nhint: retry resume --stdin says it of any other")
+	}
 	ctx := context.Background()
 	journal, err := session.OpenJournal(ctx, &p.Host, c.State)
 	if err != nil {
@@ -50,7 +54,7 @@ func (c *requeueCommand) Run(p *Process) (int, error) {
 		return c.runHere(ctx, p, journal)
 	}
 	return 0, each(c.Tasks, func(ref string) error {
-		tk, err := requeueOne(ctx, journal, ref)
+		tk, err := c.requeue(ctx, journal, ref)
 		if err == nil {
 			_, _ = fmt.Fprintf(p.Stdout, "requeued %s\n", render.ShortID(tk.ID))
 		}
@@ -60,7 +64,7 @@ func (c *requeueCommand) Run(p *Process) (int, error) {
 
 // runHere runs the one task as retry resume would.
 func (c *requeueCommand) runHere(ctx context.Context, p *Process, journal state.Store) (int, error) {
-	tk, err := requeueOne(ctx, journal, c.Tasks[0])
+	tk, err := c.requeue(ctx, journal, c.Tasks[0])
 	if err == nil {
 		tk.Status = task.Pending // as the journal has it now
 		tk, err = session.Adopt(ctx, journal, tk)
@@ -69,14 +73,20 @@ func (c *requeueCommand) runHere(ctx context.Context, p *Process, journal state.
 		return 0, err
 	}
 	resume := &resumeCommand{OutputFlags: c.OutputFlags, ReportFlags: c.ReportFlags,
-		ProcessGroupFlags: c.ProcessGroupFlags, SurvivorFlags: c.SurvivorFlags}
+		ProcessGroupFlags: c.ProcessGroupFlags, SurvivorFlags: c.SurvivorFlags,
+		InputFlags: c.InputFlags}
 	return resume.resumeOne(ctx, p, journal, tk)
 }
 
-func requeueOne(ctx context.Context, journal state.Store, ref string) (*task.Task, error) {
+func (c *requeueCommand) requeue(ctx context.Context, journal state.Store, ref string) (*task.Task, error) {
 	tk, err := journal.Find(ctx, ref)
 	if err != nil {
 		return nil, err
+	}
+	if tk.Status.Finished() && c.Mode() == "" {
+		if err := session.CheckInput(tk); err != nil {
+			return nil, err
+		}
 	}
 	if err := journal.Requeue(ctx, tk, time.Now()); err != nil {
 		interrupted, _ := journal.Interrupted(ctx, tk)

@@ -24,6 +24,7 @@ type resumeCommand struct {
 	flags.ReportFlags
 	flags.ProcessGroupFlags
 	flags.SurvivorFlags
+	flags.InputFlags
 	All         bool            `help:"Every interrupted task."`
 	Interactive bool            `help:"With --all: also tasks that ended with their terminal."`
 	DryRun      bool            `help:"List what would be resumed, and resume nothing."`
@@ -83,6 +84,8 @@ func (c *resumeCommand) check() error {
 		return errors.New("--interactive goes with --all\nhint: a task that is named is resumed however it ended")
 	case c.Report != "" && (c.All || len(c.Tasks) > 1):
 		return errors.New("--report goes with a single task\nhint: retry status TASK --json tells of any task")
+	case c.Mode() == task.StdinRest && (c.All || len(c.Tasks) > 1):
+		return errors.New("--stdin rest goes with a single task\nhint: several cannot share one stdin; null gives them nothing")
 	case c.Foreground && c.Group:
 		return errors.New("--foreground and --group exclude each other\nhint: give one of them")
 	}
@@ -222,7 +225,7 @@ func (c *resumeCommand) resumeOne(ctx context.Context, p *Process, journal state
 }
 
 func (c *resumeCommand) continuation() session.ResumeOptions {
-	return session.ResumeOptions{ExecOptions: session.ExecOptions{Group: &c.ProcessGroupFlags}, Now: c.Now,
+	return session.ResumeOptions{ExecOptions: session.ExecOptions{Group: &c.ProcessGroupFlags, Stdin: c.Mode()}, Now: c.Now,
 		SurvivorFlags: c.SurvivorFlags}
 }
 

@@ -95,8 +95,8 @@ type Manager interface {
 	// Requeue gives a finished task new attempts, or returns ErrDamaged, ErrUnfinished, ErrNamed, or ErrInputDropped if
 	// the task needs a stdin that is gone.
 	Requeue(ctx context.Context, t *task.Task, now time.Time) error
-	// SetTaskPolicy changes the policy of a task that this process has adopted.
-	SetTaskPolicy(ctx context.Context, t *task.Task) error
+	// Amend changes the policy and the options of a task that this process has adopted.
+	Amend(ctx context.Context, t *task.Task) error
 	// Remember keeps a success from being pruned.
 	Remember(ctx context.Context, t *task.Task) error
 	// Prune removes some finished tasks, and reports whether there are more. Prunable returns what it would remove in

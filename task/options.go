@@ -16,6 +16,17 @@ const (
 	StdinNull   StdinMode = "null"   // nothing
 )
 
+// Source is what a command had as its stdin, so that a resume finds it again. The zero value is a terminal, a device or
+// nothing. A file's device is left out: its number may be another one after a boot.
+type Source struct {
+	Path     string `json:"path,omitempty"` // of a file
+	Inode    uint64 `json:"inode,omitempty"`
+	Size     int64  `json:"size,omitempty"`
+	Modified int64  `json:"modified,omitempty"` // nanoseconds since 1970
+	Offset   int64  `json:"offset,omitempty"`   // where the first attempt began to read
+	Pipe     bool   `json:"pipe,omitempty"`     // it was a pipe or a socket, which is gone with the process that had it
+}
+
 // OutputMode says which attempts' output is passed on.
 type OutputMode string
 
@@ -72,6 +83,7 @@ const DefaultHookTimeout = 30 * time.Second
 // Options are how a task is run, beside its policy. The zero value is a plain command.
 type Options struct {
 	Stdin       StdinMode     `json:"stdin,omitempty"`        // empty: auto
+	Source      Source        `json:"source,omitzero"`        // of a command that inherits its stdin
 	Output      OutputMode    `json:"output,omitempty"`       // empty: stream
 	OutputLimit int64         `json:"output_limit,omitempty"` // bytes of an attempt's output that OutputFinal holds; 0 = no limit
 	Capture     CaptureMode   `json:"capture,omitempty"`      // empty: none

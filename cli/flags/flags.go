@@ -67,6 +67,19 @@ type SurvivorFlags struct {
 	AssumeDead  bool `group:"Running" help:"Go on where nobody can see whether an interrupted attempt still runs, as in another container."`
 }
 
+// InputFlags say what a command goes on with whose stdin is lost.
+type InputFlags struct {
+	Stdin string `enum:"auto,rest,null" default:"auto" group:"Running" placeholder:"auto|rest|null" help:"auto: what the command had; a file is opened again, and what is lost is refused. rest: this command's own. null: nothing."`
+}
+
+// Mode returns what to use in place of what the command had; empty for that.
+func (f *InputFlags) Mode() task.StdinMode {
+	if mode := task.StdinMode(f.Stdin); mode != task.StdinAuto {
+		return mode
+	}
+	return ""
+}
+
 // HookFlags are commands that run beside a task, the seed of its jitter, and what is not shown of it. The journal keeps
 // them with the task.
 type HookFlags struct {

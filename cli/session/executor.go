@@ -34,6 +34,9 @@ type ExecOptions struct {
 	Group *flags.ProcessGroupFlags // of a command; nil: where its terminal is
 	Body  *spool.Spool             // what a request reads from stdin; nil where it was not read
 	Quiet bool                     // how far a request has got is not shown
+
+	Stdin    task.StdinMode // of a resumed command: null, or rest for this process's; else what it had
+	ownStdin bool           // a resumed command reads this process's stdin, if its own was not kept
 }
 
 // newTaskRunner puts the parts together. An error says that the task's stdin is lost.
@@ -42,7 +45,7 @@ func (p *Host) newTaskRunner(t *task.Task, journal *Journal, lines render.Observ
 	if t.Kind == request.Kind {
 		return p.newRequestRunner(t, journal, lines, o, resumed)
 	}
-	stdin, done, err := journal.stdin(t, p.Stdin, resumed, lines.Warn)
+	stdin, done, err := journal.stdin(t, p.Stdin, o, resumed, lines.Warn)
 	if err != nil {
 		return nil, err
 	}
@@ -139,10 +142,12 @@ func environment(environ []string, t *task.Task) []string {
 }
 
 // stdin returns the stdin of the task's attempts, and a function to call when the run is over.
-func (g *Journal) stdin(t *task.Task, own *os.File, resumed bool, warn func(error)) (stdio.Stdin, func(), error) {
+func (g *Journal) stdin(t *task.Task, own *os.File, o ExecOptions, resumed bool,
+	warn func(error)) (stdio.Stdin, func(), error) {
 	switch {
-	case t.Options.Stdin == task.StdinNull:
+	case t.Options.Stdin == task.StdinNull, o.Stdin == task.StdinNull:
 		return stdio.NullStdin{}, func() {}, nil
+	case o.Stdin == task.StdinRest: // it goes on with another stdin
 	case t.Options.Stdin == task.StdinReplay && resumed:
 		kept, err := g.keptInput(t)
 		if err != nil {
@@ -153,12 +158,22 @@ func (g *Journal) stdin(t *task.Task, own *os.File, resumed bool, warn func(erro
 		source, release := stdio.Private(own)
 		stdin, done := g.replayedStdin(t, source)
 		return stdin, func() { done(); release() }, nil
+	case resumed && !o.ownStdin && t.Options.Source != (task.Source{}):
+		file, err := reopened(t, "resume")
+		if err != nil {
+			return nil, nil, err
+		}
+		return &stdio.InheritedStdin{File: file}, func() { _ = file.Close() }, nil
 	}
 	rest := t.Options.Stdin == task.StdinRest
-	return &stdio.InheritedStdin{File: own, Rest: rest, Unseen: func() {
+	stdin := &stdio.InheritedStdin{File: own, Rest: rest, Unseen: func() {
 		warn(errors.New("stdin is a pipe, and what an earlier attempt may have read of it is gone" +
 			"\nhint: --stdin replay gives every attempt the same"))
-	}}, func() {}, nil
+	}}
+	if !g.absent() {
+		t.Options.Source = stdin.Source()
+	}
+	return stdin, func() {}, nil
 }
 
 // keptInput returns the stdin, or the request's body, of a task that is resumed.

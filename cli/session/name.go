@@ -257,7 +257,7 @@ func (w *Wrapper) amend(ctx context.Context, journal state.Store, interrupted, t
 	after := render.Policy(&policy)
 	if after != before {
 		interrupted.Policy = policy
-		if err := journal.SetTaskPolicy(ctx, interrupted); err != nil {
+		if err := journal.Amend(ctx, interrupted); err != nil {
 			return err
 		}
 	}

@@ -21,8 +21,7 @@ import (
 type ResumeOptions struct {
 	ExecOptions
 	flags.SurvivorFlags
-	Now      bool // do not wait for the time of the next attempt
-	ownStdin bool // read this process's stdin where the kept one is lost
+	Now bool // do not wait for the time of the next attempt
 }
 
 func survivors(f flags.SurvivorFlags) proc.Survivors {
@@ -65,6 +64,7 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 		t.NextAttemptAt = time.Time{}
 	}
 	journal.warn = lines.Warn
+	before := t.Options.Source
 	run, err := p.newTaskRunner(t, journal, lines, how.ExecOptions, true)
 	switch {
 	case how.ownStdin && errors.Is(err, state.ErrInputLost):
@@ -72,6 +72,9 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 		run, err = p.newTaskRunner(t, journal, lines, how.ExecOptions, false)
 	case how.ownStdin && t.KeepsInput() && err == nil:
 		lines.Say("reads the stdin that was kept for it, not this one's")
+	}
+	if err == nil && t.Options.Source != before { // a later resume goes on with this one
+		err = journal.Journal.Amend(context.Background(), t)
 	}
 	if err != nil {
 		return nil, text.WithHint(fmt.Errorf("resume %s: %w", render.ShortID(t.ID), err),

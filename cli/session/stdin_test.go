@@ -98,7 +98,7 @@ func TestStdinIsAsTheOptionsSay(t *testing.T) {
 	for _, tt := range tests {
 		tk := newTask("cat")
 		tk.Options.Stdin = tt.mode
-		stdin, done, err := g.stdin(tk, piped(t, ""), false, nil)
+		stdin, done, err := g.stdin(tk, piped(t, ""), ExecOptions{}, false, nil)
 		if err != nil || !tt.is(stdin) {
 			t.Errorf("%q: got %T, %v, want the stdin of that mode", tt.mode, stdin, err)
 		}
@@ -114,7 +114,7 @@ func TestReplayedStdin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tk := replaying(t, g, "cat")
-			stdin, done, err := g.stdin(tk, piped(t, content), false, nil)
+			stdin, done, err := g.stdin(tk, piped(t, content), ExecOptions{}, false, nil)
 			testkit.Must(t, err)
 			for range 2 {
 				if got := attempt(t, tk, stdin); got != content {
@@ -150,7 +150,7 @@ func TestTheEndOfARunWaitsForWhatIsKept(t *testing.T) {
 	for range 8 {
 		g := testJournal(t, func(err error) { t.Error(err) })
 		tk := replaying(t, g, "cat")
-		stdin, done, err := g.stdin(tk, piped(t, content), false, nil)
+		stdin, done, err := g.stdin(tk, piped(t, content), ExecOptions{}, false, nil)
 		testkit.Must(t, err)
 		_ = attempt(t, tk, stdin)
 		tk.Status = task.Pending
@@ -166,7 +166,7 @@ func TestAResumeReplaysWhatWasKept(t *testing.T) {
 	g := testJournal(t, func(err error) { t.Error(err) })
 	tk := replaying(t, g, "cat")
 	keepInput(t, g, tk, "kept\x00")
-	stdin, done, err := g.stdin(tk, piped(t, "another"), true, nil)
+	stdin, done, err := g.stdin(tk, piped(t, "another"), ExecOptions{}, true, nil)
 	testkit.Must(t, err)
 	defer done()
 	for range 2 {
@@ -183,7 +183,7 @@ func TestAResumeReplaysWhatWasKept(t *testing.T) {
 func TestAnEmptyStdinIsKept(t *testing.T) {
 	g := testJournal(t, func(err error) { t.Error(err) })
 	tk := replaying(t, g, "cat")
-	stdin, done, err := g.stdin(tk, piped(t, ""), false, nil)
+	stdin, done, err := g.stdin(tk, piped(t, ""), ExecOptions{}, false, nil)
 	testkit.Must(t, err)
 	if got := attempt(t, tk, stdin); got != "" {
 		t.Errorf("got %q, want nothing", got)
@@ -200,7 +200,7 @@ func TestNothingIsLeftOfAFinishedTasksStdin(t *testing.T) {
 	t.Run("read to its end", func(t *testing.T) {
 		g := testJournal(t, func(err error) { t.Error(err) })
 		tk := replaying(t, g, "cat")
-		stdin, done, err := g.stdin(tk, piped(t, "secret"), false, nil)
+		stdin, done, err := g.stdin(tk, piped(t, "secret"), ExecOptions{}, false, nil)
 		testkit.Must(t, err)
 		_ = attempt(t, tk, stdin)
 		end(t, g, tk, won)
@@ -215,7 +215,7 @@ func TestNothingIsLeftOfAFinishedTasksStdin(t *testing.T) {
 		defer func() { _ = write.Close() }()
 		_, err = io.WriteString(write, "secret\n")
 		testkit.Must(t, err)
-		stdin, done, err := g.stdin(tk, read, false, nil)
+		stdin, done, err := g.stdin(tk, read, ExecOptions{}, false, nil)
 		testkit.Must(t, err)
 		_ = attempt(t, tk, stdin)
 		end(t, g, tk, won)

@@ -48,6 +48,7 @@ type InheritedStdin struct {
 	Rest   bool   // each attempt gets what the earlier ones have left of it
 	Unseen func() // called once where a second attempt follows and the system does not show what was read; may be nil
 
+	info   os.FileInfo // of the file; nil until it is looked at
 	opened bool
 	start  int64 // the offset at which the first attempt began to read a file
 }
@@ -60,7 +61,7 @@ func (s *InheritedStdin) Open() (*Input, error) {
 	if s.Rest {
 		return in, nil
 	}
-	switch kindOf(s.File) {
+	switch s.kind() {
 	case kindFile:
 		at, _ := s.File.Seek(0, io.SeekCurrent)
 		if again && at != s.start { // if nobody has read it, it stays shared, with the locks that were taken through it
@@ -76,6 +77,18 @@ func (s *InheritedStdin) Open() (*Input, error) {
 		}
 	}
 	return in, nil
+}
+
+// kind looks at the file once: what a descriptor is never changes.
+func (s *InheritedStdin) kind() kind {
+	if s.info == nil {
+		info, err := s.File.Stat()
+		if err != nil {
+			return kindOther
+		}
+		s.info = info
+	}
+	return kindIn(s.info)
 }
 
 // watch begins to watch a stream. The function that it returns ends that, and returns ErrRead if an attempt may have
@@ -154,9 +167,14 @@ const (
 
 func kindOf(f *os.File) kind {
 	info, err := f.Stat()
-	switch {
-	case err != nil:
+	if err != nil {
 		return kindOther
+	}
+	return kindIn(info)
+}
+
+func kindIn(info os.FileInfo) kind {
+	switch {
 	case info.Mode().IsRegular(), info.Mode().Type() == os.ModeDevice: // the latter is a block device
 		return kindFile
 	case info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0:

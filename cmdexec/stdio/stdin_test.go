@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/internal/testkit"
+	"github.com/10f93571/retry/task"
 )
 
 // attempt plays a process that reads its stdin.
@@ -207,4 +210,81 @@ func TestBlockDeviceIsAFile(t *testing.T) {
 		}
 	}
 	t.Skip("there is no block device that may be opened")
+}
+
+// What a resume opens is the same file, at the same place, or nothing.
+func TestReopen(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the system does not say where the file is")
+	}
+	path := filepath.Join(t.TempDir(), "in \"put\"")
+	write := func(text string) { testkit.Must(t, os.WriteFile(path, []byte(text), 0o600)) }
+	write("one\ntwo\n")
+	file, err := os.Open(path)
+	testkit.Must(t, err)
+	defer func() { _ = file.Close() }()
+	_, err = file.Seek(4, io.SeekStart)
+	testkit.Must(t, err)
+	stat, err := file.Stat()
+	testkit.Must(t, err)
+	source := (&InheritedStdin{File: file}).Source()
+
+	replace := func() {
+		testkit.Must(t, os.Remove(path))
+		write("one\nTWO\n")
+		testkit.Must(t, os.Chtimes(path, time.Time{}, stat.ModTime()))
+	}
+	tests := []struct {
+		name   string
+		change func()
+		want   string // the error; empty for none
+	}{
+		{name: "the same", change: func() {}},
+		{name: "written in place", change: func() { write("one\nTWO\n") }, want: "changed"},
+		{name: "replaced", change: replace, want: "changed"},
+		{name: "longer", change: func() { write("one\ntwo\nthree\n") }, want: "changed"},
+		{name: "gone", change: func() { testkit.Must(t, os.Remove(path)) }, want: "gone"},
+		{name: "a pipe", change: func() { testkit.Must(t, syscall.Mkfifo(path, 0o600)) }, want: "changed"},
+	}
+	for _, tt := range tests {
+		tt.change()
+		again, err := Reopen(source)
+		if tt.want != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%s: got error %v, want one with %q", tt.name, err, tt.want)
+			}
+			continue
+		}
+		testkit.Must(t, err)
+		if got, err := io.ReadAll(again); err != nil || string(got) != "two\n" {
+			t.Errorf("%s: got %q, %v, want the rest", tt.name, got, err)
+		}
+		_ = again.Close()
+	}
+}
+
+func TestSourceOfWhatIsNoFile(t *testing.T) {
+	full, write := pipe(t)
+	send(t, write, "x")
+	open, _ := pipe(t)
+	ended, write := pipe(t)
+	testkit.Must(t, write.Close())
+	null, err := os.Open(os.DevNull)
+	testkit.Must(t, err)
+	tests := []struct {
+		name string
+		file *os.File
+		want task.Source
+	}{
+		{name: "a pipe with something in it", file: full, want: task.Source{Pipe: true}},
+		{name: "a pipe that may get something", file: open, want: task.Source{Pipe: true}},
+		{name: "a pipe that has ended", file: ended},
+		{name: "a device", file: null},
+	}
+	for _, tt := range tests {
+		if got := (&InheritedStdin{File: tt.file}).Source(); got != tt.want {
+			t.Errorf("%s: got %+v, want %+v", tt.name, got, tt.want)
+		}
+		_ = tt.file.Close()
+	}
 }

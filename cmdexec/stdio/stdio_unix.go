@@ -62,6 +62,14 @@ func Writable(f *os.File, timeout time.Duration) bool {
 	return happened != 0 || (err != nil && !errors.Is(err, unix.EINTR))
 }
 
+// inodeOf returns the number that a file has in its file system.
+func inodeOf(info os.FileInfo) uint64 {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return stat.Ino
+	}
+	return 0
+}
+
 // largestPipe is the largest pipe that a process without privileges can make.
 const largestPipe = 1 << 20
 

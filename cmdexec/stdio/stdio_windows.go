@@ -28,6 +28,9 @@ func ReaderGone(*os.File) bool { return false }
 // Writable is true: the system does not tell.
 func Writable(*os.File, time.Duration) bool { return true }
 
+// inodeOf is 0: the system does not tell in one call.
+func inodeOf(os.FileInfo) uint64 { return 0 }
+
 // drain does nothing: pipes have no read deadline on Windows, so a capture ends with the last writer.
 func (c *capture) drain([]byte) {}
 

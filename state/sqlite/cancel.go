@@ -106,14 +106,19 @@ func (j *Journal) Requeue(ctx context.Context, t *task.Task, now time.Time) erro
 	})
 }
 
-// SetTaskPolicy stores the policy of a task that goes on with another one.
-func (j *Journal) SetTaskPolicy(ctx context.Context, t *task.Task) error {
+// Amend stores the policy and the options of a task that goes on with others.
+func (j *Journal) Amend(ctx context.Context, t *task.Task) error {
 	policy, err := t.Policy.MarshalJSON()
 	if err != nil {
 		return err
 	}
+	options, err := marshalOptions(t.Options)
+	if err != nil {
+		return err
+	}
 	return j.write(ctx, func(c *conn) error {
-		_, err := c.exec("UPDATE tasks SET policy = ? WHERE number = ? AND id = ?", string(policy), t.Number, t.ID)
+		const query = `UPDATE tasks SET policy = ?, options = ? WHERE number = ? AND id = ?`
+		_, err := c.exec(query, string(policy), options, t.Number, t.ID)
 		return err
 	})
 }

@@ -158,13 +158,14 @@ func joinStrings(list []string) []byte {
 	return joined
 }
 
-// storedOptions are options as the journal stores them: hooks as bytes, because JSON would change invalid UTF-8.
+// storedOptions are options as the journal stores them: hooks and a path as bytes, because JSON would change invalid UTF-8.
 type storedOptions struct {
 	task.Options
 	OnStart   []byte `json:"on_start,omitempty"`
 	OnRetry   []byte `json:"on_retry,omitempty"`
 	OnSuccess []byte `json:"on_success,omitempty"`
 	OnFailure []byte `json:"on_failure,omitempty"`
+	Path      []byte `json:"source_path,omitempty"`
 }
 
 // marshalOptions returns NULL for a plain command.
@@ -172,8 +173,10 @@ func marshalOptions(o task.Options) (any, error) {
 	if o == (task.Options{}) {
 		return nil, nil
 	}
+	path := o.Source.Path
+	o.Source.Path = ""
 	text, err := json.Marshal(storedOptions{
-		o, []byte(o.OnStart), []byte(o.OnRetry), []byte(o.OnSuccess), []byte(o.OnFailure),
+		o, []byte(o.OnStart), []byte(o.OnRetry), []byte(o.OnSuccess), []byte(o.OnFailure), []byte(path),
 	})
 	return string(text), err
 }

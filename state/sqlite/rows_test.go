@@ -754,6 +754,8 @@ func everyOption() task.Options {
 		OnStart: "echo start", OnRetry: "echo retry", OnSuccess: "echo success", OnFailure: "echo failure",
 		HookTimeout: time.Minute, Seed: seed(math.MaxUint64),
 		Mask: "key-[0-9]+",
+		Source: task.Source{Path: "/a/\xff\"b\u2028", Inode: math.MaxUint64, Size: math.MaxInt64, Modified: -1, Offset: 7,
+			Pipe: true},
 	}
 }
 
