@@ -81,8 +81,10 @@ func TestAJournalWithADamagedWALIsSetAside(t *testing.T) {
 		j := openIn(t, dir)
 		inFlight(t, j)
 		if dir == old {
-			_, _, err := j.conn.checkpoint("TRUNCATE")
-			must(t, err)
+			must(t, j.conn.use(func() error {
+				_, _, err := j.conn.checkpoint("TRUNCATE")
+				return err
+			}))
 		}
 		inFlight(t, j)
 	}
