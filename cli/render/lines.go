@@ -2,6 +2,7 @@ package render
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -108,7 +109,19 @@ func (l *lineObserver) Finished(t *task.Task, r runner.Result) {
 	}
 }
 
-func (l *lineObserver) Warn(err error) { l.Say("warning: " + Message(err)) }
+// Loss is a warning that -q shows too; other lines have said so when the journal failed: a resume may run again what has
+// ended.
+type Loss struct{ Err error }
+
+func (l Loss) Error() string { return l.Err.Error() }
+
+func (l *lineObserver) Warn(err error) {
+	if _, lost := errors.AsType[Loss](err); lost && l.quiet {
+		l.print(nil, "warning: %s", Message(err))
+	} else if !lost {
+		l.Say("warning: " + Message(err))
+	}
+}
 
 func (l *lineObserver) Say(text string) {
 	if !l.quiet {

@@ -107,3 +107,26 @@ func TestQuiet(t *testing.T) {
 		}
 	}
 }
+
+func TestALossIsNotHiddenByQuiet(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		quiet bool
+		err   error
+		want  string
+	}{
+		{name: "quiet, a warning", quiet: true, err: errors.New("x"), want: ""},
+		{name: "quiet, a loss", quiet: true, err: Loss{errors.New("x")}, want: "retry: warning: x\n"},
+		{name: "a warning", err: errors.New("x"), want: "retry: warning: x\n"},
+		{name: "a loss, which was told before", err: Loss{errors.New("x")}, want: ""},
+	} {
+		var got strings.Builder
+		o := NewLines(&got, nil, nil, false)
+		if tt.quiet {
+			o = NewQuiet(&got)
+		}
+		if o.Warn(tt.err); got.String() != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got.String(), tt.want)
+		}
+	}
+}

@@ -124,10 +124,14 @@ func (g *Journal) write(ctx context.Context, t *task.Task, write func(context.Co
 	}
 	ctx, cancel := context.WithTimeout(ctx, shortly)
 	defer cancel()
-	if err := g.Journal.CatchUp(ctx, t); errors.Is(err, task.ErrNotOwner) {
+	err := g.Journal.CatchUp(ctx, t)
+	if errors.Is(err, task.ErrNotOwner) {
 		return err
 	}
-	return nil // the first failure warned already
+	if err != nil && !g.gone.Load() { // the first failure warned already, but for -q
+		g.warn(render.Loss{Err: stillShown(fmt.Errorf("the end of the task is not in the journal: %w", err), t)})
+	}
+	return nil
 }
 
 // CancelNested implements runner.Journal.
