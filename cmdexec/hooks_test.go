@@ -188,7 +188,7 @@ func TestHookGetsSignals(t *testing.T) {
 // A hook ends with its context, and its whole group with it, also where it does not heed TERM.
 func TestHookEndsInTime(t *testing.T) {
 	late := errors.New("timed out after 30s")
-	for _, command := range []string{":", "trap : TERM; sh -c 'trap \"\" TERM; sleep 0.2' &", "trap '' TERM", "trap 'exit 0' TERM"} {
+	for _, command := range []string{":", "trap : TERM; sh -c 'trap \"\" TERM; sleep 0.2' & :", "trap '' TERM", "trap 'exit 0' TERM"} {
 		r := newHookRig(t)
 		r.task.Policy.KillAfter = 50 * time.Millisecond
 		ctx, cancel := context.WithCancelCause(t.Context())
