@@ -71,8 +71,8 @@ func (j percent) draw(w wait, c Chance) (span, float64) {
 
 func (j percent) String() string { return text.FormatNumber(j.p) + "%" }
 
-// add is d + uniform(least, most), or d + n·uniform(least, most) where it is scaled. A cap shortens the span from above:
-// it is never below d.
+// add is d + uniform(least, most), or d + n·uniform(least, most) where it is scaled. A cap shortens the span from
+// above: it is never below d.
 type add struct {
 	least, most time.Duration
 	scaled      bool

@@ -61,8 +61,8 @@ func (c *metricsCommand) Run(p *Process) (int, error) {
 	return 0, nil
 }
 
-// writeTextfile replaces a file, which keeps its mode. Everybody may read a new one, whatever the umask is: the collector
-// runs as another user.
+// writeTextfile replaces a file, which keeps its mode. Everybody may read a new one, whatever the umask is: the
+// collector runs as another user.
 func writeTextfile(path string, content []byte) error {
 	_, absent := os.Stat(path)
 	path, err := files.Target(path)

@@ -85,7 +85,8 @@ func (c *resumeCommand) check() error {
 	case c.Report != "" && (c.All || len(c.Tasks) > 1):
 		return errors.New("--report goes with a single task\nhint: retry status TASK --json tells of any task")
 	case c.Mode() == task.StdinRest && (c.All || len(c.Tasks) > 1):
-		return errors.New("--stdin rest goes with a single task\nhint: several cannot share one stdin; null gives them nothing")
+		return errors.New("--stdin rest goes with a single task" +
+			"\nhint: several cannot share one stdin; null gives them nothing")
 	case c.Foreground && c.Group:
 		return errors.New("--foreground and --group exclude each other\nhint: give one of them")
 	}
@@ -178,8 +179,8 @@ func (c *resumeCommand) tooOld(t *task.Task) bool {
 	return c.MaxAge != nil && t.Began().Year() >= firstYear && time.Since(t.Began()) >= time.Duration(*c.MaxAge)
 }
 
-// leftToParent reports whether a nested task is its parent's business: one that is unfinished runs the inner retry again
-// when it is resumed. One that has ended left a daemon or a shell behind, and what that ran is nobody else's.
+// leftToParent reports whether a nested task is its parent's business: one that is unfinished runs the inner retry
+// again when it is resumed. One that has ended left a daemon or a shell behind, and what that ran is nobody else's.
 func leftToParent(ctx context.Context, journal state.Store, t *task.Task) (bool, error) {
 	for id := t.Parent; id != ""; {
 		parent, err := journal.Find(ctx, id)
@@ -225,8 +226,10 @@ func (c *resumeCommand) resumeOne(ctx context.Context, p *Process, journal state
 }
 
 func (c *resumeCommand) continuation() session.ResumeOptions {
-	return session.ResumeOptions{ExecOptions: session.ExecOptions{Group: &c.ProcessGroupFlags, Stdin: c.Mode()}, Now: c.Now,
-		SurvivorFlags: c.SurvivorFlags}
+	return session.ResumeOptions{
+		ExecOptions: session.ExecOptions{Group: &c.ProcessGroupFlags, Stdin: c.Mode()},
+		Now:         c.Now, SurvivorFlags: c.SurvivorFlags,
+	}
 }
 
 // resumeAll resumes several tasks at the same time. The exit status is 0 when all of them succeeded.

@@ -187,7 +187,8 @@ func (a *attempt) keepUnfinished(response *http.Response, err error) {
 	if err == nil || !usable || !a.continues || a.network.Compressed || errors.As(err, new(*localError)) {
 		return
 	}
-	if r.validator != "" && r.body.Size() > 0 && !strings.EqualFold(strings.TrimSpace(response.Header.Get("Accept-Ranges")), "none") {
+	ranges := strings.TrimSpace(response.Header.Get("Accept-Ranges"))
+	if r.validator != "" && r.body.Size() > 0 && !strings.EqualFold(ranges, "none") {
 		kept := *r
 		a.unfinished = &kept
 	}

@@ -88,7 +88,8 @@ func newWorker(p task.Policy, retries int, seed uint64) *worker {
 	base := firstDelay(p)
 	return &worker{
 		policy: p, retries: retries, random: newRandomSource(seed),
-		seconds: &secondCounts{step: time.Second, counts: map[int64]uint32{}}, times: newHistogram(base), ends: newHistogram(base),
+		seconds: &secondCounts{step: time.Second, counts: map[int64]uint32{}},
+		times:   newHistogram(base), ends: newHistogram(base),
 	}
 }
 

@@ -47,7 +47,8 @@ func (r Result) DeathSignal() os.Signal {
 		return r.LateSignal
 	case r.Decision.Verdict == task.VerdictCancelled, errors.Is(r.OutputErr, task.ErrStopped):
 		return r.Signal
-	case (r.Decision.Verdict == task.VerdictInterrupted || r.Decision.Reason == task.ReasonStdin) && (r.Outcome.Stop == nil || r.Outcome.Signal != ""):
+	case (r.Decision.Verdict == task.VerdictInterrupted || r.Decision.Reason == task.ReasonStdin) &&
+		(r.Outcome.Stop == nil || r.Outcome.Signal != ""):
 		return r.Signal
 	case r.Decision.Reason == task.ReasonAmbiguous: // it could not be left interrupted
 		return r.Signal

@@ -85,7 +85,7 @@ type Options struct {
 	Stdin       StdinMode     `json:"stdin,omitempty"`        // empty: auto
 	Source      Source        `json:"source,omitzero"`        // of a command that inherits its stdin
 	Output      OutputMode    `json:"output,omitempty"`       // empty: stream
-	OutputLimit int64         `json:"output_limit,omitempty"` // bytes of an attempt's output that OutputFinal holds; 0 = no limit
+	OutputLimit int64         `json:"output_limit,omitempty"` // bytes that OutputFinal holds; 0 = no limit
 	Capture     CaptureMode   `json:"capture,omitempty"`      // empty: none
 	OnStart     string        `json:"on_start,omitempty"`     // shell commands; empty for none
 	OnRetry     string        `json:"on_retry,omitempty"`

@@ -41,8 +41,8 @@ const maxFileSize = 256 << 10
 var ErrAbsent = errors.New("there is no such file")
 
 // Load reads the config file of a run; nil where there is none. A default file that cannot be read, as under sudo in
-// somebody else's home, is a warning, so that it does not keep commands from running. Mistakes in the file are kept: see
-// Choice.Begin and Warn.
+// somebody else's home, is a warning, so that it does not keep commands from running. Mistakes in the file are kept:
+// see Choice.Begin and Warn.
 func Load(flag *flags.ConfigFlag, getenv func(string) string, warn func(error)) (*File, error) {
 	path, named := flag.Path(getenv)
 	switch {
@@ -80,8 +80,8 @@ func (f *File) Warn(policy string, warn func(error)) {
 	}
 }
 
-// mistakesIn returns the mistakes in a policy. A file that is no TOML may have the policy if it has the name; what a run
-// without -p uses is the built-in default then.
+// mistakesIn returns the mistakes in a policy. A file that is no TOML may have the policy if it has the name; what a
+// run without -p uses is the built-in default then.
 func (f *File) mistakesIn(policy string) []*Mistake {
 	if f.notTOML && policy != "" && policy != task.DefaultPolicyName && bytes.Contains(f.data, []byte(policy)) {
 		return f.mistakes

@@ -73,7 +73,8 @@ func Overlay(p *task.Policy, f *flags.PolicyFlags, now time.Time) (err error) {
 		left := Until(time.Time(*f.Deadline), now)
 		if left <= 0 {
 			return fmt.Errorf("--deadline: %s has passed"+
-				"\nhint: write a time to come; 15:04 is the next time the clock shows that", time.Time(*f.Deadline).Format(time.RFC3339))
+				"\nhint: write a time to come; 15:04 is the next time the clock shows that",
+				time.Time(*f.Deadline).Format(time.RFC3339))
 		}
 		limitBudget(p, left)
 	}

@@ -39,7 +39,8 @@ func NewQuiet(w io.Writer) Observer {
 
 // silent reports whether nothing is said about a task.
 func (l *lineObserver) silent(t *task.Task) bool {
-	return l.quiet && t.Reason != task.ReasonStdin && (t.Options.Output != task.OutputFailure || t.Status != task.Failed && t.Status != task.Exhausted)
+	explained := t.Options.Output == task.OutputFailure && (t.Status == task.Failed || t.Status == task.Exhausted)
+	return l.quiet && t.Reason != task.ReasonStdin && !explained
 }
 
 func (l *lineObserver) Share() { l.named = true }
@@ -109,8 +110,8 @@ func (l *lineObserver) Finished(t *task.Task, r runner.Result) {
 	}
 }
 
-// Loss is a warning that -q shows too; other lines have said so when the journal failed: a resume may run again what has
-// ended.
+// Loss is a warning that -q shows too; other lines have said so when the journal failed: a resume may run again what
+// has ended.
 type Loss struct{ Err error }
 
 func (l Loss) Error() string { return l.Err.Error() }

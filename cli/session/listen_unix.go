@@ -17,7 +17,8 @@ func CheckDescriptors() error {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= leastDescriptors {
 		return nil
 	}
-	return fmt.Errorf("%d file descriptors are too few to start a command\nhint: raise the limit with ulimit -n", limit.Cur)
+	return fmt.Errorf("%d file descriptors are too few to start a command"+
+		"\nhint: raise the limit with ulimit -n", limit.Cur)
 }
 
 var forwarded = []syscall.Signal{

@@ -73,7 +73,8 @@ func (w *Wrapper) acquire(ctx context.Context, p *Host, journal *Journal, t *tas
 			lines.Say(running.Error() + ": nothing is done")
 			return nameResult{done: true}, nil
 		case w.IfRunning != "wait":
-			return found, fmt.Errorf("%w\nhint: --if-running wait waits for its end, --if-running skip does nothing then", running)
+			return found, fmt.Errorf("%w"+
+				"\nhint: --if-running wait waits for its end, --if-running skip does nothing then", running)
 		case runsInside(ctx, p, journal.Journal, t.Name):
 			return found, fmt.Errorf("%w: it is what this command runs in, and would wait for itself"+
 				"\nhint: give the inner task another name", errName)
@@ -128,7 +129,8 @@ func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.T
 		return nameResult{discarded: earlier}, w.discard(ctx, journal, earlier)
 	case errors.Is(err, state.ErrDamaged):
 		return nameResult{}, fmt.Errorf("%w: %s was interrupted, and cannot go on: %w"+
-			"\nhint: retry cancel %s ends it; --fresh does so and runs this one", errName, t.Name, err, render.ShortID(earlier.ID))
+			"\nhint: retry cancel %s ends it; --fresh does so and runs this one",
+			errName, t.Name, err, render.ShortID(earlier.ID))
 	case err != nil:
 		return nameResult{}, err
 	case w.Fresh:
@@ -145,8 +147,8 @@ func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.T
 	return nameResult{interrupted: interrupted}, nil
 }
 
-// ended returns what to do where no task of the name is unfinished: the last one may have been cancelled, or have killed
-// its owner too often, and have left processes running.
+// ended returns what to do where no task of the name is unfinished: the last one may have been cancelled, or have
+// killed its owner too often, and have left processes running.
 func ended(ctx context.Context, journal state.Store, name string) (found nameResult, err error) {
 	last, err := journal.Newest(ctx, name)
 	if err == nil && last != nil && last.Last.CutOff() {
@@ -244,7 +246,8 @@ func (e *runningError) Error() string {
 	return fmt.Sprintf("%s is running as process %d", text.Escape(e.name), e.pid)
 }
 
-// amend says that an interrupted task is continued. What is typed of a policy holds from now on, also for a later resume.
+// amend says that an interrupted task is continued. What is typed of a policy holds from now on, also for a later
+// resume.
 func (w *Wrapper) amend(ctx context.Context, journal state.Store, interrupted, t *task.Task,
 	lines render.Observer) error {
 	before := render.Policy(&interrupted.Policy)

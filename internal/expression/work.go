@@ -7,8 +7,8 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// mostWork bounds what an expression does with texts, counted in texts of task.ConditionTail bytes that it makes, and in
-// parts of patterns that it matches with one. 100 parts take about two seconds, and no signal interrupts them.
+// mostWork bounds what an expression does with texts, counted in texts of task.ConditionTail bytes that it makes, and
+// in parts of patterns that it matches with one. 100 parts take about two seconds, and no signal interrupts them.
 const mostWork = 100
 
 const tooMuchWork = "too much work where the output is long"

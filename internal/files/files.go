@@ -1,6 +1,6 @@
-// Package files writes the files that users name, such as reports. It replaces a regular file at once, and writes to what
-// is there through a symbolic link, to a pipe or to a device. The kernel follows the links: where it forbids a shell's
-// redirect to follow another user's link in a sticky directory, retry must not find the target by itself.
+// Package files writes the files that users name, such as reports. It replaces a regular file at once, and writes to
+// what is there through a symbolic link, to a pipe or to a device. The kernel follows the links: where it forbids a
+// shell's redirect to follow another user's link in a sticky directory, retry must not find the target by itself.
 package files
 
 import (

@@ -65,8 +65,8 @@ func Slow(t testing.TB, reason string) {
 	}
 }
 
-// SetWallClock returns the time that the clocks show if the wall clock has been set on by whole seconds: only its reading
-// moves. Package time offers no way to make such a time.
+// SetWallClock returns the time that the clocks show if the wall clock has been set on by whole seconds: only its
+// reading moves. Package time offers no way to make such a time.
 func SetWallClock(now time.Time, on time.Duration) time.Time {
 	set := now
 	*(*uint64)(unsafe.Pointer(&set)) += uint64(on/time.Second) << 30 // above the nanoseconds

@@ -10,8 +10,8 @@ import (
 const Masked = "***"
 
 // secretName is how a flag, a variable or a parameter ends whose value is a secret.
-const secretName = `(?:[\w.-]*(?:password|passwd|passphrase|token|secret|api[-_]?key|access[-_]?key|secret[-_]?key|credentials?)|` +
-	`(?:[\w.-]*[-_.])?pass)`
+const secretName = `(?:[\w.-]*(?:password|passwd|passphrase|token|secret|api[-_]?key|access[-_]?key|secret[-_]?key|` +
+	`credentials?)|(?:[\w.-]*[-_.])?pass)`
 
 // maskRules are what hides secrets in an argument, in a shell's command line, or in a line of text.
 type maskRules struct{ flag, assigned, separate, header, url *regexp.Regexp }
@@ -29,8 +29,8 @@ var rules = sync.OnceValue(func() maskRules {
 	}
 })
 
-// MaskCommand returns an argument vector as it may be shown: without the secrets that flags, variables, headers and URLs
-// hold, nor what a regular expression matches.
+// MaskCommand returns an argument vector as it may be shown: without the secrets that flags, variables, headers and
+// URLs hold, nor what a regular expression matches.
 func MaskCommand(argv []string, pattern string) []string {
 	if len(argv) == 0 {
 		return argv

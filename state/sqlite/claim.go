@@ -77,8 +77,8 @@ func (j *Journal) syncNew(ctx context.Context, t *task.Task, number int64) (stor
 	return failed != nil, err
 }
 
-// claimNext refuses a task that was cancelled and requeued since it was read: status and count are as before, but it has
-// fresh attempts and another deadline.
+// claimNext refuses a task that was cancelled and requeued since it was read: status and count are as before, but it
+// has fresh attempts and another deadline.
 func (j *Journal) claimNext(c *conn, t *task.Task, now time.Time) error {
 	var requeued time.Time
 	err := c.row("SELECT requeued_at FROM tasks WHERE number = ?", []any{t.Number}, &requeued)
@@ -158,7 +158,8 @@ func joinStrings(list []string) []byte {
 	return joined
 }
 
-// storedOptions are options as the journal stores them: hooks and a path as bytes, because JSON would change invalid UTF-8.
+// storedOptions are options as the journal stores them: hooks and a path as bytes, because JSON would change invalid
+// UTF-8.
 type storedOptions struct {
 	task.Options
 	OnStart   []byte `json:"on_start,omitempty"`

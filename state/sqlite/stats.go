@@ -56,7 +56,8 @@ func (j *Journal) tally(ctx context.Context, since time.Time) (tally, error) {
 		clear(sums)
 		return c.each(ctx, query, []any{since.UnixMicro()}, func(scan scanner) (bool, error) {
 			var r taskRun
-			err := scan(&r.number, &r.name, &r.argv, &r.kind, &r.request, &r.status, &r.attempts, &r.began, &r.finished, &r.waited)
+			err := scan(&r.number, &r.name, &r.argv, &r.kind, &r.request, &r.status, &r.attempts, &r.began, &r.finished,
+				&r.waited)
 			if err == nil {
 				sums.add(&r)
 			}
