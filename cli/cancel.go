@@ -31,6 +31,10 @@ const cancelUsage = `Cancel tasks that have not finished. The running attempt of
 Usage:
   retry cancel [flags] TASK…
   retry cancel [flags] --all | --status S | --older-than TIME
+
+Examples:
+  retry cancel nightly                                    by its name; retry status shows names and ids
+  retry cancel --status interrupted --older-than 7d       what nobody will go on with
 `
 
 func (c *cancelCommand) Run(p *Process) (int, error) {

@@ -22,6 +22,10 @@ It exits 0 when nothing is worse than a warning, 1 when there is a problem.
 
 Usage:
   retry doctor [flags]
+
+Examples:
+  retry doctor                           the journal of this user
+  retry doctor --state /var/lib/retry    another one
 `
 
 func (c *doctorCommand) Run(p *Process) (int, error) {

@@ -26,6 +26,10 @@ const logsUsage = `Show the end of what an attempt wrote: what --capture stderr,
 
 Usage:
   retry logs [flags] TASK
+
+Examples:
+  retry logs nightly                 the last attempt of the newest run of that name
+  retry logs b88690eb --attempt 1    an earlier one, by the id that retry status shows
 `
 
 func (c *logsCommand) Run(p *Process) (int, error) {

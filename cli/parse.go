@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"reflect"
 	"strconv"
@@ -31,20 +32,10 @@ func (p *Process) newParser(name string, c command) (*parser, error) {
 		kong.Exit(func(int) { result.helped = true }),
 		kong.KindMapper(reflect.String, kong.MapperFunc(decodeString)),
 		kong.KindMapper(reflect.Uint64, kong.MapperFunc(decodeNumber)),
-		kong.Help(func(options kong.HelpOptions, ctx *kong.Context) error {
-			for _, declared := range commands {
-				if declared.name == name {
-					fmt.Fprint(p.Stdout, declared.usage)
-				}
-			}
-			if name == "http" {
-				for flag, help := range httpHelp {
-					result.known[flag].Help = help
-				}
-			}
-			return kong.DefaultHelpPrinter(options, ctx)
+		kong.Help(func(kong.HelpOptions, *kong.Context) error {
+			_, err := io.WriteString(p.Stdout, result.help(helpWidth(p.Stdout, p.Getenv), false))
+			return err
 		}),
-		kong.ConfigureHelp(kong.HelpOptions{NoAppSummary: true, WrapUpperBound: 110}),
 	)
 	if err != nil {
 		return nil, err

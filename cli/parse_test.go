@@ -154,7 +154,11 @@ func TestHelpIsWhole(t *testing.T) {
 		if !strings.Contains(c.usage, "\nUsage:\n  retry ") {
 			t.Errorf("%s: got the usage %q", c.name, c.usage)
 		}
-		if word, _, _ := strings.Cut(c.name, " "); word != "run" && !strings.Contains(runUsage, "\n  retry "+word) {
+		if !strings.Contains(c.usage, "\nExample") {
+			t.Errorf("%s: its help has no example", c.name)
+		}
+		if word, _, _ := strings.Cut(c.name, " "); word != "run" && !strings.Contains(runUsage, " retry "+word+" ") &&
+			!strings.Contains(runUsage, " retry "+word+"\n") {
 			t.Errorf("retry --help does not name %s", word)
 		}
 		p := newTestParser(t, c.name, c.make())

@@ -47,6 +47,9 @@ const policyListUsage = `List the policies by name, with where each is from, and
 
 Usage:
   retry policy list [flags]
+
+Example:
+  retry policy list --config ./config.toml    also those of a file that is not the usual one
 `
 
 func (c *policyListCommand) Run(p *Process) (int, error) {
@@ -124,6 +127,10 @@ It exits 1 where there are mistakes, 125 where the file cannot be read.
 
 Usage:
   retry policy check [FILE]
+
+Examples:
+  retry policy check                              the file that runs here read
+  ssh other retry policy show | retry policy check -
 `
 
 // exitMistakes is the status of a check that found something, as linters have it.
@@ -174,6 +181,9 @@ const policySchemaUsage = `Print a JSON schema of the config file, for editors t
 
 Usage:
   retry policy schema
+
+Example:
+  retry policy schema >policy.schema.json
 `
 
 func (c *policySchemaCommand) Run(p *Process) (int, error) {

@@ -96,6 +96,9 @@ const policyRemoveUsage = `Remove policies from the journal. Tasks that exist ke
 
 Usage:
   retry policy rm NAME…
+
+Example:
+  retry policy rm deploy nightly
 `
 
 func (c *policyRemoveCommand) Run(p *Process) (int, error) {

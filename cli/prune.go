@@ -29,6 +29,10 @@ const pruneUsage = `Remove finished tasks from the journal. Others can write to 
 
 Usage:
   retry prune [flags]
+
+Examples:
+  retry prune --older-than 7d --status succeeded    keep what went wrong
+  retry prune --older-than 90d --vacuum             and give the room back to the disk
 `
 
 // pruneRows is the most that one transaction removes: other processes can write between two transactions.

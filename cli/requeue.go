@@ -29,6 +29,10 @@ They wait for retry resume, unless --run runs one here.
 
 Usage:
   retry requeue [flags] TASK…
+
+Examples:
+  retry requeue --run nightly            try it again, here and now
+  retry requeue b88690eb 1f4c0a52        several; then: retry resume --all
 `
 
 func (c *requeueCommand) Run(p *Process) (int, error) {

@@ -39,6 +39,11 @@ A task that has finished runs again only when it was requeued, and one whose own
 Usage:
   retry resume [flags] TASK…
   retry resume [flags] --all
+
+Examples:
+  retry resume nightly                   one, with its output here
+  retry resume --all --max-age 24h       what a reboot cut off; a unit in docs/cron.md does it at boot
+  retry resume --all --dry-run           what that would run
 `
 
 func (c *resumeCommand) Run(p *Process) (int, error) {

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/10f93571/retry/cli/flags"
@@ -15,35 +16,60 @@ type runCommand struct {
 	flags.StreamFlags
 	flags.ProcessGroupFlags
 	Version        bool   `help:"Print the version."`
+	HelpAll        bool   `help:"Print all flags of a run."`
 	IdempotencyKey string `group:"Running" placeholder:"KEY" help:"What the command finds as RETRY_IDEMPOTENCY_KEY. Default a random one."`
 	JSON           bool   `group:"Running" help:"With --dry-run: as JSON."`
 
 	Command []string `kong:"-"`
 }
 
-const runUsage = `retry runs a command until it succeeds, writes every attempt down, and picks an interrupted run up.
+const runUsage = `retry runs a command until it succeeds, writes every attempt down, and goes on
+after a crash or a reboot.
 
 Usage:
-  retry [flags] [--] COMMAND [ARG…]    run a command; what follows it is its own
-  retry http [flags] URL               send a request, with the flags of curl, until it succeeds
-  retry status [TASK]                  what ran, what waits, what gave up
-  retry logs TASK                      what it wrote, where that was captured
-  retry resume TASK… | --all           go on with what was cut off
-  retry cancel TASK…                   never go on with it
-  retry requeue TASK…                  give one that has ended fresh attempts
-  retry doctor                         what is wrong with the journal, and the fix
-  retry stats                          what fails, what is rescued, how long it takes
-  retry metrics                        the same for a monitor
-  retry prune                          remove what finished long ago
-  retry policy list|show|set|rm|check  policies by name, for -p
-  retry simulate lock|outage SPEC…     what many clients do to a lock, or to a service that comes back
-  retry plot [SPEC…]                   see what a policy does before it is used
+  retry [flags] [--] COMMAND [ARG…]   what follows COMMAND is its own
+  retry http [flags] URL              send a request, with the flags of curl
+
+Flags:
+  -n, --attempts=N      all attempts with the first (5); 0 = no limit
+  -b, --backoff=SPEC    waits: constant:2s, list:1s,5s,1m; default exp:1s..1m
+  -t, --timeout=TIME    stop an attempt that takes longer
+  -B, --budget=TIME     for everything together, waits included
+      --retry-on=LIST   only these: 1,75,timeout, or 'stderr matches "busy"'
+      --output=failure  show what the command wrote only if it failed for good
+  -q, --quiet           print no lines of retry's own
+      --id=NAME         a name: to find the run, and to continue it if cut off
+  All flags: retry --help-all. Those of a command: retry COMMAND --help
+
+Commands:
+  retry status [TASK]   what runs, waits or failed; one task in detail
+  retry logs TASK       what it wrote, where --capture or --output kept that
+  retry resume TASK     go on with what was cut off; --all: after a reboot
+  retry requeue TASK    try again what failed for good; --run: right here
+  retry cancel TASK     never go on with it
+  retry stats           what fails, and how often; retry metrics is for monitors
+  retry doctor          what is wrong with the journal; retry prune shrinks it
+  retry policy          named policies; retry plot and retry simulate show one
 
 Examples:
-  retry -- ./deploy.sh                            five attempts, 1 s doubling to a minute between them
-  retry -n 8 -b exp:2s..2m -B 30m -- rsync …      a policy of your own
-  retry -n 5 -b lock-busy --retry-on 75 -- job    only a busy lock is worth another attempt
-  retry -p sidekiq --dry-run                      the schedule of a policy; nothing runs
+  retry -n 5 -b constant:2s -- go test ./...              a flaky test
+  retry http -fT backup.tgz https://example.org/backups/  upload a file
+  0 3 * * * retry -q --output failure --id nightly ./job  cron: mail on failure
+  @reboot retry resume --all                              go on after a reboot
+  retry status --status exhausted,failed                  what failed of late
+`
+
+// runUsageAll is what --help-all prints above the flags.
+const runUsageAll = `Run a command until it succeeds, or until the policy says that it will not. Its stdin, stdout, stderr and exit status are passed on.
+
+Usage:
+  retry [flags] [--] COMMAND [ARG…]
+
+Examples:
+  retry -- ./deploy.sh                           five attempts, 1 s doubling to a minute between them
+  retry -n 8 -b exp:2s..2m -B 30m -- rsync …     a policy of your own
+  retry -n 5 -b lock-busy --retry-on 75 -- job   only a busy lock is worth another attempt
+  retry -p sidekiq --dry-run                     the schedule of a policy; nothing runs
 
 Times are like 90s, 1h30m, 2d; a bare number is seconds. Every flag under Policy has a variable: --kill-after is RETRY_KILL_AFTER.
 `
@@ -51,6 +77,13 @@ Times are like 90s, 1h30m, 2d; a bare number is seconds. Every flag under Policy
 func (c *runCommand) Run(p *Process) (int, error) {
 	if c.Version {
 		_, err := fmt.Fprintf(p.Stdout, "retry %s\n", session.Version())
+		return 0, err
+	}
+	if c.HelpAll {
+		parser, err := p.newParser("run", c)
+		if err == nil {
+			_, err = io.WriteString(p.Stdout, parser.help(helpWidth(p.Stdout, p.Getenv), true))
+		}
 		return 0, err
 	}
 	return c.Wrap(&p.Host, c, c.JSON)

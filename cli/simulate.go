@@ -94,4 +94,8 @@ SPECs stand side by side; without one it is the policy that a run here would use
 Usage:
   retry simulate lock [flags] [SPEC[/JITTER]…]
   retry simulate outage [flags] [SPEC[/JITTER]…]
+
+Examples:
+  retry simulate lock lock-busy exp:100ms..10s
+  retry simulate outage exp:10s exp:10s/full sidekiq
 `

@@ -24,6 +24,10 @@ between attempts, OPEN what has not finished. On a narrow terminal some columns 
 
 Usage:
   retry stats [flags]
+
+Examples:
+  retry stats --since 7d        the last week
+  retry stats --limit 0         all commands, not the first 20
 `
 
 func (c *statsCommand) Run(p *Process) (int, error) {
