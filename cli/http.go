@@ -71,7 +71,7 @@ func (c *httpCommand) Check(p *session.Host) error {
 			"\nhint: a task is one request; quote a URL that has spaces",
 			render.Command([]string{request.MaskURL(c.URL[1])}))
 	}
-	if err := c.checkConditions(); err != nil {
+	if err := c.CheckConditions(request.Kind); err != nil {
 		return err
 	}
 	lookUp := func(name string) (string, bool) { return flags.LookUp(p.Environ, name) }
@@ -84,21 +84,6 @@ func (c *httpCommand) Check(p *session.Host) error {
 		return err
 	}
 	return httpexec.CheckOutput(request.Output)
-}
-
-// checkConditions refuses exit statuses that were typed for this request: a request has none.
-func (c *httpCommand) checkConditions() error {
-	for _, list := range []struct {
-		flag  string
-		texts []string
-	}{{"retry-on", c.RetryOn}, {"stop-on", c.StopOn}, {"success-on", c.SuccessOn}} {
-		for _, text := range list.texts {
-			if err := task.CheckStatuses(text); err != nil {
-				return fmt.Errorf("--%s: %w", list.flag, err)
-			}
-		}
-	}
-	return nil
 }
 
 // Fill implements session.Work. It reads a body from stdin to its end, as curl does, before the task's time begins.

@@ -71,7 +71,7 @@ Examples:
   retry -n 5 -b lock-busy --retry-on 75 -- job   only a busy lock is worth another attempt
   retry -p sidekiq --dry-run                     the schedule of a policy; nothing runs
 
-Times are like 90s, 1h30m, 2d; a bare number is seconds. Every flag under Policy has a variable: --kill-after is RETRY_KILL_AFTER.
+Times are like 90s, 5min, 1h30, 2d; a bare number is seconds. Every flag under Policy has a variable: --kill-after is RETRY_KILL_AFTER.
 `
 
 func (c *runCommand) Run(p *Process) (int, error) {
@@ -105,7 +105,7 @@ func (c *runCommand) Check(*session.Host) error {
 	case c.Command[0] == "":
 		return errors.New("the command's name is empty\nhint: a variable that is not set? retry -- COMMAND [ARG…]")
 	}
-	return nil
+	return c.CheckConditions(task.KindCommand)
 }
 
 // isURL reports whether the name of a program is a URL in fact.

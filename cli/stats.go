@@ -12,7 +12,7 @@ import (
 
 type statsCommand struct {
 	flags.StateFlag
-	Since *flags.Since `placeholder:"TIME" help:"Only tasks made since then: 2h, 3d, 15:04, 2026-11-20, or RFC 3339."`
+	Since *flags.Since `placeholder:"TIME" help:"Only tasks made since then: 2h, yesterday, 15:04, 2026-11-20, or RFC 3339."`
 	JSON  bool         `help:"Print JSON; its fields are stable."`
 	Limit *flags.Count `placeholder:"N" help:"Show the first N commands; 0 = all. Default 20, with --json all."`
 }

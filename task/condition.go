@@ -22,6 +22,7 @@ type Condition struct {
 type Expression interface {
 	Match(e Evidence) (bool, error)
 	Captures() CaptureMode // the streams it looks at
+	Uses(name string) bool
 }
 
 // compileExpression is set by UseExpressions, so that this package does not import a library for expressions.
@@ -62,27 +63,6 @@ func isExpression(text string) bool {
 		}
 	}
 	return false
-}
-
-// CheckStatuses returns an error for a list with an outcome that no request can have: its numbers are statuses, and no
-// signal ends a request. In a policy that commands and requests share, such an item is no mistake.
-func CheckStatuses(text string) error {
-	if isExpression(text) {
-		return nil
-	}
-	const least = 100
-	for item := range strings.SplitSeq(text, ",") {
-		item = strings.TrimSpace(item)
-		number, err := strconv.Atoi(item[strings.Index(item, "-")+1:])
-		switch {
-		case err == nil && number < least:
-			return fmt.Errorf("condition %q: invalid HTTP status %s\nhint: an exit status is written as exit == 22", text, item)
-		case item == "signal", IsSignal(item):
-			return fmt.Errorf("condition %q: no signal ends a request"+
-				"\nhint: write 429,5xx,dns,connect,tls,reset,truncated,timeout or any", text)
-		}
-	}
-	return nil
 }
 
 // Match reports whether the outcome is in the set. An expression that cannot be evaluated does not match, and says why.

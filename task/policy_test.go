@@ -188,20 +188,36 @@ func classOf(p *Policy, o Outcome) Class {
 	return c.Class
 }
 
-func TestCheckStatuses(t *testing.T) {
-	for _, text := range []string{"429,5xx", "500-504, timeout", "any", "exit == 22", "999", "99-101", "", "reset",
-		"22x"} {
-		if err := CheckStatuses(text); err != nil {
-			t.Errorf("%q: got error %v, want none", text, err)
-		}
+func TestCheckCondition(t *testing.T) {
+	const request = Kind("http")
+	tests := []struct {
+		kind       Kind
+		text, want string // the error; "" for none
+	}{
+		{kind: request, text: "429,5xx"},
+		{kind: request, text: "500-504, timeout"},
+		{kind: request, text: "999, 99-101, reset, any"},
+		{kind: request, text: "22", want: "invalid HTTP status 22"},
+		{kind: request, text: "429, 1-3", want: "invalid HTTP status 1-3"},
+		{kind: request, text: "1000", want: "invalid HTTP status 1000"},
+		{kind: request, text: "SIGSEGV", want: "no signal ends a request"},
+		{kind: request, text: "503,signal", want: "no signal ends a request"},
+		{kind: request, text: "22x", want: "invalid item"},
+		{kind: KindCommand, text: "0,255, 100-300"},
+		{kind: KindCommand, text: "SIGSEGV,signal,timeout,any"},
+		{kind: KindCommand, text: "999", want: "no command exits with 999"},
+		{kind: KindCommand, text: "1,256-300", want: "no command exits with 256-300"},
+		{kind: KindCommand, text: "dns", want: "dns is an end of requests"},
+		{kind: KindCommand, text: "1, 5xx", want: "5xx is for the statuses of requests"},
 	}
-	for text, want := range map[string]string{
-		"22": "invalid HTTP status 22", "429, 1-3": "invalid HTTP status 1-3", "SIGSEGV": "no signal ends a request",
-		"503,signal": "no signal",
-	} {
-		err := CheckStatuses(text)
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "\nhint: ") {
-			t.Errorf("%q: got error %v, want %q and a hint", text, err, want)
+	for _, tt := range tests {
+		err := CheckCondition(tt.kind, tt.text)
+		if tt.want == "" && err != nil {
+			t.Errorf("%s, %q: got %v, want no error", tt.kind, tt.text, err)
+		}
+		if tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) ||
+			!strings.Contains(err.Error(), "\nhint: ")) {
+			t.Errorf("%s, %q: got %v, want %q and a hint", tt.kind, tt.text, err, tt.want)
 		}
 	}
 }
@@ -317,6 +333,8 @@ func (f fake) Match(e Evidence) (bool, error) {
 }
 
 func (f fake) Captures() CaptureMode { return CaptureStderr }
+
+func (f fake) Uses(name string) bool { return name == "stderr" }
 
 func TestDecideWithExpressions(t *testing.T) {
 	p := DefaultPolicy()

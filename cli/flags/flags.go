@@ -215,6 +215,21 @@ type PolicyFlags struct {
 	SuccessOn   []string  `sep:"none" group:"Policy" placeholder:"LIST" example:"0,3" help:"These, and only these, are a success."`
 }
 
+// CheckConditions refuses conditions that were typed for a task and can never match its kind.
+func (f *PolicyFlags) CheckConditions(kind task.Kind) error {
+	for _, list := range []struct {
+		flag  string
+		texts []string
+	}{{"retry-on", f.RetryOn}, {"stop-on", f.StopOn}, {"success-on", f.SuccessOn}} {
+		for _, text := range list.texts {
+			if err := task.CheckCondition(kind, text); err != nil {
+				return fmt.Errorf("--%s: %w", list.flag, err)
+			}
+		}
+	}
+	return nil
+}
+
 // Duration is a flag's value such as 1h30m, 2d or 45 (seconds).
 type Duration time.Duration
 
@@ -286,6 +301,12 @@ func (m *Since) UnmarshalText(b []byte) error {
 
 // parseSince reads how long ago, the last time that the clock showed 15:04, a day, or RFC 3339.
 func parseSince(s string, now time.Time) (time.Time, error) {
+	switch s {
+	case "today":
+		return onDay(now, 0, time.Time{}), nil
+	case "yesterday":
+		return onDay(now, -1, time.Time{}), nil
+	}
 	if clock, err := time.Parse("15:04", s); err == nil {
 		if t := onDay(now, 0, clock); !t.After(now) {
 			return t, nil
@@ -297,11 +318,11 @@ func parseSince(s string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	if ago, err := text.ParseDuration(s); err == nil && ago >= 0 {
+	if ago, err := text.ParseDuration(strings.TrimSuffix(s, " ago")); err == nil {
 		return now.Add(-ago), nil
 	}
 	return time.Time{}, fmt.Errorf("invalid time %q"+
-		"\nhint: write 2h or 3d for how long ago, 15:04, 2026-01-31, or RFC 3339 like 2026-01-31T15:04:00+01:00", s)
+		"\nhint: write 2h or 3d for how long ago, yesterday, 15:04, 2026-01-31, or RFC 3339 like 2026-01-31T15:04:00+01:00", s)
 }
 
 // Size is a flag's value that is a number of bytes: 2GiB, 512M, 4096.

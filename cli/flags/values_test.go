@@ -41,6 +41,9 @@ func TestSince(t *testing.T) {
 	}{
 		{text: "2h", want: now.Add(-2 * time.Hour)},
 		{text: "3d", want: now.Add(-72 * time.Hour)},
+		{text: "today", want: time.Date(2026, 11, 21, 0, 0, 0, 0, zone)},
+		{text: "yesterday", want: time.Date(2026, 11, 20, 0, 0, 0, 0, zone)},
+		{text: "2 hours ago", want: now.Add(-2 * time.Hour)},
 		{text: "90", want: now.Add(-90 * time.Second)},
 		{text: "0", want: now},
 		{text: "12:30", want: time.Date(2026, 11, 21, 12, 30, 0, 0, zone)},
@@ -61,8 +64,8 @@ func TestSince(t *testing.T) {
 }
 
 func TestSinceRefuses(t *testing.T) {
-	for _, text := range []string{"", "yesterday", "-2h", "25:00", "12:60", "2026-13-01", "2026-02-30", "12:00:00",
-		"2h ago", "\x1b[2J"} {
+	for _, text := range []string{"", "tomorrow", "-2h", "25:00", "12:60", "2026-13-01", "2026-02-30", "12:00:00",
+		"ago", "2h ago ago", "\x1b[2J"} {
 		got, err := parseSince(text, time.Now())
 		if err == nil || strings.Count(err.Error(), "\nhint: ") != 1 {
 			t.Errorf("%q: got %v, %v, want an error with one hint", text, got, err)

@@ -236,7 +236,9 @@ func schemas(keys []Key) object {
 
 const (
 	namePattern     = `^[^/\x00-\x20\x7f-\x9f]([^/\x00-\x1f\x7f-\x9f]*[^/\x00-\x20\x7f-\x9f])?$`
-	durationPattern = `^\+?(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h|d|w))+$|^\+?([0-9]+\.?[0-9]*|\.[0-9]+)$`
+	durationPattern = `^\+?(` + numberPattern + ` *` + unitPattern + ` *)*` + numberPattern + `( *` + unitPattern + `)? *$`
+	numberPattern   = `([0-9]+\.?[0-9]*|\.[0-9]+)`
+	unitPattern     = `(ns|us|µs|μs|ms|s|m|h|d|w|secs?|seconds?|mins?|minutes?|hrs?|hours?|days?|weeks?)`
 	jitterPattern   = `^(none|full|equal|decorrelated|phase|\s*±?\s*[0-9.]+\s*%|add:.+)$`
 )
 

@@ -31,6 +31,7 @@ type names struct {
 type condition struct {
 	program  *vm.Program
 	captures task.CaptureMode
+	uses     []string
 }
 
 // Condition compiles an expression that is true or false of an outcome.
@@ -46,7 +47,7 @@ func Condition(text string) (task.Expression, error) {
 	if err != nil {
 		return nil, withMark(text, err, hintFor(text, err))
 	}
-	return &condition{program: program, captures: v.captures}, nil
+	return &condition{program: program, captures: v.captures, uses: v.uses}, nil
 }
 
 // Match evaluates the condition.
@@ -68,17 +69,22 @@ func (c *condition) Match(e task.Evidence) (bool, error) {
 // Captures returns the streams that the condition reads.
 func (c *condition) Captures() task.CaptureMode { return c.captures }
 
-// visitor notes which streams an expression reads, and refuses certain mistakes that compile: a condition with a
+// Uses reports whether the condition looks at a name.
+func (c *condition) Uses(name string) bool { return slices.Contains(c.uses, name) }
+
+// visitor notes which names and streams an expression reads, and refuses certain mistakes that compile: a condition with a
 // misspelt signal would never match, and nobody would notice.
 type visitor struct {
 	checker  checker
 	captures task.CaptureMode
+	uses     []string // names
 }
 
 // Visit implements the library's visitor.
 func (v *visitor) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.IdentifierNode:
+		v.uses = append(v.uses, n.Value)
 		switch n.Value {
 		case "stdout":
 			v.captures = v.captures.And(task.CaptureBoth)

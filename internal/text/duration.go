@@ -18,12 +18,13 @@ var (
 	errTooLong     = errors.New("is too long: 292 years is the limit")
 )
 
-// ParseDuration reads Go's syntax, plus d and w ("1w2d3h", "1.5d"), plus a bare number of seconds ("30", "0.5").
-// Negative, empty, malformed and too long texts are errors.
+// ParseDuration reads Go's syntax, with d and w ("1w2d3h", "1.5d") and longer words for the units ("5min", "2 hours"). A
+// last number without a unit counts the next smaller one ("1m30"); alone it counts seconds ("30", "0.5"). Negative,
+// empty, malformed and too long texts are errors.
 func ParseDuration(s string) (time.Duration, error) {
 	d, err := ReadDuration(s)
 	if err != nil {
-		return 0, fmt.Errorf("parse duration: %q %w\nhint: write 30s, 1h30m, 1.5d or a plain number of seconds", s, err)
+		return 0, fmt.Errorf("parse duration: %q %w\nhint: write 30s, 5min, 1h30m, 1.5d or a plain number of seconds", s, err)
 	}
 	return d, nil
 }
@@ -37,14 +38,15 @@ func ReadDuration(s string) (time.Duration, error) {
 	if rest == "" {
 		return 0, errEmpty
 	}
-	if _, err := ParseNumber(rest); err == nil {
-		rest += "s"
-	}
 	var total time.Duration
-	for rest != "" {
-		var number, unit string
+	for unit := ""; rest != ""; {
+		var number, word string
 		number, rest = cutBefore(rest, func(r rune) bool { return !isDigit(r) })
-		unit, rest = cutBefore(rest, isDigit)
+		word, rest = cutBefore(rest, isDigit)
+		if word == "" {
+			word = smallerUnit(unit)
+		}
+		unit = shortUnit(strings.Trim(word, " "))
 		d, err := readSegment(number, unit)
 		if err != nil {
 			return 0, err
@@ -55,6 +57,28 @@ func ReadDuration(s string) (time.Duration, error) {
 		total += d
 	}
 	return total, nil
+}
+
+// smallerUnit is that of a number without one: "1h30" is 1h30m, and "30" alone 30s.
+func smallerUnit(before string) string {
+	return map[string]string{"": "s", "w": "d", "d": "h", "h": "m", "m": "s"}[before]
+}
+
+// shortUnit is Go's name of a unit that is written as a word; other words stay as they are.
+func shortUnit(word string) string {
+	switch word {
+	case "sec", "secs", "second", "seconds":
+		return "s"
+	case "min", "mins", "minute", "minutes":
+		return "m"
+	case "hr", "hrs", "hour", "hours":
+		return "h"
+	case "day", "days":
+		return "d"
+	case "week", "weeks":
+		return "w"
+	}
+	return word
 }
 
 // readSegment reads one number with its unit.
