@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
@@ -60,6 +59,7 @@ func (c *requeueCommand) Run(p *Process) (int, error) {
 	return 0, each(c.Tasks, func(ref string) error {
 		tk, err := c.requeue(ctx, journal, ref)
 		if err == nil {
+			_ = journal.Release(tk.Number)
 			_, _ = fmt.Fprintf(p.Stdout, "requeued %s\n", render.ShortID(tk.ID))
 		}
 		return err
@@ -92,7 +92,7 @@ func (c *requeueCommand) requeue(ctx context.Context, journal state.Store, ref s
 			return nil, err
 		}
 	}
-	if err := journal.Requeue(ctx, tk, time.Now()); err != nil {
+	if err := session.Requeue(ctx, journal, tk, c.RunHere); err != nil {
 		interrupted, _ := journal.Interrupted(ctx, tk)
 		return nil, fmt.Errorf("requeue %s: %w%s", render.ShortID(tk.ID), err, requeueHint(err, tk, interrupted))
 	}
@@ -105,6 +105,8 @@ func requeueHint(err error, t *task.Task, interrupted bool) string {
 		return "\nhint: it is running; retry status " + render.ShortID(t.ID) + " shows how far it is"
 	case errors.Is(err, state.ErrUnfinished):
 		return "\nhint: retry resume " + render.ShortID(t.ID) + " goes on with it where it was interrupted"
+	case errors.Is(err, state.ErrOwned):
+		return "\nhint: its command has not ended since it was cancelled: requeue it when that has"
 	case errors.Is(err, state.ErrNamed):
 		return fmt.Sprintf("\nhint: retry status %q shows that one", t.Name)
 	case errors.Is(err, state.ErrInputDropped), errors.Is(err, state.ErrDamaged):

@@ -92,8 +92,8 @@ type Owners interface {
 type Manager interface {
 	// Cancel ends an unfinished task, even one with an owner, or returns ErrFinished.
 	Cancel(ctx context.Context, number int64, now time.Time) error
-	// Requeue gives a finished task new attempts, or returns ErrDamaged, ErrUnfinished, ErrNamed, or ErrInputDropped if
-	// the task needs a stdin that is gone.
+	// Requeue gives a finished task new attempts and makes this process its owner, or returns ErrDamaged, ErrUnfinished,
+	// ErrNamed, ErrOwned, or ErrInputDropped if the task needs a stdin that is gone. Release or Adopt follows.
 	Requeue(ctx context.Context, t *task.Task, now time.Time) error
 	// Amend changes the policy and the options of a task that this process has adopted.
 	Amend(ctx context.Context, t *task.Task) error

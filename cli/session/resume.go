@@ -114,6 +114,16 @@ func adopt(ctx context.Context, journal state.Store, t *task.Task) (*task.Task, 
 	return adopted, err
 }
 
+// Requeue gives a finished task fresh attempts, and makes this process its owner; to run it here, that of its name too.
+func Requeue(ctx context.Context, journal state.Store, t *task.Task, here bool) error {
+	if here && t.Name != "" && t.Status.Finished() {
+		if owned, _, err := journal.OwnName(t.Name); err != nil || !owned {
+			return cmp.Or(err, state.ErrOwned)
+		}
+	}
+	return journal.Requeue(ctx, t, time.Now())
+}
+
 // adoptHint says what to do where a task cannot be adopted.
 func adoptHint(err error, t *task.Task) string {
 	switch {

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -69,7 +70,8 @@ func (j *Journal) cancelAbandoned(ctx context.Context, t *task.Task, now time.Ti
 	return j.CancelNested(ctx, t, now)
 }
 
-// Requeue gives a finished task new attempts and a new budget; a resume runs it.
+// Requeue gives a finished task new attempts and a new budget, and makes this process its owner: a process that still
+// carries the cancelled attempt would run beside the next one.
 func (j *Journal) Requeue(ctx context.Context, t *task.Task, now time.Time) error {
 	switch {
 	case t.Damage != nil:
@@ -91,6 +93,9 @@ func (j *Journal) Requeue(ctx context.Context, t *task.Task, now time.Time) erro
 		}
 		if err := nameFree(c, t.Name); err != nil {
 			return err
+		}
+		if owned, err := j.owners.Acquire(t.Number); err != nil || !owned {
+			return cmp.Or(err, state.ErrOwned)
 		}
 		err = j.advance(c, t.Number, t.ID, transition{
 			event: task.EventRequeue, from: stored.status, fromCount: stored.count,
