@@ -91,6 +91,7 @@ type Options struct {
 	OnRetry     string        `json:"on_retry,omitempty"`
 	OnSuccess   string        `json:"on_success,omitempty"`
 	OnFailure   string        `json:"on_failure,omitempty"`
+	Ping        string        `json:"ping,omitempty"`         // the URL of a monitor, perhaps with {env:NAME}; empty for none
 	HookTimeout time.Duration `json:"hook_timeout,omitempty"` // of one hook; 0 = DefaultHookTimeout
 	Seed        *uint64       `json:"seed,omitempty"`         // makes the jitter repeatable; nil: it is not
 	Mask        string        `json:"mask,omitempty"`         // a regular expression for what must not be shown

@@ -87,6 +87,7 @@ type HookFlags struct {
 	OnRetry     string    `group:"Hooks" placeholder:"CMD" help:"One to run when an attempt is to be followed by another."`
 	OnSuccess   string    `group:"Hooks" placeholder:"CMD" help:"One to run when the task has succeeded."`
 	OnFailure   string    `group:"Hooks" placeholder:"CMD" help:"One to run when the task has failed in the end."`
+	Ping        string    `group:"Hooks" placeholder:"URL" help:"Tell a monitor such as healthchecks.io when the run starts (URL/start), and how it ends: URL, or URL/EXIT with what was captured."`
 	HookTimeout *Duration `group:"Hooks" placeholder:"TIME" help:"Stop a hook after this time. Default 30s."`
 	Seed        *uint64   `group:"Running" placeholder:"N" help:"Make the jitter repeatable."`
 	Mask        []Pattern `sep:"none" group:"Output" placeholder:"REGEX" help:"Show *** for what this matches in the command line and in what is kept of an attempt. Passwords and tokens of the usual flags, variables, headers and URLs are masked without it."`
@@ -94,7 +95,8 @@ type HookFlags struct {
 
 // Options returns what a task keeps of the flags.
 func (f *HookFlags) Options() (task.Options, error) {
-	o := task.Options{OnStart: f.OnStart, OnRetry: f.OnRetry, OnSuccess: f.OnSuccess, OnFailure: f.OnFailure, Seed: f.Seed}
+	o := task.Options{OnStart: f.OnStart, OnRetry: f.OnRetry, OnSuccess: f.OnSuccess, OnFailure: f.OnFailure, Ping: f.Ping,
+		Seed: f.Seed}
 	if f.HookTimeout != nil {
 		o.HookTimeout = time.Duration(*f.HookTimeout)
 		if o.HookTimeout == 0 {

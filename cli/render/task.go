@@ -188,6 +188,7 @@ func Options(o *task.Options) string {
 	for _, p := range [][2]string{
 		{"stdin", string(o.Stdin)}, {"output", string(o.Output)}, {"capture", string(o.Capture)},
 		{"on start", o.OnStart}, {"on retry", o.OnRetry}, {"on success", o.OnSuccess}, {"on failure", o.OnFailure},
+		{"ping", o.Ping},
 	} {
 		if p[1] != "" {
 			parts = append(parts, p[0]+" "+quote(text.Shorten(text.Mask(p[1], o.Mask), longText)))

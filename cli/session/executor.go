@@ -72,6 +72,11 @@ func (p *Host) newTaskRunner(t *task.Task, journal *Journal, lines render.Observ
 
 func (p *Host) assemble(t *task.Task, executor runner.Executor, commands *cmdexec.Executor, journal *Journal,
 	lines render.Observer, done func()) *taskRunner {
+	if t.Options.Ping != "" {
+		monitored := &pinger{Observer: lines, host: p, url: t.Options.Ping, lookUp: lookUpIn(environment(p.Environ, t))}
+		finish := done
+		lines, done = monitored, func() { finish(); monitored.wait() }
+	}
 	return &taskRunner{
 		Runner: &runner.Runner{
 			Journal: journal, Executor: executor, Observer: lines, Hooks: cmdexec.Hooks{Executor: commands, Stderr: p.Stderr},

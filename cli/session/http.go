@@ -22,8 +22,7 @@ import (
 // newRequestRunner puts together what sends a task's request.
 func (p *Host) newRequestRunner(t *task.Task, journal *Journal, lines render.Observer, o ExecOptions,
 	resumed bool) (*taskRunner, error) {
-	environ := environment(p.Environ, t)
-	find := func(name string) (string, bool) { return flags.LookUp(environ, name) }
+	find := lookUpIn(environment(p.Environ, t))
 	if resumed { // a variable that is not set here may be elsewhere
 		if err := httpexec.Check(request.Of(t), find); err != nil {
 			return nil, err
@@ -36,7 +35,7 @@ func (p *Host) newRequestRunner(t *task.Task, journal *Journal, lines render.Obs
 	executor := &httpexec.Executor{
 		Keep:      keep,
 		Lookup:    find,
-		UserAgent: "retry/" + strings.TrimPrefix(Version(), "v"),
+		UserAgent: userAgent(),
 		Output:    httpexec.Output{Stdout: p.Stdout, Stderr: p.Stderr},
 		Temporary: journal.temporary,
 		Boot:      proc.Boot,
@@ -54,17 +53,27 @@ func (p *Host) newRequestRunner(t *task.Task, journal *Journal, lines render.Obs
 
 // warnOfRequest warns of secrets that the journal would show, and of a retry-on that nobody typed for this request.
 func (w *Wrapper) warnOfRequest(t *task.Task, journal *Journal, warn func(error)) {
-	if secrets := httpexec.LiteralSecrets(request.Of(t)); len(secrets) > 0 && !journal.absent() {
-		warn(fmt.Errorf("the journal keeps %s as typed here"+
-			"\nhint: {env:NAME} instead keeps only the name of a variable, which is read at each send",
-			text.Escape(strings.Join(secrets, " and "))))
-	}
+	warnOfSecrets(httpexec.LiteralSecrets(request.Of(t)), journal, warn)
 	if w.RetryOn != nil || w.Policy != nil || len(t.Policy.RetryOn) == 0 || t.Target.Safe() {
 		return
 	}
 	warn(fmt.Errorf("retry-on is from the environment or the default policy, "+
 		"and may have %s sent again after it has taken effect"+
 		"\nhint: to mean it, type --retry-on or -p NAME; --idempotent says that it is safe", text.Escape(t.Target.Verb())))
+}
+
+// warnOfSecrets warns of secrets that the journal stores as they were typed.
+func warnOfSecrets(names []string, journal *Journal, warn func(error)) {
+	if len(names) > 0 && !journal.absent() {
+		warn(fmt.Errorf("the journal keeps %s as typed here"+
+			"\nhint: {env:NAME} instead keeps only the name of a variable, which is read at each send",
+			text.Escape(strings.Join(names, " and "))))
+	}
+}
+
+// lookUpIn returns a function that finds variables in an environment.
+func lookUpIn(environ []string) func(string) (string, bool) {
+	return func(name string) (string, bool) { return flags.LookUp(environ, name) }
 }
 
 // ReadBody reads the part of the request's body that can be read only once; nil where there is none.
@@ -134,6 +143,8 @@ func (g *Journal) keepBody(t *task.Task, body *spool.Spool) error {
 	}
 	return errors.Join(err, file.Close())
 }
+
+func userAgent() string { return "retry/" + strings.TrimPrefix(Version(), "v") }
 
 // Version is what the Go toolchain wrote into the binary.
 func Version() string {

@@ -3,6 +3,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,8 @@ import (
 	"github.com/10f93571/retry/cli/policies"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
+	"github.com/10f93571/retry/httpexec"
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
@@ -86,6 +89,9 @@ func (w *Wrapper) Wrap(p *Host, work Work, asJSON bool) (int, error) {
 	if tk.Target != nil {
 		w.warnOfRequest(tk, journal, lines.Warn)
 	}
+	if w.Ping != "" {
+		warnOfSecrets(httpexec.LiteralSecrets(&request.Request{URL: w.Ping}), journal, lines.Warn)
+	}
 	result, last, err := w.runNamed(ctx, p, journal, tk, lines)
 	if last == nil || err != nil {
 		return 0, err
@@ -112,6 +118,11 @@ func (w *Wrapper) newTask(p *Host, created time.Time) (*task.Task, error) {
 	options, err := w.HookFlags.Options()
 	if err != nil {
 		return nil, err
+	}
+	if w.Ping != "" {
+		if err := checkPing(w.Ping, lookUpIn(p.Environ)); err != nil {
+			return nil, err
+		}
 	}
 	environment, err := w.Kept(p.Environ)
 	if err != nil {
@@ -169,6 +180,7 @@ func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *t
 			before := earlier.AttemptCount
 			how := ResumeOptions{ExecOptions: w.work.ExecOptions(), SurvivorFlags: w.SurvivorFlags}
 			how.ownStdin = true
+			earlier.Options.Ping = cmp.Or(w.Ping, earlier.Options.Ping)
 			result, err := p.Resume(ctx, earlier, journal, lines, how)
 			if err != nil || earlier.Status != task.Exhausted || earlier.AttemptCount > before {
 				return result, earlier, err
