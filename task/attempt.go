@@ -158,6 +158,7 @@ type Decision struct {
 	Delay        time.Duration // before the next attempt, where the verdict is retry
 	Shortened    bool          // the delay was cut so that one last attempt fits the budget
 	Rule         int           // the number of the policy's rule that gave the delay, from 1; 0 for none
+	Why          string        // of an outcome that is not eligible: the rest of a sentence about it; not stored
 	Success      bool          // the outcome is a success under the policy, one of consecutive ones perhaps
 	ConditionErr error         // why a condition could not be evaluated; not stored
 }

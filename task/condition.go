@@ -97,6 +97,14 @@ func (c Condition) Captures() CaptureMode {
 // String returns the condition as it was written.
 func (c Condition) String() string { return c.text }
 
+// named names the condition by its flag, after the verb for a list or for an expression.
+func (c Condition) named(list, expression, flag string) string {
+	if c.expression == nil {
+		return list + " " + flag + " " + c.text
+	}
+	return expression + " " + flag + " '" + c.text + "'"
+}
+
 const conditionHint = "\nhint: a condition is a list such as 1,75,100-120,SIGSEGV,signal,timeout,any" +
 	", for HTTP 429,5xx,dns,connect,tls,reset,truncated,timeout,any, or an expression such as exit == 75"
 

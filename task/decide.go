@@ -37,8 +37,11 @@ func decide(p *Policy, h History, c Classified, e Evidence, now time.Time, rando
 		return Decision{Verdict: VerdictFailed, Reason: ReasonAmbiguous}
 	case e.Stop != nil: // a resume could not have the same stdin either
 		return Decision{Verdict: VerdictFailed, Reason: ReasonStdin}
-	case c.Class == ClassFatal, e.Final, !c.Named && h.eventLimitReached(e.Outcome):
-		return Decision{Verdict: VerdictFailed, Reason: ReasonNotEligible}
+	case c.Class == ClassFatal, !c.Named && h.eventLimitReached(e.Outcome):
+		return Decision{Verdict: VerdictFailed, Reason: ReasonNotEligible, Why: c.Why}
+	case e.Final:
+		const why = "came with output that is passed on already, or that nobody reads"
+		return Decision{Verdict: VerdictFailed, Reason: ReasonNotEligible, Why: why}
 	}
 	rule, trouble := p.rule(e)
 	d := schedule(p, h.counting(p, e.Outcome, c.Class == ClassSuccess), rule, e.reply(), now, random)

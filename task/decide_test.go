@@ -181,6 +181,7 @@ func TestDecide(t *testing.T) {
 			tt.history.Began = epoch
 			tt.want.Success = tt.outcome.Exit == 0
 			got := Decide(policy(t, tt.change), tt.history, tt.outcome, epoch.Add(tt.elapsed), half)
+			got.Why = "" // see TestDecideSaysWhy
 			if got != tt.want {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
@@ -374,6 +375,37 @@ func (o Outcome) exiting(status int) Outcome {
 	return o
 }
 
+func TestDecideSaysWhy(t *testing.T) {
+	notFound := Outcome{Error: ErrorNotFound}
+	tests := []struct {
+		name            string
+		retryOn, stopOn []string
+		outcome         Outcome
+		want            string
+	}{
+		{name: "a list", stopOn: []string{"1", "2,64"}, outcome: exit(64), want: "is in --stop-on 2,64"},
+		{name: "not in a list", retryOn: []string{"75"}, outcome: exit(1), want: "is not in --retry-on 75"},
+		{name: "in none of two", retryOn: []string{"75", "76"}, outcome: exit(1), want: "matches none of the 2 --retry-on"},
+		{name: "not found", outcome: notFound, want: "is final unless --retry-on 127 names it"},
+		{name: "a retry", stopOn: []string{"2"}, outcome: exit(1)},
+		{name: "final", outcome: Outcome{Exit: 1, Final: true},
+			want: "came with output that is passed on already, or that nobody reads"},
+		{name: "a reply", outcome: Outcome{Exit: 22, Reply: &Reply{Status: 404, Default: Eligibility{Class: ClassFatal}}},
+			want: "is final unless --retry-on 404 names it"},
+		{name: "an alert of TLS", outcome: Outcome{Exit: 35, Error: ErrorTLS,
+			Reply: &Reply{Default: Eligibility{Class: ClassFatal}}}, want: "is final unless --retry-on tls names it"},
+		{name: "redirects", outcome: Outcome{Exit: 47, Error: ErrorRedirects,
+			Reply: &Reply{Default: Eligibility{Class: ClassFatal}}}, want: "is final"},
+	}
+	for _, tt := range tests {
+		p := DefaultPolicy()
+		p.RetryOn, p.StopOn = conditions(t, tt.retryOn...), conditions(t, tt.stopOn...)
+		if got := Decide(&p, History{Began: epoch}, tt.outcome, epoch, half).Why; got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
 func TestDecideHTTP(t *testing.T) {
 	asks := func(delay, most time.Duration) func(*Reply) {
 		return func(x *Reply) { x.ServerDelay, x.MaxDelay = delay, most }
@@ -459,8 +491,9 @@ func TestDecideHTTP(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.history.Began = epoch
-			if got := Decide(policy(t, tt.change), tt.history, tt.outcome, epoch.Add(time.Second),
-				half); got != tt.want {
+			got := Decide(policy(t, tt.change), tt.history, tt.outcome, epoch.Add(time.Second), half)
+			got.Why = "" // see TestDecideSaysWhy
+			if got != tt.want {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
 		})

@@ -91,7 +91,8 @@ const (
 // Classified is the class of an outcome under a policy.
 type Classified struct {
 	Class Class
-	Named bool // a condition matched; else it is the default for that kind of task
+	Named bool   // a condition matched; else it is the default for that kind of task
+	Why   string // of a fatal one: what said so, as the rest of a sentence about the outcome
 }
 
 // Classify asks success-on, stop-on, retry-on and the default for that kind of task, in this order. A success-on or a
@@ -102,13 +103,37 @@ func (p *Policy) Classify(e Evidence) (c Classified, trouble error) {
 		conditions []Condition
 		class      Class
 	}{{p.SuccessOn, ClassSuccess}, {p.StopOn, ClassFatal}, {p.RetryOn, ClassRetryable}} {
-		matches, err := anyMatch(list.conditions, e)
+		match, err := firstMatch(list.conditions, e)
 		trouble = cmp.Or(trouble, err)
-		if matches {
-			return Classified{list.class, true}, trouble
+		if match != nil {
+			c = Classified{Class: list.class, Named: true}
+			if c.Class == ClassFatal {
+				c.Why = match.named("is in", "matches", "--stop-on")
+			}
+			return c, trouble
 		}
 	}
-	return Classified{Class: p.classifyByDefault(e)}, trouble
+	c.Class = p.classifyByDefault(e)
+	if c.Class == ClassFatal {
+		c.Why = p.whyFinal(e)
+	}
+	return c, trouble
+}
+
+// whyFinal says why an outcome that no condition names is not retried.
+func (p *Policy) whyFinal(e Evidence) string {
+	last := len(p.RetryOn) - 1
+	switch {
+	case last > 0:
+		return fmt.Sprintf("matches none of the %d --retry-on", last+1)
+	case last == 0:
+		return p.RetryOn[0].named("is not in", "does not match", "--retry-on")
+	case e.Reply == nil, e.Error == ErrorNone:
+		return fmt.Sprintf("is final unless --retry-on %d names it", e.number())
+	case isFault(string(e.Error)):
+		return fmt.Sprintf("is final unless --retry-on %s names it", e.Error)
+	}
+	return "is final"
 }
 
 func (p *Policy) classifyByDefault(e Evidence) Class {
@@ -125,15 +150,16 @@ func (p *Policy) classifyByDefault(e Evidence) Class {
 	return ClassRetryable
 }
 
-func anyMatch(conditions []Condition, e Evidence) (matches bool, trouble error) {
-	for _, c := range conditions {
+// firstMatch returns the first condition that matches; nil where none does.
+func firstMatch(conditions []Condition, e Evidence) (match *Condition, trouble error) {
+	for i, c := range conditions {
 		matches, err := c.Match(e)
 		if matches {
-			return true, trouble
+			return &conditions[i], trouble
 		}
 		trouble = cmp.Or(trouble, err)
 	}
-	return false, trouble
+	return nil, trouble
 }
 
 // Captures returns the streams that the policy's conditions need captured.

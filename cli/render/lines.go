@@ -205,7 +205,7 @@ func failedClause(r runner.Result, t *task.Task) string {
 	case r.Outcome.Error == task.ErrorStart:
 		return "not retried"
 	}
-	return "not retried: " + outcome + " is not eligible for another attempt"
+	return "not retried: " + outcome + " " + brief(cmp.Or(r.Decision.Why, "is final"))
 }
 
 // exhaustedClause says what ended the attempts of a task that is given up.

@@ -88,6 +88,9 @@ func (l *logObserver) Finished(t *task.Task, r runner.Result) {
 	if r.Decision.Reason != "" {
 		event.Str("reason", string(r.Decision.Reason))
 	}
+	if r.Decision.Why != "" {
+		event.Str("why", ended(r.Outcome, r.Decision)+" "+r.Decision.Why)
+	}
 	if r.Signal != nil {
 		event.Str("stopped_by", signalName(r.Signal))
 	}

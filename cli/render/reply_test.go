@@ -123,7 +123,7 @@ func TestLinesOfHTTP(t *testing.T) {
 		want string
 	}{
 		{"fatal", fatal, first + "retry: attempt 2/5: 404 Not Found after 1.3s\n" +
-			"retry: not retried: 404 is not eligible for another attempt (retry status 5b9a39db)\n"},
+			"retry: not retried: 404 is final (retry status 5b9a39db)\n"},
 		{"ambiguous", reset, first + "retry: attempt 2/5: wait for the reply: the connection was closed; POST may have taken effect\n" + ambiguity},
 		{"killed", killed, first + "retry: attempt 2/5: retry itself was killed, or the machine went down after 0s; POST may have taken effect\n" +
 			strings.Replace(ambiguity, "POST", "retry was killed while it ran; POST", 1)},
