@@ -60,7 +60,7 @@ func (c *requeueCommand) Run(p *Process) (int, error) {
 		tk, err := c.requeue(ctx, journal, ref)
 		if err == nil {
 			_ = journal.Release(tk.Number)
-			_, _ = fmt.Fprintf(p.Stdout, "requeued %s\n", render.ShortID(tk.ID))
+			_, _ = fmt.Fprintf(p.Stdout, "requeued %s; to run it: retry resume %[1]s\n", render.ShortID(tk.ID))
 		}
 		return err
 	})

@@ -3,17 +3,13 @@ package cli
 import (
 	"context"
 	"errors"
-	"os"
-	"runtime"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/internal/text"
-	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
@@ -222,6 +218,7 @@ func (c *resumeCommand) resumeOne(ctx context.Context, p *Process, journal state
 	if err != nil {
 		return 0, err
 	}
+	sayResumed(lines, t)
 	result, err := p.Resume(ctx, t, guarded, lines, c.continuation())
 	if err != nil {
 		return 0, err
@@ -230,77 +227,18 @@ func (c *resumeCommand) resumeOne(ctx context.Context, p *Process, journal state
 	return result.ExitCode(), nil
 }
 
+// sayResumed tells which task the lines that follow are about: an id alone says little.
+func sayResumed(lines render.Observer, t *task.Task) {
+	what := render.Title(t)
+	if t.Name != "" {
+		what = text.Escape(t.Name) + ", " + what
+	}
+	lines.Say("resumes " + render.ShortID(t.ID) + ": " + what)
+}
+
 func (c *resumeCommand) continuation() session.ResumeOptions {
 	return session.ResumeOptions{
 		ExecOptions: session.ExecOptions{Group: &c.ProcessGroupFlags, Stdin: c.Mode()},
 		Now:         c.Now, SurvivorFlags: c.SurvivorFlags,
 	}
-}
-
-// resumeAll resumes several tasks at the same time. The exit status is 0 when all of them succeeded.
-func (c *resumeCommand) resumeAll(ctx context.Context, p *Process, journal state.Store,
-	tasks []*task.Task) (int, error) {
-	null, err := os.Open(os.DevNull)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = null.Close() }()
-	several := *p
-	several.Stdin = null // the tasks cannot share one stdin
-	slots := make(chan struct{}, max(4, runtime.NumCPU()))
-	observer := render.Shared(session.NewObserver(&p.Host, &c.OutputFlags))
-	channels := copySignals(p.Listen(), len(tasks))
-
-	results := make([]runner.Result, len(tasks))
-	var group sync.WaitGroup
-	for i, t := range tasks {
-		group.Go(func() {
-			guarded := &session.Journal{Journal: journal, Stopping: p.Stopping(), Resumes: true}
-			run, err := several.NewResumer(t, guarded, observer, c.continuation())
-			if err == nil {
-				run.Signals, run.Slots = channels[i], slots
-				results[i], err = run.Resume(ctx, t)
-				run.Close()
-			}
-			if err != nil {
-				printError(p.Stderr, err)
-				results[i] = runner.Result{Outcome: task.Outcome{Exit: task.ExitInternal}}
-			}
-			_ = journal.Release(t.Number) // while this process runs other tasks, it can be requeued
-			if t.Name != "" {
-				_ = journal.ReleaseName(t.Name)
-			}
-		})
-	}
-	group.Wait()
-	code := 0
-	for _, r := range results {
-		if r.ExitCode() != 0 {
-			code = 1
-		}
-		if sig := r.DeathSignal(); sig != nil {
-			_ = journal.Close() // every write was committed already
-			session.DieOf(sig)
-		}
-	}
-	return code, nil
-}
-
-// copySignals returns n channels that each get every signal.
-func copySignals(signals <-chan os.Signal, n int) []chan os.Signal {
-	channels := make([]chan os.Signal, n)
-	for i := range channels {
-		channels[i] = make(chan os.Signal, session.SignalBuffer)
-	}
-	go func() {
-		for sig := range signals {
-			for _, c := range channels {
-				select {
-				case c <- sig:
-				default: // the buffer is full of signals that were not yet acted on
-				}
-			}
-		}
-	}()
-	return channels
 }
