@@ -62,10 +62,12 @@ func newRig(t *testing.T, argv ...string) *rig {
 	for _, f := range []*os.File{null, stdin, toStdin, fromStdout, stdout} {
 		t.Cleanup(func() { _ = f.Close() })
 	}
+	inherited := &stdio.InheritedStdin{File: stdin}
+	t.Cleanup(inherited.Release)
 	return &rig{
 		T: t,
 		executor: Executor{
-			Stdin: &stdio.InheritedStdin{File: stdin}, Output: stdio.Output{Stdout: stdout, Stderr: null},
+			Stdin: inherited, Output: stdio.Output{Stdout: stdout, Stderr: null},
 			Env:        os.Environ(),
 			OnTerminal: func() bool { return true },
 		},

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/creack/pty"
@@ -95,11 +97,23 @@ var openStream = map[string]func(*testing.T) (read, write *os.File){
 		testkit.Must(t, err)
 		return read, write
 	},
-	"socket": func(t *testing.T) (read, write *os.File) {
-		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	"socket":   socketOf(unix.SOCK_STREAM),
+	"datagram": socketOf(unix.SOCK_SEQPACKET),
+}
+
+func socketOf(kind int) func(*testing.T) (read, write *os.File) {
+	return func(t *testing.T) (read, write *os.File) {
+		pair, err := unix.Socketpair(unix.AF_UNIX, kind, 0)
 		testkit.Must(t, err)
 		return os.NewFile(uintptr(pair[0]), "read"), os.NewFile(uintptr(pair[1]), "write")
-	},
+	}
+}
+
+// inherit is a stdin whose end comes with the test's.
+func inherit(t *testing.T, file *os.File) *stdio.InheritedStdin {
+	stdin := &stdio.InheritedStdin{File: file}
+	t.Cleanup(stdin.Release)
+	return stdin
 }
 
 // The writer of a socket can shut its side down, and go on to read.
@@ -108,7 +122,7 @@ func TestHalfClosedSocket(t *testing.T) {
 		read, write := openStream["socket"](t)
 		writeZeros(t, write, there)
 		testkit.Must(t, unix.Shutdown(int(write.Fd()), unix.SHUT_WR))
-		stdin := &stdio.InheritedStdin{File: read}
+		stdin := inherit(t, read)
 		for range 3 {
 			if err := openAndClose(t, stdin, func() {}); err != nil {
 				t.Errorf("%d unread bytes: got %v, want no error", there, err)
@@ -121,31 +135,31 @@ func TestHalfClosedSocket(t *testing.T) {
 // What an attempt read from a stream is gone: no other attempt can have the same.
 func TestReadFromAStream(t *testing.T) {
 	tests := []struct {
-		name   string
-		there  int  // bytes before the attempt
-		ended  bool // there is no writer any more
-		came   int  // bytes that come before it reads
-		read   int  // by the attempt
-		more   int  // bytes that come after it has read
-		ends   bool // the writer ends meanwhile
-		want   bool // that it was read
-		socket bool // what is wanted for a socket, whose content cannot be seen, where that differs
+		name  string
+		there int  // bytes before the attempt
+		ended bool // there is no writer any more
+		came  int  // bytes that come before it reads
+		read  int  // by the attempt
+		more  int  // bytes that come after it has read
+		ends  bool // the writer ends meanwhile
+		want  bool // that it was read
+		maybe bool // of a pipe of zeros, in which what came later looks like what came first
 	}{
-		{name: "some", there: 10, read: 1, want: true, socket: true},
-		{name: "all", there: 10, read: 10, want: true, socket: true},
-		{name: "all of what had ended", there: 10, ended: true, read: 10, want: true, socket: true},
-		{name: "some of what had ended", there: 10, ended: true, read: 9, want: true, socket: true},
-		{name: "some of a full one", there: pipeCapacity, ended: true, read: 1, want: true, socket: true},
-		{name: "a full one, filled again", there: pipeCapacity, read: 4096, more: 4096, want: true, socket: true},
-		{name: "some, and as much came", there: 10, read: 5, more: 5, want: true, socket: true},
-		{name: "some, and more came", there: 10, read: 5, more: 7, want: true, socket: true},
-		{name: "some, more came, and it ended", there: 10, read: 5, more: 7, ends: true, want: true, socket: true},
-		{name: "all that came", came: 10, read: 10, want: true, socket: true},
-		{name: "all that came, and it ended", came: 10, read: 10, ends: true, want: true, socket: true},
-		{name: "some of what came", came: 10, read: 5, want: true, socket: true},
+		{name: "some", there: 10, read: 1, want: true},
+		{name: "all", there: 10, read: 10, want: true},
+		{name: "all of what had ended", there: 10, ended: true, read: 10, want: true},
+		{name: "some of what had ended", there: 10, ended: true, read: 9, want: true},
+		{name: "some of a full one", there: pipeCapacity, ended: true, read: 1, want: true},
+		{name: "a full one, filled again", there: pipeCapacity, read: 4096, more: 4096, want: true},
+		{name: "some, and as much came", there: 10, read: 5, more: 5, want: true},
+		{name: "some, and more came", there: 10, read: 5, more: 7, want: true},
+		{name: "some, more came, and it ended", there: 10, read: 5, more: 7, ends: true, want: true},
+		{name: "all that came", came: 10, read: 10, want: true},
+		{name: "all that came, and it ended", came: 10, read: 10, ends: true, want: true},
+		{name: "some of what came", came: 10, read: 5, want: true},
 		{name: "nothing, and none came"},
 		{name: "nothing", there: 10},
-		{name: "nothing, and more came", there: 10, more: 5, socket: true},
+		{name: "nothing, and more came", there: 10, more: 5, maybe: true},
 		{name: "nothing of what ended", there: 10, ends: true},
 		{name: "nothing of what ended empty", ends: true},
 		{name: "nothing of what had ended", there: 10, ended: true},
@@ -153,32 +167,44 @@ func TestReadFromAStream(t *testing.T) {
 		{name: "nothing of what had ended empty", ended: true},
 	}
 	for _, tt := range tests {
-		for kind, open := range openStream {
+		for _, kind := range []string{"pipe", "socket", "pipe of zeros"} {
 			t.Run(tt.name+" "+kind, func(t *testing.T) {
-				read, write := open(t)
+				if runtime.GOOS != "linux" {
+					t.Skip("the system does not show what is read")
+				}
+				kind, ofZeros := strings.CutSuffix(kind, " of zeros")
+				read, write := openStream[kind](t)
 				defer func() { _, _ = read.Close(), write.Close() }()
-				source := &counter{}
-				source.write(t, write, tt.there)
+				written := 0
+				send := func(n int) {
+					if ofZeros {
+						writeZeros(t, write, n)
+					} else if n > 0 {
+						_, err := write.Write(bytesOf(written, n))
+						testkit.Must(t, err)
+					}
+					written += n
+				}
+				send(tt.there)
 				if tt.ended {
 					testkit.Must(t, write.Close())
 				}
-				want := map[string]bool{"pipe": tt.want, "socket": tt.socket}[kind]
-				stdin := &stdio.InheritedStdin{File: read}
+				stdin := inherit(t, read)
 				for range 2 { // an attempt that reads nothing changes nothing
 					if err := openAndClose(t, stdin, func() {}); err != nil {
 						t.Errorf("before it was read: got %v, want no error", err)
 					}
 				}
 				err := openAndClose(t, stdin, func() {
-					source.write(t, write, tt.came)
+					send(tt.came)
 					_, err := io.ReadFull(read, make([]byte, tt.read))
 					testkit.Must(t, err)
-					source.write(t, write, tt.more)
+					send(tt.more)
 					if tt.ends {
 						testkit.Must(t, write.Close())
 					}
 				})
-				if got := errors.Is(err, stdio.ErrRead); got != want {
+				if got, want := errors.Is(err, stdio.ErrRead), tt.want || tt.maybe && ofZeros; got != want {
 					t.Errorf("got %v, want that it was read: %v", err, want)
 				}
 			})
@@ -186,18 +212,7 @@ func TestReadFromAStream(t *testing.T) {
 	}
 }
 
-// counter writes bytes of which no short part is repeated soon.
-type counter struct{ written int }
-
-func (c *counter) write(t *testing.T, to io.Writer, n int) {
-	t.Helper()
-	if n > 0 {
-		_, err := to.Write(bytesOf(c.written, n))
-		testkit.Must(t, err)
-	}
-	c.written += n
-}
-
+// bytesOf returns bytes of which no short part is repeated soon.
 func bytesOf(offset, n int) []byte {
 	text := make([]byte, n)
 	for i := range text {

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -327,13 +329,13 @@ func TestLastWordsInALargePipe(t *testing.T) {
 func TestReadFromAFullPipe(t *testing.T) {
 	read, write := openStream["pipe"](t)
 	defer func() { _, _ = read.Close(), write.Close() }()
-	go func() { _, _ = write.Write(bytesOf(0, 4*pipeCapacity)) }()
+	go func() { _, _ = write.Write(make([]byte, 4*pipeCapacity)) }()
 	full := func() bool {
 		n, err := unix.IoctlGetInt(int(read.Fd()), unix.TIOCINQ)
 		return err == nil && n == pipeCapacity
 	}
 	testkit.Eventually(t, "the pipe is full", full)
-	err := openAndClose(t, &stdio.InheritedStdin{File: read}, func() {
+	err := openAndClose(t, inherit(t, read), func() {
 		_, err := io.ReadFull(read, make([]byte, 4096))
 		testkit.Must(t, err)
 		testkit.Eventually(t, "the pipe is full again", full)
@@ -342,4 +344,93 @@ func TestReadFromAFullPipe(t *testing.T) {
 		t.Errorf("got %v, want ErrRead", err)
 	}
 	_, _ = io.CopyN(io.Discard, read, 3*pipeCapacity)
+}
+
+// A process that waits for the stream takes what comes at once, and several retry can watch it: one inside the other,
+// or one beside the other, of which one ends first.
+func TestAReaderThatWaits(t *testing.T) {
+	for kind, open := range openStream {
+		t.Run(kind, func(t *testing.T) {
+			read, write := open(t)
+			defer func() { _, _ = read.Close(), write.Close() }()
+			outer, inner, brief := inherit(t, read), inherit(t, read), inherit(t, read)
+			for _, stdin := range []*stdio.InheritedStdin{brief, outer, inner} {
+				testkit.Must(t, openAndClose(t, stdin, func() {}))
+			}
+			brief.Release()
+			reader := exec.Command("head", "-c", "1")
+			reader.Stdin = read
+			testkit.Must(t, reader.Start())
+			waits := func() bool {
+				state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", reader.Process.Pid))
+				return err == nil && strings.Contains(string(state), "(head) S")
+			}
+			err := openAndClose(t, outer, func() {
+				err := openAndClose(t, inner, func() {
+					testkit.Eventually(t, "the reader waits", waits)
+					writeZeros(t, write, 1)
+					testkit.Must(t, reader.Wait())
+				})
+				if !errors.Is(err, stdio.ErrRead) {
+					t.Errorf("the inner one: got %v, want ErrRead", err)
+				}
+			})
+			if !errors.Is(err, stdio.ErrRead) {
+				t.Errorf("the outer one: got %v, want ErrRead", err)
+			}
+		})
+	}
+}
+
+// What a daemon of an attempt reads after its end is gone for the next one.
+func TestReadBetweenAttempts(t *testing.T) {
+	read, write := openStream["pipe"](t)
+	defer func() { _, _ = read.Close(), write.Close() }()
+	writeZeros(t, write, 10)
+	stdin := inherit(t, read)
+	testkit.Must(t, openAndClose(t, stdin, func() {}))
+	_, err := io.ReadFull(read, make([]byte, 1))
+	testkit.Must(t, err)
+	if _, err := stdin.Open(); !errors.Is(err, stdio.ErrRead) {
+		t.Errorf("got %v, want ErrRead", err)
+	}
+}
+
+// Where the system does not show reads, more bytes than before may hide one, and an idle stream is only warned of.
+func TestStreamThatShowsNoReads(t *testing.T) {
+	tests := []struct {
+		name   string
+		came   int
+		want   error
+		unseen int // warnings
+	}{
+		{name: "idle", unseen: 1},
+		{name: "more came", came: 5, want: stdio.ErrRead},
+	}
+	for _, tt := range tests {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		testkit.Must(t, err)
+		write, err := net.Dial("tcp", listener.Addr().String())
+		testkit.Must(t, err)
+		accepted, err := listener.Accept()
+		testkit.Must(t, err)
+		read, err := accepted.(*net.TCPConn).File()
+		testkit.Must(t, err)
+		unseen, stdin := 0, inherit(t, read)
+		stdin.Unseen = func() { unseen++ }
+		err = openAndClose(t, stdin, func() {
+			writeZeros(t, write, tt.came)
+			testkit.Eventually(t, "it came", func() bool {
+				n, err := unix.IoctlGetInt(int(read.Fd()), unix.TIOCINQ)
+				return err == nil && n == tt.came
+			})
+		})
+		for range 2 {
+			testkit.Must(t, openAndClose(t, stdin, func() {}))
+		}
+		if !errors.Is(err, tt.want) || tt.want == nil && unseen != tt.unseen {
+			t.Errorf("%s: got %v and %d warnings, want %v and %d", tt.name, err, unseen, tt.want, tt.unseen)
+		}
+		_, _, _, _ = read.Close(), write.Close(), accepted.Close(), listener.Close()
+	}
 }

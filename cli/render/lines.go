@@ -198,7 +198,7 @@ func failedClause(r runner.Result, t *task.Task) string {
 	case r.Decision.Reason == task.ReasonAmbiguous:
 		return "FAILED, ambiguous: " + ambiguousEffect(t) + ", and is not safe to repeat"
 	case r.Decision.Reason == task.ReasonStdin:
-		return fmt.Sprintf("not retried after %s: stdin is a pipe, and what attempt %d has read of it is gone", outcome,
+		return fmt.Sprintf("not retried after %s: what attempt %d has read from stdin cannot be read again", outcome,
 			t.AttemptCount)
 	case reply != nil && reply.Default.AtMost > 0 && t.History.InARow >= reply.Default.AtMost:
 		return fmt.Sprintf("not retried again: %d attempts in a row ended with %s", t.History.InARow, outcome)

@@ -34,7 +34,7 @@ func TestSummary(t *testing.T) {
 		{"failed", runner.Result{Decision: task.Decision{Verdict: task.VerdictFailed, Why: "is in --stop-on 7\x1b"},
 			Outcome: exit7}, nil, `not retried: exit 7 is in --stop-on 7\x1b`},
 		{"stdin", runner.Result{Decision: task.Decision{Verdict: task.VerdictFailed, Reason: task.ReasonStdin},
-			Outcome: exit7}, nil, "not retried after exit 7: stdin is a pipe, and what attempt 5 has read of it is gone"},
+			Outcome: exit7}, nil, "not retried after exit 7: what attempt 5 has read from stdin cannot be read again"},
 		{"INT", runner.Result{Decision: task.Decision{Verdict: task.VerdictCancelled}, Signal: syscall.SIGINT}, nil,
 			"cancelled by SIGINT"},
 		{"retry cancel", runner.Result{Decision: task.Decision{Verdict: task.VerdictCancelled}, Signal: syscall.SIGTERM},

@@ -172,13 +172,13 @@ func (g *Journal) stdin(t *task.Task, own *os.File, o ExecOptions, resumed bool,
 	}
 	rest := t.Options.Stdin == task.StdinRest
 	stdin := &stdio.InheritedStdin{File: own, Rest: rest, Unseen: func() {
-		warn(errors.New("stdin is a pipe, and what an earlier attempt may have read of it is gone" +
+		warn(errors.New("what an earlier attempt may have read from stdin cannot be read again" +
 			"\nhint: --stdin replay gives every attempt the same"))
 	}}
 	if !g.absent() {
 		t.Options.Source = stdin.Source()
 	}
-	return stdin, func() {}, nil
+	return stdin, stdin.Release, nil
 }
 
 // keptInput returns the stdin, or the request's body, of a task that is resumed.

@@ -3,7 +3,6 @@
 package stdio
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -52,9 +51,12 @@ type InheritedStdin struct {
 	Rest   bool   // each attempt gets what the earlier ones have left of it
 	Unseen func() // called once where a second attempt follows and the system does not show what was read; may be nil
 
-	info   os.FileInfo // of the file; nil until it is looked at
-	opened bool
-	start  int64 // the offset at which the first attempt began to read a file
+	info    os.FileInfo // of the file; nil until it is looked at
+	opened  bool
+	start   int64       // the offset at which the first attempt began to read a file
+	state   streamState // of a stream, when it was last looked at
+	reads   *readWatch  // of a stream
+	unknown bool        // the system does not show whether the stream was read
 }
 
 // Open implements Stdin.
@@ -73,9 +75,14 @@ func (s *InheritedStdin) Open() (*Input, error) {
 		}
 		s.start = at
 	case kindStream:
-		if showsReads {
-			in.Close = watch(s.File)
-		} else if again && s.Unseen != nil {
+		if s.reads == nil {
+			s.reads, s.state = watchReads(s.File), stateOf(s.File)
+		} else if err := s.checkReads(); err != nil { // by what an attempt has left running
+			return nil, &StdinError{err}
+		}
+		s.reads.begin()
+		in.Close = s.checkReads
+		if again && s.unknown && s.Unseen != nil {
 			s.Unseen()
 			s.Unseen = nil
 		}
@@ -95,27 +102,27 @@ func (s *InheritedStdin) kind() kind {
 	return kindIn(s.info)
 }
 
-// watch begins to watch a stream. The function that it returns ends that, and returns ErrRead if an attempt may have
-// read from the stream meanwhile.
-func watch(stream *os.File) func() error {
-	before := stateOf(stream)
-	if before.ended {
-		return func() error { return before.compare(stateOf(stream), false, true) }
+// checkReads returns ErrRead if somebody may have read from the stream since the last check.
+func (s *InheritedStdin) checkReads() error {
+	before := s.state
+	s.state = stateOf(s.File)
+	read, known := s.reads.seen(s.state)
+	switch {
+	case read, s.state.available < before.available:
+		return ErrRead
+	case known, before.ended:
+		return nil
+	case s.state.available > before.available: // and what came first may have been read
+		return ErrRead
 	}
-	events := watchActivity(stream)
-	content, now := peek(stream), stateOf(stream)
-	fits := now == before // else something came before it was watched, and is counted or not
-	for tries := 0; !fits && tries < 10; tries++ {
-		before, content = stateOf(stream), peek(stream)
-		_ = events.end(stream)
-		events = watchActivity(stream)
-		fits = stateOf(stream) == before
-	}
-	return func() error {
-		count, later := events.end(stream), stateOf(stream)
-		written := !fits || count > 1 || count == 1 && !later.ended // the end counts too
-		unchanged := content == nil && !written || content != nil && bytes.HasPrefix(peek(stream), content)
-		return before.compare(later, written, unchanged)
+	s.unknown = true
+	return nil
+}
+
+// Release ends what the attempts' stdin needs beyond their own.
+func (s *InheritedStdin) Release() {
+	if s.reads != nil {
+		s.reads.end()
 	}
 }
 
@@ -193,20 +200,8 @@ type streamState struct {
 	ended     bool // there is no writer any more
 }
 
-// pipeCapacity is what a pipe holds, unless somebody has changed that. It is also the size of one read, and how much of
-// a pipe is compared.
+// pipeCapacity is what a pipe holds, unless somebody has changed that. It is also the size of one read.
 const pipeCapacity = 64 << 10
-
-// compare returns ErrRead if something may have been read from a stream since an earlier state. written says that
-// something was written since; unchanged, that the stream still begins with what was in it.
-func (s streamState) compare(later streamState, written, unchanged bool) error {
-	replaced := written && later.available == s.available
-	unknown := written && s.available == 0 // what came first may have been read
-	if later.available < s.available || replaced || unknown || !unchanged {
-		return ErrRead
-	}
-	return nil
-}
 
 // Source says what the stdin is. It must be called before the first attempt begins to read.
 func (s *InheritedStdin) Source() task.Source {

@@ -10,11 +10,11 @@ const bytesAvailable = 0x4004667f // FIONREAD of <sys/filio.h>
 // reopen is not possible: a file opened through /dev/fd shares the offset.
 func reopen(*os.File) (*os.File, error) { return nil, errors.ErrUnsupported }
 
-// activity is not counted: kqueue does not report what came and was read at once.
-type activity struct{}
+// readWatch knows nothing: kqueue does not report what came and was read at once.
+type readWatch struct{}
 
-func watchActivity(*os.File) activity { return activity{} }
-func (activity) end(*os.File) int     { return 0 }
+func watchReads(*os.File) *readWatch { return &readWatch{} }
 
-// peek is not possible.
-func peek(*os.File) []byte { return nil }
+func (*readWatch) begin()                              {}
+func (*readWatch) seen(streamState) (read, known bool) { return false, false }
+func (*readWatch) end()                                {}

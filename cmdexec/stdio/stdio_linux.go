@@ -1,6 +1,7 @@
 package stdio
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -18,7 +19,122 @@ func reopen(f *os.File) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), mode&(unix.O_ACCMODE|unix.O_APPEND), 0)
+	return os.OpenFile(fdPath(f), mode&(unix.O_ACCMODE|unix.O_APPEND), 0)
+}
+
+func fdPath(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
+
+// readWatch tells whether a stream is read, by whomever. Several retry can watch the same one.
+type readWatch struct {
+	stream *os.File
+	socket bool // of Unix; the rest is for one
+	offset int  // its peek offset at the last look; negative if it is not known
+	ours   bool // we have set the offset
+
+	pipe    *os.File    // of a pipe: a descriptor of our own, whose signals no other process takes over
+	events  *activity   // while an attempt runs
+	before  streamState // of the pipe, when it began
+	content []byte
+	missed  bool // something came before the events were counted
+}
+
+// watchReads prepares to watch a stream.
+func watchReads(stream *os.File) *readWatch {
+	w := &readWatch{stream: stream}
+	switch domain, err := unix.GetsockoptInt(int(stream.Fd()), unix.SOL_SOCKET, unix.SO_DOMAIN); {
+	case err == nil: // another kind is rare, and a program that peeks at it would find nothing
+		w.socket = domain == unix.AF_UNIX
+		w.countBytes()
+	default:
+		w.pipe = stream // if it belongs to another user
+		if f, err := os.OpenFile(fdPath(stream), os.O_RDONLY|unix.O_NONBLOCK, 0); err == nil {
+			w.pipe = f
+		}
+	}
+	return w
+}
+
+const (
+	peekOffset   = 1 << 30
+	comparedSize = 4 << 10 // of what is at the beginning of a pipe
+)
+
+// countBytes has the kernel count what is read from a socket: it lowers the peek offset by that, unless the offset is
+// -1, as it usually is. So this sets one that is far beyond what a socket holds.
+func (w *readWatch) countBytes() {
+	w.offset = -1
+	if !w.socket {
+		return
+	}
+	offset, err := unix.GetsockoptInt(int(w.stream.Fd()), unix.SOL_SOCKET, unix.SO_PEEK_OFF)
+	if err == nil && offset < peekOffset/2 {
+		err = unix.SetsockoptInt(int(w.stream.Fd()), unix.SOL_SOCKET, unix.SO_PEEK_OFF, peekOffset)
+		offset, w.ours = peekOffset, err == nil
+	}
+	if err == nil {
+		w.offset = offset
+	}
+}
+
+// begin begins to watch an attempt.
+func (w *readWatch) begin() {
+	if w.pipe == nil {
+		return
+	}
+	w.before = stateOf(w.pipe)
+	if w.before.ended {
+		return // then the number of its bytes tells all
+	}
+	w.missed = true // else something came before it was counted, and is counted or not
+	for tries := 0; w.missed && tries < 10; tries++ {
+		w.endEvents()
+		w.before, w.content = stateOf(w.pipe), peek(w.pipe)
+		w.content = w.content[:min(len(w.content), comparedSize)]
+		w.events = watchActivity(w.pipe)
+		w.missed = stateOf(w.pipe) != w.before
+	}
+}
+
+func (w *readWatch) endEvents() (count int) {
+	if w.events != nil {
+		count = w.events.end(w.pipe)
+		w.events = nil
+	}
+	return count
+}
+
+// seen reports whether the stream may have been read since begin, and whether that is known. later is its state.
+func (w *readWatch) seen(later streamState) (read, known bool) {
+	switch {
+	case w.pipe == nil:
+		before := w.offset
+		w.countBytes()
+		known = before >= 0 && w.offset >= 0
+		return known && w.offset < before, known
+	case w.events == nil:
+		return false, true
+	}
+	count := w.endEvents()
+	written := w.missed || count > 1 || count == 1 && !later.ended // the end counts, too
+	unread := later.available > w.before.available && startsOnlyWith(peek(w.pipe), w.content)
+	return written && !unread, true
+}
+
+// startsOnlyWith reports whether a stream that began with text still does. Where text comes twice, such as in zeros, the
+// first one may have been read.
+func startsOnlyWith(now, text []byte) bool {
+	return len(text) > 0 && bytes.HasPrefix(now, text) && !bytes.Contains(now[1:], text)
+}
+
+// end ends the watch.
+func (w *readWatch) end() {
+	w.endEvents()
+	if w.pipe != nil && w.pipe != w.stream {
+		_ = w.pipe.Close()
+	}
+	if w.ours {
+		_ = unix.SetsockoptInt(int(w.stream.Fd()), unix.SOL_SOCKET, unix.SO_PEEK_OFF, -1)
+	}
 }
 
 // activity counts what happens to a stream: writes, and its end. What came and was read at once shows neither to poll

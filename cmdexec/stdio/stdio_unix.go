@@ -28,9 +28,6 @@ func poll(f *os.File, events int16, timeout time.Duration) (happened int16, err 
 	return happened, err
 }
 
-// showsReads says that the system shows whether a stream was read.
-const showsReads = true
-
 func stateOf(f *os.File) (s streamState) {
 	happened, err := poll(f, unix.POLLIN, 0)
 	if err != nil {

@@ -9,18 +9,16 @@ import (
 // reopen is not possible.
 func reopen(*os.File) (*os.File, error) { return nil, errors.ErrUnsupported }
 
-// showsReads says that the system does not show whether a stream was read: none of the next three is called.
-const showsReads = false
-
 func stateOf(*os.File) streamState { return streamState{} }
 
-type activity struct{}
+// readWatch knows nothing: the system does not tell.
+type readWatch struct{}
 
-func watchActivity(*os.File) activity { return activity{} }
-func (activity) end(*os.File) int     { return 0 }
+func watchReads(*os.File) *readWatch { return &readWatch{} }
 
-// peek is not possible.
-func peek(*os.File) []byte { return nil }
+func (*readWatch) begin()                              {}
+func (*readWatch) seen(streamState) (read, known bool) { return false, false }
+func (*readWatch) end()                                {}
 
 // ReaderGone is false: the system does not tell.
 func ReaderGone(*os.File) bool { return false }
