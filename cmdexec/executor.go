@@ -90,7 +90,7 @@ func (e *Executor) start(t *task.Task, call runner.Call, in *stdio.Input,
 	}
 	e.name = t.Command[0]
 	c := e.command(t, call.Number, in.File, stdout, stderr)
-	c.Path, c.Argv, c.Forked, c.Started = e.path, t.Command, call.Forked, in.Bind
+	c.Path, c.Argv, c.Starting, c.Started = e.path, t.Command, call.Starting, in.Bind
 	p, err = c.Start()
 	switch {
 	case errors.Is(err, syscall.ENOEXEC):
@@ -175,8 +175,11 @@ func (e *Executor) supervise(ctx context.Context, t *task.Task, p *proc.Process,
 	cancel := announce(p.Token, c.Started)
 	s.run(ctx)
 	cancel()
-	if s.stop != nil && c.Started != nil && !p.GroupAlive() {
-		c.Started(proc.NothingLeft) // so that a resume can go on wherever it runs
+	if s.stop != nil && c.Started != nil {
+		left, err := proc.Survivors{}.Find(t, task.Attempt{Number: c.Number, Process: p.Token()})
+		if left == "" && err == nil {
+			c.Started(proc.NothingLeft) // so that a resume can go on wherever it runs
+		}
 	}
 	o := p.Reap()
 	if o.Signal != "" {

@@ -37,7 +37,7 @@ type rig struct {
 	task     task.Task
 	number   int
 	signals  chan os.Signal
-	forked   func(string)
+	starting func(string)
 	started  func(process string)
 	stdin    *os.File // the other end of the command's stdin, which stays open as long as the test runs
 	stdout   *bufio.Reader
@@ -106,7 +106,7 @@ func (r *rig) start() *rig {
 	go func() {
 		defer close(r.ended)
 		r.outcome = r.executor.Execute(ctx, &r.task,
-			runner.Call{Number: r.number, Signals: r.signals, Forked: r.forked, Started: r.started})
+			runner.Call{Number: r.number, Signals: r.signals, Starting: r.starting, Started: r.started})
 		r.stopped, r.lost = r.executor.Flush(&r.task, r.signals)
 		_ = r.executor.Output.Stdout.Close()
 	}()

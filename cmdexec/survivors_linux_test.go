@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,7 +74,9 @@ const (
 	sleeper  = `sh -c 'echo $$; exec sleep 60' &`
 	stubborn = `sh -c 'trap "" TERM; echo $$; exec sleep 60' &`
 	daemon   = `setsid sh -c 'echo $$; exec sleep 60' &`
-	outside  = `RETRY_OUTER_TASKS="$RETRY_TASK_ID" setsid sh -c 'echo $$; exec sleep 60' &`
+	bare     = `env -i sh -c 'echo $$; exec sleep 60' &` // nothing tells whose it is but its group
+	timed    = `timeout 60 ` + sleeper                   // two processes in a group of their own
+	nested   = `RETRY_OUTER_TASKS="$RETRY_TASK_ID" RETRY_TASK_ID=inner ` + daemon
 )
 
 // find fails the test where survivors cannot be seen.
@@ -84,15 +87,20 @@ func find(t *testing.T, tk *task.Task, a task.Attempt) string {
 	return found
 }
 
+func nameless(found string) string {
+	return regexp.MustCompile(`^(process \d+) \(.*\)$`).ReplaceAllString(found, "$1")
+}
+
 func (l *orphans) find(s proc.Survivors) string {
 	found, err := s.Find(&l.task, l.attempt)
 	testkit.Must(l.T, err)
 	return found
 }
 
+// checkFound leaves the name out: a process that has just written its number may be about to execute another program.
 func (l *orphans) checkFound(want string) {
 	l.Helper()
-	if got := l.find(proc.Survivors{}); got != want {
+	if got := nameless(l.find(proc.Survivors{})); got != want {
 		l.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -166,7 +174,7 @@ func TestTheAttemptItselfIsFound(t *testing.T) {
 	tokens := r.tokens()
 	pid := r.start().pid()
 	attempt := task.Attempt{Number: 1, Process: receive(t, tokens)}
-	if got, want := find(t, &r.task, attempt), fmt.Sprintf("process %d", pid); got != want {
+	if got, want := find(t, &r.task, attempt), fmt.Sprintf("process %d (sh)", pid); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	testkit.Must(t, r.stdin.Close())
@@ -176,22 +184,90 @@ func TestTheAttemptItselfIsFound(t *testing.T) {
 	}
 }
 
-// A daemon has left the group on purpose.
-func TestDaemonsDoNotCount(t *testing.T) {
-	needPrograms(t, "setsid")
+// What has left the group, and even the session, is known by its environment, and by the number of its attempt.
+func TestSurvivorsOutsideTheGroup(t *testing.T) {
+	needPrograms(t, "setsid", "timeout")
 	tests := map[string]struct {
 		shared bool
 		code   string
-	}{"own": {code: daemon}, "shared": {shared: true, code: daemon}, "of a nested retry": {code: outside}}
+		count  int
+	}{
+		"a group":                 {code: timed, count: 2},
+		"a session":               {code: daemon, count: 1},
+		"a session on a terminal": {shared: true, code: daemon, count: 1},
+	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			l := startOrphans(t, tt.shared, 1, tt.code)
-			if found := l.find(proc.Survivors{}); found != "" {
-				t.Fatalf("got %q, want nothing", found) // not Errorf: the KILL below might hit this process
+			group, err := unix.Getpgid(l.pids[0])
+			testkit.Must(t, err)
+			want := fmt.Sprintf("process %d", l.pids[0])
+			if tt.count > 1 {
+				want = fmt.Sprintf("%d processes (process group %d)", tt.count, group)
 			}
+			l.checkFound(want)
+			other := *l
+			other.attempt.Number = 2
+			other.checkFound("") // a daemon that a finished attempt has left behind on purpose
+			proc.Survivors{Kill: true}.Signal(&other.task, other.attempt, syscall.SIGKILL)
+			l.checkFound(want)
 			proc.Survivors{Kill: true}.Signal(&l.task, l.attempt, syscall.SIGKILL)
-			if !alive(l.pids[0]) {
-				t.Error("the daemon was killed")
+			l.awaitEnd()
+		})
+	}
+}
+
+// All groups are named, so that a person can look at them.
+func TestSurvivorsInSeveralGroups(t *testing.T) {
+	needPrograms(t, "setsid")
+	l := startOrphans(t, false, 2, daemon+daemon)
+	slices.SortFunc(l.pids, func(a, b int) int { return strings.Compare(strconv.Itoa(a), strconv.Itoa(b)) })
+	l.checkFound(fmt.Sprintf("2 processes (process groups %d, %d)", l.pids[0], l.pids[1]))
+}
+
+// The session of a daemon that a nested retry has started does not tell which attempt it belongs to.
+func TestNestedDaemonsDoNotCount(t *testing.T) {
+	needPrograms(t, "setsid")
+	l := startOrphans(t, false, 1, nested)
+	if found := l.find(proc.Survivors{}); found != "" {
+		t.Fatalf("got %q, want nothing", found) // not Errorf: the KILL below might hit this process
+	}
+	proc.Survivors{Kill: true}.Signal(&l.task, l.attempt, syscall.SIGKILL)
+	if !alive(l.pids[0]) {
+		t.Error("the daemon was killed")
+	}
+}
+
+// A retry that was killed before it could note the group has noted its session and the time.
+func TestSurvivorsOfARetryKilledAtOnce(t *testing.T) {
+	l := startOrphans(t, false, 1, bare)
+	group, err := unix.Getpgid(l.pids[0])
+	testkit.Must(t, err)
+	var real token
+	testkit.Must(t, json.Unmarshal([]byte(l.attempt.Process), &real))
+	tests := map[string]struct {
+		change func(*token)
+		found  bool
+	}{
+		"before the start":         {change: func(*token) {}, found: true},
+		"long before the start":    {change: func(k *token) { k.Start -= 1000 }},
+		"after the start":          {change: func(k *token) { k.Start += 1000 }},
+		"in another session":       {change: func(k *token) { k.Session++ }},
+		"in the group of retry":    {change: func(k *token) { k.Group = group }},
+		"sharing a group":          {change: func(k *token) { k.Shared = true }},
+		"on another boot":          {change: func(k *token) { k.Machine = "another" }},
+		"as an attempt that ended": {change: func(k *token) { *k = token{} }},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			unnoted := real
+			unnoted.Pid, unnoted.Group = 0, syscall.Getpgrp()
+			tt.change(&unnoted)
+			text, err := json.Marshal(unnoted)
+			testkit.Must(t, err)
+			found := find(t, &l.task, task.Attempt{Number: 1, Process: string(text)})
+			if got := nameless(found) == fmt.Sprintf("process %d", l.pids[0]); got != tt.found {
+				t.Errorf("got %q, want process %d: %v", found, l.pids[0], tt.found)
 			}
 		})
 	}
@@ -199,7 +275,7 @@ func TestDaemonsDoNotCount(t *testing.T) {
 
 // The numbers in a token may belong to other processes today.
 func TestTokensOfOthers(t *testing.T) {
-	l := startOrphans(t, false, 1, sleeper)
+	l := startOrphans(t, false, 1, bare)
 	var real token
 	testkit.Must(t, json.Unmarshal([]byte(l.attempt.Process), &real))
 	// In a group of its own: the leader of our group may have ended, and then its younger members count.
@@ -219,7 +295,7 @@ func TestTokensOfOthers(t *testing.T) {
 			change: func(k *token) { k.Group, k.Pid = others.Process.Pid, others.Process.Pid },
 		},
 		"started later than all of it": {change: func(k *token) { k.Start += 1 << 30 }},
-		"a shared group":               {change: func(k *token) { k.Shared = true }, found: true}, // found by its environment
+		"a shared group":               {change: func(k *token) { k.Shared = true }}, // where the environment decides
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -242,9 +318,9 @@ func TestTokensOfOthers(t *testing.T) {
 
 // If the leader was started at another time, the whole group is a later one with the same number.
 func TestGroupOfAnotherLeader(t *testing.T) {
-	r := script(t, "exec 3<&0; sh -c 'echo $$; read -r _ <&3' & wait")
+	r := script(t, "exec 3<&0; env -i sh -c 'echo $$; read -r _ <&3' & wait")
 	tokens := r.tokens()
-	member := r.start().pid()
+	r.start().pid()
 	var real token
 	testkit.Must(t, json.Unmarshal([]byte(receive(t, tokens)), &real))
 	tests := map[string]struct {
@@ -255,10 +331,6 @@ func TestGroupOfAnotherLeader(t *testing.T) {
 			change: func(*token) {}, want: fmt.Sprintf("2 processes (process group %d)", real.Group),
 		},
 		"another leader": {change: func(k *token) { k.Start-- }},
-		"one in a shared group": {
-			change: func(k *token) { k.Start, k.Shared = k.Start-1, true },
-			want:   fmt.Sprintf("process %d", member),
-		}, // which is older than the attempt
 	}
 	for name, tt := range tests {
 		old := real
@@ -282,7 +354,7 @@ func TestSharedGroupHasOthers(t *testing.T) {
 	l := startOrphans(t, true, 1, sleeper+" env -u RETRY_TASK_ID sleep 60 & echo $! >&2")
 	want := fmt.Sprintf("process %d", l.pids[0])
 	testkit.Eventually(t, "env has cleared what it starts with",
-		func() bool { return l.find(proc.Survivors{}) == want })
+		func() bool { return nameless(l.find(proc.Survivors{})) == want })
 	l.task.ID = "another"
 	l.checkFound("")
 }
@@ -315,7 +387,7 @@ func TestSurvivorsAreSignalled(t *testing.T) {
 	s := proc.Survivors{Kill: true}
 	s.Signal(&l.task, l.attempt, syscall.SIGTERM)
 	want := fmt.Sprintf("process %d", last)
-	testkit.Eventually(t, "all but the stubborn one end", func() bool { return l.find(s) == want })
+	testkit.Eventually(t, "all but the stubborn one end", func() bool { return nameless(l.find(s)) == want })
 	s.Signal(&l.task, l.attempt, syscall.SIGKILL)
 	l.awaitEnd()
 	l.checkFound("")
@@ -397,22 +469,27 @@ func TestTokenOfAnAttempt(t *testing.T) {
 	}
 }
 
-// The token that is there as soon as the process is finds a member of its group that has cleared its environment.
+// There is a token before the process is. The one that is there as soon as the process is finds a member of its group that has cleared its environment.
 func TestEarlyToken(t *testing.T) {
 	for group, shared := range map[string]bool{"own": false, "shared": true} {
 		t.Run(group, func(t *testing.T) {
 			r := script(t, "exec 3<&0; env -i sh -c 'echo $$; read -r _ <&3' & wait")
 			r.executor.SharedGroup = shared
 			tokens := make(chan string, 10)
-			r.forked = func(token string) { tokens <- token }
+			r.starting = func(token string) { tokens <- token }
 			r.start().pid()
+			var unnoted token
+			testkit.Must(t, json.Unmarshal([]byte(receive(t, tokens)), &unnoted))
+			if unnoted.Pid != 0 || unnoted.Group != syscall.Getpgrp() || unnoted.Start == 0 || unnoted.Machine == "" {
+				t.Errorf("before the start: got %+v, want all but the process", unnoted)
+			}
 			attempt := task.Attempt{Number: 1, Process: receive(t, tokens)}
 			var early token
 			testkit.Must(t, json.Unmarshal([]byte(attempt.Process), &early))
 			found := find(t, &r.task, attempt)
 			want := fmt.Sprintf("2 processes (process group %d)", early.Group)
 			if shared { // where the environment tells whose a process is
-				want = fmt.Sprintf("process %d", early.Pid)
+				want = fmt.Sprintf("process %d (sh)", early.Pid)
 			}
 			if found != want {
 				t.Errorf("got %q, want %q", found, want)
@@ -420,7 +497,7 @@ func TestEarlyToken(t *testing.T) {
 			testkit.Must(t, r.stdin.Close())
 			r.end()
 			if len(tokens) > 0 {
-				t.Error("Forked was called twice")
+				t.Error("Starting was called a third time")
 			}
 		})
 	}

@@ -16,16 +16,16 @@ import (
 
 // Call is one execution of a task.
 type Call struct {
-	Number  int                  // of the attempt, from 1
-	Signals <-chan os.Signal     // to be passed on
-	Forked  func(process string) // keeps it for the first moments, until Started is called
-	Started func(process string) // keeps with the attempt what a resume needs to know of it
+	Number   int                  // of the attempt, from 1
+	Signals  <-chan os.Signal     // to be passed on
+	Starting func(process string) // keeps it for the first moments, until Started is called
+	Started  func(process string) // keeps with the attempt what a resume needs to know of it
 }
 
 // Executor runs one attempt at a time.
 type Executor interface {
 	// Execute runs one attempt. It forwards the signals that arrive meanwhile, stops the attempt when the context ends,
-	// and returns every failure as an Outcome. It may call Forked as soon as a process runs, and Started, from any
+	// and returns every failure as an Outcome. It may call Starting as soon as a process runs, and Started, from any
 	// goroutine, before it returns; what the last call says stays with the attempt.
 	Execute(ctx context.Context, t *task.Task, c Call) task.Outcome
 	// Flush is called when the decision about the latest attempt is known. It writes the output that was held back, or
@@ -177,8 +177,8 @@ func (r *Runner) execute(ctx context.Context, t *task.Task) task.Attempt {
 	defer release()
 	a.Outcome = r.Executor.Execute(limit, t, Call{
 		Number: a.Number, Signals: r.Signals,
-		Forked:  func(process string) { r.Journal.NoteStart(t, process) },
-		Started: func(process string) { r.Journal.NoteProcess(ctx, t, process) },
+		Starting: func(process string) { r.Journal.NoteStart(t, process) },
+		Started:  func(process string) { r.Journal.NoteProcess(ctx, t, process) },
 	})
 	now := time.Now()
 	a.Decision = task.Decide(&t.Policy, t.History, a.Outcome, now, r.Random)

@@ -26,7 +26,9 @@ type Command struct {
 	SharedGroup bool        // the process stays in our process group, as it must on a terminal
 	OnTerminal  func() bool // whether the terminal now sends its signals to our group; nil means never
 
-	Forked func(token string) // gets the token before anything else is done, since retry may be killed; nil for nobody
+	// Starting gets a token just before the process is started, and a better one just after, since retry may be killed
+	// at any time; nil for nobody.
+	Starting func(token string)
 }
 
 func nothing() {}

@@ -61,7 +61,7 @@ func infoOf(k *unix.KinfoProc) info {
 	start := k.Proc.P_starttime
 	return info{
 		Pid: pid, Group: int(k.Eproc.Pgid), Session: session, Start: start.Sec*1e6 + int64(start.Usec),
-		zombie: k.Proc.P_stat == stateZombie,
+		parent: int(k.Eproc.Ppid), zombie: k.Proc.P_stat == stateZombie,
 	}
 }
 

@@ -67,6 +67,7 @@ func allProcesses() (all []info) {
 // Fields of /proc/PID/stat, counted after "pid (name)", since the name may contain anything.
 const (
 	statState   = 0
+	statParent  = 1
 	statGroup   = 2
 	statSession = 3
 	statStart   = 19
@@ -88,10 +89,12 @@ func lookup(pid int) (p info, ok bool) {
 	if err != nil {
 		return p, false
 	}
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	nameEnd := bytes.LastIndexByte(stat, ')')
+	fields := bytes.Fields(stat[nameEnd+1:])
 	if len(fields) <= statStart {
 		return p, false
 	}
+	_, name, _ := strings.Cut(string(stat[:nameEnd]), "(")
 	number := func(i int) int64 {
 		n, _ := strconv.ParseInt(string(fields[i]), 10, 64)
 		return n
@@ -99,7 +102,7 @@ func lookup(pid int) (p info, ok bool) {
 	state := fields[statState][0]
 	return info{
 		Pid: pid, Group: int(number(statGroup)), Session: int(number(statSession)), Start: number(statStart),
-		zombie: state == 'Z' || state == 'X',
+		parent: int(number(statParent)), name: name, zombie: state == 'Z' || state == 'X',
 	}, true
 }
 

@@ -49,13 +49,16 @@ func (c *Command) Start() (*Process, error) {
 			wait = func(pid int) { waitForEndOrStops(pid, p.onTerminal) }
 		}
 		begun := clock()
+		if c.Starting != nil {
+			c.Starting(p.earlyToken(begun))
+		}
 		if err := withInheritedMask(func() error { return p.start(c) }); err != nil {
 			release()
 			started <- err
 			return
 		}
-		if c.Forked != nil {
-			c.Forked(p.earlyToken(begun))
+		if c.Starting != nil {
+			c.Starting(p.earlyToken(begun))
 		}
 		started <- nil
 		wait(p.pid)

@@ -23,12 +23,16 @@ type info struct {
 	Group   int   `json:"group"`
 	Session int   `json:"session"`
 	Start   int64 `json:"start"` // in a unit of the system, since its boot or since 1970
+	parent  int
+	name    string // empty where the system does not show it
 	zombie  bool
 }
 
 // processes returns the processes that keep selects, without zombies.
-func processes(keep func(info) bool) []info {
-	return slices.DeleteFunc(allProcesses(), func(p info) bool { return p.zombie || !keep(p) })
+func processes(keep func(info) bool) []info { return living(allProcesses(), keep) }
+
+func living(all []info, keep func(info) bool) []info {
+	return slices.DeleteFunc(all, func(p info) bool { return p.zombie || !keep(p) })
 }
 
 // hasEnvironment reports whether the process was started with all of these settings.
@@ -50,8 +54,10 @@ type token struct {
 	Shared  bool   `json:"shared,omitempty"` // the group was retry's own
 	Init    bool   `json:"init,omitempty"`   // retry was PID 1, with which the system kills all others of the namespace
 	Early   bool   `json:"early,omitempty"`  // Start is a moment before the start of the process
-	info           // of the process that was started
+	info           // of the process that was started; before that Pid is 0 and Group that of retry
 	Machine string `json:"machine"` // empty if the system did not describe it
+
+	parented map[int]bool // when it is looked for: see parentedGroups
 }
 
 // Token returns the token of the process.
@@ -63,11 +69,11 @@ func (p *Process) Token() string {
 	return token{Shared: p.shared, info: found}.text()
 }
 
-// earlyToken returns a token without asking the system for the process, which takes time.
+// earlyToken returns a token without asking the system for the process, which takes time or is not started yet.
 func (p *Process) earlyToken(begun int64) string {
 	known := token{Shared: p.shared, Early: true, info: info{Pid: p.pid, Group: p.pid, Start: begun}}
 	known.Session, _ = unix.Getsid(0)
-	if p.shared {
+	if p.shared || p.pid == 0 {
 		known.Group = syscall.Getpgrp()
 	}
 	return known.text()
@@ -82,10 +88,14 @@ func (k token) text() string {
 // isProcess reports whether p, which has the number of the process that was started, is that process.
 func (k token) isProcess(p info) bool {
 	if k.Early {
-		return p.Start >= k.Start && p.Start < k.Start+5*second // long before a number is given away again
+		return k.soonAfter(p)
 	}
 	return p.Start == k.Start
 }
+
+// soonAfter reports whether p was started in the first moments of the attempt, long before a number is given away
+// again.
+func (k token) soonAfter(p info) bool { return p.Start >= k.Start && p.Start < k.Start+5*second }
 
 // NothingLeft is the token of an attempt whose processes have all ended.
 const NothingLeft = "{}"
@@ -93,15 +103,31 @@ const NothingLeft = "{}"
 // Find implements runner.Survivors.
 func (s Survivors) Find(t *task.Task, a task.Attempt) (string, error) {
 	found, err := survivors(t, a)
-	switch {
-	case s.AssumeDead && err != nil:
+	if err != nil && s.AssumeDead {
 		return "", nil
-	case err != nil, len(found) == 0:
-		return "", err
-	case len(found) == 1:
-		return fmt.Sprintf("process %d", found[0].Pid), nil
 	}
-	return fmt.Sprintf("%d processes (process group %d)", len(found), found[0].Group), nil
+	return describe(found), err
+}
+
+func describe(found []info) string {
+	if len(found) == 0 {
+		return ""
+	}
+	var groups []string
+	for _, p := range found {
+		if group := strconv.Itoa(p.Group); !slices.Contains(groups, group) {
+			groups = append(groups, group)
+		}
+	}
+	switch name := found[0].name; {
+	case len(groups) > 1:
+		return fmt.Sprintf("%d processes (process groups %s)", len(found), strings.Join(groups, ", "))
+	case len(found) > 1:
+		return fmt.Sprintf("%d processes (process group %s)", len(found), groups[0])
+	case name != "":
+		return fmt.Sprintf("process %d (%s)", found[0].Pid, strings.Trim(strconv.QuoteToGraphic(name), `"`))
+	}
+	return fmt.Sprintf("process %d", found[0].Pid)
 }
 
 // Signal implements runner.Survivors. A stopped process handles a signal only after a CONT.
@@ -121,16 +147,13 @@ var (
 )
 
 func survivors(t *task.Task, a task.Attempt) ([]info, error) {
-	self, here := os.Getpid(), machine()
-	var known token
+	here := machine()
+	var known token // finds by the environment alone, where nobody could note anything
 	switch {
 	case here == "" && a.Process == "":
 		return nil, errNoProc
-	case a.Process == "": // its retry died before it noted the token
-		return processes(func(p info) bool {
-			return p.Pid != self && p.hasEnvironment(EnvTaskID+"="+t.ID, EnvAttempt+"="+strconv.Itoa(a.Number))
-		}), nil
-	case json.Unmarshal([]byte(a.Process), &known) != nil, known.Pid == 0, known.Init && known.Machine != here:
+	case a.Process == "":
+	case json.Unmarshal([]byte(a.Process), &known) != nil, known.Start == 0, known.Init && known.Machine != here:
 		return nil, nil
 	case here == "":
 		return nil, errNoProc
@@ -141,10 +164,47 @@ func survivors(t *task.Task, a task.Attempt) ([]info, error) {
 	case known.Machine != here: // rebooted
 		return nil, nil
 	}
-	if leader, ok := lookup(known.Pid); ok && !known.Shared && !known.isProcess(leader) {
+	if leader, ok := lookup(known.Pid); ok && known.Pid != 0 && !known.Shared && !known.isProcess(leader) {
 		known.Group = -1 // the number of the leader was given to another process, so the whole group had ended
 	}
-	return processes(func(p info) bool { return p.Pid != self && known.covers(p, t.ID) }), nil
+	all := allProcesses()
+	known.parented = parentedGroups(all)
+	own, ancestors := syscall.Getpgrp(), ancestorsOf(os.Getpid(), all)
+	settings := []string{EnvTaskID + "=" + t.ID, EnvAttempt + "=" + strconv.Itoa(a.Number)}
+	inside := info{Pid: os.Getpid()}.hasEnvironment(settings...) // a shell that the attempt left, for example
+	return living(all, func(p info) bool {
+		if slices.Contains(ancestors, p.Pid) || inside && p.Group == own && own != known.Group {
+			return false // it would wait for itself
+		}
+		return known.covers(p, t.ID, settings)
+	}), nil
+}
+
+// ancestorsOf returns the process itself, its parent, and so on.
+func ancestorsOf(pid int, all []info) (line []int) {
+	for at := 0; at >= 0 && !slices.Contains(line, pid); {
+		line = append(line, pid)
+		if at = slices.IndexFunc(all, func(p info) bool { return p.Pid == pid }); at >= 0 {
+			pid = all[at].parent
+		}
+	}
+	return line
+}
+
+// parentedGroups returns the groups that have a parent in their session: the jobs of a shell, and what a living retry
+// runs. The group of a retry that was killed has none.
+func parentedGroups(all []info) map[int]bool {
+	processes, groups := map[int]info{}, map[int]bool{}
+	for _, p := range all {
+		processes[p.Pid] = p
+	}
+	for _, p := range all {
+		parent, ok := processes[p.parent]
+		if ok && parent.Pid != 1 && parent.Session == p.Session && parent.Group != p.Group {
+			groups[p.Group] = true
+		}
+	}
+	return groups
 }
 
 // bootOf is the part of a machine's identity that changes with each boot.
@@ -155,15 +215,19 @@ func bootOf(machine string) string {
 
 // covers reports whether a process belongs to the attempt. The system does not give the number of a group to another
 // group while it has members. So a younger process with this group and session, but not its leader, is in the same
-// group.
-func (k token) covers(p info, taskID string) bool {
+// group. What has left the group is known by its environment, whatever its session. Where retry was killed before it
+// could note the group, an orphaned group of its session counts that is as old as the attempt.
+func (k token) covers(p info, taskID string, settings []string) bool {
 	switch {
-	case p.Group != k.Group:
-		return p.Session == k.Session && p.isNestedIn(taskID)
+	case p.Start < k.Start:
+		return false
 	case p.Pid == k.Pid:
 		return k.isProcess(p)
-	case k.Shared:
-		return p.hasEnvironment(EnvTaskID + "=" + taskID)
+	case k.Pid != 0 && !k.Shared && p.Group == k.Group && p.Session == k.Session && p.Pid != k.Group,
+		p.hasEnvironment(settings...),
+		p.Session == k.Session && p.isNestedIn(taskID):
+		return true
 	}
-	return p.Session == k.Session && p.Start >= k.Start && p.Pid != k.Group
+	unnoted := k.Start != 0 && k.Pid == 0 && !k.Shared
+	return unnoted && p.Session == k.Session && p.Group != k.Group && k.soonAfter(p) && !k.parented[p.Group]
 }
