@@ -58,21 +58,23 @@ func (cv curve) draw(n int, c Chance) time.Duration {
 type family struct {
 	name    string
 	example string
-	capped  bool // takes a "..cap"
+	usual   string // what the name alone stands for; empty: it needs more
+	capped  bool   // takes a "..cap"
 	parse   func(body string) (formula, error)
 }
 
 func families() []family {
 	return []family{
-		{"constant", "constant:5m", false, parseConstant},
-		{"fixed", "constant:5m", false, parseConstant},
-		{"linear", "linear:5s+2s..1m", true, parseLinear},
-		{"exp", "exp:1s*2..30s", true, parseExponential},
-		{"fib", "fib:1s..1m", true, parseFibonacci},
-		{"poly", "poly:15s+n^4..1h", true, parsePolynomial},
-		{"list", "list:1s,2s,5s,1m", false, parseList},
-		{"buckets", "buckets:3", false, parseBuckets},
-		{"expr", "expr:15 + n^4 + rand(30)*n", true, parseExpression},
+		{"constant", "constant:5m", "1s", false, parseConstant},
+		{"fixed", "constant:5m", "1s", false, parseConstant},
+		{"delay", "constant:5m", "1s", false, parseConstant},
+		{"linear", "linear:5s+2s..1m", "1s..1m", true, parseLinear},
+		{"exp", "exp:1s*2..30s", "1s..1m", true, parseExponential},
+		{"fib", "fib:1s..1m", "1s..1m", true, parseFibonacci},
+		{"poly", "poly:15s+n^4..1h", "", true, parsePolynomial},
+		{"list", "list:1s,2s,5s,1m", "", false, parseList},
+		{"buckets", "buckets:3", "", false, parseBuckets},
+		{"expr", "expr:15 + n^4 + rand(30)*n", "", true, parseExpression},
 	}
 }
 
@@ -84,22 +86,30 @@ func Curves() (all []string) {
 	return all
 }
 
-// parseCurve reads a curve that is not the name of a preset.
-func parseCurve(text string) (curve, error) {
-	name, body, _ := strings.Cut(text, ":")
-	if text == (sidekiq{}).String() {
+// parseCurve reads a curve that is not the name of a preset. A name alone stands for its usual form, a time alone for a
+// constant.
+func parseCurve(txt string) (curve, error) {
+	name, body, parted := strings.Cut(txt, ":")
+	if txt == (sidekiq{}).String() {
 		return curve{formula: sidekiq{}, limit: unlimited}, nil
 	}
-	for _, f := range families() {
-		if f.name == name && name != text {
-			cv, err := f.curve(body)
-			if err != nil {
-				return curve{}, badSpec("backoff", text, err, "for example "+f.example)
-			}
-			return cv, nil
-		}
+	if _, err := text.ReadDuration(txt); err == nil {
+		name, body, parted = "constant", txt, true
 	}
-	return curve{}, unknownCurve(text, name)
+	for _, f := range families() {
+		if f.name != name || !parted && f.usual == "" {
+			continue
+		}
+		if !parted {
+			body = f.usual
+		}
+		cv, err := f.curve(body)
+		if err != nil {
+			return curve{}, badSpec("backoff", txt, err, "for example "+f.example)
+		}
+		return cv, nil
+	}
+	return curve{}, unknownCurve(txt, name)
 }
 
 // curve reads what follows the colon.

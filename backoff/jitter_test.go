@@ -237,7 +237,7 @@ func TestPhase(t *testing.T) {
 		{"exp:10s..15s", 1, [3]float64{5, 9.494897428, 15}},
 		{"exp:10s..12.1s", 2, [3]float64{10, 11, 12.1}},
 	} {
-		s := parse(t, row.curve, "")
+		s := parse(t, row.curve, "phase")
 		for i, u := range []float64{0, 0.5, justUnder} {
 			got := s.Delay(row.n, Chance{Phase: u, Rand: always(0.9)})
 			if got != sec(row.want[i]) {
@@ -252,7 +252,7 @@ func TestPhaseOnTheFlat(t *testing.T) {
 	for curve, n := range map[string]int{
 		"constant:10s": 2, "exp:1s..10s": 6, "list:1s,10s": 3, "exp:10s*1": 7, "fib:10s": 2, "exp:10s..10s": 2,
 	} {
-		s := parse(t, curve, "")
+		s := parse(t, curve, "phase")
 		for random, want := range map[float64]float64{0: 8, 0.5: 9, justUnder: 10} {
 			for _, u := range []float64{0, 0.7, justUnder} {
 				if got := s.Delay(n, Chance{Phase: u, Rand: always(random)}); got != sec(want) {

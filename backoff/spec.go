@@ -27,8 +27,9 @@ type Chance struct {
 	Rand  func() float64 // uniform in [0, 1); nil stands for the middle
 }
 
-// Parse reads a curve and a jitter. An empty jitter means the default: that of the preset, none for a curve that uses
-// random numbers, else phase.
+// Parse reads a curve and a jitter. An empty jitter means the default: that of the preset, else phase for a curve that
+// grows. It is none for a constant and a list, which name the times that are meant, and where the curve uses random
+// numbers.
 func Parse(curve, jitter string) (Spec, error) {
 	given := jitter != ""
 	if p, ok := preset(curve); ok {
@@ -42,11 +43,13 @@ func Parse(curve, jitter string) (Spec, error) {
 		return Spec{}, err
 	}
 	random, isRandom := shape.formula.(randomFormula)
-	switch {
-	case jitter == "" && isRandom:
-		jitter = none{}.String()
-	case jitter == "":
-		jitter = phase{}.String()
+	if jitter == "" {
+		switch shape.formula.(type) {
+		case constant, list, randomFormula:
+			jitter = none{}.String()
+		default:
+			jitter = phase{}.String()
+		}
 	}
 	j, err := parseJitter(jitter)
 	if err != nil {
@@ -185,12 +188,12 @@ func unknownCurve(txt, name string) error {
 	}
 	hint := "for example " + example + "; there are " + strings.Join(names, ", ")
 	nearest, similar := examples[text.Nearest(name, names)]
-	_, err := text.ReadDuration(txt)
+	_, err := parseList(txt)
 	switch {
 	case txt == "":
 		return badSpec("backoff", txt, errors.New("it is empty"), "for example "+example)
 	case err == nil:
-		hint = "for a fixed delay write constant:" + txt
+		hint = "for one delay after the other write list:" + txt
 	case similar:
 		hint = "did you mean " + nearest + "?"
 	}

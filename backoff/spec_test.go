@@ -12,7 +12,8 @@ import (
 
 func TestDefaultJitter(t *testing.T) {
 	for curve, want := range map[string]string{
-		"constant:5s": "phase", "exp:1s..30s": "phase", "list:1s,2s": "phase", "buckets:3": "none",
+		"constant:5s": "none", "5": "none", "exp:1s..30s": "phase", "list:1s,2s": "none", "buckets:3": "none",
+		"linear:1s": "phase", "fib": "phase", "poly:1s+n^2": "phase",
 		"sidekiq": "none", "zizq": "add:30s*n", "aws": "full", "grpc": "20%", "lock-busy": "30%",
 	} {
 		if got := parse(t, curve, "").Jitter(); got != want {
@@ -21,6 +22,19 @@ func TestDefaultJitter(t *testing.T) {
 	}
 	if got := parse(t, "zizq", "equal").Jitter(); got != "equal" {
 		t.Errorf("zizq with the jitter equal: got %s, want equal", got)
+	}
+}
+
+// What people type first is a time, or a curve's name alone.
+func TestShortSpecs(t *testing.T) {
+	for short, want := range map[string]string{
+		"5": "constant:5s", "5s": "constant:5s", "0": "constant:0s", "1h30m": "constant:1h30m", "0.5": "constant:500ms",
+		"delay:5m": "constant:5m", "exp": "exp:1s..1m", "fib": "fib:1s..1m", "linear": "linear:1s..1m",
+		"constant": "constant:1s", "fixed": "constant:1s", "delay": "constant:1s",
+	} {
+		if got := parse(t, short, "").Curve(); got != want {
+			t.Errorf("%s: got %s, want %s", short, got, want)
+		}
 	}
 }
 

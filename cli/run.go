@@ -32,7 +32,7 @@ Usage:
 
 Flags:
   -n, --attempts=N      all attempts with the first (5); 0 = no limit
-  -b, --backoff=SPEC    waits: constant:2s, list:1s,5s,1m; default exp:1s..1m
+  -b, --backoff=SPEC    waits: 2s, list:1s,5s,1m, exp:2s..5m; default exp:1s..1m
   -t, --timeout=TIME    stop an attempt that takes longer
   -B, --budget=TIME     for everything together, waits included
       --retry-on=LIST   only these: 1,75,timeout, or 'stderr matches "busy"'
@@ -52,7 +52,7 @@ Commands:
   retry policy          named policies; retry plot and retry simulate show one
 
 Examples:
-  retry -n 5 -b constant:2s -- go test ./...              a flaky test
+  retry -n 5 -b 2s -- go test ./...                       a flaky test
   retry http -fT backup.tgz https://example.org/backups/  upload a file
   0 3 * * * retry -q --output failure --id nightly ./job  cron: mail on failure
   @reboot retry resume --all                              go on after a reboot

@@ -113,18 +113,20 @@ func cutJitter(spec string) (name, jitter string) {
 	return spec[:at], spec[at+1:]
 }
 
-// base returns the policy of a curve, which has a colon in it, or of a name.
+// base returns the policy of a curve or of a name. A policy may have the name of a curve, but no colon.
 func (r *subjectReader) base(name string) (task.Policy, error) {
 	spec, notCurve := backoff.Parse(name, "")
+	curve := task.DefaultPolicy()
+	curve.Name, curve.Attempts, curve.Backoff = "", 0, spec
 	if notCurve == nil && strings.Contains(name, ":") {
-		policy := task.DefaultPolicy()
-		policy.Name, policy.Attempts, policy.Backoff = "", 0, spec
-		return policy, nil
+		return curve, nil
 	}
 	choice, err := r.named(name)
 	switch {
 	case err != nil:
 		return task.Policy{}, err
+	case choice.Base == nil && notCurve == nil:
+		return curve, nil
 	case choice.Base == nil && strings.Contains(name, ":"):
 		return task.Policy{}, notCurve
 	case choice.Base == nil:

@@ -104,7 +104,7 @@ func TestSubjectsRefused(t *testing.T) {
 		"sidekiq/phase":    {`spec "sidekiq/phase": jitter "phase" does not fit backoff "sidekiq"`},
 		"deplo":            {`spec "deplo": unknown policy "deplo"`, "did you mean deploy?"},
 		"exponential":      {"hint: did you mean exp:1s*2..30s?", "hint: the policies are aws, broken, default, deploy"},
-		"5s":               {"write constant:5s"},
+		"poly":             {"did you mean poly:15s+n^4..1h?"},
 		"":                 {`spec "": it is empty`},
 		"broken":           {"config.toml:8: policy.broken.attempts: "},
 		"expr:60/m":        {`spec "expr:60/m": parse backoff "expr:60/m"`},

@@ -112,6 +112,10 @@ const conditionHint = "\nhint: a condition is a list such as 1,75,100-120,SIGSEG
 func wordHint(item string) string {
 	lower, upper := strings.ToLower(item), strings.ToUpper(item)
 	switch {
+	case slices.Contains([]string{"success", "true", "ok"}, lower):
+		return "\nhint: an exit status of 0 is written 0"
+	case slices.Contains([]string{"fail", "failed", "failure", "false", "error"}, lower):
+		return "\nhint: write any for every failure"
 	case slices.Contains([]string{"any", "timeout", "signal"}, lower), isFault(lower), isStatusClass(lower):
 		return "\nhint: write " + lower
 	case IsSignal(upper):

@@ -107,7 +107,7 @@ func TestDecide(t *testing.T) {
 		{"command not found", nil, History{}, Outcome{Exit: 127, Error: ErrorNotFound}, 0, failed},
 		{"not executable", nil, History{}, Outcome{Exit: 126, Error: ErrorNotExecutable}, 0, failed},
 		{"cannot start", nil, History{}, Outcome{Exit: 125, Error: ErrorStart}, 0, failed},
-		{"an exit of 127 by the command itself", nil, History{}, exit(127), 0, retry},
+		{"an exit of 127 by the command itself", nil, History{}, exit(127), 0, failed},
 
 		{"stdin read, success", nil, History{}, read(exit(0)), 0, succeeded},
 		{"stdin read, failure", nil, History{}, read(exit(1)), 0, lost},

@@ -107,7 +107,10 @@ func (p *Policy) Classify(e Evidence) (c Classified, trouble error) {
 		trouble = cmp.Or(trouble, err)
 		if match != nil {
 			c = Classified{Class: list.class, Named: true}
-			if c.Class == ClassFatal {
+			switch {
+			case c.Class == ClassFatal && p.stopsAtSuccess(match, e):
+				c.Class = ClassSuccess
+			case c.Class == ClassFatal:
 				c.Why = match.named("is in", "matches", "--stop-on")
 			}
 			return c, trouble
@@ -136,6 +139,13 @@ func (p *Policy) whyFinal(e Evidence) string {
 	return "is final"
 }
 
+// stopsAtSuccess reports whether a condition of stop-on stays a success: it names an exit of 0, and says no more than
+// that no other attempt is wanted. One that looks at the output or at a reply has found a failure that exits with 0.
+func (p *Policy) stopsAtSuccess(c *Condition, e Evidence) bool {
+	looks := c.expression != nil && (e.Reply != nil || c.Captures() != CaptureNone)
+	return e.ExitCode() == 0 && len(p.SuccessOn) == 0 && !looks
+}
+
 func (p *Policy) classifyByDefault(e Evidence) Class {
 	switch {
 	case e.Reply != nil && len(p.RetryOn) == 0 && e.ExitCode() != 0:
@@ -143,6 +153,8 @@ func (p *Policy) classifyByDefault(e Evidence) Class {
 	case e.ExitCode() == 0 && len(p.SuccessOn) == 0:
 		return ClassSuccess
 	case len(p.RetryOn) > 0 || !e.Started():
+		return ClassFatal
+	case e.Reply == nil && (e.ExitCode() == ExitNotExecutable || e.ExitCode() == ExitNotFound): // a typo in a script
 		return ClassFatal
 	case e.reply().Default.Ambiguous: // a POST with a successful reply took effect, whatever success-on says
 		return ClassFatal

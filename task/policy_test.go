@@ -35,7 +35,12 @@ func TestClassify(t *testing.T) {
 		{"stop-on goes before retry-on", "", "2", "any", exit(2), ClassFatal},
 		{"success-on goes before stop-on", "2", "2", "", exit(2), ClassSuccess},
 		{"success-on replaces the default", "2", "", "", exit(0), ClassRetryable},
-		{"stop-on an exit of 0", "", "0", "", exit(0), ClassFatal},
+		{"stop-on an exit of 0", "", "0", "", exit(0), ClassSuccess},
+		{"stop-on an exit of 0 that is no success", "3", "0", "", exit(0), ClassFatal},
+		{"an exit of 127 by default", "", "", "", exit(127), ClassFatal},
+		{"an exit of 126 by default", "", "2", "", exit(126), ClassFatal},
+		{"an exit of 127, named", "", "", "127", exit(127), ClassRetryable},
+		{"an exit of 127, with any", "", "", "any", exit(127), ClassRetryable},
 		{"signal by name", "", "SIGSEGV", "", segv, ClassFatal},
 		{"signal by number", "", "139", "", segv, ClassFatal},
 		{"any signal", "", "signal", "", segv, ClassFatal},
@@ -79,7 +84,7 @@ func TestParseConditionRefuses(t *testing.T) {
 func TestParseConditionKnowsBetter(t *testing.T) {
 	for text, hint := range map[string]string{
 		"sigterm": "write SIGTERM", "KILL": "write SIGKILL", "1,hup": "write SIGHUP", "Timeout": "write timeout",
-		"ANY":  "write any",
+		"ANY": "write any", "success": "written 0", "fail": "write any",
 		"exit": "an expression such as exit == 75", "foo": "a list such as", "5XX": "write 5xx", "Dns": "write dns",
 	} {
 		if _, err := ParseCondition(text); err == nil || !strings.Contains(err.Error(), hint) {

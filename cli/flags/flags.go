@@ -204,8 +204,8 @@ type PolicyFlags struct {
 	Policy      *string   `short:"p" group:"Policy" placeholder:"NAME" example:"default" help:"Start from a named policy: retry policy list shows them."`
 	Attempts    *Count    `short:"n" group:"Policy" placeholder:"N" example:"8" help:"All attempts, the first included; 0 = no limit. Default 5."`
 	Retries     *Count    `group:"Policy" placeholder:"N" example:"4" help:"The same, without the first one."`
-	Backoff     *string   `short:"b" group:"Policy" placeholder:"SPEC" example:"exp:2s..2m" help:"Delays: constant:5s, linear:2s, exp:1s..30s, exp:1s*1.5, fib:1s, poly:15s+n^4, list:1s,5s,1m, buckets:3, expr:15+n^4, or a preset. Default exp:1s..1m."`
-	Jitter      *string   `short:"j" group:"Policy" placeholder:"SPEC" example:"30%" help:"phase (default), none, full, equal, decorrelated, 30%, add:5s, add:1s..5s, add:30s*n."`
+	Backoff     *string   `short:"b" group:"Policy" placeholder:"SPEC" example:"exp:2s..2m" help:"Delays: 5s (always the same), exp:1s..30s, exp:1s*1.5, linear:2s, fib:1s, poly:15s+n^4, list:1s,5s,1m, buckets:3, expr:15+n^4, or a preset. Default exp:1s..1m."`
+	Jitter      *string   `short:"j" group:"Policy" placeholder:"SPEC" example:"30%" help:"phase (the default of a curve that grows), none, full, equal, decorrelated, 30%, add:5s, add:1s..5s, add:30s*n."`
 	Timeout     *Duration `short:"t" group:"Policy" placeholder:"TIME" example:"30s" help:"Stop an attempt that takes longer: TERM to its process group, then KILL."`
 	KillAfter   *Duration `group:"Policy" placeholder:"TIME" example:"10s" help:"Between TERM and KILL. Default 5s."`
 	Budget      *Duration `short:"B" group:"Policy" placeholder:"TIME" example:"30m" help:"For everything together, waits included."`

@@ -247,7 +247,12 @@ func curvePattern() string {
 	for _, p := range backoff.Presets() {
 		names = append(names, p.Name)
 	}
-	return "^(" + strings.Join(names, "|") + ")$"
+	for _, name := range backoff.Curves() {
+		if _, err := backoff.Parse(name, ""); err == nil { // it has a usual form
+			names = append(names, name)
+		}
+	}
+	return "^(" + strings.Join(names, "|") + ")$|" + durationPattern
 }
 
 // schema says what values the key takes.

@@ -191,7 +191,7 @@ func TestDocsAreAccepted(t *testing.T) {
 func TestDocsCanBeRefused(t *testing.T) {
 	box := newSandbox(t)
 	for _, line := range []string{
-		"retry -q -b 20s -- sync", "retry --no-such-flag -- a", "retry -- a | retry -n x -- b", "retry status --since tomorrow", "retry resume", "retry nightly.log |",
+		"retry -q -b soon -- sync", "retry --no-such-flag -- a", "retry -- a | retry -n x -- b", "retry status --since tomorrow", "retry resume", "retry nightly.log |",
 	} {
 		if box.checkLine(line) == nil {
 			t.Errorf("%s: got no error, want one", line)
