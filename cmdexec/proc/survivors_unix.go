@@ -57,7 +57,7 @@ type token struct {
 	info           // of the process that was started; before that Pid is 0 and Group that of retry
 	Machine string `json:"machine"` // empty if the system did not describe it
 
-	parented map[int]bool // when it is looked for: see parentedGroups
+	others map[int]bool // groups, when it is looked for: see groupsOfOthers
 }
 
 // Token returns the token of the process.
@@ -168,7 +168,7 @@ func survivors(t *task.Task, a task.Attempt) ([]info, error) {
 		known.Group = -1 // the number of the leader was given to another process, so the whole group had ended
 	}
 	all := allProcesses()
-	known.parented = parentedGroups(all)
+	known.others = groupsOfOthers(all, known.Start)
 	own, ancestors := syscall.Getpgrp(), ancestorsOf(os.Getpid(), all)
 	settings := []string{EnvTaskID + "=" + t.ID, EnvAttempt + "=" + strconv.Itoa(a.Number)}
 	inside := info{Pid: os.Getpid()}.hasEnvironment(settings...) // a shell that the attempt left, for example
@@ -191,16 +191,16 @@ func ancestorsOf(pid int, all []info) (line []int) {
 	return line
 }
 
-// parentedGroups returns the groups that have a parent in their session: the jobs of a shell, and what a living retry
-// runs. The group of a retry that was killed has none.
-func parentedGroups(all []info) map[int]bool {
+// groupsOfOthers returns the groups that an attempt cannot have left: with a process that is older, or with a parent in
+// their session, as the jobs of a shell and what a living retry runs have. The group of a retry that was killed has none.
+func groupsOfOthers(all []info, start int64) map[int]bool {
 	processes, groups := map[int]info{}, map[int]bool{}
 	for _, p := range all {
 		processes[p.Pid] = p
 	}
 	for _, p := range all {
 		parent, ok := processes[p.parent]
-		if ok && parent.Pid != 1 && parent.Session == p.Session && parent.Group != p.Group {
+		if p.Start < start || ok && parent.Pid != 1 && parent.Session == p.Session && parent.Group != p.Group {
 			groups[p.Group] = true
 		}
 	}
@@ -229,5 +229,5 @@ func (k token) covers(p info, taskID string, settings []string) bool {
 		return true
 	}
 	unnoted := k.Start != 0 && k.Pid == 0 && !k.Shared
-	return unnoted && p.Session == k.Session && p.Group != k.Group && k.soonAfter(p) && !k.parented[p.Group]
+	return unnoted && p.Session == k.Session && p.Group != k.Group && k.soonAfter(p) && !k.others[p.Group]
 }
