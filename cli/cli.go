@@ -16,6 +16,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/policies"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cli/session"
@@ -125,6 +126,7 @@ func (p *Process) parse() (command, error) {
 	if helped, err := parser.parse(line); err != nil || helped {
 		return nil, err
 	}
+	p.Typed = parser.typed
 	return c, nil
 }
 
@@ -194,6 +196,15 @@ func setDefaults(fields reflect.Value) {
 			_ = field.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(value))
 		}
 	}
+}
+
+// fillIn gives the flags of a resume that were not typed what variables and the config file say.
+func (p *Process) fillIn(c command) error {
+	_, warnings, err := p.SetDefaults(c, &flags.ConfigFlag{})
+	for _, warning := range warnings {
+		p.warn(warning)
+	}
+	return err
 }
 
 // fail prints an error with its hints, and returns the exit status of an error in retry itself.

@@ -21,6 +21,7 @@ type parser struct {
 	name   string                // of the command
 	known  map[string]*kong.Flag // by name and by letter, without dashes
 	helped bool                  // help was asked for, and printed
+	typed  []string              // the names of the flags on the command line
 }
 
 // newParser makes the parser of a command. Kong reads the flags from the fields of the struct and their tags.
@@ -79,7 +80,9 @@ func decodeNumber(ctx *kong.DecodeContext, target reflect.Value) error {
 func (p *parser) parse(line commandLine) (helped bool, err error) {
 	words, err := p.pair(line.words)
 	if err == nil {
-		_, err = p.Parse(append(line.flags, words...))
+		args := append(line.flags, words...)
+		p.typed = typedFlags(args)
+		_, err = p.Parse(args)
 	}
 	switch {
 	case p.helped:
@@ -88,6 +91,19 @@ func (p *parser) parse(line commandLine) (helped bool, err error) {
 		return false, text.WithHint(err, p.hint())
 	}
 	return false, nil
+}
+
+// typedFlags returns the names of the flags among arguments that take and pair have written out.
+func typedFlags(args []string) (names []string) {
+	for _, arg := range args {
+		name, isFlag := strings.CutPrefix(arg, "--")
+		if name, _, _ = strings.Cut(name, "="); isFlag && name == "" {
+			return names
+		} else if isFlag {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // hint says what kong cannot know: the flag may be meant for the command to run, or for a program with the name of one

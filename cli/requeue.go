@@ -47,6 +47,9 @@ func (c *requeueCommand) Run(p *Process) (int, error) {
 	if c.Mode() != "" && !c.RunHere {
 		return 0, errors.New("--stdin goes with --run\nhint: retry resume --stdin says it of any other")
 	}
+	if err := p.fillIn(c); err != nil {
+		return 0, err
+	}
 	ctx := context.Background()
 	journal, err := session.OpenJournal(ctx, &p.Host, c.State)
 	if err != nil {

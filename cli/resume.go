@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -43,7 +44,7 @@ Examples:
 `
 
 func (c *resumeCommand) Run(p *Process) (int, error) {
-	if err := c.check(); err != nil {
+	if err := cmp.Or(p.fillIn(c), c.check()); err != nil {
 		return 0, err
 	}
 	if c.DryRun {

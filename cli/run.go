@@ -71,7 +71,7 @@ Examples:
   retry -n 5 -b lock-busy --retry-on 75 -- job   only a busy lock is worth another attempt
   retry -p sidekiq --dry-run                     the schedule of a policy; nothing runs
 
-Times are like 90s, 5min, 1h30, 2d; a bare number is seconds. Every flag under Policy has a variable: --kill-after is RETRY_KILL_AFTER.
+Times are like 90s, 5min, 1h30, 2d; a bare number is seconds. Flags have variables: --kill-after is RETRY_KILL_AFTER.
 `
 
 func (c *runCommand) Run(p *Process) (int, error) {

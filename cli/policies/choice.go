@@ -81,8 +81,17 @@ type Choice struct {
 }
 
 // Choose reads the flags, the environment and the config file. Nothing is made.
-func Choose(flags *flags.PolicyFlags, file *flags.ConfigFlag, getenv func(string) string,
+func Choose(flags *flags.PolicyFlags, config *flags.ConfigFlag, getenv func(string) string,
 	warn func(error)) (*Choice, error) {
+	file, err := Load(config, getenv, warn)
+	if err != nil {
+		return nil, err
+	}
+	return ChooseFrom(flags, file, getenv, warn)
+}
+
+// ChooseFrom is Choose with a config file that was read; nil for none.
+func ChooseFrom(flags *flags.PolicyFlags, file *File, getenv func(string) string, warn func(error)) (*Choice, error) {
 	if err := CheckFlags(flags); err != nil {
 		return nil, err
 	}
@@ -90,12 +99,9 @@ func Choose(flags *flags.PolicyFlags, file *flags.ConfigFlag, getenv func(string
 	if err != nil {
 		return nil, err
 	}
-	c := &Choice{Flags: flags, Env: env, outer: getenv(cmdexec.EnvDeadline), Name: task.DefaultPolicyName}
+	c := &Choice{Flags: flags, Env: env, File: file, outer: getenv(cmdexec.EnvDeadline), Name: task.DefaultPolicyName}
 	if asked := over(flags, env).Policy; asked != nil {
 		c.Name = *asked
-	}
-	if c.File, err = Load(file, getenv, warn); err != nil {
-		return nil, err
 	}
 	c.File.Warn(c.Name, warn)
 	return c, c.Begin(c.Name)
@@ -248,36 +254,66 @@ func (c *Choice) UnknownSpec(notCurve error) error {
 	return fmt.Errorf("%w\nhint: %s", notCurve, hint)
 }
 
-// variables are those that are no flag of a policy. The last ones are what a command finds in its environment.
+// variables are those that no flag has given its name. The last ones are what a command finds in its environment.
 var variables = []string{
-	"RETRY_STATE_DIR", "RETRY_CONFIG", "RETRY_RETENTION", "RETRY_OUTER_TASKS",
+	"RETRY_STATE_DIR", "RETRY_CONFIG", "RETRY_OUTER_TASKS",
 	"RETRY_TASK_ID", "RETRY_ATTEMPT", "RETRY_MAX_ATTEMPTS", "RETRY_IDEMPOTENCY_KEY", "RETRY_LAST_EXIT", "RETRY_STATUS",
 }
 
 // WarnOfVariables tells in one warning of RETRY_… variables that nobody knows. A nested retry leaves that to the outer
 // one.
 func WarnOfVariables(environ []string, warn func(error)) {
-	var unknown []string
+	var known, unknown []string // made when a variable is not one of the list above
 	for _, setting := range environ {
 		if !strings.HasPrefix(setting, "RETRY_") {
 			continue
 		}
 		name, value, _ := strings.Cut(setting, "=")
-		known := func(k Key) bool { return Variable(k.Name) == name }
 		if name == proc.EnvTaskID && value != "" {
 			return
 		}
-		if !slices.Contains(variables, name) && !slices.ContainsFunc(Keys(), known) {
+		if slices.Contains(variables, name) {
+			continue
+		}
+		if known == nil {
+			known = knownVariables()
+		}
+		if !slices.Contains(known, name) {
 			unknown = append(unknown, name)
 		}
 	}
 	if len(unknown) == 0 {
 		return
 	}
+	var near []string
+	for _, name := range unknown {
+		if found := text.Nearest(strings.TrimPrefix(name, "RETRY_"), withoutPrefix(known)); found != "" {
+			near = append(near, Variable(found))
+		}
+	}
+	hint := "unset it, or give the flag itself"
+	if near != nil {
+		hint = "did you mean " + strings.Join(near, ", ") + "?"
+	}
+	warn(fmt.Errorf("unknown in the environment: %s\nhint: %s", text.Escape(strings.Join(unknown, ", ")), hint))
+}
+
+func knownVariables() []string {
 	known := slices.Clone(variables)
 	for _, k := range Keys() {
 		known = append(known, Variable(k.Name))
 	}
-	near := hintFor(unknown[0], known, "did you mean %s?", "unset it, or give the flag itself")
-	warn(fmt.Errorf("unknown in the environment: %s\nhint: %s", text.Escape(strings.Join(unknown, ", ")), near))
+	for _, s := range Settings() {
+		known = append(known, Variable(s.Name))
+	}
+	return known
+}
+
+// withoutPrefix leaves out what all names begin with: two short names would look alike with it.
+func withoutPrefix(names []string) []string {
+	short := slices.Clone(names)
+	for i := range short {
+		short[i] = strings.ReplaceAll(strings.TrimPrefix(short[i], "RETRY_"), "_", "-")
+	}
+	return short
 }

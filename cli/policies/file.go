@@ -19,9 +19,10 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// File is a config file. It holds [policy.NAME] tables, and nothing else.
+// File is a config file. It holds [policy.NAME] tables and [defaults], and nothing else.
 type File struct {
 	Path     string
+	defaults map[string][]string       // values of flags by their names; nil where the file has no [defaults]
 	policies map[string]map[string]any // settings by the name of the policy
 	mistakes []*Mistake                // but for the values of the policies
 	notTOML  bool                      // then there are no policies
@@ -160,16 +161,18 @@ func (r *reader) root(root map[string]any) {
 	for key, value := range root {
 		table, isTable := value.(map[string]any)
 		switch {
-		case key != policyTable:
+		case key != policyTable && key != defaultsTable:
 			what := "key"
 			if isTable {
 				what = "table"
 			}
-			hint := hintFor(key, []string{policyTable}, "did you mean [%s.NAME]?",
-				"the file holds [policy.NAME] tables, and nothing else")
-			r.mistake(fmt.Errorf("unknown %s\nhint: %s", what, hint), key)
+			r.mistake(fmt.Errorf("unknown %s\nhint: %s", what, unknownTableHint(key)), key)
+		case !isTable && key == defaultsTable:
+			r.mistake(notTable(value, "the defaults of flags begin with [defaults]"), key)
 		case !isTable:
 			r.mistake(notTable(value, "a policy begins with [policy.NAME]"), key)
+		case key == defaultsTable:
+			r.defaultValues(table)
 		default:
 			for name, policy := range table {
 				r.table = []string{policyTable}
@@ -178,6 +181,18 @@ func (r *reader) root(root map[string]any) {
 			r.table = nil
 		}
 	}
+}
+
+func unknownTableHint(key string) string {
+	switch {
+	case slices.Contains(settingNames(), key):
+		return "put it below [defaults]"
+	case text.Nearest(key, []string{policyTable}) != "":
+		return "did you mean [policy.NAME]?"
+	case text.Nearest(key, []string{defaultsTable}) != "":
+		return "did you mean [defaults]?"
+	}
+	return "the file holds [policy.NAME] tables and [defaults], and nothing else"
 }
 
 // notTable is the error for a value where a table belongs.

@@ -107,7 +107,7 @@ func keyNamed(name string) *Key {
 func dashed(field string) string {
 	var b strings.Builder
 	for i, r := range field {
-		if unicode.IsUpper(r) && i > 0 {
+		if unicode.IsUpper(r) && i > 0 && strings.ToUpper(field) != field {
 			b.WriteByte('-')
 		}
 		b.WriteRune(unicode.ToLower(r))
@@ -208,9 +208,12 @@ func Schema() ([]byte, error) {
 	schema := object{
 		"$schema":     "https://json-schema.org/draft/2020-12/schema",
 		"title":       "retry's config file",
-		"description": "Named policies for retry -p NAME. [policy.default] is what a run without -p uses.",
+		"description": "Named policies for retry -p NAME, of which [policy.default] is what a run without -p uses, and [defaults] for the other flags.",
 		"type":        "object", "additionalProperties": false,
-		"properties": object{policyTable: object{
+		"properties": object{defaultsTable: object{
+			"description": "What flags are that are not typed.",
+			"type":        "object", "additionalProperties": false, "properties": defaultSchemas(),
+		}, policyTable: object{
 			"description": "The policies by their names.",
 			"type":        "object",
 			// What Go calls printable is more than a pattern can say: retry policy check knows it.

@@ -20,12 +20,15 @@ import (
 const maxName = 200
 
 // checkName refuses flags about a name that make no sense.
-func (w *Wrapper) checkName() error {
+func (w *Wrapper) checkName(typed []string) error {
 	name := flags.OrEmpty(w.ID)
+	aboutNames := func(flag string) bool { // a variable may say them for the runs that have a name
+		return slices.Contains([]string{"fresh", "once", "kill-orphans", "assume-dead", "if-running"}, flag)
+	}
 	switch {
 	case w.ID != nil && *w.ID == "":
 		return errors.New("--id is empty\nhint: a variable that is not set?")
-	case w.ID == nil && (w.Fresh || w.Once || w.KillOrphans || w.AssumeDead || w.IfRunning != "fail"):
+	case w.ID == nil && slices.ContainsFunc(typed, aboutNames):
 		return errors.New("--fresh, --once, --kill-orphans, --assume-dead and --if-running are about a name" +
 			"\nhint: give the task one with --id KEY")
 	case len(name) > maxName:

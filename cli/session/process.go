@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/flags"
+	"github.com/10f93571/retry/cli/policies"
 	"github.com/10f93571/retry/cmdexec/proc"
 	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/task"
@@ -17,6 +18,7 @@ import (
 type Host struct {
 	Environ               []string
 	Stdin, Stdout, Stderr *os.File
+	Typed                 []string // the names of the flags on the command line
 
 	stderr  *stderrWriter // of Stderr, for the lines of a run
 	stopped context.Context
@@ -27,6 +29,16 @@ type Host struct {
 func (p *Host) Getenv(name string) string {
 	value, _ := flags.LookUp(p.Environ, name)
 	return value
+}
+
+// SetDefaults gives the flags of a command that were not typed what variables and the config file say. What it warns of
+// is for the observer that these flags make.
+func (p *Host) SetDefaults(command any, config *flags.ConfigFlag) (file *policies.File, warnings []error, err error) {
+	file, err = policies.Load(config, p.Getenv, func(err error) { warnings = append(warnings, err) })
+	if err == nil {
+		err = policies.SetDefaults(command, p.Typed, file, p.Environ)
+	}
+	return file, warnings, err
 }
 
 // stderrWriter waits where nobody reads stderr, as any program would, until a signal asks to stop: then it drops lines.

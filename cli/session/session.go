@@ -56,9 +56,16 @@ type Work interface {
 
 // Wrap runs the work until it succeeds or its policy says stop, and returns the exit status.
 func (w *Wrapper) Wrap(p *Host, work Work, asJSON bool) (int, error) {
-	created, lines := time.Now(), NewObserver(p, &w.OutputFlags)
-	var err error
-	if w.choice, err = policies.Choose(&w.PolicyFlags, &w.ConfigFlag, p.Getenv, lines.Warn); err != nil {
+	created := time.Now()
+	file, warnings, err := p.SetDefaults(work, &w.ConfigFlag)
+	if err != nil {
+		return 0, err
+	}
+	lines := NewObserver(p, &w.OutputFlags)
+	for _, warning := range warnings {
+		lines.Warn(warning)
+	}
+	if w.choice, err = policies.ChooseFrom(&w.PolicyFlags, file, p.Getenv, lines.Warn); err != nil {
 		return 0, err
 	}
 	policies.WarnOfVariables(p.Environ, lines.Warn)
@@ -108,7 +115,7 @@ func (w *Wrapper) newTask(p *Host, created time.Time) (*task.Task, error) {
 	if err := w.work.Check(p); err != nil {
 		return nil, err
 	}
-	if err := w.checkName(); err != nil {
+	if err := w.checkName(p.Typed); err != nil {
 		return nil, err
 	}
 	policy, err := w.choice.Resolve(created)

@@ -84,7 +84,8 @@ func Nearest(word string, known []string) (found string) {
 	return found
 }
 
-// distance is the Levenshtein distance of two words. One that begins the other (exponential, exp) has the distance 1.
+// distance counts the letters to change, add, leave out or swap with the next (quite, quiet). Where one word begins the
+// other (exponential, exp) it is 1.
 func distance(a, b string) int {
 	if a != b && min(len(a), len(b)) >= 3 && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a)) {
 		return 1
@@ -93,16 +94,20 @@ func distance(a, b string) int {
 	for j := range row {
 		row[j] = j
 	}
+	var before, earlier []int // the two rows above
 	for i := range len(a) {
-		corner := row[0]
+		before, earlier = row, before
+		row = make([]int, len(b)+1)
 		row[0] = i + 1
 		for j := range len(b) {
-			change := corner
+			change := before[j]
 			if a[i] != b[j] {
 				change++
 			}
-			corner = row[j+1]
-			row[j+1] = min(change, row[j]+1, corner+1)
+			row[j+1] = min(change, before[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], earlier[j-1]+1)
+			}
 		}
 	}
 	return row[len(b)]
