@@ -6,8 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
+	"sync"
 	"syscall"
 	"time"
+
+	"github.com/charmbracelet/lipgloss"
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
@@ -15,26 +20,40 @@ import (
 )
 
 // lineObserver writes one line for each failed attempt and one at the end. On a terminal a status line stands below
-// them: a countdown while retry waits, or the progress of a transfer.
+// them: a countdown while retry waits, the time that an attempt takes whose output is held, or the progress of a
+// transfer.
 type lineObserver struct {
 	w       io.Writer
 	verbose bool
 	quiet   bool // see NewQuiet
 	named   bool // each line says which task it is about
 	status  statusLine
+	screen  func() Screen // asked when the first line is written: most runs write none
+	left    cursor        // where others have left it since the last line
 }
 
-// NewLines returns the observer for people, who read on screen what is written to w. inForeground tells whether a
-// status line may be drawn there; nil: there is none.
-func NewLines(w io.Writer, screen *os.File, inForeground func() bool, verbose bool) Observer {
-	return &lineObserver{w: w, verbose: verbose, status: statusLine{w: w, screen: screen, inForeground: inForeground}}
+// Terminal is what the lines of a run may be read on.
+type Terminal struct {
+	File         *os.File
+	InForeground func() bool // whether a status line may be drawn
+	Getenv       func(string) string
+}
+
+// NewLines returns the observer for people, who read what is written to w on a terminal, or anywhere where it is nil.
+func NewLines(w io.Writer, terminal *Terminal, verbose bool) Observer {
+	l := &lineObserver{w: w, verbose: verbose, status: statusLine{w: w}, screen: func() Screen { return Screen{} }}
+	if terminal != nil {
+		l.status.screen, l.status.inForeground = terminal.File, terminal.InForeground
+		l.screen = sync.OnceValue(func() Screen { return ScreenOf(terminal.File, terminal.Getenv) })
+	}
+	return l
 }
 
 // NewQuiet returns the observer of -q. It writes nothing, except why a task failed in the end whose output is shown on
 // failure only: a command that could not be found, or that was stopped, may have written nothing itself. And it says
 // where what was read of stdin is lost for another attempt.
 func NewQuiet(w io.Writer) Observer {
-	return &lineObserver{w: w, quiet: true, status: statusLine{w: w}}
+	return &lineObserver{w: w, quiet: true, status: statusLine{w: w}, screen: func() Screen { return Screen{} }}
 }
 
 // silent reports whether nothing is said about a task.
@@ -46,30 +65,55 @@ func (l *lineObserver) silent(t *task.Task) bool {
 func (l *lineObserver) Share() { l.named = true }
 
 func (l *lineObserver) Started(t *task.Task) {
-	l.status.clear()
+	l.Clear()
 	if l.verbose {
-		l.print(t, "attempt %s starts (task %s)", AttemptCount(t), ShortID(t.ID))
+		l.print(t, plain, "attempt %s starts (task %s)", AttemptCount(t), ShortID(t.ID))
+	}
+	l.left = cursorUnknown
+	if t.Options.Output.Held() && !l.named && l.status.visible() {
+		l.showLife(t)
 	}
 }
+
+// showLife draws how long an attempt takes that shows nothing itself, until Clear.
+func (l *lineObserver) showLife(t *task.Task) {
+	count, began := AttemptCount(t), time.Now()
+	l.status.repeat(func() string {
+		seconds := time.Since(began).Round(time.Second)
+		return l.screen().Paint(Faint, fmt.Sprintf("retry: attempt %s runs, %s", count, text.Duration(seconds)))
+	})
+}
+
+// Clear erases the status line: something else is written now.
+func (l *lineObserver) Clear() { l.status.clear() }
 
 // Ended writes a line about a failed attempt. A success has its line at the end, if it needs one.
 func (l *lineObserver) Ended(t *task.Task, a task.Attempt) {
 	if a.Decision.Verdict == task.VerdictSucceeded || l.silent(t) {
 		return
 	}
-	line := fmt.Sprintf("attempt %s: %s", AttemptCount(t), Description(a.Outcome, a.Decision))
+	if passedOn := !t.Options.Output.Held() || t.Options.Output.PassesOn(t.Status); passedOn && unended(a.Outcome) {
+		l.left = cursorInLine
+	}
+	line, tone := fmt.Sprintf("attempt %s: %s", AttemptCount(t), Description(a.Outcome, a.Decision)), stops
 	if a.Outcome.Error == task.ErrorNone {
 		line += " after " + text.Duration(a.Outcome.Duration)
 	}
 	switch {
 	case a.Decision.Verdict == task.VerdictRetry:
-		line += nextAttemptClause(a)
+		line, tone = line+nextAttemptClause(a), waits
 	case a.Decision.Reason == task.ReasonAmbiguous,
 		a.Decision.Verdict == task.VerdictCancelled && a.Outcome.Reply != nil && a.Outcome.Reply.Default.Ambiguous:
 		line += "; " + ambiguousEffect(t)
 	}
-	l.print(t, "%s", line)
+	l.print(t, tone, "%s", line)
+	if t.Options.OnRetry != "" { // it may write too
+		l.left = cursorUnknown
+	}
 }
+
+// unended reports whether the last line of what was captured has no end, and another one would stick to it.
+func unended(o task.Outcome) bool { return o.Stderr != "" && !strings.HasSuffix(o.Stderr, "\n") }
 
 // nextAttemptClause says when the next attempt begins, and whether the server asked for that delay.
 func nextAttemptClause(a task.Attempt) string {
@@ -93,7 +137,11 @@ func (l *lineObserver) Waiting(t *task.Task, left time.Duration) time.Duration {
 	next := *t
 	next.AttemptCount++
 	seconds := (left + time.Second - 1).Truncate(time.Second)
-	l.status.draw(fmt.Sprintf("retry: attempt %s in %s", AttemptCount(&next), text.Duration(seconds)))
+	if l.left != cursorAtStart {
+		l.status.startLine()
+		l.left = cursorAtStart
+	}
+	l.status.draw(l.screen().Paint(Faint, fmt.Sprintf("retry: attempt %s in %s", AttemptCount(&next), text.Duration(seconds))))
 	if tick := left % time.Second; tick > 0 {
 		return tick
 	}
@@ -101,12 +149,12 @@ func (l *lineObserver) Waiting(t *task.Task, left time.Duration) time.Duration {
 }
 
 func (l *lineObserver) Finished(t *task.Task, r runner.Result) {
-	l.status.clear()
+	l.Clear()
 	if l.silent(t) {
 		return
 	}
 	if text := Summary(t, r); text != "" {
-		l.print(t, "%s", text+Hints(t, r))
+		l.print(t, toneOf(r.Decision.Verdict), "%s", text+Hints(t, r))
 	}
 }
 
@@ -118,7 +166,7 @@ func (l Loss) Error() string { return l.Err.Error() }
 
 func (l *lineObserver) Warn(err error) {
 	if _, lost := errors.AsType[Loss](err); lost && l.quiet {
-		l.print(nil, "warning: %s", Message(err))
+		l.print(nil, plain, "warning: %s", Message(err))
 	} else if !lost {
 		l.Say("warning: " + Message(err))
 	}
@@ -126,17 +174,67 @@ func (l *lineObserver) Warn(err error) {
 
 func (l *lineObserver) Say(text string) {
 	if !l.quiet {
-		l.status.clear()
-		l.print(nil, "%s", text)
+		l.Clear()
+		l.print(nil, plain, "%s", text)
 	}
 }
 
-func (l *lineObserver) print(t *task.Task, format string, args ...any) {
+// print writes a line, and the hints below it, which have no colour.
+func (l *lineObserver) print(t *task.Task, tone tone, format string, args ...any) {
+	screen := l.screen()
 	prefix := "retry: "
 	if l.named && t != nil {
 		prefix += ShortID(t.ID) + ": "
 	}
-	_, _ = fmt.Fprintf(l.w, prefix+format+"\n", args...)
+	if screen.Marks {
+		prefix += tone.mark
+	}
+	line, hints, found := strings.Cut(prefix+fmt.Sprintf(format, args...), "\n")
+	if found {
+		hints = "\n" + hints
+	}
+	start := ""
+	if l.left == cursorInLine && screen.Width == 0 {
+		start = "\n"
+	} else if l.left != cursorAtStart {
+		l.status.startLine()
+	}
+	l.left = cursorAtStart
+	_, _ = io.WriteString(l.w, start+screen.Paint(tone.style, line)+hints+"\n")
+}
+
+// cursor is where a line of ours would begin.
+type cursor int
+
+const (
+	cursorAtStart cursor = iota
+	cursorUnknown        // a command has run, and may have written a line without an end
+	cursorInLine         // it did
+)
+
+// tone is how a line looks on a terminal: its colour, and a mark where the terminal has such signs.
+type tone struct {
+	style lipgloss.Style
+	mark  string
+}
+
+var (
+	plain   = tone{}
+	waits   = tone{Faint, "↻ "}
+	stops   = tone{lipgloss.Style{}, "✗ "}
+	rescued = tone{Green, "✓ "}
+	gaveUp  = tone{Red, "✗ "}
+	leftOff = tone{Yellow, ""}
+)
+
+func toneOf(v task.Verdict) tone {
+	switch v {
+	case task.VerdictSucceeded:
+		return rescued
+	case task.VerdictExhausted, task.VerdictFailed:
+		return gaveUp
+	}
+	return leftOff
 }
 
 // Description says how an attempt ended, in the words of its error if it has one.
@@ -171,9 +269,9 @@ func Summary(t *task.Task, r runner.Result) string {
 		return fmt.Sprintf("succeeded in attempt %d, after %s", t.AttemptCount, elapsed)
 	case task.VerdictExhausted:
 		return fmt.Sprintf("gave up after %s in %s: %s%s",
-			text.Count(t.AttemptCount, "attempt"), elapsed, exhaustedClause(r, t), status)
+			text.Count(t.AttemptCount, "attempt"), elapsed, exhaustedClause(r, t)+lastLine(t, r.Outcome), status)
 	case task.VerdictFailed:
-		return failedClause(r, t) + status
+		return failedClause(r, t) + lastLine(t, r.Outcome) + status
 	case task.VerdictCancelled:
 		by := "another process" // SIGTERM by itself only interrupts: if the task is cancelled after it, retry cancel sent it
 		if r.Signal != nil && r.Signal != syscall.SIGTERM {
@@ -188,15 +286,32 @@ func Summary(t *task.Task, r runner.Result) string {
 		cmp.Or(resume, "; no journal remembers it: run it again then")
 }
 
+// longReason is the most characters of a command's last line beside the outcome.
+const longReason = 160
+
+// lastLine is the last line that was captured of a command, which mostly says why it failed.
+func lastLine(t *task.Task, o task.Outcome) string {
+	if t.Kind != task.KindCommand {
+		return ""
+	}
+	for _, tail := range []string{o.Stderr, o.Stdout} {
+		if tail = strings.TrimSpace(ansi.Strip(tail)); tail != "" {
+			line := tail[strings.LastIndexAny(tail, "\r\n")+1:]
+			return ": " + text.Escape(text.Shorten(text.Mask(strings.TrimSpace(line), t.Options.Mask), longReason))
+		}
+	}
+	return ""
+}
+
 // failedClause says why there is no other attempt. Where an attempt could not begin, its own line says so already.
 func failedClause(r runner.Result, t *task.Task) string {
 	outcome := ended(r.Outcome, r.Decision)
 	reply := r.Outcome.Reply
 	switch {
 	case r.Decision.Reason == task.ReasonAmbiguous && r.Outcome.IsCrash():
-		return "FAILED, ambiguous: retry was killed while it ran; " + ambiguousEffect(t) + ", and is not safe to repeat"
+		return "failed, ambiguous: retry was killed while it ran; " + ambiguousEffect(t) + ", and is not safe to repeat"
 	case r.Decision.Reason == task.ReasonAmbiguous:
-		return "FAILED, ambiguous: " + ambiguousEffect(t) + ", and is not safe to repeat"
+		return "failed, ambiguous: " + ambiguousEffect(t) + ", and is not safe to repeat"
 	case r.Decision.Reason == task.ReasonStdin:
 		return fmt.Sprintf("not retried after %s: what attempt %d has read from stdin cannot be read again", outcome,
 			t.AttemptCount)

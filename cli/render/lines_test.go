@@ -66,7 +66,7 @@ func TestSummary(t *testing.T) {
 // What a command's name brings along reaches stderr escaped.
 func TestLinesAreEscaped(t *testing.T) {
 	var b strings.Builder
-	l := &lineObserver{w: &b}
+	l := NewLines(&b, nil, false)
 	tk := view(nil).Task
 	l.Ended(tk, task.Attempt{Outcome: task.Outcome{Error: task.ErrorNotFound, Message: "\x1b[2J: command not found"},
 		Decision: task.Decision{Verdict: task.VerdictFailed}})
@@ -121,7 +121,7 @@ func TestALossIsNotHiddenByQuiet(t *testing.T) {
 		{name: "a loss, which was told before", err: Loss{errors.New("x")}, want: ""},
 	} {
 		var got strings.Builder
-		o := NewLines(&got, nil, nil, false)
+		o := NewLines(&got, nil, false)
 		if tt.quiet {
 			o = NewQuiet(&got)
 		}

@@ -70,6 +70,8 @@ func (l *logObserver) Waiting(*task.Task, time.Duration) time.Duration { return 
 
 func (l *logObserver) Share() {}
 
+func (l *logObserver) Clear() {}
+
 func (l *logObserver) Progress() func(task.Transfer) { return nil }
 
 func (l *logObserver) Finished(t *task.Task, r runner.Result) {

@@ -13,6 +13,7 @@ type Observer interface {
 	runner.Observer
 	Say(text string)               // a line of information, which is no warning
 	Share()                        // several runs use it: lines name their task, and there is no countdown
+	Clear()                        // erases the line at the bottom: something else is written now
 	Progress() func(task.Transfer) // draws the progress of a transfer; nil where nobody would see it
 }
 

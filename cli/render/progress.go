@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,8 +23,9 @@ type statusLine struct {
 	screen       *os.File
 	inForeground func() bool // nil: nothing is drawn
 
-	mutex sync.Mutex // transfers report from goroutines of their own
-	drawn bool
+	mutex   sync.Mutex // transfers report from goroutines of their own
+	drawn   bool
+	repeats chan struct{} // closed to end repeat; nil where nothing is repeated
 }
 
 const (
@@ -36,9 +38,17 @@ func (l *statusLine) visible() bool {
 }
 
 // draw replaces the line. In the background it draws nothing.
-func (l *statusLine) draw(text string) {
+func (l *statusLine) draw(text string) { l.drawUnless(nil, text) }
+
+// drawUnless draws unless the channel is closed.
+func (l *statusLine) drawUnless(done <-chan struct{}, text string) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
+	select {
+	case <-done:
+		return
+	default:
+	}
 	if !l.inForeground() {
 		l.drawn = false // the shell has written over it
 		return
@@ -52,9 +62,44 @@ func (l *statusLine) draw(text string) {
 	l.drawn = true
 }
 
+// repeat draws a text every second, until clear.
+func (l *statusLine) repeat(text func() string) {
+	done := make(chan struct{})
+	l.mutex.Lock()
+	l.repeats = done
+	l.mutex.Unlock()
+	go func() {
+		ticker := time.NewTicker(time.Second)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				l.drawUnless(done, text())
+			case <-done:
+				return
+			}
+		}
+	}()
+}
+
+// startLine goes to the start of a line, where a command may have left the cursor elsewhere: as many spaces as the
+// terminal is wide end in the next line then, and otherwise just before it.
+func (l *statusLine) startLine() {
+	if !l.visible() || !l.inForeground() {
+		return
+	}
+	if width, _, err := term.GetSize(int(l.screen.Fd())); err == nil && width > 1 {
+		_, _ = io.WriteString(l.w, strings.Repeat(" ", width)+eraseLine)
+	}
+}
+
 func (l *statusLine) clear() {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
+	if l.repeats != nil {
+		close(l.repeats)
+		l.repeats = nil
+	}
 	if l.drawn {
 		_, _ = fmt.Fprint(l.w, eraseLine)
 		l.drawn = false

@@ -40,10 +40,10 @@ func TestTransferred(t *testing.T) {
 // Nobody is told where nothing can be drawn.
 func TestProgressWithoutATerminal(t *testing.T) {
 	for name, o := range map[string]Observer{
-		"no terminal":    NewLines(nil, nil, nil, false),
+		"no terminal":    NewLines(nil, nil, false),
 		"quiet":          NewQuiet(nil),
 		"for programs":   NewLog(nil, false),
-		"several at one": Shared(NewLines(nil, nil, nil, false)),
+		"several at one": Shared(NewLines(nil, nil, false)),
 	} {
 		if o.Progress() != nil {
 			t.Errorf("%s: got a function, want nil", name)

@@ -94,7 +94,7 @@ func TestOutcomesOfHTTP(t *testing.T) {
 // told are the lines about a run of HTTP whose last attempt was this.
 func told(tk *task.Task, attempts ...task.Attempt) string {
 	var b strings.Builder
-	l := &lineObserver{w: &b}
+	l := NewLines(&b, nil, false)
 	for _, a := range attempts {
 		tk.AttemptCount = a.Number
 		l.Ended(tk, a)
@@ -114,7 +114,7 @@ func TestLinesOfHTTP(t *testing.T) {
 	reset := ambiguous(lost(2, task.ErrorReset, "wait for the reply: the connection was closed"))
 	killed := task.Attempt{Number: 2, Outcome: task.Crashed(), Decision: reset.Decision}
 	const first = "retry: attempt 1/5: 503 Service Unavailable after 1.3s; next in 2.1s (the server asks for 2s)\n"
-	const ambiguity = "retry: FAILED, ambiguous: POST may have taken effect, and is not safe to repeat (retry status 5b9a39db)\n" +
+	const ambiguity = "retry: failed, ambiguous: POST may have taken effect, and is not safe to repeat (retry status 5b9a39db)\n" +
 		"hint: look at the server before you send it again: retry requeue --run 5b9a39db\n" +
 		"hint: where the server deduplicates, --idempotency-key KEY or --idempotent lets retry send it again by itself\n"
 	tests := []struct {

@@ -4,6 +4,7 @@
 package render
 
 import (
+	"cmp"
 	"io"
 	"os"
 	"strings"
@@ -20,19 +21,29 @@ type Screen struct {
 	Width  int
 	Height int // the most lines of a report that is drawn again and again; 0 where it may scroll
 	Color  bool
+	Marks  bool // signs such as ✓ can be shown
 }
 
 // ScreenOf returns the screen that a file leads to. Only a terminal has a width, and colours unless NO_COLOR or
-// TERM=dumb is set.
+// TERM=dumb is set; CLICOLOR_FORCE asks for colours elsewhere.
 func ScreenOf(f *os.File, getenv func(string) string) Screen {
+	force := getenv("CLICOLOR_FORCE")
+	forced := force != "" && force != "0"
 	if !term.IsTerminal(int(f.Fd())) {
-		return Screen{}
+		return Screen{Color: forced && getenv("NO_COLOR") == ""}
 	}
 	width, _, err := term.GetSize(int(f.Fd()))
 	if err != nil || width <= 0 {
 		width = 80
 	}
-	return Screen{Width: width, Color: getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"}
+	smart := getenv("TERM") != "dumb"
+	return Screen{Width: width, Color: (smart || forced) && getenv("NO_COLOR") == "", Marks: smart && inUTF8(getenv)}
+}
+
+// inUTF8 reports whether the locale's characters are UTF-8, as POSIX finds it out.
+func inUTF8(getenv func(string) string) bool {
+	locale := strings.ToLower(cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG")))
+	return strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8")
 }
 
 // The styles. The eight basic colours follow the user's own theme, so the terminal need not be asked for its

@@ -192,7 +192,7 @@ func TestLinesAreNoLongerThanIsRead(t *testing.T) {
 		"table": func(b *strings.Builder) error { return Tasks(b, Screen{}, all(v), Table{}, now) },
 		"task":  func(b *strings.Builder) error { return Task(b, Screen{}, v, []task.Attempt{a}, now) },
 		"stats": func(b *strings.Builder) error { return Stats(b, Screen{}, stats, 0, time.Time{}, now) },
-		"run":   func(b *strings.Builder) error { NewLines(b, nil, nil, true).Ended(v.Task, a); return nil },
+		"run":   func(b *strings.Builder) error { NewLines(b, nil, true).Ended(v.Task, a); return nil },
 		"error": func(b *strings.Builder) error { b.WriteString(Message(errors.New(endless))); return nil },
 	} {
 		for _, line := range lines(t, draw) {

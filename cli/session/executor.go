@@ -57,7 +57,7 @@ func (p *Host) newTaskRunner(t *task.Task, journal *Journal, lines render.Observ
 	commands.Stdin = stdin
 	commands.Output = stdio.Output{
 		Stdout: p.Stdout, Stderr: p.Stderr, Mode: t.Options.Output, Limit: t.Options.OutputLimit,
-		Capture: t.Options.Capture, Tail: tail, Temporary: journal.temporary,
+		Capture: t.Options.Capture, Tail: tail, Temporary: journal.temporary, BeforeFlush: lines.Clear,
 		LimitExceeded: func(t *task.Task, limit int64) {
 			lines.Warn(fmt.Errorf("attempt %d has written more than %v: its output is passed on from now on, "+
 				"and it will not be tried again\nhint: --output-limit holds more", t.AttemptCount, flags.Size(limit)))

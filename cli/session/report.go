@@ -120,6 +120,7 @@ func NewObserver(p *Host, f *flags.OutputFlags) render.Observer {
 		return ci.NewGitLab(p.messages(), f.Verbose)
 	default:
 		inForeground := func() bool { return p.Getenv("TERM") != "dumb" && proc.Interactive(p.Stderr) }
-		return render.NewLines(p.messages(), p.Stderr, inForeground, f.Verbose)
+		terminal := &render.Terminal{File: p.Stderr, InForeground: inForeground, Getenv: p.Getenv}
+		return render.NewLines(p.messages(), terminal, f.Verbose)
 	}
 }

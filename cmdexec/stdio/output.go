@@ -21,6 +21,7 @@ type Output struct {
 	Capture        task.CaptureMode
 	Tail           int                      // size of the captured end of a stream, at least task.StoredTail
 	Temporary      func() (*os.File, error) // creates a file for held output that is too large for memory
+	BeforeFlush    func()                   // called before held output is written; nil for nothing
 	last           *Streams                 // of the attempt that Flush handles
 
 	// Called when OutputFinal begins to pass output on: since Limit is exceeded, or since there is no room to hold it.
@@ -179,6 +180,9 @@ func (o *Output) Flush(t *task.Task, signals <-chan os.Signal) (os.Signal, error
 	partial := o.Mode == task.OutputSuccess && s.lost() != nil // a part of the output could be taken for all of it
 	if partial || !o.passesOn(s, t.Status) {
 		return nil, s.lost()
+	}
+	if o.BeforeFlush != nil {
+		o.BeforeFlush()
 	}
 	done := make(chan struct{})
 	go func() {

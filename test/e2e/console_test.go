@@ -294,6 +294,8 @@ func (s *console) checkScreen(width int, patterns ...string) {
 	}
 }
 
+var colour = regexp.MustCompile(`^\x1b\[[0-9;]*m`)
+
 // screen replays what was written to the terminal. A line that was too long and went on in the next row is one line
 // again.
 func (s *console) screen(width int) []string {
@@ -311,6 +313,8 @@ func (s *console) screen(width int) []string {
 		case bytes.HasPrefix(rest, []byte("\x1b[K")):
 			rows[row] = rows[row][:min(column, len(rows[row]))]
 			rest = rest[2:]
+		case colour.Match(rest):
+			rest = rest[len(colour.Find(rest))-1:]
 		case rest[0] == '\r':
 			column = 0
 		case rest[0] == '\n':

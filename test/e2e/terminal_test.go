@@ -37,6 +37,9 @@ func TestTerminal(t *testing.T) {
 		"the command is on a terminal":            theCommandIsOnATerminal,
 		"the countdown cleans up":                 theCountdownCleansUp,
 		"the countdown fits a narrow window":      theCountdownFits,
+		"a line begins where it should":           linesBeginAtTheStart,
+		"colours and marks":                       linesHaveColours,
+		"a line of life while output is held":     lineOfLife,
 		"no countdown when stderr is a file":      noCountdownInAFile,
 		"no countdown in the background":          noCountdownInTheBackground,
 		"a command inherits what it would anyhow": inheritsTheSame,
@@ -220,6 +223,37 @@ func theCountdownFits(s *console) {
 		`retry: succeeded in attempt 2, after .*`)
 }
 
+// linesBeginAtTheStart: the command's last line may have no end.
+func linesBeginAtTheStart(s *console) {
+	s.start("retry", "-b", "constant:100ms", "-j", "none", "--on-retry", "printf hook", "--", "./unended")
+	s.exits(0)
+	// The screen joins rows of 80 columns that were filled to their end.
+	s.checkScreen(80, `first attempt {67}retry: attempt 1/5: exit 1 after .*; next in 100ms`,
+		`hook {76}second attempt {66}retry: succeeded in attempt 2, after .*`)
+}
+
+func linesHaveColours(s *console) {
+	s.shell()
+	for _, tt := range []struct{ env, attempt, end string }{
+		{"LC_ALL=C.UTF-8", "\x1b[2mretry: ↻ attempt 1/2", "\x1b[31mretry: ✗ gave up"},
+		{"LC_ALL=C", "\x1b[2mretry: attempt 1/2", "\x1b[31mretry: gave up"},
+		{"NO_COLOR=1", "\x1b[Kretry: attempt 1/2", "\nretry: gave up"},
+		{"TERM=dumb", "retry: attempt 1/2", "\nretry: attempt 2/2"},
+	} {
+		s.enter(tt.env + " retry -n 2 -b constant:0 -- false")
+		s.expect(tt.attempt, tt.end, prompt)
+	}
+}
+
+func lineOfLife(s *console) {
+	s.start("retry", "-b", "constant:0", "--output", "final", "--", "./held")
+	s.expect("attempt 1/5 runs, 1s", "attempt 1/5 runs, 2s")
+	s.checkScreen(80, "retry: attempt 1/5 runs, 2s")
+	testkit.Must(s, os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o600))
+	s.exits(0)
+	s.checkScreen(80, "held")
+}
+
 func noCountdownInAFile(s *console) {
 	file, err := os.Create(filepath.Join(s.dir, "stderr"))
 	testkit.Must(s, err)
@@ -285,6 +319,8 @@ var scripts = map[string]string{
 		while kill -0 $sleep; do wait $sleep; done`,
 	"hang":     `echo hanging; exec sleep 60`,
 	"worker":   `echo working; read -r x <fifo; echo done with $x`,
+	"held":     `until [ -e go ]; do sleep 0.1; done; echo held`,
+	"unended":  `[ $RETRY_ATTEMPT = 2 ] && printf 'second attempt' || { printf 'first attempt'; exit 1; }`,
 	"second":   `[ $RETRY_ATTEMPT = 2 ] && echo second attempt || { echo first attempt; exit 1; }`,
 	"ask":      `printf 'sure? '; read -r x; echo "<$x>"; [ "$x" = yes ]`,
 	"password": `read -rsp 'password? ' x; echo "<$x>"`,

@@ -103,7 +103,7 @@ func NewGitLab(w io.Writer, verbose bool) render.Observer {
 	end := func(t *task.Task) string {
 		return fmt.Sprintf("\x1b[0Ksection_end:%d:%s\r\x1b[0K\n", time.Now().Unix(), sectionName(t))
 	}
-	return &grouped{Observer: render.NewLines(w, nil, nil, verbose), begin: begin, end: end, w: w}
+	return &grouped{Observer: render.NewLines(w, nil, verbose), begin: begin, end: end, w: w}
 }
 
 // sectionName is unique in a job, also where the job resumes the task or runs a command twice.

@@ -23,7 +23,7 @@ func NewGitHub(w io.Writer, verbose bool, summaryFile string) render.Observer {
 	log := &lineWriter{w: w}
 	begin := func(t *task.Task) string { return workflowCommand("group", heading(t)) }
 	end := func(*task.Task) string { return workflowCommand("endgroup", "") }
-	g := &github{grouped{Observer: render.NewLines(w, nil, nil, verbose), begin: begin, end: end, w: log}, log}
+	g := &github{grouped{Observer: render.NewLines(w, nil, verbose), begin: begin, end: end, w: log}, log}
 	if summaryFile == "" {
 		return g
 	}

@@ -189,7 +189,7 @@ func TestCIOfHTTP(t *testing.T) {
 			t.Errorf("got a secret:\n%s", b.String())
 		}
 	}
-	const annotation = "::error title=retry::POST https://ann:***@h/orders: FAILED, ambiguous: POST may have taken effect, and is not safe to repeat " +
+	const annotation = "::error title=retry::POST https://ann:***@h/orders: failed, ambiguous: POST may have taken effect, and is not safe to repeat " +
 		"(retry status 5b9a39db)%0Ahint: look at the server"
 	if got := github.String(); !strings.Contains(got, annotation) {
 		t.Errorf("got\n%s, want %q", got, annotation)
@@ -198,7 +198,7 @@ func TestCIOfHTTP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"### `POST https://ann:***@h/orders`: FAILED, ambiguous: ",
+	for _, want := range []string{"### `POST https://ann:***@h/orders`: failed, ambiguous: ",
 		" | 1.3s | 503 Service Unavailable | failed |\n"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("got\n%s, want %q", page, want)

@@ -140,7 +140,7 @@ func TestStepSummaryIsEscaped(t *testing.T) {
 func TestStepSummaryOfSeveral(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "summary")
 	var b strings.Builder
-	page := &stepSummary{Observer: render.NewLines(&b, nil, nil, false), path: path, attempts: map[string]*attemptRows{}}
+	page := &stepSummary{Observer: render.NewLines(&b, nil, false), path: path, attempts: map[string]*attemptRows{}}
 	o := render.Shared(page)
 	one, two := fresh("aaaaaaaa"), fresh("bbbbbbbb")
 	one.AttemptCount, two.AttemptCount = 1, 1
