@@ -41,6 +41,8 @@ type Writer interface {
 	Settle(ctx context.Context, t *task.Task, d task.Decision) error
 	// CatchUp writes the end of a task after writes in between have failed.
 	CatchUp(ctx context.Context, t *task.Task) error
+	// KeepEnd keeps the end of a task where even CatchUp fails. Who adopts the task writes it first.
+	KeepEnd(t *task.Task) error
 	// CancelNested ends the tasks that the task's attempts made and that have no owner.
 	CancelNested(ctx context.Context, t *task.Task, now time.Time) error
 }

@@ -105,32 +105,46 @@ func (g *Journal) Settle(ctx context.Context, t *task.Task, d task.Decision) err
 	return g.write(ctx, t, func(ctx context.Context) error { return g.Journal.Settle(ctx, t, d) })
 }
 
-// write writes what became of a task. Where the journal failed earlier in the run, the end of the task is written all
-// the same if that is possible by then, so that no resume runs it again.
+// write writes what became of a task. Where the journal fails, or failed earlier in the run, the end of the task is
+// written all the same if that is possible by then, so that no resume runs it again.
 func (g *Journal) write(ctx context.Context, t *task.Task, write func(context.Context) error) error {
+	ended, untold := t.Number != 0 && t.Status.Finished(), false
 	if !g.absent() {
 		limited, done := g.limit(ctx)
 		err := write(limited)
 		done()
-		if err := g.failed(err, t, false); err != nil {
+		if untold = ended && (errors.Is(err, state.ErrLocked) || errors.Is(err, state.ErrFull)); untold {
+			g.broken.Store(true)
+		} else if err := g.failed(err, t, false); err != nil {
 			return err
 		}
 	}
-	if g.gone.Load() {
+	switch {
+	case g.gone.Load():
 		t.Number = 0 // as of a run without a journal, whose last line names no task
+	case g.broken.Load() && ended:
+		return g.catchUp(ctx, t, untold)
 	}
-	if !g.broken.Load() || t.Number == 0 || !t.Status.Finished() {
-		return nil
-	}
+	return nil
+}
+
+// catchUp writes the end of a task, or keeps it beside the journal. It warns of a failure that nobody was told of yet.
+func (g *Journal) catchUp(ctx context.Context, t *task.Task, untold bool) error {
 	ctx, cancel := context.WithTimeout(ctx, shortly)
 	defer cancel()
 	err := g.Journal.CatchUp(ctx, t)
-	if errors.Is(err, task.ErrNotOwner) {
+	switch {
+	case !hasFailed(err):
 		return err
+	case !errors.Is(err, state.ErrCorrupt) && g.Journal.KeepEnd(t) == nil:
+		g.warn(fmt.Errorf("the end of the task is kept beside the journal, for the next resume to write it there: %w", err))
+		return nil
 	}
-	if err != nil && !g.gone.Load() { // the first failure warned already, but for -q
-		g.warn(render.Loss{Err: stillShown(fmt.Errorf("the end of the task is not in the journal: %w", err), t)})
+	err = stillShown(fmt.Errorf("the end of the task is not in the journal: %w", err), t)
+	if untold {
+		g.warn(err)
 	}
+	g.warn(render.Loss{Err: err}) // for -q
 	return nil
 }
 
@@ -177,7 +191,11 @@ func (g *Journal) failed(err error, t *task.Task, fatal bool) error {
 	}
 	g.broken.Store(true)
 	g.gone.Store(errors.Is(err, state.ErrMoved) || errors.Is(err, state.ErrCorrupt) && g.reopen != nil)
-	err = fmt.Errorf("going on without a journal: %w", g.setAside(err))
+	what := "going on without a journal"
+	if t != nil && t.Number != 0 && !g.gone.Load() {
+		what = "the journal cannot be written for now"
+	}
+	err = fmt.Errorf("%s: %w", what, g.setAside(err))
 	if t != nil && !g.gone.Load() {
 		err = stillShown(err, t)
 	}

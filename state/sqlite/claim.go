@@ -77,17 +77,15 @@ func (j *Journal) syncNew(ctx context.Context, t *task.Task, number int64) (stor
 	return failed != nil, err
 }
 
-// claimNext refuses a task that was cancelled and requeued since it was read: status and count are as before, but it
-// has fresh attempts and another deadline.
+// claimNext refuses a task that was cancelled and requeued since it was read.
 func (j *Journal) claimNext(c *conn, t *task.Task, now time.Time) error {
-	var requeued time.Time
-	err := c.row("SELECT requeued_at FROM tasks WHERE number = ?", []any{t.Number}, &requeued)
+	stored, err := position(c, t.Number)
 	switch {
-	case errors.Is(err, sql.ErrNoRows):
+	case errors.Is(err, sql.ErrNoRows), err == nil && stored.id != t.ID:
 		return j.rowLost()
 	case err != nil:
 		return err
-	case requeued.UnixMicro() != t.RequeuedAt.UnixMicro():
+	case !stored.isOf(t):
 		return task.ErrNotOwner
 	}
 	err = j.advance(c, t.Number, t.ID, transition{

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -61,6 +63,76 @@ func (j *Journal) writeEnd(ctx context.Context, t *task.Task, do func(*conn) err
 		err = j.moved()
 	}
 	return err
+}
+
+// endPrefix begins the names of the files that keep ends; the task's number follows.
+const endPrefix = "ended-"
+
+// KeepEnd keeps the end of a task beside the journal, which is locked for long or has no room: else a resume would run
+// a command again that has ended. The file is empty, and its name says all, so that it fits on a full disk.
+func (j *Journal) KeepEnd(t *task.Task) error {
+	a, o := t.Last, t.Last.Outcome
+	number := func(n int64) []string { return []string{strconv.FormatInt(n, 10)} }
+	name := url.Values{
+		"id": {t.ID}, "requeued": number(t.RequeuedAt.UnixMicro()), "count": number(int64(t.AttemptCount)),
+		"status": {string(t.Status)}, "reason": {string(t.Reason)}, "at": number(t.FinishedAt.UnixMicro()),
+		"attempt": number(int64(a.Number)), "start": number(a.StartedAt.UnixMicro()), "took": number(o.Duration.Microseconds()),
+		"exit": number(int64(o.Exit)), "signal": {o.Signal}, "error": {string(o.Error)}, "verdict": {string(a.Decision.Verdict)},
+	}
+	path := filepath.Join(j.dir, fmt.Sprintf("%s%d.%s", endPrefix, t.Number, name.Encode()))
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+// keptEnd reads what KeepEnd wrote. What is missing is zero, and fits no task.
+func keptEnd(number int64, name string) *task.Task {
+	v, _ := url.ParseQuery(name)
+	whole := func(key string) int64 {
+		n, _ := strconv.ParseInt(v.Get(key), 10, 64)
+		return n
+	}
+	return &task.Task{
+		Number: number, ID: v.Get("id"), RequeuedAt: time.UnixMicro(whole("requeued")), AttemptCount: int(whole("count")),
+		Status: task.Status(v.Get("status")), Reason: task.Reason(v.Get("reason")), FinishedAt: time.UnixMicro(whole("at")),
+		Last: task.Attempt{
+			Number: int(whole("attempt")), StartedAt: time.UnixMicro(whole("start")),
+			Outcome: task.Outcome{
+				Exit: int(whole("exit")), Signal: v.Get("signal"), Error: task.ErrorClass(v.Get("error")),
+				Duration: time.Duration(whole("took")) * time.Microsecond,
+			},
+			Decision: task.Decision{Verdict: task.Verdict(v.Get("verdict"))},
+		},
+	}
+}
+
+// writeKeptEnds writes what KeepEnd has kept of a task to the journal, or of all tasks: 0. What no longer fits goes.
+func (j *Journal) writeKeptEnds(ctx context.Context, number int64) error {
+	entries, err := os.ReadDir(j.dir)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		rest, found := strings.CutPrefix(entry.Name(), endPrefix)
+		txt, name, _ := strings.Cut(rest, ".")
+		n, err := strconv.ParseInt(txt, 10, 64)
+		if !found || err != nil || number != 0 && number != n {
+			continue
+		}
+		t := keptEnd(n, name)
+		err = j.CatchUp(ctx, t)
+		if err != nil && !errors.Is(err, task.ErrNotOwner) && !errors.Is(err, state.ErrCorrupt) {
+			return fmt.Errorf("write the end of task %s: %w", t.ID, err)
+		}
+		if err == nil {
+			j.DropInput(t)
+		}
+		step("end written late")
+		_ = os.Remove(filepath.Join(j.dir, entry.Name()))
+	}
+	return nil
 }
 
 // moved returns ErrMoved if the files of this journal are no longer in their place: what was just written is in none

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -46,7 +47,7 @@ var finishedStatuses = []task.Status{task.Succeeded, task.Failed, task.Exhausted
 // Prune removes some finished tasks, the oldest first, in one short transaction. A task with many attempts is removed
 // by several calls, its first attempts first.
 func (j *Journal) Prune(ctx context.Context, r state.Retention) (tasks int, more bool, err error) {
-	if err := j.sweepInputs(ctx); err != nil {
+	if err := errors.Join(j.writeKeptEnds(ctx, 0), j.sweepInputs(ctx)); err != nil {
 		return 0, false, err
 	}
 	err = j.write(ctx, func(c *conn) error {

@@ -61,15 +61,22 @@ func (j *Journal) advance(c *conn, number int64, id string, s transition) error 
 
 // placed is the position of a task among its transitions.
 type placed struct {
-	id     string
-	status task.Status
-	count  int // of attempts
+	id       string
+	status   task.Status
+	count    int // of attempts
+	requeued time.Time
+}
+
+// isOf reports whether the task was not requeued since t was read: status and count may be as before, but it has fresh
+// attempts and another deadline.
+func (p placed) isOf(t *task.Task) bool {
+	return p.id == t.ID && p.requeued.UnixMicro() == t.RequeuedAt.UnixMicro()
 }
 
 // position returns the position of a task, or sql.ErrNoRows.
 func position(c *conn, number int64) (p placed, err error) {
-	const query = "SELECT id, status, attempt_count FROM tasks WHERE number = ?"
-	err = c.row(query, []any{number}, &p.id, (*string)(&p.status), &p.count)
+	const query = "SELECT id, status, attempt_count, requeued_at FROM tasks WHERE number = ?"
+	err = c.row(query, []any{number}, &p.id, (*string)(&p.status), &p.count, &p.requeued)
 	return p, err
 }
 
@@ -183,7 +190,7 @@ func (j *Journal) CatchUp(ctx context.Context, t *task.Task) error {
 			return j.rowLost()
 		case err != nil:
 			return err
-		case stored.status.Finished(), stored.count > t.AttemptCount:
+		case stored.status.Finished(), stored.count > t.AttemptCount, !stored.isOf(t):
 			return task.ErrNotOwner
 		}
 		err = j.advance(c, t.Number, t.ID, transition{

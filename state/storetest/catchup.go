@@ -69,3 +69,35 @@ func (s suite) catchUpIsOfTheTaskItself(t *testing.T) {
 		t.Errorf("got\n%s\nwant no change of\n%s", after, before)
 	}
 }
+
+// The end of a task that could not be written is kept beside the store: nobody can adopt the task any more.
+func (s suite) aKeptEndIsWritten(t *testing.T) {
+	j := s.open(t)
+	tk := InFlight(t, j)
+	attempt := task.Attempt{
+		Number: 1, StartedAt: Epoch, Decision: task.Decision{Verdict: task.VerdictFailed, Reason: task.ReasonNotEligible},
+		Outcome: task.Outcome{Exit: 137, Signal: "SIGKILL", Error: task.ErrorTimeout, Duration: time.Minute},
+	}
+	tk.ApplyDecision(attempt, Epoch.Add(time.Hour))
+	Must(t, j.KeepEnd(tk))
+	for range 2 {
+		if _, err := j.Adopt(t.Context(), tk.Number); !errors.Is(err, state.ErrFinished) {
+			t.Errorf("got %v, want %v", err, state.ErrFinished)
+		}
+	}
+	Expect(t, j, tk, attempt)
+}
+
+// It is of the run that it ended: a task that was requeued since goes on.
+func (s suite) aKeptEndIsOfItsRun(t *testing.T) {
+	j := s.open(t)
+	tk := InFlight(t, j)
+	ended := *tk
+	ended.ApplyDecision(task.Attempt{Number: 1, Decision: Succeeded}, Epoch.Add(time.Hour))
+	Must(t, j.KeepEnd(&ended))
+	Must(t, j.Cancel(t.Context(), tk.Number, Epoch.Add(time.Hour)))
+	Must(t, j.Requeue(t.Context(), Stored(t, j, tk.ID), Epoch.Add(2*time.Hour)))
+	if got, err := j.Adopt(t.Context(), tk.Number); err != nil || got.Status != task.Pending || got.AttemptCount != 1 {
+		t.Errorf("got %+v, %v, want the requeued task", got, err)
+	}
+}

@@ -41,6 +41,8 @@ func Run(t *testing.T, create Create) {
 		{"CatchUpAfterAWait", s.catchUpAfterAWait},
 		{"CatchUpIsRefusedWhereAnotherHasGoneOn", s.catchUpIsRefusedWhereAnotherHasGoneOn},
 		{"CatchUpIsOfTheTaskItself", s.catchUpIsOfTheTaskItself},
+		{"AKeptEndIsWritten", s.aKeptEndIsWritten},
+		{"AKeptEndIsOfItsRun", s.aKeptEndIsOfItsRun},
 		{"ANameHasOneUnfinishedTask", s.aNameHasOneUnfinishedTask},
 		{"NamedAndSuccess", s.namedAndSuccess},
 		{"Requeue", s.requeue},

@@ -219,6 +219,29 @@ func fillsTheDisk(s *journalTest, attempts string) {
 	}
 }
 
+// Where even the reserve is gone, the end is kept in the name of a file, which needs no room: a resume runs nothing
+// again, neither while the disk is full nor later.
+func TestTheEndIsKeptWhereNothingCanBeWritten(t *testing.T) {
+	s := newJournalTest(t)
+	root := s.mount("2m")
+	const script = `echo ran; for i in 1 2; do cat /dev/zero >>$0/fill; rm -f $0/state/reserve; done 2>&-; exit 3`
+	r := s.run("retry", "-n", "1", "--", "sh", "-c", script, root)
+	const want = "the end of the task is kept beside the journal"
+	if r.code != 3 || r.stdout != "ran\n" || strings.Count(r.stderr, "warning:") != 1 || !strings.Contains(r.stderr, want) {
+		t.Errorf("got exit %d, %s, %s, want 3 and the warning %q", r.code, r.stdout, r.stderr, want)
+	}
+	if r := s.run("retry", "resume", "--all"); strings.Contains(r.stdout, "ran") {
+		t.Errorf("resume on a full disk: got %s, want no second run", r.stdout)
+	}
+	testkit.Must(t, os.Remove(filepath.Join(root, "fill")))
+	if r := s.run("retry", "resume", "--all"); r.code != 0 || !strings.Contains(r.stderr, "nothing to resume") {
+		t.Errorf("resume: got exit %d, %s, want nothing to resume", r.code, r.stderr)
+	}
+	if r := s.runCleanly("status"); !strings.Contains(r.stdout, "EXHAUSTED  1/1       exit 3") {
+		t.Errorf("status: got %s, want the end with its exit", r.stdout)
+	}
+}
+
 // A run without delays lets its WAL grow. On a small disk it still keeps its journal.
 func TestManyAttemptsOnASmallDisk(t *testing.T) {
 	s := newJournalTest(t)
