@@ -113,6 +113,9 @@ func (g *Journal) write(ctx context.Context, t *task.Task, write func(context.Co
 		limited, done := g.limit(ctx)
 		err := write(limited)
 		done()
+		if ended && errors.Is(err, state.ErrMoved) {
+			_ = g.Journal.KeepEnd(t) // a backup that was restored in its place may have the task, unfinished
+		}
 		if untold = ended && (errors.Is(err, state.ErrLocked) || errors.Is(err, state.ErrFull)); untold {
 			g.broken.Store(true)
 		} else if err := g.failed(err, t, false); err != nil {
