@@ -45,7 +45,7 @@ func (c *cancelCommand) Run(p *Process) (int, error) {
 	case many && len(c.Tasks) > 0:
 		return 0, errors.New("--all, --status and --older-than exclude a task\nhint: leave them out, or leave the task out")
 	}
-	return 0, p.withJournal(session.OpenJournal, c.State, func(ctx context.Context, journal state.Store) error {
+	return 0, p.withJournal(session.ChangeJournal, c.State, func(ctx context.Context, journal state.Store) error {
 		if many {
 			return c.cancelMany(ctx, p, journal)
 		}

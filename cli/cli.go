@@ -240,7 +240,8 @@ func each(names []string, do func(name string) error) error {
 	return errors.Join(failures...)
 }
 
-// withJournal opens the journal for a call: session.OpenJournal to write to it, session.ReadJournal to report.
+// withJournal opens the journal for a call: session.ReadJournal to report, session.ChangeJournal to change tasks,
+// session.OpenJournal to make it where there is none.
 func (p *Process) withJournal(open func(context.Context, *session.Host, string) (state.Store, error), stateDir string,
 	use func(context.Context, state.Store) error) error {
 	ctx := context.Background()

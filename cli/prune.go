@@ -43,7 +43,11 @@ func (c *pruneCommand) Run(p *Process) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return 0, p.withJournal(session.OpenJournal, c.State, func(ctx context.Context, journal state.Store) error {
+	return 0, p.withJournal(session.ChangeJournal, c.State, func(ctx context.Context, journal state.Store) error {
+		if !c.DryRun && session.JournalAbsent(&p.Host, c.State) != nil {
+			_, err := fmt.Fprintln(p.Stdout, "pruned 0 tasks")
+			return err
+		}
 		if !c.DryRun {
 			return c.prune(ctx, p, journal, retention)
 		}

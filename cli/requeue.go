@@ -51,7 +51,7 @@ func (c *requeueCommand) Run(p *Process) (int, error) {
 		return 0, err
 	}
 	ctx := context.Background()
-	journal, err := session.OpenJournal(ctx, &p.Host, c.State)
+	journal, err := session.ChangeJournal(ctx, &p.Host, c.State)
 	if err != nil {
 		return 0, err
 	}

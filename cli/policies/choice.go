@@ -272,7 +272,7 @@ func WarnOfVariables(environ []string, warn func(error)) {
 		if name == proc.EnvTaskID && value != "" {
 			return
 		}
-		if slices.Contains(variables, name) {
+		if value == "" || slices.Contains(variables, name) { // an empty one is as if it were not set
 			continue
 		}
 		if known == nil {

@@ -21,6 +21,15 @@ func OpenJournal(ctx context.Context, p *Host, stateDir string) (state.Store, er
 	return openWith(ctx, sqlite.OpenWritable, p, stateDir)
 }
 
+// ChangeJournal opens the journal for a command that changes tasks. Where there is none, there is nothing to change, and
+// none is made.
+func ChangeJournal(ctx context.Context, p *Host, stateDir string) (state.Store, error) {
+	if JournalAbsent(p, stateDir) != nil {
+		return sqlite.OpenEmpty()
+	}
+	return OpenJournal(ctx, p, stateDir)
+}
+
 // ReadJournal opens the journal for a report, which writes nothing. Without a journal there are no tasks.
 func ReadJournal(ctx context.Context, p *Host, stateDir string) (state.Store, error) {
 	journal, err := openWith(ctx, sqlite.OpenReader, p, stateDir)

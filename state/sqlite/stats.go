@@ -22,6 +22,10 @@ const waited = `(SELECT total(a.delay) FROM attempts a WHERE a.task = t.number A
 // ran is how long a task ran, in microseconds; NULL for an unfinished one.
 const ran = `t.finished_at - ` + began
 
+// missing is whether a task without a name only found that there is no such command.
+const missing = `t.status = 'FAILED' AND t.name IS NULL AND EXISTS
+	(SELECT 1 FROM attempts a WHERE a.task = t.number AND a.number = t.attempt_count AND a.error = 'not found')`
+
 // began is when a task was created or last requeued.
 const began = `coalesce(t.requeued_at, t.created_at)`
 
@@ -50,14 +54,14 @@ func (j *Journal) Stats(ctx context.Context, since time.Time, limit int) (list [
 // tally reads each task once, in no order.
 func (j *Journal) tally(ctx context.Context, since time.Time) (tally, error) {
 	const query = `SELECT t.number, t.name, t.argv, t.kind, t.request, t.status, t.attempt_count, ` + began + `,
-		t.finished_at, ` + waited + ` FROM tasks t WHERE t.created_at >= ?`
+		t.finished_at, ` + waited + `, ` + missing + ` FROM tasks t WHERE t.created_at >= ?`
 	sums := tally{}
 	err := j.read(ctx, func(c *conn) error {
 		clear(sums)
 		return c.each(ctx, query, []any{since.UnixMicro()}, func(scan scanner) (bool, error) {
 			var r taskRun
 			err := scan(&r.number, &r.name, &r.argv, &r.kind, &r.request, &r.status, &r.attempts, &r.began, &r.finished,
-				&r.waited)
+				&r.waited, &r.missing)
 			if err == nil {
 				sums.add(&r)
 			}
@@ -74,6 +78,7 @@ type taskRun struct {
 	attempts                          int
 	began, finished                   time.Time
 	waited                            time.Duration
+	missing                           bool
 }
 
 // group is the tasks with one key.
@@ -81,6 +86,8 @@ type group struct {
 	task.CommandStats
 	argv []byte          // of the newest
 	took []time.Duration // of the tasks that succeeded or failed
+
+	missing int // of the runs: there was no such command
 
 	newest int64   // the number of the newest task
 	last   int64   // the number of the task that ended last, of those
@@ -116,6 +123,9 @@ func (sums tally) add(r *taskRun) {
 
 func (g *group) add(r *taskRun) {
 	g.Runs++
+	if r.missing {
+		g.missing++
+	}
 	g.Waiting += r.waited
 	switch task.Status(r.status) {
 	case task.Succeeded:
@@ -153,7 +163,9 @@ func (g *group) sum() task.CommandStats {
 	return s
 }
 
+// sorted leaves out what was never a command: a typo.
 func (sums tally) sorted() []*group {
+	maps.DeleteFunc(sums, func(_ string, g *group) bool { return g.missing == g.Runs })
 	return slices.SortedFunc(maps.Values(sums), func(a, b *group) int {
 		switch {
 		case a.Last.Broken() && !b.Last.Broken():
