@@ -44,8 +44,11 @@ func (c *policySetCommand) Run(p *Process) (int, error) {
 		return 0, text.WithHint(err, "retry policy set NAME")
 	}
 	choice, err := policies.Choose(&c.PolicyFlags, &c.ConfigFlag, withoutPolicy(p.Getenv), p.warn)
-	if err != nil {
+	switch {
+	case err != nil && (choice == nil || c.Policy != nil):
 		return 0, err
+	case err != nil:
+		p.warn(err)
 	}
 	if c.Policy == nil { // a policy of the config file is no part of that of the journal, which it hides
 		choice.Name, choice.Settled = c.Name, c.Replace

@@ -33,11 +33,14 @@ func (p *Process) subjects(f *subjectFlags) (subjects []plot.Subject, err error)
 	if err := f.checkFlags(); err != nil {
 		return nil, err
 	}
-	var once sync.Once
+	once := func() func(error) {
+		var told sync.Once
+		return func(err error) { told.Do(func() { p.warn(err) }) }
+	}
 	r := &subjectReader{
 		process: p, flags: f, now: time.Now(),
-		file: sync.OnceValues(func() (*policies.File, error) { return policies.Load(&f.ConfigFlag, p.Getenv, p.warn) }),
-		warn: func(err error) { once.Do(func() { p.warn(err) }) },
+		file:       sync.OnceValues(func() (*policies.File, error) { return policies.Load(&f.ConfigFlag, p.Getenv, p.warn) }),
+		warnOfFile: once(), warnOfJournal: once(),
 	}
 	for _, spec := range f.Specs {
 		policy, err := r.read(spec)
@@ -80,7 +83,8 @@ type subjectReader struct {
 	flags   *subjectFlags
 	now     time.Time
 	file    func() (*policies.File, error)
-	warn    func(error) // once that the journal cannot be read, however many names are looked up there
+
+	warnOfFile, warnOfJournal func(error) // once each, however many names are looked up there
 }
 
 // read returns the policy of a SPEC, changed by the flags. Variables do not change it.
@@ -141,10 +145,10 @@ func (r *subjectReader) named(name string) (c *policies.Choice, err error) {
 	if err != nil {
 		return nil, err
 	}
-	file.Warn(name, r.warn)
+	file.Warn(name, r.warnOfFile)
 	c = &policies.Choice{Flags: &flags.PolicyFlags{}, Env: &flags.PolicyFlags{}, File: file}
 	if err := c.Begin(name); err != nil {
 		return nil, err
 	}
-	return c, session.AskReader(context.Background(), &r.process.Host, c, r.flags.State, r.warn)
+	return c, session.AskReader(context.Background(), &r.process.Host, c, r.flags.State, r.warnOfJournal)
 }

@@ -80,7 +80,8 @@ type Choice struct {
 	once       bool     // it cannot be read, and may forbid a second attempt
 }
 
-// Choose reads the flags, the environment and the config file. Nothing is made.
+// Choose reads the flags, the environment and the config file. Nothing is made. Where the config file is wrong in the
+// policy itself, it returns the choice with the error.
 func Choose(flags *flags.PolicyFlags, config *flags.ConfigFlag, getenv func(string) string,
 	warn func(error)) (*Choice, error) {
 	file, err := Load(config, getenv, warn)

@@ -66,13 +66,16 @@ func Load(flag *flags.ConfigFlag, getenv func(string) string, warn func(error)) 
 	return file, err
 }
 
-// Warn tells of the first mistake outside of a policy, "" for none: one typo must not stop every job of a machine.
+// Warn tells of the first mistake outside of a policy, "" for none: one typo must not stop every job of a machine. The
+// values of every policy are read for that.
 func (f *File) Warn(policy string, warn func(error)) {
 	if f == nil {
 		return
 	}
 	own := f.mistakesIn(policy)
-	others := slices.DeleteFunc(slices.Clone(f.mistakes), func(m *Mistake) bool { return slices.Contains(own, m) })
+	others := slices.DeleteFunc(f.Check(slices.Clone(f.mistakes)), func(m *Mistake) bool {
+		return slices.Contains(own, m) || policy != "" && m.policy == policy
+	})
 	switch n := len(others); {
 	case n == 1:
 		warn(others[0])
