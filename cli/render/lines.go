@@ -313,8 +313,12 @@ func failedClause(r runner.Result, t *task.Task) string {
 	case r.Decision.Reason == task.ReasonAmbiguous:
 		return "failed, ambiguous: " + ambiguousEffect(t) + ", and is not safe to repeat"
 	case r.Decision.Reason == task.ReasonStdin:
-		return fmt.Sprintf("not retried after %s: what attempt %d has read from stdin cannot be read again", outcome,
-			t.AttemptCount)
+		verb := "retried"
+		if r.Decision.Success { // nothing is wrong with the attempt itself
+			verb = "run again"
+		}
+		return fmt.Sprintf("not %s after %s: what attempt %d has read from stdin cannot be read again", verb,
+			outcome+inARow(r, t), t.AttemptCount)
 	case reply != nil && reply.Default.AtMost > 0 && t.History.InARow >= reply.Default.AtMost:
 		return fmt.Sprintf("not retried again: %d attempts in a row ended with %s", t.History.InARow, outcome)
 	case r.Outcome.Error == task.ErrorStart:
@@ -328,13 +332,21 @@ func exhaustedClause(r runner.Result, t *task.Task) string {
 	switch r.Decision.Reason {
 	case task.ReasonBudget:
 		return "no time is left in the budget of " + text.Duration(t.Policy.Budget) +
-			withServerDelay(r.Outcome, " (the server asks for %s)") + ", " + Description(r.Outcome, r.Decision)
+			withServerDelay(r.Outcome, " (the server asks for %s)") + ", " + Description(r.Outcome, r.Decision) + inARow(r, t)
 	case task.ReasonExpired:
 		return "the idempotency key " + expiredKey(t) + " by the next attempt, " + Description(r.Outcome, r.Decision)
 	case task.ReasonCrashes:
 		return fmt.Sprintf("%d in a row ended with the death of retry itself", task.MaxCrashes)
 	}
-	return Description(r.Outcome, r.Decision)
+	return Description(r.Outcome, r.Decision) + inARow(r, t)
+}
+
+// inARow says of a success how many there were of those that the policy wants; "" of a failure.
+func inARow(r runner.Result, t *task.Task) string {
+	if !r.Decision.Success {
+		return ""
+	}
+	return fmt.Sprintf(" (%d of %d successes in a row)", t.History.Successes, t.Policy.Consecutive)
 }
 
 // Hints say what a person can do after a run, each on a line of its own.

@@ -35,6 +35,14 @@ func TestSummary(t *testing.T) {
 			Outcome: exit7}, nil, `not retried: exit 7 is in --stop-on 7\x1b`},
 		{"stdin", runner.Result{Decision: task.Decision{Verdict: task.VerdictFailed, Reason: task.ReasonStdin},
 			Outcome: exit7}, nil, "not retried after exit 7: what attempt 5 has read from stdin cannot be read again"},
+		{"stdin of one of several successes", runner.Result{
+			Decision: task.Decision{Verdict: task.VerdictFailed, Reason: task.ReasonStdin, Success: true}},
+			func(t *task.Task) { t.Policy.Consecutive, t.History.Successes = 3, 2 },
+			"not run again after ok (2 of 3 successes in a row): what attempt 5 has read from stdin cannot be read again"},
+		{"too few successes", runner.Result{
+			Decision: task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonAttempts, Success: true}},
+			func(t *task.Task) { t.Policy.Consecutive, t.History.Successes = 3, 2 },
+			": ok (2 of 3 successes in a row)"},
 		{"INT", runner.Result{Decision: task.Decision{Verdict: task.VerdictCancelled}, Signal: syscall.SIGINT}, nil,
 			"cancelled by SIGINT"},
 		{"retry cancel", runner.Result{Decision: task.Decision{Verdict: task.VerdictCancelled}, Signal: syscall.SIGTERM},
