@@ -48,8 +48,10 @@ var httpHelp = map[string]string{
 
 func (c *httpCommand) Run(p *Process) (int, error) {
 	// The message leaves the value out: a cookie may be secret.
-	if spec := flags.OrEmpty(c.Backoff); strings.Contains(spec, "=") && !strings.HasPrefix(spec, "expr:") {
-		return 0, errors.New("-b is the backoff here, not curl's cookies\nhint: -H 'Cookie: NAME={env:NAME}' sends one")
+	if spec := flags.OrEmpty(c.Backoff); !strings.HasPrefix(spec, "expr:") &&
+		(strings.ContainsAny(spec, "=/") || strings.HasSuffix(spec, ".txt")) {
+		return 0, errors.New("-b is the backoff here, not curl's cookies" +
+			"\nhint: --cookie 'NAME={env:NAME}' sends one, --cookie FILE those of a file")
 	}
 	if c.MaxTime != nil {
 		if c.Timeout != nil {

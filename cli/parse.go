@@ -160,6 +160,9 @@ func (p *parser) take(args []string) (taken, rest []string, err error) {
 		default:
 			attached := strings.TrimPrefix(letters[i+len(letter):], "=")
 			more, rest, err := valued(flag, "-"+letter, attached, args[1:])
+			if p.name == "http" && letter == "n" && err == nil && strings.ContainsAny(more[0], ":/.") { // a URL
+				err = errors.New("-n is the number of attempts here\nhint: --netrc is what curl calls -n")
+			}
 			return append(taken, more...), rest, err
 		}
 	}

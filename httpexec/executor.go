@@ -38,7 +38,10 @@ type Executor struct {
 	resolver   *net.Resolver        // nil: the system's
 	prepared   map[int]*spool.Spool // the parts of the body that were stripped or encoded, by their index
 	kept       bool
+	cookies    *cookies           // nil: none are kept
+	challenge  challenge          // for --digest
 	lastReply  *reply             // for Flush
+	last       *exchange          // for Flush, if there is a format to write
 	unfinished *reply             // a reply whose body was cut, and which the next attempt can continue
 	partFile   *download.PartFile // becomes the file of -o; nil: there is none
 }
@@ -47,10 +50,12 @@ type Executor struct {
 type attempt struct {
 	*Executor
 	*plan
-	tracer     *tracer // of the latest request
-	written    int     // how many requests were written
-	redirected bool    // the first request was answered, with a redirect to its result
-	reply      reply   // to the latest request
+	tracer     *tracer     // of the latest request
+	written    int         // how many requests were written
+	latest     wireRequest // which was sent last
+	redirects  int         // how many were followed
+	redirected bool        // the first request was answered, with a redirect to its result
+	reply      reply       // to the latest request
 	request    *request.Request
 	started    func(string) // see runner.Call
 	continues  bool         // the next attempt may ask for the rest of a body that is cut
@@ -74,6 +79,7 @@ func (e *Executor) Execute(ctx context.Context, t *task.Task, c runner.Call) tas
 		err = a.run(ctx)
 	}
 	a.meter.end()
+	a.saveCookies()
 	err = explain(ctx, err)
 	sig := stopListening()
 	if a.plan.body != nil {
@@ -87,12 +93,18 @@ func (e *Executor) Execute(ctx context.Context, t *task.Task, c runner.Call) tas
 	o.Reply.Phases.Total = o.Duration
 	o.Stdout = a.reply.captured(t.Options.Capture, a.refs)
 	e.lastReply = &a.reply
+	if a.request.WriteOut != "" {
+		e.last = a.exchange(t, o)
+	}
 	return o
 }
 
 // prepare makes the plan of the attempt. Keep, which stores what a resume needs, is called before the first request.
 func (a *attempt) prepare(t *task.Task) (err error) {
-	if a.plan, err = a.Executor.plan(t); err != nil || a.Keep == nil || a.kept {
+	if a.plan, err = a.Executor.plan(t); err == nil {
+		err = a.loadCookies(a.request, t.AttemptCount)
+	}
+	if err != nil || a.Keep == nil || a.kept {
 		return err
 	}
 	a.kept = true
@@ -106,7 +118,8 @@ func (a *attempt) prepare(t *task.Task) (err error) {
 func (a *attempt) run(ctx context.Context) error {
 	a.askForRest(&a.first)
 	for h, redirects := a.first, 0; ; redirects++ {
-		response, done, err := a.send(ctx, h)
+		a.latest, a.redirects = h, redirects
+		response, done, err := a.sendAuthorized(ctx, h)
 		if err != nil {
 			return err
 		}
@@ -125,6 +138,9 @@ func (a *attempt) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if a.netrc != nil && to.origin() != h.origin() {
+			a.authorizeFor(&to)
+		}
 		a.redirected = a.redirected || answered(h, to, response.StatusCode)
 		if request.Value(h.header, request.KeyHeader) != "" && request.Value(to.header, request.KeyHeader) == "" {
 			// The other server cannot tell by the key that it has this request already.
@@ -138,6 +154,7 @@ func (a *attempt) run(ctx context.Context) error {
 // send sends one request over a connection of its own. The request is never sent again unseen: that is done by the
 // connection pool of net/http, which NewClientConn does not use.
 func (a *attempt) send(ctx context.Context, h wireRequest) (*http.Response, func(), error) {
+	h = a.withCookies(h)
 	a.tracer, a.reply = newTracer(), reply{}
 	defer func() { a.written += a.tracer.requests() }()
 	transport, err := a.transport(h.url, a.tracer)
@@ -170,6 +187,9 @@ func (a *attempt) send(ctx context.Context, h wireRequest) (*http.Response, func
 		return nil, nil, err
 	}
 	a.tracer.enter(stageBody)
+	if a.cookies != nil {
+		a.cookies.receive(response, h.url, time.Now())
+	}
 	a.keepHead(response)
 	return response, func() { _, _ = response.Body.Close(), connection.Close() }, nil
 }

@@ -30,16 +30,25 @@ func (e *Executor) Flush(t *task.Task, signals <-chan os.Signal) (os.Signal, err
 	}
 	p := e.partFile
 	e.partFile = nil
-	if r == nil || !e.shows(t, r) {
+	last := e.last
+	e.last = nil
+	shown := r != nil && e.shows(t, r)
+	if !shown {
 		r.drop()
 		p.Drop()
 		e.dropUnfinished()
+	}
+	if !shown && last == nil {
 		return nil, nil
 	}
 	copied := make(chan error, 1)
 	go func() {
-		defer r.drop()
-		copied <- e.passOn(t, r, p)
+		var err error
+		if shown {
+			defer r.drop()
+			err = e.passOn(t, r, p)
+		}
+		copied <- errors.Join(err, last.writeOut(e.Output))
 	}()
 	for {
 		select {
@@ -98,6 +107,8 @@ func (e *Executor) passOn(t *task.Task, r *reply, p *download.PartFile) error {
 	switch {
 	case path == "":
 		return r.writeTo(e.Output.Stdout)
+	case t.Status != task.Succeeded && path == os.DevNull: // nobody is to see it
+		return nil
 	case t.Status != task.Succeeded:
 		defer p.Drop()
 		return r.writeErrorTo(e.Output.Stderr)

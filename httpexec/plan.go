@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +24,7 @@ type plan struct {
 	resolved    map[string][]string // addresses for a host:port, in the order in which they are tried
 	Safety      Safety
 	maxDelay    time.Duration // the longest delay of a server that retry waits for; 0 = any
+	netrc       request.Netrc
 	refs        *request.References
 	body        *bodies // nil for none
 }
@@ -47,12 +49,18 @@ func (e *Executor) plan(t *task.Task) (*plan, error) {
 
 // read makes all of the plan but the body.
 func (p *plan) read(r *request.Request, agent, key string) (err error) {
+	lines, fromFiles, err := request.ReadHeaders(r.Header)
+	if err != nil {
+		return &localError{"read a header", err, exitRead}
+	}
+	whole := *r
+	whole.Header, r = lines, &whole
 	p.methodGiven, p.maxDelay = r.MethodGiven, r.MaxRetryAfter
 	p.first.method = r.Method
 	if p.first.url, p.user, err = request.ReadURL(r.URL, p.refs); err != nil {
 		return err
 	}
-	if err = p.readUser(r.User); err != nil {
+	if err = p.readUser(r); err != nil {
 		return err
 	}
 	if err = p.readNetwork(&r.Network); err != nil {
@@ -62,9 +70,13 @@ func (p *plan) read(r *request.Request, agent, key string) (err error) {
 		return err
 	}
 	for _, line := range r.Header {
-		if name, value, _ := strings.Cut(line, ":"); request.HasReference(value) {
+		if name, value, _ := strings.Cut(line, ":"); request.HasReference(value) || slices.Contains(fromFiles, line) {
 			p.first.secret = append(p.first.secret, strings.TrimSpace(name))
 		}
+	}
+	for _, line := range fromFiles {
+		_, value, _ := strings.Cut(line, ":")
+		p.refs.HideAs(request.Masked, strings.TrimSpace(value))
 	}
 	p.hideTyped(r)
 	p.setForm(r)
@@ -73,16 +85,22 @@ func (p *plan) read(r *request.Request, agent, key string) (err error) {
 	return p.settle(r)
 }
 
-// readUser has -u replace the user in the URL, as curl does.
-func (p *plan) readUser(user string) (err error) {
-	if user == "" {
+// readUser finds the user: that of -u, of the URL, or of the file .netrc.
+func (p *plan) readUser(r *request.Request) (err error) {
+	if r.User != "" {
+		if p.user, err = p.refs.Expand(r.User); err != nil {
+			return fmt.Errorf("the user: %w", err)
+		}
+		if !strings.Contains(p.user, ":") {
+			p.user += ":"
+		}
 		return nil
 	}
-	if p.user, err = p.refs.Expand(user); err != nil {
-		return fmt.Errorf("the user: %w", err)
+	if p.netrc, err = request.ReadNetrc(r); err != nil {
+		return &localError{"read the passwords", err, exitRead}
 	}
-	if !strings.Contains(p.user, ":") {
-		p.user += ":"
+	if name, password, _ := strings.Cut(p.user, ":"); password == "" {
+		p.user = cmp.Or(p.netrc.User(p.first.url.Hostname(), name), p.user)
 	}
 	return nil
 }
@@ -174,8 +192,8 @@ func (p *plan) defaultsOf(r *request.Request, agent, key string) http.Header {
 	if agent != "" {
 		header["User-Agent"] = []string{agent}
 	}
-	if p.user != "" {
-		header["Authorization"] = []string{"Basic " + base64.StdEncoding.EncodeToString([]byte(p.user))}
+	if p.user != "" && !r.Digest {
+		header["Authorization"] = []string{basic(p.user)}
 	}
 	if r.SendsKey() && key != "" {
 		header[request.KeyHeader] = []string{request.Styled(key, r.KeyStyle)}
@@ -185,6 +203,8 @@ func (p *plan) defaultsOf(r *request.Request, agent, key string) http.Header {
 	}
 	return header
 }
+
+func basic(user string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(user)) }
 
 // setForm adds the boundary of a form to its media type, which may be the user's own.
 func (p *plan) setForm(r *request.Request) {

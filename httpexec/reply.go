@@ -18,7 +18,8 @@ import (
 
 // reply is the reply to the last request of an attempt.
 type reply struct {
-	status int // 0 for none
+	status int    // 0 for none
+	proto  string // "HTTP/1.1"
 	header http.Header
 	head   []byte // the headers to show; empty without -i
 	body   *spool.Spool
@@ -34,7 +35,7 @@ type reply struct {
 
 // setHeader keeps what is known before the body is read.
 func (r *reply) setHeader(response *http.Response) {
-	r.status, r.header = response.StatusCode, response.Header
+	r.status, r.proto, r.header = response.StatusCode, response.Proto, response.Header
 	r.end, r.total = response.ContentLength, response.ContentLength
 	if response.Request != nil {
 		r.url = response.Request.URL

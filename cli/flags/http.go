@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/textproto"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,7 +13,7 @@ import (
 
 	"github.com/10f93571/retry/httpexec"
 	"github.com/10f93571/retry/httpexec/request"
-	"github.com/10f93571/retry/task"
+	"github.com/10f93571/retry/internal/text"
 )
 
 // HTTPFlags say which request is sent, in the words of curl.
@@ -26,7 +27,11 @@ type HTTPFlags struct {
 
 // Build returns the request for a URL.
 func (f *HTTPFlags) Build(url string) (*request.Request, error) {
-	r := &request.Request{URL: url, Header: slices.Clone(f.Header), User: OrEmpty(f.User)}
+	header, err := f.headers()
+	if err != nil {
+		return nil, err
+	}
+	r := &request.Request{URL: url, Header: header, User: OrEmpty(f.User), Digest: f.Digest}
 	for _, set := range []func(*request.Request) error{
 		f.BodyFlags.set, f.RequestFlags.set, f.NetworkFlags.set, f.ReplyFlags.set, f.SafetyFlags.set,
 	} {
@@ -39,14 +44,20 @@ func (f *HTTPFlags) Build(url string) (*request.Request, error) {
 
 // RequestFlags say what is asked for.
 type RequestFlags struct {
-	Request   string   `short:"X" group:"Request" placeholder:"METHOD" help:"The method. Default GET, POST with data, PUT with -T."`
-	Header    []string `short:"H" sep:"none" group:"Request" placeholder:"LINE" help:"A header: 'Name: value'; 'Name:' leaves a usual one out; 'Name;' is sent empty. {env:NAME} is read at each send, and never stored."`
-	User      *string  `short:"u" group:"Request" placeholder:"USER:PASSWORD" help:"Basic authentication; the password is best a reference: 'me:{env:NAME}'."`
-	UserAgent *string  `short:"A" group:"Request" placeholder:"NAME" help:"The User-Agent header."`
-	Referer   *string  `short:"e" group:"Request" placeholder:"URL" help:"The Referer header."`
-	Head      bool     `short:"I" group:"Request" help:"Ask for the header alone, and show it."`
-	Location  bool     `short:"L" group:"Request" help:"Follow redirects."`
-	MaxRedirs *Count   `name:"max-redirs" group:"Request" placeholder:"N" help:"Follow at most so many. Default 50."`
+	Request       string   `short:"X" group:"Request" placeholder:"METHOD" help:"The method. Default GET, POST with data, PUT with -T."`
+	Header        []string `short:"H" sep:"none" group:"Request" placeholder:"LINE" help:"A header: 'Name: value'; 'Name:' leaves a usual one out; 'Name;' is sent empty. {env:NAME} is read at each send, and never stored."`
+	Netrc         bool     `group:"Request" help:"Take the user and password from ~/.netrc; it is read at each send."`
+	NetrcOptional bool     `group:"Request" help:"The same, and there need not be that file."`
+	NetrcFile     string   `group:"Request" placeholder:"FILE" help:"From this file instead."`
+	Digest        bool     `group:"Request" help:"Digest authentication: the server asks first, so there may be a second request."`
+	User          *string  `short:"u" group:"Request" placeholder:"USER:PASSWORD" help:"Basic authentication; the password is best a reference: 'me:{env:NAME}'."`
+	Cookie        []string `sep:"none" group:"Request" placeholder:"NAME=VALUE|FILE" help:"Send these cookies, or those of a file in Netscape's format. Best as a reference: 'sid={env:SID}'."`
+	CookieJar     string   `short:"c" group:"Request" placeholder:"FILE" help:"Write the cookies that the server has set to FILE. Redirects and further attempts send them, too."`
+	UserAgent     *string  `short:"A" group:"Request" placeholder:"NAME" help:"The User-Agent header."`
+	Referer       *string  `short:"e" group:"Request" placeholder:"URL" help:"The Referer header."`
+	Head          bool     `short:"I" group:"Request" help:"Ask for the header alone, and show it."`
+	Location      bool     `short:"L" group:"Request" help:"Follow redirects."`
+	MaxRedirs     *Count   `name:"max-redirs" group:"Request" placeholder:"N" help:"Follow at most so many. Default 50."`
 }
 
 // defaultRedirects is the number that curl has.
@@ -61,6 +72,12 @@ func (f *RequestFlags) set(r *request.Request) error {
 	if f.Head && len(r.Body) > 0 && !r.Get {
 		return errors.New("-I asks for a header alone, and data is sent with another method" +
 			"\nhint: leave one of them out; -G puts the data into the URL")
+	}
+	if err := f.setNetrc(r); err != nil {
+		return err
+	}
+	if err := f.setCookies(r); err != nil {
+		return err
 	}
 	r.MethodGiven = f.Request != ""
 	switch {
@@ -83,9 +100,70 @@ func (f *RequestFlags) set(r *request.Request) error {
 	return nil
 }
 
+// headers returns the lines of -H. Of a file they have the absolute path, and each send reads it.
+func (f *RequestFlags) headers() ([]string, error) {
+	lines := slices.Clone(f.Header)
+	for i, line := range lines {
+		if name, isFile := strings.CutPrefix(line, "@"); isFile {
+			path, err := absolute(name)
+			if err != nil {
+				return nil, err
+			}
+			lines[i] = "@" + path
+		}
+	}
+	_, fromFiles, err := request.ReadHeaders(lines)
+	if err != nil {
+		return nil, text.WithHint(err, "write each header as -H 'Name: value', or all of them into a file, one a line")
+	}
+	if hasHeader(fromFiles, request.KeyHeader) {
+		return nil, errors.New("-H @FILE: the file has an Idempotency-Key, and must not change it between two attempts" +
+			"\nhint: --idempotency-key KEY")
+	}
+	return lines, nil
+}
+
+func (f *RequestFlags) setNetrc(r *request.Request) (err error) {
+	path := f.NetrcFile
+	if path == "" && (f.Netrc || f.NetrcOptional) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return fmt.Errorf("--netrc: %w\nhint: --netrc-file FILE", err)
+		}
+		path = filepath.Join(home, ".netrc")
+	}
+	r.NetrcNeeded = path != "" && !f.NetrcOptional
+	r.Netrc, err = absolute(path)
+	return err
+}
+
+// setCookies keeps files by name: what they hold is secret, and a resume reads them again.
+func (f *RequestFlags) setCookies(r *request.Request) (err error) {
+	var pairs []string
+	for _, given := range f.Cookie {
+		if strings.Contains(given, "=") || request.HasReference(given) {
+			pairs = append(pairs, given)
+		} else if path, err := absolute(given); err != nil {
+			return err
+		} else if path != "" {
+			r.CookieFiles = append(r.CookieFiles, path)
+		}
+	}
+	if len(pairs) > 0 {
+		joined := strings.Join(pairs, "; ")
+		setDefault(r, "Cookie", &joined)
+	}
+	if f.CookieJar == "-" {
+		return errors.New("-c names no file, and stdout is the reply's\nhint: -c FILE")
+	}
+	r.CookieJar, err = absolute(f.CookieJar)
+	return err
+}
+
 // setDefault adds a header unless the user gave that header. An empty value leaves out the header.
 func setDefault(r *request.Request, name string, value *string) {
-	if value == nil || hasHeader(r.Header, name) {
+	lines, _, _ := request.ReadHeaders(r.Header) // they were read before, without an error
+	if value == nil || hasHeader(lines, name) {
 		return
 	}
 	r.Header = append(r.Header, strings.TrimSuffix(name+": "+*value, " "))
@@ -133,39 +211,6 @@ func (f *NetworkFlags) set(r *request.Request) (err error) {
 		}
 	}
 	return nil
-}
-
-// ReplyFlags say what is done with the reply.
-type ReplyFlags struct {
-	Output    *string `short:"o" group:"Reply" placeholder:"FILE" help:"Write the body to a file, whole or not at all. What a cut download has got is not asked for again."`
-	Include   bool    `short:"i" group:"Reply" help:"Show the header, too."`
-	Fail      bool    `short:"f" group:"Reply" help:"Do not show the body of an error. It is exit status 22 in any case."`
-	Silent    bool    `short:"s" group:"Reply" help:"No progress bar; failures are told all the same, unless -q is given."`
-	ShowError bool    `short:"S" hidden:""`
-	Capture   string  `enum:"none,errors,all" default:"errors" group:"Reply" placeholder:"none|errors|all" help:"Of which replies the journal keeps the end: 8 KiB. Default errors."`
-}
-
-func (f *ReplyFlags) set(r *request.Request) (err error) {
-	r.Include, r.HideFail = r.Include || f.Include, f.Fail
-	output := OrEmpty(f.Output)
-	switch {
-	case f.Output != nil && output == "": // probably a variable that is not set, and stdout is not meant
-		return errors.New("-o names no file\nhint: leave it out for stdout")
-	case output != "-":
-		r.Output, err = absolute(output)
-	}
-	if strings.HasSuffix(output, "/") && r.Output != "/" {
-		r.Output += "/" // filepath.Abs drops it; it says that the name is a directory
-	}
-	if err == nil && r.Output != "" {
-		err = httpexec.CheckOutput(r.Output)
-	}
-	return err
-}
-
-// CaptureMode returns the mode of a command that captures the same: replies with an error are kept like stderr.
-func (f *ReplyFlags) CaptureMode() task.CaptureMode {
-	return map[string]task.CaptureMode{"errors": task.CaptureStderr, "all": task.CaptureBoth}[f.Capture]
 }
 
 // SafetyFlags say whether a request may be sent twice, and how long a server may make us wait.
@@ -249,55 +294,4 @@ func absolute(path string) (string, error) {
 		return "", nil
 	}
 	return filepath.Abs(path)
-}
-
-// curlHints say what to write in place of the flags of curl that retry http does not have.
-var curlHints = []struct{ names, hint string }{
-	{"O remote-name J remote-header-name", "-o FILE names the file; none is taken from the URL or the reply"},
-	{"output-dir create-dirs", "-o DIR/FILE, where the directory is there already"},
-	{"remove-on-error no-clobber", "leave it out: -o changes a file by a whole success alone"},
-	{"w write-out", "--report FILE writes the status and the time of each phase as JSON"},
-	{"D dump-header", "-i shows the header before the body"},
-	{"trace trace-ascii trace-time", "-i shows the reply's header, retry status TASK the time of each phase"},
-	{"stderr", "2>FILE"},
-	{"fail-with-body fail-early", "leave it out: the exit status is 22 for any error, and its body is shown unless -f is given"},
-	{"retry", "--retries N, or -n N for all attempts; without it there are 5 of them"},
-	{"retry-delay", "-b constant:TIME"},
-	{"retry-max-time", "-B TIME, a budget for everything together"},
-	{"retry-connrefused", "leave it out: a refused connection is tried again in any case"},
-	{"retry-all-errors", "--idempotent where two requests do what one does, or --retry-on any"},
-	{"cookie", "-H 'Cookie: NAME=VALUE'"},
-	{"c cookie-jar", "no cookies are kept; -H 'Cookie: NAME=VALUE' sends one"},
-	{"oauth2-bearer", "-H 'Authorization: Bearer {env:NAME}'"},
-	{"netrc netrc-file netrc-optional", "-u 'USER:{env:NAME}'; no .netrc is read"},
-	{"basic", "leave it out: -u is basic authentication"},
-	{"digest ntlm negotiate anyauth", "-u is basic authentication; no other is known"},
-	{"U proxy-user", "-x 'http://USER:{env:NAME}@HOST:PORT'"},
-	{"location-trusted", "give the last URL itself: a redirect to another host gets no secrets"},
-	{"N no-buffer", "leave it out: a reply is shown whole or not at all"},
-	{"g globoff", "leave it out: nothing in a URL is expanded"},
-	{"K", "give the flags here: no config file of curl's is read"},
-	{"r range", "-H 'Range: bytes=0-99'"},
-	{"C continue-at", "leave it out: a download that was cut goes on where it was"},
-	{"z time-cond", "-H 'If-Modified-Since: DATE'"},
-	{"# progress-bar no-progress-meter", "leave it out: a long transfer has one line, on a terminal alone; -s for none"},
-	{"4 ipv4 6 ipv6 connect-to", "--resolve HOST:PORT:ADDRESS"},
-	{"http2 tlsv1.2 tlsv1.3", "leave it out: TLS 1.2 is the least, and HTTP/2 is spoken where the server offers it"},
-	{"0 http1.0", "--http1.1"},
-	{"socks5 socks5-hostname", "-x socks5h://HOST:PORT"},
-	{"form-string", "-F NAME=TEXT, where TEXT begins with neither @ nor <"},
-	{"url-query", "-G --data-urlencode NAME=TEXT"},
-	{"url", "the URL stands by itself: retry http URL"},
-	{"next : Z parallel", "a task is one request; retry http once for each"},
-	{"V version", "retry --version"},
-}
-
-// CurlHint returns the hint for a flag of curl's, given by its name without dashes; empty for any other word.
-func CurlHint(name string) string {
-	for _, row := range curlHints {
-		if slices.Contains(strings.Fields(row.names), name) {
-			return row.hint
-		}
-	}
-	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 )
 
@@ -36,15 +37,39 @@ func HeaderOf(r *Request, defaults http.Header, refs *References) (http.Header, 
 	return header, nil
 }
 
+// ReadHeaders returns lines, with those of each file in place of its "@FILE". fromFiles are these alone.
+func ReadHeaders(lines []string) (all, fromFiles []string, err error) {
+	for _, line := range lines {
+		name, isFile := strings.CutPrefix(line, "@")
+		if !isFile {
+			all = append(all, line)
+			continue
+		}
+		info, err := os.Stat(name)
+		if err == nil && !info.Mode().IsRegular() {
+			err = fmt.Errorf("%s is no regular file, and each attempt reads it again", name)
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("-H @FILE: %w", err)
+		}
+		content, err := os.ReadFile(name)
+		if err != nil {
+			return nil, nil, fmt.Errorf("-H @FILE: %w", err)
+		}
+		for read := range strings.Lines(string(content)) {
+			if read = strings.TrimSpace(read); read != "" && !strings.HasPrefix(read, "#") {
+				all, fromFiles = append(all, read), append(fromFiles, read)
+			}
+		}
+	}
+	return all, fromFiles, nil
+}
+
 // cutLine splits "Name: value", "Name:" and "Name;". Errors do not repeat the line: it may be secret.
 func cutLine(line string) (name, value string, err error) {
 	name, value, found := strings.Cut(line, ":")
 	if !found {
 		if name, found = strings.CutSuffix(line, ";"); !found {
-			if strings.HasPrefix(line, "@") {
-				return "", "", errors.New("is the name of a file, and none is read" +
-					"\nhint: write each header as -H 'Name: value'; {env:NAME} stands for a secret")
-			}
 			return "", "", errors.New("has no colon\nhint: write it as 'Name: value'")
 		}
 	}

@@ -41,11 +41,16 @@ type Request struct {
 	Method      string   `json:"method"`
 	MethodGiven bool     `json:"method_given,omitempty"` // with -X: it stays through redirects
 	URL         string   `json:"url"`
-	Header      []string `json:"header,omitempty"`   // "Name: value", "Name:" for no default, "Name;" for an empty value
-	User        string   `json:"user,omitempty"`     // name:password
-	Body        []Part   `json:"body,omitempty"`     // one after another
-	Boundary    string   `json:"boundary,omitempty"` // between the parts of a form; empty: the body is not a form
-	Get         bool     `json:"get,omitempty"`      // the body goes into the URL's query
+	Header      []string `json:"header,omitempty"` // "Name: value", "Name:" for no default, "Name;" for an empty value, "@FILE"
+	User        string   `json:"user,omitempty"`   // name:password
+	Netrc       string   `json:"netrc,omitempty"`  // a file with users and passwords, absolute; empty for none
+	NetrcNeeded bool     `json:"netrc_needed,omitempty"`
+	Digest      bool     `json:"digest,omitempty"`       // the password is not sent, but the answer to a challenge
+	CookieFiles []string `json:"cookie_files,omitempty"` // cookies to send, absolute paths
+	CookieJar   string   `json:"cookie_jar,omitempty"`   // where cookies are kept, absolute; empty for nowhere
+	Body        []Part   `json:"body,omitempty"`         // one after another
+	Boundary    string   `json:"boundary,omitempty"`     // between the parts of a form; empty: the body is not a form
+	Get         bool     `json:"get,omitempty"`          // the body goes into the URL's query
 
 	Idempotent bool          `json:"idempotent,omitempty"` // the user says that two requests have the effect of one
 	Keyed      bool          `json:"keyed,omitempty"`      // the idempotency key is the user's own
@@ -57,6 +62,7 @@ type Request struct {
 
 	Output   string `json:"output,omitempty"`    // the file for the reply's body, absolute; empty: stdout
 	Include  bool   `json:"include,omitempty"`   // the reply's header is put before its body
+	WriteOut string `json:"write_out,omitempty"` // the format of what is written to stdout in the end; empty for none
 	HideFail bool   `json:"hide_fail,omitempty"` // the body of an error is not shown
 }
 

@@ -37,8 +37,10 @@ func TestLikeCurl(t *testing.T) {
 	b := newSandbox(t)
 	for name, content := range map[string]string{
 		"f.txt": "one\r\ntwo\nthree\n", "g.json": `{"a": [1, 2]}` + "\n", "h.bin": "\x00\xff\x80", "empty": "",
-		"a b\"c.html": "<p>",
-		"large":       strings.Repeat("0123456789abcdef", 1<<17),
+		"a b\"c.html": "<p>", "headers": "X-A: 1\nUser-Agent: mine\n",
+		"netrc": "machine other login x\nmachine 127.0.0.1\n login me\n password \"p w\"\ndefault login d password e\n",
+		"jar":   "127.0.0.1\tFALSE\t/\tFALSE\t0\ta\t1\n127.0.0.1\tFALSE\t/x\tFALSE\t0\tb\t2\n.0.1\tTRUE\t/\tFALSE\t0\tc\t3\n",
+		"large": strings.Repeat("0123456789abcdef", 1<<17),
 	} {
 		testkit.Must(t, os.WriteFile(filepath.Join(b.dir, name), []byte(content), 0o600))
 	}
@@ -68,6 +70,9 @@ func TestLikeCurl(t *testing.T) {
 		"-A me/1.0 URL", "-A '' URL", "-e http://from/ URL", "-u me:pass:word URL", "-u me: URL",
 		"http://us%20er:p%40ss@HOST/", "-u a:b http://c:d@HOST/",
 		"-H 'Authorization: Bearer x' -u a:b URL", "--compressed URL", "-H 'Cookie: a=b; c=d' URL",
+		"--cookie 'a=b; c=d' URL", "--cookie jar URL/x/y", "--cookie a=b -H 'Cookie: c=d' URL", "-c new --cookie jar URL",
+		"--netrc-file netrc URL", "--netrc-file netrc -u a:b URL", "--netrc-file netrc http://me@HOST/",
+		"-H @headers -H 'X-B: 2' URL", "-H @headers -A x --json 1 URL",
 		"-H 'Range: bytes=1-2' URL", "-H 'Content-Length: 1' -d a URL",
 		"-x HOST http://elsewhere.invalid/path?q", "-x http://me:pw@HOST http://elsewhere.invalid/",
 		"-x HOST -H 'Proxy-Authorization: Basic x' http://e.invalid/",
