@@ -53,6 +53,8 @@ func (e *Executor) execute(ctx context.Context, t *task.Task, c runner.Call) tas
 		_ = in.Close()
 		return startFailure("stdout", err)
 	}
+	guard := startGuard(t, &c, in)
+	defer guard.Close()
 	p, err := e.start(t, c, in, out.Stdout, out.Stderr)
 	if err != nil {
 		out.Discard()
@@ -69,11 +71,30 @@ func (e *Executor) execute(ctx context.Context, t *task.Task, c runner.Call) tas
 		failed.Stop = o.Stop
 		return failed
 	}
+	if o.Stop == nil && o.Error != task.ErrorTimeout { // what it has left behind on purpose may go on
+		guard.Dismiss()
+	}
 	o.StdinRead = errors.Is(err, stdio.ErrRead)
 	if o.Signal == "SIGPIPE" || o.Error == task.ErrorNone && o.Exit == task.ExitSignalBase+int(syscall.SIGPIPE) {
 		o.Final = o.Final || stdio.ReaderGone(e.Output.Stdout)
 	}
 	return o
+}
+
+// startGuard starts the guard of a stdin that streams through a pipe of ours, and lets it follow the attempt.
+func startGuard(t *task.Task, c *runner.Call, in *stdio.Input) *proc.Guard {
+	if in.Feed == nil {
+		return nil
+	}
+	guard, note := proc.StartGuard(in.Feed, t, c.Number), c.Starting
+	in.Fed = guard.Dismiss
+	c.Starting = func(token string) {
+		guard.Note(token)
+		if note != nil {
+			note(token)
+		}
+	}
+	return guard
 }
 
 // start starts the command. If the system cannot execute the file, it gives it to the shell, as execvp does.

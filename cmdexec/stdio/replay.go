@@ -54,24 +54,23 @@ func (r *ReplayedStdin) Open() (*Input, error) {
 		return nil, err
 	}
 	over, target := make(chan struct{}), 0
-	return &Input{
-		File: file,
-		Bind: func(processes int) { target = processes; feed.bind(target) },
-		Started: func() {
-			_ = file.Close() // with a reader of our own, we would not notice that the process has closed its stdin
-			go r.feed(feed, target, over)
-		},
-		Close: func() error {
-			close(over)
-			_, _ = feed.Close(), file.Close()
-			r.mutex.Lock()
-			defer r.mutex.Unlock()
-			if r.broken != nil { // the attempt got only a part of stdin
-				return &StdinError{fmt.Errorf("read stdin: %w", r.broken)}
-			}
-			return nil
-		},
-	}, nil
+	in := &Input{File: file, Feed: feed.File, Fed: nothing}
+	in.Bind = func(processes int) { target = processes; feed.bind(target) }
+	in.Started = func() {
+		_ = file.Close() // with a reader of our own, we would not notice that the process has closed its stdin
+		go r.feed(feed, target, over, in.Fed)
+	}
+	in.Close = func() error {
+		close(over)
+		_, _ = feed.Close(), file.Close()
+		r.mutex.Lock()
+		defer r.mutex.Unlock()
+		if r.broken != nil { // the attempt got only a part of stdin
+			return &StdinError{fmt.Errorf("read stdin: %w", r.broken)}
+		}
+		return nil
+	}
+	return in, nil
 }
 
 // lost returns an error if another attempt cannot have the same stdin as the first.
@@ -86,7 +85,7 @@ func (r *ReplayedStdin) lost() error {
 
 // feed writes stdin to the pipe of an attempt, until the pipe has no reader any more or the attempt is over. Where the
 // rest cannot be had, it kills the attempt, which would take the end of the pipe for the end of its input.
-func (r *ReplayedStdin) feed(pipe *feedPipe, target int, over <-chan struct{}) {
+func (r *ReplayedStdin) feed(pipe *feedPipe, target int, over <-chan struct{}, fed func()) {
 	defer func() { _ = pipe.Close() }()
 	buffer := make([]byte, pipeCapacity)
 	for offset := int64(0); ; {
@@ -97,7 +96,10 @@ func (r *ReplayedStdin) feed(pipe *feedPipe, target int, over <-chan struct{}) {
 			}
 		}
 		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, os.ErrClosed):
+		case errors.Is(err, io.EOF):
+			fed()
+			return
+		case errors.Is(err, os.ErrClosed):
 			return
 		case err != nil:
 			kill(target)

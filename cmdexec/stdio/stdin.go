@@ -21,6 +21,8 @@ type Stdin interface {
 type Input struct {
 	File    *os.File     // what the process gets
 	Bind    func(int)    // called at once after the start, with what kill(2) takes for the processes; nil: it need not be
+	Feed    *os.File     // where retry writes what File reads; nil: not through a pipe of its own
+	Fed     func()       // called when all of the input was written to Feed
 	Started func()       // must be called when the process has been started
 	Close   func() error // must be called when the process has ended; may return a *StdinError or ErrRead
 }
