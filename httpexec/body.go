@@ -89,7 +89,7 @@ func (e *Executor) body(r *request.Request) (*bodies, error) {
 	whole := &bodies{}
 	for i, part := range r.Body {
 		if r.Boundary != "" {
-			whole.add(strings.NewReader(request.FormHead(r.Boundary, part)))
+			whole.add(strings.NewReader(formHead(r, i)))
 		}
 		content, err := e.part(i, part)
 		if err != nil {
@@ -100,11 +100,27 @@ func (e *Executor) body(r *request.Request) (*bodies, error) {
 		if r.Boundary != "" {
 			whole.add(strings.NewReader("\r\n"))
 		}
+		if part.Group != "" && (i+1 == len(r.Body) || r.Body[i+1].Group != part.Group) {
+			whole.add(strings.NewReader("--" + part.Group + "--\r\n\r\n"))
+		}
 	}
 	if r.Boundary != "" {
 		whole.add(strings.NewReader("--" + r.Boundary + "--\r\n"))
 	}
 	return whole, nil
+}
+
+// formHead returns what stands before a part of a form. Several files of one name are a form within the form.
+func formHead(r *request.Request, i int) string {
+	part := r.Body[i]
+	switch {
+	case part.Group == "":
+		return request.FormHead(r.Boundary, part)
+	case i > 0 && r.Body[i-1].Group == part.Group:
+		return request.FormHead(part.Group, part)
+	}
+	outer := request.Part{Name: part.Name, Type: "multipart/mixed; boundary=" + part.Group}
+	return request.FormHead(r.Boundary, outer) + request.FormHead(part.Group, part)
 }
 
 // part returns the content of a part.

@@ -21,7 +21,7 @@ type BodyFlags struct {
 	DataBinary    Data   `group:"Body" placeholder:"DATA" help:"The same as -d, with all bytes of a file as they are."`
 	DataURLEncode Data   `name:"data-urlencode" group:"Body" placeholder:"DATA" help:"Percent-encoded: TEXT, NAME=TEXT, @FILE or NAME@FILE."`
 	JSON          Data   `name:"json" group:"Body" placeholder:"DATA" help:"As --data-binary, with the headers of JSON."`
-	Form          Data   `short:"F" group:"Body" placeholder:"NAME=CONTENT" help:"A part of a multipart form: NAME=TEXT, NAME=@FILE (an upload), NAME=<FILE (its text); ;type= and ;filename= may follow."`
+	Form          Data   `short:"F" group:"Body" placeholder:"NAME=CONTENT" help:"A part of a multipart form: NAME=TEXT, NAME=@FILE,FILE… (uploads), NAME=<FILE (its text); ;type= and ;filename= may follow."`
 	UploadFile    string `short:"T" group:"Body" placeholder:"FILE" help:"PUT this file; - is stdin. A URL that ends with / gets its name."`
 	Get           bool   `short:"G" group:"Body" help:"Put the data into the URL's query, and GET that."`
 }
@@ -131,15 +131,18 @@ func (f *BodyFlags) form(r *request.Request) error {
 		return errors.New("-G puts data into the URL, and a form (-F) has no place there\nhint: -d instead of -F")
 	}
 	for _, d := range f.Form {
-		part, err := formPart(d.text)
+		parts, err := formParts(d.text)
 		if err != nil {
 			return err
 		}
-		r.Body = append(r.Body, part)
+		r.Body = append(r.Body, parts...)
 	}
-	random, err := uuid.NewRandom()
-	r.Boundary, r.Method = "------------------------"+strings.ReplaceAll(random.String(), "-", "")[:16], "POST"
-	return err
+	r.Boundary, r.Method = newBoundary(), "POST"
+	return nil
+}
+
+func newBoundary() string {
+	return "------------------------" + strings.ReplaceAll(uuid.NewString(), "-", "")[:16]
 }
 
 func literal(text string) ([]request.Part, error) {
@@ -195,17 +198,39 @@ func filePart(name string) (part request.Part, err error) {
 	return part, err
 }
 
-// formPart reads the value of -F: NAME=TEXT, NAME=@FILE or NAME=<FILE, with ;type=TYPE and ;filename=NAME after it.
-func formPart(text string) (request.Part, error) {
+// formParts reads the value of -F: NAME=TEXT, NAME=@FILE,FILE… or NAME=<FILE. After a text and each file may stand
+// ;type=TYPE and ;filename=NAME.
+func formParts(text string) (parts []request.Part, err error) {
 	name, content, ok := strings.Cut(text, "=")
 	if !ok {
-		return request.Part{}, fmt.Errorf("-F: invalid part %q: want NAME=CONTENT"+
+		return nil, fmt.Errorf("-F: invalid part %q: want NAME=CONTENT"+
 			"\nhint: -F name=text, or -F name=@FILE for an upload", text)
 	}
-	content, attributes := splitAttributes(content)
-	part, err := formContent(content)
+	files, group := []string{content}, ""
+	if strings.HasPrefix(content, "@") {
+		if files = splitUnquoted(content[1:], ','); len(files) > 1 {
+			group = newBoundary()
+		}
+		for i := range files {
+			files[i] = "@" + files[i]
+		}
+	}
+	for _, file := range files {
+		part, err := formPart(name, file)
+		if err != nil {
+			return nil, err
+		}
+		part.Group = group
+		parts = append(parts, part)
+	}
+	return parts, nil
+}
+
+func formPart(name, content string) (request.Part, error) {
+	fields := splitUnquoted(content, ';')
+	part, err := formContent(fields[0])
 	part.Name = name
-	for _, a := range attributes {
+	for _, a := range fields[1:] {
 		switch key, v, _ := strings.Cut(a, "="); strings.TrimSpace(strings.ToLower(key)) {
 		case "type":
 			part.Type = unquoted(v)
@@ -238,9 +263,8 @@ func formContent(content string) (part request.Part, err error) {
 	return part, err
 }
 
-// splitAttributes splits at semicolons outside of double quotes.
-func splitAttributes(text string) (content string, attributes []string) {
-	var fields []string
+// splitUnquoted splits at a separator outside of double quotes.
+func splitUnquoted(text string, separator byte) (fields []string) {
 	start, quoted := 0, false
 	for i := 0; i < len(text); i++ {
 		switch {
@@ -248,12 +272,11 @@ func splitAttributes(text string) (content string, attributes []string) {
 			i++
 		case text[i] == '"':
 			quoted = !quoted
-		case text[i] == ';' && !quoted:
+		case text[i] == separator && !quoted:
 			fields, start = append(fields, text[start:i]), i+1
 		}
 	}
-	fields = append(fields, text[start:])
-	return fields[0], fields[1:]
+	return append(fields, text[start:])
 }
 
 // unquoted removes the double quotes around a value.

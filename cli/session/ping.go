@@ -48,7 +48,11 @@ func (p *pinger) Started(t *task.Task) {
 func (p *pinger) Finished(t *task.Task, r runner.Result) {
 	p.Observer.Finished(t, r)
 	if t.Status.Finished() && t.Status != task.Cancelled && r.Signal == nil {
-		said := strings.TrimSpace(render.Summary(t, r) + "\n\n" + r.Outcome.Stdout + "\n" + r.Outcome.Stderr)
+		captured := r.Outcome.Stderr
+		if r.Outcome.Stdout != captured { // both are the same where they were one file
+			captured = r.Outcome.Stdout + "\n" + captured
+		}
+		said := strings.TrimSpace(render.Summary(t, r) + "\n\n" + captured)
 		p.send(pingOf(p.url, t.Status, r.ExitCode(), text.Mask(said, t.Options.Mask)))
 	}
 }

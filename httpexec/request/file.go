@@ -91,8 +91,12 @@ func stamp(part *Part) error {
 // FormHead returns the header of a part of a form, as curl writes it.
 func FormHead(boundary string, part Part) string {
 	var b strings.Builder
-	b.WriteString("--" + boundary + "\r\nContent-Disposition: form-data")
-	if part.Name != "" {
+	disposition := "form-data"
+	if boundary == part.Group {
+		disposition = "attachment"
+	}
+	b.WriteString("--" + boundary + "\r\nContent-Disposition: " + disposition)
+	if part.Name != "" && boundary != part.Group {
 		b.WriteString(`; name="` + quoteName(part.Name) + `"`)
 	}
 	if part.FileName != "" {

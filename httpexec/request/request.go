@@ -79,6 +79,7 @@ type Part struct {
 	Name     string `json:"name,omitempty"`
 	FileName string `json:"file_name,omitempty"` // empty: the server does not see a file
 	Type     string `json:"type,omitempty"`      // its media type; empty: none is sent
+	Group    string `json:"group,omitempty"`     // the boundary between this and other files of one name; empty for one alone
 }
 
 // StdinFile is the File of a Part that is read from stdin.
@@ -187,6 +188,9 @@ func (r *Request) work() Request {
 	w.Body = slices.Clone(r.Body)
 	for i := range w.Body {
 		w.Body[i].Size, w.Body[i].Time = 0, time.Time{}
+		if w.Body[i].Group != "" {
+			w.Body[i].Group = "grouped"
+		}
 		if len(w.Body[i].Text) == 0 {
 			w.Body[i].Text = nil // JSON does not tell an empty text from none
 		}

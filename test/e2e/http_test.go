@@ -63,6 +63,8 @@ func TestLikeCurl(t *testing.T) {
 		"-F 'f=@a b\"c.html' URL", "-F 'f=<f.txt' URL",
 		"-F 'a=b;type=text/x' URL", "-F 'a\"b=c' URL", "-F f=@- URL", "-F 'f=@-;filename=x' URL",
 		"-F 'f=@-;filename=x.png' URL", "-F f=@empty URL", "-F 'f=@g.json' -F 'g=@f.txt;filename=x.png' URL",
+		"-F 'f=@f.txt,h.bin' -F x=y URL", "-F 'f=@f.txt;type=a/b,g.json;filename=z.png' -F 'f=@f.txt' URL",
+		"-F 'f=@\"f.txt\",\"h.bin\"' URL", "-F 'f=a,b' URL",
 		"-T f.txt URL/up/", "-T f.txt URL/up", "-T h.bin -X POST URL", "-T empty URL/x",
 		"-H 'X-A: 1' -H 'x-b:2' -H 'X-A: 3' URL", "-H 'Accept:' URL", "-H 'X-Empty;' URL", "-H 'X-Gone:' URL",
 		"-H 'Host: other' URL",
@@ -174,8 +176,8 @@ func readRawRequest(c net.Conn) string {
 	}
 	_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 	text := line + "\n" + strings.Join(headers, "\n") + "\n\n" + string(body) + "\n"
-	if boundary := regexp.MustCompile(`boundary=(-+\w+)`).FindStringSubmatch(text); boundary != nil {
-		text = strings.ReplaceAll(text, boundary[1], "BOUNDARY")
+	for i, boundary := range regexp.MustCompile(`boundary=(-+\w+)`).FindAllStringSubmatch(text, -1) {
+		text = strings.ReplaceAll(text, boundary[1], fmt.Sprintf("BOUNDARY %d", i))
 	}
 	return text
 }
