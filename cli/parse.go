@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,13 +21,17 @@ type parser struct {
 	*kong.Kong
 	name   string                // of the command
 	known  map[string]*kong.Flag // by name and by letter, without dashes
+	given  map[string]spelling   // the flags with values on the command line, by name
 	helped bool                  // help was asked for, and printed
 	typed  []string              // the names of the flags on the command line
 }
 
+// spelling is how a flag stands on the command line.
+type spelling struct{ written, value string }
+
 // newParser makes the parser of a command. Kong reads the flags from the fields of the struct and their tags.
 func (p *Process) newParser(name string, c command) (*parser, error) {
-	result := &parser{name: name, known: map[string]*kong.Flag{}}
+	result := &parser{name: name, known: map[string]*kong.Flag{}, given: map[string]spelling{}}
 	app, err := kong.New(c,
 		kong.Name("retry"),
 		kong.Writers(p.Stdout, p.Stderr),
@@ -79,6 +84,9 @@ func decodeNumber(ctx *kong.DecodeContext, target reflect.Value) error {
 // instead.
 func (p *parser) parse(line commandLine) (helped bool, err error) {
 	words, err := p.pair(line.words)
+	if err == nil {
+		err = p.checkTimes()
+	}
 	if err == nil {
 		args := append(line.flags, words...)
 		p.typed = typedFlags(args)
@@ -134,81 +142,170 @@ func (p *parser) pair(words []string) (paired []string, err error) {
 	return paired, nil
 }
 
-// take reads the first argument as a flag, or as several letters, with the value that belongs to it. An unknown long
-// flag is left to kong, which names the nearest.
+// take reads the first argument as a flag, or as several letters, with the value that belongs to it.
 func (p *parser) take(args []string) (taken, rest []string, err error) {
 	name, isLong := strings.CutPrefix(args[0], "--")
-	if isLong {
-		name, _, attached := strings.Cut(name, "=")
-		switch flag := p.known[name]; {
-		case flag == nil:
-			return args[:1], args[1:], p.curlError("--"+name, name)
-		case attached || flag.IsBool():
-			return args[:1], args[1:], nil
-		default:
-			return valued(flag, args[0], "", args[1:])
+	if !isLong {
+		name = args[0][1:]
+		if word, _, _ := strings.Cut(name, "="); !p.isLongFlag(word) {
+			return p.takeLetters(args)
 		}
 	}
+	name, value, attached := strings.Cut(name, "=")
+	written := strings.TrimSuffix(args[0], "="+value)
+	found, err := p.find(name, written)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case found.flag.IsBool() && attached: // --quiet=false
+		return []string{"--" + found.flag.Name + "=" + value}, args[1:], nil
+	case !found.takesValue():
+		taken, err = p.write(found, written, "")
+		return taken, args[1:], err
+	}
+	return p.takeValue(found, written, value, attached, args[1:])
+}
+
+func (p *parser) takeLetters(args []string) (taken, rest []string, err error) {
 	letters := args[0][1:]
 	for i, r := range letters {
 		letter := string(r)
-		switch flag := p.known[letter]; {
-		case flag == nil:
-			return p.unknownLetter(args, letter)
-		case flag.IsBool():
-			taken = append(taken, "--"+flag.Name)
-		default:
+		found, err := p.find(letter, "-"+letter)
+		if err != nil {
+			return nil, nil, p.unknownLetters(letters, letter, err)
+		}
+		var more []string
+		if found.takesValue() {
 			attached := strings.TrimPrefix(letters[i+len(letter):], "=")
-			more, rest, err := valued(flag, "-"+letter, attached, args[1:])
+			more, rest, err = p.takeValue(found, "-"+letter, attached, attached != "", args[1:])
 			if p.name == "http" && letter == "n" && err == nil && strings.ContainsAny(more[0], ":/.") { // a URL
 				err = errors.New("-n is the number of attempts here\nhint: --netrc is what curl calls -n")
 			}
 			return append(taken, more...), rest, err
 		}
+		if more, err = p.write(found, "-"+letter, ""); err != nil {
+			return nil, nil, err
+		}
+		taken = append(taken, more...)
 	}
 	return taken, args[1:], nil
 }
 
-// unknownLetter returns the error for letters of which one is not a flag, with what was probably meant.
-func (p *parser) unknownLetter(args []string, letter string) (taken, rest []string, err error) {
-	letters := args[0][1:]
+// foundFlag is a flag of the command, and what a typed value becomes: another tool's flag may have a value of its own.
+type foundFlag struct {
+	flag     *kong.Flag
+	template string // with a % in place of the value
+}
+
+func (f foundFlag) takesValue() bool { return !f.flag.IsBool() && strings.Contains(f.template, "%") }
+
+// find looks a flag up by its name or letter: one of the command's own, or another tool's that means the same.
+func (p *parser) find(name, written string) (foundFlag, error) {
+	if flag := p.known[name]; flag != nil {
+		return foundFlag{flag, "%"}, nil
+	}
+	as, hint := flags.Habit(p.name, name)
+	target, template, _ := strings.Cut(as, "=")
+	switch {
+	case as != "" && p.known[target] != nil:
+		return foundFlag{p.known[target], template}, nil
+	case hint != "" && (p.name == "http" || p.name == "run"):
+		return foundFlag{}, fmt.Errorf("unknown flag %s\nhint: %s", written, hint)
+	}
+	return foundFlag{}, p.unknownFlag(name, written)
+}
+
+// isLongFlag reports whether a word behind a single dash is a long flag all the same, as Go's flags are written. curl
+// takes it for letters.
+func (p *parser) isLongFlag(word string) bool {
+	if len(word) < 2 || p.name == "http" {
+		return false
+	}
+	as, hint := flags.Habit(p.name, word)
+	return p.known[word] != nil || p.name == "run" && as+hint != ""
+}
+
+// takeValue pairs a flag with its value, which is attached or the next argument.
+func (p *parser) takeValue(f foundFlag, written, value string, attached bool, rest []string) ([]string, []string, error) {
+	if !attached {
+		if len(rest) == 0 || rest[0] == "--" {
+			return nil, nil, fmt.Errorf("%s needs a value\nhint: --%s=%s", written, f.flag.Name, f.flag.FormatPlaceHolder())
+		}
+		value, rest = rest[0], rest[1:]
+	}
+	taken, err := p.write(f, written, value)
+	return taken, rest, err
+}
+
+// write writes a flag for kong. It refuses two ways to set the same where one of them is another tool's: of --delay and
+// --max-delay one would be lost.
+func (p *parser) write(f foundFlag, written, value string) ([]string, error) {
+	name := f.flag.Name
+	if f.flag.IsBool() {
+		return []string{"--" + name}, nil
+	}
+	value = strings.Replace(f.template, "%", value, 1)
+	before := p.given[name]
+	p.given[name] = spelling{written, value}
+	if before.written != "" && before.written != written && !f.flag.IsCumulative() && p.isForeign(written, before.written) {
+		hint := "give one of them"
+		if name == "backoff" {
+			hint = "-b exp:2s..30s has a first wait and a longest one"
+		}
+		return nil, fmt.Errorf("%s and %s both set --%s\nhint: %s", before.written, written, name, hint)
+	}
+	return []string{"--" + name + "=" + value}, nil
+}
+
+// isForeign reports whether one of the flags is another tool's.
+func (p *parser) isForeign(written ...string) bool {
+	return slices.ContainsFunc(written, func(flag string) bool { return p.known[strings.TrimLeft(flag, "-")] == nil })
+}
+
+// checkTimes refuses -t 3 -d 5, which is three attempts for Debian's retry: here each would be stopped after 3 seconds.
+func (p *parser) checkTimes() error {
+	timeout := p.given["timeout"]
+	if p.given["backoff"].written != "-d" || timeout.written != "-t" || strings.Trim(timeout.value, "0123456789") != "" {
+		return nil
+	}
+	return fmt.Errorf("-t %s with -d is a number of attempts for some, and stops each attempt after %[1]s seconds here"+
+		"\nhint: -n %[1]s for the attempts, -t %[1]ss for the timeout; -b is the wait", timeout.value)
+}
+
+// unknownFlag is the error for a flag that nobody knows. It names the nearest that is in the help.
+func (p *parser) unknownFlag(name, written string) error {
+	var visible []string
+	for _, f := range p.Model.Flags {
+		if !f.Hidden {
+			visible = append(visible, f.Name)
+		}
+	}
+	if found := text.Nearest(name, visible); found != "" && len(name) > 1 {
+		return text.WithHint(fmt.Errorf("unknown flag %s, did you mean --%s?", written, found), p.hint())
+	}
+	return text.WithHint(errors.New("unknown flag "+written), p.hint())
+}
+
+// unknownLetters completes the error for letters of which one is not a flag.
+func (p *parser) unknownLetters(letters, letter string, err error) error {
 	swapped := strings.ToLower(letter)
 	if swapped == letter {
 		swapped = strings.ToUpper(letter)
 	}
-	err = p.curlError("-"+letter, letter)
+	as, hint := flags.Habit(p.name, letter)
 	switch {
-	case p.known[letters] != nil:
-		err = fmt.Errorf("unknown flag %s, did you mean -%[1]s?", args[0])
-	case err != nil:
-	case len(letters) > 2: // a long flag with one dash: kong names the nearest
-		return []string{"-" + args[0]}, args[1:], nil
+	case p.known[letters] != nil && len(letters) > 1:
+		return fmt.Errorf("unknown flag -%s, did you mean --%[1]s?", letters)
+	case as+hint != "":
+		return err
+	case len(letters) > 2: // a long flag with one dash
+		word, _, _ := strings.Cut(letters, "=")
+		return p.unknownFlag(word, "-"+word)
 	case p.name == "http": // no suggestion: curl's upper and lower case letters mean different things
-		err = fmt.Errorf("unknown flag -%s"+
+		return fmt.Errorf("unknown flag -%s"+
 			"\nhint: retry http --help lists the flags; they are those of curl that make sense here", letter)
 	case p.known[swapped] != nil:
-		err = fmt.Errorf("unknown flag -%s, did you mean -%s?", letter, swapped)
-	default:
-		err = text.WithHint(errors.New("unknown flag -"+letter), p.hint())
+		return fmt.Errorf("unknown flag -%s, did you mean -%s?", letter, swapped)
 	}
-	return nil, nil, err
-}
-
-// curlError says what to write instead of a flag of curl that retry http does not have; nil for any other flag.
-func (p *parser) curlError(written, name string) error {
-	if hint := flags.CurlHint(name); hint != "" && p.name == "http" {
-		return fmt.Errorf("unknown flag %s\nhint: %s", written, hint)
-	}
-	return nil
-}
-
-// valued pairs a flag with its value, which is attached or the next argument.
-func valued(flag *kong.Flag, written, attached string, rest []string) ([]string, []string, error) {
-	if attached == "" {
-		if len(rest) == 0 || rest[0] == "--" {
-			return nil, nil, fmt.Errorf("%s needs a value\nhint: --%s=%s", written, flag.Name, flag.FormatPlaceHolder())
-		}
-		attached, rest = rest[0], rest[1:]
-	}
-	return []string{"--" + flag.Name + "=" + attached}, rest, nil
+	return err
 }

@@ -62,7 +62,7 @@ func TestSplitLine(t *testing.T) {
 		{args: "-qvn 3 x", name: "run", flags: "--quiet --verbose --attempts=3", command: "x"},
 		{args: "--attempts=3 x", name: "run", flags: "--attempts=3", command: "x"},
 		{args: "--attempts 3 x", name: "run", flags: "--attempts=3", command: "x"},
-		{args: "--nosuch 3 x", name: "run", flags: "--nosuch", command: "3 x"},
+		{args: "-attempts 3 x", name: "run", flags: "--attempts=3", command: "x"},
 		{args: "npm run x -- --y", name: "run", command: "npm run x -- --y"},
 		{args: "- x", name: "run", command: "- x"},
 	}
@@ -83,7 +83,7 @@ func TestSplitLine(t *testing.T) {
 
 func TestSplitLineRefuses(t *testing.T) {
 	runParser := newTestParser(t, "run", &runCommand{})
-	for _, args := range []string{"-n", "--attempts", "-n --", "-j -- x", "-Z x", "-qZ x", "-attempts 3"} {
+	for _, args := range []string{"-n", "--attempts", "-n --", "-j -- x", "-Z x", "-qZ x", "--nosuch 3 x"} {
 		if line, err := splitLine(strings.Fields(args), func() (*parser, error) { return runParser, nil }); err == nil {
 			t.Errorf("%q: got %+v, want an error", args, line)
 		}
@@ -120,13 +120,12 @@ func TestPair(t *testing.T) {
 		"--max-age=2h -- -q":   "--max-age=2h -- -q",
 		"--max-age -1 --all a": "--max-age=-1 --all a",
 		"-qv - a":              "--quiet --verbose - a",
-		"--nosuch 3":           "--nosuch 3",
 	} {
 		if got, err := p.pair(strings.Fields(words)); err != nil || strings.Join(got, " ") != want {
 			t.Errorf("%q: got %q, %v, want %q", words, got, err, want)
 		}
 	}
-	for _, words := range []string{"--max-age", "a --max-age -- b", "--nosuch 3 -Z"} {
+	for _, words := range []string{"--max-age", "a --max-age -- b", "--nosuch 3", "-Z"} {
 		if got, err := p.pair(strings.Fields(words)); err == nil {
 			t.Errorf("%q: got %q, want an error", words, got)
 		}

@@ -15,10 +15,11 @@ type runCommand struct {
 	session.Wrapper
 	flags.StreamFlags
 	flags.ProcessGroupFlags
-	Version        bool   `help:"Print the version."`
-	HelpAll        bool   `help:"Print all flags of a run."`
-	IdempotencyKey string `group:"Running" placeholder:"KEY" help:"What the command finds as RETRY_IDEMPOTENCY_KEY. Default a random one."`
-	JSON           bool   `group:"Running" help:"With --dry-run: as JSON."`
+	Shell          *string `short:"c" group:"Running" placeholder:"STRING" help:"Run this string by sh -c, in place of a command: a pipeline, or whatever else is the shell's."`
+	Version        bool    `help:"Print the version."`
+	HelpAll        bool    `help:"Print all flags of a run."`
+	IdempotencyKey string  `group:"Running" placeholder:"KEY" help:"What the command finds as RETRY_IDEMPOTENCY_KEY. Default a random one."`
+	JSON           bool    `group:"Running" help:"With --dry-run: as JSON."`
 
 	Command []string `kong:"-"`
 }
@@ -33,6 +34,7 @@ Usage:
 Flags:
   -n, --attempts=N      all attempts with the first (5); 0 = no limit
   -b, --backoff=SPEC    waits: 2s, list:1s,5s,1m, exp:2s..5m; default exp:1s..1m
+  -c, --shell=STRING    run a string by sh -c: retry -c 'a | b'
   -t, --timeout=TIME    stop an attempt that takes longer
   -B, --budget=TIME     for everything together, waits included
       --retry-on=LIST   only these: 1,75,timeout, or 'stderr matches "busy"'
@@ -86,7 +88,11 @@ func (c *runCommand) Run(p *Process) (int, error) {
 		}
 		return 0, err
 	}
-	return c.Wrap(&p.Host, c, c.JSON)
+	code, err := c.Wrap(&p.Host, c, c.JSON)
+	if hint := c.meant(); hint != "" && err == nil && c.NotFound() && !c.Quiet && c.LogFormat == "text" {
+		fmt.Fprintf(p.Stderr, "hint: %s\n", hint)
+	}
+	return code, err
 }
 
 // Check implements session.Work.
@@ -97,6 +103,13 @@ func (c *runCommand) Check(*session.Host) error {
 			"\nhint: the command's own --json follows it: retry -- COMMAND --json")
 	case c.Foreground && c.Group:
 		return errors.New("--foreground and --group exclude each other\nhint: give one of them")
+	case c.Shell != nil && len(c.Command) > 0:
+		return errors.New("-c takes all of it as one string, and words follow it" +
+			"\nhint: quote it: retry -c 'a | b'; a command that needs no shell stands alone: retry -- COMMAND")
+	case c.Shell != nil && strings.TrimSpace(*c.Shell) == "":
+		return errors.New("-c is empty\nhint: a variable that is not set?")
+	case c.Shell != nil:
+		c.Command = []string{"sh", "-c", *c.Shell}
 	case len(c.Command) == 0:
 		return errors.New("no command to run" +
 			"\nhint: retry -- COMMAND [ARG…], for example retry -n 3 -- curl -fsS https://example.org")

@@ -1,55 +1,38 @@
 package flags
 
-import (
-	"slices"
-	"strings"
-)
-
-// curlHints say what to write in place of the flags of curl that retry http does not have.
-var curlHints = []struct{ names, hint string }{
-	{"J remote-header-name", "-O takes the name from the URL, and -o FILE gives one; none is taken from the reply"},
-	{"remote-name-all", "-O"},
-	{"output-dir create-dirs", "-o DIR/FILE, where the directory is there already"},
-	{"remove-on-error no-clobber", "leave it out: -o changes a file by a whole success alone"},
-	{"D dump-header", "-i shows the header before the body"},
-	{"trace trace-ascii trace-time", "-i shows the reply's header, retry status TASK the time of each phase"},
-	{"stderr", "2>FILE"},
-	{"fail-with-body fail-early", "leave it out: the exit status is 22 for any error, and its body is shown unless -f is given"},
-	{"retry", "--retries N, or -n N for all attempts; without it there are 5 of them"},
-	{"retry-delay", "-b constant:TIME"},
-	{"retry-max-time", "-B TIME, a budget for everything together"},
-	{"retry-connrefused", "leave it out: a refused connection is tried again in any case"},
-	{"retry-all-errors", "--idempotent where two requests do what one does, or --retry-on any"},
-	{"junk-session-cookies", "--cookie NAME=VALUE sends some alone"},
-	{"oauth2-bearer", "-H 'Authorization: Bearer {env:NAME}'"},
-	{"basic", "leave it out: -u is basic authentication"},
-	{"ntlm negotiate anyauth", "-u is basic authentication, --digest is digest; no other is known"},
-	{"U proxy-user", "-x 'http://USER:{env:NAME}@HOST:PORT'"},
-	{"location-trusted", "give the last URL itself: a redirect to another host gets no secrets"},
-	{"N no-buffer", "leave it out: a reply is shown whole or not at all"},
-	{"g globoff", "leave it out: nothing in a URL is expanded"},
-	{"K", "give the flags here: no config file of curl's is read"},
-	{"r range", "-H 'Range: bytes=0-99'"},
-	{"C continue-at", "leave it out: a download that was cut goes on where it was"},
-	{"z time-cond", "-H 'If-Modified-Since: DATE'"},
-	{"# progress-bar no-progress-meter", "leave it out: a long transfer has one line, on a terminal alone; -s for none"},
-	{"4 ipv4 6 ipv6 connect-to", "--resolve HOST:PORT:ADDRESS"},
-	{"http2 tlsv1.2 tlsv1.3", "leave it out: TLS 1.2 is the least, and HTTP/2 is spoken where the server offers it"},
-	{"0 http1.0", "--http1.1"},
-	{"socks5 socks5-hostname", "-x socks5h://HOST:PORT"},
-	{"form-string", "-F NAME=TEXT, where TEXT begins with neither @ nor <"},
-	{"url-query", "-G --data-urlencode NAME=TEXT"},
-	{"url", "the URL stands by itself: retry http URL"},
-	{"next : Z parallel", "a task is one request; retry http once for each"},
-	{"V version", "retry --version"},
-}
-
-// CurlHint returns the hint for a flag of curl's, given by its name without dashes; empty for any other word.
-func CurlHint(name string) string {
-	for _, row := range curlHints {
-		if slices.Contains(strings.Fields(row.names), name) {
-			return row.hint
-		}
-	}
-	return ""
+// curlHabits are the flags of curl that retry http does not have, with what to write in their place.
+var curlHabits = []habit{
+	{names: "J remote-header-name", hint: "-O takes the name from the URL, and -o FILE gives one; none is taken from the reply"},
+	{names: "remote-name-all", hint: "-O"},
+	{names: "output-dir create-dirs", hint: "-o DIR/FILE, where the directory is there already"},
+	{names: "remove-on-error no-clobber", hint: "leave it out: -o changes a file by a whole success alone"},
+	{names: "D dump-header", hint: "-i shows the header before the body"},
+	{names: "trace trace-ascii trace-time", hint: "-i shows the reply's header, retry status TASK the time of each phase"},
+	{names: "stderr", hint: "2>FILE"},
+	{names: "fail-with-body fail-early", hint: "leave it out: the exit status is 22 for any error, and its body is shown unless -f is given"},
+	{names: "retry-max-time", hint: "-B TIME, a budget for everything together"},
+	{names: "retry-connrefused", hint: "leave it out: a refused connection is tried again in any case"},
+	{names: "retry-all-errors", hint: "--idempotent where two requests do what one does, or --retry-on any"},
+	{names: "junk-session-cookies", hint: "--cookie NAME=VALUE sends some alone"},
+	{names: "oauth2-bearer", hint: "-H 'Authorization: Bearer {env:NAME}'"},
+	{names: "basic", hint: "leave it out: -u is basic authentication"},
+	{names: "ntlm negotiate anyauth", hint: "-u is basic authentication, --digest is digest; no other is known"},
+	{names: "U proxy-user", hint: "-x 'http://USER:{env:NAME}@HOST:PORT'"},
+	{names: "location-trusted", hint: "give the last URL itself: a redirect to another host gets no secrets"},
+	{names: "N no-buffer", hint: "leave it out: a reply is shown whole or not at all"},
+	{names: "g globoff", hint: "leave it out: nothing in a URL is expanded"},
+	{names: "K", hint: "give the flags here: no config file of curl's is read"},
+	{names: "r range", hint: "-H 'Range: bytes=0-99'"},
+	{names: "C continue-at", hint: "leave it out: a download that was cut goes on where it was"},
+	{names: "z time-cond", hint: "-H 'If-Modified-Since: DATE'"},
+	{names: "# progress-bar no-progress-meter", hint: "leave it out: a long transfer has one line, on a terminal alone; -s for none"},
+	{names: "4 ipv4 6 ipv6 connect-to", hint: "--resolve HOST:PORT:ADDRESS"},
+	{names: "http2 tlsv1.2 tlsv1.3", hint: "leave it out: TLS 1.2 is the least, and HTTP/2 is spoken where the server offers it"},
+	{names: "0 http1.0", hint: "--http1.1"},
+	{names: "socks5 socks5-hostname", hint: "-x socks5h://HOST:PORT"},
+	{names: "form-string", hint: "-F NAME=TEXT, where TEXT begins with neither @ nor <"},
+	{names: "url-query", hint: "-G --data-urlencode NAME=TEXT"},
+	{names: "url", hint: "the URL stands by itself: retry http URL"},
+	{names: "next : Z parallel", hint: "a task is one request; retry http once for each"},
+	{names: "V version", hint: "retry --version"},
 }

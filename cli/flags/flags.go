@@ -252,7 +252,11 @@ const MaxCount = 1_000_000_000
 func (c *Count) UnmarshalText(b []byte) error {
 	var n int
 	if _, err := fmt.Sscanf(string(b)+"\n", "%d\n", &n); err != nil || n < 0 || n > MaxCount {
-		return fmt.Errorf("invalid number %q: want a whole number from 0 to %d", b, MaxCount)
+		err := fmt.Errorf("invalid number %q: want a whole number from 0 to %d", b, MaxCount)
+		if _, notTime := text.ParseDuration(string(b)); notTime == nil { // as after watch -n
+			return fmt.Errorf("%w\nhint: the time between attempts is -b %s", err, b)
+		}
+		return err
 	}
 	*c = Count(n)
 	return nil

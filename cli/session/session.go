@@ -42,6 +42,8 @@ type Wrapper struct {
 	work    Work
 	choice  *policies.Choice
 	options task.Options // as the flags say; the conditions of the policy may need more captured
+
+	notFound bool // the command was
 }
 
 // Work is what the attempts execute.
@@ -107,8 +109,12 @@ func (w *Wrapper) Wrap(p *Host, work Work, asJSON bool) (int, error) {
 		lines.Warn(err)
 	}
 	DieOf(result.DeathSignal())
+	w.notFound = result.Outcome.Error == task.ErrorNotFound
 	return result.ExitCode(), nil
 }
+
+// NotFound reports whether the command of the run was not found.
+func (w *Wrapper) NotFound() bool { return w.notFound }
 
 // newTask checks the flags and makes a task. Its policy may change when the journal is asked for it.
 func (w *Wrapper) newTask(p *Host, created time.Time) (*task.Task, error) {
