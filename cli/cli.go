@@ -8,7 +8,6 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"reflect"
 	"slices"
@@ -212,7 +211,7 @@ func (p *Process) fail(err error) int {
 	if errors.Is(err, syscall.EPIPE) { // whoever reads the report has closed the pipe, as head does
 		return task.ExitSignalBase + int(syscall.SIGPIPE)
 	}
-	printError(p.Stderr, err)
+	p.printError(err)
 	if errors.Is(err, policies.ErrDeadlinePassed) {
 		return task.ExitTimeout
 	}
@@ -220,13 +219,13 @@ func (p *Process) fail(err error) int {
 }
 
 // printError writes "retry: message", with each hint on its own line.
-func printError(w io.Writer, err error) {
-	_, _ = fmt.Fprintf(w, "retry: %s\n", render.Message(err))
+func (p *Process) printError(err error) {
+	_, _ = fmt.Fprintf(p.Stderr, "%s: %s\n", render.Speaker(p.Level()), render.Message(err))
 }
 
 // warn prints an error that does not stop the command.
 func (p *Process) warn(err error) {
-	printError(p.Stderr, fmt.Errorf("warning: %w", err))
+	p.printError(fmt.Errorf("warning: %w", err))
 }
 
 // each calls do for every name of a command line. One that fails does not stop the others.

@@ -30,7 +30,7 @@ Example, for node_exporter's textfile collector:
 
 func (c *metricsCommand) Run(p *Process) (int, error) {
 	if absent := session.JournalAbsent(&p.Host, c.State); absent != nil {
-		printError(p.Stderr, absent) // the figures are zeros then, which is what a collector needs
+		p.printError(absent) // the figures are zeros then, which is what a collector needs
 	}
 	var text bytes.Buffer
 	err := p.withJournal(session.ReadJournal, c.State, func(ctx context.Context, journal state.Store) error {

@@ -62,7 +62,7 @@ func (c *resumeCommand) Run(p *Process) (int, error) {
 	case err != nil && len(tasks) == 0:
 		return 0, err
 	case err != nil: // some tasks could be adopted
-		printError(p.Stderr, err)
+		p.printError(err)
 		_, err := c.resumeAll(ctx, p, journal, tasks)
 		return 1, err
 	case len(tasks) == 0:

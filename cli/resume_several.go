@@ -44,7 +44,7 @@ func (c *resumeCommand) resumeAll(ctx context.Context, p *Process, journal state
 				run.Close()
 			}
 			if err != nil {
-				printError(p.Stderr, err)
+				p.printError(err)
 				results[i] = runner.Result{Outcome: task.Outcome{Exit: task.ExitInternal}}
 			}
 			_ = journal.Release(t.Number) // while this process runs other tasks, it can be requeued

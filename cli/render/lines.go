@@ -24,6 +24,7 @@ import (
 // transfer.
 type lineObserver struct {
 	w       io.Writer
+	name    string // who speaks, see Nested
 	verbose bool
 	quiet   bool // see NewQuiet
 	named   bool // each line says which task it is about
@@ -41,7 +42,7 @@ type Terminal struct {
 
 // NewLines returns the observer for people, who read what is written to w on a terminal, or anywhere where it is nil.
 func NewLines(w io.Writer, terminal *Terminal, verbose bool) Observer {
-	l := &lineObserver{w: w, verbose: verbose, status: statusLine{w: w}, screen: func() Screen { return Screen{} }}
+	l := &lineObserver{w: w, name: Speaker(0), verbose: verbose, status: statusLine{w: w}, screen: func() Screen { return Screen{} }}
 	if terminal != nil {
 		l.status.screen, l.status.inForeground = terminal.File, terminal.InForeground
 		l.screen = sync.OnceValue(func() Screen { return ScreenOf(terminal.File, terminal.Getenv) })
@@ -53,7 +54,23 @@ func NewLines(w io.Writer, terminal *Terminal, verbose bool) Observer {
 // failure only: a command that could not be found, or that was stopped, may have written nothing itself. And it says
 // where what was read of stdin is lost for another attempt.
 func NewQuiet(w io.Writer) Observer {
-	return &lineObserver{w: w, quiet: true, status: statusLine{w: w}, screen: func() Screen { return Screen{} }}
+	return &lineObserver{w: w, name: Speaker(0), quiet: true, status: statusLine{w: w}, screen: func() Screen { return Screen{} }}
+}
+
+// Speaker is what the lines of a retry begin with that runs inside so many others: as of make, "retry[1]" in one.
+func Speaker(level int) string {
+	if level == 0 {
+		return "retry"
+	}
+	return fmt.Sprintf("retry[%d]", level)
+}
+
+// Nested has the lines for people say how many other retry processes this one runs in.
+func Nested(o Observer, level int) Observer {
+	if l, ok := o.(*lineObserver); ok {
+		l.name = Speaker(level)
+	}
+	return o
 }
 
 // silent reports whether nothing is said about a task.
@@ -80,7 +97,7 @@ func (l *lineObserver) showLife(t *task.Task) {
 	count, began := AttemptCount(t), time.Now()
 	l.status.repeat(func() string {
 		seconds := time.Since(began).Round(time.Second)
-		return l.screen().Paint(Faint, fmt.Sprintf("retry: attempt %s runs, %s", count, text.Duration(seconds)))
+		return l.screen().Paint(Faint, fmt.Sprintf("%s: attempt %s runs, %s", l.name, count, text.Duration(seconds)))
 	})
 }
 
@@ -141,7 +158,8 @@ func (l *lineObserver) Waiting(t *task.Task, left time.Duration) time.Duration {
 		l.status.startLine()
 		l.left = cursorAtStart
 	}
-	l.status.draw(l.screen().Paint(Faint, fmt.Sprintf("retry: attempt %s in %s", AttemptCount(&next), text.Duration(seconds))))
+	line := fmt.Sprintf("%s: attempt %s in %s", l.name, AttemptCount(&next), text.Duration(seconds))
+	l.status.draw(l.screen().Paint(Faint, line))
 	if tick := left % time.Second; tick > 0 {
 		return tick
 	}
@@ -182,7 +200,7 @@ func (l *lineObserver) Say(text string) {
 // print writes a line, and the hints below it, which have no colour.
 func (l *lineObserver) print(t *task.Task, tone tone, format string, args ...any) {
 	screen := l.screen()
-	prefix := "retry: "
+	prefix := l.name + ": "
 	if l.named && t != nil {
 		prefix += ShortID(t.ID) + ": "
 	}

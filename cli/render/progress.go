@@ -126,7 +126,7 @@ func (l *lineObserver) Progress() func(task.Transfer) {
 			l.status.clear()
 		case at.Sub(now.Began) >= shownAfter && !at.Before(next):
 			next = at.Add(drawEvery)
-			l.status.draw("retry: " + transferred(now, at))
+			l.status.draw(l.name + ": " + transferred(now, at))
 		}
 	}
 }

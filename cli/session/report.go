@@ -100,11 +100,14 @@ func (r *reporter) pass(content []byte) error {
 	return err
 }
 
+// Level is how many other retry processes this one runs in.
+func (p *Host) Level() int { return len(cmdexec.OuterTasks(p.Getenv)) }
+
 // NewObserver returns who tells people about a run: on stderr, since stdout is the command's.
 func NewObserver(p *Host, f *flags.OutputFlags) render.Observer {
 	switch {
 	case f.Quiet:
-		return render.NewQuiet(p.messages())
+		return render.Nested(render.NewQuiet(p.messages()), p.Level())
 	case f.LogFormat == "json":
 		return render.NewLog(p.messages(), f.Verbose)
 	}
@@ -121,6 +124,6 @@ func NewObserver(p *Host, f *flags.OutputFlags) render.Observer {
 	default:
 		inForeground := func() bool { return p.Getenv("TERM") != "dumb" && proc.Interactive(p.Stderr) }
 		terminal := &render.Terminal{File: p.Stderr, InForeground: inForeground, Getenv: p.Getenv}
-		return render.NewLines(p.messages(), terminal, f.Verbose)
+		return render.Nested(render.NewLines(p.messages(), terminal, f.Verbose), p.Level())
 	}
 }
