@@ -27,7 +27,7 @@ func (c *runCommand) meant() string {
 	_, port, notAddress := net.SplitHostPort(word)
 	_, missing := os.Stat("./" + word)
 	switch {
-	case c.Shell != nil:
+	case c.Shell != nil, word == "":
 	case notNumber == nil:
 		return "for " + word + " attempts: retry -n " + word + " -- COMMAND"
 	case notTime == nil:

@@ -1,7 +1,9 @@
 package session
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -253,23 +255,31 @@ func (e *runningError) Error() string {
 // resume.
 func (w *Wrapper) amend(ctx context.Context, journal state.Store, interrupted, t *task.Task,
 	lines render.Observer) error {
-	before := render.Policy(&interrupted.Policy)
 	policy := interrupted.Policy
 	if w.Policy != nil {
 		policy = t.Policy
 	} else if err := policies.Overlay(&policy, &w.PolicyFlags, interrupted.History.Began); err != nil {
 		return fmt.Errorf("%w: %w", errName, err)
 	}
-	after := render.Policy(&policy)
-	if after != before {
+	before, _ := json.Marshal(interrupted.Policy) // conditions cannot be compared
+	after, err := json.Marshal(policy)
+	changed := !bytes.Equal(before, after)
+	if err != nil {
+		return err
+	}
+	said := render.Policy(&policy)
+	if policy.KillAfter != interrupted.Policy.KillAfter {
+		said += ", KILL after " + text.Duration(policy.KillAfter)
+	}
+	if changed {
 		interrupted.Policy = policy
 		if err := journal.Amend(ctx, interrupted); err != nil {
 			return err
 		}
 	}
 	announce(interrupted, t, lines)
-	if after != before {
-		lines.Say("from now on, as typed here: " + after)
+	if changed {
+		lines.Say("from now on, as typed here: " + said)
 	}
 	return nil
 }

@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"syscall"
+	"time"
 
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/policies"
@@ -76,8 +80,35 @@ func openForRun(ctx context.Context, p *Host, stateDir string, f *flags.JournalF
 	}
 	var err error
 	g.Journal, err = open()
-	return g, g.failed(g.replace(err), nil, f.RequireState)
+	if err = g.replace(err); err != nil && saidBefore(p, stateDir, err) {
+		g.warn = func(error) {}
+		defer func() { g.warn = warn }()
+	}
+	return g, g.failed(err, nil, f.RequireState)
 }
+
+// saidBefore reports whether an earlier run has warned today that there is no place for a journal: nobody chose one, and
+// the home, as in many an image, cannot be written. An empty file in the temporary directory remembers that.
+func saidBefore(p *Host, stateDir string, err error) bool {
+	place, located := lock.Locate(stateDir, p.Getenv)
+	chosen := stateDir != "" || p.Getenv("RETRY_STATE_DIR") != ""
+	noPlace := located != nil && place.Dir == "" || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
+	if chosen || !noPlace {
+		return false
+	}
+	name := filepath.Join(os.TempDir(), fmt.Sprintf("retry-no-journal-%d", os.Geteuid()))
+	if info, err := os.Lstat(name); err == nil && time.Since(info.ModTime()) < saidFor {
+		return true
+	}
+	_ = os.Remove(name)
+	if file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600); err == nil {
+		_ = file.Close()
+	}
+	return false
+}
+
+// saidFor is how long a warning that there is no place for a journal holds.
+const saidFor = 24 * time.Hour
 
 // replace sets a damaged journal aside and begins a new one, which is only right before the task is in it. Of the
 // processes that find the damage, one does so and warns. It returns the error that is left, and any other as it is.
