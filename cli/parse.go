@@ -88,7 +88,7 @@ func (p *parser) parse(line commandLine) (helped bool, err error) {
 		err = p.checkTimes()
 	}
 	if err == nil {
-		args := append(line.flags, words...)
+		args := slices.Concat(line.flags, words)
 		p.typed = typedFlags(args)
 		_, err = p.Parse(args)
 	}
