@@ -86,6 +86,7 @@ func guard(t *task.Task, a task.Attempt) {
 	signal.Ignore() // a system that stops a service sends TERM to each process
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		if lines.Text() == leave {
+			_ = unix.Close(1) // at once: a reader waits for it
 			return
 		}
 		a.Process = lines.Text()
