@@ -21,7 +21,7 @@ import (
 type cancelCommand struct {
 	flags.StateFlag
 	All       bool            `help:"Every task that has not finished."`
-	Status    []wantedStatus  `placeholder:"S" help:"Every task of these statuses: PENDING, IN_FLIGHT, INTERRUPTED."`
+	Status    []wantedStatus  `placeholder:"S" help:"Every task of these statuses: running, waiting, interrupted."`
 	OlderThan *flags.Duration `placeholder:"TIME" help:"Every task made longer ago, of --status where that is given."`
 	Tasks     []string        `arg:"" optional:"" name:"task" help:"The tasks: an id, a beginning or an end of it, or a name."`
 }

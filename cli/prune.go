@@ -126,14 +126,14 @@ type finishedStatus task.Status
 
 // UnmarshalText reads the value of a flag.
 func (s *finishedStatus) UnmarshalText(text []byte) error {
-	status := task.Status(strings.ToUpper(strings.TrimSpace(string(text))))
-	switch status {
-	case task.Succeeded, task.Failed, task.Exhausted, task.Cancelled:
-		*s = finishedStatus(status)
-		return nil
-	case task.Pending, task.InFlight, "INTERRUPTED":
-		return fmt.Errorf("a task that is %s has not finished, and stays"+
-			"\nhint: retry cancel TASK ends it; then --status cancelled", status)
+	var status wantedStatus
+	if err := status.UnmarshalText(text); err != nil || status == unsuccessful {
+		return fmt.Errorf("invalid status %q\nhint: succeeded, failed, gave-up or cancelled", text)
 	}
-	return fmt.Errorf("invalid status %q\nhint: succeeded, failed, exhausted or cancelled", text)
+	*s = finishedStatus(status)
+	if !status.stored()[0].Finished() {
+		return fmt.Errorf("a task that is %s has not finished, and stays"+
+			"\nhint: retry cancel TASK ends it; then --status cancelled", strings.ToLower(string(text)))
+	}
+	return nil
 }

@@ -58,7 +58,7 @@ Examples:
   retry http -fT backup.tgz https://example.org/backups/  upload a file
   0 3 * * * retry -q --output failure --id nightly ./job  cron: mail on failure
   @reboot retry resume --all                              go on after a reboot
-  retry status --status exhausted,failed                  what failed of late
+  retry status --failed                                   what failed for good
 `
 
 // runUsageAll is what --help-all prints above the flags.

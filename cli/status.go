@@ -4,11 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"iter"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -25,21 +22,23 @@ import (
 type statusCommand struct {
 	flags.StateFlag
 	filterFlags
+	pagerFlag
 	JSON  bool    `help:"Print JSON; its fields are stable."`
 	Watch bool    `help:"Draw it again every second, until Ctrl-C."`
 	Task  *string `arg:"" optional:"" help:"One task in detail: its id, a beginning or an end of it, or its name."`
 }
 
-const statusUsage = `List the tasks of the journal, newest first, or show one with its attempts.
+const statusUsage = `List the tasks of the journal: what runs, waits or was interrupted first, then the newest. Or show one with its attempts.
 
 Usage:
   retry status [flags] [TASK]
 
 Examples:
-  retry status --status exhausted,failed --since 1d    of the runs made since yesterday those that gave up
-  retry status --status interrupted                    what a resume would go on with
-  retry status --id nightly                            how the runs of that name went
-  retry status --watch nightly                         the newest task of that name, as it goes on
+  retry status --failed --since yesterday    the runs that failed for good
+  retry status nightly                       why the newest run of that name failed
+  retry status --id nightly                  how all runs of that name went
+  retry status --status interrupted          what a resume would go on with
+  retry status --watch nightly               the newest one, as it goes on
 `
 
 // tableLimit is how many tasks a table shows.
@@ -53,7 +52,10 @@ func (c *statusCommand) Run(p *Process) (int, error) {
 		// Each picture opens the journal anew: it may not exist yet, or be replaced later.
 		return 0, watch(p, func(w io.Writer, s render.Screen) error { return c.report(p, w, s) })
 	}
-	return 0, c.report(p, p.Stdout, render.ScreenOf(p.Stdout, p.Getenv))
+	if c.JSON {
+		return 0, c.report(p, p.Stdout, render.Screen{})
+	}
+	return 0, p.paged(c.pagerFlag, func(w io.Writer, s render.Screen) error { return c.report(p, w, s) })
 }
 
 func (c *statusCommand) report(p *Process, w io.Writer, s render.Screen) error {
@@ -71,7 +73,7 @@ func (c *statusCommand) check() error {
 		return errors.New("--watch and --json exclude each other" +
 			"\nhint: a program asks again itself: retry status --json")
 	case c.Task != nil && (c.given() || c.Limit != nil):
-		return errors.New("--id, --status, --since and --limit choose from the list, not from one task" +
+		return errors.New("--id, --status, --failed, --live, --since and --limit choose from the list, not from one task" +
 			"\nhint: leave them out, or leave the task out")
 	case c.ID != nil && *c.ID == "":
 		return errors.New("--id is empty\nhint: a variable that is not set?")
@@ -107,7 +109,7 @@ func (c *statusCommand) draw(ctx context.Context, journal state.Store, w io.Writ
 		if table.Limit > 0 {
 			asked = table.Limit + 1 // one more row than is shown says that there are more
 		}
-		return render.Tasks(w, s, c.views(ctx, journal, asked), table, time.Now())
+		return render.Tasks(w, s, c.listed(ctx, journal, asked), table, time.Now())
 	}
 	view, err := findView(ctx, journal, *c.Task)
 	if err != nil {
@@ -218,82 +220,4 @@ func drawFrame(p *Process, draw func(io.Writer, render.Screen) error, drawn bool
 	}
 	_, err = io.WriteString(p.Stdout, scroll+screen.Frame(text.String()))
 	return err
-}
-
-// filterFlags choose the tasks of a list.
-type filterFlags struct {
-	ID     *string        `name:"id" placeholder:"NAME" help:"Only the tasks of this name: the runs of a job."`
-	Status []wantedStatus `placeholder:"S" help:"Only tasks of these statuses: PENDING, IN_FLIGHT, INTERRUPTED, SUCCEEDED, EXHAUSTED, FAILED, CANCELLED."`
-	Since  *flags.Since   `placeholder:"TIME" help:"Only tasks made within 2h, 3d or the like, or since yesterday, 15:04, 2026-01-31 or an RFC 3339 time."`
-	Limit  *flags.Count   `placeholder:"N" help:"The newest N tasks; 0 = all. Default 20, with --json all."`
-}
-
-// given reports whether a flag chooses tasks by their name, status or age.
-func (f *filterFlags) given() bool {
-	return f.ID != nil || len(f.Status) > 0 || f.Since != nil
-}
-
-// views yields the newest tasks that pass the filter, each with whether it was interrupted; a limit of 0 is all.
-func (f *filterFlags) views(ctx context.Context, journal state.Store, limit int) iter.Seq2[render.TaskView, error] {
-	return func(yield func(render.TaskView, error) bool) {
-		yielded := 0
-		for t, err := range journal.All(ctx, f.stored(limit)) {
-			view := render.TaskView{Task: t}
-			if err == nil {
-				view, err = viewOf(ctx, journal, t)
-			}
-			if err == nil && !f.passes(view) {
-				continue
-			}
-			if yielded++; !yield(view, err) || yielded == limit {
-				return
-			}
-		}
-	}
-}
-
-// stored is the part of the filter that a query can answer. For interrupted tasks it reads all unfinished ones.
-func (f *filterFlags) stored(limit int) state.Filter {
-	filter := state.Filter{Limit: limit}
-	if f.ID != nil {
-		filter.Name = *f.ID
-	}
-	if f.Since != nil {
-		filter.Since = time.Time(*f.Since)
-	}
-	for _, s := range f.Status {
-		if s == interrupted {
-			filter.Limit = 0
-			filter.Statuses = append(filter.Statuses, task.Pending, task.InFlight)
-		} else {
-			filter.Statuses = append(filter.Statuses, task.Status(s))
-		}
-	}
-	return filter
-}
-
-func (f *filterFlags) passes(view render.TaskView) bool {
-	return len(f.Status) == 0 || slices.Contains(f.Status, wantedStatus(view.Status)) ||
-		view.Interrupted && slices.Contains(f.Status, interrupted)
-}
-
-// wantedStatus is a flag's value: a stored status or INTERRUPTED.
-type wantedStatus string
-
-// interrupted is shown like a status, but never stored: it says that an unfinished task has no owner.
-const interrupted wantedStatus = "INTERRUPTED"
-
-var wantedStatuses = []string{
-	string(task.Pending), string(task.InFlight), string(interrupted), string(task.Succeeded), string(task.Exhausted),
-	string(task.Failed), string(task.Cancelled),
-}
-
-// UnmarshalText reads the value of a flag.
-func (s *wantedStatus) UnmarshalText(text []byte) error {
-	*s = wantedStatus(strings.ToUpper(strings.TrimSpace(string(text))))
-	if slices.Contains(wantedStatuses, string(*s)) {
-		return nil
-	}
-	return fmt.Errorf("invalid status %q"+
-		"\nhint: give %s, or several with commas between", text, strings.Join(wantedStatuses, ", "))
 }

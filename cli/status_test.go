@@ -12,18 +12,19 @@ func TestWantedStatus(t *testing.T) {
 	for _, tt := range []struct {
 		text string
 		want wantedStatus
-	}{{text: "FAILED", want: "FAILED"}, {text: "in_flight", want: "IN_FLIGHT"}, {text: " Interrupted ",
-		want: interrupted}} {
+	}{{text: "FAILED", want: "FAILED"}, {text: "in_flight", want: "IN_FLIGHT"}, {text: " Interrupted ", want: interrupted},
+		{text: "gave-up", want: "EXHAUSTED"}, {text: "gave up", want: "EXHAUSTED"}, {text: "fail", want: unsuccessful},
+		{text: "running", want: running}, {text: "waiting", want: waiting}} {
 		var s wantedStatus
 		if err := s.UnmarshalText([]byte(tt.text)); err != nil || s != tt.want {
 			t.Errorf("%q: got %q, %v, want %q", tt.text, s, err, tt.want)
 		}
 	}
-	for _, text := range []string{"", "FAIL", "IN FLIGHT", "*"} {
+	for _, text := range []string{"", "failing", "dead", "*"} {
 		var s wantedStatus
 		err := s.UnmarshalText([]byte(text))
 		if err == nil || !strings.Contains(err.Error(), ""+
-			"\nhint: give PENDING, IN_FLIGHT, INTERRUPTED, SUCCEEDED, EXHAUSTED, FAILED, CANCELLED") {
+			"\nhint: give running, waiting, interrupted, succeeded, gave-up, failed, cancelled or fail") {
 			t.Errorf("%q: got %v, want an error that lists the statuses", text, err)
 		}
 	}
@@ -47,6 +48,10 @@ func TestFilterPasses(t *testing.T) {
 		{name: "interrupted", wanted: []wantedStatus{interrupted}, view: view(task.Pending, true), want: true},
 		{name: "not interrupted", wanted: []wantedStatus{interrupted}, view: view(task.InFlight, false)},
 		{name: "either", wanted: []wantedStatus{interrupted, "FAILED"}, view: view(task.Failed, false), want: true},
+		{name: "running", wanted: []wantedStatus{running}, view: view(task.InFlight, false), want: true},
+		{name: "running no more", wanted: []wantedStatus{running}, view: view(task.InFlight, true)},
+		{name: "fail", wanted: []wantedStatus{unsuccessful}, view: view(task.Exhausted, false), want: true},
+		{name: "no failure", wanted: []wantedStatus{unsuccessful}, view: view(task.Cancelled, false)},
 		{
 			name: "the stored status of one that is interrupted", wanted: []wantedStatus{"IN_FLIGHT"},
 			view: view(task.InFlight, true), want: true,
@@ -59,7 +64,7 @@ func TestFilterPasses(t *testing.T) {
 		}
 		stored := flags.stored(7)
 		if asks := len(tt.wanted) == 0 || len(stored.Statuses) > 0; !asks ||
-			(stored.Limit == 0) != (len(tt.wanted) > 0 && tt.wanted[0] == interrupted) {
+			(stored.Limit == 0) != (len(tt.wanted) > 0 && (tt.wanted[0] == interrupted || tt.wanted[0] == running)) {
 			t.Errorf("%s: got the query %+v", tt.name, stored)
 		}
 	}

@@ -195,14 +195,14 @@ func TestTableOfHTTP(t *testing.T) {
 	}
 	got := lines(t, func(b *strings.Builder) error { return Tasks(b, Screen{}, all(views...), Table{}, now) })
 	want := []string{
-		"ID        STATUS     ATTEMPTS  LAST   NEXT       AGE  COMMAND",
-		"5b9a39db  EXHAUSTED  5/5       503    -          1m   POST https://api.example.com/orders",
-		"5b9a39db  PENDING    1/5       429    in 2h      1m   POST https://api.example.com/orders",
-		"5b9a39db  PENDING    1/5       429    in 2h      1m   POST https://api.example.com/orders",
-		"5b9a39db  PENDING    1/5       429    on resume  1m   POST https://api.example.com/orders",
-		"5b9a39db  FAILED     5/5       reset  -          1m   order: POST https://api.example.com/orders",
-		`5b9a39db  EXHAUSTED  5/5       503    -          1m   A\x1b b\u202ec`,
-		"5b9a39db  EXHAUSTED  5/5       503    -          1m   a request that cannot be read",
+		"ID        STATUS   TRY  LAST   NEXT   AGE  COMMAND",
+		"5b9a39db  gave up  5/5  503    -      1m   POST https://api.example.com/orders",
+		"5b9a39db  waiting  1/5  429    in 2h  1m   POST https://api.example.com/orders",
+		"5b9a39db  waiting  1/5  429    in 2h  1m   POST https://api.example.com/orders",
+		"5b9a39db  waiting  1/5  429    -      1m   POST https://api.example.com/orders",
+		"5b9a39db  failed   5/5  reset  -      1m   order: POST https://api.example.com/orders",
+		`5b9a39db  gave up  5/5  503    -      1m   A\x1b b\u202ec`,
+		"5b9a39db  gave up  5/5  503    -      1m   a request that cannot be read",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/charmbracelet/lipgloss"
-	"github.com/charmbracelet/lipgloss/table"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/muesli/termenv"
 	"golang.org/x/term"
@@ -130,22 +129,28 @@ func (s Screen) WriteRows(w io.Writer, rows [][]string) error {
 // Rows draws a table whose first row holds the titles. Whatever is too wide for the screen is cut at the end of the
 // line.
 func (s Screen) Rows(rows [][]string) string {
-	// A cell has one line: without Inline, lipgloss would wrap where it measures a cluster of characters differently.
-	cell := s.On(lipgloss.NewStyle()).PaddingRight(ColumnGap).Inline(true)
-	title := cell.Bold(true)
-	text := table.New().Headers(rows[0]...).Rows(rows[1:]...).Wrap(false).
-		BorderTop(false).BorderBottom(false).BorderLeft(false).BorderRight(false).BorderColumn(false).BorderHeader(false).
-		StyleFunc(func(row, _ int) lipgloss.Style {
-			if row == table.HeaderRow {
-				return title
-			}
-			return cell
-		}).Render()
+	widths := ColumnWidths(rows)
+	titles := make([]string, len(rows[0]))
+	for i, title := range rows[0] {
+		titles[i] = s.Paint(Bold, title)
+	}
 	var b strings.Builder
-	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-		b.WriteString(strings.TrimRight(s.cut(strings.TrimRight(line, " ")), " ") + "\n")
+	for _, row := range append([][]string{titles}, rows[1:]...) {
+		b.WriteString(s.line(row, widths) + "\n")
 	}
 	return b.String()
+}
+
+// line is a row of a table whose columns have these widths.
+func (s Screen) line(row []string, widths []int) string {
+	var b strings.Builder
+	for i, cell := range row {
+		b.WriteString(cell)
+		if i < len(row)-1 {
+			b.WriteString(strings.Repeat(" ", max(0, widths[i]-lipgloss.Width(cell))+ColumnGap))
+		}
+	}
+	return strings.TrimRight(s.cut(strings.TrimRight(b.String(), " ")), " ")
 }
 
 // Frame returns the bytes that draw a report over the one before, from the upper left corner: each line is erased

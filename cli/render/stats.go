@@ -3,9 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/10f93571/retry/internal/text"
@@ -43,42 +41,23 @@ func minTableWidth(rows [][]string) int {
 	return width
 }
 
-// always is the weight of a column that is never dropped.
-const always = 9
+var statsColumns = []column{{title: "LAST", weight: always}, {title: "RUNS", weight: always},
+	{title: "FIRST TRY", weight: 3}, {title: "RESCUED", weight: 7}, {title: "FAILED", weight: always},
+	{title: "CANCELLED", weight: 2, optional: true}, {title: "OPEN", weight: 6, optional: true},
+	{title: "P50", weight: 4}, {title: "P95", weight: 5}, {title: "WAITED", weight: 1}, {title: "COMMAND", weight: always}}
 
-// statsRows makes the table. On a narrow screen the columns of the least weight are dropped, so that the commands can
-// be read. Columns that are rarely needed are left out where they would be empty.
+// statsRows makes the table. On a narrow screen the columns of the least weight are left out.
 func (s Screen) statsRows(commands []task.CommandStats, now time.Time) [][]string {
-	rows := [][]string{{
-		"LAST", "RUNS", "FIRST TRY", "RESCUED", "FAILED", "CANCELLED", "OPEN", "P50", "P95", "WAITED", "COMMAND",
-	}}
-	weights := []int{always, always, 3, 7, always, 2, 6, 4, 5, 1, always}
-	cancelled, unfinished := 0, 0
+	rows := [][]string{titles(statsColumns)}
 	for i := range commands {
 		c := &commands[i]
-		cancelled, unfinished = cancelled+c.Cancelled, unfinished+c.Unfinished
 		rows = append(rows, []string{
 			s.lastRun(&c.Last, now), countOrDash(c.Runs), countOrDash(c.FirstTry), countOrDash(c.Rescues),
 			s.failures(c.Failures), countOrDash(c.Cancelled), countOrDash(c.Unfinished),
 			quantile(c, c.P50), quantile(c, c.P95), durationOrDash(c.Waiting), statsTitle(c),
 		})
 	}
-	drop := func(column int) {
-		weights = slices.Delete(weights, column, column+1)
-		for i := range rows {
-			rows[i] = slices.Delete(rows[i], column, column+1)
-		}
-	}
-	if unfinished == 0 {
-		drop(slices.Index(rows[0], "OPEN"))
-	}
-	if cancelled == 0 {
-		drop(slices.Index(rows[0], "CANCELLED"))
-	}
-	for s.Width > 0 && minTableWidth(rows) > s.Width && slices.Min(weights) < always {
-		drop(slices.Index(weights, slices.Min(weights)))
-	}
-	return rows
+	return pick(rows, s.columns(rows, statsColumns))
 }
 
 // lastRun says how the last run of a command ended, or that one is running.
@@ -101,7 +80,7 @@ func failureText(last *task.LastRuns) string {
 	if text := Outcome(last.Outcome); text != "ok" && !last.Outcome.IsCrash() {
 		return text
 	}
-	return strings.ToLower(string(last.Status))
+	return StatusWord(last.Status)
 }
 
 func (s Screen) failures(n int) string {

@@ -107,8 +107,8 @@ func TestLastRun(t *testing.T) {
 		{task.LastRuns{Status: task.Failed, Outcome: task.Outcome{Exit: 1}, FinishedAt: ago(47 * time.Hour)},
 			"exit 1 1d ago"},
 		{exhausted(task.Outcome{Exit: 124, Error: task.ErrorTimeout}), "timeout 1h ago"},
-		{exhausted(task.Outcome{Exit: 0}), "exhausted 1h ago"}, // too few successes in a row
-		{exhausted(task.Outcome{Exit: task.NoExit}), "exhausted 1h ago"},
+		{exhausted(task.Outcome{Exit: 0}), "gave up 1h ago"}, // too few successes in a row
+		{exhausted(task.Outcome{Exit: task.NoExit}), "gave up 1h ago"},
 	}
 	for _, tt := range tests {
 		if got := (Screen{}).lastRun(&tt.last, now); got != tt.want {

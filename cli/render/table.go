@@ -1,10 +1,14 @@
 package render
 
 import (
+	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/charmbracelet/lipgloss"
@@ -28,29 +32,104 @@ type Table struct {
 	None  string // the line instead of a table without rows
 }
 
-// Tasks draws the table of tasks. A column is a title here and a cell in row, at the same place. Only the rows are kept
-// in memory.
-func Tasks(w io.Writer, s Screen, tasks iter.Seq2[TaskView, error], table Table, now time.Time) error {
-	rows := [][]string{{"ID", "STATUS", "ATTEMPTS", "LAST", "NEXT", "AGE", "COMMAND"}}
-	more := false
-	for t, err := range tasks {
-		if err != nil {
-			return err
-		}
-		if more = table.Limit > 0 && len(rows) > table.Limit; more {
-			break
-		}
-		rows = append(rows, s.row(t, now))
+// page is how many rows decide which columns a table has, and how wide they are. What is longer follows row by row:
+// only a page is kept in memory.
+const page = 1000
+
+// column is one of a table. On a narrow screen those of the least weight are left out first.
+type column struct {
+	title    string
+	weight   int
+	optional bool // left out where it would be empty
+}
+
+// always is the weight of a column that is never left out.
+const always = 9
+
+func titles(columns []column) (titles []string) {
+	for _, c := range columns {
+		titles = append(titles, c.title)
 	}
-	if len(rows) == 1 {
+	return titles
+}
+
+var taskColumns = []column{{title: "ID", weight: always}, {title: "STATUS", weight: always}, {title: "TRY", weight: 3},
+	{title: "LAST", weight: 2, optional: true}, {title: "NEXT", weight: 1, optional: true}, {title: "AGE", weight: 4},
+	{title: "COMMAND", weight: always}}
+
+// Tasks draws the table of tasks. A column is one of taskColumns and a cell in row, at the same place.
+func Tasks(w io.Writer, s Screen, tasks iter.Seq2[TaskView, error], table Table, now time.Time) error {
+	rows := [][]string{titles(taskColumns)}
+	next, stop := iter.Pull2(tasks)
+	defer stop()
+	read := func() ([]string, error) {
+		t, err, ok := next()
+		if !ok || err != nil {
+			return nil, err
+		}
+		return s.row(t, now), nil
+	}
+	shown := 0
+	more := func() bool { return table.Limit > 0 && shown == table.Limit }
+	var row []string
+	var err error
+	for row, err = read(); row != nil && !more() && len(rows) <= page; row, err = read() {
+		rows, shown = append(rows, row), shown+1
+	}
+	if err != nil {
+		return err
+	}
+	if shown == 0 {
 		_, err := fmt.Fprintln(w, table.None)
 		return err
 	}
-	if err := s.WriteRows(w, rows); err != nil || !more {
-		return err
+	kept := s.columns(rows, taskColumns)
+	widths := ColumnWidths(pick(rows, kept))
+	out := bufio.NewWriter(w)
+	_, _ = out.WriteString(s.Rows(pick(rows, kept)))
+	for row != nil && !more() && err == nil {
+		shown++
+		if _, err = out.WriteString(s.line(pick([][]string{row}, kept)[0], widths) + "\n"); err == nil {
+			row, err = read()
+		}
 	}
-	_, err := fmt.Fprintln(w, s.cut(table.More))
-	return err
+	if row != nil && err == nil {
+		_, err = out.WriteString(s.cut(table.More) + "\n")
+	}
+	return cmp.Or(err, out.Flush())
+}
+
+// columns returns which columns to draw, so that the last one can be read.
+func (s Screen) columns(rows [][]string, columns []column) (kept []int) {
+	for i, c := range columns {
+		empty := func(row []string) bool { return row[i] == "-" }
+		if !c.optional || !every(rows[1:], empty) {
+			kept = append(kept, i)
+		}
+	}
+	for s.Width > 0 && minTableWidth(pick(rows, kept)) > s.Width {
+		least := slices.MinFunc(kept, func(a, b int) int { return cmp.Compare(columns[a].weight, columns[b].weight) })
+		if columns[least].weight == always {
+			break
+		}
+		kept = slices.DeleteFunc(kept, func(i int) bool { return i == least })
+	}
+	return kept
+}
+
+func every(rows [][]string, is func([]string) bool) bool {
+	return !slices.ContainsFunc(rows, func(row []string) bool { return !is(row) })
+}
+
+// pick returns some columns of a table.
+func pick(rows [][]string, columns []int) [][]string {
+	picked := make([][]string, len(rows))
+	for i, row := range rows {
+		for _, column := range columns {
+			picked[i] = append(picked[i], row[column])
+		}
+	}
+	return picked
 }
 
 func (s Screen) row(t TaskView, now time.Time) []string {
@@ -63,7 +142,7 @@ func (s Screen) row(t TaskView, now time.Time) []string {
 		status += s.Paint(Red, " (damaged)")
 	}
 	return []string{
-		ShortID(t.ID), status, AttemptCount(t.Task), lastOutcome(t), nextAttempt(t, now), age(t.CreatedAt, now), command,
+		ShortID(t.ID), status, AttemptCount(t.Task), lastOutcome(t), nextAttempt(t, now), ageRoughly(t.CreatedAt, now), command,
 	}
 }
 
@@ -78,19 +157,34 @@ func ColumnWidths(rows [][]string) []int {
 	return widths
 }
 
-// status writes the status of a task. A task whose owner is dead waits for a resume, whatever status is stored.
+// status writes the status of a task in a person's word. A task whose owner is dead waits for a resume, whatever status
+// is stored.
 func (s Screen) status(t TaskView) string {
+	style := Blue
 	switch {
 	case t.Interrupted && !deferred(t):
-		return s.Paint(Yellow, "INTERRUPTED")
+		return s.Paint(Yellow, "interrupted")
 	case t.Status == task.Succeeded:
-		return s.Paint(Green, string(t.Status))
+		style = Green
 	case t.Status == task.Exhausted || t.Status == task.Failed:
-		return s.Paint(Red, string(t.Status))
+		style = Red
 	case t.Status == task.Cancelled:
-		return s.Paint(Faint, string(t.Status))
+		style = Faint
 	}
-	return s.Paint(Blue, brief(string(t.Status)))
+	return s.Paint(style, StatusWord(t.Status))
+}
+
+// StatusWord is what people read in place of a stored status.
+func StatusWord(status task.Status) string {
+	switch status {
+	case task.Pending:
+		return "waiting"
+	case task.InFlight:
+		return "running"
+	case task.Exhausted:
+		return "gave up"
+	}
+	return strings.ToLower(brief(string(status)))
 }
 
 // AttemptCount writes "2/5", or "2" where there is no limit. An interrupted attempt does not use up the limit, so the
@@ -128,8 +222,6 @@ func nextAttempt(t TaskView, now time.Time) string {
 	switch {
 	case deferred(t) && t.NextAttemptAt.After(now):
 		return relative(t.NextAttemptAt, now)
-	case t.Interrupted && t.Damage == nil:
-		return "on resume"
 	case t.Interrupted, t.NextAttemptAt.IsZero():
 		return "-"
 	}

@@ -70,14 +70,14 @@ func TestTasks(t *testing.T) {
 		return Tasks(b, Screen{}, all(tasks...), Table{Limit: 7, More: "… and older ones"}, now)
 	})
 	want := []string{
-		"ID        STATUS       ATTEMPTS  LAST        NEXT       AGE  COMMAND",
-		"5b9a39db  EXHAUSTED    5/5       exit 7      -          1m   sh -c 'exit 7'",
-		"5b9a39db  PENDING      1         exit 7      in 1m30s   1m   sh -c 'exit 7'",
-		"5b9a39db  IN_FLIGHT    5/5       running     -          1m   sh -c 'exit 7'",
-		"5b9a39db  INTERRUPTED  1         exit 7      on resume  1m   sh -c 'exit 7'",
-		"5b9a39db  INTERRUPTED  5/5       no outcome  on resume  1m   sh -c 'exit 7'",
-		`5b9a39db  EXHAUSTED    5/5       SIGKILL     -          1m   $'a\nb'`,
-		`5b9a39db  EXHAUSTED    5/5       exit 7      -          0s   nightly\x1b: sh -c 'exit 7'`,
+		"ID        STATUS       TRY  LAST        NEXT      AGE  COMMAND",
+		"5b9a39db  gave up      5/5  exit 7      -         1m   sh -c 'exit 7'",
+		"5b9a39db  waiting      1    exit 7      in 1m30s  1m   sh -c 'exit 7'",
+		"5b9a39db  running      5/5  running     -         1m   sh -c 'exit 7'",
+		"5b9a39db  interrupted  1    exit 7      -         1m   sh -c 'exit 7'",
+		"5b9a39db  interrupted  5/5  no outcome  -         1m   sh -c 'exit 7'",
+		`5b9a39db  gave up      5/5  SIGKILL     -         1m   $'a\nb'`,
+		`5b9a39db  gave up      5/5  exit 7      -         0s   nightly\x1b: sh -c 'exit 7'`,
 		"… and older ones",
 	}
 	for i := range want {
@@ -104,11 +104,56 @@ func TestTasksFitTheScreen(t *testing.T) {
 	}
 }
 
+// On a narrow terminal columns give way, until the command can be read. None is empty for all.
+func TestTaskColumns(t *testing.T) {
+	waiting := view(func(v *TaskView) {
+		v.Status, v.FinishedAt, v.NextAttemptAt = task.Pending, time.Time{}, now.Add(90*time.Second)
+		v.Command = []string{"./backup.sh", "--to", "s3://backups/nightly", "--compress"}
+	})
+	for width, want := range map[int]string{
+		0: "ID STATUS TRY LAST NEXT AGE COMMAND", 200: "ID STATUS TRY LAST NEXT AGE COMMAND",
+		120: "ID STATUS TRY LAST NEXT AGE COMMAND", 80: "ID STATUS TRY LAST NEXT AGE COMMAND",
+		60: "ID STATUS TRY AGE COMMAND", 50: "ID STATUS AGE COMMAND", 30: "ID STATUS COMMAND",
+	} {
+		got := lines(t, func(b *strings.Builder) error { return Tasks(b, Screen{Width: width}, all(waiting), Table{}, now) })
+		if got := strings.Join(strings.Fields(got[0]), " "); got != want {
+			t.Errorf("%d columns: got %s, want %s", width, got, want)
+		}
+	}
+	got := lines(t, func(b *strings.Builder) error { return Tasks(b, Screen{}, all(view(nil)), Table{}, now) })
+	if want := "ID STATUS TRY LAST AGE COMMAND"; strings.Join(strings.Fields(got[0]), " ") != want {
+		t.Errorf("nothing waits: got %s, want %s", got[0], want)
+	}
+}
+
+// Rows after the first page have the columns of those before.
+func TestLongTables(t *testing.T) {
+	many := func(yield func(TaskView, error) bool) {
+		for range 2*page + 1 {
+			if !yield(view(nil), nil) {
+				return
+			}
+		}
+		yield(TaskView{}, errors.New("the end"))
+	}
+	var b strings.Builder
+	err := Tasks(&b, Screen{}, many, Table{}, now)
+	got := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	if err == nil || len(got) != 2*page+2 || got[1] != got[2*page+1] {
+		t.Errorf("got %d lines, the last one %q, and %v, want one as the first row, and the error", len(got), got[len(got)-1], err)
+	}
+	b.Reset()
+	if err := Tasks(&b, Screen{}, many, Table{Limit: page + 1, More: "more"}, now); err != nil ||
+		strings.Count(b.String(), "\n") != page+3 || !strings.HasSuffix(b.String(), "\nmore\n") {
+		t.Errorf("got %d lines and %v, want %d, the last one that there are more", strings.Count(b.String(), "\n"), err, page+3)
+	}
+}
+
 func TestColor(t *testing.T) {
 	colored := lines(t, func(b *strings.Builder) error {
 		return Tasks(b, Screen{Width: 99, Color: true}, all(view(nil)), Table{}, now)
 	})
-	if !strings.Contains(colored[1], "\x1b[31mEXHAUSTED\x1b[") {
+	if !strings.Contains(colored[1], "\x1b[31mgave up\x1b[") {
 		t.Errorf("got no red in %q", colored[1])
 	}
 	plain := lines(t, func(b *strings.Builder) error { return Tasks(b, Screen{Width: 99}, all(view(nil)), Table{}, now) })
@@ -125,7 +170,7 @@ func damaged(v *TaskView) {
 
 func TestDamageIsShown(t *testing.T) {
 	for word, want := range map[string]string{
-		"Status":  "INTERRUPTED (PENDING, its owner is dead, and it cannot go on): retry cancel 5b9a39db",
+		"Status":  "interrupted (waiting, its owner is dead, and it cannot go on): retry cancel 5b9a39db",
 		"Damaged": `policy: \x1b`,
 		"Policy":  "",
 		"Command": "sh -c 'exit 7'",
@@ -138,7 +183,7 @@ func TestDamageIsShown(t *testing.T) {
 		t.Errorf("of a sound one: %q", got)
 	}
 	got := lines(t, func(b *strings.Builder) error { return Tasks(b, Screen{}, all(view(damaged)), Table{}, now) })
-	if want := "5b9a39db  INTERRUPTED (damaged)  5         exit 7  -     1m   sh -c 'exit 7'"; got[1] != want {
+	if want := "5b9a39db  interrupted (damaged)  5    exit 7  1m   sh -c 'exit 7'"; got[1] != want {
 		t.Errorf("listed as %q, want %q", got[1], want)
 	}
 }

@@ -16,7 +16,8 @@ import (
 func Task(w io.Writer, s Screen, t TaskView, attempts []task.Attempt, now time.Time) error {
 	var sections [][]string
 	for _, section := range []string{
-		s.facts(t, now), s.attempts(t, attempts, now), s.replies(attempts), s.timeline(t, attempts, now), s.tails(attempts),
+		s.facts(t, now), s.attempts(t, attempts, now), s.replies(attempts), s.timeline(t, attempts, now),
+		s.tails(attempts) + s.nextSteps(t, attempts),
 	} {
 		sections = append(sections, slices.Collect(strings.Lines(section)))
 	}
@@ -60,7 +61,6 @@ func (s Screen) facts(t TaskView, now time.Time) string {
 			fmt.Fprintf(&b, "%s %s\n", s.Paint(Bold, fmt.Sprintf("%-9s", name)), text)
 		}
 	}
-	add("Task", brief(t.ID))
 	name := brief(t.Name)
 	if t.Once {
 		name += " (once: not run again after a success)"
@@ -87,7 +87,6 @@ func (s Screen) facts(t TaskView, now time.Time) string {
 		add("Policy", Policy(&t.Policy))
 	}
 	add("Options", optionsOf(t.Task))
-	add("Key", key)
 	add("Created", stampPast(t.CreatedAt, now))
 	if !t.RequeuedAt.IsZero() {
 		add("Requeued", fmt.Sprintf("%s, after attempt %d", stampPast(t.RequeuedAt, now), t.RequeuedAfter))
@@ -97,6 +96,8 @@ func (s Screen) facts(t TaskView, now time.Time) string {
 	}
 	add("Next", Stamp(t.NextAttemptAt, now))
 	add("Finished", stampPast(t.FinishedAt, now))
+	add("Key", key)
+	add("Task", brief(t.ID))
 	return b.String()
 }
 
@@ -122,23 +123,55 @@ func (s Screen) attempts(t TaskView, attempts []task.Attempt, now time.Time) str
 	rows := [][]string{{"#", "STARTED", "TOOK", "OUTCOME", "THEN", ""}}
 	for _, a := range attempts {
 		rows = append(rows, []string{
-			strconv.Itoa(a.Number), clock(a.StartedAt, now), took(a, now, t), s.outcome(t, a), AfterAttempt(a),
+			strconv.Itoa(a.Number), clock(a.StartedAt, now), took(a, now, t), s.outcome(t, a), s.Paint(Faint, AfterAttempt(a)),
 			brief(message(a.Outcome)),
 		})
 	}
 	return "\n" + s.Rows(rows)
 }
 
+// nextSteps are the command lines that are most likely typed next, each with what it does.
+func (s Screen) nextSteps(t TaskView, attempts []task.Attempt) string {
+	if s.Height > 0 { // nobody types below a picture that is drawn again and again
+		return ""
+	}
+	id := ShortID(t.ID)
+	var steps [][2]string
+	if slices.ContainsFunc(attempts, func(a task.Attempt) bool { return a.Outcome.Stdout+a.Outcome.Stderr != "" }) {
+		steps = append(steps, [2]string{"retry logs " + id, "all that was captured"})
+	}
+	switch {
+	case t.Interrupted && t.Damage != nil:
+		steps = append(steps, [2]string{"retry cancel " + id, "it cannot go on"})
+	case t.Interrupted:
+		steps = append(steps, [2]string{"retry resume " + id, "go on"}, [2]string{"retry cancel " + id, "never go on"})
+	case t.Status == task.Pending:
+		steps = append(steps, [2]string{"retry resume --now " + id, "do not wait"}, [2]string{"retry cancel " + id, "stop it"})
+	case t.Status == task.InFlight:
+		steps = append(steps, [2]string{"retry status --watch " + id, "see it go on"}, [2]string{"retry cancel " + id, "stop it"})
+	case t.Status != task.Succeeded && t.Reason != task.ReasonAmbiguous && !t.KeepsInput():
+		steps = append(steps, [2]string{"retry requeue --run " + id, "try again"})
+	}
+	text := ""
+	for _, step := range steps {
+		text += fmt.Sprintf("\n%-34s  # %s", step[0], step[1])
+	}
+	if text != "" {
+		text = "\n" + strings.TrimPrefix(text, "\n") + "\n"
+	}
+	return text
+}
+
 func (s Screen) explanation(t TaskView, now time.Time) string {
 	switch {
 	case t.Interrupted && t.Damage != nil:
-		return fmt.Sprintf(" (%s, its owner is dead, and it cannot go on): retry cancel %s", t.Status, ShortID(t.ID))
+		return fmt.Sprintf(" (%s, its owner is dead, and it cannot go on): retry cancel %s", StatusWord(t.Status), ShortID(t.ID))
 	case deferred(t):
 		return reason(t, now) + ": retry resume " + ShortID(t.ID)
 	case t.Interrupted && t.Requeued():
 		return fmt.Sprintf(" (requeued, nobody has taken it up yet): retry resume %s", ShortID(t.ID))
 	case t.Interrupted:
-		return fmt.Sprintf(" (%s, its owner is dead): retry resume %s", t.Status, ShortID(t.ID))
+		return fmt.Sprintf(" (%s, its owner is dead): retry resume %s", StatusWord(t.Status), ShortID(t.ID))
 	}
 	return reason(t, now)
 }
@@ -178,6 +211,9 @@ func AfterAttempt(a task.Attempt) string {
 		return fmt.Sprintf("retry after %s, by rule %d", text.Duration(d.Delay), d.Rule)
 	case d.Verdict == task.VerdictRetry:
 		return "retry after " + text.Duration(d.Delay)
+	}
+	if d.Verdict == task.VerdictExhausted {
+		return StatusWord(task.Exhausted)
 	}
 	return brief(string(d.Verdict))
 }

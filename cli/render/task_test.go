@@ -26,6 +26,37 @@ func fact(t *testing.T, v TaskView, word string) string {
 	return ""
 }
 
+// The lines to type next depend on what became of the task.
+func TestNextSteps(t *testing.T) {
+	captured := []task.Attempt{{Number: 1, Outcome: task.Outcome{Stderr: "x"}}}
+	for _, tt := range []struct {
+		name     string
+		change   func(*TaskView)
+		attempts []task.Attempt
+		want     string
+	}{
+		{"gave up", nil, captured, "retry logs 5b9a39db\nretry requeue --run 5b9a39db\n"},
+		{"succeeded", func(v *TaskView) { v.Status = task.Succeeded }, nil, ""},
+		{"interrupted", func(v *TaskView) { v.Status, v.Interrupted = task.Pending, true }, nil,
+			"retry resume 5b9a39db\nretry cancel 5b9a39db\n"},
+		{"waiting", func(v *TaskView) { v.Status = task.Pending }, nil,
+			"retry resume --now 5b9a39db\nretry cancel 5b9a39db\n"},
+		{"running", func(v *TaskView) { v.Status = task.InFlight }, nil,
+			"retry status --watch 5b9a39db\nretry cancel 5b9a39db\n"},
+		{"ambiguous", func(v *TaskView) { v.Status, v.Reason = task.Failed, task.ReasonAmbiguous }, nil, ""},
+	} {
+		got := ""
+		for line := range strings.Lines(Screen{}.nextSteps(view(tt.change), tt.attempts)) {
+			if command, _, found := strings.Cut(line, "  "); found {
+				got += command + "\n"
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
 func TestTaskFacts(t *testing.T) {
 	tests := []struct {
 		word, want string
@@ -40,9 +71,9 @@ func TestTaskFacts(t *testing.T) {
 		{"Requeued", "", nil},
 		{"Requeued", "11:59:00 (1m ago), after attempt 3",
 			func(v *TaskView) { v.RequeuedAt, v.RequeuedAfter = now.Add(-time.Minute), 3 }},
-		{"Status", "INTERRUPTED (PENDING, its owner is dead): retry resume 5b9a39db",
+		{"Status", "interrupted (waiting, its owner is dead): retry resume 5b9a39db",
 			func(v *TaskView) { v.Status, v.Interrupted = task.Pending, true }},
-		{"Status", "INTERRUPTED (requeued, nobody has taken it up yet): retry resume 5b9a39db", func(v *TaskView) {
+		{"Status", "interrupted (requeued, nobody has taken it up yet): retry resume 5b9a39db", func(v *TaskView) {
 			v.Status, v.Interrupted, v.RequeuedAt, v.RequeuedAfter = task.Pending, true, now, v.AttemptCount
 		}},
 		{"Created", "11:59:00 (1m ago)", nil},

@@ -122,6 +122,14 @@ func agoRoughly(t, now time.Time) string {
 	return sincePast(t, now)
 }
 
+// ageRoughly is age in one unit, for a table: "2h".
+func ageRoughly(t, now time.Time) string {
+	if now.Sub(t) < time.Second {
+		return "0s"
+	}
+	return strings.TrimSuffix(agoRoughly(t, now), " ago")
+}
+
 // age is how long ago something was, in whole seconds, and never negative.
 func age(t, now time.Time) string {
 	return text.Duration(max(0, now.Sub(t).Truncate(time.Second)))

@@ -204,8 +204,8 @@ func fillsTheDisk(s *journalTest, attempts string) {
 		(attempts == "1" && warnings > 0) {
 		s.Errorf("got exit %d, stderr %q, want 0 and at most one warning", r.code, r.stderr)
 	}
-	if r := s.runCleanly("status"); !strings.Contains(r.stdout, "SUCCEEDED") {
-		s.Errorf("status: got %s, want SUCCEEDED", r.stdout)
+	if r := s.runCleanly("status"); !strings.Contains(r.stdout, "succeeded") {
+		s.Errorf("status: got %s, want succeeded", r.stdout)
 	}
 	if r := s.run("retry", "resume", "--all"); r.code != 0 || !strings.Contains(r.stderr, "nothing to resume") {
 		s.Errorf("resume: got exit %d, %s, want nothing to resume", r.code, r.stderr)

@@ -40,6 +40,7 @@ func TestTerminal(t *testing.T) {
 		"a line begins where it should":           linesBeginAtTheStart,
 		"colours and marks":                       linesHaveColours,
 		"a line of life while output is held":     lineOfLife,
+		"a long table goes through a pager":       longTablesArePaged,
 		"no countdown when stderr is a file":      noCountdownInAFile,
 		"no countdown in the background":          noCountdownInTheBackground,
 		"a command inherits what it would anyhow": inheritsTheSame,
@@ -243,6 +244,25 @@ func linesHaveColours(s *console) {
 		s.enter(tt.env + " retry -n 2 -b constant:0 -- false")
 		s.expect(tt.attempt, tt.end, prompt)
 	}
+}
+
+func longTablesArePaged(s *console) {
+	s.shell()
+	s.enter("for i in 1 2 3 4 5 6; do retry -- true; done; stty rows 5")
+	s.expect(prompt)
+	s.enter("PAGER='sed s/^/paged:/' retry status")
+	s.expect("paged:", prompt)
+	s.enter("PAGER='head -n 1' retry status; echo status-$?")
+	s.expect("ID", "status-0", prompt)
+	for _, line := range []string{"PAGER='sed s/^/paged:/' retry status --no-pager",
+		"PAGER='sed s/^/paged:/' retry status --limit 2", "PAGER= retry status", "PAGER='sed s/^/paged:/' retry status | cat"} {
+		s.enter(line)
+		if text := s.expect("COMMAND", prompt); strings.Contains(text, "paged:") {
+			s.Errorf("%s: got %q, want no pager", line, text)
+		}
+	}
+	s.enter("PAGER=no-such-pager retry status; echo status-$?")
+	s.expect("retry: the pager", "status-125")
 }
 
 func lineOfLife(s *console) {

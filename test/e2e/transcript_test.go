@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -379,7 +380,7 @@ func record(t *testing.T, binary, prefix string, run func(*session)) transcript 
 }
 
 var (
-	ownLines = regexp.MustCompile(`retry: [^\n]*\n`)
+	ownLines = regexp.MustCompile(fmt.Sprintf(`(?:(?: {%d})?\r\x1b\[K)*(?:\x1b\[\d*m)*retry: [^\n]*\n`, wide))
 	// The terminal echoes keys that send signals before or after the output that the signal causes. The last one is a
 	// query that vim sends when it is idle.
 	unordered = strings.NewReplacer("^C", "", "^Z", "", `^\`, "", "\x1b[?4m", "")
