@@ -129,7 +129,6 @@ func (j *Journal) writeKeptEnds(ctx context.Context, number int64) error {
 		if err == nil {
 			j.DropInput(t)
 		}
-		step("end written late")
 		_ = os.Remove(filepath.Join(j.dir, entry.Name()))
 	}
 	return nil
