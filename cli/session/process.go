@@ -43,7 +43,7 @@ func (p *Host) SetDefaults(command any, config *flags.ConfigFlag) (file *policie
 
 // stderrWriter waits where nobody reads stderr, as any program would, until a signal asks to stop: then it drops lines.
 type stderrWriter struct {
-	*os.File
+	file     *os.File        // not embedded: its WriteString would wait for ever
 	stopping <-chan struct{} // closed by the first signal that asked to stop
 }
 
@@ -53,7 +53,7 @@ const stopCheck = 50 * time.Millisecond
 // messages is where the lines of a run are written.
 func (p *Host) messages() *stderrWriter {
 	if p.stderr == nil {
-		p.stderr = &stderrWriter{File: p.Stderr, stopping: p.Stopping().Done()}
+		p.stderr = &stderrWriter{file: p.Stderr, stopping: p.Stopping().Done()}
 	}
 	return p.stderr
 }
@@ -87,14 +87,14 @@ func (p *Host) Listen() <-chan os.Signal {
 
 // Write never reports a line that was dropped.
 func (w *stderrWriter) Write(p []byte) (int, error) {
-	for !stdio.Writable(w.File, stopCheck) {
+	for !stdio.Writable(w.file, stopCheck) {
 		select {
 		case <-w.stopping:
 			return len(p), nil
 		default:
 		}
 	}
-	return w.File.Write(p)
+	return w.file.Write(p)
 }
 
 // Stream returns the stream that a path names; nil where it names none. Such a path must not be opened: where stdout is
