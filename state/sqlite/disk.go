@@ -65,19 +65,21 @@ func (j *Journal) writeEnd(ctx context.Context, t *task.Task, do func(*conn) err
 	return err
 }
 
-// endPrefix begins the names of the files that keep ends; the task's number follows.
-const endPrefix = "ended-"
+const (
+	endPrefix = "ended-" // begins the names of the files that keep ends; the task's number follows
+	keptBase  = 36       // of the numbers in them: a name has at most 255 bytes
+)
 
 // KeepEnd keeps the end of a task beside the journal, which is locked for long or has no room: else a resume would run
 // a command again that has ended. The file is empty, and its name says all, so that it fits on a full disk.
 func (j *Journal) KeepEnd(t *task.Task) error {
 	a, o := t.Last, t.Last.Outcome
-	number := func(n int64) []string { return []string{strconv.FormatInt(n, 10)} }
+	number := func(n int64) []string { return []string{strconv.FormatInt(n, keptBase)} }
 	name := url.Values{
-		"id": {t.ID}, "requeued": number(t.RequeuedAt.UnixMicro()), "count": number(int64(t.AttemptCount)),
-		"status": {string(t.Status)}, "reason": {string(t.Reason)}, "at": number(t.FinishedAt.UnixMicro()),
-		"attempt": number(int64(a.Number)), "start": number(a.StartedAt.UnixMicro()), "took": number(o.Duration.Microseconds()),
-		"exit": number(int64(o.Exit)), "signal": {o.Signal}, "error": {string(o.Error)}, "verdict": {string(a.Decision.Verdict)},
+		"id": {t.ID}, "again": number(t.RequeuedAt.UnixMicro()), "count": number(int64(t.AttemptCount)),
+		"is": {string(t.Status)}, "why": {string(t.Reason)}, "at": number(t.FinishedAt.UnixMicro()),
+		"no": number(int64(a.Number)), "from": number(a.StartedAt.UnixMicro()), "took": number(o.Duration.Microseconds()),
+		"exit": number(int64(o.Exit)), "sig": {o.Signal}, "err": {string(o.Error)}, "as": {string(a.Decision.Verdict)},
 	}
 	path := filepath.Join(j.dir, fmt.Sprintf("%s%d.%s", endPrefix, t.Number, name.Encode()))
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
@@ -91,19 +93,19 @@ func (j *Journal) KeepEnd(t *task.Task) error {
 func keptEnd(number int64, name string) *task.Task {
 	v, _ := url.ParseQuery(name)
 	whole := func(key string) int64 {
-		n, _ := strconv.ParseInt(v.Get(key), 10, 64)
+		n, _ := strconv.ParseInt(v.Get(key), keptBase, 64)
 		return n
 	}
 	return &task.Task{
-		Number: number, ID: v.Get("id"), RequeuedAt: time.UnixMicro(whole("requeued")), AttemptCount: int(whole("count")),
-		Status: task.Status(v.Get("status")), Reason: task.Reason(v.Get("reason")), FinishedAt: time.UnixMicro(whole("at")),
+		Number: number, ID: v.Get("id"), RequeuedAt: time.UnixMicro(whole("again")), AttemptCount: int(whole("count")),
+		Status: task.Status(v.Get("is")), Reason: task.Reason(v.Get("why")), FinishedAt: time.UnixMicro(whole("at")),
 		Last: task.Attempt{
-			Number: int(whole("attempt")), StartedAt: time.UnixMicro(whole("start")),
+			Number: int(whole("no")), StartedAt: time.UnixMicro(whole("from")),
 			Outcome: task.Outcome{
-				Exit: int(whole("exit")), Signal: v.Get("signal"), Error: task.ErrorClass(v.Get("error")),
+				Exit: int(whole("exit")), Signal: v.Get("sig"), Error: task.ErrorClass(v.Get("err")),
 				Duration: time.Duration(whole("took")) * time.Microsecond,
 			},
-			Decision: task.Decision{Verdict: task.Verdict(v.Get("verdict"))},
+			Decision: task.Decision{Verdict: task.Verdict(v.Get("as"))},
 		},
 	}
 }

@@ -586,3 +586,17 @@ func TestSyncNeedsTheLog(t *testing.T) {
 		t.Errorf("got %v, want %v", err, fs.ErrNotExist)
 	}
 }
+
+// The name of the file that keeps an end has room for the longest one.
+func TestTheLongestEndIsKept(t *testing.T) {
+	j := open(t)
+	tk := newTask()
+	at := time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+	tk.ID, tk.Number, tk.AttemptCount, tk.RequeuedAt = strings.Repeat("x", 36), 1e12, 1e9, at
+	tk.Status, tk.Reason, tk.FinishedAt = task.Exhausted, task.ReasonNotEligible, at
+	tk.Last = task.Attempt{
+		Number: 1e9, StartedAt: at, Decision: task.Decision{Verdict: task.VerdictExhausted},
+		Outcome: task.Outcome{Exit: 255, Signal: "SIGVTALRM", Error: task.ErrorNotExecutable, Duration: 1e17},
+	}
+	must(t, j.KeepEnd(tk))
+}
