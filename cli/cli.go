@@ -44,6 +44,7 @@ var commands = []struct {
 }{
 	{"run", runUsage, func() command { return &runCommand{} }},
 	{"http", httpUsage, func() command { return &httpCommand{} }},
+	{"wait", waitUsage, func() command { return &waitCommand{} }},
 	{"status", statusUsage, func() command { return &statusCommand{} }},
 	{"logs", logsUsage, func() command { return &logsCommand{} }},
 	{"resume", resumeUsage, func() command { return &resumeCommand{} }},

@@ -120,6 +120,9 @@ func (p *parser) hint() string {
 	if p.name == "run" {
 		return "retry --help lists the flags; what follows -- is the command"
 	}
+	if p.name == "wait" {
+		return "retry wait HOST:PORT && COMMAND; to run a program named wait: retry -- wait"
+	}
 	program, _, _ := strings.Cut(p.name, " ")
 	return fmt.Sprintf("retry %s --help; to run a program named %s: retry -- %[2]s", p.name, program)
 }

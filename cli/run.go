@@ -15,6 +15,7 @@ type runCommand struct {
 	session.Wrapper
 	flags.StreamFlags
 	flags.ProcessGroupFlags
+	flags.StopFlags
 	Shell          *string `short:"c" group:"Running" placeholder:"STRING" help:"Run this string by sh -c, in place of a command: a pipeline, or whatever else is the shell's."`
 	Version        bool    `help:"Print the version."`
 	HelpAll        bool    `help:"Print all flags of a run."`
@@ -30,6 +31,7 @@ after a crash or a reboot.
 Usage:
   retry [flags] [--] COMMAND [ARG…]   what follows COMMAND is its own
   retry http [flags] URL              send a request, with the flags of curl
+  retry wait HOST:PORT|URL|FILE       until it is there; -t 5m (1m); --gone
 
 Flags:
   -n, --attempts=N      all attempts with the first (5); 0 = no limit
@@ -55,6 +57,7 @@ Commands:
 
 Examples:
   retry -n 5 -b 2s -- go test ./...                       a flaky test
+  retry wait -t 2m localhost:5432 && ./migrate            a service that starts
   retry http -fT backup.tgz https://example.org/backups/  upload a file
   0 3 * * * retry -q --output failure --id nightly ./job  cron: mail on failure
   @reboot retry resume --all                              go on after a reboot
@@ -131,6 +134,7 @@ func isURL(word string) bool {
 func (c *runCommand) Fill(_ *session.Host, t *task.Task) error {
 	t.Kind, t.Command = task.KindCommand, c.Command
 	t.Options = c.StreamFlags.Over(t.Options)
+	t.Options.Signal = string(c.Signal)
 	if c.IdempotencyKey != "" {
 		t.IdempotencyKey = c.IdempotencyKey
 	}

@@ -192,6 +192,9 @@ func (e *Executor) supervise(ctx context.Context, t *task.Task, p *proc.Process,
 	s := &supervisor{
 		process: p, killAfter: t.Policy.KillAfter, secondStopKills: e.SecondStopKills, signals: c.Signals,
 	}
+	if c.Number > 0 { // a hook gets TERM
+		s.first = t.Options.Signal
+	}
 	restoreTerminal := p.SaveTerminal()
 	cancel := announce(p.Token, c.Started)
 	s.run(ctx)
@@ -241,6 +244,7 @@ func announce(token func() string, started func(string)) (cancel func()) {
 // supervisor passes signals and the timeout to a running process.
 type supervisor struct {
 	process         *proc.Process
+	first           string // the signal of a timeout; empty: TERM
 	killAfter       time.Duration
 	secondStopKills time.Duration
 	signals         <-chan os.Signal
@@ -266,7 +270,7 @@ func (s *supervisor) run(ctx context.Context) {
 		case <-expired:
 			expired = nil
 			s.timedOut = true
-			s.process.Terminate()
+			s.process.Terminate(s.first)
 			s.kill = time.After(s.killAfter)
 		case <-s.kill:
 			s.process.Kill()
@@ -323,7 +327,7 @@ const terminalDelay = time.Second
 // user stopped the command. The process has either died of INT or QUIT, or caught it and exited with the status that
 // shells use then.
 func (s *supervisor) awaitTerminalSignal(o task.Outcome) {
-	if !s.process.GetsFromTerminal(syscall.Signal(o.Exit - task.ExitSignalBase)) {
+	if s.timedOut || !s.process.GetsFromTerminal(syscall.Signal(o.Exit-task.ExitSignalBase)) {
 		return
 	}
 	late := time.After(terminalDelay)

@@ -93,6 +93,7 @@ type Options struct {
 	OnFailure   string        `json:"on_failure,omitempty"`
 	Ping        string        `json:"ping,omitempty"`         // the URL of a monitor, perhaps with {env:NAME}; empty for none
 	HookTimeout time.Duration `json:"hook_timeout,omitempty"` // of one hook; 0 = DefaultHookTimeout
+	Signal      string        `json:"signal,omitempty"`       // that a timeout sends first, as SIGINT; empty: SIGTERM
 	Seed        *uint64       `json:"seed,omitempty"`         // makes the jitter repeatable; nil: it is not
 	Mask        string        `json:"mask,omitempty"`         // a regular expression for what must not be shown
 }

@@ -198,6 +198,24 @@ type ProcessGroupFlags struct {
 	Group      bool `group:"Running" help:"Run the command in a process group of its own, also on a terminal."`
 }
 
+// StopFlags say how a command is stopped.
+type StopFlags struct {
+	Signal Signal `group:"Running" placeholder:"NAME" help:"What an attempt gets first that takes too long, before KILL. Default TERM."`
+}
+
+// Signal is a flag's value that is a signal: INT or SIGINT, and kept as the latter. Empty is the default.
+type Signal string
+
+// UnmarshalText reads the value of a flag.
+func (s *Signal) UnmarshalText(b []byte) error {
+	name := "SIG" + strings.TrimPrefix(strings.ToUpper(string(b)), "SIG")
+	if !task.IsSignal(name) {
+		return fmt.Errorf("invalid signal %q\nhint: a name such as INT, HUP, QUIT, USR1 or KILL", b)
+	}
+	*s = Signal(name)
+	return nil
+}
+
 // PolicyFlags are the flags that make a policy. Each has its variable, RETRY_ and its name in capitals, and most are
 // keys of the config file. An example is for its schema.
 type PolicyFlags struct {
@@ -206,7 +224,7 @@ type PolicyFlags struct {
 	Retries     *Count    `group:"Policy" placeholder:"N" example:"4" help:"The same, without the first one."`
 	Backoff     *string   `short:"b" group:"Policy" placeholder:"SPEC" example:"exp:2s..2m" help:"Delays: 5s (always the same), exp:1s..30s, exp:1s*1.5, linear:2s, fib:1s, poly:15s+n^4, list:1s,5s,1m, buckets:3, expr:15+n^4, or a preset. Default exp:1s..1m."`
 	Jitter      *string   `short:"j" group:"Policy" placeholder:"SPEC" example:"30%" help:"phase (the default of a curve that grows), none, full, equal, decorrelated, 30%, add:5s, add:1s..5s, add:30s*n."`
-	Timeout     *Duration `short:"t" group:"Policy" placeholder:"TIME" example:"30s" help:"Stop an attempt that takes longer: TERM to its process group, then KILL."`
+	Timeout     *Duration `short:"t" group:"Policy" placeholder:"TIME" example:"30s" help:"Stop an attempt that takes longer: TERM to its process group (or --signal), then KILL."`
 	KillAfter   *Duration `group:"Policy" placeholder:"TIME" example:"10s" help:"Between TERM and KILL. Default 5s."`
 	Budget      *Duration `short:"B" group:"Policy" placeholder:"TIME" example:"30m" help:"For everything together, waits included."`
 	Deadline    *Moment   `group:"Policy" placeholder:"WHEN" help:"A budget by the wall clock: 23:30, RFC 3339, or a time from now."`

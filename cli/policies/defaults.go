@@ -28,7 +28,7 @@ var settingGroups = sync.OnceValue(func() []reflect.Type {
 	return []reflect.Type{
 		reflect.TypeFor[flags.JournalFlags](), reflect.TypeFor[flags.NameFlags](), reflect.TypeFor[flags.SurvivorFlags](),
 		reflect.TypeFor[flags.HookFlags](), reflect.TypeFor[flags.EnvironmentFlags](), reflect.TypeFor[flags.OutputFlags](),
-		reflect.TypeFor[flags.StreamFlags](), reflect.TypeFor[flags.ProcessGroupFlags](),
+		reflect.TypeFor[flags.StreamFlags](), reflect.TypeFor[flags.ProcessGroupFlags](), reflect.TypeFor[flags.StopFlags](),
 	}
 })
 

@@ -233,6 +233,9 @@ func Options(o *task.Options) string {
 	if o.HookTimeout != 0 {
 		parts = append(parts, "hook timeout "+text.FormatDuration(o.HookTimeout))
 	}
+	if o.Signal != "" {
+		parts = append(parts, "signal "+o.Signal)
+	}
 	if o.Seed != nil {
 		parts = append(parts, fmt.Sprintf("seed %d", *o.Seed))
 	}

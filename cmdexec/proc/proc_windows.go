@@ -64,7 +64,7 @@ func (p *Process) Signal(sig os.Signal) {
 func (p *Process) Stop(os.Signal) { p.Kill() }
 
 // Terminate kills.
-func (p *Process) Terminate() { p.Kill() }
+func (p *Process) Terminate(string) { p.Kill() }
 
 // Kill kills everything that the process has started.
 func (p *Process) Kill() {

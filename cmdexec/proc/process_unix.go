@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -173,9 +174,15 @@ func (p *Process) Stop(sig os.Signal) {
 	p.Signal(syscall.SIGCONT)
 }
 
-// Terminate sends TERM to everything that the process has started.
-func (p *Process) Terminate() {
-	p.signalAll(syscall.SIGTERM)
+// Terminate sends a signal to everything that the process has started: TERM, unless it is named, as SIGINT or SIG34.
+func (p *Process) Terminate(name string) {
+	first := syscall.SIGTERM
+	if number, err := strconv.Atoi(strings.TrimPrefix(name, "SIG")); err == nil {
+		first = syscall.Signal(number)
+	} else if named := unix.SignalNum(name); named != 0 {
+		first = named
+	}
+	p.signalAll(first)
 	p.signalAll(syscall.SIGCONT)
 }
 
