@@ -108,16 +108,26 @@ func stopOwner(ctx context.Context, journal state.Store, t *task.Task) (note str
 	if ownsOthers(ctx, journal, pid) {
 		return fmt.Sprintf("; an attempt that runs now goes on to its end, since process %d carries other tasks too", pid)
 	}
+	signalOwner(journal, t.Number, syscall.SIGTERM)
+	return ""
+}
+
+// signalOwner sends a signal to the process that owns a task, and returns its number; 0 where it could not.
+func signalOwner(journal state.Store, number int64, sig os.Signal) (pid int) {
+	pid, err := journal.Owner(number)
+	if err != nil || pid <= 0 {
+		return 0
+	}
 	process, err := os.FindProcess(pid)
 	if err != nil {
-		return ""
+		return 0
 	}
 	defer func() { _ = process.Release() }()
 	// Ask again: the system may have given the number to another process between the first answer and FindProcess.
-	if again, err := journal.Owner(t.Number); err == nil && again == pid {
-		_ = process.Signal(syscall.SIGTERM)
+	if again, err := journal.Owner(number); err != nil || again != pid || process.Signal(sig) != nil {
+		return 0
 	}
-	return ""
+	return pid
 }
 
 // stopSurvivors sends TERM to the processes that the last attempt left running when its retry died.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -26,7 +27,7 @@ type resumeCommand struct {
 	Interactive bool            `help:"With --all: also tasks that ended with their terminal."`
 	DryRun      bool            `help:"List what would be resumed, and resume nothing."`
 	MaxAge      *flags.Duration `placeholder:"TIME" help:"With --all: only tasks made, or requeued, within this time."`
-	Now         bool            `help:"Do not wait for the time of the next attempt."`
+	Now         bool            `help:"Do not wait for the time of the next attempt, also where the task waits in another process."`
 	Tasks       []string        `arg:"" optional:"" name:"task" help:"The tasks: an id, a beginning or an end of it, or a name."`
 }
 
@@ -39,6 +40,7 @@ Usage:
 
 Examples:
   retry resume nightly                   one, with its output here
+  retry resume --now nightly             without what is left of its wait, wherever it waits
   retry resume --all --max-age 24h       what a reboot cut off; a unit in docs/cron.md does it at boot
   retry resume --all --dry-run           what that would run
 `
@@ -57,7 +59,7 @@ func (c *resumeCommand) Run(p *Process) (int, error) {
 	}
 	defer func() { _ = journal.Close() }()
 	lines := session.NewObserver(&p.Host, &c.OutputFlags)
-	tasks, err := c.adopt(ctx, journal, lines.Say)
+	tasks, woken, err := c.adopt(ctx, journal, lines.Say)
 	switch {
 	case err != nil && len(tasks) == 0:
 		return 0, err
@@ -65,6 +67,8 @@ func (c *resumeCommand) Run(p *Process) (int, error) {
 		p.printError(err)
 		_, err := c.resumeAll(ctx, p, journal, tasks)
 		return 1, err
+	case len(tasks) == 0 && woken > 0:
+		return 0, nil
 	case len(tasks) == 0:
 		lines.Say("nothing to resume")
 		return 0, nil
@@ -96,16 +100,23 @@ func (c *resumeCommand) check() error {
 }
 
 // adopt makes this process the owner of the tasks to resume. With --all it skips tasks that another process owns or has
-// finished; for a task that the user named, that is an error beside the tasks that it could adopt.
-func (c *resumeCommand) adopt(ctx context.Context, journal state.Store, say func(string)) ([]*task.Task, error) {
+// finished; for a task that the user named, that is an error beside the tasks that it could adopt. With --now it wakes
+// such a task where it waits.
+func (c *resumeCommand) adopt(ctx context.Context, journal state.Store,
+	say func(string)) (adopted []*task.Task, woken int, err error) {
 	found, err := c.find(ctx, journal, say)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	var adopted []*task.Task
 	var refusals []error
 	for _, t := range found {
 		tk, err := session.Adopt(ctx, journal, t)
+		if errors.Is(err, state.ErrOwned) && c.Now && !c.All {
+			if err = wake(ctx, journal, t, say); err == nil {
+				woken++
+				continue
+			}
+		}
 		switch {
 		case err == nil:
 			adopted = append(adopted, tk)
@@ -114,7 +125,29 @@ func (c *resumeCommand) adopt(ctx context.Context, journal state.Store, say func
 			refusals = append(refusals, err)
 		}
 	}
-	return adopted, errors.Join(refusals...)
+	return adopted, woken, errors.Join(refusals...)
+}
+
+// wake ends the wait of a task that lives in another process: the journal says that it is due, and a signal has its
+// owner look there. Where the owner cannot be seen, it looks by itself.
+func wake(ctx context.Context, journal state.Store, t *task.Task, say func(string)) error {
+	waits, err := journal.Hasten(ctx, t.Number, time.Now())
+	if err == nil && !waits {
+		err = fmt.Errorf("its attempt %s runs now\nhint: retry status --watch %s shows it, retry cancel stops it",
+			render.AttemptCount(t), render.ShortID(t.ID))
+	}
+	if err != nil {
+		return fmt.Errorf("resume %s: %w", render.ShortID(t.ID), err)
+	}
+	next := *t
+	next.AttemptCount++
+	what := fmt.Sprintf("%s: attempt %s is due now", render.ShortID(t.ID), render.AttemptCount(&next))
+	if pid := signalOwner(journal, t.Number, session.WakeSignal); pid > 0 {
+		say(fmt.Sprintf("%s; woke process %d, which makes it", what, pid))
+		return nil
+	}
+	say(what + "; its process cannot be signalled from here, and looks within 30s")
+	return nil
 }
 
 // list prints the tasks that a resume would take.

@@ -55,6 +55,8 @@ type Journal interface {
 	Unclaim(ctx context.Context, t *task.Task)
 	// Settle writes a decision without an attempt, made while the task was Pending.
 	Settle(ctx context.Context, t *task.Task, d task.Decision) error
+	// NextAttempt returns when the waiting task is due: another process may have made that earlier.
+	NextAttempt(ctx context.Context, t *task.Task) time.Time
 	// CancelNested cancels the unfinished tasks of nested retry processes, which stopped together with the task's
 	// attempt: the next attempt starts new ones.
 	CancelNested(ctx context.Context, t *task.Task)

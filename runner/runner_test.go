@@ -116,6 +116,9 @@ type memory struct {
 	busy   func()           // what happens while a claim waits
 	nested int              // how often nested tasks were to be cancelled
 	refuse map[string]error // by the name of the call
+
+	looks    int       // how often it was asked whether the task is due earlier
+	hastened time.Time // the time that another process has set; zero for none
 }
 
 func (m *memory) note(line string) {
@@ -135,6 +138,14 @@ func (m *memory) Claim(_ context.Context, t *task.Task, _ time.Time) error {
 
 func (m *memory) NoteProcess(_ context.Context, t *task.Task, process string) {
 	m.note(fmt.Sprint("note ", t.AttemptCount, " ", process))
+}
+
+func (m *memory) NextAttempt(_ context.Context, t *task.Task) time.Time {
+	m.looks++
+	if m.hastened.IsZero() {
+		return t.NextAttemptAt
+	}
+	return m.hastened
 }
 
 func (m *memory) NoteStart(*task.Task, string) {}

@@ -8,7 +8,8 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// maxSleep bounds one sleep: timers stop while a machine is suspended, so the wall clock is read again after each.
+// maxSleep bounds one sleep: timers stop while a machine is suspended, so the wall clock is read again after each. So
+// is the journal, for what another process has written there without a signal.
 const maxSleep = 30 * time.Second
 
 // wait sleeps until the task's next attempt is due, and takes a slot for it. It returns the signal that ended the wait,
@@ -16,22 +17,32 @@ const maxSleep = 30 * time.Second
 func (r *Runner) wait(ctx context.Context, t *task.Task) os.Signal {
 	started := time.Now()
 	due := started.Add(t.NextAttemptAt.Sub(started)) // has a monotonic reading also after a resume
+	looked := started
 	for {
 		left := untilDue(due, time.Now())
 		if left <= 0 {
 			return r.acquireSlot(ctx)
 		}
+		look := false
 		timer := time.NewTimer(min(left, r.Observer.Waiting(t, left), maxSleep))
 		select {
 		case <-timer.C:
+			look = time.Since(looked) >= maxSleep
 		case <-ctx.Done():
 			return nil
 		case sig := <-r.Signals:
 			if task.Stops(sig) {
 				return sig
 			}
+			look = true // retry resume --now sends one that nobody else minds
 		}
 		timer.Stop()
+		if look {
+			looked = time.Now()
+			if next := r.Journal.NextAttempt(ctx, t); next.Before(t.NextAttemptAt.Truncate(time.Microsecond)) {
+				t.NextAttemptAt, due = next, next
+			}
+		}
 	}
 }
 

@@ -55,6 +55,8 @@ type Reader interface {
 	All(ctx context.Context, f Filter) iter.Seq2[*task.Task, error]
 	// Unfinished returns the tasks that have not ended, oldest first.
 	Unfinished(ctx context.Context) ([]*task.Task, error)
+	// NextAttempt returns when the next attempt of a task is due; zero for none.
+	NextAttempt(ctx context.Context, number int64) (time.Time, error)
 	// Attempts returns a task's attempts in their order, with the tails of their output; History leaves the tails out.
 	Attempts(ctx context.Context, number int64) ([]task.Attempt, error)
 	History(ctx context.Context, number int64) ([]task.Attempt, error)
@@ -97,6 +99,9 @@ type Manager interface {
 	// Requeue gives a finished task new attempts and makes this process its owner, or returns ErrDamaged, ErrUnfinished,
 	// ErrNamed, ErrOwned, or ErrInputDropped if the task needs a stdin that is gone. Release or Adopt follows.
 	Requeue(ctx context.Context, t *task.Task, now time.Time) error
+	// Hasten makes a task that waits due now, whoever owns it, and reports whether it waits. The owner finds that by
+	// NextAttempt.
+	Hasten(ctx context.Context, number int64, now time.Time) (bool, error)
 	// Amend changes the policy and the options of a task that this process has adopted.
 	Amend(ctx context.Context, t *task.Task) error
 	// Remember keeps a success from being pruned.

@@ -151,6 +151,20 @@ func (g *Journal) catchUp(ctx context.Context, t *task.Task, untold bool) error 
 	return nil
 }
 
+// NextAttempt implements runner.Journal.
+func (g *Journal) NextAttempt(ctx context.Context, t *task.Task) time.Time {
+	if g.absent() || t.Number == 0 {
+		return t.NextAttemptAt
+	}
+	ctx, cancel := context.WithTimeout(ctx, shortly)
+	defer cancel()
+	due, err := g.Journal.NextAttempt(ctx, t.Number)
+	if err != nil { // the wait goes on as it was decided; the next write says what is wrong
+		return t.NextAttemptAt
+	}
+	return due
+}
+
 // CancelNested implements runner.Journal.
 func (g *Journal) CancelNested(ctx context.Context, t *task.Task) {
 	if !g.absent() && t.Number != 0 {

@@ -6,6 +6,9 @@ import (
 
 var forwarded = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}
 
+// WakeSignal is none that Windows has: a retry that waits looks into its journal after a while.
+const WakeSignal = syscall.Signal(0)
+
 var inheritable []syscall.Signal
 
 // CheckDescriptors accepts everything: Windows has no limit that a user sets.

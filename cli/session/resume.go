@@ -128,7 +128,7 @@ func Requeue(ctx context.Context, journal state.Store, t *task.Task, here bool) 
 func adoptHint(err error, t *task.Task) string {
 	switch {
 	case errors.Is(err, state.ErrOwned):
-		return "\nhint: its owner lives; retry cancel " + render.ShortID(t.ID) + " stops it"
+		return "\nhint: its owner lives; retry resume --now " + render.ShortID(t.ID) + " ends its wait, retry cancel stops it"
 	case errors.Is(err, state.ErrDamaged):
 		return "\nhint: retry cancel " + render.ShortID(t.ID) + ", and start it anew"
 	case errors.Is(err, state.ErrFinished):

@@ -40,6 +40,27 @@ func (j *Journal) Cancel(ctx context.Context, number int64, now time.Time) error
 	return err
 }
 
+// Hasten makes a task that waits due now, and reports whether it waits. Its status and its owner stay as they are.
+func (j *Journal) Hasten(ctx context.Context, number int64, now time.Time) (waits bool, err error) {
+	err = j.write(ctx, func(c *conn) error {
+		const query = `UPDATE tasks SET next_attempt_at = min(next_attempt_at, ?) WHERE number = ? AND status = 'PENDING'`
+		changed, err := c.exec(query, now.UnixMicro(), number)
+		waits = changed > 0
+		return err
+	})
+	return waits, err
+}
+
+// NextAttempt returns when the next attempt of a task is due; zero for none.
+func (j *Journal) NextAttempt(ctx context.Context, number int64) (time.Time, error) {
+	var due sql.NullInt64
+	err := j.row(ctx, "SELECT next_attempt_at FROM tasks WHERE number = ?", []any{number}, &due)
+	if err != nil || !due.Valid {
+		return time.Time{}, err
+	}
+	return time.UnixMicro(due.Int64), nil
+}
+
 // CancelNested ends the unfinished tasks that the task's attempts made and that have no living owner. It leaves those
 // with a name: the next attempt continues them.
 func (j *Journal) CancelNested(ctx context.Context, t *task.Task, now time.Time) error {

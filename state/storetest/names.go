@@ -120,3 +120,29 @@ func (s suite) whatCannotBeRequeued(t *testing.T) {
 		}
 	}
 }
+
+// Hasten moves the time of a task that waits, never to a later one, and leaves its owner what it had.
+func (s suite) hasten(t *testing.T) {
+	j := s.open(t)
+	due := func(want time.Time, tk *task.Task) {
+		t.Helper()
+		got, err := j.NextAttempt(t.Context(), tk.Number)
+		if err != nil || !got.Equal(want.Truncate(time.Microsecond)) {
+			t.Errorf("next attempt: got %v, %v, want %v", got, err, want)
+		}
+	}
+	tk := InFlight(t, j)
+	if waits, err := j.Hasten(t.Context(), tk.Number, Epoch); err != nil || waits {
+		t.Errorf("in flight: got %v, %v, want that it does not wait", waits, err)
+	}
+	Must(t, Recorded(j, tk, Exit(1), RetryIn(time.Hour), Epoch))
+	due(Epoch.Add(time.Hour), tk)
+	for _, at := range []time.Duration{time.Minute, time.Second, time.Minute} {
+		if waits, err := j.Hasten(t.Context(), tk.Number, Epoch.Add(at)); err != nil || !waits {
+			t.Errorf("waiting: got %v, %v, want that it waits", waits, err)
+		}
+	}
+	due(Epoch.Add(time.Second), tk)
+	Apply(t, j, tk, Claiming(), Recording(Succeeded))
+	due(time.Time{}, tk)
+}

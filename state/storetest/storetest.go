@@ -28,6 +28,7 @@ func Run(t *testing.T, create Create) {
 		{"SettleKeepsTheTimeItIsGiven", s.settleKeepsTheTimeItIsGiven},
 		{"SettleOfAnUnknownTaskWritesNothing", s.settleOfAnUnknownTaskWritesNothing},
 		{"Cancel", s.cancel},
+		{"Hasten", s.hasten},
 		{"LateWritersAreRefused", s.lateWritersAreRefused},
 		{"RecordAfterACancelAddsTheOutcomeAlone", s.recordAfterACancelAddsTheOutcomeAlone},
 		{"RecordAfterTheOwnCancelAddsNothing", s.recordAfterTheOwnCancelAddsNothing},
