@@ -237,7 +237,7 @@ func TestTheEndIsKeptWhereNothingCanBeWritten(t *testing.T) {
 	if r := s.run("retry", "resume", "--all"); r.code != 0 || !strings.Contains(r.stderr, "nothing to resume") {
 		t.Errorf("resume: got exit %d, %s, want nothing to resume", r.code, r.stderr)
 	}
-	if r := s.runCleanly("status"); !strings.Contains(r.stdout, "EXHAUSTED  1/1       exit 3") {
+	if r := s.runCleanly("status"); !strings.Contains(r.stdout, "gave up  1/1  exit 3") {
 		t.Errorf("status: got %s, want the end with its exit", r.stdout)
 	}
 }
