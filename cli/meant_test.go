@@ -65,7 +65,7 @@ func TestHabits(t *testing.T) {
 		{tool: "others", line: "--initial-delay 1 x", want: "-b exp:FIRST..MAX"},
 		{tool: "others", line: "--delay 2 --max-delay 30 x", want: "-b exp:2s..30s has a first wait and a longest one"},
 		{tool: "others", line: "--no-jitter --delay= x", want: "--jitter=none --backoff="},
-		{tool: "a typo", line: "--attmptst 3 x", want: "unknown flag --attempst, did you mean --attempts?"},
+		{tool: "a typo", line: "--attempst 3 x", want: "unknown flag --attempst, did you mean --attempts?"},
 		{tool: "a typo", line: "-atempts 3 x", want: "--attempts=tempts"},
 		{tool: "a typo", line: "--slumber 3 x", want: "unknown flag --slumber\nhint: retry --help"},
 	}

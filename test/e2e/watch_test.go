@@ -89,7 +89,8 @@ func watchShowsATask(s *console) {
 
 // newest is the id of the newest task.
 func (s *console) newest() string {
-	return strings.Fields(s.output("retry", "status"))[7]
+	_, row, _ := strings.Cut(s.output("retry", "status"), "\n")
+	return strings.Fields(row)[0]
 }
 
 // However small the window is, no line wraps and none scrolls.
@@ -112,7 +113,7 @@ func watchFitsTheWindow(s *console) {
 	}
 	fits(80, 24)
 	s.resize(40)
-	s.pictureWith(func(lines []string) bool { return strings.HasSuffix(plainText(lines[0]), "…") })
+	s.pictureWith(func(lines []string) bool { return len([]rune(plainText(lines[1]))) < 40 })
 	fits(40, 24)
 	s.press(interruptKey)
 	s.diesOf(syscall.SIGINT)

@@ -35,7 +35,7 @@ func TestStepSummary(t *testing.T) {
 | Attempt | Started | Took | Outcome | Then |
 |--:|---|--:|---|---|
 | 1 | 2026-03-04T00:30:00Z | 1s | exit 7 | retry after 0s |
-| 2 | 2026-03-04T00:30:00Z | 0s | exit 7 | exhausted |
+| 2 | 2026-03-04T00:30:00Z | 0s | exit 7 | gave up |
 `) + "$")
 	if !want.MatchString(page) {
 		t.Errorf("got\n%s\nwant\n%s", page, want)
