@@ -32,9 +32,9 @@ type Table struct {
 	None  string // the line instead of a table without rows
 }
 
-// page is how many rows decide which columns a table has, and how wide they are. What is longer follows row by row:
+// pageRows is how many rows decide which columns a table has, and how wide they are. What is longer follows row by row:
 // only a page is kept in memory.
-const page = 1000
+const pageRows = 1000
 
 // column is one of a table. On a narrow screen those of the least weight are left out first.
 type column struct {
@@ -59,44 +59,63 @@ var taskColumns = []column{{title: "ID", weight: always}, {title: "STATUS", weig
 
 // Tasks draws the table of tasks. A column is one of taskColumns and a cell in row, at the same place.
 func Tasks(w io.Writer, s Screen, tasks iter.Seq2[TaskView, error], table Table, now time.Time) error {
-	rows := [][]string{titles(taskColumns)}
-	next, stop := iter.Pull2(tasks)
-	defer stop()
-	read := func() ([]string, error) {
-		t, err, ok := next()
-		if !ok || err != nil {
-			return nil, err
+	d := drawing{screen: s, out: bufio.NewWriter(w)}
+	for t, err := range tasks {
+		if err != nil {
+			_ = d.out.Flush()
+			return err
 		}
-		return s.row(t, now), nil
-	}
-	shown := 0
-	more := func() bool { return table.Limit > 0 && shown == table.Limit }
-	var row []string
-	var err error
-	for row, err = read(); row != nil && !more() && len(rows) <= page; row, err = read() {
-		rows, shown = append(rows, row), shown+1
-	}
-	if err != nil {
-		return err
-	}
-	if shown == 0 {
-		_, err := fmt.Fprintln(w, table.None)
-		return err
-	}
-	kept := s.columns(rows, taskColumns)
-	widths := ColumnWidths(pick(rows, kept))
-	out := bufio.NewWriter(w)
-	_, _ = out.WriteString(s.Rows(pick(rows, kept)))
-	for row != nil && !more() && err == nil {
-		shown++
-		if _, err = out.WriteString(s.line(pick([][]string{row}, kept)[0], widths) + "\n"); err == nil {
-			row, err = read()
+		if table.Limit > 0 && d.count == table.Limit {
+			d.flush()
+			_, _ = d.out.WriteString(s.cut(table.More) + "\n")
+			break
+		}
+		if err := d.add(s.row(t, now)); err != nil {
+			return err
 		}
 	}
-	if row != nil && err == nil {
-		_, err = out.WriteString(s.cut(table.More) + "\n")
+	if d.count == 0 {
+		_, _ = d.out.WriteString(table.None + "\n")
+	} else {
+		d.flush()
 	}
-	return cmp.Or(err, out.Flush())
+	return d.out.Flush()
+}
+
+// drawing is a table of tasks that is being drawn.
+type drawing struct {
+	screen Screen
+	out    *bufio.Writer
+	count  int        // of rows
+	page   [][]string // the first rows, until they are drawn
+	kept   []int      // the columns that are drawn
+	widths []int      // of these; nil until the page is drawn
+}
+
+// add draws a row, or keeps it for the page. It fails where nobody reads any more.
+func (d *drawing) add(row []string) error {
+	d.count++
+	if d.widths == nil {
+		if d.page = append(d.page, row); len(d.page) == pageRows {
+			d.flush()
+		}
+		return nil
+	}
+	_, err := d.out.WriteString(d.screen.line(pick([][]string{row}, d.kept)[0], d.widths) + "\n")
+	return err
+}
+
+// flush draws the page.
+func (d *drawing) flush() {
+	if d.widths != nil {
+		return
+	}
+	rows := append([][]string{titles(taskColumns)}, d.page...)
+	d.kept = d.screen.columns(rows, taskColumns)
+	rows = pick(rows, d.kept)
+	d.widths = ColumnWidths(rows)
+	_, _ = d.out.WriteString(d.screen.Rows(rows))
+	d.page = nil
 }
 
 // columns returns which columns to draw, so that the last one can be read.

@@ -129,7 +129,7 @@ func TestTaskColumns(t *testing.T) {
 // Rows after the first page have the columns of those before.
 func TestLongTables(t *testing.T) {
 	many := func(yield func(TaskView, error) bool) {
-		for range 2*page + 1 {
+		for range 2*pageRows + 1 {
 			if !yield(view(nil), nil) {
 				return
 			}
@@ -139,13 +139,13 @@ func TestLongTables(t *testing.T) {
 	var b strings.Builder
 	err := Tasks(&b, Screen{}, many, Table{}, now)
 	got := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
-	if err == nil || len(got) != 2*page+2 || got[1] != got[2*page+1] {
+	if err == nil || len(got) != 2*pageRows+2 || got[1] != got[2*pageRows+1] {
 		t.Errorf("got %d lines, the last one %q, and %v, want one as the first row, and the error", len(got), got[len(got)-1], err)
 	}
 	b.Reset()
-	if err := Tasks(&b, Screen{}, many, Table{Limit: page + 1, More: "more"}, now); err != nil ||
-		strings.Count(b.String(), "\n") != page+3 || !strings.HasSuffix(b.String(), "\nmore\n") {
-		t.Errorf("got %d lines and %v, want %d, the last one that there are more", strings.Count(b.String(), "\n"), err, page+3)
+	if err := Tasks(&b, Screen{}, many, Table{Limit: pageRows + 1, More: "more"}, now); err != nil ||
+		strings.Count(b.String(), "\n") != pageRows+3 || !strings.HasSuffix(b.String(), "\nmore\n") {
+		t.Errorf("got %d lines and %v, want %d, the last one that there are more", strings.Count(b.String(), "\n"), err, pageRows+3)
 	}
 }
 
