@@ -41,6 +41,7 @@ Flags:
   -B, --budget=TIME     for everything together, waits included
       --retry-on=LIST   only these: 1,75,timeout, or 'stderr matches "busy"'
       --output=failure  show what the command wrote only if it failed for good
+      --capture=stderr  keep the end of its stderr: retry logs shows it
   -q, --quiet           print no lines of retry's own
       --id=NAME         a name: to find the run, and to continue it if cut off
   All flags: retry --help-all. Those of a command: retry COMMAND --help
@@ -60,7 +61,7 @@ Examples:
   retry wait -t 2m localhost:5432 && ./migrate            a service that starts
   retry http -fT backup.tgz https://example.org/backups/  upload a file
   0 3 * * * retry -q --output failure --id nightly ./job  cron: mail on failure
-  @reboot retry resume --all                              go on after a reboot
+  @reboot retry resume -q --all                           go on after a reboot
   retry status --failed                                   what failed for good
 `
 

@@ -153,6 +153,9 @@ func (s Screen) nextSteps(t TaskView, attempts []task.Attempt) string {
 		steps = append(steps, [2]string{"retry requeue --run " + id, "try again"})
 	}
 	text := ""
+	if outputLost(t, attempts) {
+		text = "\n# its output was not kept: --capture stderr keeps the end of it"
+	}
 	for _, step := range steps {
 		text += fmt.Sprintf("\n%-34s  # %s", step[0], step[1])
 	}
@@ -160,6 +163,15 @@ func (s Screen) nextSteps(t TaskView, attempts []task.Attempt) string {
 		text = "\n" + strings.TrimPrefix(text, "\n") + "\n"
 	}
 	return text
+}
+
+// outputLost reports whether a command failed of whose output nothing was to be kept.
+func outputLost(t TaskView, attempts []task.Attempt) bool {
+	return t.Kind == task.KindCommand && t.Status != task.Succeeded && t.Options.Capture == "" && !t.Options.Output.Held() &&
+		slices.ContainsFunc(attempts, func(a task.Attempt) bool {
+			failed := a.Decision.Verdict != "" && a.Decision.Verdict != task.VerdictSucceeded
+			return failed && a.Outcome.Error == task.ErrorNone && !a.Outcome.IsCrash() || a.Outcome.Error == task.ErrorTimeout
+		})
 }
 
 func (s Screen) explanation(t TaskView, now time.Time) string {

@@ -57,6 +57,36 @@ func TestNextSteps(t *testing.T) {
 	}
 }
 
+// Where a command failed of which no output was to be kept, a line says how to keep it.
+func TestOutputLost(t *testing.T) {
+	failed := task.Attempt{Number: 1, Outcome: task.Outcome{Exit: 1}, Decision: task.Decision{Verdict: task.VerdictFailed}}
+	running, notFound, timeout := failed, failed, failed
+	running.Decision.Verdict = ""
+	notFound.Outcome.Error, timeout.Outcome.Error = task.ErrorNotFound, task.ErrorTimeout
+	for _, tt := range []struct {
+		name    string
+		change  func(*TaskView)
+		attempt task.Attempt
+		want    bool
+	}{
+		{"it gave up", nil, failed, true},
+		{"it timed out", nil, timeout, true},
+		{"it waits for another attempt", func(v *TaskView) { v.Status = task.Pending }, failed, true},
+		{"it succeeded", func(v *TaskView) { v.Status = task.Succeeded }, failed, false},
+		{"it runs for the first time", func(v *TaskView) { v.Status = task.InFlight }, running, false},
+		{"it wrote nothing, as it never ran", nil, notFound, false},
+		{"its output was captured", func(v *TaskView) { v.Options.Capture = task.CaptureStderr }, failed, false},
+		{"its output was held", func(v *TaskView) { v.Options.Output = task.OutputFailure }, failed, false},
+		{"a request", func(v *TaskView) { v.Kind = "http" }, failed, false},
+	} {
+		steps := Screen{}.nextSteps(view(tt.change), []task.Attempt{tt.attempt})
+		got := strings.HasPrefix(steps, "\n# its output was not kept: --capture stderr keeps the end of it\n")
+		if got != tt.want {
+			t.Errorf("%s: got %q, want the line %v", tt.name, steps, tt.want)
+		}
+	}
+}
+
 func TestTaskFacts(t *testing.T) {
 	tests := []struct {
 		word, want string
