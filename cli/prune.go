@@ -13,15 +13,14 @@ import (
 	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/state"
-	"github.com/10f93571/retry/task"
 )
 
 type pruneCommand struct {
 	flags.StateFlag
-	OlderThan *flags.Duration  `placeholder:"TIME" help:"Tasks that finished this long ago; 0 = all that have finished. Default $RETRY_RETENTION, or 30d."`
-	Status    []finishedStatus `placeholder:"S,…" help:"Only tasks that are SUCCEEDED, FAILED, EXHAUSTED or CANCELLED."`
-	DryRun    bool             `help:"Say what would go, and remove nothing."`
-	Vacuum    bool             `help:"Give the room back to the disk. Others have to wait for the journal meanwhile."`
+	OlderThan *flags.Duration `placeholder:"TIME" help:"Tasks that finished this long ago; 0 = all that have finished. Default $RETRY_RETENTION, or 30d."`
+	Status    []wantedStatus  `placeholder:"S" help:"Only tasks of these statuses: succeeded, gave-up, failed, cancelled, or fail for failed and gave-up."`
+	DryRun    bool            `help:"Say what would go, and remove nothing."`
+	Vacuum    bool            `help:"Give the room back to the disk. Others have to wait for the journal meanwhile."`
 }
 
 const pruneUsage = `Remove finished tasks from the journal. Others can write to it meanwhile. What has not finished stays, and so does a success that
@@ -99,10 +98,15 @@ func (c *pruneCommand) retention(getenv func(string) string, now time.Time) (r s
 		r.Before = now.Add(-kept)
 	}
 	for _, s := range c.Status {
-		if status := task.Status(s); !slices.Contains(r.Statuses, status) {
-			r.Statuses = append(r.Statuses, status)
+		if !s.stored()[0].Finished() {
+			word := strings.ReplaceAll(strings.ToLower(string(s)), "_", " ")
+			return r, fmt.Errorf("--status: a task that is %s has not finished, and stays"+
+				"\nhint: retry cancel TASK ends it; then --status cancelled", word)
 		}
+		r.Statuses = append(r.Statuses, s.stored()...)
 	}
+	slices.Sort(r.Statuses)
+	r.Statuses = slices.Compact(r.Statuses)
 	return r, nil
 }
 
@@ -118,22 +122,5 @@ func vacuum(ctx context.Context, p *Process, journal state.Store, before state.S
 	}
 	freed := flags.Size(max(before.Total()-after.Total(), 0))
 	_, _ = fmt.Fprintf(p.Stdout, "gave %v back to the disk; the journal takes %v now\n", freed, flags.Size(after.Total()))
-	return nil
-}
-
-// finishedStatus is a flag's value: the status of a finished task.
-type finishedStatus task.Status
-
-// UnmarshalText reads the value of a flag.
-func (s *finishedStatus) UnmarshalText(text []byte) error {
-	var status wantedStatus
-	if err := status.UnmarshalText(text); err != nil || status == unsuccessful {
-		return fmt.Errorf("invalid status %q\nhint: succeeded, failed, gave-up or cancelled", text)
-	}
-	*s = finishedStatus(status)
-	if !status.stored()[0].Finished() {
-		return fmt.Errorf("a task that is %s has not finished, and stays"+
-			"\nhint: retry cancel TASK ends it; then --status cancelled", strings.ToLower(string(text)))
-	}
 	return nil
 }
