@@ -233,25 +233,45 @@ func AfterAttempt(a task.Attempt) string {
 // Options writes in one line those options of a task that differ from the defaults.
 func Options(o *task.Options) string {
 	var parts []string
-	for _, p := range [][2]string{
+	for _, row := range optionRows(o) {
+		if row[1] != "" {
+			parts = append(parts, row[0]+" "+row[1])
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// DifferingOptions names those that two tasks have other values of, as their flags are called.
+func DifferingOptions(a, b *task.Options) (names []string) {
+	others := optionRows(b)
+	for i, row := range optionRows(a) {
+		if row != others[i] {
+			names = append(names, strings.ReplaceAll(row[0], " ", "-"))
+		}
+	}
+	return names
+}
+
+// optionRows are the names of a task's options, each with its value, which is empty for a default.
+func optionRows(o *task.Options) [][2]string {
+	rows := [][2]string{
 		{"stdin", string(o.Stdin)}, {"output", string(o.Output)}, {"capture", string(o.Capture)},
 		{"on start", o.OnStart}, {"on retry", o.OnRetry}, {"on success", o.OnSuccess}, {"on failure", o.OnFailure},
 		{"ping", o.Ping},
-	} {
-		if p[1] != "" {
-			parts = append(parts, p[0]+" "+quote(text.Shorten(text.Mask(p[1], o.Mask), longText)))
+	}
+	for i, row := range rows {
+		if row[1] != "" {
+			rows[i][1] = quote(text.Shorten(text.Mask(row[1], o.Mask), longText))
 		}
 	}
+	hookTimeout, seed := "", ""
 	if o.HookTimeout != 0 {
-		parts = append(parts, "hook timeout "+text.FormatDuration(o.HookTimeout))
-	}
-	if o.Signal != "" {
-		parts = append(parts, "signal "+o.Signal)
+		hookTimeout = text.FormatDuration(o.HookTimeout)
 	}
 	if o.Seed != nil {
-		parts = append(parts, fmt.Sprintf("seed %d", *o.Seed))
+		seed = strconv.FormatUint(*o.Seed, 10)
 	}
-	return strings.Join(parts, ", ")
+	return append(rows, [2]string{"hook timeout", hookTimeout}, [2]string{"signal", o.Signal}, [2]string{"seed", seed})
 }
 
 // deferred reports whether a task waits for the time that a server asked for, without a process that waits with it.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/10f93571/retry/cli/flags"
@@ -68,7 +69,7 @@ func (w *Wrapper) acquire(ctx context.Context, p *Host, journal *Journal, t *tas
 	limited := w.Deadline != nil || p.Getenv(cmdexec.EnvDeadline) != "" // a budget begins after the wait
 	told := false
 	for pause := firstNamePause; ; pause = min(2*pause, longestNamePause) {
-		found, err := w.tryAcquire(ctx, journal.Journal, t, lines)
+		found, err := w.tryAcquire(ctx, journal.Journal, t, p.Typed, lines)
 		running, isRunning := errors.AsType[*runningError](err)
 		switch {
 		case !isRunning:
@@ -101,7 +102,7 @@ func runsInside(ctx context.Context, p *Host, journal state.Store, name string) 
 
 // tryAcquire returns a runningError where another process has the name.
 func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.Task,
-	lines render.Observer) (nameResult, error) {
+	typed []string, lines render.Observer) (nameResult, error) {
 	if done, err := w.succeeded(ctx, journal, t, lines); done || err != nil {
 		return nameResult{done: done}, err
 	}
@@ -129,7 +130,7 @@ func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.T
 		pid, _ := journal.Owner(earlier.Number)
 		return nameResult{}, &runningError{t.Name, pid}
 	case errors.Is(err, state.ErrFinished):
-		return w.tryAcquire(ctx, journal, t, lines)
+		return w.tryAcquire(ctx, journal, t, typed, lines)
 	case errors.Is(err, state.ErrDamaged) && w.Fresh:
 		return nameResult{discarded: earlier}, w.discard(ctx, journal, earlier)
 	case errors.Is(err, state.ErrDamaged):
@@ -145,7 +146,7 @@ func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.T
 		_ = journal.Release(interrupted.Number)
 		return nameResult{}, err
 	}
-	if err := w.amend(ctx, journal, interrupted, t, lines); err != nil {
+	if err := w.amend(ctx, journal, interrupted, t, typed, lines); err != nil {
 		_ = journal.Release(interrupted.Number)
 		return nameResult{}, err
 	}
@@ -254,7 +255,7 @@ func (e *runningError) Error() string {
 // amend says that an interrupted task is continued. What is typed of a policy holds from now on, also for a later
 // resume.
 func (w *Wrapper) amend(ctx context.Context, journal state.Store, interrupted, t *task.Task,
-	lines render.Observer) error {
+	typed []string, lines render.Observer) error {
 	policy := interrupted.Policy
 	if w.Policy != nil {
 		policy = t.Policy
@@ -277,15 +278,15 @@ func (w *Wrapper) amend(ctx context.Context, journal state.Store, interrupted, t
 			return err
 		}
 	}
-	announce(interrupted, t, lines)
+	announce(interrupted, t, typed, lines)
 	if changed {
 		lines.Say("from now on, as typed here: " + said)
 	}
 	return nil
 }
 
-// announce says that an interrupted task is continued, and warns where its options are not as asked for.
-func announce(interrupted, asked *task.Task, lines render.Observer) {
+// announce says that an interrupted task is continued, and warns of the options that were typed in vain.
+func announce(interrupted, asked *task.Task, typed []string, lines render.Observer) {
 	why := "interrupted"
 	switch {
 	case interrupted.Requeued():
@@ -295,8 +296,11 @@ func announce(interrupted, asked *task.Task, lines render.Observer) {
 	}
 	lines.Say(fmt.Sprintf("continues %s, which was %s after %s",
 		render.ShortID(interrupted.ID), why, text.Count(interrupted.AttemptCount, "attempt")))
-	if render.Options(&interrupted.Options) != render.Options(&asked.Options) {
-		lines.Warn(errors.New("it keeps its options: what this command line says of those is for another task" +
-			"\nhint: --fresh cancels it and begins anew"))
+	vain := slices.DeleteFunc(render.DifferingOptions(&interrupted.Options, &asked.Options), func(name string) bool {
+		return !slices.Contains(typed, name)
+	})
+	if len(vain) > 0 {
+		lines.Warn(fmt.Errorf("it keeps the options that it began with; without effect here: --%s"+
+			"\nhint: --fresh cancels it and begins anew", strings.Join(vain, ", --")))
 	}
 }
