@@ -189,9 +189,14 @@ func unknownCurve(txt, name string) error {
 	hint := "for example " + example + "; there are " + strings.Join(names, ", ")
 	nearest, similar := examples[text.Nearest(name, names)]
 	_, err := parseList(txt)
+	isRange := strings.Contains(txt, "..") && txt[0] >= '0' && txt[0] <= '9'
 	switch {
 	case txt == "":
 		return badSpec("backoff", txt, errors.New("it is empty"), "for example "+example)
+	case isRange:
+		hint = "for a delay that grows write exp:" + txt
+	case strings.HasPrefix(name, "exponential"):
+		hint = "write exp, or exp:FIRST..MAX" // exp:1s..1m is what exp stands for
 	case err == nil:
 		hint = "for one delay after the other write list:" + txt
 	case similar:

@@ -16,8 +16,8 @@ func TestHabits(t *testing.T) {
 		want string // the flags that it becomes, or a part of the error
 	}{
 		{tool: "Debian's retry", line: "--times=3 --delay=5 --until=0 x", want: "--attempts=3 --backoff=5 --success-on=0"},
-		{tool: "Debian's retry", line: "-d 5 -w 75 x", want: "--backoff=5 --retry-on=75"},
-		{tool: "Debian's retry", line: "-u 0,3 x", want: "--success-on=0,3"},
+		{tool: "Debian's retry", line: "-d 5 -w 75 x", want: "--retry-on LIST and --success-on LIST say"},
+		{tool: "Debian's retry", line: "-u 0,3 x", want: "--retry-on LIST and --success-on LIST say"},
 		{tool: "Debian's retry", line: "-t 3 -d 5 x", want: "-n 3 for the attempts"},
 		{tool: "Debian's retry", line: "-d 1,2,5 x", want: "--backoff=1,2,5"}, // which is refused with a hint: list:1,2,5
 		{tool: "recur", line: "-a 3 --forever x", want: "-a and --forever both set --attempts"},

@@ -93,8 +93,10 @@ func (c *runCommand) Run(p *Process) (int, error) {
 		return 0, err
 	}
 	code, err := c.Wrap(&p.Host, c, c.JSON)
-	if hint := c.meant(); hint != "" && err == nil && c.NotFound() && !c.Quiet && c.LogFormat == "text" {
-		fmt.Fprintf(p.Stderr, "hint: %s\n", hint)
+	if err == nil && c.NotFound() && !c.Quiet && c.LogFormat == "text" {
+		if hint := c.meant(); hint != "" {
+			fmt.Fprintf(p.Stderr, "hint: %s\n", hint)
+		}
 	}
 	return code, err
 }

@@ -103,7 +103,7 @@ func TestSubjectsRefused(t *testing.T) {
 		"exp:1s/":          {"no jitter follows the /\nhint: "},
 		"sidekiq/phase":    {`spec "sidekiq/phase": jitter "phase" does not fit backoff "sidekiq"`},
 		"deplo":            {`spec "deplo": unknown policy "deplo"`, "did you mean deploy?"},
-		"exponential":      {"hint: did you mean exp:1s*2..30s?", "hint: the policies are aws, broken, default, deploy"},
+		"exponential":      {"hint: write exp, or exp:FIRST..MAX", "hint: the policies are aws, broken, default, deploy"},
 		"poly":             {"did you mean poly:15s+n^4..1h?"},
 		"":                 {`spec "": it is empty`},
 		"broken":           {"config.toml:8: policy.broken.attempts: "},

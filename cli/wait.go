@@ -19,6 +19,7 @@ import (
 	"github.com/10f93571/retry/httpexec"
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -89,20 +90,28 @@ func (c *waitCommand) waiter(p *Process) (*waiter, error) {
 	case len(c.Target) == 0 || c.Target[0] == "":
 		return nil, errors.New("nothing to wait for" + hint)
 	case len(c.Target) > 1:
-		return nil, errors.New("one thing to wait for, and more words follow it" +
-			"\nhint: retry wait A && retry wait B; retry wait A && COMMAND")
+		hint := "\nhint: retry wait A && retry wait B; retry wait A && COMMAND"
+		if isNumber(c.Target[1]) {
+			hint = "\nhint: retry wait " + net.JoinHostPort(c.Target[0], c.Target[1])
+		}
+		return nil, errors.New("one thing to wait for, and more words follow it" + hint)
 	}
 	w := &waiter{name: c.Target[0], gone: c.Gone}
 	scheme, rest, isURL := strings.Cut(w.name, "://")
 	host, port, notAddress := net.SplitHostPort(w.name)
+	_, notTime := text.ParseDuration(w.name)
 	switch {
 	case isURL && scheme == "tcp":
 		w.look, w.name = dial("tcp", rest), rest
 	case isURL:
 		return w, w.lookAtURL(p)
-	case strings.Trim(w.name, "0123456789") == "":
+	case isNumber(w.name):
 		return nil, fmt.Errorf("%s is a port without a host\nhint: retry wait localhost:%[1]s; a file is ./%[1]s", w.name)
-	case notAddress == nil && port != "" && strings.Trim(port, "0123456789") == "":
+	case notTime == nil:
+		return nil, fmt.Errorf("%s is a time, and nothing to wait for\nhint: retry wait -t %[1]s TARGET; a file is ./%[1]s", w.name)
+	case notAddress == nil && !isNumber(port) && !strings.Contains(w.name, "/"):
+		return nil, fmt.Errorf("invalid port %q of %s\nhint: a port is a number; a file is ./%[2]s", port, w.name)
+	case notAddress == nil && isNumber(port):
 		w.look = dial("tcp", net.JoinHostPort(host, port))
 	default:
 		path := w.name
@@ -110,6 +119,8 @@ func (c *waitCommand) waiter(p *Process) (*waiter, error) {
 	}
 	return w, nil
 }
+
+func isNumber(word string) bool { return word != "" && strings.Trim(word, "0123456789") == "" }
 
 func dial(network, address string) func(context.Context) error {
 	return func(ctx context.Context) error {

@@ -25,8 +25,8 @@ var habits = []habit{
 	{names: "timeout-minutes", as: "timeout=%m"},
 	{names: "k", as: "kill-after=%"},
 	{names: "total-timeout overall-timeout max-elapsed-time max-duration total-time max-total-time stop-after-delay", as: "budget=%"},
-	{names: "until u", as: "success-on=%"},
-	{names: "while w on retry-on-exit retry-on-exit-code", as: "retry-on=%"},
+	{names: "until", as: "success-on=%"},
+	{names: "while on retry-on-exit retry-on-exit-code", as: "retry-on=%"},
 	{names: "stop-on-exit stop-on-exit-code", as: "stop-on=%"},
 	{names: "on-fail on-error", as: "on-failure=%"},
 	{names: "on-retry-command", as: "on-retry=%"},
@@ -38,6 +38,7 @@ var habits = []habit{
 	{names: "debug", as: "verbose"},
 	{names: "V", as: "version"},
 
+	{names: "w u", hint: "-b TIME waits between attempts; --retry-on LIST and --success-on LIST say what is tried again"},
 	{names: "s", hint: "-b TIME waits between attempts; --signal NAME is what a timeout sends first"},
 	{names: "m x min max min-delay min-sleep", hint: "-b exp:MIN..MAX for the waits, -n N for all attempts"},
 	{names: "f", hint: "-n 0 tries for ever; --on-failure CMD runs when it has failed for good"},

@@ -128,7 +128,7 @@ func (s *harness) result(state *os.ProcessState, stdout, stderr *os.File) (e res
 var broken = regexp.MustCompile(`going on without a journal|journal still shows|panic|fatal error|malformed|disk I/O|is locked|beside the journal|cannot be written for now|goroutine \d`)
 
 // refusals match the errors with status 125 that are right while others run the same task.
-var refusals = regexp.MustCompile(`is running|an unfinished task has this name|the task has finished|the task has not finished|its stdin was kept until|its stdin was not kept|in a row ended with the death of retry|cancelled by another process`)
+var refusals = regexp.MustCompile(`is running|runs now|an unfinished task has this name|the task has finished|the task has not finished|its stdin was kept until|its stdin was not kept|in a row ended with the death of retry|cancelled by another process`)
 
 const exitInternal = 125
 
