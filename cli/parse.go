@@ -212,7 +212,7 @@ func (p *parser) find(name, written string) (foundFlag, error) {
 	switch {
 	case as != "" && p.known[target] != nil:
 		return foundFlag{p.known[target], template}, nil
-	case hint != "" && (p.name == "http" || p.name == "run"):
+	case hint != "":
 		return foundFlag{}, fmt.Errorf("unknown flag %s\nhint: %s", written, hint)
 	}
 	return foundFlag{}, p.unknownFlag(name, written)

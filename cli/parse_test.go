@@ -184,3 +184,32 @@ func TestOtherWordsAreNoCommandsOfOurs(t *testing.T) {
 		}
 	}
 }
+
+// What people type first who know ps, tail or docker either works, as the flag in want, or is told what to write.
+func TestHabitsOfReports(t *testing.T) {
+	for _, tt := range []struct{ command, line, want string }{
+		{"status", "-n 3", "--limit=3"},
+		{"status", "-n3", "--limit=3"},
+		{"status", "--lines=3", "--limit=3"},
+		{"status", "--all", "--limit=0"},
+		{"status", "-a", "--limit=0"},
+		{"status", "--running", "--live"},
+		{"status", "-w x", "--watch x"},
+		{"status", "--follow x", "--watch x"},
+		{"status", "--name x", "--id=x"},
+		{"status", "-f", "unknown flag -f\nhint: --failed lists what failed for good; --watch draws it again"},
+		{"status", "-s", "unknown flag -s\nhint: retry status --help"},
+		{"logs", "-f x", "unknown flag -f\nhint: retry status --watch TASK follows a run"},
+		{"logs", "--tail x", "unknown flag --tail\nhint: leave it out: the end is all that is kept"},
+		{"logs", "-n 5 x", "unknown flag -n\nhint: leave it out: the end is all that is kept"},
+	} {
+		paired, err := newTestParser(t, tt.command, newCommand(tt.command)).pair(strings.Fields(tt.line))
+		got := strings.Join(paired, " ")
+		if err != nil {
+			got = err.Error()
+		}
+		if got != tt.want && (err == nil || !strings.HasPrefix(got, tt.want)) {
+			t.Errorf("%s %s: got %q, want %q", tt.command, tt.line, got, tt.want)
+		}
+	}
+}

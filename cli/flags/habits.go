@@ -72,20 +72,43 @@ var habits = []habit{
 	{names: "host port", hint: "retry wait HOST:PORT"},
 }
 
+// reportHabits are those of ps, tail, docker, kubectl and git, by the command of ours.
+var reportHabits = map[string][]habit{
+	"status": {
+		{names: "n l num number count lines head tail max-count", as: "limit=%"},
+		{names: "a all", as: "limit=0"},
+		{names: "running active", as: "live"},
+		{names: "follow w", as: "watch"},
+		{names: "f", hint: "--failed lists what failed for good; --watch draws it again every second"},
+	},
+	"logs": {
+		{names: "f follow w watch", hint: "retry status --watch TASK follows a run; what an attempt wrote is kept when it has ended"},
+		{names: "n lines tail", hint: "leave it out: the end is all that is kept; --attempt N shows an earlier attempt"},
+	},
+}
+
 // Habit returns what a flag of another tool is for a command of ours: one of its flags without dashes, with a % in place
 // of the value, or a hint. Both are empty for any other word. retry http speaks curl, whose letters mean other things.
 func Habit(command, name string) (as, hint string) {
 	if len(name) > 1 {
 		name = strings.ToLower(strings.ReplaceAll(name, "_", "-"))
 	}
-	tables := [][]habit{habits}
-	switch {
+	switch as, hint = lookUp(reportHabits[command], name); {
+	case as+hint != "":
+		return as, hint
+	case command == "run":
+		return lookUp(habits, name)
 	case command == "http" && len(name) > 1:
-		tables = [][]habit{curlHabits, habits}
+		return lookUp(slices.Concat(curlHabits, habits), name)
 	case command == "http":
-		tables = [][]habit{curlHabits}
+		return lookUp(curlHabits, name)
 	}
-	for _, row := range slices.Concat(tables...) {
+	as, _ = lookUp(habits, name) // the hints are about runs
+	return as, ""
+}
+
+func lookUp(table []habit, name string) (as, hint string) {
+	for _, row := range table {
 		if slices.Contains(strings.Fields(row.names), name) {
 			return row.as, row.hint
 		}
