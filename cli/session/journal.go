@@ -113,9 +113,6 @@ func (g *Journal) write(ctx context.Context, t *task.Task, write func(context.Co
 		limited, done := g.limit(ctx)
 		err := write(limited)
 		done()
-		if ended && errors.Is(err, state.ErrMoved) {
-			_ = g.Journal.KeepEnd(t) // a backup that was restored in its place may have the task, unfinished
-		}
 		if untold = ended && (errors.Is(err, state.ErrLocked) || errors.Is(err, state.ErrFull)); untold {
 			g.broken.Store(true)
 		} else if err := g.failed(err, t, false); err != nil {
@@ -124,11 +121,23 @@ func (g *Journal) write(ctx context.Context, t *task.Task, write func(context.Co
 	}
 	switch {
 	case g.gone.Load():
+		if ended {
+			g.endMoved(ctx, t)
+		}
 		t.Number = 0 // as of a run without a journal, whose last line names no task
 	case g.broken.Load() && ended:
 		return g.catchUp(ctx, t, untold)
 	}
 	return nil
+}
+
+// endMoved writes the end of a task to a journal that was moved away, and keeps it for a backup in its place: either may
+// have the task, unfinished. The run has warned already.
+func (g *Journal) endMoved(ctx context.Context, t *task.Task) {
+	ctx, cancel := context.WithTimeout(ctx, shortly)
+	defer cancel()
+	_ = g.Journal.CatchUp(ctx, t)
+	_ = g.Journal.KeepEnd(t)
 }
 
 // catchUp writes the end of a task, or keeps it beside the journal. It warns of a failure that nobody was told of yet.
