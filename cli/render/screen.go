@@ -94,7 +94,7 @@ func (s Screen) cut(line string) string {
 	return ansi.Truncate(line, s.Width, "…")
 }
 
-// Wrapped breaks a text without styles into lines of so many cells. ansi.Wrap would break --tasks after its hyphens,
+// Wrapped breaks a text into lines of so many cells; a word that is longer breaks after a comma, if it has one. ansi.Wrap would break --tasks after its hyphens,
 // and writes wide characters past the end of a line.
 func Wrapped(text string, cells int) (lines []string) {
 	for paragraph := range strings.SplitSeq(text, "\n") {
@@ -109,6 +109,7 @@ func Wrapped(text string, cells int) (lines []string) {
 				lines, line = append(lines, line), word
 			}
 			for head := ansi.Truncate(line, cells, ""); head != line && head != ""; head = ansi.Truncate(line, cells, "") {
+				head = head[:cmp.Or(strings.LastIndex(head, ",")+1, len(head))]
 				lines, line = append(lines, head), line[len(head):]
 			}
 		}

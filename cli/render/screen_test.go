@@ -82,6 +82,7 @@ func TestWrapped(t *testing.T) {
 		{text: "日本 語", cells: 4, want: []string{"日本", "語"}},
 		{text: "日本語", cells: 5, want: []string{"日本", "語"}},
 		{text: "a longest b", cells: 3, want: []string{"a", "lon", "ges", "t b"}},
+		{text: "is dns,tls,any", cells: 9, want: []string{"is", "dns,tls,", "any"}},
 		{text: "a  b", cells: 4, want: []string{"a  b"}},
 		{text: "日", cells: 1, want: []string{"日"}},
 	} {

@@ -54,19 +54,28 @@ func (s Screen) fit(facts, table, replies, chart, tail []string) [][]string {
 	return [][]string{facts, table, replies, chart, tail}
 }
 
+// factColumn is where the values of a task's properties begin.
+const factColumn = 10
+
 func (s Screen) facts(t TaskView, now time.Time) string {
 	var b strings.Builder
 	add := func(name, text string) {
 		if text != "" {
-			fmt.Fprintf(&b, "%s %s\n", s.Paint(Bold, fmt.Sprintf("%-9s", name)), text)
+			fmt.Fprintf(&b, "%s %s\n", s.Paint(Bold, fmt.Sprintf("%-*s", factColumn-1, name)), text)
 		}
+	}
+	addWrapped := func(name, text string) { // what is copied stays in one line, which the terminal may break
+		if s.Height == 0 && s.Width >= 2*factColumn {
+			text = strings.Join(Wrapped(text, s.Width-factColumn), "\n"+strings.Repeat(" ", factColumn))
+		}
+		add(name, text)
 	}
 	name := brief(t.Name)
 	if t.Once {
 		name += " (once: not run again after a success)"
 	}
 	add("Name", name)
-	add("Status", s.status(t)+s.explanation(t, now))
+	addWrapped("Status", s.status(t)+s.explanation(t, now))
 	if t.Damage != nil {
 		add("Damaged", s.Paint(Red, wholeLine(t.Damage.Error())))
 	}
@@ -84,9 +93,9 @@ func (s Screen) facts(t TaskView, now time.Time) string {
 	add("Directory", wholeLine(t.Directory))
 	add("Kept", wholeLine(strings.Join(keptNames(t.Task), ", ")))
 	if !lacksPolicy(t.Task) {
-		add("Policy", Policy(&t.Policy))
+		addWrapped("Policy", Policy(&t.Policy))
 	}
-	add("Options", optionsOf(t.Task))
+	addWrapped("Options", optionsOf(t.Task))
 	add("Created", stampPast(t.CreatedAt, now))
 	if !t.RequeuedAt.IsZero() {
 		add("Requeued", fmt.Sprintf("%s, after attempt %d", stampPast(t.RequeuedAt, now), t.RequeuedAfter))

@@ -87,6 +87,19 @@ func TestOutputLost(t *testing.T) {
 	}
 }
 
+// A narrow terminal has what is read broken between words, and what is copied in one line.
+func TestFactsOfANarrowScreen(t *testing.T) {
+	v := view(func(v *TaskView) { v.Directory = "/srv/a directory/with a long name" })
+	got := strings.Join(taskOf(t, Screen{Width: 40}, v)[1:6], "\n")
+	want := "Command   sh -c 'exit 7'\n" +
+		"Directory /srv/a directory/with a long name\n" +
+		"Policy    default: 5 attempts, backoff\n" +
+		"          exp:1s..1m, jitter phase\n"
+	if !strings.HasPrefix(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 func TestTaskFacts(t *testing.T) {
 	tests := []struct {
 		word, want string
