@@ -382,6 +382,27 @@ func TestAReaderThatWaits(t *testing.T) {
 	}
 }
 
+// More may come while the watch begins: it is not taken for what an attempt has read.
+func TestReadWhereMoreComesAtTheBeginning(t *testing.T) {
+	for range 500 {
+		read, write := openStream["pipe"](t)
+		writeZeros(t, write, 5)
+		written := make(chan struct{})
+		go func() { writeZeros(t, write, 5); close(written) }()
+		stdin := &stdio.InheritedStdin{File: read}
+		err := openAndClose(t, stdin, func() {
+			<-written
+			_, err := io.ReadFull(read, make([]byte, 5))
+			testkit.Must(t, err)
+		})
+		stdin.Release()
+		_, _ = read.Close(), write.Close()
+		if !errors.Is(err, stdio.ErrRead) {
+			t.Fatalf("got %v, want ErrRead", err)
+		}
+	}
+}
+
 // What a daemon of an attempt reads after its end is gone for the next one.
 func TestReadBetweenAttempts(t *testing.T) {
 	read, write := openStream["pipe"](t)

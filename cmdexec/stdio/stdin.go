@@ -78,11 +78,11 @@ func (s *InheritedStdin) Open() (*Input, error) {
 		s.start = at
 	case kindStream:
 		if s.reads == nil {
-			s.reads, s.state = watchReads(s.File), stateOf(s.File)
+			s.reads = watchReads(s.File)
 		} else if err := s.checkReads(); err != nil { // by what an attempt has left running
 			return nil, &StdinError{err}
 		}
-		s.reads.begin()
+		s.state = s.reads.begin() // more may have come since
 		in.Close = s.checkReads
 		if again && s.unknown && s.Unseen != nil {
 			s.Unseen()

@@ -11,10 +11,10 @@ const bytesAvailable = 0x4004667f // FIONREAD of <sys/filio.h>
 func reopen(*os.File) (*os.File, error) { return nil, errors.ErrUnsupported }
 
 // readWatch knows nothing: kqueue does not report what came and was read at once.
-type readWatch struct{}
+type readWatch struct{ stream *os.File }
 
-func watchReads(*os.File) *readWatch { return &readWatch{} }
+func watchReads(f *os.File) *readWatch { return &readWatch{f} }
 
-func (*readWatch) begin()                              {}
+func (w *readWatch) begin() streamState                { return stateOf(w.stream) }
 func (*readWatch) seen(streamState) (read, known bool) { return false, false }
 func (*readWatch) end()                                {}

@@ -76,14 +76,14 @@ func (w *readWatch) countBytes() {
 	}
 }
 
-// begin begins to watch an attempt.
-func (w *readWatch) begin() {
+// begin begins to watch an attempt, and returns the state of the stream then.
+func (w *readWatch) begin() streamState {
 	if w.pipe == nil {
-		return
+		return stateOf(w.stream)
 	}
 	w.before = stateOf(w.pipe)
 	if w.before.ended {
-		return // then the number of its bytes tells all
+		return w.before // the number of its bytes tells all
 	}
 	w.missed = true // else something came before it was counted, and is counted or not
 	for tries := 0; w.missed && tries < 10; tries++ {
@@ -93,6 +93,7 @@ func (w *readWatch) begin() {
 		w.events = watchActivity(w.pipe)
 		w.missed = stateOf(w.pipe) != w.before
 	}
+	return w.before
 }
 
 func (w *readWatch) endEvents() (count int) {

@@ -12,11 +12,11 @@ func reopen(*os.File) (*os.File, error) { return nil, errors.ErrUnsupported }
 func stateOf(*os.File) streamState { return streamState{} }
 
 // readWatch knows nothing: the system does not tell.
-type readWatch struct{}
+type readWatch struct{ stream *os.File }
 
-func watchReads(*os.File) *readWatch { return &readWatch{} }
+func watchReads(f *os.File) *readWatch { return &readWatch{f} }
 
-func (*readWatch) begin()                              {}
+func (w *readWatch) begin() streamState                { return stateOf(w.stream) }
 func (*readWatch) seen(streamState) (read, known bool) { return false, false }
 func (*readWatch) end()                                {}
 
