@@ -10,6 +10,7 @@ import (
 var (
 	ErrNotFound     = errors.New("no such task")
 	ErrFinished     = errors.New("the task has finished")
+	ErrEndKept      = errors.New("the task has finished, and its end is kept beside the journal")
 	ErrUnfinished   = errors.New("the task has not finished")
 	ErrOwned        = errors.New("the task is running")
 	ErrNamed        = errors.New("an unfinished task has this name")

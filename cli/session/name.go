@@ -131,6 +131,8 @@ func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.T
 		return nameResult{}, &runningError{t.Name, pid}
 	case errors.Is(err, state.ErrFinished):
 		return w.tryAcquire(ctx, journal, t, typed, lines)
+	case errors.Is(err, state.ErrEndKept) && w.Once: // it may have succeeded
+		return nameResult{}, fmt.Errorf("%w: %s: %w\nhint: run it again when the journal can be written", errName, t.Name, err)
 	case errors.Is(err, state.ErrDamaged) && w.Fresh:
 		return nameResult{discarded: earlier}, w.discard(ctx, journal, earlier)
 	case errors.Is(err, state.ErrDamaged):

@@ -224,7 +224,7 @@ func (p *Process) members() []info {
 		if q.Group != group {
 			return q.Session == session && q.isNestedIn(p.taskID)
 		}
-		return !p.shared || q.Pid == p.pid || q.hasEnvironment(EnvTaskID+"="+p.taskID)
+		return !p.shared || q.Pid == p.pid || q.isOf(p.taskID, 0)
 	})
 }
 

@@ -35,10 +35,17 @@ func living(all []info, keep func(info) bool) []info {
 	return slices.DeleteFunc(all, func(p info) bool { return p.zombie || !keep(p) })
 }
 
-// hasEnvironment reports whether the process was started with all of these settings.
-func (p info) hasEnvironment(settings ...string) bool {
+// isOf reports whether the process was started by an attempt of the task, by this one or a later one: where the journal
+// failed in mid-run, it does not know of the later ones.
+func (p info) isOf(taskID string, attempt int) bool {
+	number := 0
 	all := p.environment()
-	return !slices.ContainsFunc(settings, func(s string) bool { return !slices.Contains(all, s) })
+	for _, setting := range all {
+		if text, ok := strings.CutPrefix(setting, EnvAttempt+"="); ok {
+			number, _ = strconv.Atoi(text)
+		}
+	}
+	return number >= attempt && slices.Contains(all, EnvTaskID+"="+taskID)
 }
 
 // isNestedIn reports whether the process was started by a retry that runs inside the task.
@@ -170,13 +177,12 @@ func survivors(t *task.Task, a task.Attempt) ([]info, error) {
 	all := allProcesses()
 	known.others = groupsOfOthers(all, known.Start)
 	own, ancestors := syscall.Getpgrp(), ancestorsOf(os.Getpid(), all)
-	settings := []string{EnvTaskID + "=" + t.ID, EnvAttempt + "=" + strconv.Itoa(a.Number)}
-	inside := info{Pid: os.Getpid()}.hasEnvironment(settings...) // a shell that the attempt left, for example
+	inside := info{Pid: os.Getpid()}.isOf(t.ID, a.Number) // a shell that the attempt left, for example
 	return living(all, func(p info) bool {
 		if slices.Contains(ancestors, p.Pid) || inside && p.Group == own && own != known.Group {
 			return false // it would wait for itself
 		}
-		return known.covers(p, t.ID, settings)
+		return known.covers(p, t.ID, a.Number)
 	}), nil
 }
 
@@ -217,14 +223,14 @@ func bootOf(machine string) string {
 // group while it has members. So a younger process with this group and session, but not its leader, is in the same
 // group. What has left the group is known by its environment, whatever its session. Where retry was killed before it
 // could note the group, an orphaned group of its session counts that is as old as the attempt.
-func (k token) covers(p info, taskID string, settings []string) bool {
+func (k token) covers(p info, taskID string, attempt int) bool {
 	switch {
 	case p.Start < k.Start:
 		return false
 	case p.Pid == k.Pid:
 		return k.isProcess(p)
 	case k.Pid != 0 && !k.Shared && p.Group == k.Group && p.Session == k.Session && p.Pid != k.Group,
-		p.hasEnvironment(settings...),
+		p.isOf(taskID, attempt),
 		p.Session == k.Session && p.isNestedIn(taskID):
 		return true
 	}

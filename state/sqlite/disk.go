@@ -126,7 +126,7 @@ func (j *Journal) writeKeptEnds(ctx context.Context, number int64) error {
 		t := keptEnd(n, name)
 		err = j.CatchUp(ctx, t)
 		if err != nil && !errors.Is(err, task.ErrNotOwner) && !errors.Is(err, state.ErrCorrupt) {
-			return fmt.Errorf("write the end of task %s: %w", t.ID, err)
+			return fmt.Errorf("%w, where it cannot be written: %w", state.ErrEndKept, err)
 		}
 		if err == nil {
 			j.DropInput(t)
