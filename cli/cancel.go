@@ -23,6 +23,7 @@ type cancelCommand struct {
 	All       bool            `help:"Every task that has not finished."`
 	Status    []wantedStatus  `placeholder:"S" help:"Every task of these statuses: running, waiting, interrupted."`
 	OlderThan *flags.Duration `placeholder:"TIME" help:"Every task made longer ago, of --status where that is given."`
+	DryRun    bool            `help:"Say what would be cancelled, and cancel nothing."`
 	Tasks     []string        `arg:"" optional:"" name:"task" help:"The tasks: an id, a beginning or an end of it, or a name."`
 }
 
@@ -34,7 +35,7 @@ Usage:
 
 Examples:
   retry cancel nightly                                    by its name; retry status shows names and ids
-  retry cancel --status interrupted --older-than 7d       what nobody will go on with
+  retry cancel --status interrupted --older-than 7d       what nobody will go on with; --dry-run lists it
 `
 
 func (c *cancelCommand) Run(p *Process) (int, error) {
@@ -54,7 +55,7 @@ func (c *cancelCommand) Run(p *Process) (int, error) {
 			if err != nil {
 				return err
 			}
-			return cancelOne(ctx, p, journal, tk)
+			return c.cancelOne(ctx, p, journal, tk)
 		})
 	})
 }
@@ -74,7 +75,7 @@ func (c *cancelCommand) cancelMany(ctx context.Context, p *Process, journal stat
 		}
 		none = false
 		if err == nil {
-			err = cancelOne(ctx, p, journal, t)
+			err = c.cancelOne(ctx, p, journal, t)
 		}
 		if err != nil && !errors.Is(err, state.ErrFinished) { // meanwhile, by itself or with its parent
 			failures = append(failures, err)
@@ -86,7 +87,11 @@ func (c *cancelCommand) cancelMany(ctx context.Context, p *Process, journal stat
 	return errors.Join(failures...)
 }
 
-func cancelOne(ctx context.Context, p *Process, journal state.Store, tk *task.Task) error {
+func (c *cancelCommand) cancelOne(ctx context.Context, p *Process, journal state.Store, tk *task.Task) error {
+	if c.DryRun && !tk.Status.Finished() {
+		_, err := fmt.Fprintf(p.Stdout, "would cancel %s: %s\n", render.ShortID(tk.ID), render.Title(tk))
+		return err
+	}
 	if err := journal.Cancel(ctx, tk.Number, time.Now()); err != nil {
 		return fmt.Errorf("cancel %s: %w", render.ShortID(tk.ID), err)
 	}
