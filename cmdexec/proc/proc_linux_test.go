@@ -46,7 +46,7 @@ func TestZombieIsNoSurvivor(t *testing.T) {
 	if process == "" {
 		t.Error("got no token for the zombie, want one")
 	}
-	if got, err := (Survivors{}).Find(&task.Task{}, task.Attempt{Process: process}); got != "" || err != nil {
+	if got, err := (Survivors{}).Find(&task.Task{ID: "zombie"}, task.Attempt{Number: 1, Process: process}); got != "" || err != nil {
 		t.Errorf("got %q, error %v, want no survivor", got, err)
 	}
 	testkit.Must(t, cmd.Wait())
@@ -73,10 +73,10 @@ func TestTokensFromElsewhere(t *testing.T) {
 			text, err := json.Marshal(tt.token)
 			testkit.Must(t, err)
 			a := task.Attempt{Number: 1, Process: string(text)}
-			if found, err := (Survivors{}).Find(&task.Task{}, a); found != "" || (err == nil) != tt.seen {
+			if found, err := (Survivors{}).Find(&task.Task{ID: "elsewhere"}, a); found != "" || (err == nil) != tt.seen {
 				t.Errorf("got %q, error %v, want none, seen %v", found, err, tt.seen)
 			}
-			if found, err := (Survivors{AssumeDead: true}).Find(&task.Task{}, a); found != "" || err != nil {
+			if found, err := (Survivors{AssumeDead: true}).Find(&task.Task{ID: "elsewhere"}, a); found != "" || err != nil {
 				t.Errorf("assumed dead: got %q, error %v, want none", found, err)
 			}
 		})
