@@ -16,6 +16,7 @@ func (r *Runner) Resume(ctx context.Context, t *task.Task) (Result, error) {
 		return r.endWithoutAttempt(ctx, t, err)
 	}
 	if t.Status.Finished() {
+		r.Journal.CancelNested(ctx, t)
 		return r.finish(ctx, t, Result{Decision: t.EndDecision(), Outcome: t.Last.Outcome}), nil
 	}
 	sig, err := r.AwaitSurvivors(ctx, t)

@@ -121,6 +121,66 @@ func (r *Runner) Run(ctx context.Context, t *task.Task) (Result, error) {
 	}
 }
 
+// unseenDelay is when a worker looks again for processes of an interrupted attempt that it cannot see now.
+const unseenDelay = time.Minute
+
+// Attempt carries a task through one attempt, which a worker has claimed. Afterwards the task waits for its next one, or
+// has ended.
+func (r *Runner) Attempt(ctx context.Context, t *task.Task) (Result, error) {
+	sig, err := r.AwaitSurvivors(ctx, t)
+	if err != nil {
+		r.Observer.Warn(err)
+		return r.withoutBegin(ctx, t, task.Decision{Verdict: task.VerdictInterrupted, Delay: unseenDelay}, err.Error())
+	}
+	if sig == nil {
+		sig = r.pendingStop()
+	}
+	if sig == nil && t.AttemptCount == t.RequeuedAfter {
+		sig = r.hookWithinBudget(ctx, t, t.Options.OnStart)
+	}
+	if sig != nil {
+		return r.withoutBegin(ctx, t, task.Stopped(sig), "stopped before it began")
+	}
+	t.ClaimedAhead = true
+	a, err := r.attempt(ctx, t)
+	switch {
+	case errors.Is(err, ErrBudgetEnd):
+		ended := task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonBudget}
+		return r.withoutBegin(ctx, t, ended, "the budget ended before it began")
+	case err != nil:
+		return Result{}, err
+	}
+	sig, outputErr := r.flush(t, a)
+	r.Observer.Ended(t, a)
+	result := Result{Decision: a.Decision, Outcome: a.Outcome, Signal: sig, OutputErr: outputErr}
+	switch {
+	case t.Status.Finished():
+		return r.finish(ctx, t, result), nil
+	case sig == nil && a.Decision.Verdict == task.VerdictRetry:
+		r.hookWithinBudget(ctx, t, t.Options.OnRetry)
+	}
+	return result, nil
+}
+
+// withoutBegin ends a claimed attempt that did not begin.
+func (r *Runner) withoutBegin(ctx context.Context, t *task.Task, d task.Decision, why string) (Result, error) {
+	t.BeginAttempt()
+	now := time.Now()
+	a := task.Attempt{
+		Number: t.AttemptCount, StartedAt: now, Decision: d, Outcome: task.Outcome{Exit: task.ExitInternal, Message: why},
+	}
+	t.ApplyDecision(a, now)
+	if err := r.Journal.Record(context.WithoutCancel(ctx), t, a); err != nil && !errors.Is(err, task.ErrNotOwner) {
+		return Result{}, err
+	}
+	r.Observer.Ended(t, a)
+	result := Result{Decision: d, Outcome: a.Outcome}
+	if t.Status.Finished() {
+		return r.finish(ctx, t, result), nil
+	}
+	return result, nil
+}
+
 // flush writes or drops the attempt's held output. It returns the first signal that asked to stop, and why output is
 // lost.
 func (r *Runner) flush(t *task.Task, a task.Attempt) (os.Signal, error) {

@@ -14,6 +14,7 @@ var (
 	ErrUnfinished   = errors.New("the task has not finished")
 	ErrOwned        = errors.New("the task is running")
 	ErrNamed        = errors.New("an unfinished task has this name")
+	ErrQueued       = errors.New("it is queued: a worker carries it")
 	ErrDamaged      = errors.New("the task cannot be read whole")
 	ErrInputDropped = errors.New("its stdin was kept until it ended, and no longer")
 	ErrInputLost    = errors.New("its stdin was not kept to the end before retry was stopped")

@@ -4,6 +4,8 @@ package state
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"iter"
 	"os"
 	"time"
@@ -53,8 +55,10 @@ type Reader interface {
 	Find(ctx context.Context, ref string) (*task.Task, error)
 	// All yields tasks, newest first, without their attempts.
 	All(ctx context.Context, f Filter) iter.Seq2[*task.Task, error]
-	// Unfinished returns the tasks that have not ended, oldest first.
+	// Unfinished returns the tasks that have not ended and are not queued for workers alone, oldest first.
 	Unfinished(ctx context.Context) ([]*task.Task, error)
+	// Nested returns the tasks made by a task's last attempt that may have left processes running.
+	Nested(ctx context.Context, t *task.Task) ([]*task.Task, error)
 	// NextAttempt returns when the next attempt of a task is due; zero for none.
 	NextAttempt(ctx context.Context, number int64) (time.Time, error)
 	// Attempts returns a task's attempts in their order, with the tails of their output; History leaves the tails out.
@@ -70,6 +74,10 @@ type Reader interface {
 	// Stats sums up the tasks made since a time in groups that run the same. It returns at most limit groups, 0 being
 	// no limit, and how many there are.
 	Stats(ctx context.Context, since time.Time, limit int) (list []task.CommandStats, all int, err error)
+	// Backlog returns what waits for a worker.
+	Backlog(ctx context.Context, now time.Time) (Backlog, error)
+	// Groups returns the dead letters in groups of the same host, policy and error, the largest first.
+	Groups(ctx context.Context, f PageFilter, limit int) ([]Group, error)
 	// Figures returns what a monitoring system asks for.
 	Figures(ctx context.Context) (task.JournalFigures, error)
 	// Size returns how much disk space the store uses.
@@ -82,8 +90,10 @@ type Owners interface {
 	Owner(number int64) (pid int, err error)
 	// Interrupted reports whether an unfinished task has lost its owner.
 	Interrupted(ctx context.Context, t *task.Task) (bool, error)
+	// ListWorkers returns the workers that live, or have tasks.
+	ListWorkers(ctx context.Context) ([]Worker, error)
 	// Adopt makes this process the owner of an interrupted task and returns it with its history, or returns ErrOwned,
-	// ErrFinished or ErrDamaged. Release ends the ownership.
+	// ErrFinished, ErrQueued or ErrDamaged. Release ends the ownership.
 	Adopt(ctx context.Context, number int64) (*task.Task, error)
 	Release(number int64) error
 	// OwnName lets this process alone start or resume the task with a name, until it exits or releases the name. If
@@ -144,6 +154,19 @@ type StoredPolicy struct {
 	Damage    error // why it cannot be read; then only its name is known
 }
 
+// Revision is a hash of what the policy says: PutPolicy and DeletePolicy expect it. That of a damaged one is empty.
+func (p *StoredPolicy) Revision() string {
+	if p.Damage != nil {
+		return ""
+	}
+	text, err := p.MarshalJSON()
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
 // Output is the captured end of what an attempt wrote.
 type Output struct {
 	Attempt        int
@@ -155,6 +178,9 @@ type Filter struct {
 	Statuses []task.Status // any of these
 	Since    time.Time     // made at this time or later
 	Name     string        // of this name; empty for any
+	Host     *string       // to this host, empty for commands; nil for any
+	PolicyID *string       // with a policy of this name; nil for any
+	Error    string        // how the last attempt ended, as a Group has it; empty for any
 	Limit    int           // at most so many, the newest ones; 0 is no limit
 }
 

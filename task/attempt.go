@@ -16,6 +16,7 @@ type Attempt struct {
 	Process   string // what the executor needs after a kill: where its processes are, or its part file
 	Outcome   Outcome
 	Decision  Decision // Verdict is empty while the attempt runs
+	Worker    string   // the name of the worker that carried it; empty for a process of its own
 }
 
 // CutOff reports whether the attempt may have left processes running: its owner died or was told to stop.
@@ -40,7 +41,8 @@ const (
 func ErrorClasses() []ErrorClass {
 	return []ErrorClass{
 		ErrorTimeout, ErrorNotFound, ErrorNotExecutable, ErrorStart,
-		ErrorURL, ErrorDNS, ErrorConnect, ErrorTLS, ErrorReset, ErrorTruncated, ErrorProtocol, ErrorRedirects, ErrorLocal,
+		ErrorURL, ErrorDNS, ErrorConnect, ErrorTLS, ErrorReset, ErrorTruncated, ErrorProtocol, ErrorRedirects,
+		ErrorRefused, ErrorLocal,
 	}
 }
 
@@ -117,7 +119,7 @@ func (o Outcome) IsCrash() bool {
 // Started reports whether the command ran at all, or the request could be tried.
 func (o Outcome) Started() bool {
 	if o.Reply != nil {
-		return o.Error != ErrorURL && o.Error != ErrorLocal
+		return o.Error != ErrorURL && o.Error != ErrorRefused && o.Error != ErrorLocal
 	}
 	return o.Error == ErrorNone || o.Error == ErrorTimeout
 }
@@ -193,7 +195,7 @@ func (o Outcome) ExitCode() int {
 		return ExitNotFound
 	case o.Error == ErrorNotExecutable:
 		return ExitNotExecutable
-	case o.Error == ErrorStart, o.IsCrash():
+	case o.Error == ErrorStart && !o.StdinRead, o.IsCrash():
 		return ExitInternal
 	}
 	return o.Exit

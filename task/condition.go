@@ -7,11 +7,14 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/10f93571/retry/internal/text"
 )
 
 // Condition is a set of outcomes, written as a list or as an expression. A list has exit codes (75), ranges of them
 // (100-120), signals (SIGSEGV), and the words signal, timeout and any. For HTTP the numbers are statuses (429, 520-524,
-// 5xx), and there are the words dns, connect, tls, reset and truncated.
+// 5xx), and there are the words dns, connect, tls, reset, truncated, and faults for those that are retried by default.
+// For gRPC they are statuses, too, by number (14) or by name (UNAVAILABLE).
 type Condition struct {
 	text       string
 	matches    []func(Evidence) bool // of a list
@@ -53,11 +56,13 @@ func ParseCondition(text string) (c Condition, err error) {
 	return c, nil
 }
 
-// isExpression tells an expression from a list, whose items are of letters, digits and dashes.
+// isExpression tells an expression from a list, whose items are of letters, digits and dashes. The names of gRPC's statuses
+// have underscores, too.
 func isExpression(text string) bool {
 	for item := range strings.SplitSeq(text, ",") {
+		isName := item == strings.ToUpper(item)
 		if strings.ContainsFunc(strings.TrimSpace(item), func(r rune) bool {
-			return r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+			return r != '-' && (r != '_' || !isName) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
 		}) {
 			return true
 		}
@@ -106,7 +111,8 @@ func (c Condition) named(list, expression, flag string) string {
 }
 
 const conditionHint = "\nhint: a condition is a list such as 1,75,100-120,SIGSEGV,signal,timeout,any" +
-	", for HTTP 429,5xx,dns,connect,tls,reset,truncated,timeout,any, or an expression such as exit == 75"
+	", for HTTP 429,5xx,dns,connect,tls,reset,truncated,timeout,any, for gRPC UNAVAILABLE,14,connect,timeout" +
+	", or an expression such as exit == 75"
 
 // wordHint suggests the right spelling of a word in other letters, or of a signal without its SIG.
 func wordHint(item string) string {
@@ -116,12 +122,17 @@ func wordHint(item string) string {
 		return "\nhint: an exit status of 0 is written 0"
 	case slices.Contains([]string{"fail", "failed", "failure", "false", "error"}, lower):
 		return "\nhint: write any for every failure"
-	case slices.Contains([]string{"any", "timeout", "signal"}, lower), isFault(lower), isStatusClass(lower):
+	case slices.Contains([]string{"any", "timeout", "signal", Faults}, lower), isFault(lower), isStatusClass(lower):
 		return "\nhint: write " + lower
+	case isStatusName(upper):
+		return "\nhint: write " + upper
 	case IsSignal(upper):
 		return "\nhint: write " + upper
 	case IsSignal("SIG" + upper):
 		return "\nhint: write SIG" + upper
+	}
+	if near := text.Nearest(upper, StatusNames()); near != "" {
+		return "\nhint: did you mean " + near + "?"
 	}
 	return conditionHint
 }
@@ -142,6 +153,10 @@ func parseItem(item string) (func(Evidence) bool, error) {
 			" the word signal means any of them", item)
 	case isFault(item):
 		return func(o Evidence) bool { return o.Error == ErrorClass(item) }, nil
+	case item == Faults:
+		return func(o Evidence) bool { return o.Error != ErrorNone && o.reply().Default.Class == ClassRetryable }, nil
+	case isStatusName(item):
+		return func(o Evidence) bool { return o.reply().StatusName == item }, nil
 	case isStatusClass(item):
 		return parseExit(item[:1] + "00-" + item[:1] + "99")
 	case item != "" && strings.Trim(item, "0123456789-") == "":
@@ -182,10 +197,17 @@ var signalNames = []string{
 	"SIGPWR", "SIGSYS", "SIGEMT",
 }
 
+// Faults is the word of a list for the ends of a request without a status that are retried by default. Beside statuses in
+// a retry-on it keeps what a list of statuses alone would give up.
+const Faults = "faults"
+
 // isFault reports whether item is a class of error that a list can name, beside timeout.
 func isFault(item string) bool {
 	return slices.Contains([]ErrorClass{ErrorDNS, ErrorConnect, ErrorTLS, ErrorReset, ErrorTruncated}, ErrorClass(item))
 }
+
+// isStatusName recognises the name of a status of gRPC. That of success is a number: 0.
+func isStatusName(item string) bool { return item != "OK" && slices.Contains(StatusNames(), item) }
 
 // isStatusClass recognises 4xx.
 func isStatusClass(item string) bool {
@@ -197,6 +219,8 @@ func (o Outcome) number() int {
 	switch {
 	case o.Reply == nil:
 		return o.ExitCode()
+	case o.Reply.StatusName != "": // a client of gRPC makes up a status for some of its own failures
+		return o.Reply.Status
 	case o.Error != ErrorNone:
 		return NoExit
 	}

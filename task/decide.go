@@ -29,6 +29,8 @@ func Decide(p *Policy, h History, o Outcome, now time.Time, random func() float6
 func decide(p *Policy, h History, c Classified, e Evidence, now time.Time, random func() float64) Decision {
 	stopped, ambiguous := Stopped(e.Stop), e.reply().Default.Ambiguous
 	switch {
+	case e.StdinRead && e.Error == ErrorStart: // it has not begun
+		return Decision{Verdict: VerdictFailed, Reason: ReasonStdin}
 	case c.Class == ClassSuccess && h.Successes+1 >= p.Consecutive:
 		return Decision{Verdict: VerdictSucceeded}
 	case e.Stop != nil && (!ambiguous && !e.StdinRead || stopped.Verdict == VerdictCancelled):
@@ -37,6 +39,9 @@ func decide(p *Policy, h History, c Classified, e Evidence, now time.Time, rando
 		return Decision{Verdict: VerdictFailed, Reason: ReasonAmbiguous}
 	case e.Stop != nil: // a resume could not have the same stdin either
 		return Decision{Verdict: VerdictFailed, Reason: ReasonStdin}
+	case e.reply().NoRetry && c.Class == ClassRetryable:
+		const why = "came with the server's word not to try again"
+		return Decision{Verdict: VerdictFailed, Reason: ReasonNotEligible, Why: why}
 	case c.Class == ClassFatal, !c.Named && h.eventLimitReached(e.Outcome):
 		return Decision{Verdict: VerdictFailed, Reason: ReasonNotEligible, Why: c.Why}
 	case e.Final:

@@ -115,6 +115,8 @@ func TestDecide(t *testing.T) {
 			Decision{Verdict: VerdictFailed, Reason: ReasonStdin, Success: true}},
 		{"stdin read, not eligible", nil, History{}, read(Outcome{Exit: 127, Error: ErrorNotFound}), 0, failed},
 		{"stdin read, last attempt", nil, History{Counted: 4}, read(exit(1)), 0, exhausted(ReasonAttempts)},
+		{"stdin read before it began", func(p *Policy) { p.Attempts = 1 }, History{}, read(Outcome{Exit: 1, Error: ErrorStart}), 0,
+			lost},
 		{"stdin read, TERM", nil, History{}, read(stop(exit(1), syscall.SIGTERM)), 0, lost},
 		{"stdin read, INT", nil, History{}, read(stop(exit(1), os.Interrupt)), 0, cancelled},
 

@@ -91,10 +91,11 @@ type Options struct {
 	OnRetry     string        `json:"on_retry,omitempty"`
 	OnSuccess   string        `json:"on_success,omitempty"`
 	OnFailure   string        `json:"on_failure,omitempty"`
-	Ping        string        `json:"ping,omitempty"`         // the URL of a monitor, perhaps with {env:NAME}; empty for none
+	Ping        string        `json:"ping,omitempty"`         // a monitor's URL, perhaps with {env:NAME}; empty for none
 	HookTimeout time.Duration `json:"hook_timeout,omitempty"` // of one hook; 0 = DefaultHookTimeout
 	Signal      string        `json:"signal,omitempty"`       // that a timeout sends first, as SIGINT; empty: SIGTERM
 	Seed        *uint64       `json:"seed,omitempty"`         // makes the jitter repeatable; nil: it is not
+	Exhausted   string        `json:"exhausted,omitempty"`    // the JSON of a task to add when this one is dead; the API's
 	Mask        string        `json:"mask,omitempty"`         // a regular expression for what must not be shown
 }
 

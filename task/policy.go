@@ -26,7 +26,19 @@ type Policy struct {
 	StopOn      []Condition
 	SuccessOn   []Condition
 	Rules       []Rule // the first that matches gives the delay
+	Ambiguous   Ambiguous
 }
+
+// Ambiguous says what a worker does after an attempt that may have taken effect. It is for requests that come through
+// the API, which repeat unless their policy or they themselves say stop.
+type Ambiguous string
+
+// The answers to an ambiguous outcome.
+const (
+	AmbiguousDefault Ambiguous = "" // repeat
+	AmbiguousRepeat  Ambiguous = "repeat"
+	AmbiguousStop    Ambiguous = "stop"
+)
 
 // Left returns what is left of the budget of a task that began at a time.
 func (p *Policy) Left(began, now time.Time) time.Duration {
@@ -131,6 +143,8 @@ func (p *Policy) whyFinal(e Evidence) string {
 		return fmt.Sprintf("matches none of the %d --retry-on", last+1)
 	case last == 0:
 		return p.RetryOn[0].named("is not in", "does not match", "--retry-on")
+	case e.Error == ErrorNone && e.reply().StatusName != "":
+		return fmt.Sprintf("is final unless --retry-on %s names it", e.Reply.StatusName)
 	case e.Reply == nil, e.Error == ErrorNone:
 		return fmt.Sprintf("is final unless --retry-on %d names it", e.number())
 	case isFault(string(e.Error)):
@@ -238,6 +252,7 @@ type policyJSON struct {
 	StopOn      []string   `json:"stop_on"`
 	SuccessOn   []string   `json:"success_on"`
 	Rules       []ruleJSON `json:"rules"`
+	Ambiguous   Ambiguous  `json:"ambiguous,omitempty"`
 }
 
 type ruleJSON struct {
@@ -258,7 +273,7 @@ func (p Policy) MarshalJSON() ([]byte, error) {
 		Budget: milliseconds(p.Budget), Deadline: p.Deadline, ResetAfter: milliseconds(p.ResetAfter),
 		Consecutive: p.Consecutive,
 		RetryOn:     conditionTexts(p.RetryOn), StopOn: conditionTexts(p.StopOn), SuccessOn: conditionTexts(p.SuccessOn),
-		Rules: rules,
+		Rules: rules, Ambiguous: p.Ambiguous,
 	})
 }
 
@@ -292,7 +307,7 @@ func (p *Policy) UnmarshalJSON(data []byte) error {
 		Name: j.Name, Attempts: j.Attempts, Backoff: spec,
 		Timeout: duration(j.Timeout), KillAfter: duration(j.KillAfter),
 		Budget: duration(j.Budget), Deadline: j.Deadline, ResetAfter: duration(j.ResetAfter),
-		Consecutive: j.Consecutive,
+		Consecutive: j.Consecutive, Ambiguous: j.Ambiguous,
 	}
 	lists := []struct {
 		from []string

@@ -21,6 +21,7 @@ func fault(class ErrorClass, exit int) Outcome {
 func TestConditionsOfHTTP(t *testing.T) {
 	cut := fault(ErrorTruncated, 18)
 	cut.Reply.Status = 200
+	lasting := Outcome{Exit: 60, Error: ErrorTLS, Reply: &Reply{Default: Eligibility{Class: ClassFatal}}}
 	tests := []struct {
 		condition string
 		outcome   Outcome
@@ -36,6 +37,8 @@ func TestConditionsOfHTTP(t *testing.T) {
 		{"reset", fault(ErrorReset, 56), true}, {"timeout", fault(ErrorTimeout, 28), true},
 		{"dns", fault(ErrorConnect, 7), false},
 		{"any", reply(404), true}, {"any", reply(200), false}, {"any", fault(ErrorURL, 3), false},
+		{"faults", fault(ErrorDNS, 6), true}, {"faults", lasting, false}, {"faults", reply(503), false},
+		{"faults", exit(5), false},
 		{"429,dns,5xx", fault(ErrorDNS, 6), true},
 		{"dns,reset,5xx", exit(5), false}, {"5xx", exit(500), true},
 	}
@@ -102,5 +105,48 @@ func TestTrimTailsOfReply(t *testing.T) {
 	}
 	if len(o.Reply.Body) != ConditionTail {
 		t.Errorf("the original: got %d bytes of the body, want %d", len(o.Reply.Body), ConditionTail)
+	}
+}
+
+// A status of gRPC is named or numbered; a client makes up one for what it could not send.
+func TestConditionsOfGRPC(t *testing.T) {
+	answer := func(status int) Outcome {
+		o := Outcome{Reply: &Reply{Status: status, StatusName: StatusNames()[status]}}
+		if status != 0 {
+			o.Exit = 64 + status
+		}
+		return o
+	}
+	unsent, lost := answer(14), fault(ErrorReset, 78)
+	unsent.Error = ErrorConnect
+	for _, tt := range []struct {
+		condition string
+		outcome   Outcome
+		want      bool
+	}{
+		{"UNAVAILABLE", answer(14), true}, {"UNAVAILABLE", answer(13), false}, {"14", answer(14), true}, {"14", exit(14), true},
+		{"UNAVAILABLE", unsent, true}, {"14", unsent, true}, {"connect", unsent, true}, {"UNAVAILABLE", lost, false},
+		{"reset", lost, true}, {"0", answer(0), true}, {"0", lost, false}, {"any", answer(5), true}, {"any", answer(0), false},
+		{"RESOURCE_EXHAUSTED,ABORTED", answer(10), true}, {"8-10", answer(9), true}, {"UNAVAILABLE", exit(14), false},
+	} {
+		c, err := ParseCondition(tt.condition)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := c.Match(Evidence{Outcome: tt.outcome}); got != tt.want || err != nil {
+			t.Errorf("%s: got %v, %v of %+v, want %v", tt.condition, got, err, tt.outcome.Reply, tt.want)
+		}
+	}
+	for _, tt := range []struct {
+		outcome          Outcome
+		status, answered bool
+	}{
+		{answer(0), true, true}, {answer(14), true, true}, {lost, false, false}, {unsent, true, false},
+		{reply(200), true, true}, {fault(ErrorDNS, 6), false, false},
+	} {
+		if tt.outcome.Reply.HasStatus() != tt.status || tt.outcome.Answered() != tt.answered {
+			t.Errorf("%+v: got a status %v, answered %v, want %v, %v", tt.outcome.Reply, tt.outcome.Reply.HasStatus(),
+				tt.outcome.Answered(), tt.status, tt.answered)
+		}
 	}
 }

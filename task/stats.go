@@ -52,8 +52,11 @@ func Quantile(sorted []time.Duration, q float64) time.Duration {
 // JournalFigures are what a monitor wants to know of a whole journal.
 type JournalFigures struct {
 	Tasks            map[Status]int
-	Interrupted      int       // of those that are Pending or InFlight
-	OldestUnfinished time.Time // when the oldest unfinished task was made; zero where there is none
+	Pruned           map[Status]int // finished tasks that were removed since the journal was made
+	Interrupted      int            // of those that are Pending or InFlight
+	Workers          int            // that live
+	Queued           int            // tasks that wait for a worker
+	OldestUnfinished time.Time      // when the oldest unfinished task was made; zero where there is none
 	Attempts         int
 	Waiting          time.Duration // all delays between attempts
 	DatabaseBytes    int64

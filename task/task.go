@@ -13,8 +13,12 @@ import (
 // Kind says what a task executes.
 type Kind string
 
-// KindCommand is the kind of a task that runs a command. Every other kind has a Target.
-const KindCommand Kind = "command"
+// KindCommand is the kind of a task that runs a command. Every other kind has a Target. Lists of conditions have words
+// of their own for calls of gRPC.
+const (
+	KindCommand Kind = "command"
+	KindGRPC    Kind = "grpc"
+)
 
 // Status is where a task stands. docs/state-machine.md draws how one leads to another.
 type Status string
@@ -51,6 +55,16 @@ const (
 	ReasonHangup      Reason = "hangup" // it was interrupted, since its terminal was closed: somebody chose to end it
 )
 
+// Queue says who may carry a task.
+type Queue int
+
+// The queues.
+const (
+	QueueNone   Queue = iota // the process that made it, or a resume
+	QueueWorker              // a worker
+	QueueShared              // a worker or a resume: it was requeued or deferred, and no process owns it
+)
+
 // ErrNotOwner is what a Journal returns when a write came too late: the task was cancelled or taken over by another
 // process.
 var ErrNotOwner = errors.New("the task was cancelled or taken over by another process")
@@ -70,6 +84,10 @@ type Task struct {
 	Policy         Policy
 	Options        Options
 	IdempotencyKey string
+	Queue          Queue
+	Partition      string   // whose task it is: partitions share the slots of workers; empty for most
+	Tags           []string // to find it by
+	Payload        string   // a hash of what was given with an idempotency key; empty where retry made the key up
 	CreatedAt      time.Time
 	RequeuedAt     time.Time // when it was last given fresh attempts; zero for most
 	RequeuedAfter  int       // the number of its last attempt before that
@@ -82,11 +100,21 @@ type Task struct {
 	History       History
 	Last          Attempt // the latest attempt that was decided on; Number 0 before the first
 	ClaimedAhead  bool    // the journal has claimed its next attempt already, together with the latest outcome
+	Worker        int64   // the number of the worker that carries it; 0 for none
+	Nonce         int64   // of that worker's claim; each has another
 	Damage        error   // why the journal's copy cannot be read; such a task cannot be continued
 }
 
 // ShownCommand is the argument vector without its secrets.
 func (t *Task) ShownCommand() []string { return text.MaskCommand(t.Command, t.Options.Mask) }
+
+// Host returns where the task's requests go, as example.org:8080; empty for a command.
+func (t *Task) Host() string {
+	if t.Target == nil {
+		return ""
+	}
+	return t.Target.Host()
+}
 
 // Deadline returns the end of the task's budget; ok is false where it has none.
 func (t *Task) Deadline() (deadline time.Time, ok bool) {
@@ -191,6 +219,7 @@ type Target interface {
 	Title() string      // in one line, without secrets
 	Verb() string       // what a message calls it: "POST"
 	Endpoint() Endpoint // what statistics group by
+	Host() string       // the authority of its URL in lower case, without the usual port
 
 	Safe() bool                    // sending it twice does what sending it once does
 	KeyLifetime() time.Duration    // how long the idempotency key that it sends is valid; 0 = for ever, or none is sent

@@ -72,8 +72,8 @@ func (c *condition) Captures() task.CaptureMode { return c.captures }
 // Uses reports whether the condition looks at a name.
 func (c *condition) Uses(name string) bool { return slices.Contains(c.uses, name) }
 
-// visitor notes which names and streams an expression reads, and refuses certain mistakes that compile: a condition with a
-// misspelt signal would never match, and nobody would notice.
+// visitor notes which names and streams an expression reads, and refuses certain mistakes that compile: a condition
+// with a misspelt signal would never match, and nobody would notice.
 type visitor struct {
 	checker  checker
 	captures task.CaptureMode

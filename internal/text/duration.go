@@ -18,8 +18,8 @@ var (
 	errTooLong     = errors.New("is too long: 292 years is the limit")
 )
 
-// ParseDuration reads Go's syntax, with d and w ("1w2d3h", "1.5d") and longer words for the units ("5min", "2 hours"). A
-// last number without a unit counts the next smaller one ("1m30"); alone it counts seconds ("30", "0.5"). Negative,
+// ParseDuration reads Go's syntax, with d and w ("1w2d3h", "1.5d") and longer words for the units ("5min", "2 hours").
+// A last number without a unit counts the next smaller one ("1m30"); alone it counts seconds ("30", "0.5"). Negative,
 // empty, malformed and too long texts are errors.
 func ParseDuration(s string) (time.Duration, error) {
 	d, err := ReadDuration(s)

@@ -74,8 +74,11 @@ func Mask(text, pattern string) string {
 
 // MaskPattern hides what a regular expression matches. One that is empty or invalid matches nothing.
 func MaskPattern(text, pattern string) string {
+	if pattern == "" {
+		return text
+	}
 	wanted, err := regexp.Compile(pattern)
-	if err != nil || pattern == "" {
+	if err != nil {
 		return text
 	}
 	return wanted.ReplaceAllStringFunc(text, func(found string) string {

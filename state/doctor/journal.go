@@ -86,6 +86,7 @@ func (e *examiner) journal() {
 	e.database(j, found)
 	if e.integrity(found) {
 		e.tasks(j)
+		e.workers(j)
 		e.clock(found)
 	}
 }

@@ -16,6 +16,9 @@ const OwnersFile = "owners.lock"
 // queueLock is the number of the writers' lock, between those of the tasks and those of the names.
 const queueLock = 1 << 61
 
+// Worker returns the number of a worker's lock.
+func Worker(number int64) int64 { return 1<<60 | number }
+
 // UnknownPID stands for a living process whose pid the system does not tell.
 const UnknownPID = -1
 

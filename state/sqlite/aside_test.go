@@ -17,6 +17,7 @@ import (
 	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/lock"
+	"github.com/10f93571/retry/state/sqlite/conn"
 	"github.com/10f93571/retry/state/storetest"
 	"github.com/10f93571/retry/task"
 )
@@ -81,8 +82,8 @@ func TestAJournalWithADamagedWALIsSetAside(t *testing.T) {
 		j := openIn(t, dir)
 		inFlight(t, j)
 		if dir == old {
-			must(t, j.conn.use(func() error {
-				_, _, err := j.conn.checkpoint("TRUNCATE")
+			must(t, j.conn.Use(func() error {
+				_, _, err := j.conn.Checkpoint("TRUNCATE")
 				return err
 			}))
 		}
@@ -91,7 +92,8 @@ func TestAJournalWithADamagedWALIsSetAside(t *testing.T) {
 	const database, wal = DatabaseName, DatabaseName + walSuffix
 	tests := []struct {
 		name, from string
-		at         map[string]int64
+		at         map[string]int64 // where noise is written
+		cut        map[string]int64 // to which size
 	}{
 		{name: "header", from: young, at: map[string]int64{wal: 0}},
 		{name: "headers", from: young, at: map[string]int64{wal: 0, database: 0}},
@@ -100,6 +102,9 @@ func TestAJournalWithADamagedWALIsSetAside(t *testing.T) {
 		{name: "first transaction", from: young, at: map[string]int64{wal: 3 * 4096}},
 		{name: "header of an old one", from: old, at: map[string]int64{wal: 0}},
 		{name: "headers of an old one", from: old, at: map[string]int64{wal: 0, database: 0}},
+		{name: "database of one byte", from: young, cut: map[string]int64{database: 1}},
+		{name: "part of the header", from: young, cut: map[string]int64{wal: 31}},
+		{name: "part of the header of an old one", from: old, cut: map[string]int64{wal: 1}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -110,6 +115,9 @@ func TestAJournalWithADamagedWALIsSetAside(t *testing.T) {
 				must(t, err)
 				_, err = f.WriteAt([]byte("noise"), at)
 				must(t, errors.Join(err, f.Close()))
+			}
+			for name, size := range test.cut {
+				must(t, os.Truncate(filepath.Join(dir, name), size))
 			}
 			want, err := os.ReadFile(filepath.Join(dir, wal))
 			must(t, err)
@@ -324,16 +332,16 @@ func TestTheReserveTakesUpRoom(t *testing.T) {
 // The end of a task on a full disk costs the reserve, once; nothing else does.
 func TestTheReserveIsForAFullDisk(t *testing.T) {
 	j := open(t)
-	must(t, j.conn.use(func() error { // a shorter log would leave room, too
-		_, _, err := j.conn.checkpoint("PASSIVE")
+	must(t, j.conn.Use(func() error { // a shorter log would leave room, too
+		_, _, err := j.conn.Checkpoint("PASSIVE")
 		return err
 	}))
 	reserve := filepath.Join(j.dir, reserveName)
 	ended := &task.Task{Status: task.Succeeded}
 	calls := 0
-	failing := func(err error) func(*conn) error {
+	failing := func(err error) func(*conn.Conn) error {
 		calls = 0
-		return func(*conn) error {
+		return func(*conn.Conn) error {
 			calls++
 			return err
 		}
@@ -521,17 +529,17 @@ func TestAReaderWaitsForAnExclusiveLock(t *testing.T) {
 	writer, err := Open(t.Context(), dir)
 	must(t, err)
 	must(t, writer.Close())
-	holder, err := connect(dataSource(filepath.Join(dir, DatabaseName)))
+	holder, err := conn.Open(dataSource(filepath.Join(dir, DatabaseName)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := holder.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; COMMIT"); err != nil {
+	if _, err := holder.Exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; COMMIT"); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := connect(dataSource(filepath.Join(dir, DatabaseName)) + "&mode=ro"); err == nil {
+	if c, err := conn.Open(dataSource(filepath.Join(dir, DatabaseName)) + "&mode=ro"); err == nil {
 		_, err = identify(c)
-		_ = c.close()
-		if !isBusy(err) {
+		_ = c.Close()
+		if !conn.IsBusy(err) {
 			t.Fatalf("got %v while the database is locked, want busy", err)
 		}
 	}
@@ -544,7 +552,7 @@ func TestAReaderWaitsForAnExclusiveLock(t *testing.T) {
 		opened <- err
 	}()
 	time.Sleep(20 * time.Millisecond) // the reader meets the lock; where it does not yet, the test passes for another reason
-	if err := holder.close(); err != nil {
+	if err := holder.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-opened; err != nil {

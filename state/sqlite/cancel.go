@@ -9,45 +9,63 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite/conn"
+	"github.com/10f93571/retry/state/sqlite/wake"
 	"github.com/10f93571/retry/task"
 )
 
 // Cancel ends an unfinished task, even one with an owner, whose next write then fails.
 func (j *Journal) Cancel(ctx context.Context, number int64, now time.Time) error {
 	var stored placed
-	err := j.write(ctx, func(c *conn) (err error) {
-		stored, err = position(c, number)
-		switch {
-		case errors.Is(err, sql.ErrNoRows), err == nil && stored.status.Finished():
-			return state.ErrFinished
-		case err != nil:
-			return err
-		}
-		err = j.advance(c, number, stored.id, transition{
-			event: string(task.VerdictCancelled), from: stored.status, fromCount: stored.count,
-			to: task.Cancelled, count: stored.count, reason: task.ReasonCancelled, finishedAt: now,
-		})
-		if err != nil {
-			return err
-		}
-		step("task cancelled")
-		_, err = c.exec("UPDATE attempts SET decision = 'cancelled' WHERE task = ? AND decision IS NULL", number)
+	err := j.write(ctx, func(c *conn.Conn) (err error) {
+		stored, err = j.cancel(c, number, now)
 		return err
 	})
 	if err == nil {
 		j.dropInput(inputName(number, stored.id))
+		wake.TellOthers(j.dir, []state.Change{{
+			Number: number, ID: stored.id, Status: task.Cancelled, Attempt: stored.count, At: now,
+		}})
 	}
 	return err
 }
 
+// cancel writes the end of a cancelled task, and returns where it stood before.
+func (j *Journal) cancel(c *conn.Conn, number int64, now time.Time) (stored placed, err error) {
+	stored, err = position(c, number)
+	switch {
+	case errors.Is(err, sql.ErrNoRows), err == nil && stored.status.Finished():
+		return stored, state.ErrFinished
+	case err != nil:
+		return stored, err
+	}
+	err = j.advance(c, number, stored.id, transition{
+		event: string(task.VerdictCancelled), from: stored.status, fromCount: stored.count,
+		to: task.Cancelled, count: stored.count, reason: task.ReasonCancelled, finishedAt: now,
+	})
+	if err != nil {
+		return stored, err
+	}
+	conn.Step("task cancelled")
+	_, err = c.Exec("UPDATE attempts SET decision = 'cancelled' WHERE task = ? AND decision IS NULL", number)
+	return stored, err
+}
+
 // Hasten makes a task that waits due now, and reports whether it waits. Its status and its owner stay as they are.
 func (j *Journal) Hasten(ctx context.Context, number int64, now time.Time) (waits bool, err error) {
-	err = j.write(ctx, func(c *conn) error {
+	var change state.Change
+	err = j.write(ctx, func(c *conn.Conn) error {
 		const query = `UPDATE tasks SET next_attempt_at = min(next_attempt_at, ?) WHERE number = ? AND status = 'PENDING'`
-		changed, err := c.exec(query, now.UnixMicro(), number)
-		waits = changed > 0
+		changed, err := c.Exec(query, now.UnixMicro(), number)
+		if waits = changed > 0; err != nil || !waits {
+			return err
+		}
+		change, err = currentChange(c, number, now)
 		return err
 	})
+	if waits {
+		wake.TellOthers(j.dir, []state.Change{change})
+	}
 	return waits, err
 }
 
@@ -79,6 +97,24 @@ func (j *Journal) CancelNested(ctx context.Context, t *task.Task, now time.Time)
 	return errors.Join(failures...)
 }
 
+// Nested returns the tasks that a task's last attempt made, and what those made, whose own last attempts may have left
+// processes running: a group of its own for each.
+func (j *Journal) Nested(ctx context.Context, t *task.Task) (left []*task.Task, err error) {
+	const query = `WHERE t.number IN (
+		SELECT number FROM tasks WHERE status IN ('PENDING', 'IN_FLIGHT') AND parent = ?1
+		UNION ALL SELECT number FROM tasks WHERE status = 'CANCELLED' AND finished_at >= ?2 AND finished_at IS NOT NULL
+			AND NOT (once AND status = 'SUCCEEDED') AND parent = ?1)`
+	nested, err := j.tasks(ctx, selectTasks+query, t.ID, t.Last.StartedAt.UnixMicro())
+	for _, n := range nested {
+		if n.Last.CutOff() {
+			left = append(left, n)
+		}
+		deeper, deeperErr := j.Nested(ctx, n)
+		left, err = append(left, deeper...), errors.Join(err, deeperErr)
+	}
+	return left, err
+}
+
 // cancelAbandoned ends a task without an owner, and the tasks that are nested in it.
 func (j *Journal) cancelAbandoned(ctx context.Context, t *task.Task, now time.Time) error {
 	if owned, err := j.owners.Acquire(t.Number); !owned || err != nil {
@@ -102,7 +138,7 @@ func (j *Journal) Requeue(ctx context.Context, t *task.Task, now time.Time) erro
 	case t.KeepsInput():
 		return state.ErrInputDropped
 	}
-	return j.write(ctx, func(c *conn) error {
+	return j.write(ctx, func(c *conn.Conn) error {
 		stored, err := position(c, t.Number)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
@@ -118,18 +154,28 @@ func (j *Journal) Requeue(ctx context.Context, t *task.Task, now time.Time) erro
 		if owned, err := j.owners.Acquire(t.Number); err != nil || !owned {
 			return cmp.Or(err, state.ErrOwned)
 		}
-		err = j.advance(c, t.Number, t.ID, transition{
-			event: task.EventRequeue, from: stored.status, fromCount: stored.count,
-			to: task.Pending, count: stored.count, nextAttemptAt: now,
-		})
-		if err != nil {
-			return err
-		}
-		// A nested task loses its parent, which would otherwise have to resume it.
-		const query = `UPDATE tasks SET requeued_at = ?, requeued_after = attempt_count, parent = NULL WHERE number = ?`
-		_, err = c.exec(query, now.UnixMicro(), t.Number)
-		return err
+		return j.requeue(c, t, now, task.QueueShared)
 	})
+}
+
+// requeue writes that a finished task has fresh attempts, and who may begin them.
+func (j *Journal) requeue(c *conn.Conn, t *task.Task, due time.Time, queue task.Queue) error {
+	stored, err := position(c, t.Number)
+	if err != nil {
+		return err
+	}
+	err = j.advance(c, t.Number, t.ID, transition{
+		event: task.EventRequeue, from: stored.status, fromCount: stored.count,
+		to: task.Pending, count: stored.count, nextAttemptAt: due,
+	})
+	if err != nil {
+		return err
+	}
+	// A nested task loses its parent, which would otherwise have to resume it.
+	const query = `UPDATE tasks SET requeued_at = ?, requeued_after = attempt_count, parent = NULL,
+		queue = ? WHERE number = ?`
+	_, err = c.Exec(query, due.UnixMicro(), int(queue), t.Number)
+	return err
 }
 
 // Amend stores the policy and the options of a task that goes on with others.
@@ -142,9 +188,9 @@ func (j *Journal) Amend(ctx context.Context, t *task.Task) error {
 	if err != nil {
 		return err
 	}
-	return j.write(ctx, func(c *conn) error {
+	return j.write(ctx, func(c *conn.Conn) error {
 		const query = `UPDATE tasks SET policy = ?, options = ? WHERE number = ? AND id = ?`
-		_, err := c.exec(query, string(policy), options, t.Number, t.ID)
+		_, err := c.Exec(query, string(policy), options, t.Number, t.ID)
 		return err
 	})
 }
@@ -154,8 +200,8 @@ func (j *Journal) Remember(ctx context.Context, t *task.Task) error {
 	if t.Once {
 		return nil
 	}
-	return j.write(ctx, func(c *conn) error {
-		_, err := c.exec("UPDATE tasks SET once = 1 WHERE number = ? AND id = ?", t.Number, t.ID)
+	return j.write(ctx, func(c *conn.Conn) error {
+		_, err := c.Exec("UPDATE tasks SET once = 1 WHERE number = ? AND id = ?", t.Number, t.ID)
 		return err
 	})
 }

@@ -2,9 +2,7 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/lock"
+	"github.com/10f93571/retry/state/sqlite/conn"
 	"github.com/10f93571/retry/task"
 )
 
@@ -22,23 +21,23 @@ import (
 // outcome on; from before its first attempt where that matters.
 func (j *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error {
 	if t.Number != 0 {
-		err := j.write(ctx, func(c *conn) error { return j.claimNext(c, t, now) })
+		err := j.write(ctx, func(c *conn.Conn) error { return j.claimNext(c, t, now) })
 		j.background.Go(j.shortenLog)
 		return err
 	}
 	var number int64
-	err := j.write(ctx, func(c *conn) (err error) {
+	err := j.write(ctx, func(c *conn.Conn) (err error) {
 		if err := nameFree(c, t.Name); err != nil {
 			return err
 		}
 		if number, err = j.ownNewNumber(c); err != nil { // before the task is visible to other processes
 			return err
 		}
-		step("task owned")
-		if err := insertTask(c, t, number); err != nil {
+		conn.Step("task owned")
+		if err := insertTask(c, t, number, transition{event: task.EventCreate, to: task.InFlight, count: 1}); err != nil {
 			return err
 		}
-		step("task inserted")
+		conn.Step("task inserted")
 		return insertAttempt(c, number, 1, now)
 	})
 	stored := err == nil
@@ -70,31 +69,30 @@ func (j *Journal) syncNew(ctx context.Context, t *task.Task, number int64) (stor
 	if err = j.sync(); err == nil {
 		return true, nil
 	}
-	failed := j.write(ctx, func(c *conn) error { // the task was never acknowledged: no resume may run it
-		_, err := c.exec("DELETE FROM tasks WHERE number = ?", number)
+	failed := j.write(ctx, func(c *conn.Conn) error { // the task was never acknowledged: no resume may run it
+		_, err := c.Exec("DELETE FROM tasks WHERE number = ?", number)
 		return err
 	})
 	return failed != nil, err
 }
 
 // claimNext refuses a task that was cancelled and requeued since it was read.
-func (j *Journal) claimNext(c *conn, t *task.Task, now time.Time) error {
-	stored, err := position(c, t.Number)
-	switch {
-	case errors.Is(err, sql.ErrNoRows), err == nil && stored.id != t.ID:
-		return j.rowLost()
-	case err != nil:
+func (j *Journal) claimNext(c *conn.Conn, t *task.Task, now time.Time) error {
+	if _, err := j.positionOf(c, t); err != nil {
 		return err
-	case !stored.isOf(t):
-		return task.ErrNotOwner
 	}
-	err = j.advance(c, t.Number, t.ID, transition{
+	err := j.advance(c, t.Number, t.ID, transition{
 		event: task.EventClaim, from: task.Pending, fromCount: t.AttemptCount, to: task.InFlight, count: t.AttemptCount + 1,
 	})
 	if err != nil {
 		return err
 	}
-	step("attempt counted")
+	conn.Step("attempt counted")
+	if t.Queue != task.QueueNone { // workers leave it alone from now on
+		if _, err := c.Exec("UPDATE tasks SET queue = 0 WHERE number = ?", t.Number); err != nil {
+			return err
+		}
+	}
 	return insertAttempt(c, t.Number, t.AttemptCount+1, now)
 }
 
@@ -103,8 +101,8 @@ const mostSkipped = 1000
 
 // ownNewNumber returns the number of a new task and makes this process its owner. A number may have an owner already if
 // the database was removed while its task ran; such a number is skipped.
-func (j *Journal) ownNewNumber(c *conn) (number int64, err error) {
-	if err := c.row("SELECT coalesce(max(number), 0) FROM tasks", nil, &number); err != nil {
+func (j *Journal) ownNewNumber(c *conn.Conn) (number int64, err error) {
+	if err := c.Row("SELECT coalesce(max(number), 0) FROM tasks", nil, &number); err != nil {
 		return 0, err
 	}
 	for range mostSkipped {
@@ -117,10 +115,10 @@ func (j *Journal) ownNewNumber(c *conn) (number int64, err error) {
 		"another process holds all of %s", lock.OwnersFile)
 }
 
-// insertTask writes a task whose first attempt is claimed in the same transaction.
-func insertTask(c *conn, t *task.Task, number int64) error {
-	if !task.Allowed(task.EventCreate, "", task.InFlight) {
-		return fmt.Errorf("no transition makes a task that is %s", task.InFlight)
+// insertTask writes a new task, as an event makes it.
+func insertTask(c *conn.Conn, t *task.Task, number int64, s transition) error {
+	if !task.Allowed(s.event, "", s.to) {
+		return fmt.Errorf("no transition makes a task that is %s", s.to)
 	}
 	policy, err := t.Policy.MarshalJSON()
 	if err != nil {
@@ -130,7 +128,7 @@ func insertTask(c *conn, t *task.Task, number int64) error {
 	if err != nil {
 		return err
 	}
-	var request any // NULL for a command
+	var request, tags any // NULL for a command, and where there are none
 	if t.Target != nil {
 		stored, err := json.Marshal(t.Target)
 		if err != nil {
@@ -138,13 +136,31 @@ func insertTask(c *conn, t *task.Task, number int64) error {
 		}
 		request = string(stored)
 	}
+	if len(t.Tags) > 0 {
+		list, err := json.Marshal(t.Tags)
+		if err != nil {
+			return err
+		}
+		tags = string(list)
+	}
 	const query = `INSERT INTO tasks (number, id, parent, name, once, kind, status, argv, request, directory, environment,
-			policy, options, idempotency_key, attempt_count, created_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?)`
-	_, err = c.exec(query, number,
-		t.ID, nullable(t.Parent), nullable(t.Name), t.Once, t.Kind, task.InFlight, joinStrings(t.Command), request,
-		[]byte(t.Directory), joinStrings(t.Environment), string(policy), options, t.IdempotencyKey, t.CreatedAt.UnixMicro())
+			policy, options, idempotency_key, attempt_count, created_at, next_attempt_at, queue, partition, host, tags, payload,
+			blob)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	_, err = c.Exec(query, number,
+		t.ID, nullable(t.Parent), nullable(t.Name), t.Once, t.Kind, s.to, joinStrings(t.Command), request,
+		[]byte(t.Directory), joinStrings(t.Environment), string(policy), options, t.IdempotencyKey, s.count,
+		t.CreatedAt.UnixMicro(), micros(s.nextAttemptAt), int(t.Queue), t.Partition, t.Host(), tags, nullable(t.Payload),
+		nullable(blobOf(t)))
 	return err
+}
+
+// blobOf returns the hash of a body that is kept beside the journal; empty where there is none.
+func blobOf(t *task.Task) string {
+	if kept, ok := t.Target.(interface{ Blob() string }); ok {
+		return kept.Blob()
+	}
+	return ""
 }
 
 // joinStrings ends each string with the one byte that no argument and no variable can hold.
@@ -181,26 +197,26 @@ func marshalOptions(o task.Options) (any, error) {
 }
 
 // nameFree returns ErrNamed if an unfinished task has the name.
-func nameFree(c *conn, name string) error {
+func nameFree(c *conn.Conn, name string) error {
 	if name == "" {
 		return nil
 	}
 	const query = `SELECT EXISTS (SELECT 1 FROM tasks WHERE name = ? AND status IN ('PENDING', 'IN_FLIGHT'))`
 	var taken bool
-	if err := c.row(query, []any{name}, &taken); err != nil || !taken {
+	if err := c.Row(query, []any{name}, &taken); err != nil || !taken {
 		return err
 	}
 	return state.ErrNamed
 }
 
-func insertAttempt(c *conn, number int64, attempt int, now time.Time) error {
-	_, err := c.exec("INSERT INTO attempts (task, number, started_at) VALUES (?, ?, ?)", number, attempt, now.UnixMicro())
+func insertAttempt(c *conn.Conn, number int64, attempt int, now time.Time) error {
+	_, err := c.Exec("INSERT INTO attempts (task, number, started_at) VALUES (?, ?, ?)", number, attempt, now.UnixMicro())
 	return err
 }
 
 // Unclaim undoes the claim of RecordAndClaim: the task waits as decided.
 func (j *Journal) Unclaim(ctx context.Context, t *task.Task) error {
-	return j.write(ctx, func(c *conn) error {
+	return j.write(ctx, func(c *conn.Conn) error {
 		err := j.advance(c, t.Number, t.ID, transition{
 			event: task.EventUnclaim, from: task.InFlight, fromCount: t.AttemptCount + 1,
 			to: task.Pending, count: t.AttemptCount, reason: t.Reason, nextAttemptAt: t.NextAttemptAt,
@@ -208,7 +224,7 @@ func (j *Journal) Unclaim(ctx context.Context, t *task.Task) error {
 		if err != nil {
 			return err
 		}
-		_, err = c.exec("DELETE FROM attempts WHERE task = ? AND number = ? AND decision IS NULL", t.Number, t.AttemptCount+1)
+		_, err = c.Exec("DELETE FROM attempts WHERE task = ? AND number = ? AND decision IS NULL", t.Number, t.AttemptCount+1)
 		return err
 	})
 }

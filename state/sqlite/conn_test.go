@@ -4,7 +4,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +16,7 @@ import (
 	"github.com/mattn/go-sqlite3"
 
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite/conn"
 	"github.com/10f93571/retry/task"
 )
 
@@ -51,9 +51,9 @@ func TestNoTransactionIsLeftOpen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := open(t)
-			err := j.write(t.Context(), func(c *conn) error {
+			err := j.write(t.Context(), func(c *conn.Conn) error {
 				for _, s := range statements {
-					if _, err := c.exec(s); err != nil {
+					if _, err := c.Exec(s); err != nil {
 						return err
 					}
 				}
@@ -70,30 +70,6 @@ func TestNoTransactionIsLeftOpen(t *testing.T) {
 	}
 }
 
-func TestConnReadsAndWritesValues(t *testing.T) {
-	j := open(t)
-	must(t, j.read(t.Context(), func(c *conn) error {
-		var text string
-		var none sql.NullString
-		var number int
-		var yes bool
-		args := []any{task.Succeeded, 7, true, nil, []byte("bytes"), struct{}{}}
-		if err := c.row("SELECT ?, ?, ?, ?", args[:4], &text, &number, &yes, &none); err != nil {
-			return err
-		}
-		if text != "SUCCEEDED" || number != 7 || !yes || none.Valid {
-			t.Errorf("%v, %v, %v, %v", text, number, yes, none)
-		}
-		if err := c.row("SELECT 1 WHERE ? = 0", args[1:2], &number); !errors.Is(err, sql.ErrNoRows) {
-			t.Errorf("nothing was found: %v", err)
-		}
-		if _, err := c.exec("SELECT ?", args[5:]...); err == nil {
-			t.Error("an argument of no type that a driver knows was taken")
-		}
-		return nil
-	}))
-}
-
 // A statement that is left, or one that is being compiled, would keep the files open, and the log would stay.
 func TestNothingOutlivesClose(t *testing.T) {
 	dir := t.TempDir()
@@ -105,7 +81,7 @@ func TestNothingOutlivesClose(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(dir, DatabaseName+walSuffix)); !errors.Is(err, os.ErrNotExist) {
 			t.Fatalf("the log after the last one has closed: %v", err)
 		}
-		if err := j.write(context.Background(), func(*conn) error { return nil }); err == nil {
+		if err := j.write(context.Background(), func(*conn.Conn) error { return nil }); err == nil {
 			t.Fatal("a closed journal was written to")
 		}
 	}
@@ -166,7 +142,7 @@ func TestAFullDiskShortensTheLog(t *testing.T) {
 		inFlight(t, j)
 		j.background.Wait()
 		calls := 0
-		err = j.write(t.Context(), func(*conn) error {
+		err = j.write(t.Context(), func(*conn.Conn) error {
 			if calls++; calls > 1 {
 				return nil
 			}
@@ -181,8 +157,8 @@ func TestAFullDiskShortensTheLog(t *testing.T) {
 
 func logPages(t *testing.T, j *Journal) (left int) {
 	t.Helper()
-	must(t, j.conn.use(func() error {
-		pages, copied, err := j.conn.checkpoint("NOOP")
+	must(t, j.conn.Use(func() error {
+		pages, copied, err := j.conn.Checkpoint("NOOP")
 		left = pages - copied
 		return err
 	}))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/lock"
+	"github.com/10f93571/retry/state/sqlite/conn"
 	"github.com/10f93571/retry/task"
 )
 
@@ -54,7 +55,7 @@ func (j *Journal) keepReserve() {
 
 // writeEnd is write for the end of an attempt. If the attempt ends the task and the disk is full, it removes the
 // reserve and tries again. Between two attempts it does not: the next attempt would use up that room as well.
-func (j *Journal) writeEnd(ctx context.Context, t *task.Task, do func(*conn) error) error {
+func (j *Journal) writeEnd(ctx context.Context, t *task.Task, do func(*conn.Conn) error) error {
 	err := j.write(ctx, do)
 	if errors.Is(err, state.ErrFull) && t.Status.Finished() && os.Remove(filepath.Join(j.dir, reserveName)) == nil {
 		err = j.write(ctx, do)
@@ -151,9 +152,9 @@ func (j *Journal) moved() error {
 // database may need a part of the reserve to grow. From then on, SQLite keeps the WAL short. makeRoom reports false if
 // it gained nothing: the WAL was copied before, or a reader keeps it from being copied.
 func (j *Journal) makeRoom() (made bool) {
-	_ = j.conn.use(func() error {
+	_ = j.conn.Use(func() error {
 		c := j.conn
-		pages, copied, err := c.checkpoint("NOOP")
+		pages, copied, err := c.Checkpoint("NOOP")
 		if err != nil || pages == copied {
 			return err
 		}
@@ -161,11 +162,11 @@ func (j *Journal) makeRoom() (made bool) {
 		if info, err := os.Stat(reserve); err == nil && info.Size() > lastReserve {
 			_ = os.Truncate(reserve, lastReserve)
 		}
-		if pages, copied, err = c.checkpoint("PASSIVE"); err != nil {
+		if pages, copied, err = c.Checkpoint("PASSIVE"); err != nil {
 			return err
 		}
 		made = pages == copied
-		_, err = c.exec(fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", walPages))
+		_, err = c.Exec(fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", walPages))
 		return err
 	})
 	return made
@@ -217,7 +218,7 @@ func SetAside(ctx context.Context, damage error) (aside string, err error) {
 
 func moveAside(dir string, now time.Time) (aside string, err error) {
 	if aside = unfinishedAside(dir); aside != "" {
-		step("about to set aside")
+		conn.Step("about to set aside")
 		err := os.Rename(filepath.Join(dir, DatabaseName+walSuffix), filepath.Join(aside, DatabaseName+walSuffix))
 		return aside, errors.Join(err, lock.SyncDir(aside), lock.SyncDir(dir))
 	}
@@ -225,7 +226,7 @@ func moveAside(dir string, now time.Time) (aside string, err error) {
 		return "", err
 	}
 	for _, name := range asideOrder {
-		step("about to set aside")
+		conn.Step("about to set aside")
 		err := os.Rename(filepath.Join(dir, name), filepath.Join(aside, name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return aside, err

@@ -2,10 +2,10 @@ package sqlite
 
 import (
 	"errors"
-	"io/fs"
 
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/lock"
+	"github.com/10f93571/retry/state/sqlite/conn"
 )
 
 // diagnose gives an error of SQLite or the system its kind and hint. It returns other errors unchanged.
@@ -13,15 +13,8 @@ func diagnose(dir string, err error) error {
 	if err == nil || errors.As(err, new(*state.Fault)) {
 		return err
 	}
-	kind := systemKind(err) // before SQLite's own code, which may say no more than "cannot open"
-	if kind == nil {
-		kind = sqliteKind(err)
-	}
-	switch {
-	case kind != nil:
-	case errors.Is(err, fs.ErrPermission):
-		kind = state.ErrForbidden
-	case errors.Is(err, errUnreadWAL):
+	kind := conn.Kind(err)
+	if kind == nil && errors.Is(err, errUnreadWAL) {
 		kind = state.ErrCorrupt
 	}
 	if kind == nil {

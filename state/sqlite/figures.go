@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite/conn"
 	"github.com/10f93571/retry/task"
 )
 
@@ -23,11 +24,17 @@ func (j *Journal) Figures(ctx context.Context) (f task.JournalFigures, err error
 	if err := j.countAttempts(ctx, &f); err != nil {
 		return f, err
 	}
+	if f.Pruned, err = j.statusCounts(ctx, "SELECT status, tasks FROM pruned"); err != nil {
+		return f, err
+	}
+	if err := j.countQueue(ctx, &f); err != nil {
+		return f, err
+	}
 	running, err := j.countInterrupted(ctx, &f)
 	if err != nil {
 		return f, err
 	}
-	f.Names, err = collect(ctx, j, selectNames, nil, func(scan scanner) (n task.NameFigures, err error) {
+	f.Names, err = collect(ctx, j, selectNames, nil, func(scan conn.Scanner) (n task.NameFigures, err error) {
 		err = scan(&n.Name, &n.FinishedAt, &n.Succeeded, &n.Duration, &n.Attempts, &n.LastSuccess)
 		n.Attempts, n.Running = max(n.Attempts, 0), running[n.Name]
 		return n, err
@@ -37,19 +44,33 @@ func (j *Journal) Figures(ctx context.Context) (f task.JournalFigures, err error
 
 // countByStatus counts every status, even those without tasks.
 func (j *Journal) countByStatus(ctx context.Context) (map[task.Status]int, error) {
-	counts := map[task.Status]int{task.Pending: 0, task.InFlight: 0}
-	for _, status := range finishedStatuses {
-		counts[status] = 0
+	counts, err := j.statusCounts(ctx, selectCounts)
+	for _, status := range append([]task.Status{task.Pending, task.InFlight}, finishedStatuses...) {
+		counts[status] += 0
 	}
-	const query = "SELECT status, count(*) FROM tasks GROUP BY status"
-	_, err := collect(ctx, j, query, nil, func(scan scanner) (n int, err error) {
+	return counts, err
+}
+
+func (j *Journal) statusCounts(ctx context.Context, query string) (map[task.Status]int, error) {
+	counts := map[task.Status]int{}
+	_, err := collect(ctx, j, query, nil, func(scan conn.Scanner) (n int, err error) {
 		var status task.Status
 		err = scan((*string)(&status), &n)
-		counts[status] = n
+		counts[status] += n
 		return n, err
 	})
 	return counts, err
 }
+
+// selectCounts counts tasks by status, each part in an index of its own; a status may come twice.
+const selectCounts = `SELECT status, count(*) FROM tasks WHERE ` + isFinished + ` GROUP BY status
+	UNION ALL SELECT 'SUCCEEDED', count(*) FROM tasks WHERE once AND status = 'SUCCEEDED'
+	UNION ALL SELECT 'IN_FLIGHT', count(*) FROM tasks WHERE worker IS NOT NULL AND status = 'IN_FLIGHT'
+	UNION ALL SELECT 'PENDING', count(*) ` + inQueue + `
+	UNION ALL SELECT status, count(*) FROM tasks WHERE status IN ('PENDING', 'IN_FLIGHT') AND queue = 0 GROUP BY status`
+
+// isFinished is what tasks_finished has an index of: all that has ended but what --once remembers.
+const isFinished = "finished_at IS NOT NULL AND NOT (once AND status = 'SUCCEEDED')"
 
 // countAttempts sums the delays like Stats: without the delay after a task's last attempt.
 func (j *Journal) countAttempts(ctx context.Context, f *task.JournalFigures) error {
@@ -60,11 +81,30 @@ func (j *Journal) countAttempts(ctx context.Context, f *task.JournalFigures) err
 	return j.row(ctx, query, nil, &f.Attempts, &f.Waiting)
 }
 
+func (j *Journal) countQueue(ctx context.Context, f *task.JournalFigures) error {
+	workers, err := j.ListWorkers(ctx)
+	for _, w := range workers {
+		if !w.Gone {
+			f.Workers++
+		}
+	}
+	if err == nil {
+		err = j.row(ctx, "SELECT count(*) "+inQueue, nil, &f.Queued)
+	}
+	return err
+}
+
 // countInterrupted looks at the owner of each unfinished task. It returns the names of the tasks with a living owner.
 func (j *Journal) countInterrupted(ctx context.Context, f *task.JournalFigures) (running map[string]bool, err error) {
-	const query = `SELECT number, name, status, created_at FROM tasks WHERE status IN ('PENDING', 'IN_FLIGHT')`
-	unfinished, err := collect(ctx, j, query, nil, func(scan scanner) (t task.Task, err error) {
-		err = scan(&t.Number, &t.Name, (*string)(&t.Status), &t.CreatedAt)
+	const oldest = "SELECT min(created_at) FROM tasks WHERE status IN ('PENDING', 'IN_FLIGHT')"
+	if err := j.row(ctx, oldest, nil, &f.OldestUnfinished); err != nil {
+		return nil, err
+	}
+	// Tasks without a name that wait for any worker have no owner to look for: there may be a million.
+	const query = `SELECT number, name, status, queue, worker FROM tasks
+		WHERE status IN ('PENDING', 'IN_FLIGHT') AND (queue <> 1 OR worker IS NOT NULL OR name IS NOT NULL)`
+	unfinished, err := collect(ctx, j, query, nil, func(scan conn.Scanner) (t task.Task, err error) {
+		err = scan(&t.Number, &t.Name, (*string)(&t.Status), (*int)(&t.Queue), &t.Worker)
 		return t, err
 	})
 	if err != nil {
@@ -72,16 +112,13 @@ func (j *Journal) countInterrupted(ctx context.Context, f *task.JournalFigures) 
 	}
 	running = map[string]bool{}
 	for _, t := range unfinished {
-		if f.OldestUnfinished.IsZero() || t.CreatedAt.Before(f.OldestUnfinished) {
-			f.OldestUnfinished = t.CreatedAt
-		}
 		interrupted, err := j.Interrupted(ctx, &t)
 		if err != nil {
 			return nil, err
 		}
 		if interrupted {
 			f.Interrupted++
-		} else {
+		} else if t.Queue != task.QueueWorker || t.Worker != 0 || f.Workers > 0 {
 			running[t.Name] = true
 		}
 	}
@@ -117,12 +154,12 @@ func (j *Journal) Size() (s state.Size, err error) {
 
 // Compact returns the space of removed tasks to the file system. It rewrites the whole journal; other processes wait.
 func (j *Journal) Compact(ctx context.Context) error {
-	return j.read(ctx, func(c *conn) error {
-		if _, err := c.exec("VACUUM"); err != nil {
+	return j.read(ctx, func(c *conn.Conn) error {
+		if _, err := c.Exec("VACUUM"); err != nil {
 			return err
 		}
 		// If a process still reads the old pages, the next checkpoint truncates the WAL.
-		_, err := c.exec("PRAGMA wal_checkpoint(TRUNCATE)")
+		_, err := c.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
 		return err
 	})
 }

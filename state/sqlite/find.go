@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite/conn"
 	"github.com/10f93571/retry/task"
 )
 
@@ -56,14 +57,15 @@ const (
 		") ORDER BY t.number DESC LIMIT ?2"
 )
 
-// Unfinished returns the tasks that have not ended, oldest first, without their attempts.
+// Unfinished returns the tasks that have not ended, oldest first, without their attempts. It leaves out what is queued
+// for workers: there may be a million.
 func (j *Journal) Unfinished(ctx context.Context) ([]*task.Task, error) {
-	return j.tasks(ctx, selectTasks+"WHERE t.status IN ('PENDING', 'IN_FLIGHT') ORDER BY t.number")
+	return j.tasks(ctx, selectTasks+"WHERE t.status IN ('PENDING', 'IN_FLIGHT') AND t.queue <> 1 ORDER BY t.number")
 }
 
 func (j *Journal) tasks(ctx context.Context, query string, args ...any) ([]*task.Task, error) {
 	known := map[string]task.Policy{}
-	return collect(ctx, j, query, args, func(scan scanner) (*task.Task, error) { return j.scanTask(scan, known) })
+	return collect(ctx, j, query, args, func(scan conn.Scanner) (*task.Task, error) { return j.scanTask(scan, known) })
 }
 
 // one returns the first task that a query finds; nil if it finds none.
@@ -165,6 +167,15 @@ func listQuery(f state.Filter, last *task.Task, limit int) (query string, args [
 	}
 	if f.Name != "" {
 		and("t.name = ?", f.Name)
+	}
+	if f.Host != nil {
+		and("t.host = ?", *f.Host)
+	}
+	if f.PolicyID != nil {
+		and("coalesce(t.policy ->> 'name', '') = ?", *f.PolicyID)
+	}
+	if f.Error != "" {
+		and(lastError+" = ?", f.Error)
 	}
 	if !f.Since.IsZero() {
 		and("t.created_at >= ?", f.Since.UnixMicro())

@@ -144,8 +144,8 @@ func parsePolicy(t tester, curve, jitter string) task.Policy {
 
 // rawExec runs SQL on the journal's own connection.
 func rawExec(j *Journal, query string, args ...any) (changed int64, err error) {
-	err = j.conn.use(func() (err error) {
-		changed, err = j.conn.exec(query, args...)
+	err = j.conn.Use(func() (err error) {
+		changed, err = j.conn.Exec(query, args...)
 		return err
 	})
 	return changed, err
@@ -163,8 +163,8 @@ func rawDB(t *testing.T, j *Journal) *sql.DB {
 // rawRows returns all rows of a query, each column as SQLite has it.
 func rawRows(t tester, j *Journal, query string, args ...any) (list [][]driver.Value) {
 	t.Helper()
-	must(t, j.conn.use(func() error {
-		found, err := j.conn.query(context.Background(), query, args)
+	must(t, j.conn.Use(func() error {
+		found, err := j.conn.Query(context.Background(), query, args)
 		if err != nil {
 			return err
 		}

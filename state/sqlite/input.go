@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite/conn"
 	"github.com/10f93571/retry/task"
 )
 
@@ -41,7 +42,7 @@ func (j *Journal) KeepInput(t *task.Task) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	step("input made")
+	conn.Step("input made")
 	// The status is read after the file exists: a process that ends the task later finds the file and removes it.
 	status, err := j.status(context.Background(), t.Number)
 	if err == nil && status.Finished() {
@@ -64,7 +65,7 @@ func (j *Journal) CompleteInput(t *task.Task, file *os.File) error {
 	if err := file.Sync(); err != nil {
 		return err
 	}
-	step("input synced")
+	conn.Step("input synced")
 	err := os.Rename(path+partSuffix, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // the task ended during the sync
@@ -104,7 +105,7 @@ func (j *Journal) sweepInputs(ctx context.Context) error {
 		return err
 	}
 	const query = `SELECT EXISTS (SELECT 1 FROM tasks WHERE number = ? AND id = ? AND status IN ('PENDING', 'IN_FLIGHT'))`
-	return j.write(ctx, func(c *conn) error { // a write: no task may change between the query and the removal
+	return j.write(ctx, func(c *conn.Conn) error { // a write: no task may change between the query and the removal
 		for _, entry := range entries {
 			name := strings.TrimSuffix(entry.Name(), partSuffix)
 			number, id, _ := strings.Cut(name, ".")
@@ -112,7 +113,7 @@ func (j *Journal) sweepInputs(ctx context.Context) error {
 				continue // retry did not create this file
 			}
 			var unfinished bool
-			if err := c.row(query, []any{number, id}, &unfinished); err != nil {
+			if err := c.Row(query, []any{number, id}, &unfinished); err != nil {
 				return err
 			}
 			if !unfinished {

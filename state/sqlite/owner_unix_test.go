@@ -834,6 +834,9 @@ func perform(orders io.Reader, answers io.Writer) int {
 // actor is the state of a puppet.
 type actor struct {
 	journal *Journal
+	queue   *Queue
+	changes <-chan state.Change
+	worker  int64
 	orders  io.Reader
 	answers io.Writer
 }
@@ -875,7 +878,7 @@ func (a *actor) act(verb, arg string) (answer string, err error) {
 	case "write":
 		return "", a.write()
 	default:
-		err = fmt.Errorf("unknown order %q", verb)
+		return a.actOnQueue(verb, arg)
 	}
 	return "done", err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/lock"
+	"github.com/10f93571/retry/state/sqlite/conn"
 	"github.com/10f93571/retry/task"
 )
 
@@ -21,8 +22,14 @@ func (j *Journal) Owner(number int64) (pid int, err error) {
 
 // Interrupted reports whether an unfinished task has lost its owner.
 func (j *Journal) Interrupted(ctx context.Context, t *task.Task) (bool, error) {
-	if t.Status.Finished() {
+	switch {
+	case t.Status.Finished():
 		return false, nil
+	case t.Queue == task.QueueWorker && t.Worker == 0: // it waits for any worker
+		return false, nil
+	case t.Queue == task.QueueWorker:
+		pid, err := j.Owner(lock.Worker(t.Worker))
+		return pid == 0, err
 	}
 	if pid, err := j.Owner(t.Number); pid != 0 || err != nil {
 		return false, err
@@ -49,7 +56,7 @@ func (j *Journal) Adopt(ctx context.Context, number int64) (*task.Task, error) {
 	if !owned {
 		return nil, state.ErrOwned
 	}
-	step("task adopted")
+	conn.Step("task adopted")
 	t, err := j.adopted(ctx, number)
 	if err != nil {
 		_ = j.owners.Release(number)
@@ -76,20 +83,23 @@ func (j *Journal) adopted(ctx context.Context, number int64) (*task.Task, error)
 		return nil, state.ErrNotFound
 	case found[0].Status.Finished():
 		return nil, state.ErrFinished
+	case found[0].Queue == task.QueueWorker:
+		return nil, state.ErrQueued
 	case found[0].Damage != nil:
 		return nil, fmt.Errorf("%w: %w", state.ErrDamaged, found[0].Damage)
 	}
-	t := found[0]
 	attempts, err := j.History(ctx, number)
+	replay(found[0], attempts)
+	return found[0], err
+}
+
+// replay gives a task the history that its attempts make. Its Last stays: scanTask has looked up the process for that.
+func replay(t *task.Task, attempts []task.Attempt) {
 	for _, a := range attempts {
-		if a.Number != t.Last.Number { // which has the process that was noted for it
-			t.Last = a
-		}
 		if a.Number > t.RequeuedAfter && a.Decision.Verdict != "" {
 			t.History = t.History.After(&t.Policy, a.Outcome, a.Decision)
 		}
 	}
-	return t, err
 }
 
 // OwnName makes this process the owner of a name. An owner in a journal that was set aside counts as well, and so does

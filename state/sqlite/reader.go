@@ -11,6 +11,7 @@ import (
 
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/lock"
+	"github.com/10f93571/retry/state/sqlite/conn"
 )
 
 // OpenReader opens the journal in dir for reading, also in a read-only directory. It creates no journal and changes
@@ -34,12 +35,12 @@ func Exists(dir string) bool {
 
 // OpenEmpty returns a journal without tasks, in memory, in place of one that does not exist yet.
 func OpenEmpty() (*Journal, error) {
-	c, err := connect(":memory:")
+	c, err := conn.Open(":memory:")
 	if err != nil {
 		return nil, err
 	}
 	if err := migrate(c, ""); err != nil {
-		return nil, errors.Join(err, c.close())
+		return nil, errors.Join(err, c.Close())
 	}
 	return &Journal{conn: c}, nil
 }
@@ -91,7 +92,7 @@ func (j *Journal) openForReading(ctx context.Context) error {
 		return nil
 	}
 	if err == nil {
-		_ = c.close() // before the copy: closing another descriptor of the file would drop SQLite's locks
+		_ = c.Close() // before the copy: closing another descriptor of the file would drop SQLite's locks
 	}
 	if j.copied, err = os.MkdirTemp("", "retry-"); err != nil {
 		return err
@@ -105,14 +106,14 @@ func (j *Journal) openForReading(ctx context.Context) error {
 }
 
 // openInPlace opens a database that is only read. It fails if SQLite cannot create the index of the WAL beside it.
-func openInPlace(ctx context.Context, path string) (c *conn, version int, err error) {
-	err = retryBusy(ctx, func() error {
-		if c, err = connect(dataSource(path) + "&mode=ro"); err != nil {
+func openInPlace(ctx context.Context, path string) (c *conn.Conn, version int, err error) {
+	err = conn.RetryBusy(ctx, func() error {
+		if c, err = conn.Open(dataSource(path) + "&mode=ro"); err != nil {
 			return err
 		}
 		file, err := identify(c)
 		if err != nil {
-			_ = c.close()
+			_ = c.Close()
 		}
 		version = file.version
 		return err

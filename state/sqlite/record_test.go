@@ -21,6 +21,7 @@ import (
 
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite/conn"
 	"github.com/10f93571/retry/task"
 )
 
@@ -315,8 +316,12 @@ func TestTheProcessIsNotedAtTheStart(t *testing.T) {
 	checkAdopted("early")
 	must(t, j.NoteProcess(t.Context(), tk, "stored"))
 	checkAdopted("stored")
-	apply(t, j, tk, recording(retryIn(0)), claiming())
-	checkAdopted("")
+	for range 3 { // attempts
+		apply(t, j, tk, recording(retryIn(0)), claiming())
+		checkAdopted("")
+		j.NoteStart(tk, "early again")
+		checkAdopted("early again")
+	}
 }
 
 // What a dead owner noted leads the resume to what is left, and is still there for the next one where that resume dies
@@ -431,13 +436,13 @@ func literals(t *testing.T) (texts []string) {
 func TestTransactionsBeginImmediate(t *testing.T) {
 	dir := t.TempDir()
 	j, other := openIn(t, dir), openIn(t, dir)
-	must(t, j.write(t.Context(), func(*conn) error {
-		if _, err := rawExec(other, "BEGIN IMMEDIATE"); !isBusy(err) {
+	must(t, j.write(t.Context(), func(*conn.Conn) error {
+		if _, err := rawExec(other, "BEGIN IMMEDIATE"); !conn.IsBusy(err) {
 			t.Errorf("a second one began: got %v", err)
 		}
 		return nil
 	}))
-	must(t, other.write(t.Context(), func(*conn) error { return nil }))
+	must(t, other.write(t.Context(), func(*conn.Conn) error { return nil }))
 }
 
 // waitsForSync are tasks that have to survive a power loss before their first attempt starts.

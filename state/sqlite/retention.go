@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite/conn"
 	"github.com/10f93571/retry/task"
 )
 
@@ -18,11 +19,12 @@ const leastRows = 3
 const (
 	prunable = `FROM tasks WHERE status = ? AND finished_at IS NOT NULL AND NOT (once AND status = 'SUCCEEDED')
 		AND finished_at < ?`
-	selectPrune = `SELECT number, finished_at ` + prunable
+	selectPrune = `SELECT number, finished_at, status ` + prunable
 	countPrune  = `SELECT count(*) AS tasks, min(finished_at) AS oldest, max(finished_at) AS newest ` + prunable
 	deleteFirst = `DELETE FROM attempts WHERE task = ?1
 		AND number IN (SELECT number FROM attempts WHERE task = ?1 ORDER BY number LIMIT ?2)`
-	deleteTask = `DELETE FROM tasks WHERE number = ?`
+	countPruned = `INSERT INTO pruned VALUES (?, 1) ON CONFLICT (status) DO UPDATE SET tasks = tasks + 1`
+	deleteTask  = `DELETE FROM tasks WHERE number = ?`
 )
 
 // ofEach repeats a query for each status that a retention removes: one condition on several statuses would use no
@@ -50,19 +52,22 @@ func (j *Journal) Prune(ctx context.Context, r state.Retention) (tasks int, more
 	if err := errors.Join(j.writeKeptEnds(ctx, 0), j.sweepInputs(ctx)); err != nil {
 		return 0, false, err
 	}
-	err = j.write(ctx, func(c *conn) error {
+	err = j.write(ctx, func(c *conn.Conn) error {
 		room := max(r.Rows, leastRows)
 		tasks, more = 0, false
-		numbers, err := j.candidates(c, r, room/leastRows+1)
+		found, err := j.candidates(c, r, room/leastRows+1)
 		if err != nil {
 			return err
 		}
-		for _, number := range numbers {
+		for _, t := range found {
 			if more = room < leastRows; more {
 				break
 			}
-			rows, whole, err := remove(c, number, room)
+			rows, whole, err := remove(c, t.Number, room)
 			if more = !whole; more || err != nil {
+				return err
+			}
+			if _, err := c.Exec(countPruned, t.Status); err != nil {
 				return err
 			}
 			room -= rows
@@ -75,39 +80,40 @@ func (j *Journal) Prune(ctx context.Context, r state.Retention) (tasks int, more
 
 // candidates returns the oldest tasks that may be removed, at most so many. It leaves out a task whose owner is alive,
 // as that may still read the task for its report.
-func (j *Journal) candidates(c *conn, r state.Retention, most int) (numbers []int64, err error) {
+func (j *Journal) candidates(c *conn.Conn, r state.Retention, most int) (found []task.Task, err error) {
 	query, args := ofEach(selectPrune, r)
-	err = c.each(context.Background(), query+" ORDER BY finished_at", args, func(scan scanner) (bool, error) {
-		var number, finished int64
-		if err := scan(&number, &finished); err != nil {
+	err = c.Each(context.Background(), query+" ORDER BY finished_at", args, func(scan conn.Scanner) (bool, error) {
+		var t task.Task
+		var finished int64
+		if err := scan(&t.Number, &finished, (*string)(&t.Status)); err != nil {
 			return false, err
 		}
-		pid, err := j.Owner(number)
+		pid, err := j.Owner(t.Number)
 		if pid == 0 && err == nil {
-			numbers = append(numbers, number)
+			found = append(found, t)
 		}
-		return len(numbers) < most, err
+		return len(found) < most, err
 	})
-	return numbers, err
+	return found, err
 }
 
 // remove removes a task, or as many of its first attempts as there is room for. It counts each attempt as if it had a
 // tail.
-func remove(c *conn, number int64, room int) (rows int, whole bool, err error) {
+func remove(c *conn.Conn, number int64, room int) (rows int, whole bool, err error) {
 	most := (room - 1) / 2
-	attempts, err := c.exec(deleteFirst, number, most)
+	attempts, err := c.Exec(deleteFirst, number, most)
 	rows = 1 + 2*int(attempts)
 	if err != nil {
 		return 0, false, err
 	}
 	if int(attempts) == most {
 		var more bool
-		err := c.row("SELECT EXISTS (SELECT 1 FROM attempts WHERE task = ?)", []any{number}, &more)
+		err := c.Row("SELECT EXISTS (SELECT 1 FROM attempts WHERE task = ?)", []any{number}, &more)
 		if err != nil || more {
 			return rows, false, err
 		}
 	}
-	_, err = c.exec(deleteTask, number)
+	_, err = c.Exec(deleteTask, number)
 	return rows, true, err
 }
 

@@ -8,37 +8,44 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/10f93571/retry/state/sqlite/conn"
 	"github.com/10f93571/retry/task"
 )
 
 // selectTasks reads tasks with the latest attempt of each, for scanTask.
-const selectTasks = `SELECT t.number, t.id, t.parent, t.name, t.kind, t.status, t.reason, t.argv, t.directory, t.policy,
-	t.options, t.idempotency_key, t.attempt_count, t.created_at, t.finished_at, t.next_attempt_at, t.once, t.environment,
-	t.requeued_at, t.requeued_after, t.request,
+const selectTasks = "SELECT " + taskColumns + `,
 	(SELECT max(number) FROM attempts WHERE task = t.number), ` + attemptColumns + `
 	FROM tasks t LEFT JOIN attempts a ON a.task = t.number AND a.number = t.attempt_count `
+
+// selectWaiting reads tasks that wait in the queue, without their attempts, for scanTask. Most have none.
+const selectWaiting = "SELECT " + taskColumns + `, t.attempt_count,
+	NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+	FROM tasks t WHERE t.status = 'PENDING' AND t.queue > 0 `
+
+const taskColumns = `t.number, t.id, t.parent, t.name, t.kind, t.status, t.reason, t.argv, t.directory, t.policy,
+	t.options, t.idempotency_key, t.attempt_count, t.created_at, t.finished_at, t.next_attempt_at, t.once, t.environment,
+	t.requeued_at, t.requeued_after, t.request, t.queue, t.partition, t.tags, t.payload, t.worker, t.nonce`
 
 // scanTask reads a row of selectTasks. What it cannot read is the task's Damage: a bad row must not hide the others.
 // The known policies are shared by the tasks of a query, since most have the same and compiling its expressions takes
 // time.
-func (j *Journal) scanTask(scan scanner, known map[string]task.Policy) (*task.Task, error) {
+func (j *Journal) scanTask(scan conn.Scanner, known map[string]task.Policy) (*task.Task, error) {
 	t := &task.Task{}
-	var argv, environment []byte
+	var argv, environment, tags []byte
 	var policy string
 	var options, request sql.NullString
 	var latest int
 	var last attemptRow
 	columns := []any{&t.Number, &t.ID, &t.Parent, &t.Name, (*string)(&t.Kind), (*string)(&t.Status), (*string)(&t.Reason),
 		&argv, &t.Directory, &policy, &options, &t.IdempotencyKey, &t.AttemptCount, &t.CreatedAt, &t.FinishedAt,
-		&t.NextAttemptAt, &t.Once, &environment, &t.RequeuedAt, &t.RequeuedAfter, &request, &latest}
+		&t.NextAttemptAt, &t.Once, &environment, &t.RequeuedAt, &t.RequeuedAfter, &request,
+		(*int)(&t.Queue), &t.Partition, &tags, &t.Payload, &t.Worker, &t.Nonce, &latest}
 	err := scan(append(columns, last.columns()...)...)
 	if err != nil {
 		return nil, err
 	}
 	t.Command, t.Environment, t.Last = splitStrings(argv), splitStrings(environment), last.attempt()
-	if t.Last.Process == "" && t.Last.CutOff() && j.owners != nil {
-		t.Last.Process = j.owners.Noted(t.Number, startKey(t.ID, t.Last.Number))
-	}
+	j.findNote(t)
 	var damage [4]error
 	var found bool
 	if t.Policy, found = known[policy]; !found {
@@ -53,11 +60,19 @@ func (j *Journal) scanTask(scan scanner, known map[string]task.Policy) (*task.Ta
 		damage[2] = errors.New("argv: it names no command")
 	}
 	damage[3] = checkCount(t, latest)
+	_ = json.Unmarshal(tags, &t.Tags) // a task does the same without its tags
 	t.Damage = cmp.Or(damage[:]...)
 	t.History = task.History{
 		Began: t.Began(), Expires: t.Expiry(), Made: t.RequeuedAfter, Phase: t.Options.Phase(phase(t.Number, j.salt)),
 	}
 	return t, nil
+}
+
+// findNote looks for the processes of an attempt that was cut off before they were stored.
+func (j *Journal) findNote(t *task.Task) {
+	if t.Last.Process == "" && t.Last.CutOff() && j.owners != nil {
+		t.Last.Process = j.owners.Noted(t.Number, startKey(t.ID, t.Last.Number))
+	}
 }
 
 // checkCount finds damage: a task's attempt count is the number of its latest attempt.
@@ -129,7 +144,7 @@ func (r *attemptRow) columns() []any {
 		(*string)(&d.Verdict), &d.Delay, &d.Shortened, &r.Process, &r.success, &d.Rule, &r.exchange, &o.Stdout, &o.Stderr}
 }
 
-func scanAttempt(scan scanner) (task.Attempt, error) {
+func scanAttempt(scan conn.Scanner) (task.Attempt, error) {
 	var row attemptRow
 	err := scan(row.columns()...)
 	return row.attempt(), err
@@ -160,10 +175,11 @@ func (r *attemptRow) readExchange() *task.Reply {
 		e = exchange{}
 	}
 	return &task.Reply{
-		Status: max(e.Status, 0), Written: max(e.Written, 0), ServerDelay: durationOf(e.ServerDelay),
-		Default: task.Eligibility{Event: e.Event},
+		Status: max(e.Status, 0), StatusName: e.StatusName, Written: max(e.Written, 0),
+		ServerDelay: conn.DurationOf(e.ServerDelay),
+		Default:     task.Eligibility{Event: e.Event},
 		Phases: task.Phases{
-			DNS: durationOf(e.DNS), Connect: durationOf(e.Connect), TLS: durationOf(e.TLS), FirstByte: durationOf(e.FirstByte),
+			DNS: conn.DurationOf(e.DNS), Connect: conn.DurationOf(e.Connect), TLS: conn.DurationOf(e.TLS), FirstByte: conn.DurationOf(e.FirstByte),
 			Total: r.Outcome.Duration,
 		},
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/10f93571/retry/backoff"
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite/conn"
 	"github.com/10f93571/retry/state/storetest"
 	"github.com/10f93571/retry/task"
 )
@@ -328,7 +329,7 @@ func requests() map[string]*request.Request {
 				CACert: "/c", Cert: "/d", Key: "/e", HTTP1: true, Compressed: true, MaxRedirects: 50,
 			},
 			Output: "/o", Include: true, HideFail: true,
-			Netrc: "/n", NetrcNeeded: true, Digest: true, CookieFiles: []string{"/j"}, CookieJar: "/k", WriteOut: "%{json}",
+			Netrc: "/n", NetrcNeeded: true, Digest: true, CookieFiles: []string{"/j"}, CookieJar: "/k", WriteOut: "%{json}", Sign: true, Guarded: true,
 		},
 	}
 }
@@ -443,7 +444,7 @@ func TestAnAdoptedTaskKnowsItsEvents(t *testing.T) {
 func TestADamagedExchangeIsNoDamage(t *testing.T) {
 	empty := task.Reply{Phases: task.Phases{Total: time.Second}}
 	high := empty
-	high.ServerDelay = longest
+	high.ServerDelay = conn.Longest
 	for text, want := range map[string]task.Reply{
 		`{`: empty, `[]`: empty, `null`: empty, `{"status":"x"}`: empty, `{"status":-1,"written":-1,"dns_us":-9}`: empty,
 		`{"server_delay_us":9223372036854775807}`: high,
@@ -754,7 +755,7 @@ func everyOption() task.Options {
 		Stdin: task.StdinReplay, Output: task.OutputFinal, OutputLimit: math.MaxInt64, Capture: task.CaptureBoth,
 		OnStart: "echo start", OnRetry: "echo retry", OnSuccess: "echo success", OnFailure: "echo failure",
 		HookTimeout: time.Minute, Seed: seed(math.MaxUint64),
-		Mask: "key-[0-9]+", Ping: "http://host/{env:ID}", Signal: "SIGINT",
+		Mask: "key-[0-9]+", Exhausted: `{"targetUrl":"http://host/"}`, Ping: "http://host/{env:ID}", Signal: "SIGINT",
 		Source: task.Source{Path: "/a/\xff\"b\u2028", Inode: math.MaxUint64, Size: math.MaxInt64, Modified: -1, Offset: 7,
 			Pipe: true},
 	}

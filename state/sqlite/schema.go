@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite/conn"
 )
 
 // applicationID marks the file as ours: "rtry".
@@ -81,18 +82,49 @@ var migrations = []string{
 	UPDATE sqlite_schema SET sql = replace(sql, ' CHECK (kind IN (''command'', ''http''))', '') WHERE type = 'table' AND name = 'tasks';
 	PRAGMA writable_schema = RESET;
 	CREATE INDEX tasks_waiting ON tasks (next_attempt_at) WHERE status = 'PENDING';`,
+	// Tasks that workers carry. queue is a task.Queue, host and partition are its lane, tags a list in JSON, payload a hash
+	// of what came with an idempotency key. worker and nonce are those of the claim of an attempt in flight.
+	`DROP INDEX tasks_waiting;
+	ALTER TABLE tasks ADD COLUMN queue INTEGER NOT NULL DEFAULT 0;
+	ALTER TABLE tasks ADD COLUMN partition TEXT NOT NULL DEFAULT '';
+	ALTER TABLE tasks ADD COLUMN host TEXT NOT NULL DEFAULT '';
+	ALTER TABLE tasks ADD COLUMN tags TEXT;
+	ALTER TABLE tasks ADD COLUMN payload TEXT;
+	ALTER TABLE tasks ADD COLUMN blob TEXT;
+	ALTER TABLE tasks ADD COLUMN worker INTEGER;
+	ALTER TABLE tasks ADD COLUMN nonce INTEGER;
+	ALTER TABLE attempts ADD COLUMN worker TEXT;
+	CREATE INDEX tasks_due ON tasks (next_attempt_at, number, host, partition, queue) WHERE status = 'PENDING' AND queue > 0;
+	CREATE INDEX tasks_worker ON tasks (worker) WHERE worker IS NOT NULL;
+	CREATE UNIQUE INDEX tasks_key ON tasks (partition, idempotency_key) WHERE payload IS NOT NULL;
+	CREATE INDEX tasks_blob ON tasks (blob) WHERE blob IS NOT NULL;
+	CREATE TABLE workers (
+		number      INTEGER PRIMARY KEY,
+		name        TEXT NOT NULL,
+		concurrency INTEGER NOT NULL,
+		started_at  INTEGER NOT NULL,
+		renewed_at  INTEGER NOT NULL,
+		lost        INTEGER NOT NULL DEFAULT 0
+	) STRICT;
+	CREATE TABLE targets (host TEXT PRIMARY KEY, settings TEXT NOT NULL) STRICT, WITHOUT ROWID;
+	CREATE TABLE operations (id TEXT PRIMARY KEY, status TEXT NOT NULL, operation TEXT NOT NULL) STRICT, WITHOUT ROWID;`,
+	// How many tasks of each status were pruned.
+	`CREATE TABLE pruned (status TEXT PRIMARY KEY, tasks INTEGER NOT NULL) STRICT, WITHOUT ROWID;`,
+	// With these, tasks are counted by their status without reading them: see selectCounts.
+	`CREATE INDEX tasks_once ON tasks (number) WHERE once AND status = 'SUCCEEDED';
+	CREATE INDEX tasks_own ON tasks (status) WHERE status IN ('PENDING', 'IN_FLIGHT') AND queue = 0;`,
 }
 
 // openDatabase opens the database for writing, and migrates it. It waits while another process opens a new file or
 // closes it as the last one.
-func openDatabase(ctx context.Context, path string) (c *conn, err error) {
-	err = retryBusy(ctx, func() error {
-		if c, err = connect(dataSource(path)); err != nil {
+func openDatabase(ctx context.Context, path string) (c *conn.Conn, err error) {
+	err = conn.RetryBusy(ctx, func() error {
+		if c, err = conn.Open(dataSource(path)); err != nil {
 			return err
 		}
 		if err = migrate(c, path+walSuffix); err != nil {
-			c.keepWAL()
-			_ = c.close()
+			c.KeepWAL()
+			_ = c.Close()
 		}
 		return err
 	})
@@ -101,7 +133,7 @@ func openDatabase(ctx context.Context, path string) (c *conn, err error) {
 
 // migrate brings the schema up to date, all steps in one transaction. It refuses the journal of a newer retry and the
 // file of another program, and does not change them.
-func migrate(c *conn, wal string) error {
+func migrate(c *conn.Conn, wal string) error {
 	file, err := identify(c)
 	if err != nil {
 		return err
@@ -109,15 +141,15 @@ func migrate(c *conn, wal string) error {
 	// The mode is written into the file, and so is set only after the file is known to be a journal. SQLite answers with
 	// the mode that holds, and without an error where it could not set another.
 	var mode string
-	err = c.row("PRAGMA journal_mode = WAL", nil, &mode)
+	err = c.Row("PRAGMA journal_mode = WAL", nil, &mode)
 	if err == nil && mode != "wal" && wal != "" {
 		err = fmt.Errorf("SQLite can keep no WAL here (journal mode %s)", mode)
 	}
 	if err != nil || file.version == len(migrations) {
 		return err
 	}
-	step("mode set")
-	return c.transaction(context.Background(), func(c *conn) error {
+	conn.Step("mode set")
+	return c.Transaction(context.Background(), func(c *conn.Conn) error {
 		file, err := identify(c) // again: another process may have migrated the file since
 		if err != nil {
 			return err
@@ -126,12 +158,12 @@ func migrate(c *conn, wal string) error {
 			return errUnreadWAL
 		}
 		for _, migration := range migrations[file.version:] {
-			if _, err := c.exec(migration); err != nil {
+			if _, err := c.Exec(migration); err != nil {
 				return fmt.Errorf("migrate the journal: %w", err)
 			}
 		}
-		step("schema migrated")
-		_, err = c.exec(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, len(migrations)))
+		conn.Step("schema migrated")
+		_, err = c.Exec(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, len(migrations)))
 		return err
 	})
 }
@@ -143,10 +175,10 @@ type identity struct {
 
 // identify reads everything in one statement, as another process may be migrating. It accepts an empty file, and a
 // journal that this retry can read or migrate.
-func identify(c *conn) (i identity, err error) {
+func identify(c *conn.Conn) (i identity, err error) {
 	const query = `SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)
 		FROM pragma_application_id, pragma_user_version`
-	err = c.row(query, nil, &i.application, &i.version, &i.tables)
+	err = c.Row(query, nil, &i.application, &i.version, &i.tables)
 	switch {
 	case err != nil || i == identity{}:
 		return i, err

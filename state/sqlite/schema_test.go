@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite/conn"
 	"github.com/10f93571/retry/state/storetest"
 	"github.com/10f93571/retry/task"
 )
@@ -320,9 +321,9 @@ func oldDump(t *testing.T, j *Journal) string {
 // dumpOldJournal reads a journal that nobody has migrated yet.
 func dumpOldJournal(t *testing.T, dir string) string {
 	t.Helper()
-	c, err := connect(dataSource(filepath.Join(dir, DatabaseName)))
+	c, err := conn.Open(dataSource(filepath.Join(dir, DatabaseName)))
 	must(t, err)
-	defer func() { must(t, c.close()) }()
+	defer func() { must(t, c.Close()) }()
 	return oldDump(t, &Journal{conn: c})
 }
 
@@ -495,9 +496,9 @@ func TestEarlierSchemasTakeAnyKind(t *testing.T) {
 			if _, err := rawExec(j, "UPDATE tasks SET status = 'LOST'"); err == nil {
 				t.Error("got a status that there is not, want a refusal")
 			}
-			const due = "SELECT number FROM tasks WHERE status = 'PENDING' AND next_attempt_at <= ? ORDER BY next_attempt_at"
-			if got, want := planOf(t, j, due, 1), "SEARCH tasks USING INDEX tasks_waiting (next_attempt_at<?)"; !slices.Equal(got, []string{want}) &&
-				!slices.Equal(got, []string{strings.Replace(want, "USING", "USING COVERING", 1)}) {
+			const due = "SELECT number, host " + inQueue + " AND next_attempt_at <= ? ORDER BY next_attempt_at, number"
+			const want = "SEARCH tasks USING COVERING INDEX tasks_due (next_attempt_at<?)"
+			if got := planOf(t, j, due, 1); !slices.Equal(got, []string{want}) {
 				t.Errorf("got the plan %q, want %q", got, want)
 			}
 			integrity(t, j)
@@ -508,9 +509,9 @@ func TestEarlierSchemasTakeAnyKind(t *testing.T) {
 // SQLite answers with the mode that holds, and not with an error, where it can have no WAL.
 func TestAJournalWithoutAWALIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), DatabaseName)
-	c, err := connect(dataSource(path) + "&vfs=unix-none")
+	c, err := conn.Open(dataSource(path) + "&vfs=unix-none")
 	must(t, err)
-	defer func() { must(t, c.close()) }()
+	defer func() { must(t, c.Close()) }()
 	if err := migrate(c, path+walSuffix); err == nil || !strings.Contains(err.Error(), "(journal mode delete)") {
 		t.Errorf("got %v, want an error that names the mode", err)
 	}

@@ -13,11 +13,14 @@ import (
 
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/lock"
+	"github.com/10f93571/retry/state/sqlite/conn"
 )
 
-// ErrNoCgo says that this binary contains no SQLite.
-var ErrNoCgo = errors.New("this retry was built with CGO_ENABLED=0 and so without SQLite, which keeps its journal\n" +
-	"hint: build it with CGO_ENABLED=1 and a C compiler")
+// CheckDriver returns an error if the binary was built without SQLite.
+func CheckDriver() error { return conn.CheckDriver() }
+
+// Version returns the version of SQLite.
+func Version() string { return conn.Version() }
 
 var _ state.Store = (*Journal)(nil)
 
@@ -25,7 +28,7 @@ var _ state.Store = (*Journal)(nil)
 type Journal struct {
 	dir    string
 	file   os.FileInfo // of the database
-	conn   *conn
+	conn   *conn.Conn
 	owners *lock.Owners
 	salt   uint64 // differs between machines; part of a task's phase
 	copied string // the directory of a private copy, which Close removes; empty without one
@@ -55,7 +58,7 @@ func Open(ctx context.Context, dir string) (*Journal, error) {
 		_ = j.owners.Close()
 		return nil, fmt.Errorf("open the journal in %s: %w", dir, j.diagnose(err))
 	}
-	step("journal opened")
+	conn.Step("journal opened")
 	j.keepReserve()
 	return j, nil
 }
@@ -67,8 +70,8 @@ func OpenWritable(ctx context.Context, dir string) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = j.write(ctx, func(c *conn) error {
-		_, err := c.exec("DELETE FROM tasks WHERE false")
+	err = j.write(ctx, func(c *conn.Conn) error {
+		_, err := c.Exec("DELETE FROM tasks WHERE false")
 		return err
 	})
 	if err != nil {
@@ -100,7 +103,7 @@ func newJournal(dir string) (*Journal, error) {
 	}
 	// The locks are opened before the database: Linux closes the files of a dead process in this order. The number of a
 	// task that was not committed must be unlocked before the next writer can use it.
-	step("directory prepared")
+	conn.Step("directory prepared")
 	owners, err := lock.OpenOwners(dir)
 	if err != nil {
 		return nil, err
@@ -120,7 +123,7 @@ func stat(path string) (os.FileInfo, error) {
 }
 
 // statDatabase returns nil if there is no database. It refuses a WAL that SQLite would take for a leftover and delete:
-// one whose database is empty, and one whose header is damaged. It looks for the WAL first, since a new journal gets
+// one whose database is empty, and one whose header is cut or damaged. It looks for the WAL first, since a new journal gets
 // its first page before its WAL.
 func statDatabase(dir string) (os.FileInfo, error) {
 	path := filepath.Join(dir, DatabaseName)
@@ -134,8 +137,10 @@ func statDatabase(dir string) (os.FileInfo, error) {
 	}
 	damage := ""
 	switch {
-	case database == nil || database.Size() == 0:
+	case database == nil || database.Size() <= 1: // SQLite takes one byte for none; what is longer it reads from the WAL
 		damage = DatabaseName + " is empty, and its WAL is not"
+	case wal.Size() < walHeaderSize:
+		damage = "the header of its WAL is cut"
 	case wal.Size() > walHeaderSize && !soundWAL(path+walSuffix):
 		damage = "the header of its WAL is damaged"
 	default:
@@ -155,37 +160,37 @@ func (j *Journal) diagnose(err error) error {
 	return err
 }
 
-// write runs do in a transaction. It waits for other processes' writes, for busyTimeout or until the context ends. On a
+// write runs do in a transaction. It waits for other processes' writes, for conn.BusyTimeout or until the context ends. On a
 // full disk it makes room and tries again.
-func (j *Journal) write(ctx context.Context, do func(*conn) error) error {
-	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
+func (j *Journal) write(ctx context.Context, do func(*conn.Conn) error) error {
+	ctx, cancel := context.WithTimeout(ctx, conn.BusyTimeout)
 	defer cancel()
 	defer j.owners.Queue(ctx)()
-	err := j.diagnose(j.conn.transaction(ctx, do))
+	err := j.diagnose(j.conn.Transaction(ctx, do))
 	if (errors.Is(err, state.ErrFull) || errors.Is(err, state.ErrFileLimit)) && j.makeRoom() {
-		err = j.diagnose(j.conn.transaction(ctx, do))
+		err = j.diagnose(j.conn.Transaction(ctx, do))
 	}
 	return err
 }
 
 // read runs do outside of a transaction. It waits while another process rebuilds the index of the WAL.
-func (j *Journal) read(ctx context.Context, do func(*conn) error) error {
-	return j.diagnose(retryBusy(ctx, func() error {
-		return j.conn.use(func() error { return do(j.conn) })
+func (j *Journal) read(ctx context.Context, do func(*conn.Conn) error) error {
+	return j.diagnose(conn.RetryBusy(ctx, func() error {
+		return j.conn.Use(func() error { return do(j.conn) })
 	}))
 }
 
 // row reads the first row that a query finds, or returns sql.ErrNoRows.
 func (j *Journal) row(ctx context.Context, query string, args []any, to ...any) error {
-	return j.read(ctx, func(c *conn) error { return c.row(query, args, to...) })
+	return j.read(ctx, func(c *conn.Conn) error { return c.Row(query, args, to...) })
 }
 
 // collect returns what scan makes of each row of a query.
 func collect[T any](ctx context.Context, j *Journal, query string, args []any,
-	scan func(scanner) (T, error)) (list []T, err error) {
-	err = j.read(ctx, func(c *conn) error {
+	scan func(conn.Scanner) (T, error)) (list []T, err error) {
+	err = j.read(ctx, func(c *conn.Conn) error {
 		list = nil
-		return c.each(ctx, query, args, func(row scanner) (bool, error) {
+		return c.Each(ctx, query, args, func(row conn.Scanner) (bool, error) {
 			item, err := scan(row)
 			list = append(list, item)
 			return true, err
@@ -200,7 +205,7 @@ func (j *Journal) Dir() string { return j.dir }
 // Close closes the journal and releases every task that this process owns.
 func (j *Journal) Close() error {
 	j.background.Wait()
-	err := j.conn.close()
+	err := j.conn.Close()
 	if j.owners != nil {
 		err = errors.Join(err, j.owners.Close())
 	}
@@ -210,7 +215,7 @@ func (j *Journal) Close() error {
 	return err
 }
 
-// dataSource has the settings of a connection. SQLite itself does not wait for locks: retryBusy does.
+// dataSource has the settings of a connection. SQLite itself does not wait for locks: conn.RetryBusy does.
 func dataSource(path string) string {
 	settings := url.Values{"_busy_timeout": {"0"}, "_synchronous": {"NORMAL"}, "_foreign_keys": {"on"}}
 	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(path), RawQuery: settings.Encode()}

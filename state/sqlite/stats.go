@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/10f93571/retry/state/sqlite/conn"
 	"github.com/10f93571/retry/task"
 )
 
@@ -56,9 +57,9 @@ func (j *Journal) tally(ctx context.Context, since time.Time) (tally, error) {
 	const query = `SELECT t.number, t.name, t.argv, t.kind, t.request, t.status, t.attempt_count, ` + began + `,
 		t.finished_at, ` + waited + `, ` + missing + ` FROM tasks t WHERE t.created_at >= ?`
 	sums := tally{}
-	err := j.read(ctx, func(c *conn) error {
+	err := j.read(ctx, func(c *conn.Conn) error {
 		clear(sums)
-		return c.each(ctx, query, []any{since.UnixMicro()}, func(scan scanner) (bool, error) {
+		return c.Each(ctx, query, []any{since.UnixMicro()}, func(scan conn.Scanner) (bool, error) {
 			var r taskRun
 			err := scan(&r.number, &r.name, &r.argv, &r.kind, &r.request, &r.status, &r.attempts, &r.began, &r.finished,
 				&r.waited, &r.missing)
@@ -145,7 +146,7 @@ func (g *group) add(r *taskRun) {
 		return
 	}
 	took := r.finished.Sub(r.began)
-	g.took = append(g.took, min(max(took, 0), longest)) // the clock may have been set back
+	g.took = append(g.took, min(max(took, 0), conn.Longest)) // the clock may have been set back
 	if task.Status(r.status) == task.Succeeded && r.finished.After(g.Last.SucceededAt) {
 		g.Last.SucceededAt = r.finished
 	}

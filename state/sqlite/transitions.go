@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite/conn"
 	"github.com/10f93571/retry/task"
 )
 
@@ -23,35 +24,48 @@ type transition struct {
 	reason        task.Reason
 	finishedAt    time.Time
 	nextAttemptAt time.Time
+
+	held   int64 // the nonce of the claim that the task must have; 0 for any
+	worker int64 // that claims it, with the nonce of the claim; 0 where no worker has it from now on
+	nonce  int64
+	due    time.Time // when the task must have been due for that; zero for any
+	queued bool      // without its row, the task was cancelled and pruned: nothing else keeps workers from that
 }
 
 // Only these two statements and the INSERT of a new task write a status. The second is for a transition that keeps the
 // status, and so need not update the index of the unfinished tasks.
 const (
-	updateTask = `UPDATE tasks SET status = ?1, reason = ?2, finished_at = ?3, next_attempt_at = ?4, attempt_count = ?5
-		WHERE number = ?6 AND id = ?7 AND status = ?8 AND attempt_count = ?9`
+	updateTask = `UPDATE tasks SET status = ?1, reason = ?2, finished_at = ?3, next_attempt_at = ?4, attempt_count = ?5,
+		worker = ?10, nonce = ?11
+		WHERE number = ?6 AND id = ?7 AND status = ?8 AND attempt_count = ?9 AND (?12 IS NULL OR nonce = ?12)
+		AND (?13 IS NULL OR next_attempt_at = ?13)`
 	updateTaskInPlace = `UPDATE tasks SET reason = ?2, finished_at = ?3, next_attempt_at = ?4, attempt_count = ?5
 		WHERE number = ?6 AND id = ?7 AND status = ?8 AND attempt_count = ?9`
 )
 
 // advance writes a transition of a task. It returns task.ErrNotOwner if another process has changed the task before.
-func (j *Journal) advance(c *conn, number int64, id string, s transition) error {
+func (j *Journal) advance(c *conn.Conn, number int64, id string, s transition) error {
 	if !task.Allowed(s.event, s.from, s.to) {
 		return fmt.Errorf("no transition %q leads from %s to %s", s.event, s.from, s.to)
 	}
 	query := updateTask
+	args := []any{s.to, nullable(string(s.reason)), micros(s.finishedAt), micros(s.nextAttemptAt), s.count,
+		number, id, s.from, s.fromCount}
 	if s.from == s.to {
 		query = updateTaskInPlace
+	} else {
+		args = append(args, orNull(s.worker), orNull(s.nonce), orNull(s.held), micros(s.due))
 	}
-	changed, err := c.exec(query, s.to, nullable(string(s.reason)), micros(s.finishedAt), micros(s.nextAttemptAt), s.count,
-		number, id, s.from, s.fromCount)
+	changed, err := c.Exec(query, args...)
 	if err != nil || changed == 1 {
 		return err
 	}
 	stored, err := position(c, number)
+	gone := errors.Is(err, sql.ErrNoRows) || err == nil && stored.id != id
 	switch {
-	case errors.Is(err, sql.ErrNoRows),
-		err == nil && (stored.id != id || stored.status == s.from && stored.count == s.fromCount):
+	case gone && s.queued:
+		return task.ErrNotOwner
+	case gone, err == nil && s.held == 0 && s.due.IsZero() && stored.status == s.from && stored.count == s.fromCount:
 		return j.rowLost() // no process has changed the task: without its row it must not look like a cancelled one
 	case err != nil:
 		return err
@@ -67,16 +81,23 @@ type placed struct {
 	requeued time.Time
 }
 
-// isOf reports whether the task was not requeued since t was read: status and count may be as before, but it has fresh
-// attempts and another deadline.
-func (p placed) isOf(t *task.Task) bool {
-	return p.id == t.ID && p.requeued.UnixMicro() == t.RequeuedAt.UnixMicro()
+// position returns the position of a task, or sql.ErrNoRows.
+func position(c *conn.Conn, number int64) (p placed, err error) {
+	const query = "SELECT id, status, attempt_count, requeued_at FROM tasks WHERE number = ?"
+	err = c.Row(query, []any{number}, &p.id, (*string)(&p.status), &p.count, &p.requeued)
+	return p, err
 }
 
-// position returns the position of a task, or sql.ErrNoRows.
-func position(c *conn, number int64) (p placed, err error) {
-	const query = "SELECT id, status, attempt_count, requeued_at FROM tasks WHERE number = ?"
-	err = c.row(query, []any{number}, &p.id, (*string)(&p.status), &p.count, &p.requeued)
+// positionOf returns the position of a task that was read before. It returns ErrNotOwner if the task was requeued
+// since: status and count may be as before, but it has fresh attempts and another deadline.
+func (j *Journal) positionOf(c *conn.Conn, t *task.Task) (placed, error) {
+	p, err := position(c, t.Number)
+	switch {
+	case errors.Is(err, sql.ErrNoRows), err == nil && p.id != t.ID:
+		return p, j.rowLost()
+	case err == nil && p.requeued.UnixMicro() != t.RequeuedAt.UnixMicro():
+		return p, task.ErrNotOwner
+	}
 	return p, err
 }
 
@@ -93,6 +114,13 @@ func nullable(s string) any {
 	return s
 }
 
+func orNull(n int64) any {
+	if n == 0 {
+		return nil
+	}
+	return n
+}
+
 func micros(t time.Time) any {
 	if t.IsZero() {
 		return nil
@@ -102,9 +130,9 @@ func micros(t time.Time) any {
 
 // NoteProcess stores with the attempt in flight how to find its processes.
 func (j *Journal) NoteProcess(ctx context.Context, t *task.Task, process string) error {
-	return j.write(ctx, func(c *conn) error {
+	return j.write(ctx, func(c *conn.Conn) error {
 		const query = `UPDATE attempts SET process = ? WHERE task = ? AND number = ? AND decision IS NULL`
-		_, err := c.exec(query, process, t.Number, t.AttemptCount)
+		_, err := c.Exec(query, process, t.Number, t.AttemptCount)
 		return err
 	})
 }
@@ -125,17 +153,17 @@ func (j *Journal) Record(ctx context.Context, t *task.Task, a task.Attempt) erro
 	if err != nil {
 		return err
 	}
-	err = j.writeEnd(ctx, t, func(c *conn) error {
+	err = j.writeEnd(ctx, t, func(c *conn.Conn) error {
 		if err := j.decide(c, t, task.InFlight, a.Decision); err != nil {
 			return err
 		}
-		step("task moved")
+		conn.Step("task moved")
 		return j.recordInFlight(c, t, a)
 	})
 	if errors.Is(err, task.ErrNotOwner) {
 		// A task cancelled by another process has an attempt without an outcome. Nothing else may be added.
 		a.Decision = task.Decision{Verdict: task.VerdictCancelled}
-		_ = j.write(ctx, func(c *conn) error {
+		_ = j.write(ctx, func(c *conn.Conn) error {
 			_, err := updateAttempt(c, t.Number, a, isCancelled)
 			return err
 		})
@@ -148,7 +176,7 @@ func (j *Journal) RecordAndClaim(ctx context.Context, t *task.Task, a task.Attem
 	if err := j.awaitSync(t); err != nil {
 		return err
 	}
-	return j.write(ctx, func(c *conn) error {
+	return j.write(ctx, func(c *conn.Conn) error {
 		err := j.advance(c, t.Number, t.ID, transition{
 			event: task.EventRetryNow, from: task.InFlight, fromCount: t.AttemptCount,
 			to: task.InFlight, count: t.AttemptCount + 1,
@@ -156,11 +184,11 @@ func (j *Journal) RecordAndClaim(ctx context.Context, t *task.Task, a task.Attem
 		if err != nil {
 			return err
 		}
-		step("next attempt counted")
+		conn.Step("next attempt counted")
 		if err := j.recordInFlight(c, t, a); err != nil {
 			return err
 		}
-		step("attempt recorded")
+		conn.Step("attempt recorded")
 		return insertAttempt(c, t.Number, t.AttemptCount+1, now)
 	})
 }
@@ -170,11 +198,16 @@ func (j *Journal) Settle(ctx context.Context, t *task.Task, d task.Decision) err
 	if t.Number == 0 {
 		return nil
 	}
-	return j.ended(t, j.writeEnd(ctx, t, func(c *conn) error { return j.decide(c, t, task.Pending, d) }))
+	return j.ended(t, j.writeEnd(ctx, t, func(c *conn.Conn) error { return j.decide(c, t, task.Pending, d) }))
 }
 
 // decide writes the task's new status after a decision.
-func (j *Journal) decide(c *conn, t *task.Task, from task.Status, d task.Decision) error {
+func (j *Journal) decide(c *conn.Conn, t *task.Task, from task.Status, d task.Decision) error {
+	if t.Reason == task.ReasonDeferred { // a worker may go on with it, as a resume may
+		if _, err := c.Exec("UPDATE tasks SET queue = 2 WHERE number = ?", t.Number); err != nil {
+			return err
+		}
+	}
 	return j.advance(c, t.Number, t.ID, transition{
 		event: string(d.Verdict), from: from, fromCount: t.AttemptCount, to: t.Status, count: t.AttemptCount,
 		reason: t.Reason, finishedAt: t.FinishedAt, nextAttemptAt: t.NextAttemptAt,
@@ -183,14 +216,12 @@ func (j *Journal) decide(c *conn, t *task.Task, from task.Status, d task.Decisio
 
 // CatchUp writes the end of a task whose owner could not write all of its attempts.
 func (j *Journal) CatchUp(ctx context.Context, t *task.Task) error {
-	return j.ended(t, j.writeEnd(ctx, t, func(c *conn) error {
-		stored, err := position(c, t.Number)
+	return j.ended(t, j.writeEnd(ctx, t, func(c *conn.Conn) error {
+		stored, err := j.positionOf(c, t)
 		switch {
-		case errors.Is(err, sql.ErrNoRows), err == nil && stored.id != t.ID:
-			return j.rowLost()
 		case err != nil:
 			return err
-		case stored.status.Finished(), stored.count > t.AttemptCount, !stored.isOf(t):
+		case stored.status.Finished(), stored.count > t.AttemptCount:
 			return task.ErrNotOwner
 		}
 		err = j.advance(c, t.Number, t.ID, transition{
@@ -205,9 +236,9 @@ func (j *Journal) CatchUp(ctx context.Context, t *task.Task) error {
 }
 
 // catchUpAttempts writes the last attempt, and ends every stored attempt that is still in flight.
-func catchUpAttempts(c *conn, t *task.Task) error {
+func catchUpAttempts(c *conn.Conn, t *task.Task) error {
 	const last = `INSERT OR IGNORE INTO attempts (task, number, started_at) VALUES (?, ?, ?)`
-	if _, err := c.exec(last, t.Number, t.Last.Number, t.Last.StartedAt.UnixMicro()); err != nil {
+	if _, err := c.Exec(last, t.Number, t.Last.Number, t.Last.StartedAt.UnixMicro()); err != nil {
 		return err
 	}
 	// If the journal failed during a wait, the last attempt has its outcome already.
@@ -216,7 +247,7 @@ func catchUpAttempts(c *conn, t *task.Task) error {
 	}
 	const lost = `UPDATE attempts SET decision = 'interrupted', message = 'the journal could not be written'
 		WHERE task = ? AND decision IS NULL`
-	_, err := c.exec(lost, t.Number)
+	_, err := c.Exec(lost, t.Number)
 	return err
 }
 
@@ -229,7 +260,7 @@ func (j *Journal) ended(t *task.Task, err error) error {
 }
 
 // recordInFlight writes the outcome of an attempt whose task is in flight.
-func (j *Journal) recordInFlight(c *conn, t *task.Task, a task.Attempt) error {
+func (j *Journal) recordInFlight(c *conn.Conn, t *task.Task, a task.Attempt) error {
 	found, err := updateAttempt(c, t.Number, a, isInFlight)
 	switch {
 	case err != nil || found:
@@ -248,12 +279,9 @@ const (
 )
 
 // updateAttempt writes an attempt's outcome, decision and tails. It reports whether it found the attempt.
-func updateAttempt(c *conn, number int64, a task.Attempt, guard string) (found bool, err error) {
+func updateAttempt(c *conn.Conn, number int64, a task.Attempt, guard string) (found bool, err error) {
 	o, d := a.Outcome, a.Decision
-	exit, duration := any(o.Exit), any(o.Duration.Microseconds())
-	if o.IsCrash() {
-		exit, duration = nil, nil
-	}
+	exit, duration := outcomeColumns(o)
 	var delay, rule any
 	if d.Verdict == task.VerdictRetry {
 		delay = d.Delay.Microseconds()
@@ -265,7 +293,7 @@ func updateAttempt(c *conn, number int64, a task.Attempt, guard string) (found b
 	if err != nil {
 		return false, err
 	}
-	changed, err := c.exec(setAttempt+guard, duration, exit, nullable(o.Signal), nullable(string(o.Error)),
+	changed, err := c.Exec(setAttempt+guard, duration, exit, nullable(o.Signal), nullable(string(o.Error)),
 		nullable(o.Message), d.Verdict, delay, d.Shortened, d.Success, rule, exchange, number, a.Number)
 	if err != nil || changed == 0 {
 		return false, err
@@ -273,19 +301,27 @@ func updateAttempt(c *conn, number int64, a task.Attempt, guard string) (found b
 	return true, keepTail(c, number, a)
 }
 
+// outcomeColumns are NULL for an attempt whose owner died.
+func outcomeColumns(o task.Outcome) (exit, duration any) {
+	if o.IsCrash() {
+		return nil, nil
+	}
+	return o.Exit, o.Duration.Microseconds()
+}
+
 // keptTails is how many attempts keep their output: a task may have no limit of attempts.
 const keptTails = 100
 
 // keepTail writes the end of an attempt's output, or of the reply that it got.
-func keepTail(c *conn, number int64, a task.Attempt) error {
+func keepTail(c *conn.Conn, number int64, a task.Attempt) error {
 	o := a.Outcome
 	if o.Stdout+o.Stderr == "" {
 		return nil
 	}
 	const insert = "INSERT INTO tails (task, attempt, stdout, stderr) VALUES (?, ?, ?, ?)"
-	_, err := c.exec(insert, number, a.Number, []byte(o.Stdout), []byte(o.Stderr))
+	_, err := c.Exec(insert, number, a.Number, []byte(o.Stdout), []byte(o.Stderr))
 	if err == nil && a.Number > keptTails {
-		_, err = c.exec("DELETE FROM tails WHERE task = ? AND attempt <= ?", number, a.Number-keptTails)
+		_, err = c.Exec("DELETE FROM tails WHERE task = ? AND attempt <= ?", number, a.Number-keptTails)
 	}
 	return err
 }
@@ -294,6 +330,7 @@ func keepTail(c *conn, number int64, a task.Attempt) error {
 // duration.
 type exchange struct {
 	Status      int    `json:"status,omitempty"`
+	StatusName  string `json:"status_name,omitempty"`
 	Written     int    `json:"written,omitempty"`
 	Event       string `json:"event,omitempty"`
 	ServerDelay int64  `json:"server_delay_us,omitempty"`
@@ -309,7 +346,7 @@ func marshalExchange(e *task.Reply) (any, error) {
 		return nil, nil
 	}
 	text, err := json.Marshal(exchange{
-		Status: e.Status, Written: e.Written, Event: e.Default.Event, ServerDelay: e.ServerDelay.Microseconds(),
+		Status: e.Status, StatusName: e.StatusName, Written: e.Written, Event: e.Default.Event, ServerDelay: e.ServerDelay.Microseconds(),
 		DNS: e.Phases.DNS.Microseconds(), Connect: e.Phases.Connect.Microseconds(), TLS: e.Phases.TLS.Microseconds(),
 		FirstByte: e.Phases.FirstByte.Microseconds(),
 	})

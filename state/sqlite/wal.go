@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/10f93571/retry/state/sqlite/conn"
 )
 
 // The layout of a WAL, see https://sqlite.org/fileformat2.html#walformat: numbers are big-endian.
@@ -85,7 +87,7 @@ func holdsTasks(path string) bool {
 // syncLog waits until the disk holds what was committed. With synchronous=FULL, SQLite would hold the write lock during
 // the sync; here other processes write meanwhile.
 func (j *Journal) syncLog() error {
-	step("transaction not synced")
+	conn.Step("transaction not synced")
 	path := filepath.Join(j.dir, DatabaseName+walSuffix)
 	file, err := os.OpenFile(path, os.O_RDWR, 0) // Windows syncs writable files only
 	if err != nil {
@@ -107,27 +109,20 @@ const (
 // shortenLog copies a long WAL into the database. It runs beside the command, and leaves errors to the next write.
 func (j *Journal) shortenLog() {
 	var pages, copied int
-	err := j.conn.use(func() (err error) {
-		pages, copied, err = j.conn.checkpoint("NOOP")
+	err := j.conn.Use(func() (err error) {
+		pages, copied, err = j.conn.Checkpoint("NOOP")
 		return err
 	})
 	if err != nil || pages-copied < walPages {
 		return
 	}
 	if pages >= longLog {
-		ctx, cancel := context.WithTimeout(context.Background(), busyTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), conn.BusyTimeout)
 		defer cancel()
 		defer j.owners.Queue(ctx)()
 	}
-	_ = j.conn.use(func() error {
-		_, _, err := j.conn.checkpoint("PASSIVE")
+	_ = j.conn.Use(func() error {
+		_, _, err := j.conn.Checkpoint("PASSIVE")
 		return err
 	})
-}
-
-// checkpoint returns how many pages the WAL has, and how many of them are in the database.
-func (c *conn) checkpoint(mode string) (pages, copied int, err error) {
-	var busy int
-	err = c.row("PRAGMA wal_checkpoint("+mode+")", nil, &busy, &pages, &copied)
-	return pages, copied, err
 }

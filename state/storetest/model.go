@@ -10,6 +10,7 @@ import (
 type modelTask struct {
 	task     task.Task
 	attempts []task.Attempt
+	current  *heldClaim // the present one, of a queue; nil for none
 }
 
 // ends are where a verdict leads; those of a task that waits are fewer. They are written out here, not asked of the

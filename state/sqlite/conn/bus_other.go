@@ -1,6 +1,6 @@
 //go:build !cgo || !unix
 
-package sqlite
+package conn
 
 // watchBus does nothing: no file that is mapped into memory can be cut short here.
 func watchBus() {}

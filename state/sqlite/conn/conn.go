@@ -1,4 +1,6 @@
-package sqlite
+// Package conn is a connection to SQLite: statements that stay compiled, transactions that wait for other processes, and
+// what the errors of the driver mean. It knows no table.
+package conn
 
 import (
 	"context"
@@ -13,39 +15,41 @@ import (
 	"github.com/mattn/go-sqlite3"
 )
 
-// conn is one connection to SQLite. It calls the driver directly: the pool and the contexts of database/sql would take
+// Conn is one connection to SQLite. It calls the driver directly: the pool and the contexts of database/sql would take
 // longer than the statements of a start.
-type conn struct {
+type Conn struct {
 	driver   driver.Conn
 	compiled map[string]driver.Stmt
 	busy     chan struct{} // full while the connection is in use; synctest cannot wait for a mutex
 }
 
-var errClosed = errors.New("the journal is closed")
+// ErrClosed says that a connection is used after Close.
+var ErrClosed = errors.New("the journal is closed")
 
-func connect(dataSource string) (*conn, error) {
+// Open opens a database as its URI says; see the documentation of go-sqlite3.
+func Open(dataSource string) (*Conn, error) {
 	watchBus()
 	d, err := (&sqlite3.SQLiteDriver{}).Open(dataSource)
 	if err != nil {
 		return nil, err
 	}
-	return &conn{driver: d, compiled: map[string]driver.Stmt{}, busy: make(chan struct{}, 1)}, nil
+	return &Conn{driver: d, compiled: map[string]driver.Stmt{}, busy: make(chan struct{}, 1)}, nil
 }
 
 // acquire waits until no other goroutine uses the connection. release follows, unless it returns an error.
-func (c *conn) acquire() error {
+func (c *Conn) acquire() error {
 	c.busy <- struct{}{}
 	if c.driver == nil {
 		c.release()
-		return errClosed
+		return ErrClosed
 	}
 	return nil
 }
 
-func (c *conn) release() { <-c.busy }
+func (c *Conn) release() { <-c.busy }
 
-// use calls do when no other goroutine uses the connection.
-func (c *conn) use(do func() error) error {
+// Use calls do when no other goroutine uses the connection.
+func (c *Conn) Use(do func() error) error {
 	if err := c.acquire(); err != nil {
 		return err
 	}
@@ -53,9 +57,9 @@ func (c *conn) use(do func() error) error {
 	return do()
 }
 
-// close closes the statements first: an open one would keep SQLite's connection alive.
-func (c *conn) close() error {
-	return c.use(func() error {
+// Close closes the statements first: an open one would keep SQLite's connection alive.
+func (c *Conn) Close() error {
+	return c.Use(func() error {
 		for _, statement := range c.compiled {
 			_ = statement.Close()
 		}
@@ -65,9 +69,9 @@ func (c *conn) close() error {
 	})
 }
 
-// exec runs a statement and returns how many rows it changed. A text without arguments may have several statements, and
+// Exec runs a statement and returns how many rows it changed. A text without arguments may have several statements, and
 // is not kept compiled.
-func (c *conn) exec(query string, args ...any) (changed int64, err error) {
+func (c *Conn) Exec(query string, args ...any) (changed int64, err error) {
 	var result driver.Result
 	if len(args) == 0 {
 		result, err = c.driver.(driver.ExecerContext).ExecContext(context.Background(), query, nil)
@@ -86,7 +90,7 @@ func (c *conn) exec(query string, args ...any) (changed int64, err error) {
 
 // prepare compiles a query once, because compiling takes longer than running it, and converts its arguments to the few
 // types that a driver knows.
-func (c *conn) prepare(query string, args []any) (statement driver.Stmt, values []driver.NamedValue, err error) {
+func (c *Conn) prepare(query string, args []any) (statement driver.Stmt, values []driver.NamedValue, err error) {
 	if statement = c.compiled[query]; statement == nil {
 		if statement, err = c.driver.Prepare(query); err != nil {
 			return nil, nil, err
@@ -104,7 +108,8 @@ func (c *conn) prepare(query string, args []any) (statement driver.Stmt, values 
 	return statement, values, nil
 }
 
-func (c *conn) query(ctx context.Context, query string, args []any) (driver.Rows, error) {
+// Query runs a statement and returns its rows, for who wants the columns as they are.
+func (c *Conn) Query(ctx context.Context, query string, args []any) (driver.Rows, error) {
 	statement, values, err := c.prepare(query, args)
 	if err != nil {
 		return nil, err
@@ -112,10 +117,10 @@ func (c *conn) query(ctx context.Context, query string, args []any) (driver.Rows
 	return statement.(driver.StmtQueryContext).QueryContext(ctx, values)
 }
 
-// row reads the first row that a query finds into to, or returns sql.ErrNoRows.
-func (c *conn) row(query string, args []any, to ...any) error {
+// Row reads the first row that a query finds into to, or returns sql.ErrNoRows.
+func (c *Conn) Row(query string, args []any, to ...any) error {
 	found := false
-	err := c.each(context.Background(), query, args, func(scan scanner) (bool, error) {
+	err := c.Each(context.Background(), query, args, func(scan Scanner) (bool, error) {
 		found = true
 		return false, scan(to...)
 	})
@@ -125,12 +130,12 @@ func (c *conn) row(query string, args []any, to ...any) error {
 	return err
 }
 
-// scanner copies the columns of a row to pointers.
-type scanner func(to ...any) error
+// Scanner copies the columns of a row to pointers.
+type Scanner func(to ...any) error
 
-// each calls do for each row that a query finds, until do returns false or an error, or the context ends.
-func (c *conn) each(ctx context.Context, query string, args []any, do func(scanner) (more bool, err error)) (err error) {
-	rows, err := c.query(ctx, query, args)
+// Each calls do for each row that a query finds, until do returns false or an error, or the context ends.
+func (c *Conn) Each(ctx context.Context, query string, args []any, do func(Scanner) (more bool, err error)) (err error) {
+	rows, err := c.Query(ctx, query, args)
 	if err != nil {
 		return err
 	}
@@ -154,8 +159,8 @@ var (
 	latest   = time.Date(10000, 1, 2, 0, 0, 0, 0, time.UTC).UnixMicro() // RFC 3339, and the wait of a task made at its end
 )
 
-// longest is the longest duration that is read: a hundred years, so that the sum of two does not overflow.
-const longest = 36_525 * 24 * time.Hour
+// Longest is the Longest duration that is read: a hundred years, so that the sum of two does not overflow.
+const Longest = 36_525 * 24 * time.Hour
 
 // timeOf reads microseconds since 1970; NULL is the zero time.
 func timeOf(value driver.Value) time.Time {
@@ -166,14 +171,14 @@ func timeOf(value driver.Value) time.Time {
 	return time.UnixMicro(min(max(us, earliest), latest))
 }
 
-// durationOf reads microseconds. SQLite makes a float of a difference or a total beyond 64 bits.
-func durationOf(value driver.Value) time.Duration {
+// DurationOf reads microseconds. SQLite makes a float of a difference or a total beyond 64 bits.
+func DurationOf(value driver.Value) time.Duration {
 	us, ok := value.(float64)
 	if !ok {
 		whole, _ := value.(int64)
 		us = float64(whole)
 	}
-	return time.Duration(min(max(us, 0), float64(longest.Microseconds()))) * time.Microsecond
+	return time.Duration(min(max(us, 0), float64(Longest.Microseconds()))) * time.Microsecond
 }
 
 // scanRow copies a row. NULL becomes the zero value. Any flag but 0 is true; times and durations are in microseconds.
@@ -195,7 +200,7 @@ func scanRow(row []driver.Value, to []any) error {
 		case *time.Time:
 			*to = timeOf(value)
 		case *time.Duration:
-			*to = durationOf(value)
+			*to = DurationOf(value)
 		case sql.Scanner:
 			err = to.Scan(value)
 		default:
@@ -215,50 +220,52 @@ func scanInto[T any](to *T, value driver.Value) error {
 	return err
 }
 
-// transaction runs do between BEGIN IMMEDIATE and COMMIT. It also rolls back after a failed COMMIT, which may leave the
-// transaction open.
-func (c *conn) transaction(ctx context.Context, do func(*conn) error) error {
+// Transaction runs do between BEGIN IMMEDIATE and COMMIT. It also rolls back after a failed COMMIT, which may leave the
+// Transaction open.
+func (c *Conn) Transaction(ctx context.Context, do func(*Conn) error) error {
 	if err := c.acquire(); err != nil {
 		return err
 	}
 	defer c.release()
-	err := retryBusy(ctx, func() error {
-		_, err := c.exec("BEGIN IMMEDIATE")
+	err := RetryBusy(ctx, func() error {
+		_, err := c.Exec("BEGIN IMMEDIATE")
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	step("transaction begun")
+	Step("transaction begun")
 	if err = do(c); err == nil {
-		step("transaction written")
-		_, err = c.exec("COMMIT")
-		step("transaction committed")
+		Step("transaction written")
+		_, err = c.Exec("COMMIT")
+		Step("transaction committed")
 	}
 	if err != nil {
-		_, _ = c.exec("ROLLBACK")
+		_, _ = c.Exec("ROLLBACK")
 	}
 	return err
 }
 
+// BusyTimeout is how long a process waits for other processes' writes.
+const BusyTimeout = 5 * time.Second
+
 const (
-	busyTimeout = 5 * time.Second // how long a process waits for other processes' writes
-	firstPause  = 200 * time.Microsecond
-	lastPause   = 4 * time.Millisecond
+	firstPause = 200 * time.Microsecond
+	lastPause  = 4 * time.Millisecond
 )
 
-// retryBusy repeats what fails because of another process's lock, for busyTimeout or until the context ends. The pauses
+// RetryBusy repeats what fails because of another process's lock, for BusyTimeout or until the context ends. The pauses
 // are random, so that no process is always the last. SQLite's own busy handler sleeps for up to 100 ms at a time and
 // cannot be interrupted.
-func retryBusy(ctx context.Context, do func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
+func RetryBusy(ctx context.Context, do func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, BusyTimeout)
 	defer cancel()
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return context.Cause(ctx)
 		}
 		err := do()
-		if err == nil || !isBusy(err) || ctx.Err() != nil { // where the deadline has passed, the last try says why
+		if err == nil || !IsBusy(err) || ctx.Err() != nil { // where the deadline has passed, the last try says why
 			return err
 		}
 		select {
@@ -266,4 +273,11 @@ func retryBusy(ctx context.Context, do func() error) error {
 		case <-ctx.Done():
 		}
 	}
+}
+
+// Checkpoint returns how many pages the WAL has, and how many of them are in the database.
+func (c *Conn) Checkpoint(mode string) (pages, copied int, err error) {
+	var busy int
+	err = c.Row("PRAGMA wal_checkpoint("+mode+")", nil, &busy, &pages, &copied)
+	return pages, copied, err
 }

@@ -1,6 +1,6 @@
 //go:build cgo
 
-package sqlite
+package conn
 
 import (
 	"errors"
@@ -14,8 +14,8 @@ import (
 // CheckDriver returns ErrNoCgo if the binary was built without SQLite.
 func CheckDriver() error { return nil }
 
-// isBusy reports that another process holds a lock that this one needs.
-func isBusy(err error) bool {
+// IsBusy reports that another process holds a lock that this one needs.
+func IsBusy(err error) bool {
 	var e sqlite3.Error
 	return errors.As(err, &e) && (e.Code == sqlite3.ErrBusy || e.Code == sqlite3.ErrLocked)
 }
@@ -35,14 +35,14 @@ func sqliteKind(err error) error {
 		return state.ErrReadOnly
 	case e.Code == sqlite3.ErrPerm || e.Code == sqlite3.ErrAuth:
 		return state.ErrForbidden
-	case isBusy(err):
+	case IsBusy(err):
 		return state.ErrLocked
 	}
 	return nil
 }
 
-// keepWAL makes the end of the connection leave the WAL where it is: that of a damaged journal is set aside with it.
-func (c *conn) keepWAL() {
+// KeepWAL makes the end of the connection leave the WAL where it is: that of a damaged journal is set aside with it.
+func (c *Conn) KeepWAL() {
 	_ = c.driver.(*sqlite3.SQLiteConn).SetFileControlInt("main", sqlite3.SQLITE_FCNTL_PERSIST_WAL, 1)
 }
 

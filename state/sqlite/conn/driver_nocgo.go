@@ -1,6 +1,6 @@
 //go:build !cgo
 
-package sqlite
+package conn
 
 import (
 	"syscall"
@@ -9,12 +9,15 @@ import (
 // CheckDriver fails at once: without cgo, the SQLite driver would fail at its first query.
 func CheckDriver() error { return ErrNoCgo }
 
-func isBusy(error) bool { return false }
+// IsBusy reports nothing here.
+func IsBusy(error) bool { return false }
 
 func sqliteKind(error) error { return nil }
 
 func sqliteErrno(error) (syscall.Errno, bool) { return 0, false }
 
-func (c *conn) keepWAL() {}
+// KeepWAL does nothing here.
+func (c *Conn) KeepWAL() {}
 
+// Version returns that there is no SQLite.
 func Version() string { return "none" }

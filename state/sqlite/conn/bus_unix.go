@@ -1,6 +1,6 @@
 //go:build cgo && unix
 
-package sqlite
+package conn
 
 /*
 #include <signal.h>

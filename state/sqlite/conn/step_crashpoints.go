@@ -1,6 +1,6 @@
 //go:build crashpoints && unix
 
-package sqlite
+package conn
 
 import (
 	"os"
@@ -26,8 +26,8 @@ func init() {
 	_ = os.Unsetenv(crashVariable) // the command must not inherit it
 }
 
-// step kills this process like kill -9 if crashVariable names the step.
-func step(name string) {
+// Step kills this process like kill -9 if crashVariable names the step.
+func Step(name string) {
 	crash.Lock()
 	defer crash.Unlock()
 	if name != crash.name {

@@ -1,0 +1,71 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/10f93571/retry/task"
+)
+
+// StopError is the cause of the end of an attempt that a signal ended.
+type StopError struct{ Signal os.Signal }
+
+func (e *StopError) Error() string { return fmt.Sprintf("stopped by a signal: %s", e.Signal) }
+
+// Outcome is that of a process that was killed by the signal, as curl would have been.
+func (e *StopError) Outcome() task.Outcome {
+	o := task.Outcome{Exit: task.ExitInternal, Message: e.Error()}
+	if number, ok := e.Signal.(syscall.Signal); ok {
+		o.Exit, o.Signal = task.ExitSignalBase+int(number), stopSignal(number)
+	}
+	return o
+}
+
+func stopSignal(number syscall.Signal) string {
+	switch number {
+	case syscall.SIGINT:
+		return "SIGINT"
+	case syscall.SIGTERM:
+		return "SIGTERM"
+	case syscall.SIGHUP:
+		return "SIGHUP"
+	case syscall.SIGQUIT:
+		return "SIGQUIT"
+	}
+	return ""
+}
+
+// WithSignals returns a context that ends with a StopError at the first signal that asks to stop; others are ignored.
+// The returned function ends the context, and returns that signal. Without a channel, as in a worker, nobody listens.
+func WithSignals(ctx context.Context, signals <-chan os.Signal) (context.Context, func() os.Signal) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	if signals == nil {
+		return ctx, func() os.Signal {
+			cancel(nil)
+			return nil
+		}
+	}
+	ended := make(chan struct{})
+	var stop os.Signal
+	go func() {
+		defer close(ended)
+		for stop == nil {
+			select {
+			case sig := <-signals:
+				if task.Stops(sig) {
+					stop = sig
+					cancel(&StopError{sig})
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return ctx, func() os.Signal {
+		cancel(nil)
+		<-ended
+		return stop
+	}
+}

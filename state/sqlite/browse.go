@@ -1,0 +1,267 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite/conn"
+	"github.com/10f93571/retry/task"
+)
+
+// Find implements state.Queue: by the whole id.
+func (q *Queue) Find(ctx context.Context, id string) (*task.Task, error) {
+	found, err := q.found(ctx, findID, id)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, state.ErrNotFound
+	}
+	return found[0], q.remember(ctx, found[0])
+}
+
+// pageRows is how many rows a page looks at. Where few tasks match, a page ends with fewer tasks than were asked for:
+// a request must not read a million rows.
+const pageRows = 20_000
+
+// Conditions of a filter may stand between the two.
+const (
+	wherePage = "WHERE t.number < ? AND t.number > ?"
+	pageOrder = " ORDER BY t.number DESC LIMIT ?"
+)
+
+// Page implements state.Queue.
+func (q *Queue) Page(ctx context.Context, f state.PageFilter) (page state.Page, err error) {
+	where, args := filtered(f)
+	f.Limit = cmp.Or(f.Limit, state.DefaultPage)
+	err = q.reading(ctx, func(c *conn.Conn) error {
+		page = state.Page{}
+		top := f.Cursor
+		if top == 0 {
+			if err := c.Row("SELECT coalesce(max(number), 0) + 1 FROM tasks", nil, &top); err != nil {
+				return err
+			}
+		}
+		bottom := max(0, top-pageRows-1)
+		query := selectTasks + wherePage + where + pageOrder
+		known := map[string]task.Policy{}
+		all := append([]any{top, bottom}, args...)
+		err := c.Each(ctx, query, append(all, f.Limit+1), func(scan conn.Scanner) (bool, error) {
+			t, err := q.scanTask(scan, known)
+			page.Tasks = append(page.Tasks, t)
+			return true, err
+		})
+		switch {
+		case err != nil:
+			return err
+		case len(page.Tasks) > f.Limit:
+			page.Tasks = page.Tasks[:f.Limit]
+			page.Next = page.Tasks[f.Limit-1].Number
+		case bottom > 0:
+			page.Next = bottom + 1
+		}
+		return nil
+	})
+	return page, err
+}
+
+// filtered returns the conditions of a filter, on tasks t.
+func filtered(f state.PageFilter) (where string, args []any) {
+	and := func(condition string, values ...any) {
+		where, args = where+" AND "+condition, append(args, values...)
+	}
+	if len(f.Statuses) > 0 {
+		names := make([]any, len(f.Statuses))
+		for i, s := range f.Statuses {
+			names[i] = s
+		}
+		and("t.status IN "+list(len(names)), names...)
+	}
+	if f.PolicyID != "" {
+		and(policyName+" = ?", f.PolicyID)
+	}
+	if f.Partition != nil {
+		and("t.partition = ?", *f.Partition)
+	}
+	if f.Host != "" {
+		and("t.host = ?", f.Host)
+	}
+	if f.Tag != "" {
+		and("EXISTS (SELECT 1 FROM json_each(iif(json_valid(t.tags), t.tags, NULL)) WHERE value = ?)", f.Tag)
+	}
+	if f.Error != "" {
+		and(lastError+" = ?", f.Error)
+	}
+	if !f.Since.IsZero() {
+		and("t.created_at >= ?", f.Since.UnixMicro())
+	}
+	if !f.Until.IsZero() {
+		and("t.created_at < ?", f.Until.UnixMicro())
+	}
+	return where, args
+}
+
+// policyName is that of a task t; NULL where the policy cannot be read: a bad row must not hide the others.
+const policyName = "iif(json_valid(t.policy), t.policy ->> 'name', NULL)"
+
+// lastError names how the last attempt of a task t ended: by an error's class, a status, or a signal or an exit.
+const lastError = `(SELECT coalesce(error, 'status ' || nullif(iif(json_valid(exchange), exchange ->> 'status', 0), 0), signal,
+	'exit ' || exit, '') FROM attempts WHERE task = t.number AND number = t.attempt_count)`
+
+// AttemptsAfter implements state.Queue.
+func (q *Queue) AttemptsAfter(ctx context.Context, number int64, after, limit int) ([]task.Attempt, error) {
+	const query = "SELECT " + attemptColumns + `, o.stdout, o.stderr, a.worker
+		FROM attempts a LEFT JOIN tails o ON o.task = a.task AND o.attempt = a.number
+		WHERE a.task = ? AND a.number > ? ORDER BY a.number LIMIT ?`
+	return selected(ctx, q, query, []any{number, after, limit}, func(scan conn.Scanner) (task.Attempt, error) {
+		var row attemptRow
+		var worker string
+		err := scan(append(row.columns(), &worker)...)
+		a := row.attempt()
+		a.Worker = worker
+		return a, err
+	})
+}
+
+// Groups implements state.Queue. It reads every dead letter that the filter selects.
+func (q *Queue) Groups(ctx context.Context, f state.PageFilter, limit int) ([]state.Group, error) {
+	query, args := selectGroups(f, limit)
+	return selected(ctx, q, query, args, scanGroup)
+}
+
+// Groups returns the dead letters in groups of the same host, policy and error, the largest first.
+func (j *Journal) Groups(ctx context.Context, f state.PageFilter, limit int) ([]state.Group, error) {
+	query, args := selectGroups(f, limit)
+	return collect(ctx, j, query, args, scanGroup)
+}
+
+func selectGroups(f state.PageFilter, limit int) (query string, args []any) {
+	if len(f.Statuses) == 0 {
+		f.Statuses = []task.Status{task.Exhausted, task.Failed}
+	}
+	where, args := filtered(f)
+	query = `WITH g (host, policy, error, tasks, first, last) AS (SELECT t.host, ` + policyName + ", " + lastError + `,
+			count(*), min(t.finished_at), max(t.finished_at) FROM tasks t WHERE ` + isFinished + where + `
+			GROUP BY 1, 2, 3 ORDER BY 4 DESC, 6 DESC LIMIT ?)
+		SELECT host, policy, error, tasks, first, last, (SELECT t.id FROM tasks t WHERE ` + isFinished + where + `
+			AND t.finished_at = g.last AND t.host = g.host AND ` + policyName + ` IS g.policy AND ` + lastError + ` IS g.error)
+		FROM g ORDER BY 4 DESC, 6 DESC`
+	return query, append(append(slices.Clone(args), limit), args...)
+}
+
+func scanGroup(scan conn.Scanner) (g state.Group, err error) {
+	err = scan(&g.Host, &g.PolicyID, &g.Error, &g.Count, &g.First, &g.Last, &g.Example)
+	return g, err
+}
+
+// selectDue counts the queued tasks whose time has come.
+const selectDue = "SELECT count(*), min(next_attempt_at) " + inQueue + " AND next_attempt_at <= ?"
+
+// Backlog returns what waits for a worker.
+func (j *Journal) Backlog(ctx context.Context, now time.Time) (b state.Backlog, err error) {
+	if err = j.row(ctx, "SELECT count(*) "+inQueue, nil, &b.Waiting); err == nil {
+		err = j.row(ctx, selectDue, []any{now.UnixMicro()}, &b.Due, &b.OldestDue)
+	}
+	return b, err
+}
+
+// selectDead counts the dead letters by policy.
+const selectDead = "SELECT " + policyName + ", count(*) FROM tasks t WHERE " + isFinished +
+	" AND status IN ('EXHAUSTED', 'FAILED') GROUP BY 1"
+
+// Counts implements state.Queue.
+func (q *Queue) Counts(ctx context.Context, now time.Time) (counts state.Counts, err error) {
+	err = q.reading(ctx, func(c *conn.Conn) error {
+		counts = state.Counts{ByStatus: map[task.Status]int{}, Dead: map[string]int{}}
+		err := c.Each(ctx, selectCounts, nil, func(scan conn.Scanner) (bool, error) {
+			var status task.Status
+			var n int
+			err := scan((*string)(&status), &n)
+			counts.ByStatus[status] += n
+			return true, err
+		})
+		if err != nil {
+			return err
+		}
+		if err := c.Row(selectDue, []any{now.UnixMicro()}, &counts.Due, &counts.OldestDue); err != nil {
+			return err
+		}
+		return c.Each(ctx, selectDead, nil, func(scan conn.Scanner) (bool, error) {
+			var policy string
+			var n int
+			err := scan(&policy, &n)
+			counts.Dead[policy] = n
+			return true, err
+		})
+	})
+	return counts, err
+}
+
+// Cancel implements state.Queue.
+func (q *Queue) Cancel(ctx context.Context, number int64, now time.Time) (before task.Status, err error) {
+	var stored placed
+	err = q.submit(ctx, false, func(c *conn.Conn) (_ []state.Change, err error) {
+		if stored, err = q.cancel(c, number, now); err != nil {
+			return nil, err
+		}
+		before = stored.status
+		return []state.Change{{
+			Number: number, ID: stored.id, Status: task.Cancelled, Attempt: stored.count, At: now,
+		}}, nil
+	})
+	if err == nil {
+		q.dropInput(inputName(number, stored.id))
+	}
+	return stored.status, err
+}
+
+// Requeue implements state.Queue.
+func (q *Queue) Requeue(ctx context.Context, number int64, due time.Time) error {
+	return q.submit(ctx, true, func(c *conn.Conn) ([]state.Change, error) {
+		t, err := q.readTask(c, number)
+		switch {
+		case err != nil:
+			return nil, err
+		case t.Damage != nil:
+			return nil, fmt.Errorf("%w: %w", state.ErrDamaged, t.Damage)
+		case !t.Status.Finished():
+			return nil, state.ErrUnfinished
+		case t.KeepsInput():
+			return nil, state.ErrInputDropped
+		}
+		if err := nameFree(c, t.Name); err != nil {
+			return nil, err
+		}
+		if pid, err := q.owners.Owner(number); pid != 0 || err != nil {
+			return nil, errors.Join(err, state.ErrOwned) // the process that carried it still runs
+		}
+		queue := task.QueueWorker
+		if t.Queue != task.QueueWorker { // a wrapper's: a resume may take it too
+			queue = task.QueueShared
+		}
+		if err := q.requeue(c, t, due, queue); err != nil {
+			return nil, err
+		}
+		change, err := currentChange(c, number, time.Now())
+		return []state.Change{change}, err
+	})
+}
+
+// Reschedule implements state.Queue.
+func (q *Queue) Reschedule(ctx context.Context, number int64, due time.Time) (waits bool, err error) {
+	err = q.submit(ctx, true, func(c *conn.Conn) ([]state.Change, error) {
+		const query = "UPDATE tasks SET next_attempt_at = ? WHERE number = ? AND status = 'PENDING'"
+		changed, err := c.Exec(query, due.UnixMicro(), number)
+		if waits = changed > 0; err != nil || !waits {
+			return nil, err
+		}
+		change, err := currentChange(c, number, time.Now())
+		return []state.Change{change}, err
+	})
+	return waits, err
+}

@@ -1,0 +1,189 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/task"
+)
+
+// fillQueue writes tasks as a service may have them: 70 % wait, 25 % have succeeded, 5 % are dead letters, and 200 are
+// in flight. They go to 50 hosts, with three policies and two partitions.
+func fillQueue(t tester, q *Queue, tasks int, now time.Time) {
+	t.Helper()
+	policy, err := task.DefaultPolicy().MarshalJSON()
+	must(t, err)
+	_, err = rawExec(q.Journal, fmt.Sprintf(`BEGIN IMMEDIATE;
+		INSERT INTO workers (number, name, concurrency, started_at, renewed_at) VALUES (901,
+			'a', 64, 0, 0), (902, 'b', 64, 0, 0);
+		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %[1]d)
+		INSERT INTO tasks (number, id, kind, status, reason, argv, request, directory, policy, idempotency_key, attempt_count,
+				created_at, finished_at, next_attempt_at, queue, partition, host, tags, payload, worker, nonce)
+			SELECT i, format('%%08x-0000-7000-8000-%%012x', i, i), 'http',
+				CASE WHEN i <= 200 THEN 'IN_FLIGHT' WHEN i %% 100 < 70 THEN 'PENDING' WHEN i %% 100 < 95 THEN 'SUCCEEDED'
+					WHEN i %% 2 THEN 'EXHAUSTED' ELSE 'FAILED' END,
+				NULL, x'', json_object('method', 'POST', 'url', format('http://host%%d.example.org/hook', i %% 50),
+					'header', json_array('Content-Type: application/json'),
+					'body', json_array(json_object('text', printf('%%.*c', 256, 'x')))),
+				x'2F746D70', replace('%[2]s', '"name":"default"', format('"name":"policy%%d"', i %% 3)), format('key-%%d', i),
+				i <= 200 OR i %% 100 >= 70, %[3]d - (%[1]d - i) * 1000,
+				iif(i > 200 AND i %% 100 >= 70, %[3]d - (i * 7919) %% 1000000000, NULL),
+				iif(i > 200 AND i %% 100 < 70, %[3]d + (i * 7919) %% 100000000000, NULL), 1, iif(i %% 2, '', 'tenant'),
+				format('host%%d.example.org', i %% 50), iif(i %% 10, NULL, '["red"]'), 'hash', iif(i <= 200, 901 + i %% 2, NULL),
+				iif(i <= 200, i, NULL)
+			FROM n;
+		INSERT INTO attempts (task, number, started_at, duration, exit, decision, exchange)
+			SELECT number, 1, created_at, iif(status = 'IN_FLIGHT', NULL, 1000), iif(status = 'IN_FLIGHT', NULL, 22),
+				CASE status WHEN 'IN_FLIGHT' THEN NULL WHEN 'SUCCEEDED' THEN 'succeeded' ELSE 'exhausted' END,
+				iif(status = 'IN_FLIGHT', NULL, '{"status":' || iif(status = 'SUCCEEDED', 204, 500 + number %% 4) || '}')
+			FROM tasks WHERE attempt_count > 0;
+		COMMIT; PRAGMA wal_checkpoint(TRUNCATE)`, tasks, policy, now.UnixMicro()))
+	must(t, err)
+}
+
+// BenchmarkQueueOfAMillion measures what workers and pages read, with 1,000,000 tasks.
+func BenchmarkQueueOfAMillion(b *testing.B) {
+	q, ctx, now := openQueue(b), context.Background(), time.Now()
+	fillQueue(b, q, 1_000_000, now)
+	lane := &state.Lane{Partition: "tenant", Host: "host2.example.org"}
+	tenant := "tenant"
+	for _, read := range []struct {
+		name string
+		do   func() error
+	}{
+		{"Dead", func() error { _, err := q.Dead(ctx, now, time.Minute); return err }},
+		{"Waiting", func() error {
+			_, err := q.Waiting(ctx, state.Position{Due: now.Add(time.Hour)}, now.Add(48*time.Hour), nil, 2000)
+			return err
+		}},
+		{"WaitingInALane", func() error {
+			_, err := q.Waiting(ctx, state.Position{}, now.Add(48*time.Hour), lane,
+				1000)
+			return err
+		}},
+		{"WaitingInNoLane", func() error {
+			_, err := q.Waiting(ctx, state.Position{}, now.Add(48*time.Hour), &state.Lane{Host: "x"}, 1000)
+			return err
+		}},
+		{"Unfinished", func() error { _, err := q.Unfinished(ctx, now); return err }},
+		{"Counts", func() error { _, err := q.Counts(ctx, now); return err }},
+		{"Page", func() error { _, err := q.Page(ctx, state.PageFilter{Limit: 50}); return err }},
+		{"PageOfATenant", func() error {
+			_, err := q.Page(ctx, state.PageFilter{Limit: 50,
+				Partition: &tenant})
+			return err
+		}},
+		{"PageOfNoPolicy", func() error { _, err := q.Page(ctx, state.PageFilter{Limit: 50, PolicyID: "none"}); return err }},
+		{"PageOfNoTag", func() error { _, err := q.Page(ctx, state.PageFilter{Limit: 50, Tag: "none"}); return err }},
+		{"PageOfNoError", func() error { _, err := q.Page(ctx, state.PageFilter{Limit: 50, Error: "none"}); return err }},
+		{"Groups", func() error { _, err := q.Groups(ctx, state.PageFilter{}, 50); return err }},
+		{"GroupsOfAHost", func() error {
+			_, err := q.Groups(ctx, state.PageFilter{Host: "host45.example.org"}, 50)
+			return err
+		}},
+	} {
+		b.Run(read.name, func(b *testing.B) {
+			for b.Loop() {
+				must(b, read.do())
+			}
+		})
+	}
+}
+
+// What is asked often reads no task that it does not return: SQLite says SCAN where it would go through all of them,
+// and COVERING where it does not read the tasks themselves.
+func TestQueueQueriesUseIndexes(t *testing.T) {
+	q := openQueue(t)
+	fillQueue(t, q, 2000, time.Now())
+	groups, groupArgs := selectGroups(state.PageFilter{}, 50)
+	lane := " AND host = ? AND partition = ?"
+	for _, test := range []struct {
+		name, query string
+		args        []any
+		want        []string // in the plan
+		not         []string
+	}{
+		{"Dead", selectWorkers, nil, []string{"USING COVERING INDEX tasks_worker (worker=?)"}, []string{"SCAN tasks"}},
+		{"TakeOver", selectHeld + " LIMIT ?", []any{1, 1}, []string{"USING INDEX tasks_worker (worker=?)"}, []string{"SCAN"}},
+		{"Waiting", selectItems + waitingOrder, []any{1, 1, 2, 3}, []string{"COVERING INDEX tasks_due (next_attempt_at>"},
+			[]string{"SCAN", "TEMP B-TREE"}},
+		{"a lane", selectItems + lane + waitingOrder, []any{1, 1, 2, "a", "b", 3},
+			[]string{"COVERING INDEX tasks_due (next_attempt_at>"}, []string{"SCAN", "TEMP B-TREE"}},
+		{"Page", selectTasks + wherePage + pageOrder, []any{9, 1, 50},
+			[]string{"SEARCH t USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"},
+			[]string{"SCAN t", "TEMP B-TREE"}},
+		{"the due ones", selectDue, []any{1}, []string{"COVERING INDEX tasks_due (next_attempt_at<?)"}, []string{"SCAN"}},
+		{"Counts", selectCounts, nil, []string{"tasks_finished", "INDEX tasks_once", "tasks_worker",
+			"COVERING INDEX tasks_due",
+			"tasks_own"}, []string{"SCAN tasks$", "TEMP B-TREE"}},
+		{"dead letters", selectDead, nil, []string{"INDEX tasks_finished (status=?"}, []string{"SCAN"}},
+		{"Groups", groups, groupArgs, []string{"INDEX tasks_finished (status=? AND finished_at>?)",
+			"INDEX tasks_finished (status=? AND finished_at=?)", "SEARCH attempts USING PRIMARY KEY (task=? AND number=?)"},
+			[]string{"SCAN t"}},
+		{"Find", findID, []any{"id"}, []string{"sqlite_autoindex_tasks_1 (id=?)"}, []string{"SCAN"}},
+		{"a key", selectKey, []any{"", "key"}, []string{"INDEX tasks_key (partition=? AND idempotency_key=?)"},
+			[]string{"SCAN"}},
+		{"BlobInUse", selectBlob, []any{"hash"}, []string{"COVERING INDEX tasks_blob (blob=?)"}, []string{"SCAN tasks"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			plan := strings.Join(planOf(t, q.Journal, test.query, test.args...), "$\n") + "$"
+			for _, want := range test.want {
+				if !strings.Contains(plan, want) {
+					t.Errorf("got the plan\n%s\nwant %q in it", plan, want)
+				}
+			}
+			for _, not := range test.not {
+				if strings.Contains(plan, not) {
+					t.Errorf("got the plan\n%s\nwant no %q in it", plan, not)
+				}
+			}
+		})
+	}
+}
+
+// A task that cannot be read hides no other.
+func TestADamagedTaskHidesNoOther(t *testing.T) {
+	q := openQueue(t)
+	fillQueue(t, q, 1000, time.Now())
+	_, err := rawExec(q.Journal, `UPDATE tasks SET policy = '{', tags = '[', request = '{' WHERE number IN (297, 298);
+		UPDATE attempts SET exchange = '{' WHERE task IN (297, 298)`)
+	must(t, err)
+	for _, f := range []state.PageFilter{{}, {PolicyID: "policy1"}, {Tag: "red"}, {Error: "status 503"}} {
+		if page, err := q.Page(t.Context(), f); err != nil || len(page.Tasks) == 0 {
+			t.Errorf("%+v: got %d tasks, %v; want some", f, len(page.Tasks), err)
+		}
+		if groups, err := q.Groups(t.Context(), f, 50); err != nil || len(groups) == 0 && f.Tag == "" {
+			t.Errorf("%+v: got %d groups, %v; want some", f, len(groups), err)
+		}
+	}
+	if counts, err := q.Counts(t.Context(), time.Now()); err != nil || counts.Dead[""] != 2 {
+		t.Errorf("got %+v, %v; want 2 dead letters without a policy", counts, err)
+	}
+}
+
+// A page looks at so many rows and no more, and says where to go on.
+func TestAPageLooksAtSomeRows(t *testing.T) {
+	q := openQueue(t)
+	fillQueue(t, q, 2*pageRows+1000, time.Now())
+	_, err := rawExec(q.Journal, "UPDATE tasks SET host = 'rare' WHERE number = 7")
+	must(t, err)
+	f, pages := state.PageFilter{Host: "rare"}, 0
+	for {
+		page, err := q.Page(t.Context(), f)
+		must(t, err)
+		if pages++; page.Next == 0 {
+			if len(page.Tasks) != 1 || page.Tasks[0].Number != 7 || pages != 3 {
+				t.Errorf("got %d tasks on page %d, want task 7 on page 3", len(page.Tasks), pages)
+			}
+			return
+		}
+		if len(page.Tasks) != 0 || page.Next != int64(2*pageRows+1000-pages*pageRows+1) {
+			t.Errorf("got %d tasks and the cursor %d of page %d", len(page.Tasks), page.Next, pages)
+		}
+		f.Cursor = page.Next
+	}
+}

@@ -1,0 +1,299 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite/conn"
+	"github.com/10f93571/retry/state/sqlite/wake"
+	"github.com/10f93571/retry/task"
+)
+
+var _ state.Queue = (*Queue)(nil)
+
+// Queue is a journal as workers and the API use it. All writes of the process go through one goroutine, which puts those
+// that come together into one transaction; reads have connections of their own.
+type Queue struct {
+	*Journal
+
+	// Observe is told how long each transaction waited for other processes, and how long it took in all. It may be nil.
+	Observe func(waited, took time.Duration)
+
+	readers chan *conn.Conn
+	opened  int               // readers
+	writes  chan *queuedWrite // without room: what is sent is written, even where Close begins
+	unsaved chan *queuedWrite // written, but not synced yet
+	stopped chan struct{}     // closed by Close
+	group   sync.WaitGroup
+	peers   *wake.Peers
+}
+
+// queuedWrite is a part of a transaction.
+type queuedWrite struct {
+	do      func(*conn.Conn) ([]state.Change, error) // may be called again after a failure
+	durable bool                                     // it has to survive a power loss
+	end     bool                                     // it ends a task
+	changes []state.Change
+	err     error
+	done    chan struct{}
+}
+
+const (
+	queueReaders = 2
+	groupSize    = 64   // of the writes in a transaction
+	queueLog     = 4000 // pages of the WAL, from which on SQLite copies it: 16 MB, as each page is written many times
+)
+
+// OpenQueue opens the journal in dir as a queue, and makes it where there is none.
+func OpenQueue(ctx context.Context, dir string) (*Queue, error) {
+	j, err := OpenWritable(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	q := &Queue{
+		Journal: j, readers: make(chan *conn.Conn, queueReaders), writes: make(chan *queuedWrite),
+		unsaved: make(chan *queuedWrite, groupSize), stopped: make(chan struct{}), peers: wake.New(dir),
+	}
+	_ = j.conn.Use(func() error {
+		_, err := j.conn.Exec(fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", queueLog))
+		return err
+	})
+	for range queueReaders {
+		c, _, err := openInPlace(ctx, filepath.Join(dir, DatabaseName))
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("open the journal in %s: %w", dir, j.diagnose(err)), q.Close())
+		}
+		q.readers <- c
+		q.opened++
+	}
+	q.group.Go(q.writeAll)
+	q.group.Go(q.syncAll)
+	return q, nil
+}
+
+// Close waits for the writes and the reads that have begun. The workers of this process are dead from then on.
+func (q *Queue) Close() error {
+	close(q.stopped)
+	q.group.Wait()
+	q.peers.Close()
+	q.forgetWorkers()
+	var failures []error
+	for range q.opened {
+		failures = append(failures, (<-q.readers).Close())
+	}
+	return errors.Join(append(failures, q.Journal.Close())...)
+}
+
+// submit has a write done as a part of the next transaction, and returns when that is committed.
+func (q *Queue) submit(ctx context.Context, durable bool, do func(*conn.Conn) ([]state.Change, error)) error {
+	return q.pass(ctx, &queuedWrite{do: do, durable: durable})
+}
+
+// pass does for one write what submit does.
+func (q *Queue) pass(ctx context.Context, w *queuedWrite) error {
+	if ctx.Err() != nil { // a select may take another case that is ready as well
+		return context.Cause(ctx)
+	}
+	w.done = make(chan struct{})
+	select {
+	case q.writes <- w:
+	case <-q.stopped:
+		return conn.ErrClosed
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	<-w.done // it may be under way already, and then must not be taken for one that was not done
+	return w.err
+}
+
+// writeAll writes what is submitted until Close.
+func (q *Queue) writeAll() {
+	defer close(q.unsaved)
+	for {
+		select {
+		case w := <-q.writes:
+			q.writeGroup(q.gather(w))
+		case <-q.stopped:
+			for {
+				select {
+				case w := <-q.writes:
+					q.writeGroup(q.gather(w))
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+// gather returns the writes that came with the first one: those that were submitted during the transaction before.
+func (q *Queue) gather(first *queuedWrite) []*queuedWrite {
+	group := []*queuedWrite{first}
+	for len(group) < groupSize {
+		select {
+		case w := <-q.writes:
+			group = append(group, w)
+		default:
+			return group
+		}
+	}
+	return group
+}
+
+// writeGroup writes a group in one transaction. Where that fails, each is written alone, so that one bad write does not
+// take the others with it.
+func (q *Queue) writeGroup(group []*queuedWrite) {
+	begun := time.Now()
+	var entered time.Time
+	err := q.write(context.Background(), func(c *conn.Conn) error {
+		entered = time.Now()
+		for _, w := range group {
+			if w.changes, w.err = w.do(c); w.err != nil && !isAnswer(w.err) {
+				return w.err
+			}
+		}
+		return nil
+	})
+	if q.Observe != nil && !entered.IsZero() {
+		q.Observe(entered.Sub(begun), time.Since(begun))
+	}
+	if err == nil && len(group) > 0 {
+		err = q.moved()
+	}
+	_, faulty := errors.AsType[*state.Fault](err)
+	switch {
+	case err != nil && !faulty && len(group) > 1:
+		for _, w := range group {
+			q.writeGroup([]*queuedWrite{w})
+		}
+		return
+	case errors.Is(err, state.ErrFull) && q.endsOf(group) != nil && os.Remove(filepath.Join(q.dir, reserveName)) == nil:
+		ends := q.endsOf(group)
+		failAll(slices.DeleteFunc(group, func(w *queuedWrite) bool { return w.end }), err)
+		q.writeGroup(ends)
+		return
+	case err != nil:
+		failAll(group, err)
+		return
+	}
+	var changes []state.Change
+	for _, w := range group {
+		if w.err == nil {
+			changes = append(changes, w.changes...)
+		}
+		if w.err == nil && w.durable {
+			q.unsaved <- w
+		} else {
+			close(w.done)
+		}
+	}
+	q.peers.Tell(changes)
+}
+
+// endsOf returns the writes of a group that end a task: for them, a full disk has a reserve.
+func (*Queue) endsOf(group []*queuedWrite) (ends []*queuedWrite) {
+	for _, w := range group {
+		if w.end {
+			ends = append(ends, w)
+		}
+	}
+	return ends
+}
+
+func failAll(group []*queuedWrite, err error) {
+	for _, w := range group {
+		w.err = err
+		close(w.done)
+	}
+}
+
+// isAnswer reports whether an error is an answer: nothing was written, and the others of the transaction may be.
+func isAnswer(err error) bool {
+	_, reused := errors.AsType[*state.KeyError](err)
+	for _, answer := range []error{
+		task.ErrNotOwner, state.ErrFinished, state.ErrUnfinished, state.ErrNotFound, state.ErrNamed, state.ErrOwned,
+		state.ErrDamaged, state.ErrInputDropped, state.ErrRevision, state.ErrNoPolicy, state.ErrLeaseLost,
+	} {
+		reused = reused || errors.Is(err, answer)
+	}
+	return reused
+}
+
+// syncAll waits for the disk, once for all that was committed meanwhile. The next transaction runs beside it.
+func (q *Queue) syncAll() {
+	for first := range q.unsaved {
+		group := []*queuedWrite{first}
+		for more := true; more; {
+			select {
+			case w, open := <-q.unsaved:
+				if more = open; open {
+					group = append(group, w)
+				}
+			default:
+				more = false
+			}
+		}
+		conn.Step("adds not synced")
+		err := q.diagnose(q.sync())
+		conn.Step("adds synced")
+		for _, w := range group {
+			w.err = err
+			close(w.done)
+		}
+	}
+}
+
+// reading calls do with a connection for reading. It sees what was committed before.
+func (q *Queue) reading(ctx context.Context, do func(*conn.Conn) error) error {
+	select {
+	case <-q.stopped:
+		return conn.ErrClosed
+	default:
+	}
+	select {
+	case c := <-q.readers:
+		defer func() { q.readers <- c }()
+		return q.diagnose(conn.RetryBusy(ctx, func() error { return c.Use(func() error { return do(c) }) }))
+	case <-q.stopped:
+		return conn.ErrClosed
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// selected returns what scan makes of each row of a query.
+func selected[T any](ctx context.Context, q *Queue, query string, args []any, scan func(conn.Scanner) (T, error)) (list []T,
+	err error) {
+	err = q.reading(ctx, func(c *conn.Conn) error {
+		list = nil
+		return c.Each(ctx, query, args, func(row conn.Scanner) (bool, error) {
+			item, err := scan(row)
+			list = append(list, item)
+			return true, err
+		})
+	})
+	return list, err
+}
+
+// found returns the tasks that a query of selectTasks finds.
+func (q *Queue) found(ctx context.Context, query string, args ...any) ([]*task.Task, error) {
+	known := map[string]task.Policy{}
+	return selected(ctx, q, query, args, func(scan conn.Scanner) (*task.Task, error) { return q.scanTask(scan, known) })
+}
+
+const selectBlob = "SELECT EXISTS (SELECT 1 FROM tasks WHERE blob = ?)"
+
+// BlobInUse implements state.Queue.
+func (q *Queue) BlobInUse(ctx context.Context, hash string) (used bool, err error) {
+	err = q.reading(ctx, func(c *conn.Conn) error {
+		return c.Row(selectBlob, []any{hash}, &used)
+	})
+	return used, err
+}
