@@ -1,0 +1,153 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/task"
+)
+
+// settle writes an outcome. A store that cannot be written is asked again and again: what was done must not be done
+// once more.
+func (w *Worker) settle(ctx context.Context, t *task.Task, a task.Attempt) (err error) {
+	follows := w.followUp(t)
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		err = w.Queue.Settle(ctx, t, a, follows)
+		if err == nil || errors.Is(err, task.ErrNotOwner) {
+			break
+		}
+		w.warn(fmt.Errorf("write the outcome of attempt %d of task %s: %w", a.Number, t.ID, err))
+		if errors.Is(err, state.ErrCorrupt) || !w.sleep(ctx, pause) {
+			break
+		}
+	}
+	if err == nil {
+		if t.Status.Finished() && t.Status != task.Succeeded {
+			w.failed.Add(1)
+		}
+		w.observe(func(o Observer) { o.Ended(t, a) })
+	}
+	return err
+}
+
+const (
+	firstPause = 100 * time.Millisecond
+	lastPause  = 5 * time.Second
+)
+
+// sleep reports whether it is worth trying again afterwards.
+func (w *Worker) sleep(ctx context.Context, pause time.Duration) bool {
+	select {
+	case <-time.After(pause):
+		return true
+	case <-ctx.Done():
+	case <-w.gaveUp:
+	}
+	return false
+}
+
+// followUp makes what follows a task that is dead; nil for most.
+func (w *Worker) followUp(t *task.Task) *task.Task {
+	if t.Options.Exhausted == "" || t.Status != task.Exhausted && t.Status != task.Failed || w.FollowUp == nil {
+		return nil
+	}
+	follows, err := w.FollowUp(t)
+	if err != nil {
+		w.warn(fmt.Errorf("add what follows task %s: %w", t.ID, err))
+		return nil
+	}
+	return follows
+}
+
+// carried is an attempt that runs.
+type carried struct {
+	task    *task.Task // changes while it runs, but not its Target
+	attempt int
+	signals chan os.Signal
+}
+
+// stop tells the attempt to stop. A command that is told twice is killed.
+func (c *carried) stop() {
+	select {
+	case c.signals <- syscall.SIGTERM:
+	default: // it was told twice, and has not listened yet
+	}
+}
+
+func (c *carried) isRequest() bool { return c.task.Target != nil }
+
+// beginClaim and endClaim surround a claim, until its attempts have begun.
+func (w *Worker) beginClaim() {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.claims++
+}
+
+func (w *Worker) endClaim() {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.claims--; w.claims == 0 {
+		clear(w.early)
+	}
+}
+
+// begin makes a claimed attempt known. An earlier one of the same task can still run where its lease was lost.
+func (w *Worker) begin(t *task.Task) *carried {
+	c := &carried{task: t, attempt: t.AttemptCount + 1, signals: make(chan os.Signal, 2)}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if before := w.running[t.Number]; before != nil {
+		before.stop()
+	}
+	w.running[t.Number] = c
+	if w.stopping || w.early[t.Number] >= c.attempt {
+		c.stop()
+	}
+	return c
+}
+
+func (w *Worker) end(c *carried) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.running[c.task.Number] == c {
+		delete(w.running, c.task.Number)
+	}
+}
+
+// carry executes a claimed attempt and settles it.
+func (w *Worker) carry(ctx context.Context, c *carried, due time.Time) (replied bool) {
+	defer w.end(c)
+	t := c.task
+	w.observe(func(o Observer) { o.Began(t, time.Since(due)) })
+	if t.Nonce == 0 { // its budget has ended while it waited
+		d := task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonBudget}
+		t.Move(d, time.Now())
+		_ = w.settle(ctx, t, task.Attempt{Decision: d})
+		return true
+	}
+	e, err := w.Open(t)
+	if err != nil {
+		e = &Execution{Executor: unprepared{err}}
+	}
+	if e.Close != nil {
+		defer e.Close()
+	}
+	if e.Observer == nil {
+		e.Observer = silent{w}
+	}
+	r := &runner.Runner{
+		Journal: &journal{w, ctx}, Executor: e.Executor, Hooks: e.Hooks, Survivors: e.Survivors, Observer: e.Observer,
+		Signals: c.signals, Random: w.Random,
+	}
+	result, err := r.Attempt(ctx, t)
+	if err != nil {
+		w.warn(fmt.Errorf("task %s: %w", t.ID, err))
+	}
+	return result.Outcome.Reply == nil || result.Outcome.Answered()
+}

@@ -1,0 +1,99 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/task"
+)
+
+// journal is the store as the runner of one attempt sees it. The attempt is claimed already, and the next one is not
+// this runner's.
+type journal struct {
+	*Worker
+	ctx context.Context
+}
+
+var errClaimed = errors.New("the worker claims")
+
+// Claim implements runner.Journal.
+func (j *journal) Claim(context.Context, *task.Task, time.Time) error { return errClaimed }
+
+// RecordAndClaim implements runner.Journal.
+func (j *journal) RecordAndClaim(context.Context, *task.Task, task.Attempt, time.Time) error {
+	return errClaimed
+}
+
+// Unclaim implements runner.Journal.
+func (j *journal) Unclaim(context.Context, *task.Task) {}
+
+// Settle implements runner.Journal.
+func (j *journal) Settle(context.Context, *task.Task, task.Decision) error { return errClaimed }
+
+// NoteProcess implements runner.Journal.
+func (j *journal) NoteProcess(ctx context.Context, t *task.Task, process string) {
+	err := j.Queue.NoteProcess(ctx, t, process)
+	if err != nil && !errors.Is(err, task.ErrNotOwner) { // then the end of the attempt tells
+		j.warn(err)
+	}
+}
+
+// NoteStart implements runner.Journal. The processes of an attempt that has just begun are found by their environment.
+func (j *journal) NoteStart(*task.Task, string) {}
+
+// Record implements runner.Journal.
+func (j *journal) Record(_ context.Context, t *task.Task, a task.Attempt) error {
+	return j.settle(j.ctx, t, a)
+}
+
+// NextAttempt implements runner.Journal.
+func (j *journal) NextAttempt(_ context.Context, t *task.Task) time.Time { return t.NextAttemptAt }
+
+// CancelNested implements runner.Journal.
+func (j *journal) CancelNested(ctx context.Context, t *task.Task) {
+	if t.Kind != task.KindCommand {
+		return
+	}
+	if err := j.Queue.CancelNested(ctx, t, time.Now()); err != nil {
+		j.warn(err)
+	}
+}
+
+// silent is an observer of a runner that passes on warnings alone: the worker tells the rest itself.
+type silent struct{ *Worker }
+
+// Started implements runner.Observer.
+func (silent) Started(*task.Task) {}
+
+// Ended implements runner.Observer.
+func (silent) Ended(*task.Task, task.Attempt) {}
+
+// Waiting implements runner.Observer.
+func (silent) Waiting(_ *task.Task, left time.Duration) time.Duration { return left }
+
+// Finished implements runner.Observer.
+func (silent) Finished(*task.Task, runner.Result) {}
+
+// Warn implements runner.Observer.
+func (s silent) Warn(err error) { s.warn(err) }
+
+// unprepared is the executor of an attempt that could not be prepared.
+type unprepared struct{ err error }
+
+// Execute implements runner.Executor.
+func (u unprepared) Execute(_ context.Context, t *task.Task, _ runner.Call) task.Outcome {
+	o := task.Outcome{Exit: task.ExitInternal, Error: task.ErrorStart, Message: u.err.Error()}
+	if t.Target != nil {
+		o.Error, o.Reply = task.ErrorLocal, &task.Reply{Default: task.Eligibility{Class: task.ClassFatal}}
+	}
+	return o
+}
+
+// Flush implements runner.Executor.
+func (unprepared) Flush(*task.Task, <-chan os.Signal) (os.Signal, error) { return nil, nil }
+
+// HoldsOutput implements runner.Executor.
+func (unprepared) HoldsOutput(*task.Task) bool { return false }

@@ -1,0 +1,445 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/10f93571/retry/internal/testkit"
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/task"
+)
+
+// sleeper is an attempt that takes a time, unless a signal or the context ends it.
+func sleeper(takes time.Duration, o task.Outcome) execute {
+	return func(ctx context.Context, _ *task.Task, c runner.Call) task.Outcome {
+		select {
+		case <-time.After(takes):
+			return o
+		case sig := <-c.Signals:
+			return task.Outcome{Exit: 1, Stop: sig, Reply: &task.Reply{Default: task.Eligibility{Class: task.ClassRetryable}}}
+		case <-ctx.Done():
+			return task.Outcome{Exit: 1, Error: task.ErrorTimeout, Reply: &task.Reply{}}
+		}
+	}
+}
+
+// hosts queues tasks to a host.
+func hosts(n int, host string) (tasks []*task.Task) {
+	for range n {
+		t := queued(host)
+		t.Policy.Attempts, t.Policy.Timeout = 2, time.Minute
+		tasks = append(tasks, t)
+	}
+	return tasks
+}
+
+func TestNeverEarlyAndEarlierAddsFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(t)
+		later := hosts(1, "later")
+		later[0].NextAttemptAt = time.Now().Add(time.Minute)
+		m.add(false, later...)
+		var b begun
+		_, stop := m.run(Config{Observer: &b}, sleeper(0, ok))
+		synctest.Wait()
+		sooner := hosts(1, "sooner")
+		sooner[0].NextAttemptAt = time.Now().Add(time.Second)
+		m.add(true, sooner...)
+		time.Sleep(2 * time.Second)
+		if b.latest("sooner") != 0 || b.times(1) != 0 {
+			t.Errorf("got late %v, the later one %d times, want 0 and 0", b.latest("sooner"), b.times(1))
+		}
+		time.Sleep(time.Minute)
+		stop()
+		if late, ran := b.latest("later"), b.times(1); late != 0 || ran != 1 {
+			t.Errorf("got the later one %d times, late by %v, want once and 0", ran, late)
+		}
+	})
+}
+
+// A clock that is set back makes nothing early, and one that is set forward does not leave tasks behind.
+func TestRescheduledTasks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(t)
+		moved := hosts(2, "host")
+		moved[0].NextAttemptAt = time.Now().Add(time.Hour)
+		moved[1].NextAttemptAt = time.Now().Add(time.Second)
+		m.add(false, moved...)
+		var b begun
+		_, stop := m.run(Config{Observer: &b}, sleeper(0, ok))
+		synctest.Wait()
+		m.move(1, 2*time.Second)
+		m.move(2, time.Hour)
+		time.Sleep(3 * time.Second)
+		if b.times(1) != 1 || b.times(2) != 0 || b.latest("host") != 0 {
+			t.Errorf("got %d and %d, late by %v, want the first alone, on time", b.times(1), b.times(2), b.latest("host"))
+		}
+		time.Sleep(2 * time.Hour)
+		stop()
+		if b.times(2) != 1 {
+			t.Errorf("got the second %d times, want once", b.times(2))
+		}
+	})
+}
+
+// The attempt of a task that is cancelled is stopped, also where its claim is under way, and an attempt that follows a
+// requeue is not.
+func TestCancelledInFlight(t *testing.T) {
+	for _, when := range []string{"running", "during the claim", "of an earlier attempt"} {
+		t.Run(when, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMemory(t)
+				m.took = time.Second
+				m.add(false, hosts(1, "host")...)
+				began := make(chan int, 10)
+				w, stop := m.run(Config{}, func(ctx context.Context, tk *task.Task, c runner.Call) task.Outcome {
+					began <- tk.AttemptCount
+					return sleeper(50*time.Second, ok)(ctx, tk, c)
+				})
+				switch when {
+				case "running":
+					<-began
+					m.cancel(1)
+				case "during the claim":
+					time.Sleep(time.Second / 2)
+					m.tell(state.Change{Number: 1, Status: task.Cancelled, Attempt: 1})
+				case "of an earlier attempt":
+					<-began
+					m.tell(state.Change{Number: 1, Status: task.Cancelled, Attempt: 0})
+				}
+				time.Sleep(20 * time.Second)
+				if got := w.Running(); when == "running" && got != 0 || when == "of an earlier attempt" && got != 1 {
+					t.Errorf("got %d attempts that run", got)
+				}
+				time.Sleep(time.Minute)
+				stop()
+				switch first := m.settled; when {
+				case "running":
+					if got := m.tasks[1].Status; got != task.Cancelled || len(first) > 0 {
+						t.Errorf("got %s, want the late result refused", got)
+					}
+				case "during the claim":
+					if len(first) == 0 || first[0].Decision.Verdict != task.VerdictInterrupted {
+						t.Errorf("got %+v, want an attempt that did not begin", first)
+					}
+				default:
+					if got := m.tasks[1].Status; got != task.Succeeded {
+						t.Errorf("got %s, want %s", got, task.Succeeded)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestGraceAndSecondSignal(t *testing.T) {
+	tests := map[string]struct {
+		takes  time.Duration
+		second time.Duration // after the first; 0 for none
+		ends   time.Duration
+		want   task.Status
+		deaf   bool
+	}{
+		"ends in time":  {takes: 20 * time.Second, ends: 19 * time.Second, want: task.Succeeded},
+		"cut off":       {takes: time.Hour, ends: 25 * time.Second, want: task.Pending},
+		"second signal": {takes: time.Hour, second: 3 * time.Second, ends: 3 * time.Second, want: task.Pending},
+		"deaf to TERM":  {takes: time.Hour, deaf: true, second: 3 * time.Second, ends: 8 * time.Second, want: task.Pending},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMemory(t)
+				m.add(false, hosts(1, "host")...)
+				stop, cancelStop := context.WithCancel(context.Background())
+				kill, cancelKill := context.WithCancel(context.Background())
+				defer cancelKill()
+				e := sleeper(test.takes, ok)
+				if test.deaf {
+					e = func(ctx context.Context, tk *task.Task, c runner.Call) task.Outcome {
+						<-c.Signals
+						return sleeper(test.takes, ok)(ctx, tk, c)
+					}
+				}
+				w := New(Config{Queue: m, Random: rand.Float64, Grace: 25 * time.Second,
+					Open: func(*task.Task) (*Execution, error) { return &Execution{Executor: e}, nil }})
+				ended := make(chan error, 1)
+				go func() { ended <- w.Run(stop, kill) }()
+				time.Sleep(time.Second)
+				cancelStop()
+				m.add(true, hosts(1, "another")...)
+				told := time.Now()
+				if test.second > 0 {
+					time.AfterFunc(test.second, cancelKill)
+				}
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+				if got := time.Since(told); got != test.ends {
+					t.Errorf("got the end after %v, want %v", got, test.ends)
+				}
+				if got := m.tasks[1].Status; got != test.want {
+					t.Errorf("got %s, want %s", got, test.want)
+				}
+				if h := m.tasks[1].History; test.want == task.Pending && (h.Counted != 0 || h.Crashes != 0) {
+					t.Errorf("got %+v, want no attempt used up", h)
+				}
+				if got := m.tasks[2].AttemptCount; got != 0 {
+					t.Errorf("got %d attempts of what came after the stop, want 0", got)
+				}
+			})
+		})
+	}
+}
+
+// Outcomes wait for a store that cannot be written, and nothing is sent again.
+func TestStoreFailsForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(t)
+		m.add(false, hosts(40, "host")...)
+		var b begun
+		_, stop := m.run(Config{Observer: &b}, sleeper(3*time.Second, ok))
+		time.Sleep(time.Second)
+		m.set(func() { m.down = errDown })
+		time.Sleep(time.Minute)
+		m.set(func() { m.down = nil })
+		m.add(true, hosts(1, "new")...)
+		time.Sleep(20 * time.Second)
+		stop()
+		if got := m.count(task.Succeeded); got != 41 {
+			t.Errorf("got %d that succeeded, want 41", got)
+		}
+		for number, times := range b.ran {
+			if times != 1 {
+				t.Errorf("task %d: got %d attempts, want 1", number, times)
+			}
+		}
+		if len(b.warnings) == 0 || !errors.Is(b.warnings[0], errDown) {
+			t.Errorf("got the warnings %v, want some", b.warnings)
+		}
+	})
+}
+
+// A worker whose store never comes back ends all the same when it is told twice.
+func TestStoreFailsForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(t)
+		m.add(false, hosts(3, "host")...)
+		_, stop := m.run(Config{Grace: time.Second}, sleeper(time.Second, ok))
+		time.Sleep(time.Second / 2)
+		m.set(func() { m.down = errDown })
+		time.Sleep(time.Minute)
+		told := time.Now()
+		stop()
+		if got := time.Since(told); got > 15*time.Second {
+			t.Errorf("got the end after %v, want 15 s at most", got)
+		}
+	})
+}
+
+// A worker whose lease was lost stops its requests, and leaves its commands alone.
+func TestLeaseLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(t)
+		command := queued("")
+		command.Target, command.Kind, command.Command = nil, task.KindCommand, []string{"true"}
+		m.add(false, append(hosts(2, "host"), command)...)
+		w, stop := m.run(Config{Visibility: 6 * time.Second}, sleeper(50*time.Second, ok))
+		time.Sleep(time.Second)
+		m.set(func() {
+			m.renew = state.ErrLeaseLost
+			m.tasks[1].Nonce, m.tasks[2].Nonce = -1, -1 // another worker has them
+		})
+		time.Sleep(2 * time.Second)
+		if got := w.Running(); got != 1 {
+			t.Errorf("got %d attempts after the lease was lost, want that of the command", got)
+		}
+		time.Sleep(50 * time.Second)
+		stop()
+		if got := m.tasks[3].Status; got != task.Succeeded {
+			t.Errorf("got the command %s, want %s", got, task.Succeeded)
+		}
+	})
+}
+
+// 10,000 hosts to which connections hang, with tasks that are tried again, leave one that answers on time.
+func TestDeadHostsLeaveTheOthersOnTime(t *testing.T) {
+	dead := 10_000
+	if testing.Short() {
+		dead = 1000
+	}
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(t)
+		timeout := task.Outcome{Exit: 1, Error: task.ErrorTimeout,
+			Reply: &task.Reply{Default: task.Eligibility{Class: task.ClassRetryable}}}
+		e := func(ctx context.Context, tk *task.Task, c runner.Call) task.Outcome {
+			if strings.HasPrefix(tk.Host(), "dead") {
+				return sleeper(5*time.Second, timeout)(ctx, tk, c)
+			}
+			return sleeper(10*time.Millisecond, ok)(ctx, tk, c)
+		}
+		m.add(false, hosts(1, "healthy")...)
+		var b begun
+		_, stop := m.run(Config{Observer: &b}, e)
+		time.Sleep(time.Second)
+		for n := range dead {
+			m.add(true, hosts(5, fmt.Sprint("dead-", n))...)
+		}
+		time.Sleep(time.Minute)
+		for range 600 {
+			m.add(true, hosts(2, "healthy")...)
+			time.Sleep(100 * time.Millisecond)
+		}
+		stop()
+		if got := b.latest("healthy"); got != 0 {
+			t.Errorf("got tasks late by up to %v, want 0", got)
+		}
+		if got := m.count(task.Succeeded); got != 1201 {
+			t.Errorf("got %d that succeeded, want 1201", got)
+		}
+	})
+}
+
+// asynq and River let one slow host have all slots.
+func TestSlowHostDoesNotHoldAllSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(t)
+		m.add(false, hosts(500, "slow")...)
+		var b begun
+		w, stop := m.run(Config{Observer: &b}, func(ctx context.Context, tk *task.Task, c runner.Call) task.Outcome {
+			if tk.Host() == "slow" {
+				return sleeper(20*time.Second, ok)(ctx, tk, c)
+			}
+			return ok
+		})
+		time.Sleep(time.Second)
+		if got := w.Running(); got != DefaultPerHost {
+			t.Errorf("got %d attempts to one host, want %d", got, DefaultPerHost)
+		}
+		m.add(true, hosts(100, "quick")...)
+		synctest.Wait()
+		if got := m.count(task.Succeeded); got != 100 {
+			t.Errorf("got %d of 100 done at once", got)
+		}
+		stop()
+	})
+}
+
+func TestDrain(t *testing.T) {
+	tests := map[string]struct {
+		drain  Drain
+		ends   time.Duration
+		fails  bool
+		failed int
+	}{
+		"all":               {drain: DrainAll, ends: 10 * time.Second},
+		"due":               {drain: DrainDue, ends: 2 * time.Second},
+		"all, without luck": {drain: DrainAll, ends: 10 * time.Second, fails: true, failed: 3},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMemory(t)
+				m.add(false, hosts(2, "host")...)
+				later := hosts(1, "host")
+				later[0].NextAttemptAt = time.Now().Add(10 * time.Second)
+				m.add(false, later...)
+				o := ok
+				if test.fails {
+					o = task.Outcome{Exit: 1, Reply: &task.Reply{Default: task.Eligibility{Class: task.ClassFatal}}}
+				}
+				began := time.Now()
+				w := New(Config{Queue: m, Random: rand.Float64, Drain: test.drain,
+					Open: func(*task.Task) (*Execution, error) { return &Execution{Executor: sleeper(2*time.Second, o)}, nil }})
+				if err := w.Run(context.Background(), context.Background()); err != nil {
+					t.Error(err)
+				}
+				if got := time.Since(began); got < test.ends || got > test.ends+3*time.Second {
+					t.Errorf("got the end after %v, want it after %v", got, test.ends)
+				}
+				if w.Failed() != test.failed {
+					t.Errorf("got %d that failed, want %d", w.Failed(), test.failed)
+				}
+			})
+		})
+	}
+}
+
+// River's rescuer works by a lease of an hour, and one that overwrites a result is river#1302: a result that comes after
+// the task was taken over is refused.
+func TestResultAfterTakeover(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(t)
+		m.add(false, hosts(1, "host")...)
+		_, stop := m.run(Config{}, sleeper(5*time.Second, ok))
+		time.Sleep(time.Second)
+		m.set(func() { m.tasks[1].Nonce++ })
+		time.Sleep(10 * time.Second)
+		stop()
+		if got := m.tasks[1].Status; got != task.InFlight || len(m.settled) > 0 {
+			t.Errorf("got %s and %d results, want those of another worker untouched", got, len(m.settled))
+		}
+	})
+}
+
+// An attempt of the same task that runs on in this process, after its lease was lost, is stopped when the next begins.
+func TestAttemptIsStoppedByItsSuccessor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(t)
+		m.add(false, hosts(1, "host")...)
+		w, stop := m.run(Config{}, sleeper(50*time.Second, ok))
+		time.Sleep(time.Second)
+		m.set(func() {
+			m.tasks[1].Status = task.Pending
+			m.tasks[1].NextAttemptAt = time.Now()
+			m.wait(m.tasks[1], true)
+		})
+		time.Sleep(time.Second)
+		if got := w.Running(); got != 1 {
+			t.Errorf("got %d attempts, want the second", got)
+		}
+		m.cancel(1)
+		time.Sleep(time.Second)
+		if got := w.Running(); got != 0 {
+			t.Errorf("got %d attempts after the cancellation, want 0", got)
+		}
+		stop()
+	})
+}
+
+// After a sleep of the machine, and when the clock is set, the other workers get the time to renew.
+func TestPatienceWithOtherWorkers(t *testing.T) {
+	const visibility = 30 * time.Second
+	tests := map[string]struct {
+		set  time.Duration // how far the clock is set
+		want []bool        // what may be done at each of the looks that follow, 10 s apart
+	}{
+		"steady":         {want: []bool{true, true, true}},
+		"set forward":    {set: time.Hour, want: []bool{false, false, true}},
+		"set back":       {set: -time.Hour, want: []bool{false, false, true}},
+		"set a bit":      {set: time.Second, want: []bool{true, true, true}},
+		"slept a minute": {set: time.Minute, want: []bool{false, false, true}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			now := time.Now()
+			p := patience{visibility: visibility}
+			if !p.over(now) {
+				t.Error("got patience at the first look, want none")
+			}
+			now = testkit.SetWallClock(now, test.set)
+			for n, want := range test.want {
+				if got := p.over(now.Add(time.Millisecond)); got != want {
+					t.Errorf("look %d: got %v, want %v", n, got, want)
+				}
+				now = now.Add(9 * time.Second)
+			}
+		})
+	}
+}
