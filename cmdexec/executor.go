@@ -30,8 +30,14 @@ type Executor struct {
 	SharedGroup     bool          // the process stays in retry's process group, as it must on a terminal
 	SecondStopKills time.Duration // a second stop signal kills if the first is at least this old
 
-	name, path string   // of the last program, and where it was found
-	inherited  []string // the part of the environment that all attempts share
+	// TerminalDelay is how much later than a key on the terminal retry may get its signal. A process that followed
+	// another one at once, and is younger, may have been started after the key that ended the other: it gets the signal,
+	// perhaps for a second time.
+	TerminalDelay time.Duration
+
+	ended      time.Time // the last process
+	name, path string    // of the last program, and where it was found
+	inherited  []string  // the part of the environment that all attempts share
 }
 
 // Execute runs one attempt to its end. When ctx ends first, the process group gets TERM, and KILL after the policy's
@@ -45,6 +51,9 @@ func (e *Executor) Execute(ctx context.Context, t *task.Task, c runner.Call) tas
 
 func (e *Executor) execute(ctx context.Context, t *task.Task, c runner.Call) task.Outcome {
 	in, err := e.Stdin.Open()
+	if errors.Is(err, stdio.ErrRead) {
+		return withoutStdin(t.Last.Outcome, err)
+	}
 	if err != nil {
 		return startFailure("stdin", err)
 	}
@@ -75,18 +84,30 @@ func (e *Executor) execute(ctx context.Context, t *task.Task, c runner.Call) tas
 		guard.Dismiss()
 	}
 	o.StdinRead = errors.Is(err, stdio.ErrRead)
+	if in.Wait != nil && !o.StdinRead && mayRepeat(&t.Policy, o) {
+		in.Wait(proc.HaveOpen)
+	}
 	if o.Signal == "SIGPIPE" || o.Error == task.ErrorNone && o.Exit == task.ExitSignalBase+int(syscall.SIGPIPE) {
 		o.Final = o.Final || stdio.ReaderGone(e.Output.Stdout)
 	}
 	return o
 }
 
+// mayRepeat reports whether another attempt may follow: after nearly all runs none does, and they end without a look.
+func mayRepeat(p *task.Policy, o task.Outcome) bool {
+	return o.ExitCode() != 0 || p.Consecutive > 1 || len(p.SuccessOn)+len(p.StopOn)+len(p.RetryOn) > 0
+}
+
 // startGuard starts the guard of a stdin that streams through a pipe of ours, and lets it follow the attempt.
 func startGuard(t *task.Task, c *runner.Call, in *stdio.Input) *proc.Guard {
-	if in.Feed == nil {
+	if in.Held == nil {
 		return nil
 	}
-	guard, note := proc.StartGuard(in.Feed, t, c.Number), c.Starting
+	guard, note := proc.StartGuard(in.Held, t, c.Number), c.Starting
+	if guard == nil { // one cannot be had
+		in.Held = nil
+		return nil
+	}
 	in.Fed = guard.Dismiss
 	c.Starting = func(token string) {
 		guard.Note(token)
@@ -112,6 +133,7 @@ func (e *Executor) start(t *task.Task, call runner.Call, in *stdio.Input,
 	e.name = t.Command[0]
 	c := e.command(t, call.Number, in.File, stdout, stderr)
 	c.Path, c.Argv, c.Starting, c.Started = e.path, t.Command, call.Starting, in.Bind
+	c.Guarded = in.Held != nil
 	p, err = c.Start()
 	switch {
 	case errors.Is(err, syscall.ENOEXEC):
@@ -192,6 +214,9 @@ func (e *Executor) supervise(ctx context.Context, t *task.Task, p *proc.Process,
 	s := &supervisor{
 		process: p, killAfter: t.Policy.KillAfter, secondStopKills: e.SecondStopKills, signals: c.Signals,
 	}
+	if began := time.Now(); began.Sub(e.ended) < e.TerminalDelay {
+		s.young = began.Add(e.TerminalDelay)
+	}
 	if c.Number > 0 { // a hook gets TERM
 		s.first = t.Options.Signal
 	}
@@ -206,6 +231,7 @@ func (e *Executor) supervise(ctx context.Context, t *task.Task, p *proc.Process,
 		}
 	}
 	o := p.Reap()
+	e.ended = time.Now()
 	if o.Signal != "" {
 		restoreTerminal()
 	}
@@ -248,6 +274,7 @@ type supervisor struct {
 	killAfter       time.Duration
 	secondStopKills time.Duration
 	signals         <-chan os.Signal
+	young           time.Time // until then it may have missed what a key on the terminal sent
 
 	stop     os.Signal // the first signal that asked to stop
 	stopTime time.Time // when it came
@@ -283,6 +310,9 @@ func (s *supervisor) run(ctx context.Context) {
 func (s *supervisor) forward(sig os.Signal) {
 	switch {
 	case s.process.GetsFromTerminal(sig):
+		if s.stop == nil && task.Stops(sig) && time.Now().Before(s.young) {
+			s.process.Signal(sig)
+		}
 	case !task.Stops(sig):
 		s.process.Signal(sig)
 	case s.stop == nil:

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/10f93571/retry/internal/testkit"
+	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
 
@@ -24,6 +25,20 @@ const catcher = `for s in HUP INT QUIT USR1 USR2 TERM CONT WINCH; do trap "echo 
 var signals = map[string]syscall.Signal{
 	"HUP": unix.SIGHUP, "INT": unix.SIGINT, "QUIT": unix.SIGQUIT, "USR1": unix.SIGUSR1, "USR2": unix.SIGUSR2,
 	"TERM": unix.SIGTERM, "WINCH": unix.SIGWINCH, "last": lastSignal,
+}
+
+// A process that followed another one at once may have missed what a key sent: it gets the first such signal, no other.
+func TestAYoungProcessGetsTheSignalOfAKey(t *testing.T) {
+	r := script(t, catcher)
+	r.executor.SharedGroup, r.executor.TerminalDelay = true, time.Hour
+	before := task.Task{Command: []string{"true"}}
+	r.executor.Execute(t.Context(), &before, runner.Call{Number: 1})
+	r.start().expect("ready")
+	r.send(signals["WINCH"], signals["INT"], signals["QUIT"], lastSignal)
+	if got, want := r.rest(), "INT\nlast\n"; got != want {
+		t.Errorf("signals: got %q, want %q", got, want)
+	}
+	r.end()
 }
 
 func TestForwardsSignals(t *testing.T) {

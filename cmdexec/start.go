@@ -94,6 +94,12 @@ func startFailure(name string, err error) task.Outcome {
 	return o
 }
 
+// withoutStdin returns the outcome of an attempt that did not begin, since what the one before it has left running has
+// read from stdin. The exit status is that of the one before.
+func withoutStdin(before task.Outcome, err error) task.Outcome {
+	return task.Outcome{Exit: before.ExitCode(), Error: task.ErrorStart, Message: err.Error(), StdinRead: true}
+}
+
 // notExecutable reports whether the file exists but cannot be executed, or not with these arguments.
 func notExecutable(err error) bool {
 	errs := []error{

@@ -472,7 +472,8 @@ func TestTokenOfAnAttempt(t *testing.T) {
 	}
 }
 
-// There is a token before the process is. The one that is there as soon as the process is finds a member of its group that has cleared its environment.
+// There is a token before the process is. The one that is there as soon as the process is finds a member of its group
+// that has cleared its environment.
 func TestEarlyToken(t *testing.T) {
 	for group, shared := range map[string]bool{"own": false, "shared": true} {
 		t.Run(group, func(t *testing.T) {

@@ -20,9 +20,10 @@ type Body interface {
 
 // bodyReader reads a request's body, and marks its errors as errors of this machine, not of the network.
 type bodyReader struct {
-	from  io.Reader
-	left  int64
-	files []*request.FileBody
+	from    io.Reader
+	left    int64
+	files   []*request.FileBody
+	streams []io.Closer
 }
 
 // Read withholds the last bytes if a file has changed since the task was made, so that the server does not receive a
@@ -46,8 +47,13 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close keeps the body open for the next attempt.
-func (b *bodyReader) Close() error { return nil }
+// Close keeps the files open for the next reading.
+func (b *bodyReader) Close() error {
+	for _, s := range b.streams {
+		_ = s.Close()
+	}
+	return nil
+}
 
 func unreadable(err error) error { return &localError{"read the request's body", err, exitRead} }
 
@@ -56,6 +62,7 @@ type bodies struct {
 	pieces []Body
 	files  []*request.FileBody // those of the pieces that are files
 	size   int64
+	text   []byte // the whole body, if it is one text
 }
 
 func (j *bodies) add(b Body) {
@@ -68,14 +75,30 @@ func (j *bodies) add(b Body) {
 
 // reader reads all of them from the start.
 func (j *bodies) reader() *bodyReader {
+	r := &bodyReader{left: j.size, files: j.files}
 	readers := make([]io.Reader, len(j.pieces))
 	for i, piece := range j.pieces {
-		readers[i] = io.NewSectionReader(piece, 0, piece.Size())
+		if b, ok := piece.(*blob); ok {
+			stream := b.reader()
+			r.streams = append(r.streams, stream)
+			readers[i] = io.LimitReader(stream, b.size)
+		} else {
+			readers[i] = io.NewSectionReader(piece, 0, piece.Size())
+		}
 	}
-	return &bodyReader{from: io.MultiReader(readers...), left: j.size, files: j.files}
+	r.from = io.MultiReader(readers...)
+	if len(readers) == 1 {
+		r.from = readers[0]
+	}
+	return r
 }
 
 func (j *bodies) close() {
+	for _, piece := range j.pieces {
+		if b, ok := piece.(*blob); ok {
+			_ = b.Close()
+		}
+	}
 	for _, f := range j.files {
 		_ = f.Close()
 	}
@@ -99,6 +122,9 @@ func (e *Executor) body(r *request.Request) (*bodies, error) {
 		whole.add(content)
 		if r.Boundary != "" {
 			whole.add(strings.NewReader("\r\n"))
+		}
+		if len(r.Body) == 1 && r.Boundary == "" && part.Blob+part.File == "" && !part.Strip && !part.Encode {
+			whole.text = part.Text
 		}
 		if part.Group != "" && (i+1 == len(r.Body) || r.Body[i+1].Group != part.Group) {
 			whole.add(strings.NewReader("--" + part.Group + "--\r\n\r\n"))
@@ -144,6 +170,9 @@ func (e *Executor) part(i int, part request.Part) (Body, error) {
 }
 
 func (e *Executor) source(part request.Part) (Body, error) {
+	if part.Blob != "" {
+		return e.blob(part.Blob)
+	}
 	switch part.File {
 	case "":
 		return bytes.NewReader(part.Text), nil

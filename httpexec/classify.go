@@ -17,9 +17,12 @@ import (
 // classify judges an error by its type and by the stage of the request, never by its text.
 func (a *attempt) classify(err error) failure {
 	var local *localError
+	var refused *refusedError
 	switch at := a.tracer.at(); {
 	case errors.As(err, &local):
 		return failure{task.ErrorLocal, local.exit, EventLocal, local.Error()}
+	case errors.As(err, &refused):
+		return failure{task.ErrorRefused, exitConnect, EventRefused, refused.Error()}
 	case errors.Is(err, request.ErrReference):
 		return failure{task.ErrorLocal, task.ExitInternal, EventLocal, err.Error()}
 	case errors.Is(err, errRedirects), errors.Is(err, request.ErrURL), errors.Is(err, request.ErrHead),
@@ -129,7 +132,7 @@ func (a *attempt) classifyReply(err error) failure {
 		f.exit = exitHTTP2
 	case a.tracer.conn.readErr.Load() != nil: // net/http took half a line for a whole one
 		f.cause = cause(*a.tracer.conn.readErr.Load())
-	case a.tracer.conn.read.Load() >= maxHeader:
+	case a.tracer.received() >= maxHeader:
 		f.class, f.event, f.cause = task.ErrorProtocol, EventNotHTTP, "it has no end within 300 KiB"
 	default:
 		f.class, f.exit, f.event, f.cause = task.ErrorProtocol, exitNotHTTP, EventNotHTTP, "the reply is not HTTP"

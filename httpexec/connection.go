@@ -35,8 +35,12 @@ func (w *tracer) wrap(c net.Conn) *conn {
 	return w.conn
 }
 
-// startRequest notes that everything written from now on belongs to the request.
-func (c *conn) startRequest() { c.requestStart.Store(c.wrote.Load()) }
+// startRequest notes that everything written from now on belongs to the request, and returns what was carried before.
+func (c *conn) startRequest() (wrote, read int64) {
+	wrote = c.wrote.Load()
+	c.requestStart.Store(wrote)
+	return wrote, c.read.Load()
+}
 
 // requestStarted reports whether a byte of the request was written.
 func (c *conn) requestStarted() bool { return c.wrote.Load() > c.requestStart.Load() }
@@ -77,12 +81,15 @@ func (c *conn) Close() error {
 // header in memory several times.
 const maxHeader = 300 << 10
 
-// transport makes the transport of one request. It is used for one connection.
-func (a *attempt) transport(u *url.URL, w *tracer) (*http.Transport, error) {
+// maxUnread is how much of a reply HTTP/2 keeps in memory before a worker reads it. net/http would keep 4 MiB.
+const maxUnread = 256 << 10
+
+// transport makes a transport, which is used for one connection. It must not hold the attempt, since the connection may
+// be kept for longer.
+func (a *attempt) transport(u, proxy *url.URL, w *tracer) (*http.Transport, error) {
+	d := a.dialer(w, u.Hostname())
 	t := &http.Transport{
-		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
-			return a.dial(ctx, address, w)
-		},
+		DialContext:        func(ctx context.Context, _, address string) (net.Conn, error) { return d.dial(ctx, address) },
 		DisableCompression: !a.network.Compressed,
 		Protocols:          &http.Protocols{},
 
@@ -95,6 +102,9 @@ func (a *attempt) transport(u *url.URL, w *tracer) (*http.Transport, error) {
 			return nil
 		},
 	}
+	if a.Delivery != nil {
+		t.HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: maxUnread}
+	}
 	t.Protocols.SetHTTP1(true)
 	t.Protocols.SetHTTP2(!a.network.HTTP1)
 	if u.Scheme == "https" {
@@ -104,34 +114,56 @@ func (a *attempt) transport(u *url.URL, w *tracer) (*http.Transport, error) {
 		}
 		t.TLSClientConfig = config
 	}
-	if a.network.UnixSocket != "" {
-		return t, nil
-	}
-	proxy, err := a.proxies.For(u)
-	if err != nil {
-		return nil, err
-	}
 	if proxy != nil {
-		w.socks = strings.HasPrefix(proxy.Scheme, "socks5")
-		w.tunnel = w.socks || u.Scheme == "https"
-		w.viaProxy = true
 		t.Proxy = http.ProxyURL(proxy)
 	}
 	return t, nil
 }
 
-// dial connects to the socket, to the addresses given for the host, or to those that the system resolves.
-func (a *attempt) dial(ctx context.Context, address string, w *tracer) (net.Conn, error) {
-	network, addresses := "tcp", []string{address}
+// proxy returns the proxy for a URL; nil for none.
+func (a *attempt) proxy(u *url.URL) (*url.URL, error) {
 	if a.network.UnixSocket != "" {
-		network, addresses = "unix", []string{a.network.UnixSocket}
-	} else if given := a.resolved[strings.ToLower(address)]; given != nil {
+		return nil, nil
+	}
+	return a.proxies.For(u)
+}
+
+// through notes that a request goes through a proxy.
+func (w *tracer) through(proxy *url.URL, scheme string) {
+	if proxy != nil {
+		w.socks = strings.HasPrefix(proxy.Scheme, "socks5")
+		w.tunnel = w.socks || scheme == "https"
+		w.viaProxy = true
+	}
+}
+
+// dialer makes the connection of one transport.
+type dialer struct {
+	net.Dialer
+	tracer   *tracer
+	socket   string
+	resolved map[string][]string
+}
+
+func (a *attempt) dialer(w *tracer, host string) *dialer {
+	d := &dialer{Dialer: net.Dialer{Resolver: a.resolver}, tracer: w, socket: a.network.UnixSocket, resolved: a.resolved}
+	if a.request.Guarded {
+		d.Control = a.Delivery.judge(host)
+	}
+	return d
+}
+
+// dial connects to the socket, to the addresses given for the host, or to those that the system resolves.
+func (d *dialer) dial(ctx context.Context, address string) (net.Conn, error) {
+	network, addresses, w := "tcp", []string{address}, d.tracer
+	if d.socket != "" {
+		network, addresses = "unix", []string{d.socket}
+	} else if given := d.resolved[strings.ToLower(address)]; given != nil {
 		addresses = given
 	}
 	w.enter(stageConnect) // a host name is looked up first; its hooks enter the stage for that
 	var failures []error
 	for _, to := range addresses {
-		d := net.Dialer{Resolver: a.resolver}
 		conn, err := d.DialContext(ctx, network, to)
 		if err == nil {
 			w.endPhase(stageConnect, &w.phases.Connect, w.connected())

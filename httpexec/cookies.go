@@ -18,7 +18,8 @@ import (
 	"github.com/10f93571/retry/internal/files"
 )
 
-// cookie is one of those that a server has set: RFC 6265, section 5.3. http.Client's jar could not be written to a file.
+// cookie is one of those that a server has set: RFC 6265, section 5.3. http.Client's jar could not be written to a
+// file.
 type cookie struct {
 	domain     string
 	subdomains bool // it is for those of the domain, too

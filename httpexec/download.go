@@ -30,7 +30,7 @@ func (a *attempt) askForRest(h *wireRequest) {
 
 // note has the journal keep what the part file holds from now on, so that a resume can go on after a kill.
 func (a *attempt) note(r *reply) {
-	if !r.inPart || !a.continues || a.network.Compressed || a.started == nil || a.Boot == nil {
+	if !r.inPart || !a.notes() {
 		return
 	}
 	state := download.State{Validator: r.validator, Total: r.total, Boot: a.Boot()}
@@ -39,13 +39,20 @@ func (a *attempt) note(r *reply) {
 	}
 }
 
+// notes reports whether the journal can keep what the part file holds.
+func (a *attempt) notes() bool {
+	return a.continues && !a.network.Compressed && a.started != nil && a.Boot != nil && a.Boot() != ""
+}
+
 // adopt continues the download of which an earlier run of the task has left a part.
 func (a *attempt) adopt(t *task.Task, d download.Destination) (err error) {
 	var left *download.State
 	if a.Boot != nil && t.Last.Process != "" {
 		left = download.StateOf(t.Last.Process, a.Boot())
 	}
-	a.partFile, err = download.NewPartFile(d, t.ID, left != nil)
+	if a.partFile, err = download.NewPartFile(d, t.ID, left); err == nil && a.number > 1 {
+		a.partFile.RemoveOthers()
+	}
 	if err == nil && left != nil && a.partFile.Body.Size() > 0 {
 		a.unfinished = &reply{status: http.StatusOK, body: a.partFile.Body, inPart: true, validator: left.Validator,
 			end: left.Total, total: left.Total}
@@ -83,11 +90,15 @@ func (a *attempt) newBody(status int) error {
 		return nil
 	}
 	a.reply.body = a.partFile.Body
-	if err := a.reply.body.Truncate(); err != nil {
-		return &localError{"keep the reply", err, exitWrite}
-	}
 	if status == http.StatusOK {
 		a.reply.validator = download.ValidatorOf(a.reply.header)
+	}
+	version := ""
+	if a.notes() {
+		version = a.reply.validator
+	}
+	if err := a.partFile.Begin(version); err != nil {
+		return &localError{"keep the reply", err, exitWrite}
 	}
 	a.note(&a.reply)
 	return nil

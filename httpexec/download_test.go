@@ -277,6 +277,31 @@ func TestDownloadGoesOnAfterAKill(t *testing.T) {
 	}
 }
 
+// Where the journal could not keep the tag of another version, a kill leaves the earlier tag beside a part of that one.
+func TestAPartOfAnotherVersionIsNotContinued(t *testing.T) {
+	s := serve(t, closes(begun(tagged)), closes("HTTP/1.1 200 OK\r\nETag: \"b\"\r\nContent-Length: 50\r\n\r\nother"),
+		replies(okReply))
+	path, kept := "", ""
+	killed := newClient(t, s.url("http"), func(c *client) { path = c.into("file") })
+	killed.Boot = func() string { return "1" }
+	killed.Execute(t.Context(), killed.task, runner.Call{Number: 1, Started: func(text string) { kept = text }})
+	testkit.Must(t, killed.flush(task.Pending))
+	killed.Execute(t.Context(), killed.task, runner.Call{Number: 2, Started: func(string) {}}) // it is locked
+	c := newClient(t, s.url("http"), func(c *client) { request.Of(c.task).Output = path })
+	c.Boot = killed.Boot
+	c.task.Last.Process = kept
+	if o := c.Execute(t.Context(), c.task, runner.Call{Number: 3, Started: func(string) {}}); o.Exit != 0 {
+		t.Errorf("got %+v, want exit 0", o)
+	}
+	testkit.Must(t, c.flush(task.Succeeded))
+	checkFile(t, path, "hello", "file")
+	checkDir(t, filepath.Dir(path), "file")
+	s.saw(3)
+	if got := ranges(s.requests[2]); got != "" {
+		t.Errorf("got range %q, want none", got)
+	}
+}
+
 // A reply that is never complete is not shown.
 func TestDownloadThatNeverEnds(t *testing.T) {
 	c := newClient(t, serve(t, closes(begun(tagged)), closes(failedReply)).url("http"), nil)

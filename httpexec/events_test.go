@@ -246,6 +246,7 @@ var rowEvents = map[string]Event{
 	"no such host":      EventNoHost,
 	"certificate":       EventInvalid,
 	"refused by the se": EventUnprocessed,
+	"the target is re":  EventRefused,
 	"connection":        EventLost,
 	"a 2xx whose":       EventCut,
 	"no room for":       EventNotStored,

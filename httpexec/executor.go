@@ -13,7 +13,6 @@ import (
 	"net/http/httptrace"
 	"os"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/10f93571/retry/httpexec/download"
@@ -34,6 +33,7 @@ type Executor struct {
 	Temporary func() (*os.File, error) // makes a file for a large body
 	Progress  func(task.Transfer)      // called with the progress of a transfer; may be nil
 	Boot      func() string            // names this boot of the machine; "" where the system has no name. May be nil
+	Delivery  *Delivery                // for a worker; nil in the wrapper
 
 	resolver   *net.Resolver        // nil: the system's
 	prepared   map[int]*spool.Spool // the parts of the body that were stripped or encoded, by their index
@@ -57,6 +57,7 @@ type attempt struct {
 	redirected bool        // the first request was answered, with a redirect to its result
 	reply      reply       // to the latest request
 	request    *request.Request
+	number     int          // of the attempt
 	started    func(string) // see runner.Call
 	continues  bool         // the next attempt may ask for the rest of a body that is cut
 	ranged     bool         // this attempt asks for the rest of a body
@@ -68,9 +69,14 @@ type attempt struct {
 // Execute implements runner.Executor. When ctx ends first, the connection is closed.
 func (e *Executor) Execute(ctx context.Context, t *task.Task, c runner.Call) task.Outcome {
 	begun := time.Now()
-	ctx, cancel := context.WithCancelCause(ctx)
-	stopListening := listen(ctx, c.Signals, cancel)
-	a := &attempt{Executor: e, tracer: newTracer(), request: request.Of(t), started: c.Started, meter: newMeter(e.Progress)}
+	if e.Delivery != nil {
+		own := *e // several attempts run at a time
+		defer own.free(t)
+		e = &own
+	}
+	ctx, stopListening := runner.WithSignals(ctx, c.Signals)
+	a := &attempt{Executor: e, tracer: newTracer(), request: request.Of(t), number: c.Number, started: c.Started,
+		meter: newMeter(e.Progress)}
 	err := a.prepare(t)
 	if err == nil {
 		err = a.open(t)
@@ -93,7 +99,7 @@ func (e *Executor) Execute(ctx context.Context, t *task.Task, c runner.Call) tas
 	o.Reply.Phases.Total = o.Duration
 	o.Stdout = a.reply.captured(t.Options.Capture, a.refs)
 	e.lastReply = &a.reply
-	if a.request.WriteOut != "" {
+	if a.request.WriteOut != "" && a.Delivery == nil {
 		e.last = a.exchange(t, o)
 	}
 	return o
@@ -103,6 +109,9 @@ func (e *Executor) Execute(ctx context.Context, t *task.Task, c runner.Call) tas
 func (a *attempt) prepare(t *task.Task) (err error) {
 	if a.plan, err = a.Executor.plan(t); err == nil {
 		err = a.loadCookies(a.request, t.AttemptCount)
+	}
+	if err == nil && a.Delivery != nil {
+		err = a.Delivery.address(a.plan, t, a.number, time.Now())
 	}
 	if err != nil || a.Keep == nil || a.kept {
 		return err
@@ -116,7 +125,9 @@ func (a *attempt) prepare(t *task.Task) (err error) {
 
 // run sends the request, follows redirects, and reads the reply.
 func (a *attempt) run(ctx context.Context) error {
-	a.askForRest(&a.first)
+	if a.Delivery == nil {
+		a.askForRest(&a.first)
+	}
 	for h, redirects := a.first, 0; ; redirects++ {
 		a.latest, a.redirects = h, redirects
 		response, done, err := a.sendAuthorized(ctx, h)
@@ -151,19 +162,35 @@ func (a *attempt) run(ctx context.Context) error {
 	}
 }
 
-// send sends one request over a connection of its own. The request is never sent again unseen: that is done by the
-// connection pool of net/http, which NewClientConn does not use.
+// send sends one request. The request is never sent again unseen: that is done by the connection pool of net/http, which
+// NewClientConn does not use. Where a kept connection turns out to be closed before a byte of the request was written,
+// another one is made.
 func (a *attempt) send(ctx context.Context, h wireRequest) (*http.Response, func(), error) {
 	h = a.withCookies(h)
-	a.tracer, a.reply = newTracer(), reply{}
-	defer func() { a.written += a.tracer.requests() }()
-	transport, err := a.transport(h.url, a.tracer)
+	response, done, err := a.sendOnce(ctx, &h, false)
+	if err != nil && a.tracer.kept && !a.tracer.sent() && ctx.Err() == nil && !errors.As(err, new(*localError)) {
+		response, done, err = a.sendOnce(ctx, &h, true)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
-	if a.request.Include {
-		a.tracer.recordHeader(transport, h.url)
+	a.tracer.enter(stageBody)
+	if a.cookies != nil {
+		a.cookies.receive(response, h.url, time.Now())
 	}
+	a.keepHead(response)
+	return response, done, nil
+}
+
+// sendOnce sends a request over a kept connection, or over a fresh one.
+func (a *attempt) sendOnce(ctx context.Context, h *wireRequest, fresh bool) (*http.Response, func(), error) {
+	a.tracer, a.reply = newTracer(), reply{}
+	defer func() { a.written += a.tracer.requests() }()
+	proxy, err := a.proxy(h.url)
+	if err != nil {
+		return nil, nil, err
+	}
+	a.tracer.through(proxy, h.url.Scheme)
 	traced := httptrace.WithClientTrace(ctx, a.tracer.trace())
 	request, err := h.build(traced)
 	if err != nil {
@@ -172,30 +199,35 @@ func (a *attempt) send(ctx context.Context, h wireRequest) (*http.Response, func
 	if h.body != nil && h.body.size > 0 {
 		request.Body = a.meter.watched(request.Body, task.Transfer{Sending: true, Total: h.body.size})
 	}
-	connection, err := a.connect(traced, transport, h)
+	c, err := a.connection(traced, h, proxy, fresh)
 	if err != nil {
+		closeBody(request)
 		return nil, nil, err
 	}
-	a.tracer.enter(stageSend)
-	a.tracer.conn.startRequest()
-	response, err := connection.RoundTrip(request)
+	a.tracer.startRequest()
+	response, err := c.RoundTrip(request)
 	if err == nil && response.StatusCode < http.StatusContinue {
 		err = errNoStatus
 	}
 	if err != nil {
-		_ = connection.Close()
+		a.release(ctx, c, err)
+		closeBody(request) // net/http does not where it has not begun to read
 		return nil, nil, err
 	}
-	a.tracer.enter(stageBody)
-	if a.cookies != nil {
-		a.cookies.receive(response, h.url, time.Now())
+	return response, func() {
+		_ = response.Body.Close()
+		a.release(ctx, c, nil)
+	}, nil
+}
+
+func closeBody(r *http.Request) {
+	if r.Body != nil {
+		_ = r.Body.Close()
 	}
-	a.keepHead(response)
-	return response, func() { _, _ = response.Body.Close(), connection.Close() }, nil
 }
 
 // connect makes the connection within the connect timeout.
-func (a *attempt) connect(ctx context.Context, t *http.Transport, h wireRequest) (*http.ClientConn, error) {
+func (a *attempt) connect(ctx context.Context, t *http.Transport, h *wireRequest) (*http.ClientConn, error) {
 	if limit := a.network.ConnectTimeout; limit > 0 {
 		var cancel context.CancelFunc
 		cause := fmt.Errorf("%w after %s", runner.ErrTimeout, text.FormatDuration(limit))
@@ -213,6 +245,9 @@ func (a *attempt) readReply(response *http.Response, done func()) error {
 	if response.StatusCode == http.StatusSwitchingProtocols {
 		a.reply.whole = true
 		return nil // what follows is another protocol, and may have no end
+	}
+	if a.Delivery != nil {
+		return a.readBounded(response)
 	}
 	if err := a.prepareBody(response); err != nil || a.reply.whole {
 		return err
@@ -236,7 +271,7 @@ func (a *attempt) readReply(response *http.Response, done func()) error {
 // open checks, before anything is sent, that the reply can be written to the file of -o.
 func (a *attempt) open(t *task.Task) error {
 	path := a.request.Output
-	if path == "" || a.partFile != nil {
+	if path == "" || a.partFile != nil || a.Delivery != nil {
 		return nil
 	}
 	d, err := download.DestinationOf(path)
@@ -248,7 +283,7 @@ func (a *attempt) open(t *task.Task) error {
 
 // keepHead adds a reply's header to those of earlier replies: curl shows those of redirects, too.
 func (a *attempt) keepHead(response *http.Response) {
-	if !a.request.Include {
+	if !a.request.Include || a.Delivery != nil {
 		return
 	}
 	head := a.tracer.recorded.header()
@@ -257,48 +292,4 @@ func (a *attempt) keepHead(response *http.Response) {
 	}
 	a.head = append(a.head, head...)
 	a.reply.head = a.head
-}
-
-// stopError says that a signal ended an attempt.
-type stopError struct{ signal os.Signal }
-
-func (e *stopError) Error() string { return fmt.Sprintf("stopped by a signal: %s", e.signal) }
-
-// outcome is that of a process that was killed by the signal, as curl would have been.
-func (e *stopError) outcome() task.Outcome {
-	o := task.Outcome{Exit: task.ExitInternal, Message: e.Error()}
-	if number, ok := e.signal.(syscall.Signal); ok {
-		o.Exit, o.Signal = task.ExitSignalBase+int(number), signalNames[number]
-	}
-	return o
-}
-
-var signalNames = map[syscall.Signal]string{
-	syscall.SIGINT: "SIGINT", syscall.SIGTERM: "SIGTERM", syscall.SIGHUP: "SIGHUP", syscall.SIGQUIT: "SIGQUIT",
-}
-
-// listen ends an attempt at the first signal that asks to stop, and ignores the others. The returned function ends the
-// listening, and returns that signal.
-func listen(ctx context.Context, signals <-chan os.Signal, cancel context.CancelCauseFunc) func() os.Signal {
-	ended := make(chan struct{})
-	var stop os.Signal
-	go func() {
-		defer close(ended)
-		for stop == nil {
-			select {
-			case sig := <-signals:
-				if task.Stops(sig) {
-					stop = sig
-					cancel(&stopError{sig})
-				}
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return func() os.Signal {
-		cancel(nil)
-		<-ended
-		return stop
-	}
 }

@@ -338,7 +338,7 @@ func TestSignalInTheBodyOfAnError(t *testing.T) {
 		a.tracer.conn.startRequest()
 		a.tracer.conn.wrote.Add(1)
 		a.tracer.enter(stageBody)
-		o, event := a.judge(&stopError{syscall.SIGTERM})
+		o, event := a.judge(&runner.StopError{Signal: syscall.SIGTERM})
 		if event != want || o.Signal != "SIGTERM" {
 			t.Errorf("%d: got event %q, %+v, want %q and SIGTERM", status, event, o, want)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/httpexec/download"
+	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
 
@@ -32,12 +33,12 @@ func (a *attempt) judge(err error) (task.Outcome, Event) {
 	status := a.reply.status
 	answered := a.tracer.at() == stageBody && status >= 400 &&
 		!errors.As(err, new(*localError)) && !errors.As(err, new(download.RangeError))
-	var stop *stopError
+	var stop *runner.StopError
 	switch {
 	case errors.As(err, &stop) && answered:
-		return stop.outcome(), StatusEvent(status)
+		return stop.Outcome(), StatusEvent(status)
 	case errors.As(err, &stop):
-		return stop.outcome(), a.event()
+		return stop.Outcome(), a.event()
 	case answered:
 		return task.Outcome{Exit: exitStatus, Message: statusMessage(status, err)}, StatusEvent(status)
 	case err == nil:
@@ -56,7 +57,7 @@ func (a *attempt) judge(err error) (task.Outcome, Event) {
 // message says what went wrong and, for errors of the network, at which stage.
 func (f failure) message(w *tracer, at stage, err error) string {
 	switch {
-	case f.event == EventLocal, f.event == EventNotStored:
+	case f.event == EventLocal, f.event == EventNotStored, f.event == EventRefused:
 		return f.cause
 	case f.class == task.ErrorURL, f.class == task.ErrorRedirects:
 		return err.Error()

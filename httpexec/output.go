@@ -17,11 +17,15 @@ type Output struct {
 	Stderr io.Writer // for the body of an error if there is -o
 }
 
-// HoldsOutput implements runner.Executor. Whether there is a body is known only when Flush is called.
-func (e *Executor) HoldsOutput(*task.Task) bool { return true }
+// HoldsOutput implements runner.Executor. Whether there is a body is known only when Flush is called. A worker shows
+// none.
+func (e *Executor) HoldsOutput(*task.Task) bool { return e.Delivery == nil }
 
 // Flush implements runner.Executor. It writes the body of the task's last attempt if it was received whole.
 func (e *Executor) Flush(t *task.Task, signals <-chan os.Signal) (os.Signal, error) {
+	if e.Delivery != nil {
+		return nil, nil
+	}
 	r := e.lastReply
 	e.lastReply = nil
 	if !t.Status.Finished() {
@@ -65,6 +69,12 @@ func (e *Executor) Flush(t *task.Task, signals <-chan os.Signal) (os.Signal, err
 // Close frees what was kept for another attempt. Call it when the run is over, however it ended. A resume of the task
 // can go on from its part file.
 func (e *Executor) Close(t *task.Task) {
+	if e.Delivery == nil {
+		e.free(t)
+	}
+}
+
+func (e *Executor) free(t *task.Task) {
 	resumable := !t.Status.Finished() && t.Number != 0
 	if resumable && e.partFile != nil && e.unfinished != nil && e.unfinished.body == e.partFile.Body {
 		_ = e.partFile.Body.Close()

@@ -164,7 +164,7 @@ func TestPartFile(t *testing.T) {
 		c := newClient(t, serve(t, replies(okReply)).url("http"), func(c *client) { path = c.into(name) })
 		elsewhere := filepath.Join(t.TempDir(), "elsewhere")
 		testkit.Must(t, os.WriteFile(elsewhere, []byte("old"), 0o600))
-		left := download.PartFileName(path, c.task.ID)
+		left := download.PartFileName(path, c.task.ID, "")
 		testkit.Must(t, os.Symlink(elsewhere, left))
 		c.attempt()
 		checkDir(t, filepath.Dir(path), filepath.Base(left))
@@ -173,7 +173,7 @@ func TestPartFile(t *testing.T) {
 		checkFile(t, elsewhere, "old", "elsewhere")
 	}
 	if got := download.PartFileName("/dir/file",
-		"01a1fb79-5735-7565-b3a1-977a5b9a39db"); got != filepath.FromSlash("/dir/.file.5b9a39db.part") {
+		"01a1fb79-5735-7565-b3a1-977a5b9a39db", ""); got != filepath.FromSlash("/dir/.file.5b9a39db.part") {
 		t.Error(got)
 	}
 }

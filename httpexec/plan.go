@@ -33,10 +33,13 @@ type plan struct {
 func (e *Executor) plan(t *task.Task) (*plan, error) {
 	p := &plan{refs: &request.References{Lookup: e.Lookup}}
 	r := request.Of(t)
-	if err := p.read(r, e.UserAgent, t.IdempotencyKey); err != nil || len(r.Body) == 0 {
+	err := p.guard(r, e.Delivery)
+	if err == nil {
+		err = p.read(r, e.UserAgent, t.IdempotencyKey)
+	}
+	if err != nil || len(r.Body) == 0 {
 		return p, err
 	}
-	var err error
 	if p.body, err = e.body(r); err != nil {
 		return p, err
 	}
@@ -65,6 +68,9 @@ func (p *plan) read(r *request.Request, agent, key string) (err error) {
 	}
 	if err = p.readNetwork(&r.Network); err != nil {
 		return err
+	}
+	if r.Guarded {
+		p.proxies = Proxies{} // a proxy would be judged in place of the target
 	}
 	if p.first.header, err = request.HeaderOf(r, p.defaultsOf(r, agent, key), p.refs); err != nil {
 		return err
@@ -133,7 +139,10 @@ func (p *plan) settle(r *request.Request) error {
 // of its body.
 func Check(r *request.Request, lookup func(name string) (value string, ok bool)) error {
 	p := &plan{refs: &request.References{Lookup: lookup}}
-	err := p.read(r, "", "")
+	err := request.CheckGuarded(r)
+	if err == nil {
+		err = p.read(r, "", "")
+	}
 	if err == nil {
 		_, err = tlsConfig(&p.network)
 	}

@@ -1,10 +1,12 @@
 package httpexec
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -13,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/httpexec/webhook"
 )
 
 // wireRequest is one request of an attempt: the first, or one that a redirect led to.
@@ -39,13 +42,10 @@ func (h *wireRequest) build(ctx context.Context) (*http.Request, error) {
 	if err := request.CheckHead(h.method, h.header); err != nil {
 		return nil, err
 	}
-	r, err := http.NewRequestWithContext(ctx, h.method, h.url.String(), nil)
-	if err != nil {
-		return nil, fmt.Errorf("%w: it is malformed", request.ErrURL) // not its text, which may hold a password
-	}
-	r.URL = h.url // NewRequest has parsed it again, and may write it otherwise
-	r.Header = h.header.Clone()
-	r.Host = cmp.Or(request.Value(h.header, "Host"), r.Host)
+	r := (&http.Request{
+		Method: h.method, URL: h.url, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: h.header.Clone(),
+		Host: cmp.Or(request.Value(h.header, "Host"), strings.TrimSuffix(h.url.Host, ":")),
+	}).WithContext(ctx)
 	if user := h.url.User; user != nil && request.Value(h.header, "Authorization") == "" {
 		password, _ := user.Password()
 		r.SetBasicAuth(user.Username(), password)
@@ -76,7 +76,11 @@ func (h *wireRequest) setBody(r *http.Request) error {
 		r.TransferEncoding = []string{"identity"}
 		return nil
 	}
-	r.Body = h.body.reader()
+	if h.body.text != nil { // net/http sends what it knows to be in memory together with the header, in one packet
+		r.Body = io.NopCloser(bytes.NewReader(h.body.text))
+	} else {
+		r.Body = h.body.reader()
+	}
 	if h.chunked {
 		r.ContentLength = -1
 	}
@@ -88,7 +92,8 @@ var errRedirects = errors.New("the redirect is not followed")
 
 // sameOrigin are the headers that are not sent to another server. curl does send X-Api-Key. A key that one server
 // remembers says nothing to another one, and lets it link the two.
-var sameOrigin = []string{"Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key", "Host", request.KeyHeader}
+var sameOrigin = []string{"Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key", "Host", request.KeyHeader,
+	webhook.SignatureHeader}
 
 // redirect returns the request that a reply redirects to; ok is false for another reply. The methods are those of curl:
 // POST becomes GET after a 301 or 302, all but HEAD after a 303. A method given with -X stays, without the body.
@@ -108,6 +113,7 @@ func (h wireRequest) redirect(status int, location string, methodGiven bool) (to
 		to.body = nil
 		request.Remove(to.header, "Content-Type")
 		request.Remove(to.header, "Content-Length")
+		request.Remove(to.header, webhook.SignatureHeader) // it is that of the body
 		if !methodGiven && h.method != http.MethodHead {
 			to.method = http.MethodGet
 		}

@@ -15,6 +15,7 @@ const (
 	EventUnsent      Event = "the request was not sent" // DNS, connect, proxy or TLS failed in a way that may pass
 	EventNoHost      Event = "there is no such host"
 	EventInvalid     Event = "the request cannot be sent"       // bad URL, certificate not valid, TLS alert, redirect loop
+	EventRefused     Event = "the target is refused"            // by the guard of what came through the API
 	EventUnprocessed Event = "the server refused to process it" // REFUSED_STREAM of HTTP/2
 	EventLost        Event = "there was no reply"               // EOF, reset or timeout after the request was written
 	EventCut         Event = "the reply was cut"                // a 2xx whose body is incomplete
@@ -57,7 +58,7 @@ func replayed(_ Safety, f Facts) bool { return f.Replayed }
 var table = []row{
 	{events: []Event{EventUnsent, EventUnprocessed}, idempotent: retry, other: retry},
 	{events: []Event{EventNoHost}, idempotent: atMost3, other: atMost3},
-	{events: []Event{EventInvalid, EventLocal}, idempotent: stop, other: stop},
+	{events: []Event{EventInvalid, EventRefused, EventLocal}, idempotent: stop, other: stop},
 	{events: []Event{EventNotStored}, idempotent: stop, other: ambiguous},
 	{events: []Event{EventLost, EventCut}, idempotent: retry, other: ambiguous},
 	{events: []Event{EventNotHTTP}, idempotent: atMost2, other: ambiguous},

@@ -26,10 +26,13 @@ const (
 
 // tracer follows one request through its stages. Its hooks are called from several goroutines.
 type tracer struct {
-	viaProxy bool          // the connection is made to a proxy
-	tunnel   bool          // the proxy has to open a tunnel to the host
-	socks    bool          // the proxy speaks SOCKS, not HTTP
-	conn     *conn         // nil until there is a connection
+	viaProxy bool  // the connection is made to a proxy
+	tunnel   bool  // the proxy has to open a tunnel to the host
+	socks    bool  // the proxy speaks SOCKS, not HTTP
+	conn     *conn // nil until there is a connection
+	wrote    int64 // what conn had carried of earlier requests when this one began
+	read     int64
+	kept     bool          // conn was there before the request
 	recorded *recordedConn // nil: the text of the reply's header is not recorded
 
 	mutex   sync.Mutex
@@ -37,10 +40,10 @@ type tracer struct {
 	http2   bool
 	written int // requests that were begun
 	phases  task.Phases
-	began   map[stage]time.Time
+	began   [stageBody + 1]time.Time
 }
 
-func newTracer() *tracer { return &tracer{began: map[stage]time.Time{}} }
+func newTracer() *tracer { return new(tracer) }
 
 // at returns the stage that was reached.
 func (w *tracer) at() stage {
@@ -49,21 +52,36 @@ func (w *tracer) at() stage {
 	return w.stage
 }
 
+// startRequest notes that what is written from now on belongs to the request. Over HTTP/2 other requests write, too:
+// then this one may count as sent although it was not.
+func (w *tracer) startRequest() {
+	w.enter(stageSend)
+	w.wrote, w.read = w.conn.startRequest()
+}
+
 // sent reports whether the server may have received a part of the request.
 func (w *tracer) sent() bool {
-	return w.at() >= stageWait && w.conn.requestStarted()
+	return w.at() >= stageWait && w.conn.wrote.Load() > w.wrote
 }
+
+// received returns how many bytes the server has sent since the request began.
+func (w *tracer) received() int64 { return w.conn.read.Load() - w.read }
 
 // measured returns the phases so far, the current one included.
 func (w *tracer) measured() task.Phases {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	phases := w.phases
-	current := map[stage]*time.Duration{
-		stageDNS: &phases.DNS, stageConnect: &phases.Connect, stageTLS: &phases.TLS, stageWait: &phases.FirstByte,
-	}[w.stage]
-	if current != nil {
-		*current += time.Since(w.began[w.stage])
+	since := time.Since(w.began[w.stage])
+	switch w.stage {
+	case stageDNS:
+		phases.DNS += since
+	case stageConnect:
+		phases.Connect += since
+	case stageTLS:
+		phases.TLS += since
+	case stageWait:
+		phases.FirstByte += since
 	}
 	return phases
 }

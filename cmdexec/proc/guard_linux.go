@@ -2,8 +2,10 @@ package proc
 
 import (
 	"bufio"
+	"cmp"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -14,10 +16,10 @@ import (
 )
 
 // Guard is a process that holds the write end of an attempt's stdin beside retry. Should retry die while the input
-// streams, what reads it outside the command's group would take that for the end of the input. The guard keeps the end
-// open until it has killed what is left of the attempt.
+// streams, what reads it would take that for the end of the input. The guard keeps the end open until it has stopped
+// all of the attempt, and then kills it.
 type Guard struct {
-	line *os.File // what the guard reads: tokens, then leave, or the end if retry has died
+	line *os.File // what the guard reads: tokens, then leave or kill, or the end if retry has died
 	pid  int
 	over sync.Once
 }
@@ -25,19 +27,32 @@ type Guard struct {
 // guardName is the first argument of a guard. It does not contain the name of retry: pkill -f must not find both.
 const guardName = "stdin-guard"
 
-const leave = "leave"
+const (
+	leave = "leave"
+	kill  = "kill"
+)
+
+// The descriptors of a guard: what it holds is in the order of Input.Held, and not at 2, where Go reports a panic.
+const (
+	lineFD  = 0
+	firstFD = 1
+	errorFD = 2
+	feedFD  = 3
+)
 
 // A guard is this program again. It begins before main: each test program is one too.
 func init() {
-	if os.Args[0] == guardName && len(os.Args) == 3 {
+	if os.Args[0] == guardName && len(os.Args) == 4 {
 		number, _ := strconv.Atoi(os.Args[2])
-		guard(&task.Task{ID: os.Args[1]}, task.Attempt{Number: number})
+		owner, _ := strconv.Atoi(os.Args[3])
+		guard(&task.Task{ID: os.Args[1]}, task.Attempt{Number: number}, owner)
 		os.Exit(0)
 	}
 }
 
-// StartGuard starts the guard of an attempt. It returns nil where that fails: the command runs without.
-func StartGuard(feed *os.File, t *task.Task, attempt int) *Guard {
+// StartGuard starts the guard of an attempt, with the descriptors to hold: the second is the write end. It returns nil
+// where that fails: the command runs without.
+func StartGuard(held []uintptr, t *task.Task, attempt int) *Guard {
 	read, write, err := os.Pipe()
 	if err != nil {
 		return nil
@@ -45,10 +60,11 @@ func StartGuard(feed *os.File, t *task.Task, attempt int) *Guard {
 	defer func() { _ = read.Close() }()
 	children.Lock()
 	defer children.Unlock()
-	pid, _, err := syscall.StartProcess("/proc/self/exe", []string{guardName, t.ID, strconv.Itoa(attempt)},
+	pid, _, err := syscall.StartProcess("/proc/self/exe",
+		[]string{guardName, t.ID, strconv.Itoa(attempt), strconv.Itoa(os.Getpid())},
 		&syscall.ProcAttr{
 			Dir: "/", Env: []string{}, Sys: &syscall.SysProcAttr{Setsid: true},
-			Files: []uintptr{read.Fd(), feed.Fd(), read.Fd()},
+			Files: append([]uintptr{lineFD: read.Fd(), firstFD: held[0], errorFD: read.Fd()}, held[1:]...),
 		})
 	if err != nil {
 		_ = write.Close()
@@ -75,6 +91,7 @@ func (g *Guard) Dismiss() {
 func (g *Guard) Close() {
 	if g != nil {
 		g.over.Do(func() {
+			g.Note(kill)
 			_ = g.line.Close()
 			go (&Process{pid: g.pid}).Reap()
 		})
@@ -82,39 +99,76 @@ func (g *Guard) Close() {
 }
 
 // guard is all that the process of a guard does.
-func guard(t *task.Task, a task.Attempt) {
+func guard(t *task.Task, a task.Attempt, owner int) {
 	signal.Ignore() // a system that stops a service sends TERM to each process
-	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
-		if lines.Text() == leave {
-			_ = unix.Close(1) // at once: a reader waits for it
+	died := true
+	for lines := bufio.NewScanner(os.Stdin); died && lines.Scan(); {
+		switch lines.Text() {
+		case leave:
+			_ = unix.Close(feedFD) // at once: a reader waits for it
 			return
+		case kill:
+			died = false
+		default:
+			a.Process = lines.Text()
 		}
-		a.Process = lines.Text()
 	}
-	stopped := map[int]bool{}
+	// The end of retry may orphan groups, and the kernel sends HUP and CONT to those with a process that is stopped.
+	for tries := 0; died && os.Getppid() == owner && tries < 1000; tries++ {
+		_, _ = unix.Poll(nil, 1)
+	}
 	for {
-		if n, err := unix.Poll([]unix.PollFd{{Fd: 1}}, 0); n != 0 && err == nil {
+		if n, err := unix.Poll([]unix.PollFd{{Fd: feedFD}}, 0); n != 0 && err == nil {
 			return // nobody reads the pipe any more
 		}
-		killAll(t, a, stopped)
+		if err := killAll(t, a); err != nil {
+			return // the lifeline kills the group
+		}
 		_, _ = unix.Poll(nil, 10)
 	}
 }
 
-// killAll stops all processes before it kills the first: a pipeline of theirs must not see the end of that one's output.
-func killAll(t *task.Task, a task.Attempt, stopped map[int]bool) {
-	for again := true; again; {
-		again = false
-		found, _ := survivors(t, a)
-		for _, p := range found {
-			again = again || !stopped[p.Pid]
-			stopped[p.Pid] = true
-			_ = syscall.Kill(p.Pid, syscall.SIGSTOP)
+// killAll kills what is left of an attempt and all that descends from it. A pipeline must not see the end of the output
+// of a process that was killed, so it stops all before it kills the first: the youngest first, for a process that ends
+// may let a group continue that has become an orphan by that.
+func killAll(t *task.Task, a task.Attempt) error {
+	var found []info
+	for again, tries := true, 0; again && tries < 100; tries++ {
+		left, err := survivors(t, a)
+		if err != nil {
+			return err
 		}
-		if !again {
-			for _, p := range found {
-				_ = syscall.Kill(p.Pid, syscall.SIGKILL)
+		found, again = withDescendants(left), false
+		for _, p := range found {
+			if !p.stopped {
+				again = true
+				_ = syscall.Kill(p.Pid, syscall.SIGSTOP)
+			}
+		}
+		if again {
+			_, _ = unix.Poll(nil, 1)
+		}
+	}
+	slices.SortFunc(found, func(p, q info) int { return cmp.Or(cmp.Compare(q.Start, p.Start), cmp.Compare(q.Pid, p.Pid)) })
+	for _, p := range found {
+		_ = syscall.Kill(p.Pid, syscall.SIGKILL)
+	}
+	return nil
+}
+
+// withDescendants adds the processes that these have started, and those that they have started, and so on.
+func withDescendants(of []info) []info {
+	family := map[int]bool{}
+	for _, p := range of {
+		family[p.Pid] = true
+	}
+	for all, size := allProcesses(), 0; size < len(family); {
+		size = len(family)
+		for _, p := range all {
+			if !p.zombie && family[p.parent] && !family[p.Pid] {
+				family[p.Pid], of = true, append(of, p)
 			}
 		}
 	}
+	return of
 }

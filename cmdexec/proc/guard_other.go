@@ -2,17 +2,13 @@
 
 package proc
 
-import (
-	"os"
-
-	"github.com/10f93571/retry/task"
-)
+import "github.com/10f93571/retry/task"
 
 // Guard is a process that only Linux has: elsewhere nothing shows what is left of an attempt.
 type Guard struct{}
 
 // StartGuard starts none.
-func StartGuard(*os.File, *task.Task, int) *Guard { return nil }
+func StartGuard([]uintptr, *task.Task, int) *Guard { return nil }
 
 // Note does nothing.
 func (*Guard) Note(string) {}

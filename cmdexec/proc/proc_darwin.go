@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"os"
 	"syscall"
 	"time"
 	"unsafe"
@@ -9,8 +10,8 @@ import (
 )
 
 // sysProcAttr gives the child a group of its own, unless it shares ours. Only Linux can kill it together with retry.
-func sysProcAttr(shared bool) *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: !shared}
+func sysProcAttr(c *Command) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: !c.SharedGroup}
 }
 
 const idTypePID = 1 // P_PID of <sys/wait.h>
@@ -73,3 +74,6 @@ func Boot() string {
 	boot, _ := unix.Sysctl("kern.bootsessionuuid")
 	return boot
 }
+
+// HaveOpen is not known.
+func HaveOpen(os.FileInfo) bool { return false }

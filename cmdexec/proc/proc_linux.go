@@ -3,6 +3,7 @@ package proc
 import (
 	"bytes"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,8 +13,12 @@ import (
 )
 
 // sysProcAttr gives the child a group of its own, unless it shares ours, and kills it if retry is killed.
-func sysProcAttr(shared bool) *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: !shared, Pdeathsig: syscall.SIGKILL}
+func sysProcAttr(c *Command) *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Setpgid: !c.SharedGroup, Pdeathsig: syscall.SIGKILL}
+	if c.Guarded {
+		attr.Pdeathsig = 0
+	}
+	return attr
 }
 
 // waitForEnd waits until the child has ended, and leaves it as a zombie.
@@ -64,6 +69,29 @@ func allProcesses() (all []info) {
 	return all
 }
 
+// HaveOpen reports whether a process that was started after this one has a file open for reading. It looks at the
+// processes of this user.
+func HaveOpen(file os.FileInfo) bool {
+	all := allProcesses()
+	own, _ := lookup(os.Getpid())
+	ancestors := ancestorsOf(own.Pid, all) // some may have been started within the same hundredth of a second
+	return slices.ContainsFunc(all, func(p info) bool {
+		if p.Start < own.Start || slices.Contains(ancestors, p.Pid) {
+			return false
+		}
+		dir := "/proc/" + strconv.Itoa(p.Pid) + "/fd/"
+		descriptors, _ := os.ReadDir(dir)
+		return slices.ContainsFunc(descriptors, func(d os.DirEntry) bool {
+			open, err := os.Stat(dir + d.Name())
+			if err != nil || !os.SameFile(open, file) {
+				return false
+			}
+			link, err := d.Info() // its mode is that in which the file is open
+			return err == nil && link.Mode().Perm()&0o400 != 0
+		})
+	})
+}
+
 // Fields of /proc/PID/stat, counted after "pid (name)", since the name may contain anything.
 const (
 	statState   = 0
@@ -103,6 +131,7 @@ func lookup(pid int) (p info, ok bool) {
 	return info{
 		Pid: pid, Group: int(number(statGroup)), Session: int(number(statSession)), Start: number(statStart),
 		parent: int(number(statParent)), name: name, zombie: state == 'Z' || state == 'X',
+		stopped: state == 'T' || state == 't',
 	}, true
 }
 

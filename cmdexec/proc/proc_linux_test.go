@@ -46,7 +46,8 @@ func TestZombieIsNoSurvivor(t *testing.T) {
 	if process == "" {
 		t.Error("got no token for the zombie, want one")
 	}
-	if got, err := (Survivors{}).Find(&task.Task{ID: "zombie"}, task.Attempt{Number: 1, Process: process}); got != "" || err != nil {
+	got, err := (Survivors{}).Find(&task.Task{ID: "zombie"}, task.Attempt{Number: 1, Process: process})
+	if got != "" || err != nil {
 		t.Errorf("got %q, error %v, want no survivor", got, err)
 	}
 	testkit.Must(t, cmd.Wait())

@@ -163,3 +163,6 @@ func ReapAdopted() {}
 
 // Boot is empty: the system has no name for it.
 func Boot() string { return "" }
+
+// HaveOpen is not known.
+func HaveOpen(os.FileInfo) bool { return false }

@@ -75,7 +75,7 @@ func (p *Process) start(c *Command) (err error) {
 	children.Lock()
 	defer children.Unlock()
 	p.pid, _, err = syscall.StartProcess(c.Path, c.Argv, &syscall.ProcAttr{
-		Dir: c.Dir, Env: c.Env, Sys: sysProcAttr(c.SharedGroup),
+		Dir: c.Dir, Env: c.Env, Sys: sysProcAttr(c),
 		Files: []uintptr{c.Stdin.Fd(), c.Stdout.Fd(), c.Stderr.Fd()},
 	})
 	runtime.KeepAlive(c)

@@ -26,6 +26,7 @@ type info struct {
 	parent  int
 	name    string // empty where the system does not show it
 	zombie  bool
+	stopped bool
 }
 
 // processes returns the processes that keep selects, without zombies.
@@ -198,7 +199,8 @@ func ancestorsOf(pid int, all []info) (line []int) {
 }
 
 // groupsOfOthers returns the groups that an attempt cannot have left: with a process that is older, or with a parent in
-// their session, as the jobs of a shell and what a living retry runs have. The group of a retry that was killed has none.
+// their session, as the jobs of a shell and what a living retry runs have. The group of a retry that was killed has
+// none.
 func groupsOfOthers(all []info, start int64) map[int]bool {
 	processes, groups := map[int]info{}, map[int]bool{}
 	for _, p := range all {

@@ -9,15 +9,19 @@ import (
 
 // feedPipe is the end of a pipe to which retry writes a command's stdin. Should retry die, the kernel would close that
 // end, and a command could take this for the end of its input before the parent-death signal reaches it, or its
-// children, which get none. So the kernel kills the command's group first.
+// children, which get none. A guard (proc.Guard) holds that end, too, and kills them. Where there is none, or both have
+// been killed, the kernel kills the command's group before it closes the end.
 //
-// lifeline is another pipe, of which retry has both ends, for nothing else: closing one of them sends SIGKILL by way of
-// the other. The kernel closes the descriptors of a dead process in their order, or in the reverse one. One end is
-// below the feed and the other above it, so that either way an end of the lifeline is closed before the feed.
+// lifeline is another pipe, of which retry and the guard have both ends, for nothing else: closing the last of one sends
+// SIGKILL by way of the other. The kernel closes the descriptors of a dead process in their order, or in the reverse
+// one. One end is below the feed and the other above it, so that either way an end of the lifeline is closed before the
+// feed.
 type feedPipe struct {
 	*os.File
 	lifeline [2]int
-	once     sync.Once
+	mutex    sync.Mutex // guards the fields below
+	target   int        // of the lifeline; 0: none yet
+	ended    bool
 }
 
 // newFeed makes a pipe for an attempt.
@@ -54,9 +58,21 @@ func moveAbove(fd, other int) (int, error) {
 	return moved, err
 }
 
-// bind has the kernel kill a process, or a group if target is negative, when this process dies. Where it refuses, for a
-// setuid program for example, the command dies as without it.
+// held returns what a guard must hold, in its order.
+func (f *feedPipe) held() []uintptr {
+	return []uintptr{uintptr(f.lifeline[0]), f.Fd(), uintptr(f.lifeline[1])}
+}
+
+// bind has the kernel kill a process, or a group if target is negative, when this process and the guard die. Where it
+// refuses, for a setuid program for example, the command lives on.
 func (f *feedPipe) bind(target int) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.setTarget(target)
+}
+
+func (f *feedPipe) setTarget(target int) {
+	f.target = target
 	for _, fd := range f.lifeline {
 		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETOWN, target)
 		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETSIG, int(unix.SIGKILL))
@@ -64,14 +80,24 @@ func (f *feedPipe) bind(target int) {
 	}
 }
 
-// Close ends the input, and after that what bind has begun.
+// Close ends the input. From now on only the process that was started dies with retry: the rest of its group may go on.
 func (f *feedPipe) Close() error {
-	f.once.Do(func() {
-		_ = f.File.Close()
-		for _, fd := range f.lifeline {
-			_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETFL, 0)
-		}
-		_, _ = unix.Close(f.lifeline[0]), unix.Close(f.lifeline[1])
-	})
-	return nil
+	err := f.File.Close()
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if !f.ended && f.target < 0 {
+		f.setTarget(-f.target)
+	}
+	return err
+}
+
+// end ends what bind has begun.
+func (f *feedPipe) end() {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.ended = true
+	for _, fd := range f.lifeline {
+		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETFL, 0)
+	}
+	_, _ = unix.Close(f.lifeline[0]), unix.Close(f.lifeline[1])
 }

@@ -54,7 +54,7 @@ func (r *ReplayedStdin) Open() (*Input, error) {
 		return nil, err
 	}
 	over, target := make(chan struct{}), 0
-	in := &Input{File: file, Feed: feed.File, Fed: nothing}
+	in := &Input{File: file, Held: feed.held(), Fed: nothing}
 	in.Bind = func(processes int) { target = processes; feed.bind(target) }
 	in.Started = func() {
 		_ = file.Close() // with a reader of our own, we would not notice that the process has closed its stdin
@@ -63,6 +63,7 @@ func (r *ReplayedStdin) Open() (*Input, error) {
 	in.Close = func() error {
 		close(over)
 		_, _ = feed.Close(), file.Close()
+		feed.end()
 		r.mutex.Lock()
 		defer r.mutex.Unlock()
 		if r.broken != nil { // the attempt got only a part of stdin

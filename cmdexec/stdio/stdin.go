@@ -21,13 +21,17 @@ type Stdin interface {
 type Input struct {
 	File    *os.File     // what the process gets
 	Bind    func(int)    // called at once after the start, with what kill(2) takes for the processes; nil: it need not be
-	Feed    *os.File     // where retry writes what File reads; nil: not through a pipe of its own
-	Fed     func()       // called when all of the input was written to Feed
+	Held    []uintptr    // what a guard holds, in this order, lest the input ends with retry; nil: there is none
+	Fed     func()       // called when all of the input was written to a pipe of ours
 	Started func()       // must be called when the process has been started
 	Close   func() error // must be called when the process has ended; may return a *StdinError or ErrRead
+
+	// Wait is called after Close where another attempt may follow. It asks whether what this one has left has a file
+	// open. nil: it need not be called.
+	Wait func(open func(os.FileInfo) bool)
 }
 
-// ErrRead says that an attempt has read from a stdin that nobody can read again.
+// ErrRead says that an attempt, or what one has left running, has read from a stdin that nobody can read again.
 var ErrRead = errors.New("stdin cannot be read again")
 
 func nothing() {}
@@ -80,10 +84,13 @@ func (s *InheritedStdin) Open() (*Input, error) {
 		if s.reads == nil {
 			s.reads = watchReads(s.File)
 		} else if err := s.checkReads(); err != nil { // by what an attempt has left running
-			return nil, &StdinError{err}
+			return nil, err
+		}
+		if again && s.reads.shared() {
+			s.unknown = true
 		}
 		s.state = s.reads.begin() // more may have come since
-		in.Close = s.checkReads
+		in.Close, in.Wait = s.checkReads, s.reads.wait
 		if again && s.unknown && s.Unseen != nil {
 			s.Unseen()
 			s.Unseen = nil
@@ -214,10 +221,36 @@ func (s *InheritedStdin) Source() task.Source {
 		return source
 	case kindStream:
 		now := stateOf(s.File)
-		return task.Source{Pipe: now.available > 0 || !now.ended} // there is nothing to lose of an empty one
+		if now.available == 0 && now.ended {
+			return task.Source{} // there is nothing to lose of an empty one
+		}
+		return task.Source{Pipe: true, Inode: inodeOf(s.info)}
 	}
 	return task.Source{}
 }
+
+// Continue has the attempts begin where those of an earlier process began that had the same file as its stdin. Of a
+// stream, what that has read is gone, and so it is where the file has changed since and is not read from there: the error
+// is ErrRead. A source of something else says nothing of this stdin.
+func (s *InheritedStdin) Continue(before task.Source) error {
+	now := s.Source()
+	same := s.info != nil && before.Inode != 0 && inodeOf(s.info) == before.Inode
+	switch {
+	case !same || before.Pipe != (s.kind() == kindStream):
+		return nil
+	case before.Pipe:
+		return ErrRead
+	case now.Size == before.Size && now.Modified == before.Modified:
+		_, err := s.File.Seek(before.Offset, io.SeekStart)
+		return err
+	case now.Offset != before.Offset:
+		return ErrRead
+	}
+	return nil
+}
+
+// HasBytes reports whether a stream has bytes that nobody has read yet.
+func HasBytes(f *os.File) bool { return stateOf(f).available > 0 }
 
 // pathOf returns where a file is. Where the system does not say, its name is that of this process's stdin: a resume
 // finds it if its own stdin is the same file.

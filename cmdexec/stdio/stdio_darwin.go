@@ -17,4 +17,6 @@ func watchReads(f *os.File) *readWatch { return &readWatch{f} }
 
 func (w *readWatch) begin() streamState                { return stateOf(w.stream) }
 func (*readWatch) seen(streamState) (read, known bool) { return false, false }
+func (*readWatch) wait(func(os.FileInfo) bool)         {}
+func (*readWatch) shared() bool                        { return false }
 func (*readWatch) end()                                {}

@@ -36,6 +36,7 @@ type readWatch struct {
 	before  streamState // of the pipe, when it began
 	content []byte
 	missed  bool // something came before the events were counted
+	open    func(os.FileInfo) bool
 }
 
 // watchReads prepares to watch a stream.
@@ -121,8 +122,29 @@ func (w *readWatch) seen(later streamState) (read, known bool) {
 	return written && !unread, true
 }
 
-// startsOnlyWith reports whether a stream that began with text still does. Where text comes twice, such as in zeros, the
-// first one may have been read.
+// wait watches a pipe until the next attempt, where the last one has left a process that may read it meanwhile: that has
+// the pipe open. A socket is watched anyway.
+func (w *readWatch) wait(open func(os.FileInfo) bool) {
+	w.open = open
+	if w.pipe == nil {
+		return
+	}
+	if w.begin(); w.events != nil && !w.shared() {
+		w.endEvents()
+	}
+}
+
+// shared reports whether what an attempt has left may read from the pipe beside the next one.
+func (w *readWatch) shared() bool {
+	if w.open == nil || stateOf(w.stream) == (streamState{ended: true}) {
+		return false
+	}
+	info, err := w.stream.Stat()
+	return err == nil && w.open(info)
+}
+
+// startsOnlyWith reports whether a stream that began with text still does. Where text comes twice, such as in zeros,
+// the first one may have been read.
 func startsOnlyWith(now, text []byte) bool {
 	return len(text) > 0 && bytes.HasPrefix(now, text) && !bytes.Contains(now[1:], text)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"net/http"
 	"os"
@@ -104,20 +105,24 @@ func (d *Destination) Open() (*os.File, error) {
 // PartFile is the file beside a Destination that replaces it once the download is complete.
 type PartFile struct {
 	Destination
+	id   string // of the task
 	name string
 	Body *spool.Spool
 }
 
-// NewPartFile makes the file. Where goOn is true, it opens the file that an earlier run of the task has left; otherwise
-// it removes that file: a crash of the machine may have damaged it.
-func NewPartFile(d Destination, id string, goOn bool) (*PartFile, error) {
-	p := &PartFile{Destination: d, name: PartFileName(d.Path, id)}
+// NewPartFile makes the file. Where left says what an earlier run of the task has left, it opens that. Any other part
+// file of the task is removed: a crash of the machine may have damaged it.
+func NewPartFile(d Destination, id string, left *State) (*PartFile, error) {
+	p := &PartFile{Destination: d, id: id, name: PartFileName(d.Path, id, "")}
+	if left != nil {
+		p.name = PartFileName(d.Path, id, left.Validator)
+	}
 	mode := os.FileMode(0o666)
 	if d.Mode != 0 {
 		mode = d.Mode.Perm()
 	}
 	flags := os.O_RDWR
-	if info, err := os.Lstat(p.name); !goOn || err != nil || !info.Mode().IsRegular() {
+	if info, err := os.Lstat(p.name); left == nil || err != nil || !info.Mode().IsRegular() {
 		_ = os.Remove(p.name)
 		flags |= os.O_CREATE | os.O_EXCL // a symbolic link is not followed
 	}
@@ -138,11 +143,41 @@ func NewPartFile(d Destination, id string, goOn bool) (*PartFile, error) {
 	return p, nil
 }
 
-// PartFileName returns a name that is the same after a resume, and differs from that of any other task.
-func PartFileName(path, id string) string {
-	const longest = 255 - len("..12345678.part") // of a name
+// RemoveOthers removes what earlier runs of the task have left under the names of other versions.
+func (p *PartFile) RemoveOthers() {
+	dir, own := filepath.Split(p.name)
+	start := strings.TrimSuffix(filepath.Base(PartFileName(p.Path, p.id, "")), partSuffix)
+	entries, _ := os.ReadDir(filepath.Clean(dir))
+	for _, e := range entries {
+		if name := e.Name(); name != own && strings.HasPrefix(name, start) && strings.HasSuffix(name, partSuffix) {
+			_ = os.Remove(filepath.Join(dir, name))
+		}
+	}
+}
+
+const partSuffix = ".part"
+
+// PartFileName returns a name that is the same after a resume, and differs from that of any other task and of any other
+// version of the body: what the journal says of one does not fit another, also where it could not be written.
+func PartFileName(path, id, validator string) string {
+	const longest = 255 - len("..12345678-12345678"+partSuffix) // of a name
 	dir, base := filepath.Split(path)
-	return filepath.Join(dir, "."+base[:min(len(base), longest)]+"."+id[max(0, len(id)-8):]+".part")
+	name := "." + base[:min(len(base), longest)] + "." + id[max(0, len(id)-8):]
+	if validator != "" {
+		name += fmt.Sprintf("-%08x", crc32.ChecksumIEEE([]byte(validator)))
+	}
+	return filepath.Join(dir, name+partSuffix)
+}
+
+// Begin empties the file for another version of the body.
+func (p *PartFile) Begin(validator string) error {
+	err := p.Body.Truncate()
+	if name := PartFileName(p.Path, p.id, validator); err == nil && name != p.name {
+		if err = os.Rename(p.name, name); err == nil {
+			p.name = name
+		}
+	}
+	return err
 }
 
 // Install replaces the destination with the file. The file is not synced to the disk: neither is the outcome in the

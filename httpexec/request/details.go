@@ -11,11 +11,10 @@ import (
 // Details implements task.Target.
 func (r *Request) Details(finished bool, mask string) task.Details {
 	rows := [][2]string{{"Request", r.Title()}}
-	headers := make([]string, len(r.Header))
+	headers := ShownHeader(r, mask)
 	label := "Headers"
-	for i, line := range r.Header {
-		headers[i] = text.MaskPattern(maskHeader(line), mask)
-		rows = append(rows, [2]string{label, headers[i]})
+	for _, line := range headers {
+		rows = append(rows, [2]string{label, line})
 		label = ""
 	}
 	rows = append(rows, [][2]string{
@@ -33,6 +32,15 @@ func (r *Request) Details(finished bool, mask string) task.Details {
 			Headers []string `json:"headers"`
 		}{r.Method, text.MaskPattern(MaskURL(r.URL), mask), headers},
 	}
+}
+
+// ShownHeader returns the header lines of a request without their secrets.
+func ShownHeader(r *Request, mask string) []string {
+	lines := make([]string, len(r.Header))
+	for i, line := range r.Header {
+		lines[i] = text.MaskPattern(maskHeader(line), mask)
+	}
+	return lines
 }
 
 func (r *Request) userDetail() string {
@@ -63,6 +71,8 @@ func (r *Request) bodyDetail(finished bool) string {
 func (p *Part) detail(finished bool) string {
 	detail := text.Size(int64(len(p.Text))) + " of text"
 	switch {
+	case p.Blob != "":
+		detail = fmt.Sprintf("sha256:%s (%s)", p.Blob, text.Size(p.Size))
 	case p.File == StdinFile && p.Size == 0:
 		detail = "stdin"
 	case p.File == StdinFile && !finished:

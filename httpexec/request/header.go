@@ -141,3 +141,13 @@ func CheckHead(method string, header http.Header) error {
 
 // isToken follows RFC 9110, section 5.6.2.
 func isToken(text string) bool { return consistsOf(text, "!#$%&'*+-.^_`|~") }
+
+// Line returns the value of a header among the lines of a request; empty where there is none.
+func Line(lines []string, name string) string {
+	for _, line := range lines {
+		if key, value, found := strings.Cut(line, ":"); found && strings.EqualFold(strings.TrimSpace(key), name) {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}

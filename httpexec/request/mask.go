@@ -162,11 +162,17 @@ func isVariable(name string) bool { return consistsOf(name, "_.-()") }
 
 // consistsOf reports whether a text is not empty and has no characters but letters, digits and the others.
 func consistsOf(text, others string) bool {
-	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return !isWordOr(r, others) })
+	for i := range len(text) {
+		if !isWordOr(rune(text[i]), others) { // no byte of a rune beyond ASCII is one of them
+			return false
+		}
+	}
+	return text != ""
 }
 
 func isWordOr(r rune, others string) bool {
-	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune(others, r)
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' ||
+		r < 0x80 && strings.IndexByte(others, byte(r)) >= 0
 }
 
 // literals returns a text without its references.

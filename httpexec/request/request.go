@@ -41,7 +41,7 @@ type Request struct {
 	Method      string   `json:"method"`
 	MethodGiven bool     `json:"method_given,omitempty"` // with -X: it stays through redirects
 	URL         string   `json:"url"`
-	Header      []string `json:"header,omitempty"` // "Name: value", "Name:" for no default, "Name;" for an empty value, "@FILE"
+	Header      []string `json:"header,omitempty"` // "Name: value", "Name:" leaves it out, "Name;" is empty; "@FILE"
 	User        string   `json:"user,omitempty"`   // name:password
 	Netrc       string   `json:"netrc,omitempty"`  // a file with users and passwords, absolute; empty for none
 	NetrcNeeded bool     `json:"netrc_needed,omitempty"`
@@ -57,6 +57,9 @@ type Request struct {
 	KeyStyle   KeyStyle      `json:"key_style,omitempty"`
 	KeyTTL     time.Duration `json:"key_ttl,omitempty"` // how long the server remembers the key; 0 = for ever
 
+	Sign    bool `json:"sign,omitempty"`    // with the secret of the service
+	Guarded bool `json:"guarded,omitempty"` // it came through the API: see CheckGuarded
+
 	Network       Network       `json:"network"`
 	MaxRetryAfter time.Duration `json:"max_retry_after,omitempty"` // of a server that retry waits for; 0 = any
 
@@ -66,11 +69,12 @@ type Request struct {
 	HideFail bool   `json:"hide_fail,omitempty"` // the body of an error is not shown
 }
 
-// Part is a piece of a request's body: a text, or what a file holds.
+// Part is a piece of a request's body: a text, or what a file or a blob holds.
 type Part struct {
 	Text   []byte    `json:"text,omitempty"`
 	File   string    `json:"file,omitempty"` // absolute; StdinFile for stdin; empty: Text
-	Size   int64     `json:"size,omitempty"` // of the file, and when it was changed: as it was when the task was made
+	Blob   string    `json:"blob,omitempty"` // the SHA-256 of a blob, in hexadecimal digits; empty: File or Text
+	Size   int64     `json:"size,omitempty"` // of the file or blob, and when it was changed: as when the task was made
 	Time   time.Time `json:"time,omitzero"`
 	Strip  bool      `json:"strip,omitempty"`  // line ends and NUL are left out
 	Encode bool      `json:"encode,omitempty"` // percent-encoded
@@ -79,7 +83,7 @@ type Part struct {
 	Name     string `json:"name,omitempty"`
 	FileName string `json:"file_name,omitempty"` // empty: the server does not see a file
 	Type     string `json:"type,omitempty"`      // its media type; empty: none is sent
-	Group    string `json:"group,omitempty"`     // the boundary between this and other files of one name; empty for one alone
+	Group    string `json:"group,omitempty"`     // the boundary between it and others of its name; empty for one alone
 }
 
 // StdinFile is the File of a Part that is read from stdin.
@@ -134,6 +138,16 @@ func isIdempotent(method string) bool {
 // ReadsStdin reports whether a part of the body comes from stdin.
 func (r *Request) ReadsStdin() bool {
 	return slices.ContainsFunc(r.Body, func(p Part) bool { return p.File == StdinFile })
+}
+
+// Blob returns the hash of the body that is kept beside the journal; empty where there is none.
+func (r *Request) Blob() string {
+	for _, p := range r.Body {
+		if p.Blob != "" {
+			return p.Blob
+		}
+	}
+	return ""
 }
 
 // StdinSize notes how much was read from stdin.

@@ -1,6 +1,7 @@
 package request
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -150,3 +151,21 @@ func (e *SchemeError) Error() string {
 }
 
 func (e *SchemeError) Unwrap() error { return ErrURL }
+
+// Host implements task.Target.
+func (r *Request) Host() string { return HostOf(r.URL) }
+
+// HostOf returns the authority of a URL in lower case, without the user and without the usual port of its scheme; empty
+// where it has none.
+func HostOf(text string) string {
+	if !strings.Contains(text, "://") {
+		text = "http://" + text
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	host := strings.ToLower(u.Host)
+	usual := map[string]string{"http": ":80", "https": ":443"}[strings.ToLower(u.Scheme)]
+	return strings.TrimSuffix(host, cmp.Or(usual, ":"))
+}
