@@ -1,0 +1,29 @@
+//go:build darwin || freebsd
+
+package access
+
+import (
+	"net"
+
+	"golang.org/x/sys/unix"
+)
+
+// peerUID returns the user that connected to a socket.
+func peerUID(c *net.UnixConn) (uid int, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	const solLocal = 0 // SOL_LOCAL
+	var peer *unix.Xucred
+	var failed error
+	if err := raw.Control(func(fd uintptr) {
+		peer, failed = unix.GetsockoptXucred(int(fd), solLocal, unix.LOCAL_PEERCRED)
+	}); err != nil {
+		return 0, err
+	}
+	if failed != nil {
+		return 0, failed
+	}
+	return int(peer.Uid), nil
+}

@@ -1,0 +1,248 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/10f93571/retry/grpcexec"
+	"github.com/10f93571/retry/httpexec/request"
+	_ "github.com/10f93571/retry/internal/expression" // compiles conditions
+	"github.com/10f93571/retry/internal/testkit"
+	"github.com/10f93571/retry/server/problem"
+	"github.com/10f93571/retry/task"
+)
+
+// read reads a task that must be right.
+func read(t testing.TB, d *Decoder, body string, h Header) *task.Task {
+	t.Helper()
+	o, err := problem.Parse([]byte(body))
+	testkit.Must(t, err)
+	made := d.New(o, h)
+	testkit.Must(t, o.Finish())
+	return made
+}
+
+func TestPayload(t *testing.T) {
+	base := `{"targetUrl": "https://a.org/", "headers": {"A": "1", "B": "2"}, "bodyJson": {"n": 1}, "idempotencyKey": "k"`
+	of := func(body string) string { return read(t, &Decoder{}, body, Header{}).Payload }
+	first := of(base + "}")
+	for _, same := range []string{
+		base + "}",
+		`{"idempotencyKey": "k", "bodyJson": {"n": 1}, "headers": {"B": "2", "A": "1"}, "targetUrl": "https://a.org/"}`,
+		base + `, "policyId": "default", "method": "POST"}`,
+	} {
+		if of(same) != first {
+			t.Errorf("%s: got another payload", same)
+		}
+	}
+	for _, traced := range []string{
+		base + "}", `{"targetUrl": "grpc://a.org:50051/a.B/C", "headers": {"A": "1"}, "bodyJson": {"n": 1},
+			"idempotencyKey": "k"}`,
+	} {
+		one := read(t, &Decoder{}, traced, Header{TraceParent: "00-1-2-00"})
+		if other := read(t, &Decoder{}, traced, Header{TraceParent: "00-1-3-00"}); one.Payload != other.Payload {
+			t.Errorf("%s: got another payload in another trace", traced)
+		}
+	}
+	seen := []string{first}
+	for _, other := range []string{
+		`, "method": "PUT"`, `, "delayMs": 5`, `, "tags": ["a"]`, `, "policyId": "aws"`, `, "policy": {}`, `, "timeoutMs": 9`,
+		`, "onExhausted": {"targetUrl": "https://b.org"}`, `, "ambiguous": "stop"`, `, "followRedirects": 1`, `,
+			"sign": true`,
+	} {
+		got := of(base + other + "}")
+		if slices.Contains(seen, got) {
+			t.Errorf("%s: got the payload of another request", other)
+		}
+		seen = append(seen, got)
+	}
+	if p := of(`{"targetUrl": "https://a.org/"}`); p != "" {
+		t.Errorf("got payload %q without a key, want none", p)
+	}
+}
+
+func TestExhausted(t *testing.T) {
+	d := &Decoder{}
+	parent := read(t, d, `{"targetUrl": "https://a.org/", "partition": "acme", "onExhausted":
+		{"targetUrl": "https://b.org/dead", "bodyJson": {"x": 1}, "policyId": "aws"}}`, Header{})
+	next, err := d.Exhausted(parent)
+	testkit.Must(t, err)
+	r := request.Of(next)
+	if r.URL != "https://b.org/dead" || next.IdempotencyKey != parent.ID+":exhausted" || next.Policy.Name != "aws" ||
+		next.Partition != "acme" || next.Parent != parent.ID || !r.Guarded || next.Payload == "" {
+		t.Errorf("got %+v of %+v", next, r)
+	}
+	if again, err := d.Exhausted(parent); err != nil || again.Payload != next.Payload {
+		t.Errorf("got payload %v, error %v, want the same task again", again, err)
+	}
+	gone := &Decoder{Policy: func(name string) (*task.Policy, error) {
+		if name == "aws" {
+			return nil, errors.New("no such policy")
+		}
+		p, err := task.BuiltinPolicy(name)
+		return &p, err
+	}}
+	if other, err := gone.Exhausted(parent); err != nil || other.Policy.Name != task.DefaultPolicyName {
+		t.Errorf("got %v, error %v, want the default in place of a policy that is gone", other, err)
+	}
+	if none, err := d.Exhausted(next); none != nil || err != nil {
+		t.Errorf("got %v, %v, want nothing to follow", none, err)
+	}
+}
+
+func TestReferences(t *testing.T) {
+	d := &Decoder{EnvAllow: []string{"TOKEN"}, Lookup: func(name string) (string, bool) {
+		return "secret of " + name,
+			true
+	}}
+	made := read(t, d, `{"targetUrl": "https://a.org/", "headers": {"Authorization": "Bearer {env:TOKEN}"}}`, Header{})
+	if got := request.Of(made).Header[0]; got != "Authorization: Bearer {env:TOKEN}" {
+		t.Errorf("got %q, want the reference stored", got)
+	}
+	for _, body := range []string{
+		`{"targetUrl": "https://a.org/{env:HOME}"}`, `{"targetUrl": "https://a.org/",
+			"headers": {"A": "{env:TOKEN}{env:HOME}"}}`,
+		`{"targetUrl": "grpc://a.org:50051/a.B/C", "headers": {"a": "{env:HOME}"}}`,
+	} {
+		o, err := problem.Parse([]byte(body))
+		testkit.Must(t, err)
+		d.New(o, Header{})
+		if err := o.Finish(); err == nil || !strings.Contains(err.Error(), "the variable HOME may not be named") {
+			t.Errorf("%s: got %v, want HOME refused", body, err)
+		}
+	}
+}
+
+func TestCalls(t *testing.T) {
+	made := read(t, &Decoder{}, `{"targetUrl": "grpc://h.example.org:50051/pkg.Service/Method", "bodyJson": {"n": 1},
+		"headers": {"X-Tenant": "a"}, "policyId": "grpc"}`, Header{TraceParent: "00-1-2-00"})
+	c := grpcexec.Of(made)
+	if c == nil || c.JSON != `{"n": 1}` || !c.Guarded || !c.Safe() || strings.Join(c.Metadata, "\n") !=
+		"X-Tenant: a\nTraceparent: 00-1-2-00" {
+		t.Fatalf("got %+v", c)
+	}
+	if w := EncodeTask(made, true); w.Kind != "grpc" || *w.Details.Body != `{"n": 1}` ||
+		w.Details.Headers["X-Tenant"] == nil {
+		t.Errorf("got %+v, want the call shown", w)
+	}
+	raw := read(t, &Decoder{}, `{"targetUrl": "grpcs://h.example.org:443/pkg.Service/Method", "bodyBase64": "CAE="}`,
+		Header{})
+	if c := grpcexec.Of(raw); !c.Raw || string(c.Message) != "\x08\x01" {
+		t.Errorf("got %+v, want the message as it is", c)
+	}
+	for _, body := range []string{`"method": "PUT"`, `"body": "x"`, `"followRedirects": 1`, `"bodyRef": "sha256:x"`} {
+		o, err := problem.Parse([]byte(`{"targetUrl": "grpc://h.example.org:50051/pkg.Service/Method", ` + body + "}"))
+		testkit.Must(t, err)
+		(&Decoder{}).New(o, Header{})
+		if o.Finish() == nil {
+			t.Errorf("%s: got no mistake", body)
+		}
+	}
+}
+
+func TestCommands(t *testing.T) {
+	body := `{"command": ["sh", "-c", "true"], "directory": "/tmp", "timeoutMs": 5}`
+	made := read(t, &Decoder{}, body, Header{Exec: true})
+	if made.Kind != task.KindCommand || made.Directory != "/tmp" || made.Options.Stdin != task.StdinNull ||
+		made.Target != nil {
+		t.Errorf("got %+v", made)
+	}
+	for _, tt := range []struct {
+		body string
+		exec bool
+		want string
+	}{
+		{body, false, "/command: commands are not accepted here"},
+		{`{"command": []}`, true, "/command: the command is empty"},
+		{`{"command": ["a\u0000"]}`, true, "/command: a word of it holds a NUL"},
+		{`{"command": ["a"], "targetUrl": "https://a.org"}`, true, "/targetUrl: it is for a request"},
+		{`{"command": ["a"], "directory": "tmp"}`, true, "/directory: want an absolute path"},
+		{`{"targetUrl": "https://a.org/", "onExhausted": {"command": ["a"]}}`, false,
+			"/onExhausted/command: commands are not"},
+	} {
+		o, err := problem.Parse([]byte(tt.body))
+		testkit.Must(t, err)
+		(&Decoder{}).New(o, Header{Exec: tt.exec})
+		if err := o.Finish(); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %v, want %s", tt.body, err, tt.want)
+		}
+	}
+}
+
+func TestTail(t *testing.T) {
+	for _, tt := range []struct{ kept, text, base64 string }{
+		{"", "<nil>", "<nil>"}, {"abc", "abc", "<nil>"}, {"\x9f\x98\x80abc", "abc", "<nil>"}, {"ab\xff\xfe", "<nil>",
+			"YWL//g=="},
+	} {
+		shown := func(s *string) string {
+			if s == nil {
+				return "<nil>"
+			}
+			return *s
+		}
+		text, base64 := tail(tt.kept)
+		if shown(text) != tt.text || shown(base64) != tt.base64 {
+			t.Errorf("%q: got %s, %s, want %s, %s", tt.kept, shown(text), shown(base64), tt.text, tt.base64)
+		}
+	}
+}
+
+// A task that was read can be stored, shown and read again, whatever it was made of.
+func FuzzTask(f *testing.F) {
+	for _, body := range []string{
+		`{"targetUrl": "https://a.org/", "bodyJson": {"n": 1e400}, "headers": {"A": ["1", ""]}}`,
+		`{"targetUrl": "grpc://a.org/a.B/C", "bodyBase64": "AA=="}`, `{"command": ["a"]}`,
+		`{"targetUrl": "http://u:p@h/%zz?{env:A}", "onExhausted": {"targetUrl": "x://", "onExhausted": {}},
+			"policy": {"rules": [{}]}}`,
+		`{"targetUrl": "https://[::1%25]:99999/", "notBefore": "9999-12-31T23:59:59Z", "tags": [null, 1, ""]}`,
+	} {
+		f.Add(body)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		o, err := problem.Parse([]byte(body))
+		if err != nil {
+			return
+		}
+		made := (&Decoder{}).New(o, Header{Exec: true, Key: "k"})
+		if o.Finish() != nil {
+			return
+		}
+		if _, err := json.Marshal(EncodeTask(made, true)); err != nil {
+			t.Fatalf("%q cannot be shown: %v", body, err)
+		}
+		if made.Target != nil {
+			stored, err := json.Marshal(made.Target)
+			testkit.Must(t, err)
+			if _, err := task.DecodeTarget(made.Kind, stored); err != nil {
+				t.Fatalf("%q cannot be read again: %v", body, err)
+			}
+			if r := request.Of(made); r != nil && request.CheckGuarded(r) != nil {
+				t.Fatalf("%q made a request that is not sent: %v", body, request.CheckGuarded(r))
+			}
+		}
+		if next, err := (&Decoder{}).Exhausted(made); err != nil {
+			t.Fatalf("%q: %v, %v", body, next, err)
+		}
+	})
+}
+
+// BenchmarkTask reads and shows a task with a body of 256 bytes.
+func BenchmarkTask(b *testing.B) {
+	body := []byte(fmt.Sprintf(`{"targetUrl": "https://example.org/hook", "bodyJson": {"text": %q},
+		"idempotencyKey": "order-1",
+		"headers": {"X-A": "1"}}`, strings.Repeat("x", 256)))
+	d := &Decoder{}
+	for b.Loop() {
+		o, err := problem.Parse(body)
+		testkit.Must(b, err)
+		made := d.New(o, Header{})
+		testkit.Must(b, o.Finish())
+		if _, err := json.Marshal(EncodeTask(made, false)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
