@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -18,7 +17,6 @@ import (
 	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/httpexec"
 	"github.com/10f93571/retry/httpexec/request"
-	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
@@ -32,8 +30,8 @@ type waitCommand struct {
 	Target  []string       `arg:"" optional:"" help:"What to wait for."`
 }
 
-const waitUsage = `Wait until a port takes connections, a URL answers with a status of 2xx, or a file is there. A socket's path counts once
-something listens on it. Nothing of it goes into the journal.
+const waitUsage = `Wait until a port takes connections, a URL answers with a status of 2xx, or a file is there.
+A socket's path counts once something listens on it. Nothing of it goes into the journal.
 
 Usage:
   retry wait [flags] HOST:PORT|URL|FILE
@@ -65,8 +63,8 @@ func (c *waitCommand) Run(p *Process) (int, error) {
 	defer cancel()
 	lines := session.NewObserver(&p.Host, &flags.OutputFlags{Quiet: c.Quiet, CI: "none"})
 	run := &runner.Runner{
-		Journal: &session.Journal{}, Executor: w, Observer: render.NewWaiting(lines, w.name, c.Gone, time.Duration(c.Timeout)), Signals: p.Listen(),
-		Random: func() float64 { return 0 },
+		Journal: &session.Journal{}, Executor: w, Signals: p.Listen(), Random: func() float64 { return 0 },
+		Observer: render.NewWaiting(lines, w.name, c.Gone, time.Duration(c.Timeout)),
 	}
 	result, err := run.Run(ctx, t)
 	session.DieOf(result.Signal)
@@ -108,7 +106,8 @@ func (c *waitCommand) waiter(p *Process) (*waiter, error) {
 	case isNumber(w.name):
 		return nil, fmt.Errorf("%s is a port without a host\nhint: retry wait localhost:%[1]s; a file is ./%[1]s", w.name)
 	case notTime == nil:
-		return nil, fmt.Errorf("%s is a time, and nothing to wait for\nhint: retry wait -t %[1]s TARGET; a file is ./%[1]s", w.name)
+		return nil, fmt.Errorf("%s is a time, and nothing to wait for"+
+			"\nhint: retry wait -t %[1]s TARGET; a file is ./%[1]s", w.name)
 	case notAddress == nil && !isNumber(port) && !strings.Contains(w.name, "/"):
 		return nil, fmt.Errorf("invalid port %q of %s\nhint: a port is a number; a file is ./%[2]s", port, w.name)
 	case notAddress == nil && isNumber(port):
@@ -153,10 +152,7 @@ func (w *waiter) lookAtURL(p *Process) error {
 	if err := httpexec.Check(asked, lookUp); err != nil {
 		return fmt.Errorf("%w\nhint: retry wait takes http and https; for another service HOST:PORT", err)
 	}
-	executor := &httpexec.Executor{
-		Lookup: lookUp, UserAgent: "retry/" + session.Version(), Output: httpexec.Output{Stdout: io.Discard, Stderr: io.Discard},
-		Temporary: func() (*os.File, error) { return spool.Temporary("") },
-	}
+	executor := session.Unread(lookUp)
 	w.look = func(ctx context.Context) error {
 		t := &task.Task{Kind: request.Kind, Target: asked, Status: task.Failed}
 		o := executor.Execute(ctx, t, runner.Call{Number: 1})
@@ -189,8 +185,10 @@ func (w *waiter) Execute(ctx context.Context, _ *task.Task, c runner.Call) task.
 			}
 		case err := <-ended:
 			there := err == nil
+			// A connection notices the end of the time before the context does.
+			end, bounded := ctx.Deadline()
 			switch {
-			case o.Stop != nil, ctx.Err() != nil: // it was cut off, and has found nothing
+			case o.Stop != nil, ctx.Err() != nil, bounded && !time.Now().Before(end): // it was cut off
 			case there && w.gone:
 				o.Message = "it is still there"
 			case there, w.gone && !errors.Is(err, fs.ErrPermission):
