@@ -61,15 +61,14 @@ func (c *cancelCommand) Run(p *Process) (int, error) {
 }
 
 func (c *cancelCommand) cancelMany(ctx context.Context, p *Process, journal state.Store) error {
-	unfinished, err := journal.Unfinished(ctx)
-	if err != nil {
-		return err
-	}
 	filter := filterFlags{Status: c.Status}
-	none := true
+	none, viewOf := true, viewer(ctx, journal)
 	var failures []error
-	for _, t := range unfinished {
-		view, err := viewOf(ctx, journal, t)
+	for t, err := range journal.All(ctx, state.Filter{Statuses: []task.Status{task.Pending, task.InFlight}}) {
+		if err != nil {
+			return errors.Join(append(failures, err)...)
+		}
+		view, err := viewOf(t)
 		if err == nil && (!filter.passes(view) || c.OlderThan != nil && time.Since(t.Began()) < time.Duration(*c.OlderThan)) {
 			continue
 		}
@@ -96,6 +95,11 @@ func (c *cancelCommand) cancelOne(ctx context.Context, p *Process, journal state
 		return fmt.Errorf("cancel %s: %w", render.ShortID(tk.ID), err)
 	}
 	note := stopOwner(ctx, journal, tk)
+	if pid, err := journal.Owner(tk.Number); pid == 0 && err == nil { // a living owner ends what is nested in its task
+		if err := journal.CancelNested(ctx, tk, time.Now()); err != nil {
+			return fmt.Errorf("cancel %s: %w", render.ShortID(tk.ID), err)
+		}
+	}
 	_, _ = fmt.Fprintf(p.Stdout, "cancelled %s%s\n", render.ShortID(tk.ID), note)
 	return nil
 }
@@ -104,6 +108,11 @@ func (c *cancelCommand) cancelOne(ctx context.Context, p *Process, journal state
 // runs other tasks too, as resume --all does, gets no signal, and the note says so.
 func stopOwner(ctx context.Context, journal state.Store, t *task.Task) (note string) {
 	pid, err := journal.Owner(t.Number)
+	if t.Queue == task.QueueWorker && t.Status == task.InFlight {
+		if view, err := viewOf(ctx, journal, t); err == nil && !view.Interrupted {
+			return "; its worker stops the attempt" // it was told by the journal
+		}
+	}
 	switch {
 	case err == nil && pid == 0:
 		return stopSurvivors(t)

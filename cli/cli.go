@@ -44,6 +44,12 @@ var commands = []struct {
 }{
 	{"run", runUsage, func() command { return &runCommand{} }},
 	{"http", httpUsage, func() command { return &httpCommand{} }},
+	{"grpc", grpcUsage, func() command { return &grpcCommand{} }},
+	{"add", addUsage, func() command { return &addCommand{} }},
+	{"add http", addRequestUsage, func() command { return &addRequestCommand{} }},
+	{"add grpc", addCallUsage, func() command { return &addCallCommand{} }},
+	{"worker", workerUsage, func() command { return &workerCommand{} }},
+	{"serve", serveUsage, func() command { return &serveCommand{} }},
 	{"wait", waitUsage, func() command { return &waitCommand{} }},
 	{"status", statusUsage, func() command { return &statusCommand{} }},
 	{"logs", logsUsage, func() command { return &logsCommand{} }},
@@ -61,6 +67,10 @@ var commands = []struct {
 	{"policy rm", policyRemoveUsage, func() command { return &policyRemoveCommand{} }},
 	{"policy check", policyCheckUsage, func() command { return &policyCheckCommand{} }},
 	{"policy schema", policySchemaUsage, func() command { return &policySchemaCommand{} }},
+	{"token", tokenUsage, func() command { return &groupCommand{word: "token"} }},
+	{"token add", tokenAddUsage, func() command { return &tokenAddCommand{} }},
+	{"token list", tokenListUsage, func() command { return &tokenListCommand{} }},
+	{"token rm", tokenRemoveUsage, func() command { return &tokenRemoveCommand{} }},
 	{"simulate", simulateUsage, func() command { return &groupCommand{word: "simulate"} }},
 	{"simulate lock", simulateLockUsage, func() command { return &simulateLockCommand{} }},
 	{"simulate outage", simulateOutageUsage, func() command { return &simulateOutageCommand{} }},
@@ -115,6 +125,17 @@ func (p *Process) parse() (command, error) {
 		http := &httpCommand{URL: line.words}
 		setDefaults(reflect.ValueOf(http).Elem())
 		return http, nil
+	case line.name == "add", strings.HasPrefix(line.name, "add "):
+		if kind, found := strings.CutPrefix(line.name, "add "); found {
+			line.words = append([]string{kind}, line.words...)
+		}
+		if line, c, err = p.splitAdd(line); err != nil {
+			return nil, err
+		}
+		if add, ok := c.(*addCommand); ok {
+			add.Command = line.command
+		}
+		newParser = func() (*parser, error) { return p.newParser(line.name, c) }
 	case line.name != "run":
 		c = newCommand(line.name)
 		newParser = func() (*parser, error) { return p.newParser(line.name, c) }
@@ -203,6 +224,19 @@ func (p *Process) fillIn(c command) error {
 	_, warnings, err := p.SetDefaults(c, &flags.ConfigFlag{})
 	for _, warning := range warnings {
 		p.warn(warning)
+	}
+	return err
+}
+
+// fillInService does so for a worker and for the API, and warns of mistakes that are not about them.
+func (p *Process) fillInService(c command, config *flags.ConfigFlag) error {
+	file, warnings, err := p.SetDefaults(c, config)
+	for _, warning := range warnings {
+		p.warn(warning)
+	}
+	if err == nil {
+		file.Warn("", p.warn)
+		policies.WarnOfVariables(p.Environ, p.warn)
 	}
 	return err
 }

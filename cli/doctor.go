@@ -76,6 +76,9 @@ func (c *doctorCommand) configuration(p *Process) (findings []state.Finding) {
 	if err := policies.SetDefaults(&runCommand{}, nil, nil, p.Environ); err != nil {
 		add("environment", doctor.LevelProblem, err, "")
 	}
+	if err := policies.SetDefaults(&serveCommand{}, nil, nil, p.Environ); err != nil { // of a worker too
+		add("environment", doctor.LevelWarning, err, "")
+	}
 	policies.WarnOfVariables(p.Environ, func(err error) { add("environment", doctor.LevelWarning, err, "") })
 	return findings
 }

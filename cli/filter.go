@@ -89,10 +89,11 @@ func (f *filterFlags) views(ctx context.Context, journal state.Store, limit int)
 func (f *filterFlags) passing(ctx context.Context, journal state.Store,
 	filter state.Filter) iter.Seq2[render.TaskView, error] {
 	return func(yield func(render.TaskView, error) bool) {
+		viewOf := viewer(ctx, journal)
 		for t, err := range journal.All(ctx, filter) {
 			view := render.TaskView{Task: t}
 			if err == nil {
-				view, err = viewOf(ctx, journal, t)
+				view, err = viewOf(t)
 			}
 			if (err != nil || f.passes(view)) && !yield(view, err) {
 				return

@@ -47,19 +47,27 @@ var httpHelp = map[string]string{
 }
 
 func (c *httpCommand) Run(p *Process) (int, error) {
+	if err := c.settle(); err != nil {
+		return 0, err
+	}
+	return c.Wrap(&p.Host, c, false)
+}
+
+// settle gives the shared flags what curl's say.
+func (c *httpCommand) settle() error {
 	// The message leaves the value out: a cookie may be secret.
 	if spec := flags.OrEmpty(c.Backoff); !strings.HasPrefix(spec, "expr:") &&
 		(strings.ContainsAny(spec, "=/") || strings.HasSuffix(spec, ".txt")) {
-		return 0, errors.New("-b is the backoff here, not curl's cookies" +
+		return errors.New("-b is the backoff here, not curl's cookies" +
 			"\nhint: --cookie 'NAME={env:NAME}' sends one, --cookie FILE those of a file")
 	}
 	if c.MaxTime != nil {
 		if c.Timeout != nil {
-			return 0, errors.New("--max-time and --timeout say the same thing\nhint: give one of them")
+			return errors.New("--max-time and --timeout say the same thing\nhint: give one of them")
 		}
 		c.Timeout = c.MaxTime
 	}
-	return c.Wrap(&p.Host, c, false)
+	return nil
 }
 
 // Check implements session.Work.

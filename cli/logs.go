@@ -9,7 +9,6 @@ import (
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cli/session"
-	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
@@ -80,11 +79,13 @@ func noOutputHint(view render.TaskView, number int) string {
 		kept = "--output " + string(view.Options.Output)
 	}
 	running := view.Status == task.InFlight && !view.Interrupted && (number == 0 || number == view.AttemptCount)
-	switch isRequest := view.Kind == request.Kind; {
+	switch isRequest := view.Kind != task.KindCommand; {
 	case isRequest && capture == task.CaptureBoth:
 		return "no reply had a body"
 	case isRequest && capture == task.CaptureStderr:
 		return "no error had a body; a run with --capture all keeps the end of every reply"
+	case view.Kind == task.KindGRPC:
+		return "a run with --capture all keeps the end of a reply"
 	case isRequest:
 		return "a run with --capture errors or --capture all keeps the end of a reply"
 	case kept == "--capture ":

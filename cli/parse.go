@@ -225,11 +225,12 @@ func (p *parser) isLongFlag(word string) bool {
 		return false
 	}
 	as, hint := flags.Habit(p.name, word)
-	return p.known[word] != nil || p.name == "run" && as+hint != ""
+	return p.known[word] != nil || (p.name == "run" || p.name == "grpc") && as+hint != ""
 }
 
 // takeValue pairs a flag with its value, which is attached or the next argument.
-func (p *parser) takeValue(f foundFlag, written, value string, attached bool, rest []string) ([]string, []string, error) {
+func (p *parser) takeValue(f foundFlag, written, value string, attached bool,
+	rest []string) ([]string, []string, error) {
 	if !attached {
 		if len(rest) == 0 || rest[0] == "--" {
 			return nil, nil, fmt.Errorf("%s needs a value\nhint: --%s=%s", written, f.flag.Name, f.flag.FormatPlaceHolder())
@@ -250,7 +251,8 @@ func (p *parser) write(f foundFlag, written, value string) ([]string, error) {
 	value = strings.Replace(f.template, "%", value, 1)
 	before := p.given[name]
 	p.given[name] = spelling{written, value}
-	if before.written != "" && before.written != written && !f.flag.IsCumulative() && p.isForeign(written, before.written) {
+	otherName := before.written != "" && before.written != written
+	if otherName && !f.flag.IsCumulative() && p.isForeign(written, before.written) {
 		hint := "give one of them"
 		if name == "backoff" {
 			hint = "-b exp:2s..30s has a first wait and a longest one"

@@ -5,13 +5,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"runtime"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/internal/text"
+	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
@@ -111,7 +116,7 @@ func (c *resumeCommand) adopt(ctx context.Context, journal state.Store,
 	var refusals []error
 	for _, t := range found {
 		tk, err := session.Adopt(ctx, journal, t)
-		if errors.Is(err, state.ErrOwned) && c.Now && !c.All {
+		if (errors.Is(err, state.ErrOwned) || errors.Is(err, state.ErrQueued)) && c.Now && !c.All {
 			if err = wake(ctx, journal, t, say); err == nil {
 				woken++
 				continue
@@ -142,6 +147,15 @@ func wake(ctx context.Context, journal state.Store, t *task.Task, say func(strin
 	next := *t
 	next.AttemptCount++
 	what := fmt.Sprintf("%s: attempt %s is due now", render.ShortID(t.ID), render.AttemptCount(&next))
+	if t.Queue == task.QueueWorker {
+		workers, err := journal.ListWorkers(ctx)
+		if err == nil && !anyLives(workers) {
+			say(what + "; " + noWorker)
+		} else {
+			say(what + "; a worker makes it")
+		}
+		return err
+	}
 	if pid := signalOwner(journal, t.Number, session.WakeSignal); pid > 0 {
 		say(fmt.Sprintf("%s; woke process %d, which makes it", what, pid))
 		return nil
@@ -179,9 +193,9 @@ func (c *resumeCommand) find(ctx context.Context, journal state.Store, say func(
 		return nil, err
 	}
 	var found []*task.Task
-	old, hungUp := 0, 0
+	old, hungUp, viewOf := 0, 0, viewer(ctx, journal)
 	for _, t := range unfinished {
-		view, err := viewOf(ctx, journal, t)
+		view, err := viewOf(t)
 		if err != nil {
 			return nil, err
 		}
@@ -215,14 +229,15 @@ func (c *resumeCommand) tooOld(t *task.Task) bool {
 }
 
 // leftToParent reports whether a nested task is its parent's business: one that is unfinished runs the inner retry
-// again when it is resumed. One that has ended left a daemon or a shell behind, and what that ran is nobody else's.
+// again when it is resumed, and one that was cancelled took all of it along. One that has ended otherwise left a daemon
+// or a shell behind, and what that ran is nobody else's.
 func leftToParent(ctx context.Context, journal state.Store, t *task.Task) (bool, error) {
 	for id := t.Parent; id != ""; {
 		parent, err := journal.Find(ctx, id)
 		switch {
 		case errors.Is(err, state.ErrNotFound): // it was pruned, or had another journal or none
 			return false, nil
-		case err != nil || !parent.Status.Finished():
+		case err != nil || !parent.Status.Finished() || parent.Status == task.Cancelled:
 			return err == nil, err
 		}
 		id = parent.Parent
@@ -275,4 +290,100 @@ func (c *resumeCommand) continuation() session.ResumeOptions {
 		ExecOptions: session.ExecOptions{Group: &c.ProcessGroupFlags, Stdin: c.Mode()},
 		Now:         c.Now, SurvivorFlags: c.SurvivorFlags,
 	}
+}
+
+// resumeAll resumes several tasks at the same time. The exit status is 0 when all of them succeeded.
+func (c *resumeCommand) resumeAll(ctx context.Context, p *Process, journal state.Store,
+	tasks []*task.Task) (int, error) {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = null.Close() }()
+	several := *p
+	several.Stdin = null // the tasks cannot share one stdin
+	slots := make(chan struct{}, max(4, runtime.NumCPU()))
+	observer := render.Shared(session.NewObserver(&p.Host, &c.OutputFlags))
+	channels := copySignals(p.Listen(), len(tasks))
+
+	results := make([]runner.Result, len(tasks))
+	var group sync.WaitGroup
+	for i, t := range tasks {
+		group.Go(func() {
+			guarded := &session.Journal{Journal: journal, Stopping: p.Stopping(), Resumes: true}
+			run, err := several.NewResumer(t, guarded, observer, c.continuation())
+			if err == nil {
+				sayResumed(observer, t)
+				run.Signals, run.Slots = channels[i], slots
+				results[i], err = run.Resume(ctx, t)
+				run.Close()
+			}
+			if err != nil {
+				p.printError(err)
+				results[i] = runner.Result{Outcome: task.Outcome{Exit: task.ExitInternal}}
+			}
+			_ = journal.Release(t.Number) // while this process runs other tasks, it can be requeued
+			if t.Name != "" {
+				_ = journal.ReleaseName(t.Name)
+			}
+		})
+	}
+	group.Wait()
+	code := 0
+	for _, r := range results {
+		if r.ExitCode() != 0 {
+			code = 1
+		}
+		if sig := r.DeathSignal(); sig != nil {
+			_ = journal.Close() // every write was committed already
+			session.DieOf(sig)
+		}
+	}
+	if len(tasks) > 1 {
+		observer.Say(resumeSummary(tasks))
+	}
+	return code, nil
+}
+
+// resumeSummary counts what became of tasks, for people.
+func resumeSummary(tasks []*task.Task) string {
+	var parts []string
+	for _, end := range []struct {
+		statuses []task.Status
+		words    string
+	}{
+		{[]task.Status{task.Succeeded}, "succeeded"}, {[]task.Status{task.Exhausted}, "gave up"},
+		{[]task.Status{task.Failed}, "failed"}, {[]task.Status{task.Cancelled}, "cancelled"},
+		{[]task.Status{task.Pending, task.InFlight}, "not finished"},
+	} {
+		n := 0
+		for _, t := range tasks {
+			if slices.Contains(end.statuses, t.Status) {
+				n++
+			}
+		}
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, end.words))
+		}
+	}
+	return "resumed " + text.Count(len(tasks), "task") + ": " + strings.Join(parts, ", ")
+}
+
+// copySignals returns n channels that each get every signal.
+func copySignals(signals <-chan os.Signal, n int) []chan os.Signal {
+	channels := make([]chan os.Signal, n)
+	for i := range channels {
+		channels[i] = make(chan os.Signal, session.SignalBuffer)
+	}
+	go func() {
+		for sig := range signals {
+			for _, c := range channels {
+				select {
+				case c <- sig:
+				default: // the buffer is full of signals that were not yet acted on
+				}
+			}
+		}
+	}()
+	return channels
 }

@@ -30,7 +30,7 @@ after a crash or a reboot.
 
 Usage:
   retry [flags] [--] COMMAND [ARG…]   what follows COMMAND is its own
-  retry http [flags] URL              send a request, with the flags of curl
+  retry http [flags] URL              like curl; retry grpc makes a call
   retry wait HOST:PORT|URL|FILE       until it is there; -t 5m (1m); --gone
 
 Flags:
@@ -47,6 +47,8 @@ Flags:
   All flags: retry --help-all. Those of a command: retry COMMAND --help
 
 Commands:
+  retry add COMMAND     queue it (--in 10m) for a retry worker to carry
+  retry serve           an HTTP API to the queue, with a worker; retry token
   retry status [TASK]   what runs, waits or failed; one task in detail
   retry logs TASK       what it wrote, where --capture or --output kept that
   retry resume TASK     go on with what was cut off; --all: after a reboot
@@ -66,7 +68,8 @@ Examples:
 `
 
 // runUsageAll is what --help-all prints above the flags.
-const runUsageAll = `Run a command until it succeeds, or until the policy says that it will not. Its stdin, stdout, stderr and exit status are passed on.
+const runUsageAll = `Run a command until it succeeds, or until the policy says that it will not.
+Its stdin, stdout, stderr and exit status are passed on.
 
 Usage:
   retry [flags] [--] COMMAND [ARG…]

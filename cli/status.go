@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/term"
@@ -15,6 +18,7 @@ import (
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/cmdexec/proc"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
@@ -22,13 +26,16 @@ import (
 type statusCommand struct {
 	flags.StateFlag
 	filterFlags
+	deadFlags
 	pagerFlag
 	JSON  bool    `help:"Print JSON; its fields are stable."`
+	JSONL bool    `name:"jsonl" help:"Print each task with its attempts as a line of JSON: to keep, or to hand on."`
 	Watch bool    `help:"Draw it again every second, until Ctrl-C."`
 	Task  *string `arg:"" optional:"" help:"One task in detail: its id, a beginning or an end of it, or its name."`
 }
 
-const statusUsage = `List the tasks of the journal: what runs, waits or was interrupted first, then the newest. Or show one with its attempts.
+const statusUsage = `List the tasks of the journal: what runs, waits or was interrupted first, then the newest.
+Or show one with its attempts.
 
 Usage:
   retry status [flags] [TASK]
@@ -39,6 +46,8 @@ Examples:
   retry status --id nightly                  how all runs of that name went
   retry status --status interrupted          what a resume would go on with
   retry status --watch nightly               the newest one, as it goes on
+  retry status --dead                        what gave up or failed, in groups; retry requeue --dead tries again
+  retry status --dead --host api --jsonl     those of one host, a line of JSON each
 `
 
 // tableLimit is how many tasks a table shows.
@@ -52,7 +61,7 @@ func (c *statusCommand) Run(p *Process) (int, error) {
 		// Each picture opens the journal anew: it may not exist yet, or be replaced later.
 		return 0, watch(p, func(w io.Writer, s render.Screen) error { return c.report(p, w, s) })
 	}
-	if c.JSON {
+	if c.JSON || c.JSONL {
 		return 0, c.report(p, p.Stdout, render.Screen{})
 	}
 	return 0, p.paged(c.pagerFlag, func(w io.Writer, s render.Screen) error { return c.report(p, w, s) })
@@ -60,7 +69,12 @@ func (c *statusCommand) Run(p *Process) (int, error) {
 
 func (c *statusCommand) report(p *Process, w io.Writer, s render.Screen) error {
 	return p.withJournal(session.ReadJournal, c.State, func(ctx context.Context, journal state.Store) error {
-		if c.JSON {
+		switch {
+		case c.JSONL:
+			return writeLines(ctx, w, journal, c.exported(ctx, journal))
+		case c.Dead:
+			return c.reportDead(ctx, w, journal, s)
+		case c.JSON:
 			return c.print(ctx, w, journal)
 		}
 		return c.draw(ctx, journal, w, s)
@@ -75,10 +89,28 @@ func (c *statusCommand) check() error {
 	case c.Task != nil && (c.given() || c.Limit != nil):
 		return errors.New("--id, --status, --failed, --live, --since and --limit choose from the list, not from one task" +
 			"\nhint: leave them out, or leave the task out")
+	case c.JSONL && (c.Watch || c.JSON || c.Task != nil):
+		return errors.New("--jsonl is a list of tasks, without --json, --watch or a task\nhint: give one of them")
+	case c.Dead && (c.Task != nil || c.ID != nil || len(c.wanted()) > 0 || c.Limit != nil && !c.JSONL):
+		return errors.New("--dead goes with --host, --policy, --error and --since alone" +
+			"\nhint: retry status --failed lists single tasks")
+	case c.deadFlags.check() != nil:
+		return c.deadFlags.check()
 	case c.ID != nil && *c.ID == "":
 		return errors.New("--id is empty\nhint: a variable that is not set?")
 	}
 	return nil
+}
+
+func (c *statusCommand) reportDead(ctx context.Context, w io.Writer, journal state.Store, s render.Screen) error {
+	groups, err := c.groups(ctx, journal, c.Since)
+	switch {
+	case err != nil:
+		return err
+	case c.JSON:
+		return render.GroupsJSON(w, groups)
+	}
+	return render.Groups(w, s, groups, time.Now())
 }
 
 // print writes JSON.
@@ -104,7 +136,15 @@ func (c *statusCommand) print(ctx context.Context, w io.Writer, journal state.St
 // draw writes what a person reads.
 func (c *statusCommand) draw(ctx context.Context, journal state.Store, w io.Writer, s render.Screen) error {
 	if c.Task == nil {
+		note, err := unattended(ctx, journal)
+		if err != nil {
+			return err
+		}
+		if note != "" && s.Height > 0 {
+			s.Height--
+		}
 		table := c.table(s)
+		table.Note = note
 		asked := 0
 		if table.Limit > 0 {
 			asked = table.Limit + 1 // one more row than is shown says that there are more
@@ -140,6 +180,19 @@ func (c *statusCommand) table(s render.Screen) render.Table {
 	return table
 }
 
+// unattended says that queued tasks are due and that no worker runs; empty where that is not so.
+func unattended(ctx context.Context, journal state.Store) (string, error) {
+	backlog, err := journal.Backlog(ctx, time.Now())
+	if err != nil || backlog.Due == 0 {
+		return "", err
+	}
+	workers, err := journal.ListWorkers(ctx)
+	if err != nil || anyLives(workers) {
+		return "", err
+	}
+	return fmt.Sprintf("%s due, and %s", text.Count(backlog.Due, "queued task"), noWorker), nil
+}
+
 // shownAttempts returns a task's attempts. Only the one whose output is shown has it, as all output could be large.
 func shownAttempts(ctx context.Context, journal state.Store, number int64) ([]task.Attempt, error) {
 	attempts, err := journal.History(ctx, number)
@@ -167,8 +220,29 @@ func findView(ctx context.Context, journal state.Store, ref string) (render.Task
 }
 
 func viewOf(ctx context.Context, journal state.Store, t *task.Task) (render.TaskView, error) {
-	interrupted, err := journal.Interrupted(ctx, t)
-	return render.TaskView{Task: t, Interrupted: interrupted}, err
+	return viewer(ctx, journal)(t)
+}
+
+// viewer returns what makes views of tasks. It asks for the workers once, when the first queued task needs them.
+func viewer(ctx context.Context, journal state.Store) func(t *task.Task) (render.TaskView, error) {
+	workers := sync.OnceValues(func() ([]state.Worker, error) { return journal.ListWorkers(ctx) })
+	return func(t *task.Task) (render.TaskView, error) {
+		view := render.TaskView{Task: t}
+		var err error
+		if view.Interrupted, err = journal.Interrupted(ctx, t); err != nil || t.Status.Finished() || t.Queue == task.QueueNone {
+			return view, err
+		}
+		list, err := workers()
+		view.Unattended = !anyLives(list)
+		if i := slices.IndexFunc(list, func(w state.Worker) bool { return w.Number == t.Worker }); i >= 0 {
+			view.WorkerName = list[i].Name
+		}
+		return view, err
+	}
+}
+
+func anyLives(workers []state.Worker) bool {
+	return slices.ContainsFunc(workers, func(w state.Worker) bool { return !w.Gone })
 }
 
 // watchInterval is the time between two pictures.

@@ -2,14 +2,18 @@ package cli
 
 import (
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/internal/testkit"
+	"github.com/10f93571/retry/task"
 )
 
 func TestCutJitter(t *testing.T) {
@@ -120,5 +124,107 @@ func TestSubjectsRefused(t *testing.T) {
 	_, err := subjectsOf(t, "", &subjectFlags{Specs: []string{"zizq"}, PolicyFlags: flags.PolicyFlags{Jitter: &full}})
 	if err == nil || !strings.Contains(err.Error(), "--jitter and a SPEC exclude each other\nhint: ") {
 		t.Errorf("got %v, want that the flag and a SPEC exclude each other", err)
+	}
+}
+
+func TestWantedStatus(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		want wantedStatus
+	}{{text: "FAILED", want: "FAILED"}, {text: "in_flight", want: "IN_FLIGHT"}, {text: " Interrupted ", want: interrupted},
+		{text: "gave-up", want: "EXHAUSTED"}, {text: "gave up", want: "EXHAUSTED"}, {text: "fail", want: unsuccessful},
+		{text: "running", want: running}, {text: "waiting", want: waiting}} {
+		var s wantedStatus
+		if err := s.UnmarshalText([]byte(tt.text)); err != nil || s != tt.want {
+			t.Errorf("%q: got %q, %v, want %q", tt.text, s, err, tt.want)
+		}
+	}
+	for _, text := range []string{"", "failing", "dead", "*"} {
+		var s wantedStatus
+		err := s.UnmarshalText([]byte(text))
+		if err == nil || !strings.Contains(err.Error(), ""+
+			"\nhint: give running, waiting, interrupted, succeeded, gave-up, failed, cancelled or fail") {
+			t.Errorf("%q: got %v, want an error that lists the statuses", text, err)
+		}
+	}
+}
+
+// INTERRUPTED is not a stored status: the query reads all unfinished tasks, and the filter keeps those without an
+// owner.
+func TestFilterPasses(t *testing.T) {
+	view := func(s task.Status, interrupted bool) render.TaskView {
+		return render.TaskView{Task: &task.Task{Status: s}, Interrupted: interrupted}
+	}
+	tests := []struct {
+		name   string
+		wanted []wantedStatus
+		view   render.TaskView
+		want   bool
+	}{
+		{name: "no filter", view: view(task.Failed, false), want: true},
+		{name: "it", wanted: []wantedStatus{"FAILED"}, view: view(task.Failed, false), want: true},
+		{name: "another", wanted: []wantedStatus{"FAILED"}, view: view(task.Pending, true)},
+		{name: "interrupted", wanted: []wantedStatus{interrupted}, view: view(task.Pending, true), want: true},
+		{name: "not interrupted", wanted: []wantedStatus{interrupted}, view: view(task.InFlight, false)},
+		{name: "either", wanted: []wantedStatus{interrupted, "FAILED"}, view: view(task.Failed, false), want: true},
+		{name: "running", wanted: []wantedStatus{running}, view: view(task.InFlight, false), want: true},
+		{name: "running no more", wanted: []wantedStatus{running}, view: view(task.InFlight, true)},
+		{name: "fail", wanted: []wantedStatus{unsuccessful}, view: view(task.Exhausted, false), want: true},
+		{name: "no failure", wanted: []wantedStatus{unsuccessful}, view: view(task.Cancelled, false)},
+		{
+			name: "the stored status of one that is interrupted", wanted: []wantedStatus{"IN_FLIGHT"},
+			view: view(task.InFlight, true), want: true,
+		},
+	}
+	for _, tt := range tests {
+		flags := filterFlags{Status: tt.wanted}
+		if got := flags.passes(tt.view); got != tt.want {
+			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
+		}
+		stored := flags.stored(7)
+		if asks := len(tt.wanted) == 0 || len(stored.Statuses) > 0; !asks ||
+			(stored.Limit == 0) != (len(tt.wanted) > 0 && (tt.wanted[0] == interrupted || tt.wanted[0] == running)) {
+			t.Errorf("%s: got the query %+v", tt.name, stored)
+		}
+	}
+}
+
+func TestPruneRetention(t *testing.T) {
+	now := time.Now()
+	hour, zero := flags.Duration(time.Hour), flags.Duration(0)
+	tests := map[string]struct {
+		command pruneCommand
+		want    time.Time
+	}{
+		"by default": {command: pruneCommand{}, want: now.Add(-30 * 24 * time.Hour)},
+		"an age":     {command: pruneCommand{OlderThan: &hour}, want: now.Add(-time.Hour)},
+		"any age":    {command: pruneCommand{OlderThan: &zero}, want: time.Time{}},
+	}
+	for name, tt := range tests {
+		got, err := tt.command.retention(func(string) string { return "" }, now)
+		if err != nil || !got.Before.Equal(tt.want) || got.Rows != pruneRows || len(got.Statuses) > 0 {
+			t.Errorf("%s: got %+v, %v, want tasks before %v", name, got, err, tt.want)
+		}
+	}
+}
+
+// A file that is there keeps its mode, also behind a link, and nothing stands beside it that a collector would
+// take for one.
+func TestWriteTextfile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "retry.prom")
+	testkit.Must(t, os.WriteFile(path, []byte("old, and longer than the new one"), 0o600))
+	before, err := os.Stat(path)
+	testkit.Must(t, err)
+	testkit.Must(t, os.Symlink("retry.prom", filepath.Join(dir, "link.prom")))
+	testkit.Must(t, writeTextfile(filepath.Join(dir, "link.prom"), []byte("new")))
+	after, err := os.Stat(path)
+	testkit.Must(t, err)
+	if testkit.Contents(t, path) != "new" || after.Mode() != fs.FileMode(0o600) || !os.SameFile(before, after) {
+		t.Errorf("got %q with mode %v, want the new text in the file that the link leads to, with mode 0600",
+			testkit.Contents(t, path), after.Mode())
+	}
+	if got := testkit.Names(t, dir); !slices.Equal(got, []string{"link.prom", "retry.prom"}) {
+		t.Errorf("got the files %q, want the link and its target alone", got)
 	}
 }

@@ -346,7 +346,8 @@ func parseSince(s string, now time.Time) (time.Time, error) {
 		return now.Add(-ago), nil
 	}
 	return time.Time{}, fmt.Errorf("invalid time %q"+
-		"\nhint: write 2h or 3d for how long ago, yesterday, 15:04, 2026-01-31, or RFC 3339 like 2026-01-31T15:04:00+01:00", s)
+		"\nhint: write 2h or 3d for how long ago, yesterday, 15:04, 2026-01-31, "+
+		"or RFC 3339 like 2026-01-31T15:04:00+01:00", s)
 }
 
 // Size is a flag's value that is a number of bytes: 2GiB, 512M, 4096.

@@ -14,26 +14,62 @@ import (
 	"github.com/10f93571/retry/internal/text"
 )
 
-// defaultsTable holds what the flags that make no policy are without being typed.
-const defaultsTable = "defaults"
+// The tables that hold what the flags that make no policy are without being typed: [worker] those of a worker, also of
+// that in retry serve, [serve] those of the API, [defaults] the others.
+const (
+	defaultsTable = "defaults"
+	workerTable   = "worker"
+	serveTable    = "serve"
+)
+
+// settingTables are these tables, each with what it holds.
+var settingTables = []struct{ name, what string }{
+	{defaultsTable, "What flags are that are not typed."}, {workerTable, "Flags of retry worker, and of the worker in retry serve."},
+	{serveTable, "Flags of retry serve."},
+}
+
+func isSettingTable(name string) bool {
+	return slices.ContainsFunc(settingTables, func(t struct{ name, what string }) bool { return t.name == name })
+}
 
 // Setting is a flag beside those of a policy: --no-state, the variable RETRY_NO_STATE and no-state in [defaults].
 type Setting struct {
 	Name  string
+	table string
 	field reflect.StructField
 }
 
-// settingGroups are the flags that [defaults] and variables set. What belongs to a single run is left out below.
-var settingGroups = sync.OnceValue(func() []reflect.Type {
-	return []reflect.Type{
+type settingGroup struct {
+	table  string
+	fields reflect.Type
+}
+
+// settingGroups are the flags that tables and variables set. What belongs to a single run is left out below.
+var settingGroups = sync.OnceValue(func() []settingGroup {
+	var groups []settingGroup
+	for _, fields := range []reflect.Type{
 		reflect.TypeFor[flags.JournalFlags](), reflect.TypeFor[flags.NameFlags](), reflect.TypeFor[flags.SurvivorFlags](),
 		reflect.TypeFor[flags.HookFlags](), reflect.TypeFor[flags.EnvironmentFlags](), reflect.TypeFor[flags.OutputFlags](),
 		reflect.TypeFor[flags.StreamFlags](), reflect.TypeFor[flags.ProcessGroupFlags](), reflect.TypeFor[flags.StopFlags](),
+	} {
+		groups = append(groups, settingGroup{defaultsTable, fields})
 	}
+	return append(groups, settingGroup{workerTable, reflect.TypeFor[flags.WorkerFlags]()},
+		settingGroup{serveTable, reflect.TypeFor[flags.ServeFlags]()})
 })
 
+// tableOf is the table of a group of flags; empty where it has none.
+func tableOf(group reflect.Type) string {
+	for _, g := range settingGroups() {
+		if g.fields == group {
+			return g.table
+		}
+	}
+	return ""
+}
+
 // settingOf returns the setting of a field in one of the groups; nil where it has none.
-func settingOf(field reflect.StructField) *Setting {
+func settingOf(field reflect.StructField, table string) *Setting {
 	name := field.Tag.Get("name")
 	if name == "" {
 		name = dashed(field.Name)
@@ -41,14 +77,14 @@ func settingOf(field reflect.StructField) *Setting {
 	if field.Anonymous || slices.Contains([]string{"id", "fresh", "once"}, name) {
 		return nil
 	}
-	return &Setting{Name: name, field: field}
+	return &Setting{Name: name, table: table, field: field}
 }
 
 // Settings are all of them, in the order of their flags.
 var Settings = sync.OnceValue(func() (all []Setting) {
 	for _, group := range settingGroups() {
-		for i := range group.NumField() {
-			if s := settingOf(group.Field(i)); s != nil {
+		for i := range group.fields.NumField() {
+			if s := settingOf(group.fields.Field(i), group.table); s != nil {
 				all = append(all, *s)
 			}
 		}
@@ -56,35 +92,41 @@ var Settings = sync.OnceValue(func() (all []Setting) {
 	return all
 })
 
-// settingNames are the keys of [defaults].
-func settingNames() (names []string) {
+// settingNames are the keys of a table.
+func settingNames(table string) (names []string) {
 	for _, s := range Settings() {
-		names = append(names, s.Name)
+		if s.table == table {
+			names = append(names, s.Name)
+		}
 	}
 	return names
 }
 
 // SetDefaults gives the flags of a command that were not typed the values of variables and of the config file's
-// [defaults], of which a variable goes first.
+// tables, of which a variable goes first. A mistake in [worker] and [serve] is an error for the commands that these are
+// about.
 func SetDefaults(command any, typed []string, file *File, environ []string) error {
 	isVariable := func(setting string) bool { return strings.HasPrefix(setting, "RETRY_") }
-	if (file == nil || file.defaults == nil) && !slices.ContainsFunc(environ, isVariable) {
+	if (file == nil || file.settings == nil) && !slices.ContainsFunc(environ, isVariable) {
 		return nil
 	}
-	return setFields(reflect.ValueOf(command).Elem(), false, typed, file, environ)
+	return setFields(reflect.ValueOf(command).Elem(), "", typed, file, environ)
 }
 
-func setFields(group reflect.Value, inGroup bool, typed []string, file *File, environ []string) error {
+func setFields(group reflect.Value, table string, typed []string, file *File, environ []string) error {
 	for i := range group.NumField() {
 		field, declared := group.Field(i), group.Type().Field(i)
 		if declared.Anonymous && field.Kind() == reflect.Struct {
-			err := setFields(field, slices.Contains(settingGroups(), declared.Type), typed, file, environ)
-			if err != nil {
+			inner := tableOf(declared.Type)
+			if err := file.mistakeIn(inner); err != nil {
+				return err
+			}
+			if err := setFields(field, inner, typed, file, environ); err != nil {
 				return err
 			}
 		}
-		s := settingOf(declared)
-		if !inGroup || s == nil || slices.Contains(typed, s.Name) || slices.Contains(typed, opposite(s.Name)) {
+		s := settingOf(declared, table)
+		if table == "" || s == nil || slices.Contains(typed, s.Name) || slices.Contains(typed, opposite(s.Name)) {
 			continue
 		}
 		if value, _ := flags.LookUp(environ, Variable(s.Name)); value != "" {
@@ -94,10 +136,33 @@ func setFields(group reflect.Value, inGroup bool, typed []string, file *File, en
 			}
 			continue
 		}
-		if file != nil {
-			for _, value := range file.defaults[s.Name] {
-				_ = s.set(field, value) // it was checked when the file was read
-			}
+		for _, value := range file.valuesOf(s) {
+			_ = s.set(field, value) // it was checked when the file was read
+		}
+	}
+	return nil
+}
+
+// valuesOf returns what the file says of a setting. What [defaults] says of a flag of that name holds too.
+func (f *File) valuesOf(s *Setting) []string {
+	if f == nil {
+		return nil
+	}
+	if values, found := f.settings[s.table][s.Name]; found {
+		return values
+	}
+	return f.settings[defaultsTable][s.Name]
+}
+
+// mistakeIn returns the first mistake in [worker] or [serve], where that is the table: a worker must not run with another
+// bound than the file says. In a file that is no TOML, that may be anything.
+func (f *File) mistakeIn(table string) error {
+	if f == nil || table != workerTable && table != serveTable {
+		return nil
+	}
+	for _, m := range f.mistakes {
+		if f.notTOML || m.table == table {
+			return m
 		}
 	}
 	return nil
@@ -181,15 +246,18 @@ func readSwitch(value string) (bool, error) {
 	return false, fmt.Errorf("invalid value %q\nhint: write 1 or 0, or true or false", value)
 }
 
-// defaultValues reads the [defaults] of a file. A mistake leaves its key out.
-func (r *reader) defaultValues(table map[string]any) {
-	r.table = []string{defaultsTable}
+// settingValues reads a table of settings. A mistake leaves its key out.
+func (r *reader) settingValues(name string, table map[string]any) {
+	r.table = []string{name}
 	defer func() { r.table = nil }()
-	r.file.defaults = map[string][]string{}
+	if r.file.settings == nil {
+		r.file.settings = map[string]map[string][]string{}
+	}
+	r.file.settings[name] = map[string][]string{}
 	for key, value := range table {
-		at := slices.IndexFunc(Settings(), func(s Setting) bool { return s.Name == key })
+		at := slices.IndexFunc(Settings(), func(s Setting) bool { return s.table == name && s.Name == key })
 		if at < 0 {
-			r.mistake(fmt.Errorf("unknown key\nhint: %s", unknownDefaultHint(key)), key)
+			r.mistake(fmt.Errorf("unknown key\nhint: %s", unknownSettingHint(name, key)), key)
 			continue
 		}
 		words, err := Settings()[at].words(value)
@@ -197,15 +265,21 @@ func (r *reader) defaultValues(table map[string]any) {
 			r.mistake(err, key)
 			continue
 		}
-		r.file.defaults[key] = words
+		r.file.settings[name][key] = words
 	}
 }
 
-func unknownDefaultHint(key string) string {
+func unknownSettingHint(table, key string) string {
 	if keyNamed(key) != nil {
 		return "put it below [policy.default], which is what a run without -p uses"
 	}
-	return hintFor(key, settingNames(), "did you mean %s?", "the keys of [defaults] are "+strings.Join(settingNames(), ", "))
+	for _, other := range settingTables {
+		if slices.Contains(settingNames(other.name), key) {
+			return "put it below [" + other.name + "]"
+		}
+	}
+	names := settingNames(table)
+	return hintFor(key, names, "did you mean %s?", "the keys of ["+table+"] are "+strings.Join(names, ", "))
 }
 
 // words returns a value of the file as it would be written for the flag, after a check.
@@ -219,7 +293,7 @@ func (s *Setting) words(value any) ([]string, error) {
 	}
 	var words []string
 	for _, item := range items {
-		kind, wanted := keyDuration, "a text or a number"
+		wanted := "a text or a number"
 		if _, isSwitch := item.(bool); isSwitch || s.isSwitch() {
 			if !isSwitch || !s.isSwitch() {
 				if s.isSwitch() {
@@ -230,7 +304,7 @@ func (s *Setting) words(value any) ([]string, error) {
 			words = append(words, fmt.Sprint(item))
 			continue
 		}
-		word, ok := textIn(kind, item)
+		word, ok := textIn(keyDuration, item)
 		if !ok {
 			return nil, fmt.Errorf("%s where %s belongs\nhint: for example %s", kindOfValue(item), wanted, s.example())
 		}
@@ -240,6 +314,10 @@ func (s *Setting) words(value any) ([]string, error) {
 		words = append(words, word)
 	}
 	return words, nil
+}
+
+func (s *Setting) isNumber() bool {
+	return s.field.Type == reflect.TypeFor[flags.Positive]() || s.field.Type == reflect.TypeFor[flags.Count]()
 }
 
 func (s *Setting) isSwitch() bool { return s.field.Type.Kind() == reflect.Bool }
@@ -255,7 +333,7 @@ func (s *Setting) example() string {
 		return s.Name + ` = "5m"`
 	case s.field.Type == reflect.TypeFor[flags.Size]():
 		return s.Name + ` = "512M"`
-	case s.field.Type == reflect.TypeFor[*uint64]():
+	case s.field.Type == reflect.TypeFor[*uint64](), s.isNumber():
 		return s.Name + " = 1"
 	}
 	return s.Name + ` = "` + s.field.Tag.Get("placeholder") + `"`
@@ -278,10 +356,17 @@ func (s *Setting) schema() object {
 	return schema
 }
 
-func defaultSchemas() object {
-	all := object{}
-	for _, s := range Settings() {
-		all[s.Name] = s.schema()
+// settingSchemas are the tables of settings.
+func settingSchemas() object {
+	tables := object{}
+	for _, t := range settingTables {
+		all := object{}
+		for _, s := range Settings() {
+			if s.table == t.name {
+				all[s.Name] = s.schema()
+			}
+		}
+		tables[t.name] = object{"description": t.what, "type": "object", "additionalProperties": false, "properties": all}
 	}
-	return all
+	return tables
 }

@@ -19,13 +19,13 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// File is a config file. It holds [policy.NAME] tables and [defaults], and nothing else.
+// File is a config file. It holds [policy.NAME] tables and those of settings, and nothing else.
 type File struct {
 	Path     string
-	defaults map[string][]string       // values of flags by their names; nil where the file has no [defaults]
-	policies map[string]map[string]any // settings by the name of the policy
-	mistakes []*Mistake                // but for the values of the policies
-	notTOML  bool                      // then there are no policies
+	settings map[string]map[string][]string // values of flags by their names, by the name of their table
+	policies map[string]map[string]any      // settings by the name of the policy
+	mistakes []*Mistake                     // but for the values of the policies
+	notTOML  bool                           // then there are no policies
 	data     []byte
 	lines    map[string]int // of the keys, joined by NUL; nil until one is asked for
 }
@@ -164,18 +164,18 @@ func (r *reader) root(root map[string]any) {
 	for key, value := range root {
 		table, isTable := value.(map[string]any)
 		switch {
-		case key != policyTable && key != defaultsTable:
+		case key != policyTable && !isSettingTable(key):
 			what := "key"
 			if isTable {
 				what = "table"
 			}
 			r.mistake(fmt.Errorf("unknown %s\nhint: %s", what, unknownTableHint(key)), key)
-		case !isTable && key == defaultsTable:
-			r.mistake(notTable(value, "the defaults of flags begin with [defaults]"), key)
+		case !isTable && key != policyTable:
+			r.mistake(notTable(value, "the flags of this table begin with ["+key+"]"), key)
 		case !isTable:
 			r.mistake(notTable(value, "a policy begins with [policy.NAME]"), key)
-		case key == defaultsTable:
-			r.defaultValues(table)
+		case key != policyTable:
+			r.settingValues(key, table)
 		default:
 			for name, policy := range table {
 				r.table = []string{policyTable}
@@ -187,15 +187,18 @@ func (r *reader) root(root map[string]any) {
 }
 
 func unknownTableHint(key string) string {
-	switch {
-	case slices.Contains(settingNames(), key):
-		return "put it below [defaults]"
-	case text.Nearest(key, []string{policyTable}) != "":
+	if text.Nearest(key, []string{policyTable}) != "" {
 		return "did you mean [policy.NAME]?"
-	case text.Nearest(key, []string{defaultsTable}) != "":
-		return "did you mean [defaults]?"
 	}
-	return "the file holds [policy.NAME] tables and [defaults], and nothing else"
+	var tables []string
+	for _, t := range settingTables {
+		if slices.Contains(settingNames(t.name), key) {
+			return "put it below [" + t.name + "]"
+		}
+		tables = append(tables, t.name)
+	}
+	return hintFor(key, tables, "did you mean [%s]?",
+		"the file holds [policy.NAME] tables, [defaults], [worker] and [serve], and nothing else")
 }
 
 // notTable is the error for a value where a table belongs.

@@ -206,21 +206,21 @@ func Schema() ([]byte, error) {
 		},
 	}
 	schema := object{
-		"$schema":     "https://json-schema.org/draft/2020-12/schema",
-		"title":       "retry's config file",
-		"description": "Named policies for retry -p NAME, of which [policy.default] is what a run without -p uses, and [defaults] for the other flags.",
-		"type":        "object", "additionalProperties": false,
-		"properties": object{defaultsTable: object{
-			"description": "What flags are that are not typed.",
-			"type":        "object", "additionalProperties": false, "properties": defaultSchemas(),
-		}, policyTable: object{
-			"description": "The policies by their names.",
-			"type":        "object",
-			// What Go calls printable is more than a pattern can say: retry policy check knows it.
-			"propertyNames":        object{"minLength": 1, "maxLength": maxPolicyName, "pattern": namePattern},
-			"additionalProperties": object{"type": "object", "additionalProperties": false, "properties": properties},
-		}},
+		"$schema": "https://json-schema.org/draft/2020-12/schema",
+		"title":   "retry's config file",
+		"description": "Named policies for retry -p NAME, of which [policy.default] is what a run without -p uses, " +
+			"[worker] and [serve] for the flags of these, and [defaults] for the other ones.",
+		"type": "object", "additionalProperties": false,
 	}
+	tables := settingSchemas()
+	tables[policyTable] = object{
+		"description": "The policies by their names.",
+		"type":        "object",
+		// What Go calls printable is more than a pattern can say: retry policy check knows it.
+		"propertyNames":        object{"minLength": 1, "maxLength": maxPolicyName, "pattern": namePattern},
+		"additionalProperties": object{"type": "object", "additionalProperties": false, "properties": properties},
+	}
+	schema["properties"] = tables
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)

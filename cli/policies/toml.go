@@ -46,6 +46,7 @@ type Mistake struct {
 	Err  error  // may end with a line of hint
 
 	policy string // whose table it is in; "" where it is in none
+	table  string // the first key
 }
 
 // Error begins like the message of a compiler, so that editors find the place.
@@ -68,6 +69,9 @@ type reader struct {
 func (r *reader) mistake(err error, keys ...string) {
 	keys = slices.Concat(r.table, keys)
 	m := &Mistake{Path: r.file.Path, Line: r.file.Line(keys...), Err: err}
+	if len(keys) > 0 {
+		m.table = keys[0]
+	}
 	if len(keys) > 1 && keys[0] == policyTable {
 		m.policy = keys[1]
 	}

@@ -17,7 +17,9 @@ import (
 // TaskView is a task as it is shown, with what its row in the journal does not hold.
 type TaskView struct {
 	*task.Task
-	Interrupted bool // unfinished, and its owner is dead
+	Interrupted bool   // unfinished, and its owner is dead
+	WorkerName  string // of the worker that carries it; empty for none
+	Unattended  bool   // a worker may carry it, and none lives
 }
 
 // taskJSON is the stable form of a task; docs/json.md describes it.
@@ -41,6 +43,10 @@ type taskJSON struct {
 	FinishedAt     *string        `json:"finished_at"`
 	NextAttemptAt  *string        `json:"next_attempt_at"`
 	Damage         *string        `json:"damage"`
+	Queue          *string        `json:"queue"`
+	Worker         *string        `json:"worker"`
+	Partition      *string        `json:"partition"`
+	Tags           []string       `json:"tags"`
 	Attempts       *[]attemptJSON `json:"attempts,omitempty"` // left out of lists
 }
 
@@ -77,6 +83,19 @@ func TaskJSON(w io.Writer, t TaskView, attempts []task.Attempt) error {
 	return WriteJSON(w, tk)
 }
 
+// TaskLine writes one task with its attempts as JSON in one line.
+func TaskLine(w io.Writer, t TaskView, attempts []task.Attempt) error {
+	var pretty, line bytes.Buffer
+	if err := TaskJSON(&pretty, t, attempts); err != nil {
+		return err
+	}
+	if err := json.Compact(&line, pretty.Bytes()); err != nil {
+		return err
+	}
+	_, err := w.Write(append(line.Bytes(), '\n'))
+	return err
+}
+
 // WriteJSON writes a value as JSON that is safe for a terminal.
 func WriteJSON(w io.Writer, v any) error {
 	text, err := marshal(v, "")
@@ -104,7 +123,8 @@ func taskToJSON(t TaskView) taskJSON {
 		Reason: present(string(t.Reason)), Command: t.ShownCommand(), Directory: present(t.Directory), Policy: &t.Policy,
 		IdempotencyKey: t.IdempotencyKey, Kept: keptNames(t.Task), AttemptCount: t.AttemptCount,
 		CreatedAt: timestamp(t.CreatedAt), RequeuedAt: timestamp(t.RequeuedAt), FinishedAt: timestamp(t.FinishedAt),
-		NextAttemptAt: timestamp(t.NextAttemptAt),
+		NextAttemptAt: timestamp(t.NextAttemptAt), Queue: queueName(t.Queue), Worker: present(t.WorkerName),
+		Partition: present(t.Partition), Tags: append([]string{}, t.Tags...),
 	}
 	if t.Target != nil {
 		tk.Request = t.Target.Details(true, t.Options.Mask).JSON
@@ -116,6 +136,17 @@ func taskToJSON(t TaskView) taskJSON {
 		tk.Damage = present(t.Damage.Error())
 	}
 	return tk
+}
+
+// queueName says who may carry a task, beside the process that made it.
+func queueName(q task.Queue) *string {
+	switch q {
+	case task.QueueWorker:
+		return new("worker")
+	case task.QueueShared:
+		return new("shared")
+	}
+	return nil
 }
 
 // keptNames are the names of the environment variables that are kept for a resume.
@@ -152,6 +183,7 @@ type attemptJSON struct {
 	Exit            *int        `json:"exit"`
 	Signal          *string     `json:"signal"`
 	HTTPStatus      *int        `json:"http_status"`
+	GRPCStatus      string      `json:"grpc_status,omitempty"`
 	Error           *string     `json:"error"`
 	Message         *string     `json:"message"`
 	Decision        *string     `json:"decision"`

@@ -40,7 +40,7 @@ func TestTaskJSONHasItsFields(t *testing.T) {
 	}
 	const want = `id name once kind status interrupted reason command directory request method url headers policy ` +
 		`name attempts backoff jitter timeout_ms kill_after_ms budget_ms reset_after_ms consecutive retry_on stop_on success_on rules ` +
-		`idempotency_key kept_environment attempt_count created_at requeued_at finished_at next_attempt_at damage attempts ` +
+		`idempotency_key kept_environment attempt_count created_at requeued_at finished_at next_attempt_at damage queue worker partition tags attempts ` +
 		`number started_at duration_ms exit signal http_status error message decision delay_ms rule stdout_tail stderr_tail requests_written ` +
 		`event server_delay_ms phases_ms dns connect tls first_byte total`
 	var names []string

@@ -39,7 +39,7 @@ type Terminal struct {
 
 // NewLines returns the observer for people, who read what is written to w on a terminal, or anywhere where it is nil.
 func NewLines(w io.Writer, terminal *Terminal, verbose bool) Observer {
-	l := &lineObserver{w: w, name: Speaker(0), verbose: verbose, status: statusLine{w: w}, screen: func() Screen { return Screen{} }}
+	l := &lineObserver{w: w, name: Speaker(0), verbose: verbose, status: statusLine{w: w}, screen: noScreen}
 	if terminal != nil {
 		l.status.screen, l.status.inForeground = terminal.File, terminal.InForeground
 		l.screen = sync.OnceValue(func() Screen { return ScreenOf(terminal.File, terminal.Getenv) })
@@ -51,8 +51,10 @@ func NewLines(w io.Writer, terminal *Terminal, verbose bool) Observer {
 // failure only: a command that could not be found, or that was stopped, may have written nothing itself. And it says
 // where what was read of stdin is lost for another attempt.
 func NewQuiet(w io.Writer) Observer {
-	return &lineObserver{w: w, name: Speaker(0), quiet: true, status: statusLine{w: w}, screen: func() Screen { return Screen{} }}
+	return &lineObserver{w: w, name: Speaker(0), quiet: true, status: statusLine{w: w}, screen: noScreen}
 }
+
+func noScreen() Screen { return Screen{} }
 
 // Speaker is what the lines of a retry begin with that runs inside so many others: as of make, "retry[1]" in one.
 func Speaker(level int) string {

@@ -35,6 +35,10 @@ func TestSummary(t *testing.T) {
 			Outcome: exit7}, nil, `not retried: exit 7 is in --stop-on 7\x1b`},
 		{"stdin", runner.Result{Decision: task.Decision{Verdict: task.VerdictFailed, Reason: task.ReasonStdin},
 			Outcome: exit7}, nil, "not retried after exit 7: what attempt 5 has read from stdin cannot be read again"},
+		{"stdin that was taken between two attempts", runner.Result{
+			Decision: task.Decision{Verdict: task.VerdictFailed, Reason: task.ReasonStdin},
+			Outcome:  task.Outcome{Exit: 7, Error: task.ErrorStart, StdinRead: true},
+		}, nil, "not retried: what an attempt has left running has read from stdin"},
 		{"stdin of one of several successes", runner.Result{
 			Decision: task.Decision{Verdict: task.VerdictFailed, Reason: task.ReasonStdin, Success: true}},
 			func(t *task.Task) { t.Policy.Consecutive, t.History.Successes = 3, 2 },

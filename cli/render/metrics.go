@@ -1,98 +1,80 @@
 package render
 
 import (
-	"bytes"
-	"fmt"
 	"io"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/10f93571/retry/internal/text"
+	"github.com/10f93571/retry/metrics"
 	"github.com/10f93571/retry/task"
 )
 
-// metric is a family of samples. All are gauges: tasks are pruned from the journal, so its counts also shrink.
-type metric struct {
+// family is a family with a sample for each name.
+type family struct {
 	name, help string
-	label      string // of each sample; empty for a single value
 	samples    []sample
 }
 
 type sample struct {
-	under string // the value of the label
+	under string // the name
 	value float64
 }
 
-func (m *metric) add(under string, value float64) {
-	m.samples = append(m.samples, sample{under, value})
+func (f *family) add(under string, value float64) {
+	f.samples = append(f.samples, sample{under, value})
 }
 
 // seconds is a time as Prometheus has it.
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// Metrics writes the figures of a journal as OpenMetrics. It uses only what the Prometheus text format has, too, since
-// node_exporter's textfile collector reads that one.
+// Metrics writes the figures of a journal as OpenMetrics. All are gauges: tasks are pruned from the journal, so its
+// counts also shrink. It uses only what the Prometheus text format has, too, since node_exporter's textfile collector
+// reads that one.
 func Metrics(w io.Writer, f *task.JournalFigures) error {
-	var text bytes.Buffer
-	for _, m := range slices.Concat(journalMetrics(f), nameMetrics(f.Names)) {
-		m.write(&text)
+	t := metrics.NewText(metrics.OpenMetrics)
+	writeJournal(t, f)
+	for _, named := range nameFamilies(f.Names) {
+		t.Family(named.name, named.help, metrics.TypeGauge)
+		for _, s := range named.samples {
+			t.Sample(s.value, metrics.Label{Name: "name", Value: s.under})
+		}
 	}
-	text.WriteString("# EOF\n")
-	_, err := w.Write(text.Bytes())
+	_, err := w.Write(t.End())
 	return err
 }
 
-func (m *metric) write(text *bytes.Buffer) {
-	if len(m.samples) == 0 {
-		return
+func writeJournal(t *metrics.Text, f *task.JournalFigures) {
+	t.Family("retry_tasks", "Tasks in the journal by status.", metrics.TypeGauge)
+	for _, status := range metrics.Statuses() {
+		t.Sample(float64(f.Tasks[task.Status(status)]), metrics.Label{Name: "status", Value: status})
 	}
-	fmt.Fprintf(text, "# HELP %s %s\n# TYPE %[1]s gauge\n", m.name, m.help)
-	for _, s := range m.samples {
-		text.WriteString(m.name)
-		if m.label != "" {
-			fmt.Fprintf(text, `{%s="%s"}`, m.label, labelEscapes.Replace(s.under))
+	single := func(name, help string, value float64) {
+		t.Family(name, help, metrics.TypeGauge)
+		t.Sample(value)
+	}
+	single("retry_tasks_interrupted", "Unfinished tasks whose owner is dead; retry resume goes on with them.",
+		float64(f.Interrupted))
+	single("retry_workers", "Workers that live.", float64(f.Workers))
+	single("retry_queued_tasks", "Tasks that wait for a worker.", float64(f.Queued))
+	t.Family("retry_journal_pruned", "Finished tasks that were removed from the journal since it was made.", metrics.TypeGauge)
+	for _, status := range metrics.Statuses() {
+		if task.Status(status).Finished() {
+			t.Sample(float64(f.Pruned[task.Status(status)]), metrics.Label{Name: "status", Value: status})
 		}
-		text.WriteString(" " + strconv.FormatFloat(s.value, 'f', -1, 64) + "\n")
-	}
-}
-
-// labelEscapes are all escapes that both formats have. Both require UTF-8: text.Escape replaces what is not.
-var labelEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
-
-func journalMetrics(f *task.JournalFigures) []metric {
-	tasks := metric{name: "retry_tasks", help: "Tasks in the journal by status.", label: "status"}
-	for _, status := range []task.Status{
-		task.Pending, task.InFlight, task.Succeeded, task.Exhausted, task.Failed, task.Cancelled,
-	} {
-		tasks.add(string(status), float64(f.Tasks[status]))
-	}
-	oldest := metric{
-		name: "retry_oldest_unfinished_timestamp_seconds", help: "When the oldest task that has not finished was made.",
 	}
 	if !f.OldestUnfinished.IsZero() { // 0 would be a date
-		oldest.add("", seconds(f.OldestUnfinished))
+		single("retry_oldest_unfinished_timestamp_seconds", "When the oldest task that has not finished was made.",
+			seconds(f.OldestUnfinished))
 	}
-	return []metric{
-		tasks,
-		single("retry_tasks_interrupted", "Unfinished tasks whose owner is dead; retry resume goes on with them.",
-			float64(f.Interrupted)),
-		oldest,
-		single("retry_journal_attempts", "Attempts in the journal.", float64(f.Attempts)),
-		single("retry_journal_waiting_seconds", "Time between the attempts in the journal.", f.Waiting.Seconds()),
-		single("retry_journal_database_bytes", "Size of the database.", float64(f.DatabaseBytes)),
-		single("retry_journal_wal_bytes", "Size of its write-ahead log.", float64(f.WALBytes)),
-	}
+	single("retry_journal_attempts", "Attempts in the journal.", float64(f.Attempts))
+	single("retry_journal_waiting_seconds", "Time between the attempts in the journal.", f.Waiting.Seconds())
+	single("retry_journal_database_bytes", "Size of the database.", float64(f.DatabaseBytes))
+	single("retry_journal_wal_bytes", "Size of its write-ahead log.", float64(f.WALBytes))
 }
 
-func single(name, help string, value float64) metric {
-	return metric{name: name, help: help, samples: []sample{{value: value}}}
-}
-
-// nameMetrics are about tasks that have a name, which bounds their number.
-func nameMetrics(names []task.NameFigures) []metric {
-	named := func(name, help string) metric { return metric{name: name, help: help, label: "name"} }
+// nameFamilies are about tasks that have a name, which bounds their number.
+func nameFamilies(names []task.NameFigures) []family {
+	named := func(name, help string) family { return family{name: name, help: help} }
 	running := named("retry_running", "Whether a task of the name runs or waits, and its retry is alive.")
 	succeeded := named("retry_last_run_succeeded", "Whether the last run of the name that ended was a success.")
 	success := named("retry_last_success_timestamp_seconds",
@@ -118,7 +100,7 @@ func nameMetrics(names []task.NameFigures) []metric {
 		duration.add(name, n.Duration.Seconds())
 		attempts.add(name, float64(n.Attempts))
 	}
-	return []metric{running, succeeded, success, finished, duration, attempts}
+	return []family{running, succeeded, success, finished, duration, attempts}
 }
 
 func number(b bool) float64 {

@@ -142,8 +142,8 @@ func TestMetrics(t *testing.T) {
 	at := time.UnixMilli(1_767_323_045_678)
 	f := task.JournalFigures{
 		Tasks: map[task.Status]int{task.Succeeded: 198000, task.Failed: 2}, Interrupted: 3, OldestUnfinished: at,
-		Attempts: 1_000_000,
-		Waiting:  90 * time.Second, DatabaseBytes: 129_069_056, WALBytes: 4096,
+		Attempts: 1_000_000, Workers: 2, Queued: 9, Pruned: map[task.Status]int{task.Failed: 7},
+		Waiting: 90 * time.Second, DatabaseBytes: 129_069_056, WALBytes: 4096,
 		Names: []task.NameFigures{
 			{Name: "nightly", Running: true, FinishedAt: at, LastSuccess: at.Add(-time.Hour),
 				Duration: 1500 * time.Millisecond, Attempts: 5},
@@ -168,6 +168,10 @@ func TestMetrics(t *testing.T) {
 		"retry_last_run_duration_seconds name nightly":           1.5, "retry_last_run_duration_seconds name fine": 0,
 		"retry_last_run_attempts name nightly": 5, "retry_last_run_attempts name fine": 0,
 	}
+	for _, status := range []string{"SUCCEEDED", "EXHAUSTED", "CANCELLED"} {
+		want["retry_journal_pruned status "+status] = 0
+	}
+	want["retry_journal_pruned status FAILED"], want["retry_workers"], want["retry_queued_tasks"] = 7, 2, 9
 	for key, value := range want {
 		if had, ok := got[key]; !ok || had != value {
 			t.Errorf("%s: got %v (%v), want %v", key, had, ok, value)
@@ -181,7 +185,7 @@ func TestMetrics(t *testing.T) {
 // A family without a sample is left out, and a time that never was has none: 0 would be 1970.
 func TestMetricsOfAnEmptyJournal(t *testing.T) {
 	got := metricsOf(t, &task.JournalFigures{})
-	if _, ok := got["retry_oldest_unfinished_timestamp_seconds"]; ok || len(got) != 11 {
+	if _, ok := got["retry_oldest_unfinished_timestamp_seconds"]; ok || len(got) != 17 {
 		t.Errorf("got %v", got)
 	}
 }

@@ -48,3 +48,24 @@ func (s *shared) Finished(t *task.Task, r runner.Result) {
 func (s *shared) Say(text string) { s.alone(func() { s.Observer.Say(text) }) }
 
 func (s *shared) Warn(err error) { s.alone(func() { s.Observer.Warn(err) }) }
+
+// Silent passes on warnings alone.
+type Silent struct{ Observer }
+
+// Started implements runner.Observer.
+func (Silent) Started(*task.Task) {}
+
+// Ended implements runner.Observer.
+func (Silent) Ended(*task.Task, task.Attempt) {}
+
+// Finished implements runner.Observer.
+func (Silent) Finished(*task.Task, runner.Result) {}
+
+// Waiting implements runner.Observer.
+func (Silent) Waiting(_ *task.Task, left time.Duration) time.Duration { return left }
+
+// Say implements Observer.
+func (Silent) Say(string) {}
+
+// Progress implements Observer.
+func (Silent) Progress() func(task.Transfer) { return nil }

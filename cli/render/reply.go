@@ -13,7 +13,7 @@ import (
 
 // message is an attempt's error as people read it. Of a status, "503 Service Unavailable" is enough.
 func message(o task.Outcome) string {
-	if o.Reply != nil && o.Reply.Status > 0 {
+	if o.Reply != nil && o.Reply.HasStatus() {
 		return strings.TrimPrefix(o.Message, "status ")
 	}
 	return o.Message
@@ -76,8 +76,11 @@ func logReply(event *zerolog.Event, o task.Outcome) {
 		event.Str("detail", o.Message)
 	}
 	event.Int("requests_written", e.Written)
-	if e.Status > 0 {
+	if e.HasStatus() {
 		event.Int("http_status", e.Status)
+	}
+	if e.StatusName != "" {
+		event.Str("grpc_status", e.StatusName)
 	}
 	if e.ServerDelay > 0 {
 		event.Int64("server_delay_ms", e.ServerDelay.Milliseconds())
@@ -99,9 +102,10 @@ func (j attemptJSON) withReply(e *task.Reply) attemptJSON {
 		return j
 	}
 	j.RequestsWritten, j.Event, j.ServerDelayMS = &e.Written, present(e.Default.Event), milliseconds(e.ServerDelay)
-	if e.Status > 0 {
+	if e.HasStatus() {
 		j.HTTPStatus = &e.Status
 	}
+	j.GRPCStatus = e.StatusName
 	j.PhasesMS = &phasesJSON{
 		DNS: milliseconds(e.Phases.DNS), Connect: milliseconds(e.Phases.Connect), TLS: milliseconds(e.Phases.TLS),
 		FirstByte: milliseconds(e.Phases.FirstByte), Total: milliseconds(e.Phases.Total),

@@ -94,8 +94,8 @@ func (s Screen) cut(line string) string {
 	return ansi.Truncate(line, s.Width, "…")
 }
 
-// Wrapped breaks a text into lines of so many cells; a word that is longer breaks after a comma, if it has one. ansi.Wrap would break --tasks after its hyphens,
-// and writes wide characters past the end of a line.
+// Wrapped breaks a text into lines of so many cells; a word that is longer breaks after a comma, if it has one.
+// ansi.Wrap would break --tasks after its hyphens, and writes wide characters past the end of a line.
 func Wrapped(text string, cells int) (lines []string) {
 	for paragraph := range strings.SplitSeq(text, "\n") {
 		line := ""

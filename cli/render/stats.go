@@ -147,7 +147,8 @@ func StatsJSON(w io.Writer, commands []task.CommandStats, since time.Time) error
 	for i, c := range commands {
 		list[i] = commandStatsJSON{
 			Name: present(c.Name), Command: text.MaskCommand(c.Command, c.Mask),
-			Runs: c.Runs, FirstTry: c.FirstTry, Rescues: c.Rescues, Failures: c.Failures, Cancelled: c.Cancelled, Unfinished: c.Unfinished, WaitingMS: c.Waiting.Milliseconds(),
+			Runs: c.Runs, FirstTry: c.FirstTry, Rescues: c.Rescues, Failures: c.Failures, Cancelled: c.Cancelled,
+			Unfinished: c.Unfinished, WaitingMS: c.Waiting.Milliseconds(),
 			LastStatus: present(string(c.Last.Status)), LastFinishedAt: timestamp(c.Last.FinishedAt),
 			LastSuccessAt: timestamp(c.Last.SucceededAt),
 		}

@@ -30,6 +30,7 @@ type Table struct {
 	Limit int    // the most rows; 0 is no limit
 	More  string // the line below a table that leaves tasks out
 	None  string // the line instead of a table without rows
+	Note  string // the last line; empty for none
 }
 
 // pageRows is how many rows decide which columns a table has, and how wide they are. What is longer follows row by row:
@@ -78,6 +79,9 @@ func Tasks(w io.Writer, s Screen, tasks iter.Seq2[TaskView, error], table Table,
 		_, _ = d.out.WriteString(table.None + "\n")
 	} else {
 		d.flush()
+	}
+	if table.Note != "" {
+		_, _ = d.out.WriteString(s.cut(table.Note) + "\n")
 	}
 	return d.out.Flush()
 }
@@ -161,7 +165,8 @@ func (s Screen) row(t TaskView, now time.Time) []string {
 		status += s.Paint(Red, " (damaged)")
 	}
 	return []string{
-		ShortID(t.ID), status, AttemptCount(t.Task), lastOutcome(t), nextAttempt(t, now), ageRoughly(t.CreatedAt, now), command,
+		ShortID(t.ID), status, AttemptCount(t.Task), lastOutcome(t), nextAttempt(t, now), ageRoughly(t.CreatedAt, now),
+		command,
 	}
 }
 
@@ -256,6 +261,8 @@ func Outcome(o task.Outcome) string {
 		return brief(string(o.Error))
 	case o.Signal != "":
 		return brief(o.Signal)
+	case o.Reply != nil && o.Reply.StatusName != "":
+		return brief(o.Reply.StatusName)
 	case o.Reply != nil && o.Reply.Status > 0:
 		return strconv.Itoa(o.Reply.Status)
 	case o.Exit == 0:

@@ -140,12 +140,14 @@ func TestLongTables(t *testing.T) {
 	err := Tasks(&b, Screen{}, many, Table{}, now)
 	got := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 	if err == nil || len(got) != 2*pageRows+2 || got[1] != got[2*pageRows+1] {
-		t.Errorf("got %d lines, the last one %q, and %v, want one as the first row, and the error", len(got), got[len(got)-1], err)
+		t.Errorf("got %d lines, the last one %q, and %v, want one as the first row, and the error", len(got),
+			got[len(got)-1], err)
 	}
 	b.Reset()
 	if err := Tasks(&b, Screen{}, many, Table{Limit: pageRows + 1, More: "more"}, now); err != nil ||
 		strings.Count(b.String(), "\n") != pageRows+3 || !strings.HasSuffix(b.String(), "\nmore\n") {
-		t.Errorf("got %d lines and %v, want %d, the last one that there are more", strings.Count(b.String(), "\n"), err, pageRows+3)
+		t.Errorf("got %d lines and %v, want %d, the last one that there are more", strings.Count(b.String(), "\n"), err,
+			pageRows+3)
 	}
 }
 

@@ -79,6 +79,7 @@ func (s Screen) facts(t TaskView, now time.Time) string {
 	if t.Damage != nil {
 		add("Damaged", s.Paint(Red, wholeLine(t.Damage.Error())))
 	}
+	add("Worker", brief(t.WorkerName))
 	add("Command", commandUpTo(t.ShownCommand(), longLine))
 	key := brief(t.IdempotencyKey)
 	if t.Target != nil {
@@ -106,6 +107,8 @@ func (s Screen) facts(t TaskView, now time.Time) string {
 	add("Next", Stamp(t.NextAttemptAt, now))
 	add("Finished", stampPast(t.FinishedAt, now))
 	add("Key", key)
+	add("Partition", brief(t.Partition))
+	add("Tags", brief(strings.Join(t.Tags, ", ")))
 	add("Task", brief(t.ID))
 	return b.String()
 }
@@ -115,7 +118,9 @@ func optionsOf(t *task.Task) string {
 	o := t.Options
 	if t.Kind != task.KindCommand {
 		modes := map[task.CaptureMode]task.CaptureMode{"": "none", task.CaptureStderr: "", task.CaptureBoth: "all"}
-		o.Capture = modes[o.Capture]
+		if o.Capture = modes[o.Capture]; t.Kind == task.KindGRPC && o.Capture == "none" { // which is its default
+			o.Capture = ""
+		}
 	}
 	return Options(&o)
 }
@@ -150,14 +155,18 @@ func (s Screen) nextSteps(t TaskView, attempts []task.Attempt) string {
 		steps = append(steps, [2]string{"retry logs " + id, "all that was captured"})
 	}
 	switch {
+	case t.Interrupted && t.Queue == task.QueueWorker:
+		steps = append(steps, [2]string{"retry cancel " + id, "never go on"})
 	case t.Interrupted && t.Damage != nil:
 		steps = append(steps, [2]string{"retry cancel " + id, "it cannot go on"})
 	case t.Interrupted:
 		steps = append(steps, [2]string{"retry resume " + id, "go on"}, [2]string{"retry cancel " + id, "never go on"})
 	case t.Status == task.Pending:
-		steps = append(steps, [2]string{"retry resume --now " + id, "do not wait"}, [2]string{"retry cancel " + id, "stop it"})
+		steps = append(steps, [2]string{"retry resume --now " + id, "do not wait"},
+			[2]string{"retry cancel " + id, "stop it"})
 	case t.Status == task.InFlight:
-		steps = append(steps, [2]string{"retry status --watch " + id, "see it go on"}, [2]string{"retry cancel " + id, "stop it"})
+		steps = append(steps, [2]string{"retry status --watch " + id, "see it go on"},
+			[2]string{"retry cancel " + id, "stop it"})
 	case t.Status != task.Succeeded && t.Reason != task.ReasonAmbiguous && !t.KeepsInput():
 		steps = append(steps, [2]string{"retry requeue --run " + id, "try again"})
 	}
@@ -176,7 +185,8 @@ func (s Screen) nextSteps(t TaskView, attempts []task.Attempt) string {
 
 // outputLost reports whether a command failed of whose output nothing was to be kept.
 func outputLost(t TaskView, attempts []task.Attempt) bool {
-	return t.Kind == task.KindCommand && t.Status != task.Succeeded && t.Options.Capture == "" && !t.Options.Output.Held() &&
+	return t.Kind == task.KindCommand && t.Status != task.Succeeded &&
+		t.Options.Capture == "" && !t.Options.Output.Held() &&
 		slices.ContainsFunc(attempts, func(a task.Attempt) bool {
 			failed := a.Decision.Verdict != "" && a.Decision.Verdict != task.VerdictSucceeded
 			return failed && a.Outcome.Error == task.ErrorNone && !a.Outcome.IsCrash() || a.Outcome.Error == task.ErrorTimeout
@@ -185,8 +195,17 @@ func outputLost(t TaskView, attempts []task.Attempt) bool {
 
 func (s Screen) explanation(t TaskView, now time.Time) string {
 	switch {
+	case t.Queue == task.QueueWorker && t.Interrupted && t.Unattended:
+		return fmt.Sprintf(" (%s, its worker is dead, and no other runs): retry worker", StatusWord(t.Status))
+	case t.Queue == task.QueueWorker && t.Interrupted:
+		return fmt.Sprintf(" (%s, its worker is dead: another one takes it over)", StatusWord(t.Status))
+	case t.Queue == task.QueueWorker && t.Status == task.Pending && t.Unattended:
+		return reason(t, now) + " (for a worker, and none runs): retry worker"
+	case t.Queue == task.QueueWorker && t.Status == task.Pending:
+		return reason(t, now) + " (for a worker)"
 	case t.Interrupted && t.Damage != nil:
-		return fmt.Sprintf(" (%s, its owner is dead, and it cannot go on): retry cancel %s", StatusWord(t.Status), ShortID(t.ID))
+		return fmt.Sprintf(" (%s, its owner is dead, and it cannot go on): retry cancel %s", StatusWord(t.Status),
+			ShortID(t.ID))
 	case deferred(t):
 		return reason(t, now) + ": retry resume " + ShortID(t.ID)
 	case t.Interrupted && t.Requeued():

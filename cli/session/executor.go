@@ -15,6 +15,7 @@ import (
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/cmdexec/proc"
 	"github.com/10f93571/retry/cmdexec/stdio"
+	"github.com/10f93571/retry/grpcexec"
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/runner"
@@ -44,6 +45,9 @@ func (p *Host) newTaskRunner(t *task.Task, journal *Journal, lines render.Observ
 	resumed bool) (*taskRunner, error) {
 	if t.Kind == request.Kind {
 		return p.newRequestRunner(t, journal, lines, o, resumed)
+	}
+	if t.Kind == grpcexec.Kind {
+		return p.newCallRunner(t, journal, lines, o, resumed)
 	}
 	stdin, done, err := journal.stdin(t, p.Stdin, o, resumed, lines.Warn)
 	if err != nil {
@@ -94,6 +98,7 @@ func (p *Host) commands(t *task.Task, o ExecOptions) *cmdexec.Executor {
 		Env:             environment(p.Environ, t),
 		OnTerminal:      proc.InForeground,
 		SecondStopKills: time.Second, // timeout(1) and service managers send two signals at once and do not mean to kill
+		TerminalDelay:   250 * time.Millisecond,
 		SharedGroup:     shared,
 		Terminal:        terminal,
 	}
@@ -160,6 +165,9 @@ func (g *Journal) stdin(t *task.Task, own *os.File, o ExecOptions, resumed bool,
 		}
 		return stdio.ReplayKept(kept), func() { _ = kept.Close() }, nil
 	case t.Options.Stdin == task.StdinReplay:
+		if err := g.continues(t, &stdio.InheritedStdin{File: own}, o); err != nil {
+			return nil, nil, err
+		}
 		source, release := stdio.Private(own)
 		stdin, done := g.replayedStdin(t, source)
 		return stdin, func() { done(); release() }, nil
@@ -172,13 +180,34 @@ func (g *Journal) stdin(t *task.Task, own *os.File, o ExecOptions, resumed bool,
 	}
 	rest := t.Options.Stdin == task.StdinRest
 	stdin := &stdio.InheritedStdin{File: own, Rest: rest, Unseen: func() {
-		warn(errors.New("what an earlier attempt may have read from stdin cannot be read again" +
-			"\nhint: --stdin replay gives every attempt the same"))
+		unseen := errors.New("what an earlier attempt may have read from stdin cannot be read again" +
+			"\nhint: --stdin replay gives every attempt the same")
+		warn(unseen)
+		warn(render.Loss{Err: unseen})
 	}}
+	o.ownStdin = o.ownStdin && !rest
+	if err := g.continues(t, stdin, o); err != nil {
+		stdin.Release()
+		return nil, nil, err
+	}
+	return stdin, stdin.Release, nil
+}
+
+// continues notes what the stdin is. A loop in a shell gives every run of a name the same one: a file is read from the
+// same place again, and what was read of a pipe is gone.
+func (g *Journal) continues(t *task.Task, stdin *stdio.InheritedStdin, o ExecOptions) error {
+	if o.ownStdin && t.AttemptCount > 0 {
+		if err := stdin.Continue(t.Options.Source); errors.Is(err, stdio.ErrRead) {
+			return errors.New("its stdin is this one, and nobody knows how much of it was read" +
+				"\nhint: --fresh begins anew with the rest; --stdin replay keeps what is read")
+		} else if err != nil {
+			return fmt.Errorf("stdin: %w", err)
+		}
+	}
 	if !g.absent() {
 		t.Options.Source = stdin.Source()
 	}
-	return stdin, stdin.Release, nil
+	return nil
 }
 
 // keptInput returns the stdin, or the request's body, of a task that is resumed.

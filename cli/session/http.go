@@ -53,7 +53,7 @@ func (p *Host) newRequestRunner(t *task.Task, journal *Journal, lines render.Obs
 
 // warnOfRequest warns of secrets that the journal would show, and of a retry-on that nobody typed for this request.
 func (w *Wrapper) warnOfRequest(t *task.Task, journal *Journal, warn func(error)) {
-	warnOfSecrets(httpexec.LiteralSecrets(request.Of(t)), journal, warn)
+	warnOfSecrets(httpexec.LiteralSecrets(requestOf(t)), journal, warn)
 	if w.RetryOn != nil || w.Policy != nil || len(t.Policy.RetryOn) == 0 || t.Target.Safe() {
 		return
 	}

@@ -131,8 +131,8 @@ func (g *Journal) write(ctx context.Context, t *task.Task, write func(context.Co
 	return nil
 }
 
-// endMoved writes the end of a task to a journal that was moved away, and keeps it for a backup in its place: either may
-// have the task, unfinished. The run has warned already.
+// endMoved writes the end of a task to a journal that was moved away, and keeps it for a backup in its place: either
+// may have the task, unfinished. The run has warned already.
 func (g *Journal) endMoved(ctx context.Context, t *task.Task) {
 	ctx, cancel := context.WithTimeout(ctx, shortly)
 	defer cancel()

@@ -25,8 +25,8 @@ var forwarded = []syscall.Signal{
 	syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH,
 }
 
-// WakeSignal has a retry that waits look into its journal. A command that gets it instead ignores it, unless it draws on
-// a terminal, and then it draws again.
+// WakeSignal has a retry that waits look into its journal. A command that gets it instead ignores it, unless it draws
+// on a terminal, and then it draws again.
 const WakeSignal = syscall.SIGWINCH
 
 // inheritable are the signals that people ignore for a command. Go's runtime needs some of the others for itself.

@@ -111,7 +111,7 @@ func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.T
 		return nameResult{}, fmt.Errorf("ask who has the name: %w", err)
 	}
 	if !owned {
-		return nameResult{}, &runningError{t.Name, pid}
+		return nameResult{}, &runningError{name: t.Name, pid: pid}
 	}
 	// Ask again: the process that had the name a moment ago may have succeeded.
 	if done, err := w.succeeded(ctx, journal, t, lines); done || err != nil {
@@ -128,13 +128,17 @@ func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.T
 	switch {
 	case errors.Is(err, state.ErrOwned): // by a resume
 		pid, _ := journal.Owner(earlier.Number)
-		return nameResult{}, &runningError{t.Name, pid}
+		return nameResult{}, &runningError{name: t.Name, pid: pid}
 	case errors.Is(err, state.ErrFinished):
 		return w.tryAcquire(ctx, journal, t, typed, lines)
 	case errors.Is(err, state.ErrEndKept) && w.Once: // it may have succeeded
-		return nameResult{}, fmt.Errorf("%w: %s: %w\nhint: run it again when the journal can be written", errName, t.Name, err)
-	case errors.Is(err, state.ErrDamaged) && w.Fresh:
+		return nameResult{}, fmt.Errorf("%w: %s: %w"+
+			"\nhint: run it again when the journal can be written", errName, t.Name, err)
+	case errors.Is(err, state.ErrDamaged) && w.Fresh, errors.Is(err, state.ErrQueued) && w.Fresh:
 		return nameResult{discarded: earlier}, w.discard(ctx, journal, earlier)
+	case errors.Is(err, state.ErrQueued):
+		_ = journal.ReleaseName(t.Name)
+		return nameResult{}, &runningError{name: t.Name, queued: render.ShortID(earlier.ID)}
 	case errors.Is(err, state.ErrDamaged):
 		return nameResult{}, fmt.Errorf("%w: %s was interrupted, and cannot go on: %w"+
 			"\nhint: retry cancel %s ends it; --fresh does so and runs this one",
@@ -203,11 +207,12 @@ func (w *Wrapper) refuseAmbiguous(ctx context.Context, journal state.Store, t *t
 // discard ends an interrupted task of the name for --fresh.
 func (w *Wrapper) discard(ctx context.Context, journal state.Store, interrupted *task.Task) error {
 	defer func() { _ = journal.Release(interrupted.Number) }()
-	err := journal.Cancel(ctx, interrupted.Number, time.Now())
-	if errors.Is(err, state.ErrFinished) {
-		return nil
+	now := time.Now()
+	err := journal.Cancel(ctx, interrupted.Number, now)
+	if err != nil && !errors.Is(err, state.ErrFinished) {
+		return err
 	}
-	return err
+	return journal.CancelNested(ctx, interrupted, now)
 }
 
 // errName says that a name belongs to another task. The journal itself has not failed then.
@@ -243,11 +248,15 @@ func work(t *task.Task) string {
 
 // runningError says that another process runs a task of the name.
 type runningError struct {
-	name string
-	pid  int
+	name   string
+	pid    int
+	queued string // the short id of a task that a worker carries; else empty
 }
 
 func (e *runningError) Error() string {
+	if e.queued != "" {
+		return text.Escape(e.name) + " is queued for a worker, as " + e.queued
+	}
 	if e.pid <= 0 {
 		return text.Escape(e.name) + " is running"
 	}

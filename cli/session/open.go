@@ -25,8 +25,8 @@ func OpenJournal(ctx context.Context, p *Host, stateDir string) (state.Store, er
 	return openWith(ctx, sqlite.OpenWritable, p, stateDir)
 }
 
-// ChangeJournal opens the journal for a command that changes tasks. Where there is none, there is nothing to change, and
-// none is made.
+// ChangeJournal opens the journal for a command that changes tasks. Where there is none, there is nothing to change,
+// and none is made.
 func ChangeJournal(ctx context.Context, p *Host, stateDir string) (state.Store, error) {
 	if JournalAbsent(p, stateDir) != nil {
 		return sqlite.OpenEmpty()
@@ -87,8 +87,8 @@ func openForRun(ctx context.Context, p *Host, stateDir string, f *flags.JournalF
 	return g, g.failed(err, nil, f.RequireState)
 }
 
-// saidBefore reports whether an earlier run has warned today that there is no place for a journal: nobody chose one, and
-// the home, as in many an image, cannot be written. An empty file in the temporary directory remembers that.
+// saidBefore reports whether an earlier run has warned today that there is no place for a journal: nobody chose one,
+// and the home, as in many an image, cannot be written. An empty file in the temporary directory remembers that.
 func saidBefore(p *Host, stateDir string, err error) bool {
 	place, located := lock.Locate(stateDir, p.Getenv)
 	chosen := stateDir != "" || p.Getenv("RETRY_STATE_DIR") != ""

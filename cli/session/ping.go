@@ -100,10 +100,7 @@ func (p *pinger) deliver(ping *request.Request) error {
 		ID: uuid.NewString(), Kind: request.Kind, Target: ping, Policy: policy, CreatedAt: time.Now(), Status: task.Pending,
 	}
 	t.History = task.History{Began: t.CreatedAt, Expires: t.Expiry(), Phase: rand.Float64()}
-	executor := &httpexec.Executor{
-		Lookup: p.lookUp, UserAgent: userAgent(), Output: httpexec.Output{Stdout: io.Discard, Stderr: io.Discard},
-		Temporary: func() (*os.File, error) { return spool.Temporary("") },
-	}
+	executor := Unread(p.lookUp)
 	defer executor.Close(t)
 	run := &runner.Runner{
 		Journal: &Journal{}, Executor: executor, Observer: render.NewQuiet(io.Discard), Random: rand.Float64,
@@ -113,6 +110,14 @@ func (p *pinger) deliver(ping *request.Request) error {
 		err = errors.New(cmp.Or(result.Outcome.Message, "it was stopped"))
 	}
 	return err
+}
+
+// Unread returns an executor of requests whose replies nobody reads. lookUp is the environment.
+func Unread(lookUp func(name string) (string, bool)) *httpexec.Executor {
+	return &httpexec.Executor{
+		Lookup: lookUp, UserAgent: userAgent(), Output: httpexec.Output{Stdout: io.Discard, Stderr: io.Discard},
+		Temporary: func() (*os.File, error) { return spool.Temporary("") },
+	}
 }
 
 // monitors are those that have a word for the state in the URL's query, with the parameter for a message. All others

@@ -23,6 +23,7 @@ type Host struct {
 	stderr  *stderrWriter // of Stderr, for the lines of a run
 	stopped context.Context
 	stop    context.CancelCauseFunc // ends stopped
+	signals <-chan os.Signal        // of Listen, once it was called
 }
 
 // Getenv looks a variable up in the process's environment.
@@ -66,8 +67,11 @@ func (p *Host) Stopping() context.Context {
 	return p.stopped
 }
 
-// Listen begins to receive signals. Each one is sent to the caller; then one that asks to stop ends Stopping.
+// Listen begins to receive signals, and returns the same channel when it is called again. Each one is sent to the caller; then one that asks to stop ends Stopping.
 func (p *Host) Listen() <-chan os.Signal {
+	if p.signals != nil {
+		return p.signals
+	}
 	p.Stopping()
 	heard, signals := make(chan os.Signal, SignalBuffer), make(chan os.Signal, SignalBuffer)
 	Notify(heard)
@@ -82,6 +86,7 @@ func (p *Host) Listen() <-chan os.Signal {
 			}
 		}
 	}()
+	p.signals = signals
 	return signals
 }
 

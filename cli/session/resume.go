@@ -24,8 +24,42 @@ type ResumeOptions struct {
 	Now bool // do not wait for the time of the next attempt
 }
 
-func survivors(f flags.SurvivorFlags) proc.Survivors {
-	return proc.Survivors{Kill: f.KillOrphans, AssumeDead: f.AssumeDead}
+// survivors finds what a task's attempt left running, and what the tasks nested in it did.
+type survivors struct {
+	proc.Survivors
+	journal *Journal
+}
+
+func newSurvivors(f flags.SurvivorFlags, journal *Journal) survivors {
+	return survivors{proc.Survivors{Kill: f.KillOrphans, AssumeDead: f.AssumeDead}, journal}
+}
+
+// Find implements runner.Survivors.
+func (s survivors) Find(t *task.Task, a task.Attempt) (string, error) {
+	found, err := s.Survivors.Find(t, a)
+	for _, n := range s.nested(t) {
+		if found != "" || err != nil {
+			break
+		}
+		found, err = s.Survivors.Find(n, n.Last)
+	}
+	return found, err
+}
+
+// Signal implements runner.Survivors.
+func (s survivors) Signal(t *task.Task, a task.Attempt, sig os.Signal) {
+	s.Survivors.Signal(t, a, sig)
+	for _, n := range s.nested(t) {
+		s.Survivors.Signal(n, n.Last, sig)
+	}
+}
+
+func (s survivors) nested(t *task.Task) []*task.Task {
+	if s.journal.absent() || t.Number == 0 {
+		return nil
+	}
+	nested, _ := s.journal.Journal.Nested(context.Background(), t) // what can be read
+	return nested
 }
 
 // longWait is the longest wait that a resume does not announce.
@@ -84,7 +118,7 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 		lines.Say(render.ShortID(t.ID) + " waits until " + render.Stamp(t.NextAttemptAt, now))
 	}
 	run.commands.Dir = t.Directory
-	run.Survivors = survivors(how.SurvivorFlags)
+	run.Survivors = newSurvivors(how.SurvivorFlags, journal)
 	return run, nil
 }
 
@@ -114,9 +148,9 @@ func adopt(ctx context.Context, journal state.Store, t *task.Task) (*task.Task, 
 	return adopted, err
 }
 
-// Requeue gives a finished task fresh attempts, and makes this process its owner; to run it here, that of its name too.
-func Requeue(ctx context.Context, journal state.Store, t *task.Task, here bool) error {
-	if here && t.Name != "" && t.Status.Finished() {
+// Requeue gives a finished task fresh attempts, and makes this process its owner, and that of its name.
+func Requeue(ctx context.Context, journal state.Store, t *task.Task) error {
+	if t.Name != "" && t.Status.Finished() {
 		if owned, _, err := journal.OwnName(t.Name); err != nil || !owned {
 			return cmp.Or(err, state.ErrOwned)
 		}
@@ -129,10 +163,13 @@ func adoptHint(err error, t *task.Task) string {
 	switch {
 	case errors.Is(err, state.ErrOwned):
 		return "\nhint: its owner lives; retry resume --now " + render.ShortID(t.ID) + " ends its wait, retry cancel stops it"
+	case errors.Is(err, state.ErrQueued):
+		return "\nhint: retry worker carries what is queued; retry resume --now " + render.ShortID(t.ID) + " ends its wait"
 	case errors.Is(err, state.ErrDamaged):
 		return "\nhint: retry cancel " + render.ShortID(t.ID) + ", and start it anew"
 	case errors.Is(err, state.ErrFinished):
-		return fmt.Sprintf(": %s\nhint: retry requeue --run %s gives it fresh attempts", render.StatusWord(t.Status), render.ShortID(t.ID))
+		return fmt.Sprintf(": %s\nhint: retry requeue --run %s gives it fresh attempts", render.StatusWord(t.Status),
+			render.ShortID(t.ID))
 	}
 	return ""
 }

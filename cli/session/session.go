@@ -201,7 +201,7 @@ func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *t
 			_ = journal.Journal.Release(earlier.Number)
 			found.discarded = earlier // its attempts were used up before; the new task gets its own
 		}
-		if err := w.begin(ctx, p, found, tk, lines); err != nil {
+		if err := w.begin(ctx, p, journal, found, tk, lines); err != nil {
 			return runner.Result{}, nil, err
 		}
 		run, err := p.newTaskRunner(tk, journal, lines, w.work.ExecOptions(), false)
@@ -228,10 +228,11 @@ func deferred(t *task.Task, now time.Time) bool {
 
 // begin waits for the processes of a cancelled task of the name. Where that or another run took time, the task's budget
 // begins now; a deadline does not move.
-func (w *Wrapper) begin(ctx context.Context, p *Host, found nameResult, t *task.Task,
+func (w *Wrapper) begin(ctx context.Context, p *Host, journal *Journal, found nameResult, t *task.Task,
 	lines render.Observer) (err error) {
 	if found.discarded != nil {
-		watcher := &runner.Runner{Survivors: survivors(w.SurvivorFlags), Observer: lines, Signals: p.Listen()}
+		left := newSurvivors(w.SurvivorFlags, journal)
+		watcher := &runner.Runner{Survivors: left, Observer: lines, Signals: p.Listen()}
 		sig, err := watcher.AwaitSurvivors(ctx, found.discarded)
 		if err != nil {
 			return fmt.Errorf("start %s: %w", text.Escape(t.Name), err)

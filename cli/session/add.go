@@ -1,0 +1,242 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/10f93571/retry/cli/flags"
+	"github.com/10f93571/retry/cli/policies"
+	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cmdexec/stdio"
+	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/internal/text"
+	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/lock"
+	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/task"
+)
+
+// OpenQueue opens the journal as a queue, and makes it where there is none.
+func OpenQueue(ctx context.Context, p *Host, stateDir string) (*sqlite.Queue, error) {
+	place, err := lock.Locate(stateDir, p.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	queue, err := sqlite.OpenQueue(ctx, place.Dir)
+	if err != nil {
+		return nil, text.WithHint(err, "retry doctor "+render.Command([]string{"--state", place.Dir})+" says what is wrong")
+	}
+	return queue, nil
+}
+
+// notQueued are flags about the process that runs the task, which a worker does.
+var notQueued = []struct{ flag, why string }{
+	{"foreground", "a worker has no terminal"}, {"group", "a worker's commands have groups of their own"},
+	{"dry-run", "it runs nothing"}, {"ci", "a worker runs in no CI job"}, {"report", "the run ends later, in a worker"},
+	{"no-state", "the queue is the journal"}, {"output", "there is nobody to pass the output on to: its end is kept, and " +
+		"retry worker --log-dir keeps all of it"}, {"retention", "it belongs to retry worker, which removes tasks"},
+	{"kill-orphans", "it belongs to a resume"}, {"assume-dead", "it belongs to a resume"},
+}
+
+// Add puts the work into the queue and writes the task's id to stdout, once the disk has it. begin may be empty.
+func (w *Wrapper) Add(p *Host, work Work, begin flags.WhenFlags) (int, error) {
+	created := time.Now()
+	for _, no := range notQueued {
+		if slices.Contains(p.Typed, no.flag) {
+			return 0, fmt.Errorf("--%s makes no sense for a queued task: %s\nhint: leave it out, or run it here: retry -- COMMAND",
+				no.flag, no.why)
+		}
+	}
+	if w.IfRunning == "wait" && slices.Contains(p.Typed, "if-running") {
+		return 0, errors.New("--if-running wait makes no sense for a queued task: it is added at once" +
+			"\nhint: fail, or skip")
+	}
+	due, err := dueTime(begin, created)
+	if err != nil {
+		return 0, err
+	}
+	file, warnings, err := p.SetDefaults(work, &w.ConfigFlag)
+	if err != nil {
+		return 0, err
+	}
+	w.CI = "none"
+	lines := NewObserver(p, &w.OutputFlags)
+	for _, warning := range warnings {
+		lines.Warn(warning)
+	}
+	if w.choice, err = policies.ChooseFrom(&w.PolicyFlags, file, p.Getenv, lines.Warn); err != nil {
+		return 0, err
+	}
+	policies.WarnOfVariables(p.Environ, lines.Warn)
+	w.work, w.NoState = work, false
+	tk, err := w.newTask(p, created)
+	if err != nil {
+		return 0, err
+	}
+	tk.Parent = "" // it was handed over: the end of the attempt that adds it is not its end
+	ctx := context.Background()
+	queue, err := OpenQueue(ctx, p, w.State)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = queue.Close() }()
+	journal := &Journal{Journal: queue.Journal, warn: lines.Warn, required: true}
+	if err := w.settlePolicy(ctx, journal, tk, lines.Warn); err != nil {
+		return 0, err
+	}
+	if tk.Target != nil {
+		w.warnOfRequest(tk, journal, lines.Warn)
+	}
+	id, err := w.enqueue(ctx, p, queue, tk, due, lines)
+	if err != nil {
+		return 0, err
+	}
+	_, err = fmt.Fprintln(p.Stdout, id)
+	if workers, failed := queue.ListWorkers(ctx); failed == nil && len(workers) == 0 && term.IsTerminal(int(p.Stderr.Fd())) {
+		lines.Say("no worker runs: retry worker")
+	}
+	return 0, err
+}
+
+// dueTime returns when a task begins.
+func dueTime(begin flags.WhenFlags, now time.Time) (time.Time, error) {
+	switch {
+	case begin.In != nil && begin.At != nil:
+		return now, errors.New("--in and --at say the same thing\nhint: give one of them")
+	case begin.In != nil:
+		return now.Add(time.Duration(*begin.In)), nil
+	case begin.At == nil:
+		return now, nil
+	case time.Time(*begin.At).Before(now):
+		return now, errors.New("--at is over\nhint: leave it out to begin now")
+	}
+	return time.Time(*begin.At), nil
+}
+
+// queuedBefore returns the task of the name that makes another one superfluous: one that has succeeded, with --once, or
+// one that waits or runs with the same work.
+func (w *Wrapper) queuedBefore(ctx context.Context, queue *sqlite.Queue, t *task.Task,
+	lines render.Observer) (*task.Task, error) {
+	if t.Name == "" {
+		return nil, nil
+	}
+	if w.Once {
+		success, err := queue.Success(ctx, t.Name)
+		if err != nil || success != nil {
+			return success, err
+		}
+		if err := w.refuseAmbiguous(ctx, queue.Journal, t); err != nil {
+			return nil, err
+		}
+	}
+	earlier, err := queue.Named(ctx, t.Name)
+	switch {
+	case err != nil || earlier == nil:
+		return nil, err
+	case w.Fresh:
+		_, err := queue.Cancel(ctx, earlier.Number, time.Now())
+		if errors.Is(err, state.ErrFinished) {
+			err = nil
+		}
+		return nil, err
+	case w.IfRunning == "skip" || sameWork(earlier, t):
+		lines.Say(fmt.Sprintf("%s is there already, as %s: nothing is added", text.Escape(t.Name), render.ShortID(earlier.ID)))
+		return earlier, nil
+	}
+	return nil, fmt.Errorf("%w: %s is there with another %s, %s"+
+		"\nhint: another name adds this one; --fresh cancels that one and adds this one",
+		errName, t.Name, work(earlier), render.Title(earlier))
+}
+
+// inputTime is how long the stdin of a new task may take to be stored. Were this process killed meanwhile, the task
+// would begin then, and fail, as its stdin is lost.
+const inputTime = time.Hour
+
+// enqueue stores the task with its stdin, unless an earlier one makes it superfluous. It returns the id of either.
+func (w *Wrapper) enqueue(ctx context.Context, p *Host, queue *sqlite.Queue, t *task.Task, due time.Time,
+	lines render.Observer) (id string, err error) {
+	if earlier, err := w.queuedBefore(ctx, queue, t, lines); err != nil || earlier != nil {
+		return idOf(earlier), err
+	}
+	t.Queue, t.Options.Output, t.Options.OutputLimit, t.NextAttemptAt = task.QueueWorker, "", 0, due
+	if !slices.Contains(p.Typed, "capture") {
+		t.Options.Capture = task.CaptureBoth
+	}
+	if t.Policy.Budget > 0 && !t.Policy.Deadline { // it counts from when the task may begin
+		t.Policy.Budget += due.Sub(t.CreatedAt)
+	}
+	input, err := w.input(p, t)
+	if err != nil {
+		return "", err
+	}
+	if input != nil {
+		defer func() { _ = input.Close() }()
+		t.NextAttemptAt = due.Add(inputTime)
+	}
+	for _, err = queue.Add(ctx, []*task.Task{t}); err != nil; _, err = queue.Add(ctx, []*task.Task{t}) {
+		if !errors.Is(err, state.ErrNamed) {
+			return "", err
+		}
+		// Another process has just added one of the name.
+		if earlier, err := w.queuedBefore(ctx, queue, t, lines); err != nil || earlier != nil {
+			return idOf(earlier), err
+		}
+	}
+	if input == nil {
+		return t.ID, nil
+	}
+	journal := &Journal{Journal: queue.Journal}
+	if err := journal.keepBody(t, input); err != nil {
+		_, _ = queue.Cancel(ctx, t.Number, time.Now())
+		return "", fmt.Errorf("keep the stdin: %w", err)
+	}
+	_, err = queue.Reschedule(ctx, t.Number, due)
+	return t.ID, err
+}
+
+// idOf returns the id of a task that may be nil.
+func idOf(t *task.Task) string {
+	if t == nil {
+		return ""
+	}
+	return t.ID
+}
+
+// input reads what the task needs of stdin; nil for none. A file is opened again by the worker. A pipe is read with
+// --stdin replay alone: it may have no end.
+func (w *Wrapper) input(p *Host, t *task.Task) (*spool.Spool, error) {
+	switch {
+	case t.Target != nil:
+		return w.work.ExecOptions().Body, nil
+	case t.Options.Stdin == task.StdinReplay:
+		kept := spool.New(spool.MemoryLimit, func() (*os.File, error) { return spool.Temporary("") })
+		if _, err := io.Copy(kept, p.Stdin); err != nil {
+			return nil, fmt.Errorf("read stdin: %w", err)
+		}
+		return kept, nil
+	case t.Options.Stdin == task.StdinRest:
+		return nil, errors.New("--stdin rest makes no sense for a queued task: a worker runs it" +
+			"\nhint: --stdin replay keeps what is read now")
+	case t.Options.Stdin == task.StdinNull:
+		return nil, nil
+	}
+	source := (&stdio.InheritedStdin{File: p.Stdin}).Source()
+	if source.Pipe && stdio.HasBytes(p.Stdin) {
+		return nil, errors.New("stdin is a pipe with something in it, which the worker cannot read" +
+			"\nhint: --stdin replay keeps it with the task; --stdin null leaves it out")
+	}
+	if source.Pipe || strings.HasPrefix(source.Path, os.DevNull) {
+		t.Options.Stdin = task.StdinNull
+		return nil, nil
+	}
+	t.Options.Source = source
+	return nil, nil
+}

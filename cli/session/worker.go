@@ -1,0 +1,276 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/10f93571/retry/cli/flags"
+	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/grpcexec"
+	"github.com/10f93571/retry/httpexec"
+	"github.com/10f93571/retry/httpexec/pool"
+	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/httpexec/webhook"
+	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/server"
+	"github.com/10f93571/retry/server/blobs"
+	"github.com/10f93571/retry/server/guard"
+	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite"
+	"github.com/10f93571/retry/task"
+	"github.com/10f93571/retry/worker"
+)
+
+// Carrier makes the executors of a worker's attempts.
+type Carrier struct {
+	host    *Host
+	queue   *sqlite.Queue
+	lines   render.Observer
+	logDir  string
+	request *httpexec.Executor // of every request that needs nothing of its own
+	calls   *grpcexec.Executor // the same for gRPC
+	pool    *pool.Pool
+	Guard   *guard.Guard
+	Blobs   *blobs.Store
+}
+
+// idleConnections is how many connections a worker keeps without a request.
+const idleConnections = 1000
+
+// blobsName is the directory of large bodies, beside the journal.
+const blobsName = "blobs"
+
+// NewCarrier prepares what the attempts of a worker share.
+func NewCarrier(p *Host, queue *sqlite.Queue, f *flags.WorkerFlags, lines render.Observer) (*Carrier, error) {
+	bodies, err := blobs.New(filepath.Join(queue.Dir(), blobsName))
+	if err != nil {
+		return nil, fmt.Errorf("open the bodies: %w", err)
+	}
+	delivery := httpexec.Delivery{Span: spanOf, Blob: bodies.Open}
+	judge, err := guard.New(f.AllowTarget)
+	if err != nil {
+		return nil, fmt.Errorf("--allow-target: %w", err)
+	}
+	if f.SigningSecretFile != "" {
+		if delivery.Secrets, err = readSecrets(f.SigningSecretFile); err != nil {
+			return nil, fmt.Errorf("--signing-secret-file: %w", err)
+		}
+	}
+	if f.LogDir != "" {
+		if err := os.MkdirAll(f.LogDir, 0o700); err != nil {
+			return nil, fmt.Errorf("--log-dir: %w", err)
+		}
+	}
+	c := &Carrier{host: p, queue: queue, lines: lines, logDir: f.LogDir, Guard: judge, Blobs: bodies, pool: pool.New(idleConnections)}
+	delivery.Pool, delivery.Control = c.pool, func(host string) func(string, string, syscall.RawConn) error { return judge.ForHost(host) }
+	delivery.Lookup = func(name string) (string, bool) {
+		if !slices.Contains(f.EnvAllow, name) {
+			return "", false
+		}
+		return flags.LookUp(p.Environ, name)
+	}
+	c.request = &httpexec.Executor{
+		Lookup: lookUpIn(p.Environ), UserAgent: userAgent(), Delivery: &delivery,
+		Temporary: func() (*os.File, error) { return spool.Temporary("") },
+	}
+	c.calls = &grpcexec.Executor{
+		Pool: &grpcexec.Pool{Idle: idleTime, Control: delivery.Control}, Lookup: lookUpIn(p.Environ), UserAgent: userAgent(),
+		MaxReply: largestReply, GuardedLookup: delivery.Lookup, Address: delivery.Name,
+	}
+	return c, nil
+}
+
+// What a worker keeps of the servers of gRPC calls: connections for a time, and replies up to a size.
+const (
+	idleTime     = 2 * time.Second
+	largestReply = 1 << 20
+)
+
+func readSecrets(path string) ([]webhook.Secret, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	return webhook.ParseSecrets(file)
+}
+
+// Close ends the connections that are kept.
+func (c *Carrier) Close() {
+	c.pool.Close()
+	c.calls.Pool.Close()
+}
+
+// Open prepares an attempt of a claimed task. A request shares its executor with all others, unless it has hooks or a
+// body that was kept for it.
+func (c *Carrier) Open(t *task.Task) (*worker.Execution, error) {
+	o := &t.Options
+	plain := o.OnStart+o.OnRetry+o.OnSuccess+o.OnFailure+o.Ping == ""
+	if t.Kind == grpcexec.Kind && plain {
+		return &worker.Execution{Executor: c.calls}, nil
+	}
+	if t.Kind == request.Kind && plain && !t.Target.ReadsStdin() && len(t.Environment) == 0 {
+		return &worker.Execution{Executor: c.request}, nil
+	}
+	return c.prepare(t)
+}
+
+// prepare puts an attempt together as a resume does: in the task's directory, with its kept environment and stdin.
+func (c *Carrier) prepare(t *task.Task) (e *worker.Execution, err error) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	output := null
+	if c.logDir != "" && t.Kind == task.KindCommand {
+		name := fmt.Sprintf("%s.%d.log", t.ID, t.AttemptCount+1)
+		if output, err = os.OpenFile(filepath.Join(c.logDir, name), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
+			return nil, errors.Join(fmt.Errorf("--log-dir: %w", err), null.Close())
+		}
+	}
+	closeFiles := func() {
+		_ = null.Close()
+		if output != null {
+			_ = output.Close()
+		}
+	}
+	host := &Host{Environ: withoutManager(c.host.Environ), Stdin: null, Stdout: output, Stderr: output, stopped: context.Background()}
+	journal := &Journal{Journal: c.queue.Journal, warn: c.lines.Warn}
+	how := ResumeOptions{ExecOptions: ExecOptions{Group: &flags.ProcessGroupFlags{Group: true}, Quiet: true}}
+	run, err := host.NewResumer(t, journal, render.Silent{Observer: c.lines}, how)
+	if err != nil {
+		closeFiles()
+		return nil, err
+	}
+	if executor, ok := run.Executor.(*httpexec.Executor); ok {
+		executor.Delivery = c.request.Delivery
+	}
+	return &worker.Execution{
+		Executor: run.Executor, Hooks: run.Hooks, Survivors: run.Survivors, Observer: run.Observer,
+		Close: func() { run.Close(); closeFiles() },
+	}, nil
+}
+
+// WorkerConfig is the part of a worker's configuration that flags and this process give.
+func (c *Carrier) WorkerConfig(f *flags.WorkerFlags) worker.Config {
+	name, _ := os.Hostname()
+	config := worker.Config{
+		Queue: c.queue, Name: fmt.Sprintf("%s:%d", cmp.Or(name, "localhost"), os.Getpid()), Open: c.Open, Random: rand.Float64,
+		Concurrency: int(f.Concurrency), PerHost: int(f.PerHost), Commands: cmp.Or(int(f.Commands), runtime.NumCPU()),
+		Visibility: worker.DefaultVisibility, Grace: worker.DefaultGrace,
+	}
+	config.FollowUp = server.NewDecoder(server.Config{
+		Queue: c.queue, EnvAllow: f.EnvAllow, Lookup: lookUpIn(c.host.Environ), Warn: c.lines.Warn,
+	}).Exhausted
+	if f.VisibilityTimeout != nil {
+		config.Visibility = time.Duration(*f.VisibilityTimeout)
+	}
+	if f.Grace != nil {
+		config.Grace = time.Duration(*f.Grace)
+	}
+	return config
+}
+
+// The garbage collector runs when the memory has grown by four times what is in use, as the memory in use is small; but
+// a worker stays below 64 MiB as long as it can.
+const (
+	collectPercent = 400
+	memoryLimit    = 56 << 20 // bytes
+)
+
+// Carry runs a worker until a signal asks it to stop; a second one has it stop its attempts at once.
+func (p *Host) Carry(w *worker.Worker) error {
+	debug.SetGCPercent(collectPercent)
+	debug.SetMemoryLimit(memoryLimit)
+	stop, cancelStop := context.WithCancel(context.Background())
+	kill, cancelKill := context.WithCancel(context.Background())
+	defer cancelStop()
+	defer cancelKill()
+	signals := p.Listen()
+	go func() {
+		for sig := range signals {
+			switch {
+			case !task.Stops(sig):
+			case stop.Err() == nil:
+				stopping()
+				cancelStop()
+			default:
+				cancelKill()
+			}
+		}
+	}()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	w.Ready = func() { p.Ready(ctx, w.Alive) }
+	return w.Run(stop, kill)
+}
+
+// tidyInterval is how often a worker removes old tasks, a bounded number at a time, and bodies that no task has.
+const (
+	tidyInterval = time.Minute
+	pruneRows    = 2000
+)
+
+// Tidy removes tasks that finished longer ago than they are kept, 0 being for ever, and bodies, until ctx ends.
+func (c *Carrier) Tidy(ctx context.Context, kept time.Duration) {
+	for {
+		select {
+		case <-time.After(tidyInterval):
+		case <-ctx.Done():
+			return
+		}
+		inUse := func(hash string) (bool, error) { return c.queue.BlobInUse(ctx, hash) }
+		if _, err := c.Blobs.Sweep(ctx, time.Now().Add(-blobTime), inUse); err != nil && ctx.Err() == nil {
+			c.lines.Warn(fmt.Errorf("remove old bodies: %w", err))
+		}
+		for more := kept > 0; more && ctx.Err() == nil; {
+			var err error
+			_, more, err = c.queue.Prune(ctx, state.Retention{Before: time.Now().Add(-kept), Rows: pruneRows})
+			if err != nil {
+				c.lines.Warn(fmt.Errorf("remove old tasks from the journal: %w", err))
+				more = false
+			}
+		}
+	}
+}
+
+// Tell has what a worker does told on stderr, a line for each attempt that fails and for each end that is none.
+type Tell struct {
+	Lines render.Observer
+	Also  worker.Observer // may be nil
+}
+
+// Began implements worker.Observer.
+func (o Tell) Began(t *task.Task, late time.Duration) {
+	if o.Also != nil {
+		o.Also.Began(t, late)
+	}
+}
+
+// Ended implements worker.Observer.
+func (o Tell) Ended(t *task.Task, a task.Attempt) {
+	if o.Also != nil {
+		o.Also.Ended(t, a)
+	}
+	if a.Number == 0 {
+		a = t.Last
+	}
+	o.Lines.Ended(t, a)
+	if t.Status.Finished() {
+		o.Lines.Finished(t, runner.Result{Decision: a.Decision, Outcome: a.Outcome})
+	}
+}
+
+// Warn implements worker.Observer.
+func (o Tell) Warn(err error) { o.Lines.Warn(err) }
