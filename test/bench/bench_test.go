@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/10f93571/retry/test/bench/load"
 )
 
 func shell(code string, exit int) *command {
@@ -36,7 +38,7 @@ func TestMeasureRunsEachCommandOnceARound(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range g.commands {
-		if len(c.wall) != 20 || len(c.cpu) != 20 || percentile(c.wall, 0) <= 0 {
+		if len(c.wall) != 20 || len(c.cpu) != 20 || load.Percentile(c.wall, 0) <= 0 {
 			t.Errorf("got times %v and processor times %v, want 20 each", c.wall, c.cpu)
 		}
 	}
@@ -117,31 +119,6 @@ printf '{"tasks":['; cut -c 2- log; echo ']}'`)
 	}
 }
 
-func TestPercentile(t *testing.T) {
-	ten := []float64{10, 9, 8, 7, 6, 5, 4, 3, 2, 1}
-	for _, test := range []struct {
-		name string
-		all  []float64
-		p    int
-		want float64
-	}{
-		{"the only one", []float64{3}, 90, 3},
-		{"the smallest", ten, 0, 1},
-		{"exactly on a rank", ten, 90, 9},
-		{"just past a rank", ten, 91, 10},
-		{"the largest", ten, 100, 10},
-		{"the median of an odd number", []float64{9, 1, 5}, 50, 5},
-		{"the median of two", []float64{2, 1}, 50, 1},
-	} {
-		if got := percentile(test.all, test.p); got != test.want {
-			t.Errorf("%s: got %v, want %v", test.name, got, test.want)
-		}
-	}
-	if ten[0] != 10 {
-		t.Error("got a sorted argument, want percentile to leave it")
-	}
-}
-
 func labels(g group) (all []string) {
 	for _, c := range g.commands {
 		all = append(all, c.label)
@@ -206,6 +183,27 @@ func TestWaiting(t *testing.T) {
 	err := plan{programs: waits, dir: t.TempDir()}.waiting(&out, 0)
 	if want := "| `retry --no-state -b constant:1h -- false` | "; err != nil || !strings.Contains(out.String(), want) {
 		t.Errorf("got error %v and\n%s\nwant %q", err, &out, want)
+	}
+}
+
+func TestServiceTellsOfRowsThatFail(t *testing.T) {
+	refuses := programs{"retry": filepath.Join(script(t, "echo 'no such command' >&2; exit 2"), "retry")}
+	var out strings.Builder
+	sizes := load.Usual()
+	sizes.InHand = 7
+	err := plan{programs: refuses, dir: t.TempDir(), runs: 200}.service(t.Context(), &out, sizes, false)
+	if err != nil || !strings.Contains(out.String(), "7 slots, bodies of 256 bytes, medians of 3") {
+		t.Errorf("got error %v and\n%s", err, &out)
+	}
+	want := len(load.Rows()) - 1 // without the million, which was not asked for
+	if runtime.GOOS != "linux" {
+		want-- // and without the memory
+	}
+	if got := strings.Count(out.String(), "| retry, SQLite | failed: "); got != want {
+		t.Errorf("got %d failed rows, want %d:\n%s", got, want, &out)
+	}
+	if strings.Contains(out.String(), "million") {
+		t.Errorf("got the row with a million tasks, want none:\n%s", &out)
 	}
 }
 

@@ -16,15 +16,18 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/10f93571/retry/test/bench/load"
 )
 
 func main() {
-	runs := flag.Int("runs", 200, "measure each command `N` times, and those of 100 attempts or 64 processes N/5 times")
-	only := flag.String("only", "", "print only these `TABLES`: success,hundred,together,million,http,waiting")
+	runs := flag.Int("runs", 200, "measure each command `N` times, those of 100 attempts or 64 processes N/5 times, the service at most 3")
+	only := flag.String("only", "", "print only these `TABLES`: success,hundred,together,million,http,waiting,service")
 	before := flag.String("before", "", "compare with another build of retry, the program `FILE`")
+	beside := flag.Bool("beside-million", false, "measure the service beside a million waiting tasks, too (takes minutes)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Stdout, *runs, *only, *before)
+	err := run(ctx, os.Stdout, *runs, *only, *before, *beside)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -32,7 +35,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, out io.Writer, runs int, only, before string) error {
+func run(ctx context.Context, out io.Writer, runs int, only, before string, million bool) error {
 	chosen := func(table string) bool { return only == "" || slices.Contains(strings.Split(only, ","), table) }
 	dir, err := os.MkdirTemp("", "retry-bench-")
 	if err != nil {
@@ -67,7 +70,12 @@ for file in *; do printf ' %s %d' "$file" $(($(wc -c <"$file") / 1024)); done`, 
 		g.print(out)
 	}
 	if chosen("waiting") && runtime.GOOS == "linux" {
-		return p.waiting(out, 5*time.Second)
+		if err := p.waiting(out, 5*time.Second); err != nil {
+			return err
+		}
+	}
+	if chosen("service") {
+		return p.service(ctx, out, load.Usual(), million)
 	}
 	return nil
 }
@@ -77,12 +85,12 @@ func (g group) print(out io.Writer) {
 	fmt.Fprintf(out, "\n| %s (%d runs) | median ms | p10 | CPU ms | to the first row | to reach | to before |\n"+
 		"|---|--:|--:|--:|--:|--:|--:|\n", g.title, g.runs)
 	for _, c := range g.commands {
-		median, p10, cpu := percentile(c.wall, 50), percentile(c.wall, 10), percentile(c.cpu, 50)
+		median, p10, cpu := load.Percentile(c.wall, 50), load.Percentile(c.wall, 10), load.Percentile(c.cpu, 50)
 		ratio := func(to *command) string {
 			if to == nil {
 				return "–"
 			}
-			m, p, c := percentile(to.wall, 50), percentile(to.wall, 10), percentile(to.cpu, 50)
+			m, p, c := load.Percentile(to.wall, 50), load.Percentile(to.wall, 10), load.Percentile(to.cpu, 50)
 			return fmt.Sprintf("%.2f (%.2f, %.2f)", median/m, p10/p, cpu/c)
 		}
 		fmt.Fprintf(out, "| `%s` | %.2f | %.2f | %.2f | %s | %s | %s |\n", c.label, median, p10, cpu,

@@ -92,11 +92,6 @@ func (c *command) process(stderr io.Writer) *exec.Cmd {
 	return cmd
 }
 
-// percentile is the smallest figure that at least p percent of all do not exceed.
-func percentile(all []float64, p int) float64 {
-	return slices.Sorted(slices.Values(all))[max((len(all)*p+99)/100, 1)-1]
-}
-
 // waiting prints the private memory (without pages of files) of processes that wait for an hour. Only Linux tells it.
 func (p plan) waiting(out io.Writer, settle time.Duration) error {
 	fmt.Fprintln(os.Stderr, "bench: memory while waiting")

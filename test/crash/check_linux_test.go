@@ -15,6 +15,7 @@ import (
 type taskHistory struct {
 	record
 	events   []event
+	sent     []delivery
 	problems []string
 }
 
@@ -24,7 +25,7 @@ func (l *taskHistory) problem(format string, args ...any) {
 }
 
 // check returns the problems of the task. binary is the path of retry: a task that runs it has no logged children.
-func check(records []record, events []event, observed observations, binary string) (problems []string) {
+func check(records []record, events []event, sent []delivery, observed observations, binary string) (problems []string) {
 	histories := map[string]*taskHistory{}
 	for _, r := range records {
 		histories[r.ID] = &taskHistory{record: r}
@@ -36,6 +37,19 @@ func check(records []record, events []event, observed observations, binary strin
 			continue
 		}
 		l.events = append(l.events, e)
+	}
+	for _, d := range sent {
+		l := histories[d.task]
+		if l == nil {
+			problems = append(problems, fmt.Sprintf("lost: the journal knows nothing of %+v", d))
+			continue
+		}
+		l.sent = append(l.sent, d)
+	}
+	for id := range observed.stored {
+		if histories[id] == nil {
+			problems = append(problems, fmt.Sprintf("lost: the task %s was acknowledged", id))
+		}
 	}
 	for id := range observed.byID {
 		if histories[id] == nil {
@@ -49,7 +63,8 @@ func check(records []record, events []event, observed observations, binary strin
 		l := histories[r.ID]
 		l.checkJournal()
 		l.checkChildren()
-		if !slices.Contains(r.Command, binary) {
+		l.checkSent()
+		if r.Target == nil && !slices.Contains(r.Command, binary) {
 			l.checkOutcomes()
 		}
 		l.checkObserved(observed)
@@ -85,12 +100,17 @@ func (l *taskHistory) checkJournal() {
 		} else {
 			crashes = 0
 		}
-		if v := a.Decision.Verdict; a.Number > l.RequeuedAfter && v != task.VerdictInterrupted && v != task.VerdictCancelled && !a.Outcome.IsCrash() {
+		v := a.Decision.Verdict
+		cutOff := v == task.VerdictInterrupted || v == task.VerdictCancelled || a.Outcome.IsCrash()
+		if a.Number > l.RequeuedAfter && !cutOff {
 			counted++
 		}
 	}
 	if l.Policy.Attempts > 0 && counted > l.Policy.Attempts {
 		l.problem("used up %d attempts of %d", counted, l.Policy.Attempts)
+	}
+	if l.Reason == task.ReasonAttempts && counted < l.Policy.Attempts {
+		l.problem("ended after %d attempts of %d, and crashes do not count", counted, l.Policy.Attempts)
 	}
 	l.checkEnd()
 	if l.Reason == task.ReasonCrashes && crashes < task.MaxCrashes {
@@ -177,7 +197,9 @@ func (l *taskHistory) checkOutcomes() {
 		stdin = l.Command[at+1]
 	}
 	for _, a := range l.attempts {
-		if a.Outcome.IsCrash() || a.Outcome.Signal != "" {
+		v := a.Decision.Verdict
+		stopped := (v == task.VerdictInterrupted || v == task.VerdictCancelled) && a.Outcome.Exit == exitInternal // before it began
+		if a.Outcome.IsCrash() || a.Outcome.Signal != "" || stopped {
 			continue
 		}
 		at := slices.IndexFunc(l.events, func(e event) bool { return e.Kind == eventEnd && e.Attempt == a.Number })
@@ -229,6 +251,7 @@ const testBinary = "/bin/retry"
 type history struct {
 	records []record
 	events  []event
+	sent    []delivery
 	seen    observations
 }
 
@@ -290,7 +313,7 @@ func (s *history) see(status task.Status, key string, count int) {
 }
 
 func (s *history) check() []string {
-	return check(s.records, s.events, s.seen, testBinary)
+	return check(s.records, s.events, s.sent, s.seen, testBinary)
 }
 
 // check finds every kind of error, and none in a correct run.

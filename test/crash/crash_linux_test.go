@@ -85,12 +85,20 @@ func runRounds(t *testing.T, dir string, seed uint64, tally *tally) {
 		fresh := uses == 0
 		if fresh {
 			uses = 1 + source.IntN(longestUse)
+			if s != nil {
+				s.close()
+			}
 			s = newTrial(binary, filepath.Join(dir, fmt.Sprint("round", round)), tally)
+			t.Cleanup(s.close)
 			testkit.Must(t, os.Mkdir(s.dir, 0o700))
 		}
 		uses--
 		err := s.round(quota, fresh, func(nth int) (*generator, error) {
-			return newGenerator(binary, tally, seed, round*atOnce+uint64(nth))
+			g, err := newGenerator(binary, tally, seed, round*atOnce+uint64(nth))
+			if err == nil {
+				g.service = s.service
+			}
+			return g, err
 		})
 		if err != nil {
 			s.fail("%v", err)
@@ -161,7 +169,8 @@ func (s *trial) checkAside(t *testing.T) {
 	if text, err := os.ReadFile(kept[0]); err != nil || !bytes.Equal(text, damage) {
 		t.Errorf("damaged journal: got changes, error %v, want none", err)
 	}
-	if text, err := os.ReadFile(filepath.Join(filepath.Dir(kept[0]), "journal.db-wal")); err != nil || !bytes.Equal(text, damage) {
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(kept[0]), "journal.db-wal"))
+	if err != nil || !bytes.Equal(text, damage) {
 		t.Errorf("damaged WAL: got %d bytes, %v, want it unchanged", len(text), err)
 	}
 	testkit.Must(t, checkFile(filepath.Join(s.journal(), "journal.db")))

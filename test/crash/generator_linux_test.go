@@ -10,6 +10,7 @@ import (
 // generator chooses processes at random: their role, and when they are killed.
 type generator struct {
 	*rand.Rand
+	service
 	binary string
 	self   string // the test binary, which is the children's too
 	tally  *tally
@@ -31,14 +32,24 @@ const (
 	roleCanceller = "canceller"
 	roleRequeuer  = "requeuer"
 	roleReader    = "reader"
+	roleAdder     = "adder"
+	roleWorker    = "worker"
+	roleServer    = "server"
 )
 
 // next makes a process. Some work on one of the tasks.
 func (c *generator) next(tasks []string) process {
 	a := c.process(tasks)
 	a.kill = c.killPlan(a.role, false)
+	if a.role == roleWorker || a.role == roleServer { // which end only when they are told to
+		a.kill.term = workingTime/2 + time.Duration(c.Int64N(int64(workingTime)))
+		a.kill.after *= 5
+	}
 	return a
 }
+
+// workingTime is about how long a worker works that is not killed.
+const workingTime = 150 * time.Millisecond
 
 // first makes a wrapper for a new journal, which dies at a step that few have died at: some steps are passed only with
 // a new journal.
@@ -47,6 +58,15 @@ func (c *generator) first() process {
 }
 
 func (c *generator) process(tasks []string) process {
+	switch roll := c.IntN(100); {
+	case roll < 12:
+		return process{role: roleAdder, args: c.adder()}
+	case roll < 22:
+		return process{role: roleWorker, args: workerArgs("--grace", "50ms")}
+	case roll < 30:
+		return process{role: roleServer, args: []string{"serve", "--grace", "50ms", "--allow-target", "127.0.0.0/8",
+			"--allow-exec", "--listen", "unix:" + c.socket}}
+	}
 	switch roll := c.IntN(100); {
 	case roll < 18:
 		return process{role: roleWrapper, args: c.wrapper()}
@@ -75,6 +95,16 @@ func (c *generator) policy() []string {
 		"-n", fmt.Sprint(1 + c.IntN(7)), "-b", fmt.Sprintf("constant:%dms", delay), "-B", "1h", "--stop-on",
 		fmt.Sprint(exitStop),
 	}
+}
+
+// adder queues a command or a request.
+func (c *generator) adder() []string {
+	args := append([]string{"add"}, c.policy()...)
+	if c.IntN(2) == 0 {
+		args = args[:len(args)-2] // the stop is an exit status
+		return append(args, "--timeout", "300ms", "http", "--json", `{"n": 1}`, c.target)
+	}
+	return append(args, "--", c.self)
 }
 
 func (c *generator) wrapper() []string {

@@ -19,6 +19,7 @@ type killPlan struct {
 	step  string        // it kills itself at this step of the journal
 	times int           // after it has passed it so often
 	after time.Duration // it is killed this long after its start
+	term  time.Duration // it is told to end this long after its start, if it lives
 }
 
 func (f killPlan) String() string {
@@ -27,6 +28,8 @@ func (f killPlan) String() string {
 		return fmt.Sprintf("dies at %s:%d", f.step, f.times)
 	case f.after > 0:
 		return fmt.Sprint("is killed after ", f.after)
+	case f.term > 0:
+		return fmt.Sprint("is told to end after ", f.term)
 	}
 	return "is not killed"
 }
@@ -84,6 +87,10 @@ func (s *harness) execute(a process, number int) (result, error) {
 	if err := cmd.Start(); err != nil {
 		return result{}, err
 	}
+	if a.kill.term > 0 {
+		timer := time.AfterFunc(a.kill.term, func() { _ = cmd.Process.Signal(syscall.SIGTERM) })
+		defer timer.Stop()
+	}
 	if a.kill.after > 0 {
 		timer := time.AfterFunc(a.kill.after, func() { _ = cmd.Process.Kill() })
 		defer timer.Stop()
@@ -125,10 +132,13 @@ func (s *harness) result(state *os.ProcessState, stdout, stderr *os.File) (e res
 }
 
 // broken matches what no process may print, whichever other is killed.
-var broken = regexp.MustCompile(`going on without a journal|journal still shows|panic|fatal error|malformed|disk I/O|is locked|beside the journal|cannot be written for now|goroutine \d`)
+var broken = regexp.MustCompile(`going on without a journal|journal still shows|panic|fatal error|malformed|disk I/O|` +
+	`is locked|beside the journal|cannot be written for now|goroutine \d`)
 
 // refusals match the errors with status 125 that are right while others run the same task.
-var refusals = regexp.MustCompile(`is running|runs now|an unfinished task has this name|the task has finished|the task has not finished|its stdin was kept until|its stdin was not kept|in a row ended with the death of retry|cancelled by another process`)
+var refusals = regexp.MustCompile(`is running|runs now|an unfinished task has this name|the task has finished|` +
+	`the task has not finished|its stdin was kept until|its stdin was not kept|in a row ended with the death of retry|` +
+	`cancelled by another process|is queued|another server listens there|address already in use`)
 
 const exitInternal = 125
 
@@ -137,7 +147,7 @@ func (a process) problem(e result) string {
 	switch {
 	case broken.MatchString(e.stderr):
 		return "said: " + strings.TrimSpace(e.stderr)
-	case e.killed && a.kill == killPlan{}:
+	case e.killed && a.kill.step == "" && a.kill.after == 0:
 		return "died of a SIGKILL that was not for it"
 	case e.exit == exitInternal && !refusals.MatchString(e.stderr):
 		return "failed: " + strings.TrimSpace(e.stderr)

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
@@ -22,7 +23,9 @@ import (
 // trial is a journal with the observations of its processes, over one round or several.
 type trial struct {
 	harness
+	service
 	tally *tally
+	near  *near
 
 	mutex      sync.Mutex
 	number     int // of the latest process
@@ -35,7 +38,9 @@ type trial struct {
 }
 
 func newTrial(binary, dir string, tally *tally) *trial {
-	return &trial{harness: harness{binary: binary, dir: dir}, tally: tally, seen: newObservations()}
+	s := &trial{harness: harness{binary: binary, dir: dir}, tally: tally, seen: newObservations(), near: newNear()}
+	s.service = service{socket: filepath.Join(dir, "api"), target: s.near.URL}
+	return s
 }
 
 // run runs a process, and records a problem with its end.
@@ -44,7 +49,12 @@ func (s *trial) run(a process) {
 	s.number++
 	number := s.number
 	s.mutex.Unlock()
+	hangUp := func() {}
+	if a.role == roleServer {
+		hangUp = s.call(number)
+	}
 	e, err := s.execute(a, number)
+	hangUp()
 	s.tally.count(a, e)
 	if err != nil {
 		s.fail("%s: %v", a.describe(number), err)
@@ -54,6 +64,9 @@ func (s *trial) run(a process) {
 		s.fail("%s: %s", a.describe(number), problem)
 	}
 	s.keepMessages(a, e)
+	if a.role == roleAdder && e.exit == 0 {
+		s.acknowledged(strings.TrimSpace(string(e.stdout)), "")
+	}
 	if a.role == roleReader && !e.killed {
 		s.keepStatus(a.describe(number), e)
 	}
@@ -91,12 +104,33 @@ func (s *trial) round(quota int, fresh bool, newCast func(nth int) (*generator, 
 			}
 		})
 	}
-	group.Wait()
+	ended := make(chan struct{})
+	go func() { group.Wait(); close(ended) }()
+	s.carry(goal, ended)
 	s.tally.rounds++
 	if err := s.settle(); err != nil {
 		return err
 	}
 	return s.examine()
+}
+
+// carry has workers carry what is queued when enough processes were killed: one that was told to may wait for its end.
+func (s *trial) carry(goal int, ended <-chan struct{}) {
+	for {
+		select {
+		case <-ended:
+			return
+		case <-time.After(workingTime):
+		}
+		if s.tally.kills() >= goal {
+			s.run(process{role: roleWorker, args: workerArgs("--grace", "1s"), kill: killPlan{term: workingTime}})
+		}
+	}
+}
+
+// workerArgs starts a worker that may send requests to this machine.
+func workerArgs(more ...string) []string {
+	return append([]string{"worker", "--allow-target", "127.0.0.0/8"}, more...)
 }
 
 func (s *trial) failed() bool {
@@ -113,6 +147,7 @@ const passes = 20
 func (s *trial) settle() error {
 	for range passes {
 		s.run(process{role: roleResumer, args: []string{"resume", "--all", "--now"}})
+		s.run(process{role: roleWorker, args: workerArgs("--drain")})
 		left, err := s.leftovers()
 		if err != nil || len(left) == 0 {
 			return err
@@ -182,7 +217,7 @@ func (s *trial) examine() error {
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.problems = append(s.problems, check(records, events, s.seen, s.binary)...)
+	s.problems = append(s.problems, check(records, events, s.near.sent(), s.seen, s.binary)...)
 	s.add(records, events)
 	return nil
 }
@@ -267,6 +302,8 @@ type observations struct {
 	byID      map[string]observation // by id
 	cancelled map[string]bool        // ids that a canceller was told it had cancelled
 	refused   map[string]bool        // short ids that an owner was told had been cancelled
+	stored    map[string]bool        // ids that were acknowledged
+	keys      map[string]string      // the id of the task with each key that the API has acknowledged
 }
 
 // observation is what a reader saw of a task.
@@ -278,7 +315,8 @@ type observation struct {
 }
 
 func newObservations() observations {
-	return observations{byID: map[string]observation{}, cancelled: map[string]bool{}, refused: map[string]bool{}}
+	return observations{byID: map[string]observation{}, cancelled: map[string]bool{}, refused: map[string]bool{},
+		stored: map[string]bool{}, keys: map[string]string{}}
 }
 
 // cancelledByOther matches the message of an owner whose write was refused. The end of the id of the task follows.

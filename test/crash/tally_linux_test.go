@@ -59,6 +59,7 @@ type tally struct {
 	goal      int                  // of kills
 	deaths    map[string]int       // at each step
 	tried     map[roleAtStep]tries // how often one was sent to die there, and did
+	byRole    map[string]int
 	byChance  int
 	processes int
 	rounds    int
@@ -75,7 +76,7 @@ type roleAtStep struct{ role, step string }
 type tries struct{ tries, deaths int }
 
 func newTally(steps []string, goal int) *tally {
-	return &tally{steps: steps, goal: goal, deaths: map[string]int{}, tried: map[roleAtStep]tries{},
+	return &tally{steps: steps, goal: goal, deaths: map[string]int{}, byRole: map[string]int{}, tried: map[roleAtStep]tries{},
 		started: time.Now()}
 }
 
@@ -132,6 +133,7 @@ func (t *tally) count(a process, e result) {
 	l.tries++
 	if e.killed {
 		l.deaths++
+		t.byRole[a.role]++
 		if a.kill.step != "" {
 			t.deaths[a.kill.step]++
 		} else {
@@ -177,6 +179,8 @@ func (t *tally) String() string {
 	for _, step := range t.steps {
 		fmt.Fprintf(&s, "  %6d %s\n", t.deaths[step], step)
 	}
+	fmt.Fprintf(&s, "%d of them servers, %d workers, %d adders\n", t.byRole[roleServer], t.byRole[roleWorker],
+		t.byRole[roleAdder])
 	fmt.Fprintf(&s, "%d processes of retry in %d rounds; %d tasks, %d attempts, %d children started; %.0f s\n",
 		t.processes, t.rounds, t.tasks, t.attempts, t.children, time.Since(t.started).Seconds())
 	fmt.Fprintf(&s, "%d tasks cancelled because their owner died before it had all of their stdin; %d files of stdin outlived their task", t.lostIn, t.left)

@@ -104,6 +104,12 @@ func harmless(args []string) []string {
 	if args[0] == "wait" { // nothing that it waits for is here
 		return append([]string{"wait", "--gone"}, args[1:]...)
 	}
+	switch args[0] {
+	case "add": // help is printed where the flags are right
+		return slices.Concat(args[:1], []string{"--help"}, args[1:])
+	case "worker", "serve", "token":
+		return append(slices.Clone(args), "--help")
+	}
 	if !slices.Contains(reports, args[0]) {
 		return append([]string{"--dry-run"}, args...)
 	}
@@ -194,7 +200,7 @@ func TestDocsAreAccepted(t *testing.T) {
 func TestDocsCanBeRefused(t *testing.T) {
 	box := newSandbox(t)
 	for _, line := range []string{
-		"retry -q -b soon -- sync", "retry --no-such-flag -- a", "retry -- a | retry -n x -- b", "retry status --since tomorrow", "retry resume", "retry nightly.log |",
+		"retry -q -b soon -- sync", "retry --no-such-flag -- a", "retry -- a | retry -n x -- b", "retry status --since tomorrow", "retry add --no-such -- a", "retry worker --concurrency", "retry resume", "retry nightly.log |",
 	} {
 		if box.checkLine(line) == nil {
 			t.Errorf("%s: got no error, want one", line)

@@ -355,8 +355,9 @@ func TestDoctorFindsWhoHoldsTheLock(t *testing.T) {
 // Whatever descriptor limit lets the command run without a journal also lets it run with one.
 func TestFewFileDescriptors(t *testing.T) {
 	s := newJournalTest(t)
+	binary := buildRetry(t) // a library of these tests opens a file before main
 	limited := func(n int, flags string) result {
-		script := `ulimit -n ` + strconv.Itoa(n) + ` && exec -a retry "$RETRY" ` + flags + ` -- true`
+		script := `ulimit -n ` + strconv.Itoa(n) + ` && exec -a retry "` + binary + `" ` + flags + ` -- true`
 		return s.run("bash", "-c", script)
 	}
 	if _, err := exec.LookPath("bash"); err != nil {

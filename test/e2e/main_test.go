@@ -114,6 +114,8 @@ func TestScripts(t *testing.T) {
 			"appears": appears,
 			"signal":  sendSignal,
 			"serve":   serve,
+
+			"grpcserve": serveGRPC,
 		},
 	}
 	if testing.Short() {

@@ -44,10 +44,17 @@ func TestTerminal(t *testing.T) {
 		"no countdown when stderr is a file":      noCountdownInAFile,
 		"no countdown in the background":          noCountdownInTheBackground,
 		"a command inherits what it would anyhow": inheritsTheSame,
+		"add says that no worker runs":            addSaysThatNoWorkerRuns,
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) { test(newConsole(t, binary)) })
 	}
+}
+
+func addSaysThatNoWorkerRuns(s *console) {
+	s.start("retry", "add", "--", "true")
+	s.expect("no worker runs: retry worker")
+	s.exits(0)
 }
 
 func ctrlCReachesTheCommandOnce(s *console) {
@@ -255,7 +262,8 @@ func longTablesArePaged(s *console) {
 	s.enter("PAGER='head -n 1' retry status; echo status-$?")
 	s.expect("ID", "status-0", prompt)
 	for _, line := range []string{"PAGER='sed s/^/paged:/' retry status --no-pager",
-		"PAGER='sed s/^/paged:/' retry status --limit 2", "PAGER= retry status", "PAGER='sed s/^/paged:/' retry status | cat"} {
+		"PAGER='sed s/^/paged:/' retry status --limit 2", "PAGER= retry status",
+		"PAGER='sed s/^/paged:/' retry status | cat"} {
 		s.enter(line)
 		if text := s.expect("COMMAND", prompt); strings.Contains(text, "paged:") {
 			s.Errorf("%s: got %q, want no pager", line, text)
