@@ -1,8 +1,9 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint vet ci bench microbench compare crash fuzz engine clean
+.PHONY: help build test race lint vet ci bench rivals microbench compare crash soak fuzz engine clean
 
 FUZZTIME ?= 10s
 BENCHFLAGS ?=
+RIVALSFLAGS ?=
 BENCHES = ./backoff ./task ./internal/expression ./state/sqlite ./cmdexec/stdio ./plot ./cli
 COUNT ?= 10
 BASE ?= main
@@ -35,6 +36,10 @@ ci: ## run everything a change has to pass
 bench: ## time whole processes, side by side (BENCHFLAGS='-runs 50')
 	go run ./test/bench $(BENCHFLAGS)
 
+rivals: ## put the work of the service on asynq and River, too (RIVALSFLAGS='-runs 1'); needs their servers
+	@tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT && bash .ci/release "$$tmp/retry" && \
+		go -C test/bench/rivals build -mod=mod -o "$$tmp/rivals" . && "$$tmp/rivals" -retry "$$tmp/retry" $(RIVALSFLAGS)
+
 microbench: ## run the Go benchmarks COUNT times (10) into microbench.out
 	go test -run '^$$' -bench . -benchmem -count $(COUNT) $(BENCHES) | tee microbench.out
 
@@ -43,6 +48,9 @@ compare: ## run them COUNT times here and at BASE (main) in turn; benchstat says
 
 crash: ## kill retry KILLS times (10000) and check that nothing is lost or run twice
 	go test ./test/crash -v -count=1 -run '^TestKills$$' -timeout $$((120 + $(KILLS) / 4))s -args -kills $(KILLS)
+
+soak: ## have two workers carry 100,000 tasks in ten minutes, and kill one every 20 s
+	go test ./test/soak -v -count=1 -run '^TestSoak$$' -timeout 20m -args -tasks 100000 -time 10m -kill 20s
 
 fuzz: ## run every fuzz target for FUZZTIME (10s)
 	@set -e; for pkg in $$(go list ./...); do \
