@@ -75,6 +75,7 @@ var commands = []struct {
 	{"simulate lock", simulateLockUsage, func() command { return &simulateLockCommand{} }},
 	{"simulate outage", simulateOutageUsage, func() command { return &simulateOutageCommand{} }},
 	{"plot", plotUsage, func() command { return &plotCommand{} }},
+	{"version", versionUsage, func() command { return &versionCommand{} }},
 }
 
 // newCommand returns nil where no command has the name.

@@ -218,7 +218,7 @@ func isAssignment(word string) bool {
 // meantCommand takes a word for one of retry's own commands: misspelt, or as other tools call it.
 func meantCommand(word string) string {
 	for _, other := range []struct{ words, write string }{
-		{"help", "retry --help"}, {"version", "retry --version"}, {"list history ps show", "retry status"},
+		{"help", "retry --help"}, {"list history ps show", "retry status"},
 		{"stop kill abort", "retry cancel TASK"}, {"continue", "retry resume TASK"},
 		{"rerun again", "retry requeue --run TASK"},
 		{"get post put GET POST PUT", "retry http URL"}, {"clean gc", "retry prune"},

@@ -193,7 +193,6 @@ func TestMeant(t *testing.T) {
 		{word: "source", want: "source belongs to the shell"},
 		{word: "until", want: "retry is the loop"},
 		{word: "statu", want: "did you mean retry status?"},
-		{word: "version", want: "did you mean retry --version?"},
 		{word: "help", want: "did you mean retry --help?"},
 		{word: "list", want: "did you mean retry status?"},
 		{word: "GET", want: "did you mean retry http URL?"},

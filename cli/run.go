@@ -20,7 +20,7 @@ type runCommand struct {
 	Version        bool    `help:"Print the version."`
 	HelpAll        bool    `help:"Print all flags of a run."`
 	IdempotencyKey string  `group:"Running" placeholder:"KEY" help:"What the command finds as RETRY_IDEMPOTENCY_KEY. Default a random one."`
-	JSON           bool    `group:"Running" help:"With --dry-run: as JSON."`
+	JSON           bool    `group:"Running" help:"With --dry-run or --version: as JSON."`
 
 	Command []string `kong:"-"`
 }
@@ -57,6 +57,7 @@ Commands:
   retry stats           what fails, and how often; retry metrics is for monitors
   retry doctor          what is wrong with the journal; retry prune shrinks it
   retry policy          named policies; retry plot and retry simulate show one
+  retry version         which build this is
 
 Examples:
   retry -n 5 -b 2s -- go test ./...                       a flaky test
@@ -64,7 +65,6 @@ Examples:
   retry http -fT backup.tgz https://example.org/backups/  upload a file
   0 3 * * * retry -q --output failure --id nightly ./job  cron: mail on failure
   @reboot retry resume -q --all                           go on after a reboot
-  retry status --failed                                   what failed for good
 `
 
 // runUsageAll is what --help-all prints above the flags.
@@ -85,8 +85,7 @@ Times are like 90s, 5min, 1h30, 2d; a bare number is seconds. Flags have variabl
 
 func (c *runCommand) Run(p *Process) (int, error) {
 	if c.Version {
-		_, err := fmt.Fprintf(p.Stdout, "retry %s\n", session.Version())
-		return 0, err
+		return 0, p.printVersion(c.JSON)
 	}
 	if c.HelpAll {
 		parser, err := p.newParser("run", c)

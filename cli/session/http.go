@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"strings"
 
 	"github.com/10f93571/retry/cli/flags"
@@ -16,6 +15,7 @@ import (
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/internal/text"
+	"github.com/10f93571/retry/internal/version"
 	"github.com/10f93571/retry/task"
 )
 
@@ -144,13 +144,4 @@ func (g *Journal) keepBody(t *task.Task, body *spool.Spool) error {
 	return errors.Join(err, file.Close())
 }
 
-func userAgent() string { return "retry/" + strings.TrimPrefix(Version(), "v") }
-
-// Version is what the Go toolchain wrote into the binary.
-func Version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "unknown"
-	}
-	return info.Main.Version
-}
+func userAgent() string { return "retry/" + version.Get().Version }

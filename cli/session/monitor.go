@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/internal/version"
 	"github.com/10f93571/retry/metrics"
 	"github.com/10f93571/retry/metrics/otlp"
 	"github.com/10f93571/retry/state"
@@ -24,13 +25,13 @@ type monitor struct {
 
 // newMonitor reads from the environment where spans go.
 func newMonitor(p *Host, queue *sqlite.Queue, warn func(error)) (*monitor, error) {
-	m := &monitor{metrics: metrics.NewService(metrics.Build{Version: Version(), GoVersion: runtime.Version()})}
+	m := &monitor{metrics: metrics.NewService(metrics.Build{Version: version.Get().Version, GoVersion: runtime.Version()})}
 	config, err := otlp.FromEnvironment(p.Getenv)
 	if err != nil {
 		return nil, err
 	}
 	if config != nil {
-		config.Version, config.Dropped, config.OnError = Version(), m.metrics.SpansDropped, warn
+		config.Version, config.Dropped, config.OnError = version.Get().Version, m.metrics.SpansDropped, warn
 		m.spans = otlp.New(*config)
 	}
 	m.metrics.CountStore(func(ctx context.Context) (metrics.StoreFigures, error) {

@@ -18,6 +18,7 @@ import (
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/policies"
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/internal/version"
 	"github.com/10f93571/retry/server"
 	"github.com/10f93571/retry/server/access"
 	"github.com/10f93571/retry/server/wire"
@@ -150,7 +151,7 @@ func (s *Service) config(p *Host, o ServiceOptions, file *policies.File) server.
 		Queue: s.queue, CheckTarget: func(u *url.URL) error { return s.carrier.Guard.CheckURL(u) },
 		Authorize: grant, EnvAllow: o.EnvAllow, AllowExec: o.AllowExec, Directory: directory, Retention: s.kept,
 		Lookup:  func(name string) (string, bool) { return flags.LookUp(p.Environ, name) },
-		Version: Version(), Warn: o.Lines.Warn, Limits: limits(o.ServeFlags),
+		Version: version.Get().Version, Warn: o.Lines.Warn, Limits: limits(o.ServeFlags),
 		Metrics: s.monitor, Blobs: s.carrier.Blobs, Policies: func() []task.Policy { return soundPolicies(file) },
 	}
 	if s.worker != nil {
