@@ -97,7 +97,7 @@ func (b *sandbox) command(args ...string) *exec.Cmd {
 // reports are the subcommands that change nothing in an empty journal. Everything else gets --dry-run, which they
 // refuse.
 var reports = []string{"status", "logs", "resume", "cancel", "requeue", "doctor", "stats", "metrics", "prune", "policy",
-	"plot", "simulate"}
+	"plot", "simulate", "version", "completion"}
 
 // harmless replaces flags that would run a command, need a terminal, write files elsewhere, or take long.
 func harmless(args []string) []string {
