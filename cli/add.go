@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/10f93571/retry/cli/flags"
+	"github.com/10f93571/retry/cli/syntax"
 )
 
 // addCommand queues a command.
@@ -79,17 +80,17 @@ func (p *Process) splitAdd(line commandLine) (commandLine, command, error) {
 		case args[0] == "--":
 			line.command = args[1:]
 			return line, c, nil
-		case !isFlag(args[0]) && queued[args[0]] != nil:
+		case !syntax.IsFlag(args[0]) && queued[args[0]] != nil:
 			line.name, line.words = "add "+args[0], append(line.words, args[1:]...)
 			return line, queued[args[0]], nil
-		case !isFlag(args[0]):
+		case !syntax.IsFlag(args[0]):
 			line.command = args
 			return line, c, nil
 		}
-		taken, rest, err := parser.take(args)
+		taken, rest, err := parser.Take(args)
 		if err != nil {
 			var unknown error
-			if taken, rest, unknown = requests.take(args); unknown != nil {
+			if taken, rest, unknown = requests.Take(args); unknown != nil {
 				return line, nil, err
 			}
 		}

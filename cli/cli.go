@@ -19,6 +19,7 @@ import (
 	"github.com/10f93571/retry/cli/policies"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cli/session"
+	"github.com/10f93571/retry/cli/syntax"
 	_ "github.com/10f93571/retry/internal/expression"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/state"
@@ -110,14 +111,14 @@ func Main(args, environ []string, stdin, stdout, stderr *os.File) (code int) {
 // parse returns the command that the arguments name, with its fields filled; nil where it printed help instead.
 func (p *Process) parse() (command, error) {
 	run := &runCommand{}
-	newParser := sync.OnceValues(func() (*parser, error) { return p.newParser("run", run) })
+	newParser := sync.OnceValues(func() (*syntax.Parser, error) { return p.newParser("run", run) })
 	line, err := splitLine(p.Args, newParser)
 	if err != nil {
 		return nil, err
 	}
 	run.Command = line.command
 	c := command(run)
-	noFlags := len(line.flags) == 0 && !slices.ContainsFunc(line.words, isFlag)
+	noFlags := len(line.flags) == 0 && !slices.ContainsFunc(line.words, syntax.IsFlag)
 	switch {
 	case line.name == "run" && noFlags: // the usual start, which can do without a parser
 		setDefaults(reflect.ValueOf(run).Elem())
@@ -136,20 +137,39 @@ func (p *Process) parse() (command, error) {
 		if add, ok := c.(*addCommand); ok {
 			add.Command = line.command
 		}
-		newParser = func() (*parser, error) { return p.newParser(line.name, c) }
+		newParser = func() (*syntax.Parser, error) { return p.newParser(line.name, c) }
 	case line.name != "run":
 		c = newCommand(line.name)
-		newParser = func() (*parser, error) { return p.newParser(line.name, c) }
+		newParser = func() (*syntax.Parser, error) { return p.newParser(line.name, c) }
 	}
 	parser, err := newParser()
 	if err != nil {
 		return nil, err
 	}
-	if helped, err := parser.parse(line); err != nil || helped {
+	if helped, err := parser.Parse(line.flags, line.words); err != nil || helped {
 		return nil, err
 	}
-	p.Typed = parser.typed
+	p.Typed = parser.Typed
 	return c, nil
+}
+
+// newParser makes the parser of a command.
+func (p *Process) newParser(name string, c command) (*syntax.Parser, error) {
+	described := syntax.Command{Name: name, Fields: c}
+	for _, other := range commands {
+		if other.name == name {
+			described.Usage = other.usage
+		}
+	}
+	switch name {
+	case "run":
+		described.Short, described.UsageAll = true, runUsageAll
+	case "http":
+		described.Help = func(flag string) string { return httpHelp[flag] }
+	case "grpc":
+		described.Help = grpcHelp
+	}
+	return syntax.New(described, syntax.Output{Stdout: p.Stdout, Stderr: p.Stderr, Getenv: p.Getenv})
 }
 
 // commandLine is a command line split into what kong parses and the command to run, which must stay as it is.
@@ -163,7 +183,7 @@ type commandLine struct {
 // splitLine finds where retry's own flags end. A -- before the first word starts the command to run; otherwise the
 // first word does, unless it names one of retry's own commands. The parser of run tells which flags take a value; it is
 // made when the first flag is found.
-func splitLine(args []string, runParser func() (*parser, error)) (commandLine, error) {
+func splitLine(args []string, runParser func() (*syntax.Parser, error)) (commandLine, error) {
 	line := commandLine{name: "run"}
 	named := false
 	for len(args) > 0 {
@@ -172,12 +192,12 @@ func splitLine(args []string, runParser func() (*parser, error)) (commandLine, e
 		case arg == "--":
 			line.command = args[1:]
 			return line, nil
-		case isFlag(arg):
+		case syntax.IsFlag(arg):
 			p, err := runParser()
 			if err != nil {
 				return line, err
 			}
-			taken, rest, err := p.take(args)
+			taken, rest, err := p.Take(args)
 			if err != nil {
 				return line, err
 			}
@@ -197,10 +217,6 @@ func splitLine(args []string, runParser func() (*parser, error)) (commandLine, e
 		}
 	}
 	return line, nil
-}
-
-func isFlag(arg string) bool {
-	return len(arg) > 1 && arg[0] == '-'
 }
 
 // setDefaults gives the fields of a command the values of their default tags, as a parser does.

@@ -7,12 +7,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/10f93571/retry/cli/flags"
+	"github.com/10f93571/retry/cli/syntax"
 )
 
 // retry --help fits on one screen, and what it says of flags is true.
 func TestHelpOfRetry(t *testing.T) {
 	p := newTestParser(t, "run", &runCommand{})
-	text := p.help(80, false)
+	text := p.Help(80, false)
 	if n := strings.Count(text, "\n"); n > 40 {
 		t.Errorf("got %d lines, want at most 40", n)
 	}
@@ -22,9 +23,9 @@ func TestHelpOfRetry(t *testing.T) {
 	for word := range strings.FieldsSeq(text) {
 		name, isLong := strings.CutPrefix(strings.Trim(word, ",.:"), "--")
 		name, _, _ = strings.Cut(name, "=")
-		known := p.known[name] != nil
+		known := p.Flag(name) != nil
 		for _, c := range commands {
-			known = known || newTestParser(t, c.name, c.make()).known[name] != nil
+			known = known || newTestParser(t, c.name, c.make()).Flag(name) != nil
 		}
 		if isLong && name != "" && !known {
 			t.Errorf("no command has a flag --%s", name)
@@ -38,45 +39,18 @@ func TestHelpFitsTheScreen(t *testing.T) {
 		p := newTestParser(t, c.name, c.make())
 		for _, width := range []int{40, 60, 80, 110} {
 			for _, all := range []bool{false, true} {
-				for line := range strings.Lines(p.help(width, all)) {
+				for line := range strings.Lines(p.Help(width, all)) {
 					if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
 						t.Errorf("%s at %d columns: got %d in %q", c.name, width, n, line)
 					}
 				}
 			}
 		}
-		text := p.help(80, true)
+		text := p.Help(80, true)
 		for _, f := range p.Model.Flags {
 			if !f.Hidden && !strings.Contains(text, "--"+f.Name) {
 				t.Errorf("%s: its help lacks --%s", c.name, f.Name)
 			}
-		}
-	}
-}
-
-func TestLayout(t *testing.T) {
-	tests := []struct {
-		name, text, want string
-		width            int
-	}{
-		{"a paragraph", "one two\nthree four\n\nfive\n", "one two three\nfour\n\nfive\n", 13},
-		{"an explanation", "  -n, --attempts=N  " + "one two three four five six seven\n",
-			"  -n, --attempts=N  one two three four five\n                    six seven\n", 44},
-		{"no room for it", "  retry http -o data.csv URL  a download\n", "  retry http -o data.csv URL\n        a download\n", 36},
-		{"no explanation", "  retry one two three\n", "  retry one\n    two three\n", 16},
-	}
-	for _, tt := range tests {
-		if got := layout(tt.text, tt.width); got != tt.want {
-			t.Errorf("%s: got\n%s\nwant\n%s", tt.name, got, tt.want)
-		}
-	}
-}
-
-func TestHelpWidth(t *testing.T) {
-	for columns, want := range map[string]int{"": 80, "60": 60, "x": 80, "-1": 80, "300": widestHelp} {
-		got := helpWidth(nil, func(name string) string { return map[string]string{"COLUMNS": columns}[name] })
-		if got != want {
-			t.Errorf("COLUMNS=%q: got %d, want %d", columns, got, want)
 		}
 	}
 }
@@ -147,9 +121,9 @@ func TestHabits(t *testing.T) {
 	}
 	for _, tt := range tests {
 		p := newTestParser(t, "run", &runCommand{})
-		line, err := splitLine(strings.Fields(tt.line), func() (*parser, error) { return p, nil })
+		line, err := splitLine(strings.Fields(tt.line), func() (*syntax.Parser, error) { return p, nil })
 		if err == nil {
-			err = p.checkTimes()
+			err = p.CheckTimes()
 		}
 		got := strings.Join(line.flags, " ")
 		if err != nil {
@@ -167,10 +141,10 @@ func TestHabitsFitTheFlags(t *testing.T) {
 	for _, name := range flags.HabitNames() {
 		as, hint := flags.Habit("run", name)
 		target, _, _ := strings.Cut(as, "=")
-		if (as == "") == (hint == "") || as != "" && p.known[target] == nil {
+		if (as == "") == (hint == "") || as != "" && p.Flag(target) == nil {
 			t.Errorf("%s: got %q, %q, want a flag of run or a hint", name, as, hint)
 		}
-		if p.known[name] != nil {
+		if p.Flag(name) != nil {
 			t.Errorf("%s: got a habit for a flag that there is", name)
 		}
 	}

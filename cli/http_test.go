@@ -17,7 +17,7 @@ import (
 func requestOf(t *testing.T, words ...string) (*request.Request, error) {
 	t.Helper()
 	command := &httpCommand{}
-	if _, err := newTestParser(t, "http", command).parse(commandLine{name: "http", words: words}); err != nil {
+	if _, err := newTestParser(t, "http", command).Parse(nil, words); err != nil {
 		return nil, err
 	}
 	return command.Build(command.URL[0])
@@ -26,13 +26,13 @@ func requestOf(t *testing.T, words ...string) (*request.Request, error) {
 // A flag that retry http has gets no hint.
 func TestCurlHintsLeaveKnownFlagsAlone(t *testing.T) {
 	p := newTestParser(t, "http", &httpCommand{})
-	for name := range p.known {
+	for name := range p.Known() {
 		if as, hint := flags.Habit("http", name); as+hint != "" && !otherTools(name) {
 			t.Errorf("--%s: got the hint %q for a flag that there is", name, as+hint)
 		}
 	}
 	for _, line := range []string{"-fsSL h", "h -o -O", "-- -O", "-H -w h", "-ofile-O h", "--json --retry h", "-sdw h"} {
-		if _, err := p.pair(words(line)); err != nil {
+		if _, err := p.Pair(words(line)); err != nil {
 			t.Errorf("%s: got %v, want no error", line, err)
 		}
 	}

@@ -5,10 +5,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/10f93571/retry/cli/syntax"
 )
 
 // newTestParser makes the parser of a command.
-func newTestParser(t testing.TB, name string, c command) *parser {
+func newTestParser(t testing.TB, name string, c command) *syntax.Parser {
 	t.Helper()
 	p, err := testProcess().newParser(name, c)
 	if err != nil {
@@ -22,9 +24,9 @@ func parseRun(t *testing.T, args ...string) (*runCommand, error) {
 	t.Helper()
 	c := &runCommand{}
 	p := newTestParser(t, "run", c)
-	line, err := splitLine(append(args, "--", "x"), func() (*parser, error) { return p, nil })
+	line, err := splitLine(append(args, "--", "x"), func() (*syntax.Parser, error) { return p, nil })
 	if err == nil {
-		_, err = p.parse(line)
+		_, err = p.Parse(line.flags, line.words)
 	}
 	return c, err
 }
@@ -69,7 +71,7 @@ func TestSplitLine(t *testing.T) {
 	runParser := newTestParser(t, "run", &runCommand{})
 	for _, tt := range tests {
 		t.Run(tt.args, func(t *testing.T) {
-			line, err := splitLine(strings.Fields(tt.args), func() (*parser, error) { return runParser, nil })
+			line, err := splitLine(strings.Fields(tt.args), func() (*syntax.Parser, error) { return runParser, nil })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,7 +86,7 @@ func TestSplitLine(t *testing.T) {
 func TestSplitLineRefuses(t *testing.T) {
 	runParser := newTestParser(t, "run", &runCommand{})
 	for _, args := range []string{"-n", "--attempts", "-n --", "-j -- x", "-Z x", "-qZ x", "--nosuch 3 x"} {
-		if line, err := splitLine(strings.Fields(args), func() (*parser, error) { return runParser, nil }); err == nil {
+		if line, err := splitLine(strings.Fields(args), func() (*syntax.Parser, error) { return runParser, nil }); err == nil {
 			t.Errorf("%q: got %+v, want an error", args, line)
 		}
 	}
@@ -96,7 +98,7 @@ func TestParseOfARun(t *testing.T) {
 	p.Args = []string{"true", "-n", "3"}
 	got, err := p.parse()
 	want := &runCommand{}
-	if _, err := newTestParser(t, "run", want).parse(commandLine{name: "run"}); err != nil {
+	if _, err := newTestParser(t, "run", want).Parse(nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	want.Command = p.Args
@@ -121,12 +123,12 @@ func TestPair(t *testing.T) {
 		"--max-age -1 --all a": "--max-age=-1 --all a",
 		"-qv - a":              "--quiet --verbose - a",
 	} {
-		if got, err := p.pair(strings.Fields(words)); err != nil || strings.Join(got, " ") != want {
+		if got, err := p.Pair(strings.Fields(words)); err != nil || strings.Join(got, " ") != want {
 			t.Errorf("%q: got %q, %v, want %q", words, got, err, want)
 		}
 	}
 	for _, words := range []string{"--max-age", "a --max-age -- b", "--nosuch 3", "-Z"} {
-		if got, err := p.pair(strings.Fields(words)); err == nil {
+		if got, err := p.Pair(strings.Fields(words)); err == nil {
 			t.Errorf("%q: got %q, want an error", words, got)
 		}
 	}
@@ -140,7 +142,7 @@ func FuzzSplitLine(f *testing.F) {
 	runParser := newTestParser(f, "run", &runCommand{})
 	f.Fuzz(func(t *testing.T, joined string) {
 		args := strings.Split(joined, "\x00")
-		line, err := splitLine(args, func() (*parser, error) { return runParser, nil })
+		line, err := splitLine(args, func() (*syntax.Parser, error) { return runParser, nil })
 		if err == nil && len(line.command) > 0 && !slices.Equal(line.command, args[len(args)-len(line.command):]) {
 			t.Errorf("%q: got %q, want the last arguments", args, line.command)
 		}
@@ -171,7 +173,7 @@ func TestHelpIsWhole(t *testing.T) {
 		}
 	}
 	for flag := range httpHelp {
-		if newTestParser(t, "http", &httpCommand{}).known[flag] == nil {
+		if newTestParser(t, "http", &httpCommand{}).Flag(flag) == nil {
 			t.Errorf("http: there is no flag --%s to help with", flag)
 		}
 	}
@@ -203,7 +205,7 @@ func TestHabitsOfReports(t *testing.T) {
 		{"logs", "--tail x", "unknown flag --tail\nhint: leave it out: the end is all that is kept"},
 		{"logs", "-n 5 x", "unknown flag -n\nhint: leave it out: the end is all that is kept"},
 	} {
-		paired, err := newTestParser(t, tt.command, newCommand(tt.command)).pair(strings.Fields(tt.line))
+		paired, err := newTestParser(t, tt.command, newCommand(tt.command)).Pair(strings.Fields(tt.line))
 		got := strings.Join(paired, " ")
 		if err != nil {
 			got = err.Error()

@@ -16,7 +16,7 @@ func shownTo(t *testing.T, args ...string) (string, task.Policy) {
 	t.Helper()
 	p := testProcess()
 	command := &policyShowCommand{}
-	if _, err := newTestParser(t, "policy show", command).Parse(args); err != nil {
+	if _, err := newTestParser(t, "policy show", command).Parse(nil, args); err != nil {
 		t.Fatal(err)
 	}
 	choice, err := policies.Choose(&command.PolicyFlags, &command.ConfigFlag, p.Getenv, func(err error) { t.Error(err) })

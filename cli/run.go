@@ -8,6 +8,7 @@ import (
 
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/session"
+	"github.com/10f93571/retry/cli/syntax"
 	"github.com/10f93571/retry/task"
 )
 
@@ -90,7 +91,7 @@ func (c *runCommand) Run(p *Process) (int, error) {
 	if c.HelpAll {
 		parser, err := p.newParser("run", c)
 		if err == nil {
-			_, err = io.WriteString(p.Stdout, parser.help(helpWidth(p.Stdout, p.Getenv), true))
+			_, err = io.WriteString(p.Stdout, parser.Help(syntax.HelpWidth(p.Stdout, p.Getenv), true))
 		}
 		return 0, err
 	}

@@ -239,7 +239,7 @@ func TestPolicyKeysAreTheFlags(t *testing.T) {
 			t.Errorf("%s: got no kind of value, want one, or a text of Elsewhere", k.Name)
 		}
 	}
-	for name, flag := range newTestParser(t, "run", &runCommand{}).known {
+	for name, flag := range newTestParser(t, "run", &runCommand{}).Known() {
 		if flag.Group != nil && flag.Group.Key == "Policy" && len(name) > 1 && name != "config" && !known[name] {
 			t.Errorf("--%s is no setting of a policy", name)
 		}

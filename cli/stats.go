@@ -13,7 +13,7 @@ import (
 
 type statsCommand struct {
 	flags.StateFlag
-	pagerFlag
+	session.PagerFlag
 	Since *flags.Since `placeholder:"TIME" help:"Only tasks made since then: 2h, yesterday, 15:04, 2026-11-20, or RFC 3339."`
 	JSON  bool         `help:"Print JSON; its fields are stable."`
 	Limit *flags.Count `placeholder:"N" help:"Show the first N commands; 0 = all. Default 20, with --json all."`
@@ -52,7 +52,7 @@ func (c *statsCommand) Run(p *Process) (int, error) {
 		if c.JSON {
 			return render.StatsJSON(p.Stdout, shown, from)
 		}
-		return p.paged(c.pagerFlag, func(w io.Writer, s render.Screen) error {
+		return p.Paged(c.PagerFlag, func(w io.Writer, s render.Screen) error {
 			return render.Stats(w, s, shown, all-len(shown), from, time.Now())
 		})
 	})

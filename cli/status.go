@@ -27,7 +27,7 @@ type statusCommand struct {
 	flags.StateFlag
 	filterFlags
 	deadFlags
-	pagerFlag
+	session.PagerFlag
 	JSON  bool    `help:"Print JSON; its fields are stable."`
 	JSONL bool    `name:"jsonl" help:"Print each task with its attempts as a line of JSON: to keep, or to hand on."`
 	Watch bool    `help:"Draw it again every second, until Ctrl-C."`
@@ -64,7 +64,7 @@ func (c *statusCommand) Run(p *Process) (int, error) {
 	if c.JSON || c.JSONL {
 		return 0, c.report(p, p.Stdout, render.Screen{})
 	}
-	return 0, p.paged(c.pagerFlag, func(w io.Writer, s render.Screen) error { return c.report(p, w, s) })
+	return 0, p.Paged(c.PagerFlag, func(w io.Writer, s render.Screen) error { return c.report(p, w, s) })
 }
 
 func (c *statusCommand) report(p *Process, w io.Writer, s render.Screen) error {

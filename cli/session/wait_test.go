@@ -1,4 +1,4 @@
-package cli
+package session
 
 import (
 	"context"
@@ -20,7 +20,7 @@ func (slowContext) Done() <-chan struct{} { return nil }
 func TestWaitKeepsTheLastReason(t *testing.T) {
 	past, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
-	w := &waiter{look: func(context.Context) error { return os.ErrDeadlineExceeded }}
+	w := &Waiter{look: func(context.Context) error { return os.ErrDeadlineExceeded }}
 	for _, row := range []struct {
 		name string
 		ctx  context.Context

@@ -1,10 +1,15 @@
-package cli
+// Package syntax is what the fields of a command say: how its flags and words are read, its help, what Tab offers, and
+// its page in the manual. One model of kong is behind all of them.
+package syntax
 
 import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"maps"
 	"math"
+	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -16,45 +21,75 @@ import (
 	"github.com/10f93571/retry/internal/text"
 )
 
-// parser fills a command from its flags and words.
-type parser struct {
-	*kong.Kong
-	name   string                // of the command
-	known  map[string]*kong.Flag // by name and by letter, without dashes
-	given  map[string]spelling   // the flags with values on the command line, by name
-	helped bool                  // help was asked for, and printed
-	typed  []string              // the names of the flags on the command line
+// Command is what is known of one of retry's own commands. Its flags and words are the fields of a struct with their
+// tags, which kong reads.
+type Command struct {
+	Name   string
+	Usage  string // what help prints above the flags
+	Fields any    // a pointer to the struct
+	// Hidden is a command for scripts, which no help names.
+	Hidden bool
+	// Short says that Usage has the flags that matter: UsageAll with all flags is printed by --help-all.
+	Short    bool
+	UsageAll string
+	// Help returns the help of a flag that means something else for this command than its tag says; else it is empty.
+	Help func(flag string) string
+}
+
+// Output is where help is printed.
+type Output struct {
+	Stdout, Stderr *os.File
+	Getenv         func(string) string
+}
+
+// Parser fills a command from its flags and words.
+type Parser struct {
+	Model *kong.Application
+	Typed []string // the names of the flags on the command line, after Parse
+
+	app     *kong.Kong
+	command Command
+	name    string                // of the command
+	known   map[string]*kong.Flag // by name and by letter, without dashes
+	given   map[string]spelling   // the flags with values on the command line, by name
+	helped  bool                  // help was asked for, and printed
 }
 
 // spelling is how a flag stands on the command line.
 type spelling struct{ written, value string }
 
-// newParser makes the parser of a command. Kong reads the flags from the fields of the struct and their tags.
-func (p *Process) newParser(name string, c command) (*parser, error) {
-	result := &parser{name: name, known: map[string]*kong.Flag{}, given: map[string]spelling{}}
-	app, err := kong.New(c,
+// New makes the parser of a command.
+func New(c Command, out Output) (*Parser, error) {
+	p := &Parser{command: c, name: c.Name, known: map[string]*kong.Flag{}, given: map[string]spelling{}}
+	app, err := kong.New(c.Fields,
 		kong.Name("retry"),
-		kong.Writers(p.Stdout, p.Stderr),
-		kong.Exit(func(int) { result.helped = true }),
+		kong.Writers(out.Stdout, out.Stderr),
+		kong.Exit(func(int) { p.helped = true }),
 		kong.KindMapper(reflect.String, kong.MapperFunc(decodeString)),
 		kong.KindMapper(reflect.Uint64, kong.MapperFunc(decodeNumber)),
 		kong.Help(func(kong.HelpOptions, *kong.Context) error {
-			_, err := io.WriteString(p.Stdout, result.help(helpWidth(p.Stdout, p.Getenv), false))
+			_, err := io.WriteString(out.Stdout, p.Help(HelpWidth(out.Stdout, out.Getenv), false))
 			return err
 		}),
 	)
 	if err != nil {
 		return nil, err
 	}
-	result.Kong = app
+	p.app, p.Model = app, app.Model
 	for _, f := range app.Model.Flags {
-		result.known[f.Name] = f
+		p.known[f.Name] = f
 		if f.Short != 0 {
-			result.known[string(f.Short)] = f
+			p.known[string(f.Short)] = f
 		}
 	}
-	return result, nil
+	return p, nil
 }
+
+// Known yields the flags by their names and letters, without dashes.
+func (p *Parser) Known() iter.Seq2[string, *kong.Flag] { return maps.All(p.known) }
+
+// Flag returns the flag of a name or a letter, without dashes; nil where the command has none.
+func (p *Parser) Flag(name string) *kong.Flag { return p.known[name] }
 
 // decodeString keeps every byte of a value. Kong's own mapper converts through JSON, which changes a path that is not
 // UTF-8.
@@ -80,17 +115,17 @@ func decodeNumber(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// parse reads the flags before the command's name and the words after it. It reports true where it printed help
+// Parse reads the flags before the command's name and the words after it. It reports true where it printed help
 // instead.
-func (p *parser) parse(line commandLine) (helped bool, err error) {
-	words, err := p.pair(line.words)
+func (p *Parser) Parse(flags, words []string) (helped bool, err error) {
+	words, err = p.Pair(words)
 	if err == nil {
-		err = p.checkTimes()
+		err = p.CheckTimes()
 	}
 	if err == nil {
-		args := slices.Concat(line.flags, words)
-		p.typed = typedFlags(args)
-		_, err = p.Parse(args)
+		args := slices.Concat(flags, words)
+		p.Typed = typedFlags(args)
+		_, err = p.app.Parse(args)
 	}
 	switch {
 	case p.helped:
@@ -101,13 +136,13 @@ func (p *parser) parse(line commandLine) (helped bool, err error) {
 	return false, nil
 }
 
-// typedFlags returns the names of the flags among arguments that take and pair have written out.
+// typedFlags returns the names of the flags among arguments that Take and Pair have written out.
 func typedFlags(args []string) (names []string) {
 	for _, arg := range args {
-		name, isFlag := strings.CutPrefix(arg, "--")
-		if name, _, _ = strings.Cut(name, "="); isFlag && name == "" {
+		name, IsFlag := strings.CutPrefix(arg, "--")
+		if name, _, _ = strings.Cut(name, "="); IsFlag && name == "" {
 			return names
-		} else if isFlag {
+		} else if IsFlag {
 			names = append(names, name)
 		}
 	}
@@ -116,7 +151,7 @@ func typedFlags(args []string) (names []string) {
 
 // hint says what kong cannot know: the flag may be meant for the command to run, or for a program with the name of one
 // of retry's commands.
-func (p *parser) hint() string {
+func (p *Parser) hint() string {
 	if p.name == "run" {
 		return "retry --help lists the flags; what follows -- is the command"
 	}
@@ -127,16 +162,16 @@ func (p *parser) hint() string {
 	return fmt.Sprintf("retry %s --help; to run a program named %s: retry -- %[2]s", p.name, program)
 }
 
-// pair joins each flag among the words after a command's name with its value, which may begin with a dash. What follows
+// Pair joins each flag among the words after a command's name with its value, which may begin with a dash. What follows
 // a -- stays as it is.
-func (p *parser) pair(words []string) (paired []string, err error) {
+func (p *Parser) Pair(words []string) (paired []string, err error) {
 	for len(words) > 0 {
 		taken, rest := words[:1], words[1:]
 		if words[0] == "--" {
 			return append(paired, words...), nil
 		}
-		if isFlag(words[0]) {
-			if taken, rest, err = p.take(words); err != nil {
+		if IsFlag(words[0]) {
+			if taken, rest, err = p.Take(words); err != nil {
 				return nil, err
 			}
 		}
@@ -145,8 +180,11 @@ func (p *parser) pair(words []string) (paired []string, err error) {
 	return paired, nil
 }
 
-// take reads the first argument as a flag, or as several letters, with the value that belongs to it.
-func (p *parser) take(args []string) (taken, rest []string, err error) {
+// IsFlag reports whether an argument is a flag, or several letters; a single dash is a word.
+func IsFlag(arg string) bool { return len(arg) > 1 && arg[0] == '-' }
+
+// Take reads the first argument as a flag, or as several letters, with the value that belongs to it.
+func (p *Parser) Take(args []string) (taken, rest []string, err error) {
 	name, isLong := strings.CutPrefix(args[0], "--")
 	if !isLong {
 		name = args[0][1:]
@@ -169,7 +207,7 @@ func (p *parser) take(args []string) (taken, rest []string, err error) {
 	return p.takeValue(found, written, value, attached, args[1:])
 }
 
-func (p *parser) takeLetters(args []string) (taken, rest []string, err error) {
+func (p *Parser) takeLetters(args []string) (taken, rest []string, err error) {
 	letters := args[0][1:]
 	for i, r := range letters {
 		letter := string(r)
@@ -203,7 +241,7 @@ type foundFlag struct {
 func (f foundFlag) takesValue() bool { return !f.flag.IsBool() && strings.Contains(f.template, "%") }
 
 // find looks a flag up by its name or letter: one of the command's own, or another tool's that means the same.
-func (p *parser) find(name, written string) (foundFlag, error) {
+func (p *Parser) find(name, written string) (foundFlag, error) {
 	if flag := p.known[name]; flag != nil {
 		return foundFlag{flag, "%"}, nil
 	}
@@ -220,7 +258,7 @@ func (p *parser) find(name, written string) (foundFlag, error) {
 
 // isLongFlag reports whether a word behind a single dash is a long flag all the same, as Go's flags are written. curl
 // takes it for letters.
-func (p *parser) isLongFlag(word string) bool {
+func (p *Parser) isLongFlag(word string) bool {
 	if len(word) < 2 || p.name == "http" {
 		return false
 	}
@@ -229,7 +267,7 @@ func (p *parser) isLongFlag(word string) bool {
 }
 
 // takeValue pairs a flag with its value, which is attached or the next argument.
-func (p *parser) takeValue(f foundFlag, written, value string, attached bool,
+func (p *Parser) takeValue(f foundFlag, written, value string, attached bool,
 	rest []string) ([]string, []string, error) {
 	if !attached {
 		if len(rest) == 0 || rest[0] == "--" {
@@ -243,7 +281,7 @@ func (p *parser) takeValue(f foundFlag, written, value string, attached bool,
 
 // write writes a flag for kong. It refuses two ways to set the same where one of them is another tool's: of --delay and
 // --max-delay one would be lost.
-func (p *parser) write(f foundFlag, written, value string) ([]string, error) {
+func (p *Parser) write(f foundFlag, written, value string) ([]string, error) {
 	name := f.flag.Name
 	if f.flag.IsBool() {
 		return []string{"--" + name}, nil
@@ -263,12 +301,12 @@ func (p *parser) write(f foundFlag, written, value string) ([]string, error) {
 }
 
 // isForeign reports whether one of the flags is another tool's.
-func (p *parser) isForeign(written ...string) bool {
+func (p *Parser) isForeign(written ...string) bool {
 	return slices.ContainsFunc(written, func(flag string) bool { return p.known[strings.TrimLeft(flag, "-")] == nil })
 }
 
-// checkTimes refuses -t 3 -d 5, which is three attempts for Debian's retry: here each would be stopped after 3 seconds.
-func (p *parser) checkTimes() error {
+// CheckTimes refuses -t 3 -d 5, which is three attempts for Debian's retry: here each would be stopped after 3 seconds.
+func (p *Parser) CheckTimes() error {
 	timeout := p.given["timeout"]
 	if p.given["backoff"].written != "-d" || timeout.written != "-t" || strings.Trim(timeout.value, "0123456789") != "" {
 		return nil
@@ -278,7 +316,7 @@ func (p *parser) checkTimes() error {
 }
 
 // unknownFlag is the error for a flag that nobody knows. It names the nearest that is in the help.
-func (p *parser) unknownFlag(name, written string) error {
+func (p *Parser) unknownFlag(name, written string) error {
 	var visible []string
 	for _, f := range p.Model.Flags {
 		if !f.Hidden {
@@ -292,7 +330,7 @@ func (p *parser) unknownFlag(name, written string) error {
 }
 
 // unknownLetters completes the error for letters of which one is not a flag.
-func (p *parser) unknownLetters(letters, letter string, err error) error {
+func (p *Parser) unknownLetters(letters, letter string, err error) error {
 	swapped := strings.ToLower(letter)
 	if swapped == letter {
 		swapped = strings.ToUpper(letter)

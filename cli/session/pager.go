@@ -1,4 +1,4 @@
-package cli
+package session
 
 import (
 	"bytes"
@@ -17,13 +17,13 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// pagerFlag is a flag of the commands whose reports may be long.
-type pagerFlag struct {
+// PagerFlag is a flag of the commands whose reports may be long.
+type PagerFlag struct {
 	NoPager bool `help:"Print what is longer than the terminal without a pager ($PAGER, or less)."`
 }
 
-// paged draws a report on stdout. What is longer than the terminal goes through a pager.
-func (p *Process) paged(flag pagerFlag, draw func(io.Writer, render.Screen) error) error {
+// Paged draws a report on stdout. What is longer than the terminal goes through a pager.
+func (p *Host) Paged(flag PagerFlag, draw func(io.Writer, render.Screen) error) error {
 	screen := render.ScreenOf(p.Stdout, p.Getenv)
 	_, height, err := term.GetSize(int(p.Stdout.Fd()))
 	if err != nil || flag.NoPager || screen.Width == 0 || p.Getenv("TERM") == "dumb" {
@@ -35,7 +35,7 @@ func (p *Process) paged(flag pagerFlag, draw func(io.Writer, render.Screen) erro
 
 // pager keeps what is written until it is longer than the terminal, and then starts a program that shows it.
 type pager struct {
-	process *Process
+	process *Host
 	rows    int
 	kept    bytes.Buffer
 	cmd     *exec.Cmd // nil until it is started
