@@ -29,6 +29,8 @@ type Queue struct {
 	readers chan *conn.Conn
 	opened  int               // readers
 	writes  chan *queuedWrite // without room: what is sent is written, even where Close begins
+	between chan func()       // done by the writer when it is in no transaction
+	grown   chan struct{}     // tells copyLog of a transaction
 	unsaved chan *queuedWrite // written, but not synced yet
 	stopped chan struct{}     // closed by Close
 	group   sync.WaitGroup
@@ -47,8 +49,7 @@ type queuedWrite struct {
 
 const (
 	queueReaders = 2
-	groupSize    = 64   // of the writes in a transaction
-	queueLog     = 4000 // pages of the WAL, from which on SQLite copies it: 16 MB, as each page is written many times
+	groupSize    = 64 // of the writes in a transaction
 )
 
 // OpenQueue opens the journal in dir as a queue, and makes it where there is none.
@@ -59,10 +60,11 @@ func OpenQueue(ctx context.Context, dir string) (*Queue, error) {
 	}
 	q := &Queue{
 		Journal: j, readers: make(chan *conn.Conn, queueReaders), writes: make(chan *queuedWrite),
+		between: make(chan func()), grown: make(chan struct{}, 1),
 		unsaved: make(chan *queuedWrite, groupSize), stopped: make(chan struct{}), peers: wake.New(dir),
 	}
 	_ = j.conn.Use(func() error {
-		_, err := j.conn.Exec(fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", queueLog))
+		_, err := j.conn.Exec(fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", longestQueueLog))
 		return err
 	})
 	for range queueReaders {
@@ -73,8 +75,13 @@ func OpenQueue(ctx context.Context, dir string) (*Queue, error) {
 		q.readers <- c
 		q.opened++
 	}
+	copier, err := conn.Open(dataSource(filepath.Join(dir, DatabaseName)))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open the journal in %s: %w", dir, j.diagnose(err)), q.Close())
+	}
 	q.group.Go(q.writeAll)
 	q.group.Go(q.syncAll)
+	q.group.Go(func() { q.copyLog(copier) })
 	return q, nil
 }
 
@@ -120,6 +127,8 @@ func (q *Queue) writeAll() {
 		select {
 		case w := <-q.writes:
 			q.writeGroup(q.gather(w))
+		case do := <-q.between:
+			do()
 		case <-q.stopped:
 			for {
 				select {
@@ -195,6 +204,10 @@ func (q *Queue) writeGroup(group []*queuedWrite) {
 		}
 	}
 	q.peers.Tell(changes)
+	select {
+	case q.grown <- struct{}{}:
+	default:
+	}
 }
 
 // endsOf returns the writes of a group that end a task: for them, a full disk has a reserve.

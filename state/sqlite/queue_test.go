@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -235,5 +237,34 @@ func TestAnAttemptOfALostWorker(t *testing.T) {
 		if (len(taken) == 1) == lives {
 			t.Errorf("got %d tasks of a worker that lives: %v", len(taken), lives)
 		}
+	}
+}
+
+// The log of a queue stays short while others read, and the writer does not wait for the disk meanwhile.
+func TestTheLogOfAQueueIsCopied(t *testing.T) {
+	q, ctx := openQueue(t), context.Background()
+	length := func() (pages int) {
+		must(t, q.conn.Use(func() (err error) {
+			pages, _, err = q.conn.Checkpoint("NOOP")
+			return err
+		}))
+		return pages
+	}
+	body := make([]byte, 60<<10)
+	for i := range 3 * queueLog / 15 { // each has 15 pages and some
+		added := queuedRequest(i)
+		added.Target.(*request.Request).Body[0].Text = body
+		_, err := q.Add(ctx, []*task.Task{added})
+		must(t, err)
+	}
+	for length() > queueLog {
+		_, err := q.Add(ctx, []*task.Task{queuedRequest(0)})
+		must(t, err)
+		time.Sleep(time.Millisecond)
+	}
+	info, err := os.Stat(filepath.Join(q.dir, DatabaseName+walSuffix))
+	must(t, err)
+	if got, most := info.Size(), int64(longestQueueLog*4096); got >= most {
+		t.Errorf("got a log of %d bytes, want less than %d", got, most)
 	}
 }

@@ -126,3 +126,56 @@ func (j *Journal) shortenLog() {
 		return err
 	})
 }
+
+const (
+	// queueLog is the length of the WAL from which a queue has it copied: 16 MB, as each page is written many times.
+	queueLog = 4000
+	// longestQueueLog is where a COMMIT copies it after all, since copyLog does not keep up.
+	longestQueueLog = 8 * queueLog
+	// copyPause is how often the length is looked at.
+	copyPause = 50 * time.Millisecond
+)
+
+// copyLog copies the WAL of a queue into the database when it is long. A copy waits for the disk for tens of
+// milliseconds: most of it is done beside the writer, and only what came meanwhile between two transactions, so that
+// SQLite begins the WAL anew.
+func (q *Queue) copyLog(c *conn.Conn) {
+	defer func() { _ = c.Close() }()
+	for {
+		select {
+		case <-q.grown:
+		case <-q.stopped:
+			return
+		}
+		var pages int
+		_ = c.Use(func() (err error) {
+			if pages, _, err = c.Checkpoint("NOOP"); err == nil && pages >= queueLog {
+				_, _, err = c.Checkpoint("PASSIVE")
+			}
+			return err // the next COMMIT tells
+		})
+		if pages >= queueLog {
+			select {
+			case q.between <- q.copyRest:
+			case <-q.stopped:
+				return
+			}
+		}
+		select {
+		case <-time.After(copyPause):
+		case <-q.stopped:
+			return
+		}
+	}
+}
+
+// copyRest copies what is left of the WAL. No process writes meanwhile.
+func (q *Queue) copyRest() {
+	ctx, cancel := context.WithTimeout(context.Background(), conn.BusyTimeout)
+	defer cancel()
+	defer q.owners.Queue(ctx)()
+	_ = q.conn.Use(func() error {
+		_, _, err := q.conn.Checkpoint("PASSIVE")
+		return err
+	})
+}
