@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/10f93571/retry/httpexec/transport"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
@@ -99,7 +100,7 @@ func (p *Pool) connect(ctx context.Context, to place) (*connection, error) {
 	}
 	step, phases := m.measured()
 	if err != nil {
-		return nil, &dialError{step, phases, explain(ctx, err)}
+		return nil, &dialError{step, phases, transport.Explain(ctx, err)}
 	}
 	return &connection{ClientConn: c, place: to, phases: phases}, nil
 }

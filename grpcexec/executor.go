@@ -16,6 +16,7 @@ import (
 
 	"github.com/10f93571/retry/grpcexec/dynamic"
 	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/httpexec/transport"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
@@ -64,7 +65,10 @@ func (e *Executor) Execute(ctx context.Context, t *task.Task, c runner.Call) tas
 	if a.call.Guarded {
 		a.refs.Lookup = e.GuardedLookup
 	}
-	err := explain(ctx, a.run(ctx, t, c.Number))
+	err := a.run(ctx, t, c.Number)
+	if !errors.As(err, new(*localError)) && !errors.As(err, new(*statusError)) {
+		err = transport.Explain(ctx, err)
+	}
 	sig := stopListening()
 	o := a.outcome(err)
 	// The journal and the line of an attempt have room for one line.

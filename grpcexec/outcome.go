@@ -1,16 +1,15 @@
 package grpcexec
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
 	"syscall"
 
+	"github.com/10f93571/retry/httpexec/transport"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -30,7 +29,7 @@ type failure struct {
 func (a *attempt) classify(err error) failure {
 	var local *localError
 	var dialled *dialError
-	var stream streamError
+	var stream transport.StreamError
 	lost := failure{task.ErrorReset, codeOK, exitBase + int(codeUnavailable), eventLost}
 	unsent := failure{task.ErrorReset, codeUnavailable, exitBase + int(codeUnavailable), eventUnsent}
 	switch {
@@ -42,7 +41,7 @@ func (a *attempt) classify(err error) failure {
 		return failure{task.ErrorLocal, codeOK, exitBase + int(codeResourceExhausted), eventNotStored}
 	case errors.Is(err, errUnreadable):
 		return failure{task.ErrorLocal, codeOK, exitBase + int(codeInternal), eventNotStored}
-	case isTimeout(err):
+	case transport.IsTimeout(err):
 		f := failure{task.ErrorTimeout, codeDeadlineExceeded, exitBase + int(codeDeadlineExceeded), eventUnsent}
 		if a.sent.Load() {
 			f.event = eventLost
@@ -52,7 +51,7 @@ func (a *attempt) classify(err error) failure {
 		return dialled.classify()
 	case !a.sent.Load():
 		return unsent
-	case errors.As(err, &stream) && stream.Code == refusedStream:
+	case errors.As(err, &stream) && stream.Code == transport.Refused:
 		unsent.event = eventUnprocessed
 		return unsent
 	}
@@ -73,7 +72,7 @@ func (e *dialError) classify() failure {
 	case e.step == stepTLS:
 		f.class = task.ErrorTLS
 		var alert *net.OpError
-		if !isCut(e.cause) || errors.As(e.cause, &alert) && alert.Op == "remote error" {
+		if !transport.IsCut(e.cause) || errors.As(e.cause, &alert) && alert.Op == "remote error" {
 			f.status, f.event = codeOK, eventInvalid
 		}
 	}
@@ -149,7 +148,7 @@ func (a *attempt) explained(err error) string {
 func cause(err error) string {
 	var number syscall.Errno
 	var lookup *net.DNSError
-	var stream streamError
+	var stream transport.StreamError
 	var refused *refusedError
 	var to *net.OpError
 	switch {
@@ -171,55 +170,6 @@ func cause(err error) string {
 		return "the server does not speak TLS"
 	}
 	return err.Error()
-}
-
-// streamError has the fields of net/http's error for a stream of HTTP/2 that was reset. That error has a method As,
-// which fills any type with these fields.
-type streamError struct {
-	StreamID uint32
-	Code     streamCode
-	Cause    error
-}
-
-type streamCode uint32
-
-func (e streamError) Error() string {
-	if e.Code == refusedStream {
-		return "the server refused the call unseen"
-	}
-	return fmt.Sprintf("the server reset the stream with HTTP/2 code %d", e.Code)
-}
-
-// refusedStream says that the server did not process the call: RFC 9113, section 8.7.
-const refusedStream streamCode = 7
-
-// explain returns the cause of the context's end if that is what led to an error.
-func explain(ctx context.Context, err error) error {
-	if err == nil {
-		return nil
-	}
-	if pastDeadline(ctx) {
-		<-ctx.Done() // the network has timers of its own, which may be faster
-	}
-	if ctx.Err() != nil && !errors.As(err, new(*localError)) && !errors.As(err, new(*statusError)) {
-		return context.Cause(ctx)
-	}
-	return err
-}
-
-// isTimeout reports whether an error comes from a limit of retry, or from one of the system.
-func isTimeout(err error) bool {
-	for _, limit := range []error{runner.ErrTimeout, runner.ErrBudgetEnd, context.DeadlineExceeded, syscall.ETIMEDOUT} {
-		if errors.Is(err, limit) {
-			return true
-		}
-	}
-	return false
-}
-
-// isCut reports whether a connection ended.
-func isCut(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, new(*net.OpError))
 }
 
 // flat returns metadata with the values of each name joined.

@@ -243,9 +243,9 @@ func TestStreamsThatAreReset(t *testing.T) {
 		ambiguous bool
 		want      string
 	}{
-		{code: http2.ErrCodeRefusedStream, retried: true, want: "the server refused the call unseen"},
-		{code: http2.ErrCodeCancel, ambiguous: true, want: "reset the stream with HTTP/2 code 8"},
-		{code: http2.ErrCodeInternal, ambiguous: true, want: "reset the stream with HTTP/2 code 2"},
+		{code: http2.ErrCodeRefusedStream, retried: true, want: "the server refused the request unseen"},
+		{code: http2.ErrCodeCancel, ambiguous: true, want: "HTTP/2 stream reset with code 8"},
+		{code: http2.ErrCodeInternal, ambiguous: true, want: "HTTP/2 stream reset with code 2"},
 	} {
 		address := frames(t, func(f *http2.Framer, stream uint32) { _ = f.WriteRSTStream(stream, tt.code) })
 		o := attemptOf(t, &Executor{}, rawTask(t, address))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/10f93571/retry/httpexec/download"
 	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/httpexec/transport"
 	"github.com/10f93571/retry/task"
 )
 
@@ -28,7 +29,7 @@ func (a *attempt) classify(err error) failure {
 	case errors.Is(err, errRedirects), errors.Is(err, request.ErrURL), errors.Is(err, request.ErrHead),
 		errors.Is(err, errProxy), errors.Is(err, errResolve):
 		return classifyInput(err)
-	case isTimeout(err):
+	case transport.IsTimeout(err):
 		return failure{task.ErrorTimeout, exitTimeout, a.event(), ""}
 	case errors.Is(err, context.Canceled):
 		return failure{task.ErrorReset, exitReceive, a.event(), "cancelled"}
@@ -104,7 +105,7 @@ func classifyTLS(err error) failure {
 		f.exit = exitUntrusted
 	case errors.As(err, new(tls.RecordHeaderError)):
 		f.cause = "the server does not speak TLS"
-	case isCut(err) && !isAlert(err):
+	case transport.IsCut(err) && !isAlert(err):
 		f.event = EventUnsent
 	}
 	return f
@@ -116,18 +117,18 @@ var errNoStatus = errors.New("the reply is not HTTP")
 // classifyReply is for errors between the request and the end of the reply's header.
 func (a *attempt) classifyReply(err error) failure {
 	f := failure{task.ErrorReset, exitReceive, EventLost, ""}
-	var stream streamError
+	var stream transport.StreamError
 	switch {
 	case errors.Is(err, errNoStatus):
 		f.class, f.exit, f.event = task.ErrorProtocol, exitNotHTTP, EventNotHTTP
 	case errors.As(err, &stream):
 		f.exit = exitStream
-		if stream.Code == refusedStream {
+		if stream.Code == transport.Refused {
 			f.event = EventUnprocessed
 		}
 	case a.tracer.at() == stageWait && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
 		f.exit = exitEmpty
-	case isCut(err) && !errors.Is(err, net.ErrClosed): // net/http closes a connection itself because of what it has read
+	case transport.IsCut(err) && !errors.Is(err, net.ErrClosed): // net/http closes a connection itself because of what it has read
 	case a.tracer.http2: // before readErr: net/http goes on reading such a connection after the error
 		f.exit = exitHTTP2
 	case a.tracer.conn.readErr.Load() != nil: // net/http took half a line for a whole one
@@ -147,7 +148,7 @@ func classifyBody(err error) failure {
 		f.exit = exitCut
 	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.As(err, new(flate.CorruptInputError)):
 		f.exit = exitEncoding
-	case errors.As(err, new(streamError)):
+	case errors.As(err, new(transport.StreamError)):
 		f.exit = exitStream
 	}
 	return f

@@ -18,6 +18,7 @@ import (
 
 	"github.com/10f93571/retry/httpexec/pool"
 	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/httpexec/transport"
 	"github.com/10f93571/retry/httpexec/webhook"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/task"
@@ -197,7 +198,7 @@ func (a *attempt) release(ctx context.Context, c *pool.Conn, err error) {
 	}
 	usable := ctx.Err() == nil
 	if c.HTTP2 {
-		usable = usable && (err == nil || errors.As(err, new(streamError))) && c.Err() == nil
+		usable = usable && (err == nil || errors.As(err, new(transport.StreamError))) && c.Err() == nil
 	} else {
 		usable = usable && err == nil && c.Available() > 0
 	}

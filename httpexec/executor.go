@@ -17,6 +17,7 @@ import (
 
 	"github.com/10f93571/retry/httpexec/download"
 	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/httpexec/transport"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
@@ -86,7 +87,9 @@ func (e *Executor) Execute(ctx context.Context, t *task.Task, c runner.Call) tas
 	}
 	a.meter.end()
 	a.saveCookies()
-	err = explain(ctx, err)
+	if !errors.As(err, new(*localError)) {
+		err = transport.Explain(ctx, err)
+	}
 	sig := stopListening()
 	if a.plan.body != nil {
 		a.plan.body.close()
@@ -235,7 +238,7 @@ func (a *attempt) connect(ctx context.Context, t *http.Transport, h *wireRequest
 		defer cancel()
 	}
 	c, err := t.NewClientConn(ctx, h.url.Scheme, h.address())
-	return c, explain(ctx, err)
+	return c, transport.Explain(ctx, err)
 }
 
 // readReply reads the whole reply.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/httpexec/download"
+	"github.com/10f93571/retry/httpexec/transport"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -112,7 +113,7 @@ func doing(at stage) string {
 func cause(err error) string {
 	var number syscall.Errno
 	var lookup *net.DNSError
-	var stream streamError
+	var stream transport.StreamError
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "the connection was closed"
