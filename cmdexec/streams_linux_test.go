@@ -70,9 +70,10 @@ func TestSharedOffsetWhileAnAttemptRuns(t *testing.T) {
 	expectText(t, file, "four\n")
 }
 
-// A file that was not read is not opened again: a lock that the command takes through it is the same for all attempts.
-func TestFileThatWasNotReadIsShared(t *testing.T) {
+// A file that was locked and not read is not opened again: the lock is the same for all attempts.
+func TestLockedFileIsShared(t *testing.T) {
 	file := fileWith(t, fourLines)
+	testkit.Must(t, unix.Flock(int(file.Fd()), unix.LOCK_EX))
 	stdin := &stdio.InheritedStdin{File: file}
 	for range 3 {
 		in, err := stdin.Open()

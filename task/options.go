@@ -16,15 +16,17 @@ const (
 	StdinNull   StdinMode = "null"   // nothing
 )
 
-// Source is what a command had as its stdin, so that a resume finds it again. The zero value is a terminal, a device or
-// nothing. A file's device is left out: its number may be another one after a boot.
+// Source is what a command had as its stdin, so that a resume finds it again. The zero value is nothing, as most jobs
+// have it; an older retry has stored it for a terminal, too. A file's device is left out: its number may be another one
+// after a boot.
 type Source struct {
-	Path     string `json:"path,omitempty"` // of a file
+	Path     string `json:"path,omitempty"` // of a file or a device
 	Inode    uint64 `json:"inode,omitempty"`
 	Size     int64  `json:"size,omitempty"`
 	Modified int64  `json:"modified,omitempty"` // nanoseconds since 1970
 	Offset   int64  `json:"offset,omitempty"`   // where the first attempt began to read
 	Pipe     bool   `json:"pipe,omitempty"`     // it was a pipe or a socket, which is gone with the process that had it
+	Terminal bool   `json:"terminal,omitempty"`
 }
 
 // OutputMode says which attempts' output is passed on.

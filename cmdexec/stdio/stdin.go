@@ -57,12 +57,13 @@ type InheritedStdin struct {
 	Rest   bool   // each attempt gets what the earlier ones have left of it
 	Unseen func() // called once where a second attempt follows and the system does not show what was read; may be nil
 
-	info    os.FileInfo // of the file; nil until it is looked at
-	opened  bool
-	start   int64       // the offset at which the first attempt began to read a file
-	state   streamState // of a stream, when it was last looked at
-	reads   *readWatch  // of a stream
-	unknown bool        // the system does not show whether the stream was read
+	info     os.FileInfo // of the file; nil until it is looked at
+	opened   bool
+	start    int64                  // the offset at which the first attempt began to read a file
+	haveOpen func(os.FileInfo) bool // asks whether what an attempt has left running has the file open
+	state    streamState            // of a stream, when it was last looked at
+	reads    *readWatch             // of a stream
+	unknown  bool                   // the system does not show whether the stream was read
 }
 
 // Open implements Stdin.
@@ -75,8 +76,11 @@ func (s *InheritedStdin) Open() (*Input, error) {
 	}
 	switch s.kind() {
 	case kindFile:
+		in.Wait = s.wait
 		at, _ := s.File.Seek(0, io.SeekCurrent)
-		if again && at != s.start { // if nobody has read it, it stays shared, with the locks that were taken through it
+		// What an attempt has left running may read at any time. Only with a lock that was taken through it, and where
+		// nobody reads, it stays shared.
+		if again && (at != s.start || !isLocked(s.File) || s.isHeld()) {
 			return s.rewind()
 		}
 		s.start = at
@@ -91,13 +95,24 @@ func (s *InheritedStdin) Open() (*Input, error) {
 		}
 		s.state = s.reads.begin() // more may have come since
 		in.Close, in.Wait = s.checkReads, s.reads.wait
-		if again && s.unknown && s.Unseen != nil {
-			s.Unseen()
-			s.Unseen = nil
+		if again && s.unknown {
+			s.warnUnseen()
 		}
 	}
 	return in, nil
 }
+
+func (s *InheritedStdin) warnUnseen() {
+	if s.Unseen != nil {
+		s.Unseen()
+		s.Unseen = nil
+	}
+}
+
+func (s *InheritedStdin) wait(haveOpen func(os.FileInfo) bool) { s.haveOpen = haveOpen }
+
+// isHeld reports whether what an attempt has left running may read the file beside the next one.
+func (s *InheritedStdin) isHeld() bool { return s.haveOpen != nil && s.haveOpen(s.info) }
 
 // kind looks at the file once: what a descriptor is never changes.
 func (s *InheritedStdin) kind() kind {
@@ -140,10 +155,13 @@ func (s *InheritedStdin) Release() {
 func (s *InheritedStdin) rewind() (*Input, error) {
 	private, err := openAt(s.File, s.start)
 	if err != nil { // not supported here, or not permitted: move the shared offset
+		if s.isHeld() {
+			s.warnUnseen()
+		}
 		_, err := s.File.Seek(s.start, io.SeekStart)
-		return &Input{File: s.File, Started: nothing, Close: noError}, err
+		return &Input{File: s.File, Started: nothing, Close: noError, Wait: s.wait}, err
 	}
-	return &Input{File: private, Started: nothing, Close: func() error {
+	return &Input{File: private, Started: nothing, Wait: s.wait, Close: func() error {
 		read, err := private.Seek(0, io.SeekCurrent)
 		shared, err2 := s.File.Seek(0, io.SeekCurrent)
 		if err == nil && err2 == nil && read > shared {
@@ -212,7 +230,7 @@ type streamState struct {
 // pipeCapacity is what a pipe holds, unless somebody has changed that. It is also the size of one read.
 const pipeCapacity = 64 << 10
 
-// Source says what the stdin is. It must be called before the first attempt begins to read.
+// Source says what the stdin is; the zero value is nothing: it is closed, empty for good, or /dev/null. It must be called before the first attempt begins to read.
 func (s *InheritedStdin) Source() task.Source {
 	switch s.kind() {
 	case kindFile:
@@ -221,12 +239,20 @@ func (s *InheritedStdin) Source() task.Source {
 		return source
 	case kindStream:
 		now := stateOf(s.File)
-		if now.available == 0 && now.ended {
+		if now.available == 0 && now.ended && !hasName(s.File) {
 			return task.Source{} // there is nothing to lose of an empty one
 		}
 		return task.Source{Pipe: true, Inode: inodeOf(s.info)}
 	}
-	return task.Source{}
+	switch {
+	case s.info == nil: // it is closed
+		return task.Source{}
+	case IsTerminal(s.File):
+		return task.Source{Terminal: true}
+	case isNull(s.info):
+		return task.Source{}
+	}
+	return sourceOf(pathOf(s.File), s.info)
 }
 
 // Continue has the attempts begin where those of an earlier process began that had the same file as its stdin. Of a
@@ -236,7 +262,7 @@ func (s *InheritedStdin) Continue(before task.Source) error {
 	now := s.Source()
 	same := s.info != nil && before.Inode != 0 && inodeOf(s.info) == before.Inode
 	switch {
-	case !same || before.Pipe != (s.kind() == kindStream):
+	case !same, before.Pipe != (s.kind() == kindStream), s.kind() == kindOther:
 		return nil
 	case before.Pipe:
 		return ErrRead
@@ -262,16 +288,21 @@ func pathOf(f *os.File) string {
 	return path
 }
 
+// sourceOf describes a file, or a device, which has no content that could change.
 func sourceOf(path string, info os.FileInfo) task.Source {
-	return task.Source{Path: path, Inode: inodeOf(info), Size: info.Size(), Modified: info.ModTime().UnixNano()}
+	source := task.Source{Path: path, Inode: inodeOf(info)}
+	if kindIn(info) == kindFile {
+		source.Size, source.Modified = info.Size(), info.ModTime().UnixNano()
+	}
+	return source
 }
 
-// Reopen opens the file that a command had as its stdin, at the same place.
+// Reopen opens the file or the device that a command had as its stdin, at the same place.
 func Reopen(s task.Source) (*os.File, error) {
 	if s.Pipe {
 		return nil, errors.New("stdin was a pipe, and what was in it is gone")
 	}
-	if info, err := os.Stat(s.Path); err == nil && kindIn(info) != kindFile { // opening a named pipe would wait
+	if info, err := os.Stat(s.Path); err == nil && kindIn(info) == kindStream { // opening a named pipe would wait
 		return nil, changed(s)
 	}
 	f, err := os.Open(s.Path)
@@ -286,7 +317,7 @@ func Reopen(s task.Source) (*os.File, error) {
 			err = changed(s)
 		}
 	}
-	if err == nil {
+	if err == nil && s.Offset > 0 {
 		_, err = f.Seek(s.Offset, io.SeekStart)
 	}
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/creack/pty"
 	"pgregory.net/rapid"
 
 	"github.com/10f93571/retry/internal/spool"
@@ -263,6 +264,34 @@ func TestReopen(t *testing.T) {
 	}
 }
 
+// terminal opens a terminal; where none can be had, the test is skipped.
+func terminal(t *testing.T) *os.File {
+	t.Helper()
+	master, terminal, err := pty.Open()
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _ = master.Close() })
+	return terminal
+}
+
+// A device other than a terminal is opened again by its name.
+func TestReopenDevice(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the system does not say where the device is")
+	}
+	zero, err := os.Open("/dev/zero")
+	testkit.Must(t, err)
+	defer func() { _ = zero.Close() }()
+	again, err := Reopen((&InheritedStdin{File: zero}).Source())
+	testkit.Must(t, err)
+	defer func() { _ = again.Close() }()
+	got := []byte("text")
+	if _, err := io.ReadFull(again, got); err != nil || !bytes.Equal(got, make([]byte, 4)) {
+		t.Errorf("got %q, %v, want zeros", got, err)
+	}
+}
+
 func TestSourceOfWhatIsNoFile(t *testing.T) {
 	full, write := pipe(t)
 	send(t, write, "x")
@@ -279,7 +308,8 @@ func TestSourceOfWhatIsNoFile(t *testing.T) {
 		{name: "a pipe with something in it", file: full, want: task.Source{Pipe: true}},
 		{name: "a pipe that may get something", file: open, want: task.Source{Pipe: true}},
 		{name: "a pipe that has ended", file: ended},
-		{name: "a device", file: null},
+		{name: "nothing", file: null},
+		{name: "a terminal", file: terminal(t), want: task.Source{Terminal: true}},
 	}
 	for _, tt := range tests {
 		got := (&InheritedStdin{File: tt.file}).Source()

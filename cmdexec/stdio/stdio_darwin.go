@@ -3,12 +3,23 @@ package stdio
 import (
 	"errors"
 	"os"
+
+	"golang.org/x/sys/unix"
 )
 
-const bytesAvailable = 0x4004667f // FIONREAD of <sys/filio.h>
+const (
+	bytesAvailable = 0x4004667f // FIONREAD of <sys/filio.h>
+	getTermios     = unix.TIOCGETA
+)
 
 // reopen is not possible: a file opened through /dev/fd shares the offset.
 func reopen(*os.File) (*os.File, error) { return nil, errors.ErrUnsupported }
+
+// isLocked is false: a file cannot be opened again anyway.
+func isLocked(*os.File) bool { return false }
+
+// hasName is false: the system does not tell in one call.
+func hasName(*os.File) bool { return false }
 
 // readWatch knows nothing: kqueue does not report what came and was read at once.
 type readWatch struct{ stream *os.File }

@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
-	"unsafe"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-const bytesAvailable = unix.TIOCINQ // the same as FIONREAD
+const (
+	bytesAvailable = unix.TIOCINQ // the same as FIONREAD
+	getTermios     = unix.TCGETS
+)
 
 // reopen opens a file again in the same mode, with an offset of its own.
 func reopen(f *os.File) (*os.File, error) {
@@ -24,6 +26,18 @@ func reopen(f *os.File) (*os.File, error) {
 
 func fdPath(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
 
+// isLocked reports whether a lock was taken through the file, with flock for example.
+func isLocked(f *os.File) bool {
+	info, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", f.Fd()))
+	return err == nil && bytes.Contains(info, []byte("\nlock:"))
+}
+
+// hasName reports whether a pipe is a FIFO in a directory. Processes that did not inherit it can open it.
+func hasName(f *os.File) bool {
+	path, err := os.Readlink(fdPath(f))
+	return err == nil && strings.HasPrefix(path, "/")
+}
+
 // readWatch tells whether a stream is read, by whomever. Several retry can watch the same one.
 type readWatch struct {
 	stream *os.File
@@ -32,6 +46,7 @@ type readWatch struct {
 	ours   bool // we have set the offset
 
 	pipe    *os.File    // of a pipe: a descriptor of our own, whose signals no other process takes over
+	named   bool        // it is a FIFO: after its end, another writer may come
 	events  *activity   // while an attempt runs
 	before  streamState // of the pipe, when it began
 	content []byte
@@ -47,6 +62,7 @@ func watchReads(stream *os.File) *readWatch {
 		w.socket = domain == unix.AF_UNIX
 		w.countBytes()
 	default:
+		w.named = hasName(stream)
 		w.pipe = stream // if it belongs to another user
 		if f, err := os.OpenFile(fdPath(stream), os.O_RDONLY|unix.O_NONBLOCK, 0); err == nil {
 			w.pipe = f
@@ -82,27 +98,27 @@ func (w *readWatch) begin() streamState {
 	if w.pipe == nil {
 		return stateOf(w.stream)
 	}
-	w.before = stateOf(w.pipe)
-	if w.before.ended {
+	w.before = stateOf(w.stream)
+	if w.before.ended && !w.named {
 		return w.before // the number of its bytes tells all
 	}
 	w.missed = true // else something came before it was counted, and is counted or not
 	for tries := 0; w.missed && tries < 10; tries++ {
 		w.endEvents()
-		w.before, w.content = stateOf(w.pipe), peek(w.pipe)
+		w.before, w.content = stateOf(w.stream), peek(w.pipe)
 		w.content = w.content[:min(len(w.content), comparedSize)]
-		w.events = watchActivity(w.pipe)
-		w.missed = stateOf(w.pipe) != w.before
+		w.events = watchActivity(w.pipe, w.before.available)
+		w.missed = stateOf(w.stream) != w.before
 	}
 	return w.before
 }
 
-func (w *readWatch) endEvents() (count int) {
+func (w *readWatch) endEvents() (count int, read bool) {
 	if w.events != nil {
-		count = w.events.end(w.pipe)
+		count, read = w.events.end(w.pipe)
 		w.events = nil
 	}
-	return count
+	return count, read
 }
 
 // seen reports whether the stream may have been read since begin, and whether that is known. later is its state.
@@ -116,10 +132,10 @@ func (w *readWatch) seen(later streamState) (read, known bool) {
 	case w.events == nil:
 		return false, true
 	}
-	count := w.endEvents()
+	count, read := w.endEvents()
 	written := w.missed || count > 1 || count == 1 && !later.ended // the end counts, too
 	unread := later.available > w.before.available && startsOnlyWith(peek(w.pipe), w.content)
-	return written && !unread, true
+	return read || written && !unread, true
 }
 
 // wait watches a pipe until the next attempt, where the last one has left a process that may read it meanwhile: that has
@@ -136,7 +152,7 @@ func (w *readWatch) wait(open func(os.FileInfo) bool) {
 
 // shared reports whether what an attempt has left may read from the pipe beside the next one.
 func (w *readWatch) shared() bool {
-	if w.open == nil || stateOf(w.stream) == (streamState{ended: true}) {
+	if w.open == nil || !w.named && stateOf(w.stream) == (streamState{ended: true}) {
 		return false
 	}
 	info, err := w.stream.Stat()
@@ -157,128 +173,6 @@ func (w *readWatch) end() {
 	}
 	if w.ours {
 		_ = unix.SetsockoptInt(int(w.stream.Fd()), unix.SOL_SOCKET, unix.SO_PEEK_OFF, -1)
-	}
-}
-
-// activity counts what happens to a stream: writes, and its end. What came and was read at once shows neither to poll
-// nor to epoll. So the system sends a signal for each event to a thread that blocks it and waits for it; real-time
-// signals are queued, where two SIGIO would be one.
-type activity struct {
-	thread int
-	events chan int
-}
-
-// manyEvents are as many as are counted: a write, and another one or the end.
-const manyEvents = 2
-
-// watchActivity counts what happens from now on.
-func watchActivity(stream *os.File) *activity {
-	a := &activity{events: make(chan int, 1)}
-	ready := make(chan struct{})
-	go func() {
-		runtime.LockOSThread() // for ever: the thread ends together with the goroutine
-		a.thread = unix.Gettid()
-		err := unix.PthreadSigmask(unix.SIG_BLOCK, eventSignals(), nil)
-		if err == nil {
-			err = sendEvents(stream, a.thread)
-		}
-		close(ready)
-		if err != nil {
-			a.events <- manyEvents
-			return
-		}
-		count := 0
-		for asked := false; count < manyEvents; {
-			switch sender := awaitSignal(!asked); {
-			case sender == nobody:
-				a.events <- count
-				return
-			case sender == ourselves:
-				asked = true // and what has happened by now is counted
-			default:
-				count++
-			}
-		}
-		_ = sendEvents(stream, 0)
-		a.events <- count
-	}()
-	<-ready
-	return a
-}
-
-// end stops counting and returns the count.
-func (a *activity) end(stream *os.File) int {
-	_ = unix.Tgkill(unix.Getpid(), a.thread, eventSignal)
-	count := <-a.events
-	_ = sendEvents(stream, 0)
-	return count
-}
-
-// eventSignal is the last of the real-time signals. SIGIO comes instead where the queue is full.
-const eventSignal = unix.Signal(64)
-
-func eventSignals() *unix.Sigset_t {
-	set := &unix.Sigset_t{}
-	const bits = 8 * int(unsafe.Sizeof(set.Val[0]))
-	for _, n := range []int{int(eventSignal), int(unix.SIGIO)} {
-		set.Val[(n-1)/bits] |= 1 << ((n - 1) % bits)
-	}
-	return set
-}
-
-// sendEvents has the system send the signal to a thread when something happens to the stream; 0 ends that.
-func sendEvents(stream *os.File, thread int) error {
-	const toThread = 0 // F_OWNER_TID
-	owner := [2]int32{toThread, int32(thread)}
-	_, _, errno := unix.Syscall(unix.SYS_FCNTL, stream.Fd(), unix.F_SETOWN_EX, uintptr(unsafe.Pointer(&owner)))
-	if errno != 0 {
-		return errno
-	}
-	mode, err := unix.FcntlInt(stream.Fd(), unix.F_GETFL, 0)
-	signal := 0
-	mode &^= unix.O_ASYNC
-	if thread != 0 {
-		signal = int(eventSignal)
-		mode |= unix.O_ASYNC
-	}
-	if err == nil {
-		_, err = unix.FcntlInt(stream.Fd(), unix.F_SETSIG, signal)
-	}
-	if err == nil {
-		_, err = unix.FcntlInt(stream.Fd(), unix.F_SETFL, mode)
-	}
-	return err
-}
-
-// sender says who has sent a signal.
-type sender int
-
-const (
-	nobody sender = iota
-	ourselves
-	stream
-)
-
-// awaitSignal takes one of the signals that this thread blocks, and may wait for one.
-func awaitSignal(wait bool) sender {
-	const size, sentByUs = 8, -6 // of the kernel's set of signals; SI_TKILL
-	var info [32]int32           // a siginfo_t: the number, an error, and the code that tells the sender
-	var timeout unsafe.Pointer
-	if !wait {
-		timeout = unsafe.Pointer(&unix.Timespec{})
-	}
-	for {
-		_, _, errno := unix.Syscall6(unix.SYS_RT_SIGTIMEDWAIT, uintptr(unsafe.Pointer(eventSignals())),
-			uintptr(unsafe.Pointer(&info)), uintptr(timeout), size, 0, 0)
-		switch {
-		case errno == unix.EINTR:
-		case errno != 0:
-			return nobody
-		case info[2] == sentByUs:
-			return ourselves
-		default:
-			return stream
-		}
 	}
 }
 

@@ -67,6 +67,23 @@ func inodeOf(info os.FileInfo) uint64 {
 	return 0
 }
 
+// isNull reports whether a file is the null device, in whatever directory.
+func isNull(info os.FileInfo) bool {
+	null, err := os.Stat(os.DevNull)
+	if err != nil {
+		return false
+	}
+	one, ok := info.Sys().(*syscall.Stat_t)
+	other, ok2 := null.Sys().(*syscall.Stat_t)
+	return ok && ok2 && info.Mode().Type() == null.Mode().Type() && one.Rdev == other.Rdev
+}
+
+// IsTerminal reports whether a file is a terminal.
+func IsTerminal(f *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), getTermios)
+	return err == nil
+}
+
 // largestPipe is the largest pipe that a process without privileges can make.
 const largestPipe = 1 << 20
 

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"time"
+
+	"golang.org/x/sys/windows"
 )
 
 // reopen is not possible.
@@ -27,6 +29,21 @@ func ReaderGone(*os.File) bool { return false }
 
 // Writable is true: the system does not tell.
 func Writable(*os.File, time.Duration) bool { return true }
+
+// isLocked is false: a file cannot be opened again anyway.
+func isLocked(*os.File) bool { return false }
+
+// hasName is false: the system does not tell in one call.
+func hasName(*os.File) bool { return false }
+
+// isNull takes every device for the null device: the system does not tell.
+func isNull(info os.FileInfo) bool { return info.Mode()&os.ModeDevice != 0 }
+
+// IsTerminal reports whether a file is a console.
+func IsTerminal(f *os.File) bool {
+	var mode uint32
+	return windows.GetConsoleMode(windows.Handle(f.Fd()), &mode) == nil
+}
 
 // inodeOf is 0: the system does not tell in one call.
 func inodeOf(os.FileInfo) uint64 { return 0 }

@@ -1,0 +1,119 @@
+package stdio
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/10f93571/retry/internal/testkit"
+)
+
+// What an attempt has read from a pipe may come again, and look as if it had stayed there.
+func TestReadBeforeAnEqualWrite(t *testing.T) {
+	read, write := pipe(t)
+	send(t, write, "x\n")
+	stdin := &InheritedStdin{File: read}
+	defer stdin.Release()
+	a := open(t, stdin)
+	if got := a.read(2); string(got) != "x\n" {
+		t.Fatalf("got %q, want what was there", got)
+	}
+	testkit.Eventually(t, "the read is seen", func() bool { return stdin.reads.events.read.Load() })
+	send(t, write, "x\nyyy\n")
+	if err := a.end(); !errors.Is(err, ErrRead) {
+		t.Errorf("got %v, want ErrRead", err)
+	}
+}
+
+// A command that ignores a pipe which still fills is tried again, however much comes.
+func TestWritesAreNoReads(t *testing.T) {
+	for _, writes := range []int{1, 2, manyEvents - 1, manyEvents, 2 * manyEvents} {
+		read, write := pipe(t)
+		send(t, write, "first\n")
+		stdin := &InheritedStdin{File: read}
+		for range 2 {
+			a := open(t, stdin)
+			for range writes {
+				send(t, write, "more\n")
+			}
+			if err := a.end(); err != nil {
+				t.Errorf("%d writes: got %v, want no error", writes, err)
+			}
+		}
+		stdin.Release()
+	}
+}
+
+// A FIFO that has no writer any more, or none yet, may get another one.
+func TestNamedPipeWithoutAWriter(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "fifo")
+	testkit.Must(t, syscall.Mkfifo(path, 0o600))
+	read, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	testkit.Must(t, err)
+	defer func() { _ = read.Close() }()
+	stdin := &InheritedStdin{File: read}
+	defer stdin.Release()
+	openWriter := func() *os.File {
+		write, err := os.OpenFile(path, os.O_WRONLY, 0)
+		testkit.Must(t, err)
+		return write
+	}
+	testkit.Must(t, open(t, stdin).end())
+	testkit.Must(t, openWriter().Close())
+	testkit.Eventually(t, "the end is seen", func() bool { return stateOf(read).ended })
+	if got := stdin.Source(); !got.Pipe {
+		t.Errorf("got %+v, want a pipe", got)
+	}
+	in, err := stdin.Open()
+	testkit.Must(t, err)
+	write := openWriter()
+	send(t, write, "line\n")
+	_, err = io.ReadFull(read, make([]byte, 5))
+	testkit.Must(t, err)
+	testkit.Must(t, write.Close())
+	if err := in.Close(); !errors.Is(err, ErrRead) {
+		t.Errorf("got %v, want ErrRead", err)
+	}
+}
+
+// What an attempt has left running may read from a file whenever it likes. So the next attempt has its own offset,
+// unless a lock was taken through the file, and nothing has it open.
+func TestFileIsOpenedAgain(t *testing.T) {
+	tests := []struct {
+		name         string
+		locked, held bool
+		want         bool
+	}{
+		{name: "not locked", want: true},
+		{name: "locked", locked: true},
+		{name: "locked and held", locked: true, held: true, want: true},
+	}
+	for _, tt := range tests {
+		file := newFile(t, t.TempDir(), "in")
+		send(t, file, "one\ntwo\n")
+		_, err := file.Seek(4, io.SeekStart)
+		testkit.Must(t, err)
+		stdin := &InheritedStdin{File: file}
+		for i := range 3 {
+			in, err := stdin.Open()
+			testkit.Must(t, err)
+			if got, want := in.File != file, tt.want && i > 0; got != want {
+				t.Errorf("%s, attempt %d: got that it was opened again: %v, want %v", tt.name, i+1, got, want)
+			}
+			if at, err := in.File.Seek(0, io.SeekCurrent); err != nil || at != 4 {
+				t.Errorf("%s, attempt %d: got offset %d, %v, want 4", tt.name, i+1, at, err)
+			}
+			if tt.locked && i == 0 {
+				testkit.Must(t, unix.Flock(int(in.File.Fd()), unix.LOCK_EX))
+			}
+			in.Started()
+			testkit.Must(t, in.Close())
+			in.Wait(func(os.FileInfo) bool { return tt.held })
+		}
+	}
+}
