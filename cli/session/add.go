@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/term"
@@ -233,7 +232,7 @@ func (w *Wrapper) input(p *Host, t *task.Task) (*spool.Spool, error) {
 		return nil, errors.New("stdin is a pipe with something in it, which the worker cannot read" +
 			"\nhint: --stdin replay keeps it with the task; --stdin null leaves it out")
 	}
-	if source.Pipe || strings.HasPrefix(source.Path, os.DevNull) {
+	if source.Pipe || source.Terminal {
 		t.Options.Stdin = task.StdinNull
 		return nil, nil
 	}

@@ -171,7 +171,9 @@ func (g *Journal) stdin(t *task.Task, own *os.File, o ExecOptions, resumed bool,
 		source, release := stdio.Private(own)
 		stdin, done := g.replayedStdin(t, source)
 		return stdin, func() { done(); release() }, nil
-	case resumed && !o.ownStdin && t.Options.Source != (task.Source{}):
+	case resumed && !o.ownStdin && hadNothing(t.Options.Source, own):
+		return stdio.NullStdin{}, func() {}, nil
+	case resumed && !o.ownStdin && !t.Options.Source.Terminal:
 		file, err := reopened(t, "resume")
 		if err != nil {
 			return nil, nil, err
@@ -191,6 +193,12 @@ func (g *Journal) stdin(t *task.Task, own *os.File, o ExecOptions, resumed bool,
 		return nil, nil, err
 	}
 	return stdin, stdin.Release, nil
+}
+
+// hadNothing reports whether a resume finds nothing on stdin. For a terminal it takes this process's stdin only if that
+// is one: what comes through a pipe, or stands in a file, is not meant for the command.
+func hadNothing(source task.Source, own *os.File) bool {
+	return source == (task.Source{}) || source.Terminal && !stdio.IsTerminal(own)
 }
 
 // continues notes what the stdin is. A loop in a shell gives every run of a name the same one: a file is read from the

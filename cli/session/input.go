@@ -11,7 +11,8 @@ import (
 
 // CheckInput refuses to give fresh attempts to a command whose stdin is lost.
 func CheckInput(t *task.Task) error {
-	if t.Options.Source == (task.Source{}) || t.Options.Stdin == task.StdinReplay { // what was kept went with the task
+	source := t.Options.Source
+	if source == (task.Source{}) || source.Terminal || t.Options.Stdin == task.StdinReplay { // what was kept is gone
 		return nil
 	}
 	file, err := reopened(t, "requeue --run")

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/creack/pty"
+
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/internal/testkit"
@@ -358,4 +360,42 @@ func TestTemporary(t *testing.T) {
 	file, err := g.temporary()
 	testkit.Must(t, err)
 	_ = file.Close()
+}
+
+// What a resume's command gets where it had a terminal, or nothing, and what this process has instead.
+func TestAResumeWithoutTheStdin(t *testing.T) {
+	master, terminal, err := pty.Open()
+	if err != nil {
+		t.Skip(err)
+	}
+	defer func() { _, _ = terminal.Close(), master.Close() }()
+	had := task.Source{Terminal: true}
+	tests := []struct {
+		name   string
+		source task.Source
+		own    *os.File
+		o      ExecOptions
+		want   *os.File // nil for nothing
+	}{
+		{name: "a terminal, and there is one", source: had, own: terminal, want: terminal},
+		{name: "a terminal, and there is a pipe", source: had, own: piped(t, "surprise")},
+		{name: "nothing, and there is a pipe", own: piped(t, "surprise")},
+		{name: "nothing, and there is a terminal", own: terminal},
+		{name: "nothing, and the name goes on", own: terminal, o: ExecOptions{ownStdin: true}, want: terminal},
+		{name: "nothing, and it is asked for", own: terminal, o: ExecOptions{Stdin: task.StdinRest}, want: terminal},
+	}
+	for _, tt := range tests {
+		tk := newTask("cat")
+		tk.Options.Source = tt.source
+		stdin, done, err := testJournal(t, nil).stdin(tk, tt.own, tt.o, true, nil)
+		testkit.Must(t, err)
+		var got *os.File
+		if inherited, ok := stdin.(*stdio.InheritedStdin); ok {
+			got = inherited.File
+		}
+		if got != tt.want {
+			t.Errorf("%s: got %T of %v, want %v", tt.name, stdin, got, tt.want)
+		}
+		done()
+	}
 }

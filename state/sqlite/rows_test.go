@@ -757,7 +757,7 @@ func everyOption() task.Options {
 		HookTimeout: time.Minute, Seed: seed(math.MaxUint64),
 		Mask: "key-[0-9]+", Exhausted: `{"targetUrl":"http://host/"}`, Ping: "http://host/{env:ID}", Signal: "SIGINT",
 		Source: task.Source{Path: "/a/\xff\"b\u2028", Inode: math.MaxUint64, Size: math.MaxInt64, Modified: -1, Offset: 7,
-			Pipe: true},
+			Pipe: true, Terminal: true},
 	}
 }
 
