@@ -11,6 +11,7 @@ import (
 
 	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
 
@@ -209,6 +210,53 @@ func TestRequeueGoesOn(t *testing.T) {
 	if got := next.ask("GET", slow, "").wants(200).json(); got["status"] != "cancelled" || sprint(got["requeued"]) != "2" {
 		t.Errorf("got %v, want it cancelled after two", got)
 	}
+}
+
+// Of two servers on one store, one carries a requeue. The other one can cancel it, and goes on where the first has ended.
+func TestOneServerCarriesARequeue(t *testing.T) {
+	dir := t.TempDir()
+	open := func() *rig {
+		q, err := sqlite.OpenQueue(t.Context(), dir)
+		testkit.Must(t, err)
+		t.Cleanup(func() { _ = q.Close() })
+		return serving(t, q)
+	}
+	g, other := open(), open()
+	for range 4 {
+		g.attempt(g.create(hook), failed, task.VerdictExhausted)
+	}
+	waiting := func() int {
+		page, err := g.queue.Page(t.Context(), state.PageFilter{Statuses: []task.Status{task.Pending}, Limit: 10})
+		testkit.Must(t, err)
+		return len(page.Tasks)
+	}
+	first := g.ask("POST", "/requeues", `{"ratePerSecond": 0.01}`).wants(202).header.Get("Location")
+	testkit.Eventually(t, "one requeued", func() bool { return waiting() == 1 })
+	testkit.Must(t, other.server.requeues.resume())
+	testkit.Eventually(t, "the other server leaves it", func() bool { return other.server.requeues.count() == 0 })
+	if got := waiting(); got != 1 {
+		t.Errorf("got %d requeued tasks, want the one of the first server", got)
+	}
+
+	other.ask("DELETE", first, "").wants(204)
+	testkit.Must(t, g.server.requeues.resume())
+	testkit.Eventually(t, "the first server stops", func() bool { return g.server.requeues.count() == 0 })
+	if got := g.ask("GET", first, "").wants(200).json(); got["status"] != "cancelled" || sprint(got["requeued"]) != "1" {
+		t.Errorf("got %v, want it cancelled after one", got)
+	}
+
+	g.ask("POST", "/requeues", `{"ratePerSecond": 0.01}`).wants(202)
+	testkit.Eventually(t, "a second one requeued", func() bool { return waiting() == 2 })
+	g.server.Close()
+	testkit.Must(t, other.server.requeues.resume())
+	testkit.Eventually(t, "the other server goes on", func() bool { return waiting() == 3 })
+}
+
+// count is how many requeues this server carries, or is about to.
+func (q *requeues) count() int {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	return len(q.running)
 }
 
 func TestHealth(t *testing.T) {

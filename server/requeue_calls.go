@@ -58,7 +58,7 @@ func (s *Server) createRequeue(w http.ResponseWriter, r *http.Request) error {
 	}
 	s.written()
 	answer := showRequeue(&operation)
-	s.requeues.start(operation)
+	s.requeues.start(operation.ID)
 	w.Header().Set("Location", "/requeues/"+operation.ID)
 	return reply(w, http.StatusAccepted, answer)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 
 // The statuses of a requeue of many tasks.
 const (
-	requeueRunning   = "running"
+	requeueRunning   = state.OperationRunning
 	requeueDone      = "done"
 	requeueCancelled = "cancelled"
 )
@@ -38,31 +39,71 @@ func newRequeues(s *Server) *requeues {
 	return &requeues{server: s, running: map[string]context.CancelFunc{}}
 }
 
-// resume goes on with what was under way when an earlier server ended.
+// resume goes on with what nobody carries: what was under way when a server ended, or when the store could not be
+// written. It stops what another server has cancelled.
 func (q *requeues) resume() error {
+	q.mutex.Lock()
+	ended := maps.Clone(q.running)
+	q.mutex.Unlock()
 	running, err := q.server.Queue.Operations(context.Background())
-	for _, o := range running {
-		q.start(o)
+	if err != nil {
+		return err
 	}
-	return err
+	for _, o := range running {
+		delete(ended, o.ID)
+		q.start(o.ID)
+	}
+	for _, stop := range ended {
+		stop()
+	}
+	return nil
 }
 
-// start goes on with an operation until it is done, cancelled, or the server ends.
-func (q *requeues) start(o state.Operation) {
+// resumeEvery is how often a server looks for operations whose server has died.
+const resumeEvery = 5 * time.Second
+
+// watch resumes now and then, until the server ends.
+func (q *requeues) watch() {
+	q.group.Go(func() {
+		tick := time.NewTicker(resumeEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+			case <-q.server.stopped:
+				return
+			}
+			if err := q.resume(); err != nil {
+				q.server.Warn(fmt.Errorf("read the requeues: %w", err))
+			}
+		}
+	})
+}
+
+// start goes on with an operation until it is done, cancelled, or the server ends. Another server may carry it: then this
+// one leaves it alone.
+func (q *requeues) start(id string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	q.mutex.Lock()
-	q.running[o.ID] = func() {
-		cancel()
-		<-done
+	_, carried := q.running[id]
+	if !carried {
+		q.running[id] = func() {
+			cancel()
+			<-done
+		}
 	}
 	q.mutex.Unlock()
+	if carried {
+		cancel()
+		return
+	}
 	q.group.Go(func() {
 		defer func() {
 			cancel()
 			close(done)
 			q.mutex.Lock()
-			delete(q.running, o.ID)
+			delete(q.running, id)
 			q.mutex.Unlock()
 		}()
 		go func() {
@@ -72,10 +113,23 @@ func (q *requeues) start(o state.Operation) {
 			case <-done:
 			}
 		}()
-		if err := q.run(ctx, &o); err != nil && ctx.Err() == nil && !errors.Is(err, errRequeueCancelled) {
-			q.server.Warn(fmt.Errorf("requeue %s stands still until the server starts again: %w", o.ID, err))
+		if err := q.carry(ctx, id); err != nil && ctx.Err() == nil && !errors.Is(err, errRequeueCancelled) {
+			q.server.Warn(fmt.Errorf("requeue %s stands still for now: %w", id, err))
 		}
 	})
+}
+
+// carry runs an operation that no other server carries. It is read only then: that server may have ended it.
+func (q *requeues) carry(ctx context.Context, id string) error {
+	owned, err := q.server.Queue.OwnOperation(ctx, id)
+	if !owned || err != nil {
+		return err
+	}
+	o, err := q.server.Queue.Operation(ctx, id)
+	if err == nil && o != nil && o.Status == requeueRunning {
+		err = q.run(ctx, o)
+	}
+	return errors.Join(err, q.server.Queue.DisownOperation(id))
 }
 
 // cancel stops an operation of this process, and returns when it has written how far it came.
@@ -135,12 +189,14 @@ var errRequeueCancelled = errors.New("the requeue was cancelled")
 // save writes the progress. Another server may have cancelled the operation meanwhile.
 func (q *requeues) save(ctx context.Context, o *state.Operation, failed error) error {
 	ctx = context.WithoutCancel(ctx)
+	if err := q.server.Queue.PutOperation(ctx, *o); err != nil {
+		return errors.Join(failed, err)
+	}
 	stored, err := q.server.Queue.Operation(ctx, o.ID)
 	if err == nil && stored != nil && stored.Status == requeueCancelled {
-		o.Status = requeueCancelled
 		failed = errors.Join(failed, errRequeueCancelled)
 	}
-	return errors.Join(failed, q.server.Queue.PutOperation(ctx, *o))
+	return failed
 }
 
 // pace spreads steps evenly. What was missed is made up for, but never more than a second's worth.

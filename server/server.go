@@ -102,6 +102,7 @@ func New(c Config) (*Server, error) {
 	if err := s.requeues.resume(); err != nil {
 		return nil, fmt.Errorf("read the requeues: %w", err)
 	}
+	s.requeues.watch()
 	return s, nil
 }
 

@@ -230,10 +230,15 @@ type Settings interface {
 	PutTarget(ctx context.Context, t TargetSettings) error
 	Targets(ctx context.Context) ([]TargetSettings, error)
 
-	// PutOperation stores the progress of a requeue of many tasks.
+	// PutOperation stores the progress of a requeue of many tasks. One that has ended keeps its status, whoever writes
+	// later. Of those that have ended, the last OperationsKept remain, in the order of their ids.
 	PutOperation(ctx context.Context, o Operation) error
 	Operation(ctx context.Context, id string) (*Operation, error) // nil for none
 	Operations(ctx context.Context) ([]Operation, error)          // unfinished ones
+	// OwnOperation makes this process the only one that carries an operation, until DisownOperation or until the process
+	// ends. It reports false where another one does.
+	OwnOperation(ctx context.Context, id string) (bool, error)
+	DisownOperation(id string) error
 
 	// BlobInUse reports whether a task has the body with a hash.
 	BlobInUse(ctx context.Context, hash string) (bool, error)
@@ -253,12 +258,18 @@ type TargetSettings struct {
 	RatePerSecond float64 `json:"ratePerSecond"` // 0 = no bound
 }
 
+// OperationsKept is how many operations a store keeps that have ended.
+const OperationsKept = 1000
+
+// OperationRunning is the status of an operation that has not ended.
+const OperationRunning = "running"
+
 // Operation is a requeue of many tasks at a rate.
 type Operation struct {
-	ID            string
+	ID            string // a later operation has a greater one
 	Filter        PageFilter
 	RatePerSecond float64
-	Status        string // "running", "done" or "cancelled"
+	Status        string // OperationRunning, "done" or "cancelled"
 	Matched       int
 	Requeued      int
 	Skipped       int

@@ -19,6 +19,9 @@ const queueLock = 1 << 61
 // Worker returns the number of a worker's lock.
 func Worker(number int64) int64 { return 1<<60 | number }
 
+// Operation returns the number of the lock of an operation. No task has such a name.
+func Operation(id string) int64 { return Name("operation\x00" + id) }
+
 // UnknownPID stands for a living process whose pid the system does not tell.
 const UnknownPID = -1
 

@@ -91,6 +91,7 @@ func (q *Queue) Close() error {
 	q.group.Wait()
 	q.peers.Close()
 	q.forgetWorkers()
+	q.forgetOperations()
 	var failures []error
 	for range q.opened {
 		failures = append(failures, (<-q.readers).Close())

@@ -109,35 +109,6 @@ func scanJSON[T any](scan conn.Scanner) (value T, err error) {
 	return value, err
 }
 
-// PutOperation implements state.Queue.
-func (q *Queue) PutOperation(ctx context.Context, o state.Operation) error {
-	text, err := json.Marshal(o)
-	if err != nil {
-		return err
-	}
-	return q.submit(ctx, true, func(c *conn.Conn) ([]state.Change, error) {
-		const query = `INSERT INTO operations (id, status, operation) VALUES (?1, ?2, ?3)
-			ON CONFLICT (id) DO UPDATE SET status = ?2, operation = ?3`
-		_, err := c.Exec(query, o.ID, o.Status, string(text))
-		return nil, err
-	})
-}
-
-// Operation implements state.Queue.
-func (q *Queue) Operation(ctx context.Context, id string) (*state.Operation, error) {
-	const query = "SELECT operation FROM operations WHERE id = ?"
-	found, err := selected(ctx, q, query, []any{id}, scanJSON[state.Operation])
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	return &found[0], nil
-}
-
-// Operations implements state.Queue.
-func (q *Queue) Operations(ctx context.Context) ([]state.Operation, error) {
-	return selected(ctx, q, "SELECT operation FROM operations WHERE status = 'running'", nil, scanJSON[state.Operation])
-}
-
 // SetPolicy stores a policy in place of an earlier one with its name. It survives a power loss.
 func (j *Journal) SetPolicy(ctx context.Context, p task.Policy, now time.Time) error {
 	text, err := p.MarshalJSON()

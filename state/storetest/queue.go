@@ -68,6 +68,7 @@ func RunQueue(t *testing.T, create CreateQueue) {
 		{"PoliciesHaveRevisions", s.policiesHaveRevisions},
 		{"Targets", s.targets},
 		{"Operations", s.operations},
+		{"OperationOwner", s.operationOwner},
 		{"BlobInUse", s.blobInUse},
 		{"ChangesAreTold", s.changesAreTold},
 		{"ChangesThatAreLostAreTold", s.changesThatAreLostAreTold},

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -256,6 +257,43 @@ func (s queueSuite) operations(t *testing.T) {
 	if got, err := p.Operation(t.Context(), "none"); got != nil || err != nil {
 		t.Errorf("got %+v, %v of an unknown id; want none", got, err)
 	}
+	o.Status = "cancelled"
+	Must(t, p.PutOperation(t.Context(), o))
+	o.Status, o.Requeued = state.OperationRunning, 3
+	Must(t, p.PutOperation(t.Context(), o)) // by who has not heard of it
+	if got, err := p.Operation(t.Context(), "one"); err != nil || got.Status != "cancelled" || got.Requeued != 3 {
+		t.Errorf("got %+v, %v; want it cancelled still, with its progress", got, err)
+	}
+	for i := range state.OperationsKept {
+		o.ID, o.Status = fmt.Sprintf("x%04d", i), "done"
+		Must(t, p.PutOperation(t.Context(), o))
+	}
+	for id, want := range map[string]bool{"one": false, "two": false, "x0000": true, "x0999": true} {
+		if got, err := p.Operation(t.Context(), id); (got != nil) != want || err != nil {
+			t.Errorf("got %+v, %v of %s; want it kept: %v", got, err, id, want)
+		}
+	}
+}
+
+// operationOwner: one process carries an operation, until it gives it back or dies.
+func (s queueSuite) operationOwner(t *testing.T) {
+	p := s.start(t).register()
+	other := p.another(t)
+	own := func(when string, p *process, id string, want bool) {
+		t.Helper()
+		if got, err := p.OwnOperation(t.Context(), id); got != want || err != nil {
+			t.Errorf("%s: got %v, %v of %s; want %v", when, got, err, id, want)
+		}
+	}
+	own("nobody has it", p, "one", true)
+	own("another process has it", other, "one", false)
+	own("nobody has the other", other, "two", true)
+	Must(t, p.DisownOperation("one"))
+	own("it was given back", other, "one", true)
+	own("it is the other's now", p, "one", false)
+	other.die()
+	own("its process has died", p, "one", true)
+	own("so has that of the other", p, "two", true)
 }
 
 func (s queueSuite) blobInUse(t *testing.T) {
