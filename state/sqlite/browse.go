@@ -115,17 +115,10 @@ const lastError = `(SELECT coalesce(error, 'status ' || nullif(iif(json_valid(ex
 
 // AttemptsAfter implements state.Queue.
 func (q *Queue) AttemptsAfter(ctx context.Context, number int64, after, limit int) ([]task.Attempt, error) {
-	const query = "SELECT " + attemptColumns + `, o.stdout, o.stderr, a.worker
+	const query = "SELECT " + attemptColumns + `, o.stdout, o.stderr
 		FROM attempts a LEFT JOIN tails o ON o.task = a.task AND o.attempt = a.number
 		WHERE a.task = ? AND a.number > ? ORDER BY a.number LIMIT ?`
-	return selected(ctx, q, query, []any{number, after, limit}, func(scan conn.Scanner) (task.Attempt, error) {
-		var row attemptRow
-		var worker string
-		err := scan(append(row.columns(), &worker)...)
-		a := row.attempt()
-		a.Worker = worker
-		return a, err
-	})
+	return selected(ctx, q, query, []any{number, after, limit}, scanAttempt)
 }
 
 // Groups implements state.Queue. It reads every dead letter that the filter selects.

@@ -19,7 +19,7 @@ const selectTasks = "SELECT " + taskColumns + `,
 
 // selectWaiting reads tasks that wait in the queue, without their attempts, for scanTask. Most have none.
 const selectWaiting = "SELECT " + taskColumns + `, t.attempt_count,
-	NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+	NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 	FROM tasks t WHERE t.status = 'PENDING' AND t.queue > 0 `
 
 const taskColumns = `t.number, t.id, t.parent, t.name, t.kind, t.status, t.reason, t.argv, t.directory, t.policy,
@@ -128,7 +128,7 @@ func readTarget(kind task.Kind, text sql.NullString) (task.Target, error) {
 }
 
 const attemptColumns = `a.number, a.started_at, a.duration, a.exit, a.signal, a.error, a.message, a.decision, a.delay,
-	a.shortened, a.process, a.success, a.rule, a.exchange`
+	a.shortened, a.process, a.success, a.rule, a.exchange, a.worker`
 
 // attemptRow is a row of attemptColumns, all NULL for a task without an attempt. Two columns of output may follow.
 type attemptRow struct {
@@ -141,7 +141,8 @@ type attemptRow struct {
 func (r *attemptRow) columns() []any {
 	o, d := &r.Outcome, &r.Decision
 	return []any{&r.Number, &r.StartedAt, &o.Duration, &r.exit, &o.Signal, (*string)(&o.Error), &o.Message,
-		(*string)(&d.Verdict), &d.Delay, &d.Shortened, &r.Process, &r.success, &d.Rule, &r.exchange, &o.Stdout, &o.Stderr}
+		(*string)(&d.Verdict), &d.Delay, &d.Shortened, &r.Process, &r.success, &d.Rule, &r.exchange,
+		&r.Worker, &o.Stdout, &o.Stderr}
 }
 
 func scanAttempt(scan conn.Scanner) (task.Attempt, error) {

@@ -171,6 +171,10 @@ func (s queueSuite) claimStoresTheIntent(t *testing.T) {
 		t.Errorf("got worker %d %q, nonce %d; want %d \"worker\", %d", found.Worker, list[0].Worker, found.Nonce, p.number,
 			tk.Nonce)
 	}
+	if page, err := p.Page(t.Context(), state.PageFilter{}); err != nil || page.Tasks[0].Last.Worker != "worker" ||
+		found.Last.Worker != "worker" {
+		t.Errorf("got %q, %v; want the last attempt by \"worker\" in a page and alone", found.Last.Worker, err)
+	}
 	Must(t, p.settle(tk, Exit(1), RetryIn(time.Minute), Epoch.Add(2*time.Second), nil))
 	if found, _ := p.stored(tk.ID); found.Worker != 0 || found.Nonce != 0 {
 		t.Errorf("got worker %d, nonce %d of a task that waits, want none", found.Worker, found.Nonce)
