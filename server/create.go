@@ -66,11 +66,8 @@ func (s *Server) createTasks(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	o.Require("tasks")
-	list := o.Objects("tasks")
-	if most := s.Limits.Batch; len(list) > most {
-		o.Failf("tasks", "want at most %d tasks, got %d", most, len(list))
-		list = nil
-	} else if len(list) == 0 && !o.Failed() {
+	list := o.Objects("tasks", s.Limits.Batch)
+	if len(list) == 0 && !o.Failed() {
 		o.Failf("tasks", "the list is empty")
 	}
 	tasks := make([]*task.Task, 0, len(list))
@@ -148,11 +145,11 @@ func orEmpty(err error) error {
 // checkBlob refuses a bodyRef that is not there.
 func (s *Server) checkBlob(o *problem.Object, t *task.Task) {
 	r := request.Of(t)
-	if r == nil || len(r.Body) == 0 || r.Body[0].Blob == "" || !o.Has("bodyRef") {
+	if r == nil || len(r.Body) == 0 || !request.IsBlob(r.Body[0].Blob) || !o.Has("bodyRef") {
 		return
 	}
 	err := fs.ErrNotExist
-	if s.Blobs != nil && request.IsBlob(r.Body[0].Blob) {
+	if s.Blobs != nil {
 		var info blobs.Info
 		info, err = s.Blobs.Keep(r.Body[0].Blob)
 		r.Body[0].Size = info.Size
@@ -217,7 +214,8 @@ func (s *Server) addProblem(err error, prefix string) error {
 		pointer = prefix + strconv.Itoa(reused.Index) + pointer
 	}
 	p := problem.New(http.StatusUnprocessableEntity, "idempotency-key-reused",
-		"the idempotency key belongs to task %s, which was made of another request", reused.ID)
+		"the idempotency key belongs to task %s, which was made of another request"+
+			"\nhint: give another request another key; the same one has the same fields, the policy among them", reused.ID)
 	p.Errors = []problem.Mistake{{Pointer: pointer, Detail: p.Detail}}
 	return p
 }

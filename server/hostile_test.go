@@ -59,8 +59,29 @@ func TestBatchIsAllOrNothing(t *testing.T) {
 	}
 	g.ask("POST", "/retry-tasks:batch", `{"tasks": [`+keyed+`]}`).wants(200)
 	g.ask("POST", "/retry-tasks:batch", `{"tasks": []}`).wants(422)
-	g.ask("POST", "/retry-tasks:batch", `{"tasks": [`+strings.Repeat("{},", 1000)+`{}]}`).wants(422)
+	long := g.ask("POST", "/retry-tasks:batch", `{"tasks": [`+strings.Repeat(one+",", 1000)+one+`]}`).wants(422).pointers()
+	if want := "/tasks want at most 1000 elements, got 1001"; len(long) != 1 || long[0] != want {
+		t.Errorf("got %q, want %q alone", long[:min(3, len(long))], want)
+	}
 	g.ask("POST", "/retry-tasks:batch", `{"tasks": [`+one+`]}`, "Idempotency-Key", "k").wants(400)
+}
+
+// One mistake is told once, and in words of the API.
+func TestMistakesAreToldOnce(t *testing.T) {
+	g := newRig(t, func(c *Config) {
+		c.Authorize = func(*http.Request) (Grant, error) { return Grant{true, true, true}, nil }
+		c.AllowExec = true
+	})
+	for body, want := range map[string]string{
+		`{"targetUrl": "https://example.org/", "bodyRef": "sha256:ab"}`: "/bodyRef want sha256: and 64 digits",
+		`{"command": "id"}`:                "/command want a list, got a string",
+		`{"targetUrl": "ftp://host/file"}`: `/targetUrl no task has the scheme "ftp"`,
+	} {
+		got := g.ask("POST", "/retry-tasks", body).wants(422).pointers()
+		if len(got) != 1 || !strings.HasPrefix(got[0], want) {
+			t.Errorf("%s: got %q, want %q alone", body, got, want)
+		}
+	}
 }
 
 func TestUnknownCalls(t *testing.T) {

@@ -105,7 +105,7 @@ func removeDead(path string) error {
 	}
 	if c, err := net.Dial("unix", path); err == nil {
 		_ = c.Close()
-		return fmt.Errorf("listen unix %s: another server listens there", path)
+		return fmt.Errorf("listen unix %s: %w", path, syscall.EADDRINUSE)
 	} else if !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -168,9 +168,15 @@ func (o *Object) Object(name string) *Object {
 	return newObject(o.report, o.Pointer(name), raw)
 }
 
-// Objects returns a list of objects. An element that is none is nil.
-func (o *Object) Objects(name string) (objects []*Object) {
-	for i, raw := range o.elements(name) {
+// Objects returns a list of at most so many objects. An element that is none is nil. A longer list is one mistake, and is
+// not read.
+func (o *Object) Objects(name string, most int) (objects []*Object) {
+	elements := o.elements(name)
+	if len(elements) > most {
+		o.Failf(name, "want at most %d elements, got %d", most, len(elements))
+		return nil
+	}
+	for i, raw := range elements {
 		at := o.Pointer(name) + "/" + strconv.Itoa(i)
 		if o.want(at, raw, "an object", '{') {
 			objects = append(objects, newObject(o.report, at, raw))

@@ -65,7 +65,7 @@ func TestFields(t *testing.T) {
 		}
 	}
 	sum := int64(0)
-	for _, element := range o.Objects("list") {
+	for _, element := range o.Objects("list", 100) {
 		sum += element.Int("a", 0, 0, 9)
 	}
 	if sum != 3 {
@@ -82,7 +82,7 @@ func TestFallbacks(t *testing.T) {
 	got := []any{
 		o.String("a", "x"), o.Int("b", 7, 0, 1), o.Float("c", 2.5, 0, 1), o.Bool("d", true),
 		o.Milliseconds("e", 90*time.Microsecond), o.Time("f", time.Time{}).IsZero(), o.Raw("g") == nil,
-		o.Strings("h") == nil, o.StringOrList("a") == nil, o.Objects("i") == nil, o.Object("a") == nil,
+		o.Strings("h") == nil, o.StringOrList("a") == nil, o.Objects("i", 100) == nil, o.Object("a") == nil,
 		o.Object("j").Object("k").String("l", "y"), o.Object("j").Names() == nil, o.Object("j").Has("k"),
 	}
 	want := []any{"x", int64(7), 2.5, true, 90 * time.Microsecond, true, true, true, true, true, true, "y", true, false}
@@ -111,7 +111,7 @@ func TestEveryMistakeAtOnce(t *testing.T) {
 	o.Strings("tags")
 	policy := o.Object("policy")
 	policy.Int("maxAttempts", 5, 1, 1000)
-	for _, task := range o.Objects("tasks") {
+	for _, task := range o.Objects("tasks", 100) {
 		task.Require("x")
 		task.Int("x", 0, 0, 1)
 	}

@@ -160,5 +160,5 @@ func readEverything(o *Object, name string) {
 			readEverything(inner, name)
 		}
 	}
-	o.Objects(name)
+	o.Objects(name, 100)
 }

@@ -24,6 +24,7 @@ func (d *Decoder) command(o *problem.Object, t *task.Task, h Header, sum *payloa
 	case !h.Exec:
 		o.Failf("command", "commands are not accepted here"+
 			"\nhint: the server needs --allow-exec, and the client a token of scope admin")
+	case o.Raw("command")[0] != '[': // which is told already
 	case len(t.Command) == 0 || t.Command[0] == "":
 		o.Failf("command", "the command is empty")
 	case length > maxCommand:

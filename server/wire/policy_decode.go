@@ -47,13 +47,16 @@ func ReadPolicy(o *problem.Object, mostAttempts int) task.Policy {
 	p.RetryOn = readRetryOn(o)
 	p.StopOn = readConditions(o, "stopOn")
 	p.SuccessOn = readConditions(o, "successOn")
-	for _, r := range o.Objects("rules") {
+	for _, r := range o.Objects("rules", maxRules) {
 		if r != nil {
 			p.Rules = append(p.Rules, readRule(r))
 		}
 	}
 	return p
 }
+
+// maxRules is how many rules a policy has at most.
+const maxRules = 100
 
 // maxLimit is the longest time that a policy can name: ten years. Sums of a few of them do not overflow.
 const maxLimit = 10 * 365 * 24 * time.Hour

@@ -108,6 +108,10 @@ func (d *Decoder) checkURL(target string) error {
 		return err
 	}
 	u, user, err := request.ReadURL(target, refs)
+	if _, ok := errors.AsType[*request.SchemeError](err); ok {
+		scheme, _, _ := strings.Cut(target, "://")
+		return fmt.Errorf("no task has the scheme %q\nhint: write http, https, grpc or grpcs", text.Shorten(scheme, 20))
+	}
 	if err != nil {
 		return errors.New(refs.Clean(err.Error()))
 	}
