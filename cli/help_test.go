@@ -169,6 +169,8 @@ func TestMeant(t *testing.T) {
 		{word: "statu", want: "did you mean retry status?"},
 		{word: "help", want: "did you mean retry --help?"},
 		{word: "list", want: "did you mean retry status?"},
+		{word: "enqueue", want: "did you mean retry add?"},
+		{word: "server", want: "did you mean retry serve?"},
 		{word: "GET", want: "did you mean retry http URL?"},
 		{word: "-n", want: "flags go before the --"},
 		{word: "db:5432", want: "retry wait db:5432"},

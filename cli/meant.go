@@ -62,6 +62,8 @@ func meantCommand(word string) string {
 		{"help", "retry --help"}, {"list history ps show", "retry status"},
 		{"stop kill abort", "retry cancel TASK"}, {"continue", "retry resume TASK"},
 		{"rerun again", "retry requeue --run TASK"},
+		{"enqueue queue push submit schedule defer", "retry add"}, {"server api daemon", "retry serve"},
+		{"work consume", "retry worker"},
 		{"get post put GET POST PUT", "retry http URL"}, {"clean gc", "retry prune"},
 		{"config policies", "retry policy list"},
 	} {

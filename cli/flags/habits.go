@@ -89,6 +89,19 @@ var habits = []habit{
 // reportHabits are those of ps, tail, docker, kubectl, git and grpcurl, by the command of ours.
 var reportHabits = map[string][]habit{
 	"grpc": {{names: "plaintext", hint: "leave it out: host:port is without TLS here, and grpcs://host:port with it"}},
+	"serve": {
+		{names: "port p", as: "listen=127.0.0.1:%"},
+		{names: "bind b addr address host hostname", hint: "--listen HOST:PORT, or --listen unix:PATH"},
+		{names: "socket", as: "listen=unix:%"},
+		{names: "workers threads c", as: "concurrency=%"},
+		{names: "cert tls-certificate", as: "tls-cert=%"},
+		{names: "key tls-private-key", as: "tls-key=%"},
+		{names: "token", hint: "--token-file FILE; retry token add NAME --token-file FILE makes one"},
+	},
+	"worker": {
+		{names: "workers threads c j jobs", as: "concurrency=%"},
+		{names: "once burst", as: "drain"},
+	},
 	"status": {
 		{names: "n l num number count lines head tail max-count", as: "limit=%"},
 		{names: "a all", as: "limit=0"},

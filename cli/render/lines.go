@@ -112,7 +112,7 @@ func (l *lineObserver) Ended(t *task.Task, a task.Attempt) {
 		l.left = cursorInLine
 	}
 	line, tone := fmt.Sprintf("attempt %s: %s", AttemptCount(t), Description(a.Outcome, a.Decision)), stops
-	if a.Outcome.Error == task.ErrorNone {
+	if a.Outcome.Error == task.ErrorNone && !a.Outcome.IsCrash() { // how long that one took is not known
 		line += " after " + text.Duration(a.Outcome.Duration)
 	}
 	switch {

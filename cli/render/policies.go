@@ -170,5 +170,9 @@ func Policy(p *task.Policy) string {
 	for _, r := range p.Rules {
 		parts = append(parts, "where "+brief(r.When.String())+": backoff "+r.Backoff.Curve()+", jitter "+r.Backoff.Jitter())
 	}
-	return brief(p.Name) + ": " + strings.Join(parts, ", ")
+	name := brief(p.Name)
+	if name == "" { // a task of the API has it without one
+		name = "inline"
+	}
+	return name + ": " + strings.Join(parts, ", ")
 }

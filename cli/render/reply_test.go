@@ -125,7 +125,7 @@ func TestLinesOfHTTP(t *testing.T) {
 		{"fatal", fatal, first + "retry: attempt 2/5: 404 Not Found after 1.3s\n" +
 			"retry: not retried: 404 is final (retry status 5b9a39db)\n"},
 		{"ambiguous", reset, first + "retry: attempt 2/5: wait for the reply: the connection was closed; POST may have taken effect\n" + ambiguity},
-		{"killed", killed, first + "retry: attempt 2/5: retry itself was killed, or the machine went down after 0s; POST may have taken effect\n" +
+		{"killed", killed, first + "retry: attempt 2/5: retry itself was killed, or the machine went down; POST may have taken effect\n" +
 			strings.Replace(ambiguity, "POST", "retry was killed while it ran; POST", 1)},
 		{"deferred", untilLater(answered(2, 429)),
 			first + "retry: attempt 2/5: 429 Too Many Requests after 1.3s; the server asks for a pause of 2h\n" +

@@ -162,3 +162,9 @@ func TestDoctorJSON(t *testing.T) {
 		})
 	}
 }
+
+func TestAPolicyWithoutANameIsInline(t *testing.T) {
+	if got := Policy(&task.Policy{Attempts: 1}); !strings.HasPrefix(got, "inline: 1 attempt, ") {
+		t.Errorf("got %q, want it to begin with inline", got)
+	}
+}

@@ -168,7 +168,11 @@ func (s Screen) nextSteps(t TaskView, attempts []task.Attempt) string {
 		steps = append(steps, [2]string{"retry status --watch " + id, "see it go on"},
 			[2]string{"retry cancel " + id, "stop it"})
 	case t.Status != task.Succeeded && t.Reason != task.ReasonAmbiguous && !t.KeepsInput():
-		steps = append(steps, [2]string{"retry requeue --run " + id, "try again"})
+		if t.Queue == task.QueueNone {
+			steps = append(steps, [2]string{"retry requeue --run " + id, "try again"})
+		} else {
+			steps = append(steps, [2]string{"retry requeue " + id, "try again, in a worker"})
+		}
 	}
 	text := ""
 	if outputLost(t, attempts) {

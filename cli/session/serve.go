@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/10f93571/retry/cli/flags"
@@ -59,7 +60,11 @@ func (p *Host) OpenService(ctx context.Context, o ServiceOptions) (s *Service, e
 		return nil, err
 	}
 	o.Listen = cmp.Or(address, o.Listen)
-	hasTLS := o.TLSCert != "" || o.TLSKey != ""
+	if hasTLS := o.TLSCert != ""; hasTLS != (o.TLSKey != "") {
+		return nil, errors.New("TLS needs both --tls-cert FILE and --tls-key FILE" +
+			"\nhint: where one file has the certificate and the key, give it twice")
+	}
+	hasTLS := o.TLSCert != ""
 	err = access.CheckListen(o.Listen, o.TokenFile != "", o.ClientCA != "", hasTLS, o.Insecure)
 	if err == nil && o.AllowExec {
 		err = access.CheckExec(o.Listen, o.TokenFile != "")
@@ -111,7 +116,10 @@ func (s *Service) open(p *Host, o ServiceOptions, file *policies.File, hasTLS bo
 	s.http = access.NewServer(access.New(guarded).Handler(s.server.Handler()))
 	if s.listener == nil {
 		if s.listener, err = access.Listen(o.Listen); err != nil {
-			return fmt.Errorf("%w\nhint: does another retry serve run? --listen gives another address", err)
+			if errors.Is(err, syscall.EADDRINUSE) {
+				err = fmt.Errorf("%w\nhint: does another retry serve run? --listen gives another address", err)
+			}
+			return err
 		}
 	}
 	s.Address = o.Listen
