@@ -78,6 +78,23 @@ func families() []family {
 	}
 }
 
+// Form is how a kind of curve is written.
+type Form struct {
+	Name    string
+	Example string // with its parameters
+	Alone   bool   // the name may stand alone
+}
+
+// Forms are those of the curves, in their order; other names of a curve are left out.
+func Forms() (all []Form) {
+	for _, f := range families() {
+		if strings.HasPrefix(f.example, f.name+":") {
+			all = append(all, Form{Name: f.name, Example: f.example, Alone: f.usual != ""})
+		}
+	}
+	return all
+}
+
 // Curves are the names of the curves.
 func Curves() (all []string) {
 	for _, f := range families() {

@@ -76,6 +76,7 @@ var commands = []struct {
 	{"simulate lock", simulateLockUsage, func() command { return &simulateLockCommand{} }},
 	{"simulate outage", simulateOutageUsage, func() command { return &simulateOutageCommand{} }},
 	{"plot", plotUsage, func() command { return &plotCommand{} }},
+	{"completion", completionUsage, func() command { return &completionCommand{} }},
 	{"version", versionUsage, func() command { return &versionCommand{} }},
 }
 
@@ -110,6 +111,9 @@ func Main(args, environ []string, stdin, stdout, stderr *os.File) (code int) {
 
 // parse returns the command that the arguments name, with its fields filled; nil where it printed help instead.
 func (p *Process) parse() (command, error) {
+	if len(p.Args) > 0 && p.Args[0] == completeWord {
+		return &completeCommand{args: p.Args[1:]}, nil
+	}
 	run := &runCommand{}
 	newParser := sync.OnceValues(func() (*syntax.Parser, error) { return p.newParser("run", run) })
 	line, err := splitLine(p.Args, newParser)

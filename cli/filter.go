@@ -164,8 +164,8 @@ func (s wantedStatus) has(view render.TaskView) bool {
 	return slices.Contains(s.stored(), view.Status)
 }
 
-// statusWords are the statuses as people type them, for a hint.
-const statusWords = "running, waiting, interrupted, succeeded, gave-up, failed, cancelled or fail"
+// statusWords are the statuses as people type them.
+var statusWords = [...]string{"running", "waiting", "interrupted", "succeeded", "gave-up", "failed", "cancelled", "fail"}
 
 // UnmarshalText reads the value of a flag.
 func (s *wantedStatus) UnmarshalText(text []byte) error {
@@ -176,7 +176,9 @@ func (s *wantedStatus) UnmarshalText(text []byte) error {
 	case interrupted, running, waiting, unsuccessful, wantedStatus(task.Pending), wantedStatus(task.InFlight),
 		wantedStatus(task.Succeeded), wantedStatus(task.Exhausted), wantedStatus(task.Failed), wantedStatus(task.Cancelled):
 	default:
-		return fmt.Errorf("invalid status %q\nhint: give %s, or several with commas between", text, statusWords)
+		last := len(statusWords) - 1
+		return fmt.Errorf("invalid status %q\nhint: give %s or %s, or several with commas between", text,
+			strings.Join(statusWords[:last], ", "), statusWords[last])
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/10f93571/retry/cli/completion"
 	"github.com/10f93571/retry/cli/syntax"
 )
 
@@ -212,6 +213,87 @@ func TestHabitsOfReports(t *testing.T) {
 		}
 		if got != tt.want && (err == nil || !strings.HasPrefix(got, tt.want)) {
 			t.Errorf("%s %s: got %q, want %q", tt.command, tt.line, got, tt.want)
+		}
+	}
+}
+
+// What Tab offers, in words: the kind, how much of the word stays, the first word of a command, and some of the items.
+func TestAnswer(t *testing.T) {
+	for _, row := range []struct {
+		typed        string // words with blanks between; the last may be empty
+		want         completion.Kind
+		offset       int
+		first        int
+		has, hasNone string // items, with blanks between
+	}{
+		{typed: "", want: completion.Values, has: "run status policy completion"},
+		{typed: "po", want: completion.Values, has: "policy", hasNone: "status"},
+		{typed: "ls", want: completion.Command, hasNone: "status"},
+		{typed: "-- po", want: completion.Command, first: 1, hasNone: "policy"},
+		{typed: "-n 3 -q ls -l ", want: completion.Command, first: 3},
+		{typed: "run status x", want: completion.Command, first: 1},
+		{typed: "run po", want: completion.Command, first: 1, hasNone: "policy"},
+		{typed: "-", want: completion.Values, has: "-n --attempts --help-all"},
+		{typed: "--att", want: completion.Values, has: "--attempts"},
+		{typed: "-q", want: completion.Values, has: "-q", hasNone: "--quiet"},
+		{typed: "-Z", want: completion.Values, hasNone: "-Z"},
+		{typed: "-b ", want: completion.Values, has: "exp poly: lock-busy aws"},
+		{typed: "-b exp:", want: completion.Values, has: "exp:1s*2..30s"},
+		{typed: "-qbex", want: completion.Values, offset: 3, has: "exp"},
+		{typed: "--delay ex", want: completion.Values, has: "exp"}, // another tool's name of --backoff
+		{typed: "-j ", want: completion.Values, has: "phase full 30% add:"},
+		{typed: "--ci=", want: completion.Values, offset: 5, has: "auto github none"},
+		{typed: "--quiet=", want: completion.Values, offset: 8, has: "true false"},
+		{typed: "--signal ", want: completion.Values, has: "INT USR1", hasNone: "SIGINT"},
+		{typed: "--config ", want: completion.Files},
+		{typed: "--state=", want: completion.Directories, offset: 8},
+		{typed: "-p ", want: completion.Values, has: "default sidekiq"},
+		{typed: "-c ", want: completion.Values},
+		{typed: "--nosuch -b ", want: completion.Values, has: "exp"},
+		{typed: "policy ", want: completion.Values, has: "list show set rm check schema"},
+		{typed: "policy x ", want: completion.Values, hasNone: "list"},
+		{typed: "policy show ", want: completion.Values, has: "default"},
+		{typed: "policy check ", want: completion.Files},
+		{typed: "token ", want: completion.Values, has: "add list rm"},
+		{typed: "token add --scope ", want: completion.Values, has: "read write admin"},
+		{typed: "completion ", want: completion.Values, has: "bash zsh fish"},
+		{typed: "completion bash ", want: completion.Values, hasNone: "zsh"},
+		{typed: "status --status running,", want: completion.Values, offset: 8, has: "interrupted gave-up"},
+		{typed: "status -- -", want: completion.Values, hasNone: "--json"},
+		{typed: "--state=d status --js", want: completion.Values, has: "--json"},
+		{typed: "wait ", want: completion.Files},
+		{typed: "wait --gone x y", want: completion.Files},
+		{typed: "http -d @", want: completion.Files, offset: 1},
+		{typed: "http -F part=@", want: completion.Files, offset: 6},
+		{typed: "http --jso", want: completion.Values, has: "--json --header", hasNone: "--shell"},
+		{typed: "serve --listen ", want: completion.Values, has: "unix:"},
+		{typed: "serve --listen unix:", want: completion.Files, offset: 5},
+		{typed: "worker --drain=", want: completion.Values, offset: 8, has: "due all"},
+		{typed: "plot exp:1s/", want: completion.Values, offset: 7, has: "full"},
+		{typed: "plot --attempts 3 ", want: completion.Values, has: "exp sidekiq"},
+		{typed: "simulate ", want: completion.Values, has: "lock outage"},
+		{typed: "add ", want: completion.Values, has: "http grpc"},
+		{typed: "add --in 5m ls ", want: completion.Command, first: 3},
+		{typed: "add -X POST http --js", want: completion.Values, has: "--json --in"},
+		{typed: "add http --in 5m --cap", want: completion.Values, has: "--capture"},
+		{typed: "add -- http ", want: completion.Command, first: 2},
+	} {
+		a := testProcess().answer(strings.Split(row.typed, " "))
+		if a.Kind != row.want || a.Offset != row.offset || a.First != row.first {
+			t.Errorf("%q: got %s %d %d, want %s %d %d", row.typed, a.Kind, a.Offset, a.First, row.want, row.offset, row.first)
+		}
+		has := func(value string) bool {
+			return slices.ContainsFunc(a.Items, func(item completion.Item) bool { return item.Value == value })
+		}
+		for value := range strings.FieldsSeq(row.has) {
+			if !has(value) {
+				t.Errorf("%q: got %v, want also %s", row.typed, a.Items, value)
+			}
+		}
+		for value := range strings.FieldsSeq(row.hasNone) {
+			if has(value) {
+				t.Errorf("%q: got %v, want no %s", row.typed, a.Items, value)
+			}
 		}
 	}
 }

@@ -58,7 +58,7 @@ Commands:
   retry stats           what fails, and how often; retry metrics is for monitors
   retry doctor          what is wrong with the journal; retry prune shrinks it
   retry policy          named policies; retry plot and retry simulate show one
-  retry version         which build this is
+  retry completion      for bash, zsh, fish; retry version tells the build
 
 Examples:
   retry -n 5 -b 2s -- go test ./...                       a flaky test

@@ -190,6 +190,9 @@ func parseExit(item string) (func(Evidence) bool, error) {
 	return func(o Evidence) bool { return !o.IsCrash() && int(low) <= o.number() && o.number() <= int(high) }, nil
 }
 
+// SignalNames returns the names that IsSignal knows, without SIG and a number.
+func SignalNames() []string { return slices.Clone(signalNames) }
+
 // signalNames are the signals that POSIX and Linux name, less those that cannot end a process.
 var signalNames = []string{
 	"SIGHUP", "SIGINT", "SIGQUIT", "SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGKILL", "SIGUSR1", "SIGSEGV",

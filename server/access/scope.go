@@ -11,11 +11,14 @@ import (
 const scopeNames = "read,write,admin"
 
 func (s Scope) String() string {
-	if names := strings.Split(scopeNames, ","); s > None && int(s) <= len(names) {
+	if names := ScopeNames(); s > None && int(s) <= len(names) {
 		return names[s-1]
 	}
 	return "none"
 }
+
+// ScopeNames are the words that ParseScope reads, the lowest first.
+func ScopeNames() []string { return strings.Split(scopeNames, ",") }
 
 // ParseScope reads a scope, or several with commas between: then it is the highest.
 func ParseScope(list string) (Scope, error) {
