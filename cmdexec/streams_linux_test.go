@@ -456,3 +456,33 @@ func TestStreamThatShowsNoReads(t *testing.T) {
 		_, _, _, _ = read.Close(), write.Close(), accepted.Close(), listener.Close()
 	}
 }
+
+// A peek offset falls no lower than 0, and a nested retry counts by the same one.
+func TestManyBytesReadFromASocket(t *testing.T) {
+	const most = 1 << 30 // as many as are counted
+	read, write := openStream["socket"](t)
+	defer func() { _, _ = read.Close(), write.Close() }()
+	outer, inner := inherit(t, read), inherit(t, read)
+	if err := openAndClose(t, outer, func() {}); err != nil {
+		t.Fatalf("before it was read: got %v, want no error", err)
+	}
+	for _, n := range []int64{most/2 + 1, most} {
+		err := openAndClose(t, outer, func() {
+			innerErr := openAndClose(t, inner, func() {
+				go func() { _, _ = io.CopyN(write, zeros{}, n) }()
+				_, err := io.CopyN(io.Discard, read, n)
+				testkit.Must(t, err)
+			})
+			if !errors.Is(innerErr, stdio.ErrRead) {
+				t.Errorf("%d bytes, inner: got %v, want that it was read", n, innerErr)
+			}
+		})
+		if !errors.Is(err, stdio.ErrRead) {
+			t.Errorf("%d bytes, outer: got %v, want that it was read", n, err)
+		}
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }

@@ -76,15 +76,16 @@ const (
 	comparedSize = 4 << 10 // of what is at the beginning of a pipe
 )
 
-// countBytes has the kernel count what is read from a socket: it lowers the peek offset by that, unless the offset is
-// -1, as it usually is. So this sets one that is far beyond what a socket holds.
+// countBytes has the kernel count what is read from a socket: it lowers the peek offset by that, down to 0, unless the
+// offset is -1, as it usually is. So this sets one that is far beyond what a socket holds. It never raises one that was
+// lowered: this attempt, or that of an outer retry, would look as if it had read less.
 func (w *readWatch) countBytes() {
 	w.offset = -1
 	if !w.socket {
 		return
 	}
 	offset, err := unix.GetsockoptInt(int(w.stream.Fd()), unix.SOL_SOCKET, unix.SO_PEEK_OFF)
-	if err == nil && offset < peekOffset/2 {
+	if err == nil && offset < 0 {
 		err = unix.SetsockoptInt(int(w.stream.Fd()), unix.SOL_SOCKET, unix.SO_PEEK_OFF, peekOffset)
 		offset, w.ours = peekOffset, err == nil
 	}
@@ -127,7 +128,7 @@ func (w *readWatch) seen(later streamState) (read, known bool) {
 	case w.pipe == nil:
 		before := w.offset
 		w.countBytes()
-		known = before >= 0 && w.offset >= 0
+		known = before > 0 && w.offset >= 0 // below 0 it does not fall
 		return known && w.offset < before, known
 	case w.events == nil:
 		return false, true
