@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint vet ci bench rivals microbench compare crash soak fuzz engine clean
+.PHONY: help build test race lint vet ci bench rivals microbench compare crash soak fuzz engine man clean
 
 FUZZTIME ?= 10s
 BENCHFLAGS ?=
@@ -65,6 +65,9 @@ engine: ## compile the engine of the page of retry plot --html, for a release
 	GOOS=wasip1 GOARCH=wasm CGO_ENABLED=0 GOFLAGS= GOWASM= go build -buildmode=c-shared -trimpath -buildvcs=false \
 		-ldflags='-s -w' -o plot/page/engine.wasm ./plot/page/engine
 	gzip -9nf plot/page/engine.wasm
+
+man: ## write the man pages and docs/reference.md anew, from the help texts and docs
+	go test ./packaging/man -count=1 -run '^TestPagesAreNotStale$$' -args -update
 
 clean: ## remove what make built
 	rm -f retry

@@ -176,6 +176,19 @@ func (p *Process) newParser(name string, c command) (*syntax.Parser, error) {
 	return syntax.New(described, syntax.Output{Stdout: p.Stdout, Stderr: p.Stderr, Getenv: p.Getenv})
 }
 
+// Commands returns the parsers of retry's own commands, for pages that are made of what they say.
+func Commands() (all []*syntax.Parser, err error) {
+	p := &Process{Host: session.Host{Stdout: os.Stdout, Stderr: os.Stderr}}
+	for _, c := range commands {
+		parser, err := p.newParser(c.name, c.make())
+		if err != nil {
+			return nil, fmt.Errorf("describe retry %s: %w", c.name, err)
+		}
+		all = append(all, parser)
+	}
+	return all, nil
+}
+
 // commandLine is a command line split into what kong parses and the command to run, which must stay as it is.
 type commandLine struct {
 	name    string   // of one of retry's own commands

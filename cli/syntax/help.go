@@ -15,23 +15,10 @@ import (
 
 // Help returns the help of a command, for a screen of that width. That of run has few of its flags: --help-all has all.
 func (p *Parser) Help(width int, all bool) string {
-	switch {
-	case p.command.Short && !all:
+	if p.command.Short && !all {
 		return layout(p.command.Usage, width)
-	case p.command.Short:
-		return layout(p.command.UsageAll+p.argumentsHelp()+p.flagsHelp(), width)
 	}
-	return layout(p.command.Usage+p.argumentsHelp()+p.flagsHelp(), width)
-}
-
-func (p *Parser) argumentsHelp() string {
-	var rows [][2]string
-	for _, argument := range p.Model.Positional {
-		if argument.Help != "" {
-			rows = append(rows, [2]string{argument.Summary(), argument.Help})
-		}
-	}
-	return section("Arguments", rows)
+	return layout(p.Usage()+section("Arguments", p.Arguments())+p.flagsHelp(), width)
 }
 
 func (p *Parser) flagsHelp() (text string) {
@@ -43,6 +30,27 @@ func (p *Parser) flagsHelp() (text string) {
 		text += section(group.Title, rows)
 	}
 	return text
+}
+
+// Name is that of the command: a word, or two.
+func (p *Parser) Name() string { return p.name }
+
+// Usage is what help with all flags prints above these.
+func (p *Parser) Usage() string {
+	if p.command.Short {
+		return p.command.UsageAll
+	}
+	return p.command.Usage
+}
+
+// Arguments returns the words that follow the command, each with its help.
+func (p *Parser) Arguments() (rows [][2]string) {
+	for _, argument := range p.Model.Positional {
+		if argument.Help != "" {
+			rows = append(rows, [2]string{argument.Summary(), argument.Help})
+		}
+	}
+	return rows
 }
 
 // Group is flags that help lists under a title.

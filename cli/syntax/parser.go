@@ -27,8 +27,6 @@ type Command struct {
 	Name   string
 	Usage  string // what help prints above the flags
 	Fields any    // a pointer to the struct
-	// Hidden is a command for scripts, which no help names.
-	Hidden bool
 	// Short says that Usage has the flags that matter: UsageAll with all flags is printed by --help-all.
 	Short    bool
 	UsageAll string
