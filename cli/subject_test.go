@@ -80,16 +80,16 @@ func TestSubjects(t *testing.T) {
 			environ: "RETRY_ATTEMPTS=7 RETRY_JITTER=full",
 			flags:   subjectFlags{Specs: []string{"exp:1s..1m", "sidekiq", "deploy/30%", "aws", "expr:60/n"}},
 			want: []string{
-				"exp:1s..1m = : no limit of attempts, backoff exp:1s..1m, jitter phase",
+				"exp:1s..1m = inline: no limit of attempts, backoff exp:1s..1m, jitter phase",
 				"sidekiq = sidekiq: 26 attempts, backoff sidekiq, jitter none",
 				"deploy/30% = deploy: 8 attempts, backoff exp:2s..2m, jitter 30%",
 				"aws = aws: 5 attempts, backoff constant:1s, jitter none",
-				"expr:60/n = : no limit of attempts, backoff expr:60/n, jitter phase",
+				"expr:60/n = inline: no limit of attempts, backoff expr:60/n, jitter phase",
 			},
 		},
 		{
 			flags: subjectFlags{Specs: []string{"fib:1s/none", "zizq"}, PolicyFlags: flags.PolicyFlags{Attempts: &four}},
-			want: []string{"fib:1s/none = : 4 attempts, backoff fib:1s, jitter none",
+			want: []string{"fib:1s/none = inline: 4 attempts, backoff fib:1s, jitter none",
 				"zizq = zizq: 4 attempts, backoff poly:15s+n^4, jitter add:30s*n"},
 		},
 	} {
