@@ -216,38 +216,6 @@ func asSpec(span string) (curve, jitter string, ok bool) {
 	return "", "", false
 }
 
-// A page that a page leads to is there, and so is the heading.
-func TestLinksOfThePages(t *testing.T) {
-	link := regexp.MustCompile(`\]\(([^)#:]*)(?:#([^)]*))?\)`)
-	for _, path := range append(policyFiles(t), filepath.Join("docs", "conditions.md")) {
-		for _, m := range link.FindAllStringSubmatch(readPage(t, path), -1) {
-			target := path
-			if m[1] != "" {
-				target = filepath.Join(filepath.Dir(path), m[1])
-			}
-			if there := readPage(t, target); m[2] != "" && !slices.Contains(anchors(there), m[2]) {
-				t.Errorf("%s: got no heading #%s in %s, want one", path, m[2], target)
-			}
-		}
-	}
-}
-
-// anchors are what the headings of a page are called in links.
-func anchors(page string) (all []string) {
-	for line := range strings.SplitSeq(page, "\n") {
-		if hashes, title, ok := strings.Cut(line, "# "); ok && strings.Trim(hashes, "#") == "" {
-			plain := strings.Map(func(r rune) rune {
-				if strings.ContainsRune(".,:;()`?", r) {
-					return -1
-				}
-				return r
-			}, strings.ToLower(title))
-			all = append(all, strings.ReplaceAll(plain, " ", "-"))
-		}
-	}
-	return all
-}
-
 var drawing = regexp.MustCompile(`(?m)^    \$ (retry plot .*--svg (\S+))$`)
 
 // The picture of a page is the one that the command line on it draws.

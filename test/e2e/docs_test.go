@@ -39,6 +39,7 @@ func newSandbox(t *testing.T) *sandbox {
 	for _, err := range []error{
 		os.Mkdir(filepath.Join(dir, "real"), 0o700), os.Symlink(self, b.retry),
 		os.Mkdir(filepath.Join(dir, "bin"), 0o700),
+		os.MkdirAll(filepath.Join(dir, ".config", "fish", "completions"), 0o700), // where a page writes a file
 		os.WriteFile(filepath.Join(dir, "bin", "retry"), []byte(stub), 0o700),
 		os.WriteFile(filepath.Join(dir, "config.toml"), []byte("[policy.deploy]\n"), 0o600), // the policy that the pages speak of
 	} {
@@ -66,7 +67,7 @@ func (b *sandbox) checkLine(line string) error {
 func (b *sandbox) arguments(line string) (lists [][]string, err error) {
 	_ = os.Remove(b.recorded)
 	shell := exec.Command("/bin/sh", "-c", line)
-	shell.Dir, shell.Env = b.dir, []string{"PATH=" + filepath.Join(b.dir, "bin"), quickExit}
+	shell.Dir, shell.Env = b.dir, []string{"PATH=" + filepath.Join(b.dir, "bin"), "HOME=" + b.dir, quickExit}
 	said, _ := shell.CombinedOutput() // other programs are missing
 	given, err := os.ReadFile(b.recorded)
 	if err != nil {
@@ -129,7 +130,7 @@ func harmless(args []string) []string {
 }
 
 // An example stands alone in an indented line, as a shell, a crontab or a unit would have it, or in the text between
-// backticks. There, `retry cancel` alone is but the name of the command.
+// backticks. There, `retry cancel` alone is but the name of the command, and what ends in <Tab> is not a whole line.
 var (
 	exampleLine = regexp.MustCompile(`^ {4}(?:\$ |ExecStart=\S*/|@\w+\s+|(?:[\d*/,-]+\s+){5})?(retry\s.*)$`)
 	exampleSpan = regexp.MustCompile(`^retry\s+\S+\s`)
@@ -153,7 +154,7 @@ func examples(page string) (lines []string) {
 // spans returns the examples of a paragraph of text; one may go on in the next line.
 func spans(paragraph string) (found []string) {
 	for i, text := range strings.Split(paragraph, "`") {
-		if i%2 == 1 && exampleSpan.MatchString(text) {
+		if i%2 == 1 && exampleSpan.MatchString(text) && !strings.Contains(text, "<Tab>") {
 			found = append(found, strings.Join(strings.Fields(text), " "))
 		}
 	}
@@ -167,7 +168,7 @@ func TestExamples(t *testing.T) {
 		"    */10 * * 1-5 1,2 retry -q -- b\n" +
 		"    @reboot      retry resume --all\n\n" +
 		"    ExecStart=/usr/local/bin/retry stats\n\n" +
-		"`retry` does `retry -- c`, and `retry doctor --json` more than `retry\ndoctor`; `a`retry b c`d`, `retry\n-q -- e`.\n" +
+		"`retry` does `retry -- c`, and `retry doctor --json` more than `retry\ndoctor`; `a`retry b c`d`, `retry\n-q -- e`, `retry p<Tab> x`.\n" +
 		"retry is no example here.\n"
 	want := []string{"retry -- a # why", "retry status", "retry -q -- b", "retry resume --all", "retry stats", "retry -- c", "retry doctor --json", "retry -q -- e"}
 	if got := examples(page); !slices.Equal(got, want) {
