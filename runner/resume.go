@@ -19,12 +19,17 @@ func (r *Runner) Resume(ctx context.Context, t *task.Task) (Result, error) {
 		r.Journal.CancelNested(ctx, t)
 		return r.finish(ctx, t, Result{Decision: t.EndDecision(), Outcome: t.Last.Outcome}), nil
 	}
-	sig, err := r.AwaitSurvivors(ctx, t)
-	switch {
-	case err != nil:
-		return Result{}, err
-	case sig != nil || ctx.Err() != nil:
-		return r.stop(ctx, t, sig)
+	for _, left := range []*task.Task{r.Earlier, t} {
+		if left == nil {
+			continue
+		}
+		sig, err := r.AwaitSurvivors(ctx, left)
+		switch {
+		case err != nil:
+			return Result{}, err
+		case sig != nil || ctx.Err() != nil:
+			return r.stop(ctx, t, sig)
+		}
 	}
 	r.Journal.CancelNested(ctx, t)
 	return r.Run(ctx, t)

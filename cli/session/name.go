@@ -159,10 +159,30 @@ func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.T
 	return nameResult{interrupted: interrupted}, nil
 }
 
+// lastRunOf is how many tasks of a name are asked which of them ran last: few are requeued after that many others.
+const lastRunOf = 16
+
+// lastRun returns the task of a name whose attempt began last; nil if there is none. That is not always the newest task:
+// an older one may have been requeued.
+func lastRun(ctx context.Context, journal state.Store, name string) (last *task.Task, err error) {
+	if name == "" {
+		return nil, nil
+	}
+	for t, err := range journal.All(ctx, state.Filter{Name: name, Limit: lastRunOf}) {
+		if err != nil {
+			return nil, err
+		}
+		if t.Last.Number > 0 && (last == nil || t.Last.StartedAt.After(last.Last.StartedAt)) {
+			last = t
+		}
+	}
+	return last, nil
+}
+
 // ended returns what to do where no task of the name is unfinished: the last one may have been cancelled, or have
 // killed its owner too often, and have left processes running.
 func ended(ctx context.Context, journal state.Store, name string) (found nameResult, err error) {
-	last, err := journal.Newest(ctx, name)
+	last, err := lastRun(ctx, journal, name)
 	if err == nil && last != nil && last.Last.CutOff() {
 		found.discarded = last
 	}

@@ -98,6 +98,10 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 		t.NextAttemptAt = time.Time{}
 	}
 	journal.warn = lines.Warn
+	earlier, err := lastRun(context.Background(), journal.Journal, t.Name)
+	if err != nil {
+		return nil, fmt.Errorf("resume %s: %w", render.ShortID(t.ID), err)
+	}
 	before := t.Options.Source
 	run, err := p.newTaskRunner(t, journal, lines, how.ExecOptions, true)
 	switch {
@@ -119,6 +123,9 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 	}
 	run.commands.Dir = t.Directory
 	run.Survivors = newSurvivors(how.SurvivorFlags, journal)
+	if earlier != nil && earlier.ID != t.ID { // this one was requeued since
+		run.Earlier = earlier
+	}
 	return run, nil
 }
 
