@@ -165,10 +165,14 @@ func (g *Journal) stdin(t *task.Task, own *os.File, o ExecOptions, resumed bool,
 		}
 		return stdio.ReplayKept(kept), func() { _ = kept.Close() }, nil
 	case t.Options.Stdin == task.StdinReplay:
-		if err := g.continues(t, &stdio.InheritedStdin{File: own}, o); err != nil {
+		inherited := &stdio.InheritedStdin{File: own}
+		if err := g.continues(t, inherited, o); err != nil {
 			return nil, nil, err
 		}
-		source, release := stdio.Private(own)
+		source, release, err := inherited.Private()
+		if err != nil {
+			return nil, nil, fmt.Errorf("stdin: %w", err)
+		}
 		stdin, done := g.replayedStdin(t, source)
 		return stdin, func() { done(); release() }, nil
 	case resumed && !o.ownStdin && hadNothing(t.Options.Source, own):

@@ -171,15 +171,29 @@ func (s *InheritedStdin) rewind() (*Input, error) {
 	}}, nil
 }
 
-// Private returns a file to read the rest of stdin from, and a function that closes it. If stdin is a file, its own
-// offset does not move, so that another reader of it, such as a loop around retry, misses nothing.
-func Private(stdin *os.File) (*os.File, func()) {
-	if at, err := stdin.Seek(0, io.SeekCurrent); err == nil && kindOf(stdin) == kindFile {
-		if private, err := openAt(stdin, at); err == nil {
-			return private, func() { _ = private.Close() }
-		}
+// Private returns a file to read the first attempt's stdin from, and a function that closes it. If stdin is a file, its
+// own offset does not move, so that another reader of it, such as a loop around retry, misses nothing.
+func (s *InheritedStdin) Private() (*os.File, func(), error) {
+	if s.kind() != kindFile {
+		return s.File, nothing, nil
 	}
-	return stdin, nothing
+	at, err := s.begin()
+	if err != nil {
+		return nil, nil, err
+	}
+	if private, err := openAt(s.File, at); err == nil {
+		return private, func() { _ = private.Close() }, nil
+	}
+	_, err = s.File.Seek(at, io.SeekStart)
+	return s.File, nothing, err
+}
+
+// begin returns the offset of a file at which the next attempt begins to read.
+func (s *InheritedStdin) begin() (int64, error) {
+	if s.opened {
+		return s.start, nil
+	}
+	return s.File.Seek(0, io.SeekCurrent)
 }
 
 // openAt opens a file again, with an offset of its own.
@@ -235,7 +249,7 @@ func (s *InheritedStdin) Source() task.Source {
 	switch s.kind() {
 	case kindFile:
 		source := sourceOf(pathOf(s.File), s.info)
-		source.Offset, _ = s.File.Seek(0, io.SeekCurrent)
+		source.Offset, _ = s.begin()
 		return source
 	case kindStream:
 		now := stateOf(s.File)
@@ -257,7 +271,8 @@ func (s *InheritedStdin) Source() task.Source {
 
 // Continue has the attempts begin where those of an earlier process began that had the same file as its stdin. Of a
 // stream, what that has read is gone, and so it is where the file has changed since and is not read from there: the error
-// is ErrRead. A source of something else says nothing of this stdin.
+// is ErrRead. A source of something else says nothing of this stdin. The shared offset stays, and where that is before
+// the place, the attempts begin with it: a loop around retry has opened the file anew, and reads on from there.
 func (s *InheritedStdin) Continue(before task.Source) error {
 	now := s.Source()
 	same := s.info != nil && before.Inode != 0 && inodeOf(s.info) == before.Inode
@@ -267,8 +282,9 @@ func (s *InheritedStdin) Continue(before task.Source) error {
 	case before.Pipe:
 		return ErrRead
 	case now.Size == before.Size && now.Modified == before.Modified:
-		_, err := s.File.Seek(before.Offset, io.SeekStart)
-		return err
+		if before.Offset < now.Offset {
+			s.start, s.opened = before.Offset, true
+		}
 	case now.Offset != before.Offset:
 		return ErrRead
 	}
