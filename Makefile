@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint vet ci bench rivals microbench compare crash soak fuzz engine man clean
+.PHONY: help build test race lint vet ci bench rivals microbench compare crash soak fuzz engine man site clean
 
 FUZZTIME ?= 10s
 BENCHFLAGS ?=
@@ -68,6 +68,9 @@ engine: ## compile the engine of the page of retry plot --html, for a release
 
 man: ## write the man pages and docs/reference.md anew, from the help texts and docs
 	go test ./packaging/man -count=1 -run '^TestPagesAreNotStale$$' -args -update
+
+site: ## build the site of docs/ in .bin/site
+	bash docs/site/build
 
 clean: ## remove what make built
 	rm -f retry
