@@ -55,7 +55,8 @@ const (
 type nameResult struct {
 	interrupted *task.Task // the task to resume, which this process owns; nil: the new one is started
 	done        bool       // nothing is to be run
-	discarded   *task.Task // a task that was cancelled, and may have left processes running
+	discarded   *task.Task // a task that was ended for the new one, and may have left processes running
+	last        *task.Task // the task of the name that ran last, which may have done so too; nil: there is none
 	waited      bool       // for another run of the name
 }
 
@@ -70,6 +71,9 @@ func (w *Wrapper) acquire(ctx context.Context, p *Host, journal *Journal, t *tas
 	told := false
 	for pause := firstNamePause; ; pause = min(2*pause, longestNamePause) {
 		found, err := w.tryAcquire(ctx, journal.Journal, t, p.Typed, lines)
+		if err == nil && !found.done {
+			found.last, err = lastRun(ctx, journal.Journal, t.Name)
+		}
 		running, isRunning := errors.AsType[*runningError](err)
 		switch {
 		case !isRunning:
@@ -118,10 +122,7 @@ func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.T
 		return nameResult{done: done}, err
 	}
 	earlier, err := journal.Named(ctx, t.Name)
-	if err == nil && earlier == nil {
-		return ended(ctx, journal, t.Name)
-	}
-	if err != nil {
+	if err != nil || earlier == nil {
 		return nameResult{}, err
 	}
 	interrupted, err := journal.Adopt(ctx, earlier.Number)
@@ -177,16 +178,6 @@ func lastRun(ctx context.Context, journal state.Store, name string) (last *task.
 		}
 	}
 	return last, nil
-}
-
-// ended returns what to do where no task of the name is unfinished: the last one may have been cancelled, or have
-// killed its owner too often, and have left processes running.
-func ended(ctx context.Context, journal state.Store, name string) (found nameResult, err error) {
-	last, err := lastRun(ctx, journal, name)
-	if err == nil && last != nil && last.Last.CutOff() {
-		found.discarded = last
-	}
-	return found, err
 }
 
 // succeeded reports whether --once leaves nothing to do, since a task of the name has succeeded.

@@ -226,14 +226,19 @@ func deferred(t *task.Task, now time.Time) bool {
 	return most > 0 && t.NextAttemptAt.Sub(now) > most
 }
 
-// begin waits for the processes of a cancelled task of the name. Where that or another run took time, the task's budget
-// begins now; a deadline does not move.
+// begin waits for the processes that earlier tasks of the name have left. Where that or another run took time, the
+// task's budget begins now; a deadline does not move.
 func (w *Wrapper) begin(ctx context.Context, p *Host, journal *Journal, found nameResult, t *task.Task,
 	lines render.Observer) (err error) {
-	if found.discarded != nil {
+	waited := found.waited || found.discarded != nil
+	for _, earlier := range []*task.Task{found.discarded, found.last} {
+		if earlier == nil || !earlier.Last.CutOff() {
+			continue
+		}
+		waited = true
 		left := newSurvivors(w.SurvivorFlags, journal)
 		watcher := &runner.Runner{Survivors: left, Observer: lines, Signals: p.Listen()}
-		sig, err := watcher.AwaitSurvivors(ctx, found.discarded)
+		sig, err := watcher.AwaitSurvivors(ctx, earlier)
 		if err != nil {
 			return fmt.Errorf("start %s: %w", text.Escape(t.Name), err)
 		}
@@ -241,7 +246,7 @@ func (w *Wrapper) begin(ctx context.Context, p *Host, journal *Journal, found na
 			DieOf(sig)
 		}
 	}
-	if found.discarded == nil && !found.waited {
+	if !waited {
 		return nil
 	}
 	t.CreatedAt = time.Now()
