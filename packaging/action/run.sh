@@ -45,7 +45,8 @@ cd "$INPUT_WORKING_DIRECTORY" || fail "working-directory: cannot enter $INPUT_WO
 export -n "${!INPUT_@}"
 
 # GitHub signals this process alone when a job is cancelled. Bash lets what runs beside it ignore INT, so that TERM stands for both.
-"$retry" "${arguments[@]}" -- "${command[@]}" &
+# GitHub reads stdout and stderr apart; as one, the lines of an attempt stay in its group.
+"$retry" "${arguments[@]}" -- "${command[@]}" 2>&1 &
 child=$!
 trap 'kill -TERM "$child" 2>/dev/null || true' INT TERM
 while true; do
