@@ -68,8 +68,9 @@ func newJob(t *testing.T) *job {
 	action, err := filepath.Abs("action")
 	testkit.Must(t, err)
 	j.environment = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "RETRY_STATE_DIR=" + filepath.Join(dir, "state"),
-		"GITHUB_ACTIONS=true", "GITHUB_ACTION_PATH=" + action, "GITHUB_PATH=" + j.pathFile, "GITHUB_STEP_SUMMARY=" + j.summaryFile,
-		"GITHUB_OUTPUT=" + filepath.Join(dir, "output"), "RUNNER_TEMP=" + j.temp, "RUNNER_OS=Linux"}
+		"GITHUB_ACTIONS=true", "GITHUB_ACTION_PATH=" + action, "GITHUB_PATH=" + j.pathFile,
+		"GITHUB_STEP_SUMMARY=" + j.summaryFile, "GITHUB_OUTPUT=" + filepath.Join(dir, "output"),
+		"RUNNER_TEMP=" + j.temp, "RUNNER_OS=Linux", "GORACE=" + os.Getenv("GORACE")}
 	return j
 }
 
@@ -165,12 +166,13 @@ func inOrder(t *testing.T, log string, texts ...string) {
 
 func TestActionRescues(t *testing.T) {
 	j := newJob(t)
-	got, outputs := j.run(own(t, map[string]string{"attempts": "4", "command": "echo line $RETRY_ATTEMPT\n[ $RETRY_ATTEMPT = 3 ]"}))
+	got, outputs := j.run(own(t, map[string]string{"attempts": "4",
+		"command": "echo line $RETRY_ATTEMPT\n[ $RETRY_ATTEMPT = 3 ]"}))
 	if got.status != 0 || got.stderr != "" {
 		t.Errorf("got status %d and stderr %q, want 0 and nothing", got.status, got.stderr)
 	}
-	inOrder(t, got.stdout, "::group::retry: attempt 1/4: bash -eo pipefail -c ", "\nline 1\n", "::endgroup::", "attempt 2/4",
-		"\nline 2\n", "\nline 3\n", "::endgroup::", "::notice title=retry::", "succeeded in attempt 3")
+	inOrder(t, got.stdout, "::group::retry: attempt 1/4: bash -eo pipefail -c ", "\nline 1\n", "::endgroup::",
+		"attempt 2/4", "\nline 2\n", "\nline 3\n", "::endgroup::", "::notice title=retry::", "succeeded in attempt 3")
 	if want := map[string]string{"exit-status": "0", "attempts": "3", "outcome": "SUCCEEDED"}; !maps.Equal(outputs, want) {
 		t.Errorf("got outputs %v, want %v", outputs, want)
 	}
@@ -282,7 +284,8 @@ func TestActionDownloads(t *testing.T) {
 			maps.Copy(with, test.with)
 			got, _ := newJob(t).run(with)
 			if got.status != test.status || !strings.Contains(got.stdout, test.says) {
-				t.Errorf("got status %d, stdout %s and stderr %s, want %d and %q", got.status, got.stdout, got.stderr, test.status, test.says)
+				t.Errorf("got status %d, %s and %s, want %d and %q", got.status, got.stdout, got.stderr, test.status,
+					test.says)
 			}
 		})
 	}
@@ -297,11 +300,13 @@ func TestActionDownloads(t *testing.T) {
 	}
 }
 
-// A runner that cancels a job signals the step's first process alone. The command hears of it, and the outputs are written.
+// A runner that cancels a job signals the step's first process alone. The command hears of it, and the
+// outputs are written.
 func TestActionPassesACancelOn(t *testing.T) {
 	j := newJob(t)
 	a := readAction(t)
-	with := own(t, map[string]string{"attempts": "1", "command": "trap 'echo >heard; exit 9' TERM\necho >ready\nwhile :; do sleep 0.01; done"})
+	with := own(t, map[string]string{"attempts": "1",
+		"command": "trap 'echo >heard; exit 9' TERM\necho >ready\nwhile :; do sleep 0.01; done"})
 	first := j.command(a, a.Runs.Steps[0], with)
 	testkit.Must(t, first.Run())
 	j.collect(a.Runs.Steps[0])
@@ -330,7 +335,8 @@ func TestActionUsesItsInputs(t *testing.T) {
 	}
 	for name, input := range a.Inputs {
 		if input.Description == "" || input.Default == nil || !strings.Contains(used, "${{ inputs."+name+" }}") {
-			t.Errorf("input %s: got description %q, default %v; want both, and a step that has it", name, input.Description, input.Default)
+			t.Errorf("input %s: got description %q, default %v; want both, and a step that has it", name, input.Description,
+				input.Default)
 		}
 	}
 }

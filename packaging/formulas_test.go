@@ -24,7 +24,9 @@ class Formula
   def self.on_arm = PROCESSOR == "arm64" && yield
   def self.on_intel = PROCESSOR == "amd64" && yield
   def self.test = nil
-  %w[bin man1 man5 bash_completion zsh_completion fish_completion].each { |name| define_method(name) { Folder.new(name) } }
+  %w[bin man1 man5 bash_completion zsh_completion fish_completion].each do |name|
+    define_method(name) { Folder.new(name) }
+  end
 end
 class Folder
   def initialize(name) = @name = name
@@ -62,13 +64,14 @@ func TestHomebrewFormula(t *testing.T) {
 		t.Errorf("without the sums of darwin: got status %d and %q, want a failure", got.status, got.stderr)
 	}
 	filled := execute(t, ".", os.Environ(), "homebrew/fill", "v1.2.3", linux, darwin)
-	if filled.status != 0 || strings.Contains(filled.stdout, "sum of") || !strings.Contains(filled.stdout, `version "1.2.3"`) {
+	if filled.status != 0 || strings.Contains(filled.stdout, "sum of") ||
+		!strings.Contains(filled.stdout, `version "1.2.3"`) {
 		t.Fatalf("got status %d, %s and %s", filled.status, filled.stderr, filled.stdout)
 	}
 	ruby := need(t, "ruby")
 	archive := t.TempDir()
-	for _, file := range []string{"retry", "man/retry.1", "man/retry-http.1", "man/retry-config.5", "completions/retry.bash",
-		"completions/_retry", "completions/retry.fish"} {
+	for _, file := range []string{"retry", "man/retry.1", "man/retry-http.1", "man/retry-config.5",
+		"completions/retry.bash", "completions/_retry", "completions/retry.fish"} {
 		testkit.Must(t, os.MkdirAll(filepath.Join(archive, filepath.Dir(file)), 0o700))
 		testkit.Write(t, filepath.Join(archive, file), "")
 	}
@@ -78,7 +81,8 @@ func TestHomebrewFormula(t *testing.T) {
 	for _, system := range []string{"darwin_arm64", "darwin_amd64", "linux_arm64", "linux_amd64"} {
 		name, processor, _ := strings.Cut(system, "_")
 		got := execute(t, archive, os.Environ(), ruby, "-w", stub, name, processor, formula)
-		want := "https://github.com/10f93571/retry/releases/download/v1.2.3/retry_1.2.3_" + system + ".tar.gz\n" + sumOf(system) + `
+		url := "https://github.com/10f93571/retry/releases/download/v1.2.3/retry_1.2.3_" + system + ".tar.gz"
+		want := url + "\n" + sumOf(system) + `
 bin: retry
 man1: man/retry-http.1 man/retry.1
 man5: man/retry-config.5
@@ -101,7 +105,8 @@ let
     genAttrs = names: make: builtins.listToAttrs (map (name: { inherit name; value = make name; }) names);
     licenses.mit = "MIT";
   };
-  nixpkgs = { inherit lib; legacyPackages = lib.genAttrs [ "x86_64-linux" "aarch64-linux" "x86_64-darwin" "aarch64-darwin" ] (_: pkgs); };
+  systems = [ "x86_64-linux" "aarch64-linux" "x86_64-darwin" "aarch64-darwin" ];
+  nixpkgs = { inherit lib; legacyPackages = lib.genAttrs systems (_: pkgs); };
   self = { rev = "c0ffee"; shortRev = "c0ff"; lastModifiedDate = "20261123014501"; };
   package = (flake.outputs { inherit self nixpkgs; }).packages.aarch64-darwin.default;
 in
@@ -115,7 +120,8 @@ func TestNixFlake(t *testing.T) {
 	stub := filepath.Join(t.TempDir(), "nixpkgs.nix")
 	testkit.Write(t, stub, strings.ReplaceAll(nixpkgs, "FLAKE", flake))
 	got := execute(t, ".", os.Environ(), nix, "--eval", "--strict", stub)
-	for _, want := range []string{`version.commit=c0ffee`, `version.date=2026-11-23T01:45:01Z`, `sha256-`, `\"version\":\"c0ff\"`} {
+	for _, want := range []string{`version.commit=c0ffee`, `version.date=2026-11-23T01:45:01Z`, `sha256-`,
+		`\"version\":\"c0ff\"`} {
 		if !strings.Contains(got.stdout, want) {
 			t.Errorf("got status %d, %s and %s, want %s", got.status, got.stdout, got.stderr, want)
 		}

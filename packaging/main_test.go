@@ -79,8 +79,8 @@ func execute(t *testing.T, dir string, environment []string, command ...string) 
 	return result{c.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// release serves the archive of a release for this machine, whose retry is the script, and returns its address and sum. A release whose
-// sums are wrong names other sums than its archive has.
+// release serves the archive of a release for this machine, whose retry is the script, and returns its address and sum.
+// A release whose sums are wrong names other sums than its archive has.
 func release(t *testing.T, script string, wrongSums bool) (address, sum string) {
 	t.Helper()
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {

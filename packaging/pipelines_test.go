@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,8 +18,8 @@ const fakeRetry = "#!/bin/sh\nprintf '<%s>' \"$@\"\n"
 const want = "<--attempts=3><--backoff=exp:2s><--retry-on=\"; touch x #><--><sh><-e><-c><echo '$HOME'\necho two>"
 
 func pipelineInputs(address string) map[string]string {
-	return map[string]string{"command": "echo '$HOME'\necho two", "attempts": "3", "backoff": "exp:2s", "retry-on": `"; touch x #`,
-		"download-from": address}
+	return map[string]string{"command": "echo '$HOME'\necho two", "attempts": "3", "backoff": "exp:2s",
+		"retry-on": `"; touch x #`, "download-from": address}
 }
 
 // shell runs a script in a directory of its own, where no input may leave a file named x.
@@ -176,7 +177,8 @@ func TestJenkinsfile(t *testing.T) {
 		t.Fatalf("got %d scripts in %s, want 2, and braces in pairs", len(scripts), text)
 	}
 	dir := t.TempDir()
-	if got := execute(t, dir, append(environment, "PROGRAM_SHA256="+strings.Repeat("0", 64)), "sh", "-c", scripts[0][1]); got.status == 0 {
+	wrong := append(slices.Clone(environment), "PROGRAM_SHA256="+strings.Repeat("0", 64))
+	if got := execute(t, dir, wrong, "sh", "-c", scripts[0][1]); got.status == 0 {
 		t.Errorf("another sum: got status %d, want a failure", got.status)
 	}
 	environment = append(environment, "PROGRAM_SHA256="+sum)
@@ -189,8 +191,10 @@ func TestJenkinsfile(t *testing.T) {
 	}
 	// The flags are retry's.
 	_, flags, _ := strings.Cut(strings.TrimSpace(scripts[1][1]), ".retry/retry ")
-	arguments := strings.Fields(strings.NewReplacer(".retry/report.json", filepath.Join(dir, "report.json"), "./deploy.sh", "true").Replace(flags))
-	if got := execute(t, dir, []string{"RETRY_STATE_DIR=" + dir, "PATH=" + os.Getenv("PATH")}, append([]string{"retry"}, arguments...)...); got.status != 0 {
-		t.Errorf("retry %q: got status %d and %s", arguments, got.status, got.stderr)
+	here := strings.NewReplacer(".retry/report.json", filepath.Join(dir, "r.json"), "./deploy.sh", "true").Replace(flags)
+	command := append([]string{"retry"}, strings.Fields(here)...)
+	got := execute(t, dir, append(environment, "RETRY_STATE_DIR="+dir, "GORACE="+os.Getenv("GORACE")), command...)
+	if got.status != 0 {
+		t.Errorf("%q: got status %d and %s", command, got.status, got.stderr)
 	}
 }
