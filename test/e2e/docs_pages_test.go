@@ -75,7 +75,7 @@ var update = flag.Bool("update", false, "rewrite what the pages show")
 func TestPagesShowWhatRetryPrints(t *testing.T) {
 	testkit.Slow(t, "it runs every example that shows output")
 	box, tried := newSandbox(t), 0
-	for _, path := range append(policyFiles(t), filepath.Join("docs", "conditions.md")) {
+	for _, path := range append(policyFiles(t), "docs/conditions.md", "docs/plot.md", "docs/running.md") {
 		page := readPage(t, path)
 		shown := withOutputs(page, func(line string) string {
 			tried++
