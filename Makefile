@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint vet ci bench rivals microbench compare crash soak fuzz engine man site clean
+.PHONY: help build test race lint vet snapshot ci bench rivals microbench compare crash soak fuzz engine man site clean
 
 FUZZTIME ?= 10s
 BENCHFLAGS ?=
@@ -29,6 +29,9 @@ vet: ## check formatting, and vet for this system, darwin and windows
 	go vet ./...
 	GOOS=darwin CGO_ENABLED=0 go vet ./...
 	GOOS=windows CGO_ENABLED=0 go vet ./...
+
+snapshot: ## make all that a release consists of from the last commit, in dist/; `bash .ci/package` tests it, too
+	bash .ci/package build
 
 ci: ## run everything a change has to pass
 	bash .ci/run
@@ -73,4 +76,4 @@ site: ## build the site of docs/ in .bin/site
 	bash docs/site/build
 
 clean: ## remove what make built
-	rm -f retry
+	rm -rf retry dist .bin/packaging

@@ -5,10 +5,14 @@ package flags
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/docker/go-units"
@@ -31,8 +35,12 @@ type JournalFlags struct {
 
 // ConfigFlag says where the config file is.
 type ConfigFlag struct {
-	Config *string `group:"Policy" placeholder:"FILE" help:"Read named policies from FILE. Default $RETRY_CONFIG, $XDG_CONFIG_HOME/retry/config.toml or ~/.config/retry/config.toml."`
+	Config *string `group:"Policy" placeholder:"FILE" help:"Read named policies from FILE. Default $RETRY_CONFIG, $XDG_CONFIG_HOME/retry/config.toml or ~/.config/retry/config.toml; else /etc/retry/config.toml."`
 }
+
+// systemConfig is the file for users who have none of their own. It is not for Windows, where anybody may make a folder
+// named etc.
+const systemConfig = "/etc/retry/config.toml"
 
 // Path returns the path of the config file, and whether the user named it. Neither a relative XDG_CONFIG_HOME nor the
 // current directory leads to one: a checkout must not change how commands are run.
@@ -46,10 +54,24 @@ func (f *ConfigFlag) Path(getenv func(string) string) (path string, named bool) 
 	for _, home := range []struct{ variable, below string }{{"XDG_CONFIG_HOME", ""}, {"HOME", ".config"},
 		{"APPDATA", ""}} {
 		if dir := getenv(home.variable); filepath.IsAbs(dir) {
-			return filepath.Join(dir, home.below, "retry", "config.toml"), false
+			own := filepath.Join(dir, home.below, "retry", "config.toml")
+			return ownOrSystem(own, systemConfig), false
 		}
 	}
-	return "", false
+	return ownOrSystem("", systemConfig), false
+}
+
+// ownOrSystem returns the user's own file, even if it cannot be read; the system's only where that alone exists.
+func ownOrSystem(own, system string) string {
+	if own != "" {
+		if _, err := os.Stat(own); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+			return own
+		}
+	}
+	if _, err := os.Stat(system); err != nil || runtime.GOOS == "windows" {
+		return own
+	}
+	return system
 }
 
 // NameFlags give a task a name, and say what to do where a task of the name is running.

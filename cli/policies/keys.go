@@ -270,7 +270,7 @@ func (k *Key) schema() object {
 			s["pattern"] = curvePattern()
 		}
 	case keyDuration:
-		seconds := object{"type": "number", "minimum": 0, "maximum": 9223372036, "description": "Seconds."}
+		seconds := object{"type": "number", "minimum": 0, "maximum": int64(9223372036), "description": "Seconds."}
 		s["anyOf"], s["examples"] = []object{{"type": "string", "pattern": durationPattern}, seconds}, []any{k.Example}
 	case keyCondition:
 		s["anyOf"], s["examples"] = oneCondition(), []any{k.Example}

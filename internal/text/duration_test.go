@@ -133,7 +133,7 @@ func TestFormatDuration(t *testing.T) {
 		}
 	}
 	if got := FormatDuration(math.MinInt64); !strings.HasPrefix(got, "-") {
-		t.Errorf("FormatDuration(%d): got %q, want a minus", math.MinInt64, got)
+		t.Errorf("FormatDuration(%d): got %q, want a minus", int64(math.MinInt64), got)
 	}
 }
 

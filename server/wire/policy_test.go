@@ -45,10 +45,10 @@ func drawPolicy(t *rapid.T) []byte {
 	choice("ambiguous", "repeat", "stop")
 	choice("policyId", "a", "order mail")
 	if rapid.Bool().Draw(t, "numbers") {
-		initial := rapid.IntRange(0, 1<<31).Draw(t, "initial")
+		initial := rapid.Int64Range(0, 1<<31).Draw(t, "initial")
 		body["initialDelayMs"] = initial
 		maybe("multiplier", rapid.SampledFrom([]float64{1, 1.25, 2, 3, 10.5, 1000}).Draw(t, "multiplier"))
-		maybe("maxDelayMs", rapid.IntRange(initial, 1<<33).Draw(t, "most"))
+		maybe("maxDelayMs", rapid.Int64Range(initial, 1<<33).Draw(t, "most"))
 		choice("jitterType", JitterTypes()...)
 	} else {
 		choice("backoff", "5s", "exp:1s..30s", "exp:1ms*1.5", "exp:0s..1s", "linear:2s", "fib:1s..1m", "list:1s,5s,1m",

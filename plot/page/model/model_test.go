@@ -127,7 +127,7 @@ func TestFit(t *testing.T) {
 			t.Errorf("%d tasks of %d attempts: got %d, want %d", tt.tasks, tt.attempts, r.Tasks, tt.want)
 		}
 	}
-	if a := (Request{Tasks: 1 << 40, Specs: []Spec{{Backoff: "exp:1s", Attempts: 2}}}).Answer(); a.Tasks != 10_000 ||
+	if a := (Request{Tasks: math.MaxInt, Specs: []Spec{{Backoff: "exp:1s", Attempts: 2}}}).Answer(); a.Tasks != 10_000 ||
 		a.Specs[0].Error != "" {
 		t.Errorf("got %d tasks, %s", a.Tasks, a.Specs[0].Error)
 	}
