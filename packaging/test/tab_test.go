@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"testing"
 	"time"
 
@@ -44,7 +45,7 @@ func TestTab(t *testing.T) {
 			s.typed(row.begin + "echo rea''dy\n")
 			s.expect("ready")
 			s.typed("retry requ\t")
-			s.expect("retry requeue ")
+			s.expect("requeue")
 			s.typed("--dea\t")
 			s.expect("--dead")
 		})
@@ -79,12 +80,15 @@ func (s *screen) typed(text string) {
 	}
 }
 
+// escapes are colours and movements of the cursor, which shells put between letters.
+var escapes = regexp.MustCompile(`\x1b\[[0-9;?]*[A-Za-z]|\x1b\(B|[\r\x08]`)
+
 // expect waits until the text stands in what came, and forgets all up to it.
 func (s *screen) expect(text string) {
 	s.t.Helper()
 	deadline := time.After(patience)
 	for {
-		if _, rest, found := bytes.Cut(s.text, []byte(text)); found {
+		if _, rest, found := bytes.Cut(escapes.ReplaceAll(s.text, nil), []byte(text)); found {
 			s.text = rest
 			return
 		}
