@@ -61,10 +61,10 @@ type job struct {
 func newJob(t *testing.T) *job {
 	t.Helper()
 	need(t, "bash")
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "a runner")
 	j := &job{t: t, dir: filepath.Join(dir, "work"), temp: filepath.Join(dir, "temp"), stepOutputs: map[string]string{},
 		pathFile: filepath.Join(dir, "path"), summaryFile: filepath.Join(dir, "summary")}
-	testkit.Must(t, os.Mkdir(j.dir, 0o700), os.Mkdir(j.temp, 0o700))
+	testkit.Must(t, os.MkdirAll(j.dir, 0o700), os.Mkdir(j.temp, 0o700))
 	action, err := filepath.Abs("action")
 	testkit.Must(t, err)
 	j.environment = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "RETRY_STATE_DIR=" + filepath.Join(dir, "state"),

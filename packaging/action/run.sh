@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # The Action's second step: runs the command by retry. Inputs are variables: nothing of them becomes a part of this script.
+# The bash of macOS is version 3.2.
 set -euo pipefail
 [ -n "$INPUT_COMMAND" ] || exit 0
 
@@ -8,8 +9,7 @@ fail() { printf '::error title=retry::%s\n' "$1"; exit 125; }
 report=$RUNNER_TEMP/retry-report-$$.json
 arguments=(--ci=github "--report=$report")
 for flag in policy attempts backoff jitter timeout budget retry-on stop-on on-retry; do
-	input=INPUT_${flag^^}
-	input=${input//-/_}
+	input=INPUT_$(tr 'a-z-' 'A-Z_' <<<"$flag")
 	[ -z "${!input}" ] || arguments+=("--$flag=${!input}")
 done
 # Other flags, one a line.
@@ -34,8 +34,14 @@ pwsh | powershell)
 *'{0}'*)
 	script=$RUNNER_TEMP/retry-command-$$
 	printf '%s\n' "$INPUT_COMMAND" >"$script"
-	read -ra command <<<"$INPUT_SHELL"
-	command=("${command[@]//'{0}'/$script}")
+	command=()
+	read -ra words <<<"$INPUT_SHELL"
+	for word in "${words[@]}"; do
+		case $word in
+		*'{0}'*) command+=("${word%%'{0}'*}$script${word#*'{0}'}") ;;
+		*) command+=("$word") ;;
+		esac
+	done
 	;;
 *) fail "shell: $INPUT_SHELL is unknown; want bash, sh, pwsh, powershell, python, or a command line with {0}" ;;
 esac

@@ -4,7 +4,12 @@ set -euo pipefail
 
 fail() { printf '::error title=retry::%s\n' "$1"; exit 1; }
 
+# Bash on Windows has paths of its own; the runner wants the system's.
+unix() { if command -v cygpath >/dev/null; then cygpath -u "$1"; else printf '%s\n' "$1"; fi; }
+native() { if command -v cygpath >/dev/null; then cygpath -w "$1"; else printf '%s\n' "$1"; fi; }
+
 if [ -n "$INPUT_PATH" ]; then
+	INPUT_PATH=$(unix "$INPUT_PATH")
 	[ -x "$INPUT_PATH" ] || fail "path: $INPUT_PATH is no program"
 	retry=$(cd "$(dirname "$INPUT_PATH")" && pwd)/${INPUT_PATH##*/}
 	directory=${retry%/*}
@@ -18,5 +23,5 @@ else
 			sh "$GITHUB_ACTION_PATH/install.sh" "$directory" 2>"$RUNNER_TEMP/retry-install" || fail "$(tail -n 1 "$RUNNER_TEMP/retry-install")"
 	fi
 fi
-printf '%s\n' "$directory" >>"$GITHUB_PATH"
+native "$directory" >>"$GITHUB_PATH"
 printf 'retry=%s\n' "$retry" >>"$GITHUB_OUTPUT"
