@@ -43,13 +43,11 @@ func TestREADMEWalksThroughTheAPI(t *testing.T) {
 
 // transcriptOf returns what is typed in an indented block, and what is answered.
 func transcriptOf(block string) (typed, answered string) {
-	goesOn := false
 	for line := range strings.SplitSeq(block, "\n") {
 		line = strings.TrimPrefix(line, "    ")
 		command, prompted := strings.CutPrefix(line, "$ ")
-		if prompted || goesOn {
+		if prompted || strings.HasPrefix(line, "    ") { // what goes on is indented further
 			typed += command + "\n"
-			goesOn = strings.HasSuffix(command, `\`)
 		} else {
 			answered += line + "\n"
 		}
