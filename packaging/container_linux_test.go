@@ -193,6 +193,8 @@ func TestContainer(t *testing.T) {
 		{"a command of the shell", []string{"/usr/bin/retry", "-n", "1", "-c", "echo"}, 127, "sh: command not found"},
 		{"an API for everybody",
 			append(config.Config.Entrypoint, "serve", "--listen", "0.0.0.0:0"), 125, "anybody who reaches this address"},
+		{"a token for it", append(config.Config.Entrypoint, "token", "add", "billing", "--scope", "write",
+			"--token-file", "/var/lib/retry/tokens"), 0, "rtk_"},
 		{"the health check after that", config.Config.Healthcheck.Test[1:], 0, "sh -c echo"},
 	} {
 		c := command(test.args...)
@@ -202,16 +204,21 @@ func TestContainer(t *testing.T) {
 		}
 	}
 
-	serve := command(append(config.Config.Entrypoint, append(config.Config.Cmd, "--listen", "127.0.0.1:0")...)...)
-	stderr, err := serve.StderrPipe()
-	testkit.Must(t, err, serve.Start())
-	line, err := bufio.NewReader(stderr).ReadString('\n')
-	if want := "retry: serves http://127.0.0.1:"; err != nil || !strings.HasPrefix(line, want) {
-		t.Errorf("serve: got %q and %v, want %q", line, err, want)
-	}
-	testkit.Must(t, serve.Process.Signal(syscall.SIGTERM))
-	if err := serve.Wait(); err != nil {
-		t.Errorf("serve, after TERM: got %v, want success", err)
+	for _, flags := range [][]string{
+		{"--listen", "127.0.0.1:0"},
+		{"--listen", "0.0.0.0:0", "--token-file", "/var/lib/retry/tokens", "--insecure"},
+	} {
+		serve := command(append(config.Config.Entrypoint, append(config.Config.Cmd, flags...)...)...)
+		stderr, err := serve.StderrPipe()
+		testkit.Must(t, err, serve.Start())
+		line, err := bufio.NewReader(stderr).ReadString('\n')
+		if want := "retry: serves http://"; err != nil || !strings.HasPrefix(line, want) {
+			t.Errorf("serve %q: got %q and %v, want %q", flags, line, err, want)
+		}
+		testkit.Must(t, serve.Process.Signal(syscall.SIGTERM))
+		if err := serve.Wait(); err != nil {
+			t.Errorf("serve %q, after TERM: got %v, want success", flags, err)
+		}
 	}
 
 	journals, err := filepath.Glob(filepath.Join(root, "var/lib/retry/*.db"))
