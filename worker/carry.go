@@ -121,15 +121,16 @@ func (w *Worker) end(c *carried) {
 }
 
 // carry executes a claimed attempt and settles it.
-func (w *Worker) carry(ctx context.Context, c *carried, due time.Time) (replied bool) {
-	defer w.end(c)
-	t := c.task
-	w.observe(func(o Observer) { o.Began(t, time.Since(due)) })
-	if t.Nonce == 0 { // its budget has ended while it waited
+func (w *Worker) carry(ctx context.Context, j *job) {
+	defer w.end(j.carried)
+	t := j.task
+	w.observe(func(o Observer) { o.Began(t, time.Since(j.due)) })
+	j.slot.asked, j.slot.replied = true, true // unless Record knows better
+	if t.Nonce == 0 {                         // its budget has ended while it waited
 		d := task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonBudget}
 		t.Move(d, time.Now())
 		_ = w.settle(ctx, t, task.Attempt{Decision: d})
-		return true
+		return
 	}
 	e, err := w.Open(t)
 	if err != nil {
@@ -142,12 +143,10 @@ func (w *Worker) carry(ctx context.Context, c *carried, due time.Time) (replied 
 		e.Observer = silent{w}
 	}
 	r := &runner.Runner{
-		Journal: &journal{w, ctx}, Executor: e.Executor, Hooks: e.Hooks, Survivors: e.Survivors, Observer: e.Observer,
-		Signals: c.signals, Random: w.Random,
+		Journal: &journal{w, ctx, j}, Executor: e.Executor, Hooks: e.Hooks, Survivors: e.Survivors, Observer: e.Observer,
+		Signals: j.signals, Random: w.Random,
 	}
-	result, err := r.Attempt(ctx, t)
-	if err != nil {
+	if _, err := r.Attempt(ctx, t); err != nil {
 		w.warn(fmt.Errorf("task %s: %w", t.ID, err))
 	}
-	return result.Outcome.Reply == nil || result.Outcome.Answered()
 }

@@ -78,7 +78,7 @@ func (w *Worker) dispatch(stop, ctx context.Context, changes <-chan state.Change
 const stoodStill = 2 * time.Second
 
 func (w *Worker) release(s slot) {
-	w.free++
+	w.slots++
 	w.plan.done(s.host, s.class, s.asked, s.replied)
 }
 
@@ -90,11 +90,11 @@ func (w *Worker) claimDue(ctx context.Context) time.Duration {
 	if w.again.After(now) {
 		return w.again.Sub(now)
 	}
-	for w.free > 0 && w.claiming < claimsMost {
+	for w.slots > 0 && w.claiming < claimsMost {
 		var items []state.Item
 		var classes []int
 		var from time.Time
-		for len(items) < min(claimMost, w.free) {
+		for len(items) < min(claimMost, w.slots) {
 			item, class, ok, later := w.plan.take(now)
 			if from = later; !ok {
 				break
@@ -107,13 +107,13 @@ func (w *Worker) claimDue(ctx context.Context) time.Duration {
 		if len(items) == 0 {
 			break
 		}
-		w.free -= len(items)
+		w.slots -= len(items)
 		w.claim(ctx, items, classes, now)
 	}
 	if len(w.plan.future) > 0 {
 		wait = min(wait, max(0, w.plan.future[0].Due.Sub(now)))
 	}
-	if w.free > 0 && !w.loading && w.plan.crowded(now) {
+	if w.slots > 0 && !w.loading && w.plan.crowded(now) {
 		w.plan.shorten()
 	}
 	w.loadMore(ctx)
@@ -141,7 +141,7 @@ func (w *Worker) claim(ctx context.Context, items []state.Item, classes []int, n
 				w.freed <- s
 				continue
 			}
-			w.hand(ctx, job{w.begin(tasks[i]), item.Due, s})
+			w.hand(ctx, &job{carried: w.begin(tasks[i]), slot: s, due: item.Due})
 		}
 		w.answers <- func() {
 			w.claiming--
@@ -161,11 +161,20 @@ type job struct {
 	*carried
 	due  time.Time
 	slot slot
+	free bool // its slot is free again
+}
+
+// free gives the slot of an attempt back, once.
+func (w *Worker) free(j *job) {
+	if !j.free {
+		j.free = true
+		w.freed <- j.slot
+	}
 }
 
 // hand gives an attempt to a goroutine that has nothing to do, or to a new one. They are used again, since their stacks
 // have grown by then.
-func (w *Worker) hand(ctx context.Context, j job) {
+func (w *Worker) hand(ctx context.Context, j *job) {
 	w.group.Add(1)
 	select {
 	case w.jobs <- j:
@@ -175,13 +184,12 @@ func (w *Worker) hand(ctx context.Context, j job) {
 }
 
 // work carries one attempt after the other, until there is none for a while.
-func (w *Worker) work(ctx context.Context, j job) {
+func (w *Worker) work(ctx context.Context, j *job) {
 	idle := time.NewTimer(idleGoroutine)
 	defer idle.Stop()
 	for {
-		j.slot.replied = w.carry(ctx, j.carried, j.due)
-		j.slot.asked = true
-		w.freed <- j.slot
+		w.carry(ctx, j)
+		w.free(j)
 		w.group.Done()
 		idle.Reset(idleGoroutine)
 		select {
@@ -341,7 +349,7 @@ func (w *Worker) setTargets(list []state.TargetSettings) {
 
 // drained reports whether there is nothing to do any more.
 func (w *Worker) drained(ctx context.Context) bool {
-	if w.free < w.Concurrency || w.claiming > 0 {
+	if w.slots < w.Concurrency || w.claiming > 0 {
 		return false
 	}
 	due := time.Time{}

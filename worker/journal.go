@@ -15,6 +15,7 @@ import (
 type journal struct {
 	*Worker
 	ctx context.Context
+	job *job
 }
 
 var errClaimed = errors.New("the worker claims")
@@ -44,8 +45,17 @@ func (j *journal) NoteProcess(ctx context.Context, t *task.Task, process string)
 // NoteStart implements runner.Journal. The processes of an attempt that has just begun are found by their environment.
 func (j *journal) NoteStart(*task.Task, string) {}
 
-// Record implements runner.Journal.
+// Record implements runner.Journal. The slot of a request is free before its outcome is written, so that one transaction
+// writes that and the next claim. No more outcomes than there are slots may wait for the store like this. A command has
+// hooks to run still.
 func (j *journal) Record(_ context.Context, t *task.Task, a task.Attempt) error {
+	j.job.slot.replied = a.Outcome.Reply == nil || a.Outcome.Answered()
+	if j.job.isRequest() {
+		if j.settling.Add(1) <= int64(j.Concurrency) {
+			j.free(j.job)
+		}
+		defer j.settling.Add(-1)
+	}
 	return j.settle(j.ctx, t, a)
 }
 

@@ -31,6 +31,7 @@ type memory struct {
 	reads   int
 	settled []task.Attempt
 	took    time.Duration // a claim
+	writes  time.Duration // how long the outcome of an attempt is written
 }
 
 func newMemory(t testing.TB) *memory {
@@ -130,6 +131,7 @@ func (m *memory) Claim(_ context.Context, worker int64, numbers []int64, now tim
 }
 
 func (m *memory) Settle(_ context.Context, t *task.Task, a task.Attempt, _ *task.Task) error {
+	time.Sleep(m.writes)
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	stored := m.tasks[t.Number]

@@ -226,6 +226,31 @@ func TestStoreFailsForAWhile(t *testing.T) {
 	})
 }
 
+// A request's slot is free when its reply is there. No more outcomes than slots are written meanwhile.
+func TestSlotsAreFreeWhileOutcomesAreWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(t)
+		m.writes = time.Hour
+		m.add(false, hosts(10, "host")...)
+		var b begun
+		w, stop := m.run(Config{Observer: &b, Concurrency: 2}, sleeper(time.Second, ok))
+		for _, row := range []struct{ after, begun, running int }{{0, 2, 2}, {1, 4, 2}, {60, 4, 0}} {
+			time.Sleep(time.Duration(row.after)*time.Second + time.Millisecond)
+			b.Lock()
+			got := len(b.ran)
+			b.Unlock()
+			if got != row.begun || w.Running() != row.running {
+				t.Errorf("got %d attempts, %d of them running, want %d and %d", got, w.Running(), row.begun, row.running)
+			}
+		}
+		time.Sleep(12 * time.Hour)
+		stop()
+		if got := m.count(task.Succeeded); got != 10 {
+			t.Errorf("got %d that succeeded, want 10", got)
+		}
+	})
+}
+
 // A worker whose store never comes back ends all the same when it is told twice.
 func TestStoreFailsForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -73,17 +73,18 @@ type Worker struct {
 
 	number     int64
 	plan       *schedule
-	free       int            // slots
+	slots      int            // that are free
 	claiming   int            // claims under way
 	loading    bool           // the queue is read
 	missed     []state.Change // that came during the read
 	generation int            // how often everything was loaded anew
 	freed      chan slot
-	jobs       chan job // for goroutines that have nothing to do
+	jobs       chan *job // for goroutines that have nothing to do
 	answers    chan func()
 	again      time.Time // a failed store is not asked before
 	renewed    atomic.Int64
 	failed     atomic.Int64 // tasks that ended without success
+	settling   atomic.Int64 // attempts that have given their slot back, and whose outcome is not written yet
 
 	mutex    sync.Mutex
 	running  map[int64]*carried
@@ -107,8 +108,8 @@ func New(c Config) *Worker {
 	c.PerHost = cmp.Or(c.PerHost, DefaultPerHost)
 	c.Visibility = cmp.Or(c.Visibility, DefaultVisibility)
 	w := &Worker{
-		Config: c, free: c.Concurrency, plan: newSchedule(c.PerHost, c.Concurrency-c.Concurrency/4),
-		freed: make(chan slot, c.Concurrency), jobs: make(chan job), answers: make(chan func(), 16), running: map[int64]*carried{},
+		Config: c, slots: c.Concurrency, plan: newSchedule(c.PerHost, c.Concurrency-c.Concurrency/4),
+		freed: make(chan slot, c.Concurrency), jobs: make(chan *job), answers: make(chan func(), 16), running: map[int64]*carried{},
 		early: map[int64]int{}, gaveUp: make(chan struct{}),
 	}
 	w.setTargets(nil)
@@ -122,7 +123,7 @@ func (w *Worker) Number() int64 { return w.number }
 func (w *Worker) Running() int {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	return len(w.running)
+	return max(0, len(w.running)-int(w.settling.Load()))
 }
 
 // Failed is how many tasks have ended without success in this worker.

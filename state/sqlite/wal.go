@@ -134,6 +134,8 @@ const (
 	longestQueueLog = 8 * queueLog
 	// copyPause is how often the length is looked at.
 	copyPause = 50 * time.Millisecond
+	// copyPatience is how long the writer waits for reads that have begun.
+	copyPatience = 5 * time.Millisecond
 )
 
 // copyLog copies the WAL of a queue into the database when it is long. A copy waits for the disk for tens of
@@ -169,13 +171,24 @@ func (q *Queue) copyLog(c *conn.Conn) {
 	}
 }
 
-// copyRest copies what is left of the WAL. No process writes meanwhile.
+// copyRest copies what is left of the WAL, and has SQLite begin it anew. No process writes meanwhile, and this one does
+// not read: a reader keeps the WAL as it is.
 func (q *Queue) copyRest() {
 	ctx, cancel := context.WithTimeout(context.Background(), conn.BusyTimeout)
 	defer cancel()
 	defer q.owners.Queue(ctx)()
+	patience := time.After(copyPatience)
+wait:
+	for range q.opened {
+		select {
+		case c := <-q.readers:
+			defer func() { q.readers <- c }()
+		case <-patience:
+			break wait
+		}
+	}
 	_ = q.conn.Use(func() error {
-		_, _, err := q.conn.Checkpoint("PASSIVE")
+		_, _, err := q.conn.Checkpoint("RESTART")
 		return err
 	})
 }
