@@ -19,20 +19,25 @@ func (r *Runner) Resume(ctx context.Context, t *task.Task) (Result, error) {
 		r.Journal.CancelNested(ctx, t)
 		return r.finish(ctx, t, Result{Decision: t.EndDecision(), Outcome: t.Last.Outcome}), nil
 	}
-	for _, left := range []*task.Task{r.Earlier, t} {
-		if left == nil {
-			continue
-		}
-		sig, err := r.AwaitSurvivors(ctx, left)
-		switch {
-		case err != nil:
-			return Result{}, err
-		case sig != nil || ctx.Err() != nil:
-			return r.stop(ctx, t, sig)
-		}
+	sig, err := r.awaitLeft(ctx, t)
+	switch {
+	case err != nil:
+		return Result{}, err
+	case sig != nil || ctx.Err() != nil:
+		return r.stop(ctx, t, sig)
 	}
 	r.Journal.CancelNested(ctx, t)
 	return r.Run(ctx, t)
+}
+
+// awaitLeft waits for what was left by an earlier attempt of the task, and of the other run of its name.
+func (r *Runner) awaitLeft(ctx context.Context, t *task.Task) (sig os.Signal, err error) {
+	if r.Earlier != nil {
+		if sig, err = r.AwaitSurvivors(ctx, r.Earlier); sig != nil || err != nil || ctx.Err() != nil {
+			return sig, err
+		}
+	}
+	return r.AwaitSurvivors(ctx, t)
 }
 
 // recover writes what the dead owner could not: the end of the attempt in flight. It ends the task where another

@@ -128,7 +128,7 @@ const unseenDelay = time.Minute
 // Attempt carries a task through one attempt, which a worker has claimed. Afterwards the task waits for its next one, or
 // has ended.
 func (r *Runner) Attempt(ctx context.Context, t *task.Task) (Result, error) {
-	sig, err := r.AwaitSurvivors(ctx, t)
+	sig, err := r.awaitLeft(ctx, t)
 	if err != nil {
 		r.Observer.Warn(err)
 		return r.withoutBegin(ctx, t, task.Decision{Verdict: task.VerdictInterrupted, Delay: unseenDelay}, err.Error())

@@ -72,7 +72,7 @@ func (w *Wrapper) acquire(ctx context.Context, p *Host, journal *Journal, t *tas
 	for pause := firstNamePause; ; pause = min(2*pause, longestNamePause) {
 		found, err := w.tryAcquire(ctx, journal.Journal, t, p.Typed, lines)
 		if err == nil && !found.done {
-			found.last, err = lastRun(ctx, journal.Journal, t.Name)
+			found.last, err = lastRun(ctx, journal.Journal, t)
 		}
 		running, isRunning := errors.AsType[*runningError](err)
 		switch {
@@ -163,18 +163,18 @@ func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.T
 // lastRunOf is how many tasks of a name are asked which of them ran last: few are requeued after that many others.
 const lastRunOf = 16
 
-// lastRun returns the task of a name whose attempt began last; nil if there is none. That is not always the newest task:
-// an older one may have been requeued.
-func lastRun(ctx context.Context, journal state.Store, name string) (last *task.Task, err error) {
-	if name == "" {
+// lastRun returns the other task of t's name whose attempt began last; nil if there is none. That is not always the
+// newest task: an older one may have been requeued.
+func lastRun(ctx context.Context, journal state.Store, t *task.Task) (last *task.Task, err error) {
+	if t.Name == "" {
 		return nil, nil
 	}
-	for t, err := range journal.All(ctx, state.Filter{Name: name, Limit: lastRunOf}) {
+	for other, err := range journal.All(ctx, state.Filter{Name: t.Name, Limit: lastRunOf}) {
 		if err != nil {
 			return nil, err
 		}
-		if t.Last.Number > 0 && (last == nil || t.Last.StartedAt.After(last.Last.StartedAt)) {
-			last = t
+		if other.ID != t.ID && other.Last.Number > 0 && (last == nil || other.Last.StartedAt.After(last.Last.StartedAt)) {
+			last = other
 		}
 	}
 	return last, nil

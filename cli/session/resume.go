@@ -98,7 +98,7 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 		t.NextAttemptAt = time.Time{}
 	}
 	journal.warn = lines.Warn
-	earlier, err := lastRun(context.Background(), journal.Journal, t.Name)
+	earlier, err := lastRun(context.Background(), journal.Journal, t)
 	if err != nil {
 		return nil, fmt.Errorf("resume %s: %w", render.ShortID(t.ID), err)
 	}
@@ -123,9 +123,7 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 	}
 	run.commands.Dir = t.Directory
 	run.Survivors = newSurvivors(how.SurvivorFlags, journal)
-	if earlier != nil && earlier.ID != t.ID { // this one was requeued since
-		run.Earlier = earlier
-	}
+	run.Earlier = earlier
 	return run, nil
 }
 

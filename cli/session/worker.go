@@ -157,7 +157,7 @@ func (c *Carrier) prepare(t *task.Task) (e *worker.Execution, err error) {
 		executor.Delivery = c.request.Delivery
 	}
 	return &worker.Execution{
-		Executor: run.Executor, Hooks: run.Hooks, Survivors: run.Survivors, Observer: run.Observer,
+		Executor: run.Executor, Hooks: run.Hooks, Survivors: run.Survivors, Earlier: run.Earlier, Observer: run.Observer,
 		Close: func() { run.Close(); closeFiles() },
 	}, nil
 }
