@@ -138,7 +138,7 @@ func (e *examiner) tasks(j *sqlite.Journal) {
 	}
 	n := len(interrupted)
 	if n == 0 {
-		e.add("tasks", LevelOK, "", "%d unfinished outside the queue, none interrupted", len(unfinished))
+		e.add("tasks", LevelOK, "", "%d unfinished, none interrupted", len(unfinished))
 		return
 	}
 	list := strings.Join(interrupted[:min(n, tasksListed)], ", ")
