@@ -110,8 +110,9 @@ func New(c Config) *Worker {
 	c.Visibility = cmp.Or(c.Visibility, DefaultVisibility)
 	w := &Worker{
 		Config: c, slots: c.Concurrency, plan: newSchedule(c.PerHost, c.Concurrency-c.Concurrency/4),
-		freed: make(chan slot, c.Concurrency), jobs: make(chan *job), answers: make(chan func(), 16), running: map[int64]*carried{},
-		early: map[int64]int{}, gaveUp: make(chan struct{}),
+		freed: make(chan slot, c.Concurrency), jobs: make(chan *job), answers: make(chan func(), 16),
+		running: map[int64]*carried{},
+		early:   map[int64]int{}, gaveUp: make(chan struct{}),
 	}
 	w.setTargets(nil)
 	return w

@@ -67,7 +67,8 @@ func (p *Host) Stopping() context.Context {
 	return p.stopped
 }
 
-// Listen begins to receive signals, and returns the same channel when it is called again. Each one is sent to the caller; then one that asks to stop ends Stopping.
+// Listen begins to receive signals, and returns the same channel when it is called again. Each one is sent to the
+// caller; then one that asks to stop ends Stopping.
 func (p *Host) Listen() <-chan os.Signal {
 	if p.signals != nil {
 		return p.signals

@@ -244,7 +244,8 @@ type streamState struct {
 // pipeCapacity is what a pipe holds, unless somebody has changed that. It is also the size of one read.
 const pipeCapacity = 64 << 10
 
-// Source says what the stdin is; the zero value is nothing: it is closed, empty for good, or /dev/null. It must be called before the first attempt begins to read.
+// Source says what the stdin is; the zero value is nothing: it is closed, empty for good, or /dev/null. It must be
+// called before the first attempt begins to read.
 func (s *InheritedStdin) Source() task.Source {
 	switch s.kind() {
 	case kindFile:
