@@ -1,7 +1,6 @@
 package request
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -165,7 +164,12 @@ func HostOf(text string) string {
 	if err != nil {
 		return ""
 	}
-	host := strings.ToLower(u.Host)
-	usual := map[string]string{"http": ":80", "https": ":443"}[strings.ToLower(u.Scheme)]
-	return strings.TrimSuffix(host, cmp.Or(usual, ":"))
+	usual := ":" // url.Parse has the scheme in lower case
+	switch u.Scheme {
+	case "http":
+		usual = ":80"
+	case "https":
+		usual = ":443"
+	}
+	return strings.TrimSuffix(strings.ToLower(u.Host), usual)
 }

@@ -94,7 +94,7 @@ func (j *Journal) syncLog() error {
 		return err
 	}
 	defer func() { _ = file.Close() }()
-	return file.Sync()
+	return conn.SyncData(file)
 }
 
 const (

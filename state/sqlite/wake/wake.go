@@ -45,6 +45,7 @@ type Peers struct {
 	group     sync.WaitGroup
 
 	telling sync.Mutex
+	sockets sockets
 	behind  map[string]bool // sockets of other processes that have missed something
 	again   *time.Timer     // to tell them so; nil where there are none
 }
@@ -175,7 +176,7 @@ func (p *Peers) Tell(changes []state.Change) {
 	p.mutex.Unlock()
 	p.telling.Lock()
 	defer p.telling.Unlock()
-	tellOthers(p.dir, own, changes, p.behind)
+	p.sockets.tell(p.dir, own, changes, p.behind)
 	if p.again == nil && len(p.behind) > 0 {
 		p.again = time.AfterFunc(tellLost, p.tellLost)
 	}
@@ -214,14 +215,42 @@ func (p *Peers) Close() {
 }
 
 // TellOthers tells every process that listens, for one that does so once.
-func TellOthers(dir string, changes []state.Change) { tellOthers(dir, "", changes, nil) }
+func TellOthers(dir string, changes []state.Change) { new(sockets).tell(dir, "", changes, nil) }
 
-// tellOthers sends changes to the sockets of other processes. One that nobody has open is removed. behind remembers, of
-// a process that tells often, who has missed something: nobody waits for them once more, and they are told so.
-func tellOthers(dir, own string, changes []state.Change, behind map[string]bool) {
+// sockets are the names in the directory of the sockets, as they were read last.
+type sockets struct {
+	names   []string
+	changed time.Time // when the directory had changed; zero where it must be read again
+}
+
+// clockTick is longer than the time in which a directory may change again without another modification time.
+const clockTick = 100 * time.Millisecond
+
+// read lists the directory where it has changed: a busy process tells a thousand times a second.
+func (s *sockets) read(dir string) []string {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil
+	}
+	if changed := info.ModTime(); s.changed.IsZero() || !changed.Equal(s.changed) {
+		entries, _ := os.ReadDir(dir)
+		s.names, s.changed = s.names[:0], time.Time{}
+		for _, entry := range entries {
+			s.names = append(s.names, entry.Name())
+		}
+		if time.Since(changed) > clockTick {
+			s.changed = changed
+		}
+	}
+	return s.names
+}
+
+// tell sends changes to the sockets of other processes. One that nobody has open is removed. behind remembers, of a
+// process that tells often, who has missed something: nobody waits for them once more, and they are told so.
+func (s *sockets) tell(dir, own string, changes []state.Change, behind map[string]bool) {
 	dir = filepath.Join(dir, DirName)
-	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) == 0 || len(entries) == 1 && filepath.Join(dir, entries[0].Name()) == own {
+	names := s.read(dir)
+	if len(names) == 0 || len(names) == 1 && filepath.Join(dir, names[0]) == own {
 		return
 	}
 	var datagrams [][]byte
@@ -230,8 +259,7 @@ func tellOthers(dir, own string, changes []state.Change, behind map[string]bool)
 			datagrams = append(datagrams, text)
 		}
 	}
-	for _, entry := range entries {
-		name := entry.Name()
+	for _, name := range names {
 		switch {
 		case filepath.Join(dir, name) == own || strings.HasPrefix(name, "."):
 		case behind[name]:

@@ -63,3 +63,31 @@ func TestCloseRemovesTheSocket(t *testing.T) {
 	other.Tell([]state.Change{{Number: 7}})
 	other.Close()
 }
+
+// A process that tells often reads the directory again only when it has changed, and finds who has come since.
+func TestWhoComesLaterIsTold(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there are no such sockets")
+	}
+	dir := t.TempDir()
+	p := New(dir)
+	defer p.Close()
+	p.Listen(t.Context())
+	long := time.Now().Add(-time.Hour) // the directory has not changed for so long
+	if err := os.Chtimes(filepath.Join(dir, DirName), long, long); err != nil {
+		t.Fatal(err)
+	}
+	p.Tell([]state.Change{{Number: 1}})
+	if p.sockets.changed.IsZero() {
+		t.Fatal("got a list that is read again each time, want one that is kept")
+	}
+	for number := range int64(3) {
+		other := New(dir)
+		changes := other.Listen(t.Context())
+		p.Tell([]state.Change{{Number: 10 + number}})
+		if c := next(t, changes); c.Number != 10+number {
+			t.Errorf("got %+v, want task %d", c, 10+number)
+		}
+		other.Close()
+	}
+}
