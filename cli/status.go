@@ -136,7 +136,7 @@ func (c *statusCommand) print(ctx context.Context, w io.Writer, journal state.St
 // draw writes what a person reads.
 func (c *statusCommand) draw(ctx context.Context, journal state.Store, w io.Writer, s render.Screen) error {
 	if c.Task == nil {
-		note, err := unattended(ctx, journal)
+		note, err := queueNote(ctx, journal)
 		if err != nil {
 			return err
 		}
@@ -180,17 +180,36 @@ func (c *statusCommand) table(s render.Screen) render.Table {
 	return table
 }
 
-// unattended says that queued tasks are due and that no worker runs; empty where that is not so.
-func unattended(ctx context.Context, journal state.Store) (string, error) {
+// queueNote says why queued tasks that are due do not run: there is no worker, or their hosts are paused. It is empty
+// where nothing keeps them.
+func queueNote(ctx context.Context, journal state.Store) (string, error) {
 	backlog, err := journal.Backlog(ctx, time.Now())
 	if err != nil || backlog.Due == 0 {
 		return "", err
 	}
 	workers, err := journal.ListWorkers(ctx)
-	if err != nil || anyLives(workers) {
-		return "", err
+	if err != nil || !anyLives(workers) {
+		return fmt.Sprintf("%s due, and %s", text.Count(backlog.Due, "queued task"), noWorker), err
 	}
-	return fmt.Sprintf("%s due, and %s", text.Count(backlog.Due, "queued task"), noWorker), nil
+	hosts, err := pausedHosts(ctx, journal)
+	switch n := len(hosts); {
+	case err != nil || n == 0:
+		return "", err
+	case n > 1:
+		return fmt.Sprintf("%s and %s are paused: tasks for them wait", text.Escape(hosts[0]), text.Count(n-1, "other host")), nil
+	}
+	return text.Escape(hosts[0]) + " is paused: tasks for it wait", nil
+}
+
+// pausedHosts returns the hosts to which nothing goes.
+func pausedHosts(ctx context.Context, journal state.Store) (hosts []string, err error) {
+	targets, err := journal.Targets(ctx)
+	for _, t := range targets {
+		if t.Paused {
+			hosts = append(hosts, t.Host)
+		}
+	}
+	return hosts, err
 }
 
 // shownAttempts returns a task's attempts. Only the one whose output is shown has it, as all output could be large.
@@ -226,12 +245,18 @@ func viewOf(ctx context.Context, journal state.Store, t *task.Task) (render.Task
 // viewer returns what makes views of tasks. It asks for the workers once, when the first queued task needs them.
 func viewer(ctx context.Context, journal state.Store) func(t *task.Task) (render.TaskView, error) {
 	workers := sync.OnceValues(func() ([]state.Worker, error) { return journal.ListWorkers(ctx) })
+	paused := sync.OnceValues(func() ([]string, error) { return pausedHosts(ctx, journal) })
 	return func(t *task.Task) (render.TaskView, error) {
 		view := render.TaskView{Task: t}
 		var err error
 		if view.Interrupted, err = journal.Interrupted(ctx, t); err != nil || t.Status.Finished() || t.Queue == task.QueueNone {
 			return view, err
 		}
+		hosts, err := paused()
+		if err != nil {
+			return view, err
+		}
+		view.Paused = t.Target != nil && slices.Contains(hosts, t.Host())
 		list, err := workers()
 		view.Unattended = !anyLives(list)
 		if i := slices.IndexFunc(list, func(w state.Worker) bool { return w.Number == t.Worker }); i >= 0 {

@@ -76,6 +76,8 @@ type Reader interface {
 	Stats(ctx context.Context, since time.Time, limit int) (list []task.CommandStats, all int, err error)
 	// Backlog returns what waits for a worker.
 	Backlog(ctx context.Context, now time.Time) (Backlog, error)
+	// Targets returns the bounds of what goes to hosts, in the order of their names.
+	Targets(ctx context.Context) ([]TargetSettings, error)
 	// Groups returns the dead letters in groups of the same host, policy and error, the largest first.
 	Groups(ctx context.Context, f PageFilter, limit int) ([]Group, error)
 	// Figures returns what a monitoring system asks for.

@@ -20,6 +20,7 @@ type TaskView struct {
 	Interrupted bool   // unfinished, and its owner is dead
 	WorkerName  string // of the worker that carries it; empty for none
 	Unattended  bool   // a worker may carry it, and none lives
+	Paused      bool   // nothing goes to its host
 }
 
 // taskJSON is the stable form of a task; docs/json.md describes it.

@@ -205,6 +205,8 @@ func (s Screen) explanation(t TaskView, now time.Time) string {
 		return fmt.Sprintf(" (%s, its worker is dead: another one takes it over)", StatusWord(t.Status))
 	case t.Queue == task.QueueWorker && t.Status == task.Pending && t.Unattended:
 		return reason(t, now) + " (for a worker, and none runs): retry worker"
+	case t.Queue == task.QueueWorker && t.Status == task.Pending && t.Paused:
+		return reason(t, now) + " (" + text.Escape(t.Host()) + " is paused)"
 	case t.Queue == task.QueueWorker && t.Status == task.Pending:
 		return reason(t, now) + " (for a worker)"
 	case t.Interrupted && t.Damage != nil:

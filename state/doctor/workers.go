@@ -25,6 +25,11 @@ func (e *examiner) workers(j *sqlite.Journal) {
 		e.fail("workers", err)
 		return
 	}
+	targets, err := j.Targets(e.ctx)
+	if err != nil {
+		e.fail("workers", err)
+		return
+	}
 	live := 0
 	for _, w := range list {
 		e.worker(w)
@@ -41,6 +46,11 @@ func (e *examiner) workers(j *sqlite.Journal) {
 		e.add("queue", LevelWarning, "run retry worker, or retry serve", "%s, and no worker runs", queued)
 	case backlog.Waiting > 0 || live > 0:
 		e.add("queue", LevelOK, "", "%s", queued)
+	}
+	for _, t := range targets {
+		if t.Paused {
+			e.add("target", LevelWarning, `PUT /targets/`+t.Host+` {"paused": false} lets it go on`, "%s is paused", t.Host)
+		}
 	}
 }
 

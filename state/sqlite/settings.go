@@ -96,9 +96,16 @@ func (q *Queue) PutTarget(ctx context.Context, t state.TargetSettings) error {
 	})
 }
 
+const selectTargets = "SELECT settings FROM targets ORDER BY host"
+
 // Targets implements state.Queue.
 func (q *Queue) Targets(ctx context.Context) ([]state.TargetSettings, error) {
-	return selected(ctx, q, "SELECT settings FROM targets ORDER BY host", nil, scanJSON[state.TargetSettings])
+	return selected(ctx, q, selectTargets, nil, scanJSON[state.TargetSettings])
+}
+
+// Targets implements state.Store.
+func (j *Journal) Targets(ctx context.Context) ([]state.TargetSettings, error) {
+	return collect(ctx, j, selectTargets, nil, scanJSON[state.TargetSettings])
 }
 
 func scanJSON[T any](scan conn.Scanner) (value T, err error) {

@@ -295,6 +295,27 @@ func TestServiceEndsInMidFlight(t *testing.T) {
 	s.once(32)
 }
 
+// Whoever looks at night reads why a task that is due does not run: its host is paused.
+func TestStatusNamesAPausedHost(t *testing.T) {
+	s := newServiceTest(t)
+	s.start("", "serve")
+	host := strings.TrimPrefix(s.target.URL, "http://")
+	if r, answer := s.ask("PUT", "/targets/"+host, map[string]any{"paused": true}); r.StatusCode != http.StatusOK {
+		t.Fatalf("got %d %s, want %d", r.StatusCode, answer, http.StatusOK)
+	}
+	id := strings.TrimSpace(s.runCleanly("add", "http", s.target.URL).stdout)
+	for _, args := range [][]string{{"status"}, {"status", id}, {"doctor"}} {
+		if r := s.run("retry", args...); !strings.Contains(r.stdout, host+" is paused") {
+			t.Errorf("retry %s: got %s, want that %s is paused", args, r.stdout, host)
+		}
+	}
+	s.answer()
+	if r, answer := s.ask("PUT", "/targets/"+host, map[string]any{}); r.StatusCode != http.StatusOK {
+		t.Fatalf("got %d %s, want %d", r.StatusCode, answer, http.StatusOK)
+	}
+	s.ended(1)
+}
+
 // A worker that stands still for longer than its lease loses its requests, and its late results are refused. Its command
 // is not begun again.
 func TestWorkerThatStandsStill(t *testing.T) {
