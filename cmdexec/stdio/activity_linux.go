@@ -18,7 +18,9 @@ type activity struct {
 	thread int
 	ended  chan struct{}
 	count  int         // of writes, and of the end; when it has ended
+	lost   bool        // some were not counted: this user has as many signals queued as the limit allows
 	read   atomic.Bool // somebody has read
+	asked  atomic.Bool // it is to end
 }
 
 // manyEvents are as many as are counted: two tell all, and each of the others makes the thread look once more.
@@ -73,6 +75,8 @@ func (a *activity) follow(pipe *os.File, held int) {
 			interval = min(2*interval, lastInterval)
 		case ourselves:
 			asked = true
+		case unknownSender:
+			a.lost, asked = true, a.asked.Load()
 		case stream:
 			if a.count++; a.count == manyEvents {
 				_ = sendEvents(pipe, 0)
@@ -88,15 +92,18 @@ func (a *activity) follow(pipe *os.File, held int) {
 	}
 }
 
-// end ends the watch.
-func (a *activity) end(pipe *os.File) (count int, read bool) {
-	_ = unix.Tgkill(unix.Getpid(), a.thread, eventSignal)
+// end ends the watch. It uses SIGIO as the kernel does where no more real-time signals can be queued.
+func (a *activity) end(pipe *os.File) {
+	a.asked.Store(true)
+	if err := unix.Tgkill(unix.Getpid(), a.thread, eventSignal); err != nil {
+		_ = unix.Tgkill(unix.Getpid(), a.thread, unix.SIGIO)
+	}
 	<-a.ended
 	_ = sendEvents(pipe, 0)
-	return a.count, a.read.Load()
 }
 
-// eventSignal is the last of the real-time signals. SIGIO comes instead where the queue is full.
+// eventSignal is the last of the real-time signals. SIGIO comes instead where the queue is full: once for several, and
+// without its sender.
 const eventSignal = unix.Signal(64)
 
 func eventSignals() *unix.Sigset_t {
@@ -132,6 +139,17 @@ func sendEvents(stream *os.File, thread int) error {
 	return err
 }
 
+// isWatched reports whether another process gets the signals of a stream.
+func isWatched(stream *os.File) bool {
+	mode, err := unix.FcntlInt(stream.Fd(), unix.F_GETFL, 0)
+	if err != nil || mode&unix.O_ASYNC == 0 {
+		return false
+	}
+	var owner [2]int32 // its kind and its number, which is 0 where it has died
+	_, _, errno := unix.Syscall(unix.SYS_FCNTL, stream.Fd(), unix.F_GETOWN_EX, uintptr(unsafe.Pointer(&owner)))
+	return errno == 0 && owner[1] != 0
+}
+
 // sender says who has sent a signal.
 type sender int
 
@@ -139,6 +157,7 @@ const (
 	nobody sender = iota
 	ourselves
 	stream
+	unknownSender // of a SIGIO
 )
 
 // awaitSignal takes one of the signals that this thread blocks. It waits for one up to the timeout, or for ever if that
@@ -158,6 +177,8 @@ func awaitSignal(timeout time.Duration) sender {
 		case errno == unix.EINTR:
 		case errno != 0:
 			return nobody
+		case info[0] == int32(unix.SIGIO):
+			return unknownSender
 		case info[2] == sentByUs:
 			return ourselves
 		default:

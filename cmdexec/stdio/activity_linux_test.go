@@ -117,3 +117,80 @@ func TestFileIsOpenedAgain(t *testing.T) {
 		}
 	}
 }
+
+// A pipe of another user cannot be opened again, and its signals go to one process only. The inner one of nested retry
+// leaves them to the outer one.
+func TestSharedPipeIsWatchedByOne(t *testing.T) {
+	read, write := pipe(t)
+	watched := func() *InheritedStdin {
+		return &InheritedStdin{File: read, reads: &readWatch{stream: read, pipe: read}}
+	}
+	outer, inner := watched(), watched()
+	warned := false
+	inner.Unseen = func() { warned = true }
+	outside := open(t, outer)
+	inside := open(t, inner)
+	send(t, write, "line\n")
+	if got := inside.read(5); string(got) != "line\n" {
+		t.Fatalf("got %q, want the line", got)
+	}
+	if err := inside.end(); err != nil {
+		t.Errorf("the inner one: got %v, want no error", err)
+	}
+	if open(t, inner); !warned {
+		t.Error("the inner one began again without a warning")
+	}
+	inner.Release()
+	if err := outside.end(); !errors.Is(err, ErrRead) {
+		t.Errorf("the outer one: got %v, want ErrRead", err)
+	}
+	outer.Release()
+}
+
+// Two retry may have the same socket. Where one ends while the other runs an attempt, nobody knows what that has read.
+func TestSharedSocketIsNoLongerCounted(t *testing.T) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	testkit.Must(t, err)
+	read, write := os.NewFile(uintptr(fds[0]), "read"), os.NewFile(uintptr(fds[1]), "write")
+	defer func() { _, _ = read.Close(), write.Close() }()
+	send(t, write, "one\n")
+	first, second := &InheritedStdin{File: read}, &InheritedStdin{File: read}
+	defer second.Release()
+	warned := false
+	second.Unseen = func() { warned = true }
+	testkit.Must(t, open(t, first).end())
+	a := open(t, second)
+	first.Release()
+	if got := a.read(4); string(got) != "one\n" {
+		t.Fatalf("got %q, want the line", got)
+	}
+	send(t, write, "two\n")
+	testkit.Must(t, a.end())
+	if testkit.Must(t, open(t, second).end()); !warned {
+		t.Error("the second attempt began without a warning")
+	}
+}
+
+// Where no more signals can be queued, the watch ends all the same, and what it has missed is no sign that nobody read.
+func TestSignalsThatCannotBeQueued(t *testing.T) {
+	var before unix.Rlimit
+	testkit.Must(t, unix.Prlimit(0, unix.RLIMIT_SIGPENDING, nil, &before))
+	testkit.Must(t, unix.Prlimit(0, unix.RLIMIT_SIGPENDING, &unix.Rlimit{Max: before.Max}, nil))
+	defer func() { testkit.Must(t, unix.Prlimit(0, unix.RLIMIT_SIGPENDING, &before, nil)) }()
+	read, write := pipe(t)
+	stdin := &InheritedStdin{File: read}
+	defer stdin.Release()
+	warned := false
+	stdin.Unseen = func() { warned = true }
+	testkit.Must(t, open(t, stdin).end())
+	a := open(t, stdin)
+	send(t, write, "line\n")
+	if got := a.read(5); string(got) != "line\n" {
+		t.Fatalf("got %q, want the line", got)
+	}
+	if err := a.end(); err != nil && !errors.Is(err, ErrRead) {
+		t.Errorf("got %v, want nothing or ErrRead", err)
+	} else if _, again := stdin.Open(); err == nil && again == nil && !warned {
+		t.Error("an attempt that follows one that has read began without a warning")
+	}
+}

@@ -51,6 +51,7 @@ type readWatch struct {
 	before  streamState // of the pipe, when it began
 	content []byte
 	missed  bool // something came before the events were counted
+	blind   bool // another retry gets the events, by the same descriptor
 	open    func(os.FileInfo) bool
 }
 
@@ -78,20 +79,23 @@ const (
 
 // countBytes has the kernel count what is read from a socket: it lowers the peek offset by that, down to 0, unless the
 // offset is -1, as it usually is. So this sets one that is far beyond what a socket holds. It never raises one that was
-// lowered: this attempt, or that of an outer retry, would look as if it had read less.
-func (w *readWatch) countBytes() {
+// lowered: this attempt, or that of an outer retry, would look as if it had read less. It returns false if nothing was
+// counted since the last call: another retry that had the socket has ended, and the offset with it.
+func (w *readWatch) countBytes() bool {
 	w.offset = -1
 	if !w.socket {
-		return
+		return false
 	}
 	offset, err := unix.GetsockoptInt(int(w.stream.Fd()), unix.SOL_SOCKET, unix.SO_PEEK_OFF)
-	if err == nil && offset < 0 {
+	counted := err == nil && offset >= 0
+	if err == nil && !counted {
 		err = unix.SetsockoptInt(int(w.stream.Fd()), unix.SOL_SOCKET, unix.SO_PEEK_OFF, peekOffset)
 		offset, w.ours = peekOffset, err == nil
 	}
 	if err == nil {
 		w.offset = offset
 	}
+	return counted
 }
 
 // begin begins to watch an attempt, and returns the state of the stream then.
@@ -102,6 +106,9 @@ func (w *readWatch) begin() streamState {
 	w.before = stateOf(w.stream)
 	if w.before.ended && !w.named {
 		return w.before // the number of its bytes tells all
+	}
+	if w.blind = w.pipe == w.stream && w.events == nil && isWatched(w.stream); w.blind {
+		return w.before
 	}
 	w.missed = true // else something came before it was counted, and is counted or not
 	for tries := 0; w.missed && tries < 10; tries++ {
@@ -114,12 +121,14 @@ func (w *readWatch) begin() streamState {
 	return w.before
 }
 
-func (w *readWatch) endEvents() (count int, read bool) {
-	if w.events != nil {
-		count, read = w.events.end(w.pipe)
+// endEvents returns what has watched until now; nil if nothing has.
+func (w *readWatch) endEvents() *activity {
+	events := w.events
+	if events != nil {
+		events.end(w.pipe)
 		w.events = nil
 	}
-	return count, read
+	return events
 }
 
 // seen reports whether the stream may have been read since begin, and whether that is known. later is its state.
@@ -127,16 +136,16 @@ func (w *readWatch) seen(later streamState) (read, known bool) {
 	switch {
 	case w.pipe == nil:
 		before := w.offset
-		w.countBytes()
-		known = before > 0 && w.offset >= 0 // below 0 it does not fall
+		counted := w.countBytes()
+		known = before > 0 && counted // at 0 it does not fall
 		return known && w.offset < before, known
 	case w.events == nil:
-		return false, true
+		return false, !w.blind
 	}
-	count, read := w.endEvents()
-	written := w.missed || count > 1 || count == 1 && !later.ended // the end counts, too
+	events := w.endEvents()
+	written := w.missed || events.count > 1 || events.count == 1 && !later.ended // the end counts, too
 	unread := later.available > w.before.available && startsOnlyWith(peek(w.pipe), w.content)
-	return read || written && !unread, true
+	return events.read.Load() || written && !unread, !events.lost || unread
 }
 
 // wait watches a pipe until the next attempt, where the last one has left a process that may read it meanwhile: that has
