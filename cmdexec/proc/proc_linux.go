@@ -2,6 +2,8 @@ package proc
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -69,8 +71,8 @@ func allProcesses() (all []info) {
 	return all
 }
 
-// HaveOpen reports whether a process that was started after this one has a file open for reading. It looks at the
-// processes of this user.
+// HaveOpen reports whether a process that was started after this one has a file open for reading. It cannot look into
+// those of other users: one that an attempt may have started is taken for one that has.
 func HaveOpen(file os.FileInfo) bool {
 	all := allProcesses()
 	own, _ := lookup(os.Getpid())
@@ -80,7 +82,10 @@ func HaveOpen(file os.FileInfo) bool {
 			return false
 		}
 		dir := "/proc/" + strconv.Itoa(p.Pid) + "/fd/"
-		descriptors, _ := os.ReadDir(dir)
+		descriptors, err := os.ReadDir(dir)
+		if errors.Is(err, fs.ErrPermission) {
+			return mayBeOurs(p, own, all)
+		}
 		return slices.ContainsFunc(descriptors, func(d os.DirEntry) bool {
 			open, err := os.Stat(dir + d.Name())
 			if err != nil || !os.SameFile(open, file) {
@@ -90,6 +95,16 @@ func HaveOpen(file os.FileInfo) bool {
 			return err == nil && link.Mode().Perm()&0o400 != 0
 		})
 	})
+}
+
+// mayBeOurs reports whether this process has started another one, or something that has ended meanwhile has: the latter
+// has got a parent that is not of the session. Who writes to our stdin has the shell for its parent.
+func mayBeOurs(p, own info, all []info) bool {
+	if slices.Contains(ancestorsOf(p.Pid, all), own.Pid) {
+		return true
+	}
+	parent, _ := lookup(p.parent)
+	return p.Session == own.Session && parent.Session != own.Session
 }
 
 // Fields of /proc/PID/stat, counted after "pid (name)", since the name may contain anything.

@@ -5,8 +5,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/task"
@@ -101,4 +104,34 @@ func TestReapedByOthers(t *testing.T) {
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
+}
+
+// What a process of another user has open cannot be seen. One that an attempt has started may have it.
+func TestHaveOpenOfAnotherUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can look as another user")
+	}
+	file, err := os.CreateTemp(t.TempDir(), "")
+	testkit.Must(t, err)
+	defer func() { _ = file.Close() }()
+	info, err := file.Stat()
+	testkit.Must(t, err)
+	cmd := exec.Command("cat")
+	stdin, err := cmd.StdinPipe()
+	testkit.Must(t, err)
+	testkit.Must(t, cmd.Start())
+	if HaveOpen(info) {
+		t.Error("as its user: got that a process has the file open, want none")
+	}
+	const nobody = 65534
+	runtime.LockOSThread()
+	before, _ := unix.SetfsuidRetUid(nobody)
+	got := HaveOpen(info)
+	_ = unix.Setfsuid(before)
+	runtime.UnlockOSThread()
+	if !got {
+		t.Error("as another user: got that no process has the file open, want that one may have it")
+	}
+	testkit.Must(t, stdin.Close())
+	testkit.Must(t, cmd.Wait())
 }
