@@ -154,6 +154,7 @@ func environment(environ []string, t *task.Task) []string {
 // stdin returns the stdin of the task's attempts, and a function to call when the run is over.
 func (g *Journal) stdin(t *task.Task, own *os.File, o ExecOptions, resumed bool,
 	warn func(error)) (stdio.Stdin, func(), error) {
+	lost := func(err error) { warn(render.Loss{Err: err}) }
 	switch {
 	case t.Options.Stdin == task.StdinNull, o.Stdin == task.StdinNull:
 		return stdio.NullStdin{}, func() {}, nil
@@ -163,7 +164,9 @@ func (g *Journal) stdin(t *task.Task, own *os.File, o ExecOptions, resumed bool,
 		if err != nil {
 			return nil, nil, err
 		}
-		return stdio.ReplayKept(kept), func() { _ = kept.Close() }, nil
+		stdin := stdio.ReplayKept(kept)
+		stdin.Lost = lost
+		return stdin, func() { _ = kept.Close() }, nil
 	case t.Options.Stdin == task.StdinReplay:
 		inherited := &stdio.InheritedStdin{File: own}
 		if err := g.continues(t, inherited, o); err != nil {
@@ -174,6 +177,7 @@ func (g *Journal) stdin(t *task.Task, own *os.File, o ExecOptions, resumed bool,
 			return nil, nil, fmt.Errorf("stdin: %w", err)
 		}
 		stdin, done := g.replayedStdin(t, source)
+		stdin.Lost = lost
 		return stdin, func() { done(); release() }, nil
 	case resumed && !o.ownStdin && hadNothing(t.Options.Source, own):
 		return stdio.NullStdin{}, func() {}, nil
@@ -189,7 +193,7 @@ func (g *Journal) stdin(t *task.Task, own *os.File, o ExecOptions, resumed bool,
 		unseen := errors.New("what an earlier attempt may have read from stdin cannot be read again" +
 			"\nhint: --stdin replay gives every attempt the same")
 		warn(unseen)
-		warn(render.Loss{Err: unseen})
+		lost(unseen)
 	}}
 	o.ownStdin = o.ownStdin && !rest
 	if err := g.continues(t, stdin, o); err != nil {
@@ -233,7 +237,7 @@ func (g *Journal) keptInput(t *task.Task) (*spool.Spool, error) {
 
 // replayedStdin keeps stdin for the other attempts: with a journal in a file beside it, so that a resume finds it;
 // without one in memory as long as it is small, then in a temporary file.
-func (g *Journal) replayedStdin(t *task.Task, own *os.File) (stdio.Stdin, func()) {
+func (g *Journal) replayedStdin(t *task.Task, own *os.File) (*stdio.ReplayedStdin, func()) {
 	if g.Journal == nil {
 		kept := spool.New(spool.MemoryLimit, g.temporary)
 		return stdio.Replay(own, kept, nil), func() { _ = kept.Close() }

@@ -14,6 +14,8 @@ import (
 // ReplayedStdin gives every attempt the same bytes. It reads the source only when an attempt asks for more, passes on
 // what comes, and keeps it for the next attempt.
 type ReplayedStdin struct {
+	Lost func(error) // called where an attempt cannot have its stdin, or gets a part of it; may be nil
+
 	source   *os.File // nil if everything is kept already
 	kept     *spool.Spool
 	complete func() error // called once, when everything is kept
@@ -47,7 +49,7 @@ func (r *ReplayedStdin) Wait() {
 // Open implements Stdin.
 func (r *ReplayedStdin) Open() (*Input, error) {
 	if err := r.lost(); err != nil {
-		return nil, err
+		return nil, r.tell(err)
 	}
 	file, feed, err := newFeed()
 	if err != nil {
@@ -64,14 +66,29 @@ func (r *ReplayedStdin) Open() (*Input, error) {
 		close(over)
 		_, _ = feed.Close(), file.Close()
 		feed.end()
-		r.mutex.Lock()
-		defer r.mutex.Unlock()
-		if r.broken != nil { // the attempt got only a part of stdin
-			return &StdinError{fmt.Errorf("read stdin: %w", r.broken)}
+		if err := r.incomplete(); err != nil {
+			return r.tell(err)
 		}
 		return nil
 	}
 	return in, nil
+}
+
+func (r *ReplayedStdin) tell(err error) error {
+	if r.Lost != nil {
+		r.Lost(err)
+	}
+	return err
+}
+
+// incomplete returns an error if an attempt got only a part of stdin.
+func (r *ReplayedStdin) incomplete() error {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.broken != nil {
+		return &StdinError{fmt.Errorf("read stdin: %w", r.broken)}
+	}
+	return nil
 }
 
 // lost returns an error if another attempt cannot have the same stdin as the first.
