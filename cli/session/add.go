@@ -172,7 +172,7 @@ func (w *Wrapper) enqueue(ctx context.Context, p *Host, queue *sqlite.Queue, t *
 	if t.Policy.Budget > 0 && !t.Policy.Deadline { // it counts from when the task may begin
 		t.Policy.Budget += due.Sub(t.CreatedAt)
 	}
-	input, err := w.input(p, t)
+	input, err := w.input(p, t, lines.Warn)
 	if err != nil {
 		return "", err
 	}
@@ -210,8 +210,8 @@ func idOf(t *task.Task) string {
 }
 
 // input reads what the task needs of stdin; nil for none. A file is opened again by the worker. A pipe is read with
-// --stdin replay alone: it may have no end.
-func (w *Wrapper) input(p *Host, t *task.Task) (*spool.Spool, error) {
+// --stdin replay alone: it may have no end. Where nothing has come yet, nobody knows whether something will.
+func (w *Wrapper) input(p *Host, t *task.Task, warn func(error)) (*spool.Spool, error) {
 	switch {
 	case t.Target != nil:
 		return w.work.ExecOptions().Body, nil
@@ -231,6 +231,12 @@ func (w *Wrapper) input(p *Host, t *task.Task) (*spool.Spool, error) {
 	if source.Pipe && stdio.HasBytes(p.Stdin) {
 		return nil, errors.New("stdin is a pipe with something in it, which the worker cannot read" +
 			"\nhint: --stdin replay keeps it with the task; --stdin null leaves it out")
+	}
+	if source.Pipe {
+		open := errors.New("stdin is an open pipe: the task gets nothing of what may come through it" +
+			"\nhint: --stdin replay waits for its end and keeps it; --stdin null leaves it out")
+		warn(open)
+		warn(render.Loss{Err: open})
 	}
 	if source.Pipe || source.Terminal {
 		t.Options.Stdin = task.StdinNull
