@@ -80,7 +80,7 @@ func (e *Executor) execute(ctx context.Context, t *task.Task, c runner.Call) tas
 		failed.Stop = o.Stop
 		return failed
 	}
-	if o.Stop == nil && o.Error != task.ErrorTimeout { // what it has left behind on purpose may go on
+	if o.Stop == nil && o.Error != task.ErrorTimeout && o.Signal == "" { // what it has left on purpose may go on
 		guard.Dismiss()
 	}
 	o.StdinRead = errors.Is(err, stdio.ErrRead)
