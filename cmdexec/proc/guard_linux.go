@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -117,14 +118,26 @@ func guard(t *task.Task, a task.Attempt, owner int) {
 	for tries := 0; died && os.Getppid() == owner && tries < 1000; tries++ {
 		_, _ = unix.Poll(nil, 1)
 	}
-	for {
-		if n, err := unix.Poll([]unix.PollFd{{Fd: feedFD}}, 0); n != 0 && err == nil {
-			return // nobody reads the pipe any more
-		}
-		if err := killAll(t, a); err != nil {
-			return // the lifeline kills the group
-		}
-		_, _ = unix.Poll(nil, 10)
+	unread := func(within time.Duration) bool {
+		n, err := unix.Poll([]unix.PollFd{{Fd: feedFD}}, int(within.Milliseconds()))
+		return n != 0 && err == nil
+	}
+	killReaders(unread, func() error { return killAll(t, a) })
+}
+
+const (
+	firstPause = 10 * time.Millisecond
+	lastPause  = 10 * time.Second
+)
+
+// killReaders kills until nobody reads the pipe any more, or until that fails: then the lifeline kills the group. A
+// reader that cannot be found, or belongs to another user, waits for more, and the guard with it: the pauses grow.
+func killReaders(unread func(within time.Duration) bool, killAll func() error) {
+	if unread(0) {
+		return
+	}
+	for pause := firstPause; killAll() == nil && !unread(pause); {
+		pause = min(2*pause, lastPause)
 	}
 }
 
