@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -31,6 +32,13 @@ var helpers = map[string]func() error{
 	"enlarge": helperEnlarge,
 	"execute": helperExecute,
 	"ignored": helperIgnored,
+	"threads": helperThreads,
+}
+
+func init() {
+	if os.Getenv(helperVariable) == "threads" {
+		runtime.LockOSThread() // here, the only goroutine has the main thread
+	}
 }
 
 func TestMain(m *testing.M) {
@@ -155,6 +163,22 @@ func helperIgnored() error {
 	}
 	fmt.Print(strings.Join(names, " "))
 	return nil
+}
+
+// helperThreads writes its number, and goes on without its main thread. With an argument it leaves the session first.
+func helperThreads() error {
+	if len(os.Args) > 1 {
+		if _, err := unix.Setsid(); err != nil {
+			return err
+		}
+	}
+	go func() {
+		fmt.Println(os.Getpid())
+		time.Sleep(time.Minute)
+		os.Exit(0)
+	}()
+	_, _, errno := syscall.Syscall(syscall.SYS_EXIT, 0, 0, 0)
+	return errno
 }
 
 func openFiles(t *testing.T) int {

@@ -219,6 +219,33 @@ func TestSurvivorsOutsideTheGroup(t *testing.T) {
 	}
 }
 
+// A process without its main thread looks like a zombie, and has no environment to show.
+func TestSurvivorsWithoutTheirMainThread(t *testing.T) {
+	for name, args := range map[string][]string{"in the group": nil, "in a session": {"setsid"}} {
+		t.Run(name, func(t *testing.T) {
+			l := startOrphans(t, false, 1, strings.Join(helperCommand("threads", args...), " ")+" &")
+			testkit.Eventually(t, "its main thread ends", func() bool {
+				stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", l.pids[0]))
+				return err == nil && strings.Contains(string(stat), ") Z ")
+			})
+			l.checkFound(fmt.Sprintf("process %d", l.pids[0]))
+			proc.Survivors{Kill: true}.Signal(&l.task, l.attempt, syscall.SIGKILL)
+			testkit.Eventually(t, "its other threads end", func() bool { return l.find(proc.Survivors{}) == "" })
+		})
+	}
+}
+
+// An execve takes the environment away for a moment.
+func TestSurvivorsThatExecuteAreAlwaysFound(t *testing.T) {
+	needPrograms(t, "setsid")
+	l := startOrphans(t, false, 1, `setsid sh -c 'echo $$; export x='"'"'exec sh -c "$x"'"'"'; exec sh -c "$x"' &`)
+	for look := range 200 {
+		if got := nameless(l.find(proc.Survivors{})); got != fmt.Sprintf("process %d", l.pids[0]) {
+			t.Fatalf("look %d: got %q, want process %d", look, got, l.pids[0])
+		}
+	}
+}
+
 // All groups are named, so that a person can look at them.
 func TestSurvivorsInSeveralGroups(t *testing.T) {
 	needPrograms(t, "setsid")

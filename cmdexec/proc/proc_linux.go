@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -113,7 +114,11 @@ const (
 	statParent  = 1
 	statGroup   = 2
 	statSession = 3
+	statThreads = 17
 	statStart   = 19
+	statSize    = 20 // of its memory: 0 where it has none, as a kernel thread or a zombie
+	statEnv     = 47 // where its environment begins
+	statEnvEnd  = 48
 )
 
 // second is one in the unit of info.Start.
@@ -126,34 +131,83 @@ func clock() int64 {
 	return now.Nano() / (1e9 / second)
 }
 
-// lookup describes a process; ok is false if there is none.
+// lookup describes a process; ok is false if there is none. One whose main thread has ended is shown as a zombie until
+// its other threads have ended too.
 func lookup(pid int) (p info, ok bool) {
-	stat, err := readFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return p, false
-	}
-	nameEnd := bytes.LastIndexByte(stat, ')')
-	fields := bytes.Fields(stat[nameEnd+1:])
-	if len(fields) <= statStart {
-		return p, false
-	}
-	_, name, _ := strings.Cut(string(stat[:nameEnd]), "(")
-	number := func(i int) int64 {
-		n, _ := strconv.ParseInt(string(fields[i]), 10, 64)
-		return n
-	}
-	state := fields[statState][0]
+	s, ok := statOf(pid)
+	state := s.letter
 	return info{
-		Pid: pid, Group: int(number(statGroup)), Session: int(number(statSession)), Start: number(statStart),
-		parent: int(number(statParent)), name: name, zombie: state == 'Z' || state == 'X',
+		Pid: pid, Group: int(s.number(statGroup)), Session: int(s.number(statSession)), Start: s.number(statStart),
+		parent: int(s.number(statParent)), name: s.name, zombie: (state == 'Z' || state == 'X') && s.number(statThreads) <= 1,
 		stopped: state == 'T' || state == 't',
-	}, true
+	}, ok
 }
+
+// stat is the line of /proc/PID/stat.
+type stat struct {
+	name   string
+	letter byte // the state
+	fields [][]byte
+}
+
+func statOf(pid int) (s stat, ok bool) {
+	line, err := readFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return s, false
+	}
+	nameEnd := bytes.LastIndexByte(line, ')')
+	s.fields = bytes.Fields(line[nameEnd+1:])
+	if len(s.fields) <= statStart {
+		return s, false
+	}
+	_, s.name, _ = strings.Cut(string(line[:nameEnd]), "(")
+	s.letter = s.fields[statState][0]
+	return s, true
+}
+
+// number returns a field; 0 where there is none.
+func (s stat) number(field int) (n int64) {
+	if field < len(s.fields) {
+		n, _ = strconv.ParseInt(string(s.fields[field]), 10, 64)
+	}
+	return n
+}
+
+// An execve gives a process new memory a moment before its environment is in there. So long is that waited for.
+const (
+	execPause  = 1 // milliseconds
+	execPauses = 1000
+)
 
 // environment returns the settings that the process was started with. It is empty for a process of another user.
 func (p info) environment() []string {
-	environ, _ := os.ReadFile("/proc/" + strconv.Itoa(p.Pid) + "/environ")
-	return strings.Split(string(environ), "\x00")
+	dir := "/proc/" + strconv.Itoa(p.Pid)
+	for pauses := 0; ; pauses++ {
+		environ, err := os.ReadFile(dir + "/environ")
+		if len(environ) > 0 {
+			return strings.Split(string(environ), "\x00")
+		}
+		s, ok := statOf(p.Pid)
+		switch {
+		case ok && s.number(statSize) == 0 && s.number(statThreads) > 1:
+			return environmentOfThreads(dir)
+		case err != nil, !ok, s.number(statSize) == 0, pauses == execPauses,
+			s.number(statEnvEnd) != 0 && s.number(statEnv) == s.number(statEnvEnd):
+			return nil
+		}
+		_, _ = unix.Poll(nil, execPause)
+	}
+}
+
+// environmentOfThreads returns the environment of a process whose main thread has ended: the others still have it.
+func environmentOfThreads(dir string) []string {
+	threads, _ := filepath.Glob(dir + "/task/*/environ")
+	for _, path := range threads {
+		if environ, err := os.ReadFile(path); err == nil && len(environ) > 0 {
+			return strings.Split(string(environ), "\x00")
+		}
+	}
+	return nil
 }
 
 // Boot identifies this boot of the machine.
