@@ -20,6 +20,7 @@ type Journal struct {
 	lost     error       // the damage of the one that was replaced; nil: none was
 	broken   atomic.Bool // it failed; it stays open all the same, for the locks that say who owns the tasks
 	gone     atomic.Bool // no later command finds the task: the journal was set aside, or moved away
+	left     int64       // the number that the task has in a journal that is gone; 0 in any other
 	warn     func(error)
 	required bool                        // fail instead, as long as nothing has run
 	Resumes  bool                        // fail instead until the task ends: a resume has nothing but its journal
@@ -108,7 +109,7 @@ func (g *Journal) Settle(ctx context.Context, t *task.Task, d task.Decision) err
 // write writes what became of a task. Where the journal fails, or failed earlier in the run, the end of the task is
 // written all the same if that is possible by then, so that no resume runs it again.
 func (g *Journal) write(ctx context.Context, t *task.Task, write func(context.Context) error) error {
-	ended, untold := t.Number != 0 && t.Status.Finished(), false
+	ended, untold := max(g.left, t.Number) != 0 && t.Status.Finished(), false
 	if !g.absent() {
 		limited, done := g.limit(ctx)
 		err := write(limited)
@@ -121,7 +122,8 @@ func (g *Journal) write(ctx context.Context, t *task.Task, write func(context.Co
 	}
 	switch {
 	case g.gone.Load():
-		if ended {
+		g.left = max(g.left, t.Number)
+		if t.Number = g.left; ended {
 			g.endMoved(ctx, t)
 		}
 		t.Number = 0 // as of a run without a journal, whose last line names no task

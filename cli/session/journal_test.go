@@ -51,6 +51,33 @@ func TestGuardedJournalWritesTheEnd(t *testing.T) {
 	}
 }
 
+// A journal is moved away in the middle of a run. The end is written where it is now: it may come back.
+func TestTheEndReachesAJournalThatWasMovedBefore(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	journal, err := sqlite.Open(t.Context(), dir)
+	testkit.Must(t, err)
+	g := &Journal{Journal: journal, warn: func(error) {}}
+	defer g.close()
+	tk := newTask("true")
+	testkit.Must(t, g.Claim(t.Context(), tk, time.Now()))
+	testkit.Must(t, os.Rename(dir, dir+".away"))
+	for number, d := range []task.Decision{{Verdict: task.VerdictRetry}, {Verdict: task.VerdictSucceeded}} {
+		tk.AttemptCount, tk.Status = number+1, task.InFlight
+		a := task.Attempt{Number: number + 1, StartedAt: time.Now(), Decision: d}
+		tk.ApplyDecision(a, time.Now())
+		testkit.Must(t, g.Record(t.Context(), tk, a))
+		if tk.Number != 0 {
+			t.Errorf("got task %d after attempt %d, want none", tk.Number, a.Number)
+		}
+	}
+	moved, err := sqlite.Open(t.Context(), dir+".away")
+	testkit.Must(t, err)
+	defer func() { _ = moved.Close() }()
+	if found, err := moved.Find(t.Context(), tk.ID); err != nil || found.Status != task.Succeeded {
+		t.Errorf("got %+v, %v, want a task that has succeeded", found, err)
+	}
+}
+
 // Where others hold the journal, an outcome and the next claim are not waited for long together: one after the other
 // they are.
 func TestGuardedJournalChainsSoonOrNot(t *testing.T) {
