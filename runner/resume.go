@@ -30,10 +30,10 @@ func (r *Runner) Resume(ctx context.Context, t *task.Task) (Result, error) {
 	return r.Run(ctx, t)
 }
 
-// awaitLeft waits for what was left by an earlier attempt of the task, and of the other run of its name.
+// awaitLeft waits for what was left by an earlier attempt of the task, and of the other runs of its name.
 func (r *Runner) awaitLeft(ctx context.Context, t *task.Task) (sig os.Signal, err error) {
-	if r.Earlier != nil {
-		if sig, err = r.AwaitSurvivors(ctx, r.Earlier); sig != nil || err != nil || ctx.Err() != nil {
+	for _, earlier := range r.Earlier {
+		if sig, err = r.AwaitSurvivors(ctx, earlier); sig != nil || err != nil || ctx.Err() != nil {
 			return sig, err
 		}
 	}

@@ -84,9 +84,9 @@ type Runner struct {
 	Journal   Journal
 	Executor  Executor
 	Observer  Observer
-	Hooks     Hooks      // nil: a task's hooks are not run
-	Survivors Survivors  // nil: nobody looks for processes that an interrupted attempt left running
-	Earlier   *task.Task // another run of the task's name, of which something may be left as well; nil: there is none
+	Hooks     Hooks        // nil: a task's hooks are not run
+	Survivors Survivors    // nil: nobody looks for processes that an interrupted attempt left running
+	Earlier   []*task.Task // other runs of the task's name, of which something may be left as well
 	Signals   <-chan os.Signal
 	Terminal  bool           // this process has one: HUP says that it was closed
 	Random    func() float64 // uniform in [0, 1)

@@ -37,7 +37,7 @@ type Execution struct {
 	Executor  runner.Executor
 	Hooks     runner.Hooks
 	Survivors runner.Survivors
-	Earlier   *task.Task      // see runner.Runner
+	Earlier   []*task.Task    // see runner.Runner
 	Observer  runner.Observer // nil: only warnings are passed on
 	Close     func()
 }

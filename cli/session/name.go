@@ -53,11 +53,11 @@ const (
 
 // nameResult says what to do about earlier tasks with the name of a new one.
 type nameResult struct {
-	interrupted *task.Task // the task to resume, which this process owns; nil: the new one is started
-	done        bool       // nothing is to be run
-	discarded   *task.Task // a task that was ended for the new one, and may have left processes running
-	last        *task.Task // the task of the name that ran last, which may have done so too; nil: there is none
-	waited      bool       // for another run of the name
+	interrupted *task.Task   // the task to resume, which this process owns; nil: the new one is started
+	done        bool         // nothing is to be run
+	discarded   *task.Task   // a task that was ended for the new one, and may have left processes running
+	cutOff      []*task.Task // other tasks of the name that may have done so too
+	waited      bool         // for another run of the name
 }
 
 // acquire makes this process the one that may start a task of the name. Where another process runs one, the flags say
@@ -72,7 +72,7 @@ func (w *Wrapper) acquire(ctx context.Context, p *Host, journal *Journal, t *tas
 	for pause := firstNamePause; ; pause = min(2*pause, longestNamePause) {
 		found, err := w.tryAcquire(ctx, journal.Journal, t, p.Typed, lines)
 		if err == nil && !found.done {
-			found.last, err = lastRun(ctx, journal.Journal, t)
+			found.cutOff, err = cutOffRuns(ctx, journal.Journal, t)
 		}
 		running, isRunning := errors.AsType[*runningError](err)
 		switch {
@@ -160,24 +160,24 @@ func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.T
 	return nameResult{interrupted: interrupted}, nil
 }
 
-// lastRunOf is how many tasks of a name are asked which of them ran last: few are requeued after that many others.
-const lastRunOf = 16
+// lookedAt is how many tasks of a name are looked at: few are requeued after that many others.
+const lookedAt = 16
 
-// lastRun returns the other task of t's name whose attempt began last; nil if there is none. That is not always the
-// newest task: an older one may have been requeued.
-func lastRun(ctx context.Context, journal state.Store, t *task.Task) (last *task.Task, err error) {
+// cutOffRuns returns the other tasks of t's name whose last attempt may have left processes running. The one that ran
+// last is not enough: it may have been cancelled while it still waited for what another one had left.
+func cutOffRuns(ctx context.Context, journal state.Store, t *task.Task) (found []*task.Task, err error) {
 	if t.Name == "" {
 		return nil, nil
 	}
-	for other, err := range journal.All(ctx, state.Filter{Name: t.Name, Limit: lastRunOf}) {
+	for other, err := range journal.All(ctx, state.Filter{Name: t.Name, Limit: lookedAt}) {
 		if err != nil {
 			return nil, err
 		}
-		if other.ID != t.ID && other.Last.Number > 0 && (last == nil || other.Last.StartedAt.After(last.Last.StartedAt)) {
-			last = other
+		if other.ID != t.ID && other.Last.CutOff() {
+			found = append(found, other)
 		}
 	}
-	return last, nil
+	return found, nil
 }
 
 // succeeded reports whether --once leaves nothing to do, since a task of the name has succeeded.

@@ -6,10 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/cmdexec/proc"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
@@ -28,10 +32,11 @@ type ResumeOptions struct {
 type survivors struct {
 	proc.Survivors
 	journal *Journal
+	outer   []string // the tasks that this process is a part of
 }
 
-func newSurvivors(f flags.SurvivorFlags, journal *Journal) survivors {
-	return survivors{proc.Survivors{Kill: f.KillOrphans, AssumeDead: f.AssumeDead}, journal}
+func (p *Host) newSurvivors(f flags.SurvivorFlags, journal *Journal) survivors {
+	return survivors{proc.Survivors{Kill: f.KillOrphans, AssumeDead: f.AssumeDead}, journal, cmdexec.OuterTasks(p.Getenv)}
 }
 
 // Find implements runner.Survivors.
@@ -43,7 +48,36 @@ func (s survivors) Find(t *task.Task, a task.Attempt) (string, error) {
 		}
 		found, err = s.Survivors.Find(n, n.Last)
 	}
-	return found, err
+	if found != "" || err != nil || s.journal.absent() || !s.inHand(t) {
+		return found, err
+	}
+	return "its retry", nil
+}
+
+// inHand reports whether the process that carries a cancelled attempt lives: it may be about to start the command.
+func (s survivors) inHand(t *task.Task) bool {
+	if t.Number == 0 || t.Last.Decision.Verdict != task.VerdictCancelled || slices.Contains(s.outer, t.ID) {
+		return false
+	}
+	pid, err := s.journal.Journal.Owner(t.Number)
+	if pid != 0 || err != nil || t.Last.Worker == "" || t.Status != task.Cancelled { // requeued, it gets no outcome
+		return pid != 0
+	}
+	ctx := context.Background()
+	workers, err := s.journal.Journal.ListWorkers(ctx)
+	carries := func(w state.Worker) bool {
+		own := strings.HasSuffix(w.Name, ":"+strconv.Itoa(os.Getpid())) // a process does not see its own locks
+		return w.Name == t.Last.Worker && !w.StartedAt.After(t.Last.StartedAt) && (own || !w.Gone)
+	}
+	if err != nil || !slices.ContainsFunc(workers, carries) {
+		return false
+	}
+	attempts, err := s.journal.Journal.Attempts(ctx, t.Number)
+	if err != nil || len(attempts) == 0 {
+		return false
+	}
+	last := attempts[len(attempts)-1]
+	return last.Number == t.Last.Number && last.Outcome.Exit == task.NoExit
 }
 
 // Signal implements runner.Survivors.
@@ -98,7 +132,7 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 		t.NextAttemptAt = time.Time{}
 	}
 	journal.warn = lines.Warn
-	earlier, err := lastRun(context.Background(), journal.Journal, t)
+	earlier, err := cutOffRuns(context.Background(), journal.Journal, t)
 	if err != nil {
 		return nil, fmt.Errorf("resume %s: %w", render.ShortID(t.ID), err)
 	}
@@ -122,7 +156,7 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 		lines.Say(render.ShortID(t.ID) + " waits until " + render.Stamp(t.NextAttemptAt, now))
 	}
 	run.commands.Dir = t.Directory
-	run.Survivors = newSurvivors(how.SurvivorFlags, journal)
+	run.Survivors = p.newSurvivors(how.SurvivorFlags, journal)
 	run.Earlier = earlier
 	return run, nil
 }

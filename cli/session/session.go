@@ -231,12 +231,12 @@ func deferred(t *task.Task, now time.Time) bool {
 func (w *Wrapper) begin(ctx context.Context, p *Host, journal *Journal, found nameResult, t *task.Task,
 	lines render.Observer) (err error) {
 	waited := found.waited || found.discarded != nil
-	for _, earlier := range []*task.Task{found.discarded, found.last} {
+	for _, earlier := range append(found.cutOff, found.discarded) {
 		if earlier == nil || !earlier.Last.CutOff() {
 			continue
 		}
 		waited = true
-		left := newSurvivors(w.SurvivorFlags, journal)
+		left := p.newSurvivors(w.SurvivorFlags, journal)
 		watcher := &runner.Runner{Survivors: left, Observer: lines, Signals: p.Listen()}
 		sig, err := watcher.AwaitSurvivors(ctx, earlier)
 		if err != nil {

@@ -1,0 +1,81 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/10f93571/retry/cli/flags"
+	"github.com/10f93571/retry/internal/testkit"
+	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/task"
+)
+
+// carriedStore is a journal in which other processes own tasks and are workers.
+type carriedStore struct {
+	state.Store
+	owner   int
+	workers []state.Worker
+	exit    int // of the only attempt
+}
+
+func (s carriedStore) Owner(int64) (int, error) { return s.owner, nil }
+
+func (s carriedStore) ListWorkers(context.Context) ([]state.Worker, error) { return s.workers, nil }
+
+func (s carriedStore) Nested(context.Context, *task.Task) ([]*task.Task, error) { return nil, nil }
+
+func (s carriedStore) Attempts(context.Context, int64) ([]task.Attempt, error) {
+	return []task.Attempt{{Number: 1, Outcome: task.Outcome{Exit: s.exit}}}, nil
+}
+
+// Who has claimed an attempt starts its command a moment later, though the task was cancelled in between. Until then
+// there is no process to see.
+func TestWhoHasACancelledAttemptInHandIsWaitedFor(t *testing.T) {
+	begun := time.Now()
+	own := fmt.Sprintf("host:%d", os.Getpid())
+	workers := func(name string, gone bool, after time.Duration) []state.Worker {
+		return []state.Worker{{Name: name, StartedAt: begun.Add(after), Gone: gone}}
+	}
+	tests := map[string]struct {
+		store   carriedStore
+		verdict task.Verdict
+		worker  string
+		outer   string
+		status  task.Status
+		want    bool
+	}{
+		"its owner lives":             {store: carriedStore{owner: 42}, want: true},
+		"its owner is dead":           {},
+		"it was interrupted":          {store: carriedStore{owner: 42}, verdict: task.VerdictInterrupted},
+		"it runs around this process": {store: carriedStore{owner: 42}, outer: "x"},
+		"its worker lives":            {store: carriedStore{exit: task.NoExit, workers: workers("w:1", false, 0)}, worker: "w:1", want: true},
+		"its worker is this one":      {store: carriedStore{exit: task.NoExit, workers: workers(own, true, 0)}, worker: own, want: true},
+		"its worker has settled it":   {store: carriedStore{exit: 1, workers: workers("w:1", false, 0)}, worker: "w:1"},
+		"it was requeued meanwhile": {
+			store: carriedStore{exit: task.NoExit, workers: workers("w:1", false, 0)}, worker: "w:1", status: task.InFlight,
+		},
+		"its worker is dead": {store: carriedStore{exit: task.NoExit, workers: workers("w:1", true, 0)}, worker: "w:1"},
+		"a worker of that name came later": {
+			store: carriedStore{exit: task.NoExit, workers: workers("w:1", false, time.Second)}, worker: "w:1",
+		},
+		"another worker": {store: carriedStore{exit: task.NoExit, workers: workers("w:2", false, 0)}, worker: "w:1"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			tk := &task.Task{ID: "x", Number: 1, Status: cmp.Or(tt.status, task.Cancelled)}
+			tk.Last = task.Attempt{Number: 1, StartedAt: begun, Worker: tt.worker, Process: "{}",
+				Decision: task.Decision{Verdict: cmp.Or(tt.verdict, task.VerdictCancelled)},
+			}
+			s := testHost("RETRY_TASK_ID="+tt.outer).newSurvivors(flags.SurvivorFlags{}, &Journal{Journal: tt.store})
+			found, err := s.Find(tk, tk.Last)
+			testkit.Must(t, err)
+			if (found != "") != tt.want {
+				t.Errorf("got %q, want something %v", found, tt.want)
+			}
+		})
+	}
+}
