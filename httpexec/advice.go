@@ -156,6 +156,7 @@ type Facts struct {
 	RetryAfter
 	Replayed   bool // the server repeats its reply to an earlier request of the same key, and would do so again
 	Redirected bool // the request itself was answered, with a redirect to its result; the reply is about the result
+	Unmet      bool // the service was told that it takes another request, or another protocol: see isUnmet
 	Advice     Advice
 }
 

@@ -394,6 +394,26 @@ func FuzzChildOf(f *testing.F) {
 	})
 }
 
+// What is sent to another server, or to another path, has not arrived where a client of the API wanted it.
+func TestUnmetRequests(t *testing.T) {
+	for _, status := range []int{101, 300, 301, 302, 303, 307, 308, 399} {
+		for idempotent, want := range map[bool]string{true: "stop", false: "ambiguous"} {
+			s := serve(t, replies("HTTP/1.1 %d Go\r\nLocation: https://there.example/\r\nContent-Length: 0\r\n\r\n", status))
+			e := deliver(t, s.url("http"), func(e *sender) {
+				e.guard(refuse(new([]string), ""))
+				e.Request.Keyed = idempotent
+			})
+			o := execute(t, e)
+			if describe(o.Reply.Default) != want || o.Exit != exitStatus || !strings.Contains(o.Message, "not followed") {
+				t.Errorf("%d: got %+v, %+v, want a failure: %s", status, o, o.Reply.Default, want)
+			}
+		}
+	}
+	s := serve(t, replies("HTTP/1.1 304 Same\r\n\r\n"))
+	e := deliver(t, s.url("http"), func(e *sender) { e.guard(refuse(new([]string), "")) })
+	delivered(t, execute(t, e), 304, 1)
+}
+
 // content is a blob that notes whether it was closed.
 type content struct {
 	io.Reader

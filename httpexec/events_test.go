@@ -264,7 +264,7 @@ func TestDocsTable(t *testing.T) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
 		what, safe, other := strings.TrimSpace(cells[0]), strings.TrimSpace(cells[1]), strings.TrimSpace(cells[2])
 		facts := Facts{RetryAfter: RetryAfter{Asked: strings.Contains(what, "with Retry-After"),
-			NoneLeft: strings.Contains(what, "nothing remaining")}}
+			NoneLeft: strings.Contains(what, "nothing remaining")}, Unmet: strings.HasPrefix(what, "through the API")}
 		events := eventsOf(what)
 		if len(events) == 0 {
 			t.Errorf("%q: got no events, want some", what)

@@ -20,7 +20,7 @@ func (a *attempt) outcome(err error, now time.Time) task.Outcome {
 	o, event := a.judge(err)
 	after := readRetryAfter(a.reply.header, now)
 	facts := factsOf(a.reply.header, after)
-	facts.Redirected = a.redirected
+	facts.Redirected, facts.Unmet = a.redirected, a.isUnmet()
 	o.Reply = &task.Reply{
 		Status: a.reply.status, Header: a.reply.flat(), Body: a.reply.tail(task.ConditionTail), Written: a.written,
 		ServerDelay: after.Delay, MaxDelay: a.maxDelay, Phases: a.tracer.measured(),
@@ -42,6 +42,8 @@ func (a *attempt) judge(err error) (task.Outcome, Event) {
 		return stop.Outcome(), a.event()
 	case answered:
 		return task.Outcome{Exit: exitStatus, Message: statusMessage(status, err)}, StatusEvent(status)
+	case err == nil && a.isUnmet():
+		return task.Outcome{Exit: exitStatus, Message: statusMessage(status, nil) + ", which is not followed"}, StatusEvent(status)
 	case err == nil:
 		return task.Outcome{}, StatusEvent(status)
 	}
@@ -53,6 +55,14 @@ func (a *attempt) judge(err error) (task.Outcome, Event) {
 		at = stageSend
 	}
 	return task.Outcome{Exit: f.exit, Error: f.class, Message: f.message(a.tracer, at, err)}, f.event
+}
+
+// isUnmet reports whether a request of the API got a redirect that is not followed, or an offer of another protocol. On
+// the command line that is a success, as with curl. A service would tell its client that a call was delivered which
+// was not: a webhook whose receiver has moved from http to https.
+func (a *attempt) isUnmet() bool {
+	status := a.reply.status
+	return a.request.Guarded && status >= 100 && status < 400 && status/100 != 2 && status != http.StatusNotModified
 }
 
 // message says what went wrong and, for errors of the network, at which stage.

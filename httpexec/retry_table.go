@@ -90,6 +90,10 @@ func Default(e Event, s Safety, f Facts) task.Eligibility {
 func lookUp(e Event, s Safety, f Facts) task.Eligibility {
 	status, _ := strconv.Atoi(string(e)) // 0 for an event without one
 	switch {
+	case status != 0 && f.Unmet && s.Idempotent:
+		return stop
+	case status != 0 && f.Unmet:
+		return ambiguous // it may have done what a POST asked for, and redirect to its result
 	case status >= 100 && status < 400:
 		// Ambiguous matters where success-on does not accept the status.
 		return task.Eligibility{Class: task.ClassSuccess, Ambiguous: !s.Idempotent}
