@@ -36,7 +36,7 @@ type Delivery struct {
 	Lookup func(name string) (value string, ok bool)
 	// Blob opens a part of a request's body by its SHA-256 in hexadecimal digits.
 	Blob func(hash string) (content io.ReadCloser, size int64, err error)
-	// Secrets sign the requests that ask for it.
+	// Secrets sign the requests that ask for it. Without any, such a request is not sent.
 	Secrets []webhook.Secret
 	// Span returns the id of an attempt's span, 16 hexadecimal digits; nil: a random one is made.
 	Span func(t *task.Task, attempt int) string
@@ -79,8 +79,11 @@ func (p *plan) guard(r *request.Request, d *Delivery) error {
 func (d *Delivery) address(p *plan, t *task.Task, attempt int, now time.Time) error {
 	h := p.first.header
 	d.Name(t, attempt, h)
-	if !request.Of(t).Sign || len(d.Secrets) == 0 {
+	switch {
+	case !request.Of(t).Sign:
 		return nil
+	case len(d.Secrets) == 0: // the receiver would refuse it, or worse, take it as it is
+		return &localError{"sign the request", errors.New("this worker has no --signing-secret-file"), task.ExitInternal}
 	}
 	var body io.ReadCloser = http.NoBody
 	if p.first.body != nil {

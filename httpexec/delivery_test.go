@@ -394,6 +394,17 @@ func FuzzChildOf(f *testing.F) {
 	})
 }
 
+// A request is sent with a signature or not at all.
+func TestNoSecretToSignWith(t *testing.T) {
+	s := serve(t)
+	e := deliver(t, s.url("http"), func(e *sender) { e.Request.Sign = true })
+	o := execute(t, e)
+	if o.Error != task.ErrorLocal || describe(o.Reply.Default) != "stop" || !strings.Contains(o.Message, "--signing-secret-file") {
+		t.Errorf("got %+v, want it refused, and the flag that it takes", o)
+	}
+	s.saw(0)
+}
+
 // What is sent to another server, or to another path, has not arrived where a client of the API wanted it.
 func TestUnmetRequests(t *testing.T) {
 	for _, status := range []int{101, 300, 301, 302, 303, 307, 308, 399} {

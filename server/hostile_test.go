@@ -35,6 +35,19 @@ func TestEveryMistakeAtOnce(t *testing.T) {
 	}
 }
 
+// Whoever asks for a signature does not learn later that there was none.
+func TestNoSecretToSignWith(t *testing.T) {
+	g := newRig(t, func(c *Config) { c.NoSecrets = true })
+	got := g.ask("POST", "/retry-tasks", `{"targetUrl": "https://example.org/", "sign": true,
+		"onExhausted": {"targetUrl": "https://example.org/", "sign": true}}`).wants(422).pointers()
+	want := []string{"/onExhausted/sign this server has no secret", "/sign this server has no secret"}
+	slices.Sort(got)
+	if len(got) != 2 || !strings.HasPrefix(got[0], want[0]) || !strings.HasPrefix(got[1], want[1]) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	g.create(`{"targetUrl": "https://example.org/", "sign": false}`)
+}
+
 func TestBatchIsAllOrNothing(t *testing.T) {
 	g := newRig(t)
 	one := `{"targetUrl": "https://example.org/"}`

@@ -35,6 +35,7 @@ type Config struct {
 	Ready       []Part       // what /readyz looks at, beside the last write to the store
 
 	Limits    Limits
+	NoSecrets bool     // no request can be signed
 	EnvAllow  []string // variables that requests may name as {env:NAME}
 	Lookup    func(name string) (value string, ok bool)
 	AllowExec bool          // commands, for clients with the grant to run them
@@ -119,7 +120,7 @@ func decoding(c Config) *Server {
 	s.named = &policyCache{server: s}
 	s.decoder = &wire.Decoder{
 		Limits: c.Limits.Limits, Policy: s.named.find, CheckTarget: c.CheckTarget, EnvAllow: c.EnvAllow,
-		Lookup: c.Lookup, Directory: c.Directory, Now: c.Now,
+		Lookup: c.Lookup, NoSecrets: c.NoSecrets, Directory: c.Directory, Now: c.Now,
 	}
 	return s
 }

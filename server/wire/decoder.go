@@ -41,6 +41,8 @@ type Decoder struct {
 	EnvAllow []string
 	// Lookup finds the value of a variable.
 	Lookup func(name string) (value string, ok bool)
+	// NoSecrets refuses requests that are to be signed: there is no secret.
+	NoSecrets bool
 	// Directory is where a command runs that names none.
 	Directory string
 	// Now is the clock; nil is time.Now.

@@ -49,6 +49,9 @@ func (d *Decoder) target(o *problem.Object, t *task.Task, h Header, sum *payload
 	// Only with both does every method carry the key, and count as safe to send twice.
 	r.Idempotent, r.Keyed = repeats, repeats
 	r.Guarded, r.Sign = true, o.Bool("sign", false)
+	if r.Sign && d.NoSecrets {
+		o.Failf("sign", "this server has no secret to sign with\nhint: start it with --signing-secret-file FILE")
+	}
 	if n := t.Policy.Consecutive; n > 1 && !r.Safe() {
 		o.Failf("ambiguous", "%d successes in a row send a successful %s again, and that must not be repeated", n, r.Method)
 	}
