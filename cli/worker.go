@@ -51,7 +51,7 @@ func (c *workerCommand) Run(p *Process) (int, error) {
 		return 0, err
 	}
 	lines := render.Shared(session.NewObserver(&p.Host, &c.OutputFlags))
-	carrier, err := session.NewCarrier(&p.Host, queue, &c.WorkerFlags, lines)
+	carrier, err := session.NewCarrier(&p.Host, queue, &c.WorkerFlags, nil, lines)
 	if err != nil {
 		return 0, errors.Join(err, queue.Close())
 	}

@@ -2,8 +2,6 @@ package httpexec
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -38,8 +36,9 @@ type Delivery struct {
 	Blob func(hash string) (content io.ReadCloser, size int64, err error)
 	// Secrets sign the requests that ask for it. Without any, such a request is not sent.
 	Secrets []webhook.Secret
-	// Span returns the id of an attempt's span, 16 hexadecimal digits; nil: a random one is made.
-	Span func(t *task.Task, attempt int) string
+	// TraceParent returns the header traceparent of an attempt, given that of its caller; empty: it has none. Where it is
+	// nil, the caller's is sent as it is.
+	TraceParent func(caller, taskID string, attempt int) string
 }
 
 // refusedError says that a guarded request must not reach an address.
@@ -103,42 +102,20 @@ func (d *Delivery) address(p *plan, t *task.Task, attempt int, now time.Time) er
 func (d *Delivery) Name(t *task.Task, attempt int, h http.Header) {
 	replace(h, "Retry-Attempt", strconv.Itoa(attempt))
 	replace(h, "Retry-Task-Id", t.ID)
-	if parent := request.Value(h, "Traceparent"); parent != "" {
-		if child, ok := childOf(parent, func() string { return d.span(t, attempt) }); ok {
-			replace(h, "Traceparent", child)
-		}
+	const parent = "Traceparent"
+	if d.TraceParent == nil {
+		return
+	}
+	if own := d.TraceParent(request.Value(h, parent), t.ID, attempt); own != "" {
+		replace(h, parent, own)
+	} else {
+		request.Remove(h, parent) // an invalid one means nothing to whoever gets it
 	}
 }
 
 func replace(h http.Header, name, value string) {
 	request.Remove(h, name)
 	h[name] = []string{value}
-}
-
-func (d *Delivery) span(t *task.Task, attempt int) string {
-	if d.Span != nil {
-		return d.Span(t, attempt)
-	}
-	var id [8]byte
-	_, _ = rand.Read(id[:])
-	id[0] |= 1 // an id of zeros is invalid
-	return hex.EncodeToString(id[:])
-}
-
-// childOf returns a traceparent with the id of another span. W3C Trace Context: version-trace-parent-flags, 2, 32, 16
-// and 2 digits; versions to come may append more. ok is false for one that is invalid.
-func childOf(parent string, span func() string) (child string, ok bool) {
-	const traceAt, parentAt, flagsAt, length = 3, 36, 53, 55
-	if len(parent) < length || len(parent) > length && (parent[length] != '-' || parent[:2] == "00") {
-		return "", false
-	}
-	isDash := parent[traceAt-1] == '-' && parent[parentAt-1] == '-' && parent[flagsAt-1] == '-'
-	digits := parent[:2] + parent[traceAt:parentAt-1] + parent[parentAt:flagsAt-1] + parent[flagsAt:length]
-	zero := strings.Trim(parent[traceAt:parentAt-1], "0") == "" || strings.Trim(parent[parentAt:flagsAt-1], "0") == ""
-	if !isDash || strings.Trim(digits, "0123456789abcdef") != "" || zero || parent[:2] == "ff" {
-		return "", false
-	}
-	return parent[:parentAt] + span() + parent[flagsAt-1:], true
 }
 
 // key says which connections the request may share; ok is false where it has one of its own. A kept connection may

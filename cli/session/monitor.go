@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"encoding/hex"
 	"net/http"
 	"runtime"
 	"time"
@@ -142,12 +141,6 @@ func (m *monitor) export(t *task.Task, a task.Attempt, outcome metrics.Outcome) 
 			Start: t.Began(), End: t.FinishedAt, Status: string(t.Status), Reason: string(t.Reason), Attempts: t.AttemptCount,
 		})
 	}
-}
-
-// spanOf is the id of the span of an attempt, which the request carries.
-func spanOf(t *task.Task, attempt int) string {
-	id := otlp.SpanID(t.ID, attempt)
-	return hex.EncodeToString(id[:])
 }
 
 // close sends what is left.

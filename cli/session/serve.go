@@ -94,7 +94,7 @@ func (s *Service) open(p *Host, o ServiceOptions, file *policies.File, hasTLS bo
 	if s.monitor, err = newMonitor(p, s.queue, o.Lines.Warn); err != nil {
 		return err
 	}
-	if s.carrier, err = NewCarrier(p, s.queue, o.WorkerFlags, o.Lines); err != nil {
+	if s.carrier, err = NewCarrier(p, s.queue, o.WorkerFlags, s.monitor.spans, o.Lines); err != nil {
 		return err
 	}
 	if !o.NoWorker {

@@ -22,6 +22,7 @@ import (
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/httpexec/webhook"
 	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/metrics/otlp"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/server"
 	"github.com/10f93571/retry/server/blobs"
@@ -51,13 +52,16 @@ const idleConnections = 1000
 // blobsName is the directory of large bodies, beside the journal.
 const blobsName = "blobs"
 
-// NewCarrier prepares what the attempts of a worker share.
-func NewCarrier(p *Host, queue *sqlite.Queue, f *flags.WorkerFlags, lines render.Observer) (*Carrier, error) {
+// NewCarrier prepares what the attempts of a worker share. spans exports those of the attempts; nil: nobody collects
+// them.
+func NewCarrier(
+	p *Host, queue *sqlite.Queue, f *flags.WorkerFlags, spans *otlp.Exporter, lines render.Observer,
+) (*Carrier, error) {
 	bodies, err := blobs.New(filepath.Join(queue.Dir(), blobsName))
 	if err != nil {
 		return nil, fmt.Errorf("open the bodies: %w", err)
 	}
-	delivery := httpexec.Delivery{Span: spanOf, Blob: bodies.Open}
+	delivery := httpexec.Delivery{TraceParent: spans.TraceParent, Blob: bodies.Open}
 	judge, err := guard.New(f.AllowTarget)
 	if err != nil {
 		return nil, fmt.Errorf("--allow-target: %w", err)

@@ -48,7 +48,7 @@ func BenchmarkDelivery(b *testing.B) {
 	f := &flags.WorkerFlags{Concurrency: 64, PerHost: 64}
 	host := &Host{Environ: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
 	lines := render.Shared(NewObserver(host, &flags.OutputFlags{}))
-	carrier, err := NewCarrier(host, queue, f, lines)
+	carrier, err := NewCarrier(host, queue, f, nil, lines)
 	if err != nil {
 		b.Fatal(err)
 	}

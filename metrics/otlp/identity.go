@@ -68,13 +68,6 @@ func SpanID(taskID string, attempt int) [8]byte {
 	return id
 }
 
-// TraceParent is the traceparent header that an attempt sends: the caller's trace, or one of the task's own, and the
-// span of the attempt.
-func TraceParent(caller, taskID string, attempt int) string {
-	p, _ := parentOf(caller, taskID)
-	return p.header(SpanID(taskID, attempt))
-}
-
 func (p *parent) header(span [8]byte) string {
 	return "00-" + hex.EncodeToString(p.trace[:]) + "-" + hex.EncodeToString(span[:]) + "-" +
 		hex.EncodeToString([]byte{p.flags & 3}) // sampled and random: no other flag is known
@@ -83,6 +76,9 @@ func (p *parent) header(span [8]byte) string {
 // TraceParent is the header that an attempt sends, with what the sampler decides. Where no spans are exported, only a
 // task that has a caller has one.
 func (e *Exporter) TraceParent(caller, taskID string, attempt int) string {
+	if e == nil && caller == "" {
+		return ""
+	}
 	p, called := parentOf(caller, taskID)
 	switch {
 	case e == nil && !called:

@@ -15,6 +15,7 @@ func span16(taskID string, attempt int) string {
 }
 
 func TestTraceParent(t *testing.T) {
+	e := &Exporter{config: Config{Sampler: Sampler{Parent: true, Ratio: 1}}}
 	own := "00-0199e3a47c007abc8def0123456789ab-"
 	for _, row := range []struct{ name, caller, want string }{
 		{"a caller", caller, "00-4bf92f3577b34da6a3ce929d0e0e4736-%s-01"},
@@ -33,11 +34,17 @@ func TestTraceParent(t *testing.T) {
 		{"a newline", caller[:53] + "0\n", own + "%s-01"},
 	} {
 		want := fmt.Sprintf(row.want, span16(taskID, 7))
-		if got := TraceParent(row.caller, taskID, 7); got != want {
+		if got := e.TraceParent(row.caller, taskID, 7); got != want {
 			t.Errorf("%s: got %s, want %s", row.name, got, want)
 		}
+		if strings.HasPrefix(want, own) {
+			want = ""
+		}
+		if got := (*Exporter)(nil).TraceParent(row.caller, taskID, 7); got != want {
+			t.Errorf("%s, and nobody collects spans: got %q, want %q", row.name, got, want)
+		}
 	}
-	if got := TraceParent("", "not a UUID", 1); len(got) != len(caller) || got == TraceParent("", "another", 1) {
+	if got := e.TraceParent("", "not a UUID", 1); len(got) != len(caller) || got == e.TraceParent("", "another", 1) {
 		t.Errorf("an id that is no UUID: got %s", got)
 	}
 }

@@ -439,12 +439,6 @@ func TestNoExporter(t *testing.T) {
 	attempt(e, 1)
 	e.Task(&Task{ID: taskID}, &TaskEnd{})
 	e.Shutdown(t.Context())
-	if got := e.TraceParent("", taskID, 1); got != "" {
-		t.Errorf("without a caller: got %q, want none", got)
-	}
-	if got, want := e.TraceParent(caller, taskID, 1), TraceParent(caller, taskID, 1); got != want {
-		t.Errorf("with a caller: got %q, want %q", got, want)
-	}
 }
 
 func BenchmarkAttempt(b *testing.B) {
