@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"os"
 	"strconv"
 
 	"github.com/10f93571/retry/httpexec/request"
@@ -46,6 +47,8 @@ func (s *Server) putBlob(w http.ResponseWriter, r *http.Request) error {
 		return problem.Unprocessable("%v", mismatch)
 	case errors.As(err, &tooLarge):
 		return problem.TooLarge("%v", tooLarge)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return problem.TooSlow()
 	case err != nil:
 		return err
 	}

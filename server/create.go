@@ -41,7 +41,7 @@ func (s *Server) createTask(w http.ResponseWriter, r *http.Request) error {
 	}
 	added, err := s.add(r, []*task.Task{t})
 	if err != nil {
-		return s.addProblem(err, "")
+		return s.addProblem(err, nil, "")
 	}
 	w.Header()["Location"] = []string{"/retry-tasks/" + added[0].Task.ID}
 	status := http.StatusCreated
@@ -83,7 +83,7 @@ func (s *Server) createTasks(w http.ResponseWriter, r *http.Request) error {
 	}
 	added, err := s.add(r, tasks)
 	if err != nil {
-		return s.addProblem(err, "/tasks/")
+		return s.addProblem(err, tasks, "/tasks/")
 	}
 	answer := struct {
 		Tasks []wire.Task `json:"tasks"`
@@ -203,8 +203,8 @@ func (s *Server) moveBody(r *http.Request, t *task.Task) error {
 	return nil
 }
 
-// addProblem tells which task of a batch has a key that is another's. prefix is the pointer of the list.
-func (s *Server) addProblem(err error, prefix string) error {
+// addProblem tells which of the tasks has a key that is another's. prefix is the pointer of a batch's list.
+func (s *Server) addProblem(err error, tasks []*task.Task, prefix string) error {
 	reused, ok := errors.AsType[*state.KeyError](err)
 	if !ok {
 		return err
@@ -213,9 +213,14 @@ func (s *Server) addProblem(err error, prefix string) error {
 	if prefix != "" {
 		pointer = prefix + strconv.Itoa(reused.Index) + pointer
 	}
-	p := problem.New(http.StatusUnprocessableEntity, "idempotency-key-reused",
-		"the idempotency key belongs to task %s, which was made of another request"+
-			"\nhint: give another request another key; the same one has the same fields, the policy among them", reused.ID)
+	owner := "task " + reused.ID + ", which was made of another request"
+	for i, t := range tasks[:reused.Index] { // that one is not made either, so its id means nothing
+		if t.ID == reused.ID {
+			owner = prefix + strconv.Itoa(i) + ", which is another request"
+		}
+	}
+	p := problem.New(http.StatusUnprocessableEntity, "idempotency-key-reused", "the idempotency key belongs to %s"+
+		"\nhint: give another request another key; the same one has the same fields, the policy among them", owner)
 	p.Errors = []problem.Mistake{{Pointer: pointer, Detail: p.Detail}}
 	return p
 }

@@ -1,11 +1,17 @@
 package server
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
+
+	"github.com/10f93571/retry/internal/testkit"
+	"github.com/10f93571/retry/server/blobs"
 )
 
 func TestEveryMistakeAtOnce(t *testing.T) {
@@ -48,6 +54,21 @@ func TestNoSecretToSignWith(t *testing.T) {
 	g.create(`{"targetUrl": "https://example.org/", "sign": false}`)
 }
 
+func TestABlobThatStalls(t *testing.T) {
+	store, err := blobs.New(t.TempDir() + "/blobs")
+	testkit.Must(t, err)
+	g := newRig(t, func(c *Config) { c.Blobs = store })
+	for body, want := range map[io.Reader]int{
+		iotest.ErrReader(os.ErrDeadlineExceeded): http.StatusBadRequest, strings.NewReader("x"): http.StatusCreated,
+	} {
+		w := httptest.NewRecorder()
+		g.server.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodPut, "/blobs/"+blobs.Hash([]byte("x")), body))
+		if w.Code != want {
+			t.Errorf("got %d: %s, want %d", w.Code, w.Body, want)
+		}
+	}
+}
+
 func TestBatchIsAllOrNothing(t *testing.T) {
 	g := newRig(t)
 	one := `{"targetUrl": "https://example.org/"}`
@@ -62,6 +83,12 @@ func TestBatchIsAllOrNothing(t *testing.T) {
 		1)+`]}`).wants(422)
 	if got := reused.pointers(); !strings.HasPrefix(got[0], "/tasks/1/idempotencyKey ") {
 		t.Errorf("got %q, want /tasks/1/idempotencyKey", got)
+	}
+	own := strings.ReplaceAll(keyed, `"k"`, `"own"`)
+	both := g.ask("POST", "/retry-tasks:batch", `{"tasks": [`+one+`,`+own+`,`+strings.Replace(own, "BODY", "other", 1)+`]}`).wants(422)
+	const names = "/tasks/2/idempotencyKey the idempotency key belongs to /tasks/1, which is another request"
+	if got := both.pointers(); len(got) != 1 || !strings.HasPrefix(got[0], names) {
+		t.Errorf("got %q, want %q", got, names)
 	}
 	if n := g.ask("GET", "/retry-tasks", "").json()["tasks"].([]any); len(n) != 1 {
 		t.Errorf("got %d tasks, want the first alone", len(n))

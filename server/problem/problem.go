@@ -57,6 +57,9 @@ func BadRequest(format string, args ...any) *Problem {
 	return New(http.StatusBadRequest, "bad-request", format, args...)
 }
 
+// TooSlow is 400: the body stopped arriving. The error of the connection names addresses, which are nobody's concern.
+func TooSlow() *Problem { return BadRequest("the body did not arrive in time") }
+
 // Unauthorized is 401: it is not known who asks.
 func Unauthorized(format string, args ...any) *Problem {
 	return New(http.StatusUnauthorized, "unauthorized", format, args...)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"unicode/utf8"
 )
 
@@ -20,6 +21,9 @@ func Read(w http.ResponseWriter, r *http.Request, limit int64) (*Object, error) 
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	if tooLong := (*http.MaxBytesError)(nil); errors.As(err, &tooLong) {
 		return nil, of(err)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil, TooSlow()
 	}
 	if err != nil {
 		return nil, BadRequest("read the body: %v", err)

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -91,6 +93,16 @@ func TestReadBoundsTheBody(t *testing.T) {
 }
 
 // Through a real server a body that is too long is refused, and the connection is not kept for the rest of it.
+// The error of a connection names the addresses of both ends.
+func TestReadABodyThatStalls(t *testing.T) {
+	stalled := &net.OpError{Op: "read", Net: "tcp", Source: &net.TCPAddr{Port: 7470}, Err: os.ErrDeadlineExceeded}
+	_, err := Read(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", iotest.ErrReader(stalled)), 10)
+	p := (*Problem)(nil)
+	if !errors.As(err, &p) || p.Status != http.StatusBadRequest || p.Detail != TooSlow().Detail {
+		t.Errorf("got %v, want %v", err, TooSlow())
+	}
+}
+
 func TestReadOverASocket(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := Read(w, r, 10); err != nil {
