@@ -163,9 +163,6 @@ func (a *attempt) connection(ctx context.Context, h *wireRequest, proxy *url.URL
 	if socket, ok := a.tracer.conn.Conn.(syscall.Conn); ok {
 		c.Raw, _ = socket.SyscallConn()
 	}
-	if a.Safety.Idempotent {
-		a.Delivery.Pool.Share(c)
-	}
 	return c, nil
 }
 

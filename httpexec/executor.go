@@ -217,6 +217,9 @@ func (a *attempt) sendOnce(ctx context.Context, h *wireRequest, fresh bool) (*ht
 		closeBody(request) // net/http does not where it has not begun to read
 		return nil, nil, err
 	}
+	if c.HTTP2 && a.Delivery != nil && a.Safety.Idempotent {
+		a.Delivery.Pool.Share(c)
+	}
 	return response, func() {
 		_ = response.Body.Close()
 		a.release(ctx, c, nil)

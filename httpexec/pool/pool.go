@@ -104,15 +104,14 @@ func (p *Pool) take(key Key) (c *Conn, dead []*Conn) {
 	return nil, dead
 }
 
-// Share has others use a new connection of HTTP/2 beside the caller, who gives it back with Put all the same. Of
-// HTTP/1.1 it does nothing.
+// Share has others use a new connection of HTTP/2 beside the caller, who gives it back with Put all the same. The first
+// reply has to be there: until then it is not known how many requests the server allows, and it refuses the others.
 func (p *Pool) Share(c *Conn) {
-	if !c.HTTP2 {
-		return
-	}
-	_ = c.Reserve() // for the caller's own request
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
+	if c.users > 0 { // it is shared already
+		return
+	}
 	c.users = 1
 	if !p.closed {
 		p.conns[c.Key] = append(p.conns[c.Key], c)
