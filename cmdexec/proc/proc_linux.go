@@ -50,14 +50,15 @@ var machine = sync.OnceValue(func() string {
 })
 
 // readFile reads a short file of /proc with half the calls of os.ReadFile: each attempt begins with two.
-func readFile(path string) ([]byte, error) {
+func readFile(path string) ([]byte, error) { return readOnce(path, make([]byte, 1024)) }
+
+func readOnce(path string, text []byte) ([]byte, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = unix.Close(fd) }()
-	var text [1024]byte
-	n, err := unix.Read(fd, text[:])
+	n, err := unix.Read(fd, text)
 	return text[:max(n, 0)], err
 }
 
@@ -117,6 +118,7 @@ const (
 	statThreads = 17
 	statStart   = 19
 	statSize    = 20 // of its memory: 0 where it has none, as a kernel thread or a zombie
+	statCode    = 23 // where its code begins: the last that an execve sets
 	statEnv     = 47 // where its environment begins
 	statEnvEnd  = 48
 )
@@ -183,7 +185,7 @@ const (
 func (p info) environment() []string {
 	dir := "/proc/" + strconv.Itoa(p.Pid)
 	for pauses := 0; ; pauses++ {
-		environ, err := os.ReadFile(dir + "/environ")
+		environ, err := readEnviron(dir + "/environ")
 		if len(environ) > 0 {
 			return strings.Split(string(environ), "\x00")
 		}
@@ -192,10 +194,19 @@ func (p info) environment() []string {
 		case ok && s.number(statSize) == 0 && s.number(statThreads) > 1:
 			return environmentOfThreads(dir)
 		case err != nil, !ok, s.number(statSize) == 0, pauses == execPauses,
-			s.number(statEnvEnd) != 0 && s.number(statEnv) == s.number(statEnvEnd):
+			s.number(statCode) != 0 && s.number(statEnv) == s.number(statEnvEnd):
 			return nil
 		}
 		_, _ = unix.Poll(nil, execPause)
+	}
+}
+
+// readEnviron reads an environment at once: a second read finds nothing where an execve came in between.
+func readEnviron(path string) ([]byte, error) {
+	for size := 16 << 10; ; size *= 2 {
+		if environ, err := readOnce(path, make([]byte, size)); err != nil || len(environ) < size {
+			return environ, err
+		}
 	}
 }
 
@@ -203,7 +214,7 @@ func (p info) environment() []string {
 func environmentOfThreads(dir string) []string {
 	threads, _ := filepath.Glob(dir + "/task/*/environ")
 	for _, path := range threads {
-		if environ, err := os.ReadFile(path); err == nil && len(environ) > 0 {
+		if environ, err := readEnviron(path); err == nil && len(environ) > 0 {
 			return strings.Split(string(environ), "\x00")
 		}
 	}
