@@ -94,7 +94,13 @@ func (w *Wrapper) acquire(ctx context.Context, p *Host, journal *Journal, t *tas
 			lines.Say(running.Error() + ": waiting for its end")
 			told = true
 		}
-		time.Sleep(pause) // a signal ends retry itself: it has nothing to clean up yet
+		select { // there is nothing to clean up yet
+		case <-time.After(pause):
+		case sig := <-p.signals: // before Listen was called, a signal ends retry itself
+			if task.Stops(sig) {
+				DieOf(sig)
+			}
+		}
 	}
 }
 

@@ -125,21 +125,17 @@ func Notify(signals chan<- os.Signal) {
 			signal.Notify(signals, sig)
 		}
 	}
-	if asInit != nil {
-		signal.Stop(asInit)
+	if early != nil {
+		signal.Stop(early)
 	}
 }
 
-// asInit gets the signals of PID 1 until somebody calls Notify; nil in any other process.
-var asInit chan os.Signal
+// early gets signals until somebody calls Notify; nil where nobody needs that.
+var early chan os.Signal
 
-// serveAsInit does for PID 1 what the system does for the others: a signal that nobody handles ends it, and the orphans
-// that it adopts are reaped.
-func serveAsInit() {
-	proc.ReapAdopted()
-	signals := make(chan os.Signal, SignalBuffer)
-	Notify(signals)
-	asInit = signals
+// serveEarly does for the signals what the system does for a signal that nobody handles: it ends the process.
+func serveEarly(signals chan os.Signal) {
+	early = signals
 	go func() {
 		for sig := range signals {
 			if task.Stops(sig) {
@@ -151,6 +147,7 @@ func serveAsInit() {
 
 // SettleSignals keeps ignored signals ignored, as under nohup, for the command too. Otherwise it catches SIGPIPE: a
 // write to a closed stdout fails instead of killing retry, and the command has the default action again after exec.
+// Until somebody calls Notify, a signal that asks to stop ends the process, as it does any other program.
 func SettleSignals() {
 	for _, sig := range inheritable {
 		if proc.InheritedIgnored(sig) {
@@ -160,8 +157,15 @@ func SettleSignals() {
 	if !proc.InheritedIgnored(syscall.SIGPIPE) {
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	}
-	if os.Getpid() == 1 {
-		serveAsInit()
+	signals := make(chan os.Signal, SignalBuffer)
+	switch {
+	case os.Getpid() == 1: // the system spares it, and it adopts orphans
+		proc.ReapAdopted()
+		Notify(signals)
+		serveEarly(signals)
+	case !proc.InheritedIgnored(syscall.SIGQUIT): // Go's runtime would print its goroutines, and exit with 2
+		signal.Notify(signals, syscall.SIGQUIT)
+		serveEarly(signals)
 	}
 }
 
