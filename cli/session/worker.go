@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"syscall"
 	"time"
@@ -186,17 +185,9 @@ func (c *Carrier) WorkerConfig(f *flags.WorkerFlags) worker.Config {
 	return config
 }
 
-// The garbage collector runs when the memory has grown by four times what is in use, as the memory in use is small; but
-// a worker stays below 64 MiB as long as it can.
-const (
-	collectPercent = 400
-	memoryLimit    = 56 << 20 // bytes
-)
-
 // Carry runs a worker until a signal asks it to stop; a second one has it stop its attempts at once.
 func (p *Host) Carry(w *worker.Worker) error {
-	debug.SetGCPercent(collectPercent)
-	debug.SetMemoryLimit(memoryLimit)
+	boundMemory()
 	stop, cancelStop := context.WithCancel(context.Background())
 	kill, cancelKill := context.WithCancel(context.Background())
 	defer cancelStop()
