@@ -296,10 +296,34 @@ func (f *inputFile) complete() error {
 		}
 		defer func() { _ = file.Close() }()
 	}
-	if f.file == nil {
+	if f.file == nil || f.journal.isStopping() {
 		return nil
 	}
-	return f.journal.Journal.CompleteInput(f.task, f.file)
+	if err := f.journal.Journal.CompleteInput(f.task, f.file); err != nil {
+		return err
+	}
+	f.journal.dropIfCutOff(f.task)
+	return nil
+}
+
+// endsTogether is how long after the end of a kept stdin a signal to stop may come that has also ended its writer.
+const endsTogether = 100 * time.Millisecond
+
+// isStopping reports whether this process was asked to stop.
+func (g *Journal) isStopping() bool { return g.Stopping != nil && g.Stopping.Err() != nil }
+
+// dropIfCutOff removes a task's kept stdin, whose end has just been read, if this process is asked to stop now. A
+// terminal that is closed and a machine that shuts down end all of a pipeline, so that the end may be that of a writer
+// which was killed. A resume must not take the part for the whole.
+func (g *Journal) dropIfCutOff(t *task.Task) {
+	if g.Stopping == nil {
+		return
+	}
+	select {
+	case <-g.Stopping.Done():
+		g.Journal.DropInput(t)
+	case <-time.After(endsTogether):
+	}
 }
 
 // drop removes the file of a task that has ended. An attempt that still reads stdin makes no other file.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/creack/pty"
@@ -397,5 +398,66 @@ func TestAResumeWithoutTheStdin(t *testing.T) {
 			t.Errorf("%s: got %T of %v, want %v", tt.name, stdin, got, tt.want)
 		}
 		done()
+	}
+}
+
+// A shutdown ends the writer of a pipe, too: what ends with a signal to stop may be a part, and no resume gets it.
+func TestReplayedStdinThatEndsWithASignal(t *testing.T) {
+	g := testJournal(t, func(err error) { t.Error(err) })
+	stopping, stop := context.WithCancel(t.Context())
+	g.Stopping = stopping
+	read, write, err := os.Pipe()
+	testkit.Must(t, err)
+	defer func() { _ = read.Close() }()
+	_, err = io.WriteString(write, "half")
+	testkit.Must(t, err)
+	tk := replaying(t, g, "head", "-c", "4")
+	stdin, done, err := g.stdin(tk, read, ExecOptions{}, false, nil)
+	testkit.Must(t, err)
+	if got := attempt(t, tk, stdin); got != "half" {
+		t.Errorf("got %q, want what was there", got)
+	}
+	stop()
+	testkit.Must(t, write.Close())
+	tk.Command = []string{"cat"}
+	if got := attempt(t, tk, stdin); got != "half" {
+		t.Errorf("got %q, want what was there", got)
+	}
+	end(t, g, tk, goesOn)
+	done()
+	if _, err := g.Journal.Input(tk); !errors.Is(err, state.ErrInputLost) {
+		t.Errorf("got %v, want ErrInputLost", err)
+	}
+}
+
+// The signal may come a moment after the end. Long after it, it has nothing to do with it.
+func TestSignalAfterTheEndOfStdin(t *testing.T) {
+	tests := []struct {
+		name  string
+		after time.Duration
+		want  error
+	}{
+		{"at once", endsTogether / 2, state.ErrInputLost},
+		{"later", 2 * endsTogether, nil},
+	}
+	for _, tt := range tests {
+		g := testJournal(t, func(err error) { t.Error(err) })
+		tk := replaying(t, g, "cat")
+		file, err := g.keepInput(tk)
+		testkit.Must(t, err)
+		testkit.Must(t, g.Journal.CompleteInput(tk, file))
+		testkit.Must(t, file.Close())
+		synctest.Test(t, func(t *testing.T) {
+			stopping, stop := context.WithCancel(t.Context())
+			g.Stopping = stopping
+			time.AfterFunc(tt.after, stop)
+			g.dropIfCutOff(tk)
+
+		})
+		found, err := g.Journal.Input(tk)
+		if !errors.Is(err, tt.want) {
+			t.Errorf("%s: got %v, want %v", tt.name, err, tt.want)
+		}
+		_ = found.Close()
 	}
 }
