@@ -74,6 +74,9 @@ func (e *Executor) execute(ctx context.Context, t *task.Task, c runner.Call) tas
 	out.Begin()
 	o := e.supervise(ctx, t, p, c)
 	out.End(c.Signals, &o)
+	if in.Wait != nil && mayRepeat(&t.Policy, o) {
+		in.Wait(proc.HaveOpen)
+	}
 	err = in.Close()
 	if incomplete := (*stdio.StdinError)(nil); errors.As(err, &incomplete) {
 		failed := incomplete.Outcome()
@@ -84,9 +87,6 @@ func (e *Executor) execute(ctx context.Context, t *task.Task, c runner.Call) tas
 		guard.Dismiss()
 	}
 	o.StdinRead = errors.Is(err, stdio.ErrRead)
-	if in.Wait != nil && !o.StdinRead && mayRepeat(&t.Policy, o) {
-		in.Wait(proc.HaveOpen)
-	}
 	if o.Signal == "SIGPIPE" || o.Error == task.ErrorNone && o.Exit == task.ExitSignalBase+int(syscall.SIGPIPE) {
 		o.Final = o.Final || stdio.ReaderGone(e.Output.Stdout)
 	}

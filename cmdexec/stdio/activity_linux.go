@@ -17,10 +17,16 @@ import (
 type activity struct {
 	thread int
 	ended  chan struct{}
-	count  int         // of writes, and of the end; when it has ended
-	lost   bool        // some were not counted: this user has as many signals queued as the limit allows
+	events             // when it has ended
+	until  chan events // those up to now, where it is asked for them
 	read   atomic.Bool // somebody has read
-	asked  atomic.Bool // it is to end
+	asked  atomic.Bool // it is to end, or to send the events
+	ending atomic.Bool // it is to end
+}
+
+type events struct {
+	count int  // of writes, and of the end
+	lost  bool // some were not counted: this user has as many signals queued as the limit allows
 }
 
 // manyEvents are as many as are counted: two tell all, and each of the others makes the thread look once more.
@@ -35,7 +41,7 @@ const (
 // watchActivity watches from now on a pipe that holds some bytes. One that is empty is not looked at: there, whatever
 // comes may have been read.
 func watchActivity(pipe *os.File, held int) *activity {
-	a := &activity{ended: make(chan struct{})}
+	a := &activity{ended: make(chan struct{}), until: make(chan events)}
 	ready := make(chan struct{})
 	go func() {
 		defer close(a.ended)
@@ -56,7 +62,7 @@ func watchActivity(pipe *os.File, held int) *activity {
 	return a
 }
 
-// follow takes the signals until this process sends one. What has happened by then is counted.
+// follow takes the signals until this process sends one to end it. What has happened by then is counted.
 func (a *activity) follow(pipe *os.File, held int) {
 	interval := firstInterval
 	for asked := false; ; {
@@ -69,8 +75,13 @@ func (a *activity) follow(pipe *os.File, held int) {
 		}
 		switch awaitSignal(timeout) {
 		case nobody:
-			if asked {
+			switch {
+			case asked && a.ending.Load():
 				return
+			case asked:
+				asked = false
+				a.asked.Store(false)
+				a.until <- a.events
 			}
 			interval = min(2*interval, lastInterval)
 		case ourselves:
@@ -92,14 +103,31 @@ func (a *activity) follow(pipe *os.File, held int) {
 	}
 }
 
-// end ends the watch. It uses SIGIO as the kernel does where no more real-time signals can be queued.
+// end ends the watch.
 func (a *activity) end(pipe *os.File) {
+	a.ending.Store(true)
+	a.ask()
+	<-a.ended
+	_ = sendEvents(pipe, 0)
+}
+
+// soFar returns what has happened until now. The watch goes on.
+func (a *activity) soFar() events {
+	a.ask()
+	select {
+	case now := <-a.until:
+		return now
+	case <-a.ended: // it could not begin
+		return a.events
+	}
+}
+
+// ask uses SIGIO as the kernel does where no more real-time signals can be queued.
+func (a *activity) ask() {
 	a.asked.Store(true)
 	if err := unix.Tgkill(unix.Getpid(), a.thread, eventSignal); err != nil {
 		_ = unix.Tgkill(unix.Getpid(), a.thread, unix.SIGIO)
 	}
-	<-a.ended
-	_ = sendEvents(pipe, 0)
 }
 
 // eventSignal is the last of the real-time signals. SIGIO comes instead where the queue is full: once for several, and

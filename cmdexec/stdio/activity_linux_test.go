@@ -112,8 +112,8 @@ func TestFileIsOpenedAgain(t *testing.T) {
 				testkit.Must(t, unix.Flock(int(in.File.Fd()), unix.LOCK_EX))
 			}
 			in.Started()
-			testkit.Must(t, in.Close())
 			in.Wait(func(os.FileInfo) bool { return tt.held })
+			testkit.Must(t, in.Close())
 		}
 	}
 }
@@ -192,5 +192,53 @@ func TestSignalsThatCannotBeQueued(t *testing.T) {
 		t.Errorf("got %v, want nothing or ErrRead", err)
 	} else if _, again := stdin.Open(); err == nil && again == nil && !warned {
 		t.Error("an attempt that follows one that has read began without a warning")
+	}
+}
+
+// What an attempt has left running may read, and end, at any time until the next attempt has begun.
+func TestReadByWhatAnAttemptHasLeft(t *testing.T) {
+	tests := []struct {
+		name string
+		look int // the read comes while something that has the pipe open is looked for; 0: between the looks
+		end  error
+		next error
+	}{
+		{"before the end", 1, ErrRead, nil},
+		{"between the attempts", 0, nil, ErrRead},
+		{"before the next attempt", 2, nil, ErrRead},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			read, write := pipe(t)
+			stdin := &InheritedStdin{File: read}
+			defer stdin.Release()
+			looks := 0
+			readOne := func() {
+				send(t, write, "x")
+				_, err := io.ReadFull(read, make([]byte, 1))
+				testkit.Must(t, err)
+			}
+			in, err := stdin.Open()
+			testkit.Must(t, err)
+			in.Started()
+			in.Wait(func(os.FileInfo) bool {
+				if looks++; looks == tt.look {
+					readOne()
+				}
+				return looks != tt.look
+			})
+			if err := in.Close(); !errors.Is(err, tt.end) {
+				t.Errorf("at the end: got %v, want %v", err, tt.end)
+			}
+			if tt.end != nil { // the last attempt
+				return
+			}
+			if tt.look == 0 {
+				readOne()
+			}
+			if _, err := stdin.Open(); !errors.Is(err, tt.next) {
+				t.Errorf("at the next attempt: got %v, want %v", err, tt.next)
+			}
+		})
 	}
 }

@@ -26,7 +26,7 @@ type Input struct {
 	Started func()       // must be called when the process has been started
 	Close   func() error // must be called when the process has ended; may return a *StdinError or ErrRead
 
-	// Wait is called after Close where another attempt may follow. It asks whether what this one has left has a file
+	// Wait is called before Close where another attempt may follow. It asks whether what this one has left has a file
 	// open. nil: it need not be called.
 	Wait func(open func(os.FileInfo) bool)
 }
@@ -87,11 +87,12 @@ func (s *InheritedStdin) Open() (*Input, error) {
 	case kindStream:
 		if s.reads == nil {
 			s.reads = watchReads(s.File)
-		} else if err := s.checkReads(); err != nil { // by what an attempt has left running
-			return nil, err
-		}
-		if again && s.reads.shared() {
-			s.unknown = true
+		} else {
+			shared := again && s.reads.shared()    // first: what reads and ends meanwhile is seen by the check
+			if err := s.checkReads(); err != nil { // by what an attempt has left running
+				return nil, err
+			}
+			s.unknown = s.unknown || shared
 		}
 		s.state = s.reads.begin() // more may have come since
 		in.Close, in.Wait = s.checkReads, s.reads.wait

@@ -53,6 +53,7 @@ type readWatch struct {
 	missed  bool // something came before the events were counted
 	blind   bool // another retry gets the events, by the same descriptor
 	open    func(os.FileInfo) bool
+	left    bool // something may read it until the next attempt, so that the events are counted until then
 }
 
 // watchReads prepares to watch a stream.
@@ -142,22 +143,23 @@ func (w *readWatch) seen(later streamState) (read, known bool) {
 	case w.events == nil:
 		return false, !w.blind
 	}
-	events := w.endEvents()
-	written := w.missed || events.count > 1 || events.count == 1 && !later.ended // the end counts, too
+	watched, happened := w.events, events{}
+	if w.left {
+		happened, w.left = watched.soFar(), false
+	} else {
+		happened = w.endEvents().events
+	}
+	written := w.missed || happened.count > 1 || happened.count == 1 && !later.ended // the end counts, too
 	unread := later.available > w.before.available && startsOnlyWith(peek(w.pipe), w.content)
-	return events.read.Load() || written && !unread, !events.lost || unread
+	return watched.read.Load() || written && !unread, !happened.lost || unread
 }
 
-// wait watches a pipe until the next attempt, where the last one has left a process that may read it meanwhile: that has
-// the pipe open. A socket is watched anyway.
+// wait has a pipe watched until the next attempt, where the last one has left a process that may read it meanwhile: that
+// has the pipe open. It comes before the look at what the attempt has read: a process that has ended by now was seen
+// by the watch of the attempt. A socket is watched anyway.
 func (w *readWatch) wait(open func(os.FileInfo) bool) {
 	w.open = open
-	if w.pipe == nil {
-		return
-	}
-	if w.begin(); w.events != nil && !w.shared() {
-		w.endEvents()
-	}
+	w.left = w.events != nil && w.shared()
 }
 
 // shared reports whether what an attempt has left may read from the pipe beside the next one.
