@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -75,6 +76,7 @@ func Listen(address string) (net.Listener, error) {
 	if !unix {
 		return net.Listen("tcp", address)
 	}
+	defer lockDirectory(filepath.Dir(path))()
 	l, err := net.Listen("unix", path)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		if err := removeDead(path); err != nil {

@@ -6,7 +6,9 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -91,6 +93,34 @@ func TestListenOnASocket(t *testing.T) {
 	tcp, err := Listen("127.0.0.1:0")
 	testkit.Must(t, err)
 	testkit.Must(t, tcp.Close())
+}
+
+// Of servers that start at once where a dead one has left its socket, one gets it, and the others do not take it away.
+func TestListenAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	for range 200 {
+		dead, err := Listen("unix:" + path)
+		testkit.Must(t, err)
+		dead.(*net.UnixListener).SetUnlinkOnClose(false)
+		testkit.Must(t, dead.Close())
+		var group sync.WaitGroup
+		var listeners [4]net.Listener
+		for i := range listeners {
+			group.Go(func() {
+				var err error
+				if listeners[i], err = Listen("unix:" + path); err != nil && !errors.Is(err, syscall.EADDRINUSE) {
+					t.Errorf("got %v, want that the address is in use", err)
+				}
+			})
+		}
+		group.Wait()
+		got := slices.DeleteFunc(listeners[:], func(l net.Listener) bool { return l == nil })
+		c, err := net.Dial("unix", path)
+		if len(got) != 1 || err != nil {
+			t.Fatalf("got %d servers, and %v from a client; want one that replies", len(got), err)
+		}
+		testkit.Must(t, errors.Join(c.Close(), got[0].Close()))
+	}
 }
 
 // The connection beyond the bound waits until another one ends, and a close ends the wait.
