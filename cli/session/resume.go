@@ -48,10 +48,26 @@ func (s survivors) Find(t *task.Task, a task.Attempt) (string, error) {
 		}
 		found, err = s.Survivors.Find(n, n.Last)
 	}
-	if found != "" || err != nil || s.journal.absent() || !s.inHand(t) {
+	switch {
+	case found != "" || err != nil || s.journal.absent():
 		return found, err
+	case s.inHand(t):
+		return "its retry", nil
+	case s.AssumeDead:
+		s.noteGone(t)
 	}
-	return "its retry", nil
+	return "", nil
+}
+
+// noteGone has --assume-dead hold for the later runs of the name too. Where that cannot be written, they ask again.
+func (s survivors) noteGone(t *task.Task) {
+	ctx, cancel := context.WithTimeout(context.Background(), shortly)
+	defer cancel()
+	for _, gone := range append(s.nested(t), t) {
+		if gone.Number != 0 && gone.Last.CutOff() && gone.Last.Process != proc.NothingLeft {
+			_ = s.journal.Journal.NoteGone(ctx, gone, proc.NothingLeft)
+		}
+	}
 }
 
 // inHand reports whether the process that carries a cancelled attempt lives: it may be about to start the command.

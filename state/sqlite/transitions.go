@@ -137,6 +137,15 @@ func (j *Journal) NoteProcess(ctx context.Context, t *task.Task, process string)
 	})
 }
 
+// NoteGone stores with the task's last attempt that nothing of it runs any more.
+func (j *Journal) NoteGone(ctx context.Context, t *task.Task, process string) error {
+	return j.write(ctx, func(c *conn.Conn) error {
+		const query = `UPDATE attempts SET process = ? WHERE task = ? AND number = ?`
+		_, err := c.Exec(query, process, t.Number, t.Last.Number)
+		return err
+	})
+}
+
 // NoteStart notes it beside the database, without a transaction.
 func (j *Journal) NoteStart(t *task.Task, process string) {
 	if t.Number != 0 {
