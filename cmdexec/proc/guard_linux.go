@@ -151,7 +151,7 @@ func killAll(t *task.Task, a task.Attempt) error {
 		if err != nil {
 			return err
 		}
-		found, again = withDescendants(left), false
+		found, again = withoutLater(withDescendants(left), t, a), false
 		for _, p := range found {
 			if !p.stopped {
 				again = true
@@ -167,6 +167,14 @@ func killAll(t *task.Task, a task.Attempt) error {
 		_ = syscall.Kill(p.Pid, syscall.SIGKILL)
 	}
 	return nil
+}
+
+// withoutLater leaves out the processes of later attempts, which have guards of their own: they may run already.
+func withoutLater(found []info, t *task.Task, a task.Attempt) []info {
+	later := withDescendants(living(allProcesses(), func(p info) bool { return p.isOf(t.ID, a.Number+1) }))
+	return slices.DeleteFunc(found, func(p info) bool {
+		return slices.ContainsFunc(later, func(other info) bool { return p.Pid == other.Pid })
+	})
 }
 
 // withDescendants adds the processes that these have started, and those that they have started, and so on.
