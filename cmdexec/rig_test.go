@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -49,6 +50,11 @@ type rig struct {
 	lost     error
 }
 
+var ids atomic.Int64
+
+// newID returns the id of a task: what still looks for processes of an earlier one must not find those of this.
+func newID() string { return fmt.Sprintf("task%d", ids.Add(1)) }
+
 // newRig prepares an attempt. After a timeout its KILL comes so late that no test waits for it by accident.
 func newRig(t *testing.T, argv ...string) *rig {
 	t.Helper()
@@ -72,7 +78,7 @@ func newRig(t *testing.T, argv ...string) *rig {
 			OnTerminal: func() bool { return true },
 		},
 		task: task.Task{
-			ID: "task", IdempotencyKey: "key", Command: argv, Policy: task.Policy{Attempts: 5, KillAfter: time.Hour},
+			ID: newID(), IdempotencyKey: "key", Command: argv, Policy: task.Policy{Attempts: 5, KillAfter: time.Hour},
 		},
 		number:  1,
 		signals: make(chan os.Signal),

@@ -228,7 +228,7 @@ func TestEnvironmentReachesTheCommand(t *testing.T) {
 		got := slices.Sorted(strings.Lines(text))
 		want := []string{
 			"A=1\n", "B=x\xffy\n", tt.pwd + "\n",
-			"RETRY_ATTEMPT=3\n", "RETRY_IDEMPOTENCY_KEY=key\n", "RETRY_MAX_ATTEMPTS=5\n", "RETRY_TASK_ID=task\n",
+			"RETRY_ATTEMPT=3\n", "RETRY_IDEMPOTENCY_KEY=key\n", "RETRY_MAX_ATTEMPTS=5\n", "RETRY_TASK_ID=" + r.task.ID + "\n",
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("got  %q\nwant %q", got, want)
