@@ -224,7 +224,7 @@ func fillsTheDisk(s *journalTest, attempts string) {
 func TestTheEndIsKeptWhereNothingCanBeWritten(t *testing.T) {
 	s := newJournalTest(t)
 	root := s.mount("2m")
-	const script = `echo ran; for i in 1 2; do cat /dev/zero >>$0/fill; rm -f $0/state/reserve; done 2>&-; exit 3`
+	const script = `echo ran; for i in 1 2 3; do rm -f $0/state/reserve; cat /dev/zero >>$0/fill; done 2>&-; exit 3`
 	r := s.run("retry", "-n", "1", "--", "sh", "-c", script, root)
 	const want = "the end of the task is kept beside the journal"
 	if r.code != 3 || r.stdout != "ran\n" || strings.Count(r.stderr, "warning:") != 1 || !strings.Contains(r.stderr, want) {

@@ -64,6 +64,7 @@ func TestRequestsNameTheirSpan(t *testing.T) {
 	}
 	testkit.Must(t, server.Process.Signal(syscall.SIGTERM))
 	testkit.Must(t, server.Wait())
+	collector.Close() // it waits for the requests that it serves
 	close(spans)
 	var all []string
 	for span := range spans {
