@@ -128,7 +128,7 @@ const (
 	EnvIdempotencyKey = "RETRY_IDEMPOTENCY_KEY"
 	EnvLastExit       = "RETRY_LAST_EXIT" // of the previous attempt; unset in the first
 	EnvDeadline       = "RETRY_DEADLINE"  // RFC 3339; unset without a budget
-	EnvStatus         = "RETRY_STATUS"    // of the task; set for hooks only
+	EnvStatus         = proc.EnvStatus
 )
 
 // attemptVariables are set by retry alone: the values of an outer retry are removed.

@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -122,7 +123,7 @@ func guard(t *task.Task, a task.Attempt, owner int) {
 		n, err := unix.Poll([]unix.PollFd{{Fd: feedFD}}, int(within.Milliseconds()))
 		return n != 0 && err == nil
 	}
-	killReaders(unread, func() error { return killAll(t, a) })
+	killReaders(unread, func() error { return killAll(t, a, died) })
 }
 
 const (
@@ -144,12 +145,15 @@ func killReaders(unread func(within time.Duration) bool, killAll func() error) {
 // killAll kills what is left of an attempt and all that descends from it. A pipeline must not see the end of the output
 // of a process that was killed, so it stops all before it kills the first: the youngest first, for a process that ends
 // may let a group continue that has become an orphan by that.
-func killAll(t *task.Task, a task.Attempt) error {
+func killAll(t *task.Task, a task.Attempt, died bool) error {
 	var found []info
 	for again, tries := true, 0; again && tries < 100; tries++ {
 		left, err := survivors(t, a)
 		if err != nil {
 			return err
+		}
+		if !died {
+			left = slices.DeleteFunc(left, func(p info) bool { return p.mayBeLater(t.ID, a.Number) })
 		}
 		found, again = withoutLater(withDescendants(left), t, a), false
 		for _, p := range found {
@@ -167,6 +171,13 @@ func killAll(t *task.Task, a task.Attempt) error {
 		_ = syscall.Kill(p.Pid, syscall.SIGKILL)
 	}
 	return nil
+}
+
+// mayBeLater reports whether a process may be none of an attempt, but of what a living retry has run since: another
+// attempt, what a retry inside of that has left, or a hook. A reader that is spared by mistake waits for more input.
+func (p info) mayBeLater(taskID string, attempt int) bool {
+	isHook := func(setting string) bool { return strings.HasPrefix(setting, EnvStatus+"=") }
+	return p.isOf(taskID, attempt+1) || p.isNestedIn(taskID) || slices.ContainsFunc(p.environment(), isHook)
 }
 
 // withoutLater leaves out the processes of later attempts, which have guards of their own: they may run already.

@@ -9,6 +9,7 @@ import "os"
 const (
 	EnvTaskID     = "RETRY_TASK_ID"
 	EnvAttempt    = "RETRY_ATTEMPT"
+	EnvStatus     = "RETRY_STATUS"      // of the task; set for hooks only
 	EnvOuterTasks = "RETRY_OUTER_TASKS" // the tasks that a nested retry runs in, separated by commas
 )
 
