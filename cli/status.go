@@ -196,7 +196,8 @@ func queueNote(ctx context.Context, journal state.Store) (string, error) {
 	case err != nil || n == 0:
 		return "", err
 	case n > 1:
-		return fmt.Sprintf("%s and %s are paused: tasks for them wait", text.Escape(hosts[0]), text.Count(n-1, "other host")), nil
+		others := text.Count(n-1, "other host")
+		return fmt.Sprintf("%s and %s are paused: tasks for them wait", text.Escape(hosts[0]), others), nil
 	}
 	return text.Escape(hosts[0]) + " is paused: tasks for it wait", nil
 }

@@ -369,7 +369,8 @@ func TestNoSecretToSignWith(t *testing.T) {
 	s := serve(t)
 	e := deliver(t, s.url("http"), func(e *sender) { e.Request.Sign = true })
 	o := execute(t, e)
-	if o.Error != task.ErrorLocal || describe(o.Reply.Default) != "stop" || !strings.Contains(o.Message, "--signing-secret-file") {
+	if o.Error != task.ErrorLocal || describe(o.Reply.Default) != "stop" ||
+		!strings.Contains(o.Message, "--signing-secret-file") {
 		t.Errorf("got %+v, want it refused, and the flag that it takes", o)
 	}
 	s.saw(0)

@@ -43,7 +43,8 @@ func (a *attempt) judge(err error) (task.Outcome, Event) {
 	case answered:
 		return task.Outcome{Exit: exitStatus, Message: statusMessage(status, err)}, StatusEvent(status)
 	case err == nil && a.isUnmet():
-		return task.Outcome{Exit: exitStatus, Message: statusMessage(status, nil) + ", which is not followed"}, StatusEvent(status)
+		message := statusMessage(status, nil) + ", which is not followed"
+		return task.Outcome{Exit: exitStatus, Message: message}, StatusEvent(status)
 	case err == nil:
 		return task.Outcome{}, StatusEvent(status)
 	}

@@ -85,7 +85,8 @@ func TestBatchIsAllOrNothing(t *testing.T) {
 		t.Errorf("got %q, want /tasks/1/idempotencyKey", got)
 	}
 	own := strings.ReplaceAll(keyed, `"k"`, `"own"`)
-	both := g.ask("POST", "/retry-tasks:batch", `{"tasks": [`+one+`,`+own+`,`+strings.Replace(own, "BODY", "other", 1)+`]}`).wants(422)
+	other := strings.Replace(own, "BODY", "other", 1)
+	both := g.ask("POST", "/retry-tasks:batch", `{"tasks": [`+one+`,`+own+`,`+other+`]}`).wants(422)
 	const names = "/tasks/2/idempotencyKey the idempotency key belongs to /tasks/1, which is another request"
 	if got := both.pointers(); len(got) != 1 || !strings.HasPrefix(got[0], names) {
 		t.Errorf("got %q, want %q", got, names)

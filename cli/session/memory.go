@@ -6,8 +6,8 @@ import (
 )
 
 // The garbage collector runs when the memory has grown by four times what is in use, as the memory in use is small; but
-// a worker stays below 64 MiB as long as it can. A thousand slots or ten thousand clients need more: the collector would
-// take half of the processor to stay below that.
+// a worker stays below 64 MiB as long as it can. A thousand slots or ten thousand clients need more: the collector
+// would take half of the processor to stay below that.
 const (
 	collectPercent  = 400
 	memoryLimit     = 56 << 20 // bytes

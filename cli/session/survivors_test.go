@@ -52,9 +52,13 @@ func TestWhoHasACancelledAttemptInHandIsWaitedFor(t *testing.T) {
 		"its owner is dead":           {},
 		"it was interrupted":          {store: carriedStore{owner: 42}, verdict: task.VerdictInterrupted},
 		"it runs around this process": {store: carriedStore{owner: 42}, outer: "x"},
-		"its worker lives":            {store: carriedStore{exit: task.NoExit, workers: workers("w:1", false, 0)}, worker: "w:1", want: true},
-		"its worker is this one":      {store: carriedStore{exit: task.NoExit, workers: workers(own, true, 0)}, worker: own, want: true},
-		"its worker has settled it":   {store: carriedStore{exit: 1, workers: workers("w:1", false, 0)}, worker: "w:1"},
+		"its worker lives": {
+			store: carriedStore{exit: task.NoExit, workers: workers("w:1", false, 0)}, worker: "w:1", want: true,
+		},
+		"its worker is this one": {
+			store: carriedStore{exit: task.NoExit, workers: workers(own, true, 0)}, worker: own, want: true,
+		},
+		"its worker has settled it": {store: carriedStore{exit: 1, workers: workers("w:1", false, 0)}, worker: "w:1"},
 		"it was requeued meanwhile": {
 			store: carriedStore{exit: task.NoExit, workers: workers("w:1", false, 0)}, worker: "w:1", status: task.InFlight,
 		},

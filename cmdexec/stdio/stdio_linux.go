@@ -154,8 +154,8 @@ func (w *readWatch) seen(later streamState) (read, known bool) {
 	return watched.read.Load() || written && !unread, !happened.lost || unread
 }
 
-// wait has a pipe watched until the next attempt, where the last one has left a process that may read it meanwhile: that
-// has the pipe open. It comes before the look at what the attempt has read: a process that has ended by now was seen
+// wait has a pipe watched until the next attempt, where the last one has left a process that may read it meanwhile:
+// that has the pipe open. It comes before the look at what the attempt has read: a process that has ended by now was seen
 // by the watch of the attempt. A socket is watched anyway.
 func (w *readWatch) wait(open func(os.FileInfo) bool) {
 	w.open = open
