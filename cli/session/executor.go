@@ -296,33 +296,28 @@ func (f *inputFile) complete() error {
 		}
 		defer func() { _ = file.Close() }()
 	}
-	if f.file == nil || f.journal.isStopping() {
+	if f.file == nil || !f.journal.outlivesTheWriter() {
 		return nil
 	}
-	if err := f.journal.Journal.CompleteInput(f.task, f.file); err != nil {
-		return err
-	}
-	f.journal.dropIfCutOff(f.task)
-	return nil
+	return f.journal.Journal.CompleteInput(f.task, f.file)
 }
 
-// endsTogether is how long after the end of a kept stdin a signal to stop may come that has also ended its writer.
+// endsTogether is how long after the end of a kept stdin this process may be ended by what has ended its writer.
 const endsTogether = 100 * time.Millisecond
 
-// isStopping reports whether this process was asked to stop.
-func (g *Journal) isStopping() bool { return g.Stopping != nil && g.Stopping.Err() != nil }
-
-// dropIfCutOff removes a task's kept stdin, whose end has just been read, if this process is asked to stop now. A
-// terminal that is closed and a machine that shuts down end all of a pipeline, so that the end may be that of a writer
-// which was killed. A resume must not take the part for the whole.
-func (g *Journal) dropIfCutOff(t *task.Task) {
-	if g.Stopping == nil {
-		return
+// outlivesTheWriter waits, and reports whether this process goes on after the end of a kept stdin. A terminal that is
+// closed, a machine that shuts down or one without memory ends all of a pipeline, by signals a moment apart, so that the
+// end may be that of a writer which was killed. A resume must not take the part for the whole.
+func (g *Journal) outlivesTheWriter() bool {
+	var stopping <-chan struct{} // nil, it is never closed
+	if g.Stopping != nil {
+		stopping = g.Stopping.Done()
 	}
 	select {
-	case <-g.Stopping.Done():
-		g.Journal.DropInput(t)
+	case <-stopping:
+		return false
 	case <-time.After(endsTogether):
+		return true
 	}
 }
 

@@ -81,12 +81,13 @@ func child(dir string, args []string) int {
 		signal.Ignore(syscall.SIGTERM)
 		e.exclude(dir, "name."+args[at+1])
 	}
+	work := rand.N(8 * time.Millisecond)
 	if slices.Contains(args, argReads) {
 		read, _ := io.ReadAll(os.Stdin)
 		e.Stdin = sum(read)
+		work += time.Duration(rand.N(2)) * 120 * time.Millisecond // only then is what was read marked as complete
 	}
 	fmt.Printf("attempt %d\n", e.Attempt)
-	work := rand.N(8 * time.Millisecond)
 	if slices.Contains(args, argSlow) {
 		work += rand.N(60 * time.Millisecond)
 	}
