@@ -37,8 +37,9 @@ type Writer interface {
 	NoteProcess(ctx context.Context, t *task.Task, process string) error
 	// NoteStart keeps the same for a moment, until it is stored or other tasks begin. It costs next to nothing.
 	NoteStart(t *task.Task, process string)
-	// NoteGone stores with the task's last attempt that nothing of it runs any more, in the words of who finds processes.
-	NoteGone(ctx context.Context, t *task.Task, process string) error
+	// NoteAssumed stores with the task's last attempt how to find its processes, now that a user has said that they have
+	// ended.
+	NoteAssumed(ctx context.Context, t *task.Task, process string) error
 	// Record writes an attempt's outcome and decision, with the task's new status.
 	Record(ctx context.Context, t *task.Task, a task.Attempt) error
 	// Settle writes a decision about a pending task, without an attempt.

@@ -31,43 +31,43 @@ type ResumeOptions struct {
 // survivors finds what a task's attempt left running, and what the tasks nested in it did.
 type survivors struct {
 	proc.Survivors
-	journal *Journal
-	outer   []string // the tasks that this process is a part of
+	assumeDead bool // what cannot be seen has ended
+	journal    *Journal
+	outer      []string // the tasks that this process is a part of
 }
 
 func (p *Host) newSurvivors(f flags.SurvivorFlags, journal *Journal) survivors {
-	return survivors{proc.Survivors{Kill: f.KillOrphans, AssumeDead: f.AssumeDead}, journal, cmdexec.OuterTasks(p.Getenv)}
+	return survivors{proc.Survivors{Kill: f.KillOrphans}, f.AssumeDead, journal, cmdexec.OuterTasks(p.Getenv)}
 }
 
 // Find implements runner.Survivors.
 func (s survivors) Find(t *task.Task, a task.Attempt) (string, error) {
-	found, err := s.Survivors.Find(t, a)
+	found, err := s.findOrAssume(t, a)
 	for _, n := range s.nested(t) {
 		if found != "" || err != nil {
 			break
 		}
-		found, err = s.Survivors.Find(n, n.Last)
+		found, err = s.findOrAssume(n, n.Last)
 	}
-	switch {
-	case found != "" || err != nil || s.journal.absent():
+	if found != "" || err != nil || s.journal.absent() || !s.inHand(t) {
 		return found, err
-	case s.inHand(t):
-		return "its retry", nil
-	case s.AssumeDead:
-		s.noteGone(t)
 	}
-	return "", nil
+	return "its retry", nil
 }
 
-// noteGone has --assume-dead hold for the later runs of the name too. Where that cannot be written, they ask again.
-func (s survivors) noteGone(t *task.Task) {
-	ctx, cancel := context.WithTimeout(context.Background(), shortly)
-	defer cancel()
-	for _, gone := range append(s.nested(t), t) {
-		if gone.Number != 0 && gone.Last.CutOff() && gone.Last.Process != proc.NothingLeft {
-			_ = s.journal.Journal.NoteGone(ctx, gone, proc.NothingLeft)
-		}
+// findOrAssume has --assume-dead hold for the later runs of the name that cannot see the processes either. Where that
+// cannot be written, they ask again.
+func (s survivors) findOrAssume(t *task.Task, a task.Attempt) (string, error) {
+	found, err := s.Survivors.Find(t, a)
+	if err == nil || !s.assumeDead {
+		return found, err
 	}
+	if !s.journal.absent() && t.Number != 0 && a.Number == t.Last.Number && a.CutOff() {
+		ctx, cancel := context.WithTimeout(context.Background(), shortly)
+		defer cancel()
+		_ = s.journal.Journal.NoteAssumed(ctx, t, proc.AssumeDead(a.Process))
+	}
+	return "", nil
 }
 
 // inHand reports whether the process that carries a cancelled attempt lives: it may be about to start the command.

@@ -37,8 +37,7 @@ func nothing() {}
 
 // Survivors finds what an attempt left running when its retry was killed or stopped. It implements runner.Survivors.
 type Survivors struct {
-	Kill       bool // stop them instead of waiting for their end
-	AssumeDead bool // what cannot be seen has ended
+	Kill bool // stop them instead of waiting for their end
 }
 
 // Unwanted implements runner.Survivors.

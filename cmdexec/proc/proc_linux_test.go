@@ -80,7 +80,8 @@ func TestTokensFromElsewhere(t *testing.T) {
 			if found, err := (Survivors{}).Find(&task.Task{ID: "elsewhere"}, a); found != "" || (err == nil) != tt.seen {
 				t.Errorf("got %q, error %v, want none, seen %v", found, err, tt.seen)
 			}
-			if found, err := (Survivors{AssumeDead: true}).Find(&task.Task{ID: "elsewhere"}, a); found != "" || err != nil {
+			a.Process = AssumeDead(a.Process)
+			if found, err := (Survivors{}).Find(&task.Task{ID: "elsewhere"}, a); found != "" || err != nil {
 				t.Errorf("assumed dead: got %q, error %v, want none", found, err)
 			}
 		})

@@ -89,6 +89,9 @@ func (p *Process) Token() string { return "" }
 // NothingLeft is the token of an attempt whose processes have all ended.
 const NothingLeft = ""
 
+// AssumeDead returns the token as it is: it is empty.
+func AssumeDead(process string) string { return process }
+
 // job is a job object, which contains everything that its processes start. When retry is killed, the system closes the
 // last handle to the job, and that kills the job.
 type job windows.Handle

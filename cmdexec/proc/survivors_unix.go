@@ -63,7 +63,8 @@ type token struct {
 	Init    bool   `json:"init,omitempty"`   // retry was PID 1, with which the system kills all others of the namespace
 	Early   bool   `json:"early,omitempty"`  // Start is a moment before the start of the process
 	info           // of the process that was started; before that Pid is 0 and Group that of retry
-	Machine string `json:"machine"` // empty if the system did not describe it
+	Machine string `json:"machine"`           // empty if the system did not describe it
+	Assumed bool   `json:"assumed,omitempty"` // a user has said that all have ended: it counts where they cannot be seen
 
 	others map[int]bool // groups, when it is looked for: see groupsOfOthers
 }
@@ -108,12 +109,18 @@ func (k token) soonAfter(p info) bool { return p.Start >= k.Start && p.Start < k
 // NothingLeft is the token of an attempt whose processes have all ended.
 const NothingLeft = "{}"
 
+// AssumeDead returns the token with a user's word that the processes have ended. Who can see them still looks.
+func AssumeDead(process string) string {
+	var known token
+	_ = json.Unmarshal([]byte(process), &known) // where there is none, the environment is looked at
+	known.Assumed = true
+	text, _ := json.Marshal(known) // which cannot fail for numbers and strings
+	return string(text)
+}
+
 // Find implements runner.Survivors.
 func (s Survivors) Find(t *task.Task, a task.Attempt) (string, error) {
 	found, err := survivors(t, a)
-	if err != nil && s.AssumeDead {
-		return "", nil
-	}
 	return describe(found), err
 }
 
@@ -151,26 +158,26 @@ func (s Survivors) Signal(t *task.Task, a task.Attempt, sig os.Signal) {
 var (
 	errNoProc   = errors.New("the system does not show its processes here (is /proc mounted?)")
 	errNotShown = errors.New("the system did not show its processes where it ran")
+	errEnded    = errors.New("they have all ended")
 	errElse     = errors.New("it ran in another container, or in another pid or time namespace")
 )
 
+// survivors returns the living processes of an attempt. It returns an error where they cannot be seen, unless a user has
+// said that they have ended.
 func survivors(t *task.Task, a task.Attempt) ([]info, error) {
-	here := machine()
-	var known token // finds by the environment alone, where nobody could note anything
-	switch {
-	case here == "" && a.Process == "":
-		return nil, errNoProc
-	case a.Process == "":
-	case json.Unmarshal([]byte(a.Process), &known) != nil, known.Start == 0, known.Init && known.Machine != here:
+	var known token // empty, it finds by the environment alone, where nobody could note anything
+	noted := a.Process != ""
+	if noted {
+		if json.Unmarshal([]byte(a.Process), &known) != nil || known.Start == 0 && !known.Assumed {
+			return nil, nil
+		}
+		noted = known.Start != 0
+	}
+	switch err := known.visible(noted); {
+	case errors.Is(err, errEnded), err != nil && known.Assumed:
 		return nil, nil
-	case here == "":
-		return nil, errNoProc
-	case known.Machine == "":
-		return nil, errNotShown
-	case known.Machine != here && bootOf(known.Machine) == bootOf(here):
-		return nil, errElse
-	case known.Machine != here: // rebooted
-		return nil, nil
+	case err != nil:
+		return nil, err
 	}
 	if leader, ok := lookup(known.Pid); ok && known.Pid != 0 && !known.Shared && !known.isProcess(leader) {
 		known.Group = -1 // the number of the leader was given to another process, so the whole group had ended
@@ -185,6 +192,25 @@ func survivors(t *task.Task, a task.Attempt) ([]info, error) {
 		}
 		return known.covers(p, t.ID, a.Number)
 	}), nil
+}
+
+// visible returns an error where the processes of an attempt cannot be seen: errEnded where they have ended with their
+// system or their container.
+func (k token) visible(noted bool) error {
+	here := machine()
+	switch {
+	case noted && k.Init && k.Machine != here:
+		return errEnded
+	case here == "":
+		return errNoProc
+	case !noted || k.Machine == here:
+		return nil
+	case k.Machine == "":
+		return errNotShown
+	case bootOf(k.Machine) == bootOf(here):
+		return errElse
+	}
+	return errEnded // the machine has been booted anew
 }
 
 // ancestorsOf returns the process itself, its parent, and so on.

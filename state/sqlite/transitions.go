@@ -137,8 +137,8 @@ func (j *Journal) NoteProcess(ctx context.Context, t *task.Task, process string)
 	})
 }
 
-// NoteGone stores with the task's last attempt that nothing of it runs any more.
-func (j *Journal) NoteGone(ctx context.Context, t *task.Task, process string) error {
+// NoteAssumed stores how to find the processes of the task's last attempt, now that a user has said that they have ended.
+func (j *Journal) NoteAssumed(ctx context.Context, t *task.Task, process string) error {
 	return j.write(ctx, func(c *conn.Conn) error {
 		const query = `UPDATE attempts SET process = ? WHERE task = ? AND number = ?`
 		_, err := c.Exec(query, process, t.Number, t.Last.Number)
