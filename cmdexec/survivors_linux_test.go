@@ -303,6 +303,23 @@ func TestSurvivorsOfARetryKilledAtOnce(t *testing.T) {
 	}
 }
 
+// Where nobody could note which group it was, what names another task is not taken for it: --kill-orphans would end it.
+func TestSurvivorsOfAnotherTaskAreSpared(t *testing.T) {
+	l := startOrphans(t, false, 1, sleeper)
+	var unnoted token
+	testkit.Must(t, json.Unmarshal([]byte(l.attempt.Process), &unnoted))
+	shown := regexp.MustCompile(fmt.Sprintf(`\b(%d|%d)\b`, l.pids[0], unnoted.Group)) // others may be in our session
+	unnoted.Pid, unnoted.Group = 0, syscall.Getpgrp()
+	text, err := json.Marshal(unnoted)
+	testkit.Must(t, err)
+	for id, want := range map[string]bool{l.task.ID: true, "another": false} {
+		found := find(t, &task.Task{ID: id}, task.Attempt{Number: 1, Process: string(text)})
+		if got := shown.MatchString(found); got != want {
+			t.Errorf("task %s: got %q, want process %d: %v", id, found, l.pids[0], want)
+		}
+	}
+}
+
 // The numbers in a token may belong to other processes today.
 func TestTokensOfOthers(t *testing.T) {
 	l := startOrphans(t, false, 1, bare)
@@ -415,6 +432,18 @@ func TestSurvivorsAreSignalled(t *testing.T) {
 	testkit.Must(t, syscall.Kill(stopped, syscall.SIGSTOP))
 	testkit.Eventually(t, "one is stopped", func() bool { return state(stopped) == "T" })
 	s := proc.Survivors{Kill: true}
+	t.Cleanup(func() {
+		for _, pid := range l.pids {
+			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+			status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+			if t.Failed() {
+				t.Logf("process %d: %v\n%s\n%s", pid, err, stat, status)
+			}
+		}
+		if t.Failed() {
+			t.Logf("stubborn %d, stopped %d, found %q, token %s", last, stopped, l.find(s), l.attempt.Process)
+		}
+	})
 	s.Signal(&l.task, l.attempt, syscall.SIGTERM)
 	want := fmt.Sprintf("process %d", last)
 	testkit.Eventually(t, "all but the stubborn one end", func() bool { return nameless(l.find(s)) == want })

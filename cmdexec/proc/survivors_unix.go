@@ -49,6 +49,15 @@ func (p info) isOf(taskID string, attempt int) bool {
 	return number >= attempt && slices.Contains(all, EnvTaskID+"="+taskID)
 }
 
+// isOfAnother reports whether the process was started by an attempt of another task, which does not run inside this one.
+func (p info) isOfAnother(taskID string) bool {
+	started := slices.ContainsFunc(p.environment(), func(setting string) bool {
+		id, ok := strings.CutPrefix(setting, EnvTaskID+"=")
+		return ok && id != taskID
+	})
+	return started && !p.isNestedIn(taskID)
+}
+
 // isNestedIn reports whether the process was started by a retry that runs inside the task.
 func (p info) isNestedIn(taskID string) bool {
 	return slices.ContainsFunc(p.environment(), func(setting string) bool {
@@ -263,5 +272,6 @@ func (k token) covers(p info, taskID string, attempt int) bool {
 		return true
 	}
 	unnoted := k.Start != 0 && k.Pid == 0 && !k.Shared
-	return unnoted && p.Session == k.Session && p.Group != k.Group && k.soonAfter(p) && !k.others[p.Group]
+	return unnoted && p.Session == k.Session && p.Group != k.Group && k.soonAfter(p) && !k.others[p.Group] &&
+		!p.isOfAnother(taskID)
 }
