@@ -13,6 +13,7 @@ import (
 	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/task"
 )
 
 type pruneCommand struct {
@@ -24,7 +25,7 @@ type pruneCommand struct {
 }
 
 const pruneUsage = `Remove finished tasks from the journal. Others can write to it meanwhile. What has not finished stays, and so does a success that
---once remembers.
+--once remembers, and a run that was cut off and of which something may still run.
 
 Usage:
   retry prune [flags]
@@ -47,18 +48,27 @@ func (c *pruneCommand) Run(p *Process) (int, error) {
 			_, err := fmt.Fprintln(p.Stdout, "pruned 0 tasks")
 			return err
 		}
+		ended, alive, err := p.Ended(ctx, journal, retention, 0)
+		if err != nil {
+			return err
+		}
+		retention.Ended = ended
 		if !c.DryRun {
-			return c.prune(ctx, p, journal, retention)
+			return c.prune(ctx, p, journal, retention, alive)
 		}
 		would, err := journal.Prunable(ctx, retention)
 		if err != nil {
 			return err
 		}
-		return render.Prunable(p.Stdout, would.Tasks, would.Oldest, would.Newest, time.Now())
+		if err := render.Prunable(p.Stdout, would.Tasks, would.Oldest, would.Newest, time.Now()); err != nil {
+			return err
+		}
+		return render.Kept(p.Stdout, alive)
 	})
 }
 
-func (c *pruneCommand) prune(ctx context.Context, p *Process, journal state.Store, r state.Retention) error {
+func (c *pruneCommand) prune(ctx context.Context, p *Process, journal state.Store, r state.Retention,
+	alive []*task.Task) error {
 	before, err := journal.Size()
 	if err != nil {
 		return err
@@ -73,6 +83,7 @@ func (c *pruneCommand) prune(ctx context.Context, p *Process, journal state.Stor
 		}
 	}
 	_, _ = fmt.Fprintln(p.Stdout, "pruned", text.Count(tasks, "task"))
+	_ = render.Kept(p.Stdout, alive)
 	if !c.Vacuum {
 		return nil
 	}

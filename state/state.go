@@ -125,6 +125,9 @@ type Manager interface {
 	// all.
 	Prune(ctx context.Context, r Retention) (tasks int, more bool, err error)
 	Prunable(ctx context.Context, r Retention) (Prunable, error)
+	// CutOff returns the finished commands of the retention, Ended or not, that have a name or run inside another task,
+	// and whose last attempt was cut off. It looks at so many of the oldest tasks that may be removed; 0 is all.
+	CutOff(ctx context.Context, r Retention, most int) ([]*task.Task, error)
 	// Compact returns the space of removed tasks to the file system.
 	Compact(ctx context.Context) error
 }
@@ -189,10 +192,12 @@ type Filter struct {
 	Limit    int           // at most so many, the newest ones; 0 is no limit
 }
 
-// Retention selects the finished tasks that Prune removes. It never removes a success that --once remembers.
+// Retention selects the finished tasks that Prune removes. It never removes a success that --once remembers, nor a task
+// that CutOff returns, unless it is among Ended: a later run of the name finds by it what is left of its last attempt.
 type Retention struct {
 	Before   time.Time     // they finished before this time; zero is any time
 	Statuses []task.Status // they have one of these; empty is every finished one
+	Ended    []int64       // the numbers of tasks that were cut off, and of which nothing runs any more
 	Rows     int           // how many rows of all tables Prune removes at most
 }
 

@@ -284,3 +284,23 @@ func Prunable(w io.Writer, tasks int, oldest, newest, now time.Time) error {
 	_, err := fmt.Fprintln(w, line)
 	return err
 }
+
+// keptListed is how many tasks Kept names.
+const keptListed = 8
+
+// Kept writes which tasks are not pruned, since a run of their name has to wait for what they left running.
+func Kept(w io.Writer, tasks []*task.Task) error {
+	if len(tasks) == 0 {
+		return nil
+	}
+	var names []string
+	for _, t := range tasks[:min(len(tasks), keptListed)] {
+		names = append(names, ShortID(t.ID))
+	}
+	if len(tasks) > keptListed {
+		names = append(names, "…")
+	}
+	_, err := fmt.Fprintf(w, "kept %s of which something may still run: %s\n", text.Count(len(tasks), "task"),
+		strings.Join(names, ", "))
+	return err
+}

@@ -105,7 +105,7 @@ func (w *Wrapper) Wrap(p *Host, work Work, asJSON bool) (int, error) {
 	if last == nil || err != nil {
 		return 0, err
 	}
-	if err := journal.tidy(ctx, last, kept); err != nil && w.Verbose {
+	if err := journal.tidy(ctx, p, last, kept); err != nil && w.Verbose {
 		lines.Warn(err)
 	}
 	DieOf(result.DeathSignal())
@@ -269,53 +269,4 @@ func (w *Wrapper) dryRun(p *Host, now time.Time, lines render.Observer, asJSON b
 		return schedule.WriteJSON(p.Stdout)
 	}
 	return schedule.Write(p.Stdout, render.ScreenOf(p.Stdout, p.Getenv))
-}
-
-// How long finished tasks are kept, and the variable that says otherwise.
-const (
-	retentionDefault  = 30 * 24 * time.Hour
-	RetentionVariable = "RETRY_RETENTION"
-)
-
-// RetentionOf returns how long finished tasks are kept: as the flag says, or the variable; 0 is for ever.
-func RetentionOf(flag *flags.Duration, getenv func(string) string) (time.Duration, error) {
-	if flag != nil {
-		return time.Duration(*flag), nil
-	}
-	txt := getenv(RetentionVariable)
-	if txt == "" {
-		return retentionDefault, nil
-	}
-	kept, err := text.ParseDuration(txt)
-	if err != nil {
-		return 0, fmt.Errorf("in the environment (%s): %w", RetentionVariable, err)
-	}
-	return kept, nil
-}
-
-// One run in sixteen removes a few old tasks, and so does each run with so many attempts that sixteen like it write
-// more rows than one step removes: the journal does not grow for ever.
-const (
-	tidyEvery    = 16
-	tidyRows     = 250                          // about 2 ms
-	tidyAttempts = (tidyRows/tidyEvery - 1) / 2 // a task is one row, an attempt up to two
-	tidyPatience = 100 * time.Millisecond       // for a journal that another process is writing to
-)
-
-// tidy removes a few of the tasks that finished longer ago than they are kept.
-func (g *Journal) tidy(ctx context.Context, t *task.Task, kept time.Duration) error {
-	if g.absent() || kept == 0 || t.Number == 0 || !t.Status.Finished() ||
-		t.Number%tidyEvery != 0 && t.AttemptCount <= tidyAttempts {
-		return nil
-	}
-	before := time.Now().Add(-kept)
-	if before.After(t.FinishedAt) {
-		before = t.FinishedAt // a process does not see its own locks
-	}
-	ctx, cancel := context.WithTimeout(ctx, tidyPatience)
-	defer cancel()
-	if _, _, err := g.Journal.Prune(ctx, state.Retention{Before: before, Rows: tidyRows}); err != nil {
-		return fmt.Errorf("remove old tasks from the journal: %w", err)
-	}
-	return nil
 }

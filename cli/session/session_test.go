@@ -89,7 +89,7 @@ func tidied(t *testing.T, kept time.Duration, change func(*Journal, *task.Task))
 	if change != nil {
 		change(g, own)
 	}
-	testkit.Must(t, g.tidy(t.Context(), own, kept))
+	testkit.Must(t, g.tidy(t.Context(), testHost(), own, kept))
 	var tasks []*task.Task
 	for tk, err := range journal.All(t.Context(), state.Filter{}) {
 		testkit.Must(t, err)
@@ -153,7 +153,7 @@ func TestTidyReturnsItsError(t *testing.T) {
 	testkit.Must(t, err)
 	testkit.Must(t, journal.Close())
 	g := &Journal{Journal: journal, warn: func(err error) { t.Errorf("warned: %v", err) }}
-	err = g.tidy(t.Context(), &task.Task{Number: tidyEvery, Status: task.Succeeded, FinishedAt: time.Now()}, time.Hour)
+	err = g.tidy(t.Context(), testHost(), &task.Task{Number: tidyEvery, Status: task.Succeeded, FinishedAt: time.Now()}, time.Hour)
 	if err == nil || !strings.HasPrefix(err.Error(), "remove old tasks from the journal: ") {
 		t.Errorf("got %v, want the error of removing old tasks", err)
 	}

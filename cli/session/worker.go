@@ -230,8 +230,11 @@ func (c *Carrier) Tidy(ctx context.Context, kept time.Duration) {
 			c.lines.Warn(fmt.Errorf("remove old bodies: %w", err))
 		}
 		for more := kept > 0; more && ctx.Err() == nil; {
+			r := state.Retention{Before: time.Now().Add(-kept), Rows: pruneRows}
 			var err error
-			_, more, err = c.queue.Prune(ctx, state.Retention{Before: time.Now().Add(-kept), Rows: pruneRows})
+			if r.Ended, _, err = c.host.Ended(ctx, c.queue.Journal, r, pruneRows); err == nil {
+				_, more, err = c.queue.Prune(ctx, r)
+			}
 			if err != nil {
 				c.lines.Warn(fmt.Errorf("remove old tasks from the journal: %w", err))
 				more = false

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
 	"slices"
@@ -17,19 +18,24 @@ const leastRows = 3
 
 // The statements of a step. None reads more rows than it may remove; a test checks SQLite's plans.
 const (
-	prunable = `FROM tasks WHERE status = ? AND finished_at IS NOT NULL AND NOT (once AND status = 'SUCCEEDED')
+	ofStatus = `FROM tasks t WHERE status = ? AND finished_at IS NOT NULL AND NOT (once AND status = 'SUCCEEDED')
 		AND finished_at < ?`
-	selectPrune = `SELECT number, finished_at, status ` + prunable
-	countPrune  = `SELECT count(*) AS tasks, min(finished_at) AS oldest, max(finished_at) AS newest ` + prunable
-	deleteFirst = `DELETE FROM attempts WHERE task = ?1
+	wasCutOff = `(t.status <> 'SUCCEEDED' AND t.kind = 'command' AND (t.name IS NOT NULL OR t.parent IS NOT NULL)
+		AND EXISTS (SELECT 1 FROM attempts a WHERE a.task = t.number AND a.number = t.attempt_count
+			AND (a.exit IS NULL OR a.decision IN ('interrupted', 'cancelled'))))` // as of task.Attempt
+	prunable     = ofStatus + ` AND (NOT ` + wasCutOff + ` OR number IN (SELECT value FROM json_each(?)))`
+	selectOldest = `SELECT number, finished_at ` + ofStatus
+	selectPrune  = `SELECT number, finished_at, status ` + prunable
+	countPrune   = `SELECT count(*) AS tasks, min(finished_at) AS oldest, max(finished_at) AS newest ` + prunable
+	deleteFirst  = `DELETE FROM attempts WHERE task = ?1
 		AND number IN (SELECT number FROM attempts WHERE task = ?1 ORDER BY number LIMIT ?2)`
 	countPruned = `INSERT INTO pruned VALUES (?, 1) ON CONFLICT (status) DO UPDATE SET tasks = tasks + 1`
 	deleteTask  = `DELETE FROM tasks WHERE number = ?`
 )
 
 // ofEach repeats a query for each status that a retention removes: one condition on several statuses would use no
-// index.
-func ofEach(query string, r state.Retention) (union string, args []any) {
+// index. more are the arguments that the query has after status and time.
+func ofEach(query string, r state.Retention, more ...any) (union string, args []any) {
 	statuses, before := finishedStatuses, int64(math.MaxInt64)
 	if len(r.Statuses) > 0 {
 		statuses = r.Statuses
@@ -38,13 +44,19 @@ func ofEach(query string, r state.Retention) (union string, args []any) {
 		before = r.Before.UnixMicro()
 	}
 	for _, status := range statuses {
-		args = append(args, status, before)
+		args = append(append(args, status, before), more...)
 	}
 	return strings.Join(slices.Repeat([]string{query}, len(statuses)), " UNION ALL "), args
 }
 
 // finishedStatuses are all statuses of a task that has ended.
 var finishedStatuses = []task.Status{task.Succeeded, task.Failed, task.Exhausted, task.Cancelled}
+
+// endedList is the argument of prunable, a list in JSON. Nothing is in that of none, which is null.
+func endedList(r state.Retention) string {
+	list, _ := json.Marshal(r.Ended) // which cannot fail for numbers
+	return string(list)
+}
 
 // Prune removes some finished tasks, the oldest first, in one short transaction. A task with many attempts is removed
 // by several calls, its first attempts first.
@@ -81,7 +93,7 @@ func (j *Journal) Prune(ctx context.Context, r state.Retention) (tasks int, more
 // candidates returns the oldest tasks that may be removed, at most so many. It leaves out a task whose owner is alive,
 // as that may still read the task for its report.
 func (j *Journal) candidates(c *conn.Conn, r state.Retention, most int) (found []task.Task, err error) {
-	query, args := ofEach(selectPrune, r)
+	query, args := ofEach(selectPrune, r, endedList(r))
 	err = c.Each(context.Background(), query+" ORDER BY finished_at", args, func(scan conn.Scanner) (bool, error) {
 		var t task.Task
 		var finished int64
@@ -119,7 +131,17 @@ func remove(c *conn.Conn, number int64, room int) (rows int, whole bool, err err
 
 // Prunable returns what Prune would remove in all.
 func (j *Journal) Prunable(ctx context.Context, r state.Retention) (p state.Prunable, err error) {
-	query, args := ofEach(countPrune, r)
+	query, args := ofEach(countPrune, r, endedList(r))
 	err = j.row(ctx, "SELECT sum(tasks), min(oldest), max(newest) FROM ("+query+")", args, &p.Tasks, &p.Oldest, &p.Newest)
 	return p, err
+}
+
+// CutOff implements state.Store.
+func (j *Journal) CutOff(ctx context.Context, r state.Retention, most int) ([]*task.Task, error) {
+	if most == 0 {
+		most = -1 // no limit
+	}
+	query, args := ofEach(selectOldest, r)
+	query = "SELECT number FROM (" + query + " ORDER BY finished_at LIMIT ?)"
+	return j.tasks(ctx, selectTasks+"WHERE t.number IN ("+query+") AND "+wasCutOff+" ORDER BY t.number", append(args, most)...)
 }
