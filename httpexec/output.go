@@ -45,12 +45,12 @@ func (e *Executor) Flush(t *task.Task, signals <-chan os.Signal) (os.Signal, err
 	if !shown && last == nil {
 		return nil, nil
 	}
-	copied := make(chan error, 1)
+	copied, status := make(chan error, 1), t.Status // which changes where a signal stops the copy
 	go func() {
 		var err error
 		if shown {
 			defer r.drop()
-			err = e.passOn(t, r, p)
+			err = e.passOn(request.Of(t).Output, status, r, p)
 		}
 		copied <- errors.Join(err, last.writeOut(e.Output))
 	}()
@@ -112,14 +112,13 @@ func (e *Executor) shows(t *task.Task, r *reply) bool {
 }
 
 // passOn writes a whole reply to stdout, stderr or the file of -o.
-func (e *Executor) passOn(t *task.Task, r *reply, p *download.PartFile) error {
-	path := request.Of(t).Output
+func (e *Executor) passOn(path string, status task.Status, r *reply, p *download.PartFile) error {
 	switch {
 	case path == "":
 		return r.writeTo(e.Output.Stdout)
-	case t.Status != task.Succeeded && path == os.DevNull: // nobody is to see it
+	case status != task.Succeeded && path == os.DevNull: // nobody is to see it
 		return nil
-	case t.Status != task.Succeeded:
+	case status != task.Succeeded:
 		defer p.Drop()
 		return r.writeErrorTo(e.Output.Stderr)
 	case p == nil:
@@ -127,7 +126,7 @@ func (e *Executor) passOn(t *task.Task, r *reply, p *download.PartFile) error {
 	case r.body == p.Body:
 		return outputError(path, p.Install())
 	}
-	err := p.Body.Truncate()
+	err := p.Begin("") // a resume must not take it for a part of the download
 	if err == nil {
 		err = r.writeTo(p.Body)
 	}

@@ -7,8 +7,11 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/10f93571/retry/httpexec/download"
 	"github.com/10f93571/retry/httpexec/request"
@@ -218,6 +221,34 @@ func TestNoFilesWhileWaiting(t *testing.T) {
 			t.Errorf("got %q, %v, want %q at the end", got, err, full)
 		}
 	}
+}
+
+// A signal that stops Flush changes the task, but not where the body is written meanwhile.
+func TestASignalStopsFlush(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // the signal is received before anything is written
+	path := ""
+	c := newClient(t, serve(t, replies(okReply)).url("http"), func(c *client) { path = c.into("file") })
+	c.attempt()
+	c.task.Status = task.Succeeded
+	signals := make(chan os.Signal, 1)
+	signals <- syscall.SIGTERM
+	sig, err := c.Flush(c.task, signals)
+	c.task.Status = task.Pending
+	if sig != syscall.SIGTERM || !errors.Is(err, task.ErrStopped) {
+		t.Errorf("got %v, %v, want SIGTERM, %v", sig, err, task.ErrStopped)
+	}
+	for end := time.Now().Add(30 * time.Second); len(partFiles(t, path)) > 0 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	c.saw("", "")
+	checkFile(t, path, "hello", "file")
+}
+
+// partFiles returns what lies beside a file that is not complete.
+func partFiles(t *testing.T, path string) []string {
+	found, err := filepath.Glob(filepath.Join(filepath.Dir(path), ".*.part"))
+	testkit.Must(t, err)
+	return found
 }
 
 // A failed write is reported.

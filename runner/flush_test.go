@@ -14,7 +14,7 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Flush is called once for each attempt, after Record and before the observer is told of the end.
+// Flush of a command is called once for each attempt, after Record and before the observer is told of the end.
 func TestFlushFollowsEachAttempt(t *testing.T) {
 	tests := []struct {
 		name     string

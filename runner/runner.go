@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"syscall"
+	"sync"
 	"time"
 
 	"github.com/10f93571/retry/internal/text"
@@ -104,17 +104,15 @@ func (r *Runner) Run(ctx context.Context, t *task.Task) (Result, error) {
 		if sig := r.wait(ctx, t); sig != nil || ctx.Err() != nil {
 			return r.stop(ctx, t, sig)
 		}
-		a, err := r.attempt(ctx, t)
+		result, err := r.attempt(ctx, t)
 		if err != nil {
 			return r.endWithoutAttempt(ctx, t, err)
 		}
-		sig, outputErr := r.flush(t, a)
-		r.Observer.Ended(t, a)
 		switch {
-		case t.Status.Finished(), a.Outcome.Stop != nil, a.Decision.Reason == task.ReasonDeferred:
-			return r.finish(ctx, t, Result{Decision: a.Decision, Outcome: a.Outcome, Signal: sig, OutputErr: outputErr}), nil
-		case sig != nil: // it came after the decision
-			return r.stop(ctx, t, sig)
+		case t.Status.Finished(), result.Outcome.Stop != nil, result.Decision.Reason == task.ReasonDeferred:
+			return r.finish(ctx, t, result), nil
+		case result.Signal != nil: // it came after the decision
+			return r.stop(ctx, t, result.Signal)
 		}
 		if sig := r.hookWithinBudget(ctx, t, t.Options.OnRetry); sig != nil {
 			return r.stop(ctx, t, sig)
@@ -143,21 +141,16 @@ func (r *Runner) Attempt(ctx context.Context, t *task.Task) (Result, error) {
 		return r.withoutBegin(ctx, t, task.Stopped(sig), "stopped before it began")
 	}
 	t.ClaimedAhead = true
-	a, err := r.attempt(ctx, t)
+	result, err := r.attempt(ctx, t)
 	switch {
 	case errors.Is(err, ErrBudgetEnd):
 		ended := task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonBudget}
 		return r.withoutBegin(ctx, t, ended, "the budget ended before it began")
 	case err != nil:
 		return Result{}, err
-	}
-	sig, outputErr := r.flush(t, a)
-	r.Observer.Ended(t, a)
-	result := Result{Decision: a.Decision, Outcome: a.Outcome, Signal: sig, OutputErr: outputErr}
-	switch {
 	case t.Status.Finished():
 		return r.finish(ctx, t, result), nil
-	case sig == nil && a.Decision.Verdict == task.VerdictRetry:
+	case result.Signal == nil && result.Decision.Verdict == task.VerdictRetry:
 		r.hookWithinBudget(ctx, t, t.Options.OnRetry)
 	}
 	return result, nil
@@ -182,44 +175,53 @@ func (r *Runner) withoutBegin(ctx context.Context, t *task.Task, d task.Decision
 	return result, nil
 }
 
-// flush writes or drops the attempt's held output. It returns the first signal that asked to stop, and why output is
-// lost.
-func (r *Runner) flush(t *task.Task, a task.Attempt) (os.Signal, error) {
-	sig, err := r.Executor.Flush(t, r.Signals)
-	if err != nil && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, task.ErrStopped) {
-		what := "command's output"
-		if t.Target != nil {
-			what = "reply"
-		}
-		r.Observer.Warn(fmt.Errorf("pass on the %s: %w", what, err))
-	}
-	if a.Outcome.Stop != nil {
-		sig = a.Outcome.Stop
-	}
-	return sig, err
-}
-
-// attempt claims the task's next attempt, executes it and records its outcome with the decision.
-func (r *Runner) attempt(ctx context.Context, t *task.Task) (task.Attempt, error) {
+// attempt claims the task's next attempt, executes it, records its outcome with the decision, and writes its output.
+func (r *Runner) attempt(ctx context.Context, t *task.Task) (Result, error) {
+	freeSlot := func() {}
 	if r.Slots != nil {
-		defer func() { <-r.Slots }() // which wait has taken
+		freeSlot = sync.OnceFunc(func() { <-r.Slots }) // which wait has taken
 	}
+	defer freeSlot()
 	if t.AttemptCount > 0 && t.Policy.Budget > 0 && t.Policy.Left(t.History.Began, time.Now()) <= 0 {
-		return task.Attempt{}, ErrBudgetEnd // hooks, survivors or other tasks used up the rest
+		return Result{}, ErrBudgetEnd // hooks, survivors or other tasks used up the rest
 	}
 	if !t.ClaimedAhead {
 		if err := r.Journal.Claim(ctx, t, time.Now()); err != nil {
-			return task.Attempt{}, err
+			return Result{}, err
 		}
 	}
 	t.BeginAttempt()
 	r.Observer.Started(t)
+	before := t.History
 	a := r.execute(ctx, t)
-	t.ClaimedAhead = r.followsAtOnce(ctx, t, a) && r.Journal.RecordAndClaim(ctx, t, a, time.Now()) == nil
-	if t.ClaimedAhead {
-		return a, nil
+	first := r.deliversFirst(t, a)
+	if !first {
+		if err := r.record(ctx, t, &a); err != nil {
+			return Result{}, err
+		}
 	}
-	err := r.Journal.Record(context.WithoutCancel(ctx), t, a)
+	freeSlot() // whoever reads the output may take long
+	sig, lost := r.flush(t, a)
+	switch {
+	case first:
+		r.undeliver(t, before, &a, sig, lost)
+		if err := r.record(ctx, t, &a); err != nil {
+			return Result{}, err
+		}
+	case lost != nil && !readerGone(lost) && !errors.Is(lost, task.ErrStopped):
+		r.Observer.Warn(lost)
+	}
+	r.Observer.Ended(t, a)
+	return Result{Decision: a.Decision, Outcome: a.Outcome, Signal: sig, OutputErr: lost}, nil
+}
+
+// record writes the outcome with the decision. Another process may have cancelled the task meanwhile.
+func (r *Runner) record(ctx context.Context, t *task.Task, a *task.Attempt) error {
+	t.ClaimedAhead = r.followsAtOnce(ctx, t, *a) && r.Journal.RecordAndClaim(ctx, t, *a, time.Now()) == nil
+	if t.ClaimedAhead {
+		return nil
+	}
+	err := r.Journal.Record(context.WithoutCancel(ctx), t, *a)
 	if errors.Is(err, task.ErrNotOwner) {
 		a.Decision = task.Decision{Verdict: task.VerdictCancelled, Reason: task.ReasonCancelled}
 		t.Move(a.Decision, time.Now())
@@ -228,7 +230,7 @@ func (r *Runner) attempt(ctx context.Context, t *task.Task) (task.Attempt, error
 	if a.Outcome.Error == task.ErrorTimeout || a.Outcome.Stop != nil || a.Decision.Verdict == task.VerdictCancelled {
 		r.Journal.CancelNested(context.WithoutCancel(ctx), t)
 	}
-	return a, err
+	return err
 }
 
 // execute runs the claimed attempt and decides what follows.
