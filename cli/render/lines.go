@@ -175,16 +175,19 @@ func (l *lineObserver) Finished(t *task.Task, r runner.Result) {
 	}
 }
 
-// Loss is a warning that -q shows too; other lines have said so when the journal failed: a resume may run again what
-// has ended.
-type Loss struct{ Err error }
+// Loss is a warning that -q shows too: a command may run again, or beside another one, where the journal does not know
+// of it.
+type Loss struct {
+	Err error
+	New bool // other lines do not say so either
+}
 
 func (l Loss) Error() string { return l.Err.Error() }
 
 func (l *lineObserver) Warn(err error) {
-	if _, lost := errors.AsType[Loss](err); lost && l.quiet {
+	if loss, lost := errors.AsType[Loss](err); lost && l.quiet {
 		l.print(nil, plain, "warning: %s", Message(err))
-	} else if !lost {
+	} else if !lost || loss.New {
 		l.Say("warning: " + Message(err))
 	}
 }

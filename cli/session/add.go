@@ -235,8 +235,7 @@ func (w *Wrapper) input(p *Host, t *task.Task, warn func(error)) (*spool.Spool, 
 	if source.Pipe {
 		open := errors.New("stdin is an open pipe: the task gets nothing of what may come through it" +
 			"\nhint: --stdin replay waits for its end and keeps it; --stdin null leaves it out")
-		warn(open)
-		warn(render.Loss{Err: open})
+		warn(render.Loss{Err: open, New: true})
 	}
 	if source.Pipe || source.Terminal {
 		t.Options.Stdin = task.StdinNull

@@ -18,6 +18,8 @@ import (
 type Journal struct {
 	Journal  state.Store // nil where none is kept
 	lost     error       // the damage of the one that was replaced; nil: none was
+	moved    bool        // the damaged one was set aside, and no new one could be begun
+	named    bool        // the run has a name, which only a journal can keep from running twice
 	broken   atomic.Bool // it failed; it stays open all the same, for the locks that say who owns the tasks
 	gone     atomic.Bool // no later command finds the task: the journal was set aside, or moved away
 	left     int64       // the number that the task has in a journal that is gone; 0 in any other
@@ -155,10 +157,7 @@ func (g *Journal) catchUp(ctx context.Context, t *task.Task, untold bool) error 
 		return nil
 	}
 	err = stillShown(fmt.Errorf("the end of the task is not in the journal: %w", err), t)
-	if untold {
-		g.warn(err)
-	}
-	g.warn(render.Loss{Err: err}) // for -q
+	g.warn(render.Loss{Err: err, New: untold})
 	return nil
 }
 
@@ -219,13 +218,17 @@ func (g *Journal) failed(err error, t *task.Task, fatal bool) error {
 	}
 	g.broken.Store(true)
 	g.gone.Store(errors.Is(err, state.ErrMoved) || errors.Is(err, state.ErrCorrupt) && g.reopen != nil)
-	what := "going on without a journal"
+	what, without := "going on without a journal", true
 	if t != nil && t.Number != 0 && !g.gone.Load() {
-		what = "the journal cannot be written for now"
+		what, without = "the journal cannot be written for now", false
 	}
-	err = fmt.Errorf("%s: %w", what, g.setAside(err))
+	moved, err := g.setAside(err)
+	err = fmt.Errorf("%s: %w", what, err)
 	if t != nil && !g.gone.Load() {
 		err = stillShown(err, t)
+	}
+	if moved || g.moved || without && g.named {
+		err = render.Loss{Err: err, New: true}
 	}
 	g.warn(err)
 	return nil

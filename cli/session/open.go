@@ -57,9 +57,9 @@ func openWith(ctx context.Context, open func(context.Context, string) (*sqlite.J
 }
 
 // openForRun opens the journal of a run. A journal that cannot be used never stops the command, unless it is required.
-func openForRun(ctx context.Context, p *Host, stateDir string, f *flags.JournalFlags,
+func openForRun(ctx context.Context, p *Host, stateDir string, f *flags.JournalFlags, named bool,
 	warn func(error)) (*Journal, error) {
-	g := &Journal{warn: warn, required: f.RequireState, Stopping: p.Stopping()}
+	g := &Journal{warn: warn, named: named, required: f.RequireState, Stopping: p.Stopping()}
 	switch {
 	case f.NoState && f.RequireState:
 		return nil, errors.New("--no-state and --require-state exclude each other\nhint: give one of them")
@@ -80,7 +80,7 @@ func openForRun(ctx context.Context, p *Host, stateDir string, f *flags.JournalF
 	}
 	var err error
 	g.Journal, err = open()
-	if err = g.replace(err); err != nil && saidBefore(p, stateDir, err) {
+	if err = g.replace(err); err != nil && !named && saidBefore(p, stateDir, err) {
 		g.warn = func(error) {}
 		defer func() { g.warn = warn }()
 	}
@@ -126,10 +126,12 @@ func (g *Journal) replace(damage error) error {
 	case err != nil && aside == "":
 		return err
 	case err != nil:
+		g.moved = true
 		return fmt.Errorf("the damaged one is now in %s, and no new one could be begun: %w", aside, err)
 	case aside != "":
-		g.warn(fmt.Errorf("the journal was damaged (%w); it is now in %s, and a new one was begun%s",
-			withoutHint(damage), aside, recoveryHint(aside)))
+		told := fmt.Errorf("the journal was damaged (%w); it is now in %s, and a new one was begun%s",
+			withoutHint(damage), aside, recoveryHint(aside))
+		g.warn(render.Loss{Err: told, New: true})
 	}
 	if g.Journal != nil {
 		_ = g.Journal.Close()
@@ -150,16 +152,17 @@ func (g *Journal) ownAgain(t *task.Task, err error) error {
 	return err
 }
 
-// setAside makes the next run begin a new journal in place of a damaged one that has this run's task in it.
-func (g *Journal) setAside(damage error) error {
+// setAside makes the next run begin a new journal in place of a damaged one that has this run's task in it. It reports
+// whether this process has moved it, and describes the damage.
+func (g *Journal) setAside(damage error) (moved bool, described error) {
 	if g.reopen == nil || !errors.Is(damage, state.ErrCorrupt) {
-		return damage
+		return false, damage
 	}
 	aside, err := sqlite.SetAside(context.Background(), damage)
 	if err != nil || aside == "" {
-		return damage
+		return false, damage
 	}
-	return fmt.Errorf("%w; it is now in %s%s", withoutHint(damage), aside, recoveryHint(aside))
+	return true, fmt.Errorf("%w; it is now in %s%s", withoutHint(damage), aside, recoveryHint(aside))
 }
 
 func withoutHint(err error) error {

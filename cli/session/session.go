@@ -85,7 +85,7 @@ func (w *Wrapper) Wrap(p *Host, work Work, asJSON bool) (int, error) {
 		return 0, err
 	}
 	ctx := context.Background()
-	journal, err := openForRun(ctx, p, w.State, &w.JournalFlags, lines.Warn)
+	journal, err := openForRun(ctx, p, w.State, &w.JournalFlags, w.ID != nil, lines.Warn)
 	if err != nil {
 		return 0, err
 	}

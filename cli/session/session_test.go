@@ -153,7 +153,8 @@ func TestTidyReturnsItsError(t *testing.T) {
 	testkit.Must(t, err)
 	testkit.Must(t, journal.Close())
 	g := &Journal{Journal: journal, warn: func(err error) { t.Errorf("warned: %v", err) }}
-	err = g.tidy(t.Context(), testHost(), &task.Task{Number: tidyEvery, Status: task.Succeeded, FinishedAt: time.Now()}, time.Hour)
+	tk := &task.Task{Number: tidyEvery, Status: task.Succeeded, FinishedAt: time.Now()}
+	err = g.tidy(t.Context(), testHost(), tk, time.Hour)
 	if err == nil || !strings.HasPrefix(err.Error(), "remove old tasks from the journal: ") {
 		t.Errorf("got %v, want the error of removing old tasks", err)
 	}
