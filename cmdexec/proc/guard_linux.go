@@ -3,6 +3,7 @@ package proc
 import (
 	"bufio"
 	"cmp"
+	"errors"
 	"os"
 	"os/signal"
 	"slices"
@@ -149,13 +150,13 @@ func killAll(t *task.Task, a task.Attempt, died bool) error {
 	var found []info
 	for again, tries := true, 0; again && tries < 100; tries++ {
 		left, err := survivors(t, a)
-		if err != nil {
+		if unsure := (*unsureError)(nil); err != nil && !errors.As(err, &unsure) { // what may be of others is spared
 			return err
 		}
 		if !died {
 			left = slices.DeleteFunc(left, func(p info) bool { return p.mayBeLater(t.ID, a.Number) })
 		}
-		found, again = withoutLater(withDescendants(left), t, a), false
+		found, again = withoutLater(withDescendants(left, allProcesses()), t, a), false
 		for _, p := range found {
 			if !p.stopped {
 				again = true
@@ -182,25 +183,10 @@ func (p info) mayBeLater(taskID string, attempt int) bool {
 
 // withoutLater leaves out the processes of later attempts, which have guards of their own: they may run already.
 func withoutLater(found []info, t *task.Task, a task.Attempt) []info {
-	later := withDescendants(living(allProcesses(), func(p info) bool { return p.isOf(t.ID, a.Number+1) }))
+	all := allProcesses()
+	later := living(all, func(p info) bool { return p.isOf(t.ID, a.Number+1) })
+	later = withDescendants(later, all)
 	return slices.DeleteFunc(found, func(p info) bool {
 		return slices.ContainsFunc(later, func(other info) bool { return p.Pid == other.Pid })
 	})
-}
-
-// withDescendants adds the processes that these have started, and those that they have started, and so on.
-func withDescendants(of []info) []info {
-	family := map[int]bool{}
-	for _, p := range of {
-		family[p.Pid] = true
-	}
-	for all, size := allProcesses(), 0; size < len(family); {
-		size = len(family)
-		for _, p := range all {
-			if !p.zombie && family[p.parent] && !family[p.Pid] {
-				family[p.Pid], of = true, append(of, p)
-			}
-		}
-	}
-	return of
 }

@@ -69,6 +69,12 @@ func infoOf(k *unix.KinfoProc) info {
 // environment is empty: the system does not show it.
 func (p info) environment() []string { return nil }
 
+// isUnreadable is false: no process shows its environment, and none is known by it.
+func (p info) isUnreadable() bool { return false }
+
+// unsure returns no error: what has left the group is not known.
+func (k token) unsure([]info, func(info) bool) error { return nil }
+
 // Boot identifies this boot of the machine.
 func Boot() string {
 	boot, _ := unix.Sysctl("kern.bootsessionuuid")

@@ -100,13 +100,13 @@ func HaveOpen(file os.FileInfo) bool {
 }
 
 // mayBeOurs reports whether this process has started another one, or something that has ended meanwhile has: the latter
-// has got a parent that is not of the session. Who writes to our stdin has the shell for its parent.
+// has got PID 1 or another parent that is not of the session. Who writes to our stdin has the shell for its parent.
 func mayBeOurs(p, own info, all []info) bool {
 	if slices.Contains(ancestorsOf(p.Pid, all), own.Pid) {
 		return true
 	}
 	parent, _ := lookup(p.parent)
-	return p.Session == own.Session && parent.Session != own.Session
+	return p.Session == own.Session && (p.parent == 1 || parent.Session != own.Session)
 }
 
 // Fields of /proc/PID/stat, counted after "pid (name)", since the name may contain anything.
@@ -183,11 +183,16 @@ const (
 
 // environment returns the settings that the process was started with. It is empty for a process of another user.
 func (p info) environment() []string {
+	settings, _ := p.readEnvironment()
+	return settings
+}
+
+func (p info) readEnvironment() ([]string, error) {
 	dir := "/proc/" + strconv.Itoa(p.Pid)
 	for pauses := 0; ; pauses++ {
 		environ, err := readEnviron(dir + "/environ")
 		if len(environ) > 0 {
-			return strings.Split(string(environ), "\x00")
+			return strings.Split(string(environ), "\x00"), nil
 		}
 		s, ok := statOf(p.Pid)
 		switch {
@@ -195,7 +200,7 @@ func (p info) environment() []string {
 			return environmentOfThreads(dir)
 		case err != nil, !ok, s.number(statSize) == 0, pauses == execPauses,
 			s.number(statCode) != 0 && s.number(statEnv) == s.number(statEnvEnd):
-			return nil
+			return nil, err
 		}
 		_, _ = unix.Poll(nil, execPause)
 	}
@@ -211,14 +216,15 @@ func readEnviron(path string) ([]byte, error) {
 }
 
 // environmentOfThreads returns the environment of a process whose main thread has ended: the others still have it.
-func environmentOfThreads(dir string) []string {
+func environmentOfThreads(dir string) (settings []string, err error) {
 	threads, _ := filepath.Glob(dir + "/task/*/environ")
 	for _, path := range threads {
-		if environ, err := readEnviron(path); err == nil && len(environ) > 0 {
-			return strings.Split(string(environ), "\x00")
+		var environ []byte
+		if environ, err = readEnviron(path); err == nil && len(environ) > 0 {
+			return strings.Split(string(environ), "\x00"), nil
 		}
 	}
-	return nil
+	return nil, err
 }
 
 // Boot identifies this boot of the machine.

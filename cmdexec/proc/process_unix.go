@@ -24,6 +24,7 @@ type Process struct {
 	Ended chan struct{} // closed when the process has ended
 
 	pid         int
+	begun       int64 // a moment before its start, by clock
 	taskID      string
 	shared      bool        // it is in our own process group
 	onTerminal  func() bool // Command.OnTerminal, never nil
@@ -49,9 +50,9 @@ func (c *Command) Start() (*Process, error) {
 			release = catchStops()
 			wait = func(pid int) { waitForEndOrStops(pid, p.onTerminal) }
 		}
-		begun := clock()
+		p.begun = clock()
 		if c.Starting != nil {
-			c.Starting(p.earlyToken(begun))
+			c.Starting(p.earlyToken())
 		}
 		if err := withInheritedMask(func() error { return p.start(c) }); err != nil {
 			release()
@@ -59,7 +60,7 @@ func (c *Command) Start() (*Process, error) {
 			return
 		}
 		if c.Starting != nil {
-			c.Starting(p.earlyToken(begun))
+			c.Starting(p.earlyToken())
 		}
 		started <- nil
 		wait(p.pid)

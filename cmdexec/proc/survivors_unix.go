@@ -33,7 +33,7 @@ type info struct {
 func processes(keep func(info) bool) []info { return living(allProcesses(), keep) }
 
 func living(all []info, keep func(info) bool) []info {
-	return slices.DeleteFunc(all, func(p info) bool { return p.zombie || !keep(p) })
+	return slices.DeleteFunc(slices.Clone(all), func(p info) bool { return p.zombie || !keep(p) })
 }
 
 // isOf reports whether the process was started by an attempt of the task, by this one or a later one: where the journal
@@ -82,14 +82,14 @@ type token struct {
 func (p *Process) Token() string {
 	found, ok := lookup(p.pid)
 	if !ok {
-		return p.earlyToken(clock())
+		return p.earlyToken() // it has ended, or /proc hides it
 	}
 	return token{Shared: p.shared, info: found}.text()
 }
 
 // earlyToken returns a token without asking the system for the process, which takes time or is not started yet.
-func (p *Process) earlyToken(begun int64) string {
-	known := token{Shared: p.shared, Early: true, info: info{Pid: p.pid, Group: p.pid, Start: begun}}
+func (p *Process) earlyToken() string {
+	known := token{Shared: p.shared, Early: true, info: info{Pid: p.pid, Group: p.pid, Start: p.begun}}
 	known.Session, _ = unix.Getsid(0)
 	if p.shared || p.pid == 0 {
 		known.Group = syscall.Getpgrp()
@@ -171,8 +171,8 @@ var (
 	errElse     = errors.New("it ran in another container, or in another pid or time namespace")
 )
 
-// survivors returns the living processes of an attempt. It returns an error where they cannot be seen, unless a user has
-// said that they have ended.
+// survivors returns the living processes of an attempt. It returns an error where they cannot be seen, or where there
+// are none but something that may be one, unless a user has said that they have ended.
 func survivors(t *task.Task, a task.Attempt) ([]info, error) {
 	var known token // empty, it finds by the environment alone, where nobody could note anything
 	noted := a.Process != ""
@@ -195,12 +195,46 @@ func survivors(t *task.Task, a task.Attempt) ([]info, error) {
 	known.others = groupsOfOthers(all, known.Start)
 	own, ancestors := syscall.Getpgrp(), ancestorsOf(os.Getpid(), all)
 	inside := info{Pid: os.Getpid()}.isOf(t.ID, a.Number) // a shell that the attempt left, for example
-	return living(all, func(p info) bool {
-		if slices.Contains(ancestors, p.Pid) || inside && p.Group == own && own != known.Group {
-			return false // it would wait for itself
+	spared := func(p info) bool {                         // it would wait for itself
+		return slices.Contains(ancestors, p.Pid) || inside && p.Group == own && own != known.Group
+	}
+	covered := living(all, func(p info) bool { return known.covers(p, t.ID, a.Number) })
+	found := slices.DeleteFunc(withUnreadableDescendants(covered, all), spared)
+	if len(found) > 0 || known.Assumed || !noted {
+		return found, nil // when these have ended, the next look asks for what it is not sure of
+	}
+	return nil, known.unsure(all, spared)
+}
+
+// unsureError says that something lives which may be of the attempt, and that this user cannot tell.
+type unsureError struct{ what, why string }
+
+func (e *unsureError) Error() string { return e.what + " may belong to it, and " + e.why }
+
+// withUnreadableDescendants adds what these have started and this user cannot look into.
+func withUnreadableDescendants(of, all []info) []info {
+	known := len(of)
+	found := withDescendants(of, all)
+	return append(found[:known:known], slices.DeleteFunc(slices.Clone(found[known:]), func(p info) bool {
+		return !p.isUnreadable()
+	})...)
+}
+
+// withDescendants adds the processes that these have started, and those that they have started, and so on.
+func withDescendants(of, all []info) []info {
+	family := map[int]bool{}
+	for _, p := range of {
+		family[p.Pid] = true
+	}
+	for size := 0; size < len(family); {
+		size = len(family)
+		for _, p := range all {
+			if !p.zombie && family[p.parent] && !family[p.Pid] {
+				family[p.Pid], of = true, append(of, p)
+			}
 		}
-		return known.covers(p, t.ID, a.Number)
-	}), nil
+	}
+	return of
 }
 
 // visible returns an error where the processes of an attempt cannot be seen: errEnded where they have ended with their
