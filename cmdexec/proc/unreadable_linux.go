@@ -54,7 +54,7 @@ func (k token) mayHaveStarted(p info, all []info) bool {
 		switch {
 		case at < 0, pid == 1, all[at].Session != k.Session:
 			return true
-		case all[at].Start < k.Start, !all[at].isUnreadable():
+		case all[at].Start < k.Start, len(all[at].environment()) > 0: // it is empty while a process ends
 			return false
 		}
 	}

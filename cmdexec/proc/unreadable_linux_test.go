@@ -206,12 +206,17 @@ func TestUnreadableJobsOfOthersDoNotCount(t *testing.T) {
 	})
 }
 
-// In a container, what has lost its parent gets PID 1, which may be in its session.
-func TestUnreadableChildrenOfPID1(t *testing.T) {
+// In a container, what has lost its parent gets PID 1, which may be in its session. A parent that ends at this moment
+// shows no environment any more, and its processes will be orphans.
+func TestUnreadableOrphans(t *testing.T) {
 	known := token{info: info{Session: 1, Start: 2}}
-	init, orphan := info{Pid: 1, Session: 1, Start: 1}, info{Pid: 2, Session: 1, Start: 3, parent: 1}
-	if !known.mayHaveStarted(orphan, []info{init, orphan}) {
-		t.Error("got that it cannot be of the attempt, want that it may be")
+	init := info{Pid: 1, Session: 1, Start: 1}
+	ending := info{Pid: 1 << 30, Session: 1, Start: 3, parent: 1}
+	for name, parent := range map[string]info{"of PID 1": init, "of a process that ends": ending} {
+		orphan := info{Pid: 1<<30 + 1, Session: 1, Start: 4, parent: parent.Pid}
+		if !known.mayHaveStarted(orphan, []info{init, ending, orphan}) {
+			t.Errorf("%s: got that it cannot be of the attempt, want that it may be", name)
+		}
 	}
 }
 
