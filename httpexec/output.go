@@ -52,7 +52,10 @@ func (e *Executor) Flush(t *task.Task, signals <-chan os.Signal) (os.Signal, err
 			defer r.drop()
 			err = e.passOn(request.Of(t).Output, status, r, p)
 		}
-		copied <- errors.Join(err, last.writeOut(e.Output))
+		if written := last.writeOut(e.Output); err == nil { // of two errors, the one about the reply counts
+			err = written
+		}
+		copied <- err
 	}()
 	for {
 		select {

@@ -264,6 +264,23 @@ func TestFlushFails(t *testing.T) {
 	checkDir(t, filepath.Dir(path), "file")
 }
 
+// Where nobody reads what --write-out says either, the error is that about the file: a reader that has gone is no failure.
+func TestFlushFailsTwice(t *testing.T) {
+	path := ""
+	c := newClient(t, serve(t, replies(okReply)).url("http"), func(c *client) { path = c.into("file") })
+	request.Of(c.task).WriteOut, c.Output.Stdout = "%{http_code}", unread{}
+	c.attempt()
+	testkit.Must(t, os.Mkdir(path, 0o700)) // meanwhile
+	if err := c.flush(task.Succeeded); !errors.Is(err, os.ErrExist) || errors.Is(err, syscall.EPIPE) {
+		t.Errorf("got %v, want an error about the file alone", err)
+	}
+}
+
+// unread is a pipe whose reader has gone.
+type unread struct{}
+
+func (unread) Write([]byte) (int, error) { return 0, syscall.EPIPE }
+
 func TestCapture(t *testing.T) {
 	long := strings.Repeat("x", 3*task.StoredTail)
 	for _, tt := range []struct {
