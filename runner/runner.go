@@ -120,20 +120,10 @@ func (r *Runner) Run(ctx context.Context, t *task.Task) (Result, error) {
 	}
 }
 
-// unseenDelay is when a worker looks again for processes of an interrupted attempt that it cannot see now.
-const unseenDelay = time.Minute
-
 // Attempt carries a task through one attempt, which a worker has claimed. Afterwards the task waits for its next one, or
 // has ended.
 func (r *Runner) Attempt(ctx context.Context, t *task.Task) (Result, error) {
-	sig, err := r.awaitLeft(ctx, t)
-	if err != nil {
-		r.Observer.Warn(err)
-		return r.withoutBegin(ctx, t, task.Decision{Verdict: task.VerdictInterrupted, Delay: unseenDelay}, err.Error())
-	}
-	if sig == nil {
-		sig = r.pendingStop()
-	}
+	sig := r.pendingStop()
 	if sig == nil && t.AttemptCount == t.RequeuedAfter {
 		sig = r.hookWithinBudget(ctx, t, t.Options.OnStart)
 	}

@@ -169,7 +169,7 @@ func (g *rig) claim(id string, worker int64, now time.Time) *task.Task {
 	g.t.Helper()
 	t, err := g.queue.Find(g.t.Context(), id)
 	testkit.Must(g.t, err)
-	claimed, err := g.queue.Claim(g.t.Context(), worker, []int64{t.Number}, now)
+	claimed, err := g.queue.Claim(g.t.Context(), worker, []int64{t.Number}, now, nil)
 	testkit.Must(g.t, err)
 	if len(claimed) != 1 || claimed[0] == nil {
 		g.t.Fatalf("claim %s: got %v, want the task", id, claimed)

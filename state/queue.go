@@ -58,8 +58,9 @@ type Carrier interface {
 	Waiting(ctx context.Context, after Position, until time.Time, lane *Lane, limit int) ([]Item, error)
 	// Claim begins the next attempts of tasks that are due. The result has the order of numbers, with nil for a task that
 	// is not due any more, or that another worker has. One whose budget has ended is not claimed, and has no nonce: its
-	// end is to be settled.
-	Claim(ctx context.Context, worker int64, numbers []int64, now time.Time) ([]*task.Task, error)
+	// end is to be settled. One for which ready returns false stays as it is; a nil ready is never asked.
+	Claim(ctx context.Context, worker int64, numbers []int64, now time.Time,
+		ready func(*task.Task) bool) ([]*task.Task, error)
 	// NoteProcess stores with the attempt in flight how to find its processes.
 	NoteProcess(ctx context.Context, t *task.Task, process string) error
 	// Settle writes the outcome and the decision of a claimed attempt, and adds the task that follows from its end; nil is

@@ -143,8 +143,8 @@ func (w *Worker) carry(ctx context.Context, j *job) {
 		e.Observer = silent{w}
 	}
 	r := &runner.Runner{
-		Journal: &journal{w, ctx, j}, Executor: e.Executor, Hooks: e.Hooks, Survivors: e.Survivors, Earlier: e.Earlier,
-		Observer: e.Observer, Signals: j.signals, Random: w.Random,
+		Journal: &journal{w, ctx, j}, Executor: e.Executor, Hooks: e.Hooks, Observer: e.Observer,
+		Signals: j.signals, Random: w.Random,
 	}
 	if _, err := r.Attempt(ctx, t); err != nil {
 		w.warn(fmt.Errorf("task %s: %w", t.ID, err))

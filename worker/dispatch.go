@@ -99,6 +99,9 @@ func (w *Worker) claimDue(ctx context.Context) time.Duration {
 			if from = later; !ok {
 				break
 			}
+			if w.held[item.Number] {
+				w.held[item.Number] = false
+			}
 			items, classes = append(items, item), append(classes, class)
 		}
 		if !from.IsZero() {
@@ -132,8 +135,14 @@ func (w *Worker) claim(ctx context.Context, items []state.Item, classes []int, n
 		defer w.endClaim()
 		var tasks []*task.Task
 		var err error
+		left := map[int64]error{}
 		if w.leased(ctx) {
-			tasks, err = w.Queue.Claim(ctx, w.number, numbers, now)
+			tasks, err = w.Queue.Claim(ctx, w.number, numbers, now, func(t *task.Task) bool {
+				if w.Left != nil {
+					left[t.Number] = w.Left(ctx, t)
+				}
+				return left[t.Number] == nil
+			})
 		}
 		for i, item := range items {
 			s := slot{host: item.Host, class: classes[i]}
@@ -145,6 +154,9 @@ func (w *Worker) claim(ctx context.Context, items []state.Item, classes []int, n
 		}
 		w.answers <- func() {
 			w.claiming--
+			if err == nil {
+				w.hold(items, left)
+			}
 			if err != nil || tasks == nil { // what was not claimed is found again
 				if err != nil {
 					w.warn(fmt.Errorf("claim tasks: %w", err))
@@ -154,6 +166,31 @@ func (w *Worker) claim(ctx context.Context, items []state.Item, classes []int, n
 			}
 		}
 	})
+}
+
+// leftPause is how long a task that waits for what it has left running is left alone.
+const leftPause = 250 * time.Millisecond
+
+// hold puts tasks off that were not claimed since something of an earlier attempt may still run. They are put off in
+// memory alone: they use up no attempt, and another worker may see more. What was loaded twice is kept once.
+func (w *Worker) hold(items []state.Item, left map[int64]error) {
+	now := time.Now()
+	for _, item := range items {
+		reason := left[item.Number]
+		inPlan, known := w.held[item.Number]
+		if reason == nil {
+			delete(w.held, item.Number)
+			continue
+		}
+		if !known {
+			w.warn(reason)
+		}
+		if !inPlan {
+			w.held[item.Number] = true
+			item.Due = now.Add(leftPause)
+			w.plan.push(item, now)
+		}
+	}
 }
 
 // job is an attempt for one of the worker's goroutines.

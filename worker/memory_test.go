@@ -108,7 +108,8 @@ func (m *memory) Waiting(_ context.Context, after state.Position, until time.Tim
 	return found, nil
 }
 
-func (m *memory) Claim(_ context.Context, worker int64, numbers []int64, now time.Time) ([]*task.Task, error) {
+func (m *memory) Claim(_ context.Context, worker int64, numbers []int64, now time.Time,
+	ready func(*task.Task) bool) ([]*task.Task, error) {
 	time.Sleep(m.took)
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -118,7 +119,7 @@ func (m *memory) Claim(_ context.Context, worker int64, numbers []int64, now tim
 	claimed := make([]*task.Task, len(numbers))
 	for i, number := range numbers {
 		t := m.tasks[number]
-		if t.Status != task.Pending || t.NextAttemptAt.After(now) {
+		if t.Status != task.Pending || t.NextAttemptAt.After(now) || !ready(t) {
 			continue
 		}
 		m.nonce++

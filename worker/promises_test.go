@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -196,6 +197,49 @@ func TestGraceAndSecondSignal(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What an earlier attempt has left running is waited for without an attempt or a slot, and is told once.
+func TestWhatIsLeftIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(t)
+		m.add(false, hosts(2, "host")...)
+		var b begun
+		var looks atomic.Int64
+		until := time.Now().Add(time.Minute)
+		left := func(_ context.Context, tk *task.Task) error {
+			if tk.Number != 1 {
+				return nil
+			}
+			if looks.Add(1); time.Now().Before(until) {
+				return errors.New("something runs")
+			}
+			return nil
+		}
+		_, stop := m.run(Config{Observer: &b, Left: left, Concurrency: 1}, sleeper(time.Second, ok))
+		time.Sleep(2 * time.Second)
+		if got := m.tasks[2].Status; got != task.Succeeded {
+			t.Errorf("beside it: got %s, want %s", got, task.Succeeded)
+		}
+		m.set(func() { m.down = errDown }) // memory forgets all, and loads it anew
+		time.Sleep(3 * time.Second)
+		m.set(func() { m.down = nil })
+		time.Sleep(until.Sub(time.Now()) - time.Second)
+		if got := m.tasks[1]; got.Status != task.Pending || got.AttemptCount != 0 {
+			t.Errorf("while something runs: got %s with %d attempts, want it pending without", got.Status, got.AttemptCount)
+		}
+		if got := looks.Load(); got < 100 || got > int64(time.Minute/leftPause) {
+			t.Errorf("got %d looks, want one every %v", got, leftPause)
+		}
+		time.Sleep(3 * time.Second)
+		stop()
+		if got := m.tasks[1]; got.Status != task.Succeeded || got.AttemptCount != 1 {
+			t.Errorf("at the end: got %s with %d attempts, want a success in one", got.Status, got.AttemptCount)
+		}
+		if got := b.warned("something runs"); got != 1 {
+			t.Errorf("got told %d times, want once", got)
+		}
+	})
 }
 
 // Outcomes wait for a store that cannot be written, and nothing is sent again.

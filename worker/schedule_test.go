@@ -280,6 +280,17 @@ func (b *begun) Warn(err error) {
 	b.warnings = append(b.warnings, err)
 }
 
+func (b *begun) warned(text string) (times int) {
+	b.Lock()
+	defer b.Unlock()
+	for _, err := range b.warnings {
+		if err.Error() == text {
+			times++
+		}
+	}
+	return times
+}
+
 // A backlog of 300,000 tasks to one slow host and to hosts that are paused is not loaded as a whole, and does not delay
 // what is for another host.
 func TestBacklogBeyondTheWindow(t *testing.T) {

@@ -17,9 +17,12 @@ import (
 
 // Config says what a worker works with.
 type Config struct {
-	Queue       state.Queue
-	Name        string                                 // for people: host and process id
-	Open        func(t *task.Task) (*Execution, error) // prepares an attempt
+	Queue state.Queue
+	Name  string                                 // for people: host and process id
+	Open  func(t *task.Task) (*Execution, error) // prepares an attempt
+	// Left returns an error while the next attempt has to wait for what an earlier one has left running, or where nobody
+	// can see whether it has; nil: nothing is waited for.
+	Left        func(ctx context.Context, t *task.Task) error
 	FollowUp    func(t *task.Task) (*task.Task, error) // makes the task of Options.Exhausted; nil: none are made
 	Ready       func()                                 // called once the worker is registered; may be nil
 	Observer    Observer                               // may be nil
@@ -34,12 +37,10 @@ type Config struct {
 
 // Execution is what runs one attempt.
 type Execution struct {
-	Executor  runner.Executor
-	Hooks     runner.Hooks
-	Survivors runner.Survivors
-	Earlier   []*task.Task    // see runner.Runner
-	Observer  runner.Observer // nil: only warnings are passed on
-	Close     func()
+	Executor runner.Executor
+	Hooks    runner.Hooks
+	Observer runner.Observer // nil: only warnings are passed on
+	Close    func()
 }
 
 // Observer is told what a worker does. Its methods are called by many goroutines.
@@ -82,7 +83,8 @@ type Worker struct {
 	freed      chan slot
 	jobs       chan *job // for goroutines that have nothing to do
 	answers    chan func()
-	again      time.Time // a failed store is not asked before
+	again      time.Time      // a failed store is not asked before
+	held       map[int64]bool // tasks that wait for what they have left running; true: they are in the plan
 	renewed    atomic.Int64
 	failed     atomic.Int64 // tasks that ended without success
 	settling   atomic.Int64 // attempts that have given their slot back, and whose outcome is not written yet
@@ -111,8 +113,8 @@ func New(c Config) *Worker {
 	w := &Worker{
 		Config: c, slots: c.Concurrency, plan: newSchedule(c.PerHost, c.Concurrency-c.Concurrency/4),
 		freed: make(chan slot, c.Concurrency), jobs: make(chan *job), answers: make(chan func(), 16),
-		running: map[int64]*carried{},
-		early:   map[int64]int{}, gaveUp: make(chan struct{}),
+		running: map[int64]*carried{}, held: map[int64]bool{},
+		early: map[int64]int{}, gaveUp: make(chan struct{}),
 	}
 	w.setTargets(nil)
 	return w

@@ -21,6 +21,7 @@ import (
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/httpexec/webhook"
 	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/metrics/otlp"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/server"
@@ -160,16 +161,45 @@ func (c *Carrier) prepare(t *task.Task) (e *worker.Execution, err error) {
 		executor.Delivery = c.request.Delivery
 	}
 	return &worker.Execution{
-		Executor: run.Executor, Hooks: run.Hooks, Survivors: run.Survivors, Earlier: run.Earlier, Observer: run.Observer,
-		Close: func() { run.Close(); closeFiles() },
+		Executor: run.Executor, Hooks: run.Hooks, Observer: run.Observer, Close: func() { run.Close(); closeFiles() },
 	}, nil
+}
+
+// left returns an error while something of an earlier attempt of a command may run, or of another run of its name.
+func (c *Carrier) left(ctx context.Context, t *task.Task) error {
+	if t.Target != nil {
+		return nil
+	}
+	journal := &Journal{Journal: c.queue.Journal, warn: c.lines.Warn}
+	earlier, err := cutOffRuns(ctx, journal.Journal, t)
+	if err != nil {
+		return fmt.Errorf("read the other runs of %s: %w", text.Escape(t.Name), err)
+	}
+	look := c.host.newSurvivors(flags.SurvivorFlags{}, journal)
+	for _, other := range append(earlier, t) {
+		if !other.Last.CutOff() {
+			continue
+		}
+		found, err := look.Find(other, other.Last)
+		attempt := fmt.Sprintf("%s: attempt %d", render.ShortID(other.ID), other.Last.Number)
+		switch {
+		case err != nil:
+			return fmt.Errorf("%s may still be running, and cannot be seen from here: %w"+
+				"\nhint: a worker where it ran takes the task; or retry cancel %s, and retry requeue --run --assume-dead %[3]s",
+				attempt, err, render.ShortID(t.ID))
+		case found != "":
+			return fmt.Errorf("%s left %s running: the next one waits for the end of that", attempt, found)
+		}
+	}
+	return nil
 }
 
 // WorkerConfig is the part of a worker's configuration that flags and this process give.
 func (c *Carrier) WorkerConfig(f *flags.WorkerFlags) worker.Config {
 	name, _ := os.Hostname()
 	config := worker.Config{
-		Queue: c.queue, Name: fmt.Sprintf("%s:%d", cmp.Or(name, "localhost"), os.Getpid()), Open: c.Open, Random: rand.Float64,
+		Queue: c.queue, Name: fmt.Sprintf("%s:%d", cmp.Or(name, "localhost"), os.Getpid()),
+		Open: c.Open, Left: c.left, Random: rand.Float64,
 		Concurrency: int(f.Concurrency), PerHost: int(f.PerHost), Commands: cmp.Or(int(f.Commands), runtime.NumCPU()),
 		Visibility: worker.DefaultVisibility, Grace: worker.DefaultGrace,
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,8 +58,12 @@ func values(numbers []int64) []any {
 
 // Claim implements state.Queue. It reads the tasks beside the writer, and writes only claims of what has not changed
 // since.
-func (q *Queue) Claim(ctx context.Context, worker int64, numbers []int64, now time.Time) ([]*task.Task, error) {
+func (q *Queue) Claim(ctx context.Context, worker int64, numbers []int64, now time.Time,
+	ready func(*task.Task) bool) ([]*task.Task, error) {
 	tasks, err := q.dueTasks(ctx, numbers, now)
+	if ready != nil {
+		tasks = slices.DeleteFunc(tasks, func(t *task.Task) bool { return !budgetEnded(t, now) && !ready(t) })
+	}
 	if err != nil || len(tasks) == 0 {
 		return make([]*task.Task, len(numbers)), err
 	}
@@ -67,7 +72,7 @@ func (q *Queue) Claim(ctx context.Context, worker int64, numbers []int64, now ti
 		clear(claimed)
 		var changes []state.Change
 		for _, t := range tasks {
-			if ends := task.DecideResume(&t.Policy, t.History, t.NextAttemptAt, now); ends.Verdict == task.VerdictExhausted {
+			if budgetEnded(t, now) {
 				claimed[t.Number] = t
 				continue
 			}
@@ -97,6 +102,10 @@ func (q *Queue) Claim(ctx context.Context, worker int64, numbers []int64, now ti
 		delete(claimed, number) // where a number is given twice, its attempt is one all the same
 	}
 	return result, nil
+}
+
+func budgetEnded(t *task.Task, now time.Time) bool {
+	return task.DecideResume(&t.Policy, t.History, t.NextAttemptAt, now).Verdict == task.VerdictExhausted
 }
 
 // dueTasks reads tasks that a worker may claim, each with its history.

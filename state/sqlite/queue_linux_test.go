@@ -21,7 +21,7 @@ func TestAQueueOnAFullDisk(t *testing.T) {
 	must(t, err)
 	added, err := q.Add(t.Context(), []*task.Task{queuedRequest(0), queuedRequest(1)})
 	must(t, err)
-	flying, err := q.Claim(t.Context(), worker, []int64{added[0].Task.Number, added[1].Task.Number}, time.Now())
+	flying, err := q.Claim(t.Context(), worker, []int64{added[0].Task.Number, added[1].Task.Number}, time.Now(), nil)
 	must(t, err)
 	fillDisk(t, root)
 	made := 0

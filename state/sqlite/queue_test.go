@@ -69,7 +69,7 @@ func BenchmarkQueue(b *testing.B) {
 				if from >= int64(b.N) {
 					return
 				}
-				tasks, err := q.Claim(ctx, worker, numbers[from:min(from+64, int64(b.N))], time.Now())
+				tasks, err := q.Claim(ctx, worker, numbers[from:min(from+64, int64(b.N))], time.Now(), nil)
 				if err != nil {
 					b.Error(err)
 					return
@@ -214,7 +214,7 @@ func TestAnAttemptOfALostWorker(t *testing.T) {
 	must(t, err)
 	added, err := lost.Add(t.Context(), []*task.Task{queuedRequest(0)})
 	must(t, err)
-	_, err = lost.Claim(t.Context(), number, []int64{added[0].Task.Number}, time.Now())
+	_, err = lost.Claim(t.Context(), number, []int64{added[0].Task.Number}, time.Now(), nil)
 	must(t, err)
 	_, err = rawExec(lost.Journal, "DELETE FROM workers")
 	must(t, err)

@@ -69,7 +69,7 @@ func (a *actor) carry() error {
 			numbers = append(numbers, one.Task.Number)
 			_, _ = fmt.Fprintln(a.answers, "added", one.Task.ID)
 		}
-		claimed, err := a.queue.Claim(ctx, a.worker, numbers, time.Now())
+		claimed, err := a.queue.Claim(ctx, a.worker, numbers, time.Now(), nil)
 		if err != nil {
 			return err
 		}
@@ -198,7 +198,7 @@ func TestAQueueThatIsLocked(t *testing.T) {
 	must(t, err)
 	added, err := q.Add(t.Context(), []*task.Task{queuedRequest(0)})
 	must(t, err)
-	flying, err := q.Claim(t.Context(), worker, []int64{added[0].Task.Number}, time.Now())
+	flying, err := q.Claim(t.Context(), worker, []int64{added[0].Task.Number}, time.Now(), nil)
 	must(t, err)
 	flying[0].BeginAttempt()
 	p := startPuppet(t)

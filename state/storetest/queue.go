@@ -38,6 +38,7 @@ func RunQueue(t *testing.T, create CreateQueue) {
 		{"ClaimStoresTheIntent", s.claimStoresTheIntent},
 		{"AClaimAnswersInOrder", s.aClaimAnswersInOrder},
 		{"ClaimWaitsForTheTime", s.claimWaitsForTheTime},
+		{"WhatIsNotReadyIsNotClaimed", s.whatIsNotReadyIsNotClaimed},
 		{"ABudgetThatIsOverIsNotClaimed", s.aBudgetThatIsOverIsNotClaimed},
 		{"SettleStoresTheOutcome", s.settleStoresTheOutcome},
 		{"SettleWritesOnlyTransitions", s.settleWritesOnlyTransitions},
@@ -165,7 +166,7 @@ func (p *process) add(tasks ...*task.Task) []*task.Task {
 // claim begins an attempt of a task, and returns the task as its executor has it.
 func (p *process) claim(number int64, now time.Time) *task.Task {
 	p.t.Helper()
-	got, err := p.Claim(context.Background(), p.number, []int64{number}, now)
+	got, err := p.Claim(context.Background(), p.number, []int64{number}, now, nil)
 	Must(p.t, err)
 	if len(got) != 1 || got[0] == nil || got[0].Nonce == 0 {
 		p.t.Fatalf("got %+v of task %d, want a claim", got, number)

@@ -220,7 +220,7 @@ func (s queueSuite) anEndedContextWritesNothing(t *testing.T) {
 	for range 20 { // where two cases of a select are ready, either one may be taken
 		for name, do := range map[string]func() error{
 			"add":        func() error { _, err := p.Add(ctx, []*task.Task{NewRequest("a")}); return err },
-			"claim":      func() error { _, err := p.Claim(ctx, p.number, []int64{waiting.Number}, Epoch); return err },
+			"claim":      func() error { _, err := p.Claim(ctx, p.number, []int64{waiting.Number}, Epoch, nil); return err },
 			"note":       func() error { return p.NoteProcess(ctx, flying, "1") },
 			"cancel":     func() error { _, err := p.Cancel(ctx, waiting.Number, Epoch); return err },
 			"reschedule": func() error { _, err := p.Reschedule(ctx, waiting.Number, Epoch); return err },

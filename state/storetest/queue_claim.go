@@ -126,7 +126,7 @@ func (s queueSuite) eachTaskIsClaimedOnce(t *testing.T) {
 		rand.Shuffle(len(order), func(i, k int) { order[i], order[k] = order[k], order[i] })
 		group.Go(func() {
 			for part := range slices.Chunk(order, atOnce) {
-				got, err := c.Claim(context.Background(), c.number, part, Epoch)
+				got, err := c.Claim(context.Background(), c.number, part, Epoch, nil)
 				if err != nil {
 					t.Error(err)
 					return
@@ -193,7 +193,7 @@ func (s queueSuite) aClaimAnswersInOrder(t *testing.T) {
 	Must(t, err)
 	p.claim(tasks[2].Number, Epoch)
 	asked := []int64{tasks[1].Number, 1 << 40, tasks[0].Number, tasks[1].Number, tasks[2].Number, tasks[3].Number, -1, 0}
-	got, err := p.Claim(t.Context(), p.number, asked, Epoch)
+	got, err := p.Claim(t.Context(), p.number, asked, Epoch, nil)
 	Must(t, err)
 	want := []int64{tasks[1].Number, 0, tasks[0].Number, 0, 0, 0, 0, 0}
 	for i, tk := range got {
@@ -204,7 +204,7 @@ func (s queueSuite) aClaimAnswersInOrder(t *testing.T) {
 	if _, attempts := p.stored(tasks[1].ID); len(got) != len(asked) || len(attempts) != 1 {
 		t.Errorf("got %d answers, %d attempts; want %d and 1", len(got), len(attempts), len(asked))
 	}
-	if got, err := p.Claim(t.Context(), p.number, nil, Epoch); len(got) != 0 || err != nil {
+	if got, err := p.Claim(t.Context(), p.number, nil, Epoch, nil); len(got) != 0 || err != nil {
 		t.Errorf("got %v, %v of no number, want none", got, err)
 	}
 }
@@ -215,7 +215,7 @@ func (s queueSuite) claimWaitsForTheTime(t *testing.T) {
 	tk := p.add(due("example.org", "", time.Minute))[0]
 	early := func(now time.Time) {
 		t.Helper()
-		got, err := p.Claim(t.Context(), p.number, []int64{tk.Number}, now)
+		got, err := p.Claim(t.Context(), p.number, []int64{tk.Number}, now, nil)
 		if err != nil || got[0] != nil {
 			t.Errorf("got %+v, %v at %v; want nothing before its time", got[0], err, now)
 		}
@@ -230,6 +230,25 @@ func (s queueSuite) claimWaitsForTheTime(t *testing.T) {
 	p.claim(tk.Number, Epoch.AddDate(1, 0, 0).Add(time.Hour))
 }
 
+// What the claimer is not ready for stays as it is. It sees the last attempt.
+func (s queueSuite) whatIsNotReadyIsNotClaimed(t *testing.T) {
+	p := s.start(t).register()
+	tasks := p.add(due("example.org", "", 0), due("example.org", "", 0))
+	flying := p.claim(tasks[0].Number, Epoch)
+	Must(t, p.settle(flying, Exit(1), RetryIn(time.Second), Epoch, nil))
+	now := Epoch.Add(time.Minute)
+	got, err := p.Claim(t.Context(), p.number, []int64{tasks[0].Number, tasks[1].Number}, now,
+		func(tk *task.Task) bool { return tk.Last.Number == 0 })
+	Must(t, err)
+	if got[0] != nil || got[1] == nil {
+		t.Errorf("got %+v and %+v, want the second alone", got[0], got[1])
+	}
+	if tk, attempts := p.stored(tasks[0].ID); tk.Status != task.Pending || tk.AttemptCount != 1 || len(attempts) != 1 {
+		t.Errorf("got %s with %d attempts, %d stored; want it as it was", tk.Status, tk.AttemptCount, len(attempts))
+	}
+	p.claim(tasks[0].Number, now)
+}
+
 // The end of a task whose budget has run out while it waited is left to its claimer.
 func (s queueSuite) aBudgetThatIsOverIsNotClaimed(t *testing.T) {
 	p := s.start(t).register()
@@ -237,7 +256,7 @@ func (s queueSuite) aBudgetThatIsOverIsNotClaimed(t *testing.T) {
 	tk.Policy.Budget = time.Minute
 	tk = p.add(tk)[0]
 	now := Epoch.Add(time.Hour)
-	got, err := p.Claim(t.Context(), p.number, []int64{tk.Number}, now)
+	got, err := p.Claim(t.Context(), p.number, []int64{tk.Number}, now, func(*task.Task) bool { return false })
 	Must(t, err)
 	if got[0] == nil || got[0].Nonce != 0 || got[0].AttemptCount != 0 {
 		t.Fatalf("got %+v, want the task without a nonce", got[0])

@@ -147,7 +147,7 @@ func (m *queueMachine) Claim(t *rapid.T) {
 	for _, tk := range tasks {
 		numbers = append(numbers, m.number(t, tk))
 	}
-	got, err := w.Claim(context.Background(), w.number, numbers, now)
+	got, err := w.Claim(context.Background(), w.number, numbers, now, nil)
 	Must(t, err)
 	for i, tk := range tasks {
 		due := tk.task.Status == task.Pending && !tk.task.NextAttemptAt.Truncate(time.Microsecond).After(now)

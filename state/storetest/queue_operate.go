@@ -71,7 +71,7 @@ func (s queueSuite) requeueGivesFreshAttempts(t *testing.T) {
 		if g, w := showQueued(found), showQueued(&want); g != w || len(list) != 2 || found.Parent != "" {
 			t.Errorf("got\n%s with %d attempts, parent %q\nwant\n%s with 2, none", g, len(list), found.Parent, w)
 		}
-		if got, err := p.Claim(t.Context(), p.number, []int64{tk.Number}, Epoch); err != nil || got[0] != nil {
+		if got, err := p.Claim(t.Context(), p.number, []int64{tk.Number}, Epoch, nil); err != nil || got[0] != nil {
 			t.Errorf("got %+v, %v before its time, want nothing", got[0], err)
 		}
 		next := p.claim(tk.Number, later)
