@@ -164,6 +164,12 @@ func TestSurvivorsAreAskedForAfterAnInterruption(t *testing.T) {
 			tk.Last = task.Attempt{Number: 2, Outcome: exit(1), Decision: task.Decision{Verdict: v}}
 		}
 	}
+	died := func(signal string, e task.ErrorClass) func(*task.Task) {
+		return func(tk *task.Task) {
+			last(task.VerdictRetry)(tk)
+			tk.Last.Outcome = task.Outcome{Exit: 143, Signal: signal, Error: e}
+		}
+	}
 	tests := []struct {
 		name   string
 		change func(*task.Policy)
@@ -175,6 +181,9 @@ func TestSurvivorsAreAskedForAfterAnInterruption(t *testing.T) {
 		{"stopped in an attempt", nil, last(task.VerdictInterrupted), true},
 		{"cancelled in an attempt, then requeued", nil, last(task.VerdictCancelled), true},
 		{"waiting", nil, last(task.VerdictRetry), false},
+		{"waiting after a TERM, which may have been sent to all", nil, died("SIGTERM", task.ErrorNone), true},
+		{"waiting after a crash of the command", nil, died("SIGSEGV", task.ErrorNone), false},
+		{"waiting after a timeout, which has stopped all", nil, died("SIGTERM", task.ErrorTimeout), false},
 		{"before the first attempt", nil,
 			func(t *task.Task) { t.Status, t.AttemptCount, t.Last = task.Pending, 0, task.Attempt{} }, false},
 		{"exhausted by crashes", nil, func(t *task.Task) { t.History.Crashes = 2 }, false},

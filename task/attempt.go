@@ -3,6 +3,7 @@ package task
 import (
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,11 +20,15 @@ type Attempt struct {
 	Worker    string   // the name of the worker that carried it; empty for a process of its own
 }
 
-// CutOff reports whether the attempt may have left processes running: its owner died or was told to stop.
+// CutOff reports whether the attempt may have left processes running: its owner died or was told to stop, or a signal
+// that stops all of a service has reached the command first, so that its end looked like one of its own.
 func (a Attempt) CutOff() bool {
 	v := a.Decision.Verdict
-	return a.Number > 0 && (a.Outcome.IsCrash() || v == VerdictInterrupted || v == VerdictCancelled)
+	stopped := v == VerdictRetry && a.Outcome.Error == ErrorNone && slices.Contains(stopSignals, a.Outcome.Signal)
+	return a.Number > 0 && (a.Outcome.IsCrash() || v == VerdictInterrupted || v == VerdictCancelled || stopped)
 }
+
+var stopSignals = []string{"SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT", "SIGKILL"}
 
 // ErrorClass names the way in which an attempt ended other than by itself.
 type ErrorClass string
