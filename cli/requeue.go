@@ -161,6 +161,8 @@ func requeueHint(err error, t *task.Task, interrupted bool) string {
 		return "\nhint: its command has not ended since it was cancelled: requeue it when that has"
 	case errors.Is(err, state.ErrNamed):
 		return fmt.Sprintf("\nhint: retry status %q shows that one", t.Name)
+	case errors.Is(err, state.ErrSucceeded):
+		return fmt.Sprintf("\nhint: retry status %q shows that one; without --once the name runs again", t.Name)
 	case errors.Is(err, state.ErrInputDropped), errors.Is(err, state.ErrDamaged):
 		return "\nhint: start it anew"
 	}

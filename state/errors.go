@@ -13,6 +13,7 @@ var (
 	ErrEndKept      = errors.New("the task has finished, and its end is kept beside the journal")
 	ErrUnfinished   = errors.New("the task has not finished")
 	ErrOwned        = errors.New("the task is running")
+	ErrSucceeded    = errors.New("its name has succeeded in another run, and --once lets it succeed once")
 	ErrNamed        = errors.New("an unfinished task has this name")
 	ErrQueued       = errors.New("it is queued: a worker carries it")
 	ErrDamaged      = errors.New("the task cannot be read whole")

@@ -212,7 +212,8 @@ type Counts struct {
 type Operator interface {
 	// Cancel ends an unfinished task. It reports the status before, and ErrFinished where that was an end already.
 	Cancel(ctx context.Context, number int64, now time.Time) (before task.Status, err error)
-	// Requeue gives a finished task fresh attempts, due at a time, or returns ErrUnfinished.
+	// Requeue gives a finished task fresh attempts, due at a time, or returns ErrUnfinished, or ErrSucceeded where
+	// its name has succeeded in another run and --once lets it succeed once.
 	Requeue(ctx context.Context, number int64, due time.Time) error
 	// Reschedule moves the next attempt of a waiting task to a time, and reports whether it waits.
 	Reschedule(ctx context.Context, number int64, due time.Time) (bool, error)

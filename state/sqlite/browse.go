@@ -227,7 +227,7 @@ func (q *Queue) Requeue(ctx context.Context, number int64, due time.Time) error 
 		case t.KeepsInput():
 			return nil, state.ErrInputDropped
 		}
-		if err := nameFree(c, t.Name); err != nil {
+		if err := cmp.Or(nameFree(c, t.Name), notDone(c, t)); err != nil {
 			return nil, err
 		}
 		if pid, err := q.owners.Owner(number); pid != 0 || err != nil {

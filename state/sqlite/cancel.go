@@ -148,7 +148,7 @@ func (j *Journal) Requeue(ctx context.Context, t *task.Task, now time.Time) erro
 		case !stored.status.Finished():
 			return state.ErrUnfinished
 		}
-		if err := nameFree(c, t.Name); err != nil {
+		if err := cmp.Or(nameFree(c, t.Name), notDone(c, t)); err != nil {
 			return err
 		}
 		if owned, err := j.owners.Acquire(t.Number); err != nil || !owned {

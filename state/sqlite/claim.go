@@ -209,6 +209,20 @@ func nameFree(c *conn.Conn, name string) error {
 	return state.ErrNamed
 }
 
+// notDone returns ErrSucceeded if another task of the name has succeeded with --once: an older one that failed must not
+// do it again.
+func notDone(c *conn.Conn, t *task.Task) error {
+	if !t.Once || t.Name == "" {
+		return nil
+	}
+	const query = `SELECT EXISTS (SELECT 1 FROM tasks WHERE name = ? AND status = 'SUCCEEDED' AND number <> ?)`
+	var done bool
+	if err := c.Row(query, []any{t.Name, t.Number}, &done); err != nil || !done {
+		return err
+	}
+	return state.ErrSucceeded
+}
+
 func insertAttempt(c *conn.Conn, number int64, attempt int, now time.Time) error {
 	_, err := c.Exec("INSERT INTO attempts (task, number, started_at) VALUES (?, ?, ?)", number, attempt, now.UnixMicro())
 	return err
