@@ -84,13 +84,9 @@ func (r *Runner) AwaitSurvivors(ctx context.Context, t *task.Task) (os.Signal, e
 	if r.Survivors == nil || t.Target != nil || !t.Last.CutOff() { // only a command has processes
 		return nil, nil
 	}
-	found, err := r.Survivors.Find(t, t.Last)
-	if err != nil {
-		return nil, fmt.Errorf("attempt %d may still be running, and cannot be seen from here: %w"+
-			"\nhint: go on where it ran; or, if nothing of it runs any more, with --assume-dead", t.Last.Number, err)
-	}
-	if found == "" {
-		return nil, nil
+	found, err := r.findLeft(t)
+	if found == "" || err != nil {
+		return nil, err
 	}
 	var kill <-chan time.Time
 	if r.Survivors.Unwanted() {
@@ -102,7 +98,7 @@ func (r *Runner) AwaitSurvivors(ctx context.Context, t *task.Task) (os.Signal, e
 			"\nhint: --kill-orphans stops what is left", t.Last.Number, found))
 	}
 	for pause := firstLook; ; pause = min(2*pause, slowestLook) {
-		if found, err := r.Survivors.Find(t, t.Last); found == "" || err != nil {
+		if found, err := r.findLeft(t); found == "" || err != nil {
 			return nil, err
 		}
 		select {
@@ -118,4 +114,13 @@ func (r *Runner) AwaitSurvivors(ctx context.Context, t *task.Task) (os.Signal, e
 			}
 		}
 	}
+}
+
+func (r *Runner) findLeft(t *task.Task) (string, error) {
+	found, err := r.Survivors.Find(t, t.Last)
+	if err != nil {
+		err = fmt.Errorf("attempt %d may still be running, and cannot be seen from here: %w"+
+			"\nhint: go on where it ran; or, if nothing of it runs any more, with --assume-dead", t.Last.Number, err)
+	}
+	return found, err
 }
