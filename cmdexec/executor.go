@@ -77,13 +77,17 @@ func (e *Executor) execute(ctx context.Context, t *task.Task, c runner.Call) tas
 	if in.Wait != nil && mayRepeat(&t.Policy, o) {
 		in.Wait(proc.HaveOpen)
 	}
+	byItself := o.Stop == nil && o.Error != task.ErrorTimeout && o.Signal == ""
+	if byItself && in.Leave != nil {
+		in.Leave()
+	}
 	err = in.Close()
 	if incomplete := (*stdio.StdinError)(nil); errors.As(err, &incomplete) {
 		failed := incomplete.Outcome()
 		failed.Stop = o.Stop
 		return failed
 	}
-	if o.Stop == nil && o.Error != task.ErrorTimeout && o.Signal == "" { // what it has left on purpose may go on
+	if byItself { // what it has left on purpose may go on
 		guard.Dismiss()
 	}
 	o.StdinRead = errors.Is(err, stdio.ErrRead)

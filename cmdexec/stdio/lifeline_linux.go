@@ -71,6 +71,21 @@ func (f *feedPipe) bind(target int) {
 	f.setTarget(target)
 }
 
+// hasReader reports whether some process can still read the pipe.
+func (f *feedPipe) hasReader() bool {
+	connection, err := f.SyscallConn()
+	if err != nil {
+		return false
+	}
+	has := false
+	_ = connection.Control(func(fd uintptr) {
+		ends := []unix.PollFd{{Fd: int32(fd)}}
+		n, err := unix.Poll(ends, 0)
+		has = err == nil && (n == 0 || ends[0].Revents&unix.POLLERR == 0)
+	})
+	return has
+}
+
 func (f *feedPipe) setTarget(target int) {
 	f.target = target
 	for _, fd := range f.lifeline {

@@ -19,3 +19,6 @@ func (*feedPipe) held() []uintptr { return nil }
 func (*feedPipe) bind(int) {}
 
 func (*feedPipe) end() {}
+
+// hasReader is false: nobody looks whether something reads the pipe.
+func (*feedPipe) hasReader() bool { return false }

@@ -1,11 +1,13 @@
 package stdio
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/task"
@@ -20,6 +22,7 @@ type ReplayedStdin struct {
 	kept     *spool.Spool
 	complete func() error // called once, when everything is kept
 
+	info      os.FileInfo   // of a source that is a file, as it was when it was first read
 	reading   chan struct{} // holds one element while a feed reads the source, perhaps for ever
 	position  int64         // how many bytes were read from the source; guarded by reading
 	mutex     sync.Mutex    // guards the fields below
@@ -48,7 +51,7 @@ func (r *ReplayedStdin) Wait() {
 
 // Open implements Stdin.
 func (r *ReplayedStdin) Open() (*Input, error) {
-	if err := r.lost(); err != nil {
+	if err := cmp.Or(r.lost(), r.changed()); err != nil {
 		return nil, r.tell(err)
 	}
 	file, feed, err := newFeed()
@@ -56,11 +59,17 @@ func (r *ReplayedStdin) Open() (*Input, error) {
 		return nil, err
 	}
 	over, target := make(chan struct{}), 0
+	var fed atomic.Bool
 	in := &Input{File: file, Held: feed.held(), Fed: nothing}
+	in.Leave = func() {
+		if !fed.Load() && feed.hasReader() {
+			_ = r.tell(errLeftReader)
+		}
+	}
 	in.Bind = func(processes int) { target = processes; feed.bind(target) }
 	in.Started = func() {
 		_ = file.Close() // with a reader of our own, we would not notice that the process has closed its stdin
-		go r.feed(feed, target, over, in.Fed)
+		go r.feed(feed, target, over, func() { fed.Store(true); in.Fed() })
 	}
 	in.Close = func() error {
 		close(over)
@@ -73,6 +82,9 @@ func (r *ReplayedStdin) Open() (*Input, error) {
 	}
 	return in, nil
 }
+
+var errLeftReader = errors.New("what the command has left running still reads stdin, and gets only a part of it" +
+	"\nhint: have the command wait for it, as setsid -w does; or use --stdin auto")
 
 func (r *ReplayedStdin) tell(err error) error {
 	if r.Lost != nil {
@@ -99,6 +111,27 @@ func (r *ReplayedStdin) lost() error {
 		return &StdinError{fmt.Errorf("its stdin could not be kept for another attempt: %w", r.unkept)}
 	}
 	return nil
+}
+
+// changed returns an error if the rest of a file, which no attempt has read yet, may belong to other contents than what
+// was kept of it.
+func (r *ReplayedStdin) changed() error {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.source == nil || r.ended {
+		return nil
+	}
+	info, err := r.source.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	if r.info == nil || r.kept.Size() == 0 {
+		r.info = info
+	}
+	if info.Size() == r.info.Size() && info.ModTime().Equal(r.info.ModTime()) {
+		return nil
+	}
+	return &StdinError{errors.New("the file on stdin has changed since an earlier attempt read from it")}
 }
 
 // feed writes stdin to the pipe of an attempt, until the pipe has no reader any more or the attempt is over. Where the

@@ -24,6 +24,7 @@ type Input struct {
 	Held    []uintptr    // what a guard holds, in this order, lest the input ends with retry; nil: there is none
 	Fed     func()       // called when all of the input was written to a pipe of ours
 	Started func()       // must be called when the process has been started
+	Leave   func()       // called before Close where the command has ended by itself; nil: it need not be
 	Close   func() error // must be called when the process has ended; may return a *StdinError or ErrRead
 
 	// Wait is called before Close where another attempt may follow. It asks whether what this one has left has a file
