@@ -224,7 +224,7 @@ func TestWhatIsLeftIsWaitedFor(t *testing.T) {
 		m.set(func() { m.down = errDown }) // memory forgets all, and loads it anew
 		time.Sleep(3 * time.Second)
 		m.set(func() { m.down = nil })
-		time.Sleep(until.Sub(time.Now()) - time.Second)
+		time.Sleep(time.Until(until) - time.Second)
 		if got := m.tasks[1]; got.Status != task.Pending || got.AttemptCount != 0 {
 			t.Errorf("while something runs: got %s with %d attempts, want it pending without", got.Status, got.AttemptCount)
 		}
