@@ -120,6 +120,31 @@ func (w *Worker) end(c *carried) {
 	}
 }
 
+// leftPause is how long a task that waits for what it has left running is left alone.
+const leftPause = 250 * time.Millisecond
+
+// hold puts tasks off that were not claimed since something of an earlier attempt may still run. They are put off in
+// memory alone: they use up no attempt, and another worker may see more. What was loaded twice is kept once.
+func (w *Worker) hold(items []state.Item, left map[int64]error) {
+	now := time.Now()
+	for _, item := range items {
+		reason := left[item.Number]
+		inPlan, known := w.held[item.Number]
+		if reason == nil {
+			delete(w.held, item.Number)
+			continue
+		}
+		if !known {
+			w.warn(reason)
+		}
+		if !inPlan {
+			w.held[item.Number] = true
+			item.Due = now.Add(leftPause)
+			w.plan.push(item, now)
+		}
+	}
+}
+
 // carry executes a claimed attempt and settles it.
 func (w *Worker) carry(ctx context.Context, j *job) {
 	defer w.end(j.carried)
