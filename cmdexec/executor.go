@@ -239,7 +239,7 @@ func (e *Executor) supervise(ctx context.Context, t *task.Task, p *proc.Process,
 	if o.Signal != "" {
 		restoreTerminal()
 	}
-	s.awaitTerminalSignal(o)
+	s.awaitStop(o, c.Number > 0 && !e.SharedGroup)
 	o.Stop = s.stop
 	if s.timedOut {
 		o.Error, o.Message = task.ErrorTimeout, context.Cause(ctx).Error()
@@ -357,14 +357,26 @@ func (s *supervisor) awaitGroup() {
 // terminalDelay is how much later than the process retry may get a signal that the terminal sends to both.
 const terminalDelay = time.Second
 
-// awaitTerminalSignal waits for retry's own copy of a terminal signal that has ended the process: it tells that the
-// user stopped the command. The process has either died of INT or QUIT, or caught it and exited with the status that
-// shells use then.
-func (s *supervisor) awaitTerminalSignal(o task.Outcome) {
-	if s.timedOut || !s.process.GetsFromTerminal(syscall.Signal(o.Exit-task.ExitSignalBase)) {
+// togetherDelay is how much later than the process retry may get a signal that somebody sends to both, as pkill -f and
+// a container runtime do.
+const togetherDelay = 50 * time.Millisecond
+
+// awaitStop waits for retry's own copy of a signal that has ended the process: it tells that the user, or the system,
+// stopped both. The process has either died of the signal, or caught it and exited with the status that shells use
+// then.
+func (s *supervisor) awaitStop(o task.Outcome, inBackground bool) {
+	sig := syscall.Signal(o.Exit - task.ExitSignalBase)
+	var late <-chan time.Time
+	switch {
+	case s.timedOut:
+		return
+	case s.process.GetsFromTerminal(sig):
+		late = time.After(terminalDelay)
+	case inBackground && sig != syscall.SIGINT && task.Stops(sig):
+		late = time.After(togetherDelay)
+	default:
 		return
 	}
-	late := time.After(terminalDelay)
 	for s.stop == nil {
 		select {
 		case sig := <-s.signals:

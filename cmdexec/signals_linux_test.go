@@ -194,6 +194,21 @@ func TestCtrlCThatEndsTheCommandFirst(t *testing.T) {
 	}
 }
 
+// So can a TERM that is sent to both, as by pkill -f.
+func TestSignalToAllThatEndsTheCommandFirst(t *testing.T) {
+	for _, tt := range []struct{ name, code, signal string }{
+		{name: "TERM", code: "kill -TERM $$", signal: "SIGTERM"},
+		{name: "TERM", code: "exit 143"},
+		{name: "HUP", code: "kill -HUP $$", signal: "SIGHUP"},
+	} {
+		r := script(t, "echo $$; read -r _; "+tt.code)
+		r.start().endAndReap()
+		number := signals[tt.name]
+		r.send(number)
+		r.check(task.Outcome{Exit: task.ExitSignalBase + int(number), Signal: tt.signal, Stop: number})
+	}
+}
+
 // If the command died of anything else, a later signal does not belong to the attempt.
 func TestOtherDeathsAreNoStop(t *testing.T) {
 	tests := []struct {

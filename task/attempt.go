@@ -24,7 +24,7 @@ type Attempt struct {
 // that stops all of a service has reached the command first, so that its end looked like one of its own.
 func (a Attempt) CutOff() bool {
 	v := a.Decision.Verdict
-	stopped := v == VerdictRetry && a.Outcome.Error == ErrorNone && slices.Contains(stopSignals, a.Outcome.Signal)
+	stopped := v != VerdictSucceeded && a.Outcome.Error == ErrorNone && slices.Contains(stopSignals, a.Outcome.Signal)
 	return a.Number > 0 && (a.Outcome.IsCrash() || v == VerdictInterrupted || v == VerdictCancelled || stopped)
 }
 

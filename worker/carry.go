@@ -120,8 +120,33 @@ func (w *Worker) end(c *carried) {
 	}
 }
 
-// leftPause is how long a task that waits for what it has left running is left alone.
-const leftPause = 250 * time.Millisecond
+// stoppable is an Executor of a worker that may be stopped together with its commands, as a container runtime does.
+// What such a signal has ended is cut off, and no failure.
+type stoppable struct {
+	runner.Executor
+	worker *Worker
+}
+
+func (s stoppable) Execute(ctx context.Context, t *task.Task, c runner.Call) task.Outcome {
+	o := s.Executor.Execute(ctx, t, c)
+	if sig := syscall.Signal(o.Exit - task.ExitSignalBase); o.Stop == nil && s.worker.told.Load() && task.Stops(sig) {
+		o.Stop = sig
+	}
+	return o
+}
+
+// leftPause is how long a task that waits for what it has left running is left alone at first, and leftMost at last:
+// each look reads the processes of the machine.
+const (
+	leftPause = 250 * time.Millisecond
+	leftMost  = 4 * time.Second
+)
+
+// held is a task that waits for what it has left running.
+type held struct {
+	inPlan bool // else its claim is under way
+	pause  time.Duration
+}
 
 // hold puts tasks off that were not claimed since something of an earlier attempt may still run. They are put off in
 // memory alone: they use up no attempt, and another worker may see more. What was loaded twice is kept once.
@@ -129,17 +154,20 @@ func (w *Worker) hold(items []state.Item, left map[int64]error) {
 	now := time.Now()
 	for _, item := range items {
 		reason := left[item.Number]
-		inPlan, known := w.held[item.Number]
 		if reason == nil {
 			delete(w.held, item.Number)
 			continue
 		}
-		if !known {
+		h := w.held[item.Number]
+		if h == nil {
 			w.warn(reason)
+			h = &held{pause: leftPause}
+			w.held[item.Number] = h
 		}
-		if !inPlan {
-			w.held[item.Number] = true
-			item.Due = now.Add(leftPause)
+		if !h.inPlan {
+			h.inPlan = true
+			item.Due = now.Add(h.pause)
+			h.pause = min(2*h.pause, leftMost)
 			w.plan.push(item, now)
 		}
 	}
@@ -168,7 +196,7 @@ func (w *Worker) carry(ctx context.Context, j *job) {
 		e.Observer = silent{w}
 	}
 	r := &runner.Runner{
-		Journal: &journal{w, ctx, j}, Executor: e.Executor, Hooks: e.Hooks, Observer: e.Observer,
+		Journal: &journal{w, ctx, j}, Executor: stoppable{e.Executor, w}, Hooks: e.Hooks, Observer: e.Observer,
 		Signals: j.signals, Random: w.Random,
 	}
 	if _, err := r.Attempt(ctx, t); err != nil {

@@ -99,8 +99,8 @@ func (w *Worker) claimDue(ctx context.Context) time.Duration {
 			if from = later; !ok {
 				break
 			}
-			if w.held[item.Number] {
-				w.held[item.Number] = false
+			if h := w.held[item.Number]; h != nil {
+				h.inPlan = false
 			}
 			items, classes = append(items, item), append(classes, class)
 		}

@@ -228,16 +228,40 @@ func TestWhatIsLeftIsWaitedFor(t *testing.T) {
 		if got := m.tasks[1]; got.Status != task.Pending || got.AttemptCount != 0 {
 			t.Errorf("while something runs: got %s with %d attempts, want it pending without", got.Status, got.AttemptCount)
 		}
-		if got := looks.Load(); got < 100 || got > int64(time.Minute/leftPause) {
-			t.Errorf("got %d looks, want one every %v", got, leftPause)
+		if got := looks.Load(); got < int64(time.Minute/leftMost) || got > 30 {
+			t.Errorf("got %d looks, want one every %v at last", got, leftMost)
 		}
-		time.Sleep(3 * time.Second)
+		time.Sleep(leftMost + 3*time.Second)
 		stop()
 		if got := m.tasks[1]; got.Status != task.Succeeded || got.AttemptCount != 1 {
 			t.Errorf("at the end: got %s with %d attempts, want a success in one", got.Status, got.AttemptCount)
 		}
 		if got := b.warned("something runs"); got != 1 {
 			t.Errorf("got told %d times, want once", got)
+		}
+	})
+}
+
+// A signal that stops the worker and its commands together cuts them off: no failure, and no attempt used up.
+func TestSignalToWorkerAndCommandsIsNoFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(t)
+		m.add(false, hosts(1, "host")...)
+		stop, cancelStop := context.WithCancel(context.Background())
+		dies := func(context.Context, *task.Task, runner.Call) task.Outcome {
+			<-stop.Done()
+			time.Sleep(time.Millisecond)
+			return task.Outcome{Exit: 143, Signal: "SIGTERM"}
+		}
+		w := New(Config{Queue: m, Random: rand.Float64, Open: func(*task.Task) (*Execution, error) {
+			return &Execution{Executor: execute(dies)}, nil
+		}})
+		time.AfterFunc(time.Second, cancelStop)
+		if err := w.Run(stop, context.Background()); err != nil {
+			t.Error(err)
+		}
+		if got := m.tasks[1]; got.Status != task.Pending || got.History.Counted != 0 {
+			t.Errorf("got %s, %d attempts used up; want it pending, none", got.Status, got.History.Counted)
 		}
 	})
 }

@@ -83,8 +83,9 @@ type Worker struct {
 	freed      chan slot
 	jobs       chan *job // for goroutines that have nothing to do
 	answers    chan func()
-	again      time.Time      // a failed store is not asked before
-	held       map[int64]bool // tasks that wait for what they have left running; true: they are in the plan
+	again      time.Time // a failed store is not asked before
+	held       map[int64]*held
+	told       atomic.Bool // to stop
 	renewed    atomic.Int64
 	failed     atomic.Int64 // tasks that ended without success
 	settling   atomic.Int64 // attempts that have given their slot back, and whose outcome is not written yet
@@ -113,7 +114,7 @@ func New(c Config) *Worker {
 	w := &Worker{
 		Config: c, slots: c.Concurrency, plan: newSchedule(c.PerHost, c.Concurrency-c.Concurrency/4),
 		freed: make(chan slot, c.Concurrency), jobs: make(chan *job), answers: make(chan func(), 16),
-		running: map[int64]*carried{}, held: map[int64]bool{},
+		running: map[int64]*carried{}, held: map[int64]*held{},
 		early: map[int64]int{}, gaveUp: make(chan struct{}),
 	}
 	w.setTargets(nil)
@@ -143,6 +144,7 @@ func (w *Worker) Alive() bool {
 func (w *Worker) Run(stop, kill context.Context) error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(stop))
 	defer cancel()
+	context.AfterFunc(stop, func() { w.told.Store(true) })
 	changes := w.Queue.Changes(ctx)
 	var err error
 	w.number, err = w.Queue.Register(ctx, state.Worker{Name: w.Name, Concurrency: w.Concurrency})

@@ -22,7 +22,8 @@ const (
 		AND finished_at < ?`
 	wasCutOff = `(t.status <> 'SUCCEEDED' AND t.kind = 'command' AND (t.name IS NOT NULL OR t.parent IS NOT NULL)
 		AND EXISTS (SELECT 1 FROM attempts a WHERE a.task = t.number AND a.number = t.attempt_count
-			AND (a.exit IS NULL OR a.decision IN ('interrupted', 'cancelled'))))` // as of task.Attempt
+			AND (a.exit IS NULL OR a.decision IN ('interrupted', 'cancelled')
+				OR a.error IS NULL AND a.signal IN ('SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGKILL'))))` // as of task.Attempt
 	prunable     = ofStatus + ` AND (NOT ` + wasCutOff + ` OR number IN (SELECT value FROM json_each(?)))`
 	selectOldest = `SELECT number, finished_at ` + ofStatus
 	selectPrune  = `SELECT number, finished_at, status ` + prunable

@@ -1,0 +1,31 @@
+package task
+
+import "testing"
+
+// What a signal that stops a whole service has ended may have left something running, whatever was decided then.
+func TestCutOff(t *testing.T) {
+	tests := map[string]struct {
+		outcome Outcome
+		verdict Verdict
+		want    bool
+	}{
+		"in flight":        {outcome: Outcome{Exit: NoExit}, want: true},
+		"stopped":          {outcome: Outcome{Exit: 1}, verdict: VerdictInterrupted, want: true},
+		"cancelled":        {outcome: Outcome{Exit: 1}, verdict: VerdictCancelled, want: true},
+		"failed":           {outcome: Outcome{Exit: 1}, verdict: VerdictFailed},
+		"killed":           {outcome: Outcome{Exit: 137, Signal: "SIGKILL"}, verdict: VerdictExhausted, want: true},
+		"TERM to all":      {outcome: Outcome{Exit: 143, Signal: "SIGTERM"}, verdict: VerdictRetry, want: true},
+		"wanted by a rule": {outcome: Outcome{Exit: 143, Signal: "SIGTERM"}, verdict: VerdictSucceeded},
+		"crashed":          {outcome: Outcome{Exit: 139, Signal: "SIGSEGV"}, verdict: VerdictRetry},
+		"a timeout":        {outcome: Outcome{Exit: 143, Signal: "SIGTERM", Error: ErrorTimeout}, verdict: VerdictRetry},
+	}
+	for name, tt := range tests {
+		a := Attempt{Number: 1, Outcome: tt.outcome, Decision: Decision{Verdict: tt.verdict}}
+		if got := a.CutOff(); got != tt.want {
+			t.Errorf("%s: got %v, want %v", name, got, tt.want)
+		}
+	}
+	if (Attempt{}).CutOff() {
+		t.Error("no attempt: got true, want false")
+	}
+}
