@@ -14,18 +14,31 @@ import (
 
 const anew = ": the next attempt begins anew"
 
-// askForRest has a request ask for the part of the body that earlier attempts did not receive, unless the user's
-// headers ask for a range.
-func (a *attempt) askForRest(h *wireRequest) {
-	a.continues = h.method == http.MethodGet && h.body == nil &&
+// checkContinues decides whether the attempt may ask for the rest of a body: not if the user's headers ask for a range.
+func (a *attempt) checkContinues() {
+	h := &a.first
+	a.continues = a.Delivery == nil && h.method == http.MethodGet && h.body == nil &&
 		request.Value(h.header, "Range") == "" && request.Value(h.header, "If-Range") == ""
+	if a.continues && a.unfinished != nil {
+		a.note(a.unfinished)
+		a.noted = true
+	}
+}
+
+// askForRest has a request ask for the part of the body that earlier attempts did not receive. A validator holds for one
+// URL only (RFC 9110, section 8.8): the request of any other URL, before or after a redirect, asks for the whole body.
+func (a *attempt) askForRest(h *wireRequest) {
 	if !a.continues || a.unfinished == nil {
 		return
 	}
-	h.header.Set("Range", fmt.Sprintf("bytes=%d-", a.unfinished.body.Size()))
-	h.header.Set("If-Range", a.unfinished.validator)
-	a.ranged = true
-	a.note(a.unfinished)
+	h.header = h.header.Clone() // that of the first request stays as the user gave it
+	request.Remove(h.header, "Range")
+	request.Remove(h.header, "If-Range")
+	a.ranged = download.SourceOf(h.url) == a.unfinished.source
+	if a.ranged {
+		h.header.Set("Range", fmt.Sprintf("bytes=%d-", a.unfinished.body.Size()))
+		h.header.Set("If-Range", a.unfinished.validator)
+	}
 }
 
 // note has the journal keep what the part file holds from now on, so that a resume can go on after a kill.
@@ -33,8 +46,8 @@ func (a *attempt) note(r *reply) {
 	if !r.inPart || !a.notes() {
 		return
 	}
-	state := download.State{Validator: r.validator, Total: r.total, Boot: a.Boot()}
-	if state.Validator != "" || a.ranged { // the state that askForRest has noted holds no longer
+	state := download.State{Validator: r.validator, Source: r.source, Total: r.total, Boot: a.Boot()}
+	if state.Validator != "" || a.noted { // the state that checkContinues has noted holds no longer
 		a.started(state.String())
 	}
 }
@@ -54,8 +67,8 @@ func (a *attempt) adopt(t *task.Task, d download.Destination) (err error) {
 		a.partFile.RemoveOthers()
 	}
 	if err == nil && left != nil && a.partFile.Body.Size() > 0 {
-		a.unfinished = &reply{status: http.StatusOK, body: a.partFile.Body, inPart: true, validator: left.Validator,
-			end: left.Total, total: left.Total}
+		a.unfinished = &reply{status: http.StatusOK, body: a.partFile.Body, inPart: true, source: left.Source,
+			validator: left.Validator, end: left.Total, total: left.Total}
 	}
 	return err
 }
@@ -84,6 +97,7 @@ func (a *attempt) isPart(response *http.Response) bool {
 
 // newBody starts an empty body: in the part file if it becomes the file of -o as it is.
 func (a *attempt) newBody(status int) error {
+	a.reply.source = download.SourceOf(a.latest.url)
 	a.reply.inPart = a.partFile != nil && status < 300 && !a.request.Include
 	if !a.reply.inPart {
 		a.reply.body = spool.New(spool.MemoryLimit, a.Temporary)
@@ -95,7 +109,7 @@ func (a *attempt) newBody(status int) error {
 	}
 	version := ""
 	if a.notes() {
-		version = a.reply.validator
+		version = (&download.State{Validator: a.reply.validator, Source: a.reply.source}).Version()
 	}
 	if err := a.partFile.Begin(version); err != nil {
 		return &localError{"keep the reply", err, exitWrite}
@@ -112,7 +126,7 @@ func (a *attempt) appendPart(response *http.Response) error {
 		a.dropUnfinished()
 		return err
 	}
-	r.body, r.inPart, r.validator = before.body, before.inPart, before.validator
+	r.body, r.inPart, r.source, r.validator = before.body, before.inPart, before.source, before.validator
 	r.end, r.total = part.Last+1, part.Total
 	if part.Total < 0 {
 		r.total = before.total
@@ -152,17 +166,15 @@ func (r *reply) next(response *http.Response) (download.ContentRange, error) {
 	return part, nil
 }
 
-// isOf reports whether a reply is about the same version of the same file. A server must repeat a tag (RFC 9110,
-// section 15.3.7): without it, the server may have ignored If-Range. It need not repeat a date, if the URL is the same.
+// isOf reports whether a reply of the same URL is about the same version of the file. A server must repeat a tag
+// (RFC 9110, section 15.3.7): without it, the server may have ignored If-Range. It need not repeat a date.
 func (r *reply) isOf(response *http.Response) bool {
 	header := response.Header
 	if strings.HasPrefix(r.validator, `"`) {
 		return header.Get("Etag") == r.validator
 	}
-	if given := header.Get("Last-Modified"); given != "" {
-		return given == r.validator
-	}
-	return r.url != nil && response.Request != nil && r.url.String() == response.Request.URL.String()
+	given := header.Get("Last-Modified")
+	return given == "" || given == r.validator
 }
 
 // errSurplus says that a part is longer than its header says. What is too much is not written.

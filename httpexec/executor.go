@@ -61,7 +61,8 @@ type attempt struct {
 	number     int          // of the attempt
 	started    func(string) // see runner.Call
 	continues  bool         // the next attempt may ask for the rest of a body that is cut
-	ranged     bool         // this attempt asks for the rest of a body
+	noted      bool         // the journal has what an earlier attempt left
+	ranged     bool         // the latest request asks for the rest of a body
 	resumed    int64        // how much of the body earlier attempts received
 	meter      *meter       // nil without Progress
 	head       []byte       // the headers of all replies, if they are shown
@@ -128,10 +129,9 @@ func (a *attempt) prepare(t *task.Task) (err error) {
 
 // run sends the request, follows redirects, and reads the reply.
 func (a *attempt) run(ctx context.Context) error {
-	if a.Delivery == nil {
-		a.askForRest(&a.first)
-	}
+	a.checkContinues()
 	for h, redirects := a.first, 0; ; redirects++ {
+		a.askForRest(&h)
 		a.latest, a.redirects = h, redirects
 		response, done, err := a.sendAuthorized(ctx, h)
 		if err != nil {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 
@@ -27,7 +26,7 @@ type reply struct {
 	inPart bool // the body is in the part file
 
 	// For a later attempt that continues the body:
-	url       *url.URL
+	source    string // see download.SourceOf
 	validator string
 	end       int64 // the size of the body after this reply; -1 = unknown
 	total     int64 // the size of the whole body; -1 = unknown
@@ -37,9 +36,6 @@ type reply struct {
 func (r *reply) setHeader(response *http.Response) {
 	r.status, r.proto, r.header = response.StatusCode, response.Proto, response.Header
 	r.end, r.total = response.ContentLength, response.ContentLength
-	if response.Request != nil {
-		r.url = response.Request.URL
-	}
 }
 
 // bodyWriter writes to a spool until that has its full size, and marks its errors as errors of this machine, not of the

@@ -2,12 +2,14 @@
 package download
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -115,7 +117,7 @@ type PartFile struct {
 func NewPartFile(d Destination, id string, left *State) (*PartFile, error) {
 	p := &PartFile{Destination: d, id: id, name: PartFileName(d.Path, id, "")}
 	if left != nil {
-		p.name = PartFileName(d.Path, id, left.Validator)
+		p.name = PartFileName(d.Path, id, left.Version())
 	}
 	mode := os.FileMode(0o666)
 	if d.Mode != 0 {
@@ -159,20 +161,20 @@ const partSuffix = ".part"
 
 // PartFileName returns a name that is the same after a resume, and differs from that of any other task and of any other
 // version of the body: what the journal says of one does not fit another, also where it could not be written.
-func PartFileName(path, id, validator string) string {
+func PartFileName(path, id, version string) string {
 	const longest = 255 - len("..12345678-12345678"+partSuffix) // of a name
 	dir, base := filepath.Split(path)
 	name := "." + base[:min(len(base), longest)] + "." + id[max(0, len(id)-8):]
-	if validator != "" {
-		name += fmt.Sprintf("-%08x", crc32.ChecksumIEEE([]byte(validator)))
+	if version != "" {
+		name += fmt.Sprintf("-%08x", crc32.ChecksumIEEE([]byte(version)))
 	}
 	return filepath.Join(dir, name+partSuffix)
 }
 
-// Begin empties the file for another version of the body.
-func (p *PartFile) Begin(validator string) error {
+// Begin empties the file for another version of the body: see State.Version.
+func (p *PartFile) Begin(version string) error {
 	err := p.Body.Truncate()
-	if name := PartFileName(p.Path, p.id, validator); err == nil && name != p.name {
+	if name := PartFileName(p.Path, p.id, version); err == nil && name != p.name {
 		if err = os.Rename(p.name, name); err == nil {
 			p.name = name
 		}
@@ -204,17 +206,34 @@ func (p *PartFile) Drop() {
 // State says what a part file holds. The journal keeps it with the attempt in flight, so that a resume can go on.
 type State struct {
 	Validator string `json:"validator"`
-	Total     int64  `json:"total"` // the size of the whole body; -1 = unknown
-	Boot      string `json:"boot"`  // of the machine: what was not synced is lost with it
+	Source    string `json:"source"` // see SourceOf
+	Total     int64  `json:"total"`  // the size of the whole body; -1 = unknown
+	Boot      string `json:"boot"`   // of the machine: what was not synced is lost with it
 }
 
 // StateOf reads what the journal kept; nil where there is nothing that this boot of the machine can go on from.
 func StateOf(stored, boot string) *State {
 	s := &State{}
-	if json.Unmarshal([]byte(stored), s) != nil || s.Validator == "" || boot == "" || s.Boot != boot {
+	if json.Unmarshal([]byte(stored), s) != nil || s.Validator == "" || s.Source == "" || boot == "" || s.Boot != boot {
 		return nil
 	}
 	return s
+}
+
+// Version tells the body from any other, also from one of another URL with the same validator. Empty: nothing does.
+func (s *State) Version() string {
+	if s.Validator == "" {
+		return ""
+	}
+	return s.Source + " " + s.Validator
+}
+
+// SourceOf returns a hash of the URL that a body comes from. The query may hold secrets, and other users may read the
+// name of a part file. The user and the fragment of a URL do not belong to what a server is asked for.
+func SourceOf(u *url.URL) string {
+	asked := *u
+	asked.User, asked.Fragment, asked.RawFragment = nil, "", ""
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(asked.String())))
 }
 
 // String is how the journal keeps it.
