@@ -58,7 +58,7 @@ func (p *Host) newTaskRunner(t *task.Task, journal *Journal, lines render.Observ
 		tail = task.ConditionTail // conditions look at more than is kept
 	}
 	commands := p.commands(t, o)
-	commands.Stdin = stdin
+	commands.Stdin = withArgumentPipes(stdin, t.Command, lines.Warn)
 	commands.Output = stdio.Output{
 		Stdout: p.Stdout, Stderr: p.Stderr, Mode: t.Options.Output, Limit: t.Options.OutputLimit,
 		Capture: t.Options.Capture, Tail: tail, Temporary: journal.temporary, BeforeFlush: lines.Clear,
@@ -154,7 +154,10 @@ func environment(environ []string, t *task.Task) []string {
 // stdin returns the stdin of the task's attempts, and a function to call when the run is over.
 func (g *Journal) stdin(t *task.Task, own *os.File, o ExecOptions, resumed bool,
 	warn func(error)) (stdio.Stdin, func(), error) {
-	lost := func(err error) { warn(render.Loss{Err: err}) }
+	lost := func(err error) { // the line of an attempt that has failed by it says so, too
+		_, fails := errors.AsType[*stdio.StdinError](err)
+		warn(render.Loss{Err: err, New: !fails})
+	}
 	switch {
 	case t.Options.Stdin == task.StdinNull, o.Stdin == task.StdinNull:
 		return stdio.NullStdin{}, func() {}, nil
@@ -190,10 +193,8 @@ func (g *Journal) stdin(t *task.Task, own *os.File, o ExecOptions, resumed bool,
 	}
 	rest := t.Options.Stdin == task.StdinRest
 	stdin := &stdio.InheritedStdin{File: own, Rest: rest, Unseen: func() {
-		unseen := errors.New("what an earlier attempt may have read from stdin cannot be read again" +
-			"\nhint: --stdin replay gives every attempt the same")
-		warn(unseen)
-		lost(unseen)
+		lost(errors.New("what an earlier attempt may have read from stdin cannot be read again" +
+			"\nhint: --stdin replay gives every attempt the same"))
 	}}
 	o.ownStdin = o.ownStdin && !rest
 	if err := g.continues(t, stdin, o); err != nil {

@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec/stdio"
@@ -34,4 +35,35 @@ func reopened(t *task.Task, verb string) (file *os.File, err error) {
 			err, verb, render.ShortID(t.ID))
 	}
 	return file, nil
+}
+
+// argumentPipe is the stdin of a command with an argument that names a pipe of the shell, as <(command) does. What one
+// attempt reads from such a pipe, the next one cannot: it warns before the second.
+type argumentPipe struct {
+	stdio.Stdin
+	path   string
+	warn   func(error)
+	opened int // times
+}
+
+func withArgumentPipes(stdin stdio.Stdin, command []string, warn func(error)) stdio.Stdin {
+	for _, argument := range command {
+		at := strings.LastIndex(argument, "/dev/fd/") // also in --file=/dev/fd/63
+		if at < 0 {
+			continue
+		}
+		if info, err := os.Stat(argument[at:]); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
+			return &argumentPipe{Stdin: stdin, path: argument[at:], warn: warn}
+		}
+	}
+	return stdin
+}
+
+// Open implements stdio.Stdin.
+func (a *argumentPipe) Open() (*stdio.Input, error) {
+	if a.opened++; a.opened == 2 {
+		a.warn(render.Loss{New: true, Err: fmt.Errorf("what the first attempt has read from %s cannot be read again"+
+			"\nhint: give the command a file instead of <(…); or use stdin, and --stdin replay", a.path)})
+	}
+	return a.Stdin.Open()
 }
