@@ -218,16 +218,20 @@ func TestWhatIsLeftIsWaitedFor(t *testing.T) {
 		}
 		_, stop := m.run(Config{Observer: &b, Left: left, Concurrency: 1}, sleeper(time.Second, ok))
 		time.Sleep(2 * time.Second)
-		if got := m.tasks[2].Status; got != task.Succeeded {
-			t.Errorf("beside it: got %s, want %s", got, task.Succeeded)
-		}
+		m.set(func() {
+			if got := m.tasks[2].Status; got != task.Succeeded {
+				t.Errorf("beside it: got %s, want %s", got, task.Succeeded)
+			}
+		})
 		m.set(func() { m.down = errDown }) // memory forgets all, and loads it anew
 		time.Sleep(3 * time.Second)
 		m.set(func() { m.down = nil })
 		time.Sleep(time.Until(until) - time.Second)
-		if got := m.tasks[1]; got.Status != task.Pending || got.AttemptCount != 0 {
-			t.Errorf("while something runs: got %s with %d attempts, want it pending without", got.Status, got.AttemptCount)
-		}
+		m.set(func() {
+			if got := m.tasks[1]; got.Status != task.Pending || got.AttemptCount != 0 {
+				t.Errorf("while something runs: got %s with %d attempts, want it pending without", got.Status, got.AttemptCount)
+			}
+		})
 		if got := looks.Load(); got < int64(time.Minute/leftMost) || got > 30 {
 			t.Errorf("got %d looks, want one every %v at last", got, leftMost)
 		}
