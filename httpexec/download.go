@@ -25,8 +25,9 @@ func (a *attempt) checkContinues() {
 	}
 }
 
-// askForRest has a request ask for the part of the body that earlier attempts did not receive. A validator holds for one
-// URL only (RFC 9110, section 8.8): the request of any other URL, before or after a redirect, asks for the whole body.
+// askForRest has a request ask for the part of the body that earlier attempts did not receive. A validator holds for
+// one URL only (RFC 9110, section 8.8): the request of any other URL, before or after a redirect, asks for the whole
+// body.
 func (a *attempt) askForRest(h *wireRequest) {
 	if !a.continues || a.unfinished == nil {
 		return

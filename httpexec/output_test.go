@@ -264,7 +264,8 @@ func TestFlushFails(t *testing.T) {
 	checkDir(t, filepath.Dir(path), "file")
 }
 
-// Where nobody reads what --write-out says either, the error is that about the file: a reader that has gone is no failure.
+// Where nobody reads what --write-out says either, the error is that about the file: a reader that has gone is no
+// failure.
 func TestFlushFailsTwice(t *testing.T) {
 	path := ""
 	c := newClient(t, serve(t, replies(okReply)).url("http"), func(c *client) { path = c.into("file") })

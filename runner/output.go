@@ -13,8 +13,8 @@ import (
 )
 
 // deliversFirst reports whether the output of a success is written before the success is recorded, so that a resume
-// repeats a request whose reply was lost by a kill in between. A request that is not safe to repeat, and a command, must
-// not run again only because of their output.
+// repeats a request whose reply was lost by a kill in between. A request that is not safe to repeat, and a command,
+// must not run again only because of their output.
 func (r *Runner) deliversFirst(t *task.Task, a task.Attempt) bool {
 	return a.Decision.Verdict == task.VerdictSucceeded && t.Target != nil && t.Target.Safe() && r.Executor.HoldsOutput(t)
 }
@@ -39,8 +39,8 @@ func (r *Runner) flush(t *task.Task, a task.Attempt) (os.Signal, error) {
 // readerGone reports whether nobody reads the rest of the output. A success stays one then.
 func readerGone(lost error) bool { return errors.Is(lost, syscall.EPIPE) }
 
-// undeliver takes a success back that is not recorded yet, if its output is lost. Where a signal stopped the delivery, a
-// resume sends the request again; otherwise the attempt has failed.
+// undeliver takes a success back that is not recorded yet, if its output is lost. Where a signal stopped the delivery,
+// a resume sends the request again; otherwise the attempt has failed.
 func (r *Runner) undeliver(t *task.Task, before task.History, a *task.Attempt, sig os.Signal, lost error) {
 	if lost == nil || readerGone(lost) {
 		return

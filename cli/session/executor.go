@@ -307,8 +307,8 @@ func (f *inputFile) complete() error {
 const endsTogether = 100 * time.Millisecond
 
 // outlivesTheWriter waits, and reports whether this process goes on after the end of a kept stdin. A terminal that is
-// closed, a machine that shuts down or one without memory ends all of a pipeline, by signals a moment apart, so that the
-// end may be that of a writer which was killed. A resume must not take the part for the whole.
+// closed, a machine that shuts down or one without memory ends all of a pipeline, by signals a moment apart, so that
+// the end may be that of a writer which was killed. A resume must not take the part for the whole.
 func (g *Journal) outlivesTheWriter() bool {
 	var stopping <-chan struct{} // nil, it is never closed
 	if g.Stopping != nil {

@@ -430,8 +430,8 @@ func TestReplayedStdinThatEndsWithASignal(t *testing.T) {
 	}
 }
 
-// The signal may come a moment after the end, or be one that nobody hears of: until then a resume does not take what was
-// kept for the whole. Long after the end it has nothing to do with it.
+// The signal may come a moment after the end, or be one that nobody hears of: until then a resume does not take what
+// was kept for the whole. Long after the end it has nothing to do with it.
 func TestSignalAfterTheEndOfStdin(t *testing.T) {
 	tests := []struct {
 		name  string

@@ -49,7 +49,8 @@ func (p info) isOf(taskID string, attempt int) bool {
 	return number >= attempt && slices.Contains(all, EnvTaskID+"="+taskID)
 }
 
-// isOfAnother reports whether the process was started by an attempt of another task, which does not run inside this one.
+// isOfAnother reports whether the process was started by an attempt of another task, which does not run inside this
+// one.
 func (p info) isOfAnother(taskID string) bool {
 	started := slices.ContainsFunc(p.environment(), func(setting string) bool {
 		id, ok := strings.CutPrefix(setting, EnvTaskID+"=")

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isUnreadable reports whether the process lives, and does not show its environment to this user: it has another user, or
-// was started by a program that gives rights.
+// isUnreadable reports whether the process lives, and does not show its environment to this user: it has another user,
+// or was started by a program that gives rights.
 func (p info) isUnreadable() bool {
 	_, err := p.readEnvironment()
 	if !errors.Is(err, fs.ErrPermission) {

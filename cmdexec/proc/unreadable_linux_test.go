@@ -39,7 +39,8 @@ func startAttempt(t *testing.T, code string) *attempt {
 	if os.Getuid() != 0 {
 		t.Skip("only root can look as another user")
 	}
-	a := &attempt{T: t, task: &task.Task{ID: fmt.Sprintf("%s %d", t.Name(), os.Getpid())}, process: &Process{begun: clock()}}
+	id := fmt.Sprintf("%s %d", t.Name(), os.Getpid())
+	a := &attempt{T: t, task: &task.Task{ID: id}, process: &Process{begun: clock()}}
 	cmd := exec.Command("sh", "-c", code+"\nread -r _")
 	cmd.Env = append(os.Environ(), EnvTaskID+"="+a.task.ID, EnvAttempt+"=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -135,7 +136,8 @@ func unread(pid int) string {
 	return fmt.Sprintf("process %d (timeout) may belong to it, and its environment cannot be read by this user", pid)
 }
 
-// What shows no environment and has left the group may be of the attempt: it is in its session, and has no parent there.
+// What shows no environment and has left the group may be of the attempt: it is in its session, and has no parent
+// there.
 func TestUnreadableProcesses(t *testing.T) {
 	a := startAttempt(t, "timeout 60 "+sleeper+" &")
 	a.end()
@@ -292,7 +294,8 @@ func TestHiddenZombies(t *testing.T) {
 	withHiddenProcesses(t, func() { a.check("a zombie", "", "<nil>") })
 }
 
-// A process that /proc hides has no start time to note. What it starts first must count, so the token has an earlier one.
+// A process that /proc hides has no start time to note. What it starts first must count, so the token has an earlier
+// one.
 func TestTokenOfAHiddenProcess(t *testing.T) {
 	a := startAttempt(t, "echo $$")
 	a.process.begun -= 1000

@@ -155,8 +155,8 @@ func (w *readWatch) seen(later streamState) (read, known bool) {
 }
 
 // wait has a pipe watched until the next attempt, where the last one has left a process that may read it meanwhile:
-// that has the pipe open. It comes before the look at what the attempt has read: a process that has ended by now was seen
-// by the watch of the attempt. A socket is watched anyway.
+// that has the pipe open. It comes before the look at what the attempt has read: a process that has ended by now was
+// seen by the watch of the attempt. A socket is watched anyway.
 func (w *readWatch) wait(open func(os.FileInfo) bool) {
 	w.open = open
 	w.left = w.events != nil && w.shared()

@@ -144,5 +144,6 @@ func (j *Journal) CutOff(ctx context.Context, r state.Retention, most int) ([]*t
 	}
 	query, args := ofEach(selectOldest, r)
 	query = "SELECT number FROM (" + query + " ORDER BY finished_at LIMIT ?)"
-	return j.tasks(ctx, selectTasks+"WHERE t.number IN ("+query+") AND "+wasCutOff+" ORDER BY t.number", append(args, most)...)
+	query = selectTasks + "WHERE t.number IN (" + query + ") AND " + wasCutOff + " ORDER BY t.number"
+	return j.tasks(ctx, query, append(args, most)...)
 }

@@ -666,7 +666,8 @@ func TestPruneScansNothing(t *testing.T) {
 			}
 		}
 	}
-	if plan := planOf(t, j, selectOldest, "FAILED", 1); len(plan) != 1 || !strings.Contains(plan[0], "USING INDEX tasks_finished (status=? AND finished_at>? AND finished_at<?)") {
+	const index = "USING INDEX tasks_finished (status=? AND finished_at>? AND finished_at<?)"
+	if plan := planOf(t, j, selectOldest, "FAILED", 1); len(plan) != 1 || !strings.Contains(plan[0], index) {
 		t.Errorf("the oldest are found by %q", plan)
 	}
 }

@@ -137,7 +137,8 @@ func (j *Journal) NoteProcess(ctx context.Context, t *task.Task, process string)
 	})
 }
 
-// NoteAssumed stores how to find the processes of the task's last attempt, now that a user has said that they have ended.
+// NoteAssumed stores how to find the processes of the task's last attempt, now that a user has said that they have
+// ended.
 func (j *Journal) NoteAssumed(ctx context.Context, t *task.Task, process string) error {
 	return j.write(ctx, func(c *conn.Conn) error {
 		const query = `UPDATE attempts SET process = ? WHERE task = ? AND number = ?`
