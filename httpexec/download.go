@@ -98,7 +98,9 @@ func (a *attempt) isPart(response *http.Response) bool {
 
 // newBody starts an empty body: in the part file if it becomes the file of -o as it is.
 func (a *attempt) newBody(status int) error {
-	a.reply.source = download.SourceOf(a.latest.url)
+	if a.continues { // a delivery begins anew each time
+		a.reply.source = download.SourceOf(a.latest.url)
+	}
 	a.reply.inPart = a.partFile != nil && status < 300 && !a.request.Include
 	if !a.reply.inPart {
 		a.reply.body = spool.New(spool.MemoryLimit, a.Temporary)
