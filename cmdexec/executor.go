@@ -363,7 +363,7 @@ const togetherDelay = 50 * time.Millisecond
 
 // awaitStop waits for retry's own copy of a signal that has ended the process: it tells that the user, or the system,
 // stopped both. The process has either died of the signal, or caught it and exited with the status that shells use
-// then.
+// then, or with one of its own while a part of its group has not ended yet.
 func (s *supervisor) awaitStop(o task.Outcome, inBackground bool) {
 	sig := syscall.Signal(o.Exit - task.ExitSignalBase)
 	var late <-chan time.Time
@@ -372,7 +372,8 @@ func (s *supervisor) awaitStop(o task.Outcome, inBackground bool) {
 		return
 	case s.process.GetsFromTerminal(sig):
 		late = time.After(terminalDelay)
-	case inBackground && sig != syscall.SIGINT && task.Stops(sig):
+	case inBackground && sig != syscall.SIGINT && task.Stops(sig),
+		inBackground && o.Exit != 0 && s.process.LeftGroup():
 		late = time.After(togetherDelay)
 	default:
 		return

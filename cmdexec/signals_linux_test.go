@@ -209,6 +209,17 @@ func TestSignalToAllThatEndsTheCommandFirst(t *testing.T) {
 	}
 }
 
+// A script can end with a status of its own while a part of its group has not ended yet.
+func TestSignalToAllThatLeavesAPartRunning(t *testing.T) {
+	r := script(t, `sleep 1000 >/dev/null 2>&1 & echo $!; echo $$; read -r _; exit 1`)
+	r.start()
+	left := r.pid()
+	t.Cleanup(func() { _ = syscall.Kill(left, syscall.SIGKILL) })
+	r.endAndReap()
+	r.send(syscall.SIGTERM)
+	r.check(task.Outcome{Exit: 1, Stop: syscall.SIGTERM})
+}
+
 // If the command died of anything else, a later signal does not belong to the attempt.
 func TestOtherDeathsAreNoStop(t *testing.T) {
 	tests := []struct {

@@ -77,6 +77,9 @@ func (p *Process) Kill() {
 // GroupAlive is false: the job is killed at once.
 func (p *Process) GroupAlive() bool { return false }
 
+// LeftGroup is false: the job is killed at once.
+func (p *Process) LeftGroup() bool { return false }
+
 // GetsFromTerminal is true for Ctrl-C: the console sends it to every process attached to it.
 func (p *Process) GetsFromTerminal(sig os.Signal) bool { return sig == os.Interrupt }
 

@@ -212,6 +212,11 @@ func (p *Process) GroupAlive() bool {
 	return len(p.members()) > 0
 }
 
+// LeftGroup reports whether a process that has been reaped, and led a group of its own, has left processes in it.
+func (p *Process) LeftGroup() bool {
+	return !p.shared && syscall.Kill(-p.pid, 0) == nil
+}
+
 // members returns the processes of a running attempt: in a group of its own all of them, in a shared group those that
 // have the task in their environment. What a nested retry runs in other groups belongs to it too, but not a daemon,
 // which is in another session.
