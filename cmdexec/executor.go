@@ -239,6 +239,7 @@ func (e *Executor) supervise(ctx context.Context, t *task.Task, p *proc.Process,
 	if o.Signal != "" {
 		restoreTerminal()
 	}
+	o.GroupLeft = o.Exit != 0 && s.process.LeftGroup()
 	s.awaitStop(o, c.Number > 0 && !e.SharedGroup)
 	o.Stop = s.stop
 	if s.timedOut {
@@ -372,8 +373,7 @@ func (s *supervisor) awaitStop(o task.Outcome, inBackground bool) {
 		return
 	case s.process.GetsFromTerminal(sig):
 		late = time.After(terminalDelay)
-	case inBackground && sig != syscall.SIGINT && task.Stops(sig),
-		inBackground && o.Exit != 0 && s.process.LeftGroup():
+	case inBackground && (o.GroupLeft || sig != syscall.SIGINT && task.Stops(sig)):
 		late = time.After(togetherDelay)
 	default:
 		return

@@ -217,10 +217,24 @@ func TestSignalToAllThatLeavesAPartRunning(t *testing.T) {
 	t.Cleanup(func() { _ = syscall.Kill(left, syscall.SIGKILL) })
 	r.endAndReap()
 	r.send(syscall.SIGTERM)
-	r.check(task.Outcome{Exit: 1, Stop: syscall.SIGTERM})
+	r.check(task.Outcome{Exit: 1, GroupLeft: true, Stop: syscall.SIGTERM})
 }
 
-// If the command died of anything else, a later signal does not belong to the attempt.
+// Without such a part a failure is one, and a later signal does not belong to the attempt.
+func TestFailureThatLeavesNothing(t *testing.T) {
+	r := script(t, "echo $$; read -r _; exit 1")
+	r.start().endAndReap()
+	select {
+	case r.signals <- syscall.SIGTERM:
+		t.Error("the attempt received a later SIGTERM")
+	case <-r.ended:
+	}
+	if r.outcome.GroupLeft {
+		t.Errorf("got %+v, want that nothing is left", r.outcome)
+	}
+}
+
+// Nor does it if the command died of anything else.
 func TestOtherDeathsAreNoStop(t *testing.T) {
 	tests := []struct {
 		shared bool

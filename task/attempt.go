@@ -62,6 +62,7 @@ type Outcome struct {
 	Stderr    string    // the same of stderr; of both streams where they are one file
 	Final     bool      // no further attempt makes sense: its output is written already, or has no reader; not stored
 	StdinRead bool      // no further attempt can have the same stdin; not stored
+	GroupLeft bool      // it failed, and a part of its process group has not ended; not stored
 	Stop      os.Signal // the signal that asked retry itself to stop meanwhile; not stored
 	Reply     *Reply    // of an HTTP request; nil for a command
 }

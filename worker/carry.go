@@ -121,7 +121,8 @@ func (w *Worker) end(c *carried) {
 }
 
 // stoppable is an Executor of a worker that may be stopped together with its commands, as a container runtime does.
-// What such a signal has ended is cut off, and no failure.
+// What such a signal has ended is cut off, and no failure. So is a failure that leaves a part of its group running: a
+// script may catch the signal, and what it runs ignore it.
 type stoppable struct {
 	runner.Executor
 	worker *Worker
@@ -129,8 +130,13 @@ type stoppable struct {
 
 func (s stoppable) Execute(ctx context.Context, t *task.Task, c runner.Call) task.Outcome {
 	o := s.Executor.Execute(ctx, t, c)
-	if sig := syscall.Signal(o.Exit - task.ExitSignalBase); o.Stop == nil && s.worker.told.Load() && task.Stops(sig) {
+	if o.Stop != nil || !s.worker.told.Load() {
+		return o
+	}
+	if sig := syscall.Signal(o.Exit - task.ExitSignalBase); task.Stops(sig) {
 		o.Stop = sig
+	} else if o.GroupLeft {
+		o.Stop = syscall.SIGTERM
 	}
 	return o
 }

@@ -248,26 +248,28 @@ func TestWhatIsLeftIsWaitedFor(t *testing.T) {
 
 // A signal that stops the worker and its commands together cuts them off: no failure, and no attempt used up.
 func TestSignalToWorkerAndCommandsIsNoFailure(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(t)
-		m.add(false, hosts(1, "host")...)
-		stop, cancelStop := context.WithCancel(context.Background())
-		dies := func(context.Context, *task.Task, runner.Call) task.Outcome {
-			<-stop.Done()
-			time.Sleep(time.Millisecond)
-			return task.Outcome{Exit: 143, Signal: "SIGTERM"}
-		}
-		w := New(Config{Queue: m, Random: rand.Float64, Open: func(*task.Task) (*Execution, error) {
-			return &Execution{Executor: execute(dies)}, nil
-		}})
-		time.AfterFunc(time.Second, cancelStop)
-		if err := w.Run(stop, context.Background()); err != nil {
-			t.Error(err)
-		}
-		if got := m.tasks[1]; got.Status != task.Pending || got.History.Counted != 0 {
-			t.Errorf("got %s, %d attempts used up; want it pending, none", got.Status, got.History.Counted)
-		}
-	})
+	for _, outcome := range []task.Outcome{{Exit: 143, Signal: "SIGTERM"}, {Exit: 1, GroupLeft: true}} {
+		synctest.Test(t, func(t *testing.T) {
+			m := newMemory(t)
+			m.add(false, hosts(1, "host")...)
+			stop, cancelStop := context.WithCancel(context.Background())
+			dies := func(context.Context, *task.Task, runner.Call) task.Outcome {
+				<-stop.Done()
+				time.Sleep(time.Millisecond)
+				return outcome
+			}
+			w := New(Config{Queue: m, Random: rand.Float64, Open: func(*task.Task) (*Execution, error) {
+				return &Execution{Executor: execute(dies)}, nil
+			}})
+			time.AfterFunc(time.Second, cancelStop)
+			if err := w.Run(stop, context.Background()); err != nil {
+				t.Error(err)
+			}
+			if got := m.tasks[1]; got.Status != task.Pending || got.History.Counted != 0 {
+				t.Errorf("got %s, %d attempts used up; want it pending, none", got.Status, got.History.Counted)
+			}
+		})
+	}
 }
 
 // Outcomes wait for a store that cannot be written, and nothing is sent again.

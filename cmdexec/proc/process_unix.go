@@ -212,9 +212,10 @@ func (p *Process) GroupAlive() bool {
 	return len(p.members()) > 0
 }
 
-// LeftGroup reports whether a process that has been reaped, and led a group of its own, has left processes in it.
+// LeftGroup reports whether a process that has been reaped, and led a group of its own, has left processes in it. It
+// looks for those only where kill(2) finds some, perhaps zombies.
 func (p *Process) LeftGroup() bool {
-	return !p.shared && syscall.Kill(-p.pid, 0) == nil
+	return !p.shared && syscall.Kill(-p.pid, 0) == nil && p.GroupAlive()
 }
 
 // members returns the processes of a running attempt: in a group of its own all of them, in a shared group those that
