@@ -282,12 +282,20 @@ func checkFile(path string) (err error) {
 	return nil
 }
 
+// readLog returns the lines of the log. The kernel ends a write of a killed process at the end of a page: it leaves out
+// what such a write has begun.
 func readLog(path string) (events []event, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
+	page, end := os.Getpagesize(), 0
 	for line := range bytes.Lines(text) {
+		begin := end
+		end += len(line)
+		if cut := page - begin%page; cut < len(line) && bytes.HasPrefix(line[cut:], []byte(`{"Kind"`)) {
+			line = line[cut:]
+		}
 		var e event
 		if err := json.Unmarshal(line, &e); err != nil {
 			return nil, fmt.Errorf("the log has the line %q: %w", line, err)
