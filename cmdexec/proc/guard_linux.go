@@ -2,6 +2,7 @@ package proc
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"errors"
 	"os"
@@ -145,7 +146,8 @@ func killReaders(unread func(within time.Duration) bool, killAll func() error) {
 
 // killAll kills what is left of an attempt and all that descends from it. A pipeline must not see the end of the output
 // of a process that was killed, so it stops all before it kills the first: the youngest first, for a process that ends
-// may let a group continue that has become an orphan by that.
+// may let a group continue that has become an orphan by that. It spares the guard of a retry inside of the attempt: that
+// kills what its own retry has left, which may be in another session, before the input of that ends.
 func killAll(t *task.Task, a task.Attempt, died bool) error {
 	var found []info
 	for again, tries := true, 0; again && tries < 100; tries++ {
@@ -156,8 +158,14 @@ func killAll(t *task.Task, a task.Attempt, died bool) error {
 		if !died {
 			left = slices.DeleteFunc(left, func(p info) bool { return p.mayBeLater(t.ID, a.Number) })
 		}
-		found, again = withoutLater(withDescendants(left, allProcesses()), t, a), false
-		for _, p := range found {
+		again = false
+		for _, p := range withoutLater(withDescendants(left, allProcesses()), t, a) {
+			if p.isGuard() {
+				continue
+			}
+			if !slices.ContainsFunc(found, func(other info) bool { return other.Pid == p.Pid }) {
+				found = append(found, p) // what is stopped is killed also where the next pass does not find it
+			}
 			if !p.stopped {
 				again = true
 				_ = syscall.Kill(p.Pid, syscall.SIGSTOP)
@@ -172,6 +180,12 @@ func killAll(t *task.Task, a task.Attempt, died bool) error {
 		_ = syscall.Kill(p.Pid, syscall.SIGKILL)
 	}
 	return nil
+}
+
+// isGuard reports whether a process guards the stdin of an attempt.
+func (p info) isGuard() bool {
+	line, _ := readFile("/proc/" + strconv.Itoa(p.Pid) + "/cmdline")
+	return bytes.HasPrefix(line, []byte(guardName+"\x00"))
 }
 
 // mayBeLater reports whether a process may be none of an attempt, but of what a living retry has run since: another
