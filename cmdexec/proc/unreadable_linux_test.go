@@ -253,6 +253,23 @@ func TestGuardBesideUnreadableProcesses(t *testing.T) {
 	}
 }
 
+// A guard neither stops nor kills another guard, that of a retry inside of the attempt, which has to outlive its retry.
+func TestGuardSparesAnotherGuard(t *testing.T) {
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("only bash can give a program another first argument")
+	}
+	a := startAttempt(t, "bash -c 'echo $$; exec -a "+guardName+" sleep 60' &")
+	guarding := info{Pid: a.pid}
+	testkit.Eventually(t, "bash has become a guard", guarding.isGuard)
+	if err := killAll(a.task, a.Attempt, true); err != nil {
+		t.Errorf("got error %v, want none", err)
+	}
+	waitForEnd(a.process.pid)
+	if p, ok := lookup(a.pid); !ok || p.zombie || p.stopped {
+		t.Errorf("got %+v, want that the other guard runs", p)
+	}
+}
+
 // Where /proc hides a process, its group and its session are still known.
 func TestHiddenProcesses(t *testing.T) {
 	for name, code := range map[string]string{
