@@ -28,7 +28,8 @@ type Store interface {
 // Writer is for the process that runs a task.
 type Writer interface {
 	// Claim stores that the task's next attempt starts. The first claim also stores the task, and sets its number and
-	// phase; it returns ErrNamed if an unfinished task has the same name.
+	// phase; it returns ErrNamed if an unfinished task has the same name, and ErrSucceeded where Once is set and a task
+	// of the name has succeeded.
 	Claim(ctx context.Context, t *task.Task, now time.Time) error
 	// RecordAndClaim is Record and Claim in one write. Unclaim undoes its claim if the attempt did not begin.
 	RecordAndClaim(ctx context.Context, t *task.Task, a task.Attempt, now time.Time) error

@@ -211,7 +211,8 @@ func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *t
 		run.Signals = p.Listen()
 		result, err := run.Run(ctx, tk)
 		run.Close()
-		if !errors.Is(err, state.ErrNamed) { // a task of its name was requeued meanwhile: look again
+		// Where a task of its name was requeued meanwhile, or a worker has carried one to its success, look again.
+		if !errors.Is(err, state.ErrNamed) && !errors.Is(err, state.ErrSucceeded) {
 			return result, tk, err
 		}
 	}

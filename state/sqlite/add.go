@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -47,15 +48,16 @@ func (q *Queue) Add(ctx context.Context, tasks []*task.Task) (added []state.Adde
 	return added, nil
 }
 
-// namesFree returns ErrNamed if an unfinished task has the name of a new one, or if two new ones have the same. It comes
-// before anything is written: that is an answer, which leaves the transaction of others as it is.
+// namesFree returns ErrNamed if an unfinished task has the name of a new one, or if two new ones have the same, and
+// ErrSucceeded if one of the name has succeeded that may do so once. It comes before anything is written: that is an
+// answer, which leaves the transaction of others as it is.
 func namesFree(c *conn.Conn, fresh []*task.Task) error {
 	for i, t := range fresh {
 		same := func(other *task.Task) bool { return t.Name != "" && other.Name == t.Name }
 		if slices.ContainsFunc(fresh[:i], same) {
 			return state.ErrNamed
 		}
-		if err := nameFree(c, t.Name); err != nil {
+		if err := cmp.Or(nameFree(c, t.Name), notDone(c, t)); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -27,7 +28,7 @@ func (j *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 	}
 	var number int64
 	err := j.write(ctx, func(c *conn.Conn) (err error) {
-		if err := nameFree(c, t.Name); err != nil {
+		if err := cmp.Or(nameFree(c, t.Name), notDone(c, t)); err != nil {
 			return err
 		}
 		if number, err = j.ownNewNumber(c); err != nil { // before the task is visible to other processes

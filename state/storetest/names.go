@@ -29,6 +29,19 @@ func (s suite) aNameHasOneUnfinishedTask(t *testing.T) {
 	Must(t, Claimed(j, second, Epoch))
 }
 
+// A name that may succeed once is not claimed after its success, whatever was read before.
+func (s suite) onceIsOnce(t *testing.T) {
+	j := s.open(t)
+	Must(t, Recorded(j, Named(t, j, "nightly"), Exit(0), Succeeded, Epoch))
+	again := NewTask()
+	again.Name, again.Once = "nightly", true
+	if err := Claimed(j, again, Epoch); !errors.Is(err, state.ErrSucceeded) || again.Number != 0 {
+		t.Errorf("got %v, number %d, want that it has succeeded", err, again.Number)
+	}
+	again.Once = false
+	Must(t, Claimed(j, again, Epoch))
+}
+
 func (s suite) namedAndSuccess(t *testing.T) {
 	j := s.open(t)
 	check := func(when string, unfinished, success int64) {

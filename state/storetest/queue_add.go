@@ -88,7 +88,15 @@ func (s queueSuite) addIsAllOrNothing(t *testing.T) {
 	}
 	_, err := p.Cancel(t.Context(), first.Number, Epoch)
 	Must(t, err)
-	p.add(named("nightly")) // of a task that has ended, the name is free
+	second := p.add(named("nightly"))[0] // of a task that has ended, the name is free
+	p.register()
+	Must(t, p.settle(p.claim(second.Number, Epoch), Exit(0), Succeeded, Epoch, nil))
+	once := named("nightly")
+	once.Once = true
+	p.unchanged(t, "add what may succeed once", state.ErrSucceeded, func() error {
+		_, err := p.Add(t.Context(), []*task.Task{named(""), once})
+		return err
+	})
 }
 
 // A key belongs to a payload and a partition, as long as its task is kept.

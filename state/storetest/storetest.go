@@ -45,6 +45,7 @@ func Run(t *testing.T, create Create) {
 		{"AKeptEndIsWritten", s.aKeptEndIsWritten},
 		{"AKeptEndIsOfItsRun", s.aKeptEndIsOfItsRun},
 		{"ANameHasOneUnfinishedTask", s.aNameHasOneUnfinishedTask},
+		{"OnceIsOnce", s.onceIsOnce},
 		{"NamedAndSuccess", s.namedAndSuccess},
 		{"Requeue", s.requeue},
 		{"WhatCannotBeRequeued", s.whatCannotBeRequeued},
