@@ -61,8 +61,10 @@ type Carrier interface {
 	// end is to be settled. One for which ready returns false stays as it is; a nil ready is never asked.
 	Claim(ctx context.Context, worker int64, numbers []int64, now time.Time,
 		ready func(*task.Task) bool) ([]*task.Task, error)
-	// NoteProcess stores with the attempt in flight how to find its processes.
+	// NoteProcess stores with the attempt in flight how to find its processes. NoteStart keeps the same for a moment,
+	// until that is stored or other tasks begin. It costs next to nothing.
 	NoteProcess(ctx context.Context, t *task.Task, process string) error
+	NoteStart(t *task.Task, process string)
 	// Settle writes the outcome and the decision of a claimed attempt, and adds the task that follows from its end; nil is
 	// none. To settle twice is no error. An attempt without a number is the end of a task that was not claimed.
 	Settle(ctx context.Context, t *task.Task, a task.Attempt, follows *task.Task) error

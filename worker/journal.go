@@ -42,8 +42,8 @@ func (j *journal) NoteProcess(ctx context.Context, t *task.Task, process string)
 	}
 }
 
-// NoteStart implements runner.Journal. The processes of an attempt that has just begun are found by their environment.
-func (j *journal) NoteStart(*task.Task, string) {}
+// NoteStart implements runner.Journal.
+func (j *journal) NoteStart(t *task.Task, process string) { j.Queue.NoteStart(t, process) }
 
 // Record implements runner.Journal. The slot of a request is free before its outcome is written, so that one transaction
 // writes that and the next claim. No more outcomes than there are slots may wait for the store like this. A command has

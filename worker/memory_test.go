@@ -207,5 +207,6 @@ func (m *memory) Targets(context.Context) (list []state.TargetSettings, err erro
 }
 func (m *memory) CancelNested(context.Context, *task.Task, time.Time) error { return nil }
 func (m *memory) NoteProcess(context.Context, *task.Task, string) error     { return nil }
+func (m *memory) NoteStart(*task.Task, string)                              {}
 
 var errDown = errors.New("the disk is full")

@@ -285,6 +285,10 @@ func (s queueSuite) settleOfAPrunedTaskIsLate(t *testing.T) {
 func (s queueSuite) noteProcess(t *testing.T) {
 	p := s.start(t).register()
 	tk := p.inFlight(queuedCommand())
+	p.NoteStart(tk, "123")
+	if found, _ := p.stored(tk.ID); found.Last.Process != "123" {
+		t.Errorf("just begun: got %q, want \"123\"", found.Last.Process)
+	}
 	Must(t, p.NoteProcess(t.Context(), tk, "123 456"))
 	found, list := p.stored(tk.ID)
 	if found.Last.Process != "123 456" || list[0].Process != "123 456" {
