@@ -240,7 +240,7 @@ func (e *Executor) supervise(ctx context.Context, t *task.Task, p *proc.Process,
 		restoreTerminal()
 	}
 	o.GroupLeft = o.Exit != 0 && s.process.LeftGroup()
-	s.awaitStop(o, c.Number > 0 && !e.SharedGroup)
+	s.awaitStop(o, c.Number > 0)
 	o.Stop = s.stop
 	if s.timedOut {
 		o.Error, o.Message = task.ErrorTimeout, context.Cause(ctx).Error()
@@ -364,21 +364,29 @@ const togetherDelay = 50 * time.Millisecond
 
 // awaitStop waits for retry's own copy of a signal that has ended the process: it tells that the user, or the system,
 // stopped both. The process has either died of the signal, or caught it and exited with the status that shells use
-// then, or with one of its own while a part of its group has not ended yet.
-func (s *supervisor) awaitStop(o task.Outcome, inBackground bool) {
+// then, or with one of its own while a part of its group has not ended yet. After any other failure it takes the signal
+// only where that is there already.
+func (s *supervisor) awaitStop(o task.Outcome, isAttempt bool) {
 	sig := syscall.Signal(o.Exit - task.ExitSignalBase)
 	var late <-chan time.Time
 	switch {
-	case s.timedOut:
+	case s.timedOut || o.Exit == 0:
 		return
 	case s.process.GetsFromTerminal(sig):
 		late = time.After(terminalDelay)
-	case inBackground && (o.GroupLeft || sig != syscall.SIGINT && task.Stops(sig)):
+	case isAttempt && (o.GroupLeft || sig != syscall.SIGINT && task.Stops(sig)):
 		late = time.After(togetherDelay)
-	default:
-		return
 	}
 	for s.stop == nil {
+		select {
+		case sig := <-s.signals:
+			s.noteStop(sig)
+			continue
+		default:
+		}
+		if late == nil {
+			return
+		}
 		select {
 		case sig := <-s.signals:
 			s.noteStop(sig)

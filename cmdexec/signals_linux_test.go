@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/10f93571/retry/cmdexec/proc"
 	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
@@ -196,12 +197,17 @@ func TestCtrlCThatEndsTheCommandFirst(t *testing.T) {
 
 // So can a TERM that is sent to both, as by pkill -f.
 func TestSignalToAllThatEndsTheCommandFirst(t *testing.T) {
-	for _, tt := range []struct{ name, code, signal string }{
+	for _, tt := range []struct {
+		name, code, signal string
+		shared             bool
+	}{
 		{name: "TERM", code: "kill -TERM $$", signal: "SIGTERM"},
 		{name: "TERM", code: "exit 143"},
 		{name: "HUP", code: "kill -HUP $$", signal: "SIGHUP"},
+		{name: "TERM", code: "kill -TERM $$", signal: "SIGTERM", shared: true},
 	} {
 		r := script(t, "echo $$; read -r _; "+tt.code)
+		r.executor.SharedGroup = tt.shared
 		r.start().endAndReap()
 		number := signals[tt.name]
 		r.send(number)
@@ -220,36 +226,31 @@ func TestSignalToAllThatLeavesAPartRunning(t *testing.T) {
 	r.check(task.Outcome{Exit: 1, GroupLeft: true, Stop: syscall.SIGTERM})
 }
 
-// Without such a part a failure is one, and a later signal does not belong to the attempt.
-func TestFailureThatLeavesNothing(t *testing.T) {
-	r := script(t, "echo $$; read -r _; exit 1")
-	r.start().endAndReap()
-	select {
-	case r.signals <- syscall.SIGTERM:
-		t.Error("the attempt received a later SIGTERM")
-	case <-r.ended:
-	}
-	if r.outcome.GroupLeft {
-		t.Errorf("got %+v, want that nothing is left", r.outcome)
-	}
-}
-
-// Nor does it if the command died of anything else.
-func TestOtherDeathsAreNoStop(t *testing.T) {
+// After another failure retry takes a signal that is there already, and waits for none: a service manager signals retry
+// first, and many programs exit with 1 then. A success stays one.
+func TestSignalThatIsThereAlready(t *testing.T) {
 	tests := []struct {
-		shared bool
-		name   string
-	}{{name: "INT"}, {shared: true, name: "TERM"}, {shared: true, name: "HUP"}}
+		outcome task.Outcome
+		comes   bool
+		want    os.Signal
+	}{
+		{outcome: task.Outcome{Exit: 1}, comes: true, want: syscall.SIGTERM},
+		{outcome: task.Outcome{Exit: 1}},
+		{outcome: task.Outcome{Exit: 138, Signal: "SIGUSR1"}, comes: true, want: syscall.SIGTERM},
+		{outcome: task.Outcome{Exit: 130, Signal: "SIGINT"}},
+		{outcome: task.Outcome{Exit: 0}, comes: true},
+	}
 	for _, tt := range tests {
-		r := script(t, "echo $$; read -r _; kill -"+tt.name+" $$")
-		r.executor.SharedGroup = tt.shared
-		r.start().endAndReap()
-		select {
-		case r.signals <- syscall.SIGINT:
-			t.Errorf("SIG%s, shared group %t: the attempt received a later SIGINT", tt.name, tt.shared)
-		case <-r.ended:
+		signals := make(chan os.Signal, 2)
+		if tt.comes {
+			signals <- syscall.SIGUSR2 // which asks for nothing
+			signals <- syscall.SIGTERM
 		}
-		r.check(task.Outcome{Exit: task.ExitSignalBase + int(signals[tt.name]), Signal: "SIG" + tt.name})
+		s := &supervisor{process: &proc.Process{}, signals: signals}
+		s.awaitStop(tt.outcome, true)
+		if s.stop != tt.want {
+			t.Errorf("%+v, a signal comes %t: got %v, want %v", tt.outcome, tt.comes, s.stop, tt.want)
+		}
 	}
 }
 

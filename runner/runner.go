@@ -89,6 +89,7 @@ type Runner struct {
 	Earlier   []*task.Task // other runs of the task's name, of which something may be left as well
 	Signals   <-chan os.Signal
 	Terminal  bool           // this process has one: HUP says that it was closed
+	LateStop  time.Duration  // how long a signal to stop may come after the failure of a command that it has ended
 	Random    func() float64 // uniform in [0, 1)
 	Slots     chan struct{}  // its capacity limits the attempts of all runners that share it; nil for no limit
 }
@@ -237,6 +238,11 @@ func (r *Runner) execute(ctx context.Context, t *task.Task) task.Attempt {
 	})
 	now := time.Now()
 	a.Decision = task.Decide(&t.Policy, t.History, a.Outcome, now, r.Random)
+	if ends := a.Decision.Verdict; ends == task.VerdictFailed || ends == task.VerdictExhausted {
+		if a.Outcome.Stop = r.lateStop(t, a.Outcome); a.Outcome.Stop != nil {
+			a.Decision = task.Decide(&t.Policy, t.History, a.Outcome, now, r.Random)
+		}
+	}
 	if r.Terminal {
 		a.Decision = a.Decision.HungUp(a.Outcome.Stop)
 	}

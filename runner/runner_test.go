@@ -377,6 +377,34 @@ func TestRunStoppedInAnAttempt(t *testing.T) {
 	})
 }
 
+// A signal to all may come here a moment after the command has exited with 1 because of it. Where attempts are left, the
+// wait for the next one takes it.
+func TestRunStoppedAfterItsLastAttempt(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		after  time.Duration
+		status task.Status
+	}{
+		{name: "a moment later", after: 4 * time.Millisecond, status: task.Pending},
+		{name: "later", after: 6 * time.Millisecond, status: task.Exhausted},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newRig(t, nil, exit(1))
+				b.task.Policy.Attempts, b.LateStop = 1, 5*time.Millisecond
+				go func() {
+					time.Sleep(time.Second + tt.after)
+					b.signals <- syscall.SIGTERM
+				}()
+				_, err := b.Run(t.Context(), b.task)
+				check(t, "error", err, nil)
+				check(t, "status", b.task.Status, tt.status)
+				time.Sleep(time.Second)
+			})
+		})
+	}
+}
+
 func TestRunLeavesATakenTask(t *testing.T) {
 	for _, call := range []string{"claim", "record"} {
 		t.Run(call, func(t *testing.T) {

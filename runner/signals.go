@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/10f93571/retry/task"
 )
@@ -67,5 +68,25 @@ func WithSignals(ctx context.Context, signals <-chan os.Signal) (context.Context
 		cancel(nil)
 		<-ended
 		return stop
+	}
+}
+
+// lateStop returns the signal that asked to stop while a command ran; nil for none. Where its failure ends the task, it
+// waits a moment for one: who stops everything signals the command as well, many programs exit with 1 then, and no
+// resume would take up the task.
+func (r *Runner) lateStop(t *task.Task, o task.Outcome) os.Signal {
+	if o.Stop != nil || t.Target != nil || o.Error != task.ErrorNone || r.LateStop == 0 {
+		return o.Stop
+	}
+	late := time.After(r.LateStop)
+	for {
+		select {
+		case sig := <-r.Signals:
+			if task.Stops(sig) {
+				return sig
+			}
+		case <-late:
+			return nil
+		}
 	}
 }

@@ -128,6 +128,7 @@ type stoppable struct {
 	worker *Worker
 }
 
+// Execute implements runner.Executor.
 func (s stoppable) Execute(ctx context.Context, t *task.Task, c runner.Call) task.Outcome {
 	o := s.Executor.Execute(ctx, t, c)
 	if o.Stop != nil || !s.worker.told.Load() {

@@ -74,6 +74,9 @@ func (p *Host) newTaskRunner(t *task.Task, journal *Journal, lines render.Observ
 	return p.assemble(t, commands, commands, journal, lines, done), nil
 }
 
+// lateStop is how much later than a command retry may be told to stop where both are, one after the other.
+const lateStop = 5 * time.Millisecond
+
 func (p *Host) assemble(t *task.Task, executor runner.Executor, commands *cmdexec.Executor, journal *Journal,
 	lines render.Observer, done func()) *taskRunner {
 	if t.Options.Ping != "" {
@@ -84,7 +87,7 @@ func (p *Host) assemble(t *task.Task, executor runner.Executor, commands *cmdexe
 	return &taskRunner{
 		Runner: &runner.Runner{
 			Journal: journal, Executor: executor, Observer: lines, Hooks: cmdexec.Hooks{Executor: commands, Stderr: p.Stderr},
-			Random: random(t), Terminal: commands.Terminal,
+			Random: random(t), Terminal: commands.Terminal, LateStop: lateStop,
 		},
 		commands: commands,
 		Close:    done,
