@@ -96,7 +96,7 @@ func (c *cancelCommand) cancelOne(ctx context.Context, p *Process, journal state
 	}
 	note := stopOwner(ctx, journal, tk)
 	if pid, err := journal.Owner(tk.Number); pid == 0 && err == nil { // a living owner ends what is nested in its task
-		if err := journal.CancelNested(ctx, tk, time.Now()); err != nil {
+		if err := journal.CancelNested(ctx, tk, time.Time{}, time.Now()); err != nil {
 			return fmt.Errorf("cancel %s: %w", render.ShortID(tk.ID), err)
 		}
 	}

@@ -16,7 +16,7 @@ func (r *Runner) Resume(ctx context.Context, t *task.Task) (Result, error) {
 		return r.endWithoutAttempt(ctx, t, err)
 	}
 	if t.Status.Finished() {
-		r.Journal.CancelNested(ctx, t)
+		r.Journal.CancelNested(ctx, t, time.Time{})
 		return r.finish(ctx, t, Result{Decision: t.EndDecision(), Outcome: t.Last.Outcome}), nil
 	}
 	sig, err := r.awaitLeft(ctx, t)
@@ -26,7 +26,7 @@ func (r *Runner) Resume(ctx context.Context, t *task.Task) (Result, error) {
 	case sig != nil || ctx.Err() != nil:
 		return r.stop(ctx, t, sig)
 	}
-	r.Journal.CancelNested(ctx, t)
+	r.Journal.CancelNested(ctx, t, time.Time{})
 	return r.Run(ctx, t)
 }
 

@@ -57,9 +57,9 @@ type Journal interface {
 	Settle(ctx context.Context, t *task.Task, d task.Decision) error
 	// NextAttempt returns when the waiting task is due: another process may have made that earlier.
 	NextAttempt(ctx context.Context, t *task.Task) time.Time
-	// CancelNested cancels the unfinished tasks of nested retry processes, which stopped together with the task's
-	// attempt: the next attempt starts new ones.
-	CancelNested(ctx context.Context, t *task.Task)
+	// CancelNested cancels the unfinished tasks of nested retry processes that have ended, made before a time; zero is
+	// any. The attempts after those have made new ones.
+	CancelNested(ctx context.Context, t *task.Task, before time.Time)
 }
 
 // Observer is told how a task proceeds, to show it to people.
@@ -218,8 +218,11 @@ func (r *Runner) record(ctx context.Context, t *task.Task, a *task.Attempt) erro
 		t.Move(a.Decision, time.Now())
 		err = nil
 	}
-	if a.Outcome.Error == task.ErrorTimeout || a.Outcome.Stop != nil || a.Decision.Verdict == task.VerdictCancelled {
-		r.Journal.CancelNested(context.WithoutCancel(ctx), t)
+	switch ctx := context.WithoutCancel(ctx); {
+	case a.Outcome.Error == task.ErrorTimeout, a.Outcome.Stop != nil, a.Decision.Verdict == task.VerdictCancelled:
+		r.Journal.CancelNested(ctx, t, time.Time{})
+	case t.Status.Finished() && t.AttemptCount > 1: // a resume would run what a later attempt has done
+		r.Journal.CancelNested(ctx, t, a.StartedAt)
 	}
 	return err
 }

@@ -161,7 +161,7 @@ func (m *memory) RecordAndClaim(context.Context, *task.Task, task.Attempt, time.
 
 func (m *memory) Unclaim(context.Context, *task.Task) {}
 
-func (m *memory) CancelNested(context.Context, *task.Task) { m.nested++ }
+func (m *memory) CancelNested(context.Context, *task.Task, time.Time) { m.nested++ }
 
 func (m *memory) Settle(_ context.Context, t *task.Task, d task.Decision) error {
 	m.note("settle " + string(d.Verdict) + " " + string(t.Status))

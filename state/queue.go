@@ -70,8 +70,9 @@ type Carrier interface {
 	Settle(ctx context.Context, t *task.Task, a task.Attempt, follows *task.Task) error
 	// Unfinished reports whether any queued task has not ended; with a time, whether one was due by then or runs.
 	Unfinished(ctx context.Context, due time.Time) (bool, error)
-	// CancelNested ends the tasks that the attempts of a task have made and that nobody carries.
-	CancelNested(ctx context.Context, t *task.Task, now time.Time) error
+	// CancelNested ends the tasks that the attempts of a task have made before a time, and that nobody carries; a zero
+	// time is any.
+	CancelNested(ctx context.Context, t *task.Task, before, now time.Time) error
 	// Changes returns what has changed in the store since the call, in this process and in others, until ctx ends.
 	Changes(ctx context.Context) <-chan Change
 }

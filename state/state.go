@@ -49,8 +49,9 @@ type Writer interface {
 	CatchUp(ctx context.Context, t *task.Task) error
 	// KeepEnd keeps the end of a task where even CatchUp fails. Who adopts the task writes it first.
 	KeepEnd(t *task.Task) error
-	// CancelNested ends the tasks that the task's attempts made and that have no owner.
-	CancelNested(ctx context.Context, t *task.Task, now time.Time) error
+	// CancelNested ends the tasks that the task's attempts made before a time, and that have no owner; a zero time is
+	// any.
+	CancelNested(ctx context.Context, t *task.Task, before, now time.Time) error
 }
 
 // Reader is for reports.

@@ -63,11 +63,11 @@ func (j *journal) Record(_ context.Context, t *task.Task, a task.Attempt) error 
 func (j *journal) NextAttempt(_ context.Context, t *task.Task) time.Time { return t.NextAttemptAt }
 
 // CancelNested implements runner.Journal.
-func (j *journal) CancelNested(ctx context.Context, t *task.Task) {
+func (j *journal) CancelNested(ctx context.Context, t *task.Task, before time.Time) {
 	if t.Kind != task.KindCommand {
 		return
 	}
-	if err := j.Queue.CancelNested(ctx, t, time.Now()); err != nil {
+	if err := j.Queue.CancelNested(ctx, t, before, time.Now()); err != nil {
 		j.warn(err)
 	}
 }

@@ -205,8 +205,8 @@ func (m *memory) Targets(context.Context) (list []state.TargetSettings, err erro
 	m.set(func() { list = slices.Clone(m.targets) })
 	return list, nil
 }
-func (m *memory) CancelNested(context.Context, *task.Task, time.Time) error { return nil }
-func (m *memory) NoteProcess(context.Context, *task.Task, string) error     { return nil }
-func (m *memory) NoteStart(*task.Task, string)                              {}
+func (m *memory) CancelNested(context.Context, *task.Task, time.Time, time.Time) error { return nil }
+func (m *memory) NoteProcess(context.Context, *task.Task, string) error                { return nil }
+func (m *memory) NoteStart(*task.Task, string)                                         {}
 
 var errDown = errors.New("the disk is full")

@@ -176,9 +176,9 @@ func (g *Journal) NextAttempt(ctx context.Context, t *task.Task) time.Time {
 }
 
 // CancelNested implements runner.Journal.
-func (g *Journal) CancelNested(ctx context.Context, t *task.Task) {
-	if !g.absent() && t.Number != 0 {
-		_ = g.failed(g.Journal.CancelNested(ctx, t, time.Now()), t, false) // it warns
+func (g *Journal) CancelNested(ctx context.Context, t *task.Task, before time.Time) {
+	if !g.absent() && t.Number != 0 && t.Kind == task.KindCommand {
+		_ = g.failed(g.Journal.CancelNested(ctx, t, before, time.Now()), t, false) // it warns
 	}
 }
 

@@ -229,7 +229,7 @@ func (w *Wrapper) discard(ctx context.Context, journal state.Store, interrupted 
 	if err != nil && !errors.Is(err, state.ErrFinished) {
 		return err
 	}
-	return journal.CancelNested(ctx, interrupted, now)
+	return journal.CancelNested(ctx, interrupted, time.Time{}, now)
 }
 
 // errName says that a name belongs to another task. The journal itself has not failed then.

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/10f93571/retry/state"
@@ -79,11 +80,16 @@ func (j *Journal) NextAttempt(ctx context.Context, number int64) (time.Time, err
 	return time.UnixMicro(due.Int64), nil
 }
 
-// CancelNested ends the unfinished tasks that the task's attempts made and that have no living owner. It leaves those
-// with a name: the next attempt continues them.
-func (j *Journal) CancelNested(ctx context.Context, t *task.Task, now time.Time) error {
-	const query = `WHERE t.parent = ? AND t.name IS NULL AND t.status IN ('PENDING', 'IN_FLIGHT')`
-	nested, err := j.tasks(ctx, selectTasks+query, t.ID)
+// CancelNested ends the unfinished tasks that the task's attempts made before a time, and that have no living owner; a
+// zero time is any. It leaves those with a name: the next attempt continues them.
+func (j *Journal) CancelNested(ctx context.Context, t *task.Task, before, now time.Time) error {
+	const query = `WHERE t.parent = ? AND t.created_at < ? AND t.name IS NULL AND t.status IN ('PENDING', 'IN_FLIGHT')
+		AND t.queue = 0` // for the index: workers carry no nested task
+	made := int64(math.MaxInt64)
+	if !before.IsZero() {
+		made = before.UnixMicro()
+	}
+	nested, err := j.tasks(ctx, selectTasks+query, t.ID, made)
 	if err != nil {
 		return err
 	}
@@ -124,7 +130,7 @@ func (j *Journal) cancelAbandoned(ctx context.Context, t *task.Task, now time.Ti
 	if err := j.Cancel(ctx, t.Number, now); err != nil {
 		return err
 	}
-	return j.CancelNested(ctx, t, now)
+	return j.CancelNested(ctx, t, time.Time{}, now)
 }
 
 // Requeue gives a finished task new attempts and a new budget, and makes this process its owner: a process that still

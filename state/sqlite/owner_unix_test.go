@@ -336,14 +336,21 @@ func TestCancelNested(t *testing.T) {
 	if answer := startOn(t, dir).ask("adopt", living.Number); !strings.HasPrefix(answer, "adopted") {
 		t.Fatal(answer)
 	}
-	must(t, j.CancelNested(t.Context(), outer, epoch))
+	later := newTask()
+	later.Parent, later.CreatedAt = outer.ID, lost.CreatedAt.Add(time.Hour)
+	must(t, claimed(j, later, epoch))
+	must(t, j.CancelNested(t.Context(), outer, later.CreatedAt, epoch))
 	for tk, want := range map[*task.Task]task.Status{
 		outer: task.InFlight, lost: task.Cancelled, deeper: task.Cancelled, kept: task.InFlight,
-		ended: task.Succeeded, stranger: task.InFlight, living: task.InFlight,
+		ended: task.Succeeded, stranger: task.InFlight, living: task.InFlight, later: task.InFlight,
 	} {
 		if got := stored(t, j, tk.ID).Status; got != want {
 			t.Errorf("task %d is %s, not %s", tk.Number, got, want)
 		}
+	}
+	must(t, j.CancelNested(t.Context(), outer, time.Time{}, epoch))
+	if got := stored(t, j, later.ID).Status; got != task.Cancelled {
+		t.Errorf("made at any time: got %s, want it cancelled", got)
 	}
 	if err := recorded(j, lost, exit(0), succeeded, epoch); !errors.Is(err, task.ErrNotOwner) {
 		t.Errorf("a late owner: %v", err)

@@ -154,7 +154,7 @@ func (s queueSuite) cancelNested(t *testing.T) {
 		return p.add(tk)[0]
 	}
 	plain, named, other := nested(""), nested("nightly"), p.add(queuedCommand())[0]
-	Must(t, p.CancelNested(t.Context(), parent, Epoch))
+	Must(t, p.CancelNested(t.Context(), parent, time.Time{}, Epoch))
 	for _, test := range []struct {
 		t    *task.Task
 		want task.Status
