@@ -144,7 +144,7 @@ func (a *attempt) classifyReply(err error) failure {
 func classifyBody(err error) failure {
 	f := failure{task.ErrorTruncated, exitReceive, EventCut, ""}
 	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, new(download.RangeError)):
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, errNoCloseNotify), errors.As(err, new(download.RangeError)):
 		f.exit = exitCut
 	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.As(err, new(flate.CorruptInputError)):
 		f.exit = exitEncoding

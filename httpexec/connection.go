@@ -72,6 +72,12 @@ func (c *conn) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// ended reports whether reading has come to the end of the connection.
+func (c *conn) ended() bool {
+	err := c.readErr.Load()
+	return err != nil && errors.Is(*err, io.EOF)
+}
+
 func (c *conn) Close() error {
 	c.once.Do(func() { close(c.written) })
 	return c.Conn.Close()
@@ -107,7 +113,7 @@ func (a *attempt) transport(u, proxy *url.URL, w *tracer) (*http.Transport, erro
 	}
 	t.Protocols.SetHTTP1(true)
 	t.Protocols.SetHTTP2(!a.network.HTTP1)
-	if u.Scheme == "https" {
+	if w.secure {
 		config, err := tlsConfig(&a.network)
 		if err != nil {
 			return nil, err
@@ -116,6 +122,15 @@ func (a *attempt) transport(u, proxy *url.URL, w *tracer) (*http.Transport, erro
 	}
 	if proxy != nil {
 		t.Proxy = http.ProxyURL(proxy)
+	}
+	if proxy != nil && proxy.Scheme == "https" && u.Scheme == "https" {
+		t.DialTLSContext = func(ctx context.Context, _, address string) (net.Conn, error) {
+			c, err := dialTLS(ctx, t, address, nil)
+			if err != nil {
+				return nil, err
+			}
+			return w.wrap(c), nil // what the server's TLS reads from: the proxy may end its own with a close_notify
+		}
 	}
 	return t, nil
 }
@@ -130,6 +145,7 @@ func (a *attempt) proxy(u *url.URL) (*url.URL, error) {
 
 // through notes that a request goes through a proxy.
 func (w *tracer) through(proxy *url.URL, scheme string) {
+	w.secure = scheme == "https" || proxy != nil && proxy.Scheme == "https"
 	if proxy != nil {
 		w.socks = strings.HasPrefix(proxy.Scheme, "socks5")
 		w.tunnel = w.socks || scheme == "https"
@@ -177,8 +193,8 @@ func (d *dialer) dial(ctx context.Context, address string) (net.Conn, error) {
 // recordHeader has the replies of a transport recorded where their text is known: not over HTTP/2, and of https not
 // through a proxy, as only net/http sees the decrypted bytes there.
 func (w *tracer) recordHeader(t *http.Transport, u *url.URL) {
-	dial := t.DialContext
 	if u.Scheme == "http" {
+		dial := t.DialContext
 		t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 			c, err := dial(ctx, network, address)
 			if err != nil {
@@ -192,22 +208,13 @@ func (w *tracer) recordHeader(t *http.Transport, u *url.URL) {
 	if t.Proxy != nil {
 		return
 	}
-	t.DialTLSContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		plain, err := dial(ctx, network, address)
-		if err != nil {
-			return nil, err
-		}
-		config := t.TLSClientConfig.Clone()
-		config.ServerName, _, _ = net.SplitHostPort(address)
+	t.DialTLSContext = func(ctx context.Context, _, address string) (net.Conn, error) {
+		var protocols []string
 		if t.Protocols.HTTP2() {
-			config.NextProtos = []string{"h2", "http/1.1"}
+			protocols = []string{"h2", "http/1.1"}
 		}
-		c, trace := tls.Client(plain, config), httptrace.ContextClientTrace(ctx)
-		trace.TLSHandshakeStart()
-		err = c.HandshakeContext(ctx)
-		trace.TLSHandshakeDone(c.ConnectionState(), err)
+		c, err := dialTLS(ctx, t, address, protocols)
 		if err != nil {
-			_ = plain.Close()
 			return nil, err
 		}
 		if c.ConnectionState().NegotiatedProtocol == "h2" {
@@ -216,4 +223,24 @@ func (w *tracer) recordHeader(t *http.Transport, u *url.URL) {
 		w.recorded = &recordedConn{Conn: c}
 		return w.recorded, nil
 	}
+}
+
+// dialTLS connects to a server or to a proxy, and shakes hands with it.
+func dialTLS(ctx context.Context, t *http.Transport, address string, protocols []string) (*tls.Conn, error) {
+	plain, err := t.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	config := t.TLSClientConfig.Clone()
+	config.ServerName, _, _ = net.SplitHostPort(address)
+	config.NextProtos = protocols
+	c, trace := tls.Client(plain, config), httptrace.ContextClientTrace(ctx)
+	trace.TLSHandshakeStart()
+	err = c.HandshakeContext(ctx)
+	trace.TLSHandshakeDone(c.ConnectionState(), err)
+	if err != nil {
+		_ = plain.Close()
+		return nil, err
+	}
+	return c, nil
 }

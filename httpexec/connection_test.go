@@ -92,8 +92,38 @@ func TestExecuteThroughAProxy(t *testing.T) {
 
 func TestExecuteThroughATunnel(t *testing.T) {
 	a := newAuthority(t)
-	s := serveTLS(t, a.server(nil), replies(okReply))
-	proxy := serve(t, func(c *wire) {
+	http2Reply := http2(func(c *wire, stream uint32) bool {
+		c.frame(frameHeaders, flagEndHeaders, stream, status200)
+		c.frame(frameData, flagEndStream, stream, "hello")
+		return false
+	})
+	for _, scheme := range []string{"http", "https"} {
+		for _, reply := range []struct {
+			protocol string
+			script   script
+		}{{"http/1.1", replies(okReply)}, {"h2", http2Reply}} {
+			s := serveTLS(t, a.server(nil, reply.protocol), reply.script)
+			var config *tls.Config
+			if scheme == "https" {
+				config = a.server(nil, "h2", "http/1.1") // a tunnel is asked for with HTTP/1.1
+			}
+			proxy := serveTLS(t, config, tunnels(s))
+			o := execute(t, newSender(t, "GET", "https://service.example/path", func(e *sender) {
+				e.Network.Proxy, e.Network.CACert = scheme+"://"+proxy.address(), a.file
+			}))
+			proxy.saw(1)
+			s.saw(1)
+			asked := strings.HasPrefix(strings.Join(proxy.requests, ""), "CONNECT service.example:443 HTTP/1.1\r\n")
+			if o.Exit != 0 || o.Reply.Body != "hello" || o.Reply.Written != 1 || !asked {
+				t.Errorf("%s, %s: got %+v, requests %q, want a CONNECT and body hello", scheme, reply.protocol, o, proxy.requests)
+			}
+		}
+	}
+}
+
+// tunnels makes a tunnel to a server. Where the server closes its connection, the proxy ends its own as it should be.
+func tunnels(s *server) script {
+	return func(c *wire) {
 		c.request()
 		c.send("HTTP/1.1 200 Connected\r\n\r\n")
 		to, err := net.Dial("tcp", s.address())
@@ -101,17 +131,79 @@ func TestExecuteThroughATunnel(t *testing.T) {
 			return
 		}
 		defer func() { _ = to.Close() }()
-		go func() { _, _ = io.Copy(c.Conn, to) }()
+		go func() {
+			_, _ = io.Copy(c.Conn, to)
+			_ = c.Conn.(interface{ CloseWrite() error }).CloseWrite()
+		}()
 		_, _ = io.Copy(to, c.reader)
-	})
-	o := execute(t, newSender(t, "GET", "https://service.example/path", func(e *sender) {
-		e.Network.Proxy, e.Network.CACert = proxy.address(), a.file
-	}))
-	proxy.saw(1)
-	s.saw(1)
-	asked := strings.HasPrefix(proxy.requests[0], "CONNECT service.example:443 HTTP/1.1\r\n")
-	if o.Exit != 0 || o.Reply.Body != "hello" || o.Reply.Written != 1 || !asked {
-		t.Errorf("got %+v, requests %q, want a CONNECT and body hello", o, proxy.requests)
+	}
+}
+
+// drops sends a reply and ends the connection without a close_notify of TLS.
+func drops(reply string) script {
+	return func(c *wire) {
+		c.request()
+		c.send("%s", reply)
+		_ = c.raw.(*net.TCPConn).CloseWrite()
+		c.stall()
+	}
+}
+
+// Over TLS, a body that ends with the connection is whole only if the server says so with a close_notify. An HTTPS proxy
+// may end its own TLS well although the server did not.
+func TestEndOfTheConnectionOverTLS(t *testing.T) {
+	const toItsEnd = "HTTP/1.0 200 OK\r\n\r\nhello"
+	ways := map[string]func(*sender, *authority, *server) *server{
+		"direct":      func(*sender, *authority, *server) *server { return nil },
+		"with header": func(e *sender, _ *authority, _ *server) *server { e.Request.Include = true; return nil },
+		"through a proxy": func(e *sender, _ *authority, s *server) *server {
+			proxy := serve(t, tunnels(s))
+			e.Network.Proxy = proxy.address()
+			return proxy
+		},
+		"through an HTTPS proxy": func(e *sender, a *authority, s *server) *server {
+			proxy := serveTLS(t, a.server(nil, "h2", "http/1.1"), tunnels(s))
+			e.Network.Proxy = "https://" + proxy.address()
+			return proxy
+		},
+		"of an HTTPS proxy": func(e *sender, _ *authority, s *server) *server {
+			e.Network.Proxy, e.Request.URL = "https://"+s.address(), "http://service.example/"
+			return nil
+		},
+	}
+	ends := []struct {
+		name  string
+		reply script
+		exit  int
+	}{
+		{"close_notify", closes(toItsEnd), 0},
+		{"none", drops(toItsEnd), 18},
+		{"none, HTTP/1.1", drops("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello"), 18},
+		{"none, of a known size", drops("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello"), 0},
+		{"none, in chunks", drops("HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n" +
+			"5\r\nhello\r\n0\r\n\r\n"), 0},
+	}
+	a := newAuthority(t)
+	for way, change := range ways {
+		for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+			for _, end := range ends {
+				config := a.server(nil)
+				config.MaxVersion = version
+				s := serveTLS(t, config, end.reply)
+				e := newSender(t, "GET", s.url("https"), func(e *sender) { e.Network.CACert = a.file })
+				proxy := change(e, a, s)
+				o := execute(t, e)
+				if proxy != nil {
+					proxy.saw(1)
+				}
+				s.saw(1)
+				cut := o.Error == task.ErrorTruncated && describe(o.Reply.Default) == "retry"
+				if o.Exit != end.exit || cut != (end.exit != 0) || o.Reply.Body != "hello" {
+					t.Errorf("%s, %s, end %s: got %+v, %+v, want exit %d", way, tls.VersionName(version), end.name, o, o.Reply,
+						end.exit)
+				}
+			}
+		}
 	}
 }
 

@@ -187,7 +187,7 @@ const replyLimit = 1 << 20
 
 var copyBuffers = sync.Pool{New: func() any { return new([16 << 10]byte) }}
 
-// readBounded reads the beginning of a reply.
+// readBounded reads the beginning of a reply. A missing close_notify is no failure: the body is passed on to nobody.
 func (a *attempt) readBounded(response *http.Response) error {
 	if response.Body == http.NoBody {
 		a.reply.whole = true

@@ -31,6 +31,9 @@ func isAlert(err error) bool {
 	return errors.As(err, &op) && op.Op == "remote error"
 }
 
+// errNoCloseNotify says that a body which ends with the connection was cut.
+var errNoCloseNotify = errors.New("the connection was closed without a close_notify of TLS")
+
 // localError is a failure of this machine. Another attempt would fail in the same way.
 type localError struct {
 	operation string

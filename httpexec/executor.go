@@ -264,14 +264,24 @@ func (a *attempt) readReply(response *http.Response, done func()) error {
 		limit = a.reply.end
 	}
 	_, err := io.Copy(&bodyWriter{a.reply.body, limit}, body)
-	if err == nil {
-		err = a.checkRange()
-	} else if errors.Is(err, errSurplus) {
+	switch {
+	case errors.Is(err, errSurplus):
 		a.dropUnfinished()
+	case err == nil && a.endsWithoutNotice(response):
+		err = errNoCloseNotify
+	case err == nil:
+		err = a.checkRange()
 	}
 	a.reply.whole = err == nil
 	a.keepUnfinished(response, err)
 	return err
+}
+
+// endsWithoutNotice reports whether a body ended with the connection, and the other end did not say so with a
+// close_notify: then it was cut (RFC 9112, section 9.8). crypto/tls reports both ends as io.EOF, but it reads a
+// connection to its end only without a close_notify. Of one that is to be closed, net/http reads no more than the body.
+func (a *attempt) endsWithoutNotice(response *http.Response) bool {
+	return response.ProtoMajor == 1 && response.Close && a.reply.total < 0 && a.tracer.secure && a.tracer.conn.ended()
 }
 
 // open checks, before anything is sent, that the reply can be written to the file of -o.

@@ -29,6 +29,7 @@ type tracer struct {
 	viaProxy bool  // the connection is made to a proxy
 	tunnel   bool  // the proxy has to open a tunnel to the host
 	socks    bool  // the proxy speaks SOCKS, not HTTP
+	secure   bool  // the reply comes over TLS, of the server or of the proxy
 	conn     *conn // nil until there is a connection
 	wrote    int64 // what conn had carried of earlier requests when this one began
 	read     int64
