@@ -89,11 +89,14 @@ func (a *attempt) prepareBody(response *http.Response) error {
 	return a.newBody(response.StatusCode)
 }
 
-// isPart reports whether a reply is a part although the request did not ask for one.
+// isPart reports whether a reply is a part although the request did not ask for one. A server may send all bytes as one
+// part, but it has to show that these are all.
 func (a *attempt) isPart(response *http.Response) bool {
-	part, ok := download.ParseContentRange(response.Header.Get("Content-Range"))
-	return response.StatusCode == http.StatusPartialContent && request.Value(a.first.header, "Range") == "" &&
-		ok && (part.First > 0 || part.Total != part.Last+1)
+	if response.StatusCode != http.StatusPartialContent || request.Value(a.first.header, "Range") != "" {
+		return false
+	}
+	part, ok := download.PartOf(response.Header)
+	return !ok || part.First > 0 || part.Total != part.Last+1 || part.Total != response.ContentLength
 }
 
 // newBody starts an empty body: in the part file if it becomes the file of -o as it is.
@@ -156,7 +159,7 @@ func (a *attempt) checkComplete(response *http.Response) error {
 
 // next checks that a reply continues the body so far, and that both belong to the same file.
 func (r *reply) next(response *http.Response) (download.ContentRange, error) {
-	part, ok := download.ParseContentRange(response.Header.Get("Content-Range"))
+	part, ok := download.PartOf(response.Header)
 	length := part.Last - part.First + 1
 	sameSize := part.Total < 0 || r.total < 0 || part.Total == r.total
 	sameLength := response.ContentLength < 0 || response.ContentLength == length

@@ -87,6 +87,8 @@ func TestDownloadContinues(t *testing.T) {
 			rest("bytes 5-11/12", "Last-Modified: Mon, 02 Mar 2026 10:00:01 GMT\r\n", ", world"), "18 18", ""},
 		{"no range is named", begun(tagged), `bytes=5- "a"`,
 			"HTTP/1.1 206 Partial Content\r\nContent-Length: 7\r\n\r\n, world", "18 18", ""},
+		{"several parts", begun(tagged), `bytes=5- "a"`,
+			rest("bytes 5-11/12", tagged+"Content-Type: multipart/byteranges; boundary=x\r\n", ", world"), "18 18", ""},
 		{"the lengths disagree", begun(tagged), `bytes=5- "a"`, rest("bytes 5-11/12", "", ", worl"), "18 18", ""},
 		{"more than announced", begun(tagged), `bytes=5- "a"`,
 			"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-11/12\r\n" + tagged + "Transfer-Encoding: chunked\r\n\r\n8\r\n, world!\r\n0\r\n\r\n", "18 18", ""},
@@ -132,17 +134,21 @@ func TestDownloadContinues(t *testing.T) {
 	}
 }
 
-// A part is refused if the request did not ask for one, unless the part is the whole file.
+// A part is refused if the request did not ask for one, unless the reply shows that the part is the whole file.
 func TestPartWithoutARequest(t *testing.T) {
+	const several = "Content-Type: Multipart/byteranges; boundary=x\r\n"
 	for _, tt := range []struct {
-		part, asked string
-		exit        int
+		part, header, asked string
+		exit                int
 	}{
-		{"bytes 0-4/12", "", 18}, {"bytes 7-11/12", "", 18}, {"bytes 7-11/*", "", 18},
-		{"bytes 0-4/*", "", 18}, {"bytes 0-4/5", "", 0}, {"none", "", 0}, {"bytes 7-11/12", "range: bytes=7-", 0},
+		{"bytes 0-4/12", "", "", 18}, {"bytes 7-11/12", "", "", 18}, {"bytes 7-11/*", "", "", 18},
+		{"bytes 0-4/*", "", "", 18}, {"bytes 0-4/5", "", "", 0}, {"bytes 7-11/12", "", "range: bytes=7-", 0},
+		{"none", "", "", 18}, {"", "", "", 18}, {"items 0-4/5", "", "", 18}, {"bytes */5", "", "", 18},
+		{"bytes 0-11/12", "", "", 18}, {"bytes 0-4/5", several, "", 18}, {"none", several, "", 18},
+		{"none", "", "range: bytes=7-", 0}, {"none", several, "range: bytes=0-1,7-8", 0},
 	} {
 		for _, file := range []bool{false, true} {
-			s := serve(t, closes(rest(tt.part, "", "world")))
+			s := serve(t, closes(rest(tt.part, tt.header, "world")))
 			path := ""
 			c := newClient(t, s.url("http"), func(c *client) {
 				if tt.asked != "" {
@@ -154,7 +160,7 @@ func TestPartWithoutARequest(t *testing.T) {
 			})
 			o := c.attempt()
 			if o.Exit != tt.exit || (tt.exit != 0 && (describe(o.Reply.Default) != "retry" || o.Error != task.ErrorTruncated)) {
-				t.Errorf("%s, %q: got %+v, want exit %d", tt.part, tt.asked, o, tt.exit)
+				t.Errorf("%s, %q, %q: got %+v, want exit %d", tt.part, tt.header, tt.asked, o, tt.exit)
 			}
 			if tt.exit == 0 {
 				testkit.Must(t, c.flush(task.Succeeded))
@@ -162,7 +168,7 @@ func TestPartWithoutARequest(t *testing.T) {
 				testkit.Must(t, c.flush(task.Failed))
 			}
 			if _, err := os.Stat(path); file && (err == nil) != (tt.exit == 0) {
-				t.Errorf("%s: got file %v, want it only after a success", tt.part, err)
+				t.Errorf("%s, %q: got file %v, want it only after a success", tt.part, tt.header, err)
 			}
 		}
 	}

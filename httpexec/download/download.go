@@ -271,6 +271,17 @@ func ParseContentRange(text string) (ContentRange, bool) {
 	return r, ok && ok2 && r.First <= r.Last && (r.Total < 0 || r.Last < r.Total)
 }
 
+// PartOf reads what a reply says of the part that it holds. Several parts in one body are not read.
+func PartOf(header http.Header) (ContentRange, bool) {
+	if kind, _, _ := strings.Cut(header.Get("Content-Type"), ";"); strings.EqualFold(strings.TrimSpace(kind), multipart) {
+		return ContentRange{}, false
+	}
+	return ParseContentRange(header.Get("Content-Range"))
+}
+
+// multipart is the media type of a body with several parts, which have their ranges inside: RFC 9110, section 14.6.
+const multipart = "multipart/byteranges"
+
 // digits reads digits and nothing else.
 func digits(text string) (int64, bool) {
 	n, err := strconv.ParseUint(text, 10, 63)
