@@ -47,10 +47,16 @@ func (a *attempt) note(r *reply) {
 	if !r.inPart || !a.notes() {
 		return
 	}
-	state := download.State{Validator: r.validator, Source: r.source, Total: r.total, Boot: a.Boot()}
+	state := r.state()
+	state.Boot = a.Boot()
 	if state.Validator != "" || a.noted { // the state that checkContinues has noted holds no longer
 		a.started(state.String())
 	}
+}
+
+// state says what a part file holds with a reply.
+func (r *reply) state() *download.State {
+	return &download.State{Validator: r.validator, Source: r.source, Encoding: r.encoding, Total: r.total}
 }
 
 // notes reports whether the journal can keep what the part file holds.
@@ -69,7 +75,7 @@ func (a *attempt) adopt(t *task.Task, d download.Destination) (err error) {
 	}
 	if err == nil && left != nil && a.partFile.Body.Size() > 0 {
 		a.unfinished = &reply{status: http.StatusOK, body: a.partFile.Body, inPart: true, source: left.Source,
-			validator: left.Validator, end: left.Total, total: left.Total}
+			validator: left.Validator, encoding: left.Encoding, end: left.Total, total: left.Total}
 	}
 	return err
 }
@@ -115,7 +121,7 @@ func (a *attempt) newBody(status int) error {
 	}
 	version := ""
 	if a.notes() {
-		version = (&download.State{Validator: a.reply.validator, Source: a.reply.source}).Version()
+		version = a.reply.state().Version()
 	}
 	if err := a.partFile.Begin(version); err != nil {
 		return &localError{"keep the reply", err, exitWrite}
@@ -173,9 +179,13 @@ func (r *reply) next(response *http.Response) (download.ContentRange, error) {
 }
 
 // isOf reports whether a reply of the same URL is about the same version of the file. A server must repeat a tag
-// (RFC 9110, section 15.3.7): without it, the server may have ignored If-Range. It need not repeat a date.
+// (RFC 9110, section 15.3.7): without it, the server may have ignored If-Range. It need not repeat a date. A tag should
+// differ between encodings of a file, and some servers give them the same one.
 func (r *reply) isOf(response *http.Response) bool {
 	header := response.Header
+	if download.EncodingOf(header) != r.encoding {
+		return false
+	}
 	if strings.HasPrefix(r.validator, `"`) {
 		return header.Get("Etag") == r.validator
 	}

@@ -62,6 +62,8 @@ func TestDownloadContinues(t *testing.T) {
 		{"by its tag", begun(tagged), `bytes=5- "a"`, fits, "18 0", full},
 		{"by its date", begun(dated), "bytes=5- Mon, 02 Mar 2026 10:00:00 GMT", rest("bytes 5-11/12", "", ", world"), "18 0",
 			full},
+		{"packed", begun(tagged + "Content-Encoding: gzip\r\n"), `bytes=5- "a"`,
+			rest("bytes 5-11/12", tagged+"Content-Encoding: GZIP\r\n", ", world"), "18 0", full},
 		{"its size was unknown", unknown, `bytes=5- "a"`, fits, "18 0", full},
 		{"the file has changed", begun(tagged), `bytes=5- "a"`,
 			"HTTP/1.1 200 OK\r\nETag: \"b\"\r\nContent-Length: 3\r\n\r\nnew", "18 0", "new"},
@@ -85,6 +87,12 @@ func TestDownloadContinues(t *testing.T) {
 		{"of a file without a tag", begun(tagged), `bytes=5- "a"`, rest("bytes 5-11/12", "", ", WORLD"), "18 18", ""},
 		{"of another date", begun(dated), "bytes=5- Mon, 02 Mar 2026 10:00:00 GMT",
 			rest("bytes 5-11/12", "Last-Modified: Mon, 02 Mar 2026 10:00:01 GMT\r\n", ", world"), "18 18", ""},
+		{"packed, the first was not", begun(tagged), `bytes=5- "a"`,
+			rest("bytes 5-11/12", tagged+"Content-Encoding: gzip\r\n", ", world"), "18 18", ""},
+		{"not packed, the first was", begun(tagged + "Content-Encoding: gzip\r\n"), `bytes=5- "a"`,
+			rest("bytes 5-11/12", tagged, ", world"), "18 18", ""},
+		{"packed in another way", begun(dated + "Content-Encoding: gzip\r\n"), "bytes=5- Mon, 02 Mar 2026 10:00:00 GMT",
+			rest("bytes 5-11/12", "Content-Encoding: br\r\n", ", world"), "18 18", ""},
 		{"no range is named", begun(tagged), `bytes=5- "a"`,
 			"HTTP/1.1 206 Partial Content\r\nContent-Length: 7\r\n\r\n, world", "18 18", ""},
 		{"several parts", begun(tagged), `bytes=5- "a"`,
@@ -254,16 +262,19 @@ func TestPartThatIsCutWithoutASize(t *testing.T) {
 // What a killed run has left is continued where the journal has kept its tag since this boot of the machine. When the
 // file has changed, the journal has the new tag before the first of the new bytes is written.
 func TestDownloadGoesOnAfterAKill(t *testing.T) {
+	const packed = "Content-Encoding: gzip\r\n"
 	for name, tt := range map[string]struct {
-		boot, asks, second, body string
-		tags                     int // how often it was kept
+		boot, header, asks, second, body string
+		tags                             int // how often it was kept
 	}{
-		"the same boot":      {"1", `bytes=5- "a"`, rest("bytes 5-11/12", tagged, ", world"), full, 2},
-		"the file changed":   {"1", `bytes=5- "a"`, "HTTP/1.1 200 OK\r\nETag: \"b\"\r\nContent-Length: 3\r\n\r\nnew", "new", 3},
-		"another boot":       {"2", "", okReply, "hello", 1},
-		"no name for a boot": {"", "", okReply, "hello", 1},
+		"the same boot": {"1", "", `bytes=5- "a"`, rest("bytes 5-11/12", tagged, ", world"), full, 2},
+		"the file changed": {"1", "", `bytes=5- "a"`, "HTTP/1.1 200 OK\r\nETag: \"b\"\r\nContent-Length: 3\r\n\r\nnew", "new",
+			3},
+		"packed":             {"1", packed, `bytes=5- "a"`, rest("bytes 5-11/12", tagged+packed, ", world"), full, 2},
+		"another boot":       {"2", "", "", okReply, "hello", 1},
+		"no name for a boot": {"", "", "", okReply, "hello", 1},
 	} {
-		s := serve(t, closes(begun(tagged)), closes(tt.second))
+		s := serve(t, closes(begun(tagged+tt.header)), closes(tt.second))
 		path, kept := "", []string{}
 		keep := func(process string) { kept = append(kept, process) }
 		killed := newClient(t, s.url("http"), func(c *client) { path = c.into("file") })
@@ -286,26 +297,28 @@ func TestDownloadGoesOnAfterAKill(t *testing.T) {
 
 // Where the journal could not keep the tag of another version, a kill leaves the earlier tag beside a part of that one.
 func TestAPartOfAnotherVersionIsNotContinued(t *testing.T) {
-	s := serve(t, closes(begun(tagged)), closes("HTTP/1.1 200 OK\r\nETag: \"b\"\r\nContent-Length: 50\r\n\r\nother"),
-		replies(okReply))
-	path, kept := "", ""
-	killed := newClient(t, s.url("http"), func(c *client) { path = c.into("file") })
-	killed.Boot = func() string { return "1" }
-	killed.Execute(t.Context(), killed.task, runner.Call{Number: 1, Started: func(text string) { kept = text }})
-	testkit.Must(t, killed.flush(task.Pending))
-	killed.Execute(t.Context(), killed.task, runner.Call{Number: 2, Started: func(string) {}}) // it is locked
-	c := newClient(t, s.url("http"), func(c *client) { request.Of(c.task).Output = path })
-	c.Boot = killed.Boot
-	c.task.Last.Process = kept
-	if o := c.Execute(t.Context(), c.task, runner.Call{Number: 3, Started: func(string) {}}); o.Exit != 0 {
-		t.Errorf("got %+v, want exit 0", o)
-	}
-	testkit.Must(t, c.flush(task.Succeeded))
-	checkFile(t, path, "hello", "file")
-	checkDir(t, filepath.Dir(path), "file")
-	s.saw(3)
-	if got := ranges(s.requests[2]); got != "" {
-		t.Errorf("got range %q, want none", got)
+	for _, other := range []string{"ETag: \"b\"\r\n", tagged + "Content-Encoding: gzip\r\n"} {
+		s := serve(t, closes(begun(tagged)), closes("HTTP/1.1 200 OK\r\n"+other+"Content-Length: 50\r\n\r\nother"),
+			replies(okReply))
+		path, kept := "", ""
+		killed := newClient(t, s.url("http"), func(c *client) { path = c.into("file") })
+		killed.Boot = func() string { return "1" }
+		killed.Execute(t.Context(), killed.task, runner.Call{Number: 1, Started: func(text string) { kept = text }})
+		testkit.Must(t, killed.flush(task.Pending))
+		killed.Execute(t.Context(), killed.task, runner.Call{Number: 2, Started: func(string) {}}) // it is locked
+		c := newClient(t, s.url("http"), func(c *client) { request.Of(c.task).Output = path })
+		c.Boot = killed.Boot
+		c.task.Last.Process = kept
+		if o := c.Execute(t.Context(), c.task, runner.Call{Number: 3, Started: func(string) {}}); o.Exit != 0 {
+			t.Errorf("got %+v, want exit 0", o)
+		}
+		testkit.Must(t, c.flush(task.Succeeded))
+		checkFile(t, path, "hello", "file")
+		checkDir(t, filepath.Dir(path), "file")
+		s.saw(3)
+		if got := ranges(s.requests[2]); got != "" {
+			t.Errorf("%s: got range %q, want none", other, got)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/10f93571/retry/httpexec/download"
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/task"
@@ -28,13 +29,15 @@ type reply struct {
 	// For a later attempt that continues the body:
 	source    string // see download.SourceOf
 	validator string
-	end       int64 // the size of the body after this reply; -1 = unknown
-	total     int64 // the size of the whole body; -1 = unknown
+	encoding  string // see download.EncodingOf
+	end       int64  // the size of the body after this reply; -1 = unknown
+	total     int64  // the size of the whole body; -1 = unknown
 }
 
 // setHeader keeps what is known before the body is read.
 func (r *reply) setHeader(response *http.Response) {
 	r.status, r.proto, r.header = response.StatusCode, response.Proto, response.Header
+	r.encoding = download.EncodingOf(response.Header)
 	r.end, r.total = response.ContentLength, response.ContentLength
 }
 

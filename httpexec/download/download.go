@@ -206,9 +206,10 @@ func (p *PartFile) Drop() {
 // State says what a part file holds. The journal keeps it with the attempt in flight, so that a resume can go on.
 type State struct {
 	Validator string `json:"validator"`
-	Source    string `json:"source"` // see SourceOf
-	Total     int64  `json:"total"`  // the size of the whole body; -1 = unknown
-	Boot      string `json:"boot"`   // of the machine: what was not synced is lost with it
+	Source    string `json:"source"`             // see SourceOf
+	Encoding  string `json:"encoding,omitempty"` // see EncodingOf
+	Total     int64  `json:"total"`              // the size of the whole body; -1 = unknown
+	Boot      string `json:"boot"`               // of the machine: what was not synced is lost with it
 }
 
 // StateOf reads what the journal kept; nil where there is nothing that this boot of the machine can go on from.
@@ -220,12 +221,13 @@ func StateOf(stored, boot string) *State {
 	return s
 }
 
-// Version tells the body from any other, also from one of another URL with the same validator. Empty: nothing does.
+// Version tells the body from any other, also from one of another URL or encoding with the same validator. Empty: nothing
+// does.
 func (s *State) Version() string {
 	if s.Validator == "" {
 		return ""
 	}
-	return s.Source + " " + s.Validator
+	return s.Source + " " + s.Validator + " " + s.Encoding
 }
 
 // SourceOf returns a hash of the URL that a body comes from. The query may hold secrets, and other users may read the
@@ -234,6 +236,11 @@ func SourceOf(u *url.URL) string {
 	asked := *u
 	asked.User, asked.Fragment, asked.RawFragment = nil, "", ""
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(asked.String())))
+}
+
+// EncodingOf returns how a body is encoded, such as "gzip"; empty: not at all.
+func EncodingOf(header http.Header) string {
+	return strings.ToLower(strings.Join(header.Values("Content-Encoding"), ","))
 }
 
 // String is how the journal keeps it.
