@@ -153,7 +153,7 @@ func (a *attempt) checkComplete(response *http.Response) error {
 	before := a.unfinished
 	part, ok := download.ParseContentRange(response.Header.Get("Content-Range"))
 	size := before.body.Size()
-	if !ok || part.Total != size || (before.total >= 0 && before.total != size) {
+	if !ok || part.Total != size || (before.total >= 0 && before.total != size) || before.contradicts(response.Header) {
 		a.dropUnfinished()
 		return download.RangeError("the server has not the rest that was asked for" + anew)
 	}
@@ -189,8 +189,16 @@ func (r *reply) isOf(response *http.Response) bool {
 	if strings.HasPrefix(r.validator, `"`) {
 		return header.Get("Etag") == r.validator
 	}
+	return !r.contradicts(header)
+}
+
+// contradicts reports whether a header names another version of the file.
+func (r *reply) contradicts(header http.Header) bool {
 	given := header.Get("Last-Modified")
-	return given == "" || given == r.validator
+	if strings.HasPrefix(r.validator, `"`) {
+		given = header.Get("Etag")
+	}
+	return given != "" && given != r.validator
 }
 
 // errSurplus says that a part is longer than its header says. What is too much is not written.

@@ -102,6 +102,8 @@ func TestDownloadContinues(t *testing.T) {
 			"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-11/12\r\n" + tagged + "Transfer-Encoding: chunked\r\n\r\n8\r\n, world!\r\n0\r\n\r\n", "18 18", ""},
 		{"nothing is left", unknown, `bytes=5- "a"`,
 			"HTTP/1.1 416 No\r\nContent-Range: bytes */5\r\nContent-Length: 4\r\n\r\nnone", "18 0", "hello"},
+		{"nothing is left of another file", unknown, `bytes=5- "a"`,
+			"HTTP/1.1 416 No\r\nContent-Range: bytes */5\r\nETag: \"b\"\r\nContent-Length: 0\r\n\r\n", "18 18", ""},
 		{"it has shrunk", begun(tagged), `bytes=5- "a"`,
 			"HTTP/1.1 416 No\r\nContent-Range: bytes */5\r\nContent-Length: 0\r\n\r\n", "18 18", ""},
 		{"it is gone", begun(tagged), `bytes=5- "a"`,
