@@ -148,12 +148,13 @@ func (a *attempt) appendPart(response *http.Response) error {
 }
 
 // checkComplete handles status 416, "range not satisfiable": an earlier attempt received all bytes, and only the end of
-// the reply was missing.
+// the reply was missing. Which encoding has that size it does not say.
 func (a *attempt) checkComplete(response *http.Response) error {
 	before := a.unfinished
 	part, ok := download.ParseContentRange(response.Header.Get("Content-Range"))
 	size := before.body.Size()
-	if !ok || part.Total != size || (before.total >= 0 && before.total != size) || before.contradicts(response.Header) {
+	sameSize := before.total == size || before.total < 0 && before.encoding == ""
+	if !ok || part.Total != size || !sameSize || before.contradicts(response.Header) {
 		a.dropUnfinished()
 		return download.RangeError("the server has not the rest that was asked for" + anew)
 	}
