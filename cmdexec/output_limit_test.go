@@ -119,32 +119,36 @@ func TestOutputAboveTheLimitIsForwarded(t *testing.T) {
 }
 
 // If there is no room to hold the output, the command goes on. Its output is passed on completely, or the loss is
-// reported. A part of it is never passed on as the output of a success.
+// reported, unless the output would be dropped anyhow. A part of it is never passed on as the output of a success.
 func TestNoRoomForHeldOutput(t *testing.T) {
-	tests := map[task.OutputMode]struct {
+	tests := []struct {
+		mode   task.OutputMode
 		status task.Status
 		lost   bool
 		passed int
 	}{
-		task.OutputFinal:   {status: task.Failed, passed: 3_000_000},
-		task.OutputSuccess: {status: task.Succeeded, lost: true},
-		task.OutputFailure: {status: task.Failed, lost: true, passed: spool.MemoryLimit},
+		{mode: task.OutputFinal, status: task.Failed, passed: 3_000_000},
+		{mode: task.OutputSuccess, status: task.Succeeded, lost: true},
+		{mode: task.OutputSuccess, status: task.Failed},
+		{mode: task.OutputFailure, status: task.Failed, lost: true, passed: spool.MemoryLimit},
+		{mode: task.OutputFailure, status: task.Succeeded},
 	}
-	for mode, tt := range tests {
+	for _, tt := range tests {
 		for _, redirection := range []string{"", " >&2"} {
-			t.Run(string(mode)+redirection, func(t *testing.T) {
-				o, called := heldOutput(t, mode), 0
-				o.Temporary, o.HoldFailed = noFile, func(*task.Task, error) { called++ }
+			t.Run(fmt.Sprint(tt.mode, " ", tt.status, redirection), func(t *testing.T) {
+				o, forwarded := heldOutput(t, tt.mode), 0
+				o.Temporary, o.HoldFailed = noFile, func(*task.Task, error) { forwarded++ }
 				r := script(t, "head -c 3000000 /dev/zero"+redirection+" || exit 9; exit 3").withOutput(o)
 				r.task.Status = tt.status
-				if got := r.start().end(); got.Exit != 3 || got.Final == tt.lost || called == 1 == tt.lost {
-					t.Errorf("got %+v, %d calls; want exit 3, and one call if nothing is lost", got, called)
+				final := tt.mode == task.OutputFinal
+				if got := r.start().end(); got.Exit != 3 || got.Final != final || (forwarded == 1) != final {
+					t.Errorf("got %+v, forwarded %d times; want exit 3, and once for final", got, forwarded)
 				}
 				if lost := strings.Contains(fmt.Sprint(r.lost), "no space left on device"); lost != tt.lost {
 					t.Errorf("flush: got error %v, want one: %v", r.lost, tt.lost)
 				}
 				passed := len(contents(t, o.Stdout) + contents(t, o.Stderr))
-				if passed > tt.passed || (passed < tt.passed && mode != task.OutputFailure) {
+				if passed > tt.passed || (passed < tt.passed && tt.mode != task.OutputFailure) {
 					t.Errorf("passed on: got %d bytes, want %d", passed, tt.passed)
 				}
 			})

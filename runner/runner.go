@@ -69,9 +69,18 @@ type Observer interface {
 	// Waiting is called while the task waits. It returns the time after which it wants to be called again.
 	Waiting(t *task.Task, left time.Duration) time.Duration
 	Finished(t *task.Task, r Result)
-	// Warn is told of an error that does not end the run.
+	// Warn is told of an error that does not end the run; it may be a Loss.
 	Warn(err error)
 }
+
+// Loss is a warning that -q shows too: output or input is lost, or a command may run again, or beside another one, where
+// the journal does not know of it.
+type Loss struct {
+	Err error
+	New bool // other lines do not say so either
+}
+
+func (l Loss) Error() string { return l.Err.Error() }
 
 // The causes with which an attempt's context ends.
 var (
@@ -200,7 +209,7 @@ func (r *Runner) attempt(ctx context.Context, t *task.Task) (Result, error) {
 			return Result{}, err
 		}
 	case lost != nil && !readerGone(lost) && !errors.Is(lost, task.ErrStopped):
-		r.Observer.Warn(lost)
+		r.Observer.Warn(Loss{Err: lost, New: true})
 	}
 	r.Observer.Ended(t, a)
 	return Result{Decision: a.Decision, Outcome: a.Outcome, Signal: sig, OutputErr: lost}, nil

@@ -49,7 +49,7 @@ func NewLines(w io.Writer, terminal *Terminal, verbose bool) Observer {
 
 // NewQuiet returns the observer of -q. It writes nothing, except why a task failed in the end whose output is shown on
 // failure only: a command that could not be found, or that was stopped, may have written nothing itself. And it says
-// where what was read of stdin is lost for another attempt.
+// where something is lost: see runner.Loss.
 func NewQuiet(w io.Writer) Observer {
 	return &lineObserver{w: w, name: Speaker(0), quiet: true, status: statusLine{w: w}, screen: noScreen}
 }
@@ -175,17 +175,8 @@ func (l *lineObserver) Finished(t *task.Task, r runner.Result) {
 	}
 }
 
-// Loss is a warning that -q shows too: a command may run again, or beside another one, where the journal does not know
-// of it.
-type Loss struct {
-	Err error
-	New bool // other lines do not say so either
-}
-
-func (l Loss) Error() string { return l.Err.Error() }
-
 func (l *lineObserver) Warn(err error) {
-	if loss, lost := errors.AsType[Loss](err); lost && l.quiet {
+	if loss, lost := errors.AsType[runner.Loss](err); lost && l.quiet {
 		l.print(nil, plain, "warning: %s", Message(err))
 	} else if !lost || loss.New {
 		l.Say("warning: " + Message(err))

@@ -128,11 +128,11 @@ func TestALossIsNotHiddenByQuiet(t *testing.T) {
 		want  string
 	}{
 		{name: "quiet, a warning", quiet: true, err: errors.New("x"), want: ""},
-		{name: "quiet, a loss", quiet: true, err: Loss{Err: errors.New("x")}, want: "retry: warning: x\n"},
+		{name: "quiet, a loss", quiet: true, err: runner.Loss{Err: errors.New("x")}, want: "retry: warning: x\n"},
 		{name: "a warning", err: errors.New("x"), want: "retry: warning: x\n"},
-		{name: "quiet, a new loss", quiet: true, err: Loss{errors.New("x"), true}, want: "retry: warning: x\n"},
-		{name: "a new loss", err: Loss{errors.New("x"), true}, want: "retry: warning: x\n"},
-		{name: "a loss, which was told before", err: Loss{Err: errors.New("x")}, want: ""},
+		{name: "quiet, a new loss", quiet: true, err: runner.Loss{Err: errors.New("x"), New: true}, want: "retry: warning: x\n"},
+		{name: "a new loss", err: runner.Loss{Err: errors.New("x"), New: true}, want: "retry: warning: x\n"},
+		{name: "a loss, which was told before", err: runner.Loss{Err: errors.New("x")}, want: ""},
 	} {
 		var got strings.Builder
 		o := NewLines(&got, nil, false)

@@ -17,6 +17,7 @@ import (
 	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/internal/text"
+	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/lock"
 	"github.com/10f93571/retry/state/sqlite"
@@ -235,7 +236,7 @@ func (w *Wrapper) input(p *Host, t *task.Task, warn func(error)) (*spool.Spool, 
 	if source.Pipe {
 		open := errors.New("stdin is an open pipe: the task gets nothing of what may come through it" +
 			"\nhint: --stdin replay waits for its end and keeps it; --stdin null leaves it out")
-		warn(render.Loss{Err: open, New: true})
+		warn(runner.Loss{Err: open, New: true})
 	}
 	if source.Pipe || source.Terminal {
 		t.Options.Stdin = task.StdinNull

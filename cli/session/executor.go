@@ -159,7 +159,7 @@ func (g *Journal) stdin(t *task.Task, own *os.File, o ExecOptions, resumed bool,
 	warn func(error)) (stdio.Stdin, func(), error) {
 	lost := func(err error) { // the line of an attempt that has failed by it says so, too
 		_, fails := errors.AsType[*stdio.StdinError](err)
-		warn(render.Loss{Err: err, New: !fails})
+		warn(runner.Loss{Err: err, New: !fails})
 	}
 	switch {
 	case t.Options.Stdin == task.StdinNull, o.Stdin == task.StdinNull:

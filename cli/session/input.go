@@ -7,6 +7,7 @@ import (
 
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec/stdio"
+	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
 
@@ -62,7 +63,7 @@ func withArgumentPipes(stdin stdio.Stdin, command []string, warn func(error)) st
 // Open implements stdio.Stdin.
 func (a *argumentPipe) Open() (*stdio.Input, error) {
 	if a.opened++; a.opened == 2 {
-		a.warn(render.Loss{New: true, Err: fmt.Errorf("what the first attempt has read from %s cannot be read again"+
+		a.warn(runner.Loss{New: true, Err: fmt.Errorf("what the first attempt has read from %s cannot be read again"+
 			"\nhint: give the command a file instead of <(…); or use stdin, and --stdin replay", a.path)})
 	}
 	return a.Stdin.Open()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
@@ -157,7 +158,7 @@ func (g *Journal) catchUp(ctx context.Context, t *task.Task, untold bool) error 
 		return nil
 	}
 	err = stillShown(fmt.Errorf("the end of the task is not in the journal: %w", err), t)
-	g.warn(render.Loss{Err: err, New: untold})
+	g.warn(runner.Loss{Err: err, New: untold})
 	return nil
 }
 
@@ -228,7 +229,7 @@ func (g *Journal) failed(err error, t *task.Task, fatal bool) error {
 		err = stillShown(err, t)
 	}
 	if moved || g.moved || without && g.named {
-		err = render.Loss{Err: err, New: true}
+		err = runner.Loss{Err: err, New: true}
 	}
 	g.warn(err)
 	return nil

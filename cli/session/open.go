@@ -14,6 +14,7 @@ import (
 	"github.com/10f93571/retry/cli/policies"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/internal/text"
+	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/lock"
 	"github.com/10f93571/retry/state/sqlite"
@@ -131,7 +132,7 @@ func (g *Journal) replace(damage error) error {
 	case aside != "":
 		told := fmt.Errorf("the journal was damaged (%w); it is now in %s, and a new one was begun%s",
 			withoutHint(damage), aside, recoveryHint(aside))
-		g.warn(render.Loss{Err: told, New: true})
+		g.warn(runner.Loss{Err: told, New: true})
 	}
 	if g.Journal != nil {
 		_ = g.Journal.Close()

@@ -177,8 +177,11 @@ func (o *Output) Flush(t *task.Task, signals <-chan os.Signal) (os.Signal, error
 			_ = c.held.Close()
 		}
 	}()
+	if !o.passesOn(s, t.Status) {
+		return nil, nil // what could not be held is not missed
+	}
 	partial := o.Mode == task.OutputSuccess && s.lost() != nil // a part of the output could be taken for all of it
-	if partial || !o.passesOn(s, t.Status) {
+	if partial || !s.hold() {
 		return nil, s.lost()
 	}
 	if o.BeforeFlush != nil {
@@ -199,13 +202,17 @@ func (o *Output) Flush(t *task.Task, signals <-chan os.Signal) (os.Signal, error
 
 // HoldsOutput reports whether Flush would pass anything on. It implements runner.Executor.
 func (o *Output) HoldsOutput(t *task.Task) bool {
-	return o.last != nil && !o.last.abandoned && o.passesOn(o.last, t.Status)
+	return o.last != nil && !o.last.abandoned && o.last.hold() && o.passesOn(o.last, t.Status)
 }
 
-// passesOn reports whether there is held output, and the mode passes it on at this status.
+// passesOn reports whether output of an attempt is passed on at this status of the task.
 func (o *Output) passesOn(s *Streams, status task.Status) bool {
-	holds := slices.ContainsFunc(s.captures, func(c *capture) bool { return c.flushed < c.held.Size() })
-	return holds && (o.Mode.PassesOn(status) || s.forwarding.enabled.Load())
+	return o.Mode.PassesOn(status) || s.forwarding.enabled.Load()
+}
+
+// hold reports whether there is output that was not passed on yet.
+func (s *Streams) hold() bool {
+	return slices.ContainsFunc(s.captures, func(c *capture) bool { return c.flushed < c.held.Size() })
 }
 
 // lost returns why some of stdout could not be passed on, or why some output could not be held. It ignores a failed
