@@ -239,6 +239,16 @@ func (g *Journal) keptInput(t *task.Task) (*spool.Spool, error) {
 	return spool.Of(file)
 }
 
+// keeps reports whether the input that was kept for a task is this one.
+func (g *Journal) keeps(t *task.Task, input *spool.Spool) (bool, error) {
+	kept, err := g.keptInput(t)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = kept.Close() }()
+	return spool.Equal(kept, input)
+}
+
 // replayedStdin keeps stdin for the other attempts: with a journal in a file beside it, so that a resume finds it;
 // without one in memory as long as it is small, then in a temporary file.
 func (g *Journal) replayedStdin(t *task.Task, own *os.File) (*stdio.ReplayedStdin, func()) {

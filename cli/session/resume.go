@@ -15,6 +15,8 @@ import (
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/cmdexec/proc"
+	"github.com/10f93571/retry/cmdexec/stdio"
+	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
@@ -156,10 +158,11 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 	run, err := p.newTaskRunner(t, journal, lines, how.ExecOptions, true)
 	switch {
 	case how.ownStdin && errors.Is(err, state.ErrInputLost):
-		lines.Say("its stdin was not kept to the end: reads this one's")
-		run, err = p.newTaskRunner(t, journal, lines, how.ExecOptions, false)
+		if run, err = p.newTaskRunner(t, journal, lines, how.ExecOptions, false); err == nil {
+			sayInput(lines, "its stdin was not kept to the end: reads this one's", before.Pipe || t.Target != nil)
+		}
 	case how.ownStdin && t.KeepsInput() && err == nil:
-		lines.Say("reads the stdin that was kept for it, not this one's")
+		sayInput(lines, "reads the stdin that was kept for it, not this one's", p.hasOtherInput(t, journal, how.Body))
 	}
 	if err == nil && t.Options.Source != before { // a later resume goes on with this one
 		err = journal.Journal.Amend(context.Background(), t)
@@ -175,6 +178,25 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 	run.Survivors = p.newSurvivors(how.SurvivorFlags, journal)
 	run.Earlier = earlier
 	return run, nil
+}
+
+// hasOtherInput reports whether this process's stdin is lost where the input that was kept for a task is read instead.
+func (p *Host) hasOtherInput(t *task.Task, journal *Journal, body *spool.Spool) bool {
+	if t.Target != nil {
+		same, err := journal.keeps(t, body)
+		return body.Size() > 0 && (err != nil || !same)
+	}
+	own := (&stdio.InheritedStdin{File: p.Stdin}).Source()
+	return own.Pipe || own.Path != "" && own != t.Options.Source
+}
+
+// sayInput says which input a task gets, also under -q where another one is lost.
+func sayInput(lines render.Observer, text string, lost bool) {
+	if lost {
+		lines.Warn(runner.Loss{Err: errors.New(text), New: true})
+		return
+	}
+	lines.Say(text)
 }
 
 // Adopt adopts a task together with its name, which no other run may use until this process has ended.

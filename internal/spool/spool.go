@@ -3,6 +3,8 @@
 package spool
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"io"
 	"os"
 	"sync"
@@ -99,6 +101,22 @@ func (s *Spool) WriteTo(w io.Writer) (int64, error) { return s.WriteFrom(0, w) }
 // larger ones.
 func (s *Spool) WriteFrom(offset int64, w io.Writer) (int64, error) {
 	return io.Copy(w, io.NewSectionReader(s, offset, s.Size()-offset))
+}
+
+// Equal reports whether two spools have the same content.
+func Equal(a, b *Spool) (bool, error) {
+	if a.Size() != b.Size() {
+		return false, nil
+	}
+	var sums [2][]byte
+	for i, s := range []*Spool{a, b} {
+		sum := sha256.New()
+		if _, err := s.WriteTo(sum); err != nil {
+			return false, err
+		}
+		sums[i] = sum.Sum(nil)
+	}
+	return bytes.Equal(sums[0], sums[1]), nil
 }
 
 // Truncate empties the spool. It keeps its file, if it has one.

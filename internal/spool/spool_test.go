@@ -48,6 +48,38 @@ func checkReadAt(t *rapid.T, s *Spool, model []byte) {
 	}
 }
 
+func TestEqual(t *testing.T) {
+	for _, tt := range []struct {
+		name, a, b string
+		want       bool
+	}{
+		{name: "empty", want: true},
+		{name: "the same", a: "abcdef", b: "abcdef", want: true},
+		{name: "another", a: "abcdef", b: "abcdeF"},
+		{name: "a part", a: "abcdef", b: "abc"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var spools [2]*Spool
+			for i, text := range []string{tt.a, tt.b} { // one in memory, and one in a file
+				spools[i] = New(8*i, func() (*os.File, error) { return Temporary(t.TempDir()) })
+				defer func() { _ = spools[i].Close() }()
+				_, err := spools[i].Write([]byte(text))
+				testkit.Must(t, err)
+			}
+			if got, err := Equal(spools[0], spools[1]); got != tt.want || err != nil {
+				t.Errorf("got %v, error %v, want %v", got, err, tt.want)
+			}
+		})
+	}
+	closed := New(0, func() (*os.File, error) { return Temporary(t.TempDir()) })
+	_, err := closed.Write([]byte("a"))
+	testkit.Must(t, err)
+	testkit.Must(t, closed.file.Close())
+	if _, err := Equal(closed, closed); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("closed: got %v, want %v", err, os.ErrClosed)
+	}
+}
+
 func TestSpoolWithoutRoom(t *testing.T) {
 	full := errors.New("no room")
 	s := New(3, func() (*os.File, error) { return nil, full })
