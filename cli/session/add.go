@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/term"
@@ -122,9 +123,9 @@ func dueTime(begin flags.WhenFlags, now time.Time) (time.Time, error) {
 }
 
 // queuedBefore returns the task of the name that makes another one superfluous: one that has succeeded, with --once, or
-// one that waits or runs with the same work.
+// one that waits or runs with the same work. It reads the input only where that has to be compared, or kept.
 func (w *Wrapper) queuedBefore(ctx context.Context, queue *sqlite.Queue, t *task.Task,
-	lines render.Observer) (*task.Task, error) {
+	read func() (*spool.Spool, error), lines render.Observer) (*task.Task, error) {
 	if t.Name == "" {
 		return nil, nil
 	}
@@ -142,18 +143,53 @@ func (w *Wrapper) queuedBefore(ctx context.Context, queue *sqlite.Queue, t *task
 	case err != nil || earlier == nil:
 		return nil, err
 	case w.Fresh:
+		if _, err := read(); err != nil { // before that one is cancelled
+			return nil, err
+		}
 		_, err := queue.Cancel(ctx, earlier.Number, time.Now())
 		if errors.Is(err, state.ErrFinished) {
 			err = nil
 		}
 		return nil, err
-	case w.IfRunning == "skip" || sameWork(earlier, t):
-		lines.Say(fmt.Sprintf("%s is there already, as %s: nothing is added", text.Escape(t.Name), render.ShortID(earlier.ID)))
-		return earlier, nil
+	case w.IfRunning != "skip":
+		err := sameQueued(queue, earlier, t, read)
+		if errors.Is(err, state.ErrInputLost) && time.Since(earlier.CreatedAt) < patience { // it is being stored
+			time.Sleep(firstNamePause)
+			return w.queuedBefore(ctx, queue, t, read, lines)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	return nil, fmt.Errorf("%w: %s is there with another %s, %s"+
-		"\nhint: another name adds this one; --fresh cancels that one and adds this one",
-		errName, t.Name, work(earlier), render.Title(earlier))
+	lines.Say(fmt.Sprintf("%s is there already, as %s: nothing is added", text.Escape(t.Name), render.ShortID(earlier.ID)))
+	return earlier, nil
+}
+
+// sameQueued returns an error where a task of the name is not the one to add.
+func sameQueued(queue *sqlite.Queue, earlier, t *task.Task, read func() (*spool.Spool, error)) error {
+	const hint = "\nhint: another name adds this one; --fresh cancels that one and adds this one"
+	if !sameWork(earlier, t) {
+		return fmt.Errorf("%w: %s is there with another %s, %s"+hint, errName, t.Name, work(earlier), render.Title(earlier))
+	}
+	input, err := read()
+	if err != nil {
+		return err
+	}
+	same := earlier.KeepsInput() == t.KeepsInput()
+	if same && input != nil {
+		journal := &Journal{Journal: queue.Journal}
+		same, err = journal.keeps(earlier, input)
+	} else if same && (earlier.Options.Source.Path != "" || t.Options.Source.Path != "") {
+		same = earlier.Options.Source == t.Options.Source
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %s is there, as %s, and its stdin cannot be compared: %w"+hint,
+			errName, t.Name, render.ShortID(earlier.ID), err)
+	case !same:
+		return fmt.Errorf("%w: %s is there with another stdin, as %s"+hint, errName, t.Name, render.ShortID(earlier.ID))
+	}
+	return nil
 }
 
 // inputTime is how long the stdin of a new task may take to be stored. Were this process killed meanwhile, the task
@@ -163,7 +199,8 @@ const inputTime = time.Hour
 // enqueue stores the task with its stdin, unless an earlier one makes it superfluous. It returns the id of either.
 func (w *Wrapper) enqueue(ctx context.Context, p *Host, queue *sqlite.Queue, t *task.Task, due time.Time,
 	lines render.Observer) (id string, err error) {
-	if earlier, err := w.queuedBefore(ctx, queue, t, lines); err != nil || earlier != nil {
+	read := sync.OnceValues(func() (*spool.Spool, error) { return w.input(p, t, lines.Warn) })
+	if earlier, err := w.queuedBefore(ctx, queue, t, read, lines); err != nil || earlier != nil {
 		return idOf(earlier), err
 	}
 	t.Queue, t.Options.Output, t.Options.OutputLimit, t.NextAttemptAt = task.QueueWorker, "", 0, due
@@ -173,7 +210,7 @@ func (w *Wrapper) enqueue(ctx context.Context, p *Host, queue *sqlite.Queue, t *
 	if t.Policy.Budget > 0 && !t.Policy.Deadline { // it counts from when the task may begin
 		t.Policy.Budget += due.Sub(t.CreatedAt)
 	}
-	input, err := w.input(p, t, lines.Warn)
+	input, err := read()
 	if err != nil {
 		return "", err
 	}
@@ -186,7 +223,7 @@ func (w *Wrapper) enqueue(ctx context.Context, p *Host, queue *sqlite.Queue, t *
 			return "", err
 		}
 		// Another process has just added one of the name, or carried it to its success.
-		if earlier, err := w.queuedBefore(ctx, queue, t, lines); err != nil || earlier != nil {
+		if earlier, err := w.queuedBefore(ctx, queue, t, read, lines); err != nil || earlier != nil {
 			return idOf(earlier), err
 		}
 	}
