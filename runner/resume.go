@@ -19,19 +19,20 @@ func (r *Runner) Resume(ctx context.Context, t *task.Task) (Result, error) {
 		r.Journal.CancelNested(ctx, t, time.Time{})
 		return r.finish(ctx, t, Result{Decision: t.EndDecision(), Outcome: t.Last.Outcome}), nil
 	}
-	sig, err := r.awaitLeft(ctx, t)
+	sig, err := r.AwaitLeft(ctx, t)
 	switch {
 	case err != nil:
 		return Result{}, err
 	case sig != nil || ctx.Err() != nil:
-		return r.stop(ctx, t, sig)
+		return r.Stop(ctx, t, sig)
 	}
 	r.Journal.CancelNested(ctx, t, time.Time{})
 	return r.Run(ctx, t)
 }
 
-// awaitLeft waits for what was left by an earlier attempt of the task, and of the other runs of its name.
-func (r *Runner) awaitLeft(ctx context.Context, t *task.Task) (sig os.Signal, err error) {
+// AwaitLeft waits for what was left by an earlier attempt of the task, and of the other runs of its name. It returns the
+// signal that ended the wait, or nil.
+func (r *Runner) AwaitLeft(ctx context.Context, t *task.Task) (sig os.Signal, err error) {
 	for _, earlier := range r.Earlier {
 		if sig, err = r.AwaitSurvivors(ctx, earlier); sig != nil || err != nil || ctx.Err() != nil {
 			return sig, err
@@ -84,7 +85,7 @@ func (r *Runner) AwaitSurvivors(ctx context.Context, t *task.Task) (os.Signal, e
 	if r.Survivors == nil || t.Target != nil || !t.Last.CutOff() { // only a command has processes
 		return nil, nil
 	}
-	found, err := r.findLeft(t)
+	found, err := r.FindLeft(t)
 	if found == "" || err != nil {
 		return nil, err
 	}
@@ -98,7 +99,7 @@ func (r *Runner) AwaitSurvivors(ctx context.Context, t *task.Task) (os.Signal, e
 			"\nhint: --kill-orphans stops what is left", t.Last.Number, found))
 	}
 	for pause := firstLook; ; pause = min(2*pause, slowestLook) {
-		if found, err := r.findLeft(t); found == "" || err != nil {
+		if found, err := r.FindLeft(t); found == "" || err != nil {
 			return nil, err
 		}
 		select {
@@ -116,7 +117,9 @@ func (r *Runner) AwaitSurvivors(ctx context.Context, t *task.Task) (os.Signal, e
 	}
 }
 
-func (r *Runner) findLeft(t *task.Task) (string, error) {
+// FindLeft describes the processes that the task's last attempt has left; "" is none. It returns an error where nobody
+// can see them.
+func (r *Runner) FindLeft(t *task.Task) (string, error) {
 	found, err := r.Survivors.Find(t, t.Last)
 	if err != nil {
 		err = fmt.Errorf("attempt %d may still be running, and cannot be seen from here: %w"+

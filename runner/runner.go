@@ -107,12 +107,12 @@ type Runner struct {
 func (r *Runner) Run(ctx context.Context, t *task.Task) (Result, error) {
 	if t.AttemptCount == t.RequeuedAfter {
 		if sig := r.hookWithinBudget(ctx, t, t.Options.OnStart); sig != nil {
-			return r.stop(ctx, t, sig)
+			return r.Stop(ctx, t, sig)
 		}
 	}
 	for {
 		if sig := r.wait(ctx, t); sig != nil || ctx.Err() != nil {
-			return r.stop(ctx, t, sig)
+			return r.Stop(ctx, t, sig)
 		}
 		result, err := r.attempt(ctx, t)
 		if err != nil {
@@ -122,10 +122,10 @@ func (r *Runner) Run(ctx context.Context, t *task.Task) (Result, error) {
 		case t.Status.Finished(), result.Outcome.Stop != nil, result.Decision.Reason == task.ReasonDeferred:
 			return r.finish(ctx, t, result), nil
 		case result.Signal != nil: // it came after the decision
-			return r.stop(ctx, t, result.Signal)
+			return r.Stop(ctx, t, result.Signal)
 		}
 		if sig := r.hookWithinBudget(ctx, t, t.Options.OnRetry); sig != nil {
-			return r.stop(ctx, t, sig)
+			return r.Stop(ctx, t, sig)
 		}
 	}
 }
@@ -298,8 +298,8 @@ func withBudget(ctx context.Context, t *task.Task) (context.Context, context.Can
 	return ctx, func() { cancel(nil) }
 }
 
-// stop ends a run between two attempts.
-func (r *Runner) stop(ctx context.Context, t *task.Task, sig os.Signal) (Result, error) {
+// Stop ends a run between two attempts.
+func (r *Runner) Stop(ctx context.Context, t *task.Task, sig os.Signal) (Result, error) {
 	d := task.Stopped(sig)
 	if r.Terminal {
 		d = d.HungUp(sig)
@@ -337,7 +337,7 @@ func (r *Runner) endWithoutAttempt(ctx context.Context, t *task.Task, err error)
 		for !task.Stops(sig) {
 			sig = <-r.Signals
 		}
-		return r.stop(ctx, t, sig)
+		return r.Stop(ctx, t, sig)
 	case errors.Is(err, ErrBudgetEnd):
 		return r.settle(ctx, t, task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonBudget}, nil)
 	case !errors.Is(err, task.ErrNotOwner):

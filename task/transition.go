@@ -11,7 +11,7 @@ type Transition struct {
 // The events of a task's life that are not a verdict.
 const (
 	EventCreate   = "create"
-	EventAdd      = "add" // for a worker
+	EventAdd      = "add" // for a worker, or before a wait for what an earlier run has left
 	EventClaim    = "claim"
 	EventRetryNow = "retry now" // an outcome and the claim of the attempt that follows at once, in one step
 	EventUnclaim  = "unclaim"   // the claim of an attempt that did not begin is taken back

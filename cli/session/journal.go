@@ -55,6 +55,18 @@ func (g *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 	return g.failed(err, t, g.required && t.AttemptCount == 0)
 }
 
+// create stores a task that has to wait before its first attempt, so that a resume takes it up where this run is ended
+// meanwhile.
+func (g *Journal) create(ctx context.Context, t *task.Task) error {
+	if g.absent() {
+		return nil
+	}
+	limited, done := g.limit(cmp.Or(g.Stopping, ctx))
+	err := g.Journal.Create(limited, t)
+	done()
+	return g.failed(err, t, g.required)
+}
+
 // NoteProcess implements runner.Journal.
 func (g *Journal) NoteProcess(ctx context.Context, t *task.Task, process string) {
 	if g.absent() {

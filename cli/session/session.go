@@ -10,6 +10,7 @@ import (
 	"hash/fnv"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -201,15 +202,12 @@ func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *t
 			_ = journal.Journal.Release(earlier.Number)
 			found.discarded = earlier // its attempts were used up before; the new task gets its own
 		}
-		if err := w.begin(ctx, p, journal, found, tk, lines); err != nil {
-			return runner.Result{}, nil, err
-		}
 		run, err := p.newTaskRunner(tk, journal, lines, w.work.ExecOptions(), false)
 		if err != nil {
 			return runner.Result{}, nil, err
 		}
 		run.Signals = p.Listen()
-		result, err := run.Run(ctx, tk)
+		result, err := w.start(ctx, p, journal, found, tk, run)
 		run.Close()
 		// Where a task of its name was requeued meanwhile, or a worker has carried one to its success, look again.
 		if !errors.Is(err, state.ErrNamed) && !errors.Is(err, state.ErrSucceeded) {
@@ -227,33 +225,59 @@ func deferred(t *task.Task, now time.Time) bool {
 	return most > 0 && t.NextAttemptAt.Sub(now) > most
 }
 
-// begin waits for the processes that earlier tasks of the name have left. Where that or another run took time, the
-// task's budget begins now; a deadline does not move.
-func (w *Wrapper) begin(ctx context.Context, p *Host, journal *Journal, found nameResult, t *task.Task,
-	lines render.Observer) (err error) {
-	waited := found.waited || found.discarded != nil
-	for _, earlier := range append(found.cutOff, found.discarded) {
-		if earlier == nil || !earlier.Last.CutOff() {
-			continue
-		}
-		waited = true
-		left := p.newSurvivors(w.SurvivorFlags, journal)
-		watcher := &runner.Runner{Survivors: left, Observer: lines, Signals: p.Listen()}
-		sig, err := watcher.AwaitSurvivors(ctx, earlier)
-		if err != nil {
-			return fmt.Errorf("start %s: %w", text.Escape(t.Name), err)
-		}
-		if sig != nil {
-			DieOf(sig)
+// start runs a new task, when nothing of the earlier tasks of its name runs any more. Where that or another run took
+// time, the task's budget begins then; a deadline does not move.
+func (w *Wrapper) start(ctx context.Context, p *Host, journal *Journal, found nameResult, t *task.Task,
+	run *taskRunner) (runner.Result, error) {
+	run.Survivors = p.newSurvivors(w.SurvivorFlags, journal)
+	run.Earlier = slices.DeleteFunc(append(found.cutOff, found.discarded), func(earlier *task.Task) bool {
+		return earlier == nil || !earlier.Last.CutOff()
+	})
+	if sig, err := w.awaitEarlier(ctx, journal, t, run); err != nil {
+		return runner.Result{}, fmt.Errorf("start %s: %w", text.Escape(t.Name), err)
+	} else if sig != nil {
+		return run.Stop(ctx, t, sig)
+	}
+	if !found.waited && found.discarded == nil && len(run.Earlier) == 0 {
+		return run.Run(ctx, t)
+	}
+	if err := w.beginNow(t); err != nil {
+		return runner.Result{}, err
+	}
+	if t.Number != 0 && !journal.absent() {
+		if err := journal.failed(journal.Journal.Amend(ctx, t), t, false); err != nil {
+			return runner.Result{}, err
 		}
 	}
-	if !waited {
-		return nil
-	}
+	return run.Run(ctx, t)
+}
+
+// beginNow makes the budget of a new task, and the age of its key, begin now.
+func (w *Wrapper) beginNow(t *task.Task) (err error) {
 	t.CreatedAt = time.Now()
 	t.History.Began, t.History.Expires = t.CreatedAt, t.Expiry()
 	t.Policy, err = w.choice.Resolve(t.CreatedAt)
 	return err
+}
+
+// awaitEarlier stores the task and waits, if something of an earlier run is left. It returns the signal that ended the
+// wait, or nil.
+func (w *Wrapper) awaitEarlier(ctx context.Context, journal *Journal, t *task.Task, run *taskRunner) (os.Signal, error) {
+	left := false
+	for _, earlier := range run.Earlier {
+		what, err := run.FindLeft(earlier)
+		if err != nil {
+			return nil, err
+		}
+		left = left || what != ""
+	}
+	if !left {
+		return nil, nil
+	}
+	if err := journal.create(ctx, t); err != nil && !errors.Is(err, task.ErrStopped) { // a signal ends the wait, too
+		return nil, err
+	}
+	return run.AwaitLeft(ctx, t)
 }
 
 // dryRun prints the schedule of the policy.

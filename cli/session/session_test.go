@@ -30,7 +30,7 @@ func TestBeginAfterAWait(t *testing.T) {
 	made := time.Now().Add(-48 * time.Hour)
 	tk := &task.Task{CreatedAt: made, Target: &request.Request{Method: "POST", KeyTTL: 24 * time.Hour}}
 	tk.History = task.History{Began: made, Expires: tk.Expiry()}
-	if err := w.begin(t.Context(), p, nil, nameResult{waited: true}, tk, nil); err != nil {
+	if err := w.beginNow(tk); err != nil {
 		t.Fatal(err)
 	}
 	if tk.History.Began.Equal(made) || !tk.History.Expires.Equal(tk.History.Began.Add(24*time.Hour)) {

@@ -184,7 +184,8 @@ func (j *Journal) requeue(c *conn.Conn, t *task.Task, due time.Time, queue task.
 	return err
 }
 
-// Amend stores the policy and the options of a task that goes on with others.
+// Amend stores the policy and the options of a task that goes on with others, and when it was made: a task that has
+// waited for what an earlier run has left begins after that.
 func (j *Journal) Amend(ctx context.Context, t *task.Task) error {
 	policy, err := t.Policy.MarshalJSON()
 	if err != nil {
@@ -195,8 +196,8 @@ func (j *Journal) Amend(ctx context.Context, t *task.Task) error {
 		return err
 	}
 	return j.write(ctx, func(c *conn.Conn) error {
-		const query = `UPDATE tasks SET policy = ?, options = ? WHERE number = ? AND id = ?`
-		_, err := c.Exec(query, string(policy), options, t.Number, t.ID)
+		const query = `UPDATE tasks SET policy = ?, options = ?, created_at = ? WHERE number = ? AND id = ?`
+		_, err := c.Exec(query, string(policy), options, t.CreatedAt.UnixMicro(), t.Number, t.ID)
 		return err
 	})
 }

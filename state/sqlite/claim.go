@@ -26,6 +26,23 @@ func (j *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 		j.background.Go(j.shortenLog)
 		return err
 	}
+	create := transition{event: task.EventCreate, to: task.InFlight, count: 1}
+	err := j.create(ctx, t, create, func(c *conn.Conn, number int64) error { return insertAttempt(c, number, 1, now) })
+	if err == nil {
+		j.background.Go(j.shortenLog)
+	}
+	return err
+}
+
+// Create implements state.Writer.
+func (j *Journal) Create(ctx context.Context, t *task.Task) error {
+	add := transition{event: task.EventAdd, to: task.Pending, nextAttemptAt: t.CreatedAt}
+	return j.create(ctx, t, add, func(*conn.Conn, int64) error { return nil })
+}
+
+// create writes a new task, and what else belongs to it, and makes this process its owner.
+func (j *Journal) create(ctx context.Context, t *task.Task, s transition,
+	more func(c *conn.Conn, number int64) error) error {
 	var number int64
 	err := j.write(ctx, func(c *conn.Conn) (err error) {
 		if err := cmp.Or(nameFree(c, t.Name), notDone(c, t)); err != nil {
@@ -35,11 +52,11 @@ func (j *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 			return err
 		}
 		conn.Step("task owned")
-		if err := insertTask(c, t, number, transition{event: task.EventCreate, to: task.InFlight, count: 1}); err != nil {
+		if err := insertTask(c, t, number, s); err != nil {
 			return err
 		}
 		conn.Step("task inserted")
-		return insertAttempt(c, number, 1, now)
+		return more(c, number)
 	})
 	stored := err == nil
 	if stored {
@@ -54,7 +71,6 @@ func (j *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 		}
 		return fmt.Errorf("write the task to the journal: %w", j.diagnose(err))
 	}
-	j.background.Go(j.shortenLog)
 	return nil
 }
 

@@ -29,6 +29,28 @@ func (s suite) aNameHasOneUnfinishedTask(t *testing.T) {
 	Must(t, Claimed(j, second, Epoch))
 }
 
+// A task that was stored before it could begin has its name, waits without an attempt, and can be adopted.
+func (s suite) createWaits(t *testing.T) {
+	j := s.open(t)
+	first, second := NewTask(), NewTask()
+	first.Name, second.Name = "nightly", "nightly"
+	Must(t, j.Create(t.Context(), first))
+	if err := Claimed(j, second, Epoch); !errors.Is(err, state.ErrNamed) {
+		t.Errorf("another one of the name: %v", err)
+	}
+	adopted, err := j.Adopt(t.Context(), first.Number)
+	Must(t, err)
+	if adopted.Status != task.Pending || adopted.AttemptCount != 0 || adopted.Last.Number != 0 {
+		t.Errorf("got %s, %d attempts, want it waiting without one", adopted.Status, adopted.AttemptCount)
+	}
+	first.CreatedAt = first.CreatedAt.Add(time.Hour).Truncate(time.Microsecond)
+	Must(t, j.Amend(t.Context(), first))
+	Must(t, Claimed(j, first, Epoch))
+	if found, err := j.Find(t.Context(), first.ID); err != nil || !found.CreatedAt.Equal(first.CreatedAt) {
+		t.Errorf("got it made %v, %v, want %v", found.CreatedAt, err, first.CreatedAt)
+	}
+}
+
 // A name that may succeed once is not claimed after its success, whatever was read before.
 func (s suite) onceIsOnce(t *testing.T) {
 	j := s.open(t)
