@@ -28,6 +28,7 @@ var _ state.Store = (*Journal)(nil)
 type Journal struct {
 	dir    string
 	file   os.FileInfo // of the database
+	log    os.FileInfo // of its WAL; nil: not known
 	conn   *conn.Conn
 	owners *lock.Owners
 	salt   uint64 // differs between machines; part of a task's phase
@@ -58,6 +59,7 @@ func Open(ctx context.Context, dir string) (*Journal, error) {
 		_ = j.owners.Close()
 		return nil, fmt.Errorf("open the journal in %s: %w", dir, j.diagnose(err))
 	}
+	j.log, _ = stat(filepath.Join(dir, DatabaseName+walSuffix))
 	conn.Step("journal opened")
 	j.keepReserve()
 	return j, nil
