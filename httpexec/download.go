@@ -96,9 +96,10 @@ func (a *attempt) prepareBody(response *http.Response) error {
 }
 
 // isPart reports whether a reply is a part although the request did not ask for one. A server may send all bytes as one
-// part, but it has to show that these are all.
+// part, but it has to show that these are all. A page of rows, as an API sends it, is no part of a file.
 func (a *attempt) isPart(response *http.Response) bool {
-	if response.StatusCode != http.StatusPartialContent || request.Value(a.first.header, "Range") != "" {
+	if response.StatusCode != http.StatusPartialContent || request.Value(a.first.header, "Range") != "" ||
+		download.CountsOther(response.Header) {
 		return false
 	}
 	part, ok := download.PartOf(response.Header)

@@ -156,7 +156,7 @@ func TestPartWithoutARequest(t *testing.T) {
 	}{
 		{"bytes 0-4/12", "", "", 18}, {"bytes 7-11/12", "", "", 18}, {"bytes 7-11/*", "", "", 18},
 		{"bytes 0-4/*", "", "", 18}, {"bytes 0-4/5", "", "", 0}, {"bytes 7-11/12", "", "range: bytes=7-", 0},
-		{"none", "", "", 18}, {"", "", "", 18}, {"items 0-4/5", "", "", 18}, {"bytes */5", "", "", 18},
+		{"", "", "", 18}, {"items 0-4/9", "", "", 0}, {"0-4/*", "", "", 0}, {"BYTES 0-3/9", "", "", 18}, {"bytes */5", "", "", 18},
 		{"bytes 0-11/12", "", "", 18}, {"bytes 0-4/5", several, "", 18}, {"none", several, "", 18},
 		{"none", "", "range: bytes=7-", 0}, {"none", several, "range: bytes=0-1,7-8", 0},
 	} {

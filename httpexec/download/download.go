@@ -280,10 +280,22 @@ func ParseContentRange(text string) (ContentRange, bool) {
 
 // PartOf reads what a reply says of the part that it holds. Several parts in one body are not read.
 func PartOf(header http.Header) (ContentRange, bool) {
-	if kind, _, _ := strings.Cut(header.Get("Content-Type"), ";"); strings.EqualFold(strings.TrimSpace(kind), multipart) {
+	if hasSeveral(header) {
 		return ContentRange{}, false
 	}
 	return ParseContentRange(header.Get("Content-Range"))
+}
+
+func hasSeveral(header http.Header) bool {
+	kind, _, _ := strings.Cut(header.Get("Content-Type"), ";")
+	return strings.EqualFold(strings.TrimSpace(kind), multipart)
+}
+
+// CountsOther reports whether the range of a reply counts something other than bytes: "items 0-9/50", or "0-9/50", which
+// PostgREST sends.
+func CountsOther(header http.Header) bool {
+	unit, _, _ := strings.Cut(header.Get("Content-Range"), " ")
+	return unit != "" && !strings.EqualFold(unit, "bytes") && !hasSeveral(header)
 }
 
 // multipart is the media type of a body with several parts, which have their ranges inside: RFC 9110, section 14.6.
