@@ -255,7 +255,7 @@ func (w *Wrapper) input(p *Host, t *task.Task, warn func(error)) (*spool.Spool, 
 		return w.work.ExecOptions().Body, nil
 	case t.Options.Stdin == task.StdinReplay:
 		kept := spool.New(spool.MemoryLimit, func() (*os.File, error) { return spool.Temporary("") })
-		if _, err := io.Copy(kept, p.Stdin); err != nil {
+		if _, err := io.Copy(kept, stdio.Blocking{File: p.Stdin}); err != nil {
 			return nil, fmt.Errorf("read stdin: %w", err)
 		}
 		return kept, nil

@@ -36,7 +36,7 @@ func (p *Host) newRequestRunner(t *task.Task, journal *Journal, lines render.Obs
 		Keep:      keep,
 		Lookup:    find,
 		UserAgent: userAgent(),
-		Output:    httpexec.Output{Stdout: p.Stdout, Stderr: p.Stderr},
+		Output:    httpexec.Output{Stdout: stdio.Blocking{File: p.Stdout}, Stderr: stdio.Blocking{File: p.Stderr}},
 		Temporary: journal.temporary,
 		Boot:      proc.Boot,
 	}
@@ -83,7 +83,7 @@ func (p *Host) ReadBody(r *request.Request) (*spool.Spool, error) {
 		return nil, err
 	}
 	body := spool.New(spool.MemoryLimit, func() (*os.File, error) { return spool.Temporary("") })
-	if _, err := io.Copy(body, source); err != nil {
+	if _, err := io.Copy(body, stdio.Blocking{File: source}); err != nil {
 		return nil, fmt.Errorf("read the request's body: %w", err)
 	}
 	return body, nil

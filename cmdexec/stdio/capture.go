@@ -76,7 +76,7 @@ func (c *capture) forward(p []byte) bool {
 	if c.failure() != nil {
 		return false
 	}
-	_, err := c.destination.Write(p)
+	_, err := Blocking{c.destination}.Write(p)
 	c.fail(err)
 	return err == nil
 }
@@ -86,7 +86,7 @@ func (c *capture) flush() {
 	if c.flushed == c.held.Size() {
 		return
 	}
-	n, err := c.held.WriteFrom(c.flushed, c.destination)
+	n, err := c.held.WriteFrom(c.flushed, Blocking{c.destination})
 	c.flushed += n
 	c.fail(err)
 }

@@ -178,7 +178,7 @@ func (r *ReplayedStdin) next(p []byte, offset int64, over <-chan struct{}) (int,
 	if err := r.exhausted(offset); err != nil {
 		return 0, err
 	}
-	n, err := r.source.Read(p)
+	n, err := Blocking{r.source}.Read(p)
 	r.position += int64(n)
 	if n > 0 {
 		r.keep(p[:n])

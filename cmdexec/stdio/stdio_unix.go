@@ -54,8 +54,13 @@ func ReaderGone(f *os.File) bool {
 
 // Writable reports whether f takes some bytes at once, or within the timeout. If it cannot tell, it returns true: then
 // the write tells.
-func Writable(f *os.File, timeout time.Duration) bool {
-	happened, err := poll(f, unix.POLLOUT, timeout)
+func Writable(f *os.File, timeout time.Duration) bool { return ready(f, unix.POLLOUT, timeout) }
+
+// readable reports the same of reading from f.
+func readable(f *os.File, timeout time.Duration) bool { return ready(f, unix.POLLIN, timeout) }
+
+func ready(f *os.File, events int16, timeout time.Duration) bool {
+	happened, err := poll(f, events, timeout)
 	return happened != 0 || (err != nil && !errors.Is(err, unix.EINTR))
 }
 

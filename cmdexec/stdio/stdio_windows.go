@@ -30,6 +30,9 @@ func ReaderGone(*os.File) bool { return false }
 // Writable is true: the system does not tell.
 func Writable(*os.File, time.Duration) bool { return true }
 
+// readable is true for the same reason.
+func readable(*os.File, time.Duration) bool { return true }
+
 // isLocked is false: a file cannot be opened again anyway.
 func isLocked(*os.File) bool { return false }
 
