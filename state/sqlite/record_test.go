@@ -508,6 +508,7 @@ func TestAJournalThatWasMovedIsTold(t *testing.T) {
 	for name, move := range map[string]func(dir string) error{
 		"moved":    func(dir string) error { return os.Rename(dir, dir+".away") },
 		"removed":  os.RemoveAll,
+		"its WAL":  func(dir string) error { return os.Remove(filepath.Join(dir, DatabaseName+walSuffix)) },
 		"replaced": func(dir string) error { return errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700), recreate(t, dir)) },
 	} {
 		t.Run(name, func(t *testing.T) {
