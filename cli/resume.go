@@ -114,8 +114,13 @@ func (c *resumeCommand) adopt(ctx context.Context, journal state.Store,
 		return nil, 0, err
 	}
 	var refusals []error
+	patience := time.Now().Add(500 * time.Millisecond)
 	for _, t := range found {
 		tk, err := session.Adopt(ctx, journal, t)
+		for c.All && t.Name != "" && errors.Is(err, state.ErrOwned) && time.Now().Before(patience) {
+			time.Sleep(10 * time.Millisecond) // a run that finds another command under its name has it for a moment
+			tk, err = session.Adopt(ctx, journal, t)
+		}
 		if (errors.Is(err, state.ErrOwned) || errors.Is(err, state.ErrQueued)) && c.Now && !c.All {
 			if err = wake(ctx, journal, t, say); err == nil {
 				woken++
