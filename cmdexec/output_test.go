@@ -328,7 +328,7 @@ func TestReaderGoesAway(t *testing.T) {
 				got := r.end()
 				want := tt.want
 				want.Final = want.Final || capture == task.CaptureBoth // retry itself has got EPIPE
-				want.Stdout, want.Duration = got.Stdout, got.Duration
+				want.Stdout, want.Duration, want.GroupLeft = got.Stdout, got.Duration, got.GroupLeft
 				if got != want {
 					t.Errorf("got  %+v\nwant %+v", got, want)
 				}

@@ -71,7 +71,7 @@ type Carrier interface {
 	// Unfinished reports whether any queued task has not ended; with a time, whether one was due by then or runs.
 	Unfinished(ctx context.Context, due time.Time) (bool, error)
 	// CancelNested ends the tasks that the attempts of a task have made before a time, and that nobody carries; a zero
-	// time is any.
+	// time is any. What they have queued was handed over, and stays.
 	CancelNested(ctx context.Context, t *task.Task, before, now time.Time) error
 	// Changes returns what has changed in the store since the call, in this process and in others, until ctx ends.
 	Changes(ctx context.Context) <-chan Change

@@ -84,7 +84,7 @@ func (j *Journal) NextAttempt(ctx context.Context, number int64) (time.Time, err
 // zero time is any. It leaves those with a name: the next attempt continues them.
 func (j *Journal) CancelNested(ctx context.Context, t *task.Task, before, now time.Time) error {
 	const query = `WHERE t.parent = ? AND t.created_at < ? AND t.name IS NULL AND t.status IN ('PENDING', 'IN_FLIGHT')
-		AND t.queue = 0` // for the index: workers carry no nested task
+		AND t.queue = 0` // what was queued was handed over
 	made := int64(math.MaxInt64)
 	if !before.IsZero() {
 		made = before.UnixMicro()

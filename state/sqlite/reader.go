@@ -8,23 +8,43 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/lock"
 	"github.com/10f93571/retry/state/sqlite/conn"
 )
 
-// OpenReader opens the journal in dir for reading, also in a read-only directory. It creates no journal and changes
-// none: one of an older schema is copied, and the copy migrated. It returns ErrNoJournal if there is none.
+// OpenReader opens the journal in dir for reading, also in a read-only directory. It creates no journal, and changes none
+// but for the ends that are kept beside it: one of an older schema is copied, and the copy migrated. It returns
+// ErrNoJournal if there is none.
 func OpenReader(ctx context.Context, dir string) (*Journal, error) {
 	if err := CheckDriver(); err != nil {
 		return nil, err
 	}
+	writeKept(ctx, dir)
 	j, err := openReader(ctx, dir)
 	if err != nil {
 		return nil, fmt.Errorf("read the journal in %s: %w", dir, diagnose(dir, err))
 	}
 	return j, nil
+}
+
+// keptPatience is how long a reader waits to write the ends that are kept beside the journal.
+const keptPatience = 100 * time.Millisecond
+
+// writeKept writes the ends that are kept beside the journal, if there are any and it can be written by now: a reader
+// would show those tasks as interrupted.
+func writeKept(ctx context.Context, dir string) {
+	kept, _ := filepath.Glob(filepath.Join(dir, endPrefix+"*"))
+	if len(kept) == 0 || !Exists(dir) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, keptPatience)
+	defer cancel()
+	if j, err := OpenWritable(ctx, dir); err == nil {
+		_ = j.Close()
+	}
 }
 
 // Exists reports false where OpenReader would return ErrNoJournal.

@@ -144,7 +144,7 @@ func (s queueSuite) rescheduleMovesWhatWaits(t *testing.T) {
 	refused("unknown", 1<<40)
 }
 
-// What the attempts of a command have queued ends with it, unless somebody carries it.
+// What has a parent and is queued, as what follows a dead task, was handed over: it does not end with its parent.
 func (s queueSuite) cancelNested(t *testing.T) {
 	p := s.start(t).register()
 	parent := p.inFlight(queuedCommand())
@@ -158,7 +158,7 @@ func (s queueSuite) cancelNested(t *testing.T) {
 	for _, test := range []struct {
 		t    *task.Task
 		want task.Status
-	}{{plain, task.Cancelled}, {named, task.Pending}, {other, task.Pending}, {parent, task.InFlight}} {
+	}{{plain, task.Pending}, {named, task.Pending}, {other, task.Pending}, {parent, task.InFlight}} {
 		if found, _ := p.stored(test.t.ID); found.Status != test.want {
 			t.Errorf("got %s of %q, want %s", found.Status, test.t.Name, test.want)
 		}
