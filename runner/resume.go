@@ -27,6 +27,9 @@ func (r *Runner) Resume(ctx context.Context, t *task.Task) (Result, error) {
 		return r.Stop(ctx, t, sig)
 	}
 	r.Journal.CancelNested(ctx, t, time.Time{})
+	if t.AttemptCount == 0 { // it waited like this when its owner died
+		t.BeginNow(time.Now())
+	}
 	return r.Run(ctx, t)
 }
 
@@ -41,6 +44,17 @@ func (r *Runner) AwaitLeft(ctx context.Context, t *task.Task) (sig os.Signal, er
 	return r.AwaitSurvivors(ctx, t)
 }
 
+// cancelNested ends what nested retry processes have left: all where they were stopped with their attempt, or the task
+// was cancelled. At another end of the task, a resume would run what the last attempt has done again.
+func (r *Runner) cancelNested(ctx context.Context, t *task.Task, last task.Attempt) {
+	switch ctx := context.WithoutCancel(ctx); {
+	case last.Outcome.Error == task.ErrorTimeout, last.Outcome.Stop != nil, t.Status == task.Cancelled:
+		r.Journal.CancelNested(ctx, t, time.Time{})
+	case t.Status.Finished() && t.AttemptCount > 1:
+		r.Journal.CancelNested(ctx, t, last.StartedAt)
+	}
+}
+
 // recover writes what the dead owner could not: the end of the attempt in flight. It ends the task where another
 // attempt is useless.
 func (r *Runner) recover(ctx context.Context, t *task.Task, now time.Time) error {
@@ -53,6 +67,9 @@ func (r *Runner) recover(ctx context.Context, t *task.Task, now time.Time) error
 		if err := r.Journal.Record(ctx, t, a); err != nil || t.Status.Finished() {
 			return err
 		}
+	}
+	if t.AttemptCount == 0 {
+		return nil
 	}
 	d := task.DecideResume(&t.Policy, t.History, t.NextAttemptAt, now)
 	if d.Verdict != task.VerdictExhausted {

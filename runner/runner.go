@@ -182,7 +182,7 @@ func (r *Runner) attempt(ctx context.Context, t *task.Task) (Result, error) {
 		freeSlot = sync.OnceFunc(func() { <-r.Slots }) // which wait has taken
 	}
 	defer freeSlot()
-	if t.AttemptCount > 0 && t.Policy.Budget > 0 && t.Policy.Left(t.History.Began, time.Now()) <= 0 {
+	if (t.AttemptCount > 0 || t.Policy.Deadline) && t.Policy.Budget > 0 && t.Policy.Left(t.History.Began, time.Now()) <= 0 {
 		return Result{}, ErrBudgetEnd // hooks, survivors or other tasks used up the rest
 	}
 	if !t.ClaimedAhead {
@@ -227,12 +227,7 @@ func (r *Runner) record(ctx context.Context, t *task.Task, a *task.Attempt) erro
 		t.Move(a.Decision, time.Now())
 		err = nil
 	}
-	switch ctx := context.WithoutCancel(ctx); {
-	case a.Outcome.Error == task.ErrorTimeout, a.Outcome.Stop != nil, a.Decision.Verdict == task.VerdictCancelled:
-		r.Journal.CancelNested(ctx, t, time.Time{})
-	case t.Status.Finished() && t.AttemptCount > 1: // a resume would run what a later attempt has done
-		r.Journal.CancelNested(ctx, t, a.StartedAt)
-	}
+	r.cancelNested(ctx, t, *a)
 	return err
 }
 
@@ -326,6 +321,7 @@ func (r *Runner) settle(ctx context.Context, t *task.Task, d task.Decision, sig 
 		d = task.Decision{Verdict: task.VerdictCancelled, Reason: task.ReasonCancelled}
 		t.Move(d, now)
 	}
+	r.cancelNested(ctx, t, t.Last)
 	return r.finish(ctx, t, Result{Decision: d, Outcome: t.Last.Outcome, Signal: sig}), nil
 }
 
@@ -339,6 +335,9 @@ func (r *Runner) endWithoutAttempt(ctx context.Context, t *task.Task, err error)
 		}
 		return r.Stop(ctx, t, sig)
 	case errors.Is(err, ErrBudgetEnd):
+		if t.AttemptCount == 0 {
+			t.Last.Outcome = task.Outcome{Error: task.ErrorTimeout, Message: "the deadline passed before it began"}
+		}
 		return r.settle(ctx, t, task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonBudget}, nil)
 	case !errors.Is(err, task.ErrNotOwner):
 		return Result{}, err

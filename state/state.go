@@ -31,8 +31,9 @@ type Writer interface {
 	// phase; it returns ErrNamed if an unfinished task has the same name, and ErrSucceeded where Once is set and a task
 	// of the name has succeeded.
 	Claim(ctx context.Context, t *task.Task, now time.Time) error
-	// Create stores a new task as the first claim does, but without an attempt: it waits.
-	Create(ctx context.Context, t *task.Task) error
+	// Create stores a new task as the first claim does, but without an attempt: it waits. In place of an unfinished task
+	// of its name it cancels that in the same write; nil for none.
+	Create(ctx context.Context, t, instead *task.Task) error
 	// RecordAndClaim is Record and Claim in one write. Unclaim undoes its claim if the attempt did not begin.
 	RecordAndClaim(ctx context.Context, t *task.Task, a task.Attempt, now time.Time) error
 	Unclaim(ctx context.Context, t *task.Task) error

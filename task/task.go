@@ -132,6 +132,16 @@ func (t *Task) Expiry() time.Time {
 	return t.CreatedAt.Add(t.Target.KeyLifetime())
 }
 
+// BeginNow makes the budget of a task that was not attempted yet, and the age of its key, begin now. Before a deadline the
+// task stays as it is: that does not move.
+func (t *Task) BeginNow(now time.Time) {
+	if t.Policy.Deadline {
+		return
+	}
+	t.CreatedAt = now
+	t.History.Began, t.History.Expires = now, t.Expiry()
+}
+
 // KeepsInput reports whether the stdin is kept for the task until it ends.
 func (t *Task) KeepsInput() bool {
 	return t.Options.Stdin == StdinReplay || t.Target != nil && t.Target.ReadsStdin()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // The maximum grows with each interrupted attempt; no limit stays no limit.
@@ -86,5 +87,25 @@ func TestVerdictsAreAllowed(t *testing.T) {
 	}
 	if Allowed(string(VerdictRetry), Succeeded, Pending) {
 		t.Error("retry of a finished task: got allowed, want not allowed")
+	}
+}
+
+// A task that has waited before its first attempt begins after that: its budget, and the age of its key.
+func TestBeginNow(t *testing.T) {
+	made := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, tt := range []struct {
+		name   string
+		policy Policy
+		want   time.Duration
+	}{
+		{name: "a budget", policy: Policy{Budget: time.Minute}, want: time.Minute},
+		{name: "a deadline", policy: Policy{Budget: time.Minute, Deadline: true}, want: 40 * time.Second},
+	} {
+		tk := Task{CreatedAt: made, Policy: tt.policy, History: History{Began: made}}
+		now := made.Add(20 * time.Second)
+		tk.BeginNow(now)
+		if got := tk.Policy.Left(tk.History.Began, now); got != tt.want {
+			t.Errorf("%s: got %v left, want %v", tt.name, got, tt.want)
+		}
 	}
 }

@@ -57,14 +57,18 @@ func (g *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 
 // create stores a task that has to wait before its first attempt, so that a resume takes it up where this run is ended
 // meanwhile.
-func (g *Journal) create(ctx context.Context, t *task.Task) error {
+func (g *Journal) create(ctx context.Context, t, instead *task.Task) error {
 	if g.absent() {
 		return nil
 	}
 	limited, done := g.limit(cmp.Or(g.Stopping, ctx))
-	err := g.Journal.Create(limited, t)
+	err := g.Journal.Create(limited, t, instead)
 	done()
-	return g.failed(err, t, g.required)
+	if err != nil || instead == nil {
+		return g.failed(err, t, g.required)
+	}
+	defer func() { _ = g.Journal.Release(instead.Number) }()
+	return g.failed(g.Journal.CancelNested(ctx, instead, time.Time{}, time.Now()), t, false)
 }
 
 // NoteProcess implements runner.Journal.

@@ -55,7 +55,7 @@ const (
 type nameResult struct {
 	interrupted *task.Task   // the task to resume, which this process owns; nil: the new one is started
 	done        bool         // nothing is to be run
-	discarded   *task.Task   // a task that was ended for the new one, and may have left processes running
+	discarded   *task.Task   // a task that the new one replaces, and that may have left processes running
 	cutOff      []*task.Task // other tasks of the name that may have done so too
 	waited      bool         // for another run of the name
 }
@@ -142,7 +142,7 @@ func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.T
 		return nameResult{}, fmt.Errorf("%w: %s: %w"+
 			"\nhint: run it again when the journal can be written", errName, t.Name, err)
 	case errors.Is(err, state.ErrDamaged) && w.Fresh, errors.Is(err, state.ErrQueued) && w.Fresh:
-		return nameResult{discarded: earlier}, w.discard(ctx, journal, earlier)
+		return nameResult{discarded: earlier}, nil
 	case errors.Is(err, state.ErrQueued):
 		_ = journal.ReleaseName(t.Name)
 		return nameResult{}, &runningError{name: t.Name, queued: render.ShortID(earlier.ID)}
@@ -153,7 +153,7 @@ func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.T
 	case err != nil:
 		return nameResult{}, err
 	case w.Fresh:
-		return nameResult{discarded: interrupted}, w.discard(ctx, journal, interrupted)
+		return nameResult{discarded: interrupted}, nil
 	}
 	if err := sameTask(interrupted, t); err != nil {
 		_ = journal.Release(interrupted.Number)
@@ -219,17 +219,6 @@ func (w *Wrapper) refuseAmbiguous(ctx context.Context, journal state.Store, t *t
 	return fmt.Errorf("%w: %s may have succeeded before (%s, ambiguous), and --once sends nothing twice"+
 		"\nhint: look at the server; to send it again: retry requeue --run %[3]s",
 		errName, text.Escape(t.Name), render.ShortID(last.ID))
-}
-
-// discard ends an interrupted task of the name for --fresh.
-func (w *Wrapper) discard(ctx context.Context, journal state.Store, interrupted *task.Task) error {
-	defer func() { _ = journal.Release(interrupted.Number) }()
-	now := time.Now()
-	err := journal.Cancel(ctx, interrupted.Number, now)
-	if err != nil && !errors.Is(err, state.ErrFinished) {
-		return err
-	}
-	return journal.CancelNested(ctx, interrupted, time.Time{}, now)
 }
 
 // errName says that a name belongs to another task. The journal itself has not failed then.

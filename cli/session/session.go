@@ -225,59 +225,39 @@ func deferred(t *task.Task, now time.Time) bool {
 	return most > 0 && t.NextAttemptAt.Sub(now) > most
 }
 
-// start runs a new task, when nothing of the earlier tasks of its name runs any more. Where that or another run took
-// time, the task's budget begins then; a deadline does not move.
+// start runs a new task, when nothing of the earlier tasks of its name runs any more. Where it cannot begin at once it is
+// stored before, so that a resume takes it up. Where another run took time, its budget begins then; a deadline does not
+// move.
 func (w *Wrapper) start(ctx context.Context, p *Host, journal *Journal, found nameResult, t *task.Task,
 	run *taskRunner) (runner.Result, error) {
 	run.Survivors = p.newSurvivors(w.SurvivorFlags, journal)
 	run.Earlier = slices.DeleteFunc(append(found.cutOff, found.discarded), func(earlier *task.Task) bool {
 		return earlier == nil || !earlier.Last.CutOff()
 	})
-	if sig, err := w.awaitEarlier(ctx, journal, t, run); err != nil {
-		return runner.Result{}, fmt.Errorf("start %s: %w", text.Escape(t.Name), err)
-	} else if sig != nil {
-		return run.Stop(ctx, t, sig)
-	}
-	if !found.waited && found.discarded == nil && len(run.Earlier) == 0 {
-		return run.Run(ctx, t)
-	}
-	if err := w.beginNow(t); err != nil {
-		return runner.Result{}, err
-	}
-	if t.Number != 0 && !journal.absent() {
-		if err := journal.failed(journal.Journal.Amend(ctx, t), t, false); err != nil {
-			return runner.Result{}, err
-		}
-	}
-	return run.Run(ctx, t)
-}
-
-// beginNow makes the budget of a new task, and the age of its key, begin now.
-func (w *Wrapper) beginNow(t *task.Task) (err error) {
-	t.CreatedAt = time.Now()
-	t.History.Began, t.History.Expires = t.CreatedAt, t.Expiry()
-	t.Policy, err = w.choice.Resolve(t.CreatedAt)
-	return err
-}
-
-// awaitEarlier stores the task and waits, if something of an earlier run is left. It returns the signal that ended the
-// wait, or nil.
-func (w *Wrapper) awaitEarlier(ctx context.Context, journal *Journal, t *task.Task, run *taskRunner) (os.Signal, error) {
 	left := false
 	for _, earlier := range run.Earlier {
 		what, err := run.FindLeft(earlier)
 		if err != nil {
-			return nil, err
+			return runner.Result{}, fmt.Errorf("start %s: %w", text.Escape(t.Name), err)
 		}
 		left = left || what != ""
 	}
-	if !left {
-		return nil, nil
+	if left || found.discarded != nil || t.Options.OnStart != "" {
+		if err := journal.create(ctx, t, found.discarded); err != nil && !errors.Is(err, task.ErrStopped) {
+			return runner.Result{}, err
+		}
 	}
-	if err := journal.create(ctx, t); err != nil && !errors.Is(err, task.ErrStopped) { // a signal ends the wait, too
-		return nil, err
+	if left {
+		if sig, err := run.AwaitLeft(ctx, t); err != nil {
+			return runner.Result{}, fmt.Errorf("start %s: %w", text.Escape(t.Name), err)
+		} else if sig != nil {
+			return run.Stop(ctx, t, sig)
+		}
 	}
-	return run.AwaitLeft(ctx, t)
+	if found.waited || found.discarded != nil || len(run.Earlier) > 0 {
+		t.BeginNow(time.Now())
+	}
+	return run.Run(ctx, t)
 }
 
 // dryRun prints the schedule of the policy.

@@ -23,12 +23,17 @@ func (j *Journal) Cancel(ctx context.Context, number int64, now time.Time) error
 		return err
 	})
 	if err == nil {
-		j.dropInput(inputName(number, stored.id))
-		wake.TellOthers(j.dir, []state.Change{{
-			Number: number, ID: stored.id, Status: task.Cancelled, Attempt: stored.count, At: now,
-		}})
+		j.tellCancelled(number, stored, now)
 	}
 	return err
+}
+
+// tellCancelled drops the input of a task that was cancelled, and tells other processes.
+func (j *Journal) tellCancelled(number int64, stored placed, now time.Time) {
+	j.dropInput(inputName(number, stored.id))
+	wake.TellOthers(j.dir, []state.Change{{
+		Number: number, ID: stored.id, Status: task.Cancelled, Attempt: stored.count, At: now,
+	}})
 }
 
 // cancel writes the end of a cancelled task, and returns where it stood before.
@@ -81,21 +86,29 @@ func (j *Journal) NextAttempt(ctx context.Context, number int64) (time.Time, err
 }
 
 // CancelNested ends the unfinished tasks that the task's attempts made before a time, and that have no living owner; a
-// zero time is any. It leaves those with a name: the next attempt continues them.
+// zero time is any. It leaves those with a name, which the next attempt continues, unless the task was cancelled.
 func (j *Journal) CancelNested(ctx context.Context, t *task.Task, before, now time.Time) error {
-	const query = `WHERE t.parent = ? AND t.created_at < ? AND t.name IS NULL AND t.status IN ('PENDING', 'IN_FLIGHT')
-		AND t.queue = 0` // what was queued was handed over
+	status, err := j.status(ctx, t.Number)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	return j.cancelNested(ctx, t, before, now, status == task.Cancelled)
+}
+
+func (j *Journal) cancelNested(ctx context.Context, t *task.Task, before, now time.Time, named bool) error {
+	const query = `WHERE t.parent = ? AND t.created_at < ? AND (t.name IS NULL OR ?)
+		AND t.status IN ('PENDING', 'IN_FLIGHT') AND t.queue = 0` // what was queued was handed over
 	made := int64(math.MaxInt64)
 	if !before.IsZero() {
 		made = before.UnixMicro()
 	}
-	nested, err := j.tasks(ctx, selectTasks+query, t.ID, made)
+	nested, err := j.tasks(ctx, selectTasks+query, t.ID, made, named)
 	if err != nil {
 		return err
 	}
 	var failures []error
 	for _, n := range nested {
-		err := j.cancelAbandoned(ctx, n, now)
+		err := j.cancelAbandoned(ctx, n, now, named)
 		if err != nil && !errors.Is(err, state.ErrOwned) && !errors.Is(err, state.ErrFinished) {
 			failures = append(failures, fmt.Errorf("cancel the nested task %s: %w", n.ID, err))
 		}
@@ -122,7 +135,7 @@ func (j *Journal) Nested(ctx context.Context, t *task.Task) (left []*task.Task, 
 }
 
 // cancelAbandoned ends a task without an owner, and the tasks that are nested in it.
-func (j *Journal) cancelAbandoned(ctx context.Context, t *task.Task, now time.Time) error {
+func (j *Journal) cancelAbandoned(ctx context.Context, t *task.Task, now time.Time, named bool) error {
 	if owned, err := j.owners.Acquire(t.Number); !owned || err != nil {
 		return errors.Join(err, state.ErrOwned)
 	}
@@ -130,7 +143,7 @@ func (j *Journal) cancelAbandoned(ctx context.Context, t *task.Task, now time.Ti
 	if err := j.Cancel(ctx, t.Number, now); err != nil {
 		return err
 	}
-	return j.CancelNested(ctx, t, time.Time{}, now)
+	return j.cancelNested(ctx, t, time.Time{}, now, named)
 }
 
 // Requeue gives a finished task new attempts and a new budget, and makes this process its owner: a process that still
@@ -184,8 +197,7 @@ func (j *Journal) requeue(c *conn.Conn, t *task.Task, due time.Time, queue task.
 	return err
 }
 
-// Amend stores the policy and the options of a task that goes on with others, and when it was made: a task that has
-// waited for what an earlier run has left begins after that.
+// Amend stores the policy and the options of a task that goes on with others.
 func (j *Journal) Amend(ctx context.Context, t *task.Task) error {
 	policy, err := t.Policy.MarshalJSON()
 	if err != nil {
@@ -196,8 +208,8 @@ func (j *Journal) Amend(ctx context.Context, t *task.Task) error {
 		return err
 	}
 	return j.write(ctx, func(c *conn.Conn) error {
-		const query = `UPDATE tasks SET policy = ?, options = ?, created_at = ? WHERE number = ? AND id = ?`
-		_, err := c.Exec(query, string(policy), options, t.CreatedAt.UnixMicro(), t.Number, t.ID)
+		const query = `UPDATE tasks SET policy = ?, options = ? WHERE number = ? AND id = ?`
+		_, err := c.Exec(query, string(policy), options, t.Number, t.ID)
 		return err
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -27,7 +28,8 @@ func (j *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 		return err
 	}
 	create := transition{event: task.EventCreate, to: task.InFlight, count: 1}
-	err := j.create(ctx, t, create, func(c *conn.Conn, number int64) error { return insertAttempt(c, number, 1, now) })
+	free := func(*conn.Conn) error { return nil }
+	err := j.create(ctx, t, create, free, func(c *conn.Conn, number int64) error { return insertAttempt(c, number, 1, now) })
 	if err == nil {
 		j.background.Go(j.shortenLog)
 	}
@@ -35,16 +37,35 @@ func (j *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 }
 
 // Create implements state.Writer.
-func (j *Journal) Create(ctx context.Context, t *task.Task) error {
-	add := transition{event: task.EventAdd, to: task.Pending, nextAttemptAt: t.CreatedAt}
-	return j.create(ctx, t, add, func(*conn.Conn, int64) error { return nil })
+func (j *Journal) Create(ctx context.Context, t, instead *task.Task) error {
+	add, now := transition{event: task.EventAdd, to: task.Pending, nextAttemptAt: t.CreatedAt}, time.Now()
+	var ended *placed
+	free := func(c *conn.Conn) error {
+		if ended = nil; instead == nil {
+			return nil
+		}
+		stored, err := j.cancel(c, instead.Number, now)
+		if errors.Is(err, state.ErrFinished) {
+			return nil
+		}
+		ended = &stored
+		return err
+	}
+	err := j.create(ctx, t, add, free, func(*conn.Conn, int64) error { return nil })
+	if err == nil && ended != nil {
+		j.tellCancelled(instead.Number, *ended, now)
+	}
+	return err
 }
 
-// create writes a new task, and what else belongs to it, and makes this process its owner.
-func (j *Journal) create(ctx context.Context, t *task.Task, s transition,
+// create writes a new task, makes its name free before, and writes what else belongs to it. This process is its owner.
+func (j *Journal) create(ctx context.Context, t *task.Task, s transition, free func(*conn.Conn) error,
 	more func(c *conn.Conn, number int64) error) error {
 	var number int64
 	err := j.write(ctx, func(c *conn.Conn) (err error) {
+		if err := free(c); err != nil {
+			return err
+		}
 		if err := cmp.Or(nameFree(c, t.Name), notDone(c, t)); err != nil {
 			return err
 		}
@@ -105,6 +126,11 @@ func (j *Journal) claimNext(c *conn.Conn, t *task.Task, now time.Time) error {
 		return err
 	}
 	conn.Step("attempt counted")
+	if t.AttemptCount == 0 { // it was stored before it could begin: its budget begins now
+		if err := rewriteBegin(c, t); err != nil {
+			return err
+		}
+	}
 	if t.Queue != task.QueueNone { // workers leave it alone from now on
 		if _, err := c.Exec("UPDATE tasks SET queue = 0 WHERE number = ?", t.Number); err != nil {
 			return err
@@ -115,6 +141,17 @@ func (j *Journal) claimNext(c *conn.Conn, t *task.Task, now time.Time) error {
 
 // mostSkipped is how many numbers in a row may have owners. Something else holds all of the file where more have.
 const mostSkipped = 1000
+
+// rewriteBegin stores when a task was made, and its policy: a deadline does not move with that.
+func rewriteBegin(c *conn.Conn, t *task.Task) error {
+	policy, err := t.Policy.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	const query = "UPDATE tasks SET created_at = ?, policy = ? WHERE number = ?"
+	_, err = c.Exec(query, t.CreatedAt.UnixMicro(), string(policy), t.Number)
+	return err
+}
 
 // ownNewNumber returns the number of a new task and makes this process its owner. A number may have an owner already if
 // the database was removed while its task ran; such a number is skipped.

@@ -34,7 +34,7 @@ func (s suite) createWaits(t *testing.T) {
 	j := s.open(t)
 	first, second := NewTask(), NewTask()
 	first.Name, second.Name = "nightly", "nightly"
-	Must(t, j.Create(t.Context(), first))
+	Must(t, j.Create(t.Context(), first, nil))
 	if err := Claimed(j, second, Epoch); !errors.Is(err, state.ErrNamed) {
 		t.Errorf("another one of the name: %v", err)
 	}
@@ -44,10 +44,16 @@ func (s suite) createWaits(t *testing.T) {
 		t.Errorf("got %s, %d attempts, want it waiting without one", adopted.Status, adopted.AttemptCount)
 	}
 	first.CreatedAt = first.CreatedAt.Add(time.Hour).Truncate(time.Microsecond)
-	Must(t, j.Amend(t.Context(), first))
 	Must(t, Claimed(j, first, Epoch))
 	if found, err := j.Find(t.Context(), first.ID); err != nil || !found.CreatedAt.Equal(first.CreatedAt) {
 		t.Errorf("got it made %v, %v, want %v", found.CreatedAt, err, first.CreatedAt)
+	}
+	Must(t, j.Create(t.Context(), second, first))
+	if found, err := j.Find(t.Context(), first.ID); err != nil || found.Status != task.Cancelled {
+		t.Errorf("the one that was replaced: got %s, %v, want it cancelled", found.Status, err)
+	}
+	if named, err := j.Named(t.Context(), "nightly"); err != nil || named == nil || named.ID != second.ID {
+		t.Errorf("of the name: got %+v, %v, want the second one", named, err)
 	}
 }
 
