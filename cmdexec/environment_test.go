@@ -56,10 +56,10 @@ func TestEnviron(t *testing.T) {
 				"A=1", "RETRY_TASK_ID=outer", "RETRY_ATTEMPT=9", "RETRY_MAX_ATTEMPTS=9", "B=2",
 				"RETRY_IDEMPOTENCY_KEY=outer",
 				"RETRY_LAST_EXIT=9", "RETRY_DEADLINE=2026-01-02T03:04:05Z", "RETRY_ATTEMPT=8",
-				"RETRY_OUTER_TASKS=outermost", "RETRY_STATUS=FAILED",
+				"RETRY_OUTER_TASKS=outermost:2", "RETRY_STATUS=FAILED",
 			},
 			number: 1,
-			want:   slices.Concat([]string{"A=1", "B=2", "RETRY_OUTER_TASKS=outer,outermost"}, withOwn(1)),
+			want:   slices.Concat([]string{"A=1", "B=2", "RETRY_OUTER_TASKS=outer:8,outermost:2"}, withOwn(1)),
 		},
 		{
 			name: "the last one of each", environ: []string{"A=1", "B=2", "A=3"}, number: 1,
@@ -87,4 +87,15 @@ func TestEnviron(t *testing.T) {
 func withOwn(number int, more ...string) []string {
 	attempt := map[int]string{1: "RETRY_ATTEMPT=1", 2: "RETRY_ATTEMPT=2"}[number]
 	return append([]string{"RETRY_TASK_ID=", attempt, "RETRY_MAX_ATTEMPTS=0", "RETRY_IDEMPOTENCY_KEY="}, more...)
+}
+
+func TestOuterTasks(t *testing.T) {
+	environment := map[string]string{"RETRY_TASK_ID": "inner", "RETRY_OUTER_TASKS": "outer:8,outermost"} // of an older one
+	got := OuterTasks(func(name string) string { return environment[name] })
+	if want := []string{"inner", "outer", "outermost"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := OuterTasks(func(string) string { return "" }); len(got) > 0 {
+		t.Errorf("outside of any task: got %q, want none", got)
+	}
 }

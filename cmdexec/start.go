@@ -138,8 +138,11 @@ var attemptVariables = []string{
 
 // OuterTasks returns the ids of the tasks that this process is a part of.
 func OuterTasks(getenv func(string) string) []string {
-	ids := getenv(EnvTaskID) + "," + getenv(proc.EnvOuterTasks)
-	return strings.FieldsFunc(ids, func(r rune) bool { return r == ',' })
+	ids := strings.FieldsFunc(getenv(EnvTaskID)+","+getenv(proc.EnvOuterTasks), func(r rune) bool { return r == ',' })
+	for i, entry := range ids {
+		ids[i], _, _ = strings.Cut(entry, ":")
+	}
+	return ids
 }
 
 // milliseconds is RFC 3339 with the precision of the journal, so that a resumed attempt gets the same deadline.
@@ -147,19 +150,27 @@ const milliseconds = "2006-01-02T15:04:05.000Z07:00"
 
 // inherited returns what all attempts have of retry's own environment, each variable once.
 func inherited(own []string, dir string) []string {
-	var outer []string
+	var id, attempt, outer string
 	env := []string{} // not nil, for which Environ would return that of retry
 	for _, setting := range own {
 		name, value, _ := strings.Cut(setting, "=")
-		if (name == EnvTaskID || name == proc.EnvOuterTasks) && value != "" {
-			outer = append(outer, value)
+		switch name {
+		case EnvTaskID:
+			id = value
+		case EnvAttempt:
+			attempt = value
+		case proc.EnvOuterTasks:
+			outer = value
 		}
 		if !slices.Contains(attemptVariables, name) {
 			env = append(env, setting)
 		}
 	}
-	if len(outer) > 0 {
-		env = append(env, proc.EnvOuterTasks+"="+strings.Join(outer, ","))
+	if id != "" && attempt != "" {
+		id += ":" + attempt
+	}
+	if tasks := strings.Trim(id+","+outer, ","); tasks != "" {
+		env = append(env, proc.EnvOuterTasks+"="+tasks)
 	}
 	if dir != "" {
 		env = append(env, "PWD="+dir)

@@ -76,7 +76,6 @@ const (
 	daemon   = `setsid sh -c 'echo $$; exec sleep 60' &`
 	bare     = `env -i sh -c 'echo $$; exec sleep 60' &` // nothing tells whose it is but its group
 	timed    = `timeout 60 ` + sleeper                   // two processes in a group of their own
-	nested   = `RETRY_OUTER_TASKS="$RETRY_TASK_ID" RETRY_TASK_ID=inner ` + daemon
 )
 
 // find fails the test where survivors cannot be seen.
@@ -254,16 +253,34 @@ func TestSurvivorsInSeveralGroups(t *testing.T) {
 	l.checkFound(fmt.Sprintf("2 processes (process groups %d, %d)", l.pids[0], l.pids[1]))
 }
 
-// The session of a daemon that a nested retry has started does not tell which attempt it belongs to.
-func TestNestedDaemonsDoNotCount(t *testing.T) {
+// A daemon that a nested retry has started is in another session, which does not tell which attempt it belongs to. It
+// counts where its environment does.
+func TestNestedDaemons(t *testing.T) {
 	needPrograms(t, "setsid")
-	l := startOrphans(t, false, 1, nested)
-	if found := l.find(proc.Survivors{}); found != "" {
-		t.Fatalf("got %q, want nothing", found) // not Errorf: the KILL below might hit this process
+	tests := map[string]struct {
+		outer   string
+		attempt int
+		found   bool
+	}{
+		"of this attempt":         {outer: "inner:7,$RETRY_TASK_ID:1,outermost:7", attempt: 1, found: true},
+		"of an earlier attempt":   {outer: "inner:7,$RETRY_TASK_ID:1,outermost:7", attempt: 2},
+		"of a later attempt":      {outer: "$RETRY_TASK_ID:3", attempt: 2, found: true},
+		"started by an older one": {outer: "inner,$RETRY_TASK_ID", attempt: 1},
 	}
-	proc.Survivors{Kill: true}.Signal(&l.task, l.attempt, syscall.SIGKILL)
-	if !alive(l.pids[0]) {
-		t.Error("the daemon was killed")
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := startOrphans(t, false, 1, `RETRY_OUTER_TASKS="`+tt.outer+`" RETRY_TASK_ID=innermost `+daemon)
+			l.attempt.Number = tt.attempt
+			if found := l.find(proc.Survivors{}); (found != "") != tt.found {
+				t.Fatalf("got %q, want something: %v", found, tt.found) // not Errorf: the KILL below might hit this process
+			}
+			proc.Survivors{Kill: true}.Signal(&l.task, l.attempt, syscall.SIGKILL)
+			if tt.found {
+				l.awaitEnd()
+			} else if !alive(l.pids[0]) {
+				t.Error("the daemon was killed")
+			}
+		})
 	}
 }
 

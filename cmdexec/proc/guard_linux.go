@@ -192,13 +192,13 @@ func (p info) isGuard() bool {
 // attempt, what a retry inside of that has left, or a hook. A reader that is spared by mistake waits for more input.
 func (p info) mayBeLater(taskID string, attempt int) bool {
 	isHook := func(setting string) bool { return strings.HasPrefix(setting, EnvStatus+"=") }
-	return p.isOf(taskID, attempt+1) || p.isNestedIn(taskID) || slices.ContainsFunc(p.environment(), isHook)
+	return p.isOf(taskID, attempt+1) || p.isNestedIn(taskID, 0) || slices.ContainsFunc(p.environment(), isHook)
 }
 
 // withoutLater leaves out the processes of later attempts, which have guards of their own: they may run already.
 func withoutLater(found []info, t *task.Task, a task.Attempt) []info {
 	all := allProcesses()
-	later := living(all, func(p info) bool { return p.isOf(t.ID, a.Number+1) })
+	later := living(all, func(p info) bool { return p.isWithin(t.ID, a.Number+1) })
 	later = withDescendants(later, all)
 	return slices.DeleteFunc(found, func(p info) bool {
 		return slices.ContainsFunc(later, func(other info) bool { return p.Pid == other.Pid })

@@ -2,8 +2,13 @@ package proc
 
 import (
 	"errors"
+	"os/exec"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/10f93571/retry/internal/testkit"
+	"github.com/10f93571/retry/task"
 )
 
 // A guard whose reader cannot be found may live as long as that. It must not look for it all the time.
@@ -39,6 +44,25 @@ func TestGuardEnds(t *testing.T) {
 		killReaders(func(time.Duration) bool { return tt.unread }, func() error { kills++; return tt.err })
 		if kills != tt.kills {
 			t.Errorf("%s: got %d kills, want %d", tt.name, kills, tt.kills)
+		}
+	}
+}
+
+// What a retry inside of a later attempt runs is spared, in another session too.
+func TestGuardSparesLaterAttempts(t *testing.T) {
+	later := exec.Command("sleep", "60")
+	later.Env = []string{EnvTaskID + "=inner", EnvAttempt + "=1", EnvOuterTasks + "=outer:2"}
+	later.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	testkit.Must(t, later.Start())
+	defer func() { _, _ = later.Process.Kill(), later.Wait() }()
+	for attempt, want := range map[int]int{1: 0, 2: 1} {
+		left := processes(func(p info) bool { return p.Pid == later.Process.Pid })
+		if len(left) != 1 {
+			t.Fatalf("got %d processes, want the one that was started", len(left))
+		}
+		got := withoutLater(left, &task.Task{ID: "outer"}, task.Attempt{Number: attempt})
+		if len(got) != want {
+			t.Errorf("attempt %d: got %d processes to kill, want %d", attempt, len(got), want)
 		}
 	}
 }

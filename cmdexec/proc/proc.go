@@ -10,7 +10,7 @@ const (
 	EnvTaskID     = "RETRY_TASK_ID"
 	EnvAttempt    = "RETRY_ATTEMPT"
 	EnvStatus     = "RETRY_STATUS"      // of the task; set for hooks only
-	EnvOuterTasks = "RETRY_OUTER_TASKS" // the tasks that a nested retry runs in, separated by commas
+	EnvOuterTasks = "RETRY_OUTER_TASKS" // those that a nested retry runs in, as ID:ATTEMPT, separated by commas
 )
 
 // Command describes a process to start.

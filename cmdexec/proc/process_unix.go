@@ -229,7 +229,7 @@ func (p *Process) members() []info {
 	session, _ := unix.Getsid(0)
 	return processes(func(q info) bool {
 		if q.Group != group {
-			return q.Session == session && q.isNestedIn(p.taskID)
+			return q.Session == session && q.isNestedIn(p.taskID, 0)
 		}
 		return !p.shared || q.Pid == p.pid || q.isOf(p.taskID, 0)
 	})

@@ -56,15 +56,26 @@ func (p info) isOfAnother(taskID string) bool {
 		id, ok := strings.CutPrefix(setting, EnvTaskID+"=")
 		return ok && id != taskID
 	})
-	return started && !p.isNestedIn(taskID)
+	return started && !p.isNestedIn(taskID, 0)
 }
 
-// isNestedIn reports whether the process was started by a retry that runs inside the task.
-func (p info) isNestedIn(taskID string) bool {
+// isNestedIn reports whether the process was started by a retry that ran inside of this attempt of the task, or of a
+// later one. An older retry does not say in which, which counts as 0.
+func (p info) isNestedIn(taskID string, attempt int) bool {
 	return slices.ContainsFunc(p.environment(), func(setting string) bool {
 		outer, ok := strings.CutPrefix(setting, EnvOuterTasks+"=")
-		return ok && slices.Contains(strings.Split(outer, ","), taskID)
+		return ok && slices.ContainsFunc(strings.Split(outer, ","), func(entry string) bool {
+			id, text, _ := strings.Cut(entry, ":")
+			number, _ := strconv.Atoi(text)
+			return id == taskID && number >= attempt
+		})
 	})
+}
+
+// isWithin reports whether the process was started by this attempt of the task or by a later one, or by a retry inside
+// of that.
+func (p info) isWithin(taskID string, attempt int) bool {
+	return p.isOf(taskID, attempt) || p.isNestedIn(taskID, max(attempt, 1))
 }
 
 // token tells a later run how to find the processes of an attempt. The journal stores it as JSON.
@@ -195,8 +206,8 @@ func survivors(t *task.Task, a task.Attempt) ([]info, error) {
 	all := allProcesses()
 	known.others = groupsOfOthers(all, known.Start)
 	own, ancestors := syscall.Getpgrp(), ancestorsOf(os.Getpid(), all)
-	inside := info{Pid: os.Getpid()}.isOf(t.ID, a.Number) // a shell that the attempt left, for example
-	spared := func(p info) bool {                         // it would wait for itself
+	inside := info{Pid: os.Getpid()}.isWithin(t.ID, a.Number) // a shell that the attempt left, for example
+	spared := func(p info) bool {                             // it would wait for itself
 		return slices.Contains(ancestors, p.Pid) || inside && p.Group == own && own != known.Group
 	}
 	covered := living(all, func(p info) bool { return known.covers(p, t.ID, a.Number) })
@@ -302,8 +313,8 @@ func (k token) covers(p info, taskID string, attempt int) bool {
 	case p.Pid == k.Pid:
 		return k.isProcess(p)
 	case k.Pid != 0 && !k.Shared && p.Group == k.Group && p.Session == k.Session && p.Pid != k.Group,
-		p.isOf(taskID, attempt),
-		p.Session == k.Session && p.isNestedIn(taskID):
+		p.isWithin(taskID, attempt),
+		p.Session == k.Session && p.isNestedIn(taskID, 0):
 		return true
 	}
 	unnoted := k.Start != 0 && k.Pid == 0 && !k.Shared
