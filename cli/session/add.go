@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -199,7 +197,11 @@ const inputTime = time.Hour
 // enqueue stores the task with its stdin, unless an earlier one makes it superfluous. It returns the id of either.
 func (w *Wrapper) enqueue(ctx context.Context, p *Host, queue *sqlite.Queue, t *task.Task, due time.Time,
 	lines render.Observer) (id string, err error) {
-	read := sync.OnceValues(func() (*spool.Spool, error) { return w.input(p, t, lines.Warn) })
+	read := sync.OnceValues(func() (*spool.Spool, error) {
+		input, err := w.input(p, t, lines.Warn)
+		time.Sleep(time.Until(p.inputEnded.Add(endsTogether))) // what ends the writer may end this process, too
+		return input, err
+	})
 	if earlier, err := w.queuedBefore(ctx, queue, t, read, lines); err != nil || earlier != nil {
 		return idOf(earlier), err
 	}
@@ -254,8 +256,8 @@ func (w *Wrapper) input(p *Host, t *task.Task, warn func(error)) (*spool.Spool, 
 	case t.Target != nil:
 		return w.work.ExecOptions().Body, nil
 	case t.Options.Stdin == task.StdinReplay:
-		kept := spool.New(spool.MemoryLimit, func() (*os.File, error) { return spool.Temporary("") })
-		if _, err := io.Copy(kept, stdio.Blocking{File: p.Stdin}); err != nil {
+		kept, err := p.readInput(p.Stdin)
+		if err != nil {
 			return nil, fmt.Errorf("read stdin: %w", err)
 		}
 		return kept, nil

@@ -310,19 +310,19 @@ func (f *inputFile) complete() error {
 		}
 		defer func() { _ = file.Close() }()
 	}
-	if f.file == nil || !f.journal.outlivesTheWriter() {
+	if f.file == nil || !f.journal.outlivesTheWriter(time.Now()) {
 		return nil
 	}
 	return f.journal.Journal.CompleteInput(f.task, f.file)
 }
 
-// endsTogether is how long after the end of a kept stdin this process may be ended by what has ended its writer.
+// endsTogether is how long after the end of a kept input this process may be ended by what has ended its writer.
 const endsTogether = 100 * time.Millisecond
 
-// outlivesTheWriter waits, and reports whether this process goes on after the end of a kept stdin. A terminal that is
+// outlivesTheWriter waits, and reports whether this process goes on after the end of a kept input. A terminal that is
 // closed, a machine that shuts down or one without memory ends all of a pipeline, by signals a moment apart, so that
 // the end may be that of a writer which was killed. A resume must not take the part for the whole.
-func (g *Journal) outlivesTheWriter() bool {
+func (g *Journal) outlivesTheWriter(ended time.Time) bool {
 	var stopping <-chan struct{} // nil, it is never closed
 	if g.Stopping != nil {
 		stopping = g.Stopping.Done()
@@ -330,7 +330,7 @@ func (g *Journal) outlivesTheWriter() bool {
 	select {
 	case <-stopping:
 		return false
-	case <-time.After(endsTogether):
+	case <-time.After(time.Until(ended.Add(endsTogether))):
 		return true
 	}
 }

@@ -3,9 +3,10 @@ package session
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
@@ -28,7 +29,7 @@ func (p *Host) newRequestRunner(t *task.Task, journal *Journal, lines render.Obs
 			return nil, err
 		}
 	}
-	body, keep, done, err := journal.body(t, o, resumed)
+	body, keep, done, err := journal.body(t, o, p.inputEnded, resumed)
 	if err != nil {
 		return nil, err
 	}
@@ -82,8 +83,8 @@ func (p *Host) ReadBody(r *request.Request) (*spool.Spool, error) {
 	if source == nil || err != nil {
 		return nil, err
 	}
-	body := spool.New(spool.MemoryLimit, func() (*os.File, error) { return spool.Temporary("") })
-	if _, err := io.Copy(body, stdio.Blocking{File: source}); err != nil {
+	body, err := p.readInput(source)
+	if err != nil {
 		return nil, fmt.Errorf("read the request's body: %w", err)
 	}
 	return body, nil
@@ -110,8 +111,9 @@ func (p *Host) bodySource(r *request.Request) (*os.File, error) {
 }
 
 // body returns what a request reads from stdin, a function that keeps it for a resume, and one to call after the run.
-func (g *Journal) body(t *task.Task, o ExecOptions, resumed bool) (body *spool.Spool, keep func(*task.Task) error,
-	done func(), err error) {
+// A body whose writer has ended a moment ago is not marked as whole before the first request, but beside it.
+func (g *Journal) body(t *task.Task, o ExecOptions, ended time.Time, resumed bool) (body *spool.Spool,
+	keep func(*task.Task) error, done func(), err error) {
 	switch {
 	case !t.Target.ReadsStdin():
 		return nil, nil, func() {}, nil
@@ -119,29 +121,61 @@ func (g *Journal) body(t *task.Task, o ExecOptions, resumed bool) (body *spool.S
 		body, err = g.keptInput(t)
 		return body, nil, func() { _ = body.Close() }, err
 	}
+	warn := func(err error) {
+		if err != nil {
+			g.warn(fmt.Errorf("a resume will not find the request's body: %w", err))
+		}
+	}
+	var completed sync.WaitGroup
 	keep = func(t *task.Task) error {
 		if g.absent() || t.Number == 0 {
 			return nil
 		}
-		if err := g.keepBody(t, o.Body); err != nil {
-			g.warn(fmt.Errorf("a resume will not find the request's body: %w", err))
+		if time.Since(ended) > endsTogether {
+			warn(g.keepBody(t, o.Body))
+			return nil
 		}
+		file, err := g.writeBody(t, o.Body)
+		if err != nil {
+			warn(err)
+			return nil
+		}
+		completed.Go(func() {
+			if g.outlivesTheWriter(ended) {
+				warn(g.Journal.CompleteInput(t, file))
+			}
+			_ = file.Close()
+		})
 		return nil
 	}
-	return o.Body, keep, func() { _ = o.Body.Close() }, nil
+	done = func() {
+		if !t.Status.Finished() {
+			completed.Wait() // a resume needs it
+		}
+		_ = o.Body.Close()
+	}
+	return o.Body, keep, done, nil
 }
 
-// keepBody writes the body beside the journal.
+// keepBody writes the body beside the journal, and marks it as whole.
 func (g *Journal) keepBody(t *task.Task, body *spool.Spool) error {
-	file, err := g.keepInput(t)
+	file, err := g.writeBody(t, body)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(file, io.NewSectionReader(body, 0, body.Size()))
-	if err == nil {
-		err = g.Journal.CompleteInput(t, file)
+	return errors.Join(g.Journal.CompleteInput(t, file), file.Close())
+}
+
+// writeBody writes the body beside the journal.
+func (g *Journal) writeBody(t *task.Task, body *spool.Spool) (*os.File, error) {
+	file, err := g.keepInput(t)
+	if err != nil {
+		return nil, err
 	}
-	return errors.Join(err, file.Close())
+	if _, err := body.WriteTo(file); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
 }
 
 func userAgent() string { return "retry/" + version.Get().Version }

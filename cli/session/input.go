@@ -2,11 +2,14 @@ package session
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec/stdio"
+	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -36,6 +39,19 @@ func reopened(t *task.Task, verb string) (file *os.File, err error) {
 			err, verb, render.ShortID(t.ID))
 	}
 	return file, nil
+}
+
+// readInput reads to its end what is kept with a task.
+func (p *Host) readInput(source *os.File) (*spool.Spool, error) {
+	kept := spool.New(spool.MemoryLimit, func() (*os.File, error) { return spool.Temporary("") })
+	if _, err := io.Copy(kept, stdio.Blocking{File: source}); err != nil {
+		return nil, err
+	}
+	info, err := source.Stat()
+	if err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0 || stdio.IsTerminal(source) {
+		p.inputEnded = time.Now()
+	}
+	return kept, nil
 }
 
 // argumentPipe is the stdin of a command with an argument that names a pipe of the shell, as <(command) does. What one

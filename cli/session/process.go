@@ -20,10 +20,11 @@ type Host struct {
 	Stdin, Stdout, Stderr *os.File
 	Typed                 []string // the names of the flags on the command line
 
-	stderr  *stderrWriter // of Stderr, for the lines of a run
-	stopped context.Context
-	stop    context.CancelCauseFunc // ends stopped
-	signals <-chan os.Signal        // of Listen, once it was called
+	stderr     *stderrWriter // of Stderr, for the lines of a run
+	stopped    context.Context
+	stop       context.CancelCauseFunc // ends stopped
+	signals    <-chan os.Signal        // of Listen, once it was called
+	inputEnded time.Time               // when readInput came to the end of what a process wrote; zero: none wrote it
 }
 
 // Getenv looks a variable up in the process's environment.

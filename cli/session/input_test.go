@@ -1,0 +1,105 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/internal/testkit"
+	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/task"
+)
+
+// What ends retry a moment after the writer of a request's body may have ended that, too: a resume does not take the
+// part for the whole.
+func TestSignalAfterTheEndOfABody(t *testing.T) {
+	tests := []struct {
+		name  string
+		after time.Duration
+		file  bool
+		want  error
+	}{
+		{name: "at once", after: endsTogether / 2, want: state.ErrInputLost},
+		{name: "later", after: 2 * endsTogether},
+		{name: "at once, of a file", after: endsTogether / 2, file: true},
+	}
+	for _, tt := range tests {
+		g := testJournal(t, func(err error) { t.Error(err) })
+		tk := newTask()
+		tk.Kind = request.Kind
+		tk.Target = &request.Request{Method: "POST", Body: []request.Part{{File: request.StdinFile}}}
+		testkit.Must(t, g.Claim(t.Context(), tk, time.Now()))
+		source := piped(t, "half")
+		if tt.file {
+			source = fileWith(t, "half")
+		}
+		synctest.Test(t, func(t *testing.T) {
+			stopping, stop := context.WithCancel(t.Context())
+			g.Stopping = stopping
+			host := testHost()
+			body, err := host.readInput(source)
+			testkit.Must(t, err)
+			_, keep, done, err := g.body(tk, ExecOptions{Body: body}, host.inputEnded, false)
+			testkit.Must(t, err, keep(tk))
+			time.Sleep(tt.after)
+			synctest.Wait()
+			found, err := g.Journal.Input(tk) // as after a SIGKILL
+			if !errors.Is(err, tt.want) {
+				t.Errorf("%s: before the signal: got %v, want %v", tt.name, err, tt.want)
+			}
+			_ = found.Close()
+			stop()
+			done()
+		})
+		found, err := g.Journal.Input(tk)
+		if !errors.Is(err, tt.want) {
+			t.Errorf("%s: after the signal: got %v, want %v", tt.name, err, tt.want)
+		}
+		_ = found.Close()
+	}
+}
+
+// What ends retry add a moment after the writer leaves no task that a worker would run with a part of its stdin.
+func TestAddOutlivesTheWriter(t *testing.T) {
+	tests := []struct {
+		name   string
+		source *os.File
+		want   time.Duration
+	}{
+		{"a pipe", piped(t, "half"), endsTogether},
+		{"a file", fileWith(t, "whole"), 0},
+	}
+	for _, tt := range tests {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			host := testHost()
+			host.Stdin = tt.source
+			queue, err := OpenQueue(t.Context(), host, dir)
+			testkit.Must(t, err)
+			tk := newTask("cat")
+			tk.Options.Stdin = task.StdinReplay
+			begin := time.Now()
+			_, err = (&Wrapper{}).enqueue(t.Context(), host, queue, tk, begin, newRecorder())
+			testkit.Must(t, err)
+			if got := time.Since(begin); got != tt.want {
+				t.Errorf("%s: added after %v, want %v", tt.name, got, tt.want)
+			}
+			testkit.Must(t, queue.Close())
+		})
+	}
+}
+
+func fileWith(t *testing.T, text string) *os.File {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "input")
+	testkit.Write(t, path, text)
+	file, err := os.Open(path)
+	testkit.Must(t, err)
+	t.Cleanup(func() { _ = file.Close() })
+	return file
+}
