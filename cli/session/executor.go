@@ -162,7 +162,13 @@ func (g *Journal) stdin(t *task.Task, own *os.File, o ExecOptions, resumed bool,
 		warn(runner.Loss{Err: err, New: !fails})
 	}
 	switch {
-	case t.Options.Stdin == task.StdinNull, o.Stdin == task.StdinNull:
+	case o.Stdin == task.StdinNull:
+		t.Options.Stdin = task.StdinNull // a later resume does without, too
+	case o.Stdin == task.StdinRest && (t.Options.Stdin == task.StdinReplay || t.Options.Stdin == task.StdinNull):
+		t.Options.Stdin = task.StdinAuto // a later resume goes on with this stdin, or refuses
+	}
+	switch {
+	case t.Options.Stdin == task.StdinNull:
 		return stdio.NullStdin{}, func() {}, nil
 	case o.Stdin == task.StdinRest: // it goes on with another stdin
 	case t.Options.Stdin == task.StdinReplay && resumed:

@@ -154,18 +154,21 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 	if err != nil {
 		return nil, fmt.Errorf("resume %s: %w", render.ShortID(t.ID), err)
 	}
-	before := t.Options.Source
+	before, kept := t.Options, t.KeepsInput()
 	run, err := p.newTaskRunner(t, journal, lines, how.ExecOptions, true)
 	switch {
 	case how.ownStdin && errors.Is(err, state.ErrInputLost):
 		if run, err = p.newTaskRunner(t, journal, lines, how.ExecOptions, false); err == nil {
-			sayInput(lines, "its stdin was not kept to the end: reads this one's", before.Pipe || t.Target != nil)
+			sayInput(lines, "its stdin was not kept to the end: reads this one's", before.Source.Pipe || t.Target != nil)
 		}
 	case how.ownStdin && t.KeepsInput() && err == nil:
 		sayInput(lines, "reads the stdin that was kept for it, not this one's", p.hasOtherInput(t, journal, how.Body))
 	}
-	if err == nil && t.Options.Source != before { // a later resume goes on with this one
-		err = journal.Journal.Amend(context.Background(), t)
+	if err == nil && (t.Options.Source != before.Source || t.Options.Stdin != before.Stdin) {
+		err = journal.Journal.Amend(context.Background(), t) // a later resume goes on with this one
+	}
+	if err == nil && kept && !t.KeepsInput() {
+		journal.Journal.DropInput(t)
 	}
 	if err != nil {
 		return nil, text.WithHint(fmt.Errorf("resume %s: %w", render.ShortID(t.ID), err),
