@@ -14,6 +14,7 @@ import (
 	"github.com/10f93571/retry/cli/policies"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec/stdio"
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
@@ -168,6 +169,10 @@ func sameQueued(queue *sqlite.Queue, earlier, t *task.Task, read func() (*spool.
 	const hint = "\nhint: another name adds this one; --fresh cancels that one and adds this one"
 	if !sameWork(earlier, t) {
 		return fmt.Errorf("%w: %s is there with another %s, %s"+hint, errName, t.Name, work(earlier), render.Title(earlier))
+	}
+	if a, b := request.Of(earlier), request.Of(t); a != nil && !a.SameFiles(b) { // a worker would refuse that one
+		return fmt.Errorf("%w: %s is there, as %s, and a file of its body has changed since"+hint,
+			errName, t.Name, render.ShortID(earlier.ID))
 	}
 	input, err := read()
 	if err != nil {

@@ -194,6 +194,13 @@ func (r *Request) SameWork(other task.Target) bool {
 	return ok && reflect.DeepEqual(r.work(), o.work())
 }
 
+// SameFiles reports whether no file of the body has changed between two requests that do the same.
+func (r *Request) SameFiles(o *Request) bool {
+	return slices.EqualFunc(r.Body, o.Body, func(a, b Part) bool {
+		return a.File == "" || a.File == StdinFile || a.Size == b.Size && a.Time.Equal(b.Time)
+	})
+}
+
 // work returns the request without what differs between two runs of one command line: the boundary, sizes and times of
 // files, and how long it is tried.
 func (r *Request) work() Request {
