@@ -164,6 +164,14 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 	case how.ownStdin && t.KeepsInput() && err == nil:
 		sayInput(lines, "reads the stdin that was kept for it, not this one's", p.hasOtherInput(t, journal, how.Body))
 	}
+	if err == nil && t.Options.Stdin != before.Stdin { // a resume that refuses changes nothing
+		look := &runner.Runner{Survivors: p.newSurvivors(how.SurvivorFlags, journal)}
+		for _, run := range append(earlier, t) {
+			if err == nil && run.Last.CutOff() {
+				_, err = look.FindLeft(run)
+			}
+		}
+	}
 	if err == nil && (t.Options.Source != before.Source || t.Options.Stdin != before.Stdin) {
 		err = journal.Journal.Amend(context.Background(), t) // a later resume goes on with this one
 	}
@@ -191,6 +199,12 @@ func (p *Host) hasOtherInput(t *task.Task, journal *Journal, body *spool.Spool) 
 	}
 	own := (&stdio.InheritedStdin{File: p.Stdin}).Source()
 	return own.Pipe || own.Path != "" && own != t.Options.Source
+}
+
+// hasInput reports whether there may be something on this process's stdin.
+func (p *Host) hasInput() bool {
+	own := (&stdio.InheritedStdin{File: p.Stdin}).Source()
+	return own.Pipe || own.Path != ""
 }
 
 // sayInput says which input a task gets, also under -q where another one is lost.

@@ -191,6 +191,9 @@ func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *t
 				lines.Finished(earlier, result)
 				return result, earlier, nil
 			}
+			if earlier.Options.Stdin == task.StdinNull && tk.Options.Stdin != task.StdinNull && p.hasInput() {
+				sayInput(lines, "it goes on without stdin, as --stdin null has told it to: this one's is not read", true)
+			}
 			before := earlier.AttemptCount
 			how := ResumeOptions{ExecOptions: w.work.ExecOptions(), SurvivorFlags: w.SurvivorFlags}
 			how.ownStdin = true
@@ -245,6 +248,12 @@ func (w *Wrapper) start(ctx context.Context, p *Host, journal *Journal, found na
 	if left || found.discarded != nil || t.Options.OnStart != "" {
 		if err := journal.create(ctx, t, found.discarded); err != nil && !errors.Is(err, task.ErrStopped) {
 			return runner.Result{}, err
+		}
+	}
+	if found.discarded != nil && !journal.absent() { // a worker may have begun an attempt of it until it was cancelled
+		ended, err := journal.Journal.Find(ctx, found.discarded.ID)
+		if err == nil && ended.Last.CutOff() {
+			run.Earlier, left = append(found.cutOff, ended), true
 		}
 	}
 	if left {

@@ -140,16 +140,18 @@ func (j *Journal) writeKeptEnds(ctx context.Context, number int64) error {
 // moved returns ErrMoved if the files of this journal are no longer in their place: what was just written is in none
 // that another command will open. SQLite removes the WAL only where nobody has the database open.
 func (j *Journal) moved() error {
-	for name, opened := range map[string]os.FileInfo{DatabaseName: j.file, DatabaseName + walSuffix: j.log} {
-		path := filepath.Join(j.dir, name)
-		current, err := stat(path)
-		if err != nil || opened == nil || current != nil && os.SameFile(current, opened) {
-			continue
-		}
-		return state.NewFault(state.ErrMoved, "what it had of this task went with it; the next run begins a new one",
-			"%s was moved away or removed while the task ran", path)
+	path := filepath.Join(j.dir, DatabaseName)
+	return cmp.Or(isStill(path, j.file), isStill(path+walSuffix, j.log))
+}
+
+// isStill returns ErrMoved if a path names another file than the one that was opened; nil is not known.
+func isStill(path string, opened os.FileInfo) error {
+	current, err := stat(path)
+	if err != nil || opened == nil || current != nil && os.SameFile(current, opened) {
+		return nil
 	}
-	return nil
+	return state.NewFault(state.ErrMoved, "what it had of this task went with it; the next run begins a new one",
+		"%s was moved away or removed while the task ran", path)
 }
 
 // makeRoom copies the WAL into the database when the disk is full, so that the next write reuses the WAL's space. The
