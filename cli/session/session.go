@@ -253,7 +253,7 @@ func (w *Wrapper) start(ctx context.Context, p *Host, journal *Journal, found na
 	if found.discarded != nil && !journal.absent() { // a worker may have begun an attempt of it until it was cancelled
 		ended, err := journal.Journal.Find(ctx, found.discarded.ID)
 		if err == nil && ended.Last.CutOff() {
-			run.Earlier, left = append(found.cutOff, ended), true
+			run.Earlier, left = slices.Concat(found.cutOff, []*task.Task{ended}), true
 		}
 	}
 	if left {
