@@ -149,8 +149,8 @@ func drops(reply string) script {
 	}
 }
 
-// Over TLS, a body that ends with the connection is whole only if the server says so with a close_notify. An HTTPS proxy
-// may end its own TLS well although the server did not.
+// Over TLS, a body that ends with the connection is whole only if the server says so with a close_notify. An HTTPS
+// proxy may end its own TLS well although the server did not.
 func TestEndOfTheConnectionOverTLS(t *testing.T) {
 	const toItsEnd = "HTTP/1.0 200 OK\r\n\r\nhello"
 	ways := map[string]func(*sender, *authority, *server) *server{

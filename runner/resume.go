@@ -33,8 +33,8 @@ func (r *Runner) Resume(ctx context.Context, t *task.Task) (Result, error) {
 	return r.Run(ctx, t)
 }
 
-// AwaitLeft waits for what was left by an earlier attempt of the task, and of the other runs of its name. It returns the
-// signal that ended the wait, or nil.
+// AwaitLeft waits for what was left by an earlier attempt of the task, and of the other runs of its name. It returns
+// the signal that ended the wait, or nil.
 func (r *Runner) AwaitLeft(ctx context.Context, t *task.Task) (sig os.Signal, err error) {
 	for _, earlier := range r.Earlier {
 		if sig, err = r.AwaitSurvivors(ctx, earlier); sig != nil || err != nil || ctx.Err() != nil {

@@ -73,8 +73,8 @@ type Observer interface {
 	Warn(err error)
 }
 
-// Loss is a warning that -q shows too: output or input is lost, or a command may run again, or beside another one, where
-// the journal does not know of it.
+// Loss is a warning that -q shows too: output or input is lost, or a command may run again, or beside another one,
+// where the journal does not know of it.
 type Loss struct {
 	Err error
 	New bool // other lines do not say so either
@@ -130,8 +130,8 @@ func (r *Runner) Run(ctx context.Context, t *task.Task) (Result, error) {
 	}
 }
 
-// Attempt carries a task through one attempt, which a worker has claimed. Afterwards the task waits for its next one, or
-// has ended.
+// Attempt carries a task through one attempt, which a worker has claimed. Afterwards the task waits for its next one,
+// or has ended.
 func (r *Runner) Attempt(ctx context.Context, t *task.Task) (Result, error) {
 	sig := r.pendingStop()
 	if sig == nil && t.AttemptCount == t.RequeuedAfter {
@@ -182,7 +182,8 @@ func (r *Runner) attempt(ctx context.Context, t *task.Task) (Result, error) {
 		freeSlot = sync.OnceFunc(func() { <-r.Slots }) // which wait has taken
 	}
 	defer freeSlot()
-	if (t.AttemptCount > 0 || t.Policy.Deadline) && t.Policy.Budget > 0 && t.Policy.Left(t.History.Began, time.Now()) <= 0 {
+	limited := t.Policy.Budget > 0 && (t.AttemptCount > 0 || t.Policy.Deadline)
+	if limited && t.Policy.Left(t.History.Began, time.Now()) <= 0 {
 		return Result{}, ErrBudgetEnd // hooks, survivors or other tasks used up the rest
 	}
 	if !t.ClaimedAhead {

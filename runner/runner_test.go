@@ -377,8 +377,8 @@ func TestRunStoppedInAnAttempt(t *testing.T) {
 	})
 }
 
-// A signal to all may come here a moment after the command has exited with 1 because of it. Where attempts are left, the
-// wait for the next one takes it.
+// A signal to all may come here a moment after the command has exited with 1 because of it. Where attempts are left,
+// the wait for the next one takes it.
 func TestRunStoppedAfterItsLastAttempt(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -132,8 +132,8 @@ func (t *Task) Expiry() time.Time {
 	return t.CreatedAt.Add(t.Target.KeyLifetime())
 }
 
-// BeginNow makes the budget of a task that was not attempted yet, and the age of its key, begin now. Before a deadline the
-// task stays as it is: that does not move.
+// BeginNow makes the budget of a task that was not attempted yet, and the age of its key, begin now. Before a deadline
+// the task stays as it is: that does not move.
 func (t *Task) BeginNow(now time.Time) {
 	if t.Policy.Deadline {
 		return

@@ -166,9 +166,9 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 	}
 	if err == nil && t.Options.Stdin != before.Stdin { // a resume that refuses changes nothing
 		look := &runner.Runner{Survivors: p.newSurvivors(how.SurvivorFlags, journal)}
-		for _, run := range append(earlier, t) {
-			if err == nil && run.Last.CutOff() {
-				_, err = look.FindLeft(run)
+		for _, one := range append(earlier, t) {
+			if err == nil && one.Last.CutOff() {
+				_, err = look.FindLeft(one)
 			}
 		}
 	}

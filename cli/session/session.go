@@ -228,9 +228,9 @@ func deferred(t *task.Task, now time.Time) bool {
 	return most > 0 && t.NextAttemptAt.Sub(now) > most
 }
 
-// start runs a new task, when nothing of the earlier tasks of its name runs any more. Where it cannot begin at once it is
-// stored before, so that a resume takes it up. Where another run took time, its budget begins then; a deadline does not
-// move.
+// start runs a new task, when nothing of the earlier tasks of its name runs any more. Where it cannot begin at once it
+// is stored before, so that a resume takes it up. Where another run took time, its budget begins then; a deadline does
+// not move.
 func (w *Wrapper) start(ctx context.Context, p *Host, journal *Journal, found nameResult, t *task.Task,
 	run *taskRunner) (runner.Result, error) {
 	run.Survivors = p.newSurvivors(w.SurvivorFlags, journal)

@@ -146,8 +146,8 @@ func killReaders(unread func(within time.Duration) bool, killAll func() error) {
 
 // killAll kills what is left of an attempt and all that descends from it. A pipeline must not see the end of the output
 // of a process that was killed, so it stops all before it kills the first: the youngest first, for a process that ends
-// may let a group continue that has become an orphan by that. It spares the guard of a retry inside of the attempt: that
-// kills what its own retry has left, which may be in another session, before the input of that ends.
+// may let a group continue that has become an orphan by that. It spares the guard of a retry inside of the attempt:
+// that kills what its own retry has left, which may be in another session, before the input of that ends.
 func killAll(t *task.Task, a task.Attempt, died bool) error {
 	var found []info
 	for again, tries := true, 0; again && tries < 100; tries++ {

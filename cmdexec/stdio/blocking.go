@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Blocking reads and writes one of retry's own streams. A process that shares it may set O_NONBLOCK at any time, as node
-// and ssh do. Where an os.File fails with EAGAIN then, Blocking waits.
+// Blocking reads and writes one of retry's own streams. A process that shares it may set O_NONBLOCK at any time, as
+// node and ssh do. Where an os.File fails with EAGAIN then, Blocking waits.
 type Blocking struct{ File *os.File }
 
 // Read implements io.Reader.

@@ -221,8 +221,8 @@ func StateOf(stored, boot string) *State {
 	return s
 }
 
-// Version tells the body from any other, also from one of another URL or encoding with the same validator. Empty: nothing
-// does.
+// Version tells the body from any other, also from one of another URL or encoding with the same validator. Empty:
+// nothing does.
 func (s *State) Version() string {
 	if s.Validator == "" {
 		return ""
@@ -291,8 +291,8 @@ func hasSeveral(header http.Header) bool {
 	return strings.EqualFold(strings.TrimSpace(kind), multipart)
 }
 
-// CountsOther reports whether the range of a reply counts something other than bytes: "items 0-9/50", or "0-9/50", which
-// PostgREST sends.
+// CountsOther reports whether the range of a reply counts something other than bytes: "items 0-9/50", or "0-9/50",
+// which PostgREST sends.
 func CountsOther(header http.Header) bool {
 	unit, _, _ := strings.Cut(header.Get("Content-Range"), " ")
 	return unit != "" && !strings.EqualFold(unit, "bytes") && !hasSeveral(header)

@@ -29,7 +29,8 @@ func (j *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 	}
 	create := transition{event: task.EventCreate, to: task.InFlight, count: 1}
 	free := func(*conn.Conn) error { return nil }
-	err := j.create(ctx, t, create, free, func(c *conn.Conn, number int64) error { return insertAttempt(c, number, 1, now) })
+	attempt := func(c *conn.Conn, number int64) error { return insertAttempt(c, number, 1, now) }
+	err := j.create(ctx, t, create, free, attempt)
 	if err == nil {
 		j.background.Go(j.shortenLog)
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/10f93571/retry/state/sqlite/conn"
 )
 
-// OpenReader opens the journal in dir for reading, also in a read-only directory. It creates no journal, and changes none
-// but for the ends that are kept beside it: one of an older schema is copied, and the copy migrated. It returns
+// OpenReader opens the journal in dir for reading, also in a read-only directory. It creates no journal, and changes
+// none but for the ends that are kept beside it: one of an older schema is copied, and the copy migrated. It returns
 // ErrNoJournal if there is none.
 func OpenReader(ctx context.Context, dir string) (*Journal, error) {
 	if err := CheckDriver(); err != nil {
