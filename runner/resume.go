@@ -79,6 +79,21 @@ func (r *Runner) recover(ctx context.Context, t *task.Task, now time.Time) error
 	return r.Journal.Settle(ctx, t, d)
 }
 
+// Expire ends a task that waited until no attempt was worth it any more: its budget has ended, or its key is too old.
+func (r *Runner) Expire(ctx context.Context, t *task.Task) (Result, error) {
+	d := task.DecideResume(&t.Policy, t.History, t.NextAttemptAt, time.Now())
+	if d.Verdict != task.VerdictExhausted { // its clock had gone further
+		d = task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonBudget}
+	}
+	if t.AttemptCount == 0 {
+		t.Last.Outcome = task.Outcome{Error: task.ErrorTimeout, Message: "the budget ended before it began"}
+		if t.Policy.Deadline {
+			t.Last.Outcome.Message = "the deadline passed before it began"
+		}
+	}
+	return r.settle(ctx, t, d, nil)
+}
+
 // Survivors finds the processes that an attempt left running when its owner died or was stopped.
 type Survivors interface {
 	// Find describes the processes that are still alive; it returns "" where there are none, and an error where nobody
@@ -99,7 +114,7 @@ const (
 // AwaitSurvivors returns when no process of the task's interrupted attempt runs any more, so that two attempts never
 // run at the same time. It returns the signal that ended the wait, or nil, and an error where nobody can see them.
 func (r *Runner) AwaitSurvivors(ctx context.Context, t *task.Task) (os.Signal, error) {
-	if r.Survivors == nil || t.Target != nil || !t.Last.CutOff() { // only a command has processes
+	if r.Survivors == nil || !t.Last.CutOff() {
 		return nil, nil
 	}
 	found, err := r.FindLeft(t)

@@ -336,10 +336,7 @@ func (r *Runner) endWithoutAttempt(ctx context.Context, t *task.Task, err error)
 		}
 		return r.Stop(ctx, t, sig)
 	case errors.Is(err, ErrBudgetEnd):
-		if t.AttemptCount == 0 {
-			t.Last.Outcome = task.Outcome{Error: task.ErrorTimeout, Message: "the deadline passed before it began"}
-		}
-		return r.settle(ctx, t, task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonBudget}, nil)
+		return r.Expire(ctx, t)
 	case !errors.Is(err, task.ErrNotOwner):
 		return Result{}, err
 	}

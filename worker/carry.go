@@ -186,12 +186,6 @@ func (w *Worker) carry(ctx context.Context, j *job) {
 	t := j.task
 	w.observe(func(o Observer) { o.Began(t, time.Since(j.due)) })
 	j.slot.asked, j.slot.replied = true, true // unless Record knows better
-	if t.Nonce == 0 {                         // its budget has ended while it waited
-		d := task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonBudget}
-		t.Move(d, time.Now())
-		_ = w.settle(ctx, t, task.Attempt{Decision: d})
-		return
-	}
 	e, err := w.Open(t)
 	if err != nil {
 		e = &Execution{Executor: unprepared{err}}
@@ -206,7 +200,11 @@ func (w *Worker) carry(ctx context.Context, j *job) {
 		Journal: &journal{w, ctx, j}, Executor: stoppable{e.Executor, w}, Hooks: e.Hooks, Observer: e.Observer,
 		Signals: j.signals, Random: w.Random,
 	}
-	if _, err := r.Attempt(ctx, t); err != nil {
+	run := r.Attempt
+	if t.Nonce == 0 { // its budget has ended while it waited
+		run = r.Expire
+	}
+	if _, err := run(ctx, t); err != nil {
 		w.warn(fmt.Errorf("task %s: %w", t.ID, err))
 	}
 }

@@ -31,8 +31,10 @@ func (j *journal) RecordAndClaim(context.Context, *task.Task, task.Attempt, time
 // Unclaim implements runner.Journal.
 func (j *journal) Unclaim(context.Context, *task.Task) {}
 
-// Settle implements runner.Journal.
-func (j *journal) Settle(context.Context, *task.Task, task.Decision) error { return errClaimed }
+// Settle implements runner.Journal. It ends a task whose time was over while it waited.
+func (j *journal) Settle(_ context.Context, t *task.Task, d task.Decision) error {
+	return j.settle(j.ctx, t, task.Attempt{Decision: d})
+}
 
 // NoteProcess implements runner.Journal.
 func (j *journal) NoteProcess(ctx context.Context, t *task.Task, process string) {

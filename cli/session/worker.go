@@ -165,11 +165,8 @@ func (c *Carrier) prepare(t *task.Task) (e *worker.Execution, err error) {
 	}, nil
 }
 
-// left returns an error while something of an earlier attempt of a command may run, or of another run of its name.
+// left returns an error while something of an earlier attempt may run, or of another run of its name.
 func (c *Carrier) left(ctx context.Context, t *task.Task) error {
-	if t.Target != nil {
-		return nil
-	}
 	journal := &Journal{Journal: c.queue.Journal, warn: c.lines.Warn}
 	earlier, err := cutOffRuns(ctx, journal.Journal, t)
 	if err != nil {
@@ -291,12 +288,13 @@ func (o Tell) Ended(t *task.Task, a task.Attempt) {
 	if o.Also != nil {
 		o.Also.Ended(t, a)
 	}
-	if a.Number == 0 {
-		a = t.Last
+	outcome := t.Last.Outcome
+	if a.Number > 0 { // else its time was over before another attempt
+		o.Lines.Ended(t, a)
+		outcome = a.Outcome
 	}
-	o.Lines.Ended(t, a)
 	if t.Status.Finished() {
-		o.Lines.Finished(t, runner.Result{Decision: a.Decision, Outcome: a.Outcome})
+		o.Lines.Finished(t, runner.Result{Decision: a.Decision, Outcome: outcome})
 	}
 }
 
