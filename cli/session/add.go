@@ -160,6 +160,11 @@ func (w *Wrapper) queuedBefore(ctx context.Context, queue *sqlite.Queue, t *task
 			return nil, err
 		}
 	}
+	if w.Once && w.IfRunning != "skip" { // its success is relied on from now on
+		if err := queue.Remember(ctx, earlier); err != nil {
+			return nil, err
+		}
+	}
 	lines.Say(fmt.Sprintf("%s is there already, as %s: nothing is added", text.Escape(t.Name), render.ShortID(earlier.ID)))
 	return earlier, nil
 }

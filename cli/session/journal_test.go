@@ -261,6 +261,7 @@ func TestTheWaitsOfARunDoNotAddUp(t *testing.T) {
 			testkit.Must(t, err)
 			time.AfterFunc(patience*3/5, func() { testkit.Must(t, lock.Rollback()) })
 			limited, done := g.limit(t.Context())
+			tk.Once = false // else there would be nothing to write
 			err = journal.Remember(limited, tk)
 			done()
 			testkit.Must(t, g.failed(err, tk, false))

@@ -295,6 +295,11 @@ func (w *Wrapper) amend(ctx context.Context, journal state.Store, interrupted, t
 			return err
 		}
 	}
+	if w.Once { // its success is relied on from now on
+		if err := journal.Remember(ctx, interrupted); err != nil {
+			return err
+		}
+	}
 	announce(interrupted, t, typed, lines)
 	if changed {
 		lines.Say("from now on, as typed here: " + said)

@@ -219,8 +219,10 @@ func (j *Journal) Remember(ctx context.Context, t *task.Task) error {
 	if t.Once {
 		return nil
 	}
-	return j.write(ctx, func(c *conn.Conn) error {
+	err := j.write(ctx, func(c *conn.Conn) error {
 		_, err := c.Exec("UPDATE tasks SET once = 1 WHERE number = ? AND id = ?", t.Number, t.ID)
 		return err
 	})
+	t.Once = err == nil
+	return err
 }
