@@ -46,7 +46,7 @@ func (e *Executor) loadCookies(r *request.Request, attempt int) error {
 	}
 	e.cookies = &cookies{}
 	for _, path := range paths {
-		text, err := os.ReadFile(path)
+		text, err := request.ReadAgain(path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return &localError{"read the cookies", err, exitRead}
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/textproto"
 	"os"
 	"path/filepath"
@@ -133,8 +134,20 @@ func (f *RequestFlags) setNetrc(r *request.Request) (err error) {
 		path = filepath.Join(home, ".netrc")
 	}
 	r.NetrcNeeded = path != "" && !f.NetrcOptional
-	r.Netrc, err = absolute(path)
+	r.Netrc, err = readable("--netrc-file", path)
 	return err
+}
+
+// readable returns the absolute path of a file that a flag names and each run reads; one that is missing is no mistake
+// yet.
+func readable(flag, name string) (path string, err error) {
+	if path, err = absolute(name); err != nil || path == "" {
+		return path, err
+	}
+	if _, err := request.ReadAgain(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%s: %w\nhint: give it the name of a file that stays there", flag, err)
+	}
+	return path, nil
 }
 
 // setCookies keeps files by name: what they hold is secret, and a resume reads them again.
@@ -143,7 +156,7 @@ func (f *RequestFlags) setCookies(r *request.Request) (err error) {
 	for _, given := range f.Cookie {
 		if strings.Contains(given, "=") || request.HasReference(given) {
 			pairs = append(pairs, given)
-		} else if path, err := absolute(given); err != nil {
+		} else if path, err := readable("--cookie", given); err != nil {
 			return err
 		} else if path != "" {
 			r.CookieFiles = append(r.CookieFiles, path)

@@ -45,14 +45,7 @@ func ReadHeaders(lines []string) (all, fromFiles []string, err error) {
 			all = append(all, line)
 			continue
 		}
-		info, err := os.Stat(name)
-		if err == nil && !info.Mode().IsRegular() {
-			err = fmt.Errorf("%s is no regular file, and each attempt reads it again", name)
-		}
-		if err != nil {
-			return nil, nil, fmt.Errorf("-H @FILE: %w", err)
-		}
-		content, err := os.ReadFile(name)
+		content, err := ReadAgain(name)
 		if err != nil {
 			return nil, nil, fmt.Errorf("-H @FILE: %w", err)
 		}
@@ -63,6 +56,15 @@ func ReadHeaders(lines []string) (all, fromFiles []string, err error) {
 		}
 	}
 	return all, fromFiles, nil
+}
+
+// ReadAgain reads a file that each run of a task reads. It refuses a pipe, which is empty the second time and may never
+// end.
+func ReadAgain(name string) ([]byte, error) {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() && name != os.DevNull {
+		return nil, fmt.Errorf("%s is no regular file, and each attempt reads it again", name)
+	}
+	return os.ReadFile(name)
 }
 
 // cutLine splits "Name: value", "Name:" and "Name;". Errors do not repeat the line: it may be secret.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
-	"os"
 	"strings"
 )
 
@@ -21,7 +20,7 @@ func ReadNetrc(r *Request) (Netrc, error) {
 	if r.Netrc == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(r.Netrc)
+	text, err := ReadAgain(r.Netrc)
 	if errors.Is(err, fs.ErrNotExist) && !r.NetrcNeeded {
 		return nil, nil
 	}
