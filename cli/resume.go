@@ -198,17 +198,22 @@ func (c *resumeCommand) find(ctx context.Context, journal state.Store, say func(
 		return nil, err
 	}
 	var found []*task.Task
-	old, hungUp, viewOf := 0, 0, viewer(ctx, journal)
+	old, hungUp, ended, viewOf := 0, 0, 0, viewer(ctx, journal)
 	for _, t := range unfinished {
 		view, err := viewOf(t)
 		if err != nil {
 			return nil, err
 		}
-		left, err := leftToParent(ctx, journal, t)
+		outer, err := session.OuterOf(ctx, journal, t)
 		switch {
 		case err != nil:
 			return nil, err
-		case !view.Interrupted || left:
+		case !view.Interrupted || outer != nil && (outer.Status != task.Cancelled || c.DryRun):
+		case outer != nil:
+			ended++
+			if err := session.EndNested(ctx, journal, t); err != nil {
+				return nil, err
+			}
 		case c.tooOld(t):
 			old++
 		case t.Reason == task.ReasonHangup && !c.Interactive:
@@ -219,6 +224,9 @@ func (c *resumeCommand) find(ctx context.Context, journal state.Store, say func(
 	}
 	if old > 0 {
 		say("leaves " + text.Count(old, "task") + " older than --max-age: retry status --status interrupted")
+	}
+	if ended > 0 {
+		say("cancelled " + text.Count(ended, "task") + " that ran inside of cancelled ones")
 	}
 	if hungUp > 0 {
 		say("leaves " + text.Count(hungUp, "task") + " that ended with the terminal: --interactive takes those too")
@@ -231,23 +239,6 @@ const firstYear = 2020
 
 func (c *resumeCommand) tooOld(t *task.Task) bool {
 	return c.MaxAge != nil && t.Began().Year() >= firstYear && time.Since(t.Began()) >= time.Duration(*c.MaxAge)
-}
-
-// leftToParent reports whether a nested task is its parent's business: one that is unfinished runs the inner retry
-// again when it is resumed, and one that was cancelled took all of it along. One that has ended otherwise left a daemon
-// or a shell behind, and what that ran is nobody else's.
-func leftToParent(ctx context.Context, journal state.Store, t *task.Task) (bool, error) {
-	for id := t.Parent; id != ""; {
-		parent, err := journal.Find(ctx, id)
-		switch {
-		case errors.Is(err, state.ErrNotFound): // it was pruned, or had another journal or none
-			return false, nil
-		case err != nil || !parent.Status.Finished() || parent.Status == task.Cancelled:
-			return err == nil, err
-		}
-		id = parent.Parent
-	}
-	return false, nil
 }
 
 // named finds the tasks of the arguments, each once: the locks do not stop one process from adopting a task twice.

@@ -94,7 +94,23 @@ func (g *Journal) NoteStart(t *task.Task, process string) {
 
 // Record implements runner.Journal.
 func (g *Journal) Record(ctx context.Context, t *task.Task, a task.Attempt) error {
-	return g.write(ctx, t, func(ctx context.Context) error { return g.Journal.Record(ctx, t, a) })
+	err := g.write(ctx, t, func(ctx context.Context) error { return g.Journal.Record(ctx, t, a) })
+	return cmp.Or(err, g.endWithOuter(ctx, t, a.Decision))
+}
+
+// endWithOuter cancels a task that a signal has cut off where its outer one was cancelled, which ends all of that. The
+// error is that of a task that another process has cancelled.
+func (g *Journal) endWithOuter(ctx context.Context, t *task.Task, d task.Decision) error {
+	if d.Verdict != task.VerdictInterrupted || t.Parent == "" || g.absent() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shortly)
+	defer cancel()
+	outer, err := OuterOf(ctx, g.Journal, t)
+	if err != nil || outer == nil || outer.Status != task.Cancelled || g.Journal.Cancel(ctx, t.Number, time.Now()) != nil {
+		return nil // resume --all does it
+	}
+	return task.ErrNotOwner
 }
 
 // RecordAndClaim implements runner.Journal. It waits shortly and does not warn: where it fails, Record and Claim
@@ -122,7 +138,8 @@ func (g *Journal) Unclaim(ctx context.Context, t *task.Task) {
 
 // Settle implements runner.Journal.
 func (g *Journal) Settle(ctx context.Context, t *task.Task, d task.Decision) error {
-	return g.write(ctx, t, func(ctx context.Context) error { return g.Journal.Settle(ctx, t, d) })
+	err := g.write(ctx, t, func(ctx context.Context) error { return g.Journal.Settle(ctx, t, d) })
+	return cmp.Or(err, g.endWithOuter(ctx, t, d))
 }
 
 // write writes what became of a task. Where the journal fails, or failed earlier in the run, the end of the task is

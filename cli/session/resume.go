@@ -58,8 +58,11 @@ func (s survivors) Find(t *task.Task, a task.Attempt) (string, error) {
 }
 
 // findOrAssume has --assume-dead hold for the later runs of the name that cannot see the processes either. Where that
-// cannot be written, they ask again.
+// cannot be written, they ask again. A request has no processes.
 func (s survivors) findOrAssume(t *task.Task, a task.Attempt) (string, error) {
+	if t.Target != nil {
+		return "", nil
+	}
 	found, err := s.Survivors.Find(t, a)
 	if err == nil || !s.assumeDead {
 		return found, err
@@ -72,7 +75,8 @@ func (s survivors) findOrAssume(t *task.Task, a task.Attempt) (string, error) {
 	return "", nil
 }
 
-// inHand reports whether the process that carries a cancelled attempt lives: it may be about to start the command.
+// inHand reports whether the process that carries a cancelled attempt lives: it may be about to start the command, or
+// wait for the reply to the request.
 func (s survivors) inHand(t *task.Task) bool {
 	if t.Number == 0 || t.Last.Decision.Verdict != task.VerdictCancelled || slices.Contains(s.outer, t.ID) {
 		return false
@@ -100,7 +104,9 @@ func (s survivors) inHand(t *task.Task) bool {
 
 // Signal implements runner.Survivors.
 func (s survivors) Signal(t *task.Task, a task.Attempt, sig os.Signal) {
-	s.Survivors.Signal(t, a, sig)
+	if t.Target == nil {
+		s.Survivors.Signal(t, a, sig)
+	}
 	for _, n := range s.nested(t) {
 		s.Survivors.Signal(n, n.Last, sig)
 	}
@@ -111,7 +117,7 @@ func (s survivors) nested(t *task.Task) []*task.Task {
 		return nil
 	}
 	nested, _ := s.journal.Journal.Nested(context.Background(), t) // what can be read
-	return nested
+	return slices.DeleteFunc(nested, func(n *task.Task) bool { return proc.EndedTogether(t.Last.Process, n.Last.Process) })
 }
 
 // longWait is the longest wait that a resume does not announce.
@@ -240,6 +246,50 @@ func adopt(ctx context.Context, journal state.Store, t *task.Task) (*task.Task, 
 		_ = journal.ReleaseName(t.Name)
 	}
 	return adopted, err
+}
+
+// OuterOf returns the task whose business a nested one is; nil for none. One that is unfinished runs the inner retry
+// again when it is resumed, and one that was cancelled took all of it along. One that has ended otherwise left a daemon
+// or a shell behind, and what that ran is nobody else's.
+func OuterOf(ctx context.Context, journal state.Store, t *task.Task) (*task.Task, error) {
+	for id := t.Parent; id != ""; {
+		outer, err := journal.Find(ctx, id)
+		switch {
+		case errors.Is(err, state.ErrNotFound): // it was pruned, or had another journal or none
+			return nil, nil
+		case err != nil:
+			return nil, err
+		case !outer.Status.Finished(), outer.Status == task.Cancelled && t.CreatedAt.Before(outer.FinishedAt):
+			return outer, nil
+		}
+		id = outer.Parent
+	}
+	return nil, nil
+}
+
+// EndNested cancels a task that nobody carries, and what is nested in it: the end of the outer one has found it alive.
+func EndNested(ctx context.Context, journal state.Store, t *task.Task) error {
+	adopted, err := adopt(ctx, journal, t)
+	switch {
+	case errors.Is(err, state.ErrOwned), errors.Is(err, state.ErrFinished):
+		return nil
+	case err != nil:
+		return fmt.Errorf("cancel %s: %w", render.ShortID(t.ID), err)
+	}
+	defer func() {
+		_ = journal.Release(adopted.Number)
+		if t.Name != "" {
+			_ = journal.ReleaseName(t.Name)
+		}
+	}()
+	now := time.Now()
+	if err = journal.Cancel(ctx, t.Number, now); err == nil {
+		err = journal.CancelNested(ctx, t, time.Time{}, now)
+	}
+	if err != nil && !errors.Is(err, state.ErrFinished) {
+		return fmt.Errorf("cancel %s: %w", render.ShortID(t.ID), err)
+	}
+	return nil
 }
 
 // Requeue gives a finished task fresh attempts, and makes this process its owner, and that of its name.

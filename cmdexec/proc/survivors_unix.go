@@ -268,6 +268,16 @@ func (k token) visible(noted bool) error {
 	return errEnded // the machine has been booted anew
 }
 
+// EndedTogether reports whether an attempt and what was nested in it have ended with their container: of the outer
+// attempt, retry was the first process, with which the system ends all others.
+func EndedTogether(outer, nested string) bool {
+	var out, in token
+	if json.Unmarshal([]byte(outer), &out) != nil || json.Unmarshal([]byte(nested), &in) != nil {
+		return false
+	}
+	return out.Machine == in.Machine && errors.Is(out.visible(out.Start != 0), errEnded)
+}
+
 // ancestorsOf returns the process itself, its parent, and so on.
 func ancestorsOf(pid int, all []info) (line []int) {
 	for at := 0; at >= 0 && !slices.Contains(line, pid); {

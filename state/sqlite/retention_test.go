@@ -649,6 +649,23 @@ func TestPruneKeepsWhatWasCutOff(t *testing.T) {
 	}
 }
 
+// Of an outer task that has ended, a nested one that is unfinished may still ask how it ended.
+func TestPruneKeepsTheOuterTask(t *testing.T) {
+	j := open(t)
+	outer := ended(t, j, cancelled, 1, epoch, nil)
+	nested := newTask()
+	nested.Parent = outer.ID
+	must(t, claimed(j, nested, epoch))
+	must(t, j.Release(nested.Number))
+	if n, _ := prune(t, j, state.Retention{}); n != 0 {
+		t.Errorf("got %d tasks gone, want none while a nested one is unfinished", n)
+	}
+	must(t, j.Cancel(t.Context(), nested.Number, epoch))
+	if n, _ := prune(t, j, state.Retention{Ended: []int64{nested.Number}}); n != 2 {
+		t.Errorf("got %d tasks gone, want both", n)
+	}
+}
+
 // No step reads a whole table, however large that is: SQLite says SCAN where it would.
 func TestPruneScansNothing(t *testing.T) {
 	j := open(t)
