@@ -37,8 +37,8 @@ func TestSummary(t *testing.T) {
 			Outcome: exit7}, nil, "not retried after exit 7: what attempt 5 has read from stdin cannot be read again"},
 		{"stdin that was taken between two attempts", runner.Result{
 			Decision: task.Decision{Verdict: task.VerdictFailed, Reason: task.ReasonStdin},
-			Outcome:  task.Outcome{Exit: 7, Error: task.ErrorStart, StdinRead: true},
-		}, nil, "not retried: what an attempt has left running has read from stdin"},
+			Outcome:  task.Outcome{Exit: 7, Error: task.ErrorStart, StdinRead: true, Message: "the file was cut"},
+		}, nil, "not retried: the file was cut"},
 		{"stdin of one of several successes", runner.Result{
 			Decision: task.Decision{Verdict: task.VerdictFailed, Reason: task.ReasonStdin, Success: true}},
 			func(t *task.Task) { t.Policy.Consecutive, t.History.Successes = 3, 2 },

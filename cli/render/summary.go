@@ -91,7 +91,7 @@ func failedClause(r runner.Result, t *task.Task) string {
 	case r.Decision.Reason == task.ReasonAmbiguous:
 		return "failed, ambiguous: " + ambiguousEffect(t) + ", and is not safe to repeat"
 	case r.Decision.Reason == task.ReasonStdin && r.Outcome.Error == task.ErrorStart:
-		return "not retried: what an attempt has left running has read from stdin"
+		return "not retried: " + r.Outcome.Message
 	case r.Decision.Reason == task.ReasonStdin:
 		verb := "retried"
 		if r.Decision.Success { // nothing is wrong with the attempt itself

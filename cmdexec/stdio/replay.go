@@ -134,6 +134,17 @@ func (r *ReplayedStdin) changed() error {
 	return &StdinError{errors.New("the file on stdin has changed since an earlier attempt read from it")}
 }
 
+// wasCut reports whether a file has ended before the size that it had when it was first read.
+func (r *ReplayedStdin) wasCut() bool {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.info == nil {
+		return false
+	}
+	at, err := r.source.Seek(0, io.SeekCurrent)
+	return err == nil && at < r.info.Size()
+}
+
 // feed writes stdin to the pipe of an attempt, until the pipe has no reader any more or the attempt is over. Where the
 // rest cannot be had, it kills the attempt, which would take the end of the pipe for the end of its input.
 func (r *ReplayedStdin) feed(pipe *feedPipe, target int, over <-chan struct{}, fed func()) {
@@ -179,6 +190,9 @@ func (r *ReplayedStdin) next(p []byte, offset int64, over <-chan struct{}) (int,
 		return 0, err
 	}
 	n, err := Blocking{r.source}.Read(p)
+	if errors.Is(err, io.EOF) && r.wasCut() {
+		err = errCut
+	}
 	r.position += int64(n)
 	if n > 0 {
 		r.keep(p[:n])

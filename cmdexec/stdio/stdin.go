@@ -33,7 +33,10 @@ type Input struct {
 }
 
 // ErrRead says that an attempt, or what one has left running, has read from a stdin that nobody can read again.
-var ErrRead = errors.New("stdin cannot be read again")
+var ErrRead = errors.New("cannot be read again")
+
+// errCut says that a file has lost a part of what it had when an attempt began to read it.
+var errCut = errors.New("the file on stdin was cut short")
 
 func nothing() {}
 
@@ -61,6 +64,7 @@ type InheritedStdin struct {
 	info     os.FileInfo // of the file; nil until it is looked at
 	opened   bool
 	start    int64                  // the offset at which the first attempt began to read a file
+	size     int64                  // of the file, the largest that an attempt has found
 	haveOpen func(os.FileInfo) bool // asks whether what an attempt has left running has the file open
 	state    streamState            // of a stream, when it was last looked at
 	reads    *readWatch             // of a stream
@@ -78,6 +82,9 @@ func (s *InheritedStdin) Open() (*Input, error) {
 	switch s.kind() {
 	case kindFile:
 		in.Wait = s.wait
+		if err := s.checkSize(); err != nil {
+			return nil, err
+		}
 		at, _ := s.File.Seek(0, io.SeekCurrent)
 		// What an attempt has left running may read at any time. Only with a lock that was taken through it, and where
 		// nobody reads, it stays shared.
@@ -91,7 +98,7 @@ func (s *InheritedStdin) Open() (*Input, error) {
 		} else {
 			shared := again && s.reads.shared()    // first: what reads and ends meanwhile is seen by the check
 			if err := s.checkReads(); err != nil { // by what an attempt has left running
-				return nil, err
+				return nil, fmt.Errorf("what an attempt has left running has read from stdin, which %w", err)
 			}
 			s.unknown = s.unknown || shared
 		}
@@ -102,6 +109,20 @@ func (s *InheritedStdin) Open() (*Input, error) {
 		}
 	}
 	return in, nil
+}
+
+// checkSize returns ErrRead where a file has become shorter since an earlier attempt: the next one would get a part of
+// it, or nothing. One that grows, as a log does, is read on.
+func (s *InheritedStdin) checkSize() error {
+	info, err := s.File.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	if info.Size() < s.size {
+		return fmt.Errorf("%w, and %w", errCut, ErrRead)
+	}
+	s.size = info.Size()
+	return nil
 }
 
 func (s *InheritedStdin) warnUnseen() {
