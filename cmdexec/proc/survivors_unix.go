@@ -3,6 +3,7 @@
 package proc
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -143,6 +144,26 @@ func AssumeDead(process string) string {
 func (s Survivors) Find(t *task.Task, a task.Attempt) (string, error) {
 	found, err := survivors(t, a)
 	return describe(found), err
+}
+
+// FindHook implements runner.Survivors. What is older than a hook may run was left on purpose.
+func (s Survivors) FindHook(t *task.Task) string {
+	if t.Options.OnStart == "" && t.Options.OnRetry == "" {
+		return ""
+	}
+	most := cmp.Or(t.Options.HookTimeout, task.DefaultHookTimeout)
+	oldest := clock() - int64(most.Seconds()*second)
+	ancestors := ancestorsOf(os.Getpid(), allProcesses())
+	return describe(processes(func(p info) bool {
+		return p.Start > oldest && !slices.Contains(ancestors, p.Pid) && p.isHookOf(t.ID)
+	}))
+}
+
+// isHookOf reports whether the process was started by a hook of the task.
+func (p info) isHookOf(taskID string) bool {
+	all := p.environment()
+	isStatus := func(setting string) bool { return strings.HasPrefix(setting, EnvStatus+"=") }
+	return slices.Contains(all, EnvTaskID+"="+taskID) && slices.ContainsFunc(all, isStatus)
 }
 
 func describe(found []info) string {
