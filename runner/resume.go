@@ -101,6 +101,8 @@ type Survivors interface {
 	Find(t *task.Task, a task.Attempt) (string, error)
 	// Signal sends them a signal.
 	Signal(t *task.Task, a task.Attempt, sig os.Signal)
+	// FindHook describes what a hook of the task has left running that was cut off with retry; "" is nothing.
+	FindHook(t *task.Task) string
 	// Unwanted reports whether to stop them (--kill-orphans) instead of waiting for their end.
 	Unwanted() bool
 }
@@ -114,7 +116,7 @@ const (
 // AwaitSurvivors returns when no process of the task's interrupted attempt runs any more, so that two attempts never
 // run at the same time. It returns the signal that ended the wait, or nil, and an error where nobody can see them.
 func (r *Runner) AwaitSurvivors(ctx context.Context, t *task.Task) (os.Signal, error) {
-	if r.Survivors == nil || !t.Last.CutOff() {
+	if r.Survivors == nil {
 		return nil, nil
 	}
 	found, err := r.FindLeft(t)
@@ -122,11 +124,14 @@ func (r *Runner) AwaitSurvivors(ctx context.Context, t *task.Task) (os.Signal, e
 		return nil, err
 	}
 	var kill <-chan time.Time
-	if r.Survivors.Unwanted() {
+	switch {
+	case !t.Last.CutOff():
+		r.Observer.Warn(fmt.Errorf("a hook left %s running: the next attempt waits for the end of that", found))
+	case r.Survivors.Unwanted():
 		r.Observer.Warn(fmt.Errorf("attempt %d left %s running: stopping what is left", t.Last.Number, found))
 		r.Survivors.Signal(t, t.Last, syscall.SIGTERM)
 		kill = time.After(t.Policy.KillAfter)
-	} else {
+	default:
 		r.Observer.Warn(fmt.Errorf("attempt %d left %s running: the next one waits for the end of that"+
 			"\nhint: --kill-orphans stops what is left", t.Last.Number, found))
 	}
@@ -149,9 +154,12 @@ func (r *Runner) AwaitSurvivors(ctx context.Context, t *task.Task) (os.Signal, e
 	}
 }
 
-// FindLeft describes the processes that the task's last attempt has left; "" is none. It returns an error where nobody
-// can see them.
+// FindLeft describes the processes that the task's last attempt has left, or the hook after it; "" is none. It returns
+// an error where nobody can see them.
 func (r *Runner) FindLeft(t *task.Task) (string, error) {
+	if !t.Last.CutOff() {
+		return r.Survivors.FindHook(t), nil
+	}
 	found, err := r.Survivors.Find(t, t.Last)
 	if err != nil {
 		err = fmt.Errorf("attempt %d may still be running, and cannot be seen from here: %w"+

@@ -32,6 +32,7 @@ type leftovers struct {
 	got      map[os.Signal]int              // signals
 	wrong    func(*task.Task, task.Attempt) // called by Find
 	unseen   error                          // what Find returns where it finds nothing
+	hook     time.Duration                  // how long what a hook has left lasts, from the first look for it on
 }
 
 func (l *leftovers) Find(t *task.Task, a task.Attempt) (string, error) {
@@ -60,6 +61,19 @@ func (l *leftovers) Find(t *task.Task, a task.Attempt) (string, error) {
 func (l *leftovers) Signal(_ *task.Task, _ task.Attempt, sig os.Signal) {
 	l.got[sig]++
 	l.signals = append(l.signals, fmt.Sprint(sig, " at ", time.Since(l.begun)))
+}
+
+func (l *leftovers) FindHook(*task.Task) string {
+	if l.hook == 0 {
+		return ""
+	}
+	if l.begun.IsZero() {
+		l.begun = time.Now()
+	}
+	if time.Since(l.begun) >= l.hook {
+		return ""
+	}
+	return "process 43"
 }
 
 func (l *leftovers) Unwanted() bool { return l.unwanted }
@@ -107,6 +121,24 @@ func TestAResumeWaitsForSurvivors(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Nor does an attempt begin beside what a hook has left that was killed with its retry.
+func TestAResumeWaitsForWhatAHookLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := resumed(t, &leftovers{hook: time.Minute}, nil)
+		b.task.Status, b.task.Last.Decision = task.Pending, task.Decision{Verdict: task.VerdictRetry}
+		b.task.Last.Outcome.Exit = 1
+		begun := time.Now()
+		_, err := b.Resume(t.Context(), b.task)
+		check(t, "error", err, nil)
+		if waited := b.executor.begun.Sub(begun); waited < time.Minute {
+			t.Errorf("waited: got %v, want a minute at least", waited)
+		}
+		if w := b.observer.warnings; len(w) != 1 || !strings.HasPrefix(w[0], "a hook left process 43 running") {
+			t.Errorf("got warnings %q, want that of process 43", w)
+		}
+	})
 }
 
 // Where nobody can see whether something survives, no attempt begins, now or later.
