@@ -68,6 +68,8 @@ type Carrier interface {
 	// Settle writes the outcome and the decision of a claimed attempt, and adds the task that follows from its end; nil is
 	// none. To settle twice is no error. An attempt without a number is the end of a task that was not claimed.
 	Settle(ctx context.Context, t *task.Task, a task.Attempt, follows *task.Task) error
+	// KeepEnd keeps the end of a claimed task beside a store that Settle cannot write. Claim and TakeOver write it first.
+	KeepEnd(t *task.Task) error
 	// Unfinished reports whether any queued task has not ended; with a time, whether one was due by then or runs.
 	Unfinished(ctx context.Context, due time.Time) (bool, error)
 	// CancelNested ends the tasks that the attempts of a task have made before a time, and that nobody carries; a zero

@@ -60,6 +60,9 @@ func values(numbers []int64) []any {
 // since.
 func (q *Queue) Claim(ctx context.Context, worker int64, numbers []int64, now time.Time,
 	ready func(*task.Task) bool) ([]*task.Task, error) {
+	if err := q.writeEnds(ctx); err != nil {
+		return nil, fmt.Errorf("claim: %w", err)
+	}
 	tasks, err := q.dueTasks(ctx, numbers, now)
 	if ready != nil {
 		tasks = slices.DeleteFunc(tasks, func(t *task.Task) bool { return !budgetEnded(t, now) && !ready(t) })

@@ -111,11 +111,12 @@ func keptEnd(number int64, name string) *task.Task {
 	}
 }
 
-// writeKeptEnds writes what KeepEnd has kept of a task to the journal, or of all tasks: 0. What no longer fits goes.
-func (j *Journal) writeKeptEnds(ctx context.Context, number int64) error {
+// writeKeptEnds writes what KeepEnd has kept of a task to the journal, or of all tasks: 0. What no longer fits goes. It
+// returns the tasks that it has ended.
+func (j *Journal) writeKeptEnds(ctx context.Context, number int64) (written []*task.Task, err error) {
 	entries, err := os.ReadDir(j.dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, entry := range entries {
 		rest, found := strings.CutPrefix(entry.Name(), endPrefix)
@@ -127,14 +128,15 @@ func (j *Journal) writeKeptEnds(ctx context.Context, number int64) error {
 		t := keptEnd(n, name)
 		err = j.CatchUp(ctx, t)
 		if err != nil && !errors.Is(err, task.ErrNotOwner) && !errors.Is(err, state.ErrCorrupt) {
-			return fmt.Errorf("%w, where it cannot be written: %w", state.ErrEndKept, err)
+			return written, fmt.Errorf("%w, where it cannot be written: %w", state.ErrEndKept, err)
 		}
 		if err == nil {
 			j.DropInput(t)
+			written = append(written, t)
 		}
 		_ = os.Remove(filepath.Join(j.dir, entry.Name()))
 	}
-	return nil
+	return written, nil
 }
 
 // moved returns ErrMoved if the files of this journal are no longer in their place: what was just written is in none

@@ -72,7 +72,7 @@ func (j *Journal) Release(number int64) error {
 // adopted reads the task again: it may have changed before this process got its lock. An end that its owner could not
 // write to the journal is written first.
 func (j *Journal) adopted(ctx context.Context, number int64) (*task.Task, error) {
-	if err := j.writeKeptEnds(ctx, number); err != nil {
+	if _, err := j.writeKeptEnds(ctx, number); err != nil {
 		return nil, err
 	}
 	found, err := j.tasks(ctx, selectTasks+"WHERE t.number = ?", number)

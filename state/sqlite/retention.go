@@ -64,7 +64,8 @@ func endedList(r state.Retention) string {
 // Prune removes some finished tasks, the oldest first, in one short transaction. A task with many attempts is removed
 // by several calls, its first attempts first.
 func (j *Journal) Prune(ctx context.Context, r state.Retention) (tasks int, more bool, err error) {
-	if err := errors.Join(j.writeKeptEnds(ctx, 0), j.sweepInputs(ctx)); err != nil {
+	_, err = j.writeKeptEnds(ctx, 0)
+	if err := errors.Join(err, j.sweepInputs(ctx)); err != nil {
 		return 0, false, err
 	}
 	err = j.write(ctx, func(c *conn.Conn) error {

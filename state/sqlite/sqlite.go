@@ -79,7 +79,7 @@ func OpenWritable(ctx context.Context, dir string) (*Journal, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open the journal in %s: %w", dir, err), j.Close())
 	}
-	_ = j.writeKeptEnds(ctx, 0) // who adopts a task tries again, and fails where that does
+	_, _ = j.writeKeptEnds(ctx, 0) // who adopts a task tries again, and fails where that does
 	return j, nil
 }
 

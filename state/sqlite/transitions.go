@@ -251,8 +251,9 @@ func catchUpAttempts(c *conn.Conn, t *task.Task) error {
 	if _, err := c.Exec(last, t.Number, t.Last.Number, t.Last.StartedAt.UnixMicro()); err != nil {
 		return err
 	}
-	// If the journal failed during a wait, the last attempt has its outcome already.
-	if _, err := updateAttempt(c, t.Number, t.Last, isInFlight); err != nil {
+	// If the journal failed during a wait, the last attempt has its outcome already. That of a worker may stand there as
+	// crashed.
+	if _, err := updateAttempt(c, t.Number, t.Last, hasNoOutcome); err != nil {
 		return err
 	}
 	const lost = `UPDATE attempts SET decision = 'interrupted', message = 'the journal could not be written'
@@ -286,6 +287,8 @@ const (
 		shortened = ?, success = ?, rule = ?, exchange = ? WHERE task = ? AND number = ? AND `
 	isInFlight  = "decision IS NULL"
 	isCancelled = "decision = 'cancelled' AND exit IS NULL"
+
+	hasNoOutcome = "(decision IS NULL OR decision = 'interrupted' AND exit IS NULL)"
 )
 
 // updateAttempt writes an attempt's outcome, decision and tails. It reports whether it found the attempt.

@@ -197,6 +197,9 @@ const deleteWorker = "DELETE FROM workers WHERE number = ?1 AND NOT EXISTS (SELE
 // TakeOver implements state.Queue. Of the attempts it changes who holds them, not their status: their outcomes follow.
 func (q *Queue) TakeOver(ctx context.Context, by int64, from state.Worker, limit int,
 	now time.Time) (taken []*task.Task, err error) {
+	if err := q.writeEnds(ctx); err != nil { // what has one is no crash
+		return nil, err
+	}
 	err = q.submit(ctx, false, func(c *conn.Conn) ([]state.Change, error) {
 		taken = nil
 		if alive, err := q.lives(from.Number); alive != from.Stale || err != nil {
@@ -230,6 +233,18 @@ func (q *Queue) TakeOver(ctx context.Context, by int64, from state.Worker, limit
 		return nil, nil
 	})
 	return taken, err
+}
+
+// writeEnds writes what workers and runs have kept beside the journal, and tells who waits for it.
+func (q *Queue) writeEnds(ctx context.Context) error {
+	ended, err := q.writeKeptEnds(ctx, 0)
+	now := time.Now()
+	changes := make([]state.Change, len(ended))
+	for i, t := range ended {
+		changes[i] = changeOf(t, now)
+	}
+	q.peers.Tell(changes)
+	return err
 }
 
 const selectHeld = "SELECT number FROM tasks WHERE worker = ? AND status = 'IN_FLIGHT'"

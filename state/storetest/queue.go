@@ -55,6 +55,8 @@ func RunQueue(t *testing.T, create CreateQueue) {
 		{"AWorkerThatRenewsKeepsAll", s.aWorkerThatRenewsKeepsAll},
 		{"TheNextRescuerTakesOver", s.theNextRescuerTakesOver},
 		{"AWorkerThatLeavesKeepsNothing", s.aWorkerThatLeavesKeepsNothing},
+		{"AKeptEndIsWrittenBeforeATakeover", s.aKeptEndIsWrittenBeforeATakeover},
+		{"AKeptEndIsWrittenBeforeAClaim", s.aKeptEndIsWrittenBeforeAClaim},
 		{"ThreeCrashesExhaust", s.threeCrashesExhaust},
 		{"CancelEndsWhatIsUnfinished", s.cancelEndsWhatIsUnfinished},
 		{"RequeueGivesFreshAttempts", s.requeueGivesFreshAttempts},

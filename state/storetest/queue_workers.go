@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -211,6 +212,61 @@ func (s queueSuite) aWorkerThatLeavesKeepsNothing(t *testing.T) {
 	if err := other.Renew(t.Context(), other.number, time.Now()); err != nil {
 		t.Errorf("got %v, want that its new lease holds", err)
 	}
+}
+
+// keptEnd keeps the end of a claimed task beside the store, as a worker does that cannot write it.
+func (p *process) keptEnd(tk *task.Task) (*task.Task, task.Attempt) {
+	p.t.Helper()
+	ended, a := *tk, task.Attempt{Number: tk.AttemptCount, StartedAt: Epoch, Decision: Failed,
+		Outcome: task.Outcome{Exit: 7, Error: task.ErrorConnect, Duration: time.Second}}
+	ended.ApplyDecision(a, Epoch.Add(time.Hour))
+	Must(p.t, p.KeepEnd(&ended))
+	return &ended, a
+}
+
+// What a worker could not write before it died is no crash: the task ends as it did.
+func (s queueSuite) aKeptEndIsWrittenBeforeATakeover(t *testing.T) {
+	p := s.start(t).register()
+	other := p.another(t)
+	tk, crashed := other.inFlight(queuedCommand()), other.inFlight(queuedCommand())
+	ended, attempt := other.keptEnd(tk)
+	other.die()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	changes := p.Changes(ctx)
+	if taken := p.takeOver(time.Now(), 10); len(taken) != 1 || taken[0].ID != crashed.ID {
+		t.Errorf("got %d tasks, want that without an end alone", len(taken))
+	}
+	p.expect(t, ended, attempt)
+	select {
+	case c := <-changes:
+		if c.ID != tk.ID || c.Status != task.Failed || c.Attempt != 1 {
+			t.Errorf("got the change %+v, want the end of %s", c, tk.ID)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("got no change, want that of the end")
+	}
+}
+
+// A worker that stood still may keep an end after its attempt was taken over. As long as no other attempt has begun, the
+// task ends as it did; afterwards the end is late.
+func (s queueSuite) aKeptEndIsWrittenBeforeAClaim(t *testing.T) {
+	p := s.start(t).register()
+	stale := p.another(t)
+	tk, late := stale.inFlight(NewRequest("example.org")), stale.inFlight(NewRequest("example.org"))
+	taken := p.takeOver(time.Now().Add(time.Hour), 10)
+	for _, c := range taken {
+		Must(t, p.settle(c, task.Crashed(), Interrupted, Epoch, nil))
+	}
+	next := p.claim(late.Number, Epoch)
+	ended, attempt := stale.keptEnd(tk)
+	stale.keptEnd(late)
+	got, err := p.Claim(t.Context(), p.number, []int64{tk.Number}, Epoch.Add(time.Hour), nil)
+	if Must(t, err); got[0] != nil {
+		t.Errorf("got %+v, want no claim of a task that has ended", got[0])
+	}
+	p.expect(t, ended, attempt)
+	Must(t, p.settle(next, Exit(0), Succeeded, Epoch, nil))
 }
 
 // What kills its workers is given up, by the same decision that a worker makes.
