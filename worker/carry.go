@@ -27,6 +27,9 @@ func (w *Worker) settle(ctx context.Context, t *task.Task, a task.Attempt) (err 
 			break
 		}
 	}
+	if err != nil && !errors.Is(err, task.ErrNotOwner) {
+		err = w.keepEnd(t, a, follows, err)
+	}
 	if err == nil {
 		if t.Status.Finished() && t.Status != task.Succeeded {
 			w.failed.Add(1)
@@ -34,6 +37,20 @@ func (w *Worker) settle(ctx context.Context, t *task.Task, a task.Attempt) (err 
 		w.observe(func(o Observer) { o.Ended(t, a) })
 	}
 	return err
+}
+
+// keepEnd keeps the end of an attempt that could not be settled, and returns nil, or a Loss where it cannot. Settle alone
+// makes what follows an end: such a task runs once more.
+func (w *Worker) keepEnd(t *task.Task, a task.Attempt, follows *task.Task, why error) error {
+	if !t.Status.Finished() || a.Number == 0 || a.Outcome.IsCrash() { // who rescues the task decides the same
+		return why
+	}
+	if follows == nil && !errors.Is(why, state.ErrCorrupt) && w.Queue.KeepEnd(t) == nil {
+		w.warn(fmt.Errorf("the end of task %s is kept beside the journal, for the next worker to write it there: %w",
+			t.ID, why))
+		return nil
+	}
+	return runner.Loss{Err: fmt.Errorf("its end is not in the journal, and it may run again: %w", why), New: true}
 }
 
 const (

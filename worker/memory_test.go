@@ -30,6 +30,8 @@ type memory struct {
 	renew   error
 	reads   int
 	settled []task.Attempt
+	full    error // with which KeepEnd fails
+	kept    []task.Status
 	took    time.Duration // a claim
 	writes  time.Duration // how long the outcome of an attempt is written
 }
@@ -150,6 +152,15 @@ func (m *memory) Settle(_ context.Context, t *task.Task, a task.Attempt, _ *task
 		m.wait(stored, true)
 	}
 	return nil
+}
+
+func (m *memory) KeepEnd(t *task.Task) (err error) {
+	m.set(func() {
+		if err = m.full; err == nil {
+			m.kept = append(m.kept, t.Status)
+		}
+	})
+	return err
 }
 
 // cancel is the cancellation by another process.

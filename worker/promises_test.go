@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -340,6 +341,53 @@ func TestStoreFailsForEver(t *testing.T) {
 			t.Errorf("got the end after %v, want 15 s at most", got)
 		}
 	})
+}
+
+// What has ended when a worker gives up its store is kept beside that, so that nobody does it again. Where that fails
+// too, or where another task would have to follow, a warning says under -q as well that it may run again.
+func TestEndsAreKeptWhereTheStoreFails(t *testing.T) {
+	refused := task.Outcome{Exit: 1, Reply: &task.Reply{Status: 400, Default: task.Eligibility{Class: task.ClassFatal}}}
+	again := task.Outcome{Exit: 1, Reply: &task.Reply{Status: 503, Default: task.Eligibility{Class: task.ClassRetryable}}}
+	for _, test := range []struct {
+		name      string
+		outcome   task.Outcome
+		full      error
+		exhausted string
+		kept      []task.Status
+		loss      bool
+		failed    int
+	}{
+		{name: "succeeded", outcome: ok, kept: []task.Status{task.Succeeded}},
+		{name: "failed", outcome: refused, kept: []task.Status{task.Failed}, failed: 1},
+		{name: "another attempt follows", outcome: again},
+		{name: "no room for it", outcome: ok, full: errDown, loss: true},
+		{name: "another task follows", outcome: refused, exhausted: "{}", loss: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMemory(t)
+				m.full = test.full
+				tk := hosts(1, "host")[0]
+				tk.Options.Exhausted = test.exhausted
+				m.add(false, tk)
+				var b begun
+				follow := func(*task.Task) (*task.Task, error) { return queued("next"), nil }
+				w, stop := m.run(Config{Grace: time.Second, Observer: &b, FollowUp: follow}, sleeper(time.Second, test.outcome))
+				time.Sleep(time.Second / 2)
+				m.set(func() { m.down = errDown })
+				time.Sleep(time.Minute)
+				stop()
+				loss := slices.ContainsFunc(b.warnings, func(err error) bool {
+					l, found := errors.AsType[runner.Loss](err)
+					return found && l.New && strings.Contains(err.Error(), "may run again")
+				})
+				if !slices.Equal(m.kept, test.kept) || loss != test.loss || w.Failed() != test.failed {
+					t.Errorf("got kept %v, failed %d, warnings %v; want kept %v, failed %d, loss %v", m.kept, w.Failed(),
+						b.warnings, test.kept, test.failed, test.loss)
+				}
+			})
+		})
+	}
 }
 
 // A worker whose lease was lost stops its requests, and leaves its commands alone.
