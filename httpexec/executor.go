@@ -157,9 +157,10 @@ func (a *attempt) run(ctx context.Context) error {
 		}
 		a.redirected = a.redirected || answered(h, to, response.StatusCode)
 		if request.Value(h.header, request.KeyHeader) != "" && request.Value(to.header, request.KeyHeader) == "" {
-			// The other server cannot tell by the key that it has this request already.
+			// The other server cannot tell by the key that it has this request already. A GET there, for the result of
+			// a POST, does not make the POST safe.
 			without := request.Request{Method: to.method, Idempotent: a.request.Idempotent}
-			a.Safety = Safety{Idempotent: without.Safe()}
+			a.Safety = Safety{Idempotent: a.Safety.Idempotent && without.Safe()}
 		}
 		h = to
 	}

@@ -436,6 +436,51 @@ func TestRedirectToAnotherServer(t *testing.T) {
 	}
 }
 
+// A redirect to another server takes safety away and never gives any: the GET there does not make the POST safe to
+// repeat. A key of the user's own holds at the server that had it.
+func TestSafetyAfterARedirect(t *testing.T) {
+	for _, tt := range []struct {
+		name, method string
+		keyed        bool
+		status       int
+		want         string
+	}{
+		{"a POST that was moved", "POST", false, 301, "ambiguous"},
+		{"a POST that was found", "POST", false, 302, "ambiguous"},
+		{"a POST with a result", "POST", false, 303, "ambiguous"},
+		{"a POST that is sent there", "POST", false, 307, "ambiguous"},
+		{"a POST with a key and a result", "POST", true, 303, "retry"},
+		{"a POST that is sent there without its key", "POST", true, 307, "ambiguous"},
+		{"a POST that has moved there without its key", "POST", true, 308, "ambiguous"},
+		{"a PUT", "PUT", false, 307, "retry"},
+		{"a GET with a key", "GET", true, 302, "retry"},
+	} {
+		for end, second := range map[string]script{
+			"500": replies(failedReply), "closed": closes(""), "SIGTERM": nil,
+		} {
+			t.Run(tt.name+"/"+end, func(t *testing.T) {
+				signals := make(chan os.Signal, 1)
+				if second == nil {
+					second = func(c *wire) { c.request(); signals <- syscall.SIGTERM; c.stall() }
+				}
+				other := serve(t, second)
+				s := serve(t, replies("HTTP/1.1 %d There\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n", tt.status, other.url("http")))
+				c := newClient(t, s.url("http"), func(c *client) {
+					r := request.Of(c.task)
+					r.Method, r.Keyed, c.task.IdempotencyKey = tt.method, tt.keyed, "mine"
+					c.Network.MaxRedirects = 5
+				})
+				o := c.Execute(t.Context(), c.task, runner.Call{Number: 1, Signals: signals})
+				if got := describe(o.Reply.Default); got != tt.want {
+					t.Errorf("got %s, want %s: %+v", got, tt.want, o)
+				}
+				s.saw(1)
+				other.saw(1)
+			})
+		}
+	}
+}
+
 func TestNoRedirect(t *testing.T) {
 	h := wireRequest{method: "GET", url: parseURL("http://host/"), header: http.Header{}}
 	for _, status := range []int{200, 204, 400, 503} {
