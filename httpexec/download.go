@@ -87,6 +87,9 @@ func (a *attempt) prepareBody(response *http.Response) error {
 		return a.appendPart(response)
 	case a.ranged && response.StatusCode == http.StatusRequestedRangeNotSatisfiable:
 		return a.checkComplete(response)
+	case a.ranged && a.misreadsRange(response):
+		a.dropUnfinished()
+		return download.RangeError("the server sent neither the rest that was asked for nor all" + anew)
 	case !a.ranged && a.isPart(response):
 		return download.RangeError("the server sent a part, and all was asked for")
 	case response.StatusCode < 300:
@@ -104,6 +107,17 @@ func (a *attempt) isPart(response *http.Response) bool {
 	}
 	part, ok := download.PartOf(response.Header)
 	return !ok || part.First > 0 || part.Total != part.Last+1 || part.Total != response.ContentLength
+}
+
+// misreadsRange reports whether a reply to a request for the rest holds neither the rest nor the whole: it is a part
+// under the status of the whole, or status 304, for which the user's headers have no condition.
+func (a *attempt) misreadsRange(response *http.Response) bool {
+	if response.StatusCode == http.StatusNotModified {
+		return request.Value(a.latest.header, "If-None-Match") == "" &&
+			request.Value(a.latest.header, "If-Modified-Since") == ""
+	}
+	part, ok := download.PartOf(response.Header)
+	return response.StatusCode < 300 && ok && part.First > 0
 }
 
 // newBody starts an empty body: in the part file if it becomes the file of -o as it is.

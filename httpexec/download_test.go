@@ -111,6 +111,15 @@ func TestDownloadContinues(t *testing.T) {
 			"HTTP/1.1 416 No\r\nContent-Range: bytes */5\r\nContent-Length: 0\r\n\r\n", "18 18", ""},
 		{"it is gone", begun(tagged), `bytes=5- "a"`,
 			"HTTP/1.1 416 No\r\nContent-Range: bytes */3\r\nContent-Length: 0\r\n\r\n", "18 18", ""},
+		{"a part that is called the whole", begun(tagged), `bytes=5- "a"`,
+			strings.Replace(fits, "206 Partial Content", "200 OK", 1), "18 18", ""},
+		{"a part that is called the whole of another file", begun(tagged), `bytes=5- "a"`,
+			strings.Replace(rest("bytes 5-7/8", "ETag: \"b\"\r\n", "new"), "206 Partial Content", "203 OK", 1), "18 18", ""},
+		{"the whole as a part of status 200", begun(tagged), `bytes=5- "a"`,
+			strings.Replace(rest("bytes 0-11/12", tagged, full), "206 Partial Content", "200 OK", 1), "18 0", full},
+		{"rows of a page with status 200", begun(tagged), `bytes=5- "a"`,
+			strings.Replace(rest("items 5-7/9", tagged, "new"), "206 Partial Content", "200 OK", 1), "18 0", "new"},
+		{"not modified", begun(tagged), `bytes=5- "a"`, "HTTP/1.1 304 No\r\n" + tagged + "\r\n", "18 18", ""},
 		{"no range, for no reason", begun(tagged), `bytes=5- "a"`, "HTTP/1.1 416 No\r\nContent-Length: 0\r\n\r\n", "18 18",
 			""},
 	}
@@ -365,6 +374,20 @@ func TestNoRange(t *testing.T) {
 		if got := ranges(s.requests[1]); got != tt.asks {
 			t.Errorf("%s: got range %q, want %q", name, got, tt.asks)
 		}
+	}
+}
+
+// Status 304 to a condition of the user's own is the answer to that, also where the rest was asked for.
+func TestNotModifiedWhileADownloadContinues(t *testing.T) {
+	for _, condition := range []string{"if-none-match: \"b\"", "If-Modified-Since: Mon, 02 Mar 2026 10:00:00 GMT"} {
+		s := serve(t, closes(begun(tagged)), replies("HTTP/1.1 304 No\r\nETag: \"b\"\r\n\r\n"))
+		c := newClient(t, s.url("http"), func(c *client) { request.Of(c.task).Header = []string{condition} })
+		c.attempt()
+		testkit.Must(t, c.flush(task.Pending))
+		if o := c.attempt(); o.Exit != 0 || o.Reply.Status != 304 {
+			t.Errorf("%s: got %+v, want status 304 and exit 0", condition, o)
+		}
+		s.saw(2)
 	}
 }
 
