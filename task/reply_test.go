@@ -97,6 +97,23 @@ func TestExitCodeOfARequestThatWasKilled(t *testing.T) {
 	}
 }
 
+func TestEndsByCrash(t *testing.T) {
+	for name, tt := range map[string]struct {
+		task Task
+		want bool
+	}{
+		"an unsafe request":        {Task{Status: InFlight, Target: target{}}, true},
+		"a safe one":               {Task{Status: InFlight, Target: target{safe: true}}, false},
+		"a command":                {Task{Status: InFlight}, false},
+		"the third crash in a row": {Task{Status: InFlight, History: History{Crashes: 2}}, true},
+		"a wait":                   {Task{Status: Pending, Target: target{}}, false},
+	} {
+		if got := tt.task.EndsByCrash(); got != tt.want {
+			t.Errorf("%s: got %v, want %v", name, got, tt.want)
+		}
+	}
+}
+
 func TestTrimTailsOfReply(t *testing.T) {
 	o := Outcome{Reply: &Reply{Status: 200, Body: strings.Repeat("a", ConditionTail-1) + "z"}}
 	brief := o.TrimTails()

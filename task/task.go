@@ -203,6 +203,11 @@ func (t *Task) Crashed() Outcome {
 	return o
 }
 
+// EndsByCrash reports whether the attempt in flight was the last one if its owner has died.
+func (t *Task) EndsByCrash() bool {
+	return t.Status == InFlight && decideCrash(t.History, t.Crashed()).Verdict.Status().Finished()
+}
+
 // EndDecision is the decision that ended a task.
 func (t *Task) EndDecision() Decision {
 	if t.Status == Failed {

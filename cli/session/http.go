@@ -115,7 +115,7 @@ func (p *Host) bodySource(r *request.Request) (*os.File, error) {
 func (g *Journal) body(t *task.Task, o ExecOptions, ended time.Time, resumed bool) (body *spool.Spool,
 	keep func(*task.Task) error, done func(), err error) {
 	switch {
-	case !t.Target.ReadsStdin():
+	case !t.Target.ReadsStdin(), resumed && t.EndsByCrash(): // the recovery ends the task, and nothing is sent
 		return nil, nil, func() {}, nil
 	case resumed:
 		body, err = g.keptInput(t)

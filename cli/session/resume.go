@@ -167,7 +167,7 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 		if run, err = p.newTaskRunner(t, journal, lines, how.ExecOptions, false); err == nil {
 			sayInput(lines, "its stdin was not kept to the end: reads this one's", before.Source.Pipe || t.Target != nil)
 		}
-	case how.ownStdin && t.KeepsInput() && err == nil:
+	case how.ownStdin && t.KeepsInput() && err == nil && !t.EndsByCrash():
 		sayInput(lines, "reads the stdin that was kept for it, not this one's", p.hasOtherInput(t, journal, how.Body))
 	}
 	if err == nil && t.Options.Stdin != before.Stdin { // a resume that refuses changes nothing
