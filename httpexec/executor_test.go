@@ -464,7 +464,8 @@ func TestSafetyAfterARedirect(t *testing.T) {
 					second = func(c *wire) { c.request(); signals <- syscall.SIGTERM; c.stall() }
 				}
 				other := serve(t, second)
-				s := serve(t, replies("HTTP/1.1 %d There\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n", tt.status, other.url("http")))
+				s := serve(t, replies("HTTP/1.1 %d There\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n",
+					tt.status, other.url("http")))
 				c := newClient(t, s.url("http"), func(c *client) {
 					r := request.Of(c.task)
 					r.Method, r.Keyed, c.task.IdempotencyKey = tt.method, tt.keyed, "mine"
