@@ -134,7 +134,8 @@ func (r *ReplayedStdin) changed() error {
 	return &StdinError{errors.New("the file on stdin has changed since an earlier attempt read from it")}
 }
 
-// wasCut reports whether a file has ended before the size that it had when it was first read.
+// wasCut reports whether a file has ended before the size that it had when it was first read, and has become shorter:
+// those of sysfs end before their size.
 func (r *ReplayedStdin) wasCut() bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -142,7 +143,8 @@ func (r *ReplayedStdin) wasCut() bool {
 		return false
 	}
 	at, err := r.source.Seek(0, io.SeekCurrent)
-	return err == nil && at < r.info.Size()
+	now, err2 := r.source.Stat()
+	return err == nil && err2 == nil && at < r.info.Size() && now.Size() < r.info.Size()
 }
 
 // feed writes stdin to the pipe of an attempt, until the pipe has no reader any more or the attempt is over. Where the
