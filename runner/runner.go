@@ -102,7 +102,8 @@ type Runner struct {
 	LateStop  time.Duration  // how long a signal to stop may come after the failure of a command that it has ended
 	Random    func() float64 // uniform in [0, 1)
 	Slots     chan struct{}  // its capacity limits the attempts of all runners that share it; nil for no limit
-	began     bool           // an attempt, in this run
+
+	hadSlot, inLine bool // in this run; it was stopped while it waited for its first slot
 }
 
 // Run attempts the task until a decision ends it or a signal stops the run. It fails only where the journal does.
@@ -194,7 +195,6 @@ func (r *Runner) attempt(ctx context.Context, t *task.Task) (Result, error) {
 		}
 	}
 	t.BeginAttempt()
-	r.began = true
 	r.Observer.Started(t)
 	before := t.History
 	a := r.execute(ctx, t)
@@ -300,7 +300,7 @@ func withBudget(ctx context.Context, t *task.Task) (context.Context, context.Can
 // Stop ends a run between two attempts.
 func (r *Runner) Stop(ctx context.Context, t *task.Task, sig os.Signal) (Result, error) {
 	d := task.Stopped(sig)
-	if r.Slots != nil && !r.began { // who ends a resume of many does not give up those that have not had their turn
+	if r.inLine { // who ends a resume of many does not give up those that have not had their turn
 		d = task.Stopped(syscall.SIGTERM)
 	}
 	if r.Terminal {

@@ -57,11 +57,13 @@ func (r *Runner) acquireSlot(ctx context.Context) os.Signal {
 		}
 		select {
 		case slots <- struct{}{}:
+			r.hadSlot = true
 			return nil
 		case <-ctx.Done():
 			return nil
 		case sig := <-r.Signals:
 			if task.Stops(sig) {
+				r.inLine = r.Slots != nil && !r.hadSlot
 				return sig
 			}
 		}
