@@ -137,7 +137,7 @@ func (e *Executor) start(t *task.Task, call runner.Call, in *stdio.Input,
 	e.name = t.Command[0]
 	c := e.command(t, call.Number, in.File, stdout, stderr)
 	c.Path, c.Argv, c.Starting, c.Started = e.path, t.Command, call.Starting, in.Bind
-	c.Guarded = in.Held != nil
+	c.Guarded, c.Attempt = in.Held != nil, call.Number
 	p, err = c.Start()
 	switch {
 	case errors.Is(err, syscall.ENOEXEC):

@@ -103,7 +103,31 @@ func TestTimeoutKillsTheGroup(t *testing.T) {
 	}
 }
 
-// A process that has left the group is neither stopped nor waited for.
+// One that has a group of its own, as job control makes it, ends with the attempt.
+func TestTimeoutReachesOtherGroups(t *testing.T) {
+	needPrograms(t, "timeout")
+	tests := map[string]string{
+		"timeout":            `timeout 60 sh -c 'echo $$; exec sleep 60'`,
+		"job control":        `set -m; sh -c 'echo $$; exec sleep 60' & wait`,
+		"one that goes on":   `timeout 60 sh -c 'trap "" TERM; echo $$; sleep 60; sleep 60'`,
+		"behind its command": `timeout 60 sh -c 'echo $$; exec sleep 60' & sleep 60`,
+	}
+	for name, code := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := script(t, code)
+			r.task.Policy.KillAfter = 100 * time.Millisecond
+			r.start()
+			left := r.pid()
+			r.timeout()
+			r.end()
+			if alive(left) {
+				t.Errorf("process %d outlived the attempt", left)
+			}
+		})
+	}
+}
+
+// A process that has left the session is neither stopped nor waited for.
 func TestTimeoutDoesNotWaitForADaemon(t *testing.T) {
 	needPrograms(t, "setsid")
 	r := script(t, `setsid sh -c 'echo $$; exec sleep 60' & wait`).start()

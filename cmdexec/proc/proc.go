@@ -24,6 +24,7 @@ type Command struct {
 	Started func(target int) // called at once, with what kill(2) takes for all of the process; may be nil
 
 	TaskID      string      // the value of EnvTaskID in Env
+	Attempt     int         // its number; 0 for a hook
 	Guarded     bool        // a Guard kills it if retry is killed, and nobody may do that before the guard
 	SharedGroup bool        // the process stays in our process group, as it must on a terminal
 	OnTerminal  func() bool // whether the terminal now sends its signals to our group; nil means never

@@ -26,6 +26,7 @@ type Process struct {
 	pid         int
 	begun       int64 // a moment before its start, by clock
 	taskID      string
+	attempt     int         // 0 for a hook
 	shared      bool        // it is in our own process group
 	onTerminal  func() bool // Command.OnTerminal, never nil
 	hadTerminal bool        // we had a controlling terminal when it was started
@@ -35,7 +36,7 @@ type Process struct {
 // the thread that forked ends.
 func (c *Command) Start() (*Process, error) {
 	p := &Process{
-		Ended: make(chan struct{}), taskID: c.TaskID, shared: c.SharedGroup, onTerminal: c.OnTerminal,
+		Ended: make(chan struct{}), taskID: c.TaskID, attempt: c.Attempt, shared: c.SharedGroup, onTerminal: c.OnTerminal,
 		hadTerminal: c.SharedGroup && c.OnTerminal != nil && hasTerminal(),
 	}
 	if p.onTerminal == nil {
@@ -192,19 +193,22 @@ func (p *Process) Kill() {
 	p.signalAll(syscall.SIGKILL)
 }
 
-// signalAll sends a signal to the whole group, or to our part of a shared group. It leaves the processes of a nested
-// retry to that one, except for a KILL.
+// signalAll sends a signal to the whole group, or to our part of a shared group, and to the leaders of the other groups
+// of the attempt, such as timeout(1), which pass it on. It leaves the processes of a nested retry to that one, except
+// for a KILL.
 func (p *Process) signalAll(sig syscall.Signal) {
 	p.Signal(sig)
-	if !p.shared && sig != syscall.SIGKILL {
-		return
-	}
 	for _, m := range p.members() {
-		if m.Pid != p.pid && (sig == syscall.SIGKILL || m.Group == syscall.Getpgrp()) {
+		if m.Pid != p.pid && (sig == syscall.SIGKILL || m.Group == syscall.Getpgrp() || p.leads(m)) {
 			_ = syscall.Kill(m.Pid, sig)
 		}
 	}
 }
+
+// leads reports whether a process leads a group that the attempt has made for itself, as job control does.
+func (p *Process) leads(m info) bool { return m.Pid == m.Group && p.hasStarted(m) }
+
+func (p *Process) hasStarted(m info) bool { return p.attempt > 0 && m.isOf(p.taskID, p.attempt) }
 
 // GroupAlive reports whether something that the process has started still runs. kill(2) cannot tell, since it finds
 // zombies too.
@@ -219,8 +223,8 @@ func (p *Process) LeftGroup() bool {
 }
 
 // members returns the processes of a running attempt: in a group of its own all of them, in a shared group those that
-// have the task in their environment. What a nested retry runs in other groups belongs to it too, but not a daemon,
-// which is in another session.
+// have the task in their environment. What it runs in other groups belongs to it too, and so does what a nested retry
+// runs there, but not a daemon, which is in another session.
 func (p *Process) members() []info {
 	group := p.pid
 	if p.shared {
@@ -229,7 +233,7 @@ func (p *Process) members() []info {
 	session, _ := unix.Getsid(0)
 	return processes(func(q info) bool {
 		if q.Group != group {
-			return q.Session == session && q.isNestedIn(p.taskID, 0)
+			return q.Session == session && (q.isNestedIn(p.taskID, 0) || p.hasStarted(q))
 		}
 		return !p.shared || q.Pid == p.pid || q.isOf(p.taskID, 0)
 	})
