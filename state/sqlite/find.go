@@ -31,12 +31,16 @@ func (j *Journal) Find(ctx context.Context, ref string) (*task.Task, error) {
 			return t, err
 		}
 	}
-	found, err := j.tasks(ctx, findPart, strings.ToLower(ref), maxNamed)
+	var found []*task.Task
+	var err error
+	if isPart(ref) {
+		found, err = j.tasks(ctx, findPart, strings.ToLower(ref), maxNamed)
+	}
 	switch {
 	case err != nil:
 		return nil, err
 	case len(found) == 0:
-		return nil, fmt.Errorf("%w: %q\nhint: retry status lists the tasks; a part of an id is its beginning or its end",
+		return nil, fmt.Errorf("%w: %q\nhint: retry status lists the tasks; a part of an id is its beginning or its end, of four characters at least",
 			state.ErrNotFound, ref)
 	case len(found) > 1:
 		ids := make([]string, len(found))
@@ -46,6 +50,12 @@ func (j *Journal) Find(ctx context.Context, ref string) (*task.Task, error) {
 		return nil, fmt.Errorf("%q stands for several tasks\nhint: give more of one of %s", ref, strings.Join(ids, ", "))
 	}
 	return found[0], nil
+}
+
+// isPart reports whether a reference may be a part of an id. A number of less than the eight characters that tables show
+// is rather a name that no task has any more, and must not stand for another task.
+func isPart(ref string) bool {
+	return len(ref) >= 8 || len(ref) >= 4 && strings.Trim(ref, "0123456789") != ""
 }
 
 // findPart finds at most ?2 tasks whose id begins or ends with ?1. A beginning is a range in the index of ids; for an

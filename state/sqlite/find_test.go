@@ -27,29 +27,32 @@ func TestFind(t *testing.T) {
 		a  = "0190aaaa-1111-7000-8000-00000000beef"
 		b  = "0190aaaa-2222-7000-8000-0000000face1"
 		c  = "0190bbbb-3333-7000-8000-0000000face2"
-		d1 = "0190cccc-4444-7000-8000-000000000d01"
-		d3 = "0190cccc-4444-7000-8000-000000000e01"
+		d1 = "0190cccc-4444-7000-8000-00000000ad01"
+		d3 = "0190cccc-4444-7000-8000-00000001ad01"
 		d2 = "0190cccc-4444-7000-8000-000000000d02"
 		p  = "face1-4444-7000-8000-0000000ca-face1" // one end like the other
 		e  = "0190eeee-5555-7000-8000-00000000eeee"
+		n  = "0190dddd-6666-7000-8000-00abcd123456"
 	)
 	named := []struct{ id, name string }{
 		{a, "deploy"}, {b, "100%"}, {c, "a_b"}, {d1, "nightly"}, {d3, ""}, {d2, "nightly"}, {p, "0190b"}, {e, "Grüße\n"}, // the order of making
-		{"0190ffff-6666-7000-8000-0000000000ff", a},
+		{"0190ffff-6666-7000-8000-0000000000ff", a}, {n, ""},
 	}
 	tests := []struct{ name, ref, want string }{
 		{"an id", b, b},
 		{"an id in capitals", strings.ToUpper(c), c},
 		{"an id goes before a name", a, a},
 		{"a beginning", "0190aaaa-2", b},
-		{"a beginning of one", "f", ""},
+		{"a beginning of one character", "f", "not found"},
 		{"a beginning in capitals", "0190BBBB-3", c},
 		{"an end, as tables show it", "0000beef", a},
 		{"an end in capitals", "BEEF", a},
-		{"an end of one character", "2", ""},
+		{"an end of three characters", "eef", "not found"},
+		{"an end that may be the number of a name", "123456", "not found"},
+		{"an end, digits for the most part", "d123456", n},
 		{"several of a beginning", "0190aaaa", ""},
-		{"several of an end", "01", ""},
-		{"an end that none has", "d0", "not found"},
+		{"several of an end", "ad01", ""},
+		{"an end that none has", "d0d0", "not found"},
 		{"a beginning of one task and an end of another", "face1", ""},
 		{"a middle", "1111", "not found"},
 		{"longer than an id", a + "0", "not found"},
