@@ -385,6 +385,25 @@ func TestFewFileDescriptors(t *testing.T) {
 	}
 }
 
+// The text of a constraint is damaged: SQLite takes it as it is, and no outcome would be written any more.
+func TestDamagedConstraint(t *testing.T) {
+	s := newJournalTest(t)
+	for range 4 { // the first ones stay in the WAL
+		s.run("retry", "-n", "2", "-b", "constant:0", "--capture", "both", "--", "sh", "-c", "echo out; exit 1")
+	}
+	intact, err := os.ReadFile(filepath.Join(s.state, "journal.db"))
+	damaged := bytes.Replace(intact, []byte("'SUCCEEDED',"), []byte("'SUCCEEDEX',"), 1)
+	if err != nil || bytes.Equal(damaged, intact) {
+		t.Fatalf("got error %v, %d bytes, want a schema", err, len(intact))
+	}
+	s = newJournalTest(t)
+	s.writeJournal(damaged)
+	r := s.run("retry", "--", "echo", "ran")
+	if r.code != 0 || r.stdout != "ran\n" || strings.Count(r.stderr, "warning:") != 1 || s.countSetAside(damaged) != 1 {
+		t.Errorf("got exit %d, stdout %q, stderr %q, want a success and one journal set aside", r.code, r.stdout, r.stderr)
+	}
+}
+
 // Wherever a journal is damaged, the command runs with at most one warning, nothing panics or hangs, and the damaged
 // files are kept.
 func TestDamageAnywhere(t *testing.T) {

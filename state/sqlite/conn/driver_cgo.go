@@ -29,6 +29,8 @@ func sqliteKind(err error) error {
 	switch {
 	case e.Code == sqlite3.ErrCorrupt || e.Code == sqlite3.ErrNotADB || e.ExtendedCode == sqlite3.ErrIoErrShortRead:
 		return state.ErrCorrupt
+	case e.ExtendedCode == sqlite3.ErrConstraintCheck: // the text of the one CHECK, of statuses, is damaged
+		return state.ErrCorrupt
 	case e.Code == sqlite3.ErrFull || e.ExtendedCode == sqlite3.ErrIoErrSHMSize:
 		return state.ErrFull
 	case e.Code == sqlite3.ErrReadonly:
