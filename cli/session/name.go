@@ -289,8 +289,14 @@ func (w *Wrapper) amend(ctx context.Context, journal state.Store, interrupted, t
 	if policy.KillAfter != interrupted.Policy.KillAfter {
 		said += ", KILL after " + text.Duration(policy.KillAfter)
 	}
-	if changed {
-		interrupted.Policy = policy
+	// How output is passed on belongs to this line, and so does whether its attempts share a stdin.
+	options := interrupted.Options
+	options.Output, options.OutputLimit = t.Options.Output, t.Options.OutputLimit
+	if options.Stdin == task.StdinRest { // of the stdin of a process that has ended
+		options.Stdin = t.Options.Stdin
+	}
+	if changed || options != interrupted.Options {
+		interrupted.Policy, interrupted.Options = policy, options
 		if err := journal.Amend(ctx, interrupted); err != nil {
 			return err
 		}
