@@ -82,7 +82,7 @@ func (r *Runner) recover(ctx context.Context, t *task.Task, now time.Time) error
 // Expire ends a task that waited until no attempt was worth it any more: its budget has ended, or its key is too old.
 func (r *Runner) Expire(ctx context.Context, t *task.Task) (Result, error) {
 	d := task.DecideResume(&t.Policy, t.History, t.NextAttemptAt, time.Now())
-	if d.Verdict != task.VerdictExhausted { // its clock had gone further
+	if d.Verdict != task.VerdictExhausted { // the clock was set back since somebody saw that
 		d = task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonBudget}
 	}
 	if t.AttemptCount == 0 {

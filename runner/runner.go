@@ -103,7 +103,7 @@ type Runner struct {
 	Random    func() float64 // uniform in [0, 1)
 	Slots     chan struct{}  // its capacity limits the attempts of all runners that share it; nil for no limit
 
-	hadSlot, inLine bool // in this run; it was stopped while it waited for its first slot
+	hadSlot, inLine bool // whether it has got a slot, and whether a signal ended its wait for the first one
 }
 
 // Run attempts the task until a decision ends it or a signal stops the run. It fails only where the journal does.

@@ -153,17 +153,18 @@ func (s Survivors) FindHook(t *task.Task) string {
 	}
 	most := cmp.Or(t.Options.HookTimeout, task.DefaultHookTimeout)
 	oldest := clock() - int64(most.Seconds()*second)
-	ancestors := ancestorsOf(os.Getpid(), allProcesses())
-	return describe(processes(func(p info) bool {
-		return p.Start > oldest && !slices.Contains(ancestors, p.Pid) && p.isHookOf(t.ID)
+	all := allProcesses()
+	ancestors := ancestorsOf(os.Getpid(), all)
+	return describe(living(all, func(p info) bool {
+		return p.Start > oldest && !slices.Contains(ancestors, p.Pid) && p.isOf(t.ID, 0) && p.isOfHook()
 	}))
 }
 
-// isHookOf reports whether the process was started by a hook of the task.
-func (p info) isHookOf(taskID string) bool {
-	all := p.environment()
-	isStatus := func(setting string) bool { return strings.HasPrefix(setting, EnvStatus+"=") }
-	return slices.Contains(all, EnvTaskID+"="+taskID) && slices.ContainsFunc(all, isStatus)
+// isOfHook reports whether the process was started by a hook.
+func (p info) isOfHook() bool {
+	return slices.ContainsFunc(p.environment(), func(setting string) bool {
+		return strings.HasPrefix(setting, EnvStatus+"=")
+	})
 }
 
 func describe(found []info) string {

@@ -40,8 +40,8 @@ func (j *Journal) Find(ctx context.Context, ref string) (*task.Task, error) {
 	case err != nil:
 		return nil, err
 	case len(found) == 0:
-		return nil, fmt.Errorf("%w: %q\nhint: retry status lists the tasks; a part of an id is its beginning or its end, of four characters at least",
-			state.ErrNotFound, ref)
+		return nil, fmt.Errorf("%w: %q\nhint: retry status lists the tasks; "+
+			"a part of an id is its beginning or its end, of four characters at least", state.ErrNotFound, ref)
 	case len(found) > 1:
 		ids := make([]string, len(found))
 		for i, t := range found {
@@ -52,8 +52,8 @@ func (j *Journal) Find(ctx context.Context, ref string) (*task.Task, error) {
 	return found[0], nil
 }
 
-// isPart reports whether a reference may be a part of an id. A number of less than the eight characters that tables show
-// is rather a name that no task has any more, and must not stand for another task.
+// isPart reports whether a reference may be a part of an id. A number with fewer digits than tables show of an id is
+// rather a name that no task has any more, and must not stand for another task.
 func isPart(ref string) bool {
 	return len(ref) >= 8 || len(ref) >= 4 && strings.Trim(ref, "0123456789") != ""
 }
