@@ -89,9 +89,7 @@ func (c *grpcCommand) Fill(_ *session.Host, t *task.Task) error {
 	if c.Data != nil && *c.Data == "@-" || c.DataRaw == "@-" {
 		t.CreatedAt = time.Now()
 	}
-	if key := c.OwnKey(c.call.AsRequest()); key != "" {
-		t.IdempotencyKey = key
-	}
+	t.IdempotencyKey = c.OwnKey(c.call.AsRequest())
 	t.Options.Capture = c.CaptureMode()
 	return nil
 }

@@ -110,9 +110,7 @@ func (c *httpCommand) Fill(p *session.Host, t *task.Task) (err error) {
 		c.request.StdinSize(c.stdin.Size())
 	}
 	t.Kind, t.Target = request.Kind, c.request
-	if key := c.OwnKey(c.request); key != "" {
-		t.IdempotencyKey = key
-	}
+	t.IdempotencyKey = c.OwnKey(c.request)
 	t.Options.Capture = c.CaptureMode()
 	return nil
 }

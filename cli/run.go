@@ -141,9 +141,7 @@ func (c *runCommand) Fill(_ *session.Host, t *task.Task) error {
 	t.Kind, t.Command = task.KindCommand, c.Command
 	t.Options = c.StreamFlags.Over(t.Options)
 	t.Options.Signal = string(c.Signal)
-	if c.IdempotencyKey != "" {
-		t.IdempotencyKey = c.IdempotencyKey
-	}
+	t.IdempotencyKey = c.IdempotencyKey
 	return nil
 }
 

@@ -275,17 +275,6 @@ func Options(o *task.Options) string {
 	return strings.Join(parts, ", ")
 }
 
-// DifferingOptions names those that two tasks have other values of, as their flags are called.
-func DifferingOptions(a, b *task.Options) (names []string) {
-	others := optionRows(b)
-	for i, row := range optionRows(a) {
-		if row != others[i] {
-			names = append(names, strings.ReplaceAll(row[0], " ", "-"))
-		}
-	}
-	return names
-}
-
 // optionRows are the names of a task's options, each with its value, which is empty for a default.
 func optionRows(o *task.Options) [][2]string {
 	rows := [][2]string{

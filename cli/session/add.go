@@ -151,7 +151,7 @@ func (w *Wrapper) queuedBefore(ctx context.Context, queue *sqlite.Queue, t *task
 		}
 		return nil, err
 	case w.IfRunning != "skip":
-		err := sameQueued(queue, earlier, t, read)
+		err := w.sameQueued(queue, earlier, t, read)
 		if errors.Is(err, state.ErrInputLost) && time.Since(earlier.CreatedAt) < patience { // it is being stored
 			time.Sleep(firstNamePause)
 			return w.queuedBefore(ctx, queue, t, read, lines)
@@ -170,10 +170,13 @@ func (w *Wrapper) queuedBefore(ctx context.Context, queue *sqlite.Queue, t *task
 }
 
 // sameQueued returns an error where a task of the name is not the one to add.
-func sameQueued(queue *sqlite.Queue, earlier, t *task.Task, read func() (*spool.Spool, error)) error {
+func (w *Wrapper) sameQueued(queue *sqlite.Queue, earlier, t *task.Task, read func() (*spool.Spool, error)) error {
 	const hint = "\nhint: another name adds this one; --fresh cancels that one and adds this one"
 	if !sameWork(earlier, t) {
 		return fmt.Errorf("%w: %s is there with another %s, %s"+hint, errName, t.Name, work(earlier), render.Title(earlier))
+	}
+	if w.ownKey && earlier.IdempotencyKey != t.IdempotencyKey {
+		return fmt.Errorf("%w: %s is there with another idempotency key, %s"+hint, errName, t.Name, earlier.IdempotencyKey)
 	}
 	if a, b := request.Of(earlier), request.Of(t); a != nil && !a.SameFiles(b) { // a worker would refuse that one
 		return fmt.Errorf("%w: %s is there, as %s, and a file of its body has changed since"+hint,

@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -155,7 +156,7 @@ func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.T
 	case w.Fresh:
 		return nameResult{discarded: interrupted}, nil
 	}
-	if err := sameTask(interrupted, t); err != nil {
+	if err := w.sameTask(interrupted, t); err != nil {
 		_ = journal.Release(interrupted.Number)
 		return nameResult{}, err
 	}
@@ -199,6 +200,10 @@ func (w *Wrapper) succeeded(ctx context.Context, journal state.Store, t *task.Ta
 	if err != nil || success == nil {
 		return false, err
 	}
+	if w.ownKey && success.IdempotencyKey != t.IdempotencyKey {
+		lines.Warn(fmt.Errorf("%s succeeded with another idempotency key: %s"+
+			"\nhint: another name runs this one", t.Name, success.IdempotencyKey))
+	}
 	if !sameWork(success, t) {
 		lines.Warn(fmt.Errorf("%s succeeded with another %s: %s"+
 			"\nhint: another name runs this one", t.Name, work(success), render.Title(success)))
@@ -225,7 +230,7 @@ func (w *Wrapper) refuseAmbiguous(ctx context.Context, journal state.Store, t *t
 var errName = errors.New("the name is taken")
 
 // sameTask returns an error where the interrupted task is not the one that was asked for.
-func sameTask(interrupted, t *task.Task) error {
+func (w *Wrapper) sameTask(interrupted, t *task.Task) error {
 	const hint = "\nhint: retry resume %s goes on with that one; --fresh cancels it and runs this one"
 	id := render.ShortID(interrupted.ID)
 	switch {
@@ -235,6 +240,9 @@ func sameTask(interrupted, t *task.Task) error {
 	case interrupted.Directory != t.Directory:
 		return fmt.Errorf("%w: %s was interrupted in another directory, %s"+hint,
 			errName, t.Name, interrupted.Directory, id)
+	case w.ownKey && interrupted.IdempotencyKey != t.IdempotencyKey:
+		return fmt.Errorf("%w: %s was interrupted with another idempotency key, %s"+hint,
+			errName, t.Name, interrupted.IdempotencyKey, id)
 	}
 	return nil
 }
@@ -289,14 +297,11 @@ func (w *Wrapper) amend(ctx context.Context, journal state.Store, interrupted, t
 	if policy.KillAfter != interrupted.Policy.KillAfter {
 		said += ", KILL after " + text.Duration(policy.KillAfter)
 	}
-	// How output is passed on belongs to this line, and so does whether its attempts share a stdin.
-	options := interrupted.Options
-	options.Output, options.OutputLimit = t.Options.Output, t.Options.OutputLimit
-	if options.Stdin == task.StdinRest { // of the stdin of a process that has ended
-		options.Stdin = t.Options.Stdin
-	}
-	if changed || options != interrupted.Options {
-		interrupted.Policy, interrupted.Options = policy, options
+	options := w.continuedOptions(interrupted.Options, typed)
+	options.Capture = captureFor(interrupted.Kind, options.Capture, &policy)
+	kept := keptOver(interrupted.Environment, t.Environment)
+	if changed || options != interrupted.Options || !slices.Equal(kept, interrupted.Environment) {
+		interrupted.Policy, interrupted.Options, interrupted.Environment = policy, options, kept
 		if err := journal.Amend(ctx, interrupted); err != nil {
 			return err
 		}
@@ -313,7 +318,43 @@ func (w *Wrapper) amend(ctx context.Context, journal state.Store, interrupted, t
 	return nil
 }
 
-// announce says that an interrupted task is continued, and warns of the options that were typed in vain.
+// continuedOptions returns the options of an interrupted task as they are on the line that continues it: what the line
+// says holds from now on.
+func (w *Wrapper) continuedOptions(kept task.Options, typed []string) task.Options {
+	said := &w.options
+	// How output is passed on belongs to the line alone, and so does whether its attempts share a stdin.
+	kept.Output, kept.OutputLimit = said.Output, said.OutputLimit
+	if kept.Stdin == task.StdinRest { // of the stdin of a process that has ended
+		kept.Stdin = said.Stdin
+	}
+	if slices.Contains(typed, "capture") {
+		kept.Capture = said.Capture
+	}
+	kept.OnStart, kept.OnRetry = cmp.Or(said.OnStart, kept.OnStart), cmp.Or(said.OnRetry, kept.OnRetry)
+	kept.OnSuccess, kept.OnFailure = cmp.Or(said.OnSuccess, kept.OnSuccess), cmp.Or(said.OnFailure, kept.OnFailure)
+	kept.Ping, kept.HookTimeout = cmp.Or(said.Ping, kept.Ping), cmp.Or(said.HookTimeout, kept.HookTimeout)
+	kept.Signal, kept.Seed = cmp.Or(said.Signal, kept.Signal), cmp.Or(said.Seed, kept.Seed)
+	switch { // what was secret in the earlier attempts is secret still
+	case kept.Mask == "":
+		kept.Mask = said.Mask
+	case said.Mask != "" && !strings.Contains(kept.Mask, said.Mask):
+		kept.Mask += "|" + said.Mask
+	}
+	return kept
+}
+
+// keptOver returns what was kept of an environment, with what a line that continues the task keeps of its own.
+func keptOver(kept, own []string) []string {
+	nameOf := func(variable string) string { // one that was not set is its name alone
+		name, _, _ := strings.Cut(variable, "=")
+		return name
+	}
+	return append(slices.DeleteFunc(slices.Clone(kept), func(old string) bool {
+		return slices.ContainsFunc(own, func(new string) bool { return nameOf(new) == nameOf(old) })
+	}), own...)
+}
+
+// announce says that an interrupted task is continued, and warns of what was typed in vain.
 func announce(interrupted, asked *task.Task, typed []string, lines render.Observer) {
 	why := "interrupted"
 	switch {
@@ -324,11 +365,8 @@ func announce(interrupted, asked *task.Task, typed []string, lines render.Observ
 	}
 	lines.Say(fmt.Sprintf("continues %s, which was %s after %s",
 		render.ShortID(interrupted.ID), why, text.Count(interrupted.AttemptCount, "attempt")))
-	vain := slices.DeleteFunc(render.DifferingOptions(&interrupted.Options, &asked.Options), func(name string) bool {
-		return !slices.Contains(typed, name)
-	})
-	if len(vain) > 0 {
-		lines.Warn(fmt.Errorf("it keeps the options that it began with; without effect here: --%s"+
-			"\nhint: --fresh cancels it and begins anew", strings.Join(vain, ", --")))
+	if slices.Contains(typed, "stdin") && interrupted.Options.Stdin != asked.Options.Stdin {
+		lines.Warn(errors.New("it keeps the stdin that it began with; without effect here: --stdin" +
+			"\nhint: --fresh cancels it and begins anew"))
 	}
 }

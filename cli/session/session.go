@@ -3,7 +3,6 @@
 package session
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +42,7 @@ type Wrapper struct {
 	work    Work
 	choice  *policies.Choice
 	options task.Options // as the flags say; the conditions of the policy may need more captured
+	ownKey  bool         // the flags give the idempotency key
 
 	notFound bool // the command was
 }
@@ -149,10 +149,13 @@ func (w *Wrapper) newTask(p *Host, created time.Time) (*task.Task, error) {
 	tk := &task.Task{
 		ID: uuid.Must(uuid.NewV7()).String(), Parent: p.Getenv(cmdexec.EnvTaskID), Name: flags.OrEmpty(w.ID), Once: w.Once,
 		Directory: directory, Environment: environment, Policy: policy, Options: options,
-		IdempotencyKey: uuid.NewString(), CreatedAt: created, Status: task.Pending,
+		CreatedAt: created, Status: task.Pending,
 	}
 	if err := w.work.Fill(p, tk); err != nil {
 		return nil, err
+	}
+	if w.ownKey = tk.IdempotencyKey != ""; !w.ownKey {
+		tk.IdempotencyKey = uuid.NewString()
 	}
 	w.options = tk.Options
 	tk.Options = w.optionsFor(tk)
@@ -167,13 +170,19 @@ func phaseOf(id string) float64 {
 	return float64(h.Sum64()>>11) / (1 << 53)
 }
 
-// optionsFor returns the task's options. A command's output is captured as far as its conditions look at it.
+// optionsFor returns the task's options.
 func (w *Wrapper) optionsFor(t *task.Task) task.Options {
 	options := w.options
-	if looks := t.Policy.Captures(); looks != task.CaptureNone && t.Kind == task.KindCommand {
-		options.Capture = options.Capture.And(looks)
-	}
+	options.Capture = captureFor(t.Kind, options.Capture, &t.Policy)
 	return options
+}
+
+// captureFor returns what is captured of a task: a command's output as far as its conditions look at it, too.
+func captureFor(kind task.Kind, asked task.CaptureMode, policy *task.Policy) task.CaptureMode {
+	if looks := policy.Captures(); looks != task.CaptureNone && kind == task.KindCommand {
+		return asked.And(looks)
+	}
+	return asked
 }
 
 // runNamed runs the task, or an interrupted one of its name, and returns that; nil where there was nothing to do.
@@ -197,7 +206,6 @@ func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *t
 			before := earlier.AttemptCount
 			how := ResumeOptions{ExecOptions: w.work.ExecOptions(), SurvivorFlags: w.SurvivorFlags}
 			how.ownStdin = true
-			earlier.Options.Ping = cmp.Or(w.Ping, earlier.Options.Ping)
 			result, err := p.Resume(ctx, earlier, journal, lines, how)
 			if err != nil || earlier.Status != task.Exhausted || earlier.AttemptCount > before {
 				return result, earlier, err
