@@ -365,8 +365,18 @@ func announce(interrupted, asked *task.Task, typed []string, lines render.Observ
 	}
 	lines.Say(fmt.Sprintf("continues %s, which was %s after %s",
 		render.ShortID(interrupted.ID), why, text.Count(interrupted.AttemptCount, "attempt")))
-	if slices.Contains(typed, "stdin") && interrupted.Options.Stdin != asked.Options.Stdin {
-		lines.Warn(errors.New("it keeps the stdin that it began with; without effect here: --stdin" +
-			"\nhint: --fresh cancels it and begins anew"))
+	var vain []string
+	for flag, differs := range map[string]bool{
+		"stdin":           interrupted.Options.Stdin != asked.Options.Stdin,
+		"idempotency-ttl": asked.Target != nil && interrupted.Target.KeyLifetime() != asked.Target.KeyLifetime(),
+		"max-retry-after": asked.Target != nil && interrupted.Target.MaxServerDelay() != asked.Target.MaxServerDelay(),
+	} {
+		if differs && slices.Contains(typed, flag) {
+			vain = append(vain, flag)
+		}
+	}
+	if slices.Sort(vain); len(vain) > 0 {
+		lines.Warn(fmt.Errorf("it keeps what it began with; without effect here: --%s"+
+			"\nhint: --fresh cancels it and begins anew", strings.Join(vain, ", --")))
 	}
 }
