@@ -80,15 +80,15 @@ func (w *Wrapper) acquire(ctx context.Context, p *Host, journal *Journal, t *tas
 		case !isRunning:
 			found.waited = told
 			return found, journal.failed(err, nil, journal.required || errors.Is(err, errName))
+		case w.IfRunning == "fail":
+			return found, fmt.Errorf("%w"+
+				"\nhint: --if-running wait waits for its end, --if-running skip does nothing then", running)
+		case runsInside(ctx, p, journal.Journal, t.Name): // what the outer one is there for would never be done
+			return found, fmt.Errorf("%w: %s is what this command runs in, and would wait for itself, or do nothing"+
+				"\nhint: give the inner task another name", errName, text.Escape(t.Name))
 		case w.IfRunning == "skip":
 			lines.Say(running.Error() + ": nothing is done")
 			return nameResult{done: true}, nil
-		case w.IfRunning != "wait":
-			return found, fmt.Errorf("%w"+
-				"\nhint: --if-running wait waits for its end, --if-running skip does nothing then", running)
-		case runsInside(ctx, p, journal.Journal, t.Name):
-			return found, fmt.Errorf("%w: it is what this command runs in, and would wait for itself"+
-				"\nhint: give the inner task another name", errName)
 		case limited && t.Policy.Left(t.History.Began, time.Now()) < 0:
 			return found, fmt.Errorf("%w while %s", policies.ErrDeadlinePassed, running.Error())
 		case !told:
