@@ -111,6 +111,7 @@ func (p *Host) bodySource(r *request.Request) (*os.File, error) {
 }
 
 // body returns what a request reads from stdin, a function that keeps it for a resume, and one to call after the run.
+// This process's own body stays open: where its name leads to another task, that is sent with it.
 // A body whose writer has ended a moment ago is not marked as whole before the first request, but beside it.
 func (g *Journal) body(t *task.Task, o ExecOptions, ended time.Time, resumed bool) (body *spool.Spool,
 	keep func(*task.Task) error, done func(), err error) {
@@ -152,7 +153,6 @@ func (g *Journal) body(t *task.Task, o ExecOptions, ended time.Time, resumed boo
 		if !t.Status.Finished() {
 			completed.Wait() // a resume needs it
 		}
-		_ = o.Body.Close()
 	}
 	return o.Body, keep, done, nil
 }

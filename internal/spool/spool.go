@@ -81,6 +81,9 @@ func (s *Spool) spill() error {
 func (s *Spool) ReadAt(p []byte, offset int64) (int, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	if s.closed {
+		return 0, os.ErrClosed
+	}
 	if s.file != nil {
 		return s.file.ReadAt(p, offset)
 	}
@@ -142,11 +145,11 @@ func (s *Spool) Size() int64 {
 	return s.size
 }
 
-// Close frees the memory and closes the file. Later writes fail.
+// Close frees the memory and closes the file. Later reads and writes fail.
 func (s *Spool) Close() error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.memory, s.size, s.closed = nil, 0, true
+	s.memory, s.closed = nil, true
 	if s.file == nil {
 		return nil
 	}

@@ -126,6 +126,17 @@ func TestClosedSpoolMakesNoFile(t *testing.T) {
 	}
 }
 
+func TestClosedSpoolIsNotEmpty(t *testing.T) {
+	s := New(1<<10, nil)
+	if _, err := s.Write([]byte("content")); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.Close()
+	if n, err := s.WriteTo(io.Discard); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("got %d bytes, error %v, want %v", n, err, os.ErrClosed)
+	}
+}
+
 func TestTemporaryLeavesNothingBehind(t *testing.T) {
 	dir := t.TempDir()
 	file, err := Temporary(dir)
