@@ -54,7 +54,9 @@ func Overlay(p *task.Policy, f *flags.PolicyFlags, now time.Time) (err error) {
 	}
 	set(&p.Timeout, f.Timeout)
 	set(&p.KillAfter, f.KillAfter)
-	set(&p.Budget, f.Budget)
+	if f.Budget != nil {
+		p.Budget, p.Deadline = time.Duration(*f.Budget), false
+	}
 	set(&p.ResetAfter, f.ResetAfter)
 	set(&p.Consecutive, f.Consecutive)
 	p.Consecutive = max(p.Consecutive, 1)

@@ -218,12 +218,27 @@ func (w *Wrapper) refuseAmbiguous(ctx context.Context, journal state.Store, t *t
 		return nil
 	}
 	last, err := journal.Newest(ctx, t.Name)
-	if err != nil || last == nil || last.Status != task.Failed || last.Reason != task.ReasonAmbiguous {
+	if err != nil || last == nil {
 		return err
 	}
-	return fmt.Errorf("%w: %s may have succeeded before (%s, ambiguous), and --once sends nothing twice"+
+	what := "ambiguous"
+	switch {
+	case last.Status == task.Failed && last.Reason == task.ReasonAmbiguous:
+	case last.Status == task.Cancelled && cancelledInFlight(last):
+		what = "cancelled after it was sent"
+	default:
+		return nil
+	}
+	return fmt.Errorf("%w: %s may have succeeded before (%s, %s), and --once sends nothing twice"+
 		"\nhint: look at the server; to send it again: retry requeue --run %[3]s",
-		errName, text.Escape(t.Name), render.ShortID(last.ID))
+		errName, text.Escape(t.Name), render.ShortID(last.ID), what)
+}
+
+// cancelledInFlight reports whether the end of a task came when its request had been sent.
+func cancelledInFlight(t *task.Task) bool {
+	last := t.Last
+	return last.Outcome.IsCrash() && last.Number > 0 ||
+		last.Decision.Verdict == task.VerdictCancelled && last.Outcome.Reply != nil && last.Outcome.Reply.Written > 0
 }
 
 // errName says that a name belongs to another task. The journal itself has not failed then.
@@ -282,9 +297,14 @@ func (e *runningError) Error() string {
 func (w *Wrapper) amend(ctx context.Context, journal state.Store, interrupted, t *task.Task,
 	typed []string, lines render.Observer) error {
 	policy := interrupted.Policy
+	if w.Deadline != nil && policy.Deadline { // it replaces the earlier one
+		policy.Budget, policy.Deadline = 0, false
+	}
+	err := policies.Overlay(&policy, &w.PolicyFlags, interrupted.History.Began)
 	if w.Policy != nil {
-		policy = t.Policy
-	} else if err := policies.Overlay(&policy, &w.PolicyFlags, interrupted.History.Began); err != nil {
+		policy, err = w.choice.Resolve(interrupted.History.Began)
+	}
+	if err != nil {
 		return fmt.Errorf("%w: %w", errName, err)
 	}
 	before, _ := json.Marshal(interrupted.Policy) // conditions cannot be compared
