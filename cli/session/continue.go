@@ -1,0 +1,126 @@
+package session
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/10f93571/retry/cli/policies"
+	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/internal/text"
+	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/task"
+)
+
+// amend says that an interrupted task is continued. What is typed of a policy holds from now on, also for a later
+// resume.
+func (w *Wrapper) amend(ctx context.Context, journal state.Store, interrupted, t *task.Task,
+	typed []string, lines render.Observer) error {
+	policy := interrupted.Policy
+	if w.Deadline != nil && policy.Deadline { // it replaces the earlier one
+		policy.Budget, policy.Deadline = 0, false
+	}
+	err := policies.Overlay(&policy, &w.PolicyFlags, interrupted.History.Began)
+	if w.Policy != nil {
+		policy, err = w.choice.Resolve(interrupted.History.Began)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", errName, err)
+	}
+	before, _ := json.Marshal(interrupted.Policy) // conditions cannot be compared
+	after, err := json.Marshal(policy)
+	changed := !bytes.Equal(before, after)
+	if err != nil {
+		return err
+	}
+	said := render.Policy(&policy)
+	if policy.KillAfter != interrupted.Policy.KillAfter {
+		said += ", KILL after " + text.Duration(policy.KillAfter)
+	}
+	options := w.continuedOptions(interrupted.Options, typed)
+	options.Capture = captureFor(interrupted.Kind, options.Capture, &policy)
+	kept := keptOver(interrupted.Environment, t.Environment)
+	if changed || options != interrupted.Options || !slices.Equal(kept, interrupted.Environment) {
+		interrupted.Policy, interrupted.Options, interrupted.Environment = policy, options, kept
+		if err := journal.Amend(ctx, interrupted); err != nil {
+			return err
+		}
+	}
+	if w.Once { // its success is relied on from now on
+		if err := journal.Remember(ctx, interrupted); err != nil {
+			return err
+		}
+	}
+	announce(interrupted, t, typed, lines)
+	if changed {
+		lines.Say("from now on, as typed here: " + said)
+	}
+	return nil
+}
+
+// continuedOptions returns the options of an interrupted task as they are on the line that continues it: what the line
+// says holds from now on.
+func (w *Wrapper) continuedOptions(kept task.Options, typed []string) task.Options {
+	said := &w.options
+	// How output is passed on belongs to the line alone, and so does whether its attempts share a stdin.
+	kept.Output, kept.OutputLimit = said.Output, said.OutputLimit
+	if kept.Stdin == task.StdinRest { // of the stdin of a process that has ended
+		kept.Stdin = said.Stdin
+	}
+	if slices.Contains(typed, "capture") {
+		kept.Capture = said.Capture
+	}
+	kept.OnStart, kept.OnRetry = cmp.Or(said.OnStart, kept.OnStart), cmp.Or(said.OnRetry, kept.OnRetry)
+	kept.OnSuccess, kept.OnFailure = cmp.Or(said.OnSuccess, kept.OnSuccess), cmp.Or(said.OnFailure, kept.OnFailure)
+	kept.Ping, kept.HookTimeout = cmp.Or(said.Ping, kept.Ping), cmp.Or(said.HookTimeout, kept.HookTimeout)
+	kept.Signal, kept.Seed = cmp.Or(said.Signal, kept.Signal), cmp.Or(said.Seed, kept.Seed)
+	switch { // what was secret in the earlier attempts is secret still
+	case kept.Mask == "":
+		kept.Mask = said.Mask
+	case said.Mask != "" && !strings.Contains(kept.Mask, said.Mask):
+		kept.Mask += "|" + said.Mask
+	}
+	return kept
+}
+
+// keptOver returns what was kept of an environment, with what a line that continues the task keeps of its own.
+func keptOver(kept, own []string) []string {
+	nameOf := func(variable string) string { // one that was not set is its name alone
+		name, _, _ := strings.Cut(variable, "=")
+		return name
+	}
+	return append(slices.DeleteFunc(slices.Clone(kept), func(old string) bool {
+		return slices.ContainsFunc(own, func(new string) bool { return nameOf(new) == nameOf(old) })
+	}), own...)
+}
+
+// announce says that an interrupted task is continued, and warns of what was typed in vain.
+func announce(interrupted, asked *task.Task, typed []string, lines render.Observer) {
+	why := "interrupted"
+	switch {
+	case interrupted.Requeued():
+		why = "requeued"
+	case interrupted.Reason == task.ReasonDeferred:
+		why = "deferred"
+	}
+	lines.Say(fmt.Sprintf("continues %s, which was %s after %s",
+		render.ShortID(interrupted.ID), why, text.Count(interrupted.AttemptCount, "attempt")))
+	var vain []string
+	for flag, differs := range map[string]bool{
+		"stdin":           interrupted.Options.Stdin != asked.Options.Stdin,
+		"idempotency-ttl": asked.Target != nil && interrupted.Target.KeyLifetime() != asked.Target.KeyLifetime(),
+		"max-retry-after": asked.Target != nil && interrupted.Target.MaxServerDelay() != asked.Target.MaxServerDelay(),
+	} {
+		if differs && slices.Contains(typed, flag) {
+			vain = append(vain, flag)
+		}
+	}
+	if slices.Sort(vain); len(vain) > 0 {
+		lines.Warn(fmt.Errorf("it keeps what it began with; without effect here: --%s"+
+			"\nhint: --fresh cancels it and begins anew", strings.Join(vain, ", --")))
+	}
+}
