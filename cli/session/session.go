@@ -207,7 +207,8 @@ func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *t
 			how := ResumeOptions{ExecOptions: w.work.ExecOptions(), SurvivorFlags: w.SurvivorFlags}
 			how.ownStdin = true
 			result, err := p.Resume(ctx, earlier, journal, lines, how)
-			if err != nil || earlier.Status != task.Exhausted || earlier.AttemptCount > before {
+			if err != nil || earlier.Status != task.Exhausted || earlier.AttemptCount > before ||
+				earlier.Reason == task.ReasonExpired { // the request may have taken effect
 				return result, earlier, err
 			}
 			_ = journal.Journal.Release(earlier.Number)
