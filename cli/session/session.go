@@ -208,7 +208,8 @@ func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *t
 			how.ownStdin = true
 			result, err := p.Resume(ctx, earlier, journal, lines, how)
 			if err != nil || earlier.Status != task.Exhausted || earlier.AttemptCount > before ||
-				earlier.Reason == task.ReasonExpired { // the request may have taken effect
+				earlier.Reason == task.ReasonExpired || // the request may have taken effect
+				result.LateSignal != nil { // which is taken from the channel: nobody else would hear of it
 				return result, earlier, err
 			}
 			_ = journal.Journal.Release(earlier.Number)
