@@ -3,7 +3,6 @@ package session
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -12,54 +11,44 @@ import (
 	"github.com/10f93571/retry/cli/policies"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/internal/text"
-	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
-// amend says that an interrupted task is continued. What is typed of a policy holds from now on, also for a later
-// resume.
-func (w *Wrapper) amend(ctx context.Context, journal state.Store, interrupted, t *task.Task,
-	typed []string, lines render.Observer) error {
+// amend has an interrupted task go on as the line says that continues it, and tells that. It reports whether there is
+// anything to store: what is typed holds from now on, also for a later resume.
+func (w *Wrapper) amend(interrupted, t *task.Task, typed []string, lines render.Observer) (amended bool, err error) {
 	policy := interrupted.Policy
 	if w.Deadline != nil && policy.Deadline { // it replaces the earlier one
 		policy.Budget, policy.Deadline = 0, false
 	}
-	err := policies.Overlay(&policy, &w.PolicyFlags, interrupted.History.Began)
+	err = policies.Overlay(&policy, &w.PolicyFlags, interrupted.History.Began)
 	if w.Policy != nil {
 		policy, err = w.choice.Resolve(interrupted.History.Began)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", errName, err)
+		return false, fmt.Errorf("%w: %w", errName, err)
 	}
 	before, _ := json.Marshal(interrupted.Policy) // conditions cannot be compared
 	after, err := json.Marshal(policy)
-	changed := !bytes.Equal(before, after)
 	if err != nil {
-		return err
+		return false, err
 	}
-	said := render.Policy(&policy)
-	if policy.KillAfter != interrupted.Policy.KillAfter {
-		said += ", KILL after " + text.Duration(policy.KillAfter)
+	announce(interrupted, t, typed, lines)
+	if amended = !bytes.Equal(before, after); amended {
+		said := render.Policy(&policy)
+		if policy.KillAfter != interrupted.Policy.KillAfter {
+			said += ", KILL after " + text.Duration(policy.KillAfter)
+		}
+		lines.Say("from now on, as typed here: " + said)
 	}
 	options := w.continuedOptions(interrupted.Options, typed)
 	options.Capture = captureFor(interrupted.Kind, options.Capture, &policy)
 	kept := keptOver(interrupted.Environment, t.Environment)
-	if changed || options != interrupted.Options || !slices.Equal(kept, interrupted.Environment) {
-		interrupted.Policy, interrupted.Options, interrupted.Environment = policy, options, kept
-		if err := journal.Amend(ctx, interrupted); err != nil {
-			return err
-		}
-	}
-	if w.Once { // its success is relied on from now on
-		if err := journal.Remember(ctx, interrupted); err != nil {
-			return err
-		}
-	}
-	announce(interrupted, t, typed, lines)
-	if changed {
-		lines.Say("from now on, as typed here: " + said)
-	}
-	return nil
+	amended = amended || options != interrupted.Options || !slices.Equal(kept, interrupted.Environment) ||
+		w.Once && !interrupted.Once // its success is relied on from now on
+	interrupted.Policy, interrupted.Options, interrupted.Environment = policy, options, kept
+	interrupted.Once = interrupted.Once || w.Once
+	return amended, nil
 }
 
 // continuedOptions returns the options of an interrupted task as they are on the line that continues it: what the line

@@ -18,6 +18,7 @@ import (
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/internal/version"
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -74,6 +75,20 @@ func requestOf(t *task.Task) *request.Request {
 		return call.AsRequest()
 	}
 	return request.Of(t)
+}
+
+// bodyLost reports whether a request may have been sent with a body that was not kept to its end, under an idempotency
+// key that nobody but retry has chosen. To a server that has seen it, the key stands for that body: it would drop another.
+func bodyLost(journal state.Store, t *task.Task) bool {
+	r := request.Of(t)
+	if r == nil || !r.ReadsStdin() || !r.SendsKey() || r.Keyed || t.AttemptCount == 0 || t.EndsByCrash() {
+		return false
+	}
+	kept, err := journal.Input(t)
+	if err == nil {
+		_ = kept.Close()
+	}
+	return errors.Is(err, state.ErrInputLost)
 }
 
 // warnOfRequest warns of secrets that the journal would show, and of a retry-on that nobody typed for this request.

@@ -71,6 +71,22 @@ func (g *Journal) create(ctx context.Context, t, instead *task.Task) error {
 	return g.failed(g.Journal.CancelNested(ctx, instead, time.Time{}, time.Now()), t, false)
 }
 
+// amend stores what a line has changed of the task that it continues, before anything of that begins. A later resume
+// does not know of it where that fails; whether the run goes on then is for the claim of its next attempt to say.
+func (g *Journal) amend(ctx context.Context, t *task.Task, changed bool) error {
+	if !changed {
+		return nil
+	}
+	limited, done := g.limit(ctx)
+	defer done()
+	err := g.Journal.Amend(limited, t)
+	if !hasFailed(err) || g.Resumes || g.required {
+		return err
+	}
+	g.warn(runner.Loss{Err: fmt.Errorf("what this line says holds for this run alone: %w", err), New: true})
+	return nil
+}
+
 // NoteProcess implements runner.Journal.
 func (g *Journal) NoteProcess(ctx context.Context, t *task.Task, process string) {
 	if g.absent() {

@@ -51,6 +51,7 @@ const (
 // nameResult says what to do about earlier tasks with the name of a new one.
 type nameResult struct {
 	interrupted *task.Task   // the task to resume, which this process owns; nil: the new one is started
+	amended     bool         // it differs from what is stored, since this line says so
 	done        bool         // nothing is to be run
 	discarded   *task.Task   // a task that the new one replaces, and that may have left processes running
 	cutOff      []*task.Task // other tasks of the name that may have done so too
@@ -156,11 +157,17 @@ func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.T
 		_ = journal.Release(interrupted.Number)
 		return nameResult{}, err
 	}
-	if err := w.amend(ctx, journal, interrupted, t, typed, lines); err != nil {
+	if bodyLost(journal, interrupted) {
+		sayInput(lines, fmt.Sprintf("the body of %s was not kept to its end, and its idempotency key stands for that: "+
+			"it is cancelled, and this one's body is sent with another key", render.ShortID(interrupted.ID)), true)
+		return nameResult{discarded: interrupted}, nil
+	}
+	amended, err := w.amend(interrupted, t, typed, lines)
+	if err != nil {
 		_ = journal.Release(interrupted.Number)
 		return nameResult{}, err
 	}
-	return nameResult{interrupted: interrupted}, nil
+	return nameResult{interrupted: interrupted, amended: amended}, nil
 }
 
 // lookedAt is how many tasks of a name are looked at: few are requeued after that many others.

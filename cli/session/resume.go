@@ -27,7 +27,8 @@ import (
 type ResumeOptions struct {
 	ExecOptions
 	flags.SurvivorFlags
-	Now bool // do not wait for the time of the next attempt
+	Now     bool // do not wait for the time of the next attempt
+	amended bool // the task differs from what is stored
 }
 
 // survivors finds what a task's attempt left running, and what the tasks nested in it did.
@@ -178,8 +179,9 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 			}
 		}
 	}
-	if err == nil && (t.Options.Source != before.Source || t.Options.Stdin != before.Stdin) {
-		err = journal.Journal.Amend(context.Background(), t) // a later resume goes on with this one
+	if err == nil { // a later resume goes on with this stdin
+		changed := t.Options.Source != before.Source || t.Options.Stdin != before.Stdin
+		err = journal.amend(context.Background(), t, how.amended || changed)
 	}
 	if err == nil && kept && !t.KeepsInput() {
 		journal.Journal.DropInput(t)

@@ -195,6 +195,9 @@ func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *t
 		}
 		if earlier := found.interrupted; earlier != nil {
 			if deferred(earlier, time.Now()) {
+				if err := journal.amend(ctx, earlier, found.amended); err != nil {
+					return runner.Result{}, nil, err
+				}
 				decision := task.Decision{Verdict: task.VerdictRetry, Reason: task.ReasonDeferred}
 				result := runner.Result{Decision: decision, Outcome: earlier.Last.Outcome}
 				lines.Finished(earlier, result)
@@ -205,7 +208,7 @@ func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *t
 			}
 			before := earlier.AttemptCount
 			how := ResumeOptions{ExecOptions: w.work.ExecOptions(), SurvivorFlags: w.SurvivorFlags}
-			how.ownStdin = true
+			how.ownStdin, how.amended = true, found.amended
 			result, err := p.Resume(ctx, earlier, journal, lines, how)
 			if err != nil || earlier.Status != task.Exhausted || earlier.AttemptCount > before ||
 				earlier.Reason == task.ReasonExpired || // the request may have taken effect

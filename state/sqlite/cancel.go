@@ -197,7 +197,7 @@ func (j *Journal) requeue(c *conn.Conn, t *task.Task, due time.Time, queue task.
 	return err
 }
 
-// Amend stores the policy, the options and the kept environment of a task that goes on with others.
+// Amend stores the policy, the options and the kept environment of a task that goes on with others, and --once.
 func (j *Journal) Amend(ctx context.Context, t *task.Task) error {
 	policy, err := t.Policy.MarshalJSON()
 	if err != nil {
@@ -208,8 +208,9 @@ func (j *Journal) Amend(ctx context.Context, t *task.Task) error {
 		return err
 	}
 	return j.write(ctx, func(c *conn.Conn) error {
-		const query = `UPDATE tasks SET policy = ?, options = ?, environment = ? WHERE number = ? AND id = ?`
-		_, err := c.Exec(query, string(policy), options, joinStrings(t.Environment), t.Number, t.ID)
+		const query = `UPDATE tasks SET policy = ?, options = ?, environment = ?, once = max(once, ?)
+			WHERE number = ? AND id = ?`
+		_, err := c.Exec(query, string(policy), options, joinStrings(t.Environment), t.Once, t.Number, t.ID)
 		return err
 	})
 }
