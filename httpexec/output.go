@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 
 	"github.com/10f93571/retry/httpexec/download"
@@ -119,6 +120,9 @@ func (e *Executor) passOn(path string, status task.Status, r *reply, p *download
 	switch {
 	case path == "":
 		return r.writeTo(e.Output.Stdout)
+	case r.status == http.StatusNotModified && len(r.head) == 0: // the file is still what the server has
+		p.Drop()
+		return nil
 	case status != task.Succeeded && path == os.DevNull: // nobody is to see it
 		return nil
 	case status != task.Succeeded:
