@@ -64,14 +64,6 @@ func ready(f *os.File, events int16, timeout time.Duration) bool {
 	return happened != 0 || (err != nil && !errors.Is(err, unix.EINTR))
 }
 
-// inodeOf returns the number that a file has in its file system.
-func inodeOf(info os.FileInfo) uint64 {
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		return stat.Ino
-	}
-	return 0
-}
-
 // isNull reports whether a file is the null device, in whatever directory.
 func isNull(info os.FileInfo) bool {
 	null, err := os.Stat(os.DevNull)

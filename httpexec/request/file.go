@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/10f93571/retry/internal/files"
 )
 
 // FileBody is a file of a request, which must not change after the task was made.
@@ -36,11 +38,16 @@ func (f *FileBody) Size() int64 { return f.part.Size }
 // Same returns an error if the file has changed. It looks at the open file, not at one that has replaced it since.
 func (f *FileBody) Same() error {
 	info, err := f.Stat()
-	if err == nil && (info.Size() != f.part.Size || !info.ModTime().Equal(f.part.Time)) {
+	if err != nil {
+		return err
+	}
+	now := f.part
+	now.stamp(info)
+	if now.Size != f.part.Size || !now.Time.Equal(f.part.Time) || f.part.Inode != 0 && now.Inode != f.part.Inode {
 		return fmt.Errorf("%s has changed since the task was made"+
 			"\nhint: start anew, or give it on stdin, which is kept", f.part.File)
 	}
-	return err
+	return nil
 }
 
 // StreamError says that a part of a body can be read only once: a pipe, a terminal, a process substitution. A caller
@@ -51,7 +58,7 @@ func (e *StreamError) Error() string {
 	return "it is no regular file, and can be read only once\nhint: give it on stdin, and nothing else"
 }
 
-// Stamp notes the size and the time of change of each file of a body. It returns a *StreamError for the first file that
+// Stamp notes the size, the time of change and the inode of each file of a body. It returns a *StreamError for the first file that
 // is not regular.
 func Stamp(r *Request) error {
 	for i := range r.Body {
@@ -84,8 +91,13 @@ func stamp(part *Part) error {
 	if err != nil {
 		return err
 	}
-	part.Size, part.Time = info.Size(), info.ModTime().UTC()
+	part.stamp(info)
 	return file.Close()
+}
+
+// stamp notes what tells a file from another one: archives and deployments give many files one time of change.
+func (p *Part) stamp(info fs.FileInfo) {
+	p.Size, p.Time, p.Inode = info.Size(), info.ModTime().UTC(), files.Inode(info)
 }
 
 // FormHead returns the header of a part of a form, as curl writes it.

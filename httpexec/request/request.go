@@ -76,6 +76,7 @@ type Part struct {
 	Blob   string    `json:"blob,omitempty"` // the SHA-256 of a blob, in hexadecimal digits; empty: File or Text
 	Size   int64     `json:"size,omitempty"` // of the file or blob, and when it was changed: as when the task was made
 	Time   time.Time `json:"time,omitzero"`
+	Inode  uint64    `json:"inode,omitempty"`  // of the file; 0 where the system does not tell it
 	Strip  bool      `json:"strip,omitempty"`  // line ends and NUL are left out
 	Encode bool      `json:"encode,omitempty"` // percent-encoded
 
@@ -197,7 +198,7 @@ func (r *Request) SameWork(other task.Target) bool {
 // SameFiles reports whether no file of the body has changed between two requests that do the same.
 func (r *Request) SameFiles(o *Request) bool {
 	return slices.EqualFunc(r.Body, o.Body, func(a, b Part) bool {
-		return a.File == "" || a.File == StdinFile || a.Size == b.Size && a.Time.Equal(b.Time)
+		return a.File == "" || a.File == StdinFile || a.Size == b.Size && a.Time.Equal(b.Time) && a.Inode == b.Inode
 	})
 }
 
@@ -208,7 +209,7 @@ func (r *Request) work() Request {
 	w.Boundary, w.KeyTTL, w.MaxRetryAfter = "", 0, 0
 	w.Body = slices.Clone(r.Body)
 	for i := range w.Body {
-		w.Body[i].Size, w.Body[i].Time = 0, time.Time{}
+		w.Body[i].Size, w.Body[i].Time, w.Body[i].Inode = 0, time.Time{}, 0
 		if w.Body[i].Group != "" {
 			w.Body[i].Group = "grouped"
 		}

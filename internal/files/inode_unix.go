@@ -1,0 +1,16 @@
+//go:build unix
+
+package files
+
+import (
+	"os"
+	"syscall"
+)
+
+// Inode returns the number that a file has in its file system; 0 where the system does not tell it.
+func Inode(info os.FileInfo) uint64 {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return stat.Ino
+	}
+	return 0
+}
