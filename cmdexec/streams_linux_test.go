@@ -439,7 +439,7 @@ func TestStreamThatShowsNoReads(t *testing.T) {
 		read, err := accepted.(*net.TCPConn).File()
 		testkit.Must(t, err)
 		unseen, stdin := 0, inherit(t, read)
-		stdin.Unseen = func() { unseen++ }
+		stdin.Lost = func(error) { unseen++ }
 		err = openAndClose(t, stdin, func() {
 			writeZeros(t, write, tt.came)
 			testkit.Eventually(t, "it came", func() bool {
@@ -454,6 +454,55 @@ func TestStreamThatShowsNoReads(t *testing.T) {
 			t.Errorf("%s: got %v and %d warnings, want %v and %d", tt.name, err, unseen, tt.want, tt.unseen)
 		}
 		_, _, _, _ = read.Close(), write.Close(), accepted.Close(), listener.Close()
+	}
+}
+
+// The error of a connection that was reset goes to one reader: the next one would find an empty input.
+func TestConnectionThatWasReset(t *testing.T) {
+	for _, reset := range []bool{true, false} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		testkit.Must(t, err)
+		write, err := net.Dial("tcp", listener.Addr().String())
+		testkit.Must(t, err)
+		accepted, err := listener.Accept()
+		testkit.Must(t, err)
+		read, err := accepted.(*net.TCPConn).File()
+		testkit.Must(t, err)
+		err = openAndClose(t, inherit(t, read), func() {
+			if reset {
+				testkit.Must(t, write.(*net.TCPConn).SetLinger(0))
+			}
+			testkit.Must(t, write.Close())
+			buffer := make([]byte, 1)
+			_, _ = unix.Read(int(read.Fd()), buffer)
+		})
+		if errors.Is(err, stdio.ErrRead) != reset {
+			t.Errorf("reset %v: got %v, want ErrRead after a reset alone", reset, err)
+		}
+		_, _, _ = read.Close(), accepted.Close(), listener.Close()
+	}
+}
+
+// A terminal that was closed is an empty input from then on.
+func TestTerminalThatWasClosed(t *testing.T) {
+	master, terminal, err := pty.Open()
+	testkit.Must(t, err)
+	defer func() { _ = terminal.Close() }()
+	var lost []error
+	stdin := inherit(t, terminal)
+	stdin.Lost = func(err error) { lost = append(lost, err) }
+	for range 2 {
+		testkit.Must(t, openAndClose(t, stdin, func() {}))
+	}
+	if len(lost) != 0 {
+		t.Errorf("while it is open: got warnings %v, want none", lost)
+	}
+	testkit.Must(t, master.Close())
+	for range 2 {
+		testkit.Must(t, openAndClose(t, stdin, func() {}))
+	}
+	if len(lost) != 1 || !strings.Contains(lost[0].Error(), "was closed") {
+		t.Errorf("got warnings %v, want one", lost)
 	}
 }
 

@@ -201,10 +201,7 @@ func (g *Journal) stdin(t *task.Task, own *os.File, o ExecOptions, resumed bool,
 		return &stdio.InheritedStdin{File: file}, func() { _ = file.Close() }, nil
 	}
 	rest := t.Options.Stdin == task.StdinRest
-	stdin := &stdio.InheritedStdin{File: own, Rest: rest, Unseen: func() {
-		lost(errors.New("what an earlier attempt may have read from stdin cannot be read again" +
-			"\nhint: --stdin replay gives every attempt the same"))
-	}}
+	stdin := &stdio.InheritedStdin{File: own, Rest: rest, Lost: lost}
 	o.ownStdin = o.ownStdin && !rest
 	if err := g.continues(t, stdin, o); err != nil {
 		stdin.Release()

@@ -127,7 +127,7 @@ func TestSharedPipeIsWatchedByOne(t *testing.T) {
 	}
 	outer, inner := watched(), watched()
 	warned := false
-	inner.Unseen = func() { warned = true }
+	inner.Lost = func(error) { warned = true }
 	outside := open(t, outer)
 	inside := open(t, inner)
 	send(t, write, "line\n")
@@ -157,7 +157,7 @@ func TestSharedSocketIsNoLongerCounted(t *testing.T) {
 	first, second := &InheritedStdin{File: read}, &InheritedStdin{File: read}
 	defer second.Release()
 	warned := false
-	second.Unseen = func() { warned = true }
+	second.Lost = func(error) { warned = true }
 	testkit.Must(t, open(t, first).end())
 	a := open(t, second)
 	first.Release()
@@ -181,7 +181,7 @@ func TestSignalsThatCannotBeQueued(t *testing.T) {
 	stdin := &InheritedStdin{File: read}
 	defer stdin.Release()
 	warned := false
-	stdin.Unseen = func() { warned = true }
+	stdin.Lost = func(error) { warned = true }
 	testkit.Must(t, open(t, stdin).end())
 	a := open(t, stdin)
 	send(t, write, "line\n")

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/10f93571/retry/internal/files"
 	"github.com/10f93571/retry/task"
 )
 
@@ -35,6 +36,12 @@ type Input struct {
 // ErrRead says that an attempt, or what one has left running, has read from a stdin that nobody can read again.
 var ErrRead = errors.New("cannot be read again")
 
+var (
+	errUnseen = errors.New("what an earlier attempt may have read from stdin cannot be read again" +
+		"\nhint: --stdin replay gives every attempt the same")
+	errHungUp = errors.New("the terminal on stdin was closed: from now on attempts find nothing there")
+)
+
 // errCut says that a file has lost a part of what it had when an attempt began to read it.
 var errCut = errors.New("the file on stdin was cut short")
 
@@ -57,9 +64,9 @@ func (NullStdin) Open() (*Input, error) {
 // InheritedStdin gives the attempts retry's own stdin. The first attempt shares it, as a command without retry would.
 // If it is a file, the later attempts read from the same offset again.
 type InheritedStdin struct {
-	File   *os.File
-	Rest   bool   // each attempt gets what the earlier ones have left of it
-	Unseen func() // called once where a second attempt follows and the system does not show what was read; may be nil
+	File *os.File
+	Rest bool        // each attempt gets what the earlier ones have left of it
+	Lost func(error) // called once where a second attempt follows that may find another input than the first; may be nil
 
 	info     os.FileInfo // of the file; nil until it is looked at
 	opened   bool
@@ -69,6 +76,7 @@ type InheritedStdin struct {
 	state    streamState            // of a stream, when it was last looked at
 	reads    *readWatch             // of a stream
 	unknown  bool                   // the system does not show whether the stream was read
+	terminal bool                   // it is one
 }
 
 // Open implements Stdin.
@@ -105,8 +113,14 @@ func (s *InheritedStdin) Open() (*Input, error) {
 		s.state = s.reads.begin() // more may have come since
 		in.Close, in.Wait = s.checkReads, s.reads.wait
 		if again && s.unknown {
-			s.warnUnseen()
+			s.warn(errUnseen)
 		}
+	case kindOther:
+		terminal := IsTerminal(s.File)
+		if s.terminal && !terminal {
+			s.warn(errHungUp)
+		}
+		s.terminal = terminal
 	}
 	return in, nil
 }
@@ -125,10 +139,10 @@ func (s *InheritedStdin) checkSize() error {
 	return nil
 }
 
-func (s *InheritedStdin) warnUnseen() {
-	if s.Unseen != nil {
-		s.Unseen()
-		s.Unseen = nil
+func (s *InheritedStdin) warn(err error) {
+	if s.Lost != nil {
+		s.Lost(err)
+		s.Lost = nil
 	}
 }
 
@@ -157,6 +171,8 @@ func (s *InheritedStdin) checkReads() error {
 	switch {
 	case read, s.state.available < before.available:
 		return ErrRead
+	case s.info.Mode()&os.ModeSocket != 0 && wasReset(s.File): // the next attempt would take that for an end
+		return ErrRead
 	case known, before.ended:
 		return nil
 	case s.state.available > before.available: // and what came first may have been read
@@ -179,7 +195,7 @@ func (s *InheritedStdin) rewind() (*Input, error) {
 	private, err := openAt(s.File, s.start)
 	if err != nil { // not supported here, or not permitted: move the shared offset
 		if s.isHeld() {
-			s.warnUnseen()
+			s.warn(errUnseen)
 		}
 		_, err := s.File.Seek(s.start, io.SeekStart)
 		return &Input{File: s.File, Started: nothing, Close: noError, Wait: s.wait}, err
@@ -280,7 +296,7 @@ func (s *InheritedStdin) Source() task.Source {
 		if now.available == 0 && now.ended && !hasName(s.File) {
 			return task.Source{} // there is nothing to lose of an empty one
 		}
-		return task.Source{Pipe: true, Inode: inodeOf(s.info)}
+		return task.Source{Pipe: true, Inode: files.Inode(s.info)}
 	}
 	switch {
 	case s.info == nil: // it is closed
@@ -299,7 +315,7 @@ func (s *InheritedStdin) Source() task.Source {
 // the place, the attempts begin with it: a loop around retry has opened the file anew, and reads on from there.
 func (s *InheritedStdin) Continue(before task.Source) error {
 	now := s.Source()
-	same := s.info != nil && before.Inode != 0 && inodeOf(s.info) == before.Inode
+	same := s.info != nil && before.Inode != 0 && files.Inode(s.info) == before.Inode
 	switch {
 	case !same, before.Pipe != (s.kind() == kindStream), s.kind() == kindOther:
 		return nil
@@ -330,7 +346,7 @@ func pathOf(f *os.File) string {
 
 // sourceOf describes a file, or a device, which has no content that could change.
 func sourceOf(path string, info os.FileInfo) task.Source {
-	source := task.Source{Path: path, Inode: inodeOf(info)}
+	source := task.Source{Path: path, Inode: files.Inode(info)}
 	if kindIn(info) == kindFile {
 		source.Size, source.Modified = info.Size(), info.ModTime().UnixNano()
 	}

@@ -21,6 +21,9 @@ func isLocked(*os.File) bool { return false }
 // hasName is false: the system does not tell in one call.
 func hasName(*os.File) bool { return false }
 
+// wasReset is false: the system does not tell in one call.
+func wasReset(*os.File) bool { return false }
+
 // readWatch knows nothing: kqueue does not report what came and was read at once.
 type readWatch struct{ stream *os.File }
 

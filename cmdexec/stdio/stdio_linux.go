@@ -38,6 +38,20 @@ func hasName(f *os.File) bool {
 	return err == nil && strings.HasPrefix(path, "/")
 }
 
+// wasReset reports whether a TCP connection was reset. Who reads it first gets the error; the next one finds an end.
+func wasReset(f *os.File) (reset bool) {
+	const closed = 7 // TCP_CLOSE; after an orderly end it is TCP_CLOSE_WAIT
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return false
+	}
+	_ = raw.Control(func(fd uintptr) {
+		info, err := unix.GetsockoptTCPInfo(int(fd), unix.SOL_TCP, unix.TCP_INFO)
+		reset = err == nil && info.State == closed
+	})
+	return reset
+}
+
 // readWatch tells whether a stream is read, by whomever. Several retry can watch the same one.
 type readWatch struct {
 	stream *os.File

@@ -13,6 +13,9 @@ func reopen(*os.File) (*os.File, error) { return nil, errors.ErrUnsupported }
 
 func stateOf(*os.File) streamState { return streamState{} }
 
+// wasReset is false: the system does not tell in one call.
+func wasReset(*os.File) bool { return false }
+
 // readWatch knows nothing: the system does not tell.
 type readWatch struct{ stream *os.File }
 
@@ -47,9 +50,6 @@ func IsTerminal(f *os.File) bool {
 	var mode uint32
 	return windows.GetConsoleMode(windows.Handle(f.Fd()), &mode) == nil
 }
-
-// inodeOf is 0: the system does not tell in one call.
-func inodeOf(os.FileInfo) uint64 { return 0 }
 
 // drain does nothing: pipes have no read deadline on Windows, so a capture ends with the last writer.
 func (c *capture) drain([]byte) {}
