@@ -208,6 +208,16 @@ func TestSurvivorsOutsideTheGroup(t *testing.T) {
 			other := *l
 			other.attempt.Number = 0
 			other.checkFound(want) // the journal may have failed before this attempt, and know an earlier one
+			unrecorded := func(last int) string {
+				other.task.Last.Number = last
+				return nameless(proc.Survivors{}.FindUnrecorded(&other.task))
+			}
+			if got := unrecorded(0); got != want {
+				t.Errorf("of an attempt that the journal does not know: got %q, want %q", got, want)
+			}
+			if got := unrecorded(1); got != "" {
+				t.Errorf("of one that it knows: got %q, want nothing", got)
+			}
 			other.attempt.Number = 2
 			other.checkFound("") // a daemon that a finished attempt has left behind on purpose
 			proc.Survivors{Kill: true}.Signal(&other.task, other.attempt, syscall.SIGKILL)

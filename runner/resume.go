@@ -99,10 +99,11 @@ type Survivors interface {
 	// Find describes the processes that are still alive; it returns "" where there are none, and an error where nobody
 	// can see that from here.
 	Find(t *task.Task, a task.Attempt) (string, error)
-	// Signal sends them a signal.
+	// Signal sends them a signal; without an attempt, what FindUnrecorded describes.
 	Signal(t *task.Task, a task.Attempt, sig os.Signal)
-	// FindHook describes what a hook of the task has left running that was cut off with retry; "" is nothing.
-	FindHook(t *task.Task) string
+	// FindUnrecorded describes what runs of a hook that was cut off with retry, or of an attempt after the task's last
+	// one, which began while the journal could not be written; "" is nothing.
+	FindUnrecorded(t *task.Task) string
 	// Unwanted reports whether to stop them (--kill-orphans) instead of waiting for their end.
 	Unwanted() bool
 }
@@ -123,17 +124,18 @@ func (r *Runner) AwaitSurvivors(ctx context.Context, t *task.Task) (os.Signal, e
 	if found == "" || err != nil {
 		return nil, err
 	}
+	last, who := t.Last, fmt.Sprintf("attempt %d", t.Last.Number)
+	if !last.CutOff() {
+		last, who = task.Attempt{}, "a hook, or an attempt that is not in the journal,"
+	}
 	var kill <-chan time.Time
-	switch {
-	case !t.Last.CutOff():
-		r.Observer.Warn(fmt.Errorf("a hook left %s running: the next attempt waits for the end of that", found))
-	case r.Survivors.Unwanted():
-		r.Observer.Warn(fmt.Errorf("attempt %d left %s running: stopping what is left", t.Last.Number, found))
-		r.Survivors.Signal(t, t.Last, syscall.SIGTERM)
+	if r.Survivors.Unwanted() {
+		r.Observer.Warn(fmt.Errorf("%s left %s running: stopping what is left", who, found))
+		r.Survivors.Signal(t, last, syscall.SIGTERM)
 		kill = time.After(t.Policy.KillAfter)
-	default:
-		r.Observer.Warn(fmt.Errorf("attempt %d left %s running: the next one waits for the end of that"+
-			"\nhint: --kill-orphans stops what is left", t.Last.Number, found))
+	} else {
+		r.Observer.Warn(fmt.Errorf("%s left %s running: the next one waits for the end of that"+
+			"\nhint: --kill-orphans stops what is left", who, found))
 	}
 	for pause := firstLook; ; pause = min(2*pause, slowestLook) {
 		if found, err := r.FindLeft(t); found == "" || err != nil {
@@ -142,7 +144,7 @@ func (r *Runner) AwaitSurvivors(ctx context.Context, t *task.Task) (os.Signal, e
 		select {
 		case <-time.After(pause):
 		case <-kill:
-			r.Survivors.Signal(t, t.Last, syscall.SIGKILL)
+			r.Survivors.Signal(t, last, syscall.SIGKILL)
 			kill = time.After(slowestLook) // for what was started while the others were killed
 		case <-ctx.Done():
 			return nil, nil
@@ -154,11 +156,11 @@ func (r *Runner) AwaitSurvivors(ctx context.Context, t *task.Task) (os.Signal, e
 	}
 }
 
-// FindLeft describes the processes that the task's last attempt has left, or the hook after it; "" is none. It returns
+// FindLeft describes the processes that the task's last attempt has left, or what came after it; "" is none. It returns
 // an error where nobody can see them.
 func (r *Runner) FindLeft(t *task.Task) (string, error) {
 	if !t.Last.CutOff() {
-		return r.Survivors.FindHook(t), nil
+		return r.Survivors.FindUnrecorded(t), nil
 	}
 	found, err := r.Survivors.Find(t, t.Last)
 	if err != nil {

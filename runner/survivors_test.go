@@ -63,7 +63,7 @@ func (l *leftovers) Signal(_ *task.Task, _ task.Attempt, sig os.Signal) {
 	l.signals = append(l.signals, fmt.Sprint(sig, " at ", time.Since(l.begun)))
 }
 
-func (l *leftovers) FindHook(*task.Task) string {
+func (l *leftovers) FindUnrecorded(*task.Task) string {
 	if l.hook == 0 {
 		return ""
 	}
@@ -135,7 +135,7 @@ func TestAResumeWaitsForWhatAHookLeft(t *testing.T) {
 		if waited := b.executor.begun.Sub(begun); waited < time.Minute {
 			t.Errorf("waited: got %v, want a minute at least", waited)
 		}
-		if w := b.observer.warnings; len(w) != 1 || !strings.HasPrefix(w[0], "a hook left process 43 running") {
+		if w := b.observer.warnings; len(w) != 1 || !strings.HasPrefix(w[0], "a hook, or an attempt that is not in the journal, left process 43 running") {
 			t.Errorf("got warnings %q, want that of process 43", w)
 		}
 	})

@@ -143,8 +143,8 @@ func (j job) close() { _ = windows.CloseHandle(windows.Handle(j)) }
 // Find finds nothing: a killed retry takes its processes with it.
 func (Survivors) Find(*task.Task, task.Attempt) (string, error) { return "", nil }
 
-// FindHook finds nothing, for the same reason.
-func (Survivors) FindHook(*task.Task) string { return "" }
+// FindUnrecorded finds nothing, for the same reason.
+func (Survivors) FindUnrecorded(*task.Task) string { return "" }
 
 // EndedTogether reports whether an attempt and what was nested in it have ended with their container: not known here.
 func EndedTogether(outer, nested string) bool { return false }

@@ -146,18 +146,24 @@ func (s Survivors) Find(t *task.Task, a task.Attempt) (string, error) {
 	return describe(found), err
 }
 
-// FindHook implements runner.Survivors. What is older than a hook may run was left on purpose.
-func (s Survivors) FindHook(t *task.Task) string {
-	if t.Options.OnStart == "" && t.Options.OnRetry == "" {
-		return ""
+// FindUnrecorded implements runner.Survivors.
+func (s Survivors) FindUnrecorded(t *task.Task) string { return describe(unrecorded(t)) }
+
+// unrecorded returns the living processes of hooks, and of an attempt after the task's last one. A worker begins none
+// that it could not claim. What is older than a hook may run was left by that on purpose.
+func unrecorded(t *task.Task) []info {
+	attempts := t.Target == nil && t.Queue != task.QueueWorker
+	if !attempts && t.Options.OnStart == "" && t.Options.OnRetry == "" {
+		return nil
 	}
 	most := cmp.Or(t.Options.HookTimeout, task.DefaultHookTimeout)
 	oldest := clock() - int64(most.Seconds()*second)
 	all := allProcesses()
 	ancestors := ancestorsOf(os.Getpid(), all)
-	return describe(living(all, func(p info) bool {
-		return p.Start > oldest && !slices.Contains(ancestors, p.Pid) && p.isOf(t.ID, 0) && p.isOfHook()
-	}))
+	return living(all, func(p info) bool {
+		return !slices.Contains(ancestors, p.Pid) &&
+			(attempts && p.isWithin(t.ID, t.Last.Number+1) || p.Start > oldest && p.isOf(t.ID, 0) && p.isOfHook())
+	})
 }
 
 // isOfHook reports whether the process was started by a hook.
@@ -192,6 +198,9 @@ func describe(found []info) string {
 func (s Survivors) Signal(t *task.Task, a task.Attempt, sig os.Signal) {
 	number, _ := sig.(syscall.Signal) // every signal is one; 0 would have no effect
 	found, _ := survivors(t, a)
+	if a.Number == 0 {
+		found = unrecorded(t)
+	}
 	for _, p := range found {
 		_ = syscall.Kill(p.Pid, number)
 		_ = syscall.Kill(p.Pid, syscall.SIGCONT)
