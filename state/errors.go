@@ -14,6 +14,7 @@ var (
 	ErrUnfinished   = errors.New("the task has not finished")
 	ErrOwned        = errors.New("the task is running")
 	ErrSucceeded    = errors.New("its name has succeeded in another run, and --once lets it succeed once")
+	ErrMayBeDone    = errors.New("a request of its name may have taken effect, and --once sends none twice")
 	ErrNamed        = errors.New("an unfinished task has this name")
 	ErrQueued       = errors.New("it is queued: a worker carries it")
 	ErrDamaged      = errors.New("the task cannot be read whole")

@@ -28,8 +28,8 @@ type Store interface {
 // Writer is for the process that runs a task.
 type Writer interface {
 	// Claim stores that the task's next attempt starts. The first claim also stores the task, and sets its number and
-	// phase; it returns ErrNamed if an unfinished task has the same name, and ErrSucceeded where Once is set and a task
-	// of the name has succeeded.
+	// phase; it returns ErrNamed if an unfinished task has the same name. Where Once is set, it returns ErrSucceeded if a
+	// task of the name has succeeded, and ErrMayBeDone for an unsafe request if another of the name may have done so.
 	Claim(ctx context.Context, t *task.Task, now time.Time) error
 	// Create stores a new task as the first claim does, but without an attempt: it waits. In place of an unfinished task
 	// of its name it cancels that in the same write; nil for none.
@@ -74,11 +74,11 @@ type Reader interface {
 	History(ctx context.Context, number int64) ([]task.Attempt, error)
 	// Output returns the captured output of an attempt, or ErrNoOutput. Attempt 0 is the latest one with output.
 	Output(ctx context.Context, number int64, attempt int) (Output, error)
-	// Named returns the unfinished task with a name, Newest the newest, Success the newest that succeeded; nil if there
-	// is none.
+	// Named returns the unfinished task with a name, Success the newest that succeeded, and MayBeDone the newest of which
+	// task.Task.MayBeDone says so; nil if there is none.
 	Named(ctx context.Context, name string) (*task.Task, error)
-	Newest(ctx context.Context, name string) (*task.Task, error)
 	Success(ctx context.Context, name string) (*task.Task, error)
+	MayBeDone(ctx context.Context, name string) (*task.Task, error)
 	// Stats sums up the tasks made since a time in groups that run the same. It returns at most limit groups, 0 being
 	// no limit, and how many there are.
 	Stats(ctx context.Context, since time.Time, limit int) (list []task.CommandStats, all int, err error)
@@ -125,7 +125,7 @@ type Manager interface {
 	// Amend changes the policy, the options and the environment of a task that this process has adopted. Once may be set
 	// by it, and is never unset.
 	Amend(ctx context.Context, t *task.Task) error
-	// Remember keeps a success from being pruned.
+	// Remember keeps a success from being pruned, or a request that may have been one.
 	Remember(ctx context.Context, t *task.Task) error
 	// Prune removes some finished tasks, and reports whether there are more. Prunable returns what it would remove in
 	// all.
@@ -198,8 +198,9 @@ type Filter struct {
 	Limit    int           // at most so many, the newest ones; 0 is no limit
 }
 
-// Retention selects the finished tasks that Prune removes. It never removes a success that --once remembers, nor a task
-// that CutOff returns, unless it is among Ended: a later run of the name finds by it what is left of its last attempt.
+// Retention selects the finished tasks that Prune removes. It never removes a success that --once remembers, nor a
+// request of --once that may have been one. A task that CutOff returns stays, unless it is among Ended: a later run of
+// the name finds by it what is left of its last attempt.
 type Retention struct {
 	Before   time.Time     // they finished before this time; zero is any time
 	Statuses []task.Status // they have one of these; empty is every finished one

@@ -208,6 +208,27 @@ func (t *Task) EndsByCrash() bool {
 	return t.Status == InFlight && decideCrash(t.History, t.Crashed()).Verdict.Status().Finished()
 }
 
+// MayBeDone reports whether a request that is not safe to repeat has ended without success, and may have taken effect.
+// One that was cancelled may have been requeued before that: its last attempt says what became of it.
+func (t *Task) MayBeDone() bool {
+	o, verdict := t.Last.Outcome, t.Last.Decision.Verdict
+	switch {
+	case t.Target == nil || t.Target.Safe():
+		return false
+	case t.Status != Cancelled:
+		return t.Status == Failed && t.Reason == ReasonAmbiguous
+	case t.Last.Number == 0:
+		return false
+	case o.IsCrash():
+		return true
+	case o.Reply == nil || o.Reply.Written == 0:
+		return false
+	case verdict == VerdictFailed: // a status of 4xx says that nothing was done
+		return o.Reply.Status/100 != 4
+	}
+	return verdict == VerdictCancelled
+}
+
 // EndDecision is the decision that ended a task.
 func (t *Task) EndDecision() Decision {
 	if t.Status == Failed {

@@ -234,7 +234,7 @@ func (w *Wrapper) enqueue(ctx context.Context, p *Host, queue *sqlite.Queue, t *
 		t.NextAttemptAt = due.Add(inputTime)
 	}
 	for _, err = queue.Add(ctx, []*task.Task{t}); err != nil; _, err = queue.Add(ctx, []*task.Task{t}) {
-		if !errors.Is(err, state.ErrNamed) && !errors.Is(err, state.ErrSucceeded) {
+		if !nameIsTaken(err) {
 			return "", err
 		}
 		// Another process has just added one of the name, or carried it to its success.

@@ -253,7 +253,12 @@ func (g *Journal) limit(ctx context.Context) (limited context.Context, done func
 // hasFailed reports whether the journal failed. That the task has another owner, or that a signal came, is its answer.
 func hasFailed(err error) bool {
 	return err != nil && !errors.Is(err, task.ErrNotOwner) && !errors.Is(err, task.ErrStopped) &&
-		!errors.Is(err, state.ErrNamed) && !errors.Is(err, state.ErrSucceeded)
+		!nameIsTaken(err)
+}
+
+// nameIsTaken reports whether the store has refused a new task for the sake of another one with its name.
+func nameIsTaken(err error) bool {
+	return errors.Is(err, state.ErrNamed) || errors.Is(err, state.ErrSucceeded) || errors.Is(err, state.ErrMayBeDone)
 }
 
 // failed turns a failure of the journal into a warning, unless it is fatal. Other errors are returned.

@@ -170,7 +170,8 @@ func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.T
 	return nameResult{interrupted: interrupted, amended: amended}, nil
 }
 
-// lookedAt is how many tasks of a name are looked at: few are requeued after that many others.
+// lookedAt is how many tasks of a name that have begun are looked at: each of them has waited for what the ones before
+// it had left, and few are requeued after that many others.
 const lookedAt = 16
 
 // cutOffRuns returns the other tasks of t's name whose last attempt may have left processes running. The one that ran
@@ -179,9 +180,16 @@ func cutOffRuns(ctx context.Context, journal state.Store, t *task.Task) (found [
 	if t.Name == "" {
 		return nil, nil
 	}
-	for other, err := range journal.All(ctx, state.Filter{Name: t.Name, Limit: lookedAt}) {
+	begun := 0
+	for other, err := range journal.All(ctx, state.Filter{Name: t.Name}) {
 		if err != nil {
 			return nil, err
+		}
+		if other.AttemptCount == 0 {
+			continue
+		}
+		if begun++; begun > lookedAt {
+			break
 		}
 		if other.ID != t.ID && other.Last.CutOff() {
 			found = append(found, other)
@@ -215,33 +223,24 @@ func (w *Wrapper) succeeded(ctx context.Context, journal state.Store, t *task.Ta
 	return true, journal.Remember(ctx, success)
 }
 
-// refuseAmbiguous returns an error where the last request of the name may have taken effect: --once sends none twice.
+// refuseAmbiguous returns an error where a request of the name may have taken effect: --once sends none twice. Like a
+// success, that is not pruned.
 func (w *Wrapper) refuseAmbiguous(ctx context.Context, journal state.Store, t *task.Task) error {
 	if t.Target == nil || t.Target.Safe() {
 		return nil
 	}
-	last, err := journal.Newest(ctx, t.Name)
-	if err != nil || last == nil {
+	sent, err := journal.MayBeDone(ctx, t.Name)
+	if err != nil || sent == nil {
 		return err
 	}
 	what := "ambiguous"
-	switch {
-	case last.Status == task.Failed && last.Reason == task.ReasonAmbiguous:
-	case last.Status == task.Cancelled && cancelledInFlight(last):
+	if sent.Status == task.Cancelled {
 		what = "cancelled after it was sent"
-	default:
-		return nil
 	}
+	_ = journal.Remember(ctx, sent) // it is refused all the same
 	return fmt.Errorf("%w: %s may have succeeded before (%s, %s), and --once sends nothing twice"+
 		"\nhint: look at the server; to send it again: retry requeue --run %[3]s",
-		errName, text.Escape(t.Name), render.ShortID(last.ID), what)
-}
-
-// cancelledInFlight reports whether the end of a task came when its request had been sent.
-func cancelledInFlight(t *task.Task) bool {
-	last := t.Last
-	return last.Outcome.IsCrash() && last.Number > 0 ||
-		last.Decision.Verdict == task.VerdictCancelled && last.Outcome.Reply != nil && last.Outcome.Reply.Written > 0
+		errName, text.Escape(t.Name), render.ShortID(sent.ID), what)
 }
 
 // errName says that a name belongs to another task. The journal itself has not failed then.

@@ -22,7 +22,6 @@ import (
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -225,8 +224,8 @@ func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *t
 		run.Signals = p.Listen()
 		result, err := w.start(ctx, p, journal, found, tk, run)
 		run.Close()
-		// Where a task of its name was requeued meanwhile, or a worker has carried one to its success, look again.
-		if !errors.Is(err, state.ErrNamed) && !errors.Is(err, state.ErrSucceeded) {
+		// Where a task of its name was requeued meanwhile, or a worker has carried one to its end, look again.
+		if !nameIsTaken(err) {
 			return result, tk, err
 		}
 	}

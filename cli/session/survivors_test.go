@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"os"
 	"testing"
 	"time"
@@ -30,6 +31,36 @@ func (s carriedStore) Nested(context.Context, *task.Task) ([]*task.Task, error) 
 
 func (s carriedStore) Attempts(context.Context, int64) ([]task.Attempt, error) {
 	return []task.Attempt{{Number: 1, Outcome: task.Outcome{Exit: s.exit}}}, nil
+}
+
+// endedStore is a journal with these tasks, the newest first.
+type endedStore struct {
+	state.Store
+	tasks []*task.Task
+}
+
+func (s endedStore) All(_ context.Context, f state.Filter) iter.Seq2[*task.Task, error] {
+	return func(yield func(*task.Task, error) bool) {
+		for i, t := range s.tasks {
+			if f.Limit > 0 && i >= f.Limit || !yield(t, nil) {
+				return
+			}
+		}
+	}
+}
+
+// However many lines of the name have waited since for what a run has left, without an attempt, the next one waits, too.
+func TestALongQueueBehindWhatARunHasLeft(t *testing.T) {
+	var ended []*task.Task
+	for i := range 100 {
+		ended = append(ended, &task.Task{ID: fmt.Sprint(i), Status: task.Cancelled})
+	}
+	killed := &task.Task{ID: "killed", AttemptCount: 1, Last: task.Attempt{Number: 1, Outcome: task.Crashed()}}
+	found, err := cutOffRuns(t.Context(), endedStore{tasks: append(ended, killed)}, &task.Task{ID: "new", Name: "nightly"})
+	testkit.Must(t, err)
+	if len(found) != 1 || found[0] != killed {
+		t.Errorf("got %v, want the run that was killed", found)
+	}
 }
 
 // Who has claimed an attempt starts its command a moment later, though the task was cancelled in between. Until then

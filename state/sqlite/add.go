@@ -28,7 +28,7 @@ func (q *Queue) Add(ctx context.Context, tasks []*task.Task) (added []state.Adde
 				fresh = append(fresh, t)
 			}
 		}
-		if err := namesFree(c, fresh); err != nil {
+		if err := q.namesFree(c, fresh); err != nil {
 			return nil, err
 		}
 		for _, t := range fresh {
@@ -48,16 +48,16 @@ func (q *Queue) Add(ctx context.Context, tasks []*task.Task) (added []state.Adde
 	return added, nil
 }
 
-// namesFree returns ErrNamed if an unfinished task has the name of a new one, or if two new ones have the same, and
-// ErrSucceeded if one of the name has succeeded that may do so once. It comes before anything is written: that is an
+// namesFree returns ErrNamed if an unfinished task has the name of a new one, or if two new ones have the same. For a new
+// one with --once it returns ErrSucceeded and ErrMayBeDone as Claim does. It comes before anything is written: that is an
 // answer, which leaves the transaction of others as it is.
-func namesFree(c *conn.Conn, fresh []*task.Task) error {
+func (j *Journal) namesFree(c *conn.Conn, fresh []*task.Task) error {
 	for i, t := range fresh {
 		same := func(other *task.Task) bool { return t.Name != "" && other.Name == t.Name }
 		if slices.ContainsFunc(fresh[:i], same) {
 			return state.ErrNamed
 		}
-		if err := cmp.Or(nameFree(c, t.Name), notDone(c, t)); err != nil {
+		if err := cmp.Or(nameFree(c, t.Name), notDone(c, t), j.notSent(c, t)); err != nil {
 			return err
 		}
 	}

@@ -215,7 +215,7 @@ func (j *Journal) Amend(ctx context.Context, t *task.Task) error {
 	})
 }
 
-// Remember keeps a success from being pruned, for --once.
+// Remember keeps a task from being pruned, for --once.
 func (j *Journal) Remember(ctx context.Context, t *task.Task) error {
 	if t.Once {
 		return nil

@@ -67,7 +67,7 @@ func (j *Journal) create(ctx context.Context, t *task.Task, s transition, free f
 		if err := free(c); err != nil {
 			return err
 		}
-		if err := cmp.Or(nameFree(c, t.Name), notDone(c, t)); err != nil {
+		if err := cmp.Or(nameFree(c, t.Name), notDone(c, t), j.notSent(c, t)); err != nil {
 			return err
 		}
 		if number, err = j.ownNewNumber(c); err != nil { // before the task is visible to other processes
@@ -270,12 +270,23 @@ func notDone(c *conn.Conn, t *task.Task) error {
 	if !t.Once || t.Name == "" {
 		return nil
 	}
-	const query = `SELECT EXISTS (SELECT 1 FROM tasks WHERE name = ? AND status = 'SUCCEEDED' AND number <> ?)`
+	const query = `SELECT EXISTS (SELECT 1 FROM tasks t WHERE t.name = ? AND t.number <> ? AND ` + hasSucceeded + `)`
 	var done bool
 	if err := c.Row(query, []any{t.Name, t.Number}, &done); err != nil || !done {
 		return err
 	}
 	return state.ErrSucceeded
+}
+
+// notSent returns ErrMayBeDone for an unsafe request with --once if another one of its name may have taken effect.
+func (j *Journal) notSent(c *conn.Conn, t *task.Task) error {
+	if !t.Once || t.Name == "" || t.Target == nil || t.Target.Safe() {
+		return nil
+	}
+	if sent, err := j.mayBeDone(c, t.Name); err != nil || sent == nil {
+		return err
+	}
+	return state.ErrMayBeDone
 }
 
 func insertAttempt(c *conn.Conn, number int64, attempt int, now time.Time) error {

@@ -106,14 +106,36 @@ func (j *Journal) Named(ctx context.Context, name string) (*task.Task, error) {
 	return j.one(ctx, selectTasks+"WHERE t.name = ? AND t.status IN ('PENDING', 'IN_FLIGHT')"+newest, name)
 }
 
-// Newest returns the newest task with a name; nil if there is none.
-func (j *Journal) Newest(ctx context.Context, name string) (*task.Task, error) {
-	return j.one(ctx, findName, name)
-}
+// hasSucceeded is a task that has succeeded, also where it was requeued since and cancelled before it began again.
+const hasSucceeded = `(t.status = 'SUCCEEDED' OR t.status = 'CANCELLED' AND EXISTS (SELECT 1 FROM attempts a
+	WHERE a.task = t.number AND a.number = t.attempt_count AND a.decision = 'succeeded'))`
 
 // Success returns the newest task with a name that succeeded; nil if none did.
 func (j *Journal) Success(ctx context.Context, name string) (*task.Task, error) {
-	return j.one(ctx, selectTasks+"WHERE t.name = ? AND t.status = 'SUCCEEDED'"+newest, name)
+	return j.one(ctx, selectTasks+"WHERE t.name = ? AND "+hasSucceeded+newest, name)
+}
+
+// MayBeDone returns the newest task with a name that may have taken effect without a success; nil if none did.
+func (j *Journal) MayBeDone(ctx context.Context, name string) (found *task.Task, err error) {
+	err = j.read(ctx, func(c *conn.Conn) error {
+		found, err = j.mayBeDone(c, name)
+		return err
+	})
+	return found, err
+}
+
+func (j *Journal) mayBeDone(c *conn.Conn, name string) (found *task.Task, err error) {
+	const query = selectTasks + `WHERE t.name = ? AND t.kind <> 'command' AND t.status IN ('FAILED', 'CANCELLED')
+		ORDER BY t.number DESC`
+	known := map[string]task.Policy{}
+	err = c.Each(context.Background(), query, []any{name}, func(scan conn.Scanner) (bool, error) {
+		t, err := j.scanTask(scan, known)
+		if err == nil && t.MayBeDone() {
+			found = t
+		}
+		return found == nil, err
+	})
+	return found, err
 }
 
 // Output returns what was captured of an attempt, or, for attempt 0, of the latest one that wrote anything.

@@ -25,7 +25,10 @@ const (
 			AND (a.exit IS NULL OR a.decision IN ('interrupted', 'cancelled')
 				OR a.error IS NULL AND a.signal IN ('SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGKILL'))))` // as of task.Attempt
 	hasNested = `id IN (SELECT parent FROM tasks WHERE status IN ('PENDING', 'IN_FLIGHT') AND queue = 0 AND parent IS NOT NULL)`
-	prunable  = ofStatus + ` AND (NOT ` + wasCutOff + ` OR number IN (SELECT value FROM json_each(?)))
+	// relied is what --once relies on: a success, or a request that may have been one.
+	relied = `(once AND (` + hasSucceeded + ` OR kind <> 'command'
+		AND (reason IS 'ambiguous' OR status = 'CANCELLED' AND attempt_count > 0)))`
+	prunable = ofStatus + ` AND NOT ` + relied + ` AND (NOT ` + wasCutOff + ` OR number IN (SELECT value FROM json_each(?)))
 		AND NOT ` + hasNested  // of which it says whether they may go on
 	selectOldest = `SELECT number, finished_at ` + ofStatus
 	selectPrune  = `SELECT number, finished_at, status ` + prunable

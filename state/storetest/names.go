@@ -66,8 +66,69 @@ func (s suite) onceIsOnce(t *testing.T) {
 	if err := Claimed(j, again, Epoch); !errors.Is(err, state.ErrSucceeded) || again.Number != 0 {
 		t.Errorf("got %v, number %d, want that it has succeeded", err, again.Number)
 	}
+	success, err := j.Success(t.Context(), "nightly")
+	Must(t, err)
+	Must(t, j.Requeue(t.Context(), success, Epoch))
+	Must(t, j.Cancel(t.Context(), success.Number, Epoch))
+	if err := Claimed(j, again, Epoch); !errors.Is(err, state.ErrSucceeded) {
+		t.Errorf("after a requeue that was taken back: got %v, want that it has succeeded", err)
+	}
 	again.Once = false
 	Must(t, Claimed(j, again, Epoch))
+}
+
+// Nor is a request that is not safe to repeat stored beside one of its name that may have taken effect.
+func (s suite) mayBeDone(t *testing.T) {
+	reply := func(status, written int) task.Outcome {
+		return task.Outcome{Exit: 22, Reply: &task.Reply{Status: status, Written: written}}
+	}
+	cancelled := task.Decision{Verdict: task.VerdictCancelled, Reason: task.ReasonCancelled}
+	ended := func(reason task.Reason) task.Decision {
+		return task.Decision{Verdict: task.VerdictFailed, Reason: reason}
+	}
+	for _, tt := range []struct {
+		name    string
+		outcome task.Outcome
+		d       task.Decision
+		undo    bool // it is requeued after its end, and cancelled
+		want    bool
+	}{
+		{name: "ambiguous", outcome: reply(502, 1), d: ended(task.ReasonAmbiguous), want: true},
+		{name: "ambiguous, requeued and cancelled", outcome: reply(0, 1), d: ended(task.ReasonAmbiguous), undo: true, want: true},
+		{name: "refused by the server", outcome: reply(404, 1), d: ended(task.ReasonNotEligible)},
+		{name: "refused by the server, requeued and cancelled", outcome: reply(404, 1), d: ended(task.ReasonNotEligible), undo: true},
+		{name: "cancelled after it was sent", outcome: reply(0, 1), d: cancelled, want: true},
+		{name: "cancelled before", outcome: reply(0, 0), d: cancelled},
+	} {
+		j := s.open(t)
+		request := func() *task.Task {
+			tk := NewTask()
+			tk.Name, tk.Once, tk.Kind, tk.Command, tk.Target = "order", true, KindRequest, nil, &Request{Authority: "a", Unsafe: true}
+			return tk
+		}
+		first := request()
+		Must(t, Claimed(j, first, Epoch))
+		Must(t, Recorded(j, first, tt.outcome, tt.d, Epoch))
+		if tt.undo {
+			stored, err := j.Find(t.Context(), first.ID)
+			Must(t, err)
+			Must(t, j.Release(first.Number))
+			Must(t, j.Requeue(t.Context(), stored, Epoch))
+			Must(t, j.Cancel(t.Context(), stored.Number, Epoch))
+		}
+		found, err := j.MayBeDone(t.Context(), "order")
+		Must(t, err)
+		if (found != nil) != tt.want {
+			t.Errorf("%s: got %+v, want one: %v", tt.name, found, tt.want)
+		}
+		created, claimed := j.Create(t.Context(), request(), nil), error(nil)
+		if tt.want {
+			claimed = Claimed(j, request(), Epoch)
+		}
+		if errors.Is(created, state.ErrMayBeDone) != tt.want || errors.Is(claimed, state.ErrMayBeDone) != tt.want {
+			t.Errorf("%s: a new one: got %v and %v, want a refusal: %v", tt.name, created, claimed, tt.want)
+		}
+	}
 }
 
 func (s suite) namedAndSuccess(t *testing.T) {

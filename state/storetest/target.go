@@ -14,6 +14,7 @@ const KindRequest task.Kind = "storetest"
 type Request struct {
 	Authority string `json:"host"`
 	Hash      string `json:"blob,omitempty"` // of a body that is kept elsewhere
+	Unsafe    bool   `json:"unsafe,omitempty"`
 }
 
 var _ task.Target = (*Request)(nil)
@@ -41,7 +42,7 @@ func (r *Request) Endpoint() task.Endpoint { return task.Endpoint{Method: "ask",
 func (r *Request) Host() string { return r.Authority }
 
 // Safe implements task.Target.
-func (r *Request) Safe() bool { return true }
+func (r *Request) Safe() bool { return !r.Unsafe }
 
 // KeyLifetime implements task.Target.
 func (r *Request) KeyLifetime() time.Duration { return 0 }
