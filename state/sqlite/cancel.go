@@ -193,7 +193,13 @@ func (j *Journal) requeue(c *conn.Conn, t *task.Task, due time.Time, queue task.
 	// A nested task loses its parent, which would otherwise have to resume it.
 	const query = `UPDATE tasks SET requeued_at = ?, requeued_after = attempt_count, parent = NULL,
 		queue = ? WHERE number = ?`
-	_, err = c.Exec(query, due.UnixMicro(), int(queue), t.Number)
+	if _, err = c.Exec(query, due.UnixMicro(), int(queue), t.Number); err != nil {
+		return err
+	}
+	// What a daemon has begun that its earlier attempts left behind is not a part of the attempts to come.
+	const free = `UPDATE tasks SET parent = NULL WHERE parent = ? AND status IN ('PENDING', 'IN_FLIGHT') AND queue = 0
+		AND (created_at > ? OR ?)`
+	_, err = c.Exec(free, t.ID, t.FinishedAt.UnixMicro(), t.Status == task.Succeeded)
 	return err
 }
 
