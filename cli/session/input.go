@@ -43,9 +43,17 @@ func reopened(t *task.Task, verb string) (file *os.File, err error) {
 
 // readInput reads to its end what is kept with a task.
 func (p *Host) readInput(source *os.File) (*spool.Spool, error) {
+	begun, err := source.Stat()
+	if err != nil {
+		return nil, err
+	}
 	kept := spool.New(spool.MemoryLimit, func() (*os.File, error) { return spool.Temporary("") })
 	if _, err := io.Copy(kept, stdio.Blocking{File: source}); err != nil {
 		return nil, err
+	}
+	if stdio.WasCut(source, begun) {
+		_ = kept.Close()
+		return nil, stdio.ErrCut
 	}
 	info, err := source.Stat()
 	if err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0 || stdio.IsTerminal(source) {

@@ -3,17 +3,40 @@ package session
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
+
+// A file that is cut short while it is read, as a log that is rotated by copying, is not taken for whole.
+func TestInputThatIsCutWhileItIsRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	testkit.Must(t, os.WriteFile(path, make([]byte, 1<<20), 0o600))
+	file, err := os.Open(path)
+	testkit.Must(t, err)
+	defer func() { _ = file.Close() }()
+	begun, err := file.Stat()
+	testkit.Must(t, err)
+	_, err = file.Read(make([]byte, 1000))
+	testkit.Must(t, err, os.Truncate(path, 2000))
+	if _, err := io.Copy(io.Discard, file); err != nil || !stdio.WasCut(file, begun) {
+		t.Errorf("got %v, taken for whole, want it cut", err)
+	}
+	_, err = file.Seek(0, io.SeekStart)
+	testkit.Must(t, err)
+	if _, err := testHost().readInput(file); err != nil {
+		t.Errorf("read again: got %v, want no error", err)
+	}
+}
 
 // What ends retry a moment after the writer of a request's body may have ended that, too: a resume does not take the
 // part for the whole.

@@ -190,7 +190,7 @@ func (p info) isGuard() bool {
 // mayBeLater reports whether a process may be none of an attempt, but of what a living retry has run since: another
 // attempt, what a retry inside of that has left, or a hook. A reader that is spared by mistake waits for more input.
 func (p info) mayBeLater(taskID string, attempt int) bool {
-	return p.isOf(taskID, attempt+1) || p.isNestedIn(taskID, 0) || p.isOfHook()
+	return p.isOf(taskID, attempt+1) || p.isNestedIn(taskID, attempt+1) || p.isOfHook()
 }
 
 // withoutLater leaves out the processes of later attempts, which have guards of their own: they may run already.

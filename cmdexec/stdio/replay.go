@@ -134,17 +134,19 @@ func (r *ReplayedStdin) changed() error {
 	return &StdinError{errors.New("the file on stdin has changed since an earlier attempt read from it")}
 }
 
-// wasCut reports whether a file has ended before the size that it had when it was first read, and has become shorter:
-// those of sysfs end before their size.
+// wasCut reports whether a file has ended too early.
 func (r *ReplayedStdin) wasCut() bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	if r.info == nil {
-		return false
-	}
-	at, err := r.source.Seek(0, io.SeekCurrent)
-	now, err2 := r.source.Stat()
-	return err == nil && err2 == nil && at < r.info.Size() && now.Size() < r.info.Size()
+	return r.info != nil && WasCut(r.source, r.info)
+}
+
+// WasCut reports whether a file that was read to its end has ended before the size that it had when that began, and has
+// become shorter: those of sysfs end before their size.
+func WasCut(file *os.File, begun os.FileInfo) bool {
+	at, err := file.Seek(0, io.SeekCurrent)
+	now, err2 := file.Stat()
+	return err == nil && err2 == nil && begun.Mode().IsRegular() && at < begun.Size() && now.Size() < begun.Size()
 }
 
 // feed writes stdin to the pipe of an attempt, until the pipe has no reader any more or the attempt is over. Where the
@@ -193,7 +195,7 @@ func (r *ReplayedStdin) next(p []byte, offset int64, over <-chan struct{}) (int,
 	}
 	n, err := Blocking{r.source}.Read(p)
 	if errors.Is(err, io.EOF) && r.wasCut() {
-		err = errCut
+		err = ErrCut
 	}
 	r.position += int64(n)
 	if n > 0 {

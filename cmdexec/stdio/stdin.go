@@ -42,8 +42,8 @@ var (
 	errHungUp = errors.New("the terminal on stdin was closed: from now on attempts find nothing there")
 )
 
-// errCut says that a file has lost a part of what it had when an attempt began to read it.
-var errCut = errors.New("the file on stdin was cut short")
+// ErrCut says that a file has lost a part of what it had when an attempt began to read it.
+var ErrCut = errors.New("the file on stdin was cut short")
 
 func nothing() {}
 
@@ -133,7 +133,7 @@ func (s *InheritedStdin) checkSize() error {
 		return nil
 	}
 	if info.Size() < s.size {
-		return fmt.Errorf("%w, and %w", errCut, ErrRead)
+		return fmt.Errorf("%w, and %w", ErrCut, ErrRead)
 	}
 	s.size = info.Size()
 	return nil
