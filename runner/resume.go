@@ -120,31 +120,31 @@ func (r *Runner) AwaitSurvivors(ctx context.Context, t *task.Task) (os.Signal, e
 	if r.Survivors == nil {
 		return nil, nil
 	}
-	found, err := r.FindLeft(t)
+	found, by, err := r.findLeft(t)
 	if found == "" || err != nil {
 		return nil, err
 	}
-	last, who := t.Last, fmt.Sprintf("attempt %d", t.Last.Number)
-	if !last.CutOff() {
-		last, who = task.Attempt{}, "a hook, or an attempt that is not in the journal,"
+	who := "a hook, or an attempt that is not in the journal,"
+	if by.Number > 0 {
+		who = fmt.Sprintf("attempt %d", by.Number)
 	}
 	var kill <-chan time.Time
 	if r.Survivors.Unwanted() {
 		r.Observer.Warn(fmt.Errorf("%s left %s running: stopping what is left", who, found))
-		r.Survivors.Signal(t, last, syscall.SIGTERM)
+		r.Survivors.Signal(t, by, syscall.SIGTERM)
 		kill = time.After(t.Policy.KillAfter)
 	} else {
 		r.Observer.Warn(fmt.Errorf("%s left %s running: the next one waits for the end of that"+
 			"\nhint: --kill-orphans stops what is left", who, found))
 	}
 	for pause := firstLook; ; pause = min(2*pause, slowestLook) {
-		if found, err := r.FindLeft(t); found == "" || err != nil {
+		if found, by, err = r.findLeft(t); found == "" || err != nil {
 			return nil, err
 		}
 		select {
 		case <-time.After(pause):
 		case <-kill:
-			r.Survivors.Signal(t, last, syscall.SIGKILL)
+			r.Survivors.Signal(t, by, syscall.SIGKILL)
 			kill = time.After(slowestLook) // for what was started while the others were killed
 		case <-ctx.Done():
 			return nil, nil
@@ -159,13 +159,20 @@ func (r *Runner) AwaitSurvivors(ctx context.Context, t *task.Task) (os.Signal, e
 // FindLeft describes the processes that the task's last attempt has left, or what came after it; "" is none. It returns
 // an error where nobody can see them.
 func (r *Runner) FindLeft(t *task.Task) (string, error) {
-	if !t.Last.CutOff() {
-		return r.Survivors.FindUnrecorded(t), nil
-	}
-	found, err := r.Survivors.Find(t, t.Last)
-	if err != nil {
-		err = fmt.Errorf("attempt %d may still be running, and cannot be seen from here: %w"+
-			"\nhint: go on where it ran; or, if nothing of it runs any more, with --assume-dead", t.Last.Number, err)
-	}
+	found, _, err := r.findLeft(t)
 	return found, err
+}
+
+// findLeft also returns the attempt, which is empty where the journal does not know it.
+func (r *Runner) findLeft(t *task.Task) (found string, by task.Attempt, err error) {
+	if t.Last.CutOff() {
+		if found, err = r.Survivors.Find(t, t.Last); err != nil {
+			err = fmt.Errorf("attempt %d may still be running, and cannot be seen from here: %w"+
+				"\nhint: go on where it ran; or, if nothing of it runs any more, with --assume-dead", t.Last.Number, err)
+		}
+		if found != "" || err != nil {
+			return found, t.Last, err
+		}
+	}
+	return r.Survivors.FindUnrecorded(t), task.Attempt{}, nil
 }

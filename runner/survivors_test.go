@@ -123,22 +123,28 @@ func TestAResumeWaitsForSurvivors(t *testing.T) {
 	}
 }
 
-// Nor does an attempt begin beside what a hook has left that was killed with its retry.
+// Nor does an attempt begin beside what a hook has left that was killed with its retry, or an attempt that the journal
+// does not know, whatever became of the one before.
 func TestAResumeWaitsForWhatAHookLeft(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := resumed(t, &leftovers{hook: time.Minute}, nil)
-		b.task.Status, b.task.Last.Decision = task.Pending, task.Decision{Verdict: task.VerdictRetry}
-		b.task.Last.Outcome.Exit = 1
-		begun := time.Now()
-		_, err := b.Resume(t.Context(), b.task)
-		check(t, "error", err, nil)
-		if waited := b.executor.begun.Sub(begun); waited < time.Minute {
-			t.Errorf("waited: got %v, want a minute at least", waited)
-		}
-		if w := b.observer.warnings; len(w) != 1 || !strings.HasPrefix(w[0], "a hook, or an attempt that is not in the journal, left process 43 running") {
-			t.Errorf("got warnings %q, want that of process 43", w)
-		}
-	})
+	for _, verdict := range []task.Verdict{task.VerdictRetry, task.VerdictInterrupted} {
+		synctest.Test(t, func(t *testing.T) { resumeAfterAHook(t, verdict) })
+	}
+}
+
+func resumeAfterAHook(t *testing.T, verdict task.Verdict) {
+	b := resumed(t, &leftovers{none: true, hook: time.Minute}, nil)
+	b.task.Status, b.task.Last.Decision = task.Pending, task.Decision{Verdict: verdict}
+	b.task.Last.Outcome.Exit = 1
+	begun := time.Now()
+	_, err := b.Resume(t.Context(), b.task)
+	check(t, "error", err, nil)
+	if waited := b.executor.begun.Sub(begun); waited < time.Minute {
+		t.Errorf("waited: got %v, want a minute at least", waited)
+	}
+	const want = "a hook, or an attempt that is not in the journal, left process 43 running"
+	if w := b.observer.warnings; len(w) != 1 || !strings.HasPrefix(w[0], want) {
+		t.Errorf("got warnings %q, want that of process 43", w)
+	}
 }
 
 // Where nobody can see whether something survives, no attempt begins, now or later.

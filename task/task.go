@@ -208,6 +208,12 @@ func (t *Task) EndsByCrash() bool {
 	return t.Status == InFlight && decideCrash(t.History, t.Crashed()).Verdict.Status().Finished()
 }
 
+// MayHaveLeft reports whether processes of the task may run though no process carries it: those of an attempt that was
+// cut off, or of one that began after its last one, while the journal could not be written.
+func (t *Task) MayHaveLeft() bool {
+	return t.Last.CutOff() || t.Last.Decision.Verdict == VerdictRetry
+}
+
 // MayBeDone reports whether a request that is not safe to repeat has ended without success, and may have taken effect.
 // One that was cancelled may have been requeued before that: its last attempt says what became of it.
 func (t *Task) MayBeDone() bool {

@@ -37,7 +37,7 @@ func (g *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 	if g.absent() {
 		return nil
 	}
-	ctx = cmp.Or(g.Stopping, ctx)
+	ctx, stored := cmp.Or(g.Stopping, ctx), t.Number != 0
 	limited, done := g.limit(ctx)
 	err := g.Journal.Claim(limited, t, now)
 	done()
@@ -46,10 +46,10 @@ func (g *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 			return g.Claim(ctx, t, now)
 		}
 	}
-	// The journal still says that the attempt has not begun: a resume would send the request once more. A damaged
-	// journal is set aside, and nobody resumes its tasks.
-	if hasFailed(err) && !errors.Is(err, state.ErrCorrupt) && t.AttemptCount > 0 && t.Target != nil && !t.Target.Safe() {
-		return fmt.Errorf("%s is not sent again: the journal could not say so, and a resume would send it once more: %w"+
+	// The journal has the task, and says that the attempt has not begun: a resume would send the request once more. A
+	// damaged journal is set aside, and nobody resumes its tasks.
+	if hasFailed(err) && !errors.Is(err, state.ErrCorrupt) && stored && t.Target != nil && !t.Target.Safe() {
+		return fmt.Errorf("%s is not sent: the journal could not say so, and a resume would send it once more: %w"+
 			"\nhint: to go on: retry resume %s", t.Target.Verb(), err, render.ShortID(t.ID))
 	}
 	return g.failed(err, t, g.required && t.AttemptCount == 0)
@@ -67,8 +67,11 @@ func (g *Journal) create(ctx context.Context, t, instead *task.Task) error {
 	if err != nil || instead == nil {
 		return g.failed(err, t, g.required)
 	}
-	defer func() { _ = g.Journal.Release(instead.Number) }()
-	return g.failed(g.Journal.CancelNested(ctx, instead, time.Time{}, time.Now()), t, false)
+	if err := g.Journal.CancelNested(ctx, instead, time.Time{}, time.Now()); err != nil { // a resume cancels them, too
+		g.warn(err)
+	}
+	_ = g.Journal.Release(instead.Number)
+	return nil
 }
 
 // amend stores what a line has changed of the task that it continues, before anything of that begins. A later resume

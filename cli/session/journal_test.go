@@ -201,6 +201,7 @@ func TestAnUnclaimedAttemptIsNotSent(t *testing.T) {
 	for name, tt := range map[string]struct {
 		target  task.Target
 		resumes bool
+		waited  bool // it was stored before its first attempt
 		goesOn  bool
 		want    string // of the error
 	}{
@@ -208,7 +209,11 @@ func TestAnUnclaimedAttemptIsNotSent(t *testing.T) {
 		"resumed command": {resumes: true, want: "it goes no further than the journal can say: "},
 		"GET":             {target: &request.Request{Method: "GET", URL: "http://h"}, goesOn: true},
 		"POST with a key": {target: &request.Request{Method: "POST", URL: "http://h", Keyed: true}, goesOn: true},
-		"POST":            {target: &request.Request{Method: "POST", URL: "http://h"}, want: "POST is not sent again"},
+		"POST":            {target: &request.Request{Method: "POST", URL: "http://h"}, want: "POST is not sent: "},
+		"POST that has waited": {
+			target: &request.Request{Method: "POST", URL: "http://h"}, waited: true, want: "POST is not sent: ",
+		},
+		"command that has waited": {waited: true, goesOn: true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			journal, err := sqlite.Open(t.Context(), dir)
@@ -218,11 +223,15 @@ func TestAnUnclaimedAttemptIsNotSent(t *testing.T) {
 			defer g.close()
 			tk := newTask("true")
 			tk.ID, tk.Target = name, tt.target
-			testkit.Must(t, g.Claim(t.Context(), tk, time.Now()))
-			tk.Status, tk.AttemptCount = task.InFlight, 1
-			a := task.Attempt{Number: 1, StartedAt: time.Now(), Decision: task.Decision{Verdict: task.VerdictRetry}}
-			tk.ApplyDecision(a, time.Now())
-			testkit.Must(t, g.Record(t.Context(), tk, a))
+			if tt.waited {
+				testkit.Must(t, g.create(t.Context(), tk, nil))
+			} else {
+				testkit.Must(t, g.Claim(t.Context(), tk, time.Now()))
+				tk.Status, tk.AttemptCount = task.InFlight, 1
+				a := task.Attempt{Number: 1, StartedAt: time.Now(), Decision: task.Decision{Verdict: task.VerdictRetry}}
+				tk.ApplyDecision(a, time.Now())
+				testkit.Must(t, g.Record(t.Context(), tk, a))
+			}
 
 			db, err := sql.Open("sqlite3", "file:"+filepath.Join(dir, "journal.db")+"?_txlock=immediate")
 			testkit.Must(t, err)

@@ -157,7 +157,13 @@ func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.T
 		_ = journal.Release(interrupted.Number)
 		return nameResult{}, err
 	}
-	if bodyLost(journal, interrupted) {
+	switch lost := bodyLost(journal, interrupted); {
+	case lost && (w.Once || interrupted.Once):
+		_ = journal.Release(interrupted.Number)
+		return nameResult{}, fmt.Errorf("%w: %s may have succeeded before (%s), its body was not kept to its end, "+
+			"and --once sends nothing twice\nhint: look at the server; to send this one: retry cancel %[3]s, and again",
+			errName, text.Escape(t.Name), render.ShortID(interrupted.ID))
+	case lost:
 		sayInput(lines, fmt.Sprintf("the body of %s was not kept to its end, and its idempotency key stands for that: "+
 			"it is cancelled, and this one's body is sent with another key", render.ShortID(interrupted.ID)), true)
 		return nameResult{discarded: interrupted}, nil
@@ -174,8 +180,8 @@ func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.T
 // it had left, and few are requeued after that many others.
 const lookedAt = 16
 
-// cutOffRuns returns the other tasks of t's name whose last attempt may have left processes running. The one that ran
-// last is not enough: it may have been cancelled while it still waited for what another one had left.
+// cutOffRuns returns the other tasks of t's name that may have left processes running. The one that ran last is not
+// enough: it may have been cancelled while it still waited for what another one had left.
 func cutOffRuns(ctx context.Context, journal state.Store, t *task.Task) (found []*task.Task, err error) {
 	if t.Name == "" {
 		return nil, nil
@@ -191,7 +197,7 @@ func cutOffRuns(ctx context.Context, journal state.Store, t *task.Task) (found [
 		if begun++; begun > lookedAt {
 			break
 		}
-		if other.ID != t.ID && other.Last.CutOff() {
+		if other.ID != t.ID && (other.Last.CutOff() || begun == 1 && other.MayHaveLeft()) {
 			found = append(found, other)
 		}
 	}

@@ -174,7 +174,7 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 	if err == nil && t.Options.Stdin != before.Stdin { // a resume that refuses changes nothing
 		look := &runner.Runner{Survivors: p.newSurvivors(how.SurvivorFlags, journal)}
 		for _, one := range append(earlier, t) {
-			if err == nil && one.Last.CutOff() {
+			if err == nil && one.MayHaveLeft() {
 				_, err = look.FindLeft(one)
 			}
 		}

@@ -247,7 +247,7 @@ func (w *Wrapper) start(ctx context.Context, p *Host, journal *Journal, found na
 	run *taskRunner) (runner.Result, error) {
 	run.Survivors = p.newSurvivors(w.SurvivorFlags, journal)
 	run.Earlier = slices.DeleteFunc(append(found.cutOff, found.discarded), func(earlier *task.Task) bool {
-		return earlier == nil || !earlier.Last.CutOff()
+		return earlier == nil || !earlier.MayHaveLeft()
 	})
 	left := false
 	for _, earlier := range run.Earlier {

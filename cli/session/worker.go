@@ -173,10 +173,10 @@ func (c *Carrier) left(ctx context.Context, t *task.Task) error {
 		return fmt.Errorf("read the other runs of %s: %w", text.Escape(t.Name), err)
 	}
 	look := c.host.newSurvivors(flags.SurvivorFlags{}, journal)
-	if found := look.FindUnrecorded(t); found != "" {
-		return fmt.Errorf("%s: a hook left %s running: the next attempt waits for the end of that", render.ShortID(t.ID), found)
-	}
 	for _, other := range append(earlier, t) {
+		if found := look.FindUnrecorded(other); found != "" {
+			return fmt.Errorf("%s left %s running: the next attempt waits for the end of that", render.ShortID(other.ID), found)
+		}
 		if !other.Last.CutOff() {
 			continue
 		}
