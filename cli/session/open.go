@@ -122,17 +122,18 @@ func (g *Journal) replace(damage error) error {
 	if err != nil {
 		return err
 	}
+	if aside != "" { // it is told before there is a new one: whoever is killed in between leaves no silence
+		told := fmt.Errorf("the journal was damaged (%w); it is now in %s, and a new one is begun%s",
+			withoutHint(damage), aside, recoveryHint(aside))
+		g.warn(runner.Loss{Err: told, New: true})
+	}
 	journal, err := g.reopen()
 	switch {
 	case err != nil && aside == "":
 		return err
 	case err != nil:
 		g.moved = true
-		return fmt.Errorf("the damaged one is now in %s, and no new one could be begun: %w", aside, err)
-	case aside != "":
-		told := fmt.Errorf("the journal was damaged (%w); it is now in %s, and a new one was begun%s",
-			withoutHint(damage), aside, recoveryHint(aside))
-		g.warn(runner.Loss{Err: told, New: true})
+		return fmt.Errorf("no new one could be begun: %w", err)
 	}
 	if g.Journal != nil {
 		_ = g.Journal.Close()
