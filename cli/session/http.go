@@ -78,7 +78,7 @@ func requestOf(t *task.Task) *request.Request {
 }
 
 // bodyLost reports whether a request may have been sent with a body that was not kept to its end, under an idempotency
-// key that nobody but retry has chosen. To a server that has seen it, the key stands for that body: it would drop another.
+// key that nobody but retry has chosen. To a server that has seen it, the key stands for that body, and no other.
 func bodyLost(journal state.Store, t *task.Task) bool {
 	r := request.Of(t)
 	if r == nil || !r.ReadsStdin() || !r.SendsKey() || r.Keyed || t.AttemptCount == 0 || t.EndsByCrash() {

@@ -49,14 +49,15 @@ func (s endedStore) All(_ context.Context, f state.Filter) iter.Seq2[*task.Task,
 	}
 }
 
-// However many lines of the name have waited since for what a run has left, without an attempt, the next one waits, too.
+// However many lines of the name have waited since for what a run has left, the next one waits, too.
 func TestALongQueueBehindWhatARunHasLeft(t *testing.T) {
 	var ended []*task.Task
 	for i := range 100 {
 		ended = append(ended, &task.Task{ID: fmt.Sprint(i), Status: task.Cancelled})
 	}
 	killed := &task.Task{ID: "killed", AttemptCount: 1, Last: task.Attempt{Number: 1, Outcome: task.Crashed()}}
-	found, err := cutOffRuns(t.Context(), endedStore{tasks: append(ended, killed)}, &task.Task{ID: "new", Name: "nightly"})
+	journal := endedStore{tasks: append(ended, killed)}
+	found, err := cutOffRuns(t.Context(), journal, &task.Task{ID: "new", Name: "nightly"})
 	testkit.Must(t, err)
 	if len(found) != 1 || found[0] != killed {
 		t.Errorf("got %v, want the run that was killed", found)

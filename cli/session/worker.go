@@ -175,7 +175,8 @@ func (c *Carrier) left(ctx context.Context, t *task.Task) error {
 	look := c.host.newSurvivors(flags.SurvivorFlags{}, journal)
 	for _, other := range append(earlier, t) {
 		if found := look.FindUnrecorded(other); found != "" {
-			return fmt.Errorf("%s left %s running: the next attempt waits for the end of that", render.ShortID(other.ID), found)
+			return fmt.Errorf("%s left %s running: the next attempt waits for the end of that",
+				render.ShortID(other.ID), found)
 		}
 		if !other.Last.CutOff() {
 			continue

@@ -58,8 +58,8 @@ func (e *StreamError) Error() string {
 	return "it is no regular file, and can be read only once\nhint: give it on stdin, and nothing else"
 }
 
-// Stamp notes the size, the time of change and the inode of each file of a body. It returns a *StreamError for the first file that
-// is not regular.
+// Stamp notes the size, the time of change and the inode of each file of a body. It returns a *StreamError for the first
+// file that is not regular.
 func Stamp(r *Request) error {
 	for i := range r.Body {
 		part := &r.Body[i]

@@ -48,9 +48,9 @@ func (q *Queue) Add(ctx context.Context, tasks []*task.Task) (added []state.Adde
 	return added, nil
 }
 
-// namesFree returns ErrNamed if an unfinished task has the name of a new one, or if two new ones have the same. For a new
-// one with --once it returns ErrSucceeded and ErrMayBeDone as Claim does. It comes before anything is written: that is an
-// answer, which leaves the transaction of others as it is.
+// namesFree returns ErrNamed if an unfinished task has the name of a new one, or if two new ones have the same. For a
+// new one with --once it returns ErrSucceeded and ErrMayBeDone as Claim does. It comes before anything is written: that
+// is an answer, which leaves the transaction of others as it is.
 func (j *Journal) namesFree(c *conn.Conn, fresh []*task.Task) error {
 	for i, t := range fresh {
 		same := func(other *task.Task) bool { return t.Name != "" && other.Name == t.Name }

@@ -24,12 +24,13 @@ const (
 		AND EXISTS (SELECT 1 FROM attempts a WHERE a.task = t.number AND a.number = t.attempt_count
 			AND (a.exit IS NULL OR a.decision IN ('interrupted', 'cancelled')
 				OR a.error IS NULL AND a.signal IN ('SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGKILL'))))` // as of task.Attempt
+	// hasNested is the outer task of unfinished ones, of which it says whether they may go on.
 	hasNested = `id IN (SELECT parent FROM tasks WHERE status IN ('PENDING', 'IN_FLIGHT') AND queue = 0 AND parent IS NOT NULL)`
 	// relied is what --once relies on: a success, or a request that may have been one.
 	relied = `(once AND (` + hasSucceeded + ` OR kind <> 'command'
 		AND (reason IS 'ambiguous' OR status = 'CANCELLED' AND attempt_count > 0)))`
-	prunable = ofStatus + ` AND NOT ` + relied + ` AND (NOT ` + wasCutOff + ` OR number IN (SELECT value FROM json_each(?)))
-		AND NOT ` + hasNested  // of which it says whether they may go on
+	prunable = ofStatus + ` AND NOT ` + relied + ` AND NOT ` + hasNested + `
+		AND (NOT ` + wasCutOff + ` OR number IN (SELECT value FROM json_each(?)))`
 	selectOldest = `SELECT number, finished_at ` + ofStatus
 	selectPrune  = `SELECT number, finished_at, status ` + prunable
 	countPrune   = `SELECT count(*) AS tasks, min(finished_at) AS oldest, max(finished_at) AS newest ` + prunable

@@ -94,9 +94,9 @@ func (s suite) mayBeDone(t *testing.T) {
 		want    bool
 	}{
 		{name: "ambiguous", outcome: reply(502, 1), d: ended(task.ReasonAmbiguous), want: true},
-		{name: "ambiguous, requeued and cancelled", outcome: reply(0, 1), d: ended(task.ReasonAmbiguous), undo: true, want: true},
+		{name: "ambiguous, requeue undone", outcome: reply(0, 1), d: ended(task.ReasonAmbiguous), undo: true, want: true},
 		{name: "refused by the server", outcome: reply(404, 1), d: ended(task.ReasonNotEligible)},
-		{name: "refused by the server, requeued and cancelled", outcome: reply(404, 1), d: ended(task.ReasonNotEligible), undo: true},
+		{name: "refused, requeue undone", outcome: reply(404, 1), d: ended(task.ReasonNotEligible), undo: true},
 		{name: "cancelled after it was sent", outcome: reply(0, 1), d: cancelled, want: true},
 		{name: "cancelled before", outcome: reply(0, 0), d: cancelled},
 	} {
