@@ -29,7 +29,7 @@ type Store interface {
 type Writer interface {
 	// Claim stores that the task's next attempt starts. The first claim also stores the task, and sets its number and
 	// phase; it returns ErrNamed if an unfinished task has the same name. Where Once is set, it returns ErrSucceeded if a
-	// task of the name has succeeded, and ErrMayBeDone for an unsafe request if another of the name may have done so.
+	// task of the name has succeeded, and ErrMayBeDone for a request if another of the name may have done so.
 	Claim(ctx context.Context, t *task.Task, now time.Time) error
 	// Create stores a new task as the first claim does, but without an attempt: it waits. In place of an unfinished task
 	// of its name it cancels that in the same write; nil for none.
@@ -74,11 +74,11 @@ type Reader interface {
 	History(ctx context.Context, number int64) ([]task.Attempt, error)
 	// Output returns the captured output of an attempt, or ErrNoOutput. Attempt 0 is the latest one with output.
 	Output(ctx context.Context, number int64, attempt int) (Output, error)
-	// Named returns the unfinished task with a name, Success the newest that succeeded, and MayBeDone the newest of which
-	// task.Task.MayBeDone says so; nil if there is none.
+	// Named returns the unfinished task with a name, Success the newest that succeeded, and MayBeDone the newest of t's
+	// name that may have done what t would do; nil if there is none.
 	Named(ctx context.Context, name string) (*task.Task, error)
 	Success(ctx context.Context, name string) (*task.Task, error)
-	MayBeDone(ctx context.Context, name string) (*task.Task, error)
+	MayBeDone(ctx context.Context, t *task.Task) (*task.Task, error)
 	// Stats sums up the tasks made since a time in groups that run the same. It returns at most limit groups, 0 being
 	// no limit, and how many there are.
 	Stats(ctx context.Context, since time.Time, limit int) (list []task.CommandStats, all int, err error)

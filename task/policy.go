@@ -115,7 +115,7 @@ func (p *Policy) Classify(e Evidence) (c Classified, trouble error) {
 		conditions []Condition
 		class      Class
 	}{{p.SuccessOn, ClassSuccess}, {p.StopOn, ClassFatal}, {p.RetryOn, ClassRetryable}} {
-		match, err := firstMatch(list.conditions, e)
+		match, err := firstMatch(list.conditions, e, list.class)
 		trouble = cmp.Or(trouble, err)
 		if match != nil {
 			c = Classified{Class: list.class, Named: true}
@@ -176,9 +176,15 @@ func (p *Policy) classifyByDefault(e Evidence) Class {
 	return ClassRetryable
 }
 
-// firstMatch returns the first condition that matches; nil where none does.
-func firstMatch(conditions []Condition, e Evidence) (match *Condition, trouble error) {
+// firstMatch returns the first condition that matches; nil where none does. A request that has failed without a whole
+// reply is a success by an expression only where that looks at the failure: its status is 0, or that of a reply that
+// was cut.
+func firstMatch(conditions []Condition, e Evidence, class Class) (match *Condition, trouble error) {
+	failed := class == ClassSuccess && e.Reply != nil && e.Error != ErrorNone
 	for i, c := range conditions {
+		if x := c.expression; failed && x != nil && !x.Uses("error") && !x.Uses("exit") {
+			continue
+		}
 		matches, err := c.Match(e)
 		if matches {
 			return &conditions[i], trouble

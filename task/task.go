@@ -5,6 +5,7 @@ package task
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/10f93571/retry/internal/text"
@@ -214,25 +215,34 @@ func (t *Task) MayHaveLeft() bool {
 	return t.Last.CutOff() || t.Last.Decision.Verdict == VerdictRetry
 }
 
-// MayBeDone reports whether a request that is not safe to repeat has ended without success, and may have taken effect.
-// One that was cancelled may have been requeued before that: its last attempt says what became of it.
-func (t *Task) MayBeDone() bool {
-	o, verdict := t.Last.Outcome, t.Last.Decision.Verdict
+// MayBeDone reports whether a request has ended without success, and may have taken effect, so that another one would do
+// it again, with a key that the server has not seen, or has forgotten. One that was cancelled may have been requeued
+// before that: its attempts say what became of them.
+func (t *Task) MayBeDone(attempts []Attempt) bool {
 	switch {
-	case t.Target == nil || t.Target.Safe():
+	case t.Target == nil || t.AttemptCount == 0:
 		return false
-	case t.Status != Cancelled:
-		return t.Status == Failed && t.Reason == ReasonAmbiguous
-	case t.Last.Number == 0:
+	case t.Reason == ReasonExpired:
+		return true
+	case t.Target.Safe():
 		return false
+	case t.Status == Cancelled:
+		return slices.ContainsFunc(attempts, Attempt.mayBeDone)
+	}
+	return t.Status == Failed && t.Reason == ReasonAmbiguous
+}
+
+// mayBeDone reports whether the attempt of an unsafe request may have taken effect without a success.
+func (a Attempt) mayBeDone() bool {
+	switch o := a.Outcome; {
 	case o.IsCrash():
 		return true
 	case o.Reply == nil || o.Reply.Written == 0:
 		return false
-	case verdict == VerdictFailed: // a status of 4xx says that nothing was done
+	case a.Decision.Verdict == VerdictFailed: // a status of 4xx says that nothing was done
 		return o.Reply.Status/100 != 4
 	}
-	return verdict == VerdictCancelled
+	return a.Decision.Verdict == VerdictCancelled
 }
 
 // EndDecision is the decision that ended a task.

@@ -38,6 +38,7 @@ type ExecOptions struct {
 
 	Stdin    task.StdinMode // of a resumed command: null, or rest for this process's; else what it had
 	ownStdin bool           // a resumed command reads this process's stdin, if its own was not kept
+	before   *task.Source   // what the attempts of a run have read from that this new one replaces; nil for none
 }
 
 // newTaskRunner puts the parts together. An error says that the task's stdin is lost.
@@ -219,8 +220,12 @@ func hadNothing(source task.Source, own *os.File) bool {
 // continues notes what the stdin is. A loop in a shell gives every run of a name the same one: a file is read from the
 // same place again, and what was read of a pipe is gone.
 func (g *Journal) continues(t *task.Task, stdin *stdio.InheritedStdin, o ExecOptions) error {
+	before := o.before
 	if o.ownStdin && t.AttemptCount > 0 {
-		if err := stdin.Continue(t.Options.Source); errors.Is(err, stdio.ErrRead) {
+		before = &t.Options.Source
+	}
+	if before != nil {
+		if err := stdin.Continue(*before); errors.Is(err, stdio.ErrRead) {
 			return errors.New("its stdin is this one, and nobody knows how much of it was read" +
 				"\nhint: --fresh begins anew with the rest; --stdin replay keeps what is read")
 		} else if err != nil {

@@ -315,6 +315,13 @@ func (g *Journal) attempts(ctx context.Context, t *task.Task, seen []task.Attemp
 	return append(stored, seen...), nil
 }
 
+// tryAgain has a new task try the journal that has failed for the one before it: what it cannot write then, it tells.
+func (g *Journal) tryAgain() {
+	if !g.gone.Load() {
+		g.broken.Store(false)
+	}
+}
+
 func (g *Journal) absent() bool {
 	return g.Journal == nil || g.broken.Load()
 }

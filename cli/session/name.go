@@ -232,14 +232,11 @@ func (w *Wrapper) succeeded(ctx context.Context, journal state.Store, t *task.Ta
 // refuseAmbiguous returns an error where a request of the name may have taken effect: --once sends none twice. Like a
 // success, that is not pruned.
 func (w *Wrapper) refuseAmbiguous(ctx context.Context, journal state.Store, t *task.Task) error {
-	if t.Target == nil || t.Target.Safe() {
-		return nil
-	}
-	sent, err := journal.MayBeDone(ctx, t.Name)
+	sent, err := journal.MayBeDone(ctx, t)
 	if err != nil || sent == nil {
 		return err
 	}
-	what := "ambiguous"
+	what := string(sent.Reason)
 	if sent.Status == task.Cancelled {
 		what = "cancelled after it was sent"
 	}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,6 +23,7 @@ import (
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -88,6 +90,9 @@ func (w *Wrapper) Wrap(p *Host, work Work, asJSON bool) (int, error) {
 	journal, err := openForRun(ctx, p, w.State, &w.JournalFlags, w.ID != nil, lines.Warn)
 	if err != nil {
 		return 0, err
+	}
+	if tk.Parent != "" && !journal.absent() && isOfEarlierLife(ctx, p, journal.Journal, tk.Parent) {
+		tk.Parent = ""
 	}
 	if err := w.settlePolicy(ctx, journal, tk, lines.Warn); err != nil {
 		return 0, err
@@ -192,6 +197,7 @@ func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *t
 		if err != nil || found.done {
 			return runner.Result{}, nil, err
 		}
+		options := w.work.ExecOptions()
 		if earlier := found.interrupted; earlier != nil {
 			if deferred(earlier, time.Now()) {
 				if err := journal.amend(ctx, earlier, found.amended); err != nil {
@@ -205,8 +211,8 @@ func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *t
 			if earlier.Options.Stdin == task.StdinNull && tk.Options.Stdin != task.StdinNull && p.hasInput() {
 				sayInput(lines, "it goes on without stdin, as --stdin null has told it to: this one's is not read", true)
 			}
-			before := earlier.AttemptCount
-			how := ResumeOptions{ExecOptions: w.work.ExecOptions(), SurvivorFlags: w.SurvivorFlags}
+			before, source := earlier.AttemptCount, earlier.Options.Source
+			how := ResumeOptions{ExecOptions: options, SurvivorFlags: w.SurvivorFlags}
 			how.ownStdin, how.amended = true, found.amended
 			result, err := p.Resume(ctx, earlier, journal, lines, how)
 			if err != nil || earlier.Status != task.Exhausted || earlier.AttemptCount > before ||
@@ -216,8 +222,12 @@ func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *t
 			}
 			_ = journal.Journal.Release(earlier.Number)
 			found.discarded = earlier // its attempts were used up before; the new task gets its own
+			journal.tryAgain()
+			if before > 0 {
+				options.before = &source
+			}
 		}
-		run, err := p.newTaskRunner(tk, journal, lines, w.work.ExecOptions(), false)
+		run, err := p.newTaskRunner(tk, journal, lines, options, false)
 		if err != nil {
 			return runner.Result{}, nil, err
 		}
@@ -279,6 +289,17 @@ func (w *Wrapper) start(ctx context.Context, p *Host, journal *Journal, found na
 		t.BeginNow(time.Now())
 	}
 	return run.Run(ctx, t)
+}
+
+// isOfEarlierLife reports whether this process was started by an attempt of a task that has ended since, and was
+// requeued: it is a daemon's, and no part of the attempts to come.
+func isOfEarlierLife(ctx context.Context, p *Host, journal state.Store, parent string) bool {
+	attempt, err := strconv.Atoi(p.Getenv(cmdexec.EnvAttempt))
+	if err != nil {
+		return false
+	}
+	outer, err := journal.Find(ctx, parent)
+	return err == nil && attempt <= outer.RequeuedAfter
 }
 
 // dryRun prints the schedule of the policy.

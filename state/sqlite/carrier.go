@@ -143,8 +143,6 @@ func (q *Queue) dueTasks(ctx context.Context, numbers []int64, now time.Time) (d
 	return free, nil
 }
 
-const selectHistory = "SELECT " + attemptColumns + " FROM attempts a WHERE a.task = ? ORDER BY a.number"
-
 // remember gives a task its history, and its last attempt where it was read without: the next one looks for what that
 // has left.
 func (q *Queue) remember(ctx context.Context, t *task.Task) error {

@@ -278,12 +278,12 @@ func notDone(c *conn.Conn, t *task.Task) error {
 	return state.ErrSucceeded
 }
 
-// notSent returns ErrMayBeDone for an unsafe request with --once if another one of its name may have taken effect.
+// notSent returns ErrMayBeDone for a request with --once if another one of its name may have taken effect.
 func (j *Journal) notSent(c *conn.Conn, t *task.Task) error {
-	if !t.Once || t.Name == "" || t.Target == nil || t.Target.Safe() {
+	if !t.Once || t.Name == "" {
 		return nil
 	}
-	if sent, err := j.mayBeDone(c, t.Name); err != nil || sent == nil {
+	if sent, err := j.mayBeDone(c, t); err != nil || sent == nil {
 		return err
 	}
 	return state.ErrMayBeDone

@@ -95,10 +95,11 @@ func (j *Journal) Attempts(ctx context.Context, number int64) ([]task.Attempt, e
 	return collect(ctx, j, query, []any{number}, scanAttempt)
 }
 
+const selectHistory = "SELECT " + attemptColumns + " FROM attempts a WHERE a.task = ? ORDER BY a.number"
+
 // History returns the task's attempts in their order, without the tails.
 func (j *Journal) History(ctx context.Context, number int64) ([]task.Attempt, error) {
-	const query = "SELECT " + attemptColumns + " FROM attempts a WHERE a.task = ? ORDER BY a.number"
-	return collect(ctx, j, query, []any{number}, scanAttempt)
+	return collect(ctx, j, selectHistory, []any{number}, scanAttempt)
 }
 
 // Named returns the unfinished task with a name; nil if there is none.
@@ -106,36 +107,54 @@ func (j *Journal) Named(ctx context.Context, name string) (*task.Task, error) {
 	return j.one(ctx, selectTasks+"WHERE t.name = ? AND t.status IN ('PENDING', 'IN_FLIGHT')"+newest, name)
 }
 
-// hasSucceeded is a task that has succeeded, also where it was requeued since and cancelled before it began again.
+// hasSucceeded is a task that has succeeded, also where it was requeued since, and cancelled.
 const hasSucceeded = `(t.status = 'SUCCEEDED' OR t.status = 'CANCELLED' AND EXISTS (SELECT 1 FROM attempts a
-	WHERE a.task = t.number AND a.number = t.attempt_count AND a.decision = 'succeeded'))`
+	WHERE a.task = t.number AND a.decision = 'succeeded'))`
 
 // Success returns the newest task with a name that succeeded; nil if none did.
 func (j *Journal) Success(ctx context.Context, name string) (*task.Task, error) {
 	return j.one(ctx, selectTasks+"WHERE t.name = ? AND "+hasSucceeded+newest, name)
 }
 
-// MayBeDone returns the newest task with a name that may have taken effect without a success; nil if none did.
-func (j *Journal) MayBeDone(ctx context.Context, name string) (found *task.Task, err error) {
+// MayBeDone returns the newest task of t's name that may have done what t would do, without a success; nil if none did.
+func (j *Journal) MayBeDone(ctx context.Context, t *task.Task) (found *task.Task, err error) {
 	err = j.read(ctx, func(c *conn.Conn) error {
-		found, err = j.mayBeDone(c, name)
+		found, err = j.mayBeDone(c, t)
 		return err
 	})
 	return found, err
 }
 
-func (j *Journal) mayBeDone(c *conn.Conn, name string) (found *task.Task, err error) {
-	const query = selectTasks + `WHERE t.name = ? AND t.kind <> 'command' AND t.status IN ('FAILED', 'CANCELLED')
-		ORDER BY t.number DESC`
+func (j *Journal) mayBeDone(c *conn.Conn, t *task.Task) (sent *task.Task, err error) {
+	if t.Target == nil {
+		return nil, nil
+	}
+	const query = selectTasks + `WHERE t.name = ? AND t.kind <> 'command'
+		AND (t.status IN ('FAILED', 'CANCELLED') OR t.reason = 'expired') ORDER BY t.number DESC`
 	known := map[string]task.Policy{}
-	err = c.Each(context.Background(), query, []any{name}, func(scan conn.Scanner) (bool, error) {
-		t, err := j.scanTask(scan, known)
-		if err == nil && t.MayBeDone() {
-			found = t
-		}
-		return found == nil, err
+	var list []*task.Task
+	err = c.Each(context.Background(), query, []any{t.Name}, func(scan conn.Scanner) (bool, error) {
+		earlier, err := j.scanTask(scan, known)
+		list = append(list, earlier)
+		return true, err
 	})
-	return found, err
+	for _, earlier := range list {
+		var attempts []task.Attempt
+		if err == nil && earlier.Status == task.Cancelled {
+			err = c.Each(context.Background(), selectHistory, []any{earlier.Number}, func(scan conn.Scanner) (bool, error) {
+				a, err := scanAttempt(scan)
+				attempts = append(attempts, a)
+				return true, err
+			})
+		}
+		if err != nil {
+			return nil, err
+		}
+		if earlier.MayBeDone(attempts) {
+			return earlier, nil
+		}
+	}
+	return nil, err
 }
 
 // Output returns what was captured of an attempt, or, for attempt 0, of the latest one that wrote anything.

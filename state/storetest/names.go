@@ -86,6 +86,7 @@ func (s suite) mayBeDone(t *testing.T) {
 	ended := func(reason task.Reason) task.Decision {
 		return task.Decision{Verdict: task.VerdictFailed, Reason: reason}
 	}
+	expired := task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonExpired}
 	for _, tt := range []struct {
 		name    string
 		outcome task.Outcome
@@ -98,6 +99,7 @@ func (s suite) mayBeDone(t *testing.T) {
 		{name: "refused by the server", outcome: reply(404, 1), d: ended(task.ReasonNotEligible)},
 		{name: "refused, requeue undone", outcome: reply(404, 1), d: ended(task.ReasonNotEligible), undo: true},
 		{name: "cancelled after it was sent", outcome: reply(0, 1), d: cancelled, want: true},
+		{name: "expired", outcome: reply(0, 1), d: expired, want: true},
 		{name: "cancelled before", outcome: reply(0, 0), d: cancelled},
 	} {
 		j := s.open(t)
@@ -116,7 +118,7 @@ func (s suite) mayBeDone(t *testing.T) {
 			Must(t, j.Requeue(t.Context(), stored, Epoch))
 			Must(t, j.Cancel(t.Context(), stored.Number, Epoch))
 		}
-		found, err := j.MayBeDone(t.Context(), "order")
+		found, err := j.MayBeDone(t.Context(), request())
 		Must(t, err)
 		if (found != nil) != tt.want {
 			t.Errorf("%s: got %+v, want one: %v", tt.name, found, tt.want)
