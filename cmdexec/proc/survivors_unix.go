@@ -197,9 +197,11 @@ func describe(found []info) string {
 // Signal implements runner.Survivors. A stopped process handles a signal only after a CONT.
 func (s Survivors) Signal(t *task.Task, a task.Attempt, sig os.Signal) {
 	number, _ := sig.(syscall.Signal) // every signal is one; 0 would have no effect
-	found, _ := survivors(t, a)
+	var found []info
 	if a.Number == 0 {
 		found = unrecorded(t)
+	} else {
+		found, _ = survivors(t, a)
 	}
 	for _, p := range found {
 		_ = syscall.Kill(p.Pid, number)
