@@ -146,7 +146,8 @@ func classifyBody(err error) failure {
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, errNoCloseNotify), errors.As(err, new(download.RangeError)):
 		f.exit = exitCut
-	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.As(err, new(flate.CorruptInputError)):
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.As(err, new(flate.CorruptInputError)),
+		errors.Is(err, errCoding):
 		f.exit = exitEncoding
 	case errors.As(err, new(transport.StreamError)):
 		f.exit = exitStream

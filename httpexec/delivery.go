@@ -152,7 +152,7 @@ func (a *attempt) connection(ctx context.Context, h *wireRequest, proxy *url.URL
 	if err != nil {
 		return nil, err
 	}
-	if a.request.Include && a.Delivery == nil {
+	if a.Delivery == nil && (a.request.Include || h.url.Scheme == "http") {
 		a.tracer.recordHeader(t, h.url)
 	}
 	client, err := a.connect(ctx, t, h)

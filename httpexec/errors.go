@@ -34,6 +34,13 @@ func isAlert(err error) bool {
 // errNoCloseNotify says that a body which ends with the connection was cut.
 var errNoCloseNotify = errors.New("the connection was closed without a close_notify of TLS")
 
+// errCoding says that --compressed has got a body that it cannot unpack.
+var errCoding = errors.New("unknown Content-Encoding")
+
+// errOldChunks says that a reply in HTTP/1.0 has a Transfer-Encoding, which that does not know: net/http ignores it, and
+// the body would have the sizes of the chunks in it (RFC 9112, section 6.1).
+var errOldChunks = errors.New("it is in chunks, which HTTP/1.0 does not know")
+
 // localError is a failure of this machine. Another attempt would fail in the same way.
 type localError struct {
 	operation string

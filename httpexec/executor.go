@@ -3,6 +3,7 @@
 package httpexec
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -259,6 +260,9 @@ func (a *attempt) readReply(response *http.Response, done func()) error {
 	if err := a.prepareBody(response); err != nil || a.reply.whole {
 		return err
 	}
+	if err := a.checkCoding(response); err != nil {
+		return err
+	}
 	body := a.meter.watched(response.Body, task.Transfer{Total: a.reply.total, From: a.resumed})
 	limit := int64(math.MaxInt64)
 	if a.ranged && response.StatusCode == http.StatusPartialContent {
@@ -276,6 +280,18 @@ func (a *attempt) readReply(response *http.Response, done func()) error {
 	a.reply.whole = err == nil
 	a.keepUnfinished(response, err)
 	return err
+}
+
+// checkCoding refuses a body that would be written with marks of its transfer in it.
+func (a *attempt) checkCoding(response *http.Response) error {
+	coding := download.EncodingOf(response.Header)
+	switch {
+	case a.reply.oldChunks:
+		return errOldChunks
+	case a.network.Compressed && coding != "" && response.StatusCode < 400: // net/http has taken gzip off
+		return fmt.Errorf("%w %q", errCoding, coding)
+	}
+	return nil
 }
 
 // endsWithoutNotice reports whether a body ended with the connection, and the other end did not say so with a
@@ -300,10 +316,12 @@ func (a *attempt) open(t *task.Task) error {
 
 // keepHead adds a reply's header to those of earlier replies: curl shows those of redirects, too.
 func (a *attempt) keepHead(response *http.Response) {
+	head := a.tracer.recorded.header() // which ends the recording
+	old := response.ProtoMajor == 1 && response.ProtoMinor == 0
+	a.reply.oldChunks = old && bytes.Contains(bytes.ToLower(head), []byte("\ntransfer-encoding:"))
 	if !a.request.Include || a.Delivery != nil {
 		return
 	}
-	head := a.tracer.recorded.header()
 	if head == nil {
 		head = formatHeader(response)
 	}

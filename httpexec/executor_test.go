@@ -621,3 +621,27 @@ func TestRepeatedSecret(t *testing.T) {
 		})
 	}
 }
+
+// What says how a body is packed, and is not understood, is an error: the marks of the transfer are no part of the body.
+func TestBodyThatCannotBeUnpacked(t *testing.T) {
+	for _, tt := range []struct {
+		name, reply string
+		compressed  bool
+		want        int
+	}{
+		{name: "chunks in HTTP/1.0", want: exitReceive,
+			reply: "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"},
+		{name: "another coding", reply: "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 5\r\n\r\nhello",
+			compressed: true, want: exitEncoding},
+		{name: "not asked for", reply: "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 5\r\n\r\nhello"},
+		{name: "HTTP/1.0", reply: "HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello"},
+	} {
+		s := serve(t, replies("%s", tt.reply))
+		e := newSender(t, "GET", s.url("http"), func(e *sender) { e.Network.Compressed = tt.compressed })
+		o := execute(t, e)
+		s.saw(1)
+		if o.Exit != tt.want {
+			t.Errorf("%s: got %+v, want exit %d", tt.name, o, tt.want)
+		}
+	}
+}

@@ -32,6 +32,7 @@ type reply struct {
 	encoding  string // see download.EncodingOf
 	end       int64  // the size of the body after this reply; -1 = unknown
 	total     int64  // the size of the whole body; -1 = unknown
+	oldChunks bool   // it has a Transfer-Encoding, but is in HTTP/1.0
 }
 
 // setHeader keeps what is known before the body is read.

@@ -176,13 +176,14 @@ func (p *Policy) classifyByDefault(e Evidence) Class {
 	return ClassRetryable
 }
 
-// firstMatch returns the first condition that matches; nil where none does. A request that has failed without a whole
-// reply is a success by an expression only where that looks at the failure: its status is 0, or that of a reply that
-// was cut.
+// firstMatch returns the first condition that matches; nil where none does. An expression speaks about an attempt that
+// has failed by itself, and would be a success or sent again, only where it looks at how that ended: else the output of
+// a command that was killed, or a status of 0 where no whole reply came, would say more than its author meant.
 func firstMatch(conditions []Condition, e Evidence, class Class) (match *Condition, trouble error) {
-	failed := class == ClassSuccess && e.Reply != nil && e.Error != ErrorNone
+	failed := e.Error != ErrorNone || e.Reply == nil && (e.Signal != "" || e.Stop != nil)
+	unsure := class == ClassRetryable && e.reply().Default.Ambiguous
 	for i, c := range conditions {
-		if x := c.expression; failed && x != nil && !x.Uses("error") && !x.Uses("exit") {
+		if x := c.expression; x != nil && failed && (class == ClassSuccess || unsure) && !looksAtEnd(x) {
 			continue
 		}
 		matches, err := c.Match(e)
@@ -192,6 +193,11 @@ func firstMatch(conditions []Condition, e Evidence, class Class) (match *Conditi
 		trouble = cmp.Or(trouble, err)
 	}
 	return nil, trouble
+}
+
+// looksAtEnd reports whether an expression names how an attempt ended.
+func looksAtEnd(x Expression) bool {
+	return slices.ContainsFunc([]string{"error", "exit", "signal"}, x.Uses)
 }
 
 // Captures returns the streams that the policy's conditions need captured.

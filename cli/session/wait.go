@@ -75,7 +75,12 @@ func (p *Host) WaitForURL(url string, gone bool) (*Waiter, error) {
 		if o.Error == task.ErrorNone && o.Reply.Status/100 == 2 {
 			return nil
 		}
-		return errors.New(render.Description(o, task.Decision{}))
+		why := render.Description(o, task.Decision{})
+		if o.Error == task.ErrorNone || o.Error == task.ErrorConnect ||
+			o.Error == task.ErrorDNS && o.Reply.Default.Event == string(httpexec.EventNoHost) {
+			return goneError(why)
+		}
+		return errors.New(why)
 	}
 	return w, nil
 }
@@ -106,7 +111,7 @@ func (w *Waiter) Execute(ctx context.Context, _ *task.Task, c runner.Call) task.
 			case o.Stop != nil, ctx.Err() != nil, bounded && !time.Now().Before(end): // it was cut off
 			case there && w.gone:
 				o.Message = "it is still there"
-			case there, w.gone && !errors.Is(err, fs.ErrPermission):
+			case there, w.gone && isGone(err):
 				o.Exit = task.ExitSuccess
 			default:
 				o.Message = reason(err)
@@ -115,6 +120,19 @@ func (w *Waiter) Execute(ctx context.Context, _ *task.Task, c runner.Call) task.
 			return o
 		}
 	}
+}
+
+// goneError says why there is nothing behind a URL.
+type goneError string
+
+func (e goneError) Error() string { return string(e) }
+
+// isGone reports whether an error says that there is nothing. One that says nothing, as that of a host which does not
+// answer, or of a name server, does not.
+func isGone(err error) bool {
+	name, unknown := errors.AsType[*net.DNSError](err)
+	return unknown && name.IsNotFound || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) ||
+		errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, new(goneError))
 }
 
 // reason says in few words why something is not there.

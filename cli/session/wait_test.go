@@ -2,7 +2,9 @@ package session
 
 import (
 	"context"
+	"net"
 	"os"
+	"syscall"
 	"testing"
 	"time"
 
@@ -34,5 +36,28 @@ func TestWaitKeepsTheLastReason(t *testing.T) {
 				t.Errorf("got the message %q, want %q", got, row.want)
 			}
 		})
+	}
+}
+
+// Who gives no answer is not gone.
+func TestWhatSaysThatNothingIsThere(t *testing.T) {
+	for _, row := range []struct {
+		err  error
+		want bool
+	}{
+		{os.ErrNotExist, true},
+		{syscall.ECONNREFUSED, true},
+		{&net.DNSError{IsNotFound: true}, true},
+		{goneError("status 404"), true},
+		{&net.DNSError{IsTemporary: true}, false},
+		{context.DeadlineExceeded, false},
+		{os.ErrPermission, false},
+		{syscall.ELOOP, false},
+		{syscall.ENETUNREACH, false},
+	} {
+		w := &Waiter{gone: true, look: func(context.Context) error { return row.err }}
+		if got := w.Execute(t.Context(), nil, runner.Call{Number: 1}).Exit == 0; got != row.want {
+			t.Errorf("%v: got gone: %v, want %v", row.err, got, row.want)
+		}
 	}
 }
