@@ -86,9 +86,14 @@ func readReply(response *http.Response, most int) (*reply, error) {
 	kind := response.Header.Get("Content-Type")
 	isGRPC := kind == "application/grpc" || strings.HasPrefix(kind, "application/grpc+") ||
 		strings.HasPrefix(kind, "application/grpc;")
+	only, err := onlyTrailers(response)
 	switch {
-	case response.Header.Get("Grpc-Status") != "": // there are only trailers
-		r.setStatus(response.Header)
+	case err != nil:
+		return nil, err
+	case only:
+		if r.setStatus(response.Header); r.code == codeOK {
+			r.code, r.text = codeInternal, noMessage(0)
+		}
 		return r, nil
 	case response.StatusCode != http.StatusOK || !isGRPC:
 		r.code, r.http = codeOf(response.StatusCode), response.StatusCode
@@ -121,11 +126,37 @@ func readReply(response *http.Response, most int) (*reply, error) {
 	case wrong != nil:
 		r.code, r.text = codeInternal, wrong.Error()
 	case len(messages) != 1:
-		r.code, r.text = codeInternal, fmt.Sprintf("the reply has %d messages, and a unary call gets one", len(messages))
+		r.code, r.text = codeInternal, noMessage(len(messages))
 	default:
 		r.message = messages[0]
 	}
 	return r, nil
+}
+
+func noMessage(n int) string {
+	return fmt.Sprintf("the reply has %d messages, and a unary call gets one", n)
+}
+
+// onlyTrailers reports whether a reply consists of trailers, which come as its header then: it has a status, and nothing
+// follows. Else the status of the header says nothing.
+func onlyTrailers(response *http.Response) (bool, error) {
+	if response.Header.Get("Grpc-Status") == "" {
+		return false, nil
+	}
+	first := make([]byte, 1)
+	switch n, err := response.Body.Read(first); {
+	case n == 0 && errors.Is(err, io.EOF):
+		return response.Trailer.Get("Grpc-Status") == "", nil
+	case n == 0 && err != nil:
+		return false, err
+	default:
+		rest := io.MultiReader(bytes.NewReader(first[:n]), response.Body)
+		response.Body = struct {
+			io.Reader
+			io.Closer
+		}{rest, response.Body}
+	}
+	return false, nil
 }
 
 // setStatus reads the status of a call. One that gRPC does not know is UNKNOWN.

@@ -171,7 +171,7 @@ func (e *Executor) part(i int, part request.Part) (Body, error) {
 
 func (e *Executor) source(part request.Part) (Body, error) {
 	if part.Blob != "" {
-		return e.blob(part.Blob)
+		return e.blob(part.Blob, part.Size)
 	}
 	switch part.File {
 	case "":

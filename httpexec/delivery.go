@@ -208,7 +208,8 @@ type blob struct {
 	size  int64
 }
 
-func (e *Executor) blob(hash string) (*blob, error) {
+// blob opens a body that is kept beside the store. One that has lost a part on the disk is not sent.
+func (e *Executor) blob(hash string, size int64) (*blob, error) {
 	if e.Delivery == nil || e.Delivery.Blob == nil {
 		return nil, errors.New("it is in the blob store of another process")
 	}
@@ -219,6 +220,9 @@ func (e *Executor) blob(hash string) (*blob, error) {
 	var err error
 	if b.first, b.size, err = b.open(); err != nil {
 		return nil, fmt.Errorf("blob %s: %w", hash, err)
+	}
+	if b.size != size {
+		return nil, errors.Join(fmt.Errorf("blob %s has %d bytes on the disk, and had %d", hash, b.size, size), b.Close())
 	}
 	return b, nil
 }

@@ -436,6 +436,13 @@ func TestBlobs(t *testing.T) {
 	if o := execute(t, e); o.Error != task.ErrorLocal || !strings.Contains(o.Message, hash) {
 		t.Errorf("got %+v, want an error with the blob's name", o)
 	}
+	e.Delivery.Blob = func(string) (io.ReadCloser, int64, error) {
+		open.Add(1)
+		return content{strings.NewReader(text[:1000]), open}, 1000, nil
+	}
+	if o := execute(t, e); o.Error != task.ErrorLocal || !strings.Contains(o.Message, "has 1000 bytes on the disk") {
+		t.Errorf("got %+v, want an error that a part is missing", o)
+	}
 	s.saw(3)
 	for _, r := range s.requests {
 		if !strings.HasSuffix(r, "\r\n\r\n"+text) {

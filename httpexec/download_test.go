@@ -470,6 +470,21 @@ func TestAPartWithoutItsURLIsNotContinued(t *testing.T) {
 	}
 }
 
+// Nor is a body whole of which the header tells two lengths: net/http passes over that in HTTP/2.
+func TestTwoLengthsOverHTTP2(t *testing.T) {
+	a := newAuthority(t)
+	const length = "\x0f\x0d\x01" // content-length, of the static table, without indexing
+	s := serveTLS(t, a.server(nil, "h2"), http2(func(c *wire, stream uint32) bool {
+		c.frame(frameHeaders, flagEndHeaders, stream, status200+length+"5"+length+"9")
+		c.frame(frameData, flagEndStream, stream, "hello")
+		return false
+	}))
+	c := newClient(t, s.url("https"), func(c *client) { c.Network.CACert = a.file })
+	if o := c.attempt(); o.Exit != exitReceive || o.Error != task.ErrorTruncated {
+		t.Errorf("got %+v, want exit 56 and a truncated reply", o)
+	}
+}
+
 // A body is cut if its HTTP/2 stream is reset.
 func TestDownloadOverHTTP2(t *testing.T) {
 	a := newAuthority(t)

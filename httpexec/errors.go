@@ -37,6 +37,9 @@ var errNoCloseNotify = errors.New("the connection was closed without a close_not
 // errCoding says that --compressed has got a body that it cannot unpack.
 var errCoding = errors.New("unknown Content-Encoding")
 
+// errLength says that the header of a reply in HTTP/2 does not tell one length of its body.
+var errLength = errors.New("its header does not say how long it is")
+
 // errOldChunks says that a reply in HTTP/1.0 has a Transfer-Encoding, which that does not know: net/http ignores it, and
 // the body would have the sizes of the chunks in it (RFC 9112, section 6.1).
 var errOldChunks = errors.New("it is in chunks, which HTTP/1.0 does not know")

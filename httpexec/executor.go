@@ -285,9 +285,13 @@ func (a *attempt) readReply(response *http.Response, done func()) error {
 // checkCoding refuses a body that would be written with marks of its transfer in it.
 func (a *attempt) checkCoding(response *http.Response) error {
 	coding := download.EncodingOf(response.Header)
+	lengths := response.Header.Values("Content-Length")
 	switch {
 	case a.reply.oldChunks:
 		return errOldChunks
+	case response.ProtoMajor > 1 && (len(lengths) > 1 || len(lengths) == 1 && response.ContentLength < 0 ||
+		response.Header.Get("Transfer-Encoding") != ""): // which net/http passes over (RFC 9113, section 8.1.1)
+		return errLength
 	case a.network.Compressed && coding != "" && response.StatusCode < 400: // net/http has taken gzip off
 		return fmt.Errorf("%w %q", errCoding, coding)
 	}

@@ -29,3 +29,25 @@ func TestCutOff(t *testing.T) {
 		t.Error("no attempt: got true, want false")
 	}
 }
+
+// What the journal does not know of may run as long as an attempt was to follow.
+func TestMayHaveLeft(t *testing.T) {
+	ended := func(v Verdict) Attempt { return Attempt{Number: 1, Outcome: exit(1), Decision: Decision{Verdict: v}} }
+	for _, tt := range []struct {
+		name string
+		task Task
+		want bool
+	}{
+		{"before its first attempt", Task{}, true},
+		{"between two attempts", Task{AttemptCount: 1, Last: ended(VerdictRetry)}, true},
+		{"cancelled there", Task{Status: Cancelled, AttemptCount: 1, Last: ended(VerdictRetry)}, true},
+		{"after a requeue", Task{Status: Cancelled, AttemptCount: 1, RequeuedAfter: 1, Last: ended(VerdictFailed)}, true},
+		{"interrupted", Task{AttemptCount: 1, Last: ended(VerdictInterrupted)}, true},
+		{"failed", Task{Status: Failed, AttemptCount: 1, Last: ended(VerdictFailed)}, false},
+		{"exhausted", Task{Status: Exhausted, AttemptCount: 1, Last: ended(VerdictExhausted)}, false},
+	} {
+		if got := tt.task.MayHaveLeft(); got != tt.want {
+			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}

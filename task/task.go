@@ -212,7 +212,8 @@ func (t *Task) EndsByCrash() bool {
 // MayHaveLeft reports whether processes of the task may run though no process carries it: those of an attempt that was
 // cut off, or of one that began after its last one, while the journal could not be written.
 func (t *Task) MayHaveLeft() bool {
-	return t.Last.CutOff() || t.Last.Decision.Verdict == VerdictRetry
+	unbegun := t.AttemptCount == t.RequeuedAfter
+	return t.Last.CutOff() || unbegun || t.Last.Decision.Verdict == VerdictRetry
 }
 
 // MayBeDone reports whether a request has ended without success, and may have taken effect, so that another one would do

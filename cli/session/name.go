@@ -186,18 +186,22 @@ func cutOffRuns(ctx context.Context, journal state.Store, t *task.Task) (found [
 	if t.Name == "" {
 		return nil, nil
 	}
-	begun := 0
+	begun, unbegun := 0, 0
 	for other, err := range journal.All(ctx, state.Filter{Name: t.Name}) {
 		if err != nil {
 			return nil, err
 		}
-		if other.AttemptCount == 0 {
-			continue
+		newest := begun == 0
+		if other.AttemptCount > 0 {
+			begun++
+		} else {
+			unbegun++
 		}
-		if begun++; begun > lookedAt {
-			break
-		}
-		if other.ID != t.ID && (other.Last.CutOff() || begun == 1 && other.MayHaveLeft()) {
+		switch {
+		case begun > lookedAt:
+			return found, nil
+		case other.ID == t.ID, other.AttemptCount == 0 && unbegun > lookedAt:
+		case other.Last.CutOff(), newest && other.MayHaveLeft():
 			found = append(found, other)
 		}
 	}
