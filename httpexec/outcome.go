@@ -24,7 +24,7 @@ func (a *attempt) outcome(err error, now time.Time) task.Outcome {
 	o.Reply = &task.Reply{
 		Status: a.reply.status, Header: a.reply.flat(), Body: a.reply.tail(task.ConditionTail), Written: a.written,
 		ServerDelay: after.Delay, MaxDelay: a.maxDelay, Phases: a.tracer.measured(),
-		Default: Default(event, a.Safety, facts),
+		Default: Default(event, a.Safety, facts), Cut: err != nil && o.Error == task.ErrorNone,
 	}
 	return o
 }

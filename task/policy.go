@@ -180,10 +180,14 @@ func (p *Policy) classifyByDefault(e Evidence) Class {
 // has failed by itself, and would be a success or sent again, only where it looks at how that ended: else the output of
 // a command that was killed, or a status of 0 where no whole reply came, would say more than its author meant.
 func firstMatch(conditions []Condition, e Evidence, class Class) (match *Condition, trouble error) {
-	failed := e.Error != ErrorNone || e.Reply == nil && (e.Signal != "" || e.Stop != nil)
+	failed := e.Error != ErrorNone || e.reply().Cut || e.Reply == nil && (e.Signal != "" || e.Stop != nil)
 	unsure := class == ClassRetryable && e.reply().Default.Ambiguous
 	for i, c := range conditions {
-		if x := c.expression; x != nil && failed && (class == ClassSuccess || unsure) && !looksAtEnd(x) {
+		x := c.expression
+		switch {
+		case x != nil && failed && (class == ClassSuccess || unsure) && !looksAtEnd(x):
+			continue
+		case x == nil && class == ClassSuccess && e.reply().Cut: // a list names the status of a whole reply
 			continue
 		}
 		matches, err := c.Match(e)

@@ -15,6 +15,7 @@ import (
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/internal/files"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
@@ -247,11 +248,17 @@ func (w *Wrapper) enqueue(ctx context.Context, p *Host, queue *sqlite.Queue, t *
 	}
 	journal := &Journal{Journal: queue.Journal}
 	if err := journal.keepBody(t, input); err != nil {
-		_, _ = queue.Cancel(ctx, t.Number, time.Now())
+		if _, left := queue.Cancel(ctx, t.Number, time.Now()); left != nil {
+			err = fmt.Errorf("%w\nhint: it is in the queue all the same; retry cancel %s ends it", err, render.ShortID(t.ID))
+		}
 		return "", fmt.Errorf("keep the stdin: %w", err)
 	}
-	_, err = queue.Reschedule(ctx, t.Number, due)
-	return t.ID, err
+	if _, err = queue.Reschedule(ctx, t.Number, due); err != nil { // it is there: nobody is to add it again
+		err = fmt.Errorf("it is in the queue, and due in an hour, since that could not be changed: %w"+
+			"\nhint: retry resume --now %s makes it due", err, render.ShortID(t.ID))
+		lines.Warn(runner.Loss{Err: err, New: true})
+	}
+	return t.ID, nil
 }
 
 // idOf returns the id of a task that may be nil.
@@ -293,6 +300,10 @@ func (w *Wrapper) input(p *Host, t *task.Task, warn func(error)) (*spool.Spool, 
 	if source.Pipe || source.Terminal {
 		t.Options.Stdin = task.StdinNull
 		return nil, nil
+	}
+	if info, err := p.Stdin.Stat(); err == nil && source.Path != "" && files.IsRemoved(info) {
+		return nil, errors.New("stdin is a file that was removed, as a here-document is, and which the worker cannot open" +
+			"\nhint: --stdin replay keeps it with the task; --stdin null leaves it out")
 	}
 	t.Options.Source = source
 	return nil, nil

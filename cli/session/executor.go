@@ -221,7 +221,7 @@ func hadNothing(source task.Source, own *os.File) bool {
 // same place again, and what was read of a pipe is gone.
 func (g *Journal) continues(t *task.Task, stdin *stdio.InheritedStdin, o ExecOptions) error {
 	before := o.before
-	if o.ownStdin && t.AttemptCount > 0 {
+	if o.ownStdin { // also where no attempt of it is in the journal: one may have begun while that could not be written
 		before = &t.Options.Source
 	}
 	if before != nil {

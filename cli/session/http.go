@@ -81,7 +81,7 @@ func requestOf(t *task.Task) *request.Request {
 // key that nobody but retry has chosen. To a server that has seen it, the key stands for that body, and no other.
 func bodyLost(journal state.Store, t *task.Task) bool {
 	r := request.Of(t)
-	if r == nil || !r.ReadsStdin() || !r.SendsKey() || r.Keyed || t.AttemptCount == 0 || t.EndsByCrash() {
+	if r == nil || !r.ReadsStdin() || !r.SendsKey() || r.Keyed || t.EndsByCrash() {
 		return false
 	}
 	kept, err := journal.Input(t)

@@ -223,9 +223,7 @@ func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *t
 			_ = journal.Journal.Release(earlier.Number)
 			found.discarded = earlier // its attempts were used up before; the new task gets its own
 			journal.tryAgain()
-			if before > 0 {
-				options.before = &source
-			}
+			options.before = &source
 		}
 		run, err := p.newTaskRunner(tk, journal, lines, options, false)
 		if err != nil {

@@ -14,3 +14,9 @@ func Inode(info os.FileInfo) uint64 {
 	}
 	return 0
 }
+
+// IsRemoved reports whether an open file has no name any more.
+func IsRemoved(info os.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && info.Mode().IsRegular() && stat.Nlink == 0
+}
