@@ -57,10 +57,13 @@ func TestALongQueueBehindWhatARunHasLeft(t *testing.T) {
 	}
 	killed := &task.Task{ID: "killed", AttemptCount: 1, Last: task.Attempt{Number: 1, Outcome: task.Crashed()}}
 	journal := endedStore{tasks: append(ended, killed)}
+	requeued := &task.Task{ID: "requeued", AttemptCount: 1, RequeuedAfter: 1, RequeuedAt: time.Now(), Status: task.Cancelled}
+	journal.tasks = append(journal.tasks, requeued)
 	found, err := cutOffRuns(t.Context(), journal, &task.Task{ID: "new", Name: "nightly"})
 	testkit.Must(t, err)
-	if len(found) != lookedAt+1 || found[lookedAt] != killed {
-		t.Errorf("got %v, want the newest that never began, as far as the journal knows, and the run that was killed", found)
+	if len(found) != lookedAt+2 || found[lookedAt] != killed || found[lookedAt+1] != requeued {
+		t.Errorf("got %v, want the newest that never began, as far as the journal knows, "+
+			"the run that was killed, and the one that was requeued", found)
 	}
 }
 
