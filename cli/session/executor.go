@@ -199,7 +199,7 @@ func (g *Journal) stdin(t *task.Task, own *os.File, o ExecOptions, resumed bool,
 		if err != nil {
 			return nil, nil, err
 		}
-		return &stdio.InheritedStdin{File: file}, func() { _ = file.Close() }, nil
+		return &stdio.InheritedStdin{File: file, Known: t.Options.Source}, func() { _ = file.Close() }, nil
 	}
 	rest := t.Options.Stdin == task.StdinRest
 	stdin := &stdio.InheritedStdin{File: own, Rest: rest, Lost: lost}

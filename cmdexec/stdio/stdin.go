@@ -42,6 +42,9 @@ var (
 	errHungUp = errors.New("the terminal on stdin was closed: from now on attempts find nothing there")
 )
 
+// errRewritten says that a file has changed while a resume waited.
+var errRewritten = errors.New("the file on stdin has changed meanwhile")
+
 // ErrCut says that a file has lost a part of what it had when an attempt began to read it.
 var ErrCut = errors.New("the file on stdin was cut short")
 
@@ -65,8 +68,10 @@ func (NullStdin) Open() (*Input, error) {
 // If it is a file, the later attempts read from the same offset again.
 type InheritedStdin struct {
 	File *os.File
-	Rest bool        // each attempt gets what the earlier ones have left of it
-	Lost func(error) // called once where a second attempt follows that may find another input than the first; may be nil
+	Rest bool // each attempt gets what the earlier ones have left of it
+	// Known is a file as it was when a resume looked at it, which may wait until it begins; zero: none did.
+	Known task.Source
+	Lost  func(error) // called once where a second attempt follows that may find another input than the first; may be nil
 
 	info     os.FileInfo // of the file; nil until it is looked at
 	opened   bool
@@ -132,8 +137,13 @@ func (s *InheritedStdin) checkSize() error {
 	if err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
-	if info.Size() < s.size {
+	known := s.Known
+	s.Known = task.Source{}
+	switch {
+	case info.Size() < max(s.size, known.Size):
 		return fmt.Errorf("%w, and %w", ErrCut, ErrRead)
+	case known.Modified != 0 && known.Size == info.Size() && known.Modified != info.ModTime().UnixNano():
+		return fmt.Errorf("%w, and %w", errRewritten, ErrRead)
 	}
 	s.size = info.Size()
 	return nil
@@ -322,7 +332,8 @@ func (s *InheritedStdin) Continue(before task.Source) error {
 	case before.Pipe:
 		return ErrRead
 	case now.Size == before.Size && now.Modified == before.Modified:
-		if before.Offset < now.Offset {
+		s.Known = now
+		if before.Offset <= now.Offset { // what was left running may read on until an attempt begins
 			s.start, s.opened = before.Offset, true
 		}
 	case now.Offset != before.Offset:

@@ -322,3 +322,59 @@ func TestSourceOfWhatIsNoFile(t *testing.T) {
 		_ = tt.file.Close()
 	}
 }
+
+// A resume looks at the file, and may wait long before the attempt begins: the file is looked at again then.
+func TestFileThatChangesWhileAResumeWaits(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(path string)
+		want   error
+	}{
+		"nothing":   {change: func(string) {}},
+		"it grows":  {change: func(path string) { appendTo(t, path, "three\n") }},
+		"it is cut": {change: func(path string) { testkit.Must(t, os.Truncate(path, 4)) }, want: ErrRead},
+		"rewritten": {change: func(path string) {
+			testkit.Must(t, os.WriteFile(path, []byte("ONE\nTWO\n"), 0o600), os.Chtimes(path, time.Time{}, time.Unix(1, 0)))
+		}, want: ErrRead},
+	} {
+		path := filepath.Join(t.TempDir(), "lines")
+		testkit.Must(t, os.WriteFile(path, []byte("one\ntwo\n"), 0o600))
+		file, err := os.Open(path)
+		testkit.Must(t, err)
+		stdin := &InheritedStdin{File: file, Known: (&InheritedStdin{File: file}).Source()}
+		tt.change(path)
+		in, err := stdin.Open()
+		if !errors.Is(err, tt.want) {
+			t.Errorf("%s: got %v, want %v", name, err, tt.want)
+		}
+		if err == nil {
+			testkit.Must(t, in.Close())
+		}
+		_ = file.Close()
+	}
+}
+
+func appendTo(t *testing.T, path, text string) {
+	t.Helper()
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	testkit.Must(t, err)
+	_, err = file.WriteString(text)
+	testkit.Must(t, err, file.Close())
+}
+
+// What a killed run has left may read a shared file until the next run begins, which begins where that one did.
+func TestContinueWhereNothingWasReadYet(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lines")
+	testkit.Must(t, os.WriteFile(path, []byte("one\ntwo\n"), 0o600))
+	file, err := os.Open(path)
+	testkit.Must(t, err)
+	defer func() { _ = file.Close() }()
+	stdin := &InheritedStdin{File: file}
+	testkit.Must(t, stdin.Continue((&InheritedStdin{File: file}).Source()))
+	_, err = file.Read(make([]byte, 4))
+	testkit.Must(t, err)
+	a := open(t, stdin)
+	if got := a.read(100); string(got) != "one\ntwo\n" {
+		t.Errorf("got %q, want both lines", got)
+	}
+	testkit.Must(t, a.end())
+}
