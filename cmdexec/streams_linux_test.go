@@ -270,9 +270,8 @@ func TestStreamsLeaveNothingBehind(t *testing.T) {
 	for i := range 60 {
 		attempt(i)
 	}
-	if n := openFiles(t); n != files {
-		t.Errorf("open files: got %d, want %d", n, files)
-	}
+	// The feed of the latest attempt closes its pipe in a goroutine: there may be one file less than when they were counted.
+	testkit.Eventually(t, "no more files than before", func() bool { return openFiles(t) <= files })
 	testkit.Eventually(t, "no more goroutines than before", func() bool { return runtime.NumGoroutine() <= goroutines })
 }
 
@@ -418,6 +417,20 @@ func TestReadBetweenAttempts(t *testing.T) {
 	}
 }
 
+// connection returns both ends of one over TCP.
+func connection(t *testing.T) (read *os.File, write net.Conn) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	testkit.Must(t, err)
+	write, err = net.Dial("tcp", listener.Addr().String())
+	testkit.Must(t, err)
+	accepted, err := listener.Accept()
+	testkit.Must(t, err)
+	read, err = accepted.(*net.TCPConn).File()
+	testkit.Must(t, err, accepted.Close(), listener.Close())
+	return read, write
+}
+
 // Where the system does not show reads, more bytes than before may hide one, and an idle stream is only warned of.
 func TestStreamThatShowsNoReads(t *testing.T) {
 	tests := []struct {
@@ -430,17 +443,10 @@ func TestStreamThatShowsNoReads(t *testing.T) {
 		{name: "more came", came: 5, want: stdio.ErrRead},
 	}
 	for _, tt := range tests {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		testkit.Must(t, err)
-		write, err := net.Dial("tcp", listener.Addr().String())
-		testkit.Must(t, err)
-		accepted, err := listener.Accept()
-		testkit.Must(t, err)
-		read, err := accepted.(*net.TCPConn).File()
-		testkit.Must(t, err)
+		read, write := connection(t)
 		unseen, stdin := 0, inherit(t, read)
 		stdin.Lost = func(error) { unseen++ }
-		err = openAndClose(t, stdin, func() {
+		err := openAndClose(t, stdin, func() {
 			writeZeros(t, write, tt.came)
 			testkit.Eventually(t, "it came", func() bool {
 				n, err := unix.IoctlGetInt(int(read.Fd()), unix.TIOCINQ)
@@ -453,22 +459,15 @@ func TestStreamThatShowsNoReads(t *testing.T) {
 		if !errors.Is(err, tt.want) || tt.want == nil && unseen != tt.unseen {
 			t.Errorf("%s: got %v and %d warnings, want %v and %d", tt.name, err, unseen, tt.want, tt.unseen)
 		}
-		_, _, _, _ = read.Close(), write.Close(), accepted.Close(), listener.Close()
+		_, _ = read.Close(), write.Close()
 	}
 }
 
 // The error of a connection that was reset goes to one reader: the next one would find an empty input.
 func TestConnectionThatWasReset(t *testing.T) {
 	for _, reset := range []bool{true, false} {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		testkit.Must(t, err)
-		write, err := net.Dial("tcp", listener.Addr().String())
-		testkit.Must(t, err)
-		accepted, err := listener.Accept()
-		testkit.Must(t, err)
-		read, err := accepted.(*net.TCPConn).File()
-		testkit.Must(t, err)
-		err = openAndClose(t, inherit(t, read), func() {
+		read, write := connection(t)
+		err := openAndClose(t, inherit(t, read), func() {
 			if reset {
 				testkit.Must(t, write.(*net.TCPConn).SetLinger(0))
 			}
@@ -479,7 +478,7 @@ func TestConnectionThatWasReset(t *testing.T) {
 		if errors.Is(err, stdio.ErrRead) != reset {
 			t.Errorf("reset %v: got %v, want ErrRead after a reset alone", reset, err)
 		}
-		_, _, _ = read.Close(), accepted.Close(), listener.Close()
+		_ = read.Close()
 	}
 }
 

@@ -375,20 +375,6 @@ func (r *Runner) finish(ctx context.Context, t *task.Task, result Result) Result
 	return result
 }
 
-// pendingStop takes the signals that have arrived, up to the first that asks to stop, and returns that.
-func (r *Runner) pendingStop() os.Signal {
-	for {
-		select {
-		case sig := <-r.Signals:
-			if task.Stops(sig) {
-				return sig
-			}
-		default:
-			return nil
-		}
-	}
-}
-
 // followsAtOnce reports whether the next attempt begins at once: without a delay, without a wait for a slot or for
 // output, and without anything that may end the run before.
 func (r *Runner) followsAtOnce(ctx context.Context, t *task.Task, a task.Attempt) bool {

@@ -90,3 +90,17 @@ func (r *Runner) lateStop(t *task.Task, o task.Outcome) os.Signal {
 		}
 	}
 }
+
+// pendingStop takes the signals that have arrived, up to the first that asks to stop, and returns that.
+func (r *Runner) pendingStop() os.Signal {
+	for {
+		select {
+		case sig := <-r.Signals:
+			if task.Stops(sig) {
+				return sig
+			}
+		default:
+			return nil
+		}
+	}
+}

@@ -176,9 +176,9 @@ func (p *Policy) classifyByDefault(e Evidence) Class {
 	return ClassRetryable
 }
 
-// firstMatch returns the first condition that matches; nil where none does. An expression speaks about an attempt that
-// has failed by itself, and would be a success or sent again, only where it looks at how that ended: else the output of
-// a command that was killed, or a status of 0 where no whole reply came, would say more than its author meant.
+// firstMatch returns the first condition that matches; nil where none does. After a failure, an expression makes a
+// success, or has an ambiguous request sent again, only where it looks at how the attempt ended. The output of a command
+// that was killed does not say that it succeeded, and a status of 0 only says that no reply came.
 func firstMatch(conditions []Condition, e Evidence, class Class) (match *Condition, trouble error) {
 	failed := e.Error != ErrorNone || e.reply().Cut || e.Reply == nil && (e.Signal != "" || e.Stop != nil)
 	unsure := class == ClassRetryable && e.reply().Default.Ambiguous

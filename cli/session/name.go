@@ -191,7 +191,7 @@ func cutOffRuns(ctx context.Context, journal state.Store, t *task.Task) (found [
 		if err != nil {
 			return nil, err
 		}
-		last := begun == 0 || !other.RequeuedAt.IsZero() // it may have run after those with a higher number
+		latest := begun == 0 || !other.RequeuedAt.IsZero() // it may have run after those with a higher number
 		if other.AttemptCount > 0 {
 			begun++
 		} else {
@@ -201,7 +201,7 @@ func cutOffRuns(ctx context.Context, journal state.Store, t *task.Task) (found [
 		case begun > lookedAt:
 			return found, nil
 		case other.ID == t.ID, other.AttemptCount == 0 && unbegun > lookedAt:
-		case other.Last.CutOff(), last && other.MayHaveLeft():
+		case other.Last.CutOff(), latest && other.MayHaveLeft():
 			found = append(found, other)
 		}
 	}
