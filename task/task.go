@@ -216,6 +216,18 @@ func (t *Task) MayHaveLeft() bool {
 	return t.Last.CutOff() || unbegun || t.Last.Decision.Verdict == VerdictRetry
 }
 
+// EndedCutOff reports whether the task has ended without success though its last attempt did not end by itself: another
+// one of the same work stands for it.
+func (t *Task) EndedCutOff() bool {
+	switch t.Status {
+	case Exhausted:
+		return t.Last.Outcome.IsCrash() || t.Last.Decision.Verdict == VerdictInterrupted
+	case Failed:
+		return t.Reason == ReasonStdin && t.Last.CutOff()
+	}
+	return false
+}
+
 // MayBeDone reports whether a request has ended without success, and may have taken effect, so that another one would do
 // it again, with a key that the server has not seen, or has forgotten. One that was cancelled may have been requeued
 // before that: its attempts say what became of them.

@@ -18,6 +18,7 @@ import (
 	"github.com/10f93571/retry/grpcexec"
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
@@ -38,7 +39,7 @@ type ExecOptions struct {
 
 	Stdin    task.StdinMode // of a resumed command: null, or rest for this process's; else what it had
 	ownStdin bool           // a resumed command reads this process's stdin, if its own was not kept
-	before   *task.Source   // what the attempts of a run have read from that this new one replaces; nil for none
+	before   *task.Source   // what an earlier run of the name had, which something has ended that was not it; nil for none
 }
 
 // newTaskRunner puts the parts together. An error says that the task's stdin is lost.
@@ -220,13 +221,13 @@ func hadNothing(source task.Source, own *os.File) bool {
 // continues notes what the stdin is. A loop in a shell gives every run of a name the same one: a file is read from the
 // same place again, and what was read of a pipe is gone.
 func (g *Journal) continues(t *task.Task, stdin *stdio.InheritedStdin, o ExecOptions) error {
-	before := o.before
+	before, what := o.before, "an earlier run of "+text.Escape(t.Name)+" was cut off that had this stdin"
 	if o.ownStdin { // also where no attempt of it is in the journal: one may have begun while that could not be written
-		before = &t.Options.Source
+		before, what = &t.Options.Source, "its stdin is this one"
 	}
 	if before != nil {
 		if err := stdin.Continue(*before); errors.Is(err, stdio.ErrRead) {
-			return errors.New("its stdin is this one, and nobody knows how much of it was read" +
+			return errors.New(what + ", and nobody knows how much of it was read" +
 				"\nhint: --fresh begins anew with the rest; --stdin replay keeps what is read")
 		} else if err != nil {
 			return fmt.Errorf("stdin: %w", err)

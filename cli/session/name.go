@@ -55,6 +55,7 @@ type nameResult struct {
 	done        bool         // nothing is to be run
 	discarded   *task.Task   // a task that the new one replaces, and that may have left processes running
 	cutOff      []*task.Task // other tasks of the name that may have done so too
+	before      *task.Source // what a killed run of the same work had as its stdin, which something else has ended
 	waited      bool         // for another run of the name
 }
 
@@ -70,7 +71,11 @@ func (w *Wrapper) acquire(ctx context.Context, p *Host, journal *Journal, t *tas
 	for pause := firstNamePause; ; pause = min(2*pause, longestNamePause) {
 		found, err := w.tryAcquire(ctx, journal.Journal, t, p.Typed, lines)
 		if err == nil && !found.done {
-			found.cutOff, err = cutOffRuns(ctx, journal.Journal, t)
+			var latest *task.Task
+			found.cutOff, latest, err = cutOffRuns(ctx, journal.Journal, t)
+			if latest != nil && latest.EndedCutOff() && sameWork(latest, t) && !w.Fresh {
+				found.before = &latest.Options.Source
+			}
 		}
 		running, isRunning := errors.AsType[*runningError](err)
 		switch {
@@ -181,31 +186,32 @@ func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.T
 const lookedAt = 16
 
 // cutOffRuns returns the other tasks of t's name that may have left processes running. The one that ran last is not
-// enough: it may have been cancelled while it still waited for what another one had left.
-func cutOffRuns(ctx context.Context, journal state.Store, t *task.Task) (found []*task.Task, err error) {
+// enough: it may have been cancelled while it still waited for what another one had left. The latest of them that has
+// begun is returned, too.
+func cutOffRuns(ctx context.Context, journal state.Store, t *task.Task) (found []*task.Task, latest *task.Task, err error) {
 	if t.Name == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
 	begun, unbegun := 0, 0
 	for other, err := range journal.All(ctx, state.Filter{Name: t.Name}) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		latest := begun == 0 || !other.RequeuedAt.IsZero() // it may have run after those with a higher number
-		if other.AttemptCount > 0 {
-			begun++
-		} else {
+		mayBeLast := begun == 0 || !other.RequeuedAt.IsZero() // it may have run after those with a higher number
+		if other.AttemptCount == 0 {
 			unbegun++
+		} else if begun++; latest == nil && other.ID != t.ID {
+			latest = other
 		}
 		switch {
 		case begun > lookedAt:
-			return found, nil
+			return found, latest, nil
 		case other.ID == t.ID, other.AttemptCount == 0 && unbegun > lookedAt:
-		case other.Last.CutOff(), latest && other.MayHaveLeft():
+		case other.Last.CutOff(), mayBeLast && other.MayHaveLeft():
 			found = append(found, other)
 		}
 	}
-	return found, nil
+	return found, latest, nil
 }
 
 // succeeded reports whether --once leaves nothing to do, since a task of the name has succeeded.

@@ -157,7 +157,7 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 		t.NextAttemptAt = time.Time{}
 	}
 	journal.warn = lines.Warn
-	earlier, err := cutOffRuns(context.Background(), journal.Journal, t)
+	earlier, _, err := cutOffRuns(context.Background(), journal.Journal, t)
 	if err != nil {
 		return nil, fmt.Errorf("resume %s: %w", render.ShortID(t.ID), err)
 	}

@@ -198,6 +198,7 @@ func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *t
 			return runner.Result{}, nil, err
 		}
 		options := w.work.ExecOptions()
+		options.before = found.before
 		if earlier := found.interrupted; earlier != nil {
 			if deferred(earlier, time.Now()) {
 				if err := journal.amend(ctx, earlier, found.amended); err != nil {

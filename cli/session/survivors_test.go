@@ -59,7 +59,7 @@ func TestALongQueueBehindWhatARunHasLeft(t *testing.T) {
 	journal := endedStore{tasks: append(ended, killed)}
 	requeued := &task.Task{ID: "requeued", AttemptCount: 1, RequeuedAfter: 1, RequeuedAt: time.Now(), Status: task.Cancelled}
 	journal.tasks = append(journal.tasks, requeued)
-	found, err := cutOffRuns(t.Context(), journal, &task.Task{ID: "new", Name: "nightly"})
+	found, _, err := cutOffRuns(t.Context(), journal, &task.Task{ID: "new", Name: "nightly"})
 	testkit.Must(t, err)
 	if len(found) != lookedAt+2 || found[lookedAt] != killed || found[lookedAt+1] != requeued {
 		t.Errorf("got %v, want the newest that never began, as far as the journal knows, "+

@@ -168,7 +168,7 @@ func (c *Carrier) prepare(t *task.Task) (e *worker.Execution, err error) {
 // left returns an error while something of an earlier attempt may run, or of another run of its name.
 func (c *Carrier) left(ctx context.Context, t *task.Task) error {
 	journal := &Journal{Journal: c.queue.Journal, warn: c.lines.Warn}
-	earlier, err := cutOffRuns(ctx, journal.Journal, t)
+	earlier, _, err := cutOffRuns(ctx, journal.Journal, t)
 	if err != nil {
 		return fmt.Errorf("read the other runs of %s: %w", text.Escape(t.Name), err)
 	}
