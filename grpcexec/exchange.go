@@ -47,7 +47,11 @@ type reply struct {
 	http     int    // the HTTP status that the code was made from; 0 where the server sent a grpc-status
 	metadata http.Header
 	message  []byte // nil without one
+	broken   bool   // the code is ours: the server has sent none, or OK without the one message of a unary call
 }
+
+// breaks gives a reply that is no whole one its code.
+func (r *reply) breaks(c code, text string) { r.code, r.text, r.broken = c, text, true }
 
 // errTooLarge says that a reply is larger than is read. The call took effect.
 var errTooLarge = errors.New("the reply is too large")
@@ -92,7 +96,7 @@ func readReply(response *http.Response, most int) (*reply, error) {
 		return nil, err
 	case only:
 		if r.setStatus(response.Header); r.code == codeOK {
-			r.code, r.text = codeInternal, noMessage(0)
+			r.breaks(codeInternal, noMessage(0))
 		}
 		return r, nil
 	case response.StatusCode != http.StatusOK || !isGRPC:
@@ -115,7 +119,7 @@ func readReply(response *http.Response, most int) (*reply, error) {
 		r.metadata[name] = append(r.metadata[name], values...)
 	}
 	if response.Trailer.Get("Grpc-Status") == "" && wrong == nil {
-		r.code, r.text = codeUnknown, "the reply ended without a status"
+		r.breaks(codeUnknown, "the reply ended without a status")
 		return r, nil
 	}
 	r.setStatus(response.Trailer)
@@ -124,9 +128,9 @@ func readReply(response *http.Response, most int) (*reply, error) {
 	case errors.Is(wrong, errTooLarge):
 		return r, wrong
 	case wrong != nil:
-		r.code, r.text = codeInternal, wrong.Error()
+		r.breaks(codeInternal, wrong.Error())
 	case len(messages) != 1:
-		r.code, r.text = codeInternal, noMessage(len(messages))
+		r.breaks(codeInternal, noMessage(len(messages)))
 	default:
 		r.message = messages[0]
 	}

@@ -108,7 +108,7 @@ func (a *attempt) outcome(err error) task.Outcome {
 		}
 		r.Default = byDefault(f.event, safe)
 	default:
-		r.Status, r.StatusName = int(answer.code), answer.code.String()
+		r.Status, r.StatusName, r.Cut = int(answer.code), answer.code.String(), answer.broken
 		if answer.code != codeOK {
 			o.Exit, o.Message = exitBase+int(answer.code), statusMessage(answer)
 		}

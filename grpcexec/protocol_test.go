@@ -126,6 +126,10 @@ func TestReplies(t *testing.T) {
 				t.Errorf("got status %q, %q, reply %q, want %q, %q, %q", o.Reply.StatusName, o.Message, out.String(), tt.status,
 					tt.message, tt.reply)
 			}
+			ours := tt.http == 0 && tt.kind == grpc && tt.status == "INTERNAL" || strings.Contains(tt.message, "without a status")
+			if o.Reply.Cut != ours { // no status that the server has sent: conditions on it do not count
+				t.Errorf("got cut %v, want %v", o.Reply.Cut, ours)
+			}
 			got := o.Reply.Default
 			if tt.status != "OK" && (got.Ambiguous != tt.ambiguous || (got.Class == task.ClassRetryable) != tt.retried) {
 				t.Errorf("got %+v, want retried %v, ambiguous %v", got, tt.retried, tt.ambiguous)

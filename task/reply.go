@@ -14,7 +14,7 @@ type Reply struct {
 	Body        string            // the end of its body, at most ConditionTail bytes
 	Written     int               // requests that went out: one, and one for each redirect that was followed
 	ServerDelay time.Duration     // the delay that the server asks for; 0 = none
-	Cut         bool              // its body broke off, and the status counts all the same; not stored
+	Cut         bool              // it is not whole, and the status counts all the same; not stored
 	NoRetry     bool              // the server asks for no other attempt, whatever conditions say; not stored
 	MaxDelay    time.Duration     // the longest ServerDelay that is waited for; 0 = any; not stored
 	Phases      Phases
