@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -47,16 +48,16 @@ func (p *Host) readInput(source *os.File) (*spool.Spool, error) {
 	if err != nil {
 		return nil, err
 	}
+	terminal := stdio.IsTerminal(source)
 	kept := spool.New(spool.MemoryLimit, func() (*os.File, error) { return spool.Temporary("") })
 	if _, err := io.Copy(kept, stdio.Blocking{File: source}); err != nil {
 		return nil, err
 	}
-	if stdio.WasCut(source, begun) {
+	if err := stdio.CheckEnd(source, begun, terminal); err != nil {
 		_ = kept.Close()
-		return nil, stdio.ErrCut
+		return nil, err
 	}
-	info, err := source.Stat()
-	if err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0 || stdio.IsTerminal(source) {
+	if terminal || begun.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0 {
 		p.inputEnded = time.Now()
 	}
 	return kept, nil
@@ -73,12 +74,13 @@ type argumentPipe struct {
 
 func withArgumentPipes(stdin stdio.Stdin, command []string, warn func(error)) stdio.Stdin {
 	for _, argument := range command {
-		at := strings.LastIndex(argument, "/dev/fd/") // also in --file=/dev/fd/63
-		if at < 0 {
+		if !strings.Contains(argument, "/fd/") {
 			continue
 		}
-		if info, err := os.Stat(argument[at:]); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
-			return &argumentPipe{Stdin: stdin, path: argument[at:], warn: warn}
+		for _, path := range regexp.MustCompile(`/(dev|proc/(self|\d+))/fd/\d+`).FindAllString(argument, -1) {
+			if info, err := os.Stat(path); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
+				return &argumentPipe{Stdin: stdin, path: path, warn: warn}
+			}
 		}
 	}
 	return stdin

@@ -3,9 +3,11 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,24 +19,39 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// A file that is cut short while it is read, as a log that is rotated by copying, is not taken for whole.
-func TestInputThatIsCutWhileItIsRead(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "log")
-	testkit.Must(t, os.WriteFile(path, make([]byte, 1<<20), 0o600))
-	file, err := os.Open(path)
-	testkit.Must(t, err)
-	defer func() { _ = file.Close() }()
-	begun, err := file.Stat()
-	testkit.Must(t, err)
-	_, err = file.Read(make([]byte, 1000))
-	testkit.Must(t, err, os.Truncate(path, 2000))
-	if _, err := io.Copy(io.Discard, file); err != nil || !stdio.WasCut(file, begun) {
-		t.Errorf("got %v, taken for whole, want it cut", err)
-	}
-	_, err = file.Seek(0, io.SeekStart)
-	testkit.Must(t, err)
-	if _, err := testHost().readInput(file); err != nil {
-		t.Errorf("read again: got %v, want no error", err)
+// A file that is cut short while it is read, as a log that is rotated by copying, is not taken for whole, nor is one that
+// is rewritten in place. One that grows has what it had.
+func TestFileThatChangesWhileItIsRead(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(path string) error
+		want   string
+	}{
+		"cut":       {func(path string) error { return os.Truncate(path, 2000) }, "cut short"},
+		"rewritten": {func(path string) error { return os.Chtimes(path, time.Time{}, time.Unix(1, 0)) }, "has changed"},
+		"grown":     {func(path string) error { return os.Truncate(path, 1<<20+1) }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "log")
+			testkit.Must(t, os.WriteFile(path, make([]byte, 1<<20), 0o600))
+			file, err := os.Open(path)
+			testkit.Must(t, err)
+			defer func() { _ = file.Close() }()
+			begun, err := file.Stat()
+			testkit.Must(t, err)
+			_, err = file.Read(make([]byte, 1000))
+			testkit.Must(t, err, tt.change(path))
+			_, err = io.Copy(io.Discard, file)
+			testkit.Must(t, err)
+			err = stdio.CheckEnd(file, begun, false)
+			if got := fmt.Sprint(err); (err != nil) != (tt.want != "") || !strings.Contains(got, tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+			_, err = file.Seek(0, io.SeekStart)
+			testkit.Must(t, err)
+			if _, err := testHost().readInput(file); err != nil {
+				t.Errorf("read again: got %v, want no error", err)
+			}
+		})
 	}
 }
 

@@ -21,6 +21,7 @@ type ReplayedStdin struct {
 	source   *os.File // nil if everything is kept already
 	kept     *spool.Spool
 	complete func() error // called once, when everything is kept
+	terminal bool         // the source was one
 
 	info      os.FileInfo   // of a source that is a file, as it was when it was first read
 	reading   chan struct{} // holds one element while a feed reads the source, perhaps for ever
@@ -34,7 +35,9 @@ type ReplayedStdin struct {
 
 // Replay keeps what it reads from source in kept, and calls complete when that is everything.
 func Replay(source *os.File, kept *spool.Spool, complete func() error) *ReplayedStdin {
-	return &ReplayedStdin{source: source, kept: kept, complete: complete, reading: make(chan struct{}, 1)}
+	return &ReplayedStdin{
+		source: source, kept: kept, complete: complete, terminal: IsTerminal(source), reading: make(chan struct{}, 1),
+	}
 }
 
 // ReplayKept replays what an earlier run has kept.
@@ -134,19 +137,35 @@ func (r *ReplayedStdin) changed() error {
 	return &StdinError{errors.New("the file on stdin has changed since an earlier attempt read from it")}
 }
 
-// wasCut reports whether a file has ended too early.
-func (r *ReplayedStdin) wasCut() bool {
+// checkEnd returns an error where the source has not ended as it should, and no attempt may take that for an end. Where
+// it was rewritten meanwhile, this attempt has read what it would have read by itself, but no other one gets the same.
+func (r *ReplayedStdin) checkEnd() error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	return r.info != nil && WasCut(r.source, r.info)
+	err := CheckEnd(r.source, r.info, r.terminal)
+	if errors.Is(err, errRewritten) {
+		r.unkept = cmp.Or(r.unkept, err)
+		return nil
+	}
+	return err
 }
 
-// WasCut reports whether a file that was read to its end has ended before the size that it had when that began, and has
-// become shorter: those of sysfs end before their size.
-func WasCut(file *os.File, begun os.FileInfo) bool {
-	at, err := file.Seek(0, io.SeekCurrent)
-	now, err2 := file.Stat()
-	return err == nil && err2 == nil && begun.Mode().IsRegular() && at < begun.Size() && now.Size() < begun.Size()
+// CheckEnd returns an error where a source that was read to its end has not given what it had when that began. A file of
+// sysfs ends before its size.
+func CheckEnd(source *os.File, begun os.FileInfo, terminal bool) error {
+	if terminal && !IsTerminal(source) { // read(2) reports its end then
+		return errClosedTerminal
+	}
+	at, err := source.Seek(0, io.SeekCurrent)
+	now, err2 := source.Stat()
+	switch {
+	case err != nil || err2 != nil || begun == nil || !begun.Mode().IsRegular():
+	case at < begun.Size() && now.Size() < begun.Size():
+		return ErrCut
+	case now.Size() == begun.Size() && !now.ModTime().Equal(begun.ModTime()):
+		return errRewritten
+	}
+	return nil
 }
 
 // feed writes stdin to the pipe of an attempt, until the pipe has no reader any more or the attempt is over. Where the
@@ -194,8 +213,8 @@ func (r *ReplayedStdin) next(p []byte, offset int64, over <-chan struct{}) (int,
 		return 0, err
 	}
 	n, err := Blocking{r.source}.Read(p)
-	if errors.Is(err, io.EOF) && r.wasCut() {
-		err = ErrCut
+	if errors.Is(err, io.EOF) {
+		err = cmp.Or(r.checkEnd(), err)
 	}
 	r.position += int64(n)
 	if n > 0 {

@@ -39,10 +39,12 @@ var ErrRead = errors.New("cannot be read again")
 var (
 	errUnseen = errors.New("what an earlier attempt may have read from stdin cannot be read again" +
 		"\nhint: --stdin replay gives every attempt the same")
+	errClosedTerminal = errors.New("the terminal on stdin was closed")
+
 	errHungUp = errors.New("the terminal on stdin was closed: from now on attempts find nothing there")
 )
 
-// errRewritten says that a file has changed while a resume waited.
+// errRewritten says that a file has changed while a resume waited, or while all of it was read.
 var errRewritten = errors.New("the file on stdin has changed meanwhile")
 
 // ErrCut says that a file has lost a part of what it had when an attempt began to read it.

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"os"
 	"strings"
+
+	"github.com/10f93571/retry/internal/files"
 )
 
 // ErrHead says that a method or a header cannot be sent.
@@ -59,8 +61,11 @@ func ReadHeaders(lines []string) (all, fromFiles []string, err error) {
 }
 
 // ReadAgain reads a file that each run of a task reads. It refuses a pipe, which is empty the second time and may never
-// end.
+// end, and an open file, as /dev/stdin is: a resume has another one there.
 func ReadAgain(name string) ([]byte, error) {
+	if files.IsDescriptor(name) {
+		return nil, fmt.Errorf("%s is an open file of this process, and a resume would read another one", name)
+	}
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() && name != os.DevNull {
 		return nil, fmt.Errorf("%s is no regular file, and each attempt reads it again", name)
 	}
