@@ -377,7 +377,8 @@ func TestReaderOfStderrGoesAway(t *testing.T) {
 	}
 }
 
-// The file of held output is closed, whether the output was passed on or not.
+// The file of held output is closed, whether the output was passed on or not: where another attempt is to follow, when
+// that begins.
 func TestHeldFilesAreClosed(t *testing.T) {
 	for _, status := range []task.Status{task.Pending, task.Succeeded} {
 		var made []*os.File
@@ -390,6 +391,9 @@ func TestHeldFilesAreClosed(t *testing.T) {
 		r := script(t, "head -c 2000000 /dev/zero").withOutput(o)
 		r.task.Status = status
 		r.start().end()
+		if _, err := r.executor.Output.Open(&r.task); err != nil {
+			t.Fatal(err)
+		}
 		if len(made) != 1 || !errors.Is(made[0].Close(), os.ErrClosed) {
 			t.Errorf("%s: got %d files, want one that is closed", status, len(made))
 		}

@@ -259,8 +259,11 @@ func TestStreamsLeaveNothingBehind(t *testing.T) {
 			writeText(t, write, "a line\n")
 		}
 		e.Execute(t.Context(), &tk, runner.Call{Number: 1})
-		_, err := e.Flush(&tk, nil)
-		testkit.Must(t, err)
+		for _, status := range []task.Status{tk.Status, task.Cancelled} { // after an attempt, and after the last one
+			tk.Status = status
+			_, err := e.Flush(&tk, nil)
+			testkit.Must(t, err)
+		}
 		_, _ = e.Output.Stdout.Close(), e.Output.Stderr.Close()
 	}
 	for i := range 12 { // sets up what is set up only once

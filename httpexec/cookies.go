@@ -16,6 +16,7 @@ import (
 
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/files"
+	"github.com/10f93571/retry/task"
 )
 
 // cookie is one of those that a server has set: RFC 6265, section 5.3. http.Client's jar could not be written to a
@@ -34,15 +35,20 @@ type cookie struct {
 // cookies are sent and kept by the attempts of a run, and by the redirects that they follow.
 type cookies []cookie
 
+// fileTick is how far the time of a file may be behind the clock when it is written.
+const fileTick = 20 * time.Millisecond
+
 // loadCookies reads the files of a request, once a run. One that is missing has none. A resume goes on with what the
-// attempts before have kept.
-func (e *Executor) loadCookies(r *request.Request, attempt int) error {
+// attempts before have kept: with a file of --cookie-jar that was there before them none has begun.
+func (e *Executor) loadCookies(r *request.Request, t *task.Task) error {
 	if e.cookies != nil || len(r.CookieFiles) == 0 && r.CookieJar == "" {
 		return nil
 	}
 	paths := r.CookieFiles
-	if attempt > 1 && r.CookieJar != "" {
-		paths = append(slices.Clone(paths), r.CookieJar)
+	if t.AttemptCount > 1 && r.CookieJar != "" {
+		if info, err := os.Stat(r.CookieJar); err == nil && info.ModTime().After(t.CreatedAt.Add(-fileTick)) {
+			paths = append(slices.Clone(paths), r.CookieJar)
+		}
 	}
 	e.cookies = &cookies{}
 	for _, path := range paths {

@@ -3,9 +3,15 @@ package httpexec
 import (
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/internal/testkit"
+	"github.com/10f93571/retry/task"
 )
 
 func TestCookies(t *testing.T) {
@@ -50,6 +56,21 @@ func TestCookies(t *testing.T) {
 			if got != tt.want {
 				t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
 			}
+		}
+	}
+}
+
+// A resume goes on with the cookies that earlier attempts have kept, not with those that another run has left.
+func TestCookieJarOfAnotherRun(t *testing.T) {
+	jar := filepath.Join(t.TempDir(), "jar")
+	testkit.Must(t, os.WriteFile(jar, []byte("shop.test\tFALSE\t/\tFALSE\t0\tsession\tone\n"), 0o600))
+	written := time.Now()
+	testkit.Must(t, os.Chtimes(jar, written, written))
+	for created, want := range map[time.Duration]int{-time.Second: 1, time.Second: 0} {
+		e := &Executor{}
+		tk := &task.Task{CreatedAt: written.Add(created), AttemptCount: 2}
+		if err := e.loadCookies(&request.Request{CookieJar: jar}, tk); err != nil || len(*e.cookies) != want {
+			t.Errorf("task made %v after the jar: got %v, %v, want %d cookies", created, e.cookies, err, want)
 		}
 	}
 }

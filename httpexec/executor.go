@@ -113,7 +113,7 @@ func (e *Executor) Execute(ctx context.Context, t *task.Task, c runner.Call) tas
 // prepare makes the plan of the attempt. Keep, which stores what a resume needs, is called before the first request.
 func (a *attempt) prepare(t *task.Task) (err error) {
 	if a.plan, err = a.Executor.plan(t); err == nil {
-		err = a.loadCookies(a.request, t.AttemptCount)
+		err = a.loadCookies(a.request, t)
 	}
 	if err == nil && a.Delivery != nil {
 		err = a.Delivery.address(a.plan, t, a.number, time.Now())

@@ -100,7 +100,7 @@ func announce(interrupted, asked *task.Task, typed []string, lines render.Observ
 		render.ShortID(interrupted.ID), why, text.Count(interrupted.AttemptCount, "attempt")))
 	var vain []string
 	for flag, differs := range map[string]bool{
-		"stdin":           interrupted.Options.Stdin != asked.Options.Stdin,
+		"stdin":           interrupted.Options.Stdin != asked.Options.Stdin && asked.Options.Stdin != task.StdinNull,
 		"idempotency-ttl": asked.Target != nil && interrupted.Target.KeyLifetime() != asked.Target.KeyLifetime(),
 		"max-retry-after": asked.Target != nil && interrupted.Target.MaxServerDelay() != asked.Target.MaxServerDelay(),
 	} {

@@ -215,6 +215,9 @@ func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *t
 			before, source := earlier.AttemptCount, earlier.Options.Source
 			how := ResumeOptions{ExecOptions: options, SurvivorFlags: w.SurvivorFlags}
 			how.ownStdin, how.amended = true, found.amended
+			if slices.Contains(p.Typed, "stdin") && tk.Options.Stdin == task.StdinNull {
+				how.Stdin = task.StdinNull
+			}
 			result, err := p.Resume(ctx, earlier, journal, lines, how)
 			if err != nil || earlier.Status != task.Exhausted || earlier.AttemptCount > before ||
 				earlier.Reason == task.ReasonExpired || // the request may have taken effect

@@ -23,6 +23,7 @@ type Output struct {
 	Temporary      func() (*os.File, error) // creates a file for held output that is too large for memory
 	BeforeFlush    func()                   // called before held output is written; nil for nothing
 	last           *Streams                 // of the attempt that Flush handles
+	before         *Streams                 // of the one before, which is the last one where the next cannot begin
 
 	// Called when OutputFinal begins to pass output on: since Limit is exceeded, or since there is no room to hold it.
 	LimitExceeded func(t *task.Task, limit int64)
@@ -48,7 +49,8 @@ func (o *Output) Open(t *task.Task) (*Streams, error) {
 		s.forwarding.limitExceeded = func(limit int64) { o.LimitExceeded(t, limit) }
 		s.forwarding.holdFailed = func(reason error) { o.HoldFailed(t, reason) }
 	}
-	o.last = s
+	o.before.close()
+	o.before, o.last = nil, s
 	both := o.Mode.Held() || o.Capture == task.CaptureBoth
 	if !both && o.Capture != task.CaptureStderr {
 		return s, nil
@@ -167,18 +169,19 @@ func waitOrStop(done <-chan struct{}, signals <-chan os.Signal) os.Signal {
 // Flush writes or drops the held output of the last attempt, depending on the mode and the status of the task. It
 // implements runner.Executor.
 func (o *Output) Flush(t *task.Task, signals <-chan os.Signal) (os.Signal, error) {
-	s := o.last
-	o.last = nil
+	s := o.latest()
+	o.last, o.before = nil, nil
 	if s == nil || s.abandoned {
 		return nil, s.lost()
 	}
-	defer func() {
-		for _, c := range s.captures {
-			_ = c.held.Close()
-		}
-	}()
-	if !o.passesOn(s, t.Status) {
-		return nil, nil // what could not be held is not missed
+	passesOn := o.passesOn(s, t.Status)
+	if !passesOn && !t.Status.Finished() {
+		o.before = s
+		return nil, nil // what could not be held is not missed yet
+	}
+	defer s.close()
+	if !passesOn {
+		return nil, nil
 	}
 	partial := o.Mode == task.OutputSuccess && s.lost() != nil // a part of the output could be taken for all of it
 	if partial || !s.hold() {
@@ -202,7 +205,21 @@ func (o *Output) Flush(t *task.Task, signals <-chan os.Signal) (os.Signal, error
 
 // HoldsOutput reports whether Flush would pass anything on. It implements runner.Executor.
 func (o *Output) HoldsOutput(t *task.Task) bool {
-	return o.last != nil && !o.last.abandoned && o.last.hold() && o.passesOn(o.last, t.Status)
+	s := o.latest()
+	return s != nil && !s.abandoned && s.hold() && o.passesOn(s, t.Status)
+}
+
+// latest returns the streams of the last attempt that has begun.
+func (o *Output) latest() *Streams { return cmp.Or(o.last, o.before) }
+
+// close frees what is held.
+func (s *Streams) close() {
+	if s == nil {
+		return
+	}
+	for _, c := range s.captures {
+		_ = c.held.Close()
+	}
 }
 
 // passesOn reports whether output of an attempt is passed on at this status of the task.
