@@ -149,6 +149,8 @@ func classifyBody(err error) failure {
 	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.As(err, new(flate.CorruptInputError)),
 		errors.Is(err, errCoding):
 		f.exit = exitEncoding
+	case errors.Is(err, errUnsent):
+		f.exit = exitSend
 	case errors.As(err, new(transport.StreamError)):
 		f.exit = exitStream
 	}

@@ -1,6 +1,7 @@
 package httpexec
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // conn does not read before something was written. A server that sends first does not speak HTTP: without the delay,
@@ -24,13 +26,16 @@ type conn struct {
 	once         sync.Once
 	wrote        atomic.Int64
 	read         atomic.Int64
-	requestStart atomic.Int64          // the value of wrote when the request began
-	writeErr     atomic.Pointer[error] // the error of a Write that reported success
-	readErr      atomic.Pointer[error] // the last error of Read
+	requestStart atomic.Int64           // the value of wrote when the request began
+	writeErr     atomic.Pointer[error]  // the error of a Write that reported success
+	readErr      atomic.Pointer[error]  // the last error of Read
+	sending      atomic.Pointer[tracer] // of the request whose body is being written; nil for none
+	closed       chan struct{}
+	closing      sync.Once
 }
 
 func (w *tracer) wrap(c net.Conn) *conn {
-	w.conn = &conn{Conn: c, written: make(chan struct{})}
+	w.conn = &conn{Conn: c, written: make(chan struct{}), closed: make(chan struct{})}
 	w.conn.requestStart.Store(math.MaxInt64)
 	return w.conn
 }
@@ -55,7 +60,52 @@ func (c *conn) Read(p []byte) (int, error) {
 	if err != nil && !errors.Is(err, net.ErrClosed) {
 		c.readErr.Store(&err)
 	}
+	if isSuccess(p[:n]) {
+		c.awaitRequest()
+	}
 	return n, err
+}
+
+// isSuccess reports whether what was read begins with a status of 2xx or 3xx. Over TLS nothing shows that here.
+func isSuccess(head []byte) bool {
+	return len(head) > len("HTTP/1.1 ") && bytes.HasPrefix(head, []byte("HTTP/1.")) && (head[9] == '2' || head[9] == '3')
+}
+
+// stalled is how long a server that has replied may take nothing more of the request.
+const stalled = time.Second
+
+// awaitRequest holds a reply back until the request was written: a server may say that all is well before it has read
+// the body, and net/http cuts the request where the reply ends first.
+func (c *conn) awaitRequest() {
+	w := c.sending.Swap(nil)
+	if w == nil {
+		return
+	}
+	for wrote := int64(-1); wrote != c.wrote.Load(); {
+		wrote = c.wrote.Load()
+		select {
+		case <-w.ended:
+			return
+		case <-c.closed:
+			return
+		case <-time.After(stalled):
+		}
+	}
+}
+
+// sentBody is a request's body that tells the connection when net/http begins to send it.
+type sentBody struct {
+	io.ReadCloser
+	tracer *tracer
+	begun  bool
+}
+
+func (b *sentBody) Read(p []byte) (int, error) {
+	if !b.begun {
+		b.begun = true
+		b.tracer.conn.sending.Store(b.tracer)
+	}
+	return b.ReadCloser.Read(p)
 }
 
 // Write reports success even if it fails, once a part of the request is written: a server that refuses a body may reply
@@ -80,6 +130,7 @@ func (c *conn) ended() bool {
 
 func (c *conn) Close() error {
 	c.once.Do(func() { close(c.written) })
+	c.closing.Do(func() { close(c.closed) })
 	return c.Conn.Close()
 }
 

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/http/httptrace"
 	"path/filepath"
 	"slices"
@@ -13,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/runner"
@@ -256,6 +259,70 @@ func TestEarlyReplyAndClosed(t *testing.T) {
 			t.Fatalf("got %+v, %+v, want exit 22 and status 413", o, o.Reply)
 		}
 	}
+}
+
+// A server may reply with success before it has read the body. It gets all of it, or the request is no success: over TLS
+// net/http cuts the request, and nothing shows in time what the reply is.
+func TestReplyBeforeTheEndOfTheRequest(t *testing.T) {
+	const size = 16 << 20
+	for _, tt := range []struct {
+		name    string
+		overTLS bool
+		status  string
+		then    func(c *wire) // after the reply
+		exit    int
+		whole   bool
+	}{
+		{name: "it reads on", status: "201 Created", then: readSlowly, whole: true},
+		{name: "it reads on after a status of 3xx", status: "300 Multiple Choices", then: readSlowly, whole: true},
+		{name: "it reads on over TLS", overTLS: true, status: "200 OK", then: readSlowly, exit: 55},
+		{name: "it closes", status: "200 OK", then: (*wire).reset, exit: 55},
+		{name: "it reads no more", status: "200 OK", then: func(c *wire) { <-c.server.reached }, exit: 55},
+		{name: "it refuses", status: "413 Content Too Large", then: readSlowly, exit: 22},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			do := func(c *wire) {
+				if c.header(new(bytes.Buffer)) != nil {
+					c.send("HTTP/1.1 %s\r\nContent-Length: 2\r\n\r\nok", tt.status)
+					tt.then(c)
+				}
+			}
+			a := newAuthority(t)
+			s, scheme := serve(t, do), "http"
+			if tt.overTLS {
+				s, scheme = serveTLS(t, a.server(nil), do), "https"
+			}
+			e := newSender(t, "PUT", s.url(scheme), func(e *sender) { e.Network.CACert = a.file })
+			e.Request.Body = aPart(strings.Repeat("x", size))
+			o := execute(t, e)
+			close(s.reached)
+			s.stop()
+			if got := s.surplus == size; o.Exit != tt.exit || got != tt.whole {
+				t.Errorf("got %+v, and the server got %d bytes, want exit %d, all of them %v", o, s.surplus, tt.exit, tt.whole)
+			}
+		})
+	}
+}
+
+// Over HTTP/2 the end of the reply is the end of the request, too.
+func TestReplyBeforeTheEndOfTheRequestOverHTTP2(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "hello")
+	}))
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	defer s.Close()
+	e := newSender(t, "PUT", s.URL, func(e *sender) { e.Network.Insecure = true })
+	e.Request.Body = aPart(strings.Repeat("x", 16<<20))
+	if o := execute(t, e); o.Exit != 55 || o.Reply.Status != 200 {
+		t.Errorf("got %+v, %+v, want exit 55", o, o.Reply)
+	}
+}
+
+// readSlowly reads when net/http would have cut the request.
+func readSlowly(c *wire) {
+	time.Sleep(200 * time.Millisecond)
+	c.stall()
 }
 
 // Without a reply, it is an error of the connection.

@@ -44,6 +44,9 @@ var errLength = errors.New("its header does not say how long it is")
 // the body would have the sizes of the chunks in it (RFC 9112, section 6.1).
 var errOldChunks = errors.New("it is in chunks, which HTTP/1.0 does not know")
 
+// errUnsent says that a server has replied with success before it had all of the request, and did not take the rest.
+var errUnsent = errors.New("the reply came before all of the request was sent, and the rest was not")
+
 // localError is a failure of this machine. Another attempt would fail in the same way.
 type localError struct {
 	operation string

@@ -146,7 +146,11 @@ func (a *attempt) run(ctx context.Context) error {
 			return a.readReply(response, done)
 		}
 		a.reply.setHeader(response)
+		unsent := a.tracer.checkSent()
 		done()
+		if unsent != nil {
+			return unsent
+		}
 		if err == nil && redirects == max(a.network.MaxRedirects, 0) {
 			err = &loopError{redirects}
 		}
@@ -202,7 +206,8 @@ func (a *attempt) sendOnce(ctx context.Context, h *wireRequest, fresh bool) (*ht
 		return nil, nil, err
 	}
 	if h.body != nil && h.body.size > 0 {
-		request.Body = a.meter.watched(request.Body, task.Transfer{Sending: true, Total: h.body.size})
+		a.tracer.hasBody = true
+		request.Body = &sentBody{a.meter.watched(request.Body, task.Transfer{Sending: true, Total: h.body.size}), a.tracer, false}
 	}
 	c, err := a.connection(traced, h, proxy, fresh)
 	if err != nil {
@@ -249,6 +254,15 @@ func (a *attempt) connect(ctx context.Context, t *http.Transport, h *wireRequest
 // readReply reads the whole reply.
 func (a *attempt) readReply(response *http.Response, done func()) error {
 	defer done()
+	err := a.readBody(response)
+	if err == nil && response.StatusCode < 400 {
+		err = a.tracer.checkSent()
+		a.reply.whole = a.reply.whole && err == nil
+	}
+	return err
+}
+
+func (a *attempt) readBody(response *http.Response) error {
 	a.reply.setHeader(response)
 	if response.StatusCode == http.StatusSwitchingProtocols {
 		a.reply.whole = true

@@ -35,8 +35,12 @@ type tracer struct {
 	read     int64
 	kept     bool          // conn was there before the request
 	recorded *recordedConn // nil: the text of the reply's header is not recorded
+	ended    chan struct{} // closed when net/http has written the request, or has given that up
+	hasBody  bool          // the request has one
 
 	mutex   sync.Mutex
+	end     sync.Once
+	sendErr error // why the request was not written to its end
 	stage   stage
 	http2   bool
 	written int // requests that were begun
@@ -44,7 +48,7 @@ type tracer struct {
 	began   [stageBody + 1]time.Time
 }
 
-func newTracer() *tracer { return new(tracer) }
+func newTracer() *tracer { return &tracer{ended: make(chan struct{})} }
 
 // at returns the stage that was reached.
 func (w *tracer) at() stage {
@@ -138,7 +142,7 @@ func (w *tracer) trace() *httptrace.ClientTrace {
 			}
 		},
 		WroteHeaderField:     func(name string, _ []string) { w.writing(name) },
-		WroteRequest:         func(httptrace.WroteRequestInfo) { w.writtenWhole() },
+		WroteRequest:         func(info httptrace.WroteRequestInfo) { w.endRequest(info.Err) },
 		GotFirstResponseByte: func() { w.endPhase(stageWait, &w.phases.FirstByte, stageHeader) },
 	}
 }
@@ -155,11 +159,39 @@ func (w *tracer) writing(name string) {
 	w.enter(stageWait)
 }
 
-// writtenWhole starts the wait for the reply, unless the reply has already begun.
-func (w *tracer) writtenWhole() {
+// endRequest starts the wait for the reply, unless the reply has already begun.
+func (w *tracer) endRequest(err error) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	if w.stage == stageWait {
 		w.began[stageWait] = time.Now()
 	}
+	if w.sendErr = err; err == nil && w.conn != nil {
+		if broke := w.conn.writeErr.Load(); broke != nil {
+			w.sendErr = *broke
+		}
+	}
+	w.end.Do(func() { close(w.ended) })
+}
+
+// hookDelay is how long the hook for the end of a request may come after the reply to it.
+const hookDelay = time.Second
+
+// checkSent returns an error where a reply came before the server had all of the request's body, and net/http has then
+// closed the connection: the server may have taken what it got for all of it.
+func (w *tracer) checkSent() error {
+	if !w.hasBody {
+		return nil
+	}
+	select {
+	case <-w.ended:
+	case <-time.After(hookDelay):
+		return errUnsent
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.sendErr != nil {
+		return errUnsent
+	}
+	return nil
 }
