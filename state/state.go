@@ -122,8 +122,8 @@ type Manager interface {
 	// Hasten makes a task that waits due now, whoever owns it, and reports whether it waits. The owner finds that by
 	// NextAttempt.
 	Hasten(ctx context.Context, number int64, now time.Time) (bool, error)
-	// Amend changes the policy, the options and the environment of a task that this process has adopted. Once may be set
-	// by it, and is never unset.
+	// Amend changes the policy, the options, the environment and the parent of a task that this process has adopted. Once
+	// may be set by it, and is never unset.
 	Amend(ctx context.Context, t *task.Task) error
 	// Remember keeps a success from being pruned, or a request that may have been one.
 	Remember(ctx context.Context, t *task.Task) error

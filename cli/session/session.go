@@ -200,6 +200,10 @@ func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *t
 		options := w.work.ExecOptions()
 		options.before = found.before
 		if earlier := found.interrupted; earlier != nil {
+			// It is a part of what runs it now, and ends with that; it cannot be one of itself.
+			if earlier.Parent != tk.Parent && !slices.Contains(cmdexec.OuterTasks(p.Getenv), earlier.ID) {
+				earlier.Parent, found.amended = tk.Parent, true
+			}
 			if deferred(earlier, time.Now()) {
 				if err := journal.amend(ctx, earlier, found.amended); err != nil {
 					return runner.Result{}, nil, err
