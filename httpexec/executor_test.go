@@ -413,6 +413,27 @@ func TestRedirectKeepsSecrets(t *testing.T) {
 	}
 }
 
+// Of a body, 301 and 302 drop what is data; the file of -T is sent again, as by curl.
+func TestRedirectKeepsAnUpload(t *testing.T) {
+	for _, tt := range []struct {
+		method          string
+		given, upload   bool
+		moved, seeOther bool // whether 301 and 302, and 303, drop the body
+	}{
+		{method: "POST", moved: true, seeOther: true},
+		{method: "PUT", given: true, moved: true, seeOther: true},
+		{method: "PUT", upload: true, seeOther: true},
+		{method: "POST", given: true, upload: true, seeOther: true},
+	} {
+		h := &wireRequest{method: tt.method, upload: tt.upload, body: &bodies{}}
+		for status, want := range map[int]bool{301: tt.moved, 302: tt.moved, 303: tt.seeOther, 307: false, 308: false} {
+			if got := h.becomesGet(status, tt.given); got != want {
+				t.Errorf("%+v, status %d: got that the body is dropped: %v, want %v", tt, status, got, want)
+			}
+		}
+	}
+}
+
 // A header made of a reference stays with its server. A POST without its key is not safe to repeat at another server.
 func TestRedirectToAnotherServer(t *testing.T) {
 	other := serve(t, closes(""))

@@ -25,6 +25,7 @@ type wireRequest struct {
 	header  http.Header // names keep their case
 	body    *bodies     // nil for none
 	chunked bool        // the request does not say how long the body is
+	upload  bool        // the body is an uploaded file
 	secret  []string    // the headers whose values are references to secrets
 }
 
@@ -108,8 +109,9 @@ func (h wireRequest) redirect(status int, location string, methodGiven bool) (to
 	if err := request.CheckURL(u); err != nil {
 		return wireRequest{}, false, fmt.Errorf("%w: %w", errRedirects, err)
 	}
-	to = wireRequest{method: h.method, url: u, header: h.header.Clone(), body: h.body, chunked: h.chunked, secret: h.secret}
-	if becomesGet(h.method, h.body, status, methodGiven) {
+	to = wireRequest{method: h.method, url: u, header: h.header.Clone(), body: h.body, chunked: h.chunked, upload: h.upload,
+		secret: h.secret}
+	if h.becomesGet(status, methodGiven) {
 		to.body = nil
 		request.Remove(to.header, "Content-Type")
 		request.Remove(to.header, "Content-Length")
@@ -127,10 +129,10 @@ func (h wireRequest) redirect(status int, location string, methodGiven bool) (to
 }
 
 // becomesGet reports whether a redirect drops the body. curl then ignores the method of -X, and looks for data.
-func becomesGet(method string, body *bodies, status int, methodGiven bool) bool {
+func (h *wireRequest) becomesGet(status int, methodGiven bool) bool {
 	switch status {
 	case http.StatusMovedPermanently, http.StatusFound:
-		return method == http.MethodPost || (methodGiven && body != nil)
+		return !h.upload && (h.method == http.MethodPost || methodGiven && h.body != nil)
 	case http.StatusSeeOther:
 		return true
 	}

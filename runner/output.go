@@ -39,6 +39,14 @@ func (r *Runner) flush(t *task.Task, a task.Attempt) (os.Signal, error) {
 // readerGone reports whether nobody reads the rest of the output. A success stays one then.
 func readerGone(lost error) bool { return errors.Is(lost, syscall.EPIPE) }
 
+// tellsLost reports whether lost output needs a word. What was interrupted comes again, or was not wanted.
+func tellsLost(t *task.Task, a task.Attempt, lost error) bool {
+	if errors.Is(lost, task.ErrStopped) {
+		return t.Status.Finished() && t.Status != task.Cancelled && a.Outcome.Stop == nil
+	}
+	return lost != nil && !readerGone(lost)
+}
+
 // undeliver takes a success back that is not recorded yet, if its output is lost. Where a signal stopped the delivery,
 // a resume sends the request again; otherwise the attempt has failed.
 func (r *Runner) undeliver(t *task.Task, before task.History, a *task.Attempt, sig os.Signal, lost error) {

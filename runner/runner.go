@@ -212,7 +212,7 @@ func (r *Runner) attempt(ctx context.Context, t *task.Task) (Result, error) {
 		if err := r.record(ctx, t, &a); err != nil {
 			return Result{}, err
 		}
-	case lost != nil && !readerGone(lost) && !errors.Is(lost, task.ErrStopped):
+	case tellsLost(t, a, lost):
 		r.Observer.Warn(Loss{Err: lost, New: true})
 	}
 	r.Observer.Ended(t, a)

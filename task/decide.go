@@ -21,7 +21,7 @@ func Decide(p *Policy, h History, o Outcome, now time.Time, random func() float6
 	e := h.evidence(o, now)
 	c, trouble := p.Classify(e)
 	d := decide(p, h, c, e, now, random)
-	d.Success = c.Class == ClassSuccess
+	d.Success = c.Class == ClassSuccess && d.Verdict != VerdictCancelled
 	d.ConditionErr = cmp.Or(trouble, d.ConditionErr)
 	return d
 }

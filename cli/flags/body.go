@@ -101,7 +101,7 @@ func (f *BodyFlags) data(r *request.Request) error {
 
 func (f *BodyFlags) upload(r *request.Request) error {
 	part, err := filePart(f.UploadFile)
-	r.Body, r.Method = []request.Part{part}, "PUT"
+	r.Body, r.Method, r.Upload = []request.Part{part}, "PUT", true
 	setDefault(r, "Content-Type", new(string)) // data has a default type; that of a file is not known
 	if f.UploadFile != request.StdinFile {
 		r.URL = withFileName(r.URL, filepath.Base(part.File))

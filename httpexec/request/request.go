@@ -51,6 +51,7 @@ type Request struct {
 	Body        []Part   `json:"body,omitempty"`         // one after another
 	Boundary    string   `json:"boundary,omitempty"`     // between the parts of a form; empty: the body is not a form
 	Get         bool     `json:"get,omitempty"`          // the body goes into the URL's query
+	Upload      bool     `json:"upload,omitempty"`       // the body is a file of -T, which redirects 301 and 302 keep
 
 	Idempotent bool          `json:"idempotent,omitempty"` // the user says that two requests have the effect of one
 	Keyed      bool          `json:"keyed,omitempty"`      // the idempotency key is the user's own

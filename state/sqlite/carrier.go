@@ -254,7 +254,7 @@ func (q *Queue) settledBefore(ctx context.Context, t *task.Task, a task.Attempt,
 	if a.Number == 0 {
 		return refusal
 	}
-	a.Decision = task.Decision{Verdict: task.VerdictCancelled}
+	a.Decision = tooLate(a.Decision)
 	if a.Outcome.Stop != nil {
 		a.Outcome.Message = "stopped: the task was cancelled"
 	}

@@ -323,7 +323,7 @@ func requests() map[string]*request.Request {
 				{Text: []byte("\x00\xff\n"), Encode: true}, {File: "/dir/a b", Size: 3, Time: epoch.UTC(), Strip: true},
 				{File: request.StdinFile, Name: "f", FileName: "g", Type: "text/plain"},
 			},
-			Boundary: "b", Get: true, Idempotent: true, Keyed: true, KeyStyle: request.KeySF, KeyTTL: 24 * time.Hour, MaxRetryAfter: time.Hour,
+			Boundary: "b", Get: true, Upload: true, Idempotent: true, Keyed: true, KeyStyle: request.KeySF, KeyTTL: 24 * time.Hour, MaxRetryAfter: time.Hour,
 			Network: request.Network{
 				ConnectTimeout: time.Second, Proxy: "p", NoProxy: &none, UnixSocket: "/s", Resolve: []string{"a:1:b"}, Insecure: true,
 				CACert: "/c", Cert: "/d", Key: "/e", HTTP1: true, Compressed: true, MaxRedirects: 50,

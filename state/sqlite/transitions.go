@@ -172,13 +172,19 @@ func (j *Journal) Record(ctx context.Context, t *task.Task, a task.Attempt) erro
 	})
 	if errors.Is(err, task.ErrNotOwner) {
 		// A task cancelled by another process has an attempt without an outcome. Nothing else may be added.
-		a.Decision = task.Decision{Verdict: task.VerdictCancelled}
+		a.Decision = tooLate(a.Decision)
 		_ = j.write(ctx, func(c *conn.Conn) error {
 			_, err := updateAttempt(c, t.Number, a, isCancelled)
 			return err
 		})
 	}
 	return j.ended(t, err)
+}
+
+// tooLate is the decision about an attempt of a task that was cancelled meanwhile. Of a success it says so: --once must not
+// run that again.
+func tooLate(d task.Decision) task.Decision {
+	return task.Decision{Verdict: task.VerdictCancelled, Success: d.Verdict == task.VerdictSucceeded}
 }
 
 // RecordAndClaim is Record and the Claim of the next attempt, in one transaction.
