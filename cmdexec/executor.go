@@ -72,7 +72,7 @@ func (e *Executor) execute(ctx context.Context, t *task.Task, c runner.Call) tas
 	}
 	in.Started()
 	out.Begin()
-	o := e.supervise(ctx, t, p, c)
+	o := e.supervise(ctx, t, p, c, in.Stop)
 	out.End(c.Signals, &o)
 	if in.Wait != nil && mayRepeat(&t.Policy, o) {
 		in.Wait(proc.HaveOpen)
@@ -201,7 +201,7 @@ func (h Hooks) Run(ctx context.Context, t *task.Task, command string, signals <-
 	if err != nil {
 		return nil, err
 	}
-	o := h.Executor.supervise(ctx, t, p, runner.Call{Signals: signals})
+	o := h.Executor.supervise(ctx, t, p, runner.Call{Signals: signals}, nil)
 	switch {
 	case o.Error == task.ErrorTimeout && o.Stop == nil:
 		return nil, errors.New(o.Message)
@@ -213,10 +213,12 @@ func (h Hooks) Run(ctx context.Context, t *task.Task, command string, signals <-
 	return nil, fmt.Errorf("exit status %d", o.Exit)
 }
 
-// supervise waits for the end of a started process, and meanwhile passes signals on and stops it when ctx ends.
-func (e *Executor) supervise(ctx context.Context, t *task.Task, p *proc.Process, c runner.Call) task.Outcome {
+// supervise waits for the end of a started process, and meanwhile passes signals on and stops it when ctx ends. It calls
+// stop, which may be nil, before it passes on the first one that asks to stop.
+func (e *Executor) supervise(ctx context.Context, t *task.Task, p *proc.Process, c runner.Call, stop func(),
+) task.Outcome {
 	s := &supervisor{
-		process: p, killAfter: t.Policy.KillAfter, secondStopKills: e.SecondStopKills, signals: c.Signals,
+		process: p, killAfter: t.Policy.KillAfter, secondStopKills: e.SecondStopKills, signals: c.Signals, stopping: stop,
 	}
 	if began := time.Now(); began.Sub(e.ended) < e.TerminalDelay {
 		s.young = began.Add(e.TerminalDelay)
@@ -279,6 +281,7 @@ type supervisor struct {
 	killAfter       time.Duration
 	secondStopKills time.Duration
 	signals         <-chan os.Signal
+	stopping        func()    // called for the first signal that asks to stop; may be nil
 	young           time.Time // until then it may have missed what a key on the terminal sent
 
 	stop     os.Signal // the first signal that asked to stop
@@ -313,6 +316,9 @@ func (s *supervisor) run(ctx context.Context) {
 // forward passes a signal on. A second signal that asks to stop kills, unless it comes together with the first, or the
 // terminal has sent it to the process too: the prompt of an interpreter gets many of those and goes on.
 func (s *supervisor) forward(sig os.Signal) {
+	if s.stop == nil && s.stopping != nil && task.Stops(sig) {
+		s.stopping()
+	}
 	switch {
 	case s.process.GetsFromTerminal(sig):
 		if s.stop == nil && task.Stops(sig) && time.Now().Before(s.young) {

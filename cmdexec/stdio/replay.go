@@ -8,6 +8,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/task"
@@ -28,6 +29,7 @@ type ReplayedStdin struct {
 	position  int64         // how many bytes were read from the source; guarded by reading
 	mutex     sync.Mutex    // guards the fields below
 	ended     bool          // the source has no more
+	endedAt   time.Time     // when that was seen; zero where everything was kept before
 	broken    error         // reading the source failed: no attempt gets the rest
 	unkept    error         // keeping what was read failed: no later attempt gets it
 	completed sync.WaitGroup
@@ -61,21 +63,21 @@ func (r *ReplayedStdin) Open() (*Input, error) {
 	if err != nil {
 		return nil, err
 	}
-	over, target := make(chan struct{}), 0
-	var fed atomic.Bool
+	a := &feeding{over: make(chan struct{}), stopped: make(chan time.Time, 1)}
 	in := &Input{File: file, Held: feed.held(), Fed: nothing}
 	in.Leave = func() {
-		if !fed.Load() && feed.hasReader() {
+		if !a.ended.Load() && feed.hasReader() {
 			_ = r.tell(errLeftReader)
 		}
 	}
-	in.Bind = func(processes int) { target = processes; feed.bind(target) }
+	in.Bind = func(processes int) { a.target = processes; feed.bind(processes) }
+	in.Stop = sync.OnceFunc(func() { a.stopped <- time.Now() })
 	in.Started = func() {
 		_ = file.Close() // with a reader of our own, we would not notice that the process has closed its stdin
-		go r.feed(feed, target, over, func() { fed.Store(true); in.Fed() })
+		go r.feed(feed, a, func() { in.Fed() })
 	}
 	in.Close = func() error {
-		close(over)
+		close(a.over)
 		_, _ = feed.Close(), file.Close()
 		feed.end()
 		if err := r.incomplete(); err != nil {
@@ -85,6 +87,23 @@ func (r *ReplayedStdin) Open() (*Input, error) {
 	}
 	return in, nil
 }
+
+// feeding is what the feed of an attempt knows of that.
+type feeding struct {
+	target  int            // what kill takes for the processes
+	over    chan struct{}  // closed when the attempt is over
+	stopped chan time.Time // when a signal asked retry to stop
+	ended   atomic.Bool    // all of the input was written
+}
+
+const (
+	// endGrace is how long the end of a pipe is held back: what stops retry may have ended the writer a moment before.
+	endGrace = 20 * time.Millisecond
+	// endsTogether is how long after a signal the end of a pipe may be that of a writer which got the same signal.
+	endsTogether = time.Second
+	// readGrace is how long a command may go on to read that has been asked to stop, before it is killed.
+	readGrace = 5 * time.Second
+)
 
 var errLeftReader = errors.New("what the command has left running still reads stdin, and gets only a part of it" +
 	"\nhint: have the command wait for it, as setsid -w does; or use --stdin auto")
@@ -170,11 +189,11 @@ func CheckEnd(source *os.File, begun os.FileInfo, terminal bool) error {
 
 // feed writes stdin to the pipe of an attempt, until the pipe has no reader any more or the attempt is over. Where the
 // rest cannot be had, it kills the attempt, which would take the end of the pipe for the end of its input.
-func (r *ReplayedStdin) feed(pipe *feedPipe, target int, over <-chan struct{}, fed func()) {
+func (r *ReplayedStdin) feed(pipe *feedPipe, a *feeding, fed func()) {
 	defer func() { _ = pipe.Close() }()
 	buffer := make([]byte, pipeCapacity)
 	for offset := int64(0); ; {
-		n, err := r.next(buffer, offset, over)
+		n, err := r.next(buffer, offset, a.over)
 		if n > 0 {
 			if _, err := pipe.Write(buffer[:n]); err != nil {
 				return
@@ -182,16 +201,43 @@ func (r *ReplayedStdin) feed(pipe *feedPipe, target int, over <-chan struct{}, f
 		}
 		switch {
 		case errors.Is(err, io.EOF):
+			a.ended.Store(true)
+			if r.isCutOff(a) { // half of an input: the command must not see its end
+				select {
+				case <-a.over:
+				case <-time.After(readGrace):
+					kill(a.target)
+				}
+				return
+			}
 			fed()
 			return
 		case errors.Is(err, os.ErrClosed):
 			return
 		case err != nil:
-			kill(target)
+			kill(a.target)
 			return
 		}
 		offset += int64(n)
 	}
+}
+
+// isCutOff reports whether a pipe has ended together with a signal to retry: timeout(1), a CI and the keys of a terminal
+// send that to the writer, too.
+func (r *ReplayedStdin) isCutOff(a *feeding) bool {
+	r.mutex.Lock()
+	endedAt := r.endedAt
+	r.mutex.Unlock()
+	if endedAt.IsZero() {
+		return false
+	}
+	select {
+	case at := <-a.stopped:
+		return endedAt.Sub(at) < endsTogether && at.Sub(endedAt) < endGrace
+	case <-a.over:
+	case <-time.After(time.Until(endedAt.Add(endGrace))):
+	}
+	return false
 }
 
 // next reads what follows offset: from the kept bytes, or at their end from the source. The feed of an earlier attempt
@@ -269,6 +315,9 @@ func (r *ReplayedStdin) finish(err error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.ended = errors.Is(err, io.EOF)
+	if r.info == nil { // a pipe, a socket or a terminal
+		r.endedAt = time.Now()
+	}
 	switch {
 	case !r.ended:
 		r.broken = err

@@ -26,6 +26,7 @@ type Input struct {
 	Fed     func()       // called when all of the input was written to a pipe of ours
 	Started func()       // must be called when the process has been started
 	Leave   func()       // called before Close where the command has ended by itself; nil: it need not be
+	Stop    func()       // called when a signal asks retry to stop, before the command gets that; nil: it need not be
 	Close   func() error // must be called when the process has ended; may return a *StdinError or ErrRead
 
 	// Wait is called before Close where another attempt may follow. It asks whether what this one has left has a file
@@ -40,12 +41,9 @@ var (
 	errUnseen = errors.New("what an earlier attempt may have read from stdin cannot be read again" +
 		"\nhint: --stdin replay gives every attempt the same")
 	errClosedTerminal = errors.New("the terminal on stdin was closed")
-
-	errHungUp = errors.New("the terminal on stdin was closed: from now on attempts find nothing there")
+	errHungUp         = fmt.Errorf("%w: from now on attempts find nothing there", errClosedTerminal)
+	errRewritten      = errors.New("the file on stdin has changed meanwhile") // while a resume waited, or all of it was read
 )
-
-// errRewritten says that a file has changed while a resume waited, or while all of it was read.
-var errRewritten = errors.New("the file on stdin has changed meanwhile")
 
 // ErrCut says that a file has lost a part of what it had when an attempt began to read it.
 var ErrCut = errors.New("the file on stdin was cut short")
