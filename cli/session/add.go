@@ -276,7 +276,12 @@ func (w *Wrapper) input(p *Host, t *task.Task, warn func(error)) (*spool.Spool, 
 	case t.Target != nil:
 		return w.work.ExecOptions().Body, nil
 	case t.Options.Stdin == task.StdinReplay:
-		kept, err := p.readInput(p.Stdin)
+		source, release, err := (&stdio.InheritedStdin{File: p.Stdin}).Private() // a loop may read the same file
+		if err != nil {
+			return nil, fmt.Errorf("read stdin: %w", err)
+		}
+		defer release()
+		kept, err := p.readInput(source)
 		if err != nil {
 			return nil, fmt.Errorf("read stdin: %w", err)
 		}
