@@ -123,9 +123,10 @@ func TestRequestOfFlags(t *testing.T) {
 		}},
 		{words: "-T f", change: func(r *request.Request) {
 			r.Method, r.Body, r.Header, r.URL = "PUT", []request.Part{{File: here("f")}}, []string{"Content-Type:"}, "http://h/f"
+			r.Upload = true
 		}},
 		{words: "-T - -H content-type:x", change: func(r *request.Request) {
-			r.Method, r.Body, r.Header = "PUT", []request.Part{{File: "-"}}, []string{"content-type:x"}
+			r.Method, r.Body, r.Header, r.Upload = "PUT", []request.Part{{File: "-"}}, []string{"content-type:x"}, true
 		}},
 
 		{

@@ -71,8 +71,8 @@ func TestLeavesNothingBehind(t *testing.T) {
 	for i := range 200 {
 		executeOnce(t, []string{"true", "false", missing, "/"}[i%4])
 	}
-	if n := openFiles(t); n != files {
-		t.Errorf("open files: got %d, want %d", n, files)
+	if n := openFiles(t); n > files { // what another test has left may have been closed meanwhile
+		t.Errorf("open files: got %d, want %d at most", n, files)
 	}
 	testkit.Eventually(t, "no child is left", func() bool { // the guard of another test's stdin may still be going
 		err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)

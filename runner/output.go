@@ -47,6 +47,20 @@ func tellsLost(t *task.Task, a task.Attempt, lost error) bool {
 	return lost != nil && !readerGone(lost)
 }
 
+// flushBefore passes on what the attempt before the end of a task has held: it did not know that it was the last.
+func (r *Runner) flushBefore(t *task.Task, result *Result) {
+	if !r.Executor.HoldsOutput(t) {
+		return
+	}
+	sig, lost := r.flush(t, task.Attempt{})
+	if sig != nil {
+		result.Signal = sig
+	}
+	if result.OutputErr = lost; tellsLost(t, task.Attempt{}, lost) {
+		r.Observer.Warn(Loss{Err: lost, New: true})
+	}
+}
+
 // undeliver takes a success back that is not recorded yet, if its output is lost. Where a signal stopped the delivery,
 // a resume sends the request again; otherwise the attempt has failed.
 func (r *Runner) undeliver(t *task.Task, before task.History, a *task.Attempt, sig os.Signal, lost error) {

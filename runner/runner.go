@@ -335,7 +335,11 @@ func (r *Runner) settle(ctx context.Context, t *task.Task, d task.Decision, sig 
 		t.Move(d, now)
 	}
 	r.cancelNested(ctx, t, t.Last)
-	return r.finish(ctx, t, Result{Decision: d, Outcome: t.Last.Outcome, Signal: sig}), nil
+	result := Result{Decision: d, Outcome: t.Last.Outcome, Signal: sig}
+	if t.Status == task.Exhausted {
+		r.flushBefore(t, &result)
+	}
+	return r.finish(ctx, t, result), nil
 }
 
 // endWithoutAttempt ends a run whose next attempt could not be claimed.

@@ -254,7 +254,8 @@ func adopt(ctx context.Context, journal state.Store, t *task.Task) (*task.Task, 
 // again when it is resumed, and one that was cancelled took all of it along. One that has ended otherwise left a daemon
 // or a shell behind, and what that ran is nobody else's.
 func OuterOf(ctx context.Context, journal state.Store, t *task.Task) (*task.Task, error) {
-	for id := t.Parent; id != ""; {
+	for id, seen := t.Parent, []string{t.ID}; id != "" && !slices.Contains(seen, id); {
+		seen = append(seen, id)
 		outer, err := journal.Find(ctx, id)
 		switch {
 		case errors.Is(err, state.ErrNotFound): // it was pruned, or had another journal or none

@@ -200,9 +200,8 @@ func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *t
 		options := w.work.ExecOptions()
 		options.before = found.before
 		if earlier := found.interrupted; earlier != nil {
-			// It is a part of what runs it now, and ends with that; it cannot be one of itself.
-			if earlier.Parent != tk.Parent && !slices.Contains(cmdexec.OuterTasks(p.Getenv), earlier.ID) {
-				earlier.Parent, found.amended = tk.Parent, true
+			if earlier.Parent != tk.Parent && !isWithin(ctx, journal.Journal, tk.Parent, earlier.ID) {
+				earlier.Parent, found.amended = tk.Parent, true // it is a part of what runs it now, and ends with that
 			}
 			if deferred(earlier, time.Now()) {
 				if err := journal.amend(ctx, earlier, found.amended); err != nil {
@@ -295,6 +294,24 @@ func (w *Wrapper) start(ctx context.Context, p *Host, journal *Journal, found na
 		t.BeginNow(time.Now())
 	}
 	return run.Run(ctx, t)
+}
+
+// isWithin reports whether a task is another one, or nested in it however deep. Where the journal does not say, it may be.
+func isWithin(ctx context.Context, journal state.Store, id, outer string) bool {
+	for range 100 {
+		if id == "" || id == outer {
+			return id != ""
+		}
+		t, err := journal.Find(ctx, id)
+		if errors.Is(err, state.ErrNotFound) { // it was pruned, or has another journal
+			return false
+		}
+		if err != nil {
+			break
+		}
+		id = t.Parent
+	}
+	return true
 }
 
 // isOfEarlierLife reports whether this process was started by an attempt of a task that has ended since, and was

@@ -118,3 +118,28 @@ func TestWhoHasACancelledAttemptInHandIsWaitedFor(t *testing.T) {
 		})
 	}
 }
+
+func (s endedStore) Find(_ context.Context, id string) (*task.Task, error) {
+	for _, t := range s.tasks {
+		if t.ID == id {
+			return t, nil
+		}
+	}
+	return nil, state.ErrNotFound
+}
+
+// Two runs of which each continues the other do not become nested in each other: nobody would resume them.
+func TestIsWithin(t *testing.T) {
+	journal := endedStore{tasks: []*task.Task{{ID: "inner", Parent: "outer"}, {ID: "outer", Parent: "pruned"}, {ID: "loop", Parent: "loop"}}}
+	for _, tt := range []struct {
+		id, outer string
+		want      bool
+	}{
+		{"", "inner", false}, {"inner", "inner", true}, {"inner", "outer", true}, {"outer", "inner", false},
+		{"inner", "other", false}, {"loop", "other", true},
+	} {
+		if got := isWithin(t.Context(), journal, tt.id, tt.outer); got != tt.want {
+			t.Errorf("%q in %q: got %v, want %v", tt.id, tt.outer, got, tt.want)
+		}
+	}
+}

@@ -170,15 +170,9 @@ func (p *Process) Signal(sig os.Signal) {
 	_ = syscall.Kill(p.Target(), number)
 }
 
-// Stop passes on a signal that asks to end. A stopped process handles it only after a CONT. Where the process has a group
-// of its own, the signal is for all of the attempt, as that of a timeout is: what reads from the group would take the end
-// of a writer for the end of its input.
+// Stop passes on a signal that asks to end. A stopped process handles it only after a CONT.
 func (p *Process) Stop(sig os.Signal) {
-	if number, ok := sig.(syscall.Signal); ok && !p.shared {
-		p.signalAll(number)
-	} else {
-		p.Signal(sig)
-	}
+	p.Signal(sig)
 	p.Signal(syscall.SIGCONT)
 }
 
@@ -199,20 +193,16 @@ func (p *Process) Kill() {
 	p.signalAll(syscall.SIGKILL)
 }
 
-// signalAll sends a signal to the whole group, or to our part of a shared group, and to the other groups that the attempt
-// has made, as timeout(1) does in a script. These come first: what reads there from the group must not find the end of a
-// writer before the signal. It leaves the processes of a nested retry to that one, except for a KILL.
+// signalAll sends a signal to the whole group, or to our part of a shared group, and to the leaders of the other groups
+// of the attempt, such as timeout(1), which pass it on. It leaves the processes of a nested retry to that one, except
+// for a KILL.
 func (p *Process) signalAll(sig syscall.Signal) {
+	p.Signal(sig)
 	for _, m := range p.members() {
-		switch {
-		case m.Pid == p.pid:
-		case p.leads(m):
-			_ = syscall.Kill(-m.Pid, sig)
-		case sig == syscall.SIGKILL || m.Group == syscall.Getpgrp():
+		if m.Pid != p.pid && (sig == syscall.SIGKILL || m.Group == syscall.Getpgrp() || p.leads(m)) {
 			_ = syscall.Kill(m.Pid, sig)
 		}
 	}
-	p.Signal(sig)
 }
 
 // leads reports whether a process leads a group that the attempt has made for itself, as job control does.
