@@ -60,27 +60,47 @@ func (c *conn) Read(p []byte) (int, error) {
 	if err != nil && !errors.Is(err, net.ErrClosed) {
 		c.readErr.Store(&err)
 	}
-	if isSuccess(p[:n]) {
-		c.awaitRequest()
+	if w := c.sending.Load(); w != nil && w.holds(p[:n]) {
+		c.awaitRequest(w)
 	}
 	return n, err
 }
 
-// isSuccess reports whether what was read begins with a status of 2xx or 3xx. Over TLS nothing shows that here.
-func isSuccess(head []byte) bool {
-	return len(head) > len("HTTP/1.1 ") && bytes.HasPrefix(head, []byte("HTTP/1.")) && (head[9] == '2' || head[9] == '3')
+// holds adds to what came of the reply, and reports whether it is one to hold back until the request was written: a
+// server may say that all is well before it has read the body, and net/http cuts the request where the reply ends first.
+// Over TLS nothing shows here what the reply is. An error may end the request, and so may a redirect that repeats it.
+func (w *tracer) holds(part []byte) bool {
+	if len(w.head) < maxHeader {
+		w.head = append(w.head, part...)
+	}
+	head := w.head
+	for {
+		if len(head) < len("HTTP/1.1 200") {
+			return false
+		}
+		if !bytes.HasPrefix(head, []byte("HTTP/1.")) {
+			w.conn.sending.Store(nil)
+			return false
+		}
+		status := string(head[len("HTTP/1.1 "):][:3])
+		if status[0] != '1' {
+			return status[0] == '2' || status[0] == '3' && status != "307" && status != "308"
+		}
+		_, rest, found := bytes.Cut(head, []byte("\r\n\r\n"))
+		if !found {
+			return false
+		}
+		head = rest
+	}
 }
 
-// stalled is how long a server that has replied may take nothing more of the request.
-const stalled = time.Second
+// stalled is how long a server that has replied may take nothing more of the request. Of a slow connection the system
+// reports the progress in pieces of a megabyte.
+const stalled = time.Minute
 
-// awaitRequest holds a reply back until the request was written: a server may say that all is well before it has read
-// the body, and net/http cuts the request where the reply ends first.
-func (c *conn) awaitRequest() {
-	w := c.sending.Swap(nil)
-	if w == nil {
-		return
-	}
+// awaitRequest waits until the request was written, or is not written any more.
+func (c *conn) awaitRequest(w *tracer) {
+	c.sending.Store(nil)
 	for wrote := int64(-1); wrote != c.wrote.Load(); {
 		wrote = c.wrote.Load()
 		select {
@@ -91,21 +111,6 @@ func (c *conn) awaitRequest() {
 		case <-time.After(stalled):
 		}
 	}
-}
-
-// sentBody is a request's body that tells the connection when net/http begins to send it.
-type sentBody struct {
-	io.ReadCloser
-	tracer *tracer
-	begun  bool
-}
-
-func (b *sentBody) Read(p []byte) (int, error) {
-	if !b.begun {
-		b.begun = true
-		b.tracer.conn.sending.Store(b.tracer)
-	}
-	return b.ReadCloser.Read(p)
 }
 
 // Write reports success even if it fails, once a part of the request is written: a server that refuses a body may reply

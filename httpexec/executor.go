@@ -146,11 +146,10 @@ func (a *attempt) run(ctx context.Context) error {
 			return a.readReply(response, done)
 		}
 		a.reply.setHeader(response)
-		unsent := a.tracer.checkSent()
-		done()
-		if unsent != nil {
-			return unsent
+		if err == nil && to.body == nil {
+			err = a.tracer.checkSent(response)
 		}
+		done()
 		if err == nil && redirects == max(a.network.MaxRedirects, 0) {
 			err = &loopError{redirects}
 		}
@@ -206,8 +205,8 @@ func (a *attempt) sendOnce(ctx context.Context, h *wireRequest, fresh bool) (*ht
 		return nil, nil, err
 	}
 	if h.body != nil && h.body.size > 0 {
-		a.tracer.hasBody = true
-		request.Body = &sentBody{a.meter.watched(request.Body, task.Transfer{Sending: true, Total: h.body.size}), a.tracer, false}
+		a.tracer.hasBody = h.body.size > inOnePiece
+		request.Body = a.meter.watched(request.Body, task.Transfer{Sending: true, Total: h.body.size})
 	}
 	c, err := a.connection(traced, h, proxy, fresh)
 	if err != nil {
@@ -215,6 +214,10 @@ func (a *attempt) sendOnce(ctx context.Context, h *wireRequest, fresh bool) (*ht
 		return nil, nil, err
 	}
 	a.tracer.startRequest()
+	a.tracer.conn.sending.Store(nil)
+	if a.tracer.hasBody && !c.HTTP2 && !a.tracer.http2 {
+		a.tracer.conn.sending.Store(a.tracer)
+	}
 	response, err := c.RoundTrip(request)
 	if err == nil && response.StatusCode < http.StatusContinue {
 		err = errNoStatus
@@ -232,6 +235,9 @@ func (a *attempt) sendOnce(ctx context.Context, h *wireRequest, fresh bool) (*ht
 		a.release(ctx, c, nil)
 	}, nil
 }
+
+// inOnePiece is the size of a body that the system takes at once: nothing cuts it.
+const inOnePiece = 64 << 10
 
 func closeBody(r *http.Request) {
 	if r.Body != nil {
@@ -256,7 +262,7 @@ func (a *attempt) readReply(response *http.Response, done func()) error {
 	defer done()
 	err := a.readBody(response)
 	if err == nil && response.StatusCode < 400 {
-		err = a.tracer.checkSent()
+		err = a.tracer.checkSent(response)
 		a.reply.whole = a.reply.whole && err == nil
 	}
 	return err

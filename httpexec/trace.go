@@ -2,6 +2,7 @@ package httpexec
 
 import (
 	"crypto/tls"
+	"net/http"
 	"net/http/httptrace"
 	"sync"
 	"time"
@@ -36,7 +37,8 @@ type tracer struct {
 	kept     bool          // conn was there before the request
 	recorded *recordedConn // nil: the text of the reply's header is not recorded
 	ended    chan struct{} // closed when net/http has written the request, or has given that up
-	hasBody  bool          // the request has one
+	hasBody  bool          // the request has one that may be cut
+	head     []byte        // what came of the reply while the request was written
 
 	mutex   sync.Mutex
 	end     sync.Once
@@ -178,9 +180,9 @@ func (w *tracer) endRequest(err error) {
 const hookDelay = time.Second
 
 // checkSent returns an error where a reply came before the server had all of the request's body, and net/http has then
-// closed the connection: the server may have taken what it got for all of it.
-func (w *tracer) checkSent() error {
-	if !w.hasBody {
+// closed the connection: the server may have taken what it got for all of it. One that closes itself wants no more.
+func (w *tracer) checkSent(reply *http.Response) error {
+	if !w.hasBody || reply.Close {
 		return nil
 	}
 	select {
