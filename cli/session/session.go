@@ -200,8 +200,9 @@ func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *t
 		options := w.work.ExecOptions()
 		options.before = found.before
 		if earlier := found.interrupted; earlier != nil {
-			if earlier.Parent != tk.Parent && !isWithin(ctx, journal.Journal, tk.Parent, earlier.ID) {
-				earlier.Parent, found.amended = tk.Parent, true // it is a part of what runs it now, and ends with that
+			parent := unfinished(ctx, journal.Journal, tk.Parent) // it is a part of what runs it now, and ends with that
+			if earlier.Parent != parent && !isWithin(ctx, journal.Journal, parent, earlier.ID) {
+				earlier.Parent, found.amended = parent, true
 			}
 			if deferred(earlier, time.Now()) {
 				if err := journal.amend(ctx, earlier, found.amended); err != nil {
@@ -294,6 +295,18 @@ func (w *Wrapper) start(ctx context.Context, p *Host, journal *Journal, found na
 		t.BeginNow(time.Now())
 	}
 	return run.Run(ctx, t)
+}
+
+// unfinished returns the id of an outer task; empty where that has ended: what it has left behind, such as a daemon or a
+// shell, runs its own.
+func unfinished(ctx context.Context, journal state.Store, id string) string {
+	if id == "" {
+		return ""
+	}
+	if outer, err := journal.Find(ctx, id); err == nil && outer.Status.Finished() {
+		return ""
+	}
+	return id
 }
 
 // isWithin reports whether a task is another one, or nested in it however deep. Where the journal does not say, it may be.
