@@ -102,7 +102,7 @@ const (
 	// endsTogether is how long after a signal the end of a pipe may be that of a writer which got the same signal.
 	endsTogether = time.Second
 	// readGrace is how long a command may go on to read that has been asked to stop, before it is killed.
-	readGrace = 5 * time.Second
+	readGrace = time.Minute
 )
 
 var errLeftReader = errors.New("what the command has left running still reads stdin, and gets only a part of it" +
