@@ -213,13 +213,12 @@ func (h Hooks) Run(ctx context.Context, t *task.Task, command string, signals <-
 	return nil, fmt.Errorf("exit status %d", o.Exit)
 }
 
-// supervise waits for the end of a started process, and meanwhile passes signals on and stops it when ctx ends. It calls
-// stop, which may be nil, before it passes on the first one that asks to stop.
-func (e *Executor) supervise(ctx context.Context, t *task.Task, p *proc.Process, c runner.Call, stop func(),
-) task.Outcome {
-	s := &supervisor{
-		process: p, killAfter: t.Policy.KillAfter, secondStopKills: e.SecondStopKills, signals: c.Signals, stopping: stop,
-	}
+// supervise waits for the end of a started process, passes signals on, and stops it when ctx ends. It calls stop, which
+// may be nil, before it passes on the first signal that asks to stop.
+func (e *Executor) supervise(ctx context.Context, t *task.Task, p *proc.Process, c runner.Call,
+	stop func()) task.Outcome {
+	s := &supervisor{process: p, stopping: stop, killAfter: t.Policy.KillAfter, signals: c.Signals}
+	s.secondStopKills = e.SecondStopKills
 	if began := time.Now(); began.Sub(e.ended) < e.TerminalDelay {
 		s.young = began.Add(e.TerminalDelay)
 	}

@@ -67,8 +67,9 @@ func (c *conn) Read(p []byte) (int, error) {
 }
 
 // holds adds to what came of the reply, and reports whether it is one to hold back until the request was written: a
-// server may say that all is well before it has read the body, and net/http cuts the request where the reply ends first.
-// Over TLS nothing shows here what the reply is. An error may end the request, and so may a redirect that repeats it.
+// server may say that all is well before it has read the body, and net/http cuts the request where the reply ends
+// first. Over TLS nothing shows here what the reply is. An error may end the request, and so may a redirect that
+// repeats it.
 func (w *tracer) holds(part []byte) bool {
 	if len(w.head) < maxHeader {
 		w.head = append(w.head, part...)

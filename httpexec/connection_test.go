@@ -261,8 +261,8 @@ func TestEarlyReplyAndClosed(t *testing.T) {
 	}
 }
 
-// A server may reply with success before it has read the body. It gets all of it, or the request is no success: over TLS
-// net/http cuts the request, and nothing shows in time what the reply is.
+// A server may reply with success before it has read the body. It gets all of it, or the request is no success: over
+// TLS net/http cuts the request, and nothing shows in time what the reply is.
 func TestReplyBeforeTheEndOfTheRequest(t *testing.T) {
 	const size = 16 << 20
 	for _, tt := range []struct {

@@ -215,7 +215,7 @@ func (a *attempt) sendOnce(ctx context.Context, h *wireRequest, fresh bool) (*ht
 	}
 	a.tracer.startRequest()
 	a.tracer.conn.sending.Store(nil)
-	if a.tracer.hasBody && !c.HTTP2 && !a.tracer.http2 {
+	if a.tracer.hasBody && !a.tracer.http2 {
 		a.tracer.conn.sending.Store(a.tracer)
 	}
 	response, err := c.RoundTrip(request)

@@ -109,8 +109,8 @@ func (h wireRequest) redirect(status int, location string, methodGiven bool) (to
 	if err := request.CheckURL(u); err != nil {
 		return wireRequest{}, false, fmt.Errorf("%w: %w", errRedirects, err)
 	}
-	to = wireRequest{method: h.method, url: u, header: h.header.Clone(), body: h.body, chunked: h.chunked, upload: h.upload,
-		secret: h.secret}
+	to = h
+	to.url, to.header = u, h.header.Clone()
 	if h.becomesGet(status, methodGiven) {
 		to.body = nil
 		request.Remove(to.header, "Content-Type")

@@ -177,8 +177,8 @@ func (p *Policy) classifyByDefault(e Evidence) Class {
 }
 
 // firstMatch returns the first condition that matches; nil where none does. After a failure, an expression makes a
-// success, or has an ambiguous request sent again, only where it looks at how the attempt ended. The output of a command
-// that was killed does not say that it succeeded, and a status of 0 only says that no reply came.
+// success, or has an ambiguous request sent again, only where it looks at how the attempt ended. The output of a
+// command that was killed does not say that it succeeded, and a status of 0 only says that no reply came.
 func firstMatch(conditions []Condition, e Evidence, class Class) (match *Condition, trouble error) {
 	failed := e.Error != ErrorNone || e.reply().Cut || e.Reply == nil && (e.Signal != "" || e.Stop != nil)
 	unsure := class == ClassRetryable && e.reply().Default.Ambiguous

@@ -39,7 +39,7 @@ type ExecOptions struct {
 
 	Stdin    task.StdinMode // of a resumed command: null, or rest for this process's; else what it had
 	ownStdin bool           // a resumed command reads this process's stdin, if its own was not kept
-	before   *task.Source   // what an earlier run of the name had, which something has ended that was not it; nil for none
+	before   *task.Source   // the stdin of an earlier run of the name that was cut off; nil for none
 }
 
 // newTaskRunner puts the parts together. An error says that the task's stdin is lost.

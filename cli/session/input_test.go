@@ -19,8 +19,8 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// A file that is cut short while it is read, as a log that is rotated by copying, is not taken for whole, nor is one that
-// is rewritten in place. One that grows has what it had.
+// A file that is cut short while it is read, as a log that is rotated by copying, is not taken for whole, nor is one
+// that is rewritten in place. One that grows has what it had.
 func TestFileThatChangesWhileItIsRead(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(path string) error

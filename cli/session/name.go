@@ -55,7 +55,7 @@ type nameResult struct {
 	done        bool         // nothing is to be run
 	discarded   *task.Task   // a task that the new one replaces, and that may have left processes running
 	cutOff      []*task.Task // other tasks of the name that may have done so too
-	before      *task.Source // what a killed run of the same work had as its stdin, which something else has ended
+	before      *task.Source // the stdin of a run of the same work that was cut off, and has been ended since
 	waited      bool         // for another run of the name
 }
 
@@ -188,7 +188,8 @@ const lookedAt = 16
 // cutOffRuns returns the other tasks of t's name that may have left processes running. The one that ran last is not
 // enough: it may have been cancelled while it still waited for what another one had left. The latest of them that has
 // begun is returned, too.
-func cutOffRuns(ctx context.Context, journal state.Store, t *task.Task) (found []*task.Task, latest *task.Task, err error) {
+func cutOffRuns(ctx context.Context, journal state.Store, t *task.Task,
+) (found []*task.Task, latest *task.Task, err error) {
 	if t.Name == "" {
 		return nil, nil, nil
 	}

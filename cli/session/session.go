@@ -297,8 +297,8 @@ func (w *Wrapper) start(ctx context.Context, p *Host, journal *Journal, found na
 	return run.Run(ctx, t)
 }
 
-// unfinished returns the id of an outer task; empty where that has ended: what it has left behind, such as a daemon or a
-// shell, runs its own.
+// unfinished returns the id of an outer task; empty where that has ended: what it has left behind, such as a daemon or
+// a shell, runs its own.
 func unfinished(ctx context.Context, journal state.Store, id string) string {
 	if id == "" {
 		return ""
@@ -309,7 +309,8 @@ func unfinished(ctx context.Context, journal state.Store, id string) string {
 	return id
 }
 
-// isWithin reports whether a task is another one, or nested in it however deep. Where the journal does not say, it may be.
+// isWithin reports whether a task is another one, or nested in it however deep. It may be where the journal does not
+// say.
 func isWithin(ctx context.Context, journal state.Store, id, outer string) bool {
 	for range 100 {
 		if id == "" || id == outer {

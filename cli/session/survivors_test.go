@@ -130,7 +130,9 @@ func (s endedStore) Find(_ context.Context, id string) (*task.Task, error) {
 
 // Two runs of which each continues the other do not become nested in each other: nobody would resume them.
 func TestIsWithin(t *testing.T) {
-	journal := endedStore{tasks: []*task.Task{{ID: "inner", Parent: "outer"}, {ID: "outer", Parent: "pruned"}, {ID: "loop", Parent: "loop"}}}
+	journal := endedStore{tasks: []*task.Task{
+		{ID: "inner", Parent: "outer"}, {ID: "outer", Parent: "pruned"}, {ID: "loop", Parent: "loop"},
+	}}
 	for _, tt := range []struct {
 		id, outer string
 		want      bool

@@ -169,8 +169,8 @@ func (r *ReplayedStdin) checkEnd() error {
 	return err
 }
 
-// CheckEnd returns an error where a source that was read to its end has not given what it had when that began. A file of
-// sysfs ends before its size.
+// CheckEnd returns an error where a source that was read to its end has not given what it had when that began. A file
+// of sysfs ends before its size.
 func CheckEnd(source *os.File, begun os.FileInfo, terminal bool) error {
 	if terminal && !IsTerminal(source) { // read(2) reports its end then
 		return errClosedTerminal
@@ -222,8 +222,8 @@ func (r *ReplayedStdin) feed(pipe *feedPipe, a *feeding, fed func()) {
 	}
 }
 
-// isCutOff reports whether a pipe has ended together with a signal to retry: timeout(1), a CI and the keys of a terminal
-// send that to the writer, too.
+// isCutOff reports whether a pipe has ended together with a signal to retry: timeout(1), a CI and the keys of a
+// terminal send that to the writer, too.
 func (r *ReplayedStdin) isCutOff(a *feeding) bool {
 	r.mutex.Lock()
 	endedAt := r.endedAt

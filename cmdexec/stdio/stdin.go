@@ -42,7 +42,7 @@ var (
 		"\nhint: --stdin replay gives every attempt the same")
 	errClosedTerminal = errors.New("the terminal on stdin was closed")
 	errHungUp         = fmt.Errorf("%w: from now on attempts find nothing there", errClosedTerminal)
-	errRewritten      = errors.New("the file on stdin has changed meanwhile") // while a resume waited, or all of it was read
+	errRewritten      = errors.New("the file on stdin has changed meanwhile") // while a resume waited, or it was read
 )
 
 // ErrCut says that a file has lost a part of what it had when an attempt began to read it.

@@ -216,7 +216,8 @@ func (j *Journal) Amend(ctx context.Context, t *task.Task) error {
 	return j.write(ctx, func(c *conn.Conn) error {
 		const query = `UPDATE tasks SET policy = ?, options = ?, environment = ?, parent = ?, once = max(once, ?)
 			WHERE number = ? AND id = ?`
-		_, err := c.Exec(query, string(policy), options, joinStrings(t.Environment), nullable(t.Parent), t.Once, t.Number, t.ID)
+		_, err := c.Exec(query, string(policy), options, joinStrings(t.Environment), nullable(t.Parent), t.Once,
+			t.Number, t.ID)
 		return err
 	})
 }

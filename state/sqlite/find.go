@@ -107,8 +107,8 @@ func (j *Journal) Named(ctx context.Context, name string) (*task.Task, error) {
 	return j.one(ctx, selectTasks+"WHERE t.name = ? AND t.status IN ('PENDING', 'IN_FLIGHT')"+newest, name)
 }
 
-// hasSucceeded is a task that has succeeded, also where it was requeued since, and cancelled, or was cancelled before the
-// success was recorded.
+// hasSucceeded is a task that has succeeded, also where it was requeued since, and cancelled, or was cancelled before
+// the success was recorded.
 const hasSucceeded = `(t.status = 'SUCCEEDED' OR t.status = 'CANCELLED' AND EXISTS (SELECT 1 FROM attempts a
 	WHERE a.task = t.number AND (a.decision = 'succeeded' OR a.decision = 'cancelled' AND a.success)))`
 

@@ -181,8 +181,8 @@ func (j *Journal) Record(ctx context.Context, t *task.Task, a task.Attempt) erro
 	return j.ended(t, err)
 }
 
-// tooLate is the decision about an attempt of a task that was cancelled meanwhile. Of a success it says so: --once must not
-// run that again.
+// tooLate is the decision about an attempt of a task that was cancelled meanwhile. Of a success it says so: --once
+// must not run that again.
 func tooLate(d task.Decision) task.Decision {
 	return task.Decision{Verdict: task.VerdictCancelled, Success: d.Verdict == task.VerdictSucceeded}
 }
