@@ -58,7 +58,8 @@ type Carrier interface {
 	Waiting(ctx context.Context, after Position, until time.Time, lane *Lane, limit int) ([]Item, error)
 	// Claim begins the next attempts of tasks that are due. The result has the order of numbers, with nil for a task that
 	// is not due any more, or that another worker has. One whose budget has ended is not claimed, and has no nonce: its
-	// end is to be settled. One for which ready returns false stays as it is; a nil ready is never asked.
+	// end is to be settled. One for which ready returns false stays as it is; a nil ready is never asked. One with Once
+	// whose name has succeeded meanwhile is cancelled.
 	Claim(ctx context.Context, worker int64, numbers []int64, now time.Time,
 		ready func(*task.Task) bool) ([]*task.Task, error)
 	// NoteProcess stores with the attempt in flight how to find its processes. NoteStart keeps the same for a moment,

@@ -29,7 +29,8 @@ type Store interface {
 type Writer interface {
 	// Claim stores that the task's next attempt starts. The first claim also stores the task, and sets its number and
 	// phase; it returns ErrNamed if an unfinished task has the same name. Where Once is set, it returns ErrSucceeded if a
-	// task of the name has succeeded, and ErrMayBeDone for a request if another of the name may have done so.
+	// task of the name has succeeded, and ErrMayBeDone for a request if another of the name may have done so. A stored
+	// task whose name has succeeded meanwhile it cancels, and returns ErrNotOwner.
 	Claim(ctx context.Context, t *task.Task, now time.Time) error
 	// Create stores a new task as the first claim does, but without an attempt: it waits. In place of an unfinished task
 	// of its name it cancels that in the same write; nil for none.

@@ -141,9 +141,8 @@ func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.T
 		return nameResult{}, &runningError{name: t.Name, pid: pid}
 	case errors.Is(err, state.ErrFinished):
 		return w.tryAcquire(ctx, journal, t, typed, lines)
-	case errors.Is(err, state.ErrEndKept) && w.Once: // it may have succeeded
-		return nameResult{}, fmt.Errorf("%w: %s: %w"+
-			"\nhint: run it again when the journal can be written", errName, t.Name, err)
+	case errors.Is(err, state.ErrEndKept) && w.Once:
+		return nameResult{}, endUnknown(t, err)
 	case errors.Is(err, state.ErrDamaged) && w.Fresh, errors.Is(err, state.ErrQueued) && w.Fresh:
 		return nameResult{discarded: earlier}, nil
 	case errors.Is(err, state.ErrQueued):
@@ -222,7 +221,10 @@ func (w *Wrapper) succeeded(ctx context.Context, journal state.Store, t *task.Ta
 		return false, nil
 	}
 	success, err := journal.Success(ctx, t.Name)
-	if err == nil && success == nil {
+	switch {
+	case errors.Is(err, state.ErrEndKept):
+		err = endUnknown(t, err)
+	case err == nil && success == nil:
 		err = w.refuseAmbiguous(ctx, journal, t)
 	}
 	if err != nil || success == nil {
@@ -238,6 +240,12 @@ func (w *Wrapper) succeeded(ctx context.Context, journal state.Store, t *task.Ta
 	}
 	lines.Say(fmt.Sprintf("%s succeeded before (%s): nothing is done", text.Escape(t.Name), render.ShortID(success.ID)))
 	return true, journal.Remember(ctx, success)
+}
+
+// endUnknown refuses a task with --once while the end of an earlier one cannot be written to the journal: it may have
+// succeeded.
+func endUnknown(t *task.Task, err error) error {
+	return fmt.Errorf("%w: %s: %w\nhint: run it again when the journal can be written", errName, text.Escape(t.Name), err)
 }
 
 // refuseAmbiguous returns an error where a request of the name may have taken effect: --once sends none twice. Like a

@@ -238,14 +238,20 @@ func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *t
 			return runner.Result{}, nil, err
 		}
 		run.Signals = p.Listen()
-		result, err := w.start(ctx, p, journal, found, tk, run)
+		result, err := w.start(ctx, p, journal, found, tk, run, lines)
 		run.Close()
+		if errors.Is(err, errDone) {
+			return result, nil, nil
+		}
 		// Where a task of its name was requeued meanwhile, or a worker has carried one to its end, look again.
 		if !nameIsTaken(err) {
 			return result, tk, err
 		}
 	}
 }
+
+// errDone says that nothing is left to do, which has been said.
+var errDone = errors.New("nothing is left to do")
 
 // deferred reports whether a task still waits for longer than a server may have a process wait.
 func deferred(t *task.Task, now time.Time) bool {
@@ -260,7 +266,7 @@ func deferred(t *task.Task, now time.Time) bool {
 // is stored before, so that a resume takes it up. Where another run took time, its budget begins then; a deadline does
 // not move.
 func (w *Wrapper) start(ctx context.Context, p *Host, journal *Journal, found nameResult, t *task.Task,
-	run *taskRunner) (runner.Result, error) {
+	run *taskRunner, lines render.Observer) (runner.Result, error) {
 	run.Survivors = p.newSurvivors(w.SurvivorFlags, journal)
 	run.Earlier = slices.DeleteFunc(append(found.cutOff, found.discarded), func(earlier *task.Task) bool {
 		return earlier == nil || !earlier.MayHaveLeft()
@@ -290,11 +296,31 @@ func (w *Wrapper) start(ctx context.Context, p *Host, journal *Journal, found na
 		} else if sig != nil {
 			return run.Stop(ctx, t, sig)
 		}
+		if err := w.askAgain(ctx, journal, t, lines); err != nil {
+			return runner.Result{}, err
+		}
 	}
 	if found.waited || found.discarded != nil || len(run.Earlier) > 0 {
 		t.BeginNow(time.Now())
 	}
 	return run.Run(ctx, t)
+}
+
+// askAgain returns an error where --once leaves nothing to do for a task that has waited for what an earlier one had
+// left: that may have been cancelled, and have succeeded all the same.
+func (w *Wrapper) askAgain(ctx context.Context, journal *Journal, t *task.Task, lines render.Observer) error {
+	if journal.absent() {
+		return nil
+	}
+	done, err := w.succeeded(ctx, journal.Journal, t, lines)
+	err = journal.failed(err, nil, journal.required || errors.Is(err, errName))
+	if done {
+		err = errDone
+	}
+	if err != nil && t.Number != 0 {
+		_ = journal.Journal.Cancel(ctx, t.Number, time.Now()) // the claim of a later run does it else
+	}
+	return err
 }
 
 // unfinished returns the id of an outer task; empty where that has ended: what it has left behind, such as a daemon or

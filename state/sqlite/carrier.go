@@ -80,12 +80,21 @@ func (q *Queue) Claim(ctx context.Context, worker int64, numbers []int64, now ti
 				continue
 			}
 			nonce := rand.Int64() | 1
-			err := q.claimFor(c, t, worker, nonce, now)
+			done, err := q.cancelDone(c, t, now)
+			if err == nil && done == nil {
+				err = q.claimFor(c, t, worker, nonce, now)
+			}
 			if errors.Is(err, task.ErrNotOwner) {
 				continue // somebody else has claimed, moved, cancelled or pruned it
 			}
 			if err != nil {
 				return nil, err
+			}
+			if done != nil {
+				changes = append(changes, state.Change{
+					Number: t.Number, ID: t.ID, Status: task.Cancelled, Attempt: t.AttemptCount, At: now,
+				})
+				continue
 			}
 			mine := *t
 			mine.Worker, mine.Nonce, mine.Queue = worker, nonce, task.QueueWorker

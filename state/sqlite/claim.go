@@ -23,7 +23,17 @@ import (
 // outcome on; from before its first attempt where that matters.
 func (j *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error {
 	if t.Number != 0 {
-		err := j.write(ctx, func(c *conn.Conn) error { return j.claimNext(c, t, now) })
+		var done *placed
+		err := j.write(ctx, func(c *conn.Conn) (err error) {
+			if done, err = j.cancelDone(c, t, now); done != nil || err != nil {
+				return err
+			}
+			return j.claimNext(c, t, now)
+		})
+		if err == nil && done != nil {
+			j.tellCancelled(t.Number, *done, now)
+			err = task.ErrNotOwner
+		}
 		j.background.Go(j.shortenLog)
 		return err
 	}
@@ -113,6 +123,20 @@ func (j *Journal) syncNew(ctx context.Context, t *task.Task, number int64) (stor
 		return err
 	})
 	return failed != nil, err
+}
+
+// cancelDone cancels a task that waits to do what has been done, and returns where it stood; nil where there is work to
+// do. What was cancelled while it ran may succeed all the same, and another task of its name may be stored meanwhile.
+func (j *Journal) cancelDone(c *conn.Conn, t *task.Task, now time.Time) (*placed, error) {
+	err := notDone(c, t)
+	if !errors.Is(err, state.ErrSucceeded) {
+		return nil, err
+	}
+	if stored, err := position(c, t.Number); err != nil || stored.id != t.ID || stored.status != task.Pending {
+		return nil, nil //nolint:nilerr // the claim fails of it, and says so
+	}
+	stored, err := j.cancel(c, t.Number, now)
+	return &stored, err
 }
 
 // claimNext refuses a task that was cancelled and requeued since it was read.

@@ -112,8 +112,12 @@ func (j *Journal) Named(ctx context.Context, name string) (*task.Task, error) {
 const hasSucceeded = `(t.status = 'SUCCEEDED' OR t.status = 'CANCELLED' AND EXISTS (SELECT 1 FROM attempts a
 	WHERE a.task = t.number AND (a.decision = 'succeeded' OR a.decision = 'cancelled' AND a.success)))`
 
-// Success returns the newest task with a name that succeeded; nil if none did.
+// Success returns the newest task with a name that succeeded; nil if none did. What ends are kept beside the journal
+// are written first: one of them may be that success.
 func (j *Journal) Success(ctx context.Context, name string) (*task.Task, error) {
+	if _, err := j.writeKeptEnds(ctx, 0); err != nil {
+		return nil, err
+	}
 	return j.one(ctx, selectTasks+"WHERE t.name = ? AND "+hasSucceeded+newest, name)
 }
 

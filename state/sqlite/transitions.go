@@ -171,14 +171,19 @@ func (j *Journal) Record(ctx context.Context, t *task.Task, a task.Attempt) erro
 		return j.recordInFlight(c, t, a)
 	})
 	if errors.Is(err, task.ErrNotOwner) {
-		// A task cancelled by another process has an attempt without an outcome. Nothing else may be added.
-		a.Decision = tooLate(a.Decision)
-		_ = j.write(ctx, func(c *conn.Conn) error {
-			_, err := updateAttempt(c, t.Number, a, isCancelled)
-			return err
-		})
+		_ = j.recordTooLate(ctx, t, a)
 	}
 	return j.ended(t, err)
+}
+
+// recordTooLate adds its outcome to an attempt of a task that another process has cancelled meanwhile, and nothing
+// else.
+func (j *Journal) recordTooLate(ctx context.Context, t *task.Task, a task.Attempt) error {
+	a.Decision = tooLate(a.Decision)
+	return j.write(ctx, func(c *conn.Conn) error {
+		_, err := updateAttempt(c, t.Number, a, isCancelled)
+		return err
+	})
 }
 
 // tooLate is the decision about an attempt of a task that was cancelled meanwhile. Of a success it says so: --once
@@ -232,7 +237,7 @@ func (j *Journal) decide(c *conn.Conn, t *task.Task, from task.Status, d task.De
 
 // CatchUp writes the end of a task whose owner could not write all of its attempts.
 func (j *Journal) CatchUp(ctx context.Context, t *task.Task) error {
-	return j.ended(t, j.writeEnd(ctx, t, func(c *conn.Conn) error {
+	err := j.writeEnd(ctx, t, func(c *conn.Conn) error {
 		stored, err := j.positionOf(c, t)
 		switch {
 		case err != nil:
@@ -248,7 +253,13 @@ func (j *Journal) CatchUp(ctx context.Context, t *task.Task) error {
 			return err
 		}
 		return catchUpAttempts(c, t)
-	}))
+	})
+	if errors.Is(err, task.ErrNotOwner) {
+		if failed := j.recordTooLate(ctx, t, t.Last); failed != nil {
+			return failed
+		}
+	}
+	return j.ended(t, err)
 }
 
 // catchUpAttempts writes the last attempt, and ends every stored attempt that is still in flight.

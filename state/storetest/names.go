@@ -77,6 +77,35 @@ func (s suite) onceIsOnce(t *testing.T) {
 	Must(t, Claimed(j, again, Epoch))
 }
 
+// A success may be recorded under a cancel after another task of the name was stored: that is not begun then. Whether
+// the end is recorded or kept beside the journal makes no difference.
+func (s suite) onceUnderACancel(t *testing.T) {
+	for _, kept := range []bool{false, true} {
+		j := s.open(t)
+		first := Named(t, j, "nightly")
+		Must(t, j.Cancel(t.Context(), first.Number, Epoch))
+		waits := NewTask()
+		waits.Name, waits.Once = "nightly", true
+		Must(t, j.Create(t.Context(), waits, nil))
+		if kept {
+			ended := *first
+			ended.ApplyDecision(task.Attempt{Number: 1, StartedAt: Epoch, Outcome: Exit(0), Decision: Succeeded}, Epoch)
+			Must(t, j.KeepEnd(&ended))
+		} else if err := Recorded(j, first, Exit(0), Succeeded, Epoch); !errors.Is(err, task.ErrNotOwner) {
+			t.Errorf("got %v, want that it was cancelled", err)
+		}
+		if success, err := j.Success(t.Context(), "nightly"); err != nil || success == nil || success.ID != first.ID {
+			t.Errorf("kept %v: got %+v, %v, want the one under the cancel", kept, success, err)
+		}
+		if err := Claimed(j, waits, Epoch); !errors.Is(err, task.ErrNotOwner) {
+			t.Errorf("kept %v: got %v, want no claim", kept, err)
+		}
+		if found, err := j.Find(t.Context(), waits.ID); err != nil || found.Status != task.Cancelled {
+			t.Errorf("kept %v: got %s, %v, want it cancelled", kept, found.Status, err)
+		}
+	}
+}
+
 // Nor is a request that is not safe to repeat stored beside one of its name that may have taken effect.
 func (s suite) mayBeDone(t *testing.T) {
 	reply := func(status, written int) task.Outcome {

@@ -26,6 +26,7 @@ func RunQueue(t *testing.T, create CreateQueue) {
 	}{
 		{"AddStoresTasks", s.addStoresTasks},
 		{"AddIsAllOrNothing", s.addIsAllOrNothing},
+		{"OnceUnderACancel", s.onceUnderACancel},
 		{"Keys", s.keys},
 		{"KeysInOneBatch", s.keysInOneBatch},
 		{"EqualAddsMakeOneTask", s.equalAddsMakeOneTask},

@@ -99,6 +99,27 @@ func (s queueSuite) addIsAllOrNothing(t *testing.T) {
 	})
 }
 
+// A success may be recorded under a cancel after another task of the name was added: no worker begins that then.
+func (s queueSuite) onceUnderACancel(t *testing.T) {
+	p := s.start(t).register()
+	named := func() *task.Task {
+		tk := NewRequest("example.org")
+		tk.Name, tk.Once = "nightly", true
+		return tk
+	}
+	first := p.claim(p.add(named())[0].Number, Epoch)
+	_, err := p.Cancel(t.Context(), first.Number, Epoch)
+	Must(t, err)
+	second := p.add(named())[0]
+	if err := p.settle(first, Exit(0), Succeeded, Epoch, nil); !errors.Is(err, task.ErrNotOwner) {
+		t.Errorf("got %v, want that it was cancelled", err)
+	}
+	list, err := p.Claim(t.Context(), p.number, []int64{second.Number}, Epoch, nil)
+	if stored, _ := p.stored(second.ID); err != nil || list[0] != nil || stored.Status != task.Cancelled {
+		t.Errorf("got %+v, %v and it %s, want no claim, and it cancelled", list[0], err, stored.Status)
+	}
+}
+
 // A key belongs to a payload and a partition, as long as its task is kept.
 func (s queueSuite) keys(t *testing.T) {
 	p := s.start(t).register()

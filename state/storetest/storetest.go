@@ -46,6 +46,7 @@ func Run(t *testing.T, create Create) {
 		{"AKeptEndIsOfItsRun", s.aKeptEndIsOfItsRun},
 		{"ANameHasOneUnfinishedTask", s.aNameHasOneUnfinishedTask},
 		{"OnceIsOnce", s.onceIsOnce},
+		{"OnceUnderACancel", s.onceUnderACancel},
 		{"MayBeDone", s.mayBeDone},
 		{"CreateWaits", s.createWaits},
 		{"NamedAndSuccess", s.namedAndSuccess},
