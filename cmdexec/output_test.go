@@ -257,6 +257,20 @@ func TestWhatIsLeftBehindIsNotTakenIn(t *testing.T) {
 	}
 }
 
+// The tee of a shell's `exec > >(tee log)` writes the last lines after the shell has ended.
+func TestWhatIsWrittenJustAfterTheEnd(t *testing.T) {
+	for _, mode := range []task.OutputMode{task.OutputStream, task.OutputFinal} {
+		o := heldOutput(t, mode)
+		o.Capture = task.CaptureBoth
+		r := script(t, `(while kill -0 $$ 2>/dev/null; do sleep 0.01; done; echo last) & echo first`).withOutput(o)
+		r.task.Status = task.Succeeded
+		if got := r.start().end(); got.Stdout != "first\nlast\n" {
+			t.Errorf("%s: got %+v, want both lines", mode, got)
+		}
+		checkText(t, "passed on", contents(t, o.Stdout), "first\nlast\n")
+	}
+}
+
 // Execute does not wait for a daemon that writes nothing.
 func TestASilentDaemonIsNotWaitedFor(t *testing.T) {
 	o := heldOutput(t, task.OutputFinal)

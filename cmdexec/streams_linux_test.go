@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
@@ -403,6 +404,32 @@ func TestReadWhereMoreComesAtTheBeginning(t *testing.T) {
 		if !errors.Is(err, stdio.ErrRead) {
 			t.Fatalf("got %v, want ErrRead", err)
 		}
+	}
+}
+
+// A line that was read, and after which an equal one came, is not taken for the one that was there: lines of a log or of
+// a queue are often equal.
+func TestReadBeforeTheSameCameAgain(t *testing.T) {
+	read, write := openStream["pipe"](t)
+	defer func() { _, _ = read.Close(), write.Close() }()
+	say := func(lines string) {
+		_, err := write.WriteString(lines)
+		testkit.Must(t, err)
+	}
+	say("job\n")
+	stdin := inherit(t, read)
+	testkit.Must(t, openAndClose(t, stdin, func() { say("stop\n") })) // more came, and nobody has read
+	expectText(t, read, "job\n")
+	expectText(t, read, "stop\n")
+	say("job\n")
+	stdin = inherit(t, read)
+	err := openAndClose(t, stdin, func() {
+		time.Sleep(300 * time.Millisecond) // by then the watch looks seldom how much the pipe holds
+		expectText(t, read, "job\n")
+		say("job\nstop\n")
+	})
+	if !errors.Is(err, stdio.ErrRead) {
+		t.Errorf("got %v, want ErrRead", err)
 	}
 }
 

@@ -17,22 +17,27 @@ type capture struct {
 	held        *spool.Spool
 	tail        *spool.Tail
 	done        chan struct{} // closed when run has returned
+	ended       atomic.Bool   // the process has, and what it left running may write for ever
 
 	flushed int64                 // how many of the held bytes were forwarded
 	err     atomic.Pointer[error] // the first error of holding or forwarding output
 }
 
-// run reads until the last writer has closed the pipe, or until stop is called.
+// run reads until the last writer has closed the pipe. Once the process has ended, it reads until a deadline at the
+// longest, and no more than a pipe holds.
 func (c *capture) run() {
 	defer close(c.done)
 	defer func() { _ = c.read.Close() }()
 	buffer := make([]byte, pipeCapacity)
-	for {
+	for left := largestPipe; ; {
 		n, err := c.read.Read(buffer)
 		if !c.handle(buffer[:n]) {
 			return
 		}
-		if errors.Is(err, os.ErrDeadlineExceeded) {
+		if c.ended.Load() {
+			left -= n
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) || left <= 0 {
 			c.drain(buffer)
 			return
 		}
@@ -41,6 +46,9 @@ func (c *capture) run() {
 		}
 	}
 }
+
+// largestPipe is the largest pipe that a process without privileges can make.
+const largestPipe = 1 << 20
 
 // handle holds or forwards what was read. It returns false if the destination has no reader any more: then run closes
 // the pipe, and the process gets the SIGPIPE that it would have got without retry.

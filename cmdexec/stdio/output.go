@@ -113,22 +113,30 @@ func (s *Streams) Discard() {
 	s.captures = nil
 }
 
-// stopGrace is the time that End waits for blocked output after a signal has asked to stop.
-const stopGrace = 100 * time.Millisecond
+const (
+	// leftGrace is the time that End waits for what the process has left running: a shell does not wait for the tee of
+	// its `exec > >(tee log)`.
+	leftGrace = 500 * time.Millisecond
+	// stopGrace is the time that End waits for blocked output after a signal has asked to stop.
+	stopGrace = 100 * time.Millisecond
+)
 
-// End reads what the process wrote before it ended, and completes the outcome. It does not wait for the processes that
-// the process left running, since they may write for ever. After a signal that asks to stop it waits for stopGrace
-// only, since the reader of retry's own stdout may have stopped reading.
+// End reads what the process wrote before it ended, and completes the outcome. For the processes that the process left
+// running it waits for leftGrace only, since they may write for ever; after a signal that asks to stop for stopGrace,
+// since the reader of retry's own stdout may have stopped reading.
 func (s *Streams) End(signals <-chan os.Signal, o *task.Outcome) {
-	for _, c := range s.captures {
-		_ = c.read.SetReadDeadline(time.Unix(1, 0)) // run ends after it has read what is in the pipe now
+	until := time.Now().Add(leftGrace)
+	if o.Stop != nil {
+		until = past
 	}
+	s.readUntil(until)
 	for _, c := range s.captures {
 		if o.Stop == nil {
 			o.Stop = waitOrStop(c.done, signals)
-		}
-		if o.Stop == nil {
-			continue
+			if o.Stop == nil {
+				continue
+			}
+			s.readUntil(past)
 		}
 		select {
 		case <-c.done:
@@ -145,6 +153,15 @@ func (s *Streams) End(signals <-chan os.Signal, o *task.Outcome) {
 	}
 	forwarded := s.forwarding.limitExceeded != nil && s.forwarding.enabled.Load()
 	o.Final = forwarded || errors.Is(s.lost(), syscall.EPIPE)
+}
+
+var past = time.Unix(1, 0)
+
+// readUntil has every capture end at a time, after it has read what is in its pipe then, or before with its last writer.
+func (s *Streams) readUntil(deadline time.Time) {
+	for _, c := range s.captures {
+		c.ended.Store(c.read.SetReadDeadline(deadline) == nil) // which Windows cannot
+	}
 }
 
 // waitOrStop waits until done is closed or a signal asks to stop. It returns that signal.

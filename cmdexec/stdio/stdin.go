@@ -142,7 +142,7 @@ func (s *InheritedStdin) checkSize() error {
 	switch {
 	case info.Size() < max(s.size, known.Size):
 		return fmt.Errorf("%w, and %w", ErrCut, ErrRead)
-	case known.Modified != 0 && known.Size == info.Size() && known.Modified != info.ModTime().UnixNano():
+	case known.Modified != 0 && (known.Size != info.Size() || known.Modified != info.ModTime().UnixNano()):
 		return fmt.Errorf("%w, and %w", errRewritten, ErrRead)
 	}
 	s.size = info.Size()

@@ -81,9 +81,6 @@ func IsTerminal(f *os.File) bool {
 	return err == nil
 }
 
-// largestPipe is the largest pipe that a process without privileges can make.
-const largestPipe = 1 << 20
-
 // drain reads what is in the pipe, and does not wait for more. Everything that the process wrote before it ended is
 // there.
 func (c *capture) drain(buffer []byte) {
