@@ -172,6 +172,9 @@ func (c *Carrier) left(ctx context.Context, t *task.Task) error {
 	if err != nil {
 		return fmt.Errorf("read the other runs of %s: %w", text.Escape(t.Name), err)
 	}
+	if err := c.nameFree(t.Name); err != nil {
+		return err
+	}
 	look := c.host.newSurvivors(flags.SurvivorFlags{}, journal)
 	for _, other := range append(earlier, t) {
 		if found := look.FindUnrecorded(other); found != "" {
@@ -193,6 +196,23 @@ func (c *Carrier) left(ctx context.Context, t *task.Task) error {
 		}
 	}
 	return nil
+}
+
+// nameFree returns an error while a line of the name runs, of which this journal need not know: it may be a new one, or
+// have been locked. A line that only asks who has the name has it for a moment.
+func (c *Carrier) nameFree(name string) error {
+	if name == "" {
+		return nil
+	}
+	pid, err := c.queue.NameOwner(name)
+	for pause := firstNamePause; pid != 0 && err == nil && pause < longestNamePause/4; pause *= 2 {
+		time.Sleep(pause)
+		pid, err = c.queue.NameOwner(name)
+	}
+	if pid != 0 && err == nil {
+		err = fmt.Errorf("%w: the next attempt waits for the end of that", &runningError{name: name, pid: pid})
+	}
+	return err
 }
 
 // WorkerConfig is the part of a worker's configuration that flags and this process give.

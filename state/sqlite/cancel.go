@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/lock"
 	"github.com/10f93571/retry/state/sqlite/conn"
 	"github.com/10f93571/retry/state/sqlite/wake"
 	"github.com/10f93571/retry/task"
@@ -183,6 +184,11 @@ func (j *Journal) requeue(c *conn.Conn, t *task.Task, due time.Time, queue task.
 	if err != nil {
 		return err
 	}
+	if t.Once {
+		if carried, err := j.isCarried(c, t.Number); carried || err != nil {
+			return cmp.Or(err, state.ErrOwned)
+		}
+	}
 	err = j.advance(c, t.Number, t.ID, transition{
 		event: task.EventRequeue, from: stored.status, fromCount: stored.count,
 		to: task.Pending, count: stored.count, nextAttemptAt: due,
@@ -201,6 +207,23 @@ func (j *Journal) requeue(c *conn.Conn, t *task.Task, due time.Time, queue task.
 		AND (created_at > ? OR ?)`
 	_, err = c.Exec(free, t.ID, t.FinishedAt.UnixMicro(), t.Status == task.Succeeded)
 	return err
+}
+
+// isCarried reports whether a worker still carries the last attempt of a task that was cancelled: that may succeed yet.
+func (j *Journal) isCarried(c *conn.Conn, number int64) (carried bool, err error) {
+	const query = `SELECT w.number FROM attempts a JOIN workers w ON w.name = a.worker AND w.started_at <= a.started_at
+		WHERE a.task = ?1 AND a.number = (SELECT attempt_count FROM tasks WHERE number = ?1) AND ` + isCancelled
+	err = c.Each(context.Background(), query, []any{number}, func(scan conn.Scanner) (bool, error) {
+		var worker int64
+		if err := scan(&worker); err != nil {
+			return false, err
+		}
+		pid, err := j.Owner(lock.Worker(worker))
+		_, own := living.Load(workerKey{j.dir, worker}) // whose lock this process does not see
+		carried = own || pid != 0
+		return !carried, err
+	})
+	return carried, err
 }
 
 // Amend stores the policy, the options and the kept environment of a task that goes on with others, and --once.

@@ -121,6 +121,14 @@ func (j *Journal) OwnName(name string) (owned bool, pid int, err error) {
 	}
 }
 
+// NameOwner returns the process that has the name; 0 if no other one has.
+func (j *Journal) NameOwner(name string) (pid int, err error) {
+	if pid, err = j.owners.Owner(lock.Name(name)); pid == 0 && err == nil {
+		pid = j.ownerElsewhere(name)
+	}
+	return pid, err
+}
+
 // ReleaseName ends this process's ownership of a name.
 func (j *Journal) ReleaseName(name string) error {
 	return j.owners.Release(lock.Name(name))

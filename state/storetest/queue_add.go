@@ -107,9 +107,12 @@ func (s queueSuite) onceUnderACancel(t *testing.T) {
 		tk.Name, tk.Once = "nightly", true
 		return tk
 	}
-	first := p.claim(p.add(named())[0].Number, Epoch)
+	first := p.claim(p.add(named())[0].Number, time.Now())
 	_, err := p.Cancel(t.Context(), first.Number, Epoch)
 	Must(t, err)
+	if err := p.Requeue(t.Context(), first.Number, Epoch); !errors.Is(err, state.ErrOwned) {
+		t.Errorf("a requeue while its worker has it: got %v, want a refusal", err)
+	}
 	second := p.add(named())[0]
 	if err := p.settle(first, Exit(0), Succeeded, Epoch, nil); !errors.Is(err, task.ErrNotOwner) {
 		t.Errorf("got %v, want that it was cancelled", err)
