@@ -71,6 +71,9 @@ type Carrier interface {
 	Settle(ctx context.Context, t *task.Task, a task.Attempt, follows *task.Task) error
 	// KeepEnd keeps the end of a claimed task beside a store that Settle cannot write. Claim and TakeOver write it first.
 	KeepEnd(t *task.Task) error
+	// Cancelled returns the attempts that were cancelled while they ran, of tasks with such numbers. Changes says so, too,
+	// but may lose it.
+	Cancelled(ctx context.Context, numbers []int64) ([]Change, error)
 	// Unfinished reports whether any queued task has not ended; with a time, whether one was due by then or runs.
 	Unfinished(ctx context.Context, due time.Time) (bool, error)
 	// CancelNested ends the tasks that the attempts of a task have made before a time, and that nobody carries; a zero

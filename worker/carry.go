@@ -87,6 +87,8 @@ type carried struct {
 	task    *task.Task // changes while it runs, but not its Target
 	attempt int
 	signals chan os.Signal
+
+	cancelled bool // it was told so
 }
 
 // stop tells the attempt to stop. A command that is told twice is killed.

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -243,15 +244,34 @@ func (w *Worker) cancelled(c state.Change) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	switch running := w.running[c.Number]; {
-	case running != nil && running.attempt <= c.Attempt:
+	case running != nil && running.attempt <= c.Attempt && !running.cancelled:
+		running.cancelled = true
 		running.stop()
 	case running == nil && w.claims > 0:
 		w.early[c.Number] = c.Attempt
 	}
 }
 
+// stopCancelled asks the store which of the attempts that run were cancelled: the change that tells may be lost.
+func (w *Worker) stopCancelled(ctx context.Context) {
+	w.mutex.Lock()
+	numbers := slices.Collect(maps.Keys(w.running))
+	w.mutex.Unlock()
+	if len(numbers) == 0 {
+		return
+	}
+	changes, err := w.Queue.Cancelled(ctx, numbers)
+	for _, c := range changes {
+		w.cancelled(c)
+	}
+	if err != nil && ctx.Err() == nil {
+		w.warn(fmt.Errorf("read what was cancelled: %w", err))
+	}
+}
+
 // startAnew forgets what is in memory, and loads it again.
 func (w *Worker) startAnew(ctx context.Context) {
+	w.group.Go(func() { w.stopCancelled(ctx) })
 	w.plan.forget()
 	w.generation++
 	w.load(ctx)

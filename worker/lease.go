@@ -11,7 +11,8 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// keepLease renews the lease, and stops the attempts whose lease is lost: another worker may have begun them again.
+// keepLease renews the lease, and stops the attempts whose lease is lost: another worker may have begun them again. It
+// stops those that were cancelled, too.
 func (w *Worker) keepLease(ctx context.Context) {
 	tick := time.NewTicker(w.Visibility / 3)
 	defer tick.Stop()
@@ -24,6 +25,7 @@ func (w *Worker) keepLease(ctx context.Context) {
 		if !w.renew(ctx) && ctx.Err() == nil && time.Since(time.Unix(0, w.renewed.Load())) > w.Visibility*2/3 {
 			w.stopAll((*carried).isRequest)
 		}
+		w.stopCancelled(ctx)
 	}
 }
 

@@ -172,6 +172,22 @@ func (m *memory) cancel(number int64) {
 	m.tell(state.Change{Number: number, Status: task.Cancelled, Attempt: t.AttemptCount})
 }
 
+// cancelUnheard is a cancellation of which nobody is told.
+func (m *memory) cancelUnheard(number int64) {
+	m.set(func() { m.tasks[number].Status = task.Cancelled })
+}
+
+func (m *memory) Cancelled(_ context.Context, numbers []int64) (list []state.Change, err error) {
+	m.set(func() {
+		for _, n := range numbers {
+			if t := m.tasks[n]; t.Status == task.Cancelled {
+				list = append(list, state.Change{Number: n, Status: task.Cancelled, Attempt: t.AttemptCount})
+			}
+		}
+	})
+	return list, m.down
+}
+
 func (m *memory) set(do func()) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

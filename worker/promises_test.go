@@ -91,10 +91,37 @@ func TestRescheduledTasks(t *testing.T) {
 	})
 }
 
+// A command that is told twice to stop is killed: an attempt that goes on after a cancel is told once, however often
+// the store is asked.
+func TestACancelIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(t)
+		m.add(false, hosts(1, "host")...)
+		told := 0
+		_, stop := m.run(Config{}, func(_ context.Context, _ *task.Task, c runner.Call) task.Outcome {
+			for end := time.After(time.Minute); ; {
+				select {
+				case <-c.Signals:
+					told++
+				case <-end:
+					return task.Outcome{}
+				}
+			}
+		})
+		time.Sleep(time.Second)
+		m.cancel(1)
+		time.Sleep(2 * time.Minute)
+		stop()
+		if told != 1 {
+			t.Errorf("told %d times, want once", told)
+		}
+	})
+}
+
 // The attempt of a task that is cancelled is stopped, also where its claim is under way, and an attempt that follows a
 // requeue is not.
 func TestCancelledInFlight(t *testing.T) {
-	for _, when := range []string{"running", "during the claim", "of an earlier attempt"} {
+	for _, when := range []string{"running", "unheard", "during the claim", "of an earlier attempt"} {
 		t.Run(when, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := newMemory(t)
@@ -109,6 +136,9 @@ func TestCancelledInFlight(t *testing.T) {
 				case "running":
 					<-began
 					m.cancel(1)
+				case "unheard":
+					<-began
+					m.cancelUnheard(1)
 				case "during the claim":
 					time.Sleep(time.Second / 2)
 					m.tell(state.Change{Number: 1, Status: task.Cancelled, Attempt: 1})
@@ -117,13 +147,13 @@ func TestCancelledInFlight(t *testing.T) {
 					m.tell(state.Change{Number: 1, Status: task.Cancelled, Attempt: 0})
 				}
 				time.Sleep(20 * time.Second)
-				if got := w.Running(); when == "running" && got != 0 || when == "of an earlier attempt" && got != 1 {
+				if got := w.Running(); (when == "running" || when == "unheard") && got != 0 || when == "of an earlier attempt" && got != 1 {
 					t.Errorf("got %d attempts that run", got)
 				}
 				time.Sleep(time.Minute)
 				stop()
 				switch first := m.settled; when {
-				case "running":
+				case "running", "unheard":
 					if got := m.tasks[1].Status; got != task.Cancelled || len(first) > 0 {
 						t.Errorf("got %s, want the late result refused", got)
 					}

@@ -274,6 +274,16 @@ func (q *Queue) settledBefore(ctx context.Context, t *task.Task, a task.Attempt,
 	return refusal
 }
 
+// Cancelled implements state.Queue.
+func (q *Queue) Cancelled(ctx context.Context, numbers []int64) ([]state.Change, error) {
+	query := "SELECT task, number FROM attempts WHERE task IN " + list(len(numbers)) + " AND " + isCancelled
+	return selected(ctx, q, query, values(numbers), func(scan conn.Scanner) (c state.Change, err error) {
+		c.Status = task.Cancelled
+		err = scan(&c.Number, &c.Attempt)
+		return c, err
+	})
+}
+
 // Unfinished implements state.Queue.
 func (q *Queue) Unfinished(ctx context.Context, due time.Time) (found bool, err error) {
 	const running = "SELECT 1 FROM tasks WHERE worker IS NOT NULL AND status = 'IN_FLIGHT'"
