@@ -4,15 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"slices"
-	"syscall"
 	"time"
 
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cli/session"
-	"github.com/10f93571/retry/cmdexec/proc"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
@@ -94,76 +90,10 @@ func (c *cancelCommand) cancelOne(ctx context.Context, p *Process, journal state
 	if err := journal.Cancel(ctx, tk.Number, time.Now()); err != nil {
 		return fmt.Errorf("cancel %s: %w", render.ShortID(tk.ID), err)
 	}
-	note := stopOwner(ctx, journal, tk)
-	if pid, err := journal.Owner(tk.Number); pid == 0 && err == nil { // a living owner ends what is nested in its task
-		if err := journal.CancelNested(ctx, tk, time.Time{}, time.Now()); err != nil {
-			return fmt.Errorf("cancel %s: %w", render.ShortID(tk.ID), err)
-		}
+	note, err := session.StopCancelled(ctx, journal, tk)
+	if err != nil {
+		return fmt.Errorf("cancel %s: %w", render.ShortID(tk.ID), err)
 	}
 	_, _ = fmt.Fprintf(p.Stdout, "cancelled %s%s\n", render.ShortID(tk.ID), note)
 	return nil
-}
-
-// stopOwner sends TERM to the process that runs the task; otherwise the attempt would run to its end. A process that
-// runs other tasks too, as resume --all does, gets no signal, and the note says so.
-func stopOwner(ctx context.Context, journal state.Store, t *task.Task) (note string) {
-	pid, err := journal.Owner(t.Number)
-	if t.Queue == task.QueueWorker && t.Status == task.InFlight {
-		if view, err := viewOf(ctx, journal, t); err == nil && !view.Interrupted {
-			return "; its worker stops the attempt" // it was told by the journal
-		}
-	}
-	switch {
-	case err == nil && pid == 0:
-		return stopSurvivors(t)
-	case err != nil || pid < 0:
-		return ""
-	}
-	if ownsOthers(ctx, journal, pid) {
-		return fmt.Sprintf("; an attempt that runs now goes on to its end, since process %d carries other tasks too", pid)
-	}
-	signalOwner(journal, t.Number, syscall.SIGTERM)
-	return ""
-}
-
-// signalOwner sends a signal to the process that owns a task, and returns its number; 0 where it could not.
-func signalOwner(journal state.Store, number int64, sig os.Signal) (pid int) {
-	pid, err := journal.Owner(number)
-	if err != nil || pid <= 0 {
-		return 0
-	}
-	process, err := os.FindProcess(pid)
-	if err != nil {
-		return 0
-	}
-	defer func() { _ = process.Release() }()
-	// Ask again: the system may have given the number to another process between the first answer and FindProcess.
-	if again, err := journal.Owner(number); err != nil || again != pid || process.Signal(sig) != nil {
-		return 0
-	}
-	return pid
-}
-
-// stopSurvivors sends TERM to the processes that the last attempt left running when its retry died.
-func stopSurvivors(t *task.Task) (note string) {
-	survivors := proc.Survivors{}
-	if t.Last.CutOff() {
-		switch found, err := survivors.Find(t, t.Last); {
-		case err != nil:
-			note = fmt.Sprintf("; its attempt may still be running, and cannot be seen from here: %v", err)
-		case found != "":
-			survivors.Signal(t, t.Last, syscall.SIGTERM)
-			note = "; TERM sent to " + found + ", which it had left running"
-		}
-	}
-	return note
-}
-
-// ownsOthers reports whether a process owns an unfinished task.
-func ownsOthers(ctx context.Context, journal state.Store, pid int) bool {
-	unfinished, err := journal.Unfinished(ctx)
-	return err == nil && slices.ContainsFunc(unfinished, func(t *task.Task) bool {
-		owner, err := journal.Owner(t.Number)
-		return err == nil && owner == pid
-	})
 }

@@ -161,7 +161,7 @@ func wake(ctx context.Context, journal state.Store, t *task.Task, say func(strin
 		}
 		return err
 	}
-	if pid := signalOwner(journal, t.Number, session.WakeSignal); pid > 0 {
+	if pid := session.SignalOwner(journal, t.Number, session.WakeSignal); pid > 0 {
 		say(fmt.Sprintf("%s; woke process %d, which makes it", what, pid))
 		return nil
 	}

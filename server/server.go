@@ -30,9 +30,11 @@ type Config struct {
 	Authorize func(r *http.Request) (Grant, error)
 	// CheckTarget refuses URLs that requests must not go to; the error names the rule. nil refuses none.
 	CheckTarget func(*url.URL) error
-	Blobs       *blobs.Store // nil: bodies stay with their tasks, and /blobs answers 404
-	Metrics     http.Handler // of /metrics; nil: 404
-	Ready       []Part       // what /readyz looks at, beside the last write to the store
+	// Stop stops what runs of a task, as it was read before it was cancelled; nil leaves that to the workers.
+	Stop    func(context.Context, *task.Task) error
+	Blobs   *blobs.Store // nil: bodies stay with their tasks, and /blobs answers 404
+	Metrics http.Handler // of /metrics; nil: 404
+	Ready   []Part       // what /readyz looks at, beside the last write to the store
 
 	Limits    Limits
 	NoSecrets bool     // no request can be signed

@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -103,6 +104,11 @@ func (s *Server) cancelTask(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.written()
+	if s.Stop != nil {
+		if err := s.Stop(detached(r), t); err != nil {
+			s.Warn(fmt.Errorf("stop what runs of %s: %w", t.ID, err))
+		}
+	}
 	if before != task.InFlight {
 		w.WriteHeader(http.StatusNoContent)
 		return nil

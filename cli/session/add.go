@@ -13,6 +13,7 @@ import (
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/policies"
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/files"
@@ -73,7 +74,13 @@ func (w *Wrapper) Add(p *Host, work Work, begin flags.WhenFlags) (int, error) {
 	for _, warning := range warnings {
 		lines.Warn(warning)
 	}
-	if w.choice, err = policies.ChooseFrom(&w.PolicyFlags, file, p.Getenv, lines.Warn); err != nil {
+	handedOver := func(name string) string { // the end of the attempt that adds it is not its end
+		if name == cmdexec.EnvDeadline {
+			return ""
+		}
+		return p.Getenv(name)
+	}
+	if w.choice, err = policies.ChooseFrom(&w.PolicyFlags, file, handedOver, lines.Warn); err != nil {
 		return 0, err
 	}
 	policies.WarnOfVariables(p.Environ, lines.Warn)
@@ -82,7 +89,7 @@ func (w *Wrapper) Add(p *Host, work Work, begin flags.WhenFlags) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	tk.Parent = "" // it was handed over: the end of the attempt that adds it is not its end
+	tk.Parent = "" // for the same reason
 	ctx := context.Background()
 	queue, err := OpenQueue(ctx, p, w.State)
 	if err != nil {
@@ -148,7 +155,10 @@ func (w *Wrapper) queuedBefore(ctx context.Context, queue *sqlite.Queue, t *task
 		}
 		_, err := queue.Cancel(ctx, earlier.Number, time.Now())
 		if errors.Is(err, state.ErrFinished) {
-			err = nil
+			return nil, nil
+		}
+		if err == nil {
+			_, err = StopCancelled(ctx, queue.Journal, earlier)
 		}
 		return nil, err
 	case w.IfRunning != "skip":

@@ -162,6 +162,13 @@ func (s *Service) config(p *Host, o ServiceOptions, file *policies.File) server.
 		Authorize: grant, EnvAllow: o.EnvAllow, AllowExec: o.AllowExec, Directory: directory, Retention: s.kept,
 		Lookup:  func(name string) (string, bool) { return flags.LookUp(p.Environ, name) },
 		Version: version.Get().Version, Warn: o.Lines.Warn, Limits: limits(o.ServeFlags),
+		Stop: func(ctx context.Context, t *task.Task) error {
+			if t.Queue == task.QueueWorker { // the journal tells its worker, which may be the one of this process
+				return nil
+			}
+			_, err := StopCancelled(ctx, s.queue.Journal, t)
+			return err
+		},
 		Metrics: s.monitor, Blobs: s.carrier.Blobs, Policies: func() []task.Policy { return soundPolicies(file) },
 	}
 	if s.worker != nil {
