@@ -407,6 +407,41 @@ func TestReadWhereMoreComesAtTheBeginning(t *testing.T) {
 	}
 }
 
+// An attempt that has set O_NONBLOCK, and was killed, leaves it to nobody: the next one would take EAGAIN for the end.
+func TestModeOfAPipeIsSetBack(t *testing.T) {
+	read, write := openStream["pipe"](t)
+	defer func() { _, _ = read.Close(), write.Close() }()
+	blocks := func(f *os.File) bool {
+		flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
+		testkit.Must(t, err)
+		return flags&unix.O_NONBLOCK == 0
+	}
+	stdin, output := inherit(t, read), stdio.Output{Stdout: write, Stderr: write}
+	for range 3 {
+		streams, err := output.Open(&task.Task{})
+		testkit.Must(t, err)
+		testkit.Must(t, openAndClose(t, stdin, func() {
+			if !blocks(read) || !blocks(streams.Stdout) {
+				t.Errorf("got a stdin that blocks: %v, a stdout: %v; want both", blocks(read), blocks(streams.Stdout))
+			}
+			testkit.Must(t, unix.SetNonblock(int(read.Fd()), true), unix.SetNonblock(int(write.Fd()), true))
+		}))
+	}
+}
+
+// A file that is written anew in place, as a dump or a list is, is another input even where its size is the same.
+func TestFileThatIsWrittenAnewBetweenAttempts(t *testing.T) {
+	file := fileWith(t, fourLines)
+	stdin := &stdio.InheritedStdin{File: file}
+	checkAttempt(t, stdin, copyOneLine, "one\n")
+	checkAttempt(t, stdin, copyOneLine, "one\n")
+	testkit.Must(t, os.WriteFile(file.Name(), []byte(strings.ToUpper(fourLines)), 0o600),
+		os.Chtimes(file.Name(), time.Time{}, time.Unix(1, 0)))
+	if _, err := stdin.Open(); !errors.Is(err, stdio.ErrRead) {
+		t.Errorf("got %v, want ErrRead", err)
+	}
+}
+
 // A line that was read, and after which an equal one came, is not taken for the one that was there: lines of a log or of
 // a queue are often equal.
 func TestReadBeforeTheSameCameAgain(t *testing.T) {

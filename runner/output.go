@@ -39,10 +39,12 @@ func (r *Runner) flush(t *task.Task, a task.Attempt) (os.Signal, error) {
 // readerGone reports whether nobody reads the rest of the output. A success stays one then.
 func readerGone(lost error) bool { return errors.Is(lost, syscall.EPIPE) }
 
-// tellsLost reports whether lost output needs a word. What was interrupted comes again, or was not wanted.
+// tellsLost reports whether lost output needs a word. What was interrupted comes again, or was not wanted; a success that
+// came in spite of a signal does not come again.
 func tellsLost(t *task.Task, a task.Attempt, lost error) bool {
 	if errors.Is(lost, task.ErrStopped) {
-		return t.Status.Finished() && t.Status != task.Cancelled && a.Outcome.Stop == nil
+		ended := t.Status.Finished() && t.Status != task.Cancelled
+		return ended && (a.Outcome.Stop == nil || t.Status == task.Succeeded)
 	}
 	return lost != nil && !readerGone(lost)
 }

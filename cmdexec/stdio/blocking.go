@@ -34,6 +34,24 @@ func (b Blocking) Write(p []byte) (written int, err error) {
 	}
 }
 
+// blockingMode remembers whether a pipe or a socket blocks: an attempt that sets O_NONBLOCK may leave it so, and the next
+// one would take EAGAIN for the end of its input.
+type blockingMode struct{ known, nonblocking bool }
+
+// restore sets the stream back to how the first call has found it.
+func (m *blockingMode) restore(f *os.File) {
+	if kindOf(f) != kindStream {
+		return
+	}
+	now := isNonblocking(f)
+	switch {
+	case !m.known:
+		m.known, m.nonblocking = true, now
+	case now && !m.nonblocking:
+		setBlocking(f)
+	}
+}
+
 // await waits until a file is ready. It asks in steps, since a signal can end one.
 func await(isReady func(*os.File, time.Duration) bool, f *os.File) {
 	for !isReady(f, time.Second) {

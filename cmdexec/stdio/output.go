@@ -22,6 +22,7 @@ type Output struct {
 	Tail           int                      // size of the captured end of a stream, at least task.StoredTail
 	Temporary      func() (*os.File, error) // creates a file for held output that is too large for memory
 	BeforeFlush    func()                   // called before held output is written; nil for nothing
+	modes          [2]blockingMode          // of stdout and stderr
 	last           *Streams                 // of the attempt that Flush handles
 	before         *Streams                 // of the one before, which is the last one where the next cannot begin
 
@@ -42,6 +43,8 @@ type Streams struct {
 
 // Open prepares the streams of the next attempt.
 func (o *Output) Open(t *task.Task) (*Streams, error) {
+	o.modes[0].restore(o.Stdout)
+	o.modes[1].restore(o.Stderr)
 	s := &Streams{Stdout: o.Stdout, Stderr: o.Stderr, forwarding: &forwarding{}}
 	s.forwarding.enabled.Store(!o.Mode.Held())
 	if o.Mode == task.OutputFinal {

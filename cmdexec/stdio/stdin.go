@@ -76,7 +76,9 @@ type InheritedStdin struct {
 	info     os.FileInfo // of the file; nil until it is looked at
 	opened   bool
 	start    int64                  // the offset at which the first attempt began to read a file
-	size     int64                  // of the file, the largest that an attempt has found
+	size     int64                  // of the file, when an attempt has begun last
+	modified int64                  // the file's time of change then
+	mode     blockingMode           // of a stream
 	haveOpen func(os.FileInfo) bool // asks whether what an attempt has left running has the file open
 	state    streamState            // of a stream, when it was last looked at
 	reads    *readWatch             // of a stream
@@ -106,6 +108,7 @@ func (s *InheritedStdin) Open() (*Input, error) {
 		}
 		s.start = at
 	case kindStream:
+		s.mode.restore(s.File)
 		if s.reads == nil {
 			s.reads = watchReads(s.File)
 		} else {
@@ -130,22 +133,23 @@ func (s *InheritedStdin) Open() (*Input, error) {
 	return in, nil
 }
 
-// checkSize returns ErrRead where a file has become shorter since an earlier attempt: the next one would get a part of
-// it, or nothing. One that grows, as a log does, is read on.
+// checkSize returns ErrRead where a file has become shorter since an earlier attempt, or was written anew: the next one
+// would get a part of it, or another input. One that grows, as a log does, is read on.
 func (s *InheritedStdin) checkSize() error {
 	info, err := s.File.Stat()
 	if err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
-	known := s.Known
+	known, modified := s.Known, info.ModTime().UnixNano()
 	s.Known = task.Source{}
 	switch {
 	case info.Size() < max(s.size, known.Size):
 		return fmt.Errorf("%w, and %w", ErrCut, ErrRead)
-	case known.Modified != 0 && (known.Size != info.Size() || known.Modified != info.ModTime().UnixNano()):
+	case known.Modified != 0 && (known.Size != info.Size() || known.Modified != modified),
+		s.modified != 0 && s.size == info.Size() && s.modified != modified:
 		return fmt.Errorf("%w, and %w", errRewritten, ErrRead)
 	}
-	s.size = info.Size()
+	s.size, s.modified = info.Size(), modified
 	return nil
 }
 

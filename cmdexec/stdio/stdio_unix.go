@@ -64,6 +64,14 @@ func ready(f *os.File, events int16, timeout time.Duration) bool {
 	return happened != 0 || (err != nil && !errors.Is(err, unix.EINTR))
 }
 
+// isNonblocking reports whether O_NONBLOCK is set, which whoever shares the stream may have done.
+func isNonblocking(f *os.File) bool {
+	flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
+	return err == nil && flags&unix.O_NONBLOCK != 0
+}
+
+func setBlocking(f *os.File) { _ = unix.SetNonblock(int(f.Fd()), false) }
+
 // isNull reports whether a file is the null device, in whatever directory.
 func isNull(info os.FileInfo) bool {
 	null, err := os.Stat(os.DevNull)

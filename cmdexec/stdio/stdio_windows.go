@@ -36,6 +36,11 @@ func Writable(*os.File, time.Duration) bool { return true }
 // readable is true for the same reason.
 func readable(*os.File, time.Duration) bool { return true }
 
+// isNonblocking is false: there is no such mode.
+func isNonblocking(*os.File) bool { return false }
+
+func setBlocking(*os.File) {}
+
 // isLocked is false: a file cannot be opened again anyway.
 func isLocked(*os.File) bool { return false }
 
