@@ -125,7 +125,11 @@ func (g *Journal) endWithOuter(ctx context.Context, t *task.Task, d task.Decisio
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shortly)
 	defer cancel()
-	outer, err := OuterOf(ctx, g.Journal, t)
+	stored, err := g.Journal.Find(ctx, t.ID) // a requeue of the outer one may have freed it since
+	if err != nil {
+		return nil
+	}
+	outer, err := OuterOf(ctx, g.Journal, stored)
 	if err != nil || outer == nil || outer.Status != task.Cancelled || g.Journal.Cancel(ctx, t.Number, time.Now()) != nil {
 		return nil // resume --all does it
 	}

@@ -205,7 +205,32 @@ func (j *Journal) requeue(c *conn.Conn, t *task.Task, due time.Time, queue task.
 	// What a daemon has begun that its earlier attempts left behind is not a part of the attempts to come.
 	const free = `UPDATE tasks SET parent = NULL WHERE parent = ? AND status IN ('PENDING', 'IN_FLIGHT') AND queue = 0
 		AND (created_at > ? OR ?)`
-	_, err = c.Exec(free, t.ID, t.FinishedAt.UnixMicro(), t.Status == task.Succeeded)
+	if _, err = c.Exec(free, t.ID, t.FinishedAt.UnixMicro(), t.Status == task.Succeeded); err != nil || t.Status == task.Cancelled {
+		return err
+	}
+	return j.freeLiving(c, t.ID)
+}
+
+// freeLiving takes the tasks that live from an outer one that had ended by itself: they have outlived that.
+func (j *Journal) freeLiving(c *conn.Conn, parent string) error {
+	const query = "SELECT number FROM tasks WHERE parent = ? AND status IN ('PENDING', 'IN_FLIGHT') AND queue = 0"
+	var living []int64
+	err := c.Each(context.Background(), query, []any{parent}, func(scan conn.Scanner) (bool, error) {
+		var number int64
+		if err := scan(&number); err != nil {
+			return false, err
+		}
+		pid, err := j.Owner(number)
+		if pid != 0 {
+			living = append(living, number)
+		}
+		return true, err
+	})
+	for _, number := range living {
+		if err == nil {
+			_, err = c.Exec("UPDATE tasks SET parent = NULL WHERE number = ?", number)
+		}
+	}
 	return err
 }
 
@@ -226,7 +251,8 @@ func (j *Journal) isCarried(c *conn.Conn, number int64) (carried bool, err error
 	return carried, err
 }
 
-// Amend stores the policy, the options and the kept environment of a task that goes on with others, and --once.
+// Amend stores the policy, the options and the kept environment of a task that goes on with others, and --once. That its
+// terminal was closed holds no longer.
 func (j *Journal) Amend(ctx context.Context, t *task.Task) error {
 	policy, err := t.Policy.MarshalJSON()
 	if err != nil {
@@ -237,8 +263,8 @@ func (j *Journal) Amend(ctx context.Context, t *task.Task) error {
 		return err
 	}
 	return j.write(ctx, func(c *conn.Conn) error {
-		const query = `UPDATE tasks SET policy = ?, options = ?, environment = ?, parent = ?, once = max(once, ?)
-			WHERE number = ? AND id = ?`
+		const query = `UPDATE tasks SET policy = ?, options = ?, environment = ?, parent = ?, once = max(once, ?),
+			reason = nullif(reason, '` + string(task.ReasonHangup) + `') WHERE number = ? AND id = ?`
 		_, err := c.Exec(query, string(policy), options, joinStrings(t.Environment), nullable(t.Parent), t.Once,
 			t.Number, t.ID)
 		return err
