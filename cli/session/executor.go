@@ -60,7 +60,7 @@ func (p *Host) newTaskRunner(t *task.Task, journal *Journal, lines render.Observ
 		tail = task.ConditionTail // conditions look at more than is kept
 	}
 	commands := p.commands(t, o)
-	commands.Stdin = withArgumentPipes(stdin, t.Command, lines.Warn)
+	commands.Stdin = &argumentPipes{Stdin: stdin, command: t.Command, warn: lines.Warn}
 	commands.Output = stdio.Output{
 		Stdout: p.Stdout, Stderr: p.Stderr, Mode: t.Options.Output, Limit: t.Options.OutputLimit,
 		Capture: t.Options.Capture, Tail: tail, Temporary: journal.temporary, BeforeFlush: lines.Clear,

@@ -184,7 +184,8 @@ func TestTaskRunnerHasTheOptions(t *testing.T) {
 	}
 	defer c.Close()
 	e := c.commands
-	if _, null := e.Stdin.(stdio.NullStdin); !null || e.Output.Mode != task.OutputFinal || e.Output.Limit != 5 ||
+	pipes, _ := e.Stdin.(*argumentPipes)
+	if pipes == nil || pipes.Stdin != (stdio.NullStdin{}) || e.Output.Mode != task.OutputFinal || e.Output.Limit != 5 ||
 		e.Output.Capture != task.CaptureBoth {
 		t.Errorf("got %+v, want the streams of the options %+v", e, tk.Options)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -63,34 +64,37 @@ func (p *Host) readInput(source *os.File) (*spool.Spool, error) {
 	return kept, nil
 }
 
-// argumentPipe is the stdin of a command with an argument that names a pipe of the shell, as <(command) does. What one
+// argumentPipes is the stdin of a command whose arguments may name pipes, as those of the shell's <(command) do. What one
 // attempt reads from such a pipe, the next one cannot: it warns before the second.
-type argumentPipe struct {
+type argumentPipes struct {
 	stdio.Stdin
-	path   string
-	warn   func(error)
-	opened int // times
-}
-
-func withArgumentPipes(stdin stdio.Stdin, command []string, warn func(error)) stdio.Stdin {
-	for _, argument := range command {
-		if !strings.Contains(argument, "/fd/") {
-			continue
-		}
-		for _, path := range regexp.MustCompile(`/(dev|proc/(self|\d+))/fd/\d+`).FindAllString(argument, -1) {
-			if info, err := os.Stat(path); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
-				return &argumentPipe{Stdin: stdin, path: path, warn: warn}
-			}
-		}
-	}
-	return stdin
+	command []string
+	warn    func(error)
+	opened  int // times
 }
 
 // Open implements stdio.Stdin.
-func (a *argumentPipe) Open() (*stdio.Input, error) {
+func (a *argumentPipes) Open() (*stdio.Input, error) {
 	if a.opened++; a.opened == 2 {
-		a.warn(runner.Loss{New: true, Err: fmt.Errorf("what the first attempt has read from %s cannot be read again"+
-			"\nhint: give the command a file instead of <(…); or use stdin, and --stdin replay", a.path)})
+		if path := namedPipe(a.command); path != "" {
+			a.warn(runner.Loss{New: true, Err: fmt.Errorf("what the first attempt has read from %s cannot be read again"+
+				"\nhint: give the command a file instead of a pipe; or use stdin, and --stdin replay", text.Escape(path))})
+		}
 	}
 	return a.Stdin.Open()
+}
+
+// namedPipe returns a pipe that an argument names, alone or after = or @; "" for none.
+func namedPipe(command []string) string {
+	opened := regexp.MustCompile(`/(dev|proc/(self|\d+))/fd/\d+`) // that of <(command), also as a part of an argument
+	for _, argument := range command {
+		paths := opened.FindAllString(argument, -1)
+		_, value, _ := strings.Cut(argument, "=")
+		for _, path := range append(paths, argument, value, strings.TrimPrefix(argument, "@"), strings.TrimPrefix(value, "@")) {
+			if info, err := os.Stat(path); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
+				return path
+			}
+		}
+	}
+	return ""
 }

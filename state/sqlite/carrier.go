@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -169,6 +170,11 @@ func (q *Queue) remember(ctx context.Context, t *task.Task) error {
 
 // claimFor writes the claim of a task's next attempt by a worker.
 func (q *Queue) claimFor(c *conn.Conn, t *task.Task, worker, nonce int64, now time.Time) error {
+	if t.Queue == task.QueueShared { // again: a resume may have taken it since it was read
+		if pid, err := q.owners.Owner(t.Number); pid != 0 || err != nil {
+			return cmp.Or(err, task.ErrNotOwner)
+		}
+	}
 	err := q.advance(c, t.Number, t.ID, transition{
 		event: task.EventClaim, from: task.Pending, fromCount: t.AttemptCount, to: task.InFlight, count: t.AttemptCount + 1,
 		worker: worker, nonce: nonce, due: t.NextAttemptAt, queued: true,

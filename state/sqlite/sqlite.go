@@ -96,6 +96,9 @@ func enter(ctx context.Context, dir string) (unlock func(), err error) {
 
 // newJournal prepares everything but the database.
 func newJournal(dir string) (*Journal, error) {
+	if database, err := stat(filepath.Join(dir, DatabaseName)); database == nil && err == nil {
+		_ = os.Remove(filepath.Join(dir, reserveName)) // of a journal that was removed: it tells of one that is lost
+	}
 	if err := lock.CreateFiles(dir, DatabaseName, lock.OwnersFile); err != nil {
 		return nil, err
 	}
@@ -124,9 +127,13 @@ func stat(path string) (os.FileInfo, error) {
 	return info, err
 }
 
+// onePage is the size of a database whose tables are all in its WAL yet.
+const onePage = 4096 // bytes
+
 // statDatabase returns nil if there is no database. It refuses a WAL that SQLite would take for a leftover and delete:
-// one whose database is empty, and one whose header is cut or damaged. It looks for the WAL first, since a new journal gets
-// its first page before its WAL.
+// one whose database is empty, and one whose header is cut or damaged. It refuses a database without tables whose WAL is
+// gone, too: there was a journal, which has left its reserve. It looks for the WAL first, since a new journal gets its
+// first page before its WAL, and its reserve after that.
 func statDatabase(dir string) (os.FileInfo, error) {
 	path := filepath.Join(dir, DatabaseName)
 	wal, err := stat(path + walSuffix)
@@ -134,11 +141,17 @@ func statDatabase(dir string) (os.FileInfo, error) {
 		return nil, err
 	}
 	database, err := stat(path)
-	if err != nil || wal == nil || wal.Size() == 0 {
-		return database, err
+	if err != nil {
+		return nil, err
 	}
 	damage := ""
 	switch {
+	case wal == nil || wal.Size() == 0:
+		reserve, err := stat(filepath.Join(dir, reserveName))
+		if err != nil || reserve == nil || database == nil || database.Size() > onePage {
+			return database, err
+		}
+		damage = DatabaseName + " is empty, and its WAL is gone"
 	case database == nil || database.Size() <= 1: // SQLite takes one byte for none; what is longer it reads from the WAL
 		damage = DatabaseName + " is empty, and its WAL is not"
 	case wal.Size() < walHeaderSize:
