@@ -127,9 +127,6 @@ func stat(path string) (os.FileInfo, error) {
 	return info, err
 }
 
-// onePage is the size of a database whose tables are all in its WAL yet.
-const onePage = 4096 // bytes
-
 // statDatabase returns nil if there is no database. It refuses a WAL that SQLite would take for a leftover and delete:
 // one whose database is empty, and one whose header is cut or damaged. It refuses a database without tables whose WAL is
 // gone, too: there was a journal, which has left its reserve. It looks for the WAL first, since a new journal gets its
@@ -148,7 +145,7 @@ func statDatabase(dir string) (os.FileInfo, error) {
 	switch {
 	case wal == nil || wal.Size() == 0:
 		reserve, err := stat(filepath.Join(dir, reserveName))
-		if err != nil || reserve == nil || database == nil || database.Size() > onePage {
+		if err != nil || reserve == nil || database == nil || !hasNoTables(path, database.Size()) {
 			return database, err
 		}
 		damage = DatabaseName + " is empty, and its WAL is gone"

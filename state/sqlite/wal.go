@@ -19,6 +19,23 @@ const (
 	frameHeaderSize = 24
 )
 
+// hasNoTables reports whether a database is empty, or is one page that lists no table, see
+// https://sqlite.org/fileformat2.html#b_tree_pages: those of a new journal are all in its WAL at first.
+func hasNoTables(path string, size int64) bool {
+	const pageSize, cellCount = 4096, 103 // the size of a page, and the place of the number of its cells
+	if size == 0 || size > pageSize {
+		return size == 0
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }()
+	head := make([]byte, cellCount+2)
+	_, err = f.ReadAt(head, 0)
+	return err == nil && bytes.HasPrefix(head, []byte("SQLite format 3\x00")) && binary.BigEndian.Uint16(head[cellCount:]) == 0
+}
+
 // errUnreadWAL says that SQLite sees nothing of what was committed to a WAL.
 var errUnreadWAL = errors.New("the WAL holds tasks that cannot be read")
 
