@@ -205,7 +205,7 @@ func (c *Carrier) nameFree(name string) error {
 		return nil
 	}
 	pid, err := c.queue.NameOwner(name)
-	for pause := firstNamePause; pid != 0 && err == nil && pause < longestNamePause/4; pause *= 2 {
+	for pause := firstNamePause; pid != 0 && err == nil && pause < 4*firstNamePause; pause *= 2 {
 		time.Sleep(pause)
 		pid, err = c.queue.NameOwner(name)
 	}

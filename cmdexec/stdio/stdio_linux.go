@@ -62,7 +62,7 @@ type readWatch struct {
 	pipe    *os.File    // of a pipe: a descriptor of our own, whose signals no other process takes over
 	named   bool        // it is a FIFO: after its end, another writer may come
 	events  *activity   // while an attempt runs
-	access  int         // an inotify that tells of reads of the pipe; -1 where the system has none
+	access  int         // an inotify of the reads of a pipe that holds little; 0 for none
 	before  streamState // of the pipe, when it began
 	content []byte
 	missed  bool // something came before the events were counted
@@ -73,7 +73,7 @@ type readWatch struct {
 
 // watchReads prepares to watch a stream.
 func watchReads(stream *os.File) *readWatch {
-	w := &readWatch{stream: stream, access: -1}
+	w := &readWatch{stream: stream}
 	switch domain, err := unix.GetsockoptInt(int(stream.Fd()), unix.SOL_SOCKET, unix.SO_DOMAIN); {
 	case err == nil: // another kind is rare, and a program that peeks at it would find nothing
 		w.socket = domain == unix.AF_UNIX
@@ -84,7 +84,6 @@ func watchReads(stream *os.File) *readWatch {
 		if f, err := os.OpenFile(fdPath(stream), os.O_RDONLY|unix.O_NONBLOCK, 0); err == nil {
 			w.pipe = f
 		}
-		w.access = watchAccess(w.pipe)
 	}
 	return w
 }
@@ -135,7 +134,9 @@ func (w *readWatch) begin() streamState {
 		w.events = watchActivity(w.pipe, w.before.available)
 		w.missed = stateOf(w.stream) != w.before
 	}
-	w.accessed() // by our own look
+	if 0 < w.before.available && w.before.available < comparedSize {
+		w.access = watchAccess(w.pipe)
+	}
 	return w.before
 }
 
@@ -145,6 +146,10 @@ func (w *readWatch) endEvents() *activity {
 	if events != nil {
 		events.end(w.pipe)
 		w.events = nil
+	}
+	if w.access > 0 {
+		_ = unix.Close(w.access)
+		w.access = 0
 	}
 	return events
 }
@@ -160,6 +165,9 @@ func (w *readWatch) seen(later streamState) (read, known bool) {
 	case w.events == nil:
 		return false, !w.blind
 	}
+	// What is short, such as a line, may have been read, and have come again. What is long has not come again, while a
+	// nested retry may have looked at it.
+	again := w.accessed()
 	watched, happened := w.events, events{}
 	if w.left {
 		happened, w.left = watched.soFar(), false
@@ -167,9 +175,6 @@ func (w *readWatch) seen(later streamState) (read, known bool) {
 		happened = w.endEvents().events
 	}
 	written := w.missed || happened.count > 1 || happened.count == 1 && !later.ended // the end counts, too
-	// What is short, such as a line, may have been read, and have come again. What is long has not come again, while a
-	// nested retry may have looked at it.
-	again := w.before.available < comparedSize && w.accessed()
 	unread := !again && later.available > w.before.available && startsOnlyWith(peek(w.pipe), w.content)
 	return watched.read.Load() || written && !unread, !happened.lost || unread
 }
@@ -197,23 +202,23 @@ func startsOnlyWith(now, text []byte) bool {
 	return len(text) > 0 && bytes.HasPrefix(now, text) && !bytes.Contains(now[1:], text)
 }
 
-// watchAccess returns an inotify of the reads of a stream; -1 where the system has none for it. It does not tell who has
+// watchAccess returns an inotify of the reads of a stream; 0 where the system has none for it. It does not tell who has
 // read, nor how much, nor a read from a look with tee.
 func watchAccess(stream *os.File) int {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
-		return -1
+		return 0
 	}
 	if _, err := unix.InotifyAddWatch(fd, fdPath(stream), unix.IN_ACCESS); err != nil {
 		_ = unix.Close(fd)
-		return -1
+		return 0
 	}
 	return fd
 }
 
-// accessed reports whether somebody has read the pipe, or looked at it, since the last call.
+// accessed reports whether somebody has read the pipe, or looked at it, since begin.
 func (w *readWatch) accessed() bool {
-	if w.access < 0 {
+	if w.access == 0 {
 		return false
 	}
 	n, err := unix.Read(w.access, make([]byte, 64*unix.SizeofInotifyEvent))
@@ -223,9 +228,6 @@ func (w *readWatch) accessed() bool {
 // end ends the watch.
 func (w *readWatch) end() {
 	w.endEvents()
-	if w.access >= 0 {
-		_ = unix.Close(w.access)
-	}
 	if w.pipe != nil && w.pipe != w.stream {
 		_ = w.pipe.Close()
 	}
